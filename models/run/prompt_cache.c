@@ -10,6 +10,7 @@
 #include "ggl/show.h"
 #include "ggl/version.h"
 #include "prompt_cache_file.h"
+#include "sequence.h"
 #include "session_impl.h"
 
 struct llm_prompt_cache {
@@ -185,19 +186,23 @@ static ggl_status use(llm_prompt_cache *c, const void *data, size_t size, const 
     return st == GGL_OK ? llm_session_clear(c->session, c->slot, err) : st;
 }
 
+static ggl_status map_file(ggl_file_map *map, const char *path, ggl_error *err) {
+    if (!ggl_file_exists(path))
+        return ggl_fail(err, GGL_NOT_FOUND, "%s: there is no such file", path);
+    const ggl_status st = ggl_file_map_open(map, path, err);
+    return st == GGL_FORMAT ? ggl_fail(err, GGL_NOT_FOUND, "%s: the file is empty", path) : st;
+}
+
 ggl_status llm_prompt_cache_load(llm_prompt_cache *c, const char *path, const int32_t *id, size_t n,
                                  int64_t *n_held, ggl_error *err) {
     ggl_file_map map;
     *n_held = 0;
     drop_copy(c);
     ggl_status st = llm_session_clear(c->session, c->slot, err);
+    if (st == GGL_OK)
+        st = map_file(&map, path, err);
     if (st != GGL_OK)
         return st;
-    if (!ggl_file_exists(path))
-        return ggl_fail(err, GGL_NOT_FOUND, "%s: there is no such file", path);
-    st = ggl_file_map_open(&map, path, err);
-    if (st != GGL_OK)
-        return st == GGL_FORMAT ? ggl_fail(err, GGL_NOT_FOUND, "%s: the file is empty", path) : st;
     st = use(c, map.data, map.size, id, n, err);
     ggl_file_map_close(&map);
     if (st != GGL_OK) {
@@ -207,6 +212,47 @@ ggl_status llm_prompt_cache_load(llm_prompt_cache *c, const char *path, const in
     }
     *n_held = llm_session_n_past(c->session, c->slot);
     return GGL_OK;
+}
+
+/* Restores the longest sequence that the file holds. */
+static ggl_status use_all(llm_prompt_cache *c, const void *data, size_t size, int32_t **id,
+                          size_t *n, ggl_error *err) {
+    prompt_cache_content content;
+    ggl_status st = llm_prompt_cache_read(&content, &c->key, data, size, err);
+    if (st != GGL_OK)
+        return st;
+    const prompt_cache_entry *e = &content.entry[0];
+    st = llm_seq_check(c->session, content.id, (size_t)e->n, err);
+    if (st != GGL_OK) /* GGL_USAGE: no tokens, or none of this vocabulary */
+        return st == GGL_USAGE ? GGL_FORMAT : st;
+    *id = ggl_calloc((size_t)e->n, sizeof **id);
+    if (!*id)
+        return ggl_fail(err, GGL_NOMEM, "out of memory for %" PRIu64 " tokens", e->n);
+    memcpy(*id, content.id, (size_t)e->n * sizeof **id);
+    *n = (size_t)e->n;
+    st = llm_session_restore(c->session, c->slot, e->data, e->size, err);
+    if (st != GGL_OK || llm_session_n_past(c->session, c->slot) == (int64_t)e->n)
+        return st;
+    st = llm_session_clear(c->session, c->slot, err);
+    return st == GGL_OK ? ggl_fail(err, GGL_FORMAT, "the prompt cache is damaged") : st;
+}
+
+ggl_status llm_prompt_cache_restore(llm_prompt_cache *c, const char *path, int32_t **id, size_t *n,
+                                    ggl_error *err) {
+    ggl_file_map map;
+    *id = NULL;
+    *n = 0;
+    drop_copy(c);
+    ggl_status st = map_file(&map, path, err);
+    if (st != GGL_OK)
+        return st;
+    st = use_all(c, map.data, map.size, id, n, err);
+    ggl_file_map_close(&map);
+    if (st == GGL_OK)
+        return GGL_OK;
+    ggl_free(*id);
+    *id = NULL;
+    return ggl_within(err, st, "%s", path);
 }
 
 /* --- prompts and saving ----------------------------------------------------------------------- */

@@ -112,11 +112,12 @@ static void add_stops(llm_engine *e, task *t, int64_t n_common) {
 static void begin(llm_engine *e, task *t, int64_t now) {
     ggl_error err;
     const int64_t n_common = e->kept.has_states ? llm_kept_common(&e->kept, &t->q) : 0;
-    if (llm_kept_begin(&e->kept, &t->q, llm_task_reuses(t), &err) != GGL_OK) {
+    if (llm_kept_begin(&e->kept, &t->q, llm_task_reuses(t), t->p.in_slot - 1, &err) != GGL_OK) {
         llm_task_failed(t, &err);
         return;
     }
     t->has_begun = true;
+    t->stats.slot = t->q.slot;
     e->kept.slot[t->q.slot].id = t->node.key;
     add_stops(e, t, n_common);
     if (!t->has_begun_before) {

@@ -127,9 +127,11 @@ int llm_kept_spare(kept *k, const seq *q, int64_t *n) {
     return source;
 }
 
-/* Chooses the slot for a sequence that takes n tokens from `source`: `source` itself, unless it would lose
- * more tokens by this than the slot to overwrite. */
-static int choose_slot(const kept *k, int source, int64_t n) {
+/* Chooses the slot for a sequence that takes n tokens from `source`: `want`, if no sequence runs there, or `source`
+ * itself, unless it would lose more tokens by this than the slot to overwrite. */
+static int choose_slot(const kept *k, int source, int64_t n, int want) {
+    if (want >= 0 && !k->slot[want].by)
+        return want;
     const int victim = choose_victim(k);
     const kept_slot *s = &k->slot[source];
     return !s->by && s->n - n <= k->slot[victim].n ? source : victim;
@@ -157,7 +159,7 @@ static bool take(kept *k, const seq *q, int to, int from, int64_t n) {
     return ok;
 }
 
-ggl_status llm_kept_begin(kept *k, seq *q, bool reuse, ggl_error *err) {
+ggl_status llm_kept_begin(kept *k, seq *q, bool reuse, int want, ggl_error *err) {
     ggl_status st = GGL_OK;
     int64_t n = 0;
     int slot = -1;
@@ -166,14 +168,14 @@ ggl_status llm_kept_begin(kept *k, seq *q, bool reuse, ggl_error *err) {
         const int from = choose_source(k, q, &n);
         if (from < 0)
             break;
-        slot = choose_slot(k, from, n);
+        slot = choose_slot(k, from, n, want);
         if (!take(k, q, slot, from, n))
             slot = -1;
         k->slot[from].is_tried = true;
         k->slot[from].used = ++k->time;
     }
     if (slot < 0) {
-        slot = choose_victim(k);
+        slot = want >= 0 && !k->slot[want].by ? want : choose_victim(k);
         st = clear(k, slot, err);
     }
     if (st != GGL_OK)
@@ -207,6 +209,19 @@ void llm_kept_give_back(kept *k, seq *q) {
     llm_seq_drop_snapshots(q);
     q->n_kept = q->n_guess = 0;
     q->at = q->slot = -1;
+}
+
+void llm_kept_adopt(kept *k, int slot, int32_t *token, int64_t n) {
+    kept_slot *s = &k->slot[slot];
+    forget(s);
+    if (token) {
+        s->token = token;
+        s->n = n;
+    } else if (llm_session_n_past(k->session, slot) > 0) {
+        (void)clear(k, slot, NULL);
+    }
+    s->id = 0;
+    s->used = ++k->time;
 }
 
 void llm_kept_take_snapshot(kept *k, const seq *q, int64_t n) {

@@ -40,14 +40,17 @@ int64_t llm_kept_offer(kept *k, const seq *q, int but); /* slot `but` is left ou
  * Marks the slot as just used, so that llm_kept_drop clears it last. */
 int llm_kept_spare(kept *k, const seq *q, int64_t *n);
 
-/* Gives the sequence a slot. There must be one in which no sequence runs. With `reuse` the slot then holds as
- * many of the sequence's tokens as the best slot can give; else it is empty. Sets q->n_kept to their number.
- * The tokens that the slot held before are lost. */
-ggl_status llm_kept_begin(kept *k, seq *q, bool reuse, ggl_error *err);
+/* Gives the sequence a slot: `want`, if no sequence runs there (-1: any). There must be one in which no sequence runs.
+ * With `reuse` the slot then holds as many of the sequence's tokens as the best slot can give; else it is empty. Sets
+ * q->n_kept to their number. The tokens that the slot held before are lost. */
+ggl_status llm_kept_begin(kept *k, seq *q, bool reuse, int want, ggl_error *err);
 /* The sequence leaves its slot, which keeps its contents and becomes the owner of q->token. */
 void llm_kept_end(kept *k, seq *q);
 /* The sequence leaves its slot, which is cleared. The sequence keeps its tokens. */
 void llm_kept_give_back(kept *k, seq *q);
+/* For a slot in which no sequence runs, and which was changed: it holds these tokens, and owns them. NULL: none; if the
+ * session's slot is not empty, it is cleared. */
+void llm_kept_adopt(kept *k, int slot, int32_t *token, int64_t n);
 /* Takes a snapshot of the states of a sequence that has run exactly n tokens, for others. */
 void llm_kept_take_snapshot(kept *k, const seq *q, int64_t n);
 /* Clears slots in which no sequence runs, those used longest ago first, until the pages of the session's

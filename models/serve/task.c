@@ -19,6 +19,10 @@ static ggl_status check(llm_session *s, const llm_sequence_params *p, ggl_error 
         return ggl_fail(err, GGL_USAGE, "a sequence needs a sampler");
     if (p->n_max < -1)
         return ggl_fail(err, GGL_USAGE, "n_max is %" PRId64 ", but must be -1 or more", p->n_max);
+    if (p->in_slot < 0 || p->in_slot > llm_session_n_slots(s))
+        return ggl_fail(err, GGL_USAGE,
+                        "in_slot is %d, but must be 0, or 1 + one of %" PRId64 " slots", p->in_slot,
+                        llm_session_n_slots(s));
     return llm_seq_check(s, p->prompt, p->n_prompt, err);
 }
 
@@ -43,7 +47,7 @@ ggl_status llm_task_new(task **out, llm_session *s, const llm_sequence_params *p
     if (!t)
         return ggl_fail(err, GGL_NOMEM, "out of memory for a sequence");
     t->p = *p;
-    t->guesser = -1;
+    t->guesser = t->stats.slot = -1;
     t->n_prompted = p->embedded ? p->embed_from : 0;
     st = llm_seq_init(&t->q, s, guesser, n_guess_max, err);
     t->q.slot = -1;

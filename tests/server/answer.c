@@ -455,7 +455,7 @@ static void wrong_count(ask *a) {
     a->n_max = -2;
 }
 static void wrong_slot(ask *a) {
-    a->only_slot = FIXTURE_PARALLEL;
+    a->only_slot = 2 * FIXTURE_PARALLEL;
 }
 static void vectors(ask *a) {
     a->kind = ASK_EMBED;
@@ -486,7 +486,7 @@ static const struct {
     {many_choices, "1 prompts of 4097 choices each are too many"},
     {wrong_sampling, "top_p"},
     {wrong_count, "X 400 invalid_request"},
-    {wrong_slot, "there is no slot 4: the server has 4"},
+    {wrong_slot, "there is no slot 8: the server has slots 0 to 7"},
     {vectors, "X 501 unsupported this server gives no embeddings; start it with --embeddings"},
 };
 

@@ -97,7 +97,8 @@ TEST_UNUSED static made_up *make_answer(const ask *a) {
                                .n_drawn = 5,
                                .prompt_s = 0.5,
                                .generate_s = 1,
-                               .seed = 7};
+                               .seed = 7,
+                               .slot = 3};
     return &m;
 }
 

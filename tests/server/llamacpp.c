@@ -215,7 +215,7 @@ TEST(writes_an_answer) {
         {"index", "0"},
         {"content", "\"A\\\"b\\\"\""},
         {"tokens", "[]"},
-        {"id_slot", "-1"},
+        {"id_slot", "3"},
         {"stop", "true"},
         {"model", "\"toy\""},
         {"prompt", "\"<s>Once\""},

@@ -283,7 +283,7 @@ def errors():
         check(isinstance(post(s, "/api/chatt", {}, 404)["error"], str), "Ollama's form")
         check(post(s, "/v1/messages", {}, 400)["type"] == "error", "Anthropic's form")
         check(post(s, "/v1/messages/batches", {}, 404)["type"] == "error", "Anthropic's form of a path that is not known")
-        for method, path, words in (("GET", "/lora-adapters", "--lora"), ("POST", "/lora-adapters", "--lora"), ("POST", "/slots/0?action=erase", "slots"),
+        for method, path, words in (("GET", "/lora-adapters", "--lora"), ("POST", "/lora-adapters", "--lora"), ("POST", "/slots/0?action=erase", "--slot-save-path"),
                                     ("POST", "/v1/rerank", "ranks"), ("POST", "/rerank", "ranks"), ("POST", "/embedding", "/v1/embeddings")):
             status, _, body = s.request(method, path, b"{}" if method == "POST" else None)
             check(status == 501 and words in json.loads(body)["error"]["message"], f"{method} {path}: {status} {body}")

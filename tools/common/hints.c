@@ -294,7 +294,6 @@ const arg_hint server_hints[] = {
     {"-np=-1 --parallel=-1", "--parallel=4", HINT_SAME},
     {"--max-num-seqs --num-parallel", "--parallel", HINT_SAME},
     {"--served-model-name", "--alias", HINT_SAME},
-    {"--slot-save-path", "no request names a file; prompts are kept in memory: --cache-slots N", HINT_REFUSED},
     {"--models-dir --models-preset", "--models", HINT_SAME},
     {"--models-autoload", "a model is loaded when a request names it", HINT_NOTHING},
     {"--context-shift", "an answer ends when the context is full: -c sets it", HINT_REFUSED},

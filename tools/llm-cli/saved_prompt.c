@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/cache_settings.h"
 #include "common/progress.h"
 
 struct saved_prompt {
@@ -24,32 +25,6 @@ int saved_prompt_check(const char *tool, const saved_prompt_options *o) {
     return -1;
 }
 
-static void append(saved_prompt *s, const char *a, const char *b) {
-    const size_t used = strlen(s->also);
-    snprintf(s->also + used, sizeof s->also - used, "%s%s%s", used ? ", " : "", a, b);
-}
-
-/* The file's name without folders: another file of the same name is recognised by its data. */
-static void describe_adapter(saved_prompt *s, const llm_adapter_use *use) {
-    char text[300];
-    const char *path = ggl_gguf_name(llm_adapter_file(use->adapter)), *slash = strrchr(path, '/');
-    snprintf(text, sizeof text, "%.200s:%.9g", slash ? slash + 1 : path, use->scale);
-    append(s, "--lora ", text);
-}
-
-/* All CPUs compute the same bits. */
-static void describe(saved_prompt *s, const saved_prompt_target *t) {
-    if (t->f16_as_bf16)
-        append(s, "--f16-as-bf16", "");
-    for (size_t i = 0; i < t->adapters->n; i++)
-        describe_adapter(s, &t->adapters->use[i]);
-    for (int i = 0; i < placement_n_backends(t->placement); i++) {
-        const ggl_backend *b = placement_backend(t->placement, i);
-        if (strncmp(b->name, "cpu", 3) != 0)
-            append(s, "on ", b->description);
-    }
-}
-
 int saved_prompt_open(saved_prompt **out, const char *tool, const saved_prompt_options *o,
                       const saved_prompt_target *t) {
     ggl_error err = {0};
@@ -61,7 +36,7 @@ int saved_prompt_open(saved_prompt **out, const char *tool, const saved_prompt_o
         return tool_error(tool, 1, "out of memory");
     s->tool = tool;
     s->o = o;
-    describe(s, t);
+    cache_settings(s->also, sizeof s->also, t->f16_as_bf16, t->adapters, t->placement);
     const llm_prompt_cache_params p = {
         .size = sizeof p, .model = t->model, .session = t->session, .also = s->also};
     ggl_status st = llm_prompt_cache_new(&s->cache, &p, &err);

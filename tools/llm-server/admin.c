@@ -2,11 +2,13 @@
 #include "admin.h"
 
 #include <inttypes.h>
+#include <stddef.h>
 #include <string.h>
 #include <time.h>
 
 #include "api_pieces.h"
-#include "server_impl.h"
+#include "api_shape.h"
+#include "slot_file.h"
 
 #ifndef TOOLS_VERSION
 #define TOOLS_VERSION "unknown"
@@ -138,4 +140,73 @@ void admin_slots(server *s, const http_request *q, http_reply *r) {
     (void)q;
     c.out.failed = !server_on_engine(s, put_slots, &c);
     admin_send(&c.out, r);
+}
+
+/* --- POST /slots/N ---------------------------------------------------------------------------- */
+
+/* The body's fields. */
+typedef struct slot_body {
+    const json_value *filename, *model;
+} slot_body;
+
+static ggl_status read_slot_body(slot_request *x, const http_request *q, http_reply *r,
+                                 ggl_error *err) {
+    static const shape_row rows[] = {
+        {"filename", SHAPE_STRING, offsetof(slot_body, filename), NULL},
+        {"model", SHAPE_STRING, offsetof(slot_body, model), NULL},
+        {0}};
+    ignored_fields ignored = {.strict = x->s->facts.strict_fields};
+    slot_body body;
+    llm_json *doc = NULL;
+    if (x->action == SLOT_ERASE)
+        return GGL_OK;
+    ggl_status st = llm_json_parse(&doc, q->body.s, q->body.n, "request", err);
+    if (st == GGL_OK)
+        st = read_shape(&body, sizeof body, &ignored, &doc->root, rows, err);
+    if (st == GGL_OK)
+        st = slot_read_name(x, body.filename, err);
+    server_say_ignored(x->s, &ignored, q, r);
+    llm_json_free(doc);
+    return st;
+}
+
+static void fail_slot(server *s, bool is_busy, ggl_status st, const ggl_error *err, http_reply *r) {
+    static const api_error off = {
+        .status = 501,
+        .type = "unsupported",
+        .message = "slots are not saved, restored or erased by requests; start the server with "
+                   "--slot-save-path DIR"};
+    static const api_error busy = {
+        .status = 503,
+        .type = "overloaded",
+        .message = "an answer is being written in this slot; try again when it has ended"};
+    api_error e = is_busy ? busy : !s->o->slot_path ? off : api_error_of(st, err, NULL);
+    if (e.status == 404)
+        e.status = 400; /* of the file, not of the path */
+    server_count(s, COUNT_ERRORS);
+    answer_error(&api_openai_chat, &e, r);
+}
+
+void admin_slot(server *s, const http_request *q, http_reply *r) {
+    slot_request x = {.s = s, .memory = models_memory(model_table(s->model_row))};
+    ggl_error err = {0};
+    ggl_status st = s->o->slot_path ? GGL_OK : GGL_UNSUPPORTED;
+    if (st == GGL_OK)
+        st = slot_read_target(&x, q->path, q->parameter(q, "action"), &err);
+    if (st == GGL_OK)
+        st = read_slot_body(&x, q, r, &err);
+    if (st == GGL_OK && !server_on_engine(s, slot_act, &x))
+        st = ggl_fail(&err, GGL_CANCELLED, "the server is ending");
+    if (st == GGL_OK && x.status != GGL_OK) {
+        st = x.status;
+        err = x.err;
+    }
+    if (st == GGL_OK && !x.is_busy) {
+        llm_json_out out = {0};
+        slot_put_result(&x, &out);
+        admin_send(&out, r);
+    } else {
+        fail_slot(s, x.is_busy, st, &err, r);
+    }
+    ggl_free(x.path);
 }

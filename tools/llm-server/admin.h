@@ -11,7 +11,7 @@ typedef void admin_handler(server *s, const http_request *q, http_reply *r);
 typedef void admin_handler_all(models *t, const http_request *q, http_reply *r);
 
 /* admin.c */
-admin_handler admin_props, admin_slots;
+admin_handler admin_props, admin_slots, admin_slot;
 admin_handler_all admin_health, admin_props_all;
 /* admin_models.c */
 admin_handler_all admin_models, admin_model, admin_load, admin_unload;

@@ -233,6 +233,7 @@ static void take_stats(answer_choice *c, const llm_sequence_stats *stats) {
     c->n_drawn = stats->n_drawn;
     c->n_guessed = stats->n_guessed;
     c->n_right = stats->n_right;
+    c->slot = stats->slot;
     c->prompt_s = seconds(stats->t_begun, stats->t_prompt);
     c->generate_s = seconds(stats->t_prompt, stats->t_last);
 }
@@ -336,7 +337,8 @@ static ggl_status add_choice(seat *s, ggl_error *err) {
                                   .prompted = s->echo ? on_prompted : NULL,
                                   .token = on_token,
                                   .ended = on_end,
-                                  .ctx = s};
+                                  .ctx = s,
+                                  .in_slot = a->only_slot + 1};
     if (a->kind == ASK_EMBED)
         seat_embed_params(s, &params);
     const ggl_status st = llm_engine_add(j->engine, &params, &s->id, err);

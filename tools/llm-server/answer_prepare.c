@@ -529,9 +529,10 @@ static ggl_status check_limits(const job *j, const char **param, ggl_error *err)
     if (j->n_prompts == 0)
         return ggl_fail(err, GGL_USAGE, "there is no prompt");
     *param = "id_slot";
-    if (a->only_slot >= j->x.facts->n_parallel)
-        return ggl_fail(err, GGL_USAGE, "there is no slot %d: the server has %" PRId64,
-                        a->only_slot, j->x.facts->n_parallel);
+    const int n_slots = server_n_slots(j->server);
+    if (a->only_slot >= n_slots)
+        return ggl_fail(err, GGL_USAGE, "there is no slot %d: the server has slots 0 to %d",
+                        a->only_slot, n_slots - 1);
     *param = NULL;
     return GGL_OK;
 }
@@ -572,6 +573,7 @@ static void describe_choices(job *j) {
         j->x.choice[i] = (answer_choice){.index = i,
                                          .seed = j->ask->sampling.seed + (uint64_t)(i % n),
                                          .n_prompt = (int64_t)p->ids.n,
+                                         .slot = j->ask->only_slot,
                                          .prompt = p->text};
     }
 }

@@ -321,7 +321,7 @@ static void put_final(llm_json_out *out, const answer *x, const answer_choice *c
     put_format(out, "{\"index\": %d", c->index);
     put_content(out, c->part, x->ask->stream ? 0 : c->n_parts);
     put_tokens(out, x, c->part, x->ask->stream ? 0 : c->n_parts);
-    put_format(out, ", \"id_slot\": %d, \"stop\": true, \"model\": ", x->ask->only_slot);
+    put_format(out, ", \"id_slot\": %d, \"stop\": true, \"model\": ", c->slot);
     openai_put_model(x, out);
     put_format(out,
                ", \"tokens_predicted\": %lld, \"tokens_evaluated\": %lld, \"tokens_cached\": %lld, "
@@ -404,7 +404,7 @@ static void part(const answer *x, const answer_choice *c, const answer_part *p, 
     put_format(out,
                ", \"id_slot\": %d, \"stop\": false, \"tokens_predicted\": %lld, "
                "\"tokens_evaluated\": %lld",
-               x->ask->only_slot, (long long)c->n_drawn, (long long)c->n_prompt);
+               c->slot, (long long)c->n_drawn, (long long)c->n_prompt);
     if (((const own_ask *)x->ask->own)->timings) {
         llm_json_put_text(out, ", \"timings\": ");
         openai_put_timings(x, c, out);

@@ -80,6 +80,7 @@ typedef struct answer_choice {
     int64_t n_prompt, n_reused, n_drawn, n_guessed, n_right;
     double prompt_s, generate_s; /* seconds */
     uint64_t seed;
+    int slot; /* of the engine, in which it ran; before its end the one that was asked for; -1: any */
     ggl_str prompt; /* its text, as the model saw it */
 } answer_choice;
 

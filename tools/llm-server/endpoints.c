@@ -14,7 +14,6 @@
 
 /* clang-format off */
 static const char no_adapters[] = "adapters are chosen when the server starts (--lora), and cannot be changed by requests";
-static const char no_slots[] = "slots cannot be saved, restored or erased by requests; the server keeps common beginnings of prompts by itself";
 static const char one_model[] = "the server has one model, or those of --models, chosen at its start; llm-server -hf USER/REPO downloads one";
 static const char no_ranks[] = "this server ranks no documents";
 
@@ -50,6 +49,7 @@ static const endpoint endpoints[] = {
     {"POST", "/models/unload",       .handle_all = admin_unload},
     {"GET",  "/props",               .handle = admin_props, .handle_all = admin_props_all},
     {"GET",  "/slots",               .handle = admin_slots},
+    {"POST", "/slots/*",             .handle = admin_slot},
     {"GET",  "/metrics",             .handle_all = admin_metrics},
     {"GET",  "/health",              .handle_all = admin_health, .is_public = true, .needs_no_model = true},
     {"GET",  "/v1/health",           .handle_all = admin_health, .is_public = true, .needs_no_model = true},
@@ -62,7 +62,6 @@ static const endpoint endpoints[] = {
 
     {"GET",  "/lora-adapters",       .why = no_adapters},
     {"POST", "/lora-adapters",       .why = no_adapters},
-    {"POST", "/slots/*",             .why = no_slots},
     {"POST", "/rerank",              .why = no_ranks},
     {"POST", "/reranking",           .why = no_ranks},
     {"POST", "/v1/rerank",           .why = no_ranks},

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #include "builtin/builtin.h"
@@ -151,6 +152,9 @@ static int parse(const char *tool, server_options *o, int argc, char **argv, sou
                  "(default: 64; 4 for models with recurrent states or windows, for which each "
                  "takes memory)",
          .min = 0, .max = 1024},
+        {"--slot-save-path", ARG_STRING, &o->slot_path, .value = "DIR",
+         .help = "requests may save slots as files of this folder, and restore them (POST "
+                 "/slots/N?action=save)"},
         {"-n --n-predict --predict", ARG_INT, &o->n_predict, .value = "N",
          .help = "tokens of an answer, unless the request sets it (default -1: until it ends, or "
                  "the context is full)",
@@ -358,6 +362,11 @@ static int check_origin(const char *tool, const char *s) {
                       s);
 }
 
+static bool is_folder(const char *path) {
+    struct stat s;
+    return stat(path, &s) == 0 && S_ISDIR(s.st_mode);
+}
+
 int server_options_parse(const char *tool, server_options *o, int argc, char **argv) {
     *o = defaults;
     return parse(tool, o, argc, argv, NULL);
@@ -382,6 +391,8 @@ int server_options_read_model(const char *tool, server_options *o, int argc, cha
     if (o->template_name && o->template_file)
         return tool_error(tool, 2,
                           "--chat-template and --chat-template-file cannot be used together");
+    if (o->slot_path && !is_folder(o->slot_path))
+        return tool_error(tool, 2, "--slot-save-path: %s is not a folder", o->slot_path);
     if (o->n_ctx == 1)
         return tool_error(tool, 2, "-c 1: a prompt and its answer need at least 2 tokens");
     if (o->request_memory == 0)

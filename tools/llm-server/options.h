@@ -24,6 +24,7 @@ typedef struct server_options {
     hub_options hub;
     tool_adapters adapters;
     tool_ignore ignore;
+    const char *slot_path; /* a folder for saved slots; NULL: none are saved */
     int64_t n_ctx, n_parallel, n_cache_slots, n_queue, n_predict, n_batch, n_ubatch;
     sampling_options sampling;
     int64_t seed;

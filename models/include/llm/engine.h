@@ -19,7 +19,7 @@
 #ifndef LLM_ENGINE_H
 #define LLM_ENGINE_H
 
-#include "llm/generate.h"
+#include "llm/prompt_cache.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -80,6 +80,7 @@ typedef struct llm_sequence_stats {
     /* The clock when it was added, when its first token began to run, when the prompt was done, and at the
      * last token; 0 if that did not happen. */
     int64_t t_added, t_begun, t_prompt, t_last;
+    int slot; /* in which it runs, or ran last; -1: none yet */
 } llm_sequence_stats;
 
 typedef struct llm_sequence_params {
@@ -114,6 +115,7 @@ typedef struct llm_sequence_params {
      * fails if llm_engine_free ends the sequence. NULL: none. */
     void (*ended)(void *ctx, llm_end why, const llm_sequence_stats *stats, const ggl_error *err);
     void *ctx;
+    int in_slot; /* 1 + the slot in which it runs if no other sequence does; 0: any */
 } llm_sequence_params;
 
 /* Lets a sequence wait for its turn; *id identifies it. GGL_LIMIT: the queue is full, or the prompt
@@ -151,6 +153,24 @@ typedef struct llm_slot_info {
 } llm_slot_info;
 /* Describes a slot of the session. */
 GGL_API llm_slot_info llm_engine_slot(const llm_engine *e, int slot);
+
+/* --- slots in files --------------------------------------------------------------------------- */
+
+/* These need a slot in which no sequence runs, and, as a cache, one for that slot of the engine's session. Batches that are under way are collected first, so their callbacks may be called. Not
+ * for callbacks of the engine.
+ *
+ * llm_engine_save_slot writes the slot's sequence to a file, as llm_prompt_cache_save does; GGL_USAGE: the slot is empty.
+ * llm_engine_restore_slot fills the slot from such a file (llm_prompt_cache_restore): prompts that begin as its sequence
+ * does need not run that part. If pages are lacking, kept sequences of other slots are dropped, once the file was
+ * checked. After a failure the slot is as before. llm_engine_erase_slot empties it.
+ * *n: the tokens that were saved, restored or erased. GGL_USAGE: there is no such slot, or a sequence runs in it. */
+GGL_API GGL_NODISCARD ggl_status llm_engine_save_slot(llm_engine *e, int slot, llm_prompt_cache *c,
+                                                      const char *path, int64_t *n, ggl_error *err);
+GGL_API GGL_NODISCARD ggl_status llm_engine_restore_slot(llm_engine *e, int slot,
+                                                         llm_prompt_cache *c, const char *path,
+                                                         int64_t *n, ggl_error *err);
+GGL_API GGL_NODISCARD ggl_status llm_engine_erase_slot(llm_engine *e, int slot, int64_t *n,
+                                                       ggl_error *err);
 
 typedef struct llm_engine_stats {
     int64_t n_steps;

@@ -55,6 +55,13 @@ GGL_API GGL_NODISCARD ggl_status llm_prompt_cache_load(llm_prompt_cache *c, cons
                                                        const int32_t *id, size_t n, int64_t *n_held,
                                                        ggl_error *err);
 
+/* Sets the slot to the whole sequence of a file, for a prompt that is not known yet. *id: its *n tokens, to be freed
+ * with ggl_free. Statuses as of llm_prompt_cache_load; GGL_LIMIT also if too few pages of the KV cache are free: then *n
+ * is the number of tokens all the same. The slot is as before after a failure, unless the backend failed in the middle:
+ * then it is empty. */
+GGL_API GGL_NODISCARD ggl_status llm_prompt_cache_restore(llm_prompt_cache *c, const char *path,
+                                                          int32_t **id, size_t *n, ggl_error *err);
+
 /* Runs a prompt (llm_generator_prompt, of a generator for that slot). If the slot could not be cut back
  * to the prompt later, because the model has states or keeps only a window, a copy of the slot is
  * kept before the prompt's last token. */

@@ -1,0 +1,77 @@
+/* Kept sequences in files: a slot is saved, restored or erased between two steps. */
+#include <inttypes.h>
+
+#include "engine_impl.h"
+#include "ggl/alloc.h"
+#include "run/session_room.h"
+
+/* Collects all batches, so that the session's slots may be changed, and checks that no sequence runs in this one. */
+static ggl_status begin(llm_engine *e, int slot, ggl_error *err) {
+    if (e->is_busy)
+        return ggl_fail(err, GGL_USAGE, "a callback of the engine cannot change its slots");
+    if (slot < 0 || slot >= e->kept.n)
+        return ggl_fail(err, GGL_USAGE, "slot %d does not exist; there are slots 0 to %d", slot,
+                        e->kept.n - 1);
+    e->is_busy = true;
+    const ggl_status st = llm_engine_collect_all(e, err);
+    llm_engine_end_all(e);
+    e->is_busy = false;
+    if (st == GGL_OK && e->kept.slot[slot].by)
+        return ggl_fail(err, GGL_USAGE, "a sequence runs in slot %d; try again when it has ended",
+                        slot);
+    return st;
+}
+
+ggl_status llm_engine_save_slot(llm_engine *e, int slot, llm_prompt_cache *c, const char *path,
+                                int64_t *n, ggl_error *err) {
+    *n = 0;
+    ggl_status st = begin(e, slot, err);
+    if (st != GGL_OK)
+        return st;
+    const kept_slot *s = &e->kept.slot[slot];
+    if (s->n == 0)
+        return ggl_fail(err, GGL_USAGE, "slot %d is empty", slot);
+    st = llm_prompt_cache_save(c, path, s->token, (size_t)s->n, err);
+    *n = st == GGL_OK ? s->n : 0;
+    return st;
+}
+
+/* Makes room for a sequence of n tokens, which is to replace that of a slot: clears this one first, then kept sequences
+ * of other slots. False: that would not suffice, and nothing was cleared. */
+static bool make_room(llm_engine *e, int slot, int64_t n) {
+    kept_slot *s = &e->kept.slot[slot];
+    const uint64_t used = s->used;
+    llm_session_estimate(e->p.session);
+    llm_session_estimate_pages(e->p.session, (n + GGL_PAGE - 1) / GGL_PAGE);
+    s->used = 0;
+    const bool ok = llm_kept_drop(&e->kept, -1);
+    s->used = used;
+    return ok;
+}
+
+ggl_status llm_engine_restore_slot(llm_engine *e, int slot, llm_prompt_cache *c, const char *path,
+                                   int64_t *n, ggl_error *err) {
+    int32_t *id;
+    size_t n_id;
+    *n = 0;
+    ggl_status st = begin(e, slot, err);
+    if (st != GGL_OK)
+        return st;
+    st = llm_prompt_cache_restore(c, path, &id, &n_id, err);
+    if (st == GGL_LIMIT && n_id > 0 && make_room(e, slot, (int64_t)n_id))
+        st = llm_prompt_cache_restore(c, path, &id, &n_id, err);
+    if (st == GGL_OK || llm_session_n_past(e->p.session, slot) != e->kept.slot[slot].n)
+        llm_kept_adopt(&e->kept, slot, id, (int64_t)n_id);
+    *n = st == GGL_OK ? (int64_t)n_id : 0;
+    return st;
+}
+
+ggl_status llm_engine_erase_slot(llm_engine *e, int slot, int64_t *n, ggl_error *err) {
+    *n = 0;
+    const ggl_status st = begin(e, slot, err);
+    if (st != GGL_OK)
+        return st;
+    *n = e->kept.slot[slot].n;
+    llm_kept_adopt(&e->kept, slot, NULL, 0);
+    return GGL_OK;
+}
