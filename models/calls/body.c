@@ -368,8 +368,11 @@ ggl_status llm_calls_read(llm_calls *c, attempt *a, ggl_error *err) {
     }
     if (st == GGL_OK && c->n_events == before)
         st = broken(a, "there is no call");
-    for (size_t i = before; st == GGL_OK && i < c->n_events; i++)
+    for (size_t i = before; st == GGL_OK && i < c->n_events; i++) {
         c->event[i].has_begun = i - before < (size_t)a->part.n_begun;
+        if (c->either && !a->mark && !llm_calls_function_named(c, c->event[i].name))
+            st = broken(a, "there is no such tool");
+    }
     if (st == GGL_FORMAT)
         c->n_events = before; /* all calls of a list, or none */
     return st == GGL_NOMEM ? ggl_fail(err, st, "out of memory for the calls of an answer") : st;

@@ -124,9 +124,10 @@ static progress at_start(llm_calls *c, size_t *i) {
 
 static progress in_content(llm_calls *c, ggl_status *st) {
     for (size_t i = c->pos; i < c->n; i++) {
-        bool wait;
-        progress start = at_start(c, &i);
-        const mark *m = start == STEP_FAIL ? llm_calls_mark_at(c, i, &wait) : NULL;
+        bool wait = false;
+        const bool is_text = c->either && !c->fresh; /* which has begun */
+        const progress start = is_text ? STEP_FAIL : at_start(c, &i);
+        const mark *m = start == STEP_FAIL && !is_text ? llm_calls_mark_at(c, i, &wait) : NULL;
         c->pos = i;
         if (start == STEP_DONE) {
             *st = show(c);
@@ -244,7 +245,7 @@ static ggl_status no_call(llm_calls *c) {
 
 static progress in_call(llm_calls *c, ggl_status *st, ggl_error *err) {
     progress p = llm_calls_step(c, &c->a);
-    if (p == STEP_WAIT && c->partial && !c->final)
+    if (p == STEP_WAIT && c->partial && !c->final && (c->a.mark || !c->either))
         *st = llm_calls_report_partial(c);
     if (p == STEP_WAIT)
         return p;
@@ -368,6 +369,7 @@ ggl_status llm_calls_new(llm_calls **out, const llm_calls_params *params, ggl_er
     if (!c)
         return ggl_fail(err, GGL_NOMEM, "out of memory for the calls of an answer");
     c->partial = p->partial;
+    c->either = p->answer.n > 0;
     c->max = p->max_size ? p->max_size : MAX_SIZE;
     c->fresh = true;
     const ggl_str name = p->format.n > 0 ? p->format : llm_calls_format(p->template_text);

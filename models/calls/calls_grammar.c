@@ -308,6 +308,29 @@ static int32_t several(builder *b, const pattern *p, int32_t first, int32_t call
     return b->one ? first : llm_expr_seq2(g, first, llm_expr_repeat(g, more, 0, LLM_EXPR_MANY));
 }
 
+/* Adds the text that may stand in place of calls. */
+static ggl_status or_text(builder *b, ggl_str schema, int32_t *e) {
+    const llm_schema_params compact = {.size = sizeof compact, .compact = true};
+    int32_t answer;
+    if (schema.n == 0)
+        return GGL_OK;
+    const ggl_status st =
+        llm_schema_read(&answer, &b->g, schema.s, schema.n, "schema", &compact, b->err);
+    if (st == GGL_OK)
+        *e = llm_expr_alt2(&b->g, *e, answer);
+    return st;
+}
+
+static ggl_status no_grammar(const builder *b, bool has_answer) {
+    return ggl_fail(b->err, GGL_UNSUPPORTED,
+                    "%s of this model: there is no grammar for calls in the format \"%.*s\"%s",
+                    has_answer ? "calls of tools, or else an answer in a given form, cannot be "
+                                 "demanded"
+                               : "a call of a tool cannot be demanded",
+                    (int)b->format.n, b->format.s,
+                    has_answer ? "; leave out the tools or the form" : "");
+}
+
 /* True if the prompt ends with the mark that begins a call. */
 static bool begins_call(const pattern *p, ggl_str prompt) {
     return p->piece[0].kind == PIECE_TEXT && ends_with(prompt, p->piece[0].text);
@@ -317,19 +340,19 @@ static ggl_status build(builder *b, llm_grammar **out, const llm_calls_params *p
     const pattern *call_pattern = best_pattern(b, p->template_text);
     int32_t call, first;
     if (!call_pattern)
-        return ggl_fail(
-            b->err, GGL_UNSUPPORTED,
-            "a call of a tool cannot be demanded of this model: there is no grammar for "
-            "calls in the format \"%.*s\"",
-            (int)b->format.n, b->format.s);
+        return no_grammar(b, p->answer.n > 0);
     ggl_status st = any_call(b, call_pattern, 0, &call);
+    const bool is_begun = begins_call(call_pattern, p->prompt);
     first = call;
-    if (st == GGL_OK && begins_call(call_pattern, p->prompt))
+    if (st == GGL_OK && is_begun)
         st = any_call(b, call_pattern, 1, &first);
     if (st != GGL_OK)
         return st;
-    const int32_t root = llm_expr_seq2(&b->g, reasoning(b, p->prompt, p->template_text),
-                                       several(b, call_pattern, first, call));
+    int32_t answer = several(b, call_pattern, first, call);
+    st = is_begun ? GGL_OK : or_text(b, p->answer, &answer);
+    if (st != GGL_OK)
+        return st;
+    const int32_t root = llm_expr_seq2(&b->g, reasoning(b, p->prompt, p->template_text), answer);
     st = llm_grammar_compile(out, &b->g, root, b->err);
     return st == GGL_OK ? st : ggl_within(b->err, st, "calls of tools");
 }

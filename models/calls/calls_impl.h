@@ -90,6 +90,7 @@ struct llm_calls {
     size_t n_sure_events;
     bool final;   /* no more text comes */
     bool partial; /* calls are reported while they are written */
+    bool either;  /* the answer is calls, or a text without any: llm_calls_params.answer */
     enum { IN_CONTENT, IN_REASONING, IN_CALL, IN_BROKEN } mode;
     const mark *think;
     attempt a;

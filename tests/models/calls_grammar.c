@@ -273,6 +273,81 @@ TEST(prompts_that_begin_calls) {
 }
 
 /* Which of several patterns is used follows from the template. */
+/* What an answer that is calls or a text has become. */
+typedef struct either {
+    int n_calls;
+    char text[BUDGET + 1];
+} either;
+
+/* Reads an answer in pieces of up to n_piece bytes. */
+static either read_either(const llm_calls_params *p, const char *s, size_t n, size_t n_piece) {
+    llm_calls *c = NULL;
+    llm_calls_part part;
+    either e = {0};
+    must(llm_calls_new(&c, p, &err) == GGL_OK);
+    for (size_t i = 0; i < n; i += n_piece)
+        must(llm_calls_add(c, s + i, n - i < n_piece ? n - i : n_piece, &err) == GGL_OK);
+    must(llm_calls_finish(c, &err) == GGL_OK);
+    while (llm_calls_next(c, &part)) {
+        e.n_calls += part.kind == LLM_CALLS_CALL;
+        CHECK(part.kind != LLM_CALLS_BROKEN);
+        if (part.kind == LLM_CALLS_CONTENT)
+            snprintf(e.text + strlen(e.text), sizeof e.text - strlen(e.text), "%.*s",
+                     (int)part.text.n, part.text.s);
+    }
+    llm_calls_free(c);
+    return e;
+}
+
+/* The text has marks of calls in its strings, and names of tools where calls have them. */
+static const char answer_schema[] =
+    "{\"type\": \"object\", \"properties\": {\"name\": {\"enum\": [\"<tool_call>{\", "
+    "\"<function=f>\", \"[TOOL_CALLS]\", \"nobody\"]}, \"parameters\": {\"type\": \"object\", "
+    "\"additionalProperties\": false}, \"arguments\": {\"type\": \"object\", "
+    "\"additionalProperties\": false}}, \"required\": [\"name\", \"parameters\", \"arguments\"], "
+    "\"additionalProperties\": false}";
+
+TEST(calls_or_a_text) {
+    llm_vocab *v = byte_vocab();
+    char s[BUDGET];
+    state = sample_seed();
+    for (int k = 0; llm_calls_format_name(k).n > 0; k++) {
+        const llm_calls_params p = {.size = sizeof p,
+                                    .format = llm_calls_format_name(k),
+                                    .tools = str(tools),
+                                    .answer = str(answer_schema)};
+        llm_grammar *g = NULL;
+        const ggl_status st = llm_calls_grammar(&g, &p, (ggl_str){0}, false, &err);
+        CHECK_INT(st, is_known_to_lack(p.format) ? GGL_UNSUPPORTED : GGL_OK);
+        if (st != GGL_OK) {
+            CHECK(strstr(err.msg, "leave out the tools or the form"));
+            continue;
+        }
+        llm_matcher *m = matcher(g, v);
+        int n_calls = 0, n_texts = 0;
+        for (int i = 0; i < 60; i++) {
+            const size_t n = random_text(m, s);
+            const either e = read_either(&p, s, n, 1 + rnd((uint32_t)n));
+            llm_json *doc = NULL;
+            n_calls += e.n_calls > 0;
+            n_texts += e.n_calls == 0;
+            if (!CHECK_MSG(e.n_calls == 0 || !e.text[0], "%.*s: a call and a text: %.*s",
+                           (int)p.format.n, p.format.s, (int)n, s) ||
+                e.n_calls > 0)
+                continue;
+            CHECK_MSG(llm_json_parse(&doc, e.text, strlen(e.text), "text", &err) == GGL_OK &&
+                          llm_json_get_kind(&doc->root, "name", JSON_STRING),
+                      "%.*s: %s of %.*s", (int)p.format.n, p.format.s, e.text, (int)n, s);
+            llm_json_free(doc);
+        }
+        CHECK_MSG(n_calls > 0 && n_texts > 0, "%.*s: %d calls, %d texts", (int)p.format.n,
+                  p.format.s, n_calls, n_texts);
+        llm_matcher_free(m);
+        llm_grammar_free(g);
+    }
+    llm_vocab_free(v);
+}
+
 TEST(template_decides) {
     llm_calls_params p = {.size = sizeof p, .format = str("mistral"), .tools = str(tools)};
     p.template_text = str("[AVAILABLE_TOOLS] [TOOL_CALLS]");

@@ -57,6 +57,44 @@ TEST(tools_that_must_be_called) {
     server_close(&s);
 }
 
+/* A call, or else a text that fits the schema; where calls have no grammar, the request is refused. */
+TEST(tools_or_a_form) {
+    static const char schema[] = "{\"type\": \"object\", \"properties\": {\"x\": {\"enum\": "
+                                 "[\"<tool_call>{\"]}}, \"required\": [\"x\"], "
+                                 "\"additionalProperties\": false}";
+    static const char thinks[] = "{{ messages[0].content }}{# </think> #}";
+    const llm_chat_template with = {"thinks", {thinks, sizeof thinks - 1}};
+    server s = {0};
+    int n_calls = 0, n_texts = 0;
+    REQUIRE(server_open(&s, 0) && use_tool_template(&s));
+    for (int i = 0; i < 24; i++) {
+        ask *a = ask_tools_of(&s, ASK_TOOLS_AUTO, "");
+        a->form = ASK_SCHEMA;
+        a->form_text = (ggl_str){schema, sizeof schema - 1};
+        a->sampling.temp = 3;
+        a->sampling.seed = (uint64_t)i;
+        a->has_seed = true;
+        a->stream = i % 2;
+        http_reply *r = answer_alone(&s, a);
+        const bool is_call = strstr(r->body.s, "C 0 0 x");
+        CHECK_INT(r->status, 200);
+        CHECK(is_call != !!strstr(r->body.s, "P 0 0 x7b")); /* { */
+        n_calls += is_call;
+        n_texts += !is_call;
+        reply_free(r);
+    }
+    CHECK_MSG(n_calls > 0 && n_texts > 0, "%d calls, %d texts", n_calls, n_texts);
+    llm_chat_free(s.chat);
+    REQUIRE_OK(llm_chat_new(&s.chat, NULL, NULL, &with, &s.err), &s.err);
+    ask *a = ask_tools_of(&s, ASK_TOOLS_AUTO, "");
+    a->form = ASK_JSON;
+    http_reply *r = answer_alone(&s, a);
+    CHECK_HAS(r->body.s, "X 400 unsupported");
+    CHECK_HAS(r->body.s, "leave out the tools or the form");
+    reply_free(r);
+    server_close(&s);
+}
+
 /* The built-in model's own template shows tools, calls and results, and a demanded call fits its grammar. */
 TEST(the_built_in_model_calls) {
     static const char talk[] =

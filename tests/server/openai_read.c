@@ -301,6 +301,20 @@ TEST(codex) {
 
 /* Codex's tools: free text is a function of one string, namespaces are parts of names; others are left out and named, and so are
  * items about them. */
+/* What codex --output-schema sends. */
+TEST(tools_and_a_format) {
+    const ask *a = read_text(
+        &api_openai_responses,
+        "{\"input\": \"Hi\", \"tool_choice\": \"auto\", \"tools\": [{\"type\": \"function\", "
+        "\"name\": "
+        "\"f\", \"parameters\": {\"type\": \"object\"}}], \"text\": {\"format\": {\"type\": "
+        "\"json_schema\", \"name\": \"s\", \"strict\": true, \"schema\": {\"type\": "
+        "\"object\"}}}}");
+    REQUIRE(CHECK_MSG(a, "%s", err.msg));
+    CHECK(a->form == ASK_SCHEMA && a->tools.n > 0 && a->tool_choice == ASK_TOOLS_AUTO);
+    CHECK(strstr(a->talk.s, "\"tools\""));
+}
+
 TEST(tools_of_codex) {
     static const char *const tools =
         "\"tools\": [{\"type\": \"custom\", \"name\": \"apply_patch\", \"description\": \"Edit.\", "
@@ -566,11 +580,9 @@ static const struct {
     {&api_openai_chat, "{" HI ", \"tools\": [" F("f") "], \"tool_choice\": \"any\"}", "tool_choice",
      "\"tool_choice\" must be \"none\", \"auto\", \"required\", or an object that names a function "
      "or the allowed tools"},
-    {&api_openai_chat,
-     "{" HI ", \"tools\": [" F("f") "], \"response_format\": {\"type\": \"json_object\"}}", "tools",
-     "tools cannot be called while the whole answer must fit a format; leave out one of them, or "
-     "set \"tool_choice\" to "
-     "\"none\""},
+    {&api_openai_chat, "{" HI ", \"tools\": [" F("f") "], \"grammar\": \"root ::= []\"}", "tools",
+     "tools cannot be called while the whole answer must fit a grammar; use a schema "
+     "(\"response_format\"), leave out one of them, or set \"tool_choice\" to \"none\""},
     {&api_openai_chat, "{" HI ", \"grammar\": \"root ::= []\", \"json_schema\": {}}", "json_schema",
      "more than one field says what the answer must fit; keep one of \"response_format\", "
      "\"json_schema\" and \"grammar\""},

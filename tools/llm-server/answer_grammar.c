@@ -54,8 +54,12 @@ uint64_t answer_grammars_n_compiled(const answer_grammars *g) {
     return g->n_compiled;
 }
 
-static ggl_status compile(llm_grammar **out, ask_form form, ggl_str text, ggl_error *err) {
+ggl_str answer_schema_of(ask_form form, ggl_str text) {
     static const char object[] = "{\"type\": \"object\"}";
+    return form == ASK_JSON ? (ggl_str){object, sizeof object - 1} : text;
+}
+
+static ggl_status compile(llm_grammar **out, ask_form form, ggl_str text, ggl_error *err) {
     const llm_schema_params compact = {.size = sizeof compact,
                                        .compact = true,
                                        .max_steps = GRAMMAR_COMPILE_STEPS,
@@ -65,9 +69,9 @@ static ggl_status compile(llm_grammar **out, ask_form form, ggl_str text, ggl_er
                                   .max_bytes = GRAMMAR_COMPILE_BYTES};
     if (form == ASK_GBNF)
         return llm_grammar_from_gbnf_with(out, text.s, text.n, "grammar", &gbnf, err);
-    return form == ASK_JSON
-               ? llm_grammar_from_schema_with(out, object, sizeof object - 1, "JSON", &compact, err)
-               : llm_grammar_from_schema_with(out, text.s, text.n, "schema", &compact, err);
+    const ggl_str schema = answer_schema_of(form, text);
+    return llm_grammar_from_schema_with(out, schema.s, schema.n,
+                                        form == ASK_JSON ? "JSON" : "schema", &compact, err);
 }
 
 static answer_grammar *find(const answer_grammars *g, ask_form form, ggl_str text) {

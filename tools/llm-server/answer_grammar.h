@@ -19,6 +19,9 @@ enum {
     GRAMMAR_MATCH_BYTES = 128 << 20
 };
 
+/* The schema of ASK_JSON or ASK_SCHEMA: any object, or this one. */
+ggl_str answer_schema_of(ask_form form, ggl_str text);
+
 /* A grammar in use, which must be given back. */
 typedef struct answer_grammar answer_grammar;
 typedef struct answer_grammars answer_grammars;

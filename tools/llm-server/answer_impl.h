@@ -146,10 +146,16 @@ void seat_embed_params(seat *s, llm_sequence_params *p);
 /* Call when its last token has run: makes its embedding. GGL_FORMAT: the model's numbers are not finite. */
 GGL_NODISCARD ggl_status seat_end_embedding(seat *s, ggl_error *err);
 
+/* True if the model may call tools, or else give an answer in a given form. */
+static inline bool ask_is_either(const ask *a) {
+    return a->kind == ASK_CHAT && a->tools.n > 0 && a->tool_choice == ASK_TOOLS_AUTO &&
+           (a->form == ASK_JSON || a->form == ASK_SCHEMA);
+}
 /* True if the grammar must complete the answer before the limit of tokens, because JSON that is cut off is of no use. Calls
  * are cut off: one that was completed early, with half a command, would look as if the model had meant it. */
 static inline bool ask_is_steered(const ask *a) {
-    return (a->form == ASK_JSON || a->form == ASK_SCHEMA) && a->tool_choice < ASK_TOOLS_REQUIRED;
+    return (a->form == ASK_JSON || a->form == ASK_SCHEMA) && a->tool_choice < ASK_TOOLS_REQUIRED &&
+           !ask_is_either(a);
 }
 
 int64_t answers_now(const answers *x); /* in ns */

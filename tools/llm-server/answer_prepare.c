@@ -283,7 +283,7 @@ static ggl_status make_echo(seat *s, ggl_error *err) {
  * where the template begins it with reasoning. */
 static bool has_calls(const ask *a) {
     return a->kind == ASK_CHAT && !a->raw_marks &&
-           (a->form == ASK_ANY || a->tool_choice >= ASK_TOOLS_REQUIRED);
+           (a->form == ASK_ANY || a->tool_choice >= ASK_TOOLS_REQUIRED || ask_is_either(a));
 }
 
 static ggl_str marks_format(const job *j) {
@@ -291,17 +291,19 @@ static ggl_str marks_format(const job *j) {
 }
 
 static llm_calls_params calls_params(const job *j, const job_prompt *p) {
-    return (llm_calls_params){.size = sizeof(llm_calls_params),
-                              .format = marks_format(j),
-                              .template_text = llm_chat_text(server_chat(j->server)),
-                              .prompt = p->text,
-                              .n_begun = p->n_begun,
-                              .tools = j->ask->tools,
-                              .partial = j->ask->stream && j->dialect->takes_pieces &&
-                                         j->ask->tools.n > 0 &&
-                                         j->ask->tool_choice != ASK_TOOLS_NONE,
-                              .max_steps = GRAMMAR_COMPILE_STEPS,
-                              .max_bytes = GRAMMAR_COMPILE_BYTES};
+    return (llm_calls_params){
+        .size = sizeof(llm_calls_params),
+        .format = marks_format(j),
+        .template_text = llm_chat_text(server_chat(j->server)),
+        .prompt = p->text,
+        .n_begun = p->n_begun,
+        .tools = j->ask->tools,
+        .partial = j->ask->stream && j->dialect->takes_pieces && j->ask->tools.n > 0 &&
+                   j->ask->tool_choice != ASK_TOOLS_NONE,
+        .max_steps = GRAMMAR_COMPILE_STEPS,
+        .max_bytes = GRAMMAR_COMPILE_BYTES,
+        .answer = ask_is_either(j->ask) ? answer_schema_of(j->ask->form, j->ask->form_text)
+                                        : (ggl_str){0}};
 }
 
 static bool take_part(void *ctx, const answer_part *part) {
@@ -391,10 +393,14 @@ typedef struct job_grammar {
 
 static ggl_status take_grammar(job *j, job_grammar *g, const char **param, ggl_error *err) {
     const ask *a = j->ask;
-    if (a->kind == ASK_CHAT && a->tool_choice >= ASK_TOOLS_REQUIRED) {
+    const bool is_either = ask_is_either(a);
+    if (is_either && a->form_text.n > GRAMMAR_MAX_TEXT)
+        return ggl_fail(err, GGL_LIMIT, "the schema has %zu bytes, but may have at most %d",
+                        a->form_text.n, (int)GRAMMAR_MAX_TEXT);
+    if (is_either || (a->kind == ASK_CHAT && a->tool_choice >= ASK_TOOLS_REQUIRED)) {
         const llm_calls_params p = calls_params(j, &j->prompt[0]);
         const bool named = a->tool_choice == ASK_TOOLS_NAMED;
-        *param = "tool_choice";
+        *param = is_either ? "response_format" : "tool_choice";
         const ggl_status st =
             llm_calls_grammar(&g->own, &p, named ? a->tool : (ggl_str){0}, a->one_call, err);
         return st == GGL_NOT_FOUND ? GGL_USAGE : st; /* the tool is missing, not the endpoint */

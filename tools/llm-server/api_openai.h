@@ -68,7 +68,7 @@ ggl_status openai_read_format(ask *a, const json_value *v, openai_style style, g
 /* Writes an effort of reasoning as a variable of the template, unless *kwargs (may be NULL) sets the same variable. */
 ggl_status openai_put_effort(talk_writer *t, const json_value *effort, const json_value *kwargs,
                              ggl_error *err);
-/* Ends the conversation with the tools and sets ask.talk; frees the writer. GGL_UNSUPPORTED: tools and a format exclude
+/* Ends the conversation with the tools and sets ask.talk; frees the writer. GGL_UNSUPPORTED: tools and a grammar exclude
  * each other. */
 ggl_status openai_end_talk(ask *a, talk_writer *t, ggl_error *err);
 /* Reads texts or tokens, one or several, into ask.prompt. */

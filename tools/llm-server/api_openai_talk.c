@@ -214,11 +214,12 @@ ggl_status openai_put_effort(talk_writer *t, const json_value *effort, const jso
 }
 
 ggl_status openai_end_talk(ask *a, talk_writer *t, ggl_error *err) {
-    if (a->tools.s && a->form != ASK_ANY) {
+    if (a->tools.s && a->form == ASK_GBNF) {
         talk_free(t);
         return ggl_fail(err, GGL_UNSUPPORTED,
-                        "tools cannot be called while the whole answer must fit a format; leave "
-                        "out one of them, or set \"tool_choice\" to \"none\"");
+                        "tools cannot be called while the whole answer must fit a grammar; use a "
+                        "schema (\"response_format\"), leave out one of them, or set "
+                        "\"tool_choice\" to \"none\"");
     }
     if (a->tools.s)
         talk_tools(t, a->tools);

@@ -91,6 +91,10 @@ typedef struct llm_calls_params {
     /* For llm_calls_grammar: as those of llm_schema_params. */
     uint64_t max_steps;
     size_t max_bytes;
+    /* A JSON schema: the answer is calls, or in their place a JSON text that fits it. Once such a text has begun, all
+     * of it is content, whatever marks its strings have, and so is a call without a mark of a function that is not among the
+     * tools. Empty: there is none. */
+    ggl_str answer;
 } llm_calls_params;
 
 /* Returns the name of the format whose marks stand in the text of a chat template, such as
@@ -126,7 +130,7 @@ GGL_API llm_calls_kind llm_calls_now(const llm_calls *c);
 GGL_API ggl_str llm_calls_reasoning_end(const llm_calls *c);
 
 /* Makes a grammar of answers that call a tool: `tool`, or any of p->tools if it is empty; one call if
- * `one` is set, else one or more. The arguments fit the tool's "parameters". Reasoning may come before the calls if the
+ * `one` is set, else one or more; or of those that fit p->answer. The arguments fit the tool's "parameters". Reasoning may come before the calls if the
  * format has any; if the prompt has begun it, it must end first. The answer's text without the token that ends it
  * is what the grammar describes; llm_calls_new with the same parameters reads it. Marks that are control tokens are
  * spelled in other tokens, because grammars never allow control tokens.
