@@ -16,6 +16,7 @@ static const struct page {
     {"## Options of Ollama's API\n", NULL, ollama_option_fields, {"## Fields of sampling\n"}},
     {"## POST /api/embed\n", &api_ollama_embed, NULL, {NULL}},
     {"## POST /api/embeddings\n", &api_ollama_embeddings, NULL, {NULL}},
+    {"## POST /embedding\n", &api_llamacpp_embedding, NULL, {NULL}},
     {"## POST /completion\n",
      &api_llamacpp_completion,
      NULL,

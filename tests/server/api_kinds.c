@@ -42,6 +42,8 @@ static const struct api {
      "{\"model\": \"m\", \"input\": [\"a\", \"b\"]}"},
     {"embeddings", &api_ollama_embeddings, "\"prompt\": \"a\"",
      "{\"model\": \"m\", \"prompt\": \"b\"}"},
+    {"embedding", &api_llamacpp_embedding, "\"input\": \"a\"",
+     "{\"model\": \"m\", \"content\": [\"a\", [1, 2]], \"embd_normalize\": 2}"},
     {"completion", &api_llamacpp_completion, "\"prompt\": \"a\"",
      "{\"model\": \"m\", \"prompt\": [[1, 2], \"a\", {\"prompt_string\": \"b\"}], \"json_schema\": "
      "{\"type\": \"array\"}, "

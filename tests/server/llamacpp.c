@@ -201,6 +201,36 @@ TEST(refuses_what_it_does_not_do) {
     CHECK(refuses(INFILL, "{\"input_suffix\": 3}", "\"input_suffix\" must be a string"));
 }
 
+/* A list of texts, each with its vectors: one, or those of its tokens. */
+TEST(writes_embeddings) {
+    const float v[] = {1, -0.5f, 0.25f, 0, 3, 4};
+    facts.n_embd = 2;
+    CHECK(refuses(&api_llamacpp_embedding, "{}", "\"input\" is missing"));
+    CHECK(refuses(&api_llamacpp_embedding, "{\"input\": \"a\", \"encoding_format\": \"base64\"}",
+                  "\"encoding_format\" must be \"float\""));
+    CHECK(refuses(&api_llamacpp_embedding, "{\"input\": \"a\", \"embd_normalize\": -1}",
+                  "\"embd_normalize\" must be 2"));
+    const ask *a = request(&api_llamacpp_embedding, "{\"content\": [\"a\", [1, 2]], "
+                                                    "\"embd_normalize\": 2}");
+    CHECK(a && a->kind == ASK_EMBED && a->n_prompts == 2 && a->prompt[1].n == 2);
+    made_up *m = make_answer(a);
+    answer_choice c[] = {{.n_vectors = 1}, {.index = 1, .first_vector = 1, .n_vectors = 2}};
+    m->x.choice = c;
+    m->x.n_choices = 2;
+    m->x.embedding = v;
+    CHECK_STR(
+        whole_text(&api_llamacpp_embedding, m),
+        "[{\"index\":0,\"embedding\":[[1,-0.5]]},{\"index\":1,\"embedding\":[[0.25,0],[3,4]]}]");
+    facts.all_vectors = true;
+    CHECK(request(&api_llamacpp_embeddings, "{\"input\": \"a\", \"embd_normalize\": -1}"));
+    CHECK_STR(
+        whole_text(&api_llamacpp_embeddings, m),
+        "[{\"index\":0,\"embedding\":[[1,-0.5]]},{\"index\":1,\"embedding\":[[0.25,0],[3,4]]}]");
+    CHECK(refuses(&api_ollama_embed, "{\"input\": \"a\"}", "--pooling none"));
+    facts.all_vectors = false;
+    facts.n_embd = 0;
+}
+
 TEST(writes_an_answer) {
     made_up *m =
         make_answer(request(D, "{\"prompt\": \"Once\", \"n_predict\": 5, \"stop\": [\"END\"]}"));

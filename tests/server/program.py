@@ -284,8 +284,8 @@ def errors():
         check(post(s, "/v1/messages", {}, 400)["type"] == "error", "Anthropic's form")
         check(post(s, "/v1/messages/batches", {}, 404)["type"] == "error", "Anthropic's form of a path that is not known")
         for method, path, words in (("GET", "/lora-adapters", "--lora"), ("POST", "/lora-adapters", "--lora"), ("POST", "/slots/0?action=erase", "--slot-save-path"),
-                                    ("POST", "/v1/rerank", "ranks"), ("POST", "/rerank", "ranks"), ("POST", "/embedding", "/v1/embeddings")):
-            status, _, body = s.request(method, path, b"{}" if method == "POST" else None)
+                                    ("POST", "/v1/rerank", "ranks"), ("POST", "/rerank", "ranks"), ("POST", "/embedding", "--embeddings")):
+            status, _, body = s.request(method, path, b'{"input": "a"}' if method == "POST" else None)
             check(status == 501 and words in json.loads(body)["error"]["message"], f"{method} {path}: {status} {body}")
         status, headers, _ = s.get("/v1/chat/completions")
         check(status == 405 and headers["Allow"] == "POST", "405")
@@ -596,7 +596,7 @@ def embeddings():
 
     poolings()
     fails(2, "add --embeddings", "--pooling", "mean")
-    fails(2, "mean", "--embeddings", "--pooling", "rank")
+    fails(2, "reranker", "--embeddings", "--pooling", "rank")
     with Server([BINARY, *SMALL]) as s:
         for path, body in (("/v1/embeddings", post_json), ("/embeddings", post_json), ("/api/embed", {"input": "a"}), ("/api/embeddings", {"prompt": "a"}),
                            ("/v1/embeddings", dict(post_json, dimensions=3))):
@@ -617,14 +617,39 @@ def embeddings():
             coded = vectors(s, dict(post_json, encoding_format="base64"))[0]
             check([list(struct.unpack("<128f", base64.b64decode(x))) for x in coded] == [as_floats(v) for v in got], "base64")
             check(post(s, "/api/embed", {"input": texts})["embeddings"] == got, "/api/embed")
+            check(post(s, "/embedding", {"content": texts}) == [{"index": i, "embedding": [v]} for i, v in enumerate(got)], "/embedding")
+            check(post(s, "/embeddings", post_json)["data"][1]["embedding"] == got[1], "/embeddings")
+            check("embd_normalize" in post(s, "/embedding", {"content": "a", "embd_normalize": -1}, 400)["error"]["message"], "embd_normalize")
             check(post(s, "/api/embeddings", {"prompt": texts[1]})["embedding"] == got[1], "/api/embeddings")
             post(s, "/v1/embeddings", dict(post_json, dimensions=3), 400)
             check(post(s, "/v1/embeddings", dict(post_json, input=["a " * 600]), 400)["error"], "too long")
             check(post(s, "/v1/chat/completions", CHAT)["choices"] == plain, f"{pooling}: other words")
             check("embedding" in read_capabilities(s), "capabilities")
     check(seen[0][1] != seen[1][1], "pooling has no effect")
+    each_token(texts, seen)
     with Server([BINARY, *SMALL, "--embeddings"]) as s: # its model says nothing of a pooling
         check(vectors(s, post_json)[0] == seen[0], "default")
+
+
+def each_token(texts, pooled):
+    """--pooling none: a vector for each token, as it is. The others follow from these."""
+    with Server([BINARY, *SMALL, "--embeddings", "--pooling", "none"]) as s:
+        answer = post(s, "/embedding", {"input": texts})
+        check([x["index"] for x in answer] == [0, 1, 2] and answer == post(s, "/embeddings", {"input": texts}), "index")
+        n = [len(post(s, "/tokenize", {"content": t, "add_special": True})["tokens"]) for t in texts]
+        check([len(x["embedding"]) for x in answer] == n and all(len(v) == 128 for x in answer for v in x["embedding"]), n)
+        check(answer[0]["embedding"] == answer[2]["embedding"] == post(s, "/embedding", {"content": texts[0]})[0]["embedding"], "alone")
+        length = lambda v: sum(x * x for x in v) ** 0.5
+        for k, v in enumerate(answer):
+            rows = v["embedding"]
+            for i, whole in enumerate(([sum(x) for x in zip(*rows)], rows[-1], rows[0])):
+                check(all(abs(a / length(whole) - b) < 1e-5 for a, b in zip(whole, pooled[i][k])), f"text {k}, pooling {i}")
+        check(all(abs(length(v) - 1) > 1e-3 for v in answer[0]["embedding"]), "they are not normalized")
+        for path, body in (("/v1/embeddings", {"input": "a"}), ("/api/embed", {"input": "a"}), ("/api/embeddings", {"prompt": "a"})):
+            check("--pooling none" in json.dumps(post(s, path, body, 400)), path)
+        check("encoding_format" in post(s, "/embedding", {"input": "a", "encoding_format": "base64"}, 400)["error"]["message"], "base64")
+    with Server([BINARY, *SMALL, "--embeddings", "--pooling", "none", "--request-memory", "16"]) as s:
+        check("--request-memory" in post(s, "/embedding", {"input": ["a " * 400] * 4}, 400)["error"]["message"], "a large answer")
 
 
 def read_capabilities(s):

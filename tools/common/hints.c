@@ -285,6 +285,7 @@ const arg_hint server_hints[] = {
     {"--embd-normalize=2", "embeddings always have length 1", HINT_NOTHING},
     {"--embd-normalize", "embeddings always have length 1", HINT_REFUSED},
     {"--reranking --rerank", "the score of a reranker's own output (cls.output) is not computed; one that answers yes or no, such as Qwen3-Reranker, runs as a text model", HINT_REFUSED},
+    {"--pooling=rank", "the score of a reranker's own output (cls.output) is not computed; --pooling mean, last, cls and none make vectors", HINT_REFUSED},
     {"--metrics --slots", "these endpoints are always there", HINT_NOTHING},
     {"--props", "GET /props is always there; no request changes the server's settings", HINT_REFUSED},
     {"--no-slots --no-metrics", "--api-key keeps others from these endpoints", HINT_REFUSED},

@@ -77,7 +77,7 @@ struct job {
     size_t n_prompts;
     int64_t n_too_long;  /* tokens of a prompt that is longer than the context; 0: none is */
     answer_parts *parts; /* [x.n_choices]; not of streams */
-    float *embedding;    /* ASK_EMBED: [x.n_choices][n_embd] */
+    float *embedding;    /* ASK_EMBED: x.embedding */
     seat *seat;          /* [n_seats] */
     int n_seats;
     size_t n_top; /* of ask->n_top, at most the vocabulary */
@@ -139,8 +139,13 @@ bool job_hold_part(job *j, const answer_part *part);
 /* Ends the job with an error. (answer.c) */
 void job_fail(job *j, const api_error *e);
 
+/* Holds the vectors of embeddings and the text that they become. GGL_LIMIT: more than one answer may; GGL_NOMEM. */
+GGL_NODISCARD ggl_status job_hold_vectors(job *j, int64_t n_vectors, ggl_error *err);
+
 /* --- embeddings (answer_embed.c) ---------------------------------------------------------------- */
 
+/* Sets which vectors each choice has, whose prompt is there, and returns their number. */
+int64_t job_count_vectors(job *j);
 /* Describes the sequence of a choice to the engine. */
 void seat_embed_params(seat *s, llm_sequence_params *p);
 /* Call when its last token has run: makes its embedding. GGL_FORMAT: the model's numbers are not finite. */

@@ -49,17 +49,8 @@ ggl_status job_check_size(const job *j, const char **param, ggl_error *err) {
     const double n_choices = (double)j->n_prompts * (double)a->n_choices,
                  most = (double)memory_most_of_one(j->answers->memory);
     const int64_t n_ctx = j->x.facts->n_ctx, n_max = a->n_max < n_ctx ? a->n_max : n_ctx;
-    if (a->kind == ASK_EMBED) {
-        const double n = n_choices * (double)j->x.facts->n_embd * JSON_VECTOR;
-        *param = "input";
-        return n <= most
-                   ? GGL_OK
-                   : ggl_fail(err, GGL_LIMIT,
-                              "%.0f embeddings of %" PRId64
-                              " numbers would take %.0f MiB, more than the %.0f MiB that one "
-                              "answer may (an eighth of --request-memory); send fewer at once",
-                              n_choices, j->x.facts->n_embd, n / 1048576, most / 1048576);
-    }
+    if (a->kind == ASK_EMBED) /* job_hold_vectors */
+        return GGL_OK;
     const double n = token_bytes(j, n_choices * (double)(n_max > 0 ? n_max : 0));
     *param = a->n_top >= 0 ? "logprobs" : "n";
     if (a->stream || n <= most)
@@ -71,6 +62,24 @@ ggl_status job_check_size(const job *j, const char **param, ggl_error *err) {
                     "less, or for a stream",
                     n_choices, n_max, a->n_top >= 0 ? j->n_top + 1 : 0, n / 1048576,
                     most / 1048576);
+}
+
+ggl_status job_hold_vectors(job *j, int64_t n_vectors, ggl_error *err) {
+    const double n = (double)n_vectors * (double)j->x.facts->n_embd * JSON_VECTOR,
+                 most = (double)memory_most_of_one(j->answers->memory);
+    if (n > most)
+        return ggl_fail(err, GGL_LIMIT,
+                        "%" PRId64 " embeddings of %" PRId64
+                        " numbers would take %.0f MiB, more than the %.0f MiB that one answer may "
+                        "(an eighth of --request-memory); send fewer at once",
+                        n_vectors, j->x.facts->n_embd, n / 1048576, most / 1048576);
+    j->held.of = j->answers->memory;
+    if (memory_set(&j->held, (size_t)n))
+        return GGL_OK;
+    return ggl_fail(err, GGL_NOMEM,
+                    "no memory for the answer: all answers hold the %zu MiB that they may have "
+                    "together (--request-memory); try again later",
+                    memory_most(j->held.of, MEMORY_ANSWERS) >> 20);
 }
 
 ggl_status job_hold_matchers(job *j, ggl_error *err) {

@@ -560,12 +560,10 @@ static ggl_status alloc_choices(job *j, ggl_error *err) {
     j->seat = ggl_calloc(n_seats, sizeof *j->seat);
     j->top = ggl_calloc(j->n_top, sizeof *j->top);
     j->x.own = ggl_calloc(1, j->dialect->own_size);
-    const size_t n_embd = a->kind == ASK_EMBED ? (size_t)j->x.facts->n_embd : 0;
-    j->x.embedding = j->embedding = ggl_calloc(n, n_embd * sizeof *j->embedding);
     if (a->sampled_probs && a->n_top >= 0)
         j->candidate = ggl_calloc((size_t)j->x.facts->n_vocab, sizeof *j->candidate);
     if (!j->prompt || !j->x.choice || !j->parts || !j->seat || !j->top || !j->x.own ||
-        !j->embedding || (a->sampled_probs && a->n_top >= 0 && !j->candidate))
+        (a->sampled_probs && a->n_top >= 0 && !j->candidate))
         return no_memory(err);
     j->x.n_choices = (int)n;
     j->n_seats = n_seats > 0 ? (int)n_seats : 1;
@@ -582,6 +580,17 @@ static void describe_choices(job *j) {
                                          .slot = j->ask->only_slot,
                                          .prompt = p->text};
     }
+}
+
+static ggl_status alloc_vectors(job *j, const char **param, ggl_error *err) {
+    const int64_t n = job_count_vectors(j);
+    *param = "input";
+    const ggl_status st = job_hold_vectors(j, n, err);
+    if (st != GGL_OK)
+        return st;
+    j->x.embedding = j->embedding =
+        ggl_calloc((size_t)n, (size_t)j->x.facts->n_embd * sizeof *j->embedding);
+    return j->embedding ? GGL_OK : no_memory(err);
 }
 
 ggl_status job_prepare(job *j, const char **param, ggl_error *err) {
@@ -605,7 +614,9 @@ ggl_status job_prepare(job *j, const char **param, ggl_error *err) {
         a->sampling.seed = random_number() >> 32;
     a->sampling.tokenizer = server_tokenizer(j->server);
     describe_choices(j);
-    return make_seats(j, param, err);
+    if (a->kind == ASK_EMBED)
+        st = alloc_vectors(j, param, err);
+    return st == GGL_OK ? make_seats(j, param, err) : st;
 }
 
 job *job_new(server *s, const dialect *d, ask *a, const http_request *q, http_reply *r) {

@@ -149,8 +149,9 @@ static void finish_reply(void *ctx) {
 }
 
 void job_end_reply(job *j) {
+    const answer_choice *last = &j->x.choice[j->x.n_choices - 1];
     const size_t n_floats =
-        j->ask->kind == ASK_EMBED ? (size_t)j->x.n_choices * (size_t)j->x.facts->n_embd : 0;
+        (size_t)(last->first_vector + last->n_vectors) * (size_t)j->x.facts->n_embd;
     count_tokens(j);
     if (j->size + n_floats > ANSWER_LONG && !j->ask->stream && !j->has_failed)
         http_reply_later(j->reply, finish_reply, j);

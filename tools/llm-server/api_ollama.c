@@ -337,14 +337,18 @@ static ggl_status read_chat(ask *a, const server_facts *facts, const char **para
 static ggl_status read_embeddings(ask *a, const server_facts *facts, const char **param,
                                   ggl_error *err) {
     a->kind = ASK_EMBED;
-    const ggl_status st = read_by(a, embeddings_fields, facts, param, err);
+    ggl_status st = read_by(a, embeddings_fields, facts, param, err);
+    if (st == GGL_OK)
+        st = embed_needs_pooling(facts, err);
     return st == GGL_OK ? one_prompt(a, err) : st;
 }
 
 static ggl_status read_embed(ask *a, const server_facts *facts, const char **param,
                              ggl_error *err) {
     a->kind = ASK_EMBED;
-    const ggl_status st = read_by(a, embed_fields, facts, param, err);
+    ggl_status st = read_by(a, embed_fields, facts, param, err);
+    if (st == GGL_OK)
+        st = embed_needs_pooling(facts, err);
     if (st != GGL_OK)
         return st;
     const json_value *input = own_of(a)->input;

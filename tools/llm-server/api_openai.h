@@ -68,6 +68,17 @@ ggl_status openai_read_format(ask *a, const json_value *v, openai_style style, g
 /* Writes an effort of reasoning as a variable of the template, unless *kwargs (may be NULL) sets the same variable. */
 ggl_status openai_put_effort(talk_writer *t, const json_value *effort, const json_value *kwargs,
                              ggl_error *err);
+/* Embeddings (api_openai_embeddings.c): reads by a table, of which some fields have these readers, and requires a text. */
+ggl_status openai_read_embeddings(ask *a, const field *table, const server_facts *facts,
+                                  const char **param, ggl_error *err);
+ggl_status openai_field_input(ask *a, const json_value *v, const server_facts *facts,
+                              ggl_error *err);
+ggl_status openai_field_encoding(ask *a, const json_value *v, const server_facts *facts,
+                                 ggl_error *err);
+ggl_status openai_field_dimensions(ask *a, const json_value *v, const server_facts *facts,
+                                   ggl_error *err);
+void openai_put_floats(const float *f, int64_t n, llm_json_out *out);
+void openai_embeddings_whole(const answer *x, llm_json_out *out);
 /* Ends the conversation with the tools and sets ask.talk; frees the writer. GGL_UNSUPPORTED: tools and a grammar exclude
  * each other. */
 ggl_status openai_end_talk(ask *a, talk_writer *t, ggl_error *err);

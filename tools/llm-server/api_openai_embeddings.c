@@ -6,13 +6,13 @@
 
 /* --- requests ----------------------------------------------------------------------------------- */
 
-static ggl_status read_input(ask *a, const json_value *v, const server_facts *facts,
-                             ggl_error *err) {
+ggl_status openai_field_input(ask *a, const json_value *v, const server_facts *facts,
+                              ggl_error *err) {
     return openai_read_prompts(a, v, "input", facts, err);
 }
 
-static ggl_status read_encoding(ask *a, const json_value *v, const server_facts *facts,
-                                ggl_error *err) {
+ggl_status openai_field_encoding(ask *a, const json_value *v, const server_facts *facts,
+                                 ggl_error *err) {
     (void)facts;
     openai_own_of(a)->base64 = llm_json_is(v, "base64");
     if (llm_json_is(v, "base64") || llm_json_is(v, "float"))
@@ -20,8 +20,8 @@ static ggl_status read_encoding(ask *a, const json_value *v, const server_facts 
     return ggl_fail(err, GGL_USAGE, "\"encoding_format\" must be \"float\" or \"base64\"");
 }
 
-static ggl_status read_dimensions(ask *a, const json_value *v, const server_facts *facts,
-                                  ggl_error *err) {
+ggl_status openai_field_dimensions(ask *a, const json_value *v, const server_facts *facts,
+                                   ggl_error *err) {
     (void)a;
     if (facts->n_embd == 0) /* answered by 501 */
         return GGL_OK;
@@ -34,18 +34,18 @@ static ggl_status read_dimensions(ask *a, const json_value *v, const server_fact
 }
 
 static const field fields[] = {{"model", FIELD_FN, .fn = openai_field_model},
-                               {"input", FIELD_FN, .fn = read_input},
-                               {"encoding_format", FIELD_FN, .fn = read_encoding},
-                               {"dimensions", FIELD_FN, .fn = read_dimensions},
+                               {"input", FIELD_FN, .fn = openai_field_input},
+                               {"encoding_format", FIELD_FN, .fn = openai_field_encoding},
+                               {"dimensions", FIELD_FN, .fn = openai_field_dimensions},
                                {"user", .kind = FIELD_IGNORED},
                                {0}};
 
-static ggl_status read_embeddings(ask *a, const server_facts *facts, const char **param,
-                                  ggl_error *err) {
+ggl_status openai_read_embeddings(ask *a, const field *table, const server_facts *facts,
+                                  const char **param, ggl_error *err) {
     *param = NULL;
     ggl_status st = openai_begin(a, ASK_EMBED, err);
     if (st == GGL_OK)
-        st = read_fields(a, &a->doc->root, fields, facts, param, err);
+        st = read_fields(a, &a->doc->root, table, facts, param, err);
     if (st == GGL_OK && a->n_prompts == 0) {
         *param = "input";
         st = ggl_fail(err, GGL_USAGE, "\"input\" is missing: the text to be embedded");
@@ -53,9 +53,15 @@ static ggl_status read_embeddings(ask *a, const server_facts *facts, const char 
     return st;
 }
 
+static ggl_status read_embeddings(ask *a, const server_facts *facts, const char **param,
+                                  ggl_error *err) {
+    const ggl_status st = openai_read_embeddings(a, fields, facts, param, err);
+    return st == GGL_OK ? embed_needs_pooling(facts, err) : st;
+}
+
 /* --- answers ------------------------------------------------------------------------------------ */
 
-static void put_floats(const float *f, int64_t n, llm_json_out *out) {
+void openai_put_floats(const float *f, int64_t n, llm_json_out *out) {
     llm_json_put_text(out, "[");
     for (int64_t i = 0; i < n; i++) {
         char text[32];
@@ -87,7 +93,7 @@ static void put_base64(const float *f, int64_t n, llm_json_out *out) {
     llm_json_put_text(out, "\"");
 }
 
-static void embeddings_whole(const answer *x, llm_json_out *out) {
+void openai_embeddings_whole(const answer *x, llm_json_out *out) {
     const int64_t n_embd = x->facts->n_embd;
     llm_json_put_text(out, "{\"object\":\"list\",\"data\":[");
     for (int i = 0; i < x->n_choices; i++) {
@@ -95,8 +101,8 @@ static void embeddings_whole(const answer *x, llm_json_out *out) {
                                      : "{\"object\":\"embedding\",\"index\":");
         openai_put_int(out, i);
         llm_json_put_text(out, ",\"embedding\":");
-        (openai_own_of(x->ask)->base64 ? put_base64 : put_floats)(x->embedding + i * n_embd, n_embd,
-                                                                  out);
+        (openai_own_of(x->ask)->base64 ? put_base64 : openai_put_floats)(x->embedding + i * n_embd,
+                                                                         n_embd, out);
         llm_json_put_text(out, "}");
     }
     llm_json_put_text(out, "],\"model\":");
@@ -111,5 +117,5 @@ static void embeddings_whole(const answer *x, llm_json_out *out) {
 const dialect api_openai_embeddings = {.name = "openai_embeddings",
                                        .fields = fields,
                                        .read = read_embeddings,
-                                       .whole = embeddings_whole,
+                                       .whole = openai_embeddings_whole,
                                        .error = openai_error};

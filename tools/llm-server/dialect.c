@@ -24,3 +24,13 @@ void ask_free(ask *a) {
     memory_force(&a->held, 0);
     ggl_free(a);
 }
+
+ggl_status embed_needs_pooling(const server_facts *facts, ggl_error *err) {
+    if (!facts->all_vectors)
+        return GGL_OK;
+    return ggl_fail(
+        err, GGL_UNSUPPORTED,
+        "this server gives a vector for each token (--pooling none), for which this API "
+        "has no form; use /embedding, or start the server with --pooling mean, last or "
+        "cls");
+}

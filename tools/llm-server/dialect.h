@@ -19,6 +19,8 @@ typedef struct server_facts {
     int64_t n_ctx, n_vocab, n_parallel;
     int64_t n_embd; /* length of an embedding; 0: the server gives none */
     llm_pooling pooling;
+    bool
+        all_vectors; /* of embeddings: each token's, as it is; pooling is LLM_POOL_MEAN, which runs all tokens */
     bool has_chat;               /* it has a chat template */
     bool strict_fields;          /* a field that is not known is an error */
     int64_t t_start;             /* seconds since 1970 */
@@ -82,6 +84,8 @@ typedef struct answer_choice {
     uint64_t seed;
     int slot; /* of the engine, in which it ran; before its end the one that was asked for; -1: any */
     ggl_str prompt; /* its text, as the model saw it */
+    int64_t first_vector,
+        n_vectors; /* ASK_EMBED: rows of answer.embedding; one, unless facts.all_vectors */
 } answer_choice;
 
 typedef struct answer_counts { /* of all choices; a prompt of several choices counts once */
@@ -97,7 +101,7 @@ typedef struct answer {
     answer_choice *choice; /* [n_choices] */
     int n_choices;
     answer_counts counts;   /* complete at `end` and `whole` */
-    const float *embedding; /* ASK_EMBED: [n_choices][n_embd] */
+    const float *embedding; /* ASK_EMBED: the rows of all choices, each [n_embd] */
     void *own;              /* what the dialect keeps between calls: own_size zeroed bytes */
 } answer;
 
@@ -146,6 +150,9 @@ typedef struct dialect {
  * NULL: out of memory. The caller sets `doc`, whose text must live as long. */
 ask *ask_new(const server_facts *facts);
 void ask_free(ask *a); /* also doc and arena. NULL is fine. */
+
+/* GGL_UNSUPPORTED: the server gives a vector for each token, which only llama.cpp's /embedding can have. */
+GGL_NODISCARD ggl_status embed_needs_pooling(const server_facts *facts, ggl_error *err);
 
 /* --- for the readers (read_fields.c) ------------------------------------------------------------ */
 

@@ -42,6 +42,8 @@ static const endpoint endpoints[] = {
     {"POST", "/completion",          .dialect = &api_llamacpp_completion},
     {"POST", "/completions",         .dialect = &api_llamacpp_completion},
     {"POST", "/infill",              .dialect = &api_llamacpp_infill},
+    {"POST", "/embedding",           .dialect = &api_llamacpp_embedding},
+    {"POST", "/embeddings",          .dialect = &api_llamacpp_embeddings},
     {"POST", "/tokenize",            .handle = admin_tokenize},
     {"POST", "/detokenize",          .handle = admin_detokenize},
     {"POST", "/apply-template",      .handle = admin_apply_template},
@@ -66,7 +68,6 @@ static const endpoint endpoints[] = {
     {"POST", "/reranking",           .why = no_ranks},
     {"POST", "/v1/rerank",           .why = no_ranks},
     {"POST", "/v1/reranking",        .why = no_ranks},
-    {"POST", "/embedding",           .why = "there is no /embedding here; /v1/embeddings has OpenAI's form, /api/embed Ollama's"},
     {0}};
 /* clang-format on */
 

@@ -43,7 +43,7 @@ static const server_options defaults = {
     .grace = 10,
 };
 
-static const char *const pooling_choices[] = {"mean", "last", "cls", NULL};
+static const char *const pooling_choices[] = {"mean", "last", "cls", "none", NULL};
 
 /* A flag that a file of presets names; see server_options_flag. */
 typedef struct sought_flag {
@@ -164,8 +164,10 @@ static int parse(const char *tool, server_options *o, int argc, char **argv, sou
         {"--embeddings --embedding", ARG_FLAG, &o->embeddings,
          .help = "also answer requests for embeddings"},
         {"--pooling", ARG_CHOICE, &o->pooling, .value = "TYPE",
-         .help = "how one vector is made from those of a text's tokens: mean, last (the last "
-                 "token's) or cls (the first token's) (default: the model's pooling_type, or mean)",
+         .help =
+             "how one vector is made from those of a text's tokens: mean, last (the last "
+             "token's), cls (the first token's), or none: each token's, for /embedding (default: "
+             "the model's pooling_type, or mean)",
          .choices = pooling_choices},
         {NULL, .help = "HTTP"},
         {"--host", ARG_STRING, &o->host, .value = "HOST",

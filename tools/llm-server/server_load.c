@@ -94,7 +94,9 @@ static int64_t own_integer(const server *s, const char *name) {
 static int find_pooling(server *s) {
     ggl_error err = {0};
     const int given = s->o->pooling;
-    const char *name = given < 0 ? NULL : llm_pooling_name((llm_pooling)given);
+    const char *name =
+        given < 0 ? NULL
+                  : llm_pooling_name(given == LLM_POOL_COUNT ? LLM_POOL_MEAN : (llm_pooling)given);
     if (!s->o->embeddings ||
         llm_pooling_find(&s->pooling, name, llm_model_file(s->model), &err) == GGL_OK)
         return -1;
@@ -393,6 +395,7 @@ static int set_facts(server *s) {
                         .n_parallel = o->n_parallel,
                         .n_embd = llm_session_n_embd(s->session),
                         .pooling = s->pooling,
+                        .all_vectors = o->pooling == LLM_POOL_COUNT,
                         .has_chat = s->chat != NULL,
                         .strict_fields = o->strict_fields,
                         .t_start = (int64_t)time(NULL),

@@ -1,0 +1,76 @@
+/* llama.cpp's /embedding, and /embeddings, whose answers are OpenAI's unless the server gives a vector for each token. */
+#include "api_openai.h"
+#include "server.h"
+
+/* Vectors have length 1, or are as they are if there is one for each token. */
+static ggl_status read_length(ask *a, const json_value *v, const server_facts *facts,
+                              ggl_error *err) {
+    const double is = facts->all_vectors ? -1 : 2;
+    (void)a;
+    if (facts->n_embd == 0 || (v->kind == JSON_NUMBER && v->number == is))
+        return GGL_OK;
+    return ggl_fail(err, GGL_UNSUPPORTED, "\"embd_normalize\" must be %.0f: %s", is,
+                    facts->all_vectors ? "the vectors of tokens are given as they are"
+                                       : "vectors have length 1");
+}
+
+static ggl_status read_content(ask *a, const json_value *v, const server_facts *facts,
+                               ggl_error *err) {
+    return openai_read_prompts(a, v, "content", facts, err);
+}
+
+static const field fields[] = {{"model", FIELD_FN, .fn = openai_field_model},
+                               {"input", FIELD_FN, .fn = openai_field_input},
+                               {"content", FIELD_FN, .fn = read_content},
+                               {"embd_normalize", FIELD_FN, .fn = read_length},
+                               {"encoding_format", FIELD_FN, .fn = openai_field_encoding},
+                               {"dimensions", FIELD_FN, .fn = openai_field_dimensions},
+                               {"user", .kind = FIELD_IGNORED},
+                               {0}};
+
+static ggl_status read_embedding(ask *a, const server_facts *facts, const char **param,
+                                 ggl_error *err) {
+    const ggl_status st = openai_read_embeddings(a, fields, facts, param, err);
+    if (st != GGL_OK || !openai_own_of(a)->base64)
+        return st;
+    *param = "encoding_format";
+    return ggl_fail(err, GGL_UNSUPPORTED, "\"encoding_format\" must be \"float\" in /embedding");
+}
+
+static ggl_status read_embeddings(ask *a, const server_facts *facts, const char **param,
+                                  ggl_error *err) {
+    return facts->all_vectors ? read_embedding(a, facts, param, err)
+                              : openai_read_embeddings(a, fields, facts, param, err);
+}
+
+/* A list of texts, with a list of vectors for each. */
+static void embedding_whole(const answer *x, llm_json_out *out) {
+    const int64_t n_embd = x->facts->n_embd;
+    for (int i = 0; i < x->n_choices; i++) {
+        const answer_choice *c = &x->choice[i];
+        llm_json_put_text(out, i > 0 ? ",{\"index\":" : "[{\"index\":");
+        openai_put_int(out, i);
+        llm_json_put_text(out, ",\"embedding\":");
+        for (int64_t k = 0; k < c->n_vectors; k++) {
+            llm_json_put_text(out, k > 0 ? "," : "[");
+            openai_put_floats(x->embedding + (c->first_vector + k) * n_embd, n_embd, out);
+        }
+        llm_json_put_text(out, "]}");
+    }
+    llm_json_put_text(out, "]");
+}
+
+static void embeddings_whole(const answer *x, llm_json_out *out) {
+    (x->facts->all_vectors ? embedding_whole : openai_embeddings_whole)(x, out);
+}
+
+const dialect api_llamacpp_embedding = {.name = "llamacpp_embedding",
+                                        .fields = fields,
+                                        .read = read_embedding,
+                                        .whole = embedding_whole,
+                                        .error = openai_error};
+const dialect api_llamacpp_embeddings = {.name = "llamacpp_embeddings",
+                                         .fields = fields,
+                                         .read = read_embeddings,
+                                         .whole = embeddings_whole,
+                                         .error = openai_error};
