@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -13,6 +14,8 @@
 #ifndef TOOLS_VERSION
 #define TOOLS_VERSION "unknown"
 #endif
+
+enum { MOST_LOOKUPS = 100 };
 
 void admin_send(llm_json_out *out, http_reply *r) {
     if (out->failed || out->n == 0) {
@@ -209,4 +212,78 @@ void admin_slot(server *s, const http_request *q, http_reply *r) {
         fail_slot(s, x.is_busy, st, &err, r);
     }
     ggl_free(x.path);
+}
+
+/* --- streams that are resumed ----------------------------------------------------------------- */
+
+static void fail_stream(models *t, ggl_status st, const ggl_error *err, const char *param,
+                        http_reply *r) {
+    models_count(t, NULL, COUNT_ERRORS);
+    answer_failed(&api_openai_chat, st, err, param, r);
+}
+
+/* The parameter conv_id; after an error NULL. */
+static const char *stream_id(models *t, const http_request *q, http_reply *r) {
+    ggl_error err;
+    const char *id = q->parameter(q, "conv_id");
+    if (id && *id)
+        return id;
+    fail_stream(t,
+                ggl_fail(&err, GGL_USAGE,
+                         "?conv_id= is missing: what the request's header X-Conversation-Id said"),
+                &err, "conv_id", r);
+    return NULL;
+}
+
+void admin_stream(models *t, const http_request *q, http_reply *r) {
+    ggl_error err = {0};
+    const char *id = stream_id(t, q, r), *from = q->parameter(q, "from");
+    const size_t n = from ? strlen(from) : 0;
+    if (!id)
+        return;
+    ggl_status st =
+        n == 0 || (n <= 18 && strspn(from, "0123456789") == n)
+            ? GGL_OK
+            : ggl_fail(&err, GGL_USAGE, "?from= must be the number of a byte, not \"%.30s\"", from);
+    if (st == GGL_OK)
+        st = streams_read(models_streams(t), id, models_client(t, q),
+                          n ? strtoull(from, NULL, 10) : 0, r, &err);
+    if (st != GGL_OK)
+        fail_stream(t, st, &err, st == GGL_NOT_FOUND ? "conv_id" : "from", r);
+}
+
+void admin_stream_cancel(models *t, const http_request *q, http_reply *r) {
+    const char *id = stream_id(t, q, r);
+    if (!id)
+        return;
+    streams_cancel(models_streams(t), id, models_client(t, q));
+    http_reply_begin(r, 204, "", false);
+    http_reply_end(r);
+}
+
+/* The streams of ids that the client knows. */
+void admin_streams(models *t, const http_request *q, http_reply *r) {
+    ggl_error err = {0};
+    llm_json *doc = NULL;
+    llm_json_out out = {0};
+    size_t n = 0;
+    ggl_status st = llm_json_parse(&doc, q->body.s, q->body.n, "request", &err);
+    const json_value *list =
+        st == GGL_OK ? llm_json_get_kind(&doc->root, "conversation_ids", JSON_ARRAY) : NULL;
+    if (st == GGL_OK && (!list || list->n > MOST_LOOKUPS))
+        st = ggl_fail(&err, GGL_USAGE, "\"conversation_ids\" must be a list of at most %d strings",
+                      (int)MOST_LOOKUPS);
+    llm_json_put_text(&out, "[");
+    for (uint32_t i = 0; st == GGL_OK && i < list->n; i++)
+        if (list->item[i].kind == JSON_STRING)
+            streams_describe(models_streams(t), json_str(&list->item[i]), models_client(t, q), &out,
+                             &n);
+    llm_json_put_text(&out, "]");
+    if (st == GGL_OK) {
+        admin_send(&out, r);
+    } else {
+        ggl_free(out.s);
+        fail_stream(t, st, &err, "conversation_ids", r);
+    }
+    llm_json_free(doc);
 }

@@ -12,7 +12,7 @@ typedef void admin_handler_all(models *t, const http_request *q, http_reply *r);
 
 /* admin.c */
 admin_handler admin_props, admin_slots, admin_slot;
-admin_handler_all admin_health, admin_props_all;
+admin_handler_all admin_health, admin_props_all, admin_stream, admin_stream_cancel, admin_streams;
 /* admin_models.c */
 admin_handler_all admin_models, admin_model, admin_load, admin_unload;
 /* Sends the text of *out and frees it. If it is empty or memory ran out, sends an error. */

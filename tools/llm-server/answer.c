@@ -102,14 +102,31 @@ static void job_fail_as(job *j, ggl_status st, const ggl_error *err) {
     job_fail(j, &e);
 }
 
-/* True if the client has gone; the job is then stopped. */
+/* Ends a stream that is kept, and that nobody wants any more. */
+static void job_end_kept(job *j) {
+    static const api_error cancelled = {.status = 400,
+                                        .type = "invalid_request",
+                                        .message = "the stream was cancelled by another request"},
+                           alone = {.status = 504,
+                                    .type = "timeout",
+                                    .message =
+                                        "nobody has read the stream for the time of --resume-time"};
+    job_fail(j, stream_log_is_cancelled(j->log) ? &cancelled : &alone);
+}
+
+/* True if nobody waits for the answer any more; the job is then stopped. */
 static bool job_is_gone(job *j) {
-    if (!http_reply_is_gone(j->reply))
+    const bool is_there = !http_reply_is_gone(j->reply);
+    if (stream_log_is_wanted(j->log, is_there))
         return false;
-    if (!j->is_over) {
+    if (j->is_over)
+        return true;
+    if (!is_there)
         server_count(j->server, COUNT_GONE);
+    if (j->log)
+        job_end_kept(j);
+    else
         job_stop(j);
-    }
     return true;
 }
 

@@ -28,8 +28,9 @@ typedef struct job job;
 
 struct answers {
     answer_grammars *grammars;
-    memory *memory; /* NULL: no limit */
-    job *first;     /* those that were handed to the engine's thread, which alone uses this list */
+    memory *memory;        /* NULL: no limit */
+    stream_table *streams; /* NULL: none are kept */
+    job *first; /* those that were handed to the engine's thread, which alone uses this list */
     size_t n;
     answers_times first_tokens;
     /* The engine's clock. */
@@ -90,6 +91,8 @@ struct job {
     size_t size;    /* about how many numbers an answer without a stream has */
     size_t n_bytes; /* that it takes, about */
     memory_hold held, matchers_held;
+    char *resume_id; /* owned; NULL: the stream is not kept */
+    stream_log *log; /* NULL: the same, or it has not begun */
 
     /* On the engine's thread. */
     llm_engine *engine;

@@ -17,6 +17,10 @@ void answers_limit(answers *x, memory *m) {
     answer_grammars_limit(x->grammars, m);
 }
 
+void answers_keep(answers *x, stream_table *s) {
+    x->streams = s;
+}
+
 ggl_status job_hold_prompts(job *j, ggl_error *err) {
     ask *a = j->ask;
     size_t n = a->n_held_doc + (size_t)j->x.n_choices * sizeof *j->x.choice;

@@ -1,6 +1,7 @@
 /* Makes jobs of requests, on the threads of workers: prompts, samplers, matchers. */
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h> /* getentropy is here on macOS, and in unistd.h elsewhere */
 #include <time.h>
@@ -639,6 +640,8 @@ job *job_new(server *s, const dialect *d, ask *a, const http_request *q, http_re
     if (seconds > 0 && seconds < 1e9)
         j->deadline = j->t_start + (int64_t)(seconds * 1e9);
     answer_random_text(j->x.id, 29);
+    const char *id = a->stream && j->answers->streams ? q->header(q, "X-Conversation-Id") : NULL;
+    j->resume_id = id ? strdup(id) : NULL;
     server_hold(s);
     if (a->has_keep)
         server_keep(s, a->keep_seconds);
@@ -670,6 +673,8 @@ void job_free(job *j) {
     ggl_free(j->top);
     ggl_free(j->candidate);
     ggl_free(j->out.s);
+    free(j->resume_id);
+    stream_log_end(j->log);
     memory_force(&j->held, 0);
     memory_force(&j->matchers_held, 0);
     ask_free(j->ask);

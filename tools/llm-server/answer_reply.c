@@ -6,6 +6,7 @@ static bool send(job *j) {
     const bool good = !j->out.failed;
     if (good && j->out.n > 0) {
         http_reply_write(j->reply, j->out.s, j->out.n);
+        stream_log_write(j->log, j->out.s, j->out.n);
         j->t_said = answers_now(j->answers);
     }
     j->out.n = 0;
@@ -31,6 +32,7 @@ void job_begin_stream(job *j) {
     http_reply_header(j->reply, "Cache-Control", "no-cache");
     http_reply_header(j->reply, "X-Accel-Buffering", "no"); /* nginx passes each piece on at once */
     http_reply_begin(j->reply, 200, j->dialect->stream_type, true);
+    j->log = streams_begin(j->answers->streams, j->resume_id, j->client, j->dialect->stream_type);
     if (j->dialect->begin)
         j->dialect->begin(&j->x, &j->out);
     (void)send(j); /* if memory ran out, the next part fails */
@@ -141,7 +143,7 @@ static void write_reply(job *j) {
 static void finish_reply(void *ctx) {
     job *j = ctx;
     http_reply *r = j->reply;
-    if (http_reply_is_gone(r))
+    if (http_reply_is_gone(r) && !j->log)
         http_reply_end(r);
     else
         write_reply(j);

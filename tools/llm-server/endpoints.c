@@ -47,6 +47,9 @@ static const endpoint endpoints[] = {
     {"POST", "/tokenize",            .handle = admin_tokenize},
     {"POST", "/detokenize",          .handle = admin_detokenize},
     {"POST", "/apply-template",      .handle = admin_apply_template},
+    {"GET",  "/v1/stream",           .handle_all = admin_stream},
+    {"DELETE", "/v1/stream",         .handle_all = admin_stream_cancel},
+    {"POST", "/v1/streams/lookup",   .handle_all = admin_streams},
     {"POST", "/models/load",         .handle_all = admin_load},
     {"POST", "/models/unload",       .handle_all = admin_unload},
     {"GET",  "/props",               .handle = admin_props, .handle_all = admin_props_all},
@@ -168,6 +171,10 @@ static uint64_t client_of(const server_options *o, const http_request *q) {
 
 uint64_t server_client(const server *s, const http_request *q) {
     return client_of(s->o, q);
+}
+
+uint64_t models_client(const models *t, const http_request *q) {
+    return client_of(models_options(t), q);
 }
 
 /* --- requests --------------------------------------------------------------------------------- */
@@ -414,6 +421,7 @@ void endpoints_handle(void *ctx, const http_request *q, http_reply *r) {
         return;
     }
     say_id(q, r);
+    streams_expire(models_streams(t));
     if (!hold_body(t, q, r, &held, &kept))
         return;
     char *name = models_is_single(t) ? NULL : endpoint_model(q);

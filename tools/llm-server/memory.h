@@ -21,6 +21,7 @@ typedef enum memory_use {
     MEMORY_REQUESTS, /* as they were read: values, prompts, samplers */
     MEMORY_ANSWERS,  /* that are collected, and that wait for their clients to read them */
     MEMORY_GRAMMARS,
+    MEMORY_STREAMS, /* that were sent, and may be read again */
     N_MEMORY_USES
 } memory_use;
 

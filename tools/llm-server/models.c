@@ -150,6 +150,10 @@ memory *models_memory(const models *t) {
     return t->memory;
 }
 
+stream_table *models_streams(const models *t) {
+    return t->streams;
+}
+
 void models_say_ignored(const models *t, const ignored_fields *x, const http_request *q,
                         http_reply *r) {
     if (!x->n)
@@ -440,12 +444,13 @@ models *models_new(server_options *o, FILE *log, void (*changed)(void *ctx), voi
     t->changed_ctx = ctx;
     t->exit_code = -1;
     t->memory = memory_new((size_t)o->request_memory << 20);
+    t->streams = streams_new(t->memory, o->resume_time);
     (void)pthread_condattr_init(&monotonic);
     (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     (void)pthread_mutex_init(&t->lock, NULL);
     (void)pthread_cond_init(&t->has_news, &monotonic);
     (void)pthread_condattr_destroy(&monotonic);
-    if (t->memory)
+    if (t->memory && t->streams)
         return t;
     models_free(t);
     return NULL;
@@ -482,6 +487,7 @@ void models_free(models *t) {
     for (size_t i = 0; i < t->n; i++)
         model_free(t->row[i]);
     ggl_free(t->row);
+    streams_free(t->streams);
     memory_free(t->memory);
     pthread_cond_destroy(&t->has_news);
     pthread_mutex_destroy(&t->lock);

@@ -38,6 +38,7 @@ void models_free(models *t);
 
 const server_options *models_options(const models *t);
 memory *models_memory(const models *t); /* what all requests hold, of all models */
+stream_table *models_streams(const models *t);
 /* The same as server_say_ignored. */
 void models_say_ignored(const models *t, const ignored_fields *x, const http_request *q,
                         http_reply *r);

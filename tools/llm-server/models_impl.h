@@ -50,6 +50,7 @@ struct models {
     server_options *o;
     FILE *log;
     memory *memory;
+    stream_table *streams;
     void (*changed)(void *ctx);
     void *changed_ctx;
     model **row;

@@ -41,6 +41,7 @@ static const server_options defaults = {
     .max_stall = 50,
     .timeout = 60,
     .grace = 10,
+    .resume_time = 300,
 };
 
 static const char *const pooling_choices[] = {"mean", "last", "cls", "none", NULL};
@@ -195,6 +196,11 @@ static int parse(const char *tool, server_options *o, int argc, char **argv, sou
                  "connections, bodies, prompts, grammars, answers (default: an eighth of what is "
                  "free at the start, 256 to 4096)",
          .min = 16, .max = 1 << 24},
+        {"--resume-time", ARG_INT, &o->resume_time, .value = "SECONDS",
+         .help = "a stream whose request has the header X-Conversation-Id goes on for this time "
+                 "without a reader, and can be read again for this time after its end (GET "
+                 "/v1/stream; default 300; 0: never)",
+         .min = 0, .max = 1e6},
         {"--max-connections", ARG_INT, &o->max_connections, .value = "N",
          .help = "open connections (default 1000)", .min = 1, .max = 1e5},
         {"--max-connections-per-client", ARG_INT, &o->max_per_client, .value = "N",

@@ -32,7 +32,7 @@ typedef struct server_options {
     /* HTTP */
     const char *host, *key_file, *log_file;
     int64_t port, n_http_threads, max_body, max_connections, max_per_client, timeout, max_seconds,
-        grace, max_stall, request_memory;
+        grace, max_stall, request_memory, resume_time;
     arg_list keys, origins;
     bool no_page, verbose, strict_fields;
     bool embeddings;

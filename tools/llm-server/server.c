@@ -186,8 +186,8 @@ void server_stop(server *s) {
     s->has_thread = false;
 }
 
-server *server_new(server_options *o, model *m, memory *account, void (*changed)(void *ctx),
-                   void *ctx) {
+server *server_new(server_options *o, model *m, memory *account, stream_table *kept,
+                   void (*changed)(void *ctx), void *ctx) {
     server *s = ggl_calloc(1, sizeof *s);
     pthread_condattr_t monotonic;
     if (!s)
@@ -199,8 +199,10 @@ server *server_new(server_options *o, model *m, memory *account, void (*changed)
     s->changed_ctx = ctx;
     s->exit_code = -1;
     s->answers = answers_new();
-    if (s->answers)
+    if (s->answers) {
         answers_limit(s->answers, account);
+        answers_keep(s->answers, kept);
+    }
     (void)pthread_condattr_init(&monotonic);
     (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     (void)pthread_mutex_init(&s->lock, NULL);

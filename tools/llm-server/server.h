@@ -6,6 +6,7 @@
 #include "http.h"
 #include "llm/chat.h"
 #include "llm/engine.h"
+#include "streams.h"
 
 typedef struct server server;
 typedef struct models models; /* models.h */
@@ -37,6 +38,7 @@ void server_release(server *s);
 void server_keep(server *s, double seconds);
 /* Identifies the client of a request: see endpoint_client. */
 uint64_t server_client(const server *s, const http_request *q);
+uint64_t models_client(const models *t, const http_request *q);
 const llm_chat *server_chat(const server *s); /* NULL: the model has no template */
 const llm_tokenizer *server_tokenizer(const server *s);
 int server_n_slots(const server *s); /* of the engine */
@@ -57,6 +59,8 @@ typedef struct answers answers;
 answers *answers_new(void); /* NULL: out of memory */
 /* Before the first request: all of them together take their memory from m; NULL: any. (answer_memory.c) */
 void answers_limit(answers *x, memory *m);
+/* Before the first request: streams are kept there for clients that resume them; NULL: none are. */
+void answers_keep(answers *x, stream_table *s);
 void answers_free(answers *x);
 answers *server_answers(const server *s);
 /* The server calls this on the engine's thread before each step, and at least once a second while

@@ -1,0 +1,339 @@
+#include "streams.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "common/clock.h"
+#include "ggl/alloc.h"
+
+typedef struct reader {
+    struct reader *next;
+    http_reply *reply;
+} reader;
+
+struct stream_log {
+    stream_log *next; /* in the list of streams, the newest first */
+    stream_table *of;
+    char id[STREAM_ID + 1];
+    uint64_t owner;
+    char media_type[64];
+    char *bytes; /* the last n of n_all */
+    size_t n, cap;
+    uint64_t n_all;
+    int64_t started, ended; /* seconds since 1970; ended 0: not yet */
+    int64_t ended_at,
+        alone; /* of the clock: the end; since when nobody has read it, 0: somebody does */
+    bool is_cancelled;
+    bool is_listed,
+        is_written; /* the list, and the answer that writes it, have it: the last one frees it */
+    reader *readers;
+    memory_hold held;
+};
+
+struct stream_table {
+    pthread_mutex_t lock; /* of all logs */
+    memory *memory;
+    int64_t ns;
+    stream_log *first;
+};
+
+stream_table *streams_new(memory *m, int64_t seconds) {
+    stream_table *s = ggl_calloc(1, sizeof *s);
+    if (!s)
+        return NULL;
+    s->memory = m;
+    s->ns = seconds * 1000000000;
+    pthread_mutex_init(&s->lock, NULL);
+    return s;
+}
+
+/* --- logs, with the lock -------------------------------------------------------------------------- */
+
+static void end_readers(stream_log *l) {
+    for (reader *x; (x = l->readers) != NULL;) {
+        l->readers = x->next;
+        http_reply_end(x->reply);
+        ggl_free(x);
+    }
+}
+
+static void free_if_unused(stream_log *l) {
+    if (l->is_listed || l->is_written)
+        return;
+    end_readers(l);
+    memory_force(&l->held, 0);
+    ggl_free(l->bytes);
+    ggl_free(l);
+}
+
+/* Takes a log out of the list. */
+static void forget(stream_log **at) {
+    stream_log *l = *at;
+    *at = l->next;
+    l->is_listed = false;
+    if (l->is_written)
+        l->is_cancelled = true;
+    free_if_unused(l);
+}
+
+static stream_log **find(stream_table *s, ggl_str id, uint64_t owner) {
+    stream_log **at = &s->first;
+    while (*at && !((*at)->owner == owner && ggl_str_is(id, (*at)->id)))
+        at = &(*at)->next;
+    return at;
+}
+
+static void expire(stream_table *s) {
+    const int64_t now = llm_clock(NULL);
+    for (stream_log **at = &s->first; *at;) {
+        if (!(*at)->is_written && now - (*at)->ended_at >= s->ns)
+            forget(at);
+        else
+            at = &(*at)->next;
+    }
+}
+
+/* Forgets the stream that ended first. False: all go on. */
+static bool forget_oldest(stream_table *s) {
+    stream_log **oldest = NULL;
+    for (stream_log **at = &s->first; *at; at = &(*at)->next)
+        if (!(*at)->is_written && (!oldest || (*at)->ended_at < (*oldest)->ended_at))
+            oldest = at;
+    if (oldest)
+        forget(oldest);
+    return oldest;
+}
+
+static bool hold(stream_log *l, size_t n) {
+    while (!memory_set(&l->held, sizeof *l + n))
+        if (!forget_oldest(l->of))
+            return false;
+    return true;
+}
+
+/* Makes room for n more bytes, at most STREAM_BYTES: the first ones are dropped. False: there is no memory. */
+static bool make_room(stream_log *l, size_t n) {
+    if (l->n + n > STREAM_BYTES) {
+        const size_t n_drop = l->n + n - STREAM_BYTES;
+        memmove(l->bytes, l->bytes + n_drop, l->n - n_drop);
+        l->n -= n_drop;
+    }
+    if (l->n + n <= l->cap)
+        return true;
+    size_t cap = 2 * (l->n + n);
+    cap = cap < STREAM_BYTES ? cap : STREAM_BYTES;
+    char *bytes = hold(l, l->cap + cap) ? ggl_calloc(cap, 1) : NULL; /* both, for a moment */
+    if (!bytes)
+        return false;
+    if (l->n > 0)
+        memcpy(bytes, l->bytes, l->n);
+    ggl_free(l->bytes);
+    l->bytes = bytes;
+    l->cap = cap;
+    memory_force(&l->held, sizeof *l + cap);
+    return true;
+}
+
+static void keep(stream_log *l, const char *bytes, size_t n) {
+    l->n_all += n;
+    if (n > STREAM_BYTES) {
+        bytes += n - STREAM_BYTES;
+        n = STREAM_BYTES;
+    }
+    if (make_room(l, n)) {
+        memcpy(l->bytes + l->n, bytes, n);
+        l->n += n;
+        return;
+    }
+    ggl_free(l->bytes);
+    l->bytes = NULL;
+    l->n = l->cap = 0;
+    memory_force(&l->held, sizeof *l);
+}
+
+/* Takes out readers whose clients have gone. */
+static void drop_gone(stream_log *l) {
+    for (reader **at = &l->readers; *at;) {
+        reader *x = *at;
+        if (!http_reply_is_gone(x->reply)) {
+            at = &x->next;
+            continue;
+        }
+        *at = x->next;
+        http_reply_end(x->reply);
+        ggl_free(x);
+    }
+}
+
+/* --- the answer's side ---------------------------------------------------------------------------- */
+
+static stream_log *new_log(stream_table *s, const char *id, uint64_t owner,
+                           const char *media_type) {
+    stream_log *l = ggl_calloc(1, sizeof *l);
+    if (!l)
+        return NULL;
+    *l = (stream_log){.of = s,
+                      .owner = owner,
+                      .started = (int64_t)time(NULL),
+                      .held = {.of = s->memory, .use = MEMORY_STREAMS}};
+    snprintf(l->id, sizeof l->id, "%s", id);
+    snprintf(l->media_type, sizeof l->media_type, "%s", media_type);
+    if (hold(l, 0)) {
+        l->is_listed = l->is_written = true;
+        l->next = s->first;
+        s->first = l;
+        return l;
+    }
+    free_if_unused(l);
+    return NULL;
+}
+
+stream_log *streams_begin(stream_table *s, const char *id, uint64_t owner, const char *media_type) {
+    const size_t n = id ? strlen(id) : 0;
+    if (!s || s->ns == 0 || n == 0 || n > STREAM_ID)
+        return NULL;
+    pthread_mutex_lock(&s->lock);
+    expire(s);
+    stream_log **old = find(s, (ggl_str){id, n}, owner);
+    if (*old)
+        forget(old);
+    stream_log *l = new_log(s, id, owner, media_type);
+    pthread_mutex_unlock(&s->lock);
+    return l;
+}
+
+void stream_log_write(stream_log *l, const char *bytes, size_t n) {
+    if (!l || n == 0)
+        return;
+    pthread_mutex_lock(&l->of->lock);
+    drop_gone(l);
+    keep(l, bytes, n);
+    for (reader *x = l->readers; x; x = x->next)
+        http_reply_write(x->reply, bytes, n);
+    pthread_mutex_unlock(&l->of->lock);
+}
+
+bool stream_log_is_wanted(stream_log *l, bool is_read) {
+    if (!l)
+        return is_read;
+    pthread_mutex_lock(&l->of->lock);
+    drop_gone(l);
+    const int64_t now = llm_clock(NULL);
+    if (is_read || l->readers)
+        l->alone = 0;
+    else if (l->alone == 0)
+        l->alone = now;
+    const bool wanted = !l->is_cancelled && (l->alone == 0 || now - l->alone < l->of->ns);
+    pthread_mutex_unlock(&l->of->lock);
+    return wanted;
+}
+
+bool stream_log_is_cancelled(stream_log *l) {
+    if (!l)
+        return false;
+    pthread_mutex_lock(&l->of->lock);
+    const bool is = l->is_cancelled;
+    pthread_mutex_unlock(&l->of->lock);
+    return is;
+}
+
+void stream_log_end(stream_log *l) {
+    if (!l)
+        return;
+    stream_table *s = l->of;
+    pthread_mutex_lock(&s->lock);
+    end_readers(l);
+    l->ended = (int64_t)time(NULL);
+    l->ended_at = llm_clock(NULL);
+    l->is_written = false;
+    free_if_unused(l);
+    pthread_mutex_unlock(&s->lock);
+}
+
+/* --- the side of those who resume ----------------------------------------------------------------- */
+
+static ggl_status read_log(stream_log *l, uint64_t from, http_reply *r, ggl_error *err) {
+    const uint64_t first = l->n_all - l->n;
+    if (from < first || from > l->n_all)
+        return ggl_fail(err, GGL_LIMIT,
+                        "the stream's bytes from %" PRIu64 " on are not there: it has %" PRIu64
+                        " to %" PRIu64 "; begin again",
+                        from, first, l->n_all);
+    reader *x = l->is_written ? ggl_calloc(1, sizeof *x) : NULL;
+    if (l->is_written && !x)
+        return ggl_fail(err, GGL_NOMEM, "out of memory for a stream");
+    http_reply_header(r, "Cache-Control", "no-cache");
+    http_reply_header(r, "X-Accel-Buffering", "no");
+    http_reply_begin(r, 200, l->media_type, true);
+    http_reply_write(r, l->bytes + (from - first), (size_t)(l->n_all - from));
+    if (!x) {
+        http_reply_end(r);
+        return GGL_OK;
+    }
+    *x = (reader){l->readers, r};
+    l->readers = x;
+    return GGL_OK;
+}
+
+ggl_status streams_read(stream_table *s, const char *id, uint64_t owner, uint64_t from,
+                        http_reply *r, ggl_error *err) {
+    pthread_mutex_lock(&s->lock);
+    expire(s);
+    stream_log *l = *find(s, (ggl_str){id, strlen(id)}, owner);
+    const ggl_status st =
+        l ? read_log(l, from, r, err)
+          : ggl_fail(err, GGL_NOT_FOUND, "there is no stream of this id, or its time is over");
+    pthread_mutex_unlock(&s->lock);
+    return st;
+}
+
+void streams_cancel(stream_table *s, const char *id, uint64_t owner) {
+    pthread_mutex_lock(&s->lock);
+    stream_log **at = find(s, (ggl_str){id, strlen(id)}, owner);
+    if (*at)
+        forget(at);
+    pthread_mutex_unlock(&s->lock);
+}
+
+void streams_expire(stream_table *s) {
+    pthread_mutex_lock(&s->lock);
+    expire(s);
+    pthread_mutex_unlock(&s->lock);
+}
+
+static bool is_variant(const stream_log *l, ggl_str id) {
+    const size_t n = strlen(l->id);
+    if (id.n == 0 || n < id.n || memcmp(l->id, id.s, id.n) != 0)
+        return false;
+    return n == id.n || strncmp(l->id + id.n, "::", 2) == 0;
+}
+
+void streams_describe(stream_table *s, ggl_str id, uint64_t owner, llm_json_out *out, size_t *n) {
+    char text[200];
+    pthread_mutex_lock(&s->lock);
+    expire(s);
+    for (stream_log *l = s->first; l; l = l->next) {
+        if (l->owner != owner || !is_variant(l, id) || *n == STREAMS_DESCRIBED)
+            continue;
+        llm_json_put_text(out, (*n)++ > 0 ? ", {\"conversation_id\": " : "{\"conversation_id\": ");
+        llm_json_put_string(out, (ggl_str){l->id, strlen(l->id)});
+        snprintf(text, sizeof text,
+                 ", \"is_done\": %s, \"total_bytes\": %" PRIu64 ", \"started_at\": %" PRId64
+                 ", \"completed_at\": %" PRId64 "}",
+                 l->is_written ? "false" : "true", l->n_all, l->started, l->ended);
+        llm_json_put_text(out, text);
+    }
+    pthread_mutex_unlock(&s->lock);
+}
+
+void streams_free(stream_table *s) {
+    if (!s)
+        return;
+    while (s->first)
+        forget(&s->first);
+    pthread_mutex_destroy(&s->lock);
+    ggl_free(s);
+}
