@@ -520,11 +520,21 @@ only('a server that needs a key', async () => {
 
 only('several models can be chosen from', async () => {
     mock.options.models = ['small', 'large'];
+    mock.options.unloaded = ['large'];
     const tab = await openPage();
+    assert.equal(await tab.text('#model'), 'small\nlarge (not loaded)');
+    assert.equal(mock.props, 'small');
     await tab.eval(() => document.querySelector('#model').focus());
     await tab.press('ArrowDown');
+    await tab.until(() => document.querySelector('#server-facts').textContent === 'large');
+    assert.equal(mock.props, 'small'); // to ask for a model would load it
+    mock.options.unloaded = [];
     await say(tab, 'one');
     assert.equal(mock.requests.at(-1).model, 'large');
+    await tab.until(() => document.querySelector('#context').textContent.endsWith('of 8,192 tokens'));
+    assert.equal(await tab.text('#model'), 'small\nlarge');
+    await tab.reload();
+    await tab.until(() => document.querySelector('#model').value === 'large'); // it is remembered
     mock.options.models = undefined;
     await checkClean(tab);
 });

@@ -51,11 +51,12 @@ async function serve(mock, folder, sample, request, response) {
         });
     }
     if (path === '/props') {
+        mock.props = new URL(request.url, 'http://x').searchParams.get('model');
         return json(response, 200, {
             model_path: 'models/mock.gguf',
             model_alias: 'mock-model',
             default_generation_settings: {
-                n_ctx: 4096,
+                n_ctx: mock.props === 'large' ? 8192 : 4096,
                 params: { temperature: 0.8, top_k: 40, top_p: 0.95, min_p: 0.05, n_predict: -1, seed: 4294967295 },
             },
         });
@@ -63,7 +64,11 @@ async function serve(mock, folder, sample, request, response) {
     if (path === '/v1/models') {
         return json(response, 200, {
             object: 'list',
-            data: (mock.options.models ?? ['mock-model']).map((id) => ({ id, object: 'model' })),
+            data: (mock.options.models ?? ['mock-model']).map((id) => ({
+                id,
+                object: 'model',
+                status: { value: mock.options.unloaded?.includes(id) ? 'unloaded' : 'loaded' },
+            })),
         });
     }
     const parts = [];

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# The page against the real server: starts PROGRAM with its built-in model on a free port, and runs the tests of browser.mjs that any
-# server must pass. real.sh PROGRAM
+# The page against the real server: starts PROGRAM, with its built-in model or as OPTIONS say, on a free port, and runs the tests of
+# browser.mjs that any server must pass. real.sh PROGRAM [OPTIONS]
 set -euo pipefail
 log=$(mktemp)
-"$1" --port 0 >"$log" 2>&1 &
+"$@" --port 0 >"$log" 2>&1 &
 server=$!
 trap 'kill $server 2>/dev/null || true; wait $server 2>/dev/null || true; rm -f "$log"' EXIT
 url=

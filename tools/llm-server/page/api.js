@@ -18,10 +18,10 @@ export class Api {
         this.key = key;
     }
 
-    /** GET /props, or {} if the server has none. */
-    async props() {
+    /** GET /props of a model, '' if there is only one; {} if the server has none. */
+    async props(model) {
         try {
-            return await this.get('props');
+            return await this.get(model ? 'props?model=' + encodeURIComponent(model) : 'props');
         } catch (error) {
             if (error.status === 401) {
                 throw error;
@@ -30,10 +30,13 @@ export class Api {
         }
     }
 
-    /** The ids of the models. */
+    /** The models: [{id, isLoaded}]. */
     async models() {
         const answer = await this.get('v1/models');
-        return (Array.isArray(answer?.data) ? answer.data : []).map((m) => String(m.id));
+        return (Array.isArray(answer?.data) ? answer.data : []).map((m) => ({
+            id: String(m.id),
+            isLoaded: (m.status?.value ?? 'loaded') === 'loaded',
+        }));
     }
 
     async get(path) {

@@ -54,7 +54,10 @@ class App {
         $('export').addEventListener('click', () => this.export(null));
         $('import').addEventListener('click', () => $('file').click());
         $('file').addEventListener('change', () => this.import());
-        $('model').addEventListener('change', () => this.prefs.set('model', $('model').value));
+        $('model').addEventListener('change', () => {
+            this.prefs.set('model', $('model').value);
+            this.connect();
+        });
         $('make-default').addEventListener('click', () => this.makeDefault());
         $('reset').addEventListener('click', () => this.resetSettings());
         $('set-key').addEventListener('click', () =>
@@ -73,7 +76,9 @@ class App {
     async connect() {
         let failure = null;
         try {
-            [this.props, this.models] = await Promise.all([this.api.props(), this.api.models()]);
+            this.models = await this.api.models();
+            this.showModels();
+            this.props = await this.modelProps();
         } catch (error) {
             if (error.status === 401 && (await this.enterKey())) {
                 return this.connect();
@@ -81,9 +86,15 @@ class App {
             failure = error.message;
             notice(failure, { error: true });
         }
-        this.showModels();
-        this.settings.server(this.props, this.models, failure);
+        this.showModelName();
+        this.settings.server(this.props, this.models.length > 1 ? [this.model()] : this.models.map((m) => m.id), failure);
         this.showContext();
+    }
+
+    /** What the server says of the chosen model; nothing of one of several that is not loaded, because that would load it. */
+    async modelProps() {
+        const one = this.models.find((m) => m.id === this.model());
+        return this.models.length > 1 && !one?.isLoaded ? {} : this.api.props(this.models.length > 1 ? one.id : '');
     }
 
     enterKey(why) {
@@ -93,14 +104,24 @@ class App {
     showModels() {
         const chosen = this.prefs.get('model', ''),
             several = this.models.length > 1;
-        $('model').replaceChildren(...this.models.map((id) => new Option(id, id, false, id === chosen)));
+        $('model').replaceChildren(
+            ...this.models.map(
+                ({ id, isLoaded }) =>
+                    new Option(several && !isLoaded ? id + ' (not loaded)' : id, id, false, id === chosen),
+            ),
+        );
         $('model-choice').hidden = !several;
-        const name = this.props.model_alias || this.models[0] || this.props.model_path || '';
+    }
+
+    /** The name of the only model. */
+    showModelName() {
+        const several = this.models.length > 1;
+        const name = this.props.model_alias || this.models[0]?.id || this.props.model_path || '';
         $('model-name').textContent = several ? '' : String(name).split('/').pop();
     }
 
     model() {
-        return this.models.length > 1 ? $('model').value : this.models[0];
+        return this.models.length > 1 ? $('model').value : this.models[0]?.id;
     }
 
     // -- conversations
@@ -324,6 +345,9 @@ class App {
             return this.talk === talk ? this.run(message) : undefined;
         }
         const words = message.content.split(/\s+/).filter(Boolean).length;
+        if (this.models.length > 1) {
+            await this.connect(); // the model may have been loaded for it
+        }
         announce(failure ? 'The answer failed: ' + failure.message : `The answer is complete: ${words} words.`);
         await this.save(talk);
     }
