@@ -120,7 +120,7 @@ static bool find_named(const char *name, ggl_str *text) {
 
 /* A file's template of that name is not there, and no built-in one. */
 static ggl_status no_such_name(const char *name, ggl_error *err) {
-    char names[512] = "";
+    char names[1024] = "";
     ggl_str own, text;
     for (int k = 0; llm_chat_named(k, &own, &text); k++) {
         const size_t at = strlen(names);

@@ -596,7 +596,7 @@ def wrong():
         check(words.encode() in r.stderr, "%s: %s" % (flag, r.stderr))
     r = run("-st", *text, "--keep", "4", code=2)
     check(b"--keep is for texts" in r.stderr, "--keep in a conversation", r.stderr)
-    for args, words in ((("-cnv",), "the file has no chat template"), (("-cnv", "--chat-template", "no-such"), "the built-in ones are chatml"),
+    for args, words in ((("-cnv",), "the file has no chat template"), (("-cnv", "--chat-template", "no-such"), "the built-in ones are bailing"),
                         (("-cnv", "--chat-template-file", path("none")), "No such file")):
         r = run(*args, flags=plain, code=1)
         check(words.encode() in r.stderr, "%s: %s" % (args, r.stderr))

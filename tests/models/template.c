@@ -258,12 +258,120 @@ static int check_named(size_t k, const char *path) {
     return n_plain;
 }
 
+/* What each makes of a conversation: the system says S, the user U, the assistant A, the user V; with the published marks
+ * of the families. */
+static const struct {
+    const char *name, *prompt;
+} prompts[] = {
+    {"bailing", "<role>SYSTEM</role>S<role>HUMAN</role>U<role>ASSISTANT</role>A<role>HUMAN</"
+                "role>V<role>ASSISTANT</role>"},
+    {"chatglm3", "[gMASK]sop<|system|>\n S<|user|>\n U<|assistant|>\n A<|user|>\n V<|assistant|>"},
+    {"chatglm4", "[gMASK]<sop><|system|>\nS<|user|>\nU<|assistant|>\nA<|user|>\nV<|assistant|>"},
+    {"chatml", "<|im_start|>system\nS<|im_end|>\n<|im_start|>user\nU<|im_end|>\n<|im_start|>"
+               "assistant\nA<|im_end|>\n<|im_start|>user\nV<|im_end|>\n<|im_start|>assistant\n"},
+    {"command-r", "<s><|START_OF_TURN_TOKEN|><|SYSTEM_TOKEN|>S<|END_OF_TURN_TOKEN|><|START_OF_TURN_"
+                  "TOKEN|><|USER_TOKEN|>U<|END_OF_TURN_TOKEN|><|START_OF_TURN_TOKEN|><|CHATBOT_"
+                  "TOKEN|>A<|END_OF_TURN_TOKEN|><|START_OF_TURN_TOKEN|><|USER_TOKEN|>V<|END_OF_"
+                  "TURN_TOKEN|><|START_OF_TURN_TOKEN|><|CHATBOT_TOKEN|>"},
+    {"deepseek",
+     "<s>S### Instruction:\nU\n### Response:\nA\n<|EOT|>\n### Instruction:\nV\n### Response:\n"},
+    {"deepseek2", "<s>S\n\nUser: U\n\nAssistant: A</s>User: V\n\nAssistant:"},
+    {"deepseek3",
+     "<s>S<｜User｜>U<｜Assistant｜>A<｜end▁of▁sentence｜><｜User｜>V<｜Assistant｜><think>\n"},
+    {"exaone3",
+     "[|system|]S[|endofturn|]\n[|user|]U\n[|assistant|]A[|endofturn|]\n[|user|]V\n[|assistant|]"},
+    {"exaone4",
+     "[|system|]S[|endofturn|]\n[|user|]U\n[|assistant|]A[|endofturn|]\n[|user|]V\n[|assistant|]"},
+    {"falcon3", "<|system|>\nS\n<|user|>\nU\n<|assistant|>\nA</s>\n<|user|>\nV\n<|assistant|>\n"},
+    {"gemma", "<s><start_of_turn>user\nS\n\nU<end_of_turn>\n<start_of_turn>model\nA<end_of_turn>\n<"
+              "start_of_turn>user\nV<end_of_turn>\n<start_of_turn>model\n"},
+    {"gigachat",
+     "<s>S<|message_sep|>user<|role_sep|>U<|message_sep|>available "
+     "functions<|role_sep|>[]<|message_sep|>assistant<|role_sep|>A<|message_sep|>user<|role_sep|>V<"
+     "|message_sep|>available functions<|role_sep|>[]<|message_sep|>assistant<|role_sep|>"},
+    {"glmedge", "<|system|>\nS<|user|>\nU<|assistant|>\nA<|user|>\nV<|assistant|>"},
+    {"granite",
+     "<|start_of_role|>system<|end_of_role|>S<|end_of_text|>\n<|start_of_role|>user<|end_of_role|>"
+     "U<|end_of_text|>\n<|start_of_role|>assistant<|end_of_role|>A<|end_of_text|>\n<|start_of_role|"
+     ">user<|end_of_role|>V<|end_of_text|>\n<|start_of_role|>assistant<|end_of_role|>"},
+    {"hunyuan-dense", "<｜hy_begin▁of▁sentence｜>S<｜hy_place▁holder▁no▁3｜><｜hy_User｜>U<｜hy_"
+                      "Assistant｜>A<｜hy_place▁holder▁no▁2｜><｜hy_User｜>V<｜hy_Assistant｜>"},
+    {"hunyuan-moe",
+     "<|startoftext|>S<|extra_4|><|startoftext|>U<|extra_0|>A<|eos|><|startoftext|>V<|extra_0|>"},
+    {"kimi-k2", "<|im_system|>system<|im_middle|>S<|im_end|><|im_user|>user<|im_middle|>U<|im_end|>"
+                "<|im_assistant|>assistant<|im_middle|>A<|im_end|><|im_user|>user<|im_middle|>V<|"
+                "im_end|><|im_assistant|>assistant<|im_middle|>"},
+    {"llama2", "<s>[INST] <<SYS>>\nS\n<</SYS>>\n\nU [/INST] A </s><s>[INST] V [/INST]"},
+    {"llama2-sys", "<s>[INST] <<SYS>>\nS\n<</SYS>>\n\nU [/INST]A</s>[INST] V [/INST]"},
+    {"llama2-sys-bos", "<s>[INST] <<SYS>>\nS\n<</SYS>>\n\nU [/INST]A</s><s>[INST] V [/INST]"},
+    {"llama2-sys-strip", "<s>[INST] <<SYS>>\nS\n<</SYS>>\n\nU [/INST]A</s>[INST] V [/INST]"},
+    {"llama3", "<s><|start_header_id|>system<|end_header_id|>\n\nS<|eot_id|><|start_header_id|>"
+               "user<|end_header_id|>\n\nU<|eot_id|><|start_header_id|>assistant<|end_header_id|>"
+               "\n\nA<|eot_id|><|start_header_id|>user<|end_header_id|>\n\nV<|eot_id|><|start_"
+               "header_id|>assistant<|end_header_id|>\n\n"},
+    {"llama4", "<s><|header_start|>system<|header_end|>\n\nS<|eot|><|header_start|>user<|header_"
+               "end|>\n\nU<|eot|><|header_start|>assistant<|header_end|>\n\nA<|eot|><|header_start|"
+               ">user<|header_end|>\n\nV<|eot|><|header_start|>assistant<|header_end|>\n\n"},
+    {"megrez", "<|role_start|>system<|role_end|>S<|turn_end|><|role_start|>user<|role_end|>U<|turn_"
+               "end|><|role_start|>assistant<|role_end|>A<|turn_end|><|role_start|>user<|role_end|>"
+               "V<|turn_end|><|role_start|>assistant<|role_end|>"},
+    {"minicpm", "<用户>S\n\nU<AI>A<用户>V<AI>"},
+    {"mistral-v1", "<s>[INST] S\n\nU [/INST]A</s> [INST] V [/INST]"},
+    {"mistral-v3", "<s> [INST] S\n\nU [/INST] A </s> [INST] V [/INST]"},
+    {"mistral-v3-tekken", "<s>[INST]S\n\nU[/INST]A</s>[INST]V[/INST]"},
+    {"mistral-v7", "<s>[SYSTEM_PROMPT] S[/SYSTEM_PROMPT][INST] U[/INST] A</s>[INST] V[/INST]"},
+    {"mistral-v7-tekken", "<s>[SYSTEM_PROMPT]S[/SYSTEM_PROMPT][INST]U[/INST]A</s>[INST]V[/INST]"},
+    {"monarch",
+     "<s>system\nS</s>\n<s>user\nU</s>\n<s>assistant\nA</s>\n<s>user\nV</s>\n<s>assistant\n"},
+    {"openchat", "<s>S<|end_of_turn|>GPT4 Correct User: U<|end_of_turn|>GPT4 Correct Assistant: "
+                 "A<|end_of_turn|>GPT4 Correct User: V<|end_of_turn|>GPT4 Correct Assistant:"},
+    {"orion", "<s>Human: S\n\nU\n\nAssistant: </s>A</s>Human: V\n\nAssistant: </s>"},
+    {"phi3", "<|system|>\nS<|end|>\n<|user|>\nU<|end|>\n<|assistant|>\nA<|end|>\n<|user|>\nV<|end|>"
+             "\n<|assistant|>\n"},
+    {"phi4", "<|im_start|>system<|im_sep|>S<|im_end|><|im_start|>user<|im_sep|>U<|im_end|><|im_"
+             "start|>assistant<|im_sep|>A<|im_end|><|im_start|>user<|im_sep|>V<|im_end|><|im_start|"
+             ">assistant<|im_sep|>"},
+    {"rwkv-world", "System: S\n\nUser: U\n\nAssistant: A\n\nUser: V\n\nAssistant:"},
+    {"smolvlm", "<|im_start|>System: S<end_of_utterance>\nUser: U<end_of_utterance>\nAssistant: "
+                "A<end_of_utterance>\nUser: V<end_of_utterance>\nAssistant:"},
+    {"vicuna", "S\n\nUSER: U\nASSISTANT: A</s>\nUSER: V\nASSISTANT:"},
+    {"vicuna-orca", "SYSTEM: S\nUSER: U\nASSISTANT: A</s>\nUSER: V\nASSISTANT:"},
+    {"yandex", "<s> Пользователь: S\n\nU\n\n Ассистент: A\n\n Пользователь: V\n\n Ассистент:[SEP]"},
+    {"zephyr",
+     "<|system|>\nS</s>\n<|user|>\nU</s>\n<|assistant|>\nA</s>\n<|user|>\nV</s>\n<|assistant|>\n"},
+};
+
+TEST(prompts_of_built_in_templates) {
+    static const char vars[] =
+        "{\"messages\": [{\"role\": \"system\", \"content\": \"S\"}, {\"role\": \"user\", "
+        "\"content\": "
+        "\"U\"}, {\"role\": \"assistant\", \"content\": \"A\"}, {\"role\": \"user\", \"content\": "
+        "\"V\"}], "
+        "\"add_generation_prompt\": true, \"bos_token\": \"<s>\", \"eos_token\": \"</s>\"}";
+    const ggl_str all = {vars, sizeof vars - 1};
+    ggl_str name, text;
+    size_t n, k = 0;
+    for (; llm_chat_named((int)k, &name, &text); k++) {
+        if (!CHECK(k < sizeof prompts / sizeof *prompts && ggl_str_is(name, prompts[k].name)))
+            return;
+        const llm_chat_template with = {.name = prompts[k].name};
+        llm_chat *chat;
+        char *got = NULL;
+        if (!CHECK_OK(llm_chat_new(&chat, NULL, NULL, &with, &err), &err))
+            return;
+        CHECK_OK(llm_chat_prompt(chat, &all, 1, NULL, &got, &n, &err), &err);
+        CHECK_MSG(got && strcmp(got, prompts[k].prompt) == 0, "%s: '%s', not '%s'", prompts[k].name,
+                  got, prompts[k].prompt);
+        ggl_free(got);
+        llm_chat_free(chat);
+    }
+    CHECK_INT((int)k, (int)(sizeof prompts / sizeof *prompts));
+}
+
 TEST(built_in_templates) {
     char path[4096];
     const char *shared = getenv("GGL_SHARED");
-    ggl_str name, text;
-    for (size_t k = 0; llm_chat_named((int)k, &name, &text); k++) {
-        CHECK(k < sizeof named / sizeof *named && ggl_str_is(name, named[k].name));
+    for (size_t k = 0; k < sizeof named / sizeof *named; k++) {
         snprintf(path, sizeof path, "%s/chat/%s.json", shared ? shared : "", named[k].file);
         if (!shared || access(path, R_OK) != 0)
             SKIP_NOT_SHIPPED("published chat templates");
@@ -274,7 +382,7 @@ TEST(built_in_templates) {
     llm_chat *chat;
     CHECK_INT(llm_chat_new(&chat, NULL, NULL, &none, &err), GGL_NOT_FOUND);
     CHECK_HAS(err.msg, "there is no chat template 'no-such'");
-    CHECK_HAS(err.msg, "the built-in ones are chatml, deepseek3, gemma");
+    CHECK_HAS(err.msg, "the built-in ones are bailing, chatglm3, chatglm4, chatml");
 }
 
 /* --- messages --------------------------------------------------------------------------------- */

@@ -51,7 +51,6 @@ NOT_HERE = [
     (r"^completion::test_completion(_stream)?(_with_openai_library)?(\[|$)", "words of another random generator"),
     (r"chat_completion::test_chat_completion(\[|_with_openai_library)", "words of another random generator"),
     (r"embedding::test_embedding_usage", "the tokens of a model to download"),
-    (r"chat_completion::test_apply_chat_template", "a built-in template of the name command-r"),
     (r"kv_keep_only_active::", "words of llama.cpp's log"),
     (r"ignore_eos::", "words of llama.cpp's log"),
     (r"compat_oai_responses::test_responses_(with|stream_with)_openai_library", "words of another random generator"),
