@@ -29,10 +29,11 @@ static void count_tokens(job *j) {
 
 void job_begin_stream(job *j) {
     j->has_begun = true;
+    /* before the client knows of it, who may come again at once */
+    j->log = streams_begin(j->answers->streams, j->resume_id, j->client, j->dialect->stream_type);
     http_reply_header(j->reply, "Cache-Control", "no-cache");
     http_reply_header(j->reply, "X-Accel-Buffering", "no"); /* nginx passes each piece on at once */
     http_reply_begin(j->reply, 200, j->dialect->stream_type, true);
-    j->log = streams_begin(j->answers->streams, j->resume_id, j->client, j->dialect->stream_type);
     if (j->dialect->begin)
         j->dialect->begin(&j->x, &j->out);
     (void)send(j); /* if memory ran out, the next part fails */

@@ -268,7 +268,8 @@ static ggl_status read_log(stream_log *l, uint64_t from, http_reply *r, ggl_erro
     http_reply_header(r, "Cache-Control", "no-cache");
     http_reply_header(r, "X-Accel-Buffering", "no");
     http_reply_begin(r, 200, l->media_type, true);
-    http_reply_write(r, l->bytes + (from - first), (size_t)(l->n_all - from));
+    if (from < l->n_all) /* else there may be no bytes at all */
+        http_reply_write(r, l->bytes + (from - first), (size_t)(l->n_all - from));
     if (!x) {
         http_reply_end(r);
         return GGL_OK;
