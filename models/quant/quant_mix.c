@@ -46,6 +46,13 @@ static const struct { const char *text; role role; } roles[] = {
     {"ffn_down",                    FFN_DOWN},
 };
 
+/* llm_quant_error_weight of a layer's tensor, times the number of layers, for a weight of 1 of the matrix that
+ * makes the logits: rounded means of the five models of docs/types.md. */
+static const double layer_weights[] = {
+    [OTHER] = 0.25, [QKV] = 0.3, [VALUE] = 0.25, [KEY] = 0.12, [QUERY] = 0.08, [ATTN_OUT] = 0.2,
+    [FFN_UP] = 0.25, [FFN_GATE] = 0.25, [FFN_DOWN] = 0.4,
+};
+
 /* Matrices that are not quantized: small ones, and ones where small errors do much harm. */
 static const char *const kept[] = {
     "_norm.weight", "ffn_gate_inp.weight", "ffn_gate_tid2eid.weight", "altup", "laurel", "per_layer_model_proj",
@@ -335,6 +342,18 @@ const char *llm_quant_mix_type(const quant_mix *mix, const quant_model *m, const
             holds(rules[k].when, mix, m, name, n_dims, ne))
             return rules[k].type ? rules[k].type : mix->base;
     return mix->base;
+}
+
+double llm_quant_error_weight(const quant_model *m, const char *name) {
+    const int64_t n_layer = m->n_layer > 0 ? m->n_layer : m->n_named;
+    role r = role_of(name);
+    if (r == EMBEDDING && !m->has_output)
+        r = OUTPUT;
+    if (r == OUTPUT)
+        return 1;
+    if (r == EMBEDDING || layer_of(name) < 0 || n_layer == 0)
+        return 0.12;
+    return layer_weights[r] / (double)n_layer;
 }
 
 bool llm_quant_type_needs_matrix(const ggl_type_info *t) {
