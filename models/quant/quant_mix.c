@@ -46,11 +46,12 @@ static const struct { const char *text; role role; } roles[] = {
     {"ffn_down",                    FFN_DOWN},
 };
 
-/* llm_quant_error_weight of a layer's tensor, times the number of layers, for a weight of 1 of the matrix that
- * makes the logits: rounded means of the five models of docs/types.md. */
-static const double layer_weights[] = {
-    [OTHER] = 0.25, [QKV] = 0.3, [VALUE] = 0.25, [KEY] = 0.12, [QUERY] = 0.08, [ATTN_OUT] = 0.2,
-    [FFN_UP] = 0.25, [FFN_GATE] = 0.25, [FFN_DOWN] = 0.4,
+/* llm_quant_error_weight of a layer's tensor, times the number of layers: rounded means of the models of
+ * docs/types.md. An error counts twice in the attention of the first layer, and in ffn_down of the last one. */
+static const struct { double weight; enum { EVEN, FIRST_MORE, LAST_MORE } more; } layer_weights[] = {
+    [OTHER]    = {0.18, EVEN},       [QKV]    = {0.20, FIRST_MORE}, [VALUE]    = {0.15, FIRST_MORE},
+    [KEY]      = {0.09, FIRST_MORE}, [QUERY]  = {0.06, FIRST_MORE}, [ATTN_OUT] = {0.15, FIRST_MORE},
+    [FFN_UP]   = {0.18, EVEN},       [FFN_GATE] = {0.18, EVEN},     [FFN_DOWN] = {0.30, LAST_MORE},
 };
 
 /* Matrices that are not quantized: small ones, and ones where small errors do much harm. */
@@ -345,15 +346,15 @@ const char *llm_quant_mix_type(const quant_mix *mix, const quant_model *m, const
 }
 
 double llm_quant_error_weight(const quant_model *m, const char *name) {
-    const int64_t n_layer = m->n_layer > 0 ? m->n_layer : m->n_named;
-    role r = role_of(name);
-    if (r == EMBEDDING && !m->has_output)
-        r = OUTPUT;
-    if (r == OUTPUT)
+    const int64_t n_layer = m->n_layer > 0 ? m->n_layer : m->n_named, layer = layer_of(name);
+    const role r = role_of(name);
+    if (r == OUTPUT || (r == EMBEDDING && !m->has_output))
         return 1;
-    if (r == EMBEDDING || layer_of(name) < 0 || n_layer == 0)
+    if (r == EMBEDDING || layer < 0 || n_layer == 0)
         return 0.12;
-    return layer_weights[r] / (double)n_layer;
+    const bool more = (layer_weights[r].more == FIRST_MORE && layer == 0) ||
+                      (layer_weights[r].more == LAST_MORE && layer == n_layer - 1);
+    return layer_weights[r].weight * (more ? 2 : 1) / (double)n_layer;
 }
 
 bool llm_quant_type_needs_matrix(const ggl_type_info *t) {

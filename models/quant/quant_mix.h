@@ -56,9 +56,9 @@ bool llm_quant_wanted(const char *name, int n_dims, const int64_t *ne);
 const char *llm_quant_mix_type(const quant_mix *mix, const quant_model *m, const char *name,
                                int n_dims, const int64_t *ne);
 
-/* Returns how much an error of the tensor counts, for a choice that nobody measured: the divergence of the
- * predictions is about the sum over tensors of this times the squared error relative to the weights, times a
- * number that depends on the model. A layer's tensor counts the less the more layers the model has: n_layer. */
+/* Returns how much an error of the tensor counts, where nothing was measured: the divergence of a model's
+ * predictions is about proportional to the sum over tensors of this times their squared errors, relative to the
+ * squares of the weights. 1 for the matrix that makes the logits. */
 double llm_quant_error_weight(const quant_model *m, const char *name);
 
 /* Returns `type`, or the type to use instead if rows of n elements are not whole blocks of it. */

@@ -10,6 +10,7 @@
 #include "common/amounts.h"
 #include "common/args.h"
 #include "ggl/alloc.h"
+#include "ggl/graph.h"
 
 /* --- options ---------------------------------------------------------------------------------- */
 
@@ -82,11 +83,9 @@ static int check_options(budget *b) {
 
 /* --- what may be chosen ----------------------------------------------------------------------- */
 
-/* Products of these types read a codebook for each few weights, which is slow on a CPU. */
-static const char *const codebooks[] = {"iq1_s", "iq1_m",   "iq2_xxs", "iq2_xs",
-                                        "iq2_s", "iq3_xxs", "iq3_s",   NULL};
-static const char *const usual[] = {"q2_k", "q3_k", "iq4_xs", "iq4_nl", "q4_k",
-                                    "q5_0", "q5_k", "q6_k",   "q8_0",   NULL};
+static const char *const usual[] = {
+    "iq1_s", "iq1_m", "iq2_xxs", "iq2_xs", "q2_k", "iq2_s", "iq3_xxs", "iq3_s", "q3_k", "iq4_xs",
+    "q4_0",  "q4_k",  "iq4_nl",  "q4_1",   "q5_0", "q5_k",  "q5_1",    "q6_k",  "q8_0", NULL};
 
 static void add_type(budget_tensor *t, const ggl_type_info *type) {
     for (int k = 0; k < t->n; k++)
@@ -100,18 +99,21 @@ static void add_named(budget_tensor *t, const char *name) {
     add_type(t, ggl_type_find(llm_quant_fit(name, t->from->ne[0])));
 }
 
-/* Sets the candidates of a tensor. Those that are not smaller than it are are left out, unless the
- * user named them. */
-static void list_types(const budget *b, budget_tensor *t, bool small, bool own) {
+static double bits_of(const ggl_type_info *t) {
+    return 8.0 * (double)t->size / (double)t->block;
+}
+
+/* Sets the candidates of a tensor: --types; else the usual types of at least that many bits that are smaller
+ * than the tensor is, and with `own` its type. */
+static void list_types(const budget *b, budget_tensor *t, double least_bits, bool own) {
     t->n = 0;
     for (int k = 0; k < b->n_named; k++)
         add_named(t, b->named[k]->name);
     if (b->n_named > 0)
         return;
-    for (size_t k = 0; small && codebooks[k]; k++)
-        add_named(t, codebooks[k]);
     for (size_t k = 0; usual[k]; k++)
-        add_named(t, usual[k]);
+        if (bits_of(ggl_type_find(usual[k])) >= least_bits)
+            add_named(t, usual[k]);
     int n = 0;
     for (int k = 0; k < t->n; k++) {
         size_t size;
@@ -167,11 +169,11 @@ static double least_bpw(const budget *b, uint64_t bytes) {
     return thousandths / 1000;
 }
 
-static void list_all(budget *b, bool small, bool own, uint64_t *least, uint64_t *most) {
+static void list_all(budget *b, double least_bits, bool own, uint64_t *least, uint64_t *most) {
     *least = *most = fixed_size(b);
     for (size_t i = 0; i < b->n; i++) {
         uint64_t low = UINT64_MAX, high = 0;
-        list_types(b, &b->tensor[i], small, own);
+        list_types(b, &b->tensor[i], least_bits, own);
         for (int k = 0; k < b->tensor[i].n; k++) {
             const uint64_t size = size_in(b, &b->tensor[i], b->tensor[i].type[k]);
             low = size < low ? size : low;
@@ -201,16 +203,25 @@ static int impossible(const budget *b, uint64_t least) {
                       size_text(b, least, low));
 }
 
-/* Sets the candidates: the usual ones; with codebooks if the limit is below the smallest of these; with
- * the tensors' own types if it is above the largest. */
+/* Returns how many bits the limit leaves for each weight that gets a type. */
+static double bits_left(const budget *b) {
+    double n = 0;
+    for (size_t i = 0; i < b->n; i++)
+        n += (double)ggl_extents(b->tensor[i].from->ne, 0, GGL_MAX_DIMS, 1);
+    return 8 * ((double)b->allowed - (double)fixed_size(b)) / n;
+}
+
+/* Sets the candidates; with the tensors' own types if the limit is above the largest choice without. A type
+ * with two bits less than the mean loses 16 times as much: it is not chosen, so the time to try it is saved. */
 static int list_candidates(budget *b) {
     uint64_t least, most;
     b->allowed = allowed_size(b);
-    list_all(b, false, false, &least, &most);
-    if (b->allowed < least)
-        list_all(b, true, false, &least, &most);
+    const double bits = bits_left(b), least_bits = bits < 6 ? bits - 2 : 4;
+    list_all(b, least_bits, false, &least, &most);
+    if (b->allowed < least) /* rows that fit no small type leave less to the others */
+        list_all(b, 0, false, &least, &most);
     else if (b->allowed > most)
-        list_all(b, false, true, &least, &most);
+        list_all(b, least_bits, true, &least, &most);
     return b->allowed < least ? impossible(b, least) : -1;
 }
 
@@ -245,6 +256,7 @@ int budget_new(budget **out, const char *tool, const budget_options *o, int n_th
     b->tool = tool;
     b->o = o;
     b->n_threads = n_threads;
+    b->choice = c;
     c->pick = pick;
     c->pick_ctx = b;
     if (c->merge_experts)
@@ -292,7 +304,7 @@ static int set_options(budget *b, budget_tensor *t) {
 
 static int choose(budget *b) {
     ggl_error err = {0};
-    const uint64_t fixed = fixed_size(b);
+    const uint64_t fixed = b->fixed = fixed_size(b);
     uint64_t least, most;
     int code = -1;
     knapsack_item *item = ggl_calloc(b->n + 1, sizeof *item);

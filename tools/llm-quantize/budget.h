@@ -30,7 +30,7 @@ typedef struct budget_options {
     {"--bpw", ARG_FLOAT, &(o).bpw, .value = "N",                                                       \
      .help = "the same for at most N bits per weight, over all tensors", .min = 0.5, .max = 64, .given = &(o).bpw_given}, \
     {"--types", ARG_STRING, &(o).types, .value = "LIST",                                               \
-     .help = "the types to choose from, as q3_k,q4_k,q6_k (default: those from 2 to 8 bits that are fast on a CPU; smaller ones only if nothing else fits)"}, \
+     .help = "the types to choose from, as q3_k,q4_k,q6_k (default: those for models that were trained with floats, of 1.5 to 8.5 bits)"}, \
     {"--calibration", ARG_STRING, &(o).text, .value = "TEXT",                                          \
      .help = "measure how much each tensor's error changes the predictions on this text (default: all count the same)"}, \
     {"-c --ctx-size", ARG_INT, &(o).n_ctx, .value = "N",                                               \

@@ -30,6 +30,7 @@ typedef struct budget_tensor {
 struct budget {
     const char *tool;
     const budget_options *o;
+    const quant_choice *choice; /* the user's other choices */
     int n_threads;
     budget_source source;
     const budget_source *s;                       /* it, once it is known */
@@ -45,13 +46,17 @@ struct budget {
     bool measured, checked; /* weights come from a text; the whole choice was run on it */
     knapsack_result result;
     uint64_t size, allowed; /* of the file, or of the weights in bytes, for --bpw */
+    uint64_t fixed;         /* what of it is not chosen */
+    const quant_mix *mix;   /* taken instead, because it lost less on the text; NULL: none */
     mean kl, ppl, ppl_base; /* of the whole choice */
 };
 
 /* Return -1, or an exit code after a message. budget_measure finds the errors of all candidates, and
- * the weights, as far as they are not known yet. budget_check runs the whole choice on the text, if
- * there is one. */
+ * the weights, as far as they are not known yet. If there is a text, budget_check runs the whole choice on it,
+ * and the mixes that have nearly the size; the best of them is then the choice. */
 int budget_measure(budget *b);
 int budget_check(budget *b);
+/* Makes the trial's model one with the chosen types, and runs the text. Returns as budget_measure. */
+int budget_run(budget *b, mean *kl, mean *ppl);
 
 #endif

@@ -333,21 +333,15 @@ int budget_measure(budget *b) {
     return code;
 }
 
-int budget_check(budget *b) {
+int budget_run(budget *b, mean *kl, mean *ppl) {
     ggl_error err = {0};
     ggl_status st = GGL_OK;
-    if (!b->trial)
-        return -1;
     progress_begin(NULL, 0, "running the choice");
     for (size_t i = 0; st == GGL_OK && i < b->n && !process_stopped; i++)
         st = replace(b, &b->tensor[i], b->tensor[i].type[b->tensor[i].chosen], &err);
-    int code =
-        st == GGL_OK ? trial_run(b->trial, &b->kl, &b->ppl) : tool_error(b->tool, 1, "%s", err.msg);
+    int code = st == GGL_OK ? trial_run(b->trial, kl, ppl) : tool_error(b->tool, 1, "%s", err.msg);
     progress_end();
     if (process_stopped)
         code = tool_error(b->tool, process_stop_code(), "interrupted; nothing was written");
-    b->checked = code < 0;
-    trial_free(b->trial); /* its memory is needed no longer */
-    b->trial = NULL;
     return code;
 }

@@ -59,6 +59,10 @@ static void print_result(const budget *b) {
     else
         printf("limit        %.4f bits per weight; chosen are %.4f\n", b->o->bpw,
                8 * (double)b->size / b->s->plan->n_elements);
+    if (b->mix)
+        printf(
+            "choice       %s: on the text, this mix loses less than the types with the least sum\n",
+            b->mix->name);
     if (b->result.exact)
         printf("loss         %.4e, the least possible with these sizes\n", b->result.loss);
     else

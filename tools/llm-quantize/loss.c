@@ -5,7 +5,7 @@
 #include "common/work_share.h"
 #include "ggl/alloc.h"
 
-enum { SAMPLE = 1 << 20, ROWS = 16 }; /* elements that are enough; rows of a piece of work */
+enum { SAMPLE = 1 << 18, ROWS = 16 }; /* elements that are enough; rows of a piece of work */
 
 typedef struct sums {
     double power, error; /* weighted squares of the weights, and of their errors */
