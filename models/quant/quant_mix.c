@@ -46,12 +46,12 @@ static const struct { const char *text; role role; } roles[] = {
     {"ffn_down",                    FFN_DOWN},
 };
 
-/* llm_quant_error_weight of a layer's tensor, times the number of layers: rounded means of the models of
- * docs/types.md. An error counts twice in the attention of the first layer, and in ffn_down of the last one. */
-static const struct { double weight; enum { EVEN, FIRST_MORE, LAST_MORE } more; } layer_weights[] = {
-    [OTHER]    = {0.18, EVEN},       [QKV]    = {0.20, FIRST_MORE}, [VALUE]    = {0.15, FIRST_MORE},
-    [KEY]      = {0.09, FIRST_MORE}, [QUERY]  = {0.06, FIRST_MORE}, [ATTN_OUT] = {0.15, FIRST_MORE},
-    [FFN_UP]   = {0.18, EVEN},       [FFN_GATE] = {0.18, EVEN},     [FFN_DOWN] = {0.30, LAST_MORE},
+/* llm_quant_error_weight of a layer's tensor, times the number of layers. Means, by factors, of what three models
+ * measure on a text that they predict well and on one that they do not (docs/types.md). */
+static const struct { double weight, first, last; /* times this in the first and in the last layer */ } layer_weights[] = {
+    [OTHER]    = {0.25, 1, 1}, [QKV]      = {0.25, 2, 1}, [VALUE]    = {0.25, 2, 1}, [KEY]    = {0.15, 2, 1},
+    [QUERY]    = {0.10, 2, 1}, [ATTN_OUT] = {0.20, 2, 1}, [FFN_GATE] = {0.25, 1, 1}, [FFN_UP] = {0.25, 1, 1},
+    [FFN_DOWN] = {0.35, 1, 4},
 };
 
 /* Matrices that are not quantized: small ones, and ones where small errors do much harm. */
@@ -351,10 +351,9 @@ double llm_quant_error_weight(const quant_model *m, const char *name) {
     if (r == OUTPUT || (r == EMBEDDING && !m->has_output))
         return 1;
     if (r == EMBEDDING || layer < 0 || n_layer == 0)
-        return 0.12;
-    const bool more = (layer_weights[r].more == FIRST_MORE && layer == 0) ||
-                      (layer_weights[r].more == LAST_MORE && layer == n_layer - 1);
-    return layer_weights[r].weight * (more ? 2 : 1) / (double)n_layer;
+        return 0.35;
+    return layer_weights[r].weight * (layer == 0 ? layer_weights[r].first : 1) *
+           (layer == n_layer - 1 ? layer_weights[r].last : 1) / (double)n_layer;
 }
 
 bool llm_quant_type_needs_matrix(const ggl_type_info *t) {
