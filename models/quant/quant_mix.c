@@ -3,6 +3,7 @@
  * 2026. */
 #include "quant_mix.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -46,13 +47,14 @@ static const struct { const char *text; role role; } roles[] = {
     {"ffn_down",                    FFN_DOWN},
 };
 
-/* llm_quant_error_weight of a layer's tensor, times the number of layers. Means, by factors, of what three models
- * measure on a text that they predict well and on one that they do not (docs/types.md). */
-static const struct { double weight, first, last; /* times this in the first and in the last layer */ } layer_weights[] = {
-    [OTHER]    = {0.25, 1, 1}, [QKV]      = {0.25, 2, 1}, [VALUE]    = {0.25, 2, 1}, [KEY]    = {0.15, 2, 1},
-    [QUERY]    = {0.10, 2, 1}, [ATTN_OUT] = {0.20, 2, 1}, [FFN_GATE] = {0.25, 1, 1}, [FFN_UP] = {0.25, 1, 1},
-    [FFN_DOWN] = {0.35, 1, 4},
+/* llm_quant_error_weight of a layer's tensor, times the number of layers, of models that are [0] not sure and [1] sure of
+ * the next token: rounded means of the measured ones (docs/types.md). `first` and `last` times that in these layers. */
+static const struct { double weight[2], first, last[2]; } layer_weights[] = {
+    [OTHER]    = {{0.10,  0.50}, 1, {1, 1}}, [QKV]      = {{0.10, 0.50}, 2, {1, 1}},   [QUERY]  = {{0.035, 0.25}, 2, {1, 1}},
+    [KEY]      = {{0.05,  0.35}, 2, {1, 1}}, [VALUE]    = {{0.10, 0.70}, 2, {1, 1}},   [FFN_UP] = {{0.11,  0.50}, 1, {1, 1}},
+    [FFN_GATE] = {{0.12,  0.60}, 1, {1, 1}}, [FFN_DOWN] = {{0.20, 0.90}, 1, {2.5, 8}}, [ATTN_OUT] = {{0.10, 0.45}, 2, {1, 1}},
 };
+static const double embedding_weight[2] = {0.13, 0.9};
 
 /* Matrices that are not quantized: small ones, and ones where small errors do much harm. */
 static const char *const kept[] = {
@@ -345,15 +347,19 @@ const char *llm_quant_mix_type(const quant_mix *mix, const quant_model *m, const
     return mix->base;
 }
 
-double llm_quant_error_weight(const quant_model *m, const char *name) {
+double llm_quant_error_weight(const quant_model *m, const char *name, double sure) {
     const int64_t n_layer = m->n_layer > 0 ? m->n_layer : m->n_named, layer = layer_of(name);
     const role r = role_of(name);
+    double weight[2];
     if (r == OUTPUT || (r == EMBEDDING && !m->has_output))
         return 1;
-    if (r == EMBEDDING || layer < 0 || n_layer == 0)
-        return 0.35;
-    return layer_weights[r].weight * (layer == 0 ? layer_weights[r].first : 1) *
-           (layer == n_layer - 1 ? layer_weights[r].last : 1) / (double)n_layer;
+    for (int k = 0; k < 2; k++)
+        weight[k] = r == EMBEDDING || layer < 0 || n_layer == 0
+                        ? embedding_weight[k]
+                        : layer_weights[r].weight[k] / (double)n_layer *
+                              (layer == 0 ? layer_weights[r].first : 1) *
+                              (layer == n_layer - 1 ? layer_weights[r].last[k] : 1);
+    return weight[0] * pow(weight[1] / weight[0], sure);
 }
 
 bool llm_quant_type_needs_matrix(const ggl_type_info *t) {

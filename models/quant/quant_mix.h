@@ -58,8 +58,9 @@ const char *llm_quant_mix_type(const quant_mix *mix, const quant_model *m, const
 
 /* Returns how much an error of the tensor counts, where nothing was measured: the divergence of a model's
  * predictions is about proportional to the sum over tensors of this times their squared errors, relative to the
- * squares of the weights. 1 for the matrix that makes the logits. */
-double llm_quant_error_weight(const quant_model *m, const char *name);
+ * squares of the weights. 1 for the matrix that makes the logits. sure: 0 .. 1; the surer a model is of the next
+ * token, the more the other tensors count. */
+double llm_quant_error_weight(const quant_model *m, const char *name, double sure);
 
 /* Returns `type`, or the type to use instead if rows of n elements are not whole blocks of it. */
 const char *llm_quant_fit(const char *type, int64_t n);

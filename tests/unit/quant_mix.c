@@ -319,6 +319,28 @@ TEST(rows_that_do_not_fit) {
               "q4_k");
 }
 
+TEST(error_weights) {
+    quant_model m = {.n_layer = 4};
+    CHECK(llm_quant_error_weight(&m, "token_embd.weight", 0) == 1); /* it makes the logits */
+    llm_quant_model_add(&m, "output.weight");
+    CHECK(llm_quant_error_weight(&m, "output.weight", 1) == 1);
+    static const char *const names[] = {"token_embd.weight",     "blk.0.attn_q.weight",
+                                        "blk.3.ffn_down.weight", "blk.1.ffn_gate_exps.weight",
+                                        "blk.2.ssm_in.weight",   "other.weight"};
+    for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
+        const double least = llm_quant_error_weight(&m, names[k], 0),
+                     most = llm_quant_error_weight(&m, names[k], 1),
+                     middle = llm_quant_error_weight(&m, names[k], 0.5);
+        CHECK_MSG(least > 0 && least < middle && middle < most && most < 2, "%s: %g, %g, %g",
+                  names[k], least, middle, most);
+    }
+    CHECK(llm_quant_error_weight(&m, "blk.0.attn_v.weight", 0) >
+          llm_quant_error_weight(&m, "blk.1.attn_v.weight", 0));
+    const double before = llm_quant_error_weight(&m, "blk.1.attn_v.weight", 0);
+    m.n_layer = 8;
+    CHECK(llm_quant_error_weight(&m, "blk.1.attn_v.weight", 0) < before);
+}
+
 TEST(types) {
     ggl_error err = {0};
     CHECK(llm_quant_type_find("Q8_0", &err) == ggl_type_get(GGL_Q8_0));

@@ -331,6 +331,23 @@ static int choose(budget *b) {
     return code;
 }
 
+static int choose_by_guess(budget *b) {
+    int code = -1, best = 0;
+    budget_guess_begin(b);
+    for (int degree = 0; code < 0 && degree < BUDGET_DEGREES; degree++) {
+        budget_guess_weights(b, degree);
+        code = choose(b);
+        if (code < 0)
+            budget_guess_note(b, degree);
+    }
+    if (code < 0)
+        code = budget_guess_best(b, &best);
+    if (code >= 0)
+        return code;
+    budget_guess_weights(b, best);
+    return choose(b);
+}
+
 int budget_solve(budget *b, const budget_source *s) {
     b->source = *s;
     b->s = &b->source;
@@ -346,7 +363,7 @@ int budget_solve(budget *b, const budget_source *s) {
     if (code < 0)
         code = budget_measure(b);
     if (code < 0)
-        code = choose(b);
+        code = b->measured ? choose(b) : choose_by_guess(b);
     if (code < 0)
         code = budget_check(b);
     b->solved = true;

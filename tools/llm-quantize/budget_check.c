@@ -14,29 +14,28 @@ static int option_of(const budget_tensor *t, const ggl_type_info *type) {
     return -1;
 }
 
-/* Sets chosen[b->n] to the types that a mix gives the tensors, and *size. False: some are no candidates. */
-static bool mix_types(const budget *b, const quant_mix *mix, int *chosen, uint64_t *size) {
+uint64_t budget_mix(const budget *b, const quant_mix *mix, int *chosen) {
     ggl_error err = {0};
     quant_plan p;
     quant_choice c = *b->choice;
+    uint64_t size = b->fixed;
     size_t n = 0;
     bool all = true;
     c.pick = NULL;
     c.pure = false;
     c.mix = mix;
     if (llm_quant_plan_make(&p, b->s->file, &c, &err) != GGL_OK)
-        return false;
-    *size = b->fixed;
+        return 0;
     for (size_t i = 0; i < p.n && n < b->n && all; i++) {
         if (strcmp(p.tensor[i].name, b->tensor[n].name) != 0)
             continue;
         chosen[n] = option_of(&b->tensor[n], p.tensor[i].type);
         all = chosen[n] >= 0;
-        *size += all ? b->tensor[n].option[chosen[n]].size : 0;
+        size += all ? b->tensor[n].option[chosen[n]].size : 0;
         n++;
     }
     llm_quant_plan_fini(&p);
-    return all && n == b->n;
+    return all && n == b->n && size <= b->allowed && size >= b->allowed / 10 * 9 ? size : 0;
 }
 
 static void swap_choice(budget *b, int *chosen) {
@@ -56,14 +55,14 @@ static void take_mix(budget *b, const quant_mix *mix, uint64_t size) {
         b->result.loss += b->tensor[i].option[b->tensor[i].chosen].loss;
 }
 
-/* Runs the mixes under the limit that have at least nine tenths of it. */
+/* Runs the mixes of about the limit, and takes one that loses less. */
 static int try_mixes(budget *b, int *other) {
     const quant_mix *mix;
-    uint64_t size;
     int code = -1;
     for (int k = 0; code < 0 && (mix = llm_quant_mix_at(k)); k++) {
         mean kl, ppl;
-        if (!mix_types(b, mix, other, &size) || size > b->allowed || size < b->allowed / 10 * 9)
+        const uint64_t size = budget_mix(b, mix, other);
+        if (size == 0)
             continue;
         swap_choice(b, other);
         code = budget_run(b, &kl, &ppl);

@@ -10,7 +10,11 @@
 #include "tensor_groups.h"
 #include "trial.h"
 
-enum { BUDGET_MAX_TYPES = LOSS_MAX_TYPES };
+enum { BUDGET_MAX_TYPES = LOSS_MAX_TYPES, BUDGET_DEGREES = 5, BUDGET_EXTREMES = 2 };
+
+typedef struct budget_estimate {
+    double loss[BUDGET_EXTREMES]; /* if the model is not sure, and if it is */
+} budget_estimate;
 
 typedef struct budget_tensor {
     char name[128];
@@ -47,15 +51,26 @@ struct budget {
     knapsack_result result;
     uint64_t size, allowed; /* of the file, or of the weights in bytes, for --bpw */
     uint64_t fixed;         /* what of it is not chosen */
+    quant_model model;      /* for the guess */
+    budget_estimate guess[BUDGET_DEGREES];
     const quant_mix *mix;   /* taken instead, because it lost less on the text; NULL: none */
     mean kl, ppl, ppl_base; /* of the whole choice */
 };
 
 /* Return -1, or an exit code after a message. budget_measure finds the errors of all candidates, and
- * the weights, as far as they are not known yet. If there is a text, budget_check runs the whole choice on it,
+ * the weights if they are known or there is a text. If there is a text, budget_check runs the whole choice on it,
  * and the mixes that have nearly the size; the best of them is then the choice. */
 int budget_measure(budget *b);
 int budget_check(budget *b);
+/* The guesses of a choice without a text: how much errors count if the model is not sure of what comes next (degree 0)
+ * to sure (BUDGET_DEGREES - 1). Set the weights of each degree, choose, and note the choice; then ask for the best. */
+void budget_guess_begin(budget *b);
+void budget_guess_weights(budget *b, int degree);
+void budget_guess_note(budget *b, int degree);
+int budget_guess_best(const budget *b, int *degree);
+/* Sets chosen[b->n] to the types that a mix gives the tensors. Returns the size of the file (or of the weights, for
+ * --bpw); 0: a type is no candidate, or the size is above the limit or less than nine tenths of it. */
+uint64_t budget_mix(const budget *b, const quant_mix *mix, int *chosen);
 /* Makes the trial's model one with the chosen types, and runs the text. Returns as budget_measure. */
 int budget_run(budget *b, mean *kl, mean *ppl);
 

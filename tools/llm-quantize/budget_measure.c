@@ -287,15 +287,6 @@ static int run_text(budget *b) {
     return code;
 }
 
-/* Without a text, an error counts as it does on the average of some models. */
-static void guess_weights(budget *b) {
-    quant_model m = {.n_layer = b->s->plan->n_layer};
-    for (size_t i = 0; i < b->s->plan->n; i++)
-        llm_quant_model_add(&m, b->s->plan->tensor[i].name);
-    for (size_t i = 0; i < b->n; i++)
-        b->tensor[i].weight = llm_quant_error_weight(&m, b->tensor[i].name);
-}
-
 /* An error that changes nothing measurable still counts a little, so that of two types the better one
  * is taken if it costs nothing. */
 static void set_weights(budget *b) {
@@ -303,8 +294,6 @@ static void set_weights(budget *b) {
     b->measured = true;
     for (size_t i = 0; i < b->n; i++)
         b->measured = b->measured && record_of(b, i)->probe;
-    if (!b->measured)
-        guess_weights(b);
     for (size_t i = 0; b->measured && i < b->n; i++) {
         budget_tensor *t = &b->tensor[i];
         const double kl = record_of(b, i)->kl;
