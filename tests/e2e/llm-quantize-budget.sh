@@ -53,6 +53,11 @@ done
 run 0 --bpw 6.5 "$f32" "$out"
 says '^size .* 6\.(4[0-9]|50) bits per weight'
 
+# where no choice is estimated to be clearly better than a mix, the mix is taken
+run 0 -q "$f32" "$tmp/mix.gguf" Q5_0
+run 0 -q --budget "$(stat -c %s "$tmp/mix.gguf")" --types q5_0,q8_0 "$f32" "$out"
+says '^choice +Q5_0: no other types are estimated'
+
 # measured: better than a mix of the same size, and as much as the runs on the text said
 run 0 -q "$f32" "$tmp/mix.gguf" Q4_K_M
 size=$(stat -c %s "$tmp/mix.gguf")
@@ -83,7 +88,7 @@ less "$(kld "$tmp/large.gguf")" "$(kld "$out")" || fail "more room is not better
 # losses that are wrong: mixes run on the text, too, and the best one is taken
 sed '/"token_embd.weight"/s/"kl": [^}]*/"kl": 0/' "$tmp/loss" >"$tmp/wrong"
 run 0 -q --budget "$size" --calibration "$text" -c 64 --chunks 3 --loss "$tmp/wrong" "$f32" "$out"
-says '^choice +[A-Z0-9_]+: on the text, this mix loses less'
+says '^choice +[A-Z0-9_]+: on the text, this mix'
 [ "$(stat -c %s "$out")" -le "$size" ] || fail "the mix is larger than the limit"
 less "$(kld "$tmp/mix.gguf")" "$(kld "$out")" && fail "KL divergence $(kld "$out"), but $(kld "$tmp/mix.gguf") of Q4_K_M"
 

@@ -332,6 +332,7 @@ static int choose(budget *b) {
 }
 
 static int choose_by_guess(budget *b) {
+    const quant_mix *mix = NULL;
     int code = -1, best = 0;
     budget_guess_begin(b);
     for (int degree = 0; code < 0 && degree < BUDGET_DEGREES; degree++) {
@@ -341,11 +342,12 @@ static int choose_by_guess(budget *b) {
             budget_guess_note(b, degree);
     }
     if (code < 0)
-        code = budget_guess_best(b, &best);
+        code = budget_guess_best(b, &best, &mix);
     if (code >= 0)
         return code;
     budget_guess_weights(b, best);
-    return choose(b);
+    code = choose(b);
+    return code < 0 && mix ? budget_take_mix(b, mix) : code;
 }
 
 int budget_solve(budget *b, const budget_source *s) {

@@ -38,40 +38,45 @@ uint64_t budget_mix(const budget *b, const quant_mix *mix, int *chosen) {
     return all && n == b->n && size <= b->allowed && size >= b->allowed / 10 * 9 ? size : 0;
 }
 
-static void swap_choice(budget *b, int *chosen) {
+int budget_take_mix(budget *b, const quant_mix *mix) {
+    int *types = ggl_calloc(b->n + 1, sizeof *types);
+    if (!types)
+        return tool_error(b->tool, 1, "out of memory");
+    b->mix = mix;
+    b->size = budget_mix(b, mix, types);
+    b->result.exact = false;
+    b->result.loss = 0;
     for (size_t i = 0; i < b->n; i++) {
-        const int other = chosen[i];
-        chosen[i] = b->tensor[i].chosen;
+        b->tensor[i].chosen = types[i];
+        b->result.loss += b->tensor[i].option[types[i]].loss;
+    }
+    ggl_free(types);
+    return -1;
+}
+
+static void swap_choice(budget *b, int *types) {
+    for (size_t i = 0; i < b->n; i++) {
+        const int other = types[i];
+        types[i] = b->tensor[i].chosen;
         b->tensor[i].chosen = other;
     }
 }
 
-static void take_mix(budget *b, const quant_mix *mix, uint64_t size) {
-    b->mix = mix;
-    b->size = size;
-    b->result.exact = false;
-    b->result.loss = 0;
-    for (size_t i = 0; i < b->n; i++)
-        b->result.loss += b->tensor[i].option[b->tensor[i].chosen].loss;
-}
-
 /* Runs the mixes of about the limit, and takes one that loses less. */
-static int try_mixes(budget *b, int *other) {
+static int try_mixes(budget *b, int *types) {
     const quant_mix *mix;
     int code = -1;
     for (int k = 0; code < 0 && (mix = llm_quant_mix_at(k)); k++) {
         mean kl, ppl;
-        const uint64_t size = budget_mix(b, mix, other);
-        if (size == 0)
+        if (!budget_mix(b, mix, types))
             continue;
-        swap_choice(b, other);
+        swap_choice(b, types);
         code = budget_run(b, &kl, &ppl);
+        swap_choice(b, types);
         if (code < 0 && kl.value < b->kl.value) {
             b->kl = kl;
             b->ppl = ppl;
-            take_mix(b, mix, size);
-        } else {
-            swap_choice(b, other);
+            code = budget_take_mix(b, mix);
         }
     }
     return code;
@@ -80,11 +85,11 @@ static int try_mixes(budget *b, int *other) {
 int budget_check(budget *b) {
     if (!b->trial)
         return -1;
-    int *other = ggl_calloc(b->n, sizeof *other);
-    int code = other ? budget_run(b, &b->kl, &b->ppl) : tool_error(b->tool, 1, "out of memory");
+    int *types = ggl_calloc(b->n + 1, sizeof *types);
+    int code = types ? budget_run(b, &b->kl, &b->ppl) : tool_error(b->tool, 1, "out of memory");
     if (code < 0)
-        code = try_mixes(b, other);
-    ggl_free(other);
+        code = try_mixes(b, types);
+    ggl_free(types);
     b->checked = code < 0;
     trial_free(b->trial); /* its memory is needed no longer */
     b->trial = NULL;

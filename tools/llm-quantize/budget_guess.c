@@ -6,6 +6,9 @@
 #include "common/report.h"
 #include "ggl/alloc.h"
 
+/* A choice must be estimated to lose less than this share of a mix's loss: a guess is not more exact. */
+#define WORTH 0.97
+
 typedef budget_estimate estimate;
 
 void budget_guess_weights(budget *b, int degree) {
@@ -47,17 +50,33 @@ static estimate reference(const budget *b, int *types) {
     return least;
 }
 
-/* Returns the degree whose choice has the least share of the reference's loss where that share is larger. */
-static int best_degree(const estimate *choices, const estimate *least) {
+/* Returns the share of the reference's loss, at the extreme where it is larger. */
+static double worst_share(const estimate *e, const estimate *least) {
+    double share = 0;
+    for (int k = 0; k < BUDGET_EXTREMES; k++)
+        if (least->loss[k] > 0)
+            share = fmax(share, e->loss[k] / least->loss[k]);
+    return share;
+}
+
+static int best_degree(const budget *b, const estimate *least) {
     int best = 0;
-    double share[BUDGET_DEGREES];
-    for (int d = 0; d < BUDGET_DEGREES; d++) {
-        share[d] = 0;
-        for (int k = 0; k < BUDGET_EXTREMES; k++)
-            if (least->loss[k] > 0)
-                share[d] = fmax(share[d], choices[d].loss[k] / least->loss[k]);
-        best = share[d] < share[best] ? d : best;
-    }
+    for (int d = 1; d < BUDGET_DEGREES; d++)
+        if (worst_share(&b->guess[d], least) < worst_share(&b->guess[best], least))
+            best = d;
+    return best;
+}
+
+/* Returns the mix with the least share; NULL: there is none below `most`. */
+static const quant_mix *best_mix(const budget *b, const estimate *least, double most, int *types) {
+    const quant_mix *mix, *best = NULL;
+    for (int k = 0; (mix = llm_quant_mix_at(k)); k++)
+        if (budget_mix(b, mix, types)) {
+            const estimate e = estimate_of(b, types);
+            const double share = worst_share(&e, least);
+            best = share < most ? mix : best;
+            most = share < most ? share : most;
+        }
     return best;
 }
 
@@ -71,12 +90,13 @@ void budget_guess_note(budget *b, int degree) {
     b->guess[degree] = estimate_of(b, NULL);
 }
 
-int budget_guess_best(const budget *b, int *degree) {
+int budget_guess_best(const budget *b, int *degree, const quant_mix **mix) {
     int *types = ggl_calloc(b->n + 1, sizeof *types);
     if (!types)
         return tool_error(b->tool, 1, "out of memory");
     const estimate least = reference(b, types);
-    *degree = best_degree(b->guess, &least);
+    *degree = best_degree(b, &least);
+    *mix = best_mix(b, &least, worst_share(&b->guess[*degree], &least) / WORTH, types);
     ggl_free(types);
     return -1;
 }

@@ -53,7 +53,7 @@ struct budget {
     uint64_t fixed;         /* what of it is not chosen */
     quant_model model;      /* for the guess */
     budget_estimate guess[BUDGET_DEGREES];
-    const quant_mix *mix;   /* taken instead, because it lost less on the text; NULL: none */
+    const quant_mix *mix;   /* the choice is this mix; NULL: it is none */
     mean kl, ppl, ppl_base; /* of the whole choice */
 };
 
@@ -67,7 +67,10 @@ int budget_check(budget *b);
 void budget_guess_begin(budget *b);
 void budget_guess_weights(budget *b, int degree);
 void budget_guess_note(budget *b, int degree);
-int budget_guess_best(const budget *b, int *degree);
+int budget_guess_best(const budget *b, int *degree,
+                      const quant_mix **mix); /* *mix: not worse; or NULL */
+/* Makes a mix that budget_mix gives the choice. */
+int budget_take_mix(budget *b, const quant_mix *mix);
 /* Sets chosen[b->n] to the types that a mix gives the tensors. Returns the size of the file (or of the weights, for
  * --bpw); 0: a type is no candidate, or the size is above the limit or less than nine tenths of it. */
 uint64_t budget_mix(const budget *b, const quant_mix *mix, int *chosen);

@@ -60,9 +60,10 @@ static void print_result(const budget *b) {
         printf("limit        %.4f bits per weight; chosen are %.4f\n", b->o->bpw,
                8 * (double)b->size / b->s->plan->n_elements);
     if (b->mix)
-        printf(
-            "choice       %s: on the text, this mix loses less than the types with the least sum\n",
-            b->mix->name);
+        tool_print_item("choice", "%s: %s", b->mix->name,
+                        b->checked
+                            ? "on the text, this mix loses less than the types with the least sum"
+                            : "no other types are estimated to lose clearly less than this mix");
     if (b->result.exact)
         printf("loss         %.4e, the least possible with these sizes\n", b->result.loss);
     else
