@@ -6,6 +6,7 @@ ggl_test(server.answer answer.c SOURCES answer_fixture.c LIBS tools-server-answe
 ggl_test(server.answer_calls answer_calls.c SOURCES answer_fixture.c LIBS tools-server-answer llm::models ggl::backends m TIMEOUT 300)
 ggl_test(server.answers answers.c SOURCES answer_fixture.c LIBS tools-server-answer llm::models ggl::backends m TIMEOUT 600 THREADS
     COUNT_ALLOCATIONS)
+ggl_test(server.stream_logs stream_logs.c LIBS tools-server-answer)
 ggl_test(server.embed embed.c SOURCES answer_fixture.c LIBS tools-server-answer llm::models ggl::backends m TIMEOUT 300)
 foreach(test answer answer_calls answer_text answers embed)
     target_compile_definitions(test-server-${test} PRIVATE BUILTIN_CHAT_MODEL="${PROJECT_SOURCE_DIR}/models/builtin/stories-chat.gguf")

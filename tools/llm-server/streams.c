@@ -37,6 +37,7 @@ struct stream_table {
     pthread_mutex_t lock; /* of all logs */
     memory *memory;
     int64_t ns;
+    int n; /* logs in the list */
     stream_log *first;
 };
 
@@ -73,6 +74,7 @@ static void free_if_unused(stream_log *l) {
 static void forget(stream_log **at) {
     stream_log *l = *at;
     *at = l->next;
+    l->of->n--;
     l->is_listed = false;
     if (l->is_written)
         l->is_cancelled = true;
@@ -181,7 +183,8 @@ static stream_log *new_log(stream_table *s, const char *id, uint64_t owner,
                       .held = {.of = s->memory, .use = MEMORY_STREAMS}};
     snprintf(l->id, sizeof l->id, "%s", id);
     snprintf(l->media_type, sizeof l->media_type, "%s", media_type);
-    if (hold(l, 0)) {
+    if (hold(l, 0) && (s->n < STREAMS_KEPT || forget_oldest(s))) {
+        s->n++;
         l->is_listed = l->is_written = true;
         l->next = s->first;
         s->first = l;

@@ -6,8 +6,8 @@
  *     if (!stream_log_is_wanted(l, reply_is_gone)) ...                   // nobody reads it
  *     stream_log_end(l);
  *
- * Memory: of MEMORY_STREAMS; a stream keeps its last STREAM_BYTES. Where that memory is used up, streams that have ended are
- * forgotten, the oldest first, and then the stream itself loses what it has sent so far. Any thread; a log is written by one
+ * Memory: of MEMORY_STREAMS; a stream keeps its last STREAM_BYTES. Where that memory or STREAMS_KEPT is used up, streams that
+ * have ended are forgotten, the oldest first, and then the stream itself loses what it has sent so far, or is not kept. Any thread; a log is written by one
  * at a time. */
 #ifndef LLM_SERVER_STREAMS_H
 #define LLM_SERVER_STREAMS_H
@@ -15,7 +15,12 @@
 #include "common/json_write.h"
 #include "http.h"
 
-enum { STREAM_ID = 256, STREAM_BYTES = 1 << 20, STREAMS_DESCRIBED = 1000 };
+enum {
+    STREAM_ID = 256,
+    STREAM_BYTES = 1 << 20,
+    STREAMS_KEPT = 2000, /* in all: each request looks through them */
+    STREAMS_DESCRIBED = 1000
+};
 
 typedef struct stream_table stream_table;
 typedef struct stream_log stream_log;

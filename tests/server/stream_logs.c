@@ -1,0 +1,69 @@
+/* Logs of streams, without HTTP: which are kept, and which are forgotten. */
+#include "llm-server/streams.h"
+#include "test.h"
+
+/* Nobody reads here. */
+void http_reply_header(http_reply *r, const char *name, const char *value) {
+    (void)r, (void)name, (void)value;
+}
+void http_reply_begin(http_reply *r, int status, const char *media_type, bool streams) {
+    (void)r, (void)status, (void)media_type, (void)streams;
+}
+void http_reply_write(http_reply *r, const char *bytes, size_t n) {
+    (void)r, (void)bytes, (void)n;
+}
+void http_reply_end(http_reply *r) {
+    (void)r;
+}
+bool http_reply_is_gone(http_reply *r) {
+    (void)r;
+    return false;
+}
+
+static bool is_there(stream_table *s, int k) {
+    ggl_error err;
+    char id[32];
+    snprintf(id, sizeof id, "s%d", k);
+    return streams_read(s, id, 1, 0, NULL, &err) == GGL_OK;
+}
+
+static stream_log *begin(stream_table *s, int k) {
+    char id[32];
+    snprintf(id, sizeof id, "s%d", k);
+    return streams_begin(s, id, 1, "text/event-stream");
+}
+
+/* A client may not make others wait by the number of its streams: those that ended first make room. */
+TEST(so_many_are_kept) {
+    stream_table *s = streams_new(NULL, 300);
+    REQUIRE(s);
+    stream_log *runs = begin(s, 0);
+    for (int k = 1; k < STREAMS_KEPT + 3; k++) {
+        stream_log *l = begin(s, k);
+        CHECK(l);
+        stream_log_write(l, "x", 1);
+        stream_log_end(l);
+    }
+    CHECK(is_there(s, 0)); /* it has not ended */
+    CHECK(!is_there(s, 1) && !is_there(s, 3) && is_there(s, 4) && is_there(s, STREAMS_KEPT + 2));
+    stream_log_end(runs);
+    CHECK(is_there(s, 0));
+    streams_free(s);
+}
+
+/* If none has ended, a further one is not kept; one of the same id takes the place of the old one. */
+TEST(streams_that_go_on_stay) {
+    stream_table *s = streams_new(NULL, 300);
+    stream_log *l[STREAMS_KEPT];
+    REQUIRE(s);
+    for (int k = 0; k < STREAMS_KEPT; k++)
+        CHECK((l[k] = begin(s, k)) != NULL);
+    CHECK(!begin(s, STREAMS_KEPT));
+    stream_log *again = begin(s, 7);
+    CHECK(again && stream_log_is_cancelled(l[7]) && !stream_log_is_cancelled(again));
+    for (int k = 0; k < STREAMS_KEPT; k++)
+        stream_log_end(l[k]);
+    stream_log_end(again);
+    CHECK(is_there(s, 7) && is_there(s, 8));
+    streams_free(s);
+}
