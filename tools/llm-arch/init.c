@@ -404,6 +404,13 @@ static size_t n_tensors_of(const init *in, const named *n) {
     return sum;
 }
 
+/* Returns the number of tokens for which the output has scores, if these are not all; else 0. */
+static int64_t n_scores(const init *in) {
+    const ggl_gguf_tensor *e = ggl_gguf_find_tensor(in->f, "token_embd.weight"),
+                          *out = ggl_gguf_find_tensor(in->f, "output.weight");
+    return e && out && out->ne[1] < e->ne[1] ? out->ne[1] : 0;
+}
+
 /* Writes the options after the shape. */
 static void options_of(const init *in, const decl *d, bool from, char *buf, size_t size) {
     const named *bias = partner(in, d, ".weight", ".bias"),
@@ -413,7 +420,8 @@ static void options_of(const init *in, const decl *d, bool from, char *buf, size
         snprintf(buf, size, n_tensors_of(in, bias) == n_tensors_of(in, self) ? " bias" : " bias?");
     else if (from)
         snprintf(buf, size, " from \"%s\"", d->key.name);
-    if (strcmp(d->key.name, "output.weight") == 0 && strcmp(in->embedding, "output") != 0)
+    if (strcmp(d->key.name, "output.weight") == 0 && strcmp(in->embedding, "output") != 0 &&
+        n_scores(in) == 0)
         snprintf(buf + strlen(buf), size - strlen(buf), " ?? token_embd");
     if (strncmp(d->key.name, "rope_f", 6) == 0)
         snprintf(buf + strlen(buf), size - strlen(buf), " ?");
@@ -642,6 +650,19 @@ static void find_ends(init *in) {
         arch_names_use(&in->names, "eps");
 }
 
+/* Writes the last line. An output of some tokens is taken for that of the last ones. */
+static void print_logits(const init *in) {
+    const bool part = n_scores(in) > 0;
+    printf("%slogits = ", in->whole ? "" : "# ");
+    if (part)
+        printf("concat(repeat(-inf, n_vocab - size(output, 1)), ");
+    if (in->normed)
+        printf("linear(%s(x, output_norm, eps), output)", norm_of(in));
+    else
+        printf("linear(x, output)");
+    printf(part ? ") # the output has scores for some tokens: the last ones?\n" : "\n");
+}
+
 static void start(init *in, const char *name) {
     bool word = isalpha((unsigned char)name[0]) || name[0] == '_';
     for (const char *c = name; *c; c++)
@@ -658,6 +679,8 @@ static void start(init *in, const char *name) {
     print_names(in, false);
     if (in->order[0])
         printf("require %s\n", in->order);
+    if (n_scores(in) > 0)
+        printf("require n_vocab > %" PRId64 "\n", n_scores(in));
     print_rest(in, n_rot != NULL);
     putchar('\n');
     print_groups(in, true);
@@ -681,10 +704,7 @@ static void start(init *in, const char *name) {
     if (of && of->varies)
         printf("  freq, mag = rope_scaled(%s, .rope.freq_base ?? 10000)\n", n_rot);
     printf("\n  # h = %s(x, attn_norm, eps)\n  # x = x + ..\n\n", norm_of(in));
-    if (in->normed)
-        printf("logits = linear(%s(x, output_norm, eps), output)\n", norm_of(in));
-    else
-        printf("%slogits = linear(x, output)\n", in->whole ? "" : "# ");
+    print_logits(in);
 }
 
 static void finish(init *in) {
