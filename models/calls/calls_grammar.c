@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "calls_impl.h"
+#include "calls_params.h"
 #include "common/json_write.h"
 #include "ggl/params.h"
 #include "grammar/machine.h"
@@ -96,16 +97,19 @@ static void put_schema(llm_json_out *out, const json_value *v) {
     llm_json_put_text(out, "}");
 }
 
-static ggl_status arguments_of(builder *b, const json_value *function, ggl_str name, int32_t *e) {
+static ggl_status arguments_of(builder *b, const json_value *function, ggl_str name, bool marked,
+                               int32_t *e) {
     const llm_schema_params compact = {.size = sizeof compact, .compact = true};
+    const json_value *parameters = llm_json_get(function, "parameters");
     char where[MAX_NAME + 24];
     llm_json_out out = {0};
-    put_schema(&out, llm_json_get(function, "parameters"));
+    put_schema(&out, parameters);
     snprintf(where, sizeof where, "parameters of %.*s",
              (int)(name.n < MAX_NAME ? name.n : MAX_NAME), name.s);
-    const ggl_status st = out.failed
-                              ? ggl_fail(b->err, GGL_NOMEM, "out of memory for a grammar")
-                              : llm_schema_read(e, &b->g, out.s, out.n, where, &compact, b->err);
+    const ggl_status st =
+        out.failed ? ggl_fail(b->err, GGL_NOMEM, "out of memory for a grammar")
+        : marked   ? llm_calls_params_expr(e, &b->g, &b->f, parameters, out.s, out.n, where, b->err)
+                   : llm_schema_read(e, &b->g, out.s, out.n, where, &compact, b->err);
     ggl_free(out.s);
     return st;
 }
@@ -158,6 +162,7 @@ static int32_t piece_of(builder *b, const piece *p, const target *t) {
     case PIECE_ID:
         return id(b);
     case PIECE_ARGS:
+    case PIECE_PARAMS:
         return t->arguments;
     case PIECE_JSON:
     case PIECE_MAP:
@@ -168,12 +173,19 @@ static int32_t piece_of(builder *b, const piece *p, const target *t) {
 }
 
 static bool is_value(piece_kind k) {
-    return k == PIECE_ARGS || k == PIECE_JSON || k == PIECE_MAP;
+    return k == PIECE_ARGS || k == PIECE_JSON || k == PIECE_MAP || k == PIECE_PARAMS;
 }
 
-/* False for values that are not JSON: calls as in Python, and strings without quotes. */
-static bool is_known(piece_kind k) {
-    return k <= PIECE_MAP;
+static bool has_params(const pattern *p) {
+    for (int i = 0; i < p->n; i++)
+        if (p->piece[i].kind == PIECE_PARAMS)
+            return true;
+    return false;
+}
+
+/* False for values in notations that no grammar here writes: calls as in Python, elements, names without quotes. */
+static bool is_known(const call_format *f, piece_kind k) {
+    return k <= PIECE_MAP || (k == PIECE_PARAMS && llm_calls_params_are_known(f));
 }
 
 /* A call of one function, without its first `from` pieces. Around values there may be a blank or a line end. */
@@ -185,7 +197,11 @@ static int32_t call_of(builder *b, const pattern *p, int from, const target *t) 
             continue;
         }
         const bool value = is_value(p->piece[i].kind);
+        const bool texts = i > from && p->piece[i].kind == PIECE_TEXT &&
+                           p->piece[i - 1].kind == PIECE_TEXT && has_params(p);
         if (value && i > 0 && (i > 1 || p->piece[0].kind == PIECE_TEXT))
+            e = llm_expr_seq2(&b->g, e, blank(b, 1));
+        if (texts)
             e = llm_expr_seq2(&b->g, e, blank(b, 1));
         e = llm_expr_seq2(&b->g, e, piece_of(b, &p->piece[i], t));
         if (value && i + 1 < p->n)
@@ -201,13 +217,13 @@ static bool holds(ggl_str s, ggl_str part) {
 /* Returns how well a pattern suits; 0: it cannot be written as a grammar. Patterns that begin without a mark suit best,
  * because marks are often control tokens, which a grammar must spell in other tokens. Next come patterns whose texts
  * all stand in the template; of these, the one with the most texts. */
-static int rank(const pattern *p, ggl_str template_text) {
+static int rank(const call_format *f, const pattern *p, ggl_str template_text) {
     int n = 1;
     bool all = true;
     for (int i = 0; i < p->n; i++) {
         const piece *x = &p->piece[i];
         const bool must = x->kind == PIECE_TEXT && !x->optional;
-        if (!is_known(x->kind))
+        if (!is_known(f, x->kind))
             return 0;
         all = all && !(must && !holds(template_text, x->text));
         n += must;
@@ -215,12 +231,13 @@ static int rank(const pattern *p, ggl_str template_text) {
     return p->piece[0].kind != PIECE_TEXT ? INT32_MAX : all ? n : 1;
 }
 
-static const pattern *best_pattern(const builder *b, ggl_str template_text) {
+/* tried: bits of those that are out of the question. */
+static const pattern *best_pattern(const builder *b, ggl_str template_text, unsigned tried) {
     const pattern *best = NULL;
     int most = 0;
     for (int k = 0; k < b->f.n_calls; k++) {
-        const int n = rank(&b->f.call[k], template_text);
-        if (n > most) {
+        const int n = rank(&b->f, &b->f.call[k], template_text);
+        if (n > most && !(tried >> k & 1)) {
             most = n;
             best = &b->f.call[k];
         }
@@ -286,7 +303,7 @@ static ggl_status any_call(builder *b, const pattern *p, int from, int32_t *e) {
             return ggl_fail(b->err, GGL_FORMAT, "tools[%zu]: the function has no name", i);
         if (b->tool.n > 0 && (t.name.n != b->tool.n || memcmp(t.name.s, b->tool.s, t.name.n) != 0))
             continue;
-        const ggl_status st = arguments_of(b, f, t.name, &t.arguments);
+        const ggl_status st = arguments_of(b, f, t.name, has_params(p), &t.arguments);
         if (st != GGL_OK)
             return st;
         *e = llm_expr_alt2(&b->g, *e, call_of(b, p, from, &t));
@@ -336,15 +353,29 @@ static bool begins_call(const pattern *p, ggl_str prompt) {
     return p->piece[0].kind == PIECE_TEXT && ends_with(prompt, p->piece[0].text);
 }
 
+/* Builds the calls in the best pattern that can hold the arguments of all tools. */
+static ggl_status find_calls(builder *b, const llm_calls_params *p, const pattern **found,
+                             int32_t *call) {
+    ggl_status st = GGL_OK;
+    for (unsigned tried = 0;; tried |= 1u << (*found - b->f.call)) {
+        *found = best_pattern(b, p->template_text, tried);
+        if (!*found)
+            return tried ? st : no_grammar(b, p->answer.n > 0);
+        st = any_call(b, *found, 0, call);
+        if (st != GGL_UNSUPPORTED)
+            return st;
+    }
+}
+
 static ggl_status build(builder *b, llm_grammar **out, const llm_calls_params *p) {
-    const pattern *call_pattern = best_pattern(b, p->template_text);
+    const pattern *call_pattern;
     int32_t call, first;
-    if (!call_pattern)
-        return no_grammar(b, p->answer.n > 0);
-    ggl_status st = any_call(b, call_pattern, 0, &call);
+    ggl_status st = find_calls(b, p, &call_pattern, &call);
+    if (st != GGL_OK)
+        return st;
     const bool is_begun = begins_call(call_pattern, p->prompt);
     first = call;
-    if (st == GGL_OK && is_begun)
+    if (is_begun)
         st = any_call(b, call_pattern, 1, &first);
     if (st != GGL_OK)
         return st;

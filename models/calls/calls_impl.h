@@ -155,6 +155,8 @@ const json_value *llm_calls_function_named(const llm_calls *c, ggl_str name);
 unsigned llm_calls_kinds(const json_value *schema);
 /* The schema of a function's parameter; NULL: the tools have none. */
 const json_value *llm_calls_schema(const llm_calls *c, ggl_str function, ggl_str key);
+/* The same from the schema of all arguments. */
+const json_value *llm_calls_schema_in(const json_value *parameters, ggl_str key);
 /* Whether a text is to be a string where a schema allows these kinds. GGL_NOMEM. */
 ggl_status llm_calls_as_string(unsigned kinds, ggl_str text, bool *string);
 /* Rewrites elements, <name>value</name> with the format's tag in front of each, as an object in the arena.

@@ -114,8 +114,12 @@ static const json_value *parameters(const llm_calls *c, ggl_str function) {
     return llm_json_get(llm_calls_function_named(c, function), "parameters");
 }
 
+const json_value *llm_calls_schema_in(const json_value *parameters, ggl_str key) {
+    return member(keyword(parameters, "properties", JSON_OBJECT, 0), key);
+}
+
 const json_value *llm_calls_schema(const llm_calls *c, ggl_str function, ggl_str key) {
-    return member(keyword(parameters(c, function), "properties", JSON_OBJECT, 0), key);
+    return llm_calls_schema_in(parameters(c, function), key);
 }
 
 /* --- values ------------------------------------------------------------------------------------- */

@@ -133,6 +133,7 @@ typedef struct schema {
     llm_json *doc;
     const char *name, *text;
     llm_schema_params params;
+    bool hides_less; /* '<' in a JSON string is never spelled as itself */
     ggl_error *err;
     ggl_status status;
     ggl_arena arena;

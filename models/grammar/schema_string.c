@@ -99,19 +99,28 @@ static size_t clip(const llm_exprs *g, const llm_expr *e, uint32_t first, uint32
 static const llm_char_range escaped[] = {{0, 0x1f},    {'"', '"'},     {'&', '\''},
                                          {'/', '/'},   {'<', '<'},     {'>', '>'},
                                          {'\\', '\\'}, {0x7f, 0xd7ff}, {0xe000, 0xffff}};
-static const llm_char_range itself[] = {{' ', '!'}, {'#', '['}, {']', 0x10ffff}};
+enum { N_ITSELF = 4 };
+static const llm_char_range itself[N_ITSELF] = {
+    {' ', '!'}, {'#', '<'}, {'=', '['}, {']', 0x10ffff}};
+
+/* The characters that this compiler spells as themselves; out[N_ITSELF]. */
+static void spelled_as_itself(const schema *s, llm_char_range *out) {
+    memcpy(out, itself, sizeof itself);
+    out[1].last -= s->hides_less;
+}
 static const char short_char[] = "\"\\/\b\f\n\r\t", short_letter[] = "\"\\/bfnrt";
 
 static int32_t encode_class(schema *s, const llm_expr *e) {
     llm_exprs *g = s->g;
     const size_t room = (size_t)e->n + 8;
-    llm_char_range *part = llm_schema_alloc(s, 3 * room, sizeof *part);
+    llm_char_range own[N_ITSELF], *part = llm_schema_alloc(s, N_ITSELF * room, sizeof *part);
     int32_t *way = llm_schema_alloc(s, 3 * room, sizeof *way), n_ways = 0;
     if (!part || !way)
         return LLM_EXPR_NONE;
     size_t n = 0;
-    for (size_t k = 0; k < 3; k++)
-        n += clip(g, e, itself[k].first, itself[k].last, part + n);
+    spelled_as_itself(s, own);
+    for (size_t k = 0; k < N_ITSELF; k++)
+        n += clip(g, e, own[k].first, own[k].last, part + n);
     way[n_ways++] = llm_expr_class(g, part, (int32_t)n, false);
     n = 0;
     for (size_t k = 0; k < 8; k++)
@@ -192,7 +201,9 @@ void llm_schema_begin_strings(schema *s) {
     for (size_t k = 0; k < 8; k++)
         letter[k] =
             llm_expr_range(g, (unsigned char)short_letter[k], (unsigned char)short_letter[k]);
-    part[0] = llm_expr_class(g, itself, 3, false);
+    llm_char_range own[N_ITSELF];
+    spelled_as_itself(s, own);
+    part[0] = llm_expr_class(g, own, N_ITSELF, false);
     part[1] = llm_expr_seq2(g, text_expr(s, "\\"), llm_expr_alt(g, letter, 8));
     part[2] = llm_expr_alt2(g, unicode_escape(s, 0, 0xd7ff), unicode_escape(s, 0xe000, 0xffff));
     part[3] = pair_escape(s, 0x10000, 0x10ffff);
