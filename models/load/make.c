@@ -95,7 +95,7 @@ static ggl_status make_piece(load_tensor *t, int64_t first, int64_t n, scratch *
         return st;
     quant_piece result;
     t->source->to_float(source, s->x, n);
-    llm_quant_encode_piece(t->type, s->x, NULL, first, n, to, s->y, &result);
+    llm_quant_encode_piece(t->type, s->x, NULL, false, first, n, to, s->y, &result);
     return llm_quant_check_piece(t->type, &result, err);
 }
 

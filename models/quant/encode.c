@@ -15,6 +15,7 @@ enum { WAVE = 32 }; /* pieces between two writes */
 
 struct quant_encoder {
     int n_threads;
+    bool search;
     /* [n_threads][PIECE]: the source, the result read back, and the importance of each element */
     float *x, *y, *w;
     uint8_t *out; /* [WAVE][bytes of a piece], at most 4 bytes per element */
@@ -42,11 +43,12 @@ double llm_quant_error_relative(const quant_error *e) {
     return e->sum2 > 0 ? sqrt(e->error2 / e->sum2) : 0;
 }
 
-quant_encoder *llm_quant_encoder_new(int n_threads) {
+quant_encoder *llm_quant_encoder_new(int n_threads, bool search) {
     quant_encoder *e = ggl_calloc(1, sizeof *e);
     if (!e)
         return NULL;
     e->n_threads = n_threads;
+    e->search = search;
     e->x = ggl_calloc((size_t)n_threads * PIECE, sizeof *e->x);
     e->y = ggl_calloc((size_t)n_threads * PIECE, sizeof *e->y);
     e->w = ggl_calloc((size_t)n_threads * PIECE, sizeof *e->w);
@@ -123,12 +125,28 @@ static void find_bad(const ggl_type_info *type, const float *x, const float *y, 
     r->value = x[worst];
 }
 
-void llm_quant_encode_piece(const ggl_type_info *type, const float *x, const float *importance,
-                            int64_t first, int64_t n, void *out, float *y, quant_piece *r) {
-    if (type->from_float_weighted && (importance || !type->from_float))
+static bool is_searched(const ggl_type_info *type) {
+    static const ggl_type searched[] = {GGL_Q4_0, GGL_Q4_1, GGL_Q5_0,   GGL_Q5_1,
+                                        GGL_Q2_K, GGL_Q3_K, GGL_IQ4_NL, GGL_IQ4_XS};
+    for (size_t i = 0; i < sizeof searched / sizeof *searched; i++)
+        if (type->type == searched[i])
+            return true;
+    return false;
+}
+
+void llm_quant_from_float(const ggl_type_info *type, const float *x, const float *importance,
+                          bool search, void *out, int64_t n) {
+    if (type->from_float_weighted &&
+        (importance || !type->from_float || (search && is_searched(type))))
         type->from_float_weighted(x, importance, out, n);
     else
         type->from_float(x, out, n);
+}
+
+void llm_quant_encode_piece(const ggl_type_info *type, const float *x, const float *importance,
+                            bool search, int64_t first, int64_t n, void *out, float *y,
+                            quant_piece *r) {
+    llm_quant_from_float(type, x, importance, search, out, n);
     type->to_float(out, y, n);
     *r = (quant_piece){.bad = -1};
     add_errors(&r->error, x, y, n);
@@ -146,7 +164,7 @@ static void encode_piece(void *ctx, size_t i, int thread) {
     e->from->to_float(e->source + ggl_row_size(e->from->type, first), x, n);
     if (w)
         put_importance(e, first, n, w);
-    llm_quant_encode_piece(e->type, x, w, first, n, out, y, &e->result[i]);
+    llm_quant_encode_piece(e->type, x, w, e->search, first, n, out, y, &e->result[i]);
 }
 
 ggl_status llm_quant_check_piece(const ggl_type_info *type, const quant_piece *r, ggl_error *err) {

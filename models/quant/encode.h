@@ -26,16 +26,22 @@ typedef struct quant_piece { /* the result of converting some elements */
     float value; /* its value */
 } quant_piece;
 
-/* Converts elements first .. first + n - 1, whole blocks, from x to `type` at `out`, measures the
- * error, and looks for lost elements. importance: [n], or NULL. y: [n], for the result read back. */
+/* Encodes n elements, whole blocks, at `out`. importance: [n]; NULL: all count the same. Then `search` is whether types of
+ * which a model loses clearly less if their scales are searched for (docs/types.md) are encoded in that way, which takes three
+ * to six times as long. */
+void llm_quant_from_float(const ggl_type_info *type, const float *x, const float *importance,
+                          bool search, void *out, int64_t n);
+/* Converts elements first .. first + n - 1, whole blocks, from x to `type` at `out` by llm_quant_from_float, measures the
+ * error, and looks for lost elements. y: [n], for the result read back. */
 void llm_quant_encode_piece(const ggl_type_info *type, const float *x, const float *importance,
-                            int64_t first, int64_t n, void *out, float *y, quant_piece *r);
+                            bool search, int64_t first, int64_t n, void *out, float *y,
+                            quant_piece *r);
 /* Fails if an element is lost: GGL_FORMAT if it is not a number, GGL_LIMIT if it is too large. */
 ggl_status llm_quant_check_piece(const ggl_type_info *type, const quant_piece *r, ggl_error *err);
 
 typedef bool llm_quant_more(void *ctx, const void *source, size_t n);
 typedef struct quant_encoder quant_encoder; /* has a few megabytes of memory per thread */
-quant_encoder *llm_quant_encoder_new(int n_threads);
+quant_encoder *llm_quant_encoder_new(int n_threads, bool search);
 void llm_quant_encoder_free(quant_encoder *e);
 
 /* Writes the tensor's elements as `type` to the sink. importance: how much errors matter in each

@@ -156,7 +156,7 @@ try() { # try WORDS SED: the file, changed, is refused with these words
 }
 digest=$(printf 'ab%.0s' {1..32})
 try "was measured with another model" 's/"model": "\([0-9a-f]*\)"/"model": "'"${digest:0:16}"'"/'
-try "importance matrix" 's/"imatrix": "/&'"$digest"'/'
+try "importance matrix" 's/"imatrix": "[0-9a-f]*"/"imatrix": "'"$digest"'"/'
 try "'text' is missing, or not a digest" 's/"text": "/&\\u001b[31m/'
 try "'model' is missing, or not a digest" 's/"model": "/&a/'
 try "version" 's/"version": 1/"version": 2/'

@@ -158,7 +158,7 @@ def check_folder(source, tmp):
     direct = logits(folder, npy)
     check(len(direct) > 1000, name + ": no logits")
     check(direct == logits(model, npy), name + ": the folder has other logits than its file")
-    run("llm-quantize", "-q", model, small, "Q4_K_M")
+    run("llm-quantize", "-q", "--no-search", model, small, "Q4_K_M")
     quantized = logits(small, npy)
     check(quantized != direct, name + ": quantizing changes nothing")
     check(quantized == logits(folder, npy, "--type", "q4_k_m"), name + ": --type q4_k_m has other logits than llm-quantize")

@@ -19,6 +19,7 @@ typedef struct budget_options {
     const char *size, *types, *text, *file;
     double bpw;
     bool bpw_given;
+    bool no_search; /* of llm_quant_from_float */
     int64_t n_ctx, n_chunk, n_pass;
 } budget_options;
 

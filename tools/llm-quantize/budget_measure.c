@@ -18,7 +18,7 @@ enum { CHUNKS = 8 };
 
 /* --- the file of what is known ---------------------------------------------------------------- */
 
-/* The SHA-256 of all numbers of an importance matrix that are used. */
+/* The SHA-256 of all numbers of an importance matrix that are used; without one, what is done in its place. */
 static void digest_importance(const budget *b, char hex[SHA256_HEX]) {
     sha256 s;
     bool any = false;
@@ -32,8 +32,10 @@ static void digest_importance(const budget *b, char hex[SHA256_HEX]) {
         sha256_add(&s, e->sum2, (size_t)(e->n_col * e->n_mat) * sizeof *e->sum2);
         sha256_add(&s, e->count, (size_t)e->n_mat * sizeof *e->count);
     }
+    if (!any && !b->o->no_search)
+        sha256_add(&s, "search", 6);
     sha256_end(&s, hex);
-    if (!any)
+    if (!any && b->o->no_search)
         hex[0] = '\0';
 }
 
@@ -49,9 +51,7 @@ static int compare_heads(budget *b, const loss_head *own) {
     if (strcmp(h->model, own->model) != 0)
         return other_file(b, "model");
     if (strcmp(h->imatrix, own->imatrix) != 0)
-        return other_file(b, !h->imatrix[0]     ? "choice: without an importance matrix"
-                             : !own->imatrix[0] ? "choice: with an importance matrix (--imatrix)"
-                                                : "importance matrix");
+        return other_file(b, "importance matrix, or another choice of --imatrix and --no-search");
     if (!own->text[0] || !h->text[0]) {
         if (own->text[0])
             *h = *own;
@@ -129,7 +129,7 @@ static ggl_status find_errors(budget *b, budget_tensor *t, ggl_error *err) {
             err, GGL_FORMAT,
             "--loss %s: '%s' was measured in %s, which cannot hold its rows of %" PRId64,
             b->o->file, t->name, r->probe->name, t->from->ne[0]);
-    ggl_status st = r ? loss_matrix_init(&m, t->from, t->entry, err)
+    ggl_status st = r ? loss_matrix_init(&m, t->from, t->entry, !b->o->no_search, err)
                       : ggl_fail(err, GGL_NOMEM, "out of memory");
     if (st != GGL_OK)
         return st;
@@ -172,7 +172,7 @@ static ggl_status replace(const budget *b, const budget_tensor *t, const ggl_typ
         memcpy(data, t->from->data, to->size);
         return GGL_OK;
     }
-    ggl_status st = loss_matrix_init(&m, t->from, t->entry, err);
+    ggl_status st = loss_matrix_init(&m, t->from, t->entry, !b->o->no_search, err);
     if (st == GGL_OK)
         st = loss_replace(&m, type, b->n_threads, data, err);
     loss_matrix_fini(&m);

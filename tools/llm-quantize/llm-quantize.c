@@ -136,6 +136,10 @@ static int read_options(job *j, int argc, char **argv) {
          .help = "output.weight keeps its type"},
         {"--imatrix", ARG_STRING, &o->imatrix, .value = "FILE",
          .help = "an importance matrix: errors count by how large the inputs of a column are"},
+        {"--no-search", ARG_FLAG, &o->budget.no_search,
+         .help =
+             "without --imatrix: do not search for scales that lose less, with which q4_0, q4_1, "
+             "q5_0, q5_1, q2_k, q3_k, iq4_nl and iq4_xs take three to six times as long"},
         {"--include-weights", ARG_LIST, &o->include, .value = "PATTERN",
          .help = "use only those entries of it whose name matches; repeatable"},
         {"--exclude-weights", ARG_LIST, &o->exclude, .value = "PATTERN",

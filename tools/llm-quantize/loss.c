@@ -4,6 +4,7 @@
 
 #include "common/work_share.h"
 #include "ggl/alloc.h"
+#include "quant/encode.h"
 
 enum { SAMPLE = 1 << 18, ROWS = 16 }; /* elements that are enough; rows of a piece of work */
 
@@ -23,9 +24,12 @@ typedef struct encoding {
 } encoding;
 
 ggl_status loss_matrix_init(loss_matrix *m, const ggl_gguf_tensor *t, const imatrix_entry *entry,
-                            ggl_error *err) {
-    *m = (loss_matrix){
-        .tensor = t, .from = ggl_type_get((int)t->type), .n_col = t->ne[0], .n_row = 1};
+                            bool search, ggl_error *err) {
+    *m = (loss_matrix){.tensor = t,
+                       .from = ggl_type_get((int)t->type),
+                       .n_col = t->ne[0],
+                       .n_row = 1,
+                       .search = search};
     for (int d = 1; d < t->n_dims; d++)
         m->n_row *= t->ne[d];
     m->n_row_mat = t->n_dims > 1 && t->ne[1] > 0 ? t->ne[1] : 1;
@@ -54,10 +58,7 @@ static void encode_row(const encoding *e, int64_t i, int thread) {
     uint8_t *code = e->code + (size_t)thread * e->code_size;
     const float *h = m->importance ? m->importance + row / m->n_row_mat * n : NULL;
     m->from->to_float((const uint8_t *)m->tensor->data + (size_t)row * e->row_size, x, n);
-    if (e->type->from_float_weighted && (h || !e->type->from_float))
-        e->type->from_float_weighted(x, h, code, n);
-    else
-        e->type->from_float(x, code, n);
+    llm_quant_from_float(e->type, x, h, m->search, code, n);
     e->type->to_float(code, y, n);
     if (e->to)
         m->from->from_float(y, e->to + (size_t)row * e->row_size, n);

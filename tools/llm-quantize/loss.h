@@ -18,12 +18,13 @@ typedef struct loss_matrix {
     int64_t n_col, n_row;
     int64_t n_row_mat; /* rows of one matrix of a stack */
     float *importance; /* [n_row / n_row_mat][n_col]; NULL: none */
+    bool search;       /* of llm_quant_from_float */
 } loss_matrix;
 
-/* entry: of the importance matrix, which must fit; NULL: none. On success loss_matrix_fini frees the
+/* entry: of the importance matrix, which must fit; NULL: none. search: see llm_quant_from_float. On success loss_matrix_fini frees the
  * numbers. GGL_NOMEM. */
 GGL_NODISCARD ggl_status loss_matrix_init(loss_matrix *m, const ggl_gguf_tensor *t,
-                                          const imatrix_entry *entry, ggl_error *err);
+                                          const imatrix_entry *entry, bool search, ggl_error *err);
 void loss_matrix_fini(loss_matrix *m);
 
 /* Sets *out to the error, from a sample of the rows if there are more than a million elements.

@@ -177,7 +177,7 @@ int out_parts(const job *j) {
 
 ggl_status write_model(job *j, ggl_error *err) {
     const int n_parts = out_parts(j);
-    j->encoder = llm_quant_encoder_new((int)j->o.n_threads);
+    j->encoder = llm_quant_encoder_new((int)j->o.n_threads, !j->o.budget.no_search);
     j->error = calloc(j->plan.n + 1, sizeof *j->error);
     free(j->turn);
     j->turn = calloc(j->plan.n + 1, sizeof *j->turn);
