@@ -24,7 +24,7 @@ static ggl_status broken_as(llm_calls *c, attempt *a, const char *format, ggl_st
 static ggl_status parse(llm_calls *c, ggl_str text, llm_json **doc, const char **why) {
     ggl_error err = {0};
     *why = NULL;
-    ggl_status st = llm_json_parse(doc, text.s, text.n, "JSON", &err);
+    ggl_status st = llm_json_parse_answer(doc, text.s, text.n, "JSON", &err);
     if (st == GGL_OK || st == GGL_NOMEM)
         return st;
     *why = ggl_arena_printf(&c->arena, "%s", err.msg);

@@ -291,6 +291,19 @@ static int32_t reasoning(builder *b, ggl_str prompt, ggl_str template_text) {
 
 /* --- the whole ---------------------------------------------------------------------------------- */
 
+/* True if the reader finds the function's name in a pattern: as a string, or as a name of its characters. */
+static bool can_be_named(const pattern *p, ggl_str name) {
+    bool is_string = true, is_path = false;
+    for (int i = 0; i < p->n; i++) {
+        is_string = is_string && p->piece[i].kind != PIECE_NAME && p->piece[i].kind != PIECE_PATH;
+        is_path = is_path || p->piece[i].kind == PIECE_PATH;
+    }
+    for (size_t i = 0; i < name.n && !is_string; i++)
+        if (!name.s[i] || !llm_calls_is_name(name.s[i]) || (is_path && strchr(":.", name.s[i])))
+            return false;
+    return is_string || name.n <= MAX_NAME;
+}
+
 /* The calls of all functions that may be called, without their first `from` pieces. */
 static ggl_status any_call(builder *b, const pattern *p, int from, int32_t *e) {
     const json_value *list = &b->tools->root;
@@ -303,6 +316,12 @@ static ggl_status any_call(builder *b, const pattern *p, int from, int32_t *e) {
             return ggl_fail(b->err, GGL_FORMAT, "tools[%zu]: the function has no name", i);
         if (b->tool.n > 0 && (t.name.n != b->tool.n || memcmp(t.name.s, b->tool.s, t.name.n) != 0))
             continue;
+        if (!can_be_named(p, t.name))
+            return ggl_fail(
+                b->err, GGL_UNSUPPORTED,
+                "the function \"%.*s\" cannot be named in this model's form of calls: use "
+                "letters, digits, _ and -",
+                (int)(t.name.n < 60 ? t.name.n : 60), t.name.s);
         const ggl_status st = arguments_of(b, f, t.name, has_params(p), &t.arguments);
         if (st != GGL_OK)
             return st;
@@ -383,7 +402,8 @@ static ggl_status build(builder *b, llm_grammar **out, const llm_calls_params *p
     st = is_begun ? GGL_OK : or_text(b, p->answer, &answer);
     if (st != GGL_OK)
         return st;
-    const int32_t root = llm_expr_seq2(&b->g, reasoning(b, p->prompt, p->template_text), answer);
+    const int32_t before = is_begun ? LLM_EXPR_EMPTY : reasoning(b, p->prompt, p->template_text);
+    const int32_t root = llm_expr_seq2(&b->g, before, answer);
     st = llm_grammar_compile(out, &b->g, root, b->err);
     return st == GGL_OK ? st : ggl_within(b->err, st, "calls of tools");
 }

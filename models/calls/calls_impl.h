@@ -105,6 +105,7 @@ const mark *llm_calls_mark_at(const llm_calls *c, size_t i, bool *wait);
 progress llm_calls_compare(const llm_calls *c, size_t i, ggl_str s);
 size_t llm_calls_skip_white(const llm_calls *c, size_t i);
 bool llm_calls_is_white(char ch);
+bool llm_calls_is_name(char ch); /* may be part of the name of a function */
 ggl_str llm_calls_trimmed(ggl_str s);
 /* The first of the names of a key, which are alternatives between '|'. */
 ggl_str llm_calls_first_key(ggl_str keys);

@@ -132,7 +132,7 @@ static bool can_stand(ggl_str name) {
     for (size_t i = 0; i < name.n; i++)
         if ((unsigned char)name.s[i] <= ' ' || strchr("<>\"\177", name.s[i]))
             return false;
-    return name.n > 0;
+    return name.n > 0 && name.n <= MAX_NAME;
 }
 
 static ggl_status all_arguments(int32_t *out, llm_exprs *g, const call_format *f,

@@ -95,14 +95,14 @@ static progress strict_border(const llm_calls *c, attempt *a, size_t i) {
 
 /* --- names and texts -------------------------------------------------------------------------- */
 
-static bool is_name(char ch) {
+bool llm_calls_is_name(char ch) {
     return isalnum((unsigned char)ch) || strchr("_-.:/", ch) || (unsigned char)ch >= 0x80;
 }
 
 static progress step_name(const llm_calls *c, attempt *a, span *out) {
     const size_t begin = a->scan = llm_calls_skip_white(c, a->scan);
     size_t end = begin;
-    while (end < c->n && c->text[end] && is_name(c->text[end]))
+    while (end < c->n && c->text[end] && llm_calls_is_name(c->text[end]))
         if (end++ - begin == MAX_NAME)
             return fail(a, "the name is too long");
     if (end == c->n && !c->final)
@@ -453,7 +453,7 @@ static progress fits(const llm_calls *c, const pattern *p, size_t i) {
         return llm_calls_compare(c, i, second->text);
     case PIECE_NAME:
     case PIECE_PATH:
-        return is_name(ch) ? STEP_DONE : STEP_FAIL;
+        return llm_calls_is_name(ch) ? STEP_DONE : STEP_FAIL;
     case PIECE_PYTHON:
         return looks_python(c, i, p->piece[0].kind != PIECE_TEXT);
     case PIECE_JSON:

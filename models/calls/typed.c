@@ -136,7 +136,7 @@ ggl_str llm_calls_unwrap(const call_format *f, ggl_str s) {
 /* Parses a text. *kind: of the value; *is_json is false for other texts, and for NaN and Infinity. */
 static ggl_status parse(ggl_str text, bool *is_json, json_kind *kind) {
     llm_json *doc;
-    const ggl_status st = llm_json_parse(&doc, text.s, text.n, "JSON", NULL);
+    const ggl_status st = llm_json_parse_answer(&doc, text.s, text.n, "JSON", NULL);
     *is_json = st == GGL_OK;
     if (st != GGL_OK)
         return st == GGL_NOMEM ? st : GGL_OK;

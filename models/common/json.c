@@ -21,6 +21,7 @@ typedef struct parser {
     const char *s, *name;
     size_t n, i;
     int depth;
+    bool lenient;    /* llm_json_parse_answer */
     uint32_t *count; /* elements of each array and object, in the order of opening brackets */
     size_t n_count, cap_count, next; /* next: the one that opens next */
     size_t n_value, used;            /* of the table of values: its size, and how many are used */
@@ -217,10 +218,12 @@ static bool parse_number(parser *p, json_value *v) {
         return fail(p, GGL_LIMIT, at, "a number has at most 400 characters");
     v->kind = JSON_NUMBER;
     v->n = (uint32_t)at;
+    v->text = p->s + at;
+    v->n_text = (uint16_t)(i - at);
     v->number = ggl_number_value(p->s + at, i - at);
     v->whole = integer && fabs(v->number) < 0x1p53;
     p->i = i;
-    return isfinite(v->number) || fail(p, GGL_LIMIT, at, "this number is too large");
+    return p->lenient || isfinite(v->number) || fail(p, GGL_LIMIT, at, "this number is too large");
 }
 
 /* --- counting --------------------------------------------------------------------------------- */
@@ -377,7 +380,7 @@ static bool parse_members(parser *p, json_value *v) {
         return false;
     p->i++;
     p->depth--;
-    return !object || check_names(p, v);
+    return !object || p->lenient || check_names(p, v);
 }
 
 static bool parse_word(parser *p, json_value *v) {
@@ -454,9 +457,9 @@ static bool parse_text(parser *p) {
     return p->i == p->n || fail(p, GGL_FORMAT, p->i, "there is more text after the value");
 }
 
-ggl_status llm_json_parse(llm_json **out, const char *text, size_t n, const char *name,
-                          ggl_error *err) {
-    parser p = {.s = text, .n = n, .name = name, .err = err};
+static ggl_status parse(llm_json **out, const char *text, size_t n, const char *name, bool lenient,
+                        ggl_error *err) {
+    parser p = {.s = text, .n = n, .name = name, .lenient = lenient, .err = err};
     *out = NULL;
     p.doc = ggl_calloc(1, sizeof *p.doc);
     if (!p.doc)
@@ -471,6 +474,16 @@ ggl_status llm_json_parse(llm_json **out, const char *text, size_t n, const char
     p.doc->n_source = n;
     *out = p.doc;
     return GGL_OK;
+}
+
+ggl_status llm_json_parse(llm_json **out, const char *text, size_t n, const char *name,
+                          ggl_error *err) {
+    return parse(out, text, n, name, false, err);
+}
+
+ggl_status llm_json_parse_answer(llm_json **out, const char *text, size_t n, const char *name,
+                                 ggl_error *err) {
+    return parse(out, text, n, name, true, err);
 }
 
 ggl_status llm_json_read(llm_json **out, const char *path, size_t most, ggl_error *err) {

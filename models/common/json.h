@@ -3,8 +3,8 @@
  * twice is an error, as it is not known which value is meant.
  *
  * Limits: LLM_JSON_MAX_DEPTH levels, LLM_JSON_MAX_VALUES values and names. Time is linear in the
- * text. Memory is 16 bytes for each value and name, 4 for each array and object, and the strings
- * with escapes: less than 10 times the text.
+ * text. Memory is 24 bytes for each value and name, 4 for each array and object, and the strings
+ * with escapes: less than 14 times the text.
  *
  *     llm_json *doc;
  *     if (llm_json_read(&doc, "config.json", LIMIT, &err) == GGL_OK)
@@ -30,15 +30,20 @@ typedef enum json_kind {
 
 typedef struct json_value {
     uint8_t kind; /* a json_kind */
-    bool flag;    /* BOOL */
-    bool whole;   /* NUMBER: an integer of at most 53 bits, so that `number` is exact */
-    uint32_t n;   /* STRING: bytes; ARRAY, OBJECT: elements; NUMBER: where it begins in the text */
+    union {
+        bool flag;  /* BOOL */
+        bool whole; /* NUMBER: an integer of at most 53 bits, so that `number` is exact */
+    };
+    uint16_t n_text; /* NUMBER: bytes of its text */
+    uint32_t n; /* STRING: bytes; ARRAY, OBJECT: elements; NUMBER: where it begins in the text */
     union {
         double number; /* may be NaN or infinite */
         /* STRING: valid UTF-8, escapes resolved; may hold NULs, and none is at its end */
         const char *s;
         const struct json_value *item; /* [n]; in an OBJECT the n names follow; see json_name */
     };
+    const char *
+        text; /* NUMBER: it as it is written, in the text that was parsed; NULL: NaN and infinities */
 } json_value;
 
 typedef struct llm_json {
@@ -64,6 +69,9 @@ static inline ggl_str json_name(const json_value *v, size_t i) {
  * a number too large), GGL_NOMEM; after an error *out is NULL. */
 GGL_NODISCARD ggl_status llm_json_parse(llm_json **out, const char *text, size_t n,
                                         const char *name, ggl_error *err);
+/* The same for what a model has written: a name may be there twice, and a number may be larger than doubles (infinite). */
+GGL_NODISCARD ggl_status llm_json_parse_answer(llm_json **out, const char *text, size_t n,
+                                               const char *name, ggl_error *err);
 /* Reads and parses a file of at most `most` bytes. Also GGL_IO, or GGL_LIMIT if it is longer;
  * the message begins with the path. */
 GGL_NODISCARD ggl_status llm_json_read(llm_json **out, const char *path, size_t most,

@@ -52,6 +52,10 @@ void llm_json_put_string(llm_json_out *out, ggl_str s) {
 
 static void put_number(llm_json_out *out, const json_value *v) {
     char text[40];
+    if (v->text) {
+        llm_json_put(out, v->text, v->n_text);
+        return;
+    }
     if (v->whole)
         snprintf(text, sizeof text, "%.0f", v->number);
     else if (isnan(v->number))

@@ -21,7 +21,7 @@ void llm_json_put(llm_json_out *out, const char *text, size_t n); /* as it is */
 void llm_json_put_text(llm_json_out *out, const char *text);
 /* A string between quotes. Bytes that are not UTF-8 become U+FFFD. */
 void llm_json_put_string(llm_json_out *out, ggl_str s);
-/* A value of a document, in one line. Integers are written exactly, other numbers with 17 digits. */
+/* A value of a document, in one line; numbers as they were written. */
 void llm_json_put_value(llm_json_out *out, const json_value *v);
 
 #endif

@@ -117,20 +117,21 @@ bool llm_expr_matches(llm_exprs *g, int32_t e, ggl_str text) {
     return g->status == GGL_OK && llm_expr_nullable(g, e);
 }
 
-enum { LONGEST = 40 };
+enum { LONGEST = 40, VISITS = 24 }; /* VISITS: beginnings for each of the texts that may be found */
 
 /* What is left of an expression after the text so far. */
 typedef struct listing {
     llm_exprs *g;
     const char *chars;
     int32_t *out, n, most;
+    int64_t left; /* beginnings that may still be tried: many may lead nowhere */
     char text[LONGEST];
 } listing;
 
 static bool list_texts(listing *l, int32_t e, size_t len) {
     if (e == LLM_EXPR_NONE || l->g->status != GGL_OK)
         return true;
-    if (len == LONGEST || (llm_expr_nullable(l->g, e) && l->n == l->most))
+    if (len == LONGEST || l->left-- == 0 || (llm_expr_nullable(l->g, e) && l->n == l->most))
         return false;
     if (llm_expr_nullable(l->g, e))
         l->out[l->n++] = llm_expr_text(l->g, (ggl_str){l->text, len});
@@ -144,7 +145,12 @@ static bool list_texts(listing *l, int32_t e, size_t len) {
 
 bool llm_expr_texts(llm_exprs *g, int32_t e, const char *chars, int32_t *out, int32_t *n,
                     int32_t most) {
-    listing l = {.g = g, .chars = chars, .out = out, .n = *n, .most = most};
+    listing l = {.g = g,
+                 .chars = chars,
+                 .out = out,
+                 .n = *n,
+                 .most = most,
+                 .left = VISITS * ((int64_t)most + 1)};
     const bool ok = list_texts(&l, e, 0);
     *n = l.n;
     return ok;

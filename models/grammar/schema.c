@@ -248,6 +248,26 @@ ggl_status llm_schema_read(int32_t *out, llm_exprs *g, const char *text, size_t 
 
 /* --- properties as arguments ------------------------------------------------------------------- */
 
+static bool same_name(ggl_str a, ggl_str b) {
+    return a.n == b.n && (a.n == 0 || memcmp(a.s, b.s, a.n) == 0);
+}
+
+static bool is_in_list(schema *s, const json_value *list, ggl_str name) {
+    llm_exprs_count(s->g, 1 + (list ? list->n / 16 : 0));
+    for (uint32_t i = 0; list && i < list->n; i++)
+        if (list->item[i].kind == JSON_STRING && same_name(json_str(&list->item[i]), name))
+            return true;
+    return false;
+}
+
+static bool is_in_table(schema *s, const json_value *table, ggl_str name) {
+    llm_exprs_count(s->g, 1 + (table ? table->n / 16 : 0));
+    for (uint32_t i = 0; table && i < table->n; i++)
+        if (same_name(json_name(table, i), name))
+            return true;
+    return false;
+}
+
 /* Finds the schema with the properties: the root, or what its "$ref" leads to. NULL: the status is set. */
 static const json_value *find_properties(schema *s) {
     enum { MOST_REFS = 8 };
@@ -275,7 +295,11 @@ static const json_value *find_properties(schema *s) {
         if (!node)
             return NULL;
     }
+    const json_value *type = llm_json_get(node, "type");
     const char *word = llm_json_get(node, "$ref") ? "$ref" : NULL;
+    if (type && !llm_json_is(type, "object") &&
+        !(type->kind == JSON_ARRAY && is_in_list(s, type, (ggl_str){"object", 6})))
+        word = "type";
     for (size_t i = 0; i < sizeof others / sizeof *others && !word; i++)
         word = llm_json_get(node, others[i]) ? others[i] : NULL;
     if (word)
@@ -283,26 +307,6 @@ static const json_value *find_properties(schema *s) {
                         "arguments that are not written as JSON must be described by 'properties' "
                         "and 'required' alone");
     return word ? NULL : node;
-}
-
-static bool same_name(ggl_str a, ggl_str b) {
-    return a.n == b.n && (a.n == 0 || memcmp(a.s, b.s, a.n) == 0);
-}
-
-static bool is_in_list(schema *s, const json_value *list, ggl_str name) {
-    llm_exprs_count(s->g, 1 + (list ? list->n / 16 : 0));
-    for (uint32_t i = 0; list && i < list->n; i++)
-        if (list->item[i].kind == JSON_STRING && same_name(json_str(&list->item[i]), name))
-            return true;
-    return false;
-}
-
-static bool is_in_table(schema *s, const json_value *table, ggl_str name) {
-    llm_exprs_count(s->g, 1 + (table ? table->n / 16 : 0));
-    for (uint32_t i = 0; table && i < table->n; i++)
-        if (same_name(json_name(table, i), name))
-            return true;
-    return false;
 }
 
 static void read_argument(schema *s, const json_value *node, llm_schema_argument *a) {

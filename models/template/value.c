@@ -151,7 +151,7 @@ const tv *llm_tv_dict_get(tv_heap *h, const tv_dict *d, tv key) {
 }
 
 /* Python's json reads a number without a point and an exponent as an integer of any size. */
-static tv number_from_json(tv_heap *h, const json_value *v, const char *text) {
+static tv number_from_json(const json_value *v, const char *text) {
     if (v->whole)
         return tv_int((int64_t)v->number);
     const char *s = text + v->n;
@@ -163,12 +163,7 @@ static tv number_from_json(tv_heap *h, const json_value *v, const char *text) {
         fits = fits && !__builtin_mul_overflow(value, (int64_t)10, &value) &&
                !__builtin_add_overflow(value, (int64_t)digit, &value);
     }
-    if (*s == '.' || (*s | 0x20) == 'e')
-        return tv_float(v->number);
-    if (!fits)
-        llm_tv_fail(h, GGL_LIMIT, "the integer %.40g of a variable does not fit in 64 bits",
-                    v->number);
-    return tv_int(value);
+    return !fits || *s == '.' || (*s | 0x20) == 'e' ? tv_float(v->number) : tv_int(value);
 }
 
 tv llm_tv_from_json(tv_heap *h, const json_value *v, const char *text) {
@@ -177,7 +172,7 @@ tv llm_tv_from_json(tv_heap *h, const json_value *v, const char *text) {
     case JSON_BOOL:
         return tv_bool(v->flag);
     case JSON_NUMBER:
-        return number_from_json(h, v, text);
+        return number_from_json(v, text);
     case JSON_STRING:
         return tv_str(json_str(v));
     case JSON_ARRAY:

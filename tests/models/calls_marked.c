@@ -123,7 +123,9 @@ TEST(what_marks_cannot_hold) {
         {"{\"properties\": {\"a\": {}}, \"required\": [\"b\"]}",
          "#/required: 'b' is not one of the 'properties'"},
         {"{\"properties\": {\"a b\": {}}}", "the name \"a b\" cannot be written"},
-        {"{\"properties\": {\"a\": {\"type\": 5}}}", "#/properties/a/type"}};
+        {"{\"properties\": {\"a\": {\"type\": 5}}}", "#/properties/a/type"},
+        {"{\"type\": \"string\", \"properties\": {}}",
+         "#/type: arguments that are not written as JSON"}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         char tool[400];
         snprintf(tool, sizeof tool, "[{\"name\": \"f\", \"parameters\": %s}]", rows[i][0]);
@@ -133,6 +135,50 @@ TEST(what_marks_cannot_hold) {
         CHECK_HAS(err.msg, rows[i][1]);
         CHECK_HAS(err.msg, "parameters of f");
     }
+}
+
+/* A name that is there twice, and a number above the largest double, which no grammar forbids, are read as what they are. */
+TEST(odd_json) {
+    static const char tool[] = "[{\"name\": \"f\", \"parameters\": {\"properties\": {\"o\": "
+                               "{\"type\": \"object\"}, \"n\": {\"type\": \"integer\"}}}}]";
+    static const char call[] = "<tool_call>f<arg_key>o</arg_key><arg_value>{\"a\":1,\"a\":2}</"
+                               "arg_value>\n<arg_key>n</arg_key><arg_value>";
+    char s[800], want[800];
+    const int n = snprintf(s, sizeof s, "%s%0330d</arg_value></tool_call>", call, 0);
+    memset(s + sizeof call - 1, '9', 330);
+    snprintf(want, sizeof want, "{\"o\":{\"a\":1,\"a\":2},\"n\":%0330d}", 0);
+    memset(strstr(want, "n\":") + 3, '9', 330);
+    const llm_calls_params p = {.size = sizeof p, .format = str("glm"), .tools = str(tool)};
+    llm_calls *c = NULL;
+    llm_calls_part part;
+    llm_grammar *g = NULL;
+    REQUIRE_OK(llm_calls_grammar(&g, &p, (ggl_str){0}, true, &err), &err);
+    CHECK(fits(g, s));
+    must(llm_calls_new(&c, &p, &err) == GGL_OK);
+    must(llm_calls_add(c, s, (size_t)n, &err) == GGL_OK && llm_calls_finish(c, &err) == GGL_OK);
+    CHECK(llm_calls_next(c, &part) && part.kind == LLM_CALLS_CALL &&
+          ggl_str_is(part.arguments, want));
+    llm_calls_free(c);
+    llm_grammar_free(g);
+}
+
+/* A call that the prompt has begun goes on at once, though the model may reason before others. */
+TEST(no_reasoning_within_a_call) {
+    const llm_calls_params p = {
+        .size = sizeof p,
+        .format = str("qwen3-coder"),
+        .template_text = str("<think> <tool_call> <function= > </function> </tool_call>"),
+        .prompt = str("<tool_call>\n"),
+        .tools = str(many_tools)};
+    static const char call[] =
+        "<function=f>\n<parameter=text>\na\n</parameter>\n<parameter=list>\n[]\n</parameter>\n</"
+        "function>\n</tool_call>";
+    char s[300];
+    llm_grammar *g = NULL;
+    REQUIRE_OK(llm_calls_grammar(&g, &p, (ggl_str){0}, true, &err), &err);
+    snprintf(s, sizeof s, "<think>x</think>%s", call);
+    CHECK(fits(g, call) && !fits(g, s));
+    llm_grammar_free(g);
 }
 
 /* Where the arguments of a tool cannot stand between marks, calls are in the format's other form. */
@@ -147,6 +193,19 @@ TEST(another_form) {
     REQUIRE_OK(llm_calls_grammar(&g, &p, (ggl_str){0}, true, &err), &err);
     CHECK(fits(g, "<tool_call>{\"name\": \"f\", \"arguments\": {\"a b\": 1}}</tool_call>"));
     llm_grammar_free(g);
+}
+
+TEST(names_of_functions) {
+    static const char *const rows[][2] = {{"glm", "my tool"}, {"kimi-k2", "a:b"}};
+    for (size_t i = 0; i < 2; i++) {
+        char tool[100];
+        snprintf(tool, sizeof tool, "[{\"name\": \"%s\"}]", rows[i][1]);
+        const llm_calls_params p = {
+            .size = sizeof p, .format = str(rows[i][0]), .tools = str(tool)};
+        llm_grammar *g = NULL;
+        CHECK_INT(llm_calls_grammar(&g, &p, (ggl_str){0}, true, &err), GGL_UNSUPPORTED);
+        CHECK_HAS(err.msg, rows[i][1]);
+    }
 }
 
 /* A tool with very many arguments is refused before much time has passed. */

@@ -177,3 +177,16 @@ TEST(every_allocation_may_fail) {
     CHECK(compile_counts(&once));
     CHECK(alloc_fail_each(compile_counts, NULL) > 50);
 }
+
+/* Whether any text fits is not known before long searches, so they have a limit of their own. */
+TEST(values_without_an_end) {
+    static const char text[] =
+        "{\"type\": \"array\", \"uniqueItems\": true, \"maxItems\": 3, \"items\": {\"type\": "
+        "\"integer\", "
+        "\"minimum\": 0, \"maximum\": 1000000000000000000000000000000, \"multipleOf\": 1999, "
+        "\"not\": {\"multipleOf\": 1999}}}";
+    ggl_error err = {0};
+    llm_grammar *g;
+    CHECK_INT(llm_grammar_from_schema(&g, text, sizeof text - 1, "s", &err), GGL_UNSUPPORTED);
+    CHECK_HAS(err.msg, "uniqueItems");
+}

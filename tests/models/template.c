@@ -470,8 +470,9 @@ TEST(integers_of_64_bits) {
     }
     for (size_t i = 0; i < 3; i++) {
         snprintf(vars, sizeof vars, "{\"x\": [%s]}", wide[i]);
-        CHECK(!render_with(text, strlen(text), (ggl_str){vars, strlen(vars)}, 0) &&
-              err.status == GGL_LIMIT && strstr(err.msg, "does not fit in 64 bits"));
+        char *got = render_with(text, strlen(text), (ggl_str){vars, strlen(vars)}, 0);
+        CHECK(got && strstr(got, "e+")); /* a float */
+        ggl_free(got);
     }
 }
 

@@ -258,7 +258,7 @@ TEST(writes_an_answer) {
         {"completion_probabilities", ""},
         {"timings/cache_n", "12"},
         {"timings/prompt_n", "8"},
-        {"timings/prompt_ms", "500"},
+        {"timings/prompt_ms", "500.000"},
         {"timings/predicted_n", "5"},
         {"timings/predicted_per_second", "5"},
         {"generation_settings/n_ctx", "4096"},

@@ -100,7 +100,7 @@ static const struct {
      "{\"role\":\"user\",\"content\":\"\"},{\"role\":\"assistant\",\"tool_calls\":[{\"id\":\"c1\","
      "\"type\":"
      "\"function\",\"function\":{\"name\":\"f\",\"arguments\":{\"a\": [1, "
-     "2.5]}}}],\"content\":\"\"},{\"role\":"
+     "2.50]}}}],\"content\":\"\"},{\"role\":"
      "\"tool\",\"tool_call_id\":\"c1\",\"content\":\"42\"}"},
     {"{\"role\": \"assistant\", \"reasoning_content\": \"Hm\", \"content\": [{\"type\": "
      "\"refusal\", \"refusal\": "
@@ -233,6 +233,9 @@ static const struct {
      "\"schema\": {\"type\": \"null\"}}}",
      ASK_SCHEMA, "{\"type\": \"null\"}"},
     {&api_openai_chat, "\"json_schema\": {\"type\": \"null\"}", ASK_SCHEMA, "{\"type\": \"null\"}"},
+    {&api_openai_chat,
+     "\"json_schema\": {\"enum\": [9007199254740993, 0.1234567890123456789, 1.50, 1E5]}",
+     ASK_SCHEMA, "{\"enum\": [9007199254740993, 0.1234567890123456789, 1.50, 1E5]}"},
     {&api_openai_chat, "\"grammar\": \"root ::= []\"", ASK_GBNF, "root ::= []"},
     {&api_openai_chat, "\"grammar\": \"\"", ASK_ANY, NULL},
 };

@@ -12,6 +12,11 @@ void http_reply_begin(http_reply *r, int status, const char *media_type, bool st
 void http_reply_write(http_reply *r, const char *bytes, size_t n) {
     (void)r, (void)bytes, (void)n;
 }
+static bool has_room = true;
+bool http_reply_reserve(http_reply *r, size_t n) {
+    (void)r, (void)n;
+    return has_room;
+}
 void http_reply_end(http_reply *r) {
     (void)r;
 }
@@ -65,5 +70,40 @@ TEST(streams_that_go_on_stay) {
         stream_log_end(l[k]);
     stream_log_end(again);
     CHECK(is_there(s, 7) && is_there(s, 8));
+    streams_free(s);
+}
+
+/* A client gets no stream that would not fit the memory of answers. */
+TEST(a_replay_must_fit) {
+    stream_table *s = streams_new(NULL, 300);
+    stream_log *l = begin(s, 0);
+    ggl_error err;
+    REQUIRE(l);
+    stream_log_write(l, "abc", 3);
+    has_room = false;
+    CHECK_INT(streams_read(s, "s0", 1, 0, NULL, &err), GGL_NOMEM);
+    CHECK_HAS(err.msg, "3 bytes of a stream");
+    CHECK_INT(streams_read(s, "s0", 1, 3, NULL, &err), GGL_OK);
+    has_room = true;
+    CHECK_INT(streams_read(s, "s0", 1, 0, NULL, &err), GGL_OK);
+    stream_log_end(l);
+    streams_free(s);
+}
+
+/* A full log loses its first bytes, and never more than a quarter before the last ones. */
+TEST(a_full_log) {
+    stream_table *s = streams_new(NULL, 300);
+    stream_log *l = begin(s, 0);
+    static char piece[1000];
+    ggl_error err;
+    REQUIRE(l);
+    for (uint64_t n = 0; n < 3 * STREAM_BYTES; n += sizeof piece) {
+        stream_log_write(l, piece, sizeof piece);
+        const uint64_t all = n + sizeof piece, keeps = STREAM_BYTES / 4 * 3 - sizeof piece;
+        CHECK_INT(streams_read(s, "s0", 1, all < keeps ? 0 : all - keeps, NULL, &err), GGL_OK);
+        CHECK(all <= STREAM_BYTES ||
+              streams_read(s, "s0", 1, all - STREAM_BYTES - 1, NULL, &err) == GGL_LIMIT);
+    }
+    stream_log_end(l);
     streams_free(s);
 }

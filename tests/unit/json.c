@@ -216,7 +216,7 @@ TEST(memory) {
         const size_t before = alloc_bytes();
         CHECK_OK(parse_n(text, n), &err);
         const size_t used = alloc_bytes() - before;
-        CHECK_MSG(used > n && used < 16 * n, "%s: %zu bytes for a text of %zu", element[k], used,
+        CHECK_MSG(used > n && used < 24 * n, "%s: %zu bytes for a text of %zu", element[k], used,
                   n);
         CHECK_INT(doc->root.n, N + 1);
         parse_done();

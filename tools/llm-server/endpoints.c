@@ -262,7 +262,7 @@ bool endpoints_accept(void *ctx, const http_request *q, http_reply *r) {
 
 /* What a body takes once it is read: itself, and the values of JSON, of which each has a mark. */
 static size_t doc_bytes(ggl_str body) {
-    enum { VALUE_BYTES = 16 };
+    enum { VALUE_BYTES = 24 };
     size_t n_marks = body.n > 0;
     for (size_t i = 0; i < body.n; i++)
         n_marks += body.s[i] == ',' || body.s[i] == ':' || body.s[i] == '[' || body.s[i] == '{';

@@ -92,6 +92,9 @@ void http_server_free(http_server *s);
 void http_reply_begin(http_reply *r, int status, const char *media_type, bool streams);
 /* Before http_reply_begin: adds a header. Both are copied. */
 void http_reply_header(http_reply *r, const char *name, const char *value);
+/* Before http_reply_begin: makes room for n bytes, which the account of --request-memory must have. False: it has not, and
+ * nothing has changed. */
+bool http_reply_reserve(http_reply *r, size_t n);
 void http_reply_write(http_reply *r, const char *bytes, size_t n); /* copied */
 void http_reply_end(http_reply *r);                                /* frees r when all is sent */
 /* Calls fn on one of the workers' threads, where a long answer delays nobody else's. Until then, nobody else

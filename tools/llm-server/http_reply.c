@@ -6,6 +6,8 @@
 
 #include "http_impl.h"
 
+enum { SMALL = 1 << 16 }; /* bytes of a buffer that a stream may always have */
+
 http_reply *http_reply_new(http_server *s, http_connection *c, struct MHD_Connection *mhd) {
     http_reply *r = ggl_calloc(1, sizeof *r);
     if (!r)
@@ -87,10 +89,10 @@ static bool make_room(http_reply *r, size_t n) {
            ggl_grow(&r->out, &r->out_cap, need > 0 ? need : 1, 1);
 }
 
-/* Enters the buffer into the account. Streams must fit, but for a single piece that waits alone: so a client that
+/* Enters the buffer into the account. Streams must fit, but for a small piece that waits alone: so a client that
  * reads is served however much others leave unread. Whole answers were bounded before they began. */
 static bool enter(http_reply *r) {
-    if (r->streams && r->out_n > r->out_at)
+    if (r->streams && (r->out_n > r->out_at || r->out_cap > SMALL))
         return memory_set(&r->out_held, r->out_cap);
     memory_force(&r->out_held, r->out_cap);
     return true;
@@ -107,6 +109,14 @@ void http_reply_header(http_reply *r, const char *name, const char *value) {
     else
         r->failed = true;
     pthread_mutex_unlock(&r->lock);
+}
+
+bool http_reply_reserve(http_reply *r, size_t n) {
+    pthread_mutex_lock(&r->lock);
+    const bool ok = memory_set(&r->out_held, r->out_cap + n) && make_room(r, n);
+    memory_force(&r->out_held, r->out_cap);
+    pthread_mutex_unlock(&r->lock);
+    return ok;
 }
 
 void http_reply_begin(http_reply *r, int status, const char *media_type, bool streams) {
@@ -217,6 +227,12 @@ static ssize_t read_out(void *cls, uint64_t pos, char *buf, size_t max) {
         result = (ssize_t)n;
         if (r->out_at == r->out_n)
             r->out_at = r->out_n = 0;
+        if (r->out_n == 0 && r->out_cap > SMALL) {
+            ggl_free(r->out);
+            r->out = NULL;
+            r->out_cap = 0;
+            memory_force(&r->out_held, 0);
+        }
     } else if (r->ended) {
         result = MHD_CONTENT_READER_END_OF_STREAM;
     } else {

@@ -116,10 +116,13 @@ static bool hold(stream_log *l, size_t n) {
     return true;
 }
 
-/* Makes room for n more bytes, at most STREAM_BYTES: the first ones are dropped. False: there is no memory. */
+/* Makes room for n more bytes, at most STREAM_BYTES: the first ones are dropped, a quarter of all at once, so that not every
+ * piece moves the others. False: there is no memory. */
 static bool make_room(stream_log *l, size_t n) {
     if (l->n + n > STREAM_BYTES) {
-        const size_t n_drop = l->n + n - STREAM_BYTES;
+        const size_t least = l->n + n - STREAM_BYTES,
+                     quarter = l->n < STREAM_BYTES / 4 ? l->n : STREAM_BYTES / 4;
+        const size_t n_drop = least > quarter ? least : quarter;
         memmove(l->bytes, l->bytes + n_drop, l->n - n_drop);
         l->n -= n_drop;
     }
@@ -265,14 +268,21 @@ static ggl_status read_log(stream_log *l, uint64_t from, http_reply *r, ggl_erro
                         "the stream's bytes from %" PRIu64 " on are not there: it has %" PRIu64
                         " to %" PRIu64 "; begin again",
                         from, first, l->n_all);
+    const size_t n = (size_t)(l->n_all - from);
     reader *x = l->is_written ? ggl_calloc(1, sizeof *x) : NULL;
-    if (l->is_written && !x)
-        return ggl_fail(err, GGL_NOMEM, "out of memory for a stream");
+    if ((l->is_written && !x) || (n > 0 && !http_reply_reserve(r, n))) {
+        ggl_free(x);
+        return ggl_fail(
+            err, GGL_NOMEM,
+            "no memory for %zu bytes of a stream: what waits for clients has all that it may "
+            "have (--request-memory); try again later",
+            n);
+    }
     http_reply_header(r, "Cache-Control", "no-cache");
     http_reply_header(r, "X-Accel-Buffering", "no");
     http_reply_begin(r, 200, l->media_type, true);
-    if (from < l->n_all) /* else there may be no bytes at all */
-        http_reply_write(r, l->bytes + (from - first), (size_t)(l->n_all - from));
+    if (n > 0) /* else there may be no bytes at all */
+        http_reply_write(r, l->bytes + (from - first), n);
     if (!x) {
         http_reply_end(r);
         return GGL_OK;

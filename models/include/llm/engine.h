@@ -162,7 +162,7 @@ GGL_API llm_slot_info llm_engine_slot(const llm_engine *e, int slot);
  * llm_engine_save_slot writes the slot's sequence to a file, as llm_prompt_cache_save does; GGL_USAGE: the slot is empty.
  * llm_engine_restore_slot fills the slot from such a file (llm_prompt_cache_restore): prompts that begin as its sequence
  * does need not run that part. If pages are lacking, kept sequences of other slots are dropped, once the file was
- * checked. After a failure the slot is as before. llm_engine_erase_slot empties it.
+ * checked. After a failure the slot is as before, or empty. llm_engine_erase_slot empties it.
  * *n: the tokens that were saved, restored or erased. GGL_USAGE: there is no such slot, or a sequence runs in it. */
 GGL_API GGL_NODISCARD ggl_status llm_engine_save_slot(llm_engine *e, int slot, llm_prompt_cache *c,
                                                       const char *path, int64_t *n, ggl_error *err);
