@@ -364,7 +364,9 @@ static ggl_status no_grammar(const builder *b, bool has_answer) {
                                  "demanded"
                                : "a call of a tool cannot be demanded",
                     (int)b->format.n, b->format.s,
-                    has_answer ? "; leave out the tools or the form" : "");
+                    has_answer ? "; leave out the tools or the form"
+                               : "; let the model decide whether it calls one, or use a chat "
+                                 "template that shows tools");
 }
 
 /* True if the prompt ends with the mark that begins a call. */

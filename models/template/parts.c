@@ -86,6 +86,41 @@ static ggl_status check_content(const json_value *message, ggl_error *err) {
                     content ? llm_json_kind_text((json_kind)content->kind) : "missing");
 }
 
+/* Writes calls of tools; arguments that are a text with a JSON object, as in OpenAI's form, become the object, because
+ * templates show them. */
+static void put_calls(llm_json_out *out, const json_value *v, int depth) {
+    enum { CALLS, CALL, FUNCTION, ARGUMENTS };
+    const bool is_list = depth == CALLS && v->kind == JSON_ARRAY;
+    llm_json *doc = NULL;
+    if (depth == ARGUMENTS && v->kind == JSON_STRING &&
+        llm_json_parse(&doc, v->s, v->n, "arguments", NULL) == GGL_OK &&
+        doc->root.kind == JSON_OBJECT)
+        v = &doc->root;
+    if (depth == ARGUMENTS || !(is_list || v->kind == JSON_OBJECT)) {
+        llm_json_put_value(out, v);
+        llm_json_free(doc);
+        return;
+    }
+    llm_json_put_text(out, is_list ? "[" : "{");
+    for (uint32_t i = 0; i < v->n; i++) {
+        llm_json_put_text(out, i > 0 ? ", " : "");
+        if (is_list) {
+            put_calls(out, &v->item[i], CALL);
+            continue;
+        }
+        const ggl_str name = json_name(v, i);
+        llm_json_put_string(out, name);
+        llm_json_put_text(out, ": ");
+        if (ggl_str_is(name, "arguments"))
+            put_calls(out, &v->item[i], ARGUMENTS);
+        else if (depth == CALL && ggl_str_is(name, "function"))
+            put_calls(out, &v->item[i], FUNCTION);
+        else
+            llm_json_put_value(out, &v->item[i]);
+    }
+    llm_json_put_text(out, is_list ? "]" : "}");
+}
+
 static ggl_status put_message(llm_json_out *out, const json_value *message, ggl_error *err) {
     const bool in_result = llm_json_is(llm_json_get(message, "role"), "tool");
     ggl_status st = check_content(message, err);
@@ -97,6 +132,8 @@ static ggl_status put_message(llm_json_out *out, const json_value *message, ggl_
         llm_json_put_text(out, ": ");
         if (v->kind == JSON_ARRAY && ggl_str_is(json_name(message, i), "content"))
             st = put_parts(out, v, in_result, err);
+        else if (v->kind == JSON_ARRAY && ggl_str_is(json_name(message, i), "tool_calls"))
+            put_calls(out, v, 0);
         else
             llm_json_put_value(out, v);
     }

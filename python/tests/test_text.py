@@ -249,6 +249,17 @@ class Chat(unittest.TestCase):
         with self.assertRaisesRegex(Error, 'needs "messages", at least one'):
             self.model.chat([])
 
+    def test_arguments_of_calls(self):
+        def prompt(arguments):
+            call = {"id": "1", "type": "function", "function": {"name": "f", "arguments": arguments}}
+            return self.model.format_chat([{"role": "user", "content": "Hi"}, {"role": "assistant", "content": None, "tool_calls": [call]}])
+
+        self.assertEqual(prompt('{"a": 9007199254740993}'), prompt({"a": 9007199254740993}))
+        self.assertIn("9007199254740993", prompt({"a": 9007199254740993}))
+        self.assertIn("no object", prompt("no object"))
+        with self.assertRaisesRegex(TypeError, "tools is str"):
+            self.model.format_chat("Hi", tools="f")
+
     def test_wrong_conversations(self):
         for messages in ([], [{"content": "Hi"}], [{"role": "user"}], [{"role": "nobody", "content": "Hi"}]):
             with self.subTest(messages):

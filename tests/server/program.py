@@ -179,6 +179,14 @@ def unknown():
         for path, body in bodies:
             status, _, text = s.post(path, dict(body, tempratur=1))
             check(status == 400 and b"tempratur" in text, f"{path}: {status} {text[:200]}")
+    # tools that a template does not show
+    tools = [{"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {}}}}]
+    for template, ignored in ((["--chat-template", "chatml"], "tools"), ([], None)):
+        with Server([BINARY, *SMALL, "-n", "4", *template]) as s:
+            status, headers, text = s.post("/v1/chat/completions", dict(CHAT, tools=tools))
+            check(status == 200 and headers.get("X-Ignored-Fields") == ignored, f"{template}: {status} {headers} {text[:200]}")
+            status, headers, text = s.post("/v1/chat/completions", CHAT)
+            check(status == 200 and "X-Ignored-Fields" not in headers, f"{template}: {status} {headers}")
 
 
 def overflow():

@@ -294,6 +294,17 @@ static bool hold_body(models *t, const http_request *q, http_reply *r, memory_ho
     return fail(t, q, r, n > most ? 413 : 503, n > most ? "too_large" : "overloaded", text);
 }
 
+/* Reads the fields. Tools that the template does not show to the model are named among what is ignored. */
+static ggl_status read_fields_of(server *s, const dialect *d, ask *a, const char **param,
+                                 ggl_error *err) {
+    const server_facts *facts = server_get_facts(s);
+    const ggl_status st = d->read(a, facts, param, err);
+    if (st != GGL_OK || a->kind != ASK_CHAT || !a->tools.s || facts->shows_tools ||
+        a->ignored.strict)
+        return st;
+    return fields_ignore(&a->ignored, NULL, (ggl_str){"tools", 5}, err);
+}
+
 /* Reads the body into an ask. */
 static ggl_status read_ask(server *s, const dialect *d, ask **out, const http_request *q,
                            http_reply *r, const char **param, ggl_error *err) {
@@ -303,7 +314,7 @@ static ggl_status read_ask(server *s, const dialect *d, ask **out, const http_re
     a->body = http_reply_take_body(r); /* the request's bytes are freed before the answer ends */
     const ggl_status st =
         llm_json_parse(&a->doc, a->body ? a->body : "", q->body.n, "request", err);
-    return st == GGL_OK ? d->read(a, server_get_facts(s), param, err) : st;
+    return st == GGL_OK ? read_fields_of(s, d, a, param, err) : st;
 }
 
 void server_say_ignored(const server *s, const ignored_fields *x, const http_request *q,

@@ -355,6 +355,10 @@ static void put_info(llm_json_out *out, const server *s) {
     llm_json_put_text(out, "}");
 }
 
+static bool shows_tools(const llm_template *t) {
+    return llm_template_mentions(t, "tools") || llm_template_mentions(t, "functions");
+}
+
 /* Reads the marks for filling in the middle, by their names or the older ones. */
 static void read_fim(server *s) {
     static const char *const key[N_FIM][2] = {[FIM_PRE] = {"fim_pre", "prefix"},
@@ -397,6 +401,7 @@ static int set_facts(server *s) {
                         .pooling = s->pooling,
                         .all_vectors = o->pooling == LLM_POOL_COUNT,
                         .has_chat = s->chat != NULL,
+                        .shows_tools = s->chat && shows_tools(llm_chat_get_template(s->chat)),
                         .strict_fields = o->strict_fields,
                         .t_start = (int64_t)time(NULL),
                         .sampling = sampling_params(&o->sampling),

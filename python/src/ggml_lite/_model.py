@@ -285,6 +285,8 @@ class Model:
             if not isinstance(message, Mapping):
                 raise TypeError(f"messages[{k}] is {type(message).__name__}, not a mapping")
         conversation: Dict[str, Any] = {**(variables or {}), "messages": [dict(message) for message in messages]}
+        if isinstance(tools, (str, bytes, Mapping)):
+            raise TypeError(f"tools is {type(tools).__name__}, not a sequence of mappings")
         if tools is not None:
             conversation["tools"] = list(tools)
         text, n = c.c_void_p(), c.c_size_t()
