@@ -133,6 +133,9 @@ def limits():
         while s.get(path())[0] == 200:
             time.sleep(0.1)
         check(s.get(path())[0] == 404, "forgotten")
+        for n, ignored in ((256, None), (257, "X-Conversation-Id")):
+            status, headers, _ = s.post("/v1/completions", body(1), headers={"X-Conversation-Id": "i" * n})
+            check(status == 200 and headers.get("X-Ignored-Fields") == ignored, f"{n}: {status} {headers}")
         begin(s, "alone", 100000).close()
         idle(s)
         while lookup(s, "alone"):

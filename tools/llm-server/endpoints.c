@@ -294,11 +294,15 @@ static bool hold_body(models *t, const http_request *q, http_reply *r, memory_ho
     return fail(t, q, r, n > most ? 413 : 503, n > most ? "too_large" : "overloaded", text);
 }
 
-/* Reads the fields. Tools that the template does not show to the model are named among what is ignored. */
-static ggl_status read_fields_of(server *s, const dialect *d, ask *a, const char **param,
-                                 ggl_error *err) {
+/* Reads the fields. An id of a stream that is too long, and tools that the template does not show to the model, are named
+ * among what is ignored. */
+static ggl_status read_fields_of(server *s, const dialect *d, ask *a, const http_request *q,
+                                 const char **param, ggl_error *err) {
     const server_facts *facts = server_get_facts(s);
-    const ggl_status st = d->read(a, facts, param, err);
+    const char *id = q->header(q, "X-Conversation-Id");
+    ggl_status st = d->read(a, facts, param, err);
+    if (st == GGL_OK && id && strlen(id) > STREAM_ID)
+        st = fields_ignore(&a->ignored, NULL, (ggl_str){"X-Conversation-Id", 17}, err);
     if (st != GGL_OK || a->kind != ASK_CHAT || !a->tools.s || facts->shows_tools ||
         a->ignored.strict)
         return st;
@@ -314,7 +318,7 @@ static ggl_status read_ask(server *s, const dialect *d, ask **out, const http_re
     a->body = http_reply_take_body(r); /* the request's bytes are freed before the answer ends */
     const ggl_status st =
         llm_json_parse(&a->doc, a->body ? a->body : "", q->body.n, "request", err);
-    return st == GGL_OK ? read_fields_of(s, d, a, param, err) : st;
+    return st == GGL_OK ? read_fields_of(s, d, a, q, param, err) : st;
 }
 
 void server_say_ignored(const server *s, const ignored_fields *x, const http_request *q,
