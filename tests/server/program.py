@@ -454,13 +454,14 @@ def memory():
         return {use: int(n) for use, n in re.findall(r'llm_request_memory_bytes{use="(\w+)"} (\d+)', text)}
 
     def calm(s):
-        """Waits until nothing is held; the last reply is, until the server has seen that it was read."""
+        """Waits until nothing is held; the last reply is, until the server has seen that it was read, and a body that its client has
+        left may be, until the connection's time is over."""
         end = time.monotonic() + PATIENCE
         while any(held(s)[use] > 0 for use in ("bodies", "requests", "answers")):
             check(time.monotonic() < end, f"{held(s)}")
             time.sleep(0.05)
 
-    with Server([BINARY, *SMALL, "--request-memory", "64"]) as s:
+    with Server([BINARY, *SMALL, "--request-memory", "64", "--timeout", "10"]) as s:
         most = s.get("/metrics")[2].decode()
         check("llm_request_memory_limit_bytes 67108864" in most, most[-500:])
         calm(s)
