@@ -59,6 +59,10 @@ typedef struct llm_json {
 static inline ggl_str json_str(const json_value *v) {
     return (ggl_str){v->s, v->n};
 }
+/* Returns the text of a NUMBER as it is written; empty: NaN and infinities. */
+static inline ggl_str json_number_text(const json_value *v) {
+    return v->text ? (ggl_str){v->text, v->n_text} : (ggl_str){"", 0};
+}
 /* Returns the name of an OBJECT's i-th element. */
 static inline ggl_str json_name(const json_value *v, size_t i) {
     return json_str(&v->item[v->n + i]);

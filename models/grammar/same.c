@@ -55,10 +55,6 @@ bool llm_same_number(ggl_str a, ggl_str b) {
     return true;
 }
 
-static ggl_str number_text(const char *text, const json_value *v) {
-    return (ggl_str){text + v->n, strspn(text + v->n, "+-.0123456789eE")};
-}
-
 static const json_value *get(const json_value *object, ggl_str name, uint64_t *steps) {
     for (uint32_t i = 0; i < object->n; i++) {
         const ggl_str other = json_name(object, i);
@@ -69,12 +65,12 @@ static const json_value *get(const json_value *object, ggl_str name, uint64_t *s
     return NULL;
 }
 
-bool llm_same_value(const char *text, const json_value *a, const json_value *b, uint64_t *steps) {
+bool llm_same_value(const json_value *a, const json_value *b, uint64_t *steps) {
     ++*steps;
     if (a->kind != b->kind)
         return false;
     if (a->kind == JSON_NUMBER)
-        return llm_same_number(number_text(text, a), number_text(text, b));
+        return llm_same_number(json_number_text(a), json_number_text(b));
     if (a->kind == JSON_BOOL || a->kind == JSON_NULL)
         return a->kind == JSON_NULL || a->flag == b->flag;
     if (a->n != b->n)
@@ -84,7 +80,7 @@ bool llm_same_value(const char *text, const json_value *a, const json_value *b, 
     for (uint32_t i = 0; i < a->n; i++) {
         const json_value *other =
             a->kind == JSON_ARRAY ? &b->item[i] : get(b, json_name(a, i), steps);
-        if (!other || !llm_same_value(text, &a->item[i], other, steps))
+        if (!other || !llm_same_value(&a->item[i], other, steps))
             return false;
     }
     return true;

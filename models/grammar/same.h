@@ -7,7 +7,7 @@
 
 /* Compares two numbers by their decimal texts. */
 bool llm_same_number(ggl_str a, ggl_str b);
-/* `text`: where the values were read from, with a NUL at its end. Adds the steps it took to *steps. */
-bool llm_same_value(const char *text, const json_value *a, const json_value *b, uint64_t *steps);
+/* Adds the steps it took to *steps. */
+bool llm_same_value(const json_value *a, const json_value *b, uint64_t *steps);
 
 #endif

@@ -224,11 +224,9 @@ static void compile(schema *s, const char *text, size_t n, int32_t *root) {
     s->status = llm_json_parse(&s->doc, text, n, s->name, s->err);
     if (s->status != GGL_OK)
         return;
-    s->text =
-        ggl_arena_strndup(&s->arena, text, n); /* numbers are read up to a NUL at the latest */
     s->bucket = ggl_calloc(SCHEMA_BUCKETS, sizeof *s->bucket);
     s->draft = draft_of(&s->doc->root);
-    if (!s->bucket || !s->text)
+    if (!s->bucket)
         llm_schema_fail(s, GGL_NOMEM, NULL, NULL, "out of memory");
     begin(s);
     if (s->status == GGL_OK && llm_schema_index(s)) {

@@ -249,7 +249,7 @@ static bool are_same(schema *s, const value *a, const value *b) {
     if (a->t != b->t)
         return false;
     const bool same = a->t == TYPE_NUMBER ? llm_same_number(a->spelling, b->spelling)
-                      : a->node           ? llm_same_value(s->text, a->node, b->node, &steps)
+                      : a->node           ? llm_same_value(a->node, b->node, &steps)
                                           : a->text == b->text;
     llm_exprs_count(s->g, steps);
     return same;

@@ -131,7 +131,7 @@ enum {
 typedef struct schema {
     llm_exprs *g;
     llm_json *doc;
-    const char *name, *text;
+    const char *name;
     llm_schema_params params;
     bool hides_less; /* '<' in a JSON string is never spelled as itself */
     ggl_error *err;

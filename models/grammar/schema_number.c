@@ -48,10 +48,6 @@ static int32_t zeros(schema *s, int32_t min, int32_t max) {
 
 /* --- decimals --------------------------------------------------------------------------------- */
 
-static size_t number_length(const char *t) {
-    return strspn(t, "+-.0123456789eE");
-}
-
 /* Collects the digits of a number's text. Returns how many stand before the point. */
 static int collect_digits(const char *t, size_t n, char *out, size_t *n_out) {
     int before = 0;
@@ -70,9 +66,10 @@ static int collect_digits(const char *t, size_t n, char *out, size_t *n_out) {
 /* Reads a JSON number. False: the status is set. */
 static bool read_decimal(schema *s, const word_use *u, const json_value *v, decimal *d) {
     *d = (decimal){0};
-    const char *t = v->kind == JSON_NUMBER ? s->text + v->n : "";
-    const size_t n = number_length(t);
-    if (n == 0 || !strpbrk(t, "0123456789") || (t[0] == '-' && n == 1)) {
+    const ggl_str number = v->kind == JSON_NUMBER ? json_number_text(v) : (ggl_str){"", 0};
+    const char *t = number.s;
+    const size_t n = number.n;
+    if (n == 0) {
         llm_schema_fail(s, GGL_FORMAT, u->node, u->word, "must be a number");
         return false;
     }
@@ -307,9 +304,8 @@ int32_t llm_schema_number(schema *s, const json_value *v, bool all) {
         e = llm_expr_seq3(s->g, e, character(s, '.'), text(s, d.part.s, d.part.n));
     if (d.negative)
         e = negative(s, e);
-    const char *t = s->text + v->n;
-    const int32_t given =
-        llm_set_and(s, TYPE_NUMBER, text(s, t, number_length(t)), s->universe[TYPE_NUMBER]);
+    const int32_t given = llm_set_and(s, TYPE_NUMBER, llm_expr_text(s->g, json_number_text(v)),
+                                      s->universe[TYPE_NUMBER]);
     const int32_t usual = llm_expr_list_filter(s->g, given, s->universe[TYPE_NUMBER], true);
     return llm_expr_alt2(s->g, e, usual);
 }
