@@ -470,8 +470,6 @@ static ggl_status parse(llm_json **out, const char *text, size_t n, const char *
         llm_json_free(p.doc);
         return p.status;
     }
-    p.doc->source = text;
-    p.doc->n_source = n;
     *out = p.doc;
     return GGL_OK;
 }
@@ -525,12 +523,11 @@ const json_value *llm_json_get_kind(const json_value *v, const char *name, json_
     return x && x->kind == kind ? x : NULL;
 }
 
-bool llm_json_integer(const llm_json *doc, const json_value *v, uint64_t *magnitude,
-                      bool *negative) {
+bool llm_json_integer(const json_value *v, uint64_t *magnitude, bool *negative) {
     uint64_t x = 0;
     if (v->kind != JSON_NUMBER || !isfinite(v->number))
         return false;
-    const char *s = doc->source + v->n, *end = doc->source + doc->n_source;
+    const char *s = v->text, *end = s + v->n_text;
     *negative = *s == '-';
     for (s += *negative; s < end && *s >= '0' && *s <= '9'; s++) {
         const uint64_t digit = (uint64_t)(*s - '0');
@@ -539,7 +536,7 @@ bool llm_json_integer(const llm_json *doc, const json_value *v, uint64_t *magnit
         x = x * 10 + digit;
     }
     *magnitude = x;
-    return s == end || (*s != '.' && *s != 'e' && *s != 'E');
+    return s == end;
 }
 
 bool llm_json_is(const json_value *v, const char *s) {

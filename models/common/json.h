@@ -49,10 +49,8 @@ typedef struct json_value {
 typedef struct llm_json {
     ggl_arena arena; /* strings that had escapes */
     json_value root;
-    json_value *value;  /* all other values */
-    char *text;         /* owned, if it was read from a file */
-    const char *source; /* the text that was parsed */
-    size_t n_source;
+    json_value *value; /* all other values */
+    char *text;        /* owned, if it was read from a file */
 } llm_json;
 
 /* Returns the text of a STRING. */
@@ -90,8 +88,7 @@ const json_value *llm_json_get_kind(const json_value *v, const char *name, json_
 bool llm_json_is(const json_value *v, const char *s); /* whether v is the string s */
 /* Reads a NUMBER that is written as an integer (no point, no exponent) of 64 bits, exactly: its
  * absolute value and sign. False: v is something else, or larger. */
-bool llm_json_integer(const llm_json *doc, const json_value *v, uint64_t *magnitude,
-                      bool *negative);
+bool llm_json_integer(const json_value *v, uint64_t *magnitude, bool *negative);
 const char *llm_json_kind_text(json_kind kind); /* "an object" */
 
 #endif

@@ -192,8 +192,7 @@ TEST(integers) {
             snprintf(text, sizeof text, within ? " [1, %s ]" : "%s", cases[i].text);
             REQUIRE_OK(parse(text), &err);
             const json_value *v = within ? &doc->root.item[1] : &doc->root;
-            CHECK_MSG(llm_json_integer(doc, v, &magnitude, &negative) == cases[i].is_one, "%s",
-                      text);
+            CHECK_MSG(llm_json_integer(v, &magnitude, &negative) == cases[i].is_one, "%s", text);
             CHECK_MSG(!cases[i].is_one ||
                           (magnitude == cases[i].magnitude && negative == cases[i].negative),
                       "%s", text);

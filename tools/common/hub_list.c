@@ -118,13 +118,12 @@ static const char *copy(char *buf, size_t size, const json_value *v) {
 }
 
 /* Reads an object's size, which is that of the large file if it is stored as one. */
-static bool read_size(const llm_json *doc, const json_value *entry, const json_value *lfs,
-                      uint64_t *size) {
+static bool read_size(const json_value *entry, const json_value *lfs, uint64_t *size) {
     bool negative = false;
     const json_value *v = llm_json_get_kind(lfs, "size", JSON_NUMBER);
     if (!v)
         v = llm_json_get_kind(entry, "size", JSON_NUMBER);
-    return v && llm_json_integer(doc, v, size, &negative) && !negative && *size <= INT64_MAX;
+    return v && llm_json_integer(v, size, &negative) && !negative && *size <= INT64_MAX;
 }
 
 /* Keeps the name of a file that is not taken, for a message, if it is the first one. */
@@ -133,8 +132,7 @@ static void keep_name(hub_list *l, const char **kept, const json_value *name) {
         *kept = ggl_arena_strndup(&l->arena, name->s, name->n < 200 ? name->n : 200);
 }
 
-static ggl_status add_entry(hub_list *l, const llm_json *doc, const json_value *entry,
-                            ggl_error *err) {
+static ggl_status add_entry(hub_list *l, const json_value *entry, ggl_error *err) {
     char path[HUB_MOST_PATH], oid[FILE_DIGEST], version[FILE_DIGEST + 8];
     const json_value *type = llm_json_get(entry, "type");
     const json_value *name = llm_json_get_kind(entry, "path", JSON_STRING);
@@ -152,7 +150,7 @@ static ggl_status add_entry(hub_list *l, const llm_json *doc, const json_value *
         return GGL_OK;
     }
     hub_file f = {.kind = kind, .path = path, .version = version};
-    if (!read_size(doc, entry, lfs, &f.size))
+    if (!read_size(entry, lfs, &f.size))
         return ggl_fail(err, GGL_FORMAT, "file %s has no valid size", path);
     copy(oid, sizeof oid, llm_json_get_kind(lfs, "oid", JSON_STRING));
     if (lfs && !file_digest_is_sha256(oid))
@@ -175,7 +173,7 @@ ggl_status hub_list_add_json(hub_list *l, const char *text, size_t n, const char
         st = ggl_fail(err, GGL_FORMAT, "%s: expected a list of files, found %s", name,
                       llm_json_kind_text(doc->root.kind));
     for (uint32_t i = 0; st == GGL_OK && i < doc->root.n; i++)
-        st = add_entry(l, doc, &doc->root.item[i], err);
+        st = add_entry(l, &doc->root.item[i], err);
     llm_json_free(doc);
     return st;
 }

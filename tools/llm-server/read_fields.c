@@ -110,7 +110,7 @@ static ggl_status read_seed(const reading *r) {
     bool negative = false;
     if (r->value->kind != JSON_NUMBER)
         return wrong_kind(r, "an integer");
-    bool fits = llm_json_integer(r->ask->doc, r->value, &magnitude, &negative);
+    bool fits = llm_json_integer(r->value, &magnitude, &negative);
     if (!fits && fabs(x) < MAX_EXACT) {
         double exact = 0;
         const ggl_status st = read_number(r, true, 1 - MAX_EXACT, MAX_EXACT - 1, &exact);
