@@ -100,6 +100,7 @@ def admin():
         props = read(s, "/props")
         check(props["total_slots"] == 2 and props["model_alias"] == "my/model" and props["default_generation_settings"]["n_ctx"] == 512, props)
         check("<|user|>" in props["chat_template"] or props["chat_template"], "template")
+        check(props["build_info"].startswith("b") and props["build_info"].endswith("-llm-server"), props["build_info"]) # the form of llama.cpp's
         check(props["bos_token"] == "<s>" and props["modalities"] == {"vision": False, "audio": False}, props)
         check(abs(props["default_generation_settings"]["params"]["temperature"] - 0.8) < 1e-6, props)
         models = read(s, "/v1/models")
@@ -326,8 +327,11 @@ def errors():
         check(s.request("HEAD", "/")[0] == 200 == s.request("HEAD", "/", headers=html)[0], "HEAD")
         for path in ("/../etc/passwd", "/%2e%2e/etc/passwd", "/page.js/..", "//"):
             check(s.get(path)[0] in (404, 200) and b"root:" not in s.get(path)[2], path)
-    with Server([BINARY, *SMALL, "--no-webui"]) as s:
+    with Server([BINARY, *SMALL, "--no-webui", "--no-slots", "--chat-template", "{% for m in messages %}<{{ m.content }}>{% endfor %}"]) as s:
         check(s.get("/", headers=html)[0] == 404 and s.get("/")[0] == 200, "no page")
+        check("--no-slots" in read(s, "/slots", 501)["error"]["message"], "no slots")
+        prompt = json.loads(s.post("/apply-template", {"messages": [{"role": "user", "content": "Hi"}]})[2])["prompt"]
+        check(prompt.endswith("<Hi>"), f"a template that is given as a text: {prompt}")
 
 
 def keys():

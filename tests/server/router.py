@@ -198,9 +198,15 @@ def load():
     # a single model that leaves, and comes again
     with Server([BINARY, "-m", STORIES, "--keep-alive", "0", *SMALL]) as s:
         until("it is unloaded", lambda: states(s)["stories"] == "unloaded")
+        props = get(s, "/props")
+        check(props["is_sleeping"] and props["model_path"] == STORIES and props["total_slots"] == 2, props)
+        check(get(s, "/slots") == [] and states(s)["stories"] == "unloaded", "looking does not load it")
         check(complete(s, "any")["choices"][0]["text"], "it is loaded again")
         until("it is unloaded", lambda: states(s)["stories"] == "unloaded")
         check(s.stop() == 0, "exit code")
+    # looking at it is no use of it
+    with Server([BINARY, "-m", STORIES, "--sleep-idle-seconds", "1", *SMALL]) as s:
+        until("it sleeps", lambda: get(s, "/props")["is_sleeping"] and get(s, "/slots") == [])
 
 
 def busy():

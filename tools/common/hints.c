@@ -150,6 +150,7 @@
     {"--spec-draft-ngl", "--n-gpu-layers-draft", HINT_SAME},                                       \
     {"--spec-default", "--lookup", HINT_SAME},                                                     \
     {"--spec-type=none", "nothing is guessed unless --lookup or --model-draft is given", HINT_NOTHING}, \
+    {"--spec-type=draft-simple", "--model-draft MODEL guesses by a model", HINT_NOTHING}, \
     {"--spec-type", "--lookup guesses from the text, --model-draft MODEL by a model", HINT_REFUSED}, \
     {"--spec-draft-threads -td --threads-draft --spec-draft-threads-batch -tbd --threads-batch-draft " \
      "--spec-draft-cpu-mask -Cd --cpu-mask-draft --spec-draft-cpu-range -Crd --cpu-range-draft "   \
@@ -286,9 +287,9 @@ const arg_hint server_hints[] = {
     {"--embd-normalize", "embeddings always have length 1", HINT_REFUSED},
     {"--reranking --rerank", "the score of a reranker's own output (cls.output) is not computed; one that answers yes or no, such as Qwen3-Reranker, runs as a text model", HINT_REFUSED},
     {"--pooling=rank", "the score of a reranker's own output (cls.output) is not computed; --pooling mean, last, cls and none make vectors", HINT_REFUSED},
-    {"--metrics --slots", "these endpoints are always there", HINT_NOTHING},
+    {"--metrics --slots", "these endpoints are there, unless --no-slots is given", HINT_NOTHING},
     {"--props", "GET /props is always there; no request changes the server's settings", HINT_REFUSED},
-    {"--no-slots --no-metrics", "--api-key keeps others from these endpoints", HINT_REFUSED},
+    {"--no-metrics", "--api-key keeps others from this endpoint", HINT_REFUSED},
     {"-cb --cont-batching -nocb --no-cont-batching",
      "requests are always computed together, which does not change their answers", HINT_NOTHING},
     {"-kvu --kv-unified -no-kvu --no-kv-unified", "sequences share one cache, and each may use all of it", HINT_NOTHING},

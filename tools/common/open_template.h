@@ -7,7 +7,7 @@
 typedef struct template_choice {
     const char *file; /* "-": stdin; NULL: not given */
     const char *
-        name; /* a file if there is one of this name, else the name of a template; NULL: not given */
+        name; /* a file if there is one of this name, else a text with {{ or {%, else the name of a template; NULL: not given */
     size_t most; /* bytes of a file, a multiple of 1 MiB */
 } template_choice;
 

@@ -41,8 +41,8 @@ extern const char *const chat_reasoning_choices[];
     {"-sysf --system-prompt-file", ARG_STRING, &(o).system_file, .value = "FILE",                  \
      .help = "the same, from a file"},                                                             \
     {"--chat-template", ARG_STRING, &(o).template_name, .value = "NAME|FILE",                      \
-     .help = "the chat template: a file, one of the model's by its name, or a built-in one "       \
-             "(chatml, llama3, ..)"},                                                              \
+     .help = "the chat template: a file, one of the model's by its name, a built-in one "          \
+             "(chatml, llama3, ..), or its text, which has {{ or {%"},                             \
     {"--chat-template-file", ARG_STRING, &(o).template_file, .value = "FILE",                      \
      .help = "the same, but always a file"},                                                             \
     {"--chat-template-kwargs", ARG_STRING, &(o).template_vars, .value = "JSON",                    \

@@ -67,22 +67,54 @@ static void put_defaults(llm_json_out *out, const server *s) {
                       "\"stream\": true, \"n_probs\": 0, \"min_keep\": 0, \"grammar\": \"\"}}");
 }
 
+/* Writes all members but is_sleeping, and no closing brace. */
+static void put_props(llm_json_out *out, const server *s) {
+    llm_json_put_text(out, "{\"default_generation_settings\": ");
+    put_defaults(out, s);
+    put_format(out, ", \"total_slots\": %" PRId64 ", \"model_path\": ", s->o->n_parallel);
+    admin_put_string(out, s->facts.model_path);
+    llm_json_put_text(out, ", \"model_alias\": ");
+    admin_put_string(out, s->facts.model);
+    llm_json_put_text(out, ", \"chat_template\": ");
+    llm_json_put_string(out, s->chat ? llm_chat_text(s->chat) : (ggl_str){"", 0});
+    put_token(out, "bos_token", s, llm_tokenizer_bos(s->tokenizer));
+    put_token(out, "eos_token", s, llm_tokenizer_eos(s->tokenizer));
+    llm_json_put_text(out, ", \"build_info\": \"b" TOOLS_VERSION
+                           "-llm-server\", \"modalities\": {\"vision\": false, \"audio\": false}");
+}
+
+char *admin_props_text(const server *s) {
+    llm_json_out out = {0};
+    put_props(&out, s);
+    if (!out.failed)
+        llm_json_put(&out, "", 1);
+    if (!out.failed)
+        return out.s;
+    ggl_free(out.s);
+    return NULL;
+}
+
 void admin_props(server *s, const http_request *q, http_reply *r) {
     llm_json_out out = {0};
     (void)q;
-    llm_json_put_text(&out, "{\"default_generation_settings\": ");
-    put_defaults(&out, s);
-    put_format(&out, ", \"total_slots\": %" PRId64 ", \"model_path\": ", s->o->n_parallel);
-    admin_put_string(&out, s->facts.model_path);
-    llm_json_put_text(&out, ", \"model_alias\": ");
-    admin_put_string(&out, s->facts.model);
-    llm_json_put_text(&out, ", \"chat_template\": ");
-    llm_json_put_string(&out, s->chat ? llm_chat_text(s->chat) : (ggl_str){"", 0});
-    put_token(&out, "bos_token", s, llm_tokenizer_bos(s->tokenizer));
-    put_token(&out, "eos_token", s, llm_tokenizer_eos(s->tokenizer));
-    llm_json_put_text(&out, ", \"build_info\": \"ggml-lite " TOOLS_VERSION
-                            "\", \"modalities\": {\"vision\": false, \"audio\": false}}");
+    put_props(&out, s);
+    llm_json_put_text(&out, ", \"is_sleeping\": false}");
     admin_send(&out, r);
+}
+
+bool admin_props_unloaded(model *m, const http_request *q, http_reply *r) {
+    llm_json_out out = {0};
+    (void)q;
+    char *props = model_props(m);
+    if (!props)
+        return false; /* it was never loaded */
+    const model_state state = model_get_status(m).state;
+    llm_json_put_text(&out, props);
+    put_format(&out, ", \"is_sleeping\": %s}",
+               state == MODEL_UNLOADED || state == MODEL_UNLOADING ? "true" : "false");
+    ggl_free(props);
+    admin_send(&out, r);
+    return true;
 }
 
 /* Several models, none of which is named: the form of llama.cpp's router. */
@@ -95,7 +127,7 @@ void admin_props_all(models *t, const http_request *q, http_reply *r) {
         "{\"role\": \"router\", \"max_instances\": %" PRId64
         ", \"models_autoload\": %s, \"model_alias\": \"llm-server\", \"model_path\": \"none\", "
         "\"default_generation_settings\": {\"params\": null, \"n_ctx\": 0}, "
-        "\"build_info\": \"ggml-lite " TOOLS_VERSION "\"}",
+        "\"build_info\": \"b" TOOLS_VERSION "-llm-server\"}",
         o->models_max, o->no_autoload ? "false" : "true");
     admin_send(&out, r);
 }
@@ -143,6 +175,15 @@ void admin_slots(server *s, const http_request *q, http_reply *r) {
     (void)q;
     c.out.failed = !server_on_engine(s, put_slots, &c);
     admin_send(&c.out, r);
+}
+
+bool admin_slots_unloaded(model *m, const http_request *q, http_reply *r) {
+    llm_json_out out = {0};
+    (void)m;
+    (void)q;
+    llm_json_put_text(&out, "[]");
+    admin_send(&out, r);
+    return true;
 }
 
 /* --- POST /slots/N ---------------------------------------------------------------------------- */

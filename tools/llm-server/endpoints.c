@@ -52,8 +52,8 @@ static const endpoint endpoints[] = {
     {"POST", "/v1/streams/lookup",   .handle_all = admin_streams},
     {"POST", "/models/load",         .handle_all = admin_load},
     {"POST", "/models/unload",       .handle_all = admin_unload},
-    {"GET",  "/props",               .handle = admin_props, .handle_all = admin_props_all},
-    {"GET",  "/slots",               .handle = admin_slots},
+    {"GET",  "/props",               .handle = admin_props, .handle_all = admin_props_all, .handle_unloaded = admin_props_unloaded, .only_looks = true},
+    {"GET",  "/slots",               .handle = admin_slots, .handle_unloaded = admin_slots_unloaded, .only_looks = true},
     {"POST", "/slots/*",             .handle = admin_slot},
     {"GET",  "/metrics",             .handle_all = admin_metrics},
     {"GET",  "/health",              .handle_all = admin_health, .is_public = true, .needs_no_model = true},
@@ -242,6 +242,8 @@ bool endpoints_accept(void *ctx, const http_request *q, http_reply *r) {
         return no_endpoint(t, q, r, allowed);
     if (e->why)
         return fail(t, q, r, 501, "unsupported", e->why);
+    if (o->no_slots && e->handle == admin_slots)
+        return fail(t, q, r, 501, "unsupported", "the server was started with --no-slots");
     if (!models_is_ready(t) && !e->needs_no_model)
         return fail(t, q, r, 503, "overloaded", "the model is being loaded; try again soon");
     const char *type = q->header(q, "Content-Type");
@@ -410,6 +412,12 @@ static void choose(models *t, const endpoint *e, memory_hold held, size_t kept,
     server *s = NULL;
     ggl_status st = m ? GGL_OK : err.status;
     models_count(t, m, COUNT_REQUESTS);
+    server *seen = m && e->only_looks ? model_peek(m) : NULL;
+    if (seen) {
+        run(e, seen, held, kept, q, r);
+        model_unpeek(seen);
+        return;
+    }
     const bool is_done = m && e->handle_unloaded && model_get_status(m).state != MODEL_LOADED &&
                          e->handle_unloaded(m, q, r);
     if (st == GGL_OK && !is_done)

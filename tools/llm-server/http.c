@@ -134,21 +134,30 @@ static void *on_uri(void *cls, const char *uri, struct MHD_Connection *mhd) {
 
 /* A browser asks whether a page may send a request. */
 static bool is_preflight(const http_reply *r) {
-    return strcmp(r->q.method, "OPTIONS") == 0 && r->origin &&
+    return strcmp(r->q.method, "OPTIONS") == 0 && get_header(&r->q, "Origin") &&
            get_header(&r->q, "Access-Control-Request-Method");
+}
+
+/* The page may not, since no header allows it. The sentence is for people who look at the answer. */
+static void deny_preflight(http_reply *r, const char *sentence) {
+    r->refused = true;
+    http_reply_ref(r);
+    http_reply_begin(r, 200, "text/plain; charset=utf-8", false);
+    http_reply_write(r, sentence, strlen(sentence));
+    http_reply_end(r);
 }
 
 static void answer_preflight(http_reply *r) {
     const char *headers = get_header(&r->q, "Access-Control-Request-Headers");
     r->refused = true; /* the handler does not see it */
     http_reply_ref(r);
-    http_reply_header(r, "Access-Control-Allow-Methods", "GET, HEAD, POST, DELETE");
+    http_reply_header(r, "Access-Control-Allow-Methods", "GET, POST, DELETE, OPTIONS");
     if (headers)
         http_reply_header(r, "Access-Control-Allow-Headers", headers);
     if (get_header(&r->q, "Access-Control-Request-Private-Network"))
         http_reply_header(r, "Access-Control-Allow-Private-Network", "true");
     http_reply_header(r, "Access-Control-Max-Age", "86400");
-    http_reply_begin(r, 204, "", false);
+    http_reply_begin(r, 200, "", false);
     http_reply_end(r);
 }
 
@@ -172,9 +181,11 @@ static void judge(http_reply *r, const char *version, size_t header_size, uint64
         http_refuse(r, 400, "the request's path has a NUL character or white space");
     else if (header_size > s->p.max_header)
         http_refuse(r, 431, "the request's headers are too long");
+    else if (why && is_preflight(r) && !r->origin)
+        deny_preflight(r, why);
     else if (why)
         http_refuse(r, 403, why);
-    else if (is_preflight(r))
+    else if (is_preflight(r) && r->origin)
         answer_preflight(r);
     else if (drains)
         http_refuse(r, 503, "the server is shutting down");

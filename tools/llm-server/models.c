@@ -56,6 +56,7 @@ static void model_free(model *m) {
         server_options_fini(m->own);
     ggl_free(m->own);
     ggl_free(m->words);
+    ggl_free(m->props);
     ggl_free(m->aliases);
     ggl_free(m->name);
     ggl_free(m);
@@ -354,6 +355,18 @@ model_status model_get_status(model *m) {
     memcpy(x.error, m->error, sizeof x.error);
     pthread_mutex_unlock(&t->lock);
     return x;
+}
+
+char *model_props(model *m) {
+    char *copy = NULL;
+    pthread_mutex_lock(&m->table->lock);
+    const size_t n = m->props ? strlen(m->props) + 1 : 0;
+    if (n > 0)
+        copy = ggl_calloc(n, 1);
+    if (copy)
+        memcpy(copy, m->props, n);
+    pthread_mutex_unlock(&m->table->lock);
+    return copy;
 }
 
 void model_want(model *m) {

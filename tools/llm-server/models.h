@@ -85,6 +85,9 @@ typedef struct model_status {
     char error[2048];
 } model_status;
 model_status model_get_status(model *m);
+/* Returns what admin_props_text gave when the model was unloaded the last time; NULL: it never was, or memory ran out.
+ * The caller frees it. */
+char *model_props(model *m);
 models *model_table(const model *m);
 /* Returns the bytes that the other loaded models use: see fit_context.h. ctx: the model. */
 double model_taken(void *ctx, const char *device);

@@ -44,6 +44,7 @@ struct model {
     uint64_t n_loads;
     char error[2048];
     bool has_failed;
+    char *props; /* see model_props */
 };
 
 struct models {

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "admin.h"
 #include "common/process.h"
 #include "models_impl.h"
 
@@ -219,9 +220,12 @@ static void unload(model *m, const char *why) {
     tool_say(TOOL, "unloading %s (%s)", m->name, why);
     m->state = MODEL_UNLOADING;
     pthread_mutex_unlock(&t->lock);
+    char *props = admin_props_text(s);
     server_stop(s);
     server_free(s);
     pthread_mutex_lock(&t->lock);
+    ggl_free(m->props);
+    m->props = props;
     m->server = NULL;
     m->state = MODEL_UNLOADED;
     m->makes_room = m->leaves = false;

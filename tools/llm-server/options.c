@@ -95,8 +95,8 @@ static int parse(const char *tool, server_options *o, int argc, char **argv, sou
                  "model's own context, or less if that does not fit into memory)",
          .min = 0, .max = 1 << 30},
         {"--chat-template", ARG_STRING, &o->template_name, .value = "NAME|FILE",
-         .help = "the chat template: a file, one of the model's by its name, or a built-in one "
-                 "(chatml, llama3, ..)"},
+         .help = "the chat template: a file, one of the model's by its name, a built-in one "
+                 "(chatml, llama3, ..), or its text, which has {{ or {%"},
         {"--chat-template-file", ARG_STRING, &o->template_file, .value = "FILE",
          .help = "the same, but always a file"},
         {"--chat-template-kwargs --chat-template-args", ARG_STRING, &o->template_vars,
@@ -207,6 +207,7 @@ static int parse(const char *tool, server_options *o, int argc, char **argv, sou
          .help = "open connections from one address (default 0: no limit)", .min = 0, .max = 1e5},
         {"--threads-http", ARG_INT, &o->n_http_threads, .value = "N",
          .help = "threads that read requests and prepare answers (default 2)", .min = 1, .max = 64},
+        {"--no-slots", ARG_FLAG, &o->no_slots, .help = "do not answer GET /slots"},
         {"--no-webui", ARG_FLAG, &o->no_page, .help = "do not serve the chat page at /"},
         {"-v --verbose", ARG_FLAG, &o->verbose, .help = "log each request on standard error"},
         {"--strict-fields", ARG_FLAG, &o->strict_fields,

@@ -34,7 +34,7 @@ typedef struct server_options {
     int64_t port, n_http_threads, max_body, max_connections, max_per_client, timeout, max_seconds,
         grace, max_stall, request_memory, resume_time;
     arg_list keys, origins;
-    bool no_page, verbose, strict_fields;
+    bool no_page, no_slots, verbose, strict_fields;
     bool embeddings;
     int pooling; /* an llm_pooling, or LLM_POOL_COUNT: none; less than 0: the model's */
     /* the machine */

@@ -23,6 +23,7 @@ typedef struct endpoint {
     void (*handle_all)(models *t, const http_request *q, http_reply *r);
     /* Answers for a model that is not loaded, from its file. False: it has to be loaded. NULL: always. */
     bool (*handle_unloaded)(model *m, const http_request *q, http_reply *r);
+    bool only_looks;       /* is no use of the model, which keeps it loaded (--keep-alive) */
     const dialect *errors; /* the dialect whose form errors have; NULL: OpenAI's */
     const char *why;       /* the reason why it is not supported, sent with status 501 */
     bool is_public;        /* needs no API key */
