@@ -208,6 +208,13 @@ static void end_running(llm_engine *e, task *t) {
     end(e, t);
 }
 
+/* Lets those whose context is full lose tokens. */
+static void shift_all(llm_engine *e) {
+    for (int i = 0; i < e->n_run; i++)
+        if (e->run[i]->is_full && !e->run[i]->is_under_way)
+            (void)llm_task_shift(e->run[i]);
+}
+
 /* Callbacks may add to both lists. Who is in a batch that is under way ends after it. */
 void llm_engine_end_all(llm_engine *e) {
     bool again = true;
@@ -227,6 +234,7 @@ void llm_engine_end_all(llm_engine *e) {
                 i++;
         }
     }
+    shift_all(e);
 }
 
 void llm_engine_cancel(llm_engine *e, uint64_t id) {

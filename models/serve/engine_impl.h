@@ -58,7 +58,7 @@ void llm_engine_on_embedding(void *ctx, int64_t i, const float *embedding);
 void llm_engine_leave(llm_engine *e, task *t, llm_end why);
 /* Takes a task out of run[], with its guesser. */
 void llm_engine_take_out(llm_engine *e, task *t);
-/* Ends the tasks that are over. */
+/* Ends the tasks that are over, and lets those whose context is full shift. */
 void llm_engine_end_all(llm_engine *e);
 
 /* --- several batches under way (overlap.c) ---------------------------------------------------- */

@@ -126,7 +126,7 @@ bool llm_engine_unblock(llm_engine *e) {
         return true;
     }
     t = last_begun(e, 1);
-    if (t)
+    if (t && !(t->p.shift && !t->reads && llm_task_shift(t)))
         llm_task_over(t, LLM_END_CONTEXT);
     return t != NULL;
 }

@@ -149,6 +149,8 @@ static void decide(const llm_engine *e, task *t, int32_t id, bool goes_on) {
         llm_task_over(t, LLM_END_STOPPED);
     else if (t->q.n_drawn == t->p.n_max)
         llm_task_over(t, LLM_END_MAX);
+    else if (t->q.n > t->q.n_ctx && t->p.shift)
+        t->is_full = true;
     else if (t->q.n > t->q.n_ctx)
         llm_task_over(t, LLM_END_CONTEXT);
 }

@@ -19,6 +19,8 @@ static ggl_status check(llm_session *s, const llm_sequence_params *p, ggl_error 
         return ggl_fail(err, GGL_USAGE, "a sequence needs a sampler");
     if (p->n_max < -1)
         return ggl_fail(err, GGL_USAGE, "n_max is %" PRId64 ", but must be -1 or more", p->n_max);
+    if (p->n_keep < -1)
+        return ggl_fail(err, GGL_USAGE, "n_keep is %" PRId64 ", but must be -1 or more", p->n_keep);
     if (p->in_slot < 0 || p->in_slot > llm_session_n_slots(s))
         return ggl_fail(err, GGL_USAGE,
                         "in_slot is %d, but must be 0, or 1 + one of %" PRId64 " slots", p->in_slot,
@@ -53,6 +55,7 @@ ggl_status llm_task_new(task **out, llm_session *s, const llm_sequence_params *p
     t->q.slot = -1;
     t->q.sampler = p->sampler;
     t->q.is_unsteered = p->is_unsteered;
+    t->q.shifts = p->shift;
     if (st == GGL_OK)
         st = llm_seq_constrain(&t->q, p->matcher, p->n_max, err);
     if (st == GGL_OK)
@@ -97,6 +100,29 @@ void llm_task_failed(task *t, const ggl_error *err) {
         return;
     llm_task_over(t, LLM_END_FAILED);
     t->err = *err;
+}
+
+bool llm_task_shift(task *t) {
+    seq *q = &t->q;
+    ggl_error err;
+    const int64_t n_keep = least(t->p.n_keep < 0 ? t->stats.n_prompt : t->p.n_keep, q->n_ctx / 2),
+                  n_drop = (q->n - n_keep + 1) / 2;
+    t->is_full = false;
+    if (n_drop <= 0)
+        return false;
+    if (llm_seq_go_back(q, n_keep, &err) != GGL_OK) {
+        llm_task_failed(t, &err);
+        return true;
+    }
+    q->n_told = least(q->n_told, n_keep);
+    q->n -= n_drop;
+    memmove(q->token + n_keep, q->token + n_keep + n_drop,
+            (size_t)(q->n - n_keep) * sizeof *q->token);
+    t->reads = true;
+    t->n_stops = 0;
+    t->lead_to = 0;
+    t->stats.n_dropped += n_drop;
+    return true;
 }
 
 int64_t llm_task_todo(const task *t) {

@@ -38,6 +38,7 @@ typedef struct task {
      * of the guesses (rows 1, 2, ...), as long as these are right. What it draws does not change n_before. */
     int64_t first, n_piece, from, n_before;
     bool is_under_way; /* its batch is not collected yet */
+    bool is_full;      /* the context is, and it is to shift before the next step */
     /* --- when it is over */
     bool is_over;
     llm_end why;
@@ -61,6 +62,9 @@ void llm_task_failed(task *t, const ggl_error *err);
 static inline bool llm_task_shows(const task *t) {
     return t->p.prompted || t->p.embedded;
 }
+/* Drops tokens, since the context is full, and lets the rest run again. Not while its batch is under way. Returns false if
+ * there are none to drop. */
+bool llm_task_shift(task *t);
 /* Returns how many tokens have to run before the next can be drawn. */
 int64_t llm_task_todo(const task *t);
 /* Returns how many tokens a task that generates runs next: its last one, and at most n_guess guesses. */

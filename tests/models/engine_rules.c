@@ -545,6 +545,67 @@ TEST(one_may_use_all_pages) {
     finish();
 }
 
+/* Contexts that are full lose tokens, and what follows is what a generator draws. Guesses, and others in the batch, change nothing. */
+static void shifts(const char *text, bool guesses) {
+    enum { LONG = 230 };
+    fixture_params p = {
+        .n_ubatch = 32, .n_slots = 6, .n_rows = 16, .n_parallel = 3, .guesses = guesses};
+    if (start(text, &p)) {
+        for (int i = 0; i < 6; i++) {
+            job *j = job_plain(&f, i % 4, 60 + 30 * (size_t)i, CTX);
+            j->shifts = i != 4;
+            j->n_keep = i == 0 ? -1 : i == 1 ? 500 : 7 * i;
+            CHECK(job_add(j, (llm_sequence_params){.size = sizeof(llm_sequence_params)}));
+        }
+        CHECK(fixture_finish(&f));
+        for (int i = 0; i < 6; i++)
+            CHECK(i == 4 ? f.job[i]->why == LLM_END_CONTEXT && f.job[i]->stats.n_dropped == 0
+                         : f.job[i]->why == LLM_END_MAX && f.job[i]->n == CTX &&
+                               f.job[i]->stats.n_dropped > 0);
+        CHECK_INT(f.job[5]->stats.n_prompt, 60 + 30 * 5);
+        job *full = job_plain(&f, 9, CTX, LONG);
+        full->shifts = true;
+        CHECK(job_add(full, (llm_sequence_params){.size = sizeof(llm_sequence_params)}));
+        CHECK(fixture_finish(&f) && full->n == LONG);
+    }
+    finish();
+}
+
+TEST(full_contexts_shift) {
+    shifts(MODEL(ALL), false);
+}
+
+TEST(full_contexts_shift_with_guesses) {
+    shifts(MODEL(ALL), true);
+}
+
+TEST(full_contexts_shift_with_states) {
+    shifts(MODEL(STATES), false);
+}
+
+TEST(full_contexts_shift_with_a_window) {
+    shifts(MODEL(WINDOW), true);
+}
+
+/* A cache that is full shifts the only sequence, too; others make room first. */
+TEST(full_caches_shift) {
+    if (start(MODEL(ALL), &(fixture_params)POOL(128))) {
+        job *j[2];
+        for (int i = 0; i < 2; i++) {
+            j[i] = job_plain(&f, i, 60, 150);
+            j[i]->shifts = true;
+            CHECK(job_add(j[i], (llm_sequence_params){.size = sizeof(llm_sequence_params)}));
+        }
+        CHECK(fixture_finish(&f));
+        CHECK(llm_engine_get_stats(f.e).n_preempted > 0);
+        for (int i = 0; i < 2; i++) {
+            CHECK(j[i]->why == LLM_END_MAX && j[i]->n == 150 && j[i]->stats.n_dropped > 0);
+            j[i]->id = 0; /* a generator shifts later */
+        }
+    }
+    finish();
+}
+
 /* A cache that is less than the context is the limit. */
 TEST(cache_is_less_than_the_context) {
     if (start(MODEL(ALL), &(fixture_params)POOL(128))) {

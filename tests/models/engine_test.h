@@ -39,6 +39,8 @@ typedef struct job {
     int64_t n_max;
     int64_t stop_at, cancel_at; /* tokens after which its callback does that; less than 0: never */
     bool shows_prompt;
+    bool shifts; /* and keeps n_keep */
+    int64_t n_keep;
     llm_sampler *sampler;
     llm_matcher *matcher;
     int32_t token[CTX + 1];
@@ -278,6 +280,8 @@ TEST_UNUSED static job *job_random(fixture *f) {
     j->stop_at = below(f, 6) == 0 ? below(f, 20) : -1;
     j->cancel_at = below(f, 10) == 0 ? below(f, 20) : -1;
     j->shows_prompt = below(f, 8) == 0;
+    j->shifts = j->n_max >= 0 && below(f, 3) == 0;
+    j->n_keep = below(f, 3) ? below(f, 150) : -1;
     return j;
 }
 
@@ -334,6 +338,8 @@ TEST_UNUSED static bool job_add(job *j, llm_sequence_params p) {
     p.sampler = j->sampler;
     p.matcher = j->matcher;
     p.n_max = j->n_max;
+    p.shift = j->shifts;
+    p.n_keep = j->n_keep;
     p.prompted = j->shows_prompt ? job_on_prompted : NULL;
     p.token = job_on_token;
     p.ended = job_on_end;
@@ -423,7 +429,11 @@ TEST_UNUSED static bool job_check(job *j) {
     llm_sampler_reset(j->sampler);
     if (j->matcher)
         llm_matcher_reset(j->matcher);
-    const llm_generator_params gp = {.size = sizeof gp, .session = f->alone, .sampler = j->sampler};
+    const llm_generator_params gp = {.size = sizeof gp,
+                                     .session = f->alone,
+                                     .sampler = j->sampler,
+                                     .shift = j->shifts,
+                                     .n_keep = j->n_keep};
     const bool ok = CHECK_OK(llm_generator_new(&g, &gp, &f->err), &f->err) && job_compare(j, g);
     llm_generator_free(g);
     return ok;

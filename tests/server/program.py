@@ -334,6 +334,30 @@ def errors():
         check(prompt.endswith("<Hi>"), f"a template that is given as a text: {prompt}")
 
 
+def shift():
+    """--context-shift: an answer that the context does not hold is llm-cli's; grammars are not cut off."""
+    more = ["-m", "builtin:stories", "-c", "24", "-t", "1"]
+    body = {"prompt": "Once upon a time", "n_predict": 60, "temperature": 0, "ignore_eos": True}
+    cli = os.path.join(os.path.dirname(BINARY), "llm-cli")
+    r = subprocess.run([cli, *more, "-p", body["prompt"], "-n", "60", "--temp", "0", "--ignore-eos", "--context-shift", "--keep", "5", "-q"],
+                       capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    with Server([BINARY, *more, "-np", "2", "--context-shift", "--keep", "2"]) as s:
+        x = json.loads(s.post("/completion", dict(body, n_keep=4))[2])  # and the begin token
+        check(body["prompt"] + x["content"] == r.stdout.rstrip("\n"), f"{x['content']} not {r.stdout}")
+        check(x["truncated"] and x["tokens_predicted"] == 60 and x["stop_type"] == "limit" and x["generation_settings"]["n_keep"] == 4, x)
+        check(json.loads(s.post("/completion", dict(body, n_predict=8))[2])["generation_settings"]["n_keep"] == 2, "the server's default")
+        check(not json.loads(s.post("/completion", dict(body, n_predict=8))[2])["truncated"], "it fits")
+        check(json.loads(s.post("/completion", dict(body, n_predict=-1))[2])["tokens_predicted"] == 24, "no answer goes on for ever")
+        x = json.loads(s.post("/completion", dict(body, grammar='root ::= "a"{40} "."', ignore_eos=False))[2])
+        check(x["content"] == "a" * 40 + "." and x["stop_type"] == "eos", x)
+        check(s.post("/completion", dict(body, prompt="word " * 60))[0] == 400, "a prompt has to fit")
+        check(s.post("/completion", dict(body, n_keep=-2))[0] == 400, "n_keep")
+    with Server([BINARY, *more]) as s:
+        x = json.loads(s.post("/completion", body)[2])
+        check(x["truncated"] and x["tokens_predicted"] == 24 - 5 + 1, x)
+    fails(2, "--keep needs --context-shift", "--keep", "3")
+
+
 def keys():
     """--api-key and --api-key-file."""
     with tempfile.NamedTemporaryFile("w", suffix=".keys") as f:

@@ -254,7 +254,6 @@ const arg_hint server_hints[] = {
     {"help", "--help lists the flags", HINT_REFUSED},
     {"-p --prompt -f --file -sys --system-prompt -sysf -spf --system-prompt-file",
      "requests bring the texts; llm-cli continues one", HINT_REFUSED},
-    {"--keep", "a full context ends the answer: nothing of a prompt is dropped, so nothing has to be kept", HINT_REFUSED},
     {"--ignore-eos --grammar --grammar-file -j --json-schema -jf --json-schema-file -r "
      "--reverse-prompt --no-cache-prompt",
      "requests say it: ignore_eos, grammar, json_schema, stop, cache_prompt", HINT_REFUSED},
@@ -298,8 +297,7 @@ const arg_hint server_hints[] = {
     {"--served-model-name", "--alias", HINT_SAME},
     {"--models-dir --models-preset", "--models", HINT_SAME},
     {"--models-autoload", "a model is loaded when a request names it", HINT_NOTHING},
-    {"--context-shift", "an answer ends when the context is full: -c sets it", HINT_REFUSED},
-    {"--no-context-shift", "an answer ends when the context is full", HINT_NOTHING},
+    {"--no-context-shift", "an answer ends when the context is full, unless --context-shift is given", HINT_NOTHING},
     {"--jinja", "chat templates are always rendered", HINT_NOTHING},
     {"--no-jinja", "chat templates are always rendered; /v1/completions continues a text without one", HINT_REFUSED},
     {"--reasoning-effort=default", "requests decide, and by default the chat template", HINT_NOTHING},

@@ -62,8 +62,9 @@ static void put_defaults(llm_json_out *out, const server *s) {
         ", \"max_tokens\": %" PRId64 ", \"seed\": %" PRId64 ", ",
         f->n_ctx, s->speculation ? "true" : "false", f->n_predict, f->n_predict, s->o->seed);
     put_sampling(out, &f->sampling);
+    put_format(out, ", \"n_keep\": %" PRId64, f->n_keep);
     llm_json_put_text(out,
-                      ", \"stop\": [], \"n_keep\": 0, \"n_discard\": 0, \"ignore_eos\": false, "
+                      ", \"stop\": [], \"n_discard\": 0, \"ignore_eos\": false, "
                       "\"stream\": true, \"n_probs\": 0, \"min_keep\": 0, \"grammar\": \"\"}}");
 }
 

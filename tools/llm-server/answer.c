@@ -251,6 +251,7 @@ static void take_stats(answer_choice *c, const llm_sequence_stats *stats) {
     c->n_guessed = stats->n_guessed;
     c->n_right = stats->n_right;
     c->slot = stats->slot;
+    c->has_shifted = stats->n_dropped > 0;
     c->prompt_s = seconds(stats->t_begun, stats->t_prompt);
     c->generate_s = seconds(stats->t_prompt, stats->t_last);
 }
@@ -335,6 +336,12 @@ static void on_end(void *ctx, llm_end why, const llm_sequence_stats *stats, cons
 
 /* --- the beginning ------------------------------------------------------------------------------ */
 
+/* Returns how many tokens a full context keeps. The begin token is one more, as in llama.cpp: many models need it. */
+static int64_t n_kept(const job *j, const job_prompt *p) {
+    const int64_t n = j->ask->n_keep;
+    return n + (n >= 0 && p->ids.id[0] == llm_tokenizer_bos(server_tokenizer(j->server)));
+}
+
 /* Adds a choice to the engine. GGL_LIMIT: its queue is full. */
 static ggl_status add_choice(seat *s, ggl_error *err) {
     job *j = s->job;
@@ -346,7 +353,7 @@ static ggl_status add_choice(seat *s, ggl_error *err) {
                                   .sampler = s->sampler,
                                   .matcher = s->matcher,
                                   .is_unsteered = !ask_is_steered(a),
-                                  .n_max = a->n_max,
+                                  .n_max = job_n_most(j),
                                   .ignore_eog = a->ignore_eos,
                                   .client = j->client,
                                   .deadline = j->deadline,
@@ -355,7 +362,9 @@ static ggl_status add_choice(seat *s, ggl_error *err) {
                                   .token = on_token,
                                   .ended = on_end,
                                   .ctx = s,
-                                  .in_slot = a->only_slot + 1};
+                                  .in_slot = a->only_slot + 1,
+                                  .shift = j->x.facts->shifts,
+                                  .n_keep = n_kept(j, p)};
     if (a->kind == ASK_EMBED)
         seat_embed_params(s, &params);
     const ggl_status st = llm_engine_add(j->engine, &params, &s->id, err);

@@ -135,6 +135,8 @@ static inline job_prompt *seat_prompt(const seat *s) {
 GGL_NODISCARD ggl_status job_hold_prompts(job *j, ggl_error *err);
 /* Holds what the matchers of the job have learned by now; GGL_NOMEM as above. */
 GGL_NODISCARD ggl_status job_hold_matchers(job *j, ggl_error *err);
+/* Returns the most tokens of an answer; -1: until the context is full. One that shifts the context could go on for ever. */
+int64_t job_n_most(const job *j);
 /* GGL_LIMIT: the answer could take more memory than one may. */
 GGL_NODISCARD ggl_status job_check_size(const job *j, const char **param, ggl_error *err);
 /* Holds what a part adds to an answer without a stream. False: it does not fit; the job has failed. */

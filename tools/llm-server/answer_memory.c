@@ -48,11 +48,20 @@ static double token_bytes(const job *j, double n) {
                 (1 + (double)j->n_top) * JSON_TOP);
 }
 
+int64_t job_n_most(const job *j) {
+    enum { MOST = 65536 };
+    const int64_t n = j->ask->n_max, n_ctx = j->x.facts->n_ctx, most = n_ctx > MOST ? n_ctx : MOST;
+    if (!j->x.facts->shifts)
+        return n;
+    return n < 0 ? n_ctx : n < most ? n : most;
+}
+
 ggl_status job_check_size(const job *j, const char **param, ggl_error *err) {
     const ask *a = j->ask;
     const double n_choices = (double)j->n_prompts * (double)a->n_choices,
                  most = (double)memory_most_of_one(j->answers->memory);
-    const int64_t n_ctx = j->x.facts->n_ctx, n_max = a->n_max < n_ctx ? a->n_max : n_ctx;
+    const int64_t n_ctx = j->x.facts->n_ctx, n_most = job_n_most(j),
+                  n_max = n_most < n_ctx || j->x.facts->shifts ? n_most : n_ctx;
     if (a->kind == ASK_EMBED) /* job_hold_vectors */
         return GGL_OK;
     const double n = token_bytes(j, n_choices * (double)(n_max > 0 ? n_max : 0));

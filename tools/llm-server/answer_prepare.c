@@ -435,7 +435,8 @@ static ggl_status too_short(const job *j, int64_t n_needed, int64_t room, ggl_er
 /* Refuses an answer that the grammar must complete, if its shortest text is too long. The first mask is found here, too: it
  * takes longer than most, and a hostile grammar shows itself on a thread for which nobody waits. */
 static ggl_status check_ending(const job *j, llm_matcher *m, ggl_error *err) {
-    const int64_t room = j->x.facts->n_ctx + 1 - (int64_t)longest_prompt(j), n_max = j->ask->n_max;
+    const int64_t n_ctx = j->x.facts->n_ctx, n_max = j->ask->n_max,
+                  room = j->x.facts->shifts ? n_ctx : n_ctx + 1 - (int64_t)longest_prompt(j);
     const int64_t budget = n_max >= 0 && n_max < room ? n_max : room;
     const size_t n_words = ((size_t)j->x.facts->n_vocab + 31) / 32;
     uint32_t *allowed = ggl_calloc(n_words, sizeof *allowed);

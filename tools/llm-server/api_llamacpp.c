@@ -281,13 +281,13 @@ static void put_settings(llm_json_out *out, const answer *x, const answer_choice
     put_format(out, ", \"seed\": %llu, ", (unsigned long long)c->seed);
     put_sampling(out, &a->sampling);
     put_format(out,
-               ", \"n_predict\": %lld, \"max_tokens\": %lld, \"n_keep\": 0, \"n_discard\": 0, "
+               ", \"n_predict\": %lld, \"max_tokens\": %lld, \"n_keep\": %lld, \"n_discard\": 0, "
                "\"ignore_eos\": %s, \"stream\": %s, \"n_probs\": %d, \"min_keep\": 0, "
                "\"adaptive_target\": -1, \"adaptive_decay\": 0.9, "
                "\"timings_per_token\": %s, \"post_sampling_probs\": %s",
-               (long long)a->n_max, (long long)a->n_max, a->ignore_eos ? "true" : "false",
-               a->stream ? "true" : "false", a->n_top > 0 ? a->n_top : 0,
-               ((const own_ask *)a->own)->timings ? "true" : "false",
+               (long long)a->n_max, (long long)a->n_max, (long long)a->n_keep,
+               a->ignore_eos ? "true" : "false", a->stream ? "true" : "false",
+               a->n_top > 0 ? a->n_top : 0, ((const own_ask *)a->own)->timings ? "true" : "false",
                a->sampled_probs ? "true" : "false");
     put_member_text(out, "grammar", a->form == ASK_GBNF ? a->form_text : (ggl_str){"", 0});
     llm_json_put_text(out, ", \"stop\": [");
@@ -328,7 +328,7 @@ static void put_final(llm_json_out *out, const answer *x, const answer_choice *c
                "\"has_new_line\": %s, \"truncated\": %s, \"stop_type\": \"%s\"",
                (long long)c->n_drawn, (long long)c->n_prompt, (long long)c->n_reused,
                has_newline(x, c, c->part, c->n_parts) ? "true" : "false",
-               c->context_full ? "true" : "false", stop_type(c->finish));
+               c->context_full || c->has_shifted ? "true" : "false", stop_type(c->finish));
     put_member_text(out, "stopping_word",
                     c->finish == FINISH_STOP_STRING ? c->stop : (ggl_str){"", 0});
     put_settings(out, x, c);

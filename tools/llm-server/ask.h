@@ -69,6 +69,7 @@ typedef struct ask {
 
     int64_t n_choices;           /* for each prompt; 1 .. 128 */
     int64_t n_max;               /* tokens to draw; -1: until the context is full */
+    int64_t n_keep;              /* tokens that a full context keeps; -1: the prompt */
     int64_t reasoning_budget;    /* tokens of reasoning, after which it is ended; -1: no limit */
     llm_sampler_params sampling; /* seed: of the first choice, each further one has one more */
     bool has_seed;               /* without it a random one is taken */

@@ -7,6 +7,7 @@ ask *ask_new(const server_facts *facts) {
     a->ignored.strict = facts->strict_fields;
     a->n_choices = 1;
     a->n_max = facts->n_predict;
+    a->n_keep = facts->n_keep;
     a->sampling = facts->sampling;
     a->has_seed = facts->has_seed;
     a->reasoning_budget = facts->reasoning_budget;

@@ -28,6 +28,8 @@ typedef struct server_facts {
     llm_sampler_params sampling; /* the server's defaults */
     bool has_seed;               /* sampling.seed is the default, too; else seeds are random */
     int64_t n_predict;           /* default of n_max */
+    bool shifts;                 /* a full context loses old tokens, but the first */
+    int64_t n_keep;              /* (default of ask.n_keep) */
     int64_t reasoning_budget;    /* tokens of reasoning after which it is ended; -1: no limit */
     bool raw_marks;              /* default of ask.raw_marks in OpenAI's chats */
     double max_seconds;          /* an answer that takes longer is ended; 0: no limit */
@@ -80,6 +82,7 @@ typedef struct answer_choice {
     finish finish;
     ggl_str stop;      /* FINISH_STOP_STRING: which */
     bool context_full; /* FINISH_LENGTH: the context was full before n_max */
+    bool has_shifted;  /* it has lost tokens, because the context was full */
     int64_t n_prompt, n_reused, n_drawn, n_guessed, n_right;
     double prompt_s, generate_s; /* seconds */
     uint64_t seed;

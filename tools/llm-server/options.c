@@ -160,6 +160,13 @@ static int parse(const char *tool, server_options *o, int argc, char **argv, sou
          .help = "tokens of an answer, unless the request sets it (default -1: until it ends, or "
                  "the context is full)",
          .min = -1, .max = INT32_MAX},
+        {"--context-shift", ARG_FLAG, &o->shifts,
+         .help = "an answer goes on when the context is full: the older half of the tokens after "
+                 "--keep is dropped, and the rest is read again (default: the answer ends)"},
+        {"--keep", ARG_INT, &o->n_keep, .value = "N",
+         .help = "with --context-shift: tokens at the beginning that stay, unless the request "
+                 "sets n_keep; -1: the prompt (default 0)",
+         .min = -1, .max = INT32_MAX},
         {"--max-time", ARG_INT, &o->max_seconds, .value = "SECONDS",
          .help = "end an answer that takes longer (default 0: no limit)", .min = 0, .max = 1e6},
         {"--embeddings --embedding", ARG_FLAG, &o->embeddings,
@@ -400,6 +407,8 @@ int server_options_read_model(const char *tool, server_options *o, int argc, cha
     if (o->template_name && o->template_file)
         return tool_error(tool, 2,
                           "--chat-template and --chat-template-file cannot be used together");
+    if (o->n_keep != 0 && !o->shifts)
+        return tool_error(tool, 2, "--keep needs --context-shift: nothing else drops tokens");
     if (o->slot_path && !is_folder(o->slot_path))
         return tool_error(tool, 2, "--slot-save-path: %s is not a folder", o->slot_path);
     if (o->n_ctx == 1)

@@ -25,7 +25,7 @@ typedef struct server_options {
     tool_adapters adapters;
     tool_ignore ignore;
     const char *slot_path; /* a folder for saved slots; NULL: none are saved */
-    int64_t n_ctx, n_parallel, n_cache_slots, n_queue, n_predict, n_batch, n_ubatch;
+    int64_t n_ctx, n_parallel, n_cache_slots, n_queue, n_predict, n_keep, n_batch, n_ubatch;
     sampling_options sampling;
     int64_t seed;
     speculate_options speculate;
@@ -34,7 +34,7 @@ typedef struct server_options {
     int64_t port, n_http_threads, max_body, max_connections, max_per_client, timeout, max_seconds,
         grace, max_stall, request_memory, resume_time;
     arg_list keys, origins;
-    bool no_page, no_slots, verbose, strict_fields;
+    bool no_page, no_slots, shifts, verbose, strict_fields;
     bool embeddings;
     int pooling; /* an llm_pooling, or LLM_POOL_COUNT: none; less than 0: the model's */
     /* the machine */

@@ -407,6 +407,8 @@ static int set_facts(server *s) {
                         .sampling = sampling_params(&o->sampling),
                         .has_seed = o->seed >= 0,
                         .n_predict = o->n_predict,
+                        .shifts = o->shifts,
+                        .n_keep = o->n_keep,
                         .reasoning_budget =
                             o->reasoning == TOOL_REASONING_OFF ? 0 : o->reasoning_budget,
                         .raw_marks = o->reasoning_format == TOOL_FORMAT_NONE,

@@ -81,6 +81,8 @@ typedef struct llm_sequence_stats {
      * last token; 0 if that did not happen. */
     int64_t t_added, t_begun, t_prompt, t_last;
     int slot; /* in which it runs, or ran last; -1: none yet */
+    int64_t
+        n_dropped; /* tokens that it lost because the context was full (llm_sequence_params.shift) */
 } llm_sequence_stats;
 
 typedef struct llm_sequence_params {
@@ -116,6 +118,11 @@ typedef struct llm_sequence_params {
     void (*ended)(void *ctx, llm_end why, const llm_sequence_stats *stats, const ggl_error *err);
     void *ctx;
     int in_slot; /* 1 + the slot in which it runs if no other sequence does; 0: any */
+    /* A full context: with `shift`, the first n_keep tokens stay, the older half of the others is dropped, and the rest
+     * is read again, as if it were the prompt; else the sequence ends (LLM_END_CONTEXT). n_keep -1: the prompt stays.
+     * If more than half of the context would stay, its first half does. With n_max -1 only the end of the text ends it. */
+    bool shift;
+    int64_t n_keep;
 } llm_sequence_params;
 
 /* Lets a sequence wait for its turn; *id identifies it. GGL_LIMIT: the queue is full, or the prompt
