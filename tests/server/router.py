@@ -328,5 +328,62 @@ def presets():
         check(r.returncode == 2 and "add --models" in r.stderr, r)
 
 
+def reload():
+    """GET /models?reload=1 reads the folder or file again: what is new is there, what has not changed stays loaded, what is gone leaves."""
+    with folder_of("a.gguf", "b.gguf", "c.gguf") as path:
+        with Server([BINARY, "--models", path, "-c", "4096", "-np", "2", "-t", "1"]) as s:
+            for m in "abc":
+                complete(s, m)
+            answer = Stream(s, "b", 3000)
+            shutil.copyfile(CHAT, path + "/0.gguf")
+            os.remove(path + "/b.gguf")
+            os.replace(shutil.copyfile(CHAT, path + "/new"), path + "/c.gguf")
+            check(list(states(s)) == ["a", "b", "c"], "nothing is read again by itself")
+            got = {m["id"]: m["status"]["value"] for m in get(s, "/models?reload=1")["data"]}
+            check(list(got) == ["0", "a", "c"] and got["a"] == "loaded" and got["c"] == "unloaded", f"{got}")
+            check("there is no model b" in complete(s, "b", 404)["error"]["message"], "b is gone")
+            check(answer.is_complete(), "its answer is complete")
+            until("it is unloaded", lambda: any("unloading b" in line for line in s.lines))
+            for m in ("0", "c", "a"):
+                complete(s, m)
+            check(get(s, "/v1/models?reload=0")["data"] == get(s, "/v1/models?reload=1")["data"], "nothing has changed")
+            shutil.rmtree(path)
+            e = get(s, "/models?reload=1", 500)["error"]
+            check(path in e["message"] and list(states(s)) == ["0", "a", "c"], e)
+            os.mkdir(path)
+            complete(s, "a")
+            check(s.stop() == 0, "exit code")
+    with tempfile.TemporaryDirectory() as folder:
+        path = folder + "/models.ini"
+
+        def write(text):
+            with open(path, "w") as f:
+                f.write(text.replace("STORIES", STORIES).replace("CHAT", CHAT))
+
+        write("[a]\nmodel = STORIES\nalias = first\n[b]\nmodel = STORIES\n")
+        with Server([BINARY, "--models", path, *SMALL]) as s:
+            complete(s, "a"), complete(s, "b")
+            write("[b]\nmodel = STORIES\n[a]\nmodel = STORIES\ntemp = 0.5\nalias = second\n[c]\nmodel = CHAT\nload-on-startup = true\n")
+            check([m["id"] for m in get(s, "/models?reload=1")["data"]] == ["b", "a", "c"], "the order of the file")
+            until("c is loaded", lambda: states(s)["c"] == "loaded")
+            check(states(s)["b"] == "loaded" and states(s)["a"] == "unloaded", states(s))
+            check(abs(get(s, "/props?model=second")["default_generation_settings"]["params"]["temperature"] - 0.5) < 1e-6, "its new flags")
+            complete(s, "first", 404)
+            write("[b]\nmodel = STORIES\nctx-sise = 3\n")
+            e = get(s, "/models?reload=1", 500)["error"]
+            check(path + ":3: unknown flag '--ctx-sise'" in e["message"], e)
+            check(list(states(s)) == ["b", "a", "c"], "and nothing has changed")
+            # at any moment
+            def client(k):
+                for i in range(6):
+                    write(f"[b]\nmodel = STORIES\n[x{(k + i) % 3}]\nmodel = CHAT\n") if k == 0 else None
+                    s.get("/models?reload=1") if k < 2 else s.post("/v1/completions", dict(COMPLETION, model=("b", f"x{i % 3}")[k % 2]))
+            together(*[lambda k=k: client(k) for k in range(6)])
+            check("b" in states(s) and complete(s, "b")["choices"], "b stays")
+            check(s.stop() == 0, "exit code")
+    with Server([BINARY, "-m", STORIES, *SMALL]) as s:
+        check("--models" in get(s, "/models?reload=1", 400)["error"]["message"], "one model")
+
+
 if __name__ == "__main__":
-    {f.__name__: f for f in (folder, load, busy, storm, presets)}[sys.argv[3]]()
+    {f.__name__: f for f in (folder, load, busy, storm, presets, reload)}[sys.argv[3]]()

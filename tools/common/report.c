@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -26,8 +27,9 @@ int tool_error(const char *tool, int code, const char *fmt, ...) {
     va_start(args, fmt);
     vsnprintf(text, sizeof text, fmt, args);
     va_end(args);
+    const char *place = strstr(tool, ": "); /* "llm-server: FILE:LINE" */
     if (copy.s)
-        snprintf(copy.s, copy.size, "%s", text);
+        snprintf(copy.s, copy.size, "%s%s%s", place ? place + 2 : "", place ? ": " : "", text);
     tool_begin_line();
     fprintf(stderr, "%s: ", tool);
     /* names of files may have any bytes; lines and tabs are the message's own */
@@ -51,7 +53,7 @@ int tool_error_about(const char *tool, int code, const char *fmt, ...) {
     return tool_error(tool, code, "%s", text);
 }
 
-static bool is_quiet;
+static atomic_bool is_quiet;
 
 bool tool_is_quiet(void) {
     return is_quiet;

@@ -31,7 +31,7 @@ __attribute__((format(printf, 3, 4)))
 #endif
 int tool_error_about(const char *tool, int code, const char *fmt, ...);
 
-/* From now on the messages of tool_error and tool_error_about on this thread are also copied to buf, the last one of them; NULL: no more. */
+/* From now on the messages of tool_error and tool_error_about on this thread are also copied to buf, the last one of them, with FILE:LINE if the tool's name has it; NULL: no more. */
 void tool_copy_errors(char *buf, size_t size);
 
 /* True after -q: notes, timings and progress are not printed. */

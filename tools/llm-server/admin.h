@@ -14,9 +14,6 @@ typedef void admin_handler_all(models *t, const http_request *q, http_reply *r);
 admin_handler admin_props, admin_slots, admin_slot;
 bool admin_props_unloaded(model *m, const http_request *q, http_reply *r);
 bool admin_slots_unloaded(model *m, const http_request *q, http_reply *r);
-/* Returns /props of a loaded model, a JSON object that lacks is_sleeping and the closing brace; NULL: out of memory. The
- * caller frees it. */
-char *admin_props_text(const server *s);
 admin_handler_all admin_health, admin_props_all, admin_stream, admin_stream_cancel, admin_streams;
 /* admin_models.c */
 admin_handler_all admin_models, admin_model, admin_load, admin_unload;

@@ -224,14 +224,15 @@ static void put_memory(llm_json_out *out, memory *m) {
 
 /* The metrics of all models, or of the one that the query names; none is loaded for that. */
 static void put_all(llm_json_out *out, models *t, const model *only) {
-    const size_t n_rows = models_n(t) + !models_is_single(t);
+    const model_list *l = models_get_list(t);
+    const size_t n_rows = l->n + !models_is_single(t);
     numbers *n = ggl_calloc(n_rows, sizeof *n);
     metric *row = ggl_calloc(n_rows, MOST_METRICS * sizeof *row);
     size_t k = 0;
     int n_metrics = 0;
     out->failed |= !n || !row;
     for (size_t i = 0; i < n_rows && !out->failed; i++) {
-        model *m = i < models_n(t) ? models_at(t, i) : NULL;
+        model *m = i < l->n ? l->at[i] : NULL;
         if (only && m != only)
             continue;
         n[k] = (numbers){.m = m, .s = m ? model_peek(m) : NULL};

@@ -75,18 +75,33 @@ static void put_model_object(llm_json_out *out, model *m) {
         model_unpeek(s);
 }
 
+static bool wants_reload(const http_request *q) {
+    const char *value = q->parameter(q, "reload");
+    return value && strcmp(value, "0") != 0 && strcmp(value, "false") != 0;
+}
+
 void admin_models(models *t, const http_request *q, http_reply *r) {
     llm_json_out out = {0};
-    (void)q;
+    ggl_error err = {0};
+    const ggl_status st = wants_reload(q) ? models_reload(t, &err) : GGL_OK;
+    if (st != GGL_OK) {
+        const api_error busy = {.status = 503, .type = "overloaded", .message = err.msg};
+        if (st == GGL_LIMIT)
+            answer_error(&api_openai_chat, &busy, r);
+        else
+            answer_failed(&api_openai_chat, st, &err, st == GGL_USAGE ? "reload" : NULL, r);
+        return;
+    }
+    const model_list *l = models_get_list(t);
     llm_json_put_text(&out, "{\"object\": \"list\", \"data\": [");
-    for (size_t i = 0; i < models_n(t); i++) {
+    for (size_t i = 0; i < l->n; i++) {
         llm_json_put_text(&out, i > 0 ? ", " : "");
-        put_model_object(&out, models_at(t, i));
+        put_model_object(&out, l->at[i]);
     }
     llm_json_put_text(&out, "], \"has_more\": false, \"first_id\": ");
-    admin_put_string(&out, model_name(models_at(t, 0)));
+    admin_put_string(&out, model_name(l->at[0]));
     llm_json_put_text(&out, ", \"last_id\": ");
-    admin_put_string(&out, model_name(models_at(t, models_n(t) - 1)));
+    admin_put_string(&out, model_name(l->at[l->n - 1]));
     llm_json_put_text(&out, "}");
     admin_send(&out, r);
 }

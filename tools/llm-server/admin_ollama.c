@@ -67,11 +67,12 @@ static model_card card_of(const model *m, const server *s) {
 }
 
 void admin_ollama_tags(models *t, const http_request *q, http_reply *r) {
+    const model_list *l = models_get_list(t);
     llm_json_out out = {0};
     (void)q;
     llm_json_put_text(&out, "{\"models\": [");
-    for (size_t i = 0; i < models_n(t); i++) {
-        model *m = models_at(t, i);
+    for (size_t i = 0; i < l->n; i++) {
+        model *m = l->at[i];
         server *s = model_peek(m);
         const model_card c = card_of(m, s);
         llm_json_put_text(&out, i > 0 ? ", {" : "{");
@@ -88,12 +89,13 @@ void admin_ollama_tags(models *t, const http_request *q, http_reply *r) {
 
 /* The models that are loaded, and until when. */
 void admin_ollama_ps(models *t, const http_request *q, http_reply *r) {
+    const model_list *l = models_get_list(t);
     llm_json_out out = {0};
     bool is_first = true;
     (void)q;
     llm_json_put_text(&out, "{\"models\": [");
-    for (size_t i = 0; i < models_n(t); i++) {
-        model *m = models_at(t, i);
+    for (size_t i = 0; i < l->n; i++) {
+        model *m = l->at[i];
         const model_status x = model_get_status(m);
         server *s = model_peek(m);
         if (!s)

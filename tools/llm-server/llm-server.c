@@ -136,10 +136,11 @@ static int fit_connections(int64_t *n_connections) {
 /* Names the models, as many as fit in a line. */
 static void say_models(const models *t) {
     enum { MOST = 8 };
-    const size_t n = models_n(t);
+    const model_list *l = models_get_list(t);
+    const size_t n = l->n;
     ggl_fprint(stderr, "  %zu models, loaded when a request names them:", n);
     for (size_t i = 0; i < n && i < MOST; i++)
-        ggl_fprint(stderr, "%s %s", i > 0 ? "," : "", model_name(models_at(t, i)));
+        ggl_fprint(stderr, "%s %s", i > 0 ? "," : "", model_name(l->at[i]));
     ggl_fprint(stderr, "%s\n", n > MOST ? ", .." : "");
 }
 
@@ -150,7 +151,7 @@ static void say_where(const program *p) {
     else
         ggl_fprint(stderr, strchr(o->host, ':') ? TOOL ": http://[%s]:%d" : TOOL ": http://%s:%d",
                    o->host, http_server_port(p->http));
-    server *s = model_peek(models_at(p->models, 0));
+    server *s = model_peek(models_get_list(p->models)->at[0]);
     if (!models_is_single(p->models)) {
         say_models(p->models);
     } else if (s) {
@@ -160,7 +161,7 @@ static void say_where(const program *p) {
                    " tokens for all\n",
                    f->model, f->n_parallel, f->n_ctx);
     } else { /* --keep-alive was shorter than the way here */
-        ggl_fprint(stderr, "  model %s\n", model_name(models_at(p->models, 0)));
+        ggl_fprint(stderr, "  model %s\n", model_name(models_get_list(p->models)->at[0]));
     }
     const bool has_chat = !s || server_get_facts(s)->has_chat;
     if (s)
@@ -238,7 +239,7 @@ static int make_models(program *p) {
         return models_list(p->models, p->argc, p->argv);
     if (models_add(p->models, "", p->o.alias, NULL, NULL, NULL, &err) != GGL_OK)
         return tool_error(TOOL, 1, "%s", err.msg);
-    model_want(models_at(p->models, 0));
+    model_want(models_get_list(p->models)->at[0]);
     return -1;
 }
 

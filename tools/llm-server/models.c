@@ -16,13 +16,14 @@ const char *const model_state_names[] = {[MODEL_UNLOADED] = "unloaded",
 /* --- rows ------------------------------------------------------------------------------------- */
 
 static model *find_exactly(const models *t, const char *name, size_t n) {
-    for (size_t i = 0; i < t->n; i++) {
-        const model *m = t->row[i];
+    const model_list *l = models_get_list(t);
+    for (size_t i = 0; i < l->n; i++) {
+        const model *m = l->at[i];
         if (strlen(m->name) == n && memcmp(m->name, name, n) == 0)
-            return t->row[i];
+            return l->at[i];
         for (size_t k = 0; model_alias(m, k); k++)
             if (strlen(model_alias(m, k)) == n && memcmp(model_alias(m, k), name, n) == 0)
-                return t->row[i];
+                return l->at[i];
     }
     return NULL;
 }
@@ -48,7 +49,7 @@ static char *split_aliases(const char *aliases) {
     return out;
 }
 
-static void model_free(model *m) {
+void model_free(model *m) {
     if (!m)
         return;
     server_free(m->server);
@@ -63,7 +64,7 @@ static void model_free(model *m) {
 }
 
 ggl_status models_add(models *t, const char *name, const char *aliases, server_options *o,
-                      void *words, const model_card *card, ggl_error *err) {
+                      char **words, const model_card *card, ggl_error *err) {
     model *m = ggl_calloc(1, sizeof *m);
     const size_t n_name = strlen(name) + 1;
     if (m) {
@@ -87,6 +88,8 @@ ggl_status models_add(models *t, const char *name, const char *aliases, server_o
     m->words = words;
     const bool is_new = !models_find_exactly(t, name);
     t->row[t->n++] = m;
+    if (!models_set_list(t, t->row, t->n))
+        return ggl_fail(err, GGL_NOMEM, "out of memory");
     if (!is_new)
         return ggl_fail(err, GGL_USAGE, "two models have the name %.100s", name);
     for (size_t k = 0; model_alias(m, k); k++) {
@@ -97,12 +100,28 @@ ggl_status models_add(models *t, const char *name, const char *aliases, server_o
     return GGL_OK;
 }
 
-size_t models_n(const models *t) {
-    return t->n;
+void models_set_reader(models *t, models_reader *read, int argc, char **argv) {
+    t->read = read;
+    t->argc = argc;
+    t->argv = argv;
 }
 
-model *models_at(const models *t, size_t i) {
-    return t->row[i];
+bool models_set_list(models *t, model *const *at, size_t n) {
+    model_list *l = ggl_calloc(1, sizeof *l + n * sizeof *at), *old = t->list;
+    if (!l)
+        return false;
+    l->n = n;
+    for (size_t i = 0; i < n; i++)
+        l->at[i] = at[i];
+    l->older = t->has_manager ? old : NULL; /* others may read it */
+    t->list = l;
+    if (!t->has_manager)
+        ggl_free(old);
+    return true;
+}
+
+const model_list *models_get_list(const models *t) {
+    return t->list;
 }
 
 const char *model_name(const model *m) {
@@ -180,22 +199,24 @@ int models_exit_code(const models *t) {
 
 /* Names the models that there are, as many as have room. */
 static void list_names(const models *t, char *buf, size_t size) {
+    const model_list *l = models_get_list(t);
     size_t n = 0;
     buf[0] = '\0';
-    for (size_t i = 0; i < t->n && n < size; i++) {
-        if (n + strlen(t->row[i]->name) + 6 > size) {
+    for (size_t i = 0; i < l->n && n < size; i++) {
+        if (n + strlen(l->at[i]->name) + 6 > size) {
             snprintf(buf + n, size - n, ", ..");
             return;
         }
-        n += (size_t)snprintf(buf + n, size - n, "%s%s", i > 0 ? ", " : "", t->row[i]->name);
+        n += (size_t)snprintf(buf + n, size - n, "%s%s", i > 0 ? ", " : "", l->at[i]->name);
     }
 }
 
 static model *unknown(const models *t, const char *name, ggl_error *err) {
     ggl_nearest near = ggl_nearest_to(name);
+    const model_list *l = models_get_list(t);
     char names[120];
-    for (size_t i = 0; i < t->n; i++)
-        ggl_nearest_try(&near, t->row[i]->name, SIZE_MAX);
+    for (size_t i = 0; i < l->n; i++)
+        ggl_nearest_try(&near, l->at[i]->name, SIZE_MAX);
     list_names(t, names, sizeof names);
     if (near.best)
         (void)ggl_fail(err, GGL_NOT_FOUND, "there is no model %.64s; did you mean %.64s?", name,
@@ -207,9 +228,10 @@ static model *unknown(const models *t, const char *name, ggl_error *err) {
 
 model *models_find(const models *t, const char *name, ggl_error *err) {
     static const char latest[] = ":latest";
+    const model_list *l = models_get_list(t);
     char names[120];
-    if (t->n > 0 && (models_is_single(t) || ((!name || !*name) && t->n == 1)))
-        return t->row[0];
+    if (l->n > 0 && (models_is_single(t) || ((!name || !*name) && l->n == 1)))
+        return l->at[0];
     if (!name || !*name) {
         list_names(t, names, sizeof names);
         (void)ggl_fail(err, GGL_USAGE, "the field \"model\" is missing; it names one of %s", names);
@@ -274,7 +296,9 @@ ggl_status models_take(model *m, server **s, uint64_t client, const http_request
     ggl_status st = GGL_OK;
     *s = NULL;
     pthread_mutex_lock(&t->lock);
-    if (m->state == MODEL_UNLOADED && m->wanted == 0 && t->o->no_autoload) {
+    if (m->is_gone) {
+        st = ggl_fail(err, GGL_NOT_FOUND, "there is no model %.64s any more", m->name);
+    } else if (m->state == MODEL_UNLOADED && m->wanted == 0 && t->o->no_autoload) {
         st = ggl_fail(
             err, GGL_USAGE,
             "the model %.64s is not loaded, and --no-models-autoload forbids that a request "
@@ -375,8 +399,8 @@ void model_want(model *m) {
 
 void model_load(model *m) {
     pthread_mutex_lock(&m->table->lock);
-    m->leaves = false;
-    if (m->state != MODEL_LOADED && m->wanted == 0)
+    m->leaves = m->is_gone;
+    if (m->state != MODEL_LOADED && m->wanted == 0 && !m->is_gone)
         m->wanted = ++m->table->clock;
     wake(m->table);
     pthread_mutex_unlock(&m->table->lock);
@@ -395,7 +419,7 @@ bool model_unload(model *m) {
 
 void models_count(models *t, model *m, server_counter which) {
     if (!m && models_is_single(t))
-        m = t->row[0];
+        m = models_get_list(t)->at[0];
     (m ? m->count : t->count)[which]++;
 }
 
@@ -463,7 +487,7 @@ models *models_new(server_options *o, FILE *log, void (*changed)(void *ctx), voi
     (void)pthread_mutex_init(&t->lock, NULL);
     (void)pthread_cond_init(&t->has_news, &monotonic);
     (void)pthread_condattr_destroy(&monotonic);
-    if (t->memory && t->streams)
+    if (t->memory && t->streams && models_set_list(t, NULL, 0))
         return t;
     models_free(t);
     return NULL;
@@ -499,6 +523,10 @@ void models_free(models *t) {
         return;
     for (size_t i = 0; i < t->n; i++)
         model_free(t->row[i]);
+    for (model_list *l = t->list, *older; l; l = older) {
+        older = l->older;
+        ggl_free(l);
+    }
     ggl_free(t->row);
     streams_free(t->streams);
     memory_free(t->memory);

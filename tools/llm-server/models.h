@@ -20,14 +20,18 @@
 /* NULL: out of memory. o: of the command line, borrowed. log: of requests; may be NULL. `changed` is called on another thread when the only model is
  * loaded, or its loading has failed. Rows are added before models_start. */
 models *models_new(server_options *o, FILE *log, void (*changed)(void *ctx), void *ctx);
-/* Adds a row. o: its flags, whose words are in `words`; the table frees both, also
+/* Adds a row. o: its flags, whose words are in `words` (NULL ends them); the table frees both, also
  * on failure. NULL: the flags of the table. aliases: further names, separated by commas, or NULL. GGL_USAGE: a
  * name is in use. */
 GGL_NODISCARD ggl_status models_add(models *t, const char *name, const char *aliases,
-                                    server_options *o, void *words, const model_card *card,
+                                    server_options *o, char **words, const model_card *card,
                                     ggl_error *err);
 /* Returns the row of that very name; NULL: there is none. */
 model *models_find_exactly(const models *t, const char *name);
+/* Adds rows. Returns -1, or an exit code after a message. */
+typedef int models_reader(models *t, int argc, char **argv);
+/* For models_reload: who adds the rows, from the command line, which is borrowed. */
+void models_set_reader(models *t, models_reader *read, int argc, char **argv);
 /* Lets a row be loaded at the start. */
 void model_want(model *m);
 GGL_NODISCARD ggl_status models_start(models *t, ggl_error *err);
@@ -42,8 +46,17 @@ stream_table *models_streams(const models *t);
 /* The same as server_say_ignored. */
 void models_say_ignored(const models *t, const ignored_fields *x, const http_request *q,
                         http_reply *r);
-size_t models_n(const models *t);
-model *models_at(const models *t, size_t i);
+/* The models that are offered, in their order. A list never changes, and lives as long as the table: a later one may have other models. */
+typedef struct model_list {
+    struct model_list *older;
+    size_t n;
+    model *at[];
+} model_list;
+const model_list *models_get_list(const models *t);
+/* Reads again what --models names. Models that have the same flags and file as before stay as they are, loaded or not. Those
+ * that are gone are unloaded when their answers have ended. GGL_USAGE: there is no --models; GGL_LIMIT: another thread does it
+ * now; else what is wrong with the folder or file, and nothing changes. (models_manage.c) */
+GGL_NODISCARD ggl_status models_reload(models *t, ggl_error *err);
 /* True without --models: there is one model, which every name means. */
 bool models_is_single(const models *t);
 /* True once the only model has been loaded for the first time, or if there is --models. */
@@ -85,7 +98,7 @@ typedef struct model_status {
     char error[2048];
 } model_status;
 model_status model_get_status(model *m);
-/* Returns what admin_props_text gave when the model was unloaded the last time; NULL: it never was, or memory ran out.
+/* Returns what server_props gave when the model was unloaded the last time; NULL: it never was, or memory ran out.
  * The caller frees it. */
 char *model_props(model *m);
 models *model_table(const model *m);

@@ -21,7 +21,7 @@ struct model {
     models *table;
     char *name, *aliases; /* the aliases follow each other, each with a NUL; "" ends them */
     server_options *o, *own;
-    void *words;
+    char **words; /* the command line that it would have; NULL: the table's */
     model_card card;
     atomic_ullong count[N_SERVER_COUNTERS];
 
@@ -32,6 +32,7 @@ struct model {
     bool has_news;   /* loading has ended */
     bool makes_room; /* another model needs its place: it takes no further requests */
     bool leaves;     /* it is to be unloaded by request */
+    bool is_gone;    /* it is offered no longer */
     bool insists;    /* it is loaded even if it does not fit into memory */
     uint64_t
         wanted; /* since when it is to be loaded, as a number of the table's clock; 0: it is not */
@@ -54,14 +55,19 @@ struct models {
     stream_table *streams;
     void (*changed)(void *ctx);
     void *changed_ctx;
-    model **row;
-    size_t n, cap;
+    models_reader *read; /* for models_reload; NULL: there is none */
+    int argc;
+    char **argv;
+    _Atomic(model_list *) list; /* of the rows that are not gone */
+    atomic_flag reloads;
     atomic_ullong count[N_SERVER_COUNTERS];
     atomic_int exit_code;
     atomic_bool was_ready;
 
     pthread_mutex_t lock; /* of all below, and of the rows */
     pthread_cond_t has_news;
+    model **row; /* all that there ever were */
+    size_t n, cap;
     uint64_t clock; /* counts events */
     size_t n_waiting;
     bool ends;
@@ -69,6 +75,9 @@ struct models {
     bool has_manager;
 };
 
+void model_free(model *m);
+/* Makes n models the list. Without the lock only before models_start. False: out of memory. */
+bool models_set_list(models *t, model *const *at, size_t n);
 /* The manager's thread. arg: the table. */
 void *models_manage(void *arg);
 /* Takes all requests that wait for a model, to be answered by models_answer. With the lock. */

@@ -64,8 +64,9 @@ int models_list_add(models *t, const char *tool, const char *name, int argc, cha
     if (code < 0 && models_add(t, name, o->alias, o, all, &card, &err) != GGL_OK)
         code = tool_error(tool, 2, "%s", err.msg);
     if (code < 0) {
+        const model_list *l = models_get_list(t);
         if (loads)
-            model_want(models_at(t, models_n(t) - 1));
+            model_want(l->at[l->n - 1]);
         return code;
     }
     if (!err.msg[0]) { /* else the table has them */
@@ -238,6 +239,7 @@ int models_list(models *t, int argc, char **argv) {
     const char *path = models_options(t)->models;
     struct stat st;
     int code;
+    models_set_reader(t, models_list, argc, argv);
     if (stat(path, &st) == 0 && S_ISDIR(st.st_mode)) {
         folder f = {.table = t, .argc = argc, .argv = argv};
         char own[MOST_PATH];
@@ -248,7 +250,7 @@ int models_list(models *t, int argc, char **argv) {
     } else {
         code = read_presets(t, path, argc, argv);
     }
-    if (code < 0 && models_n(t) == 0)
+    if (code < 0 && models_get_list(t)->n == 0)
         return tool_error_about(TOOL, 1, "--models %s: there is no model in it", path);
     return code;
 }

@@ -88,6 +88,10 @@ void server_stop(server *s);
 /* After server_stop. */
 void server_free(server *s);
 
+/* Returns /props of a loaded model, a JSON object that lacks is_sleeping and the closing brace; NULL: out of memory. The
+ * caller frees it. (server_props.c) */
+char *server_props(const server *s);
+
 /* --- endpoints.c --- */
 
 /* For http_params; ctx is the table of models. */
