@@ -4,75 +4,126 @@
     llamacpp_tests.py LLM-SERVER LLM-GGUF FOLDER MODEL [-k EXPRESSION] [--show]
 
 FOLDER is tools/server/tests of a checkout of llama.cpp (its chat templates are read from ../../../models/templates), and MODEL is
-stories260K as GGUF. Needs pytest and requests. Assertions are not changed. Instead of downloads, all tests get MODEL; those that
-need another one are among the features below. Tests marked "slow" are left out. A failure is counted under one of three heads:
-"differs" (docs/compatibility.md says why the server answers otherwise), "not here" (a feature, a model or a random generator's
-words that this server does not have), and "open": anything else. Exit code 1: a test is open; 77: the folder or a package is absent.
+stories260K as GGUF. Needs pytest and requests. The tests run in a copy, with their assertions unchanged. Instead of downloads they find MODEL
+in llm-server's cache, also as a draft model, in three parts, with marks for infill, and in a file of presets for the tests of
+the router. Where defaults differ, the server gets llama.cpp's: chatml, --cors '*', and as -c the part of one slot. Tests marked "slow"
+are left out. A failure is counted under one of three heads: "differs" (docs/compatibility.md says why the server answers otherwise),
+"not here" (the words or tokens of another model or random generator), and "open": anything else. Exit code 1: a test is open, or one of those
+that are known to fail passes; 77: the folder or a package is absent.
 """
 import argparse
 import collections
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
 import xml.etree.ElementTree
 
-# Failures that are known: a pattern of "file::test", and a sentence.
+# Failures that are known: a pattern of all of "file::test", one of what the failure says, and a sentence. Any other failure is "open".
+DIED = "Server process died with return code [12]"
 DIFFERS = [
-    (r"basic::test_server_(props|slots)$", "the context is shared by all slots, not divided; /slots is always there"),
-    (r"chat_completion::test_context_size_exceeded", "the context is shared by all slots, not divided: n_ctx is all of it"),
-    (r"basic::test_no_ui", "/ answers Ollama's line where no page is asked for by a browser"),
-    (r"basic::test_server_model_aliases_and_tags", "the first alias is the name, not the first in the alphabet"),
-    (r"security::test_access_public_endpoint\[/models", "/models needs the key"),
-    (r"security::test_access_static_assets", "the page is one file; other names of llama.cpp's page do not exist"),
-    (r"security::test_cors_options", "pages of other sites get 403, unless --cors names them"),
-    (r"ctx_shift::", "a full context ends the answer; the context is shared by all slots"),
-    (r"compat_anthropic::test_anthropic_(missing_messages|empty_messages|streaming_content_block|.*image|vision_format)", "400, as Anthropic"),
-    (r"compat_oai_responses::test_responses_stream_with_llama", "a stream that the limit cuts off ends with response.incomplete, as OpenAI's"),
-    (r"template::test_date_inside_prompt\[.*Llama-3\.3", "the template's own default date, as in transformers"),
-    (r"chat_completion::test_(logprobs_stream|chat_completion_stream|chat_completion_with_timings)", 'a stream begins with "", as OpenAI\'s does'),
-    (r"tool_call::test_completion_without_tool_call_fast\[.*STREAMED", 'a stream begins with "", as OpenAI\'s does'),
-    (r"chat_completion::test_chat_template(_assistant_prefill|_continue_final_message_vllm|$)", "-v logs; it adds no prompt to answers (verbose does)"),
-    (r"chat_completion::test_invalid_chat_completion_req\[messages7", "two last messages of the assistant are taken as they are"),
-    (r"chat_completion::test_chat_completion\[.*This is not a chat template", "--chat-template is a name or a file, not a text"),
-    (r"^completion::test_completion_response_fields", "the prompt comes back as it was sent, without <s>"),
-    (r"slot_save::test_slot_save_restore", "common beginnings are found in all slots"),
-    (r"slot_save::test_slot_restore_", "llama.cpp's own form of files, and words of its messages"),
-    (r"infill::test_infill_with_input_extra", "<s> comes before other files, not after them"),
+    (r"basic::test_server_slots", r"== 2", "/slots lists all slots of the cache, also those that keep ended sequences"),
+    (r"basic::test_no_ui", r"doctype", "/ answers Ollama's line where no page is asked for by a browser"),
+    (r"basic::test_server_model_aliases_and_tags", r"== 'code'", "the first alias is the name, not the first in the alphabet"),
+    (r"security::test_access_public_endpoint\[/models\]", r"401 == 200", "/models needs the key"),
+    (r"router::test_router_api_key_required", r"401 == 200", "/models needs the key"),
+    (r"security::test_access_static_assets_without_api_key", r"/sw.js", "the page is one file; other names of llama.cpp's page do not exist"),
+    (r"security::test_cors_options\[origin-Access-Control-Allow-Credentials-true\]", r"Allow-Credentials", "cookies are not used"),
+    (r"security::test_cors_options\[web.mydomain.fr-Access-Control-Allow-Headers-\*\]", r"'Authorization' == '\*'", "the headers that were asked for"),
+    (r"ctx_shift::test_ctx_shift_disabled_short_prompt\[-1-248-True\]", r"249 == 248", "the last token needs no room in the context"),
+    (r"compat_anthropic::test_anthropic_empty_messages", r"400 == 200", "400, as Anthropic"),
+    (r"compat_anthropic::test_anthropic_vision_format_accepted", r"400 == 500", "an image is status 400"),
+    (r"compat_anthropic::test_anthropic_tool_result_with_image", r"200 == 500", "an image of a tool's result becomes a text"),
+    (r"compat_oai_responses::test_responses_stream_with_llama_telemetry", r"None is not None",
+     "a stream that the limit cuts off ends with response.incomplete, as OpenAI's"),
+    (r"template::test_date_inside_prompt\[meta-llama-Llama-3.3-70B-Instruct-.*", r"Expected today's date", "the template's own default date, as in transformers"),
+    (r"chat_completion::test_(logprobs_stream|chat_completion_stream\[.*\]|chat_completion_with_timings_per_token)", r"'' is None",
+     'a stream begins with "", as OpenAI\'s does'),
+    (r"tool_call::test_completion_without_tool_call_fast\[meta-llama-Llama-3.3-70B-Instruct-.*STREAMED\]", r"non empty content",
+     'a stream begins with "", as OpenAI\'s does'),
+    (r"chat_completion::test_chat_template(_assistant_prefill\[.*\]|_continue_final_message_vllm_compat)?", r"'__verbose' in",
+     "-v logs; it adds no prompt to answers (verbose does)"),
+    (r"chat_completion::test_invalid_chat_completion_req\[messages7\]", r"200 == 400", "two last messages of the assistant are taken as they are"),
+    (r"chat_completion::test_chat_completion\[.*This is not a chat template, it is\]", DIED, "a chat template that is given as a text has {{ or {%"),
+    (r"completion::test_completion_response_fields\[.*response_fields1\]", r"'<s> I believ", "the prompt comes back as it was sent, without <s>"),
+    (r"slot_save::test_slot_save_restore", r"== 6", "common beginnings are found in all slots"),
+    (r"infill::test_infill_with_input_extra", r"False = match_regex", "<s> comes before other files, not after them"),
+    (r"ignore_eos::test_ignore_eos_populates_logit_bias", r"0 > 0", "ignore_eos goes on after the end, as vLLM, and biases no token"),
+    (r"kv_keep_only_active::test_clear_and_restore", r"__TEST_TAG", "words of llama.cpp's log"),
+    (r"speculative::test_with_and_without_draft", r"draft_n", "a draft as large as the model does not pay, so that nothing is guessed"),
+    (r"lora::.*", DIED, "adapters are chosen at the start, and the test's is a download"),
+    (r"rerank::.*", DIED, "rerankers do not run"),
+    (r"compat_gcp::.*", r"404 == 200", "Vertex AI may send bodies as they are (rawPredict)"),
+    (r"tools_builtin::.*", DIED, "the server runs no tools"),
+    (r"security::test_cors_origins_defaults_to_localhost_with_tools_enabled", DIED, "the server runs no tools"),
+    (r"proxy::test_mcp_no_proxy", r"404 == 403", "the server fetches no pages for clients"),
+    (r"(proxy::test_mcp_proxy.*|security::test_cors_proxy_.*)", DIED, "the server fetches no pages for clients"),
+    (r"router::test_router_(download|delete)_model", r"405 == 200", "clients do not change what is on the disk"),
+    (r"router::test_router_remote_preset", DIED, "presets are local files"),
+    (r"router::test_router_sequential_false_or_absent_stays_disabled\[\]", r"'args'", "a model's flags are not in the list"),
+    (r"router::test_router_(models_preset_)?sequential_.*", DIED + "|sequential loading requires", "layers are not streamed to CUDA devices"),
+    (r"(vision_api::.*|security::test_local_media_file\[.*True\])", r"400 == 200|'models'|Name or service not known|Temporary failure in name", "images"),
+    (r"(compat_anthropic::test_anthropic_vision_base64_with_multimodal_model|slot_save::test_slot_save_rejected_when_slot_holds_image)",
+     r"Name or service not known|Temporary failure in name|400 == 200", "images"),
 ]
 NOT_HERE = [
-    (r"slot_save::.*multimodal|slot_save::.*image|slot_save::.*mm_", "images"),
-    (r"^(speculative|lora|rerank|sleep|compat_gcp|proxy|stream|router|tools_builtin|mcp_servers|vision_api)::",
-     "the feature, or a model to download"),
-    (r"basic::test_load_split_model", "a download"),
-    (r"compat_anthropic::test_anthropic_vision_base64", "a download"),
-    (r"security::test_(local_media|cors_proxy|cors_origins)", "media files, a proxy, or a server without a model"),
-    (r"^completion::test_completion(_stream)?(_with_openai_library)?(\[|$)", "words of another random generator"),
-    (r"chat_completion::test_chat_completion(\[|_with_openai_library)", "words of another random generator"),
-    (r"embedding::test_embedding_usage", "the tokens of a model to download"),
-    (r"kv_keep_only_active::", "words of llama.cpp's log"),
-    (r"ignore_eos::", "words of llama.cpp's log"),
-    (r"compat_oai_responses::test_responses_(with|stream_with)_openai_library", "words of another random generator"),
+    (r"completion::test_completion(_stream)?\[.*\]", r"False = match_regex", "words of another random generator"),
+    (r"completion::test_completion(_stream)?_with_openai_library", r"False = match_regex", "words of another random generator"),
+    (r"chat_completion::test_chat_completion\[.*\]", r"Expected .*, got ", "words of another random generator"),
+    (r"chat_completion::test_chat_completion_with_openai_library", r"False = match_regex", "words of another random generator"),
+    (r"compat_oai_responses::test_responses_with_openai_library", r"False = match_regex", "words of another random generator"),
+    (r"basic::test_load_split_model", r"False = match_regex", "words of a model to download"),
+    (r"speculative::test_multi_requests_parallel\[.*\]", r"False = match_regex", "words of a model to download"),
+    (r"speculative::test_(slot_ctx_not_exceeded|with_ctx_shift)", r"400 == 200", "the tokens of a model to download"),
+    (r"embedding::test_embedding_usage_(single\[.*\]|multiple)", r"(18 == 9|10 == 6|36 == )", "the tokens of a model to download"),
+    (r"embedding::test_embedding_pooling_none", r"10 == 5", "the tokens of a model to download"),
 ]
+
+# Files of the cache, in place of downloads: each is MODEL.
+FILES = ["test-model-stories260K/stories260K-f32.gguf", "models/bert-bge-small/ggml-model-f16.gguf", "models/jina-reranker-v1-tiny-en/ggml-model-f16.gguf",
+         "stories15M_MOE/stories15M_MOE-F16.gguf", "tinygemma3-GGUF/tinygemma3-Q8_0.gguf"]
+INFILL = "test-model-stories260K-infill/stories260K-infill-f32.gguf"
+SPLIT = "models/tinyllamas/split/stories15M-q8_0-00001-of-00003.gguf"
+PRESETS = [("ggml-org/tinygemma3-GGUF:Q8_0", FILES[-1]), ("ggml-org/test-model-stories260K:F32", FILES[0]),
+           ("ggml-org/test-model-stories260K-infill:F32", INFILL)]
 
 WRAPPER = '''#!{python}
 import os, sys
-args, out, i = sys.argv[1:], [], 0
-has_template = any(a.startswith("--chat-template") for a in args)
+args, out, i = sys.argv[1:], ["--offline"], 0
+given = {{a for a in args if a.startswith("-")}}
+divides = "--parallel" in given and "--kv-unified" not in given
+slots = int(args[args.index("--parallel") + 1]) if divides else 1
 while i < len(args):
-    a = args[i]
-    if a in ("--hf-repo", "--hf-file"):
-        if a == "--hf-repo":
-            out += ["-m", {infill!r} if "infill" in args[i + 1] else {model!r}]
-        i += 2
-        continue
-    if a not in ("--offline", "--no-slots", "--no-jinja"):
-        out.append(a)
+    name, value = args[i], args[i + 1] if i + 1 < len(args) else None
     i += 1
-if not has_template:
+    if name in ("--no-jinja", "--offline"):
+        continue
+    if name == "--media-path" or (name.startswith("--spec-draft-n") and "--model-draft" not in given):
+        i += 1
+        continue
+    out.append(name)
+    if name == "--ctx-size":
+        out.append(str(int(value) // slots))
+        i += 1
+if not any(a.startswith("--chat-template") for a in args):
     out += ["--chat-template", "chatml"]
+if "--cors-origins" not in given:
+    out += ["--cors", "*"]
+if not given & {{"--hf-repo", "--model", "--models-preset"}}:
+    out += ["--models", {presets!r}]
 os.execv({server!r}, [{server!r}] + out)
+'''
+
+WGET = '''
+import shutil
+
+
+def download(url, out=None):
+    if not url.endswith(".gguf"):
+        raise OSError("no downloads here")
+    shutil.copyfile({model!r}, out)
 '''
 
 OPENAI = '''
@@ -132,37 +183,50 @@ def write(path, text, mode=0o644):
 
 
 def prepare(folder, options):
-    """Writes what the tests find in place of the server and of packages that may be absent."""
-    infill = os.path.join(folder, "infill.gguf")
+    """Copies the tests to where they may write, and puts what they find there in place of the server, models and packages."""
+    tests, model = os.path.join(folder, "tools", "server", "tests"), os.path.abspath(options.model)
+    shutil.copytree(options.folder, tests, ignore=shutil.ignore_patterns("tmp", "__pycache__"))
+    os.makedirs(os.path.join(tests, "tmp"))
+    os.symlink(os.path.abspath(os.path.join(options.folder, "..", "..", "..", "models")), os.path.join(folder, "models"))
+    hub = os.path.join(folder, "cache", "hub", "ggml-org")
+    infill, split = os.path.join(hub, INFILL), os.path.join(hub, SPLIT)
+    for file in (*FILES, INFILL, SPLIT):
+        os.makedirs(os.path.dirname(os.path.join(hub, file)), exist_ok=True)
+    for file in FILES:
+        shutil.copyfile(model, os.path.join(hub, file))
     marks = [f"tokenizer.ggml.fim_{n}_token_id=u32:{i}" for n, i in (("pre", 509), ("suf", 510), ("mid", 511))]
-    subprocess.run([options.gguf, "set", options.model, *marks, "-o", infill], check=True, stdout=subprocess.DEVNULL)
-    write(os.path.join(folder, "server"), WRAPPER.format(python=sys.executable, infill=infill, model=os.path.abspath(options.model),
-                                                        server=os.path.abspath(options.server)), 0o755)
-    for name, text in (("openai", OPENAI), ("wget", "def download(url, out=None):\n    raise OSError('no downloads here')\n")):
-        try:
-            __import__(name)
-        except ImportError:
-            write(os.path.join(folder, name + ".py"), text)
+    for command in (["set", model, *marks, "-o", infill], ["split", model, split.replace("-00001-of-00003.gguf", ""), "--max-tensors", "16"]):
+        subprocess.run([options.gguf, *command], check=True, stdout=subprocess.DEVNULL)
+    presets = os.path.join(folder, "models.ini")
+    write(presets, "".join(f"[{name}]\nmodel = {os.path.join(hub, file)}\n" for name, file in PRESETS))
+    write(os.path.join(folder, "server"), WRAPPER.format(python=sys.executable, presets=presets, server=os.path.abspath(options.server)), 0o755)
+    write(os.path.join(folder, "wget.py"), WGET.format(model=model))
+    try:
+        import openai  # noqa: F401
+    except ImportError:
+        write(os.path.join(folder, "openai.py"), OPENAI)
+    return tests
 
 
 def run(folder, options):
-    report = os.path.join(folder, "report.xml")
+    tests, report = prepare(folder, options), os.path.join(folder, "report.xml")
     env = dict(os.environ, LLAMA_SERVER_BIN_PATH=os.path.join(folder, "server"), LLAMA_SERVER_TEST_SKIP_MODEL_PRELOAD="1",
-               PYTHONPATH=folder, PYTHONDONTWRITEBYTECODE="1", PORT=str(options.port))
+               LLM_CACHE=os.path.join(folder, "cache"), PYTHONPATH=folder, PYTHONDONTWRITEBYTECODE="1", PORT=str(options.port))
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "not slow", "--junitxml", report, "--tb=short"]
     if options.k:
         command += ["-k", options.k]
-    files = options.files or sorted(os.listdir(os.path.join(options.folder, "unit")))
+    files = options.files or sorted(os.listdir(os.path.join(tests, "unit")))
     command += [os.path.join("unit", f) for f in files if f.startswith("test_") and f.endswith(".py")]
-    subprocess.run(command, cwd=options.folder, env=env, stdout=subprocess.DEVNULL if not options.verbose else None)
+    subprocess.run(command, cwd=tests, env=env, stdout=subprocess.DEVNULL if not options.verbose else None)
     return xml.etree.ElementTree.parse(report)
 
 
-def sort(name):
+def sort(name, message, used):
     for head, rows in (("differs", DIFFERS), ("not here", NOT_HERE)):
-        for pattern, why in rows:
-            if re.search(pattern, name):
-                return head, why
+        for row in rows:
+            if re.fullmatch(row[0], name) and re.search(row[1], message):
+                used.add(row)
+                return head, row[2]
     return "open", None
 
 
@@ -175,7 +239,7 @@ def main():
     a.add_argument("--port", type=int, default=18390)
     a.add_argument("--show", action="store_true", help="also why each open test failed, and the reasons of the others")
     a.add_argument("--verbose", action="store_true", help="pytest's own output, too")
-    options = a.parse_args()
+    options = a.parse_intermixed_args()
     try:
         import pytest, requests  # noqa: F401, E401
     except ImportError as e:
@@ -185,18 +249,18 @@ def main():
         print("skipped: the tests of llama.cpp's server, or stories260K, are not here")
         return 77
     with tempfile.TemporaryDirectory() as folder:
-        prepare(folder, options)
         report = run(folder, options)
     table = collections.defaultdict(collections.Counter)
-    failures = []
+    failures, used = [], set()
     for case in report.iter("testcase"):
         file = case.get("classname").replace("unit.test_", "")
         name = f"{file}::{case.get('name')}"
         failure = case.find("failure") if case.find("failure") is not None else case.find("error")
         head, why = ("skipped", None) if case.find("skipped") is not None else ("passed", None)
         if failure is not None:
-            head, why = sort(name)
-            failures.append((head, name, why or failure.get("message", "").splitlines()[0][:200]))
+            message = failure.get("message", "") or failure.text or ""
+            head, why = sort(name, message, used)
+            failures.append((head, name, why or message.splitlines()[0][:200]))
         table[file][head] += 1
     heads = ("passed", "open", "differs", "not here", "skipped")
     print(f"{'file':24}" + "".join(f"{h:>10}" for h in heads))
@@ -206,7 +270,10 @@ def main():
     for head, name, why in failures:
         if head == "open" or options.show:
             print(f"{head}: {name}: {why}")
-    return 1 if any(head == "open" for head, _, _ in failures) else 0
+    stale = [row for row in DIFFERS + NOT_HERE if row not in used] if not options.k and not options.files else []
+    for name, _, why in stale:
+        print(f"no test fails like this any more: {name}: {why}")
+    return 1 if stale or any(head == "open" for head, _, _ in failures) else 0
 
 
 if __name__ == "__main__":

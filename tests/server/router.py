@@ -334,7 +334,7 @@ def reload():
         with Server([BINARY, "--models", path, "-c", "4096", "-np", "2", "-t", "1"]) as s:
             for m in "abc":
                 complete(s, m)
-            answer = Stream(s, "b", 3000)
+            answer = Stream(s, "b", 800)
             shutil.copyfile(CHAT, path + "/0.gguf")
             os.remove(path + "/b.gguf")
             os.replace(shutil.copyfile(CHAT, path + "/new"), path + "/c.gguf")
