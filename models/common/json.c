@@ -217,7 +217,6 @@ static bool parse_number(parser *p, json_value *v) {
     if (i - at > MAX_NUMBER)
         return fail(p, GGL_LIMIT, at, "a number has at most 400 characters");
     v->kind = JSON_NUMBER;
-    v->n = (uint32_t)at;
     v->text = p->s + at;
     v->n_text = (uint16_t)(i - at);
     v->number = ggl_number_value(p->s + at, i - at);

@@ -35,7 +35,7 @@ typedef struct json_value {
         bool whole; /* NUMBER: an integer of at most 53 bits, so that `number` is exact */
     };
     uint16_t n_text; /* NUMBER: bytes of its text */
-    uint32_t n; /* STRING: bytes; ARRAY, OBJECT: elements; NUMBER: where it begins in the text */
+    uint32_t n;      /* STRING: bytes; ARRAY, OBJECT: elements; others: 0 */
     union {
         double number; /* may be NaN or infinite */
         /* STRING: valid UTF-8, escapes resolved; may hold NULs, and none is at its end */

@@ -349,7 +349,7 @@ static void set_variables(run *r, const llm_template_params *p, llm_json *const 
     for (size_t k = 0; k < p->n_vars; k++)
         for (size_t i = 0; i < doc[k]->root.n; i++)
             set_variable(r, json_name(&doc[k]->root, i),
-                         llm_tv_from_json(&r->h, &doc[k]->root.item[i], p->vars[k].s));
+                         llm_tv_from_json(&r->h, &doc[k]->root.item[i]));
     for (size_t k = 0; k < p->n_vars; k++)
         if (llm_json_get(&doc[k]->root, "now"))
             set_time(r, llm_json_get(&doc[k]->root, "now"));

@@ -150,41 +150,34 @@ const tv *llm_tv_dict_get(tv_heap *h, const tv_dict *d, tv key) {
     return llm_tv_dict_find(d, name);
 }
 
-/* Python's json reads a number without a point and an exponent as an integer of any size. */
-static tv number_from_json(const json_value *v, const char *text) {
-    if (v->whole)
-        return tv_int((int64_t)v->number);
-    const char *s = text + v->n;
-    const bool negative = *s == '-';
-    int64_t value = 0;
-    bool fits = true;
-    for (s += negative; *s >= '0' && *s <= '9'; s++) {
-        const int digit = negative ? '0' - *s : *s - '0';
-        fits = fits && !__builtin_mul_overflow(value, (int64_t)10, &value) &&
-               !__builtin_add_overflow(value, (int64_t)digit, &value);
-    }
-    return !fits || *s == '.' || (*s | 0x20) == 'e' ? tv_float(v->number) : tv_int(value);
+/* Python's json reads a number without a point and an exponent as an integer of any size; here it is
+ * one if it fits in 64 bits. */
+static tv number_from_json(const json_value *v) {
+    uint64_t magnitude;
+    bool negative;
+    if (!llm_json_integer(v, &magnitude, &negative) || magnitude > (uint64_t)INT64_MAX + negative)
+        return tv_float(v->number);
+    return tv_int((int64_t)(negative ? 0 - magnitude : magnitude));
 }
 
-tv llm_tv_from_json(tv_heap *h, const json_value *v, const char *text) {
+tv llm_tv_from_json(tv_heap *h, const json_value *v) {
     tv to;
     switch ((json_kind)v->kind) {
     case JSON_BOOL:
         return tv_bool(v->flag);
     case JSON_NUMBER:
-        return number_from_json(v, text);
+        return number_from_json(v);
     case JSON_STRING:
         return tv_str(json_str(v));
     case JSON_ARRAY:
         to = llm_tv_new_list(h, TV_LIST);
         for (size_t i = 0; i < v->n; i++)
-            llm_tv_push(h, to, llm_tv_from_json(h, &v->item[i], text));
+            llm_tv_push(h, to, llm_tv_from_json(h, &v->item[i]));
         return to;
     case JSON_OBJECT:
         to = llm_tv_new_dict(h);
         for (size_t i = 0; i < v->n; i++)
-            llm_tv_dict_set(h, to.dict, tv_str(json_name(v, i)),
-                            llm_tv_from_json(h, &v->item[i], text));
+            llm_tv_dict_set(h, to.dict, tv_str(json_name(v, i)), llm_tv_from_json(h, &v->item[i]));
         return to;
     case JSON_NULL:
         break;

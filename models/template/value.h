@@ -127,8 +127,8 @@ void llm_tv_dict_set(tv_heap *h, tv_dict *d, tv key, tv value);
 /* Returns the item's value; NULL: there is none. */
 const tv *llm_tv_dict_get(tv_heap *h, const tv_dict *d, tv key);
 const tv *llm_tv_dict_find(const tv_dict *d, ggl_str name); /* of a string key */
-/* text: the JSON text of which v is a part. An integer that does not fit in 64 bits becomes a float. */
-tv llm_tv_from_json(tv_heap *h, const json_value *v, const char *text);
+/* An integer that does not fit in 64 bits becomes a float. */
+tv llm_tv_from_json(tv_heap *h, const json_value *v);
 
 /* --- text ------------------------------------------------------------------------------------- */
 

@@ -456,6 +456,8 @@ TEST(integers_of_64_bits) {
                                             {"1e2", "100.0"},
                                             {"-1E22", "-1e+22"},
                                             {"-0", "0"}};
+    static const char *const odd[][2] = {
+        {"NaN", "nan NaN"}, {"Infinity", "inf Infinity"}, {"-Infinity", "-inf -Infinity"}};
     static const char *const wide[] = {"9223372036854775808", "-9223372036854775809",
                                        "100000000000000000000000000"};
     char vars[80], wanted[80];
@@ -466,6 +468,12 @@ TEST(integers_of_64_bits) {
         snprintf(wanted, sizeof wanted, "%s %s", shown, shown);
         char *got = render_with(text, strlen(text), (ggl_str){vars, strlen(vars)}, 0);
         CHECK_STR(got ? got : err.msg, wanted);
+        ggl_free(got);
+    }
+    for (size_t i = 0; i < 3; i++) {
+        snprintf(vars, sizeof vars, "{\"y\": 7, \"x\": %s}", odd[i][0]);
+        char *got = render_with(text, strlen(text), (ggl_str){vars, strlen(vars)}, 0);
+        CHECK_STR(got ? got : err.msg, odd[i][1]);
         ggl_free(got);
     }
     for (size_t i = 0; i < 3; i++) {

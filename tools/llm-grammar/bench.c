@@ -1,5 +1,6 @@
 /* llm-grammar --bench: schemas with instances, as the benchmark MaskBench has them. */
 #include <dirent.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -89,13 +90,20 @@ static void put_string(text *t, ggl_str s) {
     put(t, "\"", 1);
 }
 
-/* Writes a value as Python's json.dumps does, names in the order they have, numbers as in `source`. */
-static void put_value(text *t, const json_value *v, const char *source) {
+/* NaN and infinities have no text. */
+static void put_number(text *t, const json_value *v) {
+    const ggl_str s = json_number_text(v);
+    const char *odd = isnan(v->number) ? "NaN" : v->number > 0 ? "Infinity" : "-Infinity";
+    put(t, s.n ? s.s : odd, s.n ? s.n : strlen(odd));
+}
+
+/* Writes a value as Python's json.dumps does, names in the order they have, numbers as they
+ * are written. */
+static void put_value(text *t, const json_value *v) {
     const char *word = v->kind == JSON_NULL ? "null" : v->flag ? "true" : "false";
-    const char *number = v->kind == JSON_NUMBER ? source + v->n : "";
     switch (v->kind) {
     case JSON_NUMBER:
-        put(t, number, strcspn(number, ",]} \t\r\n"));
+        put_number(t, v);
         return;
     case JSON_STRING:
         put_string(t, json_str(v));
@@ -109,7 +117,7 @@ static void put_value(text *t, const json_value *v, const char *source) {
                 put_string(t, json_name(v, i));
                 put(t, ": ", 2);
             }
-            put_value(t, &v->item[i], source);
+            put_value(t, &v->item[i]);
         }
         put(t, v->kind == JSON_ARRAY ? "]" : "}", 1);
         return;
@@ -157,11 +165,10 @@ static bool fits_by_bytes(llm_matcher *m, const text *t, ggl_error *err) {
 }
 
 /* Judges one instance. Returns false if that is wrong. */
-static bool judge(bench *b, llm_matcher *m, ggl_str name, const json_value *data, bool valid,
-                  const char *source) {
+static bool judge(bench *b, llm_matcher *m, ggl_str name, const json_value *data, bool valid) {
     ggl_error err = {0};
     text t = {0};
-    put_value(&t, data, source);
+    put_value(&t, data);
     llm_matcher_reset(m);
     bool fits = fits_by_bytes(m, &t, &err);
     if (b->vocab) {
@@ -185,8 +192,7 @@ static bool judge(bench *b, llm_matcher *m, ggl_str name, const json_value *data
 }
 
 /* The instances: "tests", or the lists "valid" and "invalid". */
-static bool judge_all(bench *b, llm_matcher *m, ggl_str name, const json_value *row,
-                      const char *source) {
+static bool judge_all(bench *b, llm_matcher *m, ggl_str name, const json_value *row) {
     const json_value *tests = llm_json_get_kind(row, "tests", JSON_ARRAY);
     const json_value *valid = llm_json_get_kind(row, "valid", JSON_ARRAY);
     const json_value *invalid = llm_json_get_kind(row, "invalid", JSON_ARRAY);
@@ -194,19 +200,19 @@ static bool judge_all(bench *b, llm_matcher *m, ggl_str name, const json_value *
     for (uint32_t i = 0; tests && i < tests->n; i++) {
         const json_value *data = llm_json_get(&tests->item[i], "data");
         const json_value *flag = llm_json_get_kind(&tests->item[i], "valid", JSON_BOOL);
-        right &= !data || !flag || judge(b, m, name, data, flag->flag, source);
+        right &= !data || !flag || judge(b, m, name, data, flag->flag);
     }
     for (uint32_t i = 0; valid && i < valid->n; i++)
-        right &= judge(b, m, name, &valid->item[i], true, source);
+        right &= judge(b, m, name, &valid->item[i], true);
     for (uint32_t i = 0; invalid && i < invalid->n; i++) {
         const json_value *data = llm_json_get(&invalid->item[i], "instance");
-        right &= !data || judge(b, m, name, data, false, source);
+        right &= !data || judge(b, m, name, data, false);
     }
     return right;
 }
 
 /* Compiles a schema and judges its instances. */
-static void bench_schema(bench *b, const json_value *row, const char *source, const char *file) {
+static void bench_schema(bench *b, const json_value *row, const char *file) {
     ggl_error err = {0};
     text schema = {0};
     llm_grammar *g = NULL;
@@ -219,7 +225,7 @@ static void bench_schema(bench *b, const json_value *row, const char *source, co
         ggl_fprint(stdout, "%s: no \"schema\"\n", file);
         return;
     }
-    put_value(&schema, v, source);
+    put_value(&schema, v);
     b->n_schemas++;
     progress_say("%s, %zu schemas", file, b->n_schemas);
     const double begin = now_us();
@@ -233,7 +239,7 @@ static void bench_schema(bench *b, const json_value *row, const char *source, co
         progress_clear();
         if (b->verbose)
             ggl_fprint(stdout, "refused: %.*s: %s\n", (int)name.n, name.s, err.msg);
-    } else if (judge_all(b, m, name, row, source)) {
+    } else if (judge_all(b, m, name, row)) {
         b->n_passing++;
     } else {
         b->n_misjudged++;
@@ -261,7 +267,7 @@ static int bench_text(bench *b, const char *path, char *s, size_t n, bool lines)
         s[i + len] = '\0';
         if (llm_json_parse(&doc, s + i, len, where, &err) != GGL_OK)
             return tool_error(GRAMMAR_TOOL, 1, "%s", err.msg);
-        bench_schema(b, &doc->root, s + i, where);
+        bench_schema(b, &doc->root, where);
         llm_json_free(doc);
     }
     return 0;
