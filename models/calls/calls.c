@@ -370,6 +370,7 @@ ggl_status llm_calls_new(llm_calls **out, const llm_calls_params *params, ggl_er
         return ggl_fail(err, GGL_NOMEM, "out of memory for the calls of an answer");
     c->partial = p->partial;
     c->either = p->answer.n > 0;
+    c->demanded = p->demanded;
     c->max = p->max_size ? p->max_size : MAX_SIZE;
     c->fresh = true;
     const ggl_str name = p->format.n > 0 ? p->format : llm_calls_format(p->template_text);
@@ -433,15 +434,18 @@ static bool is_whole(const attempt *a) {
     return true;
 }
 
-/* Whether the end of the text, which is undecided, may be the beginning of a mark. */
-static bool ends_in_mark(const llm_calls *c) {
+/* Whether the end of the text, which is undecided, may be the beginning of a mark, or of a demanded call without one. */
+static bool ends_in_mark(llm_calls *c) {
     bool wait = false;
+    size_t at = c->pos;
     if (c->pos >= c->n)
         return false;
     if (c->mode == IN_REASONING)
         return !c->doubtful && llm_calls_compare(c, c->pos, c->think->close) == STEP_WAIT;
+    if (c->mode != IN_CONTENT)
+        return false;
     (void)llm_calls_mark_at(c, c->pos, &wait);
-    return c->mode == IN_CONTENT && wait;
+    return wait || (c->demanded && at_start(c, &at) == STEP_WAIT);
 }
 
 ggl_status llm_calls_cut(llm_calls *c, ggl_error *err) {
@@ -449,7 +453,8 @@ ggl_status llm_calls_cut(llm_calls *c, ggl_error *err) {
     if (ends_in_mark(c))
         c->n = c->pos;
     c->final = true;
-    if (c->mode == IN_CALL && c->a.mark) { /* without a mark it may be content */
+    /* without a mark it may be content, unless a call was demanded */
+    if (c->mode == IN_CALL && (c->a.mark || c->demanded)) {
         if (is_whole(&c->a))
             (void)in_call(c, &st, err);
         if (st == GGL_OK)

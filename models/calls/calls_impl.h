@@ -88,9 +88,10 @@ struct llm_calls {
     bool first_begins;   /* the next part begins, although text before it was the prompt's */
     size_t doubt, sure;  /* offsets; before `sure`, marks in reasoning are text */
     size_t n_sure_events;
-    bool final;   /* no more text comes */
-    bool partial; /* calls are reported while they are written */
-    bool either;  /* the answer is calls, or a text without any: llm_calls_params.answer */
+    bool final;    /* no more text comes */
+    bool partial;  /* calls are reported while they are written */
+    bool demanded; /* the answer is calls: what begins like one without a mark is no content */
+    bool either;   /* the answer is calls, or a text without any: llm_calls_params.answer */
     enum { IN_CONTENT, IN_REASONING, IN_CALL, IN_BROKEN } mode;
     const mark *think;
     attempt a;

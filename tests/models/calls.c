@@ -718,13 +718,15 @@ TEST(a_call_in_progress) {
 
 /* Reads the first n bytes of an answer as one that was cut off. Writes its calls, one in a line, and without them
  * how the rest begins. */
-static void read_cut(const answer *a, size_t n, char *calls, char *rest, size_t size) {
+static void read_cut(const answer *a, size_t n, bool demanded, char *calls, char *rest,
+                     size_t size) {
     llm_calls *c;
     llm_calls_part part;
     const llm_calls_params params = {.size = sizeof params,
                                      .format = str(a->format),
                                      .prompt = str(a->prompt),
-                                     .tools = str(a->tools)};
+                                     .tools = str(a->tools),
+                                     .demanded = demanded};
     calls[0] = rest[0] = '\0';
     if (!CHECK_OK(llm_calls_new(&c, &params, &err), &err))
         return;
@@ -750,9 +752,9 @@ TEST(cut_answers_have_no_other_calls) {
         const size_t n = strlen(answers[i].text);
         if (n > 2000)
             continue;
-        read_cut(&answers[i], n, whole, rest, sizeof whole);
+        read_cut(&answers[i], n, false, whole, rest, sizeof whole);
         for (size_t k = 0; k < n && whole[0]; k++) { /* not of those that break off after a call */
-            read_cut(&answers[i], k, calls, rest, sizeof calls);
+            read_cut(&answers[i], k, k % 2, calls, rest, sizeof calls);
             CHECK_MSG(strncmp(calls, whole, strlen(calls)) == 0, "%s: '%.*s' has the calls\n%s",
                       answers[i].format, (int)k, answers[i].text, calls);
         }
@@ -781,7 +783,7 @@ TEST(cut_answers_show_no_marks) {
     for (size_t i = 0; i < sizeof cut / sizeof *cut; i++) {
         const size_t n = strlen(cut[i].a.text);
         for (size_t k = 0; k <= n; k++) {
-            read_cut(&cut[i].a, k, calls, rest, sizeof calls);
+            read_cut(&cut[i].a, k, false, calls, rest, sizeof calls);
             CHECK_MSG(strncmp(rest, cut[i].rest, strlen(rest)) == 0, "'%.*s' shows '%s'", (int)k,
                       cut[i].a.text, rest);
         }
@@ -904,4 +906,29 @@ TEST(every_allocation_fails_in_turn) {
         failed += n;
     }
     CHECK(failed > 4 * N_ANSWERS);
+}
+
+/* The same for calls without marks, if calls were demanded; otherwise they may be content. */
+TEST(cut_answers_show_no_demanded_call) {
+    static const answer cut[] = {
+        {"llama3",
+         "{\"name\": \"f\", \"parameters\": {\"a\": [1]}}; {\"name\": \"g\", \"parameters\": {}}",
+         "", 0, 0},
+        {"json", "<think>Hm.</think>[{\"name\": \"f\", \"arguments\": {}}, {\"name\": \"g\"}]", "",
+         0, 0},
+        {"llama4", "[f(a=1), g()]", "", 0, 0},
+        {"lfm2.5", "[f(a=1), g()]", "", 0, "[{\"name\": \"f\"}, {\"name\": \"g\"}]"},
+    };
+    char calls[256], rest[256];
+    for (size_t i = 0; i < sizeof cut / sizeof *cut; i++) {
+        const size_t n = strlen(cut[i].text);
+        for (size_t k = 0; k <= n; k++) {
+            read_cut(&cut[i], k, true, calls, rest, sizeof calls);
+            CHECK_MSG(strncmp(rest, "Hm.", strlen(rest)) == 0, "'%.*s' shows '%s'", (int)k,
+                      cut[i].text, rest);
+        }
+        CHECK_MSG(calls[0], "'%s' has no call", cut[i].text);
+        read_cut(&cut[i], n - 2, false, calls, rest, sizeof calls);
+        CHECK_MSG(rest[0], "'%s' shows nothing", cut[i].text);
+    }
 }

@@ -13,14 +13,21 @@ static const char two_tools[] =
     "\"sleep\", "
     "\"parameters\": {\"type\": \"object\", \"additionalProperties\": false}}}]";
 
-/* The built-in model was not trained on tools: a template of which llm_calls knows the marks. */
-static bool use_tool_template(server *s) {
-    static const char text[] = "{% for m in messages %}{{ m.content }}\n{% endfor %}"
-                               "{% if tools %}{# <tool_call> #}{% endif %}";
-    const llm_chat_template with = {"tools", {text, sizeof text - 1}};
+/* The built-in model was not trained on tools: a template in which llm_calls finds these marks. */
+static bool use_template_with(server *s, const char *marks) {
+    char text[200];
+    const int n = snprintf(text, sizeof text,
+                           "{%% for m in messages %%}{{ m.content }}\n{%% endfor %%}"
+                           "{%% if tools %%}{# %s #}{%% endif %%}",
+                           marks);
+    const llm_chat_template with = {"tools", {text, (size_t)n}};
     llm_chat_free(s->chat);
     s->chat = NULL;
     return CHECK_OK(llm_chat_new(&s->chat, NULL, NULL, &with, &s->err), &s->err);
+}
+
+static bool use_tool_template(server *s) {
+    return use_template_with(s, "<tool_call>");
 }
 
 static ask *ask_tools_of(server *s, ask_tools choice, const char *tool) {
@@ -163,15 +170,15 @@ static http_reply *cut_call(server *s, int64_t n_max, bool raw, bool stream) {
 
 /* The limit does not change what is drawn before it, and a call that it cuts off is not given: neither
  * a shorter call in its place, nor its marks as content. */
-TEST(demanded_calls_are_cut_off) {
+static void check_cut_calls(const char *marks, const char *closing) {
     server s = {0};
     char length[24];
     int n_whole = 0;
-    REQUIRE(server_open(&s, 0) && use_tool_template(&s));
+    REQUIRE(server_open(&s, 0) && use_template_with(&s, marks));
     http_reply *all = cut_call(&s, 200, true, false), *whole = cut_call(&s, 200, false, false);
     char *text = content_of(all, 0);
     const char *call = strstr(whole->body.s, "C 0 0 ");
-    const char *close = strstr(text, "</tool_call>");
+    const char *close = closing[0] ? strstr(text, closing) : text + strlen(text);
     snprintf(length, sizeof length, "F 0 %d x ", FINISH_LENGTH);
     REQUIRE(call && close);
     while (close[-1] != '}' && close[-1] != ']')
@@ -200,4 +207,13 @@ TEST(demanded_calls_are_cut_off) {
     reply_free(all);
     reply_free(whole);
     server_close(&s);
+}
+
+TEST(demanded_calls_are_cut_off) {
+    check_cut_calls("<tool_call>", "</tool_call>");
+}
+
+/* Llama 3's calls have no marks: JSON that is no content nevertheless. */
+TEST(demanded_calls_without_marks_are_cut_off) {
+    check_cut_calls("\"parameters\": \"name\":", "");
 }

@@ -304,7 +304,8 @@ static llm_calls_params calls_params(const job *j, const job_prompt *p) {
         .max_steps = GRAMMAR_COMPILE_STEPS,
         .max_bytes = GRAMMAR_COMPILE_BYTES,
         .answer = ask_is_either(j->ask) ? answer_schema_of(j->ask->form, j->ask->form_text)
-                                        : (ggl_str){0}};
+                                        : (ggl_str){0},
+        .demanded = j->ask->kind == ASK_CHAT && j->ask->tool_choice >= ASK_TOOLS_REQUIRED};
 }
 
 static bool take_part(void *ctx, const answer_part *part) {

@@ -95,6 +95,9 @@ typedef struct llm_calls_params {
      * of it is content, whatever marks its strings have, and so is a call without a mark of a function that is not among the
      * tools. Empty: there is none. */
     ggl_str answer;
+    /* A grammar demands a call (llm_calls_grammar without `answer`): a text that begins like a call without a mark is
+     * never content, so that llm_calls_cut leaves it out, too. */
+    bool demanded;
 } llm_calls_params;
 
 /* Returns the name of the format whose marks stand in the text of a chat template, such as
@@ -117,7 +120,7 @@ GGL_API GGL_NODISCARD ggl_status llm_calls_add(llm_calls *c, const char *text, s
 GGL_API GGL_NODISCARD ggl_status llm_calls_finish(llm_calls *c, ggl_error *err);
 /* The same for an answer that was cut off, as by a limit of tokens: a call that is not complete, and the beginning
  * of a mark at the end, are left out. A call of which only the closing mark is missing is complete. What is not complete
- * and began without a mark is content, as ever. */
+ * and began without a mark is content, as ever, unless llm_calls_params.demanded is set. */
 GGL_API GGL_NODISCARD ggl_status llm_calls_cut(llm_calls *c, ggl_error *err);
 /* Returns the next part that is known; false: none until more is added. */
 GGL_API bool llm_calls_next(llm_calls *c, llm_calls_part *part);
