@@ -199,3 +199,44 @@ TEST(defaults_without_their_key) {
     CHECK_HAS(text, "\nn_ff_exp = .expert_feed_forward_length");
     free(text);
 }
+
+/* Names of tensors that the language, the engine, a number or another tensor has. */
+TEST(names_that_are_taken) {
+    static const tensor t[] = {{"token_embd.weight", {64, 40}},
+                               {"token.embd", {64}},
+                               {"output.weight", {64, 40}},
+                               {"if.weight", {64}},
+                               {"none", {64}},
+                               {"n_embd.weight", {64}},
+                               {"a\"b", {64}},
+                               {"blk.0.if.weight", {64, 64}},
+                               {"blk.0.if.bias", {64}},
+                               {"blk.0.return.weight", {64}},
+                               {"blk.0.output.weight", {64}},
+                               {"blk.0.a.b.weight", {64}},
+                               {"blk.0.a.b.bias", {64}},
+                               {"blk.0.a_b.weight", {64}},
+                               {"blk.0.a-b.weight", {64}},
+                               {"blk.0.x.weight", {64}},
+                               {"blk.1.{n}.weight", {64}},
+                               {NULL, {0}}};
+    llm_arch *arch;
+    ggl_error err = {0};
+    ggl_gguf_writer *w = begin();
+    put_number(w, "t.else", 77);
+    char *text = init_of(w, t);
+    check_line(text, "token_embd [n_embd, n_vocab]", false);
+    check_line(text, "token_embd_tensor [n_embd] from \"token.embd\"", false);
+    check_line(text, "if_weight [n_embd] from \"if.weight\"", false);
+    check_line(text, "none_tensor [n_embd] from \"none\"", false);
+    check_line(text, "n_embd_weight [n_embd] from \"n_embd.weight\"", false);
+    check_line(text, "    if_8 [n_embd, n_embd] bias from \"blk.{l}.if.weight\"", false);
+    check_line(text, "    return_weight [n_embd] from \"blk.{l}.return.weight\"", false);
+    check_line(text, "    output_weight [n_embd] from \"blk.{l}.output.weight\"", false);
+    check_line(text, "    a_b_weight [n_embd] bias from \"blk.{l}.a.b.weight\"", false);
+    check_line(text, "    a_b [n_embd]", false);
+    check_line(text, "    x_weight [n_embd] from \"blk.{l}.x.weight\"", false);
+    CHECK_OK(llm_arch_parse(&arch, text, strlen(text), "new.arch", &err), &err);
+    llm_arch_free(arch);
+    free(text);
+}

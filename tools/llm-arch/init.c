@@ -43,6 +43,7 @@ typedef struct decl {
 typedef struct named {
     ggl_str name;
     size_t first, last; /* in the chain `other` */
+    char as[160];       /* what the descriptor calls it */
 } named;
 
 typedef struct group { /* declarations for the same layers */
@@ -68,7 +69,9 @@ typedef struct init {
     char order[132];       /* "d > n_rot" where a shape has d - n_rot */
     const char *embedding; /* the matrix with a row for each token */
     bool whole, normed;    /* it is there, and output_norm, too */
-    ggl_index by_shape, by_name, by_layers;
+    ggl_index by_shape, by_name, by_layers, by_word;
+    ggl_str *word; /* what declarations are called */
+    size_t n_word;
 } init;
 
 /* --- tensors ---------------------------------------------------------------------------------- */
@@ -90,7 +93,7 @@ static void join_layers(layers *a, const layers *b) {
 /* Adds declaration d to the chain of its name. */
 static void chain_name(init *in, size_t d) {
     named *n = &in->name[in->n_name];
-    *n = (named){{in->decl[d].key.name, strlen(in->decl[d].key.name)}, d, d};
+    *n = (named){{in->decl[d].key.name, strlen(in->decl[d].key.name)}, d, d, ""};
     size_t first = ggl_index_put(&in->by_name, in->name, in->n_name);
     if (first == in->n_name) {
         in->n_name++;
@@ -131,9 +134,11 @@ static bool collect(init *in) {
     in->decl = calloc(n + 1, sizeof *in->decl);
     in->name = calloc(n + 1, sizeof *in->name);
     in->group = calloc(n + 1, sizeof *in->group);
-    if (!in->next || !in->along || !in->decl || !in->name || !in->group ||
+    in->word = calloc(n + 1, sizeof *in->word);
+    if (!in->word || !in->next || !in->along || !in->decl || !in->name || !in->group ||
         ggl_index_init(&in->by_shape, n, sizeof *in->decl, sizeof in->decl->key, NULL) != GGL_OK ||
         ggl_index_init(&in->by_name, n, sizeof *in->name, GGL_INDEX_STRINGS, NULL) != GGL_OK ||
+        ggl_index_init(&in->by_word, n, sizeof *in->word, GGL_INDEX_STRINGS, NULL) != GGL_OK ||
         ggl_index_init(&in->by_layers, n, sizeof *in->group, LAYERS_KEY, NULL) != GGL_OK)
         return false;
     for (size_t i = 0; i < n; i++) {
@@ -418,8 +423,8 @@ static void options_of(const init *in, const decl *d, bool from, char *buf, size
     buf[0] = '\0';
     if (bias)
         snprintf(buf, size, n_tensors_of(in, bias) == n_tensors_of(in, self) ? " bias" : " bias?");
-    else if (from)
-        snprintf(buf, size, " from \"%s\"", d->key.name);
+    if (from)
+        snprintf(buf + strlen(buf), size - strlen(buf), " from \"%s\"", d->key.name);
     if (strcmp(d->key.name, "output.weight") == 0 && strcmp(in->embedding, "output") != 0 &&
         n_scores(in) == 0)
         snprintf(buf + strlen(buf), size - strlen(buf), " ?? token_embd");
@@ -437,20 +442,89 @@ static bool is_apart(const init *in, const decl *d) {
     return ggl_index_find(&in->by_name, in->name, (ggl_str){name, strlen(name)}) != SIZE_MAX;
 }
 
+/* Writes a name of letters, digits and '_' for a stem. Returns whether it is the stem itself. */
+static bool word_of(const char *stem, const char *end, char *word, size_t size) {
+    snprintf(word, size, "%s%s%s", isdigit((unsigned char)stem[0]) || !stem[0] ? "_" : "", stem,
+             end);
+    for (char *c = word; *c; c++)
+        *c = isalnum((unsigned char)*c) ? *c : '_';
+    return strcmp(stem, word) == 0;
+}
+
+/* Calls a declaration `word`, unless something else is called so. */
+static bool take_word(init *in, named *n, const char *word) {
+    const arch_name *number = arch_names_find(&in->names, word);
+    if (arch_names_is_taken(word) || (number && number->used))
+        return false;
+    if (word != n->as)
+        snprintf(n->as, sizeof n->as, "%s", word);
+    in->word[in->n_word] = (ggl_str){n->as, strlen(n->as)};
+    if (ggl_index_put(&in->by_word, in->word, in->n_word) != in->n_word)
+        return false;
+    in->n_word++;
+    return true;
+}
+
+/* Chooses what a declaration is called: its stem, or something like it if that is taken. */
+static void name_weight(init *in, named *n) {
+    const decl *d = &in->decl[n->first];
+    char stem[128], word[140];
+    const bool is_weight = !stem_of(d->key.name, stem, sizeof stem);
+    (void)word_of(stem, is_apart(in, d) ? "_bias" : "", word, sizeof word);
+    bool done = take_word(in, n, word);
+    if (!done) {
+        snprintf(n->as, sizeof n->as, "%s_%s", word, is_weight ? "weight" : "tensor");
+        done = take_word(in, n, n->as);
+    }
+    /* a number of its own for each tensor, so that hostile names make only as many attempts as there are names */
+    for (size_t k = (size_t)(n - in->name) + 1; !done; k += in->n_name) {
+        snprintf(n->as, sizeof n->as, "%s_%zu", word, k);
+        done = take_word(in, n, n->as);
+    }
+}
+
+/* Chooses what all declarations are called: first those that other lines name, such as output, then those whose stem
+ * is a name. */
+static void name_weights(init *in) {
+    char stem[128], word[140];
+    for (int round = 0; round < 3; round++)
+        for (size_t i = 0; i < in->n_name; i++) {
+            const decl *d = &in->decl[in->name[i].first];
+            const bool is_name =
+                !stem_of(d->key.name, stem, sizeof stem) && word_of(stem, "", word, sizeof word);
+            GGL_STEPS(1);
+            if (round == (is_name ? d->in.n > 0 : 2))
+                name_weight(in, &in->name[i]);
+        }
+}
+
+/* Whether the declaration gives the tensor's name with `from`. */
+static bool has_from(const init *in, const decl *d) {
+    char stem[128];
+    const size_t n =
+        ggl_index_find(&in->by_name, in->name, (ggl_str){d->key.name, strlen(d->key.name)});
+    return stem_of(d->key.name, stem, sizeof stem) || strcmp(stem, in->name[n].as) != 0;
+}
+
+/* Whether it can only be a comment: a string of the language cannot hold the name, as braces are places for numbers there. */
+static bool is_comment(const init *in, const decl *d) {
+    const char *name = d->key.name, *at = strncmp(name, "blk.{l}.", 8) == 0 ? name + 8 : name;
+    bool fits = true;
+    for (; *at; at++)
+        fits = fits && !strchr("\"\\{}", *at) && (unsigned char)*at >= ' ';
+    return !fits && has_from(in, d);
+}
+
 static void print_decl(const init *in, const decl *d, int indent) {
-    char stem[128], text[640], numbers[128], options[256];
+    char text[1024], numbers[128], options[400];
     const ggl_gguf_tensor *one = ggl_gguf_tensor_at(in->f, d->head);
-    bool from = stem_of(d->key.name, stem, sizeof stem);
     if (partner(in, d, ".bias", ".weight"))
         return;
-    from |= strchr(stem, '.') != NULL;
-    if (is_apart(in, d))
-        snprintf(stem + strlen(stem), sizeof stem - strlen(stem), "_bias");
-    for (char *c = stem; *c; c++)
-        *c = isalnum((unsigned char)*c) ? *c : '_';
-    options_of(in, d, from, options, sizeof options);
-    snprintf(text, sizeof text, "%*s%s%s %s%s", indent, "",
-             isdigit((unsigned char)stem[0]) ? "_" : "", stem, d->shape, options);
+    const size_t n =
+        ggl_index_find(&in->by_name, in->name, (ggl_str){d->key.name, strlen(d->key.name)});
+    options_of(in, d, has_from(in, d), options, sizeof options);
+    snprintf(text, sizeof text, "%*s%s%s %s%s", indent, "", is_comment(in, d) ? "# " : "",
+             in->name[n].as, d->shape, options);
     ggl_fprint(stdout, "%-60s # %s %s%s\n", text, tensor_type(one),
                tensor_shape(one, numbers, sizeof numbers), d->open ? " ?" : "");
 }
@@ -478,10 +552,10 @@ static void print_condition(const init *in, const group *g, int indent) {
     printf("  # %" PRId64 " of %d layers\n", g->in.n, in->names.n_layer);
 }
 
-/* Whether there is more to print of it than biases, which stand with their weights. */
+/* Whether there is more to print of it than comments and biases, which stand with their weights. */
 static bool has_lines(const init *in, const group *g) {
     for (size_t d = g->head; d != NONE; d = in->along[d])
-        if (!partner(in, &in->decl[d], ".bias", ".weight"))
+        if (!partner(in, &in->decl[d], ".bias", ".weight") && !is_comment(in, &in->decl[d]))
             return true;
     return false;
 }
@@ -676,6 +750,7 @@ static void start(init *in, const char *name) {
     const char *n_rot = has_rope(in) ? rotated(in) : NULL;
     arch_names_use(&in->names, n_rot);
     find_ends(in);
+    name_weights(in);
     print_names(in, false);
     if (in->order[0])
         printf("require %s\n", in->order);
@@ -711,6 +786,8 @@ static void finish(init *in) {
     ggl_index_fini(&in->by_shape);
     ggl_index_fini(&in->by_name);
     ggl_index_fini(&in->by_layers);
+    ggl_index_fini(&in->by_word);
+    free(in->word);
     free(in->next);
     free(in->along);
     free(in->decl);

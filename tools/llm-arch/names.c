@@ -292,20 +292,25 @@ static void add_usual(arch_names *m, const char *family) {
     }
 }
 
-/* Makes a name of the last word of a key. False: it is not a name, or a word of the language. */
+bool arch_names_is_taken(const char *word) {
+    static const char *const taken[] = {
+        "if",      "elif", "else",   "and",     "or",      "not",   "in",  "true",
+        "false",   "none", "has",    "return",  "require", "token", "pos", "n_ctx",
+        "n_vocab", "arch", "pi",     "inf",     "type",    "l",     "x",   "h",
+        "freq",    "mag",  "logits", "factors", "n_orig"};
+    for (size_t i = 0; i < sizeof taken / sizeof *taken; i++)
+        if (strcmp(word, taken[i]) == 0)
+            return true;
+    return false;
+}
+
+/* Makes a name of the last word of a key. False: it is not a name, or is taken. */
 static bool word_of(const char *key, char *name, size_t size) {
-    static const char *const taken[] = {"if",      "elif",  "else",  "and",   "or",      "not",
-                                        "in",      "true",  "false", "none",  "has",     "return",
-                                        "require", "token", "pos",   "n_ctx", "n_vocab", "arch",
-                                        "pi",      "inf",   "type"};
     snprintf(name, size, "%.60s", strrchr(key, '.') ? strrchr(key, '.') + 1 : key);
     for (const char *c = key; *c; c++)
         if (!isalnum((unsigned char)*c) && *c != '_' && *c != '.')
             return false;
-    for (size_t i = 0; i < sizeof taken / sizeof *taken; i++)
-        if (strcmp(name, taken[i]) == 0)
-            return false;
-    return name[0] && !isdigit((unsigned char)name[0]);
+    return name[0] && !isdigit((unsigned char)name[0]) && !arch_names_is_taken(name);
 }
 
 /* Adds names for other keys whose values may be sizes. */

@@ -30,6 +30,8 @@ typedef struct arch_names {
 
 /* Makes the names for the keys of f, the usual ones first. family: general.architecture. */
 void arch_names_init(arch_names *m, const ggl_gguf *f, const char *family);
+/* True for a word of the language, a number of the engine, and the names that llm-arch init writes of itself. */
+bool arch_names_is_taken(const char *word);
 /* Returns the entry with that name, or key; NULL: none. */
 arch_name *arch_names_find(arch_names *m, const char *name);
 const arch_name *arch_names_of_key(const arch_names *m, const char *key);
