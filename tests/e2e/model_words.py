@@ -64,6 +64,32 @@ def test_built_in_models():
     out, _ = run(0, "", "llm-bench", "-m", "builtin:chat", "-m", MODEL, *words, "-o", "json")
     check(len(json.loads(out)) == 2, "two models", out)
     run(2, "the built-in models are", "llm-bench", "-m", "builtin:tales", *words)
+    run(1, "--type: the built-in models are quantized already", "llm-bench", "-m", "builtin:chat", "--type", "q4_0", *words)
+
+
+def test_built_in_models_of_other_tools():
+    """The tools that only look into a model know the names, too; those that need a file say so."""
+    def same(*command):
+        named, _ = run(0, "", *command, "builtin:stories")
+        file, _ = run(0, "", *command, MODEL)
+        check(named and named == file.replace(MODEL, "builtin:stories"), f"{command}: the named model is the file", [named, file])
+
+    same("llm-tokenize", "-p", "Once upon a time", "-m")
+    same("llm-arch", "show")
+    same("llm-arch", "init", "-")
+    same("llm-arch", "graph", "llama")
+    same("llm-arch", "verify", "-n", "2")
+    same("llm-gguf", "show")
+    out, _ = run(1, "", "llm-arch", "diff", "builtin:stories", "builtin:chat")
+    check("general.name" in out, "diff of two built-in models", out)
+    for command in [["llm-tokenize", "-p", "x", "-m"], ["llm-arch", "show"], ["llm-arch", "check", "llama"], ["llm-gguf", "show"]]:
+        run(1, "builtin:tales: the built-in models are builtin:stories and builtin:chat", *command, "builtin:tales")
+    for command in [["llm-gguf", "set", "builtin:stories", "a=str:b"], ["llm-gguf", "split", "builtin:stories", "part"]]:
+        run(1, "builtin:stories: a file is expected here, not a model that is built in", *command)
+    out, _ = run(0, "", "llm-arch", "show", "llama")
+    with open(os.path.join(os.path.dirname(MODEL), "../archs/llama.arch"), encoding="utf-8") as f:
+        check(out == f.read(), "the text of a built-in descriptor", out[:200])
+    run(2, "--arch is for a model, but llama is a built-in descriptor", "llm-arch", "show", "llama", "--arch", "x.arch")
 
 
 def test_adapters_that_are_none():

@@ -90,6 +90,10 @@ ggl_gguf *gguf_open(const char *tool, const char *path) {
 
 ggl_gguf *gguf_open_file(const char *tool, const char *path) {
     const tool_path p = {.path = path};
+    if (strncmp(path, "builtin:", 8) == 0) {
+        tool_error(tool, 2, "%s: a file is expected here, not a model that is built in", path);
+        return NULL;
+    }
     return tool_refuse_converted(tool, &p) < 0 ? gguf_open(tool, path) : NULL;
 }
 

@@ -6,6 +6,7 @@
 #include <strings.h>
 
 #include "args.h"
+#include "builtin/builtin.h"
 #include "ggl/backends.h"
 #include "model_path.h"
 #include "process.h"
@@ -85,8 +86,35 @@ static llm_load_params load_params(const char *path, const char *arch, int type)
                              .ctx = (void *)(uintptr_t)path};
 }
 
+static ggl_status no_builtin(const char *path, ggl_error *err) {
+    return ggl_fail(err, GGL_USAGE, "%s: the built-in models are builtin:stories and builtin:chat",
+                    path);
+}
+
+int tool_check_builtin(const char *tool, const char *name) {
+    llm_builtin b;
+    ggl_error err = {0};
+    if (!llm_builtin_find(name, &b) || b.name)
+        return -1;
+    (void)no_builtin(name, &err);
+    return tool_error(tool, 2, "-m %s", err.msg);
+}
+
+static ggl_status open_builtin(llm_model **out, const char *path, const llm_builtin *b,
+                               const llm_model_params *p, int type, ggl_error *err) {
+    *out = NULL;
+    if (!b->name)
+        return no_builtin(path, err);
+    if (type > 0)
+        return ggl_fail(err, GGL_USAGE, "--type: the built-in models are quantized already");
+    return llm_model_open_memory(out, b->data, b->size, b->name, p, err);
+}
+
 ggl_status tool_load_model(llm_model **out, const char *path, const llm_model_params *p, int type,
                            ggl_error *err) {
+    llm_builtin b;
+    if (llm_builtin_find(path, &b))
+        return open_builtin(out, path, &b, p, type, err);
     if (type <= 0 && !llm_load_converts(path))
         return llm_model_open(out, path, p, err);
     const llm_load_params load = load_params(path, p->arch_path, type);
@@ -98,10 +126,19 @@ ggl_status tool_load_model(llm_model **out, const char *path, const llm_model_pa
     return advise(st, path, err);
 }
 
+ggl_status tool_open_gguf(ggl_gguf **out, const char *path, const ggl_gguf_params *p,
+                          ggl_error *err) {
+    llm_builtin b;
+    if (!llm_builtin_find(path, &b))
+        return ggl_gguf_open(out, path, p, err);
+    *out = NULL;
+    return b.name ? ggl_gguf_open_memory(out, b.data, b.size, b.name, err) : no_builtin(path, err);
+}
+
 ggl_status tool_load_file(ggl_gguf **out, const char *path, const ggl_gguf_params *p,
                           bool vocab_only, ggl_error *err) {
     if (!llm_load_converts(path))
-        return ggl_gguf_open(out, path, p, err);
+        return tool_open_gguf(out, path, p, err);
     llm_load_params load = load_params(path, NULL, 0);
     load.vocab_only = vocab_only;
     progress_begin(PROGRESS_BYTES, 0, "reading %s", path);

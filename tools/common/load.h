@@ -1,4 +1,5 @@
-/* Opens the model that a tool was given: a GGUF file, or a Hugging Face folder, with progress and notes. */
+/* Opens the model that a tool was given: a GGUF file, a Hugging Face folder, with progress and notes, or one of those
+ * that are linked into the program, builtin:stories and builtin:chat. */
 #ifndef TOOLS_LOAD_H
 #define TOOLS_LOAD_H
 
@@ -17,13 +18,19 @@
 const char *const *tool_load_types(void); /* ends with NULL */
 
 /* Does what llm_model_open does; p.load is set here. type: the value of --type. For a folder it shows progress, prints the notes of its
- * conversion, and uses all processors. GGL_CANCELLED: process_stopped was set. */
+ * conversion, and uses all processors. GGL_CANCELLED: process_stopped was set; GGL_USAGE: no model is built in under this name,
+ * or --type was given for one that is. */
 ggl_status tool_load_model(llm_model **out, const char *path, const llm_model_params *p, int type,
                            ggl_error *err);
 /* The same by llm_load, for a tool that needs only the file. vocab_only: only keys and tokenizer of a
  * folder. */
 ggl_status tool_load_file(ggl_gguf **out, const char *path, const ggl_gguf_params *p,
                           bool vocab_only, ggl_error *err);
+/* Reports a name that begins with "builtin:" and is none. Returns 2, or -1 for all else. */
+int tool_check_builtin(const char *tool, const char *name);
+/* Does what ggl_gguf_open does, also for a model that is built in; for tools that convert nothing. */
+ggl_status tool_open_gguf(ggl_gguf **out, const char *path, const ggl_gguf_params *p,
+                          ggl_error *err);
 
 /* Checks that the folder of a model whose weights are not there yet can be opened: its architecture, keys
  * and tokenizer. What the weights decide is not checked. arch: the file of --arch; NULL: none. */

@@ -9,9 +9,6 @@
 int tool_open_model(llm_model **out, const char *tool, const char *name, const llm_model_params *p,
                     int type);
 
-/* Reports a name that begins with "builtin:" and is none. Returns 2. */
-int tool_no_builtin(const char *tool, const char *name);
-
 /* Prints a note if a context of n_ctx tokens is longer than what the model was trained on. */
 void tool_note_context(const char *tool, const llm_model *m, int64_t n_ctx);
 

@@ -13,8 +13,8 @@ typedef struct tool_path {
     /* Written, but the run goes on without it if it cannot be written; not checked. */
     bool optional;
     bool needed; /* read, and must exist before anything else is loaded */
-    /* needed, and a GGUF file or a Hugging Face folder: for parts of a folder the message says what
-     * to give */
+    /* needed, and a GGUF file, a Hugging Face folder, or a name like builtin:chat: for parts of a folder
+     * the message says what to give */
     bool model;
     bool no_folder;   /* a model, but no folder: the message has llm-convert's command.. */
     const char *also; /* ..and this; may be NULL */

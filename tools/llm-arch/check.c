@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/load.h"
 #include "common/progress.h"
 #include "common/verify.h"
 #include "ggl/alloc.h"
@@ -111,7 +112,7 @@ static int check_model(tally *t, const llm_arch *arch, const char *path) {
     ggl_error err = {0};
     ggl_gguf *file;
     char *notes = NULL;
-    if (ggl_gguf_open(&file, path, NULL, &err) != GGL_OK)
+    if (tool_open_gguf(&file, path, NULL, &err) != GGL_OK)
         return tool_error(TOOL, 1, "%s", err.msg);
     llm_arch_source source = llm_arch_source_gguf(file);
     int code = check_source(t, arch, &source, arch_context(file, N_CTX), path, &notes);

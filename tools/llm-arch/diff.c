@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/load.h"
 #include "ggl/show.h"
 #include "tensors.h"
 #include "tool.h"
@@ -159,7 +160,8 @@ static int diff_models(const char *a, const char *b) {
     ggl_gguf_params p = {.size = sizeof p, .meta_only = true};
     lines keys[2] = {0}, tensors[2] = {0};
     int code = 0;
-    if (ggl_gguf_open(&f[0], a, &p, &err) != GGL_OK || ggl_gguf_open(&f[1], b, &p, &err) != GGL_OK)
+    if (tool_open_gguf(&f[0], a, &p, &err) != GGL_OK ||
+        tool_open_gguf(&f[1], b, &p, &err) != GGL_OK)
         code = tool_error(TOOL, 1, "%s", err.msg);
     for (int k = 0; k < 2 && f[1]; k++)
         arch_note_truncated(k ? b : a);
@@ -211,7 +213,7 @@ static ggl_status descriptor_lines(const llm_arch *arch, const char *model, bool
     llm_arch_source source;
     ggl_status st = GGL_OK;
     if (model) {
-        st = ggl_gguf_open(&f, model, NULL, err);
+        st = tool_open_gguf(&f, model, NULL, err);
         source = llm_arch_source_gguf(f);
     } else {
         toy = llm_arch_toy_new(arch, variant, err);

@@ -1,6 +1,7 @@
 /* llm-arch embed: stores a descriptor in a model, as its key general.descriptor. */
 #include <string.h>
 
+#include "common/load.h"
 #include "common/paths.h"
 #include "tool.h"
 
@@ -37,7 +38,7 @@ static int embed(const llm_arch *arch, const char *model, const char *out,
     ggl_error err = {0};
     ggl_gguf *f;
     arch_built b = {0};
-    if (ggl_gguf_open(&f, model, NULL, &err) != GGL_OK)
+    if (tool_open_gguf(&f, model, NULL, &err) != GGL_OK)
         return tool_error(TOOL, 1, "%s", err.msg);
     llm_arch_source source = llm_arch_source_gguf(f);
     size_t n;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/load.h"
 #include "common/paths.h"
 #include "figure.h"
 #include "ggl/file.h"
@@ -114,7 +115,7 @@ static ggl_status build(const options *o, const llm_arch *arch, const char *mode
         from->text = from->shape.name;
         fold = NULL; /* there are no values to fold */
     } else if (model) {
-        ggl_status st = ggl_gguf_open(&from->file, model, NULL, err);
+        ggl_status st = tool_open_gguf(&from->file, model, NULL, err);
         if (st != GGL_OK)
             return st;
         source = llm_arch_source_gguf(from->file);

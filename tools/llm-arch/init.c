@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/load.h"
 #include "ggl/index.h"
 #include "ggl/show.h"
 #include "ggl/steps.h"
@@ -817,7 +818,7 @@ int arch_init(int argc, char **argv) {
     ggl_gguf *f = NULL;
     ggl_str family = {"", 0};
     ggl_gguf_params p = {.size = sizeof p, .meta_only = true};
-    if (ggl_gguf_open(&f, files.s[1], &p, &err) != GGL_OK ||
+    if (tool_open_gguf(&f, files.s[1], &p, &err) != GGL_OK ||
         ggl_gguf_get_string(f, "general.architecture", &family, &err) < 0) {
         code = tool_error(TOOL, 1, "%s", err.msg);
     } else {

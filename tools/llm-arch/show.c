@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/load.h"
 #include "ggl/index.h"
@@ -285,6 +286,18 @@ static int show_file(const char *path, const char *descriptor) {
     return code;
 }
 
+/* Prints the text of a built-in descriptor. Returns -1 if there is none of this name, or the exit code. */
+static int show_descriptor(const char *name, const char *descriptor) {
+    const char *file, *text;
+    size_t n;
+    if (access(name, F_OK) == 0 || !llm_arch_builtin_named(name, &file, &text, &n))
+        return -1;
+    if (descriptor)
+        return tool_error(TOOL, 2, "--arch is for a model, but %s is a built-in descriptor", name);
+    fwrite(text, 1, n, stdout);
+    return 0;
+}
+
 int arch_show(int argc, char **argv) {
     arg_list files = {0};
     const char *descriptor = NULL;
@@ -295,10 +308,12 @@ int arch_show(int argc, char **argv) {
         {"llm-arch show model.gguf", "prints keys, tensors and sizes of a model"}, {0}};
     const args_spec spec = {
         TOOL,
-        "MODEL [options]",
+        "MODEL|NAME [options]",
         "Prints a model's keys, its tensors (those that are the same in all layers on "
         "one line), parameters and\nbytes; for each key of the architecture the line of "
-        "the descriptor that reads it, or why it need not be read.",
+        "the descriptor that reads it, or why it need not be read. builtin:stories and "
+        "builtin:chat are models, too. Of a built-in "
+        "descriptor (NAME, one of llm-arch list), prints its text.",
         options,
         &files,
         NULL,
@@ -306,7 +321,9 @@ int arch_show(int argc, char **argv) {
     int code = arch_args(&spec, 1, 1, argc, argv);
     if (code >= 0)
         return code;
-    code = show_file(files.s[0], descriptor);
+    code = show_descriptor(files.s[0], descriptor);
+    if (code < 0)
+        code = show_file(files.s[0], descriptor);
     args_list_fini(&files);
     return code;
 }

@@ -1,4 +1,5 @@
 #include "common/input.h"
+#include "common/load.h"
 #include "common/paths.h"
 #include "tool.h"
 
@@ -27,6 +28,8 @@ int arch_args(const args_spec *spec, size_t least, size_t most, int argc, char *
 bool arch_is_model(const char *path) {
     char magic[4] = "";
     struct stat st;
+    if (strncmp(path, "builtin:", 8) == 0)
+        return true;
     /* a pipe can be read only once */
     FILE *f = stat(path, &st) == 0 && S_ISREG(st.st_mode) ? fopen(path, "rb") : NULL;
     const bool is = f && fread(magic, 1, sizeof magic, f) == sizeof magic &&
@@ -191,7 +194,7 @@ void arch_note_truncated(const char *path) {
     ggl_gguf *f = NULL;
     if (llm_load_converts(path))
         return; /* opening a folder has checked the lengths of its files */
-    if (ggl_gguf_open(&f, path, NULL, &err) != GGL_OK)
+    if (tool_open_gguf(&f, path, NULL, &err) != GGL_OK)
         tool_note(NULL, "%s", err.msg);
     ggl_gguf_close(f);
 }

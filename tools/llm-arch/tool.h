@@ -19,7 +19,7 @@ arch_command arch_check, arch_diff, arch_doctor, arch_embed, arch_graph, arch_in
  * arguments. Returns -1 with *spec->positional set (free with args_list_fini), or an exit code. */
 int arch_args(const args_spec *spec, size_t least, size_t most, int argc, char **argv);
 
-/* Returns true if the file begins like a GGUF file. Does not read pipes. */
+/* Returns true if the file begins like a GGUF file, or for the name of a built-in model. Does not read pipes. */
 bool arch_is_model(const char *path);
 /* Opens a descriptor: a file, or the name of a built-in one ("llama"). NULL after an error
  * message. */

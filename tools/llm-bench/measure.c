@@ -5,7 +5,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "builtin/builtin.h"
 #include "common/chart.h"
 #include "common/load.h"
 #include "common/machine.h"
@@ -55,11 +54,8 @@ static ggl_status open_model(bench *b, const char *path, ggl_error *err) {
     llm_model_params p = {
         .size = sizeof p, .arch_path = b->o.arch, .gguf = &file, .ignore = ignore_of(&b->o.ignore)};
     int64_t begin = bench_now_ns();
-    llm_builtin built_in;
-    ggl_status st =
-        llm_builtin_find(b->o.models.n > 0 ? path : NULL, &built_in)
-            ? llm_model_open_memory(&b->setup.model, built_in.data, built_in.size, path, &p, err)
-            : tool_load_model(&b->setup.model, path, &p, b->o.type, err);
+    ggl_status st = tool_load_model(&b->setup.model, b->o.models.n > 0 ? path : "builtin:stories",
+                                    &p, b->o.type, err);
     llm_session_params adapted = {.size = sizeof adapted};
     if (st == GGL_OK)
         st = adapters_new(&b->o.adapters, b->setup.model, &adapted, err);
@@ -253,11 +249,8 @@ static int check_plot(const bench_options *o) {
         return tool_error(TOOL, 1, "out of memory");
     int code = -1;
     for (size_t i = 0; i < n; i++) {
-        llm_builtin built_in;
-        if (!llm_builtin_find(o->models.s[i], &built_in))
-            paths[i] = (tool_path){"-m", o->models.s[i], .needed = true, .model = true};
-        else if (!built_in.name)
-            code = tool_no_builtin(TOOL, o->models.s[i]);
+        paths[i] = (tool_path){"-m", o->models.s[i], .needed = true, .model = true};
+        code = code < 0 ? tool_check_builtin(TOOL, o->models.s[i]) : code;
     }
     paths[n] = (tool_path){"--arch", o->arch, .written = false};
     paths[n + 1] = (tool_path){"--compare", o->compare_old, .written = false};

@@ -9,7 +9,6 @@
 
 #include "chat.h"
 #include "completion.h"
-#include "builtin/builtin.h"
 #include "common/cache_types.h"
 #include "common/fit_context.h"
 #include "common/input.h"
@@ -440,10 +439,8 @@ static int check_paths(const cli_options *o) {
     const bool is_piped =
         !o->prompt && !o->prompt_file && !o->tokens && !o->chat.wanted && stdin_is_piped();
     const char *cache = o->repack_cache && *o->repack_cache ? o->repack_cache : NULL;
-    llm_builtin built_in;
     const tool_path paths[] = {
-        {"-m", llm_builtin_find(o->model, &built_in) ? NULL : o->model, .needed = true,
-         .model = true},
+        {"-m", o->model, .needed = true, .model = true},
         {"-f", o->prompt_file, .needed = true},
         {"-sysf", o->chat.system_file, .needed = true},
         {"--tools", o->chat.tools, .needed = true},

@@ -10,7 +10,6 @@
 
 #include "common/adapters.h"
 #include "common/args.h"
-#include "builtin/builtin.h"
 #include "common/cache_types.h"
 #include "common/chart.h"
 #include "common/hints.h"
@@ -492,10 +491,8 @@ static int run_chunks(ppl *p) {
 }
 
 static int check_paths(const options *o) {
-    llm_builtin built_in;
     const tool_path paths[] = {
-        {"-m", llm_builtin_find(o->model, &built_in) ? NULL : o->model, .needed = true,
-         .model = true},
+        {"-m", o->model, .needed = true, .model = true},
         {"-f", o->text, .needed = true},
         {"--arch", o->arch, .needed = true, .or_name = true},
         {"--kl-divergence-base", o->base, .written = !o->compare, .needed = o->compare},

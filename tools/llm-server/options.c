@@ -5,7 +5,6 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#include "builtin/builtin.h"
 #include "common/cache_types.h"
 #include "common/hints.h"
 #include "common/input.h"
@@ -442,9 +441,7 @@ int server_options_read(server_options *o, int argc, char **argv) {
 
 int server_options_check_paths(const char *tool, const server_options *o) {
     const char *cache = o->repack_cache && *o->repack_cache ? o->repack_cache : NULL;
-    llm_builtin built_in;
-    const tool_path paths[] = {{"-m", llm_builtin_find(o->model, &built_in) ? NULL : o->model,
-                                .needed = true, .model = true},
+    const tool_path paths[] = {{"-m", o->model, .needed = true, .model = true},
                                {"--models", o->models, .needed = true},
                                {"--chat-template-file", o->template_file, .needed = true},
                                {"--arch", o->arch, .needed = true, .or_name = true},

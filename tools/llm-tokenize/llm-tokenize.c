@@ -365,7 +365,8 @@ int main(int argc, char **argv) {
     options o = {.bos = true, .parse_special = true};
     const arg_option table[] = {
         {"-m --model", ARG_STRING, &o.model, .value = "FILE",
-         .help = "GGUF file whose tokenizer to use (required, or -hf or -mu)"},
+         .help = "GGUF file, Hugging Face folder, builtin:stories or builtin:chat, whose tokenizer "
+                 "to use (required, or -hf or -mu)"},
         HUB_OPTIONS(o.hub),
         {"-p --prompt", ARG_STRING, &o.text, .value = "TEXT", .may_be_empty = true,
          .help = "text to tokenize, without resolving escapes"},
