@@ -92,6 +92,21 @@ def test_built_in_models_of_other_tools():
     run(2, "--arch is for a model, but llama is a built-in descriptor", "llm-arch", "show", "llama", "--arch", "x.arch")
 
 
+def test_files_that_are_no_text():
+    """Every text that a model is to read: a file with NUL is refused, with the first byte that is no text."""
+    put("binary.txt", TEXT[:100] + b"\xff\0" + TEXT)
+    put("latin-1.txt", TEXT + b"\xff")
+    for command in [["llm-cli", "-m", MODEL, "-n", "1", "-f"],
+                    ["llm-perplexity", "-m", MODEL, "-c", "64", "--chunks", "1", "-f"],
+                    ["llm-imatrix", "-m", MODEL, "-c", "64", "--chunks", "1", "-o", "i.gguf", "-f"],
+                    ["llm-quantize", MODEL, "out.gguf", "--allow-requantize", "--dry-run", "--bpw", "7", "-c", "64", "--chunks", "1", "--calibration"],
+                    ["llm-arch", "verify", MODEL, "-n", "2", "-f"],
+                    ["llm-arch", "doctor", MODEL, "-n", "16", "--text"]]:
+        run(1, "binary.txt is not a text in UTF-8: byte 100 is 0xff", *command, "binary.txt")
+        run(0, "", *command, "latin-1.txt")
+    run(1, "stories.gguf is a GGUF file, not a text", "llm-imatrix", "-m", MODEL, "-o", "i.gguf", "-f", MODEL)
+
+
 def test_adapters_that_are_none():
     put_letters("whole")
     put("peft/adapter_config.json", b"{}")

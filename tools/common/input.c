@@ -87,6 +87,16 @@ bool tool_is_text(const char *tool, const char *path, const char *s, size_t n) {
     return false;
 }
 
+char *tool_read_any_text(const char *tool, const char *path, size_t *size) {
+    char *text = tool_read_file(tool, path, size);
+    if (text && memchr(text, 0, *size)) {
+        (void)tool_is_text(tool, path, text, *size);
+        free(text);
+        return NULL;
+    }
+    return text;
+}
+
 char *tool_read_text(const char *tool, const char *path, size_t most, size_t *size) {
     char *text = tool_read_at_most(tool, path, most, size);
     if (text && !tool_is_text(tool, path, text, *size)) {

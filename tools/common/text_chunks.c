@@ -35,7 +35,7 @@ int text_chunks_read(text_chunks *c, const char *tool, const llm_tokenizer *t, c
                      bool special) {
     ggl_error err = {0};
     size_t n;
-    char *text = tool_read_file(tool, path, &n);
+    char *text = tool_read_any_text(tool, path, &n);
     if (!text)
         return process_stopped ? process_stop_code() : 1;
     if (n > 0 && text[n - 1] == '\n') /* llama.cpp's -f removes it, too */

@@ -440,7 +440,7 @@ static int read_text(doctor *d) {
     const llm_tokenizer *t;
     llm_tokens with = {0};
     size_t n;
-    char *s = tool_read_file(TOOL, d->text_file, &n);
+    char *s = tool_read_any_text(TOOL, d->text_file, &n);
     if (!s)
         return 1;
     ggl_status st = llm_model_tokenizer(d->model, &t, &err);

@@ -153,7 +153,7 @@ static int get_tokens(run *r) {
     }
     const llm_tokenizer *t;
     size_t n = r->text ? strlen(r->text) : 0;
-    char *from_file = r->text ? NULL : tool_read_file(TOOL, r->text_file, &n);
+    char *from_file = r->text ? NULL : tool_read_any_text(TOOL, r->text_file, &n);
     if (!r->text && !from_file)
         return 1;
     ggl_status st = llm_model_tokenizer(r->model, &t, &err);

@@ -83,11 +83,9 @@ static char *prompt_text(cli *c, size_t *n, int *code) {
             *n = unescape(text, *n);
     } else if (c->o.prompt_file || stdin_is_piped()) {
         const char *path = c->o.prompt_file ? c->o.prompt_file : "-";
-        text = tool_read_file(TOOL, path, n);
-        /* a text in another encoding is the user's choice; a program or an archive is a mistake */
-        if (!text || (memchr(text, 0, *n) && !tool_is_text(TOOL, path, text, *n))) {
+        text = tool_read_any_text(TOOL, path, n);
+        if (!text) {
             *code = process_stopped ? process_stop_code() : 1;
-            free(text);
             return NULL;
         }
         if (*n > 0 && text[*n - 1] == '\n') /* as in llama.cpp: an editor or echo added it */

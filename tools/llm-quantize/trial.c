@@ -67,7 +67,7 @@ static int read_text(trial *t) {
         st = find_bos(t, tok, &err);
     if (st != GGL_OK)
         return tool_error(t->tool, 1, "%s", err.msg);
-    char *text = tool_read_file(t->tool, t->params.text, &n);
+    char *text = tool_read_any_text(t->tool, t->params.text, &n);
     if (!text)
         return process_stopped ? process_stop_code() : 1;
     sha256_begin(&digest);
