@@ -103,6 +103,8 @@ enum MHD_Result http_body_take(http_reply *r, const char *data, size_t *n) {
     r->n_arrived += *n;
     r->arrived_at = http_now();
     http_set_due(r->server, r->connection, r->n_arrived);
+    if (r->connection->half_closed) /* no more comes, so that what has come gives no time for it */
+        http_set_due(r->server, r->connection, 0);
     if (r->n_arrived > DROP_TIMES * (uint64_t)most + DROP_MORE)
         return MHD_NO;
     if (!r->refused && r->n_body + *n > most) {

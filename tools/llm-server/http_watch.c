@@ -24,8 +24,12 @@ int64_t http_now(void) {
 }
 
 void http_set_due(const http_server *s, http_connection *c, uint64_t n_bytes) {
-    const int64_t wait = c->half_closed ? LAST_MS : 2000 * (int64_t)s->p.timeout_s;
-    c->due = http_now() + wait + (int64_t)((double)n_bytes / (LEAST_RATE / 1000.0));
+    bool half_closed;
+    do { /* the watcher, too, sets it, after half_closed: what it sets must not be replaced by the time of an open one */
+        half_closed = c->half_closed;
+        const int64_t wait = half_closed ? LAST_MS : 2000 * (int64_t)s->p.timeout_s;
+        c->due = http_now() + wait + (int64_t)((double)n_bytes / (LEAST_RATE / 1000.0));
+    } while (c->half_closed != half_closed);
 }
 
 bool http_watch_is_gone(const http_reply *r) {
