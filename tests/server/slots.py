@@ -124,7 +124,12 @@ def names():
             check(b"?action=" in s.post("/slots/0", {})[2], "no action")
             check(s.get("/slots/0")[0] == 405, "GET")
             says(s, "there is no such file", 0, "restore", "none")
-        check(os.listdir(outer) == ["inner"] and len(os.listdir(folder)) == 2, os.listdir(folder))
+            os.mkdir(folder + "/a folder")
+            os.mkfifo(folder + "/a pipe")
+            for action in ("save", "restore"):
+                says(s, "\"a folder\" is a folder in the folder of --slot-save-path, not a file", 0, action, "a folder")
+                says(s, "\"a pipe\" is a device or a pipe", 0, action, "a pipe")
+        check(os.listdir(outer) == ["inner"] and len(os.listdir(folder)) == 4, os.listdir(folder))
 
 
 def files():

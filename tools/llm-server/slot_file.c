@@ -54,6 +54,11 @@ ggl_status slot_read_name(slot_request *x, const json_value *v, ggl_error *err) 
     if (!x->path)
         return ggl_fail(err, GGL_NOMEM, "out of memory");
     snprintf(x->path, size, "%s/%s", x->s->o->slot_path, x->name);
+    struct stat st;
+    if (stat(x->path, &st) == 0 && !S_ISREG(st.st_mode))
+        return ggl_fail(err, GGL_USAGE,
+                        "\"filename\": \"%s\" is %s in the folder of --slot-save-path, not a file",
+                        x->name, S_ISDIR(st.st_mode) ? "a folder" : "a device or a pipe");
     return GGL_OK;
 }
 
