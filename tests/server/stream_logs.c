@@ -25,17 +25,34 @@ bool http_reply_is_gone(http_reply *r) {
     return false;
 }
 
-static bool is_there(stream_table *s, int k) {
+static bool has(stream_table *s, uint64_t owner, int k) {
     ggl_error err;
     char id[32];
     snprintf(id, sizeof id, "s%d", k);
-    return streams_read(s, id, 1, 0, NULL, &err) == GGL_OK;
+    return streams_read(s, id, owner, 0, NULL, &err) == GGL_OK;
+}
+
+static stream_log *begin_of(stream_table *s, uint64_t owner, int k) {
+    char id[32];
+    snprintf(id, sizeof id, "s%d", k);
+    return streams_begin(s, id, owner, "text/event-stream");
+}
+
+static bool is_there(stream_table *s, int k) {
+    return has(s, 1, k);
 }
 
 static stream_log *begin(stream_table *s, int k) {
-    char id[32];
-    snprintf(id, sizeof id, "s%d", k);
-    return streams_begin(s, id, 1, "text/event-stream");
+    return begin_of(s, 1, k);
+}
+
+/* A stream of n bytes that has ended. */
+static void put(stream_table *s, uint64_t owner, int k, size_t n) {
+    static const char bytes[STREAM_BYTES];
+    stream_log *l = begin_of(s, owner, k);
+    CHECK(l);
+    stream_log_write(l, bytes, n);
+    stream_log_end(l);
 }
 
 /* A client may not make others wait by the number of its streams: those that ended first make room. */
@@ -54,6 +71,34 @@ TEST(so_many_are_kept) {
     stream_log_end(runs);
     CHECK(is_there(s, 0));
     streams_free(s);
+}
+
+/* A client's streams take the place of its own, or of those of a client that has more. */
+TEST(clients_with_few_streams_keep_them) {
+    stream_table *s = streams_new(NULL, 300);
+    REQUIRE(s);
+    put(s, 7, 0, 1);
+    put(s, 8, 0, 1);
+    for (int k = 0; k < 2 * STREAMS_KEPT; k++)
+        put(s, 1, k, 1);
+    CHECK(has(s, 7, 0) && has(s, 8, 0));
+    put(s, 7, 1, 1); /* the other has more */
+    CHECK(has(s, 7, 0) && has(s, 7, 1) && has(s, 8, 0) && !has(s, 1, STREAMS_KEPT + 2));
+    CHECK(has(s, 1, STREAMS_KEPT + 3) && has(s, 1, 2 * STREAMS_KEPT - 1));
+    streams_free(s);
+    /* the same for memory: one long stream is more than many short ones */
+    memory *m = memory_new((size_t)64 << 20);
+    s = streams_new(m, 300);
+    REQUIRE(s && m);
+    for (int k = 0; k < 3; k++)
+        put(s, 7, k, 100000);
+    for (int k = 0; k < 50; k++)
+        put(s, 1, k, 400000);
+    CHECK(has(s, 7, 0) && has(s, 7, 1) && has(s, 7, 2));
+    CHECK(!has(s, 1, 0) && has(s, 1, 49));
+    streams_free(s);
+    CHECK_INT(memory_held(m, MEMORY_STREAMS), 0);
+    memory_free(m);
 }
 
 /* If none has ended, a further one is not kept; one of the same id takes the place of the old one. */

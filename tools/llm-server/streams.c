@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -98,11 +99,43 @@ static void expire(stream_table *s) {
     }
 }
 
-/* Forgets the stream that ended first. False: all go on. */
-static bool forget_oldest(stream_table *s) {
+/* What a client has of the streams that have ended: bytes, or how many. */
+typedef struct share {
+    uint64_t owner;
+    size_t n;
+} share;
+
+static int compare_owners(const void *a, const void *b) {
+    const uint64_t x = ((const share *)a)->owner, y = ((const share *)b)->owner;
+    return (x > y) - (x < y);
+}
+
+/* Returns the client that has most of them; of equal ones `own`, if it is one. */
+static uint64_t find_largest(const stream_table *s, uint64_t own, bool in_bytes) {
+    share one[STREAMS_KEPT], most = {own, 0};
+    size_t n = 0;
+    for (const stream_log *l = s->first; l && n < STREAMS_KEPT; l = l->next)
+        if (!l->is_written)
+            one[n++] = (share){l->owner, in_bytes ? l->held.n : 1};
+    qsort(one, n, sizeof *one, compare_owners);
+    for (size_t i = 0; i < n;) {
+        share sum = {one[i].owner, 0};
+        for (; i < n && one[i].owner == sum.owner; i++)
+            sum.n += one[i].n;
+        if (sum.n > most.n || (sum.n == most.n && sum.owner == own))
+            most = sum;
+    }
+    return most.owner;
+}
+
+/* Forgets a stream that has ended, to make room for one of `own`: the oldest one of the client that has most, so that no
+ * client takes the streams of those that have fewer. False: all go on. */
+static bool forget_oldest(stream_table *s, uint64_t own, bool in_bytes) {
+    const uint64_t owner = find_largest(s, own, in_bytes);
     stream_log **oldest = NULL;
     for (stream_log **at = &s->first; *at; at = &(*at)->next)
-        if (!(*at)->is_written && (!oldest || (*at)->ended_at < (*oldest)->ended_at))
+        if (!(*at)->is_written && (*at)->owner == owner &&
+            (!oldest || (*at)->ended_at < (*oldest)->ended_at))
             oldest = at;
     if (oldest)
         forget(oldest);
@@ -111,7 +144,7 @@ static bool forget_oldest(stream_table *s) {
 
 static bool hold(stream_log *l, size_t n) {
     while (!memory_set(&l->held, sizeof *l + n))
-        if (!forget_oldest(l->of))
+        if (!forget_oldest(l->of, l->owner, true))
             return false;
     return true;
 }
@@ -186,7 +219,7 @@ static stream_log *new_log(stream_table *s, const char *id, uint64_t owner,
                       .held = {.of = s->memory, .use = MEMORY_STREAMS}};
     snprintf(l->id, sizeof l->id, "%s", id);
     snprintf(l->media_type, sizeof l->media_type, "%s", media_type);
-    if (hold(l, 0) && (s->n < STREAMS_KEPT || forget_oldest(s))) {
+    if (hold(l, 0) && (s->n < STREAMS_KEPT || forget_oldest(s, owner, false))) {
         s->n++;
         l->is_listed = l->is_written = true;
         l->next = s->first;

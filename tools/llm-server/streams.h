@@ -7,7 +7,7 @@
  *     stream_log_end(l);
  *
  * Memory: of MEMORY_STREAMS; a stream keeps at least the last three quarters of STREAM_BYTES. Where that memory or STREAMS_KEPT is used up, streams that
- * have ended are forgotten, the oldest first, and then the stream itself loses what it has sent so far, or is not kept. Any thread; a log is written by one
+ * have ended are forgotten, the oldest first of the client that has most, and then the stream itself loses what it has sent so far, or is not kept. Any thread; a log is written by one
  * at a time. */
 #ifndef LLM_SERVER_STREAMS_H
 #define LLM_SERVER_STREAMS_H
