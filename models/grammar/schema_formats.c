@@ -45,6 +45,33 @@
     ":){0,4}" H16 ")?::" LS32 "|(?:(?:" H16 ":){0,5}" H16 ")?::" H16 "|(?:(?:" H16 ":){0,6}" H16   \
     ")?::)"
 
+/* RFC 5890 to 5893, as far as single characters say it: letters that have no other form (so neither capitals beyond ASCII nor
+ * wide, mathematical or joined ones), digits, marks after the first character, the exceptions of RFC 5892. Characters that are
+ * permitted only beside certain others (middle dots, joiners) are left out. */
+#define DOT       ".\\u3002\\uff0e\\uff61"
+#define LETTERS   "A-Za-z0-9\\p{Ll}\\p{Lo}\\p{Lm}\\p{Nd}\\u0f0b\\u3007\\u06fd\\u06fe"
+#define DOTTED(l) "^(?:" l ")(?:[" DOT "](?:" l "))*$"
+/* A label that is not ASCII begins with xn-- in Punycode, and has a character more there: of 63. */
+#define IDN_LABELS DOTTED(LABEL "|[" LETTERS "](?:[" LETTERS "\\p{M}-]{0,56}[" LETTERS "\\p{M}])?")
+#define IDN_OTHERS                                                                                 \
+    "^[^\\u0488\\u0489\\u0640\\u07fa\\u1abe\\u20dd-\\u20e4\\u2100-\\u214f\\u302e\\u302f\\u3031-"   \
+    "\\u3035\\u303b\\ua670-\\ua672\\ufb00-\\ufb1c\\uff00-\\uff0d\\uff0f-\\uff60\\uff62-\\uffef"    \
+    "\\u{1d400}-\\u{1d7ff}]*$"
+/* RFC 5893: where a label has letters that run from right to left, each label has letters of one direction, begins with one, and
+ * has digits of one kind. */
+#define RIGHT                                                                                      \
+    "\\u05d0-\\u065f\\u066a-\\u06ef\\u06fa-\\u08ff\\ufb1d-\\ufdff\\ufe70-\\ufefe"                  \
+    "\\u{10800}-\\u{10fff}\\u{1e800}-\\u{1efff}"
+#define ARABIC      "\\u0660-\\u0669"
+#define EUROPEAN    "0-9\\u06f0-\\u06f9"
+#define LEFT_LABEL  "[^" RIGHT ARABIC EUROPEAN DOT "][^" RIGHT ARABIC DOT "]*"
+#define RIGHT_LABEL "[" RIGHT "](?:[" RIGHT "\\p{M}" EUROPEAN "-]*|[" RIGHT ARABIC "\\p{M}-]*)"
+#define IDN_SIDES   "(?:^[^" RIGHT ARABIC "]*$)|(?:" DOTTED(LEFT_LABEL "|" RIGHT_LABEL) ")"
+/* Only names in Punycode, which are not looked into, have two hyphens after two characters. */
+#define IDN_HYPHENS                                                                                \
+    DOTTED("[xX][nN]--[A-Za-z0-9-]+|[^" DOT "]{1,3}|[^" DOT "]{2}(?:[^" DOT "-][^" DOT "]|-[^" DOT \
+           "-])[^" DOT "]*")
+
 /* RFC 5321, section 4.1.2; the domain has at least two labels, or is an address in brackets. */
 #define ATEXT       "[A-Za-z0-9!#$%&'*+/=?^_`{|}~\\-"
 #define QUOTED      "\"(?:[ !#-\\[\\]-~]|\\\\[ -~])*\""
@@ -91,7 +118,7 @@ static const schema_format formats[] = {
      {"^(?:" ATEXT WIDE "]+(?:\\." ATEXT WIDE "]+)*|" WIDE_TEXT ")@" WIDE_LABEL "(?:\\." WIDE_LABEL
       ")+$"}},
     {"hostname", {"^" HOSTNAME "$", "^.{1,253}$"}},
-    {"idn-hostname", {0}},
+    {"idn-hostname", {IDN_LABELS, "^.{1,253}$", IDN_OTHERS, IDN_SIDES, IDN_HYPHENS}},
     {"ipv4", {"^" IPV4 "$"}},
     {"ipv6", {"^" IPV6 "$"}},
     {"uri", {"^" URI("", "") "$"}},

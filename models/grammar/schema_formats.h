@@ -4,9 +4,11 @@
 
 #include "ggl/str.h"
 
+enum { SCHEMA_FORMAT_PATTERNS = 5 };
+
 typedef struct schema_format {
     const char *name;
-    const char *pattern[3]; /* all must match; none: refused */
+    const char *pattern[SCHEMA_FORMAT_PATTERNS]; /* all must match; none: refused */
 } schema_format;
 
 /* NULL: not a format of the standard. */

@@ -253,7 +253,7 @@ SCALARS(pattern) {
 /* All patterns of a format's row. */
 static int32_t format_texts(schema *s, const word_use *u, const schema_format *f) {
     int32_t all = s->universe[TYPE_STRING];
-    for (size_t i = 0; i < 3 && f->pattern[i]; i++) {
+    for (size_t i = 0; i < SCHEMA_FORMAT_PATTERNS && f->pattern[i]; i++) {
         const ggl_str p = {f->pattern[i], strlen(f->pattern[i])};
         all = llm_set_and(s, TYPE_STRING, all, llm_schema_pattern(s, u->node, u->word, p));
     }

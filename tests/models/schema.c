@@ -126,6 +126,12 @@ TEST(patterns) {
     CHECK_ROWS(rows);
 }
 
+/* 59 letters \u00fc */
+#define WIDE_10 "\u00fc\u00fc\u00fc\u00fc\u00fc\u00fc\u00fc\u00fc\u00fc\u00fc"
+#define WIDE_59                                                                                    \
+    WIDE_10 WIDE_10 WIDE_10 WIDE_10 WIDE_10 "\u00fc\u00fc\u00fc\u00fc\u00fc\u00fc\u00fc\u00fc"     \
+                                            "\u00fc"
+
 TEST(formats) {
 #define FORMAT(f) "{\"type\": \"string\", \"format\": \"" f "\"}"
     static const row rows[] = {
@@ -149,6 +155,31 @@ TEST(formats) {
         {FORMAT("email"),
          {"\"a.b+c@d-e.example\"", NULL, "\"a.@b.example\"", "\"a\"", "\"a@b\"", "\"a b@c.de\""}},
         {FORMAT("hostname"), {"\"a-b.example\"", NULL, "\"-a\"", "\"a..b\"", "\"a_b\"", "\"\""}},
+        /* \u5b9e\u4f8b and others, which begin with a mark, have capitals, mix directions, or kinds of digits */
+        {FORMAT("idn-hostname"),
+         {"\"a-b.example\"",
+          "\"\u5b9e\u4f8b.\u6d4b\u8bd5\"",
+          "\"\u05d0\u05d11.com\"",
+          "\"a\u3002b\"",
+          "\"xn--ihqwcrb4cv8a8dqg056pqjye\"",
+          "\"\u00fc-\u00df\"",
+          NULL,
+          "\"\"",
+          "\"-a\"",
+          "\"a-\"",
+          "\"a..b\"",
+          "\"a_b\"",
+          "\"a\u00b7l\"",
+          "\"\u0300a\"",
+          "\"\u00dca\"",
+          "\"\uff41\"",
+          "\"aa--b\"",
+          "\"\u5b9e\u4f8b.\"",
+          "\"a\u05d0\"",
+          "\"0a.\u05d0\"",
+          "\"\u0628\u0660\u06f0\"",
+          "\"" WIDE_59 "\"",
+          "\"" WIDE_59 ".com\""}},
         {FORMAT("ipv4"), {"\"127.0.0.1\"", NULL, "\"256.0.0.1\"", "\"1.2.3\"", "\"01.2.3.4\""}},
         {FORMAT("ipv6"),
          {"\"::\"", "\"1:2:3:4:5:6:7:8\"", "\"::ffff:1.2.3.4\"", "\"1::8\"", NULL,
