@@ -1,4 +1,4 @@
-/* What the searches of fit.h share: reading a block, and rows of blocks of 32. */
+/* What the searches of fit.h share: reading a block. */
 #include "fit.h"
 
 #include <math.h>
@@ -38,27 +38,4 @@ float ggl_fit_gain(double xx, double xy) {
 float ggl_fit_f16(float d, int exponent) {
     const float h = ggl_f16_to_f32(ggl_f32_to_f16(ldexpf(d, exponent)));
     return isfinite(h) ? ldexpf(h, -exponent) : d;
-}
-
-void ggl_fit_rows(fit_four_fn *fit, const fit_form *f, const float *src, const float *importance,
-                  int64_t n, void (*put)(const fit_four *four, int l, void *dst, int64_t block),
-                  void *dst) {
-    enum { FOUR = LANES * FIT_RUN };
-    fit_four four;
-    int64_t n_blocks = n / FIT_RUN, i = 0;
-    for (; i + LANES <= n_blocks; i += LANES) {
-        fit(f, src + FIT_RUN * i, importance ? importance + FIT_RUN * i : NULL, &four);
-        for (int l = 0; l < LANES; l++)
-            put(&four, l, dst, i + l);
-    }
-    if (i == n_blocks)
-        return;
-    float x[FOUR] = {0}, w[FOUR] = {0}; /* the rest, with blocks of zeros */
-    const size_t rest = (size_t)(n_blocks - i) * FIT_RUN;
-    memcpy(x, src + FIT_RUN * i, rest * sizeof *x);
-    for (size_t k = 0; k < rest; k++)
-        w[k] = importance ? importance[FIT_RUN * i + (int64_t)k] : 1.0f;
-    fit(f, x, w, &four);
-    for (int l = 0; i + l < n_blocks; l++)
-        put(&four, l, dst, i + l);
 }

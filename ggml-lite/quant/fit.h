@@ -68,12 +68,6 @@ typedef struct fit_four {
 void ggl_fit_four(const fit_form *f, const float *src, const float *importance, fit_four *out);
 void ggl_fit_four_mins(const fit_form *f, const float *src, const float *importance, fit_four *out);
 
-/* Encodes n elements by one of the last two functions; `put` stores block l of the four. */
-typedef void fit_four_fn(const fit_form *, const float *, const float *, fit_four *);
-void ggl_fit_rows(fit_four_fn *fit, const fit_form *f, const float *src, const float *importance,
-                  int64_t n, void (*put)(const fit_four *four, int l, void *dst, int64_t block),
-                  void *dst);
-
 /* Returns the number that the code for t stands for. */
 static inline vf fit_value(const fit_form *f, vf t) {
     if (f->level) {

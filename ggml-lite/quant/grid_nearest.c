@@ -1,7 +1,7 @@
 /* ggl_grid_nearest: the exact search in a codebook. */
 #include <math.h>
 
-#include "grid_fit.h"
+#include "grid.h"
 
 enum { HALF = 256, PAIR = 16 };
 

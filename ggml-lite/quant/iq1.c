@@ -1,9 +1,9 @@
 /* iq1_s and iq1_m: vectors of eight from a codebook of -1, 0 and 1, with 1/8 added to, or
  * subtracted from, all elements. Codes are integers, in units of 1/8: 8 * element + 1 or - 1.
  * Blocks: blocks.h; codebook: iq_grids.h. */
-#include "grid_fit.h"
 #include "iq_grids.h"
 #include "quant.h"
+#include "rows.h"
 
 /* (2*scale + 1) * d, in units of 1/8 */
 static float scale_of(float d, unsigned scale) {
@@ -61,9 +61,9 @@ static void put_iq1_s(const grid_block *g, void *block) {
     }
 }
 
-void ggl_iq1_s_from_float_weighted(const float *src, const float *importance, void *dst,
+void ggl_iq1_s_from_float_weighted(const float *src, const ggl_importance *of, void *dst,
                                    int64_t n) {
-    ggl_grid_rows(&iq1_s_form, src, importance, dst, n, sizeof(struct block_iq1_s), put_iq1_s);
+    ggl_grid_rows(&iq1_s_form, src, of, dst, n, sizeof(struct block_iq1_s), put_iq1_s);
 }
 
 static const grid_form iq1_m_form = {.grid = &ggl_iq1_grid,
@@ -91,7 +91,7 @@ static void put_iq1_m(const grid_block *g, void *block) {
     }
 }
 
-void ggl_iq1_m_from_float_weighted(const float *src, const float *importance, void *dst,
+void ggl_iq1_m_from_float_weighted(const float *src, const ggl_importance *of, void *dst,
                                    int64_t n) {
-    ggl_grid_rows(&iq1_m_form, src, importance, dst, n, sizeof(struct block_iq1_m), put_iq1_m);
+    ggl_grid_rows(&iq1_m_form, src, of, dst, n, sizeof(struct block_iq1_m), put_iq1_m);
 }

@@ -1,8 +1,8 @@
 /* iq2_xxs, iq2_xs and iq2_s: vectors of eight from a codebook, with signs. Codes are the signed
  * elements, up to 43. Blocks: blocks.h; codebooks: iq_grids.h. */
-#include "grid_fit.h"
 #include "iq_grids.h"
 #include "quant.h"
+#include "rows.h"
 
 /* d * (scale + 1/2) / 4 */
 static float scale_of(const uint8_t d[2], unsigned scale) {
@@ -68,10 +68,9 @@ static void put_iq2_xxs(const grid_block *g, void *block) {
     }
 }
 
-void ggl_iq2_xxs_from_float_weighted(const float *src, const float *importance, void *dst,
+void ggl_iq2_xxs_from_float_weighted(const float *src, const ggl_importance *of, void *dst,
                                      int64_t n) {
-    ggl_grid_rows(&iq2_xxs_form, src, importance, dst, n, sizeof(struct block_iq2_xxs),
-                  put_iq2_xxs);
+    ggl_grid_rows(&iq2_xxs_form, src, of, dst, n, sizeof(struct block_iq2_xxs), put_iq2_xxs);
 }
 
 static const grid_form iq2_xs_form = {.grid = &ggl_iq2_xs_grid,
@@ -93,9 +92,9 @@ static void put_iq2_xs(const grid_block *g, void *block) {
     }
 }
 
-void ggl_iq2_xs_from_float_weighted(const float *src, const float *importance, void *dst,
+void ggl_iq2_xs_from_float_weighted(const float *src, const ggl_importance *of, void *dst,
                                     int64_t n) {
-    ggl_grid_rows(&iq2_xs_form, src, importance, dst, n, sizeof(struct block_iq2_xs), put_iq2_xs);
+    ggl_grid_rows(&iq2_xs_form, src, of, dst, n, sizeof(struct block_iq2_xs), put_iq2_xs);
 }
 
 static const grid_form iq2_s_form = {.grid = &ggl_iq2_s_grid,
@@ -118,7 +117,7 @@ static void put_iq2_s(const grid_block *g, void *block) {
     }
 }
 
-void ggl_iq2_s_from_float_weighted(const float *src, const float *importance, void *dst,
+void ggl_iq2_s_from_float_weighted(const float *src, const ggl_importance *of, void *dst,
                                    int64_t n) {
-    ggl_grid_rows(&iq2_s_form, src, importance, dst, n, sizeof(struct block_iq2_s), put_iq2_s);
+    ggl_grid_rows(&iq2_s_form, src, of, dst, n, sizeof(struct block_iq2_s), put_iq2_s);
 }

@@ -1,8 +1,8 @@
 /* iq3_xxs and iq3_s: vectors of four from a codebook, with signs. Codes are the signed elements, up
  * to 62. Blocks: blocks.h; codebooks: iq_grids.h. */
-#include "grid_fit.h"
 #include "iq_grids.h"
 #include "quant.h"
+#include "rows.h"
 
 void ggl_iq3_xxs_unpack(const void *block, int k, ggl_codes *out) {
     const struct block_iq3_xxs *b = block;
@@ -48,10 +48,9 @@ static void put_iq3_xxs(const grid_block *g, void *block) {
     }
 }
 
-void ggl_iq3_xxs_from_float_weighted(const float *src, const float *importance, void *dst,
+void ggl_iq3_xxs_from_float_weighted(const float *src, const ggl_importance *of, void *dst,
                                      int64_t n) {
-    ggl_grid_rows(&iq3_xxs_form, src, importance, dst, n, sizeof(struct block_iq3_xxs),
-                  put_iq3_xxs);
+    ggl_grid_rows(&iq3_xxs_form, src, of, dst, n, sizeof(struct block_iq3_xxs), put_iq3_xxs);
 }
 
 static const grid_form iq3_s_form = {.grid = &ggl_iq3_s_grid,
@@ -75,7 +74,7 @@ static void put_iq3_s(const grid_block *g, void *block) {
         b->s[k / 2] |= (uint8_t)(g->scale[k] << 4 * (k % 2));
 }
 
-void ggl_iq3_s_from_float_weighted(const float *src, const float *importance, void *dst,
+void ggl_iq3_s_from_float_weighted(const float *src, const ggl_importance *of, void *dst,
                                    int64_t n) {
-    ggl_grid_rows(&iq3_s_form, src, importance, dst, n, sizeof(struct block_iq3_s), put_iq3_s);
+    ggl_grid_rows(&iq3_s_form, src, of, dst, n, sizeof(struct block_iq3_s), put_iq3_s);
 }

@@ -2,8 +2,8 @@
  * weights are. Blocks: blocks.h. */
 #include <math.h>
 
-#include "fit.h"
 #include "quant.h"
+#include "rows.h"
 #include "search.h"
 
 enum { RUN = 32, XS_BLOCK = 256, XS_RUNS = XS_BLOCK / RUN };
@@ -141,14 +141,23 @@ static void put_nl(const fit_four *four, int l, void *dst, int64_t block) {
     quant_put_nibbles(b->b, four->code + RUN * l);
 }
 
-void ggl_iq4_nl_from_float_weighted(const float *src, const float *importance, void *dst,
+void ggl_iq4_nl_from_float_weighted(const float *src, const ggl_importance *of, void *dst,
                                     int64_t n) {
     static const fit_form form = {
         .n = RUN, .high = 15, .level = step, .first = -12, .step = 4, .n_steps = 14};
-    ggl_fit_rows(ggl_fit_four, &form, src, importance, n, put_nl, dst);
+    ggl_fit_rows(ggl_fit_four, &form, src, of, n, put_nl, dst);
 }
 
-void ggl_iq4_xs_from_float_weighted(const float *src, const float *importance, void *dst,
+static void put_iq4_xs(const fit_block *fit, void *block) {
+    struct block_iq4_xs *b = block;
+    quant_put_f16(b->d, fit->d);
+    for (int r = 0; r < XS_RUNS && !isnan(fit->d); r++) {
+        put_scale(b, r, fit->scale[r]);
+        quant_put_nibbles(b->b + 16 * r, fit->code + RUN * r);
+    }
+}
+
+void ggl_iq4_xs_from_float_weighted(const float *src, const ggl_importance *of, void *dst,
                                     int64_t n) {
     static const fit_form form = {.n = RUN,
                                   .high = 15,
@@ -159,20 +168,5 @@ void ggl_iq4_xs_from_float_weighted(const float *src, const float *importance, v
                                   .first = -12,
                                   .step = 4,
                                   .n_steps = 14};
-    struct block_iq4_xs *b = dst;
-    for (int64_t i = 0; i < n; i += XS_BLOCK, b++) {
-        float extreme = quant_extreme(src + i, XS_BLOCK);
-        fit_block fit;
-        *b = (struct block_iq4_xs){0};
-        if (isnan(extreme)) {
-            quant_put_f16(b->d, extreme);
-            continue;
-        }
-        ggl_fit_scales(&form, src + i, importance ? importance + i : NULL, &fit);
-        quant_put_f16(b->d, fit.d);
-        for (int r = 0; r < XS_RUNS; r++) {
-            put_scale(b, r, fit.scale[r]);
-            quant_put_nibbles(b->b + 16 * r, fit.code + RUN * r);
-        }
-    }
+    ggl_fit_blocks(ggl_fit_scales, &form, src, of, n, sizeof(struct block_iq4_xs), put_iq4_xs, dst);
 }

@@ -1,6 +1,6 @@
 /* q2_k: 2 bits; runs of 16 with 4-bit scales and minima. Block: blocks.h. */
-#include "fit.h"
 #include "k_quants.h"
+#include "rows.h"
 
 enum { RUN = 16, N_RUNS = K_BLOCK / RUN, TOP = 3 };
 
@@ -58,7 +58,17 @@ void ggl_q2_k_from_float(const float *src, void *dst, int64_t n) {
     }
 }
 
-static void encode_weighted(const float *x, const float *importance, struct block_q2_k *b) {
+static void put_weighted(const fit_block *fit, void *block) {
+    struct block_q2_k *b = block;
+    for (int r = 0; r < N_RUNS; r++)
+        b->sm[r] = (uint8_t)(fit->scale[r] | fit->min[r] << 4);
+    quant_put_f16(b->d, fit->d);
+    quant_put_f16(b->dmin, fit->dmin);
+    quant_put_2bits(b->b, fit->code);
+}
+
+void ggl_q2_k_from_float_weighted(const float *src, const ggl_importance *of, void *dst,
+                                  int64_t n) {
     static const fit_form form = {.n = RUN,
                                   .high = TOP,
                                   .scale_high = 15,
@@ -67,24 +77,5 @@ static void encode_weighted(const float *x, const float *importance, struct bloc
                                   .first = -0.9f,
                                   .step = 0.2f,
                                   .n_steps = 14};
-    fit_block fit;
-    ggl_fit_mins(&form, x, importance, &fit);
-    for (int r = 0; r < N_RUNS; r++)
-        b->sm[r] = (uint8_t)(fit.scale[r] | fit.min[r] << 4);
-    quant_put_f16(b->d, fit.d);
-    quant_put_f16(b->dmin, fit.dmin);
-    quant_put_2bits(b->b, fit.code);
-}
-
-void ggl_q2_k_from_float_weighted(const float *src, const float *importance, void *dst, int64_t n) {
-    struct block_q2_k *b = dst;
-    for (int64_t i = 0; i < n; i += K_BLOCK, b++) {
-        float extreme = quant_extreme(src + i, K_BLOCK);
-        if (isnan(extreme)) {
-            *b = (struct block_q2_k){0};
-            quant_put_f16(b->d, extreme);
-        } else {
-            encode_weighted(src + i, importance ? importance + i : NULL, b);
-        }
-    }
+    ggl_fit_blocks(ggl_fit_mins, &form, src, of, n, sizeof(struct block_q2_k), put_weighted, dst);
 }

@@ -1,7 +1,7 @@
 /* q3_k: 3 bits, symmetric around code 4, the third stored apart from the others; runs of 16 with
  * 6-bit scales. Block: blocks.h. */
-#include "fit.h"
 #include "k_quants.h"
+#include "rows.h"
 
 enum { RUN = QUANT_SYMMETRIC_RUN, N_RUNS = K_BLOCK / RUN, TOP = 4 };
 
@@ -71,7 +71,18 @@ void ggl_q3_k_from_float(const float *src, void *dst, int64_t n) {
     }
 }
 
-void ggl_q3_k_from_float_weighted(const float *src, const float *importance, void *dst, int64_t n) {
+static void put_q3_k(const fit_block *fit, void *block) {
+    struct block_q3_k *b = block;
+    uint8_t code[K_BLOCK];
+    memcpy(code, fit->code, sizeof code);
+    for (int r = 0; r < N_RUNS && !isnan(fit->d); r++)
+        put_scale(b->s, r, fit->scale[r]);
+    quant_put_f16(b->d, fit->d);
+    put_codes(b, code);
+}
+
+void ggl_q3_k_from_float_weighted(const float *src, const ggl_importance *of, void *dst,
+                                  int64_t n) {
     static const fit_form form = {.n = RUN,
                                   .low = -TOP,
                                   .high = TOP - 1,
@@ -81,19 +92,5 @@ void ggl_q3_k_from_float_weighted(const float *src, const float *importance, voi
                                   .first = -0.9f,
                                   .step = 0.3f,
                                   .n_steps = 12};
-    struct block_q3_k *b = dst;
-    for (int64_t i = 0; i < n; i += K_BLOCK, b++) {
-        float extreme = quant_extreme(src + i, K_BLOCK);
-        fit_block fit;
-        *b = (struct block_q3_k){0};
-        if (isnan(extreme)) {
-            quant_put_f16(b->d, extreme);
-            continue;
-        }
-        ggl_fit_scales(&form, src + i, importance ? importance + i : NULL, &fit);
-        for (int r = 0; r < N_RUNS; r++)
-            put_scale(b->s, r, fit.scale[r]);
-        quant_put_f16(b->d, fit.d);
-        put_codes(b, fit.code);
-    }
+    ggl_fit_blocks(ggl_fit_scales, &form, src, of, n, sizeof(struct block_q3_k), put_q3_k, dst);
 }

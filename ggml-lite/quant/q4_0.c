@@ -1,8 +1,8 @@
 /* q4_0: 4 bits, symmetric around code 8, with an f16 scale for each 32. Block: blocks.h. */
 #include <math.h>
 
-#include "fit.h"
 #include "quant.h"
+#include "rows.h"
 
 enum { BLOCK = 32, HALF = BLOCK / 2 };
 
@@ -51,8 +51,9 @@ static void put_four(const fit_four *four, int l, void *dst, int64_t block) {
     quant_put_nibbles(b->b, four->code + BLOCK * l);
 }
 
-void ggl_q4_0_from_float_weighted(const float *src, const float *importance, void *dst, int64_t n) {
+void ggl_q4_0_from_float_weighted(const float *src, const ggl_importance *of, void *dst,
+                                  int64_t n) {
     static const fit_form form = {
         .n = BLOCK, .low = -8, .high = 7, .first = -0.9f, .step = 0.25f, .n_steps = 14};
-    ggl_fit_rows(ggl_fit_four, &form, src, importance, n, put_four, dst);
+    ggl_fit_rows(ggl_fit_four, &form, src, of, n, put_four, dst);
 }

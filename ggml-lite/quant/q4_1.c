@@ -1,6 +1,6 @@
 /* q4_1: 4 bits, with an f16 scale and an f16 minimum for each 32. Block: blocks.h. */
-#include "fit.h"
 #include "quant.h"
+#include "rows.h"
 #include "search.h"
 
 enum { BLOCK = 32, HALF = BLOCK / 2, TOP = 15 };
@@ -37,8 +37,9 @@ static void put_four(const fit_four *four, int l, void *dst, int64_t block) {
     quant_put_nibbles(b->b, four->code + BLOCK * l);
 }
 
-void ggl_q4_1_from_float_weighted(const float *src, const float *importance, void *dst, int64_t n) {
+void ggl_q4_1_from_float_weighted(const float *src, const ggl_importance *of, void *dst,
+                                  int64_t n) {
     static const fit_form form = {
         .n = BLOCK, .high = TOP, .first = -0.9f, .step = 0.2f, .n_steps = 16};
-    ggl_fit_rows(ggl_fit_four_mins, &form, src, importance, n, put_four, dst);
+    ggl_fit_rows(ggl_fit_four_mins, &form, src, of, n, put_four, dst);
 }

@@ -1,7 +1,7 @@
 /* q4_k and q5_k: 4 or 5 bits; runs of 32 with 6-bit scales and minima. They differ only in the
  * fifth bit, which is stored apart. Blocks: blocks.h. */
-#include "fit.h"
 #include "k_quants.h"
+#include "rows.h"
 
 enum { RUN = 32, N_RUNS = K_BLOCK / RUN };
 
@@ -94,6 +94,12 @@ static void put_nibbles(uint8_t b[128], const uint8_t code[K_BLOCK]) {
                                                                  << 4);
 }
 
+/* Stores the fifth bits in h, which is zeros. */
+static void put_high(uint8_t h[32], const uint8_t code[K_BLOCK]) {
+    for (int i = 0; i < K_BLOCK; i++)
+        h[i % 32] |= (uint8_t)(code[i] >> 4 << i / 32);
+}
+
 void ggl_q4_k_from_float(const float *src, void *dst, int64_t n) {
     static const quant_min_search how = {.top = 15, .first = -1.0f, .n_steps = 20};
     struct block_q4_k *b = dst;
@@ -123,71 +129,47 @@ void ggl_q5_k_from_float(const float *src, void *dst, int64_t n) {
         }
         encode_block(&how, src, b->d, b->dmin, b->sm, code);
         put_nibbles(b->b, code);
-        for (int j = 0; j < K_BLOCK; j++)
-            b->h[j % 32] |= (uint8_t)(code[j] >> 4 << j / 32);
+        put_high(b->h, code);
     }
 }
 
 /* --- with importance -------------------------------------------------------------------------- */
 
-static void encode_weighted(const fit_form *form, const float *x, const float *importance,
-                            uint8_t d[2], uint8_t dmin[2], uint8_t sm[12], uint8_t code[K_BLOCK]) {
-    fit_block fit;
-    ggl_fit_mins(form, x, importance, &fit);
-    memset(sm, 0, 12);
+static void put_factors(const fit_block *fit, uint8_t d[2], uint8_t dmin[2], uint8_t sm[12]) {
     for (int r = 0; r < N_RUNS; r++)
-        put_scale_min(sm, r, fit.scale[r], fit.min[r]);
-    quant_put_f16(d, fit.d);
-    quant_put_f16(dmin, fit.dmin);
-    memcpy(code, fit.code, K_BLOCK);
+        put_scale_min(sm, r, fit->scale[r], fit->min[r]);
+    quant_put_f16(d, fit->d);
+    quant_put_f16(dmin, fit->dmin);
 }
 
-void ggl_q4_k_from_float_weighted(const float *src, const float *importance, void *dst, int64_t n) {
-    static const fit_form form = {.n = RUN,
-                                  .high = 15,
-                                  .scale_high = 63,
-                                  .min_high = 63,
-                                  .n_starts = 1,
-                                  .first = -0.9f,
-                                  .step = 0.2f,
-                                  .n_steps = 14};
-    struct block_q4_k *b = dst;
-    for (int64_t i = 0; i < n; i += K_BLOCK, b++) {
-        uint8_t code[K_BLOCK];
-        float extreme = quant_extreme(src + i, K_BLOCK);
-        if (isnan(extreme)) {
-            *b = (struct block_q4_k){0};
-            quant_put_f16(b->d, extreme);
-            continue;
-        }
-        encode_weighted(&form, src + i, importance ? importance + i : NULL, b->d, b->dmin, b->sm,
-                        code);
-        put_nibbles(b->b, code);
-    }
+static void put_q4_k(const fit_block *fit, void *block) {
+    struct block_q4_k *b = block;
+    put_factors(fit, b->d, b->dmin, b->sm);
+    put_nibbles(b->b, fit->code);
 }
 
-void ggl_q5_k_from_float_weighted(const float *src, const float *importance, void *dst, int64_t n) {
-    static const fit_form form = {.n = RUN,
-                                  .high = 31,
-                                  .scale_high = 63,
-                                  .min_high = 63,
-                                  .n_starts = 1,
-                                  .first = -0.9f,
-                                  .step = 0.2f,
-                                  .n_steps = 14};
-    struct block_q5_k *b = dst;
-    for (int64_t i = 0; i < n; i += K_BLOCK, b++) {
-        uint8_t code[K_BLOCK];
-        float extreme = quant_extreme(src + i, K_BLOCK);
-        *b = (struct block_q5_k){0};
-        if (isnan(extreme)) {
-            quant_put_f16(b->d, extreme);
-            continue;
-        }
-        encode_weighted(&form, src + i, importance ? importance + i : NULL, b->d, b->dmin, b->sm,
-                        code);
-        put_nibbles(b->b, code);
-        for (int j = 0; j < K_BLOCK; j++)
-            b->h[j % 32] |= (uint8_t)(code[j] >> 4 << j / 32);
+static void put_q5_k(const fit_block *fit, void *block) {
+    struct block_q5_k *b = block;
+    put_factors(fit, b->d, b->dmin, b->sm);
+    put_nibbles(b->b, fit->code);
+    put_high(b->h, fit->code);
+}
+
+/* The runs of both types, whose codes go up to `top`. */
+#define FORM(top)                                                                                  \
+    {                                                                                              \
+        .n = RUN, .high = (top), .scale_high = 63, .min_high = 63, .n_starts = 1, .first = -0.9f,  \
+        .step = 0.2f, .n_steps = 14                                                                \
     }
+
+void ggl_q4_k_from_float_weighted(const float *src, const ggl_importance *of, void *dst,
+                                  int64_t n) {
+    static const fit_form form = FORM(15);
+    ggl_fit_blocks(ggl_fit_mins, &form, src, of, n, sizeof(struct block_q4_k), put_q4_k, dst);
+}
+
+void ggl_q5_k_from_float_weighted(const float *src, const ggl_importance *of, void *dst,
+                                  int64_t n) {
+    static const fit_form form = FORM(31);
+    ggl_fit_blocks(ggl_fit_mins, &form, src, of, n, sizeof(struct block_q5_k), put_q5_k, dst);
 }

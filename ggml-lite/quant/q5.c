@@ -2,8 +2,8 @@
  * q5_1 has a minimum. Blocks: blocks.h. */
 #include <math.h>
 
-#include "fit.h"
 #include "quant.h"
+#include "rows.h"
 #include "search.h"
 
 enum { BLOCK = 32, HALF = BLOCK / 2, TOP = 31 };
@@ -78,10 +78,11 @@ static void put_q5_0(const fit_four *four, int l, void *dst, int64_t block) {
     pack_codes(four->code + BLOCK * l, b->b, b->h);
 }
 
-void ggl_q5_0_from_float_weighted(const float *src, const float *importance, void *dst, int64_t n) {
+void ggl_q5_0_from_float_weighted(const float *src, const ggl_importance *of, void *dst,
+                                  int64_t n) {
     static const fit_form form = {
         .n = BLOCK, .low = -16, .high = 15, .first = -0.9f, .step = 0.2f, .n_steps = 14};
-    ggl_fit_rows(ggl_fit_four, &form, src, importance, n, put_q5_0, dst);
+    ggl_fit_rows(ggl_fit_four, &form, src, of, n, put_q5_0, dst);
 }
 
 static void put_q5_1(const fit_four *four, int l, void *dst, int64_t block) {
@@ -91,8 +92,9 @@ static void put_q5_1(const fit_four *four, int l, void *dst, int64_t block) {
     pack_codes(four->code + BLOCK * l, b->b, b->h);
 }
 
-void ggl_q5_1_from_float_weighted(const float *src, const float *importance, void *dst, int64_t n) {
+void ggl_q5_1_from_float_weighted(const float *src, const ggl_importance *of, void *dst,
+                                  int64_t n) {
     static const fit_form form = {
         .n = BLOCK, .high = TOP, .first = -0.9f, .step = 0.2f, .n_steps = 16};
-    ggl_fit_rows(ggl_fit_four_mins, &form, src, importance, n, put_q5_1, dst);
+    ggl_fit_rows(ggl_fit_four_mins, &form, src, of, n, put_q5_1, dst);
 }

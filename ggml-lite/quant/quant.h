@@ -38,7 +38,7 @@
     T(IQ1_S, iq1_s)
 
 #define WEIGHTED(NAME, name)                                                                       \
-    void ggl_##name##_from_float_weighted(const float *src, const float *importance, void *dst,    \
+    void ggl_##name##_from_float_weighted(const float *src, const ggl_importance *of, void *dst,   \
                                           int64_t n);
 QUANT_WEIGHTED(WEIGHTED)
 #undef WEIGHTED

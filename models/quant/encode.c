@@ -8,8 +8,8 @@
 #include "ggl/alloc.h"
 #include "ggl/graph.h"
 
-/* Elements in a piece: whole blocks of any type. A tensor is one sequence of blocks, so that a
- * piece need not consist of rows. */
+/* Most elements of a piece: whole blocks of any type. A tensor is one sequence of blocks, so that a
+ * piece need not consist of rows, unless there are directions. */
 #define PIECE ((int64_t)1 << 16)
 enum { WAVE = 32 }; /* pieces between two writes */
 
@@ -23,7 +23,8 @@ struct quant_encoder {
     /* the current wave */
     const ggl_type_info *from, *type;
     const uint8_t *source;
-    const float *importance; /* [matrix][n_col]; or NULL */
+    quant_importance of;     /* mean NULL: none */
+    int64_t piece;           /* elements of a piece */
     int64_t n_col, n_matrix; /* elements of a row, and of a matrix */
     int64_t first, n;        /* the wave's first element; the number of elements of the tensor */
 };
@@ -70,8 +71,14 @@ void llm_quant_encoder_free(quant_encoder *e) {
     ggl_free(e);
 }
 
+void llm_quant_importance_fini(quant_importance *of) {
+    ggl_free(of->mean);
+    ggl_free(of->dir);
+    *of = (quant_importance){0};
+}
+
 static int64_t piece_size(const quant_encoder *e, int64_t first) {
-    return e->n - first < PIECE ? e->n - first : PIECE;
+    return e->n - first < e->piece ? e->n - first : e->piece;
 }
 
 /* Sets w[n] to the importance of the elements from `first` on. */
@@ -79,7 +86,7 @@ static void put_importance(const quant_encoder *e, int64_t first, int64_t n, flo
     for (int64_t i = first, row; i < first + n; i += row) {
         const int64_t col = i % e->n_col;
         row = e->n_col - col < first + n - i ? e->n_col - col : first + n - i;
-        memcpy(w + (i - first), e->importance + i / e->n_matrix * e->n_col + col,
+        memcpy(w + (i - first), e->of.mean + i / e->n_matrix * e->n_col + col,
                (size_t)row * sizeof *w);
     }
 }
@@ -134,19 +141,18 @@ static bool is_searched(const ggl_type_info *type) {
     return false;
 }
 
-void llm_quant_from_float(const ggl_type_info *type, const float *x, const float *importance,
+void llm_quant_from_float(const ggl_type_info *type, const float *x, const ggl_importance *of,
                           bool search, void *out, int64_t n) {
-    if (type->from_float_weighted &&
-        (importance || !type->from_float || (search && is_searched(type))))
-        type->from_float_weighted(x, importance, out, n);
+    if (type->from_float_weighted && (of || !type->from_float || (search && is_searched(type))))
+        type->from_float_weighted(x, of, out, n);
     else
         type->from_float(x, out, n);
 }
 
-void llm_quant_encode_piece(const ggl_type_info *type, const float *x, const float *importance,
+void llm_quant_encode_piece(const ggl_type_info *type, const float *x, const ggl_importance *of,
                             bool search, int64_t first, int64_t n, void *out, float *y,
                             quant_piece *r) {
-    llm_quant_from_float(type, x, importance, search, out, n);
+    llm_quant_from_float(type, x, of, search, out, n);
     type->to_float(out, y, n);
     *r = (quant_piece){.bad = -1};
     add_errors(&r->error, x, y, n);
@@ -158,13 +164,15 @@ void llm_quant_encode_piece(const ggl_type_info *type, const float *x, const flo
 static void encode_piece(void *ctx, size_t i, int thread) {
     quant_encoder *e = ctx;
     float *x = e->x + (size_t)thread * PIECE, *y = e->y + (size_t)thread * PIECE;
-    int64_t first = e->first + (int64_t)i * PIECE, n = piece_size(e, first);
-    uint8_t *out = e->out + i * ggl_row_size(e->type->type, PIECE);
-    float *w = e->importance ? e->w + (size_t)thread * PIECE : NULL;
+    int64_t first = e->first + (int64_t)i * e->piece, n = piece_size(e, first);
+    uint8_t *out = e->out + i * ggl_row_size(e->type->type, e->piece);
+    float *w = e->w + (size_t)thread * PIECE;
+    const ggl_importance of = {w, e->of.dir, e->n_col, e->of.dir ? e->of.n_dir : 0};
     e->from->to_float(e->source + ggl_row_size(e->from->type, first), x, n);
-    if (w)
+    if (e->of.mean)
         put_importance(e, first, n, w);
-    llm_quant_encode_piece(e->type, x, w, e->search, first, n, out, y, &e->result[i]);
+    llm_quant_encode_piece(e->type, x, e->of.mean ? &of : NULL, e->search, first, n, out, y,
+                           &e->result[i]);
 }
 
 ggl_status llm_quant_check_piece(const ggl_type_info *type, const quant_piece *r, ggl_error *err) {
@@ -183,22 +191,28 @@ static ggl_status stopped(ggl_error *err) {
 }
 
 ggl_status llm_quant_encode(quant_encoder *e, const ggl_gguf_tensor *t, const ggl_type_info *type,
-                            const float *importance, ggl_gguf_sink *to, quant_error *error,
+                            const quant_importance *of, ggl_gguf_sink *to, quant_error *error,
                             llm_quant_more *more, void *ctx, ggl_error *err) {
     ggl_status s = GGL_OK;
     e->from = ggl_type_get((int)t->type);
     e->type = type;
     e->source = t->data;
-    e->importance = importance;
+    e->of = of ? *of : (quant_importance){0};
     e->n_col = t->ne[0];
+    e->piece = PIECE;
+    if (e->of.dir && e->n_col <= PIECE)
+        e->piece -= PIECE % e->n_col;
+    else
+        e->of.dir = NULL;
     e->n_matrix = ggl_extents(t->ne, 0, 2, 1);
     e->n = 1;
     for (int d = 0; d < t->n_dims; d++)
         e->n *= t->ne[d];
     *error = (quant_error){0};
-    for (e->first = 0; s == GGL_OK && e->first < e->n; e->first += WAVE * PIECE) {
-        int64_t left = e->n - e->first, n = left < WAVE * PIECE ? left : WAVE * PIECE;
-        size_t n_pieces = (size_t)((n + PIECE - 1) / PIECE);
+    const int64_t wave = WAVE * e->piece;
+    for (e->first = 0; s == GGL_OK && e->first < e->n; e->first += wave) {
+        int64_t left = e->n - e->first, n = left < wave ? left : wave;
+        size_t n_pieces = (size_t)((n + e->piece - 1) / e->piece);
         llm_work_share(e->n_threads, n_pieces, encode_piece, e);
         for (size_t i = 0; s == GGL_OK && i < n_pieces; i++) {
             s = llm_quant_check_piece(type, &e->result[i], err);

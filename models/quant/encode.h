@@ -5,6 +5,7 @@
 #include <stdbool.h>
 
 #include "ggl/gguf.h"
+#include "ggl/types.h"
 
 /* Sums over elements. They are always added in the same order, so that the result does not
  * depend on the number of threads. */
@@ -26,31 +27,39 @@ typedef struct quant_piece { /* the result of converting some elements */
     float value; /* its value */
 } quant_piece;
 
-/* Encodes n elements, whole blocks, at `out`. importance: [n]; NULL: all count the same. Then `search` is whether types of
+/* Encodes n elements, whole blocks, at `out`. of: NULL: all count the same. Then `search` is whether types of
  * which a model loses clearly less if their scales are searched for (docs/types.md) are encoded in that way, which takes three
  * to six times as long. */
-void llm_quant_from_float(const ggl_type_info *type, const float *x, const float *importance,
+void llm_quant_from_float(const ggl_type_info *type, const float *x, const ggl_importance *of,
                           bool search, void *out, int64_t n);
 /* Converts elements first .. first + n - 1, whole blocks, from x to `type` at `out` by llm_quant_from_float, measures the
  * error, and looks for lost elements. y: [n], for the result read back. */
-void llm_quant_encode_piece(const ggl_type_info *type, const float *x, const float *importance,
+void llm_quant_encode_piece(const ggl_type_info *type, const float *x, const ggl_importance *of,
                             bool search, int64_t first, int64_t n, void *out, float *y,
                             quant_piece *r);
 /* Fails if an element is lost: GGL_FORMAT if it is not a number, GGL_LIMIT if it is too large. */
 ggl_status llm_quant_check_piece(const ggl_type_info *type, const quant_piece *r, ggl_error *err);
+
+/* How much errors matter in the columns of a tensor. */
+typedef struct quant_importance {
+    float *mean; /* [matrices][n_col] as in ggl_importance; NULL: all count the same */
+    float *dir;  /* [n_col][n_dir], as there, of all matrices; NULL: not known */
+    int n_dir;
+} quant_importance;
+void llm_quant_importance_fini(quant_importance *of);
 
 typedef bool llm_quant_more(void *ctx, const void *source, size_t n);
 typedef struct quant_encoder quant_encoder; /* has a few megabytes of memory per thread */
 quant_encoder *llm_quant_encoder_new(int n_threads, bool search);
 void llm_quant_encoder_free(quant_encoder *e);
 
-/* Writes the tensor's elements as `type` to the sink. importance: how much errors matter in each
- * column of each matrix, [matrices][ne[0]]; NULL: all the same. *error: the error of the conversion.
+/* Writes the tensor's elements as `type` to the sink. of: NULL: all count the same. Directions of rows above 65536
+ * elements are not used. *error: the error of the conversion.
  * `more` is called from time to time with the n source bytes that were done since the last call and
  * are not read again; if it returns false, this ends with GGL_IO. GGL_FORMAT: an element is not a
  * number; GGL_LIMIT: an element is too large for the type. */
 ggl_status llm_quant_encode(quant_encoder *e, const ggl_gguf_tensor *t, const ggl_type_info *type,
-                            const float *importance, ggl_gguf_sink *to, quant_error *error,
+                            const quant_importance *of, ggl_gguf_sink *to, quant_error *error,
                             llm_quant_more *more, void *ctx, ggl_error *err);
 /* The same for a tensor that keeps its type: copies its bytes. */
 ggl_status llm_quant_copy(const ggl_gguf_tensor *t, ggl_gguf_sink *to, llm_quant_more *more,

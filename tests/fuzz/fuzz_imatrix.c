@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/imatrix.h"
+#include "common/imatrix_sketch.h"
 #include "fuzz.h"
 #include "ggl/file.h"
 
@@ -26,6 +26,13 @@ static void check_entry(const imatrix *m, const imatrix_entry *e) {
             require(mean[k] >= 0 && isfinite(mean[k]));
     }
     free(mean);
+    float *dir = e->sketch ? malloc((size_t)e->n_col * (size_t)e->n_sketch * sizeof *dir) : NULL;
+    require(!dir == !e->sketch);
+    if (dir)
+        imatrix_directions(e, dir);
+    for (int64_t i = 0; i < e->n_col * e->n_sketch; i++)
+        require(isfinite(dir[i]));
+    free(dir);
 }
 
 static void merge(imatrix *m, const uint8_t *data, size_t size) {

@@ -196,7 +196,7 @@ static imatrix *collect(const char *what, toy_model *t, ggl_backend *const *b, i
     toy_run run;
     ggl_error err = {0};
     const char *missed;
-    if (!CHECK_OK(collector_new(&c, false, &err), &err))
+    if (!CHECK_OK(collector_new(&c, false, 0, &err), &err))
         return NULL;
     t->watch = collector_watch(c);
     const bool ok =

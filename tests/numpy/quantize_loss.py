@@ -20,8 +20,8 @@ import widen
 # encoders' weights, which find other codes that are as good, change a divergence by 5 per cent at most, so a tenth more is a fault. (Importance
 # alone as the weight, in blocks shorter than the elements, makes IQ1_S, IQ2_XS and Q2_K 15 to 29 per cent worse.) A tenth less is none, but asks
 # for a new number.
-RECORDED = {"IQ1_S": ("Q2_K", 2.39), "IQ2_XS": ("Q2_K", 1.41), "IQ3_S": ("Q3_K_S", 0.531), "Q2_K": ("Q2_K", 0.687), "Q3_K_S": ("Q3_K_S", 0.767),
-            "Q4_0": ("Q4_0", 0.735), "Q4_K_S": ("Q4_K_S", 0.977), "Q5_K_S": ("Q5_K_S", 0.789), "Q6_K": ("Q6_K", 0.904)}
+RECORDED = {"IQ1_S": ("Q2_K", 1.114), "IQ2_XS": ("Q2_K", 0.678), "IQ3_S": ("Q3_K_S", 0.313), "Q2_K": ("Q2_K", 0.487), "Q3_K_S": ("Q3_K_S", 0.366),
+            "Q4_0": ("Q4_0", 0.413), "Q4_K_S": ("Q4_K_S", 0.500), "Q5_K_S": ("Q5_K_S", 0.529), "Q6_K": ("Q6_K", 0.778)}
 TOLERANCE = 1.1
 # The same without importance, where scales are searched for all the same, divided by that of --no-search.
 SEARCHED = {"Q4_0": 0.834, "Q4_1": 0.878, "Q5_1": 0.812, "Q2_K": 0.717, "IQ4_XS": 0.943}

@@ -35,7 +35,7 @@ static imatrix *run(ggl_tensor *(*make)(ggl_graph *g, ggl_tensor *x), const char
         .size = sizeof(ggl_graph_params), .n_pos = 64, .n_batch = N, .n_slots = 1});
     ggl_tensor *x = ggl_graph_input(g, "x", GGL_F32, 1, (int64_t[]){D}, true);
     ggl_graph_output(g, "y", make(g, x));
-    if (CHECK_OK(collector_new(&c, false, &err), &err) &&
+    if (CHECK_OK(collector_new(&c, false, 0, &err), &err) &&
         CHECK_OK(ggl_graph_finish(g, &err), &err) &&
         CHECK_OK(ggl_backend_open(&b, "cpu", NULL, &err), &err) &&
         CHECK_OK(ggl_sched_new(&s, g,

@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "ggl/types.h"
-#include "quant/grid_fit.h"
+#include "quant/grid.h"
 #include "test.h"
 
 enum { N = 4 * 256, MAX_BYTES = 4 * N };
@@ -52,7 +52,7 @@ TEST(importance_helps) {
             fill(&seed, x, w);
             for (int i = 0; i < N; i++)
                 ones[i] = 1.0f;
-            t->from_float_weighted(x, w, a, N);
+            t->from_float_weighted(x, &(ggl_importance){.mean = w}, a, N);
             if (t->from_float)
                 t->from_float(x, b, N);
             else
@@ -83,7 +83,7 @@ TEST(plain_errors) {
         for (int i = 0; i < N; i++)
             w[i] = 7.0f;
         t->from_float_weighted(x, NULL, a, N);
-        t->from_float_weighted(x, w, c, N);
+        t->from_float_weighted(x, &(ggl_importance){.mean = w}, c, N);
         const double error = error_of(t, a, x, w), same = error_of(t, c, x, w);
         CHECK_MSG(fabs(error - same) <= 1e-3 * error, "%s: equal importance changes the error",
                   t->name);
@@ -105,7 +105,7 @@ TEST(blocks_keep_their_length) {
         unsigned char a[MAX_BYTES];
         const int block = t->block < 256 ? 32 : 256;
         fill(&seed, x, w);
-        t->from_float_weighted(x, w, a, N);
+        t->from_float_weighted(x, &(ggl_importance){.mean = w}, a, N);
         t->to_float(a, y, N);
         for (int at = 0; at < N; at += block) {
             double mean = 0, xx = 0, xy = 0;
@@ -172,9 +172,9 @@ TEST(held_values_stay) {
         unsigned char a[MAX_BYTES];
         double sum = 0;
         fill(&seed, x, w);
-        t->from_float_weighted(x, w, a, N);
+        t->from_float_weighted(x, &(ggl_importance){.mean = w}, a, N);
         t->to_float(a, y, N);
-        t->from_float_weighted(y, w, a, N);
+        t->from_float_weighted(y, &(ggl_importance){.mean = w}, a, N);
         for (int i = 0; i < N; i++)
             sum += (double)w[i] * (double)y[i] * (double)y[i];
         CHECK_MSG(error_of(t, a, y, w) <= 0.01 * sum, "%s: %g of %g is lost", t->name,
@@ -198,7 +198,7 @@ TEST(odd_numbers) {
                 all[i] = odd[o];
                 some[i] = i % 3 ? w[i] : odd[o];
             }
-            t->from_float_weighted(x, all, a, N);
+            t->from_float_weighted(x, &(ggl_importance){.mean = all}, a, N);
             t->to_float(a, y, N);
             double xy = 0, yy = 0, square = 0;
             for (int i = 0; i < N; i++) {
@@ -209,21 +209,22 @@ TEST(odd_numbers) {
             const double sum = square - xy * xy / yy; /* the error at the best length of y */
             CHECK_MSG(sum < 0.45 * square, "%s, importance %g: error %g of %g", t->name,
                       (double)odd[o], sum, square);
-            t->from_float_weighted(x, some, a, N);
+            t->from_float_weighted(x, &(ggl_importance){.mean = some}, a, N);
             t->to_float(a, y, N);
             for (int i = 0; i < N; i++)
                 CHECK(isfinite(y[i]));
         }
-        t->from_float_weighted(x, w, a, N);
+        t->from_float_weighted(x, &(ggl_importance){.mean = w}, a, N);
         for (int i = 0; i < N; i += (int)t->block)
-            t->from_float_weighted(x + i, w + i, b + ggl_row_size(t->type, i), t->block);
+            t->from_float_weighted(x + i, &(ggl_importance){.mean = w + i},
+                                   b + ggl_row_size(t->type, i), t->block);
         CHECK_MSG(memcmp(a, b, ggl_row_size(t->type, N)) == 0, "%s: one block at a time differs",
                   t->name);
         memset(x, 0, sizeof x);
-        t->from_float_weighted(x, w, a, N);
+        t->from_float_weighted(x, &(ggl_importance){.mean = w}, a, N);
         CHECK(error_of(t, a, x, w) == 0);
         x[300] = NAN;
-        t->from_float_weighted(x, w, a, N);
+        t->from_float_weighted(x, &(ggl_importance){.mean = w}, a, N);
         t->to_float(a, y, N);
         CHECK_MSG(isnan(y[300]) && y[0] == 0 && y[N - 1] == 0, "%s: NaN becomes %g", t->name,
                   (double)y[300]);
@@ -250,6 +251,6 @@ TEST(extreme_numbers) {
                 if (repeat % 4 == 3)
                     x[i] = 1000.0f + 1e-4f * test_random_float(&seed);
             }
-            t->from_float_weighted(x, repeat < 4 ? w : NULL, a, N);
+            t->from_float_weighted(x, repeat < 4 ? &(ggl_importance){.mean = w} : NULL, a, N);
         }
 }

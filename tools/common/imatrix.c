@@ -28,6 +28,7 @@ static void entry_fini(imatrix_entry *e) {
     ggl_free((char *)(uintptr_t)e->name.s);
     ggl_free(e->sum2);
     ggl_free(e->count);
+    ggl_free(e->sketch);
 }
 
 void imatrix_free(imatrix *m) {
@@ -142,6 +143,28 @@ ggl_status imatrix_add(imatrix *m, const char *name, int64_t n_col, int64_t n_ma
                     name, (*out)->n_col, (*out)->n_mat, n_col, n_mat);
 }
 
+static bool has_rows(const imatrix_entry *e) {
+    for (int64_t i = 0; i < e->n_mat; i++)
+        if (e->count[i] > 0)
+            return true;
+    return false;
+}
+
+ggl_status imatrix_add_sketch(imatrix_entry *e, int n, ggl_error *err) {
+    if (n == e->n_sketch)
+        return GGL_OK;
+    ggl_free(e->sketch);
+    e->sketch = NULL;
+    e->n_sketch = 0;
+    if (n == 0 || e->n_mat != 1 || has_rows(e))
+        return GGL_OK;
+    e->sketch = ggl_calloc((size_t)e->n_col * (size_t)n, sizeof *e->sketch);
+    if (!e->sketch)
+        return no_memory(err);
+    e->n_sketch = n;
+    return GGL_OK;
+}
+
 ggl_status imatrix_add_text(imatrix *m, ggl_str name, ggl_error *err) {
     char *copy = copy_text(name);
     if (!copy || !ggl_grow(&m->dataset, &m->cap_datasets, m->n_datasets + 1, sizeof *m->dataset)) {
@@ -193,8 +216,16 @@ static ggl_status merge_entry(imatrix *into, const imatrix_entry *from, ggl_erro
                         from->n_mat, from->n_col, e->n_mat, e->n_col);
     else if (e->n_mat < from->n_mat)
         st = divide(e, from->n_mat, err);
+    if (st == GGL_OK)
+        st = imatrix_add_sketch(e, from->n_sketch, err);
     if (st != GGL_OK)
         return st;
+    for (int64_t i = 0; i < e->n_col * e->n_sketch; i++) {
+        e->sketch[i] += from->sketch[i];
+        if (!isfinite(e->sketch[i]))
+            return ggl_fail(err, GGL_USAGE, "the sketch of column %" PRId64 " becomes infinite",
+                            i / e->n_sketch);
+    }
     for (int64_t i = 0; i < e->n_mat; i++) {
         e->count[i] += from->count[from->n_mat == 1 ? 0 : i];
         if (e->count[i] > IMATRIX_MAX_COUNT)

@@ -12,7 +12,8 @@
  *         imatrix_mean(e, n_col, i_mat, mean);    // float mean[n_col]
  *     imatrix_free(m);
  *
- * GGUF: two tensors for each weight, NAME.in_sum2 [n_col, n_mat] and NAME.counts [1, n_mat], both f32;
+ * GGUF: two tensors for each weight, NAME.in_sum2 [n_col, n_mat] and NAME.counts [1, n_mat], both f32, and a third one for
+ * weights of one matrix, which other programs skip: NAME.in_sketch [n_sketch, n_col], f32 (imatrix_sketch.h);
  * keys general.type ("imatrix"), imatrix.datasets (strings), imatrix.chunk_count and
  * imatrix.chunk_size (u32; tokens of a chunk).
  *
@@ -39,6 +40,9 @@ typedef struct imatrix_entry {
     int64_t n_mat;  /* experts, else 1; at least 1 */
     float *sum2;    /* [n_mat][n_col]: sums of squares, finite, not negative */
     int64_t *count; /* [n_mat]: rows, not negative */
+    float *
+        sketch; /* [n_col][n_sketch], finite, of the same rows; NULL: there is none. Only with n_mat 1 */
+    int n_sketch; /* a multiple of 4, at most GGL_MAX_DIRECTIONS; 0: there is none */
 } imatrix_entry;
 
 typedef enum imatrix_format { IMATRIX_GGUF, IMATRIX_DAT } imatrix_format;
@@ -80,10 +84,13 @@ void imatrix_mean(const imatrix_entry *e, int64_t n_col, int64_t i_mat, float *o
  * is all zeros. GGL_USAGE: there is one of other sizes. GGL_LIMIT, GGL_NOMEM. */
 GGL_NODISCARD ggl_status imatrix_add(imatrix *m, const char *name, int64_t n_col, int64_t n_mat,
                                      imatrix_entry **out, ggl_error *err);
+/* Gives an entry of one matrix a sketch of zeros, with n numbers for each column, if it has seen no row; else, as the sketch would lack
+ * rows, or if the entry has one of another size, takes the entry's away. GGL_NOMEM. */
+GGL_NODISCARD ggl_status imatrix_add_sketch(imatrix_entry *e, int n, ggl_error *err);
 GGL_NODISCARD ggl_status imatrix_add_dataset(imatrix *m, const char *name, ggl_error *err);
 /* Sets the number of chunks to that of the longest entry. Call it after counts have changed. */
 void imatrix_count_chunks(imatrix *m);
-/* Adds sums, counts and datasets of `from`. Where only one of the two has a count for each matrix,
+/* Adds sums, counts, sketches and datasets of `from`. A weight keeps a sketch if both have one of the same size. Where only one of the two has a count for each matrix,
  * the other's count holds for all of them. GGL_USAGE: a weight has other sizes, or a sum becomes
  * too large; `into` may then have been changed in part. */
 GGL_NODISCARD ggl_status imatrix_merge(imatrix *into, const imatrix *from, ggl_error *err);

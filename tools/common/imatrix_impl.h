@@ -21,6 +21,7 @@ struct imatrix {
 #define IMATRIX_CHUNK_SIZE  "imatrix.chunk_size"
 #define IMATRIX_SUMS        ".in_sum2"
 #define IMATRIX_COUNTS      ".counts"
+#define IMATRIX_SKETCH      ".in_sketch"
 
 /* Most columns and matrices of an entry, and most rows. Sums and products of these fit into int64_t. */
 #define IMATRIX_MAX_VALUES ((int64_t)1 << 40)

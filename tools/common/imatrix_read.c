@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/imatrix_impl.h"
+#include "ggl/alloc.h"
 #include "ggl/file.h"
 #include "ggl/gguf.h"
 
@@ -46,8 +47,35 @@ static ggl_status read_counts(imatrix_entry *e, const float *from, ggl_error *er
     return GGL_OK;
 }
 
-static ggl_status read_pair(imatrix *m, ggl_str stem, const ggl_gguf_tensor *sums,
-                            const ggl_gguf_tensor *counts, ggl_error *err) {
+static ggl_status read_sketch(imatrix_entry *e, const ggl_gguf_tensor *t, ggl_error *err) {
+    const int64_t n = t->ne[0];
+    const ggl_status st = check_f32(t, err);
+    if (st != GGL_OK)
+        return st;
+    if (n < 4 || n > GGL_MAX_DIRECTIONS || n % 4 != 0 || t->ne[1] != e->n_col || e->n_mat != 1 ||
+        t->size != (size_t)(n * e->n_col) * sizeof *e->sketch)
+        return ggl_fail(err, GGL_FORMAT,
+                        "the sketch has %" PRId64 " numbers for each of %" PRId64
+                        " columns; a multiple of 4 up to %d, for "
+                        "the %" PRId64 " columns of one matrix, is expected",
+                        n, t->ne[1], GGL_MAX_DIRECTIONS, e->n_col);
+    e->sketch = ggl_calloc((size_t)(n * e->n_col), sizeof *e->sketch);
+    if (!e->sketch)
+        return ggl_fail(err, GGL_NOMEM, "out of memory");
+    e->n_sketch = (int)n;
+    memcpy(e->sketch, t->data, t->size);
+    for (int64_t i = 0; i < n * e->n_col; i++)
+        if (!isfinite(e->sketch[i]))
+            return ggl_fail(err, GGL_FORMAT,
+                            "the sketch of column %" PRId64 " has a number that is not finite",
+                            i / n);
+    return GGL_OK;
+}
+
+/* Reads an entry. sketch: NULL if there is none. */
+static ggl_status read_entry_tensors(imatrix *m, ggl_str stem, const ggl_gguf_tensor *sums,
+                                     const ggl_gguf_tensor *counts, const ggl_gguf_tensor *sketch,
+                                     ggl_error *err) {
     imatrix_entry *e = NULL;
     ggl_status st = check_f32(sums, err);
     if (st == GGL_OK)
@@ -65,11 +93,12 @@ static ggl_status read_pair(imatrix *m, ggl_str stem, const ggl_gguf_tensor *sum
     if (st != GGL_OK)
         return st;
     memcpy(e->sum2, sums->data, sums->size);
-    return check_sums(e, err);
+    st = check_sums(e, err);
+    return st == GGL_OK && sketch ? read_sketch(e, sketch, err) : st;
 }
 
 /* Returns the tensor with the stem's name and the suffix. NULL: there is none. */
-static const ggl_gguf_tensor *other_half(const ggl_gguf *f, ggl_str stem, const char *suffix) {
+static const ggl_gguf_tensor *with_suffix(const ggl_gguf *f, ggl_str stem, const char *suffix) {
     char name[1024];
     if (stem.n + strlen(suffix) >= sizeof name)
         return NULL;
@@ -86,12 +115,12 @@ static ggl_status read_tensors(imatrix *m, const ggl_gguf *f, ggl_error *err) {
         const bool is_sums = without(t->name, IMATRIX_SUMS, &stem);
         if (!is_sums && !without(t->name, IMATRIX_COUNTS, &stem))
             continue;
-        other = other_half(f, stem, is_sums ? IMATRIX_COUNTS : IMATRIX_SUMS);
+        other = with_suffix(f, stem, is_sums ? IMATRIX_COUNTS : IMATRIX_SUMS);
         if (!other)
             st = ggl_fail(err, GGL_FORMAT, "there is no '%.*s%s'", (int)stem.n, stem.s,
                           is_sums ? IMATRIX_COUNTS : IMATRIX_SUMS);
         else if (is_sums)
-            st = read_pair(m, stem, t, other, err);
+            st = read_entry_tensors(m, stem, t, other, with_suffix(f, stem, IMATRIX_SKETCH), err);
         if (st != GGL_OK)
             return ggl_within(err, st, "entry '%.*s'", (int)stem.n, stem.s);
     }

@@ -33,9 +33,9 @@ static void put_datasets(const imatrix *m, ggl_str *text, ggl_gguf_writer *w) {
     ggl_gguf_put_strings(w, IMATRIX_DATASETS, text, m->n_datasets);
 }
 
-/* Adds both tensors of the entry. count: memory for its counts as f32. False: out of memory. */
+/* Adds the tensors of the entry. count: memory for its counts as f32. False: out of memory. */
 static bool put_entry(const imatrix_entry *e, float *count, ggl_gguf_writer *w) {
-    const size_t size = e->name.n + sizeof IMATRIX_SUMS;
+    const size_t size = e->name.n + sizeof IMATRIX_SKETCH;
     char *name = ggl_calloc(size, 1);
     if (!name)
         return false;
@@ -45,6 +45,11 @@ static bool put_entry(const imatrix_entry *e, float *count, ggl_gguf_writer *w) 
         count[i] = (float)e->count[i];
     snprintf(name, size, "%s" IMATRIX_COUNTS, e->name.s);
     ggl_gguf_put_tensor(w, name, GGL_F32, 2, (const int64_t[]){1, e->n_mat}, count);
+    if (e->sketch) {
+        snprintf(name, size, "%s" IMATRIX_SKETCH, e->name.s);
+        ggl_gguf_put_tensor(w, name, GGL_F32, 2, (const int64_t[]){e->n_sketch, e->n_col},
+                            e->sketch);
+    }
     ggl_free(name);
     return true;
 }

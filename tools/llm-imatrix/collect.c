@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "common/imatrix_sketch.h"
 #include "ggl/alloc.h"
 
 /* How the rows of a value x [n_col, c1, c2], and an index of matrices [k], meet a weight. A product broadcasts
@@ -23,6 +24,7 @@ typedef struct sums {
     layout l;
     double *sum2;      /* [n_mat][n_col] */
     int64_t *count;    /* [k > 0 ? n_mat : 1] */
+    double *sketch;    /* [n_col][n_sketch], for one matrix; else NULL */
     int i_x, i_index;  /* operands of the node; i_index -1: no index */
     bool index_varies; /* the index is batched */
 } sums;
@@ -36,6 +38,9 @@ typedef struct use {
 struct collector {
     ggl_watch watch;
     bool output;
+    int n_sketch;
+    float *sign; /* of columns 0 .. n_sign - 1 (imatrix_signs) */
+    int64_t n_sign;
     ggl_status status; /* of making the lists */
     sums *sums;
     use *use;
@@ -83,6 +88,26 @@ static bool same_layout(const layout *a, const layout *b) {
     return memcmp(a, b, sizeof *a) == 0;
 }
 
+/* Makes the signs of at least n columns. False: out of memory. */
+static bool make_signs(collector *c, int64_t n) {
+    if (n <= c->n_sign)
+        return true;
+    ggl_free(c->sign);
+    c->n_sign = 0;
+    c->sign = ggl_calloc((size_t)n * (size_t)c->n_sketch, sizeof *c->sign);
+    if (!c->sign)
+        return false;
+    imatrix_signs(c->sign, n, c->n_sketch);
+    c->n_sign = n;
+    return true;
+}
+
+static void sums_fini(sums *s) {
+    ggl_free(s->sum2);
+    ggl_free(s->count);
+    ggl_free(s->sketch);
+}
+
 /* Returns the sums of x and index with this layout, which are made if there are none; SIZE_MAX: out of
  * memory. */
 static size_t sums_of(collector *c, sums s) {
@@ -91,9 +116,12 @@ static size_t sums_of(collector *c, sums s) {
             return i;
     s.sum2 = ggl_calloc((size_t)(s.l.n_col * s.l.n_mat), sizeof *s.sum2);
     s.count = ggl_calloc((size_t)(s.l.k > 0 ? s.l.n_mat : 1), sizeof *s.count);
-    if (!s.sum2 || !s.count || !ggl_grow(&c->sums, &c->cap_sums, c->n_sums + 1, sizeof *c->sums)) {
-        ggl_free(s.sum2);
-        ggl_free(s.count);
+    const bool wants_sketch = c->n_sketch > 0 && s.l.n_mat == 1 && s.l.k == 0;
+    if (wants_sketch)
+        s.sketch = ggl_calloc((size_t)s.l.n_col * (size_t)c->n_sketch, sizeof *s.sketch);
+    if (!s.sum2 || !s.count || (wants_sketch && (!s.sketch || !make_signs(c, s.l.n_col))) ||
+        !ggl_grow(&c->sums, &c->cap_sums, c->n_sums + 1, sizeof *c->sums)) {
+        sums_fini(&s);
         return SIZE_MAX;
     }
     c->sums[c->n_sums] = s;
@@ -220,21 +248,28 @@ static void add_experts(sums *s, const float *x, const int32_t *index) {
         }
 }
 
+/* Adds n rows, `step` numbers apart, for matrix m. */
+static void add_to(const collector *c, sums *s, int64_t m, const float *x, int64_t n,
+                   int64_t step) {
+    add_rows(s->sum2 + m * s->l.n_col, x, s->l.n_col, n, step);
+    if (s->sketch)
+        imatrix_sketch_rows(s->sketch, c->sign, c->n_sketch, x, s->l.n_col, n, step);
+}
+
 /* Rows of n elements of the batch, each for the matrix at its place. */
-static void add_matrices(sums *s, const float *x, int64_t n) {
+static void add_matrices(const collector *c, sums *s, const float *x, int64_t n) {
     const layout *l = &s->l;
     const int64_t size = l->n_col * l->c1 * l->c2;
     for (int64_t i2 = 0; i2 < l->d2; i2++)
         for (int64_t i1 = 0; i1 < l->d1; i1++)
-            add_rows(s->sum2 + (i1 % l->m1 + l->m1 * (i2 % l->m2)) * l->n_col, row_at(l, x, i1, i2),
-                     l->n_col, n, size);
+            add_to(c, s, i1 % l->m1 + l->m1 * (i2 % l->m2), row_at(l, x, i1, i2), n, size);
     s->count[0] += n * l->d1 * l->d2 / l->n_mat;
 }
 
 /* All rows of n elements of the batch, which one matrix reads as they lie. */
-static void add_plain(sums *s, const float *x, int64_t n) {
+static void add_plain(const collector *c, sums *s, const float *x, int64_t n) {
     n *= s->l.d1 * s->l.d2;
-    add_rows(s->sum2, x, s->l.n_col, n, s->l.n_col);
+    add_to(c, s, 0, x, n, s->l.n_col);
     s->count[0] += n;
 }
 
@@ -251,19 +286,20 @@ static void see(void *ctx, const ggl_tensor *node, const void *const *operand, i
             add_experts(s, x + i * l->n_col * l->c1 * l->c2,
                         index + (s->index_varies ? i * l->k : 0));
         if (!index && l->n_mat == 1 && l->c1 == l->d1 && l->c2 == l->d2)
-            add_plain(s, x, n);
+            add_plain(c, s, x, n);
         else if (!index)
-            add_matrices(s, x, n);
+            add_matrices(c, s, x, n);
     }
 }
 
 /* --- all of it -------------------------------------------------------------------------------- */
 
-ggl_status collector_new(collector **out, bool output, ggl_error *err) {
+ggl_status collector_new(collector **out, bool output, int n_sketch, ggl_error *err) {
     collector *c = *out = ggl_calloc(1, sizeof *c);
     if (!c)
         return ggl_fail(err, GGL_NOMEM, "out of memory to collect sums");
     c->output = output;
+    c->n_sketch = n_sketch;
     c->watch = (ggl_watch){wants, see, c};
     return GGL_OK;
 }
@@ -271,10 +307,9 @@ ggl_status collector_new(collector **out, bool output, ggl_error *err) {
 void collector_free(collector *c) {
     if (!c)
         return;
-    for (size_t i = 0; i < c->n_sums; i++) {
-        ggl_free(c->sums[i].sum2);
-        ggl_free(c->sums[i].count);
-    }
+    for (size_t i = 0; i < c->n_sums; i++)
+        sums_fini(&c->sums[i]);
+    ggl_free(c->sign);
     ggl_free(c->sums);
     ggl_free(c->use);
     ggl_free(c->missed);
@@ -305,11 +340,15 @@ ggl_status collector_check(const collector *c, ggl_error *err) {
     return GGL_OK;
 }
 
-static ggl_status put(const use *u, const sums *s, imatrix *m, ggl_error *err) {
+static ggl_status put(const use *u, const sums *s, int n_sketch, imatrix *m, ggl_error *err) {
     const bool experts = s->l.k > 0;
     const int64_t n = s->l.n_col * s->l.n_mat, n_mat = experts ? s->l.n_mat : 1;
     imatrix_entry *e = NULL;
-    const ggl_status st = imatrix_add(m, u->weight->name, n / n_mat, n_mat, &e, err);
+    ggl_status st = imatrix_add(m, u->weight->name, n / n_mat, n_mat, &e, err);
+    if (st == GGL_OK)
+        st = imatrix_add_sketch(e, s->sketch ? n_sketch : 0, err);
+    for (int64_t i = 0; st == GGL_OK && i < e->n_col * e->n_sketch; i++)
+        e->sketch[i] = (float)((double)e->sketch[i] + s->sketch[i]);
     for (int64_t i = 0; i < n && st == GGL_OK; i++)
         e->sum2[i] = (float)((double)e->sum2[i] + s->sum2[i]);
     for (int64_t i = 0; i < n_mat && st == GGL_OK; i++)
@@ -320,7 +359,7 @@ static ggl_status put(const use *u, const sums *s, imatrix *m, ggl_error *err) {
 ggl_status collector_put(const collector *c, imatrix *m, ggl_error *err) {
     ggl_status st = GGL_OK;
     for (size_t k = 0; k < c->n_uses && st == GGL_OK; k++)
-        st = put(&c->use[k], &c->sums[c->use[k].i_sums], m, err);
+        st = put(&c->use[k], &c->sums[c->use[k].i_sums], c->n_sketch, m, err);
     imatrix_count_chunks(m);
     return st;
 }

@@ -20,8 +20,9 @@
 
 typedef struct collector collector;
 
-/* output: also collects what the products that make the logits read. GGL_NOMEM. */
-GGL_NODISCARD ggl_status collector_new(collector **out, bool output, ggl_error *err);
+/* output: also collects what the products that make the logits read. n_sketch: numbers for each column of sketches
+ * (common/imatrix_sketch.h); 0: none. GGL_NOMEM. */
+GGL_NODISCARD ggl_status collector_new(collector **out, bool output, int n_sketch, ggl_error *err);
 void collector_free(collector *c); /* after the session */
 const ggl_watch *collector_watch(collector *c);
 /* The weights for which nothing can be collected, because they are multiplied with something that is made

@@ -9,6 +9,7 @@
 #include "common/report.h"
 #include "ggl/alloc.h"
 #include "ggl/file.h"
+#include "ggl/types.h"
 
 static const args_example examples[] = {
     {"llm-imatrix -m model-f16.gguf -f text.txt", "collects over a text, and writes imatrix.gguf"},
@@ -51,6 +52,9 @@ static int list_files(options *o) {
 }
 
 static int check(const options *o) {
+    if (o->n_sketch % 4 != 0)
+        return tool_error(TOOL, 2, "--directions %lld: a multiple of 4 is expected",
+                          (long long)o->n_sketch);
     if (o->hub.list)
         return -1;
     if (!o->text && o->in.n == 0)
@@ -69,6 +73,7 @@ int options_read(options *o, int argc, char **argv) {
                    .n_batch = 2048,
                    .n_ubatch = 512,
                    .write_every = 10,
+                   .n_sketch = 32,
                    .out = "imatrix.gguf"};
     const arg_option table[] = {
         {NULL, .help = "model and text"},
@@ -88,6 +93,11 @@ int options_read(options *o, int argc, char **argv) {
          .help = "names of special tokens in the text stand for these"},
         {"--process-output", ARG_FLAG, &o->output,
          .help = "collect for the product that makes the logits, too"},
+        {"--directions", ARG_INT, &o->n_sketch, .value = "N",
+         .help = "numbers for each column of a weight that tell which columns vary together, a "
+                 "multiple of 4: "
+                 "llm-quantize lets their errors cancel (default 32; 0: none)",
+         .min = 0, .max = GGL_MAX_DIRECTIONS},
         {"--no-ppl", ARG_FLAG, &o->no_ppl,
          .help = "do not compute the text's perplexity, which is faster"},
         {NULL, .help = "files"},

@@ -106,7 +106,7 @@ static int open_session(run *r) {
     int code = placement_open(&r->placement, TOOL, &o->placement, &bp);
     if (code >= 0)
         return code;
-    if (collector_new(&r->collector, o->output, &err) != GGL_OK)
+    if (collector_new(&r->collector, o->output, (int)o->n_sketch, &err) != GGL_OK)
         return tool_error(TOOL, 1, "%s", err.msg);
     llm_session_params sp = llm_session_default();
     sp.n_ctx = r->text.n_ctx;

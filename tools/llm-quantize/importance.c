@@ -8,6 +8,7 @@
 #include "common/pattern.h"
 #include "ggl/alloc.h"
 #include "ggl/graph.h"
+#include "importance_read.h"
 #include "job.h"
 
 int open_importance(job *j) {
@@ -99,18 +100,11 @@ int find_importance(job *j) {
     return code;
 }
 
-ggl_status importance_of(const job *j, size_t i, size_t k, float **out, ggl_error *err) {
+ggl_status importance_of(const job *j, size_t i, size_t k, quant_importance *out, ggl_error *err) {
     const quant_tensor *t = &j->plan.tensor[i];
     const imatrix_entry *e = j->importance ? j->importance[i] : NULL;
     const int64_t n_col = t->part[k]->ne[0], n_mat = t->part[k]->ne[2] * t->part[k]->ne[3];
-    const int64_t first = t->n_part > 1 ? (int64_t)k * n_mat : 0;
-    *out = NULL;
-    if (!e)
-        return GGL_OK;
-    *out = calloc((size_t)(n_col * n_mat), sizeof **out);
-    if (!*out)
-        return ggl_fail(err, GGL_NOMEM, "out of memory");
-    for (int64_t m = 0; m < n_mat; m++)
-        imatrix_mean(e, n_col, first + m, *out + m * n_col);
-    return GGL_OK;
+    *out = (quant_importance){0};
+    return e ? importance_read(e, n_col, t->n_part > 1 ? (int64_t)k * n_mat : 0, n_mat, out, err)
+             : GGL_OK;
 }

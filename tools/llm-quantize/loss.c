@@ -34,20 +34,11 @@ ggl_status loss_matrix_init(loss_matrix *m, const ggl_gguf_tensor *t, const imat
         m->n_row *= t->ne[d];
     m->n_row_mat = t->n_dims > 1 && t->ne[1] > 0 ? t->ne[1] : 1;
     const int64_t n_mat = m->n_row / m->n_row_mat;
-    size_t n;
-    if (!entry)
-        return GGL_OK;
-    if (!ggl_size_mul((size_t)n_mat, (size_t)m->n_col, &n) ||
-        !(m->importance = ggl_calloc(n, sizeof *m->importance)))
-        return ggl_fail(err, GGL_NOMEM, "out of memory");
-    for (int64_t i = 0; i < n_mat; i++)
-        imatrix_mean(entry, m->n_col, i, m->importance + i * m->n_col);
-    return GGL_OK;
+    return entry ? importance_read(entry, m->n_col, 0, n_mat, &m->of, err) : GGL_OK;
 }
 
 void loss_matrix_fini(loss_matrix *m) {
-    ggl_free(m->importance);
-    m->importance = NULL;
+    llm_quant_importance_fini(&m->of);
 }
 
 /* Encodes a row, decodes it, and adds up or stores what it becomes. */
@@ -56,9 +47,10 @@ static void encode_row(const encoding *e, int64_t i, int thread) {
     const int64_t n = m->n_col, row = i * e->step;
     float *x = e->x + (size_t)thread * (size_t)n, *y = e->y + (size_t)thread * (size_t)n;
     uint8_t *code = e->code + (size_t)thread * e->code_size;
-    const float *h = m->importance ? m->importance + row / m->n_row_mat * n : NULL;
+    const float *h = m->of.mean ? m->of.mean + row / m->n_row_mat * n : NULL;
+    const ggl_importance of = {h, m->of.dir, n, m->of.n_dir};
     m->from->to_float((const uint8_t *)m->tensor->data + (size_t)row * e->row_size, x, n);
-    llm_quant_from_float(e->type, x, h, m->search, code, n);
+    llm_quant_from_float(e->type, x, h ? &of : NULL, m->search, code, n);
     e->type->to_float(code, y, n);
     if (e->to)
         m->from->from_float(y, e->to + (size_t)row * e->row_size, n);

@@ -8,7 +8,7 @@
 #ifndef TOOLS_LOSS_H
 #define TOOLS_LOSS_H
 
-#include "common/imatrix.h"
+#include "importance_read.h"
 #include "ggl/gguf.h"
 
 /* A matrix, or a stack of them: rows of n_col elements. */
@@ -16,9 +16,9 @@ typedef struct loss_matrix {
     const ggl_gguf_tensor *tensor;
     const ggl_type_info *from;
     int64_t n_col, n_row;
-    int64_t n_row_mat; /* rows of one matrix of a stack */
-    float *importance; /* [n_row / n_row_mat][n_col]; NULL: none */
-    bool search;       /* of llm_quant_from_float */
+    int64_t n_row_mat;   /* rows of one matrix of a stack */
+    quant_importance of; /* mean NULL: none */
+    bool search;         /* of llm_quant_from_float */
 } loss_matrix;
 
 /* entry: of the importance matrix, which must fit; NULL: none. search: see llm_quant_from_float. On success loss_matrix_fini frees the

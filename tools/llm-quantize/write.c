@@ -26,11 +26,11 @@ static bool more(void *ctx, const void *source, size_t n) {
 static ggl_status encode_part(job *j, size_t i, size_t k, ggl_gguf_sink *to, quant_error *error,
                               ggl_error *err) {
     const quant_tensor *x = &j->plan.tensor[i];
-    float *importance;
-    ggl_status s = importance_of(j, i, k, &importance, err);
+    quant_importance of;
+    ggl_status s = importance_of(j, i, k, &of, err);
     if (s == GGL_OK)
-        s = llm_quant_encode(j->encoder, x->part[k], x->type, importance, to, error, more, j, err);
-    free(importance);
+        s = llm_quant_encode(j->encoder, x->part[k], x->type, &of, to, error, more, j, err);
+    llm_quant_importance_fini(&of);
     return s;
 }
 

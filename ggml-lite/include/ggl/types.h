@@ -46,6 +46,19 @@ typedef struct ggl_codes {
     float s[2], m[2];
 } ggl_codes;
 
+/* What is known of the activations that a matrix is multiplied with, for encoding it. */
+enum { GGL_MAX_DIRECTIONS = 64 };
+typedef struct ggl_importance {
+    /* [n], for each element that is encoded: the mean of the squared activations that meet its column, in any unit. Numbers
+     * that are negative or not finite count as 0. */
+    const float *mean;
+    /* [n_col][n_dir], in the root of that unit: the mean product of the activations of columns i != j is about
+     * sum_d dir[i][d] * dir[j][d]. With it, what is encoded must be whole rows of n_col elements. All are finite. */
+    const float *dir;
+    int64_t n_col;
+    int n_dir; /* a multiple of 4, at most GGL_MAX_DIRECTIONS; 0: no directions are known */
+} ggl_importance;
+
 typedef struct ggl_type_info {
     ggl_type type;
     const char *name; /* "q8_0" */
@@ -63,10 +76,9 @@ typedef struct ggl_type_info {
     /* Unpacks elements 32*k .. 32*k + 31 of one block; NULL if not quantized. */
     void (*unpack)(const void *block, int k, ggl_codes *out);
     /* Encodes n elements, a whole number of blocks, such that products with the
-     * row change little (docs/types.md says how). importance: n numbers, in any unit; for a matrix, the mean of the squared activations that meet the column. Numbers that are
-     * negative or not finite count as 0. NULL: all are equally important. NULL for types whose
-     * encoder does not use importance. */
-    void (*from_float_weighted)(const float *src, const float *importance, void *dst, int64_t n);
+     * row change little (docs/types.md says how). of: NULL if all are equally important. NULL for
+     * types whose encoder does not use importance. */
+    void (*from_float_weighted)(const float *src, const ggl_importance *of, void *dst, int64_t n);
 } ggl_type_info;
 
 /* Returns the properties of the type; NULL for an unknown number (which may come from a file). */

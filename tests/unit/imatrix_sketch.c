@@ -1,0 +1,171 @@
+/* Sketches of what varies together: against all products of columns, in files, merged, damaged. */
+#include "common/imatrix_sketch.h"
+
+#include <math.h>
+
+#include "ggl/gguf.h"
+#include "ggl/types.h"
+
+#include "test.h"
+
+enum { N_COL = 24, N_ROW = 50, N_SKETCH = 8, RANK = 5 };
+
+/* Rows that are mixtures of RANK patterns; and the means of all products. */
+static void make_rows(float *x, double *c) {
+    uint64_t seed = 3;
+    float pattern[RANK][N_COL];
+    for (int k = 0; k < RANK; k++)
+        for (int i = 0; i < N_COL; i++)
+            pattern[k][i] = test_random_float(&seed);
+    for (int r = 0; r < N_ROW; r++)
+        for (int i = 0; i < N_COL; i++)
+            x[r * N_COL + i] = 0;
+    for (int r = 0; r < N_ROW; r++)
+        for (int k = 0; k < RANK; k++) {
+            const float z = test_random_float(&seed);
+            for (int i = 0; i < N_COL; i++)
+                x[r * N_COL + i] += z * pattern[k][i];
+        }
+    for (int i = 0; i < N_COL; i++)
+        for (int j = 0; j < N_COL; j++) {
+            c[i * N_COL + j] = 0;
+            for (int r = 0; r < N_ROW; r++)
+                c[i * N_COL + j] += (double)x[r * N_COL + i] * (double)x[r * N_COL + j] / N_ROW;
+        }
+}
+
+static imatrix *make(const float *x, int first, int n_row, int n_sketch) {
+    static float sign[N_COL * N_SKETCH];
+    double sketch[N_COL * N_SKETCH] = {0};
+    imatrix *m;
+    imatrix_entry *e;
+    imatrix_signs(sign, N_COL, N_SKETCH);
+    imatrix_sketch_rows(sketch, sign, N_SKETCH, x + first * N_COL, N_COL, n_row, N_COL);
+    if (imatrix_new(&m, 10, NULL) != GGL_OK || imatrix_add(m, "w", N_COL, 1, &e, NULL) != GGL_OK ||
+        imatrix_add_sketch(e, n_sketch, NULL) != GGL_OK)
+        return NULL;
+    for (int r = 0; r < n_row; r++)
+        for (int i = 0; i < N_COL; i++)
+            e->sum2[i] += x[(first + r) * N_COL + i] * x[(first + r) * N_COL + i];
+    e->count[0] = n_row;
+    for (int i = 0; i < N_COL * N_SKETCH && n_sketch > 0; i++)
+        e->sketch[i] = (float)sketch[i];
+    return m;
+}
+
+/* Half of each product of different columns is in the directions; a rank below the sketch's is found whole. */
+static void check_directions(const imatrix *m, const double *c) {
+    const imatrix_entry *e = imatrix_find(m, "w");
+    float dir[N_COL * N_SKETCH];
+    REQUIRE(e && e->n_sketch == N_SKETCH);
+    imatrix_directions(e, dir);
+    for (int i = 0; i < N_COL; i++)
+        for (int j = 0; j < N_COL; j++) {
+            double got = 0;
+            for (int d = 0; d < N_SKETCH; d++)
+                got += (double)dir[i * N_SKETCH + d] * (double)dir[j * N_SKETCH + d];
+            CHECK_MSG(fabs(got - 0.5 * c[i * N_COL + j]) < 2e-3, "%d, %d: %g, not half of %g", i, j,
+                      got, c[i * N_COL + j]);
+        }
+}
+
+TEST(directions) {
+    static float x[N_ROW * N_COL];
+    static double c[N_COL * N_COL];
+    ggl_error err = {0};
+    imatrix *m, *r = NULL, *rest;
+    const char *path = test_path("m.gguf");
+    make_rows(x, c);
+    m = make(x, 0, N_ROW, N_SKETCH);
+    REQUIRE(m);
+    check_directions(m, c);
+    /* in a file, and of two texts */
+    REQUIRE_OK(imatrix_write(m, path, IMATRIX_GGUF, &err), &err);
+    REQUIRE_OK(imatrix_open(&r, path, 0, &err), &err);
+    CHECK(memcmp(imatrix_find(r, "w")->sketch, imatrix_find(m, "w")->sketch,
+                 N_COL * N_SKETCH * sizeof(float)) == 0);
+    imatrix_free(r);
+    imatrix_free(m);
+    m = make(x, 0, 17, N_SKETCH);
+    rest = make(x, 17, N_ROW - 17, N_SKETCH);
+    REQUIRE(m && rest);
+    REQUIRE_OK(imatrix_merge(m, rest, &err), &err);
+    check_directions(m, c);
+    imatrix_free(m);
+    /* one of the two has none: the sum has none, in either order */
+    for (int first = 0; first < 2; first++) {
+        m = make(x, 0, 17, first ? N_SKETCH : 0);
+        r = make(x, 17, 5, first ? 0 : N_SKETCH);
+        REQUIRE(m && r);
+        REQUIRE_OK(imatrix_merge(m, r, &err), &err);
+        CHECK(!imatrix_find(m, "w")->sketch && imatrix_find(m, "w")->n_sketch == 0 &&
+              imatrix_find(m, "w")->count[0] == 22);
+        imatrix_free(m);
+        imatrix_free(r);
+    }
+    imatrix_free(rest);
+}
+
+/* Rows that were added at once, and one by one, have the same sums. */
+TEST(no_bit_depends_on_batches) {
+    static float x[N_ROW * N_COL], sign[N_COL * N_SKETCH];
+    static double c[N_COL * N_COL], a[N_COL * N_SKETCH], b[N_COL * N_SKETCH];
+    make_rows(x, c);
+    imatrix_signs(sign, N_COL, N_SKETCH);
+    imatrix_sketch_rows(a, sign, N_SKETCH, x, N_COL, N_ROW, N_COL);
+    for (int r = 0; r < N_ROW; r++)
+        imatrix_sketch_rows(b, sign, N_SKETCH, x + r * N_COL, N_COL, 1, N_COL);
+    CHECK(memcmp(a, b, sizeof a) == 0);
+    for (int i = 0; i < N_COL * N_SKETCH; i++)
+        CHECK(fabsf(sign[i]) == 1.0f);
+}
+
+static void check_file(int64_t n_sketch, int64_t n_col, const float *sketch, int type,
+                       const char *want) {
+    static const float sums[N_COL] = {1}, count[1] = {1};
+    ggl_error err = {0};
+    imatrix *m = NULL;
+    const char *path = test_path("m.gguf");
+    ggl_gguf_writer *w = ggl_gguf_writer_new();
+    REQUIRE(w);
+    ggl_gguf_put_tensor(w, "a.in_sum2", GGL_F32, 2, (const int64_t[]){N_COL, 1}, sums);
+    ggl_gguf_put_tensor(w, "a.counts", GGL_F32, 2, (const int64_t[]){1, 1}, count);
+    ggl_gguf_put_tensor(w, "a.in_sketch", (ggl_type)type, 2, (const int64_t[]){n_sketch, n_col},
+                        sketch);
+    REQUIRE_OK(ggl_gguf_writer_write(w, path, &err), &err);
+    ggl_gguf_writer_free(w);
+    CHECK(imatrix_open(&m, path, 0, &err) == GGL_FORMAT && !m);
+    CHECK_HAS(err.msg, want);
+}
+
+TEST(damaged) {
+    static float s[N_COL * 128];
+    check_file(6, N_COL, s, GGL_F32, "entry 'a': the sketch has 6 numbers for each of 24 columns");
+    check_file(68, N_COL, s, GGL_F32, "the sketch has 68 numbers");
+    check_file(8, N_COL - 1, s, GGL_F32, "for each of 23 columns");
+    check_file(8, N_COL, s, GGL_F16, "tensor 'a.in_sketch' has 384 bytes of type f16");
+    s[8 * 5 + 1] = NAN;
+    check_file(8, N_COL, s, GGL_F32, "the sketch of column 5 has a number that is not finite");
+}
+
+/* A sketch that is none of any inputs has finite directions all the same. */
+TEST(made_up) {
+    static float x[N_ROW * N_COL], dir[N_COL * N_SKETCH];
+    static double c[N_COL * N_COL];
+    uint64_t seed = 9;
+    make_rows(x, c);
+    imatrix *m = make(x, 0, N_ROW, N_SKETCH);
+    REQUIRE(m);
+    const imatrix_entry *e = imatrix_find(m, "w");
+    for (int how = 0; how < 4; how++) {
+        for (int i = 0; i < N_COL * N_SKETCH; i++)
+            e->sketch[i] = how == 0   ? 0
+                           : how == 1 ? -1
+                           : how == 2 ? 3e38f * test_random_float(&seed)
+                                      : test_random_float(&seed);
+        imatrix_directions(e, dir);
+        for (int i = 0; i < N_COL * N_SKETCH; i++)
+            CHECK(isfinite(dir[i]));
+    }
+    imatrix_free(m);
+}

@@ -1,0 +1,24 @@
+#include "importance_read.h"
+
+#include "common/imatrix_sketch.h"
+#include "ggl/alloc.h"
+
+ggl_status importance_read(const imatrix_entry *e, int64_t n_col, int64_t first, int64_t n_mat,
+                           quant_importance *out, ggl_error *err) {
+    size_t n = 0;
+    *out = (quant_importance){0};
+    if (ggl_size_mul((size_t)n_mat, (size_t)n_col, &n))
+        out->mean = ggl_calloc(n, sizeof *out->mean);
+    for (int64_t m = 0; out->mean && m < n_mat; m++)
+        imatrix_mean(e, n_col, first + m, out->mean + m * n_col);
+    if (out->mean && e->sketch && n_mat == 1 && e->n_col == n_col) {
+        out->n_dir = e->n_sketch;
+        out->dir = ggl_calloc(n * (size_t)e->n_sketch, sizeof *out->dir);
+        if (out->dir)
+            imatrix_directions(e, out->dir);
+    }
+    if (out->mean && (out->dir || out->n_dir == 0))
+        return GGL_OK;
+    llm_quant_importance_fini(out);
+    return ggl_fail(err, GGL_NOMEM, "out of memory");
+}
