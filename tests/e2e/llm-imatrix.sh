@@ -108,6 +108,23 @@ exits 0 "$imatrix" --in-file a.gguf
 prints 'weights, 4 chunks in all: imatrix.gguf' err
 rm imatrix.gguf
 
+# directions: in all weights, on request in none, and lost where something without them is added
+directions() {
+    grep -ac 'in_sketch' "$1"
+}
+collect 0 plain.gguf --chunks 2 --directions 0
+directions plain.gguf >/dev/null && fail "--directions 0 has directions"
+directions d.gguf >/dev/null || fail "no directions by default"
+exits 0 "$imatrix" --in-file d.gguf --in-file plain.gguf -o mixed.gguf
+prints '35 of 35 weights have no directions, which not all that was added up had' err
+directions mixed.gguf >/dev/null && fail "directions of a part of the text"
+exits 0 "$imatrix" --in-file plain.gguf -o mixed.gguf
+grep -q 'no directions' err && fail "a note without a reason: $(cat err)"
+exits 0 "$imatrix" --in-file plain.gguf --show-statistics
+cp out want.plain
+exits 0 "$imatrix" --in-file d.gguf --show-statistics
+same out want.plain "sums with directions"
+
 # pictures
 exits 0 "$imatrix" --in-file a.gguf --plot a.svg
 [ ! -e imatrix.gguf ] || fail "--plot writes imatrix.gguf"
@@ -132,6 +149,8 @@ refuses() {
 head -c 300 a.gguf >cut.gguf
 head -c 1000 d.dat >cut.dat
 refuses 2 '-f TEXT is missing: the text to collect over'
+refuses 2 '--directions 6: a multiple of 4 is expected' -f "$text" --directions 6
+refuses 2 '--directions' -f "$text" --directions 68
 refuses 2 '-f TEXT is missing: the text that the model' -m "$model" --in-file a.gguf
 refuses 1 'cut.gguf: ' --in-file cut.gguf --show-statistics
 refuses 1 'the file ends before its values do' --in-file cut.dat --show-statistics

@@ -20,6 +20,7 @@
 typedef struct tool {
     options o;
     imatrix *base; /* the files of --in-file; NULL: there are none */
+    bool directed; /* something that is added up has directions */
 } tool;
 
 /* --- files ------------------------------------------------------------------------------------ */
@@ -50,6 +51,14 @@ static int check_paths(const options *o) {
     return code;
 }
 
+/* The number of weights with directions. */
+static size_t n_directed(const imatrix *m) {
+    size_t n = 0;
+    for (size_t i = 0; i < imatrix_n(m); i++)
+        n += imatrix_at(m, i)->n_sketch > 0;
+    return n;
+}
+
 /* Merges the files of --in-file. */
 static int read_files(tool *t) {
     ggl_error err = {0};
@@ -62,6 +71,8 @@ static int read_files(tool *t) {
                 "%s does not tell the size of its chunks, by which files are weighted: %" PRId64
                 " tokens are assumed; -c N sets it",
                 t->o.file[i], t->o.n_ctx);
+        if (st == GGL_OK)
+            t->directed |= n_directed(m) > 0;
         if (st == GGL_OK && t->base) {
             st = imatrix_merge(t->base, m, &err);
             if (st != GGL_OK)
@@ -146,6 +157,11 @@ static void note_unseen(const imatrix *m) {
 }
 
 static void say_written(const tool *t, const imatrix *m) {
+    const size_t n = imatrix_n(m) - n_directed(m);
+    if (t->o.n_files > 0 && t->directed && n > 0 && t->o.format == IMATRIX_GGUF)
+        tool_note(TOOL,
+                  "%zu of %zu weights have no directions, which not all that was added up had", n,
+                  imatrix_n(m));
     tool_say(TOOL, "%zu weights, %" PRId64 " chunks in all: %s", imatrix_n(m), imatrix_n_chunks(m),
              t->o.out);
 }
@@ -204,8 +220,10 @@ static int run_tool(tool *t) {
         code = read_files(t);
     if (code >= 0)
         return code;
-    if (t->o.text)
+    if (t->o.text) {
+        t->directed |= t->o.n_sketch > 0;
         return run_text(&t->o, t->base, save, t);
+    }
     if (t->o.out_given || (!t->o.statistics && !t->o.plot)) {
         code = write_file(t, t->base, t->o.out);
         if (code < 0)

@@ -137,10 +137,12 @@ static void print_narrow(const quant_plan *p) {
 
 /* Prints which tensors are encoded with importance, and a warning if types need it. */
 static void print_importance(const job *j) {
-    size_t n_use = 0, n_none = 0, n_bad = 0;
+    size_t n_use = 0, n_none = 0, n_bad = 0, n_directed = 0;
     for (size_t i = 0; i < j->plan.n; i++) {
         const quant_tensor *t = &j->plan.tensor[i];
-        const bool none = uses_importance(t) && !(j->importance && j->importance[i]);
+        const imatrix_entry *e = j->importance ? j->importance[i] : NULL;
+        const bool none = uses_importance(t) && !e;
+        n_directed += uses_importance(t) && e && e->n_sketch > 0;
         n_use += uses_importance(t);
         n_none += none;
         n_bad += none && llm_quant_type_needs_matrix(t->type);
@@ -151,6 +153,10 @@ static void print_importance(const job *j) {
                         "have none%s",
                         j->n_used, (long long)imatrix_n_chunks(j->matrix), n_none, n_use,
                         n_none > 0 ? " (? in the table of -v and --dry-run)" : "");
+    if (j->matrix && n_use > n_none)
+        tool_print_item(
+            "importance", "%zu of these have directions in which errors cancel%s", n_directed,
+            n_directed == 0 ? "; files of llm-imatrix have them, and less is lost" : "");
     if (n_bad > 0)
         tool_print_item(
             "importance",
