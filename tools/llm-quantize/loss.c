@@ -41,6 +41,21 @@ void loss_matrix_fini(loss_matrix *m) {
     llm_quant_importance_fini(&m->of);
 }
 
+/* Returns by how much the products of errors in different columns change the sum of h * error^2, with directions; it is negative where errors
+ * cancel. */
+static double shared_error(const quant_importance *of, const float *x, const float *y, int64_t n) {
+    double sum[GGL_MAX_DIRECTIONS] = {0}, own = 0, all = 0;
+    for (int64_t k = 0; k < n; k++)
+        for (int d = 0; d < of->n_dir; d++) {
+            const double e = ((double)y[k] - (double)x[k]) * (double)of->dir[k * of->n_dir + d];
+            sum[d] += e;
+            own += e * e;
+        }
+    for (int d = 0; d < of->n_dir; d++)
+        all += sum[d] * sum[d];
+    return all - own;
+}
+
 /* Encodes a row, decodes it, and adds up or stores what it becomes. */
 static void encode_row(const encoding *e, int64_t i, int thread) {
     const loss_matrix *m = e->m;
@@ -62,6 +77,11 @@ static void encode_row(const encoding *e, int64_t i, int thread) {
         s.power += w * (double)x[k] * (double)x[k];
         s.error += w * d * d;
     }
+    if (m->of.dir)
+        s.error += shared_error(&m->of, x, y, n);
+    s.error = s.error < 0
+                  ? 0
+                  : s.error; /* what is said of directions need not fit what is said of columns */
     e->sum[i] = s;
 }
 
