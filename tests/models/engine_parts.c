@@ -135,7 +135,8 @@ TEST(room_is_divided_at_random) {
             got += s[i].get;
             left -= (double)s[i].get * s[i].token_ns;
         }
-        CHECK(left >= 0);
+        /* the first prompt gets a token also if the others' parts have left less than its time */
+        CHECK(left >= 0 || (s[0].get == 1 && left > -s[0].token_ns));
         for (int i = 0; i < n; i++) /* what is left is not enough for another token */
             CHECK(s[i].get == s[i].want || got == n_room || left < s[i].token_ns);
         if (!is_timed && !CHECK_INT(got, wanted < n_room ? wanted : n_room))
