@@ -11,9 +11,8 @@ void ggl_feedback_start(quant_feedback *f, const ggl_importance *of) {
     *f = (quant_feedback){.of = of && of->n_dir > 0 ? of : NULL};
 }
 
-/* Forgets the errors of the row before, at the first block of a row. */
-static void start_row(quant_feedback *f, int64_t first) {
-    if (first % f->of->n_col == 0)
+void ggl_feedback_at(quant_feedback *f, int64_t first) {
+    if (f->of && first % f->of->n_col == 0)
         memset(f->sum, 0, sizeof f->sum);
 }
 
@@ -50,15 +49,15 @@ typedef struct cost {
     float own, all;
 } cost;
 
-/* Returns the cost of element i. Nothing, if its importance is no positive number: then the element is left as it is. */
+/* Returns the cost of element i. Nothing, if its power is no positive number: then the element is left as it is. */
 static cost cost_of(const quant_feedback *f, int64_t i) {
-    const float mean = f->of->mean[i], *u = direction(f, i);
+    const float power = f->of->power[i % f->of->n_col], *u = direction(f, i);
     float shared = 0.0f;
     for (int d = 0; d < f->of->n_dir; d++)
         shared += u[d] * u[d];
-    if (!(mean > 0.0f && mean <= 0x1.fffffep127f && shared <= 0x1.fffffep127f))
+    if (!(power > 0.0f && power <= 0x1.fffffep127f && shared <= 0x1.fffffep127f))
         return (cost){0.0f, 0.0f};
-    return mean > shared ? (cost){mean - shared, mean} : (cost){0.0f, shared};
+    return power > shared ? (cost){power - shared, power} : (cost){0.0f, shared};
 }
 
 /* --- codes ------------------------------------------------------------------------------------ */
@@ -79,13 +78,18 @@ static int nearest(const fit_form *form, float t) {
     return code;
 }
 
+/* Returns the code next to `middle`, on the side of `code`, or the same. No element moves further for the others: what the directions say is
+ * an estimate from a text. */
+static int within_one(int code, int middle) {
+    return code < middle - 1 ? middle - 1 : code > middle + 1 ? middle + 1 : code;
+}
+
 void ggl_feedback_codes(quant_feedback *f, const fit_form *form, const float *src, int64_t first,
                         int n, const float *scale, const float *min, uint8_t *code) {
     float e[FIT_BLOCK];
     cost c[FIT_BLOCK];
     if (!f->of)
         return;
-    start_row(f, first);
     for (int i = 0; i < n; i++) {
         e[i] = scale[i / form->n] * value_of(form, code[i]) + min[i / form->n] - src[first + i];
         c[i] = cost_of(f, first + i);
@@ -100,8 +104,10 @@ void ggl_feedback_codes(quant_feedback *f, const fit_form *form, const float *sr
                 continue;
             const float wanted =
                 src[first + i] + e[i] - (dot(f, u, f->sum) + c[i].own * e[i]) / c[i].all;
-            const float t = (wanted - m) / s;
-            const int to = isfinite(t) ? nearest(form, t) : code[i];
+            const float t = (wanted - m) / s, plain = (src[first + i] - m) / s;
+            if (!isfinite(t) || !isfinite(plain))
+                continue;
+            const int to = within_one(nearest(form, t), nearest(form, plain));
             if (to == code[i])
                 continue;
             const float now = s * value_of(form, to) + m - src[first + i];
@@ -138,17 +144,22 @@ static float cost_with(const quant_feedback *f, const eight *v, const float *y, 
     return own + sum_of(squares);
 }
 
-/* Sets the elements that would be best if each were the only one to change, and their weights. */
-static void wanted_of(const quant_feedback *f, const eight *v, grid_source *to, float *w) {
+/* Sets the elements that would be best if each were the only one to change, at most a step away, and their weights. */
+static void wanted_of(const quant_feedback *f, const eight *v, float step, grid_source *to,
+                      float *w) {
+    float most = 0.0f;
     to->signs[0] = 0;
     for (int i = 0; i < 8; i++) {
-        const float x =
-            v->x[i] - (v->c[i].all > 0.0f ? dot(f, v->u[i], v->others) / v->c[i].all : 0.0f);
+        const float by = v->c[i].all > 0.0f ? dot(f, v->u[i], v->others) / v->c[i].all : 0.0f;
+        const float x = v->x[i] - (by < -step ? -step : by > step ? step : by == by ? by : 0.0f);
         const bool minus = to->f->signs != GRID_SIGNED && x < 0.0f;
         to->x[i] = minus ? -x : x;
         to->signs[0] |= (uint8_t)(minus << i);
         w[i] = v->c[i].all;
+        most = w[i] > most ? w[i] : most;
     }
+    for (int i = 0; i < 8; i++) /* columns that are never used do not become noise */
+        w[i] += 1e-6f * most;
 }
 
 /* Chooses vector `at` of the block again. */
@@ -167,7 +178,7 @@ static bool choose(quant_feedback *f, const grid_form *form, const grid_index *g
         v.c[i] = cost_of(f, first + i);
         add(f, v.u[i], v.x[i] - y[i], v.others);
     }
-    wanted_of(f, &v, &s, w);
+    wanted_of(f, &v, fabsf(scale) * ggl_grid_step(form), &s, w);
     float least = cost_with(f, &v, y, f->sum);
     bool changed = false;
     const bool both = form->delta == GRID_DELTA_VECTOR;
@@ -191,7 +202,6 @@ void ggl_feedback_grid(quant_feedback *f, const grid_form *form, const grid_inde
                        const float *src, int64_t first, grid_block *g) {
     if (!f->of)
         return;
-    start_row(f, first);
     g->d = ggl_fit_f16(g->d, 0);
     if (!isfinite(g->d))
         return;

@@ -18,6 +18,8 @@ typedef struct quant_feedback {
 } quant_feedback;
 
 void ggl_feedback_start(quant_feedback *f, const ggl_importance *of);
+/* Forgets the errors of the row before if a row begins at element `first`. For each block, also one that is not chosen again. */
+void ggl_feedback_at(quant_feedback *f, int64_t first);
 /* Chooses the codes of n <= 256 elements again, which begin at element `first` of all that are encoded, and become
  * scale[k] * (code + low, or level) + min[k] with k = i / form->n. */
 void ggl_feedback_codes(quant_feedback *f, const fit_form *form, const float *src, int64_t first,

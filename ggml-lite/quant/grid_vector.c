@@ -7,6 +7,10 @@ float ggl_grid_scale(const grid_form *f, int l, float d) {
     return d * (float)(2 * l + 1) * f->unit;
 }
 
+float ggl_grid_step(const grid_form *f) {
+    return (float)((f->grid->level[1] - f->grid->level[0]) * (f->delta ? 8 : 1));
+}
+
 grid_levels ggl_grid_levels(const grid_form *f, float s, bool down) {
     grid_levels to;
     for (int l = 0; l < 8; l++) {

@@ -28,6 +28,8 @@ typedef struct grid_levels {
     float scaled[8], plain[8];
 } grid_levels;
 
+float ggl_grid_step(
+    const grid_form *f); /* from the lowest level to the next one, with a scale of 1 */
 float ggl_grid_scale(const grid_form *f, int l, float d); /* of a run whose integer scale is l */
 grid_levels ggl_grid_levels(const grid_form *f, float s, bool down);
 /* Encodes vector `at` of run r with the given levels. */

@@ -26,6 +26,7 @@ void ggl_fit_blocks(fit_block_fn *fit, const fit_form *f, const float *src,
     memset(dst, 0, (size_t)(n / FIT_BLOCK) * size);
     for (int64_t i = 0; i < n; i += FIT_BLOCK, to += size) {
         fit_block b = {.d = quant_extreme(src + i, FIT_BLOCK)};
+        ggl_feedback_at(&feedback, i);
         if (!isnan(b.d)) {
             fit(f, src + i, of ? of->mean + i : NULL, &b);
             feed_block(&feedback, f, src, i, &b);
@@ -40,6 +41,7 @@ static void finish_four(quant_feedback *f, const fit_form *form, const float *sr
                         void (*put)(const fit_four *four, int l, void *dst, int64_t block),
                         void *dst) {
     const float d = ggl_fit_f16(four->d[l], 0), m = ggl_fit_f16(four->m[l], 0);
+    ggl_feedback_at(f, first);
     if (isfinite(d) && isfinite(m))
         ggl_feedback_codes(f, form, src, first, FIT_RUN, &d, &m, four->code + FIT_RUN * l);
     put(four, l, dst, first / FIT_RUN);
@@ -79,6 +81,7 @@ void ggl_grid_rows(const grid_form *f, const float *src, const ggl_importance *o
     memset(dst, 0, (size_t)(n / FIT_BLOCK) * size);
     for (int64_t i = 0; i < n; i += FIT_BLOCK, to += size) {
         grid_block g = {.d = quant_extreme(src + i, FIT_BLOCK)};
+        ggl_feedback_at(&feedback, i);
         if (!isnan(g.d)) {
             g.d = 0.0f;
             ggl_grid_fit(f, &grid, src + i, of ? of->mean + i : NULL, &g);

@@ -10,7 +10,7 @@
 
 /* Most elements of a piece: whole blocks of any type. A tensor is one sequence of blocks, so that a
  * piece need not consist of rows, unless there are directions. */
-#define PIECE ((int64_t)1 << 16)
+#define PIECE ((int64_t)QUANT_MAX_ROW)
 enum { WAVE = 32 }; /* pieces between two writes */
 
 struct quant_encoder {
@@ -74,6 +74,7 @@ void llm_quant_encoder_free(quant_encoder *e) {
 void llm_quant_importance_fini(quant_importance *of) {
     ggl_free(of->mean);
     ggl_free(of->dir);
+    ggl_free(of->power);
     *of = (quant_importance){0};
 }
 
@@ -167,7 +168,7 @@ static void encode_piece(void *ctx, size_t i, int thread) {
     int64_t first = e->first + (int64_t)i * e->piece, n = piece_size(e, first);
     uint8_t *out = e->out + i * ggl_row_size(e->type->type, e->piece);
     float *w = e->w + (size_t)thread * PIECE;
-    const ggl_importance of = {w, e->of.dir, e->n_col, e->of.dir ? e->of.n_dir : 0};
+    const ggl_importance of = {w, e->of.dir, e->of.power, e->n_col, e->of.n_dir};
     e->from->to_float(e->source + ggl_row_size(e->from->type, first), x, n);
     if (e->of.mean)
         put_importance(e, first, n, w);
@@ -200,10 +201,8 @@ ggl_status llm_quant_encode(quant_encoder *e, const ggl_gguf_tensor *t, const gg
     e->of = of ? *of : (quant_importance){0};
     e->n_col = t->ne[0];
     e->piece = PIECE;
-    if (e->of.dir && e->n_col <= PIECE)
+    if (e->of.dir)
         e->piece -= PIECE % e->n_col;
-    else
-        e->of.dir = NULL;
     e->n_matrix = ggl_extents(t->ne, 0, 2, 1);
     e->n = 1;
     for (int d = 0; d < t->n_dims; d++)

@@ -43,9 +43,11 @@ ggl_status llm_quant_check_piece(const ggl_type_info *type, const quant_piece *r
 /* How much errors matter in the columns of a tensor. */
 typedef struct quant_importance {
     float *mean; /* [matrices][n_col] as in ggl_importance; NULL: all count the same */
-    float *dir;  /* [n_col][n_dir], as there, of all matrices; NULL: not known */
+    float *dir,
+        *power; /* [n_col][n_dir] and [n_col], as there, of the only matrix; NULL: not known */
     int n_dir;
 } quant_importance;
+enum { QUANT_MAX_ROW = 1 << 16 }; /* elements of the longest rows whose directions are used */
 void llm_quant_importance_fini(quant_importance *of);
 
 typedef bool llm_quant_more(void *ctx, const void *source, size_t n);
@@ -53,8 +55,7 @@ typedef struct quant_encoder quant_encoder; /* has a few megabytes of memory per
 quant_encoder *llm_quant_encoder_new(int n_threads, bool search);
 void llm_quant_encoder_free(quant_encoder *e);
 
-/* Writes the tensor's elements as `type` to the sink. of: NULL: all count the same. Directions of rows above 65536
- * elements are not used. *error: the error of the conversion.
+/* Writes the tensor's elements as `type` to the sink. of: NULL: all count the same. *error: the error of the conversion.
  * `more` is called from time to time with the n source bytes that were done since the last call and
  * are not read again; if it returns false, this ends with GGL_IO. GGL_FORMAT: an element is not a
  * number; GGL_LIMIT: an element is too large for the type. */

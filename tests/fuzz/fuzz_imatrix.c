@@ -25,14 +25,14 @@ static void check_entry(const imatrix *m, const imatrix_entry *e) {
         for (int64_t k = 0; k < e->n_col; k++)
             require(mean[k] >= 0 && isfinite(mean[k]));
     }
-    free(mean);
     float *dir = e->sketch ? malloc((size_t)e->n_col * (size_t)e->n_sketch * sizeof *dir) : NULL;
     require(!dir == !e->sketch);
     if (dir)
-        imatrix_directions(e, dir);
+        imatrix_directions(e, dir, mean);
     for (int64_t i = 0; i < e->n_col * e->n_sketch; i++)
         require(isfinite(dir[i]));
     free(dir);
+    free(mean);
 }
 
 static void merge(imatrix *m, const uint8_t *data, size_t size) {

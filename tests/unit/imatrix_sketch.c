@@ -10,7 +10,14 @@
 
 enum { N_COL = 24, N_ROW = 50, N_SKETCH = 8, RANK = 5 };
 
-/* Rows that are mixtures of RANK patterns; and the means of all products. */
+static double square_of(const float *x) {
+    double sum = 0;
+    for (int i = 0; i < N_COL; i++)
+        sum += (double)x[i] * (double)x[i];
+    return sum;
+}
+
+/* Rows that are mixtures of RANK patterns; and the sums of all products, of rows of length 1. */
 static void make_rows(float *x, double *c) {
     uint64_t seed = 3;
     float pattern[RANK][N_COL];
@@ -30,13 +37,14 @@ static void make_rows(float *x, double *c) {
         for (int j = 0; j < N_COL; j++) {
             c[i * N_COL + j] = 0;
             for (int r = 0; r < N_ROW; r++)
-                c[i * N_COL + j] += (double)x[r * N_COL + i] * (double)x[r * N_COL + j] / N_ROW;
+                c[i * N_COL + j] +=
+                    (double)x[r * N_COL + i] * (double)x[r * N_COL + j] / square_of(x + r * N_COL);
         }
 }
 
 static imatrix *make(const float *x, int first, int n_row, int n_sketch) {
     static float sign[N_COL * N_SKETCH];
-    double sketch[N_COL * N_SKETCH] = {0};
+    double sketch[N_COL * (N_SKETCH + 1)] = {0};
     imatrix *m;
     imatrix_entry *e;
     imatrix_signs(sign, N_COL, N_SKETCH);
@@ -48,24 +56,28 @@ static imatrix *make(const float *x, int first, int n_row, int n_sketch) {
         for (int i = 0; i < N_COL; i++)
             e->sum2[i] += x[(first + r) * N_COL + i] * x[(first + r) * N_COL + i];
     e->count[0] = n_row;
-    for (int i = 0; i < N_COL * N_SKETCH && n_sketch > 0; i++)
+    for (int i = 0; i < N_COL * (N_SKETCH + 1) && n_sketch > 0; i++)
         e->sketch[i] = (float)sketch[i];
     return m;
 }
 
-/* Half of each product of different columns is in the directions; a rank below the sketch's is found whole. */
+/* Half of each product of different columns, and less for few rows, is in the directions; a rank below the sketch's is found whole. */
 static void check_directions(const imatrix *m, const double *c) {
     const imatrix_entry *e = imatrix_find(m, "w");
     float dir[N_COL * N_SKETCH];
     REQUIRE(e && e->n_sketch == N_SKETCH);
-    imatrix_directions(e, dir);
+    float power[N_COL];
+    const double share = 0.5 * N_ROW / (N_ROW + 32.0);
+    imatrix_directions(e, dir, power);
+    for (int i = 0; i < N_COL; i++)
+        CHECK(fabs((double)power[i] - c[i * N_COL + i]) < 1e-5);
     for (int i = 0; i < N_COL; i++)
         for (int j = 0; j < N_COL; j++) {
             double got = 0;
             for (int d = 0; d < N_SKETCH; d++)
                 got += (double)dir[i * N_SKETCH + d] * (double)dir[j * N_SKETCH + d];
-            CHECK_MSG(fabs(got - 0.5 * c[i * N_COL + j]) < 2e-3, "%d, %d: %g, not half of %g", i, j,
-                      got, c[i * N_COL + j]);
+            CHECK_MSG(fabs(got - share * c[i * N_COL + j]) < 2e-3, "%d, %d: %g, not %g of %g", i, j,
+                      got, share, c[i * N_COL + j]);
         }
 }
 
@@ -83,7 +95,7 @@ TEST(directions) {
     REQUIRE_OK(imatrix_write(m, path, IMATRIX_GGUF, &err), &err);
     REQUIRE_OK(imatrix_open(&r, path, 0, &err), &err);
     CHECK(memcmp(imatrix_find(r, "w")->sketch, imatrix_find(m, "w")->sketch,
-                 N_COL * N_SKETCH * sizeof(float)) == 0);
+                 N_COL * (N_SKETCH + 1) * sizeof(float)) == 0);
     imatrix_free(r);
     imatrix_free(m);
     m = make(x, 0, 17, N_SKETCH);
@@ -109,7 +121,7 @@ TEST(directions) {
 /* Rows that were added at once, and one by one, have the same sums. */
 TEST(no_bit_depends_on_batches) {
     static float x[N_ROW * N_COL], sign[N_COL * N_SKETCH];
-    static double c[N_COL * N_COL], a[N_COL * N_SKETCH], b[N_COL * N_SKETCH];
+    static double c[N_COL * N_COL], a[N_COL * (N_SKETCH + 1)], b[N_COL * (N_SKETCH + 1)];
     make_rows(x, c);
     imatrix_signs(sign, N_COL, N_SKETCH);
     imatrix_sketch_rows(a, sign, N_SKETCH, x, N_COL, N_ROW, N_COL);
@@ -140,17 +152,18 @@ static void check_file(int64_t n_sketch, int64_t n_col, const float *sketch, int
 
 TEST(damaged) {
     static float s[N_COL * 128];
-    check_file(6, N_COL, s, GGL_F32, "entry 'a': the sketch has 6 numbers for each of 24 columns");
-    check_file(68, N_COL, s, GGL_F32, "the sketch has 68 numbers");
-    check_file(8, N_COL - 1, s, GGL_F32, "for each of 23 columns");
-    check_file(8, N_COL, s, GGL_F16, "tensor 'a.in_sketch' has 384 bytes of type f16");
-    s[8 * 5 + 1] = NAN;
-    check_file(8, N_COL, s, GGL_F32, "the sketch of column 5 has a number that is not finite");
+    check_file(7, N_COL, s, GGL_F32,
+               "entry 'a': the sketch has sizes 7 and 24; 5, 9, .. or 65, and the 24 columns");
+    check_file(69, N_COL, s, GGL_F32, "the sketch has sizes 69 and 24");
+    check_file(9, N_COL - 1, s, GGL_F32, "the sketch has sizes 9 and 23");
+    check_file(9, N_COL, s, GGL_F16, "tensor 'a.in_sketch' has 432 bytes of type f16");
+    s[9 * 5 + 1] = NAN;
+    check_file(9, N_COL, s, GGL_F32, "the sketch of column 5 has a number that is not finite");
 }
 
 /* A sketch that is none of any inputs has finite directions all the same. */
 TEST(made_up) {
-    static float x[N_ROW * N_COL], dir[N_COL * N_SKETCH];
+    static float x[N_ROW * N_COL], dir[N_COL * N_SKETCH], power[N_COL];
     static double c[N_COL * N_COL];
     uint64_t seed = 9;
     make_rows(x, c);
@@ -158,12 +171,12 @@ TEST(made_up) {
     REQUIRE(m);
     const imatrix_entry *e = imatrix_find(m, "w");
     for (int how = 0; how < 4; how++) {
-        for (int i = 0; i < N_COL * N_SKETCH; i++)
+        for (int i = 0; i < N_COL * (N_SKETCH + 1); i++)
             e->sketch[i] = how == 0   ? 0
                            : how == 1 ? -1
                            : how == 2 ? 3e38f * test_random_float(&seed)
                                       : test_random_float(&seed);
-        imatrix_directions(e, dir);
+        imatrix_directions(e, dir, power);
         for (int i = 0; i < N_COL * N_SKETCH; i++)
             CHECK(isfinite(dir[i]));
     }

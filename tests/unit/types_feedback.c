@@ -65,7 +65,7 @@ TEST(errors_cancel) {
         uint64_t seed = 11;
         fill(&d, &seed);
         t->from_float_weighted(d.x, &(ggl_importance){.mean = d.mean}, a, N);
-        t->from_float_weighted(d.x, &(ggl_importance){d.mean, d.dir, N_COL, N_DIR}, b, N);
+        t->from_float_weighted(d.x, &(ggl_importance){d.mean, d.dir, d.mean, N_COL, N_DIR}, b, N);
         t->to_float(a, y, N);
         t->to_float(b, z, N);
         const double without = loss_of(&d, y), with = loss_of(&d, z);
@@ -81,7 +81,8 @@ TEST(errors_cancel) {
             }
         /* a row is encoded as if it were alone */
         for (int r = 0; r < ROWS; r++)
-            t->from_float_weighted(d.x + r * N_COL, &(ggl_importance){d.mean, d.dir, N_COL, N_DIR},
+            t->from_float_weighted(d.x + r * N_COL,
+                                   &(ggl_importance){d.mean, d.dir, d.mean, N_COL, N_DIR},
                                    a + ggl_row_size(t->type, r * N_COL), N_COL);
         CHECK_MSG(memcmp(a, b, ggl_row_size(t->type, N)) == 0, "%s: rows depend on each other",
                   t->name);
@@ -105,19 +106,62 @@ TEST(odd_directions) {
                 d.mean[i] = i % 3 == 0 ? odd[o] : d.mean[i];
             for (int i = 0; i < N_COL * N_DIR; i += 7)
                 d.dir[i] = o % 2 ? 1e18f : 0.0f;
-            t->from_float_weighted(d.x, &(ggl_importance){d.mean, d.dir, N_COL, N_DIR}, a, N);
+            t->from_float_weighted(d.x, &(ggl_importance){d.mean, d.dir, d.mean, N_COL, N_DIR}, a,
+                                   N);
             t->to_float(a, y, N);
             for (int i = 0; i < N; i++)
                 CHECK(isfinite(y[i]));
+            /* a row does not depend on the one before, also if its first block cannot be encoded */
+            static unsigned char b[MAX_BYTES];
+            const ggl_importance row = {d.mean + N_COL, d.dir, d.mean, N_COL, N_DIR};
+            const int64_t second = N_COL;
+            d.x[second] = NAN;
+            t->from_float_weighted(d.x, &(ggl_importance){d.mean, d.dir, d.mean, N_COL, N_DIR}, a,
+                                   N);
+            t->from_float_weighted(d.x + second, &row, b, N_COL);
+            CHECK_MSG(memcmp(a + ggl_row_size(t->type, second), b, ggl_row_size(t->type, N_COL)) ==
+                          0,
+                      "%s: a row depends on others", t->name);
+            d.x[second] = 0.01f;
             d.x[300] = o % 2 ? NAN : INFINITY;
-            t->from_float_weighted(d.x, &(ggl_importance){d.mean, d.dir, N_COL, N_DIR}, a, N);
+            t->from_float_weighted(d.x, &(ggl_importance){d.mean, d.dir, d.mean, N_COL, N_DIR}, a,
+                                   N);
             t->to_float(a, y, N);
             CHECK(!isfinite(y[300]) && isfinite(y[N - 1]) && isfinite(y[0]));
             for (int i = 0; i < N_COL; i++)
                 d.x[i] = 0.0f;
-            t->from_float_weighted(d.x, &(ggl_importance){d.mean, d.dir, N_COL, N_DIR}, a, N_COL);
+            t->from_float_weighted(d.x, &(ggl_importance){d.mean, d.dir, d.mean, N_COL, N_DIR}, a,
+                                   N_COL);
             t->to_float(a, y, N_COL);
             for (int i = 0; i < N_COL; i++)
                 CHECK(t->quantized && fabsf(y[i]) == 0.0f);
         }
+}
+
+/* Columns that are never used keep what they have without directions, and no element goes further from its place for the others
+ * than a step. */
+TEST(unused_columns) {
+    int k = 0;
+    for (const ggl_type_info *t; (t = next_weighted(&k));) {
+        static data d;
+        static float y[N], z[N];
+        static unsigned char a[MAX_BYTES], b[MAX_BYTES];
+        uint64_t seed = 13;
+        double with = 0, without = 0;
+        fill(&d, &seed);
+        for (int i = 0; i < N; i++)
+            d.mean[i] = i % 2 ? 0.0f : d.mean[i];
+        for (int i = 0; i < N_COL * N_DIR; i++)
+            d.dir[i] = i / N_DIR % 2 ? 0.0f : d.dir[i];
+        t->from_float_weighted(d.x, &(ggl_importance){.mean = d.mean}, a, N);
+        t->from_float_weighted(d.x, &(ggl_importance){d.mean, d.dir, d.mean, N_COL, N_DIR}, b, N);
+        t->to_float(a, y, N);
+        t->to_float(b, z, N);
+        for (int i = 1; i < N; i += 2) {
+            without += (double)(y[i] - d.x[i]) * (double)(y[i] - d.x[i]);
+            with += (double)(z[i] - d.x[i]) * (double)(z[i] - d.x[i]);
+        }
+        CHECK_MSG(with <= 1.1 * without, "%s: %g with directions, %g without", t->name, with,
+                  without);
+    }
 }

@@ -150,18 +150,30 @@ static bool has_rows(const imatrix_entry *e) {
     return false;
 }
 
-ggl_status imatrix_add_sketch(imatrix_entry *e, int n, ggl_error *err) {
-    if (n == e->n_sketch)
-        return GGL_OK;
-    ggl_free(e->sketch);
-    e->sketch = NULL;
-    e->n_sketch = 0;
-    if (n == 0 || e->n_mat != 1 || has_rows(e))
-        return GGL_OK;
-    e->sketch = ggl_calloc((size_t)e->n_col * (size_t)n, sizeof *e->sketch);
-    if (!e->sketch)
-        return no_memory(err);
+/* Leaves the first n directions of the entry. */
+static void shorten(imatrix_entry *e, int n) {
+    const int was = e->n_sketch;
+    for (int64_t i = 0; i < e->n_col; i++) {
+        float *to = e->sketch + i * (n + 1), last = e->sketch[i * (was + 1) + was];
+        memmove(to, e->sketch + i * (was + 1), (size_t)n * sizeof *to);
+        to[n] = last;
+    }
     e->n_sketch = n;
+}
+
+ggl_status imatrix_add_sketch(imatrix_entry *e, int n, ggl_error *err) {
+    if (e->n_mat == 1 && n > 0 && !e->sketch && !has_rows(e)) {
+        e->sketch = ggl_calloc((size_t)e->n_col * (size_t)(n + 1), sizeof *e->sketch);
+        if (!e->sketch)
+            return no_memory(err);
+        e->n_sketch = n;
+    } else if (e->n_sketch > n && n > 0) {
+        shorten(e, n);
+    } else if (n == 0) {
+        ggl_free(e->sketch);
+        e->sketch = NULL;
+        e->n_sketch = 0;
+    }
     return GGL_OK;
 }
 
@@ -203,6 +215,15 @@ static ggl_status divide(imatrix_entry *e, int64_t n, ggl_error *err) {
     return GGL_OK;
 }
 
+/* Adds the directions of column i that both have. */
+static void add_sketch(imatrix_entry *e, const imatrix_entry *from, int64_t i) {
+    const float *x = from->sketch + i * (from->n_sketch + 1);
+    float *to = e->sketch + i * (e->n_sketch + 1);
+    for (int d = 0; d < e->n_sketch; d++)
+        to[d] += x[d];
+    to[e->n_sketch] += x[from->n_sketch];
+}
+
 static ggl_status merge_entry(imatrix *into, const imatrix_entry *from, ggl_error *err) {
     imatrix_entry *e = find(into, from->name);
     ggl_status st = GGL_OK;
@@ -216,16 +237,16 @@ static ggl_status merge_entry(imatrix *into, const imatrix_entry *from, ggl_erro
                         from->n_mat, from->n_col, e->n_mat, e->n_col);
     else if (e->n_mat < from->n_mat)
         st = divide(e, from->n_mat, err);
-    if (st == GGL_OK)
+    if (st == GGL_OK && (has_rows(from) || from->sketch))
         st = imatrix_add_sketch(e, from->n_sketch, err);
     if (st != GGL_OK)
         return st;
-    for (int64_t i = 0; i < e->n_col * e->n_sketch; i++) {
-        e->sketch[i] += from->sketch[i];
+    for (int64_t i = 0; from->sketch && e->sketch && i < e->n_col; i++)
+        add_sketch(e, from, i);
+    for (int64_t i = 0; i < e->n_col * (e->n_sketch + 1) && e->sketch; i++)
         if (!isfinite(e->sketch[i]))
             return ggl_fail(err, GGL_USAGE, "the sketch of column %" PRId64 " becomes infinite",
-                            i / e->n_sketch);
-    }
+                            i / (e->n_sketch + 1));
     for (int64_t i = 0; i < e->n_mat; i++) {
         e->count[i] += from->count[from->n_mat == 1 ? 0 : i];
         if (e->count[i] > IMATRIX_MAX_COUNT)

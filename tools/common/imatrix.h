@@ -13,7 +13,7 @@
  *     imatrix_free(m);
  *
  * GGUF: two tensors for each weight, NAME.in_sum2 [n_col, n_mat] and NAME.counts [1, n_mat], both f32, and a third one for
- * weights of one matrix, which other programs skip: NAME.in_sketch [n_sketch, n_col], f32 (imatrix_sketch.h);
+ * weights of one matrix, which other programs skip: NAME.in_sketch [n_sketch + 1, n_col], f32 (imatrix_sketch.h);
  * keys general.type ("imatrix"), imatrix.datasets (strings), imatrix.chunk_count and
  * imatrix.chunk_size (u32; tokens of a chunk).
  *
@@ -40,8 +40,8 @@ typedef struct imatrix_entry {
     int64_t n_mat;  /* experts, else 1; at least 1 */
     float *sum2;    /* [n_mat][n_col]: sums of squares, finite, not negative */
     int64_t *count; /* [n_mat]: rows, not negative */
-    float *
-        sketch; /* [n_col][n_sketch], finite, of the same rows; NULL: there is none. Only with n_mat 1 */
+    /* [n_col][n_sketch + 1] of the same rows (imatrix_sketch.h), finite; NULL: none. Only with n_mat 1 */
+    float *sketch;
     int n_sketch; /* a multiple of 4, at most GGL_MAX_DIRECTIONS; 0: there is none */
 } imatrix_entry;
 
@@ -84,15 +84,15 @@ void imatrix_mean(const imatrix_entry *e, int64_t n_col, int64_t i_mat, float *o
  * is all zeros. GGL_USAGE: there is one of other sizes. GGL_LIMIT, GGL_NOMEM. */
 GGL_NODISCARD ggl_status imatrix_add(imatrix *m, const char *name, int64_t n_col, int64_t n_mat,
                                      imatrix_entry **out, ggl_error *err);
-/* Gives an entry of one matrix a sketch of zeros, with n numbers for each column, if it has seen no row; else, as the sketch would lack
- * rows, or if the entry has one of another size, takes the entry's away. GGL_NOMEM. */
+/* Makes the entry ready to add a sketch with n directions: gives it one of zeros if it has seen no row, and takes away
+ * directions that the other lacks: all of them if n is 0. GGL_NOMEM. */
 GGL_NODISCARD ggl_status imatrix_add_sketch(imatrix_entry *e, int n, ggl_error *err);
 GGL_NODISCARD ggl_status imatrix_add_dataset(imatrix *m, const char *name, ggl_error *err);
 /* Sets the number of chunks to that of the longest entry. Call it after counts have changed. */
 void imatrix_count_chunks(imatrix *m);
-/* Adds sums, counts, sketches and datasets of `from`. A weight keeps a sketch if both have one of the same size. Where only one of the two has a count for each matrix,
- * the other's count holds for all of them. GGL_USAGE: a weight has other sizes, or a sum becomes
- * too large; `into` may then have been changed in part. */
+/* Adds sums, counts, sketches and datasets of `from`. A weight has the directions that both have. Where only one of
+ * the two has a count for each matrix, the other's count holds for all of them. GGL_USAGE: a weight has other sizes, or a
+ * sum becomes too large; `into` may then have been changed in part. */
 GGL_NODISCARD ggl_status imatrix_merge(imatrix *into, const imatrix *from, ggl_error *err);
 
 /* Writes a file, ordered by name, which appears when it is complete. The old format leaves out

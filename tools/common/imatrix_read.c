@@ -48,27 +48,26 @@ static ggl_status read_counts(imatrix_entry *e, const float *from, ggl_error *er
 }
 
 static ggl_status read_sketch(imatrix_entry *e, const ggl_gguf_tensor *t, ggl_error *err) {
-    const int64_t n = t->ne[0];
+    const int64_t n = t->ne[0] - 1;
     const ggl_status st = check_f32(t, err);
     if (st != GGL_OK)
         return st;
     if (n < 4 || n > GGL_MAX_DIRECTIONS || n % 4 != 0 || t->ne[1] != e->n_col || e->n_mat != 1 ||
-        t->size != (size_t)(n * e->n_col) * sizeof *e->sketch)
+        t->size != (size_t)((n + 1) * e->n_col) * sizeof *e->sketch)
         return ggl_fail(err, GGL_FORMAT,
-                        "the sketch has %" PRId64 " numbers for each of %" PRId64
-                        " columns; a multiple of 4 up to %d, for "
-                        "the %" PRId64 " columns of one matrix, is expected",
-                        n, t->ne[1], GGL_MAX_DIRECTIONS, e->n_col);
-    e->sketch = ggl_calloc((size_t)(n * e->n_col), sizeof *e->sketch);
+                        "the sketch has sizes %" PRId64 " and %" PRId64
+                        "; 5, 9, .. or %d, and the %" PRId64 " columns of one matrix, are expected",
+                        n + 1, t->ne[1], GGL_MAX_DIRECTIONS + 1, e->n_col);
+    e->sketch = ggl_calloc(t->size, 1);
     if (!e->sketch)
         return ggl_fail(err, GGL_NOMEM, "out of memory");
     e->n_sketch = (int)n;
     memcpy(e->sketch, t->data, t->size);
-    for (int64_t i = 0; i < n * e->n_col; i++)
+    for (int64_t i = 0; i < (n + 1) * e->n_col; i++)
         if (!isfinite(e->sketch[i]))
             return ggl_fail(err, GGL_FORMAT,
                             "the sketch of column %" PRId64 " has a number that is not finite",
-                            i / n);
+                            i / (n + 1));
     return GGL_OK;
 }
 

@@ -13,12 +13,15 @@ static uint64_t mix(uint64_t x) {
     return x ^ x >> 31;
 }
 
+static void signs_of(int64_t i, int n, float *sign) {
+    const uint64_t bits = mix((uint64_t)i);
+    for (int d = 0; d < n; d++)
+        sign[d] = bits >> d & 1 ? -1.0f : 1.0f;
+}
+
 void imatrix_signs(float *sign, int64_t n_col, int n) {
-    for (int64_t i = 0; i < n_col; i++) {
-        const uint64_t bits = mix((uint64_t)i);
-        for (int d = 0; d < n; d++)
-            sign[i * n + d] = bits >> d & 1 ? -1.0f : 1.0f;
-    }
+    for (int64_t i = 0; i < n_col; i++)
+        signs_of(i, n, sign + i * n);
 }
 
 /* Rows that are added at once, to spare memory accesses. */
@@ -26,15 +29,24 @@ enum { AT_ONCE = 4 };
 
 static void add_rows(double *sketch, const float *sign, int n, const float *const *x, int64_t n_col,
                      int n_row) {
-    float z[AT_ONCE][GGL_MAX_DIRECTIONS] = {{0}}; /* x R */
+    float z[AT_ONCE][GGL_MAX_DIRECTIONS + 1] = {{0}}; /* x R / |x|^2 */
+    double square[AT_ONCE] = {0};
     for (int64_t i = 0; i < n_col; i++)
-        for (int r = 0; r < n_row; r++)
+        for (int r = 0; r < n_row; r++) {
+            square[r] += (double)x[r][i] * (double)x[r][i];
             for (int d = 0; d < n; d++)
                 z[r][d] += x[r][i] * sign[i * n + d];
+        }
+    for (int r = 0; r < n_row; r++)
+        for (int d = 0; d < n; d++)
+            z[r][d] = square[r] > 0 ? (float)((double)z[r][d] / square[r]) : 0;
     for (int64_t i = 0; i < n_col; i++)
-        for (int r = 0; r < n_row; r++)
+        for (int r = 0; r < n_row; r++) {
+            double *to = sketch + i * (n + 1);
             for (int d = 0; d < n; d++)
-                sketch[i * n + d] += (double)(x[r][i] * z[r][d]);
+                to[d] += (double)(x[r][i] * z[r][d]);
+            to[n] += square[r] > 0 ? (double)x[r][i] * (double)x[r][i] / square[r] : 0;
+        }
 }
 
 void imatrix_sketch_rows(double *sketch, const float *sign, int n, const float *x, int64_t n_col,
@@ -51,8 +63,14 @@ void imatrix_sketch_rows(double *sketch, const float *sign, int n, const float *
 /* --- directions ------------------------------------------------------------------------------- */
 
 /* How much of the products of different columns counts. A text has chance products, which another one does not have: with half of them,
- * models lose least on texts of both kinds, by measurement (docs/types.md). */
-#define SHARE 0.5
+ * models lose least on texts of both kinds, by measurement (docs/types.md). A few tokens tell next to nothing. */
+static double share_of(int64_t n_row) {
+    return 0.5 * (double)n_row / ((double)n_row + 32);
+}
+
+static const float *sketch_at(const imatrix_entry *e, int64_t i) {
+    return e->sketch + i * (e->n_sketch + 1);
+}
 
 /* Sets b[n][n] to R^T C R, the lower half, and adds what rounding may have taken away to its diagonal. */
 static void middle_of(const imatrix_entry *e, double *b) {
@@ -61,12 +79,10 @@ static void middle_of(const imatrix_entry *e, double *b) {
     memset(b, 0, (size_t)(n * n) * sizeof *b);
     for (int64_t i = 0; i < e->n_col; i++) {
         float sign[GGL_MAX_DIRECTIONS];
-        const uint64_t bits = mix((uint64_t)i);
-        for (int d = 0; d < n; d++)
-            sign[d] = bits >> d & 1 ? -1.0f : 1.0f;
+        signs_of(i, n, sign);
         for (int c = 0; c < n; c++)
             for (int d = 0; d <= c; d++)
-                b[c * n + d] += (double)(sign[c] * e->sketch[i * n + d]);
+                b[c * n + d] += (double)sign[c] * (double)sketch_at(e, i)[d];
     }
     for (int d = 0; d < n; d++)
         trace += b[d * n + d];
@@ -89,21 +105,22 @@ static void factor(double *b, int n) {
         }
 }
 
-void imatrix_directions(const imatrix_entry *e, float *dir) {
+void imatrix_directions(const imatrix_entry *e, float *dir, float *power) {
     double b[GGL_MAX_DIRECTIONS * GGL_MAX_DIRECTIONS];
     const int n = e->n_sketch;
-    const double factor_of_mean = e->count[0] > 0 ? sqrt(SHARE / (double)e->count[0]) : 0;
+    const double share = sqrt(share_of(e->count[0]));
     middle_of(e, b);
     factor(b, n);
     for (int64_t i = 0; i < e->n_col; i++) {
         double v[GGL_MAX_DIRECTIONS];
         for (int d = 0; d < n; d++) {
-            double s = (double)e->sketch[i * n + d];
+            double s = (double)sketch_at(e, i)[d];
             for (int k = 0; k < d; k++)
                 s -= b[d * n + k] * v[k];
             v[d] = s / b[d * n + d];
-            const double u = v[d] * factor_of_mean;
+            const double u = v[d] * share;
             dir[i * n + d] = fabs(u) <= 1e18 ? (float)u : 0;
         }
+        power[i] = sketch_at(e, i)[n];
     }
 }

@@ -47,7 +47,7 @@ static bool put_entry(const imatrix_entry *e, float *count, ggl_gguf_writer *w) 
     ggl_gguf_put_tensor(w, name, GGL_F32, 2, (const int64_t[]){1, e->n_mat}, count);
     if (e->sketch) {
         snprintf(name, size, "%s" IMATRIX_SKETCH, e->name.s);
-        ggl_gguf_put_tensor(w, name, GGL_F32, 2, (const int64_t[]){e->n_sketch, e->n_col},
+        ggl_gguf_put_tensor(w, name, GGL_F32, 2, (const int64_t[]){e->n_sketch + 1, e->n_col},
                             e->sketch);
     }
     ggl_free(name);

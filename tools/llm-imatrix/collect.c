@@ -24,7 +24,7 @@ typedef struct sums {
     layout l;
     double *sum2;      /* [n_mat][n_col] */
     int64_t *count;    /* [k > 0 ? n_mat : 1] */
-    double *sketch;    /* [n_col][n_sketch], for one matrix; else NULL */
+    double *sketch;    /* [n_col][n_sketch + 1], for one matrix; else NULL */
     int i_x, i_index;  /* operands of the node; i_index -1: no index */
     bool index_varies; /* the index is batched */
 } sums;
@@ -118,7 +118,7 @@ static size_t sums_of(collector *c, sums s) {
     s.count = ggl_calloc((size_t)(s.l.k > 0 ? s.l.n_mat : 1), sizeof *s.count);
     const bool wants_sketch = c->n_sketch > 0 && s.l.n_mat == 1 && s.l.k == 0;
     if (wants_sketch)
-        s.sketch = ggl_calloc((size_t)s.l.n_col * (size_t)c->n_sketch, sizeof *s.sketch);
+        s.sketch = ggl_calloc((size_t)s.l.n_col * (size_t)(c->n_sketch + 1), sizeof *s.sketch);
     if (!s.sum2 || !s.count || (wants_sketch && (!s.sketch || !make_signs(c, s.l.n_col))) ||
         !ggl_grow(&c->sums, &c->cap_sums, c->n_sums + 1, sizeof *c->sums)) {
         sums_fini(&s);
@@ -347,7 +347,8 @@ static ggl_status put(const use *u, const sums *s, int n_sketch, imatrix *m, ggl
     ggl_status st = imatrix_add(m, u->weight->name, n / n_mat, n_mat, &e, err);
     if (st == GGL_OK)
         st = imatrix_add_sketch(e, s->sketch ? n_sketch : 0, err);
-    for (int64_t i = 0; st == GGL_OK && i < e->n_col * e->n_sketch; i++)
+    for (int64_t i = 0; st == GGL_OK && e->sketch && s->sketch && i < e->n_col * (e->n_sketch + 1);
+         i++)
         e->sketch[i] = (float)((double)e->sketch[i] + s->sketch[i]);
     for (int64_t i = 0; i < n && st == GGL_OK; i++)
         e->sum2[i] = (float)((double)e->sum2[i] + s->sum2[i]);

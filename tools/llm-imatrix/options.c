@@ -158,6 +158,8 @@ int options_read(options *o, int argc, char **argv) {
                             imatrix_hints,
                             .examples = examples};
     int code = args_parse(&spec, argc, argv);
+    if (o->format == IMATRIX_DAT) /* it has no place for them */
+        o->n_sketch = 0;
     if (code < 0)
         code = check(o);
     if (code < 0)

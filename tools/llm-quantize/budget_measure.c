@@ -32,7 +32,7 @@ static void digest_importance(const budget *b, char hex[SHA256_HEX]) {
         sha256_add(&s, e->sum2, (size_t)(e->n_col * e->n_mat) * sizeof *e->sum2);
         sha256_add(&s, e->count, (size_t)e->n_mat * sizeof *e->count);
         if (e->sketch)
-            sha256_add(&s, e->sketch, (size_t)(e->n_col * e->n_sketch) * sizeof *e->sketch);
+            sha256_add(&s, e->sketch, (size_t)(e->n_col * (e->n_sketch + 1)) * sizeof *e->sketch);
     }
     if (!any && !b->o->no_search)
         sha256_add(&s, "search", 6);

@@ -60,8 +60,8 @@ void note_key_overrides(const job *j); /* on what they do to the keys of the fil
  * exit code after a message. */
 int open_importance(job *j);
 int find_importance(job *j);
-/* Sets *out to the importance of part k of tensor i, for llm_quant_importance_fini; mean is NULL with GGL_OK if
- * there is none. The caller frees it. */
+/* Sets *out to the importance of part k of tensor i, for llm_quant_importance_fini; mean is NULL with GGL_OK if there
+ * is none. */
 ggl_status importance_of(const job *j, size_t i, size_t k, quant_importance *out, ggl_error *err);
 
 /* show.c: what is printed. */

@@ -2,7 +2,7 @@
  *
  *     error(W, type) = sum of h[i] * (W[j][i] - W'[j][i])^2 / sum of h[i] * W[j][i]^2
  *
- * plus the same products of errors in different columns where the importance matrix knows which of them vary together;
+ * times the share of it that is left where the importance matrix knows which columns vary together, and errors cancel;
  * over rows j and columns i, W' being what is decoded again. h[i] is the mean of the squared inputs of
  * column i, from an importance matrix, or 1: this is then the share of the output's power that becomes
  * noise, if inputs are independent. */

@@ -7,6 +7,7 @@
 #include "common/chart.h"
 #include "ggl/file.h"
 #include "ggl/show.h"
+#include "importance_read.h"
 #include "job.h"
 #include "report_svg.h"
 
@@ -142,7 +143,9 @@ static void print_importance(const job *j) {
         const quant_tensor *t = &j->plan.tensor[i];
         const imatrix_entry *e = j->importance ? j->importance[i] : NULL;
         const bool none = uses_importance(t) && !e;
-        n_directed += uses_importance(t) && e && e->n_sketch > 0;
+        n_directed +=
+            uses_importance(t) && e && t->n_part == 1 &&
+            importance_has_directions(e, t->part[0]->ne[0], t->part[0]->ne[2] * t->part[0]->ne[3]);
         n_use += uses_importance(t);
         n_none += none;
         n_bad += none && llm_quant_type_needs_matrix(t->type);
@@ -155,8 +158,8 @@ static void print_importance(const job *j) {
                         n_none > 0 ? " (? in the table of -v and --dry-run)" : "");
     if (j->matrix && n_use > n_none)
         tool_print_item(
-            "importance", "%zu of these have directions in which errors cancel%s", n_directed,
-            n_directed == 0 ? "; files of llm-imatrix have them, and less is lost" : "");
+            "importance", "%zu of %zu tensors have directions in which errors cancel%s", n_directed,
+            n_use, n_directed == 0 ? "; files of llm-imatrix have them, and less is lost" : "");
     if (n_bad > 0)
         tool_print_item(
             "importance",

@@ -52,9 +52,10 @@ typedef struct ggl_importance {
     /* [n], for each element that is encoded: the mean of the squared activations that meet its column, in any unit. Numbers
      * that are negative or not finite count as 0. */
     const float *mean;
-    /* [n_col][n_dir], in the root of that unit: the mean product of the activations of columns i != j is about
-     * sum_d dir[i][d] * dir[j][d]. With it, what is encoded must be whole rows of n_col elements. All are finite. */
-    const float *dir;
+    /* Which activations vary together. power[n_col]: the mean square of the activations of a column, in any unit, perhaps another one than
+     * that of `mean`; dir[n_col][n_dir]: the mean product of the activations of columns i != j is about
+     * sum_d dir[i][d] * dir[j][d], in the unit of power. What is encoded must be whole rows of n_col elements. All are finite. */
+    const float *dir, *power;
     int64_t n_col;
     int n_dir; /* a multiple of 4, at most GGL_MAX_DIRECTIONS; 0: no directions are known */
 } ggl_importance;
