@@ -3,6 +3,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "cpu/cores.h"
 #include "ggl/nearest.h"
 #include "ggl/params.h"
 #include "plugin.h"
@@ -38,6 +39,10 @@ const char *ggl_backend_text(int k) {
 
 ggl_backend_kind_t ggl_backend_kind(int k) {
     return k >= 0 && k < N_BACKEND ? backend[k].kind : GGL_BACKEND_HOST;
+}
+
+int ggl_backend_default_threads(void) {
+    return ggl_cpu_default_threads();
 }
 
 /* Returns true if name is `base`, in any case, with or without a number, and sets *device to the

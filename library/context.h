@@ -4,15 +4,14 @@
 
 #include <stdatomic.h>
 
-#include "devices.h"
 #include "llm/chat.h"
 #include "llm/generate.h"
 #include "llm/llm.h"
 #include "llm/pooling.h"
+#include "place/placement.h"
 
 struct llm_context {
-    devices devices;
-    const char *placement; /* as llm_context_placement says */
+    llm_placement *placement;
     llm_model *model;
     const llm_tokenizer *tokenizer; /* NULL: the model has none that we know; why_no_tokenizer */
     ggl_error why_no_tokenizer;
@@ -33,7 +32,6 @@ struct llm_context {
     size_t cap_rows, n_rows;
     const float *logits; /* the last row, of `rows` or the generator's */
     llm_run_info run;
-    ggl_arena texts; /* strings that live as long as the context */
 };
 
 /* Moves the sequence back to the generator, which continues from the slot's tokens. */

@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../backends/cpu/cores.h"
 #include "builtin/builtin.h"
 #include "context.h"
 #include "ggl/params.h"
@@ -17,8 +16,8 @@ static ggl_status open_model(llm_context *c, const char *path, const llm_open_pa
     const llm_load_params load = {.size = sizeof load,
                                   .open_backend = ggl_backend_open,
                                   .close_backend = ggl_backend_close,
-                                  .n_threads =
-                                      p->n_threads > 0 ? p->n_threads : ggl_cpu_default_threads(),
+                                  .n_threads = p->n_threads > 0 ? p->n_threads
+                                                                : ggl_backend_default_threads(),
                                   .progress = p->progress,
                                   .ctx = p->user};
     const llm_model_params mp = {.size = sizeof mp, .arch_path = p->arch, .load = &load};
@@ -64,9 +63,28 @@ static ggl_status alloc_session(llm_context *c, const llm_open_params *p, ggl_er
     return st;
 }
 
+static ggl_status open_backends(llm_context *c, const llm_open_params *p, ggl_error *err) {
+    const ggl_backend_params bp = {.size = sizeof bp, .n_threads = p->n_threads};
+    const llm_placement_choice choice = {.names = {.device = "device",
+                                                   .device_given = "device",
+                                                   .split = "split",
+                                                   .n_gpu_layers = "n_gpu_layers",
+                                                   .context = "n_ctx"},
+                                         .devices = p->device,
+                                         .split = p->split,
+                                         .n_gpu_layers = p->n_gpu_layers,
+                                         .n_gpu_layers_given = p->n_gpu_layers > 0};
+    if (p->n_threads < 0 || p->n_threads > GGL_MAX_THREADS || p->n_gpu_layers < 0)
+        return ggl_fail(
+            err, GGL_USAGE,
+            "n_threads must be 0 to %d and n_gpu_layers 0 or more, but they are %" PRId32
+            " and %" PRId32,
+            GGL_MAX_THREADS, p->n_threads, p->n_gpu_layers);
+    return llm_placement_new(&c->placement, &choice, &bp, err);
+}
+
 static ggl_status open_session(llm_context *c, const llm_open_params *p, ggl_error *err) {
     llm_session_params sp = llm_session_default();
-    char text[MOST_DEVICES * 90];
     if (p->n_ctx < 0 || p->n_ubatch < 0)
         return ggl_fail(err, GGL_USAGE,
                         "n_ctx and n_ubatch must be 0 or more, but are %" PRId64 " and %" PRId64,
@@ -80,20 +98,11 @@ static ggl_status open_session(llm_context *c, const llm_open_params *p, ggl_err
     sp.progress_ctx = p->user;
     sp.cancelled = is_cancelled;
     sp.cancelled_ctx = c;
-    devices_place(&c->devices, &sp);
     ggl_status st = p->embeddings || p->pooling
                         ? llm_pooling_find(&c->pooling, p->pooling, llm_model_file(c->model), err)
                         : GGL_OK;
     if (st == GGL_OK)
-        st = llm_session_new(&c->session, c->model, &sp, err);
-    if (st != GGL_OK)
-        return st;
-    const int64_t n_layer = llm_session_n_layer(c->session);
-    devices_text(&c->devices, (int)n_layer, text, sizeof text);
-    c->placement = ggl_arena_strndup(&c->texts, text, strlen(text));
-    if (!c->placement)
-        return ggl_fail(err, GGL_NOMEM, "out of memory");
-    st = devices_check(&c->devices, p->split, n_layer, err);
+        st = llm_placement_session(c->placement, &c->session, c->model, &sp, err);
     return st == GGL_OK ? alloc_session(c, p, err) : st;
 }
 
@@ -125,7 +134,7 @@ ggl_status llm_open(llm_context **out, const char *path, const llm_open_params *
     if (st == GGL_OK)
         st = open_text(c, &p, err);
     if (st == GGL_OK)
-        st = devices_open(&c->devices, &p, err);
+        st = open_backends(c, &p, err);
     if (st == GGL_OK)
         st = open_session(c, &p, err);
     if (st == GGL_OK)
@@ -139,6 +148,7 @@ ggl_status llm_open(llm_context **out, const char *path, const llm_open_params *
 }
 
 void llm_close(llm_context *c) {
+    ggl_error err = {0};
     if (!c)
         return;
     context_end(c);
@@ -146,19 +156,20 @@ void llm_close(llm_context *c) {
     llm_sampler_free(c->sampler);
     llm_vocab_free(c->vocab);
     llm_session_free(c->session);
-    devices_close(&c->devices);
+    /* nothing is returned, and a timeline ("trace:cpu") that got lost has to be reported */
+    if (llm_placement_close(c->placement, &err) != GGL_OK)
+        fprintf(stderr, "%s\n", err.msg);
     llm_chat_free(c->chat);
     llm_model_free(c->model);
     llm_tokens_fini(&c->ids);
     ggl_free(c->rows);
-    ggl_arena_fini(&c->texts);
     ggl_free(c);
 }
 
 /* --- questions -------------------------------------------------------------------------------- */
 
 const char *llm_context_placement(const llm_context *c) {
-    return c->placement;
+    return llm_placement_text(c->placement);
 }
 
 int64_t llm_context_n_ctx(const llm_context *c) {

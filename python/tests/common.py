@@ -11,10 +11,14 @@ needs_cli = unittest.skipUnless(CLI, "the variable LLM_CLI does not name the pro
 needs_numpy = unittest.skipUnless(importlib.util.find_spec("numpy"), "this python has no numpy")
 
 
+def cli_environment():
+    """The variables for llm-cli: all but a sanitizer's library, which is for python alone."""
+    return {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
+
+
 def run_cli(*arguments: str) -> str:
     """What llm-cli prints, without the newline at its end."""
-    environment = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}  # a sanitizer's, for python alone
-    done = subprocess.run([CLI, *arguments], stdin=subprocess.DEVNULL, capture_output=True, check=False, env=environment)
+    done = subprocess.run([CLI, *arguments], stdin=subprocess.DEVNULL, capture_output=True, check=False, env=cli_environment())
     if done.returncode:
         raise AssertionError(f"llm-cli {' '.join(arguments)}: {done.stderr.decode(errors='replace')[-500:]}")
     text = done.stdout.decode()

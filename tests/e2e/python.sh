@@ -76,7 +76,7 @@ case $got in
 *) fail "the installed package says '$got', not version $version and a library in $tmp" ;;
 esac
 "${run[@]}" -c 'import importlib.metadata as m; assert m.version("ggml-lite") == "'"$version"'"' || fail "the package's metadata differ"
-passes "${preload[@]}" "${run[@]}" -- test_text test_model test_package test_docs
+passes "${preload[@]}" "${run[@]}" -- test_text test_model test_placement test_package test_docs
 
 # With numpy, for what needs it.
 numpy=

@@ -1,7 +1,7 @@
-/* tools/common/place_rules.h: which rule decides for a weight. */
+/* library/place/place_rules.h: which rule decides for a weight. */
 #include "test.h"
 
-#include "common/place_rules.h"
+#include "place/place_rules.h"
 
 static place_rules rules;
 static ggl_error err;
@@ -13,13 +13,13 @@ static ggl_status read_rules(const char *place, const char *override, bool cpu_m
                                   .cpu_moe = cpu_moe,
                                   .n_cpu_moe = n};
     err = (ggl_error){0};
-    place_rules_fini(&rules);
-    return place_rules_read(&rules, &o, &err);
+    llm_place_rules_fini(&rules);
+    return llm_place_rules_read(&rules, &o, &err);
 }
 
 /* The backend of the weight; "": that of its layer. */
 static const char *backend_of(const char *weight) {
-    const place_rule *r = place_rules_find(&rules, weight);
+    const place_rule *r = llm_place_rules_find(&rules, weight);
     return r ? r->backend : "";
 }
 
@@ -27,9 +27,9 @@ TEST(globs) {
     CHECK_INT(read_rules("blk.*.ffn_*exps*=vulkan0", NULL, false, 0), GGL_OK);
     CHECK_STR(backend_of("blk.3.ffn_up_exps.weight"), "vulkan0");
     CHECK_STR(backend_of("blk.3.attn_q.weight"), "");
-    CHECK_INT(place_rules_check(&rules, &err), GGL_OK);
-    place_rules_begin(&rules);
-    CHECK_INT(place_rules_check(&rules, &err), GGL_USAGE);
+    CHECK_INT(llm_place_rules_check(&rules, &err), GGL_OK);
+    llm_place_rules_begin(&rules);
+    CHECK_INT(llm_place_rules_check(&rules, &err), GGL_USAGE);
     CHECK_STR(err.msg, "--place 'blk.*.ffn_*exps*=vulkan0': no weight that is read has a matching "
                        "name");
 }
@@ -50,10 +50,10 @@ TEST(experts_of_layers) {
     CHECK_STR(backend_of("blk.1.ffn_gate_up_exps.weight"), "cpu");
     CHECK_STR(backend_of("blk.2.ffn_gate_up_exps.weight"), "");
     CHECK_STR(backend_of("blk.1.ffn_up.weight"), "");
-    CHECK(!place_rules_unused(&rules));
+    CHECK(!llm_place_rules_unused(&rules));
     CHECK_INT(read_rules(NULL, NULL, true, 0), GGL_OK);
-    CHECK_STR(place_rules_unused(&rules), "--cpu-moe");
-    CHECK_INT(place_rules_check(&rules, &err), GGL_OK);
+    CHECK_STR(llm_place_rules_unused(&rules), "--cpu-moe");
+    CHECK_INT(llm_place_rules_check(&rules, &err), GGL_OK);
     CHECK_STR(backend_of("blk.99.ffn_down_chexps.weight"), "cpu");
     /* the first rule decides */
     CHECK_INT(read_rules("*.0.ffn_up_exps.*=gpu", NULL, true, 0), GGL_OK);
@@ -70,5 +70,5 @@ TEST(wrong) {
     CHECK_INT(read_rules(NULL, "(a=cpu", false, 0), GGL_USAGE);
     CHECK_HAS(err.msg, "'(a' is not a regular expression: ");
     CHECK_INT(read_rules(NULL, NULL, false, 0), GGL_OK);
-    CHECK(!place_rules_find(&rules, "a"));
+    CHECK(!llm_place_rules_find(&rules, "a"));
 }

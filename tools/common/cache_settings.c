@@ -17,14 +17,14 @@ static void append_adapter(char *text, size_t size, const llm_adapter_use *use) 
 }
 
 void cache_settings(char *text, size_t size, bool f16_as_bf16, const tool_adapters *adapters,
-                    const placement *p) {
+                    const llm_placement *p) {
     *text = '\0';
     if (f16_as_bf16)
         append(text, size, "--f16-as-bf16", "");
     for (size_t i = 0; i < adapters->n; i++)
         append_adapter(text, size, &adapters->use[i]);
-    for (int i = 0; i < placement_n_backends(p); i++) {
-        const ggl_backend *b = placement_backend(p, i);
+    for (int i = 0; i < llm_placement_n_backends(p); i++) {
+        const ggl_backend *b = llm_placement_backend(p, i);
         if (strncmp(b->name, "cpu", 3) != 0)
             append(text, size, "on ", b->description);
     }

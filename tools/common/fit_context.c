@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "amounts.h"
-#include "memory_left.h"
+#include "place/memory_left.h"
 
 enum {
     MULTIPLE = 256,
@@ -68,16 +68,16 @@ bool fit_context_is_host(const ggl_backend *b) {
 
 /* Fills in the memories that the session uses, the CPU's first. Returns how many. */
 static int measure(const fit_context *f, const llm_session *s, fit_memory *m) {
-    const double n_ctx = (double)llm_session_n_ctx(s), available = (double)memory_left("");
-    const double addresses = (double)memory_left_addresses();
+    const double n_ctx = (double)llm_session_n_ctx(s), available = (double)llm_memory_left("");
+    const double addresses = (double)llm_memory_left_addresses();
     int n = 2;
     m[0] = (fit_memory){.name = "the memory",
                         .available = available,
                         .margin = available / HOST_MARGIN,
                         .fixed = f->draft_fixed + (f->taken ? f->taken(f->taken_ctx, "") : 0),
                         .row = f->draft_row};
-    for (int i = 0; i < placement_n_backends(f->placement); i++) {
-        const ggl_backend *b = placement_backend(f->placement, i);
+    for (int i = 0; i < llm_placement_n_backends(f->placement); i++) {
+        const ggl_backend *b = llm_placement_backend(f->placement, i);
         ggl_memory u;
         if (n == MOST_MEMORIES || !ggl_sched_memory(llm_session_sched(s), i, &u))
             continue;
@@ -112,9 +112,9 @@ static const char *advice(const fit_memory *m) {
 /* True if the cache is larger than all of the computer's memory: allocating it fails, with advice of its own. */
 static bool is_refused(const fit_context *f, const fit_memory *m, int64_t n_ctx) {
     double most = 0;
-    for (int i = 0; i < placement_n_backends(f->placement); i++)
-        if (fit_context_is_host(placement_backend(f->placement, i)))
-            most = (double)placement_backend(f->placement, i)->memory;
+    for (int i = 0; i < llm_placement_n_backends(f->placement); i++)
+        if (fit_context_is_host(llm_placement_backend(f->placement, i)))
+            most = (double)llm_placement_backend(f->placement, i)->memory;
     return most > 0 && m->row * (double)n_ctx > most;
 }
 
@@ -148,7 +148,7 @@ int fit_context_session(const fit_context *f, llm_session **s) {
     *s = NULL;
     f->params->n_pool = f->params->n_pool > 0 ? n : 0;
     f->params->n_ctx = n;
-    if (placement_session_new(f->placement, s, f->model, f->params, &err) != GGL_OK)
+    if (llm_placement_session(f->placement, s, f->model, f->params, &err) != GGL_OK)
         return tool_error(f->tool, 1, "%s", err.msg);
     return -1;
 }

@@ -2,7 +2,7 @@
 #ifndef TOOLS_FIT_CONTEXT_H
 #define TOOLS_FIT_CONTEXT_H
 
-#include "placement.h"
+#include "placement_options.h"
 
 /* A memory (of the CPU or of a device), and how much of it a session takes, in bytes. */
 typedef struct fit_memory {
@@ -24,7 +24,7 @@ const char *fit_context_text(const fit_memory *m, int64_t n_ctx, char *buf, size
 
 typedef struct fit_context {
     const char *tool;
-    placement *placement;
+    llm_placement *placement;
     const llm_model *model;
     llm_session_params *params;    /* n_ctx is set, and n_pool if it is not 0 */
     bool is_asked;                 /* by -c: the context is not changed */

@@ -16,7 +16,7 @@ struct speculation {
     int n;
     llm_model *model; /* of the draft */
     llm_session *session;
-    placement *own; /* NULL: the target's runs the draft */
+    llm_placement *own; /* NULL: the target's runs the draft */
 };
 
 int64_t speculate_n_max(const speculate_options *o) {
@@ -88,14 +88,14 @@ static int open_draft(speculation *s, const speculate_options *o, const speculat
 
 static int open_session(speculation *s, const speculate_options *o, const speculate_target *t) {
     llm_session_params sp = session_params(o, t);
-    placement *p = t->placement;
+    llm_placement *p = t->placement;
     int code = -1;
-    if (!placement_is_cpu_only(p) || o->placement.devices || o->placement.n_gpu_layers_given) {
-        code = placement_open(&s->own, s->tool, &o->placement, placement_params(p));
+    if (!llm_placement_is_cpu_only(p) || o->placement.devices || o->placement.n_gpu_layers_given) {
+        code = placement_open(&s->own, s->tool, &o->placement, llm_placement_params(p));
         p = s->own;
     }
     if (code < 0)
-        code = placement_session(p, &s->session, s->model, &sp);
+        code = placement_session(s->tool, p, &s->session, s->model, &sp);
     if (code >= 0)
         return code;
     ggl_error err = {0};
@@ -119,19 +119,19 @@ void speculate_memory(const speculate_options *o, const speculate_target *t, dou
                       double *row) {
     llm_model *m = NULL;
     llm_session *s = NULL;
-    placement *p = NULL;
+    llm_placement *p = NULL;
     ggl_error ignored; /* speculate_open reports it */
     *fixed = *row = 0;
     if (!o->draft || o->placement.devices || o->placement.n_gpu_layers_given)
         return;
     llm_session_params sp = session_params(o, t);
     if (open_file(&m, o, t, &ignored) == GGL_OK &&
-        placement_new(&p, NULL, &o->placement, placement_params(t->placement), &ignored) ==
+        placement_open_quietly(&p, &o->placement, llm_placement_params(t->placement), &ignored) ==
             GGL_OK &&
-        placement_session_new(p, &s, m, &sp, &ignored) == GGL_OK)
+        llm_placement_session(p, &s, m, &sp, &ignored) == GGL_OK)
         add_memory(s, o->n_ctx == 0, fixed, row);
     llm_session_free(s);
-    (void)placement_close(p, NULL);
+    (void)llm_placement_close(p, NULL);
     llm_model_free(m);
 }
 
@@ -184,7 +184,7 @@ void speculate_close(speculation *s) {
     free(s->guess);
     free((void *)s->guesser);
     llm_session_free(s->session);
-    (void)placement_close(s->own, NULL); /* it writes no timeline */
+    (void)llm_placement_close(s->own, NULL); /* it writes no timeline */
     llm_model_free(s->model);
     free(s);
 }

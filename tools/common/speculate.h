@@ -3,7 +3,7 @@
 #define TOOLS_SPECULATE_H
 
 #include "args.h"
-#include "placement.h"
+#include "placement_options.h"
 #include "llm/guess.h"
 
 typedef struct speculate_options {
@@ -55,7 +55,7 @@ typedef struct speculation speculation;
 /* What the guesses are for. */
 typedef struct speculate_target {
     const llm_tokenizer *tokenizer; /* NULL: none */
-    placement *placement;           /* its CPU also runs the draft */
+    llm_placement *placement;       /* its CPU also runs the draft */
     llm_session_params session;     /* as the draft's, but for the context and slots */
     int n_sequences;                /* that run at once; each has a guesser of its own */
     int64_t n_ctx;                  /* of the target's session */

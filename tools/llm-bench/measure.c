@@ -141,10 +141,10 @@ static bool run_test(bench *b, size_t i) {
 
 /* Returns how many characters name the layers of a placement at most: "cpu=99,vulkan0=99", or "vulkan0" if
  * one backend has all. */
-static int width_of_place(const placement *p, const bench_where *w) {
+static int width_of_place(const llm_placement *p, const bench_where *w) {
     size_t widest = 0, all = 0;
-    for (int k = 0; k < placement_n_backends(p); k++) {
-        const size_t n = strlen(placement_backend(p, k)->name);
+    for (int k = 0; k < llm_placement_n_backends(p); k++) {
+        const size_t n = strlen(llm_placement_backend(p, k)->name);
         widest = n > widest ? n : widest;
         all += n + strlen("=99") + (k > 0);
     }
@@ -160,7 +160,7 @@ static int check_places(bench *b) {
     int code = -1;
     for (size_t i = 0; i < b->o.n_where && code < 0; i++) {
         bench_where *w = &b->o.where[i];
-        placement *p = NULL;
+        llm_placement *p = NULL;
         for (size_t k = 0; k < i && w->width == 0; k++)
             if (w->n_gpu_layers > 0 && b->o.where[k].n_gpu_layers > 0 &&
                 bench_where_equal(w, &b->o.where[k]))
@@ -171,7 +171,7 @@ static int check_places(bench *b) {
         code = placement_open(&p, TOOL, &o, &bp);
         if (code < 0)
             w->width = width_of_place(p, w);
-        (void)placement_close(p, NULL); /* the timeline is empty */
+        (void)llm_placement_close(p, NULL); /* the timeline is empty */
     }
     return code;
 }

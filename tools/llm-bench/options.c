@@ -3,13 +3,13 @@
 #include "common/cache_types.h"
 #include "common/hints.h"
 #include "common/load.h"
+#include "ggl/backends.h"
 #include "ggl/graph.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../backends/cpu/cores.h"
 #include "ggl/types.h"
 #include "tool.h"
 
@@ -125,7 +125,7 @@ int bench_options_read(bench_options *o, int argc, char **argv) {
         {"-p", {0}, &o->prompt, 0, many, 512},
         {"-n", {0}, &o->gen, 0, many, 128},
         {"-d", {0}, &o->depth, 0, many, 0},
-        {"-t", {0}, &o->threads, 1, TOOL_MAX_THREADS, ggl_cpu_default_threads()},
+        {"-t", {0}, &o->threads, 1, TOOL_MAX_THREADS, ggl_backend_default_threads()},
         {"-b", {0}, &o->batch, 1, many, 2048},
         {"-ub", {0}, &o->ubatch, 1, 65536, 512},
         {"--sequences", {0}, &o->sequences, 1, 16, 1},
@@ -169,7 +169,7 @@ int bench_options_read(bench_options *o, int argc, char **argv) {
          .help = "run the last N layers on the device"},
         {"--split", ARG_LIST, &splits, .value = "A=N,B=M",
          .help = "assign layers to backends, as in llm-cli; repeatable: each split is measured"},
-        PLACE_RULE_OPTIONS(o->rules),
+        PLACEMENT_RULE_OPTIONS(o->rules),
         {"--strict", ARG_FLAG, &o->strict,
          .help = "stop with an error if a backend cannot run an operation"},
         {"--arch", ARG_STRING, &o->arch, .value = "FILE",

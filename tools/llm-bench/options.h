@@ -6,7 +6,7 @@
 #include "common/adapters.h"
 #include "common/hub.h"
 #include "common/ignore.h"
-#include "common/place_rules.h"
+#include "common/placement_options.h"
 #include "lists.h"
 #include "row.h"
 
@@ -28,7 +28,7 @@ typedef struct bench_options {
     bench_where *where;
     size_t n_where;
     char devices_flag[ARG_TYPED]; /* as it was typed; "": not given */
-    place_rule_options rules;     /* for all placements */
+    placement_rule_options rules; /* for all placements */
     int64_t reps, delay, priority;
     tool_ignore ignore;
     tool_adapters adapters;

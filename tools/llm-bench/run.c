@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "common/machine.h"
-#include "common/placement.h"
+#include "common/placement_options.h"
 #include "common/progress.h"
 #include "conform/speed.h"
 #include "costs.h"
@@ -18,7 +18,7 @@ enum { MAX_SEQUENCES = 16 };
 /* A session in which a test is repeated. */
 typedef struct stage {
     const bench_test *t;
-    placement *placement;
+    llm_placement *placement;
     placement_options options;
     llm_session *session;
     int32_t *token; /* random, but the same in each run */
@@ -47,7 +47,7 @@ static ggl_status stage_fini(stage *g, ggl_status st, ggl_error *err) {
     for (int i = 0; i < MAX_SEQUENCES; i++)
         ggl_free(g->snapshot[i]);
     llm_session_free(g->session);
-    ggl_status closed = placement_close(g->placement, st == GGL_OK ? err : NULL);
+    ggl_status closed = llm_placement_close(g->placement, st == GGL_OK ? err : NULL);
     free(g->token);
     free(g->slot);
     return st == GGL_OK ? closed : st;
@@ -89,9 +89,9 @@ static ggl_status stage_init(stage *g, const bench_setup *s, const bench_test *t
     p.adapter = s->adapter;
     p.n_adapters = s->n_adapters;
     g->options = bench_placement(s->o, t->where);
-    ggl_status st = placement_new(&g->placement, NULL, &g->options, &bp, err);
+    ggl_status st = placement_open_quietly(&g->placement, &g->options, &bp, err);
     if (st == GGL_OK)
-        st = placement_session_new(g->placement, &g->session, s->model, &p, err);
+        st = llm_placement_session(g->placement, &g->session, s->model, &p, err);
     if (st == GGL_OK && !*s->noted) {
         tool_print_notes(llm_session_notes(g->session));
         *s->noted = true;
@@ -316,8 +316,8 @@ static ggl_status count_rates(bench_row *row, const bench_setup *s, const bench_
  * or "vulkan0=5". */
 static ggl_backend *only_backend(const bench_row *row, const stage *g) {
     const size_t n = strcspn(row->backend, "=,");
-    for (int i = 0; i < placement_n_backends(g->placement) && !strchr(row->backend, ','); i++) {
-        ggl_backend *b = placement_backend(g->placement, i);
+    for (int i = 0; i < llm_placement_n_backends(g->placement) && !strchr(row->backend, ','); i++) {
+        ggl_backend *b = llm_placement_backend(g->placement, i);
         if (strlen(b->name) == n && memcmp(b->name, row->backend, n) == 0)
             return b;
     }
@@ -361,10 +361,10 @@ static void take_limits(bench_row *row, const bench_setup *s, const stage *g) {
 /* Sets what the test ran on: which layers on which backend. */
 static void tell_place(bench_row *row, const stage *g) {
     size_t used = 0;
-    snprintf(row->backend, sizeof row->backend, "%s", placement_text(g->placement));
-    row->n_gpu_layers = (double)placement_n_device_layers(g->placement, g->session);
-    for (int i = 0; i < placement_n_backends(g->placement); i++) {
-        const ggl_backend *b = placement_backend(g->placement, i);
+    snprintf(row->backend, sizeof row->backend, "%s", llm_placement_text(g->placement));
+    row->n_gpu_layers = (double)llm_placement_n_device_layers(g->placement, g->session);
+    for (int i = 0; i < llm_placement_n_backends(g->placement); i++) {
+        const ggl_backend *b = llm_placement_backend(g->placement, i);
         if (strncmp(b->name, "cpu", 3) != 0 && used < sizeof row->device)
             used += (size_t)snprintf(row->device + used, sizeof row->device - used, "%s%s",
                                      used ? "; " : "", b->description);

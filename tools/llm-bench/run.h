@@ -2,7 +2,7 @@
 #ifndef TOOLS_BENCH_RUN_H
 #define TOOLS_BENCH_RUN_H
 
-#include "common/placement.h"
+#include "common/placement_options.h"
 #include "limits.h"
 #include "llm/model.h"
 #include "options.h"

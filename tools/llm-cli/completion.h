@@ -10,7 +10,7 @@ typedef struct completion_setup {
     const cli_options *o;
     const llm_model *model;
     const llm_tokenizer *tokenizer; /* NULL: not available; text is shown as ids */
-    const placement *placement;
+    const llm_placement *placement;
     llm_session *session;
     const llm_tokens *prompt;
     ggl_str text;             /* of the prompt; s NULL: it was given as ids */

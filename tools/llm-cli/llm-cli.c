@@ -30,7 +30,7 @@ typedef struct cli {
     cli_options o;
     llm_model *model;
     const llm_tokenizer *tokenizer; /* NULL: not available; text is shown as ids */
-    placement *placement;
+    llm_placement *placement;
     llm_session *session;
     llm_session_params params; /* of the session */
     speculation *speculation;  /* NULL: nothing is guessed */
@@ -213,7 +213,7 @@ static int open_session(cli *c) {
     code = adapters_open(&c->o.adapters, TOOL, c->model, p);
     if (code >= 0)
         return code;
-    code = placement_session(c->placement, &c->session, c->model, p);
+    code = placement_session(TOOL, c->placement, &c->session, c->model, p);
     if (code < 0)
         code = fit_session(c);
     if (code >= 0)
@@ -234,8 +234,8 @@ static int print_plan(const cli *c) {
                ggl_gguf_name(llm_model_file(c->model)), llm_model_arch_origin(c->model),
                llm_session_n_ctx(c->session));
     adapters_print(&c->o.adapters, "adapter      ", stdout);
-    for (int i = 0; i < placement_n_backends(c->placement); i++) {
-        const ggl_backend *b = placement_backend(c->placement, i);
+    for (int i = 0; i < llm_placement_n_backends(c->placement); i++) {
+        const ggl_backend *b = llm_placement_backend(c->placement, i);
         printf("backend      %s: %s\n", b->name, b->description);
     }
     putchar('\n');
@@ -285,8 +285,8 @@ static int complete(cli *c) {
 /* Sets what does not depend on the text. */
 static void set_facts(cli *c) {
     size_t n = 0;
-    for (int i = 0; i < placement_n_backends(c->placement) && n < sizeof c->backends; i++) {
-        const ggl_backend *b = placement_backend(c->placement, i);
+    for (int i = 0; i < llm_placement_n_backends(c->placement) && n < sizeof c->backends; i++) {
+        const ggl_backend *b = llm_placement_backend(c->placement, i);
         n += (size_t)snprintf(c->backends + n, sizeof c->backends - n, "%s%s: %s", i ? "; " : "",
                               b->name, b->description);
     }
@@ -352,7 +352,7 @@ static int run(cli *c) {
     if (st != GGL_OK)
         return tool_error(
             TOOL, 1, "%s%s", err.msg,
-            placement_advice(c->placement, c->model, &c->params, st, advice, sizeof advice));
+            llm_placement_advice(c->placement, c->model, &c->params, st, advice, sizeof advice));
     tool_print_notes(llm_session_load_notes(c->session));
     c->t_load = process_seconds() - c->t_begin;
     repack_hint_print(TOOL, c->session, &c->params, c->t_load, process_seconds() - t_alloc);
@@ -362,7 +362,7 @@ static int run(cli *c) {
     code = complete(c);
     if (code >= 0)
         return code;
-    if (!placement_report(c->placement, stderr))
+    if (!llm_placement_report(c->placement, stderr))
         return 1;
     return process_stopped ? process_stop_code() : 0;
 }
@@ -373,7 +373,7 @@ static bool finish(cli *c) {
     speculate_close(c->speculation);
     llm_session_free(c->session);
     ggl_error err = {0};
-    bool complete = placement_close(c->placement, &err) == GGL_OK;
+    bool complete = llm_placement_close(c->placement, &err) == GGL_OK;
     if (!complete)
         (void)tool_error(TOOL, 1, "%s", err.msg);
     adapters_close(&c->o.adapters);

@@ -4,7 +4,7 @@
 
 #include "common/adapters.h"
 #include "common/args.h"
-#include "common/placement.h"
+#include "common/placement_options.h"
 #include "llm/prompt_cache.h"
 
 typedef struct saved_prompt_options {
@@ -29,7 +29,7 @@ typedef struct saved_prompt saved_prompt;
 typedef struct saved_prompt_target {
     const llm_model *model;
     llm_session *session; /* allocated */
-    const placement
+    const llm_placement
         *placement; /* devices whose results are their own are compared by description */
     bool f16_as_bf16;
     const tool_adapters *adapters;

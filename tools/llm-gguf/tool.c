@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/pattern.h"
+#include "place/pattern.h"
 
 /* --- patterns --------------------------------------------------------------------------------- */
 
@@ -21,7 +21,7 @@ int gguf_patterns_open(const char *tool, const char *flag, const arg_list *list,
     for (; out->n < list->n; out->n++) {
         const char *s = list->s[out->n];
         ggl_error err = {0};
-        if (tool_pattern(&out->r[out->n], s, strlen(s), &err) != GGL_OK) {
+        if (llm_pattern(&out->r[out->n], s, strlen(s), &err) != GGL_OK) {
             gguf_patterns_close(out);
             return tool_error(tool, 2, "%s: %s", flag, err.msg);
         }

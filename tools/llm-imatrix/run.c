@@ -22,7 +22,7 @@ typedef struct run {
     options *o;
     const imatrix *base;
     llm_model *model;
-    placement *placement;
+    llm_placement *placement;
     llm_session *session;
     collector *collector;
     text_chunks text;
@@ -118,7 +118,7 @@ static int open_session(run *r) {
     sp.watch = collector_watch(r->collector);
     code = adapters_open(&r->o->adapters, TOOL, r->model, &sp);
     if (code < 0)
-        code = placement_session(r->placement, &r->session, r->model, &sp);
+        code = placement_session(TOOL, r->placement, &r->session, r->model, &sp);
     if (code >= 0)
         return code;
     progress_begin(PROGRESS_BYTES, 0, "loading weights");
@@ -126,8 +126,9 @@ static int open_session(run *r) {
     progress_end();
     if (st != GGL_OK) {
         char advice[128];
-        return tool_error(TOOL, 1, "%s%s", err.msg,
-                          placement_advice(r->placement, r->model, &sp, st, advice, sizeof advice));
+        return tool_error(
+            TOOL, 1, "%s%s", err.msg,
+            llm_placement_advice(r->placement, r->model, &sp, st, advice, sizeof advice));
     }
     tool_print_notes(llm_session_notes(r->session));
     return -1;
@@ -313,12 +314,12 @@ int run_text(options *o, const imatrix *base, int (*save)(void *, const imatrix 
     run r = {.o = o, .base = base, .shows_values = isatty(STDOUT_FILENO) == 1};
     ggl_error err = {0};
     int code = run_all(&r, save, ctx);
-    if (code < 0 && !placement_report(r.placement, stderr))
+    if (code < 0 && !llm_placement_report(r.placement, stderr))
         code = 1;
     llm_session_free(r.session);
     collector_free(r.collector);
     adapters_close(&o->adapters);
-    if (placement_close(r.placement, &err) != GGL_OK) {
+    if (llm_placement_close(r.placement, &err) != GGL_OK) {
         (void)tool_error(TOOL, 1, "%s", err.msg);
         code = code > 0 ? code : 1;
     }

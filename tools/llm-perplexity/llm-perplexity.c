@@ -17,7 +17,7 @@
 #include "common/ignore.h"
 #include "common/log_softmax.h"
 #include "common/paths.h"
-#include "common/placement.h"
+#include "common/placement_options.h"
 #include "common/ppl_stats.h"
 #include "common/process.h"
 #include "common/progress.h"
@@ -59,7 +59,7 @@ typedef struct row_result {
 typedef struct ppl {
     options o;
     llm_model *model;
-    placement *placement;
+    llm_placement *placement;
     llm_session *session;
     text_chunks text; /* without tokens if these are the other file's */
     logits_head head;
@@ -232,7 +232,7 @@ static int open_session(ppl *p) {
     sp.type_v = tool_cache_type(o->type_v);
     code = adapters_open(&p->o.adapters, TOOL, p->model, &sp);
     if (code < 0)
-        code = placement_session(p->placement, &p->session, p->model, &sp);
+        code = placement_session(TOOL, p->placement, &p->session, p->model, &sp);
     if (code >= 0)
         return code;
     progress_begin(PROGRESS_BYTES, 0, "loading weights");
@@ -240,8 +240,9 @@ static int open_session(ppl *p) {
     progress_end();
     if (st != GGL_OK) {
         char advice[128];
-        return tool_error(TOOL, 1, "%s%s", err.msg,
-                          placement_advice(p->placement, p->model, &sp, st, advice, sizeof advice));
+        return tool_error(
+            TOOL, 1, "%s%s", err.msg,
+            llm_placement_advice(p->placement, p->model, &sp, st, advice, sizeof advice));
     }
     tool_print_notes(llm_session_notes(p->session));
     int64_t n_vocab = llm_session_n_vocab(p->session);
@@ -550,7 +551,7 @@ int main(int argc, char **argv) {
         process_wait_for_stop();
         code = run(&p);
     }
-    if (code == 0 && p.placement && !placement_report(p.placement, stderr))
+    if (code == 0 && p.placement && !llm_placement_report(p.placement, stderr))
         code = 1;
     logits_abort(&p.save);
     logits_close(&p.base);
@@ -565,7 +566,7 @@ int main(int argc, char **argv) {
     llm_session_free(p.session);
     adapters_close(&p.o.adapters);
     ggl_error err = {0};
-    if (placement_close(p.placement, &err) != GGL_OK) {
+    if (llm_placement_close(p.placement, &err) != GGL_OK) {
         (void)tool_error(TOOL, 1, "%s", err.msg);
         code = code ? code : 1;
     }

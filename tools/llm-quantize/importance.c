@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/pattern.h"
+#include "place/pattern.h"
 #include "ggl/alloc.h"
 #include "ggl/graph.h"
 #include "importance_read.h"
@@ -43,7 +43,7 @@ static int read_patterns(patterns *to, const job *j) {
     if (!to->p)
         return tool_error(TOOL, 1, "out of memory");
     for (; to->n < list->n; to->n++)
-        if (tool_pattern(&to->p[to->n], list->s[to->n], strlen(list->s[to->n]), &err) != GGL_OK)
+        if (llm_pattern(&to->p[to->n], list->s[to->n], strlen(list->s[to->n]), &err) != GGL_OK)
             return tool_error(TOOL, 2, "%s: %s",
                               to->include ? "--include-weights" : "--exclude-weights", err.msg);
     return -1;

@@ -6,7 +6,7 @@
 #include "common/args.h"
 #include "common/hub.h"
 #include "common/ignore.h"
-#include "common/placement.h"
+#include "common/placement_options.h"
 #include "common/sampling_options.h"
 #include "common/speculate.h"
 

@@ -36,7 +36,7 @@ struct server {
     llm_model *model;
     const llm_tokenizer *tokenizer;
     llm_chat *chat;
-    placement *placement;
+    llm_placement *placement;
     llm_session_params params;
     llm_session *session;
     speculation *speculation; /* NULL: nothing is guessed */

@@ -123,7 +123,7 @@ static int64_t n_ctx(const server *s) {
 /* Makes the session. Its slots share the context; those beyond n_parallel keep sequences that have ended. */
 static int make_session(server *s, int64_t n_kept) {
     s->params.n_slots = s->o->n_parallel + n_kept;
-    return placement_session(s->placement, &s->session, s->model, &s->params);
+    return placement_session(TOOL, s->placement, &s->session, s->model, &s->params);
 }
 
 /* Makes a session with as many slots for ended sequences as are cheap: many if all slots share the pages of one cache, few
@@ -171,8 +171,8 @@ static bool lacks_room(const server *s, const fit_context *f) {
 /* Notes what the session uses, for models that are loaded later. */
 static void note_memory(server *s) {
     used_memory *m = s->used;
-    for (int i = 0; i < placement_n_backends(s->placement); i++) {
-        const ggl_backend *b = placement_backend(s->placement, i);
+    for (int i = 0; i < llm_placement_n_backends(s->placement); i++) {
+        const ggl_backend *b = llm_placement_backend(s->placement, i);
         ggl_memory u;
         if (m == s->used + SERVER_MEMORIES - 1 ||
             !ggl_sched_memory(llm_session_sched(s->session), i, &u))
@@ -266,7 +266,7 @@ static int alloc_session(server *s) {
     if (st != GGL_OK)
         return tool_error(
             TOOL, 1, "%s%s", err.msg,
-            placement_advice(s->placement, s->model, &s->params, st, advice, sizeof advice));
+            llm_placement_advice(s->placement, s->model, &s->params, st, advice, sizeof advice));
     tool_print_notes(llm_session_load_notes(s->session));
     return -1;
 }
@@ -466,7 +466,7 @@ void server_unload(server *s) {
     llm_engine_free(s->engine);
     speculate_close(s->speculation);
     llm_session_free(s->session);
-    if (placement_close(s->placement, &err) != GGL_OK)
+    if (llm_placement_close(s->placement, &err) != GGL_OK)
         (void)tool_error(TOOL, 1, "%s", err.msg);
     adapters_close(&s->o->adapters);
     llm_chat_free(s->chat);

@@ -66,6 +66,9 @@ typedef enum ggl_backend_kind_t {
     GGL_BACKEND_ORACLE  /* accurate but slow: other backends are measured against it */
 } ggl_backend_kind_t;
 GGL_API ggl_backend_kind_t ggl_backend_kind(int k);
+/* Returns what n_threads 0 stands for: the physical cores that affinity and the control group's quota
+ * allow, at least 1. */
+GGL_API int ggl_backend_default_threads(void);
 
 /* --- tracing ---------------------------------------------------------------------------------- */
 

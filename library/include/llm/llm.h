@@ -59,9 +59,13 @@ typedef struct llm_open_params {
     int64_t n_ctx;        /* most tokens of the sequence; 0: the model's own context, or 4096 */
     int64_t n_ubatch;     /* most tokens computed at once; 0: 512 */
     int32_t n_threads;    /* of the CPU; 0: one for each physical core that we may use */
-    int32_t n_gpu_layers; /* as -ngl: number of last layers on the device, or on the first GPU */
-    const char *device;   /* as --device: "cpu", "vulkan0", "vulkan0,vulkan1"; NULL: "cpu" */
-    const char *split;    /* as --split: "vulkan0=20,cpu=12", all layers in order; NULL: not used */
+    int32_t n_gpu_layers; /* as -ngl: number of last layers on the devices, or on the first GPU */
+    /* As --device, in any case: "cpu", "vulkan0", "none" (the CPU alone). Of several, as in
+     * "vulkan0,vulkan1", the first has all layers, unless n_gpu_layers or split divide them. NULL: "cpu" */
+    const char *device;
+    /* As --split: "vulkan0=20,cpu=12", all layers in order; or "auto": the devices are measured, and those that
+     * are faster than the CPU get as many layers as fit. NULL: not used */
+    const char *split;
     const char *arch; /* a descriptor's file, or the name of a built-in one; NULL: by the file */
     /* Text of a chat template (Jinja), or the name of a built-in one, such as "chatml"; NULL: the
      * file's. */
@@ -90,7 +94,8 @@ GGL_API GGL_NODISCARD ggl_status llm_open(llm_context **out, const char *path,
                                           const llm_open_params *params, ggl_error *err);
 GGL_API void llm_close(llm_context *c); /* NULL is fine */
 
-/* Where the layers run: "cpu", "cpu=12,vulkan0=20". Valid until llm_close. */
+/* Where the layers run: "cpu=12,vulkan0=20"; or one name, such as "cpu", if neither split nor n_gpu_layers was
+ * given. Valid until llm_close. */
 GGL_API const char *llm_context_placement(const llm_context *c);
 GGL_API int64_t llm_context_n_ctx(const llm_context *c);
 GGL_API int32_t llm_context_n_vocab(const llm_context *c); /* the length of a row of logits */

@@ -50,9 +50,9 @@ class Model:
         n_ctx: int = 0,  # most tokens of the context; 0: the model's own
         n_batch: int = 0,  # most tokens that are computed at once; 0: 512
         n_threads: int = 0,  # of the CPU; 0: one for each physical core
-        n_gpu_layers: int = 0,  # the last so many layers run on the device, or on the first GPU
-        device: Optional[str] = None,  # "cpu", "vulkan0", "vulkan0,vulkan1"
-        split: Optional[str] = None,  # which layers run where: "vulkan0=20,cpu=12"
+        n_gpu_layers: int = 0,  # the last so many layers run on the devices, or on the first GPU
+        device: Optional[str] = None,  # "cpu", "vulkan0", "vulkan0,vulkan1", "none"
+        split: Optional[str] = None,  # which layers run where: "vulkan0=20,cpu=12", or "auto"
         arch: Optional[str] = None,  # a descriptor's file, or the name of a built-in one
         chat_template: Optional[str] = None,  # a text (Jinja), or the name of a built-in one
         embeddings: bool = False,  # embed() will be called

@@ -1,12 +1,14 @@
 #include "placement_impl.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "ggl/alloc.h"
 #include "memory_left.h"
-#include "process.h"
 
 /* --- layers ----------------------------------------------------------------------------------- */
 
@@ -14,9 +16,9 @@ static int64_t smaller(int64_t a, int64_t b) {
     return a < b ? a : b;
 }
 
-/* Writes what the devices' numbers of layers are in proportion to: what -ts says, else their memory if all
+/* Writes what the devices' numbers of layers are in proportion to: what `shares` says, else their memory if all
  * of them report it, else 1. Returns the sum. */
-static double weigh_devices(const placement *p, const int *at, int n, double *weight) {
+static double weigh_devices(const llm_placement *p, const int *at, int n, double *weight) {
     double sum = 0;
     bool known = true;
     for (int i = 0; i < n; i++)
@@ -31,8 +33,8 @@ static double weigh_devices(const placement *p, const int *at, int n, double *we
 }
 
 /* Assigns the last n of n_layer layers to the devices; the CPU has the others. */
-static void give_devices(placement *p, int64_t n, int64_t n_layer) {
-    int at[PLACEMENT_MOST], n_dev = placement_devices(p, at);
+static void give_devices(llm_placement *p, int64_t n, int64_t n_layer) {
+    int at[PLACEMENT_MOST], n_dev = llm_placement_devices(p, at);
     double weight[PLACEMENT_MOST], before = 0;
     const double sum = weigh_devices(p, at, n_dev, weight);
     n = n_dev > 0 ? smaller(n, n_layer) : 0;
@@ -56,8 +58,8 @@ static void give_devices(placement *p, int64_t n, int64_t n_layer) {
 /* llm_session_params.place. The part before the first layer runs where the first layer does, and
  * the part after the last where the last does. */
 static int place(void *ctx, int layer, int n_layer, const char *weight) {
-    placement *p = ctx;
-    const place_rule *rule = weight ? place_rules_find(&p->rules, weight) : NULL;
+    llm_placement *p = ctx;
+    const place_rule *rule = weight ? llm_place_rules_find(&p->rules, weight) : NULL;
     if (weight)
         return rule ? rule->at : -1;
     if (p->n_last >= 0)
@@ -72,13 +74,13 @@ static int place(void *ctx, int layer, int n_layer, const char *weight) {
     return p->n_parts ? p->part[p->n_parts - 1] : 0;
 }
 
-static ggl_status session_new(placement *p, llm_session **out, const llm_model *m,
+static ggl_status session_new(llm_placement *p, llm_session **out, const llm_model *m,
                               llm_session_params *sp, ggl_error *err) {
     sp->backend = p->backend;
     sp->fold = p->reference;
     sp->place = place;
     sp->place_ctx = p;
-    sp->strict = p->o->strict;
+    sp->strict = p->o.strict;
     sp->n_backends = p->n;
     return llm_session_new(out, m, sp, err);
 }
@@ -97,8 +99,8 @@ static bool fits_on(const ggl_backend *b, const ggl_memory *m) {
 }
 
 /* fits_on for all devices of the session. */
-static bool fits(const placement *p, const llm_session *s) {
-    int at[PLACEMENT_MOST], n = placement_devices(p, at);
+static bool fits(const llm_placement *p, const llm_session *s) {
+    int at[PLACEMENT_MOST], n = llm_placement_devices(p, at);
     ggl_memory m;
     for (int i = 0; i < n; i++)
         if (ggl_sched_memory(llm_session_sched(s), at[i], &m) && !fits_on(p->backend[at[i]], &m))
@@ -107,7 +109,7 @@ static bool fits(const placement *p, const llm_session *s) {
 }
 
 /* Returns the largest number of layers that fit on the devices, and assigns them; -1: *err. */
-static int64_t most_that_fit(placement *p, const llm_model *m, llm_session_params *sp,
+static int64_t most_that_fit(llm_placement *p, const llm_model *m, llm_session_params *sp,
                              int64_t n_layer, ggl_error *err) {
     int64_t low = 0, high = n_layer;
     while (low < high) {
@@ -125,8 +127,14 @@ static int64_t most_that_fit(placement *p, const llm_model *m, llm_session_param
     return low;
 }
 
+static double seconds(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
 /* Returns the seconds that a token takes with the layers as assigned; 0: *err. */
-static double measure(placement *p, const llm_model *m, const llm_session_params *sp,
+static double measure(llm_placement *p, const llm_model *m, const llm_session_params *sp,
                       ggl_error *err) {
     llm_session_params trial = *sp;
     llm_session *s = NULL;
@@ -143,27 +151,40 @@ static double measure(placement *p, const llm_model *m, const llm_session_params
             st = llm_session_clear(s, 0, err);
         if (st == GGL_OK)
             st = llm_session_eval(s, &(llm_batch){.n = 1, .token = &token}, err);
-        begin = n < 0 ? process_seconds() : begin;
-        taken = process_seconds() - begin;
+        begin = n < 0 ? seconds() : begin;
+        taken = seconds() - begin;
     }
     llm_session_free(s);
     return st == GGL_OK && n > 0 ? taken / n : 0;
 }
 
-/* For --split auto: measures each device alone and assigns as many layers as fit to the devices
+/* Reports what "auto" has found out about a device. */
+#if defined(__GNUC__) || defined(__clang__)
+__attribute__((format(printf, 2, 3)))
+#endif
+static void
+report(const llm_placement *p, const char *fmt, ...) {
+    char text[sizeof((ggl_error *)0)->msg + 200];
+    va_list list;
+    va_start(list, fmt);
+    vsnprintf(text, sizeof text, fmt, list);
+    va_end(list);
+    if (p->o.measured)
+        p->o.measured(p->o.ctx, text);
+}
+
+/* For "auto": measures each device alone and assigns as many layers as fit to the devices
  * that are faster than the CPU. A token passes through one layer after the other, so its time is
  * a sum over layers, and more layers on a faster device never make it slower. */
-static ggl_status choose(placement *p, const llm_model *m, llm_session_params *sp, int64_t n_layer,
-                         ggl_error *err) {
+static ggl_status choose(llm_placement *p, const llm_model *m, llm_session_params *sp,
+                         int64_t n_layer, ggl_error *err) {
     bool fast[PLACEMENT_MOST] = {false};
-    int at[PLACEMENT_MOST], n_dev = placement_devices(p, at);
-    const bool tells = p->tool && !tool_is_quiet();
+    int at[PLACEMENT_MOST], n_dev = llm_placement_devices(p, at);
     give_devices(p, 0, n_layer);
     double host = measure(p, m, sp, err);
     if (host <= 0)
         return err->status;
-    if (tells)
-        tool_say(p->tool, "%9.2f ms a token with all layers on cpu", host * 1e3);
+    report(p, "%9.2f ms a token with all layers on cpu", host * 1e3);
     for (int i = 0; i < n_dev; i++)
         p->apart[at[i]] = true;
     for (int i = 0; i < n_dev; i++) {
@@ -173,12 +194,11 @@ static ggl_status choose(placement *p, const llm_model *m, llm_session_params *s
         double t = n > 0 ? measure(p, m, sp, err) : 0;
         if (n < 0)
             return err->status;
-        if (tells && t > 0)
-            tool_say(p->tool, "%9.2f ms a token with %" PRId64 " of %" PRId64 " layers on %s",
-                     t * 1e3, n, n_layer, name);
-        else if (tells)
-            tool_say(p->tool, "not on %s: %s", name,
-                     n > 0 ? err->msg : "no layer fits into its memory");
+        if (t > 0)
+            report(p, "%9.2f ms a token with %" PRId64 " of %" PRId64 " layers on %s", t * 1e3, n,
+                   n_layer, name);
+        else
+            report(p, "not on %s: %s", name, n > 0 ? err->msg : "no layer fits into its memory");
         p->apart[at[i]] = true;
         fast[at[i]] = t > 0 && t < host;
     }
@@ -187,10 +207,11 @@ static ggl_status choose(placement *p, const llm_model *m, llm_session_params *s
     return most_that_fit(p, m, sp, n_layer, err) < 0 ? err->status : GGL_OK;
 }
 
-/* Assigns the layers if that takes trial sessions (--fit, --split auto). Otherwise place()
+/* Assigns the layers if that takes trial sessions (`fit`, "auto"). Otherwise place()
  * assigns them when it learns the number of layers. */
-static ggl_status settle(placement *p, const llm_model *m, llm_session_params *sp, ggl_error *err) {
-    const placement_options *o = p->o;
+static ggl_status settle(llm_placement *p, const llm_model *m, llm_session_params *sp,
+                         ggl_error *err) {
+    const llm_placement_choice *o = &p->o;
     bool automatic = o->split && strcmp(o->split, "auto") == 0;
     p->n_last = o->n_gpu_layers_given ? o->n_gpu_layers : p->n_shares > 0 ? INT64_MAX : -1;
     if (!o->split || automatic)
@@ -206,21 +227,20 @@ static ggl_status settle(placement *p, const llm_model *m, llm_session_params *s
     return most_that_fit(p, m, sp, n_layer, err) < 0 ? err->status : GGL_OK;
 }
 
-/* Checks that the counts of --split add up to the model's layers, and that each pattern of
- * --place matches a weight. */
-static ggl_status check_use(const placement *p, const llm_session *s, ggl_error *err) {
+/* Checks that the counts of `split` add up to the model's layers, and that each rule matches a
+ * weight. */
+static ggl_status check_use(const llm_placement *p, const llm_session *s, ggl_error *err) {
     int64_t sum = 0, n_layer = llm_session_n_layer(s);
     for (int i = 0; i < p->n_parts; i++)
         sum += p->count[i];
     if (p->n_parts > 0 && sum != n_layer)
-        return ggl_fail(err, GGL_USAGE,
-                        "--split %s: that is %" PRId64 " layers; the model has %" PRId64,
-                        p->o->split, sum, n_layer);
-    return place_rules_check(&p->rules, err);
+        return ggl_fail(err, GGL_USAGE, "%s %s: that is %" PRId64 " layers; the model has %" PRId64,
+                        p->o.names.split, p->o.split, sum, n_layer);
+    return llm_place_rules_check(&p->rules, err);
 }
 
 /* True if the session can be made with other parameters. */
-static bool would_work(placement *p, const llm_model *m, llm_session_params sp) {
+static bool would_work(llm_placement *p, const llm_model *m, llm_session_params sp) {
     ggl_error err = {0};
     llm_session *s = NULL;
     const bool works = session_new(p, &s, m, &sp, &err) == GGL_OK;
@@ -230,12 +250,13 @@ static bool would_work(placement *p, const llm_model *m, llm_session_params sp) 
 
 /* If a session cannot be made, the compiler's error names a line of the descriptor, which the user may never
  * have seen. If other parameters can be had, the error is about these, without that line. */
-static ggl_status explain(placement *p, const llm_model *m, const llm_session_params *sp,
+static ggl_status explain(llm_placement *p, const llm_model *m, const llm_session_params *sp,
                           ggl_error *err) {
     static const char before[] = ": error: ";
     const int64_t n_most = llm_model_n_ctx(m);
     const ggl_status why = err->status;
     const char *reason = strstr(err->msg, before);
+    const char *context = p->o.names.context;
     llm_session_params shorter = *sp, plain = *sp;
     shorter.n_ctx = n_most;
     plain.type_k = plain.type_v = GGL_F16;
@@ -244,28 +265,29 @@ static ggl_status explain(placement *p, const llm_model *m, const llm_session_pa
     if (n_most > 0 && sp->n_ctx > n_most && would_work(p, m, shorter))
         return ggl_fail(err, why,
                         "the context has %" PRId64 " tokens, but this model only %" PRId64
-                        " positions%s",
-                        sp->n_ctx, n_most, p->tool ? "; -c sets a shorter one" : "");
+                        " positions%s%s%s",
+                        sp->n_ctx, n_most, context ? "; " : "", context ? context : "",
+                        context ? " sets a shorter one" : "");
     if ((sp->type_k != GGL_F16 || sp->type_v != GGL_F16) && would_work(p, m, plain)) {
         const ggl_error told = *err;
         reason = told.msg + (reason - err->msg) + strlen(before);
         const char *end = strstr(reason, "  (in "); /* where the descriptor calls an operation */
         const int n = end ? (int)(end - reason) : (int)strcspn(reason, "\n");
-        return ggl_fail(err, why, "-ctk and -ctv: %.*s", n, reason);
+        return ggl_fail(err, why, "%s: %.*s", p->o.names.cache_types, n, reason);
     }
     return why;
 }
 
-ggl_status placement_session_new(placement *p, llm_session **out, const llm_model *m,
+ggl_status llm_placement_session(llm_placement *p, llm_session **out, const llm_model *m,
                                  llm_session_params *sp, ggl_error *err) {
     *out = NULL;
-    place_rules_begin(&p->rules);
+    llm_place_rules_begin(&p->rules);
     ggl_status st = settle(p, m, sp, err);
     if (st == GGL_OK)
         st = session_new(p, out, m, sp, err);
     /* The CPU runs what other backends refuse; it is opened only if that happens. */
-    if (st == GGL_UNSUPPORTED && p->host < 0 && !p->o->strict) {
-        if (placement_need_host(p, err) < 0)
+    if (st == GGL_UNSUPPORTED && p->host < 0 && !p->o.strict) {
+        if (llm_placement_need_host(p, err) < 0)
             return err->status;
         st = settle(p, m, sp, err);
         if (st == GGL_OK)
@@ -279,30 +301,9 @@ ggl_status placement_session_new(placement *p, llm_session **out, const llm_mode
     return st;
 }
 
-int placement_session(placement *p, llm_session **out, const llm_model *m, llm_session_params *sp) {
-    ggl_error err = {0};
-    ggl_status st = placement_session_new(p, out, m, sp, &err);
-    if (st == GGL_CANCELLED && process_stopped)
-        return process_stop_code();
-    if (st != GGL_OK)
-        return placement_tell(p->tool, &err);
-    if (p->o->fit || p->o->split || p->o->shares || p->o->n_gpu_layers_given)
-        tool_say(p->tool, "layers: %s", placement_text(p));
-    const char *unused = place_rules_unused(&p->rules);
-    if (unused)
-        tool_note(p->tool, "%s has no effect: the model has no experts", unused);
-    size_t n = ggl_sched_n_fallbacks(llm_session_sched(*out));
-    if (n > 0)
-        tool_note(p->tool,
-                  "%zu node%s elsewhere than placed, because a backend refuses %s; --plan shows "
-                  "%s, --strict makes this an error",
-                  n, n == 1 ? " runs" : "s run", n == 1 ? "it" : "them", n == 1 ? "it" : "them");
-    return -1;
-}
-
 /* Returns the largest context, rounded down, whose cache fits into the memory of the CPU beside all
  * else; 0: none, or it is not known. n_ctx: that of sp. */
-static int64_t context_that_fits(placement *p, const llm_model *m, llm_session_params *sp,
+static int64_t context_that_fits(llm_placement *p, const llm_model *m, llm_session_params *sp,
                                  int64_t n_ctx) {
     enum { MULTIPLE = 256 };
     ggl_error err = {0};
@@ -313,7 +314,7 @@ static int64_t context_that_fits(placement *p, const llm_model *m, llm_session_p
     const bool known = ggl_sched_memory(llm_session_sched(s), p->host, &use);
     llm_session_free(s);
     const double row = (double)use.stores_rows / (double)n_ctx;
-    const size_t all = p->backend[p->host]->memory, left = memory_left_addresses();
+    const size_t all = p->backend[p->host]->memory, left = llm_memory_left_addresses();
     const double memory = (double)(left > 0 && left < all ? left : all);
     const double other = (double)use.weights_copied + (double)use.weights_repacked +
                          (double)use.stores_states + (double)use.arena + (double)use.io;
@@ -324,8 +325,8 @@ static int64_t context_that_fits(placement *p, const llm_model *m, llm_session_p
     return n < n_ctx ? n : 0;
 }
 
-const char *placement_advice(placement *p, const llm_model *m, llm_session_params *sp,
-                             ggl_status why, char *buf, size_t size) {
+const char *llm_placement_advice(llm_placement *p, const llm_model *m, llm_session_params *sp,
+                                 ggl_status why, char *buf, size_t size) {
     ggl_error err = {0};
     int at[PLACEMENT_MOST];
     llm_session *s = NULL;
@@ -333,21 +334,23 @@ const char *placement_advice(placement *p, const llm_model *m, llm_session_param
     if (why != GGL_NOMEM && why != GGL_LIMIT)
         return buf;
     int64_t n_ctx = sp->n_ctx > 0 ? sp->n_ctx : llm_model_n_ctx(m);
+    const llm_placement_names names = p->o.names;
     const int64_t n_fits = n_ctx > 1 ? context_that_fits(p, m, sp, n_ctx) : 0;
-    if (n_fits > 0)
-        snprintf(buf, size, "; the context is %" PRId64 " tokens; -c %" PRId64 " would fit", n_ctx,
-                 n_fits);
-    else if (n_ctx > 1)
-        snprintf(buf, size, "; the context is %" PRId64 " tokens, -c sets a smaller one", n_ctx);
-    if (placement_devices(p, at) == 0 || placement_need_host(p, &err) < 0 ||
+    if (names.context && n_fits > 0)
+        snprintf(buf, size, "; the context is %" PRId64 " tokens; %s %" PRId64 " would fit", n_ctx,
+                 names.context, n_fits);
+    else if (names.context && n_ctx > 1)
+        snprintf(buf, size, "; the context is %" PRId64 " tokens, %s sets a smaller one", n_ctx,
+                 names.context);
+    if (llm_placement_devices(p, at) == 0 || llm_placement_need_host(p, &err) < 0 ||
         session_new(p, &s, m, sp, &err) != GGL_OK)
         return buf;
     int64_t n_layer = llm_session_n_layer(s);
     llm_session_free(s);
     int64_t n = most_that_fit(p, m, sp, n_layer, &err);
     if (n >= 0 && n < n_layer)
-        snprintf(buf, size,
-                 "; %" PRId64 " of %" PRId64 " layers would fit: -ngl %" PRId64 ", or --fit", n,
-                 n_layer, n);
+        snprintf(buf, size, "; %" PRId64 " of %" PRId64 " layers would fit: %s %" PRId64 "%s%s", n,
+                 n_layer, names.n_gpu_layers, n, names.fit ? ", or " : "",
+                 names.fit ? names.fit : "");
     return buf;
 }

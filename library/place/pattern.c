@@ -26,7 +26,7 @@ static char *posix_form(const char *s, size_t n) {
     return p;
 }
 
-ggl_status tool_pattern(regex_t *out, const char *s, size_t n, ggl_error *err) {
+ggl_status llm_pattern(regex_t *out, const char *s, size_t n, ggl_error *err) {
     char *pattern = posix_form(s, n), why[200];
     if (!pattern)
         return ggl_fail(err, GGL_NOMEM, "out of memory");

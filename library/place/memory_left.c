@@ -98,7 +98,7 @@ static size_t to_size(double x) {
     return x < (double)SIZE_MAX ? (size_t)x : SIZE_MAX;
 }
 
-size_t memory_left(const char *root) {
+size_t llm_memory_left(const char *root) {
     char name[MOST_PATH];
     double least = -1, kib, told;
     const char *given = *root ? NULL : getenv("GGL_MEMORY_LEFT");
@@ -112,7 +112,7 @@ size_t memory_left(const char *root) {
     return least > 0 ? to_size(least) : 0;
 }
 
-size_t memory_left_addresses(void) {
+size_t llm_memory_left_addresses(void) {
     struct rlimit l;
     double pages, least = -1;
     if (getrlimit(RLIMIT_AS, &l) != 0 || l.rlim_cur == RLIM_INFINITY ||

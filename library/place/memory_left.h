@@ -1,6 +1,6 @@
 /* How much memory this process can still take. */
-#ifndef TOOLS_MEMORY_LEFT_H
-#define TOOLS_MEMORY_LEFT_H
+#ifndef LIBRARY_MEMORY_LEFT_H
+#define LIBRARY_MEMORY_LEFT_H
 
 #include <stddef.h>
 
@@ -8,10 +8,10 @@
  * what the limits of the process's control groups (v1 and v2) leave. Returns 0 if nothing is known. Pages that only cache files
  * count as available. root is "", or in tests a folder that contains proc and sys. The environment variable GGL_MEMORY_LEFT, in
  * bytes, replaces the measurement; tests set it. */
-size_t memory_left(const char *root);
+size_t llm_memory_left(const char *root);
 
 /* Returns how many bytes of addresses the limit of the process (ulimit -v) leaves. Mapped files have taken theirs. 0: there is
  * no limit. */
-size_t memory_left_addresses(void);
+size_t llm_memory_left_addresses(void);
 
 #endif

@@ -48,7 +48,7 @@ static ggl_status read_rule(place_rules *r, const char *flag, const char *exampl
                         s, example);
     ggl_status st = GGL_OK;
     if (!glob)
-        st = tool_pattern(&rule->regex, s, eq - 1, err);
+        st = llm_pattern(&rule->regex, s, eq - 1, err);
     else if (!(rule->glob = strndup(s, eq - 1)))
         st = ggl_fail(err, GGL_NOMEM, "out of memory");
     r->n += st == GGL_OK;
@@ -63,12 +63,12 @@ static ggl_status add_experts(place_rules *r, const char *flag, int64_t n, ggl_e
     rule->n_layers = n;
     rule->optional = true;
     (void)set_backend(rule, "cpu", 3, false);
-    const ggl_status st = tool_pattern(&rule->regex, EXPERTS, sizeof EXPERTS - 1, err);
+    const ggl_status st = llm_pattern(&rule->regex, EXPERTS, sizeof EXPERTS - 1, err);
     r->n += st == GGL_OK;
     return st;
 }
 
-ggl_status place_rules_read(place_rules *r, const place_rule_options *o, ggl_error *err) {
+ggl_status llm_place_rules_read(place_rules *r, const place_rule_options *o, ggl_error *err) {
     ggl_status st = GGL_OK;
     *r = (place_rules){0};
     for (size_t i = 0; i < o->place.n && st == GGL_OK; i++)
@@ -87,7 +87,7 @@ ggl_status place_rules_read(place_rules *r, const place_rule_options *o, ggl_err
     return st;
 }
 
-void place_rules_fini(place_rules *r) {
+void llm_place_rules_fini(place_rules *r) {
     for (size_t i = 0; i < r->n; i++) {
         if (!r->rule[i].glob)
             regfree(&r->rule[i].regex);
@@ -97,11 +97,11 @@ void place_rules_fini(place_rules *r) {
     *r = (place_rules){0};
 }
 
-bool place_rules_name_backends(const place_rule_options *o) {
+bool llm_place_rules_name_backends(const place_rule_options *o) {
     return o->place.n > 0 || o->override.n > 0;
 }
 
-void place_rules_begin(place_rules *r) {
+void llm_place_rules_begin(place_rules *r) {
     for (size_t i = 0; i < r->n; i++)
         r->rule[i].used = r->rule[i].hidden = false;
 }
@@ -115,7 +115,7 @@ static bool matches(const place_rule *rule, const char *weight) {
     return regexec(&rule->regex, weight, 0, NULL, 0) == 0;
 }
 
-const place_rule *place_rules_find(place_rules *r, const char *weight) {
+const place_rule *llm_place_rules_find(place_rules *r, const char *weight) {
     place_rule *first = NULL;
     for (size_t i = 0; i < r->n; i++)
         if (matches(&r->rule[i], weight)) {
@@ -125,7 +125,7 @@ const place_rule *place_rules_find(place_rules *r, const char *weight) {
     return first;
 }
 
-ggl_status place_rules_check(const place_rules *r, ggl_error *err) {
+ggl_status llm_place_rules_check(const place_rules *r, ggl_error *err) {
     for (size_t i = 0; i < r->n; i++) {
         const place_rule *rule = &r->rule[i];
         if (!rule->used && !rule->optional)
@@ -138,7 +138,7 @@ ggl_status place_rules_check(const place_rules *r, ggl_error *err) {
     return GGL_OK;
 }
 
-const char *place_rules_unused(const place_rules *r) {
+const char *llm_place_rules_unused(const place_rules *r) {
     for (size_t i = 0; i < r->n; i++)
         if (r->rule[i].optional && !r->rule[i].used && !r->rule[i].hidden)
             return r->rule[i].flag;

@@ -1,0 +1,61 @@
+/* Rules that put the operations of some weights on another backend than their layer. Messages name them as the
+ * options of the tools (--place, -ot, --cpu-moe, --n-cpu-moe), because llm/llm.h has none. */
+#ifndef LIBRARY_PLACE_RULES_H
+#define LIBRARY_PLACE_RULES_H
+
+#include <regex.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "ggl/status.h"
+
+/* Texts in the order given, all borrowed. */
+typedef struct place_rule_texts {
+    const char *const *s;
+    size_t n;
+} place_rule_texts;
+
+typedef struct place_rule_options {
+    place_rule_texts place;    /* "GLOB=BACKEND" */
+    place_rule_texts override; /* "REGEX=BACKEND,..", as llama.cpp's -ot */
+    bool cpu_moe;              /* experts of all layers */
+    int64_t n_cpu_moe;         /* experts of the first layers */
+} place_rule_options;
+
+typedef struct place_rule {
+    const char *flag; /* for messages: "--place" */
+    const char *text; /* the option's value that contains the rule; borrowed */
+    size_t n_text;
+    char *glob; /* NULL: a regular expression */
+    regex_t regex;
+    int64_t n_layers;  /* only weights of these first layers; -1: all weights */
+    char backend[512]; /* its name */
+    int at;            /* its index; set by the caller */
+    bool optional;     /* need not match any weight */
+    bool used;         /* true if this rule has decided where some weight goes */
+    bool hidden;       /* true if it matched a weight for which an earlier rule decided */
+} place_rule;
+
+typedef struct place_rules {
+    place_rule *rule;
+    size_t n;
+} place_rules;
+
+/* Reads the options, which are borrowed. llm_place_rules_fini frees *r also after an error. GGL_USAGE: a
+ * rule is not PATTERN=NAME, or not a regular expression. */
+ggl_status llm_place_rules_read(place_rules *r, const place_rule_options *o, ggl_error *err);
+void llm_place_rules_fini(place_rules *r);
+/* True if there are rules that may name backends other than the CPU. */
+bool llm_place_rules_name_backends(const place_rule_options *o);
+
+/* Forgets which rules were used. */
+void llm_place_rules_begin(place_rules *r);
+/* Returns the rule that decides for the weight, the first that matches; NULL: none. */
+const place_rule *llm_place_rules_find(place_rules *r, const char *weight);
+/* GGL_USAGE: a rule that is not optional has matched no weight since llm_place_rules_begin. */
+ggl_status llm_place_rules_check(const place_rules *r, ggl_error *err);
+/* Returns the flag of an optional rule that has matched none; NULL: all have. */
+const char *llm_place_rules_unused(const place_rules *r);
+
+#endif

@@ -1,0 +1,109 @@
+/* Where layers run, by the members device, split and n_gpu_layers of llm_open_params. The tools read the same texts by
+ * the same code; e2e.python compares the two. */
+#include "llm/llm.h"
+
+#include "test.h"
+
+typedef struct row {
+    const char *device, *split;
+    int32_t n_gpu_layers;
+    ggl_status status;
+    const char *want; /* llm_context_placement, or what the message contains */
+} row;
+
+static const row rows[] = {
+    {NULL, NULL, 0, GGL_OK, "cpu"},
+    {"", NULL, 0, GGL_OK, "cpu"},
+    {"cpu", NULL, 0, GGL_OK, "cpu"},
+    {"CPU", NULL, 0, GGL_OK, "cpu"},
+    {"none", NULL, 0, GGL_OK, "cpu"},
+    {"None", NULL, 3, GGL_OK, "cpu=5"},
+    {"Reference", NULL, 0, GGL_OK, "reference"},
+    {"cpu1,cpu", NULL, 0, GGL_OK, "cpu1"},
+    {"cpu1", NULL, 2, GGL_OK, "cpu=3,cpu1=2"},
+    {"Cpu1,CPU2", NULL, 99, GGL_OK, "cpu1=3,cpu2=2"},
+    {"cpu,cpu1", NULL, 2, GGL_OK, "cpu=3,cpu1=2"},
+    {NULL, "cpu=5", 0, GGL_OK, "cpu=5"},
+    {NULL, "CPU=2,cpu1=3", 0, GGL_OK, "cpu=2,cpu1=3"},
+    {NULL, "CPU=2,cpu=3", 0, GGL_OK, "cpu=2,cpu=3"},
+    {NULL, "cpu=0,cpu1=+5", 0, GGL_OK, "cpu=0,cpu1=5"},
+    {"cpu1", "cpu1=5", 0, GGL_OK, "cpu1=5"},
+    {"cpu", "cpu1=5", 0, GGL_OK, "cpu1=5"},
+    {"none", "auto", 0, GGL_OK, "cpu=5"},
+    {"cpu,cpu", NULL, 0, GGL_USAGE, "device: 'cpu' is named twice"},
+    {"Cpu1,cpu1", NULL, 0, GGL_USAGE, "device: 'cpu1' is named twice"},
+    {"none,cpu1", NULL, 0, GGL_USAGE, "device none,cpu1: 'none' stands for the CPU alone"},
+    {"cpu,", NULL, 0, GGL_USAGE, "device: the name of a backend is empty"},
+    {"cup", NULL, 0, GGL_NOT_FOUND, "device: this build has no backend 'cup'; did you mean 'cpu'?"},
+    {NULL, "", 0, GGL_USAGE, "split: '' is neither NAME=LAYERS"},
+    {NULL, "cpu", 0, GGL_USAGE,
+     "split: 'cpu' is neither NAME=LAYERS, as in vulkan0=20,cpu=12, nor auto"},
+    {NULL, "cpu=x", 0, GGL_USAGE, "split: 'cpu=x' is neither"},
+    {NULL, "cpu=-1,cpu1=6", 0, GGL_USAGE, "split: 'cpu=-1' is neither"},
+    {NULL, "cpu=99999999999999999999", 0, GGL_USAGE, "is neither"},
+    {NULL, "=5", 0, GGL_USAGE, "split: the name of a backend is empty"},
+    {NULL, "cup=5", 0, GGL_NOT_FOUND, "split: this build has no backend 'cup'"},
+    {NULL, "cpu=2,cpu1=2", 0, GGL_USAGE, "split cpu=2,cpu1=2: that is 4 layers; the model has 5"},
+    {"cpu1", "cpu=5", 0, GGL_USAGE, "device names cpu1, to which split cpu=5 gives no layers"},
+    {NULL, "cpu=5", 3, GGL_USAGE, "split and n_gpu_layers cannot be used together"},
+};
+
+static ggl_status open_row(llm_context **c, const row *r, ggl_error *err) {
+    const llm_open_params p = {.size = sizeof p,
+                               .n_ctx = 64,
+                               .n_threads = 2,
+                               .device = r->device,
+                               .split = r->split,
+                               .n_gpu_layers = r->n_gpu_layers};
+    return llm_open(c, "builtin:stories", &p, err);
+}
+
+static const char *shown(const char *s) {
+    return s ? s : "NULL";
+}
+
+TEST(texts) {
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const row *r = &rows[i];
+        ggl_error err = {0};
+        llm_context *c;
+        const ggl_status st = open_row(&c, r, &err);
+        const char *got = st == GGL_OK ? llm_context_placement(c) : err.msg;
+        CHECK_MSG(st == r->status &&
+                      (st == GGL_OK ? strcmp(got, r->want) == 0 : strstr(got, r->want) != NULL),
+                  "device %s, split %s, n_gpu_layers %d: status %d, %s", shown(r->device),
+                  shown(r->split), (int)r->n_gpu_layers, (int)st, got);
+        llm_close(c);
+    }
+}
+
+/* Returns the number of threads of this process; 0: not known. */
+static int n_threads(void) {
+    char line[256];
+    int n = 0;
+    FILE *f = fopen("/proc/self/status", "r");
+    while (f && fgets(line, sizeof line, f) && sscanf(line, "Threads: %d", &n) != 1)
+        continue;
+    if (f)
+        fclose(f);
+    return n;
+}
+
+/* Each instance of the CPU has threads of its own, so these show how many were opened. */
+TEST(one_cpu) {
+    static const row same[] = {{"cpu", NULL, 0, GGL_OK, NULL},
+                               {"CPU", NULL, 0, GGL_OK, NULL},
+                               {"none", NULL, 0, GGL_OK, NULL},
+                               {NULL, "CPU=2,cpu=3", 0, GGL_OK, NULL},
+                               {"CPU", "Cpu=5", 0, GGL_OK, NULL}};
+    const int before = n_threads();
+    for (size_t i = 0; i < sizeof same / sizeof *same; i++) {
+        ggl_error err = {0};
+        llm_context *c;
+        REQUIRE_OK(open_row(&c, &same[i], &err), &err);
+        CHECK_MSG(n_threads() == before + (before > 0),
+                  "device %s, split %s: %d threads, %d before", shown(same[i].device),
+                  shown(same[i].split), n_threads(), before);
+        llm_close(c);
+    }
+}

@@ -1,0 +1,91 @@
+/* The options by which tools choose where a model runs, and what they print about it. library/place decides.
+ *
+ *     placement_options po = {0};
+ *     const arg_option options[] = {.., PLACEMENT_OPTIONS(po), {0}};
+ *     llm_placement *p = NULL;
+ *     int code = placement_open(&p, TOOL, &po, &backend_params);
+ *     if (code < 0)
+ *         code = placement_session(TOOL, p, &session, model, &session_params);
+ *     ..
+ *     llm_session_free(session);
+ *     llm_placement_close(p, &err);          // after the session */
+#ifndef TOOLS_PLACEMENT_OPTIONS_H
+#define TOOLS_PLACEMENT_OPTIONS_H
+
+#include "args.h"
+#include "place/placement.h"
+
+typedef struct placement_rule_options {
+    arg_list place;    /* "GLOB=BACKEND" */
+    arg_list override; /* "REGEX=BACKEND,..", as llama.cpp's -ot */
+    bool cpu_moe;      /* experts of all layers */
+    int64_t n_cpu_moe; /* experts of the first layers */
+} placement_rule_options;
+
+/* The members of llm_placement_choice. */
+typedef struct placement_options {
+    const char *devices;
+    char devices_flag[ARG_TYPED]; /* the flag that was typed; "": --device */
+    const char *split;
+    const char *shares;
+    int64_t n_gpu_layers;
+    bool n_gpu_layers_given, fit, strict;
+    placement_rule_options rules;
+    const char *trace;
+    const char *shadow;
+    uint64_t shadow_seed;
+} placement_options;
+
+/* clang-format off */
+#define PLACEMENT_RULE_OPTIONS(o)                                                                      \
+    {"--place", ARG_LIST, &(o).place, .value = "PATTERN=NAME",                                     \
+     .help = "run operations whose weight has a matching name on NAME: 'blk.*.ffn_*exps*=cpu'; repeatable"}, \
+    {"-ot --override-tensor", ARG_LIST, &(o).override, .value = "REGEX=NAME,..",                   \
+     .help = "the same with regular expressions, as in llama.cpp: 'ffn_.*_exps=CPU'"},             \
+    {"-cmoe --cpu-moe", ARG_FLAG, &(o).cpu_moe, .help = "run the experts of all layers on the CPU"},       \
+    {"-ncmoe --n-cpu-moe", ARG_INT, &(o).n_cpu_moe, .value = "N",                                  \
+     .help = "run the experts of the first N layers on the CPU", .min = 0, .max = 1e6}
+
+#define PLACEMENT_OPTIONS(o)                                                                       \
+    {"-dev --device --backend", ARG_STRING, &(o).devices, .value = "NAME,..", .typed = (o).devices_flag, \
+     .help = "devices to run on: cpu (default), vulkan0, reference (double precision, slow), ./libmine.so; --list-devices prints all"},                                  \
+    {"-ngl --n-gpu-layers --gpu-layers", ARG_INT, &(o).n_gpu_layers, .value = "N",                              \
+     .help = "run the last N layers on the --device, or on the first GPU; all layers if the model has fewer",        \
+     .min = 0, .max = 1e6, .given = &(o).n_gpu_layers_given},                                      \
+    {"--split", ARG_STRING, &(o).split, .value = "A=N,B=M",                                        \
+     .help = "run the first N layers on device A, the next M on B; auto: measure each device for about a second, and use those that are faster than the CPU"},                                                                 \
+    {"-ts --tensor-split", ARG_STRING, &(o).shares, .value = "N,M",                                \
+     .help = "divide the layers of -ngl (without it: all) among the devices in these proportions, instead of by their memory"}, \
+    {"--fit", ARG_FLAG, &(o).fit, .help = "run as many layers on the devices as fit into their memory"},   \
+    PLACEMENT_RULE_OPTIONS((o).rules),                                                                 \
+    {"--strict", ARG_FLAG, &(o).strict,                                                            \
+     .help = "stop with an error if a backend cannot run an operation, instead of running it on another backend"},               \
+    {"--trace", ARG_STRING, &(o).trace, .value = "FILE",                                           \
+     .help = "write a timeline of the backends for ui.perfetto.dev or chrome://tracing"},          \
+    {"--shadow", ARG_MAYBE, &(o).shadow, .value = "RATE",                                          \
+     .help = "check the devices: compute a share of the runs (default RATE: 0.03125, one of 32) again on the CPU, and report differences"}
+/* clang-format on */
+
+/* Opens the backends. Returns -1, or an exit code after an error message. `tool`, for messages and notes, and
+ * `o` are borrowed. */
+int placement_open(llm_placement **out, const char *tool, const placement_options *o,
+                   const ggl_backend_params *params);
+/* Like placement_open, but returns a status, without messages and notes. *out must be closed
+ * even after an error. */
+ggl_status placement_open_quietly(llm_placement **out, const placement_options *o,
+                                  const ggl_backend_params *params, ggl_error *err);
+/* Makes a session as llm_placement_session does. Returns -1, or an exit code after a message. */
+int placement_session(const char *tool, llm_placement *p, llm_session **out, const llm_model *m,
+                      llm_session_params *sp);
+
+/* Returns the file that a timeline is written to, of --trace or a device "trace:NAME"; NULL:
+ * none. */
+const char *placement_trace(const placement_options *o);
+/* Frees the lists. */
+void placement_options_fini(placement_options *o);
+
+/* Prints all backends and devices of this build, one per line, with the reason if one cannot be
+ * used. */
+void placement_list(FILE *out);
+
+#endif
