@@ -6,6 +6,7 @@
 #include "builtin/builtin.h"
 #include "context.h"
 #include "ggl/params.h"
+#include "place/fit.h"
 
 enum { ROWS = 16, UBATCH = 512 }; /* rows of logits that are computed together */
 
@@ -103,6 +104,11 @@ static ggl_status open_session(llm_context *c, const llm_open_params *p, ggl_err
                         : GGL_OK;
     if (st == GGL_OK)
         st = llm_placement_session(c->placement, &c->session, c->model, &sp, err);
+    if (st == GGL_OK && !p->n_ctx) {
+        const int64_t n = llm_fit_measure(c->placement, c->session, NULL).n_ctx;
+        if (n < llm_session_n_ctx(c->session))
+            st = llm_fit_replace(c->placement, &c->session, c->model, &sp, n, err);
+    }
     return st == GGL_OK ? alloc_session(c, p, err) : st;
 }
 

@@ -2,6 +2,8 @@
  * the same code; e2e.python compares the two. */
 #include "llm/llm.h"
 
+#include <stdlib.h>
+
 #include "test.h"
 
 typedef struct row {
@@ -106,4 +108,40 @@ TEST(one_cpu) {
                   shown(same[i].split), n_threads(), before);
         llm_close(c);
     }
+}
+
+/* Writes a copy of the built-in model whose context has n tokens. */
+static bool write_with_context(const char *path, uint32_t n) {
+    static const char key[] = "llama.context_length";
+    size_t size;
+    unsigned char *data = test_read_file(BUILTIN_MODEL, &size);
+    unsigned char *at = data ? memmem(data, size, key, sizeof key - 1) : NULL;
+    if (at)
+        memcpy(at + sizeof key - 1 + 4, &n, sizeof n); /* after the type, u32 */
+    const bool ok = at && test_write_file(path, data, size);
+    free(data);
+    return ok;
+}
+
+static int64_t n_ctx_with_memory(const char *path, const char *bytes, int64_t n_ctx) {
+    ggl_error err = {0};
+    llm_context *c;
+    const llm_open_params p = {.size = sizeof p, .n_threads = 1, .n_ctx = n_ctx};
+    if (setenv("GGL_MEMORY_LEFT", bytes, 1) != 0 || !CHECK_OK(llm_open(&c, path, &p, &err), &err))
+        return -1;
+    const int64_t n = llm_context_n_ctx(c);
+    llm_close(c);
+    return n;
+}
+
+/* Without n_ctx the context is as large as fits, as that of llm-cli without -c. */
+TEST(context_fits_memory) {
+    const char *path = test_path("context.gguf");
+    REQUIRE(write_with_context(path, 200000));
+    CHECK_INT(n_ctx_with_memory(path, "1e12", 0), 200000);
+    const int64_t n = n_ctx_with_memory(path, "4e7", 0);
+    CHECK_MSG(n > 2048 && n < 200000 && n % 256 == 0, "%d tokens", (int)n);
+    CHECK_INT(n_ctx_with_memory(path, "1e6", 0), 2048);      /* fewer are of no use */
+    CHECK_INT(n_ctx_with_memory(path, "1e6", 200000), 200000); /* as asked */
+    CHECK(unsetenv("GGL_MEMORY_LEFT") == 0);
 }

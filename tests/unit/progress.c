@@ -64,25 +64,25 @@ TEST(jobs_without_a_terminal_do_nothing) {
 }
 
 TEST(context_that_fits) {
-    fit_memory m[2] = {{"memory", 10e9, 1e9, 4e9, 1e6, 0}, {"gpu", 0, 0, 1e9, 1e6, 0}};
+    llm_fit_memory m[2] = {{"memory", 10e9, 1e9, 4e9, 1e6, 0}, {"gpu", 0, 0, 1e9, 1e6, 0}};
     int at;
-    CHECK(fit_context_tokens(m, 2, 5000, &at) == 5000); /* all of it: 5 GB */
-    CHECK(fit_context_tokens(m, 2, 131072, &at) == 4864 && at == 0);
+    CHECK(llm_fit_tokens(m, 2, 5000, &at) == 5000); /* all of it: 5 GB */
+    CHECK(llm_fit_tokens(m, 2, 131072, &at) == 4864 && at == 0);
     m[1].available = 4e9;
     m[1].margin = 1e9;
-    CHECK(fit_context_tokens(m, 2, 131072, &at) == 1792 && at == 1);
+    CHECK(llm_fit_tokens(m, 2, 131072, &at) == 1792 && at == 1);
     m[1].fixed = 5e9;
-    CHECK(fit_context_tokens(m, 2, 131072, &at) == 0 && at == 1);
+    CHECK(llm_fit_tokens(m, 2, 131072, &at) == 0 && at == 1);
     m[1].row = 0;
-    CHECK(fit_context_tokens(m, 2, 4000, &at) == 4000);
+    CHECK(llm_fit_tokens(m, 2, 4000, &at) == 4000);
 }
 
 TEST(more_memory_gives_no_fewer_tokens) {
     int64_t before = 0;
     for (double gb = 3; gb < 12; gb += 0.1) {
-        const fit_memory m = {"memory", gb * 1e9, 0, 4e9, 1e5, 2e9};
+        const llm_fit_memory m = {"memory", gb * 1e9, 0, 4e9, 1e5, 2e9};
         int at;
-        const int64_t n = fit_context_tokens(&m, 1, 32768, &at);
+        const int64_t n = llm_fit_tokens(&m, 1, 32768, &at);
         CHECK(n >= before && (n <= 4096 || gb * 1e9 >= 6e9 + 1e5 * (double)n));
         before = n;
     }
@@ -90,7 +90,7 @@ TEST(more_memory_gives_no_fewer_tokens) {
 }
 
 TEST(context_note_has_numbers) {
-    const fit_memory m = {"the memory", 10e9, 1e9, 4e9, 1e6, 0};
+    const llm_fit_memory m = {"the memory", 10e9, 1e9, 4e9, 1e6, 0};
     char buf[320];
     CHECK(is(fit_context_text(&m, 131072, buf, sizeof buf),
              "the KV cache of 131072 tokens takes 131 GB, but the memory has 10.0 GB available; "

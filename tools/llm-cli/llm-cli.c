@@ -182,7 +182,7 @@ static int fit_session(cli *c) {
                      .params = &c->params,
                      .is_asked = c->o.n_ctx > 0};
     const speculate_target t = target(c);
-    speculate_memory(&c->o.speculate, &t, &f.draft_fixed, &f.draft_row);
+    speculate_memory(&c->o.speculate, &t, &f.others.draft_fixed, &f.others.draft_row);
     return fit_context_session(&f, &c->session);
 }
 

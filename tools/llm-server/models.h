@@ -102,7 +102,7 @@ model_status model_get_status(model *m);
  * The caller frees it. */
 char *model_props(model *m);
 models *model_table(const model *m);
-/* Returns the bytes that the other loaded models use: see fit_context.h. ctx: the model. */
+/* Returns the bytes that the other loaded models use: see library/place/fit.h. ctx: the model. */
 double model_taken(void *ctx, const char *device);
 const char *model_name(const model *m);
 const char *model_alias(const model *m, size_t i); /* NULL: there are not that many */

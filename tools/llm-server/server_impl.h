@@ -17,7 +17,7 @@ typedef struct message {
     void *ctx;
 } message;
 
-/* Memory that a loaded model uses, and that measurements of free memory do not show: see fit_context.h. */
+/* Memory that a loaded model uses, and that measurements of free memory do not show: see library/place/fit.h. */
 typedef struct used_memory {
     char device[32];
     double bytes;
@@ -28,7 +28,7 @@ enum { SERVER_MEMORIES = 8 };
 struct server {
     model *model_row; /* whose server it is; not used here */
     const char *name; /* the model's; NULL: that of its file */
-    /* See fit_context.h; ctx: the model. NULL: there are no other models. */
+    /* See library/place/fit.h; ctx: the model. NULL: there are no other models. */
     double (*taken)(void *ctx, const char *device);
     server_options *o;
     server_facts facts;

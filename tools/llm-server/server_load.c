@@ -165,7 +165,7 @@ static bool lacks_room(const server *s, const fit_context *f) {
     int64_t least = llm_session_n_ctx(s->session);
     if (!f->is_asked && least > ENOUGH_CTX)
         least = ENOUGH_CTX;
-    return !s->insists && fit_context_most(f, s->session) < least;
+    return !s->insists && llm_fit_measure(f->placement, s->session, &f->others).fits < least;
 }
 
 /* Notes what the session uses, for models that are loaded later. */
@@ -177,7 +177,7 @@ static void note_memory(server *s) {
         if (m == s->used + SERVER_MEMORIES - 1 ||
             !ggl_sched_memory(llm_session_sched(s->session), i, &u))
             continue;
-        if (fit_context_is_host(b)) {
+        if (llm_fit_is_host(b)) {
             m->bytes = (double)u.weights_mapped;
         } else {
             snprintf(m->device, sizeof m->device, "%s", b->name);
@@ -196,10 +196,9 @@ static int fit_session(server *s) {
                      .model = s->model,
                      .params = &s->params,
                      .is_asked = s->o->n_ctx > 0,
-                     .taken = s->taken,
-                     .taken_ctx = s->model_row};
+                     .others = {.taken = s->taken, .taken_ctx = s->model_row}};
     const speculate_target t = target(s);
-    speculate_memory(&s->o->speculate, &t, &f.draft_fixed, &f.draft_row);
+    speculate_memory(&s->o->speculate, &t, &f.others.draft_fixed, &f.others.draft_row);
     s->lacks_room = lacks_room(s, &f);
     if (s->lacks_room)
         return 1;

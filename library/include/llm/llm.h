@@ -55,8 +55,10 @@ typedef struct llm_context llm_context;
 /* --- opening ---------------------------------------------------------------------------------- */
 
 typedef struct llm_open_params {
-    size_t size;          /* sizeof(llm_open_params) */
-    int64_t n_ctx;        /* most tokens of the sequence; 0: the model's own context, or 4096 */
+    size_t size; /* sizeof(llm_open_params) */
+    /* Most tokens of the sequence; 0: the model's own context, or 4096; fewer, but at least 2048, if the KV cache
+     * of so many does not fit into memory. */
+    int64_t n_ctx;
     int64_t n_ubatch;     /* most tokens computed at once; 0: 512 */
     int32_t n_threads;    /* of the CPU; 0: one for each physical core that we may use */
     int32_t n_gpu_layers; /* as -ngl: number of last layers on the devices, or on the first GPU */

@@ -47,7 +47,7 @@ class Model:
         self,
         path: Union[str, os.PathLike[str]],
         *,
-        n_ctx: int = 0,  # most tokens of the context; 0: the model's own
+        n_ctx: int = 0,  # most tokens of the context; 0: the model's own, or as many as fit into memory
         n_batch: int = 0,  # most tokens that are computed at once; 0: 512
         n_threads: int = 0,  # of the CPU; 0: one for each physical core
         n_gpu_layers: int = 0,  # the last so many layers run on the devices, or on the first GPU

@@ -1,0 +1,121 @@
+#include "fit.h"
+
+#include <math.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "memory_left.h"
+
+enum {
+    MULTIPLE = 256,
+    FEW_TOKENS = 4096,   /* as many as weights in mapped files may give way to */
+    LEAST_TOKENS = 2048, /* fewer are of no use: then memory lacks */
+    MOST_MEMORIES = 16,  /* two of them are the CPU's */
+    HOST_MARGIN = 10,    /* a tenth is left to other programs */
+    DEVICE_MARGIN = 20,  /* a twentieth is left to the driver */
+    ARENA = 64 << 20     /* addresses that malloc of the C library reserves for a thread */
+};
+
+/* --- the calculation ------------------------------------------------------------------------------ */
+
+/* Returns how many tokens have room: n_ctx, or a multiple of 256 below it. */
+static int64_t tokens_in(double room, double row, int64_t n_ctx) {
+    if (row * (double)n_ctx <= room)
+        return n_ctx;
+    const double fits = floor(room / row / MULTIPLE) * MULTIPLE;
+    return fits > 0 ? (int64_t)fits : 0;
+}
+
+int64_t llm_fit_tokens(const llm_fit_memory *m, int n, int64_t n_ctx, int *tightest) {
+    int64_t least = n_ctx;
+    *tightest = 0;
+    for (int i = 0; i < n; i++) {
+        const double room = m[i].available - m[i].margin - m[i].fixed;
+        if (m[i].available <= 0 || m[i].row <= 0)
+            continue;
+        const int64_t beside = tokens_in(room - m[i].mapped, m[i].row, least),
+                      alone = tokens_in(room, m[i].row, least < FEW_TOKENS ? least : FEW_TOKENS),
+                      fits = beside > alone ? beside : alone;
+        if (fits >= least)
+            continue;
+        least = fits;
+        *tightest = i;
+    }
+    return least;
+}
+
+/* --- measuring ------------------------------------------------------------------------------------- */
+
+/* True if the backend computes in the memory of the CPU. */
+bool llm_fit_is_host(const ggl_backend *b) {
+    return b->software || strncmp(b->name, "cpu", 3) == 0 || strcmp(b->name, "reference") == 0;
+}
+
+/* Fills in the memories that the session uses, the CPU's first. Returns how many. */
+static int measure(const llm_placement *p, const llm_session *s, const llm_fit_others *o,
+                   llm_fit_memory *m) {
+    const double n_ctx = (double)llm_session_n_ctx(s), available = (double)llm_memory_left("");
+    const double addresses = (double)llm_memory_left_addresses();
+    int n = 2;
+    m[0] = (llm_fit_memory){.name = "the memory",
+                            .available = available,
+                            .margin = available / HOST_MARGIN,
+                            .fixed = o->draft_fixed + (o->taken ? o->taken(o->taken_ctx, "") : 0),
+                            .row = o->draft_row};
+    for (int i = 0; i < llm_placement_n_backends(p); i++) {
+        const ggl_backend *b = llm_placement_backend(p, i);
+        ggl_memory u;
+        if (n == MOST_MEMORIES || !ggl_sched_memory(llm_session_sched(s), i, &u))
+            continue;
+        llm_fit_memory *at = llm_fit_is_host(b) ? m : &m[n++];
+        if (at != m)
+            *at = (llm_fit_memory){.name = b->name,
+                                   .available = (double)b->memory,
+                                   .margin = (double)b->memory / DEVICE_MARGIN,
+                                   .fixed = o->taken ? o->taken(o->taken_ctx, b->name) : 0};
+        at->fixed += (double)u.weights_copied + (double)u.weights_repacked +
+                     (double)u.stores_states + (double)u.arena + (double)u.io;
+        at->row += (double)u.stores_rows / n_ctx;
+        m[0].mapped += (double)u.weights_mapped;
+    }
+    /* the addresses of mapped weights are taken already; the threads' malloc will take some */
+    m[1] = m[0];
+    m[1].name = "the limit of addresses (ulimit -v)";
+    m[1].available = addresses;
+    m[1].margin = addresses / HOST_MARGIN + (double)sysconf(_SC_NPROCESSORS_ONLN) * ARENA;
+    m[1].mapped = 0;
+    return n;
+}
+
+/* True if the cache is larger than all of the computer's memory: allocating it fails, with advice of its own. */
+static bool is_refused(const llm_placement *p, const llm_fit_memory *m, int64_t n_ctx) {
+    double most = 0;
+    for (int i = 0; i < llm_placement_n_backends(p); i++)
+        if (llm_fit_is_host(llm_placement_backend(p, i)))
+            most = (double)llm_placement_backend(p, i)->memory;
+    return most > 0 && m->row * (double)n_ctx > most;
+}
+
+llm_fit llm_fit_measure(const llm_placement *p, const llm_session *s,
+                        const llm_fit_others *others) {
+    static const llm_fit_others none;
+    llm_fit_memory m[MOST_MEMORIES];
+    int tightest;
+    const int64_t n_ctx = llm_session_n_ctx(s);
+    const int n = measure(p, s, others ? others : &none, m);
+    const int64_t fits = llm_fit_tokens(m, n, n_ctx, &tightest);
+    const int64_t least = n_ctx < LEAST_TOKENS ? n_ctx : LEAST_TOKENS;
+    return (llm_fit){.fits = fits,
+                     .n_ctx = fits > least ? fits : least,
+                     .tightest = m[tightest],
+                     .is_refused = is_refused(p, &m[tightest], n_ctx)};
+}
+
+ggl_status llm_fit_replace(llm_placement *p, llm_session **s, const llm_model *m,
+                           llm_session_params *sp, int64_t n, ggl_error *err) {
+    llm_session_free(*s);
+    *s = NULL;
+    sp->n_pool = sp->n_pool > 0 ? n : 0;
+    sp->n_ctx = n;
+    return llm_placement_session(p, s, m, sp, err);
+}

@@ -1,0 +1,48 @@
+/* Finds out how many tokens of context fit into memory. */
+#ifndef LIBRARY_FIT_H
+#define LIBRARY_FIT_H
+
+#include "placement.h"
+
+/* A memory (of the CPU or of a device), and how much of it a session takes, in bytes. */
+typedef struct llm_fit_memory {
+    const char *name; /* "the memory", or the device's */
+    double available; /* before the session takes anything; 0: not known */
+    double margin;    /* the part of `available` that is left free for others */
+    double fixed;     /* what the session takes without the KV cache */
+    double row;       /* what the KV cache takes for each token */
+    double mapped;    /* weights in mapped files; the system can drop and read them again */
+} llm_fit_memory;
+
+/* Returns the largest context, at most n_ctx, that fits into all of the memories: n_ctx itself, or a multiple of 256. 0:
+ * not even 256 tokens fit. Where the mapped weights do not fit beside the context, it is at most 4096 tokens. *tightest:
+ * the index of the memory that allows the least. */
+int64_t llm_fit_tokens(const llm_fit_memory *m, int n, int64_t n_ctx, int *tightest);
+
+/* What else takes memory. */
+typedef struct llm_fit_others {
+    double draft_fixed, draft_row; /* a draft model, of the CPU's memory: as fixed and row above */
+    /* Returns the bytes that other models of this process use and the measurement takes for free: of "", weights in
+     * mapped files; of a device, all. NULL: none. */
+    double (*taken)(void *ctx, const char *device);
+    void *taken_ctx;
+} llm_fit_others;
+
+typedef struct llm_fit {
+    int64_t fits;  /* the largest context that fits, at most the session's; 0: none */
+    int64_t n_ctx; /* the context to take: `fits`, but not below 2048 or the session's own */
+    llm_fit_memory tightest; /* the memory that allows the least */
+    bool
+        is_refused; /* the cache is larger than the CPU's whole memory, so that allocating it fails */
+} llm_fit;
+
+/* Measures a session that was made with the placement and is not allocated yet. others may be NULL. */
+llm_fit llm_fit_measure(const llm_placement *p, const llm_session *s, const llm_fit_others *others);
+/* Replaces *s by a session with a context of n tokens, and sets n_ctx of sp, and n_pool if it is not 0. *s is NULL
+ * after a failure: as of llm_placement_session. */
+ggl_status llm_fit_replace(llm_placement *p, llm_session **s, const llm_model *m,
+                           llm_session_params *sp, int64_t n, ggl_error *err);
+/* True if the backend computes in the memory of the CPU. */
+bool llm_fit_is_host(const ggl_backend *b);
+
+#endif
