@@ -116,7 +116,7 @@ collect 0 plain.gguf --chunks 2 --directions 0
 directions plain.gguf >/dev/null && fail "--directions 0 has directions"
 directions d.gguf >/dev/null || fail "no directions by default"
 exits 0 "$imatrix" --in-file d.gguf --in-file plain.gguf -o mixed.gguf
-prints '35 of 35 weights have no directions, which not all that was added up had' err
+prints 'no directions for 35 of 35 weights: something that was added up has none for them' err
 directions mixed.gguf >/dev/null && fail "directions of a part of the text"
 exits 0 "$imatrix" --in-file plain.gguf -o mixed.gguf
 grep -q 'no directions' err && fail "a note without a reason: $(cat err)"

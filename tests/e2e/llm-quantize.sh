@@ -236,6 +236,8 @@ says '^importance   1 entries of 3 chunks'
 expect 2 "no entry of" --imatrix "$tmp/im.dat" --include-weights nothing "$f32" "$out" Q4_0
 expect 2 "there is no --imatrix" --exclude-weights attn "$f32" "$out" Q4_0
 expect 2 "give one of them" --imatrix "$tmp/im.dat" --exclude-weights attn --include-weights q "$f32" "$out" Q4_0
+sed 's/blk\./blx./g' "$tmp/im.dat" >"$tmp/other.dat"
+expect 1 "none of its 2 entries is of a tensor of" --imatrix "$tmp/other.dat" "$f32" "$out" Q4_0
 expect 1 "cut.gguf" --imatrix "$tmp/cut.gguf" "$f32" "$out" Q4_0
 imatrix $((columns + 1))
 expect 1 "entry 'blk.0.attn_q.weight' has $((columns + 1)) columns and 1 matrices, but the tensor" --imatrix "$tmp/im.dat" "$f32" "$out" Q4_0

@@ -159,9 +159,10 @@ static void note_unseen(const imatrix *m) {
 static void say_written(const tool *t, const imatrix *m) {
     const size_t n = imatrix_n(m) - n_directed(m);
     if (t->o.n_files > 0 && t->directed && n > 0 && t->o.format == IMATRIX_GGUF)
-        tool_note(TOOL,
-                  "%zu of %zu weights have no directions, which not all that was added up had", n,
-                  imatrix_n(m));
+        tool_note(
+            TOOL,
+            "no directions for %zu of %zu weights: something that was added up has none for them",
+            n, imatrix_n(m));
     tool_say(TOOL, "%zu weights, %" PRId64 " chunks in all: %s", imatrix_n(m), imatrix_n_chunks(m),
              t->o.out);
 }

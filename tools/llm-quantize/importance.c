@@ -89,6 +89,14 @@ int find_importance(job *j) {
     int code = read_patterns(&p, j);
     for (size_t i = 0; code < 0 && i < j->plan.n; i++)
         code = find_entry(j, &p, i);
+    size_t n_found = 0;
+    for (size_t i = 0; i < j->plan.n; i++)
+        n_found += j->importance[i] != NULL;
+    if (code < 0 && n_found == 0 && p.n == 0)
+        code = tool_error(TOOL, 1,
+                          "--imatrix: %s: none of its %zu entries is of a tensor of %s: it was "
+                          "made for another model",
+                          j->o.imatrix, imatrix_n(j->matrix), j->o.in);
     for (size_t i = 0; code < 0 && i < imatrix_n(j->matrix); i++)
         j->n_used += is_used(&p, imatrix_at(j->matrix, i)->name.s);
     if (code < 0 && j->n_used == 0)

@@ -159,7 +159,8 @@ static void print_importance(const job *j) {
     if (j->matrix && n_use > n_none)
         tool_print_item(
             "importance", "%zu of %zu tensors have directions in which errors cancel%s", n_directed,
-            n_use, n_directed == 0 ? "; files of llm-imatrix have them, and less is lost" : "");
+            n_use,
+            n_directed == 0 ? "; llm-imatrix --directions collects them, and less is lost" : "");
     if (n_bad > 0)
         tool_print_item(
             "importance",
