@@ -243,6 +243,16 @@ def busy():
             check(third.is_complete(), "the answer is complete")
             until("c is unloaded", lambda: states(s)["c"] == "unloaded")
             check(s.stop() == 0, "exit code")
+    # one that is to leave, but not for the room of another, keeps no other from being loaded
+    with folder_of("a.gguf", "b.gguf") as path:
+        with Server([BINARY, "--models", path, "-c", "100000", "-np", "2", "-t", "1"]) as s:
+            first = Stream(s, "a", 100000)
+            check(post(s, "/models/unload", {"model": "a"})["success"], "unload")
+            check(complete(s, "b")["choices"][0]["text"], "b is loaded meanwhile")
+            check(states(s) == {"a": "unloading", "b": "loaded"}, states(s))
+            first.close()
+            until("a is unloaded", lambda: states(s)["a"] == "unloaded")
+            check(s.stop() == 0, "exit code")
     # stopped at every moment of loading, while requests wait
     with folder_of("a.gguf", "b.gguf") as path:
         for i in range(8):

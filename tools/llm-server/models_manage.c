@@ -123,17 +123,19 @@ static void begin_loading(model *m) {
     fail_waiting(m);
 }
 
-/* Returns the model to be unloaded next: one that does not answer, if there is one, and of those the one that was used
- * least recently. NULL: none is loaded, or one makes room already. */
+/* Returns the model to be unloaded next: one that is to leave in any case, or else one that does not answer, if there is one, and of
+ * those the one that was used least recently. NULL: none is loaded, or one makes room already. */
 static model *choose_victim(const models *t) {
     model *best = NULL;
     for (size_t i = 0; i < t->n; i++) {
         model *m = t->row[i];
         if (m->state != MODEL_LOADED)
             continue;
-        if (m->makes_room || m->leaves)
+        if (m->makes_room)
             return NULL;
-        if (!best || (is_idle(m) && !is_idle(best)) ||
+        if (best && best->leaves)
+            continue;
+        if (!best || m->leaves || (is_idle(m) && !is_idle(best)) ||
             (is_idle(m) == is_idle(best) && m->used < best->used))
             best = m;
     }
@@ -264,10 +266,10 @@ static void keep_all(models *t) {
     }
 }
 
-/* True if a model is to be unloaded, and answers still. */
-static bool is_one_leaving(const models *t) {
+/* True if a model is to make room, and answers still. One that leaves for another reason keeps no other from being loaded. */
+static bool is_one_making_room(const models *t) {
     for (size_t i = 0; i < t->n; i++)
-        if (t->row[i]->state == MODEL_LOADED && (t->row[i]->makes_room || t->row[i]->leaves))
+        if (t->row[i]->state == MODEL_LOADED && t->row[i]->makes_room)
             return true;
     return false;
 }
@@ -297,7 +299,7 @@ static bool act(models *t) {
     }
     if (loading(t))
         return false;
-    if (is_one_leaving(t))
+    if (is_one_making_room(t))
         return false;
     const size_t most = (size_t)t->o->models_max;
     if (most > 0 && n_loaded(t) >= most)
