@@ -22,42 +22,29 @@ static const float *direction(const quant_feedback *f, int64_t i) {
     return f->of->dir + i % f->of->n_col * f->of->n_dir;
 }
 
-static vf load(const float *p) {
-    vf v;
-    memcpy(&v, p, sizeof v);
-    return v;
-}
-
-static float sum_of(vf x) {
-    return (x[0] + x[1]) + (x[2] + x[3]);
-}
-
 static float dot(const quant_feedback *f, const float *u, const vf *sum) {
     vf s = vf_all(0.0f);
     for (int d = 0; d < f->of->n_dir / LANES; d++)
-        s += load(u + LANES * d) * sum[d];
-    return sum_of(s);
+        s += vf_load(u + LANES * d) * sum[d];
+    return vf_sum(s);
 }
 
 static void add(const quant_feedback *f, const float *u, float e, vf *sum) {
     for (int d = 0; d < f->of->n_dir / LANES; d++)
-        sum[d] += vf_all(e) * load(u + LANES * d);
+        sum[d] += vf_all(e) * vf_load(u + LANES * d);
 }
 
-/* What the error of an element costs: own * e^2 by itself, and all * e^2 with its share in the directions. */
+/* The error e of an element costs own * e^2 by itself, and all * e^2 with its share in the directions. */
 typedef struct cost {
     float own, all;
 } cost;
 
 /* Returns the cost of element i. Nothing, if its power is no positive number: then the element is left as it is. */
 static cost cost_of(const quant_feedback *f, int64_t i) {
-    const float power = f->of->power[i % f->of->n_col], *u = direction(f, i);
-    float shared = 0.0f;
-    for (int d = 0; d < f->of->n_dir; d++)
-        shared += u[d] * u[d];
-    if (!(power > 0.0f && power <= 0x1.fffffep127f && shared <= 0x1.fffffep127f))
-        return (cost){0.0f, 0.0f};
-    return power > shared ? (cost){power - shared, power} : (cost){0.0f, shared};
+    const int64_t column = i % f->of->n_col;
+    const float power = f->of->power[column];
+    return power > 0.0f && power <= 0x1.fffffep127f ? (cost){f->of->own[column], power}
+                                                    : (cost){0.0f, 0.0f};
 }
 
 /* --- codes ------------------------------------------------------------------------------------ */
@@ -141,7 +128,7 @@ static float cost_with(const quant_feedback *f, const eight *v, const float *y, 
     }
     for (int d = 0; d < f->of->n_dir / LANES; d++)
         squares += sum[d] * sum[d];
-    return own + sum_of(squares);
+    return own + vf_sum(squares);
 }
 
 /* Sets the elements that would be best if each were the only one to change, at most a step away, and their weights. */

@@ -1,4 +1,4 @@
-/* What the searches of fit.h share: reading a block. */
+/* Reads blocks, and rounds factors, for the searches of fit.h. */
 #include "fit.h"
 
 #include <math.h>

@@ -116,10 +116,6 @@ static vf error_of(const fit_form *f, const struct runs *r, vf scale, vf m, stru
     return error;
 }
 
-static float sum_of(vf x) {
-    return (x[0] + x[1]) + (x[2] + x[3]);
-}
-
 /* The state of the search for the integer scales and minima of a block. The sums are over all
  * elements, of a = integer scale times code, b = integer minimum, and the element. */
 struct trial {
@@ -172,13 +168,13 @@ static void choose_four(const fit_form *f, const struct runs *r, const struct li
     }
     t->scale[b] = c.k;
     t->min[b] = c.l;
-    t->error += sum_of(c.error);
+    t->error += vf_sum(c.error);
     vf sum_x = r->sum_x + r->offset * r->sum_w, xq = c.s.xq + r->offset * c.s.q;
-    t->aa += (double)sum_of(c.k * c.k * c.s.q2);
-    t->ab += (double)sum_of(c.k * c.l * c.s.q);
-    t->bb += (double)sum_of(c.l * c.l * r->sum_w);
-    t->ax += (double)sum_of(c.k * xq);
-    t->bx += (double)sum_of(c.l * sum_x);
+    t->aa += (double)vf_sum(c.k * c.k * c.s.q2);
+    t->ab += (double)vf_sum(c.k * c.l * c.s.q);
+    t->bb += (double)vf_sum(c.l * c.l * r->sum_w);
+    t->ax += (double)vf_sum(c.k * xq);
+    t->bx += (double)vf_sum(c.l * sum_x);
 }
 
 static void choose(const fit_form *f, const struct runs *r, const struct line *wanted,

@@ -77,10 +77,6 @@ static vf error_of(const fit_form *f, const struct runs *r, vf scale, struct sum
     return error;
 }
 
-static float sum_of(vf x) {
-    return (x[0] + x[1]) + (x[2] + x[3]);
-}
-
 /* The state of the search for the integer scales of a block. */
 struct trial {
     float d, error;
@@ -109,9 +105,9 @@ static void choose_scales(const fit_form *f, const struct runs *r, const vf *wan
             xv = vf_pick(better, k * s.xv, xv);
             v2 = vf_pick(better, k * k * s.v2, v2);
         }
-        t->error += sum_of(least);
-        t->xv += (double)sum_of(xv);
-        t->v2 += (double)sum_of(v2);
+        t->error += vf_sum(least);
+        t->xv += (double)vf_sum(xv);
+        t->v2 += (double)vf_sum(v2);
     }
 }
 

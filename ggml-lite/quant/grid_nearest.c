@@ -56,12 +56,6 @@ static void pairs_of(const struct element *e, int bits, bool flip, float *plain,
                 least_of(e[1].far[b] + e[0].near[a], e[1].near[b] + e[0].far[a]);
 }
 
-static vf load4(const float *p) {
-    vf v;
-    memcpy(&v, p, sizeof v);
-    return v;
-}
-
 static void half_of_four(const struct element *e, bool flip, struct half *to) {
     float low[PAIR] = {0}, high[PAIR] = {0}, low_flipped[PAIR] = {0}, high_flipped[PAIR] = {0};
     pairs_of(e, 2, flip, low, low_flipped);
@@ -70,12 +64,12 @@ static void half_of_four(const struct element *e, bool flip, struct half *to) {
         if ((b & 3) == 3)
             continue;
         for (int a = 0; a < 12; a += LANES) {
-            const vf sum = load4(low + a) + vf_all(high[b]);
+            const vf sum = vf_load(low + a) + vf_all(high[b]);
             memcpy(to->plain + PAIR * b + a, &sum, sizeof sum);
             if (!flip)
                 continue;
-            const vf p = load4(low_flipped + a) + vf_all(high[b]);
-            const vf q = load4(low + a) + vf_all(high_flipped[b]), r = vf_pick(p < q, p, q);
+            const vf p = vf_load(low_flipped + a) + vf_all(high[b]);
+            const vf q = vf_load(low + a) + vf_all(high_flipped[b]), r = vf_pick(p < q, p, q);
             memcpy(to->flipped + PAIR * b + a, &r, sizeof r);
         }
     }

@@ -13,7 +13,7 @@ typedef struct grid_coded {
     uint8_t signs[MAX_RUN_VECTORS], down[MAX_RUN_VECTORS];
 } grid_coded;
 
-/* What is encoded: elements without their signs, unless the entries have them. */
+/* Elements to be encoded: without their signs, unless the entries have them. */
 typedef struct grid_source {
     const grid_form *f;
     const grid_index *grid;

@@ -88,6 +88,18 @@ static inline void lanes_to_bytes(const vi *code, int n, int offset, uint8_t *to
             to[l * n + i] = (uint8_t)(code[i][l] + offset);
 }
 
+static inline vf vf_load(const float *p) {
+    vf v;
+    memcpy(&v, p, sizeof v);
+    return v;
+}
+
+#if LANES == 4
+static inline float vf_sum(vf x) {
+    return (x[0] + x[1]) + (x[2] + x[3]);
+}
+#endif
+
 static inline void lanes_store(float *to, vf x) {
     memcpy(to, &x, sizeof x);
 }

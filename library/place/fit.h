@@ -19,7 +19,7 @@ typedef struct llm_fit_memory {
  * the index of the memory that allows the least. */
 int64_t llm_fit_tokens(const llm_fit_memory *m, int n, int64_t n_ctx, int *tightest);
 
-/* What else takes memory. */
+/* Memory that others take: a draft model, and other models of the process. */
 typedef struct llm_fit_others {
     double draft_fixed, draft_row; /* a draft model, of the CPU's memory: as fixed and row above */
     /* Returns the bytes that other models of this process use and the measurement takes for free: of "", weights in

@@ -1,4 +1,4 @@
-/* What the parts of placement share: placement.c opens the backends that the choice names,
+/* Shared by the parts of placement: placement.c opens the backends that the choice names,
  * placement_layers.c assigns layers to them and makes sessions. */
 #ifndef LIBRARY_PLACEMENT_IMPL_H
 #define LIBRARY_PLACEMENT_IMPL_H

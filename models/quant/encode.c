@@ -74,6 +74,7 @@ void llm_quant_encoder_free(quant_encoder *e) {
 void llm_quant_importance_fini(quant_importance *of) {
     ggl_free(of->mean);
     ggl_free(of->dir);
+    ggl_free(of->own);
     ggl_free(of->power);
     *of = (quant_importance){0};
 }
@@ -168,7 +169,7 @@ static void encode_piece(void *ctx, size_t i, int thread) {
     int64_t first = e->first + (int64_t)i * e->piece, n = piece_size(e, first);
     uint8_t *out = e->out + i * ggl_row_size(e->type->type, e->piece);
     float *w = e->w + (size_t)thread * PIECE;
-    const ggl_importance of = {w, e->of.dir, e->of.power, e->n_col, e->of.n_dir};
+    const ggl_importance of = {w, e->of.dir, e->of.own, e->of.power, e->n_col, e->of.n_dir};
     e->from->to_float(e->source + ggl_row_size(e->from->type, first), x, n);
     if (e->of.mean)
         put_importance(e, first, n, w);

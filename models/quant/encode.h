@@ -43,8 +43,8 @@ ggl_status llm_quant_check_piece(const ggl_type_info *type, const quant_piece *r
 /* How much errors matter in the columns of a tensor. */
 typedef struct quant_importance {
     float *mean; /* [matrices][n_col] as in ggl_importance; NULL: all count the same */
-    float *dir,
-        *power; /* [n_col][n_dir] and [n_col], as there, of the only matrix; NULL: not known */
+    /* [n_col][n_dir], [n_col] and [n_col], as there, of the only matrix; NULL: not known */
+    float *dir, *own, *power;
     int n_dir;
 } quant_importance;
 enum { QUANT_MAX_ROW = 1 << 16 }; /* elements of the longest rows whose directions are used */

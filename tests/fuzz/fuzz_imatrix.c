@@ -26,11 +26,13 @@ static void check_entry(const imatrix *m, const imatrix_entry *e) {
             require(mean[k] >= 0 && isfinite(mean[k]));
     }
     float *dir = e->sketch ? malloc((size_t)e->n_col * (size_t)e->n_sketch * sizeof *dir) : NULL;
-    require(!dir == !e->sketch);
+    float *own = malloc((size_t)e->n_col * sizeof *own);
+    require(!dir == !e->sketch && own);
     if (dir)
-        imatrix_directions(e, dir, mean);
+        imatrix_directions(e, dir, own, mean);
     for (int64_t i = 0; i < e->n_col * e->n_sketch; i++)
         require(isfinite(dir[i]));
+    free(own);
     free(dir);
     free(mean);
 }

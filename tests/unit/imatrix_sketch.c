@@ -66,9 +66,9 @@ static void check_directions(const imatrix *m, const double *c) {
     const imatrix_entry *e = imatrix_find(m, "w");
     float dir[N_COL * N_SKETCH];
     REQUIRE(e && e->n_sketch == N_SKETCH);
-    float power[N_COL];
+    float own[N_COL], power[N_COL];
     const double share = 0.5 * N_ROW / (N_ROW + 32.0);
-    imatrix_directions(e, dir, power);
+    imatrix_directions(e, dir, own, power);
     for (int i = 0; i < N_COL; i++)
         CHECK(fabs((double)power[i] - c[i * N_COL + i]) < 1e-5);
     for (int i = 0; i < N_COL; i++)
@@ -163,7 +163,7 @@ TEST(damaged) {
 
 /* A sketch that is none of any inputs has finite directions all the same. */
 TEST(made_up) {
-    static float x[N_ROW * N_COL], dir[N_COL * N_SKETCH], power[N_COL];
+    static float x[N_ROW * N_COL], dir[N_COL * N_SKETCH], power[N_COL], own[N_COL];
     static double c[N_COL * N_COL];
     uint64_t seed = 9;
     make_rows(x, c);
@@ -176,7 +176,7 @@ TEST(made_up) {
                            : how == 1 ? -1
                            : how == 2 ? 3e38f * test_random_float(&seed)
                                       : test_random_float(&seed);
-        imatrix_directions(e, dir, power);
+        imatrix_directions(e, dir, own, power);
         for (int i = 0; i < N_COL * N_SKETCH; i++)
             CHECK(isfinite(dir[i]));
     }

@@ -10,6 +10,7 @@ typedef struct data {
     float x[N];               /* rows */
     float dir[N_COL * N_DIR]; /* activations are dir times N_DIR random numbers, and noise */
     float mean[N];            /* of each element's column */
+    float own[N_COL], power[N_COL];
 } data;
 
 static void fill(data *d, uint64_t *seed) {
@@ -26,6 +27,19 @@ static void fill(data *d, uint64_t *seed) {
         for (int r = 0; r < ROWS; r++)
             d->mean[r * N_COL + i] = (float)sum;
     }
+}
+
+/* Sets the powers of the columns to their means, and returns what of them is in no direction. */
+static const float *own_of(data *d) {
+    for (int i = 0; i < N_COL; i++) {
+        float shared = 0.0f;
+        for (int k = 0; k < N_DIR; k++)
+            shared += d->dir[i * N_DIR + k] * d->dir[i * N_DIR + k];
+        const bool known = d->mean[i] > 0.0f && isfinite(d->mean[i]);
+        d->own[i] = known && d->mean[i] > shared ? d->mean[i] - shared : 0.0f;
+        d->power[i] = !known || d->mean[i] > shared ? d->mean[i] : shared;
+    }
+    return d->own;
 }
 
 /* The mean square of what the errors of all rows do to their products: sum_ij e[i] e[j] C[i][j]. */
@@ -65,7 +79,8 @@ TEST(errors_cancel) {
         uint64_t seed = 11;
         fill(&d, &seed);
         t->from_float_weighted(d.x, &(ggl_importance){.mean = d.mean}, a, N);
-        t->from_float_weighted(d.x, &(ggl_importance){d.mean, d.dir, d.mean, N_COL, N_DIR}, b, N);
+        t->from_float_weighted(
+            d.x, &(ggl_importance){d.mean, d.dir, own_of(&d), d.power, N_COL, N_DIR}, b, N);
         t->to_float(a, y, N);
         t->to_float(b, z, N);
         const double without = loss_of(&d, y), with = loss_of(&d, z);
@@ -81,16 +96,17 @@ TEST(errors_cancel) {
             }
         /* a row is encoded as if it were alone */
         for (int r = 0; r < ROWS; r++)
-            t->from_float_weighted(d.x + r * N_COL,
-                                   &(ggl_importance){d.mean, d.dir, d.mean, N_COL, N_DIR},
-                                   a + ggl_row_size(t->type, r * N_COL), N_COL);
+            t->from_float_weighted(
+                d.x + r * N_COL,
+                &(ggl_importance){d.mean, d.dir, own_of(&d), d.power, N_COL, N_DIR},
+                a + ggl_row_size(t->type, r * N_COL), N_COL);
         CHECK_MSG(memcmp(a, b, ggl_row_size(t->type, N)) == 0, "%s: rows depend on each other",
                   t->name);
     }
     CHECK_INT(n, 18);
 }
 
-/* What a damaged importance matrix can hold, and elements that cannot be encoded: nothing may be undefined (sanitizers look on), and
+/* Numbers that a damaged importance matrix can hold, and elements that cannot be encoded: nothing may be undefined (sanitizers look on), and
  * an element that is no number makes nothing but its block one. */
 TEST(odd_directions) {
     static const float odd[] = {0, -1, NAN, INFINITY, 3e38f, 1e-38f};
@@ -106,32 +122,32 @@ TEST(odd_directions) {
                 d.mean[i] = i % 3 == 0 ? odd[o] : d.mean[i];
             for (int i = 0; i < N_COL * N_DIR; i += 7)
                 d.dir[i] = o % 2 ? 1e18f : 0.0f;
-            t->from_float_weighted(d.x, &(ggl_importance){d.mean, d.dir, d.mean, N_COL, N_DIR}, a,
-                                   N);
+            t->from_float_weighted(
+                d.x, &(ggl_importance){d.mean, d.dir, own_of(&d), d.power, N_COL, N_DIR}, a, N);
             t->to_float(a, y, N);
             for (int i = 0; i < N; i++)
                 CHECK(isfinite(y[i]));
             /* a row does not depend on the one before, also if its first block cannot be encoded */
             static unsigned char b[MAX_BYTES];
-            const ggl_importance row = {d.mean + N_COL, d.dir, d.mean, N_COL, N_DIR};
+            const ggl_importance row = {d.mean + N_COL, d.dir, own_of(&d), d.power, N_COL, N_DIR};
             const int64_t second = N_COL;
             d.x[second] = NAN;
-            t->from_float_weighted(d.x, &(ggl_importance){d.mean, d.dir, d.mean, N_COL, N_DIR}, a,
-                                   N);
+            t->from_float_weighted(
+                d.x, &(ggl_importance){d.mean, d.dir, own_of(&d), d.power, N_COL, N_DIR}, a, N);
             t->from_float_weighted(d.x + second, &row, b, N_COL);
             CHECK_MSG(memcmp(a + ggl_row_size(t->type, second), b, ggl_row_size(t->type, N_COL)) ==
                           0,
                       "%s: a row depends on others", t->name);
             d.x[second] = 0.01f;
             d.x[300] = o % 2 ? NAN : INFINITY;
-            t->from_float_weighted(d.x, &(ggl_importance){d.mean, d.dir, d.mean, N_COL, N_DIR}, a,
-                                   N);
+            t->from_float_weighted(
+                d.x, &(ggl_importance){d.mean, d.dir, own_of(&d), d.power, N_COL, N_DIR}, a, N);
             t->to_float(a, y, N);
             CHECK(!isfinite(y[300]) && isfinite(y[N - 1]) && isfinite(y[0]));
             for (int i = 0; i < N_COL; i++)
                 d.x[i] = 0.0f;
-            t->from_float_weighted(d.x, &(ggl_importance){d.mean, d.dir, d.mean, N_COL, N_DIR}, a,
-                                   N_COL);
+            t->from_float_weighted(
+                d.x, &(ggl_importance){d.mean, d.dir, own_of(&d), d.power, N_COL, N_DIR}, a, N_COL);
             t->to_float(a, y, N_COL);
             for (int i = 0; i < N_COL; i++)
                 CHECK(t->quantized && fabsf(y[i]) == 0.0f);
@@ -154,7 +170,8 @@ TEST(unused_columns) {
         for (int i = 0; i < N_COL * N_DIR; i++)
             d.dir[i] = i / N_DIR % 2 ? 0.0f : d.dir[i];
         t->from_float_weighted(d.x, &(ggl_importance){.mean = d.mean}, a, N);
-        t->from_float_weighted(d.x, &(ggl_importance){d.mean, d.dir, d.mean, N_COL, N_DIR}, b, N);
+        t->from_float_weighted(
+            d.x, &(ggl_importance){d.mean, d.dir, own_of(&d), d.power, N_COL, N_DIR}, b, N);
         t->to_float(a, y, N);
         t->to_float(b, z, N);
         for (int i = 1; i < N; i += 2) {

@@ -29,7 +29,7 @@ enum { AT_ONCE = 4 };
 
 static void add_rows(double *sketch, const float *sign, int n, const float *const *x, int64_t n_col,
                      int n_row) {
-    float z[AT_ONCE][GGL_MAX_DIRECTIONS + 1] = {{0}}; /* x R / |x|^2 */
+    float z[AT_ONCE][GGL_MAX_DIRECTIONS] = {{0}}; /* x R / |x|^2 */
     double square[AT_ONCE] = {0};
     for (int64_t i = 0; i < n_col; i++)
         for (int r = 0; r < n_row; r++) {
@@ -105,7 +105,7 @@ static void factor(double *b, int n) {
         }
 }
 
-void imatrix_directions(const imatrix_entry *e, float *dir, float *power) {
+void imatrix_directions(const imatrix_entry *e, float *dir, float *own, float *power) {
     double b[GGL_MAX_DIRECTIONS * GGL_MAX_DIRECTIONS];
     const int n = e->n_sketch;
     const double share = sqrt(share_of(e->count[0]));
@@ -113,6 +113,7 @@ void imatrix_directions(const imatrix_entry *e, float *dir, float *power) {
     factor(b, n);
     for (int64_t i = 0; i < e->n_col; i++) {
         double v[GGL_MAX_DIRECTIONS];
+        float shared = 0;
         for (int d = 0; d < n; d++) {
             double s = (double)sketch_at(e, i)[d];
             for (int k = 0; k < d; k++)
@@ -120,7 +121,10 @@ void imatrix_directions(const imatrix_entry *e, float *dir, float *power) {
             v[d] = s / b[d * n + d];
             const double u = v[d] * share;
             dir[i * n + d] = fabs(u) <= 1e18 ? (float)u : 0;
+            shared += dir[i * n + d] * dir[i * n + d];
         }
-        power[i] = sketch_at(e, i)[n];
+        const float all = sketch_at(e, i)[n];
+        own[i] = all > shared ? all - shared : 0;
+        power[i] = all > 0 ? all > shared ? all : shared : 0;
     }
 }

@@ -14,11 +14,12 @@ ggl_status importance_read(const imatrix_entry *e, int64_t n_col, int64_t first,
     if (out->mean && importance_has_directions(e, n_col, n_mat)) {
         out->n_dir = e->n_sketch;
         out->dir = ggl_calloc(n * (size_t)e->n_sketch, sizeof *out->dir);
+        out->own = ggl_calloc(n, sizeof *out->own);
         out->power = ggl_calloc(n, sizeof *out->power);
-        if (out->dir && out->power)
-            imatrix_directions(e, out->dir, out->power);
+        if (out->dir && out->own && out->power)
+            imatrix_directions(e, out->dir, out->own, out->power);
     }
-    if (out->mean && ((out->dir && out->power) || out->n_dir == 0))
+    if (out->mean && ((out->dir && out->own && out->power) || out->n_dir == 0))
         return GGL_OK;
     llm_quant_importance_fini(out);
     return ggl_fail(err, GGL_NOMEM, "out of memory");

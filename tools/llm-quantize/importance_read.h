@@ -1,4 +1,4 @@
-/* What an importance matrix says of a tensor. */
+/* Reads from an importance matrix what concerns one tensor. */
 #ifndef TOOLS_IMPORTANCE_READ_H
 #define TOOLS_IMPORTANCE_READ_H
 

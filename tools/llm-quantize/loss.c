@@ -44,22 +44,17 @@ void loss_matrix_fini(loss_matrix *m) {
 /* Returns what the errors of a row do to its products, in relation to what they would do if none cancelled another. */
 static double left_of_errors(const quant_importance *of, const float *x, const float *y,
                              int64_t n) {
-    double sum[GGL_MAX_DIRECTIONS] = {0}, own = 0, apart = 0;
+    double sum[GGL_MAX_DIRECTIONS] = {0}, all = 0, apart = 0;
     for (int64_t k = 0; k < n; k++) {
         const double e = (double)y[k] - (double)x[k];
-        double shared = 0;
-        for (int d = 0; d < of->n_dir; d++) {
-            const double u = (double)of->dir[k * of->n_dir + d];
-            sum[d] += e * u;
-            shared += u * u;
-        }
+        for (int d = 0; d < of->n_dir; d++)
+            sum[d] += e * (double)of->dir[k * of->n_dir + d];
         apart += e * e * (double)of->power[k];
-        own += e * e * shared;
+        all += e * e * (double)of->own[k];
     }
-    double all = apart - own;
     for (int d = 0; d < of->n_dir; d++)
         all += sum[d] * sum[d];
-    return apart > 0 && all > 0 ? all / apart : apart > 0 ? 0 : 1;
+    return apart > 0 ? all / apart : 1;
 }
 
 /* Encodes a row, decodes it, and adds up or stores what it becomes. */
@@ -69,7 +64,7 @@ static void encode_row(const encoding *e, int64_t i, int thread) {
     float *x = e->x + (size_t)thread * (size_t)n, *y = e->y + (size_t)thread * (size_t)n;
     uint8_t *code = e->code + (size_t)thread * e->code_size;
     const float *h = m->of.mean ? m->of.mean + row / m->n_row_mat * n : NULL;
-    const ggl_importance of = {h, m->of.dir, m->of.power, n, m->of.n_dir};
+    const ggl_importance of = {h, m->of.dir, m->of.own, m->of.power, n, m->of.n_dir};
     m->from->to_float((const uint8_t *)m->tensor->data + (size_t)row * e->row_size, x, n);
     llm_quant_from_float(e->type, x, h ? &of : NULL, m->search, code, n);
     e->type->to_float(code, y, n);

@@ -1,4 +1,4 @@
-/* What a server says of itself in /props. */
+/* The answer to /props: how a server describes itself. */
 #include <inttypes.h>
 #include <string.h>
 

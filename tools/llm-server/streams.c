@@ -99,7 +99,7 @@ static void expire(stream_table *s) {
     }
 }
 
-/* What a client has of the streams that have ended: bytes, or how many. */
+/* How much of the ended streams belongs to one client: in bytes, or how many of them. */
 typedef struct share {
     uint64_t owner;
     size_t n;

@@ -46,16 +46,18 @@ typedef struct ggl_codes {
     float s[2], m[2];
 } ggl_codes;
 
-/* What is known of the activations that a matrix is multiplied with, for encoding it. */
 enum { GGL_MAX_DIRECTIONS = 64 };
+/* Tells an encoder of the activations that a matrix is multiplied with: how large they are, and which vary together. */
 typedef struct ggl_importance {
     /* [n], for each element that is encoded: the mean of the squared activations that meet its column, in any unit. Numbers
      * that are negative or not finite count as 0. */
     const float *mean;
-    /* Which activations vary together. power[n_col]: the mean square of the activations of a column, in any unit, perhaps another one than
-     * that of `mean`; dir[n_col][n_dir]: the mean product of the activations of columns i != j is about
-     * sum_d dir[i][d] * dir[j][d], in the unit of power. What is encoded must be whole rows of n_col elements. All are finite. */
-    const float *dir, *power;
+    /* The mean product of the activations of columns i != j is about sum_d dir[i][d] * dir[j][d], in any unit, perhaps another one than
+     * that of `mean`. dir: [n_col][n_dir]. own[n_col]: what the mean square of a column's activations is above sum_d dir[i][d]^2, in this unit;
+     * not negative. All are finite. The elements that are encoded must be whole rows of n_col. */
+    const float *dir, *own;
+    /* [n_col]: own, and the sum of the squares. 0: nothing is known of the column. */
+    const float *power;
     int64_t n_col;
     int n_dir; /* a multiple of 4, at most GGL_MAX_DIRECTIONS; 0: no directions are known */
 } ggl_importance;
