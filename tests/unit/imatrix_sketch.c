@@ -116,6 +116,16 @@ TEST(directions) {
         imatrix_free(r);
     }
     imatrix_free(rest);
+    /* the same columns as two matrices, which have none, even if they have seen no row */
+    imatrix_entry *e;
+    m = make(x, 0, 17, N_SKETCH);
+    REQUIRE(m && imatrix_new(&r, 10, NULL) == GGL_OK &&
+            imatrix_add(r, "w", N_COL / 2, 2, &e, NULL) == GGL_OK);
+    REQUIRE_OK(imatrix_merge(m, r, &err), &err);
+    CHECK(imatrix_find(m, "w")->n_mat == 2 && !imatrix_find(m, "w")->sketch &&
+          imatrix_find(m, "w")->n_sketch == 0);
+    imatrix_free(m);
+    imatrix_free(r);
 }
 
 /* Rows that were added at once, and one by one, have the same sums. */

@@ -167,9 +167,9 @@ ggl_status imatrix_add_sketch(imatrix_entry *e, int n, ggl_error *err) {
         if (!e->sketch)
             return no_memory(err);
         e->n_sketch = n;
-    } else if (e->n_sketch > n && n > 0) {
+    } else if (e->n_mat == 1 && e->n_sketch > n && n > 0) {
         shorten(e, n);
-    } else if (n == 0) {
+    } else if (n == 0 || e->n_mat != 1) {
         ggl_free(e->sketch);
         e->sketch = NULL;
         e->n_sketch = 0;
@@ -237,7 +237,7 @@ static ggl_status merge_entry(imatrix *into, const imatrix_entry *from, ggl_erro
                         from->n_mat, from->n_col, e->n_mat, e->n_col);
     else if (e->n_mat < from->n_mat)
         st = divide(e, from->n_mat, err);
-    if (st == GGL_OK && (has_rows(from) || from->sketch))
+    if (st == GGL_OK && (has_rows(from) || from->sketch || e->n_mat != 1))
         st = imatrix_add_sketch(e, from->n_sketch, err);
     if (st != GGL_OK)
         return st;
