@@ -141,7 +141,7 @@ TEST(context_fits_memory) {
     CHECK_INT(n_ctx_with_memory(path, "1e12", 0), 200000);
     const int64_t n = n_ctx_with_memory(path, "4e7", 0);
     CHECK_MSG(n > 2048 && n < 200000 && n % 256 == 0, "%d tokens", (int)n);
-    CHECK_INT(n_ctx_with_memory(path, "1e6", 0), 2048);      /* fewer are of no use */
+    CHECK_INT(n_ctx_with_memory(path, "1e6", 0), 2048);        /* fewer are of no use */
     CHECK_INT(n_ctx_with_memory(path, "1e6", 200000), 200000); /* as asked */
     CHECK(unsetenv("GGL_MEMORY_LEFT") == 0);
 }
