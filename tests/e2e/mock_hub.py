@@ -128,7 +128,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         return self.send(302, b"Found. Redirecting", Location=to, X_Linked_Size=str(f.size), X_Linked_ETag='"%s"' % f.sha256)
 
     def send_file(self, f):
-        begin, status, headers = 0, 200, {"ETag": f.etag} if f.etag else {"Last-Modified": "day %d" % (hash(f.data) % 99)}
+        begin, status, headers = 0, 200, {"ETag": f.etag} if f.etag else {"Last-Modified": "day " + hashlib.md5(f.data).hexdigest()}
         wanted = self.headers.get("Range")
         if wanted and f.refuses:
             return self.send(f.refuses, b"other bytes")
