@@ -4,12 +4,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "amounts.h"
 #include "common/json.h"
 #include "ggl/show.h"
 #include "ggl/steps.h"
 #include "hub_impl.h"
-#include "load.h"
+#include "ggl/backends.h"
+#include "llm/load.h"
 
 enum { MOST_INDEX = 100 << 20, MOST_SHOWN = 120 };
 
@@ -28,7 +28,7 @@ static const hub_file *named_file(const hub_list *l, const json_value *v) {
     if (v->kind != JSON_STRING || v->n >= sizeof path || memchr(v->s, '\0', v->n))
         return NULL;
     snprintf(path, sizeof path, "%.*s", (int)v->n, v->s);
-    const hub_file *f = hub_list_find(l, path);
+    const hub_file *f = llm_hub_list_find(l, path);
     return f && f->kind == HUB_WEIGHTS ? f : NULL;
 }
 
@@ -57,7 +57,7 @@ static ggl_status add_indexed(const hub_list *l, const json_value *map, hub_set 
 
 /* Reads the index, which has been downloaded, and adds the files that it names. */
 static ggl_status read_index(const hub *h, hub_set *s, ggl_error *err) {
-    char *path = hub_join(h->cache, h->folder, HUB_INDEX);
+    char *path = llm_hub_join(h->cache, h->folder, HUB_INDEX);
     bool *added = ggl_calloc(h->list.n + 1, sizeof *added);
     llm_json *doc = NULL;
     ggl_status st = path && added ? llm_json_read(&doc, path, MOST_INDEX, err)
@@ -98,23 +98,23 @@ static ggl_status add_parts(const hub *h, hub_set *s, ggl_error *err) {
                         h->name);
     for (k = 1; k <= n && k <= HUB_MOST_PARTS && st == GGL_OK; k++) {
         snprintf(name, sizeof name, "model-%05d-of-%05d.safetensors", k, n);
-        const hub_file *f = hub_list_find(&h->list, name);
+        const hub_file *f = llm_hub_list_find(&h->list, name);
         st = f ? add_file(s, f, err)
                : ggl_fail(err, GGL_NOT_FOUND, "%s lacks %s, part %d of %d of the model", h->name,
                           name, k, n);
     }
-    return st == GGL_OK && n > HUB_MOST_PARTS ? hub_too_many(h, (size_t)n, err) : st;
+    return st == GGL_OK && n > HUB_MOST_PARTS ? llm_hub_too_many(h, (size_t)n, err) : st;
 }
 
 /* Adds the files of weights to the set. An index, if there is one, has been downloaded. */
 static ggl_status add_weights(const hub *h, hub_set *s, ggl_error *err) {
     const size_t n_before = s->n;
-    const hub_file *one = hub_list_find(&h->list, "model.safetensors");
-    const ggl_status st = hub_list_find(&h->list, HUB_INDEX) ? read_index(h, s, err)
-                          : one                              ? add_file(s, one, err)
-                                                             : add_parts(h, s, err);
+    const hub_file *one = llm_hub_list_find(&h->list, "model.safetensors");
+    const ggl_status st = llm_hub_list_find(&h->list, HUB_INDEX) ? read_index(h, s, err)
+                          : one                                  ? add_file(s, one, err)
+                                                                 : add_parts(h, s, err);
     const size_t n = s->n - n_before;
-    return st == GGL_OK && n > HUB_MOST_PARTS ? hub_too_many(h, n, err) : st;
+    return st == GGL_OK && n > HUB_MOST_PARTS ? llm_hub_too_many(h, n, err) : st;
 }
 
 /* --- the folder ------------------------------------------------------------------------------- */
@@ -124,7 +124,7 @@ static ggl_status add_texts(const hub *h, hub_set *s, ggl_error *err) {
     for (size_t i = 0; i < h->list.n && st == GGL_OK; i++)
         if (h->list.file[i].kind == HUB_TEXT)
             st = add_file(s, &h->list.file[i], err);
-    const hub_file *index = hub_list_find(&h->list, HUB_INDEX);
+    const hub_file *index = llm_hub_list_find(&h->list, HUB_INDEX);
     if (st == GGL_OK && index && index->size > MOST_INDEX)
         st = ggl_fail(err, GGL_LIMIT, "%s: " HUB_INDEX " has more than %d MiB", h->name,
                       MOST_INDEX >> 20);
@@ -142,11 +142,11 @@ static int by_path(const void *a, const void *b) {
 static ggl_status remove_file(hub *h, const char *path, ggl_error *err) {
     char of_version[HUB_MOST_PATH + 16];
     snprintf(of_version, sizeof of_version, "%s.version", path);
-    char *file = hub_join(h->cache, h->folder, path),
-         *version = hub_join(h->cache, h->folder, of_version);
+    char *file = llm_hub_join(h->cache, h->folder, path),
+         *version = llm_hub_join(h->cache, h->folder, of_version);
     ggl_status st = file && version ? GGL_OK : ggl_fail(err, GGL_NOMEM, "out of memory");
     if (st == GGL_OK && access(version, F_OK) == 0) {
-        st = hub_set_unfinished(h, HUB_CONFIG, err);
+        st = llm_hub_set_unfinished(h, HUB_CONFIG, err);
         if (st == GGL_OK && unlink(file) == 0)
             (void)unlink(version);
     }
@@ -167,77 +167,82 @@ static ggl_status remove_older(hub *h, const hub_set *s, hub_kind kind, ggl_erro
     return st;
 }
 
+/* Checks that the folder of a model whose weights are not there yet can be opened: its architecture, keys
+ * and tokenizer. What the weights decide is not checked. */
+static ggl_status check_folder(const char *path, const char *arch, ggl_error *err) {
+    bool needs_weights = false;
+    const llm_load_params load = {.size = sizeof load,
+                                  .arch_path = arch,
+                                  .open_backend = ggl_backend_open,
+                                  .close_backend = ggl_backend_close,
+                                  .vocab_only = true,
+                                  .needs_weights = &needs_weights};
+    ggl_gguf *f;
+    const ggl_status st = llm_load(&f, path, NULL, &load, err);
+    ggl_gguf_close(f);
+    return needs_weights && st != GGL_NOMEM ? GGL_OK : st;
+}
+
 /* Checks what has been downloaded before the weights come, if they are missing. */
 static ggl_status check_texts(const hub *h, const hub_file *const *weights, size_t n,
                               ggl_error *err) {
-    char *folder = hub_join(h->cache, h->folder, NULL);
+    char *folder = llm_hub_join(h->cache, h->folder, NULL);
     bool missing = false;
     for (size_t i = 0; i < n && !missing; i++) {
-        char *path = hub_join(h->cache, h->folder, weights[i]->path);
+        char *path = llm_hub_join(h->cache, h->folder, weights[i]->path);
         missing = !path || access(path, F_OK) != 0;
         free(path);
     }
     const ggl_status st = !folder   ? ggl_fail(err, GGL_NOMEM, "out of memory")
-                          : missing ? tool_check_folder(folder, h->arch, err)
+                          : missing ? check_folder(folder, h->w->arch, err)
                                     : GGL_OK;
     free(folder);
     return st;
 }
 
 /* Downloads all but the weights. */
-static int get_texts(hub *h, const hub_set *s) {
-    ggl_error err = {0};
-    const int code = hub_fetch(h, s->file, s->n, HUB_CONFIG);
-    if (code >= 0)
-        return code;
-    return remove_older(h, s, HUB_TEXT, &err) == GGL_OK ? -1
-                                                        : tool_error(h->tool, 1, "%s", err.msg);
+static ggl_status get_texts(hub *h, const hub_set *s, ggl_error *err) {
+    const ggl_status st = llm_hub_fetch(h, s->file, s->n, HUB_CONFIG, err);
+    return st == GGL_OK ? remove_older(h, s, HUB_TEXT, err) : st;
 }
 
 /* Downloads the weights, which are added to the other files in the set. */
-static int get_weights(hub *h, hub_set *s) {
-    ggl_error err = {0};
+static ggl_status get_weights(hub *h, hub_set *s, ggl_error *err) {
     const size_t n_texts = s->n;
-    ggl_status st = add_weights(h, s, &err);
+    ggl_status st = add_weights(h, s, err);
     if (st == GGL_OK)
-        st = check_texts(h, s->file + n_texts, s->n - n_texts, &err);
-    if (st != GGL_OK)
-        return tool_error(h->tool, 1, "%s", err.msg);
-    const int code = hub_fetch(h, s->file + n_texts, s->n - n_texts, HUB_CONFIG);
-    if (code >= 0)
-        return code;
-    return remove_older(h, s, HUB_WEIGHTS, &err) == GGL_OK ? -1
-                                                           : tool_error(h->tool, 1, "%s", err.msg);
+        st = check_texts(h, s->file + n_texts, s->n - n_texts, err);
+    if (st == GGL_OK)
+        st = llm_hub_fetch(h, s->file + n_texts, s->n - n_texts, HUB_CONFIG, err);
+    return st == GGL_OK ? remove_older(h, s, HUB_WEIGHTS, err) : st;
 }
 
-int hub_get_folder(hub *h) {
-    ggl_error err = {0};
+ggl_status llm_hub_get_folder(hub *h, ggl_error *err) {
     hub_set s = {0};
-    const ggl_status st = add_texts(h, &s, &err);
-    const bool weights = !h->o->no_weights;
-    int code = st == GGL_OK ? get_texts(h, &s) : tool_error(h->tool, 1, "%s", err.msg);
-    if (code < 0 && weights)
-        code = get_weights(h, &s);
-    if (code < 0)
-        hub_set_finished(h, HUB_CONFIG, weights);
+    const bool weights = !h->w->no_weights;
+    ggl_status st = add_texts(h, &s, err);
+    if (st == GGL_OK)
+        st = get_texts(h, &s, err);
+    if (st == GGL_OK && weights)
+        st = get_weights(h, &s, err);
+    if (st == GGL_OK)
+        llm_hub_set_finished(h, HUB_CONFIG, weights);
     ggl_free(s.file);
-    return code;
+    return st;
 }
 
-void hub_print_folder(const hub_list *l, bool is_cached, FILE *to) {
-    const hub_file *name = hub_list_find(l, HUB_INDEX);
-    char size[AMOUNT_TEXT];
-    uint64_t bytes = 0;
-    size_t n = 0;
+hub_model llm_hub_folder_model(const hub_list *l) {
+    const hub_file *name = llm_hub_list_find(l, HUB_INDEX);
+    hub_model m = {.folder = true};
     for (size_t i = 0; i < l->n; i++) {
         const hub_file *f = &l->file[i];
         if (f->kind == HUB_GGUF)
             continue;
         if (f->kind == HUB_WEIGHTS && !name)
             name = f;
-        bytes += f->size;
-        n++;
+        m.size += f->size;
+        m.n_files++;
     }
-    ggl_fprint(to, "%10s  %s  (Hugging Face folder, %zu files)%s\n", amount_bytes(size, bytes),
-               name ? name->path : HUB_CONFIG, n, is_cached ? "  (in the cache)" : "");
+    m.path = name ? name->path : HUB_CONFIG;
+    return m;
 }

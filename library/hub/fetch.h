@@ -5,12 +5,12 @@
  *   PATH.version       the version of PATH, in one line
  *   PATH.XXXXXXXX.part a partial download, which the next run continues (XXXXXXXX: the first digits of the version's digest)
  * If several processes download the same file, one does, and the others wait for it. */
-#ifndef TOOLS_FETCH_H
-#define TOOLS_FETCH_H
+#ifndef HUB_FETCH_H
+#define HUB_FETCH_H
 
 #include <stdbool.h>
 
-#include "ggl/status.h"
+#include "watch.h"
 
 typedef struct fetch_file {
     const char *url, *path;
@@ -25,14 +25,13 @@ typedef struct fetch_file {
 
 /* True if PATH exists, is complete and has that version. If PATH.version is missing, the size and digest of PATH are compared
  * instead, and PATH.version is written if they match. Without a digest such a file is of an unknown version, so not current. */
-bool fetch_is_current(const char *tool, const fetch_file *f);
+bool llm_fetch_is_current(const hub_watch *w, const fetch_file *f);
 
-/* Downloads f, unless it is current. Progress and notes go to standard error: on a terminal in one line, else in a few lines.
- * A broken connection is retried a few times. GGL_CANCELLED: process_stopped is set. After any error but a wrong digest, the
+/* Downloads f, unless it is current. A broken connection is retried a few times. GGL_CANCELLED: w stops it. After any error but a wrong digest, the
  * partial download stays for the next run. */
-GGL_NODISCARD ggl_status fetch(const char *tool, const fetch_file *f, ggl_error *err);
+GGL_NODISCARD ggl_status llm_fetch(const hub_watch *w, const fetch_file *f, ggl_error *err);
 
 /* Checks that the missing bytes of n files fit on the disk. GGL_LIMIT: they do not. */
-GGL_NODISCARD ggl_status fetch_check_space(const fetch_file *f, size_t n, ggl_error *err);
+GGL_NODISCARD ggl_status llm_fetch_check_space(const fetch_file *f, size_t n, ggl_error *err);
 
 #endif

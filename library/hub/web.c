@@ -11,13 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "process.h"
-
-#ifndef TOOLS_VERSION
-#define TOOLS_VERSION "unknown"
-#endif
-
-#define AGENT "ggml-lite/" TOOLS_VERSION
+#include "ggl/version.h"
 
 extern char **environ;
 
@@ -118,12 +112,13 @@ static void configure(child *c, const web_request *q) {
 }
 
 static int start_curl(child *c, const web_request *q) {
-    char offset[24];
+    char offset[24], agent[64];
     const bool secure = strncasecmp(q->url, "https:", 6) == 0;
     const char *argv[40];
     size_t n = 0;
+    snprintf(agent, sizeof agent, "ggml-lite/%s", ggl_version());
     const char *const always[] = {"curl", "-q", "-sS", "-N", "-L", "-g", "--max-redirs", "5",
-                                  "--suppress-connect-headers", "-A", AGENT, "--proto",
+                                  "--suppress-connect-headers", "-A", agent, "--proto",
                                   "=https,http", "-K", "-",
                                   /* a connection on which nothing comes for a minute is dead */
                                   "--speed-limit", "1", "--speed-time", "60"};
@@ -270,7 +265,7 @@ static void read_answer(reader *r, int fd) {
     char data[PIECE];
     for (;;) {
         const ssize_t n = read(fd, data, sizeof data);
-        r->stopped |= process_stopped != 0;
+        r->stopped |= llm_watch_stopped(r->q->watch);
         if (n < 0 && errno == EINTR && !r->stopped)
             continue;
         if (n <= 0 || r->stopped || !take(r, data, (size_t)n))
@@ -325,7 +320,7 @@ static ggl_status check_request(const web_request *q, ggl_error *err) {
 static ggl_status judge(const reader *r, int code, const char *message, ggl_error *err) {
     enum { PROTOCOL_REFUSED = 1, TOO_MANY_REDIRECTS = 47, NO_PROGRAM = 127, RANGE_ERROR = 33 };
     const int status = r->a->status;
-    if (r->stopped || process_stopped)
+    if (r->stopped || llm_watch_stopped(r->q->watch))
         return ggl_fail(err, GGL_CANCELLED, "stopped");
     if (r->broken)
         return ggl_fail(err, GGL_FORMAT, "the answer is not HTTP");
@@ -360,7 +355,7 @@ static ggl_status run(reader *r, ggl_error *err) {
     return judge(r, code, message, err);
 }
 
-ggl_status web_ask(const web_request *q, web_answer *a, ggl_error *err) {
+ggl_status llm_web_ask(const web_request *q, web_answer *a, ggl_error *err) {
     *a = (web_answer){.length = -1, .retry_after = -1, .linked_size = -1};
     ggl_status st = check_request(q, err);
     if (st != GGL_OK)
@@ -375,7 +370,7 @@ ggl_status web_ask(const web_request *q, web_answer *a, ggl_error *err) {
     return st;
 }
 
-ggl_status web_refused(const web_answer *a, const char *what, bool has_token, ggl_error *err) {
+ggl_status llm_web_refused(const web_answer *a, const char *what, bool has_token, ggl_error *err) {
     const bool gated = strcmp(a->code, "GatedRepo") == 0;
     if (a->status == 404)
         return ggl_fail(err, GGL_NOT_FOUND, "%s does not exist (status 404)", what);
@@ -385,8 +380,8 @@ ggl_status web_refused(const web_answer *a, const char *what, bool has_token, gg
                               : "does not exist, or is private or gated",
                         a->status,
                         has_token ? "the token was not accepted, or its user has no access"
-                                  : "if it exists, ask for access on its page, and pass a token "
-                                    "with --hf-token or the environment variable HF_TOKEN");
+                                  : "if it exists, ask for access on its page, and give a token, "
+                                    "for example by the environment variable HF_TOKEN");
     if (a->status == 429 && a->retry_after > 0)
         return ggl_fail(err, GGL_LIMIT,
                         "%s: too many requests (status 429); try again in %" PRId64 " seconds",

@@ -2,16 +2,16 @@
  *
  *     file_digest d;
  *     char text[FILE_DIGEST];
- *     file_digest_begin(&d, wanted, size);
- *     file_digest_add(&d, data, size);
- *     file_digest_end(&d, text);        // equal to `wanted` if the file is the one */
-#ifndef TOOLS_FILE_DIGEST_H
-#define TOOLS_FILE_DIGEST_H
+ *     llm_file_digest_begin(&d, wanted, size);
+ *     llm_file_digest_add(&d, data, size);
+ *     llm_file_digest_end(&d, text);        // equal to `wanted` if the file is the one */
+#ifndef HUB_FILE_DIGEST_H
+#define HUB_FILE_DIGEST_H
 
 #include <stdbool.h>
 
 #include "sha1.h"
-#include "sha256.h"
+#include "common/sha256.h"
 
 enum { FILE_DIGEST = SHA256_HEX };
 
@@ -24,13 +24,13 @@ typedef struct file_digest {
 } file_digest;
 
 /* True for 64 hexadecimal digits, a SHA-256. */
-bool file_digest_is_sha256(const char *s);
+bool llm_file_digest_is_sha256(const char *s);
 /* True for "git-" and 40 hexadecimal digits: the SHA-1 of the text "blob SIZE", a NUL and the file's bytes. */
-bool file_digest_is_git(const char *s);
+bool llm_file_digest_is_git(const char *s);
 
 /* Begins a digest of the kind of `wanted`; NULL: a SHA-256. size: the number of bytes that the file has. */
-void file_digest_begin(file_digest *d, const char *wanted, uint64_t size);
-void file_digest_add(file_digest *d, const void *data, size_t n);
-void file_digest_end(file_digest *d, char text[FILE_DIGEST]);
+void llm_file_digest_begin(file_digest *d, const char *wanted, uint64_t size);
+void llm_file_digest_add(file_digest *d, const void *data, size_t n);
+void llm_file_digest_end(file_digest *d, char text[FILE_DIGEST]);
 
 #endif

@@ -31,14 +31,14 @@ static void add_block(uint32_t *h, const unsigned char *p) {
         h[i] += sums[i];
 }
 
-void sha1_begin(sha1 *s) {
+void llm_sha1_begin(sha1 *s) {
     *s = (sha1){.h = {0x67452301, 0xefcdab89, 0x98badcfe, 0x10325476, 0xc3d2e1f0}};
 }
 
-void sha1_add(sha1 *s, const void *data, size_t n) {
+void llm_sha1_add(sha1 *s, const void *data, size_t n) {
     sha_blocks_add(&s->bytes, s->h, add_block, data, n);
 }
 
-void sha1_end(sha1 *s, char hex[SHA1_HEX]) {
+void llm_sha1_end(sha1 *s, char hex[SHA1_HEX]) {
     sha_blocks_end(&s->bytes, s->h, add_block, 5, hex);
 }

@@ -1,18 +1,18 @@
-/* Asks web servers, by running the program curl, so that llm-cli needs no library for networks.
+/* Asks web servers, by running the program curl, so that programs need no library for networks.
  *
  *     const web_request q = {.url = "https://example.org/x", .body = on_body, .ctx = &x};
  *     web_answer a;
- *     if (web_ask(&q, &a, &err) == GGL_OK && a.status == 200)
+ *     if (llm_web_ask(&q, &a, &err) == GGL_OK && a.status == 200)
  *         .. x has received the bytes ..
  *
  * Redirects are followed, from https to https only. Proxies are those of curl's environment variables (https_proxy, no_proxy);
  * the user's .curlrc is not read. The URL and the token do not appear in the list of processes. */
-#ifndef TOOLS_WEB_H
-#define TOOLS_WEB_H
+#ifndef HUB_WEB_H
+#define HUB_WEB_H
 
 #include <stdbool.h>
 
-#include "ggl/status.h"
+#include "watch.h"
 
 enum { WEB_MOST_URL = 4096 }; /* bytes, with the NUL */
 
@@ -30,6 +30,7 @@ typedef struct web_request {
      * dropped. Returns false to stop. */
     bool (*body)(void *ctx, const struct web_answer *a, const char *data, size_t n);
     void *ctx;
+    const hub_watch *watch; /* stops it */
 } web_request;
 
 /* Texts come from the server: any bytes but NUL, cut where they are too long. */
@@ -51,12 +52,12 @@ typedef struct web_answer {
 /* Returns GGL_OK if an answer came, whatever its status is, and all of its body. Else *err has the reason, without the URL:
  * GGL_UNSUPPORTED: there is no curl; GGL_IO: no connection, or it broke; GGL_FORMAT: not HTTP, or a redirect that is
  * not followed; GGL_CANCELLED: `body` returned
- * false, or process_stopped is set; GGL_USAGE: the URL or the token has a control character, or is too long. After GGL_IO,
+ * false, or q->watch stops it; GGL_USAGE: the URL or the token has a control character, or is too long. After GGL_IO,
  * a->status is that of the answer that was cut, or 0. */
-GGL_NODISCARD ggl_status web_ask(const web_request *q, web_answer *a, ggl_error *err);
+GGL_NODISCARD ggl_status llm_web_ask(const web_request *q, web_answer *a, ggl_error *err);
 
 /* Writes an error message to *err for an answer whose status is not a success. `what` names what was asked for: "repository
  * user/repo", or a URL. Returns GGL_IO if trying again may help, else another status. */
-ggl_status web_refused(const web_answer *a, const char *what, bool has_token, ggl_error *err);
+ggl_status llm_web_refused(const web_answer *a, const char *what, bool has_token, ggl_error *err);
 
 #endif

@@ -2,11 +2,11 @@
  *
  *     sha256 s;
  *     char hex[SHA256_HEX];
- *     sha256_begin(&s);
- *     sha256_add(&s, "abc", 3);
- *     sha256_end(&s, hex);          // "ba7816bf.." */
-#ifndef TOOLS_SHA256_H
-#define TOOLS_SHA256_H
+ *     llm_sha256_begin(&s);
+ *     llm_sha256_add(&s, "abc", 3);
+ *     llm_sha256_end(&s, hex);          // "ba7816bf.." */
+#ifndef COMMON_SHA256_H
+#define COMMON_SHA256_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -20,9 +20,9 @@ typedef struct sha256 {
     sha_blocks bytes;
 } sha256;
 
-void sha256_begin(sha256 *s);
-void sha256_add(sha256 *s, const void *data, size_t n);
+void llm_sha256_begin(sha256 *s);
+void llm_sha256_add(sha256 *s, const void *data, size_t n);
 /* Writes the digest of all bytes. *s can then only be begun again. */
-void sha256_end(sha256 *s, char hex[SHA256_HEX]);
+void llm_sha256_end(sha256 *s, char hex[SHA256_HEX]);
 
 #endif

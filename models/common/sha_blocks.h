@@ -1,7 +1,7 @@
 /* What SHA-1 and SHA-256 (FIPS 180-4, section 5) have in common: bytes come in blocks of 64, padded at the end with
  * their number, and the digest is the words of the state. */
-#ifndef TOOLS_SHA_BLOCKS_H
-#define TOOLS_SHA_BLOCKS_H
+#ifndef COMMON_SHA_BLOCKS_H
+#define COMMON_SHA_BLOCKS_H
 
 #include <stdint.h>
 #include <stdio.h>

@@ -8,8 +8,7 @@
 #include "fetch.h"
 #include "file_digest.h"
 #include "hub_impl.h"
-#include "process.h"
-#include "split_name.h"
+#include "common/split_name.h"
 #include "web.h"
 
 /* Finds where the file's name begins and ends in a URL. */
@@ -28,11 +27,11 @@ static void path_of_url(char *path, size_t size, const char *url) {
     const size_t from = name_in_url(url, &end), n = end - from;
     sha256 s;
     snprintf(name, sizeof name, "%.*s", (int)(n < sizeof name ? n : 0), url + from);
-    const bool named = hub_kind_of(name) == HUB_GGUF && hub_is_path(name);
-    sha256_begin(&s);
-    sha256_add(&s, url, named ? from : end);
-    sha256_add(&s, url + end, strlen(url + end));
-    sha256_end(&s, hex);
+    const bool named = llm_hub_kind_of(name) == HUB_GGUF && llm_hub_is_path(name);
+    llm_sha256_begin(&s);
+    llm_sha256_add(&s, url, named ? from : end);
+    llm_sha256_add(&s, url + end, strlen(url + end));
+    llm_sha256_end(&s, hex);
     snprintf(path, size, "url/%.12s/%s", hex, named ? name : "model.gguf");
 }
 
@@ -50,7 +49,7 @@ static bool has_control(const char *s) {
 
 /* Sets the size and the version of a file from the headers of its URL. The headers of a hub also give its digest. */
 static ggl_status describe(fetch_file *f, url_version *v, const web_answer *a, ggl_error *err) {
-    const bool stored = file_digest_is_sha256(a->linked_etag);
+    const bool stored = llm_file_digest_is_sha256(a->linked_etag);
     const int64_t n = stored && a->linked_size >= 0 ? a->linked_size : a->length;
     if (n < 0)
         return ggl_fail(
@@ -83,82 +82,88 @@ static ggl_status ask_url(const hub *h, bool hurry, fetch_file *f, url_version *
     web_answer *a = malloc(sizeof *a);
     if (!a)
         return ggl_fail(err, GGL_NOMEM, "out of memory");
-    f->token = hub_is_on_endpoint(h, f->url) ? h->token : NULL;
-    const web_request q = {.url = f->url, .token = f->token, .head = true, .hurry = hurry};
-    ggl_status st = web_ask(&q, a, err);
+    f->token = llm_hub_is_on_endpoint(h, f->url) ? h->token : NULL;
+    const web_request q = {
+        .url = f->url, .token = f->token, .head = true, .hurry = hurry, .watch = &h->w->watch};
+    ggl_status st = llm_web_ask(&q, a, err);
     if (st == GGL_IO || st == GGL_FORMAT)
         st = ggl_within(err, st, "%s", f->url);
     if (st == GGL_OK)
         st = a->status == 200 ? describe(f, v, a, err)
-                              : web_refused(a, f->url, f->token != NULL, err);
+                              : llm_web_refused(a, f->url, f->token != NULL, err);
     free(a);
     return st;
 }
 
-/* Gets one file. Returns -1 with *path set, or an exit code. */
-static int get_file(const hub *h, const char *url, char **path) {
+/* Gets one file, and sets *path, which is to be freed also after an error. */
+static ggl_status get_file(const hub *h, const char *url, char **path, ggl_error *err) {
     char below[HUB_MOST_PATH + 20];
     url_version version = {0};
-    ggl_error err = {0};
     struct stat info;
     path_of_url(below, sizeof below, url);
-    *path = hub_join(h->cache, below, NULL);
+    *path = llm_hub_join(h->cache, below, NULL);
     if (!*path)
-        return tool_error(h->tool, 1, "out of memory");
+        return ggl_fail(err, GGL_NOMEM, "out of memory");
     const bool has_cached = stat(*path, &info) == 0;
-    if (h->o->offline && has_cached)
-        return -1;
-    if (h->o->offline) {
-        (void)hub_wrong(h->tool,
-                        "%s is not in the cache (%s), and --offline forbids downloading it", url,
+    if (h->w->offline && has_cached)
+        return GGL_OK;
+    if (h->w->offline)
+        return ggl_fail(err, GGL_NOT_FOUND,
+                        "%s is not in the cache (%s), and nothing is downloaded offline", url,
                         *path);
-        return 1;
-    }
     fetch_file f = {.url = url, .path = *path};
-    ggl_status st = ask_url(h, has_cached, &f, &version, &err);
-    if (st != GGL_OK && st != GGL_USAGE && has_cached && !process_stopped) {
-        tool_note(h->tool, "%s. The file in the cache is used", err.msg);
-        return -1;
+    ggl_error of_url = {0};
+    ggl_status st = ask_url(h, has_cached, &f, &version, &of_url);
+    if (st != GGL_OK && st != GGL_USAGE && st != GGL_CANCELLED && has_cached) {
+        llm_watch_say(&h->w->watch, HUB_NOTES, "%s. The file in the cache is used", of_url.msg);
+        return GGL_OK;
     }
-    if (st == GGL_OK && !fetch_is_current(h->tool, &f)) {
-        st = fetch_check_space(&f, 1, &err);
-        if (st == GGL_OK)
-            st = fetch(h->tool, &f, &err);
-    }
-    if (process_stopped)
-        return process_stop_code();
-    return st == GGL_OK ? -1 : tool_error(h->tool, st == GGL_USAGE ? 2 : 1, "%s", err.msg);
+    if (st != GGL_OK && err)
+        *err = of_url;
+    if (st != GGL_OK || llm_fetch_is_current(&h->w->watch, &f))
+        return st;
+    st = llm_fetch_check_space(&f, 1, err);
+    return st == GGL_OK ? llm_fetch(&h->w->watch, &f, err) : st;
+}
+
+/* Checks that a URL names a GGUF file, or the first part of one: `name`. */
+static ggl_status check_name(const char *name, ggl_error *err) {
+    const hub_kind kind = llm_hub_kind_of(name);
+    const int n_parts = llm_split_n_parts(name);
+    if (kind != HUB_GGUF && kind != HUB_OTHER)
+        return ggl_fail(err, GGL_USAGE,
+                        "%s is no GGUF file, but %s; the name of a repository, USER/REPO, gets the "
+                        "folder of a model with safetensors",
+                        name, kind == HUB_PICKLE ? "a pickle of PyTorch" : "part of a folder");
+    if (n_parts > HUB_MOST_PARTS)
+        return ggl_fail(err, GGL_LIMIT, "the model has %d parts; at most %d are supported", n_parts,
+                        HUB_MOST_PARTS);
+    return llm_split_is_first(name)
+               ? GGL_OK
+               : ggl_fail(err, GGL_USAGE, "%s is a later part of a split model; name the first",
+                          name);
 }
 
 /* Gets the file of a URL; if it is the first part of a split model, also the other parts. */
-int hub_get_url(hub *h, const char *url) {
+ggl_status llm_hub_get_url(hub *h, ggl_error *err) {
+    const char *url = h->w->url;
     char name[HUB_MOST_PATH], part[HUB_MOST_PATH], of_part[WEB_MOST_URL];
     size_t end;
     const size_t from = name_in_url(url, &end), n = end - from;
-    if (!hub_is_url(url) || strlen(url) >= WEB_MOST_URL)
-        return hub_wrong(h->tool,
-                         "-mu: '%s' is not a URL of less than %d bytes that begins with https://",
-                         url, WEB_MOST_URL);
+    if (!llm_hub_is_url(url) || strlen(url) >= WEB_MOST_URL)
+        return ggl_fail(err, GGL_USAGE,
+                        "'%s' is not a URL of less than %d bytes that begins with https://", url,
+                        WEB_MOST_URL);
     snprintf(name, sizeof name, "%.*s", (int)(n < sizeof name ? n : 0), url + from);
-    const hub_kind kind = hub_kind_of(name);
-    if (kind != HUB_GGUF && kind != HUB_OTHER)
-        return hub_wrong(h->tool,
-                         "-mu: %s is no GGUF file, but %s; -hf USER/REPO downloads the folder of a "
-                         "model with safetensors",
-                         name, kind == HUB_PICKLE ? "a pickle of PyTorch" : "part of a folder");
-    const int n_parts = split_n_parts(name);
-    if (n_parts > HUB_MOST_PARTS)
-        return tool_error(h->tool, 1, "the model has %d parts; at most %d are supported", n_parts,
-                          HUB_MOST_PARTS);
-    if (!split_is_first(name))
-        return hub_wrong(h->tool, "-mu: %s is a later part of a split model; name the first", name);
-    int code = get_file(h, url, &h->path);
-    for (int k = 2; k <= n_parts && code < 0; k++) {
+    ggl_status st = check_name(name, err);
+    if (st == GGL_OK)
+        st = get_file(h, url, &h->path, err);
+    for (int k = 2; k <= llm_split_n_parts(name) && st == GGL_OK; k++) {
         char *path = NULL;
-        split_part_path(part, sizeof part, name, k);
+        llm_split_part_path(part, sizeof part, name, k);
         snprintf(of_part, sizeof of_part, "%.*s%s%s", (int)from, url, part, url + end);
-        code = get_file(h, of_part, &path);
+        st = get_file(h, of_part, &path, err);
         free(path);
     }
-    return code;
+    return st;
 }

@@ -12,8 +12,8 @@
 #include "file_digest.h"
 #include "ggl/show.h"
 #include "ggl/steps.h"
-#include "model_name.h"
-#include "split_name.h"
+#include "common/model_name.h"
+#include "common/split_name.h"
 
 enum { MOST_FILES = 100000, MOST_DEPTH = 8, MOST_NAME = 255 };
 
@@ -34,7 +34,7 @@ static bool misleads(const char *s, size_t n) {
            (c[1] == 0x81 && c[2] >= 0xa6 && c[2] <= 0xa9);
 }
 
-hub_kind hub_kind_of(const char *path) {
+hub_kind llm_hub_kind_of(const char *path) {
     const size_t n = strlen(path), n_end = strlen(".safetensors");
     if (ends_with(path, ".gguf"))
         return HUB_GGUF;
@@ -42,7 +42,7 @@ hub_kind hub_kind_of(const char *path) {
         return HUB_OTHER;
     if (n > n_end && strcmp(path + n - n_end, ".safetensors") == 0)
         return HUB_WEIGHTS;
-    if (model_name_of_folder(path))
+    if (llm_model_name_of_folder(path))
         return HUB_TEXT;
     return llm_pickle_is_name(path) ? HUB_PICKLE : HUB_OTHER;
 }
@@ -58,9 +58,9 @@ static bool is_ours(const char *part, size_t n) {
     return is;
 }
 
-bool hub_is_path(const char *path) {
+bool llm_hub_is_path(const char *path) {
     const size_t n = strlen(path);
-    const hub_kind kind = hub_kind_of(path);
+    const hub_kind kind = llm_hub_kind_of(path);
     if (n >= HUB_MOST_PATH || kind == HUB_OTHER || kind == HUB_PICKLE)
         return false;
     for (size_t i = 0, len; i < n; i += len) {
@@ -79,7 +79,7 @@ bool hub_is_path(const char *path) {
     }
 }
 
-bool hub_is_repo(const char *name) {
+bool llm_hub_is_repo(const char *name) {
     static const char allowed[] =
         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.";
     const size_t n_user = strspn(name, allowed), n = strlen(name);
@@ -139,8 +139,8 @@ static ggl_status add_entry(hub_list *l, const json_value *entry, ggl_error *err
     const json_value *lfs = llm_json_get_kind(entry, "lfs", JSON_OBJECT);
     if (!llm_json_is(type, "file") || !name)
         return GGL_OK;
-    const hub_kind kind = hub_kind_of(copy(path, sizeof path, name));
-    if (!hub_is_path(path)) {
+    const hub_kind kind = llm_hub_kind_of(copy(path, sizeof path, name));
+    if (!llm_hub_is_path(path)) {
         if (kind == HUB_PICKLE)
             keep_name(l, &l->pickle, name);
         else if (name->n >= 5 && strncasecmp(name->s + name->n - 5, ".gguf", 5) == 0)
@@ -153,18 +153,18 @@ static ggl_status add_entry(hub_list *l, const json_value *entry, ggl_error *err
     if (!read_size(entry, lfs, &f.size))
         return ggl_fail(err, GGL_FORMAT, "file %s has no valid size", path);
     copy(oid, sizeof oid, llm_json_get_kind(lfs, "oid", JSON_STRING));
-    if (lfs && !file_digest_is_sha256(oid))
+    if (lfs && !llm_file_digest_is_sha256(oid))
         return ggl_fail(err, GGL_FORMAT, "file %s has no valid SHA-256: '%s'", path, oid);
     if (!lfs)
         copy(oid, sizeof oid, llm_json_get_kind(entry, "oid", JSON_STRING));
     snprintf(version, sizeof version, "%s%s", lfs ? "" : "git-", oid);
-    if (!lfs && !file_digest_is_git(version))
+    if (!lfs && !llm_file_digest_is_git(version))
         *version = '\0';
     return add(l, f, err);
 }
 
-ggl_status hub_list_add_json(hub_list *l, const char *text, size_t n, const char *name,
-                             ggl_error *err) {
+ggl_status llm_hub_list_add_json(hub_list *l, const char *text, size_t n, const char *name,
+                                 ggl_error *err) {
     llm_json *doc;
     ggl_status st = llm_json_parse(&doc, text, n, name, err);
     if (st != GGL_OK)
@@ -198,8 +198,8 @@ static ggl_status add_below(hub_list *l, const char *folder, const char *below, 
             continue;
         if (S_ISDIR(info.st_mode) && depth < MOST_DEPTH)
             st = add_below(l, folder, strcat(path, "/"), depth + 1, err);
-        else if (S_ISREG(info.st_mode) && hub_is_path(path))
-            st = add(l, (hub_file){hub_kind_of(path), path, (uint64_t)info.st_size, ""}, err);
+        else if (S_ISREG(info.st_mode) && llm_hub_is_path(path))
+            st = add(l, (hub_file){llm_hub_kind_of(path), path, (uint64_t)info.st_size, ""}, err);
     }
     if (d)
         closedir(d);
@@ -207,7 +207,7 @@ static ggl_status add_below(hub_list *l, const char *folder, const char *below, 
     return st;
 }
 
-ggl_status hub_list_add_folder(hub_list *l, const char *folder, ggl_error *err) {
+ggl_status llm_hub_list_add_folder(hub_list *l, const char *folder, ggl_error *err) {
     return add_below(l, folder, "", 0, err);
 }
 
@@ -216,7 +216,7 @@ static int compare(const void *a, const void *b) {
     return strcmp(((const hub_file *)a)->path, ((const hub_file *)b)->path);
 }
 
-void hub_list_sort(hub_list *l) {
+void llm_hub_list_sort(hub_list *l) {
     size_t n = 0;
     if (l->n > 0)
         qsort(l->file, l->n, sizeof *l->file, compare);
@@ -226,29 +226,29 @@ void hub_list_sort(hub_list *l) {
     l->n = n;
 }
 
-void hub_list_fini(hub_list *l) {
+void llm_hub_list_fini(hub_list *l) {
     ggl_free(l->file);
     ggl_arena_fini(&l->arena);
     *l = (hub_list){0};
 }
 
-const hub_file *hub_list_find(const hub_list *l, const char *path) {
+const hub_file *llm_hub_list_find(const hub_list *l, const char *path) {
     const hub_file key = {.path = path};
     return l->n ? bsearch(&key, l->file, l->n, sizeof key, compare) : NULL;
 }
 
-const hub_file *hub_list_folder(const hub_list *l) {
-    return l->no_weights || hub_list_has_weights(l) ? hub_list_find(l, HUB_CONFIG) : NULL;
+const hub_file *llm_hub_list_folder(const hub_list *l) {
+    return l->no_weights || llm_hub_list_has_weights(l) ? llm_hub_list_find(l, HUB_CONFIG) : NULL;
 }
 
-bool hub_list_has_weights(const hub_list *l) {
+bool llm_hub_list_has_weights(const hub_list *l) {
     for (size_t i = 0; i < l->n; i++)
         if (l->file[i].kind == HUB_WEIGHTS)
             return true;
     return false;
 }
 
-size_t hub_list_n_gguf(const hub_list *l) {
+size_t llm_hub_list_n_gguf(const hub_list *l) {
     size_t n = 0;
     for (size_t i = 0; i < l->n; i++)
         n += l->file[i].kind == HUB_GGUF;
@@ -264,7 +264,7 @@ static const char *base_name(const char *path) {
 
 /* True if the file can be chosen without its name. */
 static bool is_model(const hub_file *f) {
-    return f->kind == HUB_GGUF && split_is_first(f->path) && !model_name_is_aside(f->path);
+    return f->kind == HUB_GGUF && llm_split_is_first(f->path) && !llm_model_name_is_aside(f->path);
 }
 
 /* True if the path names this quantization: "x-Q4_K_M.gguf" and "Q4_K_M/x.gguf" have Q4_K_M, but not Q4_K. */
@@ -293,7 +293,7 @@ static const hub_file *with_quant(const hub_list *l, const char *quant, size_t *
 
 /* A name may leave out the folders, and the case of letters does not matter if nothing fits exactly. */
 static const hub_file *with_name(const hub_list *l, const char *name) {
-    const hub_file *exact = hub_list_find(l, name), *near = NULL;
+    const hub_file *exact = llm_hub_list_find(l, name), *near = NULL;
     for (size_t i = 0; !exact && i < l->n; i++) {
         const char *path = l->file[i].path;
         if (!near && (strcasecmp(path, name) == 0 || strcasecmp(base_name(path), name) == 0))
@@ -305,19 +305,19 @@ static const hub_file *with_name(const hub_list *l, const char *name) {
 /* The first part of the split model that a file belongs to; NULL: it is not there. */
 static const hub_file *first_part(const hub_list *l, const hub_file *f) {
     char path[HUB_MOST_PATH];
-    if (!f || split_is_first(f->path))
+    if (!f || llm_split_is_first(f->path))
         return f;
-    split_part_path(path, sizeof path, f->path, 1);
-    return hub_list_find(l, path);
+    llm_split_part_path(path, sizeof path, f->path, 1);
+    return llm_hub_list_find(l, path);
 }
 
-const hub_file *hub_list_choose(const hub_list *l, const hub_wish *wish, size_t *n_others) {
+const hub_file *llm_hub_list_choose(const hub_list *l, const hub_wish *wish, size_t *n_others) {
     static const char *const defaults[] = {"Q4_K_M", "Q8_0"};
     const hub_file *f = NULL;
     *n_others = 0;
     if (wish->file) {
         f = with_name(l, wish->file);
-        return f && f->kind != HUB_GGUF ? hub_list_folder(l) : first_part(l, f);
+        return f && f->kind != HUB_GGUF ? llm_hub_list_folder(l) : first_part(l, f);
     }
     if (wish->quant)
         return with_quant(l, wish->quant, n_others);
@@ -325,5 +325,5 @@ const hub_file *hub_list_choose(const hub_list *l, const hub_wish *wish, size_t 
         f = with_quant(l, defaults[i], n_others);
     for (size_t i = 0; !f && i < l->n; i++)
         f = is_model(&l->file[i]) ? &l->file[i] : NULL;
-    return f ? f : hub_list_folder(l);
+    return f ? f : llm_hub_list_folder(l);
 }

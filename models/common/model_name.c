@@ -3,7 +3,7 @@
 #include <stddef.h>
 #include <string.h>
 
-bool model_name_of_folder(const char *name) {
+bool llm_model_name_of_folder(const char *name) {
     static const char *const names[] = {"added_tokens.json",
                                         "chat_template.jinja",
                                         "config.json",
@@ -23,7 +23,7 @@ bool model_name_of_folder(const char *name) {
     return false;
 }
 
-bool model_name_is_aside(const char *path) {
+bool llm_model_name_is_aside(const char *path) {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     return strcasestr(name, "mmproj") || strcasestr(name, "imatrix");
 }

@@ -2,12 +2,12 @@
  * files, and at its top a Hugging Face folder: config.json, safetensors, and the tokenizer's files.
  *
  *     hub_list list = {0};
- *     st = hub_list_add_json(&list, text, n, "the answer", &next, &err);
- *     hub_list_sort(&list);
- *     const hub_file *f = hub_list_choose(&list, &what, &n_others);
- *     hub_list_fini(&list); */
-#ifndef TOOLS_HUB_LIST_H
-#define TOOLS_HUB_LIST_H
+ *     st = llm_hub_list_add_json(&list, text, n, "the answer", &next, &err);
+ *     llm_hub_list_sort(&list);
+ *     const hub_file *f = llm_hub_list_choose(&list, &what, &n_others);
+ *     llm_hub_list_fini(&list); */
+#ifndef HUB_LIST_H
+#define HUB_LIST_H
 
 #include <stdbool.h>
 
@@ -49,35 +49,35 @@ typedef struct hub_wish {
 } hub_wish;
 
 /* Returns what the file of that path is. The path need not be safe. */
-hub_kind hub_kind_of(const char *path);
+hub_kind llm_hub_kind_of(const char *path);
 /* True if a path from a hub can be appended to the cache folder: its parts are separated by single slashes, none is empty, begins
  * with a dot or ends as the files that a download puts beside others (.version, .part, .unfinished), it has no control character and no backslash, and its kind is GGUF, WEIGHTS or TEXT. */
-bool hub_is_path(const char *path);
+bool llm_hub_is_path(const char *path);
 /* True for USER/REPO. */
-bool hub_is_repo(const char *name);
+bool llm_hub_is_repo(const char *name);
 
 /* Adds the model files of a hub's answer to /api/models/USER/REPO/tree/REVISION?recursive=true: an array of objects with "type",
  * "path", "size", "oid", and "lfs" with "oid", a SHA-256. GGL_FORMAT: the text is not such an array; GGL_LIMIT, GGL_NOMEM. */
-GGL_NODISCARD ggl_status hub_list_add_json(hub_list *l, const char *text, size_t n,
-                                           const char *name, ggl_error *err);
+GGL_NODISCARD ggl_status llm_hub_list_add_json(hub_list *l, const char *text, size_t n,
+                                               const char *name, ggl_error *err);
 /* Adds the model files in a folder and those below it, without version. Folders that cannot be read have none. GGL_NOMEM. */
-GGL_NODISCARD ggl_status hub_list_add_folder(hub_list *l, const char *folder, ggl_error *err);
+GGL_NODISCARD ggl_status llm_hub_list_add_folder(hub_list *l, const char *folder, ggl_error *err);
 /* Sorts the files by path, and drops duplicates. Call it before the functions below. */
-void hub_list_sort(hub_list *l);
-void hub_list_fini(hub_list *l);
+void llm_hub_list_sort(hub_list *l);
+void llm_hub_list_fini(hub_list *l);
 
 /* Returns the file with that path; NULL: none. */
-const hub_file *hub_list_find(const hub_list *l, const char *path);
+const hub_file *llm_hub_list_find(const hub_list *l, const char *path);
 /* Returns config.json if there are safetensors, too, or if no_weights is set; NULL: there is no Hugging Face folder. */
-const hub_file *hub_list_folder(const hub_list *l);
-bool hub_list_has_weights(const hub_list *l); /* safetensors */
+const hub_file *llm_hub_list_folder(const hub_list *l);
+bool llm_hub_list_has_weights(const hub_list *l); /* safetensors */
 /* Returns the number of GGUF files. */
-size_t hub_list_n_gguf(const hub_list *l);
+size_t llm_hub_list_n_gguf(const hub_list *l);
 
 /* Returns the file that the user asked for; for a split model, its first part; for a Hugging Face folder, its config.json; NULL if
  * there is none. A file that is named is
  * always accepted. Without a name, projectors (mmproj) and importance matrices are left out. The default is Q4_K_M, else Q8_0,
  * else the first GGUF file, else the folder. If several have the quantization, the one with the shortest name is chosen, and *n_others is the number of the others. */
-const hub_file *hub_list_choose(const hub_list *l, const hub_wish *wish, size_t *n_others);
+const hub_file *llm_hub_list_choose(const hub_list *l, const hub_wish *wish, size_t *n_others);
 
 #endif

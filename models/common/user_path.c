@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-char *user_path(const char *variable, const char *under_home, const char *rest) {
+char *llm_user_path(const char *variable, const char *under_home, const char *rest) {
     const char *value = getenv(variable), *home = getenv("HOME");
     const bool has_value = value && *value == '/';
     const char *folder = has_value ? value : home;
@@ -20,7 +20,7 @@ char *user_path(const char *variable, const char *under_home, const char *rest) 
     return path;
 }
 
-void user_make_folders(const char *path) {
+void llm_user_make_folders(const char *path) {
     char *copy = strdup(path);
     for (char *p = copy && *copy ? strchr(copy + 1, '/') : NULL; p; p = strchr(p + 1, '/')) {
         *p = '\0';

@@ -12,21 +12,18 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "args.h"
-#include "amounts.h"
-#include "fetch_progress.h"
+#include "common/amounts.h"
 #include "file_digest.h"
 #include "ggl/file.h"
-#include "process.h"
-#include "user_path.h"
+#include "common/user_path.h"
 #include "web.h"
 
 enum { MOST_FAILURES = 4, PIECE = 1 << 16, MOST_VERSION = 256 };
 
 typedef struct download {
-    const char *tool;
+    const hub_watch *w;
     const fetch_file *f;
-    fetch_progress progress;
+    watch_work work;
     char *part; /* the path of the unfinished file */
     int fd;     /* of it, locked */
     file_digest digest;
@@ -36,16 +33,6 @@ typedef struct download {
     bool too_long;
     bool changed; /* the server has another version now */
 } download;
-
-/* Prints a note, escaped for a terminal. */
-static void say(const download *d, const char *fmt, ...) {
-    ggl_error note;
-    va_list args;
-    va_start(args, fmt);
-    (void)ggl_failv(&note, GGL_OK, fmt, args);
-    va_end(args);
-    tool_say(d->tool, "%s", note.msg);
-}
 
 /* --- versions --------------------------------------------------------------------------------- */
 
@@ -97,47 +84,47 @@ static void remove_version(const char *path) {
 }
 
 /* Adds the contents of a file to a digest. Returns false if the file cannot be read, or after a signal. */
-static bool add_file(file_digest *s, int fd, uint64_t size, fetch_progress *p) {
+static bool add_file(file_digest *s, int fd, uint64_t size, watch_work *p) {
     char *data = malloc(PIECE);
     uint64_t done = 0;
-    while (data && done < size && !process_stopped) {
+    while (data && done < size && !llm_watch_stopped(p->w)) {
         const ssize_t n = pread(fd, data, PIECE, (off_t)done);
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0)
             break;
-        file_digest_add(s, data, (size_t)n);
+        llm_file_digest_add(s, data, (size_t)n);
         done += (uint64_t)n;
-        fetch_progress_show(p, done);
+        llm_watch_go_on(p, done);
     }
     free(data);
     return done == size;
 }
 
 /* Computes the digest of a cached file without PATH.version, such as one that was put there by hand. */
-static bool has_digest(const char *tool, const fetch_file *f) {
+static bool has_digest(const hub_watch *w, const fetch_file *f) {
     char hex[FILE_DIGEST];
     file_digest s;
-    fetch_progress p;
+    watch_work p;
     const int fd = open(f->path, O_RDONLY | O_CLOEXEC);
-    file_digest_begin(&s, f->digest, f->size);
-    fetch_progress_begin(&p, tool, "checking", f->path, 0, f->size);
+    llm_file_digest_begin(&s, f->digest, f->size);
+    llm_watch_begin(&p, w, "checking", f->path, 0, f->size);
     const bool read = fd >= 0 && add_file(&s, fd, f->size, &p);
-    fetch_progress_end(&p);
+    llm_watch_end(&p);
     if (fd >= 0)
         close(fd);
-    file_digest_end(&s, hex);
+    llm_file_digest_end(&s, hex);
     return read && strcmp(hex, f->digest) == 0;
 }
 
-bool fetch_is_current(const char *tool, const fetch_file *f) {
+bool llm_fetch_is_current(const hub_watch *w, const fetch_file *f) {
     char version[MOST_VERSION];
     struct stat st;
     if (stat(f->path, &st) != 0 || (uint64_t)st.st_size != f->size)
         return false;
     if (read_version(f->path, version, sizeof version))
         return strcmp(version, f->version) == 0;
-    if (!f->digest || !has_digest(tool, f))
+    if (!f->digest || !has_digest(w, f))
         return false;
     write_version(f->path, f->version);
     return true;
@@ -149,10 +136,10 @@ bool fetch_is_current(const char *tool, const fetch_file *f) {
 static char *part_path(const fetch_file *f) {
     char hex[SHA256_HEX], middle[16];
     sha256 s;
-    sha256_begin(&s);
-    sha256_add(&s, f->version, strlen(f->version));
-    sha256_end(&s, hex);
-    const bool is_sha256 = f->digest && file_digest_is_sha256(f->digest);
+    llm_sha256_begin(&s);
+    llm_sha256_add(&s, f->version, strlen(f->version));
+    llm_sha256_end(&s, hex);
+    const bool is_sha256 = f->digest && llm_file_digest_is_sha256(f->digest);
     snprintf(middle, sizeof middle, ".%.8s", is_sha256 ? f->digest : hex);
     return with_suffix(f->path, middle, ".part");
 }
@@ -168,12 +155,13 @@ static bool is_there(int fd, const char *path) {
 static ggl_status lock(const download *d, ggl_error *err) {
     bool noted = false;
     while (flock(d->fd, LOCK_EX | LOCK_NB) != 0) {
-        if (process_stopped)
+        if (llm_watch_stopped(d->w))
             return ggl_fail(err, GGL_CANCELLED, "stopped");
         if (errno != EWOULDBLOCK && errno != EINTR)
             return GGL_OK; /* a file system without locks */
         if (!noted)
-            tool_say(d->tool, "another process is downloading this file; waiting for it");
+            llm_watch_say(d->w, HUB_SAYS,
+                          "another process is downloading this file; waiting for it");
         noted = true;
         nanosleep(&(struct timespec){.tv_nsec = 200000000}, NULL);
     }
@@ -191,7 +179,7 @@ static ggl_status open_part(download *d, bool *done, ggl_error *err) {
         if (st != GGL_OK)
             return st;
         const bool there = is_there(d->fd, d->part);
-        *done = fetch_is_current(d->tool, d->f);
+        *done = llm_fetch_is_current(d->w, d->f);
         if (*done && there)
             (void)unlink(d->part); /* an empty one, which open() has made */
         if (*done || there)
@@ -203,7 +191,7 @@ static ggl_status open_part(download *d, bool *done, ggl_error *err) {
 
 static ggl_status start_over(download *d, ggl_error *err) {
     d->n = 0;
-    file_digest_begin(&d->digest, d->f->digest, d->f->size);
+    llm_file_digest_begin(&d->digest, d->f->digest, d->f->size);
     if (ftruncate(d->fd, 0) != 0 || lseek(d->fd, 0, SEEK_SET) != 0)
         return ggl_fail(err, GGL_IO, "%s: %s", d->part, strerror(errno));
     return GGL_OK;
@@ -215,20 +203,20 @@ static ggl_status read_part(download *d, ggl_error *err) {
     ggl_status st = GGL_OK;
     if (size <= 0 || d->f->is_whole)
         return start_over(d, err);
-    file_digest_begin(&d->digest, d->f->digest, d->f->size);
-    fetch_progress p;
-    fetch_progress_begin(&p, d->tool, "checking", d->part, 0, (uint64_t)size);
+    llm_file_digest_begin(&d->digest, d->f->digest, d->f->size);
+    watch_work p;
+    llm_watch_begin(&p, d->w, "checking", d->part, 0, (uint64_t)size);
     const bool fits = (uint64_t)size <= d->f->size;
     const bool read = fits && add_file(&d->digest, d->fd, (uint64_t)size, &p);
-    fetch_progress_end(&p);
-    if (process_stopped)
+    llm_watch_end(&p);
+    if (llm_watch_stopped(d->w))
         return ggl_fail(err, GGL_CANCELLED, "stopped");
     if (read) {
         d->n = (uint64_t)size;
         return GGL_OK;
     }
-    tool_say(d->tool, "the partial download of an earlier run %s; starting over",
-             fits ? "cannot be read" : "is longer than the file");
+    llm_watch_say(d->w, HUB_SAYS, "the partial download of an earlier run %s; starting over",
+                  fits ? "cannot be read" : "is longer than the file");
     st = start_over(d, err);
     return st;
 }
@@ -247,7 +235,7 @@ static bool on_body(void *ctx, const web_answer *a, const char *data, size_t n) 
         d->too_long = true;
         return false;
     }
-    file_digest_add(&d->digest, data, n);
+    llm_file_digest_add(&d->digest, data, n);
     while (n > 0) {
         const ssize_t done = write(d->fd, data, n);
         if (done < 0 && errno == EINTR)
@@ -261,7 +249,7 @@ static bool on_body(void *ctx, const web_answer *a, const char *data, size_t n) 
         d->n += (uint64_t)done;
     }
     d->moved = true;
-    fetch_progress_show(&d->progress, d->n);
+    llm_watch_go_on(&d->work, d->n);
     return true;
 }
 
@@ -274,16 +262,17 @@ static ggl_status ask(download *d, ggl_error *err) {
                            .offset = d->n,
                            .if_etag = f->etag,
                            .body = on_body,
-                           .ctx = d};
+                           .ctx = d,
+                           .watch = d->w};
     d->moved = d->changed = false;
     const uint64_t before = d->n;
-    ggl_status st = web_ask(&q, &a, err);
+    ggl_status st = llm_web_ask(&q, &a, err);
     if (d->error)
         return ggl_fail(err, GGL_LIMIT, "%s: %s", d->part, strerror(d->error));
     if (d->too_long)
         return ggl_fail(err, GGL_FORMAT, "the server sends more than the %" PRIu64 " bytes of %s",
                         f->size, f->url);
-    if (process_stopped)
+    if (llm_watch_stopped(d->w))
         return ggl_fail(err, GGL_CANCELLED, "stopped");
     if (d->changed && before == 0)
         return ggl_fail(err, GGL_FORMAT,
@@ -294,22 +283,22 @@ static ggl_status ask(download *d, ggl_error *err) {
     const bool refused =
         d->changed || a.status == 200 || a.status == 416 || (a.status == 206 && a.other_part);
     if (before > 0 && d->n == before && refused) {
-        tool_say(d->tool,
-                 "the server cannot continue a download; starting over from the beginning");
+        llm_watch_say(d->w, HUB_SAYS,
+                      "the server cannot continue a download; starting over from the beginning");
         st = start_over(d, err);
-        fetch_progress_restart(&d->progress);
+        llm_watch_start_over(&d->work);
         return st == GGL_OK ? ask(d, err) : st;
     }
     if (a.status >= 300 && (st == GGL_OK || a.status >= 400))
-        return web_refused(&a, f->url, f->token != NULL, err);
+        return llm_web_refused(&a, f->url, f->token != NULL, err);
     if (st == GGL_OK && d->n < f->size)
         st = ggl_fail(err, GGL_IO, "the connection ended early");
     return st;
 }
 
 /* Waits before another try; returns early after a signal. */
-static void wait_seconds(int seconds) {
-    for (int i = 0; i < 10 * seconds && !process_stopped; i++)
+static void wait_seconds(const download *d, int seconds) {
+    for (int i = 0; i < 10 * seconds && !llm_watch_stopped(d->w); i++)
         nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
 }
 
@@ -320,19 +309,19 @@ static ggl_status transfer(download *d, ggl_error *err) {
             st = start_over(d, err);
             if (st != GGL_OK)
                 return st;
-            fetch_progress_restart(&d->progress);
+            llm_watch_start_over(&d->work);
         }
         const uint64_t before = d->n;
         st = ask(d, err);
         if (st == GGL_OK || (st == GGL_IO && d->n == d->f->size))
             return GGL_OK;
         failures = d->n > before && !d->f->is_whole ? 1 : failures + 1;
-        if (st != GGL_IO || failures >= MOST_FAILURES || process_stopped)
+        if (st != GGL_IO || failures >= MOST_FAILURES || llm_watch_stopped(d->w))
             return st;
         const int seconds = 1 << (failures - 1);
-        tool_say(d->tool, "%s; trying again in %d s", err->msg, seconds);
-        wait_seconds(seconds);
-        if (process_stopped)
+        llm_watch_say(d->w, HUB_SAYS, "%s; trying again in %d s", err->msg, seconds);
+        wait_seconds(d, seconds);
+        if (llm_watch_stopped(d->w))
             return ggl_fail(err, GGL_CANCELLED, "stopped");
     }
     return st;
@@ -342,14 +331,14 @@ static ggl_status transfer(download *d, ggl_error *err) {
 static ggl_status finish(download *d, ggl_error *err) {
     const fetch_file *f = d->f;
     char hex[FILE_DIGEST];
-    file_digest_end(&d->digest, hex);
+    llm_file_digest_end(&d->digest, hex);
     if (f->digest && strcmp(hex, f->digest) != 0) {
         (void)unlink(d->part);
         return ggl_fail(err, GGL_FORMAT,
                         "%s has the wrong %s: it is %s, but should be %s. The file was "
                         "damaged on the way, or is a "
                         "different one, so it was removed; the same command downloads it again",
-                        f->url, file_digest_is_git(f->digest) ? "SHA-1" : "SHA-256", hex,
+                        f->url, llm_file_digest_is_git(f->digest) ? "SHA-1" : "SHA-256", hex,
                         f->digest);
     }
     if (fsync(d->fd) != 0)
@@ -373,29 +362,31 @@ static ggl_status run(download *d, ggl_error *err) {
     const char *slash = strrchr(d->f->path, '/');
     snprintf(name, sizeof name, "%s", slash ? slash + 1 : d->f->path);
     char here[AMOUNT_TEXT], all[AMOUNT_TEXT];
-    amount_bytes(all, d->f->size);
+    llm_amount_bytes(all, d->f->size);
     if (d->n > 0)
-        say(d, "downloading %s, %s, of which %s are there", name, all, amount_bytes(here, d->n));
+        llm_watch_say(d->w, HUB_SAYS, "downloading %s, %s, of which %s are there", name, all,
+                      llm_amount_bytes(here, d->n));
     else
-        say(d, "downloading %s, %s", name, all);
-    fetch_progress_begin(&d->progress, d->tool, "downloading", name, d->n, d->f->size);
+        llm_watch_say(d->w, HUB_SAYS, "downloading %s, %s", name, all);
+    llm_watch_begin(&d->work, d->w, "downloading", name, d->n, d->f->size);
     st = transfer(d, err);
-    fetch_progress_end(&d->progress);
+    llm_watch_end(&d->work);
     if (st == GGL_OK)
         return finish(d, err);
     if (d->n > 0 && !d->f->is_whole)
-        say(d, "%s of %s have come and are kept: the same command goes on from there",
-            amount_bytes(here, d->n), all);
+        llm_watch_say(d->w, HUB_SAYS,
+                      "%s of %s have come and are kept: the same command goes on from there",
+                      llm_amount_bytes(here, d->n), all);
     else
         (void)unlink(d->part);
     return st;
 }
 
-ggl_status fetch(const char *tool, const fetch_file *f, ggl_error *err) {
-    download d = {.tool = tool, .f = f, .fd = -1, .part = part_path(f)};
+ggl_status llm_fetch(const hub_watch *w, const fetch_file *f, ggl_error *err) {
+    download d = {.w = w, .f = f, .fd = -1, .part = part_path(f)};
     if (!d.part)
         return ggl_fail(err, GGL_NOMEM, "out of memory");
-    user_make_folders(f->path);
+    llm_user_make_folders(f->path);
     const ggl_status st = run(&d, err);
     if (d.fd >= 0)
         close(d.fd);
@@ -422,7 +413,7 @@ static bool free_space(const char *path, uint64_t *n) {
     return known;
 }
 
-ggl_status fetch_check_space(const fetch_file *f, size_t n, ggl_error *err) {
+ggl_status llm_fetch_check_space(const fetch_file *f, size_t n, ggl_error *err) {
     uint64_t wanted = 0, there;
     char a[AMOUNT_TEXT], b[AMOUNT_TEXT];
     for (size_t i = 0; i < n; i++) {
@@ -439,5 +430,5 @@ ggl_status fetch_check_space(const fetch_file *f, size_t n, ggl_error *err) {
     return ggl_fail(err, GGL_LIMIT,
                     "the download needs %s, but the disk of %s has only %s free; the environment "
                     "variable LLM_CACHE=FOLDER chooses another place",
-                    amount_bytes(a, wanted), f[0].path, amount_bytes(b, there));
+                    llm_amount_bytes(a, wanted), f[0].path, llm_amount_bytes(b, there));
 }

@@ -2,7 +2,7 @@
 
 #include <stdio.h>
 
-const char *amount_bytes(char buf[AMOUNT_TEXT], uint64_t n) {
+const char *llm_amount_bytes(char buf[AMOUNT_TEXT], uint64_t n) {
     static const struct {
         double unit;
         const char *name;
@@ -18,7 +18,7 @@ const char *amount_bytes(char buf[AMOUNT_TEXT], uint64_t n) {
     return buf;
 }
 
-const char *amount_time(char buf[AMOUNT_TEXT], double seconds) {
+const char *llm_amount_time(char buf[AMOUNT_TEXT], double seconds) {
     const long s = seconds < 1e7 ? (long)(seconds + 0.5) : 9999999;
     if (s >= 3600)
         snprintf(buf, AMOUNT_TEXT, "%ld h %02ld min", s / 3600, s / 60 % 60);

@@ -1,24 +1,25 @@
-/* The options -hf, -mu and the like: they name a model on the Hugging Face Hub, or a URL, and download it into a cache folder.
+/* The options -hf, -mu and the like: they name a model on the Hugging Face Hub, or a URL, which library/hub downloads.
  *
  *     hub_options hub = {0};
  *     const arg_option options[] = {.., HUB_OPTIONS(hub), {0}};
  *     ..
- *     int code = hub_get(TOOL, &hub, &model);   // model: the variable of -m
+ *     int code = tool_hub_get(TOOL, &hub, &model);   // model: the variable of -m
  *     ..
- *     hub_fini(&hub);                           // after the last use of model */
-#ifndef TOOLS_HUB_H
-#define TOOLS_HUB_H
+ *     tool_hub_fini(&hub);                      // after the last use of model */
+#ifndef TOOLS_HUB_OPTIONS_H
+#define TOOLS_HUB_OPTIONS_H
 
 #include "args.h"
 
 typedef struct hub_options {
     const char *repo, *file, *token, *url;
     const char *repo_draft; /* of the model that guesses; only in tools with HUB_DRAFT_OPTION */
-    const char *arch;       /* the file of --arch, which the tool sets before hub_get; NULL: none */
+    const char *arch; /* the file of --arch, which the tool sets before tool_hub_get; NULL: none */
     bool offline, list;
     bool
         no_weights; /* the tool needs only the tokenizer: of a Hugging Face folder, get no weights */
-    char *path[2];  /* of the model and of the draft model; set by hub_get and hub_get_draft */
+    char *path
+        [2]; /* of the model and of the draft model; set by tool_hub_get and tool_hub_get_draft */
 } hub_options;
 
 /* clang-format off */
@@ -44,9 +45,9 @@ typedef struct hub_options {
  * *model does not change. It is downloaded if it is not in the cache, or if the repository has another version now. Without a network, what is in
  * the cache is used, with a note. Returns -1, or an exit code: 0 after --hf-list; 2 after an error in the options, such as a *model that -m has set
  * already; 1 after another error; 128 + the number of a signal. */
-int hub_get(const char *tool, hub_options *o, const char **model);
+int tool_hub_get(const char *tool, hub_options *o, const char **model);
 /* Does the same for the draft model of -hfd. */
-int hub_get_draft(const char *tool, hub_options *o, const char **draft);
-void hub_fini(hub_options *o);
+int tool_hub_get_draft(const char *tool, hub_options *o, const char **draft);
+void tool_hub_fini(hub_options *o);
 
 #endif

@@ -56,15 +56,15 @@ static void add_block(uint32_t *state, const unsigned char *p) {
         state[i] += sums[i];
 }
 
-void sha256_begin(sha256 *s) {
+void llm_sha256_begin(sha256 *s) {
     *s = (sha256){.h = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c,
                         0x1f83d9ab, 0x5be0cd19}};
 }
 
-void sha256_add(sha256 *s, const void *data, size_t n) {
+void llm_sha256_add(sha256 *s, const void *data, size_t n) {
     sha_blocks_add(&s->bytes, s->h, add_block, data, n);
 }
 
-void sha256_end(sha256 *s, char hex[SHA256_HEX]) {
+void llm_sha256_end(sha256 *s, char hex[SHA256_HEX]) {
     sha_blocks_end(&s->bytes, s->h, add_block, 8, hex);
 }

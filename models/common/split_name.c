@@ -17,12 +17,12 @@ static bool read_part(const char *path, int *k, int *n) {
     return *k >= 1 && *k <= *n;
 }
 
-int split_n_parts(const char *path) {
+int llm_split_n_parts(const char *path) {
     int k, n;
     return read_part(path, &k, &n) ? n : 1;
 }
 
-void split_part_path(char *buf, size_t size, const char *path, int part) {
+void llm_split_part_path(char *buf, size_t size, const char *path, int part) {
     int k, n;
     const size_t len = strlen(path);
     if (read_part(path, &k, &n))
@@ -32,7 +32,7 @@ void split_part_path(char *buf, size_t size, const char *path, int part) {
         snprintf(buf, size, "%s", path);
 }
 
-bool split_is_first(const char *path) {
+bool llm_split_is_first(const char *path) {
     int k, n;
     return !read_part(path, &k, &n) || k == 1;
 }
