@@ -16,7 +16,7 @@
 #include "amounts.h"
 #include "fetch_progress.h"
 #include "file_digest.h"
-#include "ggl/file.h"
+#include "ggl/internal/file.h"
 #include "process.h"
 #include "user_path.h"
 #include "web.h"

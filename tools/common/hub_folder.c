@@ -6,8 +6,8 @@
 
 #include "amounts.h"
 #include "common/json.h"
-#include "ggl/show.h"
-#include "ggl/steps.h"
+#include "ggl/internal/show.h"
+#include "ggl/internal/steps.h"
 #include "hub_impl.h"
 #include "load.h"
 

@@ -7,7 +7,7 @@
 
 #include "fetch.h"
 #include "amounts.h"
-#include "ggl/show.h"
+#include "ggl/internal/show.h"
 #include "hub_impl.h"
 #include "process.h"
 #include "split_name.h"
