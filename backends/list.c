@@ -4,8 +4,9 @@
 #include <strings.h>
 
 #include "cpu/cores.h"
-#include "ggl/nearest.h"
-#include "ggl/params.h"
+#include "ggl/internal/backends.h"
+#include "ggl/internal/nearest.h"
+#include "ggl/internal/params.h"
 #include "plugin.h"
 #include "trace/trace.h"
 

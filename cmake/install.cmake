@@ -1,5 +1,5 @@
 # The files that `cmake --install` installs: headers, libraries, the CMake package ggml-lite, pkg-config files (ggml-lite: the tensor library with its
-# backends; llm-models: the models on top of it; llm: all of it in one library), and the licence. With BUILD_SHARED_LIBS there is one
+# backends; llm: all of it in one library, with the models), and the licence. With BUILD_SHARED_LIBS there is one
 # library, libllm.so, and the other names stand for it.
 option(GGL_INSTALL "Install the library and the tools" ${PROJECT_IS_TOP_LEVEL})
 if(NOT GGL_INSTALL)
@@ -7,12 +7,12 @@ if(NOT GGL_INSTALL)
 endif()
 include(CMakePackageConfigHelpers)
 
-install(DIRECTORY ggml-lite/include/ backends/include/ models/include/ library/include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(DIRECTORY ggml-lite/include/ backends/include/ library/include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
+    PATTERN internal EXCLUDE)
 set(places ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 set(package ${CMAKE_INSTALL_LIBDIR}/cmake/ggml-lite)
 if(BUILD_SHARED_LIBS)
     set(ggml_lite_libs -lllm)
-    set(llm_models_libs -lllm)
 else()
     if(TARGET ggl-vulkan)
         set(vulkan ggl-vulkan)
@@ -20,10 +20,8 @@ else()
     endif()
     list(TRANSFORM CMAKE_DL_LIBS PREPEND -l OUTPUT_VARIABLE dl)
     set(ggml_lite_libs "-lggl-backends ${vulkan_lib}-lggl-cpu -lggl-reference -lggl-core -lm -pthread ${dl}")
-    set(llm_models_libs -lllm-models)
     install(TARGETS ggl-core ggl-reference ggl-cpu ${vulkan} ggl-backends EXPORT ggl ${places})
     install(EXPORT ggl NAMESPACE ggl:: FILE ggl-targets.cmake DESTINATION ${package})
-    install(TARGETS llm-models EXPORT llm ${places})
     if(GGL_SHARED_LIBLLM)
         install(TARGETS llm-shared EXPORT llm ${places})
     endif()
@@ -38,7 +36,7 @@ install(FILES ${PROJECT_BINARY_DIR}/ggml-lite-config.cmake ${PROJECT_BINARY_DIR}
     DESTINATION ${package})
 
 list(TRANSFORM CMAKE_DL_LIBS PREPEND -l OUTPUT_VARIABLE GGL_DL_FLAGS)
-foreach(pc ggml-lite llm-models llm)
+foreach(pc ggml-lite llm)
     configure_file(cmake/${pc}.pc.in ${PROJECT_BINARY_DIR}/${pc}.pc @ONLY)
     install(FILES ${PROJECT_BINARY_DIR}/${pc}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 endforeach()

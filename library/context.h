@@ -4,10 +4,10 @@
 
 #include <stdatomic.h>
 
-#include "llm/chat.h"
-#include "llm/generate.h"
+#include "llm/internal/chat.h"
+#include "llm/internal/generate.h"
 #include "llm/llm.h"
-#include "llm/pooling.h"
+#include "llm/internal/pooling.h"
 #include "place/placement.h"
 
 struct llm_context {

@@ -3,9 +3,10 @@
 #include <string.h>
 
 #include "context.h"
-#include "ggl/params.h"
-#include "llm/stop.h"
-#include "llm/talk.h"
+#include "ggl/internal/alloc.h"
+#include "ggl/internal/params.h"
+#include "llm/internal/stop.h"
+#include "llm/internal/talk.h"
 
 /* A generation that llm_begin has started: its objects, and the text that was not returned yet. */
 struct generation {

@@ -5,7 +5,8 @@
 
 #include "builtin/builtin.h"
 #include "context.h"
-#include "ggl/params.h"
+#include "ggl/internal/backends.h"
+#include "ggl/internal/params.h"
 #include "place/fit.h"
 
 enum { ROWS = 16, UBATCH = 512 }; /* rows of logits that are computed together */

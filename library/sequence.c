@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "context.h"
+#include "ggl/internal/alloc.h"
 
 /* --- who has the sequence --------------------------------------------------------------------- */
 

@@ -1,5 +1,6 @@
 /* Text to tokens and back. */
 #include "context.h"
+#include "ggl/internal/alloc.h"
 
 static ggl_status need_tokenizer(const llm_context *c, ggl_error *err) {
     return c->tokenizer ? GGL_OK

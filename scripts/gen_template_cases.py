@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Writes tests/data/templates.json: small templates and what Jinja2 renders them to, set up as Hugging Face's apply_chat_template does.
-tests/models/template.c compares llm/template.h with it.
+tests/models/template.c compares llm/internal/template.h with it.
 
     gen_template_cases.py >tests/data/templates.json      needs the package jinja2 (written with 3.1.6)"""
 import json

@@ -4,7 +4,7 @@
 #ifndef TESTS_SAMPLE_H
 #define TESTS_SAMPLE_H
 
-#include "llm/arch.h"
+#include "llm/internal/arch.h"
 #include "seed.h"
 
 enum { SAMPLE_MOST = 1024 };

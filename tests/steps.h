@@ -1,9 +1,9 @@
-/* Tests of running time without a clock: the sources under test count their steps (ggl/steps.h).
+/* Tests of running time without a clock: the sources under test count their steps (ggl/internal/steps.h).
  * One file of a test program includes this. */
 #ifndef TEST_STEPS_H
 #define TEST_STEPS_H
 
-#include "ggl/steps.h"
+#include "ggl/internal/steps.h"
 #include "test.h"
 
 uint64_t ggl_n_steps;

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "cpu.h"
-#include "ggl/alloc.h"
+#include "ggl/internal/alloc.h"
 
 struct cpu_compiler {
     const cpu_backend *b;

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "ggl/number.h"
+#include "ggl/internal/number.h"
 
 enum { MANY = 1023, MOST_CPUS = 1 << 20 };
 

@@ -9,7 +9,7 @@
 
 #include "cores.h"
 #include "cpu_features.h"
-#include "ggl/alloc.h"
+#include "ggl/internal/alloc.h"
 
 /* Alignment of buffers. Their memory comes from calloc, whose pages cost nothing until touched. */
 enum { ALIGN = 64 };

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "attend.h"
+#include "ggl/internal/graph.h"
 
 enum { SPAN = 1024 };
 

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "cpu.h"
-#include "ggl/math.h"
+#include "ggl/internal/math.h"
 
 /* src[0]: positions; src[1]: r frequencies, f32 or f64. Row l of the table has r pairs (cosine,
  * sine) for token l, times mag. A unit is a row. */

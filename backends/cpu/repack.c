@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "cpu.h"
-#include "ggl/alloc.h"
+#include "ggl/internal/alloc.h"
 #include "quant/rows16.h"
 
 /* Groups of 16 rows that a thread repacks at a time. */

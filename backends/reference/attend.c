@@ -1,7 +1,7 @@
 /* cache and attend: writes rows to the stores, and attends to them. */
 #include <math.h>
 
-#include "ggl/math.h"
+#include "ggl/internal/math.h"
 #include "reference.h"
 
 /* Returns the page that holds a position of a slot. `pages` is the table, absent for rings. */

@@ -1,7 +1,7 @@
 /* Elementwise operators, with broadcasting. */
 #include <math.h>
 
-#include "ggl/math.h"
+#include "ggl/internal/math.h"
 #include "reference.h"
 
 static double binary(ggl_op op, double a, double b) {

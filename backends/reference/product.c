@@ -1,7 +1,7 @@
 /* Matrix products and rotations. */
 #include <math.h>
 
-#include "ggl/math.h"
+#include "ggl/internal/math.h"
 #include "reference.h"
 
 static int64_t clip(int64_t i, int64_t n) {

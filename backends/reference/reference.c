@@ -7,6 +7,7 @@
 
 #include "ggl/alloc.h"
 #include "ggl/backends.h"
+#include "ggl/internal/types.h"
 
 struct ggl_buffer {
     char *data;

@@ -1,7 +1,8 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "ggl/alloc.h"
+#include "ggl/internal/alloc.h"
+#include "ggl/internal/graph.h"
 #include "shadow.h"
 
 typedef struct again {

@@ -1,6 +1,7 @@
 #include <string.h>
 
-#include "ggl/alloc.h"
+#include "ggl/internal/alloc.h"
+#include "ggl/internal/graph.h"
 #include "shadow.h"
 
 size_t ggl_shadow_size(const ggl_tensor *t, int64_t n) {

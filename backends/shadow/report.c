@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "ggl/alloc.h"
+#include "ggl/internal/alloc.h"
 #include "shadow.h"
 
 /* How far a result may be off, of the largest of its value. What is found is meant to be wrong

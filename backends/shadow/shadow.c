@@ -3,7 +3,8 @@
 #include <string.h>
 
 #include "ggl/alloc.h"
-#include "ggl/params.h"
+#include "ggl/internal/graph.h"
+#include "ggl/internal/params.h"
 
 #define DEFAULT_RATE (1.0 / 32)
 

@@ -10,7 +10,7 @@
 #define BACKENDS_SHADOW_H
 
 #include "../common/wrap.h"
-#include "ggl/backends.h"
+#include "ggl/internal/backends.h"
 
 enum { SHADOW_MAX_NODES = 16 };
 

@@ -9,7 +9,7 @@
 
 #include "../common/clock.h"
 #include "ggl/alloc.h"
-#include "ggl/file.h"
+#include "ggl/internal/file.h"
 
 enum { BUFFER = 1 << 16 };
 

@@ -7,8 +7,8 @@
 
 #include "trace.h"
 #include "../common/wrap.h"
-#include "ggl/alloc.h"
-#include "ggl/backends.h"
+#include "ggl/internal/alloc.h"
+#include "ggl/internal/backends.h"
 #include "recorder.h"
 
 enum { N_KINDS = GGL_REGION_WEIGHT + 1 };

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "ggl/alloc.h"
+#include "ggl/internal/alloc.h"
 #include "share.h"
 
 /* --- allocation ------------------------------------------------------------------------------- */

@@ -7,7 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "ggl/alloc.h"
+#include "ggl/internal/alloc.h"
+#include "ggl/internal/graph.h"
 #include "buckets.h"
 #include "recording.h"
 #include "slots.h"

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "ggl/alloc.h"
+#include "ggl/internal/alloc.h"
 #include "pipelines.h"
 
 enum { VK_POOL_SETS = 256 };

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ggl/nearest.h"
+#include "ggl/internal/nearest.h"
 
 static const char *const force_name[] = {"idot", "half", "ahead", "matrix", NULL};
 

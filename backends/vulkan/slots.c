@@ -1,6 +1,6 @@
 #include "slots.h"
 
-#include "ggl/alloc.h"
+#include "ggl/internal/alloc.h"
 
 enum { LOCAL = 64 };
 

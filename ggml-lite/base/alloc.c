@@ -1,5 +1,5 @@
 /* Checked sizes, zeroed arrays, arenas: see ggl/alloc.h. */
-#include "ggl/alloc.h"
+#include "ggl/internal/alloc.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* Implements ggl/file.h by the functions of os_file.h. */
-#include "ggl/file.h"
+/* Implements ggl/internal/file.h by the functions of os_file.h. */
+#include "ggl/internal/file.h"
 
 #include <errno.h>
 #include <stdint.h>

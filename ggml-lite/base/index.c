@@ -1,14 +1,14 @@
-/* The hash table of ggl/index.h. The hash is SipHash-1-3 (Aumasson and Bernstein 2012, with one
+/* The hash table of ggl/internal/index.h. The hash is SipHash-1-3 (Aumasson and Bernstein 2012, with one
  * round for each word and three at the end): without the seed, nobody can construct keys that
  * collide. Simpler seeded hashes do not ensure that: in them, some pairs of keys collide for every
  * seed. */
-#include "ggl/index.h"
+#include "ggl/internal/index.h"
 
 #include <string.h>
 #include <time.h>
 
 #include "ggl/alloc.h"
-#include "ggl/steps.h"
+#include "ggl/internal/steps.h"
 
 typedef struct sip {
     uint64_t a, b, c, d;

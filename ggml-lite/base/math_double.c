@@ -1,4 +1,4 @@
-/* The double functions of ggl/math.h. Accuracy matters more than speed: they are called once, or
+/* The double functions of ggl/internal/math.h. Accuracy matters more than speed: they are called once, or
  * once per token. Where one double is not accurate enough, sums are unevaluated pairs
  * ("double-double", Dekker 1971). docs/numeric-functions.md has the formulas. Coefficients are
  * those of Taylor series unless noted. */
@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "ggl/math.h"
+#include "ggl/internal/math.h"
 
 #if defined(FLT_EVAL_METHOD) && FLT_EVAL_METHOD != 0
 #error                                                                                             \

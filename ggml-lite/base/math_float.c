@@ -1,4 +1,4 @@
-/* The float functions of ggl/math.h: the scalar definitions of the numeric contract.
+/* The float functions of ggl/internal/math.h: the scalar definitions of the numeric contract.
  * docs/numeric-functions.md has the formulas. Each function is straight-line code (fmaf, + - * /)
  * with selects at the end, so that a vector kernel can do the same steps in its lanes and get the
  * same bits. Coefficients are our own minimax fits (Remez, then rounded to float). */
@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "ggl/math.h"
+#include "ggl/internal/math.h"
 
 #if defined(FLT_EVAL_METHOD) && FLT_EVAL_METHOD != 0
 #error                                                                                             \

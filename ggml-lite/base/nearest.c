@@ -1,4 +1,4 @@
-#include "ggl/nearest.h"
+#include "ggl/internal/nearest.h"
 
 #include <stdint.h>
 #include <string.h>

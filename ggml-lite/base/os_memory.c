@@ -2,7 +2,7 @@
 #include <stdint.h>
 #include <sys/mman.h>
 
-#include "ggl/alloc.h"
+#include "ggl/internal/alloc.h"
 
 /* The usual size of a huge page. Partial ones at both ends stay in small pages. */
 #define HUGE_PAGE ((uintptr_t)2 << 20)

@@ -1,4 +1,4 @@
-#include "ggl/params.h"
+#include "ggl/internal/params.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* Escapes text for terminals: see ggl_show and ggl_vformat in ggl/show.h. */
+/* Escapes text for terminals: see ggl_show and ggl_vformat in ggl/internal/show.h. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

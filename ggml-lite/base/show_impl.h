@@ -2,7 +2,7 @@
 #ifndef GGL_SHOW_IMPL_H
 #define GGL_SHOW_IMPL_H
 
-#include "ggl/show.h"
+#include "ggl/internal/show.h"
 
 /* Like ggl_vformat, but does not escape the string argument whose pointer is `raw`: a message that
  * was escaped when it was formatted, and may have several lines. */

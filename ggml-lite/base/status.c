@@ -1,7 +1,7 @@
 /* Statuses and error messages: see ggl/status.h. */
 #include "ggl/status.h"
 
-#include "ggl/show.h"
+#include "ggl/internal/show.h"
 #include "show_impl.h"
 
 #include <stdio.h>

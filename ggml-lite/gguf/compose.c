@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "ggl/alloc.h"
-#include "ggl/params.h"
+#include "ggl/internal/params.h"
 #include "gguf_file.h"
 
 ggl_gguf_memory ggl_gguf_part_memory(const ggl_gguf *f, int part) {

@@ -18,8 +18,8 @@
 #define GGL_GGUF_FILE_H
 
 #include "base/os_file.h"
-#include "ggl/gguf.h"
-#include "ggl/index.h"
+#include "ggl/internal/gguf.h"
+#include "ggl/internal/index.h"
 
 #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
 #error                                                                                             \

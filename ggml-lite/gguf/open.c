@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "ggl/alloc.h"
-#include "ggl/params.h"
+#include "ggl/internal/params.h"
 #include "gguf_file.h"
 
 enum { SPLIT_SUFFIX = 20 }; /* strlen("-00001-of-00003.gguf") */

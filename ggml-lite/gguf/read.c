@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ggl/alloc.h"
+#include "ggl/internal/alloc.h"
+#include "ggl/internal/types.h"
 #include "gguf_file.h"
 
 /* The position in the file's bytes. Keeps the first failure; all later reads return zeros. */

@@ -7,7 +7,8 @@
 #include <string.h>
 
 #include "ggl/compose.h"
-#include "ggl/math.h"
+#include "ggl/internal/graph.h"
+#include "ggl/internal/math.h"
 #include "graph_impl.h"
 
 /* --- composites and errors -------------------------------------------------------------------- */
@@ -102,60 +103,79 @@ static ggl_tensor *mean(ggl_graph *g, ggl_tensor *x) {
 
 /* --- along rows ------------------------------------------------------------------------------- */
 
-ggl_tensor *ggl_softmax(ggl_graph *g, ggl_tensor *x) {
-    work w = begin(g, __func__, &x, 1);
+static ggl_tensor *make_softmax(ggl_graph *g, ggl_tensor *const *src, const double *num) {
+    ggl_tensor *x = src[0];
+    (void)num;
+    work w = begin(g, "ggl_softmax", &x, 1);
     x = w.param[0];
     ggl_tensor *e = ggl_binary(g, GGL_OP_SUB, x, ggl_unary(g, GGL_OP_AMAX, x));
     e = ggl_unary(g, GGL_OP_EXP, e);
     return end(&w, ggl_binary(g, GGL_OP_DIV, e, sum(g, e)), NULL, 0);
 }
 
-ggl_tensor *ggl_rms(ggl_graph *g, ggl_tensor *x, double eps) {
-    work w = begin(g, __func__, &x, 1);
+static ggl_tensor *make_rms(ggl_graph *g, ggl_tensor *const *src, const double *num) {
+    ggl_tensor *x = src[0];
+    double eps = num[0];
+    work w = begin(g, "ggl_rms", &x, 1);
     x = w.param[0];
     ggl_tensor *m = mean(g, ggl_binary(g, GGL_OP_MUL, x, x));
     m = ggl_unary(g, GGL_OP_SQRT, op_number(g, GGL_OP_ADD, m, eps));
     return end(&w, ggl_binary(g, GGL_OP_DIV, x, m), &eps, 1);
 }
 
-ggl_tensor *ggl_l2(ggl_graph *g, ggl_tensor *x, double eps) {
-    work w = begin(g, __func__, &x, 1);
+static ggl_tensor *make_l2(ggl_graph *g, ggl_tensor *const *src, const double *num) {
+    ggl_tensor *x = src[0];
+    double eps = num[0];
+    work w = begin(g, "ggl_l2", &x, 1);
     x = w.param[0];
     ggl_tensor *s = sum(g, ggl_binary(g, GGL_OP_MUL, x, x));
     s = ggl_unary(g, GGL_OP_SQRT, op_number(g, GGL_OP_MAX, s, eps * eps));
     return end(&w, ggl_binary(g, GGL_OP_DIV, x, s), &eps, 1);
 }
 
-ggl_tensor *ggl_center(ggl_graph *g, ggl_tensor *x) {
-    work w = begin(g, __func__, &x, 1);
+static ggl_tensor *make_center(ggl_graph *g, ggl_tensor *const *src, const double *num) {
+    ggl_tensor *x = src[0];
+    (void)num;
+    work w = begin(g, "ggl_center", &x, 1);
     x = w.param[0];
     return end(&w, ggl_binary(g, GGL_OP_SUB, x, mean(g, x)), NULL, 0);
 }
 
-ggl_tensor *ggl_normalised(ggl_graph *g, ggl_tensor *x) {
-    work w = begin(g, __func__, &x, 1);
+static ggl_tensor *make_normalised(ggl_graph *g, ggl_tensor *const *src, const double *num) {
+    ggl_tensor *x = src[0];
+    (void)num;
+    work w = begin(g, "ggl_normalised", &x, 1);
     x = w.param[0];
     return end(&w, ggl_binary(g, GGL_OP_DIV, x, sum(g, x)), NULL, 0);
 }
 
-ggl_tensor *ggl_softcap(ggl_graph *g, ggl_tensor *x, double cap) {
-    work w = work_on(g, __func__, &x, 1);
+static ggl_tensor *make_softcap(ggl_graph *g, ggl_tensor *const *src, const double *num) {
+    ggl_tensor *x = src[0];
+    double cap = num[0];
+    work w = work_on(g, "ggl_softcap", &x, 1);
     x = ggl_unary(g, GGL_OP_TANH, op_number(g, GGL_OP_DIV, x, cap));
     return done(&w, number_op(g, cap, GGL_OP_MUL, x));
 }
 
-ggl_tensor *ggl_clamp(ggl_graph *g, ggl_tensor *x, double lo, double hi) {
-    work w = work_on(g, __func__, &x, 1);
+static ggl_tensor *make_clamp(ggl_graph *g, ggl_tensor *const *src, const double *num) {
+    ggl_tensor *x = src[0];
+    double lo = num[0];
+    double hi = num[1];
+    work w = work_on(g, "ggl_clamp", &x, 1);
     return done(&w, op_number(g, GGL_OP_MIN, op_number(g, GGL_OP_MAX, x, lo), hi));
 }
 
-ggl_tensor *ggl_mean(ggl_graph *g, ggl_tensor *x) {
-    work w = work_on(g, __func__, &x, 1);
+static ggl_tensor *make_mean(ggl_graph *g, ggl_tensor *const *src, const double *num) {
+    ggl_tensor *x = src[0];
+    (void)num;
+    work w = work_on(g, "ggl_mean", &x, 1);
     return done(&w, mean(g, x));
 }
 
-ggl_tensor *ggl_weighted(ggl_graph *g, ggl_tensor *y, ggl_tensor *w) {
-    work c = begin(g, __func__, (ggl_tensor *[]){y, w}, 2);
+static ggl_tensor *make_weighted(ggl_graph *g, ggl_tensor *const *src, const double *num) {
+    ggl_tensor *y = src[0], *w = src[1];
+    (void)num;
+    work c = begin(g, "ggl_weighted", (ggl_tensor *[]){y, w}, 2);
     ggl_tensor *each = reshape2(g, c.param[1], 1, extent(c.param[1], 0));
     ggl_tensor *all = ggl_binary(g, GGL_OP_MUL, c.param[0], each);
     return end(&c, ggl_graph_op(g, GGL_OP_SUM, &all, 1, (double[]){1}, 1), NULL, 0);
@@ -172,32 +192,41 @@ static ggl_tensor *affine(ggl_graph *g, ggl_tensor *x, ggl_tensor *w, ggl_tensor
     return bias ? ggl_binary(g, GGL_OP_ADD, x, bias) : x;
 }
 
-ggl_tensor *ggl_rms_norm(ggl_graph *g, ggl_tensor *x, ggl_tensor *w, ggl_tensor *bias, double eps) {
-    work c = work_on(g, __func__, &x, 1);
+static ggl_tensor *make_rms_norm(ggl_graph *g, ggl_tensor *const *src, const double *num) {
+    ggl_tensor *x = src[0], *w = src[1], *bias = src[2];
+    double eps = num[0];
+    work c = work_on(g, "ggl_rms_norm", &x, 1);
     return done(&c, affine(g, ggl_rms(g, x, eps), w, bias));
 }
 
-ggl_tensor *ggl_layer_norm(ggl_graph *g, ggl_tensor *x, ggl_tensor *w, ggl_tensor *bias,
-                           double eps) {
-    work c = work_on(g, __func__, &x, 1);
+static ggl_tensor *make_layer_norm(ggl_graph *g, ggl_tensor *const *src, const double *num) {
+    ggl_tensor *x = src[0], *w = src[1], *bias = src[2];
+    double eps = num[0];
+    work c = work_on(g, "ggl_layer_norm", &x, 1);
     return done(&c, affine(g, ggl_rms(g, ggl_center(g, x), eps), w, bias));
 }
 
 /* --- activations ------------------------------------------------------------------------------ */
 
-ggl_tensor *ggl_relu(ggl_graph *g, ggl_tensor *x) {
-    work w = begin(g, __func__, &x, 1);
+static ggl_tensor *make_relu(ggl_graph *g, ggl_tensor *const *src, const double *num) {
+    ggl_tensor *x = src[0];
+    (void)num;
+    work w = begin(g, "ggl_relu", &x, 1);
     return end(&w, op_number(g, GGL_OP_MAX, w.param[0], 0), NULL, 0);
 }
 
-ggl_tensor *ggl_silu(ggl_graph *g, ggl_tensor *x) {
-    work w = begin(g, __func__, &x, 1);
+static ggl_tensor *make_silu(ggl_graph *g, ggl_tensor *const *src, const double *num) {
+    ggl_tensor *x = src[0];
+    (void)num;
+    work w = begin(g, "ggl_silu", &x, 1);
     x = w.param[0];
     return end(&w, ggl_binary(g, GGL_OP_MUL, x, ggl_unary(g, GGL_OP_SIGMOID, x)), NULL, 0);
 }
 
-ggl_tensor *ggl_gelu(ggl_graph *g, ggl_tensor *x) {
-    work w = begin(g, __func__, &x, 1);
+static ggl_tensor *make_gelu(ggl_graph *g, ggl_tensor *const *src, const double *num) {
+    ggl_tensor *x = src[0];
+    (void)num;
+    work w = begin(g, "ggl_gelu", &x, 1);
     x = w.param[0];
     ggl_tensor *half = number_op(g, 0.5, GGL_OP_MUL, x);
     ggl_tensor *t = ggl_binary(g, GGL_OP_MUL, number_op(g, 0.044715, GGL_OP_MUL, x), x);
@@ -207,23 +236,29 @@ ggl_tensor *ggl_gelu(ggl_graph *g, ggl_tensor *x) {
     return end(&w, ggl_binary(g, GGL_OP_MUL, half, t), NULL, 0);
 }
 
-ggl_tensor *ggl_gelu_erf(ggl_graph *g, ggl_tensor *x) {
-    work w = begin(g, __func__, &x, 1);
+static ggl_tensor *make_gelu_erf(ggl_graph *g, ggl_tensor *const *src, const double *num) {
+    ggl_tensor *x = src[0];
+    (void)num;
+    work w = begin(g, "ggl_gelu_erf", &x, 1);
     x = w.param[0];
     ggl_tensor *half = number_op(g, 0.5, GGL_OP_MUL, x);
     ggl_tensor *t = ggl_unary(g, GGL_OP_ERF, op_number(g, GGL_OP_DIV, x, sqrt(2)));
     return end(&w, ggl_binary(g, GGL_OP_MUL, half, number_op(g, 1, GGL_OP_ADD, t)), NULL, 0);
 }
 
-ggl_tensor *ggl_gelu_quick(ggl_graph *g, ggl_tensor *x) {
-    work w = begin(g, __func__, &x, 1);
+static ggl_tensor *make_gelu_quick(ggl_graph *g, ggl_tensor *const *src, const double *num) {
+    ggl_tensor *x = src[0];
+    (void)num;
+    work w = begin(g, "ggl_gelu_quick", &x, 1);
     x = w.param[0];
     ggl_tensor *s = ggl_unary(g, GGL_OP_SIGMOID, number_op(g, 1.702, GGL_OP_MUL, x));
     return end(&w, ggl_binary(g, GGL_OP_MUL, x, s), NULL, 0);
 }
 
-ggl_tensor *ggl_softplus(ggl_graph *g, ggl_tensor *x) {
-    work w = begin(g, __func__, &x, 1);
+static ggl_tensor *make_softplus(ggl_graph *g, ggl_tensor *const *src, const double *num) {
+    ggl_tensor *x = src[0];
+    (void)num;
+    work w = begin(g, "ggl_softplus", &x, 1);
     x = w.param[0];
     ggl_tensor *above = op_number(g, GGL_OP_MAX, x, 0);
     ggl_tensor *t = op_number(g, GGL_OP_MUL, ggl_unary(g, GGL_OP_ABS, x), -1);
@@ -233,21 +268,17 @@ ggl_tensor *ggl_softplus(ggl_graph *g, ggl_tensor *x) {
 
 /* --- shapes ----------------------------------------------------------------------------------- */
 
-ggl_tensor *ggl_reshape(ggl_graph *g, ggl_tensor *x, int n_dims, const int64_t *ne) {
-    double size[GGL_MAX_DIMS];
+static ggl_tensor *make_reshape(ggl_graph *g, ggl_tensor *const *src, const double *num,
+                                int n_dims) {
     if (n_dims < 1 || n_dims > GGL_MAX_DIMS)
         return ggl_graph_fail(g, GGL_SHAPE, "ggl_reshape to %d dimensions; 1 to %d are allowed",
                               n_dims, GGL_MAX_DIMS);
-    for (int d = 0; d < n_dims; d++)
-        size[d] = (double)ne[d];
-    return ggl_graph_op(g, GGL_OP_RESHAPE, &x, 1, size, n_dims);
+    return ggl_graph_op(g, GGL_OP_RESHAPE, src, 1, num, n_dims);
 }
 
-ggl_tensor *ggl_flat(ggl_graph *g, ggl_tensor *x) {
-    return ggl_reshape(g, x, 1, (int64_t[]){x ? ggl_count(x) : 1});
-}
-
-ggl_tensor *ggl_heads(ggl_graph *g, ggl_tensor *x, int64_t n) {
+static ggl_tensor *make_heads(ggl_graph *g, ggl_tensor *const *src, const double *num) {
+    ggl_tensor *x = src[0];
+    int64_t n = (int64_t)num[0];
     int64_t all = extent(x, 0);
     if (n < 1 || all % n != 0 || (x && (x->n_dims < 1 || x->n_dims > 2))) {
         char shape[256];
@@ -267,28 +298,30 @@ static ggl_tensor *gated(ggl_graph *g, ggl_tensor *(*act)(ggl_graph *, ggl_tenso
     return ggl_linear(g, ggl_binary(g, GGL_OP_MUL, gate, up), src[3], NULL);
 }
 
-ggl_tensor *ggl_swiglu(ggl_graph *g, ggl_tensor *x, ggl_tensor *gate, ggl_tensor *up,
-                       ggl_tensor *down) {
-    work w = work_on(g, __func__, (ggl_tensor *[]){x, gate, up, down}, 4);
+static ggl_tensor *make_swiglu(ggl_graph *g, ggl_tensor *const *src, const double *num) {
+    ggl_tensor *x = src[0], *gate = src[1], *up = src[2], *down = src[3];
+    (void)num;
+    work w = work_on(g, "ggl_swiglu", (ggl_tensor *[]){x, gate, up, down}, 4);
     return done(&w, gated(g, ggl_silu, w.src));
 }
 
-ggl_tensor *ggl_geglu(ggl_graph *g, ggl_tensor *x, ggl_tensor *gate, ggl_tensor *up,
-                      ggl_tensor *down) {
-    work w = work_on(g, __func__, (ggl_tensor *[]){x, gate, up, down}, 4);
+static ggl_tensor *make_geglu(ggl_graph *g, ggl_tensor *const *src, const double *num) {
+    ggl_tensor *x = src[0], *gate = src[1], *up = src[2], *down = src[3];
+    (void)num;
+    work w = work_on(g, "ggl_geglu", (ggl_tensor *[]){x, gate, up, down}, 4);
     return done(&w, gated(g, ggl_gelu, w.src));
 }
 
 /* --- attention -------------------------------------------------------------------------------- */
 
-ggl_tensor *ggl_attention(ggl_graph *g, ggl_tensor *q, ggl_tensor *k, ggl_tensor *v,
-                          const ggl_attention_params *p) {
-    work w = work_on(g, __func__, (ggl_tensor *[]){q, k, v}, 3);
-    ggl_attention_params o = p ? *p : (ggl_attention_params){0};
-    ggl_tensor *src[4] = {q, ggl_binary(g, GGL_OP_CACHE, k, v), o.sinks, o.alibi};
-    double num[3] = {o.scale != 0 ? o.scale : NAN, o.window != 0 ? (double)o.window : NAN,
-                     o.cap != 0 ? o.cap : NAN};
-    return done(&w, ggl_flat(g, ggl_graph_op(g, GGL_OP_ATTEND, src, 4, num, 3)));
+static ggl_tensor *make_attention(ggl_graph *g, ggl_tensor *const *src, const double *num) {
+    ggl_tensor *q = src[0], *k = src[1], *v = src[2];
+    work w = work_on(g, "ggl_attention", (ggl_tensor *[]){q, k, v}, 3);
+    ggl_tensor *operand[4] = {q, ggl_binary(g, GGL_OP_CACHE, k, v), src[3], src[4]};
+    double option[3]; /* scale, window, cap: absent where they are 0 */
+    for (int i = 0; i < 3; i++)
+        option[i] = num[i] != 0 ? num[i] : NAN;
+    return done(&w, ggl_flat(g, ggl_graph_op(g, GGL_OP_ATTEND, operand, 4, option, 3)));
 }
 
 /* x [m, n, heads] -> [m, n, h]: each matrix for h / heads neighbouring heads. A single one needs no
@@ -307,9 +340,10 @@ static ggl_tensor *matrix_of_each_head(ggl_graph *g, ggl_tensor *x, int64_t h) {
     return reshape3(g, x, m, n, h);
 }
 
-ggl_tensor *ggl_attention_all(ggl_graph *g, ggl_tensor *q, ggl_tensor *k, ggl_tensor *v,
-                              double scale, ggl_tensor *bias) {
-    work w = work_on(g, __func__, (ggl_tensor *[]){q, k, v}, 3);
+static ggl_tensor *make_attention_all(ggl_graph *g, ggl_tensor *const *src, const double *num) {
+    ggl_tensor *q = src[0], *k = src[1], *v = src[2], *bias = src[3];
+    double scale = num[0];
+    work w = work_on(g, "ggl_attention_all", (ggl_tensor *[]){q, k, v}, 3);
     int64_t h = extent(q, 1), t = extent(q, 2);
     if (scale == 0)
         scale = 1 / sqrt((double)extent(q, 0));
@@ -322,7 +356,10 @@ ggl_tensor *ggl_attention_all(ggl_graph *g, ggl_tensor *q, ggl_tensor *k, ggl_te
     return done(&w, reshape2(g, y, y ? ggl_extents(y->ne, 0, 2, 1) : 1, t));
 }
 
-ggl_tensor *ggl_rope_freqs(ggl_graph *g, int64_t n, double base) {
+static ggl_tensor *make_rope_freqs(ggl_graph *g, ggl_tensor *const *src, const double *num) {
+    (void)src;
+    int64_t n = (int64_t)num[0];
+    double base = num[1];
     if (g->error.status != GGL_OK)
         return NULL;
     if (n < 2 || n % 2 != 0 || n > INT32_MAX || !(base > 0))
@@ -376,29 +413,33 @@ static ggl_tensor *decayed(ggl_graph *g, ggl_tensor *s, ggl_tensor *w) {
     return ggl_binary(g, GGL_OP_MUL, s, reshape3(g, w, extent(w, 0), 1, extent(w, 1)));
 }
 
-ggl_tensor *ggl_recent(ggl_graph *g, ggl_tensor *x, int64_t k) {
+static ggl_tensor *make_recent(ggl_graph *g, ggl_tensor *const *src, const double *num) {
+    ggl_tensor *x = src[0];
+    int64_t k = (int64_t)num[0];
     if (k < 1)
         return ggl_graph_fail(g, GGL_SHAPE, "ggl_recent of %" PRId64 " elements; at least 1", k);
-    const double num = (double)k;
-    work w = begin(g, __func__, &x, 1);
+    work w = begin(g, "ggl_recent", &x, 1);
     x = w.param[0];
     int64_t n = extent(x, 0);
-    ggl_tensor *s = state(g, 2, n, k - 1, 0), *src[2] = {s, reshape2(g, x, n, 1)};
-    ggl_tensor *all = ggl_graph_op(g, GGL_OP_CONCAT, src, 2, (double[]){1}, 1);
-    keep(g, s, ggl_graph_op(g, GGL_OP_SPLIT, &all, 1, (double[]){1, 1, num - 1}, 3));
-    return end(&w, all, &num, 1);
+    ggl_tensor *s = state(g, 2, n, k - 1, 0), *both[2] = {s, reshape2(g, x, n, 1)};
+    ggl_tensor *all = ggl_graph_op(g, GGL_OP_CONCAT, both, 2, (double[]){1}, 1);
+    keep(g, s, ggl_graph_op(g, GGL_OP_SPLIT, &all, 1, (double[]){1, 1, num[0] - 1}, 3));
+    return end(&w, all, num, 1);
 }
 
-ggl_tensor *ggl_short_conv(ggl_graph *g, ggl_tensor *x, ggl_tensor *w) {
-    work c = begin(g, __func__, (ggl_tensor *[]){x, w}, 2);
+static ggl_tensor *make_short_conv(ggl_graph *g, ggl_tensor *const *src, const double *num) {
+    ggl_tensor *x = src[0], *w = src[1];
+    (void)num;
+    work c = begin(g, "ggl_short_conv", (ggl_tensor *[]){x, w}, 2);
     ggl_tensor *all = transpose(g, ggl_recent(g, c.param[0], extent(c.param[1], 0)), 0, 1);
     all = ggl_binary(g, GGL_OP_MUL, all, c.param[1]);
     return end(&c, ggl_flat(g, sum(g, all)), NULL, 0);
 }
 
-ggl_tensor *ggl_gated_delta_rule(ggl_graph *g, ggl_tensor *q, ggl_tensor *k, ggl_tensor *v,
-                                 ggl_tensor *log_decay, ggl_tensor *beta) {
-    work w = begin(g, __func__, (ggl_tensor *[]){q, k, v, log_decay, beta}, 5);
+static ggl_tensor *make_gated_delta_rule(ggl_graph *g, ggl_tensor *const *src, const double *num) {
+    ggl_tensor *q = src[0], *k = src[1], *v = src[2], *log_decay = src[3], *beta = src[4];
+    (void)num;
+    work w = begin(g, "ggl_gated_delta_rule", (ggl_tensor *[]){q, k, v, log_decay, beta}, 5);
     v = w.param[2], log_decay = w.param[3], beta = w.param[4];
     int64_t h = extent(beta, 0);
     q = row_of_each_head(g, w.param[0], h);
@@ -425,9 +466,10 @@ static ggl_tensor *scan_decay(ggl_graph *g, ggl_tensor *a, ggl_tensor *dt, int64
     return reshape3(g, ggl_unary(g, GGL_OP_EXP, a), by_head ? 1 : n, 1, h);
 }
 
-ggl_tensor *ggl_ssm_scan(ggl_graph *g, ggl_tensor *x, ggl_tensor *dt, ggl_tensor *a, ggl_tensor *b,
-                         ggl_tensor *c) {
-    work w = begin(g, __func__, (ggl_tensor *[]){x, dt, a, b, c}, 5);
+static ggl_tensor *make_ssm_scan(ggl_graph *g, ggl_tensor *const *src, const double *num) {
+    ggl_tensor *x = src[0], *dt = src[1], *a = src[2], *b = src[3], *c = src[4];
+    (void)num;
+    work w = begin(g, "ggl_ssm_scan", (ggl_tensor *[]){x, dt, a, b, c}, 5);
     x = w.param[0], dt = w.param[1], a = w.param[2], b = w.param[3], c = w.param[4];
     int64_t h = extent(dt, 0);
     ggl_tensor *s = state(g, 3, extent(b, 0), extent(x, 0), h);
@@ -439,9 +481,11 @@ ggl_tensor *ggl_ssm_scan(ggl_graph *g, ggl_tensor *x, ggl_tensor *dt, ggl_tensor
     return end(&w, ggl_linear(g, row_of_each_head(g, c, h), next, NULL), NULL, 0);
 }
 
-ggl_tensor *ggl_gated_linear_attention(ggl_graph *g, ggl_tensor *q, ggl_tensor *k, ggl_tensor *v,
-                                       ggl_tensor *w) {
-    work c = begin(g, __func__, (ggl_tensor *[]){q, k, v, w}, 4);
+static ggl_tensor *make_gated_linear_attention(ggl_graph *g, ggl_tensor *const *src,
+                                               const double *num) {
+    ggl_tensor *q = src[0], *k = src[1], *v = src[2], *w = src[3];
+    (void)num;
+    work c = begin(g, "ggl_gated_linear_attention", (ggl_tensor *[]){q, k, v, w}, 4);
     q = c.param[0], k = c.param[1], v = c.param[2], w = c.param[3];
     ggl_tensor *s = state(g, 3, extent(k, 0), extent(v, 0), extent(v, 1));
     ggl_tensor *left = decayed(g, s, w);
@@ -450,9 +494,10 @@ ggl_tensor *ggl_gated_linear_attention(ggl_graph *g, ggl_tensor *q, ggl_tensor *
     return end(&c, ggl_linear(g, q, next, NULL), NULL, 0);
 }
 
-ggl_tensor *ggl_wkv6(ggl_graph *g, ggl_tensor *r, ggl_tensor *k, ggl_tensor *v, ggl_tensor *w,
-                     ggl_tensor *u) {
-    work c = begin(g, __func__, (ggl_tensor *[]){r, k, v, w, u}, 5);
+static ggl_tensor *make_wkv6(ggl_graph *g, ggl_tensor *const *src, const double *num) {
+    ggl_tensor *r = src[0], *k = src[1], *v = src[2], *w = src[3], *u = src[4];
+    (void)num;
+    work c = begin(g, "ggl_wkv6", (ggl_tensor *[]){r, k, v, w, u}, 5);
     r = c.param[0], k = c.param[1], v = c.param[2], w = c.param[3], u = c.param[4];
     ggl_tensor *s = state(g, 3, extent(k, 0), extent(v, 0), extent(v, 1)), *now = outer(g, k, v);
     ggl_tensor *y = ggl_binary(g, GGL_OP_ADD, s, decayed(g, now, u));
@@ -461,9 +506,10 @@ ggl_tensor *ggl_wkv6(ggl_graph *g, ggl_tensor *r, ggl_tensor *k, ggl_tensor *v, 
     return end(&c, y, NULL, 0);
 }
 
-ggl_tensor *ggl_wkv7(ggl_graph *g, ggl_tensor *r, ggl_tensor *w, ggl_tensor *k, ggl_tensor *v,
-                     ggl_tensor *a, ggl_tensor *b) {
-    work c = begin(g, __func__, (ggl_tensor *[]){r, w, k, v, a, b}, 6);
+static ggl_tensor *make_wkv7(ggl_graph *g, ggl_tensor *const *src, const double *num) {
+    ggl_tensor *r = src[0], *w = src[1], *k = src[2], *v = src[3], *a = src[4], *b = src[5];
+    (void)num;
+    work c = begin(g, "ggl_wkv7", (ggl_tensor *[]){r, w, k, v, a, b}, 6);
     r = c.param[0], w = c.param[1], k = c.param[2];
     v = c.param[3], a = c.param[4], b = c.param[5];
     ggl_tensor *s = state(g, 3, extent(k, 0), extent(v, 0), extent(v, 1));
@@ -472,4 +518,65 @@ ggl_tensor *ggl_wkv7(ggl_graph *g, ggl_tensor *r, ggl_tensor *w, ggl_tensor *k, 
     next = ggl_binary(g, GGL_OP_ADD, next, outer(g, k, v));
     keep(g, s, next);
     return end(&c, ggl_linear(g, r, next, NULL), NULL, 0);
+}
+
+/* --- by name ---------------------------------------------------------------------------------- */
+
+static const struct part {
+    const char *name;
+    int n_src, n_num;
+    ggl_tensor *(*make)(ggl_graph *g, ggl_tensor *const *src, const double *num);
+} parts[] = {
+    {"softmax", 1, 0, make_softmax},
+    {"rms", 1, 1, make_rms},
+    {"l2", 1, 1, make_l2},
+    {"center", 1, 0, make_center},
+    {"normalised", 1, 0, make_normalised},
+    {"softcap", 1, 1, make_softcap},
+    {"clamp", 1, 2, make_clamp},
+    {"mean", 1, 0, make_mean},
+    {"weighted", 2, 0, make_weighted},
+    {"rms_norm", 3, 1, make_rms_norm},
+    {"layer_norm", 3, 1, make_layer_norm},
+    {"relu", 1, 0, make_relu},
+    {"silu", 1, 0, make_silu},
+    {"gelu", 1, 0, make_gelu},
+    {"gelu_erf", 1, 0, make_gelu_erf},
+    {"gelu_quick", 1, 0, make_gelu_quick},
+    {"softplus", 1, 0, make_softplus},
+    {"heads", 1, 1, make_heads},
+    {"swiglu", 4, 0, make_swiglu},
+    {"geglu", 4, 0, make_geglu},
+    {"attention", 5, 3, make_attention},
+    {"attention_all", 4, 1, make_attention_all},
+    {"rope_freqs", 0, 2, make_rope_freqs},
+    {"recent", 1, 1, make_recent},
+    {"short_conv", 2, 0, make_short_conv},
+    {"gated_delta_rule", 5, 0, make_gated_delta_rule},
+    {"ssm_scan", 5, 0, make_ssm_scan},
+    {"gated_linear_attention", 4, 0, make_gated_linear_attention},
+    {"wkv6", 5, 0, make_wkv6},
+    {"wkv7", 6, 0, make_wkv7},
+};
+
+ggl_tensor *ggl_compose(ggl_graph *g, const char *name, ggl_tensor *const *src, int n_src,
+                        const double *num, int n_num) {
+    if (g->error.status != GGL_OK)
+        return NULL;
+    if (strcmp(name, "reshape") == 0 && n_src == 1)
+        return make_reshape(g, src, num, n_num);
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        const struct part *p = &parts[i];
+        if (strcmp(p->name, name) != 0)
+            continue;
+        if (p->n_src != n_src || p->n_num != n_num)
+            return ggl_graph_fail(g, GGL_USAGE,
+                                  "ggl_compose: '%s' has %d tensors and %d numbers; it was called "
+                                  "with %d and %d",
+                                  name, p->n_src, p->n_num, n_src, n_num);
+        return p->make(g, src, num);
+    }
+    return ggl_graph_fail(
+        g, GGL_NOT_FOUND,
+        "ggl_compose: there is no part '%s'; ggl/compose.h has a function for each", name);
 }

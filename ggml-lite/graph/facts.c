@@ -1,6 +1,8 @@
 /* Derives facts about the nodes of a graph, once: which are views of weights, which are gathers
  * that products do themselves, which an output needs, which a backend computes, and how many bytes
  * each has. Folding, placement, segments, programs and repacking rely on these facts. */
+#include "ggl/internal/types.h"
+#include "ggl/internal/graph.h"
 #include "graph_impl.h"
 
 /* --- when a node is made ---------------------------------------------------------------------- */
@@ -129,10 +131,6 @@ ggl_tensor *ggl_read(const ggl_tensor *node, int k) {
     if (w && (k == 1 || k == 3))
         return w->src[k == 1 ? 0 : 1];
     return k < node->n_src ? node->src[k] : NULL;
-}
-
-int64_t ggl_count(const ggl_tensor *t) {
-    return ggl_extents(t->ne, 0, GGL_MAX_DIMS, 1);
 }
 
 bool ggl_extents_bytes(ggl_type type, const int64_t ne[GGL_MAX_DIMS], int64_t n, size_t *out) {

@@ -7,7 +7,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "ggl/params.h"
+#include "ggl/internal/graph.h"
+#include "ggl/internal/params.h"
+#include "ggl/internal/types.h"
 #include "graph_impl.h"
 
 /* Bytes of a graph's arena at most; GGL_MAX_NODES nodes with their metadata need less. */
@@ -220,10 +222,6 @@ ggl_tensor *ggl_graph_const(ggl_graph *g, int n_dims, const int64_t *ne, const d
     memcpy(copy, data, t->size);
     t->data = copy;
     return t;
-}
-
-ggl_tensor *ggl_graph_number(ggl_graph *g, double value) {
-    return ggl_graph_const(g, 0, NULL, &value);
 }
 
 /* --- operators -------------------------------------------------------------------------------- */

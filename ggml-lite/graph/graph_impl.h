@@ -2,7 +2,7 @@
 #ifndef GGL_GRAPH_IMPL_H
 #define GGL_GRAPH_IMPL_H
 
-#include "ggl/alloc.h"
+#include "ggl/internal/alloc.h"
 #include "ggl/graph.h"
 
 typedef struct node_list {

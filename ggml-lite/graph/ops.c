@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ggl/graph.h"
-#include "ggl/number.h"
+#include "ggl/internal/graph.h"
+#include "ggl/internal/number.h"
 
 enum { rounded, exact }; /* as the rows say */
 

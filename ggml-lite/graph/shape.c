@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "ggl/internal/graph.h"
 #include "graph_impl.h"
 
 #define TEXT(t) ggl_shape_text(t, (char[256]){0}, 256)

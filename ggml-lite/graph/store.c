@@ -10,8 +10,9 @@
  */
 #include <string.h>
 
-#include "ggl/alloc.h"
-#include "ggl/graph.h"
+#include "ggl/internal/alloc.h"
+#include "ggl/internal/graph.h"
+#include "ggl/internal/types.h"
 
 enum { SCALE = 2, PIECE = 64 }; /* bytes of a block's scale; elements converted at once */
 

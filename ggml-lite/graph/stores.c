@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "ggl/internal/graph.h"
 #include "graph_impl.h"
 
 /* --- stores in use ---------------------------------------------------------------------------- */

@@ -3,7 +3,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "ggl/fold.h"
+#include "ggl/internal/fold.h"
+#include "ggl/internal/graph.h"
 #include "graph/graph_impl.h"
 
 #define MOST_BYTES ((size_t)64 << 20)

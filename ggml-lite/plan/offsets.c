@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "ggl/alloc.h"
+#include "ggl/internal/alloc.h"
 
 /* Inserts the gap [at, at + size) as number i. */
 static bool insert(offsets *o, size_t i, size_t at, size_t size) {

@@ -1,5 +1,6 @@
 /* Makes the program of a segment by the passes that program_impl.h lists. */
 #include "program_impl.h"
+#include "ggl/internal/graph.h"
 
 /* GGL_LIMIT if a node has more sources than a step has room for. */
 static ggl_status check_items(const builder *b, ggl_error *err) {

@@ -14,7 +14,7 @@
 #ifndef PLAN_PROGRAM_IMPL_H
 #define PLAN_PROGRAM_IMPL_H
 
-#include "ggl/alloc.h"
+#include "ggl/internal/alloc.h"
 #include "ggl/program.h"
 
 /* Where a tensor's elements are: from byte `offset` of its root on, with strides nb[]. */

@@ -2,6 +2,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "ggl/internal/graph.h"
 #include "program_impl.h"
 
 bool ggl_plan_is_private(const builder *b, const ggl_tensor *t) {

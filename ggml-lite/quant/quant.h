@@ -4,7 +4,7 @@
 #define GGL_QUANT_H
 
 #include "blocks.h"
-#include "ggl/types.h"
+#include "ggl/internal/types.h"
 
 #define PLAIN(id, NAME, name, size, text)                                                          \
     void ggl_##name##_to_float(const void *src, float *dst, int64_t n);                            \

@@ -2,7 +2,7 @@
  * ggl/types.h. */
 #include "ggl/types.h"
 
-#include "ggl/alloc.h"
+#include "ggl/internal/alloc.h"
 #include "quant/quant.h"
 
 /* Indices of the table's rows, in the order of types.def. */

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "ggl/internal/graph.h"
 #include "sched_impl.h"
 
 static void lock(ggl_sched *s) {

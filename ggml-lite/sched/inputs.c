@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "ggl/internal/graph.h"
 #include "sched_impl.h"
 
 /* Returns the index of the input t; -1: t is none. */

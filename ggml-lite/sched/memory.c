@@ -1,5 +1,6 @@
 /* Allocates the memory of a scheduler: the buffers of devices, and the host memory of inputs and outputs. */
 #include "sched_impl.h"
+#include "ggl/internal/graph.h"
 
 const char ggl_sched_smaller[] = "fewer positions (a smaller context) or slots need less";
 

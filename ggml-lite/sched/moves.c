@@ -1,5 +1,6 @@
 /* What moves: inputs to devices, values from segment to segment, outputs to the host. */
 #include "sched_impl.h"
+#include "ggl/internal/graph.h"
 
 /* --- moves ------------------------------------------------------------------------------------ */
 

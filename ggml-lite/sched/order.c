@@ -4,6 +4,7 @@
  * does not see: those of later positions. If it writes others, it waits (ggl_sched_may_write). */
 #include <string.h>
 
+#include "ggl/internal/graph.h"
 #include "sched_impl.h"
 
 /* Notes for each store which of the n nodes, of segment i, write it and read it. */

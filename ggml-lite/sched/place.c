@@ -3,6 +3,7 @@
  * names for the node's weights or its group, or, if that refuses the node, the first that has it. */
 #include <stdio.h>
 
+#include "ggl/internal/graph.h"
 #include "sched_impl.h"
 
 /* Returns why backend k cannot run t, or NULL if it can; *part is the node that it refuses. Nodes

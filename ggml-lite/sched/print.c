@@ -2,7 +2,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "ggl/show.h"
+#include "ggl/internal/graph.h"
+#include "ggl/internal/show.h"
 #include "sched_impl.h"
 
 int ggl_sched_memory(const ggl_sched *s, int backend, ggl_memory *out) {

@@ -1,6 +1,7 @@
 /* Passes a batch through a segment: brings in what the segment needs, runs it, and fetches what other
  * devices and the user need of it. Only the segment's own backend is called. */
 #include "sched_impl.h"
+#include "ggl/internal/graph.h"
 
 /* Returns the element of the batch that is requested row i. */
 static size_t row_of(const flight *f, int64_t i) {

@@ -1,5 +1,6 @@
 /* Creates and frees a scheduler. */
-#include "ggl/params.h"
+#include "ggl/internal/graph.h"
+#include "ggl/internal/params.h"
 #include "sched_impl.h"
 
 ggl_status ggl_sched_new(ggl_sched **out, ggl_graph *g, const ggl_sched_params *params,

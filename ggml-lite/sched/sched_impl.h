@@ -29,7 +29,7 @@
 #include <pthread.h>
 
 #include "base/os_file.h"
-#include "ggl/sched.h"
+#include "ggl/internal/sched.h"
 #include "graph/graph_impl.h"
 
 enum { TRUNK, TAIL, N_PHASES };

@@ -1,6 +1,7 @@
 /* Divides the nodes into trunk, early tail and the rest of the tail, and cuts each into segments. */
 #include <string.h>
 
+#include "ggl/internal/graph.h"
 #include "sched_impl.h"
 
 /* Sets s->in_trunk: nodes that write stores, nodes that are not batched (they are the same for all

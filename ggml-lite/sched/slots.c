@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "ggl/internal/graph.h"
 #include "sched_impl.h"
 
 typedef enum slot_action { CLEAR, COPY, SAVE, RESTORE } slot_action;

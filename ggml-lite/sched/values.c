@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "ggl/internal/graph.h"
 #include "plan/offsets.h"
 #include "sched_impl.h"
 

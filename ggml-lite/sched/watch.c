@@ -2,6 +2,7 @@
  * whole batch. Its operands are in the io region of its device until its segment ends; there they are
  * shown, before later segments use that memory. */
 #include "sched_impl.h"
+#include "ggl/internal/graph.h"
 
 ggl_status ggl_sched_find_watched(ggl_sched *s, ggl_error *err) {
     const ggl_watch *w = s->params.watch;

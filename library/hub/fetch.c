@@ -14,7 +14,7 @@
 
 #include "common/amounts.h"
 #include "file_digest.h"
-#include "ggl/file.h"
+#include "ggl/internal/file.h"
 #include "common/user_path.h"
 #include "web.h"
 

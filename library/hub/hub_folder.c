@@ -5,11 +5,11 @@
 #include <unistd.h>
 
 #include "common/json.h"
-#include "ggl/show.h"
-#include "ggl/steps.h"
+#include "ggl/internal/show.h"
+#include "ggl/internal/steps.h"
 #include "hub_impl.h"
 #include "ggl/backends.h"
-#include "llm/load.h"
+#include "llm/internal/load.h"
 
 enum { MOST_INDEX = 100 << 20, MOST_SHOWN = 120 };
 

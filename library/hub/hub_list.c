@@ -10,8 +10,8 @@
 #include "common/json.h"
 #include "convert/pickle.h"
 #include "file_digest.h"
-#include "ggl/show.h"
-#include "ggl/steps.h"
+#include "ggl/internal/show.h"
+#include "ggl/internal/steps.h"
 #include "common/model_name.h"
 #include "common/split_name.h"
 

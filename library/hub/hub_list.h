@@ -11,7 +11,7 @@
 
 #include <stdbool.h>
 
-#include "ggl/alloc.h"
+#include "ggl/internal/alloc.h"
 
 enum { HUB_MOST_PATH = 512 }; /* bytes of a file's path within its repository, with the NUL */
 

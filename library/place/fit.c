@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "ggl/internal/sched.h"
 #include "memory_left.h"
 
 enum {

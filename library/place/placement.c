@@ -6,7 +6,8 @@
 #include <string.h>
 #include <strings.h>
 
-#include "ggl/number.h"
+#include "ggl/internal/backends.h"
+#include "ggl/internal/number.h"
 
 /* --- backends --------------------------------------------------------------------------------- */
 

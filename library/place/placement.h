@@ -13,7 +13,7 @@
 #define LIBRARY_PLACEMENT_H
 
 #include "ggl/backends.h"
-#include "llm/session.h"
+#include "llm/internal/session.h"
 #include "place_rules.h"
 
 /* How messages name what was chosen: "--device" in a tool, "device" in a call of llm/llm.h. What the caller

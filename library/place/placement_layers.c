@@ -7,7 +7,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "ggl/alloc.h"
+#include "ggl/internal/alloc.h"
+#include "ggl/internal/sched.h"
 #include "memory_left.h"
 
 /* --- layers ----------------------------------------------------------------------------------- */

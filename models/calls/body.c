@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "calls_impl.h"
-#include "ggl/steps.h"
+#include "ggl/internal/steps.h"
 
 static ggl_status broken(attempt *a, const char *error) {
     a->error = error ? error : "it is no call";

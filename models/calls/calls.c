@@ -1,10 +1,10 @@
-#include "llm/calls.h"
+#include "llm/internal/calls.h"
 
 #include <string.h>
 
 #include "calls_impl.h"
-#include "ggl/params.h"
-#include "ggl/steps.h"
+#include "ggl/internal/params.h"
+#include "ggl/internal/steps.h"
 
 enum { MAX_SIZE = 16 << 20, MAX_LOOK = 256 };
 

@@ -6,7 +6,7 @@
 #include "calls_impl.h"
 #include "calls_params.h"
 #include "common/json_write.h"
-#include "ggl/params.h"
+#include "ggl/internal/params.h"
 #include "grammar/machine.h"
 #include "grammar/schema.h"
 

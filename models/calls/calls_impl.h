@@ -5,7 +5,8 @@
 
 #include "common/json.h"
 #include "formats.h"
-#include "llm/calls.h"
+#include "ggl/internal/alloc.h"
+#include "llm/internal/calls.h"
 
 enum { MAX_NAME = 256 };
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "common/lines.h"
-#include "llm/calls.h"
+#include "llm/internal/calls.h"
 
 extern const unsigned char llm_call_formats_text[];
 extern const size_t llm_call_formats_text_size;

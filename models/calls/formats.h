@@ -2,7 +2,7 @@
 #ifndef LLM_CALLS_FORMATS_H
 #define LLM_CALLS_FORMATS_H
 
-#include "ggl/alloc.h"
+#include "ggl/internal/alloc.h"
 #include "ggl/str.h"
 
 enum { MAX_MARKS = 24, MAX_PATTERNS = 4, MAX_PIECES = 10 };

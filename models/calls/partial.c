@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "calls_impl.h"
-#include "ggl/steps.h"
+#include "ggl/internal/steps.h"
 
 static bool has_escapes(ggl_str s) {
     return s.n > 0 && memchr(s.s, '\\', s.n);

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "calls_impl.h"
-#include "ggl/steps.h"
+#include "ggl/internal/steps.h"
 
 bool llm_calls_is_white(char ch) {
     return ch == ' ' || ch == '\n' || ch == '\r' || ch == '\t';

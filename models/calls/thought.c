@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "calls_impl.h"
-#include "ggl/steps.h"
+#include "ggl/internal/steps.h"
 
 static void begin_doubt(llm_calls *c) {
     c->doubtful = true;

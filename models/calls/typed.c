@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "calls_impl.h"
-#include "ggl/steps.h"
+#include "ggl/internal/steps.h"
 
 enum { MAX_DEPTH = 64, MAX_UNION = 4 };
 

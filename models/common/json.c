@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ggl/index.h"
-#include "ggl/number.h"
-#include "ggl/show.h"
-#include "ggl/steps.h"
+#include "ggl/internal/index.h"
+#include "ggl/internal/number.h"
+#include "ggl/internal/show.h"
+#include "ggl/internal/steps.h"
 #include "text_file.h"
 
 #define MAX_NUMBER 400 /* characters */

@@ -13,7 +13,7 @@
 #ifndef LLM_JSON_H
 #define LLM_JSON_H
 
-#include "ggl/alloc.h"
+#include "ggl/internal/alloc.h"
 #include "ggl/gguf.h"
 
 #define LLM_JSON_MAX_DEPTH  64

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "ggl/show.h"
+#include "ggl/internal/show.h"
 
 void llm_json_put(llm_json_out *out, const char *text, size_t n) {
     out->failed |= !ggl_grow(&out->s, &out->cap, out->n + n + 1, 1);

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "ggl/show.h"
+#include "ggl/internal/show.h"
 
 #define LINE_SHOWN 110 /* bytes; of a longer line only a window around the caret is shown */
 

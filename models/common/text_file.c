@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "ggl/alloc.h"
+#include "ggl/internal/alloc.h"
 
 /* Opens a file for reading. Refuses devices, as they may not end. Pipes are read to their end;
  * one without a writer is opened without waiting, and found empty. */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "adapt.h"
+#include "ggl/internal/graph.h"
 
 /* --- errors ----------------------------------------------------------------------------------- */
 

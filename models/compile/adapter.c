@@ -7,7 +7,8 @@
 
 #include "common/digest.h"
 #include "ggl/graph.h"
-#include "ggl/show.h"
+#include "ggl/internal/gguf.h"
+#include "ggl/internal/show.h"
 
 /* --- keys ------------------------------------------------------------------------------------- */
 

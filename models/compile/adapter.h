@@ -2,9 +2,9 @@
 #ifndef LLM_ARCH_ADAPTER_H
 #define LLM_ARCH_ADAPTER_H
 
-#include "ggl/alloc.h"
-#include "ggl/index.h"
-#include "llm/adapter.h"
+#include "ggl/internal/alloc.h"
+#include "ggl/internal/index.h"
+#include "llm/internal/adapter.h"
 
 /* The change of one weight: B * A, in ggml's order of extents (innermost first).
  *

@@ -4,7 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "ggl/params.h"
+#include "ggl/internal/graph.h"
+#include "ggl/internal/params.h"
 #include "compile.h"
 
 /* Reads one of the engine's own keys, {arch}.NAME, a whole number from 1 to `most`. *out is 0 if

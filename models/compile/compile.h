@@ -23,7 +23,8 @@
 #ifndef LLM_ARCH_COMPILE_H
 #define LLM_ARCH_COMPILE_H
 
-#include "ggl/index.h"
+#include "ggl/internal/alloc.h"
+#include "ggl/internal/index.h"
 #include "language/language.h"
 
 /* --- values ----------------------------------------------------------------------------------- */

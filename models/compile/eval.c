@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "compile.h"
-#include "ggl/show.h"
+#include "ggl/internal/show.h"
 
 /* --- errors, bounds --------------------------------------------------------------------------- */
 

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "compile.h"
-#include "ggl/math.h"
-#include "ggl/number.h"
+#include "ggl/internal/math.h"
+#include "ggl/internal/number.h"
 
 /* --- names ------------------------------------------------------------------------------------ */
 

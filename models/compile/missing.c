@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "compile.h"
-#include "ggl/show.h"
+#include "ggl/internal/show.h"
 
 #define FAR       4    /* names with an edit distance of FAR or more are not suggested */
 #define MAX_TRIED 1024 /* tensors considered */

@@ -7,7 +7,8 @@
 #include <string.h>
 
 #include "compile.h"
-#include "ggl/math.h"
+#include "ggl/internal/graph.h"
+#include "ggl/internal/math.h"
 
 /* --- nodes ------------------------------------------------------------------------------------ */
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "compile.h"
+#include "ggl/internal/gguf.h"
 
 static bool file_find_key(void *ctx, const char *name, llm_arch_key *out) {
     const ggl_gguf_value *v = ggl_gguf_find(ctx, name);

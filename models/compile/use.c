@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "compile.h"
+#include "ggl/internal/graph.h"
 
 typedef struct walk {
     arch_eval *ev;

@@ -5,7 +5,8 @@
 #include <string.h>
 
 #include "compile.h"
-#include "ggl/show.h"
+#include "ggl/internal/graph.h"
+#include "ggl/internal/show.h"
 
 arch_value llm_arch_number(double x) {
     return (arch_value){.kind = VAL_NUMBER, .num = x};

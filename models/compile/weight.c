@@ -5,7 +5,8 @@
 #include <string.h>
 
 #include "compile.h"
-#include "ggl/show.h"
+#include "ggl/internal/graph.h"
+#include "ggl/internal/show.h"
 
 /* --- the table of declared tensors ------------------------------------------------------------ */
 

@@ -1,6 +1,6 @@
 /* Converts a Hugging Face folder to a GGUF file: everything around the convert section
  * (section.c). */
-#include "llm/convert.h"
+#include "llm/internal/convert.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -8,11 +8,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "ggl/internal/types.h"
 #include "checkpoint.h"
 #include "common/text_file.h"
 #include "convert_impl.h"
-#include "ggl/params.h"
-#include "ggl/show.h"
+#include "ggl/internal/params.h"
+#include "ggl/internal/show.h"
 #include "keys.h"
 #include "pickle.h"
 

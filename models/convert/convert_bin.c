@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "convert_impl.h"
-#include "ggl/file.h"
+#include "ggl/internal/file.h"
 
 /* Returns a path in the checkpoint's folder, or NULL: out of memory. */
 static char *beside(llm_converter *c, const char *name) {

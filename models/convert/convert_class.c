@@ -7,7 +7,7 @@
 
 #include "common/folder_name.h"
 #include "convert_impl.h"
-#include "ggl/nearest.h"
+#include "ggl/internal/nearest.h"
 
 ggl_status llm_converter_choose_class(llm_converter *c, const char *path, ggl_error *err) {
     const json_value *list = llm_json_get_kind(&c->config->root, "architectures", JSON_ARRAY);

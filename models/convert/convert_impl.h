@@ -4,7 +4,8 @@
 
 #include "conversion.h"
 #include "hf_tokenizer.h"
-#include "llm/convert.h"
+#include "ggl/internal/gguf.h"
+#include "llm/internal/convert.h"
 #include "lora.h"
 
 typedef struct tensor_turn { /* argument of the writer's callback */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "ggl/graph.h"
+#include "ggl/internal/types.h"
 
 enum { BLOCK = LLM_GROUPS_BLOCK };
 

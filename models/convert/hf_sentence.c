@@ -3,7 +3,7 @@
 #include <unistd.h>
 
 #include "hf_tokenizer_impl.h"
-#include "ggl/show.h"
+#include "ggl/internal/show.h"
 
 /* Notes what the normalizer does that a BPE tokenizer's file cannot say. */
 static bool note_normalizer(llm_hf_tokenizer *t) {

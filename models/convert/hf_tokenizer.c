@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 
 #include "common/text_file.h"
-#include "ggl/show.h"
+#include "ggl/internal/show.h"
 
 #define MAX_FILE ((size_t)256 << 20)
 

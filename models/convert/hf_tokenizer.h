@@ -12,6 +12,7 @@
 #define LLM_HF_TOKENIZER_H
 
 #include "common/json.h"
+#include "ggl/internal/gguf.h"
 
 typedef struct llm_hf_tokenizer llm_hf_tokenizer;
 

@@ -3,7 +3,7 @@
  * text differently. null counts as absent. */
 #include "hf_tokenizer.h"
 
-#include "ggl/show.h"
+#include "ggl/internal/show.h"
 
 /* A token is a string, or an object with a string "content". */
 static bool is_token(const json_value *v) {

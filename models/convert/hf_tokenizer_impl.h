@@ -2,8 +2,8 @@
 #ifndef LLM_HF_TOKENIZER_IMPL_H
 #define LLM_HF_TOKENIZER_IMPL_H
 
-#include "ggl/file.h"
-#include "ggl/index.h"
+#include "ggl/internal/file.h"
+#include "ggl/internal/index.h"
 #include "hf_tokenizer.h"
 #include "sentence_pieces.h"
 

@@ -1,6 +1,6 @@
 #include "keys.h"
 
-#include "ggl/show.h"
+#include "ggl/internal/show.h"
 
 #include <float.h>
 #include <inttypes.h>

@@ -3,6 +3,7 @@
 #define LLM_CONVERT_KEYS_H
 
 #include "conversion.h"
+#include "ggl/internal/gguf.h"
 
 /* Returns the type of a key with numbers: f32 if its name is one that always is
  * (docs/architectures.md, "The types of keys") or a value is not whole; else an integer type,

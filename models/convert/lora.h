@@ -11,6 +11,7 @@
 #define LLM_CONVERT_LORA_H
 
 #include "conversion.h"
+#include "ggl/internal/gguf.h"
 
 typedef struct llm_lora llm_lora;
 

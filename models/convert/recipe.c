@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "ggl/graph.h"
-#include "ggl/math.h"
+#include "ggl/internal/math.h"
 
 int64_t llm_recipe_count(const recipe *r) {
     return ggl_extents(r->ne, 0, r->n_dims, 1);

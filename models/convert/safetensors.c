@@ -10,7 +10,7 @@
 #include "common/json.h"
 #include "common/little_endian.h"
 #include "common/text_file.h"
-#include "ggl/show.h"
+#include "ggl/internal/show.h"
 #include "pickle.h"
 
 #define MAX_HEADER ((uint64_t)100 << 20) /* the format's own limit */

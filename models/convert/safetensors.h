@@ -10,9 +10,9 @@
 #ifndef LLM_SAFETENSORS_H
 #define LLM_SAFETENSORS_H
 
-#include "ggl/alloc.h"
-#include "ggl/file.h"
-#include "ggl/index.h"
+#include "ggl/internal/alloc.h"
+#include "ggl/internal/file.h"
+#include "ggl/internal/index.h"
 
 #define LLM_ST_MAX_DIMS 8
 

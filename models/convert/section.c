@@ -1,7 +1,8 @@
 /* Convert sections: makes the keys, then a recipe for each weight that the descriptor declares.
  * The descriptor's evaluator evaluates the expressions, so names, layer numbers and keys work as
  * in the descriptor; section_expr.c handles those with source tensors. */
-#include "ggl/show.h"
+#include "ggl/internal/graph.h"
+#include "ggl/internal/show.h"
 #include "keys.h"
 
 #include <inttypes.h>

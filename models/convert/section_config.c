@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "conversion.h"
-#include "ggl/math.h"
-#include "ggl/show.h"
+#include "ggl/internal/math.h"
+#include "ggl/internal/show.h"
 
 /* Values whose names in config.json differ from those after `rope.`. `outside`: names outside of
  * the objects, in older files. */

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "conversion.h"
-#include "ggl/fold.h"
+#include "ggl/internal/fold.h"
 #include "ggl/sched.h"
 #include "groups.h"
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "conversion.h"
-#include "ggl/show.h"
+#include "ggl/internal/show.h"
 
 #define MAX_NAME 512
 #define FEW      5 /* groups shown */

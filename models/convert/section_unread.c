@@ -11,9 +11,9 @@
 #include <string.h>
 
 #include "conversion.h"
-#include "ggl/number.h"
-#include "ggl/show.h"
-#include "ggl/steps.h"
+#include "ggl/internal/number.h"
+#include "ggl/internal/show.h"
+#include "ggl/internal/steps.h"
 
 #define MAX_PATH  500 /* bytes; no line names a longer path, of which the beginning is shown */
 #define MAX_SHOWN 1500

@@ -17,7 +17,7 @@
 #ifndef LLM_SENTENCE_PIECES_H
 #define LLM_SENTENCE_PIECES_H
 
-#include "ggl/alloc.h"
+#include "ggl/internal/alloc.h"
 #include "ggl/gguf.h"
 
 /* tokenizer.ggml.token_type */

@@ -2,7 +2,7 @@
 
 #include <inttypes.h>
 
-#include "ggl/alloc.h"
+#include "ggl/internal/alloc.h"
 
 ggl_status llm_budget_take(llm_budget *b, size_t n, size_t size) {
     size_t bytes, all;

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "ggl/status.h"
-#include "ggl/steps.h"
+#include "ggl/internal/steps.h"
 
 /* Steps since `steps` was last set to 0; bytes that are held now. A maximum of 0 is no limit. */
 typedef struct llm_budget {

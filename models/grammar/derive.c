@@ -1,7 +1,7 @@
 /* Derivatives of expressions over bytes, the calls that come first, and shortest lengths. */
 #include <string.h>
 
-#include "ggl/alloc.h"
+#include "ggl/internal/alloc.h"
 #include "pool.h"
 
 /* --- derivatives ------------------------------------------------------------------------------ */

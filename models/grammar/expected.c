@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "ggl/show.h"
+#include "ggl/internal/show.h"
 
 enum {
     MOST_LISTED = 12, /* things that are named one by one */

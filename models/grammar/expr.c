@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-#include "ggl/alloc.h"
-#include "ggl/show.h"
+#include "ggl/internal/alloc.h"
+#include "ggl/internal/show.h"
 #include "text/unicode.h"
 
 #define LAST_CHAR 0x10ffffu

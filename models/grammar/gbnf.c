@@ -6,10 +6,10 @@
 #include <string.h>
 
 #include "common/place.h"
-#include "ggl/alloc.h"
-#include "ggl/index.h"
-#include "ggl/params.h"
-#include "ggl/show.h"
+#include "ggl/internal/alloc.h"
+#include "ggl/internal/index.h"
+#include "ggl/internal/params.h"
+#include "ggl/internal/show.h"
 #include "machine.h"
 #include "text/unicode.h"
 

@@ -1,5 +1,5 @@
 /* JSON schemas, and any JSON text, as grammars. */
-#include "ggl/params.h"
+#include "ggl/internal/params.h"
 #include "machine.h"
 #include "schema.h"
 

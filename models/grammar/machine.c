@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "ggl/alloc.h"
+#include "ggl/internal/alloc.h"
 #include "translate.h"
 
 static bool copy_array(void *to, size_t *cap, const void *from, size_t n, size_t size) {

@@ -3,7 +3,7 @@
 #define LLM_GRAMMAR_MACHINE_H
 
 #include "expr.h"
-#include "llm/grammar.h"
+#include "llm/internal/grammar.h"
 #include "pool.h"
 
 struct llm_grammar {

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "ggl/alloc.h"
+#include "ggl/internal/alloc.h"
 
 enum {
     MAX_SIZE = 64 << 20, /* bytes of memos, after which all are forgotten */

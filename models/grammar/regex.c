@@ -7,7 +7,7 @@
 #include "regex_impl.h"
 
 #include "expr_text.h"
-#include "ggl/show.h"
+#include "ggl/internal/show.h"
 
 typedef struct builder {
     regex_parser *p;

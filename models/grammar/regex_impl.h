@@ -2,7 +2,7 @@
 #ifndef LLM_GRAMMAR_REGEX_IMPL_H
 #define LLM_GRAMMAR_REGEX_IMPL_H
 
-#include "ggl/alloc.h"
+#include "ggl/internal/alloc.h"
 #include "regex.h"
 
 typedef enum regex_kind {

@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include "ggl/show.h"
+#include "ggl/internal/show.h"
 #include "text/unicode.h"
 
 regex_node *llm_regex_fail(regex_parser *p, ggl_status st, size_t at, const char *fmt, ...) {

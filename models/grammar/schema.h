@@ -4,7 +4,7 @@
 #define LLM_GRAMMAR_SCHEMA_H
 
 #include "expr.h"
-#include "llm/grammar.h"
+#include "llm/internal/grammar.h"
 
 /* Builds the expression of the texts that are valid under the schema text[0..n). `name` stands for it
  * in messages: "NAME: #/properties/a/pattern: ..".

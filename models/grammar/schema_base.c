@@ -2,8 +2,8 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "ggl/show.h"
-#include "ggl/steps.h"
+#include "ggl/internal/show.h"
+#include "ggl/internal/steps.h"
 #include "schema_impl.h"
 
 /* --- maps ------------------------------------------------------------------------------------- */

@@ -1,5 +1,5 @@
 /* Sets of texts and lists of cases: unions, intersections, complements. */
-#include "ggl/steps.h"
+#include "ggl/internal/steps.h"
 #include "schema_impl.h"
 
 /* --- sets ------------------------------------------------------------------------------------- */

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "ggl/alloc.h"
+#include "ggl/internal/alloc.h"
 
 /* --- the shortest text ------------------------------------------------------------------------ */
 

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "ggl/alloc.h"
-#include "ggl/steps.h"
+#include "ggl/internal/steps.h"
 
 /* --- memory ----------------------------------------------------------------------------------- */
 

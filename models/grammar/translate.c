@@ -3,7 +3,7 @@
 #include "translate.h"
 
 #include "follow.h"
-#include "ggl/alloc.h"
+#include "ggl/internal/alloc.h"
 #include "text/unicode.h"
 
 #define OUT_OF_MEMORY "out of memory for a grammar"

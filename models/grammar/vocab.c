@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "ggl/alloc.h"
-#include "ggl/show.h"
+#include "ggl/internal/alloc.h"
+#include "ggl/internal/show.h"
 #include "text/unicode.h"
 
 #define N_CHARS 0x110000u

@@ -3,7 +3,7 @@
 #define LLM_GRAMMAR_VOCAB_H
 
 #include "ggl/str.h"
-#include "llm/grammar.h"
+#include "llm/internal/grammar.h"
 #include "translate.h"
 
 enum { LLM_N_SLICES = 8, LLM_N_SLICE_CHARS = 2, LLM_SLICE_CHARS_MOST = 8 };

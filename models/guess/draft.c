@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "ggl/alloc.h"
-#include "ggl/params.h"
+#include "ggl/internal/params.h"
 #include "source.h"
 
 typedef struct draft {

@@ -2,8 +2,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "ggl/show.h"
-#include "llm/guess.h"
+#include "ggl/internal/show.h"
+#include "llm/internal/guess.h"
 
 /* Files of one family differ by this much: padding, and special tokens that are never used. */
 enum { SIZE_TOLERANCE = 128 };

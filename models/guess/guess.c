@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "common/clock.h"
-#include "ggl/alloc.h"
-#include "ggl/params.h"
+#include "ggl/internal/alloc.h"
+#include "ggl/internal/params.h"
 #include "source.h"
 
 struct llm_guess {

@@ -14,7 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "llm/guess.h"
+#include "llm/internal/guess.h"
 
 /* Guesses that are about equally often right. PACE_ANY: all of a source together. */
 enum { PACE_CLASSES = 16, PACE_ANY = PACE_CLASSES };

@@ -14,11 +14,11 @@
 #ifndef LLM_ARCH_LANGUAGE_H
 #define LLM_ARCH_LANGUAGE_H
 
-#include "ggl/nearest.h"
-#include "ggl/alloc.h"
-#include "ggl/index.h"
-#include "ggl/show.h"
-#include "llm/arch.h"
+#include "ggl/internal/nearest.h"
+#include "ggl/internal/alloc.h"
+#include "ggl/internal/index.h"
+#include "ggl/internal/show.h"
+#include "llm/internal/arch.h"
 
 /* The language's limits (docs/architectures.md, Limits). */
 #define ARCH_MAX_TEXT    (256 * 1024)

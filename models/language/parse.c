@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "ggl/internal/graph.h"
 #include "language.h"
 
 static arch_stmt *parse_block(arch_parser *p, bool top);

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "ggl/internal/graph.h"
 #include "language.h"
 
 typedef enum assoc { LEFT, RIGHT, NONE } assoc;

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "ggl/internal/graph.h"
 #include "language.h"
 
 const char *const llm_arch_predefined[SLOT_FIRST_FREE] = {"token", "pos", "n_ctx", "n_vocab",

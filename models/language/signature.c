@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "ggl/internal/graph.h"
 #include "language.h"
 
 static const arch_sig builtins[FN_BUILTIN_COUNT] = {

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "ggl/internal/graph.h"
 #include "language.h"
 
 typedef struct word {

@@ -1,5 +1,5 @@
-/* Opens files and folders as GGUF files: see llm/load.h. */
-#include "llm/load.h"
+/* Opens files and folders as GGUF files: see llm/internal/load.h. */
+#include "llm/internal/load.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "convert/checkpoint.h"
 #include "convert/pickle.h"
 #include "ggl/alloc.h"
-#include "ggl/params.h"
+#include "ggl/internal/params.h"
 #include "load_impl.h"
 #include "quant/keys.h"
 

@@ -5,7 +5,7 @@
 #include <stdatomic.h>
 
 #include "convert/convert_impl.h"
-#include "llm/load.h"
+#include "llm/internal/load.h"
 #include "quant/plan.h"
 
 /* A tensor of the opened file. */

@@ -2,7 +2,8 @@
 #include <string.h>
 #include <strings.h>
 
-#include "ggl/nearest.h"
+#include "ggl/internal/nearest.h"
+#include "ggl/internal/types.h"
 #include "plan.h"
 
 /* Returns the first digit of a type's name, which is its bits; '\0': it has none. */

@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include "ggl/gguf.h"
+#include "ggl/internal/gguf.h"
 #include "ggl/types.h"
 
 /* Sums over elements. They are always added in the same order, so that the result does not

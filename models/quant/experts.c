@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "ggl/alloc.h"
-#include "ggl/index.h"
+#include "ggl/internal/index.h"
 #include "plan.h"
 
 typedef struct stack {

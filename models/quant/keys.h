@@ -2,7 +2,7 @@
 #ifndef LLM_QUANT_KEYS_H
 #define LLM_QUANT_KEYS_H
 
-#include "ggl/gguf.h"
+#include "ggl/internal/gguf.h"
 #include "plan.h"
 
 /* A key that the quantized file gets, whatever the source has. */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "ggl/alloc.h"
+#include "ggl/internal/types.h"
 
 /* Returns element 0 of the key {arch}.NAME, or `otherwise` if the key is missing. */
 static int64_t model_number(const ggl_gguf *f, ggl_str arch, const char *name, int64_t otherwise) {

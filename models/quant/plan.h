@@ -5,7 +5,7 @@
 
 #include <regex.h>
 
-#include "ggl/alloc.h"
+#include "ggl/internal/alloc.h"
 #include "ggl/gguf.h"
 #include "prune.h"
 #include "quant_mix.h"

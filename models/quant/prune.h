@@ -2,7 +2,7 @@
 #ifndef LLM_QUANT_PRUNE_H
 #define LLM_QUANT_PRUNE_H
 
-#include "ggl/gguf.h"
+#include "ggl/internal/gguf.h"
 #include "quant_mix.h"
 
 typedef struct quant_prune {

@@ -2,6 +2,7 @@
  * llama-quant.cpp; where its versions differ, attn_qkv has the separate rules that it had before
  * 2026. */
 #include "quant_mix.h"
+#include "ggl/internal/types.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* llm_adapter_check, llm_adapter_factors: build the model's graph, and drop it. */
-#include "llm/adapter.h"
-#include "llm/model.h"
+#include "llm/internal/adapter.h"
+#include "llm/internal/model.h"
 
 static ggl_status build(const llm_model *m, llm_arch_params ap, ggl_error *err) {
     const int64_t n_ctx = llm_model_n_ctx(m);

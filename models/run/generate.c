@@ -1,12 +1,12 @@
 /* Generators: one sequence in a slot, run when the next token is asked for. */
-#include "llm/generate.h"
+#include "llm/internal/generate.h"
 
 #include <inttypes.h>
 #include <string.h>
 
 #include "common/least.h"
 #include "ggl/alloc.h"
-#include "ggl/params.h"
+#include "ggl/internal/params.h"
 #include "sequence.h"
 
 struct llm_generator {

@@ -1,5 +1,5 @@
 /* Opens a model: the file, and the descriptor that interprets it. */
-#include "llm/model.h"
+#include "llm/internal/model.h"
 
 #include <math.h>
 #include <stdatomic.h>
@@ -8,9 +8,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "ggl/alloc.h"
-#include "ggl/params.h"
-#include "ggl/show.h"
+#include "ggl/internal/gguf.h"
+#include "ggl/internal/alloc.h"
+#include "ggl/internal/params.h"
+#include "ggl/internal/show.h"
 
 struct llm_model {
     ggl_gguf *file;

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "ggl/alloc.h"
+#include "ggl/internal/alloc.h"
 #include "ggl/graph.h"
 
 bool llm_pages_init(page_pool *p, int64_t n_pages, int64_t n_slots, int64_t n_each) {

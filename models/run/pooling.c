@@ -1,5 +1,6 @@
 /* Embeddings: which tokens' vectors are used, and the vector of length 1. */
-#include "llm/pooling.h"
+#include "llm/internal/pooling.h"
+#include "ggl/internal/gguf.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -1,13 +1,15 @@
 /* Prompt caches: what identifies a session, and which part of a saved sequence can be used. */
-#include "llm/prompt_cache.h"
+#include "ggl/internal/sched.h"
+#include "llm/internal/prompt_cache.h"
 
 #include <inttypes.h>
 
+#include "ggl/internal/graph.h"
 #include "common/digest.h"
 #include "ggl/alloc.h"
-#include "ggl/file.h"
-#include "ggl/params.h"
-#include "ggl/show.h"
+#include "ggl/internal/file.h"
+#include "ggl/internal/params.h"
+#include "ggl/internal/show.h"
 #include "ggl/version.h"
 #include "prompt_cache_file.h"
 #include "sequence.h"

@@ -5,8 +5,8 @@
 
 #include "common/digest.h"
 #include "ggl/alloc.h"
-#include "ggl/file.h"
-#include "ggl/show.h"
+#include "ggl/internal/file.h"
+#include "ggl/internal/show.h"
 
 enum { VERSION = 1, FIXED = 40, ALIGN = 64, BEGINNING = 256 };
 

@@ -15,7 +15,7 @@
 #ifndef LLM_PROMPT_CACHE_FILE_H
 #define LLM_PROMPT_CACHE_FILE_H
 
-#include "ggl/gguf.h"
+#include "ggl/internal/gguf.h"
 
 enum { LLM_PROMPT_CACHE_ENTRIES = 2, LLM_PROMPT_CACHE_TEXT = 1000 };
 

@@ -14,7 +14,7 @@
 #ifndef LLM_SEQUENCE_H
 #define LLM_SEQUENCE_H
 
-#include "llm/generate.h"
+#include "llm/internal/generate.h"
 
 /* States of the slot at an earlier token, for models whose states cannot be cut back. */
 typedef struct seq_snapshot {

@@ -1,13 +1,15 @@
 /* Sessions: makes a running graph from a model. */
-#include "llm/session.h"
+#include "ggl/internal/sched.h"
+#include "llm/internal/session.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "ggl/internal/graph.h"
 #include "ggl/alloc.h"
-#include "ggl/fold.h"
-#include "ggl/params.h"
+#include "ggl/internal/fold.h"
+#include "ggl/internal/params.h"
 #include "session_impl.h"
 
 #define DEFAULT_CTX 4096

@@ -2,7 +2,8 @@
 #ifndef LLM_SESSION_IMPL_H
 #define LLM_SESSION_IMPL_H
 
-#include "llm/session.h"
+#include "llm/internal/session.h"
+#include "ggl/internal/gguf.h"
 #include "pages.h"
 #include "slot_state.h"
 

@@ -4,7 +4,7 @@
 #ifndef LLM_SESSION_ROOM_H
 #define LLM_SESSION_ROOM_H
 
-#include "llm/session.h"
+#include "llm/internal/session.h"
 
 /* Begins an estimate of an empty batch. */
 void llm_session_estimate(llm_session *s);

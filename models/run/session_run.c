@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "ggl/internal/sched.h"
 #include "session_impl.h"
 
 static int slot_of(const llm_batch *b, int64_t i) {

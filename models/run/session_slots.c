@@ -4,6 +4,7 @@
 
 #include "common/digest.h"
 #include "ggl/alloc.h"
+#include "ggl/internal/graph.h"
 #include "session_impl.h"
 
 ggl_status llm_slot_check(const llm_session *s, int slot, ggl_error *err) {

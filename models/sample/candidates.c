@@ -1,7 +1,7 @@
 /* Logits of the whole vocabulary, and lists of candidates made from them. */
 #include "sampler_impl.h"
 
-#include "ggl/math.h"
+#include "ggl/internal/math.h"
 
 enum { RADIX_BITS = 11, RADIX = 1 << RADIX_BITS, SMALL = 256 };
 

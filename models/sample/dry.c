@@ -9,9 +9,9 @@
 #include <float.h>
 
 #include "ggl/alloc.h"
-#include "ggl/math.h"
-#include "ggl/steps.h"
-#include "llm/tokenizer.h"
+#include "ggl/internal/math.h"
+#include "ggl/internal/steps.h"
+#include "llm/internal/tokenizer.h"
 
 static ggl_status add_breakers(sampler_dry *d, const llm_sampler_params *p, ggl_error *err) {
     ggl_status st = llm_automaton_init(&d->breakers, err);

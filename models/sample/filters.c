@@ -5,7 +5,7 @@
 
 #include <float.h>
 
-#include "ggl/math.h"
+#include "ggl/internal/math.h"
 
 /* --- top-n-sigma ------------------------------------------------------------------------------ */
 

@@ -1,11 +1,11 @@
 /* Log-probabilities: log p = (logit - largest) - log(sum of e^(logit - largest)), all in double, the
  * sum in order of ids. */
-#include "llm/logprobs.h"
+#include "llm/internal/logprobs.h"
 
 #include <math.h>
 #include <stdbool.h>
 
-#include "ggl/math.h"
+#include "ggl/internal/math.h"
 
 static double logit_at(const float *logits, int32_t id) {
     return logits[id] == logits[id] ? logits[id] : -INFINITY;

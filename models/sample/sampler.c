@@ -4,8 +4,8 @@
 #include <float.h>
 #include <stddef.h>
 
-#include "ggl/alloc.h"
-#include "ggl/params.h"
+#include "ggl/internal/alloc.h"
+#include "ggl/internal/params.h"
 
 /* --- the chain -------------------------------------------------------------------------------- */
 

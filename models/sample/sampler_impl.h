@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "llm/sampler.h"
+#include "llm/internal/sampler.h"
 #include "text/automaton.h"
 
 enum { SAMPLER_HEAP_MAX = 1024 }; /* largest top_k that uses a heap; above it all are sorted */

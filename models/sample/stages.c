@@ -1,5 +1,5 @@
 /* The table of stages, and orders of them by name or by letter. */
-#include "ggl/params.h"
+#include "ggl/internal/params.h"
 #include "sampler_impl.h"
 
 #include <stdio.h>

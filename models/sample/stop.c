@@ -1,6 +1,6 @@
 /* Stop strings: an automaton whose state is the longest beginning of a stop string with which the
  * text so far ends. Only that much is held back. */
-#include "llm/stop.h"
+#include "llm/internal/stop.h"
 
 #include "ggl/alloc.h"
 #include "text/automaton.h"

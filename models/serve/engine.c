@@ -5,7 +5,7 @@
 
 #include "common/clock.h"
 #include "ggl/alloc.h"
-#include "ggl/params.h"
+#include "ggl/internal/params.h"
 
 enum { STEP_NS = 50000000, SNAPSHOT_BYTES = 256 << 20 };
 

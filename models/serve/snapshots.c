@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "ggl/alloc.h"
+#include "ggl/internal/alloc.h"
 
 static size_t bytes_of(const snapshot *x) {
     return x->size + (size_t)x->n * sizeof *x->token;

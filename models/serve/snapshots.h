@@ -3,7 +3,7 @@
 #ifndef LLM_SNAPSHOTS_H
 #define LLM_SNAPSHOTS_H
 
-#include "llm/session.h"
+#include "llm/internal/session.h"
 
 typedef struct snapshot {
     int32_t *token; /* [n] */

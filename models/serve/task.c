@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "ggl/alloc.h"
+#include "ggl/internal/alloc.h"
 #include "common/least.h"
 
 static ggl_status check(llm_session *s, const llm_sequence_params *p, ggl_error *err) {

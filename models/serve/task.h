@@ -2,7 +2,7 @@
 #ifndef LLM_TASK_H
 #define LLM_TASK_H
 
-#include "llm/engine.h"
+#include "llm/internal/engine.h"
 #include "run/sequence.h"
 #include "table.h"
 

@@ -1,4 +1,4 @@
-#include "llm/chat.h"
+#include "llm/internal/chat.h"
 
 #include <stdio.h>
 #include <string.h>

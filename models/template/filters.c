@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "builtins.h"
-#include "ggl/number.h"
+#include "ggl/internal/number.h"
 #include "strings.h"
 #include "text/unicode.h"
 

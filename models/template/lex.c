@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "ggl/number.h"
+#include "ggl/internal/number.h"
 #include "strings.h"
 
 /* Moves to `to`, counting lines. */

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "common/lines.h"
-#include "llm/chat.h"
+#include "llm/internal/chat.h"
 
 extern const unsigned char llm_embedded_named_templates[];
 extern const size_t llm_embedded_named_templates_size;

@@ -2,7 +2,7 @@
 #ifndef LLM_TEMPLATE_NODE_H
 #define LLM_TEMPLATE_NODE_H
 
-#include "llm/template.h"
+#include "llm/internal/template.h"
 #include "value.h"
 
 typedef enum tn_kind {

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "common/json_write.h"
-#include "llm/talk.h"
+#include "llm/internal/talk.h"
 
 /* Types of parts, and the member with their text; NULL: they are not text. */
 static const struct {

@@ -1,9 +1,9 @@
-/* Statements, and the interface of llm/template.h. */
+/* Statements, and the interface of llm/internal/template.h. */
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
-#include "ggl/params.h"
+#include "ggl/internal/params.h"
 #include "parse.h"
 #include "run.h"
 

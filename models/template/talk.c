@@ -1,4 +1,4 @@
-#include "llm/talk.h"
+#include "llm/internal/talk.h"
 
 #include <string.h>
 

@@ -8,7 +8,7 @@
 
 #include "common/json.h"
 #include "ggl/alloc.h"
-#include "ggl/index.h"
+#include "ggl/internal/index.h"
 
 typedef enum tv_kind {
     TV_UNDEFINED, /* a name, attribute or element that is not there; `text` is its name */

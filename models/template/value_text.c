@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ggl/number.h"
+#include "ggl/internal/number.h"
 #include "text/unicode.h"
 #include "value.h"
 

@@ -1,7 +1,7 @@
 #include "automaton.h"
 
-#include "ggl/alloc.h"
-#include "ggl/steps.h"
+#include "ggl/internal/alloc.h"
+#include "ggl/internal/steps.h"
 
 /* Limit on nodes, i.e. bytes of all spellings. The largest published vocabularies have a few
  * million. */

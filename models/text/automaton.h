@@ -17,7 +17,7 @@
 #ifndef LLM_AUTOMATON_H
 #define LLM_AUTOMATON_H
 
-#include "ggl/index.h"
+#include "ggl/internal/index.h"
 
 typedef struct automaton_node {
     int32_t parent, byte; /* the key: the parent's spelling plus this byte, in reading order */

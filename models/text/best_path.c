@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-#include "ggl/alloc.h"
-#include "ggl/steps.h"
+#include "ggl/internal/alloc.h"
+#include "ggl/internal/steps.h"
 
 ggl_status llm_best_path_check(const automaton *tokens, ggl_error *err) {
     if (tokens->most_found <= BEST_PATH_NESTED)

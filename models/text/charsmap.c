@@ -3,7 +3,8 @@
 #include <string.h>
 
 #include "common/little_endian.h"
-#include "ggl/steps.h"
+#include "ggl/internal/gguf.h"
+#include "ggl/internal/steps.h"
 
 static const char KEY[] = "tokenizer.ggml.precompiled_charsmap";
 

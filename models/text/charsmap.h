@@ -11,7 +11,7 @@
 #ifndef LLM_CHARSMAP_H
 #define LLM_CHARSMAP_H
 
-#include "ggl/alloc.h"
+#include "ggl/internal/alloc.h"
 #include "ggl/gguf.h"
 
 /* CHARSMAP_RATIO: most bytes of a replacement per byte of its string, so that a small text

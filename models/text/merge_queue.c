@@ -1,8 +1,8 @@
 /* The queue is a binary heap. */
 #include "merge_queue.h"
 
-#include "ggl/alloc.h"
-#include "ggl/steps.h"
+#include "ggl/internal/alloc.h"
+#include "ggl/internal/steps.h"
 
 /* The order of joins: by rank, then from left to right. */
 static bool before(const join *a, const join *b) {

@@ -16,7 +16,7 @@
  * character use the bits of p + 1, the others those of p. */
 #include <string.h>
 
-#include "ggl/steps.h"
+#include "ggl/internal/steps.h"
 #include "pretok_impl.h"
 #include "tokenizer_impl.h"
 #include "unicode.h"

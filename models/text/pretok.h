@@ -16,7 +16,7 @@
 #ifndef LLM_PRETOK_H
 #define LLM_PRETOK_H
 
-#include "ggl/alloc.h"
+#include "ggl/internal/alloc.h"
 #include "ggl/gguf.h"
 
 typedef struct pretok_program pretok_program;

@@ -3,7 +3,7 @@
  * and again: tokens "a" and "aa..ab" in "aaa..". */
 #include "special_tokens.h"
 
-#include "ggl/alloc.h"
+#include "ggl/internal/alloc.h"
 
 ggl_status llm_special_init(special_tokens *x, ggl_error *err) {
     *x = (special_tokens){0};

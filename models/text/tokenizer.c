@@ -7,7 +7,8 @@
 #include <string.h>
 
 #include "tokenizer_impl.h"
-#include "ggl/show.h"
+#include "ggl/internal/gguf.h"
+#include "ggl/internal/show.h"
 #include "unicode.h"
 
 static const llm_tokenizer_kind *const KINDS[] = {&llm_tokenizer_spm,    &llm_tokenizer_bpe,

@@ -15,7 +15,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "ggl/show.h"
+#include "ggl/internal/gguf.h"
+#include "ggl/internal/show.h"
 #include "merge_queue.h"
 #include "pretok.h"
 #include "tokenizer_dna.h"

@@ -4,9 +4,9 @@
 #ifndef LLM_TOKENIZER_IMPL_H
 #define LLM_TOKENIZER_IMPL_H
 
-#include "ggl/alloc.h"
-#include "ggl/index.h"
-#include "llm/tokenizer.h"
+#include "ggl/internal/alloc.h"
+#include "ggl/internal/index.h"
+#include "llm/internal/tokenizer.h"
 #include "special_tokens.h"
 #include "tokenizer_table.h"
 

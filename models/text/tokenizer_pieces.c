@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "ggl/internal/gguf.h"
 #include "tokenizer_impl.h"
 
 const char llm_space[3] = {'\xe2', '\x96', '\x81'};

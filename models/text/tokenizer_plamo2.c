@@ -4,7 +4,7 @@
 #include <math.h>
 
 #include "best_path.h"
-#include "ggl/show.h"
+#include "ggl/internal/show.h"
 #include "tokenizer_impl.h"
 
 typedef struct plamo2 {

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "automaton.h"
-#include "ggl/steps.h"
+#include "ggl/internal/steps.h"
 #include "tokenizer_impl.h"
 #include "unicode.h"
 

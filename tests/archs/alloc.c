@@ -3,7 +3,7 @@
 #include "alloc_fail.h"
 #include "arch_test.h"
 #include "ggl/alloc.h"
-#include "llm/arch.h"
+#include "llm/internal/arch.h"
 #include "sample.h"
 #include "test.h"
 

@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "ggl/alloc.h"
+#include "ggl/internal/gguf.h"
+#include "ggl/internal/graph.h"
 
 static char *joined(const char *const *part, int n) {
     size_t size = 1;

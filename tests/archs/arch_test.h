@@ -2,7 +2,7 @@
 #ifndef ARCH_TEST_H
 #define ARCH_TEST_H
 
-#include "llm/arch.h"
+#include "llm/internal/arch.h"
 
 /* A descriptor in a few words: `arch t`, `language 1` and the lines of `top` (a line each 3, 4,
  * ..), then token_embd [n_embd, n_vocab] x = token_embd[token] <body> logits = linear(x,

@@ -1,5 +1,6 @@
 /* Tensors of a file that hold several declared ones: which rows each gets, and what is refused. */
 #include "arch_test.h"
+#include "ggl/internal/graph.h"
 #include "test.h"
 
 #define Q   "attn_q [8, 8] bias?\n"

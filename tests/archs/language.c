@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "arch_test.h"
+#include "ggl/internal/graph.h"
 #include "ggl/program.h"
 #include "test.h"
 

@@ -1,9 +1,11 @@
 /* The shadow: on a backend that computes as it should it finds nothing and changes nothing; of one
  * that computes a node wrong it names the node. */
-#include "llm/session.h"
+#include "ggl/internal/graph.h"
+#include "llm/internal/session.h"
 
 #include <math.h>
 
+#include "ggl/internal/backends.h"
 #include "../models/toy_run.h"
 #include "alloc_fail.h"
 #include "common/wrap.h"

@@ -4,6 +4,7 @@
 
 #include "../models/toy_run.h"
 #include "alloc_fail.h"
+#include "ggl/internal/backends.h"
 #include "sample.h"
 #include "test.h"
 

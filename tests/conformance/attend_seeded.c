@@ -5,7 +5,7 @@
 
 #include "../../backends/cpu/cpu_features.h"
 #include "ggl/backends.h"
-#include "ggl/math.h"
+#include "ggl/internal/math.h"
 #include "ggl/sched.h"
 #include "kernels.h"
 #include "seed.h"

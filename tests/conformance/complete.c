@@ -6,6 +6,7 @@
 #include "../../backends/cpu/cpu_features.h"
 #include "../../backends/cpu/kernels.h"
 #include "bodies.h"
+#include "ggl/internal/types.h"
 
 /* --- the tables ------------------------------------------------------------------------------- */
 

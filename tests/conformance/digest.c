@@ -23,7 +23,9 @@
 #include "../models/toy_run.h"
 #include "ggl/alloc.h"
 #include "sample.h"
-#include "llm/session.h"
+#include "ggl/internal/gguf.h"
+#include "ggl/internal/types.h"
+#include "llm/internal/session.h"
 
 enum { N_TOKENS = 70 }; /* beyond a page of 64 positions */
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "ggl/alloc.h"
+#include "ggl/internal/graph.h"
 
 enum { MOST_SPOILED = 8, MOST_REGIONS = 16 };
 

@@ -8,6 +8,7 @@
 
 #include "../../backends/cpu/cpu_features.h"
 #include "../../backends/cpu/kernels.h"
+#include "ggl/internal/types.h"
 #include "test.h"
 
 /* Every table from the portable one to this machine's best: [0] is the definition. */

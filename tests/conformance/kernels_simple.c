@@ -4,7 +4,7 @@
 
 #include "kernels.h"
 
-#include "ggl/math.h"
+#include "ggl/internal/math.h"
 
 static const int64_t sizes[] = {0,  1,  2,  3,  4,  5,  7,  8,  9,  11,  15,  16,  17,  23,  24,
                                 25, 31, 32, 33, 47, 48, 63, 64, 65, 100, 128, 129, 257, 1000};

@@ -1,5 +1,5 @@
 #!/bin/bash
-# The programs of docs/graph.md, one with the models, and examples/generate.c with libllm, static and shared, build and run against
+# The programs of docs/graph.md, and examples/generate.c with libllm, static and shared, build and run against
 # the installed package, as projects of their own: consumer.sh BUILD_DIR SOURCE_DIR CC
 # The build may be one with BUILD_SHARED_LIBS: then all of them use libllm.so.
 set -eu
@@ -19,6 +19,13 @@ for file in LICENSE NOTICE; do
     cmp "$source/$file" "$tmp/moved/share/doc/ggml-lite/$file"
 done
 
+# private headers are not installed, and others say what they promise
+[ -z "$(find "$tmp/moved/include" -name internal)" ] || { echo "headers in a folder internal are installed"; exit 1; }
+[ "$(ls "$tmp/moved/include/llm")" = llm.h ]
+while read -r header; do
+    grep -q '^ \* Tier: ' "$header" || { echo "$header names no tier"; exit 1; }
+done < <(find "$tmp/moved/include" -name '*.h')
+
 # each program has its manual page and its completion
 for program in "$tmp"/moved/bin/llm-*; do
     [ -e "$program" ] && [ -d "$build/docs" ] || continue # no tools, or those of another machine
@@ -34,7 +41,6 @@ cmake --build "$tmp/cmake" >>"$tmp/cmake.log" || { cat "$tmp/cmake.log"; exit 1;
 for program in "$tmp"/cmake/program-*; do
     docs_prints "$page" "$program"
 done
-"$tmp/cmake/models" | grep -q 'descriptors$'
 
 tells_story() { # PROGRAM
     "$source/tests/e2e/generate.sh" "$1" "$source"
@@ -58,15 +64,13 @@ by_pkg_config() { # PACKAGE SOURCE: builds $tmp/by-pkg-config
     # shellcheck disable=SC2046
     "$cc" -std=c11 -o "$tmp/by-pkg-config" "$2" $(pkg-config --cflags --libs "$1")
 }
-[ "$(pkg-config --modversion ggml-lite) $(pkg-config --modversion llm-models) $(pkg-config --modversion llm)" = "$version $version $version" ]
+[ "$(pkg-config --modversion ggml-lite) $(pkg-config --modversion llm)" = "$version $version" ]
 LD_LIBRARY_PATH=$libdir${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 export LD_LIBRARY_PATH
 for program in "$tmp"/programs/*.c; do
     by_pkg_config ggml-lite "$program"
     docs_prints "$page" "$tmp/by-pkg-config"
 done
-by_pkg_config llm-models "$source/tests/consumer/models.c"
-"$tmp/by-pkg-config" | grep -q 'descriptors$'
 by_pkg_config llm "$source/examples/generate.c"
 tells_story "$tmp/by-pkg-config"
 if [ -e "$libdir/libllm.a" ]; then

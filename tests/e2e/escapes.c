@@ -3,7 +3,7 @@
 #include <sys/wait.h>
 
 #include "ggl/alloc.h"
-#include "ggl/gguf.h"
+#include "ggl/internal/gguf.h"
 #include "test.h"
 
 #define EVIL                                                                                       \

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "llm/grammar.h"
+#include "llm/internal/grammar.h"
 
 enum { BUDGET = 300, N_BYTES = 256, WORDS = N_BYTES / 32 };
 

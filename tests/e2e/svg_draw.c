@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ggl/internal/types.h"
 #include "llm-arch/svg.h"
 #include "llm-bench/plot.h"
 #include "llm-imatrix/plot.h"

@@ -6,7 +6,8 @@
 
 #include "fuzz.h"
 #include "ggl/alloc.h"
-#include "llm/adapter.h"
+#include "ggl/internal/gguf.h"
+#include "llm/internal/adapter.h"
 
 static void require(bool cond) {
     if (!cond)

@@ -6,7 +6,8 @@
 
 #include "fuzz.h"
 #include "fuzz_eval.h"
-#include "llm/arch.h"
+#include "ggl/internal/graph.h"
+#include "llm/internal/arch.h"
 
 static void require(bool cond) {
     if (!cond)

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "llm/calls.h"
+#include "llm/internal/calls.h"
 
 /* Reads the answer in pieces; returns a sum of the parts, which must not depend on the pieces. */
 static uint64_t parts_of(ggl_str format, const char *text, size_t n, size_t piece) {

@@ -4,8 +4,9 @@
 #include <string.h>
 
 #include "ggl/backends.h"
-#include "ggl/fold.h"
-#include "ggl/sched.h"
+#include "ggl/internal/fold.h"
+#include "ggl/internal/graph.h"
+#include "ggl/internal/sched.h"
 
 #define MOST_BYTES ((size_t)64 << 20)
 #define MOST_WORK  1e8 /* additions, about */

@@ -7,7 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "llm/load.h"
+#include "ggl/internal/gguf.h"
+#include "llm/internal/load.h"
 
 static const char descriptor[] =
     "arch t\nlanguage 1\nd = .n\na [d, n_vocab]\nx = a[token]\nw [d, d]\nv [d, d]\ng [d, d, 2]\nb "

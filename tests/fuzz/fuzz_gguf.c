@@ -6,6 +6,7 @@
 #include "fuzz.h"
 #include "ggl/alloc.h"
 #include "ggl/gguf.h"
+#include "ggl/internal/types.h"
 #include "gguf/gguf_file.h"
 
 static volatile unsigned sum; /* what is read is used */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "llm/grammar.h"
+#include "llm/internal/grammar.h"
 
 enum { N_TOKENS = 256 + 8 + 1, N_WORDS = (N_TOKENS + 31) / 32 };
 

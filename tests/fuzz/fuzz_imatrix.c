@@ -7,7 +7,7 @@
 
 #include "common/imatrix_sketch.h"
 #include "fuzz.h"
-#include "ggl/file.h"
+#include "ggl/internal/file.h"
 
 static void require(bool cond) {
     if (!cond)

@@ -9,7 +9,7 @@
 #include "fuzz.h"
 #include "ggl/alloc.h"
 #include "ggl/backends.h"
-#include "llm/prompt_cache.h"
+#include "llm/internal/prompt_cache.h"
 #include "run/prompt_cache_file.h"
 
 enum { WIDTH = 16, VOCAB = 8, N = 20 };

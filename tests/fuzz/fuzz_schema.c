@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "llm/grammar.h"
+#include "llm/internal/grammar.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     static const char *const texts[] = {"{\"a\": [1, -2.50e-3, \"\\u00e9\"], \"b\": {}}",

@@ -4,7 +4,7 @@
 
 #include "fuzz.h"
 #include "ggl/alloc.h"
-#include "llm/template.h"
+#include "llm/internal/template.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     static const char json[] = "{\"messages\": [{\"role\": \"user\", \"content\": \"Hi \\u00e9\"}, "

@@ -5,7 +5,8 @@
 
 #include "fuzz.h"
 #include "ggl/alloc.h"
-#include "llm/tokenizer.h"
+#include "ggl/internal/gguf.h"
+#include "llm/internal/tokenizer.h"
 
 static void require(bool cond) {
     if (!cond)

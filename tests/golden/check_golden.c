@@ -19,8 +19,8 @@
 
 #include "common/npy.h"
 #include "ggl/backends.h"
-#include "llm/sampler.h"
-#include "llm/session.h"
+#include "llm/internal/sampler.h"
+#include "llm/internal/session.h"
 
 #define FLOAT_LIMIT 1e-4
 #define HALF_LIMIT  1e-2

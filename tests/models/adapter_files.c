@@ -4,7 +4,9 @@
 
 #include "ggl/alloc.h"
 #include "ggl/backends.h"
-#include "llm/session.h"
+#include "ggl/internal/gguf.h"
+#include "ggl/internal/sched.h"
+#include "llm/internal/session.h"
 #include "test.h"
 
 /* An adapter for blk.0.attn_q.weight [128, 128] of rank 2, with some things changed; those that are

@@ -3,6 +3,7 @@
  * not depend on threads, pieces and splits; and adapters that change nothing change no bit. */
 #include <math.h>
 
+#include "ggl/internal/graph.h"
 #include "sample.h"
 #include "test.h"
 #include "toy_adapter.h"

@@ -1,6 +1,6 @@
-/* Calls in answers (llm/calls.h): what is found in answers of each format, whole and cut
+/* Calls in answers (llm/internal/calls.h): what is found in answers of each format, whole and cut
  * anywhere; what is broken is never lost; hostile answers take linear time. */
-#include "llm/calls.h"
+#include "llm/internal/calls.h"
 
 #include "alloc_fail.h"
 #include "ggl/alloc.h"

@@ -1,6 +1,6 @@
 /* Grammars of calls (llm_calls_grammar): texts that are drawn at random from them are read by the parser of
  * answers (llm_calls_new), which shares no code with them, and must be calls of the tools. */
-#include "llm/calls.h"
+#include "llm/internal/calls.h"
 
 #include "alloc_fail.h"
 #include "common/json.h"

@@ -1,6 +1,6 @@
 /* Grammars of calls whose arguments stand between marks: texts that are drawn at random from them are read by the parser of answers
  * (llm_calls_new), and the arguments must be valid under the schema of the tool. */
-#include "llm/calls.h"
+#include "llm/internal/calls.h"
 
 #include "schema_rows.h"
 

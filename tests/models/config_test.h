@@ -3,7 +3,8 @@
 #define CONFIG_TEST_H
 
 #include "ggl/backends.h"
-#include "llm/convert.h"
+#include "ggl/internal/gguf.h"
+#include "llm/internal/convert.h"
 #include "test.h"
 
 static ggl_error err;

@@ -5,7 +5,8 @@
 #include "ggl/alloc.h"
 #include "convert_alloc.h"
 #include "hf_layout.h"
-#include "llm/tokenizer.h"
+#include "ggl/internal/gguf.h"
+#include "llm/internal/tokenizer.h"
 
 /* --- there and back --------------------------------------------------------------------------- */
 

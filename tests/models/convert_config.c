@@ -2,7 +2,7 @@
 #include <math.h>
 
 #include "config_test.h"
-#include "ggl/show.h"
+#include "ggl/internal/show.h"
 
 /* Values that lines name, and that none does. */
 static const struct {

@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "convert_test.h"
+#include "ggl/internal/gguf.h"
 #include "hf_layout.h"
 
 static const char own_begin[] =

@@ -1,5 +1,6 @@
 /* Conversion: sources of types that weights don't have. */
 #include "convert_alloc.h"
+#include "ggl/internal/gguf.h"
 
 typedef struct raw {
     const char *name, *dtype, *shape;

@@ -3,7 +3,7 @@
 #define CONVERT_TEST_H
 
 #include "ggl/backends.h"
-#include "llm/convert.h"
+#include "llm/internal/convert.h"
 #include "test.h"
 
 static ggl_error err;

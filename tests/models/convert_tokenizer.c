@@ -1,8 +1,9 @@
 /* Tokenizers of Hugging Face folders as GGUF keys: small ones written here, and real ones compared with the vocabularies that
  * others made of them. */
 #include "ggl/alloc.h"
-#include "llm/convert.h"
-#include "llm/tokenizer.h"
+#include "ggl/internal/gguf.h"
+#include "llm/internal/convert.h"
+#include "llm/internal/tokenizer.h"
 #include "steps.h"
 
 static ggl_error err;

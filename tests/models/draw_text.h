@@ -2,7 +2,7 @@
 #ifndef DRAW_TEXT_H
 #define DRAW_TEXT_H
 
-#include "llm/grammar.h"
+#include "llm/internal/grammar.h"
 #include "test.h"
 
 static ggl_error err;

@@ -1,10 +1,12 @@
 /* Embeddings: the output matrix times a token's embedding gives its logits, for all built-in descriptors;
  * runs that end early have the same bits; what sessions and engines hand out is the same however
  * tokens are cut into batches, with any threads, and alone or among others. */
-#include "llm/engine.h"
+#include "ggl/internal/sched.h"
+#include "llm/internal/engine.h"
 
 #include <math.h>
 
+#include "ggl/internal/graph.h"
 #include "seed.h"
 #include "test.h"
 #include "toy_run.h"

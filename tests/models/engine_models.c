@@ -3,8 +3,8 @@
  * one thread. */
 #include "ggl/alloc.h"
 #include "ggl/backends.h"
-#include "llm/engine.h"
-#include "llm/guess.h"
+#include "llm/internal/engine.h"
+#include "llm/internal/guess.h"
 #include "seed.h"
 #include "test.h"
 

@@ -7,7 +7,7 @@
 
 #include "ggl/alloc.h"
 #include "ggl/backends.h"
-#include "llm/engine.h"
+#include "llm/internal/engine.h"
 #include "seed.h"
 #include "test.h"
 #include "tiny_model.h"

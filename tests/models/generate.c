@@ -1,6 +1,6 @@
 /* Generators: whatever prompts follow each other, whatever is guessed, cancelled or shifted, the tokens
  * are those that a loop gives which runs the whole sequence again for every token. */
-#include "llm/generate.h"
+#include "llm/internal/generate.h"
 
 #include <math.h>
 

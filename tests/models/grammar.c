@@ -1,7 +1,7 @@
 /* Grammars, as users write them. */
 #include "alloc_fail.h"
 #include "common/json.h"
-#include "llm/grammar.h"
+#include "llm/internal/grammar.h"
 #include "seed.h"
 #include "steps.h"
 #include "test.h"

@@ -4,7 +4,7 @@
 #define HF_LAYOUT_H
 
 #include "ggl/gguf.h"
-#include "llm/arch.h"
+#include "llm/internal/arch.h"
 
 #define MAX_TENSORS 6000
 

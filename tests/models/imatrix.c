@@ -3,7 +3,8 @@
 #include <math.h>
 
 #include "common/node_run.h"
-#include "ggl/fold.h"
+#include "ggl/internal/fold.h"
+#include "ggl/internal/graph.h"
 #include "llm-imatrix/collect.h"
 
 #include "test.h"

@@ -6,7 +6,7 @@
 #include <math.h>
 
 #include "compile/compile.h"
-#include "ggl/fold.h"
+#include "ggl/internal/fold.h"
 #include "known_source.h"
 #include "sample.h"
 #include "test.h"

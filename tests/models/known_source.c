@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "ggl/internal/graph.h"
 #include "toy_run.h"
 
 static bool w_find_key(void *ctx, const char *name, llm_arch_key *out) {

@@ -3,7 +3,7 @@
 #ifndef KNOWN_SOURCE_H
 #define KNOWN_SOURCE_H
 
-#include "llm/arch.h"
+#include "llm/internal/arch.h"
 
 typedef struct value {
     llm_arch_type type;

@@ -1,6 +1,6 @@
 /* Folders that are opened directly: the same keys, tensors and logits, to the last bit, as the file that llm-convert makes of
  * them; what the conversion does not change is used where the folder's files have it. */
-#include "llm/load.h"
+#include "llm/internal/load.h"
 
 #include <math.h>
 #include <unistd.h>
@@ -8,7 +8,7 @@
 #include "convert_test.h"
 #include "ggl/alloc.h"
 #include "hf_layout.h"
-#include "llm/session.h"
+#include "llm/internal/session.h"
 #include "quant/keys.h"
 
 typedef struct kind {

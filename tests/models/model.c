@@ -1,5 +1,5 @@
 /* A model that several threads share. */
-#include "llm/model.h"
+#include "llm/internal/model.h"
 
 #include <pthread.h>
 

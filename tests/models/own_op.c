@@ -5,7 +5,8 @@
 #undef ggl_backend_plugin
 
 #include "common/verify.h"
-#include "ggl/backends.h"
+#include "ggl/internal/backends.h"
+#include "ggl/internal/graph.h"
 #include "test.h"
 #include "toy_run.h"
 

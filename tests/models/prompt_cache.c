@@ -1,6 +1,6 @@
 /* Prompt caches: text with one is the text without, for models whose slots can be cut, keep a window,
  * or have states; and files that are damaged, or of another model, are refused. */
-#include "llm/prompt_cache.h"
+#include "llm/internal/prompt_cache.h"
 
 #include <math.h>
 #include <sys/stat.h>

@@ -7,7 +7,10 @@
 #include "alloc_fail.h"
 #include "ggl/alloc.h"
 #include "ggl/backends.h"
-#include "llm/session.h"
+#include "ggl/internal/gguf.h"
+#include "ggl/internal/sched.h"
+#include "ggl/internal/types.h"
+#include "llm/internal/session.h"
 #include "test.h"
 
 #define N 70

@@ -4,6 +4,7 @@
  * between; and they are near the double-precision reference. */
 #include <math.h>
 
+#include "ggl/internal/sched.h"
 #include "sample.h"
 #include "test.h"
 #include "toy_run.h"

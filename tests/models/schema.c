@@ -1,6 +1,6 @@
 /* JSON schemas: which texts are valid, what is refused, and how that is said. */
 #include "alloc_fail.h"
-#include "llm/grammar.h"
+#include "llm/internal/grammar.h"
 #include "schema_rows.h"
 #include "steps.h"
 

@@ -2,7 +2,7 @@
 #ifndef SCHEMA_ROWS_H
 #define SCHEMA_ROWS_H
 
-#include "llm/grammar.h"
+#include "llm/internal/grammar.h"
 #include "test.h"
 
 /* The schema's grammar; NULL, and a failed check, if it is refused. */

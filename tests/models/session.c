@@ -1,13 +1,13 @@
 /* Sessions on the built-in model: the same bits for any threads and pieces, no allocation per
  * token, slots, wrong use, and every allocation of opening one failing in turn. */
-#include "llm/session.h"
+#include "llm/internal/session.h"
 
 #include <math.h>
 
 #include "alloc_fail.h"
 #include "ggl/alloc.h"
 #include "ggl/backends.h"
-#include "llm/sampler.h"
+#include "llm/internal/sampler.h"
 #include "seed.h"
 #include "test.h"
 

@@ -2,7 +2,7 @@
  * appended, shared, cut, cleared, saved, restored and cancelled, in any order, each slot gives the
  * logits that a session of its own gives for the same tokens, bit for bit, and exactly as many pages
  * are in use as a simple model of them says. */
-#include "llm/session.h"
+#include "llm/internal/session.h"
 
 #include <stdlib.h>
 

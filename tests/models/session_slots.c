@@ -1,7 +1,7 @@
 /* Slots of models that keep a window of rows, states, or both: whatever is cut, copied, saved,
  * restored, cancelled or cleared, in any order, a call that succeeds leaves a slot that goes on as a
  * fresh session with the same tokens does, bit for bit. */
-#include "llm/session.h"
+#include "llm/internal/session.h"
 
 #include <math.h>
 

@@ -6,9 +6,9 @@
 
 #include "ggl/alloc.h"
 #include "ggl/backends.h"
-#include "ggl/gguf.h"
-#include "llm/guess.h"
-#include "llm/prompt_cache.h"
+#include "ggl/internal/gguf.h"
+#include "llm/internal/guess.h"
+#include "llm/internal/prompt_cache.h"
 #include "seed.h"
 #include "test.h"
 

@@ -4,6 +4,7 @@
  * strictness, batches that follow each other through the backends. */
 #include <math.h>
 
+#include "ggl/internal/sched.h"
 #include "sample.h"
 #include "test.h"
 #include "toy_run.h"

@@ -1,5 +1,5 @@
 /* Conversations: what is read is written again, and what is wrong is refused. */
-#include "llm/talk.h"
+#include "llm/internal/talk.h"
 
 #include "alloc_fail.h"
 #include "ggl/alloc.h"

@@ -1,9 +1,10 @@
 /* Templates: the texts that Jinja2 gives (tests/data/templates.json), published templates with their
  * conversations (../shared/chat), messages, and limits. */
-#include "llm/chat.h"
+#include "llm/internal/chat.h"
 
 #include <dirent.h>
 
+#include "ggl/internal/gguf.h"
 #include "alloc_fail.h"
 #include "common/json.h"
 #include "test.h"

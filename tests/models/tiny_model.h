@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "ggl/gguf.h"
+#include "ggl/internal/gguf.h"
 #include "test.h"
 
 enum { TINY_WIDTH = 16, TINY_VOCAB = 8 };

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "ggl/alloc.h"
+#include "ggl/internal/gguf.h"
 
 static uint64_t next(uint64_t *s) {
     *s += 0x9e3779b97f4a7c15u;

@@ -3,7 +3,7 @@
 #define TOY_ADAPTER_H
 
 #include "ggl/graph.h"
-#include "llm/adapter.h"
+#include "llm/internal/adapter.h"
 
 typedef struct toy_pair {
     char name[128];

@@ -5,7 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ggl/fold.h"
+#include "ggl/internal/fold.h"
+#include "ggl/internal/graph.h"
+#include "ggl/internal/sched.h"
 
 bool toy_open(toy_model *t, const char *name, const char *text, size_t n, int variant,
               ggl_error *err) {

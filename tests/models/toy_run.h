@@ -4,7 +4,7 @@
 
 #include "ggl/backends.h"
 #include "ggl/sched.h"
-#include "llm/arch.h"
+#include "llm/internal/arch.h"
 
 typedef struct toy_model {
     llm_arch *arch;

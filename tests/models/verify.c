@@ -7,8 +7,9 @@
 
 #include "ggl/alloc.h"
 #include "ggl/backends.h"
-#include "ggl/fold.h"
-#include "llm/model.h"
+#include "ggl/internal/fold.h"
+#include "ggl/internal/graph.h"
+#include "llm/internal/model.h"
 #include "sample.h"
 #include "test.h"
 #include "toy_run.h"

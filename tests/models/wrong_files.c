@@ -1,7 +1,8 @@
 /* Files that are whole but wrong: the built-in model with one thing changed. Each is answered by a
  * sentence that names it. */
 #include "ggl/backends.h"
-#include "llm/session.h"
+#include "ggl/internal/gguf.h"
+#include "llm/internal/session.h"
 #include "test.h"
 
 #include <math.h>

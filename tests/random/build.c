@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ggl/internal/graph.h"
 #include "weights.h"
 
 ggl_op r_ggl_op(r_op op) {

@@ -10,7 +10,7 @@
 #include "build.h"
 #include "faulty.h"
 #include "gen.h"
-#include "ggl/fold.h"
+#include "ggl/internal/fold.h"
 #include "ggl/sched.h"
 #include "weights.h"
 

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "llm/generate.h"
+#include "llm/internal/generate.h"
 #include "seed.h"
 
 /* --- the oracle: a generator ------------------------------------------------------------------- */

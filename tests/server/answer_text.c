@@ -1,9 +1,9 @@
 /* From tokens to parts: however a text is cut into tokens, its parts are the same. */
 #include "llm-server/answer_text.h"
 
-#include "ggl/show.h"
+#include "ggl/internal/show.h"
 #include "llm-server/answer_parts.h"
-#include "llm/model.h"
+#include "llm/internal/model.h"
 #include "seed.h"
 #include "test.h"
 

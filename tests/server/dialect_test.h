@@ -3,7 +3,7 @@
 #define TESTS_SERVER_DIALECT_TEST_H
 
 #include "ggl/alloc.h"
-#include "llm/tokenizer.h"
+#include "llm/internal/tokenizer.h"
 #include "llm-server/dialect.h"
 #include "test.h"
 

@@ -1,5 +1,5 @@
 #include "alloc_fail.h"
-#include "ggl/alloc.h"
+#include "ggl/internal/alloc.h"
 #include "test.h"
 
 TEST(size_overflow) {

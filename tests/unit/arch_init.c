@@ -1,5 +1,5 @@
 /* llm-arch init: what it writes for models whose layers differ, whose numbers are equal, whose keys it cannot place. */
-#include "ggl/gguf.h"
+#include "ggl/internal/gguf.h"
 #include "llm-arch/tool.h"
 #include "test.h"
 

@@ -1,6 +1,6 @@
 /* llm-arch show and init of files with very many tensors, and graph of very large graphs: steps are
  * linear in them. */
-#include "ggl/gguf.h"
+#include "ggl/internal/gguf.h"
 #include "llm-arch/figure.h"
 #include "llm-arch/svg.h"
 #include "llm-arch/tool.h"

@@ -1,8 +1,8 @@
 /* Pages of a mapped file that are dropped are read again; other memory keeps what is in it. */
 #include <stdlib.h>
 
-#include "ggl/file.h"
-#include "ggl/gguf.h"
+#include "ggl/internal/file.h"
+#include "ggl/internal/gguf.h"
 #include "test.h"
 
 enum { PAGES = 4 * 65536 };

@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "ggl/file.h"
+#include "ggl/internal/file.h"
 #include "test.h"
 
 #ifdef __linux__

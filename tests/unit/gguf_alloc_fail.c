@@ -2,6 +2,7 @@
  * sanitizer). */
 #include "alloc_fail.h"
 #include "ggl/alloc.h"
+#include "ggl/internal/gguf.h"
 #include "gguf_bytes.h"
 #include "test.h"
 

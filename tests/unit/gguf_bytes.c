@@ -1,4 +1,5 @@
 #include "gguf_bytes.h"
+#include "ggl/internal/gguf.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,7 @@
 /* Files with several defects: all of them are passed to ggl_gguf_params.defect, and what is sound can be
  * read. Without that function, the first one is the error. */
 #include "gguf_bytes.h"
+#include "ggl/internal/gguf.h"
 #include "gguf_found.h"
 #include "test.h"
 

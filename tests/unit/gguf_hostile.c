@@ -1,5 +1,6 @@
 /* A table of files that are wrong, each with the words its message must hold. */
 #include "gguf_bytes.h"
+#include "ggl/internal/gguf.h"
 #include "test.h"
 
 typedef struct hostile {

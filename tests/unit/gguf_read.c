@@ -4,6 +4,7 @@
 #include <math.h>
 #include <sys/stat.h>
 
+#include "ggl/internal/gguf.h"
 #include "gguf_bytes.h"
 #include "test.h"
 

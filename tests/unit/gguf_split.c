@@ -1,4 +1,5 @@
 #include "gguf_bytes.h"
+#include "ggl/internal/gguf.h"
 #include "gguf_found.h"
 #include "test.h"
 

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "ggl/alloc.h"
+#include "ggl/internal/gguf.h"
 #include "gguf_bytes.h"
 #include "test.h"
 

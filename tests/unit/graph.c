@@ -1,7 +1,7 @@
 /* The graph builder: shapes, messages, bodies, what is needed, how stores are sized. */
 #include <math.h>
 
-#include "ggl/graph.h"
+#include "ggl/internal/graph.h"
 #include "test.h"
 
 static ggl_tensor *input(ggl_graph *g, const char *name, int n_dims, int64_t a, int64_t b,

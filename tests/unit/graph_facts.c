@@ -4,7 +4,9 @@
 #include <math.h>
 
 #include "ggl/backends.h"
-#include "ggl/fold.h"
+#include "ggl/internal/fold.h"
+#include "ggl/internal/graph.h"
+#include "ggl/internal/types.h"
 #include "ggl/program.h"
 #include "ggl/sched.h"
 #include "test.h"

@@ -1,5 +1,5 @@
 /* Guessers without a model: the next tokens and the times of steps are made up. */
-#include "llm/guess.h"
+#include "llm/internal/guess.h"
 
 #include <math.h>
 

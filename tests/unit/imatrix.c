@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "common/imatrix.h"
-#include "ggl/gguf.h"
+#include "ggl/internal/gguf.h"
 
 #include "alloc_fail.h"
 #include "test.h"

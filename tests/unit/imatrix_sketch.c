@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "ggl/gguf.h"
+#include "ggl/internal/gguf.h"
 #include "ggl/types.h"
 
 #include "test.h"

@@ -1,6 +1,6 @@
 /* The table of keys: finding, duplicates, growth, keys of fixed size, no collisions that a file
  * could prepare. */
-#include "ggl/index.h"
+#include "ggl/internal/index.h"
 
 #include "ggl/alloc.h"
 #include "steps.h"

@@ -1,7 +1,7 @@
-/* llm/logprobs.h against sorting and libm. */
+/* llm/internal/logprobs.h against sorting and libm. */
 #include <math.h>
 
-#include "llm/logprobs.h"
+#include "llm/internal/logprobs.h"
 
 #include "alloc_fail.h"
 #include "test.h"

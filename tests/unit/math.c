@@ -1,11 +1,11 @@
-/* ggl/math.h: errors against libm in a wider type, values at the edges, and checksums of the bits: a machine, compiler
+/* ggl/internal/math.h: errors against libm in a wider type, values at the edges, and checksums of the bits: a machine, compiler
  * or flag that changes one bit of one result changes a checksum. */
 #include "test.h"
 
 #include <float.h>
 #include <math.h>
 
-#include "ggl/math.h"
+#include "ggl/internal/math.h"
 
 static float float_of(uint32_t u) {
     float x;

@@ -1,11 +1,11 @@
-/* ggl/number.h: forms, and values to the last bit. */
+/* ggl/internal/number.h: forms, and values to the last bit. */
 #include <locale.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "ggl/number.h"
+#include "ggl/internal/number.h"
 #include "seed.h"
 #include "test.h"
 

@@ -1,5 +1,5 @@
 /* Structs of parameters that grow: programs and libraries of different versions. */
-#include "ggl/params.h"
+#include "ggl/internal/params.h"
 
 #include "ggl/gguf.h"
 #include "ggl/graph.h"

@@ -5,6 +5,7 @@
 #include <ctype.h>
 #include <strings.h>
 
+#include "ggl/internal/types.h"
 #include "test.h"
 
 typedef struct shape {

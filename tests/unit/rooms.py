@@ -8,8 +8,8 @@ only its own room and rooms below it; and no circle leads from a file back to it
                            may only shrink; --write makes it again, to remove what is gone
     rooms.py --test        shows that faults are found
 
-A source file and the headers NAME.h and NAME_impl.h beside it are one file here. Public headers (ggl/NAME.h, llm/NAME.h) are files of their
-own, in the room that the table names. A header that defines static functions, to be included by each instruction set's file, is called
+A source file and the headers NAME.h and NAME_impl.h beside it are one file here. Headers in include (ggl/NAME.h, llm/NAME.h, and
+internal/NAME.h below these) are files of their own, in the room that the table names. A header that defines static functions, to be included by each instruction set's file, is called
 NAME_tmpl.h, and no other is."""
 import os
 import re
@@ -29,7 +29,7 @@ BELOW = {"ggml-lite": [], "backends": ["ggml-lite"], "models": ["ggml-lite"], "l
          "tools": ["ggml-lite", "backends", "models", "library"]}
 # What may include a backend's own headers: llm-bench measures kernels.
 KNOW_BACKENDS = {"tools/llm-bench", "tools/common/work_threads"}
-# Public headers by room.
+# Headers in include by room; internal/NAME.h belongs to the same room as NAME.h.
 PUBLIC = {
     "ggml-lite": {"base": "alloc file index math nearest number params show status steps str version", "quant": "types", "gguf": "gguf",
                   "graph": "compose graph ops", "plan": "backend fold program composites", "sched": "sched"},

@@ -1,10 +1,10 @@
-/* llm/sampler.h: docs/sampling.md is what these hold it to. */
+/* llm/internal/sampler.h: docs/sampling.md is what these hold it to. */
 #include "test.h"
 
 #include <math.h>
 
 #include "alloc_fail.h"
-#include "llm/sampler.h"
+#include "llm/internal/sampler.h"
 
 /* Filters that let all pass. */
 static llm_sampler_params plain(void) {

@@ -1,8 +1,8 @@
-/* llm/sampler.h: the stages, in random orders with random parameters, against the naive model of
+/* llm/internal/sampler.h: the stages, in random orders with random parameters, against the naive model of
  * sampler_model.c; masks, biases, orders by name, copies, and hostile values. */
 #include <math.h>
 
-#include "llm/sampler.h"
+#include "llm/internal/sampler.h"
 
 #include "alloc_fail.h"
 #include "sampler_model.h"

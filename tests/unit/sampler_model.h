@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-#include "llm/sampler.h"
+#include "llm/internal/sampler.h"
 
 enum { MODEL_MOST = 2048, MODEL_PAST = 64 }; /* tokens of the vocabulary, tokens accepted */
 

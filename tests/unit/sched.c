@@ -1,6 +1,6 @@
 /* The scheduler: rows of outputs, wrong use, slots, memory known before it is taken. */
-#include "ggl/fold.h"
-#include "ggl/sched.h"
+#include "ggl/internal/fold.h"
+#include "ggl/internal/sched.h"
 
 #include <math.h>
 

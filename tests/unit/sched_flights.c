@@ -4,7 +4,7 @@
 #include <stdatomic.h>
 #include <time.h>
 
-#include "ggl/sched.h"
+#include "ggl/internal/sched.h"
 #include "lazy_backend.h"
 
 enum { WIDTH = 4, BATCH = 8, SLOTS = 4, MOST = 3 };

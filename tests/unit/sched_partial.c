@@ -1,7 +1,7 @@
 /* Backends that have only some of the operators: how often runs switch between backends, how much
  * memory the values that cross need, and what `strict` asks for. */
 #include "fake_backend.h"
-#include "ggl/sched.h"
+#include "ggl/internal/sched.h"
 #include "seed.h"
 
 enum { WIDTH = 16, MOST_NODES = 10 };

@@ -2,7 +2,7 @@
  * weight doubled, so that a result shows which of the two a node has read. */
 #include "alloc_fail.h"
 #include "ggl/backends.h"
-#include "ggl/sched.h"
+#include "ggl/internal/sched.h"
 #include "test.h"
 
 static int n_repacked; /* calls of repack */

@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "fake_backend.h"
-#include "ggl/sched.h"
+#include "ggl/internal/sched.h"
 
 enum { WIDTH = 4 };
 

@@ -1,5 +1,5 @@
-/* Text for terminals: ggl/show.h. */
-#include "ggl/show.h"
+/* Text for terminals: ggl/internal/show.h. */
+#include "ggl/internal/show.h"
 
 #include "test.h"
 

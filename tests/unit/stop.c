@@ -1,5 +1,5 @@
-/* llm/stop.h against a search in the whole text. */
-#include "llm/stop.h"
+/* llm/internal/stop.h against a search in the whole text. */
+#include "llm/internal/stop.h"
 
 #include "alloc_fail.h"
 #include "steps.h"

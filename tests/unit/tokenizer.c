@@ -1,10 +1,10 @@
-/* llm/tokenizer.h: rules on small vocabularies of the test's own, a naive second implementation of
+/* llm/internal/tokenizer.h: rules on small vocabularies of the test's own, a naive second implementation of
  * the merging, published strings, round trips, hostile files. */
 #include "steps.h"
 
 #include "alloc_fail.h"
 #include "ggl/alloc.h"
-#include "llm/tokenizer.h"
+#include "llm/internal/tokenizer.h"
 #include "tokenizer_file.h"
 
 enum { NORMAL = 1, UNKNOWN = 2, CONTROL = 3, USER = 4, UNUSED = 5, BYTE = 6, MAX_PIECES = 1024 };

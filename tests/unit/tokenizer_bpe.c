@@ -4,7 +4,7 @@
 
 #include "alloc_fail.h"
 #include "ggl/alloc.h"
-#include "llm/tokenizer.h"
+#include "llm/internal/tokenizer.h"
 #include "text/unicode.h"
 #include "tokenizer_file.h"
 

@@ -3,8 +3,8 @@
 #define TESTS_TOKENIZER_FILE_H
 
 #include "ggl/alloc.h"
-#include "ggl/gguf.h"
-#include "llm/tokenizer.h"
+#include "ggl/internal/gguf.h"
+#include "llm/internal/tokenizer.h"
 #include "test.h"
 
 TEST_UNUSED static void put_u32(ggl_gguf_writer *w, const char *key, uint32_t u) {

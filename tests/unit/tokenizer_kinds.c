@@ -4,7 +4,7 @@
 
 #include "alloc_fail.h"
 #include "ggl/alloc.h"
-#include "llm/tokenizer.h"
+#include "llm/internal/tokenizer.h"
 #include "tokenizer_file.h"
 
 enum { NORMAL = 1, UNKNOWN = 2, CONTROL = 3, USER = 4, UNUSED = 5, BYTE = 6, MAX_PIECES = 1024 };

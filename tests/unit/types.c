@@ -1,6 +1,6 @@
 #include <math.h>
 
-#include "ggl/types.h"
+#include "ggl/internal/types.h"
 #include "test.h"
 
 static uint32_t bits(float f) {

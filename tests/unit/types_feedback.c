@@ -1,7 +1,7 @@
 /* Encoding with directions: the error of products with correlated activations, computed from all pairs of columns; odd numbers. */
 #include <math.h>
 
-#include "ggl/types.h"
+#include "ggl/internal/types.h"
 #include "test.h"
 
 enum { N_COL = 512, ROWS = 4, N = N_COL * ROWS, N_DIR = 8, MAX_BYTES = 4 * N };

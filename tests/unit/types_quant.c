@@ -2,8 +2,8 @@
  * numbers. */
 #include <math.h>
 
-#include "ggl/math.h"
-#include "ggl/types.h"
+#include "ggl/internal/math.h"
+#include "ggl/internal/types.h"
 #include "test.h"
 
 enum { MAX_BLOCK = 256, MAX_SIZE = 256 };

@@ -7,6 +7,7 @@
 
 #include "ggl/alloc.h"
 #include "ggl/compose.h"
+#include "ggl/internal/graph.h"
 #include "ggl/sched.h"
 #include "odd/asked.h"
 #include "trim.h"

@@ -1,7 +1,7 @@
 /* Hundreds of tokens under the validation layer: it says nothing, and no memory is lost. */
 #include <unistd.h>
 
-#include "llm/session.h"
+#include "llm/internal/session.h"
 #include "messages.h"
 #include "vulkan_test.h"
 

@@ -4,7 +4,8 @@
 #include <math.h>
 
 #include "../models/toy_run.h"
-#include "llm/session.h"
+#include "ggl/internal/sched.h"
+#include "llm/internal/session.h"
 #include "sample.h"
 #include "vulkan_test.h"
 

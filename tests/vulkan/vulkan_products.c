@@ -5,7 +5,7 @@
 #include <math.h>
 
 #include "conform/case.h"
-#include "ggl/fold.h"
+#include "ggl/internal/fold.h"
 #include "ggl/sched.h"
 #include "vulkan.h"
 #include "vulkan_test.h"

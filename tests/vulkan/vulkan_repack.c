@@ -3,7 +3,7 @@
 #include <math.h>
 #include <unistd.h>
 
-#include "ggl/sched.h"
+#include "ggl/internal/sched.h"
 #include "repack.h"
 #include "vulkan_test.h"
 

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "ggl/compose.h"
+#include "ggl/internal/graph.h"
 #include "ggl/sched.h"
 #include "seed.h"
 #include "dispatches.h"

@@ -2,7 +2,7 @@
  * dispatch give the bits of a dispatch each, in results and in what slots keep. */
 #include <math.h>
 
-#include "ggl/fold.h"
+#include "ggl/internal/fold.h"
 #include "ggl/sched.h"
 #include "dispatches.h"
 #include "vulkan_test.h"

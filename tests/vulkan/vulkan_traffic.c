@@ -1,7 +1,7 @@
 /* What a token costs besides its dispatches: waits for the device, submissions, and bytes that go to the
  * device and back. The functions of Vulkan that do it are counted. */
 #include "device.h"
-#include "llm/session.h"
+#include "llm/internal/session.h"
 #include "vulkan_test.h"
 
 enum { MOST_BUFFERS = 64 };

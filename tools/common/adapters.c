@@ -8,7 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "ggl/show.h"
+#include "ggl/internal/gguf.h"
+#include "ggl/internal/show.h"
 #include "model_path.h"
 #include "shell_quote.h"
 

@@ -12,7 +12,7 @@
 #include <stdio.h>
 
 #include "args.h"
-#include "llm/session.h"
+#include "llm/internal/session.h"
 
 typedef struct tool_adapters {
     arg_list lora, scaled; /* as given */

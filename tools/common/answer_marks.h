@@ -2,7 +2,7 @@
 #ifndef TOOLS_ANSWER_MARKS_H
 #define TOOLS_ANSWER_MARKS_H
 
-#include "llm/calls.h"
+#include "llm/internal/calls.h"
 
 /* Which control tokens are text for llm_calls_add. */
 typedef enum answer_marks {

@@ -12,10 +12,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "ggl/alloc.h"
-#include "ggl/nearest.h"
-#include "ggl/number.h"
-#include "ggl/show.h"
+#include "ggl/internal/alloc.h"
+#include "ggl/internal/nearest.h"
+#include "ggl/internal/number.h"
+#include "ggl/internal/show.h"
 #include "help.h"
 #include "man_page.h"
 #include "shell_completion.h"

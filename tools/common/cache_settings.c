@@ -1,4 +1,5 @@
 #include "cache_settings.h"
+#include "ggl/internal/gguf.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* What the numbers in a prompt cache (llm/prompt_cache.h) depend on besides model and session. */
+/* What the numbers in a prompt cache (llm/internal/prompt_cache.h) depend on besides model and session. */
 #ifndef TOOLS_CACHE_SETTINGS_H
 #define TOOLS_CACHE_SETTINGS_H
 

@@ -3,7 +3,7 @@
 #include <stdbool.h>
 
 #include "char_width_tables.h"
-#include "ggl/show.h"
+#include "ggl/internal/show.h"
 
 static bool is_in(const struct width_range *range, size_t n, uint32_t c) {
     size_t low = 0;

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "common/amounts.h"
-#include "ggl/show.h"
+#include "ggl/internal/show.h"
 #include "process.h"
 #include "progress.h"
 #include "report.h"

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "common/amounts.h"
+#include "ggl/internal/sched.h"
 
 const char *fit_context_text(const llm_fit_memory *m, int64_t n_ctx, char *buf, size_t size) {
     char cache[AMOUNT_TEXT], all[AMOUNT_TEXT], other[AMOUNT_TEXT], margin[AMOUNT_TEXT];

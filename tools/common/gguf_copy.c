@@ -7,7 +7,7 @@
 #include "load.h"
 #include "process.h"
 #include "progress.h"
-#include "ggl/file.h"
+#include "ggl/internal/file.h"
 #include "report.h"
 
 /* --- data ------------------------------------------------------------------------------------- */

@@ -2,7 +2,7 @@
 #ifndef TOOLS_GGUF_COPY_H
 #define TOOLS_GGUF_COPY_H
 
-#include "ggl/gguf.h"
+#include "ggl/internal/gguf.h"
 
 /* Reads bytes [0, t->size) of a tensor in order, in pieces of at most `step` bytes, and drops the
  * pages of each piece afterwards, so that a file of any size needs little memory. Shows progress, if

@@ -4,8 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "ggl/alloc.h"
-#include "ggl/show.h"
+#include "ggl/internal/alloc.h"
+#include "ggl/internal/show.h"
+#include "ggl/internal/types.h"
 
 int tensor_layer(ggl_str name, ggl_str *rest) {
     size_t i = 4;

@@ -2,7 +2,7 @@
 #ifndef TOOLS_GGUF_TEXT_H
 #define TOOLS_GGUF_TEXT_H
 
-#include "ggl/gguf.h"
+#include "ggl/internal/gguf.h"
 
 /* Returns the layer of "blk.12.attn_q.weight" and the rest of the name; -1: not in a layer. */
 int tensor_layer(ggl_str name, ggl_str *rest);

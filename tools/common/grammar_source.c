@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "args.h"
-#include "ggl/show.h"
+#include "ggl/internal/show.h"
 #include "input.h"
 
 enum {

@@ -10,7 +10,7 @@
 
 #include <stdbool.h>
 
-#include "llm/grammar.h"
+#include "llm/internal/grammar.h"
 
 /* At most one of them is given. */
 typedef struct grammar_source {

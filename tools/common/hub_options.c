@@ -5,7 +5,7 @@
 
 #include "common/amounts.h"
 #include "fetch_progress.h"
-#include "ggl/show.h"
+#include "ggl/internal/show.h"
 #include "hub/hub.h"
 #include "process.h"
 

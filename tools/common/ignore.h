@@ -3,7 +3,7 @@
 #define TOOLS_IGNORE_H
 
 #include "args.h"
-#include "llm/arch.h"
+#include "llm/internal/arch.h"
 
 typedef struct tool_ignore {
     arg_list keys, tensors;

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "common/imatrix_impl.h"
-#include "ggl/alloc.h"
+#include "ggl/internal/alloc.h"
 
 static ggl_status no_memory(ggl_error *err) {
     return ggl_fail(err, GGL_NOMEM, "out of memory for an importance matrix");

@@ -3,7 +3,7 @@
 #define TOOLS_IMATRIX_IMPL_H
 
 #include "common/imatrix.h"
-#include "ggl/index.h"
+#include "ggl/internal/index.h"
 
 struct imatrix {
     imatrix_entry *entry;

@@ -5,8 +5,8 @@
 
 #include "common/imatrix_impl.h"
 #include "ggl/alloc.h"
-#include "ggl/file.h"
-#include "ggl/gguf.h"
+#include "ggl/internal/file.h"
+#include "ggl/internal/gguf.h"
 
 static ggl_status check_sums(const imatrix_entry *e, ggl_error *err) {
     for (int64_t i = 0; i < e->n_col * e->n_mat; i++)

@@ -7,8 +7,8 @@
 
 #include "common/imatrix_impl.h"
 #include "ggl/alloc.h"
-#include "ggl/file.h"
-#include "ggl/gguf.h"
+#include "ggl/internal/file.h"
+#include "ggl/internal/gguf.h"
 
 static int by_name(const void *a, const void *b) {
     const imatrix_entry *x = *(imatrix_entry *const *)a, *y = *(imatrix_entry *const *)b;

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "args.h"
-#include "ggl/show.h"
+#include "ggl/internal/show.h"
 #include "process.h"
 
 /* Doubles a buffer. If out of memory, frees it and returns NULL. */

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "char_width.h"
-#include "ggl/show.h"
+#include "ggl/internal/show.h"
 
 /* Reads four hexadecimal digits at s[0..n); -1: none. */
 static int32_t read_hex4(const char *s, size_t n) {

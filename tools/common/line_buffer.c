@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "char_width.h"
-#include "ggl/alloc.h"
+#include "ggl/internal/alloc.h"
 
 void line_buffer_fini(line_buffer *b) {
     ggl_free(b->s);

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "char_width.h"
-#include "ggl/alloc.h"
+#include "ggl/internal/alloc.h"
 #include "line_buffer.h"
 #include "line_keys.h"
 #include "line_screen.h"

@@ -11,8 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "ggl/alloc.h"
-#include "ggl/show.h"
+#include "ggl/internal/alloc.h"
+#include "ggl/internal/show.h"
 #include "common/user_path.h"
 
 enum { MOST_FILE = 16 << 20, MOST_ENTRY = 1 << 16 }; /* bytes */

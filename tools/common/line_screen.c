@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "char_width.h"
-#include "ggl/alloc.h"
+#include "ggl/internal/alloc.h"
 
 void line_out_put(line_out *o, const char *s, size_t n) {
     o->failed |= !ggl_grow(&o->s, &o->cap, o->n + n + 1, 1);

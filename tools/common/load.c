@@ -8,6 +8,8 @@
 #include "args.h"
 #include "builtin/builtin.h"
 #include "ggl/backends.h"
+#include "ggl/internal/gguf.h"
+#include "ggl/internal/types.h"
 #include "model_path.h"
 #include "process.h"
 #include "progress.h"

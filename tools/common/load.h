@@ -3,7 +3,7 @@
 #ifndef TOOLS_LOAD_H
 #define TOOLS_LOAD_H
 
-#include "llm/model.h"
+#include "llm/internal/model.h"
 #include "tool_path.h"
 
 /* The row of --type; `type` is an int, 0: none. */

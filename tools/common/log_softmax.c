@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "ggl/math.h"
+#include "ggl/internal/math.h"
 
 log_softmax log_softmax_of(const float *logits, int64_t n) {
     log_softmax s = {.max = logits[0], .min = logits[0], .finite = true};

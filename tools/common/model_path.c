@@ -12,7 +12,7 @@
 
 #include "args.h"
 #include "common/folder_name.h"
-#include "ggl/nearest.h"
+#include "ggl/internal/nearest.h"
 #include "common/model_name.h"
 #include "shell_quote.h"
 #include "common/split_name.h"

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ggl/alloc.h"
-#include "ggl/show.h"
+#include "ggl/internal/alloc.h"
+#include "ggl/internal/show.h"
 
 enum { HEADER = 256, MOST_DIMS = 8 }; /* bytes of the header that is written */
 

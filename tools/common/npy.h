@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#include "ggl/file.h"
+#include "ggl/internal/file.h"
 
 typedef struct npy_writer {
     ggl_new_file *file; /* NULL: no file is open */

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "ggl/internal/gguf.h"
 #include "args.h"
 #include "load.h"
 #include "process.h"

@@ -2,7 +2,7 @@
 #ifndef TOOLS_OPEN_MODEL_H
 #define TOOLS_OPEN_MODEL_H
 
-#include "llm/model.h"
+#include "llm/internal/model.h"
 
 /* Opens the model that -m names; NULL: builtin:stories. Prints a note if it was to be locked into memory, but could
  * not be. type: the value of --type (load.h). Returns -1, or an exit code after a message; *out is then NULL. */

@@ -2,7 +2,7 @@
 #ifndef TOOLS_OPEN_TEMPLATE_H
 #define TOOLS_OPEN_TEMPLATE_H
 
-#include "llm/chat.h"
+#include "llm/internal/chat.h"
 
 typedef struct template_choice {
     const char *file; /* "-": stdin; NULL: not given */

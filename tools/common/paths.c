@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "args.h"
-#include "ggl/file.h"
+#include "ggl/internal/file.h"
 #include "model_path.h"
 #include "common/split_name.h"
 

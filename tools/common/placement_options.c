@@ -1,8 +1,10 @@
+#include "ggl/internal/sched.h"
 #include "placement_options.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "ggl/internal/backends.h"
 #include "process.h"
 
 _Static_assert(TOOL_MAX_THREADS == GGL_MAX_THREADS, "-t takes what backends take");

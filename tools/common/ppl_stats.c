@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "ggl/math.h"
+#include "ggl/internal/math.h"
 
 void ppl_add(ppl_stats *s, double nll) {
     s->n++;

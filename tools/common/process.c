@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "args.h"
-#include "ggl/file.h"
+#include "ggl/internal/file.h"
 
 /* --- standard streams and signals ------------------------------------------------------------- */
 

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "args.h"
-#include "ggl/show.h"
+#include "ggl/internal/show.h"
 #include "process.h"
 
 #define DELAY  0.5 /* seconds before the line appears */

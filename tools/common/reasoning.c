@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "args.h"
-#include "llm/calls.h"
+#include "llm/internal/calls.h"
 
 const char *const tool_reasoning_choices[] = {"on", "off", "auto", NULL};
 const char *const tool_reasoning_formats[] = {"auto", "none", NULL};

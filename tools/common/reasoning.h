@@ -2,7 +2,7 @@
 #ifndef TOOLS_REASONING_H
 #define TOOLS_REASONING_H
 
-#include "llm/chat.h"
+#include "llm/internal/chat.h"
 
 enum { TOOL_REASONING_ON, TOOL_REASONING_OFF, TOOL_REASONING_AUTO };
 extern const char *const tool_reasoning_choices[];

@@ -9,7 +9,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "ggl/show.h"
+#include "ggl/internal/show.h"
 
 static _Thread_local struct {
     char *s;

@@ -3,8 +3,8 @@
 #define TOOLS_SAMPLING_OPTIONS_H
 
 #include "args.h"
-#include "llm/sampler.h"
-#include "llm/tokenizer.h"
+#include "llm/internal/sampler.h"
+#include "llm/internal/tokenizer.h"
 
 typedef struct sampling_options {
     double temp, top_p, min_p, typ_p, top_n_sigma, xtc_probability, xtc_threshold;

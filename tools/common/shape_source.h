@@ -8,7 +8,7 @@
 #ifndef TOOLS_SHAPE_SOURCE_H
 #define TOOLS_SHAPE_SOURCE_H
 
-#include "llm/arch.h"
+#include "llm/internal/arch.h"
 #include "shapes.h"
 
 /* The shapes compiled into the tools, as the arguments `text, n` of shapes.h. */

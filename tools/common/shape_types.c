@@ -1,4 +1,5 @@
 #include "shape_types.h"
+#include "ggl/internal/types.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "ggl/show.h"
+#include "ggl/internal/show.h"
 
 /* True if a terminal shows the text as it is: ggl_show changes nothing of it. */
 static bool is_shown(const char *s) {

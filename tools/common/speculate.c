@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "ggl/internal/sched.h"
 #include "load.h"
 #include "process.h"
 

@@ -4,7 +4,7 @@
 
 #include "args.h"
 #include "placement_options.h"
-#include "llm/guess.h"
+#include "llm/internal/guess.h"
 
 typedef struct speculate_options {
     bool lookup;

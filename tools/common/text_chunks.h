@@ -3,8 +3,8 @@
 #ifndef TOOLS_TEXT_CHUNKS_H
 #define TOOLS_TEXT_CHUNKS_H
 
-#include "llm/model.h"
-#include "llm/tokenizer.h"
+#include "llm/internal/model.h"
+#include "llm/internal/tokenizer.h"
 
 typedef struct text_chunks {
     llm_tokens tokens; /* of the whole text */

@@ -4,7 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "ggl/alloc.h"
+#include "ggl/internal/alloc.h"
+#include "ggl/internal/graph.h"
 #include "progress.h"
 
 /* Measured on the reference models and made-up models of all descriptors: correct nodes stay

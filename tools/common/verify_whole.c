@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "ggl/alloc.h"
+#include "ggl/internal/graph.h"
 #include "verify_impl.h"
 
 /* --- what rounding alone does to the outputs -------------------------------------------------- */

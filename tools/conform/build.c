@@ -1,4 +1,6 @@
 #include "build.h"
+#include "ggl/internal/graph.h"
+#include "ggl/internal/types.h"
 
 #include <float.h>
 #include <stdio.h>

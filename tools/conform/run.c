@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ggl/fold.h"
+#include "ggl/internal/fold.h"
+#include "ggl/internal/graph.h"
 #include "ggl/sched.h"
 
 /* --- running ---------------------------------------------------------------------------------- */

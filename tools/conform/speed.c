@@ -6,7 +6,8 @@
 #include "build.h"
 #include "common/machine.h"
 #include "common/node_run.h"
-#include "ggl/fold.h"
+#include "ggl/internal/fold.h"
+#include "ggl/internal/graph.h"
 #include "ggl/sched.h"
 
 enum { BATCHES = 3, MOST_RUNS = 1000 };

@@ -1,5 +1,7 @@
 /* The variants of cases, and the texts for cases and forms. */
 #include "build.h"
+#include "ggl/internal/graph.h"
+#include "ggl/internal/types.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

@@ -8,7 +8,7 @@
 #include "common/progress.h"
 #include "common/verify.h"
 #include "ggl/alloc.h"
-#include "ggl/show.h"
+#include "ggl/internal/show.h"
 #include "tool.h"
 
 #define TOOL  "llm-arch check"

@@ -7,7 +7,8 @@
 #include <string.h>
 
 #include "common/load.h"
-#include "ggl/show.h"
+#include "ggl/internal/graph.h"
+#include "ggl/internal/show.h"
 #include "tensors.h"
 #include "tool.h"
 

@@ -14,7 +14,7 @@
 #include "common/progress.h"
 #include "flips.h"
 #include "ggl/alloc.h"
-#include "ggl/show.h"
+#include "ggl/internal/show.h"
 #include "tool.h"
 
 #define TOOL     "llm-arch doctor"

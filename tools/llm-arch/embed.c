@@ -3,6 +3,7 @@
 
 #include "common/load.h"
 #include "common/paths.h"
+#include "ggl/internal/gguf.h"
 #include "tool.h"
 
 #define TOOL "llm-arch embed"

@@ -7,8 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ggl/show.h"
-#include "ggl/steps.h"
+#include "ggl/internal/graph.h"
+#include "ggl/internal/show.h"
+#include "ggl/internal/steps.h"
 
 typedef struct maker {
     const ggl_graph *g;

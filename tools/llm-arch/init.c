@@ -11,9 +11,9 @@
 #include <string.h>
 
 #include "common/load.h"
-#include "ggl/index.h"
-#include "ggl/show.h"
-#include "ggl/steps.h"
+#include "ggl/internal/index.h"
+#include "ggl/internal/show.h"
+#include "ggl/internal/steps.h"
 #include "names.h"
 #include "tensors.h"
 #include "tool.h"

@@ -1,4 +1,4 @@
-#include "ggl/number.h"
+#include "ggl/internal/number.h"
 #include "names.h"
 
 #include <ctype.h>

@@ -3,7 +3,7 @@
 #ifndef TOOLS_ARCH_NAMES_H
 #define TOOLS_ARCH_NAMES_H
 
-#include "ggl/gguf.h"
+#include "ggl/internal/gguf.h"
 
 enum { ARCH_MAX_NAMES = 256, ARCH_EXPR = 192 /* bytes of an expression */ };
 

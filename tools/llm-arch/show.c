@@ -5,9 +5,9 @@
 #include <unistd.h>
 
 #include "common/load.h"
-#include "ggl/index.h"
-#include "ggl/show.h"
-#include "ggl/steps.h"
+#include "ggl/internal/index.h"
+#include "ggl/internal/show.h"
+#include "ggl/internal/steps.h"
 #include "tensors.h"
 #include "tool.h"
 

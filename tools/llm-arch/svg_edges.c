@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "common/svg_text.h"
-#include "ggl/index.h"
-#include "ggl/steps.h"
+#include "ggl/internal/index.h"
+#include "ggl/internal/steps.h"
 
 #define SHAPE_GAP  6.0  /* between an edge and its shape */
 #define BELOW      14.0 /* from a node to the baseline of a shape below it */

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ggl/steps.h"
+#include "ggl/internal/steps.h"
 
 #define BEND_W     10.0
 #define N_SWEEPS   24

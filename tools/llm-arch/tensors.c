@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "ggl/graph.h"
-#include "ggl/index.h"
-#include "ggl/show.h"
-#include "ggl/steps.h"
+#include "ggl/internal/index.h"
+#include "ggl/internal/show.h"
+#include "ggl/internal/steps.h"
 
 /* Adds a tensor to its row. */
 static void add_to_row(tensor_row *r, const ggl_gguf_tensor *t, int layer) {

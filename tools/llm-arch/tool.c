@@ -8,8 +8,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "ggl/fold.h"
-#include "llm/load.h"
+#include "ggl/internal/fold.h"
+#include "ggl/internal/graph.h"
+#include "llm/internal/load.h"
 
 int arch_args(const args_spec *spec, size_t least, size_t most, int argc, char **argv) {
     static const arg_option none[] = {{0}};

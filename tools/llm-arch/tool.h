@@ -6,7 +6,7 @@
 #include "common/ignore.h"
 #include "ggl/backends.h"
 #include "ggl/sched.h"
-#include "llm/model.h"
+#include "llm/internal/model.h"
 
 #define ARCH_TOOL_BACKENDS 8
 

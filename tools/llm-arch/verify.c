@@ -10,7 +10,9 @@
 #include "common/progress.h"
 #include "common/verify.h"
 #include "ggl/alloc.h"
-#include "ggl/show.h"
+#include "ggl/internal/backends.h"
+#include "ggl/internal/graph.h"
+#include "ggl/internal/show.h"
 #include "tool.h"
 
 #define TOOL "llm-arch verify"

@@ -1,6 +1,7 @@
 #include "costs.h"
 
-#include "ggl/show.h"
+#include "ggl/internal/graph.h"
+#include "ggl/internal/show.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -3,7 +3,7 @@
 #ifndef TOOLS_BENCH_COSTS_H
 #define TOOLS_BENCH_COSTS_H
 
-#include "llm/model.h"
+#include "llm/internal/model.h"
 
 enum { BENCH_MAX_PICKED = 4096, BENCH_MAX_STORES = 4096 };
 

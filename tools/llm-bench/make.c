@@ -8,7 +8,8 @@
 
 #include "common/paths.h"
 #include "common/progress.h"
-#include "ggl/alloc.h"
+#include "ggl/internal/alloc.h"
+#include "ggl/internal/types.h"
 #include "common/shape_source.h"
 #include "tool.h"
 #include "common/shape_types.h"

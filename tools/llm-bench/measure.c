@@ -13,7 +13,7 @@
 #include "common/process.h"
 #include "common/progress.h"
 #include "compare.h"
-#include "ggl/file.h"
+#include "ggl/internal/file.h"
 #include "options.h"
 #include "plot.h"
 #include "report.h"

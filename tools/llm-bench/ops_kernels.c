@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "ggl/internal/types.h"
 #include "ops.h"
 
 enum { N = 4096, HEAD = 128, REPEATS = 16 };

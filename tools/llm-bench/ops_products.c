@@ -6,6 +6,7 @@
 
 #include "../../backends/cpu/quant/rows16.h"
 #include "common/machine.h"
+#include "ggl/internal/types.h"
 #include "limits.h"
 #include "ops.h"
 

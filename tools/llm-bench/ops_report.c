@@ -5,7 +5,7 @@
 
 #include "common/chart.h"
 #include "common/machine.h"
-#include "ggl/file.h"
+#include "ggl/internal/file.h"
 #include "ops.h"
 #include "tool.h"
 

@@ -3,8 +3,8 @@
 #include "common/cache_types.h"
 #include "common/hints.h"
 #include "common/load.h"
-#include "ggl/backends.h"
-#include "ggl/graph.h"
+#include "ggl/internal/backends.h"
+#include "ggl/internal/graph.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

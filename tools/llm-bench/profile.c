@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "costs.h"
-#include "ggl/show.h"
+#include "ggl/internal/show.h"
 
 /* --- collecting ------------------------------------------------------------------------------- */
 

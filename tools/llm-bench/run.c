@@ -11,7 +11,8 @@
 #include "costs.h"
 #include "ggl/alloc.h"
 #include "ggl/backends.h"
-#include "llm/session.h"
+#include "ggl/internal/sched.h"
+#include "llm/internal/session.h"
 
 enum { MAX_SEQUENCES = 16 };
 

@@ -4,7 +4,7 @@
 
 #include "common/placement_options.h"
 #include "limits.h"
-#include "llm/model.h"
+#include "llm/internal/model.h"
 #include "options.h"
 
 /* Returns the options of one placement; they borrow from both. */

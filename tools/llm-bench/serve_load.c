@@ -6,7 +6,7 @@
 
 #include "common/json_text.h"
 #include "common/machine.h"
-#include "ggl/alloc.h"
+#include "ggl/internal/alloc.h"
 #include "serve_text.h"
 
 enum { MOST_HISTORY = 1 << 30, IDLE_MS = 1000 };

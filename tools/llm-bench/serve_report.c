@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "ggl/show.h"
+#include "ggl/internal/show.h"
 
 #define TOOL "llm-bench serve"
 

@@ -3,6 +3,7 @@
 #define TOOLS_BENCH_VOCAB_H
 
 #include "common/shapes.h"
+#include "ggl/internal/gguf.h"
 
 /* Writes the tokenizer.ggml keys of the shape's kind, with bytes, control tokens, and made-up
  * pieces. GGL_USAGE: too few tokens for the bytes. */

@@ -4,7 +4,7 @@
 #ifndef TOOLS_BENCH_WEIGHTS_H
 #define TOOLS_BENCH_WEIGHTS_H
 
-#include "ggl/gguf.h"
+#include "ggl/internal/gguf.h"
 
 typedef struct bench_weights bench_weights;
 

@@ -3,7 +3,7 @@
 #define TOOLS_CHAT_H
 
 #include "constraint.h"
-#include "llm/session.h"
+#include "llm/internal/session.h"
 #include "options.h"
 #include "record.h"
 

@@ -9,7 +9,7 @@
 #include "common/json_text.h"
 #include "common/process.h"
 #include "common/progress.h"
-#include "ggl/alloc.h"
+#include "ggl/internal/alloc.h"
 
 bool chat_text_add(chat_text *t, const char *s, size_t n) {
     if (!ggl_grow(&t->s, &t->cap, t->n + n + 1, 1))

@@ -10,9 +10,9 @@
 #include "chat_impl.h"
 #include "common/input.h"
 #include "common/paths.h"
-#include "ggl/alloc.h"
-#include "ggl/file.h"
-#include "ggl/show.h"
+#include "ggl/internal/alloc.h"
+#include "ggl/internal/file.h"
+#include "ggl/internal/show.h"
 
 enum { MOST_FILE = 16 << 20 }; /* bytes of a conversation, or of a file for /read */
 

@@ -6,9 +6,9 @@
 #include "chat_input.h"
 #include "chat_show.h"
 #include "common/word_wrap.h"
-#include "llm/chat.h"
-#include "llm/generate.h"
-#include "llm/talk.h"
+#include "llm/internal/chat.h"
+#include "llm/internal/generate.h"
+#include "llm/internal/talk.h"
 
 #define TOOL "llm-cli"
 

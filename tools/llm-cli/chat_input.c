@@ -9,7 +9,7 @@
 #include "common/args.h"
 #include "common/process.h"
 #include "common/terminal.h"
-#include "ggl/alloc.h"
+#include "ggl/internal/alloc.h"
 
 enum { MOST_ENTRIES = 1000 };
 

@@ -7,7 +7,7 @@
 #include "chat_options.h"
 #include "common/args.h"
 #include "common/json_text.h"
-#include "ggl/alloc.h"
+#include "ggl/internal/alloc.h"
 
 static void put(chat_show *s, const char *text, size_t n) {
     text_stream_put(s->p.out, text, n);

@@ -3,7 +3,7 @@
 #ifndef TOOLS_CHAT_SHOW_H
 #define TOOLS_CHAT_SHOW_H
 
-#include "llm/calls.h"
+#include "llm/internal/calls.h"
 #include "text_stream.h"
 
 typedef struct chat_show_params {

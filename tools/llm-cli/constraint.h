@@ -4,7 +4,7 @@
 
 #include "common/args.h"
 #include "common/grammar_source.h"
-#include "llm/generate.h"
+#include "llm/internal/generate.h"
 
 typedef grammar_source constraint_options;
 

@@ -9,7 +9,7 @@
 #include "common/process.h"
 #include "common/progress.h"
 #include "common/terminal.h"
-#include "ggl/alloc.h"
+#include "ggl/internal/alloc.h"
 
 typedef struct pad {
     const chat_setup *setup;

@@ -20,8 +20,9 @@
 #include "common/texts.h"
 #include "ggl/alloc.h"
 #include "ggl/backends.h"
-#include "ggl/show.h"
-#include "llm/generate.h"
+#include "ggl/internal/gguf.h"
+#include "ggl/internal/show.h"
+#include "llm/internal/generate.h"
 #include "options.h"
 
 #define TOOL "llm-cli"

@@ -8,8 +8,8 @@
 #include "common/color.h"
 #include "common/hints.h"
 #include "common/load.h"
-#include "ggl/nearest.h"
-#include "ggl/show.h"
+#include "ggl/internal/nearest.h"
+#include "ggl/internal/show.h"
 
 static const char *const on_full_choices[] = {"stop", "shift", NULL};
 

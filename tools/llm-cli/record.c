@@ -6,10 +6,11 @@
 #include <string.h>
 
 #include "common/json_text.h"
-#include "ggl/alloc.h"
+#include "ggl/internal/alloc.h"
+#include "ggl/internal/gguf.h"
 #include "ggl/types.h"
 #include "ggl/version.h"
-#include "llm/logprobs.h"
+#include "llm/internal/logprobs.h"
 
 bool record_token(record *r, int32_t id, const float *logits, int32_t n_vocab) {
     if (!ggl_grow(&r->id, &r->cap_id, r->n + 1, sizeof *r->id) ||

@@ -6,8 +6,8 @@
 #include <stdio.h>
 
 #include "ggl/str.h"
-#include "llm/sampler.h"
-#include "llm/session.h"
+#include "llm/internal/sampler.h"
+#include "llm/internal/session.h"
 
 typedef struct record {
     int32_t *id; /* [n] tokens that were drawn, and their logarithms of probability */

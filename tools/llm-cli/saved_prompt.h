@@ -5,7 +5,7 @@
 #include "common/adapters.h"
 #include "common/args.h"
 #include "common/placement_options.h"
-#include "llm/prompt_cache.h"
+#include "llm/internal/prompt_cache.h"
 
 typedef struct saved_prompt_options {
     const char *path; /* NULL: none */

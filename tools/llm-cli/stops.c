@@ -1,6 +1,6 @@
 #include "stops.h"
 
-#include "ggl/alloc.h"
+#include "ggl/internal/alloc.h"
 #include "common/texts.h"
 
 ggl_status stops_init(stops *s, const stops_options *o, bool escape, ggl_error *err) {

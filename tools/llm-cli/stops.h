@@ -4,7 +4,7 @@
 
 #include "common/args.h"
 #include "ggl/str.h"
-#include "llm/stop.h"
+#include "llm/internal/stop.h"
 #include "text_stream.h"
 
 typedef struct stops_options {

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "ggl/file.h"
+#include "ggl/internal/file.h"
 
 typedef struct text_stream {
     ggl_new_file *file; /* borrowed; NULL: stdout */

@@ -13,8 +13,8 @@
 #include "common/progress.h"
 #include "common/shell_quote.h"
 #include "ggl/backends.h"
-#include "ggl/show.h"
-#include "llm/convert.h"
+#include "ggl/internal/show.h"
+#include "llm/internal/convert.h"
 
 static const char TOOL[] = "llm-convert";
 

@@ -14,8 +14,8 @@
 #include "common/paths.h"
 #include "common/process.h"
 #include "common/work_threads.h"
-#include "ggl/show.h"
-#include "llm/load.h"
+#include "ggl/internal/show.h"
+#include "llm/internal/load.h"
 
 static const char TOOL[] = "llm-gguf check";
 

@@ -3,8 +3,8 @@
 
 #include "check.h"
 #include "ggl/graph.h"
-#include "llm/adapter.h"
-#include "llm/model.h"
+#include "llm/internal/adapter.h"
+#include "llm/internal/model.h"
 
 /* Reports an error: its first line, because the others quote the descriptor; or all as one line, if the
  * first one announces a list. */

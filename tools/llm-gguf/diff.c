@@ -10,7 +10,7 @@
 #include "common/process.h"
 #include "common/progress.h"
 #include "ggl/alloc.h"
-#include "ggl/show.h"
+#include "ggl/internal/show.h"
 #include "tool.h"
 
 static const char TOOL[] = "llm-gguf diff";

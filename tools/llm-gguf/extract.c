@@ -11,8 +11,8 @@
 #include "common/process.h"
 #include "common/progress.h"
 #include "ggl/alloc.h"
-#include "ggl/file.h"
-#include "ggl/show.h"
+#include "ggl/internal/file.h"
+#include "ggl/internal/show.h"
 #include "tool.h"
 
 static const char TOOL[] = "llm-gguf extract";

@@ -15,7 +15,7 @@
 #include "common/work_share.h"
 #include "common/work_threads.h"
 #include "common/xxh64.h"
-#include "ggl/show.h"
+#include "ggl/internal/show.h"
 #include "tool.h"
 
 static const char TOOL[] = "llm-gguf hash";

@@ -8,7 +8,7 @@
 #include "common/args.h"
 #include "common/input.h"
 #include "common/json_text.h"
-#include "ggl/alloc.h"
+#include "ggl/internal/alloc.h"
 
 /* Names of types, with those of other programs. Whole numbers have a range. */
 static const struct type_row {

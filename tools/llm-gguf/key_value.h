@@ -2,7 +2,7 @@
 #ifndef TOOLS_GGUF_KEY_VALUE_H
 #define TOOLS_GGUF_KEY_VALUE_H
 
-#include "ggl/gguf.h"
+#include "ggl/internal/gguf.h"
 
 typedef struct key_value {
     char *key;            /* freed by key_value_fini */

@@ -4,8 +4,8 @@
 
 #include "common/hints.h"
 #include "common/process.h"
-#include "ggl/file.h"
-#include "ggl/nearest.h"
+#include "ggl/internal/file.h"
+#include "ggl/internal/nearest.h"
 #include "tool.h"
 
 static const args_command commands[] = {

@@ -11,7 +11,7 @@
 #include "common/paths.h"
 #include "common/process.h"
 #include "ggl/alloc.h"
-#include "ggl/show.h"
+#include "ggl/internal/show.h"
 #include "key_value.h"
 #include "tool.h"
 

@@ -11,10 +11,10 @@
 #include "common/hints.h"
 #include "common/load.h"
 #include "common/paths.h"
-#include "ggl/alloc.h"
-#include "ggl/index.h"
-#include "ggl/show.h"
-#include "llm/load.h"
+#include "ggl/internal/alloc.h"
+#include "ggl/internal/index.h"
+#include "ggl/internal/show.h"
+#include "llm/internal/load.h"
 
 static const char TOOL[] = "llm-gguf show";
 

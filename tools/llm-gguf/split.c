@@ -11,8 +11,8 @@
 #include "common/hints.h"
 #include "common/paths.h"
 #include "common/process.h"
-#include "ggl/number.h"
-#include "ggl/show.h"
+#include "ggl/internal/number.h"
+#include "ggl/internal/show.h"
 #include "tool.h"
 
 static const char TOOL[] = "llm-gguf split";

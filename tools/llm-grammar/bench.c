@@ -11,7 +11,7 @@
 #include "common/progress.h"
 #include "common/json.h"
 #include "ggl/alloc.h"
-#include "ggl/show.h"
+#include "ggl/internal/show.h"
 #include "tool.h"
 
 /* Measured times in microseconds. */

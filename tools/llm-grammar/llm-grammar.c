@@ -6,7 +6,7 @@
 #include "common/grammar_source.h"
 #include "common/input.h"
 #include "common/process.h"
-#include "ggl/show.h"
+#include "ggl/internal/show.h"
 #include "tool.h"
 
 const char GRAMMAR_TOOL[] = "llm-grammar";

@@ -3,7 +3,7 @@
 #define TOOLS_GRAMMAR_TOOL_H
 
 #include "common/args.h"
-#include "llm/grammar.h"
+#include "llm/internal/grammar.h"
 
 extern const char GRAMMAR_TOOL[];
 

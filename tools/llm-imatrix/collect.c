@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "common/imatrix_sketch.h"
-#include "ggl/alloc.h"
+#include "ggl/internal/alloc.h"
 
 /* How the rows of a value x [n_col, c1, c2], and an index of matrices [k], meet a weight. A product broadcasts
  * these dimensions, so row (i1, i2) of x is i1 % c1 + c1 * (i2 % c2) for i1 < d1, i2 < d2. */

@@ -11,7 +11,7 @@
 #include "common/paths.h"
 #include "common/process.h"
 #include "ggl/alloc.h"
-#include "ggl/file.h"
+#include "ggl/internal/file.h"
 #include "options.h"
 #include "plot.h"
 #include "run.h"

@@ -7,8 +7,8 @@
 #include "common/imatrix.h"
 #include "common/paths.h"
 #include "common/report.h"
-#include "ggl/alloc.h"
-#include "ggl/file.h"
+#include "ggl/internal/alloc.h"
+#include "ggl/internal/file.h"
 #include "ggl/types.h"
 
 static const args_example examples[] = {

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "ggl/alloc.h"
-#include "ggl/show.h"
+#include "ggl/internal/show.h"
 
 #define ACTIVE 1e-5 /* as in llama.cpp's table */
 

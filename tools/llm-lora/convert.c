@@ -7,7 +7,7 @@
 #include "common/process.h"
 #include "common/progress.h"
 #include "ggl/backends.h"
-#include "llm/convert.h"
+#include "llm/internal/convert.h"
 #include "tool.h"
 
 static const char TOOL[] = "llm-lora convert";

@@ -15,7 +15,7 @@
 #include "common/work_share.h"
 #include "common/work_threads.h"
 #include "ggl/alloc.h"
-#include "ggl/show.h"
+#include "ggl/internal/show.h"
 #include "low_rank.h"
 #include "tool.h"
 

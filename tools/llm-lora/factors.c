@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "ggl/alloc.h"
-#include "llm/adapter.h"
+#include "ggl/internal/alloc.h"
+#include "llm/internal/adapter.h"
 #include "tool.h"
 
 static void add(void *ctx, const char *weight, const char *factor) {

@@ -2,7 +2,7 @@
  * converts them. Each command is a file <command>.c. See docs/tools.md. */
 #include "common/hints.h"
 #include "common/process.h"
-#include "ggl/nearest.h"
+#include "ggl/internal/nearest.h"
 #include "tool.h"
 
 static const args_command commands[] = {

@@ -7,8 +7,8 @@
 #include "common/hints.h"
 #include "common/paths.h"
 #include "ggl/alloc.h"
-#include "ggl/show.h"
-#include "llm/adapter.h"
+#include "ggl/internal/show.h"
+#include "llm/internal/adapter.h"
 #include "tool.h"
 
 static const char TOOL[] = "llm-lora show";

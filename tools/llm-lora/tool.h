@@ -4,7 +4,7 @@
 
 #include "common/args.h"
 #include "common/gguf_copy.h"
-#include "llm/model.h"
+#include "llm/internal/model.h"
 
 /* A command; argv[0] is its name, such as "merge". Returns the exit code. */
 typedef int lora_command(int argc, char **argv);

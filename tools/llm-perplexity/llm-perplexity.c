@@ -26,8 +26,8 @@
 #include "common/text_chunks.h"
 #include "common/work_share.h"
 #include "common/work_threads.h"
-#include "llm/session.h"
-#include "ggl/file.h"
+#include "llm/internal/session.h"
+#include "ggl/internal/file.h"
 #include "logits_file.h"
 #include "ppl_plot.h"
 

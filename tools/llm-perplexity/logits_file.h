@@ -12,7 +12,7 @@
 
 #include <stdbool.h>
 
-#include "ggl/file.h"
+#include "ggl/internal/file.h"
 
 typedef struct logits_head {
     int64_t n_ctx, n_vocab, n_chunk;

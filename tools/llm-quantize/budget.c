@@ -11,6 +11,7 @@
 #include "common/args.h"
 #include "ggl/alloc.h"
 #include "ggl/graph.h"
+#include "ggl/internal/types.h"
 
 /* --- options ---------------------------------------------------------------------------------- */
 

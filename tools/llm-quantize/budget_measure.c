@@ -12,7 +12,7 @@
 #include "common/report.h"
 #include "common/sha256.h"
 #include "ggl/alloc.h"
-#include "ggl/file.h"
+#include "ggl/internal/file.h"
 
 enum { CHUNKS = 8 };
 

@@ -5,7 +5,8 @@
 #include "common/amounts.h"
 #include "common/report.h"
 #include "ggl/alloc.h"
-#include "ggl/show.h"
+#include "ggl/internal/show.h"
+#include "ggl/internal/types.h"
 
 typedef struct row {
     size_t n;

@@ -1,7 +1,7 @@
 #include "importance_read.h"
 
 #include "common/imatrix_sketch.h"
-#include "ggl/alloc.h"
+#include "ggl/internal/alloc.h"
 
 ggl_status importance_read(const imatrix_entry *e, int64_t n_col, int64_t first, int64_t n_mat,
                            quant_importance *out, ggl_error *err) {

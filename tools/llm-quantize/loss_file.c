@@ -7,8 +7,8 @@
 
 #include "common/json.h"
 #include "common/json_text.h"
-#include "ggl/file.h"
-#include "ggl/show.h"
+#include "ggl/internal/file.h"
+#include "ggl/internal/show.h"
 
 enum { VERSION = 1, MOST = 64 << 20 }; /* bytes of a file */
 

@@ -8,7 +8,7 @@
 #ifndef TOOLS_LOSS_FILE_H
 #define TOOLS_LOSS_FILE_H
 
-#include "ggl/index.h"
+#include "ggl/internal/index.h"
 #include "ggl/status.h"
 #include "ggl/types.h"
 

@@ -7,6 +7,7 @@
 #include "common/chart.h"
 #include "common/svg_text.h"
 #include "ggl/alloc.h"
+#include "ggl/internal/types.h"
 #include "tensor_groups.h"
 
 enum {

@@ -5,8 +5,9 @@
 
 #include "common/amounts.h"
 #include "common/chart.h"
-#include "ggl/file.h"
-#include "ggl/show.h"
+#include "ggl/internal/file.h"
+#include "ggl/internal/show.h"
+#include "ggl/internal/types.h"
 #include "importance_read.h"
 #include "job.h"
 #include "report_svg.h"

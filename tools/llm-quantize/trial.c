@@ -12,9 +12,9 @@
 #include "common/sha256.h"
 #include "common/work_share.h"
 #include "common/work_threads.h"
-#include "ggl/alloc.h"
+#include "ggl/internal/alloc.h"
 #include "ggl/backends.h"
-#include "llm/session.h"
+#include "llm/internal/session.h"
 
 enum { DEFAULT_CTX = 512, MAX_ROWS = 64, UBATCH = 512 };
 

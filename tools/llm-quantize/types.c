@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "common/hints.h"
+#include "ggl/internal/types.h"
 #include "job.h"
 
 int read_type(const char *flag, const char *name, const ggl_type_info **out) {

@@ -6,7 +6,7 @@
 #include "answer_impl.h"
 #include "api_pieces.h"
 #include "api_shape.h"
-#include "ggl/show.h"
+#include "ggl/internal/show.h"
 
 /* A request's body, for these endpoints. */
 typedef struct text_request {

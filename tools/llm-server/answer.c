@@ -3,7 +3,7 @@
 
 #include "answer_impl.h"
 #include "common/clock.h"
-#include "ggl/math.h"
+#include "ggl/internal/math.h"
 
 static void job_end_if_done(job *j);
 

@@ -4,7 +4,7 @@
 #define LLM_SERVER_ANSWER_GRAMMAR_H
 
 #include "ask.h"
-#include "llm/grammar.h"
+#include "llm/internal/grammar.h"
 
 enum {
     GRAMMAR_MAX_TEXT = 1 << 20, /* bytes of a grammar or schema */

@@ -3,7 +3,7 @@
 #define LLM_SERVER_ANSWER_TALK_H
 
 #include "common/json_write.h"
-#include "llm/chat.h"
+#include "llm/internal/chat.h"
 
 /* The readers of requests write arguments of calls as objects, and an empty content beside calls as "", which most templates
  * take. Some take arguments only as text, and some show calls only where the content is null. Finds out by

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "ggl/show.h"
+#include "ggl/internal/show.h"
 
 bool answer_bytes_add(answer_bytes *b, const char *s, size_t n) {
     if (!ggl_grow(&b->s, &b->cap, b->n + n + 1, 1))

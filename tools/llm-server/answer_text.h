@@ -17,8 +17,8 @@
 
 #include "common/answer_marks.h"
 #include "dialect.h"
-#include "llm/stop.h"
-#include "llm/tokenizer.h"
+#include "llm/internal/stop.h"
+#include "llm/internal/tokenizer.h"
 
 typedef struct answer_text_params {
     const llm_tokenizer *tokenizer; /* borrowed until answer_text_fini, as are all pointers here */

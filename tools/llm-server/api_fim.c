@@ -2,7 +2,7 @@
 
 #include "api_prompt.h"
 #include "api_shape.h"
-#include "llm/tokenizer.h"
+#include "llm/internal/tokenizer.h"
 
 /* The marks of published models; each must be one token. */
 static const char *const marks[][3] = {

@@ -7,7 +7,7 @@
 #include "api_openai.h"
 #include "api_pieces.h"
 #include "api_shape.h"
-#include "ggl/number.h"
+#include "ggl/internal/number.h"
 
 /* --- reading ------------------------------------------------------------------------------------ */
 

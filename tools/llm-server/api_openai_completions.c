@@ -4,8 +4,8 @@
 
 #include "api_openai.h"
 #include "api_pieces.h"
-#include "ggl/show.h"
-#include "llm/tokenizer.h"
+#include "ggl/internal/show.h"
+#include "llm/internal/tokenizer.h"
 #include "server.h"
 
 enum { MOST_CHOICES = 128, MOST_LOGPROBS = 20 };

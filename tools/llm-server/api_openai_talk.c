@@ -3,7 +3,7 @@
 
 #include "api_openai.h"
 #include "api_prompt.h"
-#include "ggl/nearest.h"
+#include "ggl/internal/nearest.h"
 #include "template/parts.h"
 
 enum { MOST_PROMPTS = 2048 };

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "api_openai.h"
-#include "ggl/index.h"
+#include "ggl/internal/index.h"
 
 enum { MAX_NAME = 256 };
 

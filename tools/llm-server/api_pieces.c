@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "llm/tokenizer.h"
+#include "llm/internal/tokenizer.h"
 
 void put_format(llm_json_out *out, const char *fmt, ...) {
     char text[512];

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "llm/tokenizer.h"
+#include "llm/internal/tokenizer.h"
 
 ggl_status prompt_of_ids(ask *a, ask_prompt *p, const int32_t *id, size_t n, ggl_error *err) {
     int32_t *copy = ggl_arena_alloc(&a->arena, n + 1, sizeof *copy);

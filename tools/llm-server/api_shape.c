@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "ggl/nearest.h"
-#include "ggl/show.h"
+#include "ggl/internal/nearest.h"
+#include "ggl/internal/show.h"
 
 bool json_asks_nothing(const json_value *v) {
     switch ((json_kind)v->kind) {

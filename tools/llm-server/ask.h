@@ -4,11 +4,11 @@
 #define LLM_SERVER_ASK_H
 
 #include "common/json.h"
-#include "llm/sampler.h"
+#include "llm/internal/sampler.h"
 #include "memory.h"
 
 typedef enum ask_kind {
-    ASK_CHAT, /* messages go through the model's chat template; the answer is read by llm/calls.h */
+    ASK_CHAT, /* messages go through the model's chat template; the answer is read by llm/internal/calls.h */
     ASK_TEXT, /* texts or tokens are continued */
     ASK_EMBED /* texts or tokens become vectors */
 } ask_kind;

@@ -6,8 +6,8 @@
 
 #include "ask.h"
 #include "common/json_write.h"
-#include "llm/logprobs.h"
-#include "llm/pooling.h"
+#include "llm/internal/logprobs.h"
+#include "llm/internal/pooling.h"
 
 /* Marks for filling in the middle: before and after the gap, and for the answer; of a project and a file. */
 enum { FIM_PRE, FIM_SUF, FIM_MID, FIM_REP, FIM_SEP, N_FIM };

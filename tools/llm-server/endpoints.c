@@ -8,7 +8,7 @@
 #include "admin.h"
 #include "answer_impl.h"
 #include "common/digest.h"
-#include "ggl/nearest.h"
+#include "ggl/internal/nearest.h"
 #include "models.h"
 #include "server_impl.h"
 

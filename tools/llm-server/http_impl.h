@@ -10,7 +10,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "ggl/alloc.h"
+#include "ggl/internal/alloc.h"
 #include "http.h"
 #include "memory.h"
 

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "common/process.h"
-#include "ggl/show.h"
+#include "ggl/internal/show.h"
 #include "log.h"
 #include "presets.h"
 #include "server_impl.h"

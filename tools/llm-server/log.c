@@ -4,7 +4,7 @@
 #include <time.h>
 
 #include "common/report.h"
-#include "ggl/show.h"
+#include "ggl/internal/show.h"
 
 void log_line(FILE *log, const char *format, ...) {
     char when[40] = "", text[1024];

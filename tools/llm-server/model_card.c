@@ -1,4 +1,5 @@
 #include "model_card.h"
+#include "ggl/internal/gguf.h"
 
 #include <stdio.h>
 #include <string.h>

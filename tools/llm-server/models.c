@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "common/process.h"
-#include "ggl/nearest.h"
+#include "ggl/internal/nearest.h"
 #include "log.h"
 
 const char *const model_state_names[] = {[MODEL_UNLOADED] = "unloaded",

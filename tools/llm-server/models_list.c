@@ -9,7 +9,7 @@
 #include "common/model_name.h"
 #include "common/split_name.h"
 #include "ggl/alloc.h"
-#include "llm/load.h"
+#include "llm/internal/load.h"
 #include "presets.h"
 
 #define TOOL "llm-server"

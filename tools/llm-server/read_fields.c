@@ -4,10 +4,10 @@
 #include <string.h>
 
 #include "dialect.h"
-#include "ggl/nearest.h"
-#include "ggl/number.h"
-#include "ggl/show.h"
-#include "llm/tokenizer.h"
+#include "ggl/internal/nearest.h"
+#include "ggl/internal/number.h"
+#include "ggl/internal/show.h"
+#include "llm/internal/tokenizer.h"
 
 #define MAX_EXACT 9007199254740992.0 /* integers below it are exact in JSON's numbers */
 

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <time.h>
 
-#include "ggl/show.h"
+#include "ggl/internal/show.h"
 #include "server_impl.h"
 
 #define TOOL "llm-server"

@@ -4,8 +4,8 @@
 
 #include "dialect.h"
 #include "http.h"
-#include "llm/chat.h"
-#include "llm/engine.h"
+#include "llm/internal/chat.h"
+#include "llm/internal/engine.h"
 #include "streams.h"
 
 typedef struct server server;

@@ -6,7 +6,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 
-#include "llm/grammar.h"
+#include "llm/internal/grammar.h"
 #include "options.h"
 #include "server.h"
 

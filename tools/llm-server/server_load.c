@@ -12,6 +12,8 @@
 #include "common/process.h"
 #include "common/progress.h"
 #include "common/reasoning.h"
+#include "ggl/internal/gguf.h"
+#include "ggl/internal/sched.h"
 #include "server_impl.h"
 
 #define TOOL "llm-server"

@@ -14,10 +14,10 @@
 #include "common/open_template.h"
 #include "common/process.h"
 #include "common/progress.h"
-#include "ggl/alloc.h"
-#include "ggl/show.h"
-#include "llm/chat.h"
-#include "llm/tokenizer.h"
+#include "ggl/internal/alloc.h"
+#include "ggl/internal/show.h"
+#include "llm/internal/chat.h"
+#include "llm/internal/tokenizer.h"
 
 static const char TOOL[] = "llm-tokenize";
 

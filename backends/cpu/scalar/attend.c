@@ -1,7 +1,9 @@
 /* docs/numeric.md, section 6: the parts of attention over one page of 64 positions. */
 #include "scalar.h"
 
-#include "ggl/math.h"
+#include "ggl/internal/graph.h"
+#include "ggl/internal/math.h"
+#include "ggl/internal/types.h"
 
 enum { PART = 32 }; /* dimensions unpacked at once */
 

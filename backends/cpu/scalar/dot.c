@@ -1,5 +1,6 @@
 /* docs/numeric.md, section 4: one weight row by one column, by type of weight. */
 #include "scalar.h"
+#include "ggl/internal/types.h"
 
 /* s[i mod 16] = fma(w[i], x[i], s[i mod 16]); then the tree of sums, plus 0. The last makes a zero
  * +0, so that kernels may pad rows with zeros. */

@@ -1,5 +1,6 @@
 /* docs/numeric.md, section 2: elementwise operators and the composites that are elementwise. */
-#include "ggl/math.h"
+#include "ggl/internal/math.h"
+#include "ggl/internal/types.h"
 #include "scalar.h"
 
 #define UNARY(NAME, expression)                                                                    \

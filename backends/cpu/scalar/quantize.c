@@ -1,6 +1,7 @@
 /* docs/numeric.md, section 4: how columns are prepared for products with bf16 and quantized
  * weights. */
 #include "scalar.h"
+#include "ggl/internal/types.h"
 
 static void quantize_block(cpu_qblock *y, const float *x) {
     uint32_t largest = 0;

@@ -1,6 +1,6 @@
 /* docs/numeric.md, section 7: updates of the rows of a recurrent state for one token, and the short
  * convolution. */
-#include "ggl/math.h"
+#include "ggl/internal/math.h"
 #include "scalar.h"
 
 static void delta_row(float *s, float *y, float v, const cpu_recur *r) {

@@ -5,6 +5,7 @@
 #include "../prefetch.h"
 #include "../unroll.h"
 #include "functions.h"
+#include "ggl/internal/types.h"
 
 /* queries that share a decoded number; most vectors of stored numbers */
 enum { MOST = 4, WIDE = 8 * V_16 };

@@ -1,5 +1,6 @@
 /* Elementwise kernels: docs/numeric.md, section 2. */
 #include "functions.h"
+#include "ggl/internal/types.h"
 
 #define UNARY(NAME, expression)                                                                    \
     INLINE vf lanes_##NAME(vf x) {                                                                 \

@@ -7,7 +7,9 @@
  * allocated.
  *
  * Threads: one thread at a time calls a backend, not always the same one. Different backends, also of
- * the same device, may be called at the same time. */
+ * the same device, may be called at the same time.
+ *
+ * Tier: versioned (docs/library.md says what that promises). */
 #ifndef GGL_BACKEND_H
 #define GGL_BACKEND_H
 

@@ -1,13 +1,13 @@
-/* Reads and writes GGUF files, versions 2 and 3, little-endian: metadata and tensors.
+/* Reads GGUF files, versions 2 and 3, little-endian: tensors, and single values of the metadata.
  * Format: the GGUF specification in ggml's docs/gguf.md. All input is checked before it is used.
  *
  *     ggl_gguf *f;
  *     if (ggl_gguf_open(&f, "model.gguf", NULL, &err) != GGL_OK) ...
  *     const ggl_gguf_tensor *t = ggl_gguf_find_tensor(f, "token_embd.weight");
- *     const ggl_gguf_value *v = ggl_gguf_find(f, "general.architecture");
  *
- * Threads: an opened file does not change, so any number of threads may read it at the same time. A
- * writer belongs to one at a time. */
+ * Threads: an opened file does not change, so any number of threads may read it at the same time.
+ *
+ * Tier: versioned (docs/library.md says what that promises). */
 #ifndef GGL_GGUF_H
 #define GGL_GGUF_H
 
@@ -21,30 +21,6 @@ extern "C" {
 #define GGL_MAX_DIMS 4
 
 typedef struct ggl_gguf ggl_gguf;
-
-/* The type numbers of the file format. */
-typedef enum ggl_gguf_type {
-    GGL_GGUF_U8 = 0,
-    GGL_GGUF_I8,
-    GGL_GGUF_U16,
-    GGL_GGUF_I16,
-    GGL_GGUF_U32,
-    GGL_GGUF_I32,
-    GGL_GGUF_F32,
-    GGL_GGUF_BOOL,
-    GGL_GGUF_STRING,
-    GGL_GGUF_ARRAY,
-    GGL_GGUF_U64,
-    GGL_GGUF_I64,
-    GGL_GGUF_F64
-} ggl_gguf_type;
-
-typedef struct ggl_gguf_value {
-    ggl_str key;
-    ggl_gguf_type type; /* of the value, or of an array's elements */
-    bool is_array;      /* nested arrays are refused as unsupported */
-    uint64_t n;         /* elements; 1 unless an array */
-} ggl_gguf_value;
 
 typedef struct ggl_gguf_tensor {
     ggl_str name;
@@ -60,7 +36,7 @@ typedef struct ggl_gguf_tensor {
 } ggl_gguf_tensor;
 
 typedef struct ggl_gguf_params {
-    size_t size; /* sizeof(ggl_gguf_params): ggl/params.h */
+    size_t size; /* sizeof(ggl_gguf_params) */
     /* Read into memory instead of mapping. The memory is then the file's own: whoever opened the file
      * may change tensor data in it, between other uses. */
     bool no_mmap;
@@ -88,141 +64,17 @@ typedef struct ggl_gguf_params {
  * message begins with the path. */
 GGL_API GGL_NODISCARD ggl_status ggl_gguf_open(ggl_gguf **out, const char *path,
                                                const ggl_gguf_params *params, ggl_error *err);
-/* Opens a file's bytes in memory, which the caller owns and must keep until ggl_gguf_close. `name`
- * stands for the path in messages. `data` should be aligned to 8 bytes: GGL_UNSUPPORTED if numbers
- * of a tensor are not aligned to their size. */
-GGL_API GGL_NODISCARD ggl_status ggl_gguf_open_memory(ggl_gguf **out, const void *data, size_t size,
-                                                      const char *name, ggl_error *err);
 GGL_API void ggl_gguf_close(ggl_gguf *f);
 
-GGL_API const char *ggl_gguf_name(const ggl_gguf *f); /* the path */
-GGL_API uint32_t ggl_gguf_version(const ggl_gguf *f);
-GGL_API bool ggl_gguf_lock_failed(const ggl_gguf *f);
-
-/* Identifies a file (all parts of a split model) and its version. Files with equal identities have
- * the same tensors, and the same data at the start, the middle and the end of each tensor. */
-typedef struct ggl_gguf_identity {
-    uint64_t size;    /* bytes */
-    int64_t modified; /* time of the last change, in ns since 1970 */
-    /* A digest of each tensor's name, type, shape, place and 192 bytes of its data, and of each
-     * part's size and time. */
-    uint64_t tensors;
-} ggl_gguf_identity;
-/* Sets *out. Returns false, and sets it to zeros, if the file was opened from memory. */
-GGL_API bool ggl_gguf_identify(const ggl_gguf *f, ggl_gguf_identity *out);
-/* Returns a digest (FNV-1a) of the keys with their values, and of each tensor's name, type, shape and
- * 192 bytes of its data: the same for every copy of a file, and practically never the same for two
- * models. It detects mistakes, not malice. */
-GGL_API uint64_t ggl_gguf_digest(const ggl_gguf *f);
-
-/* Returns true if part 0, 1, .. is mapped, false if it was read or made in memory. */
-GGL_API bool ggl_gguf_mapped(const ggl_gguf *f, int part);
-/* Frees the memory of the whole pages in [data, data + size), a piece of a tensor's data. When they
- * are touched again, the system reads them again. So a file of any size can be read from end to end
- * in little memory. No effect if the file was read into memory, and on any other memory. */
-GGL_API void ggl_gguf_drop(const ggl_gguf *f, const void *data, size_t size);
-/* The number of parts, and the host memory that holds part 0, 1, .., which backends may import. */
-GGL_API int ggl_gguf_n_parts(const ggl_gguf *f);
-GGL_API const void *ggl_gguf_part(const ggl_gguf *f, int part, size_t *size);
-
-GGL_API size_t ggl_gguf_n_values(const ggl_gguf *f);
-GGL_API const ggl_gguf_value *ggl_gguf_value_at(const ggl_gguf *f, size_t i);
-/* Returns the value of the key, or NULL; takes constant time. */
-GGL_API const ggl_gguf_value *ggl_gguf_find(const ggl_gguf *f, const char *key);
 GGL_API size_t ggl_gguf_n_tensors(const ggl_gguf *f);
 GGL_API const ggl_gguf_tensor *ggl_gguf_tensor_at(const ggl_gguf *f, size_t i);
 GGL_API const ggl_gguf_tensor *ggl_gguf_find_tensor(const ggl_gguf *f, const char *name);
-
-/* Set *out to element i (below n) of a value. Return false if the value has another type.
- * ggl_gguf_number takes all number types (64-bit integers beyond 2^53 are rounded).
- * ggl_gguf_integer and ggl_gguf_unsigned take integer types, and return false if the element does
- * not fit into int64_t or uint64_t. */
-GGL_API bool ggl_gguf_number(const ggl_gguf_value *v, uint64_t i, double *out);
-GGL_API bool ggl_gguf_integer(const ggl_gguf_value *v, uint64_t i, int64_t *out);
-GGL_API bool ggl_gguf_unsigned(const ggl_gguf_value *v, uint64_t i, uint64_t *out);
-GGL_API bool ggl_gguf_bool(const ggl_gguf_value *v, uint64_t i, bool *out);
-GGL_API bool ggl_gguf_string(const ggl_gguf_value *v, uint64_t i, ggl_str *out);
-
-/* True if two values, which may be of two files, have the same type and the same elements, bit for
- * bit. Their keys are not compared. */
-GGL_API bool ggl_gguf_same_value(const ggl_gguf_value *a, const ggl_gguf_value *b);
 
 /* Look a key up and convert its value. Return 1 if *out is set; 0 if the key is absent (*out is
  * unchanged); -1 if it has another type or is an array: err names the key and its type. */
 GGL_API int ggl_gguf_get_string(const ggl_gguf *f, const char *key, ggl_str *out, ggl_error *err);
 GGL_API int ggl_gguf_get_integer(const ggl_gguf *f, const char *key, int64_t *out, ggl_error *err);
 GGL_API int ggl_gguf_get_number(const ggl_gguf *f, const char *key, double *out, ggl_error *err);
-GGL_API int ggl_gguf_get_bool(const ggl_gguf *f, const char *key, bool *out, ggl_error *err);
-
-GGL_API const char *ggl_gguf_type_name(ggl_gguf_type t);
-
-/* Writing. Values and tensors are added in file order; then ggl_gguf_writer_write writes the whole
- * file, to a temporary file in the same folder, which it flushes and renames. Errors are sticky:
- * ggl_gguf_writer_write returns the first. Strings and arrays are copied; tensor data is borrowed
- * until the write. */
-typedef struct ggl_gguf_writer ggl_gguf_writer;
-GGL_API ggl_gguf_writer *ggl_gguf_writer_new(void); /* NULL: out of memory */
-GGL_API void ggl_gguf_writer_free(ggl_gguf_writer *w);
-GGL_API void ggl_gguf_put_string(ggl_gguf_writer *w, const char *key, const char *s, size_t n);
-/* Adds numbers or booleans: `data` points to n elements of `type` (bool: one byte each). array
- * false: one value, n is 1. */
-GGL_API void ggl_gguf_put(ggl_gguf_writer *w, const char *key, ggl_gguf_type type, bool array,
-                          const void *data, uint64_t n);
-GGL_API void ggl_gguf_put_strings(ggl_gguf_writer *w, const char *key, const ggl_str *s,
-                                  uint64_t n);
-/* Adds a copy of a value of an open file. */
-GGL_API void ggl_gguf_put_value(ggl_gguf_writer *w, const ggl_gguf_value *v);
-GGL_API void ggl_gguf_put_tensor(ggl_gguf_writer *w, const char *name, ggl_type type, int n_dims,
-                                 const int64_t *ne, const void *data);
-/* Adds a tensor whose data is made while the file is written, so that not all data is in memory at
- * once. When the tensor's turn comes, `fill` is called, and passes all its bytes to
- * ggl_gguf_sink_write, in any number of pieces. If it fails, the write ends with its status. */
-typedef struct ggl_gguf_sink ggl_gguf_sink;
-typedef ggl_status (*ggl_gguf_fill)(void *ctx, ggl_gguf_sink *to, ggl_error *err);
-GGL_API GGL_NODISCARD ggl_status ggl_gguf_sink_write(ggl_gguf_sink *to, const void *data, size_t n,
-                                                     ggl_error *err);
-GGL_API void ggl_gguf_put_tensor_later(ggl_gguf_writer *w, const char *name, ggl_type type,
-                                       int n_dims, const int64_t *ne, ggl_gguf_fill fill,
-                                       void *ctx);
-GGL_API GGL_NODISCARD ggl_status ggl_gguf_writer_write(ggl_gguf_writer *w, const char *path,
-                                                       ggl_error *err);
-/* Returns the size in bytes of the file that would be written; 0: a call has failed, or the file would
- * be too large. */
-GGL_API uint64_t ggl_gguf_writer_size(const ggl_gguf_writer *w);
-/* Writes to memory instead of a file: the caller frees *data with ggl_free. */
-GGL_API GGL_NODISCARD ggl_status ggl_gguf_writer_write_memory(ggl_gguf_writer *w, void **data,
-                                                              size_t *size, ggl_error *err);
-
-/* Memory in which the tensors of a composed file lie. */
-typedef struct ggl_gguf_memory {
-    const void *data;
-    size_t size;
-    bool is_file;     /* the bytes are a file's, or were made of one.. */
-    int64_t modified; /* ..that was changed at this time, in ns since 1970 */
-    bool mapped;      /* the file's pages, to which nobody writes */
-} ggl_gguf_memory;
-
-/* Returns that of part 0, 1, .. of a file; all zeros if there is no such part. */
-GGL_API ggl_gguf_memory ggl_gguf_part_memory(const ggl_gguf *f, int part);
-
-typedef struct ggl_gguf_composition {
-    size_t size;                 /* sizeof(ggl_gguf_composition): ggl/params.h */
-    const char *name;            /* stands for the path; copied */
-    const ggl_gguf_memory *part; /* the file's parts: [n_parts], at least 1; copied */
-    int n_parts;
-    bool lock; /* mlock the parts, as in ggl_gguf_params */
-    /* ggl_gguf_close calls this once, after which the parts' memory may be freed; NULL: nothing */
-    void (*release)(void *owner);
-    void *owner;
-} ggl_gguf_composition;
-
-/* Opens a file that was never written: the writer's keys, and its tensors where their data lies, in
- * the parts; nothing is copied. Tensors of ggl_gguf_put_tensor_later have no data, as if the file had
- * been opened with meta_only. The writer is not changed. On failure *out is NULL, and release was not
- * called. GGL_USAGE: a tensor's data is in no part, or numbers are not aligned to their size;
- * GGL_LIMIT, GGL_NOMEM. */
-GGL_API GGL_NODISCARD ggl_status ggl_gguf_compose(ggl_gguf **out, const ggl_gguf_writer *w,
-                                                  const ggl_gguf_composition *c, ggl_error *err);
 
 #ifdef __cplusplus
 }

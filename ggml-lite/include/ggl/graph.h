@@ -15,7 +15,9 @@
  * all later builder calls return NULL. So callers check once, with ggl_graph_finish or
  * ggl_graph_error.
  *
- * Threads: one thread at a time builds a graph; when it is finished, any number may read it. */
+ * Threads: one thread at a time builds a graph; when it is finished, any number may read it.
+ *
+ * Tier: versioned (docs/library.md says what that promises). */
 #ifndef GGL_GRAPH_H
 #define GGL_GRAPH_H
 
@@ -45,21 +47,6 @@ typedef struct ggl_tensor ggl_tensor;
 
 /* --- the operator table ----------------------------------------------------------------------- */
 
-typedef enum ggl_param_kind {
-    GGL_PARAM_TENSOR,
-    GGL_PARAM_NUMBER,
-    GGL_PARAM_SUPPLIED
-} ggl_param_kind;
-
-/* One argument of an operator, as its signature in ops.def declares it. */
-typedef struct ggl_param {
-    ggl_param_kind kind;
-    char name[16];
-    bool optional;   /* '?', or it has a default */
-    bool variadic;   /* '#size..': one or more numbers */
-    double fallback; /* the default; NaN: none */
-} ggl_param;
-
 typedef enum ggl_op_kind {
     GGL_KIND_LEAF,      /* inputs, weights, constants */
     GGL_KIND_ELEMENT,   /* arithmetic and functions of single elements */
@@ -82,10 +69,6 @@ typedef struct ggl_op_info {
 } ggl_op_info;
 
 GGL_API ggl_op_info ggl_op_get(ggl_op op);
-/* Returns argument k (0 .. n_params-1) of the operator. */
-GGL_API ggl_param ggl_op_param(ggl_op op, int k);
-/* Returns the operator with that name or symbol; GGL_OP_COUNT: there is none. */
-GGL_API ggl_op ggl_op_find(const char *name);
 
 /* --- tensors ---------------------------------------------------------------------------------- */
 
@@ -201,8 +184,6 @@ GGL_API ggl_tensor *ggl_read(const ggl_tensor *node, int k);
 /* The most elements of a weight, or of a value for the largest batch; the builder checks it. So
  * products of extents fit into int64_t. Sums of sizes may overflow and must be checked. */
 #define GGL_MAX_ELEMENTS ((int64_t)1 << 48)
-/* Returns the number of elements of t; of a batched t, for one element of the batch. */
-GGL_API int64_t ggl_count(const ggl_tensor *t);
 /* Returns the product of extents first .. end-1, with n in place of GGL_N. It cannot overflow; all
  * products of extents should be computed here. */
 static inline int64_t ggl_extents(const int64_t *ne, int first, int end, int64_t n) {
@@ -211,14 +192,13 @@ static inline int64_t ggl_extents(const int64_t *ne, int first, int end, int64_t
         count *= ne[d] == GGL_N ? n : ne[d];
     return count;
 }
+/* Returns the number of elements of t; of a batched t, for one element of the batch. */
+static inline int64_t ggl_count(const ggl_tensor *t) {
+    return ggl_extents(t->ne, 0, GGL_MAX_DIMS, 1);
+}
 /* Sets *out to the bytes of t, in its type, for a batch of n (any n if t is not batched). Returns
  * false if a row is not a whole number of blocks, or if the size does not fit into size_t. */
 GGL_API GGL_NODISCARD bool ggl_value_bytes(const ggl_tensor *t, int64_t n, size_t *out);
-/* Like ggl_value_bytes, for a value of these extents stored as `type`. */
-GGL_API GGL_NODISCARD bool ggl_extents_bytes(ggl_type type, const int64_t ne[GGL_MAX_DIMS],
-                                             int64_t n, size_t *out);
-/* Writes the shape without the batch, such as "[n_ff = 96, 4]", to buf; returns buf. */
-GGL_API const char *ggl_shape_text(const ggl_tensor *t, char *buf, size_t size);
 /* Writes a description of the node to buf, such as "blk.2 q = rope_pair(..)" or
  * "group 0 linear(.., blk.0.ffn_up.weight)"; returns buf. */
 GGL_API const char *ggl_node_text(const ggl_tensor *t, char *buf, size_t size);
@@ -226,7 +206,7 @@ GGL_API const char *ggl_node_text(const ggl_tensor *t, char *buf, size_t size);
 /* --- building --------------------------------------------------------------------------------- */
 
 typedef struct ggl_graph_params {
-    size_t size;     /* sizeof(ggl_graph_params): ggl/params.h */
+    size_t size;     /* sizeof(ggl_graph_params) */
     int64_t n_pos;   /* positions in the KV cache (the context length); default 4096 */
     int64_t n_batch; /* the largest batch of a run; makes ring stores larger; default 512 */
     int64_t n_slots; /* sequences that are stored at the same time; default 1 */
@@ -234,7 +214,7 @@ typedef struct ggl_graph_params {
     ggl_type type_k, type_v; /* types of cached keys and values; default f16 */
 } ggl_graph_params;
 
-GGL_API void ggl_graph_fill_default(ggl_graph_params *p, size_t size); /* ggl/params.h */
+GGL_API void ggl_graph_fill_default(ggl_graph_params *p, size_t size); /* for ggl_graph_default */
 static inline ggl_graph_params ggl_graph_default(void) {
     ggl_graph_params p;
     ggl_graph_fill_default(&p, sizeof p);
@@ -244,7 +224,6 @@ static inline ggl_graph_params ggl_graph_default(void) {
  * make the graph's first error. */
 GGL_API ggl_graph *ggl_graph_new(const ggl_graph_params *params);
 GGL_API void ggl_graph_free(ggl_graph *g);
-GGL_API const ggl_graph_params *ggl_graph_get_params(const ggl_graph *g);
 /* Returns the status of the first error, and copies it to *err; GGL_OK if there is none. */
 GGL_API ggl_status ggl_graph_error(const ggl_graph *g, ggl_error *err);
 
@@ -255,9 +234,12 @@ GGL_API ggl_tensor *ggl_graph_input(ggl_graph *g, const char *name, ggl_type typ
                                     const int64_t *ne, bool batched);
 GGL_API ggl_tensor *ggl_graph_weight(ggl_graph *g, const char *name, ggl_type type, int n_dims,
                                      const int64_t *ne, const void *data);
-GGL_API ggl_tensor *ggl_graph_number(ggl_graph *g, double value);
 GGL_API ggl_tensor *ggl_graph_const(ggl_graph *g, int n_dims, const int64_t *ne,
                                     const double *data);
+/* A constant without dimensions. */
+static inline ggl_tensor *ggl_graph_number(ggl_graph *g, double value) {
+    return ggl_graph_const(g, 0, NULL, &value);
+}
 
 /* Adds a node for any operator. Sources and numbers are in the order of its signature, without @pos
  * and @slot; NULL stands for an absent tensor, NaN for an absent number. Checks the arguments and
@@ -303,12 +285,10 @@ GGL_API ggl_tensor *ggl_body_end(ggl_graph *g, const char *name, ggl_tensor *res
  * weight, or cache. ggl_unary(g, GGL_OP_CAST, t) makes such a value of an i32 or of an input. */
 GGL_API ggl_tensor *ggl_graph_output(ggl_graph *g, const char *name, ggl_tensor *t);
 
-/* Sets the group, or the origin (copied), of all nodes that are made from now on. */
+/* Sets the group of all nodes that are made from now on. */
 GGL_API void ggl_graph_set_group(ggl_graph *g, int group);
-GGL_API void ggl_graph_set_origin(ggl_graph *g, const char *origin);
-/* Names are copied. */
+/* Names a tensor in messages and listings; the name is copied. */
 GGL_API void ggl_tensor_set_name(ggl_graph *g, ggl_tensor *t, const char *name);
-GGL_API void ggl_tensor_set_dim_name(ggl_graph *g, ggl_tensor *t, int dim, const char *name);
 
 /* Ends building: marks the nodes that outputs need, sizes the stores, and, if some share pages, adds
  * the input "page" (ggl_graph_n_pages). Returns the first error of all builder calls. Afterwards nothing
@@ -317,16 +297,6 @@ GGL_API GGL_NODISCARD ggl_status ggl_graph_finish(ggl_graph *g, ggl_error *err);
 
 /* --- reading ---------------------------------------------------------------------------------- */
 
-GGL_API int ggl_graph_n_ids(const ggl_graph *g);   /* ids are 0 .. n-1 */
-GGL_API int ggl_graph_n_nodes(const ggl_graph *g); /* top-level nodes and leaves, in order */
-GGL_API ggl_tensor *ggl_graph_node(const ggl_graph *g, int i);
-GGL_API int ggl_graph_n_outputs(const ggl_graph *g);
-GGL_API ggl_tensor *ggl_graph_get_output(const ggl_graph *g, int i);
-GGL_API ggl_tensor *ggl_graph_find_input(const ggl_graph *g, const char *name);
-GGL_API int ggl_graph_n_inputs(const ggl_graph *g);
-GGL_API ggl_tensor *ggl_graph_get_input(const ggl_graph *g, int i);
-GGL_API int ggl_graph_n_stores(const ggl_graph *g);
-GGL_API ggl_store *ggl_graph_store(const ggl_graph *g, int i);
 /* Returns how many pages all slots share, in each store of rows that is not a ring; 0: there are no
  * such stores. Then a finished graph has an input "page", i32[pages of a slot, n_slots]: for each
  * slot, in the order of positions, the pages that hold them. A slot has at most the pages of n_pos
@@ -336,29 +306,15 @@ GGL_API int64_t ggl_graph_n_pages(const ggl_graph *g);
 
 /* --- rows of a store -------------------------------------------------------------------------- */
 
-/* Returns true if stores can hold rows of that type. */
-GGL_API bool ggl_store_can_keep(ggl_type type);
-/* Sets *out to the bytes of the pages that hold the first n_pos positions of a slot; for a state,
- * to the bytes of the state. Returns false if they do not fit into size_t. */
-GGL_API bool ggl_store_size(const ggl_store *s, int64_t n_pos, size_t *out);
 /* Returns the number of the page that holds position pos of a slot; it begins that many times
  * page_size after the store. table: the slot's row of the input "page"; not read for a ring. */
 GGL_API int64_t ggl_store_page(const ggl_store *s, const int32_t *table, int64_t slot, int64_t pos);
-/* Finds the bytes of a slot from position `first` (a multiple of 64) up to position n_pos - 1 that
- * lie together, in whole pages, or a whole state: returns their number, and sets *at to their offset
- * in the store. */
-GGL_API size_t ggl_store_run(const ggl_store *s, const int32_t *table, int64_t slot, int64_t first,
-                             int64_t n_pos, size_t *at);
 /* Encodes a row (with the type's from_float) into the store, or decodes it: head h of position pos.
  * page: the page that holds pos, in host memory; row: f32[dim]. */
 GGL_API void ggl_store_put(const ggl_store *s, void *page, int64_t pos, int64_t h,
                            const float *row);
 GGL_API void ggl_store_get(const ggl_store *s, const void *page, int64_t pos, int64_t h,
                            float *row);
-/* Decodes dimensions first .. first + n-1 of all positions of a page of keys to
- * out[dimension - first][position]. first is a multiple of 32; n is at most 32. */
-GGL_API void ggl_keys_unpack(ggl_type type, const void *page, int64_t first, int n,
-                             float (*out)[GGL_PAGE]);
 
 #ifdef __cplusplus
 }

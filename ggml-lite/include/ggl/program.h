@@ -3,7 +3,9 @@
  * recurrent ones by a loop over the batch. Views cost no step. Values that only this segment uses
  * get offsets in one arena according to their lifetimes.
  *
- * Threads: a program does not change after it was made; any number may read it at the same time. */
+ * Threads: a program does not change after it was made; any number may read it at the same time.
+ *
+ * Tier: versioned (docs/library.md says what that promises). */
 #ifndef GGL_PROGRAM_H
 #define GGL_PROGRAM_H
 

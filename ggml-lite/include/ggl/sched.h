@@ -13,7 +13,9 @@
  *
  * Threads: a scheduler, and the backends it borrows, are used by one thread at a time. If several
  * backends run parts of a batch, the scheduler has a thread for each of them, and calls different
- * backends at the same time, but each by one thread at a time. */
+ * backends at the same time, but each by one thread at a time.
+ *
+ * Tier: versioned (docs/library.md says what that promises). */
 #ifndef GGL_SCHED_H
 #define GGL_SCHED_H
 
@@ -49,7 +51,7 @@ typedef struct ggl_watch {
 } ggl_watch;
 
 typedef struct ggl_sched_params {
-    size_t size;                 /* sizeof(ggl_sched_params): ggl/params.h */
+    size_t size;                 /* sizeof(ggl_sched_params) */
     ggl_backend *const *backend; /* borrowed */
     int n_backends;
     /* Returns the index of the backend for a node. weight NULL: for the nodes of `group` (-1: nodes
@@ -82,12 +84,12 @@ typedef struct ggl_sched_params {
     void *cancelled_ctx;
     /* Path of a file of repacked weights: ggl_sched_alloc maps it if it was made from these weights
      * for these backends, else it repacks and writes the file. Problems with the file do not make
-     * ggl_sched_alloc fail; see ggl_sched_cache_note. NULL: no file. Borrowed until ggl_sched_alloc
-     * returns. */
+     * ggl_sched_alloc fail. NULL: no file. Borrowed until ggl_sched_alloc returns. */
     const char *cache;
     const void *cache_of; /* bytes that identify the model, such as those of ggl_gguf_identify */
     size_t cache_of_size;
-    /* The name of an output that ggl_sched_run_early computes without the others; NULL: none. */
+    /* The name of an output that a batch may compute without the others (ggl_sched_submit, early);
+     * NULL: none. */
     const char *early;
     /* The words of ggl_sched_print for an element of the batch and for a group, singular. NULL:
      * "element", "group". Borrowed. */
@@ -109,17 +111,6 @@ GGL_API GGL_NODISCARD ggl_status ggl_sched_alloc(ggl_sched *s, ggl_error *err);
 /* Gives up batches in flight (what a backend has begun is waited for), and frees everything but the
  * backends and the graph. NULL is fine. */
 GGL_API void ggl_sched_free(ggl_sched *s);
-/* How ggl_sched_alloc used params.cache. */
-typedef enum ggl_cache_use {
-    GGL_CACHE_NONE,    /* nothing: params.cache is NULL, or no weight is repacked */
-    GGL_CACHE_READ,    /* mapped the file: no weight had to be repacked */
-    GGL_CACHE_WRITTEN, /* repacked the weights and wrote the file */
-    GGL_CACHE_FAILED   /* could neither use nor write the file */
-} ggl_cache_use;
-GGL_API ggl_cache_use ggl_sched_cache_use(const ggl_sched *s);
-/* Why the file could not be used or written: a sentence that begins with its path; "" if there is
- * no reason to report. */
-GGL_API const char *ggl_sched_cache_note(const ggl_sched *s);
 
 /* Sets an input for the next run. data: n * ggl_count numbers of the input's type, for the first n
  * elements of the batch (n = 1 if the input is not batched); they are copied. size: their bytes, so
@@ -140,14 +131,11 @@ GGL_API GGL_NODISCARD ggl_status ggl_sched_set(ggl_sched *s, const char *input, 
  * an argument is out of range or an input is not set; GGL_CANCELLED; GGL_DEVICE. */
 GGL_API GGL_NODISCARD ggl_status ggl_sched_run(ggl_sched *s, int64_t n, const int32_t *row,
                                                int64_t n_rows, ggl_error *err);
-/* Like ggl_sched_run, but computes only the output ggl_sched_params.early, and those that need nothing
- * beyond it. Its bits are the same; those of the other outputs are undefined. GGL_USAGE, too: there is no such output. */
-GGL_API GGL_NODISCARD ggl_status ggl_sched_run_early(ggl_sched *s, int64_t n, const int32_t *row,
-                                                     int64_t n_rows, ggl_error *err);
 /* Several batches under way. ggl_sched_submit starts a batch of the inputs that are set, with outputs for
  * n_rows elements (0: none; row NULL: for the first n_rows), and returns when the inputs are taken,
  * maybe long before the batch is done. So the next batch can be on the first backend while this one
- * is on the second. early: see ggl_sched_run_early. *ticket names the batch for ggl_sched_collect;
+ * is on the second. early: compute only the output ggl_sched_params.early, and
+ * those that need nothing beyond it, with the same bits. *ticket names the batch for ggl_sched_collect;
  * ticket NULL: nobody collects it, and n_rows must be 0. As many batches are under way as there are
  * lanes, ggl_sched_n_lanes: one for each backend that runs a part of every batch, at most 8, so with
  * one backend there is one, and the batch is computed before ggl_sched_submit returns. Where all
@@ -173,8 +161,6 @@ GGL_API GGL_NODISCARD ggl_status ggl_sched_collect(ggl_sched *s, uint64_t ticket
 GGL_API GGL_NODISCARD ggl_status ggl_sched_finish(ggl_sched *s, ggl_error *err);
 /* Returns how many batches may be under way at once. */
 GGL_API int ggl_sched_n_lanes(const ggl_sched *s);
-/* Returns the number of batches that may be unfinished, or whose error was not returned yet. */
-GGL_API int ggl_sched_n_unfinished(ggl_sched *s);
 /* Returns output k of the batch that was run or collected last, [n_rows][ggl_count] f32 in host
  * memory, valid until the next run, ggl_sched_submit or ggl_sched_collect; NULL if there is no output
  * k. */
@@ -188,9 +174,6 @@ GGL_API const float *ggl_sched_output(const ggl_sched *s, int k);
 GGL_API GGL_NODISCARD ggl_status ggl_sched_clear_slot(ggl_sched *s, int slot, ggl_error *err);
 GGL_API GGL_NODISCARD ggl_status ggl_sched_copy_slot(ggl_sched *s, int dst, int src, int64_t n_pos,
                                                      ggl_error *err);
-/* Copies page src to page dst, in all stores that share pages. */
-GGL_API GGL_NODISCARD ggl_status ggl_sched_copy_page(ggl_sched *s, int32_t dst, int32_t src,
-                                                     ggl_error *err);
 /* Saves positions 0 .. n_pos-1 and the states of a slot as bytes, and restores them; the first call
  * returns the number of bytes. states_only: without the rows of the KV cache (a snapshot of the
  * states). Restoring needs the same graph parameters, n_pos and states_only as saving. */
@@ -200,30 +183,7 @@ GGL_API GGL_NODISCARD ggl_status ggl_sched_save_slot(ggl_sched *s, int slot, int
 GGL_API GGL_NODISCARD ggl_status ggl_sched_restore_slot(ggl_sched *s, int slot, int64_t n_pos,
                                                         bool states_only, const void *src,
                                                         ggl_error *err);
-/* To cut a sequence back, continue from the earlier position: rows of later positions are ignored.
- * States cannot be cut back; restore a snapshot. With ring stores (attention windows), a sequence
- * can be cut back by at most ggl_sched_rollback_limit positions, counted from the one after the
- * highest ever written to the slot; INT64_MAX: there are no rings. */
-GGL_API bool ggl_sched_has_states(const ggl_sched *s);
-GGL_API int64_t ggl_sched_rollback_limit(const ggl_sched *s);
 
-/* Bytes by kind and backend. */
-typedef struct ggl_memory {
-    const char *backend;
-    size_t weights_mapped;   /* used where they lie */
-    size_t weights_copied;   /* uploaded as they are */
-    size_t weights_repacked; /* the backend's own layout */
-    size_t weights_dropped;  /* originals that are read only to repack them: their pages are dropped
-                                if they are mapped */
-    size_t stores_rows, stores_states, arena, io;
-} ggl_memory;
-/* Fills in *out for a backend, by index, and returns 1; returns 0 if there is no such backend. */
-GGL_API int ggl_sched_memory(const ggl_sched *s, int backend, ggl_memory *out);
-
-/* Returns the backend that runs a node; NULL if none does: a leaf, a view, an unused node. */
-GGL_API const ggl_backend *ggl_sched_runs_on(const ggl_sched *s, const ggl_tensor *node);
-/* Returns how many nodes run on another backend than the wished one, because that refused them. */
-GGL_API size_t ggl_sched_n_fallbacks(const ggl_sched *s);
 /* Prints the segments (and their nodes if `nodes`), the values that move between backends, the
  * refused nodes with the reasons, and the memory table. */
 GGL_API void ggl_sched_print(const ggl_sched *s, FILE *out, bool nodes);

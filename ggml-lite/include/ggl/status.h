@@ -5,7 +5,9 @@
  *     if (ggl_gguf_open(&file, path, NULL, &err) != GGL_OK)
  *         fprintf(stderr, "error: %s\n", err.msg);
  *
- * Threads: the functions have no state; an error belongs to the thread that passes it. */
+ * Threads: the functions have no state; an error belongs to the thread that passes it.
+ *
+ * Tier: stable (docs/library.md says what that promises). */
 #ifndef GGL_STATUS_H
 #define GGL_STATUS_H
 
@@ -44,7 +46,8 @@ typedef struct ggl_error {
 GGL_API const char *ggl_status_text(ggl_status s);
 
 /* Sets *err (which may be NULL) and returns s, for `return ggl_fail(err, GGL_IO, "..")`. Arguments
- * for %s are escaped as by ggl_show (ggl/show.h), because they may come from a file. */
+ * for %s are escaped (a byte that cannot be printed appears as "\x1b"), because they may come from a
+ * file. */
 GGL_API ggl_status ggl_fail(ggl_error *err, ggl_status s, const char *fmt, ...) GGL_PRINTF(3, 4);
 GGL_API ggl_status ggl_failv(ggl_error *err, ggl_status s, const char *fmt, va_list args);
 

@@ -1,6 +1,8 @@
 /* A string with a length.
  *
- * Threads: the functions have no state; any number of threads may call them at the same time. */
+ * Threads: the functions have no state; any number of threads may call them at the same time.
+ *
+ * Tier: versioned (docs/library.md says what that promises). */
 #ifndef GGL_STR_H
 #define GGL_STR_H
 

@@ -4,7 +4,9 @@
  *     size_t row_size = ggl_row_size(GGL_Q8_0, 4096);      // 4352 bytes
  *     t->to_float(row, values, 4096);
  *
- * Threads: the table does not change; any number may use it at the same time. */
+ * Threads: the table does not change; any number may use it at the same time.
+ *
+ * Tier: versioned (docs/library.md says what that promises). */
 #ifndef GGL_TYPES_H
 #define GGL_TYPES_H
 
@@ -88,24 +90,10 @@ typedef struct ggl_type_info {
 GGL_API const ggl_type_info *ggl_type_get(int id);
 /* Returns the type with that name ("q8_0", in small or capital letters), or NULL. */
 GGL_API const ggl_type_info *ggl_type_find(const char *name);
-/* Returns row k of types.def, k = 0, 1, ..; NULL past the end. */
-GGL_API const ggl_type_info *ggl_type_at(int k);
-/* Returns the published name ("Q8_1") of a GGUF type that this library does not read, for messages;
- * NULL for any other number. */
-GGL_API const char *ggl_type_foreign_name(int id);
 
 /* Returns the bytes of n elements. n must be a whole number of blocks whose size fits into size_t;
  * ggl_row_size_checked checks that. */
 GGL_API size_t ggl_row_size(ggl_type type, int64_t n);
-/* Sets *out to the bytes of n elements. Returns false if n is negative, not a whole number of
- * blocks, or too large. */
-GGL_API bool ggl_row_size_checked(ggl_type type, int64_t n, size_t *out);
-
-/* Convert IEEE half and bfloat16. Round to nearest even; NaN stays NaN; subnormals are kept. */
-GGL_API float ggl_f16_to_f32(uint16_t h);
-GGL_API uint16_t ggl_f32_to_f16(float f);
-GGL_API float ggl_bf16_to_f32(uint16_t h);
-GGL_API uint16_t ggl_f32_to_bf16(float f);
 
 #ifdef __cplusplus
 }

@@ -1,6 +1,8 @@
 /* The version of the library that a program is linked with.
  *
- * Threads: any number may ask at the same time. */
+ * Threads: any number may ask at the same time.
+ *
+ * Tier: stable (docs/library.md says what that promises). */
 #ifndef GGL_VERSION_H
 #define GGL_VERSION_H
 

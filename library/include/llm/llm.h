@@ -1,6 +1,5 @@
-/* Runs a model in a few calls: open it, generate text, close it. This layer uses the calls for models,
- * sessions, generators and templates (llm/model.h, llm/session.h, llm/generate.h, llm/chat.h); a
- * program that needs more can use those directly. docs/library.md shows how to build and link.
+/* Runs a model in a few calls: open it, generate text, close it. docs/library.md shows how to build and
+ * link.
  *
  *     ggl_error err;
  *     llm_context *c;
@@ -34,7 +33,9 @@
  * Threads: different threads may use different contexts at the same time. Only one thread at a time may
  * use a context, not always the same one; but llm_cancel may be called from any thread, and from a
  * signal handler. A callback runs on the thread that made the call, and must not call a
- * function of the same context, except llm_cancel and those that take it as const. */
+ * function of the same context, except llm_cancel and those that take it as const.
+ *
+ * Tier: stable (docs/library.md says what that promises). */
 #ifndef LLM_LLM_H
 #define LLM_LLM_H
 

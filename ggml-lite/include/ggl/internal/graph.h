@@ -1,0 +1,75 @@
+/* What this project alone uses of graphs: arguments of operators, walks over nodes, and the memory of
+ * stores.
+ *
+ * Threads: as ggl/graph.h says. */
+#ifndef GGL_INTERNAL_GRAPH_H
+#define GGL_INTERNAL_GRAPH_H
+
+#include "ggl/graph.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum ggl_param_kind {
+    GGL_PARAM_TENSOR,
+    GGL_PARAM_NUMBER,
+    GGL_PARAM_SUPPLIED
+} ggl_param_kind;
+
+/* One argument of an operator, as its signature in ops.def declares it. */
+typedef struct ggl_param {
+    ggl_param_kind kind;
+    char name[16];
+    bool optional;   /* '?', or it has a default */
+    bool variadic;   /* '#size..': one or more numbers */
+    double fallback; /* the default; NaN: none */
+} ggl_param;
+
+/* Returns argument k (0 .. n_params-1) of the operator. */
+ggl_param ggl_op_param(ggl_op op, int k);
+/* Returns the operator with that name or symbol; GGL_OP_COUNT: there is none. */
+ggl_op ggl_op_find(const char *name);
+
+/* Like ggl_value_bytes, for a value of these extents stored as `type`. */
+GGL_NODISCARD bool ggl_extents_bytes(ggl_type type, const int64_t ne[GGL_MAX_DIMS], int64_t n,
+                                     size_t *out);
+/* Writes the shape without the batch, such as "[n_ff = 96, 4]", to buf; returns buf. */
+const char *ggl_shape_text(const ggl_tensor *t, char *buf, size_t size);
+
+const ggl_graph_params *ggl_graph_get_params(const ggl_graph *g);
+
+/* Sets the origin (copied) of all nodes that are made from now on. */
+void ggl_graph_set_origin(ggl_graph *g, const char *origin);
+/* Sets dim_name[dim] of t, which is copied. */
+void ggl_tensor_set_dim_name(ggl_graph *g, ggl_tensor *t, int dim, const char *name);
+
+int ggl_graph_n_ids(const ggl_graph *g);   /* ids are 0 .. n-1 */
+int ggl_graph_n_nodes(const ggl_graph *g); /* top-level nodes and leaves, in order */
+ggl_tensor *ggl_graph_node(const ggl_graph *g, int i);
+int ggl_graph_n_outputs(const ggl_graph *g);
+ggl_tensor *ggl_graph_get_output(const ggl_graph *g, int i);
+ggl_tensor *ggl_graph_find_input(const ggl_graph *g, const char *name);
+int ggl_graph_n_inputs(const ggl_graph *g);
+ggl_tensor *ggl_graph_get_input(const ggl_graph *g, int i);
+int ggl_graph_n_stores(const ggl_graph *g);
+ggl_store *ggl_graph_store(const ggl_graph *g, int i);
+
+/* Returns true if stores can hold rows of that type. */
+bool ggl_store_can_keep(ggl_type type);
+/* Sets *out to the bytes of the pages that hold the first n_pos positions of a slot; for a state,
+ * to the bytes of the state. Returns false if they do not fit into size_t. */
+bool ggl_store_size(const ggl_store *s, int64_t n_pos, size_t *out);
+/* Finds the bytes of a slot from position `first` (a multiple of 64) up to position n_pos - 1 that
+ * lie together, in whole pages, or a whole state: returns their number, and sets *at to their offset
+ * in the store. */
+size_t ggl_store_run(const ggl_store *s, const int32_t *table, int64_t slot, int64_t first,
+                     int64_t n_pos, size_t *at);
+/* Decodes dimensions first .. first + n-1 of all positions of a page of keys to
+ * out[dimension - first][position]. first is a multiple of 32; n is at most 32. */
+void ggl_keys_unpack(ggl_type type, const void *page, int64_t first, int n, float (*out)[GGL_PAGE]);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

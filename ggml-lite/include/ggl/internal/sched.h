@@ -1,0 +1,64 @@
+/* What this project alone uses of the scheduler: how sessions cut sequences back and share pages, and
+ * what programs report.
+ *
+ * Threads: as ggl/sched.h says. */
+#ifndef GGL_INTERNAL_SCHED_H
+#define GGL_INTERNAL_SCHED_H
+
+#include "ggl/sched.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* How ggl_sched_alloc used params.cache. */
+typedef enum ggl_cache_use {
+    GGL_CACHE_NONE,    /* nothing: params.cache is NULL, or no weight is repacked */
+    GGL_CACHE_READ,    /* mapped the file: no weight had to be repacked */
+    GGL_CACHE_WRITTEN, /* repacked the weights and wrote the file */
+    GGL_CACHE_FAILED   /* could neither use nor write the file */
+} ggl_cache_use;
+ggl_cache_use ggl_sched_cache_use(const ggl_sched *s);
+/* Why the file could not be used or written: a sentence that begins with its path; "" if there is
+ * no reason to report. */
+const char *ggl_sched_cache_note(const ggl_sched *s);
+
+/* Like ggl_sched_run, but computes only the output ggl_sched_params.early, and those that need nothing
+ * beyond it. Its bits are the same; those of the other outputs are undefined. GGL_USAGE, too: there is no such output. */
+GGL_NODISCARD ggl_status ggl_sched_run_early(ggl_sched *s, int64_t n, const int32_t *row,
+                                             int64_t n_rows, ggl_error *err);
+/* Returns the number of batches that may be unfinished, or whose error was not returned yet. */
+int ggl_sched_n_unfinished(ggl_sched *s);
+
+/* Copies page src to page dst, in all stores that share pages. */
+GGL_NODISCARD ggl_status ggl_sched_copy_page(ggl_sched *s, int32_t dst, int32_t src,
+                                             ggl_error *err);
+/* To cut a sequence back, continue from the earlier position: rows of later positions are ignored.
+ * States cannot be cut back; restore a snapshot. With ring stores (attention windows), a sequence
+ * can be cut back by at most ggl_sched_rollback_limit positions, counted from the one after the
+ * highest ever written to the slot; INT64_MAX: there are no rings. */
+bool ggl_sched_has_states(const ggl_sched *s);
+int64_t ggl_sched_rollback_limit(const ggl_sched *s);
+
+/* Bytes by kind and backend. */
+typedef struct ggl_memory {
+    const char *backend;
+    size_t weights_mapped;   /* used where they lie */
+    size_t weights_copied;   /* uploaded as they are */
+    size_t weights_repacked; /* the backend's own layout */
+    size_t weights_dropped;  /* originals that are read only to repack them: their pages are dropped
+                                if they are mapped */
+    size_t stores_rows, stores_states, arena, io;
+} ggl_memory;
+/* Fills in *out for a backend, by index, and returns 1; returns 0 if there is no such backend. */
+int ggl_sched_memory(const ggl_sched *s, int backend, ggl_memory *out);
+
+/* Returns the backend that runs a node; NULL if none does: a leaf, a view, an unused node. */
+const ggl_backend *ggl_sched_runs_on(const ggl_sched *s, const ggl_tensor *node);
+/* Returns how many nodes run on another backend than the wished one, because that refused them. */
+size_t ggl_sched_n_fallbacks(const ggl_sched *s);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

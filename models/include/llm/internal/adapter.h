@@ -1,0 +1,86 @@
+/* Low-rank adapters (LoRA). An adapter changes some matrices of a model: where the model computes
+ * with W [in, out], a session that uses the adapter computes with W + scale * B * A, without touching
+ * W: the result of a product becomes W x + scale * B (A x), and a row that is looked up gets the row
+ * of scale * B * A added. Any number of sessions of one model may use any adapters, each with its own
+ * scale.
+ *
+ *     llm_adapter *a;
+ *     if (llm_adapter_open(&a, "style.gguf", NULL, &err) != GGL_OK ||
+ *         llm_adapter_check(a, model, &err) != GGL_OK) ...
+ *     llm_adapter_use use[] = {{a, 1.0}};
+ *     llm_session_params p = llm_session_default();
+ *     p.adapter = use; p.n_adapters = 1;
+ *     .. sessions ..
+ *     llm_adapter_free(a);      // after the sessions
+ *
+ * The file is GGUF, as llama.cpp's convert_lora_to_gguf.py and llm-convert write it:
+ *
+ *     general.type = "adapter", adapter.type = "lora", general.architecture: that of the model
+ *     adapter.lora.alpha        scale = the user's * alpha / rank; without it (or 0): the user's
+ *     NAME.lora_a [in, rank], NAME.lora_b [rank, out]     for a weight NAME [in, out], of any type
+ *                               that products accept; those of a stack of matrices [in, out, n] are
+ *                               [in, rank, n] (or [in, rank], for all) and [rank, out, n]
+ *     token_embd.weight.lora_a [rank, n_vocab], .lora_b [rank, n_embd]     the other way round
+ *
+ * Anything else in it is an error that names the key or tensor.
+ *
+ * Threads: an opened adapter does not change, so any number may use it at the same time. */
+#ifndef LLM_ADAPTER_H
+#define LLM_ADAPTER_H
+
+#include "llm/internal/arch.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct llm_model llm_model; /* llm/internal/model.h */
+
+/* Opens an adapter and checks all that can be checked without a model: keys, names, types, both
+ * halves of each pair, and that their ranks agree. params may be NULL. On success the caller owns
+ * *out, which never changes, so that threads may share it; on failure *out is NULL. GGL_FORMAT (it is
+ * no adapter, or a broken one), GGL_UNSUPPORTED (a kind of adapter that is not supported), GGL_SHAPE,
+ * or as ggl_gguf_open. */
+GGL_NODISCARD ggl_status llm_adapter_open(llm_adapter **out, const char *path,
+                                          const ggl_gguf_params *params, ggl_error *err);
+/* The same for a file in memory that outlives the adapter. */
+GGL_NODISCARD ggl_status llm_adapter_open_memory(llm_adapter **out, const void *data, size_t size,
+                                                 const char *name, ggl_error *err);
+/* NULL is fine. Sessions that use the adapter must be freed first. */
+void llm_adapter_free(llm_adapter *a);
+
+/* Checks that the adapter fits the model: the architecture, and for each pair that the model has the
+ * weight, in this shape, and uses it only in ways that can be adapted. Builds the model's graph for
+ * that, without data. A session with this adapter fails with the same errors. GGL_FORMAT, GGL_SHAPE,
+ * GGL_UNSUPPORTED, or as llm_arch_build. */
+GGL_NODISCARD ggl_status llm_adapter_check(const llm_adapter *a, const llm_model *m,
+                                           ggl_error *err);
+
+/* Calls fn for each weight of the model whose products are multiplied by a factor, the tensor NAME.scale
+ * for the weight NAME.weight: the model computes with NAME.scale * NAME.weight, to which an adapter's
+ * change is added. factor NULL: not all of its products are multiplied by it. The names are valid during
+ * the call. Builds the model's graph, without data; fails as llm_arch_build. */
+GGL_NODISCARD ggl_status llm_adapter_factors(const llm_model *m,
+                                             void (*fn)(void *ctx, const char *weight,
+                                                        const char *factor),
+                                             void *ctx, ggl_error *err);
+
+typedef struct llm_adapter_info {
+    size_t n_pairs;             /* weights that it changes */
+    int64_t rank_min, rank_max; /* the ranks of its pairs */
+    double alpha;               /* adapter.lora.alpha; 0: absent */
+    size_t bytes;               /* of all its tensors */
+    ggl_str architecture,
+        title; /* general.name, which may be empty; both valid until it is freed */
+} llm_adapter_info;
+llm_adapter_info llm_adapter_describe(const llm_adapter *a);
+const ggl_gguf *llm_adapter_file(const llm_adapter *a);
+/* Returns a number that differs for adapters with other tensors or another scale, mixed with that of
+ * the adapters before it (0: none); at scale 0, `before`. What a session has computed, such as a
+ * saved slot, is of use only to others with the same digest. Reads all of the adapter's data. */
+uint64_t llm_adapter_digest(llm_adapter_use use, uint64_t before);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,244 @@
+/* Architecture descriptors. A descriptor is a text that says which keys and tensors a model has and
+ * what happens to one token. Building it with a source of keys and tensors gives a graph. The
+ * language: docs/architectures.md.
+ *
+ *     llm_arch *arch;
+ *     llm_arch_source src = llm_arch_source_gguf(file);
+ *     ggl_graph *g = ggl_graph_new(NULL);
+ *     if (llm_arch_open(&arch, "llama", &err) != GGL_OK ||
+ *         llm_arch_build(arch, &src, NULL, g, NULL, &err) != GGL_OK ||
+ *         ggl_graph_finish(g, &err) != GGL_OK)
+ *         fprintf(stderr, "%s\n", err.msg); // file:line:column, the line, a caret
+ *
+ * A descriptor may come from an untrusted file: time, memory and depth are limited, and
+ * exceeding a limit is an ordinary error.
+ *
+ * Threads: a parsed descriptor does not change, so any number may build from it at the same time; a
+ * made-up model belongs to one at a time. */
+#ifndef LLM_ARCH_H
+#define LLM_ARCH_H
+
+#include "ggl/gguf.h"
+#include "ggl/graph.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The newest number of the language that is supported. Texts of all earlier numbers keep their
+ * meaning (docs/architectures.md, Numbers of the language). */
+#define LLM_ARCH_LANGUAGE 2
+
+/* --- descriptors ------------------------------------------------------------------------------ */
+
+typedef struct llm_arch llm_arch;
+
+/* Parses a descriptor and checks grammar, names, calls and limits. Copies the text and `name`
+ * ("llama.arch", for messages). The caller owns *out, which is NULL on failure. Fails with
+ * GGL_FORMAT, GGL_LIMIT, GGL_UNSUPPORTED (a newer language) or GGL_NOMEM. A parsed descriptor
+ * never changes, so any number of threads may build from it. */
+GGL_NODISCARD ggl_status llm_arch_parse(llm_arch **out, const char *text, size_t n,
+                                        const char *name, ggl_error *err);
+void llm_arch_free(llm_arch *arch);
+
+const char *llm_arch_name(const llm_arch *arch); /* "llama.arch" */
+/* Returns the k-th name in its header, k = 0, 1, .., or NULL past the end. The names are values
+ * of a file's general.architecture. */
+const char *llm_arch_family(const llm_arch *arch, int k);
+int llm_arch_n_lines(const llm_arch *arch);
+/* Returns the descriptor's text, which it owns, and its length *n. */
+const char *llm_arch_text(const llm_arch *arch, size_t *n);
+
+/* Sets name and text of the k-th built-in descriptor, ordered by name. False: past the end. */
+bool llm_arch_builtin(int k, const char **name, const char **text, size_t *n);
+/* Parses the built-in descriptor whose header names this family. GGL_NOT_FOUND: there is none;
+ * the message suggests the nearest name. */
+GGL_NODISCARD ggl_status llm_arch_open(llm_arch **out, const char *family, ggl_error *err);
+/* Finds a built-in descriptor by its file name, with or without ".arch". False: there is none. */
+bool llm_arch_builtin_named(const char *name, const char **file, const char **text, size_t *n);
+/* Parses the descriptor that a user names: a file or, if there is no such file, a built-in one.
+ * Sets *builtin (may be NULL) to which it was. Fails with GGL_IO, GGL_FORMAT or GGL_LIMIT. */
+GGL_NODISCARD ggl_status llm_arch_open_given(llm_arch **out, const char *given, bool *builtin,
+                                             ggl_error *err);
+
+/* --- where keys and tensors come from --------------------------------------------------------- */
+
+typedef enum llm_arch_type { LLM_ARCH_NUMBER, LLM_ARCH_BOOL, LLM_ARCH_STRING } llm_arch_type;
+
+typedef struct llm_arch_key {
+    llm_arch_type type; /* of the value, or of a list's elements */
+    bool is_list;
+    uint64_t n;         /* number of elements; 1 if not a list */
+    const void *handle; /* for the source's own use */
+} llm_arch_key;
+
+typedef struct llm_arch_item {
+    double number;
+    bool flag;
+    ggl_str string;
+} llm_arch_item;
+
+typedef struct llm_arch_tensor {
+    const char *name;
+    bool optional; /* declared with '?', 'bias?' or '??' */
+    /* In: as declared (made-up sources use this). Out: as the source has it. */
+    ggl_type type;
+    int n_dims;
+    int64_t ne[GGL_MAX_DIMS]; /* innermost first; 1 beyond n_dims */
+    /* Borrowed until the graph is freed; NULL if only the file's table was read. */
+    const void *data;
+} llm_arch_tensor;
+
+/* A source of keys and tensors. It must outlive the graph, whose weights point into it. */
+typedef struct llm_arch_source {
+    void *ctx;
+    const char *name; /* "model.gguf", for messages */
+    bool (*find_key)(void *ctx, const char *name, llm_arch_key *out);
+    bool (*get_item)(void *ctx, const llm_arch_key *key, uint64_t i, llm_arch_item *out);
+    /* In: *t has the name and the declared shape. True: the source has it; sets type, shape and
+     * data. */
+    bool (*find_tensor)(void *ctx, llm_arch_tensor *t);
+    /* The name of the i-th key or tensor, false past the end, for the check that nothing is
+     * unread. NULL: no such check, and `a, b from "ab"` is not used. */
+    bool (*key_at)(void *ctx, size_t i, ggl_str *name);
+    bool (*tensor_at)(void *ctx, size_t i, ggl_str *name);
+    /* May be NULL. Reports that a `require` needs this value, or the key to be absent (item
+     * NULL). "n_ctx" is no key: the context should have that length. A made-up model stores the
+     * request and is built again. */
+    void (*require_key)(void *ctx, const char *name, const llm_arch_item *item);
+} llm_arch_source;
+
+llm_arch_source llm_arch_source_gguf(const ggl_gguf *file);
+
+/* --- building --------------------------------------------------------------------------------- */
+
+/* Patterns for full names of keys and tensors ('*' matches anything) that the descriptor need
+ * not read, at the user's own risk. They have no effect on a key or tensor that it reads. The
+ * notes list what was ignored, and patterns that match nothing. */
+typedef struct llm_arch_ignore {
+    const char *const *key, *const *tensor;
+    size_t n_key, n_tensor;
+} llm_arch_ignore;
+
+/* A low-rank adapter (llm/internal/adapter.h), and how strongly it is applied. */
+typedef struct llm_adapter llm_adapter;
+typedef struct llm_adapter_use {
+    const llm_adapter *adapter; /* borrowed until the graph is freed */
+    double scale;               /* finite; 0: as without the adapter, bit for bit */
+} llm_adapter_use;
+
+typedef struct llm_arch_params {
+    size_t size;   /* sizeof(llm_arch_params): ggl/internal/params.h */
+    int64_t n_ctx; /* value of the name `n_ctx`; 0: the graph's n_pos */
+    /* Value of the name `n_vocab`. 0: {arch}.vocab_size, else the number of
+     * tokenizer.ggml.tokens, else token_embd's rows. */
+    int64_t n_vocab;
+    llm_arch_ignore ignore;
+    const llm_adapter_use *adapter; /* applied all together */
+    size_t n_adapters;
+    /* Also makes the output "embedding": what the product with the matrix of the output reads, mostly the
+     * normalized state after the last layer. GGL_UNSUPPORTED if the logits come from no such product. */
+    bool embedding;
+    /* May be NULL. Called for each tensor i of the source that nothing reads. part (valid during
+     * the call): the part of the model that it belongs to if text does not need it ("a vision
+     * tower"). part NULL: an unread tensor is an error, unless it is ignored. */
+    void (*unread)(void *ctx, size_t i, const char *part);
+    void *ctx;
+    /* May be NULL, for the error of the first tensor that the source lacks. Otherwise called once for each
+     * of them (name: valid during the call), and building goes on as if it were there, of type f32 and
+     * without data: a graph that cannot be run, made to find all that is missing. */
+    void (*missing)(void *ctx, const char *name);
+    /* May be NULL. Called for each weight whose products are multiplied by a factor, the tensor NAME.scale
+     * for the weight NAME.weight, as `linear(x, w) * s` does. factor NULL: not all products are multiplied
+     * by it, or not in this way. */
+    void (*scaled)(void *ctx, const char *weight, const char *factor);
+} llm_arch_params;
+
+typedef enum llm_arch_line {
+    LLM_ARCH_LINE_RAN = 1,   /* the statement ran */
+    LLM_ARCH_LINE_TAKEN = 2, /* an `if`: its condition held */
+    LLM_ARCH_LINE_PASSED = 4 /* an `if`: no arm was taken */
+} llm_arch_line;
+
+typedef struct llm_arch_result {
+    const char *family; /* the header's name that the model has; owned by the descriptor */
+    int64_t n_vocab;
+    int64_t n_embd; /* length of the output "embedding"; 0: there is none */
+    /* Turns of the layer loop. Nodes before it have group -1, those in it 0 .. n_layer - 1,
+     * those after it n_layer. */
+    int64_t n_layer;
+    char *notes; /* warnings, one per line, each with a newline; NULL: none */
+    /* [llm_arch_n_lines]: bits of llm_arch_line for the statements that begin in each line */
+    uint8_t *line_ran;
+} llm_arch_result;
+
+/* Builds a model's graph: makes the inputs "token", "pos" and "slot" (i32, one element per token
+ * of the batch), the nodes and the output "logits" [n_vocab] in `graph`, which must be new and
+ * which the caller finishes. Checks that every key and tensor of the source is known and that
+ * every value reaches the logits. params and result may be NULL. The caller frees *result, which
+ * is valid after a failure too, with llm_arch_result_fini. Fails with GGL_FORMAT (descriptor and
+ * model do not fit), GGL_LIMIT, GGL_SHAPE or GGL_NOMEM. */
+GGL_NODISCARD ggl_status llm_arch_build(const llm_arch *arch, const llm_arch_source *source,
+                                        const llm_arch_params *params, ggl_graph *graph,
+                                        llm_arch_result *result, ggl_error *err);
+void llm_arch_result_fini(llm_arch_result *result);
+
+/* How a key of the source is judged when the descriptor is built (docs/gguf.md, "How keys are
+ * judged"). */
+typedef enum llm_arch_use {
+    LLM_ARCH_ENGINE, /* read by the engine or the tokenizer, or general information */
+    LLM_ARCH_READ,   /* read by the descriptor or a function it calls, in `line` of `file` */
+    /* Ignored by the descriptor, in `line` of `file`. `reason`: the condition, if it depends on
+     * more than keys, else NULL. */
+    LLM_ARCH_IGNORED,
+    LLM_ARCH_HARMLESS, /* not read, without effect on the logits; `reason` says why */
+    LLM_ARCH_UNREAD,   /* not read, an error; `reason`: what the key does, or NULL */
+    LLM_ARCH_FOREIGN   /* of another namespace; only noted */
+} llm_arch_use;
+
+typedef struct llm_arch_judged {
+    ggl_str key;
+    llm_arch_use use;
+    const char *file;
+    int line;
+    const char *reason;
+} llm_arch_judged;
+
+/* Calls each(ctx, key) for all keys of the source, in order, without building a graph; *key is
+ * valid during the call. Fails with GGL_FORMAT (the source's architecture is not one of this
+ * descriptor's), GGL_LIMIT or GGL_NOMEM. */
+GGL_NODISCARD ggl_status llm_arch_judge_keys(const llm_arch *arch, const llm_arch_source *source,
+                                             void (*each)(void *ctx, const llm_arch_judged *key),
+                                             void *ctx, ggl_error *err);
+
+/* --- made-up models --------------------------------------------------------------------------- */
+
+/* A made-up model: values for all keys that a descriptor mentions, and random f32 weights of the
+ * declared shapes. Variant 0 has no optional key or tensor, variant 1 has all of them. The
+ * others differ from these in one key or tensor, or in a value that the descriptor compares a
+ * key with. */
+typedef struct llm_arch_toy llm_arch_toy;
+
+int llm_arch_toy_n_variants(const llm_arch *arch); /* 0: out of memory */
+/* Makes a variant; keeps a pointer to `arch`. NULL, with err: out of memory, or the descriptor
+ * cannot be built with it. */
+llm_arch_toy *llm_arch_toy_new(const llm_arch *arch, int variant, ggl_error *err);
+void llm_arch_toy_free(llm_arch_toy *toy);
+const llm_arch_source *llm_arch_toy_source(const llm_arch_toy *toy);
+/* The context that a `require` of n_ctx allows: 64, unless it demands another one. */
+int64_t llm_arch_toy_n_ctx(const llm_arch_toy *toy);
+/* How the variant differs: "all but attn_q.bias". */
+const char *llm_arch_toy_text(const llm_arch_toy *toy);
+/* From now on the toy behaves like a file: it has the keys of its variant and the tensors
+ * requested so far, and a build must read all of them. */
+void llm_arch_toy_freeze(llm_arch_toy *toy);
+
+/* Builds the descriptor with every variant. On success *notes lists the lines that no variant
+ * ran, or is NULL; it may be NULL itself, and the caller frees it with ggl_free. On failure
+ * returns the first error, which names the variant. */
+GGL_NODISCARD ggl_status llm_arch_check(const llm_arch *arch, char **notes, ggl_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

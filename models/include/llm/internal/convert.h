@@ -1,0 +1,118 @@
+/* Converts a Hugging Face folder (config.json, safetensors, tokenizer) to a GGUF file by a
+ * descriptor's convert section: docs/architectures.md, "Conversion from Hugging Face". A checkpoint
+ * file of llama2.c may be given in place of the folder.
+ *
+ *     llm_convert_params params = llm_convert_default();
+ *     params.backend = reference;  // computes constants, such as rope factors
+ *     llm_converter *c;
+ *     if (llm_converter_open(&c, "TinyLlama-1.1B", &params, &err) == GGL_OK &&
+ *         llm_converter_write(c, "tinyllama.gguf", &err) == GGL_OK) ..
+ *     llm_converter_free(c);
+ *
+ * The folder is not trusted: everything is checked before anything is written.
+ *
+ * Threads: a converter belongs to one thread at a time; different ones may run at the same time. */
+#ifndef LLM_CONVERT_H
+#define LLM_CONVERT_H
+
+#include "ggl/backend.h"
+#include "ggl/internal/file.h"
+#include "llm/internal/arch.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* type of the matrices in the file; weights that are not matrices are f32 */
+typedef enum llm_convert_type {
+    /* as in the folder: f16 and bf16 stay, codes in groups become those of a block type if one can hold
+     * them, all others become f32 */
+    LLM_CONVERT_AUTO,
+    LLM_CONVERT_F32,
+    LLM_CONVERT_F16,
+    LLM_CONVERT_BF16,
+    LLM_CONVERT_NUMBERS /* as AUTO, but f32 for FP8 and codes in groups: for quantizing it */
+} llm_convert_type;
+
+/* what to do with tokens of the tokenizer for which the model has no row */
+typedef enum llm_convert_extra {
+    LLM_CONVERT_REFUSE_EXTRA,
+    LLM_CONVERT_CUT_EXTRA /* drop them, with a note */
+} llm_convert_extra;
+
+typedef struct llm_convert_params {
+    size_t size; /* sizeof(llm_convert_params): ggl/internal/params.h */
+    /* A descriptor file, or the name of a built-in one. NULL: the built-in one whose convert
+     * section names the folder's architecture. */
+    const char *arch_path;
+    const char *arch_class; /* replaces config.json's "architectures"; NULL: use that */
+    llm_convert_type type;
+    /* Computes constants, in double; borrowed. NULL: refuse a conversion with constants. */
+    ggl_backend *backend;
+    /* A PEFT folder (adapter_config.json, adapter_model.safetensors): convert this adapter, to the
+     * form of llm/internal/adapter.h. Of the model's folder config.json is needed, and the tensors' names
+     * and shapes if it has any. NULL: convert the model. */
+    const char *adapter;
+    bool vocab_only; /* write keys and tokenizer; do not look for tensors */
+    /* Do not fail llm_converter_open for errors of folder and section, but collect them for
+     * llm_converter_report. */
+    bool dry_run;
+    bool no_tokenizer; /* write a file without tokenizer; do not read the folder's */
+    llm_convert_extra extra_tokens;
+    /* Patterns ('*' matches anything) for values of config.json ("a.b") and source tensors that
+     * no line need read, at the user's own risk. The notes list what was ignored. */
+    llm_arch_ignore ignore;
+    void (*progress)(void *ctx, size_t done, size_t total); /* bytes of tensors; may be NULL */
+    void *progress_ctx;
+    ggl_file_how how; /* how the files of tensors are opened; zeros: mapped */
+    /* The path of a llama2.c checkpoint's tokenizer. NULL: the checkpoint's folder is searched for
+     * tokN.bin, such as tok512.bin for 512 tokens, and then for tokenizer.bin. */
+    const char *tokenizer;
+    /* May be NULL. Set to true if the conversion failed because a key depends on the tensors, which are not
+     * there; with vocab_only, others do not. */
+    bool *needs_weights;
+} llm_convert_params;
+
+void llm_convert_fill_default(llm_convert_params *p, size_t size); /* ggl/internal/params.h */
+static inline llm_convert_params llm_convert_default(void) {
+    llm_convert_params p;
+    llm_convert_fill_default(&p, sizeof p);
+    return p;
+}
+
+typedef struct llm_converter llm_converter;
+
+/* Reads config.json and the tokenizer, computes the keys, builds the descriptor with them and
+ * finds each tensor's sources, without reading tensor data. *out is NULL on failure. Fails with
+ * GGL_NOT_FOUND (no descriptor for the architecture, or no tensors), GGL_FORMAT, GGL_SHAPE,
+ * GGL_UNSUPPORTED, GGL_LIMIT, GGL_IO or GGL_NOMEM. */
+GGL_NODISCARD ggl_status llm_converter_open(llm_converter **out, const char *folder,
+                                            const llm_convert_params *params, ggl_error *err);
+/* Writes the file, one tensor at a time, under a temporary name that is changed to `path` at the
+ * end. On failure no file remains. Fails with GGL_FORMAT (a weight is NaN or infinite),
+ * GGL_LIMIT (too large for f16), GGL_IO or GGL_NOMEM. */
+GGL_NODISCARD ggl_status llm_converter_write(llm_converter *c, const char *path, ggl_error *err);
+/* After a dry run: calls line(ctx, text) for each line of a report: the keys and the lines that
+ * make them, unread values of config.json, the folder's tensors and the lines that read them,
+ * and all faults found. *n_faults is their number; with 0 the conversion would succeed. Fails
+ * with GGL_USAGE (not a dry run) or GGL_NOMEM. */
+GGL_NODISCARD ggl_status llm_converter_report(const llm_converter *c,
+                                              void (*line)(void *ctx, const char *text), void *ctx,
+                                              size_t *n_faults, ggl_error *err);
+void llm_converter_free(llm_converter *c);
+
+const char *llm_converter_origin(const llm_converter *c); /* "built-in llama.arch" */
+const char *llm_converter_class(const llm_converter *c);  /* "LlamaForCausalLM" */
+const char *llm_converter_family(const llm_converter *c); /* "llama" */
+/* true: a tokenizer will be written */
+bool llm_converter_has_tokenizer(const llm_converter *c);
+size_t llm_converter_n_tensors(const llm_converter *c);
+/* Bytes of tensors that will be written. */
+size_t llm_converter_size(const llm_converter *c);
+/* Returns warnings, one per line, each with a newline; "" if none. */
+const char *llm_converter_notes(const llm_converter *c);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,194 @@
+/* Runs many sequences at once in the slots of a session (continuous batching). Sequences join and leave
+ * between steps. A step runs the next token of every sequence that generates, and fills what is left of
+ * the ubatch with pieces of waiting prompts. The tokens of a sequence depend only on the model, its
+ * prompt, its sampler and its grammar: never, to the bit, on which other sequences run.
+ *
+ *     llm_engine *e;
+ *     if (llm_engine_new(&e, &(llm_engine_params){.size = sizeof(llm_engine_params), .session = s, .n_parallel = 4}, &err) != GGL_OK) ...
+ *     llm_sequence_params p = {.size = sizeof p, .prompt = ids, .n_prompt = n, .sampler = sampler, .n_max = 100,
+ *                              .token = on_token, .ended = on_end, .ctx = mine};
+ *     if (llm_engine_add(e, &p, &id, &err) != GGL_OK) ...
+ *     while (llm_engine_n_running(e) + llm_engine_n_waiting(e) > 0)
+ *         if (llm_engine_step(e, &err) != GGL_OK) ...
+ *
+ * With several backends, an engine whose sequences all generate, at least eight of them, divides them over
+ * several batches (llm_session_submit): a step then collects one of these, and the others are computed
+ * between steps, too. A sequence of theirs that is cancelled ends in the next step.
+ *
+ * An engine belongs to one thread. Nobody else uses its session, or its backends while sequences run. */
+#ifndef LLM_ENGINE_H
+#define LLM_ENGINE_H
+
+#include "llm/internal/prompt_cache.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct llm_engine llm_engine;
+
+typedef struct llm_engine_params {
+    size_t size; /* sizeof(llm_engine_params): ggl/internal/params.h */
+    /* Borrowed until the engine is freed, as are all pointers here. Its slots beyond n_parallel keep
+     * sequences that have ended, for later prompts with the same beginning. Its n_rows should be n_parallel
+     * (n_guess_max + 1), and LLM_FORCED_ROWS if there are grammars: a step that needs more rows of logits runs several ubatches. */
+    llm_session *session;
+    const llm_tokenizer
+        *tokenizer; /* NULL: there is none; sequences end by n_max and `token` alone */
+    int n_parallel; /* sequences that run at once, 1 .. the session's n_slots */
+    size_t n_queue; /* sequences that may wait; 0: any number. llm_engine_add fails beyond it. */
+    size_t n_queue_each; /* the same for one client, without those that had to make room */
+    int64_t n_ubatch;    /* tokens in a step at most; 0: the session's n_ubatch */
+    /* While sequences generate, pieces of prompts are kept so short that a step takes about this
+     * long, in ns, or half as long again as without prompts, if that is more; 0: 50 ms. It changes no
+     * token. */
+    int64_t step_ns;
+    /* Models with states: memory for snapshots of them at the ends of prompts and of common beginnings, so that
+     * these need not run again; 0: 256 MiB. */
+    size_t n_snapshot_bytes;
+    /* Guessers, one for each of the sequences that run at once; NULL: nothing is guessed. */
+    const llm_guesser *const *guesser; /* [n_parallel] */
+    int64_t n_guess_max;
+    /* The time in ns, from any start. NULL: the system's monotonic clock. */
+    int64_t (*clock)(void *ctx);
+    void *clock_ctx;
+} llm_engine_params;
+
+/* All slots are cleared. GGL_USAGE: a parameter is out of range; the message names it. */
+GGL_NODISCARD ggl_status llm_engine_new(llm_engine **out, const llm_engine_params *p,
+                                        ggl_error *err);
+/* Ends all sequences with LLM_END_CANCELLED; none can be added any more. NULL is fine. Not for
+ * callbacks of the engine. */
+void llm_engine_free(llm_engine *e);
+
+/* --- sequences -------------------------------------------------------------------------------- */
+
+typedef enum llm_end {
+    LLM_END_EOG,       /* an end-of-generation token was drawn, or the grammar's text is complete */
+    LLM_END_MAX,       /* n_max tokens were drawn */
+    LLM_END_CONTEXT,   /* the context is full */
+    LLM_END_STOPPED,   /* `token` returned false */
+    LLM_END_CANCELLED, /* llm_engine_cancel */
+    LLM_END_DEADLINE,
+    LLM_END_FAILED /* see the error */
+} llm_end;
+
+typedef struct llm_sequence_stats {
+    int64_t n_prompt; /* tokens of the prompt, and of them */
+    int64_t n_reused; /* those that another sequence had run already */
+    int64_t n_drawn, n_guessed, n_right;
+    /* The clock when it was added, when its first token began to run, when the prompt was done, and at the
+     * last token; 0 if that did not happen. */
+    int64_t t_added, t_begun, t_prompt, t_last;
+    int slot; /* in which it runs, or ran last; -1: none yet */
+    int64_t
+        n_dropped; /* tokens that it lost because the context was full (llm_sequence_params.shift) */
+} llm_sequence_stats;
+
+typedef struct llm_sequence_params {
+    size_t size;           /* sizeof(llm_sequence_params): ggl/internal/params.h */
+    const int32_t *prompt; /* [n_prompt], at least one; copied */
+    size_t n_prompt;
+    llm_sampler
+        *sampler; /* borrowed until `ended`; the engine makes it forget, and accept the prompt */
+    llm_matcher
+        *matcher; /* the same; at the beginning of the text. NULL: every token is allowed. */
+    bool
+        is_unsteered; /* the matcher does not know of n_max and the context: it does not lead the text to an early
+                        * end, and where these end the text it may be incomplete */
+    int64_t n_max;    /* tokens to draw at most, 0 or more; -1: until the context is full */
+    bool ignore_eog;  /* goes on after end-of-generation tokens */
+    uint64_t client;  /* waiting sequences of different clients take turns */
+    int64_t deadline; /* of the clock; 0: none */
+    bool no_reuse;    /* runs the whole prompt; what was run before is not used */
+    /* Called for each token of the prompt in order, with its logits [n_vocab], valid during the call;
+     * implies no_reuse. NULL: none. */
+    void (*prompted)(void *ctx, int64_t i, const float *logits);
+    /* Called for each token of the prompt from embed_from on, in order, with its embedding [n_embd], valid
+     * during the call. The sequence ends after the prompt: n_max must be 0, sampler may be NULL, prompted
+     * must be. Implies no_reuse unless embed_from is the last token. NULL: none. */
+    void (*embedded)(void *ctx, int64_t i, const float *embedding);
+    int64_t embed_from;
+    /* Called for each drawn token, the end-of-generation token included, with the logits it was drawn
+     * from, valid during the call. Returning false ends the sequence. NULL: none. */
+    bool (*token)(void *ctx, int32_t id, const float *logits);
+    /* Called once, at last; err: the failure of LLM_END_FAILED, else NULL. After it the engine uses
+     * nothing of these parameters. It may call llm_engine_add, which
+     * fails if llm_engine_free ends the sequence. NULL: none. */
+    void (*ended)(void *ctx, llm_end why, const llm_sequence_stats *stats, const ggl_error *err);
+    void *ctx;
+    int in_slot; /* 1 + the slot in which it runs if no other sequence does; 0: any */
+    /* A full context: with `shift`, the first n_keep tokens stay, the older half of the others is dropped, and the rest
+     * is read again, as if it were the prompt; else the sequence ends (LLM_END_CONTEXT). n_keep -1: the prompt stays.
+     * If more than half of the context would stay, its first half does. With n_max -1 only the end of the text ends it. */
+    bool shift;
+    int64_t n_keep;
+} llm_sequence_params;
+
+/* Lets a sequence wait for its turn; *id identifies it. GGL_LIMIT: the queue is full, or the prompt
+ * does not fit into the context (the message has the numbers); GGL_USAGE: the prompt is empty, a
+ * token or parameter is out of range, or the engine is being freed; GGL_NOMEM. After a failure
+ * `ended` is not called. */
+GGL_NODISCARD ggl_status llm_engine_add(llm_engine *e, const llm_sequence_params *p, uint64_t *id,
+                                        ggl_error *err);
+/* Ends a sequence now; from within a callback, at the end of the step. Unknown ids are ignored. */
+void llm_engine_cancel(llm_engine *e, uint64_t id);
+
+/* Admits waiting sequences and runs one ubatch. Does nothing if none wait or run. A failure that
+ * concerns one sequence ends that one (LLM_END_FAILED); a failure of the session ends those of the
+ * step, and is also returned. The engine goes on after both. */
+GGL_NODISCARD ggl_status llm_engine_step(llm_engine *e, ggl_error *err);
+
+int llm_engine_n_running(const llm_engine *e);
+size_t llm_engine_n_waiting(const llm_engine *e);
+
+/* --- what it does ----------------------------------------------------------------------------- */
+
+typedef enum llm_slot_use {
+    LLM_SLOT_EMPTY,
+    LLM_SLOT_KEPT,
+    LLM_SLOT_PROMPT,
+    LLM_SLOT_GENERATES
+} llm_slot_use;
+
+typedef struct llm_slot_info {
+    llm_slot_use use;
+    uint64_t id;              /* of the sequence that runs, or ran last; 0: none did */
+    int64_t n_past;           /* tokens in the slot */
+    int64_t n_shared;         /* those of them in whole pages that other slots have, too */
+    llm_sequence_stats stats; /* of a sequence that runs */
+} llm_slot_info;
+/* Describes a slot of the session. */
+llm_slot_info llm_engine_slot(const llm_engine *e, int slot);
+
+/* --- slots in files --------------------------------------------------------------------------- */
+
+/* These need a slot in which no sequence runs, and, as a cache, one for that slot of the engine's session. Batches that are under way are collected first, so their callbacks may be called. Not
+ * for callbacks of the engine.
+ *
+ * llm_engine_save_slot writes the slot's sequence to a file, as llm_prompt_cache_save does; GGL_USAGE: the slot is empty.
+ * llm_engine_restore_slot fills the slot from such a file (llm_prompt_cache_restore): prompts that begin as its sequence
+ * does need not run that part. If pages are lacking, kept sequences of other slots are dropped, once the file was
+ * checked. After a failure the slot is as before, or empty. llm_engine_erase_slot empties it.
+ * *n: the tokens that were saved, restored or erased. GGL_USAGE: there is no such slot, or a sequence runs in it. */
+GGL_NODISCARD ggl_status llm_engine_save_slot(llm_engine *e, int slot, llm_prompt_cache *c,
+                                              const char *path, int64_t *n, ggl_error *err);
+GGL_NODISCARD ggl_status llm_engine_restore_slot(llm_engine *e, int slot, llm_prompt_cache *c,
+                                                 const char *path, int64_t *n, ggl_error *err);
+GGL_NODISCARD ggl_status llm_engine_erase_slot(llm_engine *e, int slot, int64_t *n, ggl_error *err);
+
+typedef struct llm_engine_stats {
+    int64_t n_steps;
+    int64_t n_prompt, n_reused; /* tokens of prompts that were run, and that were not run again */
+    int64_t n_drawn;
+    int64_t n_ended, n_failed, n_cancelled; /* sequences; n_ended counts all */
+    int64_t n_preempted; /* how often a sequence made room for another, to be continued later */
+    int64_t n_guessed, n_right;
+    int64_t busy_ns, prompt_ns, generate_ns; /* time in steps; of it, in proportion to the tokens */
+} llm_engine_stats;
+llm_engine_stats llm_engine_get_stats(const llm_engine *e);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

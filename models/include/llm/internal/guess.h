@@ -1,0 +1,92 @@
+/* Guesses which tokens follow, for speculative decoding (llm_guesser in llm/internal/generate.h): from what
+ * followed the last tokens where they stood before, or from a smaller model. How many guesses are
+ * made is learned while the text is generated: how often guesses are right, and what a step with so
+ * many of them costs. Text that cannot be guessed costs little more than without guesses.
+ *
+ *     llm_guess *g;
+ *     if (llm_guess_lookup(&g, NULL, &err) != GGL_OK) ...
+ *     llm_generator_params p = {sizeof p, .., .guesser = llm_guess_guesser(g), .n_guess_max = 16};
+ *     ..
+ *     llm_generator_free(generator);
+ *     llm_guess_free(g);
+ *
+ * The session of the generator needs .n_rows = n_guess_max + 1. Guesses never change the text, only
+ * how fast it comes; so the times that are measured change no text either.
+ *
+ * Threads: a guesser belongs to the thread of its generator or engine. */
+#ifndef LLM_GUESS_H
+#define LLM_GUESS_H
+
+#include "llm/internal/generate.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define LLM_GUESS_MOST 64 /* the largest n_max */
+
+typedef struct llm_guess llm_guess;
+
+typedef struct llm_guess_params {
+    size_t size;   /* sizeof(llm_guess_params): ggl/internal/params.h */
+    int64_t n_max; /* most guesses at once, 1 .. LLM_GUESS_MOST; default 16 */
+    int64_t n_min; /* fewer guesses are not used; default 0 */
+    /* true: always as many guesses as can be made, whatever they cost */
+    bool always;
+    /* The time in ns, from any start. NULL: the system's. */
+    int64_t (*clock)(void *ctx);
+    void *clock_ctx;
+} llm_guess_params;
+
+void llm_guess_fill_default(llm_guess_params *p, size_t size); /* ggl/internal/params.h */
+static inline llm_guess_params llm_guess_default(void) {
+    llm_guess_params p;
+    llm_guess_fill_default(&p, sizeof p);
+    return p;
+}
+
+/* Guesses from the sequence itself: it looks up the longest of the recent places where the last two
+ * or more tokens stood before. It keeps at most 60 bytes for each token of the sequence, and its time
+ * grows with the new tokens alone.
+ * p NULL: the defaults. GGL_USAGE, GGL_NOMEM. */
+GGL_NODISCARD ggl_status llm_guess_lookup(llm_guess **out, const llm_guess_params *p,
+                                          ggl_error *err);
+
+typedef struct llm_draft_params {
+    size_t size;          /* sizeof(llm_draft_params): ggl/internal/params.h */
+    llm_session *session; /* of the draft model, allocated; borrowed */
+    /* The session's slot that follows the sequence. Guessers of other sequences may use other slots of
+     * the session, on the same thread. Default 0. */
+    int slot;
+    /* Guessing ends at the first token whose probability is less. 0: it does not; default 0.75. */
+    float p_min;
+} llm_draft_params;
+
+void llm_draft_fill_default(llm_draft_params *p, size_t size); /* ggl/internal/params.h */
+static inline llm_draft_params llm_draft_default(void) {
+    llm_draft_params p;
+    llm_draft_fill_default(&p, sizeof p);
+    return p;
+}
+
+/* Guesses what another model, the draft, finds likeliest. A sequence longer than the context of the
+ * draft's session is not guessed. If a run of the draft fails, there are no more guesses (see
+ * llm_guess_failed). GGL_USAGE, GGL_NOMEM. */
+GGL_NODISCARD ggl_status llm_guess_draft(llm_guess **out, const llm_guess_params *p,
+                                         const llm_draft_params *draft, ggl_error *err);
+/* Returns GGL_OK if the draft's tokens mean what the model's do: the same texts for the same ids, at
+ * most 128 more or fewer of them, the same begin and end tokens. Otherwise GGL_UNSUPPORTED; the
+ * message says which token differs. */
+GGL_NODISCARD ggl_status llm_draft_fits(const llm_tokenizer *model, const llm_tokenizer *draft,
+                                        ggl_error *err);
+
+void llm_guess_free(llm_guess *g); /* NULL is fine */
+/* For llm_generator_params.guesser: valid until g is freed. */
+const llm_guesser *llm_guess_guesser(llm_guess *g);
+/* Returns why guessing ended, with a message in *err; GGL_OK: it has not. */
+ggl_status llm_guess_failed(const llm_guess *g, ggl_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,69 @@
+/* A model: a GGUF file, or a Hugging Face folder, and the descriptor that interprets its keys and
+ * tensors.
+ *
+ *     llm_model *m;
+ *     if (llm_model_open(&m, "model.gguf", NULL, &err) != GGL_OK) ...
+ *     llm_session *s = .. (session.h) ..
+ *
+ * An opened model is read-only, so any number of sessions and threads may share it. */
+#ifndef LLM_MODEL_H
+#define LLM_MODEL_H
+
+#include "llm/internal/arch.h"
+#include "llm/internal/load.h"
+#include "llm/internal/tokenizer.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct llm_model llm_model;
+
+typedef struct llm_model_params {
+    size_t size; /* sizeof(llm_model_params): ggl/internal/params.h */
+    /* A descriptor file, or the name of a built-in one, that replaces the file's own choice;
+     * NULL: none. */
+    const char *arch_path;
+    /* Folders, separated by ':', to search for NAME.arch, where NAME is the file's
+     * general.architecture. NULL: the environment variable LLM_ARCH_PATH; "": none. */
+    const char *arch_dirs;
+    const ggl_gguf_params *gguf; /* how the file is read; NULL: the defaults */
+    llm_arch_ignore ignore;      /* keys and tensors that need not be read; copied */
+    const llm_load_params *load; /* how a folder is opened; NULL: the defaults */
+} llm_model_params;
+
+/* Opens a file or folder by llm_load (load.arch_path is arch_path if it is NULL). params may be NULL.
+ * The descriptor is arch_path, else one found in arch_dirs,
+ * else the file's key general.descriptor, else the built-in one for the file's
+ * general.architecture. Fails with GGL_NOT_FOUND (no descriptor of that name; the message lists
+ * the built-in ones) or as llm_load and llm_arch_parse do. *out is NULL on failure. */
+GGL_NODISCARD ggl_status llm_model_open(llm_model **out, const char *path,
+                                        const llm_model_params *params, ggl_error *err);
+/* The same for a file in memory that outlives the model, e.g. one linked into the program. */
+GGL_NODISCARD ggl_status llm_model_open_memory(llm_model **out, const void *data, size_t size,
+                                               const char *name, const llm_model_params *params,
+                                               ggl_error *err);
+void llm_model_free(llm_model *m);
+
+const ggl_gguf *llm_model_file(const llm_model *m);
+const llm_arch *llm_model_arch(const llm_model *m);
+/* Where the descriptor came from: "built-in llama.arch", "general.descriptor of model.gguf",
+ * "my.arch" or "archs/llama.arch (search path)". */
+const char *llm_model_arch_origin(const llm_model *m);
+/* Returns llm_model_params.ignore, to pass on as llm_arch_params.ignore. */
+llm_arch_ignore llm_model_ignore(const llm_model *m);
+/* Return the context that the model was trained with ({arch}.context_length). 0: the key is
+ * absent or not a whole number >= 1, which building the graph reports. */
+int64_t llm_model_n_ctx(const llm_model *m);
+int64_t llm_model_file_n_ctx(const ggl_gguf *file);
+
+/* Returns the model's tokenizer, which it owns and makes at the first call. Only programs that
+ * handle text need it. GGL_UNSUPPORTED: its kind is not built in. Any number of threads may call
+ * this at once; all get the same one. */
+GGL_NODISCARD ggl_status llm_model_tokenizer(llm_model *m, const llm_tokenizer **out,
+                                             ggl_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

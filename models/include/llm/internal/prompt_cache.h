@@ -1,0 +1,91 @@
+/* Keeps a slot in a file, so that a later program need not run the same beginning of a prompt again.
+ * A file is used only by a session that would compute the same bits: it records digests of the
+ * model, of the graph that the descriptor makes of it, of where that runs, and the types of the KV
+ * cache. Text with a cache is the text without, bit for bit.
+ *
+ *     llm_prompt_cache *c;
+ *     llm_prompt_cache_params p = {.size = sizeof p, .model = model, .session = session};
+ *     if (llm_prompt_cache_new(&c, &p, &err) != GGL_OK) ...
+ *     int64_t n;
+ *     if (llm_prompt_cache_load(c, "chat.cache", ids, n_ids, &n, &err) == GGL_OK && n > 0)
+ *         st = llm_generator_adopt(g, ids, n, &err);
+ *     st = llm_prompt_cache_prompt(c, g, &(llm_prompt){.id = ids, .n = n_ids}, &err);
+ *     .. generate ..
+ *     const int32_t *all = llm_generator_tokens(g, &n_all);
+ *     if (llm_generator_settle(g, &n_held, &err) == GGL_OK)
+ *         st = llm_prompt_cache_save(c, "chat.cache", all, n_held, &err);
+ *
+ * A program that keeps several beginnings has a file for each. Threads and processes may load and
+ * save the same file at once: whoever loads gets all of one version of it. */
+#ifndef LLM_PROMPT_CACHE_H
+#define LLM_PROMPT_CACHE_H
+
+#include "llm/internal/generate.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct llm_prompt_cache llm_prompt_cache;
+
+typedef struct llm_prompt_cache_params {
+    size_t size;            /* sizeof(llm_prompt_cache_params): ggl/internal/params.h */
+    const llm_model *model; /* borrowed until the cache is freed, as is all here */
+    llm_session *session;   /* of that model, allocated */
+    int slot;
+    /* Whatever else the numbers depend on, as a text to show: "f16-as-bf16, lora tune.gguf*0.5".
+     * NULL: nothing. At most 1000 bytes. */
+    const char *also;
+} llm_prompt_cache_params;
+
+/* Identifies the model: by the file's size, its time of change, its tensors and a sample of their data
+ * (ggl_gguf_identify); a file in memory by all its bytes. GGL_USAGE, GGL_NOMEM. */
+GGL_NODISCARD ggl_status llm_prompt_cache_new(llm_prompt_cache **out,
+                                              const llm_prompt_cache_params *p, ggl_error *err);
+void llm_prompt_cache_free(llm_prompt_cache *c); /* NULL is fine */
+
+/* Sets the slot to as much of the file's sequence as id[0 .. n) begins with, but not all n tokens: the
+ * last one has to run, because its logits are wanted. *n_held (may be 0) is the number of tokens in
+ * the slot. Unless it returns GGL_OK, the slot is empty. GGL_NOT_FOUND: there is no such file, or it
+ * is empty; GGL_UNSUPPORTED: it was made with another model, descriptor, placement, version ..;
+ * GGL_FORMAT: it is damaged, or no prompt cache; GGL_LIMIT: it holds more tokens than the context
+ * does; GGL_IO. The message begins with the path. */
+GGL_NODISCARD ggl_status llm_prompt_cache_load(llm_prompt_cache *c, const char *path,
+                                               const int32_t *id, size_t n, int64_t *n_held,
+                                               ggl_error *err);
+
+/* Sets the slot to the whole sequence of a file, for a prompt that is not known yet. *id: its *n tokens, to be freed
+ * with ggl_free. Statuses as of llm_prompt_cache_load; GGL_LIMIT also if too few pages of the KV cache are free: then *n
+ * is the number of tokens all the same. The slot is as before after a failure, unless the backend failed in the middle:
+ * then it is empty. */
+GGL_NODISCARD ggl_status llm_prompt_cache_restore(llm_prompt_cache *c, const char *path,
+                                                  int32_t **id, size_t *n, ggl_error *err);
+
+/* Runs a prompt (llm_generator_prompt, of a generator for that slot). If the slot could not be cut back
+ * to the prompt later, because the model has states or keeps only a window, a copy of the slot is
+ * kept before the prompt's last token. */
+GGL_NODISCARD ggl_status llm_prompt_cache_prompt(llm_prompt_cache *c, llm_generator *g,
+                                                 const llm_prompt *prompt, ggl_error *err);
+
+/* Writes a file from which a load can begin with id[0 .. n), the first n tokens of the slot; n is at most
+ * llm_session_n_past. If the slot cannot be saved at n, the copy that llm_prompt_cache_prompt has
+ * kept is written instead. The file appears when it is complete and on the disk; until then, and
+ * after a failure, the old one stays. GGL_USAGE: llm_prompt_cache_check refuses the path, or n is
+ * wrong; GGL_UNSUPPORTED: nothing can be saved; GGL_IO, GGL_NOMEM. */
+GGL_NODISCARD ggl_status llm_prompt_cache_save(llm_prompt_cache *c, const char *path,
+                                               const int32_t *id, size_t n, ggl_error *err);
+/* The same for the prompt id[0 .. n) that llm_prompt_cache_prompt ran last, whatever the slot holds by now:
+ * writes the copy that was kept. GGL_NOT_FOUND: there is none of this prompt. */
+GGL_NODISCARD ggl_status llm_prompt_cache_save_copy(llm_prompt_cache *c, const char *path,
+                                                    const int32_t *id, size_t n, ggl_error *err);
+
+/* GGL_USAGE: the file is no prompt cache, or that of a model with another name; saving would leave it
+ * as it is. A cache of another version of the same file, of other settings or a damaged one is
+ * replaced. GGL_IO. */
+GGL_NODISCARD ggl_status llm_prompt_cache_check(const llm_prompt_cache *c, const char *path,
+                                                ggl_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,217 @@
+/* A session runs a model. It owns the graph, the plans and the slots. A slot holds one sequence of
+ * tokens with its KV cache and states. Each eval appends tokens to slots; a batch may contain
+ * tokens of several slots, which does not change the bits of any sequence's logits.
+ *
+ *     llm_session_params p = llm_session_default();
+ *     p.backend = (ggl_backend *[]){cpu}; p.n_backends = 1; p.fold = reference;
+ *     if (llm_session_new(&s, model, &p, &err) != GGL_OK ||
+ *         llm_session_alloc(s, &err) != GGL_OK) ...
+ *     llm_session_eval(s, &(llm_batch){.n = n, .token = ids}, &err);
+ *     const float *logits = llm_session_logits(s);  // [n_vocab], of the last token
+ *
+ * Threads: a session, with the backends it borrows, belongs to one thread at a time. Sessions of
+ * one model run at the same time if their backends are different instances. */
+#ifndef LLM_SESSION_H
+#define LLM_SESSION_H
+
+#include "ggl/sched.h"
+#include "llm/internal/adapter.h"
+#include "llm/internal/model.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct llm_session llm_session;
+
+typedef struct llm_session_params {
+    size_t size;      /* sizeof(llm_session_params): ggl/internal/params.h */
+    int64_t n_ctx;    /* most tokens in a slot; 0: the model's context length, or 4096 */
+    int64_t n_ubatch; /* most tokens computed at once; default 512 */
+    int64_t n_slots;  /* default 1 */
+    /* Tokens for which the KV cache has room, in pages of 64 that all slots share: a slot takes them
+     * as it grows, and slots with a common beginning have the same ones. 0, the default: n_ctx for
+     * each slot, so that a slot can always grow up to n_ctx. */
+    int64_t n_pool;
+    /* Also gives embeddings (llm_batch.want_embedding). GGL_UNSUPPORTED: see llm_arch_params. */
+    bool embeddings;
+    /* Rows of logits and embeddings computed at a time; default 1. Affects only speed and memory. */
+    int64_t n_rows;
+    /* Types of the KV cache: f16 (default), f32, bf16, q8_0, q4_0. */
+    ggl_type type_k, type_v;
+    ggl_backend *const *backend; /* borrowed until the session is freed */
+    int n_backends;
+    ggl_backend *fold; /* computes constants once, in double: the reference backend */
+    /* Returns the index of the backend for a layer: -1 is the part before the first, n_layer the
+     * part after the last. With a weight's name: the backend for the layer's nodes that read
+     * this weight, or -1 for no preference. NULL: the first backend runs everything. Called by
+     * llm_session_new. */
+    int (*place)(void *ctx, int layer, int n_layer, const char *weight);
+    void *place_ctx;
+    bool strict; /* fail if a backend refuses a node, instead of running it on another one */
+    /* Adapters of the model (llm/internal/adapter.h), applied all together. The array is borrowed during
+     * llm_session_new, the adapters until the session is freed. */
+    const llm_adapter_use *adapter;
+    size_t n_adapters;
+    /* By default the weights of products are repacked for the backend (ggl/sched.h): faster, but
+     * the whole file is read at load. no_repack: use them as they are in the file; pages are
+     * read when first needed, and sessions and processes share them. */
+    bool no_repack;
+    /* Called while llm_session_alloc repacks weights, with the bytes done and in total.
+     * Returning false stops it with GGL_CANCELLED. NULL: none. */
+    bool (*progress)(void *ctx, size_t done, size_t total);
+    void *progress_ctx;
+    /* Called between the steps of a run; true ends llm_session_eval with GGL_CANCELLED. NULL:
+     * none. */
+    bool (*cancelled)(void *ctx);
+    void *cancelled_ctx;
+    /* File that caches repacked weights for later sessions, which map it. It is rewritten if it
+     * does not fit the model and the adapters. "": the model's path plus ".repack". NULL: no cache. The model
+     * must come from a file. */
+    const char *repack_cache;
+    /* Looks at what nodes of the model's graph read (ggl/sched.h): llm-imatrix does, for
+     * example. Borrowed until the session is freed. NULL: none. */
+    const ggl_watch *watch;
+} llm_session_params;
+
+void llm_session_fill_default(llm_session_params *p, size_t size); /* ggl/internal/params.h */
+static inline llm_session_params llm_session_default(void) {
+    llm_session_params p;
+    llm_session_fill_default(&p, sizeof p);
+    return p;
+}
+
+/* Builds and compiles the graph. All sizes are known and printable afterwards, but no memory for
+ * values or weights is allocated. Fails as llm_arch_build and ggl_sched_new do, or with
+ * GGL_LIMIT for n_ctx. */
+GGL_NODISCARD ggl_status llm_session_new(llm_session **out, const llm_model *m,
+                                         const llm_session_params *p, ggl_error *err);
+/* Allocates everything and repacks weights; call once, before the first eval. */
+GGL_NODISCARD ggl_status llm_session_alloc(llm_session *s, ggl_error *err);
+void llm_session_free(llm_session *s);
+
+const ggl_sched *llm_session_sched(const llm_session *s);
+/* Warnings of llm_session_new, one per line; "" if none. */
+const char *llm_session_notes(const llm_session *s);
+/* Notes of llm_session_alloc, e.g. whether repack_cache was used. */
+const char *llm_session_load_notes(const llm_session *s);
+int64_t llm_session_n_ctx(const llm_session *s);
+int64_t llm_session_n_vocab(const llm_session *s);
+/* Length of an embedding; 0 without llm_session_params.embeddings. */
+int64_t llm_session_n_embd(const llm_session *s);
+int64_t llm_session_n_layer(const llm_session *s);
+/* As in llm_session_params. */
+int64_t llm_session_n_rows(const llm_session *s);
+int64_t llm_session_n_ubatch(const llm_session *s);
+int64_t llm_session_n_slots(const llm_session *s);
+
+typedef struct llm_batch {
+    int64_t n;            /* any number; split into ubatches */
+    const int32_t *token; /* [n] */
+    const int32_t *slot;  /* [n]: the slot to append each token to; NULL: all to slot 0 */
+    /* [n]: tokens whose logits are wanted; NULL: only the last, or none with want_embedding */
+    const bool *want;
+    /* [n]: tokens whose embeddings are wanted; NULL: none. An embedding is what the model's last product
+     * makes the logits from. Ubatches in which no logits are wanted compute none. */
+    const bool *want_embedding;
+    /* Called for each token of `want`, in order, with its logits [n_vocab], valid during the
+     * call; if the batch is one ubatch with at most n_rows wanted tokens, until the next eval.
+     * NULL: none. */
+    void (*each)(void *ctx, int64_t i, const float *logits);
+    /* The same for each token of `want_embedding`, with its embedding [n_embd]. */
+    void (*each_embedding)(void *ctx, int64_t i, const float *embedding);
+    /* Called after each ubatch. Returning false stops there with GGL_OK; llm_session_n_past
+     * gives the tokens done. NULL: none. */
+    bool (*progress)(void *ctx, int64_t n_done, int64_t n);
+    void *ctx;
+} llm_batch;
+
+/* Appends tokens to slots. Allocates nothing. Fails without doing anything with GGL_LIMIT (a slot
+ * would exceed n_ctx, or the slots together need more than llm_session_n_free) or GGL_USAGE (a token or slot is out of range, a slot is
+ * broken, or embeddings are wanted of a session without them).
+ *
+ * If a run fails or is cancelled midway, the slots return to the last point with no ubatch in
+ * flight (see llm_session_n_past). With one backend that runs synchronously this is the end of
+ * the previous ubatch; with several backends it is the start of the call, and with a device that
+ * works asynchronously it may be. If the model has states, or caches that keep only a window of rows,
+ * returning may be impossible. The slot is then broken: clear it, or overwrite it by
+ * llm_session_restore or llm_session_copy. A states-only snapshot is enough for that restore,
+ * because the cache's rows are still there. */
+GGL_NODISCARD ggl_status llm_session_eval(llm_session *s, const llm_batch *b, ggl_error *err);
+/* Returns logits [n_vocab] of the last wanted token of the last eval; valid until the next eval. */
+const float *llm_session_logits(const llm_session *s);
+
+/* Several batches under way. With several backends, each can work on another batch: while one batch is
+ * on the second backend, the next one is on the first. llm_session_submit starts a batch and returns
+ * while it is computed; llm_session_collect waits for it and calls each and each_embedding for its
+ * wanted tokens. The batch must fit into one ubatch: llm_session_n_ubatch tokens, of which
+ * llm_session_n_rows are wanted. Its arrays may be changed once it is submitted, and progress is not
+ * called. At most llm_session_n_lanes batches are under way, one for each backend that has layers; with
+ * one backend, llm_session_submit computes the batch. Each slot is in one of them at most.
+ *
+ * Until all are collected, no other session may use the backends, and llm_session_eval fails. Until a
+ * slot's batch is collected, calls that change, copy or save the slot fail (GGL_USAGE). Results have the
+ * same bits.
+ *
+ * llm_session_submit fails as llm_session_eval does before it does anything, and with GGL_USAGE if the batch is
+ * too large, or too many are under way. If a run fails or is cancelled, llm_session_collect returns that
+ * for this batch and for those behind it, and their slots return to where they were, or are broken. */
+GGL_NODISCARD ggl_status llm_session_submit(llm_session *s, const llm_batch *b, uint64_t *ticket,
+                                            ggl_error *err);
+GGL_NODISCARD ggl_status llm_session_collect(llm_session *s, uint64_t ticket, ggl_error *err);
+int llm_session_n_lanes(const llm_session *s);
+/* Returns over how many batches under way n sequences that generate should be divided: one for each lane,
+ * but with four sequences at least, because devices need hardly longer for four tokens than for one. */
+int llm_session_n_parts(const llm_session *s, int64_t n);
+
+/* --- slots ------------------------------------------------------------------------------------ */
+
+int64_t llm_session_n_past(const llm_session *s, int slot); /* tokens in the slot */
+GGL_NODISCARD ggl_status llm_session_clear(llm_session *s, int slot, ggl_error *err);
+GGL_NODISCARD ggl_status llm_session_copy(llm_session *s, int dst, int src, ggl_error *err);
+/* Makes slot dst hold the first n_past tokens of slot src: it shares the pages of the KV cache, which
+ * takes no room, and gets a copy of the states and of caches that are windows. Pages stay as long as
+ * any slot has them. dst may be src: that cuts it. GGL_USAGE: src has fewer tokens,
+ * or is broken. GGL_UNSUPPORTED, without any change: as for llm_session_cut to n_past tokens, so
+ * with states n_past must be all of src's tokens, or 0. */
+GGL_NODISCARD ggl_status llm_session_share(llm_session *s, int dst, int src, int64_t n_past,
+                                           ggl_error *err);
+/* Cuts the sequence back to its first n_past tokens. GGL_UNSUPPORTED, with the reason and
+ * without any change: the model has states, which cannot be cut (restore a snapshot instead), or
+ * its cache is a ring that has overwritten rows it would need. A ring remembers the highest
+ * position ever written, even after cuts, copies, saves and restores. */
+GGL_NODISCARD ggl_status llm_session_cut(llm_session *s, int slot, int64_t n_past, ggl_error *err);
+
+/* llm_session_n_free: tokens for which pages of the KV cache are free, a multiple of 64.
+ * llm_session_n_needed: those of them that appending n_new tokens to the slot takes: none if its
+ * last page has room for all and no other slot has that page, as it would be copied. A batch for
+ * several slots fails if the sum of what they need is more than what is free; slots that share a page and
+ * are all appended to need a copy less. Models without a KV
+ * cache, or with windows only, need none, and n_free is INT64_MAX. */
+int64_t llm_session_n_free(const llm_session *s);
+int64_t llm_session_n_needed(const llm_session *s, int slot, int64_t n_new);
+/* llm_session_n_shared: tokens of a slot in whole pages that other slots have, too; 0 without pages.
+ * llm_session_n_cached: tokens of all slots; those of a shared page count once. */
+int64_t llm_session_n_shared(const llm_session *s, int slot);
+int64_t llm_session_n_cached(llm_session *s);
+
+/* How far llm_session_cut can go back from the highest position ever written; INT64_MAX: to any. A model
+ * with states cannot be cut at all. */
+int64_t llm_session_cut_limit(const llm_session *s);
+bool llm_session_has_states(const llm_session *s);
+
+/* Saves a slot as bytes: all of it, or with states_only just the states that cannot be cut back.
+ * The latter is a small snapshot for the same slot, usable while the slot's first n_past tokens
+ * are unchanged. The caller frees *data with ggl_free. */
+GGL_NODISCARD ggl_status llm_session_save(llm_session *s, int slot, bool states_only, void **data,
+                                          size_t *size, ggl_error *err);
+/* Restores a saved slot. GGL_FORMAT: the bytes are damaged, or from another model or cache type, or
+ * saved with other adapters;
+ * GGL_LIMIT: they hold more than n_ctx tokens, or more than pages are free for. */
+GGL_NODISCARD ggl_status llm_session_restore(llm_session *s, int slot, const void *data,
+                                             size_t size, ggl_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

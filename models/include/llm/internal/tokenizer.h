@@ -1,0 +1,77 @@
+/* Tokenizers declared by the tokenizer.* keys of GGUF files: text to ids and back.
+ *
+ *     llm_tokenizer *t;
+ *     if (llm_tokenizer_new(&t, gguf, &err) != GGL_OK) ...
+ *     llm_tokens ids = {0};
+ *     llm_tokenize(t, text, n, LLM_TOKENIZE_SPECIAL | LLM_TOKENIZE_BOS, &ids, &err);
+ *
+ * Threads: a tokenizer does not change, so any number may use it at the same time; a list of ids
+ * belongs to one at a time. */
+#ifndef LLM_TOKENIZER_H
+#define LLM_TOKENIZER_H
+
+#include "ggl/gguf.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct llm_tokenizer llm_tokenizer;
+
+/* A growing list of ids. Zero it before the first use; free it with llm_tokens_fini. */
+typedef struct llm_tokens {
+    int32_t *id;
+    size_t n, cap;
+    size_t lost; /* bytes of the texts that are left out: a byte-level BPE has no token for them */
+} llm_tokens;
+void llm_tokens_fini(llm_tokens *t);
+
+enum {
+    /* Add bos and eos as the file's add_bos_token and add_eos_token keys say. */
+    LLM_TOKENIZE_BOS = 1,
+    /* text that spells a control token, such as "</s>", becomes that token */
+    LLM_TOKENIZE_SPECIAL = 2
+};
+
+/* Reads the tokenizer.* keys; does not need `file` afterwards. Fails with GGL_UNSUPPORTED
+ * (unknown model or pre-tokenizer; the message names it), GGL_NOT_FOUND (no tokenizer),
+ * GGL_FORMAT (its arrays do not fit together) or GGL_NOMEM. *out is NULL on failure. */
+GGL_NODISCARD ggl_status llm_tokenizer_new(llm_tokenizer **out, const ggl_gguf *file,
+                                           ggl_error *err);
+void llm_tokenizer_free(llm_tokenizer *t);
+
+/* Appends the ids of text[0..n) to *out, in nearly linear time. The text need not be valid
+ * UTF-8: depending on the kind, stray bytes become byte tokens, U+FFFD or nothing. Thread-safe:
+ * does not change the tokenizer. Fails with GGL_NOMEM or GGL_LIMIT (more than 2^30 - 1 bytes). */
+GGL_NODISCARD ggl_status llm_tokenize(const llm_tokenizer *t, const char *text, size_t n,
+                                      unsigned flags, llm_tokens *out, ggl_error *err);
+
+/* Returns the kind, as docs/tokenizers.md calls it: "spm", "bpe", "wordpiece", "unigram", "rwkv"
+ * or "plamo2". */
+const char *llm_tokenizer_kind_name(const llm_tokenizer *t);
+/* Number of ids. */
+int32_t llm_tokenizer_n_vocab(const llm_tokenizer *t);
+/* Return the token's id, or -1 if the file does not name one. */
+int32_t llm_tokenizer_bos(const llm_tokenizer *t);
+int32_t llm_tokenizer_eos(const llm_tokenizer *t);
+/* True if generation ends with this token (eos and similar ones). */
+bool llm_tokenizer_is_eog(const llm_tokenizer *t, int32_t id);
+bool llm_tokenizer_is_control(const llm_tokenizer *t, int32_t id);
+
+/* Returns the piece as spelled in the file (with spaces as U+2581 if the model uses that); "" if
+ * the id is out of range. */
+ggl_str llm_token_piece(const llm_tokenizer *t, int32_t id);
+/* Returns the bytes that the token stands for in text: one byte for a byte token, none for a
+ * control token unless `special`. Valid until the tokenizer is freed. */
+ggl_str llm_token_text(const llm_tokenizer *t, int32_t id, bool special);
+
+/* Converts n ids to text, and removes the space that the tokenizer puts before a text, provided
+ * that the first id begins the text. *text is NUL-terminated besides having a length; the caller
+ * frees it with ggl_free. */
+GGL_NODISCARD ggl_status llm_detokenize(const llm_tokenizer *t, const int32_t *id, size_t n,
+                                        bool special, char **text, size_t *size, ggl_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
