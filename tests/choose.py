@@ -3,9 +3,10 @@
 
     choose.py near ROOT BUILD FILE..       prints a regular expression of the names of tests that a change of these files can break (near.txt)
     choose.py targets ROOT BUILD [OPTION..]  prints the targets that the tests need which ctest would run with these options, or "all"
-    choose.py share ROOT BUILD HOME N OTHER EXCEPT   prints the numbers, as ctest -I reads them, of the tests whose names fit HOME or that the
-                                           build OTHER lacks, and of every N-th of the rest, another one each day (GGL_TEST_SEED); none
-                                           whose name fits EXCEPT
+    choose.py share ROOT BUILD HOME N OTHER EXCEPT   prints the numbers, as ctest -I reads them, of the tests that fit HOME or that the build OTHER
+                                           lacks, and of every N-th of the rest, another one each day (GGL_TEST_SEED); of those with the
+                                           label `long` only every N-th; none that fits EXCEPT. HOME and EXCEPT are regular expressions of
+                                           lines such as "e2e.hub [e2e slow]"
     choose.py test ROOT BUILD/CTestTestfile.cmake   checks near.txt against the files of the repository and the tests of this build
 """
 import glob
@@ -83,19 +84,24 @@ def chosen(build, options):
     return re.findall(r"^ *Test *#(\d+): (\S+)", listed, re.M)
 
 
-def all_names(build):
-    """The tests of a build; the first has the number 1."""
+def lines(build):
+    """The tests of a build, as "name [label label]"; the first has the number 1."""
     told = subprocess.run(["ctest", "--test-dir", build, "--show-only=json-v1"], check=True, capture_output=True).stdout
-    return [test["name"] for test in json.loads(told)["tests"]]
+    return [f'{test["name"]} [{" ".join(next((p["value"] for p in test["properties"] if p["name"] == "LABELS"), []))}]'
+            for test in json.loads(told)["tests"]]
 
 
 def share(build, home, n, other, leave_out):
     """A test's day depends on its name alone, so that tests that come or go do not move it."""
     day = int(os.environ.get("GGL_TEST_SEED") or time.time() // 86400)
-    there = set(all_names(other))
-    numbers = [k for k, name in enumerate(all_names(build), 1) if not re.search(leave_out, name) and
-               (re.search(home, name) or name not in there or (zlib.crc32(name.encode()) + day) % n == 0)]
-    return "0,0,0," + ",".join(map(str, numbers))
+    there = {line.split()[0] for line in lines(other)}
+    numbers = []
+    for number, line in enumerate(lines(build), 1):
+        name = line.split()[0]
+        at_home = (re.search(home, line) or name not in there) and not re.search(r"\[.*\blong\b", line)
+        if not re.search(leave_out, line) and (at_home or (zlib.crc32(name.encode()) + day) % n == 0):
+            numbers.append(str(number))
+    return "0,0,0," + ",".join(numbers)
 
 
 def targets(build, options):
