@@ -248,7 +248,7 @@ GGL_API GGL_NODISCARD ggl_status llm_reply(llm_context *c, const llm_message *me
                                            void *user, ggl_error *err);
 /* Formats a conversation as llm_reply does. json: the text of an object that the template reads,
  * {"messages": [..], "tools": [..]}. A content may be a list of parts of text; pictures and files are
- * refused (llm_talk_texts). answer: end with the beginning of an answer. The caller frees
+ * refused. answer: end with the beginning of an answer. The caller frees
  * *text, of *n bytes and a NUL, by ggl_free. Its special tokens are all in it: tokenize it without
  * LLM_ADD_SPECIAL. */
 GGL_API GGL_NODISCARD ggl_status llm_chat_format(const llm_context *c, const char *json,
