@@ -319,7 +319,7 @@ static ggl_status open_parts(llm_converter *c, ggl_status tensors, const ggl_err
     return s == GGL_OK ? settle(c, open_tokenizer(c, err), err) : s;
 }
 
-/* Fails if the folder's weights are still downloaded (tools/common/hub_fetch.c): some may be absent, or of an
+/* Fails if the folder's weights are still downloaded (library/hub/hub_files.c): some may be absent, or of an
  * older version, which fits and computes nonsense. */
 static ggl_status check_finished(const llm_converter *c, ggl_error *err) {
     return c->params.vocab_only || !has_file(c, "config.json.unfinished")

@@ -114,7 +114,7 @@ def test_offline():
     run("-hf", "user/never", env=dead, code=1, has=["http://127.0.0.1:9: ", "not in the cache either", "http://127.0.0.1:9/user/never/tree/main"])
     no_curl = {"PATH": TMP.name + "/nothing"}
     run("-hf", "user/news", env=no_curl, has=["curl", "is not installed", "The file in the cache is used"])
-    run("-hf", "user/never", env=no_curl, code=1, has=["curl", "is not installed", HUB.url + "/user/never/tree/main", "-m"])
+    run("-hf", "user/never", env=no_curl, code=1, has=["curl", "is not installed", HUB.url + "/user/never/tree/main", "use the path of the file"])
     run("-mu", HUB.url + "/never.gguf", env=no_curl, code=1, has=["curl", "is not installed"])
     gone = HUB.repos.pop("user/news")
     run("-hf", "user/news", has=["note: repository user/news does not exist, or is private", "The file in the cache is used"])
@@ -228,7 +228,7 @@ def test_wrong_digest():
 
 def test_errors():
     HUB.add("user/gated", {"m.gguf": File(DATA)}, token="sesame")
-    run("-hf", "user/gated", code=1, has=["user/gated is open only to users who were granted access (status 401)", "--hf-token", "HF_TOKEN"])
+    run("-hf", "user/gated", code=1, has=["user/gated is open only to users who were granted access (status 401)", "a token", "HF_TOKEN"])
     run("-hf", "user/gated", "--hf-token", "other", code=1, has=["(status 403)", "the token was not accepted"], lacks=["other;"])
     run("-hf", "user/gated", env={"HF_TOKEN": "sesame"}, has=["downloading"])
     run("-hf", "user/gated", "-hft", "a\nb", code=2, has=["control characters"])
@@ -351,7 +351,7 @@ def test_url():
     run("-mu", HUB.url + "/cdn/user/url/n.gguf", code=1, has=["Content-Length"])
     HUB.take_log()
     for path in ("model.safetensors", "config.json", "pytorch_model.bin"):
-        run("-mu", HUB.url + "/user/url/resolve/main/" + path, code=2, has=["-mu: " + path + " is no GGUF file", "-hf USER/REPO"])
+        run("-mu", HUB.url + "/user/url/resolve/main/" + path, code=2, has=["-mu: " + path + " is no GGUF file", "the name of a repository, USER/REPO"])
     check(not HUB.take_log(), "-mu with a file of a folder asks nobody")
     run("-mu", HUB.url + "/nothing.gguf", code=1, has=["does not exist (status 404)"])
     bad = File(DATA, sha256="0123456789abcdef" * 4)

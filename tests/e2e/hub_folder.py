@@ -109,7 +109,7 @@ def test_choice():
     for name in ("config.json", WEIGHTS[1]):
         check(run("-hf", "org/both", "-hff", name)[0] == WANT, "-hff " + name)
     run("-hf", "org/both", "-hff", "onnx/model.onnx", code=1, has=["has no file onnx/model.onnx; its GGUF files are", "Hugging Face folder"])
-    run("-hf", "org/Small:Q4_K_M", code=1, has=["org/Small has no GGUF file, and so none with quantization Q4_K_M; -hf org/Small without it", "--type"])
+    run("-hf", "org/Small:Q4_K_M", code=1, has=["org/Small has no GGUF file, and so none with quantization Q4_K_M; org/Small without it is the safetensors, which can be quantized while they are loaded"])
     HUB.add("org/pickle", {"config.json": File(b"{}"), "pytorch_model.bin": File(b"x"), "sub/model.safetensors": File(b"x")})
     for more in ([], ["--hf-list"]):
         run("-hf", "org/pickle", *more, text=False, code=1, has=["org/pickle has its weights only as PyTorch pickles (pytorch_model.bin)", "look for a repository"])
@@ -200,9 +200,9 @@ def test_interrupted():
     repo("org/stop", **{WEIGHTS[1]: {"cuts": [half], "good": 1, "status": 404}})
     run("-hf", "org/stop", code=1, has=["are kept", "goes on from there"])
     check([os.path.getsize(p) for p in parts("org/stop")] == [half], "the part", parts("org/stop"))
-    words = "the model org/stop in the cache (%s) is not complete, because its download was interrupted; the same command" % cached("org/stop", "").rstrip("/")
-    run("-hf", "org/stop", "--offline", code=1, has=[words + " without --offline continues it"])
-    run("-hf", "org/stop", env={"HF_ENDPOINT": "http://127.0.0.1:9"}, code=1, has=["http://127.0.0.1:9: ", words + ", with the network, continues it"])
+    words = "the model org/stop in the cache (%s) is not complete, because its download was interrupted; with the network, the same command continues it" % cached("org/stop", "").rstrip("/")
+    run("-hf", "org/stop", "--offline", code=1, has=[words])
+    run("-hf", "org/stop", env={"HF_ENDPOINT": "http://127.0.0.1:9"}, code=1, has=["http://127.0.0.1:9: ", words])
     out, _ = run("-hf", "org/stop", "--hf-list", text=False)
     check("in the cache" not in out, "--hf-list of a part of a folder", out)
     HUB.repos["org/stop"][WEIGHTS[1]].status = None

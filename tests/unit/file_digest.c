@@ -1,15 +1,15 @@
 /* SHA-1 against the examples of FIPS 180-4, and digests of files against names that Git gives. */
 #include "test.h"
 
-#include "common/file_digest.h"
+#include "hub/file_digest.h"
 
 static const char *sha1_of(const char *text, size_t n, size_t piece) {
     static char hex[SHA1_HEX];
     sha1 s;
-    sha1_begin(&s);
+    llm_sha1_begin(&s);
     for (size_t i = 0; i < n; i += piece)
-        sha1_add(&s, text + i, n - i < piece ? n - i : piece);
-    sha1_end(&s, hex);
+        llm_sha1_add(&s, text + i, n - i < piece ? n - i : piece);
+    llm_sha1_end(&s, hex);
     return hex;
 }
 
@@ -59,13 +59,13 @@ TEST(git_names) {
     char text[FILE_DIGEST];
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         file_digest d;
-        file_digest_begin(&d, cases[i].wanted, strlen(cases[i].text));
-        file_digest_add(&d, cases[i].text, strlen(cases[i].text));
-        file_digest_end(&d, text);
+        llm_file_digest_begin(&d, cases[i].wanted, strlen(cases[i].text));
+        llm_file_digest_add(&d, cases[i].text, strlen(cases[i].text));
+        llm_file_digest_end(&d, text);
         CHECK_STR(text, cases[i].wanted);
-        CHECK(file_digest_is_git(cases[i].wanted) == (i < 2));
-        CHECK(file_digest_is_sha256(cases[i].wanted) == (i == 2));
+        CHECK(llm_file_digest_is_git(cases[i].wanted) == (i < 2));
+        CHECK(llm_file_digest_is_sha256(cases[i].wanted) == (i == 2));
     }
-    CHECK(!file_digest_is_git("git-") && !file_digest_is_git("git-ce0136") &&
-          !file_digest_is_sha256("") && !file_digest_is_git(""));
+    CHECK(!llm_file_digest_is_git("git-") && !llm_file_digest_is_git("git-ce0136") &&
+          !llm_file_digest_is_sha256("") && !llm_file_digest_is_git(""));
 }

@@ -2,10 +2,7 @@
  * the cache, so nothing is downloaded. */
 #include "steps.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
-#include "common/hub_impl.h"
+#include "hub/hub_impl.h"
 
 /* Writes a small file of the cache, which is current: its version, "", is beside it. */
 static bool put_small(hub *h, const char *name, const char *text, size_t n) {
@@ -16,30 +13,11 @@ static bool put_small(hub *h, const char *name, const char *text, size_t n) {
            CHECK(test_write_file(test_path(version), "\n", 1));
 }
 
-/* Returns what is said about a folder that cannot be got; the caller frees it. */
-static char *refusal(hub *h) {
-    size_t n;
-    const int kept = dup(STDERR_FILENO),
-              file = open(test_path("said"), O_WRONLY | O_CREAT | O_TRUNC, 0666);
-    if (kept < 0 || file < 0 || dup2(file, STDERR_FILENO) < 0)
-        abort();
-    const int code = hub_get_folder(h);
-    dup2(kept, STDERR_FILENO);
-    close(kept);
-    close(file);
-    CHECK_INT(code, 1);
-    char *said = (char *)test_read_file(test_path("said"), &n);
-    if (!CHECK(said))
-        abort();
-    said[n] = '\0';
-    return said;
-}
-
 /* Returns the steps for an index of 2 n tensors in n files, which are too many. */
 static uint64_t steps_of_index(size_t n) {
     enum { NAME = 40, LINE = 128 };
-    const hub_options o = {0};
-    hub h = {.tool = "tool", .o = &o, .name = "user/repo", .folder = ".", .mark = -1};
+    const hub_wanted wanted = {0};
+    hub h = {.w = &wanted, .name = "user/repo", .folder = ".", .mark = -1};
     char cache[256], (*name)[NAME] = calloc(n, NAME), *text = malloc(2 * n * LINE);
     h.list.file = calloc(n + 2, sizeof *h.list.file);
     if (!CHECK(name && text && h.list.file))
@@ -57,12 +35,13 @@ static uint64_t steps_of_index(size_t n) {
     used += (size_t)sprintf(text + used, "}}");
     put_small(&h, HUB_CONFIG, "{}", 2);
     put_small(&h, HUB_INDEX, text, used);
-    hub_list_sort(&h.list);
+    llm_hub_list_sort(&h.list);
     ggl_n_steps = 0;
-    char *said = refusal(&h), words[64];
+    ggl_error err = {0};
+    char words[64];
+    CHECK_INT(llm_hub_get_folder(&h, &err), GGL_LIMIT);
     snprintf(words, sizeof words, "the model has %zu parts; at most", n);
-    CHECK_HAS(said, words);
-    free(said);
+    CHECK_HAS(err.msg, words);
     free(h.list.file);
     free(name);
     free(text);

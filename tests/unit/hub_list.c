@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 
 #include "common/amounts.h"
-#include "common/hub_list.h"
+#include "hub/hub_list.h"
 #include "common/split_name.h"
 
 TEST(paths) {
@@ -45,32 +45,32 @@ TEST(paths) {
                                       "\xe2\x81\xa6.gguf",
                                       "\xe2\x80\xa8.gguf"};
     for (size_t i = 0; i < sizeof good / sizeof *good; i++)
-        CHECK_MSG(hub_is_path(good[i]), "%s is refused", good[i]);
+        CHECK_MSG(llm_hub_is_path(good[i]), "%s is refused", good[i]);
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-        CHECK_MSG(!hub_is_path(bad[i]), "%s is accepted", bad[i]);
+        CHECK_MSG(!llm_hub_is_path(bad[i]), "%s is accepted", bad[i]);
     char path[1000];
     memset(path, 'a', sizeof path);
     strcpy(path + 251, ".gguf");
-    CHECK(!hub_is_path(path)); /* 256 bytes, more than a file system takes */
-    CHECK(hub_is_path(path + 1));
+    CHECK(!llm_hub_is_path(path)); /* 256 bytes, more than a file system takes */
+    CHECK(llm_hub_is_path(path + 1));
     for (size_t i = 0; i < 600; i++)
         path[i] = i % 10 == 9 ? '/' : 'a';
     strcpy(path + 600, "a.gguf");
-    CHECK(!hub_is_path(path));
-    CHECK(hub_is_path(path + 100)); /* 506 bytes */
+    CHECK(!llm_hub_is_path(path));
+    CHECK(llm_hub_is_path(path + 100)); /* 506 bytes */
 }
 
 TEST(repositories) {
     static const char *const bad[] = {"",       "a",    "a/",    "/b",   "a/b/c", "../b", "a/..",
                                       "a/.git", "-a/b", "a b/c", "a/b?", "a/b:c", "a\n/b"};
-    CHECK(hub_is_repo("user/repo-1.5_x"));
+    CHECK(llm_hub_is_repo("user/repo-1.5_x"));
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-        CHECK_MSG(!hub_is_repo(bad[i]), "%s is accepted", bad[i]);
+        CHECK_MSG(!llm_hub_is_repo(bad[i]), "%s is accepted", bad[i]);
 }
 
 static const char *size_text(uint64_t n) {
     static char buf[AMOUNT_TEXT];
-    return amount_bytes(buf, n);
+    return llm_amount_bytes(buf, n);
 }
 
 TEST(sizes) {
@@ -84,9 +84,10 @@ TEST(sizes) {
 
 TEST(parts) {
     char path[HUB_MOST_PATH];
-    CHECK_INT(split_n_parts("x/m-00002-of-00012.gguf"), 12);
-    CHECK(!split_is_first("x/m-00002-of-00012.gguf") && split_is_first("x/m-00001-of-00012.gguf"));
-    split_part_path(path, sizeof path, "x/m-00002-of-00012.GGUF", 11);
+    CHECK_INT(llm_split_n_parts("x/m-00002-of-00012.gguf"), 12);
+    CHECK(!llm_split_is_first("x/m-00002-of-00012.gguf") &&
+          llm_split_is_first("x/m-00001-of-00012.gguf"));
+    llm_split_part_path(path, sizeof path, "x/m-00002-of-00012.GGUF", 11);
     CHECK_STR(path, "x/m-00011-of-00012.GGUF");
     static const char *const whole[] = {"m.gguf",
                                         "m-00000-of-00002.gguf",
@@ -96,9 +97,9 @@ TEST(parts) {
                                         "m-00001-of-0000x.gguf",
                                         "m-+0001-of-00002.gguf"};
     for (size_t i = 0; i < sizeof whole / sizeof *whole; i++)
-        CHECK_MSG(split_n_parts(whole[i]) == 1 && split_is_first(whole[i]), "%s is a part",
+        CHECK_MSG(llm_split_n_parts(whole[i]) == 1 && llm_split_is_first(whole[i]), "%s is a part",
                   whole[i]);
-    split_part_path(path, sizeof path, "m.gguf", 1);
+    llm_split_part_path(path, sizeof path, "m.gguf", 1);
     CHECK_STR(path, "m.gguf");
 }
 
@@ -109,16 +110,16 @@ static hub_list list_of(const char *const *path) {
     for (; *path; path++) {
         const int n =
             snprintf(text, sizeof text, "[{\"type\":\"file\",\"path\":\"%s\",\"size\":7}]", *path);
-        CHECK_OK(hub_list_add_json(&l, text, (size_t)n, "list", &err), &err);
+        CHECK_OK(llm_hub_list_add_json(&l, text, (size_t)n, "list", &err), &err);
     }
-    hub_list_sort(&l);
+    llm_hub_list_sort(&l);
     return l;
 }
 
 static const char *chosen(const hub_list *l, const char *quant, const char *file, size_t others) {
     size_t n;
     const hub_wish wish = {quant, file};
-    const hub_file *f = hub_list_choose(l, &wish, &n);
+    const hub_file *f = llm_hub_list_choose(l, &wish, &n);
     CHECK_INT(n, others);
     return f ? f->path : "none";
 }
@@ -145,17 +146,17 @@ TEST(choice) {
     CHECK_STR(chosen(&l, NULL, "PART.gguf", 0), "b-IQ3/part.gguf");
     CHECK_STR(chosen(&l, NULL, "b-f16-00002-of-00002.gguf", 0), "b-f16-00001-of-00002.gguf");
     CHECK_STR(chosen(&l, NULL, "d.gguf", 0), "none");
-    hub_list_fini(&l);
+    llm_hub_list_fini(&l);
     static const char *const few[] = {"y.gguf", "x-q8_0.gguf", "mmproj-a.gguf", NULL};
     l = list_of(few);
     CHECK_STR(chosen(&l, NULL, NULL, 0), "x-q8_0.gguf");
-    hub_list_fini(&l);
+    llm_hub_list_fini(&l);
     l = list_of(few + 2);
     CHECK_STR(chosen(&l, NULL, NULL, 0), "none");
-    hub_list_fini(&l);
+    llm_hub_list_fini(&l);
     l = list_of(few + 3);
     CHECK_STR(chosen(&l, NULL, "x.gguf", 0), "none");
-    hub_list_fini(&l);
+    llm_hub_list_fini(&l);
 }
 
 #define DIGEST "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
@@ -173,16 +174,16 @@ TEST(entries) {
         "{\"type\":\"file\",\"path\":7}, 7, null, [], {}]";
     hub_list l = {0};
     ggl_error err = {0};
-    REQUIRE_OK(hub_list_add_json(&l, text, sizeof text - 1, "list", &err), &err);
-    hub_list_sort(&l);
+    REQUIRE_OK(llm_hub_list_add_json(&l, text, sizeof text - 1, "list", &err), &err);
+    llm_hub_list_sort(&l);
     REQUIRE(l.n == 3);
     CHECK_STR(l.file[0].version, DIGEST);
     CHECK(l.file[0].size == 5000000000u);
     CHECK_STR(l.file[1].version, "git-0123456789abcdef0123456789abcdef01234567");
     CHECK_STR(l.file[2].version, "");
     CHECK_STR(l.unsafe, "../f.gguf");
-    CHECK(hub_list_find(&l, "b.gguf") == &l.file[1] && !hub_list_find(&l, "d.gguf"));
-    hub_list_fini(&l);
+    CHECK(llm_hub_list_find(&l, "b.gguf") == &l.file[1] && !llm_hub_list_find(&l, "d.gguf"));
+    llm_hub_list_fini(&l);
 }
 
 TEST(broken_lists) {
@@ -202,9 +203,10 @@ TEST(broken_lists) {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         hub_list l = {0};
         ggl_error err = {0};
-        CHECK(hub_list_add_json(&l, cases[i].text, strlen(cases[i].text), "list", &err) != GGL_OK);
+        CHECK(llm_hub_list_add_json(&l, cases[i].text, strlen(cases[i].text), "list", &err) !=
+              GGL_OK);
         CHECK_HAS(err.msg, cases[i].words);
-        hub_list_fini(&l);
+        llm_hub_list_fini(&l);
     }
 }
 
@@ -222,16 +224,16 @@ TEST(folders) {
         REQUIRE(fd >= 0 && write(fd, "12345", 5) == 5);
         close(fd);
     }
-    REQUIRE_OK(hub_list_add_folder(&l, test_folder(), &err), &err);
-    hub_list_sort(&l);
+    REQUIRE_OK(llm_hub_list_add_folder(&l, test_folder(), &err), &err);
+    llm_hub_list_sort(&l);
     REQUIRE(l.n == 2);
     CHECK_STR(l.file[0].path, "a/c.gguf");
     CHECK_STR(l.file[1].path, "b.gguf");
     CHECK_INT(l.file[1].size, 5);
-    hub_list_fini(&l);
-    REQUIRE_OK(hub_list_add_folder(&l, "/no/such/folder", &err), &err);
+    llm_hub_list_fini(&l);
+    REQUIRE_OK(llm_hub_list_add_folder(&l, "/no/such/folder", &err), &err);
     CHECK_INT(l.n, 0);
-    hub_list_fini(&l);
+    llm_hub_list_fini(&l);
 }
 
 TEST(kinds) {
@@ -255,13 +257,13 @@ TEST(kinds) {
                  {"model.onnx", HUB_OTHER},
                  {"", HUB_OTHER}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        CHECK_MSG(hub_kind_of(cases[i].path) == cases[i].kind, "%s", cases[i].path);
-        CHECK_MSG(hub_is_path(cases[i].path) ==
+        CHECK_MSG(llm_hub_kind_of(cases[i].path) == cases[i].kind, "%s", cases[i].path);
+        CHECK_MSG(llm_hub_is_path(cases[i].path) ==
                       (cases[i].kind != HUB_OTHER && cases[i].kind != HUB_PICKLE),
                   "%s", cases[i].path);
     }
-    CHECK(!hub_is_path("a\n.safetensors") && !hub_is_path(".a.safetensors") &&
-          !hub_is_path("a\\b.safetensors"));
+    CHECK(!llm_hub_is_path("a\n.safetensors") && !llm_hub_is_path(".a.safetensors") &&
+          !llm_hub_is_path("a\\b.safetensors"));
 }
 
 /* A folder is chosen without a GGUF file that fits, and by the name of any of its files. */
@@ -274,10 +276,10 @@ TEST(folder_choice) {
     CHECK_STR(chosen(&l, NULL, "mmproj-f16.gguf", 0), "mmproj-f16.gguf");
     CHECK_STR(chosen(&l, "Q4_0", NULL, 0), "none");
     CHECK_STR(chosen(&l, NULL, "vocab.json", 0), "none");
-    CHECK_INT(hub_list_n_gguf(&l), 1);
-    hub_list_fini(&l);
+    CHECK_INT(llm_hub_list_n_gguf(&l), 1);
+    llm_hub_list_fini(&l);
     l = list_of(path + 1); /* no config.json */
-    CHECK(!hub_list_folder(&l));
+    CHECK(!llm_hub_list_folder(&l));
     CHECK_STR(chosen(&l, NULL, "model.safetensors", 0), "none");
-    hub_list_fini(&l);
+    llm_hub_list_fini(&l);
 }

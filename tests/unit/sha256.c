@@ -6,10 +6,10 @@
 static const char *digest(const char *text, size_t n, size_t piece) {
     static char hex[SHA256_HEX];
     sha256 s;
-    sha256_begin(&s);
+    llm_sha256_begin(&s);
     for (size_t i = 0; i < n; i += piece)
-        sha256_add(&s, text + i, n - i < piece ? n - i : piece);
-    sha256_end(&s, hex);
+        llm_sha256_add(&s, text + i, n - i < piece ? n - i : piece);
+    llm_sha256_end(&s, hex);
     return hex;
 }
 

@@ -6,7 +6,7 @@
 #include "common/user_path.h"
 
 static bool is(const char *rest, const char *want) {
-    char *path = user_path("XDG_CACHE_HOME", ".cache", rest);
+    char *path = llm_user_path("XDG_CACHE_HOME", ".cache", rest);
     const bool same = path && want ? strcmp(path, want) == 0 : path == want;
     if (!same)
         printf("%s, not %s\n", path ? path : "none", want ? want : "none");
@@ -33,10 +33,10 @@ TEST(folders) {
     char path[400];
     struct stat st;
     snprintf(path, sizeof path, "%s/a/b/file", test_folder());
-    user_make_folders(path);
+    llm_user_make_folders(path);
     CHECK(stat(path, &st) != 0);
     snprintf(path, sizeof path, "%s/a/b", test_folder());
     CHECK(stat(path, &st) == 0 && S_ISDIR(st.st_mode) && (st.st_mode & 0777) == 0700);
-    user_make_folders("");
-    user_make_folders("/");
+    llm_user_make_folders("");
+    llm_user_make_folders("/");
 }

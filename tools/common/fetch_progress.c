@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "amounts.h"
+#include "common/amounts.h"
 #include "ggl/internal/show.h"
 #include "process.h"
 #include "progress.h"
@@ -55,10 +55,10 @@ void fetch_progress_show(fetch_progress *p, uint64_t done) {
         return;
     p->quarter = (int)(4 * share);
     if (speed > 0)
-        amount_time(left, (double)(p->size - done) / speed);
+        llm_amount_time(left, (double)(p->size - done) / speed);
     ggl_fprint(stderr, "%s: %s %s: %.0f %%, %s of %s, %s/s, %s left\n", p->tool, p->verb, p->name,
-               100 * share, amount_bytes(a, done), amount_bytes(b, p->size),
-               amount_bytes(c, (uint64_t)speed), left);
+               100 * share, llm_amount_bytes(a, done), llm_amount_bytes(b, p->size),
+               llm_amount_bytes(c, (uint64_t)speed), left);
 }
 
 void fetch_progress_end(fetch_progress *p) {

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "amounts.h"
+#include "common/amounts.h"
 #include "ggl/internal/sched.h"
 
 const char *fit_context_text(const llm_fit_memory *m, int64_t n_ctx, char *buf, size_t size) {
@@ -12,10 +12,10 @@ const char *fit_context_text(const llm_fit_memory *m, int64_t n_ctx, char *buf, 
     snprintf(buf, size,
              "the KV cache of %" PRId64 " tokens takes %s, but %s has %s available; the rest of "
              "the model takes %s, and %s are left free",
-             n_ctx, amount_bytes(cache, (uint64_t)(m->row * (double)n_ctx)), m->name,
-             amount_bytes(all, (uint64_t)m->available),
-             amount_bytes(other, (uint64_t)(m->fixed + m->mapped)),
-             amount_bytes(margin, (uint64_t)m->margin));
+             n_ctx, llm_amount_bytes(cache, (uint64_t)(m->row * (double)n_ctx)), m->name,
+             llm_amount_bytes(all, (uint64_t)m->available),
+             llm_amount_bytes(other, (uint64_t)(m->fixed + m->mapped)),
+             llm_amount_bytes(margin, (uint64_t)m->margin));
     return buf;
 }
 

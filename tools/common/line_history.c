@@ -13,7 +13,7 @@
 
 #include "ggl/internal/alloc.h"
 #include "ggl/internal/show.h"
-#include "user_path.h"
+#include "common/user_path.h"
 
 enum { MOST_FILE = 16 << 20, MOST_ENTRY = 1 << 16 }; /* bytes */
 
@@ -200,7 +200,7 @@ static void append(line_history *h, const char *text) {
     char *line = malloc(2 * strlen(text) + 1);
     int fd = open_locked(h->path, O_RDWR | O_APPEND | O_CREAT, &locked);
     if (fd < 0 && errno == ENOENT) {
-        user_make_folders(h->path);
+        llm_user_make_folders(h->path);
         fd = open_locked(h->path, O_RDWR | O_APPEND | O_CREAT, &locked);
     }
     if (fd < 0 || !line) {
@@ -270,5 +270,5 @@ const char *line_history_problem(line_history *h) {
 char *line_history_path(const char *name) {
     char file[64];
     snprintf(file, sizeof file, "%s.history", name);
-    return user_path("XDG_DATA_HOME", ".local/share", file);
+    return llm_user_path("XDG_DATA_HOME", ".local/share", file);
 }

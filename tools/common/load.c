@@ -163,15 +163,3 @@ int tool_refuse_converted(const char *tool, const tool_path *p) {
     return st == GGL_OK ? model_path_refuse(tool, p, "a checkpoint of llama2.c", p->path)
                         : tool_error(tool, 1, "%s", err.msg);
 }
-
-ggl_status tool_check_folder(const char *path, const char *arch, ggl_error *err) {
-    llm_load_params load = load_params(path, arch, 0);
-    bool needs_weights = false;
-    ggl_gguf *f;
-    load.vocab_only = true;
-    load.needs_weights = &needs_weights;
-    load.note = NULL; /* printed when the model is opened */
-    const ggl_status st = llm_load(&f, path, NULL, &load, err);
-    ggl_gguf_close(f);
-    return needs_weights && st != GGL_NOMEM ? GGL_OK : st;
-}

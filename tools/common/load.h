@@ -32,10 +32,6 @@ int tool_check_builtin(const char *tool, const char *name);
 ggl_status tool_open_gguf(ggl_gguf **out, const char *path, const ggl_gguf_params *p,
                           ggl_error *err);
 
-/* Checks that the folder of a model whose weights are not there yet can be opened: its architecture, keys
- * and tokenizer. What the weights decide is not checked. arch: the file of --arch; NULL: none. */
-ggl_status tool_check_folder(const char *path, const char *arch, ggl_error *err);
-
 /* Refuses a model that is no GGUF file: what would be converted while it is loaded, with llm-convert's
  * command, or what cannot be converted either. Returns -1 if the file may be one, or the exit code after
  * a message. Only path, flag and also of `p` count. */

@@ -13,9 +13,9 @@
 #include "args.h"
 #include "common/folder_name.h"
 #include "ggl/internal/nearest.h"
-#include "model_name.h"
+#include "common/model_name.h"
 #include "shell_quote.h"
-#include "split_name.h"
+#include "common/split_name.h"
 
 static bool ends_with(const char *s, const char *end) {
     size_t n = strlen(s), n_end = strlen(end);
@@ -83,10 +83,10 @@ static void keep_first(char **kept, const char *name) {
 /* Returns the first part that the split model of a file in the folder lacks; 0: none, or the file is
  * whole. The search ends at that part, so a name cannot make it longer than the folder is. */
 static int lacks_part(const char *folder, const char *name) {
-    const int n = split_n_parts(name);
+    const int n = llm_split_n_parts(name);
     char part[NAME_MAX + 1];
     for (int k = 1; k <= n && n > 1; k++) {
-        split_part_path(part, sizeof part, name, k);
+        llm_split_part_path(part, sizeof part, name, k);
         if (!has_file(folder, part))
             return k;
     }
@@ -99,8 +99,9 @@ static gguf_files gguf_in(const char *folder) {
     for (struct dirent *e; d && (e = readdir(d));) {
         if (!ends_with(e->d_name, ".gguf"))
             continue;
-        const bool aside = model_name_is_aside(e->d_name);
-        const bool model = !aside && split_is_first(e->d_name) && !lacks_part(folder, e->d_name);
+        const bool aside = llm_model_name_is_aside(e->d_name);
+        const bool model =
+            !aside && llm_split_is_first(e->d_name) && !lacks_part(folder, e->d_name);
         keep_first(aside ? &f.aside : model ? &f.first : &f.part, e->d_name);
         f.n += model;
     }
@@ -134,11 +135,11 @@ static int refuse_folder(const char *tool, const tool_path *p) {
                          shell_quote(word, join(path, p->path, f.first)), more);
     } else if (f.part) {
         const int lacks = lacks_part(p->path, f.part);
-        split_part_path(path, sizeof path, f.part, lacks);
+        llm_split_part_path(path, sizeof path, f.part, lacks);
         tool_error_about(tool, 1,
                          "%s: %s is a folder with only a part of a split model; %s, part %d of %d, "
                          "is missing",
-                         p->flag, p->path, path, lacks, split_n_parts(f.part));
+                         p->flag, p->path, path, lacks, llm_split_n_parts(f.part));
     } else if (f.aside) {
         tool_error_about(tool, 1,
                          "%s: %s is a folder without a model; its %s is a projector or an "
@@ -241,7 +242,7 @@ static int check_part(const char *tool, const tool_path *p) {
     char folder[PATH_MAX], word[SHELL_WORD], flag[64];
     const char *name;
     if (!split_path(p->path, folder, &name) ||
-        (!model_name_of_folder(name) && !ends_with(name, ".safetensors")))
+        (!llm_model_name_of_folder(name) && !ends_with(name, ".safetensors")))
         return -1;
     if (has_file(folder, "config.json") && p->no_folder)
         return model_path_refuse(tool, p, "part of a Hugging Face folder", folder);
@@ -356,11 +357,11 @@ static char *nearest_in(const char *folder, const char *name) {
 
 /* Reports a part of a split model that is not there. Returns -1 if the path is none. */
 static int missing_part(const char *tool, const tool_path *p) {
-    const int n = split_n_parts(p->path);
+    const int n = llm_split_n_parts(p->path);
     char part[PATH_MAX];
     int there = 0;
     for (int k = 1; k <= n && strlen(p->path) < sizeof part; k++) {
-        split_part_path(part, sizeof part, p->path, k);
+        llm_split_part_path(part, sizeof part, p->path, k);
         there += access(part, F_OK) == 0;
     }
     if (n < 2 || there == 0)

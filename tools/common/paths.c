@@ -11,7 +11,7 @@
 #include "args.h"
 #include "ggl/internal/file.h"
 #include "model_path.h"
-#include "split_name.h"
+#include "common/split_name.h"
 
 static bool same(const struct stat *a, const struct stat *b) {
     return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
@@ -41,10 +41,10 @@ static bool folder_has(const char *folder, const struct stat *out) {
 static bool is_part(const char *path, const struct stat *out) {
     const size_t size = strlen(path) + 1;
     struct stat st;
-    char *part = split_n_parts(path) > 1 && stat(path, &st) == 0 ? malloc(size) : NULL;
+    char *part = llm_split_n_parts(path) > 1 && stat(path, &st) == 0 ? malloc(size) : NULL;
     bool is = false;
-    for (int k = 1; part && k <= split_n_parts(path) && !is; k++) {
-        split_part_path(part, size, path, k);
+    for (int k = 1; part && k <= llm_split_n_parts(path) && !is; k++) {
+        llm_split_part_path(part, size, path, k);
         is = stat(part, &st) == 0 && same(&st, out);
     }
     free(part);

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "amounts.h"
+#include "common/amounts.h"
 #include "char_width.h"
 #include "progress.h"
 
@@ -34,14 +34,14 @@ static void add_job(char *line, const progress_job *j, double t) {
     const double share = j->done < j->total ? j->done / j->total : 1;
     add(line, " %.0f %%", 100 * share);
     if (is_bytes(j))
-        add(line, ", %s of %s", amount_bytes(done, (uint64_t)j->done),
-            amount_bytes(total, (uint64_t)j->total));
+        add(line, ", %s of %s", llm_amount_bytes(done, (uint64_t)j->done),
+            llm_amount_bytes(total, (uint64_t)j->total));
     else if (j->unit)
         add(line, ", %.0f of %.0f %s", j->done, j->total, j->unit);
     if (j->unit && strcmp(j->unit, PROGRESS_TRANSFER) == 0 && t > j->t_begin &&
         j->done >= j->resumed)
         add(line, ", %s/s",
-            amount_bytes(done, (uint64_t)((j->done - j->resumed) / (t - j->t_begin))));
+            llm_amount_bytes(done, (uint64_t)((j->done - j->resumed) / (t - j->t_begin))));
 }
 
 /* Appends the remaining time of the outermost job for which it can be estimated, else the elapsed time. */
@@ -53,12 +53,12 @@ static void add_time(char *line, const progress_job *job, int n, double t) {
         if (j->total <= 0)
             continue;
         if (done > 0 && passed >= SHOWS_LEFT_AFTER && j->done < j->total) {
-            add(line, ", %s left", amount_time(text, passed / done * (j->total - j->done)));
+            add(line, ", %s left", llm_amount_time(text, passed / done * (j->total - j->done)));
             return;
         }
     }
     if (n > 0 && job[n - 1].total <= 0)
-        add(line, ", %s", amount_time(text, t - job[n - 1].t_begin));
+        add(line, ", %s", llm_amount_time(text, t - job[n - 1].t_begin));
 }
 
 /* Cuts the line after `width` columns. */

@@ -12,7 +12,8 @@ typedef struct speculate_options {
     int64_t n_max, n_min, n_ctx;
     double p_min;
     bool max_given, min_given, p_min_given;
-    bool draft_comes; /* a draft will be downloaded (common/hub.h); then `draft` names its file */
+    bool
+        draft_comes; /* a draft will be downloaded (common/hub_options.h); then `draft` names its file */
     placement_options placement; /* of the draft: only devices and n_gpu_layers */
 } speculate_options;
 

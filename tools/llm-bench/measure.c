@@ -265,7 +265,7 @@ static int check_plot(const bench_options *o) {
 static int get_model(bench_options *o) {
     const char *model = o->models.n > 0 ? o->models.s[0] : NULL;
     o->hub.arch = o->arch;
-    const int code = hub_get(TOOL, &o->hub, &model);
+    const int code = tool_hub_get(TOOL, &o->hub, &model);
     if (code >= 0 || !o->hub.path[0])
         return code;
     o->models.s = calloc(1, sizeof *o->models.s); /* it was empty, or hub_get had refused */

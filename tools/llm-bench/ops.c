@@ -99,7 +99,7 @@ static void say_time(ops *o, bool limits) {
                            (limits && !bench_brief() ? LIMIT_SECONDS * o->n_sets : 0);
     if (o->n_planned > 0)
         tool_say(TOOL, "%zu measurements of %g s (--seconds), about %s in all", o->n_planned,
-                 o->seconds, amount_time(text, seconds));
+                 o->seconds, llm_amount_time(text, seconds));
 }
 
 /* --- arguments ------------------------------------------------------------------------------ */

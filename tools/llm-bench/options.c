@@ -270,7 +270,7 @@ void bench_options_fini(bench_options *o) {
     args_list_fini(&o->models);
     adapters_fini(&o->adapters);
     ignore_fini(&o->ignore);
-    hub_fini(&o->hub);
+    tool_hub_fini(&o->hub);
 }
 
 /* --- the cross product ------------------------------------------------------------------------ */

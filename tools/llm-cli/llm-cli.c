@@ -460,9 +460,9 @@ static int check_paths(const cli_options *o) {
  * that the models' are known. */
 static int get_models(cli_options *o) {
     o->hub.arch = o->arch;
-    int code = hub_get(TOOL, &o->hub, &o->model);
+    int code = tool_hub_get(TOOL, &o->hub, &o->model);
     if (code < 0)
-        code = hub_get_draft(TOOL, &o->hub, &o->speculate.draft);
+        code = tool_hub_get_draft(TOOL, &o->hub, &o->speculate.draft);
     return code < 0 && (o->hub.path[0] || o->hub.path[1]) ? check_paths(o) : code;
 }
 

@@ -309,5 +309,5 @@ void cli_options_fini(cli_options *o) {
     placement_options_fini(&o->placement);
     ignore_fini(&o->ignore);
     adapters_fini(&o->adapters);
-    hub_fini(&o->hub);
+    tool_hub_fini(&o->hub);
 }

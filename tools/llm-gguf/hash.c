@@ -32,20 +32,20 @@ typedef struct digest {
 
 static void digest_begin(digest *d, hash_kind kind) {
     d->kind = kind;
-    sha256_begin(&d->sha);
+    llm_sha256_begin(&d->sha);
     xxh64_begin(&d->xxh);
 }
 
 static void digest_add(digest *d, const void *data, size_t n) {
     if (d->kind == HASH_SHA256)
-        sha256_add(&d->sha, data, n);
+        llm_sha256_add(&d->sha, data, n);
     else
         xxh64_add(&d->xxh, data, n);
 }
 
 static void digest_end(digest *d, char hex[SHA256_HEX]) {
     if (d->kind == HASH_SHA256)
-        sha256_end(&d->sha, hex);
+        llm_sha256_end(&d->sha, hex);
     else
         snprintf(hex, SHA256_HEX, "%016" PRIx64, xxh64_end(&d->xxh));
 }

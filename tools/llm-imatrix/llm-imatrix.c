@@ -212,7 +212,7 @@ static int run_tool(tool *t) {
     int code = check_paths(&t->o);
     t->o.hub.arch = t->o.arch;
     if (code < 0)
-        code = hub_get(TOOL, &t->o.hub, &t->o.model);
+        code = tool_hub_get(TOOL, &t->o.hub, &t->o.model);
     if (code < 0 && t->o.hub.path[0])
         code = check_paths(&t->o); /* now with the model's */
     if (code < 0)

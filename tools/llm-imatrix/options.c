@@ -173,7 +173,7 @@ void options_fini(options *o) {
     placement_options_fini(&o->placement);
     adapters_fini(&o->adapters);
     ignore_fini(&o->ignore);
-    hub_fini(&o->hub);
+    tool_hub_fini(&o->hub);
     args_list_fini(&o->in);
     for (size_t i = 0; i < o->n_files; i++)
         ggl_free(o->file[i]);

@@ -4,7 +4,7 @@
 
 #include "common/adapters.h"
 #include "common/args.h"
-#include "common/hub.h"
+#include "common/hub_options.h"
 #include "common/ignore.h"
 #include "common/placement_options.h"
 

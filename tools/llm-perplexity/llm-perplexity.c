@@ -13,7 +13,7 @@
 #include "common/cache_types.h"
 #include "common/chart.h"
 #include "common/hints.h"
-#include "common/hub.h"
+#include "common/hub_options.h"
 #include "common/ignore.h"
 #include "common/log_softmax.h"
 #include "common/paths.h"
@@ -508,7 +508,7 @@ static int run(ppl *p) {
     int code = check_paths(&p->o);
     p->o.hub.arch = p->o.arch;
     if (code < 0)
-        code = hub_get(TOOL, &p->o.hub, &p->o.model);
+        code = tool_hub_get(TOOL, &p->o.hub, &p->o.model);
     if (code < 0 && p->o.hub.path[0])
         code = check_paths(&p->o); /* now with the model's */
     progress_begin(NULL, 0, "loading %s", p->o.model ? p->o.model : "the model");
@@ -573,7 +573,7 @@ int main(int argc, char **argv) {
     placement_options_fini(&p.o.placement);
     adapters_fini(&p.o.adapters);
     ignore_fini(&p.o.ignore);
-    hub_fini(&p.o.hub);
+    tool_hub_fini(&p.o.hub);
     llm_model_free(p.model);
     return tool_finish(TOOL, code);
 }

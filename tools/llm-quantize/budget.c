@@ -189,7 +189,7 @@ static void list_all(budget *b, double least_bits, bool own, uint64_t *least, ui
 static const char *size_text(const budget *b, uint64_t bytes, char buf[64]) {
     char amount[AMOUNT_TEXT];
     if (b->limit)
-        snprintf(buf, 64, "%s (%llu bytes)", amount_bytes(amount, bytes),
+        snprintf(buf, 64, "%s (%llu bytes)", llm_amount_bytes(amount, bytes),
                  (unsigned long long)bytes);
     else
         snprintf(buf, 64, "%.3f bits per weight", least_bpw(b, bytes));

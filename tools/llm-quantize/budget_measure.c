@@ -22,21 +22,22 @@ enum { CHUNKS = 8 };
 static void digest_importance(const budget *b, char hex[SHA256_HEX]) {
     sha256 s;
     bool any = false;
-    sha256_begin(&s);
+    llm_sha256_begin(&s);
     for (size_t i = 0; i < b->n; i++) {
         const imatrix_entry *e = b->tensor[i].entry;
         if (!e)
             continue;
         any = true;
-        sha256_add(&s, e->name.s, e->name.n + 1);
-        sha256_add(&s, e->sum2, (size_t)(e->n_col * e->n_mat) * sizeof *e->sum2);
-        sha256_add(&s, e->count, (size_t)e->n_mat * sizeof *e->count);
+        llm_sha256_add(&s, e->name.s, e->name.n + 1);
+        llm_sha256_add(&s, e->sum2, (size_t)(e->n_col * e->n_mat) * sizeof *e->sum2);
+        llm_sha256_add(&s, e->count, (size_t)e->n_mat * sizeof *e->count);
         if (e->sketch)
-            sha256_add(&s, e->sketch, (size_t)(e->n_col * (e->n_sketch + 1)) * sizeof *e->sketch);
+            llm_sha256_add(&s, e->sketch,
+                           (size_t)(e->n_col * (e->n_sketch + 1)) * sizeof *e->sketch);
     }
     if (!any && !b->o->no_search)
-        sha256_add(&s, "search", 6);
-    sha256_end(&s, hex);
+        llm_sha256_add(&s, "search", 6);
+    llm_sha256_end(&s, hex);
     if (!any && b->o->no_search)
         hex[0] = '\0';
 }
@@ -252,7 +253,7 @@ static int measure_groups(budget *b, const size_t *first, double seconds) {
                   b->o->n_pass, n);
     tool_say(b->tool,
              "measuring %zu tensors takes %zu passes over the text of %.1f s each: about %s", b->n,
-             n, seconds, amount_time(time, seconds * (double)n));
+             n, seconds, llm_amount_time(time, seconds * (double)n));
     progress_begin("passes", (double)n, "measuring");
     for (size_t g = 0; code < 0 && g < b->n; g++) {
         if (first[g] != g || is_known(b, first, g))

@@ -47,7 +47,7 @@ static void print_row(const char *name, const row *r) {
                                  r->n_of[next->type], next->name);
     }
     ggl_fprint(stdout, "%-20s", name);
-    printf(" %5zu %9s %6.3f %8.1e  ", r->n, amount_bytes(amount, (uint64_t)(r->bytes + 0.5)),
+    printf(" %5zu %9s %6.3f %8.1e  ", r->n, llm_amount_bytes(amount, (uint64_t)(r->bytes + 0.5)),
            r->elements > 0 ? 8 * r->bytes / r->elements : 0, r->loss);
     tool_print_wrapped(types, 54, 54);
 }
@@ -55,8 +55,8 @@ static void print_row(const char *name, const row *r) {
 static void print_result(const budget *b) {
     char size[AMOUNT_TEXT], limit[AMOUNT_TEXT];
     if (b->limit)
-        printf("limit        %s for the file; it has %s\n", amount_bytes(limit, b->limit),
-               amount_bytes(size, b->size));
+        printf("limit        %s for the file; it has %s\n", llm_amount_bytes(limit, b->limit),
+               llm_amount_bytes(size, b->size));
     else
         printf("limit        %.4f bits per weight; chosen are %.4f\n", b->o->bpw,
                8 * (double)b->size / b->s->plan->n_elements);

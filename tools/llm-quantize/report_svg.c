@@ -116,7 +116,7 @@ static void draw_row(const report *r, size_t row, double y) {
             elements += r->t[i].elements;
         }
     snprintf(size, sizeof size, "%s, %.2f bits",
-             amount_bytes(amount, bytes < 1e18 ? (uint64_t)bytes : 0),
+             llm_amount_bytes(amount, bytes < 1e18 ? (uint64_t)bytes : 0),
              elements > 0 ? 8 * bytes / elements : 0);
     chart_text(r->out, r->width - RIGHT + 10, y - 5, CHART_START, "n", "%s",
                svg_fit(size, CHART_NOTE, SVG_PLAIN, RIGHT - 10 - CHART_MARGIN, fit, sizeof fit));
@@ -157,7 +157,7 @@ static double draw_legend(const report *r, FILE *out, double y) {
         if (r->count[type] == 0)
             continue;
         snprintf(text, sizeof text, "%s: %zu, %s", ggl_type_at(k)->name, r->count[type],
-                 amount_bytes(amount, r->bytes[type] < 1e18 ? (uint64_t)r->bytes[type] : 0));
+                 llm_amount_bytes(amount, r->bytes[type] < 1e18 ? (uint64_t)r->bytes[type] : 0));
         chart_legend_add(out, &l, r->series[type], text);
     }
     return l.y;

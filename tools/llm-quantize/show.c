@@ -80,8 +80,8 @@ void print_tensors(const job *j) {
         else if (e)
             printf("%s\n", r.types);
         else
-            printf("%-*s %8s %8s\n", types, r.types, amount_bytes(before, t->from->size),
-                   amount_bytes(after, t->size));
+            printf("%-*s %8s %8s\n", types, r.types, llm_amount_bytes(before, t->from->size),
+                   llm_amount_bytes(after, t->size));
     }
 }
 

@@ -70,9 +70,9 @@ static int read_text(trial *t) {
     char *text = tool_read_any_text(t->tool, t->params.text, &n);
     if (!text)
         return process_stopped ? process_stop_code() : 1;
-    sha256_begin(&digest);
-    sha256_add(&digest, text, n);
-    sha256_end(&digest, t->text.sha256);
+    llm_sha256_begin(&digest);
+    llm_sha256_add(&digest, text, n);
+    llm_sha256_end(&digest, t->text.sha256);
     st = llm_tokenize(tok, text, n, LLM_TOKENIZE_BOS, &t->tokens, &err);
     free(text);
     return st == GGL_OK ? -1 : tool_error(t->tool, 1, "%s: %s", t->params.text, err.msg);

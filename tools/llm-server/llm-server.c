@@ -289,9 +289,9 @@ static void end(program *p) {
 static int get_models(server_options *o) {
     process_wait_for_stop();
     o->hub.arch = o->arch;
-    int code = hub_get(TOOL, &o->hub, &o->model);
+    int code = tool_hub_get(TOOL, &o->hub, &o->model);
     if (code < 0)
-        code = hub_get_draft(TOOL, &o->hub, &o->speculate.draft);
+        code = tool_hub_get_draft(TOOL, &o->hub, &o->speculate.draft);
     return code < 0 && (o->hub.path[0] || o->hub.path[1]) ? server_options_check_paths(TOOL, o)
                                                           : code;
 }

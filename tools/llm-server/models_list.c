@@ -95,7 +95,7 @@ static bool has_end(const char *name, const char *end) {
 /* True for files that go with a model: a projector, an importance matrix, a draft. */
 static bool is_aside(const char *name) {
     static const char *const words[] = {"draft", "mtp", "eagle3"};
-    if (model_name_is_aside(name))
+    if (llm_model_name_is_aside(name))
         return true;
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         for (const char *s = strcasestr(name, words[i]); s; s = strcasestr(s + 1, words[i])) {
@@ -110,7 +110,7 @@ static bool is_aside(const char *name) {
 static void name_file(char *buf, size_t size, const char *name) {
     static const char part[] = "-00001-of-00001";
     size_t n = strlen(name) - strlen(".gguf");
-    if (split_n_parts(name) > 1 && n > sizeof part - 1)
+    if (llm_split_n_parts(name) > 1 && n > sizeof part - 1)
         n -= sizeof part - 1;
     snprintf(buf, size, "%.*s", (int)n, name);
 }
@@ -150,7 +150,7 @@ static int is_visible(const struct dirent *d) {
 
 static bool is_model_file(const char *path, const char *name) {
     struct stat st;
-    return has_end(name, ".gguf") && split_is_first(name) && !is_aside(name) &&
+    return has_end(name, ".gguf") && llm_split_is_first(name) && !is_aside(name) &&
            stat(path, &st) == 0 && S_ISREG(st.st_mode);
 }
 

@@ -459,7 +459,7 @@ void server_options_fini(server_options *o) {
     placement_options_fini(&o->placement);
     ignore_fini(&o->ignore);
     adapters_fini(&o->adapters);
-    hub_fini(&o->hub);
+    tool_hub_fini(&o->hub);
     ggl_free(o->api_key);
     free(o->key_text);
 }

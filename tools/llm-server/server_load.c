@@ -429,9 +429,9 @@ static int get_model(server *s) {
     int code = -1;
     o->hub.arch = o->arch;
     if (!o->hub.path[0] && !o->model)
-        code = hub_get(TOOL, &o->hub, &o->model);
+        code = tool_hub_get(TOOL, &o->hub, &o->model);
     if (code < 0 && !o->hub.path[1] && !o->speculate.draft)
-        code = hub_get_draft(TOOL, &o->hub, &o->speculate.draft);
+        code = tool_hub_get_draft(TOOL, &o->hub, &o->speculate.draft);
     return code;
 }
 

@@ -6,7 +6,7 @@
 
 #include "common/args.h"
 #include "common/hints.h"
-#include "common/hub.h"
+#include "common/hub_options.h"
 #include "common/paths.h"
 #include "common/input.h"
 #include "common/json_text.h"
@@ -415,12 +415,12 @@ int main(int argc, char **argv) {
     if (wrong)
         return tool_error(TOOL, 2, "%s", wrong);
     o.hub.no_weights = true;
-    code = hub_get(TOOL, &o.hub, &o.model);
+    code = tool_hub_get(TOOL, &o.hub, &o.model);
     if (code < 0)
         code =
             tool_check_paths(TOOL, &(tool_path){"-m", o.model, .needed = true, .model = true}, 1);
     if (code < 0)
         code = o.model ? run(&o) : chat(NULL, NULL, &o);
-    hub_fini(&o.hub);
+    tool_hub_fini(&o.hub);
     return tool_finish(TOOL, code);
 }

@@ -1,0 +1,31 @@
+#include "user_path.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+char *llm_user_path(const char *variable, const char *under_home, const char *rest) {
+    const char *value = getenv(variable), *home = getenv("HOME");
+    const bool has_value = value && *value == '/';
+    const char *folder = has_value ? value : home;
+    if (!folder || *folder != '/')
+        return NULL;
+    const size_t size = strlen(folder) + strlen(under_home) + strlen(rest) + 16;
+    char *path = malloc(size);
+    if (path)
+        snprintf(path, size, "%s%s%s/ggml-lite%s%s", folder, has_value ? "" : "/",
+                 has_value ? "" : under_home, *rest ? "/" : "", rest);
+    return path;
+}
+
+void llm_user_make_folders(const char *path) {
+    char *copy = strdup(path);
+    for (char *p = copy && *copy ? strchr(copy + 1, '/') : NULL; p; p = strchr(p + 1, '/')) {
+        *p = '\0';
+        (void)mkdir(copy, 0700);
+        *p = '/';
+    }
+    free(copy);
+}

@@ -1,0 +1,175 @@
+#!/usr/bin/env python3
+"""Which tests a change can break, and which programs tests need. ./test calls it; standard library only.
+
+    choose.py near ROOT BUILD FILE..       prints a regular expression of the names of tests that a change of these files can break (near.txt)
+    choose.py targets ROOT BUILD [OPTION..]  prints the targets that the tests need which ctest would run with these options, or "all"
+    choose.py share ROOT BUILD HOME N OTHER EXCEPT   prints the numbers, as ctest -I reads them, of the tests whose names fit HOME or that the
+                                           build OTHER lacks, and of every N-th of the rest, another one each day (GGL_TEST_SEED); none
+                                           whose name fits EXCEPT
+    choose.py test ROOT BUILD/CTestTestfile.cmake   checks near.txt against the files of the repository and the tests of this build
+"""
+import glob
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+import zlib
+
+
+def registered(build):
+    """The tests of a build that is configured: {name: the words of its command}."""
+    tests = {}
+    for path in glob.glob(os.path.join(build, "**", "CTestTestfile.cmake"), recursive=True):
+        with open(path, encoding="utf-8") as file:
+            for name, words in re.findall(r"^add_test\(\[=\[(.*?)\]=\] (.*)\)$", file.read(), re.M):
+                tests[name] = re.findall(r'"((?:[^"\\]|\\.)*)"', words)
+    return tests
+
+
+def rows(root):
+    """near.txt: [(beginning of paths, expression)], the longest beginnings first."""
+    with open(os.path.join(root, "tests", "near.txt"), encoding="utf-8") as file:
+        table = [line.split() for line in file if line.strip() and not line.startswith("#")]
+    return sorted(((row[0], row[1]) for row in table), key=lambda row: -len(row[0]))
+
+
+def row_of(path, table):
+    return next((row for row in table if path == row[0] or path.startswith(row[0] + "/")), None)
+
+
+def direct(path, root, tests):
+    """The tests whose program or script this file is."""
+    if not path.startswith("tests/"):
+        return []
+    base, kind = os.path.splitext(os.path.basename(path))
+    whole = os.path.join(root, path)
+    program = re.compile(r".*/(?:test-[a-z]+-)?" + re.escape(base) + "$")
+    return [name for name, words in tests.items() if whole in words or (kind == ".c" and any(program.match(word) for word in words[:1]))]
+
+
+def shortened(names, tests):
+    """An expression of just these names. All tests of one program are one piece."""
+    pieces, rest = set(), set(names)
+    for name in names:
+        head = ".".join(name.split(".")[:2]) + "."
+        same = {other for other in tests if other.startswith(head)}
+        if len(same) > 1 and same <= set(names):
+            pieces.add("^" + re.escape(head))
+            rest -= same
+    return sorted(pieces | {"^" + re.escape(name) + "$" for name in rest})
+
+
+def near(root, build, files):
+    tests, table, pieces = registered(build), rows(root), set()
+    for given in files:
+        path = os.path.relpath(os.path.abspath(given), root)
+        if path.startswith("..") or not os.path.exists(given):
+            sys.exit(f"near: {given} is " + ("not a file of this repository" if path.startswith("..") else "not there"))
+        names, row = direct(path, root, tests), row_of(path, table)
+        if names:
+            pieces.update(shortened(names, tests))
+        elif row:
+            pieces.add(row[1])
+        else:
+            sys.exit(f"near: no row of tests/near.txt fits {path}; run ./test quick")
+    return "|".join(sorted(pieces))
+
+
+def chosen(build, options):
+    """The tests that ctest would run with these options: [(number, name)]."""
+    listed = subprocess.run(["ctest", "--test-dir", build, "-N", *options], check=True, capture_output=True, text=True).stdout
+    return re.findall(r"^ *Test *#(\d+): (\S+)", listed, re.M)
+
+
+def all_names(build):
+    """The tests of a build; the first has the number 1."""
+    told = subprocess.run(["ctest", "--test-dir", build, "--show-only=json-v1"], check=True, capture_output=True).stdout
+    return [test["name"] for test in json.loads(told)["tests"]]
+
+
+def share(build, home, n, other, leave_out):
+    """A test's day depends on its name alone, so that tests that come or go do not move it."""
+    day = int(os.environ.get("GGL_TEST_SEED") or time.time() // 86400)
+    there = set(all_names(other))
+    numbers = [k for k, name in enumerate(all_names(build), 1) if not re.search(leave_out, name) and
+               (re.search(home, name) or name not in there or (zlib.crc32(name.encode()) + day) % n == 0)]
+    return "0,0,0," + ",".join(map(str, numbers))
+
+
+def targets(build, options):
+    """A word of a test's command line that lies in the build names a target. If it is none, the test needs the whole build."""
+    helped = subprocess.run(["cmake", "--build", build, "--target", "help"], check=True, capture_output=True, text=True).stdout
+    known = set(re.findall(r"^(?:\.\.\. )?([\w.+-]+)", helped, re.M))
+    tests, found, tools = registered(build), set(), {name for name in known if re.fullmatch(r"llm-(?!models$|builtin$|place$|layer$|shared$)[a-z-]+", name)}
+    for _, name in chosen(build, options):
+        for word in tests[name]:
+            if not word.startswith(build + os.sep):
+                continue
+            inner = os.path.relpath(word, build)
+            base = re.sub(r"^lib|\.a$", "", os.path.basename(inner)) if inner.endswith(".a") else os.path.basename(inner)
+            if inner == "bin":
+                found |= tools
+            elif base in known:
+                found.add(base)
+            elif not (inner.endswith((".inc", ".txt", ".cmake")) or re.fullmatch(r"tests/\w+|clients", inner)):
+                return ["all"]
+        if build in tests[name]:
+            return ["all"]
+    return sorted(found)
+
+
+def check(root, build):
+    tests, table, faults = registered(build), rows(root), []
+    listed = subprocess.run(["git", "-C", root, "ls-files"], capture_output=True, text=True, check=False).stdout.split("\n")
+    files = [path for path in listed if path]
+    if not files:
+        print("skipped: no list of the repository's files (git)")
+        return 77
+    used = set()
+    for path in files:
+        row = row_of(path, table)
+        if row:
+            used.add(row[0])
+        else:
+            faults.append(f"{path}: no row")
+    for begin, expression in table:
+        if begin not in used:
+            faults.append(f"{begin}: the row of no file")
+        # Every alternative of an expression that has no parentheses, or the expression as a whole.
+        for piece in expression.split("|") if "(" not in expression else [expression]:
+            if not any(re.search(piece, name) for name in tests):
+                faults.append(f"{begin}: no test has a name like {piece}")
+        for piece in re.findall(r"\(([^()]*)\)", expression):
+            for word in piece.split("|"):
+                if not any(re.search(word, name) for name in tests):
+                    faults.append(f"{begin}: no test has '{word}' in its name")
+    # The table must find what the eye finds.
+    for path, name in (("models/text/pretok.c", "unit.pretok."), ("tests/unit/gguf.c", "unit.gguf."), ("tests/e2e/hub.py", "e2e.hub"),
+                       ("ggml-lite/base/json.c", "unit.json.")):
+        expression = near(root, build, [os.path.join(root, path)]) if os.path.exists(os.path.join(root, path)) else None
+        if expression is not None and not any(re.search(expression, test) for test in tests if test.startswith(name)):
+            faults.append(f"{path}: {name} is not chosen")
+    print("\n".join(faults) or f"{len(files)} files, {len(table)} rows, {len(tests)} tests")
+    return 1 if faults else 0
+
+
+def main(what, root, build, *rest):
+    root, build = os.path.abspath(root), os.path.abspath(build.removesuffix("/CTestTestfile.cmake"))
+    if what == "near":
+        print(near(root, build, rest))
+    elif what == "targets":
+        print("\n".join(targets(build, rest)))
+    elif what == "share":
+        home, n, other, leave_out = rest
+        print(share(build, home, int(n), other, leave_out))
+    else:
+        return check(root, build)
+    return 0
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 4 or sys.argv[1] not in ("near", "targets", "share", "test"):
+        sys.exit(__doc__)
+    sys.exit(main(*sys.argv[1:]))

@@ -1,0 +1,124 @@
+#include "hub_options.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "common/amounts.h"
+#include "fetch_progress.h"
+#include "ggl/internal/show.h"
+#include "hub/hub.h"
+#include "process.h"
+
+/* --- what happens ----------------------------------------------------------------------------- */
+
+typedef struct watching {
+    const char *tool;
+    fetch_progress progress;
+} watching;
+
+static void on_event(void *user, const hub_event *e) {
+    watching *w = user;
+    switch (e->kind) {
+    case HUB_SAYS:
+        tool_say(w->tool, "%s", e->text);
+        break;
+    case HUB_NOTES:
+        tool_note(w->tool, "%s", e->text);
+        break;
+    case HUB_WARNS:
+        tool_warning(w->tool, "%s", e->text);
+        break;
+    case HUB_BEGINS:
+        fetch_progress_begin(&w->progress, w->tool, e->verb, e->name, e->done, e->size);
+        break;
+    case HUB_GOES_ON:
+        fetch_progress_show(&w->progress, e->done);
+        break;
+    case HUB_STARTS_OVER:
+        fetch_progress_restart(&w->progress);
+        break;
+    case HUB_ENDS:
+        fetch_progress_end(&w->progress);
+        break;
+    }
+}
+
+/* Prints why there is no model; returns the exit code. `flag` is what the user typed. */
+static int report(const char *tool, const char *flag, ggl_status st, const ggl_error *err) {
+    if (process_stopped)
+        return process_stop_code();
+    return st == GGL_USAGE ? tool_error(tool, 2, "%s: %s", flag, err->msg)
+                           : tool_error(tool, 1, "%s", err->msg);
+}
+
+static void print_model(void *user, const hub_model *m) {
+    char size[AMOUNT_TEXT], what[64] = "";
+    (void)user;
+    if (m->folder)
+        snprintf(what, sizeof what, "  (Hugging Face folder, %d files)", m->n_files);
+    else if (m->n_files > 1)
+        snprintf(what, sizeof what, "  (%d parts)", m->n_files);
+    ggl_fprint(stdout, "%10s  %s%s%s\n", llm_amount_bytes(size, m->size), m->path, what,
+               m->cached ? "  (in the cache)" : "");
+}
+
+/* --- the options ------------------------------------------------------------------------------ */
+
+static hub_wanted wanted_of(const hub_options *o, watching *w) {
+    return (hub_wanted){.token = o->token,
+                        .offline = o->offline,
+                        .no_weights = o->no_weights,
+                        .watch = {on_event, process_is_stopped, w}};
+}
+
+int tool_hub_get(const char *tool, hub_options *o, const char **model) {
+    watching w = {.tool = tool};
+    const char *flag = o->repo ? "-hf" : "-mu";
+    ggl_error err = {0};
+    if ((o->file || o->list) && !o->repo)
+        return tool_error(tool, 2, "%s needs -hf USER/REPO", o->file ? "-hff" : "--hf-list");
+    if (!o->repo && !o->url)
+        return -1;
+    if (o->repo && o->url)
+        return tool_error(tool, 2, "-hf and -mu cannot be used together");
+    if (*model)
+        return tool_error(tool, 2,
+                          "-m and %s cannot be used together: the downloaded file is in the cache",
+                          flag);
+    hub_wanted wanted = wanted_of(o, &w);
+    wanted.repo = o->repo;
+    wanted.file = o->file;
+    wanted.url = o->url;
+    wanted.arch = o->arch;
+    const ggl_status st = o->list ? llm_hub_models(&wanted, print_model, NULL, &err)
+                                  : llm_hub_get(&o->path[0], &wanted, &err);
+    if (st != GGL_OK)
+        return report(tool, flag, st, &err);
+    if (o->list)
+        return tool_finish(tool, 0);
+    *model = o->path[0];
+    return -1;
+}
+
+int tool_hub_get_draft(const char *tool, hub_options *o, const char **draft) {
+    watching w = {.tool = tool};
+    ggl_error err = {0};
+    if (!o->repo_draft)
+        return -1;
+    if (*draft)
+        return tool_error(tool, 2, "--draft and -hfd cannot be used together");
+    hub_wanted wanted = wanted_of(o, &w);
+    wanted.repo = o->repo_draft;
+    const ggl_status st = llm_hub_get(&o->path[1], &wanted, &err);
+    if (st != GGL_OK)
+        return report(tool, "-hfd", st, &err);
+    *draft = o->path[1];
+    return -1;
+}
+
+void tool_hub_fini(hub_options *o) {
+    for (size_t i = 0; i < sizeof o->path / sizeof *o->path; i++) {
+        free(o->path[i]);
+        o->path[i] = NULL;
+    }
+}
