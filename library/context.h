@@ -17,9 +17,13 @@ struct llm_context {
     ggl_error why_no_tokenizer;
     llm_chat *chat; /* NULL: there is no template; why_no_chat */
     ggl_error why_no_chat;
-    llm_pooling pooling; /* of embeddings */
+    llm_pooling pooling;               /* of embeddings */
+    llm_session_params session_params; /* with which `session` was made */
     llm_session *session;
-    llm_sampler *sampler; /* of the last generation; the generator still refers to it */
+    llm_adapter_use *adapter; /* [n_adapters] */
+    size_t n_adapters;
+    struct guessing *guessing; /* NULL: nothing is guessed */
+    llm_sampler *sampler;      /* of the last generation; the generator still refers to it */
     llm_generator *generator;
     llm_vocab *vocab;              /* made for the first grammar */
     struct generation *generation; /* started by llm_begin; NULL: none, or it has ended */
@@ -34,9 +38,18 @@ struct llm_context {
     llm_run_info run;
 };
 
+/* Opens a model by path, or one that is built in; arch: as llm_open_params.arch. */
+ggl_status llm_context_load(llm_model **out, const char *path, const char *arch,
+                            const llm_open_params *p, ggl_error *err);
+/* Moves the sequence from the generator to c->ids, if the generator has it, and removes wrong guesses. */
+ggl_status llm_context_take(llm_context *c, ggl_error *err);
 /* Moves the sequence back to the generator, which continues from the slot's tokens. */
-ggl_status context_give(llm_context *c, ggl_error *err);
+ggl_status llm_context_give(llm_context *c, ggl_error *err);
+/* Empties the sequence, which llm_context_take has taken. */
+ggl_status llm_context_clear(llm_context *c, ggl_error *err);
+/* The sequence, which llm_context_take has taken, becomes these tokens, which the slot holds already. */
+ggl_status llm_context_set(llm_context *c, const int32_t *id, size_t n, ggl_error *err);
 /* Frees the generation that llm_begin started, if there is one. */
-void context_end(llm_context *c);
+void llm_context_end(llm_context *c);
 
 #endif

@@ -3,36 +3,21 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "builtin/builtin.h"
+#include "adapters.h"
 #include "context.h"
 #include "ggl/internal/backends.h"
+#include "ggl/internal/graph.h"
 #include "ggl/internal/params.h"
+#include "guessing.h"
 #include "place/fit.h"
 
-enum { ROWS = 16, UBATCH = 512 }; /* rows of logits that are computed together */
+enum {
+    ROWS = 16, /* rows of logits that are computed together */
+    UBATCH = 512,
+    MOST_PARALLEL = 256
+};
 
 /* --- opening ---------------------------------------------------------------------------------- */
-
-static ggl_status open_model(llm_context *c, const char *path, const llm_open_params *p,
-                             ggl_error *err) {
-    const llm_load_params load = {.size = sizeof load,
-                                  .open_backend = ggl_backend_open,
-                                  .close_backend = ggl_backend_close,
-                                  .n_threads = p->n_threads > 0 ? p->n_threads
-                                                                : ggl_backend_default_threads(),
-                                  .progress = p->progress,
-                                  .ctx = p->user};
-    const llm_model_params mp = {.size = sizeof mp, .arch_path = p->arch, .load = &load};
-    llm_builtin built_in;
-    if (!path)
-        return ggl_fail(err, GGL_USAGE, "llm_open needs the path of a model");
-    if (!llm_builtin_find(path, &built_in))
-        return llm_model_open(&c->model, path, &mp, err);
-    if (!built_in.name)
-        return ggl_fail(err, GGL_NOT_FOUND,
-                        "%s: the built-in models are builtin:stories and builtin:chat", path);
-    return llm_model_open_memory(&c->model, built_in.data, built_in.size, built_in.name, &mp, err);
-}
 
 /* A model without a tokenizer or a template can run; the calls that need them report why they are missing. */
 static ggl_status open_text(llm_context *c, const llm_open_params *p, ggl_error *err) {
@@ -85,6 +70,37 @@ static ggl_status open_backends(llm_context *c, const llm_open_params *p, ggl_er
     return llm_placement_new(&c->placement, &choice, &bp, err);
 }
 
+/* Sets *to to the type that `name` names; NULL: it stays. */
+static ggl_status read_type(ggl_type *to, const char *member, const char *name, ggl_error *err) {
+    const ggl_type_info *type = name ? ggl_type_find(name) : NULL;
+    if (!name)
+        return GGL_OK;
+    if (!type || !ggl_store_can_keep(type->type))
+        return ggl_fail(err, GGL_USAGE,
+                        "%s is '%s'; the KV cache can be f32, f16, bf16, q8_0 or q4_0", member,
+                        name);
+    *to = type->type;
+    return GGL_OK;
+}
+
+static int64_t largest(int64_t a, int64_t b) {
+    return a > b ? a : b;
+}
+
+/* Sets what follows from the members that are not about the context's size. */
+static ggl_status set_session(llm_session_params *sp, llm_context *c, const llm_open_params *p,
+                              ggl_error *err) {
+    if (p->n_parallel < 0 || p->n_parallel > MOST_PARALLEL)
+        return ggl_fail(err, GGL_USAGE, "n_parallel must be 0 to %d, but is %" PRId64,
+                        (int)MOST_PARALLEL, p->n_parallel);
+    sp->n_slots = largest(p->n_parallel, 1);
+    sp->n_rows = largest(largest(ROWS, sp->n_slots), llm_guessing_n_max(p) + 1);
+    sp->adapter = c->adapter;
+    sp->n_adapters = c->n_adapters;
+    const ggl_status st = read_type(&sp->type_k, "cache_type_k", p->cache_type_k, err);
+    return st == GGL_OK ? read_type(&sp->type_v, "cache_type_v", p->cache_type_v, err) : st;
+}
+
 static ggl_status open_session(llm_context *c, const llm_open_params *p, ggl_error *err) {
     llm_session_params sp = llm_session_default();
     if (p->n_ctx < 0 || p->n_ubatch < 0)
@@ -93,16 +109,15 @@ static ggl_status open_session(llm_context *c, const llm_open_params *p, ggl_err
                         p->n_ctx, p->n_ubatch);
     sp.n_ctx = p->n_ctx;
     sp.n_ubatch = p->n_ubatch ? p->n_ubatch : UBATCH;
-    sp.n_rows = ROWS;
     sp.embeddings = p->embeddings;
     sp.no_repack = p->no_repack;
     sp.progress = p->progress;
     sp.progress_ctx = p->user;
     sp.cancelled = is_cancelled;
     sp.cancelled_ctx = c;
-    ggl_status st = p->embeddings || p->pooling
-                        ? llm_pooling_find(&c->pooling, p->pooling, llm_model_file(c->model), err)
-                        : GGL_OK;
+    ggl_status st = set_session(&sp, c, p, err);
+    if (st == GGL_OK && (p->embeddings || p->pooling))
+        st = llm_pooling_find(&c->pooling, p->pooling, llm_model_file(c->model), err);
     if (st == GGL_OK)
         st = llm_placement_session(c->placement, &c->session, c->model, &sp, err);
     if (st == GGL_OK && !p->n_ctx) {
@@ -110,7 +125,12 @@ static ggl_status open_session(llm_context *c, const llm_open_params *p, ggl_err
         if (n < llm_session_n_ctx(c->session))
             st = llm_fit_replace(c->placement, &c->session, c->model, &sp, n, err);
     }
-    return st == GGL_OK ? alloc_session(c, p, err) : st;
+    if (st != GGL_OK)
+        return st;
+    sp.n_ctx = llm_session_n_ctx(c->session);
+    sp.progress = NULL;
+    c->session_params = sp; /* for another one, with other scales of adapters */
+    return alloc_session(c, p, err);
 }
 
 static ggl_status open_generator(llm_context *c, ggl_error *err) {
@@ -119,9 +139,7 @@ static ggl_status open_generator(llm_context *c, ggl_error *err) {
     const ggl_status st =
         llm_sampler_new(&c->sampler, &sp, (int32_t)llm_session_n_vocab(c->session),
                         (int32_t)llm_session_n_ctx(c->session), err);
-    const llm_generator_params gp = {
-        .size = sizeof gp, .session = c->session, .sampler = c->sampler, .tokenizer = c->tokenizer};
-    return st == GGL_OK ? llm_generator_new(&c->generator, &gp, err) : st;
+    return st == GGL_OK ? llm_context_make_generator(&c->generator, c, c->session, err) : st;
 }
 
 ggl_status llm_open(llm_context **out, const char *path, const llm_open_params *params,
@@ -137,13 +155,17 @@ ggl_status llm_open(llm_context **out, const char *path, const llm_open_params *
     if (!c)
         return ggl_fail(err, GGL_NOMEM, "out of memory");
     c->run.stop = -1;
-    st = open_model(c, path, &p, err);
+    st = llm_context_load(&c->model, path, p.arch, &p, err);
     if (st == GGL_OK)
         st = open_text(c, &p, err);
+    if (st == GGL_OK)
+        st = llm_adapters_open(c, &p, err);
     if (st == GGL_OK)
         st = open_backends(c, &p, err);
     if (st == GGL_OK)
         st = open_session(c, &p, err);
+    if (st == GGL_OK)
+        st = llm_guessing_open(&c->guessing, c, &p, err);
     if (st == GGL_OK)
         st = open_generator(c, err);
     if (st != GGL_OK) {
@@ -158,14 +180,16 @@ void llm_close(llm_context *c) {
     ggl_error err = {0};
     if (!c)
         return;
-    context_end(c);
+    llm_context_end(c);
     llm_generator_free(c->generator);
     llm_sampler_free(c->sampler);
     llm_vocab_free(c->vocab);
     llm_session_free(c->session);
+    llm_guessing_close(c->guessing);
     /* nothing is returned, and a timeline ("trace:cpu") that got lost has to be reported */
     if (llm_placement_close(c->placement, &err) != GGL_OK)
         fprintf(stderr, "%s\n", err.msg);
+    llm_adapters_close(c);
     llm_chat_free(c->chat);
     llm_model_free(c->model);
     llm_tokens_fini(&c->ids);
@@ -193,26 +217,6 @@ int32_t llm_context_n_embd(const llm_context *c) {
 
 bool llm_context_has_chat(const llm_context *c) {
     return c->chat != NULL;
-}
-
-ggl_status llm_context_text(const llm_context *c, const char *key, char **text, size_t *n,
-                            ggl_error *err) {
-    ggl_str value;
-    *text = NULL;
-    *n = 0;
-    if (!key)
-        return ggl_fail(err, GGL_USAGE, "llm_context_text needs a key");
-    const int found = ggl_gguf_get_string(llm_model_file(c->model), key, &value, err);
-    if (found == 0)
-        return ggl_fail(err, GGL_NOT_FOUND, "the model's file has no key '%s'", key);
-    if (found < 0)
-        return GGL_FORMAT;
-    *text = ggl_calloc(value.n + 1, 1);
-    if (!*text)
-        return ggl_fail(err, GGL_NOMEM, "out of memory");
-    memcpy(*text, value.s, value.n);
-    *n = value.n;
-    return GGL_OK;
 }
 
 ggl_status llm_last_run(const llm_context *c, llm_run_info *info, ggl_error *err) {

@@ -6,6 +6,7 @@
 
 #include "context.h"
 #include "ggl/internal/alloc.h"
+#include "llm/internal/logprobs.h"
 
 /* --- who has the sequence --------------------------------------------------------------------- */
 
@@ -21,10 +22,9 @@ static bool append(llm_tokens *t, const int32_t *id, size_t n) {
     return true;
 }
 
-/* Moves the sequence from the generator to c->ids, if the generator has it, and removes wrong guesses. */
-static ggl_status take(llm_context *c, ggl_error *err) {
+ggl_status llm_context_take(llm_context *c, ggl_error *err) {
     size_t n_held, n;
-    context_end(c);
+    llm_context_end(c);
     if (c->is_own)
         return GGL_OK;
     c->ids.n = 0;
@@ -36,7 +36,7 @@ static ggl_status take(llm_context *c, ggl_error *err) {
     return st;
 }
 
-ggl_status context_give(llm_context *c, ggl_error *err) {
+ggl_status llm_context_give(llm_context *c, ggl_error *err) {
     if (!c->is_own)
         return GGL_OK;
     const int64_t n_past = llm_session_n_past(c->session, 0);
@@ -45,12 +45,21 @@ ggl_status context_give(llm_context *c, ggl_error *err) {
     return st;
 }
 
-/* Empties the sequence. */
-static ggl_status clear(llm_context *c, ggl_error *err) {
+ggl_status llm_context_clear(llm_context *c, ggl_error *err) {
     c->ids.n = 0;
     c->is_own = true;
     c->logits = NULL;
     return llm_session_clear(c->session, 0, err);
+}
+
+ggl_status llm_context_set(llm_context *c, const int32_t *id, size_t n, ggl_error *err) {
+    c->ids.n = 0;
+    c->is_own = true;
+    c->logits = NULL;
+    if (append(&c->ids, id, n))
+        return GGL_OK;
+    (void)llm_context_clear(c, NULL);
+    return ggl_fail(err, GGL_NOMEM, "out of memory for %zu tokens", n);
 }
 
 /* Call after a failed run: the sequence becomes the tokens that the slot holds, if the slot can still be used. */
@@ -59,7 +68,7 @@ static void recover(llm_context *c) {
     if (n >= 0 && (size_t)n <= c->ids.n && llm_session_cut(c->session, 0, n, NULL) == GGL_OK)
         c->ids.n = (size_t)n;
     else
-        (void)clear(c, NULL);
+        (void)llm_context_clear(c, NULL);
 }
 
 /* --- logits ----------------------------------------------------------------------------------- */
@@ -103,7 +112,7 @@ ggl_status llm_eval(llm_context *c, const int32_t *id, size_t n, bool all, const
     atomic_store(&c->cancelled, false);
     if (n == 0)
         return ggl_fail(err, GGL_USAGE, "llm_eval needs at least one token");
-    ggl_status st = take(c, err);
+    ggl_status st = llm_context_take(c, err);
     if (st != GGL_OK)
         return st;
     const size_t n_before = c->ids.n;
@@ -139,7 +148,7 @@ const int32_t *llm_sequence(const llm_context *c, size_t *n) {
 
 ggl_status llm_truncate(llm_context *c, size_t n, ggl_error *err) {
     atomic_store(&c->cancelled, false);
-    ggl_status st = take(c, err);
+    ggl_status st = llm_context_take(c, err);
     if (st != GGL_OK)
         return st;
     if (n > c->ids.n)
@@ -147,7 +156,7 @@ ggl_status llm_truncate(llm_context *c, size_t n, ggl_error *err) {
                         c->ids.n, n);
     c->logits = NULL;
     if (n == 0)
-        return clear(c, err);
+        return llm_context_clear(c, err);
     if (n < (size_t)llm_session_n_past(c->session, 0) &&
         llm_session_cut(c->session, 0, (int64_t)n, NULL) != GGL_OK) {
         st = llm_session_clear(c->session, 0, err);
@@ -157,6 +166,117 @@ ggl_status llm_truncate(llm_context *c, size_t n, ggl_error *err) {
             recover(c);
     }
     c->ids.n = n < c->ids.n ? n : c->ids.n;
+    return st;
+}
+
+/* --- scores ----------------------------------------------------------------------------------- */
+
+/* A continuation, and where its scores are written to. */
+typedef struct scores {
+    const int32_t *id; /* [n]: the continuation */
+    size_t first;      /* index of the first token that is run */
+    size_t n_prompt;
+    int32_t n_vocab;
+    double *logprob;
+    bool *greedy;
+} scores;
+
+static void score(void *ctx, int64_t i, const float *logits) {
+    const scores *s = ctx;
+    const size_t k = s->first + (size_t)i + 1 - s->n_prompt;
+    llm_logprob chosen = {.id = s->id[k]}, top;
+    (void)llm_logprobs(logits, s->n_vocab, &chosen, &top, 1);
+    if (s->logprob)
+        s->logprob[k] = chosen.logprob;
+    if (s->greedy)
+        s->greedy[k] = top.id == chosen.id;
+}
+
+/* Keeps what the sequence and the prompt id[0 .. n_prompt) begin with, but not all of the prompt. */
+static ggl_status keep_common(llm_context *c, const int32_t *id, size_t n_prompt, ggl_error *err) {
+    const size_t n_past = (size_t)llm_session_n_past(c->session, 0);
+    size_t n = 0;
+    while (n < n_past && n + 1 < n_prompt && c->ids.id[n] == id[n])
+        n++;
+    c->ids.n = n;
+    if (n == n_past)
+        return GGL_OK;
+    return n > 0 && llm_session_cut(c->session, 0, (int64_t)n, NULL) == GGL_OK
+               ? GGL_OK
+               : llm_context_clear(c, err);
+}
+
+/* Runs the tokens of c->ids that the slot does not have. */
+static ggl_status run_scores(llm_context *c, scores *s, ggl_error *err) {
+    s->first = (size_t)llm_session_n_past(c->session, 0);
+    const size_t n = c->ids.n - s->first;
+    bool *want = ggl_calloc(n, sizeof *want);
+    if (!want)
+        return ggl_fail(err, GGL_NOMEM, "out of memory for %zu tokens", n);
+    for (size_t i = s->n_prompt - 1 - s->first; i < n; i++)
+        want[i] = true;
+    const llm_batch b = {
+        .n = (int64_t)n, .token = c->ids.id + s->first, .want = want, .each = score, .ctx = s};
+    const ggl_status st = llm_session_eval(c->session, &b, err);
+    ggl_free(want);
+    return st;
+}
+
+static ggl_status check_score(const llm_context *c, size_t n_prompt, const int32_t *id, size_t n,
+                              ggl_error *err) {
+    const int64_t n_ctx = llm_session_n_ctx(c->session), n_vocab = llm_session_n_vocab(c->session);
+    if (n_prompt == 0 || n == 0)
+        return ggl_fail(err, GGL_USAGE,
+                        "llm_score needs a prompt and a continuation of at least one token, but "
+                        "they have %zu and %zu",
+                        n_prompt, n);
+    if (n_prompt > (size_t)n_ctx || n - 1 > (size_t)n_ctx - n_prompt)
+        return ggl_fail(err, GGL_LIMIT,
+                        "a prompt of %zu tokens and a continuation of %zu exceed the context of "
+                        "%" PRId64,
+                        n_prompt, n, n_ctx);
+    for (size_t i = 0; i < n; i++)
+        if (id[i] < 0 || id[i] >= n_vocab)
+            return ggl_fail(err, GGL_USAGE,
+                            "token %zu of the continuation is %" PRId32 "; the vocabulary has "
+                            "%" PRId64,
+                            i, id[i], n_vocab);
+    return GGL_OK;
+}
+
+/* all: the prompt and the n tokens of the continuation. */
+static ggl_status score_tokens(llm_context *c, const llm_tokens *all, scores *s, ggl_error *err) {
+    ggl_status st = llm_context_take(c, err);
+    if (st == GGL_OK)
+        st = keep_common(c, all->id, s->n_prompt, err);
+    if (st != GGL_OK)
+        return st;
+    c->logits = NULL;
+    if (!append(&c->ids, all->id + c->ids.n, all->n - 1 - c->ids.n))
+        st = ggl_fail(err, GGL_NOMEM, "out of memory for %zu tokens", all->n);
+    if (st == GGL_OK)
+        st = run_scores(c, s, err);
+    if (st != GGL_OK)
+        recover(c);
+    return st;
+}
+
+ggl_status llm_score(llm_context *c, const int32_t *prompt, size_t n_prompt, const int32_t *id,
+                     size_t n, double *logprob, bool *greedy, ggl_error *err) {
+    llm_tokens all = {0}; /* a copy, as the arrays may be the sequence, which changes */
+    atomic_store(&c->cancelled, false);
+    ggl_status st = check_score(c, n_prompt, id, n, err);
+    if (st == GGL_OK && (!append(&all, prompt, n_prompt) || !append(&all, id, n)))
+        st = ggl_fail(err, GGL_NOMEM, "out of memory for %zu tokens", n_prompt + n);
+    if (st == GGL_OK) {
+        scores s = {.id = all.id + n_prompt,
+                    .n_prompt = n_prompt,
+                    .n_vocab = (int32_t)llm_session_n_vocab(c->session),
+                    .logprob = logprob,
+                    .greedy = greedy};
+        st = score_tokens(c, &all, &s, err);
+    }
+    llm_tokens_fini(&all);
     return st;
 }
 
@@ -197,7 +317,7 @@ static ggl_status run_embedding(llm_context *c, const int32_t *id, size_t n, vec
 ggl_status llm_embed(llm_context *c, const char *text, size_t n, float *out, ggl_error *err) {
     int32_t *id = NULL;
     size_t n_id = 0;
-    vector_sum s = {.n = llm_context_n_embd(c)};
+    vector_sum s = {.n = (int32_t)llm_session_n_embd(c->session)};
     atomic_store(&c->cancelled, false);
     if (s.n == 0)
         return ggl_fail(err, GGL_UNSUPPORTED,
@@ -206,9 +326,9 @@ ggl_status llm_embed(llm_context *c, const char *text, size_t n, float *out, ggl
     if (st == GGL_OK && n_id == 0)
         st = ggl_fail(err, GGL_USAGE, "the text has no tokens");
     if (st == GGL_OK)
-        st = take(c, err);
+        st = llm_context_take(c, err);
     if (st == GGL_OK)
-        st = clear(c, err);
+        st = llm_context_clear(c, err);
     s.x = st == GGL_OK ? ggl_calloc((size_t)s.n, sizeof *s.x) : NULL;
     if (st == GGL_OK && !s.x)
         st = ggl_fail(err, GGL_NOMEM, "out of memory");
@@ -217,7 +337,7 @@ ggl_status llm_embed(llm_context *c, const char *text, size_t n, float *out, ggl
     if (st == GGL_OK)
         st = llm_pooling_result(s.x, s.n, out, err);
     if (c->is_own)
-        (void)clear(c, NULL);
+        (void)llm_context_clear(c, NULL);
     ggl_free(s.x);
     ggl_free(id);
     return st;

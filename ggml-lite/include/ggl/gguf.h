@@ -42,7 +42,7 @@ typedef struct ggl_gguf_params {
     bool no_mmap;
     bool populate; /* read every page now (MAP_POPULATE) */
     bool willneed; /* advise the kernel to read ahead */
-    bool lock;     /* mlock the data; a failure is no error, see ggl_gguf_lock_failed */
+    bool lock;     /* mlock the data; a failure is no error */
     /* Read metadata and the tensor table only; the file may lack the tensor data. Tensors may have
      * types that ggl_type_get() does not know; their size is 0. */
     bool meta_only;

@@ -84,7 +84,7 @@ typedef enum ggl_store_kind {
  * positions of a slot: see ggl_graph_n_pages. Only if all readers have a window, and windows for all
  * slots take fewer pages, is a store a ring: each slot has n_pos / 64 pages of its own, one slot's
  * after another's, and position p is stored at p % n_pos. In a page, each head has the bytes of 64
- * rows of the type (one of f32, f16, bf16, q8_0, q4_0: ggl_store_can_keep), laid out as follows:
+ * rows of the type (one of f32, f16, bf16, q8_0, q4_0), laid out as follows:
  *
  *     values, not quantized  element[64][dim]: 64 rows in the type's own layout
  *     keys, not quantized    element[dim][64]
@@ -158,7 +158,7 @@ struct ggl_tensor {
     bool gather;      /* PICK of whole matrices from a stack [in, out, n] that does not depend on
                             the batch. A LINEAR reads stack and index itself: see ggl_read */
     bool keeps_state; /* CALL: its body, or a body nested in it, is recurrent */
-    /* Set by ggl_graph_finish, and again by ggl_graph_fold and ggl_sched_new. */
+    /* Set by ggl_graph_finish, and again by ggl_sched_new. */
     bool needed;   /* an output depends on it */
     bool computed; /* a backend computes it: it is needed, not a leaf, not a view, and not a gather
                       that only products read. Its type is f32 or i32 */

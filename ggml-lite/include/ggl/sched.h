@@ -86,7 +86,7 @@ typedef struct ggl_sched_params {
      * for these backends, else it repacks and writes the file. Problems with the file do not make
      * ggl_sched_alloc fail. NULL: no file. Borrowed until ggl_sched_alloc returns. */
     const char *cache;
-    const void *cache_of; /* bytes that identify the model, such as those of ggl_gguf_identify */
+    const void *cache_of; /* bytes that identify the model, such as the size and time of its file */
     size_t cache_of_size;
     /* The name of an output that a batch may compute without the others (ggl_sched_submit, early);
      * NULL: none. */

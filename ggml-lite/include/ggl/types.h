@@ -91,8 +91,8 @@ GGL_API const ggl_type_info *ggl_type_get(int id);
 /* Returns the type with that name ("q8_0", in small or capital letters), or NULL. */
 GGL_API const ggl_type_info *ggl_type_find(const char *name);
 
-/* Returns the bytes of n elements. n must be a whole number of blocks whose size fits into size_t;
- * ggl_row_size_checked checks that. */
+/* Returns the bytes of n elements. n must be a whole number of blocks, and their size must fit
+ * into size_t. */
 GGL_API size_t ggl_row_size(ggl_type type, int64_t n);
 
 #ifdef __cplusplus

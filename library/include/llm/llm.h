@@ -55,6 +55,12 @@ typedef struct llm_context llm_context;
 
 /* --- opening ---------------------------------------------------------------------------------- */
 
+/* An adapter (LoRA): docs/adapters.md. This struct stays as it is. */
+typedef struct llm_lora {
+    const char *path; /* a GGUF file */
+    double scale;     /* how much of it is added to the weights: 1 is all, 0 nothing */
+} llm_lora;
+
 typedef struct llm_open_params {
     size_t size; /* sizeof(llm_open_params) */
     /* Most tokens of the sequence; 0: the model's own context, or 4096; fewer, but at least 2048, if the KV cache
@@ -85,6 +91,19 @@ typedef struct llm_open_params {
     bool no_chat_bos;
     /* Of embeddings: "mean", "last" (token) or "cls" (the first token); NULL: as the model's file says. */
     const char *pooling;
+    /* Types of the keys and values in the KV cache: "f16", "bf16", "f32", "q8_0" or "q4_0"; NULL: "f16". */
+    const char *cache_type_k, *cache_type_v;
+    /* [n_adapters], applied all together. */
+    const llm_lora *adapter;
+    size_t n_adapters;
+    /* Guessing ahead, which makes generating faster and changes no text: a smaller model with the same
+     * tokenizer guesses the next tokens (draft: its path), or the text itself does, where it repeats (lookup). At
+     * most one of the two. llm_generate_jobs does not guess. */
+    const char *draft;
+    bool lookup;
+    int64_t n_guess; /* most tokens guessed at once; 0: 16 */
+    /* Most jobs that llm_generate_jobs computes at once. The KV cache is that many times as large; 0: 1. */
+    int64_t n_parallel;
 } llm_open_params;
 
 /* Opens a model and makes it ready to run. path: a GGUF file, a Hugging Face folder (config.json,
@@ -108,10 +127,27 @@ GGL_API int32_t llm_context_n_embd(const llm_context *c);  /* 0: opened without 
  * GGL_FORMAT: its value is not a text. */
 GGL_API GGL_NODISCARD ggl_status llm_context_text(const llm_context *c, const char *key,
                                                   char **text, size_t *n, ggl_error *err);
+/* Returns key k = 0, 1, .. of the model's file, *n bytes without a NUL; NULL past the end. Valid until llm_close. */
+GGL_API const char *llm_context_key(const llm_context *c, size_t k, size_t *n);
+/* Gets the value of a key as JSON: a number, a boolean, a string, or an array of them. The caller frees *json, of *n
+ * bytes and a NUL, by ggl_free. GGL_NOT_FOUND: there is no such key. */
+GGL_API GGL_NODISCARD ggl_status llm_context_json(const llm_context *c, const char *key,
+                                                  char **json, size_t *n, ggl_error *err);
+/* Changes the scale of adapter k of llm_open_params.adapter. The sequence is empty afterwards. It prepares the
+ * weights again, and needs memory for the new ones beside the old. GGL_USAGE: there is no adapter k, or the scale is
+ * not finite; else as llm_open. After a failure the old scale stays. */
+GGL_API GGL_NODISCARD ggl_status llm_set_adapter_scale(llm_context *c, size_t k, double scale,
+                                                       ggl_error *err);
 /* True if the model has a chat template, which llm_reply and llm_chat_format need. */
 GGL_API bool llm_context_has_chat(const llm_context *c);
 
 /* --- generating text -------------------------------------------------------------------------- */
+
+/* An addition to the logit of a token; -INFINITY: it is never chosen. This struct stays as it is. */
+typedef struct llm_token_bias {
+    int32_t id;
+    float bias;
+} llm_token_bias;
 
 typedef struct llm_generate_params {
     size_t size;   /* sizeof(llm_generate_params) */
@@ -120,7 +156,7 @@ typedef struct llm_generate_params {
     int32_t top_k; /* choose from the k likeliest tokens; 0: from all */
     float top_p;   /* choose from the likeliest whose probabilities add up to p; 0 or 1: from all */
     float min_p;   /* leave out tokens less probable than this times the likeliest; 0: none */
-    float repeat_penalty;    /* makes the last 64 tokens less likely; 0 or 1: off */
+    float repeat_penalty;    /* makes recent tokens less likely (repeat_last_n); 0 or 1: off */
     bool ignore_end;         /* go on after the model ended its text */
     uint64_t seed;           /* same seed, same text */
     const char *const *stop; /* [n_stop]: the text ends before one of these */
@@ -129,6 +165,35 @@ typedef struct llm_generate_params {
      * complete within n_max tokens where that is possible. NULL: any text. */
     const char *grammar;     /* GBNF: docs/grammars.md */
     const char *json_schema; /* docs/json-schema.md; "{}": any JSON */
+    /* More stages of the sampler: docs/sampling.md. All are off if they are 0, but for numbers that a stage has
+     * anyway: 0 is then the default that the comment names. */
+    int32_t repeat_last_n;      /* how many tokens are recent, for the penalties; 0: 64; -1: all */
+    float frequency_penalty;    /* subtracted from a logit for each occurrence among these */
+    float presence_penalty;     /* subtracted once if there is one */
+    float dynatemp_range;       /* temp varies by as much, by how sure the model is */
+    float dynatemp_exponent;    /* 0: 1 */
+    float typical_p;            /* keep the most typical tokens that add up to p; 0 or 1: off */
+    float top_n_sigma;          /* leave out what is n standard deviations below the best */
+    float xtc_probability;      /* how often the likeliest tokens are left out */
+    float xtc_threshold;        /* they are those at least as probable as this; 0: 0.1 */
+    float dry_multiplier;       /* makes long repetitions less likely */
+    float dry_base;             /* 0: 1.75 */
+    int32_t dry_allowed_length; /* 0: 2 */
+    int32_t dry_last_n;         /* how many tokens are looked through; 0 or -1: all */
+    const char *const
+        *dry_breakers; /* [n_dry_breakers]: repetitions end here; NULL: "\n", ":", "\"", "*" */
+    size_t n_dry_breakers;
+    int32_t mirostat;                 /* 2: in place of the stages that leave tokens out */
+    float mirostat_tau, mirostat_eta; /* 0: 5 and 0.1 */
+    const llm_token_bias *bias;       /* [n_bias] */
+    size_t n_bias;
+    const char *samplers; /* the stages in another order: "top_k;temperature"; NULL: all */
+    bool json_spaces;     /* json_schema: white space between values is allowed */
+    bool show_special; /* the text has special tokens, too, such as the marks of calls of tools */
+    /* The tools that the model may call, a JSON array as in a conversation, and how: NULL, "auto" or "none": nothing is
+     * demanded; "required": the text is calls, maybe after reasoning; a name: calls of this tool. Not with a grammar or
+     * schema. llm_chat_answer takes both from the conversation. */
+    const char *tools, *tool_choice;
 } llm_generate_params;
 
 /* llama.cpp's defaults: temp 0.8, top_k 40, top_p 0.95, min_p 0.05, n_max 0, seed 0. */
@@ -183,12 +248,50 @@ GGL_API GGL_NODISCARD ggl_status llm_reply(llm_context *c, const llm_message *me
                                            void *user, ggl_error *err);
 /* Formats a conversation as llm_reply does. json: the text of an object that the template reads,
  * {"messages": [..], "tools": [..]}. A content may be a list of parts of text; pictures and files are
- * refused (llm_talk_texts). answer: end with the beginning of an answer. The caller frees
+ * refused. answer: end with the beginning of an answer. The caller frees
  * *text, of *n bytes and a NUL, by ggl_free. Its special tokens are all in it: tokenize it without
  * LLM_ADD_SPECIAL. */
 GGL_API GGL_NODISCARD ggl_status llm_chat_format(const llm_context *c, const char *json,
                                                  bool answer, char **text, size_t *n,
                                                  ggl_error *err);
+
+typedef enum llm_part {
+    LLM_PART_CONTENT,  /* text for the user */
+    LLM_PART_REASONING /* the model's thoughts */
+} llm_part;
+
+/* Receives the answer piece by piece: n bytes of one part. Returning false ends the generation with GGL_CANCELLED. */
+typedef bool llm_part_fn(void *user, llm_part part, const char *piece, size_t n);
+
+/* Answers a conversation with tools: json is as for llm_chat_format, and may have "tools" and "tool_choice" (as in
+ * OpenAI's API). Generates as llm_reply does, and passes content and reasoning to `each` (NULL: to nothing) while they
+ * come. *message becomes the JSON of the whole message, to be appended to the conversation:
+ *
+ *     {"role": "assistant", "reasoning_content": .., "content": .., "tool_calls": [{"id": "call_0", "type": "function",
+ *      "function": {"name": "f", "arguments": "{..}"}}, ..]}
+ *
+ * with reasoning_content and tool_calls only if there are any, and content null beside calls. The caller frees it, *n
+ * bytes and a NUL, by ggl_free. With tool_choice "required" or a tool's name the answer is calls whose arguments fit
+ * their schemas; GGL_UNSUPPORTED: calls in the model's format cannot be demanded. Else as llm_reply. */
+GGL_API GGL_NODISCARD ggl_status llm_chat_answer(llm_context *c, const char *json,
+                                                 const llm_generate_params *params,
+                                                 llm_part_fn *each, void *user, char **message,
+                                                 size_t *n, ggl_error *err);
+
+typedef struct llm_parse_params {
+    size_t size; /* sizeof(llm_parse_params) */
+    const char *
+        tools; /* the tools, a JSON array; NULL: none. What is a string and what a number can depend on them */
+    const char *
+        prompt; /* the prompt, of which the end is read, as it may begin the answer; NULL: it does not */
+    bool is_cut; /* the answer ended at a limit: a call that is not complete is left out */
+} llm_parse_params;
+/* Splits an answer of n bytes that was generated with show_special, as llm_chat_answer does. params may be NULL. A call
+ * that cannot be read becomes content. The caller frees *json, of *n_json bytes and a NUL, by ggl_free. GGL_FORMAT: tools
+ * are no JSON array; GGL_LIMIT: the answer is longer than 16 MiB; GGL_NOMEM. */
+GGL_API GGL_NODISCARD ggl_status llm_chat_parse(const llm_context *c, const char *answer, size_t n,
+                                                const llm_parse_params *params, char **json,
+                                                size_t *n_json, ggl_error *err);
 
 typedef enum llm_finish {
     LLM_FINISH_NONE,      /* nothing was generated yet, or llm_next has not come to the end */
@@ -212,6 +315,27 @@ typedef struct llm_run_info {
 /* Fills in as many members as info->size says. GGL_USAGE: size is wrong. */
 GGL_API GGL_NODISCARD ggl_status llm_last_run(const llm_context *c, llm_run_info *info,
                                               ggl_error *err);
+
+/* One of many texts that are generated at once. This struct stays as it is; set all members to 0 first. */
+typedef struct llm_job {
+    const int32_t *id; /* [n]: the prompt, as for llm_generate_tokens */
+    size_t n;
+    const llm_generate_params *params; /* NULL: llm_generate_default() */
+    llm_piece_fn *each; /* receives the text; returning false ends this job alone. NULL: none */
+    void *user;         /* for `each` */
+    /* Results: as of llm_run_info, and what went wrong (status GGL_OK: nothing). */
+    llm_finish finish;
+    int32_t stop;
+    int64_t n_reused, n_prompt, n_generated;
+    ggl_error err;
+} llm_job;
+/* Generates n texts, llm_open_params.n_parallel of them at once in one batch, which takes much less time than one
+ * after the other. Each text is the one that llm_generate_tokens would give, bit for bit. Calls of `each` for different
+ * jobs alternate. Prompts that begin alike share that part where they follow one another. The sequence is empty
+ * afterwards. A job that fails does not end the others, and is no failure of this call. GGL_CANCELLED: llm_cancel, so jobs
+ * that had not ended have this status, too; GGL_NOMEM, GGL_DEVICE. */
+GGL_API GGL_NODISCARD ggl_status llm_generate_jobs(llm_context *c, llm_job *job, size_t n,
+                                                   ggl_error *err);
 
 /* Stops the call that another thread is making with this context, as soon as the current step of the
  * model has ended. That call returns GGL_CANCELLED. If there is no such call, it ends what llm_begin has
@@ -255,6 +379,15 @@ GGL_API GGL_NODISCARD ggl_status llm_eval(llm_context *c, const int32_t *id, siz
  * token was generated; NULL if there are none. Valid until the next call. */
 GGL_API const float *llm_logits(const llm_context *c);
 
+/* Scores a continuation of a prompt: logprob[i] becomes the natural logarithm of the model's probability of token id[i] after
+ * the prompt and the tokens before it, and greedy[i] whether it is the likeliest token there. Both are [n], or NULL. The
+ * sequence becomes the prompt and all but the last token of id; what it has in common with the prompt is not run again,
+ * so many continuations of one prompt are cheap. GGL_USAGE: a token is out of range, or n_prompt or n is 0; GGL_LIMIT:
+ * they exceed the context; GGL_CANCELLED, GGL_NOMEM, GGL_DEVICE. */
+GGL_API GGL_NODISCARD ggl_status llm_score(llm_context *c, const int32_t *prompt, size_t n_prompt,
+                                           const int32_t *id, size_t n, double *logprob,
+                                           bool *greedy, ggl_error *err);
+
 /* Writes the embedding of n bytes of text to out: a vector [n_embd] of length 1. It is pooled as the
  * model's file says (mean, first or last token), or as the mean if the file does not say, unless
  * llm_open_params.pooling chooses. llm_open refuses embeddings of a model whose file has another pooling, for
@@ -268,6 +401,15 @@ GGL_API const int32_t *llm_sequence(const llm_context *c, size_t *n);
 /* Keeps the first n tokens of the sequence; 0 empties it. Only llm_eval needs this: calls with a prompt
  * do it themselves. A model with recurrent states cannot go back, so its n tokens are run again. GGL_USAGE: there are fewer than n. */
 GGL_API GGL_NODISCARD ggl_status llm_truncate(llm_context *c, size_t n, ggl_error *err);
+
+/* Saves the sequence, with its KV cache and states, to a file, which appears when it is complete; llm_restore makes it
+ * the sequence again, so that its tokens need not run. Only a context that computes the same bits can use the file: of the
+ * same model, adapters, placement and types of the KV cache. GGL_USAGE: the sequence is empty, or there is another file
+ * of that name, which stays; GGL_NOT_FOUND: there is no such file; GGL_UNSUPPORTED: it is of another model, version or setting;
+ * GGL_FORMAT: it is damaged, or has other types of the KV cache; GGL_LIMIT: the context is too small for it; GGL_IO, GGL_NOMEM, GGL_DEVICE. The message
+ * begins with the path. After a failure of llm_restore the sequence is as before, or empty. */
+GGL_API GGL_NODISCARD ggl_status llm_save(llm_context *c, const char *path, ggl_error *err);
+GGL_API GGL_NODISCARD ggl_status llm_restore(llm_context *c, const char *path, ggl_error *err);
 
 /* --- defaults --------------------------------------------------------------------------------- */
 

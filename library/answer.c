@@ -1,0 +1,224 @@
+/* Answers in conversations: content, reasoning and calls of tools. */
+#include <stdio.h>
+#include <string.h>
+
+#include "common/json.h"
+#include "common/json_write.h"
+#include "demand.h"
+#include "ggl/internal/params.h"
+
+/* --- messages --------------------------------------------------------------------------------- */
+
+/* A message that is written while the answer comes. */
+typedef struct message {
+    llm_json_out content, reasoning, calls;
+    size_t n_calls;
+    llm_part_fn *each; /* NULL: none */
+    void *user;
+    bool stopped; /* `each` returned false */
+} message;
+
+static void message_free(message *m) {
+    ggl_free(m->content.s);
+    ggl_free(m->reasoning.s);
+    ggl_free(m->calls.s);
+}
+
+static void put_call(message *m, const llm_calls_part *part) {
+    char id[40];
+    snprintf(id, sizeof id, "call_%zu", m->n_calls);
+    llm_json_put_text(&m->calls, m->n_calls++ > 0 ? ", {\"id\": " : "{\"id\": ");
+    llm_json_put_string(&m->calls, part->id.n > 0 ? part->id : (ggl_str){id, strlen(id)});
+    llm_json_put_text(&m->calls, ", \"type\": \"function\", \"function\": {\"name\": ");
+    llm_json_put_string(&m->calls, part->name);
+    llm_json_put_text(&m->calls, ", \"arguments\": ");
+    llm_json_put_string(&m->calls, part->arguments);
+    llm_json_put_text(&m->calls, "}}");
+}
+
+static void take_part(message *m, const llm_calls_part *part) {
+    if (part->kind == LLM_CALLS_CALL) {
+        put_call(m, part);
+        return;
+    }
+    const bool thinks = part->kind == LLM_CALLS_REASONING;
+    llm_json_put(thinks ? &m->reasoning : &m->content, part->text.s, part->text.n);
+    if (m->each && part->text.n > 0 && !m->stopped)
+        m->stopped = !m->each(m->user, thinks ? LLM_PART_REASONING : LLM_PART_CONTENT, part->text.s,
+                              part->text.n);
+}
+
+static void take_parts(message *m, llm_calls *calls) {
+    llm_calls_part part;
+    while (llm_calls_next(calls, &part))
+        take_part(m, &part);
+}
+
+static void put_member(llm_json_out *out, const char *name, const llm_json_out *text) {
+    llm_json_put_text(out, name);
+    llm_json_put_string(out, (ggl_str){text->s, text->n});
+}
+
+/* Writes the message as JSON. */
+static ggl_status message_json(const message *m, char **json, size_t *n, ggl_error *err) {
+    llm_json_out out = {0};
+    llm_json_put_text(&out, "{\"role\": \"assistant\"");
+    if (m->reasoning.n > 0)
+        put_member(&out, ", \"reasoning_content\": ", &m->reasoning);
+    if (m->content.n > 0 || m->n_calls == 0)
+        put_member(&out, ", \"content\": ", &m->content);
+    else
+        llm_json_put_text(&out, ", \"content\": null");
+    if (m->n_calls > 0) {
+        llm_json_put_text(&out, ", \"tool_calls\": [");
+        llm_json_put(&out, m->calls.s, m->calls.n);
+        llm_json_put_text(&out, "]");
+    }
+    llm_json_put_text(&out, "}");
+    if (out.failed || m->content.failed || m->reasoning.failed || m->calls.failed) {
+        ggl_free(out.s);
+        return ggl_fail(err, GGL_NOMEM, "out of memory for the message");
+    }
+    *json = out.s;
+    *n = out.n;
+    return GGL_OK;
+}
+
+ggl_status llm_chat_parse(const llm_context *c, const char *answer, size_t n,
+                          const llm_parse_params *params, char **json, size_t *n_json,
+                          ggl_error *err) {
+    llm_parse_params p = {.size = sizeof p};
+    message m = {.n_calls = 0};
+    llm_calls *calls = NULL;
+    *json = NULL;
+    *n_json = 0;
+    ggl_status st = GGL_READ_PARAMS(llm_parse_params, &p, params, err);
+    if (st != GGL_OK)
+        return st;
+    const llm_calls_params cp =
+        llm_demand_params(c, llm_text_or_empty(p.tools), llm_text_or_empty(p.prompt));
+    st = llm_calls_new(&calls, &cp, err);
+    if (st == GGL_OK)
+        st = llm_calls_add(calls, answer, n, err);
+    if (st == GGL_OK)
+        st = p.is_cut ? llm_calls_cut(calls, err) : llm_calls_finish(calls, err);
+    if (st == GGL_OK) {
+        take_parts(&m, calls);
+        st = message_json(&m, json, n_json, err);
+    }
+    llm_calls_free(calls);
+    message_free(&m);
+    return st;
+}
+
+/* --- conversations with tools ----------------------------------------------------------------- */
+
+/* What a conversation says about tools. */
+typedef struct talk_tools {
+    llm_json_out tools;  /* the array; empty: none */
+    llm_json_out choice; /* "auto", "required", a name ..; empty: none */
+} talk_tools;
+
+static ggl_status read_choice(talk_tools *t, const json_value *v, ggl_error *err) {
+    const json_value *name =
+        llm_json_get_kind(llm_json_get_kind(v, "function", JSON_OBJECT), "name", JSON_STRING);
+    name = v->kind == JSON_STRING ? v : name;
+    if (!name)
+        return ggl_fail(err, GGL_USAGE,
+                        "tool_choice must be \"auto\", \"none\", \"required\" or {\"type\": "
+                        "\"function\", \"function\": {\"name\": ..}}");
+    llm_json_put(&t->choice, name->s, name->n);
+    return GGL_OK;
+}
+
+static ggl_status read_tools(talk_tools *t, const char *json, ggl_error *err) {
+    llm_json *doc;
+    ggl_status st = llm_json_parse(&doc, json, strlen(json), "the conversation", err);
+    if (st != GGL_OK)
+        return st;
+    const json_value *tools = llm_json_get(&doc->root, "tools");
+    const json_value *choice = llm_json_get(&doc->root, "tool_choice");
+    if (tools && tools->kind != JSON_NULL)
+        llm_json_put_value(&t->tools, tools);
+    if (choice && choice->kind != JSON_NULL)
+        st = read_choice(t, choice, err);
+    llm_json_free(doc);
+    if (st == GGL_OK && (t->tools.failed || t->choice.failed))
+        return ggl_fail(err, GGL_NOMEM, "out of memory for the tools");
+    return st;
+}
+
+/* Generates after the prompt, and reads the answer while it comes. */
+static ggl_status run(llm_context *c, ggl_str prompt, const llm_generate_params *p,
+                      llm_calls *calls, message *m, ggl_error *err) {
+    int32_t *id;
+    size_t n_id, n;
+    const char *piece = NULL;
+    ggl_status st = llm_encode(c, prompt.s, prompt.n, LLM_READ_SPECIAL, &id, &n_id, err);
+    if (st == GGL_OK)
+        st = llm_begin(c, id, n_id, p, err);
+    ggl_free(id);
+    while (st == GGL_OK && !m->stopped && (st = llm_next(c, &piece, &n, err)) == GGL_OK && piece) {
+        st = llm_calls_add(calls, piece, n, err);
+        take_parts(m, calls);
+    }
+    if (st != GGL_OK)
+        return st;
+    const llm_finish why = c->run.finish;
+    st = !m->stopped && (why == LLM_FINISH_LENGTH || why == LLM_FINISH_CONTEXT)
+             ? llm_calls_cut(calls, err)
+             : llm_calls_finish(calls, err);
+    take_parts(m, calls);
+    if (!m->stopped)
+        return st;
+    llm_context_end(c);
+    c->run.finish = LLM_FINISH_CANCELLED;
+    return ggl_fail(err, GGL_CANCELLED, "stopped by the caller");
+}
+
+static ggl_status answer(llm_context *c, const char *json, const talk_tools *t,
+                         llm_generate_params *p, message *m, ggl_error *err) {
+    char *prompt = NULL;
+    size_t n = 0;
+    llm_calls *calls = NULL;
+    const bool none = t->choice.s && strcmp(t->choice.s, "none") == 0;
+    ggl_status st = llm_chat_format(c, json, true, &prompt, &n, err);
+    if (st != GGL_OK)
+        return st;
+    p->show_special = true; /* marks of calls are often control tokens */
+    if (t->tools.s && !none) {
+        p->tools = t->tools.s;
+        p->tool_choice = t->choice.s;
+    }
+    llm_calls_params cp = llm_demand_params(
+        c, p->tools ? llm_text_or_empty(p->tools) : (ggl_str){"", 0}, (ggl_str){prompt, n});
+    cp.demanded = llm_demands_call(p->tool_choice);
+    st = llm_calls_new(&calls, &cp, err);
+    if (st == GGL_OK)
+        st = run(c, cp.prompt, p, calls, m, err);
+    llm_calls_free(calls);
+    ggl_free(prompt);
+    return st;
+}
+
+ggl_status llm_chat_answer(llm_context *c, const char *json, const llm_generate_params *params,
+                           llm_part_fn *each, void *user, char **text, size_t *n, ggl_error *err) {
+    llm_generate_params p = llm_generate_default();
+    message m = {.each = each, .user = user};
+    talk_tools t = {.tools = {0}};
+    *text = NULL;
+    *n = 0;
+    if (!json)
+        return ggl_fail(err, GGL_USAGE, "llm_chat_answer needs a conversation as JSON");
+    ggl_status st = GGL_READ_PARAMS(llm_generate_params, &p, params, err);
+    if (st == GGL_OK)
+        st = read_tools(&t, json, err);
+    if (st == GGL_OK)
+        st = answer(c, json, &t, &p, &m, err);
+    if (st == GGL_OK)
+        st = message_json(&m, text, n, err);
+    ggl_free(t.tools.s);
+    ggl_free(t.choice.s);
+    message_free(&m);
+    return st;
+}

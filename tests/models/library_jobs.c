@@ -1,0 +1,152 @@
+/* llm_generate_jobs: many texts at once. */
+#include "library_test.h"
+
+#include <stdlib.h>
+
+enum { N = 7 };
+
+static const char *const prompts[N] = {
+    "Once upon a time", "One day", "Once upon a time, there", "The boy", "A dog",
+    "Once upon a time", "Mia"};
+
+typedef struct work {
+    llm_job job[N];
+    llm_generate_params p[N];
+    written t[N];
+    int32_t *id[N];
+} work;
+
+/* Fills in the jobs: each has its own length, and some have a seed, a stop or a grammar. */
+static bool work_init(work *w, const llm_context *c) {
+    static const char *const stop[] = {"."};
+    ggl_error err;
+    for (int i = 0; i < N; i++) {
+        size_t n;
+        w->p[i] = greedy(5 + 3 * i);
+        if (i % 2 == 1) {
+            w->p[i].temp = 1;
+            w->p[i].seed = (uint64_t)i;
+        }
+        w->job[i] = (llm_job){.params = &w->p[i], .each = take, .user = &w->t[i]};
+        if (!CHECK_OK(
+                llm_encode(c, prompts[i], strlen(prompts[i]), LLM_ADD_SPECIAL, &w->id[i], &n, &err),
+                &err))
+            return false;
+        w->job[i].id = w->id[i];
+        w->job[i].n = n;
+    }
+    w->p[2].stop = stop;
+    w->p[2].n_stop = 1;
+    w->p[2].n_max = 60;
+    w->p[4].grammar = "root ::= \" one\" | \" two\"";
+    return true;
+}
+
+static void work_free(work *w) {
+    for (int i = 0; i < N; i++)
+        ggl_free(w->id[i]);
+    free(w);
+}
+
+static llm_context *open_parallel(int64_t n) {
+    return open_with("builtin:stories", (llm_open_params){.n_parallel = n});
+}
+
+TEST(each_text_is_that_of_the_job_alone) {
+    ggl_error err;
+    llm_context *c = open_parallel(3);
+    work *w = c ? calloc(1, sizeof *w) : NULL;
+    REQUIRE(w && work_init(w, c));
+    CHECK_OK(llm_generate_jobs(c, w->job, N, &err), &err);
+    size_t n;
+    (void)llm_sequence(c, &n);
+    CHECK_INT(n, 0);
+    for (int i = 0; i < N; i++) {
+        written alone = {.n = 0};
+        llm_run_info run = {.size = sizeof run};
+        const llm_job *j = &w->job[i];
+        CHECK_OK(llm_generate_tokens(c, j->id, j->n, j->params, take, &alone, &err), &err);
+        CHECK_OK(llm_last_run(c, &run, &err), &err);
+        CHECK_STR(w->t[i].s, alone.s);
+        CHECK_INT(j->err.status, GGL_OK);
+        CHECK_INT(j->finish, run.finish);
+        CHECK_INT(j->stop, run.stop);
+        CHECK_INT(j->n_generated, run.n_generated);
+        CHECK(j->n_prompt + j->n_reused == (int64_t)j->n);
+    }
+    CHECK_INT(w->job[2].finish, LLM_FINISH_STOP);
+    CHECK_INT(w->job[4].finish, LLM_FINISH_END);
+    work_free(w);
+    llm_close(c);
+}
+
+static bool refuse(void *user, const char *piece, size_t n) {
+    (void)piece, (void)n;
+    ++*(int *)user;
+    return false;
+}
+
+/* What is wrong with one job leaves the others alone. */
+TEST(faults_of_one_job) {
+    ggl_error err;
+    int n_pieces = 0;
+    static const int32_t long_prompt[200];
+    llm_context *c = open_parallel(2);
+    work *w = c ? calloc(1, sizeof *w) : NULL;
+    REQUIRE(w && work_init(w, c));
+    w->p[0].n_max = -1;
+    w->job[1].each = refuse;
+    w->job[1].user = &n_pieces;
+    w->job[3].id = long_prompt;
+    w->job[3].n = 200;
+    w->p[5].n_max = 0;
+    CHECK_OK(llm_generate_jobs(c, w->job, N, &err), &err);
+    CHECK_INT(w->job[0].err.status, GGL_USAGE);
+    CHECK_HAS(w->job[0].err.msg, "n_max");
+    CHECK_INT(w->job[0].finish, LLM_FINISH_ERROR);
+    CHECK_INT(w->job[1].err.status, GGL_CANCELLED);
+    CHECK_INT(w->job[1].finish, LLM_FINISH_CANCELLED);
+    CHECK_INT(n_pieces, 1);
+    CHECK_INT(w->job[3].err.status, GGL_LIMIT);
+    CHECK_HAS(w->job[3].err.msg, "200");
+    CHECK_INT(w->job[5].finish, LLM_FINISH_CONTEXT);
+    CHECK(w->job[2].err.status == GGL_OK && w->t[2].n > 0 && w->t[6].n > 0);
+    CHECK_OK(llm_generate_jobs(c, NULL, 0, &err), &err);
+    work_free(w);
+    llm_close(c);
+}
+
+static bool cancel(void *user, const char *piece, size_t n) {
+    (void)piece, (void)n;
+    llm_cancel(user);
+    return true;
+}
+
+TEST(cancelled) {
+    ggl_error err;
+    llm_context *c = open_parallel(2);
+    work *w = c ? calloc(1, sizeof *w) : NULL;
+    REQUIRE(w && work_init(w, c));
+    w->job[0].each = cancel;
+    w->job[0].user = c;
+    CHECK_INT(llm_generate_jobs(c, w->job, N, &err), GGL_CANCELLED);
+    for (int i = 0; i < N; i++) {
+        CHECK_INT(w->job[i].err.status, GGL_CANCELLED);
+        CHECK_INT(w->job[i].finish, LLM_FINISH_CANCELLED);
+    }
+    for (int i = 0; i < N; i++)
+        w->t[i].n = 0;
+    w->job[0].each = NULL;
+    CHECK_OK(llm_generate_jobs(c, w->job, N, &err), &err);
+    CHECK_INT(w->job[6].finish, LLM_FINISH_LENGTH);
+    work_free(w);
+    llm_close(c);
+}
+
+TEST(wrong_numbers) {
+    ggl_error err;
+    llm_context *c;
+    const llm_open_params p = {.size = sizeof p, .n_parallel = 100000};
+    CHECK_INT(llm_open(&c, "builtin:stories", &p, &err), GGL_USAGE);
+    CHECK_HAS(err.msg, "n_parallel");
+}

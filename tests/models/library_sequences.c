@@ -1,0 +1,255 @@
+/* Calls of llm/llm.h on a context's sequence: scores, files, adapters, types of the KV cache, guesses. */
+#include "library_test.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "ggl/internal/gguf.h"
+#include "llm/internal/logprobs.h"
+
+/* --- scores ----------------------------------------------------------------------------------- */
+
+static size_t encode(const llm_context *c, const char *s, unsigned flags, int32_t *id) {
+    ggl_error err;
+    int32_t *found;
+    size_t n = 0;
+    if (CHECK_OK(llm_encode(c, s, strlen(s), flags, &found, &n, &err), &err) && CHECK(n <= 16))
+        memcpy(id, found, n * sizeof *id);
+    ggl_free(found);
+    return n;
+}
+
+TEST(scores) {
+    ggl_error err;
+    int32_t id[64] = {0};
+    double got[16], again[16];
+    bool greedy_[16];
+    llm_context *c = open_with("builtin:stories", (llm_open_params){.n_ctx = 64});
+    REQUIRE(c);
+    const size_t n_prompt = encode(c, "Once upon a time", LLM_ADD_SPECIAL, id);
+    REQUIRE(n_prompt > 1 && n_prompt <= 8);
+    const size_t n = encode(c, "Once upon a time, there was a cat", LLM_ADD_SPECIAL, id) - n_prompt;
+    int32_t *next = id + n_prompt;
+    const int32_t n_vocab = llm_context_n_vocab(c);
+    REQUIRE(n > 2 && n <= 16);
+    REQUIRE_OK(llm_score(c, id, n_prompt, next, n, got, greedy_, &err), &err);
+    size_t n_seq;
+    CHECK(llm_sequence(c, &n_seq) && n_seq == n_prompt + n - 1);
+    /* the same from the logits of llm_eval */
+    const float *logits;
+    REQUIRE_OK(llm_truncate(c, 0, &err), &err);
+    REQUIRE_OK(llm_eval(c, id, n_prompt, false, &logits, &err), &err);
+    for (size_t i = 0; i < n; i++) {
+        llm_logprob chosen = {.id = next[i]}, top;
+        llm_logprobs(logits, n_vocab, &chosen, &top, 1);
+        CHECK(chosen.logprob == got[i] && greedy_[i] == (top.id == next[i]));
+        REQUIRE_OK(llm_eval(c, &next[i], 1, false, &logits, &err), &err);
+    }
+    CHECK(greedy_[0] && got[0] > log(0.5));
+    /* other continuations, and the first one again; the arrays may be the sequence */
+    REQUIRE_OK(llm_score(c, id, n_prompt, next + 1, n - 1, again, NULL, &err), &err);
+    CHECK(again[0] < got[0]);
+    REQUIRE_OK(llm_score(c, id, n_prompt, next, 1, again, NULL, &err), &err);
+    CHECK(again[0] == got[0]);
+    REQUIRE_OK(llm_score(c, id, n_prompt, next, n, NULL, greedy_, &err), &err);
+    const int32_t *seq = llm_sequence(c, &n_seq);
+    REQUIRE_OK(llm_score(c, seq, n_prompt, seq + n_prompt, n_seq - n_prompt, again, NULL, &err),
+               &err);
+    for (size_t i = 0; i + 1 < n; i++)
+        CHECK(again[i] == got[i]);
+    /* a generation continues from there */
+    written t, fresh;
+    llm_generate_params p = greedy(8);
+    generate(c, "Once upon a time", &p, &t);
+    REQUIRE_OK(llm_truncate(c, 0, &err), &err);
+    generate(c, "Once upon a time", &p, &fresh);
+    CHECK_STR(t.s, fresh.s);
+    CHECK_INT(llm_score(c, id, 0, next, n, got, NULL, &err), GGL_USAGE);
+    CHECK_INT(llm_score(c, id, n_prompt, next, 0, got, NULL, &err), GGL_USAGE);
+    CHECK_INT(llm_score(c, id, 8, id, 58, got, NULL, &err), GGL_LIMIT);
+    next[1] = n_vocab;
+    CHECK_INT(llm_score(c, id, n_prompt, next, n, got, NULL, &err), GGL_USAGE);
+    CHECK_HAS(err.msg, "token 1");
+    llm_close(c);
+}
+
+/* --- files ------------------------------------------------------------------------------------ */
+
+static const char *path_of(const char *name, char buf[256]) {
+    snprintf(buf, 256, "%s-%d", name, (int)getpid());
+    return buf;
+}
+
+TEST(saved_and_restored) {
+    ggl_error err;
+    char path[256], none[256];
+    llm_context *c = open_with("builtin:stories", (llm_open_params){.n_ctx = 128});
+    REQUIRE(c);
+    path_of("sequence", path);
+    CHECK_INT(llm_save(c, path, &err), GGL_USAGE); /* it is empty */
+    CHECK_INT(llm_restore(c, path_of("none", none), &err), GGL_NOT_FOUND);
+    written t, more;
+    const llm_generate_params p = greedy(20);
+    generate(c, "Once upon a time", &p, &t);
+    size_t n, n_before;
+    const int32_t *seq = llm_sequence(c, &n_before);
+    int32_t *copy = calloc(n_before, sizeof *copy);
+    REQUIRE(copy);
+    memcpy(copy, seq, n_before * sizeof *copy);
+    REQUIRE_OK(llm_save(c, path, &err), &err);
+    llm_close(c);
+    c = open_with("builtin:stories", (llm_open_params){.n_ctx = 128});
+    REQUIRE(c);
+    REQUIRE_OK(llm_restore(c, path, &err), &err);
+    seq = llm_sequence(c, &n);
+    CHECK(n + 1 >= n_before && n > 10 && memcmp(seq, copy, n * sizeof *copy) == 0);
+    /* the prompt is not run again */
+    more = (written){.n = 0};
+    REQUIRE_OK(llm_generate_tokens(c, copy, n_before, &p, take, &more, &err), &err);
+    llm_run_info run = {.size = sizeof run};
+    REQUIRE_OK(llm_last_run(c, &run, &err), &err);
+    CHECK(run.n_reused + 2 >= (int64_t)n_before && run.n_prompt <= 2);
+    REQUIRE_OK(llm_truncate(c, 0, &err), &err);
+    t = (written){.n = 0};
+    REQUIRE_OK(llm_generate_tokens(c, copy, n_before, &p, take, &t, &err), &err);
+    CHECK_STR(more.s, t.s);
+    llm_close(c);
+    c = open_with("builtin:stories", (llm_open_params){.cache_type_k = "q8_0"});
+    REQUIRE(c);
+    CHECK_INT(llm_restore(c, path, &err), GGL_FORMAT);
+    CHECK_HAS(err.msg, path);
+    CHECK(llm_save(c, NULL, &err) == GGL_USAGE && llm_restore(c, NULL, &err) == GGL_USAGE);
+    llm_close(c);
+    free(copy);
+    remove(path);
+}
+
+/* --- how a context is opened ------------------------------------------------------------------ */
+
+/* Writes an adapter that changes the first layer's queries. */
+static bool write_adapter(const char *path) {
+    enum { SIZE = 128, RANK = 2 };
+    static float a[RANK][SIZE], b[SIZE][RANK];
+    const int64_t ne_a[] = {SIZE, RANK}, ne_b[] = {RANK, SIZE};
+    ggl_error err;
+    for (int i = 0; i < SIZE; i++)
+        for (int k = 0; k < RANK; k++) {
+            a[k][i] = (float)sin(i * 3 + k) / 2;
+            b[i][k] = (float)cos(i + 5 * k) / 2;
+        }
+    ggl_gguf_writer *w = ggl_gguf_writer_new();
+    if (!CHECK(w))
+        return false;
+    ggl_gguf_put_string(w, "general.type", "adapter", 7);
+    ggl_gguf_put_string(w, "adapter.type", "lora", 4);
+    ggl_gguf_put_string(w, "general.architecture", "llama", 5);
+    ggl_gguf_put_tensor(w, "blk.0.attn_q.weight.lora_a", GGL_F32, 2, ne_a, a);
+    ggl_gguf_put_tensor(w, "blk.0.attn_q.weight.lora_b", GGL_F32, 2, ne_b, b);
+    const ggl_status st = ggl_gguf_writer_write(w, path, &err);
+    ggl_gguf_writer_free(w);
+    return CHECK_OK(st, &err);
+}
+
+static float first_logit(llm_context *c) {
+    ggl_error err;
+    const float *logits = NULL;
+    CHECK_OK(llm_truncate(c, 0, &err), &err);
+    CHECK_OK(llm_eval(c, (const int32_t[]){1, 300, 301}, 3, false, &logits, &err), &err);
+    return logits ? logits[400] : 0;
+}
+
+TEST(adapters) {
+    ggl_error err;
+    char path[256];
+    llm_context *c = open_with("builtin:stories", (llm_open_params){.n_ctx = 64});
+    REQUIRE(c && write_adapter(path_of("adapter", path)));
+    const float plain = first_logit(c);
+    CHECK_INT(llm_set_adapter_scale(c, 0, 1, &err), GGL_USAGE);
+    llm_close(c);
+    llm_lora lora = {path, 1};
+    c = open_with("builtin:stories", (llm_open_params){.adapter = &lora, .n_adapters = 1});
+    REQUIRE(c);
+    const float full = first_logit(c);
+    CHECK(full != plain);
+    REQUIRE_OK(llm_set_adapter_scale(c, 0, 0, &err), &err);
+    size_t n;
+    (void)llm_sequence(c, &n);
+    CHECK_INT(n, 0);
+    CHECK(first_logit(c) == plain);
+    REQUIRE_OK(llm_set_adapter_scale(c, 0, 0.5, &err), &err);
+    const float half = first_logit(c);
+    CHECK(half != plain && half != full);
+    CHECK_INT(llm_set_adapter_scale(c, 0, NAN, &err), GGL_USAGE);
+    CHECK(first_logit(c) == half);
+    written t;
+    llm_generate_params p = greedy(5);
+    generate(c, "Once", &p, &t);
+    CHECK(t.n > 0);
+    llm_close(c);
+    lora.path = "/none/adapter.gguf";
+    const llm_open_params op = {.size = sizeof op, .adapter = &lora, .n_adapters = 1};
+    CHECK_INT(llm_open(&c, "builtin:stories", &op, &err), GGL_IO);
+    CHECK_HAS(err.msg, "/none/adapter.gguf");
+    remove(path);
+}
+
+TEST(types_of_the_cache) {
+    ggl_error err;
+    llm_context *c;
+    written f16, q8, p8;
+    const llm_generate_params p = greedy(30);
+    c = open_with("builtin:stories", (llm_open_params){.n_ctx = 64});
+    REQUIRE(c);
+    generate(c, "Once upon a time", &p, &f16);
+    const float exact = first_logit(c);
+    llm_close(c);
+    c = open_with("builtin:stories",
+                  (llm_open_params){.cache_type_k = "q4_0", .cache_type_v = "q8_0"});
+    REQUIRE(c);
+    generate(c, "Once upon a time", &p, &q8);
+    CHECK(q8.n > 20 && first_logit(c) != exact);
+    llm_close(c);
+    c = open_with("builtin:stories", (llm_open_params){.cache_type_k = "F16"});
+    REQUIRE(c);
+    generate(c, "Once upon a time", &p, &p8);
+    CHECK_STR(p8.s, f16.s);
+    llm_close(c);
+    const llm_open_params wrong = {.size = sizeof wrong, .cache_type_v = "q6_k"};
+    CHECK_INT(llm_open(&c, "builtin:stories", &wrong, &err), GGL_USAGE);
+    CHECK_HAS(err.msg, "cache_type_v is 'q6_k'");
+}
+
+/* Guesses change no text. */
+TEST(guesses) {
+    ggl_error err;
+    written want, got;
+    llm_generate_params p = greedy(60);
+    llm_context *c = open_with("builtin:stories", (llm_open_params){.n_ctx = 128});
+    REQUIRE(c);
+    generate(c, "Once upon a time", &p, &want);
+    llm_close(c);
+    const llm_open_params how[] = {{.lookup = true},
+                                   {.draft = "builtin:stories", .n_guess = 4},
+                                   {.draft = "builtin:stories", .n_guess = 40}};
+    for (size_t i = 0; i < sizeof how / sizeof *how; i++) {
+        c = open_with("builtin:stories", how[i]);
+        if (!c)
+            continue;
+        generate(c, "Once upon a time", &p, &got);
+        CHECK_STR(got.s, want.s);
+        const float logit = first_logit(c);
+        generate(c, "Once upon a time", &p, &got);
+        CHECK_STR(got.s, want.s);
+        CHECK(first_logit(c) == logit);
+        llm_close(c);
+    }
+    llm_open_params wrong = {.size = sizeof wrong, .lookup = true, .draft = "builtin:stories"};
+    CHECK_INT(llm_open(&c, "builtin:stories", &wrong, &err), GGL_USAGE);
+    wrong = (llm_open_params){.size = sizeof wrong, .lookup = true, .n_guess = 1000};
+    CHECK_INT(llm_open(&c, "builtin:stories", &wrong, &err), GGL_USAGE);
+    CHECK_HAS(err.msg, "n_guess");
+    wrong = (llm_open_params){.size = sizeof wrong, .draft = "/none/d.gguf"};
+    CHECK_INT(llm_open(&c, "builtin:stories", &wrong, &err), GGL_IO);
+    CHECK_HAS(err.msg, "draft /none/d.gguf");
+}
