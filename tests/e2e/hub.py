@@ -1,15 +1,16 @@
-"""-hf, -mu and their companions, against a hub on this machine. hub.py FOLDER-OF-THE-TOOLS MODEL [TEST..]"""
+"""-hf, -mu and their companions, against a hub on this machine. hub.py FOLDER-OF-THE-TOOLS MODEL [EXAMPLE] [TEST..]"""
 import os
 import pty
 import re
 import select
 import shutil
 import signal
+import subprocess
 import sys
 
 import mock_hub
 from checks import TMP, check
-from hub_run import BIN, CLI, DATA, ENV, HUB, MODEL, OTHER, ROOT, TEXT, begin, cached, holds, main, parts, ranges, run, stalls, together, wait_for
+from hub_run import BIN, CLI, DATA, ENV, EXAMPLE, HUB, MODEL, OTHER, ROOT, TEXT, begin, cached, holds, main, parts, ranges, run, stalls, together, wait_for
 from mock_hub import File
 
 
@@ -69,6 +70,28 @@ def test_tools():
     run("-hf", "user/choice", "-hfd", "user/absent", code=1, has=["user/absent"])
     if os.path.exists(os.path.join(BIN, "llm-server")):
         run("-hf", "user/absent", tool="llm-server", text=False, code=1, has=["user/absent", "private or gated"])
+
+
+def example(model, env=None):
+    p = subprocess.run([EXAMPLE, model, "Once upon a time"], env=dict(ENV, **(env or {})), capture_output=True, timeout=120, text=True)
+    return p.returncode, p.stdout, p.stderr
+
+
+def test_library():
+    """A program of the library opens a repository as llm-cli does, and finds what was downloaded."""
+    HUB.add("user/program", {"m-Q4_K_M.gguf": File(DATA), "m-Q8_0.gguf": File(OTHER)})
+    want = example(MODEL)[1]
+    check(len(want) > 20 and example("hf:user/program")[:2] == (0, want), "hf:user/program", example("hf:user/program"))
+    check(holds("user/program", "m-Q4_K_M.gguf", DATA) and not os.path.exists(cached("user/program", "m-Q8_0.gguf")), "one file of user/program")
+    check(example("hf:user/program:Q8_0")[:2] == (0, want) and holds("user/program", "m-Q8_0.gguf", OTHER), "hf:user/program:Q8_0")
+    HUB.take_log()
+    run("-hf", "user/program", "--offline", lacks=["downloading"])
+    check(example("hf:user/program", {"HF_ENDPOINT": "http://127.0.0.1:9"})[:2] == (0, want), "the cache without a hub")
+    check(not HUB.take_log(), "nobody was asked")
+    for model, words in (("hf:user/absent", "user/absent does not exist, or is private or gated"), ("hf:user", "'user' is not USER/REPO"), ("hf:", "is not USER/REPO"),
+                         ("hf:user/program:Q5_K", "has no file with quantization Q5_K; its GGUF files are m-Q4_K_M.gguf")):
+        code, out, err = example(model)
+        check(code == 1 and words in err, model, (code, out, err))
 
 
 def test_cache():

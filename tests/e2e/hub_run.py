@@ -1,4 +1,4 @@
-"""What the tests of -hf share: the hub, the tools, and the checks. SCRIPT FOLDER-OF-THE-TOOLS MODEL [TEST..]"""
+"""What the tests of -hf share: the hub, the tools, and the checks. SCRIPT FOLDER-OF-THE-TOOLS MODEL [EXAMPLE] [TEST..]"""
 import os
 import resource
 import shutil
@@ -10,7 +10,9 @@ import time
 import mock_hub
 from checks import TMP, check, finish
 
-BIN, MODEL, *ONLY = sys.argv[1:]
+BIN, MODEL, *REST = sys.argv[1:]
+EXAMPLE = next((word for word in REST if os.sep in word), None)  # the program of examples/generate.c
+ONLY = [word for word in REST if os.sep not in word]
 CLI = os.path.join(BIN, "llm-cli")
 with open(MODEL, "rb") as file:
     DATA = file.read()

@@ -82,8 +82,8 @@ typedef struct llm_open_params {
     bool embeddings; /* make llm_embed available */
     /* Use the weights as they are in the file: loads faster, takes less memory, runs slower. */
     bool no_repack;
-    /* Called while weights are prepared, with the bytes done and in total. Returning false stops, and
-     * llm_open returns GGL_CANCELLED. NULL: none. */
+    /* Called while files are downloaded and while weights are prepared, with the bytes done and in total, each time from 0
+     * on. Returning false stops, and llm_open returns GGL_CANCELLED. NULL: none. */
     bool (*progress)(void *user, size_t done, size_t total);
     void *user;
     /* Conversations begin with the token that the file demands (add_bos_token) although the template does not write it, as with
@@ -104,11 +104,18 @@ typedef struct llm_open_params {
     int64_t n_guess; /* most tokens guessed at once; 0: 16 */
     /* Most jobs that llm_generate_jobs computes at once. The KV cache is that many times as large; 0: 1. */
     int64_t n_parallel;
+    /* Of a model "hf:..": an access token, for private and gated repositories; NULL: that of the environment, HF_TOKEN. */
+    const char *hub_token;
+    bool offline; /* use only what was downloaded before, and no network */
+    /* Called with sentences about a model "hf:..": what is downloaded, and what is used instead if the hub cannot be
+     * asked. NULL: none. */
+    void (*note)(void *user, const char *text);
 } llm_open_params;
 
 /* Opens a model and makes it ready to run. path: a GGUF file, a Hugging Face folder (config.json,
- * safetensors, tokenizer), or one of the models in the library, "builtin:stories" and
- * "builtin:chat". params NULL: the defaults, which are all 0. The caller
+ * safetensors, tokenizer), one of the models in the library, "builtin:stories" and "builtin:chat", or
+ * "hf:USER/REPO" or "hf:USER/REPO:QUANT", a repository of the Hugging Face Hub: its model is downloaded by the
+ * program curl into the cache that llm-cli -hf uses, unless it is there already. params NULL: the defaults, which are all 0. The caller
  * closes *out by llm_close; on failure it is NULL. GGL_IO (the file), GGL_FORMAT (it is damaged),
  * GGL_NOT_FOUND (no descriptor, or no device of that name), GGL_UNSUPPORTED, GGL_LIMIT (n_ctx
  * exceeds what can be counted), GGL_NOMEM (n_ctx may be too large), GGL_DEVICE, GGL_USAGE (params). */
