@@ -38,6 +38,24 @@ done
 collect 0 b.gguf --chunks 4 --no-ppl
 [ ! -s out ] || fail "--no-ppl prints $(head -c 100 out)"
 
+# a text that the model writes: the same each time, whatever the threads, and as many tokens as are asked for
+exits 0 "$imatrix" -m "$model" -f self -c 32 --chunks 4 -o self.gguf
+prints 'weights, 4 chunks in all: self.gguf' err
+sed -n 's/.*PPL = \([0-9]*\).*/\1/p' out >own
+[ "$(cat own)" -lt 20 ] || fail "the model does not know its own text: $(cat out)"
+for how in "-t 1" "-t 3 -ub 7" "--split cpu=2,cpu1=3" "--no-ppl"; do
+    # shellcheck disable=SC2086
+    exits 0 "$imatrix" -m "$model" -f self -c 32 --chunks 4 -o b.gguf $how
+    same self.gguf b.gguf "-f self $how"
+done
+exits 0 "$imatrix" -m "$model" -f self -c 32 --chunks 40 -o b.gguf
+prints 'weights, 40 chunks in all: b.gguf' err
+cp "$text" self
+exits 0 "$imatrix" -m "$model" -f ./self -c 32 --chunks 4 -o b.gguf
+cmp -s b.gguf self.gguf && fail "./self is not the file"
+rm self
+exits 2 "$imatrix" -m "$model" -f self --chunks 0 -o b.gguf
+
 # what reads the last norm is collected only on request
 collect 0 o.gguf --chunks 2 --process-output
 exits 0 "$imatrix" --in-file o.gguf --show-statistics

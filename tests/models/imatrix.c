@@ -4,7 +4,7 @@
 
 #include "common/node_run.h"
 #include "ggl/fold.h"
-#include "llm-imatrix/collect.h"
+#include "common/collect.h"
 
 #include "test.h"
 #include "toy_run.h"

@@ -8,6 +8,7 @@
 #include "builtin/builtin.h"
 #include "common/chart.h"
 #include "common/imatrix.h"
+#include "common/own_text.h"
 #include "common/paths.h"
 #include "common/process.h"
 #include "ggl/alloc.h"
@@ -32,7 +33,7 @@ static int check_paths(const options *o) {
     const tool_path own[OWN] = {
         {"-m", llm_builtin_find(o->model, &built_in) ? NULL : o->model, .needed = true,
          .model = true},
-        {"-f", o->text, .needed = true},
+        {"-f", own_text_is(o->text) ? NULL : o->text, .needed = true},
         {"--arch", o->arch, .needed = true, .or_name = true},
         {"--plot", o->plot, .written = true},
         {"--trace", placement_trace(&o->placement), .written = true},

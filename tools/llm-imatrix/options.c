@@ -13,6 +13,7 @@
 
 static const args_example examples[] = {
     {"llm-imatrix -m model-f16.gguf -f text.txt", "collects over a text, and writes imatrix.gguf"},
+    {"llm-imatrix -m model-f16.gguf -f self", "the same over a text that the model writes"},
     {"llm-imatrix -m model-f16.gguf -f code.txt --in-file imatrix.gguf -o both.gguf",
      "adds another text to what was collected"},
     {"llm-imatrix --in-file imatrix.gguf --show-statistics",
@@ -81,7 +82,8 @@ int options_read(options *o, int argc, char **argv) {
          .help = "a GGUF file, best with the weights that are to be quantized, unrounded "
                  "(default: the built-in model builtin:stories; builtin:chat is another)"},
         HUB_OPTIONS(o->hub),
-        {"-f --file", ARG_STRING, &o->text, .value = "FILE", .help = "the text; -: standard input"},
+        {"-f --file", ARG_STRING, &o->text, .value = "FILE",
+         .help = "the text; -: standard input; self: the model writes one (./self: a file)"},
         {"-c --ctx-size", ARG_INT, &o->n_ctx, .value = "N",
          .help = "tokens of a chunk (default 512)", .min = 4, .max = 1 << 24,
          .given = &o->ctx_given},
