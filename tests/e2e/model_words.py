@@ -93,9 +93,11 @@ def test_built_in_models_of_other_tools():
 
 
 def test_files_that_are_no_text():
-    """Every text that a model is to read: a file with NUL is refused, with the first byte that is no text."""
+    """Every text that a model is to read: a file with NUL is refused, with the first byte that is no text; other bytes that are no UTF-8 get a
+    warning, but for a character that is cut at the end."""
     put("binary.txt", TEXT[:100] + b"\xff\0" + TEXT)
-    put("latin-1.txt", TEXT + b"\xff")
+    put("latin-1.txt", TEXT + b"caf\xe9 au lait")
+    put("cut.txt", TEXT + "caf\u00e9".encode()[:-1])
     for command in [["llm-cli", "-m", MODEL, "-n", "1", "-f"],
                     ["llm-perplexity", "-m", MODEL, "-c", "64", "--chunks", "1", "-f"],
                     ["llm-imatrix", "-m", MODEL, "-c", "64", "--chunks", "1", "-o", "i.gguf", "-f"],
@@ -103,7 +105,10 @@ def test_files_that_are_no_text():
                     ["llm-arch", "verify", MODEL, "-n", "2", "-f"],
                     ["llm-arch", "doctor", MODEL, "-n", "16", "--text"]]:
         run(1, "binary.txt is not a text in UTF-8: byte 100 is 0xff", *command, "binary.txt")
-        run(0, "", *command, "latin-1.txt")
+        run(0, f"latin-1.txt is not a text in UTF-8: byte {len(TEXT) + 3} is 0xe9; the model reads it as other characters than are meant", *command,
+            "latin-1.txt")
+        err = run(0, "", *command, "cut.txt")[1]
+        check("UTF-8" not in err, "a warning of a cut character", err)
     run(1, "stories.gguf is a GGUF file, not a text", "llm-imatrix", "-m", MODEL, "-o", "i.gguf", "-f", MODEL)
 
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "builtin/builtin.h"
+#include "common/amounts.h"
 #include "common/chart.h"
 #include "common/imatrix.h"
 #include "common/own_text.h"
@@ -164,7 +165,13 @@ static void say_written(const tool *t, const imatrix *m) {
             TOOL,
             "no directions for %zu of %zu weights: something that was added up has none for them",
             n, imatrix_n(m));
-    tool_say(TOOL, "%zu weights, %" PRId64 " chunks in all: %s", imatrix_n(m), imatrix_n_chunks(m),
+    if (t->directed && t->o.format == IMATRIX_DAT)
+        tool_note(TOOL,
+                  "the old format has no place for directions, with which llm-quantize lets errors "
+                  "cancel; %s has none",
+                  t->o.out);
+    tool_say(TOOL, "%zu weight%s, %" PRId64 " chunk%s in all: %s", imatrix_n(m),
+             amount_s((int64_t)imatrix_n(m)), imatrix_n_chunks(m), amount_s(imatrix_n_chunks(m)),
              t->o.out);
 }
 

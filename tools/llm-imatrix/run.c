@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/amounts.h"
 #include "common/cache_types.h"
 #include "common/collect.h"
 #include "common/log_softmax.h"
@@ -141,8 +142,8 @@ static int read_text(run *r) {
     if (code >= 0)
         return code;
     if (o->first_chunk >= c->n_chunk && o->n_chunk != 0)
-        return tool_error(TOOL, 2, "--chunk %" PRId64 ": %s has only %" PRId64 " chunks",
-                          o->first_chunk, o->text, c->n_chunk);
+        return tool_error(TOOL, 2, "--chunk %" PRId64 ": %s has only %" PRId64 " chunk%s",
+                          o->first_chunk, o->text, c->n_chunk, amount_s(c->n_chunk));
     r->chunk = o->first_chunk;
     if (o->n_chunk >= 0 && o->n_chunk < c->n_chunk - o->first_chunk)
         c->n_chunk = o->first_chunk + o->n_chunk;
@@ -251,7 +252,7 @@ static int run_chunk(run *r) {
 }
 
 static void print_chunk(const run *r) {
-    if (r->o->no_ppl)
+    if (r->o->no_ppl || tool_is_quiet())
         return;
     const double value = ppl_value(&r->stats).value;
     progress_say("perplexity %.4f", value);
@@ -266,7 +267,8 @@ static void print_result(const run *r) {
     const mean q = ppl_value(&r->stats);
     if (r->stats.n == 0)
         return;
-    putchar('\n');
+    if (!tool_is_quiet())
+        putchar('\n');
     tool_set_line(TOOL_LINE_EMPTY);
     printf("Final estimate: PPL = %.4f +/- %.5f\n", q.value, q.error);
 }
@@ -311,13 +313,13 @@ static int run_chunks(run *r, int (*save)(void *, const imatrix *, int64_t, bool
     if (code < 0) {
         print_result(r);
         code = r->chunk > o->first_chunk ? save_now(r, save, ctx, true) : -1;
-    } else if (r->stats.n > 0) {
+    } else if (r->stats.n > 0 && !tool_is_quiet()) {
         putchar('\n'); /* ends the line of values */
     }
     if (code < 0 && process_stopped)
-        return tool_error(TOOL, process_stop_code(),
-                          "interrupted after %" PRId64 " of %" PRId64 " chunks",
-                          r->chunk - o->first_chunk, n - o->first_chunk);
+        return tool_error(
+            TOOL, process_stop_code(), "interrupted after %" PRId64 " of %" PRId64 " chunk%s",
+            r->chunk - o->first_chunk, n - o->first_chunk, amount_s(n - o->first_chunk));
     return code;
 }
 
@@ -336,8 +338,8 @@ static int run_all(run *r, int (*save)(void *, const imatrix *, int64_t, bool), 
     if (code < 0)
         note_missed(r);
     if (code < 0 && !tool_is_quiet())
-        fprintf(stderr, "%" PRId64 " chunks of %" PRId64 " tokens\n", r->text.n_chunk - r->chunk,
-                r->text.n_ctx);
+        fprintf(stderr, "%" PRId64 " chunk%s of %" PRId64 " tokens\n", r->text.n_chunk - r->chunk,
+                amount_s(r->text.n_chunk - r->chunk), r->text.n_ctx);
     return code < 0 ? run_chunks(r, save, ctx) : code;
 }
 

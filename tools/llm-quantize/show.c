@@ -161,10 +161,6 @@ static importance_counts count_importance(const job *j) {
     return c;
 }
 
-static const char *plural(size_t n) {
-    return n == 1 ? "" : "s";
-}
-
 /* Prints what the importance matrix knows of the tensors. */
 static void print_matrix(const job *j, const importance_counts *c) {
     const long long n_chunks = (long long)imatrix_n_chunks(j->matrix);
@@ -175,7 +171,7 @@ static void print_matrix(const job *j, const importance_counts *c) {
         snprintf(known, sizeof known, "%zu of the %zu", c->n_known, c->n);
     tool_print_item(
         "importance", "known for %s tensors that use it, from %lld chunk%s of text%s", known,
-        n_chunks, plural((size_t)n_chunks),
+        n_chunks, amount_s(n_chunks),
         c->n_known == c->n ? "" : "; the others are marked ? in the table of -v and --dry-run");
     if (c->n_directed > 0)
         tool_print_item("importance",
