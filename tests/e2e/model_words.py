@@ -80,6 +80,15 @@ def test_built_in_models_of_other_tools():
     same("llm-arch", "graph", "llama")
     same("llm-arch", "verify", "-n", "2")
     same("llm-gguf", "show")
+    same("llm-gguf", "check")
+    run(0, "", "llm-quantize", "-q", "--allow-requantize", "builtin:stories", "named.gguf", "Q4_0")
+    run(0, "", "llm-quantize", "-q", "--allow-requantize", MODEL, "file.gguf", "Q4_0")
+    with open(os.path.join(TMP.name, "named.gguf"), "rb") as a, open(os.path.join(TMP.name, "file.gguf"), "rb") as b:
+        check(a.read() == b.read(), "llm-quantize: builtin:stories is the file")
+    run(1, "builtin:tales: the built-in models are builtin:stories and builtin:chat", "llm-quantize", "--dry-run", "builtin:tales", "Q4_0")
+    put("long.txt", TEXT * 4)
+    run(0, "", "llm-quantize", "--allow-requantize", "--dry-run", "--bpw", "7", "--types", "q4_0,q8_0", "-c", "64", "--chunks", "1", "--passes", "1",
+        "--calibration", "long.txt", "builtin:stories")
     out, _ = run(1, "", "llm-arch", "diff", "builtin:stories", "builtin:chat")
     check("general.name" in out, "diff of two built-in models", out)
     for command in [["llm-tokenize", "-p", "x", "-m"], ["llm-arch", "show"], ["llm-arch", "check", "llama"], ["llm-gguf", "show"]]:

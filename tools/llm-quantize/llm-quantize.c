@@ -274,7 +274,7 @@ static int quantize(job *j) {
         code = open_importance(j);
     if (code >= 0)
         return code;
-    if (ggl_gguf_open(&j->file, j->o.in, NULL, &err) != GGL_OK)
+    if (tool_open_gguf(&j->file, j->o.in, NULL, &err) != GGL_OK)
         return tool_error(TOOL, 1, "%s", err.msg);
     note_key_overrides(j);
     ggl_status s = llm_quant_plan_make(&j->plan, j->file, &j->choice, &err);
