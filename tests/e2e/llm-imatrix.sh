@@ -172,6 +172,7 @@ head -c 1000 d.dat >cut.dat
 refuses 2 '-f TEXT is missing: the text to collect over'
 refuses 2 '--directions 6: a multiple of 4 is expected' -f "$text" --directions 6
 refuses 2 '--directions' -f "$text" --directions 68
+refuses 2 "unexpected argument 'b.gguf'; did you mean --in-file 'b.gguf'? Each value needs the flag" --in-file d.gguf b.gguf
 refuses 2 '--directions: the old format has no place for them' -f "$text" --directions 8 --output-format dat
 for how in '--directions 0' '--chunks 2' '--chunk 1' --process-output --no-ppl --parse-special; do
     # shellcheck disable=SC2086

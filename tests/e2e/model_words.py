@@ -95,6 +95,8 @@ def test_built_in_models_of_other_tools():
         run(1, "builtin:tales: the built-in models are builtin:stories and builtin:chat", *command, "builtin:tales")
     for command in [["llm-gguf", "set", "builtin:stories", "a=str:b"], ["llm-gguf", "split", "builtin:stories", "part"]]:
         run(1, "builtin:stories: a file is expected here, not a model that is built in", *command)
+    run(1, "lama: there is no such file, and no built-in descriptor of that name ('llm-arch list' prints them); did you mean 'llama'?",
+        "llm-arch", "show", "lama")
     out, _ = run(0, "", "llm-arch", "show", "llama")
     with open(os.path.join(os.path.dirname(MODEL), "../archs/llama.arch"), encoding="utf-8") as f:
         check(out == f.read(), "the text of a built-in descriptor", out[:200])
