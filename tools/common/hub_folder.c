@@ -238,6 +238,7 @@ void hub_print_folder(const hub_list *l, bool is_cached, FILE *to) {
         bytes += f->size;
         n++;
     }
-    ggl_fprint(to, "%10s  %s  (Hugging Face folder, %zu files)%s\n", amount_bytes(size, bytes),
-               name ? name->path : HUB_CONFIG, n, is_cached ? "  (in the cache)" : "");
+    ggl_fprint(to, "%10s  %s  (Hugging Face folder, %zu file%s)%s\n", amount_bytes(size, bytes),
+               name ? name->path : HUB_CONFIG, n, amount_s((int64_t)n),
+               is_cached ? "  (in the cache)" : "");
 }
