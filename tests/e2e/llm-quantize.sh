@@ -249,6 +249,7 @@ says '^importance   not known: with --imatrix self, less is lost$'
 run 0 --imatrix self --dry-run "$f32" Q4_0
 run 0 --override-kv general.architecture=str:nothing "$f32" "$tmp/nothing.gguf" COPY
 expect 1 "--imatrix self: the model does not run: " --imatrix self "$tmp/nothing.gguf" "$out" Q4_0
+expect 2 "--include-weights" --imatrix self --include-weights '(' "$tmp/nothing.gguf" "$out" Q4_0
 expect 1 "No such file" --imatrix ./self "$f32" "$out" Q4_0
 rm -f "$out"
 

@@ -84,18 +84,19 @@ static int find_entry(job *j, const patterns *p, size_t i) {
 
 int find_importance(job *j) {
     patterns p = {0};
-    int code =
-        own_text_is(j->o.imatrix) && (!j->o.dry_run || j->budget) ? collect_importance(j) : -1;
-    if (code >= 0 || !j->matrix)
-        return code;
+    const bool own = own_text_is(j->o.imatrix);
+    if (!j->o.imatrix || (own && j->o.dry_run && !j->budget)) /* it would not be used */
+        return -1;
+    int code = read_patterns(&p, j);
+    if (code < 0 && own)
+        code = collect_importance(j);
     j->importance = calloc(j->plan.n + 1, sizeof *j->importance);
-    if (!j->importance)
-        return tool_error(TOOL, 1, "out of memory");
-    code = read_patterns(&p, j);
+    if (code < 0 && !j->importance)
+        code = tool_error(TOOL, 1, "out of memory");
     for (size_t i = 0; code < 0 && i < j->plan.n; i++)
         code = find_entry(j, &p, i);
     size_t n_found = 0;
-    for (size_t i = 0; i < j->plan.n; i++)
+    for (size_t i = 0; code < 0 && i < j->plan.n; i++)
         n_found += j->importance[i] != NULL;
     if (code < 0 && n_found == 0 && p.n == 0)
         code = tool_error(TOOL, 1,
