@@ -28,3 +28,7 @@ const char *llm_amount_time(char buf[AMOUNT_TEXT], double seconds) {
         snprintf(buf, AMOUNT_TEXT, "%ld s", s);
     return buf;
 }
+
+const char *llm_amount_s(int64_t n) {
+    return n == 1 ? "" : "s";
+}

@@ -364,7 +364,7 @@ double llm_quant_error_weight(const quant_model *m, const char *name, double sur
 }
 
 bool llm_quant_type_needs_matrix(const ggl_type_info *t) {
-    return !t->from_float && t->from_float_weighted;
+    return t->from_float_weighted && 8.0 * (double)t->size / (double)t->block < 3.5;
 }
 
 bool llm_quant_type_usable(const ggl_type_info *t) {

@@ -72,7 +72,7 @@ const ggl_type_info *llm_quant_type_find(const char *name, ggl_error *err);
 /* Returns whether tensors can be converted to that type: floats, and quantized types with an
  * encoder. */
 bool llm_quant_type_usable(const ggl_type_info *t);
-/* Returns whether the type loses much unless it is encoded with an importance matrix. */
+/* Returns whether the type loses much unless it is encoded with an importance matrix: those of less than 3.5 bits. */
 bool llm_quant_type_needs_matrix(const ggl_type_info *t);
 
 #endif

@@ -5,6 +5,7 @@
 
 #include "common/json.h"
 #include "ggl/alloc.h"
+#include "ggl/internal/nearest.h"
 #include "node.h"
 
 /* The tokens that are variables, with the keys of their ids. */
@@ -122,14 +123,25 @@ static bool find_named(const char *name, ggl_str *text) {
 static ggl_status no_such_name(const char *name, ggl_error *err) {
     char names[1024] = "";
     ggl_str own, text;
+    ggl_nearest near = ggl_nearest_to(name);
+    size_t n_best = 0;
     for (int k = 0; llm_chat_named(k, &own, &text); k++) {
         const size_t at = strlen(names);
+        ggl_nearest_try(&near, own.s, own.n);
+        n_best = near.best == own.s ? own.n : n_best;
         snprintf(names + at, sizeof names - at, "%s%.*s", k ? ", " : "", (int)own.n, own.s);
     }
+    if (strpbrk(name, " \n"))
+        return ggl_fail(
+            err, GGL_NOT_FOUND,
+            "'%s' is no chat template: the text of one has {{ .. }} or {%% .. %%}; it may "
+            "also be a file, or the name of a built-in one: %s",
+            name, names);
     return ggl_fail(err, GGL_NOT_FOUND,
-                    "there is no chat template '%s': no file, none in the model "
+                    "there is no chat template '%s'%s%.*s%s: no file, none in the model "
                     "(tokenizer.chat_template.%s), and the built-in ones are %s",
-                    name, name, names);
+                    name, near.best ? "; did you mean '" : "", (int)n_best,
+                    near.best ? near.best : "", near.best ? "'?" : "", name, names);
 }
 
 /* Finds the template's text, and its name for messages. */

@@ -172,7 +172,7 @@ def commands():
     check("on-full = stop" in t.say("/set on-full"), "another setting changes on-full", t.seen)
     said = t.say("/set seed 5") + t.say("/set mirostat 1")
     check("(seed = 5)" in said and "llm-cli: --mirostat: '1' is not one of" in said, "/set mirostat", t.seen)
-    check("(n-predict = 1)" in t.say("/set n-predict 1") and "(ended after 1 tokens" in t.say("Hi"), "/set n-predict", t.seen)
+    check("(n-predict = 1)" in t.say("/set n-predict 1") and "(ended after 1 token: -n)" in t.say("Hi"), "/set n-predict", t.seen)
     check("(system message set)" in t.say("/system Be kind.") and "Be kind." in t.say("/system"), "/system", t.seen)
     check("(no system message)" in t.say("/system -") and "there is no system" in t.say("/system"), "/system -", t.seen)
     check("the template refuses this conversation: not that" in t.say("refuse"), "the template's refusal", t.seen)

@@ -38,6 +38,24 @@ done
 collect 0 b.gguf --chunks 4 --no-ppl
 [ ! -s out ] || fail "--no-ppl prints $(head -c 100 out)"
 
+# a text that the model writes: the same each time, whatever the threads, and as many tokens as are asked for
+exits 0 "$imatrix" -m "$model" -f self -c 32 --chunks 4 -o self.gguf
+prints 'weights, 4 chunks in all: self.gguf' err
+sed -n 's/.*PPL = \([0-9]*\).*/\1/p' out >own
+[ "$(cat own)" -lt 20 ] || fail "the model does not know its own text: $(cat out)"
+for how in "-t 1" "-t 3 -ub 7" "--split cpu=2,cpu1=3" "--no-ppl"; do
+    # shellcheck disable=SC2086
+    exits 0 "$imatrix" -m "$model" -f self -c 32 --chunks 4 -o b.gguf $how
+    same self.gguf b.gguf "-f self $how"
+done
+exits 0 "$imatrix" -m "$model" -f self -c 32 --chunks 40 -o b.gguf
+prints 'weights, 40 chunks in all: b.gguf' err
+cp "$text" self
+exits 0 "$imatrix" -m "$model" -f ./self -c 32 --chunks 4 -o b.gguf
+cmp -s b.gguf self.gguf && fail "./self is not the file"
+rm self
+exits 2 "$imatrix" -m "$model" -f self --chunks 0 -o b.gguf
+
 # what reads the last norm is collected only on request
 collect 0 o.gguf --chunks 2 --process-output
 exits 0 "$imatrix" --in-file o.gguf --show-statistics
@@ -89,6 +107,9 @@ table a.gguf >want
 table g.gguf >got
 same want got "a run that continues another"
 exits 0 "$imatrix" --in-file d.gguf -c 32 --output-format dat -o d.dat
+prints 'note: the old format has no place for directions, with which llm-quantize lets errors cancel; d.dat has none' err
+exits 0 "$imatrix" --in-file d.dat -c 32 --output-format dat -o e.dat
+grep -q 'no place' err && fail "a note without a reason: $(cat err)"
 collect 0 h.gguf --chunk 2 --chunks 2
 table d.dat h.gguf >got
 same want got "the old format"
@@ -151,6 +172,12 @@ head -c 1000 d.dat >cut.dat
 refuses 2 '-f TEXT is missing: the text to collect over'
 refuses 2 '--directions 6: a multiple of 4 is expected' -f "$text" --directions 6
 refuses 2 '--directions' -f "$text" --directions 68
+refuses 2 "unexpected argument 'b.gguf'; did you mean --in-file 'b.gguf'? Each value needs the flag" --in-file d.gguf b.gguf
+refuses 2 '--directions: the old format has no place for them' -f "$text" --directions 8 --output-format dat
+for how in '--directions 0' '--chunks 2' '--chunk 1' --process-output --no-ppl --parse-special; do
+    # shellcheck disable=SC2086
+    refuses 2 "${how%% *} is for collecting over a text (-f TEXT); files of --in-file are added up as they are" --in-file d.gguf $how
+done
 refuses 2 '-f TEXT is missing: the text that the model' -m "$model" --in-file a.gguf
 refuses 1 'cut.gguf: ' --in-file cut.gguf --show-statistics
 refuses 1 'the file ends before its values do' --in-file cut.dat --show-statistics

@@ -217,7 +217,7 @@ columns=$(sed -n 's/^blk\.0\.attn_q\.weight *\([0-9]*\)x.*/\1/p' "$tmp/stdout")
 imatrix "$columns"
 run 0 --imatrix "$tmp/im.dat" --pure -t 1 "$f32" "$tmp/i1.gguf" Q4_0
 says '^             .*tensors, all columns counted alike$'
-says '^importance   2 entries of 3 chunks; 34 of 36 tensors whose type uses importance$'
+says '^importance   known for 2 of the 36 tensors that use it, from 3 chunks of text;$'
 awk 'length > 80' "$tmp/stdout" | grep . && fail "lines of more than 80 columns"
 run 0 --imatrix "$tmp/im.dat" --pure -t 3 -v "$f32" "$tmp/i3.gguf" Q4_0
 says '^blk\.0\.ffn_gate\.weight .* f32 -> q4_0\? '
@@ -230,9 +230,9 @@ done
 [ "$(u32_of "$tmp/i1.gguf" quantize.imatrix.chunks_count)" = 3 ] || fail "quantize.imatrix.chunks_count is not 3"
 "$cli" -m "$tmp/i1.gguf" -p "Once upon a time" -n 20 --temp 0 >"$tmp/text" 2>/dev/null || fail "the model with importance does not run"
 run 0 --imatrix "$tmp/im.dat" --exclude-weights attn_q --dry-run "$f32" Q4_0
-says '^importance   1 entries of 3 chunks'
+says '^importance   known for 1 of the 3[0-9] tensors that use it, from 3 chunks of text;'
 run 0 --imatrix "$tmp/im.dat" --include-weights 'ffn_.*weight' --dry-run "$f32" Q4_0
-says '^importance   1 entries of 3 chunks'
+says '^importance   known for 1 of the 3[0-9] tensors that use it, from 3 chunks of text;'
 expect 2 "no entry of" --imatrix "$tmp/im.dat" --include-weights nothing "$f32" "$out" Q4_0
 expect 2 "there is no --imatrix" --exclude-weights attn "$f32" "$out" Q4_0
 expect 2 "give one of them" --imatrix "$tmp/im.dat" --exclude-weights attn --include-weights q "$f32" "$out" Q4_0
@@ -242,6 +242,15 @@ expect 1 "cut.gguf" --imatrix "$tmp/cut.gguf" "$f32" "$out" Q4_0
 imatrix $((columns + 1))
 expect 1 "entry 'blk.0.attn_q.weight' has $((columns + 1)) columns and 1 matrices, but the tensor" --imatrix "$tmp/im.dat" "$f32" "$out" Q4_0
 run 0 --allow-requantize "$gpt2" "$out" IQ2_M
+run 0 "$f32" "$out" Q4_K_M
+says '^importance   not known: with --imatrix self, less is lost$'
+
+# a text that the model writes; arch.numpy.quantize_loss checks what is gained
+run 0 --imatrix self --dry-run "$f32" Q4_0
+run 0 --override-kv general.architecture=str:nothing "$f32" "$tmp/nothing.gguf" COPY
+expect 1 "--imatrix self: the model does not run: " --imatrix self "$tmp/nothing.gguf" "$out" Q4_0
+expect 2 "--include-weights" --imatrix self --include-weights '(' "$tmp/nothing.gguf" "$out" Q4_0
+expect 1 "No such file" --imatrix ./self "$f32" "$out" Q4_0
 rm -f "$out"
 
 # layers, keys, types from a file, the output

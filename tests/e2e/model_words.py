@@ -80,12 +80,23 @@ def test_built_in_models_of_other_tools():
     same("llm-arch", "graph", "llama")
     same("llm-arch", "verify", "-n", "2")
     same("llm-gguf", "show")
+    same("llm-gguf", "check")
+    run(0, "", "llm-quantize", "-q", "--allow-requantize", "builtin:stories", "named.gguf", "Q4_0")
+    run(0, "", "llm-quantize", "-q", "--allow-requantize", MODEL, "file.gguf", "Q4_0")
+    with open(os.path.join(TMP.name, "named.gguf"), "rb") as a, open(os.path.join(TMP.name, "file.gguf"), "rb") as b:
+        check(a.read() == b.read(), "llm-quantize: builtin:stories is the file")
+    run(1, "builtin:tales: the built-in models are builtin:stories and builtin:chat", "llm-quantize", "--dry-run", "builtin:tales", "Q4_0")
+    put("long.txt", TEXT * 4)
+    run(0, "", "llm-quantize", "--allow-requantize", "--dry-run", "--bpw", "7", "--types", "q4_0,q8_0", "-c", "64", "--chunks", "1", "--passes", "1",
+        "--calibration", "long.txt", "builtin:stories")
     out, _ = run(1, "", "llm-arch", "diff", "builtin:stories", "builtin:chat")
     check("general.name" in out, "diff of two built-in models", out)
     for command in [["llm-tokenize", "-p", "x", "-m"], ["llm-arch", "show"], ["llm-arch", "check", "llama"], ["llm-gguf", "show"]]:
         run(1, "builtin:tales: the built-in models are builtin:stories and builtin:chat", *command, "builtin:tales")
     for command in [["llm-gguf", "set", "builtin:stories", "a=str:b"], ["llm-gguf", "split", "builtin:stories", "part"]]:
         run(1, "builtin:stories: a file is expected here, not a model that is built in", *command)
+    run(1, "lama: there is no such file, and no built-in descriptor of that name ('llm-arch list' prints them); did you mean 'llama'?",
+        "llm-arch", "show", "lama")
     out, _ = run(0, "", "llm-arch", "show", "llama")
     with open(os.path.join(os.path.dirname(MODEL), "../archs/llama.arch"), encoding="utf-8") as f:
         check(out == f.read(), "the text of a built-in descriptor", out[:200])
@@ -93,9 +104,11 @@ def test_built_in_models_of_other_tools():
 
 
 def test_files_that_are_no_text():
-    """Every text that a model is to read: a file with NUL is refused, with the first byte that is no text."""
+    """Every text that a model is to read: a file with NUL is refused, with the first byte that is no text; other bytes that are no UTF-8 get a
+    warning, but for a character that is cut at the end."""
     put("binary.txt", TEXT[:100] + b"\xff\0" + TEXT)
-    put("latin-1.txt", TEXT + b"\xff")
+    put("latin-1.txt", TEXT + b"caf\xe9 au lait")
+    put("cut.txt", TEXT + "caf\u00e9".encode()[:-1])
     for command in [["llm-cli", "-m", MODEL, "-n", "1", "-f"],
                     ["llm-perplexity", "-m", MODEL, "-c", "64", "--chunks", "1", "-f"],
                     ["llm-imatrix", "-m", MODEL, "-c", "64", "--chunks", "1", "-o", "i.gguf", "-f"],
@@ -103,7 +116,10 @@ def test_files_that_are_no_text():
                     ["llm-arch", "verify", MODEL, "-n", "2", "-f"],
                     ["llm-arch", "doctor", MODEL, "-n", "16", "--text"]]:
         run(1, "binary.txt is not a text in UTF-8: byte 100 is 0xff", *command, "binary.txt")
-        run(0, "", *command, "latin-1.txt")
+        run(0, f"latin-1.txt is not a text in UTF-8: byte {len(TEXT) + 3} is 0xe9; the model reads it as other characters than are meant", *command,
+            "latin-1.txt")
+        err = run(0, "", *command, "cut.txt")[1]
+        check("UTF-8" not in err, "a warning of a cut character", err)
     run(1, "stories.gguf is a GGUF file, not a text", "llm-imatrix", "-m", MODEL, "-o", "i.gguf", "-f", MODEL)
 
 

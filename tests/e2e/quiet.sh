@@ -31,8 +31,15 @@ LLAMA_ARG_CTX_SIZE=5 same environment "$bin/llm-cli" -p "Once upon" -n 0
 same guesses "$bin/llm-cli" -p "Once upon" -n 8 --temp 0 --lookup
 same split "$bin/llm-cli" -p "Once upon" -n 8 --temp 0 --split cpu=5
 if [ -x "$bin/llm-perplexity" ]; then
-    same llm-perplexity "$bin/llm-perplexity" -f text.txt -c 64 --chunks 2
+    same "llm-perplexity -o json" "$bin/llm-perplexity" -f text.txt -c 64 --chunks 2 -o json
 fi
+# the values so far are progress
+for tool in llm-perplexity "llm-imatrix -o i.gguf"; do
+    [ -x "$bin/${tool%% *}" ] || continue
+    # shellcheck disable=SC2086
+    "$bin"/$tool -q -f text.txt -c 64 --chunks 2 >quiet.out 2>quiet.err || fail "$tool -q: $(cat quiet.err)"
+    grep -qE '^Final estimate: PPL = [0-9.]+ ' quiet.out && [ "$(wc -l <quiet.out)" = 1 ] && [ ! -s quiet.err ] || fail "$tool -q: $(cat quiet.out quiet.err)"
+done
 if [ -x "$bin/llm-arch" ]; then
     head -c 200000 "$model" >short.gguf # a note says that it is truncated
     same llm-arch "$bin/llm-arch" show short.gguf

@@ -5,7 +5,7 @@
 #include "common/node_run.h"
 #include "ggl/internal/fold.h"
 #include "ggl/internal/graph.h"
-#include "llm-imatrix/collect.h"
+#include "common/collect.h"
 
 #include "test.h"
 #include "toy_run.h"

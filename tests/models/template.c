@@ -379,11 +379,20 @@ TEST(built_in_templates) {
         const int n = check_named(k, path);
         CHECK_MSG(n >= 6, "%s: only %d conversations", named[k].name, n);
     }
-    const llm_chat_template none = {.name = "no-such"};
+}
+
+TEST(names_that_no_template_has) {
     llm_chat *chat;
+    const llm_chat_template none = {.name = "no-such"}, near = {.name = "chatm"},
+                            text = {.name = "just a text"};
     CHECK_INT(llm_chat_new(&chat, NULL, NULL, &none, &err), GGL_NOT_FOUND);
-    CHECK_HAS(err.msg, "there is no chat template 'no-such'");
+    CHECK_HAS(err.msg, "there is no chat template 'no-such': no file");
     CHECK_HAS(err.msg, "the built-in ones are bailing, chatglm3, chatglm4, chatml");
+    CHECK_INT(llm_chat_new(&chat, NULL, NULL, &near, &err), GGL_NOT_FOUND);
+    CHECK_HAS(err.msg, "there is no chat template 'chatm'; did you mean 'chatml'?");
+    CHECK_INT(llm_chat_new(&chat, NULL, NULL, &text, &err), GGL_NOT_FOUND);
+    CHECK_HAS(err.msg,
+              "'just a text' is no chat template: the text of one has {{ .. }} or {% .. %}");
 }
 
 /* --- messages --------------------------------------------------------------------------------- */

@@ -25,6 +25,8 @@ RECORDED = {"IQ1_S": ("Q2_K", 1.114), "IQ2_XS": ("Q2_K", 0.678), "IQ3_S": ("Q3_K
 TOLERANCE = 1.1
 # The same without importance, where scales are searched for all the same, divided by that of --no-search.
 SEARCHED = {"Q4_0": 0.834, "Q4_1": 0.878, "Q5_1": 0.812, "Q2_K": 0.717, "IQ4_XS": 0.943}
+# Importance of a text that the model writes (--imatrix self), divided by that of --no-search: the user has nothing but the model.
+OWN = {"Q2_K": 0.554, "Q4_0": 0.560, "Q4_K_S": 0.745, "Q5_K_S": 0.659, "Q6_K": 0.867}
 PLAIN = ("--no-search",)
 BUDGETS = ("Q4_K_S", "Q5_K_S", "Q6_K")  # --budget at the size of a mix loses no more than it
 TYPES = "q3_k,iq4_xs,q4_k,q5_k,q6_k,q8_0"    # fast encoders, so that the test is, too
@@ -84,6 +86,14 @@ def check_encoders(m, importance):
     check(m.loss((), "Q4_K_S") == m.loss(PLAIN, "Q4_K_S"), "Q4_K_S    is not searched without importance")
 
 
+def check_own(m):
+    run(m.tool("llm-imatrix"), "-m", m.at("model"), "-f", "self", "--no-ppl", "-o", m.at("own"))
+    for mix, recorded in OWN.items():
+        ratio = m.loss(("--imatrix", m.at("own")), mix)[0] / m.loss(PLAIN, mix)[0]
+        check(recorded / TOLERANCE < ratio < min(recorded * TOLERANCE, 0.97), f"{mix:8} {ratio:.3f} with its own text, recorded {recorded:.3f}")
+    check(m.loss(("--imatrix", "self"), "Q4_K_S")[0] == m.loss(("--imatrix", m.at("own")), "Q4_K_S")[0], "Q4_K_S    is the same with --imatrix self")
+
+
 def check_budgets(m, importance, kind):
     guessed = ("--loss", m.at("guess-" + kind))
     measured = ("--calibration", m.known, "-c", "256", "--chunks", "2", "--loss", m.at("loss"))
@@ -103,6 +113,7 @@ def main():
         m = Model(a.tools, folder, a.model, a.known, a.unseen)
         importance = ("--imatrix", m.at("importance"))
         check_encoders(m, importance)
+        check_own(m)
         check_budgets(m, importance, "importance")
         check_budgets(m, (), "none")
     return failed

@@ -145,9 +145,6 @@ def folder():
             get(s, "/slots", 400)
             check(len(post(s, "/tokenize", {"model": "b", "content": "Once"})["tokens"]) > 0, "tokenize")
             check(s.stop() == 0, "exit code")
-    with tempfile.TemporaryDirectory() as path:
-        r = subprocess.run([BINARY, "--models", path], capture_output=True, text=True)
-        check(r.returncode == 1 and "there is no model in it" in r.stderr, r)
 
 
 def load():
@@ -196,11 +193,14 @@ def load():
             until("a is loaded", lambda: states(s)["a"] == "loaded")
             complete(s, "a")
     # a single model that leaves, and comes again
-    with Server([BINARY, "-m", STORIES, "--keep-alive", "0", *SMALL]) as s:
+    with tempfile.TemporaryDirectory() as saved, Server([BINARY, "-m", STORIES, "--keep-alive", "0", "--slot-save-path", saved, *SMALL]) as s:
         until("it is unloaded", lambda: states(s)["stories"] == "unloaded")
         props = get(s, "/props")
         check(props["is_sleeping"] and props["model_path"] == STORIES and props["total_slots"] == 2, props)
         check(get(s, "/slots") == [] and states(s)["stories"] == "unloaded", "looking does not load it")
+        check(get(s, "/v1/models")["data"][0]["created"] > 0, "a time of its making")
+        e = post(s, "/slots/0?action=save", {"filename": "x"}, 400)["error"]
+        check("the slot is empty: the model is not loaded" in e["message"] and states(s)["stories"] == "unloaded", e)
         check(complete(s, "any")["choices"][0]["text"], "it is loaded again")
         until("it is unloaded", lambda: states(s)["stories"] == "unloaded")
         check(s.stop() == 0, "exit code")
@@ -357,12 +357,35 @@ def reload():
             for m in ("0", "c", "a"):
                 complete(s, m)
             check(get(s, "/v1/models?reload=0")["data"] == get(s, "/v1/models?reload=1")["data"], "nothing has changed")
+            check(any("unloading b (changed, or no longer in --models)" in line for line in s.lines), s.lines)
+            # a model that is cut is left out; a folder may be empty, and be filled again
+            with open(STORIES, "rb") as f, open(path + "/cut.gguf", "wb") as to:
+                to.write(f.read()[:-1000])
+            check([m["id"] for m in get(s, "/models?reload=1")["data"]] == ["0", "a", "c"], "a model that is cut")
+            check(any("left out" in line and "cut.gguf" in line for line in s.lines), s.lines)
+            aside = tempfile.mkdtemp()
+            for name in os.listdir(path):
+                shutil.move(path + "/" + name, aside)
+            got = get(s, "/models?reload=1")
+            check(got["data"] == [] and got["first_id"] is None, got)
+            check("there are no models yet" in complete(s, "a", 404)["error"]["message"], "no models")
+            for name in os.listdir(aside):
+                shutil.move(aside + "/" + name, path)
+            os.rmdir(aside)
+            check([m["id"] for m in get(s, "/models?reload=1")["data"]] == ["0", "a", "c"], "they are back")
+            complete(s, "a")
             shutil.rmtree(path)
             e = get(s, "/models?reload=1", 500)["error"]
             check(path in e["message"] and list(states(s)) == ["0", "a", "c"], e)
             os.mkdir(path)
             complete(s, "a")
             check(s.stop() == 0, "exit code")
+    with folder_of() as path:
+        with Server([BINARY, "--models", path, *SMALL]) as s:
+            check(get(s, "/v1/models")["data"] == [] and any("no models yet" in line for line in s.lines), s.lines)
+            shutil.copyfile(STORIES, path + "/a.gguf")
+            get(s, "/models?reload=1")
+            check(complete(s, "a")["choices"], "a model that came later")
     with tempfile.TemporaryDirectory() as folder:
         path = folder + "/models.ini"
 

@@ -5,7 +5,7 @@
 #include "ggl/backends.h"
 #include "ggl/compose.h"
 #include "ggl/sched.h"
-#include "llm-imatrix/collect.h"
+#include "common/collect.h"
 
 #include "test.h"
 

@@ -345,6 +345,10 @@ TEST(error_weights) {
 TEST(types) {
     ggl_error err = {0};
     CHECK(llm_quant_type_find("Q8_0", &err) == ggl_type_get(GGL_Q8_0));
+    CHECK(llm_quant_type_needs_matrix(ggl_type_get(GGL_Q2_K)) &&
+          llm_quant_type_needs_matrix(ggl_type_get(GGL_IQ3_S)) &&
+          !llm_quant_type_needs_matrix(ggl_type_get(GGL_IQ4_XS)) &&
+          !llm_quant_type_needs_matrix(ggl_type_get(GGL_TQ1_0)));
     CHECK(!llm_quant_type_find("i32", &err));
     CHECK_HAS(err.msg, "type i32 can only be read");
     CHECK(!llm_quant_type_find("q9_9", &err));

@@ -309,6 +309,8 @@ typedef struct parsing {
     int argc, i; /* argv[i] is being read */
     char **argv;
     given_value *given; /* for each row of spec->options */
+    const arg_option
+        *list; /* of ARG_LIST, whose value argv[i - 1] is; NULL: it is something else */
 } parsing;
 
 /* What stands at argv[i]: a flag, and the word that may be its value. */
@@ -564,7 +566,21 @@ static int read_option(parsing *p) {
         return unknown_option(p->spec, f.flag, (size_t)f.n_flag);
     if (f.equals && (o->kind == ARG_FLAG || o->kind == ARG_UNFLAG))
         return wrong(p->spec->tool, "%.*s does not accept a value", f.n_flag, f.flag);
-    return set_option(p, o, &f, NULL);
+    const int code = set_option(p, o, &f, NULL);
+    p->list = o->kind == ARG_LIST && !f.equals ? o : NULL;
+    return code;
+}
+
+/* An argument that stands alone. After the value of an option that is repeated, it is probably another one. */
+static int read_lone(const parsing *p, const char *s) {
+    const char *names = p->list ? p->list->names : NULL, *name;
+    size_t n;
+    char word[SHELL_WORD];
+    if (!names || !arg_next_name(&names, &name, &n))
+        return args_unexpected(p->spec, s);
+    return wrong(p->spec->tool,
+                 "unexpected argument '%s'; did you mean %.*s %s? Each value needs the flag", s,
+                 (int)n, name, shell_quote(word, s));
 }
 
 static bool ends_with(const char *s, const char *end) {
@@ -649,7 +665,7 @@ static int read_arguments(parsing *p) {
         else if (options && s[0] == '-' && s[1] != '\0')
             code = read_option(p);
         else if (!spec->positional)
-            code = args_unexpected(spec, s);
+            code = read_lone(p, s);
         else if (!*s)
             code = wrong(spec->tool, "argument %zu is empty; usage: %s %s", spec->positional->n + 1,
                          spec->tool, spec->usage);

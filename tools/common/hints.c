@@ -281,6 +281,7 @@ const arg_hint server_hints[] = {
      "the server runs no tools: requests bring them, and clients run them", HINT_REFUSED},
     {"-no-ag --no-agent --no-ui-mcp-proxy --no-webui-mcp-proxy", "the server runs no tools", HINT_NOTHING},
     {"--sse-ping-interval", "streams have no pings", HINT_NOTHING_VALUE},
+    {"--sleep-idle-seconds=0", "give -1, with which the model stays, or the seconds after which it is unloaded (--keep-alive 0: after each answer)", HINT_REFUSED},
     {"--sleep-idle-seconds", "--keep-alive", HINT_SAME},
     {"--embd-normalize=2", "embeddings always have length 1", HINT_NOTHING},
     {"--embd-normalize", "embeddings always have length 1", HINT_REFUSED},

@@ -55,7 +55,8 @@ static void print_model(void *user, const hub_model *m) {
     char size[AMOUNT_TEXT], what[64] = "";
     (void)user;
     if (m->folder)
-        snprintf(what, sizeof what, "  (Hugging Face folder, %d files)", m->n_files);
+        snprintf(what, sizeof what, "  (Hugging Face folder, %d file%s)", m->n_files,
+                 llm_amount_s(m->n_files));
     else if (m->n_files > 1)
         snprintf(what, sizeof what, "  (%d parts)", m->n_files);
     ggl_fprint(stdout, "%10s  %s%s%s\n", llm_amount_bytes(size, m->size), m->path, what,

@@ -87,6 +87,20 @@ bool tool_is_text(const char *tool, const char *path, const char *s, size_t n) {
     return false;
 }
 
+/* Warns of a text with bytes that are no UTF-8. One that was cut within its last character is none. */
+static void warn_of_bytes(const char *tool, const char *path, const char *s, size_t n) {
+    enum { LONGEST = 4 };
+    const size_t good = text_length(s, n);
+    bool is_cut = n - good < LONGEST && n > good && (unsigned char)s[good] >= 0xc2;
+    for (size_t i = good + 1; i < n; i++)
+        is_cut = is_cut && ((unsigned char)s[i] & 0xc0) == 0x80;
+    if (good < n && !is_cut)
+        tool_warning(tool,
+                     "%s is not a text in UTF-8: byte %zu is 0x%02x; the model reads it as other "
+                     "characters than are meant (iconv converts texts)",
+                     strcmp(path, "-") == 0 ? "stdin" : path, good, (unsigned char)s[good]);
+}
+
 char *tool_read_any_text(const char *tool, const char *path, size_t *size) {
     char *text = tool_read_file(tool, path, size);
     if (text && memchr(text, 0, *size)) {
@@ -94,6 +108,8 @@ char *tool_read_any_text(const char *tool, const char *path, size_t *size) {
         free(text);
         return NULL;
     }
+    if (text)
+        warn_of_bytes(tool, path, text, *size);
     return text;
 }
 

@@ -290,8 +290,15 @@ static int show_file(const char *path, const char *descriptor) {
 static int show_descriptor(const char *name, const char *descriptor) {
     const char *file, *text;
     size_t n;
-    if (access(name, F_OK) == 0 || !llm_arch_builtin_named(name, &file, &text, &n))
+    if (access(name, F_OK) == 0)
         return -1;
+    if (!llm_arch_builtin_named(name, &file, &text, &n)) {
+        ggl_error err = {0};
+        llm_arch *arch;
+        if (strpbrk(name, "/.:") || llm_arch_open_given(&arch, name, NULL, &err) == GGL_OK)
+            return -1; /* a path, or builtin:NAME */
+        return tool_error(TOOL, 1, "%s", err.msg);
+    }
     if (descriptor)
         return tool_error(TOOL, 2, "--arch is for a model, but %s is a built-in descriptor", name);
     fwrite(text, 1, n, stdout);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "chat_impl.h"
+#include "common/amounts.h"
 #include "common/answer_marks.h"
 #include "common/json_text.h"
 #include "common/process.h"
@@ -321,7 +322,8 @@ static void end_line(chat *c, ggl_status st) {
         chat_say(c, "(stopped)");
     else if (st == GGL_OK && c->in.is_terminal && c->o.n_predict >= 0 &&
              (int64_t)c->drawn.n >= c->o.n_predict)
-        chat_say(c, "(ended after %" PRId64 " tokens: -n)", c->o.n_predict);
+        chat_say(c, "(ended after %" PRId64 " token%s: -n)", c->o.n_predict,
+                 llm_amount_s(c->o.n_predict));
     else if (st == GGL_LIMIT)
         say_full(c);
 }

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "chat_impl.h"
+#include "common/amounts.h"
 #include "common/input.h"
 #include "common/paths.h"
 #include "ggl/internal/alloc.h"
@@ -353,10 +354,10 @@ static double per_second(int64_t n, double seconds) {
 }
 
 void chat_say_times(const chat *c, const char *of, const chat_times *t) {
-    chat_say(c, "%-11s  prompt %" PRId64 " tokens, %.1f t/s (%" PRId64 " reused)", of, t->n_prompt,
-             per_second(t->n_prompt, t->t_prompt), t->n_reused);
-    chat_say(c, "             answer %" PRId64 " tokens, %.1f t/s", t->n_drawn,
-             per_second(t->n_drawn, t->t_draw));
+    chat_say(c, "%-11s  prompt %" PRId64 " token%s, %.1f t/s (%" PRId64 " reused)", of, t->n_prompt,
+             llm_amount_s(t->n_prompt), per_second(t->n_prompt, t->t_prompt), t->n_reused);
+    chat_say(c, "             answer %" PRId64 " token%s, %.1f t/s", t->n_drawn,
+             llm_amount_s(t->n_drawn), per_second(t->n_drawn, t->t_draw));
 }
 
 static chat_next do_stats(chat *c, const char *argument, size_t *keep) {

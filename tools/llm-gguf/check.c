@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/amounts.h"
 #include "common/gguf_text.h"
 #include "common/hints.h"
 #include "common/json_text.h"
@@ -161,9 +162,10 @@ static int check(const options *o) {
     else if (code < 0 && c.n > 0)
         print_number(path, c.n);
     else if (code < 0)
-        ggl_fprint(stdout, "%s: nothing is wrong: %zu keys, %zu tensors, %.2f MiB%s\n", path,
-                   ggl_gguf_n_values(f), ggl_gguf_n_tensors(f), gguf_bytes(f) / 0x1p20,
-                   o->no_data ? ", whose numbers were not read" : "");
+        ggl_fprint(stdout, "%s: nothing is wrong: %zu key%s, %zu tensor%s, %.2f MiB%s\n", path,
+                   ggl_gguf_n_values(f), llm_amount_s((int64_t)ggl_gguf_n_values(f)),
+                   ggl_gguf_n_tensors(f), llm_amount_s((int64_t)ggl_gguf_n_tensors(f)),
+                   gguf_bytes(f) / 0x1p20, o->no_data ? ", whose numbers were not read" : "");
     ggl_gguf_close(f);
     return code >= 0 ? code : c.n > 0;
 }

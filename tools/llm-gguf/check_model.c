@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "check.h"
+#include "common/load.h"
 #include "ggl/graph.h"
 #include "llm/internal/adapter.h"
 #include "llm/internal/model.h"
@@ -91,7 +92,9 @@ void gguf_check_model(gguf_findings *c, const char *path, const ggl_gguf *f) {
     llm_model *m;
     const ggl_gguf_params gp = {.size = sizeof gp, .meta_only = true};
     const llm_model_params mp = {.size = sizeof mp, .gguf = &gp};
-    if (llm_model_open(&m, path, &mp, &err) != GGL_OK)
+    const bool is_builtin = strncmp(path, "builtin:", 8) == 0;
+    if ((is_builtin ? tool_load_model(&m, path, &mp, 0, &err)
+                    : llm_model_open(&m, path, &mp, &err)) != GGL_OK)
         find_error(c, &err);
     if (m) {
         check_graph(c, path, m);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/amounts.h"
 #include "common/hints.h"
 #include "common/input.h"
 #include "common/paths.h"
@@ -234,7 +235,8 @@ static int compare_all(hash_job *j, const manifest *m, const char *path) {
         tool_note(TOOL, "%zu lines have digests of other kinds, which were not checked",
                   m->n_unknown);
     if (n_unlisted > 0 && n_right > 0)
-        tool_note(TOOL, "%zu tensors are not in the list", n_unlisted);
+        tool_note(TOOL, "not in the list: %zu tensor%s", n_unlisted,
+                  llm_amount_s((int64_t)n_unlisted));
     if (n_wrong == 0 && n_right == 0 && !any)
         return tool_error(TOOL, 1, "the list has no digest of this file");
     ggl_fprint(stdout, "%s: %s\n", path, n_wrong ? "DIFFERENT" : "OK");

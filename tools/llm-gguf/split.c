@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/amounts.h"
 #include "common/hints.h"
 #include "common/paths.h"
 #include "common/process.h"
@@ -244,9 +245,9 @@ static int merge(const char *tool, const char *path, const char *out) {
         tool_error(tool, 1, "out of memory");
     }
     if (code == 0)
-        ggl_fprint(stdout, "%s: %zu tensors of %d file%s, %.2f MiB\n", out, ggl_gguf_n_tensors(f),
-                   ggl_gguf_n_parts(f), ggl_gguf_n_parts(f) == 1 ? "" : "s",
-                   gguf_bytes(f) / 0x1p20);
+        ggl_fprint(stdout, "%s: %zu tensor%s of %d file%s, %.2f MiB\n", out, ggl_gguf_n_tensors(f),
+                   llm_amount_s((int64_t)ggl_gguf_n_tensors(f)), ggl_gguf_n_parts(f),
+                   llm_amount_s(ggl_gguf_n_parts(f)), gguf_bytes(f) / 0x1p20);
     gguf_copy_end(&copy);
     ggl_gguf_close(f);
     return code;

@@ -6,8 +6,10 @@
 #include <string.h>
 
 #include "builtin/builtin.h"
+#include "common/amounts.h"
 #include "common/chart.h"
 #include "common/imatrix.h"
+#include "common/own_text.h"
 #include "common/paths.h"
 #include "common/process.h"
 #include "ggl/alloc.h"
@@ -32,7 +34,7 @@ static int check_paths(const options *o) {
     const tool_path own[OWN] = {
         {"-m", llm_builtin_find(o->model, &built_in) ? NULL : o->model, .needed = true,
          .model = true},
-        {"-f", o->text, .needed = true},
+        {"-f", own_text_is(o->text) ? NULL : o->text, .needed = true},
         {"--arch", o->arch, .needed = true, .or_name = true},
         {"--plot", o->plot, .written = true},
         {"--trace", placement_trace(&o->placement), .written = true},
@@ -163,8 +165,14 @@ static void say_written(const tool *t, const imatrix *m) {
             TOOL,
             "no directions for %zu of %zu weights: something that was added up has none for them",
             n, imatrix_n(m));
-    tool_say(TOOL, "%zu weights, %" PRId64 " chunks in all: %s", imatrix_n(m), imatrix_n_chunks(m),
-             t->o.out);
+    if (t->directed && t->o.format == IMATRIX_DAT)
+        tool_note(TOOL,
+                  "the old format has no place for directions, with which llm-quantize lets errors "
+                  "cancel; %s has none",
+                  t->o.out);
+    tool_say(TOOL, "%zu weight%s, %" PRId64 " chunk%s in all: %s", imatrix_n(m),
+             llm_amount_s((int64_t)imatrix_n(m)), imatrix_n_chunks(m),
+             llm_amount_s(imatrix_n_chunks(m)), t->o.out);
 }
 
 /* Writes a file on the way. If it fails, the run goes on: the last file decides. */

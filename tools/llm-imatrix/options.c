@@ -13,6 +13,7 @@
 
 static const args_example examples[] = {
     {"llm-imatrix -m model-f16.gguf -f text.txt", "collects over a text, and writes imatrix.gguf"},
+    {"llm-imatrix -m model-f16.gguf -f self", "the same over a text that the model writes"},
     {"llm-imatrix -m model-f16.gguf -f code.txt --in-file imatrix.gguf -o both.gguf",
      "adds another text to what was collected"},
     {"llm-imatrix --in-file imatrix.gguf --show-statistics",
@@ -57,12 +58,28 @@ static int check(const options *o) {
                           (long long)o->n_sketch);
     if (o->hub.list)
         return -1;
+    if (o->format == IMATRIX_DAT && o->sketch_given && o->n_sketch > 0)
+        return tool_error(TOOL, 2,
+                          "--directions: the old format has no place for them; leave out "
+                          "--output-format dat");
     if (!o->text && o->in.n == 0)
         return tool_error(TOOL, 2,
                           "-f TEXT is missing: the text to collect over; or --in-file FILE, to "
                           "merge files; see --help");
     if (!o->text && (o->model || o->hub.repo || o->hub.url))
         return tool_error(TOOL, 2, "-f TEXT is missing: the text that the model is to read");
+    const char *flag = o->sketch_given      ? "--directions"
+                       : o->chunks_given    ? "--chunks"
+                       : o->first_chunk > 0 ? "--chunk"
+                       : o->parse_special   ? "--parse-special"
+                       : o->output          ? "--process-output"
+                       : o->no_ppl          ? "--no-ppl"
+                                            : NULL;
+    if (!o->text && flag)
+        return tool_error(TOOL, 2,
+                          "%s is for collecting over a text (-f TEXT); files of --in-file are "
+                          "added up as they are",
+                          flag);
     return -1;
 }
 
@@ -81,12 +98,13 @@ int options_read(options *o, int argc, char **argv) {
          .help = "a GGUF file, best with the weights that are to be quantized, unrounded "
                  "(default: the built-in model builtin:stories; builtin:chat is another)"},
         HUB_OPTIONS(o->hub),
-        {"-f --file", ARG_STRING, &o->text, .value = "FILE", .help = "the text; -: standard input"},
+        {"-f --file", ARG_STRING, &o->text, .value = "FILE",
+         .help = "the text; -: standard input; self: the model writes one (./self: a file)"},
         {"-c --ctx-size", ARG_INT, &o->n_ctx, .value = "N",
          .help = "tokens of a chunk (default 512)", .min = 4, .max = 1 << 24,
          .given = &o->ctx_given},
         {"--chunks", ARG_INT, &o->n_chunk, .value = "N", .help = "chunks to run (default -1: all)",
-         .min = -1, .max = INT32_MAX},
+         .min = -1, .max = INT32_MAX, .given = &o->chunks_given},
         {"--chunk --from-chunk", ARG_INT, &o->first_chunk, .value = "N",
          .help = "leave out the first N chunks (default 0)", .min = 0, .max = INT32_MAX},
         {"--parse-special", ARG_FLAG, &o->parse_special,
@@ -97,7 +115,7 @@ int options_read(options *o, int argc, char **argv) {
          .help = "numbers for each column of a weight that tell which columns vary together, a "
                  "multiple of 4: "
                  "llm-quantize lets their errors cancel (default 32; 0: none)",
-         .min = 0, .max = GGL_MAX_DIRECTIONS},
+         .min = 0, .max = GGL_MAX_DIRECTIONS, .given = &o->sketch_given},
         {"--no-ppl", ARG_FLAG, &o->no_ppl,
          .help = "do not compute the text's perplexity, which is faster"},
         {NULL, .help = "files"},
@@ -158,10 +176,10 @@ int options_read(options *o, int argc, char **argv) {
                             imatrix_hints,
                             .examples = examples};
     int code = args_parse(&spec, argc, argv);
-    if (o->format == IMATRIX_DAT) /* it has no place for them */
-        o->n_sketch = 0;
     if (code < 0)
         code = check(o);
+    if (o->format == IMATRIX_DAT) /* it has no place for them */
+        o->n_sketch = 0;
     if (code < 0)
         code = list_files(o);
     if (o->n_ubatch > o->n_batch)

@@ -5,10 +5,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "collect.h"
+#include "common/amounts.h"
 #include "common/cache_types.h"
+#include "common/collect.h"
 #include "common/log_softmax.h"
 #include "common/open_model.h"
+#include "common/own_text.h"
 #include "common/ppl_stats.h"
 #include "common/process.h"
 #include "common/progress.h"
@@ -23,6 +25,7 @@ typedef struct run {
     const imatrix *base;
     llm_model *model;
     llm_placement *placement;
+    llm_session_params params;
     llm_session *session;
     collector *collector;
     text_chunks text;
@@ -73,6 +76,57 @@ static int check_base(const run *r) {
     return -1;
 }
 
+static int open_placement(run *r) {
+    const options *o = r->o;
+    const ggl_backend_params bp = {.size = sizeof bp,
+                                   .n_threads = (int)o->n_threads,
+                                   .n_threads_batch = (int)o->n_threads,
+                                   .mask = o->mask,
+                                   .f16_as_bf16 = o->f16_as_bf16};
+    const int code = placement_open(&r->placement, TOOL, &o->placement, &bp);
+    if (code >= 0)
+        return code;
+    r->params = llm_session_default();
+    r->params.n_ubatch = o->n_ubatch;
+    r->params.progress = progress_share;
+    r->params.type_k = tool_cache_type(o->type_k);
+    r->params.type_v = tool_cache_type(o->type_v);
+    return adapters_open(&r->o->adapters, TOOL, r->model, &r->params);
+}
+
+/* Makes r->session; `sp` is r->params with what this session needs. */
+static int make_session(run *r, llm_session_params *sp) {
+    ggl_error err = {0};
+    const int code = placement_session(TOOL, r->placement, &r->session, r->model, sp);
+    if (code >= 0)
+        return code;
+    progress_begin(PROGRESS_BYTES, 0, "loading weights");
+    const ggl_status st = llm_session_alloc(r->session, &err);
+    progress_end();
+    if (st == GGL_OK)
+        return -1;
+    char advice[128];
+    return tool_error(TOOL, 1, "%s%s", err.msg,
+                      llm_placement_advice(r->placement, r->model, sp, st, advice, sizeof advice));
+}
+
+/* -f self: lets the model write as many chunks as are wanted. */
+static int write_text(run *r, const llm_tokenizer *t) {
+    const options *o = r->o;
+    text_chunks *c = &r->text;
+    const int64_t n = o->n_chunk >= 0 ? o->first_chunk + o->n_chunk : OWN_TEXT_TOKENS / c->n_ctx;
+    llm_session_params sp = r->params;
+    own_text_session(&sp, c->n_ctx);
+    if (n < 1)
+        return -1; /* the caller says that no chunk is left */
+    int code = make_session(r, &sp);
+    if (code < 0)
+        code = own_text_write(c, TOOL, r->session, t, n);
+    llm_session_free(r->session);
+    r->session = NULL;
+    return code;
+}
+
 static int read_text(run *r) {
     ggl_error err = {0};
     const options *o = r->o;
@@ -83,12 +137,13 @@ static int read_text(run *r) {
     text_chunks_choose(c, TOOL, r->model, o->n_ctx, o->ctx_given);
     int code = text_chunks_find_bos(c, TOOL, t);
     if (code < 0)
-        code = text_chunks_read(c, TOOL, t, o->text, o->parse_special);
+        code = own_text_is(o->text) ? write_text(r, t)
+                                    : text_chunks_read(c, TOOL, t, o->text, o->parse_special);
     if (code >= 0)
         return code;
-    if (o->first_chunk >= c->n_chunk)
-        return tool_error(TOOL, 2, "--chunk %" PRId64 ": %s has only %" PRId64 " chunks",
-                          o->first_chunk, o->text, c->n_chunk);
+    if (o->first_chunk >= c->n_chunk && o->n_chunk != 0)
+        return tool_error(TOOL, 2, "--chunk %" PRId64 ": %s has only %" PRId64 " chunk%s",
+                          o->first_chunk, o->text, c->n_chunk, llm_amount_s(c->n_chunk));
     r->chunk = o->first_chunk;
     if (o->n_chunk >= 0 && o->n_chunk < c->n_chunk - o->first_chunk)
         c->n_chunk = o->first_chunk + o->n_chunk;
@@ -98,40 +153,16 @@ static int read_text(run *r) {
 static int open_session(run *r) {
     ggl_error err = {0};
     const options *o = r->o;
-    ggl_backend_params bp = {.size = sizeof bp,
-                             .n_threads = (int)o->n_threads,
-                             .n_threads_batch = (int)o->n_threads,
-                             .mask = o->mask,
-                             .f16_as_bf16 = o->f16_as_bf16};
-    int code = placement_open(&r->placement, TOOL, &o->placement, &bp);
-    if (code >= 0)
-        return code;
     if (collector_new(&r->collector, o->output, (int)o->n_sketch, &err) != GGL_OK)
         return tool_error(TOOL, 1, "%s", err.msg);
-    llm_session_params sp = llm_session_default();
+    llm_session_params sp = r->params;
     sp.n_ctx = r->text.n_ctx;
-    sp.n_ubatch = o->n_ubatch;
     sp.n_rows = o->n_ubatch < MAX_ROWS ? o->n_ubatch : MAX_ROWS;
-    sp.progress = progress_share;
-    sp.type_k = tool_cache_type(o->type_k);
-    sp.type_v = tool_cache_type(o->type_v);
     sp.watch = collector_watch(r->collector);
-    code = adapters_open(&r->o->adapters, TOOL, r->model, &sp);
+    const int code = make_session(r, &sp);
     if (code < 0)
-        code = placement_session(TOOL, r->placement, &r->session, r->model, &sp);
-    if (code >= 0)
-        return code;
-    progress_begin(PROGRESS_BYTES, 0, "loading weights");
-    const ggl_status st = llm_session_alloc(r->session, &err);
-    progress_end();
-    if (st != GGL_OK) {
-        char advice[128];
-        return tool_error(
-            TOOL, 1, "%s%s", err.msg,
-            llm_placement_advice(r->placement, r->model, &sp, st, advice, sizeof advice));
-    }
-    tool_print_notes(llm_session_notes(r->session));
-    return -1;
+        tool_print_notes(llm_session_notes(r->session));
+    return code;
 }
 
 static int take_memory(run *r) {
@@ -221,7 +252,7 @@ static int run_chunk(run *r) {
 }
 
 static void print_chunk(const run *r) {
-    if (r->o->no_ppl)
+    if (r->o->no_ppl || tool_is_quiet())
         return;
     const double value = ppl_value(&r->stats).value;
     progress_say("perplexity %.4f", value);
@@ -236,7 +267,8 @@ static void print_result(const run *r) {
     const mean q = ppl_value(&r->stats);
     if (r->stats.n == 0)
         return;
-    putchar('\n');
+    if (!tool_is_quiet())
+        putchar('\n');
     tool_set_line(TOOL_LINE_EMPTY);
     printf("Final estimate: PPL = %.4f +/- %.5f\n", q.value, q.error);
 }
@@ -281,13 +313,13 @@ static int run_chunks(run *r, int (*save)(void *, const imatrix *, int64_t, bool
     if (code < 0) {
         print_result(r);
         code = r->chunk > o->first_chunk ? save_now(r, save, ctx, true) : -1;
-    } else if (r->stats.n > 0) {
+    } else if (r->stats.n > 0 && !tool_is_quiet()) {
         putchar('\n'); /* ends the line of values */
     }
     if (code < 0 && process_stopped)
-        return tool_error(TOOL, process_stop_code(),
-                          "interrupted after %" PRId64 " of %" PRId64 " chunks",
-                          r->chunk - o->first_chunk, n - o->first_chunk);
+        return tool_error(
+            TOOL, process_stop_code(), "interrupted after %" PRId64 " of %" PRId64 " chunk%s",
+            r->chunk - o->first_chunk, n - o->first_chunk, llm_amount_s(n - o->first_chunk));
     return code;
 }
 
@@ -295,6 +327,8 @@ static int run_all(run *r, int (*save)(void *, const imatrix *, int64_t, bool), 
     int code = open_model(r);
     if (code < 0)
         code = check_base(r);
+    if (code < 0)
+        code = open_placement(r);
     if (code < 0)
         code = read_text(r);
     if (code < 0)
@@ -304,8 +338,8 @@ static int run_all(run *r, int (*save)(void *, const imatrix *, int64_t, bool), 
     if (code < 0)
         note_missed(r);
     if (code < 0 && !tool_is_quiet())
-        fprintf(stderr, "%" PRId64 " chunks of %" PRId64 " tokens\n", r->text.n_chunk - r->chunk,
-                r->text.n_ctx);
+        fprintf(stderr, "%" PRId64 " chunk%s of %" PRId64 " tokens\n", r->text.n_chunk - r->chunk,
+                llm_amount_s(r->text.n_chunk - r->chunk), r->text.n_ctx);
     return code < 0 ? run_chunks(r, save, ctx) : code;
 }
 

@@ -2,6 +2,7 @@
  * look for. */
 #include <string.h>
 
+#include "common/amounts.h"
 #include "common/hints.h"
 #include "common/paths.h"
 #include "common/process.h"
@@ -33,7 +34,8 @@ static int convert(llm_convert_params *params, const char *base, const char *out
         s = llm_converter_write(c, out, &err);
     progress_end();
     if (s == GGL_OK)
-        tool_say(NULL, "%s: %zu tensors, %.1f MiB", out, llm_converter_n_tensors(c),
+        tool_say(NULL, "%s: %zu tensor%s, %.1f MiB", out, llm_converter_n_tensors(c),
+                 llm_amount_s((int64_t)llm_converter_n_tensors(c)),
                  (double)llm_converter_size(c) / 0x1p20);
     llm_converter_free(c);
     ggl_backend_close(reference);

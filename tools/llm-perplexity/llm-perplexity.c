@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "common/adapters.h"
+#include "common/amounts.h"
 #include "common/args.h"
 #include "common/cache_types.h"
 #include "common/chart.h"
@@ -367,8 +368,8 @@ static int run_chunk(ppl *p, int32_t *token, bool *want) {
         return tool_error(TOOL, 1, "%s", err.msg);
     if (process_stopped)
         return tool_error(TOOL, process_stop_code(),
-                          "interrupted after %" PRId64 " of %" PRId64 " chunks", p->chunk,
-                          p->head.n_chunk);
+                          "interrupted after %" PRId64 " of %" PRId64 " chunk%s", p->chunk,
+                          p->head.n_chunk, llm_amount_s(p->head.n_chunk));
     score_rows(p);
     if (p->bad_row >= 0)
         return tool_error(TOOL, 1,
@@ -386,7 +387,7 @@ static int run_chunk(ppl *p, int32_t *token, bool *want) {
 
 static void print_chunk(const ppl *p) {
     const ppl_stats *s = &p->stats;
-    if (p->o.format != FORMAT_TEXT)
+    if (p->o.format != FORMAT_TEXT || tool_is_quiet())
         return;
     progress_clear();
     if (!p->o.compare) {
@@ -412,7 +413,8 @@ static void print_result(ppl *p) {
     const ppl_stats *s = &p->stats;
     mean q = ppl_value(s);
     if (p->o.format == FORMAT_TEXT) {
-        putchar('\n');
+        if (!tool_is_quiet())
+            putchar('\n');
         tool_set_line(TOOL_LINE_EMPTY);
         if (p->o.compare)
             ppl_print_compared(s, p->kld, p->p_diff, stdout);
@@ -526,14 +528,15 @@ static int run(ppl *p) {
         code = process_stopped ? process_stop_code()
                                : tool_error(TOOL, 1, "--kl-divergence-base: %s", err.msg);
     if (code < 0 && !tool_is_quiet())
-        fprintf(stderr, "%" PRId64 " chunks of %" PRId64 " tokens, %" PRId64 " of each scored\n",
-                p->head.n_chunk, p->head.n_ctx, logits_scored(p->head.n_ctx));
+        fprintf(stderr, "%" PRId64 " chunk%s of %" PRId64 " tokens, %" PRId64 " of each scored\n",
+                p->head.n_chunk, llm_amount_s(p->head.n_chunk), p->head.n_ctx,
+                logits_scored(p->head.n_ctx));
     if (code < 0)
         code = run_chunks(p);
     if (code < 0)
         code = finish_base(p);
     if (code >= 0) {
-        if (p->stats.n > 0 && !p->o.compare && p->o.format == FORMAT_TEXT)
+        if (p->stats.n > 0 && !p->o.compare && p->o.format == FORMAT_TEXT && !tool_is_quiet())
             putchar('\n'); /* ends the line of running values */
         return code;
     }

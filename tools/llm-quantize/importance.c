@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/own_text.h"
 #include "place/pattern.h"
 #include "ggl/alloc.h"
 #include "ggl/graph.h"
@@ -22,9 +23,11 @@ int open_importance(job *j) {
     }
     if (j->o.include.n && j->o.exclude.n)
         return tool_error(TOOL, 2, "--include-weights and --exclude-weights: give one of them");
+    j->choice.has_matrix = true;
+    if (own_text_is(j->o.imatrix))
+        return -1; /* collected once it is known that IN can be quantized */
     if (imatrix_open(&j->matrix, j->o.imatrix, 0, &err) != GGL_OK)
         return tool_error(TOOL, 1, "--imatrix: %s", err.msg);
-    j->choice.has_matrix = true;
     return -1;
 }
 
@@ -81,16 +84,19 @@ static int find_entry(job *j, const patterns *p, size_t i) {
 
 int find_importance(job *j) {
     patterns p = {0};
-    if (!j->matrix)
+    const bool own = own_text_is(j->o.imatrix);
+    if (!j->o.imatrix || (own && j->o.dry_run && !j->budget)) /* it would not be used */
         return -1;
-    j->importance = calloc(j->plan.n + 1, sizeof *j->importance);
-    if (!j->importance)
-        return tool_error(TOOL, 1, "out of memory");
     int code = read_patterns(&p, j);
+    if (code < 0 && own)
+        code = collect_importance(j);
+    j->importance = calloc(j->plan.n + 1, sizeof *j->importance);
+    if (code < 0 && !j->importance)
+        code = tool_error(TOOL, 1, "out of memory");
     for (size_t i = 0; code < 0 && i < j->plan.n; i++)
         code = find_entry(j, &p, i);
     size_t n_found = 0;
-    for (size_t i = 0; i < j->plan.n; i++)
+    for (size_t i = 0; code < 0 && i < j->plan.n; i++)
         n_found += j->importance[i] != NULL;
     if (code < 0 && n_found == 0 && p.n == 0)
         code = tool_error(TOOL, 1,

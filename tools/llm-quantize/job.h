@@ -60,6 +60,9 @@ void note_key_overrides(const job *j); /* on what they do to the keys of the fil
  * exit code after a message. */
 int open_importance(job *j);
 int find_importance(job *j);
+/* own_importance.c: runs IN, and sets j->matrix to what is collected over a text that it writes. Returns -1, or an exit
+ * code after a message. */
+int collect_importance(job *j);
 /* Sets *out to the importance of part k of tensor i, for llm_quant_importance_fini; mean is NULL with GGL_OK if there
  * is none. */
 ggl_status importance_of(const job *j, size_t i, size_t k, quant_importance *out, ggl_error *err);

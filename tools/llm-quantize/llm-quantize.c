@@ -7,6 +7,7 @@
 
 #include "common/hints.h"
 #include "common/load.h"
+#include "common/own_text.h"
 #include "common/paths.h"
 #include "common/process.h"
 #include "common/progress.h"
@@ -135,7 +136,9 @@ static int read_options(job *j, int argc, char **argv) {
         {"--leave-output-tensor", ARG_FLAG, &o->leave_output,
          .help = "output.weight keeps its type"},
         {"--imatrix", ARG_STRING, &o->imatrix, .value = "FILE",
-         .help = "an importance matrix: errors count by how large the inputs of a column are"},
+         .help =
+             "an importance matrix: errors count by how large the inputs of a column are; self: "
+             "run IN, which writes a text, and collect one over it"},
         {"--no-search", ARG_FLAG, &o->budget.no_search,
          .help =
              "without --imatrix: do not search for scales that lose less, with which q4_0, q4_1, "
@@ -171,6 +174,8 @@ static int read_options(job *j, int argc, char **argv) {
          "the same mix, but the output in q8_0"},
         {"llm-quantize --imatrix imatrix.gguf model.gguf small.gguf IQ2_M",
          "2.7 bits a weight, where they matter most"},
+        {"llm-quantize --imatrix self model.gguf small.gguf Q4_K_M",
+         "the same without a file: over a text that the model writes"},
         {"llm-quantize --budget 4.2G --calibration text.txt model.gguf small.gguf",
          "the types that predict the text best in a file of at most 4.2 GB"},
         {0}};
@@ -253,14 +258,15 @@ static int show(const job *j) {
 
 static int quantize(job *j) {
     ggl_error err = {0};
-    const tool_path paths[] = {{"IN", j->o.in, .needed = true, .model = true, .no_folder = true,
-                                .also = "llm-cli and others quantize it while they load it: -m "
-                                        "MODEL --type q4_k_m"},
-                               {"OUT", j->o.dry_run ? NULL : j->o.out, .written = true},
-                               {"--imatrix", j->o.imatrix, .needed = true},
-                               {"--calibration", j->o.budget.text, .needed = true},
-                               {"--loss", j->o.budget.file, .written = true},
-                               {"--report", j->o.report, .written = true}};
+    const tool_path paths[] = {
+        {"IN", j->o.in, .needed = true, .model = true, .no_folder = true,
+         .also = "llm-cli and others quantize it while they load it: -m "
+                 "MODEL --type q4_k_m"},
+        {"OUT", j->o.dry_run ? NULL : j->o.out, .written = true},
+        {"--imatrix", own_text_is(j->o.imatrix) ? NULL : j->o.imatrix, .needed = true},
+        {"--calibration", j->o.budget.text, .needed = true},
+        {"--loss", j->o.budget.file, .written = true},
+        {"--report", j->o.report, .written = true}};
     int code = tool_check_paths(TOOL, paths, sizeof paths / sizeof *paths);
     if (code < 0)
         code = tool_refuse_converted(TOOL, &paths[0]);
@@ -268,7 +274,7 @@ static int quantize(job *j) {
         code = open_importance(j);
     if (code >= 0)
         return code;
-    if (ggl_gguf_open(&j->file, j->o.in, NULL, &err) != GGL_OK)
+    if (tool_open_gguf(&j->file, j->o.in, NULL, &err) != GGL_OK)
         return tool_error(TOOL, 1, "%s", err.msg);
     note_key_overrides(j);
     ggl_status s = llm_quant_plan_make(&j->plan, j->file, &j->choice, &err);

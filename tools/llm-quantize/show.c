@@ -137,37 +137,67 @@ static void print_narrow(const quant_plan *p) {
     tool_print_item("narrow rows", "%s", text);
 }
 
-/* Prints which tensors are encoded with importance, and a warning if types need it. */
-static void print_importance(const job *j) {
-    size_t n_use = 0, n_none = 0, n_bad = 0, n_directed = 0;
+/* Numbers of tensors whose type is encoded by a search that importance changes. */
+typedef struct importance_counts {
+    size_t n, n_known, n_directed; /* known: the matrix has an entry for them */
+    size_t n_bad;                  /* not known, of a type that loses much without */
+} importance_counts;
+
+static importance_counts count_importance(const job *j) {
+    importance_counts c = {0};
     for (size_t i = 0; i < j->plan.n; i++) {
         const quant_tensor *t = &j->plan.tensor[i];
         const imatrix_entry *e = j->importance ? j->importance[i] : NULL;
-        const bool none = uses_importance(t) && !e;
-        n_directed +=
-            uses_importance(t) && e && t->n_part == 1 &&
+        if (!uses_importance(t))
+            continue;
+        c.n++;
+        c.n_known += e != NULL;
+        /* rows of an embedding are read, not multiplied: no matrix has an entry for it */
+        c.n_bad +=
+            !e && llm_quant_type_needs_matrix(t->type) && strcmp(t->name, "token_embd.weight") != 0;
+        c.n_directed +=
+            e && t->n_part == 1 &&
             importance_has_directions(e, t->part[0]->ne[0], t->part[0]->ne[2] * t->part[0]->ne[3]);
-        n_use += uses_importance(t);
-        n_none += none;
-        n_bad += none && llm_quant_type_needs_matrix(t->type);
     }
-    if (j->matrix)
+    return c;
+}
+
+/* Prints what the importance matrix knows of the tensors. */
+static void print_matrix(const job *j, const importance_counts *c) {
+    const long long n_chunks = (long long)imatrix_n_chunks(j->matrix);
+    char known[64];
+    if (c->n_known == c->n)
+        snprintf(known, sizeof known, "all %zu", c->n);
+    else
+        snprintf(known, sizeof known, "%zu of the %zu", c->n_known, c->n);
+    tool_print_item(
+        "importance", "known for %s tensors that use it, from %lld chunk%s of text%s", known,
+        n_chunks, llm_amount_s(n_chunks),
+        c->n_known == c->n ? "" : "; the others are marked ? in the table of -v and --dry-run");
+    if (c->n_directed > 0)
         tool_print_item("importance",
-                        "%zu entries of %lld chunks; %zu of %zu tensors whose type uses importance "
-                        "have none%s",
-                        j->n_used, (long long)imatrix_n_chunks(j->matrix), n_none, n_use,
-                        n_none > 0 ? " (? in the table of -v and --dry-run)" : "");
-    if (j->matrix && n_use > n_none)
-        tool_print_item(
-            "importance", "%zu of %zu tensors have directions in which errors cancel%s", n_directed,
-            n_use,
-            n_directed == 0 ? "; llm-imatrix --directions collects them, and less is lost" : "");
-    if (n_bad > 0)
-        tool_print_item(
-            "importance",
-            "%zu tensor%s of less than 3.5 bits without importance: they lose much more "
-            "than with --imatrix, which llm-imatrix makes",
-            n_bad, n_bad == 1 ? " gets a type" : "s get types");
+                        "errors cancel in %zu of these tensors: the matrix tells which of their "
+                        "columns vary together",
+                        c->n_directed);
+    else if (c->n_known > 0)
+        tool_print_item("importance",
+                        "errors cancel in no tensor: llm-imatrix --directions collects which "
+                        "columns vary together, and less is lost");
+}
+
+/* Prints which tensors are encoded with importance, and what would be better. */
+static void print_importance(const job *j) {
+    const importance_counts c = count_importance(j);
+    if (j->matrix)
+        print_matrix(j, &c);
+    if (c.n_bad > 0)
+        tool_print_item("importance",
+                        "%zu tensor%s of less than 3.5 bits without importance, and lose%s much "
+                        "more than with it%s",
+                        c.n_bad, c.n_bad == 1 ? " gets a type" : "s get types",
+                        c.n_bad == 1 ? "s" : "", j->matrix ? "" : ": --imatrix self collects it");
+    else if (c.n > 0 && !j->o.imatrix)
+        tool_print_item("importance", "not known: with --imatrix self, less is lost");
 }
 
 void print_summary(const job *j) {

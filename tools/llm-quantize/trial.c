@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "builtin/builtin.h"
 #include "common/input.h"
 #include "common/log_softmax.h"
 #include "common/process.h"
@@ -30,6 +31,7 @@ struct trial {
     trial_text text;
     int n_threads;
     llm_model *model;
+    void *copy; /* of a built-in model; NULL: none */
     ggl_backend *cpu, *reference;
     llm_session *session; /* during a run */
     llm_tokens tokens;
@@ -101,7 +103,17 @@ static ggl_status open_model(trial *t, ggl_error *err) {
     const ggl_backend_params bp = {.size = sizeof bp,
                                    .n_threads = t->params.n_threads,
                                    .n_threads_batch = t->params.n_threads};
-    ggl_status st = llm_model_open(&t->model, t->params.model, &mp, err);
+    llm_builtin b;
+    ggl_status st;
+    if (!llm_builtin_find(t->params.model, &b) || !b.name) {
+        st = llm_model_open(&t->model, t->params.model, &mp, err);
+    } else {
+        t->copy = ggl_calloc(1, b.size); /* what is linked in cannot be changed */
+        if (t->copy)
+            memcpy(t->copy, b.data, b.size);
+        st = t->copy ? llm_model_open_memory(&t->model, t->copy, b.size, b.name, &mp, err)
+                     : ggl_fail(err, GGL_NOMEM, "out of memory");
+    }
     if (st == GGL_OK)
         st = ggl_backend_open(&t->cpu, "cpu", &bp, err);
     if (st == GGL_OK)
@@ -131,6 +143,7 @@ void trial_free(trial *t) {
     ggl_backend_close(t->reference);
     llm_tokens_fini(&t->tokens);
     llm_model_free(t->model);
+    ggl_free(t->copy);
     ggl_free(t->base);
     ggl_free(t->row);
     ggl_free(t);

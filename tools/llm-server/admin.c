@@ -210,6 +210,16 @@ void admin_slot(server *s, const http_request *q, http_reply *r) {
     ggl_free(x.path);
 }
 
+bool admin_slot_unloaded(model *m, const http_request *q, http_reply *r) {
+    ggl_error err;
+    const char *action = q->parameter(q, "action");
+    if (!model_options(m)->slot_path || !action || strcmp(action, "save") != 0)
+        return false;
+    const ggl_status st = ggl_fail(&err, GGL_USAGE, "the slot is empty: the model is not loaded");
+    answer_failed(&api_openai_chat, st, &err, NULL, r);
+    return true;
+}
+
 /* --- streams that are resumed ----------------------------------------------------------------- */
 
 static void fail_stream(models *t, ggl_status st, const ggl_error *err, const char *param,

@@ -13,6 +13,8 @@ typedef void admin_handler_all(models *t, const http_request *q, http_reply *r);
 /* admin.c */
 admin_handler admin_props, admin_slots, admin_slot;
 bool admin_props_unloaded(model *m, const http_request *q, http_reply *r);
+/* Refuses to save a slot of a model that is not loaded, which has nothing in it. */
+bool admin_slot_unloaded(model *m, const http_request *q, http_reply *r);
 bool admin_slots_unloaded(model *m, const http_request *q, http_reply *r);
 admin_handler_all admin_health, admin_props_all, admin_stream, admin_stream_cancel, admin_streams;
 /* admin_models.c */

@@ -75,6 +75,13 @@ static void put_model_object(llm_json_out *out, model *m) {
         model_unpeek(s);
 }
 
+static void put_id(llm_json_out *out, const model *m) {
+    if (m)
+        admin_put_string(out, model_name(m));
+    else
+        llm_json_put_text(out, "null");
+}
+
 static bool wants_reload(const http_request *q) {
     const char *value = q->parameter(q, "reload");
     return value && strcmp(value, "0") != 0 && strcmp(value, "false") != 0;
@@ -99,9 +106,9 @@ void admin_models(models *t, const http_request *q, http_reply *r) {
         put_model_object(&out, l->at[i]);
     }
     llm_json_put_text(&out, "], \"has_more\": false, \"first_id\": ");
-    admin_put_string(&out, model_name(l->at[0]));
+    put_id(&out, l->n > 0 ? l->at[0] : NULL);
     llm_json_put_text(&out, ", \"last_id\": ");
-    admin_put_string(&out, model_name(l->at[l->n - 1]));
+    put_id(&out, l->n > 0 ? l->at[l->n - 1] : NULL);
     llm_json_put_text(&out, "}");
     admin_send(&out, r);
 }

@@ -54,7 +54,7 @@ static const endpoint endpoints[] = {
     {"POST", "/models/unload",       .handle_all = admin_unload},
     {"GET",  "/props",               .handle = admin_props, .handle_all = admin_props_all, .handle_unloaded = admin_props_unloaded, .only_looks = true},
     {"GET",  "/slots",               .handle = admin_slots, .handle_unloaded = admin_slots_unloaded, .only_looks = true},
-    {"POST", "/slots/*",             .handle = admin_slot},
+    {"POST", "/slots/*",             .handle = admin_slot, .handle_unloaded = admin_slot_unloaded},
     {"GET",  "/metrics",             .handle_all = admin_metrics},
     {"GET",  "/health",              .handle_all = admin_health, .is_public = true, .needs_no_model = true},
     {"GET",  "/v1/health",           .handle_all = admin_health, .is_public = true, .needs_no_model = true},

@@ -138,7 +138,14 @@ static void say_models(const models *t) {
     enum { MOST = 8 };
     const model_list *l = models_get_list(t);
     const size_t n = l->n;
-    ggl_fprint(stderr, "  %zu models, loaded when a request names them:", n);
+    if (n == 0) {
+        ggl_fprint(stderr, "  no models yet; GET /v1/models?reload=1 reads --models again\n");
+        return;
+    }
+    ggl_fprint(stderr,
+               n == 1 ? "  %zu model, loaded when a request names it:"
+                      : "  %zu models, loaded when a request names them:",
+               n);
     for (size_t i = 0; i < n && i < MOST; i++)
         ggl_fprint(stderr, "%s %s", i > 0 ? "," : "", model_name(l->at[i]));
     ggl_fprint(stderr, "%s\n", n > MOST ? ", .." : "");
@@ -151,7 +158,7 @@ static void say_where(const program *p) {
     else
         ggl_fprint(stderr, strchr(o->host, ':') ? TOOL ": http://[%s]:%d" : TOOL ": http://%s:%d",
                    o->host, http_server_port(p->http));
-    server *s = model_peek(models_get_list(p->models)->at[0]);
+    server *s = models_is_single(p->models) ? model_peek(models_get_list(p->models)->at[0]) : NULL;
     if (!models_is_single(p->models)) {
         say_models(p->models);
     } else if (s) {

@@ -37,10 +37,9 @@ model_card model_card_of(const ggl_gguf *f) {
 }
 
 ggl_status model_card_read(model_card *out, const char *path, ggl_error *err) {
-    const ggl_gguf_params p = {.size = sizeof p, .meta_only = true};
     ggl_gguf *f;
     *out = (model_card){.weight_type = ""};
-    ggl_status st = ggl_gguf_open(&f, path, &p, err);
+    ggl_status st = ggl_gguf_open(&f, path, NULL, err); /* checks that all weights are there */
     if (st != GGL_OK)
         return st;
     const ggl_str type = find_string(f, "general.type");

@@ -232,6 +232,11 @@ model *models_find(const models *t, const char *name, ggl_error *err) {
     char names[120];
     if (l->n > 0 && (models_is_single(t) || ((!name || !*name) && l->n == 1)))
         return l->at[0];
+    if (l->n == 0) {
+        (void)ggl_fail(err, GGL_NOT_FOUND,
+                       "there are no models yet; GET /v1/models?reload=1 reads --models again");
+        return NULL;
+    }
     if (!name || !*name) {
         list_names(t, names, sizeof names);
         (void)ggl_fail(err, GGL_USAGE, "the field \"model\" is missing; it names one of %s", names);

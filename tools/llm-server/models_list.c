@@ -239,8 +239,10 @@ int models_list(models *t, int argc, char **argv) {
     const char *path = models_options(t)->models;
     struct stat st;
     int code;
+    bool is_folder = false;
     models_set_reader(t, models_list, argc, argv);
     if (stat(path, &st) == 0 && S_ISDIR(st.st_mode)) {
+        is_folder = true;
         folder f = {.table = t, .argc = argc, .argv = argv};
         char own[MOST_PATH];
         snprintf(own, sizeof own, "%s", path);
@@ -250,7 +252,7 @@ int models_list(models *t, int argc, char **argv) {
     } else {
         code = read_presets(t, path, argc, argv);
     }
-    if (code < 0 && models_get_list(t)->n == 0)
+    if (code < 0 && models_get_list(t)->n == 0 && !is_folder) /* a folder may be filled later */
         return tool_error_about(TOOL, 1, "--models %s: there is no model in it", path);
     return code;
 }

@@ -224,11 +224,14 @@ static void unload(model *m, const char *why) {
     m->state = MODEL_UNLOADING;
     pthread_mutex_unlock(&t->lock);
     char *props = server_props(s);
+    const int64_t t_start = s->facts.t_start;
     server_stop(s);
     server_free(s);
     pthread_mutex_lock(&t->lock);
     ggl_free(m->props);
     m->props = props;
+    if (models_is_single(t)) /* its card was not read */
+        m->card.modified = t_start;
     m->server = NULL;
     m->state = MODEL_UNLOADED;
     m->makes_room = m->leaves = false;
@@ -283,7 +286,9 @@ static bool act(models *t) {
             return true;
         }
         if (m->state == MODEL_LOADED && is_idle(m) && (m->makes_room || m->leaves)) {
-            unload(m, m->leaves ? "as requested" : "for room");
+            unload(m, m->is_gone  ? "changed, or no longer in --models"
+                      : m->leaves ? "as requested"
+                                  : "for room");
             return true;
         }
         if (seconds_left(m, process_seconds()) == 0) {

@@ -1,4 +1,4 @@
-#include "collect.h"
+#include "common/collect.h"
 
 #include <float.h>
 #include <inttypes.h>
