@@ -83,8 +83,12 @@ class Wheel:
         return name
 
 
-def package_files() -> List[Path]:
-    return sorted(p for p in (SOURCE / NAME).iterdir() if p.suffix == ".py" or p.name == "py.typed")
+def package_files() -> Dict[str, bytes]:
+    """The files of the package by their names. The file with the version has the number, which the repository has in CMakeLists.txt."""
+    paths = sorted(p for p in (SOURCE / NAME).iterdir() if p.suffix == ".py" or p.name == "py.typed")
+    files = {path.name: path.read_bytes() for path in paths}
+    files["_version.py"] = f'__version__ = "{VERSION}"\n'.encode()
+    return files
 
 
 def bundled_library() -> Optional[Path]:
@@ -109,8 +113,8 @@ def licenses() -> List[Path]:
 
 def build_wheel(wheel_directory: str, config_settings: Settings = None, metadata_directory: Optional[str] = None) -> str:
     wheel, library = Wheel(), bundled_library()
-    for path in package_files():
-        wheel.add(f"{NAME}/{path.name}", path.read_bytes())
+    for name, data in package_files().items():
+        wheel.add(f"{NAME}/{name}", data)
     for path in licenses():
         wheel.add(f"{DIST_INFO}/licenses/{path.name}", path.read_bytes())
     if library is None:
@@ -129,12 +133,14 @@ def build_editable(wheel_directory: str, config_settings: Settings = None, metad
 
 def build_sdist(sdist_directory: str, config_settings: Settings = None) -> str:
     stem = f"{NAME}-{VERSION}"
-    files = [ROOT / "pyproject.toml", ROOT / "README.md", Path(__file__).resolve(), *package_files()]
+    made = {"PKG-INFO": metadata().encode()}
+    made.update({f"src/{NAME}/{name}": data for name, data in package_files().items()})
     with tarfile.open(Path(sdist_directory) / f"{stem}.tar.gz", "w:gz", format=tarfile.PAX_FORMAT) as tar:
-        info = tarfile.TarInfo(f"{stem}/PKG-INFO")
-        info.size = len(metadata().encode())
-        tar.addfile(info, io.BytesIO(metadata().encode()))
-        for path in files:
+        for name, data in made.items():
+            info = tarfile.TarInfo(f"{stem}/{name}")
+            info.size = len(data)
+            tar.addfile(info, io.BytesIO(data))
+        for path in (ROOT / "pyproject.toml", ROOT / "README.md", Path(__file__).resolve()):
             tar.add(path, f"{stem}/{path.relative_to(ROOT).as_posix()}")
         for path in licenses():
             tar.add(path, f"{stem}/{path.name}")

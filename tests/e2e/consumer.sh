@@ -49,7 +49,7 @@ tells_story "$tmp/cmake/generate-llm"
 libdir=$(dirname "$(find "$tmp/moved" -name 'libllm.*' | head -1)")
 if [ -e "$tmp/cmake/generate-shared" ]; then
     tells_story "$tmp/cmake/generate-shared"
-    mv "$libdir/libllm.so" "$libdir/for-the-linker" # a program needs only the name that has the major version
+    mv "$libdir/libllm.so" "$libdir/for-the-linker" # a program needs only the name of the SONAME
     tells_story "$tmp/cmake/generate-shared"
     mv "$libdir/for-the-linker" "$libdir/libllm.so"
 fi

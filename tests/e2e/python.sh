@@ -94,7 +94,7 @@ fi
 
 # From a copy of the source folder, where there is no library: the error says how to build it.
 mkdir clone
-cp -r "$source/python" clone/python
+cp -r "$source/python" "$source/CMakeLists.txt" clone
 (source=$tmp/clone && installed pure "$python" && printf '%s\n' "${run[@]}" >run) || exit 1
 mapfile -t run <run
 if "${run[@]}" -c 'import ggml_lite; ggml_lite.Model("builtin:stories")' 2>err; then

@@ -1,6 +1,6 @@
 #!/bin/bash
 # What the shared library exports, and how it is called: shared_library.sh LIBRARY SOURCE_DIR
-# The calls of the public headers and nothing else; the name that programs ask for has the major version.
+# The calls of the public headers and nothing else; the name that programs ask for has the version up to which programs are compatible.
 set -eu
 library=$1 source=$2
 tmp=$(mktemp -d)
@@ -21,7 +21,8 @@ grep -hv '^#' "$source"/{ggml-lite,backends,models,library}/include/*/*.h | tr '
 [ "$(wc -l <"$tmp/calls")" -gt 60 ] || fail "only $(wc -l <"$tmp/calls") calls were found in the headers"
 comm -13 "$tmp/exported" "$tmp/calls" >"$tmp/missing"
 [ ! -s "$tmp/missing" ] || fail "it lacks $(tr '\n' ' ' <"$tmp/missing")"
-version=$(sed -n 's/^project(ggml-lite VERSION \([0-9]*\)\..*/\1/p' "$source/CMakeLists.txt")
+version=$(sed -n 's/^project(ggml-lite VERSION \([0-9]*\.[0-9]*\)\..*/\1/p' "$source/CMakeLists.txt")
+case $version in 0.*) ;; *) version=${version%.*} ;; esac # from 1.0 on, the major version alone
 readelf -d "$library" | grep -qF "[libllm.so.$version]" || fail "its SONAME is not libllm.so.$version"
 readelf -V "$library" | grep -q LLM_0 || fail "its symbols have no version"
 echo "$(wc -l <"$tmp/exported") symbols"

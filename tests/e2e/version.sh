@@ -1,10 +1,31 @@
-#!/bin/sh
-# Each tool prints its name and the version in CMakeLists.txt: version.sh SOURCE_DIR TOOL..
+#!/bin/bash
+# CMakeLists.txt states the version, and nothing else does: version.sh SOURCE_DIR TOOL..
+# Each tool prints its name and the version. No other file of the sources has the number, or a version of its own.
 set -eu
-version=$(sed -n 's/^project(ggml-lite VERSION \([0-9.]*\) .*/\1/p' "$1/CMakeLists.txt")
+source=$1
 shift
+failed=0
+fail() {
+    echo "$*"
+    failed=1
+}
+version=$(sed -n 's/^project(ggml-lite VERSION \([0-9]*\.[0-9]*\.[0-9]*\) .*/\1/p' "$source/CMakeLists.txt")
 [ -n "$version" ] || { echo "no version in CMakeLists.txt"; exit 1; }
 for tool; do
-    got=$("$tool" --version) || { echo "$tool --version failed"; exit 1; }
-    [ "$got" = "$(basename "$tool") $version" ] || { echo "$tool --version: '$got', not '$(basename "$tool") $version'"; exit 1; }
+    got=$("$tool" --version) || fail "$tool --version failed"
+    [ "$got" = "$(basename "$tool") $version" ] || fail "$tool --version: '$got', not '$(basename "$tool") $version'"
 done
+
+cd "$source"
+# The number itself. The changelog has it in a heading; texts of others' files, in tests, may have it by chance.
+places=(--exclude-dir=.git --exclude-dir=build --exclude-dir=tests --exclude=CHANGELOG.md)
+found=$(grep -rInE "${places[@]}" "(^|[^0-9.])${version//./\\.}([^0-9.]|\$)" . | grep -v '^\./CMakeLists.txt:[0-9]*:project(' || true)
+[ -z "$found" ] || fail "the version stands in a second place: $found"
+# Any number that looks like a version of this project, also an old one.
+found=$(grep -rInE "${places[@]}" --include='*.py' --include='*.toml' --include='*.in' --include='*.cmake' --include='*.sh' \
+    "^ *(__version__|version|VERSION) *[=:] *[\"']?[0-9]+\.[0-9]" . || true)
+[ -z "$found" ] || fail "a file has a version of its own: $found"
+found=$(grep -hoE '(find_package\(ggml-lite |libllm\.so\.)[0-9]+\.[0-9]+' docs/*.md README.md | grep -vF "${version%.*}" || true)
+[ -z "$found" ] || fail "a page shows another version than ${version%.*}: $found"
+grep -qF "## [$version]" CHANGELOG.md || fail "CHANGELOG.md has no section [$version]"
+exit $failed
