@@ -36,6 +36,7 @@ struct llm_context {
     size_t cap_rows, n_rows;
     const float *logits; /* the last row, of `rows` or the generator's */
     llm_run_info run;
+    int64_t n_guessed, n_right; /* of the generator, before the last generation */
 };
 
 /* Opens a model by path, or one that is built in; arch: as llm_open_params.arch. */

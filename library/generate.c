@@ -20,6 +20,9 @@ static ggl_status draw(llm_context *c, generation *g, ggl_error *err) {
     }
     if (st == GGL_OK)
         st = llm_generation_take(g, c, id, err);
+    const llm_generator_stats stats = llm_generator_get_stats(c->generator);
+    c->run.n_guessed = stats.n_guessed - c->n_guessed;
+    c->run.n_right = stats.n_right - c->n_right;
     c->run.n_generated = g->n_generated;
     c->run.stop = g->found;
     return st;
@@ -57,6 +60,8 @@ static ggl_status run_prompt(llm_context *c, const int32_t *id, size_t n, ggl_er
     if (st != GGL_OK)
         return st;
     const llm_generator_stats stats = llm_generator_get_stats(c->generator);
+    c->n_guessed = stats.n_guessed;
+    c->n_right = stats.n_right;
     c->run.n_reused = stats.n_reused;
     c->run.n_prompt = stats.n_prompt;
     return GGL_OK;

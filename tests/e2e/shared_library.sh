@@ -11,12 +11,12 @@ fail() {
 }
 command -v nm >/dev/null && command -v readelf >/dev/null || { echo "nm or readelf is not there"; exit 77; }
 nm -D --defined-only "$library" | awk '$2 != "A" { sub("@.*", "", $3); print $3 }' | sort -u >"$tmp/exported"
-cat "$source"/{ggml-lite,backends,models,library}/include/*/*.h | grep -oE '\b(ggl|llm)_[a-z0-9_]+' | sort -u >"$tmp/declared"
+cat "$source"/{ggml-lite,backends,library}/include/*/*.h | grep -oE '\b(ggl|llm)_[a-z0-9_]+' | sort -u >"$tmp/declared"
 [ "$(wc -l <"$tmp/exported")" -gt 60 ] || fail "it exports only $(wc -l <"$tmp/exported") symbols"
 comm -23 "$tmp/exported" "$tmp/declared" >"$tmp/more"
 [ ! -s "$tmp/more" ] || fail "it exports what no public header declares: $(tr '\n' ' ' <"$tmp/more")"
 # every call that a public header declares is there
-grep -hv '^#' "$source"/{ggml-lite,backends,models,library}/include/*/*.h | tr '\n' ' ' |
+grep -hv '^#' "$source"/{ggml-lite,backends,library}/include/*/*.h | tr '\n' ' ' |
     grep -oE 'GGL_API [^;]*;' | grep -oE '^[^(]*' | grep -oE '[a-z0-9_]+ *$' | tr -d ' ' | sort -u >"$tmp/calls"
 [ "$(wc -l <"$tmp/calls")" -gt 60 ] || fail "only $(wc -l <"$tmp/calls") calls were found in the headers"
 comm -13 "$tmp/exported" "$tmp/calls" >"$tmp/missing"

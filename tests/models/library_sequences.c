@@ -238,6 +238,10 @@ TEST(guesses) {
             continue;
         generate(c, "Once upon a time", &p, &got);
         CHECK_STR(got.s, want.s);
+        llm_run_info run = {.size = sizeof run};
+        CHECK_OK(llm_last_run(c, &run, &err), &err);
+        CHECK(run.n_right <= run.n_guessed && run.n_right <= run.n_generated);
+        CHECK(!how[i].draft || run.n_right > 0); /* the draft is the model itself */
         const float logit = first_logit(c);
         generate(c, "Once upon a time", &p, &got);
         CHECK_STR(got.s, want.s);

@@ -318,6 +318,8 @@ typedef struct llm_run_info {
     int64_t n_reused;    /* tokens of the prompt that were in the context already */
     int64_t n_prompt;    /* tokens of the prompt that were run */
     int64_t n_generated; /* tokens, the one that ends the text not counted */
+    int64_t n_guessed;   /* tokens that were guessed (llm_open_params.draft, lookup) */
+    int64_t n_right;     /* those of them that were right, which cost no step of their own */
 } llm_run_info;
 /* Fills in as many members as info->size says. GGL_USAGE: size is wrong. */
 GGL_API GGL_NODISCARD ggl_status llm_last_run(const llm_context *c, llm_run_info *info,
