@@ -46,6 +46,10 @@ int ggl_backend_default_threads(void) {
     return ggl_cpu_default_threads();
 }
 
+int ggl_backend_allowed_cpus(void) {
+    return ggl_cpu_allowed();
+}
+
 /* Returns true if name is `base`, in any case, with or without a number, and sets *device to the
  * number (1 for "vulkan1"), or to -1 if there is none. A number has no zeros before it. */
 static bool is_named(const char *name, const char *base, int *device) {

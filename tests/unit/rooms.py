@@ -28,7 +28,7 @@ ROOMS = {
 BELOW = {"ggml-lite": [], "backends": ["ggml-lite"], "models": ["ggml-lite"], "library": ["ggml-lite", "backends", "models"],
          "tools": ["ggml-lite", "backends", "models", "library"]}
 # What may include a backend's own headers: llm-bench measures kernels.
-KNOW_BACKENDS = {"tools/llm-bench", "tools/common/work_threads"}
+KNOW_BACKENDS = {"tools/llm-bench"}
 # Headers in include by room; internal/NAME.h belongs to the same room as NAME.h.
 PUBLIC = {
     "ggml-lite": {"base": "alloc file index math nearest number params show status steps str version", "quant": "types", "gguf": "gguf",

@@ -21,6 +21,8 @@ ggl_backend_kind_t ggl_backend_kind(int k);
 /* Returns what n_threads 0 stands for: the physical cores that affinity and the control group's quota
  * allow, at least 1. */
 int ggl_backend_default_threads(void);
+/* Returns the number of CPUs that affinity allows, at least 1. CPUs that share a core all count. */
+int ggl_backend_allowed_cpus(void);
 
 /* Makes a backend that runs everything on `inner`, with the same results, and writes a timeline of
  * trace events (JSON, for chrome://tracing or ui.perfetto.dev): one track for each backend, with
