@@ -14,6 +14,7 @@ import sys
 import tempfile
 
 import gguf
+import today
 import widen
 
 # Divergences with importance, divided by those of a mix without it and with --no-search, whose bytes are those of ggml's encoders and do not change. Other exponents in the
@@ -77,10 +78,10 @@ class Model:
 
 
 def check_encoders(m, importance):
-    for mix, (other, recorded) in RECORDED.items():
+    for mix, (other, recorded) in today.sample("types with importance", RECORDED.items(), 3):
         ratio = m.loss(importance, mix)[0] / m.loss(PLAIN, other)[0]
         check(recorded / TOLERANCE < ratio < recorded * TOLERANCE, f"{mix:8} {ratio:.3f} of {other} without importance, recorded {recorded:.3f}")
-    for mix, recorded in SEARCHED.items():
+    for mix, recorded in today.sample("types without importance", SEARCHED.items(), 2):
         ratio = m.loss((), mix)[0] / m.loss(PLAIN, mix)[0]
         check(recorded / TOLERANCE < ratio < min(recorded * TOLERANCE, 1), f"{mix:8} {ratio:.3f} of what it loses with --no-search, recorded {recorded:.3f}")
     check(m.loss((), "Q4_K_S") == m.loss(PLAIN, "Q4_K_S"), "Q4_K_S    is not searched without importance")
@@ -88,7 +89,7 @@ def check_encoders(m, importance):
 
 def check_own(m):
     run(m.tool("llm-imatrix"), "-m", m.at("model"), "-f", "self", "--no-ppl", "-o", m.at("own"))
-    for mix, recorded in OWN.items():
+    for mix, recorded in today.sample("types with the model's own text", OWN.items(), 2):
         ratio = m.loss(("--imatrix", m.at("own")), mix)[0] / m.loss(PLAIN, mix)[0]
         check(recorded / TOLERANCE < ratio < min(recorded * TOLERANCE, 0.97), f"{mix:8} {ratio:.3f} with its own text, recorded {recorded:.3f}")
     check(m.loss(("--imatrix", "self"), "Q4_K_S")[0] == m.loss(("--imatrix", m.at("own")), "Q4_K_S")[0], "Q4_K_S    is the same with --imatrix self")
@@ -97,7 +98,7 @@ def check_own(m):
 def check_budgets(m, importance, kind):
     guessed = ("--loss", m.at("guess-" + kind))
     measured = ("--calibration", m.known, "-c", "256", "--chunks", "2", "--loss", m.at("loss"))
-    for mix in BUDGETS if importance else BUDGETS[:2]:
+    for mix in today.sample("budgets, " + kind, BUDGETS if importance else BUDGETS[:2], 1):
         loss, size = m.loss(importance, mix)
         for how in (guessed, measured) if importance else (guessed,):
             got, used = m.loss((*importance, *how, "--types", TYPES, "--budget", str(size)))
