@@ -1,4 +1,4 @@
-/* Groups: steps of one wave, none of which needs another, that a backend runs as one. */
+/* Groups: independent steps of one wave that a backend runs as one. */
 #include <string.h>
 
 #include "program_impl.h"

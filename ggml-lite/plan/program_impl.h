@@ -47,7 +47,7 @@ typedef struct item {
     value from, to;            /* of a copy: source and destination */
     bool in_loop;
     int end, wave; /* end: of a LOOP the index of its END, of an END that of its LOOP */
-    /* NODE: source form_src is read in a form, which this tensor stands for; NULL: none is */
+    /* NODE: source form_src is read in a form, which this tensor stands for; NULL if none is */
     const ggl_tensor *reads_form;
     int form_src;
     /* FORM: what it is made from (the second may be NULL), and the first node that reads it */
