@@ -140,7 +140,7 @@ typedef struct keeping {
     probe *r;
     bool states;          /* or rows */
     const int32_t *slots; /* of the batch */
-    const int32_t *table; /* the input "page"; NULL: there is none */
+    const int32_t *table; /* the input "page"; NULL if none */
     int64_t row;          /* length of its rows */
     int64_t n_pos;        /* positions that the batch may see */
 } keeping;

@@ -165,7 +165,8 @@ struct vk_staging {
     int n_touched;
 };
 
-/* Sets *out to the open piece. If none is, waits for the next one to become unused, and opens it. */
+/* Sets *out to the open piece. If no piece is open, waits until the next one is unused, and opens
+ * it. */
 static ggl_status open_piece(vk_backend *b, piece **out, ggl_error *err) {
     if (!b->staging && !(b->staging = ggl_calloc(1, sizeof *b->staging)))
         return ggl_fail(err, GGL_NOMEM, "out of memory for transfers");
