@@ -72,7 +72,7 @@ int llm_pages_choose_to_clear(page_pool *p, int *slot, int n);
 int32_t llm_pages_next(const page_pool *p);
 /* Puts that page in place of the slot's page i, which the slot gives back. */
 void llm_pages_replace(page_pool *p, int slot, int64_t i);
-/* Gives the slot n pages in all: takes unused ones, of which there must be enough, or gives back
+/* Gives the slot n pages in all: takes unused ones (there must be enough), or gives back
  * the last ones. */
 void llm_pages_resize(page_pool *p, int slot, int64_t n);
 /* Gives slot dst the first n pages of slot src, and no others. */

@@ -81,7 +81,7 @@ tv llm_tv_new_dict(tv_heap *h) {
     return (tv){.kind = TV_DICT, .dict = llm_tv_alloc(h, 1, sizeof(tv_dict))};
 }
 
-enum { FEW_ITEMS = 8 }; /* up to so many are searched one by one */
+enum { FEW_ITEMS = 8 }; /* up to this number, items are searched one by one */
 
 static size_t find(const tv_dict *d, ggl_str name) {
     if (d->n > FEW_ITEMS)
@@ -234,7 +234,7 @@ static double number_of(tv v) {
     return v.kind == TV_FLOAT ? v.number : v.kind == TV_INT ? (double)v.integer : v.truth;
 }
 
-/* Compares two numbers, of which integers are compared exactly. */
+/* Compares two numbers; integers exactly. */
 static int compare_numbers(tv a, tv b) {
     if (a.kind != TV_FLOAT && b.kind != TV_FLOAT) {
         int64_t x = a.kind == TV_INT ? a.integer : a.truth,
