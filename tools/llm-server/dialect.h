@@ -41,9 +41,8 @@ typedef struct server_facts {
 /* A token of an answer with its log-probabilities. */
 typedef struct answer_token {
     int32_t id;
-    ggl_str text; /* may be a part of a character */
-    double
-        logprob; /* NaN: not asked for, or there is none: for the first token of an echoed prompt */
+    ggl_str text;   /* may be a part of a character */
+    double logprob; /* NaN: not asked for, or not defined (the first token of an echoed prompt) */
     const llm_logprob *top; /* [n_top], the likeliest first */
     size_t n_top;
 } answer_token;

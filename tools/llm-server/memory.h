@@ -1,5 +1,5 @@
-/* The account of the memory that all requests hold together (--request-memory). Who needs memory in proportion to what a
- * client sends, or asks for, enters it here first; what does not fit is refused.
+/* The account of the memory that all requests hold together (--request-memory). Memory in proportion to what a
+ * client sends, or asks for, is entered here first; a request that does not fit is refused.
  *
  *     memory_hold h = {.of = m, .use = MEMORY_BODIES};
  *     if (!memory_set(&h, n)) ...        // does not fit: h is unchanged
