@@ -54,7 +54,7 @@ typedef struct probe {
     int64_t n; /* of the batch */
     ggl_tensor *node[SHADOW_MAX_NODES];
     int n_nodes;
-    ggl_loc *loc; /* the segment's, and behind the arena the places of what is looked at */
+    ggl_loc *loc; /* the segment's, and after the arena the places of what is looked at */
     size_t end;   /* of the arena with these */
     ggl_plan *plan;
     ggl_buffer **region;

@@ -219,7 +219,7 @@ bool ggl_vk_joins(const ggl_backend *b, const ggl_step *const *member, int n, co
 bool ggl_vk_tail(const ggl_backend *b, const ggl_step *const *member, int n, const ggl_step *chain);
 /* Returns how many entries of a program the step takes, with all members and links, and a tail. */
 int ggl_vk_n_entries(const ggl_step *step);
-/* Returns the chain behind the members of a group; NULL if none. */
+/* Returns the chain after the members of a group; NULL if none. */
 const ggl_step *ggl_vk_tail_of(const ggl_step *step);
 /* Chains (ggl_step.n_links). Returns the operand of a link with two sources that is not the result
  * of the link before. */

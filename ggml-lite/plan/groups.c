@@ -3,7 +3,7 @@
 
 #include "program_impl.h"
 
-/* A group has no members further than this behind its first one, as a wave may have any number of
+/* A group has no members further than this after its first one, as a wave may have any number of
  * units, and each would be compared with all others. */
 enum { WINDOW = 64 };
 

@@ -120,7 +120,7 @@ bool ggl_plan_find_chains(builder *b);
 bool ggl_plan_order_in_waves(builder *b);
 /* Finds groups, and puts the members of each one after another. Returns false if out of memory. */
 bool ggl_plan_find_groups(builder *b);
-/* Finds tails of groups, and puts each behind its group. Returns false if out of memory. */
+/* Finds tails of groups, and puts each after its group. Returns false if out of memory. */
 bool ggl_plan_find_tails(builder *b);
 /* Finds lifetimes, and gives each private root an offset in the arena. */
 ggl_status ggl_plan_place(builder *b, size_t *arena_size, ggl_error *err);

@@ -36,8 +36,8 @@ static bool can_go_on(ggl_sched *s, int i) {
            (before->next == f->next && before->is_started);
 }
 
-/* Returns what the thread of a device does next; NULL: nothing. It rather starts a flight behind one
- * that an asynchronous backend is computing than wait for that one. */
+/* Returns what the thread of a device does next; NULL: nothing. It starts a flight while an
+ * asynchronous backend still computes the one before, rather than wait for that one. */
 static flight *next_for(ggl_sched *s, const device *d) {
     flight *best = NULL;
     for (int i = s->n_flights - 1; i >= 0; i--)

@@ -68,7 +68,7 @@ static bool find_factor(search *s, const ggl_tensor *t) {
     return ok;
 }
 
-/* If t depends on weights and constants only (but for the indices of picks), and one of the weights is
+/* If t depends on weights and constants only (except for the indices of picks), and one of the weights is
  * named NAME.scale, returns that weight. *alone: t has its numbers unchanged (the weight, a view, a pick).
  * NULL if none. */
 static const ggl_tensor *factor_in(const arch_eval *ev, const ggl_tensor *t, bool *alone) {

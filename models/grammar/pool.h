@@ -91,12 +91,13 @@ typedef struct llm_bx_pool {
         use; /* of the pool and of all that works with it; beyond it the status is GGL_LIMIT */
 } llm_bx_pool;
 
-/* Makes the first nodes of a pool that is zeroed but for `use`. Returns false after a failure. */
+/* Makes the first nodes of a pool that is zeroed except for `use`. Returns false after a
+ * failure. */
 bool llm_bx_pool_init(llm_bx_pool *p);
 void llm_bx_pool_fini(llm_bx_pool *p);
 /* The bytes of its arrays. */
 size_t llm_bx_pool_size(const llm_bx_pool *p);
-/* Makes *to, which is zeroed but for `use`, a copy. Returns false after a failure. */
+/* Makes *to, which is zeroed except for `use`, a copy. Returns false after a failure. */
 bool llm_bx_pool_copy(llm_bx_pool *to, const llm_bx_pool *from);
 
 int32_t llm_bx_bytes(llm_bx_pool *p, const llm_byte_set *set);

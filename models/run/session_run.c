@@ -182,7 +182,7 @@ static ggl_status eval_ubatches(llm_session *s, const llm_batch *b, ggl_error *e
     }
     while (st == GGL_OK && first < end)
         st = collect_oldest(s, &first, err);
-    while (first < end) { /* it has failed, and so have those behind it */
+    while (first < end) { /* it has failed, and so have those after it */
         const ggl_status behind =
             ggl_sched_collect(s->sched, s->flight[first++ % s->n_lanes].ticket, NULL);
         (void)behind;

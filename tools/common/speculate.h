@@ -57,7 +57,7 @@ typedef struct speculation speculation;
 typedef struct speculate_target {
     const llm_tokenizer *tokenizer; /* NULL: none */
     llm_placement *placement;       /* its CPU also runs the draft */
-    llm_session_params session;     /* as the draft's, but for the context and slots */
+    llm_session_params session;     /* as the draft's, except for the context and slots */
     int n_sequences;                /* that run at once; each has a guesser of its own */
     int64_t n_ctx;                  /* of the target's session */
     ggl_gguf_params file;           /* how the draft's file is read */

@@ -71,7 +71,7 @@ typedef struct merge_job {
 typedef struct merge_tensor {
     merge_job *job;
     const ggl_gguf_tensor *from;
-    ggl_str name; /* of the result, which is `from`'s but for an output made of the embedding */
+    ggl_str name; /* of the result, which is `from`'s except for an output made of the embedding */
 } merge_tensor;
 
 /* --- rows ------------------------------------------------------------------------------------- */

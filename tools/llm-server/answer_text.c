@@ -219,7 +219,7 @@ static ggl_status end_characters(answer_text *t, ggl_error *err) {
 
 /* --- stop strings ------------------------------------------------------------------------------- */
 
-/* Adds the first n of the waiting bytes to the text, but for those that are hidden. */
+/* Adds the first n of the waiting bytes to the text, except for those that are hidden. */
 static ggl_status release(answer_text *t, size_t n, ggl_error *err) {
     ggl_status st = GGL_OK;
     t->n_ready += n;

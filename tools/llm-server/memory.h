@@ -36,7 +36,7 @@ size_t memory_most_of_all(const memory *m);
 /* Bytes that it has now. */
 size_t memory_held(memory *m, memory_use use);
 
-/* Bytes that somebody holds. Zero but for `of` and `use` at first. of NULL: everything fits. */
+/* Bytes that somebody holds. Zero except for `of` and `use` at first. of NULL: everything fits. */
 typedef struct memory_hold {
     memory *of;
     memory_use use;

@@ -172,7 +172,7 @@ typedef struct llm_generate_params {
      * complete within n_max tokens where that is possible. NULL: any text. */
     const char *grammar;     /* GBNF: docs/grammars.md */
     const char *json_schema; /* docs/json-schema.md; "{}": any JSON */
-    /* More stages of the sampler: docs/sampling.md. All are off if they are 0, but for numbers that a stage has
+    /* More stages of the sampler: docs/sampling.md. All are off if they are 0, except for numbers that a stage has
      * anyway: 0 is then the default that the comment names. */
     int32_t repeat_last_n;      /* how many tokens are recent, for the penalties; 0: 64; -1: all */
     float frequency_penalty;    /* subtracted from a logit for each occurrence among these */

@@ -56,7 +56,7 @@ typedef struct llm_calls_part {
     ggl_str text; /* CONTENT, REASONING: the piece; CALL, BROKEN: the answer's text, with marks */
     ggl_str name; /* CALL: the function */
     ggl_str
-        arguments; /* CALL: a JSON object in one line, as the model wrote it but for white space; PIECE: a part of it */
+        arguments; /* CALL: a JSON object in one line, as the model wrote it except for white space; PIECE: a part of it */
     ggl_str id;    /* CALL: the model's id of the call; empty if it wrote none */
     bool has_begun; /* CALL: it was reported by BEGINS before */
     const char

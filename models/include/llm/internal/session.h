@@ -155,7 +155,7 @@ const float *llm_session_logits(const llm_session *s);
  *
  * llm_session_submit fails as llm_session_eval does before it does anything, and with GGL_USAGE if the batch is
  * too large, or too many are under way. If a run fails or is cancelled, llm_session_collect returns that
- * for this batch and for those behind it, and their slots return to where they were, or are broken. */
+ * for this batch and for those after it, and their slots return to where they were, or are broken. */
 GGL_NODISCARD ggl_status llm_session_submit(llm_session *s, const llm_batch *b, uint64_t *ticket,
                                             ggl_error *err);
 GGL_NODISCARD ggl_status llm_session_collect(llm_session *s, uint64_t ticket, ggl_error *err);
