@@ -31,7 +31,7 @@ typedef struct root {
     bool placed, in_loop;
     bool fused;      /* only the next link of its chain reads it, so it has no memory */
     bool taken_over; /* the last step that reads it writes its own result over it */
-    bool waits;      /* only while it is placed: its offset is that in what its group takes */
+    bool waits;      /* only while it is placed: its offset is relative to its group's memory */
     int last; /* index of the last step that reads or writes it; its memory is free after that */
     int wave; /* the wave that writes it; 0: no step does */
     size_t size;

@@ -63,9 +63,9 @@ typedef struct move {
         stale[MAX_LANES]; /* of an input that is not batched: what the device must still get */
 } move;
 
-/* The segments during which a device must hold a value in its io region: the one that computes it or
- * before which it is moved there, up to the last one that reads it or before which it is moved
- * elsewhere. The number of segments stands for the end of the run. */
+/* The segments during which a device must hold a value in its io region. first: computes the value, or
+ * the value is moved there before it. last: reads the value, or the value is moved elsewhere before it;
+ * the number of segments if it is needed until the end of the run. */
 typedef struct lifetime {
     const ggl_tensor *t; /* NULL: the device does not hold the value */
     size_t first, last;

@@ -1,9 +1,9 @@
 /* Which pages of the KV cache hold which slots' tokens (ggl_graph_n_pages). A page belongs to no
  * slot, to one, or to several whose sequences begin with the same tokens.
  *
- * A slot writes only after its last token. The pages that it takes for that are its own; its last
- * page, if that has room left and is shared, is replaced by a copy first. So no shared page is ever
- * written: session.c does this before each batch. */
+ * A slot writes only after its last token. New pages belong to it alone. If its last page is shared
+ * and has room left, the slot gets a copy of it first. So no shared page is ever written: session.c
+ * does this before each batch. */
 #ifndef LLM_PAGES_H
 #define LLM_PAGES_H
 

@@ -150,8 +150,8 @@ const tv *llm_tv_dict_get(tv_heap *h, const tv_dict *d, tv key) {
     return llm_tv_dict_find(d, name);
 }
 
-/* Python's json reads a number without a point and an exponent as an integer of any size; here it is
- * one if it fits in 64 bits. */
+/* Python's json reads a number without a point and an exponent as an integer of any size; here only
+ * if it fits in 64 bits. */
 static tv number_from_json(const json_value *v) {
     uint64_t magnitude;
     bool negative;

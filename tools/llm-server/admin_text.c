@@ -161,8 +161,8 @@ void admin_detokenize(server *s, const http_request *q, http_reply *r) {
 
 /* --- /apply-template -------------------------------------------------------------------------- */
 
-/* The token that the tokenizer puts before texts. /completion adds it to the prompt that /apply-template gives, which so lacks
- * it. */
+/* The token that the tokenizer puts before texts. /completion adds it to the prompt, so
+ * /apply-template leaves it out of its result. */
 static ggl_str first_token(const server *s) {
     const llm_tokenizer *t = server_tokenizer(s);
     llm_tokens ids = {0};

@@ -123,8 +123,8 @@ static void begin_loading(model *m) {
     fail_waiting(m);
 }
 
-/* Returns the model to be unloaded next: one that is to leave in any case, or else one that does not answer, if there is one, and of
- * those the one that was used least recently. NULL if none is loaded, or one makes room already. */
+/* Returns the model to unload next: one that must leave in any case, else one that does not answer, else any; among several, the
+ * one that was used least recently. NULL if none is loaded, or one makes room already. */
 static model *choose_victim(const models *t) {
     model *best = NULL;
     for (size_t i = 0; i < t->n; i++) {

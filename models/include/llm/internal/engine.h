@@ -154,7 +154,7 @@ typedef struct llm_slot_info {
     llm_slot_use use;
     uint64_t id;              /* of the sequence that runs, or ran last; 0: none did */
     int64_t n_past;           /* tokens in the slot */
-    int64_t n_shared;         /* those of them in whole pages that other slots have, too */
+    int64_t n_shared;         /* the tokens in whole pages that other slots have, too */
     llm_sequence_stats stats; /* of a sequence that runs */
 } llm_slot_info;
 /* Describes a slot of the session. */
