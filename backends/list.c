@@ -51,7 +51,7 @@ int ggl_backend_allowed_cpus(void) {
 }
 
 /* Returns true if name is `base`, in any case, with or without a number, and sets *device to the
- * number (1 for "vulkan1"), or to -1 if there is none. A number has no zeros before it. */
+ * number (1 for "vulkan1"), or to -1 without one. A number has no leading zeros. */
 static bool is_named(const char *name, const char *base, int *device) {
     const size_t n = strlen(base);
     if (strncasecmp(name, base, n) != 0)
@@ -156,9 +156,9 @@ ggl_status ggl_backend_open(ggl_backend **out, const char *name, const ggl_backe
     ggl_backend_params p = {.size = sizeof p};
     bool traced = strncmp(name, "trace", 5) == 0 && (name[5] == ':' || !name[5]);
     *out = NULL;
-    const ggl_status is_read = GGL_READ_PARAMS(ggl_backend_params, &p, params, err);
-    if (is_read != GGL_OK)
-        return is_read;
+    ggl_status st = GGL_READ_PARAMS(ggl_backend_params, &p, params, err);
+    if (st != GGL_OK)
+        return st;
     if (traced || p.trace)
         return ggl_trace_open(out, ggl_backend_open,
                               !traced              ? name
@@ -170,7 +170,7 @@ ggl_status ggl_backend_open(ggl_backend **out, const char *name, const ggl_backe
     for (int i = 0, device; i < N_BACKEND; i++) {
         if (is_named(name, backend[i].name, &device)) {
             p.device = device > 0 ? device : 0;
-            ggl_status st = check_masks(i, &p, err);
+            st = check_masks(i, &p, err);
             if (st == GGL_OK)
                 st = backend[i].open(out, &p, err);
             if (st == GGL_OK && device >= 0)

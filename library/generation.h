@@ -34,7 +34,7 @@ bool llm_generation_has_text(const generation *g);
 /* After the end of the text: all of it can be returned. */
 void llm_generation_release(generation *g);
 /* Drops the text that was returned before, and returns the next piece of *n bytes, valid until the next call;
- * NULL: there is none. */
+ * NULL if none. */
 const char *llm_generation_give(generation *g, size_t *n);
 
 #endif

@@ -7,7 +7,7 @@
 
 struct guessing;
 
-/* Most tokens that are guessed at once with these parameters; 0: none are. */
+/* Most tokens that are guessed at once with these parameters; 0 if none are. */
 int64_t llm_guessing_n_max(const llm_open_params *p);
 /* Opens what guesses for c->session; *out is NULL if there is nothing to guess with, and after a failure. */
 ggl_status llm_guessing_open(struct guessing **out, const llm_context *c, const llm_open_params *p,

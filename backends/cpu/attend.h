@@ -59,7 +59,7 @@ static inline int64_t cpu_attend_number(const cpu_view *v, int64_t l) {
     return *(const int32_t *)(v->p + (v->ne[3] == 1 ? 0 : (size_t)l * v->nb[3]));
 }
 
-/* Returns the slot's row of the table of pages; NULL: there is none, as the stores are rings. */
+/* Returns the slot's row of the page table; NULL if the stores are rings, which have no table. */
 static inline const int32_t *cpu_attend_table(const cpu_view *page, int64_t slot) {
     return page->p ? (const int32_t *)(page->p + (size_t)slot * page->nb[1]) : NULL;
 }

@@ -179,11 +179,11 @@ ggl_status ggl_cpu_repack(ggl_backend *b, ggl_buffer *dst, size_t offset, const 
                           ggl_error *err);
 #define CPU_REPACK_LAYOUT "rows16 3" /* the number changes whenever the bytes change */
 
-/* Returns the operator of a node, or, for a call, that of its composite; NULL: there is none. */
+/* Returns the operator of a node, or, for a call, that of its composite; NULL if none. */
 const cpu_op *ggl_cpu_op_of(const ggl_tensor *node);
 /* Returns the operator that makes a form. */
 const cpu_op *ggl_cpu_op_of_form(int form);
-/* Returns the operator of a program's step; NULL: there is none. */
+/* Returns the operator of a program's step; NULL if none. */
 const cpu_op *ggl_cpu_op_of_step(const ggl_step *s);
 
 /* Declares the operators of ops.def; some appear in several rows. */

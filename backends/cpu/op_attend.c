@@ -12,6 +12,14 @@
 
 enum { SPAN = 1024 };
 
+/* Indices of cpu_task.unit. */
+enum {
+    N_GROUPS,   /* groups of each store head */
+    FIRST_SPAN, /* the first visible span */
+    N_SPANS,    /* visible spans, each of which is a unit; 0: a unit does all spans of its group */
+    GROUP_SIZE  /* queries of a group */
+};
+
 /* --- compile ------------------------------------------------------------------------------- */
 
 /* Returns the most spans that a query can see; one more, as a ring's positions may begin within a
@@ -63,8 +71,9 @@ static ggl_status attend_compile(cpu_compiler *c, cpu_step *s, ggl_error *err) {
 
 /* --- a page ---------------------------------------------------------------------------------- */
 
-/* Returns the head's number in v (sinks or alibi slopes), for token l. */
-static float row_number(const cpu_view *v, int64_t head, int64_t l) {
+/* Returns v[head] at token l: a sink or an ALiBi slope. v may have one element for all heads or
+ * tokens. */
+static float per_head(const cpu_view *v, int64_t head, int64_t l) {
     return ((const float *)(v->p +
                             (v->ne[3] == 1 ? 0 : (size_t)l * v->nb[3])))[v->ne[0] == 1 ? 0 : head];
 }
@@ -112,7 +121,7 @@ static void merge(const group *g, partial *total, const partial *part) {
     ggl_cpu_attend_merge(g, total, part, part->o, 0, g->n, &share);
 }
 
-/* Returns true if scores need more than the scale. */
+/* True if scores need an ALiBi slope or a cap, besides the scale. */
 static bool is_adjusted(const group *g) {
     return g->t->step->attend.cap != 0 || g->t->src[3].p;
 }
@@ -129,7 +138,7 @@ static void adjust(const group *g, int q, float *v, int64_t from, int64_t n) {
         k->binary[CPU_MUL](v, &cap, 0, v, 1, n);
     }
     if (t->src[3].p) {
-        float slope = row_number(&t->src[3], g->head[q], g->token[q]);
+        float slope = per_head(&t->src[3], g->head[q], g->token[q]);
         for (int64_t j = 0; j < n; j++) {
             float drop = slope * (float)(g->pos[q] - from - j);
             v[j] -= drop;
@@ -294,18 +303,19 @@ static void group_add(group *g, int64_t l, int64_t head) {
 }
 
 /* The queries of a store head are numbered token by token, and within a token head by head; a unit
- * has unit[3] of them in this order. */
+ * has GROUP_SIZE of them in this order. */
 typedef struct unit_queries {
     int64_t store_head, per; /* query heads of a store head */
     int64_t first, last;     /* numbers first .. last - 1 */
 } unit_queries;
 
-/* Returns the queries of unit u. Later tokens see more positions: their units come first, so that
- * the last ones, for which threads may have to wait, are short. */
+/* Returns the queries of unit u. Later tokens see more positions: their units come first. Threads
+ * may have to wait for the last units, so these are short. */
 static unit_queries queries_of(const cpu_task *t, int64_t u) {
     const int64_t n_store = t->step->attend.kept[0].store->ne[1], per = t->dst.ne[1] / n_store,
-                  first = (t->unit[0] - 1 - u / n_store) * t->unit[3];
-    return (unit_queries){u % n_store, per, first, cpu_min(t->n * per, first + t->unit[3])};
+                  first = (t->unit[N_GROUPS] - 1 - u / n_store) * t->unit[GROUP_SIZE];
+    return (unit_queries){u % n_store, per, first,
+                          cpu_min(t->n * per, first + t->unit[GROUP_SIZE])};
 }
 
 /* Makes *g the group of the queries from *i on that have one slot, and moves *i past them. */
@@ -338,7 +348,7 @@ static void finish(const group *g, partial *total, partial *scratch) {
     shares share;
     for (int q = 0; q < g->n; q++) {
         if (t->src[2].p) {
-            scratch->m[q] = row_number(&t->src[2], g->head[q], g->token[q]);
+            scratch->m[q] = per_head(&t->src[2], g->head[q], g->token[q]);
             scratch->l[q] = 1;
             scratch->any[q] = true;
             memset(scratch->o, 0, (size_t)g->e * sizeof *scratch->o);
@@ -353,8 +363,8 @@ static void finish(const group *g, partial *total, partial *scratch) {
 
 /* --- run ------------------------------------------------------------------------------------ */
 
-/* Returns the queries of a group: as many as can share the decoding of a page, which are those of
- * one sequence, and fewer if there were not enough groups for all threads. */
+/* Returns the number of queries in a group. Queries of one sequence share the decoding of a page,
+ * so a group is large, unless there would be too few groups for all threads. */
 static int64_t queries_of_group(const cpu_task *t) {
     const int64_t n = t->n * t->dst.ne[1]; /* queries in all */
     int64_t slots = 1, most = t->step->attend.most;
@@ -370,9 +380,7 @@ static int64_t queries_of_group(const cpu_task *t) {
     return most;
 }
 
-/* Divides the work into units. unit[0]: groups of each store head; unit[1]: the first visible span;
- * unit[2]: number of visible spans, each of which is a unit; 0: a unit does all spans of its group;
- * unit[3]: queries of a group. */
+/* Divides the work into units, and sets t->unit. */
 static void attend_begin(cpu_task *t) {
     int64_t n_store = t->step->attend.kept[0].store->ne[1], per = t->dst.ne[1] / n_store,
             longest = 0, seen = 0;
@@ -382,15 +390,15 @@ static void attend_begin(cpu_task *t) {
         longest = cpu_max(longest, n);
         seen += n;
     }
-    t->unit[3] = queries_of_group(t);
-    t->unit[0] = (t->n * per + t->unit[3] - 1) / t->unit[3];
-    t->n_units = t->unit[0] * n_store;
-    t->unit[2] = 0;
+    t->unit[GROUP_SIZE] = queries_of_group(t);
+    t->unit[N_GROUPS] = (t->n * per + t->unit[GROUP_SIZE] - 1) / t->unit[GROUP_SIZE];
+    t->n_units = t->unit[N_GROUPS] * n_store;
+    t->unit[N_SPANS] = 0;
     if (t->n == 1 && longest > SPAN && t->n_threads > 1 && t->n_units < 4 * t->n_threads) {
         int64_t pos = cpu_attend_number(&t->src[4], 0);
-        t->unit[1] = (pos + 1 - longest) / SPAN;
-        t->unit[2] = pos / SPAN - t->unit[1] + 1;
-        t->n_units *= t->unit[2];
+        t->unit[FIRST_SPAN] = (pos + 1 - longest) / SPAN;
+        t->unit[N_SPANS] = pos / SPAN - t->unit[FIRST_SPAN] + 1;
+        t->n_units *= t->unit[N_SPANS];
     }
     t->cost = 2 * (double)(t->src[0].ne[0] + t->dst.ne[0]) * (double)seen * (double)t->dst.ne[1] /
               (double)t->n_units;
@@ -411,7 +419,8 @@ static void results_at(results *r, const cpu_task *t, float *memory) {
 
 /* Partial result of (head, span) in the shared scratch: max m, sum l, output o[e]. */
 static float *kept(const cpu_task *t, int64_t head, int64_t span) {
-    return (float *)t->shared + (size_t)(head * t->unit[2] + span) * partial_floats(t->dst.ne[0]);
+    return (float *)t->shared +
+           (size_t)(head * t->unit[N_SPANS] + span) * partial_floats(t->dst.ne[0]);
 }
 
 /* Runs a group. span >= 0: only that span, counted from the first visible one; the partial results
@@ -421,7 +430,7 @@ static void run_group(const group *g, int64_t span, float *memory) {
     results r;
     results_at(&r, t, memory);
     if (span >= 0) {
-        one_span(g, span + t->unit[1], &r.page, &r.span);
+        one_span(g, span + t->unit[FIRST_SPAN], &r.page, &r.span);
         for (int q = 0; q < g->n; q++) {
             float *to = kept(t, g->head[q], span);
             to[0] = r.span.m[q];
@@ -439,22 +448,22 @@ static void run_group(const group *g, int64_t span, float *memory) {
 
 static void attend_run(const cpu_task *t, int64_t first, int64_t last, int thread) {
     float *memory = (float *)cpu_thread_scratch(t, thread);
-    const int64_t n_spans = t->unit[2] == 0 ? 1 : t->unit[2];
+    const int64_t n_spans = t->unit[N_SPANS] == 0 ? 1 : t->unit[N_SPANS];
     for (int64_t u = first; u < last; u++) {
         const unit_queries of = queries_of(t, u / n_spans);
         for (int64_t i = of.first; i < of.last;) {
             group g;
             group_next(&g, t, &of, &i, memory);
-            run_group(&g, t->unit[2] == 0 ? -1 : u % n_spans, memory);
+            run_group(&g, t->unit[N_SPANS] == 0 ? -1 : u % n_spans, memory);
         }
     }
 }
 
 /* Called when all units are done: merges the partial results of all spans, in ascending order. */
 static void attend_end(const cpu_task *t) {
-    if (t->unit[2] == 0)
+    if (t->unit[N_SPANS] == 0)
         return;
-    const int64_t n_groups = t->unit[0] * t->step->attend.kept[0].store->ne[1];
+    const int64_t n_groups = t->unit[N_GROUPS] * t->step->attend.kept[0].store->ne[1];
     float *memory = (float *)cpu_thread_scratch(t, 0);
     for (int64_t u = 0; u < n_groups; u++) {
         const unit_queries of = queries_of(t, u);
@@ -463,7 +472,7 @@ static void attend_end(const cpu_task *t) {
         group_next(&g, t, &of, &first, memory); /* all, as there is one token */
         results r;
         results_at(&r, t, memory);
-        for (int64_t s = 0; s < t->unit[2]; s++) {
+        for (int64_t s = 0; s < t->unit[N_SPANS]; s++) {
             for (int q = 0; q < g.n; q++) {
                 const float *from = kept(t, g.head[q], s);
                 r.span.m[q] = from[0];

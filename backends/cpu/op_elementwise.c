@@ -84,7 +84,7 @@ static ggl_status floats_only(cpu_compiler *c, cpu_step *s, ggl_error *err) {
 #define OF_COMPOSITE(NAME)                                                                         \
     { GGL_OP_CALL, GGL_COMPOSITE_##NAME }
 
-/* Sets *out to the kernel of the node, an operator or a composite; false: there is none. */
+/* Sets *out to the kernel of the node, an operator or a composite; false if none. */
 static bool unary_of(const ggl_tensor *node, cpu_unary *out) {
     static const struct {
         ggl_op op;

@@ -148,7 +148,7 @@ static void one_token(const cpu_task *t, const recur_form *f, int64_t h, int64_t
         y[j] /= root;
 }
 
-/* Updates n heads from h on, each of which has one row, for token l. */
+/* Updates n heads from h on, which have one row each, for token l. */
 static void select_token(const cpu_task *t, const recur_form *f, int64_t h, int64_t n, int64_t l) {
     const ggl_store *s = t->step->recur.state.store;
     float *state = (float *)cpu_slot(t, &t->step->recur.state, t->slot[l]);

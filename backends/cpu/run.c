@@ -6,9 +6,9 @@
 #include "../common/clock.h"
 #include "cpu.h"
 
-/* The least work, in units of cpu_task.cost (a core does about 25 of them in a nanosecond), for
- * which it pays to divide a step among threads; the same if threads must be woken for it; for which
- * a thread fetches a chunk of units; and for which a run wakes threads before its first step. */
+/* In units of cpu_task.cost (a core does about 25 of them in a nanosecond), the least work of: a
+ * step to divide among awake threads; a step to wake threads for; a chunk of units that a thread
+ * fetches; and a run that wakes threads before its first step. */
 static const double WORTH_SHARING = 150e3, WORTH_WAKING = 1e6, WORTH_FETCHING = 15e3,
                     RUN_WORTH_WAKING = 3e6;
 
@@ -96,7 +96,7 @@ static int64_t chunk_of(run_state *r, double work, int64_t n_units, int n_thread
                : chunk;
 }
 
-/* Runs n steps from s on side by side. turn: of the loop that they are in. */
+/* Runs n steps from s on side by side. turn: the pass of the loop that they are in. */
 static void run_steps(run_state *r, const cpu_step *s, int n, int64_t turn) {
     together g = {.n = n};
     double work = 0;

@@ -140,7 +140,7 @@ typedef struct keeping {
     probe *r;
     bool states;          /* or rows */
     const int32_t *slots; /* of the batch */
-    const int32_t *table; /* the input "page"; NULL: there is none */
+    const int32_t *table; /* the input "page"; NULL if none */
     int64_t row;          /* length of its rows */
     int64_t n_pos;        /* positions that the batch may see */
 } keeping;
@@ -202,8 +202,8 @@ static ggl_status read_table(const probe *r, keeping *k, int32_t **table, ggl_er
                   : ggl_fail(err, GGL_NOMEM, "out of memory to check a run");
 }
 
-/* States as they were before the run, rows as they are after it: it adds to those that attend sees
- * and changes none. */
+/* Keeps states as they were before the run, or rows as they are after it: a run adds rows to those
+ * that attend reads, and changes none. */
 static ggl_status keep_stores(probe *r, bool states, ggl_error *err) {
     int32_t *slots = ggl_calloc(2 * (size_t)r->n, sizeof *slots),
             *pos = slots ? slots + r->n : NULL, *table = NULL;

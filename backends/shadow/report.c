@@ -5,8 +5,8 @@
 #include "ggl/internal/alloc.h"
 #include "shadow.h"
 
-/* How far a result may be off, of the largest of its value. What is found is meant to be wrong
- * beyond doubt: limits are several times what correct backends were seen to differ by. */
+/* How far a result may be off, relative to the largest element of its value. Limits are several
+ * times the differences between correct backends, so that a reported fault is certain. */
 #define BOUND_EXACT 1e-6 /* numbers that only move or are compared: denormals may be flushed */
 #define BOUND_FLOAT 1e-3 /* another order of sums, another exp */
 /* Weights of 16 bits: a backend may round activations to bf16, half a step of 2^-8 each. */
@@ -47,7 +47,8 @@ static double largest(const ggl_tensor *t, const void *data, size_t n) {
     return most;
 }
 
-/* What the run had of an operand, to free; NULL: it cannot be had. */
+/* Returns a copy of an operand's value in the run, which the caller frees; NULL if it cannot be
+ * read. */
 static void *read_operand(const probe *r, const ggl_tensor *x) {
     bool is_value = x->op != GGL_OP_WEIGHT && x->op != GGL_OP_CONST && r->loc[x->id].region >= 0;
     void *values = is_value ? ggl_calloc(ggl_shadow_size(x, r->n), 1) : NULL;
@@ -57,8 +58,8 @@ static void *read_operand(const probe *r, const ggl_tensor *x) {
     return NULL;
 }
 
-/* What drift is a part of: the largest of the value; of a sum, whose terms may cancel, at least the
- * largest of these. */
+/* Returns the size that drift is relative to: the largest element of the value; for a sum, whose
+ * terms may cancel, at least the largest term. */
 static double scale_of(const probe *r, const ggl_tensor *t, const void *want, const void *operand) {
     double scale = largest(t, want, ggl_shadow_size(t, r->n) / 4);
     if (t->op == GGL_OP_SUM && operand)
@@ -66,9 +67,8 @@ static double scale_of(const probe *r, const ggl_tensor *t, const void *want, co
     return scale > 0 ? scale : 1;
 }
 
-/* How large one number of a product would be if its terms had signs by chance. It may be nearly
- * nothing beside that, and so may all, where they are few; what its terms were rounded by is not.
- * 0: not known. */
+/* Returns how large an element of a product would be if its terms had random signs. The terms'
+ * rounding errors are relative to this, even where the terms cancel. 0: not known. */
 static double product_scale(const ggl_tensor *t, const float *x, size_t at) {
     const ggl_tensor *w = t->op == GGL_OP_LINEAR && x ? t->src[1] : NULL;
     if (!w || w->op != GGL_OP_WEIGHT || w->n_dims > 2)
@@ -190,7 +190,7 @@ void ggl_shadow_compare(const probe *r, ggl_tensor *node) {
     ggl_free(want);
 }
 
-/* --- what is said ----------------------------------------------------------------------------- */
+/* --- reports ---------------------------------------------------------------------------------- */
 
 ggl_shadow_result ggl_shadow_get(const ggl_backend *b) {
     return ((const shadow *)b)->result;

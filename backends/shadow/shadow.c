@@ -35,7 +35,8 @@ static void choose_nodes(probe *r) {
 
 /* --- plans ------------------------------------------------------------------------------------ */
 
-/* Views compute nothing, and a cache has no value; what it keeps is looked at by way of attend. */
+/* Views compute nothing. A cache has no value; the rows that it stores are checked through
+ * attend. */
 static bool is_candidate(const ggl_tensor *t) {
     return t->computed && t->op != GGL_OP_CACHE && t->op != GGL_OP_RESHAPE && t->op != GGL_OP_SPLIT;
 }
@@ -114,7 +115,7 @@ static ggl_status s_compile(ggl_backend *b, const ggl_segment *s, ggl_plan **out
 
 /* --- runs ------------------------------------------------------------------------------------- */
 
-/* Whatever keeps a run from being looked at is no reason to fail: then it runs as any other. */
+/* A run that cannot be checked does not fail: it runs as any other. */
 static ggl_status s_run(ggl_backend *base, ggl_plan *plan, ggl_buffer *const *region, int64_t n,
                         ggl_error *err) {
     shadow *b = (shadow *)base;

@@ -1,11 +1,11 @@
-/* A backend that doubts another one: it runs everything on it, and of some runs looks at a node or
- * two. What these read and write is given places where it can be fetched, and the node is computed
- * once more, alone, on a backend that is trusted.
+/* A backend that checks another one: it runs everything on it, and in some runs checks a node or two.
+ * The operands and results of such a node get places where they can be read, and the node is computed
+ * again, alone, on a trusted backend.
  *
  *   shadow.c  the backend; which runs and which nodes
  *   probe.c   a run in which operands and results of nodes stay where they can be read
  *   again.c   a node by itself, on the trusted backend
- *   report.c  comparing, and what is said about it */
+ *   report.c  compares, and reports differences */
 #ifndef BACKENDS_SHADOW_H
 #define BACKENDS_SHADOW_H
 
@@ -54,7 +54,7 @@ typedef struct probe {
     int64_t n; /* of the batch */
     ggl_tensor *node[SHADOW_MAX_NODES];
     int n_nodes;
-    ggl_loc *loc; /* the segment's, and behind the arena the places of what is looked at */
+    ggl_loc *loc; /* the segment's, and after the arena the places of what is looked at */
     size_t end;   /* of the arena with these */
     ggl_plan *plan;
     ggl_buffer **region;
@@ -64,8 +64,6 @@ typedef struct probe {
     ggl_error why;
 } probe;
 
-/* Whether t has no numbers of its own: a weight under another shape, or matrices picked from one.
- * It is computed with whoever reads it. */
 /* Bytes of a value in a run of n. */
 size_t ggl_shadow_size(const ggl_tensor *t, int64_t n);
 /* Calls f for each store that the node, or its body, reads or writes; until one fails. */

@@ -25,20 +25,20 @@ typedef struct vk_product {
     int64_t n_tiles; /* across; 0: the columns are few */
     uint32_t tile_cols;
     vk_binding lists;  /* if they are sorted, the output of linear_sort.comp */
-    bool matrix;       /* matrix units multiply them; columns are then */
-    vk_binding halves; /* the output of linear_halves.comp: f16, */
-    uint32_t pitch;    /* so many units of four words each */
-    /* Tiles of which there are few: their rows are divided into so many slices, which are added in
-     * the scratch from `slices` on, each of `slice` words. 1: they are not. */
+    bool matrix;       /* matrix units multiply them */
+    vk_binding halves; /* matrix: columns as f16, the output of linear_halves.comp */
+    uint32_t pitch;    /* of a column in halves, in units of four words */
+    /* If there are few tiles, their rows are divided into n_slices slices, which are added in the
+     * scratch from `slices` on, each of `slice` words. 1: they are not. */
     uint32_t n_slices, slice;
     size_t slices;
     int n_members; /* products from this one on that are emitted together */
-    /* There are two, of which the result is f(this one) times the other one. Both have it as y. gate: f
+    /* Two products with one result y = f(this one) * (the other one). gate: f
      * (shaders/kinds.h) */
     bool gated;
     uint32_t gate;
     const ggl_operand *blocks; /* gated: the rounded result; NULL: it is not rounded */
-    vk_norm norm; /* of the results, computed by the same dispatch; norm.norm NULL: none is */
+    vk_norm norm; /* of the results, computed by the same dispatch; norm.norm NULL if none is */
     /* What the norm is added to; NULL: nothing. The norm of the sum, and its form, both of which may be absent. */
     const ggl_step *add;
     vk_norm after;

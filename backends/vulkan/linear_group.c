@@ -21,7 +21,8 @@ static bool is_plain(const ggl_step *s) {
     return s->n_links == 1 && (has(s, 3) || w->ne[2] == 1) && w->ne[3] == 1;
 }
 
-/* True if the same index chooses their matrices, which lie in the same way, or none does. */
+/* True if the same index chooses their matrices, which have the same layout; or if no index
+ * does. */
 static bool same_choice(const ggl_step *a, const ggl_step *b) {
     const ggl_operand *v = &a->src[1], *w = &b->src[1];
     if (!has(a, 3) && !has(b, 3))

@@ -72,8 +72,8 @@ static bool are_alike(const vk_backend *b, const vk_norm *x, const vk_norm *y) {
            apart + (size_t)v->ne[0] * sizeof(float) <= ggl_vk_most_bound(b);
 }
 
-/* Returns how many of the n steps after the sum, which is the step before them, run with it: a norm like the
- * first one, of which either numbers or bytes are a result; or else the rounding of the sum. */
+/* Returns how many of the n steps after the sum (step[-1]) run with it: a norm like the first one, whose
+ * result is either numbers or bytes; or else the rounding of the sum. */
 static int links_after(const vk_backend *b, const vk_norm *first, const ggl_step *step, int n) {
     int links = ggl_vk_norm_links(step, n);
     if (n < 1 || links == 0)
@@ -101,7 +101,7 @@ size_t ggl_vk_norm_first_scratch(const ggl_step *step, int64_t n) {
     return ggl_vk_norm_is_first(step) ? ggl_vk_result_size(&step->dst, n) : 0;
 }
 
-/* Emits the norm of what is in the scratch, which takes its place. */
+/* Emits the norm of y, the values in the scratch. The result overwrites them. */
 static ggl_status emit_first(vk_emit *e, const ggl_operand *y, ggl_error *err) {
     ggl_step norm[NORM];
     const int links = first_links(e->step);
@@ -114,7 +114,7 @@ static ggl_status emit_first(vk_emit *e, const ggl_operand *y, ggl_error *err) {
     return ggl_vk_op_rows.emit(&part, err);
 }
 
-/* Emits the sum with what is in the scratch, and what follows. */
+/* Emits the sum of y, the values in the scratch, and the other operand; then the links that follow. */
 static ggl_status emit_sum(vk_emit *e, const ggl_operand *y, ggl_error *err) {
     ggl_step sum[SUM];
     const int before = 1 + first_links(e->step), links = e->step->n_links - before;
@@ -164,7 +164,7 @@ ggl_status ggl_vk_emit_norm_first(vk_emit *e, ggl_error *err) {
 
 /* --- bindings --------------------------------------------------------------------------------- */
 
-/* Returns the norm of the results, or of their sum with other values; norm NULL: there is none. */
+/* Returns the norm of the results, or of their sum with other values; norm NULL if none. */
 static const vk_norm *last_norm(const vk_product *p) {
     return p->add ? &p->after : &p->norm;
 }

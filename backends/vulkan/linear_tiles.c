@@ -45,8 +45,8 @@ static size_t lists_size(int64_t n_tiles, int64_t n_cols) {
     return (size_t)(3 * n_tiles + n_cols) * 4;
 }
 
-/* Returns the slices of the elements of a row that keep a device busy, given so many tiles. A tile on
- * matrix units keeps it as busy as two others. */
+/* Returns how many slices of a row's elements keep a device busy, if there are n_tiles tiles. A
+ * tile on matrix units keeps it as busy as two others. */
 static uint32_t slices_of(const vk_backend *b, bool matrix, int64_t n_in, int64_t n_tiles) {
     const int64_t by_tiles = ggl_vk_many_groups(b) / (matrix ? 2 : 1) / n_tiles,
                   by_row = n_in / SLICE_ELEMENTS;

@@ -165,7 +165,8 @@ struct vk_staging {
     int n_touched;
 };
 
-/* Sets *out to the open piece. If none is, waits for the next one to become unused, and opens it. */
+/* Sets *out to the open piece. If no piece is open, waits until the next one is unused, and opens
+ * it. */
 static ggl_status open_piece(vk_backend *b, piece **out, ggl_error *err) {
     if (!b->staging && !(b->staging = ggl_calloc(1, sizeof *b->staging)))
         return ggl_fail(err, GGL_NOMEM, "out of memory for transfers");
@@ -245,8 +246,8 @@ static ggl_status wait_for_buffer(vk_backend *b, const ggl_buffer *buf, ggl_erro
     return st == GGL_OK ? ggl_vk_wait_for(b, buf->last, err) : st;
 }
 
-/* Puts a barrier before the next command of the open piece if it has to wait for one before it:
- * for bytes that both access and one of them writes. */
+/* Puts a barrier before the next command of the open piece if it must wait for an earlier one: if
+ * both access the same bytes, and one of them writes. */
 static void wait_for_touched(vk_backend *b, const touched *next, int n) {
     vk_staging *s = b->staging;
     bool wait = s->n_touched + n > MOST_RANGES;

@@ -10,8 +10,8 @@
 enum {
     LOCAL = 64,        /* as in attend.comp: one invocation per position of a page */
     QUERIES = 8,       /* most queries of a workgroup */
-    LOCAL_TILES = 128, /* as in attend_tiles.comp, with tiles of so many queries, and values of so
-                        * many dimensions at most */
+    LOCAL_TILES = 128, /* as in attend_tiles.comp, with tiles of TILE queries, and values of at most
+                        * TILE_DIMS dimensions */
     TILE = 32,
     TILE_DIMS = 512,
     TILE_MATRIX =
@@ -69,7 +69,7 @@ typedef struct shape {
     int64_t n_batch, dims;          /* dims: of a value */
     uint32_t queries;               /* of a workgroup of attend.comp */
     int64_t n_groups;               /* groups of queries */
-    int64_t n_tiles;                /* tiles of queries; 0: there are none */
+    int64_t n_tiles;                /* tiles of queries; 0 if none */
     bool coded_k, coded_v; /* attend.comp multiplies codes of keys, and of values, in integers */
     bool coded_tiles;      /* attend_tiles.comp does it with those of keys */
     bool matrix;           /* tiles are for attend_matrix.comp, else for attend_tiles.comp */
@@ -85,9 +85,9 @@ static ggl_type value_type(const shape *s) {
     return s->values ? s->values->type : s->keys->type;
 }
 
-/* Returns the bytes of shared memory of attend.comp: for each query, as a float or codes; the parts of its scores, and what
- * an invocation has of them; its weights, as floats or as two words for each block of values. Scales of values are
- * shared by all queries. 32: what is not used has one element. */
+/* Returns the bytes of shared memory that attend.comp needs. For each query: its elements, as floats or codes; its partial
+ * scores, of all and of one invocation; its weights, as floats or as two words for each block of values. All queries share
+ * the scales of values. The last 32: arrays that are not used have one element. */
 static int64_t shared_bytes(const shape *s, int64_t queries) {
     const int64_t blocks = s->dims / 32,
                   query = s->coded_k ? ceil_div(3 * s->keys->ne[0], 4) : s->keys->ne[0],
@@ -147,7 +147,7 @@ static int64_t tile_of(const shape *s) {
     return s->matrix ? TILE_MATRIX : TILE;
 }
 
-/* Returns whether attend_matrix.comp computes so many queries of each head of the store. */
+/* True if attend_matrix.comp computes this number of queries of each head of the store. */
 static bool uses_matrix(const vk_backend *b, const shape *s, int64_t pairs) {
     const vk_limits *l = &b->limits;
     const uint32_t local = local_matrix(b);
@@ -187,7 +187,7 @@ static int64_t n_batch_of(const vk_emit *e) {
     return ggl_vk_extent(e, &e->step->dst, GGL_BATCH_DIM);
 }
 
-/* Returns the link that rounds the result to bytes, which nothing else reads then; NULL: there is none. */
+/* Returns the link that rounds the result to bytes, which nothing else reads then; NULL if none. */
 static const ggl_step *rounding(const ggl_step *step) {
     return ggl_vk_form_link(step);
 }
@@ -235,7 +235,7 @@ static uint32_t options_of(const ggl_step *step, const shape *s) {
            (s->spans > 1 ? SPLIT : 0) | (s->values ? 0 : IN_KEYS) | (s->keys->ring ? RING : 0);
 }
 
-/* Whether the tokens of a tile may have different slots. Such tiles are left to attend.comp. */
+/* True if the tokens of a tile may have different slots. Such tiles are left to attend.comp. */
 static bool may_mix(const vk_emit *e, const shape *s) {
     return e->n_slots > 1 && s->n_batch > 1 &&
            e->step->dst.ne[1] / s->keys->ne[1] % tile_of(s) != 0;
@@ -387,8 +387,8 @@ static ggl_status emit_all(vk_emit *e, const shape *s, ggl_error *err) {
     return st == GGL_OK && s->spans > 1 ? emit_merge(e, s, err) : st;
 }
 
-/* Returns the rows that a form is made of, without gaps. They begin with the first token of the batch: so many bytes
- * before `at`, where those of e->first begin. */
+/* Returns the rows that a form is made of, without gaps. `at` is where the row of token e->first
+ * begins; rows of earlier tokens are before it. */
 static ggl_operand rows_of_form(const vk_emit *e, const ggl_operand *form, size_t at) {
     ggl_operand x = {.type = GGL_F32, .region = GGL_REGION_ARENA};
     memcpy(x.ne, form->ne, sizeof x.ne);

@@ -198,8 +198,8 @@ static int64_t groups_of(const part *p, int64_t n_batch) {
     return ggl_vk_groups(n_batch * heads * ((n + unit - 1) / unit), LOCAL);
 }
 
-/* A shader that can write to a binding counts as writing to it, even where no part of it does. So what
- * a part would write to is bound in place of what is absent. */
+/* A shader that can write to a binding counts as writing to it, even where no part does. So an
+ * output of a part is bound in place of an absent one. */
 static void bind_in_place_of_absent(vk_call *c) {
     const vk_binding *written = &c->bind[KEYS];
     while (written->region < 0)

@@ -330,7 +330,7 @@ static int64_t units_of_row(const vk_product *p) {
 }
 
 /* Returns the rows that a lane multiplies with one load of the columns: several if enough
- * workgroups remain, of which there are n_groups with one row. Rows that are decoded as floats from
+ * workgroups remain; with one row there are n_groups. Rows that are decoded as floats from
  * blocks of the file take many registers, and so do the sums of two products. */
 static uint32_t rows_of_lane(const vk_backend *b, const vk_product *p, int64_t n_groups,
                              uint32_t cols) {
@@ -426,9 +426,9 @@ ggl_status ggl_vk_emit_products(vk_emit *e, const vk_product *p, ggl_error *err)
     return st == GGL_OK && tiles ? ggl_vk_end_tiles(e, p, err) : st;
 }
 
-/* True if n products of the same columns can be one dispatch: none is divided into slices, which
- * would have to be so many for each that its bits stay the same; and a binding can hold all
- * results. */
+/* True if n products of the same columns can share a dispatch: no product is split into slices, and
+ * one buffer binding covers all results. (The number of slices determines a result's bits, so it
+ * must not depend on the other products.) */
 static bool fit_together(const vk_emit *e, const vk_product *p, int n) {
     size_t begin = SIZE_MAX, end = 0;
     for (int m = 0; m < n; m++) {

@@ -7,19 +7,19 @@
 
 enum { MOST_SCORES = 1024, MOST_CHOSEN = 32 /* shaders/route.comp */ };
 
-/* The links of the chain, in order. All but the choice and the pick of what was chosen may be absent; what follows the pick
- * is cut off where another step reads a result. */
+/* The links of the chain, in order. All but TOPK and PICK may be absent. After PICK, the chain ends where
+ * another step reads a result. */
 typedef enum role {
     FIRST,  /* makes scores of x */
-    SECOND, /* and other scores of these */
+    SECOND, /* makes other scores of these */
     BIAS,   /* is added for the choice */
     TOPK,   /* the choice */
     PICK,   /* the scores of the chosen: the shares */
-    SHARES, /* makes other shares of them */
+    SHARES, /* makes other shares of these */
     SUM,    /* of the shares */
-    LEAST,  /* changes it so that it is not 0 */
-    RATIO,  /* divides the shares by it */
-    TIMES,  /* multiplies them */
+    LEAST,  /* raises the sum, so that it is not 0 */
+    RATIO,  /* divides the shares by the sum */
+    TIMES,  /* multiplies the shares by a number */
     N_ROLES
 } role;
 

@@ -49,7 +49,8 @@ float ggl_vk_norm_eps(const vk_norm *l) {
     return l->norm->node->n_num > 0 ? (float)l->norm->node->num[0] : 0;
 }
 
-/* Binds what the chain adds to a norm, sets its constants and pushes where it is. */
+/* Binds the norm's addend, weight and rounded result, sets the constants that say which of them
+ * there are, and pushes their offsets and strides. */
 static void bind_links(vk_emit *e, vk_call *c, const vk_norm *l, const ggl_operand *result) {
     static const ggl_operand absent = {.region = -1};
     const ggl_operand *addend = l->add ? &l->add->src[1] : &absent,
@@ -88,7 +89,7 @@ static ggl_status emit_kind(vk_emit *e, uint32_t kind, ggl_error *err) {
     return ggl_vk_dispatch(e, &c, err);
 }
 
-/* Returns the composite's kind; NO_KIND: it is none of this shader. */
+/* Returns the composite's kind; NO_KIND: rows.comp does not compute it. */
 static uint32_t kind_of(const ggl_tensor *node) {
     for (size_t i = 0; i < sizeof composite / sizeof *composite; i++)
         if (node->op == GGL_OP_CALL && node->call && strcmp(composite[i].name, node->call) == 0)

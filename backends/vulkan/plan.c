@@ -1,6 +1,6 @@
 /* A plan is compiled once: each step gets its operator, which creates its pipelines for all
  * buckets of batch sizes. A run submits a recording. Runs with other buffers or batches of another
- * bucket need other recordings, of which some are kept: callers alternate between two or three
+ * bucket need other recordings. Some are kept: callers alternate between two or three
  * sets of buffers, and between batches of similar sizes. */
 #include "plan.h"
 
@@ -16,7 +16,8 @@
 
 enum {
     N_RECORDINGS = 24, /* of a plan */
-    GROWN = 8 /* a recording in parts is made again when submissions may be so many times longer */
+    GROWN =
+        8 /* a recording in parts is made again when submissions may be this many times longer */
 };
 
 typedef struct plan {

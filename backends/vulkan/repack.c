@@ -78,7 +78,7 @@ size_t ggl_vk_packed_size(ggl_type type, int64_t k, int64_t n_rows) {
     return round_up((size_t)n_tiles(n_rows) * ggl_vk_tile_size(type, k), MATRIX_ALIGN);
 }
 
-/* A weight of which one tile is larger than a binding is left as it is. */
+/* 0, for a weight that is left as it is, if one tile is larger than a binding. */
 size_t ggl_vk_repack_size(const ggl_backend *base, const ggl_tensor *w) {
     const vk_backend *b = (const vk_backend *)base;
     if (!b->features.repack || layouts[w->type].low + layouts[w->type].high == 0 ||

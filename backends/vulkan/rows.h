@@ -11,7 +11,8 @@ typedef struct vk_norm {
 } vk_norm;
 
 vk_norm ggl_vk_norm_of(const ggl_step *step, int n_links);
-/* Returns how many of n steps, the first of which may be a norm, are its links; 0: it is none. */
+/* Returns how many of n steps belong to the norm that begins with the first; 0 if that is no
+ * norm. */
 int ggl_vk_norm_links(const ggl_step *step, int n);
 /* Returns the kind of the norm (shaders/kinds.h). */
 uint32_t ggl_vk_norm_kind(const vk_norm *l);
@@ -19,8 +20,8 @@ uint32_t ggl_vk_norm_kind(const vk_norm *l);
 float ggl_vk_norm_eps(const vk_norm *l);
 /* Returns the result that is not rounded; region -1: only the rounded one is stored. */
 const ggl_operand *ggl_vk_normed(const vk_norm *l);
-/* Returns an operand that the chain stores, which stands for `result` if it is absent: the validation layer takes
- * all that a shader may write for written. */
+/* Returns `result`, or, if it is absent, another operand that the chain stores: the validation
+ * layer assumes that a shader writes every buffer that it may write. */
 const ggl_operand *ggl_vk_stored(const vk_norm *l, const ggl_operand *result);
 /* Returns the size of a workgroup that computes a row of n elements. */
 uint32_t ggl_vk_row_local(int64_t n);

@@ -90,7 +90,7 @@ bool ggl_vk_validates(void) {
     return value && strcmp(value, "1") == 0;
 }
 
-/* GGL_USAGE if the name is none that can be forced. Allows "", which is between two commas. */
+/* GGL_USAGE if no feature of that name can be forced. Allows "", which is between two commas. */
 static ggl_status check_forced(const char *name, ggl_error *err) {
     ggl_nearest near = ggl_nearest_to(name);
     bool known = !*name || strcmp(name, "all") == 0;

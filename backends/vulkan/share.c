@@ -58,7 +58,7 @@ ggl_status ggl_vk_share(ggl_backend *base, const ggl_buffer *buf, ggl_shared *ou
     return GGL_OK;
 }
 
-/* Returns the types of memory by which the device reaches it; 0: it cannot. */
+/* Returns the device's memory types that can hold the shared memory; 0 if none. */
 static uint32_t types_of(const vk_backend *b, const ggl_shared *from) {
     const VkExternalMemoryHandleTypeFlagBits kind = (VkExternalMemoryHandleTypeFlagBits)from->kind;
     VkMemoryFdPropertiesKHR p = {.sType = VK_STRUCTURE_TYPE_MEMORY_FD_PROPERTIES_KHR};

@@ -6,8 +6,8 @@
 
 #include "allocate.h"
 
-/* Makes a VkBuffer with memory of which handles can be made, and sets buf->shared. False: that is not
- * possible, and buf stays as it is. */
+/* Makes a VkBuffer whose memory can be exported as a handle, and sets buf->shared. False: that is
+ * not possible, and buf stays as it is. */
 bool ggl_vk_make_shared(vk_backend *b, ggl_buffer *buf, const vk_memory_wish *wish);
 
 ggl_status ggl_vk_share(ggl_backend *b, const ggl_buffer *buf, ggl_shared *out, ggl_error *err);

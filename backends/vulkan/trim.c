@@ -58,7 +58,7 @@ enum { HEADER = 5 /* words before the first instruction */ };
 /* What is known of an id. */
 typedef struct info {
     uint32_t value; /* if known; of a boolean 0 or 1 */
-    uint32_t spec;  /* 1 + the number of the specialization constant; 0: it is none */
+    uint32_t spec;  /* 1 + the number of the specialization constant; 0: it is not one */
     uint32_t taken; /* a label: its block branches to this one alone; 0: to all that it names */
     bool is_word;   /* a type of booleans or of integers of 32 bits */
     bool known;
@@ -93,7 +93,7 @@ static info *id_of(const module *m, uint32_t id) {
 
 /* --- constants -------------------------------------------------------------------------------- */
 
-/* FOLD(opcode, result): operators of words a and b, of which b is not 0 in a division. */
+/* FOLD(opcode, result): operators of words a and b. In a division, b is not 0. */
 #define FOLDS                                                                                      \
     FOLD(128, a + b)                                                                               \
     FOLD(130, a - b)                                                                               \

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Trims a valid module of n_words words, of which specialization constant i has the value spec[i].
+/* Trims a valid module of n_words words, whose specialization constant i has the value spec[i].
  * The constants remain in the module, so the pipeline needs their values, too. Returns the number
  * of words of the result, at most n_words, in *out, which the caller frees by ggl_free; 0 if out
  * of memory. Code that the function does not understand is kept. */

@@ -60,7 +60,7 @@ typedef struct vk_limits {
     vk_matrix matrix;      /* with the feature */
     uint32_t units;        /* that run workgroups beside each other */
     size_t import_align;   /* alignment of imported host memory */
-    uint32_t shared_kind;  /* of handles of its memory (share.h); 0: there are none */
+    uint32_t shared_kind;  /* of handles of its memory (share.h); 0 if none */
 } vk_limits;
 
 typedef struct vk_device vk_device;       /* device.c */
@@ -112,7 +112,7 @@ typedef struct vk_call {
     uint32_t push[VK_MAX_PUSH]; /* push constants */
     int n_push;
     uint32_t groups[3]; /* 0 counts as 1 */
-    /* Subgroups have limits.subgroup_size invocations, all of which are there: spec[0] is a multiple
+    /* All subgroups are full, with limits.subgroup_size invocations: spec[0] is a multiple
      * of it. Only with features.matrix. */
     bool full_subgroups;
 } vk_call;
@@ -174,7 +174,7 @@ void ggl_vk_push_float(vk_call *c, float x);
 /* Appends the four strides of an operand. */
 void ggl_vk_push_strides(const vk_emit *e, vk_call *c, const ggl_operand *o);
 
-/* Returns the workgroups of `local` invocations for so many items, at most VK_MAX_GROUPS;
+/* Returns the workgroups of `local` invocations for this number of items, at most VK_MAX_GROUPS;
  * shaders loop over any further items. */
 uint32_t ggl_vk_groups(int64_t items, uint32_t local);
 
@@ -219,12 +219,12 @@ bool ggl_vk_joins(const ggl_backend *b, const ggl_step *const *member, int n, co
 bool ggl_vk_tail(const ggl_backend *b, const ggl_step *const *member, int n, const ggl_step *chain);
 /* Returns how many entries of a program the step takes, with all members and links, and a tail. */
 int ggl_vk_n_entries(const ggl_step *step);
-/* Returns the chain behind the members of a group; NULL: there is none. */
+/* Returns the chain after the members of a group; NULL if none. */
 const ggl_step *ggl_vk_tail_of(const ggl_step *step);
 /* Chains (ggl_step.n_links). Returns the operand of a link with two sources that is not the result
  * of the link before. */
 const ggl_operand *ggl_vk_other(const ggl_step *link);
-/* Returns the link that makes a form, which is the last; NULL: there is none. */
+/* Returns the link that makes a form, which is the last; NULL if none. */
 const ggl_step *ggl_vk_form_link(const ggl_step *step);
 /* For vk_op.chain. True if the second of n links applies a binary operator to the first one's result,
  * which nothing else reads, and to f32 values. */

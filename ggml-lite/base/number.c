@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* No double depends on more significant digits, but for whether one of the rest is not 0. */
+/* No double depends on more significant digits, except for whether one of the rest is not 0. */
 enum { MOST_DIGITS = 800, MOST_EXPONENT = 1000000000 };
 
 static bool is_digit(char c) {

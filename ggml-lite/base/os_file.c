@@ -228,9 +228,9 @@ static void keep_rights(int fd, const struct stat *old) {
         errno = 0; /* only root may give files away */
 }
 
-/* Creates target.tmp-PID-K with the first free K. Does not use mkstemp(), because a file that replaces
- * none should get the permissions of the umask, not 0600. One that replaces another is private at first, so
- * that nobody can open it who must not read the old one. */
+/* Creates target.tmp-PID-K with the first free K. Does not use mkstemp(), because a new file should
+ * get the permissions of the umask, not 0600. A file that replaces another is private at first, so
+ * that users who must not read the old one cannot open it. */
 static ggl_status new_file_create(os_new_file *f, ggl_error *err) {
     size_t n = strlen(f->target) + 64;
     struct stat old;

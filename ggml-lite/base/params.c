@@ -10,8 +10,8 @@ static ggl_status check_size(size_t given, size_t size, const char *name, ggl_er
         return ggl_fail(err, GGL_USAGE,
                         "%s.size is 0: set it to sizeof(%s), which is %zu in this version", name,
                         name, size);
-    /* The size of a struct that begins with a size_t is a multiple of its alignment. Another one could
-     * end within a pointer, of which the caller's struct has only a part. */
+    /* The size of a struct that begins with a size_t is a multiple of its alignment. Any other size
+     * could end within a member, such as a pointer. */
     if (given < LEAST || given > MOST || given % _Alignof(size_t) != 0)
         return ggl_fail(err, GGL_USAGE,
                         "%s.size is %zu: set it to sizeof(%s), which is %zu in this version", name,

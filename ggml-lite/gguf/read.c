@@ -272,8 +272,8 @@ static ggl_status read_dims(reader *r, ggl_gguf_tensor *t) {
     return r->status;
 }
 
-/* Reads a tensor's type. A type that this library does not read is a defect; with meta_only it is none,
- * and the tensor has the size 0. */
+/* Reads a tensor's type. A type that this library does not read is a defect, unless meta_only is
+ * set: then the tensor has the size 0. */
 static ggl_status read_type(reader *r, ggl_gguf_tensor *t) {
     const bool meta_only = r->params->meta_only && !r->params->defect;
     uint32_t type = reader_u32(r, "the type");

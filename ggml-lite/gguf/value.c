@@ -60,7 +60,7 @@ const ggl_gguf_tensor *ggl_gguf_find_tensor(const ggl_gguf *f, const char *name)
     return i == SIZE_MAX ? NULL : &f->tensors[i];
 }
 
-/* Returns the bytes of element i; NULL if there is none, or if elements have no fixed size. */
+/* Returns the bytes of element i; NULL if i is out of range, or elements have no fixed size. */
 static const uint8_t *element(const ggl_gguf_value *v, uint64_t i) {
     size_t size = ggl_gguf_type_size(v->type);
     return i < v->n && size > 0 ? ((const gguf_value *)v)->data + i * size : NULL;

@@ -116,7 +116,7 @@ void ggl_graph_mark(ggl_graph *g) {
 
 /* --- reading ---------------------------------------------------------------------------------- */
 
-/* Returns the gather that is the matrix of the product `node`; NULL: there is none. */
+/* Returns the gather that is the matrix of the product `node`; NULL if none. */
 static const ggl_tensor *gathered_matrix(const ggl_tensor *node) {
     const ggl_tensor *w = node->op == GGL_OP_LINEAR ? node->src[1] : NULL;
     return w && w->gather ? w : NULL;

@@ -499,7 +499,7 @@ static bool has_call_with_state(const node_list *l) {
 }
 
 /* Drops the nodes of a body that will never run: neither the result nor a KEEP depends on them. So
- * nobody who walks through a body has to tell them apart. */
+ * code that walks through a body need not skip them. */
 static void drop_unread(open_body *b, ggl_tensor *result) {
     node_list *l = &b->nodes;
     size_t n = 0;

@@ -23,7 +23,7 @@ struct ggl_graph {
     ggl_arena arena; /* nodes, names, shapes, constants */
     ggl_error error; /* the first one */
     node_list nodes, inputs, outputs;
-    /* inputs that operators read by themselves; NULL: none does */
+    /* inputs that operators read by themselves; NULL if none does */
     const ggl_tensor *pos, *slot, *page;
     int64_t n_pages; /* see ggl_graph_n_pages */
     ggl_store **store;

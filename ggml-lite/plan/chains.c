@@ -4,7 +4,7 @@
 
 #include "program_impl.h"
 
-/* A loose chain takes its next link from this many steps behind the last one, and has more links. */
+/* Most links of a chain, and of a loose one; in a loose chain, the most steps from a link to the next. */
 enum { MOST_STRICT = 7, MOST_LINKS = 12, WINDOW = 32 };
 
 /* The readers of each step's result, by the id of its root. */

@@ -1,9 +1,9 @@
-/* Groups: steps of one wave, none of which needs another, that a backend runs as one. */
+/* Groups: independent steps of one wave that a backend runs as one. */
 #include <string.h>
 
 #include "program_impl.h"
 
-/* A group has no members further than this behind its first one, as a wave may have any number of
+/* A group has no members further than this after its first one, as a wave may have any number of
  * units, and each would be compared with all others. */
 enum { WINDOW = 64 };
 

@@ -114,7 +114,7 @@ static bool is_form(const builder *b, const ggl_tensor *t) {
     return (size_t)t->id >= b->n_ids;
 }
 
-/* Moves forms behind the other values, and sets *arena_size. Returns false if it overflows. */
+/* Moves forms after the other values, and sets *arena_size. Returns false if it overflows. */
 static bool put_forms_behind(builder *b, const offsets *lists, size_t *arena_size) {
     size_t begin;
     if (!ggl_size_align(lists[0].end, 64, &begin) || !ggl_size_add(begin, lists[1].end, arena_size))
@@ -202,7 +202,7 @@ static bool give_back(builder *b, placing *p, size_t i) {
  * root is written, and returns it after the last wave that uses the root. Results of a group are
  * placed together.
  *
- * Forms get memory behind that of all other values. Rows of a form differ in size from those of
+ * Forms get memory after that of all other values. Rows of a form differ in size from those of
  * values, so if they shared memory, a backend could not take a part of the batch through several
  * steps, one of which makes a form, before it takes the next part. */
 static ggl_status place_roots(builder *b, size_t *arena_size, ggl_error *err) {

@@ -31,7 +31,7 @@ typedef struct root {
     bool placed, in_loop;
     bool fused;      /* only the next link of its chain reads it, so it has no memory */
     bool taken_over; /* the last step that reads it writes its own result over it */
-    bool waits;      /* only while it is placed: its offset is that in what its group takes */
+    bool waits;      /* only while it is placed: its offset is relative to its group's memory */
     int last; /* index of the last step that reads or writes it; its memory is free after that */
     int wave; /* the wave that writes it; 0: no step does */
     size_t size;
@@ -47,7 +47,7 @@ typedef struct item {
     value from, to;            /* of a copy: source and destination */
     bool in_loop;
     int end, wave; /* end: of a LOOP the index of its END, of an END that of its LOOP */
-    /* NODE: source form_src is read in a form, which this tensor stands for; NULL: none is */
+    /* NODE: source form_src is read in a form, which this tensor stands for; NULL if none is */
     const ggl_tensor *reads_form;
     int form_src;
     /* FORM: what it is made from (the second may be NULL), and the first node that reads it */
@@ -120,7 +120,7 @@ bool ggl_plan_find_chains(builder *b);
 bool ggl_plan_order_in_waves(builder *b);
 /* Finds groups, and puts the members of each one after another. Returns false if out of memory. */
 bool ggl_plan_find_groups(builder *b);
-/* Finds tails of groups, and puts each behind its group. Returns false if out of memory. */
+/* Finds tails of groups, and puts each after its group. Returns false if out of memory. */
 bool ggl_plan_find_tails(builder *b);
 /* Finds lifetimes, and gives each private root an offset in the arena. */
 ggl_status ggl_plan_place(builder *b, size_t *arena_size, ggl_error *err);

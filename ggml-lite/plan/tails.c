@@ -95,7 +95,7 @@ static bool ask(builder *b, const candidate *c) {
     return b->p->tail(b->p->backend, member, c->n, chain);
 }
 
-/* Moves the chain behind the group's members. */
+/* Moves the chain after the group's members. */
 static void attach(builder *b, const candidate *c) {
     item tail[MOST_LINKS];
     const size_t n = (size_t)c->n_links, to = c->first + (size_t)c->n;

@@ -43,7 +43,8 @@ const value *ggl_plan_value_of(builder *b, const ggl_tensor *t) {
     return &b->value[t->id];
 }
 
-/* As ggl_plan_sources, but also with what a link gets from the one before, and a tail from its group. */
+/* As ggl_plan_sources, with the result of the link before (in a chain) and of the group (in its
+ * tail). */
 static int all_sources(const item *it, const ggl_tensor **src) {
     const ggl_tensor *t = it->node;
     if (it->kind == GGL_STEP_LOOP || it->kind == GGL_STEP_END)

@@ -185,8 +185,8 @@ static void choose(const fit_form *f, const struct runs *r, const struct line *w
         choose_four(f, &r[b], &wanted[b], t, b);
 }
 
-/* Sets t->d and t->dmin to the best ones for the integers and codes of t; false: they are the same
- * already, or there are none. */
+/* Sets t->d and t->dmin to the best ones for the integers and codes of t; false: t has these
+ * already, or they are not valid. */
 static bool better_factors(struct trial *t, int exponent) {
     const double det = t->aa * t->bb - t->ab * t->ab;
     double d = t->aa > 0.0 ? t->ax / t->aa : 0.0, dmin = 0.0;

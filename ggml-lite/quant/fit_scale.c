@@ -84,7 +84,7 @@ struct trial {
     vf scale[FIT_RUNS / LANES];
 };
 
-/* Chooses the integer scales for t->d: those next to the ones that were found, or one beside. */
+/* Chooses the integer scales for t->d: the wanted ones, rounded, or one above or below. */
 static void choose_scales(const fit_form *f, const struct runs *r, const vf *wanted,
                           struct trial *t) {
     t->error = 0.0f;

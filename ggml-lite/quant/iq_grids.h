@@ -39,8 +39,8 @@ static inline void iq_entry(const iq_grid *g, unsigned i, int8_t *q) {
         q[j] = g->level[code & mask];
 }
 
-/* Returns the eight signs of a vector of iq2_xxs, iq2_xs or iq3_xxs, of which 7 bits are stored:
- * bit j is 1 if element j is negative, and the last bit makes the number of ones even. */
+/* Returns the eight signs of a vector of iq2_xxs, iq2_xs or iq3_xxs from the 7 bits that are
+ * stored: bit j is 1 if element j is negative, and the last bit makes the number of ones even. */
 static inline unsigned iq_signs(unsigned bits7) {
     unsigned parity = bits7 ^ bits7 >> 4;
     parity ^= parity >> 2;

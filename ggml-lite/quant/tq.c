@@ -11,7 +11,7 @@ static int8_t trit(uint8_t byte, int t) {
     return (int8_t)(((byte * pow3[t] & 255) * 3 >> 8) - 1);
 }
 
-/* Packs five trits (0 .. 2), of which n are given, into a byte, rounded up so that trit() recovers
+/* Packs five trits (0 .. 2), n of them given, into a byte, rounded up so that trit() recovers
  * them. */
 static uint8_t pack_trits(const uint8_t *code, int stride, int n) {
     int v = 0;

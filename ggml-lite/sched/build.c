@@ -118,7 +118,7 @@ static ggl_status import_of(ggl_sched *s, device *d, const ggl_tensor *t, const 
 }
 
 /* Gives the weight t a place on the device, if it has none: in imported host memory, or else in a
- * buffer to which it is uploaded. A weight of which only the repacked copy is read needs
+ * buffer to which it is uploaded. If only the repacked copy of a weight is read, it needs
  * neither. */
 static ggl_status place_weight(ggl_sched *s, device *d, ggl_tensor *t, ggl_error *err) {
     ggl_loc *loc = &d->loc[TRUNK][t->id];
@@ -161,7 +161,7 @@ static ggl_status place_store(ggl_sched *s, device *d, const ggl_store *store, g
                         "%s: %.1f MiB for all positions and slots; %s supports at most %.1f MiB "
                         "in one buffer; %s",
                         store->name ? store->name : "a store", (double)size / 1048576, d->b->name,
-                        (double)most / 1048576, ggl_sched_smaller);
+                        (double)most / 1048576, ggl_sched_hint_smaller);
     return ggl_sched_place_in(d, &d->stores, GGL_REGION_STORES, size, &d->store_loc[store->id])
                ? GGL_OK
                : ggl_sched_no_memory(err);

@@ -36,8 +36,8 @@ static bool can_go_on(ggl_sched *s, int i) {
            (before->next == f->next && before->is_started);
 }
 
-/* Returns what the thread of a device does next; NULL: nothing. It rather starts a flight behind one
- * that an asynchronous backend is computing than wait for that one. */
+/* Returns what the thread of a device does next; NULL: nothing. It starts a flight while an
+ * asynchronous backend still computes the one before, rather than wait for that one. */
 static flight *next_for(ggl_sched *s, const device *d) {
     flight *best = NULL;
     for (int i = s->n_flights - 1; i >= 0; i--)
@@ -54,7 +54,7 @@ static bool is_next(ggl_sched *s, const flight *f) {
 
 /* Wakes the threads that can pass flights on; not that of `self`, which is awake. */
 static void rouse(ggl_sched *s, const device *self) {
-    if (s->sleeps && (s->awaited->is_over || is_next(s, s->awaited)))
+    if (s->user_sleeps && (s->awaited->is_over || is_next(s, s->awaited)))
         pthread_cond_signal(&s->wake);
     for (int k = 0; k < s->n_dev; k++) {
         device *d = &s->dev[k];
@@ -94,8 +94,9 @@ static void fail(ggl_sched *s, const flight *first, const ggl_error *err) {
         is_behind |= order[i] == first;
         if (!is_behind || order[i]->is_over)
             continue;
-        if (order[i]->err.status == GGL_OK && order[i]->ticket == 0 && s->lost.status == GGL_OK)
-            s->lost = *err;
+        if (order[i]->err.status == GGL_OK && order[i]->ticket == 0 &&
+            s->uncollected.status == GGL_OK)
+            s->uncollected = *err;
         if (order[i]->err.status == GGL_OK)
             order[i]->err = *err;
         end_if_over(s, order[i]);
@@ -137,9 +138,9 @@ static void await(ggl_sched *s, flight *f) {
         if (is_next(s, f)) {
             pass_on(s, f, NULL);
         } else {
-            s->sleeps = true;
+            s->user_sleeps = true;
             pthread_cond_wait(&s->wake, &s->lock);
-            s->sleeps = false;
+            s->user_sleeps = false;
         }
     s->awaited = NULL;
 }
@@ -223,13 +224,13 @@ static ggl_status check_run(const ggl_sched *s, int64_t n, const int32_t *row, i
     return GGL_OK;
 }
 
-/* Returns and forgets the error of a flight that nobody collects. */
-static ggl_status take_lost(ggl_sched *s, ggl_error *err) {
-    const ggl_error lost = s->lost;
-    s->lost = (ggl_error){0};
-    if (err && lost.status != GGL_OK)
-        *err = lost;
-    return lost.status;
+/* Returns the error of a failed flight without a ticket, and clears it. */
+static ggl_status take_uncollected(ggl_sched *s, ggl_error *err) {
+    const ggl_error e = s->uncollected;
+    s->uncollected = (ggl_error){0};
+    if (err && e.status != GGL_OK)
+        *err = e;
+    return e.status;
 }
 
 /* Waits for a free lane, and returns the error of a flight that nobody collects. GGL_USAGE: all
@@ -239,7 +240,7 @@ static ggl_status wait_for_lane(ggl_sched *s, ggl_error *err) {
         if (s->order[i]->ticket == 0)
             await(s, s->order[i]);
     if (s->n_flights < s->n_lanes)
-        return take_lost(s, err);
+        return take_uncollected(s, err);
     return ggl_fail(err, GGL_USAGE,
                     "%d batches are not collected yet, and no more can be in flight: call "
                     "ggl_sched_collect first",
@@ -298,7 +299,7 @@ ggl_status ggl_sched_submit(ggl_sched *s, int64_t n, const int32_t *row, int64_t
             rouse(s, NULL);
         } else {
             await(s, f);
-            st = take_lost(s, err);
+            st = take_uncollected(s, err);
         }
     }
     unlock(s);
@@ -348,14 +349,14 @@ ggl_status ggl_sched_finish(ggl_sched *s, ggl_error *err) {
             i++;
         else
             await(s, s->order[i]);
-    ggl_status st = take_lost(s, err);
+    ggl_status st = take_uncollected(s, err);
     unlock(s);
     return st == GGL_OK ? wait_for_backends(s, err) : st;
 }
 
 int ggl_sched_n_unfinished(ggl_sched *s) {
     lock(s);
-    int n = s->lost.status != GGL_OK;
+    int n = s->uncollected.status != GGL_OK;
     for (int i = 0; i < s->n_flights; i++)
         n += !s->order[i]->is_over;
     unlock(s);

@@ -5,7 +5,7 @@
 #include "ggl/internal/graph.h"
 #include "sched_impl.h"
 
-/* Returns the index of the input t; -1: t is none. */
+/* Returns the index of the input t; -1 if t is not an input. */
 static int index_of(const ggl_sched *s, const ggl_tensor *t) {
     int i = ggl_graph_n_inputs(s->g) - 1;
     while (i >= 0 && ggl_graph_get_input(s->g, i) != t)

@@ -2,7 +2,7 @@
 #include "sched_impl.h"
 #include "ggl/internal/graph.h"
 
-const char ggl_sched_smaller[] = "fewer positions (a smaller context) or slots need less";
+const char ggl_sched_hint_smaller[] = "fewer positions (a smaller context) or slots need less";
 
 /* Allocates a buffer of `size` bytes on the device; `what` names its contents in messages. */
 static ggl_status take(device *d, int region, size_t size, const char *what, ggl_buffer **out,
@@ -19,7 +19,7 @@ static ggl_status take(device *d, int region, size_t size, const char *what, ggl
         return ggl_fail(err, st, "%.2f %s for %s do not fit into %sthe memory of %s (%.1f %s); %s",
                         (double)wanted / unit, unit < 1 << 30 ? "MiB" : "GiB", what,
                         wanted < all ? "what is free of " : "", d->b->name, (double)all / unit,
-                        unit < 1 << 30 ? "MiB" : "GiB", ggl_sched_smaller);
+                        unit < 1 << 30 ? "MiB" : "GiB", ggl_sched_hint_smaller);
     }
     return st == GGL_OK ? st
                         : ggl_within(err, st, "%.1f MiB for %s on %s", (double)size / 1048576, what,

@@ -144,7 +144,7 @@ static void set_source(const ggl_sched *s, const segment *seg, move *m, const si
 }
 
 /* Sets where the outputs are, in the io regions and on the host. Outputs of the tail are in the image,
- * those of the trunk, of which only some rows are wanted, have memory of their own. */
+ * those of the trunk have memory of their own, because only some of their rows are wanted. */
 static ggl_status place_outputs(ggl_sched *s, const size_t *own, ggl_error *err) {
     for (int i = 0; i < ggl_graph_n_outputs(s->g); i++) {
         output *o = &s->out[i];

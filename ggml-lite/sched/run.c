@@ -17,7 +17,7 @@ typedef struct rows {
 } rows;
 
 /* Sets *range to the next bytes that one copy moves, of row *i and those after it that are adjacent in
- * the source, and *i to the row after these. False: there are none. */
+ * the source, and *i to the row after these. False if none. */
 static bool next_range(const flight *f, const rows *r, int64_t *i, ggl_copy_range *range) {
     const int64_t first = *i;
     if (first >= r->n || r->size == 0)
@@ -206,14 +206,14 @@ static bool is_awaited(const ggl_sched *s, const flight *f) {
 
 /* --- segments --------------------------------------------------------------------------------- */
 
-/* The callback of backends: asks the user's, in one thread at a time. */
+/* The backends' callback. Calls the user's callback from one thread at a time. */
 static bool is_cancelled(void *ctx) {
     ggl_sched *s = ctx;
     if (!s->has_threads)
         return s->params.cancelled(s->params.cancelled_ctx);
-    pthread_mutex_lock(&s->asks);
+    pthread_mutex_lock(&s->cancel_lock);
     const bool is = s->params.cancelled(s->params.cancelled_ctx);
-    pthread_mutex_unlock(&s->asks);
+    pthread_mutex_unlock(&s->cancel_lock);
     return is;
 }
 

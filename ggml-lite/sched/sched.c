@@ -22,8 +22,8 @@ ggl_status ggl_sched_new(ggl_sched **out, ggl_graph *g, const ggl_sched_params *
     s->params = *p;
     s->is_idle = true;
     pthread_mutex_init(&s->lock, NULL);
-    pthread_mutex_init(&s->asks, NULL);
-    pthread_mutex_init(&s->shows, NULL);
+    pthread_mutex_init(&s->cancel_lock, NULL);
+    pthread_mutex_init(&s->watch_lock, NULL);
     pthread_cond_init(&s->wake, NULL);
     s->n_batch = ggl_graph_get_params(g)->n_batch;
     s->n_rows = p->n_rows > 0 && p->n_rows < s->n_batch ? p->n_rows : s->n_batch;
@@ -115,8 +115,8 @@ void ggl_sched_free(ggl_sched *s) {
     ggl_free(s->stale);
     ggl_os_map_close(&s->cache);
     pthread_cond_destroy(&s->wake);
-    pthread_mutex_destroy(&s->asks);
-    pthread_mutex_destroy(&s->shows);
+    pthread_mutex_destroy(&s->cancel_lock);
+    pthread_mutex_destroy(&s->watch_lock);
     pthread_mutex_destroy(&s->lock);
     ggl_free(s);
 }

@@ -50,12 +50,12 @@ typedef struct byte_range {
 typedef struct move {
     const ggl_tensor *t;
     int from_backend; /* -1: t is an input, in host memory */
-    int image;        /* the device in whose image it is found: of another device's value */
+    int image;        /* for a value of another device: the device whose host image holds it */
     /* Offsets. `to` and, for a move within a device, `from` are in the io region; `from` of an input is
      * in sched.input, and that of another device's value in the lane's host memory. */
     size_t from, to;
     bool gather; /* only the rows for which outputs are requested are wanted */
-    bool picks;  /* they are not beside each other yet, so the move picks them */
+    bool picks;  /* these rows are not contiguous yet, so the move collects them */
     size_t at;   /* offset in the io region of the device that computes it */
     size_t row;  /* bytes for one element of the batch; if not batched, of the whole value */
     bool batched;
@@ -63,13 +63,13 @@ typedef struct move {
         stale[MAX_LANES]; /* of an input that is not batched: what the device must still get */
 } move;
 
-/* The segments during which a device must hold a value in its io region: the one that computes it or
- * before which it is moved there, up to the last one that reads it or before which it is moved
- * elsewhere. The number of segments stands for the end of the run. */
+/* The segments during which a device must hold a value in its io region. first: computes the value, or
+ * the value is moved there before it. last: reads the value, or the value is moved elsewhere before it;
+ * the number of segments if it is needed until the end of the run. */
 typedef struct lifetime {
     const ggl_tensor *t; /* NULL: the device does not hold the value */
     size_t first, last;
-    bool in_tail; /* a value of the trunk that the tail reads where it lies */
+    bool in_tail; /* a trunk value that tail nodes read in place, without a move */
 } lifetime;
 
 /* A value that other devices need. After the segment that computes it, it is brought to an image,
@@ -96,7 +96,7 @@ typedef struct segment {
     size_t n_departing, cap_departing;
     node_list watched; /* nodes of it whose operands are shown (ggl_sched_params.watch) */
     size_t read_until; /* the last segment that reads a store which this one writes; or this one */
-    size_t again;      /* the next segment of this backend; the number of segments: there is none */
+    size_t again;      /* the next segment of this backend; n_segs if this is the last one */
     ggl_plan *plan[2]; /* for a batch of 1, and for up to n_max[1]; [1] is NULL if that is 1, too */
     int64_t n_max[2];  /* the largest batch of each plan */
 } segment;
@@ -146,7 +146,7 @@ typedef struct device {
     bool *read_otherwise;     /* by tensor id: the original is read, too, by other than products */
     node_list repack;         /* weights to repack, in the order of their copies in `repacks` */
     size_t repacked_size, dropped_size; /* bytes; dropped: originals that are no longer needed */
-    /* The state of calls for flights. Read and written under sched.lock: */
+    /* The state of calls for flights. The following members are under sched.lock: */
     struct ggl_sched *s;
     int station;    /* the first device with this backend, whose following members count */
     bool is_called; /* a thread is calling the backend */
@@ -175,17 +175,17 @@ typedef struct flight {
     int64_t n_rows;  /* 0: no outputs, so the tail does not run */
     bool ends_early; /* the rest of the tail does not run */
     int lane;
-    uint64_t ticket;      /* 0: nobody collects it, it leaves when it is done */
+    uint64_t ticket;      /* 0: it is not collected, and removed as soon as it is done */
     uint64_t mark;        /* of the backend that passes it (ggl_backend_vtable.mark) */
     pos_range *seen;      /* [n_slots], if there are several lanes */
     uint64_t n_pages_set; /* as in the scheduler when it began */
     bool rewrites;        /* it may write rows that flights before it still read */
-    /* Under sched.lock: */
+    /* The following members are under sched.lock: */
     size_t next;     /* index of the segment that it passes */
     bool is_passing; /* a thread is calling the segment's backend for it */
-    bool is_started; /* the segment's `run` has been called, but what departs is not fetched yet */
+    bool is_started; /* the segment's `run` was called, but departing values are not fetched yet */
     bool is_over;    /* done or failed, and no thread is at it */
-    ggl_error err;   /* why it, or one before it, failed; GGL_OK: it did not */
+    ggl_error err;   /* its failure, or that of an earlier flight; GGL_OK if neither failed */
 } flight;
 
 typedef struct output {
@@ -205,11 +205,11 @@ struct ggl_sched {
     int *backend;   /* by tensor id: where a node runs */
     bool *in_trunk; /* by tensor id */
     bool *is_early; /* by tensor id: a node of the tail that params.early needs */
-    bool *watched;  /* by tensor id: a node whose operands are shown; NULL: none is */
+    bool *watched;  /* by tensor id: a node whose operands are shown; NULL if no node's are */
     size_t shown_size, n_operands; /* most bytes, and number, of the operands of a watched node */
     char *shown;                   /* [shown_size]: operands from devices with other memory */
     const void **operand;          /* [n_operands] */
-    pthread_mutex_t shows;         /* params.watch->see is called, and `shown` used, under it */
+    pthread_mutex_t watch_lock;    /* held while params.watch->see is called and `shown` is used */
     segment *seg; /* those of the trunk, then those of the tail, the early ones first */
     size_t n_segs, n_trunk_segs, cap_segs;
     size_t n_early_segs;          /* those of the trunk and the early ones */
@@ -223,16 +223,16 @@ struct ggl_sched {
      * the user's thread, for the flight that it waits for. With one lane there are no threads, the
      * user's does everything, and the lock is not used. */
     bool has_threads, stops;
-    pthread_mutex_t lock;     /* what flights and devices say is under it */
-    pthread_mutex_t asks;     /* params.cancelled is called under it */
+    pthread_mutex_t lock; /* guards the members of flights and devices marked "under sched.lock" */
+    pthread_mutex_t cancel_lock; /* held while params.cancelled is called */
     pthread_cond_t wake;      /* the user's thread sleeps until its flight is over or can go on */
-    bool sleeps;              /* it does */
-    flight *awaited;          /* what it waits for; NULL: it does not wait */
+    bool user_sleeps;         /* the user's thread is blocked on `wake` */
+    flight *awaited;          /* the flight that the user's thread waits for; NULL if none */
     flight flight[MAX_LANES]; /* by lane */
     flight *order[MAX_LANES]; /* those in flight or not collected, oldest first */
     int n_flights;            /* of order[] */
     bool is_idle;             /* no backend has work since all were waited for */
-    ggl_error lost;           /* why a flight failed that nobody collects */
+    ggl_error uncollected; /* error of a failed flight without a ticket; the next call returns it */
     uint64_t last_ticket;
     char *input;       /* [input_size]: all inputs, as ggl_sched_set leaves them */
     char *lane_input;  /* [n_lanes][input_size]: inputs of the lane's batch; with one lane, input */
@@ -251,11 +251,11 @@ struct ggl_sched {
     char cache_note[256];
 };
 
-/* Returns the input "page" as it is set for the next run; NULL: it is not, or there is none. */
+/* Returns the input "page" as set for the next run; NULL if not set, or the graph has no such input. */
 const int32_t *ggl_sched_pages(const ggl_sched *s);
 /* Gives each slot pages of its own, if there are enough of them. */
 void ggl_sched_own_pages(ggl_sched *s);
-/* Returns the lane's copy of the input t; NULL: t is none. */
+/* Returns the lane's copy of the input t; NULL if t is not an input. */
 const int32_t *ggl_sched_lane_input(const ggl_sched *s, int lane, const ggl_tensor *t);
 /* Brings the lane's inputs up to date for its next batch, of n elements. */
 void ggl_sched_fill_lane(ggl_sched *s, int lane, int64_t n);
@@ -298,8 +298,8 @@ ggl_status ggl_sched_build(ggl_sched *s, ggl_error *err);
 const char *ggl_sched_node_text(const ggl_tensor *t, char *buf, size_t size);
 /* Sets s->backend for every computed node, and adds to s->fallback those that a backend refused. */
 ggl_status ggl_sched_place(ggl_sched *s, ggl_error *err);
-/* Returns the range of params.host that holds the weight t, and sets *index to its number; if there
- * is none, returns the weight's own memory and sets *index to params.n_host. */
+/* Returns the range of params.host that holds the weight t, and sets *index to its number;
+ * without such a range, returns the weight's own memory and sets *index to params.n_host. */
 ggl_host_range ggl_sched_host_range(const ggl_sched *s, const ggl_tensor *t, int *index);
 
 /* Reports `size` more bytes of loaded weights to params.progress. GGL_CANCELLED if that returns
@@ -310,8 +310,8 @@ static inline ggl_status ggl_sched_no_memory(ggl_error *err) {
     return ggl_fail(err, GGL_NOMEM, "out of memory for the schedule");
 }
 
-/* The end of a message that says how stores take less memory. */
-extern const char ggl_sched_smaller[];
+/* A hint that ends messages about a KV cache that does not fit. */
+extern const char ggl_sched_hint_smaller[];
 
 /* Returns the phase that computes the node t. */
 static inline int ggl_sched_phase(const ggl_sched *s, const ggl_tensor *t) {

@@ -35,7 +35,7 @@ static size_t kept(const ggl_store *st, int64_t n_pos, bool states_only) {
     return ggl_store_size(st, n_pos, &size) ? size : 0; /* cannot fail: slot_size is as large */
 }
 
-/* Returns the device that holds the store; NULL: none does, as no node that runs uses it. */
+/* Returns the device that holds the store; NULL if none does, as no node that runs uses it. */
 static device *device_of(const ggl_sched *s, const ggl_store *st) {
     for (int i = 0; i < s->n_dev; i++)
         if (s->dev[i].store_loc[st->id].region >= 0)

@@ -78,7 +78,7 @@ ggl_status ggl_sched_show_watched(ggl_sched *s, const flight *f, ggl_error *err)
     ggl_status st = GGL_OK;
     if (seg->watched.n == 0)
         return GGL_OK;
-    pthread_mutex_lock(&s->shows);
+    pthread_mutex_lock(&s->watch_lock);
     for (size_t i = 0; i < seg->watched.n && st == GGL_OK; i++) {
         const ggl_tensor *t = seg->watched.at[i];
         char *at = s->shown;
@@ -90,6 +90,6 @@ ggl_status ggl_sched_show_watched(ggl_sched *s, const flight *f, ggl_error *err)
         if (st == GGL_OK)
             w->see(w->ctx, t, s->operand, f->n);
     }
-    pthread_mutex_unlock(&s->shows);
+    pthread_mutex_unlock(&s->watch_lock);
     return st;
 }

@@ -44,7 +44,7 @@ static char *with_suffix(const char *path, const char *middle, const char *suffi
     return s;
 }
 
-/* Reads the line of PATH.version. False: there is none. */
+/* Reads the line of PATH.version. False if none. */
 static bool read_version(const char *path, char *version, size_t size) {
     char *name = with_suffix(path, ".version", "");
     struct stat st;

@@ -13,7 +13,7 @@
 
 #include "watch.h"
 
-/* Members may be NULL, but for either repo or url. */
+/* Members may be NULL, except for either repo or url. */
 typedef struct hub_wanted {
     const char *repo; /* USER/REPO or USER/REPO:QUANT, or the address of its page */
     const char *

@@ -75,7 +75,7 @@ bool llm_hub_list_has_weights(const hub_list *l); /* safetensors */
 size_t llm_hub_list_n_gguf(const hub_list *l);
 
 /* Returns the file that the user asked for; for a split model, its first part; for a Hugging Face folder, its config.json; NULL if
- * there is none. A file that is named is
+ * the list has no such file. A named file is
  * always accepted. Without a name, projectors (mmproj) and importance matrices are left out. The default is Q4_K_M, else Q8_0,
  * else the first GGUF file, else the folder. If several have the quantization, the one with the shortest name is chosen, and *n_others is the number of the others. */
 const hub_file *llm_hub_list_choose(const hub_list *l, const hub_wish *wish, size_t *n_others);

@@ -36,7 +36,7 @@ static void close_fd(int *fd) {
     *fd = -1;
 }
 
-/* Makes a pipe of which curl gets the end `theirs`; all other descriptors close in curl. */
+/* Makes a pipe, whose end `theirs` is for curl; all other descriptors close in curl. */
 static bool make_pipe(int fd[2]) {
     if (pipe(fd) != 0) {
         fd[0] = fd[1] = -1;

@@ -22,8 +22,8 @@ static const group_kind v1 = {"/sys/fs/cgroup/memory",
 static const group_kind v2 = {
     "/sys/fs/cgroup", "memory.max", "memory.current", {"inactive_file ", "active_file "}};
 
-/* Reads the number after `key` at the start of a line; "": at the start of the file. False: there is none, as in a file
- * with "max". */
+/* Reads the number after `key` at the start of a line; "": at the start of the file. False: no
+ * number follows, as in a file with "max". */
 static bool read_number(const char *path, const char *key, double *out) {
     char line[256];
     bool found = false;

@@ -84,7 +84,7 @@ static void give_up_last(llm_placement *p) {
 }
 
 /* Opens the first GPU of the build's backends that opens and is not a software device; returns
- * its index. -1: there is none; *err gives the reason for the last one tried. */
+ * its index. -1 if none; *err gives the reason for the last one tried. */
 static int need_first_device(llm_placement *p, ggl_error *err) {
     const char *name;
     (void)ggl_fail(err, GGL_NOT_FOUND,
@@ -116,7 +116,7 @@ static ggl_status within(const char *name, ggl_error *err) {
                                              : ggl_within(err, err->status, "%s", name);
 }
 
-/* Takes the next part of a list that commas divide. False: there is none left. */
+/* Takes the next part of a comma-separated list. False at the end. */
 static bool take_part(const char **list, const char **part, size_t *n) {
     if (!*list)
         return false;

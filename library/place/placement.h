@@ -72,7 +72,7 @@ bool llm_placement_is_cpu_only(const llm_placement *p);
 /* True if the choice says how many layers each backend gets. */
 bool llm_placement_counts_layers(const llm_placement *p);
 /* Returns the option of a rule that had no effect on the last session, because the model has no experts;
- * NULL: there is none. */
+ * NULL if none. */
 const char *llm_placement_unused(const llm_placement *p);
 /* Returns the parameters with which the backends were opened. */
 const ggl_backend_params *llm_placement_params(const llm_placement *p);

@@ -422,7 +422,7 @@ ggl_status llm_calls_finish(llm_calls *c, ggl_error *err) {
     return go_on(c, err);
 }
 
-/* Whether nothing but texts of the pattern is missing from the call that is being read. */
+/* True if nothing but texts of the pattern is missing from the call that is being read. */
 static bool is_whole(const attempt *a) {
     if (!a->p)
         return false;
@@ -434,7 +434,8 @@ static bool is_whole(const attempt *a) {
     return true;
 }
 
-/* Whether the end of the text, which is undecided, may be the beginning of a mark, or of a demanded call without one. */
+/* True if the end of the text, which is undecided, may be the beginning of a mark, or of a demanded
+ * call without one. */
 static bool ends_in_mark(llm_calls *c) {
     bool wait = false;
     size_t at = c->pos;

@@ -28,7 +28,7 @@ typedef struct partial {
     size_t at;   /* offset up to which the text was used */
     /* {params} */
     size_t i_arg; /* the argument that comes next */
-    bool in_arg;  /* it is a string, of which the beginning was given out */
+    bool in_arg;  /* it is a string, whose beginning was given out */
     /* {json}, {args} */
     bool in_object, begun_here;      /* in the arguments; those of this call were begun */
     bool quoted, escaped, has_value; /* in a string; after a backslash; after a colon */
@@ -41,7 +41,7 @@ typedef enum progress { STEP_DONE, STEP_WAIT, STEP_FAIL } progress;
 /* A call that is being read. */
 typedef struct attempt {
     const pattern *p; /* NULL: not known yet which of those that begin with `mark` */
-    const mark *mark; /* NULL: at the begin of the answer */
+    const mark *mark; /* NULL: at the beginning of the answer */
     size_t begin, scan;
     bool was_begun; /* without a mark: of the content before it, which goes on if it is no call */
     size_t was_shown;
@@ -117,7 +117,7 @@ static inline ggl_str llm_calls_slice(const llm_calls *c, span s) {
     return (ggl_str){c->text + s.begin, s.end - s.begin};
 }
 
-/* Goes on with the call. STEP_FAIL: a->error says why there is none. STEP_DONE: a->scan is its
+/* Goes on with the call. STEP_FAIL: the text is no call, a->error says why. STEP_DONE: a->scan is its
  * end. */
 progress llm_calls_step(llm_calls *c, attempt *a);
 /* Chooses the pattern by what follows the mark. */
@@ -152,7 +152,7 @@ bool llm_calls_put_line(call_text *t, ggl_str s);
 /* Returns the function of a tool, {"type": "function", "function": {..}} or the inner object alone. name->n is 0 if it has
  * no name. */
 const json_value *llm_calls_function(const json_value *tool, ggl_str *name);
-/* Returns the function of the tool of this name; NULL: there is none. */
+/* Returns the function of the tool of this name; NULL if none. */
 const json_value *llm_calls_function_named(const llm_calls *c, ggl_str name);
 /* Returns the kinds of JSON that a schema allows, as bits 1 << json_kind; 0: it does not say. */
 unsigned llm_calls_kinds(const json_value *schema);
@@ -173,7 +173,7 @@ ggl_str llm_calls_unwrap(const call_format *f, ggl_str s);
 void llm_calls_put_string(call_text *t, ggl_str s);
 
 /* Rewrites Python's calls, or values with other quotes (NULL: Python), as JSON into the arena.
- * GGL_FORMAT: it is none, *error says why. */
+ * GGL_FORMAT: the text is not such a call, *error says why. */
 typedef struct py_call {
     ggl_str name, arguments;
 } py_call;

@@ -116,7 +116,7 @@ static const char *const field_names[] = {
     [PIECE_STRING] = "{string}",
 };
 
-/* Copies the next word of a line; n == 0: there is none. */
+/* Copies the next word of a line; n == 0 if none. */
 static bool take(call_format *f, ggl_str *line, ggl_str *out, bool *plain) {
     char word[MAX_WORD];
     *out = (ggl_str){NULL, next_word(line, word, plain)};

@@ -1,5 +1,5 @@
-/* Calls that are reported while they are written. What is given out is the beginning of what the whole call will have as
- * arguments (body.c): the object without white space between its tokens. */
+/* Calls that are reported while they are written. The parts given out are a beginning of the whole
+ * call's arguments (body.c): the object without white space between its tokens. */
 #include <string.h>
 
 #include "calls_impl.h"

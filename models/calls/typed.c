@@ -109,7 +109,7 @@ const json_value *llm_calls_function_named(const llm_calls *c, ggl_str name) {
     return NULL;
 }
 
-/* The schema of a function's arguments; NULL: there is none. */
+/* The schema of a function's arguments; NULL if none. */
 static const json_value *parameters(const llm_calls *c, ggl_str function) {
     return llm_json_get(llm_calls_function_named(c, function), "parameters");
 }
@@ -133,7 +133,8 @@ ggl_str llm_calls_unwrap(const call_format *f, ggl_str s) {
     return (ggl_str){s.s + 1, s.n - 1 - last};
 }
 
-/* Parses a text. *kind: of the value; *is_json is false for other texts, and for NaN and Infinity. */
+/* Parses a text. *kind: the value's; *is_json is false for other texts, and for NaN and
+ * Infinity. */
 static ggl_status parse(ggl_str text, bool *is_json, json_kind *kind) {
     llm_json *doc;
     const ggl_status st = llm_json_parse_answer(&doc, text.s, text.n, "JSON", NULL);
@@ -186,7 +187,7 @@ static void skip_white(tree *t) {
         t->i++;
 }
 
-/* Takes the name in a tag, of which `before` bytes come before the name. */
+/* Takes the name in a tag; it follows the tag's first `before` bytes. */
 static bool take_tag(tree *t, size_t before, ggl_str *name) {
     const char *s = t->text.s + t->i + t->tag.n + before;
     const size_t left = t->text.n - t->i - t->tag.n - before;

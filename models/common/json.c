@@ -14,7 +14,7 @@
 #include "text_file.h"
 
 #define MAX_NUMBER 400 /* characters */
-#define FEW_NAMES  16  /* so many are compared directly; more are put in a table */
+#define FEW_NAMES  16  /* up to this number, names are compared directly; more are put in a table */
 
 typedef struct parser {
     llm_json *doc;

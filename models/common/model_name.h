@@ -7,8 +7,8 @@
 /* True for the name of a file that is read from a Hugging Face folder beside the weights, such as config.json or tokenizer.model. */
 bool llm_model_name_of_folder(const char *name);
 
-/* True for a GGUF file that belongs to a model but is none of text: a projector for images (mmproj) or an importance matrix. `path`
- * may have folders, which do not count. */
+/* True for a GGUF file that is not a language model itself: a projector for images (mmproj) or an
+ * importance matrix. `path` may have folders, which do not count. */
 bool llm_model_name_is_aside(const char *path);
 
 #endif

@@ -35,7 +35,7 @@ typedef struct arch_shared {
 typedef struct arch_scaling {
     const ggl_tensor *w;
     size_t n, n_scaled;       /* products and lookups; those multiplied by `factor` */
-    const ggl_tensor *factor; /* NULL: none is scaled */
+    const ggl_tensor *factor; /* NULL if none is scaled */
     bool unknown;             /* by different factors, or in a way that is not known */
     const char *whole;        /* the tensor that w is a part of, or stands in for; NULL: none */
 } arch_scaling;

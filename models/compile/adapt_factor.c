@@ -1,5 +1,5 @@
 /* Factors of weights. Files with weights of few values (ternary ones, NVFP4) have a factor for the matrix
- * NAME.weight in a tensor NAME.scale, by which descriptors multiply the product: the model computes with
+ * NAME.weight in a tensor NAME.scale. Descriptors multiply the product by it: the model computes with
  * W = NAME.scale * NAME.weight. What an adapter changes is added to W, so after the multiplication. */
 #include <string.h>
 
@@ -68,9 +68,9 @@ static bool find_factor(search *s, const ggl_tensor *t) {
     return ok;
 }
 
-/* If t depends on weights and constants only (but for the indices of picks), and one of the weights is
+/* If t depends on weights and constants only (except for the indices of picks), and one of the weights is
  * named NAME.scale, returns that weight. *alone: t has its numbers unchanged (the weight, a view, a pick).
- * NULL: there is none. */
+ * NULL if none. */
 static const ggl_tensor *factor_in(const arch_eval *ev, const ggl_tensor *t, bool *alone) {
     search s = {.ev = ev, .alone = true};
     const bool ok = find_factor(&s, t);
@@ -78,8 +78,8 @@ static const ggl_tensor *factor_in(const arch_eval *ev, const ggl_tensor *t, boo
     return ok ? s.factor : NULL;
 }
 
-/* Returns the first node for which s->is_it holds, t or one on which t depends by sums, multiplications and
- * moves only. NULL: there is none. */
+/* Returns the first node for which s->is_it is true: t, or a node that t is computed from by sums,
+ * multiplications and moves only. NULL if none. */
 static const ggl_tensor *depends(search *s, const ggl_tensor *t) {
     if (!t || s->n_steps++ >= MOST_STEPS)
         return NULL;
@@ -208,7 +208,7 @@ static ggl_tensor *refuse_factor(arch_eval *ev, arch_place p, ggl_tensor *mul, g
     return mul;
 }
 
-/* Takes a new node, of which operand 1 - k may be the factor of a weight whose product is operand k.
+/* Takes a new node. Its operand 1 - k may be the factor of a weight whose product is operand k.
  * Returns the node to use in its place; NULL: reported. */
 static ggl_tensor *scaled_product(arch_eval *ev, arch_place p, ggl_tensor *mul, int k) {
     struct arch_adapt *x = ev->adapt;

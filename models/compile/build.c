@@ -181,7 +181,7 @@ static bool give_logits(arch_eval *ev) {
 
 /* Finds the product that makes the logits t: goes back from node to source, of several sources to the first
  * that leads to one; a change by an adapter is the second. All parts of joined logits must be products with
- * the same state; constants, as for tokens that cannot follow, do not count. NULL: there is none.
+ * the same state; constants, as for tokens that cannot follow, do not count. NULL if none.
  * *steps limits the search. */
 static const ggl_tensor *last_product(const ggl_tensor *t, int *steps) {
     if (!t || !ggl_is_batched(t) || --*steps < 0)

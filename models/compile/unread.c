@@ -11,7 +11,7 @@
 #define LINE      220 /* maximal bytes of such a line, roughly */
 #define TAIL      760 /* bytes reserved for the text after the list */
 #define NAME      80  /* bytes of a name in the list */
-#define FEW       3   /* suggest each name if there are at most so many, else a pattern */
+#define FEW       3   /* most names that are suggested one by one; for more, a pattern is */
 
 /* --- notes ------------------------------------------------------------------------------------ */
 

@@ -2,8 +2,8 @@
  *
  * The walk goes from the logits back through the nodes. It enters the body of a CALL at its
  * result, goes from a parameter to the call's source, from a state to its KEEP, and from the arm
- * of a choice that was taken to the other arm. Nodes that it does not reach are unused. Of a
- * chain of unused nodes the last is reported, which nothing reads, because the mistake is there. */
+ * of a choice that was taken to the other arm. Nodes that it does not reach are unused. In a
+ * chain of unused nodes, the last one, which nothing reads, is reported: the mistake is there. */
 #include <string.h>
 
 #include "compile.h"

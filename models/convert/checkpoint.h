@@ -6,8 +6,8 @@
  *      front of it are max_seq_len * dim / n_heads numbers that no program needs (tables of rope).
  *   1  | "24ka" | i32 1 | the 7 i32 | u8: 1 if the classifier is tok_embeddings | 0 .. up to byte 256 |
  *      f32 weights |
- *   2  the same with i32 2, and after the u8 an i32: the size of a group. Vectors are f32. Of a
- *      matrix come all codes as i8, then a f32 factor for each group of codes: w = factor * code.
+ *   2  the same with i32 2, and after the u8 an i32: the size of a group. Vectors are f32. A
+ *      matrix is all its codes as i8, then a f32 factor for each group of codes: w = factor * code.
  *
  * The weights of one kind stand together for all layers; the order of the kinds is in checkpoint.c.
  * Heads have rope's pairs in adjacent rows. The tokenizer is in another file: sentence_pieces.h. */

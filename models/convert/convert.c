@@ -343,7 +343,7 @@ static ggl_status run_section(llm_converter *c, ggl_error *err) {
     const ggl_status finished = check_finished(c, err);
     if (finished != GGL_OK)
         return finished;
-    /* Keys may read tensors. If there are none, errors of config.json are reported first. */
+    /* Keys may read tensors. Without tensors, errors of config.json are reported first. */
     ggl_error tensors_err = {0};
     ggl_status tensors =
         c->source ? GGL_OK

@@ -44,7 +44,7 @@ GGL_NODISCARD ggl_status llm_converter_choose_section(llm_converter *c, ggl_erro
  * or the end of config.json's _name_or_path. */
 GGL_NODISCARD ggl_status llm_converter_choose_name(llm_converter *c, ggl_error *err);
 /* convert_bin.c: opens the tokenizer of a llama2.c checkpoint of n tokens: the given one, or one next
- * to the checkpoint. A note tells that there is none. */
+ * to the checkpoint. A note reports a missing tokenizer. */
 GGL_NODISCARD ggl_status llm_converter_open_bin(llm_converter *c, int64_t n, ggl_error *err);
 /* convert_groups.c: sets the block types of all tensors, and adds notes on sources that are codes in
  * groups. */

@@ -29,7 +29,7 @@ void llm_groups_settle(recipe *r);
 /* Returns the error of some groups in r->nearest: the root mean square, relative to the numbers'. */
 double llm_groups_number_error(const recipe *r);
 /* Returns the block type that has the same codes as all sources of the recipe, and in which they stay
- * blocks; -1: there is none. Reads all scales and biases. *error: as above, if a scale is rounded. */
+ * blocks; -1 if none. Reads all scales and biases. *error: as above, if a scale is rounded. */
 int llm_groups_block_type(const recipe *r, double *error);
 /* Writes elements first .. first + n - 1, whole blocks, as blocks of that type. Adds 32 to *bad for
  * each block with a scale or bias that is no number. */

@@ -22,7 +22,7 @@ static bool note_normalizer(llm_hf_tokenizer *t) {
                p->remove_spaces ? "of several spaces one remains" : ""));
 }
 
-/* Returns the id of the first piece called so; -1: there is none. */
+/* Returns the id of the first piece called so; -1 if none. */
 static int64_t id_of(const sentence_pieces *p, const char *name) {
     int64_t id = 0;
     while (id < p->n && !ggl_str_is(p->piece[id], name))

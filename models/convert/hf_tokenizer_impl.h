@@ -72,7 +72,7 @@ GGL_NODISCARD ggl_status llm_hf_cut_merges(llm_hf_tokenizer *t, ggl_error *err);
 /* Makes scores from the merges. */
 GGL_NODISCARD ggl_status llm_hf_make_scores(llm_hf_tokenizer *t, ggl_error *err);
 
-/* hf_tokenizer_keys.c: returns the class of tokenizer_config.json, in buf; "": there is none. */
+/* hf_tokenizer_keys.c: returns the class of tokenizer_config.json, in buf; "" if none. */
 const char *llm_hf_class_of(const llm_hf_tokenizer *t, char *buf, size_t size);
 /* Sets t->pre, the name of the pre-tokenizer, or adds a note that it is
  * unknown. */

@@ -24,10 +24,10 @@ void llm_lora_free(llm_lora *l);
 /* Checks what depends on the model: `config` is its config.json. */
 GGL_NODISCARD ggl_status llm_lora_check_model(const llm_lora *l, const json_value *config,
                                               ggl_error *err);
-/* Chooses the tensors that recipes are made from. `opened`: the status of opening those of the model's
- * folder, *source. If there are none (GGL_NOT_FOUND), sets *source to the weights with pairs, which l
- * owns, and c->partial. Else finds the weights in *source. GGL_NOT_FOUND: the model has no such
- * weight; or `opened`. */
+/* Chooses the tensors that recipes are made from. `opened`: the status of opening those of the
+ * model's folder, *source. Without weights there (GGL_NOT_FOUND), sets *source to the weights with
+ * pairs, which l owns, and c->partial. Else finds the weights in *source. GGL_NOT_FOUND: the model
+ * has no such weight; or `opened`. */
 GGL_NODISCARD ggl_status llm_lora_choose_source(llm_lora *l, arch_conversion *c,
                                                 llm_safetensors **source, ggl_status opened,
                                                 ggl_error *err);

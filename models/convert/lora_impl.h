@@ -10,7 +10,7 @@ typedef struct lora_weight { /* a weight of the model's folder that has a pair *
     int64_t rank;
     /* the weight is stored as [out, in]: an embedding, or with "fan_in_fan_out" */
     bool flipped, embedding;
-    double factor; /* by which b is multiplied, so that all pairs have one alpha */
+    double factor; /* of b, so that all pairs have one alpha */
 } lora_weight;
 
 struct llm_lora {

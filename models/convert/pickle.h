@@ -12,7 +12,7 @@ bool llm_pickle_is(const char *path);
 /* Returns true for the name of a file that is a pickle of weights (pytorch_model.bin, its index,
  * consolidated.00.pth, model.ckpt). */
 bool llm_pickle_is_name(const char *name);
-/* Returns the first such name in the folder, in buf; NULL: there is none. */
+/* Returns the first such name in the folder, in buf; NULL if none. */
 const char *llm_pickle_in(const char *folder, char *buf, size_t size);
 /* Writes what to do instead of opening the pickle of that name, for messages; returns buf. The command
  * for a part of several (pytorch_model-00001-of-00002.bin) keeps the part's number. */

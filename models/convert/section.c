@@ -179,7 +179,7 @@ static bool put_key(arch_eval *ev, const arch_mapping *m, const arch_value *v) {
     return true;
 }
 
-/* Evaluates a key line and adds the key, unless the value is none. False: reported. */
+/* Evaluates a key line and adds the key, unless it has no value. False: reported. */
 static bool convert_key(arch_eval *ev, const arch_mapping *m) {
     ev->conv->making = m;
     ev->conv->made = m->name;

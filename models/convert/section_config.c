@@ -56,8 +56,9 @@ int llm_arch_field_path(const arch_expr *e, const char **name, int most, const c
     return n;
 }
 
-/* Counts the steps of a look-up in an object, whose names are compared one by one. */
-static bool pay(arch_eval *ev, const arch_expr *e, const json_value *v) {
+/* Counts the steps of a look-up in an object, whose names are compared one by one. False: too
+ * many. */
+static bool count_steps(arch_eval *ev, const arch_expr *e, const json_value *v) {
     return llm_arch_step(ev, e->place, v && v->kind == JSON_OBJECT ? 1 + (int64_t)v->n / 32 : 1);
 }
 
@@ -94,7 +95,7 @@ static bool is_there(const json_value *v) {
 static bool find_outermost(arch_eval *ev, const arch_expr *e, const json_value **out) {
     const json_value *in = llm_json_get(ev->conv->inner, e->name),
                      *beside = llm_json_get(ev->conv->config, e->name);
-    if (!pay(ev, e, ev->conv->config) || !pay(ev, e, ev->conv->inner))
+    if (!count_steps(ev, e, ev->conv->config) || !count_steps(ev, e, ev->conv->inner))
         return false;
     *out = is_there(in) ? in : beside;
     if (is_there(in) && is_there(beside) && in->kind != JSON_OBJECT && !same_json(in, beside)) {
@@ -144,7 +145,7 @@ static bool find_config(arch_eval *ev, const arch_expr *e, const json_value **ou
         llm_arch_error(ev, e->place, "only config and rope have parts: config.a.b, rope.theta");
         return false;
     }
-    if (!find_config(ev, e->a, out) || !pay(ev, e, *out))
+    if (!find_config(ev, e->a, out) || !count_steps(ev, e, *out))
         return false;
     *out = llm_json_get(*out, e->name); /* of an absent or null object: NULL */
     return true;
@@ -226,11 +227,11 @@ static bool check_box(rope_search *s, const json_value *box, const char *name, b
 static bool try_box(rope_search *s, const char *name, bool *nested) {
     const json_value *box =
         llm_json_get_kind(llm_arch_convert_root(s->ev->conv), name, JSON_OBJECT);
-    if (!pay(s->ev, s->e, box) || !check_box(s, box, name, nested))
+    if (!count_steps(s->ev, s->e, box) || !check_box(s, box, name, nested))
         return false;
     for (size_t i = 0; *nested && i < box->n; i++) {
         ggl_str kind = json_name(box, i);
-        if (!pay(s->ev, s->e, &box->item[i]))
+        if (!count_steps(s->ev, s->e, &box->item[i]))
             return false;
         bool wanted =
             !s->layer || (kind.n == strlen(s->layer) && memcmp(kind.s, s->layer, kind.n) == 0);
@@ -272,7 +273,7 @@ static bool find_rope(arch_eval *ev, const arch_expr *e, const json_value **out)
     }
     rope_search s = {.ev = ev, .e = e, .layer = n == 2 ? name[0] : NULL};
     s.key = llm_arch_rope_key(name[n - 1], &outside);
-    if (!pay(ev, e, llm_arch_convert_root(ev->conv)) || !find_rope_value(&s, outside))
+    if (!count_steps(ev, e, llm_arch_convert_root(ev->conv)) || !find_rope_value(&s, outside))
         return false;
     bool is_type = strcmp(s.key, "rope_type") == 0;
     const json_value *old =

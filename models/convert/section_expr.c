@@ -530,7 +530,7 @@ static recipe *hold_tensor(arch_eval *ev, const arch_expr *e, ggl_tensor *t) {
     return r;
 }
 
-/* Evaluates an expression to a constant. NULL without an error: the value is none. */
+/* Evaluates an expression to a constant. NULL without an error: it has no value. */
 static recipe *hold_value(arch_eval *ev, const arch_expr *e) {
     char text[256];
     arch_value v = llm_arch_eval_expr(ev, e);

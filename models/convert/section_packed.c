@@ -106,7 +106,7 @@ static void read_mlx(arch_conversion *c) {
     }
 }
 
-/* Returns a number of MLX's quantization: for this tensor, else for all; 0: there is none. */
+/* Returns a number of MLX's quantization: for this tensor, else for all; 0 if none. */
 static int64_t mlx_number(const arch_conversion *c, const st_tensor *t, const char *name) {
     const json_value *v = llm_json_get_kind(t->form ? t->form : c->mlx, name, JSON_NUMBER);
     return v && v->whole && v->number >= 1 && v->number <= 1024 ? (int64_t)v->number : 0;

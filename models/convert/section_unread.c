@@ -15,7 +15,7 @@
 #include "ggl/internal/show.h"
 #include "ggl/internal/steps.h"
 
-#define MAX_PATH  500 /* bytes; no line names a longer path, of which the beginning is shown */
+#define MAX_PATH  500 /* bytes; of a longer path, lines show the beginning */
 #define MAX_SHOWN 1500
 
 extern const unsigned char llm_embedded_known_config[];

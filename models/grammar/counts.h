@@ -1,4 +1,4 @@
-/* Arrays in which numbers of items fit conditions: at least so many, at most so many. */
+/* Arrays with a minimum or maximum number of items that fit a condition. */
 #ifndef LLM_GRAMMAR_COUNTS_H
 #define LLM_GRAMMAR_COUNTS_H
 

@@ -201,8 +201,8 @@ typedef struct measure {
     int32_t len, rank;
 } measure;
 
-/* Of alternatives of the same length, the one whose calls are nested least: so that following the
- * shortest text comes to an end. */
+/* Among alternatives of the same length, takes the one whose calls are nested least, so that a
+ * search for the shortest text ends. */
 static measure measure_alt(const llm_bx_pool *p, const llm_bx *x) {
     measure least = {LLM_BX_DEAD, 0};
     for (int32_t i = 0; i < x->b; i++) {

@@ -40,7 +40,7 @@ static void fail(llm_ending *e, ggl_status st) {
         e->parser->states.pool.status = st;
 }
 
-/* Work on so many bytes, which takes less time than as many steps. */
+/* Counts work on n bytes, `per_step` of which take the time of a step. */
 static void count_bytes(llm_ending *e, size_t n, size_t per_step) {
     llm_bx_count(&e->parser->states.pool, n / per_step);
 }

@@ -26,9 +26,9 @@ static inline int32_t llm_ending_bytes_from(const llm_ending *e, int32_t state, 
 }
 /* The fewest bytes that complete a text which stands at `set`. */
 int32_t llm_ending_bytes(const llm_ending *e, llm_item_set set);
-/* The fewest that complete it from the item from which that takes most. */
+/* The same from the item of the set that needs most bytes. */
 int32_t llm_ending_most_bytes(const llm_ending *e, llm_item_set set);
-/* Enough tokens to complete it. */
+/* A number of tokens that is enough to complete the text. */
 int32_t llm_ending_tokens(llm_ending *e, llm_item_set set);
 /* Plans an ending: e->text and e->spelled. Failures are in parser->states.pool.status. */
 void llm_ending_plan(llm_ending *e, llm_item_set set);

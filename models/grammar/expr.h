@@ -109,8 +109,8 @@ int32_t llm_expr_not(llm_exprs *g, int32_t a);
 
 /* Lists of members in any order with a comma between them, as objects of JSON have them: each of n
  * members at most once, those with required[i] once, and any number of texts of `rest`; from min to max
- * (LLM_EXPR_MANY: no limit) in all. The order is free without a case for each subset, of which there
- * would be 2^n: who runs the expression remembers which members were there. It can't be under AND and NOT. Neither the
+ * (LLM_EXPR_MANY: no limit) in all. The order is free without a case for each of the 2^n
+ * subsets: whoever runs the expression remembers which members were there. It can't be under AND and NOT. Neither the
  * members, nor rest, nor the comma may have the empty text. */
 typedef struct llm_members {
     const int32_t *member;

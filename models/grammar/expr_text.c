@@ -186,7 +186,7 @@ bool llm_expr_is_list(const llm_exprs *g, int32_t id) {
     return true;
 }
 
-/* Whether the single text belongs to `of`. */
+/* True if the single text belongs to `of`. */
 static bool single_in(llm_exprs *g, int32_t single, int32_t of) {
     const llm_expr e = g->node[single];
     if (e.kind == LLM_EXPR_KIND_EMPTY)

@@ -15,7 +15,7 @@ static inline bool llm_expr_nullable(const llm_exprs *g, int32_t e) {
 
 /* The texts that follow the character c in texts of e (its derivative). */
 int32_t llm_expr_after(llm_exprs *g, int32_t e, uint32_t c);
-/* Whether a text of UTF-8 belongs to e. Adds expressions to the pool. */
+/* True if a text of UTF-8 belongs to e. Adds expressions to the pool. */
 bool llm_expr_matches(llm_exprs *g, int32_t e, ggl_str text);
 
 /* Appends the texts of e, which has only characters of `chars`, to out[0..*n). Returns false if these become more
@@ -23,7 +23,7 @@ bool llm_expr_matches(llm_exprs *g, int32_t e, ggl_str text);
 bool llm_expr_texts(llm_exprs *g, int32_t e, const char *chars, int32_t *out, int32_t *n,
                     int32_t most);
 
-/* Whether e is a list of single texts: a sequence of characters, or alternatives of these. */
+/* True if e is a list of single texts: a sequence of characters, or alternatives of these. */
 bool llm_expr_is_list(const llm_exprs *g, int32_t e);
 /* The texts of the list that belong to `of` too (keep), or that do not. */
 int32_t llm_expr_list_filter(llm_exprs *g, int32_t list, int32_t of, bool keep);

@@ -333,7 +333,7 @@ static int32_t any_char(reader *r) {
     return llm_expr_range(&r->g, 0, LAST_CHAR);
 }
 
-/* Reads a part of a sequence; false: there is none here. */
+/* Reads a part of a sequence; false if no part begins here. */
 static bool read_part(reader *r, int32_t *e) {
     const char c = peek(r);
     if (stands_here(r, "<") || stands_here(r, "!<")) {

@@ -389,7 +389,7 @@ ggl_status llm_matcher_mask(llm_matcher *m, int32_t budget, uint32_t *allowed, g
     return m->e->parser.states.pool.status == GGL_OK ? GGL_OK : give_up(m, err);
 }
 
-/* The one token that a mask allows; -1: there are none, or several. */
+/* The one token that a mask allows; -1 if it allows none or several. */
 static int32_t only_token(const llm_vocab *v, const uint32_t *allowed) {
     int32_t id = -1;
     for (size_t i = 0; i < v->n_words; i++) {

@@ -18,7 +18,7 @@ typedef struct llm_multiple {
 
 /* Reads one character. Returns false if no text begins like that. */
 bool llm_multiple_after(const llm_multiple *m, uint32_t c, llm_multiple *next);
-/* The characters of the shortest text; 0: the empty text is one; LLM_MULTIPLE_DEAD: there is none. */
+/* The characters of the shortest text; 0: the empty text is one; LLM_MULTIPLE_DEAD if none. */
 int32_t llm_multiple_len(const llm_multiple *m);
 
 #endif

@@ -304,13 +304,13 @@ static run run_of(const llm_bx_pool *p, int32_t e) {
     return x->kind == LLM_BX_KIND_REPEAT ? (run){x->a, x->min, x->max} : (run){e, 1, 1};
 }
 
-/* No text here has 2 GiB: a larger maximum is none. */
+/* No text here has 2 GiB, so a larger maximum counts as no maximum. */
 static int32_t cut_max(int64_t max) {
     return max > INT32_MAX ? -1 : (int32_t)max;
 }
 
-/* Sequences of the same: x{a,b} x{c,d} = x{a+c,b+d}. Without that, a row of optional parts would have as
- * many states as subsets of what is left of it. Returns false if they do not join. */
+/* Joins repetitions of the same part: x{a,b} x{c,d} = x{a+c,b+d}. Otherwise, a row of optional parts would
+ * have a state for each subset of the remaining ones. Returns false if they do not join. */
 static bool join_runs(llm_bx_pool *p, int32_t a, int32_t b, int32_t *joined) {
     const run x = run_of(p, a), y = run_of(p, b);
     const int64_t min = (int64_t)x.min + y.min;
@@ -524,7 +524,7 @@ static void split_optional(llm_bx_pool *p, size_t base) {
         push(p, LLM_BX_EMPTY);
 }
 
-/* Removes parts that are what is left of another if its beginning is empty: x y | y = x y. */
+/* Removes alternatives that equal another one with an empty beginning: x y | y = x y if x may be empty. */
 static void drop_covered(llm_bx_pool *p, size_t base) {
     const size_t n = p->n_scratch - base;
     if (n < 2)

@@ -59,10 +59,9 @@ typedef struct llm_bx {
     int32_t max_len; /* bytes of the longest text, or more; LLM_BX_ENDLESS */
     int32_t rank;    /* how deep the calls of the shortest text are nested */
     uint32_t mark;   /* the search that has seen it (llm_bx_min_len) */
-    uint32_t
-        cover; /* the alternatives of which it is known to be covered by another part (pool.c) */
-    uint32_t visit; /* the derivation, or list of calls, that has visited it last, .. */
-    int32_t result; /* .. and its derivative, or what followed it there */
+    uint32_t cover;  /* the alternatives in which another part is known to cover it (pool.c) */
+    uint32_t visit;  /* the derivation, or list of calls, that has visited it last, .. */
+    int32_t result;  /* .. and its derivative, or what followed it there */
 } llm_bx;
 
 typedef struct llm_bx_rule {
@@ -92,12 +91,13 @@ typedef struct llm_bx_pool {
         use; /* of the pool and of all that works with it; beyond it the status is GGL_LIMIT */
 } llm_bx_pool;
 
-/* Makes the first nodes of a pool that is zeroed but for `use`. Returns false after a failure. */
+/* Makes the first nodes of a pool that is zeroed except for `use`. Returns false after a
+ * failure. */
 bool llm_bx_pool_init(llm_bx_pool *p);
 void llm_bx_pool_fini(llm_bx_pool *p);
 /* The bytes of its arrays. */
 size_t llm_bx_pool_size(const llm_bx_pool *p);
-/* Makes *to, which is zeroed but for `use`, a copy. Returns false after a failure. */
+/* Makes *to, which is zeroed except for `use`, a copy. Returns false after a failure. */
 bool llm_bx_pool_copy(llm_bx_pool *to, const llm_bx_pool *from);
 
 int32_t llm_bx_bytes(llm_bx_pool *p, const llm_byte_set *set);
@@ -151,7 +151,7 @@ int32_t llm_bx_derive(llm_bx_pool *p, int32_t e, unsigned b, llm_byte_span *span
  * if out of memory. */
 bool llm_bx_calls(llm_bx_pool *p, int32_t e, llm_bx_call **out, size_t *n, size_t *cap);
 
-/* The bytes of the shortest text, and LLM_BX_DEAD if there is none. Sets GGL_LIMIT if that takes too
+/* The bytes of the shortest text, or LLM_BX_DEAD if no text fits. Sets GGL_LIMIT if that takes too
  * long to find out (AND and NOT). Rules must have theirs. */
 int32_t llm_bx_min_len(llm_bx_pool *p, int32_t e);
 /* Sets min_len, and rank, of a node from those of its parts; LLM_BX_UNKNOWN if that is not enough. */

@@ -132,7 +132,7 @@ static regex_node *parse_group(regex_parser *p) {
 
 /* --- quantifiers ------------------------------------------------------------------------------ */
 
-/* Reads digits; false: there are none. Numbers above the limit become one more than it. */
+/* Reads digits; false if none. Numbers above the limit become one more than it. */
 static bool read_count(const regex_parser *p, size_t *at, int32_t *count) {
     const size_t from = *at;
     *count = 0;
@@ -142,7 +142,7 @@ static bool read_count(const regex_parser *p, size_t *at, int32_t *count) {
     return *at > from;
 }
 
-/* Reads {m}, {m,} or {m,n}. False: it is none, and the brace is a character. */
+/* Reads {m}, {m,} or {m,n}. False: the brace is an ordinary character. */
 static bool take_braces(regex_parser *p, int32_t *min, int32_t *max) {
     size_t at = p->at + 1;
     if (!read_count(p, &at, min))

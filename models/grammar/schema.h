@@ -18,7 +18,7 @@ GGL_NODISCARD ggl_status llm_schema_read(int32_t *out, llm_exprs *g, const char 
 typedef struct llm_schema_argument {
     ggl_str name;
     bool required;
-    int32_t text;    /* the valid strings, as they are; LLM_EXPR_NONE: there are none */
+    int32_t text;    /* the valid strings, as they are; LLM_EXPR_NONE if none */
     int32_t quoted;  /* the same as JSON */
     int32_t scalars; /* null, booleans and numbers */
     int32_t shapes;  /* arrays and objects */

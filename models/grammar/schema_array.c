@@ -336,7 +336,7 @@ static bool few_values(different *d, const lits *l, llm_choices *c) {
     return few && d->v->s->status == GGL_OK;
 }
 
-/* Whether no value fits both. */
+/* True if no value fits both. */
 static bool are_apart(schema *s, const lits *a, const lits *b) {
     lits both = {0};
     for (size_t i = 0; i < a->n; i++)
@@ -346,7 +346,8 @@ static bool are_apart(schema *s, const lits *a, const lits *b) {
     return llm_schema_is_never(s, both.lit, both.n);
 }
 
-/* Item k has many values: it stands for one of its own, if no other item can have one of them. */
+/* If no other item can have one of item k's many values, gives the item one value that stands for
+ * them, and returns true. */
 static bool stands_alone(different *d, int64_t k, int64_t n, llm_choices *c) {
     const view *v = d->v;
     const lits *own = k < (int64_t)v->n ? &v->item[k] : &v->rest;

@@ -67,7 +67,7 @@ static bool blame_item(schema *s, path *p, const json_value *node) {
     return n > (first ? first->n : 0) && blame(s, p, llm_json_get_kind(node, "items", JSON_OBJECT));
 }
 
-/* Goes on to a part without which the schema has no value. False: there is none that is empty. */
+/* Goes on to a part that every value of the schema needs, and that is empty. False if none. */
 static bool step(schema *s, path *p, const json_value *node) {
     const json_value *ref = llm_json_get_kind(node, "$ref", JSON_STRING);
     const json_value *all = llm_json_get_kind(node, "allOf", JSON_ARRAY);
@@ -81,7 +81,7 @@ static bool step(schema *s, path *p, const json_value *node) {
                     (ggl_str_is(json_str(type), "array") && blame_item(s, p, node)));
 }
 
-/* Returns a name that is required, but excluded by additionalProperties; NULL: there is none. */
+/* Returns a name that is required, but excluded by additionalProperties; NULL if none. */
 static const json_value *excluded_name(const json_value *node) {
     const json_value *required = llm_json_get_kind(node, "required", JSON_ARRAY);
     const json_value *properties = llm_json_get_kind(node, "properties", JSON_OBJECT);

@@ -108,7 +108,7 @@ typedef struct ptr_map {
     size_t n, cap;
 } ptr_map;
 
-/* A conjunction of literals, of which the values became a rule. */
+/* A conjunction of literals, whose values became a rule. */
 typedef struct conjunction {
     literal *lit;
     size_t n;
@@ -181,7 +181,7 @@ void llm_schema_ignored(schema *s, const json_value *value, const char *why);
 /* Writes the JSON pointer of `node` after the `at` bytes in buf. Returns its end; 0: the node is not in
  * the document, or its pointer is too long for a message. */
 size_t llm_schema_place(schema *s, const json_value *node, char *buf, size_t at, size_t size);
-/* Zeroed memory of the compiler; NULL and a status if there is none. */
+/* Zeroed memory of the compiler; NULL and a status when out of memory. */
 void *llm_schema_alloc(schema *s, size_t n, size_t size);
 const void **llm_schema_slot(schema *s, ptr_map *m, const void *key, unsigned bits);
 schema_type llm_schema_type_of(const json_value *v);
@@ -192,9 +192,9 @@ bool llm_schema_count(schema *s, const word_use *u, int64_t *n);
 
 /* --- schema.c --------------------------------------------------------------------------------- */
 
-/* The JSON texts of the values that fit all n literals; LLM_EXPR_NONE: there are none. */
+/* The JSON texts of the values that fit all n literals; LLM_EXPR_NONE if none. */
 int32_t llm_schema_values(schema *s, const literal *lit, size_t n);
-/* Whether no value fits all of them; false if that is not easily seen. */
+/* True if no value fits all of them; false if that is not easily seen. */
 bool llm_schema_is_never(schema *s, const literal *lit, size_t n);
 /* The same for two conditions on values of one type. */
 bool llm_schema_are_disjoint(schema *s, literal a, literal b, schema_type t);
@@ -273,7 +273,7 @@ const cases *llm_cases_one(schema *s, const facet *f);
 const cases *llm_cases_of(schema *s, const facet *all);
 const cases *llm_cases_or(schema *s, const cases *a, const cases *b);
 const cases *llm_cases_and(schema *s, const word_use *u, const cases *a, const cases *b);
-/* Whether it is certain that no value has these facets. */
+/* True if it is certain that no value has these facets. */
 bool llm_case_is_never(schema *s, schema_type t, const facet *f);
 
 /* A union under construction, zeroed at first; `first` is its list of cases. */

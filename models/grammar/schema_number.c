@@ -10,7 +10,7 @@
 
 enum { MAX_EXPONENT = 299, MAX_DIGITS = 400 };
 
-/* whole.part without leading zeros (but for "0"), and without trailing zeros of the fraction */
+/* whole.part without leading zeros (except for "0"), and without trailing zeros of the fraction */
 typedef struct decimal {
     bool negative, zero;
     ggl_str whole, part;

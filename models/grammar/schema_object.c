@@ -225,7 +225,7 @@ static const known *find_known(const rest_class *c, int32_t names) {
     return k;
 }
 
-/* The names of a class that are in the set (or not); NULL: there are none. */
+/* The names of a class that are in the set (or not); NULL if none. */
 static rest_class *class_part(schema *s, const rest_class *c, int32_t names, bool in) {
     const known *k = find_known(c, names);
     if (k && k->in != in)

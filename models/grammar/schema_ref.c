@@ -140,7 +140,7 @@ static bool note_home(schema *s, const json_value *v, int32_t home) {
 
 /* What the value of a keyword is made of. */
 typedef enum content {
-    CONTENT_DATA, /* no schemas: what looks like an identifier is none */
+    CONTENT_DATA, /* no schemas, so no identifiers: "$id" is data here, too */
     CONTENT_SCHEMA,
     CONTENT_LIST, /* an array of schemas, or one */
     CONTENT_TABLE /* an object of schemas */
@@ -270,7 +270,7 @@ static const json_value *walk(schema *s, const json_value *v, ggl_str pointer) {
     return v;
 }
 
-/* NULL: there is none; or the status is set, because there are two. */
+/* Returns NULL if no schema has the anchor, and sets the status if two have it. */
 static const anchor *find_anchor(schema *s, const json_value *node, int32_t home, ggl_str name) {
     const anchor *found = NULL;
     llm_exprs_count(s->g, s->n_anchors / 8);
@@ -288,7 +288,7 @@ static const anchor *find_anchor(schema *s, const json_value *node, int32_t home
     return found;
 }
 
-/* Sets *home to the resource, -1: there is none. False: there are two. */
+/* Sets *home to the resource, or -1 if none has this URI. False if two have it. */
 static bool find_resource(schema *s, const json_value *node, ggl_str uri, int32_t *home) {
     *home = -1;
     llm_exprs_count(s->g, s->n_resources / 8);
@@ -305,7 +305,7 @@ static bool find_resource(schema *s, const json_value *node, ggl_str uri, int32_
     return true;
 }
 
-/* The target of a reference, as $ref means it. *by: the anchor that names it; NULL: none does. */
+/* The target of a reference, as $ref means it. *by: the anchor that names it; NULL if none does. */
 static const json_value *find_target(schema *s, const json_value *node, const char *word,
                                      ggl_str ref, const anchor **by) {
     *by = NULL;

@@ -16,8 +16,8 @@ const cases *llm_seen_others(schema *s, const json_value *node, schema_type t, c
  * status is set. */
 const cases *llm_seen_violated(schema *s, const json_value *node, schema_type t, const facet *own,
                                literal lit);
-/* Whether the schema of an EXTRA facet (or its value, or what is evaluated) lists the name; whether it has patterns
- * of names. */
+/* True if the schema of an EXTRA facet (or its value, or what is evaluated) lists the name; if it has patterns of
+ * names. */
 bool llm_facet_names(schema *s, const facet *f, ggl_str name);
 bool llm_facet_has_patterns(schema *s, const facet *f);
 

@@ -4,7 +4,7 @@
 
 /* --- sets ------------------------------------------------------------------------------------- */
 
-/* Whether e is any character, min to max times. */
+/* True if e is any character, min to max times. */
 static bool is_length(const schema *s, int32_t e) {
     const llm_expr *x = &s->g->node[e];
     return x->kind == LLM_EXPR_KIND_REPEAT && s->g->arg[x->first] == llm_expr_any_char(s->g);
@@ -52,7 +52,7 @@ int32_t llm_set_or_all(schema *s, schema_type t, const int32_t *set, int32_t n) 
     return llm_expr_alt(s->g, set, n);
 }
 
-/* A list of texts or a length is joined with what was there before; what else there is, at the end. */
+/* Lists of texts and lengths are joined one after another; all other sets at the end. */
 int32_t llm_set_and_all(schema *s, schema_type t, int32_t *set, int32_t n) {
     int32_t all = s->universe[t], m = 0;
     for (int32_t i = 0; i < n && all != LLM_EXPR_NONE && s->g->status == GGL_OK; i++) {

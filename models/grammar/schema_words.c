@@ -124,7 +124,8 @@ static int64_t hiding_ref(const schema *s, const json_value *node) {
     return -1;
 }
 
-/* Whether a schema is an object with keywords, or else its one answer. False: also after an error. */
+/* True if a schema is an object with keywords. False: it is true or false, and *answer is what it
+ * says of every value; or after an error. */
 static bool has_words(schema *s, literal lit, bool *answer) {
     *answer = lit.node->kind == JSON_BOOL && lit.node->flag != lit.negated;
     if (lit.node->kind != JSON_OBJECT && lit.node->kind != JSON_BOOL)
@@ -244,7 +245,7 @@ int32_t llm_schema_scalars(schema *s, literal lit, schema_type t) {
 
 /* --- arrays and objects ----------------------------------------------------------------------- */
 
-/* The value of the keyword for elements that the others do not evaluate; NULL: there is none. */
+/* The value of the keyword for elements that the others do not evaluate; NULL if none. */
 static const json_value *unevaluated_of(schema *s, literal lit, schema_type t) {
     const char *name = t == TYPE_ARRAY ? "unevaluatedItems" : "unevaluatedProperties";
     const json_value *v =
@@ -255,7 +256,8 @@ static const json_value *unevaluated_of(schema *s, literal lit, schema_type t) {
     return s->status == GGL_OK ? v : NULL;
 }
 
-/* The cases with the condition on what is not evaluated, or, if that is asked for, with what is. */
+/* Returns the cases with the condition on members or items that are not evaluated, or, if
+ * lit.traced, with those that are. */
 static const cases *with_others(schema *s, literal lit, schema_type t, const cases *all,
                                 const json_value *others) {
     case_list possible = {0};
@@ -268,7 +270,7 @@ static const cases *with_others(schema *s, literal lit, schema_type t, const cas
     return possible.first;
 }
 
-/* The cases of all keywords but those for what is not evaluated, which permit anything here. */
+/* Returns the cases of all keywords, but without unevaluatedProperties and unevaluatedItems. */
 static const cases *join_words(schema *s, literal lit, schema_type t) {
     const json_value *v = lit.node;
     const int64_t only = hiding_ref(s, v);

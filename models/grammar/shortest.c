@@ -144,7 +144,7 @@ void llm_shortest_text(llm_bx_pool *p, int32_t e, llm_bytes *out) {
 
 /* --- the fewest tokens ------------------------------------------------------------------------ */
 
-/* Returns the child of node `at` for a byte; 0: there is none. */
+/* Returns the child of node `at` for a byte; 0 if none. */
 static int32_t child_of(const llm_trie *t, int32_t at, uint8_t byte) {
     if (at == 0)
         return t->first[byte];

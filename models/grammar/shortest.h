@@ -24,7 +24,7 @@ typedef struct llm_spelled {
     size_t n, cap_id, cap_best, cap_from, cap_token;
 } llm_spelled;
 
-/* Finds the fewest tokens whose texts make up s[0..n). Returns false if there are none (n is then 0),
+/* Finds the fewest tokens whose texts make up s[0..n). Returns false if no tokens do (n is then 0),
  * or after a failure (p->status). */
 bool llm_spell(llm_bx_pool *p, const llm_vocab *v, const char *s, size_t n, llm_spelled *out);
 void llm_spelled_fini(llm_spelled *s);
@@ -40,7 +40,7 @@ typedef struct llm_suffixes {
     size_t cap_tokens;
 } llm_suffixes;
 
-/* Returns the fewest tokens whose texts make up s[0..n), LLM_BX_DEAD if there are none, or -1 after a
+/* Returns the fewest tokens whose texts make up s[0..n), LLM_BX_DEAD if no tokens do, or -1 after a
  * failure (p->status). Adds to *n_new the bytes that were not at the common end. */
 int32_t llm_count_tokens(llm_bx_pool *p, const llm_vocab *v, const char *s, size_t n,
                          llm_suffixes *x, size_t *n_new);

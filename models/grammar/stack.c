@@ -85,8 +85,8 @@ static void fail(llm_parser *p, ggl_status st) {
 
 /* --- new returns ------------------------------------------------------------------------------ */
 
-/* Only frames of the set under construction get returns, so that one table, which is empty when a set
- * begins, finds those that are there already. */
+/* Returns are added only to frames of the set under construction. So one table, cleared when a set
+ * begins, finds duplicates. */
 
 /* The return's slot, or the free one where it belongs. */
 static llm_new_return *find_fresh(const llm_parser *p, const llm_stack *s, int32_t to,
@@ -224,8 +224,8 @@ static void follow_end(llm_parser *p, llm_stack *s, int32_t frame, llm_item_set 
         add_item(p, s, s->ret[i].state, s->ret[i].frame);
 }
 
-/* Finds out how to finish new frames: each goes on as some return does, and returns may be to new
- * frames. */
+/* Finds the shortest way to finish each new frame. It continues at one of its returns, which may be
+ * to another new frame. */
 static void find_finishes(llm_parser *p, llm_stack *s, size_t first) {
     for (bool changed = s->n_frames > first; changed && p->states.pool.status == GGL_OK;) {
         changed = false;

@@ -3,7 +3,7 @@
  * called at the same place of the text for the same rule are one, so that frames form a graph, and
  * any context-free grammar is recognized in polynomial time (Earley 1970; Tomita 1985).
  *
- * Items, frames and returns are stacks: who remembers their sizes can go back. */
+ * Items, frames and returns are stacks: a caller that remembers their sizes can go back. */
 #ifndef LLM_GRAMMAR_STACK_H
 #define LLM_GRAMMAR_STACK_H
 
@@ -57,7 +57,7 @@ typedef struct llm_stack_mark {
 
 /* A return that the set under construction has added, in a hash table. */
 typedef struct llm_new_return {
-    uint64_t clock; /* the set; of another one: the slot is free */
+    uint64_t clock; /* the set's; any other clock: the slot is free */
     int32_t to, index;
 } llm_new_return;
 
@@ -92,13 +92,13 @@ bool llm_stack_collect(llm_stack *s);
 
 /* Make sets on top of the stack. Failures are in p->states.pool.status. */
 
-/* One item and what it leads to without a byte. */
+/* The item, and all that it leads to without reading a byte. */
 llm_item_set llm_set_of(llm_parser *p, llm_stack *s, llm_item item);
-/* One item, without that. */
+/* The item alone. */
 llm_item_set llm_set_of_item(llm_parser *p, llm_stack *s, llm_item item);
-/* What follows when a frame is complete. */
+/* The items that follow when a frame is complete. */
 llm_item_set llm_set_of_returns(llm_parser *p, llm_stack *s, int32_t frame);
-/* What a byte leads to from the set `from`. */
+/* The items that a byte leads to from the set `from`. */
 llm_item_set llm_set_step(llm_parser *p, llm_stack *s, llm_item_set from, unsigned byte);
 
 #endif

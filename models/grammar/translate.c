@@ -105,9 +105,10 @@ static bool is_nullable(const translation *t, const llm_expr *e) {
     return all;
 }
 
-/* Which nodes refer to frames. AND and NOT must not: what they describe has to be regular. A node that is
- * referred to before it is done is a frame, so that one pass finds all. The pass also finds which nodes
- * have the empty text, but for those that have it by way of such a reference. */
+/* Finds the nodes that refer to frames. AND and NOT must not, because their parts have to be
+ * regular. A node that is referred to before it is done is a frame, so one pass finds all. The pass
+ * also finds the nodes that have the empty text, except those that have it through such a
+ * reference. */
 static ggl_status find_circular(translation *t) {
     for (size_t i = 0; i < t->n_order; i++) {
         const int32_t id = t->order[i];

@@ -28,7 +28,7 @@ typedef struct llm_trie_node {
 typedef struct llm_trie {
     llm_trie_node *node; /* node 0 is the root */
     int32_t *id;         /* [n_texts] what the texts stand for, in their order */
-    int32_t first[256];  /* the root's children by their bytes; 0: there is none */
+    int32_t first[256];  /* the root's children by their bytes; 0 if none */
     int32_t n_nodes, n_texts, max_depth;
 } llm_trie;
 

@@ -53,8 +53,9 @@ static void add_found(llm_walk *w, const llm_trie *t, int32_t first, int32_t end
     w->max_bytes = bytes > w->max_bytes ? bytes : w->max_bytes;
 }
 
-/* Where the walk can go on because a state of the set loops over all characters before, from `node`
- * on: those texts may follow. 0: it cannot. *bytes is what is needed after them at most. */
+/* Skips the nodes from `node` on whose texts all may follow, because a state of the set loops over
+ * their characters. Returns the node where the walk continues; 0: it cannot skip any. *bytes: the
+ * most bytes that may be needed after these texts. */
 static int32_t skip_loop(llm_walk *w, llm_item_set set, const llm_trie_node *node, int32_t *bytes) {
     for (size_t i = set.first; i < set.first + set.n; i++) {
         const llm_item item = w->stack->item[i];

@@ -19,7 +19,7 @@ typedef struct draft {
     int32_t run[LLM_GUESS_MOST];
     int64_t n_run;
     bool is_ready; /* it holds the whole sequence, and its logits are known */
-    /* The states after the first n_saved tokens, if the model has some. NULL: none are saved. */
+    /* The states after the first n_saved tokens, if the model has some. NULL if none are saved. */
     void *saved;
     size_t saved_size;
     int64_t n_saved;

@@ -15,7 +15,7 @@ struct llm_guess {
     pace pace;
     int32_t *seen; /* the sequence of the last call, [n_seen] */
     size_t n_seen, cap;
-    /* The proposals of the last call, of which the first n_used were returned. */
+    /* The proposals of the last call. The first n_used were returned. */
     int32_t out[LLM_GUESS_MOST];
     uint8_t class[LLM_GUESS_MOST];
     int64_t n_out, n_used;

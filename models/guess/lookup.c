@@ -58,7 +58,7 @@ static void release(lookup *l) {
     *l = (lookup){0};
 }
 
-/* Makes room for n positions; drops those that there are if it needs more memory. If there is none,
+/* Makes room for n positions; drops the existing ones if it needs more memory. Out of memory:
  * cap is 0 afterwards. */
 static void make_room(lookup *l, size_t n) {
     size_t cap = l->cap ? l->cap : FIRST_CAP;

@@ -7,9 +7,9 @@
 static const double debt_max = 2, paid_per_token = 0.02, credit_max = 8;
 /* The assumed cost of one guess before any was measured. */
 static const double assumed_cost = 0.25, assumed_source = 0.1;
-/* A prior counts as much as so many guesses; older guesses than so many hardly count. */
+/* The weight of a prior, in guesses; and the number of guesses over which a rate is averaged. */
 static const double prior_weight = 2, rate_window = 48;
-/* Every so many steps with guesses, one without measures again what that costs. */
+/* After this many steps with guesses, one runs without, to measure its cost again. */
 enum { PLAIN_EVERY = 64 };
 
 static double least(double a, double b) {
@@ -59,8 +59,8 @@ static void record_plain(pace *p, double ns) {
     p->n_since_plain = 0;
 }
 
-/* True if a step of n elements took so long that the program must have waited for something else. If
- * that goes on, it is the step itself. */
+/* True if a step of n elements took so long that the program must have waited for something else.
+ * After MAX_PAUSES in a row, the step itself is slow. */
 static bool is_pause(pace *p, double ns, double n) {
     enum { MAX_PAUSES = 2 };
     const bool is_long = p->plain.n > 0 && ns > 5 * p->plain.mean * n;

@@ -48,7 +48,7 @@ typedef struct pace_step {
     int64_t n_tokens; /* made, one or more */
     int64_t step_ns;  /* without the guesser */
     int64_t guess_ns; /* in the guesser, as far as this text is to blame */
-    /* What the source made, n_guessed guesses or more, and how long so many take. 0: nothing. */
+    /* The guesses that the source made, n_guessed or more, and the time for them. 0: none. */
     int64_t n_source, source_ns;
     int64_t n_read, read_ns; /* tokens that the source has read before, and the time for it */
 } pace_step;
@@ -59,7 +59,7 @@ void llm_pace_rate(pace *p, int class, bool is_right);
 /* Returns how many of n guesses, whose classes are given, to use. `ready`: they exist; else the time
  * to make them counts, too. */
 int64_t llm_pace_choose(const pace *p, const uint8_t *class, int64_t n, bool ready);
-/* True if the debt allows to spend time on guesses, for which n_read tokens have to be read. */
+/* True if the debt allows the time of guesses that must read n_read tokens before. */
 bool llm_pace_allows(const pace *p, int64_t n_read);
 /* Another text begins, which has no debts. */
 void llm_pace_restart(pace *p);

@@ -5,7 +5,7 @@
 #include "pace.h"
 
 typedef struct guess_source {
-    /* The sequence is now id[0 .. n), of which the first n_same tokens are those of the last call. The
+    /* The sequence is now id[0 .. n). Its first n_same tokens are those of the last call; the
      * others of that call are in old[n_same .. n_old), which end there. */
     void (*follow)(void *self, const int32_t *old, size_t n_old, size_t n_same, const int32_t *id,
                    size_t n);

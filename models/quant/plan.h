@@ -60,7 +60,7 @@ typedef struct quant_plan {
     ggl_arena made;  /* memory for joined tensors */
 } quant_plan;
 
-/* Sets *out to the type of that name, in any case. GGL_NOT_FOUND: there is none; GGL_UNSUPPORTED: it
+/* Sets *out to the type of that name, in any case. GGL_NOT_FOUND if none; GGL_UNSUPPORTED: it
  * cannot be encoded. On failure *out is NULL, and the message names the nearest type. */
 ggl_status llm_quant_type_read(const ggl_type_info **out, const char *name, ggl_error *err);
 /* Sets *c to the mix or type of that name, in any case, and no other choices. Fails in the same way. */
@@ -72,7 +72,7 @@ ggl_status llm_quant_choice_read(quant_choice *c, const char *name, ggl_error *e
 ggl_status llm_quant_plan_make(quant_plan *p, const ggl_gguf *f, quant_choice *c, ggl_error *err);
 void llm_quant_plan_fini(quant_plan *p);
 /* Joins tensors of single experts in a plan that has only names and `from` (experts.c).
- * GGL_NOT_FOUND: there are none; GGL_FORMAT: one is missing or they differ; GGL_LIMIT,
+ * GGL_NOT_FOUND if none; GGL_FORMAT: one is missing or they differ; GGL_LIMIT,
  * GGL_NOMEM. */
 ggl_status llm_quant_merge_experts(quant_plan *p, ggl_error *err);
 

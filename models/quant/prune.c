@@ -6,7 +6,7 @@
 
 #include "ggl/alloc.h"
 
-/* Reads a number at *s, and moves *s behind it. */
+/* Reads a number at *s, and moves *s past it. */
 static bool read_number(const char **s, long *out) {
     char *end;
     if (**s < '0' || **s > '9')

@@ -225,7 +225,7 @@ static int64_t value_index(const quant_model *m, int64_t layer) {
     return n;
 }
 
-/* Whether the i-th of n is in the first or last eighth, or every third between: it gets more
+/* True if the i-th of n is in the first or last eighth, or every third between: it gets more
  * bits. */
 static bool needs_more(int64_t i, int64_t n) {
     return i < n / 8 || i >= 7 * n / 8 || (i - n / 8) % 3 == 2;

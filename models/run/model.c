@@ -136,7 +136,7 @@ static ggl_status copy_ignore(llm_model *m, const llm_model_params *params, ggl_
                : ggl_fail(err, GGL_NOMEM, "out of memory");
 }
 
-/* Refuses an adapter, of which nothing could be built. */
+/* Refuses an adapter, which is no model by itself. */
 static ggl_status check_type(const llm_model *m, ggl_error *err) {
     ggl_str type;
     if (ggl_gguf_get_string(m->file, "general.type", &type, NULL) != 1 ||

@@ -189,7 +189,7 @@ static void give_back(page_pool *p, int slot, int64_t i) {
     if (--p->n_users[page] == 0)
         p->unused[p->n_unused++] = page;
     else if (p->n_leaving[page] == p->n_users[page])
-        p->n_needed--; /* the estimate goes on: all others leave it */
+        p->n_needed--; /* the estimate stays valid: all other users leave the page */
 }
 
 void llm_pages_replace(page_pool *p, int slot, int64_t i) {

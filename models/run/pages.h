@@ -1,9 +1,9 @@
 /* Which pages of the KV cache hold which slots' tokens (ggl_graph_n_pages). A page belongs to no
  * slot, to one, or to several whose sequences begin with the same tokens.
  *
- * A slot writes only after its last token. The pages that it takes for that are its own; its last
- * page, if that has room left and is shared, is replaced by a copy first. So no shared page is ever
- * written: session.c does this before each batch. */
+ * A slot writes only after its last token. New pages belong to it alone. If its last page is shared
+ * and has room left, the slot gets a copy of it first. So no shared page is ever written: session.c
+ * does this before each batch. */
 #ifndef LLM_PAGES_H
 #define LLM_PAGES_H
 
@@ -72,7 +72,7 @@ int llm_pages_choose_to_clear(page_pool *p, int *slot, int n);
 int32_t llm_pages_next(const page_pool *p);
 /* Puts that page in place of the slot's page i, which the slot gives back. */
 void llm_pages_replace(page_pool *p, int slot, int64_t i);
-/* Gives the slot n pages in all: takes unused ones, of which there must be enough, or gives back
+/* Gives the slot n pages in all: takes unused ones (there must be enough), or gives back
  * the last ones. */
 void llm_pages_resize(page_pool *p, int slot, int64_t n);
 /* Gives slot dst the first n pages of slot src, and no others. */

@@ -37,10 +37,10 @@ typedef struct seq {
     int32_t *token; /* [n]; belongs to the owner, who makes room for one more than will run */
     int64_t n, n_kept;
     seq_snapshot snapshot[SEQ_N_SNAPSHOTS];
-    llm_guesser guesser; /* .guess NULL: there is none */
+    llm_guesser guesser; /* .guess NULL if none */
     int64_t n_guess_max; /* no more than the slot can go back */
     int64_t n_ahead_max; /* the most of guesses, and of tokens that the matcher forces */
-    int32_t *guess;      /* [n_ahead_max], of which the last batch ran n_guess */
+    int32_t *guess;      /* [n_ahead_max]; the last batch ran the first n_guess */
     int64_t n_guess;
     bool is_forced; /* they are not guessed: the matcher allows no others */
     int64_t

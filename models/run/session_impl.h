@@ -15,7 +15,7 @@ typedef struct wanted_row {
 
 /* A ubatch under way, and to whom its results are given. */
 typedef struct session_flight {
-    uint64_t ticket; /* of the scheduler; 0: there is none */
+    uint64_t ticket; /* of the scheduler; 0 if none */
     wanted_row *row; /* [n_rows], of at most session.n_rows */
     int64_t n_rows;
     bool is_embedded; /* embeddings alone: no logits are computed */
@@ -32,7 +32,7 @@ struct llm_session {
     /* [1 + n_adapters]: identify the files of the model and of its adapters */
     ggl_gguf_identity *identity;
     bool has_memory;   /* llm_session_alloc has succeeded */
-    uint64_t adapters; /* a digest of the adapters and their scales; 0: there are none */
+    uint64_t adapters; /* a digest of the adapters and their scales; 0 if none */
     char *cache;       /* name of the cache file; NULL: none */
     char load_notes[400];
     int64_t n_ctx, n_ubatch, n_slots, n_rows;

@@ -163,7 +163,7 @@ static ggl_status collect_oldest(llm_session *s, int64_t *first, ggl_error *err)
     return st;
 }
 
-/* Ubatches of which nothing is wanted have no ticket and are not counted here. */
+/* Ubatches without wanted tokens have no ticket and are not counted here. */
 static ggl_status eval_ubatches(llm_session *s, const llm_batch *b, ggl_error *err) {
     int64_t first = 0, end = 0; /* those with tickets that are not collected, by number */
     ggl_status st = GGL_OK;
@@ -182,7 +182,7 @@ static ggl_status eval_ubatches(llm_session *s, const llm_batch *b, ggl_error *e
     }
     while (st == GGL_OK && first < end)
         st = collect_oldest(s, &first, err);
-    while (first < end) { /* it has failed, and so have those behind it */
+    while (first < end) { /* it has failed, and so have those after it */
         const ggl_status behind =
             ggl_sched_collect(s->sched, s->flight[first++ % s->n_lanes].ticket, NULL);
         (void)behind;

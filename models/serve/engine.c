@@ -215,7 +215,7 @@ static void shift_all(llm_engine *e) {
             (void)llm_task_shift(e->run[i]);
 }
 
-/* Callbacks may add to both lists. Who is in a batch that is under way ends after it. */
+/* Callbacks may add to both lists. A sequence in a batch that is under way ends after it. */
 void llm_engine_end_all(llm_engine *e) {
     bool again = true;
     while (again) {

@@ -52,7 +52,7 @@ static int choose_victim(const kept *k) {
         const kept_slot *s = &k->slot[i], *b = &k->slot[best < 0 ? 0 : best];
         if (s->by)
             continue;
-        if (best < 0 || (b->n > 0 && (s->n == 0 || s->used < b->used)))
+        if (best < 0 || (b->n > 0 && (s->n == 0 || s->last_use < b->last_use)))
             best = i;
     }
     return best;
@@ -123,7 +123,7 @@ int llm_kept_spare(kept *k, const seq *q, int64_t *n) {
     begin_search(k);
     const int source = choose_source(k, q, n);
     if (source >= 0)
-        k->slot[source].used = ++k->time;
+        k->slot[source].last_use = ++k->clock;
     return source;
 }
 
@@ -172,7 +172,7 @@ ggl_status llm_kept_begin(kept *k, seq *q, bool reuse, int want, ggl_error *err)
         if (!take(k, q, slot, from, n))
             slot = -1;
         k->slot[from].is_tried = true;
-        k->slot[from].used = ++k->time;
+        k->slot[from].last_use = ++k->clock;
     }
     if (slot < 0) {
         slot = want >= 0 && !k->slot[want].by ? want : choose_victim(k);
@@ -192,7 +192,7 @@ void llm_kept_end(kept *k, seq *q) {
     if (q->n_kept > n_past)
         q->n_kept = n_past; /* the last run failed */
     s->by = NULL;
-    s->used = ++k->time;
+    s->last_use = ++k->clock;
     if (llm_seq_go_back(q, q->n_kept, NULL) != GGL_OK || q->n_kept == 0) {
         (void)clear(k, q->slot, NULL);
     } else {
@@ -221,7 +221,7 @@ void llm_kept_adopt(kept *k, int slot, int32_t *token, int64_t n) {
         (void)clear(k, slot, NULL);
     }
     s->id = 0;
-    s->used = ++k->time;
+    s->last_use = ++k->clock;
 }
 
 void llm_kept_take_snapshot(kept *k, const seq *q, int64_t n) {
@@ -233,7 +233,7 @@ void llm_kept_take_snapshot(kept *k, const seq *q, int64_t n) {
 /* For qsort: the slot that was used longest ago first. */
 static int by_use(const void *a, const void *b) {
     const kept_slot *x = *(kept_slot *const *)a, *y = *(kept_slot *const *)b;
-    return (x->used > y->used) - (x->used < y->used);
+    return (x->last_use > y->last_use) - (x->last_use < y->last_use);
 }
 
 /* Lists the slots that may be cleared in `victim`, in the order in which they are. Returns their

@@ -12,9 +12,9 @@ typedef struct kept_slot {
     /* If none runs, the tokens of the one that ran last; n 0: the slot is empty. */
     int32_t *token;
     int64_t n;
-    uint64_t id;   /* of the sequence that runs, or ran last; the owner sets it */
-    uint64_t used; /* kept.time at the last use */
-    bool is_tried; /* by the current search */
+    uint64_t id;       /* of the sequence that runs, or ran last; the owner sets it */
+    uint64_t last_use; /* kept.clock at the last use */
+    bool is_tried;     /* by the current search */
 } kept_slot;
 
 typedef struct kept {
@@ -23,7 +23,7 @@ typedef struct kept {
     kept_slot *slot;   /* [n] */
     kept_slot **order; /* [n]: scratch of llm_kept_drop, as the next */
     int *victim;
-    uint64_t time;   /* counts uses */
+    uint64_t clock;  /* counts uses */
     bool has_states; /* the model's; snapshots are for these alone */
     snapshots snapshots;
 } kept;

@@ -1,8 +1,8 @@
 /* Steps that overlap: with several backends, each of them can work on another batch. While there is nothing
  * to do but to generate, the running sequences are divided over as many batches as may be under way. A
- * step collects the oldest batch, and its sequences draw; the next step starts them again, behind the
- * others. Whatever else is to be done waits until all are collected: so nothing but this file and
- * llm_engine_end_all knows of batches under way. */
+ * step collects the oldest batch, and its sequences draw; the next step starts them again, after the
+ * others. All other work waits until all batches are collected. So only this file and
+ * llm_engine_end_all know of batches under way. */
 #include "common/least.h"
 #include "engine_impl.h"
 
@@ -18,9 +18,8 @@ bool llm_engine_overlaps(llm_engine *e) {
     return llm_engine_has_room(e);
 }
 
-/* Fills the part with the next tokens of idle sequences: of n parts, an equal share, and no more than fit.
- * It goes on behind those of the part before, so that all have their turns if the parts are too small for
- * all of them. */
+/* Fills the part with the next tokens of idle sequences: one of n equal shares, and no more than fit. It
+ * starts after the sequences of the part before, so that all take turns if the parts are too small for all. */
 static void fill(llm_engine *e, part *p, int n) {
     const int64_t most = least((e->n_run + n - 1) / n, least(e->n_rows, e->n_ubatch));
     e->n = e->n_want = e->n_prompt = e->n_generate = 0;

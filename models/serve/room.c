@@ -98,7 +98,7 @@ static void sort(room_share *s, int n, int (*order)(const void *, const void *))
     qsort(s, (size_t)n, sizeof *s, order);
 }
 
-/* The tokens that a prompt can run in so many ns, n at most. */
+/* The tokens that a prompt can run in `ns` nanoseconds, n at most. */
 static int64_t tokens_in(const room_share *s, int64_t n, double ns) {
     return (double)n * s->token_ns <= ns ? n : (int64_t)(not_negative(ns) / s->token_ns);
 }

@@ -40,12 +40,12 @@ ggl_status llm_engine_save_slot(llm_engine *e, int slot, llm_prompt_cache *c, co
  * of other slots. False: that would not suffice, and nothing was cleared. */
 static bool make_room(llm_engine *e, int slot, int64_t n) {
     kept_slot *s = &e->kept.slot[slot];
-    const uint64_t used = s->used;
+    const uint64_t last_use = s->last_use;
     llm_session_estimate(e->p.session);
     llm_session_estimate_pages(e->p.session, (n + GGL_PAGE - 1) / GGL_PAGE);
-    s->used = 0;
+    s->last_use = 0;
     const bool ok = llm_kept_drop(&e->kept, -1);
-    s->used = used;
+    s->last_use = last_use;
     return ok;
 }
 

@@ -19,7 +19,7 @@ static void drop(snapshots *s, size_t i) {
 static void drop_oldest(snapshots *s) {
     size_t oldest = 0;
     for (size_t i = 1; i < s->n; i++)
-        if (s->at[i].used < s->at[oldest].used)
+        if (s->at[i].last_use < s->at[oldest].last_use)
             oldest = i;
     drop(s, oldest);
 }
@@ -36,7 +36,7 @@ snapshot *llm_snapshots_find(const snapshots *s, const int32_t *token, int64_t n
 }
 
 void llm_snapshots_use(snapshots *s, snapshot *x) {
-    x->used = ++s->time;
+    x->last_use = ++s->clock;
 }
 
 void llm_snapshots_add(snapshots *s, llm_session *session, int slot, const int32_t *token,
@@ -52,7 +52,7 @@ void llm_snapshots_add(snapshots *s, llm_session *session, int slot, const int32
         return;
     while (s->n > 0 && s->bytes + size > s->most_bytes)
         drop_oldest(s);
-    snapshot x = {.n = n, .used = ++s->time};
+    snapshot x = {.n = n, .last_use = ++s->clock};
     x.token = ggl_calloc((size_t)n, sizeof *x.token);
     if (!x.token || llm_session_save(session, slot, true, &x.data, &x.size, NULL) != GGL_OK ||
         bytes_of(&x) > s->most_bytes) {

@@ -10,14 +10,14 @@ typedef struct snapshot {
     int64_t n;
     void *data; /* llm_session_save, states only */
     size_t size;
-    uint64_t used; /* snapshots.time at the last use */
+    uint64_t last_use; /* snapshots.clock at the last use */
 } snapshot;
 
 typedef struct snapshots {
     snapshot *at;
     size_t n, cap;
     size_t bytes, most_bytes;
-    uint64_t time; /* counts uses */
+    uint64_t clock; /* counts uses */
 } snapshots;
 
 /* Keeps the states of a slot, which holds these n tokens. If there is no memory for them, nothing

@@ -22,7 +22,7 @@ typedef struct table {
 bool llm_table_reserve(table *t);
 /* There must be room, and no other object with this key. */
 void llm_table_put(table *t, table_node *x);
-/* NULL: there is none. */
+/* NULL if none. */
 void *llm_table_find(const table *t, uint64_t key);
 /* x must be in it. */
 void llm_table_remove(table *t, table_node *x);

@@ -47,7 +47,7 @@ typedef struct task {
 } task;
 
 /* Checks the parameters and copies the prompt. n_guess_max: its guesser's (llm_seq_init), which may
- * change from step to step; NULL: there is none. Statuses as for llm_engine_add. */
+ * change from step to step; NULL if none. Statuses as for llm_engine_add. */
 ggl_status llm_task_new(task **out, llm_session *s, const llm_sequence_params *p,
                         const llm_guesser *guesser, int64_t n_guess_max, ggl_error *err);
 void llm_task_free(task *t);
@@ -58,12 +58,12 @@ ggl_status llm_task_make_room(task *t, ggl_error *err);
 void llm_task_over(task *t, llm_end why);
 /* With LLM_END_FAILED; err is copied. */
 void llm_task_failed(task *t, const ggl_error *err);
-/* Whether logits or embeddings of the prompt are shown. */
+/* True if logits or embeddings of the prompt are shown. */
 static inline bool llm_task_shows(const task *t) {
     return t->p.prompted || t->p.embedded;
 }
 /* Drops tokens, since the context is full, and lets the rest run again. Not while its batch is under way. Returns false if
- * there are none to drop. */
+ * no token can be dropped. */
 bool llm_task_shift(task *t);
 /* Returns how many tokens have to run before the next can be drawn. */
 int64_t llm_task_todo(const task *t);

@@ -154,7 +154,7 @@ tv llm_tv_attribute(tv_heap *h, tv object, ggl_str name) {
     return v ? *v : tv_undefined(name);
 }
 
-/* The index of an element among n, counted from the end if negative; SIZE_MAX: there is none. */
+/* The index of an element among n, counted from the end if negative; SIZE_MAX if none. */
 static size_t place(int64_t i, size_t n) {
     if (i < 0)
         i += (int64_t)n;

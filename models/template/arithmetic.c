@@ -97,7 +97,7 @@ static tv concatenated(tv_heap *h, ggl_str a, ggl_str b) {
     return tv_str(llm_tv_done(&t));
 }
 
-/* a + b, of which one is markup: the other is escaped, unless it is markup, too. */
+/* a + b, where at least one is markup: the other is escaped, unless it is markup, too. */
 static tv joined_markup(tv_heap *h, tv a, tv b) {
     tv v = concatenated(h, a.markup ? a.text : llm_tv_escape(h, a.text),
                         b.markup ? b.text : llm_tv_escape(h, b.text));

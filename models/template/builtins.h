@@ -41,7 +41,7 @@ typedef struct tv_given {
 tv llm_tv_call_builtin(tv_heap *h, const tv_builtin *b, const char *what, tv self,
                        const tv_given *g);
 
-/* Return NULL if there is none of that name. */
+/* Return NULL for an unknown name. */
 const tv_builtin *llm_tv_filter(ggl_str name);
 const tv_builtin *llm_tv_test(ggl_str name);
 const tv_builtin *llm_tv_global(ggl_str name);
@@ -53,7 +53,7 @@ const tv_builtin *llm_tv_lookup(const tv_builtin *table, size_t n, ggl_str name)
 tv llm_tv_attribute(tv_heap *h, tv object, ggl_str name);
 tv llm_tv_element(tv_heap *h, tv object, tv key);
 /* Follows "a.b.0" through attributes and elements, as map(attribute=) and sort(attribute=) do.
- * otherwise: what stands for each that is absent; NULL or none: nothing. */
+ * otherwise: replaces each absent element; NULL or none: nothing does. */
 tv llm_tv_path(tv_heap *h, tv object, ggl_str path, const tv *otherwise);
 /* A slice of a string or list; a bound may be NULL. */
 tv llm_tv_slice(tv_heap *h, tv object, const tv *first, const tv *end, const tv *step);

@@ -196,7 +196,7 @@ static tv f_abs(tv_heap *h, tv v, const tv_args *a) {
     return tv_int(i < 0 ? -i : i);
 }
 
-/* Reads a text that is a number as a whole; false: it is none. */
+/* Reads a text that is a number as a whole; false if it is not. */
 static bool read_number(tv_heap *h, ggl_str s, double *out) {
     s = llm_tv_strip(h, s, NULL, TV_LEFT | TV_RIGHT);
     tv_scan(h, s.n);
@@ -220,8 +220,8 @@ static int skip_prefix(ggl_str s, size_t *i, int64_t base) {
     return base == 0 ? 10 : base < 2 || base > 36 ? 0 : (int)base;
 }
 
-/* Reads an integer as Python's int(text, base): digits, of which single ones may be separated by '_'.
- * false: it is none. Fails if it is one, but not of 64 bits. */
+/* Reads an integer as Python's int(text, base): digits, with single '_' between them.
+ * False if s is no integer. Fails if it is one, but exceeds 64 bits. */
 static bool read_integer(tv_heap *h, ggl_str s, int64_t base, int64_t *out) {
     s = llm_tv_strip(h, s, NULL, TV_LEFT | TV_RIGHT);
     tv_scan(h, s.n);
@@ -274,7 +274,8 @@ static tv f_float(tv_heap *h, tv v, const tv_args *a) {
         return tv_float(x);
     return a->at[0] ? *a->at[0] : tv_float(0);
 }
-/* x with so many decimal places, as Python's round(): its decimal form is rounded, not a product. */
+/* x with `places` decimal places, as Python's round(): its decimal form is rounded, not a
+ * product. */
 static double rounded(double x, int64_t places) {
     char text[400];
     const double scale = pow(10, (double)places);
@@ -291,7 +292,7 @@ static tv rounded_integer(tv_heap *h, int64_t i, int64_t zeros) {
     uint64_t unit = 1, whole;
     for (int64_t k = 0; k < zeros && k < 20; k++)
         if (__builtin_mul_overflow(unit, (uint64_t)10, &unit))
-            return tv_int(0); /* 10^20, of which no integer is half */
+            return tv_int(0); /* 10^20: no integer is half of it or more */
     const uint64_t rest = n % unit, up = unit - rest;
     const uint64_t q = n / unit + (rest > up || (rest == up && n / unit % 2 == 1));
     if (__builtin_mul_overflow(q, unit, &whole) || whole > (uint64_t)INT64_MAX + (i < 0))

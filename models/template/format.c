@@ -84,7 +84,7 @@ static void put_converted(tv_heap *h, tv_text *t, const conversion *c, tv v) {
     llm_tv_put(h, t, out, n < (int)sizeof out ? (size_t)n : sizeof out - 1);
 }
 
-/* True if % takes the values as it takes a dict, of which none need be used. */
+/* True if % takes the value like a dict, so that a format need not use all elements. */
 static bool is_mapping(tv v) {
     return v.kind == TV_DICT || v.kind == TV_LIST || v.kind == TV_UNDEFINED;
 }

@@ -41,13 +41,13 @@ static bool begins(const lexer *l, size_t at, const char *what) {
     return l->n - at >= n && memcmp(l->s + at, what, n) == 0;
 }
 
-/* Returns the offset of `what` from `at` on; l->n: there is none. */
+/* Returns the offset of `what` from `at` on; l->n if none. */
 static size_t find(const lexer *l, size_t at, const char *what) {
     const char *p = at < l->n ? memmem(l->s + at, l->n - at, what, strlen(what)) : NULL;
     return p ? (size_t)(p - l->s) : l->n;
 }
 
-/* Returns the offset of the next "{{", "{%" or "{#"; l->n: there is none. */
+/* Returns the offset of the next "{{", "{%" or "{#"; l->n if none. */
 static size_t find_tag(const lexer *l, size_t at) {
     for (; at + 1 < l->n; at++) {
         const char *p = memchr(l->s + at, '{', l->n - at - 1);

@@ -81,7 +81,7 @@ static bool has_end(tv_heap *h, ggl_str s, ggl_str p, bool at_end) {
     tv_scan(h, p.n);
     return p.n <= s.n && (p.n == 0 || memcmp(s.s + (at_end ? s.n - p.n : 0), p.s, p.n) == 0);
 }
-/* The argument is a text, or a tuple of texts, of which one must fit. */
+/* The argument is a text, or a tuple of texts; one of them must fit. */
 static tv fits_end(tv_heap *h, tv s, const tv_args *a, bool at_end) {
     static const char what[] = "what a string begins or ends with";
     const tv given = *a->at[0], *part = given.kind == TV_TUPLE ? given.list->at : &given;

@@ -53,7 +53,7 @@ typedef struct tn {
     int line;
     int id; /* index of a variable's name */
     ggl_str name;
-    const struct tv_builtin *builtin; /* FILTER, TEST; NULL: there is none of that name */
+    const struct tv_builtin *builtin; /* FILTER, TEST; NULL: the name is unknown */
     tv value;
     struct tn *a, *b, *c, *d, *e;
     struct tn *next;
@@ -83,7 +83,7 @@ int llm_tn_name_id(llm_template *t, ggl_str name);
 size_t llm_tn_find(const llm_template *t, ggl_str name);
 
 /* Parses the n texts of JSON objects to doc[0 .. n-1]; the caller frees all that are not NULL, also
- * after an error. `name`: of what they are from, for messages. */
+ * after an error. `name`: their source, for messages. */
 ggl_status llm_tn_read_variables(llm_json **doc, const ggl_str *vars, size_t n, const char *name,
                                  ggl_error *err);
 /* llm_template_render with p->vars parsed to doc[]. */

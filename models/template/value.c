@@ -81,7 +81,7 @@ tv llm_tv_new_dict(tv_heap *h) {
     return (tv){.kind = TV_DICT, .dict = llm_tv_alloc(h, 1, sizeof(tv_dict))};
 }
 
-enum { FEW_ITEMS = 8 }; /* up to so many are searched one by one */
+enum { FEW_ITEMS = 8 }; /* up to this number, items are searched one by one */
 
 static size_t find(const tv_dict *d, ggl_str name) {
     if (d->n > FEW_ITEMS)
@@ -150,8 +150,8 @@ const tv *llm_tv_dict_get(tv_heap *h, const tv_dict *d, tv key) {
     return llm_tv_dict_find(d, name);
 }
 
-/* Python's json reads a number without a point and an exponent as an integer of any size; here it is
- * one if it fits in 64 bits. */
+/* Python's json reads a number without a point and an exponent as an integer of any size; here only
+ * if it fits in 64 bits. */
 static tv number_from_json(const json_value *v) {
     uint64_t magnitude;
     bool negative;
@@ -234,7 +234,7 @@ static double number_of(tv v) {
     return v.kind == TV_FLOAT ? v.number : v.kind == TV_INT ? (double)v.integer : v.truth;
 }
 
-/* Compares two numbers, of which integers are compared exactly. */
+/* Compares two numbers; integers exactly. */
 static int compare_numbers(tv a, tv b) {
     if (a.kind != TV_FLOAT && b.kind != TV_FLOAT) {
         int64_t x = a.kind == TV_INT ? a.integer : a.truth,

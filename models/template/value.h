@@ -124,7 +124,7 @@ void llm_tv_push(tv_heap *h, tv list, tv v);
 tv llm_tv_new_dict(tv_heap *h);
 /* Sets or replaces the item of this key: a string, number, truth value, none or undefined. */
 void llm_tv_dict_set(tv_heap *h, tv_dict *d, tv key, tv value);
-/* Returns the item's value; NULL: there is none. */
+/* Returns the item's value; NULL if none. */
 const tv *llm_tv_dict_get(tv_heap *h, const tv_dict *d, tv key);
 const tv *llm_tv_dict_find(const tv_dict *d, ggl_str name); /* of a string key */
 /* An integer that does not fit in 64 bits becomes a float. */

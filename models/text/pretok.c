@@ -210,7 +210,7 @@ static void remember_failure(run_memory *m, uint32_t at) {
     }
 }
 
-/* Pops the next place to try. False: none is left. */
+/* Pops the next place to try. False if none is left. */
 static bool back(runner *r, size_t base, int32_t *pc, uint32_t *at) {
     while (r->n_stack > base && !r->no_memory) {
         GGL_STEPS(1);

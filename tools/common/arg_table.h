@@ -136,7 +136,8 @@ bool arg_next_name(const char **names, const char **name, size_t *n);
 bool arg_is_among(const char *names, const char *s, size_t n);
 /* Returns the row of a table that has the spelling; NULL: none. */
 const arg_option *arg_find(const arg_option *o, const char *s, size_t n);
-/* Returns the index of s, upper or lower case, among the option's choices; -1: it is none. */
+/* Returns the index of s, upper or lower case, among the option's choices; -1 if it is not a
+ * choice. */
 int arg_find_choice(const arg_option *o, const char *s);
 /* Returns the command of that name; NULL: none. commands may be NULL. */
 const args_command *args_find_command(const args_command *commands, const char *name);

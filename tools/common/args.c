@@ -432,7 +432,7 @@ static int built_in(parsing *p, int which, const typed_flag *f, const char *valu
     int shell = -1;
     value = value ? value : f->next;
     switch (which) {
-    case ARGS_QUIET: /* args_parse has set it before, but for one behind a value "--" */
+    case ARGS_QUIET: /* args_parse has set it before, except for one after a value "--" */
         tool_set_quiet(true);
         return -1;
     case ARGS_HELP:

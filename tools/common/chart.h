@@ -39,8 +39,8 @@ void chart_text_up(FILE *out, double x, double y, const char *text);
  * the number of lines. */
 int chart_note(FILE *out, double x, double y, double width, const char *text);
 
-/* Whether a number can be drawn: 0, or within what axes can count without overflow. No measurement is
- * outside that; a damaged clock's can be, and is left out. */
+/* True if a number can be drawn: 0, or within what axes can count without overflow. No measurement
+ * is outside that; a damaged clock's can be, and is left out. */
 bool chart_shows(double x);
 
 /* Returns 1, 2 or 5 times a power of ten, so that about n steps reach top. 1 if top is not

@@ -108,7 +108,7 @@ static void sums_fini(sums *s) {
     ggl_free(s->sketch);
 }
 
-/* Returns the sums of x and index with this layout, which are made if there are none; SIZE_MAX: out of
+/* Returns the sums of x and index with this layout, which are made if needed; SIZE_MAX: out of
  * memory. */
 static size_t sums_of(collector *c, sums s) {
     for (size_t i = 0; i < c->n_sums; i++)

@@ -6,7 +6,7 @@
 
 /* Reads bytes [0, t->size) of a tensor in order, in pieces of at most `step` bytes, and drops the
  * pages of each piece afterwards, so that a file of any size needs little memory. Shows progress, if
- * the caller has begun a job in bytes, of which *done were done before. */
+ * the caller has begun a job that counts bytes; *done are the bytes done so far. */
 typedef ggl_status gguf_piece(void *ctx, const void *data, size_t n, ggl_error *err);
 ggl_status gguf_stream(const ggl_gguf *f, const ggl_gguf_tensor *t, size_t step, double *done,
                        gguf_piece *piece, void *ctx, ggl_error *err);

@@ -42,7 +42,7 @@ typedef struct imatrix_entry {
     int64_t *count; /* [n_mat]: rows, not negative */
     /* [n_col][n_sketch + 1] of the same rows (imatrix_sketch.h), finite; NULL: none. Only with n_mat 1 */
     float *sketch;
-    int n_sketch; /* a multiple of 4, at most GGL_MAX_DIRECTIONS; 0: there is none */
+    int n_sketch; /* a multiple of 4, at most GGL_MAX_DIRECTIONS; 0 if none */
 } imatrix_entry;
 
 typedef enum imatrix_format { IMATRIX_GGUF, IMATRIX_DAT } imatrix_format;
@@ -64,7 +64,7 @@ void imatrix_free(imatrix *m); /* NULL is fine */
 size_t imatrix_n(const imatrix *m);
 /* Entry i, below imatrix_n, in the order of the file. Entries are valid until one is added. */
 const imatrix_entry *imatrix_at(const imatrix *m, size_t i);
-const imatrix_entry *imatrix_find(const imatrix *m, const char *name); /* NULL: there is none */
+const imatrix_entry *imatrix_find(const imatrix *m, const char *name); /* NULL if none */
 size_t imatrix_n_datasets(const imatrix *m);
 const char *imatrix_dataset(const imatrix *m,
                             size_t i); /* the name of a text; NULL past the last */

@@ -96,7 +96,7 @@ static ggl_status read_entry_tensors(imatrix *m, ggl_str stem, const ggl_gguf_te
     return st == GGL_OK && sketch ? read_sketch(e, sketch, err) : st;
 }
 
-/* Returns the tensor with the stem's name and the suffix. NULL: there is none. */
+/* Returns the tensor with the stem's name and the suffix. NULL if none. */
 static const ggl_gguf_tensor *with_suffix(const ggl_gguf *f, ggl_str stem, const char *suffix) {
     char name[1024];
     if (stem.n + strlen(suffix) >= sizeof name)

@@ -12,7 +12,7 @@
 
 /* Sets sign[n_col][n] to R: 1 or -1. n: at most GGL_MAX_DIRECTIONS. */
 void imatrix_signs(float *sign, int64_t n_col, int n);
-/* Adds n_row rows of n_col numbers, `step` apart, to sketch[n_col][n + 1]. The sums are those of one row after the other. */
+/* Adds n_row rows of n_col numbers, `step` apart, to sketch[n_col][n + 1]. The rows are added one after the other. */
 void imatrix_sketch_rows(double *sketch, const float *sign, int n, const float *x, int64_t n_col,
                          int64_t n_row, int64_t step);
 /* Sets dir[n_col][n_sketch], own[n_col] and power[n_col] as in ggl_importance, for an entry that has a sketch. */

@@ -87,7 +87,8 @@ bool tool_is_text(const char *tool, const char *path, const char *s, size_t n) {
     return false;
 }
 
-/* Warns of a text with bytes that are no UTF-8. One that was cut within its last character is none. */
+/* Warns of a text with bytes that are no UTF-8, unless it was only cut within its last
+ * character. */
 static void warn_of_bytes(const char *tool, const char *path, const char *s, size_t n) {
     enum { LONGEST = 4 };
     const size_t good = text_length(s, n);

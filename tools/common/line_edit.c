@@ -104,7 +104,7 @@ static void go_down(line_editor *e) {
 
 /* --- search ----------------------------------------------------------------------------------- */
 
-/* Shows the newest entry before `from` that has the query; false: none has it. */
+/* Shows the newest entry before `from` that has the query; false if none has it. */
 static bool search_from(line_editor *e, size_t from) {
     const char *query = line_buffer_text(&e->query);
     for (size_t i = from; i > 0; i--) {
@@ -256,7 +256,7 @@ static void kill_to(line_editor *e, size_t to) {
     ring_unless(e, line_buffer_kill(&e->text, to < at ? to : at, to < at ? at : to));
 }
 
-/* Keys that move the cursor or delete; false: it is none of them. */
+/* Keys that move the cursor or delete; false if it is another key. */
 static bool move_key(line_editor *e, uint32_t key) {
     line_buffer *b = &e->text;
     const size_t at = b->cursor;

@@ -53,7 +53,7 @@ static place put_at(const line_screen *s, place *p, uint32_t c) {
     return (place){p->row, p->col + w};
 }
 
-/* Returns the bytes of the escape sequence at s; 0: there is none. */
+/* Returns the bytes of the escape sequence at s; 0 if none. */
 static size_t escape_size(const char *s, size_t n) {
     size_t i = 2;
     if (n < 2 || s[0] != '\033' || s[1] != '[')

@@ -26,7 +26,7 @@ ggl_status tool_load_model(llm_model **out, const char *path, const llm_model_pa
  * folder. */
 ggl_status tool_load_file(ggl_gguf **out, const char *path, const ggl_gguf_params *p,
                           bool vocab_only, ggl_error *err);
-/* Reports a name that begins with "builtin:" and is none. Returns 2, or -1 for all else. */
+/* Reports an unknown name that begins with "builtin:". Returns 2, or -1 for any other name. */
 int tool_check_builtin(const char *tool, const char *name);
 /* Does what ggl_gguf_open does, also for a model that is built in; for tools that convert nothing. */
 ggl_status tool_open_gguf(ggl_gguf **out, const char *path, const ggl_gguf_params *p,

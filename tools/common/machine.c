@@ -44,8 +44,8 @@ const char *bench_cpu_name(char *buf, size_t size) {
 }
 
 size_t bench_last_cache(void) {
-    /* sysconf() counts the caches of all of a socket's cores together, of which a core may have a
-     * small part */
+    /* sysconf() counts the caches of all of a socket's cores together; a core may have a
+     * small part of that */
     unsigned long kib = 0;
     FILE *f = fopen("/sys/devices/system/cpu/cpu0/cache/index3/size", "r");
     if (f && fscanf(f, "%luK", &kib) != 1)

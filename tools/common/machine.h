@@ -13,7 +13,7 @@ int64_t bench_peak_memory(void);    /* peak resident bytes so far; 0: unknown */
 void bench_peak_memory_reset(void); /* restarts the peak, if the system supports it */
 const char *bench_time_text(char *buf, size_t size); /* "2026-01-31T12:00:00Z"; returns buf */
 
-/* Whether limits are measured in a fraction of the time: the environment variable GGL_BRIEF_LIMITS
+/* True if limits are measured in a fraction of the time: the environment variable GGL_BRIEF_LIMITS
  * is set, as it is in tests, which look at all but the numbers. */
 bool bench_brief(void);
 

@@ -330,7 +330,7 @@ static ggl_nearest nearest_to_file(const char *name) {
 }
 
 /* Returns the name in the folder that is nearest to one that is not there, which the caller frees;
- * NULL: none is near. A name without its ending counts as the same. */
+ * NULL if none is near. A name without its ending counts as the same. */
 static char *nearest_in(const char *folder, const char *name) {
     ggl_nearest near = nearest_to_file(name);
     const size_t n = strlen(name);
@@ -355,7 +355,7 @@ static char *nearest_in(const char *folder, const char *name) {
     return best;
 }
 
-/* Reports a part of a split model that is not there. Returns -1 if the path is none. */
+/* Reports a part of a split model that is not there. Returns -1 if the path is no such part. */
 static int missing_part(const char *tool, const tool_path *p) {
     const int n = llm_split_n_parts(p->path);
     char part[PATH_MAX];

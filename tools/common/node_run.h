@@ -35,7 +35,7 @@ typedef struct node_device {
     int n_regions;
     size_t arena_size;
     ggl_tensor **segment; /* scratch: the nodes of the current segment */
-    ggl_loc *repacked;    /* by tensor id, of weights; NULL: none is repacked */
+    ggl_loc *repacked;    /* by tensor id, of weights; NULL if none is repacked */
 } node_device;
 
 ggl_status node_map_init(node_map *m, const ggl_graph *g, int64_t n, ggl_error *err);

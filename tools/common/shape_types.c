@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Whether weights can have the type and numbers can be converted to it. */
+/* True if weights can have the type and numbers can be converted to it. */
 static bool writable(const ggl_type_info *t) {
     return t->from_float &&
            (t->quantized || t->type == GGL_F32 || t->type == GGL_F16 || t->type == GGL_BF16);

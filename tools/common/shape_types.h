@@ -4,7 +4,7 @@
 
 #include "ggl/gguf.h"
 
-/* Finds the type for matrices by name ("q4_0"). GGL_NOT_FOUND: there is none of that name that
+/* Finds the type for matrices by name ("q4_0"). GGL_NOT_FOUND: no type of that name
  * can be written; the message lists those that can. */
 GGL_NODISCARD ggl_status bench_type_find(const char *name, ggl_type *out, ggl_error *err);
 /* Returns the type of a tensor: 1-D tensors are f32; rows that are not whole blocks become q8_0,

@@ -48,7 +48,7 @@ typedef struct speculate_options {
 
 /* Checks the options against each other. Returns -1, or an exit code after a message. */
 int speculate_check(const char *tool, const speculate_options *o);
-/* Most tokens that are guessed at once; 0: none are. The session needs a row more. */
+/* Most tokens that are guessed at once; 0 if none are. The session needs a row more. */
 int64_t speculate_n_max(const speculate_options *o);
 
 typedef struct speculation speculation;
@@ -57,7 +57,7 @@ typedef struct speculation speculation;
 typedef struct speculate_target {
     const llm_tokenizer *tokenizer; /* NULL: none */
     llm_placement *placement;       /* its CPU also runs the draft */
-    llm_session_params session;     /* as the draft's, but for the context and slots */
+    llm_session_params session;     /* as the draft's, except for the context and slots */
     int n_sequences;                /* that run at once; each has a guesser of its own */
     int64_t n_ctx;                  /* of the target's session */
     ggl_gguf_params file;           /* how the draft's file is read */
@@ -72,10 +72,10 @@ int speculate_open(speculation **out, const char *tool, const speculate_options 
 void speculate_memory(const speculate_options *o, const speculate_target *target, double *fixed,
                       double *row);
 void speculate_close(speculation *s); /* NULL is fine */
-/* The guessers [n_sequences]; NULL: there are none. All run the same draft, in slots of one session, so
+/* The guessers [n_sequences]; NULL if none. All run the same draft, in slots of one session, so
  * one thread uses them. */
 const llm_guesser *const *speculate_guessers(const speculation *s);
-/* The first of them; NULL: there is none. */
+/* The first of them; NULL if none. */
 const llm_guesser *speculate_guesser(const speculation *s);
 /* Prints a line of the timings, and why guessing ended early. */
 void speculate_report(const speculation *s, const llm_generator_stats *stats);

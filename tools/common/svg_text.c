@@ -6,7 +6,7 @@
 
 #include "char_width.h"
 
-/* Whether XML allows a character. */
+/* True if XML allows a character. */
 static bool is_allowed(uint32_t c) {
     return c >= ' ' && c != 0x7f && c != 0xfffe && c != 0xffff;
 }

@@ -119,9 +119,9 @@ static double rms(const float *x, size_t n) {
     return sqrt(sum / (double)n);
 }
 
-/* Returns what a composite may round inside, for a token: its inner values are as large as those
- * that it reads. In gelu(-4), for example, the factor 1 + tanh is a small difference of two
- * ones, so that f32 is off by more than any rounding of x explains. 0 for other nodes and for
+/* Returns the rounding error allowed inside a composite, for a token: its inner values are as large
+ * as its operands. In gelu(-4), for example, the factor 1 + tanh is a small difference of two ones,
+ * so that f32 is off by more than any rounding of x explains. 0 for other nodes and for
  * recurrences. */
 static double rounded_inside(const verify *v, const ggl_tensor *t, size_t token) {
     double most = 0;

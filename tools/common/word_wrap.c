@@ -6,7 +6,7 @@
 
 #include "char_width.h"
 
-/* The last column stays free: a cursor behind it would be in doubt. */
+/* The last column stays free: a cursor after it would be in doubt. */
 static int last_column(const word_wrap *w) {
     struct winsize size;
     if (w->columns > 0)

@@ -22,7 +22,7 @@ typedef struct conform_input {
     void *data;    /* values for the whole run */
 } conform_input;
 
-/* Groups of nodes: those that the case tests, and the others of its graph. */
+/* Groups of nodes: CASE_OWN has those that the case tests, CASE_OTHER the rest of its graph. */
 enum { CASE_OTHER, CASE_OWN };
 
 struct conform_build {

@@ -8,7 +8,7 @@
 
 #define TOOL "llm-arch embed"
 
-/* Whether a key is no longer true of the new file. */
+/* True if a key is no longer true of the new file. */
 static bool is_dropped(ggl_str key) {
     return ggl_str_is(key, "general.descriptor") || (key.n > 6 && memcmp(key.s, "split.", 6) == 0);
 }

@@ -37,12 +37,12 @@ static bool is_drawn(const ggl_tensor *t) {
     return t->needed && !ggl_is_leaf(t) && (ggl_is_batched(t) || t->op == GGL_OP_CACHE);
 }
 
-/* Whether t is a move without a node of its own; the shape at the edge shows it. */
+/* True if t is a move without a node of its own; the shape at the edge shows it. */
 static bool is_passed(const ggl_tensor *t) {
     return t->op == GGL_OP_RESHAPE || t->op == GGL_OP_SPLIT || t->gather;
 }
 
-/* Returns the weight that t is, or of which it is a reshape or a split; NULL: something else. */
+/* Returns t if it is a weight, or the weight that t is a reshape or a split of; else NULL. */
 static const ggl_tensor *weight_of(const ggl_tensor *t) {
     while (t && (t->op == GGL_OP_RESHAPE || t->op == GGL_OP_SPLIT) && !ggl_is_batched(t))
         t = t->src[0];
@@ -386,7 +386,7 @@ static uint64_t digest_of(const figure_block *b) {
     return h;
 }
 
-/* Whether two layers have the same drawing. */
+/* True if two layers have the same drawing. */
 static bool alike(const figure_block *a, const figure_block *b) {
     if (a->n != b->n || a->digest != b->digest)
         return false;

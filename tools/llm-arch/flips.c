@@ -198,7 +198,7 @@ static void put_value(const flips *f, text *t, text *lost, const char *name, con
         }
 }
 
-/* Returns the end of the term at i (a number, key, name, call, or brackets); i: there is none. */
+/* Returns the end of the term at i (a number, key, name, call, or brackets); i if none. */
 static size_t term_end(const flips *f, size_t i) {
     size_t end = i + token_at(f->s, f->n, i);
     while (end < f->n && isdigit((unsigned char)f->s[i]) &&

@@ -293,7 +293,7 @@ static arch_name *list_of(init *in, const group *g, bool *above) {
     return NULL;
 }
 
-/* Whether a shape of a group has this name. */
+/* True if a shape of a group has this name. */
 static bool mentions(const init *in, const group *g, const char *name) {
     const size_t n = strlen(name);
     for (size_t d = g->head; d != NONE; d = in->along[d])
@@ -304,7 +304,7 @@ static bool mentions(const init *in, const group *g, const char *name) {
     return false;
 }
 
-/* Whether one group's layers, which `list > 0` says, have all layers of another, whose shapes need that number. */
+/* True if one group's layers, which `list > 0` says, have all layers of another, whose shapes need that number. */
 static bool is_around(const init *in, const group *outer, const group *g) {
     if (!outer->above || outer->in.n <= g->in.n || !mentions(in, g, outer->list->name))
         return false;
@@ -379,7 +379,7 @@ static void name_shapes(init *in) {
 
 /* --- printing --------------------------------------------------------------------------------- */
 
-/* Whether one is what `bias` after the other declares: a number for each row, or for each element of a row. */
+/* True if one is what `bias` after the other declares: a number for each row, or for each element of a row. */
 static bool is_bias_of(const decl *bias, const decl *weight) {
     const int first = weight->key.n_dims > 1;
     for (int i = 0; i + first < GGL_MAX_DIMS; i++)
@@ -499,7 +499,7 @@ static void name_weights(init *in) {
         }
 }
 
-/* Whether the declaration gives the tensor's name with `from`. */
+/* True if the declaration gives the tensor's name with `from`. */
 static bool has_from(const init *in, const decl *d) {
     char stem[128];
     const size_t n =
@@ -507,7 +507,7 @@ static bool has_from(const init *in, const decl *d) {
     return stem_of(d->key.name, stem, sizeof stem) || strcmp(stem, in->name[n].as) != 0;
 }
 
-/* Whether it can only be a comment: a string of the language cannot hold the name, as braces are places for numbers there. */
+/* True if it can only be a comment: a string of the language cannot hold the name, as braces are places for numbers there. */
 static bool is_comment(const init *in, const decl *d) {
     const char *name = d->key.name, *at = strncmp(name, "blk.{l}.", 8) == 0 ? name + 8 : name;
     bool fits = true;
@@ -553,7 +553,7 @@ static void print_condition(const init *in, const group *g, int indent) {
     printf("  # %" PRId64 " of %d layers\n", g->in.n, in->names.n_layer);
 }
 
-/* Whether there is more to print of it than comments and biases, which stand with their weights. */
+/* True if there is more to print of it than comments and biases, which stand with their weights. */
 static bool has_lines(const init *in, const group *g) {
     for (size_t d = g->head; d != NONE; d = in->along[d])
         if (!partner(in, &in->decl[d], ".bias", ".weight") && !is_comment(in, &in->decl[d]))
@@ -622,7 +622,7 @@ static void print_names(const init *in, bool in_layers) {
     }
 }
 
-/* Whether rope_scaled reads the key. */
+/* True if rope_scaled reads the key. */
 static bool is_of_rope(const char *key) {
     return strncmp(key, "rope.scaling.", 13) == 0 || strcmp(key, "rope.scale_linear") == 0 ||
            strcmp(key, "rope.freq_base") == 0;
@@ -713,7 +713,7 @@ static const char *norm_of(const init *in) {
     return eps && strcmp(eps->key, "attention.layer_norm_epsilon") == 0 ? "layer_norm" : "rms_norm";
 }
 
-/* What is the same in almost all models is written: the row of a token, and what comes after the last layer. */
+/* Finds the parts that almost all models have: the row of a token, and the output after the last layer. */
 static void find_ends(init *in) {
     const bool apart = ggl_gguf_find_tensor(in->f, "token_embd.weight") != NULL;
     in->whole = apart || ggl_gguf_find_tensor(in->f, "output.weight");

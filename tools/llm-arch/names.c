@@ -244,7 +244,7 @@ static arch_name *add(arch_names *m, const char *name, const char *key,
     return a;
 }
 
-/* Whether a name in an expression varies from layer to layer. */
+/* True if a name in an expression varies from layer to layer. */
 static bool mentions_varying(arch_names *m, const char *expr) {
     for (const char *s = expr; s && *s;) {
         size_t n = strspn(s, "abcdefghijklmnopqrstuvwxyz_");

@@ -15,7 +15,7 @@ typedef struct arch_name {
     bool size;                   /* may be a dimension of any tensor */
     bool whole;                  /* a list that is read as a whole */
     bool used;                   /* a shape uses it, or a name that a shape uses */
-    /* differs from layer to layer, itself or by what it is computed from */
+    /* the value, or one that it is computed from, differs between layers */
     bool varies;
     int n_above; /* for a list: how many numbers are not 0 */
 } arch_name;
@@ -46,8 +46,8 @@ void arch_names_use(arch_names *m, const char *expr);
 /* Returns the i-th usual expression for dimension `dim` of a tensor, best first; NULL: no more.
  * stem: the tensor's name without "blk.{l}." and ".weight". */
 const char *arch_names_usual(const char *stem, int dim, int i);
-/* Returns the i-th expression that may be any dimension, "" if there is none at this place;
- * NULL: no more. */
+/* Returns the i-th expression that may be any dimension; "" for an unused index, NULL after the
+ * last. */
 const char *arch_names_any(const arch_names *m, int i);
 
 #endif

@@ -286,7 +286,8 @@ static int show_file(const char *path, const char *descriptor) {
     return code;
 }
 
-/* Prints the text of a built-in descriptor. Returns -1 if there is none of this name, or the exit code. */
+/* Prints the text of a built-in descriptor. Returns -1 if the name is unknown, else the exit
+ * code. */
 static int show_descriptor(const char *name, const char *descriptor) {
     const char *file, *text;
     size_t n;

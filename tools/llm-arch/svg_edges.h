@@ -25,7 +25,7 @@ typedef struct svg_edges {
     double left, right; /* how far labels stand out of the layout */
 } svg_edges;
 
-/* Whether a node is drawn as a circle instead of a box. */
+/* True if a node is drawn as a circle instead of a box. */
 bool svg_is_circle(const figure_node *n);
 
 /* Places edges and shapes, so that no two shapes overlap; the last ones that find no room are left

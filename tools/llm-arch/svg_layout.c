@@ -148,7 +148,7 @@ static bool list_links(const work *w, bool into, int **list, int **at) {
     return true;
 }
 
-/* Returns the weighted mean of `place` over i's neighbours above (or below); -1: there are none. */
+/* Returns the weighted mean of `place` over i's neighbours above (or below); -1 if none. */
 static double mean(const work *w, int i, bool above, double (*place)(const layout_item *t),
                    double *weight) {
     const int *list = above ? w->up : w->down, *at = above ? w->up_at : w->down_at;

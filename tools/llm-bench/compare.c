@@ -166,7 +166,7 @@ static double least_p(int n, int m) {
     return 2 * exp(lgamma(n + 1.0) + lgamma(m + 1.0) - lgamma(n + m + 1.0));
 }
 
-/* Whether the samples of both rows were taken in turn, one by one. */
+/* True if the samples of both rows were taken in turn, one by one. */
 static bool paired(const bench_result *a, const bench_result *b) {
     return a->alternation[0] && strcmp(a->alternation, b->alternation) == 0 && a->n == b->n &&
            a->n >= 2;

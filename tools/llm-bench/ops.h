@@ -50,7 +50,7 @@ typedef struct ops {
     size_t n_planned, n_planned_large, n_done; /* measurements; those of products */
 } ops;
 
-/* Whether --kernel and --type select a kernel's name, and a type's. */
+/* True if --kernel and --type select a kernel's name, and a type's. */
 bool ops_wanted(const ops *o, const char *kernel);
 bool ops_wanted_type(const ops *o, const char *name);
 /* Checks the names of --type. Returns -1, or an exit code. */
@@ -62,10 +62,10 @@ void ops_add_row(ops *o, ops_row r, ggl_type type);
 double ops_best_ns(const ops *o, void (*call)(void *ctx), void *ctx);
 /* The next made-up number, from -1 to 1. */
 float ops_number(uint64_t *state);
-/* Whether n numbers are the same bits; all NaN are the same. */
+/* True if n numbers are the same bits; all NaN are the same. */
 bool ops_same_bits(const float *a, const float *b, int64_t n);
 
-/* Whether --kernel selects any product, or any other kernel. */
+/* True if --kernel selects any product, or any other kernel. */
 bool ops_any_product(const ops *o);
 bool ops_any_kernel(const ops *o);
 /* Measures the products. False: out of memory. */
@@ -75,7 +75,7 @@ void ops_measure_kernels(ops *o);
 
 enum { OPS_MD, OPS_CSV, OPS_JSON };
 void ops_print(const ops *o, int format);
-/* Draws the roofline. Returns an exit code; an error was told. */
+/* Draws the roofline. Returns an exit code; an error was reported. */
 int ops_draw(const ops *o, const char *path);
 
 #endif

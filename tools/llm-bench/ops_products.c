@@ -232,7 +232,7 @@ static bool check_product(const ops *o, const cpu_product *kernel, const ggl_typ
     return ok;
 }
 
-/* Whether that many bytes fit in the caches; those of an unknown size hold 32 MiB. */
+/* True if that many bytes fit in the caches; those of an unknown size hold 32 MiB. */
 static bool fits_caches(double bytes) {
     size_t cache = bench_last_cache();
     return bytes <= (double)(cache > 0 ? cache : (size_t)32 << 20);

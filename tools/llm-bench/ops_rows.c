@@ -8,7 +8,7 @@
 #include "ops.h"
 #include "tool.h"
 
-/* Returns the name after the next comma; NULL: there is none. */
+/* Returns the name after the next comma; NULL if none. */
 static const char *next_name(const char *at) {
     const char *comma = strchr(at, ',');
     return comma ? comma + 1 : NULL;

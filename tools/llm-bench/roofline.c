@@ -64,8 +64,8 @@ static double raise(double limit, double value, double *most) {
     return value;
 }
 
-/* Returns the roofs of instruction set i; *most becomes at least the part by which a peak was
- * raised, *most_read that of the memory. */
+/* Returns the roofs of instruction set i; *most becomes at least the share that a peak was
+ * raised by, *most_read that of the memory. */
 static roofs roofs_of(const bench_roofline *r, int i, double *most, double *most_read) {
     const bench_limits *l = &r->roof[i].limit;
     const double measured[BENCH_PEAKS] = {[BENCH_INT8] = l->int8_gmac,
@@ -146,7 +146,7 @@ static void draw_axes(FILE *out, const axes *a) {
 
 /* --- roofs in the picture --------------------------------------------------------------------- */
 
-/* Whether any point of the panel has that peak, and data in the caches or not. */
+/* True if any point of the panel has that peak, and data in the caches or not. */
 static bool has_points(const bench_roofline *r, int i, bench_peak_kind peak, bool cached) {
     for (size_t k = 0; k < r->n_points; k++)
         if (r->point[k].roof == i && kind_of(r, &r->point[k]) == peak &&

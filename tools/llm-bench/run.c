@@ -372,8 +372,8 @@ static void tell_place(bench_row *row, const stage *g) {
     }
 }
 
-/* Returns the earlier row of the same test on the same devices with the same layers, for which only
- * another -ngl was typed; NULL: none. */
+/* Returns the earlier row of the same test on the same devices with the same layers, which
+ * differs only by the -ngl that was typed; NULL if none. */
 static const bench_row *equal_row(const bench_row *row, const bench_setup *s) {
     const bench_where *w = row->test.where;
     for (size_t i = 0; i < s->n_rows; i++) {

@@ -167,7 +167,7 @@ static ggl_status ask_tokens(bench *b, size_t i, ggl_error *err) {
     return GGL_OK;
 }
 
-/* Returns how many words have about so many tokens, beside the fixed ones: at least one. */
+/* Returns how many words make about `tokens` tokens, with the fixed ones: at least one. */
 static size_t words_of(const bench *b, int64_t tokens, double fixed) {
     return (size_t)fmax(1, round(((double)tokens - fixed) / b->per_word));
 }

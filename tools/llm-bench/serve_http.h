@@ -48,7 +48,7 @@ GGL_NODISCARD ggl_status serve_http_new(serve_http **out, const serve_http_optio
 /* Starts a request; `end` follows from a later serve_http_wait. GGL_USAGE: not a URL; GGL_NOMEM.
  * After an error `end` is not called. */
 GGL_NODISCARD ggl_status serve_http_start(serve_http *http, const serve_call *call, ggl_error *err);
-/* Waits until something arrives, at most so many milliseconds, and calls the callbacks. GGL_IO,
+/* Waits until something arrives, at most that many milliseconds, and calls the callbacks. GGL_IO,
  * GGL_NOMEM. */
 GGL_NODISCARD ggl_status serve_http_wait(serve_http *http, int timeout_ms, ggl_error *err);
 size_t serve_http_n_running(const serve_http *http);

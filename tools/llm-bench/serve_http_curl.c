@@ -28,7 +28,7 @@ struct serve_http {
     size_t n_running;
 };
 
-/* Raises the limit on open files for so many connections, as far as the system permits. */
+/* Raises the limit on open files for n_connections, as far as the system permits. */
 static void raise_file_limit(int64_t n_connections) {
     const rlim_t wanted = (rlim_t)n_connections + SPARE_FILES;
     struct rlimit l;

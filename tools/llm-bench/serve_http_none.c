@@ -1,4 +1,4 @@
-/* HTTP in builds without libcurl: there is none. */
+/* HTTP in builds without libcurl: every request fails. */
 #include "serve_http.h"
 
 ggl_status serve_http_new(serve_http **out, const serve_http_options *o, ggl_error *err) {

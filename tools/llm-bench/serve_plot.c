@@ -182,7 +182,7 @@ static void draw_panel(FILE *out, const panel *p, const serve_row *row, size_t n
 
 /* --- the legend ------------------------------------------------------------------------------- */
 
-/* Whether anything of a line can be drawn: its server answered. */
+/* True if anything of a line can be drawn: its server answered. */
 static bool has_values(const serve_row *row, size_t n, size_t first) {
     for (size_t i = first; i < n; i++)
         for (int k = 0; k < N_PANELS && same_line(&row[i], &row[first]); k++)

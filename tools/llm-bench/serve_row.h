@@ -5,7 +5,7 @@
 #include "fields.h"
 #include "serve_load.h"
 
-typedef struct serve_times { /* in ms; NaN: there are none */
+typedef struct serve_times { /* in ms; NaN if none were measured */
     double median, p99;
 } serve_times;
 

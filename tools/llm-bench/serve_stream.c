@@ -68,7 +68,7 @@ static void read_usage(serve_answer *a, const json_value *usage) {
     a->cached_tokens = get_count(details, "cached_tokens");
 }
 
-/* Returns the string of that name, also an empty one; NULL: there is none. */
+/* Returns the string of that name, also an empty one; NULL if none. */
 static const json_value *get_text(const json_value *v, const char *name) {
     return llm_json_get_kind(v, name, JSON_STRING);
 }

@@ -34,7 +34,7 @@ typedef struct serve_body {
 
 /* Writes the body of a request for a streamed answer. */
 void serve_put_body(FILE *out, const serve_body *b);
-/* Returns NULL if s is NAME=JSON, and NAME is none of those that serve_put_body writes itself;
+/* Returns NULL if s is NAME=JSON, and serve_put_body does not write NAME itself;
  * else an error text. */
 const char *serve_check_field(const char *s);
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { EXACT = 20 }; /* the exact distribution is computed for up to so many of each */
+enum { EXACT = 20 }; /* the exact distribution is computed for up to this number of each */
 
 static int by_value(const void *a, const void *b) {
     double x = *(const double *)a, y = *(const double *)b;

@@ -22,7 +22,7 @@ bench_summary bench_summarize(const double *x, int n);
 /* The ratio of b to a, for positive numbers. */
 typedef struct bench_change {
     double ratio, low, high; /* the estimate and its confidence interval */
-    double p;                /* two-sided probability of such a difference if there is none */
+    double p;                /* two-sided probability of such a difference if the true one is 0 */
 } bench_change;
 
 /* For independent samples: the rank test of Mann and Whitney, exact for up to 20 of each without

@@ -60,7 +60,7 @@ static chat_next do_clear(chat *c, const char *argument, size_t *keep) {
     return CHAT_READ;
 }
 
-/* Returns the index of the last message of a user; the number of messages: there is none. */
+/* Returns the index of the last message of a user; the number of messages if none. */
 static size_t last_turn(const llm_talk *t) {
     for (size_t i = llm_talk_n(t); i-- > 0;)
         if (ggl_str_is(llm_talk_role(t, i), "user"))
@@ -422,7 +422,7 @@ static const command *all_commands(void) {
     return commands;
 }
 
-/* Names the commands that begin with what was typed. False: there is none. */
+/* Names the commands that begin with what was typed. False if none. */
 static bool say_beginnings(const char *name) {
     char names[200] = "";
     size_t n = 0;

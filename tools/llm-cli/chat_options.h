@@ -83,7 +83,7 @@ void chat_options_settle(chat_options *o);
 /* Finishes and checks the options. has_text: -p or -f is given; has_ids: --tokens; has_output: -o.
  * Returns -1, or an exit code after an error. */
 int chat_options_check(chat_options *o, bool has_text, bool has_ids, bool has_output);
-/* Returns the first flag given that only conversations read; NULL: there is none. */
+/* Returns the first flag given that only conversations read; NULL if none. */
 const char *chat_options_flag(const chat_options *o);
 
 #endif

@@ -26,8 +26,8 @@ int constraint_check(const char *tool, const constraint_options *o);
 
 typedef struct constraint constraint;
 
-/* Reads the grammar; *out is NULL if there is none. tokenizer NULL: there is none, which is an error.
- * Returns -1, or an exit code after a message. */
+/* Reads the grammar; *out is NULL without a grammar. A grammar without a tokenizer (NULL) is an
+ * error. Returns -1, or an exit code after a message. */
 int constraint_open(constraint **out, const char *tool, const constraint_options *o,
                     const llm_tokenizer *tokenizer);
 void constraint_close(constraint *c); /* NULL is fine; before it, free the generator */
@@ -35,7 +35,7 @@ void constraint_close(constraint *c); /* NULL is fine; before it, free the gener
  * c NULL: nothing happens. */
 GGL_NODISCARD ggl_status constraint_begin(constraint *c, llm_generator *g, int64_t n_max,
                                           ggl_error *err);
-/* True if the text is complete by the grammar, or if there is none. */
+/* True if the text is complete by the grammar, or if there is no grammar. */
 bool constraint_is_met(const constraint *c);
 
 #endif

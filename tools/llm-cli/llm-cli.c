@@ -42,7 +42,7 @@ typedef struct cli {
     char *text; /* text of the prompt, if it was given as text */
     size_t text_size;
     llm_tokens prompt;
-    bool converses;         /* the text is the first message of a conversation, or there is none */
+    bool converses; /* the text is the first message of a conversation, or no text was given */
     double t_begin, t_load; /* seconds */
 } cli;
 

@@ -23,7 +23,7 @@ typedef struct gguf_patterns {
 /* Compiles the list. Returns -1, or an exit code after a message that names the flag. */
 int gguf_patterns_open(const char *tool, const char *flag, const arg_list *list,
                        gguf_patterns *out);
-/* True if one matches, or if there are none. */
+/* True if a pattern matches, or without patterns. */
 bool gguf_patterns_match(const gguf_patterns *p, ggl_str name);
 /* Warns about each pattern of the list that has matched none of the things ("key", "tensor"). */
 void gguf_patterns_warn(const char *tool, const char *flag, const arg_list *list,

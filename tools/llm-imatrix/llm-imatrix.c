@@ -21,7 +21,7 @@
 
 typedef struct tool {
     options o;
-    imatrix *base; /* the files of --in-file; NULL: there are none */
+    imatrix *base; /* the files of --in-file; NULL if none */
     bool directed; /* something that is added up has directions */
 } tool;
 

@@ -6,7 +6,7 @@
 
 #include "common/imatrix.h"
 
-/* Of the mean squares m[i] of all columns, of those matrices that have seen rows. */
+/* Statistics of the mean squares m[i] of all columns, over the matrices that have seen rows. */
 typedef struct tensor_stats {
     const imatrix_entry *e;
     int layer;            /* of "blk.N."; -1: none */

@@ -4,7 +4,7 @@
  * Randomized range finder with power iterations (Halko, Martinsson, Tropp 2011, algorithms 4.4 and
  * 5.1): Y = D W for a random W with k columns, k a little more than the rank; Y = D (D^T Y), repeated,
  * with an orthonormal basis Q of the columns each time; then the exact decomposition of the small
- * matrix Q^T D. If k reaches the smaller side of D, the result is exact but for rounding. */
+ * matrix Q^T D. If k reaches the smaller side of D, the result is exact except for rounding. */
 #ifndef TOOLS_LORA_LOW_RANK_H
 #define TOOLS_LORA_LOW_RANK_H
 

@@ -71,7 +71,7 @@ typedef struct merge_job {
 typedef struct merge_tensor {
     merge_job *job;
     const ggl_gguf_tensor *from;
-    ggl_str name; /* of the result, which is `from`'s but for an output made of the embedding */
+    ggl_str name; /* of the result, which is `from`'s except for an output made of the embedding */
 } merge_tensor;
 
 /* --- rows ------------------------------------------------------------------------------------- */
@@ -228,7 +228,7 @@ static ggl_status check_type(const merge_job *j, const ggl_gguf_tensor *t, ggl_e
     return GGL_OK;
 }
 
-/* Refuses a factor of 0, by which no change of the weight would show. */
+/* Refuses a factor of 0: it would hide any change of the weight. */
 static ggl_status check_factor(const merge_job *j, const ggl_gguf_tensor *t, ggl_error *err) {
     for (int64_t i = 0; j->factor && i < j->factor->n; i++)
         if (j->factor->value[i] == 0)

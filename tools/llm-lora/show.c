@@ -70,7 +70,7 @@ static bool norm_of(const lora_pair *p, int64_t n, int64_t n_in, int64_t n_out, 
     return ok;
 }
 
-/* Prints a pair, of which t is the half a. False: out of memory. */
+/* Prints the pair whose half a is t. False: out of memory. */
 static bool print_pair(const ggl_gguf *f, const ggl_gguf_tensor *t, double alpha) {
     const ggl_str name = {t->name.s, t->name.n - strlen(".lora_a")};
     lora_pair p;

@@ -42,8 +42,9 @@ typedef struct lora_factors {
  * after a failure. */
 ggl_status lora_factors_find(lora_factors *out, const llm_model *m, ggl_error *err);
 void lora_factors_fini(lora_factors *f);
-/* Sets *out to the factor of the weight t; to NULL if there is none. GGL_UNSUPPORTED: not all products of
- * t are multiplied by it, or it has another shape than one number, one for each row or for each matrix. */
+/* Sets *out to the factor of the weight t; to NULL without one. GGL_UNSUPPORTED: not all products
+ * of t are multiplied by it, or it has another shape than one number, one for each row or for each
+ * matrix. */
 ggl_status lora_factor_of(const lora_factors *f, const ggl_gguf_tensor *t, const lora_factor **out,
                           ggl_error *err);
 /* Returns the factor of a row of matrix m of t; 1 if f is NULL. */

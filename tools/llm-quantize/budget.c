@@ -162,7 +162,7 @@ static uint64_t allowed_size(const budget *b) {
     return b->limit ? b->limit : bytes_of(b, b->o->bpw);
 }
 
-/* Returns the least number of thousandths that allows so many bytes when it is given as --bpw. */
+/* Returns the least --bpw, in thousandths, that allows `bytes`. */
 static double least_bpw(const budget *b, uint64_t bytes) {
     double thousandths = ceil(8000 * (double)bytes / b->s->plan->n_elements);
     while (bytes_of(b, thousandths / 1000) < bytes) /* a quotient is rounded, too */

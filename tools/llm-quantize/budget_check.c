@@ -6,7 +6,7 @@
 #include "common/report.h"
 #include "ggl/alloc.h"
 
-/* Returns the tensor's option of that type; -1: there is none. */
+/* Returns the tensor's option of that type; -1 if none. */
 static int option_of(const budget_tensor *t, const ggl_type_info *type) {
     for (int k = 0; k < t->n; k++)
         if (t->type[k] == type)

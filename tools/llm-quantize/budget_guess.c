@@ -67,7 +67,7 @@ static int best_degree(const budget *b, const estimate *least) {
     return best;
 }
 
-/* Returns the mix with the least share; NULL: there is none below `most`. */
+/* Returns the mix with the least share; NULL: all are at least `most`. */
 static const quant_mix *best_mix(const budget *b, const estimate *least, double most, int *types) {
     const quant_mix *mix, *best = NULL;
     for (int k = 0; (mix = llm_quant_mix_at(k)); k++)

@@ -50,10 +50,10 @@ struct budget {
     bool measured, checked; /* weights come from a text; the whole choice was run on it */
     knapsack_result result;
     uint64_t size, allowed; /* of the file, or of the weights in bytes, for --bpw */
-    uint64_t fixed;         /* what of it is not chosen */
+    uint64_t fixed;         /* its part that does not depend on the choice */
     quant_model model;      /* for the guess */
     budget_estimate guess[BUDGET_DEGREES];
-    const quant_mix *mix;   /* the choice is this mix; NULL: it is none */
+    const quant_mix *mix;   /* the choice is this mix; NULL if it is no mix */
     mean kl, ppl, ppl_base; /* of the whole choice */
 };
 

@@ -182,8 +182,8 @@ static ggl_status replace(const budget *b, const budget_tensor *t, const ggl_typ
     return st;
 }
 
-/* Makes the smallest groups of which there are at most --passes; there is at least one for each kind
- * of tensor. */
+/* Makes the groups as small as --passes, the most groups, allows. Each kind of tensor has at least
+ * one group. */
 static bool make_groups(const budget *b, size_t *first) {
     char stem[128];
     int64_t layer, n_layer = 0;

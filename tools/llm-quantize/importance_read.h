@@ -10,7 +10,7 @@
 GGL_NODISCARD ggl_status importance_read(const imatrix_entry *e, int64_t n_col, int64_t first,
                                          int64_t n_mat, quant_importance *out, ggl_error *err);
 
-/* Whether the entry has directions that are used for such a weight. */
+/* True if the entry has directions that are used for such a weight. */
 bool importance_has_directions(const imatrix_entry *e, int64_t n_col, int64_t n_mat);
 
 #endif

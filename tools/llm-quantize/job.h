@@ -34,10 +34,10 @@ typedef struct job {
     size_t n_used;                    /* entries of the matrix that --include-weights and
                                       * --exclude-weights leave */
     quant_encoder *encoder;
-    quant_error *error;  /* [plan.n] */
-    struct turn *turn;   /* [plan.n]: contexts of the writer's callbacks */
-    size_t done;         /* bytes of the source */
-    ggl_error bad_input; /* what is wrong with a tensor of IN; "": nothing */
+    quant_error *error;            /* [plan.n] */
+    struct tensor_job *tensor_job; /* [plan.n]: contexts of the writer's callbacks */
+    size_t done;                   /* bytes of the source */
+    ggl_error bad_input;           /* what is wrong with a tensor of IN; "": nothing */
 } job;
 
 /* types.c: names of types. Returns -1, or an exit code after a message. */
@@ -63,8 +63,8 @@ int find_importance(job *j);
 /* own_importance.c: runs IN, and sets j->matrix to what is collected over a text that it writes. Returns -1, or an exit
  * code after a message. */
 int collect_importance(job *j);
-/* Sets *out to the importance of part k of tensor i, for llm_quant_importance_fini; mean is NULL with GGL_OK if there
- * is none. */
+/* Sets *out to the importance of part k of tensor i, for llm_quant_importance_fini; mean is NULL
+ * with GGL_OK if it is not known. */
 ggl_status importance_of(const job *j, size_t i, size_t k, quant_importance *out, ggl_error *err);
 
 /* show.c: what is printed. */

@@ -155,8 +155,8 @@ static uint64_t common_divisor(uint64_t a, uint64_t b) {
     return a;
 }
 
-/* Returns the unit of which all sizes above the smallest of their item are multiples; 0: there are
- * none. */
+/* Returns the greatest common divisor of (size - smallest size of the item) over all options; 0 if
+ * every item has only one size. */
 static uint64_t unit_of(const solver *s) {
     uint64_t unit = 0;
     for (size_t i = 0; i < s->n; i++) {

@@ -1,4 +1,4 @@
-/* The multiple-choice knapsack problem: of each item one option is taken, so that the sizes add up
+/* The multiple-choice knapsack problem: takes one option of each item, so that the sizes add up
  * to at most a budget and the losses to as little as possible.
  *
  *     knapsack_item item[] = {{a, 3}, {b, 2}};    // a[3], b[2]: options with a size and a loss
@@ -43,9 +43,9 @@ typedef struct knapsack_result {
  * option with the least loss. The sums must fit into 64 bits. */
 void knapsack_range(const knapsack_item *item, size_t n, uint64_t *least, uint64_t *most);
 
-/* Sets choice[n] to an option of each item. Of equal choices it takes the same one on every machine.
- * GGL_LIMIT: even the smallest choice is larger than the budget. GGL_USAGE: a loss is out of range.
- * GGL_NOMEM. */
+/* Sets choice[n] to an option of each item. Among equally good choices it takes the same one on
+ * every machine. GGL_LIMIT: even the smallest choice is larger than the budget. GGL_USAGE: a loss
+ * is out of range. GGL_NOMEM. */
 GGL_NODISCARD ggl_status knapsack_solve(const knapsack_item *item, size_t n, uint64_t budget,
                                         int *choice, knapsack_result *r, ggl_error *err);
 

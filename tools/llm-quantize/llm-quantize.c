@@ -106,7 +106,7 @@ static int read_files(options *o) {
     if (!by_size && n > 3)
         return tool_error(TOOL, 2,
                           "only IN, OUT and TYPE are accepted; -t N sets the number of threads");
-    bool early = false; /* a type before the last argument, which is none */
+    bool early = false; /* a type stands before the last argument, which is no type */
     for (size_t i = 0; !by_size && n > 0 && i + 1 < n && !is_type_name(o->args.s[n - 1]); i++)
         early = early || is_type_name(o->args.s[i]);
     if (!by_size && (early || (n != 3 && !(n == 2 && o->dry_run))))
@@ -148,7 +148,7 @@ static int read_options(job *j, int argc, char **argv) {
         {"--exclude-weights", ARG_LIST, &o->exclude, .value = "PATTERN",
          .help = "do not use entries of it whose name matches; repeatable"},
         {"--prune-layers", ARG_STRING, &o->prune, .value = "LIST",
-         .help = "leave out layers, as in 5,7,9-11, and number the others anew"},
+         .help = "leave out layers, as in 5,7,9-11, and renumber the others"},
         {"--override-kv", ARG_LIST, &o->override_kv, .value = "KEY=TYPE:VALUE",
          .help = "write this value of a key instead of the file's; TYPE: int, float, bool or str; "
                  "repeatable"},
@@ -312,7 +312,7 @@ int main(int argc, char **argv) {
     budget_free(j.budget);
     llm_quant_encoder_free(j.encoder);
     free(j.error);
-    free(j.turn);
+    free(j.tensor_job);
     for (size_t k = 0; k < j.choice.n_override; k++)
         regfree(&j.choice.override[k].pattern);
     free(j.choice.override);

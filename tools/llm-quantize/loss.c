@@ -6,7 +6,7 @@
 #include "ggl/alloc.h"
 #include "quant/encode.h"
 
-enum { SAMPLE = 1 << 18, ROWS = 16 }; /* elements that are enough; rows of a piece of work */
+enum { SAMPLE = 1 << 18, ROWS = 16 }; /* elements to measure; rows of a piece of work */
 
 typedef struct sums {
     double power, error; /* weighted squares of the weights, and of their errors */
@@ -16,7 +16,7 @@ typedef struct encoding {
     const loss_matrix *m;
     const ggl_type_info *type;
     int64_t n_row, step; /* rows 0, step, 2 * step, .. */
-    float *x, *y;        /* [n_threads][n_col]: a row, and what becomes of it */
+    float *x, *y;        /* [n_threads][n_col]: a row; the same row encoded and decoded */
     uint8_t *code;       /* [n_threads][code_size] */
     size_t code_size, row_size;
     sums *sum;   /* [n_row]; or NULL */
@@ -41,7 +41,8 @@ void loss_matrix_fini(loss_matrix *m) {
     llm_quant_importance_fini(&m->of);
 }
 
-/* Returns what the errors of a row do to its products, in relation to what they would do if none cancelled another. */
+/* Returns the expected error of a row's products, divided by the error if the elements' errors were
+ * independent. */
 static double left_of_errors(const quant_importance *of, const float *x, const float *y,
                              int64_t n) {
     double sum[GGL_MAX_DIRECTIONS] = {0}, all = 0, apart = 0;
@@ -57,7 +58,7 @@ static double left_of_errors(const quant_importance *of, const float *x, const f
     return apart > 0 ? all / apart : 1;
 }
 
-/* Encodes a row, decodes it, and adds up or stores what it becomes. */
+/* Encodes and decodes a row; adds up its errors, stores the decoded row, or both. */
 static void encode_row(const encoding *e, int64_t i, int thread) {
     const loss_matrix *m = e->m;
     const int64_t n = m->n_col, row = i * e->step;

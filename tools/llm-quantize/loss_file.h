@@ -39,7 +39,7 @@ typedef struct loss_list {
 } loss_list;
 
 void loss_list_fini(loss_list *l);
-/* Returns the record of a tensor, record[*index], which is added if there is none. Valid until the next
+/* Returns the record of a tensor, record[*index], which is added if it is new. Valid until the next
  * one is added. NULL: out of memory, or the name is too long. */
 loss_record *loss_list_get(loss_list *l, const char *name, size_t *index);
 const double *loss_record_error(const loss_record *r, const ggl_type_info *t); /* NULL: unknown */

@@ -23,7 +23,7 @@ static int read_override(const char *flag, quant_override *o, const char *text) 
     return st == GGL_OK ? -1 : tool_error(TOOL, 2, "%s: %s", flag, err.msg);
 }
 
-/* Cuts the next line out of *s, without its comment (from # on). NULL: there is none. */
+/* Cuts the next line out of *s, without its comment (from # on). NULL if none. */
 static char *next_line(char **s) {
     char *line = *s, *end = line + strcspn(line, "\n");
     if (!*line)
@@ -34,7 +34,7 @@ static char *next_line(char **s) {
     return line;
 }
 
-/* Cuts the next word out of *s. NULL: there is none. */
+/* Cuts the next word out of *s. NULL if none. */
 static char *next_word(char **s) {
     static const char spaces[] = " \t\r";
     char *word = *s + strspn(*s, spaces), *end = word + strcspn(word, spaces);

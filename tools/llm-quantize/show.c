@@ -95,7 +95,7 @@ typedef struct narrow {
     size_t n;
 } narrow;
 
-/* Adds one to the row of a pair; returns the number of rows, of which there is room for 16. */
+/* Adds one to the row of a pair; returns the number of rows, at most 16. */
 static size_t count_narrow(narrow *row, size_t n, const quant_tensor *t) {
     size_t k = 0;
     while (k < n && (row[k].wanted != t->wanted || row[k].type != t->type->name))

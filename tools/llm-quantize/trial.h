@@ -37,7 +37,7 @@ typedef struct trial_text {
 int trial_open(trial **out, const char *tool, const trial_params *params);
 void trial_free(trial *t);
 const trial_text *trial_text_of(const trial *t);
-/* A tensor, whose data may be changed between runs; NULL: there is none. */
+/* A tensor, whose data may be changed between runs; NULL if none. */
 const ggl_gguf_tensor *trial_tensor(const trial *t, const char *name);
 
 /* Runs the unchanged model, which all later runs are compared with. *ppl: its perplexity; *seconds: how

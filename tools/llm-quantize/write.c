@@ -9,13 +9,15 @@
 #include "common/progress.h"
 #include "job.h"
 
-typedef struct turn {
+/* The context of `fill` for tensor i. */
+typedef struct tensor_job {
     job *j;
     size_t i;
-} turn;
+} tensor_job;
 
-/* Pages that were read are not needed again: memory stays small, however large the file is. */
-static bool more(void *ctx, const void *source, size_t n) {
+/* Releases the source's pages after they were read, so that memory stays small for any file, and
+ * shows the progress. False: the user has stopped the process. */
+static bool on_read(void *ctx, const void *source, size_t n) {
     job *j = ctx;
     ggl_gguf_drop(j->file, source, n);
     j->done += n;
@@ -29,20 +31,20 @@ static ggl_status encode_part(job *j, size_t i, size_t k, ggl_gguf_sink *to, qua
     quant_importance of;
     ggl_status s = importance_of(j, i, k, &of, err);
     if (s == GGL_OK)
-        s = llm_quant_encode(j->encoder, x->part[k], x->type, &of, to, error, more, j, err);
+        s = llm_quant_encode(j->encoder, x->part[k], x->type, &of, to, error, on_read, j, err);
     llm_quant_importance_fini(&of);
     return s;
 }
 
 static ggl_status fill(void *ctx, ggl_gguf_sink *to, ggl_error *err) {
-    const turn *t = ctx;
+    const tensor_job *t = ctx;
     job *j = t->j;
     const quant_tensor *x = &j->plan.tensor[t->i];
     ggl_status s = GGL_OK;
     for (size_t k = 0; k < x->n_part && s == GGL_OK; k++) {
         quant_error error = {0};
         if (x->type->type == x->from->type)
-            s = llm_quant_copy(x->part[k], to, more, j, err);
+            s = llm_quant_copy(x->part[k], to, on_read, j, err);
         else
             s = encode_part(j, t->i, k, to, &error, err);
         llm_quant_error_add(&j->error[t->i], &error);
@@ -86,9 +88,9 @@ static void put_tensors(ggl_gguf_writer *w, job *j, int part) {
         const quant_tensor *t = &j->plan.tensor[i];
         if (part >= 0 && t->from->part != part)
             continue;
-        j->turn[i] = (turn){j, i};
+        j->tensor_job[i] = (tensor_job){j, i};
         ggl_gguf_put_tensor_later(w, t->name, t->type->type, t->from->n_dims, t->from->ne, fill,
-                                  &j->turn[i]);
+                                  &j->tensor_job[i]);
     }
 }
 
@@ -125,8 +127,8 @@ static ggl_status write_one(job *j, int part, int n_parts, ggl_error *err) {
     return s;
 }
 
-/* Fails with the reason for which a file cannot be written. */
-static ggl_status explain(const job *j, const ggl_gguf_writer *w, ggl_error *err) {
+/* Returns the error that writing OUT would give. */
+static ggl_status why_not_written(const job *j, const ggl_gguf_writer *w, ggl_error *err) {
     const ggl_gguf_memory nothing = {.size = 0};
     const ggl_gguf_composition c = {
         .size = sizeof c, .name = j->o.in, .part = &nothing, .n_parts = 1};
@@ -145,16 +147,16 @@ ggl_status measure_head(job *j, uint64_t *head, uint64_t *alignment, ggl_error *
             given = j->key[i].is.u32;
     *alignment = given > 0 ? (uint64_t)given : 32;
     *head = 0;
-    free(j->turn);
-    j->turn = calloc(j->plan.n + 1, sizeof *j->turn);
-    if (!j->turn)
+    free(j->tensor_job);
+    j->tensor_job = calloc(j->plan.n + 1, sizeof *j->tensor_job);
+    if (!j->tensor_job)
         return ggl_fail(err, GGL_NOMEM, "out of memory");
     for (int part = 0; part < n_parts; part++) {
         ggl_gguf_writer *w = make_file(j, part, n_parts, err);
         if (!w)
             return GGL_NOMEM;
         const uint64_t size = ggl_gguf_writer_size(w);
-        const ggl_status st = size > 0 ? GGL_OK : explain(j, w, err);
+        const ggl_status st = size > 0 ? GGL_OK : why_not_written(j, w, err);
         ggl_gguf_writer_free(w);
         if (st != GGL_OK)
             return st;
@@ -179,11 +181,12 @@ ggl_status write_model(job *j, ggl_error *err) {
     const int n_parts = out_parts(j);
     j->encoder = llm_quant_encoder_new((int)j->o.n_threads, !j->o.budget.no_search);
     j->error = calloc(j->plan.n + 1, sizeof *j->error);
-    free(j->turn);
-    j->turn = calloc(j->plan.n + 1, sizeof *j->turn);
-    ggl_status s =
-        j->encoder && j->error && j->turn ? GGL_OK : ggl_fail(err, GGL_NOMEM, "out of memory");
-    int part = n_parts - 1; /* the first part, by which a model is opened, comes last */
+    free(j->tensor_job);
+    j->tensor_job = calloc(j->plan.n + 1, sizeof *j->tensor_job);
+    ggl_status s = j->encoder && j->error && j->tensor_job
+                       ? GGL_OK
+                       : ggl_fail(err, GGL_NOMEM, "out of memory");
+    int part = n_parts - 1; /* the first part, which a model is opened with, comes last */
     for (; s == GGL_OK && part >= 0; part--)
         s = write_one(j, part, n_parts, err);
     for (part += 2; s != GGL_OK && n_parts > 1 && part < n_parts; part++) {

@@ -7,7 +7,7 @@
 
 typedef void admin_handler(server *s, const http_request *q, http_reply *r);
 
-/* Of no single model. */
+/* A handler of requests that name no model. */
 typedef void admin_handler_all(models *t, const http_request *q, http_reply *r);
 
 /* admin.c */

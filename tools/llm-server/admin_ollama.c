@@ -60,7 +60,7 @@ static void put_model_row(llm_json_out *out, const char *name, const model_card 
     put_details(out, c);
 }
 
-/* The card of the row, so that loading changes nothing of it; if there is none, that of the model. s: may be NULL. */
+/* The card of the row, so that loading changes nothing of it; without a row, that of the model. s: may be NULL. */
 static model_card card_of(const model *m, const server *s) {
     const model_card *own = model_get_card(m);
     return s && !own->is_known ? model_card_of(llm_model_file(s->model)) : *own;
@@ -175,7 +175,7 @@ static void put_show(llm_json_out *out, const shown *x) {
     llm_json_put_text(out, "}");
 }
 
-/* Reads the body, of which only the model's name has a meaning, and that was read already. False: it was answered with an
+/* Checks the body. Only the model's name has a meaning, and it was read before. False: it was answered with an
  * error. */
 static bool read_show(const models *all, const http_request *q, http_reply *r) {
     static const shape_row rows[] = {{"model", SHAPE_STRING | SHAPE_IGNORED, 0, NULL},

@@ -41,7 +41,7 @@ static void end(text_request *t, ggl_status st, const ggl_error *err, llm_json_o
 
 /* --- /tokenize -------------------------------------------------------------------------------- */
 
-/* Returns the id that a number is; -1: it is none. */
+/* Returns the id that a number is; -1 if it is no id. */
 static int32_t id_of(const json_value *v, int64_t n_vocab) {
     const bool is_id =
         v->kind == JSON_NUMBER && v->whole && v->number >= 0 && v->number < (double)n_vocab;
@@ -161,8 +161,8 @@ void admin_detokenize(server *s, const http_request *q, http_reply *r) {
 
 /* --- /apply-template -------------------------------------------------------------------------- */
 
-/* The token that the tokenizer puts before texts. /completion adds it to the prompt that /apply-template gives, which so lacks
- * it. */
+/* The token that the tokenizer puts before texts. /completion adds it to the prompt, so
+ * /apply-template leaves it out of its result. */
 static ggl_str first_token(const server *s) {
     const llm_tokenizer *t = server_tokenizer(s);
     llm_tokens ids = {0};

@@ -84,7 +84,7 @@ static answer_grammar *find(const answer_grammars *g, ask_form form, ggl_str tex
     return NULL;
 }
 
-/* Takes the kept grammar of this text; NULL: there is none. */
+/* Takes the kept grammar of this text; NULL if none. */
 static answer_grammar *take(answer_grammars *g, ask_form form, ggl_str text) {
     pthread_mutex_lock(&g->lock);
     answer_grammar *k = find(g, form, text);

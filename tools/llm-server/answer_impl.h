@@ -29,7 +29,7 @@ typedef struct job job;
 struct answers {
     answer_grammars *grammars;
     memory *memory;        /* NULL: no limit */
-    stream_table *streams; /* NULL: none are kept */
+    stream_table *streams; /* NULL if none are kept */
     job *first; /* those that were handed to the engine's thread, which alone uses this list */
     size_t n;
     answers_times first_tokens;
@@ -76,7 +76,7 @@ struct job {
     answer x;
     job_prompt *prompt; /* [n_prompts] */
     size_t n_prompts;
-    int64_t n_too_long;  /* tokens of a prompt that is longer than the context; 0: none is */
+    int64_t n_too_long;  /* tokens of a prompt that is longer than the context; 0 if none is */
     answer_parts *parts; /* [x.n_choices]; not of streams */
     float *embedding;    /* ASK_EMBED: x.embedding */
     seat *seat;          /* [n_seats] */

@@ -434,7 +434,7 @@ static ggl_status too_short(const job *j, int64_t n_needed, int64_t room, ggl_er
 }
 
 /* Refuses an answer that the grammar must complete, if its shortest text is too long. The first mask is found here, too: it
- * takes longer than most, and a hostile grammar shows itself on a thread for which nobody waits. */
+ * takes longer than most, and a hostile grammar is found on a thread that delays no other request. */
 static ggl_status check_ending(const job *j, llm_matcher *m, ggl_error *err) {
     const int64_t n_ctx = j->x.facts->n_ctx, n_max = j->ask->n_max,
                   room = j->x.facts->shifts ? n_ctx : n_ctx + 1 - (int64_t)longest_prompt(j);

@@ -82,13 +82,13 @@ static bool give_piece(answer_text *t, ggl_str arguments, bool goes_on) {
     return give(t, p, n_tokens_ready(t));
 }
 
-/* Ends a call of which all is known. One that was broken ends where it broke. */
+/* Ends a call that is known completely. A broken call ends where it broke. */
 static bool end_call(answer_text *t) {
     return !t->call_is_open || give_piece(t, (ggl_str){"", 0}, false);
 }
 
-/* The end of a call that was begun: what is left of its arguments. Others of its list may have begun after it; then it has
- * ended already, and nothing is left. */
+/* Ends a call that was begun: gives out the rest of its arguments. If another call of its list has
+ * begun since, it has ended already, and nothing is left. */
 static bool finish_call(answer_text *t, const llm_calls_part *part) {
     const bool is_open = t->call_is_open && t->n_called == t->n_calls - 1;
     const ggl_str all = part->arguments;
@@ -219,7 +219,7 @@ static ggl_status end_characters(answer_text *t, ggl_error *err) {
 
 /* --- stop strings ------------------------------------------------------------------------------- */
 
-/* Adds the first n of the waiting bytes to the text, but for those that are hidden. */
+/* Adds the first n of the waiting bytes to the text, except for those that are hidden. */
 static ggl_status release(answer_text *t, size_t n, ggl_error *err) {
     ggl_status st = GGL_OK;
     t->n_ready += n;

@@ -114,8 +114,8 @@ static ggl_status add_chunk(llm_tokens *ids, const llm_tokenizer *t, const int32
     return st == GGL_OK ? add_text(ids, t, json_str(c->text), err) : st;
 }
 
-/* Writes the other files that fit into `room` tokens: the last ones, for they are those of most use. Those that do not fit are
- * named as ignored. */
+/* Writes the other files that fit into `room` tokens: the last ones, which are the most useful.
+ * Those that do not fit are named as ignored. */
 static ggl_status add_extra(ask *a, const server_facts *facts, const int32_t *mark,
                             const json_value *list, size_t room, llm_tokens *out, ggl_error *err) {
     const llm_tokenizer *t = facts->tokenizer;

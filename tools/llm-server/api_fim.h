@@ -11,7 +11,7 @@ typedef struct fim_request {
     const json_value *extra; /* other files: a list of {"filename", "text"}; NULL: none */
 } fim_request;
 
-/* Makes the ask's one prompt, as ids. Of other files, those that do not fit into the context beside the rest are left out, the
+/* Makes the ask's one prompt, as ids. Other files that do not fit into the context beside the rest are left out, the
  * first ones first. GGL_UNSUPPORTED: the model has no such marks; GGL_USAGE: a file is wrong; GGL_NOMEM. */
 GGL_NODISCARD ggl_status fim_prompt(ask *a, const server_facts *facts, const fim_request *q,
                                     ggl_error *err);

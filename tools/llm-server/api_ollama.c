@@ -104,7 +104,7 @@ static ggl_status read_flag(const json_value *v, const char *name, bool *flag, g
     return GGL_OK;
 }
 
-/* Reads a duration such as "1h30m" or "300" in seconds. False: it is none. */
+/* Reads a duration such as "1h30m" or "300" in seconds. False if it is no duration. */
 static bool read_duration(ggl_str text, double *out) {
     static const struct {
         const char *name;
@@ -393,7 +393,7 @@ static void put_one_logprob(llm_json_out *out, ggl_str text, double logprob) {
     put_bytes(out, text);
 }
 
-/* Adds the tokens of a part to the list of log-probabilities, of which *n are there already. */
+/* Adds the tokens of a part to the list of log-probabilities, which has *n so far. */
 static void put_logprobs(llm_json_out *out, const answer *x, const answer_part *p, size_t *n) {
     for (size_t i = 0; i < p->n_tokens; i++) {
         const answer_token *t = &p->token[i];

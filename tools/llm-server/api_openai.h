@@ -59,7 +59,7 @@ typedef enum openai_style { OPENAI_NESTED, OPENAI_FLAT } openai_style;
 /* Reads "tools" and "tool_choice" of a request into the ask. */
 ggl_status openai_read_tools(ask *a, openai_style style, const server_facts *facts,
                              const char **param, ggl_error *err);
-/* Returns the tool that the model calls by a name; NULL: there is none. */
+/* Returns the tool that the model calls by a name; NULL if none. */
 const openai_tool *openai_find_tool(const ask *a, ggl_str shown);
 /* Writes a name as the model sees it: with its namespace, which may be empty. s NULL: out of memory. */
 ggl_str openai_shown_name(ask *a, ggl_str space, ggl_str name);
@@ -68,7 +68,7 @@ ggl_status openai_read_format(ask *a, const json_value *v, openai_style style, g
 /* Writes an effort of reasoning as a variable of the template, unless *kwargs (may be NULL) sets the same variable. */
 ggl_status openai_put_effort(talk_writer *t, const json_value *effort, const json_value *kwargs,
                              ggl_error *err);
-/* Embeddings (api_openai_embeddings.c): reads by a table, of which some fields have these readers, and requires a text. */
+/* Embeddings (api_openai_embeddings.c): reads the fields of a table, some by the readers below, and requires a text. */
 ggl_status openai_read_embeddings(ask *a, const field *table, const server_facts *facts,
                                   const char **param, ggl_error *err);
 ggl_status openai_field_input(ask *a, const json_value *v, const server_facts *facts,

@@ -41,8 +41,8 @@ typedef struct ignored_fields {
 typedef struct ask {
     llm_json *doc;     /* the request's body */
     char *body;        /* the text of doc, owned; NULL: it is in `arena` */
-    memory_hold held;  /* for all that the request holds, of which */
-    size_t n_held_doc; /* is for doc and body */
+    memory_hold held;  /* for all that the request holds */
+    size_t n_held_doc; /* its part for doc and body */
     ggl_arena arena;
     ignored_fields ignored;
     ask_kind kind;

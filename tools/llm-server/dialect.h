@@ -41,9 +41,8 @@ typedef struct server_facts {
 /* A token of an answer with its log-probabilities. */
 typedef struct answer_token {
     int32_t id;
-    ggl_str text; /* may be a part of a character */
-    double
-        logprob; /* NaN: not asked for, or there is none: for the first token of an echoed prompt */
+    ggl_str text;   /* may be a part of a character */
+    double logprob; /* NaN: not asked for, or not defined (the first token of an echoed prompt) */
     const llm_logprob *top; /* [n_top], the likeliest first */
     size_t n_top;
 } answer_token;
@@ -86,7 +85,7 @@ typedef struct answer_choice {
     int64_t n_prompt, n_reused, n_drawn, n_guessed, n_right;
     double prompt_s, generate_s; /* seconds */
     uint64_t seed;
-    int slot; /* of the engine, in which it ran; before its end the one that was asked for; -1: any */
+    int slot; /* the engine's slot in which it ran; before its end, the requested one; -1: any */
     ggl_str prompt; /* its text, as the model saw it */
     int64_t first_vector,
         n_vectors; /* ASK_EMBED: rows of answer.embedding; one, unless facts.all_vectors */

@@ -262,7 +262,7 @@ bool endpoints_accept(void *ctx, const http_request *q, http_reply *r) {
 
 /* --- memory ----------------------------------------------------------------------------------- */
 
-/* What a body takes once it is read: itself, and the values of JSON, of which each has a mark. */
+/* Bytes that a body takes once it is read: itself, and its JSON values, which are counted by their marks. */
 static size_t doc_bytes(ggl_str body) {
     enum { VALUE_BYTES = 24 };
     size_t n_marks = body.n > 0;

@@ -4,10 +4,10 @@
 
 #include "server.h"
 
-/* Returns the endpoint of a method and a path. NULL: there is none; `allowed` is then the methods that the path has, with
+/* Returns the endpoint of a method and a path. NULL if none; `allowed` is then the methods that the path has, with
  * commas between them; "": there is no such path. */
 const endpoint *endpoint_find(const char *method, const char *path, char *allowed, size_t size);
-/* Returns the path of an endpoint that resembles a path; NULL: none does. */
+/* Returns the path of an endpoint that resembles a path; NULL if none does. */
 const char *endpoint_nearest(const char *path);
 /* Returns the index of the key, of n, that a request gives in one of the two headers (NULL: absent);
  * n: none of them. */

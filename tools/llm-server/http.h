@@ -101,7 +101,7 @@ void http_reply_end(http_reply *r);                                /* frees r wh
  * uses the reply; fn has to see to it that http_reply_end is called. */
 void http_reply_later(http_reply *r, void (*fn)(void *ctx), void *ctx);
 /* Gives the request's body (q->body) to the handler, which frees it with ggl_free, and enters its memory elsewhere.
- * NULL: there is none. */
+ * NULL if none. */
 char *http_reply_take_body(http_reply *r);
 /* True if the client has gone, or does not read: nobody gets what is written from now on. A client that only
  * stops sending (a half-closed connection) has gone, too, unless the method is GET or HEAD: one cannot tell it

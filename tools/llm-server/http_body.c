@@ -8,7 +8,7 @@
 /* Bytes of a body that is too long, as multiples of its limit: up to the first the connection can be used again, up to the
  * second the client gets to read the answer, which is sent while it still writes. */
 enum { KEEP_TIMES = 2, DROP_TIMES = 16, DROP_MORE = 1 << 20 };
-enum { STALLED_MS = 2000 }; /* a body of which nothing came for so long makes room for others */
+enum { STALLED_MS = 2000 }; /* a body that received nothing for this time makes room for others */
 
 static void drop(http_reply *r) {
     ggl_free(r->body);
@@ -22,7 +22,7 @@ static void refuse(http_reply *r, int status, const char *sentence) {
     drop(r);
 }
 
-/* Returns the request whose body has come to a halt for longest; NULL: none has. */
+/* Returns the request whose body has come to a halt for longest; NULL if none has. */
 static http_reply *find_stalled(http_server *s) {
     http_reply *oldest = NULL;
     pthread_mutex_lock(&s->lock);
@@ -35,7 +35,8 @@ static http_reply *find_stalled(http_server *s) {
     return oldest && http_now() - oldest->arrived_at >= STALLED_MS ? oldest : NULL;
 }
 
-/* Holds n bytes for a body. Others make room that have stopped to arrive. */
+/* Holds n bytes for a body. If memory is short, refuses other requests whose bodies have stopped
+ * arriving. */
 static bool hold(http_reply *r, size_t n) {
     while (!memory_set(&r->body_held, n)) {
         http_reply *stalled = find_stalled(r->server);

@@ -89,8 +89,9 @@ static bool make_room(http_reply *r, size_t n) {
            ggl_grow(&r->out, &r->out_cap, need > 0 ? need : 1, 1);
 }
 
-/* Enters the buffer into the account. Streams must fit, but for a small piece that waits alone: so a client that
- * reads is served however much others leave unread. Whole answers were bounded before they began. */
+/* Enters the buffer into the account. Streams must fit, except for a small piece that waits alone:
+ * so a client that reads is served however much others leave unread. Whole answers were bounded
+ * before they began. */
 static bool enter(http_reply *r) {
     if (r->streams && (r->out_n > r->out_at || r->out_cap > SMALL))
         return memory_set(&r->out_held, r->out_cap);

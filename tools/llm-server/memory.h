@@ -1,5 +1,5 @@
-/* The account of the memory that all requests hold together (--request-memory). Who needs memory in proportion to what a
- * client sends, or asks for, enters it here first; what does not fit is refused.
+/* The account of the memory that all requests hold together (--request-memory). Memory in proportion to what a
+ * client sends, or asks for, is entered here first; a request that does not fit is refused.
  *
  *     memory_hold h = {.of = m, .use = MEMORY_BODIES};
  *     if (!memory_set(&h, n)) ...        // does not fit: h is unchanged
@@ -36,7 +36,7 @@ size_t memory_most_of_all(const memory *m);
 /* Bytes that it has now. */
 size_t memory_held(memory *m, memory_use use);
 
-/* Bytes that somebody holds. Zero but for `of` and `use` at first. of NULL: everything fits. */
+/* Bytes that somebody holds. Zero except for `of` and `use` at first. of NULL: everything fits. */
 typedef struct memory_hold {
     memory *of;
     memory_use use;

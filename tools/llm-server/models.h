@@ -1,4 +1,4 @@
-/* The models that a server offers: a table with a row for each, of which some are loaded. Without --models it has one
+/* The models that a server offers: a table with a row for each. Some are loaded. Without --models it has one
  * row, which is loaded at the start.
  *
  * A row is loaded when a request names it. Requests that come meanwhile wait here, without a thread. One thread, the
@@ -17,8 +17,8 @@
 
 /* A model is a row, which lives as long as the table. */
 
-/* NULL: out of memory. o: of the command line, borrowed. log: of requests; may be NULL. `changed` is called on another thread when the only model is
- * loaded, or its loading has failed. Rows are added before models_start. */
+/* NULL: out of memory. o: the command line's, borrowed. log: for requests; may be NULL. `changed` is called on another thread
+ * when the only model is loaded, or its loading has failed. Rows are added before models_start. */
 models *models_new(server_options *o, FILE *log, void (*changed)(void *ctx), void *ctx);
 /* Adds a row. o: its flags, whose words are in `words` (NULL ends them); the table frees both, also
  * on failure. NULL: the flags of the table. aliases: further names, separated by commas, or NULL. GGL_USAGE: a
@@ -26,11 +26,11 @@ models *models_new(server_options *o, FILE *log, void (*changed)(void *ctx), voi
 GGL_NODISCARD ggl_status models_add(models *t, const char *name, const char *aliases,
                                     server_options *o, char **words, const model_card *card,
                                     ggl_error *err);
-/* Returns the row of that very name; NULL: there is none. */
+/* Returns the row of exactly that name; NULL if none. */
 model *models_find_exactly(const models *t, const char *name);
 /* Adds rows. Returns -1, or an exit code after a message. */
 typedef int models_reader(models *t, int argc, char **argv);
-/* For models_reload: who adds the rows, from the command line, which is borrowed. */
+/* For models_reload: the function that adds the rows, and the command line that it reads, which is borrowed. */
 void models_set_reader(models *t, models_reader *read, int argc, char **argv);
 /* Lets a row be loaded at the start. */
 void model_want(model *m);
@@ -68,7 +68,7 @@ int models_exit_code(const models *t);
  * follow. name NULL: the only row. On failure NULL, with a message. */
 model *models_find(const models *t, const char *name, ggl_error *err);
 
-/* What a request that had to wait does then. s: held for it; NULL: err says why there is none. */
+/* Called when the model is ready for a request that waited. s: held for it; NULL: loading failed, see err. */
 typedef void model_ready(models *t, server *s, const ggl_error *err, const http_request *q,
                          http_reply *r);
 /* Holds a model for a request of a client (server_client): *s is its server, if it is loaded. Else *s is NULL, the model is loaded, and

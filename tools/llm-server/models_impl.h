@@ -55,7 +55,7 @@ struct models {
     stream_table *streams;
     void (*changed)(void *ctx);
     void *changed_ctx;
-    models_reader *read; /* for models_reload; NULL: there is none */
+    models_reader *read; /* for models_reload; NULL if none */
     int argc;
     char **argv;
     _Atomic(model_list *) list; /* of the rows that are not gone */

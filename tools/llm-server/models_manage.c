@@ -123,8 +123,8 @@ static void begin_loading(model *m) {
     fail_waiting(m);
 }
 
-/* Returns the model to be unloaded next: one that is to leave in any case, or else one that does not answer, if there is one, and of
- * those the one that was used least recently. NULL: none is loaded, or one makes room already. */
+/* Returns the model to unload next: one that must leave in any case, else one that does not answer, else any; among several, the
+ * one that was used least recently. NULL if none is loaded, or one makes room already. */
 static model *choose_victim(const models *t) {
     model *best = NULL;
     for (size_t i = 0; i < t->n; i++) {
@@ -258,7 +258,7 @@ static model *next_wanted(const models *t) {
     return best;
 }
 
-/* Nobody needs the room any more: the models that were to make it go on. */
+/* Lets models go on that were to make room, since no model needs it any more. */
 static void keep_all(models *t) {
     for (size_t i = 0; i < t->n; i++) {
         model *m = t->row[i];
@@ -269,7 +269,7 @@ static void keep_all(models *t) {
     }
 }
 
-/* True if a model is to make room, and answers still. One that leaves for another reason keeps no other from being loaded. */
+/* True if a model that must make room still answers. (A model that leaves for another reason delays no other.) */
 static bool is_one_making_room(const models *t) {
     for (size_t i = 0; i < t->n; i++)
         if (t->row[i]->state == MODEL_LOADED && t->row[i]->makes_room)
@@ -358,7 +358,7 @@ static bool is_same(const model *a, const model *b) {
            a->card.modified == b->card.modified && a->card.size == b->card.size;
 }
 
-/* Returns the row of the table that stays in place of a new one; NULL: there is none. */
+/* Returns the row of the table that stays in place of a new one; NULL if none. */
 static model *find_same(const model_list *old, const model *m) {
     for (size_t i = 0; i < old->n; i++)
         if (strcmp(old->at[i]->name, m->name) == 0)

@@ -24,7 +24,7 @@ typedef struct server_options {
     hub_options hub;
     tool_adapters adapters;
     tool_ignore ignore;
-    const char *slot_path; /* a folder for saved slots; NULL: none are saved */
+    const char *slot_path; /* a folder for saved slots; NULL if none are saved */
     int64_t n_ctx, n_parallel, n_cache_slots, n_queue, n_predict, n_keep, n_batch, n_ubatch;
     sampling_options sampling;
     int64_t seed;
@@ -51,7 +51,7 @@ typedef struct server_options {
 
 /* Reads the command line and the file of keys. Returns -1, or an exit code. */
 int server_options_read(server_options *o, int argc, char **argv);
-/* Reads the flags of one model of several: argv, of which later values replace earlier ones. tool: the beginning of messages. */
+/* Reads the flags of one model of several: argv. Later values replace earlier ones. tool: the beginning of messages. */
 int server_options_read_model(const char *tool, server_options *o, int argc, char **argv);
 /* The same without checks of flags that exclude or need each other. */
 int server_options_parse(const char *tool, server_options *o, int argc, char **argv);

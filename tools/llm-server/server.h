@@ -60,7 +60,7 @@ typedef struct answers answers;
 answers *answers_new(void); /* NULL: out of memory */
 /* Before the first request: all of them together take their memory from m; NULL: any. (answer_memory.c) */
 void answers_limit(answers *x, memory *m);
-/* Before the first request: streams are kept there for clients that resume them; NULL: none are. */
+/* Before the first request: streams are kept there for clients that resume them; NULL if none are. */
 void answers_keep(answers *x, stream_table *s);
 void answers_free(answers *x);
 answers *server_answers(const server *s);

@@ -78,7 +78,8 @@ void server_unload(server *s);
 
 /* --- server.c --- */
 
-/* NULL: out of memory. account: of what requests hold, and kept: streams that can be resumed; both borrowed. `changed` is called on another thread once the model is loaded, or loading has failed. */
+/* NULL: out of memory. account: the memory that requests hold; kept: streams that can be resumed; both borrowed. `changed` is
+ * called on another thread once the model is loaded, or loading has failed. */
 server *server_new(server_options *o, model *m, memory *account, stream_table *kept,
                    void (*changed)(void *ctx), void *ctx);
 /* Starts the engine's thread, which loads the model. */

@@ -83,7 +83,7 @@ static ggl_str file_string(const ggl_gguf *f, const char *key) {
     return x;
 }
 
-/* An integer of the model's own keys, such as embedding_length; 0: there is none. */
+/* An integer of the model's own keys, such as embedding_length; 0 if none. */
 static int64_t own_integer(const server *s, const char *name) {
     const ggl_gguf *f = llm_model_file(s->model);
     const ggl_str arch = file_string(f, "general.architecture");

@@ -110,7 +110,7 @@ static int compare_owners(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Returns the client that has most of them; of equal ones `own`, if it is one. */
+/* Returns the client that has most of them; among equal ones `own`, if it is one of them. */
 static uint64_t find_largest(const stream_table *s, uint64_t own, bool in_bytes) {
     share one[STREAMS_KEPT], most = {own, 0};
     size_t n = 0;

@@ -25,7 +25,7 @@ enum {
 typedef struct stream_table stream_table;
 typedef struct stream_log stream_log;
 
-/* seconds: how long a stream is kept after its end, and goes on while nobody reads it; 0: none is kept. NULL: out of memory. */
+/* seconds: how long a stream is kept after its end, and goes on while it is not read; 0 if none is kept. NULL: out of memory. */
 stream_table *streams_new(memory *m, int64_t seconds);
 /* After all logs were ended. NULL is fine. */
 void streams_free(stream_table *s);
@@ -37,7 +37,7 @@ void streams_expire(stream_table *s);
 stream_log *streams_begin(stream_table *s, const char *id, uint64_t owner, const char *media_type);
 /* NULL is fine in all of these. */
 void stream_log_write(stream_log *l, const char *bytes, size_t n);
-/* False: it was cancelled, or nobody has read it for the time of the streams. is_read: the request's own client is there. */
+/* False: it was cancelled, or has not been read for the time of the streams. is_read: the request's own client is there. */
 bool stream_log_is_wanted(stream_log *l, bool is_read);
 bool stream_log_is_cancelled(stream_log *l);
 /* Ends all that read it, and gives it back. */

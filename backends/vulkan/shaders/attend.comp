@@ -36,7 +36,7 @@ const uint PARTS = L / FOURS;          /* invocations that share the scores of a
 const uint SCORES = Q * FOURS;         /* fours of scores: 16 of each query */
 const uint OWN = (SCORES + L - 1) / L; /* fours of scores of an invocation */
 
-/* Rows of keys that are loaded before they are used, of which an invocation loads K_LOADS. */
+/* Rows of keys that are loaded before they are used. An invocation loads K_LOADS of them. */
 const uint K_MOST = TYPE_K == F32 || CODES_K ? AHEAD / 2 : AHEAD,
            K_ALL = (K_ROWS + PARTS - 1) / PARTS, K_LOADS = K_ALL < K_MOST ? K_ALL : K_MOST,
            K_STEP = K_LOADS * PARTS, K_SCALES = (K_STEP + K_BLOCK - 1) / K_BLOCK;

@@ -6,8 +6,8 @@ const bool WINDOW = (OPTIONS & 1) != 0, CAP = (OPTIONS & 2) != 0, SINKS = (OPTIO
            ALIBI = (OPTIONS & 8) != 0, SPLIT = (OPTIONS & 16) != 0,
            IN_KEYS = (OPTIONS & 32) != 0, /* values are the first dimensions of the keys */
            RING = (OPTIONS & 64) != 0,
-           MIXED = (OPTIONS & 128) != 0, /* only tiles whose tokens have different slots, */
-           WIDE_TILES = (OPTIONS & 256) != 0, /* which are those of attend_matrix.comp */
+           MIXED = (OPTIONS & 128) != 0, /* only tiles whose tokens have different slots */
+           WIDE_TILES = (OPTIONS & 256) != 0, /* the tiles are those of attend_matrix.comp */
            CODED_K = (OPTIONS & 512) != 0,    /* codes of keys are multiplied (attend_codes.glsl, attend_tiles_codes.glsl), .. */
            CODED_V = (OPTIONS & 1024) != 0;   /* .. and of values (attend_weights.glsl, for attend.comp), in integers */
 

@@ -125,7 +125,7 @@ void add_not_finite(piece p, uint c) {
     }
 }
 
-/* Adds the values of a page, of which v has the own words of the first piece, times their weights. */
+/* Adds weight[j] * value[j] for the positions j of a page. v: this invocation's words of piece p. */
 void add_values(piece p, four_words v[V_LOADS]) {
     [[unroll]] for (uint c = 0; c < STRIPS; c++)
         [[dont_unroll]] while (p.c == c) {

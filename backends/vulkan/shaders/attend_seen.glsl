@@ -17,7 +17,7 @@ bool sees(uint q, int p) {
 struct seen {
     int from, to;         /* positions that some query sees */
     int all_from, all_to; /* that all see */
-    uint number, last;    /* pages of this span; number > last: there are none */
+    uint number, last;    /* pages of this span; number > last if none */
 };
 
 seen all_seen(uint span) {

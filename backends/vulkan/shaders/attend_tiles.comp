@@ -39,8 +39,8 @@ const uint FOURS_V = UNITS * HALF_V, WIDE = FOURS_V > 16 ? 32 : 16, STRIPS = (FO
 const bool FOUR_AT_ONCE = IN_KEYS || CODES_V; /* .. if positions are side by side */
 const uint OWN = TILE * WIDE / L;             /* queries whose sums an invocation computes */
 
-/* Shared memory has a piece of keys and one of queries, and later scores or weights, a row of which
- * has one more four to use other banks, and a piece of values. */
+/* Shared memory has a piece of keys and one of queries, and later scores or weights, and a piece
+ * of values. A row of scores has one more four, so that rows begin in different banks. */
 const uint ROW = FOURS + 1, QUERIES_AT = DEEP * FOURS, VALUES_AT = TILE * ROW;
 
 shared vec4 area[VALUES_AT + PIECE];

@@ -23,7 +23,7 @@ layout(constant_id = 9) const bool ALIGNED_16 = false; /* 16 bytes of weights ar
 layout(constant_id = 10) const bool EXACT_HALF = false; /* unpackHalf2x16 is exact */
 layout(constant_id = 15) const uint MEMBERS = 1; /* products, up to 3; with INDEX up to 2 */
 
-/* "restrict": y is none of the others, so that loads may be moved and merged. */
+/* "restrict": y is not one of the other buffers, so that loads may be moved and merged. */
 layout(set = 0, binding = 0) readonly restrict buffer Weights { uint weights[]; };
 layout(set = 0, binding = 0) readonly restrict buffer Weights2 { uvec2 weights2[]; };
 layout(set = 0, binding = 0) readonly restrict buffer Weights4 { uvec4 weights4[]; };

@@ -8,7 +8,7 @@
  * come from the lists of linear_sort.comp. With IDOT, codes are loaded and multiplied.
  *
  * With SLICES > 1, too few tiles would keep the device busy: the elements of each row are divided
- * among so many workgroups, whose sums linear_merge.comp adds. y is then a buffer of slices, each
+ * among SLICES workgroups, whose sums linear_merge.comp adds. y is then a buffer of slices, each
  * bias_at words after the one before it. */
 
 #include "linear.glsl"

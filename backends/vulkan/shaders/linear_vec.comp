@@ -223,7 +223,7 @@ void set_gate(uint row) {
     }
 }
 
-/* Stores rows from `row` on of y for the columns from `first` on; NaN if the matrix is none. */
+/* Stores rows from `row` on of y for the columns from `first` on; NaN if the matrix does not exist. */
 void store(uint row, uint first, uvec3 out_at, bool valid) {
     uint n_cols = count(column);
     for (uint c = 0; c < COLS && first + c < n_cols; c++) {

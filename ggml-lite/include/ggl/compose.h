@@ -33,7 +33,7 @@ GGL_API ggl_tensor *ggl_compose(ggl_graph *g, const char *name, ggl_tensor *cons
 
 /* --- along rows: dimension 0 ------------------------------------------------------------------ */
 
-/* Each returns the shape of x [n, ..] and, but for ggl_softcap and ggl_clamp, adds one node. */
+/* Each returns the shape of x [n, ..] and, except for ggl_softcap and ggl_clamp, adds one node. */
 static inline ggl_tensor *ggl_softmax(ggl_graph *g, ggl_tensor *x) {
     return ggl_compose(g, "softmax", &x, 1, NULL, 0);
 }

@@ -111,7 +111,7 @@ typedef struct ggl_program_params {
      * offsets in the arena. NULL: there are no chains. */
     int (*chain)(const ggl_backend *b, const ggl_step *step, int n);
     /* The same, about steps that could be a loose chain (ggl_step.n_links): they may read results of any steps before them,
-     * and compute values of any shape. Asked where chain() wants no chain. NULL: there are none. */
+     * and compute values of any shape. Asked where chain() wants no chain. NULL if none. */
     int (*loose_chain)(const ggl_backend *b, const ggl_step *step, int n);
     /* Returns whether the backend runs `next` and the n steps member[] (1 to GGL_MAX_GROUP - 1) as
      * one. Each is a step, or the first link of a chain, which follows it; none needs another.

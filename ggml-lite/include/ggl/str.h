@@ -11,8 +11,8 @@
 #include <stdint.h>
 #include <string.h>
 
-/* n bytes at s, any of which may be 0; no NUL follows them. Functions that return one document who
- * owns the bytes. */
+/* n bytes at s, any of which may be 0; no NUL follows them. Functions that return a ggl_str
+ * document the owner of the bytes. */
 typedef struct ggl_str {
     const char *s;
     size_t n;

@@ -63,13 +63,13 @@ typedef struct llm_lora {
 
 typedef struct llm_open_params {
     size_t size; /* sizeof(llm_open_params) */
-    /* Most tokens of the sequence; 0: the model's own context, or 4096; fewer, but at least 2048, if the KV cache
-     * of so many does not fit into memory. */
+    /* Most tokens of the sequence; 0: the model's own context, or 4096; fewer, but at least 2048, if their KV cache
+     * does not fit into memory. */
     int64_t n_ctx;
     int64_t n_ubatch;     /* most tokens computed at once; 0: 512 */
     int32_t n_threads;    /* of the CPU; 0: one for each physical core that we may use */
     int32_t n_gpu_layers; /* as -ngl: number of last layers on the devices, or on the first GPU */
-    /* As --device, in any case: "cpu", "vulkan0", "none" (the CPU alone). Of several, as in
+    /* As --device, in any case: "cpu", "vulkan0", "none" (the CPU alone). With several, as in
      * "vulkan0,vulkan1", the first has all layers, unless n_gpu_layers or split divide them. NULL: "cpu" */
     const char *device;
     /* As --split: "vulkan0=20,cpu=12", all layers in order; or "auto": the devices are measured, and those that
@@ -172,7 +172,7 @@ typedef struct llm_generate_params {
      * complete within n_max tokens where that is possible. NULL: any text. */
     const char *grammar;     /* GBNF: docs/grammars.md */
     const char *json_schema; /* docs/json-schema.md; "{}": any JSON */
-    /* More stages of the sampler: docs/sampling.md. All are off if they are 0, but for numbers that a stage has
+    /* More stages of the sampler: docs/sampling.md. All are off if they are 0, except for numbers that a stage has
      * anyway: 0 is then the default that the comment names. */
     int32_t repeat_last_n;      /* how many tokens are recent, for the penalties; 0: 64; -1: all */
     float frequency_penalty;    /* subtracted from a logit for each occurrence among these */
@@ -289,9 +289,8 @@ typedef struct llm_parse_params {
     size_t size; /* sizeof(llm_parse_params) */
     const char *
         tools; /* the tools, a JSON array; NULL: none. What is a string and what a number can depend on them */
-    const char *
-        prompt; /* the prompt, of which the end is read, as it may begin the answer; NULL: it does not */
-    bool is_cut; /* the answer ended at a limit: a call that is not complete is left out */
+    const char *prompt; /* the prompt, as its end may begin the answer; NULL if it does not */
+    bool is_cut;        /* the answer ended at a limit: a call that is not complete is left out */
 } llm_parse_params;
 /* Splits an answer of n bytes that was generated with show_special, as llm_chat_answer does. params may be NULL. A call
  * that cannot be read becomes content. The caller frees *json, of *n_json bytes and a NUL, by ggl_free. GGL_FORMAT: tools
@@ -372,7 +371,7 @@ GGL_API GGL_NODISCARD ggl_status llm_decode(const llm_context *c, const int32_t 
 GGL_API const char *llm_token_bytes(const llm_context *c, int32_t id, size_t *n);
 /* True if the token ends a text. */
 GGL_API bool llm_token_is_end(const llm_context *c, int32_t id);
-/* The tokens that begin and end a text; -1: there is none. */
+/* The tokens that begin and end a text; -1 if none. */
 GGL_API int32_t llm_token_bos(const llm_context *c);
 GGL_API int32_t llm_token_eos(const llm_context *c);
 
@@ -388,11 +387,11 @@ GGL_API GGL_NODISCARD ggl_status llm_eval(llm_context *c, const int32_t *id, siz
  * token was generated; NULL if there are none. Valid until the next call. */
 GGL_API const float *llm_logits(const llm_context *c);
 
-/* Scores a continuation of a prompt: logprob[i] becomes the natural logarithm of the model's probability of token id[i] after
- * the prompt and the tokens before it, and greedy[i] whether it is the likeliest token there. Both are [n], or NULL. The
- * sequence becomes the prompt and all but the last token of id; what it has in common with the prompt is not run again,
- * so many continuations of one prompt are cheap. GGL_USAGE: a token is out of range, or n_prompt or n is 0; GGL_LIMIT:
- * they exceed the context; GGL_CANCELLED, GGL_NOMEM, GGL_DEVICE. */
+/* Scores a continuation of a prompt: logprob[i] becomes the natural logarithm of the model's probability of token id[i] after the
+ * prompt and the tokens before it, and greedy[i] whether it is the likeliest token there. Both are [n], or NULL. The sequence
+ * becomes the prompt and all but the last token of id; what it has in common with the prompt is not run again, which makes
+ * further continuations of the same prompt cheap. GGL_USAGE: a token is out of range, or n_prompt or n is 0; GGL_LIMIT: they
+ * exceed the context; GGL_CANCELLED, GGL_NOMEM, GGL_DEVICE. */
 GGL_API GGL_NODISCARD ggl_status llm_score(llm_context *c, const int32_t *prompt, size_t n_prompt,
                                            const int32_t *id, size_t n, double *logprob,
                                            bool *greedy, ggl_error *err);

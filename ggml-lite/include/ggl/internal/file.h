@@ -54,7 +54,7 @@ bool ggl_file_exists(const char *path); /* of any kind */
 
 /* A file that is being written. It is named PATH.tmp-PID-K until it is complete and on the disk;
  * then it replaces the file PATH, if there is one. Links are followed. A device or a pipe is
- * written directly. The file has the permissions of the file that it replaces; if there is none, those
+ * written directly. The file has the permissions of the file that it replaces; without one, those
  * that the umask leaves. */
 typedef struct ggl_new_file ggl_new_file;
 

@@ -28,7 +28,7 @@ typedef struct ggl_param {
 
 /* Returns argument k (0 .. n_params-1) of the operator. */
 ggl_param ggl_op_param(ggl_op op, int k);
-/* Returns the operator with that name or symbol; GGL_OP_COUNT: there is none. */
+/* Returns the operator with that name or symbol; GGL_OP_COUNT if none. */
 ggl_op ggl_op_find(const char *name);
 
 /* Like ggl_value_bytes, for a value of these extents stored as `type`. */

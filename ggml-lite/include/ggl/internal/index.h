@@ -8,7 +8,7 @@
  *     ggl_index x;
  *     if (ggl_index_init(&x, n, sizeof *e, GGL_INDEX_STRINGS, err) != GGL_OK) ...
  *     first = ggl_index_put(&x, e, i);          // first != i: e[first] has the same name
- *     i = ggl_index_find(&x, e, name);          // SIZE_MAX: there is none
+ *     i = ggl_index_find(&x, e, name);          // SIZE_MAX: not found
  *     ggl_index_fini(&x);
  *
  * Open addressing, linear probing, at most half full:

@@ -25,7 +25,7 @@ bool ggl_same_letters(const char *a, size_t na, const char *b, size_t nb);
 
 typedef struct ggl_nearest {
     const char *wanted; /* borrowed */
-    const char *best;   /* the nearest candidate so far, borrowed; NULL: none is near enough */
+    const char *best;   /* the nearest candidate so far, borrowed; NULL if none is near enough */
     size_t distance;    /* of `best`; before the first one, more than any that is near enough */
 } ggl_nearest;
 

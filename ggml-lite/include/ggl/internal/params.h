@@ -21,7 +21,7 @@ extern "C" {
 
 /* Copies the caller's struct `from` over the library's struct `to` of `size` bytes, which holds the
  * defaults: members that the caller's does not have keep them. to->size becomes `size`. from NULL: only
- * that. `name`: of the struct, for messages. GGL_USAGE: the caller's size is 0, or no possible one;
+ * that. `name`: the struct's, for messages. GGL_USAGE: the caller's size is 0, or no possible one;
  * GGL_UNSUPPORTED: the caller's struct is larger, and a byte beyond `size` is not 0. *to is then
  * unchanged. */
 GGL_NODISCARD ggl_status ggl_params_read(void *to, size_t size, const void *from, const char *name,

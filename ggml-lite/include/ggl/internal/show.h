@@ -30,7 +30,7 @@ int ggl_vformat(char *buf, size_t size, const char *fmt, va_list args);
 /* Like ggl_vformat, but prints to a file; returns false if writing fails or memory runs out. */
 bool ggl_fprint(FILE *to, const char *fmt, ...) GGL_PRINTF(2, 3);
 
-/* Returns the length of the valid UTF-8 character at the start of s[0..n); 0: there is none. */
+/* Returns the length of the valid UTF-8 character at the start of s[0..n); 0 if none. */
 size_t ggl_utf8_length(const char *s, size_t n);
 
 /* True if s[0..n) consists of whole, valid UTF-8 characters. */

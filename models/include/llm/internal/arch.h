@@ -51,10 +51,10 @@ const char *llm_arch_text(const llm_arch *arch, size_t *n);
 
 /* Sets name and text of the k-th built-in descriptor, ordered by name. False: past the end. */
 bool llm_arch_builtin(int k, const char **name, const char **text, size_t *n);
-/* Parses the built-in descriptor whose header names this family. GGL_NOT_FOUND: there is none;
+/* Parses the built-in descriptor whose header names this family. GGL_NOT_FOUND if none;
  * the message suggests the nearest name. */
 GGL_NODISCARD ggl_status llm_arch_open(llm_arch **out, const char *family, ggl_error *err);
-/* Finds a built-in descriptor by its file name, with or without ".arch". False: there is none. */
+/* Finds a built-in descriptor by its file name, with or without ".arch". False if none. */
 bool llm_arch_builtin_named(const char *name, const char **file, const char **text, size_t *n);
 /* Parses the descriptor that a user names: a file or, if there is no such file, a built-in one.
  * Sets *builtin (may be NULL) to which it was. Fails with GGL_IO, GGL_FORMAT or GGL_LIMIT. */
@@ -163,7 +163,7 @@ typedef enum llm_arch_line {
 typedef struct llm_arch_result {
     const char *family; /* the header's name that the model has; owned by the descriptor */
     int64_t n_vocab;
-    int64_t n_embd; /* length of the output "embedding"; 0: there is none */
+    int64_t n_embd; /* length of the output "embedding"; 0 if none */
     /* Turns of the layer loop. Nodes before it have group -1, those in it 0 .. n_layer - 1,
      * those after it n_layer. */
     int64_t n_layer;

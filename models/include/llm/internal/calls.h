@@ -21,7 +21,7 @@
  * [TOOL_CALLS] are control tokens in many vocabularies. The token that ended the generation may be
  * left out.
  *
- * Nothing is lost (but by llm_calls_cut): what begins as a call but is none is reported as LLM_CALLS_BROKEN with its text
+ * Nothing is lost (but by llm_calls_cut): a text that begins like a call, but is no valid one, is reported as LLM_CALLS_BROKEN with its text
  * and what is wrong. Only the marks of the format and white space at the borders of parts are left
  * out. Time and memory are linear in the answer, whatever it says.
  *
@@ -56,7 +56,7 @@ typedef struct llm_calls_part {
     ggl_str text; /* CONTENT, REASONING: the piece; CALL, BROKEN: the answer's text, with marks */
     ggl_str name; /* CALL: the function */
     ggl_str
-        arguments; /* CALL: a JSON object in one line, as the model wrote it but for white space; PIECE: a part of it */
+        arguments; /* CALL: a JSON object in one line, as the model wrote it except for white space; PIECE: a part of it */
     ggl_str id;    /* CALL: the model's id of the call; empty if it wrote none */
     bool has_begun; /* CALL: it was reported by BEGINS before */
     const char
@@ -70,7 +70,7 @@ typedef struct llm_calls_params {
     /* The chat template's text. If a format has several ways to write a call, llm_calls_grammar takes one
      * whose marks stand in the template. May be empty. */
     ggl_str template_text;
-    /* The prompt, of which only the end is read: templates may begin the answer, for instance by
+    /* The prompt. Only its end is read: templates may begin the answer, for instance by
      * "<think>\n". May be empty. */
     ggl_str prompt;
     /* Bytes at the end of the prompt that belong to the answer already, as when a message is continued: the parts go on
@@ -93,7 +93,7 @@ typedef struct llm_calls_params {
     size_t max_bytes;
     /* A JSON schema: the answer is calls, or in their place a JSON text that fits it. Once such a text has begun, all
      * of it is content, whatever marks its strings have, and so is a call without a mark of a function that is not among the
-     * tools. Empty: there is none. */
+     * tools. Empty if none. */
     ggl_str answer;
     /* A grammar demands a call (llm_calls_grammar without `answer`): a text that begins like a call without a mark is
      * never content, so that llm_calls_cut leaves it out, too. */
@@ -101,7 +101,7 @@ typedef struct llm_calls_params {
 } llm_calls_params;
 
 /* Returns the name of the format whose marks stand in the text of a chat template, such as
- * "hermes"; "plain", which has no calls, if there is none. */
+ * "hermes"; else "plain", which has no calls. */
 ggl_str llm_calls_format(ggl_str template_text);
 /* True if a format of this name has calls. */
 bool llm_calls_format_has_calls(ggl_str name);
@@ -117,7 +117,7 @@ GGL_NODISCARD ggl_status llm_calls_add(llm_calls *c, const char *text, size_t n,
 /* Ends the answer: what was held back is reported. Statuses of llm_calls_add. */
 GGL_NODISCARD ggl_status llm_calls_finish(llm_calls *c, ggl_error *err);
 /* The same for an answer that was cut off, as by a limit of tokens: a call that is not complete, and the beginning
- * of a mark at the end, are left out. A call of which only the closing mark is missing is complete. What is not complete
+ * of a mark at the end, are left out. A call that lacks only its closing mark is complete. What is not complete
  * and began without a mark is content, as ever, unless llm_calls_params.demanded is set. */
 GGL_NODISCARD ggl_status llm_calls_cut(llm_calls *c, ggl_error *err);
 /* Returns the next part that is known; false: none until more is added. */

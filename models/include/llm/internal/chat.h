@@ -47,7 +47,7 @@ const llm_template *llm_chat_get_template(const llm_chat *c);
 ggl_str llm_chat_text(const llm_chat *c);
 
 /* Sets variables for all conversations, the text of a JSON object; later ones, and those of llm_chat_prompt, have
- * priority. name: of what they are from, for messages. Not while another thread uses c. GGL_FORMAT: not an object; GGL_NOMEM. */
+ * priority. name: their source, for messages. Not while another thread uses c. GGL_FORMAT: not an object; GGL_NOMEM. */
 GGL_NODISCARD ggl_status llm_chat_set(llm_chat *c, ggl_str vars, const char *name, ggl_error *err);
 /* Returns the token's text that is put before prompts because the file demands it (add_bos_token) and the template does not
  * write it; empty: nothing is. Hugging Face's apply_chat_template leaves it out, llama.cpp adds it. */
@@ -60,7 +60,7 @@ void llm_chat_leave_bos_out(llm_chat *c, bool leave);
  * eos_token, unk_token, pad_token, sep_token, cls_token and mask_token are those of the tokenizer;
  * tokens that it lacks are undefined. For templates that read them, `functions` is the text of tools, and `datetime` the date.
  * The text has all special tokens that the prompt needs, bos
- * included, as the file demands it: tokenize it with LLM_TOKENIZE_SPECIAL alone. name: of what vars are from, such as a
+ * included, as the file demands it: tokenize it with LLM_TOKENIZE_SPECIAL alone. name: the source of vars, such as a
  * file, with which messages begin; NULL: "variables" for those about the JSON, else nothing. Statuses
  * of llm_template_render; GGL_FORMAT also if there is no "messages" but the template reads it. */
 GGL_NODISCARD ggl_status llm_chat_prompt(const llm_chat *c, const ggl_str *vars, size_t n_vars,

@@ -33,9 +33,8 @@ typedef struct llm_engine_params {
      * sequences that have ended, for later prompts with the same beginning. Its n_rows should be n_parallel
      * (n_guess_max + 1), and LLM_FORCED_ROWS if there are grammars: a step that needs more rows of logits runs several ubatches. */
     llm_session *session;
-    const llm_tokenizer
-        *tokenizer; /* NULL: there is none; sequences end by n_max and `token` alone */
-    int n_parallel; /* sequences that run at once, 1 .. the session's n_slots */
+    const llm_tokenizer *tokenizer; /* NULL if none; sequences end by n_max and `token` alone */
+    int n_parallel;                 /* sequences that run at once, 1 .. the session's n_slots */
     size_t n_queue; /* sequences that may wait; 0: any number. llm_engine_add fails beyond it. */
     size_t n_queue_each; /* the same for one client, without those that had to make room */
     int64_t n_ubatch;    /* tokens in a step at most; 0: the session's n_ubatch */
@@ -155,7 +154,7 @@ typedef struct llm_slot_info {
     llm_slot_use use;
     uint64_t id;              /* of the sequence that runs, or ran last; 0: none did */
     int64_t n_past;           /* tokens in the slot */
-    int64_t n_shared;         /* those of them in whole pages that other slots have, too */
+    int64_t n_shared;         /* the tokens in whole pages that other slots have, too */
     llm_sequence_stats stats; /* of a sequence that runs */
 } llm_slot_info;
 /* Describes a slot of the session. */

@@ -27,8 +27,8 @@ extern "C" {
 /* Guesses which tokens will follow, for speculative decoding: the generator runs the guesses in one
  * batch with the last token, then draws as without them, as long as it draws what was guessed. */
 typedef struct llm_guesser {
-    /* Writes up to n_max guesses of what follows the n tokens of the sequence, and returns their
-     * number. The first n_same tokens are those of the previous call; after them the sequence may
+    /* Writes up to n_max tokens that may follow id[0 .. n) to `out`, and returns their number. The
+     * first n_same tokens are those of the previous call; after them the sequence may
      * differ from it anywhere. */
     int64_t (*guess)(void *self, const int32_t *id, size_t n, size_t n_same, int32_t *out,
                      int64_t n_max);
@@ -45,7 +45,7 @@ typedef struct llm_generator_params {
     llm_session *session; /* borrowed, as are all pointers here, until the generator is freed */
     int slot;             /* nobody else appends to it, or cuts it */
     llm_sampler *sampler;
-    const llm_tokenizer *tokenizer; /* NULL: there is none */
+    const llm_tokenizer *tokenizer; /* NULL if none */
     /* A full context: with `shift`, the first n_keep tokens stay, the older half of the others is
      * dropped, and the rest is read again, as if it were the prompt; else llm_generator_next returns
      * GGL_LIMIT. n_keep -1: the prompt stays. If more than half of the context would stay, its
@@ -95,8 +95,8 @@ GGL_NODISCARD ggl_status llm_generator_next(llm_generator *g, int32_t *id, ggl_e
  * than this and than the session's n_rows. Text, log-probabilities and the sampler's state are those of single steps. */
 enum { LLM_FORCED_ROWS = 16 };
 
-/* From now on draws only tokens that the matcher allows, and has it accept them. n_max: the caller draws
- * at most so many (less than 0: any number); the text is then completed within them, and before the
+/* From now on draws only tokens that the matcher allows, and has it accept them. n_max: the most tokens that
+ * the caller draws (less than 0: any number); the text is then completed within them, and before the
  * context is full if that does not shift, where this is possible (llm_matcher_mask). The matcher is
  * borrowed until the next call, and stands at the beginning of what is drawn. m NULL: every token may
  * be drawn. GGL_USAGE: the matcher has no vocabulary, or not that of the model. */
@@ -110,7 +110,7 @@ void llm_generator_set_sampler(llm_generator *g, llm_sampler *sampler);
 /* The tokens of the sequence: prompt and drawn ones, without those that a shift dropped. Valid until the
  * next call that changes it. */
 const int32_t *llm_generator_tokens(const llm_generator *g, size_t *n);
-/* Logits [n_vocab] from which the last token was drawn; NULL: none was. Valid until the next call of
+/* Logits [n_vocab] from which the last token was drawn; NULL if none was. Valid until the next call of
  * llm_generator_next or llm_generator_prompt. */
 const float *llm_generator_logits(const llm_generator *g);
 /* The sequence becomes these tokens, without running anything: the caller has restored the slot

@@ -75,7 +75,7 @@ GGL_NODISCARD ggl_status llm_prompt_cache_prompt(llm_prompt_cache *c, llm_genera
 GGL_NODISCARD ggl_status llm_prompt_cache_save(llm_prompt_cache *c, const char *path,
                                                const int32_t *id, size_t n, ggl_error *err);
 /* The same for the prompt id[0 .. n) that llm_prompt_cache_prompt ran last, whatever the slot holds by now:
- * writes the copy that was kept. GGL_NOT_FOUND: there is none of this prompt. */
+ * writes the copy that was kept. GGL_NOT_FOUND: no copy of this prompt was kept. */
 GGL_NODISCARD ggl_status llm_prompt_cache_save_copy(llm_prompt_cache *c, const char *path,
                                                     const int32_t *id, size_t n, ggl_error *err);
 

@@ -144,8 +144,8 @@ const float *llm_session_logits(const llm_session *s);
 /* Several batches under way. With several backends, each can work on another batch: while one batch is
  * on the second backend, the next one is on the first. llm_session_submit starts a batch and returns
  * while it is computed; llm_session_collect waits for it and calls each and each_embedding for its
- * wanted tokens. The batch must fit into one ubatch: llm_session_n_ubatch tokens, of which
- * llm_session_n_rows are wanted. Its arrays may be changed once it is submitted, and progress is not
+ * wanted tokens. The batch must fit into one ubatch: at most llm_session_n_ubatch tokens, and
+ * llm_session_n_rows wanted ones. Its arrays may be changed once it is submitted, and progress is not
  * called. At most llm_session_n_lanes batches are under way, one for each backend that has layers; with
  * one backend, llm_session_submit computes the batch. Each slot is in one of them at most.
  *
@@ -155,7 +155,7 @@ const float *llm_session_logits(const llm_session *s);
  *
  * llm_session_submit fails as llm_session_eval does before it does anything, and with GGL_USAGE if the batch is
  * too large, or too many are under way. If a run fails or is cancelled, llm_session_collect returns that
- * for this batch and for those behind it, and their slots return to where they were, or are broken. */
+ * for this batch and for those after it, and their slots return to where they were, or are broken. */
 GGL_NODISCARD ggl_status llm_session_submit(llm_session *s, const llm_batch *b, uint64_t *ticket,
                                             ggl_error *err);
 GGL_NODISCARD ggl_status llm_session_collect(llm_session *s, uint64_t ticket, ggl_error *err);

@@ -24,7 +24,7 @@ typedef struct llm_talk llm_talk;
 /* An empty conversation. GGL_NOMEM; on failure *out is NULL. */
 GGL_NODISCARD ggl_status llm_talk_new(llm_talk **out, ggl_error *err);
 /* Reads {"messages": [{"role": "user", "content": "Hi"}, ..], ..}. All names are kept, also those of
- * messages (tool_calls, ..). `name`: of the text, for messages. GGL_FORMAT: it is no JSON, or a message is
+ * messages (tool_calls, ..). `name`: the text's, for messages. GGL_FORMAT: it is no JSON, or a message is
  * no object with a "role" and a content: a string or a list, or none beside "tool_calls"; GGL_LIMIT;
  * GGL_NOMEM. On failure *out is NULL. */
 GGL_NODISCARD ggl_status llm_talk_read(llm_talk **out, ggl_str json, const char *name,
@@ -37,14 +37,14 @@ size_t llm_talk_n(const llm_talk *t);
 ggl_str llm_talk_role(const llm_talk *t, size_t i);
 ggl_str llm_talk_content(const llm_talk *t, size_t i);
 /* The calls of tools in a message, each as a line of JSON, {"name": .., "arguments": ..}, with a newline
- * after it; {NULL, 0}: there are none. */
+ * after it; {NULL, 0} if none. */
 ggl_str llm_talk_calls(const llm_talk *t, size_t i);
 
 /* Adds a message at the end. Bytes of the content that are not UTF-8 become U+FFFD. GGL_NOMEM. */
 GGL_NODISCARD ggl_status llm_talk_add(llm_talk *t, const char *role, ggl_str content,
                                       ggl_error *err);
 /* The same from the text of a JSON object with a "role", such as one with tool_calls. GGL_FORMAT: it is
- * none. `name`: of the text, for messages. */
+ * none. `name`: the text's, for messages. */
 GGL_NODISCARD ggl_status llm_talk_add_json(llm_talk *t, ggl_str json, const char *name,
                                            ggl_error *err);
 /* Keeps the first n messages. */
@@ -53,7 +53,7 @@ void llm_talk_cut(llm_talk *t, size_t n);
  * the conversation is then as before. */
 GGL_NODISCARD ggl_status llm_talk_set_system(llm_talk *t, ggl_str text, ggl_error *err);
 /* Sets variables besides the messages, from the text of a JSON object; a name that is there already gets
- * the new value. `name`: of the text, for messages. GGL_FORMAT: no object, or it has "messages". */
+ * the new value. `name`: the text's, for messages. GGL_FORMAT: no object, or it has "messages". */
 GGL_NODISCARD ggl_status llm_talk_set(llm_talk *t, ggl_str json, const char *name, ggl_error *err);
 
 /* Turns: where a conversation can be shortened. Returns the index after the system messages at the
