@@ -42,6 +42,9 @@ typedef struct server_facts {
 typedef struct answer_token {
     int32_t id;
     ggl_str text; /* may be a part of a character */
+    /* Bytes at the beginning of `text` that the answer's text lacks: all of a control token, or the space that many tokenizers
+     * put before a text. */
+    size_t n_hidden;
     double
         logprob; /* NaN: not asked for, or there is none: for the first token of an echoed prompt */
     const llm_logprob *top; /* [n_top], the likeliest first */
