@@ -1,5 +1,6 @@
 """Messages with tools, batches, scores, and asyncio."""
 import asyncio
+import gc
 import json
 import math
 import unittest
@@ -86,6 +87,16 @@ class Answers(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "max_tokens is 0"):
             self.model.answer("Hi", max_tokens=0)
 
+    def test_streams_that_nobody_refers_to(self):
+        gc.disable()
+        try:
+            for stream in (self.model.stream_answer, self.model.stream_chat, lambda text, **more: self.model.stream_batch([text], **more)):
+                for _ in stream("Hi", ignore_end=True):
+                    break
+                self.assertTrue(self.model.answer("Hi", max_tokens=3).content)
+        finally:
+            gc.enable()
+
     def test_warns_of_what_the_template_does_not_read(self):
         def said(model, **more):
             with warnings.catch_warnings(record=True) as caught:
@@ -94,6 +105,7 @@ class Answers(unittest.TestCase):
                 model.chat("Hi", max_tokens=1, **more)
             texts = {str(w.message) for w in caught}
             self.assertEqual(len(caught), 2 * len(texts))
+            self.assertTrue(all(w.filename == __file__ for w in caught))
             return "".join(texts)
 
         self.assertIn("does not read 'thinc'", said(self.model, variables={"thinc": True}))

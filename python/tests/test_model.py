@@ -4,6 +4,7 @@ import gc
 import inspect
 import os
 import pickle
+import shutil
 import signal
 import sys
 import tempfile
@@ -11,11 +12,17 @@ import threading
 import unittest
 import weakref
 from concurrent.futures import ThreadPoolExecutor
+from unittest import mock
 from pathlib import Path
 
 from common import STORY, needs_cli, needs_numpy, run_cli, write_adapter
 from ggml_lite import Cancelled, Error, Model, Status
 from ggml_lite._model import ELSEWHERE
+
+try:
+    import mock_hub
+except ImportError:
+    mock_hub = None
 
 
 class Opening(unittest.TestCase):
@@ -111,23 +118,34 @@ class Opening(unittest.TestCase):
         with self.assertRaisesRegex(Error, "draft"):
             Model("builtin:stories", draft="builtin:stories", lookup=True)
 
+    @unittest.skipUnless(mock_hub and shutil.which("curl") and os.environ.get("MODEL_FILE"), "no hub to ask: mock_hub.py, curl or MODEL_FILE is missing")
     def test_repositories(self):
+        hub = mock_hub.start()
+        with open(os.environ["MODEL_FILE"], "rb") as file:
+            hub.add("user/repo", {"a-Q8_0.gguf": mock_hub.File(file.read()), "a-Q4_K_M.gguf": mock_hub.File(b"no model")})
+        notes, seen = [], []
+
+        def stop(text):
+            raise OSError("from the callback")
+
         with tempfile.TemporaryDirectory() as cache:
-            notes = []
-            for use in (
-                lambda: Model.from_repository("user/absent", "Q4_K_M", offline=True, token="secret", note=notes.append),
-                lambda: Model("hf:user/absent", offline=True),
-            ):
-                old = os.environ.get("LLM_CACHE")
-                os.environ["LLM_CACHE"] = cache
-                try:
-                    with self.assertRaisesRegex(Error, "user/absent"):
-                        use()
-                finally:
-                    if old is None:
-                        del os.environ["LLM_CACHE"]
-                    else:
-                        os.environ["LLM_CACHE"] = old
+            clean = {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}
+            with mock.patch.dict(os.environ, {**clean, "HF_ENDPOINT": hub.url + "/", "LLM_CACHE": cache}, clear=True):
+                with self.assertRaisesRegex(Error, "user/repo"):
+                    Model.from_repository("user/repo", "Q8_0", offline=True)
+                with self.assertRaisesRegex(OSError, "from the callback"):
+                    Model.from_repository("user/repo", "Q8_0", note=stop)
+                progress = lambda done, total: seen.append(total)  # noqa: E731
+                with Model.from_repository("user/repo", "Q8_0", n_ctx=64, token="hf_secret", note=notes.append, progress=progress) as model:
+                    self.assertTrue(model.generate(STORY, max_tokens=2))
+                self.assertIn("Bearer hf_secret", {request.headers.get("Authorization") for request in hub.take_log()})
+                with Model("hf:user/repo:Q8_0", offline=True) as model, self.assertLogs("ggml_lite", "INFO"):
+                    self.assertEqual(model.name, "stories")
+                    with self.assertRaises(Error):
+                        Model("hf:user/repo:Q4_K_M")
+        hub.stop()
+        self.assertIn(os.path.getsize(os.environ["MODEL_FILE"]), seen)
+        self.assertRegex("".join(notes), "a-Q8_0.gguf")
 
 
 class Adapters(unittest.TestCase):

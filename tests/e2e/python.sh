@@ -64,7 +64,8 @@ passes() {
 }
 
 cp -r "$source/python/tests" tests
-cp "$source"/examples/*.py tests
+cp "$source"/examples/*.py "$source/tests/e2e/mock_hub.py" tests
+export MODEL_FILE=$source/models/builtin/stories.gguf
 export PYTHON_PAGE=$source/docs/python.md
 version=$(sed -n 's/^project(ggml-lite VERSION \([0-9.]*\) .*/\1/p' "$source/CMakeLists.txt")
 

@@ -10,6 +10,7 @@ import json
 import logging
 import os
 import re
+import sys
 import threading
 import warnings
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, SupportsIndex, Tuple, TypeVar, Union, cast
@@ -155,7 +156,7 @@ class Model:
 
         def on_progress(_user: Optional[int], done: int, total: int) -> bool:
             try:
-                return not stopped and (progress is None or progress(done, total) is not False)
+                return not stopped and not raised and (progress is None or progress(done, total) is not False)
             except BaseException as error:
                 raised.append(error)
                 return False
@@ -206,7 +207,7 @@ class Model:
         self._n_ctx: int = self._lib.llm_context_n_ctx(handle)
         self._n_vocab: int = self._lib.llm_context_n_vocab(handle)
         self._n_embd: int = self._lib.llm_context_n_embd(handle)
-        if raised:  # in the last call of on_progress
+        if raised:  # in the last call of on_progress or on_note
             self.close()
             raise raised[0]
 
@@ -390,7 +391,8 @@ class Model:
         **options: Unpack[Options],
     ) -> Answer:
         """The same, piece by piece: content and reasoning. At the end, the stream's `message` is the whole one."""
-        self.placement  # raises Error if the model is closed
+        with self._call():  # raises Error if the model is closed
+            pass
         talk = self._conversation(messages, tools, variables)
         if tool_choice is not None:
             talk["tool_choice"] = tool_choice
@@ -425,7 +427,7 @@ class Model:
         for name in [*(variables or {}), *(["tools"] if tools else [])]:
             if not self._template_reads(name, talk):
                 more = ", so the model does not see them" if name == "tools" else ""
-                warnings.warn(f"the model's chat template does not read '{name}'{more}", stacklevel=4)
+                warnings.warn(f"the model's chat template does not read '{name}'{more}", stacklevel=_level_of_caller())
         return talk
 
     def _template_reads(self, name: str, talk: Dict[str, Any]) -> bool:
@@ -746,6 +748,14 @@ def _interruptible(function: Callable[[], None], cancel: Callable[[], object]) -
         function()
     elif failed:
         raise failed[0]
+
+
+def _level_of_caller() -> int:
+    """The level, for warnings.warn, of the code that has called this package."""
+    level, frame = 0, sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(os.path.dirname(__file__) + os.sep):
+        level, frame = level + 1, frame.f_back
+    return level + 1
 
 
 def _empty_info() -> _abi.RunInfo:

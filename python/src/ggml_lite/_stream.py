@@ -26,13 +26,26 @@ def decoder() -> codecs.IncrementalDecoder:
     return codecs.getincrementaldecoder("utf-8")("replace")
 
 
+class Known:
+    """What is known of a stream."""
+
+    run: Optional[Run] = None
+    message: Optional[Message] = None
+    results: Optional[List[Result]] = None
+
+
 class Pieces(Iterator[T]):
     """What a model generates, piece by piece. The model is occupied from the first piece on until the stream ends or is closed: by close(),
     at the end of a `with` block, or when nothing refers to it any more."""
 
-    def __init__(self, pieces: Generator[T, None, None]):
-        self.run: Optional[Run] = None  # what it did, once it has ended or was closed
-        self._pieces = pieces
+    def __init__(self, pieces: Generator[T, None, None], known: Known):
+        self._pieces = pieces  # which does not refer to this object, so that this one is freed, and so closed, when it is not used any more
+        self._known = known
+
+    @property
+    def run(self) -> Optional[Run]:
+        """What it did, once it has ended or was closed."""
+        return self._known.run
 
     def __iter__(self: Self) -> Self:
         return self
@@ -58,9 +71,11 @@ class Stream(Pieces[str]):
     """Pieces of a text, each of whole characters, as the model writes them."""
 
     def __init__(self, model: Model, prompt: List[int], params: _abi.GenerateParams, is_answer: bool = False):
-        super().__init__(self._read(model, prompt, params, is_answer))
+        known = Known()
+        super().__init__(self._read(known, model, prompt, params, is_answer), known)
 
-    def _read(self, model: Model, prompt: List[int], params: _abi.GenerateParams, at_beginning: bool) -> Generator[str, None, None]:
+    @staticmethod
+    def _read(known: Known, model: Model, prompt: List[int], params: _abi.GenerateParams, at_beginning: bool) -> Generator[str, None, None]:
         text_of = decoder()
         with model._own_turn():
             try:
@@ -77,7 +92,7 @@ class Stream(Pieces[str]):
                         model._turn_thread = threading.get_ident()  # a stream moves with its reader
             finally:
                 with contextlib.suppress(Error):  # the model may be closed
-                    self.run = model._note_run("length" if params.is_empty else None)
+                    known.run = model._note_run("length" if params.is_empty else None)
 
 
 def in_another_thread(model: Model, function: Callable[[int, Callable[[T], bool]], None]) -> Generator[T, None, None]:
@@ -100,7 +115,7 @@ def in_another_thread(model: Model, function: Callable[[int, Callable[[T], bool]
             given.put(None)
 
     with model._own_turn():
-        _thread.start_new_thread(run, ())
+        worker = _thread.start_new_thread(run, ())
         has_ended = False
         try:
             while True:
@@ -112,7 +127,7 @@ def in_another_thread(model: Model, function: Callable[[int, Callable[[T], bool]
                 model._turn_thread = threading.get_ident()
         finally:
             unwanted.append(True)
-            while not has_ended:
+            while not has_ended and threading.get_ident() != worker:  # garbage may be collected in that thread, too
                 model.cancel()
                 with contextlib.suppress(queue.Empty):
                     has_ended = given.get(timeout=0.02) is None
@@ -121,13 +136,19 @@ def in_another_thread(model: Model, function: Callable[[int, Callable[[T], bool]
 
 
 class Answer(Pieces[Part]):
-    """Parts of an answer, as the model writes them. At the end, `message` is the whole one."""
+    """Parts of an answer, as the model writes them."""
 
     def __init__(self, model: Model, conversation: bytes, params: _abi.GenerateParams):
-        super().__init__(self._read(model, conversation, params))
-        self.message: Optional[Message] = None  # once it has ended
+        known = Known()
+        super().__init__(self._read(known, model, conversation, params), known)
 
-    def _read(self, model: Model, conversation: bytes, params: _abi.GenerateParams) -> Generator[Part, None, None]:
+    @property
+    def message(self) -> Optional[Message]:
+        """The whole answer, once it has ended."""
+        return self._known.message
+
+    @staticmethod
+    def _read(known: Known, model: Model, conversation: bytes, params: _abi.GenerateParams) -> Generator[Part, None, None]:
         text_of = [decoder() for _ in KINDS]
 
         def answer(handle: int, give: Callable[[Part], bool]) -> None:
@@ -144,19 +165,27 @@ class Answer(Pieces[Part]):
             yield from in_another_thread(model, answer)
         finally:
             with contextlib.suppress(Error):
-                self.run = model._note_run()
-        self.message = Message(whole[0])
-        self.message.run = self.run
+                known.run = model._note_run()
+        known.message = Message(whole[0])
+        known.message.run = known.run
 
 
 class Batch(Pieces[Tuple[int, str]]):
-    """Pieces of many texts, as the model writes them: the number of a prompt, and a piece of its text. At the end, `results` has them all."""
+    """Pieces of many texts, as the model writes them: the number of a prompt, and a piece of its text."""
 
     def __init__(self, model: Model, prompts: List[List[int]], params: List[_abi.GenerateParams]):
-        super().__init__(self._read(model, prompts, params))
-        self.results: Optional[List[Result]] = None  # once all have ended
+        known = Known()
+        super().__init__(self._read(known, model, prompts, params), known)
 
-    def _read(self, model: Model, prompts: List[List[int]], params: List[_abi.GenerateParams]) -> Generator[Tuple[int, str], None, None]:
+    @property
+    def results(self) -> Optional[List[Result]]:
+        """The texts, once all have ended. What each did is in its `run`; that of the stream is None."""
+        return self._known.results
+
+    @staticmethod
+    def _read(
+        known: Known, model: Model, prompts: List[List[int]], params: List[_abi.GenerateParams]
+    ) -> Generator[Tuple[int, str], None, None]:
         jobs = (_abi.Job * len(prompts))()
         texts: List[List[str]] = [[] for _ in prompts]
         text_of = [decoder() for _ in prompts]
@@ -179,7 +208,7 @@ class Batch(Pieces[Tuple[int, str]]):
                 take(k, text_of[k].decode(b"", True))
 
         yield from in_another_thread(model, generate)
-        self.results = [
+        known.results = [
             Result("".join(text), run_of(job), error_of(job.err.status, job.err.msg.decode("utf-8", "replace")) if job.err.status else None)
             for text, job in zip(texts, jobs)
         ]
