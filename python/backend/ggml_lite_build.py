@@ -35,7 +35,7 @@ def metadata() -> str:
     return f"""Metadata-Version: 2.1
 Name: ggml-lite
 Version: {VERSION}
-Summary: Runs language models from GGUF files: generate, stream, chat, tokenize, logits
+Summary: Runs language models from GGUF files: generate, stream, chat with tools, batches, log-probabilities, embeddings
 License: MIT
 Requires-Python: >=3.8
 Provides-Extra: numpy

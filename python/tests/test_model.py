@@ -17,7 +17,7 @@ from pathlib import Path
 
 from common import STORY, needs_cli, needs_numpy, run_cli, write_adapter
 from ggml_lite import Cancelled, Error, Model, Status
-from ggml_lite._model import ELSEWHERE
+from ggml_lite._opening import ELSEWHERE
 
 try:
     import mock_hub
@@ -99,6 +99,10 @@ class Opening(unittest.TestCase):
             Model(model_path="builtin:stories")
         with self.assertRaises(TypeError):
             Model()
+        of_llama_cpp = """chat_handler lora_scale draft_model type_v flash_attn use_mmap use_mlock offload_kqv numa rope_freq_base
+        rope_freq_scale kv_overrides main_gpu split_mode tensor_split"""
+        for name in of_llama_cpp.split():
+            self.assertIn(name, ELSEWHERE)
         for name, text in ELSEWHERE.items():  # hints that name an argument name one that there is
             self.assertTrue(" " in text or text in inspect.signature(Model).parameters, name)
 

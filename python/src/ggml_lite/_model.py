@@ -4,8 +4,6 @@ from __future__ import annotations
 import _thread
 import contextlib
 import ctypes as c
-import functools
-import inspect
 import json
 import logging
 import os
@@ -13,11 +11,12 @@ import re
 import sys
 import threading
 import warnings
-from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, SupportsIndex, Tuple, TypeVar, Union, cast
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, SupportsIndex, Tuple, Union, cast
 
 from . import _abi
 from ._errors import Error, Status
-from ._options import Options, flag, generate_params, number, refuse_unknown, text_bytes, whole
+from ._opening import Path, file_bytes, known_arguments, layers, loras
+from ._options import Options, flag, generate_params, number, text_bytes, whole
 from ._results import Message, Metadata, Result, Run, Score, run_of
 from ._stream import Answer, Batch, Stream
 
@@ -33,62 +32,7 @@ if TYPE_CHECKING:
 Prompt = Union[str, Iterable[SupportsIndex]]
 Messages = Union[str, Sequence[Mapping[str, Any]]]
 Tools = Sequence[Mapping[str, Any]]
-Path = Union[str, "os.PathLike[str]"]
-F = TypeVar("F", bound=Callable[..., None])
 ROWS = 256  # of logits, which are computed by one call
-
-# Arguments that other programs have, and what is here instead: the name of an argument, or words.
-ELSEWHERE = {
-    "model_path": "the path is the first argument",
-    "model": "the path is the first argument",
-    "repo_id": "call Model.from_repository()",
-    "filename": "call Model.from_repository()",
-    "hf_token": "token",
-    "verbose": "the package prints nothing",
-    "embedding": "embeddings",
-    "pooling_type": "pooling",
-    "lora_path": "write adapters=[path]",
-    "lora_scale": "write adapters=[(path, scale)]",
-    "lora_base": "an adapter belongs to the model that is opened",
-    "lora": "adapters",
-    "type_k": "cache_type_k",
-    "type_v": "cache_type_v",
-    "chat_format": "chat_template",
-    "chat_handler": "pictures are not read; for a template of your own there is chat_template",
-    "draft_model": "write draft=path, or lookup=True",
-    "n_ubatch": "n_batch",
-    "n_threads_batch": "n_threads",
-    "n_seq_max": "n_parallel",
-    "ngl": "n_gpu_layers",
-    "main_gpu": "device",
-    "split_mode": "split",
-    "tensor_split": "split",
-    "seed": "it is an option of generate() and the others",
-    "last_n_tokens_size": "it is repeat_last_n, an option of generate() and the others",
-    "logits_all": "logits() returns all of them",
-    "use_mmap": "files are always mapped; repack=False uses the weights as they are in the file",
-    "use_mlock": "the system decides what stays in memory",
-    "flash_attn": "attention never needs the memory that it saves",
-    "offload_kqv": "the KV cache is where its layers are",
-    "kv_overrides": "numbers of an architecture are in its descriptor, arch=",
-    "rope_freq_base": "numbers of an architecture are in its descriptor, arch=",
-    "rope_freq_scale": "numbers of an architecture are in its descriptor, arch=",
-    "rope_scaling_type": "numbers of an architecture are in its descriptor, arch=",
-    "numa": "the system decides where memory is",
-    "tokenizer": "the tokenizer is that of the file",
-}
-
-
-def known_arguments(function: F) -> F:
-    """Has the function say what an argument that it does not know could mean."""
-    known = [name for name, p in inspect.signature(function).parameters.items() if p.kind is p.KEYWORD_ONLY]
-
-    @functools.wraps(function)
-    def checked(self: Any, *arguments: Any, **given: Any) -> None:
-        refuse_unknown(given, ["path", *known], ELSEWHERE, "argument of Model")
-        function(self, *arguments, **given)
-
-    return cast(F, checked)
 
 
 def numpy_for(what: str) -> ModuleType:
@@ -173,24 +117,24 @@ class Model:
             n_ubatch=whole("n_batch", n_batch, 0, 64),
             n_threads=whole("n_threads", n_threads, 0, 32),
             n_parallel=whole("n_parallel", n_parallel, 0, 32),
-            n_gpu_layers=_layers(whole("n_gpu_layers", n_gpu_layers, -1, 32)),
+            n_gpu_layers=layers(whole("n_gpu_layers", n_gpu_layers, -1, 32)),
             embeddings=flag("embeddings", embeddings),
             no_repack=not flag("repack", repack),
             progress=_abi.Progress(on_progress),
             no_chat_bos=not flag("chat_bos", chat_bos),
-            draft=None if draft is None else _file("draft", draft),
+            draft=None if draft is None else file_bytes("draft", draft),
             lookup=flag("lookup", lookup),
             n_guess=whole("n_guess", n_guess, 0, 64),
             offline=flag("offline", offline),
             note=_abi.Note(on_note),
         )
-        p.adapter, p.n_adapters = _loras(adapters)
+        p.adapter, p.n_adapters = loras(adapters)
         texts = {"device": device, "split": split, "arch": arch, "chat_template": chat_template, "pooling": pooling, "hub_token": token}
         for name, text in {**texts, "cache_type_k": cache_type_k, "cache_type_v": cache_type_v}.items():
             if text == "":
                 raise ValueError(f"{name.replace('hub_', '')} is empty; leave it out, or give None")
             setattr(p, name, None if text is None else text_bytes(name, text))
-        file = _file("path", path)
+        file = file_bytes("path", path)
 
         def open_() -> None:
             handle = c.c_void_p()
@@ -604,13 +548,13 @@ class Model:
 
     def save(self, path: Path) -> None:
         """Writes the tokens of the context that were run, with what was computed of them, to a file."""
-        file = _file("path", path)
+        file = file_bytes("path", path)
         with self._own_turn():
             self._wait(lambda handle: self._lib.llm_save(handle, file))
 
     def restore(self, path: Path) -> None:
         """Makes the context that which save() wrote, of the same model with the same arguments, so that its tokens need not run."""
-        file = _file("path", path)
+        file = file_bytes("path", path)
         with self._own_turn():
             self._wait(lambda handle: self._lib.llm_restore(handle, file))
 
@@ -760,25 +704,6 @@ def _level_of_caller() -> int:
 
 def _empty_info() -> _abi.RunInfo:
     return _abi.RunInfo(size=c.sizeof(_abi.RunInfo), stop=-1)
-
-
-def _layers(n: int) -> int:
-    return (1 << 31) - 1 if n < 0 else n
-
-
-def _file(name: str, path: Path) -> bytes:
-    file = os.fsencode(path)
-    if b"\0" in file:
-        raise ValueError(f"{name} contains a NUL character")
-    return file
-
-
-def _loras(adapters: Sequence[Union[Path, Tuple[Path, float]]]) -> Tuple[Any, int]:
-    if isinstance(adapters, (str, bytes, os.PathLike)):
-        raise TypeError(f"adapters is {type(adapters).__name__}, not a list of files: write adapters=[path]")
-    pairs = [(a[0], a[1]) if isinstance(a, tuple) else (a, 1.0) for a in adapters]
-    loras = [_abi.Lora(_file("adapters", path), number("a scale of adapters", scale)) for path, scale in pairs]
-    return (_abi.Lora * len(loras))(*loras), len(loras)
 
 
 def _array(ids: Sequence[int]) -> c.Array[c.c_int32]:
