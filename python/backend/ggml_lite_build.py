@@ -1,10 +1,12 @@
 """Builds the package, by the hooks of PEP 517 and PEP 660, with nothing but Python's own library.
 
-A wheel has the Python files and a copy of the shared library, if one is found: at the path in the environment variable
-GGML_LITE_LIBRARY, else in a build folder of the repository (build/*/lib). It is then for this platform alone. Without a library the wheel
-is for all platforms, and the library is looked for when the package is used. An editable wheel leads to the source folder."""
+A wheel has the Python files and a copy of the shared library, which is the one at the path in the environment variable
+GGML_LITE_LIBRARY, or else in a build folder of the repository (build/*/lib). It is for this platform alone. If there is none, the build
+fails, unless the system has a library or the variable is "none". Such a wheel is for all platforms, and the library is looked for when the
+package is used. An editable wheel leads to the source folder."""
 import base64
 import ctypes
+import ctypes.util
 import hashlib
 import io
 import os
@@ -33,7 +35,7 @@ def metadata() -> str:
     return f"""Metadata-Version: 2.1
 Name: ggml-lite
 Version: {VERSION}
-Summary: Runs language models from GGUF files: generate, stream, chat, tokenize, logits
+Summary: Runs language models from GGUF files: generate, stream, chat with tools, batches, log-probabilities, embeddings
 License: MIT
 Requires-Python: >=3.8
 Provides-Extra: numpy
@@ -93,6 +95,8 @@ def package_files() -> Dict[str, bytes]:
 
 def bundled_library() -> Optional[Path]:
     given = os.environ.get(_find.VARIABLE)
+    if given == "none":
+        return None
     if given:
         if not Path(given).is_file():
             sys.exit(f"{_find.VARIABLE}: there is no file '{given}'")
@@ -103,6 +107,11 @@ def bundled_library() -> Optional[Path]:
         except OSError:
             continue  # built for another machine
         return path
+    if not ctypes.util.find_library("llm"):
+        sys.exit(
+            f"there is no shared library {_find.FILE_NAME} yet. To build it, run in the repository: {_find.BUILD}\n"
+            f"Then install the package again. With {_find.VARIABLE}=none it installs without a library."
+        )
     return None
 
 

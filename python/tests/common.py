@@ -1,6 +1,8 @@
 """What the tests share. They test the package that Python finds; the variable LLM_CLI names the program to compare with."""
 import importlib.util
 import os
+import random
+import struct
 import subprocess
 import unittest
 
@@ -23,3 +25,21 @@ def run_cli(*arguments: str) -> str:
         raise AssertionError(f"llm-cli {' '.join(arguments)}: {done.stderr.decode(errors='replace')[-500:]}")
     text = done.stdout.decode()
     return text[:-1] if text.endswith("\n") else text
+
+
+def write_adapter(path):
+    """A LoRA adapter for one weight of the built-in models, with random numbers."""
+
+    def text(given):
+        return struct.pack("<Q", len(given)) + given
+
+    keys = ((b"general.type", b"adapter"), (b"adapter.type", b"lora"), (b"general.architecture", b"llama"))
+    shapes = ((b"blk.1.attn_q.weight.lora_a", (128, 2)), (b"blk.1.attn_q.weight.lora_b", (2, 128)))
+    head = b"GGUF" + struct.pack("<IQQ", 3, len(shapes), len(keys))
+    head += b"".join(text(key) + struct.pack("<I", 8) + text(value) for key, value in keys)
+    for k, (name, shape) in enumerate(shapes):
+        head += text(name) + struct.pack("<IQQIQ", 2, *shape, 0, k * 128 * 2 * 4)
+    numbers = random.Random(1)
+    data = b"".join(struct.pack("<f", numbers.gauss(0, 0.5)) for _ in range(2 * 128 * 2))
+    with open(path, "wb") as file:
+        file.write(head + bytes(-len(head) % 32) + data)

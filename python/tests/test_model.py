@@ -1,8 +1,10 @@
 """Models: opening, closing, numbers, threads, signals."""
 import copy
 import gc
+import inspect
 import os
 import pickle
+import shutil
 import signal
 import sys
 import tempfile
@@ -10,9 +12,17 @@ import threading
 import unittest
 import weakref
 from concurrent.futures import ThreadPoolExecutor
+from unittest import mock
+from pathlib import Path
 
-from common import STORY, needs_cli, needs_numpy, run_cli
+from common import STORY, needs_cli, needs_numpy, run_cli, write_adapter
 from ggml_lite import Cancelled, Error, Model, Status
+from ggml_lite._opening import ELSEWHERE
+
+try:
+    import mock_hub
+except ImportError:
+    mock_hub = None
 
 
 class Opening(unittest.TestCase):
@@ -24,6 +34,14 @@ class Opening(unittest.TestCase):
             self.assertEqual(model.arch, model.metadata("general.architecture"))
             self.assertTrue(model.name)
             self.assertIsNone(model.metadata("no.such.key"))
+            self.assertEqual((model.metadata("llama.block_count"), model.metadata("llama.rope.freq_base")), (5, 10000.0))
+            keys = model.metadata()
+            self.assertEqual(len(keys["tokenizer.ggml.tokens"]), model.n_vocab)
+            self.assertEqual((keys["general.name"], "no.such.key" in keys, "general.name" in keys), (model.name, False, True))
+            self.assertEqual(len(list(keys)), len(keys))
+            self.assertEqual(dict(keys)["llama.block_count"], 5)
+            with self.assertRaises(KeyError):
+                keys["no.such.key"]
             self.assertIn("cpu", model.placement)
             self.assertIn("n_ctx=64", repr(model))
         self.assertIn("closed", repr(model))
@@ -58,6 +76,126 @@ class Opening(unittest.TestCase):
             Model("builtin:stories", embeddings="no")
         with self.assertRaises(TypeError):
             Model(None)
+        with self.assertRaisesRegex(ValueError, "device is empty"):
+            Model("builtin:stories", device="")
+        with self.assertRaisesRegex(ValueError, "split is empty"):
+            Model("builtin:stories", split="")
+
+    def test_arguments_of_other_programs(self):
+        for name, words in (
+            ("model_path", "the path is the first argument"),
+            ("verbose", "prints nothing"),
+            ("embedding", "did you mean 'embeddings'?"),
+            ("lora_path", "write adapters"),
+            ("type_k", "did you mean 'cache_type_k'?"),
+            ("chat_format", "did you mean 'chat_template'?"),
+            ("n_gpu_layer", "did you mean 'n_gpu_layers'?"),
+            ("seed", "option of generate"),
+            ("qqqq", "there are path, n_ctx"),
+        ):
+            with self.subTest(name), self.assertRaisesRegex(TypeError, f"unknown argument of Model '{name}'.*{words}"):
+                Model("builtin:stories", **{name: "x"})
+        with self.assertRaisesRegex(TypeError, "the path is the first argument"):
+            Model(model_path="builtin:stories")
+        with self.assertRaises(TypeError):
+            Model()
+        of_llama_cpp = """chat_handler lora_scale draft_model type_v flash_attn use_mmap use_mlock offload_kqv numa rope_freq_base
+        rope_freq_scale kv_overrides main_gpu split_mode tensor_split"""
+        for name in of_llama_cpp.split():
+            self.assertIn(name, ELSEWHERE)
+        for name, text in ELSEWHERE.items():  # hints that name an argument name one that there is
+            self.assertTrue(" " in text or text in inspect.signature(Model).parameters, name)
+
+    def test_cache_types(self):
+        with Model("builtin:stories", n_ctx=64, cache_type_k="q8_0", cache_type_v="q4_0") as model:
+            self.assertTrue(model.generate(STORY, max_tokens=3))
+        with self.assertRaisesRegex(Error, "q5"):
+            Model("builtin:stories", cache_type_k="q5")
+
+    def test_guesses_change_no_text(self):
+        text = "a b c d e f g. " * 4
+        with Model("builtin:stories") as model:
+            want = model.generate(text, max_tokens=30, temperature=0)
+        for guess in ({"lookup": True}, {"draft": "builtin:stories", "n_guess": 4}):
+            with self.subTest(guess), Model("builtin:stories", **guess) as model:
+                self.assertEqual(model.generate(text, max_tokens=30, temperature=0), want)
+        with self.assertRaisesRegex(Error, "draft"):
+            Model("builtin:stories", draft="builtin:stories", lookup=True)
+
+    @unittest.skipUnless(mock_hub and shutil.which("curl") and os.environ.get("MODEL_FILE"), "no hub to ask: mock_hub.py, curl or MODEL_FILE is missing")
+    def test_repositories(self):
+        hub = mock_hub.start()
+        with open(os.environ["MODEL_FILE"], "rb") as file:
+            hub.add("user/repo", {"a-Q8_0.gguf": mock_hub.File(file.read()), "a-Q4_K_M.gguf": mock_hub.File(b"no model")})
+        notes, seen = [], []
+
+        def stop(text):
+            raise OSError("from the callback")
+
+        with tempfile.TemporaryDirectory() as cache:
+            clean = {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}
+            with mock.patch.dict(os.environ, {**clean, "HF_ENDPOINT": hub.url + "/", "LLM_CACHE": cache}, clear=True):
+                with self.assertRaisesRegex(Error, "user/repo"):
+                    Model.from_repository("user/repo", "Q8_0", offline=True)
+                with self.assertRaisesRegex(OSError, "from the callback"):
+                    Model.from_repository("user/repo", "Q8_0", note=stop)
+                progress = lambda done, total: seen.append(total)  # noqa: E731
+                with Model.from_repository("user/repo", "Q8_0", n_ctx=64, token="hf_secret", note=notes.append, progress=progress) as model:
+                    self.assertTrue(model.generate(STORY, max_tokens=2))
+                self.assertIn("Bearer hf_secret", {request.headers.get("Authorization") for request in hub.take_log()})
+                with Model("hf:user/repo:Q8_0", offline=True) as model, self.assertLogs("ggml_lite", "INFO"):
+                    self.assertEqual(model.name, "stories")
+                    with self.assertRaises(Error):
+                        Model("hf:user/repo:Q4_K_M")
+        hub.stop()
+        self.assertIn(os.path.getsize(os.environ["MODEL_FILE"]), seen)
+        self.assertRegex("".join(notes), "a-Q8_0.gguf")
+
+
+class Adapters(unittest.TestCase):
+    def test_scales(self):
+        with tempfile.TemporaryDirectory() as folder, Model("builtin:stories", n_ctx=64) as plain:
+            file = os.path.join(folder, "adapter.gguf")
+            write_adapter(file)
+            want = plain.logprobs(STORY, " there was a fox")
+            with Model("builtin:stories", n_ctx=64, adapters=[(file, 0.0)]) as model:
+                self.assertEqual(model.logprobs(STORY, " there was a fox"), want)
+                model.set_adapter_scale(0, 1)
+                self.assertEqual(model.context, [])
+                changed = model.logprobs(STORY, " there was a fox")
+                self.assertNotEqual(changed, want)
+                with self.assertRaises(Error):
+                    model.set_adapter_scale(1, 1)
+                with self.assertRaisesRegex(TypeError, "scale is str"):
+                    model.set_adapter_scale(0, "1")
+            for given in ([file], [Path(file)], [(file, 1)]):
+                with Model("builtin:stories", n_ctx=64, adapters=given) as model:
+                    self.assertEqual(model.logprobs(STORY, " there was a fox"), changed)
+            with self.assertRaisesRegex(TypeError, r"write adapters=\[path\]"):
+                Model("builtin:stories", adapters=file)
+            with self.assertRaisesRegex(Error, "nothing.gguf"):
+                Model("builtin:stories", adapters=["nothing.gguf"])
+
+
+class Saving(unittest.TestCase):
+    def test_save_and_restore(self):
+        with tempfile.TemporaryDirectory() as folder, Model("builtin:stories", n_ctx=64) as model:
+            file = Path(folder) / "state"
+            with self.assertRaisesRegex(Error, "empty"):
+                model.save(file)
+            model.generate(STORY, max_tokens=5, seed=1)
+            held = model.context[:-1]  # the last token was generated, but not run
+            model.save(file)
+            model.reset()
+            model.restore(file)
+            self.assertEqual(model.context, held)
+            model.generate(held, max_tokens=1)
+            self.assertEqual(model.last_run.n_prompt, 1)  # of which the logits are needed
+            with self.assertRaisesRegex(Error, "nothing"):
+                model.restore(Path(folder) / "nothing")
+            with Model("builtin:stories", n_ctx=64) as other:
+                other.restore(file)
+                self.assertEqual(other.context, held)
 
     def test_progress(self):
         seen = []
@@ -101,6 +239,12 @@ class Closing(unittest.TestCase):
             lambda: model.stream(STORY),
             lambda: next(stream),
             lambda: model.chat("Hi"),
+            lambda: model.answer("Hi"),
+            lambda: model.batch([STORY]),
+            lambda: model.logprobs(STORY, "b"),
+            lambda: model.save("x"),
+            lambda: model.set_adapter_scale(0, 1),
+            lambda: dict(model.metadata()),
             lambda: model.tokenize("a"),
             lambda: model.detokenize([1]),
             lambda: model.token_bytes(1),
@@ -317,6 +461,8 @@ class Signals(unittest.TestCase):
                 lambda: list(model.stream(STORY, ignore_end=True)),
                 lambda: (model.reset(), model.generate(long_prompt, max_tokens=1)),
                 lambda: model.tokenize("The fox"),
+                lambda: model.batch([STORY] * 3, ignore_end=True),
+                lambda: model.logprobs(long_prompt[:-1], long_prompt[-1:]),
             ]
             for number, use in enumerate(uses):
                 with self.subTest(number):
@@ -340,6 +486,7 @@ class Signals(unittest.TestCase):
                     lost += len(got)
                     signal.setitimer(signal.ITIMER_REAL, 0)
                     model.close()  # not by __del__ under the timer, as Python ignores what is raised there
+                    del model
                 except KeyboardInterrupt:
                     pass
         finally:
@@ -443,6 +590,19 @@ class Numbers(unittest.TestCase):
         np.testing.assert_array_equal(self.model.logits(cut, last=True), want[19])
         np.testing.assert_array_equal(self.model.logits(cut + [7, 8], last=True), self.model.logits(cut + [7, 8])[-1])
 
+    def test_logits_from_a_token_on(self):
+        import numpy as np
+
+        ids = self.model.tokenize("Once upon a time, there was a fox. " * 20)[:200]
+        whole = self.model.logits(ids)
+        for first in (0, 1, 150, 199):
+            self.model.reset()
+            np.testing.assert_array_equal(self.model.logits(ids, first=first), whole[first:])
+            np.testing.assert_array_equal(self.model.logits(ids, first=first), whole[first:])
+        for first in (200, -1):
+            with self.assertRaisesRegex(ValueError, f"first is {first}"):
+                self.model.logits(ids, first=first)
+
     def test_longer_than_a_call(self):
         import numpy as np
 
@@ -474,12 +634,17 @@ class Numbers(unittest.TestCase):
         self.assertEqual(fox.shape, (self.model.n_embd,))
         self.assertAlmostEqual(float(np.dot(fox, fox)), 1, places=5)
         np.testing.assert_array_equal(fox, same)
+        several = self.model.embed(["The fox sleeps.", "Cake for everybody"])
+        np.testing.assert_array_equal(several, [fox, other])
+        self.assertEqual(self.model.embed([]).shape, (0, self.model.n_embd))
+        with self.assertRaisesRegex(TypeError, "text is int"):
+            self.model.embed(["a", 5])
         self.assertLess(float(np.dot(fox, other)), 0.9999)
         with Model("builtin:stories", embeddings=True, pooling="last") as model:
             self.assertLess(float(np.dot(fox, model.embed("The fox sleeps."))), 0.9999)
         with self.assertRaisesRegex(Error, "none of mean, last and cls"):
             Model("builtin:stories", embeddings=True, pooling="rank")
-        with Model("builtin:stories") as model, self.assertRaises(Error) as caught:
+        with Model("builtin:stories") as model, self.assertRaisesRegex(Error, "embeddings=True") as caught:
             model.embed("A fox")
         self.assertEqual(caught.exception.status, Status.UNSUPPORTED)
 

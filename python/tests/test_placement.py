@@ -15,6 +15,7 @@ ROWS = [
     ("cpu1,cpu", None, None),
     ("cpu1", None, 2),
     ("Cpu1,CPU2", None, 99),
+    ("cpu1", None, -1),
     ("cpu,cpu1", None, 2),
     (None, "CPU=2,cpu1=3", None),
     (None, "CPU=2,cpu=3", None),

@@ -1,10 +1,12 @@
 """Texts: generate, stream, chat, tokens."""
 import gc
 import json
+import math
 import unittest
 
 from common import STORY, needs_cli, run_cli
 from ggml_lite import Error, Model, Options, Status
+from ggml_lite._options import ELSEWHERE
 
 
 class Text(unittest.TestCase):
@@ -26,6 +28,18 @@ class Text(unittest.TestCase):
             ({"seed": 3, "repeat_penalty": 1.4}, "--seed 3 --repeat-penalty 1.4".split()),
             ({"seed": 4, "stop": ["was", "."]}, "--seed 4 --stop was --stop .".split()),
             ({"seed": 5, "json_schema": {"enum": ["hop", "sleep"]}}, ["--seed", "5", "--json-schema", '{"enum": ["hop", "sleep"]}']),
+            ({"seed": 3, "repeat_penalty": 1.4, "repeat_last_n": -1}, "--seed 3 --repeat-penalty 1.4 --repeat-last-n -1".split()),
+            ({"seed": 3, "frequency_penalty": 1, "presence_penalty": 0.5, "repeat_last_n": 9},
+             "--seed 3 --frequency-penalty 1 --presence-penalty 0.5 --repeat-last-n 9".split()),
+            ({"seed": 3, "temperature": 1, "dynatemp_range": 0.7, "dynatemp_exponent": 2},
+             "--seed 3 --temp 1 --dynatemp-range 0.7 --dynatemp-exp 2".split()),
+            ({"seed": 3, "temperature": 2, "typical_p": 0.4, "top_n_sigma": 2}, "--seed 3 --temp 2 --typical 0.4 --top-n-sigma 2".split()),
+            ({"seed": 3, "xtc_probability": 0.9, "xtc_threshold": 0.05}, "--seed 3 --xtc-probability 0.9 --xtc-threshold 0.05".split()),
+            ({"seed": 3, "dry_multiplier": 2, "dry_base": 1.5, "dry_allowed_length": 1, "dry_penalty_last_n": 50, "dry_sequence_breakers": ["."]},
+             "--seed 3 --dry-multiplier 2 --dry-base 1.5 --dry-allowed-length 1 --dry-penalty-last-n 50 --dry-sequence-breaker .".split()),
+            ({"seed": 3, "mirostat": 2, "mirostat_tau": 2, "mirostat_eta": 0.2}, "--seed 3 --mirostat 2 --mirostat-ent 2 --mirostat-lr 0.2".split()),
+            ({"seed": 3, "logit_bias": {468: 3, "261": -2.5}}, "--seed 3 --logit-bias 468+3 --logit-bias 261-2.5".split()),
+            ({"seed": 3, "samplers": ["temperature", "top_k"], "top_k": 3}, "--seed 3 --samplers temperature;top_k --top-k 3".split()),
             ({"seed": 6, "grammar": 'root ::= ("hop " | "sleep ")+'}, ["--seed", "6", "--grammar", 'root ::= ("hop " | "sleep ")+']),
         ]
         for options, flags in same:
@@ -39,6 +53,29 @@ class Text(unittest.TestCase):
         self.assertEqual(texts[0], texts[1])
         self.assertEqual(len(set(texts)), 3)
         self.assertGreater(len({self.model.generate(STORY, max_tokens=30, temperature=1.5) for _ in range(3)}), 1)
+
+    def test_numbers_that_others_have(self):
+        self.assertEqual(self.model.generate(STORY, max_tokens=-1, seed=7), self.model.generate(STORY, seed=7))
+        self.assertGreater(len({self.model.generate(STORY, max_tokens=30, temperature=1.5, seed=-1) for _ in range(3)}), 1)
+        self.assertEqual(self.model.generate(STORY, max_tokens=0), "")
+        run = self.model.last_run
+        self.assertEqual((run.finish, run.n_generated), ("length", 0))
+        self.assertEqual(self.model.context, self.model.tokenize(STORY))
+        for name in "logprobs echo n suffix stream response_format logits_processor stopping_criteria mirostat_mode tools".split():
+            self.assertIn(name, ELSEWHERE)
+        for name, text in ELSEWHERE.items():  # hints that name an option name one that there is
+            self.assertTrue(" " in text or text in Options.__annotations__, name)
+
+    def test_never_a_token(self):
+        comma = self.model.tokenize(",", add_special=False)[-1]
+        self.assertIn(",", self.model.generate(STORY, max_tokens=20, temperature=0))
+        for never in (False, -math.inf):
+            self.assertNotIn(",", self.model.generate(STORY, max_tokens=20, temperature=0, logit_bias={comma: never}))
+
+    def test_json_with_spaces(self):
+        schema = {"type": "array", "items": {"const": 1}, "minItems": 2}
+        texts = {self.model.generate(STORY, json_schema=schema, json_spaces=True, temperature=9, top_k=0, top_p=1, min_p=0, seed=s, max_tokens=60) for s in range(9)}
+        self.assertGreater(len(texts), 1)
 
     def test_pieces_are_the_whole(self):
         pieces = list(self.model.stream(STORY, max_tokens=40, seed=7))
@@ -120,10 +157,20 @@ class Text(unittest.TestCase):
     def test_options_are_checked(self):
         wrong = [
             ({"max_token": 5}, TypeError, "unknown option 'max_token'; did you mean 'max_tokens'?"),
-            ({"max_tokens": 0}, ValueError, "max_tokens is 0"),
+            ({"max_tokens": -2}, ValueError, "max_tokens is -2"),
+            ({"temp": 5}, TypeError, "unknown option 'temp'; did you mean 'temperature'?"),
+            ({"stream": True}, TypeError, "unknown option 'stream': call stream()"),
+            ({"repeat_last_n": 0}, ValueError, "repeat_last_n is 0"),
+            ({"xtc_threshold": 0}, ValueError, "xtc_threshold is 0; it is above 0"),
+            ({"mirostat": 1}, Error, "mirostat"),
+            ({"samplers": ["top_k", "none"]}, Error, "none"),
+            ({"logit_bias": [1]}, TypeError, "logit_bias is list"),
+            ({"logit_bias": {-1: 1}}, ValueError, "a token of logit_bias is -1"),
+            ({"logit_bias": {1: "x"}}, TypeError, "logit_bias[1] is str"),
+            ({"logit_bias": {10**6: 1}}, Error, "1000000"),
             ({"max_tokens": "5"}, TypeError, "max_tokens is str, not an int"),
             ({"max_tokens": True}, TypeError, "max_tokens is bool"),
-            ({"seed": -1}, ValueError, "seed is -1"),
+            ({"seed": -2}, ValueError, "seed is -2"),
             ({"seed": 2**64}, ValueError, "seed is 18446744073709551616"),
             ({"temperature": "0.5"}, TypeError, "temperature is str"),
             ({"top_p": 10**400}, ValueError, "top_p is too large"),

@@ -64,6 +64,8 @@ passes() {
 }
 
 cp -r "$source/python/tests" tests
+cp "$source"/examples/*.py "$source/tests/e2e/mock_hub.py" tests
+export MODEL_FILE=$source/models/builtin/stories.gguf
 export PYTHON_PAGE=$source/docs/python.md
 version=$(sed -n 's/^project(ggml-lite VERSION \([0-9.]*\) .*/\1/p' "$source/CMakeLists.txt")
 
@@ -76,7 +78,7 @@ case $got in
 *) fail "the installed package says '$got', not version $version and a library in $tmp" ;;
 esac
 "${run[@]}" -c 'import importlib.metadata as m; assert m.version("ggml-lite") == "'"$version"'"' || fail "the package's metadata differ"
-passes "${preload[@]}" "${run[@]}" -- test_text test_model test_placement test_package test_docs
+passes "${preload[@]}" "${run[@]}" -- test_text test_answers test_model test_placement test_package test_lm_eval test_docs
 
 # With numpy, for what needs it.
 numpy=
@@ -95,7 +97,13 @@ fi
 # From a copy of the source folder, where there is no library: the error says how to build it.
 mkdir clone
 cp -r "$source/python" "$source/CMakeLists.txt" clone
-(source=$tmp/clone && installed pure "$python" && printf '%s\n' "${run[@]}" >run) || exit 1
+(source=$tmp/clone && installed none "$python") >refused 2>&1
+if grep -q FAILED refused; then
+    grep -q 'no shared library .*cmake --build' *.log || fail "pip install without a library: $(cat refused)"
+else
+    echo "the package installs without a library, as the system has one: that this fails is not tested"
+fi
+(source=$tmp/clone && GGML_LITE_LIBRARY=none installed pure "$python" && printf '%s\n' "${run[@]}" >run) || exit 1
 mapfile -t run <run
 if "${run[@]}" -c 'import ggml_lite; ggml_lite.Model("builtin:stories")' 2>err; then
     echo "the package without a library uses one of the system: its message is not tested"
@@ -132,16 +140,21 @@ fi
 if command -v mypy >/dev/null; then
     (cd "$source/python" && mypy --cache-dir="$tmp/mypy") >mypy.log 2>&1 || fail "mypy: $(head -20 mypy.log)"
     cat >user.py <<'END'
-from ggml_lite import Model, Stream
+from typing import List
+from ggml_lite import Call, Model, Stream
 
 with Model("builtin:stories", n_ctx=64) as model:
-    text: str = model.generate("Once", max_tokens=3, seed=1, stop=["."])
+    text: str = model.generate("Once", max_tokens=3, seed=1, stop=["."], logit_bias={5: False})
+    calls: List[Call] = model.answer("Hi", tools=[], tool_choice="auto").tool_calls
+    texts: List[str] = [result.text for result in model.batch(["a", {"prompt": "b", "seed": 1}], max_tokens=2)]
+    score: float = model.logprobs("a", "b").total
     stream: Stream = model.stream([1, 2], temperature=0)
     wrong: int = model.generate("Once")
     model.generate("Once", max_tokens="3")
+    Model("builtin:stories", verbose=True)
 END
     MYPYPATH=$source/python/src mypy --strict --cache-dir="$tmp/mypy" --enable-incomplete-feature=Unpack user.py >mypy.log 2>&1
-    [ "$(grep -c '^user.py:[67]: error' mypy.log) $(grep -c error: mypy.log)" = "2 2" ] || fail "types: $(cat mypy.log)"
+    [ "$(grep -c '^user.py:1[0-2]: error' mypy.log) $(grep -c error: mypy.log)" = "3 3" ] || fail "types: $(cat mypy.log)"
 else
     echo "skipped: types: there is no mypy"
 fi

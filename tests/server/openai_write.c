@@ -483,6 +483,22 @@ TEST(token_columns) {
     p = q;
     api_openai_completions.whole(&m.x, &out);
     CHECK_HAS(out.s, "\"text_offset\":[0,4]}");
+    /* all bytes of a character are where it begins, and tokens that are not in the text have no length */
+    const answer_token split[] = {{.id = 1, .text = {"<s>", 3}, .n_hidden = 3},
+                                  {.id = 2, .text = {"a", 1}},
+                                  {.id = 3, .text = {"\xe6", 1}},
+                                  {.id = 4, .text = {"\x97\xa5", 2}},
+                                  {.id = 5, .text = {"<x>", 3}},
+                                  {.id = 6, .text = {"\xc3", 1}},
+                                  {.id = 7, .text = {"\xa9z", 2}},
+                                  {.id = 8, .text = {"y", 1}}};
+    p = (answer_part){.kind = PART_CONTENT,
+                      .text = {"a\xe6\x97\xa5<x>\xc3\xa9zy", 11},
+                      .token = split,
+                      .n_tokens = 8};
+    out.n = 0;
+    api_openai_completions.whole(&m.x, &out);
+    CHECK_HAS(out.s, "\"text_offset\":[0,0,1,1,2,5,5,7]}");
     ggl_free(out.s);
     unmake(&m);
 }

@@ -157,6 +157,25 @@ def text():
             check(words in post(s, path, body, 400)["error"]["message"], f"{path} {body}")
 
 
+def echoes():
+    """The log-probabilities of an echoed prompt say where each token is in the text."""
+    with Server([BINARY, *SMALL]) as s:
+        for prompt, offsets in (
+            ([1, 468, 480, 261, 406], [0, 3, 7, 12, 14]),  # <s>Once upon a time
+            ("Once upon a time", [0, 0, 4, 9, 11]),
+            ("日é x", [0, 0, 0, 0, 0, 1, 1, 2, 3]),  # characters that are split into bytes
+            ("a</s>b <s>c", [0, 0, 1, 5, 6, 7, 10]),
+        ):
+            body = {"prompt": prompt, "echo": True, "logprobs": 1, "max_tokens": 1, "temperature": 0, "ignore_eos": True}
+            choice = post(s, "/v1/completions", body)["choices"][0]
+            got = choice["logprobs"]["text_offset"]
+            check(got[: len(offsets)] == offsets, f"{prompt}: {got}")
+            check(len(choice["text"]) > got[len(offsets)] >= len(choice["text"]) - len(choice["logprobs"]["tokens"][-1]), f"{prompt}: {choice}")
+            chunks = [json.loads(line[6:]) for line in s.post("/v1/completions", {**body, "stream": True})[2].decode().splitlines() if line[:7] == "data: {"]
+            parts = [chunk["choices"][0]["logprobs"] for chunk in chunks]
+            check(sum([part["text_offset"] for part in parts if part], []) == got, f"{prompt}: a stream")
+
+
 def unknown():
     """A field that is not known is ignored, and named in a header and in the log; --strict-fields refuses it."""
     bodies = (("/v1/chat/completions", CHAT), ("/v1/completions", {"prompt": "a", "max_tokens": 1}), ("/v1/responses", {"input": "a", "max_output_tokens": 1}),

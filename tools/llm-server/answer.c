@@ -179,6 +179,20 @@ static bool give_echo(seat *s) {
     return job_give(s->job, s->choice, &part);
 }
 
+/* Finds the prompt's next token in the prompt's text. Returns how many bytes at its beginning are not there. */
+static size_t n_hidden_in_prompt(seat *s, int32_t id) {
+    const llm_tokenizer *t = server_tokenizer(s->job->server);
+    const ggl_str all = seat_prompt(s)->text, text = llm_token_text(t, id, true);
+    const ggl_str rest = {all.s + s->echo_at, all.n - s->echo_at};
+    const bool is_there = text.n <= rest.n && memcmp(rest.s, text.s, text.n) == 0;
+    if (!is_there && llm_token_text(t, id, false).n == 0)
+        return text.n;
+    const size_t n_hidden =
+        !is_there && text.n > 0 && text.s[0] == ' ' && rest.n > 0 && rest.s[0] != ' ';
+    s->echo_at += text.n - n_hidden < rest.n ? text.n - n_hidden : rest.n;
+    return n_hidden;
+}
+
 /* Adds the prompt's token i. logits: those after the token before it; NULL: it is the first. */
 static void add_echo(seat *s, size_t i, const float *logits) {
     job *j = s->job;
@@ -189,6 +203,7 @@ static void add_echo(seat *s, size_t i, const float *logits) {
     s->echo[s->n_echo++] =
         (answer_token){.id = id,
                        .text = llm_token_text(server_tokenizer(j->server), id, true),
+                       .n_hidden = n_hidden_in_prompt(s, id),
                        .logprob = chosen.logprob,
                        .top = top,
                        .n_top = n};

@@ -62,6 +62,7 @@ typedef struct seat {
     answer_token *echo; /* [n_echo] of ANSWER_ECHO_PIECE */
     llm_logprob *echo_top;
     size_t n_echo;
+    size_t echo_at; /* bytes of the prompt's text before the next token */
     int64_t n_told; /* of its prompt's tokens, as far as the client knows; -1: it knows nothing */
     bool ends_reasoning; /* the mark that ends it was forced */
     bool has_echoed;     /* the prompt's text was given out, or is not asked for */

@@ -271,7 +271,7 @@ static ggl_status make_seat(job *j, seat *s, const llm_grammar *grammar, const c
 /* Makes room for the log-probabilities of the prompt's tokens, which are written in pieces while it runs. */
 static ggl_status make_echo(seat *s, ggl_error *err) {
     const job *j = s->job;
-    s->n_echo = 0;
+    s->n_echo = s->echo_at = 0;
     s->has_echoed = !j->ask->echo;
     if (!j->ask->echo || j->ask->n_top < 0)
         return GGL_OK;

@@ -26,7 +26,7 @@ static ggl_status no_memory(ggl_error *err) {
 
 /* --- tokens ------------------------------------------------------------------------------------- */
 
-static bool tokens_add(answer_text *t, const answer_token *token) {
+static bool tokens_add(answer_text *t, const answer_token *token, bool hidden) {
     waiting_tokens *w = &t->tokens;
     const size_t n_top = t->p.n_top, n = w->n + 1;
     if (!ggl_grow(&w->token, &w->cap, n, sizeof *w->token) ||
@@ -35,6 +35,7 @@ static bool tokens_add(answer_text *t, const answer_token *token) {
         return false;
     w->token[w->n] = *token;
     w->token[w->n].text = llm_token_text(t->p.tokenizer, token->id, true);
+    w->token[w->n].n_hidden = hidden ? w->token[w->n].text.n : 0;
     if (token->n_top > 0)
         memcpy(w->top + w->n * n_top, token->top, token->n_top * sizeof *w->top);
     w->begin[w->n++] = t->n_read;
@@ -287,7 +288,7 @@ ggl_status answer_text_token(answer_text *t, const answer_token *token, ggl_erro
         text = llm_token_text(t->p.tokenizer, token->id, true);
         hidden = !answer_marks_show(t->p.marks, text);
     }
-    if (t->p.keeps_tokens && !tokens_add(t, token))
+    if (t->p.keeps_tokens && !tokens_add(t, token, hidden))
         return no_memory(err);
     t->n_read += text.n;
     ggl_status st = GGL_OK;

@@ -108,17 +108,25 @@ static void put_text(ggl_str s, llm_json_out *out) {
     llm_json_put_text(out, "\"");
 }
 
-/* Returns how many characters of the answer's text a token has, if `at` are before it. Control tokens have none. A space
- * before the whole text does not count, since many tokenizers add one. */
-static int64_t n_chars(const answer *x, const answer_part *p, const answer_token *t, int64_t at) {
-    const llm_tokenizer *tokenizer = x->facts->tokenizer;
-    const bool is_text = !tokenizer || llm_token_text(tokenizer, t->id, false).n > 0;
-    const bool starts =
-        at == 0 && t->text.n > 0 && t->text.s[0] == ' ' && (p->text.n == 0 || p->text.s[0] != ' ');
+static bool continues_character(char byte) {
+    return ((unsigned char)byte & 0xc0) == 0x80;
+}
+
+/* Returns how many characters of the answer's text begin in a token, if `at` begin before it. A space before the whole text
+ * does not count unless the text has it. */
+static int64_t n_chars(const answer_part *p, const answer_token *t, int64_t at) {
+    const bool starts = at == 0 && t->n_hidden == 0 && t->text.n > 0 && t->text.s[0] == ' ' &&
+                        (p->text.n == 0 || p->text.s[0] != ' ');
     int64_t n = -(int64_t)starts;
-    for (size_t i = 0; i < t->text.n && is_text; i++)
-        n += ((unsigned char)t->text.s[i] & 0xc0) != 0x80;
-    return is_text ? n : 0;
+    for (size_t i = t->n_hidden; i < t->text.n; i++)
+        n += !continues_character(t->text.s[i]);
+    return n;
+}
+
+/* Returns where a token is in the text: the number of characters before the one that its first byte belongs to. */
+static int64_t offset_of(const answer_token *t, int64_t at) {
+    const bool is_within = t->n_hidden < t->text.n && continues_character(t->text.s[t->n_hidden]);
+    return at - (is_within && at > 0);
 }
 
 /* Writes log-probabilities as an object by texts; of tokens with the same text, that of the likeliest. */
@@ -158,7 +166,7 @@ static void put_cell(const answer *x, const answer_token *t, column k, int64_t o
     else if (k == TOPS)
         put_top(x, t, out);
     else
-        openai_put_int(out, offset);
+        openai_put_int(out, offset_of(t, offset));
 }
 
 /* Four lists with an element for each token; *offset: characters before the first one, and then after the last. */
@@ -175,7 +183,7 @@ static void put_logprobs(const answer *x, const answer_part *p, size_t n, int64_
                 const answer_token *t = &p[i].token[j];
                 llm_json_put_text(out, first ? "" : ",");
                 put_cell(x, t, k, at, out);
-                at += k == OFFSETS ? n_chars(x, &p[i], t, at) : 0;
+                at += k == OFFSETS ? n_chars(&p[i], t, at) : 0;
                 first = false;
             }
     }

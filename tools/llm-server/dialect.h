@@ -41,7 +41,10 @@ typedef struct server_facts {
 /* A token of an answer with its log-probabilities. */
 typedef struct answer_token {
     int32_t id;
-    ggl_str text;   /* may be a part of a character */
+    ggl_str text; /* may be a part of a character */
+    /* Bytes at the beginning of `text` that the answer's text lacks: all of a control token, or the space that many tokenizers
+     * put before a text. */
+    size_t n_hidden;
     double logprob; /* NaN: not asked for, or not defined (the first token of an echoed prompt) */
     const llm_logprob *top; /* [n_top], the likeliest first */
     size_t n_top;

@@ -8,13 +8,18 @@
             print(piece, end="", flush=True)
 
 docs/python.md of the project has all calls."""
+from ._async import AsyncModel
 from ._errors import Cancelled, Error, Status
 from ._model import Model
 from ._options import Options
-from ._stream import Run, Stream
+from ._results import Call, Message, Metadata, Part, Result, Run, Score
+from ._stream import Answer, Batch, Stream
 from ._version import __version__
 
-__all__ = ["Cancelled", "Error", "Model", "Options", "Run", "Status", "Stream", "__version__", "library_path"]
+__all__ = [
+    "Answer", "AsyncModel", "Batch", "Call", "Cancelled", "Error", "Message", "Metadata", "Model", "Options", "Part", "Result", "Run",
+    "Score", "Status", "Stream", "__version__", "library_path",
+]  # fmt: skip
 
 
 def library_path() -> str:

@@ -1,6 +1,6 @@
 """The calls of llm/llm.h, as ctypes has them: the structs, and a table of the functions."""
 import ctypes as c
-from typing import Any, Dict, Optional, Tuple
+from typing import Any, Dict, List, Optional, Tuple
 
 from . import _find
 from ._errors import Status, error_of
@@ -10,7 +10,11 @@ Context = c.c_void_p
 Ids = c.POINTER(c.c_int32)
 Floats = c.POINTER(c.c_float)
 SizeOut = c.POINTER(c.c_size_t)
+TextOut = c.POINTER(c.c_void_p)
 Progress = c.CFUNCTYPE(c.c_bool, c.c_void_p, c.c_size_t, c.c_size_t)
+Note = c.CFUNCTYPE(None, c.c_void_p, c.c_char_p)
+PieceFn = c.CFUNCTYPE(c.c_bool, c.c_void_p, c.c_void_p, c.c_size_t)
+PartFn = c.CFUNCTYPE(c.c_bool, c.c_void_p, c.c_int, c.c_void_p, c.c_size_t)
 
 ADD_SPECIAL, READ_SPECIAL, SHOW_SPECIAL = 1, 2, 4
 
@@ -19,53 +23,58 @@ class ErrorOut(c.Structure):
     _fields_ = [("status", c.c_int), ("msg", c.c_char * 2048)]
 
 
+KINDS = {"z": c.c_size_t, "Q": c.c_uint64, "q": c.c_int64, "i": c.c_int32, "f": c.c_float, "d": c.c_double, "?": c.c_bool, "s": c.c_char_p, "p": c.c_void_p}
+
+
+def fields(table: str, **others: Any) -> List[Tuple[str, Any]]:
+    """Members of a struct: names, each with a letter of KINDS or a name of `others`."""
+    kinds = {**KINDS, **others}
+    return [(name, kinds[kind]) for name, kind in (word.split(":") for word in table.split())]
+
+
+class Lora(c.Structure):
+    _fields_ = fields("path:s scale:d")
+
+
+class TokenBias(c.Structure):
+    _fields_ = fields("id:i bias:f")
+
+
 class OpenParams(c.Structure):
-    _fields_ = [
-        ("size", c.c_size_t),
-        ("n_ctx", c.c_int64),
-        ("n_ubatch", c.c_int64),
-        ("n_threads", c.c_int32),
-        ("n_gpu_layers", c.c_int32),
-        ("device", c.c_char_p),
-        ("split", c.c_char_p),
-        ("arch", c.c_char_p),
-        ("chat_template", c.c_char_p),
-        ("embeddings", c.c_bool),
-        ("no_repack", c.c_bool),
-        ("progress", Progress),
-        ("user", c.c_void_p),
-        ("no_chat_bos", c.c_bool),
-        ("pooling", c.c_char_p),
-    ]
+    _fields_ = fields(
+        """size:z n_ctx:q n_ubatch:q n_threads:i n_gpu_layers:i device:s split:s arch:s chat_template:s embeddings:? no_repack:? progress:call
+        user:p no_chat_bos:? pooling:s cache_type_k:s cache_type_v:s adapter:loras n_adapters:z draft:s lookup:? n_guess:q n_parallel:q
+        hub_token:s offline:? note:says""",
+        call=Progress,
+        loras=c.POINTER(Lora),
+        says=Note,
+    )
 
 
 class GenerateParams(c.Structure):
-    _fields_ = [
-        ("size", c.c_size_t),
-        ("n_max", c.c_int64),
-        ("temp", c.c_float),
-        ("top_k", c.c_int32),
-        ("top_p", c.c_float),
-        ("min_p", c.c_float),
-        ("repeat_penalty", c.c_float),
-        ("ignore_end", c.c_bool),
-        ("seed", c.c_uint64),
-        ("stop", c.POINTER(c.c_char_p)),
-        ("n_stop", c.c_size_t),
-        ("grammar", c.c_char_p),
-        ("json_schema", c.c_char_p),
-    ]
+    is_empty = False  # no token is to be generated, which n_max cannot say
+    _fields_ = fields(
+        """size:z n_max:q temp:f top_k:i top_p:f min_p:f repeat_penalty:f ignore_end:? seed:Q stop:texts n_stop:z grammar:s json_schema:s
+        repeat_last_n:i frequency_penalty:f presence_penalty:f dynatemp_range:f dynatemp_exponent:f typical_p:f top_n_sigma:f
+        xtc_probability:f xtc_threshold:f dry_multiplier:f dry_base:f dry_allowed_length:i dry_last_n:i dry_breakers:texts n_dry_breakers:z
+        mirostat:i mirostat_tau:f mirostat_eta:f bias:biases n_bias:z samplers:s json_spaces:? show_special:? tools:s tool_choice:s""",
+        texts=c.POINTER(c.c_char_p),
+        biases=c.POINTER(TokenBias),
+    )
 
 
 class RunInfo(c.Structure):
-    _fields_ = [
-        ("size", c.c_size_t),
-        ("finish", c.c_int),
-        ("stop", c.c_int32),
-        ("n_reused", c.c_int64),
-        ("n_prompt", c.c_int64),
-        ("n_generated", c.c_int64),
-    ]
+    _fields_ = fields("size:z finish:i stop:i n_reused:q n_prompt:q n_generated:q")
+
+
+class Job(c.Structure):
+    _fields_ = fields(
+        "id:ids n:z params:params each:call user:p finish:i stop:i n_reused:q n_prompt:q n_generated:q err:error",
+        ids=Ids,
+        params=c.POINTER(GenerateParams),
+        call=PieceFn,
+        error=ErrorOut,
+    )
 
 
 # What a function returns, and its arguments; one that returns STATUS has a pointer to an ErrorOut as its last argument, besides.
@@ -79,24 +88,31 @@ FUNCTIONS: Dict[str, Tuple[Any, ...]] = {
     "llm_context_n_ctx": (c.c_int64, Context),
     "llm_context_n_vocab": (c.c_int32, Context),
     "llm_context_n_embd": (c.c_int32, Context),
-    "llm_context_text": (STATUS, Context, c.c_char_p, c.POINTER(c.c_void_p), SizeOut),
+    "llm_context_key": (c.c_void_p, Context, c.c_size_t, SizeOut),
+    "llm_context_json": (STATUS, Context, c.c_char_p, TextOut, SizeOut),
+    "llm_set_adapter_scale": (STATUS, Context, c.c_size_t, c.c_double),
     "llm_context_has_chat": (c.c_bool, Context),
     "llm_generate_fill_default": (None, c.POINTER(GenerateParams), c.c_size_t),
     "llm_begin": (STATUS, Context, Ids, c.c_size_t, c.POINTER(GenerateParams)),
-    "llm_next": (STATUS, Context, c.POINTER(c.c_void_p), SizeOut),
-    "llm_chat_format": (STATUS, Context, c.c_char_p, c.c_bool, c.POINTER(c.c_void_p), SizeOut),
+    "llm_next": (STATUS, Context, TextOut, SizeOut),
+    "llm_chat_format": (STATUS, Context, c.c_char_p, c.c_bool, TextOut, SizeOut),
+    "llm_chat_answer": (STATUS, Context, c.c_char_p, c.POINTER(GenerateParams), PartFn, c.c_void_p, TextOut, SizeOut),
+    "llm_generate_jobs": (STATUS, Context, c.POINTER(Job), c.c_size_t),
     "llm_last_run": (STATUS, Context, c.POINTER(RunInfo)),
     "llm_cancel": (None, Context),
     "llm_encode": (STATUS, Context, c.c_char_p, c.c_size_t, c.c_uint, c.POINTER(Ids), SizeOut),
-    "llm_decode": (STATUS, Context, Ids, c.c_size_t, c.c_uint, c.POINTER(c.c_void_p), SizeOut),
+    "llm_decode": (STATUS, Context, Ids, c.c_size_t, c.c_uint, TextOut, SizeOut),
     "llm_token_bytes": (c.c_void_p, Context, c.c_int32, SizeOut),
     "llm_token_is_end": (c.c_bool, Context, c.c_int32),
     "llm_token_bos": (c.c_int32, Context),
     "llm_token_eos": (c.c_int32, Context),
     "llm_eval": (STATUS, Context, Ids, c.c_size_t, c.c_bool, c.POINTER(Floats)),
+    "llm_score": (STATUS, Context, Ids, c.c_size_t, Ids, c.c_size_t, c.POINTER(c.c_double), c.POINTER(c.c_bool)),
     "llm_embed": (STATUS, Context, c.c_char_p, c.c_size_t, Floats),
     "llm_sequence": (Ids, Context, SizeOut),
     "llm_truncate": (STATUS, Context, c.c_size_t),
+    "llm_save": (STATUS, Context, c.c_char_p),
+    "llm_restore": (STATUS, Context, c.c_char_p),
 }
 
 

@@ -1,18 +1,24 @@
-"""A model: generate, stream, chat, tokenize, logits, embed."""
+"""A model: generate, stream, chat, answer, batch, tokenize, logits, embed."""
 from __future__ import annotations
 
 import _thread
 import contextlib
 import ctypes as c
 import json
+import logging
 import os
+import re
+import sys
 import threading
-from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, SupportsIndex, Union
+import warnings
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, SupportsIndex, Tuple, Union, cast
 
 from . import _abi
 from ._errors import Error, Status
-from ._options import Options, flag, generate_params, text_bytes, whole
-from ._stream import Run, Stream, empty_info, run_of
+from ._opening import Path, file_bytes, known_arguments, layers, loras
+from ._options import Options, flag, generate_params, number, text_bytes, whole
+from ._results import Message, Metadata, Result, Run, Score, run_of
+from ._stream import Answer, Batch, Stream
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -25,6 +31,7 @@ if TYPE_CHECKING:
 
 Prompt = Union[str, Iterable[SupportsIndex]]
 Messages = Union[str, Sequence[Mapping[str, Any]]]
+Tools = Sequence[Mapping[str, Any]]
 ROWS = 256  # of logits, which are computed by one call
 
 
@@ -40,17 +47,19 @@ class Model:
     """A model that was opened, with one context: the tokens that it has read and written. Each call keeps the longest beginning that its
     prompt has in common with them, so a conversation that goes on is cheap.
 
-    Threads may share a model: a call waits until the one before has ended, and a stream has ended when it is closed. To run several
-    at the same time, open the model several times; the system keeps one copy of the file in memory."""
+    Threads may share a model: a call waits until the one before has ended, and a stream has ended when it is closed. batch() generates
+    several texts at the same time."""
 
+    @known_arguments
     def __init__(
         self,
-        path: Union[str, os.PathLike[str]],
+        path: Path,
         *,
         n_ctx: int = 0,  # most tokens of the context; 0: the model's own, or as many as fit into memory
         n_batch: int = 0,  # most tokens that are computed at once; 0: 512
         n_threads: int = 0,  # of the CPU; 0: one for each physical core
-        n_gpu_layers: int = 0,  # the last so many layers run on the devices, or on the first GPU
+        n_parallel: int = 0,  # most texts that batch() computes at once; 0: 1. The KV cache is that many times as large
+        n_gpu_layers: int = 0,  # the last so many layers run on the devices, or on the first GPU; -1: all
         device: Optional[str] = None,  # "cpu", "vulkan0", "vulkan0,vulkan1", "none"
         split: Optional[str] = None,  # which layers run where: "vulkan0=20,cpu=12", or "auto"
         arch: Optional[str] = None,  # a descriptor's file, or the name of a built-in one
@@ -60,8 +69,18 @@ class Model:
         repack: bool = True,  # False: load faster, take less memory, run slower
         progress: Optional[Callable[[int, int], Optional[bool]]] = None,  # bytes done and in all; False: stop
         chat_bos: bool = True,  # False: conversations begin with the file's first token only if the template writes it
+        adapters: Sequence[Union[Path, Tuple[Path, float]]] = (),  # files, or files and scales: how much of them is added, 1 if not given
+        cache_type_k: Optional[str] = None,  # of the keys in the KV cache: "f16", "bf16", "f32", "q8_0" or "q4_0"
+        cache_type_v: Optional[str] = None,  # of the values
+        draft: Optional[Path] = None,  # a smaller model that guesses tokens, which makes generating faster and changes no text
+        lookup: bool = False,  # the text itself guesses, where it repeats
+        n_guess: int = 0,  # most tokens guessed at once; 0: 16
+        token: Optional[str] = None,  # of "hf:USER/REPO": for private repositories; None: the environment's HF_TOKEN
+        offline: bool = False,  # use only what was downloaded before
+        note: Optional[Callable[[str], object]] = None,  # gets sentences about downloads; None: logging, as "ggml_lite"
     ):
-        """Opens a GGUF file, or one of the models in the library, "builtin:stories" and "builtin:chat"."""
+        """Opens a GGUF file, a folder, one of the models in the library, "builtin:stories" and "builtin:chat", or a repository of the Hugging
+        Face Hub, "hf:USER/REPO" or "hf:USER/REPO:QUANT"."""
         if getattr(self, "_handle", None) is not None:
             raise TypeError("this Model is open already; make another one")
         self._handle: Optional[int] = None
@@ -72,33 +91,50 @@ class Model:
         self._inside_thread: Optional[int] = None
         self._turn = threading.Lock()  # held from the beginning of a generation to its end
         self._turn_thread: Optional[int] = None
-        self._run = run_of(empty_info())
+        self._run = run_of(_empty_info())
+        # None: it is that of the file, or a built-in one, whose text is not known here
+        self._template = chat_template if chat_template and "{" in chat_template else None
+        self._has_own_template = chat_template is not None
         raised: List[BaseException] = []
         stopped: List[bool] = []
 
         def on_progress(_user: Optional[int], done: int, total: int) -> bool:
             try:
-                return not stopped and (progress is None or progress(done, total) is not False)
+                return not stopped and not raised and (progress is None or progress(done, total) is not False)
             except BaseException as error:
                 raised.append(error)
                 return False
+
+        def on_note(_user: Optional[int], text: bytes) -> None:
+            try:
+                (note or logging.getLogger("ggml_lite").info)(text.decode("utf-8", "replace"))
+            except BaseException as error:
+                raised.append(error)
 
         p = _abi.OpenParams(
             size=c.sizeof(_abi.OpenParams),
             n_ctx=whole("n_ctx", n_ctx, 0, 64),
             n_ubatch=whole("n_batch", n_batch, 0, 64),
             n_threads=whole("n_threads", n_threads, 0, 32),
-            n_gpu_layers=whole("n_gpu_layers", n_gpu_layers, 0, 32),
+            n_parallel=whole("n_parallel", n_parallel, 0, 32),
+            n_gpu_layers=layers(whole("n_gpu_layers", n_gpu_layers, -1, 32)),
             embeddings=flag("embeddings", embeddings),
             no_repack=not flag("repack", repack),
             progress=_abi.Progress(on_progress),
             no_chat_bos=not flag("chat_bos", chat_bos),
+            draft=None if draft is None else file_bytes("draft", draft),
+            lookup=flag("lookup", lookup),
+            n_guess=whole("n_guess", n_guess, 0, 64),
+            offline=flag("offline", offline),
+            note=_abi.Note(on_note),
         )
-        for name, text in (("device", device), ("split", split), ("arch", arch), ("chat_template", chat_template), ("pooling", pooling)):
+        p.adapter, p.n_adapters = loras(adapters)
+        texts = {"device": device, "split": split, "arch": arch, "chat_template": chat_template, "pooling": pooling, "hub_token": token}
+        for name, text in {**texts, "cache_type_k": cache_type_k, "cache_type_v": cache_type_v}.items():
+            if text == "":
+                raise ValueError(f"{name.replace('hub_', '')} is empty; leave it out, or give None")
             setattr(p, name, None if text is None else text_bytes(name, text))
-        file = os.fsencode(path)
-        if b"\0" in file:
-            raise ValueError("path contains a NUL character")
+        file = file_bytes("path", path)
 
         def open_() -> None:
             handle = c.c_void_p()
@@ -115,9 +151,15 @@ class Model:
         self._n_ctx: int = self._lib.llm_context_n_ctx(handle)
         self._n_vocab: int = self._lib.llm_context_n_vocab(handle)
         self._n_embd: int = self._lib.llm_context_n_embd(handle)
-        if raised:  # in the last call of on_progress
+        if raised:  # in the last call of on_progress or on_note
             self.close()
             raise raised[0]
+
+    @classmethod
+    def from_repository(cls, repository: str, quant: Optional[str] = None, **arguments: Any) -> Model:
+        """Opens a model of the Hugging Face Hub, "USER/REPO", which is downloaded unless it is in the cache. quant: which of its files, such as
+        "Q4_K_M". Further arguments, such as token, offline and progress, are those of Model()."""
+        return cls(f"hf:{repository}" + (f":{quant}" if quant else ""), **arguments)
 
     # --- closing ----------------------------------------------------------------------------------
 
@@ -184,12 +226,12 @@ class Model:
     @property
     def name(self) -> Optional[str]:
         """The name in the file."""
-        return self.metadata("general.name")
+        return cast(Optional[str], self.metadata("general.name"))
 
     @property
     def arch(self) -> Optional[str]:
         """The name of the architecture in the file."""
-        return self.metadata("general.architecture")
+        return cast(Optional[str], self.metadata("general.architecture"))
 
     @property
     def placement(self) -> str:
@@ -220,17 +262,16 @@ class Model:
         """What the last generation did."""
         return self._run
 
-    def metadata(self, key: str) -> Optional[str]:
-        """The text of a key of the file, such as "general.license"; None: there is no such key."""
-        text, n = c.c_void_p(), c.c_size_t()
-        try:
-            with self._call() as handle:
-                self._lib.llm_context_text(handle, text_bytes("key", key), c.byref(text), c.byref(n))
-        except Error as error:
-            if error.status == Status.NOT_FOUND:
-                return None
-            raise
-        return _abi.taken_bytes(self._lib, text, n).decode("utf-8", "replace")
+    def metadata(self, key: Optional[str] = None) -> Any:
+        """The value of a key of the file, such as "general.license": a text, a number, a boolean or a list; None: there is no such key.
+        Without a key: a mapping of all."""
+        return Metadata(self) if key is None else Metadata(self).get(key)
+
+    def set_adapter_scale(self, k: int, scale: float) -> None:
+        """Changes how much of adapter k (0, 1, ..) is added to the weights, which are prepared again. The context is empty afterwards."""
+        given = whole("k", k, 0, 32), number("scale", scale)
+        with self._own_turn():
+            self._wait(lambda handle: self._lib.llm_set_adapter_scale(handle, *given))
 
     # --- text -------------------------------------------------------------------------------------
 
@@ -246,7 +287,7 @@ class Model:
         self,
         messages: Messages,
         *,
-        tools: Optional[Sequence[Mapping[str, Any]]] = None,
+        tools: Optional[Tools] = None,
         variables: Optional[Mapping[str, Any]] = None,
         **options: Unpack[Options],
     ) -> str:
@@ -258,7 +299,7 @@ class Model:
         self,
         messages: Messages,
         *,
-        tools: Optional[Sequence[Mapping[str, Any]]] = None,
+        tools: Optional[Tools] = None,
         variables: Optional[Mapping[str, Any]] = None,
         **options: Unpack[Options],
     ) -> Stream:
@@ -267,15 +308,53 @@ class Model:
         params = generate_params(self._lib, options)
         return Stream(self, self.tokenize(prompt, add_special=False), params, is_answer=True)
 
+    def answer(
+        self,
+        messages: Messages,
+        *,
+        tools: Optional[Tools] = None,
+        tool_choice: Union[str, Mapping[str, Any], None] = None,
+        variables: Optional[Mapping[str, Any]] = None,
+        **options: Unpack[Options],
+    ) -> Message:
+        """Returns the answer to a conversation as a message, with its content, reasoning and calls of tools apart. tool_choice: "auto", "none",
+        "required" (the answer is calls), or the name of a tool. The rest is as for chat()."""
+        with self.stream_answer(messages, tools=tools, tool_choice=tool_choice, variables=variables, **options) as answer:
+            for _ in answer:
+                pass
+        assert answer.message is not None
+        return answer.message
+
+    def stream_answer(
+        self,
+        messages: Messages,
+        *,
+        tools: Optional[Tools] = None,
+        tool_choice: Union[str, Mapping[str, Any], None] = None,
+        variables: Optional[Mapping[str, Any]] = None,
+        **options: Unpack[Options],
+    ) -> Answer:
+        """The same, piece by piece: content and reasoning. At the end, the stream's `message` is the whole one."""
+        with self._call():  # raises Error if the model is closed
+            pass
+        talk = self._conversation(messages, tools, variables)
+        if tool_choice is not None:
+            talk["tool_choice"] = tool_choice
+        return Answer(self, json.dumps(talk).encode(), self._params_with_text(options))
+
     def format_chat(
         self,
         messages: Messages,
         *,
-        tools: Optional[Sequence[Mapping[str, Any]]] = None,
+        tools: Optional[Tools] = None,
         variables: Optional[Mapping[str, Any]] = None,
         answer: bool = True,
     ) -> str:
         """The prompt that the chat template makes of a conversation. answer: it ends with the beginning of an answer."""
+        return self._formatted(self._conversation(messages, tools, variables), answer)
+
+    def _conversation(self, messages: Messages, tools: Optional[Tools], variables: Optional[Mapping[str, Any]]) -> Dict[str, Any]:
+        """What the library takes. Warns of what the template does not read."""
         if isinstance(messages, str):
             messages = [{"role": "user", "content": messages}]
         if isinstance(messages, Mapping):
@@ -284,16 +363,59 @@ class Model:
         for k, message in enumerate(messages):
             if not isinstance(message, Mapping):
                 raise TypeError(f"messages[{k}] is {type(message).__name__}, not a mapping")
-        conversation: Dict[str, Any] = {**(variables or {}), "messages": [dict(message) for message in messages]}
+        talk: Dict[str, Any] = {**(variables or {}), "messages": [dict(message) for message in messages]}
         if isinstance(tools, (str, bytes, Mapping)):
             raise TypeError(f"tools is {type(tools).__name__}, not a sequence of mappings")
         if tools is not None:
-            conversation["tools"] = list(tools)
+            talk["tools"] = list(tools)
+        for name in [*(variables or {}), *(["tools"] if tools else [])]:
+            if not self._template_reads(name, talk):
+                more = ", so the model does not see them" if name == "tools" else ""
+                warnings.warn(f"the model's chat template does not read '{name}'{more}", stacklevel=_level_of_caller())
+        return talk
+
+    def _template_reads(self, name: str, talk: Dict[str, Any]) -> bool:
+        if not self._has_own_template and self._template is None:
+            self._template = self.metadata("tokenizer.chat_template")
+        if self._template is not None:
+            return bool(re.search(rf"\b{re.escape(name)}\b" + (r"|\bfunctions\b" if name == "tools" else ""), self._template))
+        return self._formatted(talk) != self._formatted({key: value for key, value in talk.items() if key != name})
+
+    def _formatted(self, talk: Dict[str, Any], answer: bool = True) -> str:
         text, n = c.c_void_p(), c.c_size_t()
         with self._call() as handle:
-            given = json.dumps(conversation).encode()
-            self._lib.llm_chat_format(handle, given, answer, c.byref(text), c.byref(n))
+            self._lib.llm_chat_format(handle, json.dumps(talk).encode(), answer, c.byref(text), c.byref(n))
         return _abi.taken_bytes(self._lib, text, n).decode("utf-8", "replace")
+
+    # --- many texts -------------------------------------------------------------------------------
+
+    def batch(self, prompts: Iterable[Union[Prompt, Mapping[str, Any]]], **options: Unpack[Options]) -> List[Result]:
+        """Continues many prompts, n_parallel (of Model) of them at the same time. Each text is the one that generate() returns. A prompt with
+        options of its own is a dict: {"prompt": .., "seed": 7}. A text that fails, such as one whose prompt is too long, has an `error`, and
+        ends no other."""
+        with self.stream_batch(prompts, **options) as batch:
+            for _ in batch:
+                pass
+        return batch.results or []
+
+    def stream_batch(self, prompts: Iterable[Union[Prompt, Mapping[str, Any]]], **options: Unpack[Options]) -> Batch:
+        """The same, piece by piece: `for k, piece in model.stream_batch(prompts):`. At the end, the stream's `results` has the texts."""
+        if isinstance(prompts, (str, bytes, Mapping)):
+            raise TypeError(f"prompts is {type(prompts).__name__}, not a sequence of prompts")
+        ids, params = [], []
+        for given in prompts:
+            own = dict(given) if isinstance(given, Mapping) else {"prompt": given}
+            if "prompt" not in own:
+                raise TypeError("a prompt with options needs 'prompt'")
+            ids.append(self._ids(own.pop("prompt")))
+            params.append(self._params_with_text({**options, **own}))
+        return Batch(self, ids, params)
+
+    def _params_with_text(self, options: Mapping[str, Any]) -> _abi.GenerateParams:
+        params = generate_params(self._lib, options)
+        if params.is_empty:
+            raise ValueError("max_tokens is 0, which only generate(), chat() and their streams take")
+        return params
 
     def cancel(self) -> None:
         """Ends what another thread runs: its call raises Cancelled."""
@@ -345,42 +467,71 @@ class Model:
 
     # --- numbers ----------------------------------------------------------------------------------
 
-    def logits(self, prompt: Prompt, *, last: bool = False) -> Array:
-        """The logits [n_tokens, n_vocab] after each token of a prompt; last: [n_vocab], only after the last one. numpy is needed."""
+    def logits(self, prompt: Prompt, *, first: int = 0, last: bool = False) -> Array:
+        """The logits [n_tokens - first, n_vocab] after each token of a prompt, beginning with token `first`; last: [n_vocab], only after the
+        last one. Tokens before these are not run again if the context has them. numpy is needed."""
         np = numpy_for("logits()")
         ids = self._ids(prompt)
         array, n = _array(ids), len(ids)
         if n == 0:
             raise ValueError("logits() needs at least one token")
-        rows: Array = np.empty((1 if last else n, self.n_vocab), np.float32)
+        begin = n - 1 if last else whole("first", first, 0, 64)
+        if begin >= n:
+            raise ValueError(f"first is {first}, and the prompt has {n} tokens")
+        rows: Array = np.empty((n - begin, self.n_vocab), np.float32)
         out = _abi.Floats()
         with self._own_turn():
-            self._wait(lambda handle: self._lib.llm_truncate(handle, self._n_common(handle, ids) if last else 0))
-            first = len(self.context) if last else 0
-            while first < n:
-                most = n - first if last else min(ROWS, n - first)
-                part = (c.c_int32 * most).from_buffer(array, first * c.sizeof(c.c_int32))
+            self._wait(lambda handle: self._lib.llm_truncate(handle, min(self._n_common(handle, ids), begin)))
+            at = len(self.context)
+            while at < n:
+                has_rows = not last and at >= begin
+                end = min(n, at + ROWS) if has_rows else n if last else begin
+                part = (c.c_int32 * (end - at)).from_buffer(array, at * c.sizeof(c.c_int32))
 
                 def run(handle: int) -> None:
-                    self._lib.llm_eval(handle, part, most, not last, c.byref(out))
-                    n_rows = 1 if last else most
-                    c.memmove(rows[0 if last else first :].ctypes.data, out, n_rows * rows.strides[0])
+                    self._lib.llm_eval(handle, part, len(part), has_rows, c.byref(out))
+                    if has_rows or last:
+                        c.memmove(rows[0 if last else at - begin :].ctypes.data, out, (len(part) if has_rows else 1) * rows.strides[0])
 
                 self._wait(run)
-                first += most
+                at = end
         return rows.reshape(-1) if last else rows
 
-    def embed(self, text: str) -> Array:
-        """The vector [n_embd], of length 1, that stands for a text. The model must be opened with embeddings=True. numpy is needed."""
-        np = numpy_for("embed()")
-        if not isinstance(text, str):
-            raise TypeError(f"text is {type(text).__name__}, not a str")
-        data = text.encode("utf-8")
-        vector: Array = np.empty(self.n_embd, np.float32)
-        out = vector.ctypes.data_as(_abi.Floats)
+    def logprobs(self, prompt: Prompt, continuation: Prompt) -> Score:
+        """How probable a continuation is after a prompt. The prompt is run once for all its continuations that follow one another. If both are
+        texts, they become tokens together: a token with the end of the prompt and the beginning of the continuation counts as the latter's."""
+        if isinstance(prompt, str) and isinstance(continuation, str):
+            begin, ids = self._ids(prompt), self._ids(prompt + continuation)
+            n = next((i for i, (a, b) in enumerate(zip(begin, ids)) if a != b), min(len(begin), len(ids)))
+        else:
+            begin = self._ids(prompt)
+            more = self.tokenize(continuation, add_special=False) if isinstance(continuation, str) else self._ids(continuation)
+            n, ids = len(begin), begin + more
+        if not 0 < n < len(ids):
+            raise ValueError("logprobs() needs at least one token of the prompt, and one of the continuation")
+        first, rest = _array(ids[:n]), _array(ids[n:])
+        logprob, greedy = (c.c_double * len(rest))(), (c.c_bool * len(rest))()
         with self._own_turn():
-            self._wait(lambda handle: self._lib.llm_embed(handle, data, len(data), out))
-        return vector
+            self._wait(lambda handle: self._lib.llm_score(handle, first, len(first), rest, len(rest), logprob, greedy))
+        return Score(list(rest), list(logprob), list(greedy))
+
+    def embed(self, text: Union[str, Sequence[str]]) -> Array:
+        """The vector [n_embd], of length 1, that stands for a text; of a list of texts: [n_texts, n_embd]. The model must be opened with
+        embeddings=True. numpy is needed."""
+        np = numpy_for("embed()")
+        if self._handle is not None and self.n_embd == 0:
+            raise Error(Status.UNSUPPORTED, "the model was opened without embeddings: Model(.., embeddings=True)")
+        texts = [text] if isinstance(text, str) else list(text)
+        for one in texts:
+            if not isinstance(one, str):
+                raise TypeError(f"text is {type(one).__name__}, not a str")
+        vectors: Array = np.empty((len(texts), self.n_embd), np.float32)
+        first: Array = vectors[:1].reshape(-1)
+        with self._own_turn():
+            for k, one in enumerate(texts):
+                data, out = one.encode("utf-8"), vectors[k].ctypes.data_as(_abi.Floats)
+                self._wait(lambda handle, data=data, out=out: self._lib.llm_embed(handle, data, len(data), out))  # type: ignore[misc]
+        return first if isinstance(text, str) else vectors
 
     @property
     def context(self) -> List[int]:
@@ -394,6 +545,18 @@ class Model:
         """Empties the context. Calls need no such thing before them: their results never depend on it."""
         with self._own_turn():
             self._wait(lambda handle: self._lib.llm_truncate(handle, 0))
+
+    def save(self, path: Path) -> None:
+        """Writes the tokens of the context that were run, with what was computed of them, to a file."""
+        file = file_bytes("path", path)
+        with self._own_turn():
+            self._wait(lambda handle: self._lib.llm_save(handle, file))
+
+    def restore(self, path: Path) -> None:
+        """Makes the context that which save() wrote, of the same model with the same arguments, so that its tokens need not run."""
+        file = file_bytes("path", path)
+        with self._own_turn():
+            self._wait(lambda handle: self._lib.llm_restore(handle, file))
 
     # --- turns and calls --------------------------------------------------------------------------
     #
@@ -456,11 +619,12 @@ class Model:
             self._lib.llm_next(handle, c.byref(piece), c.byref(n))
             return c.string_at(piece.value, n.value) if piece.value else None
 
-    def _note_run(self) -> Run:
-        info = empty_info()
+    def _note_run(self, finish: Optional[str] = None) -> Run:
+        info = _empty_info()
         with self._call() as handle:
             self._lib.llm_last_run(handle, c.byref(info))
-        self._run = run_of(info)
+        run = run_of(info)
+        self._run = run._replace(finish=finish) if finish and run.finish == "none" else run
         return self._run
 
     # --- small things -----------------------------------------------------------------------------
@@ -528,6 +692,18 @@ def _interruptible(function: Callable[[], None], cancel: Callable[[], object]) -
         function()
     elif failed:
         raise failed[0]
+
+
+def _level_of_caller() -> int:
+    """The level, for warnings.warn, of the code that has called this package."""
+    level, frame = 0, sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(os.path.dirname(__file__) + os.sep):
+        level, frame = level + 1, frame.f_back
+    return level + 1
+
+
+def _empty_info() -> _abi.RunInfo:
+    return _abi.RunInfo(size=c.sizeof(_abi.RunInfo), stop=-1)
 
 
 def _array(ids: Sequence[int]) -> c.Array[c.c_int32]:

@@ -1,41 +1,125 @@
-"""The options of generate, stream, chat and stream_chat, and the C struct that is made from them."""
+"""The options of all calls that generate, and the C struct that is made from them."""
 from __future__ import annotations
 
 import ctypes as c
 import difflib
 import json
+import math
 import os
-from typing import Any, Callable, Dict, Mapping, Optional, Sequence, SupportsIndex, TypedDict, Union
+from typing import Any, Collection, Dict, Iterable, Mapping, Optional, Sequence, SupportsIndex, Tuple, TypedDict, Union
 
-from ._abi import GenerateParams, Library
+from ._abi import GenerateParams, Library, TokenBias
 
 
 class Options(TypedDict, total=False):
     """Options of a generation. None has the same effect as an option that is absent.
 
-    max_tokens      at least 1; default: until the text ends, or the context is full
-    temperature     randomness; 0: always the likeliest token; default 0.8
-    top_k           choose from the k likeliest tokens; 0: from all; default 40
-    top_p           choose from the likeliest tokens that add up to p; 1: from all; default 0.95
-    min_p           drop tokens below p times the likeliest one; 0: none; default 0.05
-    repeat_penalty  for the last 64 tokens; 1: none, the default
-    seed            the same seed gives the same text; default: another one each time
-    stop            a text, or several: the generated text ends before one of them
-    ignore_end      go on after the model ended its text
-    grammar         the text follows this grammar, in GBNF
-    json_schema     the text is JSON of this schema, a dict or its text; True: any JSON"""
+    max_tokens             0: none; -1: until the text ends, or the context is full, the default
+    temperature            randomness; 0: always the likeliest token; default 0.8
+    top_k                  choose from the k likeliest tokens; 0: from all; default 40
+    top_p                  choose from the likeliest tokens that add up to p; 1: from all; default 0.95
+    min_p                  drop tokens below p times the likeliest one; 0: none; default 0.05
+    typical_p              keep the most typical tokens that add up to p; 1: all, the default
+    top_n_sigma            drop what is n standard deviations below the best; 0: nothing, the default
+    repeat_penalty         for recent tokens; 1: none, the default
+    repeat_last_n          how many tokens are recent, for the three penalties; -1: all; default 64
+    frequency_penalty      subtracted for each occurrence of a recent token; default 0
+    presence_penalty       subtracted once for a recent token; default 0
+    dynatemp_range         the temperature varies by as much; default 0
+    dynatemp_exponent      how it varies; default 1
+    xtc_probability        how often the likeliest tokens are left out; default 0
+    xtc_threshold          they are those at least as probable as this; default 0.1
+    dry_multiplier         makes long repetitions less likely; default 0
+    dry_base               how the length of a repetition counts; default 1.75
+    dry_allowed_length     repetitions below this length are not touched; default 2
+    dry_penalty_last_n     how many tokens are looked through; -1: all, the default
+    dry_sequence_breakers  texts at which a repetition ends; default "\\n", ":", "\"", "*"
+    mirostat               2: in place of the stages that leave tokens out; default 0
+    mirostat_tau           its target surprise; default 5
+    mirostat_eta           its learning rate; default 0.1
+    logit_bias             additions to the logits of tokens, {token: number}; minus infinity, or False: never this token
+    samplers               the stages in another order, "top_k;temperature" or a list of names
+    seed                   the same seed gives the same text; -1: another one each time, the default
+    stop                   a text, or several: the generated text ends before one of them
+    ignore_end             go on after the model ended its text
+    show_special           the text has special tokens, too
+    grammar                the text follows this grammar, in GBNF
+    json_schema            the text is JSON of this schema, a dict or its text; True: any JSON
+    json_spaces            JSON may have white space between values"""
 
     max_tokens: Optional[SupportsIndex]
     temperature: Optional[float]
     top_k: Optional[int]
     top_p: Optional[float]
     min_p: Optional[float]
+    typical_p: Optional[float]
+    top_n_sigma: Optional[float]
     repeat_penalty: Optional[float]
+    repeat_last_n: Optional[int]
+    frequency_penalty: Optional[float]
+    presence_penalty: Optional[float]
+    dynatemp_range: Optional[float]
+    dynatemp_exponent: Optional[float]
+    xtc_probability: Optional[float]
+    xtc_threshold: Optional[float]
+    dry_multiplier: Optional[float]
+    dry_base: Optional[float]
+    dry_allowed_length: Optional[int]
+    dry_penalty_last_n: Optional[int]
+    dry_sequence_breakers: Optional[Sequence[str]]
+    mirostat: Optional[int]
+    mirostat_tau: Optional[float]
+    mirostat_eta: Optional[float]
+    logit_bias: Optional[Mapping[int, Union[float, bool]]]
+    samplers: Union[str, Sequence[str], None]
     seed: Optional[SupportsIndex]
     stop: Union[str, Sequence[str], None]
     ignore_end: Optional[bool]
+    show_special: Optional[bool]
     grammar: Optional[str]
     json_schema: Union[str, Mapping[str, Any], bool, None]
+    json_spaces: Optional[bool]
+
+
+# Options that other programs have, and what is here instead: the name of an option, or words.
+ELSEWHERE = {
+    "temp": "temperature",
+    "n_predict": "max_tokens",
+    "num_predict": "max_tokens",
+    "max_new_tokens": "max_tokens",
+    "max_completion_tokens": "max_tokens",
+    "repetition_penalty": "repeat_penalty",
+    "last_n_tokens_size": "repeat_last_n",
+    "typ_p": "typical_p",
+    "mirostat_mode": "mirostat",
+    "ignore_eos": "ignore_end",
+    "response_format": "json_schema",
+    "stream": "call stream() or stream_chat()",
+    "tools": "chat() and answer() take tools",
+    "tool_choice": "answer() takes it",
+    "functions": "chat() and answer() take tools",
+    "function_call": "answer() takes tool_choice",
+    "logprobs": "call logprobs()",
+    "top_logprobs": "call logits()",
+    "n": "give batch() the same prompt several times",
+    "best_of": "give batch() the same prompt several times, and choose",
+    "echo": "the text that comes back begins after the prompt",
+    "suffix": "text is written only after a prompt",
+    "logits_processor": "give logit_bias or a grammar, or choose tokens yourself from logits(last=True)",
+    "stopping_criteria": "leave the loop over stream()",
+}
+
+
+def refuse_unknown(given: Iterable[str], known: Collection[str], elsewhere: Mapping[str, str], what: str) -> None:
+    """Raises TypeError, which says what could have been meant, if a given name is not known."""
+    for name in given:
+        if name in known:
+            continue
+        hint = elsewhere.get(name)
+        if hint and hint not in known:
+            raise TypeError(f"unknown {what} '{name}': {hint}")
+        near = [hint] if hint else difflib.get_close_matches(name, known, 1)
+        raise TypeError(f"unknown {what} '{name}'" + (f"; did you mean '{near[0]}'?" if near else f"; there are {', '.join(known)}"))
 
 
 def text_bytes(name: str, text: Any) -> bytes:
@@ -73,53 +157,121 @@ def flag(name: str, value: Any) -> bool:
     return bool(value)
 
 
+def above_0(name: str, value: Any) -> float:
+    """A number for which the library takes 0 as "the default"."""
+    given = number(name, value)
+    if not given > 0:
+        raise ValueError(f"{name} is {value}; it is above 0")
+    return given
+
+
+def whole_or_all(name: str, value: Any) -> int:
+    """A number of tokens from 1 on; -1: all of them. For 0 the library takes the default."""
+    given = whole(name, value, -1, 32)
+    if given == 0:
+        raise ValueError(f"{name} is 0; it is at least 1, or -1 for all tokens")
+    return given
+
+
+def texts(name: str, value: Any) -> Tuple[Any, int]:
+    given = [text_bytes(name, text) for text in ([value] if isinstance(value, str) else value)]
+    return (c.c_char_p * len(given))(*given), len(given)
+
+
 def set_stop(p: GenerateParams, value: Any) -> None:
-    texts = [value] if isinstance(value, str) else list(value)
-    p.stop = (c.c_char_p * len(texts))(*(text_bytes("stop", text) for text in texts))
-    p.n_stop = len(texts)
+    p.stop, p.n_stop = texts("stop", value)
+
+
+def set_breakers(p: GenerateParams, value: Any) -> None:
+    p.dry_breakers, p.n_dry_breakers = texts("dry_sequence_breakers", value)
 
 
 def set_seed(p: GenerateParams, value: Any) -> None:
-    p.seed = whole("seed", value, 0, 65)
+    p.seed = whole("seed", value, -1, 65) % (1 << 64)
+    if value == -1:
+        set_random_seed(p)
 
 
-def schema_bytes(value: Any) -> bytes:
+def set_random_seed(p: GenerateParams) -> None:
+    p.seed = int.from_bytes(os.urandom(8), "little")
+
+
+def set_max_tokens(p: GenerateParams, value: Any) -> None:
+    given = whole("max_tokens", value, -1, 64)
+    p.n_max, p.is_empty = max(given, 0), given == 0
+
+
+def set_bias(p: GenerateParams, value: Any) -> None:
+    if not isinstance(value, Mapping):
+        raise TypeError(f"logit_bias is {type(value).__name__}, not a mapping of tokens to numbers")
+    biases = []
+    for token, bias in value.items():  # JSON has its keys as texts
+        id = whole("a token of logit_bias", int(token) if isinstance(token, str) and token.isdigit() else token, 0, 32)
+        biases.append(TokenBias(id, -math.inf if bias is False else number(f"logit_bias[{id}]", bias)))
+    p.bias, p.n_bias = (TokenBias * len(biases))(*biases), len(biases)
+
+
+def stages(name: str, value: Any) -> bytes:
+    return text_bytes(name, value if isinstance(value, str) else ";".join(value))
+
+
+def schema_bytes(name: str, value: Any) -> bytes:
     if value is False:
         raise ValueError("json_schema is False, which no text follows; for any text, leave it out or give None")
     if value is True:
         value = {}
-    return text_bytes("json_schema", value if isinstance(value, str) else json.dumps(value))
+    return text_bytes(name, value if isinstance(value, str) else json.dumps(value))
 
 
-def field(name: str, convert: Callable[[Any], Any]) -> Callable[[GenerateParams, Any], None]:
-    return lambda p, value: setattr(p, name, convert(value))
-
-
-# How each option gets into the struct.
-SETTERS: Dict[str, Callable[[GenerateParams, Any], None]] = {
-    "max_tokens": field("n_max", lambda x: whole("max_tokens", x, 1, 64)),
-    "temperature": field("temp", lambda x: number("temperature", x)),
-    "top_k": field("top_k", lambda x: whole("top_k", x, 0, 32)),
-    "top_p": field("top_p", lambda x: number("top_p", x)),
-    "min_p": field("min_p", lambda x: number("min_p", x)),
-    "repeat_penalty": field("repeat_penalty", lambda x: number("repeat_penalty", x)),
+# How each option gets into the struct: a function, or the member's name and how its value is made.
+SETTERS: Dict[str, Any] = {
+    "max_tokens": set_max_tokens,
+    "temperature": ("temp", number),
+    "top_k": ("top_k", whole, 0, 32),
+    "top_p": ("top_p", number),
+    "min_p": ("min_p", number),
+    "typical_p": ("typical_p", number),
+    "top_n_sigma": ("top_n_sigma", number),
+    "repeat_penalty": ("repeat_penalty", number),
+    "repeat_last_n": ("repeat_last_n", whole_or_all),
+    "frequency_penalty": ("frequency_penalty", number),
+    "presence_penalty": ("presence_penalty", number),
+    "dynatemp_range": ("dynatemp_range", number),
+    "dynatemp_exponent": ("dynatemp_exponent", above_0),
+    "xtc_probability": ("xtc_probability", number),
+    "xtc_threshold": ("xtc_threshold", above_0),
+    "dry_multiplier": ("dry_multiplier", number),
+    "dry_base": ("dry_base", above_0),
+    "dry_allowed_length": ("dry_allowed_length", whole, 1, 32),
+    "dry_penalty_last_n": ("dry_last_n", whole_or_all),
+    "dry_sequence_breakers": set_breakers,
+    "mirostat": ("mirostat", whole, 0, 32),
+    "mirostat_tau": ("mirostat_tau", above_0),
+    "mirostat_eta": ("mirostat_eta", above_0),
+    "logit_bias": set_bias,
+    "samplers": ("samplers", stages),
     "seed": set_seed,
     "stop": set_stop,
-    "ignore_end": field("ignore_end", lambda x: flag("ignore_end", x)),
-    "grammar": field("grammar", lambda x: text_bytes("grammar", x)),
-    "json_schema": field("json_schema", schema_bytes),
+    "ignore_end": ("ignore_end", flag),
+    "show_special": ("show_special", flag),
+    "grammar": ("grammar", text_bytes),
+    "json_schema": ("json_schema", schema_bytes),
+    "json_spaces": ("json_spaces", flag),
 }
 
 
 def generate_params(lib: Library, options: Mapping[str, Any]) -> GenerateParams:
     p = GenerateParams()
     lib.llm_generate_fill_default(c.byref(p), c.sizeof(p))
-    if options.get("seed") is None:
-        p.seed = int.from_bytes(os.urandom(8), "little")
+    set_random_seed(p)
+    refuse_unknown(options, SETTERS, ELSEWHERE, "option")
     for name, value in options.items():
-        if name not in SETTERS:
-            near = difflib.get_close_matches(name, SETTERS, 1)
-            raise TypeError(f"unknown option '{name}'" + (f"; did you mean '{near[0]}'?" if near else f"; there are {', '.join(SETTERS)}"))
-        if value is not None:
-            SETTERS[name](p, value)
+        setter = SETTERS[name]
+        if value is None:
+            continue
+        if callable(setter):
+            setter(p, value)
+        else:
+            member, convert, *limits = setter
+            setattr(p, member, convert(name, value, *limits))
     return p

@@ -1,0 +1,85 @@
+"""The arguments of Model()."""
+from __future__ import annotations
+
+import functools
+import inspect
+import os
+from typing import Any, Callable, Sequence, Tuple, TypeVar, Union, cast
+
+from . import _abi
+from ._options import number, refuse_unknown
+
+Path = Union[str, "os.PathLike[str]"]
+F = TypeVar("F", bound=Callable[..., None])
+
+# Arguments that other programs have, and what is here instead: the name of an argument, or words.
+ELSEWHERE = {
+    "model_path": "the path is the first argument",
+    "model": "the path is the first argument",
+    "repo_id": "call Model.from_repository()",
+    "filename": "call Model.from_repository()",
+    "hf_token": "token",
+    "verbose": "the package prints nothing",
+    "embedding": "embeddings",
+    "pooling_type": "pooling",
+    "lora_path": "write adapters=[path]",
+    "lora_scale": "write adapters=[(path, scale)]",
+    "lora_base": "an adapter belongs to the model that is opened",
+    "lora": "adapters",
+    "type_k": "cache_type_k",
+    "type_v": "cache_type_v",
+    "chat_format": "chat_template",
+    "chat_handler": "pictures are not read; for a template of your own there is chat_template",
+    "draft_model": "write draft=path, or lookup=True",
+    "n_ubatch": "n_batch",
+    "n_threads_batch": "n_threads",
+    "n_seq_max": "n_parallel",
+    "ngl": "n_gpu_layers",
+    "main_gpu": "device",
+    "split_mode": "split",
+    "tensor_split": "split",
+    "seed": "it is an option of generate() and the others",
+    "last_n_tokens_size": "it is repeat_last_n, an option of generate() and the others",
+    "logits_all": "logits() returns all of them",
+    "use_mmap": "files are always mapped; repack=False uses the weights as they are in the file",
+    "use_mlock": "the system decides what stays in memory",
+    "flash_attn": "attention never needs the memory that it saves",
+    "offload_kqv": "the KV cache is where its layers are",
+    "kv_overrides": "numbers of an architecture are in its descriptor, arch=",
+    "rope_freq_base": "numbers of an architecture are in its descriptor, arch=",
+    "rope_freq_scale": "numbers of an architecture are in its descriptor, arch=",
+    "rope_scaling_type": "numbers of an architecture are in its descriptor, arch=",
+    "numa": "the system decides where memory is",
+    "tokenizer": "the tokenizer is that of the file",
+}
+
+
+def known_arguments(function: F) -> F:
+    """Has the function say what an argument that it does not know could mean."""
+    known = [name for name, p in inspect.signature(function).parameters.items() if p.kind is p.KEYWORD_ONLY]
+
+    @functools.wraps(function)
+    def checked(self: Any, *arguments: Any, **given: Any) -> None:
+        refuse_unknown(given, ["path", *known], ELSEWHERE, "argument of Model")
+        function(self, *arguments, **given)
+
+    return cast(F, checked)
+
+
+def layers(n: int) -> int:
+    return (1 << 31) - 1 if n < 0 else n
+
+
+def file_bytes(name: str, path: Path) -> bytes:
+    file = os.fsencode(path)
+    if b"\0" in file:
+        raise ValueError(f"{name} contains a NUL character")
+    return file
+
+
+def loras(adapters: Sequence[Union[Path, Tuple[Path, float]]]) -> Tuple[Any, int]:
+    if isinstance(adapters, (str, bytes, os.PathLike)):
+        raise TypeError(f"adapters is {type(adapters).__name__}, not a list of files: write adapters=[path]")
+    pairs = [(a[0], a[1]) if isinstance(a, tuple) else (a, 1.0) for a in adapters]
+    loras = [_abi.Lora(file_bytes("adapters", path), number("a scale of adapters", scale)) for path, scale in pairs]
+    return (_abi.Lora * len(loras))(*loras), len(loras)

@@ -1,0 +1,134 @@
+"""What calls return: runs, messages, results of batches, scores."""
+from __future__ import annotations
+
+import ctypes as c
+import json
+from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, NamedTuple, Optional
+
+from . import _abi
+from ._errors import Error, Status
+
+if TYPE_CHECKING:
+    from ._model import Model
+
+FINISH = ("none", "end", "stop", "length", "context", "cancelled", "error")  # as llm_finish
+
+
+class Run(NamedTuple):
+    """What a generation did."""
+
+    finish: str  # "end", "stop", "length", "context" (it is full), "cancelled", "error"; "none": the stream was closed before its end
+    stop: Optional[int]  # the index of the stop string that ended the text
+    n_reused: int  # tokens of the prompt that the model had read already
+    n_prompt: int  # tokens of the prompt that it has read now
+    n_generated: int  # the token that ends a text is not counted
+
+
+def run_of(info: Any) -> Run:
+    """The run that a RunInfo or a Job tells of."""
+    finish = FINISH[info.finish] if 0 <= info.finish < len(FINISH) else "error"
+    return Run(finish, info.stop if info.stop >= 0 else None, info.n_reused, info.n_prompt, info.n_generated)
+
+
+class Result(NamedTuple):
+    """One text of a batch."""
+
+    text: str
+    run: Run
+    error: Optional[Error]  # why it failed, which ends no other text; None: it did not
+
+
+class Score(NamedTuple):
+    """How probable a continuation is: for each of its tokens, the natural logarithm of its probability, and whether it is the likeliest."""
+
+    tokens: List[int]
+    logprobs: List[float]
+    is_greedy: List[bool]
+
+    @property
+    def total(self) -> float:
+        """The logarithm of the probability of the whole continuation."""
+        return sum(self.logprobs)
+
+
+class Part(NamedTuple):
+    """A piece of an answer."""
+
+    kind: str  # "content" or "reasoning"
+    text: str
+
+
+class Call(NamedTuple):
+    """A call of a tool that the model asks for."""
+
+    name: str
+    arguments: Any  # a dict; the model's own text if that is no JSON
+    id: str  # for the message that has the result, {"role": "tool", "tool_call_id": id, "content": ..}
+
+
+class Message(Dict[str, Any]):
+    """A model's answer, as OpenAI's dict: append it to the conversation as it is."""
+
+    run: Optional[Run] = None  # what the generation did
+
+    @property
+    def content(self) -> str:
+        """The text for the user; "": there is none."""
+        return self.get("content") or ""
+
+    @property
+    def reasoning(self) -> str:
+        """The model's thoughts; "": there are none."""
+        return self.get("reasoning_content") or ""
+
+    @property
+    def tool_calls(self) -> List[Call]:
+        """The calls of tools, with their arguments read."""
+        calls = []
+        for call in self.get("tool_calls") or []:
+            arguments = call["function"]["arguments"]
+            try:
+                arguments = json.loads(arguments)
+            except ValueError:
+                pass
+            calls.append(Call(call["function"]["name"], arguments, call["id"]))
+        return calls
+
+
+class Metadata(Mapping[str, Any]):
+    """The keys of a model's file, and their values: texts, numbers, booleans, and lists of these. A value is read when it is asked for."""
+
+    def __init__(self, model: Model):
+        self._model = model
+
+    def __getitem__(self, key: str) -> Any:
+        if not isinstance(key, str) or "\0" in key:
+            raise KeyError(key)
+        text, n = c.c_void_p(), c.c_size_t()
+        try:
+            with self._model._call() as handle:
+                self._model._lib.llm_context_json(handle, key.encode(), c.byref(text), c.byref(n))
+        except Error as error:
+            if error.status == Status.NOT_FOUND:
+                raise KeyError(key) from None
+            raise
+        return json.loads(_abi.taken_bytes(self._model._lib, text, n).decode("utf-8", "replace"))
+
+    def _keys(self) -> List[str]:
+        keys: List[str] = []
+        n = c.c_size_t()
+        with self._model._call() as handle:
+            while True:
+                key = self._model._lib.llm_context_key(handle, len(keys), c.byref(n))
+                if not key:
+                    return keys
+                keys.append(c.string_at(key, n.value).decode("utf-8", "replace"))
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._keys())
+
+    def __len__(self) -> int:
+        return len(self._keys())
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} keys of {self._model!r}>"

@@ -1,0 +1,259 @@
+"""Messages with tools, batches, scores, and asyncio."""
+import asyncio
+import gc
+import json
+import math
+import unittest
+import warnings
+
+from common import STORY
+from ggml_lite import AsyncModel, Cancelled, Error, Message, Model
+
+TEMPLATE = """{% for m in messages %}[{{ m.role }}] {{ m.content }}
+{% endfor %}{% if tools %}Answer with <tool_call>{"name": .., "arguments": ..}</tool_call>
+{% endif %}{% if add_generation_prompt and think %}<think>{% endif %}"""
+WEATHER = {
+    "type": "function",
+    "function": {
+        "name": "weather",
+        "parameters": {
+            "type": "object",
+            "properties": {"day": {"enum": ["today", "tomorrow"]}},
+            "required": ["day"],
+            "additionalProperties": False,
+        },
+    },
+}
+
+
+class Answers(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.model = Model("builtin:chat", n_ctx=400, chat_template=TEMPLATE)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.model.close()
+
+    def test_demanded_calls(self):
+        for choice in ("required", "weather", {"type": "function", "function": {"name": "weather"}}):
+            messages = [{"role": "user", "content": "Rain?"}]
+            reply = self.model.answer(messages, tools=[WEATHER], tool_choice=choice, temperature=0, max_tokens=120)
+            (call,) = reply.tool_calls
+            self.assertEqual((call.name, call.id, reply.content, reply["content"]), ("weather", "call_0", "", None))
+            self.assertIn(call.arguments["day"], ("today", "tomorrow"))
+            self.assertEqual(reply.run.finish, "end")
+            messages += [reply, {"role": "tool", "tool_call_id": call.id, "content": "It rains."}]
+            self.assertTrue(self.model.answer(json.loads(json.dumps(messages)), max_tokens=5).content)
+        for choice, words in (("other", "other"), (5, "tool_choice")):
+            with self.assertRaisesRegex(Error, words):
+                self.model.answer("Rain?", tools=[WEATHER], tool_choice=choice)
+
+    def test_content(self):
+        with Model("builtin:chat") as model:
+            reply = model.answer("Who are you?", temperature=0, max_tokens=40)
+            self.assertEqual(reply, {"role": "assistant", "content": reply.content})
+            self.assertEqual((reply.tool_calls, reply.reasoning), ([], ""))
+            self.assertEqual(reply.content, model.chat("Who are you?", temperature=0, max_tokens=40).strip())
+            with model.stream_answer("Who are you?", temperature=0, max_tokens=40) as parts:
+                pieces = list(parts)
+            self.assertGreater(len(pieces), 3)
+            self.assertEqual({part.kind for part in pieces}, {"content"})
+            self.assertEqual("".join(part.text for part in pieces), reply.content)
+            self.assertEqual(parts.message, reply)
+            self.assertEqual(model.last_run, parts.run)
+
+    def test_reasoning(self):
+        grammar = 'root ::= "Hm, é." "</think>" "Yes."'
+        with self.model.stream_answer("Rain?", variables={"think": True}, grammar=grammar) as parts:
+            kinds = {}
+            for kind, text in parts:
+                kinds[kind] = kinds.get(kind, "") + text
+        self.assertEqual(kinds, {"reasoning": "Hm, é.", "content": "Yes."})
+        self.assertEqual((parts.message.reasoning, parts.message.content), ("Hm, é.", "Yes."))
+
+    def test_arguments_that_are_no_json(self):
+        call = {"id": "1", "type": "function", "function": {"name": "f", "arguments": "{"}}
+        self.assertEqual(Message(role="assistant", content=None, tool_calls=[call]).tool_calls, [("f", "{", "1")])
+
+    def test_closed_early(self):
+        with self.model.stream_answer("Hi", ignore_end=True) as parts:
+            next(parts)
+            with self.assertRaisesRegex(Error, "has begun a stream"):
+                self.model.answer("Hi")
+        self.assertEqual((list(parts), parts.message), ([], None))
+        self.assertIn(parts.run.finish, ("cancelled", "context"))
+        self.assertTrue(self.model.answer("Hi", max_tokens=3).content)
+        with self.assertRaisesRegex(ValueError, "max_tokens is 0"):
+            self.model.answer("Hi", max_tokens=0)
+
+    def test_streams_that_nobody_refers_to(self):
+        gc.disable()
+        try:
+            for stream in (self.model.stream_answer, self.model.stream_chat, lambda text, **more: self.model.stream_batch([text], **more)):
+                for _ in stream("Hi", ignore_end=True):
+                    break
+                self.assertTrue(self.model.answer("Hi", max_tokens=3).content)
+        finally:
+            gc.enable()
+
+    def test_warns_of_what_the_template_does_not_read(self):
+        def said(model, **more):
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                model.format_chat("Hi", **more)
+                model.chat("Hi", max_tokens=1, **more)
+            texts = {str(w.message) for w in caught}
+            self.assertEqual(len(caught), 2 * len(texts))
+            self.assertTrue(all(w.filename == __file__ for w in caught))
+            return "".join(texts)
+
+        self.assertIn("does not read 'thinc'", said(self.model, variables={"thinc": True}))
+        self.assertEqual(said(self.model, variables={"think": True}, tools=[WEATHER]), "")
+        with Model("builtin:chat", chat_template="chatml") as model:
+            self.assertIn("does not read 'tools', so the model does not see them", said(model, tools=[WEATHER]))
+            self.assertEqual(said(model), "")
+        with Model("builtin:chat") as model:
+            self.assertEqual(said(model, tools=[WEATHER]), "")
+            self.assertIn("does not read 'thinc'", said(model, variables={"thinc": True}))
+            with self.assertRaisesRegex(Error, "at least one"):
+                model.answer([])
+
+
+class Batches(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.model = Model("builtin:stories", n_ctx=128, n_parallel=3)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.model.close()
+
+    def test_same_texts_as_alone(self):
+        prompts = [STORY, "The fox", {"prompt": "A cat", "seed": 3, "max_tokens": 5}, self.model.tokenize("The dog"), {"prompt": STORY, "stop": "."}]
+        results = self.model.batch(prompts, seed=2, max_tokens=20)
+        for prompt, result in zip(prompts, results):
+            own = dict(prompt) if isinstance(prompt, dict) else {"prompt": prompt}
+            text = self.model.generate(own.pop("prompt"), **{"seed": 2, "max_tokens": 20, **own})
+            self.assertEqual(result.text, text)
+            self.assertEqual(result.run.finish, self.model.last_run.finish)
+            self.assertEqual(result.run.n_generated, self.model.last_run.n_generated)
+            self.assertIsNone(result.error)
+        self.assertEqual(results[2].run.n_generated, 5)
+
+    def test_pieces(self):
+        prompts, texts = [STORY, "The fox", "The cat", "The dog"], {}
+        with self.model.stream_batch(prompts, seed=2, max_tokens=20) as batch:
+            order = [k for k, piece in batch if not texts.update({k: texts.get(k, "") + piece})]
+        self.assertNotEqual(order, sorted(order))
+        self.assertEqual([texts[k] for k in range(4)], [result.text for result in batch.results])
+        grammar = 'root ::= ("é" | "漢" | "🙂"){6}'
+        for k, piece in self.model.stream_batch([STORY] * 2, grammar=grammar):
+            self.assertLessEqual(set(piece), set("é漢🙂"))
+        with self.model.stream_batch(prompts, ignore_end=True) as batch:
+            next(batch)
+        self.assertIsNone(batch.results)
+        self.assertEqual(self.model.batch([]), [])
+
+    def test_failures(self):
+        long, fine = self.model.batch(["The fox. " * 100, STORY], max_tokens=3)
+        self.assertIn("128", str(long.error))
+        self.assertEqual((long.run.finish, long.text, fine.error, fine.run.n_generated), ("error", "", None, 3))
+        for prompts, options, kind, words in (
+            ("text", {}, TypeError, "prompts is str"),
+            ([{"seed": 1}], {}, TypeError, "needs 'prompt'"),
+            ([{"prompt": STORY, "sed": 1}], {}, TypeError, "did you mean 'seed'"),
+            ([STORY], {"max_tokens": 0}, ValueError, "max_tokens is 0"),
+        ):
+            with self.subTest(words), self.assertRaisesRegex(kind, words):
+                self.model.batch(prompts, **options)
+
+
+class Scores(unittest.TestCase):
+    def test_scores(self):
+        with Model("builtin:stories") as model:
+            text = model.generate(STORY, max_tokens=6, temperature=0)
+            score = model.logprobs(STORY, text)
+            self.assertEqual(model.tokenize(STORY) + score.tokens, model.tokenize(STORY + text))
+            self.assertTrue(all(score.is_greedy))
+            self.assertEqual(len(score.logprobs), len(score.tokens))
+            self.assertLess(score.total, 0)
+            ids = model.tokenize(STORY)
+            self.assertEqual(model.logprobs(ids, score.tokens), score)
+            other = model.logprobs(ids, " elephant")
+            self.assertFalse(all(other.is_greedy))
+            self.assertLess(other.total, score.total)
+            self.assertLessEqual(len(model.context), len(ids) + len(other.tokens))
+            probabilities = [math.exp(model.logprobs(ids, [k]).total) for k in range(model.n_vocab)]
+            self.assertAlmostEqual(sum(probabilities), 1, places=5)
+            merged = model.logprobs("Once up", "on a time")
+            self.assertEqual(model.detokenize(merged.tokens)[-7:], " a time")
+            for prompt, more in (([], [1]), (STORY, ""), ([1], [])):
+                with self.assertRaisesRegex(ValueError, "at least one token"):
+                    model.logprobs(prompt, more)
+
+
+class Async(unittest.TestCase):
+    def test_calls(self):
+        async def main():
+            async with await AsyncModel.open("builtin:stories", n_parallel=2) as model:
+                want = model.model.generate(STORY, seed=1, max_tokens=20)
+                texts = await asyncio.gather(*[model.generate(STORY, seed=1, max_tokens=20) for _ in range(3)])
+                self.assertEqual(texts, [want] * 3)
+
+                async def pieces():
+                    return "".join([piece async for piece in model.stream(STORY, seed=1, max_tokens=20)])
+
+                self.assertEqual(await asyncio.gather(pieces(), pieces(), model.generate(STORY, seed=1, max_tokens=20)), [want] * 3)
+                self.assertEqual([result.text for result in await model.batch([STORY] * 2, seed=1, max_tokens=20)], [want] * 2)
+                self.assertLess((await model.logprobs(STORY, want)).total, 0)
+                with self.assertRaisesRegex(TypeError, "did you mean"):
+                    await model.generate(STORY, sed=1)
+            with self.assertRaises((Error, RuntimeError)):
+                await model.generate(STORY)
+
+        asyncio.run(main())
+
+    def test_answers(self):
+        async def main():
+            async with AsyncModel(Model("builtin:chat")) as model:
+                text = await model.chat("Who are you?", temperature=0)
+                self.assertEqual((await model.answer("Who are you?", temperature=0)).content, text.strip())
+                self.assertEqual("".join([p async for p in model.stream_chat("Who are you?", temperature=0)]), text)
+                self.assertEqual("".join([p.text async for p in model.stream_answer("Who are you?", temperature=0)]), text.strip())
+
+        asyncio.run(main())
+
+    def test_cancelled_tasks(self):
+        async def endless(model):
+            while True:
+                await model.generate(STORY, ignore_end=True)
+
+        async def stream(model):
+            while True:
+                async for _ in model.stream(STORY, ignore_end=True):
+                    pass
+
+        async def main():
+            async with await AsyncModel.open("builtin:stories") as model:
+                want = await model.generate(STORY, seed=1, max_tokens=20)
+                for use in (endless, stream):
+                    task, waiting = asyncio.ensure_future(use(model)), asyncio.ensure_future(use(model))
+                    await asyncio.sleep(0.05)
+                    for one in (waiting, task):
+                        one.cancel()
+                        with self.assertRaises(asyncio.CancelledError):
+                            await one
+                    self.assertEqual(await asyncio.wait_for(model.generate(STORY, seed=1, max_tokens=20), 20), want)
+                task = asyncio.ensure_future(endless(model))
+                await asyncio.sleep(0.05)
+                while not task.done():
+                    model.model.cancel()
+                    await asyncio.sleep(0.001)
+                self.assertIsInstance(task.exception(), Cancelled)
+
+        asyncio.run(main())
+
+
+if __name__ == "__main__":
+    unittest.main()
