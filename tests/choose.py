@@ -3,10 +3,10 @@
 
     choose.py near ROOT BUILD FILE..       prints a regular expression of the names of tests that a change of these files can break (near.txt)
     choose.py targets ROOT BUILD [OPTION..]  prints the targets that the tests need which ctest would run with these options, or "all"
-    choose.py share ROOT BUILD HOME N OTHER EXCEPT   prints the numbers, as ctest -I reads them, of the tests that fit HOME or that the build OTHER
-                                           lacks, and of every N-th of the rest, another one each day (GGL_TEST_SEED); of those with the
-                                           label `long` only every N-th; none that fits EXCEPT. HOME and EXCEPT are regular expressions of
-                                           lines such as "e2e.hub [e2e slow]"
+    choose.py share ROOT BUILD HOME LONG N OTHER EXCEPT   prints the numbers, as ctest -I reads them, of the tests that fit HOME or that the
+                                           build OTHER lacks, but of those that fit LONG and of all others only every N-th, another one each
+                                           day (GGL_TEST_SEED); none that fits EXCEPT. HOME, LONG and EXCEPT are regular expressions of lines
+                                           such as "e2e.hub [e2e slow]"
     choose.py test ROOT BUILD/CTestTestfile.cmake   checks near.txt against the files of the repository and the tests of this build
 """
 import glob
@@ -91,14 +91,14 @@ def lines(build):
             for test in json.loads(told)["tests"]]
 
 
-def share(build, home, n, other, leave_out):
+def share(build, home, long, n, other, leave_out):
     """A test's day depends on its name alone, so that tests that come or go do not move it."""
     day = int(os.environ.get("GGL_TEST_SEED") or time.time() // 86400)
     there = {line.split()[0] for line in lines(other)}
     numbers = []
     for number, line in enumerate(lines(build), 1):
         name = line.split()[0]
-        at_home = (re.search(home, line) or name not in there) and not re.search(r"\[.*\blong\b", line)
+        at_home = (re.search(home, line) or name not in there) and not re.search(long, line)
         if not re.search(leave_out, line) and (at_home or (zlib.crc32(name.encode()) + day) % n == 0):
             numbers.append(str(number))
     return "0,0,0," + ",".join(numbers)
@@ -168,8 +168,8 @@ def main(what, root, build, *rest):
     elif what == "targets":
         print("\n".join(targets(build, rest)))
     elif what == "share":
-        home, n, other, leave_out = rest
-        print(share(build, home, int(n), other, leave_out))
+        home, long, n, other, leave_out = rest
+        print(share(build, home, long, int(n), other, leave_out))
     else:
         return check(root, build)
     return 0
