@@ -122,7 +122,7 @@ class Opening(unittest.TestCase):
         with self.assertRaisesRegex(Error, "draft"):
             Model("builtin:stories", draft="builtin:stories", lookup=True)
 
-    @unittest.skipUnless(mock_hub and shutil.which("curl") and os.environ.get("MODEL_FILE"), "no hub to ask: mock_hub.py, curl or MODEL_FILE is missing")
+    @unittest.skipUnless(mock_hub and shutil.which("curl") and os.environ.get("MODEL_FILE"), "mock_hub.py, curl or MODEL_FILE is missing")
     def test_repositories(self):
         hub = mock_hub.start()
         with open(os.environ["MODEL_FILE"], "rb") as file:
