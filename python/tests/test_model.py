@@ -122,7 +122,7 @@ class Opening(unittest.TestCase):
         with self.assertRaisesRegex(Error, "draft"):
             Model("builtin:stories", draft="builtin:stories", lookup=True)
 
-    @unittest.skipUnless(mock_hub and shutil.which("curl") and os.environ.get("MODEL_FILE"), "no hub to ask: mock_hub.py, curl or MODEL_FILE is missing")
+    @unittest.skipUnless(mock_hub and shutil.which("curl") and os.environ.get("MODEL_FILE"), "mock_hub.py, curl or MODEL_FILE is missing")
     def test_repositories(self):
         hub = mock_hub.start()
         with open(os.environ["MODEL_FILE"], "rb") as file:
@@ -133,7 +133,7 @@ class Opening(unittest.TestCase):
             raise OSError("from the callback")
 
         with tempfile.TemporaryDirectory() as cache:
-            clean = {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}
+            clean = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD" and not name.lower().endswith("_proxy")}
             with mock.patch.dict(os.environ, {**clean, "HF_ENDPOINT": hub.url + "/", "LLM_CACHE": cache}, clear=True):
                 with self.assertRaisesRegex(Error, "user/repo"):
                     Model.from_repository("user/repo", "Q8_0", offline=True)
@@ -150,6 +150,35 @@ class Opening(unittest.TestCase):
         hub.stop()
         self.assertIn(os.path.getsize(os.environ["MODEL_FILE"]), seen)
         self.assertRegex("".join(notes), "a-Q8_0.gguf")
+
+    def test_progress(self):
+        seen = []
+        with Model("builtin:stories", progress=lambda done, total: seen.append((done, total))):
+            pass
+        self.assertTrue(seen)
+        self.assertEqual(*seen[-1])
+        with self.assertRaises(Cancelled):
+            Model("builtin:stories", progress=lambda done, total: False)
+
+    def test_exceptions_of_a_callback_pass_through(self):
+        class Own(Exception):
+            pass
+
+        def fail(done, total):
+            raise Own("from the callback")
+
+        with self.assertRaisesRegex(Own, "from the callback"):
+            Model("builtin:stories", progress=fail)
+
+        def interrupt(done, total):
+            signal.raise_signal(signal.SIGINT)
+
+        with self.assertRaises(KeyboardInterrupt):
+            Model("builtin:stories", progress=interrupt)
+
+    def test_options_change_no_bit(self):
+        with Model("builtin:stories", n_threads=1, repack=False, n_batch=3) as one, Model("builtin:stories", n_threads=2) as two:
+            self.assertEqual(one.generate(STORY, seed=5, max_tokens=30), two.generate(STORY, seed=5, max_tokens=30))
 
 
 class Adapters(unittest.TestCase):
@@ -196,35 +225,6 @@ class Saving(unittest.TestCase):
             with Model("builtin:stories", n_ctx=64) as other:
                 other.restore(file)
                 self.assertEqual(other.context, held)
-
-    def test_progress(self):
-        seen = []
-        with Model("builtin:stories", progress=lambda done, total: seen.append((done, total))):
-            pass
-        self.assertTrue(seen)
-        self.assertEqual(*seen[-1])
-        with self.assertRaises(Cancelled):
-            Model("builtin:stories", progress=lambda done, total: False)
-
-    def test_exceptions_of_a_callback_pass_through(self):
-        class Own(Exception):
-            pass
-
-        def fail(done, total):
-            raise Own("from the callback")
-
-        with self.assertRaisesRegex(Own, "from the callback"):
-            Model("builtin:stories", progress=fail)
-
-        def interrupt(done, total):
-            signal.raise_signal(signal.SIGINT)
-
-        with self.assertRaises(KeyboardInterrupt):
-            Model("builtin:stories", progress=interrupt)
-
-    def test_options_change_no_bit(self):
-        with Model("builtin:stories", n_threads=1, repack=False, n_batch=3) as one, Model("builtin:stories", n_threads=2) as two:
-            self.assertEqual(one.generate(STORY, seed=5, max_tokens=30), two.generate(STORY, seed=5, max_tokens=30))
 
 
 class Closing(unittest.TestCase):

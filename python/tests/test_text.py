@@ -74,7 +74,8 @@ class Text(unittest.TestCase):
 
     def test_json_with_spaces(self):
         schema = {"type": "array", "items": {"const": 1}, "minItems": 2}
-        texts = {self.model.generate(STORY, json_schema=schema, json_spaces=True, temperature=9, top_k=0, top_p=1, min_p=0, seed=s, max_tokens=60) for s in range(9)}
+        wild = {"temperature": 9, "top_k": 0, "top_p": 1, "min_p": 0, "max_tokens": 60}
+        texts = {self.model.generate(STORY, json_schema=schema, json_spaces=True, seed=seed, **wild) for seed in range(9)}
         self.assertGreater(len(texts), 1)
 
     def test_pieces_are_the_whole(self):

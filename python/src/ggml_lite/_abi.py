@@ -23,7 +23,10 @@ class ErrorOut(c.Structure):
     _fields_ = [("status", c.c_int), ("msg", c.c_char * 2048)]
 
 
-KINDS = {"z": c.c_size_t, "Q": c.c_uint64, "q": c.c_int64, "i": c.c_int32, "f": c.c_float, "d": c.c_double, "?": c.c_bool, "s": c.c_char_p, "p": c.c_void_p}
+KINDS: Dict[str, Any] = {
+    **{"z": c.c_size_t, "Q": c.c_uint64, "q": c.c_int64, "i": c.c_int32, "f": c.c_float, "d": c.c_double},
+    **{"?": c.c_bool, "s": c.c_char_p, "p": c.c_void_p},
+}
 
 
 def fields(table: str, **others: Any) -> List[Tuple[str, Any]]:
