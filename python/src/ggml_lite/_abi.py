@@ -67,7 +67,7 @@ class GenerateParams(c.Structure):
 
 
 class RunInfo(c.Structure):
-    _fields_ = fields("size:z finish:i stop:i n_reused:q n_prompt:q n_generated:q")
+    _fields_ = fields("size:z finish:i stop:i n_reused:q n_prompt:q n_generated:q n_guessed:q n_right:q")
 
 
 class Job(c.Structure):

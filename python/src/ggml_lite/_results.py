@@ -22,12 +22,15 @@ class Run(NamedTuple):
     n_reused: int  # tokens of the prompt that the model had read already
     n_prompt: int  # tokens of the prompt that it has read now
     n_generated: int  # the token that ends a text is not counted
+    n_guessed: int  # tokens that were guessed (draft, lookup); 0 for a text of a batch
+    n_right: int  # guesses that were right
 
 
 def run_of(info: Any) -> Run:
     """The run that a RunInfo or a Job tells of."""
     finish = FINISH[info.finish] if 0 <= info.finish < len(FINISH) else "error"
-    return Run(finish, info.stop if info.stop >= 0 else None, info.n_reused, info.n_prompt, info.n_generated)
+    return Run(finish, info.stop if info.stop >= 0 else None, info.n_reused, info.n_prompt, info.n_generated,
+               getattr(info, "n_guessed", 0), getattr(info, "n_right", 0))
 
 
 class Result(NamedTuple):
