@@ -8,7 +8,7 @@ static ggl_status open_adapter(llm_context *c, const llm_lora *from, ggl_error *
     llm_adapter *a;
     if (!from->path)
         return ggl_fail(err, GGL_USAGE, "adapter[%zu].path is NULL", c->n_adapters);
-    if (!isfinite(from->scale))
+    if (!isfinite((float)from->scale))
         return ggl_fail(err, GGL_USAGE, "adapter[%zu].scale must be finite, but is %g",
                         c->n_adapters, from->scale);
     ggl_status st = llm_adapter_open(&a, from->path, NULL, err);
@@ -56,7 +56,7 @@ static ggl_status renew(llm_context *c, ggl_error *err) {
     llm_session_free(c->session);
     c->generator = generator;
     c->session = session;
-    return llm_context_clear(c, err);
+    return GGL_OK;
 }
 
 ggl_status llm_set_adapter_scale(llm_context *c, size_t k, double scale, ggl_error *err) {
@@ -64,15 +64,16 @@ ggl_status llm_set_adapter_scale(llm_context *c, size_t k, double scale, ggl_err
     if (k >= c->n_adapters)
         return ggl_fail(err, GGL_USAGE, "there is no adapter %zu; the context has %zu", k,
                         c->n_adapters);
-    if (!isfinite(scale))
+    if (!isfinite((float)scale))
         return ggl_fail(err, GGL_USAGE, "the scale must be finite, but is %g", scale);
     const double before = c->adapter[k].scale;
     ggl_status st = llm_context_take(c, err);
-    if (st != GGL_OK || scale == before)
+    if (st != GGL_OK)
         return st;
     c->adapter[k].scale = scale;
-    st = renew(c, err);
-    if (st != GGL_OK)
-        c->adapter[k].scale = before;
+    st = scale == before ? GGL_OK : renew(c, err);
+    if (st == GGL_OK)
+        return llm_context_clear(c, err);
+    c->adapter[k].scale = before;
     return st;
 }

@@ -156,14 +156,17 @@ static ggl_status run(llm_context *c, ggl_str prompt, const llm_generate_params 
     const char *piece = NULL;
     ggl_status st = llm_encode(c, prompt.s, prompt.n, LLM_READ_SPECIAL, &id, &n_id, err);
     if (st == GGL_OK)
-        st = llm_begin(c, id, n_id, p, err);
+        st = llm_context_begin(c, id, n_id, p, err);
     ggl_free(id);
     while (st == GGL_OK && !m->stopped && (st = llm_next(c, &piece, &n, err)) == GGL_OK && piece) {
         st = llm_calls_add(calls, piece, n, err);
         take_parts(m, calls);
     }
-    if (st != GGL_OK)
+    if (st != GGL_OK) { /* llm_calls_add may have failed within the generation */
+        c->run.finish = c->generation ? LLM_FINISH_ERROR : c->run.finish;
+        llm_context_end(c);
         return st;
+    }
     const llm_finish why = c->run.finish;
     st = !m->stopped && (why == LLM_FINISH_LENGTH || why == LLM_FINISH_CONTEXT)
              ? llm_calls_cut(calls, err)
@@ -182,14 +185,14 @@ static ggl_status answer(llm_context *c, const char *json, const talk_tools *t,
     size_t n = 0;
     llm_calls *calls = NULL;
     const bool none = t->choice.s && strcmp(t->choice.s, "none") == 0;
+    p->show_special = true; /* marks of calls are often control tokens */
+    p->tools = none ? NULL : t->tools.s;
+    p->tool_choice = t->choice.s;
+    if (llm_demands_call(p->tool_choice) && !p->tools)
+        return ggl_fail(err, GGL_USAGE, "tool_choice '%s' needs tools", p->tool_choice);
     ggl_status st = llm_chat_format(c, json, true, &prompt, &n, err);
     if (st != GGL_OK)
         return st;
-    p->show_special = true; /* marks of calls are often control tokens */
-    if (t->tools.s && !none) {
-        p->tools = t->tools.s;
-        p->tool_choice = t->choice.s;
-    }
     llm_calls_params cp = llm_demand_params(
         c, p->tools ? llm_text_or_empty(p->tools) : (ggl_str){"", 0}, (ggl_str){prompt, n});
     cp.demanded = llm_demands_call(p->tool_choice);
@@ -208,6 +211,7 @@ ggl_status llm_chat_answer(llm_context *c, const char *json, const llm_generate_
     talk_tools t = {.tools = {0}};
     *text = NULL;
     *n = 0;
+    llm_context_start(c);
     if (!json)
         return ggl_fail(err, GGL_USAGE, "llm_chat_answer needs a conversation as JSON");
     ggl_status st = GGL_READ_PARAMS(llm_generate_params, &p, params, err);

@@ -50,6 +50,15 @@ ggl_status llm_context_give(llm_context *c, ggl_error *err);
 ggl_status llm_context_clear(llm_context *c, ggl_error *err);
 /* The sequence, which llm_context_take has taken, becomes these tokens, which the slot holds already. */
 ggl_status llm_context_set(llm_context *c, const int32_t *id, size_t n, ggl_error *err);
+/* Runs the tokens of the sequence, which llm_context_take has taken, that have not run, and keeps the logits of the last
+ * n_rows of them. */
+ggl_status llm_context_run(llm_context *c, size_t n_rows, ggl_error *err);
+/* Every call that generates begins with this: it ends what llm_begin has begun. Only here is a cancel forgotten, so one
+ * that comes while the prompt is formatted or tokenized has its effect. */
+void llm_context_start(llm_context *c);
+/* llm_begin, after llm_context_start. */
+ggl_status llm_context_begin(llm_context *c, const int32_t *id, size_t n,
+                             const llm_generate_params *params, ggl_error *err);
 /* Frees the generation that llm_begin started, if there is one. */
 void llm_context_end(llm_context *c);
 

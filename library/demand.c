@@ -31,8 +31,9 @@ ggl_status llm_demand_grammar(llm_grammar **out, const llm_context *c, const cha
         return ggl_fail(err, GGL_USAGE, "tool_choice '%s' needs tools", tool_choice);
     if (!c->chat)
         return ggl_fail(err, c->why_no_chat.status, "%s", c->why_no_chat.msg);
-    const size_t from = n > PROMPT_END ? n - PROMPT_END : 0;
-    ggl_status st = llm_detokenize(c->tokenizer, id + from, n - from, true, &end, &n_end, err);
+    const size_t n_last = n > PROMPT_END ? PROMPT_END : n;
+    ggl_status st = llm_detokenize(c->tokenizer, n > PROMPT_END ? id + (n - PROMPT_END) : id,
+                                   n_last, true, &end, &n_end, err);
     if (st != GGL_OK)
         return st;
     llm_calls_params p = llm_demand_params(c, llm_text_or_empty(tools), (ggl_str){end, n_end});

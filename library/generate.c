@@ -67,17 +67,15 @@ static ggl_status run_prompt(llm_context *c, const int32_t *id, size_t n, ggl_er
     return GGL_OK;
 }
 
-/* Every call that generates begins with this: it ends what llm_begin has begun. Only here is a cancel
- * forgotten, so one that comes while the prompt is formatted or tokenized has its effect. */
-static void start(llm_context *c) {
+void llm_context_start(llm_context *c) {
     atomic_store(&c->cancelled, false);
     llm_context_end(c);
+    c->logits = NULL;
     c->run = (llm_run_info){.finish = LLM_FINISH_ERROR, .stop = -1};
 }
 
-/* llm_begin, after start(). */
-static ggl_status begin(llm_context *c, const int32_t *id, size_t n,
-                        const llm_generate_params *params, ggl_error *err) {
+ggl_status llm_context_begin(llm_context *c, const int32_t *id, size_t n,
+                             const llm_generate_params *params, ggl_error *err) {
     generation *g;
     ggl_status st = llm_generation_new(&c->generation, c, params, id, n, err);
     if (!c->generation) {
@@ -104,8 +102,8 @@ static ggl_status begin(llm_context *c, const int32_t *id, size_t n,
 
 ggl_status llm_begin(llm_context *c, const int32_t *id, size_t n, const llm_generate_params *params,
                      ggl_error *err) {
-    start(c);
-    return begin(c, id, n, params, err);
+    llm_context_start(c);
+    return llm_context_begin(c, id, n, params, err);
 }
 
 ggl_status llm_next(llm_context *c, const char **piece, size_t *n, ggl_error *err) {
@@ -121,13 +119,13 @@ ggl_status llm_next(llm_context *c, const char **piece, size_t *n, ggl_error *er
     return *piece ? GGL_OK : end_with(c, GGL_OK);
 }
 
-/* llm_generate_tokens, after start(). */
+/* llm_generate_tokens, after llm_context_start(). */
 static ggl_status generate_tokens(llm_context *c, const int32_t *id, size_t n,
                                   const llm_generate_params *params, llm_piece_fn *each, void *user,
                                   ggl_error *err) {
     const char *piece;
     size_t n_piece;
-    ggl_status st = begin(c, id, n, params, err);
+    ggl_status st = llm_context_begin(c, id, n, params, err);
     while (st == GGL_OK && (st = llm_next(c, &piece, &n_piece, err)) == GGL_OK && piece)
         if (each && !each(user, piece, n_piece))
             st = end_with(c, ggl_fail(err, GGL_CANCELLED, "stopped by the caller"));
@@ -137,11 +135,11 @@ static ggl_status generate_tokens(llm_context *c, const int32_t *id, size_t n,
 ggl_status llm_generate_tokens(llm_context *c, const int32_t *id, size_t n,
                                const llm_generate_params *params, llm_piece_fn *each, void *user,
                                ggl_error *err) {
-    start(c);
+    llm_context_start(c);
     return generate_tokens(c, id, n, params, each, user, err);
 }
 
-/* Generates after a text, which is tokenized with `flags` (as for llm_encode). Call start() before. */
+/* Generates after a text, which is tokenized with `flags` (as for llm_encode). Call llm_context_start() before. */
 static ggl_status generate_text(llm_context *c, const char *text, size_t n, unsigned flags,
                                 const llm_generate_params *params, llm_piece_fn *each, void *user,
                                 ggl_error *err) {
@@ -156,7 +154,7 @@ static ggl_status generate_text(llm_context *c, const char *text, size_t n, unsi
 
 ggl_status llm_generate(llm_context *c, const char *prompt, const llm_generate_params *params,
                         llm_piece_fn *each, void *user, ggl_error *err) {
-    start(c);
+    llm_context_start(c);
     if (!prompt)
         return ggl_fail(err, GGL_USAGE, "llm_generate needs a prompt");
     return generate_text(c, prompt, strlen(prompt), LLM_ADD_SPECIAL | LLM_READ_SPECIAL, params,
@@ -192,7 +190,7 @@ ggl_status llm_reply(llm_context *c, const llm_message *message, size_t n,
     llm_talk *talk = NULL;
     char *json = NULL, *prompt = NULL;
     size_t n_prompt;
-    start(c);
+    llm_context_start(c);
     if (!message && n > 0)
         return ggl_fail(err, GGL_USAGE, "llm_reply needs its %zu messages", n);
     ggl_status st = llm_talk_new(&talk, err);

@@ -164,9 +164,11 @@ ggl_status llm_generate_jobs(llm_context *c, llm_job *job, size_t n, ggl_error *
     if (st == GGL_OK)
         st = run(&all, job, n, err);
     llm_engine_free(all.engine); /* ends the jobs that are left */
-    for (int k = 0; k < (int)llm_session_n_slots(c->session); k++)
-        if (llm_session_clear(c->session, k, err) != GGL_OK && st == GGL_OK)
-            st = GGL_DEVICE;
+    for (int k = 0; k < (int)llm_session_n_slots(c->session); k++) {
+        const ggl_status cleared = llm_session_clear(
+            c->session, k, st == GGL_OK ? err : NULL); /* the first failure counts */
+        st = st == GGL_OK ? cleared : st;
+    }
     c->ids.n = 0;
     return st;
 }

@@ -11,20 +11,31 @@
 
 typedef struct fetching {
     const llm_open_params *p;
+    size_t done, size; /* of the last call of progress */
     bool stopped;
 } fetching;
+
+static bool ask(fetching *f) {
+    if (f->p->progress && !f->stopped)
+        f->stopped = !f->p->progress(f->p->user, f->done, f->size);
+    return f->stopped;
+}
 
 static void on_event(void *user, const hub_event *e) {
     fetching *f = user;
     const bool says = e->kind == HUB_SAYS || e->kind == HUB_NOTES || e->kind == HUB_WARNS;
     if (says && f->p->note)
         f->p->note(f->p->user, e->text);
-    else if (!says && e->kind != HUB_ENDS && f->p->progress && !f->stopped)
-        f->stopped = !f->p->progress(f->p->user, (size_t)e->done, (size_t)e->size);
+    if (says)
+        return;
+    f->done = (size_t)e->done;
+    f->size = (size_t)e->size;
+    (void)ask(f);
 }
 
+/* Nothing may come for a while: the program is asked all the same. */
 static bool on_stop(void *user) {
-    return ((fetching *)user)->stopped;
+    return ask(user);
 }
 
 /* Gets the model of a repository, USER/REPO or USER/REPO:QUANT, and opens it. */

@@ -80,8 +80,7 @@ static void keep_row(void *ctx, int64_t i, const float *logits) {
     memcpy(c->rows + c->n_rows++ * n_vocab, logits, n_vocab * sizeof *logits);
 }
 
-/* Runs the tokens of the sequence that the slot does not have, and keeps the logits of the last n_rows. */
-static ggl_status run(llm_context *c, size_t n_rows, ggl_error *err) {
+ggl_status llm_context_run(llm_context *c, size_t n_rows, ggl_error *err) {
     const size_t n_past = (size_t)llm_session_n_past(c->session, 0), n = c->ids.n - n_past;
     const size_t n_vocab = (size_t)llm_session_n_vocab(c->session);
     size_t most;
@@ -122,7 +121,7 @@ ggl_status llm_eval(llm_context *c, const int32_t *id, size_t n, bool all, const
                         n_before, n, n_ctx);
     if (!append(&c->ids, id, n))
         return ggl_fail(err, GGL_NOMEM, "out of memory for %zu tokens", n);
-    st = run(c, all ? n : 1, err);
+    st = llm_context_run(c, all ? n : 1, err);
     if (st == GGL_USAGE || st == GGL_LIMIT || st == GGL_NOMEM)
         c->ids.n = n_before; /* nothing was done */
     else if (st != GGL_OK)
@@ -161,7 +160,7 @@ ggl_status llm_truncate(llm_context *c, size_t n, ggl_error *err) {
         llm_session_cut(c->session, 0, (int64_t)n, NULL) != GGL_OK) {
         st = llm_session_clear(c->session, 0, err);
         c->ids.n = n;
-        st = st == GGL_OK ? run(c, 1, err) : st;
+        st = st == GGL_OK ? llm_context_run(c, 1, err) : st;
         if (st != GGL_OK)
             recover(c);
     }
@@ -179,12 +178,24 @@ typedef struct scores {
     int32_t n_vocab;
     double *logprob;
     bool *greedy;
+    bool *bad; /* set if a logit is NaN, or none is finite */
 } scores;
+
+static bool is_bad(const float *logits, int32_t n) {
+    bool any = false;
+    for (int32_t i = 0; i < n; i++) {
+        if (isnan(logits[i]))
+            return true;
+        any = any || isfinite(logits[i]);
+    }
+    return !any;
+}
 
 static void score(void *ctx, int64_t i, const float *logits) {
     const scores *s = ctx;
     const size_t k = s->first + (size_t)i + 1 - s->n_prompt;
     llm_logprob chosen = {.id = s->id[k]}, top;
+    *s->bad = *s->bad || is_bad(logits, s->n_vocab);
     (void)llm_logprobs(logits, s->n_vocab, &chosen, &top, 1);
     if (s->logprob)
         s->logprob[k] = chosen.logprob;
@@ -264,6 +275,7 @@ static ggl_status score_tokens(llm_context *c, const llm_tokens *all, scores *s,
 ggl_status llm_score(llm_context *c, const int32_t *prompt, size_t n_prompt, const int32_t *id,
                      size_t n, double *logprob, bool *greedy, ggl_error *err) {
     llm_tokens all = {0}; /* a copy, as the arrays may be the sequence, which changes */
+    bool bad = false;
     atomic_store(&c->cancelled, false);
     ggl_status st = check_score(c, n_prompt, id, n, err);
     if (st == GGL_OK && (!append(&all, prompt, n_prompt) || !append(&all, id, n)))
@@ -273,8 +285,11 @@ ggl_status llm_score(llm_context *c, const int32_t *prompt, size_t n_prompt, con
                     .n_prompt = n_prompt,
                     .n_vocab = (int32_t)llm_session_n_vocab(c->session),
                     .logprob = logprob,
-                    .greedy = greedy};
+                    .greedy = greedy,
+                    .bad = &bad};
         st = score_tokens(c, &all, &s, err);
+        if (st == GGL_OK && bad)
+            st = ggl_fail(err, GGL_FORMAT, "the model's logits are not finite");
     }
     llm_tokens_fini(&all);
     return st;

@@ -12,7 +12,7 @@ static ggl_status describe(const llm_context *c, char text[SETTINGS], ggl_error 
     size_t n = 0;
     text[0] = 0;
     for (size_t i = 0; i < c->n_adapters && n < SETTINGS; i++)
-        n += (size_t)snprintf(text + n, SETTINGS - n, "%s%s*%g", i > 0 ? ", " : "lora ",
+        n += (size_t)snprintf(text + n, SETTINGS - n, "%s%s*%.17g", i > 0 ? ", " : "lora ",
                               ggl_gguf_name(llm_adapter_file(c->adapter[i].adapter)),
                               c->adapter[i].scale);
     return n < SETTINGS
@@ -35,13 +35,15 @@ ggl_status llm_save(llm_context *c, const char *path, ggl_error *err) {
     if (!path)
         return ggl_fail(err, GGL_USAGE, "llm_save needs a path");
     ggl_status st = llm_context_take(c, err);
-    const int64_t n = llm_session_n_past(c->session, 0);
-    if (st == GGL_OK && n == 0)
+    if (st == GGL_OK && c->ids.n == 0)
         st = ggl_fail(err, GGL_USAGE, "the sequence is empty, so there is nothing to save");
+    /* the last token of a generation was drawn, but has not run */
+    if (st == GGL_OK && c->ids.n > (size_t)llm_session_n_past(c->session, 0))
+        st = llm_context_run(c, 1, err);
     if (st == GGL_OK)
         st = open_cache(c, &cache, text, err);
     if (st == GGL_OK)
-        st = llm_prompt_cache_save(cache, path, c->ids.id, (size_t)n, err);
+        st = llm_prompt_cache_save(cache, path, c->ids.id, c->ids.n, err);
     llm_prompt_cache_free(cache);
     return st;
 }

@@ -297,7 +297,7 @@ static ggl_status get_from_hub(hub *h, const hub_wish *wish, ggl_error *err) {
 
 /* Splits USER/REPO[:QUANT]. The address of the hub may stand before it, because people copy it from a browser. */
 static ggl_status read_name(hub *h, ggl_error *err) {
-    static const char *const heads[] = {"https://", "http://", "hf.co/", "huggingface.co/"};
+    static const char *const heads[] = {"hf:", "https://", "http://", "hf.co/", "huggingface.co/"};
     const char *s = h->w->repo;
     if (llm_hub_is_on_endpoint(h, s))
         s += strlen(h->endpoint) + (s[strlen(h->endpoint)] == '/');

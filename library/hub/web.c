@@ -3,6 +3,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,11 +41,15 @@ static void close_fd(int *fd) {
 
 /* Makes a pipe, whose end `theirs` is for curl; all other descriptors close in curl. */
 static bool make_pipe(int fd[2]) {
-    if (pipe(fd) != 0) {
+#ifdef __linux__ /* at once: another thread may start a program meanwhile */
+    const bool made = pipe2(fd, O_CLOEXEC) == 0;
+#else
+    const bool made = pipe(fd) == 0 && fcntl(fd[0], F_SETFD, FD_CLOEXEC) == 0 &&
+                      fcntl(fd[1], F_SETFD, FD_CLOEXEC) == 0;
+#endif
+    if (!made)
         fd[0] = fd[1] = -1;
-        return false;
-    }
-    return fcntl(fd[0], F_SETFD, FD_CLOEXEC) == 0 && fcntl(fd[1], F_SETFD, FD_CLOEXEC) == 0;
+    return made;
 }
 
 /* Starts a program. Returns 0, or an errno. */
@@ -90,6 +97,42 @@ static void put_setting(FILE *to, const char *name, const char *head, const char
     for (; *value; value++)
         fprintf(to, *value == '"' || *value == '\\' ? "\\%c" : "%c", *value);
     fputs("\"\n", to);
+}
+
+/* Writes to a curl that may have ended already: the signal of a broken pipe would end the program that calls the library.
+ * It is held back in this thread, and taken away unless it was waiting before. */
+typedef struct no_sigpipe {
+    sigset_t before;
+    bool waits;
+} no_sigpipe;
+
+static sigset_t only_sigpipe(void) {
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGPIPE);
+    return set;
+}
+
+static no_sigpipe hold_sigpipe(void) {
+    no_sigpipe h;
+    sigset_t waiting;
+    const sigset_t set = only_sigpipe();
+    sigemptyset(&waiting);
+    (void)sigpending(&waiting);
+    h.waits = sigismember(&waiting, SIGPIPE) == 1;
+    (void)pthread_sigmask(SIG_BLOCK, &set, &h.before);
+    return h;
+}
+
+static void release_sigpipe(const no_sigpipe *h) {
+    sigset_t waiting;
+    const sigset_t set = only_sigpipe();
+    int number;
+    sigemptyset(&waiting);
+    (void)sigpending(&waiting);
+    if (!h->waits && sigismember(&waiting, SIGPIPE) == 1)
+        (void)sigwait(&set, &number);
+    (void)pthread_sigmask(SIG_SETMASK, &h->before, NULL);
 }
 
 /* Passes the URL and the token to curl on its standard input, so that they do not show in the list of processes. */
@@ -152,6 +195,7 @@ typedef struct reader {
     bool broken, stopped;
     size_t n_headers, n_line;
     char line[MOST_LINE];
+    char data[PIECE];
 } reader;
 
 /* Begins a new block of headers; what the redirect before it reported about the stored file stays. */
@@ -261,14 +305,20 @@ static bool take(reader *r, const char *data, size_t n) {
     return !r->broken && !r->stopped;
 }
 
+/* Reads until the answer ends, or is no more wanted; asks several times a second whether it still is. */
 static void read_answer(reader *r, int fd) {
-    char data[PIECE];
+    struct pollfd ready = {.fd = fd, .events = POLLIN};
     for (;;) {
-        const ssize_t n = read(fd, data, sizeof data);
+        const int n_ready = poll(&ready, 1, 100);
         r->stopped |= llm_watch_stopped(r->q->watch);
-        if (n < 0 && errno == EINTR && !r->stopped)
+        if (r->stopped)
+            return;
+        if (n_ready == 0 || (n_ready < 0 && errno == EINTR))
             continue;
-        if (n <= 0 || r->stopped || !take(r, data, (size_t)n))
+        const ssize_t n = read(fd, r->data, sizeof r->data);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0 || !take(r, r->data, (size_t)n))
             return;
     }
 }
@@ -289,12 +339,13 @@ static void read_message(int fd, char *text, size_t size) {
         memmove(text, s + 2, strlen(s + 2) + 1);
 }
 
-/* Waits for curl to end and returns its exit code; -1: a signal ended it. */
+/* Waits for curl to end and returns its exit code; -1: a signal ended it. A program that ignores SIGCHLD gets no exit codes:
+ * then it is 0, and an answer that was cut shows by its length. */
 static int wait_for(pid_t pid) {
     int status;
     while (waitpid(pid, &status, 0) < 0)
         if (errno != EINTR)
-            return -1;
+            return errno == ECHILD ? 0 : -1;
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
@@ -344,7 +395,9 @@ static ggl_status run(reader *r, ggl_error *err) {
     if (code)
         return code == ENOENT ? no_curl(err)
                               : ggl_fail(err, GGL_IO, "curl could not be run: %s", strerror(code));
+    const no_sigpipe held = hold_sigpipe();
     configure(&c, r->q);
+    release_sigpipe(&held);
     read_answer(r, c.out);
     close(c.out);
     if (r->stopped || r->broken) /* it may wait for the server */

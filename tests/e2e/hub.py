@@ -94,6 +94,22 @@ def test_library():
         check(code == 1 and words in err, model, (code, out, err))
 
 
+def test_host_program():
+    """A curl that ends at once, and a program that ignores SIGCHLD, are no trouble for the program that opens a model."""
+    folder = TMP.name + "/broken"
+    os.mkdir(folder)
+    with open(folder + "/curl", "w", encoding="utf-8") as f:
+        f.write("#!/bin/sh\nexec 0<&-\nexit 3\n")
+    os.chmod(folder + "/curl", 0o755)
+    for _ in range(20):
+        code, _, err = example("hf:user/nobody", {"PATH": folder + ":" + os.environ["PATH"]})
+        check(code == 1 and "user/nobody" in err, "a curl that ends at once", (code, err))
+    p = subprocess.run([EXAMPLE, "hf:user/absent", "Once"], env=ENV, capture_output=True, timeout=60, text=True,
+                       preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))
+    check(p.returncode == 1 and "user/absent does not exist" in p.stderr, "SIGCHLD is ignored", (p.returncode, p.stderr))
+    check(run("-m", "hf:user/program", "--offline")[0] == run("-hf", "hf:user/program", "--offline")[0], "-m hf:USER/REPO")
+
+
 def test_cache():
     """A file in the cache is used as long as it is the hub's; a newer one replaces it."""
     HUB.add("user/news", {"m.gguf": File(DATA)})

@@ -180,7 +180,27 @@ TEST(answers_without_calls) {
     CHECK_STR(got.part[LLM_PART_CONTENT].s, t.s + 1); /* without white space at the borders */
     ggl_free(message);
     CHECK_INT(llm_chat_answer(c, NULL, &p, NULL, NULL, &message, &n, &err), GGL_USAGE);
+    llm_run_info run = {.size = sizeof run};
+    REQUIRE_OK(llm_last_run(c, &run, &err), &err);
+    CHECK(run.finish == LLM_FINISH_ERROR && run.n_generated == 0); /* not of the answer before */
     CHECK_INT(llm_chat_answer(c, "{", &p, NULL, NULL, &message, &n, &err), GGL_FORMAT);
+    /* a call is demanded, but there is nothing to call */
+    CHECK_INT(llm_chat_answer(c,
+                              "{\"messages\": [{\"role\": \"user\", \"content\": \"Hi\"}], "
+                              "\"tool_choice\": \"required\"}",
+                              &p, NULL, NULL, &message, &n, &err),
+              GGL_USAGE);
+    CHECK_HAS(err.msg, "tool_choice 'required' needs tools");
+    /* both come from the conversation, not from the parameters */
+    llm_generate_params q = p;
+    q.tools = "[{\"type\": \"function\", \"function\": {\"name\": \"f\"}}]";
+    q.tool_choice = "required";
+    REQUIRE_OK(llm_chat_answer(c, talk, &q, NULL, NULL, &message, &n, &err), &err);
+    CHECK(!strstr(message, "tool_calls") && strstr(message, "Fable"));
+    ggl_free(message);
+    /* a prompt of no tokens is an error, also if the end of it is looked at */
+    CHECK(llm_generate_tokens(c, NULL, 0, &q, NULL, NULL, &err) != GGL_OK);
+    CHECK(!llm_logits(c));
     llm_close(c);
 }
 

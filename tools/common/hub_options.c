@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/amounts.h"
 #include "fetch_progress.h"
@@ -74,8 +75,13 @@ static hub_wanted wanted_of(const hub_options *o, watching *w) {
 
 int tool_hub_get(const char *tool, hub_options *o, const char **model) {
     watching w = {.tool = tool};
-    const char *flag = o->repo ? "-hf" : "-mu";
     ggl_error err = {0};
+    if (!o->repo && !o->url && *model &&
+        strncmp(*model, "hf:", 3) == 0) { /* as llm_open takes it */
+        o->repo = *model + 3;
+        *model = NULL;
+    }
+    const char *flag = o->repo ? "-hf" : "-mu";
     if ((o->file || o->list) && !o->repo)
         return tool_error(tool, 2, "%s needs -hf USER/REPO", o->file ? "-hff" : "--hf-list");
     if (!o->repo && !o->url)

@@ -126,7 +126,7 @@ static bool same_file(const char *a, const char *b) {
 
 static int check_read(const char *tool, const tool_path *p) {
     const bool name = p->or_name && !strchr(p->path, '/');
-    if (p->model && strncmp(p->path, "builtin:", 8) == 0)
+    if (p->model && (strncmp(p->path, "builtin:", 8) == 0 || strncmp(p->path, "hf:", 3) == 0))
         return -1; /* no file; it is looked up where it is opened (load.h) */
     const int code = access(p->path, R_OK) == 0 ? model_path_check(tool, p) : -1;
     if (code >= 0 || !p->needed || name || strcmp(p->path, "-") == 0 || access(p->path, R_OK) == 0)

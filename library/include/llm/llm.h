@@ -83,7 +83,7 @@ typedef struct llm_open_params {
     /* Use the weights as they are in the file: loads faster, takes less memory, runs slower. */
     bool no_repack;
     /* Called while files are downloaded and while weights are prepared, with the bytes done and in total, each time from 0
-     * on. Returning false stops, and llm_open returns GGL_CANCELLED. NULL: none. */
+     * on, and while a server is waited for, a few times a second, with the same numbers again. Returning false stops, and llm_open returns GGL_CANCELLED. NULL: none. */
     bool (*progress)(void *user, size_t done, size_t total);
     void *user;
     /* Conversations begin with the token that the file demands (add_bos_token) although the template does not write it, as with
@@ -411,8 +411,8 @@ GGL_API const int32_t *llm_sequence(const llm_context *c, size_t *n);
 GGL_API GGL_NODISCARD ggl_status llm_truncate(llm_context *c, size_t n, ggl_error *err);
 
 /* Saves the sequence, with its KV cache and states, to a file, which appears when it is complete; llm_restore makes it
- * the sequence again, so that its tokens need not run. Without the last token of a generation: it was drawn, but has not
- * run. Only a context that computes the same bits can use the file: of the
+ * the sequence again, so that its tokens need not run. llm_save runs the last token of a generation, which was only
+ * drawn. Only a context that computes the same bits can use the file: of the
  * same model, adapters, placement and types of the KV cache. GGL_USAGE: the sequence is empty, or there is another file
  * of that name, which stays; GGL_NOT_FOUND: there is no such file; GGL_UNSUPPORTED: it is of another model, version or setting;
  * GGL_FORMAT: it is damaged, or has other types of the KV cache; GGL_LIMIT: the context is too small for it; GGL_IO, GGL_NOMEM, GGL_DEVICE. The message

@@ -547,7 +547,7 @@ class Model:
             self._wait(lambda handle: self._lib.llm_truncate(handle, 0))
 
     def save(self, path: Path) -> None:
-        """Writes the tokens of the context that were run, with what was computed of them, to a file."""
+        """Writes the tokens of the context, with what was computed of them, to a file."""
         file = file_bytes("path", path)
         with self._own_turn():
             self._wait(lambda handle: self._lib.llm_save(handle, file))
