@@ -3,6 +3,7 @@
 set -euo pipefail
 export LC_ALL=C TZ=UTC
 umask 022
+caller=$PWD
 cd "$(dirname "$0")/.."
 
 usage() {
@@ -10,7 +11,8 @@ usage() {
 usage: scripts/release.sh [options] [FOLDER]
 
 Makes the files of a release in FOLDER (default: build/release-VERSION): sources, static programs and a package for
-Debian and Ubuntu, for this machine's processor, and SHA256SUMS. The same commit and compiler give the same bytes.
+Debian and Ubuntu, for this machine's processor, and SHA256SUMS. The same commit and compiler give the same bytes. If a
+file cannot be made, or fails when it is tried, FOLDER stays as it was.
 
   --snapshot      a release of any commit, tagged or not, whose files may be changed
   --build DIR     pack what was built in this folder (default: build/package, which is configured and built here)
@@ -18,6 +20,8 @@ Debian and Ubuntu, for this machine's processor, and SHA256SUMS. The same commit
   --program NAME  pack this program only, such as llm-cli, to try the script; repeatable
   --level N       compress with 0 (quick) to 9 (small, default)
   -h, --help      print this
+
+Both default folders are in the clone.
 
 Exit code: 0: done; 1: something failed, or the commit is not fit for a release; 2: wrong arguments.
 END
@@ -33,6 +37,13 @@ fail() {
 note() {
     echo "$*" >&2
 }
+# from_caller FOLDER: as a path that means the same here, where `cd` has led
+from_caller() {
+    case $1 in
+    /*) printf '%s\n' "$1" ;;
+    *) printf '%s\n' "$caller/$1" ;;
+    esac
+}
 need() { # PROGRAM PACKAGE
     command -v "$1" >/dev/null || fail "the program $1 is missing (Debian: $2)"
 }
@@ -46,21 +57,24 @@ while [ $# -gt 0 ]; do
     --build | --without | --program | --level)
         [ $# -gt 1 ] || wrong "$1 needs a value"
         case $1 in
-        --build) build=$2 ;;
-        --without) without[$2]=1 ;;
-        --program) programs+=("$2") ;;
+        --build) [ -n "$2" ] && build=$(from_caller "$2") || wrong "--build needs a folder" ;;
+        --without)
+            case $2 in
+            source | static | deb) without[$2]=1 ;;
+            *) wrong "--without '$2': one of source, static, deb" ;;
+            esac
+            ;;
+        --program) [ -n "$2" ] && programs+=("$2") || wrong "--program needs a name" ;;
         --level) level=$2 ;;
         esac
         shift
         ;;
     -*) wrong "unknown option '$1'" ;;
-    *) [ -z "$folder" ] && [ -n "$1" ] && folder=$1 || wrong "one folder is expected: '$1'" ;;
+    *) [ -z "$folder" ] && [ -n "$1" ] && folder=$(from_caller "$1") || wrong "one folder is expected: '$1'" ;;
     esac
     shift
 done
-for part in "${!without[@]}"; do
-    case $part in source | static | deb) ;; *) wrong "--without '$part': one of source, static, deb" ;; esac
-done
+[ ${#without[@]} -lt 3 ] || wrong "all parts are left out"
 case $level in [0-9]) ;; *) wrong "--level '$level': 0 to 9" ;; esac
 [ -z "$build" ] || [ -f "$build/CMakeCache.txt" ] || wrong "--build '$build': no build folder of CMake"
 
@@ -95,8 +109,10 @@ if [ -z "${without[deb]:-}" ]; then
     need dpkg-shlibdeps dpkg-dev
 fi
 
-tmp=$(mktemp -d)
-trap 'rm -rf "$tmp"' EXIT
+# Files come into the folder when all of them were tried.
+tmp=$(mktemp -d) out=
+trap 'rm -rf "$tmp" ${out:+"$out"}' EXIT
+out=$(mktemp -d "$folder/.release.XXXXXX") || fail "'$folder' cannot be written"
 made=()
 
 # says PROGRAM: it runs, and has the version
@@ -109,9 +125,9 @@ says() {
 if [ -z "${without[source]:-}" ]; then
     note "sources .."
     name=ggml-lite-$label
-    git -c tar.umask=0022 archive --format=tar --prefix="$name/" HEAD | gzip "-n$((level > 0 ? level : 1))" >"$folder/$name.tar.gz"
+    git -c tar.umask=0022 archive --format=tar --prefix="$name/" HEAD | gzip "-n$((level > 0 ? level : 1))" >"$out/$name.tar.gz"
     made+=("$name.tar.gz")
-    [ "$(tar -tzf "$folder/$name.tar.gz" | grep -vc '/$')" -eq "$(git ls-tree -r --name-only HEAD | wc -l)" ] ||
+    [ "$(tar -tzf "$out/$name.tar.gz" | grep -vc '/$')" -eq "$(git ls-tree -r --name-only HEAD | wc -l)" ] ||
         fail "$name.tar.gz does not have the files of the commit"
 fi
 
@@ -119,7 +135,9 @@ if [ -z "${without[static]:-}" ] || [ -z "${without[deb]:-}" ]; then
     if [ -z "$build" ]; then
         build=build/package
         note "configuring $build .."
-        cmake -S . -B "$build" -DCMAKE_BUILD_TYPE=Release -DGGL_TESTS=OFF -DCMAKE_C_FLAGS="-ffile-prefix-map=$PWD=." >"$tmp/log" 2>&1 ||
+        # the flag is read by a shell and by make
+        case $PWD in *[\'\"\\\`\$\#=]*) fail "the path of the clone, $PWD, has one of the characters ' \" \\ \` \$ # =, which a flag of the compiler cannot have" ;; esac
+        cmake -S . -B "$build" -DCMAKE_BUILD_TYPE=Release -DGGL_TESTS=OFF -DCMAKE_C_FLAGS="-ffile-prefix-map='$PWD=.'" >"$tmp/log" 2>&1 ||
             fail "cmake: $(tail -20 "$tmp/log")"
         note "building in $build .."
         cmake --build "$build" -j "$(nproc)" >"$tmp/log" 2>&1 || fail "the build failed: $(tail -20 "$tmp/log")"
@@ -139,9 +157,11 @@ fi
 
 if [ -z "${without[static]:-}" ]; then
     note "static programs .."
-    targets=$(cmake --build "$build" --target help | grep -oE 'llm-[a-z]+-static' | sort -u)
+    targets=$(cmake --build "$build" --target help | { grep -oE 'llm-[a-z]+-static' || true; } | sort -u)
     [ -n "$targets" ] || fail "this system has no static C library (--without static leaves the static programs out)"
     mapfile -t targets < <(printf '%s-static\n' "${programs[@]}" | grep -xF "$targets")
+    [ ${#targets[@]} -gt 0 ] ||
+        fail "${programs[*]} has no static form: libmicrohttpd.a is missing (Debian: libmicrohttpd-dev; --without static leaves the static programs out)"
     cmake --build "$build" --target "${targets[@]}" -j "$(nproc)" >"$tmp/log" 2>&1 ||
         fail "static programs cannot be linked (--without static leaves them out): $(tail -5 "$tmp/log")"
     name=ggml-lite-$label-linux-$(uname -m)-static
@@ -175,10 +195,10 @@ static-programs" in the sources of this release links the programs with other ve
 END
     # xz finds what the programs have in common: the archive is a ninth of one by gzip.
     tar --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner --format=gnu -C "$tmp" -cf - "$name" |
-        xz -T1 "-$level" >"$folder/$name.tar.xz"
+        xz -T1 "-$level" >"$out/$name.tar.xz"
     made+=("$name.tar.xz")
     mkdir "$tmp/try"
-    tar -xJf "$folder/$name.tar.xz" -C "$tmp/try"
+    tar -xJf "$out/$name.tar.xz" -C "$tmp/try"
     for program in "$tmp/try/$name"/bin/*; do
         says "$program"
         ! grep -q NEEDED <<<"$(readelf -d "$program" 2>/dev/null)" || fail "$program needs a shared library"
@@ -202,12 +222,14 @@ if [ -z "${without[deb]:-}" ]; then
     printf 'Source: ggml-lite\n\nPackage: ggml-lite\nArchitecture: any\n' >"$tmp/depends/debian/control"
     depends=$(cd "$tmp/depends" && dpkg-shlibdeps -O "$usr"/bin/* "$usr"/lib/libllm.so.*.*.* 2>"$tmp/log") ||
         fail "dpkg-shlibdeps: $(tail -5 "$tmp/log")"
+    # of files alone, as the size of a folder depends on the file system
+    size=$(find "$usr" -type f -printf '%s\n' | awk '{ n += $1 } END { printf "%d", (n + 1023) / 1024 }')
     cat >"$root/DEBIAN/control" <<END
 Package: ggml-lite
 Version: $deb_version
 Architecture: $architecture
 Maintainer: $(git log -1 --format='%an <%ae>')
-Installed-Size: $(du -sk --apparent-size "$usr" | cut -f1)
+Installed-Size: $size
 Depends: ${depends#shlibs:Depends=}
 Recommends: curl
 Section: science
@@ -225,22 +247,23 @@ END
     find "$root" -type f -exec chmod 644 {} +
     chmod 755 "$usr"/bin/*
     find "$root" -exec touch -h -d "@$SOURCE_DATE_EPOCH" {} +
-    dpkg-deb --root-owner-group -Zxz "-z$level" --build "$root" "$folder/$name" >"$tmp/log" 2>&1 || fail "dpkg-deb: $(cat "$tmp/log")"
+    dpkg-deb --root-owner-group -Zxz "-z$level" --build "$root" "$out/$name" >"$tmp/log" 2>&1 || fail "dpkg-deb: $(cat "$tmp/log")"
     made+=("$name")
-    dpkg-deb -x "$folder/$name" "$tmp/deb"
+    dpkg-deb -x "$out/$name" "$tmp/deb"
     for program in "$tmp"/deb/usr/bin/*; do
         says "$program"
         [ -f "$tmp/deb/usr/share/man/man1/$(basename "$program").1.gz" ] || fail "$name has no manual page of $(basename "$program")"
     done
-    [ "$(dpkg-deb -f "$folder/$name" Version)" = "$deb_version" ] || fail "$name has another version"
+    [ "$(dpkg-deb -f "$out/$name" Version)" = "$deb_version" ] || fail "$name has another version"
     if command -v lintian >/dev/null; then
-        lintian --no-tag-display-limit "$folder/$name" >&2 || note "lintian found something"
+        lintian --no-tag-display-limit "$out/$name" >&2 || note "lintian found something"
     fi
 fi
 
-[ ${#made[@]} -gt 0 ] || wrong "all parts are left out"
+(cd "$out" && sha256sum "${made[@]}" >SHA256SUMS)
+rm -f "$folder/SHA256SUMS" # never beside files of which it does not have the digests
+(cd "$out" && mv -f "${made[@]}" "$folder/" && mv -f SHA256SUMS "$folder/")
 cd "$folder"
-sha256sum "${made[@]}" >SHA256SUMS
 sha256sum -c --quiet SHA256SUMS || fail "the digests do not fit"
 note "in $folder:"
 ls -l "${made[@]}" SHA256SUMS | awk '{ printf "%12d  %s\n", $5, $9 }'

@@ -210,8 +210,23 @@ class Async(unittest.TestCase):
                 self.assertLess((await model.logprobs(STORY, want)).total, 0)
                 with self.assertRaisesRegex(TypeError, "did you mean"):
                     await model.generate(STORY, sed=1)
-            with self.assertRaises((Error, RuntimeError)):
-                await model.generate(STORY)
+
+        asyncio.run(main())
+
+    def test_closed(self):
+        async def pieces(model):
+            return [piece async for piece in model.stream(STORY, max_tokens=4)]
+
+        async def main():
+            async with await AsyncModel.open("builtin:stories") as model:
+                opened, closed = asyncio.ensure_future(model.generate(STORY, max_tokens=4)), asyncio.ensure_future(model.close())
+                await asyncio.gather(opened, closed, model.close())
+                await model.close()
+                for call in (model.generate(STORY), pieces(model), model.batch([STORY])):
+                    with self.assertRaisesRegex(Error, "the model is closed"):
+                        await call
+            with self.assertRaisesRegex(Error, "the model is closed"):
+                model.model.tokenize(STORY)
 
         asyncio.run(main())
 
@@ -254,6 +269,47 @@ class Async(unittest.TestCase):
                 self.assertIsInstance(task.exception(), Cancelled)
 
         asyncio.run(main())
+
+    def test_tasks_cancelled_twice(self):
+        """However often a task is cancelled, it ends when its call has ended, and asyncio has nothing to complain about."""
+        complaints = []
+
+        class Slow(Model):
+            """Needs to be told several times."""
+
+            running = 0
+            told = 0
+
+            def generate(self, prompt, **options):
+                self.running, self.told = self.running + 1, 0
+                try:
+                    return super().generate(prompt, **options)
+                finally:
+                    self.running -= 1
+
+            def cancel(self):
+                self.told += 1
+                if self.told > 4:
+                    super().cancel()
+
+        async def main():
+            asyncio.get_running_loop().set_exception_handler(lambda _loop, context: complaints.append(context["message"]))
+            async with AsyncModel(Slow("builtin:stories")) as model:
+                task = asyncio.ensure_future(model.generate(STORY, ignore_end=True))
+                while not model.model.running:
+                    await asyncio.sleep(0.001)
+                for _ in range(3):
+                    task.cancel()
+                    await asyncio.sleep(0)
+                with self.assertRaises(asyncio.CancelledError):
+                    await task
+                self.assertEqual(model.model.running, 0)
+                model.model.told = 4  # so that closing the model ends what a fault leaves running
+            gc.collect()
+            await asyncio.sleep(0)
+
+        asyncio.run(main())
+        self.assertEqual(complaints, [])
 
 
 if __name__ == "__main__":

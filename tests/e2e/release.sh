@@ -44,12 +44,86 @@ echo >>"$clone/CHANGELOG.md"
 refused 1 "changes that are not committed"
 refused 2 "unknown option '--no-such'" --no-such
 refused 2 "one of source, static, deb" --without sources
+refused 2 "--without '': one of source, static, deb" --without ''
+refused 2 "all parts are left out" --without source --without static --without deb
+refused 2 "--program needs a name" --program ''
+refused 2 "--build needs a folder" --build ''
 refused 2 "no build folder of CMake" --build "$tmp"
 refused 2 "0 to 9" --level ten
 refused 2 "one folder is expected" a b
 in_clone checkout CHANGELOG.md
 in_clone tag "v$(sed -n 's/^project(ggml-lite VERSION \([0-9.]*\) .*/\1/p' "$source/CMakeLists.txt")"
 "$clone/scripts/release.sh" --without static --without deb "$tmp/fit" >"$tmp/log" 2>&1 || fail "a commit that is fit for a release: $(cat "$tmp/log")"
+
+# A small project with the names of this one, in a folder with a space, is built and packed by the script.
+clone="$tmp/a clone"
+mkdir -p "$clone/scripts" "$clone/data"
+cp "$source/scripts/release.sh" "$clone/scripts"
+echo build >"$clone/.gitignore"
+touch "$clone"/{LICENSE,NOTICE,CHANGELOG.md,data/llm-cli.1,data/llm-cli,data/_llm-cli,data/llm-cli.fish}
+cat >"$clone/CMakeLists.txt" <<'END'
+cmake_minimum_required(VERSION 3.22)
+project(ggml-lite VERSION 1.2.3 LANGUAGES C)
+option(SMALL_STATIC "" ON)
+add_library(llm SHARED main.c)
+set_target_properties(llm PROPERTIES VERSION 1.2.3)
+add_library(llm-archive STATIC main.c)
+install(TARGETS llm llm-archive DESTINATION lib)
+foreach(tool llm-cli llm-server)
+    add_executable(${tool} main.c)
+    install(TARGETS ${tool} DESTINATION bin)
+    install(FILES data/llm-cli.1 DESTINATION share/man/man1 RENAME ${tool}.1)
+endforeach()
+if(SMALL_STATIC)
+    add_executable(llm-cli-static EXCLUDE_FROM_ALL main.c)
+    target_link_options(llm-cli-static PRIVATE -static)
+    set_target_properties(llm-cli-static PROPERTIES OUTPUT_NAME llm-cli RUNTIME_OUTPUT_DIRECTORY bin/static)
+endif()
+install(FILES LICENSE NOTICE DESTINATION share/doc/ggml-lite)
+install(FILES data/llm-cli DESTINATION share/bash-completion/completions)
+install(FILES data/_llm-cli DESTINATION share/zsh/site-functions)
+install(FILES data/llm-cli.fish DESTINATION share/fish/vendor_completions.d)
+END
+cat >"$clone/main.c" <<'END'
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+const char where[] = __FILE__;
+int main(int argc, char **argv) {
+    (void)argc;
+    printf("%s %s\n", strrchr(argv[0], '/') + 1, getenv("SMALL_VERSION") ? getenv("SMALL_VERSION") : "1.2.3");
+    return 0;
+}
+END
+in_clone init
+in_clone add .
+in_clone commit -m one
+small() { # ARGUMENT..
+    "$clone/scripts/release.sh" --snapshot --level 0 "$@" >"$tmp/log" 2>&1 || fail "release.sh $*: $(cat "$tmp/log")"
+}
+small "$tmp/small"
+for program in "$clone/build/package/llm-cli" "$clone/build/package/bin/static/llm-cli"; do
+    ! grep -qF "$clone" "$program" || fail "$program has the path of the clone"
+done
+grep -q "left out .*: llm-server" "$tmp/log" || fail "llm-server is not said to be left out: $(cat "$tmp/log")"
+# Paths are those of the caller's folder. The sizes of folders, which depend on the file system, change no byte.
+mkdir "$tmp/du"
+printf '#!/bin/sh\necho "123456 $*"\n' >"$tmp/du/du" && chmod +x "$tmp/du/du"
+(cd "$tmp" && PATH=$tmp/du:$PATH small --build "a clone/build/package" ./again; exit $failed) || failed=1
+diff -r "$tmp/small" "$tmp/again" || fail "the size of a folder, or where it is, changes files"
+[ "$(ls -A "$tmp/again" | wc -l)" = 4 ] || fail "not 4 files: $(ls -A "$tmp/again")"
+# What fails leaves the files as they were.
+SMALL_VERSION=9.9.9 refused 1 "prints 'llm-cli 9.9.9', not version 1.2.3" --snapshot --level 1 --build "$clone/build/package" "$tmp/again"
+diff -r "$tmp/small" "$tmp/again" || fail "a failure changes files"
+refused 1 "llm-server has no static form: libmicrohttpd.a is missing" --snapshot --build "$clone/build/package" --program llm-server "$tmp/again"
+if cmake -S "$clone" -B "$tmp/dynamic" -DSMALL_STATIC=OFF >"$tmp/log" 2>&1 && cmake --build "$tmp/dynamic" >"$tmp/log" 2>&1; then
+    refused 1 "no static C library" --snapshot --build "$tmp/dynamic" "$tmp/again"
+else
+    fail "cmake: $(cat "$tmp/log")"
+fi
+mv "$clone" "$tmp/a=clone"
+clone=$tmp/a=clone
+refused 1 "one of the characters" --snapshot --without source "$tmp/again"
 [ $failed = 0 ] || exit 1
 
 # The second time with another umask, time zone and temporary folder.

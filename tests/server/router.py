@@ -287,6 +287,33 @@ def storm():
             check(s.stop() == 0, "exit code")
 
 
+def looks():
+    """Clients list the only model while it comes and goes: for the thread sanitizer. It keeps the time of its making."""
+    with Server([BINARY, "-m", STORIES, "--keep-alive", "0", *SMALL]) as s:
+        until("it is unloaded", lambda: states(s)["stories"] == "unloaded")
+        ended = []
+
+        def come_and_go():
+            try:
+                for _ in range(30):
+                    complete(s, "any", max_tokens=1)
+                    until("it is unloaded", lambda: states(s)["stories"] == "unloaded")
+            finally:
+                ended.append(True)
+            return True
+
+        def look():
+            times = set()
+            while not ended:
+                times.add(get(s, "/v1/models")["data"][0]["created"] > 0)
+                times.add(not get(s, "/api/tags")["models"][0]["modified_at"].startswith("1970"))
+            return times
+
+        got = together(come_and_go, *[look] * 6)
+        check(got == [True] + [{True}] * 6, got)
+        check(s.stop() == 0, "exit code")
+
+
 def presets():
     """A file of presets: names, flags of all models and of one, aliases; errors name the line."""
     with tempfile.TemporaryDirectory() as folder:
@@ -419,4 +446,4 @@ def reload():
 
 
 if __name__ == "__main__":
-    {f.__name__: f for f in (folder, load, busy, storm, presets, reload)}[sys.argv[3]]()
+    {f.__name__: f for f in (folder, load, busy, storm, looks, presets, reload)}[sys.argv[3]]()

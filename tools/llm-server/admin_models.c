@@ -47,7 +47,7 @@ static void put_card(llm_json_out *out, const model *m) {
 static void put_model_object(llm_json_out *out, model *m) {
     server *s = model_peek(m);
     const server_options *o = model_options(m);
-    const time_t t = (time_t)(s ? s->facts.t_start : model_get_card(m)->modified);
+    const time_t t = (time_t)(s ? s->facts.t_start : model_get_modified(m));
     struct tm tm;
     char when[40] = "";
     if (gmtime_r(&t, &tm))

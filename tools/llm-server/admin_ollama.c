@@ -78,7 +78,9 @@ void admin_ollama_tags(models *t, const http_request *q, http_reply *r) {
         llm_json_put_text(&out, i > 0 ? ", {" : "{");
         put_model_row(&out, model_name(m), &c);
         llm_json_put_text(&out, ", \"modified_at\": ");
-        put_time(&out, s && models_is_single(t) ? s->facts.t_start : c.modified);
+        put_time(&out, !s                    ? model_get_modified(m)
+                       : models_is_single(t) ? s->facts.t_start
+                                             : c.modified);
         llm_json_put_text(&out, "}");
         if (s)
             model_unpeek(s);
@@ -227,7 +229,7 @@ bool admin_ollama_show_file(model *m, const http_request *q, http_reply *r) {
     shown x = {.file = f,
                .template_text = find_string(f, "tokenizer.chat_template"),
                .embeds = o->embeddings,
-               .modified = model_get_card(m)->modified};
+               .modified = model_get_modified(m)};
     x.has_tools = x.template_text.n > 0 && memmem(x.template_text.s, x.template_text.n, "tools", 5);
     x.has_thinking = x.template_text.n > 0 &&
                      memmem(x.template_text.s, x.template_text.n, "enable_thinking", 15);

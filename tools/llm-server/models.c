@@ -85,6 +85,7 @@ ggl_status models_add(models *t, const char *name, const char *aliases, server_o
     m->o = o ? o : t->o;
     m->last = &m->first;
     m->card = card ? *card : (model_card){.weight_type = ""};
+    m->modified = m->card.modified;
     m->words = words;
     const bool is_new = !models_find_exactly(t, name);
     t->row[t->n++] = m;
@@ -156,6 +157,13 @@ double model_taken(void *ctx, const char *device) {
 
 const model_card *model_get_card(const model *m) {
     return &m->card;
+}
+
+int64_t model_get_modified(const model *m) {
+    pthread_mutex_lock(&m->table->lock);
+    const int64_t t = m->modified;
+    pthread_mutex_unlock(&m->table->lock);
+    return t;
 }
 
 const server_options *model_options(const model *m) {

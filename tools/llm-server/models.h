@@ -106,7 +106,10 @@ models *model_table(const model *m);
 double model_taken(void *ctx, const char *device);
 const char *model_name(const model *m);
 const char *model_alias(const model *m, size_t i); /* NULL: there are not that many */
-const model_card *model_get_card(const model *m);
+const model_card *model_get_card(const model *m);  /* it never changes */
+/* Returns when a model that is not loaded was made, in seconds since 1970: when its file was changed; without --models, when the
+ * model was last loaded. 0: unknown. */
+int64_t model_get_modified(const model *m);
 const server_options *model_options(const model *m);
 
 /* For POST /models/load and /models/unload. A model that is in use is unloaded when its answers have ended. */

@@ -40,6 +40,7 @@ struct model {
         used; /* when a request last took it, as such a number; not when its answer ended, which threads see late */
     double keep; /* seconds that it stays after its last use; less than 0: for ever */
     double idle_since;
+    int64_t modified; /* see model_get_modified */
     waiting *first, **last;
     size_t n_waiting;
     uint64_t n_loads;

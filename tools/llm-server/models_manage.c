@@ -231,7 +231,7 @@ static void unload(model *m, const char *why) {
     ggl_free(m->props);
     m->props = props;
     if (models_is_single(t)) /* its card was not read */
-        m->card.modified = t_start;
+        m->modified = t_start;
     m->server = NULL;
     m->state = MODEL_UNLOADED;
     m->makes_room = m->leaves = false;

@@ -2,9 +2,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, AsyncIterator, Callable, Iterable, Iterator, List, Mapping, Optional, Sequence, TypeVar, Union
 
+from ._errors import Error, Status
 from ._model import Messages, Model, Prompt, Tools
 from ._options import Options
 from ._results import Message, Part, Result, Score
@@ -20,12 +22,14 @@ END: Any = object()
 
 class AsyncModel:
     """The calls of a Model that take long, for asyncio: they run in a thread. Tasks take turns. To cancel a task cancels what it generates.
-    `model` is the Model, whose other members are quick."""
+    `model` is the Model, whose other members are quick, unless answer(), stream_answer() or batch() runs: they then wait, and so does the
+    loop."""
 
     def __init__(self, model: Model):
         self.model = model
         self._thread = ThreadPoolExecutor(1, "ggml_lite")
         self._turn: Optional[asyncio.Lock] = None
+        self._is_closed = False
 
     @classmethod
     async def open(cls, *arguments: Any, **more: Any) -> AsyncModel:
@@ -62,8 +66,15 @@ class AsyncModel:
         return self._pieces(lambda: self.model.stream_answer(messages, **options))
 
     async def close(self) -> None:
-        await self._call(self.model.close)
-        self._thread.shutdown()
+        """Frees the model, when the calls before this one have ended. Any number of calls is fine; others then raise Error."""
+        async with self._lock():
+            if self._is_closed:
+                return
+            try:
+                await self._in_thread(self.model.close)
+            finally:
+                self._is_closed = True
+                self._thread.shutdown()
 
     async def __aenter__(self) -> AsyncModel:
         return self
@@ -81,16 +92,21 @@ class AsyncModel:
             return await self._in_thread(function)
 
     async def _in_thread(self, function: Callable[[], T]) -> T:
-        """Whoever calls this has the turn, so what is cancelled is this function's call."""
+        """Whoever calls this has the turn, so what is cancelled is this function's call. A task may be cancelled again while it waits for
+        that: it keeps the turn until the call has ended."""
+        if self._is_closed:
+            raise Error(Status.USAGE, "the model is closed")
         future = asyncio.get_running_loop().run_in_executor(self._thread, function)
         try:
-            return await asyncio.shield(future)
+            await asyncio.wait([future])
         except asyncio.CancelledError:
             while not future.done():
                 self.model.cancel()
-                await asyncio.wait([future], timeout=0.02)
+                with contextlib.suppress(asyncio.CancelledError):
+                    await asyncio.wait([future], timeout=0.02)
             future.exception()  # that it was cancelled; asyncio reports exceptions that nobody has read
             raise
+        return future.result()
 
     async def _pieces(self, begin: Callable[[], Any]) -> AsyncIterator[T]:
         async with self._lock():

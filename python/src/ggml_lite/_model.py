@@ -334,7 +334,8 @@ class Model:
         variables: Optional[Mapping[str, Any]] = None,
         **options: Unpack[Options],
     ) -> Answer:
-        """The same, piece by piece: content and reasoning. At the end, the stream's `message` is the whole one."""
+        """The same, piece by piece: content and reasoning. At the end, the stream's `message` is the whole one. Calls of the model
+        but cancel() and close(), such as tokenize(), wait until the answer has been written, also those within the loop."""
         with self._call():  # raises Error if the model is closed
             pass
         talk = self._conversation(messages, tools, variables)
@@ -399,7 +400,8 @@ class Model:
         return batch.results or []
 
     def stream_batch(self, prompts: Iterable[Union[Prompt, Mapping[str, Any]]], **options: Unpack[Options]) -> Batch:
-        """The same, piece by piece: `for k, piece in model.stream_batch(prompts):`. At the end, the stream's `results` has the texts."""
+        """The same, piece by piece: `for k, piece in model.stream_batch(prompts):`. At the end, the stream's `results` has the texts.
+        Calls of the model but cancel() and close(), such as tokenize(), wait until all texts have been written, also those within the loop."""
         if isinstance(prompts, (str, bytes, Mapping)):
             raise TypeError(f"prompts is {type(prompts).__name__}, not a sequence of prompts")
         ids, params = [], []

@@ -1,0 +1,51 @@
+#!/bin/bash
+# ./test reads GGL_TEST_SEED as a decimal number, whatever it begins with, and refuses what is none: test_script.sh SOURCE_DIR
+# The programs that it calls are replaced: they only print what they were called with.
+set -u
+source=$1
+. "$source/tests/e2e/common.sh"
+mkdir -p "$tmp/clone/cmake" "$tmp/clone/build" "$tmp/bin"
+cp "$source/test" "$tmp/clone"
+cat >"$tmp/clone/cmake/setup.sh" <<'END'
+can_build_in() { :; }
+cannot_build() { exit 1; }
+need() { :; }
+need_header() { :; }
+need_cmake() { :; }
+need_python() { :; }
+need_file() { :; }
+want() { :; }
+install_needed() { :; }
+END
+for program in cmake ctest python3; do
+    cat >"$tmp/bin/$program" <<'END'
+#!/bin/bash
+[ "${0##*/}" != python3 ] || echo 1
+[ "${0##*/}" != ctest ] || echo "100% tests passed: $*"
+echo "${0##*/} with the seed ${GGL_TEST_SEED-that is not set}" >>"$SEEDS"
+END
+    chmod +x "$tmp/bin/$program"
+done
+export SEEDS=$tmp/seeds
+test_with() { # SEED
+    : >"$SEEDS"
+    said=$(PATH=$tmp/bin:$PATH GGL_TEST_SEED=$1 "$tmp/clone/test" 2>&1)
+}
+
+# 8 % 6 is 2: the third processor
+for seed in 8 08 0008; do
+    test_with $seed || fail "GGL_TEST_SEED=$seed: exit code $?: $said"
+    grep -q "emulated\[.\](SandyBridge)" <<<"$said" || fail "GGL_TEST_SEED=$seed: another processor: $said"
+    grep -q "GGL_TEST_SEED=8$" <<<"$said" || fail "GGL_TEST_SEED=$seed is not printed: $said"
+    ! grep -v "with the seed 8$" "$SEEDS" || fail "GGL_TEST_SEED=$seed: programs get another one"
+done
+# an empty one is the number of the day
+test_with "" || fail "an empty GGL_TEST_SEED: exit code $?: $said"
+for seed in x 8x -1 0x8 1.5 " 8" 12345678901234567890; do
+    test_with "$seed"
+    code=$?
+    [ $code = 2 ] || fail "GGL_TEST_SEED='$seed': exit code $code, not 2"
+    [[ $said == *"GGL_TEST_SEED is '$seed'"* ]] || fail "GGL_TEST_SEED='$seed' is not named: $said"
+    [ ! -s "$SEEDS" ] || fail "GGL_TEST_SEED='$seed': something ran"
+done
+exit $failed
