@@ -507,8 +507,11 @@ models *models_new(server_options *o, FILE *log, void (*changed)(void *ctx), voi
 }
 
 ggl_status models_start(models *t, ggl_error *err) {
-    t->has_manager = pthread_create(&t->manager, NULL, models_manage, t) == 0;
-    return t->has_manager ? GGL_OK : ggl_fail(err, GGL_NOMEM, "no thread could be started");
+    pthread_mutex_lock(&t->lock); /* requests may be answered already */
+    const bool has = pthread_create(&t->manager, NULL, models_manage, t) == 0;
+    t->has_manager = has;
+    pthread_mutex_unlock(&t->lock);
+    return has ? GGL_OK : ggl_fail(err, GGL_NOMEM, "no thread could be started");
 }
 
 void models_stop(models *t) {

@@ -388,6 +388,8 @@ static ggl_status merge(models *t, models *fresh, model **at, waiting **gone, gg
     const model_list *old = models_get_list(t), *now = models_get_list(fresh);
     if (t->ends)
         return ggl_fail(err, GGL_CANCELLED, "the server is ending");
+    if (!t->has_manager) /* models_set_list would free a list that others read */
+        return ggl_fail(err, GGL_LIMIT, "the server is starting; try again");
     for (size_t i = 0; i < now->n; i++) {
         model *same = find_same(old, now->at[i]);
         at[i] = same ? same : now->at[i];
