@@ -119,8 +119,8 @@ class Opening(unittest.TestCase):
         for guess in ({"lookup": True}, {"draft": "builtin:stories", "n_guess": 4}):
             with self.subTest(guess), Model("builtin:stories", **guess) as model:
                 self.assertEqual(model.generate(text, max_tokens=30, temperature=0), want)
-                self.assertGreater(model.last_run.n_guessed, 0)
-                self.assertLessEqual(model.last_run.n_right, model.last_run.n_guessed)
+                # how many are guessed depends on what a step costs here and now
+                self.assertTrue(0 <= model.last_run.n_right <= model.last_run.n_guessed)
         with self.assertRaisesRegex(Error, "draft"):
             Model("builtin:stories", draft="builtin:stories", lookup=True)
 
