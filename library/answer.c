@@ -113,7 +113,7 @@ ggl_status llm_chat_parse(const llm_context *c, const char *answer, size_t n,
 
 /* --- conversations with tools ----------------------------------------------------------------- */
 
-/* What a conversation says about tools. */
+/* The tools of a conversation, and which calls it demands. */
 typedef struct talk_tools {
     llm_json_out tools;  /* the array; empty: none */
     llm_json_out choice; /* "auto", "required", a name ..; empty: none */

@@ -1,4 +1,4 @@
-/* What guesses the next tokens: another model, or the text itself. */
+/* Guesses of the next tokens, by a smaller model or from earlier text. */
 #ifndef LIBRARY_GUESSING_H
 #define LIBRARY_GUESSING_H
 

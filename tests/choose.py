@@ -79,9 +79,9 @@ def near(root, build, files):
 
 
 def chosen(build, options):
-    """The tests that ctest would run with these options: [(number, name)]."""
+    """The tests that ctest would run with these options."""
     listed = subprocess.run(["ctest", "--test-dir", build, "-N", *options], check=True, capture_output=True, text=True).stdout
-    return re.findall(r"^ *Test *#(\d+): (\S+)", listed, re.M)
+    return re.findall(r"^ *Test *#\d+: (\S+)", listed, re.M)
 
 
 def lines(build):
@@ -109,7 +109,7 @@ def targets(build, options):
     helped = subprocess.run(["cmake", "--build", build, "--target", "help"], check=True, capture_output=True, text=True).stdout
     known = set(re.findall(r"^(?:\.\.\. )?([\w.+-]+)", helped, re.M))
     tests, found, tools = registered(build), set(), {name for name in known if re.fullmatch(r"llm-(?!models$|builtin$|place$|layer$|shared$)[a-z-]+", name)}
-    for _, name in chosen(build, options):
+    for name in chosen(build, options):
         for word in tests[name]:
             if not word.startswith(build + os.sep):
                 continue

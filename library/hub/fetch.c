@@ -144,8 +144,7 @@ static char *part_path(const fetch_file *f) {
     return with_suffix(f->path, middle, ".part");
 }
 
-/* True if the path still leads to the open file: another process may have finished and renamed it. */
-static bool is_there(int fd, const char *path) {
+bool llm_fetch_is_at(int fd, const char *path) {
     struct stat a, b;
     return fstat(fd, &a) == 0 && stat(path, &b) == 0 && a.st_ino == b.st_ino &&
            a.st_dev == b.st_dev;
@@ -178,7 +177,7 @@ static ggl_status open_part(download *d, bool *done, ggl_error *err) {
         const ggl_status st = lock(d, err);
         if (st != GGL_OK)
             return st;
-        const bool there = is_there(d->fd, d->part);
+        const bool there = llm_fetch_is_at(d->fd, d->part);
         *done = llm_fetch_is_current(d->w, d->f);
         if (*done && there)
             (void)unlink(d->part); /* an empty one, which open() has made */

@@ -34,13 +34,6 @@ bool llm_hub_is_unfinished(const hub *h, const char *first) {
     return is;
 }
 
-/* True if the path still leads to the open file: another process may have removed it. */
-static bool is_there(int fd, const char *path) {
-    struct stat a, b;
-    return fstat(fd, &a) == 0 && stat(path, &b) == 0 && a.st_ino == b.st_ino &&
-           a.st_dev == b.st_dev;
-}
-
 /* Opens the mark, and locks it as one of several processes. Returns -1 and sets errno after an error. */
 static int open_mark(const hub *h, const char *path, int flags) {
     for (;;) {
@@ -49,7 +42,7 @@ static int open_mark(const hub *h, const char *path, int flags) {
             return -1;
         while (flock(fd, LOCK_SH) != 0 && errno == EINTR && !hub_stopped(h)) {
         }
-        if (hub_stopped(h) || is_there(fd, path)) /* also on a file system without locks */
+        if (hub_stopped(h) || llm_fetch_is_at(fd, path)) /* also on a file system without locks */
             return fd;
         close(fd);
     }
@@ -88,7 +81,7 @@ void llm_hub_set_finished(hub *h, const char *first, bool weights) {
     /* The last of several processes gets the lock for itself: asking for it gives up the shared one. */
     const bool alone = h->mark >= 0 && (flock(h->mark, LOCK_EX | LOCK_NB) == 0 ||
                                         (errno != EWOULDBLOCK && errno != EINTR));
-    if (alone && is_there(h->mark, path) && (weights || !has_weights(h)))
+    if (alone && llm_fetch_is_at(h->mark, path) && (weights || !has_weights(h)))
         (void)unlink(path);
     if (h->mark >= 0)
         close(h->mark);

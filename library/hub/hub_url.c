@@ -40,13 +40,6 @@ typedef struct url_version {
     char text[256], etag[sizeof((web_answer *)0)->etag];
 } url_version;
 
-static bool has_control(const char *s) {
-    for (; *s; s++)
-        if ((unsigned char)*s < 32 || *s == 127)
-            return true;
-    return false;
-}
-
 /* Sets the size and the version of a file from the headers of its URL. The headers of a hub also give its digest. */
 static ggl_status describe(fetch_file *f, url_version *v, const web_answer *a, ggl_error *err) {
     const bool stored = llm_file_digest_is_sha256(a->linked_etag);
@@ -64,7 +57,7 @@ static ggl_status describe(fetch_file *f, url_version *v, const web_answer *a, g
         f->digest = v->text;
         return GGL_OK;
     }
-    if (*a->etag && !a->weak && !has_control(a->etag)) {
+    if (*a->etag && !a->weak && !llm_web_has_control(a->etag)) {
         snprintf(v->etag, sizeof v->etag, "%s", a->etag);
         f->etag = v->etag;
     }

@@ -84,7 +84,7 @@ static int start(child *c, char *const argv[]) {
     return code;
 }
 
-static bool has_control(const char *s) {
+bool llm_web_has_control(const char *s) {
     for (; *s; s++)
         if ((unsigned char)*s < 32 || *s == 127)
             return true;
@@ -358,10 +358,10 @@ static ggl_status no_curl(ggl_error *err) {
 
 /* Checks the URL and the token. */
 static ggl_status check_request(const web_request *q, ggl_error *err) {
-    if (strlen(q->url) >= WEB_MOST_URL || has_control(q->url))
+    if (strlen(q->url) >= WEB_MOST_URL || llm_web_has_control(q->url))
         return ggl_fail(err, GGL_USAGE, "a URL has control characters, or %d bytes or more",
                         WEB_MOST_URL);
-    if (q->token && (strlen(q->token) >= MOST_TOKEN || has_control(q->token)))
+    if (q->token && (strlen(q->token) >= MOST_TOKEN || llm_web_has_control(q->token)))
         return ggl_fail(err, GGL_USAGE, "the token has control characters, or %d bytes or more",
                         MOST_TOKEN);
     return GGL_OK;

@@ -49,6 +49,9 @@ typedef struct web_answer {
     int64_t linked_size;   /* -1: none */
 } web_answer;
 
+/* True if a text has control characters, which no URL, token or version may have. */
+bool llm_web_has_control(const char *s);
+
 /* Returns GGL_OK if an answer came, whatever its status is, and all of its body. Else *err has the reason, without the URL:
  * GGL_UNSUPPORTED: there is no curl; GGL_IO: no connection, or it broke; GGL_FORMAT: not HTTP, or a redirect that is
  * not followed; GGL_CANCELLED: `body` returned

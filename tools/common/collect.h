@@ -1,7 +1,7 @@
 /* Collects sums of squares of what products with a model's weights read, while the model runs.
  *
  *     collector *c;
- *     if (collector_new(&c, false, &err) != GGL_OK) ...
+ *     if (collector_new(&c, false, COLLECTOR_DIRECTIONS, &err) != GGL_OK) ...
  *     session_params.watch = collector_watch(c);
  *     ..                                                 // make the session, run texts
  *     st = collector_check(c, &err);
@@ -17,6 +17,8 @@
 
 #include "common/imatrix.h"
 #include "ggl/sched.h"
+
+enum { COLLECTOR_DIRECTIONS = 32 }; /* numbers for each column where the user gives none */
 
 typedef struct collector collector;
 

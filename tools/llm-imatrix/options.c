@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "common/cache_types.h"
+#include "common/collect.h"
 #include "common/hints.h"
 #include "common/imatrix.h"
 #include "common/paths.h"
@@ -90,7 +91,7 @@ int options_read(options *o, int argc, char **argv) {
                    .n_batch = 2048,
                    .n_ubatch = 512,
                    .write_every = 10,
-                   .n_sketch = 32,
+                   .n_sketch = COLLECTOR_DIRECTIONS,
                    .out = "imatrix.gguf"};
     const arg_option table[] = {
         {NULL, .help = "model and text"},

@@ -11,8 +11,6 @@
 #include "job.h"
 #include "common/collect.h"
 
-enum { DIRECTIONS = 32 }; /* llm-imatrix's default */
-
 typedef struct run {
     llm_model *model;
     ggl_backend *cpu, *reference;
@@ -96,7 +94,7 @@ static ggl_status read_chunk(run *r, int64_t chunk, ggl_error *err) {
 
 static int read_text(run *r) {
     ggl_error err = {0};
-    if (collector_new(&r->collector, false, DIRECTIONS, &err) != GGL_OK)
+    if (collector_new(&r->collector, false, COLLECTOR_DIRECTIONS, &err) != GGL_OK)
         return tool_error(TOOL, 1, "%s", err.msg);
     const int code = make_session(r, collector_watch(r->collector));
     if (code >= 0)

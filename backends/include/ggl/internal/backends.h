@@ -1,4 +1,4 @@
-/* What this project alone uses of the list of backends: their kinds, and the backends around another one.
+/* Private calls about backends: their kinds, numbers of threads, and backends that wrap another one.
  *
  * Threads: as ggl/backends.h says. */
 #ifndef GGL_INTERNAL_BACKENDS_H

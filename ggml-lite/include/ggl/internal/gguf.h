@@ -1,5 +1,5 @@
-/* What this project alone does with GGUF files: reads values of any type and arrays, files in memory, and
- * the parts of split models; writes files; and makes files that were never written.
+/* Private calls for GGUF files. They read values of any type, arrays, files in memory and the parts of split
+ * models, write files, and make files in memory that are on no disk.
  *
  * Threads: as ggl/gguf.h says. A writer belongs to one thread at a time. */
 #ifndef GGL_INTERNAL_GGUF_H

@@ -1,5 +1,4 @@
-/* What this project alone uses of graphs: arguments of operators, walks over nodes, and the memory of
- * stores.
+/* Private calls for graphs: arguments of operators, walks over nodes, and the memory of stores.
  *
  * Threads: as ggl/graph.h says. */
 #ifndef GGL_INTERNAL_GRAPH_H

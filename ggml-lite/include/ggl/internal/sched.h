@@ -1,5 +1,5 @@
-/* What this project alone uses of the scheduler: how sessions cut sequences back and share pages, and
- * what programs report.
+/* Private calls for the scheduler: sessions cut sequences back and share pages by them, and programs
+ * report numbers.
  *
  * Threads: as ggl/sched.h says. */
 #ifndef GGL_INTERNAL_SCHED_H

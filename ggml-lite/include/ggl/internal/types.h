@@ -1,4 +1,4 @@
-/* What this project alone uses of types: the rows of the table, checked sizes, and single numbers.
+/* Private calls for types: the rows of the table, checked sizes, and single numbers.
  *
  * Threads: as ggl/types.h says. */
 #ifndef GGL_INTERNAL_TYPES_H
