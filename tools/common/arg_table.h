@@ -98,6 +98,7 @@ typedef struct args_spec {
     const args_command *commands;
     const args_operand *operands; /* those of the usage line that have choices */
     void (*print_more)(void);     /* prints what the help says beside the tables */
+    const char *contains;         /* what --version says in a second line; NULL: nothing */
     bool last_wins; /* an option that is repeated has the last of its values; else it is an error */
 } args_spec;
 

@@ -447,7 +447,8 @@ static int built_in(parsing *p, int which, const typed_flag *f, const char *valu
         help_print(spec);
         break;
     case ARGS_VERSION:
-        printf("%s %s\n", spec->tool, TOOLS_VERSION);
+        printf("%s %s\n%s%s", spec->tool, TOOLS_VERSION, spec->contains ? spec->contains : "",
+               spec->contains ? "\n" : "");
         break;
     case ARGS_MAN:
         man_page_print(spec, TOOLS_VERSION);

@@ -13,6 +13,7 @@
 #include "common/paths.h"
 #include "common/reasoning.h"
 #include "ggl/alloc.h"
+#include "page.h"
 
 #define TOOL "llm-server"
 
@@ -294,6 +295,7 @@ static int parse(const char *tool, server_options *o, int argc, char **argv, sou
                             NULL,
                             server_hints,
                             .examples = examples,
+                            .contains = page_libraries(),
                             .last_wins = strcmp(tool, TOOL) != 0};
     return args_parse(&spec, argc, argv);
 }
