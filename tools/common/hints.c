@@ -54,19 +54,18 @@
 #define MEDIA                                                                                      \
     "-mm --mmproj -mmu --mmproj-url -mmdev --mmproj-device --mmproj-auto --mmproj-offload "        \
     "--image --audio --video --image-min-tokens --image-max-tokens"
-#define NO_MEDIA "--no-mmproj --no-mmproj-auto --no-mmproj-offload"
-#define SAMPLING_FLAGS                                                                             \
-    "--samplers -s --seed --sampler-seq --sampling-seq --temp --temperature --top-k --top-p "      \
-    "--min-p --top-nsigma --top-n-sigma --xtc-probability --xtc-threshold --typical --typical-p "  \
-    "--repeat-last-n --repeat-penalty --presence-penalty --frequency-penalty --dry-multiplier "    \
-    "--dry-base --dry-allowed-length --dry-penalty-last-n --dry-sequence-breaker "                 \
-    "--adaptive-target --adaptive-decay --dynatemp-range --dynatemp-exp --mirostat --mirostat-lr " \
-    "--mirostat-ent -l --logit-bias --grammar --grammar-file -j --json-schema -jf "                \
-    "--json-schema-file -n --predict --n-predict --keep"
+#define NO_MEDIA          "--no-mmproj --no-mmproj-auto --no-mmproj-offload"
 #define SAMPLING_SWITCHES "--ignore-eos -bs --backend-sampling"
 #define NAMED_MODELS      "--*-default --fim-*-spec"
 
 /* clang-format off */
+
+static const char sampling_flags[] =
+    "--samplers -s --seed --sampler-seq --sampling-seq "
+#define SAMPLER_NUMBER(kind, name, by_default, at_0, member, low, high, must_be, field, flags, ...) flags " "
+#include "llm/internal/samplers.def"
+    "--dry-sequence-breaker --adaptive-target --adaptive-decay -l --logit-bias --grammar --grammar-file -j --json-schema -jf "
+    "--json-schema-file -n --predict --n-predict --keep";
 
 /* Rows of the tools that run models. */
 #define RUN_ROWS                                                                                   \
@@ -363,7 +362,7 @@ const arg_hint imatrix_hints[] = {
     {"-e --escape --no-escape", "the text is taken as it is", HINT_NOTHING},
     {"--ppl", "the perplexity is printed unless --no-ppl is given", HINT_NOTHING},
     {"--context-shift --no-context-shift", "a chunk fits its context", HINT_NOTHING},
-    {SAMPLING_FLAGS, NO_SAMPLES, HINT_NOTHING_VALUE},
+    {sampling_flags, NO_SAMPLES, HINT_NOTHING_VALUE},
     {SAMPLING_SWITCHES, NO_SAMPLES, HINT_NOTHING},
     {"-np --parallel -ns --sequences", "-ub sets how many tokens are computed at once", HINT_NOTHING_VALUE},
     {"-cb --cont-batching -kvu --kv-unified -no-kvu --no-kv-unified", "there is one chunk at a time", HINT_NOTHING},
@@ -395,7 +394,7 @@ const arg_hint perplexity_hints[] = {
     {"-bf --binary-file", "--file", HINT_SAME},
     {"-e --escape --no-escape", "the text is taken as it is", HINT_NOTHING},
     {"--context-shift --no-context-shift", "a chunk fits its context", HINT_NOTHING},
-    {SAMPLING_FLAGS, NO_SAMPLES, HINT_NOTHING_VALUE},
+    {sampling_flags, NO_SAMPLES, HINT_NOTHING_VALUE},
     {SAMPLING_SWITCHES, NO_SAMPLES, HINT_NOTHING},
     {"-np --parallel -ns --sequences", "-ub sets how many tokens are computed at once", HINT_NOTHING_VALUE},
     {"-cb --cont-batching -kvu --kv-unified -no-kvu --no-kv-unified", "there is one chunk at a time", HINT_NOTHING},
@@ -432,8 +431,9 @@ const arg_hint tokenize_hints[] = {
      "--numa -dev --device -ot --override-tensor -ncmoe --n-cpu-moe -ngl --gpu-layers --n-gpu-layers "
      "-sm --split-mode -ts --tensor-split -mg --main-gpu -fitt --fit-target -fitc --fit-ctx "
      "--lora --lora-scaled --control-vector --control-vector-scaled --spec-draft-type-k -ctkd "
-     "--cache-type-k-draft --spec-draft-type-v -ctvd --cache-type-v-draft " ROTATIONS " " SAMPLING_FLAGS,
+     "--cache-type-k-draft --spec-draft-type-v -ctvd --cache-type-v-draft " ROTATIONS,
      ONLY_READS, HINT_NOTHING_VALUE},
+    {sampling_flags, ONLY_READS, HINT_NOTHING_VALUE},
     {"-fa --flash-attn -fit --fit", ONLY_READS, HINT_NOTHING_SWITCH},
     {"--swa-full -kvo --kv-offload -nkvo --no-kv-offload --repack -nr --no-repack --no-host --mlock "
      "--mmap --no-mmap -dio --direct-io -ndio --no-direct-io -cmoe --cpu-moe --op-offload "

@@ -17,7 +17,6 @@ static const cli_options defaults = {
     .n_predict = -1,
     .n_batch = 2048,
     .n_ubatch = 512,
-    .sampling = SAMPLING_DEFAULTS,
     .seed = -1,
     .display_prompt = true,
     .escape = true,
@@ -150,7 +149,8 @@ static int parse(cli_options *o, int argc, char **argv, bool only_settings) {
         CHAT_OPTIONS(o->chat),
         CONSTRAINT_OPTIONS(o->constraint),
         {NULL, .help = "sampling"},
-        SAMPLING_OPTIONS(o->sampling),
+#define SAMPLING o->sampling
+#include "common/sampling_options.def"
         {"-s --seed", ARG_INT, &o->seed, .value = "N",
          .help = "the same seed gives the same text (default -1: a different one each time)",
          .min = -1, .max = 9007199254740992.0},
@@ -257,6 +257,7 @@ int cli_options_set(cli_options *o, int argc, char **argv) {
 
 int cli_options_read(cli_options *o, int argc, char **argv) {
     *o = defaults;
+    o->sampling = sampling_defaults;
     int code = parse(o, argc, argv, false);
     if (code >= 0)
         return code;

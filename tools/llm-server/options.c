@@ -29,7 +29,6 @@ static const server_options defaults = {
     .keep_alive = -1,
     .n_batch = 2048,
     .n_ubatch = 512,
-    .sampling = SAMPLING_DEFAULTS,
     .seed = -1,
     .speculate = SPECULATE_DEFAULTS,
     .host = "127.0.0.1",
@@ -222,7 +221,8 @@ static int parse(const char *tool, server_options *o, int argc, char **argv, sou
         {"--log-file", ARG_STRING, &o->log_file, .value = "FILE",
          .help = "append that log to a file instead"},
         {NULL, .help = "sampling, unless the request sets it"},
-        SAMPLING_OPTIONS(o->sampling),
+#define SAMPLING o->sampling
+#include "common/sampling_options.def"
         {"-s --seed", ARG_INT, &o->seed, .value = "N",
          .help = "the seed for requests without one (default -1: a different one each time)",
          .min = -1, .max = 9007199254740992.0},
@@ -384,6 +384,7 @@ static bool is_folder(const char *path) {
 
 int server_options_parse(const char *tool, server_options *o, int argc, char **argv) {
     *o = defaults;
+    o->sampling = sampling_defaults;
     return parse(tool, o, argc, argv, NULL);
 }
 
