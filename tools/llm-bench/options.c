@@ -232,7 +232,7 @@ int bench_options_read(bench_options *o, int argc, char **argv) {
                             "Measures how fast models run.",
                             options,
                             &alone,
-                            bench_hints,
+                            &bench_hints,
                             .examples = examples,
                             .commands = bench_commands};
     int code = args_parse(&spec, argc, argv);

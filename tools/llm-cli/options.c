@@ -226,7 +226,7 @@ static int parse(cli_options *o, int argc, char **argv, bool only_settings) {
         "everything else to standard error.",
         options,
         NULL,
-        cli_hints,
+        &cli_hints,
         .examples = examples};
     if (!only_settings)
         return args_parse(&spec, argc, argv);

@@ -174,7 +174,7 @@ int options_read(options *o, int argc, char **argv) {
                             "files are llama.cpp's. The text's perplexity is printed meanwhile.",
                             table,
                             NULL,
-                            imatrix_hints,
+                            &imatrix_hints,
                             .examples = examples};
     int code = args_parse(&spec, argc, argv);
     if (code < 0)

@@ -154,7 +154,7 @@ static int read_options(options *o, int argc, char **argv) {
         "output, everything else to standard error.",
         table,
         NULL,
-        perplexity_hints,
+        &perplexity_hints,
         .examples = examples};
     int code = args_parse(&spec, argc, argv);
     if (code >= 0)

@@ -292,7 +292,7 @@ static int parse(const char *tool, server_options *o, int argc, char **argv, sou
                             "OpenAI, Anthropic, Ollama and llama.cpp's server.",
                             options,
                             NULL,
-                            server_hints,
+                            &server_hints,
                             .examples = examples,
                             .last_wins = strcmp(tool, TOOL) != 0};
     return args_parse(&spec, argc, argv);
