@@ -43,6 +43,10 @@ class TokenBias(c.Structure):
     _fields_ = fields("id:i bias:f")
 
 
+class Number(c.Structure):
+    _fields_ = fields("name:s value:d")
+
+
 class OpenParams(c.Structure):
     _fields_ = fields(
         """size:z n_ctx:q n_ubatch:q n_threads:i n_gpu_layers:i device:s split:s arch:s chat_template:s embeddings:? no_repack:? progress:call
@@ -60,9 +64,11 @@ class GenerateParams(c.Structure):
         """size:z n_max:q temp:f top_k:i top_p:f min_p:f repeat_penalty:f ignore_end:? seed:Q stop:texts n_stop:z grammar:s json_schema:s
         repeat_last_n:i frequency_penalty:f presence_penalty:f dynatemp_range:f dynatemp_exponent:f typical_p:f top_n_sigma:f
         xtc_probability:f xtc_threshold:f dry_multiplier:f dry_base:f dry_allowed_length:i dry_last_n:i dry_breakers:texts n_dry_breakers:z
-        mirostat:i mirostat_tau:f mirostat_eta:f bias:biases n_bias:z samplers:s json_spaces:? show_special:? tools:s tool_choice:s""",
+        mirostat:i mirostat_tau:f mirostat_eta:f bias:biases n_bias:z samplers:s json_spaces:? show_special:? tools:s tool_choice:s
+        number:numbers n_numbers:z""",
         texts=c.POINTER(c.c_char_p),
         biases=c.POINTER(TokenBias),
+        numbers=c.POINTER(Number),
     )
 
 
@@ -96,6 +102,7 @@ FUNCTIONS: Dict[str, Tuple[Any, ...]] = {
     "llm_set_adapter_scale": (STATUS, Context, c.c_size_t, c.c_double),
     "llm_context_has_chat": (c.c_bool, Context),
     "llm_generate_fill_default": (None, c.POINTER(GenerateParams), c.c_size_t),
+    "llm_number_name": (c.c_char_p, c.c_size_t),
     "llm_begin": (STATUS, Context, Ids, c.c_size_t, c.POINTER(GenerateParams)),
     "llm_next": (STATUS, Context, TextOut, SizeOut),
     "llm_chat_format": (STATUS, Context, c.c_char_p, c.c_bool, TextOut, SizeOut),
