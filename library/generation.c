@@ -179,6 +179,18 @@ void llm_generation_free(generation *g) {
     ggl_free(g);
 }
 
+ggl_status llm_context_make_generator(llm_generator **out, llm_context *c, llm_session *session,
+                                      ggl_error *err) {
+    const llm_guesser *const *guesser = llm_guessing_guessers(c->guessing);
+    const llm_generator_params gp = {.size = sizeof gp,
+                                     .session = session,
+                                     .sampler = c->sampler,
+                                     .tokenizer = c->tokenizer,
+                                     .guesser = guesser ? guesser[0] : NULL,
+                                     .n_guess_max = c->n_guess_max};
+    return llm_generator_new(out, &gp, err);
+}
+
 void llm_context_end(llm_context *c) {
     generation *g = c->generation;
     if (!g)

@@ -30,33 +30,30 @@ typedef struct completion {
 static void each_logits(void *ctx, int64_t i, const float *logits) {
     (void)i;
     completion *c = ctx;
-    npy_row(&c->logits, logits, llm_session_n_vocab(c->s->session));
+    npy_row(&c->logits, logits, llm_session_n_vocab(c->s->ctx->session));
 }
 
 static int open_saved_prompt(completion *c) {
-    const saved_prompt_target t = {c->s->model, c->s->session, c->s->placement,
-                                   c->s->o->f16_as_bf16, &c->s->o->adapters};
-    return saved_prompt_open(&c->saved_prompt, TOOL, &c->s->o->saved_prompt, &t);
+    return saved_prompt_open(&c->saved_prompt, TOOL, &c->s->o->saved_prompt, c->s->ctx);
 }
 
 /* Makes the sampler and the generator. */
 static int open_generator(completion *c) {
     ggl_error err = {0};
     const int code = sampling_open(
-        &c->sampler, "llm-cli", &c->s->o->sampling, (uint64_t)c->s->o->seed, c->s->tokenizer,
-        llm_session_n_vocab(c->s->session), llm_session_n_ctx(c->s->session));
+        &c->sampler, "llm-cli", &c->s->o->sampling, (uint64_t)c->s->o->seed, c->s->ctx->tokenizer,
+        llm_session_n_vocab(c->s->ctx->session), llm_session_n_ctx(c->s->ctx->session));
     if (code >= 0)
         return code;
     const llm_generator_params p = {.size = sizeof p,
-                                    .session = c->s->session,
+                                    .session = c->s->ctx->session,
                                     .sampler = c->sampler,
-                                    .tokenizer = c->s->tokenizer,
+                                    .tokenizer = c->s->ctx->tokenizer,
                                     .shift = c->s->o->shift,
                                     .n_keep = c->s->o->n_keep,
-                                    .guesser = speculate_guesser(c->s->speculation),
+                                    .guesser = c->s->guesser,
                                     .n_guess_max = speculate_n_max(&c->s->o->speculate),
-                                    .progress = c->s->progress,
-                                    .ctx = c->s->ctx};
+                                    .progress = c->s->progress};
     return llm_generator_new(&c->generator, &p, &err) == GGL_OK
                ? -1
                : tool_error(TOOL, 1, "%s", err.msg);
@@ -68,8 +65,8 @@ static int run_prompt(completion *c) {
     llm_prompt p = {.id = c->s->prompt->id, .n = n, .ctx = c};
     if (c->s->o->logits) {
         /* opening a pipe waits for its reader */
-        if (npy_open(&c->logits, c->s->o->logits, (int64_t)n, llm_session_n_vocab(c->s->session),
-                     &err) != GGL_OK)
+        if (npy_open(&c->logits, c->s->o->logits, (int64_t)n,
+                     llm_session_n_vocab(c->s->ctx->session), &err) != GGL_OK)
             return process_stopped ? process_stop_code()
                                    : tool_error(TOOL, 1, "--logits: %s", err.msg);
         p.each = each_logits;
@@ -93,11 +90,11 @@ static ggl_status print_token(completion *c, int32_t id, ggl_error *err) {
     char number[16];
     ggl_str text;
     bool hidden = false;
-    if (c->s->tokenizer) {
-        text = llm_token_text(c->s->tokenizer, id, false);
+    if (c->s->ctx->tokenizer) {
+        text = llm_token_text(c->s->ctx->tokenizer, id, false);
         hidden = text.n == 0; /* a control token */
         if (hidden)
-            text = llm_token_text(c->s->tokenizer, id, true);
+            text = llm_token_text(c->s->ctx->tokenizer, id, true);
     } else {
         text.s = number;
         text.n =
@@ -115,7 +112,8 @@ static void note_nan(completion *c) {
     tool_warning(TOOL,
                  "after %" PRId64 " tokens %" PRId64 " of %" PRId64
                  " logits are NaN; such tokens are never chosen",
-                 llm_session_n_past(c->s->session, 0), n_nan, llm_session_n_vocab(c->s->session));
+                 llm_session_n_past(c->s->ctx->session, 0), n_nan,
+                 llm_session_n_vocab(c->s->ctx->session));
 }
 
 /* Says once that the context was shifted. */
@@ -127,7 +125,7 @@ static void note_shift(completion *c) {
     tool_note(TOOL,
               "the context of %" PRId64 " tokens was full: %" PRId64
               " older ones were dropped, which repeats whenever it is full",
-              llm_session_n_ctx(c->s->session), stats.n_dropped);
+              llm_session_n_ctx(c->s->ctx->session), stats.n_dropped);
 }
 
 /* Returns an exit code after an error; -1: the generation ended as it should. */
@@ -155,14 +153,14 @@ static ggl_status generate_token(completion *c, bool *ends, ggl_error *err) {
         return st;
     note_nan(c);
     note_shift(c);
-    *ends = id < 0 ||
-            (c->s->tokenizer && !c->s->o->ignore_eos && llm_tokenizer_is_eog(c->s->tokenizer, id));
+    *ends = id < 0 || (c->s->ctx->tokenizer && !c->s->o->ignore_eos &&
+                       llm_tokenizer_is_eog(c->s->ctx->tokenizer, id));
     if (*ends) {
         c->finish = "stop";
         return GGL_OK;
     }
     if (c->s->o->json_output && !record_token(&c->record, id, llm_generator_logits(c->generator),
-                                              (int32_t)llm_session_n_vocab(c->s->session)))
+                                              (int32_t)llm_session_n_vocab(c->s->ctx->session)))
         return ggl_fail(err, GGL_NOMEM, "out of memory for --json-output");
     st = print_token(c, id, err);
     c->n_generated++;
@@ -175,7 +173,7 @@ static ggl_status generate_token(completion *c, bool *ends, ggl_error *err) {
 static int generate(completion *c) {
     ggl_error err = {0};
     bool ends = false;
-    if (!c->s->tokenizer && c->s->o->n_predict != 0)
+    if (!c->s->ctx->tokenizer && c->s->o->n_predict != 0)
         tool_note(TOOL, "there is no tokenizer for this model, so ids are printed");
     const double t = process_seconds();
     ggl_status st = constraint_begin(c->s->constraint, c->generator, c->s->o->n_predict, &err);
@@ -192,11 +190,23 @@ static int generate(completion *c) {
     return end_of_generation(c, st, &err);
 }
 
+/* Prints a line of the timings, and why guessing ended early. */
+static void print_guesses(const completion *c, const llm_generator_stats *stats) {
+    ggl_error err = {0};
+    if (!c->s->ctx->guessing)
+        return;
+    if (!tool_is_quiet())
+        fprintf(stderr, "guesses                  %7" PRId64 " tokens %10" PRId64 " right\n",
+                stats->n_guessed, stats->n_right);
+    if (llm_guessing_failed(c->s->ctx->guessing, &err) != GGL_OK)
+        tool_warning(TOOL, "the draft model stopped guessing: %s", err.msg);
+}
+
 static void print_times(const completion *c) {
     const llm_generator_stats stats =
         c->generator ? llm_generator_get_stats(c->generator) : (llm_generator_stats){0};
     if (tool_is_quiet()) {
-        speculate_report(c->s->speculation, &stats); /* warnings only */
+        print_guesses(c, &stats); /* warnings only */
         tool_begin_line();
         return;
     }
@@ -210,9 +220,9 @@ static void print_times(const completion *c) {
         fprintf(stderr, "from cache               %7" PRId64 " tokens\n", n_saved);
     fprintf(stderr, "generation  %9.1f ms %7.0f tokens %10.1f t/s\n", c->t_generate * 1e3, n_gen,
             c->t_generate > 0 ? n_gen / c->t_generate : 0);
-    speculate_report(c->s->speculation, &stats);
+    print_guesses(c, &stats);
     fprintf(stderr, "peak memory %9.1f MiB\n", (double)process_peak_memory() / 1048576);
-    fprintf(stderr, "descriptor  %s\n", llm_model_arch_origin(c->s->model));
+    fprintf(stderr, "descriptor  %s\n", llm_model_arch_origin(c->s->ctx->model));
 }
 
 static bool take_text(void *ctx, const char *text, size_t n) {
@@ -222,7 +232,7 @@ static bool take_text(void *ctx, const char *text, size_t n) {
 /* Prepares where the text goes, and where it ends. */
 static int open_output(completion *c) {
     ggl_error err = {0};
-    if (!c->s->tokenizer && c->s->o->stops.reverse.n + c->s->o->stops.stop.n > 0)
+    if (!c->s->ctx->tokenizer && c->s->o->stops.reverse.n + c->s->o->stops.stop.n > 0)
         return tool_error(TOOL, 1,
                           "-r and --stop need a tokenizer, which this model does not have");
     if (c->s->o->json_output) {

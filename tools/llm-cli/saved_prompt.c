@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/cache_settings.h"
+#include "cache_settings.h"
 #include "common/progress.h"
 
 struct saved_prompt {
@@ -12,7 +12,7 @@ struct saved_prompt {
     const saved_prompt_options *o;
     llm_prompt_cache *cache;
     int64_t n_held; /* tokens that came from the file */
-    char also[1000];
+    char also[LLM_CACHE_SETTINGS];
 };
 
 int saved_prompt_check(const char *tool, const saved_prompt_options *o) {
@@ -26,7 +26,7 @@ int saved_prompt_check(const char *tool, const saved_prompt_options *o) {
 }
 
 int saved_prompt_open(saved_prompt **out, const char *tool, const saved_prompt_options *o,
-                      const saved_prompt_target *t) {
+                      const llm_context *c) {
     ggl_error err = {0};
     *out = NULL;
     if (!o->path)
@@ -36,9 +36,9 @@ int saved_prompt_open(saved_prompt **out, const char *tool, const saved_prompt_o
         return tool_error(tool, 1, "out of memory");
     s->tool = tool;
     s->o = o;
-    cache_settings(s->also, sizeof s->also, t->f16_as_bf16, t->adapters, t->placement);
+    (void)llm_cache_settings(s->also, c->adapter, c->n_adapters, c->placement);
     const llm_prompt_cache_params p = {
-        .size = sizeof p, .model = t->model, .session = t->session, .also = s->also};
+        .size = sizeof p, .model = c->model, .session = c->session, .also = s->also};
     ggl_status st = llm_prompt_cache_new(&s->cache, &p, &err);
     if (st == GGL_OK && !o->read_only)
         st = llm_prompt_cache_check(s->cache, o->path, &err);

@@ -2,9 +2,8 @@
 #ifndef TOOLS_CLI_SAVED_PROMPT_H
 #define TOOLS_CLI_SAVED_PROMPT_H
 
-#include "common/adapters.h"
 #include "common/args.h"
-#include "common/placement_options.h"
+#include "context.h"
 #include "llm/internal/prompt_cache.h"
 
 typedef struct saved_prompt_options {
@@ -25,19 +24,9 @@ int saved_prompt_check(const char *tool, const saved_prompt_options *o);
 
 typedef struct saved_prompt saved_prompt;
 
-/* What the file must fit, besides model and session. */
-typedef struct saved_prompt_target {
-    const llm_model *model;
-    llm_session *session; /* allocated */
-    const llm_placement
-        *placement; /* devices whose results are their own are compared by description */
-    bool f16_as_bf16;
-    const tool_adapters *adapters;
-} saved_prompt_target;
-
-/* *out is NULL without --prompt-cache. Returns -1, or an exit code after a message. */
+/* For an open context, which is borrowed. *out is NULL without --prompt-cache. Returns -1, or an exit code after a message. */
 int saved_prompt_open(saved_prompt **out, const char *tool, const saved_prompt_options *o,
-                      const saved_prompt_target *t);
+                      const llm_context *c);
 void saved_prompt_close(saved_prompt *s); /* NULL is fine */
 /* Runs the prompt from where the file ends. Problems with the file are only noted. s NULL: from the
  * start. Returns what llm_generator_prompt does. */

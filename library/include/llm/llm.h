@@ -107,9 +107,36 @@ typedef struct llm_open_params {
     /* Of a model "hf:..": an access token, for private and gated repositories; NULL: that of the environment, HF_TOKEN. */
     const char *hub_token;
     bool offline; /* use only what was downloaded before, and no network */
-    /* Called with sentences about a model "hf:..": what is downloaded, and what is used instead if the hub cannot be
-     * asked. NULL: none. */
+    /* Called with sentences about what is opened: what of a model "hf:.." is downloaded, and what is used instead if the hub
+     * cannot be asked; what the conversion of a folder left out. NULL: none. */
     void (*note)(void *user, const char *text);
+    /* Quantize the weights while they are loaded, to a mix or type of llm-quantize, such as "q4_k_m": for folders, and files of
+     * f32, f16 or bf16. NULL: they stay as they are. */
+    const char *type;
+    int32_t n_threads_batch; /* of the CPU, for prompts; 0: as n_threads */
+    bool fit;                /* as --fit: as many layers on the devices as fit into their memory */
+    bool
+        strict; /* fail if a device cannot run an operation, instead of running it on another one */
+    /* As --tensor-split: "3,1", the proportions of the devices' layers. NULL: by their memory */
+    const char *tensor_split;
+    /* [n_place], as --place: "blk.*.ffn_*exps*=cpu" runs operations whose weight has such a name there. */
+    const char *const *place;
+    size_t n_place;
+    bool cpu_moe;      /* run the experts of all layers on the CPU */
+    int64_t n_cpu_moe; /* those of the first layers */
+    /* A file that keeps the repacked weights for this machine, to start from it next time; "": the model's path plus
+     * ".repack". NULL: none. */
+    const char *repack_cache;
+    bool no_mmap; /* read the file into memory instead of mapping it */
+    bool mlock;   /* keep the model in memory, so that it is never swapped out */
+    bool
+        f16_as_bf16; /* round f16 weights to bf16 when they are loaded: faster prompts on processors with bf16 */
+    /* Of the draft: its context (0: as n_ctx); the fewest guesses that are used; the least probability of a guess (0: 0.75);
+     * where it runs, as device and n_gpu_layers (NULL and 0: the CPU). */
+    int64_t draft_n_ctx, draft_n_min;
+    float draft_p_min;
+    const char *draft_device;
+    int32_t draft_n_gpu_layers;
 } llm_open_params;
 
 /* Opens a model and makes it ready to run. path: a GGUF file, a Hugging Face folder (config.json,
