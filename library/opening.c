@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "adapter_list.h"
+#include "generation.h"
 
 /* --- the model -------------------------------------------------------------------------------- */
 
@@ -171,6 +172,7 @@ ggl_status llm_context_close(llm_context *c, ggl_error *err) {
     llm_context_end(c);
     llm_generator_free(c->generator);
     llm_sampler_free(c->sampler);
+    llm_kept_grammar_free(c->kept);
     llm_vocab_free(c->vocab);
     llm_session_free(c->session);
     llm_guessing_close(c->guessing);
@@ -180,6 +182,7 @@ ggl_status llm_context_close(llm_context *c, ggl_error *err) {
     llm_model_free(c->model);
     llm_tokens_fini(&c->ids);
     ggl_free(c->rows);
+    ggl_free(c->rest);
     ggl_free(c);
     return st;
 }
