@@ -1,42 +1,7 @@
-#include "adapters.h"
-
+/* Changes the scales of a context's adapters. */
 #include <math.h>
 
-#include "guessing.h"
-
-static ggl_status open_adapter(llm_context *c, const llm_lora *from, ggl_error *err) {
-    llm_adapter *a;
-    if (!from->path)
-        return ggl_fail(err, GGL_USAGE, "adapter[%zu].path is NULL", c->n_adapters);
-    if (!isfinite((float)from->scale))
-        return ggl_fail(err, GGL_USAGE, "adapter[%zu].scale must be finite, but is %g",
-                        c->n_adapters, from->scale);
-    ggl_status st = llm_adapter_open(&a, from->path, NULL, err);
-    if (st != GGL_OK)
-        return st;
-    c->adapter[c->n_adapters++] = (llm_adapter_use){a, from->scale};
-    return llm_adapter_check(a, c->model, err);
-}
-
-ggl_status llm_adapters_open(llm_context *c, const llm_open_params *p, ggl_error *err) {
-    if (p->n_adapters == 0)
-        return GGL_OK;
-    if (!p->adapter)
-        return ggl_fail(err, GGL_USAGE, "adapter is NULL; n_adapters is %zu", p->n_adapters);
-    c->adapter = ggl_calloc(p->n_adapters, sizeof *c->adapter);
-    if (!c->adapter)
-        return ggl_fail(err, GGL_NOMEM, "out of memory for %zu adapters", p->n_adapters);
-    ggl_status st = GGL_OK;
-    for (size_t i = 0; i < p->n_adapters && st == GGL_OK; i++)
-        st = open_adapter(c, &p->adapter[i], err);
-    return st;
-}
-
-void llm_adapters_close(llm_context *c) {
-    for (size_t i = 0; i < c->n_adapters; i++)
-        llm_adapter_free((llm_adapter *)c->adapter[i].adapter);
-    ggl_free(c->adapter);
-}
+#include "context.h"
 
 /* Replaces the session and its generator by others that use the scales of today. */
 static ggl_status renew(llm_context *c, ggl_error *err) {

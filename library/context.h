@@ -4,13 +4,28 @@
 
 #include <stdatomic.h>
 
+#include "guessing.h"
 #include "llm/internal/chat.h"
 #include "llm/internal/generate.h"
-#include "llm/llm.h"
 #include "llm/internal/pooling.h"
-#include "place/placement.h"
+#include "llm/internal/prompt_cache.h"
+#include "llm/llm.h"
+
+/* How far a context is opened (opening.h). */
+typedef enum llm_opened {
+    LLM_OPENED_NOTHING,
+    LLM_OPENED_MODEL,    /* the file, its tokenizer and chat template */
+    LLM_OPENED_BACKENDS, /* where it runs */
+    LLM_OPENED_ADAPTERS,
+    LLM_OPENED_SESSION, /* what runs where, and the size of the context */
+    LLM_OPENED_GUESSES, /* the draft, with its weights */
+    LLM_OPENED_WEIGHTS, /* all memory */
+    LLM_OPENED_ALL
+} llm_opened;
 
 struct llm_context {
+    llm_opened opened;
+    bool misused; /* the step that failed did so because the choice of devices was wrong */
     llm_placement *placement;
     llm_model *model;
     const llm_tokenizer *tokenizer; /* NULL: the model has none that we know; why_no_tokenizer */
@@ -22,12 +37,22 @@ struct llm_context {
     llm_session *session;
     llm_adapter_use *adapter; /* [n_adapters] */
     size_t n_adapters;
-    struct guessing *guessing; /* NULL: nothing is guessed */
-    llm_sampler *sampler;      /* of the last generation; the generator still refers to it */
+    llm_guessing *guessing; /* NULL: nothing is guessed */
+    int64_t n_guess_max;
+    llm_sampler *sampler; /* of the last generation; the generator still refers to it */
     llm_generator *generator;
     llm_vocab *vocab;              /* made for the first grammar */
     struct generation *generation; /* started by llm_begin; NULL: none, or it has ended */
+    char *rest;                    /* text of a generation that has failed; returned by llm_next */
+    struct kept_grammar *kept;     /* of the last generation with a grammar; NULL: none */
+    bool has_sampler;              /* `sampler` is that of a generation */
+    const llm_sampler_params
+        *sampling; /* of a tool: in place of the parameters' members; NULL: none */
+    llm_prompt_cache
+        *cache; /* of a tool: keeps what the slot has at the end of a prompt; NULL: none */
     atomic_bool cancelled;
+    bool (*asks)(void *ctx); /* llm_opening.cancelled */
+    void *asks_ctx;
     /* The sequence belongs to the generator, or after llm_eval it is `ids`. The slot then holds the first
      * llm_session_n_past of them; the next run runs the others. */
     llm_tokens ids;
@@ -36,12 +61,14 @@ struct llm_context {
     size_t cap_rows, n_rows;
     const float *logits; /* the last row, of `rows` or the generator's */
     llm_run_info run;
-    int64_t n_guessed, n_right; /* of the generator, before the last generation */
+    llm_generator_stats before; /* of the generator, before the last generation */
 };
 
-/* Opens a model by path, or one that is built in; arch: as llm_open_params.arch. */
-ggl_status llm_context_load(llm_model **out, const char *path, const char *arch,
-                            const llm_open_params *p, ggl_error *err);
+/* True if the call is to end: by llm_cancel, or llm_opening.cancelled. ctx: the context. */
+bool llm_context_is_cancelled(void *ctx);
+/* Makes a generator for slot 0 of the session, which guesses with c->guessing. */
+ggl_status llm_context_make_generator(llm_generator **out, llm_context *c, llm_session *session,
+                                      ggl_error *err);
 /* Moves the sequence from the generator to c->ids, if the generator has it, and removes wrong guesses. */
 ggl_status llm_context_take(llm_context *c, ggl_error *err);
 /* Moves the sequence back to the generator, which continues from the slot's tokens. */

@@ -1,84 +1,159 @@
 #include "guessing.h"
 
-#include <inttypes.h>
+#include "ggl/alloc.h"
+#include "ggl/internal/sched.h"
 
-struct guessing {
-    llm_placement *placement; /* of the draft: the CPU */
-    llm_model *draft;         /* NULL: the text is looked up */
+struct llm_guessing {
+    llm_guess **guess; /* [n] */
+    const llm_guesser **guesser;
+    int n;
+    llm_model *draft; /* NULL: the text is looked up */
     llm_session *session;
-    llm_guess *guess;
-    int64_t n_max;
+    llm_placement *own; /* of the draft; NULL: the target's */
 };
 
-int64_t llm_guessing_n_max(const llm_open_params *p) {
-    if (!p->draft && !p->lookup)
-        return 0;
-    return p->n_guess > 0 ? p->n_guess : llm_guess_default().n_max;
+int64_t llm_guessing_n_max(const llm_guessing_choice *choice) {
+    return choice->lookup || choice->draft ? choice->n_max : 0;
 }
 
-static ggl_status check(const llm_open_params *p, ggl_error *err) {
-    if (p->draft && p->lookup)
-        return ggl_fail(err, GGL_USAGE, "draft and lookup cannot be used together");
-    if (p->n_guess < 0 || p->n_guess > LLM_GUESS_MOST)
-        return ggl_fail(err, GGL_USAGE, "n_guess must be 0 to %d, but is %" PRId64, LLM_GUESS_MOST,
-                        p->n_guess);
-    return GGL_OK;
+/* --- the draft -------------------------------------------------------------------------------- */
+
+static bool is_placed(const llm_guessing_choice *c) {
+    return c->placement.devices || c->placement.n_gpu_layers_given;
 }
 
-static ggl_status open_session(struct guessing *g, const llm_context *c, const llm_open_params *p,
-                               ggl_error *err) {
-    const ggl_backend_params bp = {.size = sizeof bp, .n_threads = p->n_threads};
-    const llm_placement_choice cpu = {.names = {.device = "device"}};
-    llm_session_params sp = llm_session_default();
-    sp.n_ctx = llm_session_n_ctx(c->session);
-    sp.n_ubatch = c->session_params.n_ubatch;
-    sp.no_repack = p->no_repack;
-    sp.cancelled = c->session_params.cancelled;
-    sp.cancelled_ctx = c->session_params.cancelled_ctx;
-    ggl_status st = llm_placement_new(&g->placement, &cpu, &bp, err);
+static ggl_status open_file(llm_model **out, const llm_guessing_choice *c,
+                            const llm_guessing_target *t, ggl_error *err) {
+    llm_loading l = t->loading;
+    l.path = c->draft;
+    l.type = NULL;
+    l.model.arch_path = NULL;
+    l.model.ignore = (llm_arch_ignore){NULL, NULL, 0, 0};
+    return llm_load_named(out, &l, err);
+}
+
+static llm_session_params session_params(const llm_guessing_choice *c,
+                                         const llm_guessing_target *t) {
+    llm_session_params sp = t->session;
+    sp.n_ctx = c->n_ctx ? c->n_ctx : t->n_ctx;
+    sp.n_pool = 0;
+    sp.n_slots = t->n_sequences;
+    sp.n_rows = 1;
+    sp.embeddings = false;
+    sp.repack_cache = NULL;
+    sp.adapter = NULL;
+    sp.n_adapters = 0;
+    return sp;
+}
+
+/* Opens the draft's file, and compares its vocabulary. */
+static ggl_status open_draft(llm_guessing *g, const llm_guessing_choice *c,
+                             const llm_guessing_target *t, ggl_error *err) {
+    const llm_tokenizer *own = NULL;
+    ggl_status st = open_file(&g->draft, c, t, err);
     if (st == GGL_OK)
-        st = llm_placement_session(g->placement, &g->session, g->draft, &sp, err);
-    return st == GGL_OK ? llm_session_alloc(g->session, err) : st;
+        st = llm_model_tokenizer(g->draft, &own, err);
+    if (st != GGL_OK)
+        return ggl_within(err, st, "%s", c->name);
+    if (!t->tokenizer)
+        return ggl_fail(err, GGL_UNSUPPORTED,
+                        "%s: there is no tokenizer for the model, so it is unknown whether "
+                        "the draft model has the same tokens",
+                        c->name);
+    st = llm_draft_fits(t->tokenizer, own, err);
+    return st == GGL_OK ? st : ggl_within(err, st, "%s %s", c->name, c->draft);
 }
 
-static ggl_status open_draft(struct guessing *g, const llm_context *c, const llm_open_params *p,
-                             ggl_error *err) {
-    const llm_tokenizer *tokenizer;
-    if (!c->tokenizer)
-        return ggl_fail(err, c->why_no_tokenizer.status, "%s", c->why_no_tokenizer.msg);
-    ggl_status st = llm_context_load(&g->draft, p->draft, NULL, p, err);
+static ggl_status open_session(llm_guessing *g, const llm_guessing_choice *c,
+                               const llm_guessing_target *t, bool *misused, ggl_error *err) {
+    llm_session_params sp = session_params(c, t);
+    llm_placement *p = t->placement;
+    ggl_status st = GGL_OK;
+    if (!llm_placement_is_cpu_only(p) || is_placed(c)) {
+        st = llm_placement_new(&g->own, &c->placement, llm_placement_params(p), err);
+        p = g->own;
+    }
     if (st == GGL_OK)
-        st = llm_model_tokenizer(g->draft, &tokenizer, err);
-    if (st == GGL_OK)
-        st = llm_draft_fits(c->tokenizer, tokenizer, err);
-    if (st == GGL_OK)
-        st = open_session(g, c, p, err);
-    return st == GGL_OK ? st : ggl_within(err, st, "draft %s", p->draft);
-}
-
-static ggl_status open_guess(struct guessing *g, const llm_context *c, const llm_open_params *p,
-                             ggl_error *err) {
-    llm_guess_params gp = llm_guess_default();
-    llm_draft_params dp = llm_draft_default();
-    gp.n_max = g->n_max;
-    if (p->lookup)
-        return llm_guess_lookup(&g->guess, &gp, err);
-    const ggl_status st = open_draft(g, c, p, err);
-    dp.session = g->session;
-    return st == GGL_OK ? llm_guess_draft(&g->guess, &gp, &dp, err) : st;
-}
-
-ggl_status llm_guessing_open(struct guessing **out, const llm_context *c, const llm_open_params *p,
-                             ggl_error *err) {
-    *out = NULL;
-    ggl_status st = check(p, err);
-    if (st != GGL_OK || llm_guessing_n_max(p) == 0)
+        st = llm_placement_session(p, &g->session, g->draft, &sp, err);
+    *misused = st == GGL_USAGE || st == GGL_NOT_FOUND;
+    if (st != GGL_OK)
         return st;
-    struct guessing *g = ggl_calloc(1, sizeof *g);
+    if (t->placed)
+        t->placed(t->ctx, p, g->session);
+    st = llm_session_alloc(g->session, err);
+    return st == GGL_OK ? st : ggl_within(err, st, "%s", c->name);
+}
+
+static void add_memory(const llm_session *s, bool follows, double *fixed, double *row) {
+    ggl_memory m;
+    for (int i = 0; ggl_sched_memory(llm_session_sched(s), i, &m); i++) {
+        *(follows ? row : fixed) += (double)m.stores_rows;
+        *fixed += (double)m.weights_copied + (double)m.weights_repacked + (double)m.stores_states +
+                  (double)m.arena + (double)m.io;
+    }
+    *row /= (double)llm_session_n_ctx(s);
+}
+
+void llm_guessing_memory(const llm_guessing_choice *c, const llm_guessing_target *t, double *fixed,
+                         double *row) {
+    llm_model *m = NULL;
+    llm_session *s = NULL;
+    llm_placement *p = NULL;
+    ggl_error ignored; /* llm_guessing_open reports it */
+    *fixed = *row = 0;
+    if (!c->draft || is_placed(c))
+        return;
+    llm_session_params sp = session_params(c, t);
+    llm_placement_choice quiet = c->placement;
+    quiet.note = quiet.measured = NULL;
+    if (open_file(&m, c, t, &ignored) == GGL_OK &&
+        llm_placement_new(&p, &quiet, llm_placement_params(t->placement), &ignored) == GGL_OK &&
+        llm_placement_session(p, &s, m, &sp, &ignored) == GGL_OK)
+        add_memory(s, c->n_ctx == 0, fixed, row);
+    llm_session_free(s);
+    (void)llm_placement_close(p, NULL);
+    llm_model_free(m);
+}
+
+/* --- both ------------------------------------------------------------------------------------- */
+
+static ggl_status open_guessers(llm_guessing *g, const llm_guessing_choice *c, ggl_error *err) {
+    llm_guess_params gp = llm_guess_default();
+    gp.n_max = c->n_max;
+    gp.n_min = c->n_min;
+    g->guess = ggl_calloc((size_t)g->n, sizeof *g->guess);
+    g->guesser = ggl_calloc((size_t)g->n, sizeof *g->guesser);
+    if (!g->guess || !g->guesser)
+        return ggl_fail(err, GGL_NOMEM, "out of memory");
+    ggl_status st = GGL_OK;
+    for (int i = 0; i < g->n && st == GGL_OK; i++) {
+        const llm_draft_params dp = {
+            .size = sizeof dp, .session = g->session, .slot = i, .p_min = c->p_min};
+        st = c->lookup ? llm_guess_lookup(&g->guess[i], &gp, err)
+                       : llm_guess_draft(&g->guess[i], &gp, &dp, err);
+        if (st == GGL_OK)
+            g->guesser[i] = llm_guess_guesser(g->guess[i]);
+    }
+    return st;
+}
+
+ggl_status llm_guessing_open(llm_guessing **out, const llm_guessing_choice *c,
+                             const llm_guessing_target *t, bool *misused, ggl_error *err) {
+    bool unused;
+    misused = misused ? misused : &unused;
+    *misused = false;
+    *out = NULL;
+    if (llm_guessing_n_max(c) == 0)
+        return GGL_OK;
+    llm_guessing *g = ggl_calloc(1, sizeof *g);
     if (!g)
         return ggl_fail(err, GGL_NOMEM, "out of memory");
-    g->n_max = llm_guessing_n_max(p);
-    st = open_guess(g, c, p, err);
+    g->n = t->n_sequences;
+    ggl_status st = c->draft ? open_draft(g, c, t, err) : GGL_OK;
+    if (st == GGL_OK && c->draft)
+        st = open_session(g, c, t, misused, err);
+    if (st == GGL_OK)
+        st = open_guessers(g, c, err);
     if (st == GGL_OK)
         *out = g;
     else
@@ -86,24 +161,23 @@ ggl_status llm_guessing_open(struct guessing **out, const llm_context *c, const 
     return st;
 }
 
-void llm_guessing_close(struct guessing *g) {
+void llm_guessing_close(llm_guessing *g) {
     if (!g)
         return;
-    llm_guess_free(g->guess);
+    for (int i = 0; i < g->n && g->guess; i++)
+        llm_guess_free(g->guess[i]);
+    ggl_free(g->guess);
+    ggl_free((void *)g->guesser);
     llm_session_free(g->session);
-    (void)llm_placement_close(g->placement, NULL); /* it writes no timeline */
+    (void)llm_placement_close(g->own, NULL); /* it writes no timeline */
     llm_model_free(g->draft);
     ggl_free(g);
 }
 
-ggl_status llm_context_make_generator(llm_generator **out, const llm_context *c,
-                                      llm_session *session, ggl_error *err) {
-    const struct guessing *g = c->guessing;
-    const llm_generator_params gp = {.size = sizeof gp,
-                                     .session = session,
-                                     .sampler = c->sampler,
-                                     .tokenizer = c->tokenizer,
-                                     .guesser = g ? llm_guess_guesser(g->guess) : NULL,
-                                     .n_guess_max = g ? g->n_max : 0};
-    return llm_generator_new(out, &gp, err);
+const llm_guesser *const *llm_guessing_guessers(const llm_guessing *g) {
+    return g ? g->guesser : NULL;
+}
+
+ggl_status llm_guessing_failed(const llm_guessing *g, ggl_error *err) {
+    return g ? llm_guess_failed(g->guess[0], err) : GGL_OK;
 }

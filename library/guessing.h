@@ -2,19 +2,52 @@
 #ifndef LIBRARY_GUESSING_H
 #define LIBRARY_GUESSING_H
 
-#include "context.h"
 #include "llm/internal/guess.h"
+#include "loading.h"
+#include "place/placement.h"
 
-struct guessing;
+/* What guesses. All pointers are borrowed. */
+typedef struct llm_guessing_choice {
+    const char
+        *draft;  /* a smaller model with the same tokenizer, as llm_loading.path; NULL: none */
+    bool lookup; /* earlier text guesses; not with a draft */
+    int64_t n_max, n_min; /* as llm_guess_params */
+    float p_min;          /* as llm_draft_params */
+    int64_t n_ctx;        /* of the draft; 0: that of its target */
+    /* Where the draft runs. If nothing is chosen and the target runs on the CPU alone, it shares the target's CPU. */
+    llm_placement_choice placement;
+    const char *name; /* how messages name the draft: "--draft" */
+} llm_guessing_choice;
 
-/* Most tokens that are guessed at once with these parameters; 0 if none are. */
-int64_t llm_guessing_n_max(const llm_open_params *p);
-/* Opens what guesses for c->session; *out is NULL if there is nothing to guess with, and after a failure. */
-ggl_status llm_guessing_open(struct guessing **out, const llm_context *c, const llm_open_params *p,
-                             ggl_error *err);
-void llm_guessing_close(struct guessing *g); /* after the generator; NULL is fine */
-/* Makes a generator for slot 0 of the session, which guesses with c->guessing. */
-ggl_status llm_context_make_generator(llm_generator **out, const llm_context *c,
-                                      llm_session *session, ggl_error *err);
+/* What the guesses are for. All pointers are borrowed. */
+typedef struct llm_guessing_target {
+    const llm_tokenizer *tokenizer; /* NULL: none */
+    llm_placement *placement;
+    llm_session_params session; /* as the draft's, except for context, slots, rows and adapters */
+    int n_sequences;            /* that run at once; each has a guesser of its own */
+    int64_t n_ctx;              /* of the target's session */
+    llm_loading loading;        /* how the draft's file is read; path and type are not used */
+    /* Called when the draft's session was planned. NULL: none. */
+    void (*placed)(void *ctx, const llm_placement *p, const llm_session *s);
+    void *ctx;
+} llm_guessing_target;
+
+typedef struct llm_guessing llm_guessing;
+
+/* Most tokens that are guessed at once; 0 if none are. The target's session needs a row more. */
+int64_t llm_guessing_n_max(const llm_guessing_choice *choice);
+/* Opens what guesses; *out is NULL if nothing is to guess, and after a failure. *misused, which may be NULL, becomes true if the
+ * choice of devices was wrong. */
+ggl_status llm_guessing_open(llm_guessing **out, const llm_guessing_choice *choice,
+                             const llm_guessing_target *target, bool *misused, ggl_error *err);
+void llm_guessing_close(llm_guessing *g); /* before the target's placement; NULL is fine */
+/* Adds up what the draft will take of the CPU's memory, in bytes: `row` for each token of the target's context, `fixed`
+ * for all else. Both are 0 if there is no draft, devices are chosen for it, or it cannot be opened. */
+void llm_guessing_memory(const llm_guessing_choice *choice, const llm_guessing_target *target,
+                         double *fixed, double *row);
+/* The guessers [n_sequences]; NULL if g is. All run the same draft, in slots of one session, so one thread uses them. */
+const llm_guesser *const *llm_guessing_guessers(const llm_guessing *g);
+/* Why guessing ended early; GGL_OK: it did not. */
+ggl_status llm_guessing_failed(const llm_guessing *g, ggl_error *err);
 
 #endif

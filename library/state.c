@@ -1,37 +1,21 @@
 /* Saves and restores the sequence of a context in files. */
-#include <stdio.h>
-
+#include "cache_settings.h"
 #include "context.h"
-#include "ggl/internal/gguf.h"
 #include "llm/internal/prompt_cache.h"
 
-enum { SETTINGS = 1000 }; /* bytes of a text of settings, and its NUL */
-
-/* Writes what the numbers depend on besides the model: the adapters. */
-static ggl_status describe(const llm_context *c, char text[SETTINGS], ggl_error *err) {
-    size_t n = 0;
-    text[0] = 0;
-    for (size_t i = 0; i < c->n_adapters && n < SETTINGS; i++)
-        n += (size_t)snprintf(text + n, SETTINGS - n, "%s%s*%.17g", i > 0 ? ", " : "lora ",
-                              ggl_gguf_name(llm_adapter_file(c->adapter[i].adapter)),
-                              c->adapter[i].scale);
-    return n < SETTINGS
-               ? GGL_OK
-               : ggl_fail(err, GGL_LIMIT, "the paths of the adapters have %zu bytes or more", n);
-}
-
-static ggl_status open_cache(const llm_context *c, llm_prompt_cache **out, char text[SETTINGS],
-                             ggl_error *err) {
-    const ggl_status st = describe(c, text, err);
+static ggl_status open_cache(const llm_context *c, llm_prompt_cache **out,
+                             char text[LLM_CACHE_SETTINGS], ggl_error *err) {
     const llm_prompt_cache_params p = {
         .size = sizeof p, .model = c->model, .session = c->session, .also = text};
     *out = NULL;
-    return st == GGL_OK ? llm_prompt_cache_new(out, &p, err) : st;
+    return llm_cache_settings(text, c->adapter, c->n_adapters, c->placement)
+               ? llm_prompt_cache_new(out, &p, err)
+               : ggl_fail(err, GGL_LIMIT, "the names of adapters and devices are too long");
 }
 
 ggl_status llm_save(llm_context *c, const char *path, ggl_error *err) {
     llm_prompt_cache *cache = NULL;
-    char text[SETTINGS];
+    char text[LLM_CACHE_SETTINGS];
     if (!path)
         return ggl_fail(err, GGL_USAGE, "llm_save needs a path");
     ggl_status st = llm_context_take(c, err);
@@ -50,7 +34,7 @@ ggl_status llm_save(llm_context *c, const char *path, ggl_error *err) {
 
 ggl_status llm_restore(llm_context *c, const char *path, ggl_error *err) {
     llm_prompt_cache *cache = NULL;
-    char text[SETTINGS];
+    char text[LLM_CACHE_SETTINGS];
     int32_t *id = NULL;
     size_t n = 0;
     if (!path)

@@ -112,11 +112,21 @@ llm_fit llm_fit_measure(const llm_placement *p, const llm_session *s,
                      .is_refused = is_refused(p, &m[tightest], n_ctx)};
 }
 
-ggl_status llm_fit_replace(llm_placement *p, llm_session **s, const llm_model *m,
-                           llm_session_params *sp, int64_t n, ggl_error *err) {
+/* Replaces *s by a session with a context of n tokens. */
+static ggl_status replace(const llm_fitting *f, llm_session **s, int64_t n, ggl_error *err) {
     llm_session_free(*s);
     *s = NULL;
-    sp->n_pool = sp->n_pool > 0 ? n : 0;
-    sp->n_ctx = n;
-    return llm_placement_session(p, s, m, sp, err);
+    f->params->n_pool = f->params->n_pool > 0 ? n : 0;
+    f->params->n_ctx = n;
+    return llm_placement_session(f->placement, s, f->model, f->params, err);
+}
+
+ggl_status llm_fit_session(const llm_fitting *f, llm_session **s, ggl_error *err) {
+    const int64_t n_ctx = llm_session_n_ctx(*s);
+    const llm_fit fit = llm_fit_measure(f->placement, *s, &f->others);
+    if (fit.fits == n_ctx || (f->is_asked && fit.is_refused))
+        return GGL_OK;
+    if (f->lacks)
+        f->lacks(f->ctx, &fit, n_ctx, f->is_asked);
+    return f->is_asked || fit.n_ctx == n_ctx ? GGL_OK : replace(f, s, fit.n_ctx, err);
 }

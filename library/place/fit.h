@@ -38,10 +38,22 @@ typedef struct llm_fit {
 
 /* Measures a session that was made with the placement and is not allocated yet. others may be NULL. */
 llm_fit llm_fit_measure(const llm_placement *p, const llm_session *s, const llm_fit_others *others);
-/* Replaces *s by a session with a context of n tokens, and sets n_ctx of sp, and n_pool if it is not 0. *s is NULL
- * after a failure: as of llm_placement_session. */
-ggl_status llm_fit_replace(llm_placement *p, llm_session **s, const llm_model *m,
-                           llm_session_params *sp, int64_t n, ggl_error *err);
+
+/* A session that is not allocated yet, and what is known about its context. All pointers are borrowed. */
+typedef struct llm_fitting {
+    llm_placement *placement;
+    const llm_model *model;
+    llm_session_params *params; /* of the session; n_ctx is set, and n_pool if it is not 0 */
+    bool is_asked;              /* the user has chosen the context, so it is not changed */
+    llm_fit_others others;
+    /* Called if a context of n_ctx tokens does not fit, before it is replaced. NULL: none. */
+    void (*lacks)(void *ctx, const llm_fit *fit, int64_t n_ctx, bool is_asked);
+    void *ctx;
+} llm_fitting;
+/* Replaces *s by a session whose context fits, or has 2048 tokens if fewer would; with is_asked only reports it. *s is NULL after a
+ * failure: as of llm_placement_session. */
+ggl_status llm_fit_session(const llm_fitting *f, llm_session **s, ggl_error *err);
+
 /* True if the backend computes in the memory of the CPU. */
 bool llm_fit_is_host(const ggl_backend *b);
 

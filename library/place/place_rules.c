@@ -72,8 +72,8 @@ ggl_status llm_place_rules_read(place_rules *r, const place_rule_options *o, ggl
     ggl_status st = GGL_OK;
     *r = (place_rules){0};
     for (size_t i = 0; i < o->place.n && st == GGL_OK; i++)
-        st = read_rule(r, "--place", "blk.*.ffn_*exps*=cpu", true, o->place.s[i],
-                       strlen(o->place.s[i]), err);
+        st = read_rule(r, o->are_members ? "place" : "--place", "blk.*.ffn_*exps*=cpu", true,
+                       o->place.s[i], strlen(o->place.s[i]), err);
     for (size_t i = 0; i < o->override.n; i++)
         for (const char *s = o->override.s[i]; *s && st == GGL_OK;) {
             const size_t n = strcspn(s, ",");
@@ -81,9 +81,9 @@ ggl_status llm_place_rules_read(place_rules *r, const place_rule_options *o, ggl
             s += n + (s[n] == ',');
         }
     if (st == GGL_OK && o->cpu_moe)
-        st = add_experts(r, "--cpu-moe", -1, err);
+        st = add_experts(r, o->are_members ? "cpu_moe" : "--cpu-moe", -1, err);
     else if (st == GGL_OK && o->n_cpu_moe > 0)
-        st = add_experts(r, "--n-cpu-moe", o->n_cpu_moe, err);
+        st = add_experts(r, o->are_members ? "n_cpu_moe" : "--n-cpu-moe", o->n_cpu_moe, err);
     return st;
 }
 

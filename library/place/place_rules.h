@@ -1,5 +1,5 @@
 /* Rules that put the operations of some weights on another backend than their layer. Messages name them as the
- * options of the tools (--place, -ot, --cpu-moe, --n-cpu-moe), because llm/llm.h has none. */
+ * options of the tools (--place, -ot, --cpu-moe, --n-cpu-moe), or as the members of llm_open_params. */
 #ifndef LIBRARY_PLACE_RULES_H
 #define LIBRARY_PLACE_RULES_H
 
@@ -21,6 +21,7 @@ typedef struct place_rule_options {
     place_rule_texts override; /* "REGEX=BACKEND,..", as llama.cpp's -ot */
     bool cpu_moe;              /* experts of all layers */
     int64_t n_cpu_moe;         /* experts of the first layers */
+    bool are_members; /* messages name members of llm_open_params, which has no `override` */
 } place_rule_options;
 
 typedef struct place_rule {

@@ -100,7 +100,7 @@ class Opening(unittest.TestCase):
         with self.assertRaises(TypeError):
             Model()
         of_llama_cpp = """chat_handler lora_scale draft_model type_v flash_attn use_mmap use_mlock offload_kqv numa rope_freq_base
-        rope_freq_scale kv_overrides main_gpu split_mode tensor_split"""
+        rope_freq_scale kv_overrides main_gpu split_mode"""
         for name in of_llama_cpp.split():
             self.assertIn(name, ELSEWHERE)
         for name, text in ELSEWHERE.items():  # hints that name an argument name one that there is
@@ -111,6 +111,36 @@ class Opening(unittest.TestCase):
             self.assertTrue(model.generate(STORY, max_tokens=3))
         with self.assertRaisesRegex(Error, "q5"):
             Model("builtin:stories", cache_type_k="q5")
+
+    def test_how_it_is_opened(self):
+        with Model("builtin:stories", n_ctx=64) as model:
+            want = model.generate(STORY, max_tokens=5, temperature=0)
+        for how in (
+            {"n_threads_batch": 1, "mmap": False, "strict": True},
+            {"device": "cpu1", "tensor_split": "1"},
+            {"place": ["blk.0.*=cpu"]},
+            {"draft": "builtin:stories", "draft_n_ctx": 64, "draft_p_min": 0.5, "draft_n_min": 1, "draft_device": "cpu1"},
+        ):
+            with self.subTest(how), Model("builtin:stories", n_ctx=64, **how) as model:
+                self.assertEqual(model.generate(STORY, max_tokens=5, temperature=0), want)
+        for how, words in (
+            ({"type": "q4_k_m"}, "type: the built-in models are quantized already"),
+            ({"place": ["none=cpu"]}, "place 'none=cpu'"),
+            ({"tensor_split": "x"}, "tensor_split"),
+            ({"draft": "builtin:stories", "draft_device": "cup"}, "draft_device"),
+        ):
+            with self.subTest(how), self.assertRaisesRegex(Error, words):
+                Model("builtin:stories", **how)
+        with self.assertRaisesRegex(TypeError, "place is str"):
+            Model("builtin:stories", place="blk.0.*=cpu")
+
+    def test_a_full_context(self):
+        with Model("builtin:stories", n_ctx=32) as model:
+            model.generate(STORY, max_tokens=60, temperature=0, ignore_end=True)
+            self.assertEqual((model.last_run.finish, model.last_run.n_shifts), ("context", 0))
+            model.generate(STORY, max_tokens=60, temperature=0, ignore_end=True, shift=True, n_keep=2)
+            self.assertEqual((model.last_run.finish, model.last_run.n_generated), ("length", 60))
+            self.assertTrue(model.last_run.n_shifts > 0 and model.last_run.seconds > 0 and not model.last_run.incomplete)
 
     def test_guesses_change_no_text(self):
         text = "a b c d e f g. " * 4

@@ -1,6 +1,6 @@
 /* Where layers run, by the members device, split and n_gpu_layers of llm_open_params. The tools read the same texts by
  * the same code; e2e.python compares the two. */
-#include "llm/llm.h"
+#include "library_test.h"
 
 #include <stdlib.h>
 
@@ -75,6 +75,54 @@ TEST(texts) {
                       (st == GGL_OK ? strcmp(got, r->want) == 0 : strstr(got, r->want) != NULL),
                   "device %s, split %s, n_gpu_layers %d: status %d, %s", shown(r->device),
                   shown(r->split), (int)r->n_gpu_layers, (int)st, got);
+        llm_close(c);
+    }
+}
+
+/* Members that the tools have as flags: they change no text, or the message names the member. */
+TEST(how_it_is_opened) {
+    static const char *const rule[] = {"blk.0.*=cpu"}, *const wrong[] = {"none=cpu"};
+    const struct {
+        llm_open_params p;
+        ggl_status status;
+        const char *words;
+    } how[] = {
+        {{.n_threads_batch = 1, .no_mmap = true, .strict = true}, GGL_OK, NULL},
+        {{.device = "cpu1", .tensor_split = "1"}, GGL_OK, NULL},
+        {{.place = rule, .n_place = 1}, GGL_OK, NULL},
+        {{.draft = "builtin:stories",
+          .draft_n_ctx = 64,
+          .draft_p_min = 0.5f,
+          .draft_device = "cpu1"},
+         GGL_OK,
+         NULL},
+        {{.type = "q4_k_m"}, GGL_USAGE, "type: the built-in models are quantized already"},
+        {{.place = wrong, .n_place = 1}, GGL_USAGE, "place 'none=cpu'"},
+        {{.n_place = 1}, GGL_USAGE, "place[0] is NULL"},
+        {{.tensor_split = "x"}, GGL_USAGE, "tensor_split"},
+        {{.split = "cpu=5", .fit = true}, GGL_USAGE, "split"},
+        {{.draft = "builtin:stories", .draft_device = "cup"}, GGL_NOT_FOUND, "draft_device"},
+        {{.lookup = true, .draft_p_min = 2}, GGL_USAGE, "draft_p_min must be 0 to 1"},
+        {{.n_cpu_moe = -1}, GGL_USAGE, "n_cpu_moe must be 0 or more"},
+        {{.n_threads_batch = 100000}, GGL_USAGE, "n_threads_batch must be 0 to"},
+    };
+    const llm_generate_params greedy = {.size = sizeof greedy, .n_max = 5};
+    written want = {.n = 0};
+    for (size_t i = 0; i < sizeof how / sizeof *how; i++) {
+        ggl_error err = {0};
+        llm_context *c;
+        llm_open_params p = how[i].p;
+        p.size = sizeof p;
+        p.n_ctx = 64;
+        const ggl_status st = llm_open(&c, "builtin:stories", &p, &err);
+        CHECK_MSG(st == how[i].status && (st == GGL_OK || strstr(err.msg, how[i].words)),
+                  "%zu: status %d, %s", i, (int)st, err.msg);
+        if (!c)
+            continue;
+        written got;
+        generate(c, "Once upon a time", &greedy, &got);
+        want = i == 0 ? got : want;
+        CHECK_STR(got.s, want.s);
         llm_close(c);
     }
 }

@@ -268,5 +268,5 @@ TEST(guesses) {
     CHECK_HAS(err.msg, "n_guess");
     wrong = (llm_open_params){.size = sizeof wrong, .draft = "/none/d.gguf"};
     CHECK_INT(llm_open(&c, "builtin:stories", &wrong, &err), GGL_IO);
-    CHECK_HAS(err.msg, "draft /none/d.gguf");
+    CHECK_HAS(err.msg, "draft: /none/d.gguf");
 }

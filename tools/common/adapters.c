@@ -33,21 +33,20 @@ static ggl_status check_folder(const char *path, ggl_error *err) {
     return ggl_fail(err, GGL_FORMAT, "%s is a folder, not an adapter's file", path);
 }
 
-/* Opens one adapter and adds it to the list. */
-static ggl_status open_one(tool_adapters *x, const llm_model *m, const char *path, double scale,
-                           ggl_error *err) {
-    llm_adapter *a;
-    if (check_folder(path, err) != GGL_OK)
-        return GGL_FORMAT;
-    llm_adapter_use *grown = realloc(x->use, (x->n + 1) * sizeof *grown);
-    if (!grown)
-        return ggl_fail(err, GGL_NOMEM, "out of memory");
-    x->use = grown;
-    ggl_status st = llm_adapter_open(&a, path, NULL, err);
+/* Adds one adapter to the list. */
+static ggl_status add(tool_adapters *x, const char *path, double scale, ggl_error *err) {
+    const ggl_status st = check_folder(path, err);
     if (st != GGL_OK)
         return st;
-    x->use[x->n++] = (llm_adapter_use){a, scale};
-    return llm_adapter_check(a, m, err);
+    llm_lora *grown = realloc(x->from, (x->n_from + 1) * sizeof *grown);
+    char *copy = strdup(path);
+    x->from = grown ? grown : x->from;
+    if (!grown || !copy) {
+        free(copy);
+        return ggl_fail(err, GGL_NOMEM, "out of memory");
+    }
+    x->from[x->n_from++] = (llm_lora){copy, scale};
+    return GGL_OK;
 }
 
 /* Cuts ":SCALE" off the end of an item. False: it has none; *scale is unchanged. */
@@ -71,10 +70,10 @@ static ggl_status check_scale(const char *item, ggl_error *err) {
                  : GGL_OK;
 }
 
-/* Opens the adapters of one value, "a.gguf:0.5,b.gguf". follows: a scale given as the next argument,
+/* Reads one value, "a.gguf:0.5,b.gguf". follows: a scale given as the next argument,
  * or NULL. needed: each must have a scale. */
-static ggl_status open_value(tool_adapters *x, const llm_model *m, const char *value,
-                             const char *follows, bool needed, ggl_error *err) {
+static ggl_status read_value(tool_adapters *x, const char *value, const char *follows, bool needed,
+                             ggl_error *err) {
     char *copy = strdup(value);
     ggl_status st = copy ? GGL_OK : ggl_fail(err, GGL_NOMEM, "out of memory");
     for (char *item = copy, *end; item && st == GGL_OK; item = end) {
@@ -94,24 +93,39 @@ static ggl_status open_value(tool_adapters *x, const llm_model *m, const char *v
         else if (needed && !given)
             st = ggl_fail(err, GGL_USAGE, "%s has no scale; FILE:SCALE gives it one", item);
         else
-            st = open_one(x, m, item, scale, err);
+            st = add(x, item, scale, err);
     }
     free(copy);
     return st == GGL_OK ? st : ggl_within(err, st, needed ? "--lora-scaled" : "--lora");
 }
 
-ggl_status adapters_new(tool_adapters *x, const llm_model *m, llm_session_params *sp,
-                        ggl_error *err) {
+ggl_status adapters_read(tool_adapters *x, ggl_error *err) {
     ggl_status st = GGL_OK;
     double scale;
     bool range;
     for (size_t i = 0; i < x->lora.n && st == GGL_OK; i++)
-        st = open_value(x, m, x->lora.s[i], NULL, false, err);
+        st = read_value(x, x->lora.s[i], NULL, false, err);
+    x->n_plain = x->n_from;
     for (size_t i = 0; i < x->scaled.n && st == GGL_OK; i++) {
         const char *next = i + 1 < x->scaled.n ? x->scaled.s[i + 1] : "";
         const bool follows = args_read_float(next, &scale, &range);
-        st = open_value(x, m, x->scaled.s[i], follows ? next : NULL, true, err);
+        st = read_value(x, x->scaled.s[i], follows ? next : NULL, true, err);
         i += follows;
+    }
+    return st;
+}
+
+ggl_status adapters_within(const tool_adapters *x, size_t k, ggl_status st, ggl_error *err) {
+    return ggl_within(err, st, k < x->n_plain ? "--lora" : "--lora-scaled");
+}
+
+ggl_status adapters_new(tool_adapters *x, const llm_model *m, llm_session_params *sp,
+                        ggl_error *err) {
+    ggl_status st = adapters_read(x, err);
+    if (st == GGL_OK) {
+        st = llm_adapter_list_open(&x->use, &x->n, x->from, x->n_from, m, err);
+        if (st != GGL_OK)
+            (void)adapters_within(x, x->n, st, err);
     }
     sp->adapter = x->use;
     sp->n_adapters = x->n;
@@ -124,25 +138,27 @@ int adapters_open(tool_adapters *x, const char *tool, const llm_model *m, llm_se
     return st == GGL_OK ? -1 : tool_error(tool, st == GGL_USAGE ? 2 : 1, "%s", err.msg);
 }
 
-void adapters_print(const tool_adapters *x, const char *head, FILE *out) {
-    for (size_t i = 0; i < x->n; i++) {
-        const llm_adapter_info info = llm_adapter_describe(x->use[i].adapter);
+void adapters_print(const llm_adapter_use *use, size_t n, const char *head, FILE *out) {
+    for (size_t i = 0; i < n; i++) {
+        const llm_adapter_info info = llm_adapter_describe(use[i].adapter);
         char rank[64];
         const bool same = info.rank_min == info.rank_max;
         snprintf(rank, sizeof rank, same ? "%" PRId64 : "%" PRId64 " to %" PRId64, info.rank_min,
                  info.rank_max);
         ggl_fprint(out, "%s%s: rank %s, %zu tensor%s, %.1f MiB, scale %g\n", head,
-                   ggl_gguf_name(llm_adapter_file(x->use[i].adapter)), rank, info.n_pairs,
-                   info.n_pairs == 1 ? "" : "s", (double)info.bytes / 0x1p20, x->use[i].scale);
+                   ggl_gguf_name(llm_adapter_file(use[i].adapter)), rank, info.n_pairs,
+                   info.n_pairs == 1 ? "" : "s", (double)info.bytes / 0x1p20, use[i].scale);
     }
 }
 
 void adapters_close(tool_adapters *x) {
-    for (size_t i = 0; i < x->n; i++)
-        llm_adapter_free((llm_adapter *)x->use[i].adapter); /* this list owns them */
-    free(x->use);
+    llm_adapter_list_close(x->use, x->n);
+    for (size_t i = 0; i < x->n_from; i++)
+        free((char *)x->from[i].path);
+    free(x->from);
     x->use = NULL;
-    x->n = 0;
+    x->from = NULL;
+    x->n = x->n_from = 0;
 }
 
 void adapters_fini(tool_adapters *x) {

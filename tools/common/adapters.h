@@ -11,12 +11,15 @@
 
 #include <stdio.h>
 
+#include "adapter_list.h"
 #include "args.h"
 #include "llm/internal/session.h"
 
 typedef struct tool_adapters {
     arg_list lora, scaled; /* as given */
-    llm_adapter_use *use;  /* [n], opened; their adapters belong to this */
+    llm_lora *from;        /* [n_from] that they name; the first n_plain are of --lora */
+    size_t n_from, n_plain;
+    llm_adapter_use *use; /* [n], opened by adapters_new; they belong to this */
     size_t n;
 } tool_adapters;
 
@@ -31,6 +34,10 @@ typedef struct tool_adapters {
                                                         "FILE SCALE"                               \
     }
 
+/* Reads what the options name into `from`. Nothing is opened. GGL_USAGE: they are wrong; GGL_FORMAT: a folder is named. */
+ggl_status adapters_read(tool_adapters *x, ggl_error *err);
+/* Puts the flag that named adapter k before the message. Returns st. */
+ggl_status adapters_within(const tool_adapters *x, size_t k, ggl_status st, ggl_error *err);
 /* Opens the adapters, checks that they fit the model, and sets the session's. Returns -1, or an exit
  * code after an error message. */
 int adapters_open(tool_adapters *x, const char *tool, const llm_model *m, llm_session_params *sp);
@@ -39,8 +46,8 @@ int adapters_open(tool_adapters *x, const char *tool, const llm_model *m, llm_se
 ggl_status adapters_new(tool_adapters *x, const llm_model *m, llm_session_params *sp,
                         ggl_error *err);
 /* Prints a line for each opened adapter, which begins with `head`. */
-void adapters_print(const tool_adapters *x, const char *head, FILE *out);
-/* Closes what adapters_open opened; the options stay as given. */
+void adapters_print(const llm_adapter_use *use, size_t n, const char *head, FILE *out);
+/* Closes what adapters_open opened, and forgets what was read; the options stay as given. */
 void adapters_close(tool_adapters *x);
 /* Frees everything. */
 void adapters_fini(tool_adapters *x);

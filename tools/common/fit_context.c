@@ -27,25 +27,17 @@ static const char *advice(const llm_fit_memory *m) {
     return "-ctk q8_0 -ctv q8_0 halves the KV cache";
 }
 
-int fit_context_session(const fit_context *f, llm_session **s) {
+void fit_context_note(void *tool, const llm_fit *fit, int64_t n_ctx, bool is_asked) {
     char text[320], would[48] = "";
-    ggl_error err = {0};
-    const int64_t n_ctx = llm_session_n_ctx(*s);
-    const llm_fit fit = llm_fit_measure(f->placement, *s, &f->others);
-    if (fit.fits == n_ctx || (f->is_asked && fit.is_refused))
-        return -1;
-    fit_context_text(&fit.tightest, n_ctx, text, sizeof text);
-    if (f->is_asked || fit.n_ctx == n_ctx) {
-        if (fit.fits > 0)
-            snprintf(would, sizeof would, "; -c %" PRId64 " would fit", fit.fits);
-        tool_note(f->tool, "%s%s; %s", text, would, advice(&fit.tightest));
-        return -1;
+    fit_context_text(&fit->tightest, n_ctx, text, sizeof text);
+    if (!is_asked && fit->n_ctx < n_ctx) {
+        tool_note(tool, "%s; so the context is %" PRId64 " tokens (-c N sets another; %s)", text,
+                  fit->n_ctx, advice(&fit->tightest));
+        return;
     }
-    tool_note(f->tool, "%s; so the context is %" PRId64 " tokens (-c N sets another; %s)", text,
-              fit.n_ctx, advice(&fit.tightest));
-    if (llm_fit_replace(f->placement, s, f->model, f->params, fit.n_ctx, &err) != GGL_OK)
-        return tool_error(f->tool, 1, "%s", err.msg);
-    return -1;
+    if (fit->fits > 0)
+        snprintf(would, sizeof would, "; -c %" PRId64 " would fit", fit->fits);
+    tool_note(tool, "%s%s; %s", text, would, advice(&fit->tightest));
 }
 
 /* --- the hint at --repack-cache ---------------------------------------------------------------------- */

@@ -48,10 +48,9 @@ static const char *convert_advice(const char *path, const char *text, char *advi
 
 enum { ADVICE = MODEL_PATH_COMMAND + 256 };
 
-/* Adds the advice to the error of a failed conversion. */
-static ggl_status advise(ggl_status st, const char *path, ggl_error *err) {
+ggl_status tool_load_advise(ggl_status st, const char *path, ggl_error *err) {
     char advice[ADVICE];
-    if (st != GGL_OK && st != GGL_CANCELLED && llm_load_converts(path))
+    if (st != GGL_OK && path && st != GGL_CANCELLED && llm_load_converts(path))
         (void)ggl_fail(err, st, "%s%s", err->msg,
                        convert_advice(path, err->msg, advice, sizeof advice));
     return st;
@@ -76,16 +75,32 @@ const char *const *tool_load_types(void) {
     return name;
 }
 
-static llm_load_params load_params(const char *path, const char *arch, int type) {
-    return (llm_load_params){.size = sizeof(llm_load_params),
-                             .arch_path = arch,
-                             .type = type > 0 ? tool_load_types()[type] : NULL,
-                             .open_backend = ggl_backend_open,
-                             .close_backend = ggl_backend_close,
-                             .n_threads = work_threads(),
-                             .progress = on_progress,
-                             .note = on_note,
-                             .ctx = (void *)(uintptr_t)path};
+llm_loading tool_loading(const char *path, const llm_model_params *p, int type) {
+    return (llm_loading){.path = path,
+                         .model = *p,
+                         .type = type > 0 ? tool_load_types()[type] : NULL,
+                         .type_name = "--type",
+                         .n_threads = work_threads(),
+                         .progress = on_progress,
+                         .note = on_note,
+                         .ctx = (void *)(uintptr_t)path};
+}
+
+bool tool_loading_begin(const llm_loading *l) {
+    const bool is_made = l->type || llm_load_converts(l->path);
+    if (is_made)
+        progress_begin(PROGRESS_BYTES, 0, "reading %s", l->path);
+    return is_made;
+}
+
+ggl_status tool_load_model(llm_model **out, const char *path, const llm_model_params *p, int type,
+                           ggl_error *err) {
+    const llm_loading l = tool_loading(path, p, type);
+    const bool has_begun = tool_loading_begin(&l);
+    const ggl_status st = llm_load_named(out, &l, err);
+    if (has_begun)
+        progress_end();
+    return tool_load_advise(st, path, err);
 }
 
 static ggl_status no_builtin(const char *path, ggl_error *err) {
@@ -102,32 +117,6 @@ int tool_check_builtin(const char *tool, const char *name) {
     return tool_error(tool, 2, "-m %s", err.msg);
 }
 
-static ggl_status open_builtin(llm_model **out, const char *path, const llm_builtin *b,
-                               const llm_model_params *p, int type, ggl_error *err) {
-    *out = NULL;
-    if (!b->name)
-        return no_builtin(path, err);
-    if (type > 0)
-        return ggl_fail(err, GGL_USAGE, "--type: the built-in models are quantized already");
-    return llm_model_open_memory(out, b->data, b->size, b->name, p, err);
-}
-
-ggl_status tool_load_model(llm_model **out, const char *path, const llm_model_params *p, int type,
-                           ggl_error *err) {
-    llm_builtin b;
-    if (llm_builtin_find(path, &b))
-        return open_builtin(out, path, &b, p, type, err);
-    if (type <= 0 && !llm_load_converts(path))
-        return llm_model_open(out, path, p, err);
-    const llm_load_params load = load_params(path, p->arch_path, type);
-    llm_model_params own = *p;
-    own.load = &load;
-    progress_begin(PROGRESS_BYTES, 0, "reading %s", path);
-    const ggl_status st = llm_model_open(out, path, &own, err);
-    progress_end();
-    return advise(st, path, err);
-}
-
 ggl_status tool_open_gguf(ggl_gguf **out, const char *path, const ggl_gguf_params *p,
                           ggl_error *err) {
     llm_builtin b;
@@ -137,16 +126,27 @@ ggl_status tool_open_gguf(ggl_gguf **out, const char *path, const ggl_gguf_param
     return b.name ? ggl_gguf_open_memory(out, b.data, b.size, b.name, err) : no_builtin(path, err);
 }
 
+/* For a folder or checkpoint of which only the file is needed. */
+static llm_load_params load_params(const char *path) {
+    return (llm_load_params){.size = sizeof(llm_load_params),
+                             .open_backend = ggl_backend_open,
+                             .close_backend = ggl_backend_close,
+                             .n_threads = work_threads(),
+                             .progress = on_progress,
+                             .note = on_note,
+                             .ctx = (void *)(uintptr_t)path};
+}
+
 ggl_status tool_load_file(ggl_gguf **out, const char *path, const ggl_gguf_params *p,
                           bool vocab_only, ggl_error *err) {
     if (!llm_load_converts(path))
         return tool_open_gguf(out, path, p, err);
-    llm_load_params load = load_params(path, NULL, 0);
+    llm_load_params load = load_params(path);
     load.vocab_only = vocab_only;
     progress_begin(PROGRESS_BYTES, 0, "reading %s", path);
     const ggl_status st = llm_load(out, path, p, &load, err);
     progress_end();
-    return advise(st, path, err);
+    return tool_load_advise(st, path, err);
 }
 
 int tool_refuse_converted(const char *tool, const tool_path *p) {
@@ -155,7 +155,7 @@ int tool_refuse_converted(const char *tool, const tool_path *p) {
     /* a pickle, or a checkpoint that is not whole, would be no use to llm-convert either */
     ggl_error err = {0};
     ggl_gguf *f = NULL;
-    llm_load_params load = load_params(p->path, NULL, 0);
+    llm_load_params load = load_params(p->path);
     const ggl_gguf_params only_keys = {.size = sizeof only_keys, .meta_only = true};
     load.note = NULL;
     const ggl_status st = llm_load(&f, p->path, &only_keys, &load, &err);

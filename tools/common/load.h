@@ -4,6 +4,7 @@
 #define TOOLS_LOAD_H
 
 #include "llm/internal/model.h"
+#include "loading.h"
 #include "tool_path.h"
 
 /* The row of --type; `type` is an int, 0: none. */
@@ -17,12 +18,19 @@
     }
 const char *const *tool_load_types(void); /* ends with NULL */
 
-/* Does what llm_model_open does; p.load is set here. type: the value of --type. For a folder it shows progress, prints the notes of its
- * conversion, and uses all processors. GGL_CANCELLED: process_stopped was set; GGL_USAGE: no model is built in under this name,
- * or --type was given for one that is. */
+/* What the tools say about loading: for a folder they show progress, print the notes of its conversion, and use all processors.
+ * type: the value of --type. path and p's pointers are borrowed. */
+llm_loading tool_loading(const char *path, const llm_model_params *p, int type);
+/* Begins the line of progress of a model that is converted; true: it has begun, and progress_end ends it. */
+bool tool_loading_begin(const llm_loading *l);
+/* Adds the command of llm-convert to the error of a failed conversion if it names flags of that. st: the status, which is returned.
+ * path may be NULL. */
+ggl_status tool_load_advise(ggl_status st, const char *path, ggl_error *err);
+/* Loads with all of that. GGL_CANCELLED: process_stopped was set; GGL_NOT_FOUND: no model is built in under this name;
+ * GGL_USAGE: --type was given for one that is. */
 ggl_status tool_load_model(llm_model **out, const char *path, const llm_model_params *p, int type,
                            ggl_error *err);
-/* The same by llm_load, for a tool that needs only the file. vocab_only: only keys and tokenizer of a
+/* Loads only the file, by llm_load. vocab_only: only keys and tokenizer of a
  * folder. */
 ggl_status tool_load_file(ggl_gguf **out, const char *path, const ggl_gguf_params *p,
                           bool vocab_only, ggl_error *err);

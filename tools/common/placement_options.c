@@ -50,9 +50,16 @@ static llm_placement_choice choice_of(const placement_options *o) {
         .shadow_seed = o->shadow_seed};
 }
 
-/* Reports the error. Returns exit code 2 also for names that do not exist, as for misspelled
- * flags. */
-static int tell(const char *tool, const ggl_error *err) {
+llm_placement_choice placement_choice(const char *tool, const placement_options *o) {
+    llm_placement_choice choice = choice_of(o);
+    choice.names.context = "-c";
+    choice.note = print_note;
+    choice.measured = print_measured;
+    choice.ctx = (void *)(uintptr_t)tool;
+    return choice;
+}
+
+int placement_tell(const char *tool, const ggl_error *err) {
     const bool usage = err->status == GGL_USAGE || err->status == GGL_NOT_FOUND;
     return tool_error(tool, usage ? 2 : 1, "%s", err->msg);
 }
@@ -60,18 +67,29 @@ static int tell(const char *tool, const ggl_error *err) {
 int placement_open(llm_placement **out, const char *tool, const placement_options *o,
                    const ggl_backend_params *params) {
     ggl_error err = {0};
-    llm_placement_choice choice = choice_of(o);
-    choice.names.context = "-c";
-    choice.note = print_note;
-    choice.measured = print_measured;
-    choice.ctx = (void *)(uintptr_t)tool;
-    return llm_placement_new(out, &choice, params, &err) == GGL_OK ? -1 : tell(tool, &err);
+    const llm_placement_choice choice = placement_choice(tool, o);
+    return llm_placement_new(out, &choice, params, &err) == GGL_OK ? -1
+                                                                   : placement_tell(tool, &err);
 }
 
 ggl_status placement_open_quietly(llm_placement **out, const placement_options *o,
                                   const ggl_backend_params *params, ggl_error *err) {
     const llm_placement_choice choice = choice_of(o);
     return llm_placement_new(out, &choice, params, err);
+}
+
+void placement_say(void *tool, const llm_placement *p, const llm_session *s) {
+    if (llm_placement_counts_layers(p))
+        tool_say(tool, "layers: %s", llm_placement_text(p));
+    const char *unused = llm_placement_unused(p);
+    if (unused)
+        tool_note(tool, "%s has no effect: the model has no experts", unused);
+    const size_t n = ggl_sched_n_fallbacks(llm_session_sched(s));
+    if (n > 0)
+        tool_note(tool,
+                  "%zu node%s elsewhere than placed, because a backend refuses %s; --plan shows "
+                  "%s, --strict makes this an error",
+                  n, n == 1 ? " runs" : "s run", n == 1 ? "it" : "them", n == 1 ? "it" : "them");
 }
 
 int placement_session(const char *tool, llm_placement *p, llm_session **out, const llm_model *m,
@@ -81,18 +99,8 @@ int placement_session(const char *tool, llm_placement *p, llm_session **out, con
     if (st == GGL_CANCELLED && process_stopped)
         return process_stop_code();
     if (st != GGL_OK)
-        return tell(tool, &err);
-    if (llm_placement_counts_layers(p))
-        tool_say(tool, "layers: %s", llm_placement_text(p));
-    const char *unused = llm_placement_unused(p);
-    if (unused)
-        tool_note(tool, "%s has no effect: the model has no experts", unused);
-    size_t n = ggl_sched_n_fallbacks(llm_session_sched(*out));
-    if (n > 0)
-        tool_note(tool,
-                  "%zu node%s elsewhere than placed, because a backend refuses %s; --plan shows "
-                  "%s, --strict makes this an error",
-                  n, n == 1 ? " runs" : "s run", n == 1 ? "it" : "them", n == 1 ? "it" : "them");
+        return placement_tell(tool, &err);
+    placement_say((void *)(uintptr_t)tool, p, *out);
     return -1;
 }
 

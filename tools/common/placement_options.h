@@ -66,8 +66,15 @@ typedef struct placement_options {
      .help = "check the devices: compute a share of the runs (default RATE: 0.03125, one of 32) again on the CPU, and report differences"}
 /* clang-format on */
 
-/* Opens the backends. Returns -1, or an exit code after an error message. `tool`, for messages and notes, and
- * `o` are borrowed. */
+/* The choice, with notes on stderr. `tool`, for these, and `o` are borrowed. */
+llm_placement_choice placement_choice(const char *tool, const placement_options *o);
+/* Prints what users should know of a session's placement: where the layers run, and what does not run where it was placed. tool: its
+ * name; it is void for llm_opening.placed. */
+void placement_say(void *tool, const llm_placement *p, const llm_session *s);
+/* Reports the error of a choice. Returns exit code 2 also for names that do not exist, as for misspelled flags. */
+int placement_tell(const char *tool, const ggl_error *err);
+
+/* Opens the backends. Returns -1, or an exit code after an error message. */
 int placement_open(llm_placement **out, const char *tool, const placement_options *o,
                    const ggl_backend_params *params);
 /* Like placement_open, but returns a status, without messages and notes. *out must be closed

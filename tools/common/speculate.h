@@ -3,8 +3,8 @@
 #define TOOLS_SPECULATE_H
 
 #include "args.h"
+#include "guessing.h"
 #include "placement_options.h"
-#include "llm/internal/guess.h"
 
 typedef struct speculate_options {
     bool lookup;
@@ -50,34 +50,13 @@ typedef struct speculate_options {
 int speculate_check(const char *tool, const speculate_options *o);
 /* Most tokens that are guessed at once; 0 if none are. The session needs a row more. */
 int64_t speculate_n_max(const speculate_options *o);
-
-typedef struct speculation speculation;
-
-/* What the guesses are for. */
-typedef struct speculate_target {
-    const llm_tokenizer *tokenizer; /* NULL: none */
-    llm_placement *placement;       /* its CPU also runs the draft */
-    llm_session_params session;     /* as the draft's, except for the context and slots */
-    int n_sequences;                /* that run at once; each has a guesser of its own */
-    int64_t n_ctx;                  /* of the target's session */
-    ggl_gguf_params file;           /* how the draft's file is read */
-} speculate_target;
-
-/* Opens what guesses; *out is NULL if there is nothing to guess with. Returns -1, or an exit code after
- * a message. *out must be closed even then, before the target's placement. */
-int speculate_open(speculation **out, const char *tool, const speculate_options *o,
-                   const speculate_target *target);
-/* Adds up what the draft will take of the CPU's memory, in bytes: `row` for each token of the target's context, `fixed`
- * for all else. Both are 0 if there is no draft, it is for other devices, or it cannot be opened. */
-void speculate_memory(const speculate_options *o, const speculate_target *target, double *fixed,
-                      double *row);
-void speculate_close(speculation *s); /* NULL is fine */
-/* The guessers [n_sequences]; NULL if none. All run the same draft, in slots of one session, so
- * one thread uses them. */
-const llm_guesser *const *speculate_guessers(const speculation *s);
-/* The first of them; NULL if none. */
-const llm_guesser *speculate_guesser(const speculation *s);
-/* Prints a line of the timings, and why guessing ended early. */
-void speculate_report(const speculation *s, const llm_generator_stats *stats);
+/* The choice, which borrows from o. */
+llm_guessing_choice speculate_choice(const char *tool, const speculate_options *o);
+/* Opens what guesses; *out is NULL if there is nothing to guess with. Returns -1, or an exit code after a message. */
+int speculate_open(llm_guessing **out, const char *tool, const speculate_options *o,
+                   const llm_guessing_target *target);
+/* Reports why that failed; st, misused and err: of llm_guessing_open. Returns an exit code. */
+int speculate_tell(const char *tool, const char *draft, ggl_status st, bool misused,
+                   ggl_error *err);
 
 #endif

@@ -12,6 +12,8 @@
 #include "common/cache_types.h"
 #include "common/fit_context.h"
 #include "common/input.h"
+#include "common/load.h"
+#include "common/open_context.h"
 #include "common/open_model.h"
 #include "common/paths.h"
 #include "common/process.h"
@@ -29,15 +31,11 @@
 
 typedef struct cli {
     cli_options o;
-    llm_model *model;
-    const llm_tokenizer *tokenizer; /* NULL: not available; text is shown as ids */
-    llm_placement *placement;
-    llm_session *session;
-    llm_session_params params; /* of the session */
-    speculation *speculation;  /* NULL: nothing is guessed */
-    constraint *constraint;    /* NULL: every text is allowed */
-    record_run facts;          /* what the records of this run have in common */
-    llm_sampler_params sampling;
+    ggl_gguf_params file; /* how files are read */
+    llm_opening opening;
+    llm_context *ctx;
+    cli_generation generation;
+    record_run facts; /* what the records of this run have in common */
     char backends[512];
     char *text; /* text of the prompt, if it was given as text */
     size_t text_size;
@@ -57,19 +55,19 @@ static bool stdin_is_piped(void) {
 /* Without a session, the limit is the context that it will have at most. */
 static int check_lengths(const cli *c) {
     const int64_t n = (int64_t)c->prompt.n;
-    const int64_t n_ctx = c->session       ? llm_session_n_ctx(c->session)
+    const int64_t n_ctx = c->ctx->session  ? llm_session_n_ctx(c->ctx->session)
                           : c->o.n_ctx > 0 ? c->o.n_ctx
-                                           : llm_model_n_ctx(c->model);
-    if (n > n_ctx && (c->session || n_ctx > 0))
+                                           : llm_model_n_ctx(c->ctx->model);
+    if (n > n_ctx && (c->ctx->session || n_ctx > 0))
         return tool_error(TOOL, 1,
                           "the prompt has %" PRId64 " tokens, but the context only %" PRId64
                           "; -c sets a larger one",
                           n, n_ctx);
     /* the tokenizer's own are below it: a model with fewer rows than tokens is refused at load */
-    for (int64_t i = 0; c->session && c->o.tokens && i < n; i++)
-        if (c->prompt.id[i] >= llm_session_n_vocab(c->session))
+    for (int64_t i = 0; c->ctx->session && c->o.tokens && i < n; i++)
+        if (c->prompt.id[i] >= llm_session_n_vocab(c->ctx->session))
             return tool_error(TOOL, 2, "token %" PRId32 " is not in the vocabulary of %" PRId64,
-                              c->prompt.id[i], llm_session_n_vocab(c->session));
+                              c->prompt.id[i], llm_session_n_vocab(c->ctx->session));
     return -1;
 }
 
@@ -102,14 +100,14 @@ static char *prompt_text(cli *c, size_t *n, int *code) {
 /* Reads the prompt into ids. */
 static int read_prompt(cli *c) {
     ggl_error err = {0};
-    ggl_status st = llm_model_tokenizer(c->model, &c->tokenizer, &err);
     if (c->o.tokens) {
         int bad = tool_read_ids(TOOL, "--tokens", c->o.tokens, &c->prompt.id, &c->prompt.n);
         c->prompt.cap = c->prompt.n;
         return bad >= 0 ? bad : check_lengths(c);
     }
-    if (st != GGL_OK)
-        return tool_error(TOOL, 1, "%s (to pass a prompt as ids: --tokens 1,2,3)", err.msg);
+    if (!c->ctx->tokenizer)
+        return tool_error(TOOL, 1, "%s (to pass a prompt as ids: --tokens 1,2,3)",
+                          c->ctx->why_no_tokenizer.msg);
     int code = -1;
     const bool asks = c->o.prompt || c->o.prompt_file || (c->o.chat.single && stdin_is_piped());
     if (!asks && (c->converses || (c->o.chat.interactive && !stdin_is_piped())))
@@ -121,12 +119,13 @@ static int read_prompt(cli *c) {
         return code;
     if (c->converses || c->o.chat.interactive)
         return -1;
-    chat_note_template(&c->o, llm_model_file(c->model));
+    chat_note_template(&c->o, llm_model_file(c->ctx->model));
     unsigned flags = LLM_TOKENIZE_BOS | (c->o.no_special ? 0u : LLM_TOKENIZE_SPECIAL);
-    st = llm_tokenize(c->tokenizer, c->text, c->text_size, flags, &c->prompt, &err);
+    const ggl_status st =
+        llm_tokenize(c->ctx->tokenizer, c->text, c->text_size, flags, &c->prompt, &err);
     if (st != GGL_OK)
         return tool_error(TOOL, 1, "%s", err.msg);
-    if (c->prompt.n == 0 && chat_lacks_template(&c->o, llm_model_file(c->model)))
+    if (c->prompt.n == 0 && chat_lacks_template(&c->o, llm_model_file(c->ctx->model)))
         return tool_error(TOOL, 1,
                           "%s: the file has no chat template, so it cannot chat; --chat-template "
                           "NAME|FILE gives one (chatml, llama3, ..), -p TEXT continues a text",
@@ -147,100 +146,110 @@ static int read_prompt(cli *c) {
 
 /* --- loading ---------------------------------------------------------------------------------- */
 
-static ggl_gguf_params file_params(const cli_options *o) {
-    return (ggl_gguf_params){
-        .size = sizeof(ggl_gguf_params), .no_mmap = o->no_mmap, .lock = o->mlock, .willneed = true};
-}
-
-static int open_model(cli *c) {
-    const ggl_gguf_params file = file_params(&c->o);
-    const llm_model_params p = {
-        .size = sizeof p, .arch_path = c->o.arch, .gguf = &file, .ignore = ignore_of(&c->o.ignore)};
-    const char *name = c->o.model ? c->o.model : chat_begins(&c->o, NULL) ? "builtin:chat" : NULL;
-    return tool_open_model(&c->model, TOOL, name, &p, c->o.type);
-}
-
 /* The session's `progress`. */
 static bool on_load(void *ctx, size_t done, size_t total) {
     return progress_share(ctx, done, total) && !process_stopped;
 }
 
-/* What the draft guesses for. */
-static speculate_target target(const cli *c) {
-    return (speculate_target){.tokenizer = c->tokenizer,
-                              .placement = c->placement,
-                              .session = c->params,
-                              .n_sequences = 1,
-                              .n_ctx = llm_session_n_ctx(c->session),
-                              .file = file_params(&c->o)};
+static llm_session_params session_params(const cli_options *o) {
+    llm_session_params p = llm_session_default();
+    p.n_ctx = o->n_ctx;
+    p.n_ubatch = o->n_ubatch;
+    if (o->logits)
+        p.n_rows = o->n_ubatch;
+    if (constraint_is_given(&o->constraint) && p.n_rows < LLM_FORCED_ROWS)
+        p.n_rows = LLM_FORCED_ROWS; /* text that a grammar determines runs in one batch */
+    p.type_k = tool_cache_type(o->type_k);
+    p.type_v = tool_cache_type(o->type_v);
+    p.no_repack = o->no_repack;
+    p.repack_cache = o->repack_cache;
+    p.progress = on_load;
+    return p;
 }
 
-/* Makes the context smaller if it does not fit into memory. */
-static int fit_session(cli *c) {
-    fit_context f = {.tool = TOOL,
-                     .placement = c->placement,
-                     .model = c->model,
-                     .params = &c->params,
-                     .is_asked = c->o.n_ctx > 0};
-    const speculate_target t = target(c);
-    speculate_memory(&c->o.speculate, &t, &f.others.draft_fixed, &f.others.draft_row);
-    return fit_context_session(&f, &c->session);
+/* Sets what the options say about opening the model. */
+static int set_opening(cli *c) {
+    ggl_error err = {0};
+    cli_options *o = &c->o;
+    const char *name = o->model ? o->model : chat_begins(o, NULL) ? "builtin:chat" : NULL;
+    c->file = (ggl_gguf_params){
+        .size = sizeof c->file, .no_mmap = o->no_mmap, .lock = o->mlock, .willneed = true};
+    const llm_model_params mp = {
+        .size = sizeof mp, .arch_path = o->arch, .gguf = &c->file, .ignore = ignore_of(&o->ignore)};
+    c->opening = (llm_opening){
+        .loading = tool_loading(name ? name : "builtin:stories", &mp, o->type),
+        .no_chat = true,
+        .backend = {.size = sizeof c->opening.backend,
+                    .n_threads = (int)o->n_threads,
+                    .n_threads_batch = (int)o->n_threads_batch,
+                    .mask = o->mask,
+                    .f16_as_bf16 = o->f16_as_bf16},
+        .placement = placement_choice(TOOL, &o->placement),
+        .session = session_params(o),
+        .guessing = speculate_choice(TOOL, &o->speculate),
+        .lacks = fit_context_note,
+        .placed = placement_say,
+        .cancelled = process_is_stopped,
+        .ctx = (void *)(uintptr_t)TOOL,
+    };
+    if (llm_context_new(&c->ctx, &err) != GGL_OK)
+        return tool_error(TOOL, 1, "%s", err.msg);
+    return name ? tool_check_builtin(TOOL, name) : -1;
+}
+
+static int open_until(cli *c, llm_opened until) {
+    return tool_open_context(c->ctx, TOOL, &c->opening, &c->o.adapters, until);
+}
+
+static int open_model(cli *c) {
+    const int code = set_opening(c);
+    return code < 0 ? open_until(c, LLM_OPENED_MODEL) : code;
 }
 
 static int open_session(cli *c) {
-    const ggl_backend_params bp = {.size = sizeof bp,
-                                   .n_threads = (int)c->o.n_threads,
-                                   .n_threads_batch = (int)c->o.n_threads_batch,
-                                   .mask = c->o.mask,
-                                   .f16_as_bf16 = c->o.f16_as_bf16};
-    int code = placement_open(&c->placement, TOOL, &c->o.placement, &bp);
+    ggl_error err = {0};
+    int code = open_until(c, LLM_OPENED_BACKENDS);
     if (code >= 0)
         return code;
-    c->params = llm_session_default();
-    llm_session_params *p = &c->params;
-    p->n_ctx = c->o.n_ctx;
-    p->n_ubatch = c->o.n_ubatch;
-    p->n_rows = c->o.logits ? c->o.n_ubatch : speculate_n_max(&c->o.speculate) + 1;
-    const grammar_source *g = &c->o.constraint;
-    if ((g->json || g->schema || g->schema_file || g->grammar || g->grammar_file) &&
-        p->n_rows < LLM_FORCED_ROWS)
-        p->n_rows = LLM_FORCED_ROWS; /* text that a grammar determines runs in one batch */
-    p->type_k = tool_cache_type(c->o.type_k);
-    p->type_v = tool_cache_type(c->o.type_v);
-    p->no_repack = c->o.no_repack;
-    p->repack_cache = c->o.repack_cache;
-    p->progress = on_load;
-    p->cancelled = process_is_stopped;
-    code = adapters_open(&c->o.adapters, TOOL, c->model, p);
+    const ggl_status st = adapters_read(&c->o.adapters, &err);
+    if (st != GGL_OK)
+        return tool_error(TOOL, st == GGL_USAGE ? 2 : 1, "%s", err.msg);
+    c->opening.adapter = c->o.adapters.from;
+    c->opening.n_adapters = c->o.adapters.n_from;
+    code = open_until(c, LLM_OPENED_SESSION);
     if (code >= 0)
         return code;
-    code = placement_session(TOOL, c->placement, &c->session, c->model, p);
-    if (code < 0)
-        code = fit_session(c);
-    if (code >= 0)
-        return code;
-    tool_print_notes(llm_session_notes(c->session));
-    tool_note_context(TOOL, c->model, llm_session_n_ctx(c->session));
+    tool_print_notes(llm_session_notes(c->ctx->session));
+    tool_note_context(TOOL, c->ctx->model, llm_session_n_ctx(c->ctx->session));
     return -1;
 }
 
-/* Opens what guesses the next tokens. */
-static int open_speculation(cli *c) {
-    const speculate_target t = target(c);
-    return speculate_open(&c->speculation, TOOL, &c->o.speculate, &t);
+/* Reads the weights. */
+static int open_weights(cli *c) {
+    progress_begin(PROGRESS_BYTES, 0, "loading weights");
+    const double t = process_seconds();
+    const int code = open_until(c, LLM_OPENED_ALL);
+    progress_end();
+    if (code >= 0)
+        return code;
+    tool_print_notes(llm_session_load_notes(c->ctx->session));
+    c->t_load = process_seconds() - c->t_begin;
+    repack_hint_print(TOOL, c->ctx->session, &c->ctx->session_params, c->t_load,
+                      process_seconds() - t);
+    return -1;
 }
 
 static int print_plan(const cli *c) {
     ggl_fprint(stdout, "model        %s\ndescriptor   %s\ncontext      %" PRId64 "\n",
-               ggl_gguf_name(llm_model_file(c->model)), llm_model_arch_origin(c->model),
-               llm_session_n_ctx(c->session));
-    adapters_print(&c->o.adapters, "adapter      ", stdout);
-    for (int i = 0; i < llm_placement_n_backends(c->placement); i++) {
-        const ggl_backend *b = llm_placement_backend(c->placement, i);
+               ggl_gguf_name(llm_model_file(c->ctx->model)), llm_model_arch_origin(c->ctx->model),
+               llm_session_n_ctx(c->ctx->session));
+    adapters_print(c->ctx->adapter, c->ctx->n_adapters, "adapter      ", stdout);
+    for (int i = 0; i < llm_placement_n_backends(c->ctx->placement); i++) {
+        const ggl_backend *b = llm_placement_backend(c->ctx->placement, i);
         printf("backend      %s: %s\n", b->name, b->description);
     }
     putchar('\n');
-    ggl_sched_print(llm_session_sched(c->session), stdout, strcmp(c->o.plan, "nodes") == 0);
+    ggl_sched_print(llm_session_sched(c->ctx->session), stdout, strcmp(c->o.plan, "nodes") == 0);
     return 0;
 }
 
@@ -253,50 +262,39 @@ static bool on_progress(void *ctx, int64_t done, int64_t n) {
 
 static int converse(cli *c) {
     const chat_setup s = {.o = &c->o,
-                          .model_name = ggl_gguf_name(llm_model_file(c->model)),
-                          .file = llm_model_file(c->model),
-                          .tokenizer = c->tokenizer,
-                          .session = c->session,
+                          .model_name = ggl_gguf_name(llm_model_file(c->ctx->model)),
+                          .ctx = c->ctx,
+                          .generation = &c->generation,
                           .first = {c->text, c->text_size},
                           .facts = &c->facts,
-                          .constraint = c->constraint,
-                          .guesser = speculate_guesser(c->speculation),
-                          .n_guess_max = speculate_n_max(&c->o.speculate),
-                          .progress = on_progress,
-                          .ctx = c};
+                          .progress = on_progress};
     return c->converses ? chat_run(&s) : interactive_run(&s);
 }
 
 static int complete(cli *c) {
     const completion_setup s = {.o = &c->o,
-                                .model = c->model,
-                                .tokenizer = c->tokenizer,
-                                .placement = c->placement,
-                                .session = c->session,
+                                .ctx = c->ctx,
                                 .prompt = &c->prompt,
                                 .text = {c->text, c->text_size},
-                                .constraint = c->constraint,
-                                .speculation = c->speculation,
+                                .generation = &c->generation,
                                 .facts = &c->facts,
-                                .progress = on_progress,
-                                .ctx = c};
+                                .progress = on_progress};
     return completion_run(&s);
 }
 
 /* Sets what does not depend on the text. */
 static void set_facts(cli *c) {
     size_t n = 0;
-    for (int i = 0; i < llm_placement_n_backends(c->placement) && n < sizeof c->backends; i++) {
-        const ggl_backend *b = llm_placement_backend(c->placement, i);
+    for (int i = 0; i < llm_placement_n_backends(c->ctx->placement) && n < sizeof c->backends;
+         i++) {
+        const ggl_backend *b = llm_placement_backend(c->ctx->placement, i);
         n += (size_t)snprintf(c->backends + n, sizeof c->backends - n, "%s%s: %s", i ? "; " : "",
                               b->name, b->description);
     }
-    c->sampling = sampling_params(&c->o.sampling);
-    c->sampling.seed = (uint64_t)c->o.seed;
-    c->facts = (record_run){.model = c->model,
-                            .session = c->session,
-                            .params = &c->params,
-                            .sampling = &c->sampling,
+    c->facts = (record_run){.model = c->ctx->model,
+                            .session = c->ctx->session,
+                            .params = &c->ctx->session_params,
+                            .sampling = &c->generation.sampling,
                             .backends = c->backends,
                             .n_predict = c->o.n_predict,
                             .load = c->t_load};
@@ -320,7 +318,7 @@ static int run(cli *c) {
     c->t_begin = process_seconds();
     progress_begin(NULL, 0, "loading %s", c->o.model ? c->o.model : "the model");
     int code = open_model(c);
-    c->converses = code < 0 && chat_begins(&c->o, llm_model_file(c->model));
+    c->converses = code < 0 && chat_begins(&c->o, llm_model_file(c->ctx->model));
     if (code < 0)
         code = check_use(c);
     if (code < 0 && !c->o.plan) /* before the session, which may take long to make */
@@ -334,51 +332,35 @@ static int run(cli *c) {
         code = check_lengths(c);
     progress_begin(PROGRESS_BYTES, 0, "loading the draft model");
     if (code < 0)
-        code = open_speculation(c);
+        code = open_until(c, LLM_OPENED_GUESSES);
     progress_end();
     progress_begin(NULL, 0, "compiling the grammar");
     if (code < 0)
-        code = constraint_open(&c->constraint, TOOL, &c->o.constraint, c->tokenizer);
+        code = cli_generation_open(&c->generation, &c->o, c->ctx);
     progress_end();
+    if (code < 0)
+        code = open_weights(c);
     if (code >= 0)
         return code;
-    ggl_error err = {0};
-    progress_begin(PROGRESS_BYTES, 0, "loading weights");
-    const double t_alloc = process_seconds();
-    ggl_status st = llm_session_alloc(c->session, &err);
-    progress_end();
-    if (st == GGL_CANCELLED)
-        return process_stop_code();
-    char advice[128];
-    if (st != GGL_OK)
-        return tool_error(
-            TOOL, 1, "%s%s", err.msg,
-            llm_placement_advice(c->placement, c->model, &c->params, st, advice, sizeof advice));
-    tool_print_notes(llm_session_load_notes(c->session));
-    c->t_load = process_seconds() - c->t_begin;
-    repack_hint_print(TOOL, c->session, &c->params, c->t_load, process_seconds() - t_alloc);
     set_facts(c);
     if (c->converses || c->o.chat.interactive)
         return converse(c);
     code = complete(c);
     if (code >= 0)
         return code;
-    if (!llm_placement_report(c->placement, stderr))
+    if (!llm_placement_report(c->ctx->placement, stderr))
         return 1;
     return process_stopped ? process_stop_code() : 0;
 }
 
 /* Frees everything but the options. False after a message: the trace could not be written. */
 static bool finish(cli *c) {
-    constraint_close(c->constraint);
-    speculate_close(c->speculation);
-    llm_session_free(c->session);
     ggl_error err = {0};
-    bool complete = llm_placement_close(c->placement, &err) == GGL_OK;
+    cli_generation_close(&c->generation);
+    const bool complete = llm_context_close(c->ctx, &err) == GGL_OK;
     if (!complete)
         (void)tool_error(TOOL, 1, "%s", err.msg);
     adapters_close(&c->o.adapters);
-    llm_model_free(c->model);
     llm_tokens_fini(&c->prompt);
     free(c->text);
     return complete;
@@ -407,7 +389,7 @@ static void wait_for_change(const char *path, const struct stat *before) {
 static int check_descriptor(const cli *c) {
     ggl_error err = {0};
     char *notes = NULL;
-    ggl_status st = llm_arch_check(llm_model_arch(c->model), &notes, &err);
+    ggl_status st = llm_arch_check(llm_model_arch(c->ctx->model), &notes, &err);
     if (notes)
         tool_print_notes(notes);
     ggl_free(notes);
@@ -421,8 +403,8 @@ static int watch(cli *c) {
         (void)stat(o.arch, &before);
         *c = (cli){.o = o};
         if (open_model(c) < 0 && check_descriptor(c) < 0) {
-            llm_model_free(c->model);
-            c->model = NULL;
+            llm_close(c->ctx);
+            c->ctx = NULL;
             run(c);
         }
         (void)finish(c);

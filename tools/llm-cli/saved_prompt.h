@@ -2,9 +2,8 @@
 #ifndef TOOLS_CLI_SAVED_PROMPT_H
 #define TOOLS_CLI_SAVED_PROMPT_H
 
-#include "common/adapters.h"
 #include "common/args.h"
-#include "common/placement_options.h"
+#include "context.h"
 #include "llm/internal/prompt_cache.h"
 
 typedef struct saved_prompt_options {
@@ -25,26 +24,15 @@ int saved_prompt_check(const char *tool, const saved_prompt_options *o);
 
 typedef struct saved_prompt saved_prompt;
 
-/* What the file must fit, besides model and session. */
-typedef struct saved_prompt_target {
-    const llm_model *model;
-    llm_session *session; /* allocated */
-    const llm_placement
-        *placement; /* devices whose results are their own are compared by description */
-    bool f16_as_bf16;
-    const tool_adapters *adapters;
-} saved_prompt_target;
-
-/* *out is NULL without --prompt-cache. Returns -1, or an exit code after a message. */
+/* For an open context, which is borrowed. *out is NULL without --prompt-cache. Returns -1, or an exit code after a message. */
 int saved_prompt_open(saved_prompt **out, const char *tool, const saved_prompt_options *o,
-                      const saved_prompt_target *t);
+                      llm_context *c);
 void saved_prompt_close(saved_prompt *s); /* NULL is fine */
-/* Runs the prompt from where the file ends. Problems with the file are only noted. s NULL: from the
- * start. Returns what llm_generator_prompt does. */
-ggl_status saved_prompt_run(saved_prompt *s, llm_generator *g, const llm_prompt *p, ggl_error *err);
+/* Sets the sequence to what the file has of the prompt, before llm_begin. Problems with the file are only noted. s may be NULL. */
+ggl_status saved_prompt_load(saved_prompt *s, const llm_tokens *prompt, ggl_error *err);
 /* Tokens of the prompt that came from the file. */
 int64_t saved_prompt_n_held(const saved_prompt *s);
 /* Writes the file at the end, if it does not have all of the prompt. False, after a message: it could not. */
-bool saved_prompt_write(saved_prompt *s, llm_generator *g, const int32_t *prompt, size_t n);
+bool saved_prompt_write(saved_prompt *s, const llm_tokens *prompt);
 
 #endif

@@ -105,7 +105,7 @@ static void put_slot(llm_json_out *out, const server *s, const llm_slot_info *i,
                ", \"speculative\": %s, \"is_processing\": %s, \"use\": \"%s\", \"n_past\": %" PRId64
                ", \"n_shared\": %" PRId64,
                slot ? ", " : "", slot, i->id ? (int64_t)i->id : -1, s->facts.n_ctx,
-               s->speculation ? "true" : "false", runs ? "true" : "false", uses[i->use], i->n_past,
+               s->guessing ? "true" : "false", runs ? "true" : "false", uses[i->use], i->n_past,
                i->n_shared);
     if (runs)
         put_format(out,

@@ -39,7 +39,7 @@ struct server {
     llm_placement *placement;
     llm_session_params params;
     llm_session *session;
-    speculation *speculation; /* NULL: nothing is guessed */
+    llm_guessing *guessing; /* NULL: nothing is guessed */
     llm_engine *engine;
     answers *answers;
     char *model_info;

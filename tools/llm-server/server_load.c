@@ -7,6 +7,7 @@
 
 #include "common/cache_types.h"
 #include "common/fit_context.h"
+#include "common/load.h"
 #include "common/open_model.h"
 #include "common/open_template.h"
 #include "common/process.h"
@@ -150,20 +151,21 @@ static void note_context(const server *s) {
                   n_parallel, n, (double)n / (double)n_parallel);
 }
 
-/* What the draft guesses for. */
-static speculate_target target(const server *s) {
-    llm_session_params sp = s->params;
-    sp.embeddings = false;
-    return (speculate_target){.tokenizer = s->tokenizer,
-                              .placement = s->placement,
-                              .session = sp,
-                              .n_sequences = (int)s->o->n_parallel,
-                              .n_ctx = llm_session_n_ctx(s->session),
-                              .file = file_params(s->o)};
+/* What the draft guesses for. file: how its file is read; borrowed. */
+static llm_guessing_target target(const server *s, const ggl_gguf_params *file) {
+    const llm_model_params mp = {.size = sizeof mp, .gguf = file};
+    return (llm_guessing_target){.tokenizer = s->tokenizer,
+                                 .placement = s->placement,
+                                 .session = s->params,
+                                 .n_sequences = (int)s->o->n_parallel,
+                                 .n_ctx = llm_session_n_ctx(s->session),
+                                 .loading = tool_loading(s->o->speculate.draft, &mp, 0),
+                                 .placed = placement_say,
+                                 .ctx = (void *)(uintptr_t)TOOL};
 }
 
 /* True if other models are to be unloaded before this one is loaded. */
-static bool lacks_room(const server *s, const fit_context *f) {
+static bool lacks_room(const server *s, const llm_fitting *f) {
     int64_t least = llm_session_n_ctx(s->session);
     if (!f->is_asked && least > ENOUGH_CTX)
         least = ENOUGH_CTX;
@@ -193,18 +195,23 @@ static void note_memory(server *s) {
 
 /* Makes the context smaller if it does not fit into memory. */
 static int fit_session(server *s) {
-    fit_context f = {.tool = TOOL,
-                     .placement = s->placement,
+    ggl_error err = {0};
+    llm_fitting f = {.placement = s->placement,
                      .model = s->model,
                      .params = &s->params,
                      .is_asked = s->o->n_ctx > 0,
-                     .others = {.taken = s->taken, .taken_ctx = s->model_row}};
-    const speculate_target t = target(s);
-    speculate_memory(&s->o->speculate, &t, &f.others.draft_fixed, &f.others.draft_row);
+                     .others = {.taken = s->taken, .taken_ctx = s->model_row},
+                     .lacks = fit_context_note,
+                     .ctx = (void *)(uintptr_t)TOOL};
+    const ggl_gguf_params file = file_params(s->o);
+    const llm_guessing_target t = target(s, &file);
+    const llm_guessing_choice choice = speculate_choice(TOOL, &s->o->speculate);
+    llm_guessing_memory(&choice, &t, &f.others.draft_fixed, &f.others.draft_row);
     s->lacks_room = lacks_room(s, &f);
     if (s->lacks_room)
         return 1;
-    return fit_context_session(&f, &s->session);
+    return llm_fit_session(&f, &s->session, &err) == GGL_OK ? -1
+                                                            : tool_error(TOOL, 1, "%s", err.msg);
 }
 
 static int new_session(server *s) {
@@ -279,8 +286,9 @@ static int open_speculation(server *s) {
     if (speculate_n_max(&o->speculate) == 0)
         return -1;
     progress_begin(PROGRESS_BYTES, 0, "the draft model");
-    const speculate_target t = target(s);
-    const int code = speculate_open(&s->speculation, TOOL, &o->speculate, &t);
+    const ggl_gguf_params file = file_params(o);
+    const llm_guessing_target t = target(s, &file);
+    const int code = speculate_open(&s->guessing, TOOL, &o->speculate, &t);
     progress_end();
     return code;
 }
@@ -294,7 +302,7 @@ static int open_engine(server *s) {
                                  .n_queue = (size_t)s->o->n_queue,
                                  .n_queue_each = ((size_t)s->o->n_queue + 1) / 2,
                                  .step_ns = s->o->max_stall * 1000000,
-                                 .guesser = speculate_guessers(s->speculation),
+                                 .guesser = llm_guessing_guessers(s->guessing),
                                  .n_guess_max = speculate_n_max(&s->o->speculate)};
     const ggl_status st = llm_engine_new(&s->engine, &p, &err);
     return st == GGL_OK ? -1 : tool_error(TOOL, 1, "%s", err.msg);
@@ -465,7 +473,7 @@ int server_load(server *s) {
 void server_unload(server *s) {
     ggl_error err;
     llm_engine_free(s->engine);
-    speculate_close(s->speculation);
+    llm_guessing_close(s->guessing);
     llm_session_free(s->session);
     if (llm_placement_close(s->placement, &err) != GGL_OK)
         (void)tool_error(TOOL, 1, "%s", err.msg);

@@ -27,7 +27,7 @@ static void put_defaults(llm_json_out *out, const server *s) {
         "{\"id\": 0, \"id_task\": -1, \"n_ctx\": %" PRId64
         ", \"speculative\": %s, \"is_processing\": false, \"params\": {\"n_predict\": %" PRId64
         ", \"max_tokens\": %" PRId64 ", \"seed\": %" PRId64 ", ",
-        f->n_ctx, s->speculation ? "true" : "false", f->n_predict, f->n_predict, s->o->seed);
+        f->n_ctx, s->guessing ? "true" : "false", f->n_predict, f->n_predict, s->o->seed);
     put_sampling(out, &f->sampling);
     put_format(out, ", \"n_keep\": %" PRId64, f->n_keep);
     llm_json_put_text(out,

@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 
 #include "api_pieces.h"
-#include "common/cache_settings.h"
+#include "cache_settings.h"
 #include "common/clock.h"
 
 static const struct {
@@ -79,12 +79,12 @@ static ggl_status hold_copy(const slot_request *x, int64_t n_past, memory_hold *
 }
 
 static ggl_status use_file(slot_request *x, llm_engine *e, ggl_error *err) {
-    char also[1000];
+    char also[LLM_CACHE_SETTINGS];
     llm_prompt_cache *c;
     const server *s = x->s;
     memory_hold h = {.of = x->memory, .use = MEMORY_REQUESTS};
     const llm_slot_info info = llm_engine_slot(e, x->slot);
-    cache_settings(also, sizeof also, s->o->f16_as_bf16, &s->o->adapters, s->placement);
+    (void)llm_cache_settings(also, s->o->adapters.use, s->o->adapters.n, s->placement);
     const llm_prompt_cache_params p = {
         .size = sizeof p, .model = s->model, .session = s->session, .slot = x->slot, .also = also};
     ggl_status st = llm_prompt_cache_new(&c, &p, err);

@@ -51,7 +51,9 @@ class OpenParams(c.Structure):
     _fields_ = fields(
         """size:z n_ctx:q n_ubatch:q n_threads:i n_gpu_layers:i device:s split:s arch:s chat_template:s embeddings:? no_repack:? progress:call
         user:p no_chat_bos:? pooling:s cache_type_k:s cache_type_v:s adapter:loras n_adapters:z draft:s lookup:? n_guess:q n_parallel:q
-        hub_token:s offline:? note:says""",
+        hub_token:s offline:? note:says type:s n_threads_batch:i fit:? strict:? tensor_split:s place:texts n_place:z cpu_moe:? n_cpu_moe:q
+        repack_cache:s no_mmap:? mlock:? f16_as_bf16:? draft_n_ctx:q draft_n_min:q draft_p_min:f draft_device:s draft_n_gpu_layers:i""",
+        texts=c.POINTER(c.c_char_p),
         call=Progress,
         loras=c.POINTER(Lora),
         says=Note,
@@ -65,7 +67,7 @@ class GenerateParams(c.Structure):
         repeat_last_n:i frequency_penalty:f presence_penalty:f dynatemp_range:f dynatemp_exponent:f typical_p:f top_n_sigma:f
         xtc_probability:f xtc_threshold:f dry_multiplier:f dry_base:f dry_allowed_length:i dry_last_n:i dry_breakers:texts n_dry_breakers:z
         mirostat:i mirostat_tau:f mirostat_eta:f bias:biases n_bias:z samplers:s json_spaces:? show_special:? tools:s tool_choice:s
-        number:numbers n_numbers:z""",
+        number:numbers n_numbers:z n_stop_shown:z shift:? n_keep:q""",  # what follows in C are callbacks
         texts=c.POINTER(c.c_char_p),
         biases=c.POINTER(TokenBias),
         numbers=c.POINTER(Number),
@@ -73,7 +75,10 @@ class GenerateParams(c.Structure):
 
 
 class RunInfo(c.Structure):
-    _fields_ = fields("size:z finish:i stop:i n_reused:q n_prompt:q n_generated:q n_guessed:q n_right:q")
+    _fields_ = fields(
+        "size:z finish:i stop:i n_reused:q n_prompt:q n_generated:q n_guessed:q n_right:q "
+        "prompt_seconds:d seconds:d n_nan:q n_shifts:q n_dropped:q incomplete:?"
+    )
 
 
 class Job(c.Structure):

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, Iterator, List,
 
 from . import _abi
 from ._errors import Error, Status
-from ._opening import Path, file_bytes, known_arguments, layers, loras
+from ._opening import Path, file_bytes, known_arguments, layers, loras, rules
 from ._options import Options, flag, generate_params, number, text_bytes, whole
 from ._results import Message, Metadata, Result, Run, Score, run_of
 from ._stream import Answer, Batch, Stream
@@ -77,7 +77,24 @@ class Model:
         n_guess: int = 0,  # most tokens guessed at once; 0: 16
         token: Optional[str] = None,  # of "hf:USER/REPO": for private repositories; None: the environment's HF_TOKEN
         offline: bool = False,  # use only what was downloaded before
-        note: Optional[Callable[[str], object]] = None,  # gets sentences about downloads; None: logging, as "ggml_lite"
+        note: Optional[Callable[[str], object]] = None,  # gets sentences about downloads and conversions; None: logging, as "ggml_lite"
+        type: Optional[str] = None,  # quantize the weights while they are loaded: "q4_k_m", "q8_0" ..
+        n_threads_batch: int = 0,  # of the CPU, for prompts; 0: as n_threads
+        fit: bool = False,  # as many layers on the devices as fit into their memory
+        strict: bool = False,  # fail if a device cannot run an operation, instead of running it on another one
+        tensor_split: Optional[str] = None,  # "3,1": the proportions of the devices' layers
+        place: Sequence[str] = (),  # "blk.*.ffn_*exps*=cpu": operations whose weight has such a name run there
+        cpu_moe: bool = False,  # the experts of all layers run on the CPU
+        n_cpu_moe: int = 0,  # those of the first layers
+        repack_cache: Optional[Path] = None,  # a file that keeps the repacked weights; "": beside the model
+        mmap: bool = True,  # False: read the file into memory instead of mapping it
+        mlock: bool = False,  # keep the model in memory, so that it is never swapped out
+        f16_as_bf16: bool = False,  # round f16 weights to bf16 when they are loaded
+        draft_n_ctx: int = 0,  # context of the draft; 0: as n_ctx
+        draft_n_min: int = 0,  # fewer guesses are not used
+        draft_p_min: float = 0,  # the least probability of a guess; 0: 0.75
+        draft_device: Optional[str] = None,  # where the draft runs, as device; None: the CPU
+        draft_n_gpu_layers: int = 0,  # as n_gpu_layers
     ):
         """Opens a GGUF file, a folder, one of the models in the library, "builtin:stories" and "builtin:chat", or a repository of the Hugging
         Face Hub, "hf:USER/REPO" or "hf:USER/REPO:QUANT"."""
@@ -127,10 +144,25 @@ class Model:
             n_guess=whole("n_guess", n_guess, 0, 64),
             offline=flag("offline", offline),
             note=_abi.Note(on_note),
+            n_threads_batch=whole("n_threads_batch", n_threads_batch, 0, 32),
+            fit=flag("fit", fit),
+            strict=flag("strict", strict),
+            cpu_moe=flag("cpu_moe", cpu_moe),
+            n_cpu_moe=whole("n_cpu_moe", n_cpu_moe, 0, 64),
+            repack_cache=None if repack_cache is None else file_bytes("repack_cache", repack_cache),
+            no_mmap=not flag("mmap", mmap),
+            mlock=flag("mlock", mlock),
+            f16_as_bf16=flag("f16_as_bf16", f16_as_bf16),
+            draft_n_ctx=whole("draft_n_ctx", draft_n_ctx, 0, 64),
+            draft_n_min=whole("draft_n_min", draft_n_min, 0, 64),
+            draft_p_min=number("draft_p_min", draft_p_min),
+            draft_n_gpu_layers=layers(whole("draft_n_gpu_layers", draft_n_gpu_layers, -1, 32)),
         )
         p.adapter, p.n_adapters = loras(adapters)
+        p.place, p.n_place = rules(place)
         texts = {"device": device, "split": split, "arch": arch, "chat_template": chat_template, "pooling": pooling, "hub_token": token}
-        for name, text in {**texts, "cache_type_k": cache_type_k, "cache_type_v": cache_type_v}.items():
+        texts.update(type=type, tensor_split=tensor_split, draft_device=draft_device, cache_type_k=cache_type_k, cache_type_v=cache_type_v)
+        for name, text in texts.items():
             if text == "":
                 raise ValueError(f"{name.replace('hub_', '')} is empty; leave it out, or give None")
             setattr(p, name, None if text is None else text_bytes(name, text))

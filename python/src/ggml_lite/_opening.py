@@ -1,13 +1,14 @@
 """The arguments of Model()."""
 from __future__ import annotations
 
+import ctypes as c
 import functools
 import inspect
 import os
 from typing import Any, Callable, Sequence, Tuple, TypeVar, Union, cast
 
 from . import _abi
-from ._options import number, refuse_unknown
+from ._options import number, refuse_unknown, text_bytes
 
 Path = Union[str, "os.PathLike[str]"]
 F = TypeVar("F", bound=Callable[..., None])
@@ -32,17 +33,15 @@ ELSEWHERE = {
     "chat_handler": "pictures are not read; for a template of your own there is chat_template",
     "draft_model": "write draft=path, or lookup=True",
     "n_ubatch": "n_batch",
-    "n_threads_batch": "n_threads",
     "n_seq_max": "n_parallel",
     "ngl": "n_gpu_layers",
     "main_gpu": "device",
     "split_mode": "split",
-    "tensor_split": "split",
     "seed": "it is an option of generate() and the others",
     "last_n_tokens_size": "it is repeat_last_n, an option of generate() and the others",
     "logits_all": "logits() returns all of them",
-    "use_mmap": "files are always mapped; repack=False uses the weights as they are in the file",
-    "use_mlock": "the system decides what stays in memory",
+    "use_mmap": "mmap",
+    "use_mlock": "mlock",
     "flash_attn": "attention never needs the memory that it saves",
     "offload_kqv": "the KV cache is where its layers are",
     "kv_overrides": "numbers of an architecture are in its descriptor, arch=",
@@ -83,3 +82,10 @@ def loras(adapters: Sequence[Union[Path, Tuple[Path, float]]]) -> Tuple[Any, int
     pairs = [(a[0], a[1]) if isinstance(a, tuple) else (a, 1.0) for a in adapters]
     loras = [_abi.Lora(file_bytes("adapters", path), number("a scale of adapters", scale)) for path, scale in pairs]
     return (_abi.Lora * len(loras))(*loras), len(loras)
+
+
+def rules(place: Sequence[str]) -> Tuple[Any, int]:
+    if isinstance(place, (str, bytes)):
+        raise TypeError(f"place is {type(place).__name__}, not a list of rules: write place=[rule]")
+    texts = [text_bytes("a rule of place", rule) for rule in place]
+    return (c.c_char_p * len(texts))(*texts), len(texts)

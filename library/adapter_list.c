@@ -1,0 +1,40 @@
+#include "adapter_list.h"
+
+#include "ggl/alloc.h"
+
+static ggl_status open_one(llm_adapter_use *to, const llm_lora *from, const llm_model *m,
+                           ggl_error *err) {
+    llm_adapter *a;
+    ggl_status st = llm_adapter_open(&a, from->path, NULL, err);
+    if (st != GGL_OK)
+        return st;
+    st = llm_adapter_check(a, m, err);
+    if (st == GGL_OK)
+        *to = (llm_adapter_use){a, from->scale};
+    else
+        llm_adapter_free(a);
+    return st;
+}
+
+ggl_status llm_adapter_list_open(llm_adapter_use **use, size_t *n_use, const llm_lora *from,
+                                 size_t n, const llm_model *m, ggl_error *err) {
+    *n_use = 0;
+    *use = NULL;
+    if (n == 0)
+        return GGL_OK;
+    *use = ggl_calloc(n, sizeof **use);
+    if (!*use)
+        return ggl_fail(err, GGL_NOMEM, "out of memory for %zu adapters", n);
+    ggl_status st = GGL_OK;
+    for (size_t i = 0; i < n && st == GGL_OK; i++) {
+        st = open_one(&(*use)[i], &from[i], m, err);
+        *n_use += st == GGL_OK;
+    }
+    return st;
+}
+
+void llm_adapter_list_close(llm_adapter_use *use, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        llm_adapter_free((llm_adapter *)use[i].adapter); /* the list owns them */
+    ggl_free(use);
+}

@@ -1,0 +1,15 @@
+/* Opens several adapters for a model. */
+#ifndef LIBRARY_ADAPTER_LIST_H
+#define LIBRARY_ADAPTER_LIST_H
+
+#include "llm/internal/adapter.h"
+#include "llm/internal/model.h"
+#include "llm/llm.h"
+
+/* Opens the adapters from[0 .. n), and checks that they fit the model. *use, of *n_use elements, is freed by
+ * llm_adapter_list_close; after a failure, too: it then has those before the one that failed. */
+ggl_status llm_adapter_list_open(llm_adapter_use **use, size_t *n_use, const llm_lora *from,
+                                 size_t n, const llm_model *m, ggl_error *err);
+void llm_adapter_list_close(llm_adapter_use *use, size_t n); /* after the session */
+
+#endif

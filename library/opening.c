@@ -1,0 +1,195 @@
+/* The steps of opening a model, from its file to the first generator. */
+#include "opening.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "adapter_list.h"
+#include "generation.h"
+
+/* --- the model -------------------------------------------------------------------------------- */
+
+/* A model without a tokenizer or a template can run; the calls that need them report why they are missing. */
+static ggl_status open_chat(llm_context *c, const llm_opening *o, ggl_error *err) {
+    const char *template = o->chat_template;
+    llm_chat_template with = {.name = template};
+    if (template && strpbrk(template, "{\n"))
+        with = (llm_chat_template){.name = "chat_template", .text = {template, strlen(template)}};
+    const ggl_status st = llm_chat_new(&c->chat, llm_model_file(c->model), c->tokenizer,
+                                       template ? &with : NULL, &c->why_no_chat);
+    if (c->chat)
+        llm_chat_leave_bos_out(c->chat, o->no_chat_bos);
+    return st == GGL_NOMEM || (st != GGL_OK && template)
+               ? ggl_fail(err, st, "%s", c->why_no_chat.msg)
+               : GGL_OK;
+}
+
+static ggl_status open_model(llm_context *c, const llm_opening *o, ggl_error *err) {
+    ggl_status st = llm_load_named(&c->model, &o->loading, err);
+    if (st != GGL_OK)
+        return st;
+    st = llm_model_tokenizer(c->model, &c->tokenizer, &c->why_no_tokenizer);
+    if (st == GGL_NOMEM)
+        return ggl_fail(err, st, "%s", c->why_no_tokenizer.msg);
+    return o->no_chat ? GGL_OK : open_chat(c, o, err);
+}
+
+/* --- where it runs ---------------------------------------------------------------------------- */
+
+static ggl_status open_backends(llm_context *c, const llm_opening *o, ggl_error *err) {
+    const ggl_status st = llm_placement_new(&c->placement, &o->placement, &o->backend, err);
+    c->misused = st == GGL_USAGE || st == GGL_NOT_FOUND;
+    return st;
+}
+
+static ggl_status open_adapters(llm_context *c, const llm_opening *o, ggl_error *err) {
+    return llm_adapter_list_open(&c->adapter, &c->n_adapters, o->adapter, o->n_adapters, c->model,
+                                 err);
+}
+
+bool llm_context_is_cancelled(void *ctx) {
+    llm_context *c = ctx;
+    return atomic_load(&c->cancelled) || (c->asks && c->asks(c->asks_ctx));
+}
+
+/* What the draft guesses for. */
+static llm_guessing_target target_of(const llm_context *c, const llm_opening *o) {
+    return (llm_guessing_target){.tokenizer = c->tokenizer,
+                                 .placement = c->placement,
+                                 .session = c->session_params,
+                                 .n_sequences = 1,
+                                 .n_ctx = llm_session_n_ctx(c->session),
+                                 .loading = o->loading,
+                                 .placed = o->placed,
+                                 .ctx = o->ctx};
+}
+
+/* Makes the context smaller if it does not fit into memory. */
+static ggl_status fit_session(llm_context *c, const llm_opening *o, ggl_error *err) {
+    llm_fitting f = {.placement = c->placement,
+                     .model = c->model,
+                     .params = &c->session_params,
+                     .is_asked = o->session.n_ctx > 0,
+                     .lacks = o->lacks,
+                     .ctx = o->ctx};
+    if (f.is_asked && !f.lacks)
+        return GGL_OK;
+    const llm_guessing_target t = target_of(c, o);
+    llm_guessing_memory(&o->guessing, &t, &f.others.draft_fixed, &f.others.draft_row);
+    return llm_fit_session(&f, &c->session, err);
+}
+
+static ggl_status open_session(llm_context *c, const llm_opening *o, ggl_error *err) {
+    llm_session_params *sp = &c->session_params;
+    const int64_t n_rows = llm_guessing_n_max(&o->guessing) + 1;
+    *sp = o->session;
+    sp->n_rows = sp->n_rows > n_rows ? sp->n_rows : n_rows;
+    sp->adapter = c->adapter;
+    sp->n_adapters = c->n_adapters;
+    sp->cancelled = llm_context_is_cancelled;
+    sp->cancelled_ctx = c;
+    ggl_status st = sp->embeddings || o->pooling
+                        ? llm_pooling_find(&c->pooling, o->pooling, llm_model_file(c->model), err)
+                        : GGL_OK;
+    if (st != GGL_OK)
+        return st;
+    st = llm_placement_session(c->placement, &c->session, c->model, sp, err);
+    c->misused = st == GGL_USAGE || st == GGL_NOT_FOUND;
+    if (st == GGL_OK && o->placed)
+        o->placed(o->ctx, c->placement, c->session);
+    return st == GGL_OK ? fit_session(c, o, err) : st;
+}
+
+/* --- running ---------------------------------------------------------------------------------- */
+
+static ggl_status open_guesses(llm_context *c, const llm_opening *o, ggl_error *err) {
+    const llm_guessing_target t = target_of(c, o);
+    c->n_guess_max = llm_guessing_n_max(&o->guessing);
+    return llm_guessing_open(&c->guessing, &o->guessing, &t, &c->misused, err);
+}
+
+static ggl_status open_weights(llm_context *c, const llm_opening *o, ggl_error *err) {
+    char advice[128];
+    llm_session_params *sp = &c->session_params;
+    const ggl_status st = llm_session_alloc(c->session, err);
+    if (st != GGL_OK && st != GGL_CANCELLED)
+        return ggl_fail(
+            err, st, "%s%s", err->msg,
+            llm_placement_advice(c->placement, c->model, sp, st, advice, sizeof advice));
+    (void)o;
+    sp->n_ctx = llm_session_n_ctx(c->session);
+    sp->progress = NULL; /* of another one, with other scales of adapters */
+    return st;
+}
+
+static ggl_status open_generator(llm_context *c, const llm_opening *o, ggl_error *err) {
+    llm_sampler_params sp = llm_sampler_default();
+    const int64_t n_ctx = llm_session_n_ctx(c->session);
+    (void)o;
+    sp.temp = 0;
+    const ggl_status st =
+        llm_sampler_new(&c->sampler, &sp, (int32_t)llm_session_n_vocab(c->session),
+                        (int32_t)(n_ctx < INT32_MAX ? n_ctx : INT32_MAX), err);
+    return st == GGL_OK ? llm_context_make_generator(&c->generator, c, c->session, err) : st;
+}
+
+/* --- all steps -------------------------------------------------------------------------------- */
+
+typedef ggl_status step_fn(llm_context *c, const llm_opening *o, ggl_error *err);
+
+/* By what is opened after them. */
+static step_fn *const step[] = {
+    [LLM_OPENED_MODEL] = open_model,       [LLM_OPENED_BACKENDS] = open_backends,
+    [LLM_OPENED_ADAPTERS] = open_adapters, [LLM_OPENED_SESSION] = open_session,
+    [LLM_OPENED_GUESSES] = open_guesses,   [LLM_OPENED_WEIGHTS] = open_weights,
+    [LLM_OPENED_ALL] = open_generator};
+
+ggl_status llm_context_new(llm_context **out, ggl_error *err) {
+    llm_context *c = *out = ggl_calloc(1, sizeof *c);
+    if (!c)
+        return ggl_fail(err, GGL_NOMEM, "out of memory");
+    c->run.stop = -1;
+    return GGL_OK;
+}
+
+ggl_status llm_context_open(llm_context *c, const llm_opening *o, llm_opened until,
+                            ggl_error *err) {
+    c->asks = o->cancelled;
+    c->asks_ctx = o->ctx;
+    while (c->opened < until) {
+        const ggl_status st = step[c->opened + 1](c, o, err);
+        if (st != GGL_OK)
+            return st;
+        c->opened++;
+    }
+    return GGL_OK;
+}
+
+ggl_status llm_context_close(llm_context *c, ggl_error *err) {
+    if (!c)
+        return GGL_OK;
+    llm_context_end(c);
+    llm_generator_free(c->generator);
+    llm_sampler_free(c->sampler);
+    llm_kept_grammar_free(c->kept);
+    llm_vocab_free(c->vocab);
+    llm_session_free(c->session);
+    llm_guessing_close(c->guessing);
+    const ggl_status st = llm_placement_close(c->placement, err);
+    llm_adapter_list_close(c->adapter, c->n_adapters);
+    llm_chat_free(c->chat);
+    llm_model_free(c->model);
+    llm_tokens_fini(&c->ids);
+    ggl_free(c->rows);
+    ggl_free(c->rest);
+    ggl_free(c);
+    return st;
+}
+
+void llm_close(llm_context *c) {
+    ggl_error err = {0};
+    /* nothing is returned, and a timeline ("trace:cpu") that got lost has to be reported */
+    if (llm_context_close(c, &err) != GGL_OK)
+        fprintf(stderr, "%s\n", err.msg);
+}
