@@ -52,7 +52,7 @@ static ggl_status attend_compile(cpu_compiler *c, cpu_step *s, ggl_error *err) {
         return ggl_fail(err, GGL_UNSUPPORTED, "attend supports only f32 values");
     int64_t e = s->dst.ne[0], n_heads = s->dst.ne[1];
     s->attend.scale = (float)(isnan(t->num[0]) ? 1 / sqrt((double)s->src[0].ne[0]) : t->num[0]);
-    s->attend.window = isnan(t->num[1]) || t->num[1] >= 0x1p31 ? 0 : (int64_t)t->num[1];
+    s->attend.window = ggl_attend_window(t);
     s->attend.cap = isnan(t->num[2]) ? 0 : (float)t->num[2];
     const int64_t per = n_heads / s->attend.kept[0].store->ne[1],
                   n = ggl_cpu_compiler_n_max(c) * per, step = cpu_attend_step(e);
@@ -154,7 +154,7 @@ void ggl_cpu_attend_weigh(const group *g, int64_t first, float (*w)[GGL_PAGE], i
     bool whole = true;
     for (int q = 0; q < g->n; q++) {
         lo[q] = (int)cpu_max(0, cpu_min(GGL_PAGE, g->from[q] - first));
-        hi[q] = (int)cpu_max(0, cpu_min(GGL_PAGE, g->pos[q] - first + 1));
+        hi[q] = (int)cpu_max(0, cpu_min(GGL_PAGE, g->end[q] - first));
         out->any[q] = lo[q] < hi[q];
         whole = whole && lo[q] == 0 && hi[q] == GGL_PAGE;
         if (out->any[q] && adjusted)
@@ -289,17 +289,18 @@ static void group_begin(group *g, const cpu_task *t, int64_t store_head, int64_t
 /* Adds the query of head `head` of token l. */
 static void group_add(group *g, int64_t l, int64_t head) {
     const cpu_task *t = g->t;
-    const int64_t pos = cpu_attend_number(&t->src[4], l), window = t->step->attend.window;
+    const ggl_visible v = cpu_attend_visible(t, l);
     const int q = g->n++;
     g->token[q] = l;
     g->head[q] = head;
-    g->pos[q] = pos;
-    g->from[q] = window > 0 ? cpu_max(0, pos - window + 1) : 0;
+    g->pos[q] = cpu_attend_number(&t->src[4], l);
+    g->from[q] = v.first;
+    g->end[q] = v.end;
     g->query[q] =
         (const float *)(t->src[0].p + (t->src[0].ne[3] == 1 ? 0 : (size_t)l * t->src[0].nb[3]) +
                         (size_t)head * t->src[0].nb[1]);
     g->first = cpu_min(g->first, g->from[q]);
-    g->last = cpu_max(g->last, pos);
+    g->last = cpu_max(g->last, v.end - 1);
 }
 
 /* The queries of a store head are numbered token by token, and within a token head by head; a unit
@@ -385,19 +386,18 @@ static void attend_begin(cpu_task *t) {
     int64_t n_store = t->step->attend.kept[0].store->ne[1], per = t->dst.ne[1] / n_store,
             longest = 0, seen = 0;
     for (int64_t l = 0; l < t->n; l++) {
-        int64_t pos = cpu_attend_number(&t->src[4], l);
-        int64_t n = t->step->attend.window > 0 ? cpu_min(pos + 1, t->step->attend.window) : pos + 1;
-        longest = cpu_max(longest, n);
-        seen += n;
+        const ggl_visible v = cpu_attend_visible(t, l);
+        longest = cpu_max(longest, v.end - v.first);
+        seen += v.end - v.first;
     }
     t->unit[GROUP_SIZE] = queries_of_group(t);
     t->unit[N_GROUPS] = (t->n * per + t->unit[GROUP_SIZE] - 1) / t->unit[GROUP_SIZE];
     t->n_units = t->unit[N_GROUPS] * n_store;
     t->unit[N_SPANS] = 0;
     if (t->n == 1 && longest > SPAN && t->n_threads > 1 && t->n_units < 4 * t->n_threads) {
-        int64_t pos = cpu_attend_number(&t->src[4], 0);
-        t->unit[FIRST_SPAN] = (pos + 1 - longest) / SPAN;
-        t->unit[N_SPANS] = pos / SPAN - t->unit[FIRST_SPAN] + 1;
+        const ggl_visible v = cpu_attend_visible(t, 0);
+        t->unit[FIRST_SPAN] = v.first / SPAN;
+        t->unit[N_SPANS] = (v.end - 1) / SPAN - t->unit[FIRST_SPAN] + 1;
         t->n_units *= t->unit[N_SPANS];
     }
     t->cost = 2 * (double)(t->src[0].ne[0] + t->dst.ne[0]) * (double)seen * (double)t->dst.ne[1] /

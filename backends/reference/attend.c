@@ -1,6 +1,7 @@
 /* cache and attend: writes rows to the stores, and attends to them. */
 #include <math.h>
 
+#include "ggl/internal/graph.h"
 #include "ggl/internal/math.h"
 #include "reference.h"
 
@@ -36,7 +37,7 @@ void ggl_ref_cache(const step_args *a) {
 typedef struct share {
     int64_t l, head, n_head;         /* token; first query head, number of query heads */
     int64_t g;                       /* head of the store */
-    int64_t slot, pos, first, n_pos; /* positions first .. first + n_pos - 1 = pos are visible */
+    int64_t slot, pos, first, n_pos; /* positions first .. first + n_pos - 1 are visible */
     double *query;                   /* [n_head][query dimensions] */
     double *score;                   /* [n_head][n_pos] */
     double *total;                   /* [n_head]: sums of exp(score - max) */
@@ -52,14 +53,14 @@ int64_t ggl_ref_attend_scratch(const ggl_tensor *node) {
 
 static share share_of(const step_args *a, const ggl_store *keys, int64_t l, int64_t g) {
     const view *q = &a->src[0];
-    double window = a->node->num[1];
     share s = {.l = l, .g = g, .n_head = q->ne[1] / keys->ne[1]};
     s.head = g * s.n_head;
     s.pos = (int64_t)ggl_ref_get(&a->src[4], 0, 0, 0, l);
     s.slot = (int64_t)ggl_ref_get(&a->src[5], 0, 0, 0, l);
-    s.n_pos = isnan(window) || (double)s.pos < window ? s.pos + 1 : (int64_t)window;
+    const ggl_visible v = ggl_visible_rows(s.pos, s.slot, ggl_attend_window(a->node));
+    s.n_pos = v.end - v.first;
     s.n_pos = s.n_pos < keys->n_pos ? s.n_pos : keys->n_pos; /* the store holds no more */
-    s.first = s.pos - s.n_pos + 1;
+    s.first = v.end - s.n_pos;
     s.query = a->attend;
     s.score = s.query + s.n_head * q->ne[0];
     s.total = s.score + s.n_head * keys->n_pos;
@@ -84,7 +85,7 @@ static void scores(const step_args *a, const ggl_store *keys, const share *s) {
             if (!isnan(cap))
                 x = cap * ggl_tanh(x / cap);
             if (alibi->data)
-                x -= ggl_ref_get(alibi, s->head + h, 0, 0, s->l) * (double)(s->n_pos - 1 - p);
+                x -= ggl_ref_get(alibi, s->head + h, 0, 0, s->l) * (double)(s->pos - s->first - p);
             s->score[h * s->n_pos + p] = x;
         }
     }

@@ -215,8 +215,10 @@ static ggl_status keep_stores(probe *r, bool states, ggl_error *err) {
         st = read_input(r, "pos", pos, err);
     if (st == GGL_OK)
         st = read_table(r, &k, &table, err);
-    for (int64_t i = 0; i < r->n; i++)
-        k.n_pos = pos[i] >= k.n_pos ? (int64_t)pos[i] + 1 : k.n_pos;
+    for (int64_t i = 0; i < r->n; i++) {
+        const int64_t end = ggl_visible_rows(pos[i], slots[i], 0).end;
+        k.n_pos = end > k.n_pos ? end : k.n_pos;
+    }
     for (int i = 0; i < r->n_nodes && st == GGL_OK; i++)
         st = ggl_shadow_each_store(r->node[i], &k, keep_store, err);
     ggl_free(slots);

@@ -230,7 +230,7 @@ static void push_heads(const vk_emit *e, vk_call *c, const ggl_operand *o, uint3
 
 static uint32_t options_of(const ggl_step *step, const shape *s) {
     const double *num = step->node->num;
-    return (!isnan(num[1]) && num[1] < 0x1p31 ? WINDOW : 0) | (!isnan(num[2]) ? CAP : 0) |
+    return (ggl_attend_window(step->node) > 0 ? WINDOW : 0) | (!isnan(num[2]) ? CAP : 0) |
            (has(&step->src[2]) ? SINKS : 0) | (has(&step->src[3]) ? ALIBI : 0) |
            (s->spans > 1 ? SPLIT : 0) | (s->values ? 0 : IN_KEYS) | (s->keys->ring ? RING : 0);
 }

@@ -41,9 +41,9 @@ static double work_of_product(const ggl_step *s, int64_t n, double *unread) {
 /* Returns the multiply-adds of an attention over all positions that a slot can have. */
 static double work_of_attention(const ggl_step *s, int64_t n) {
     const ggl_tensor *cache = s->node->src[1];
-    const double window = s->node->num[1], n_pos = (double)cache->store[0]->n_pos,
-                 seen = !isnan(window) && window < n_pos ? window : n_pos;
-    return (count_of(&s->src[0], n) + count_of(&s->dst, n)) * seen;
+    const int64_t window = ggl_attend_window(s->node), n_pos = cache->store[0]->n_pos;
+    return (count_of(&s->src[0], n) + count_of(&s->dst, n)) *
+           (double)(window > 0 && window < n_pos ? window : n_pos);
 }
 
 /* Returns the multiply-adds of a recurrence: some for each element of the state and token. */

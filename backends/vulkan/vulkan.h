@@ -6,6 +6,7 @@
 #define VULKAN_H
 
 #include "ggl/backends.h"
+#include "ggl/internal/graph.h"
 #include "ggl/program.h"
 #include "loader.h"
 

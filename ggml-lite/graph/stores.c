@@ -47,6 +47,11 @@ static int64_t pages_in_all(const ggl_graph_params *p) {
     return p->n_pool == 0 || p->n_pool / GGL_PAGE >= all ? all : pages_for(p->n_pool);
 }
 
+int64_t ggl_attend_window(const ggl_tensor *attend) {
+    const double window = attend->num[1];
+    return isnan(window) || window >= 0x1p31 ? 0 : (int64_t)window;
+}
+
 /* Returns the widest window of the nodes that attend to the cache; 0: one reads all positions. */
 static int64_t widest_window(const ggl_graph *g, const ggl_tensor *cache) {
     int64_t widest = 1;
@@ -54,10 +59,10 @@ static int64_t widest_window(const ggl_graph *g, const ggl_tensor *cache) {
         const ggl_tensor *t = g->nodes.at[i];
         if (t->op != GGL_OP_ATTEND || t->src[1] != cache || !t->needed)
             continue;
-        if (isnan(t->num[1]))
+        const int64_t window = ggl_attend_window(t);
+        if (window == 0)
             return 0;
-        if (t->num[1] > (double)widest)
-            widest = (int64_t)fmin(t->num[1], INT32_MAX);
+        widest = window > widest ? window : widest;
     }
     return widest;
 }

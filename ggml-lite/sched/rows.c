@@ -15,11 +15,13 @@ void ggl_row_use_set(row_use *u, const ggl_graph *g, const int32_t *pos, const i
                      int64_t n, uint64_t n_pages_set) {
     u->n_pages_set = n_pages_set;
     for (int64_t k = 0; k < ggl_graph_get_params(g)->n_slots; k++)
-        u->of[k] = (pos_range){INT32_MAX, -1};
+        u->of[k] = (slot_rows){INT64_MAX, -1, 0};
     for (int64_t i = 0; i < n; i++) {
-        pos_range *r = &u->of[slot[i]];
+        const ggl_visible v = ggl_visible_rows(pos[i], slot[i], 0);
+        slot_rows *r = &u->of[v.slot];
         r->low = pos[i] < r->low ? pos[i] : r->low;
         r->high = pos[i] > r->high ? pos[i] : r->high;
+        r->end = v.end > r->end ? v.end : r->end;
     }
 }
 
@@ -28,9 +30,8 @@ bool ggl_row_use_meets(const row_use *now, const row_use *before, const ggl_grap
     if (now->n_pages_set != before->n_pages_set) /* a page may be another slot's now */
         return true;
     for (int64_t k = 0; k < p->n_slots; k++) {
-        const pos_range a = before->of[k], b = now->of[k];
-        if (a.high >= 0 && b.high >= 0 &&
-            (b.low <= a.high || b.high - (int64_t)a.low >= p->n_batch))
+        const slot_rows a = before->of[k], b = now->of[k];
+        if (a.end > 0 && b.end > 0 && (b.low < a.end || b.high - a.low >= p->n_batch))
             return true;
     }
     return false;

@@ -5,14 +5,15 @@
 
 #include "graph/graph_impl.h"
 
-/* The positions of a slot in a batch; high < 0: it has none. */
-typedef struct pos_range {
-    int32_t low, high;
-} pos_range;
+/* What a batch does with the rows of a slot; end 0: nothing. */
+typedef struct slot_rows {
+    int64_t low, high; /* the lowest and highest position that it writes */
+    int64_t end;       /* it sees positions below this */
+} slot_rows;
 
 /* The rows that a batch sees and writes. */
 typedef struct row_use {
-    pos_range *of;        /* [n_slots] */
+    slot_rows *of;        /* [n_slots] */
     uint64_t n_pages_set; /* inputs.n_pages_set when it began */
 } row_use;
 
