@@ -63,8 +63,8 @@ static inline int64_t cpu_attend_number(const cpu_view *v, int64_t l) {
 
 /* Returns the rows that token l sees. */
 static inline ggl_visible cpu_attend_visible(const cpu_task *t, int64_t l) {
-    return ggl_visible_rows(cpu_attend_number(&t->src[4], l), cpu_attend_number(&t->src[5], l),
-                            t->step->attend.window);
+    return ggl_visible_rows(cpu_attend_number(&t->src[ATTEND_POS], l),
+                            cpu_attend_number(&t->src[ATTEND_SLOT], l), t->step->attend.window);
 }
 
 /* Returns the slot's row of the page table; NULL if the stores are rings, which have no table. */

@@ -12,14 +12,6 @@
 
 enum { SPAN = 1024 };
 
-/* Indices of cpu_task.unit. */
-enum {
-    N_GROUPS,   /* groups of each store head */
-    FIRST_SPAN, /* the first visible span */
-    N_SPANS,    /* visible spans, each of which is a unit; 0: a unit does all spans of its group */
-    GROUP_SIZE  /* queries of a group */
-};
-
 /* --- compile ------------------------------------------------------------------------------- */
 
 /* Returns the most spans that a query can see; one more, as a ring's positions may begin within a
@@ -37,23 +29,26 @@ static size_t partial_floats(int64_t e) {
 static int64_t rounded_floats(const cpu_step *s) {
     return ggl_type_get(s->attend.kept[0].store->type)->quantized
                ? CPU_QUERIES *
-                     (int64_t)(ggl_cpu_column_size(CPU_COLUMNS_Q8, s->src[0].ne[0]) / sizeof(float))
+                     (int64_t)(ggl_cpu_column_size(CPU_COLUMNS_Q8, s->src[ATTEND_Q].ne[0]) /
+                               sizeof(float))
                : 0;
 }
 
 /* Checks the types, and sets the step's numbers and the sizes of scratch. */
 static ggl_status attend_compile(cpu_compiler *c, cpu_step *s, ggl_error *err) {
     const ggl_tensor *t = s->node;
-    ggl_status st = ggl_cpu_attend_stores(c, s, t->src[1], err);
+    ggl_status st = ggl_cpu_attend_stores(c, s, t->src[ATTEND_KV], err);
     if (st != GGL_OK)
         return st;
-    if (s->src[0].type != GGL_F32 || (s->src[2].region >= 0 && s->src[2].type != GGL_F32) ||
-        (s->src[3].region >= 0 && s->src[3].type != GGL_F32))
+    if (s->src[ATTEND_Q].type != GGL_F32 ||
+        (s->src[ATTEND_SINKS].region >= 0 && s->src[ATTEND_SINKS].type != GGL_F32) ||
+        (s->src[ATTEND_ALIBI].region >= 0 && s->src[ATTEND_ALIBI].type != GGL_F32))
         return ggl_fail(err, GGL_UNSUPPORTED, "attend supports only f32 values");
     int64_t e = s->dst.ne[0], n_heads = s->dst.ne[1];
-    s->attend.scale = (float)(isnan(t->num[0]) ? 1 / sqrt((double)s->src[0].ne[0]) : t->num[0]);
+    s->attend.scale = (float)(isnan(t->num[ATTEND_SCALE]) ? 1 / sqrt((double)s->src[ATTEND_Q].ne[0])
+                                                          : t->num[ATTEND_SCALE]);
     s->attend.window = ggl_attend_window(t);
-    s->attend.cap = isnan(t->num[2]) ? 0 : (float)t->num[2];
+    s->attend.cap = isnan(t->num[ATTEND_CAP]) ? 0 : (float)t->num[ATTEND_CAP];
     const int64_t per = n_heads / s->attend.kept[0].store->ne[1],
                   n = ggl_cpu_compiler_n_max(c) * per, step = cpu_attend_step(e);
     s->attend.most = (int)cpu_min(n, cpu_attend_has_panels(s) ? CPU_GROUP : CPU_QUERIES);
@@ -62,7 +57,7 @@ static ggl_status attend_compile(cpu_compiler *c, cpu_step *s, ggl_error *err) {
      * and values */
     s->thread_size =
         sizeof(float) * (size_t)((2 * s->attend.most + CPU_QUERIES) * step + rounded_floats(s) +
-                                 (panels ? s->src[0].ne[0] * GGL_PAGE : 0) +
+                                 (panels ? s->src[ATTEND_Q].ne[0] * GGL_PAGE : 0) +
                                  (panels || !s->attend.kept[1].store ? step * GGL_PAGE : 0));
     /* shared, for one token whose spans run in parallel: a partial result of each head and span */
     s->shared_size = (size_t)n_heads * (size_t)most_spans(s) * partial_floats(e) * sizeof(float);
@@ -123,7 +118,7 @@ static void merge(const group *g, partial *total, const partial *part) {
 
 /* True if scores need an ALiBi slope or a cap, besides the scale. */
 static bool is_adjusted(const group *g) {
-    return g->t->step->attend.cap != 0 || g->t->src[3].p;
+    return g->t->step->attend.cap != 0 || g->t->src[ATTEND_ALIBI].p;
 }
 
 /* Scales query q's scores v[n] for positions from `from` on, and applies the cap and alibi. */
@@ -137,8 +132,8 @@ static void adjust(const group *g, int q, float *v, int64_t from, int64_t n) {
         k->unary[CPU_TANH](v, v, n);
         k->binary[CPU_MUL](v, &cap, 0, v, 1, n);
     }
-    if (t->src[3].p) {
-        float slope = per_head(&t->src[3], g->head[q], g->token[q]);
+    if (t->src[ATTEND_ALIBI].p) {
+        float slope = per_head(&t->src[ATTEND_ALIBI], g->head[q], g->token[q]);
         for (int64_t j = 0; j < n; j++) {
             float drop = slope * (float)(g->pos[q] - from - j);
             v[j] -= drop;
@@ -276,12 +271,12 @@ static void group_begin(group *g, const cpu_task *t, int64_t store_head, int64_t
     g->e = t->dst.ne[0];
     g->step = cpu_attend_step(g->e);
     g->slot = slot;
-    g->table = cpu_attend_table(&t->src[6], slot);
+    g->table = cpu_attend_table(&t->src[ATTEND_PAGE], slot);
     g->keys = cpu_attend_rows(t, 0, store_head);
     g->values = s->attend.kept[1].store ? cpu_attend_rows(t, 1, store_head) : NULL;
     memory += (2 * s->attend.most + CPU_QUERIES) * g->step;
     for (int q = 0; q < CPU_QUERIES; q++)
-        g->rounded[q] = (cpu_qblock *)memory + q * (t->src[0].ne[0] / CPU_QBLOCK);
+        g->rounded[q] = (cpu_qblock *)memory + q * (t->src[ATTEND_Q].ne[0] / CPU_QBLOCK);
     g->panel_values = memory + rounded_floats(s);
     g->panel_keys = g->panel_values + g->step * GGL_PAGE;
 }
@@ -293,18 +288,19 @@ static void group_add(group *g, int64_t l, int64_t head) {
     const int q = g->n++;
     g->token[q] = l;
     g->head[q] = head;
-    g->pos[q] = cpu_attend_number(&t->src[4], l);
+    g->pos[q] = cpu_attend_number(&t->src[ATTEND_POS], l);
     g->from[q] = v.first;
     g->end[q] = v.end;
     g->query[q] =
-        (const float *)(t->src[0].p + (t->src[0].ne[3] == 1 ? 0 : (size_t)l * t->src[0].nb[3]) +
-                        (size_t)head * t->src[0].nb[1]);
+        (const float *)(t->src[ATTEND_Q].p +
+                        (t->src[ATTEND_Q].ne[3] == 1 ? 0 : (size_t)l * t->src[ATTEND_Q].nb[3]) +
+                        (size_t)head * t->src[ATTEND_Q].nb[1]);
     g->first = cpu_min(g->first, g->from[q]);
     g->last = cpu_max(g->last, v.end - 1);
 }
 
 /* The queries of a store head are numbered token by token, and within a token head by head; a unit
- * has GROUP_SIZE of them in this order. */
+ * has unit.attend.group_size of them in this order. */
 typedef struct unit_queries {
     int64_t store_head, per; /* query heads of a store head */
     int64_t first, last;     /* numbers first .. last - 1 */
@@ -314,20 +310,20 @@ typedef struct unit_queries {
  * may have to wait for the last units, so these are short. */
 static unit_queries queries_of(const cpu_task *t, int64_t u) {
     const int64_t n_store = t->step->attend.kept[0].store->ne[1], per = t->dst.ne[1] / n_store,
-                  first = (t->unit[N_GROUPS] - 1 - u / n_store) * t->unit[GROUP_SIZE];
+                  first = (t->unit.attend.n_groups - 1 - u / n_store) * t->unit.attend.group_size;
     return (unit_queries){u % n_store, per, first,
-                          cpu_min(t->n * per, first + t->unit[GROUP_SIZE])};
+                          cpu_min(t->n * per, first + t->unit.attend.group_size)};
 }
 
 /* Makes *g the group of the queries from *i on that have one slot, and moves *i past them. */
 static void group_next(group *g, const cpu_task *t, const unit_queries *of, int64_t *i,
                        float *memory) {
-    const int64_t slot = cpu_attend_number(&t->src[5], *i / of->per);
+    const int64_t slot = cpu_attend_number(&t->src[ATTEND_SLOT], *i / of->per);
     group_begin(g, t, of->store_head, slot, memory);
-    for (; *i < of->last && cpu_attend_number(&t->src[5], *i / of->per) == slot; ++*i)
+    for (; *i < of->last && cpu_attend_number(&t->src[ATTEND_SLOT], *i / of->per) == slot; ++*i)
         group_add(g, *i / of->per, of->store_head * of->per + *i % of->per);
     for (int q = 0; q < g->n && rounded_floats(t->step) > 0; q++)
-        t->b->k.quantize(g->rounded[q], g->query[q], t->src[0].ne[0]);
+        t->b->k.quantize(g->rounded[q], g->query[q], t->src[ATTEND_Q].ne[0]);
 }
 
 /* Sets *out to the partial results for a span: its visible pages, merged in ascending order. */
@@ -348,8 +344,8 @@ static void finish(const group *g, partial *total, partial *scratch) {
     const cpu_task *t = g->t;
     shares share;
     for (int q = 0; q < g->n; q++) {
-        if (t->src[2].p) {
-            scratch->m[q] = per_head(&t->src[2], g->head[q], g->token[q]);
+        if (t->src[ATTEND_SINKS].p) {
+            scratch->m[q] = per_head(&t->src[ATTEND_SINKS], g->head[q], g->token[q]);
             scratch->l[q] = 1;
             scratch->any[q] = true;
             memset(scratch->o, 0, (size_t)g->e * sizeof *scratch->o);
@@ -370,7 +366,8 @@ static int64_t queries_of_group(const cpu_task *t) {
     const int64_t n = t->n * t->dst.ne[1]; /* queries in all */
     int64_t slots = 1, most = t->step->attend.most;
     for (int64_t l = 1; l < t->n; l++)
-        slots += cpu_attend_number(&t->src[5], l) != cpu_attend_number(&t->src[5], l - 1);
+        slots += cpu_attend_number(&t->src[ATTEND_SLOT], l) !=
+                 cpu_attend_number(&t->src[ATTEND_SLOT], l - 1);
     while (most > 2 * CPU_QUERIES && n < 8 * most * (t->n_threads - 1))
         most /= 2;
     if (most > CPU_QUERIES && n / t->step->attend.kept[0].store->ne[1] / slots > CPU_QUERIES)
@@ -381,7 +378,7 @@ static int64_t queries_of_group(const cpu_task *t) {
     return most;
 }
 
-/* Divides the work into units, and sets t->unit. */
+/* Divides the work into units, and sets t->unit.attend. */
 static void attend_begin(cpu_task *t) {
     int64_t n_store = t->step->attend.kept[0].store->ne[1], per = t->dst.ne[1] / n_store,
             longest = 0, seen = 0;
@@ -390,18 +387,19 @@ static void attend_begin(cpu_task *t) {
         longest = cpu_max(longest, v.end - v.first);
         seen += v.end - v.first;
     }
-    t->unit[GROUP_SIZE] = queries_of_group(t);
-    t->unit[N_GROUPS] = (t->n * per + t->unit[GROUP_SIZE] - 1) / t->unit[GROUP_SIZE];
-    t->n_units = t->unit[N_GROUPS] * n_store;
-    t->unit[N_SPANS] = 0;
+    t->unit.attend.group_size = queries_of_group(t);
+    t->unit.attend.n_groups =
+        (t->n * per + t->unit.attend.group_size - 1) / t->unit.attend.group_size;
+    t->n_units = t->unit.attend.n_groups * n_store;
+    t->unit.attend.n_spans = 0;
     if (t->n == 1 && longest > SPAN && t->n_threads > 1 && t->n_units < 4 * t->n_threads) {
         const ggl_visible v = cpu_attend_visible(t, 0);
-        t->unit[FIRST_SPAN] = v.first / SPAN;
-        t->unit[N_SPANS] = (v.end - 1) / SPAN - t->unit[FIRST_SPAN] + 1;
-        t->n_units *= t->unit[N_SPANS];
+        t->unit.attend.first_span = v.first / SPAN;
+        t->unit.attend.n_spans = (v.end - 1) / SPAN - t->unit.attend.first_span + 1;
+        t->n_units *= t->unit.attend.n_spans;
     }
-    t->cost = 2 * (double)(t->src[0].ne[0] + t->dst.ne[0]) * (double)seen * (double)t->dst.ne[1] /
-              (double)t->n_units;
+    t->cost = 2 * (double)(t->src[ATTEND_Q].ne[0] + t->dst.ne[0]) * (double)seen *
+              (double)t->dst.ne[1] / (double)t->n_units;
 }
 
 /* The partial results in a thread's scratch: of a page, of a span and of all. */
@@ -420,7 +418,7 @@ static void results_at(results *r, const cpu_task *t, float *memory) {
 /* Partial result of (head, span) in the shared scratch: max m, sum l, output o[e]. */
 static float *kept(const cpu_task *t, int64_t head, int64_t span) {
     return (float *)t->shared +
-           (size_t)(head * t->unit[N_SPANS] + span) * partial_floats(t->dst.ne[0]);
+           (size_t)(head * t->unit.attend.n_spans + span) * partial_floats(t->dst.ne[0]);
 }
 
 /* Runs a group. span >= 0: only that span, counted from the first visible one; the partial results
@@ -430,7 +428,7 @@ static void run_group(const group *g, int64_t span, float *memory) {
     results r;
     results_at(&r, t, memory);
     if (span >= 0) {
-        one_span(g, span + t->unit[FIRST_SPAN], &r.page, &r.span);
+        one_span(g, span + t->unit.attend.first_span, &r.page, &r.span);
         for (int q = 0; q < g->n; q++) {
             float *to = kept(t, g->head[q], span);
             to[0] = r.span.m[q];
@@ -448,22 +446,22 @@ static void run_group(const group *g, int64_t span, float *memory) {
 
 static void attend_run(const cpu_task *t, int64_t first, int64_t last, int thread) {
     float *memory = (float *)cpu_thread_scratch(t, thread);
-    const int64_t n_spans = t->unit[N_SPANS] == 0 ? 1 : t->unit[N_SPANS];
+    const int64_t n_spans = t->unit.attend.n_spans == 0 ? 1 : t->unit.attend.n_spans;
     for (int64_t u = first; u < last; u++) {
         const unit_queries of = queries_of(t, u / n_spans);
         for (int64_t i = of.first; i < of.last;) {
             group g;
             group_next(&g, t, &of, &i, memory);
-            run_group(&g, t->unit[N_SPANS] == 0 ? -1 : u % n_spans, memory);
+            run_group(&g, t->unit.attend.n_spans == 0 ? -1 : u % n_spans, memory);
         }
     }
 }
 
 /* Called when all units are done: merges the partial results of all spans, in ascending order. */
 static void attend_end(const cpu_task *t) {
-    if (t->unit[N_SPANS] == 0)
+    if (t->unit.attend.n_spans == 0)
         return;
-    const int64_t n_groups = t->unit[N_GROUPS] * t->step->attend.kept[0].store->ne[1];
+    const int64_t n_groups = t->unit.attend.n_groups * t->step->attend.kept[0].store->ne[1];
     float *memory = (float *)cpu_thread_scratch(t, 0);
     for (int64_t u = 0; u < n_groups; u++) {
         const unit_queries of = queries_of(t, u);
@@ -472,7 +470,7 @@ static void attend_end(const cpu_task *t) {
         group_next(&g, t, &of, &first, memory); /* all, as there is one token */
         results r;
         results_at(&r, t, memory);
-        for (int64_t s = 0; s < t->unit[N_SPANS]; s++) {
+        for (int64_t s = 0; s < t->unit.attend.n_spans; s++) {
             for (int q = 0; q < g.n; q++) {
                 const float *from = kept(t, g.head[q], s);
                 r.span.m[q] = from[0];

@@ -55,7 +55,7 @@ static inline bool ggl_vk_has(const ggl_operand *o) {
 
 /* True if an index chooses the matrix of each column (experts). */
 static inline bool ggl_vk_is_chosen(const ggl_step *product) {
-    return product->n_src > 3 && ggl_vk_has(&product->src[3]);
+    return product->n_src > 3 && ggl_vk_has(&product->src[LINEAR_INDEX]);
 }
 
 /* Returns the matrices that have columns of their own. */

@@ -69,7 +69,7 @@ static size_t slices_size(const vk_backend *b, bool matrix, int64_t n_in, int64_
 }
 
 size_t ggl_vk_tiles_scratch(const vk_backend *b, const ggl_step *s, int64_t n) {
-    const ggl_operand *x = &s->src[0], *w = &s->src[1];
+    const ggl_operand *x = &s->src[LINEAR_X], *w = &s->src[LINEAR_W];
     const int64_t n_cols = ggl_extents(s->dst.ne, 1, GGL_MAX_DIMS, n);
     const bool matrix = suits_matrix(b, w->type);
     const size_t halves =

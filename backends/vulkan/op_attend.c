@@ -159,7 +159,7 @@ static bool uses_matrix(const vk_backend *b, const shape *s, int64_t pairs) {
 }
 
 static shape shape_of(const vk_backend *b, const ggl_step *step, int64_t n_batch) {
-    const ggl_tensor *cache = step->node->src[1];
+    const ggl_tensor *cache = step->node->src[ATTEND_KV];
     shape s = {.keys = cache->store[0],
                .values = cache->store[1],
                .n_batch = n_batch,
@@ -230,9 +230,10 @@ static void push_heads(const vk_emit *e, vk_call *c, const ggl_operand *o, uint3
 
 static uint32_t options_of(const ggl_step *step, const shape *s) {
     const double *num = step->node->num;
-    return (ggl_attend_window(step->node) > 0 ? WINDOW : 0) | (!isnan(num[2]) ? CAP : 0) |
-           (has(&step->src[2]) ? SINKS : 0) | (has(&step->src[3]) ? ALIBI : 0) |
-           (s->spans > 1 ? SPLIT : 0) | (s->values ? 0 : IN_KEYS) | (s->keys->ring ? RING : 0);
+    return (ggl_attend_window(step->node) > 0 ? WINDOW : 0) | (!isnan(num[ATTEND_CAP]) ? CAP : 0) |
+           (has(&step->src[ATTEND_SINKS]) ? SINKS : 0) |
+           (has(&step->src[ATTEND_ALIBI]) ? ALIBI : 0) | (s->spans > 1 ? SPLIT : 0) |
+           (s->values ? 0 : IN_KEYS) | (s->keys->ring ? RING : 0);
 }
 
 /* True if the tokens of a tile may have different slots. Such tiles are left to attend.comp. */
@@ -294,11 +295,11 @@ static vk_binding halves_of(const vk_emit *e, const shape *s) {
 static uint32_t bind_queries(vk_emit *e, vk_call *c, const shape *s, bool halves) {
     const vk_binding h = halves_of(e, s);
     return halves ? ggl_vk_bind_bytes(e, c, h.region, h.offset, h.size, false) / VK_HALVES_UNIT
-                  : ggl_vk_bind(e, c, &e->step->src[0], false);
+                  : ggl_vk_bind(e, c, &e->step->src[ATTEND_Q], false);
 }
 
 static void push_queries(const vk_emit *e, vk_call *c, const shape *s, bool halves, uint32_t at) {
-    const ggl_operand *q = &e->step->src[0];
+    const ggl_operand *q = &e->step->src[ATTEND_Q];
     const uint32_t pitch = (uint32_t)(ggl_vk_halves_size(s->keys->ne[0]) / VK_HALVES_UNIT);
     if (!halves) {
         push_heads(e, c, q, at, 1);
@@ -312,8 +313,8 @@ static void push_queries(const vk_emit *e, vk_call *c, const shape *s, bool halv
 /* Emits the attention of tiles, or of other groups of queries, over all positions or by spans. */
 static ggl_status emit_spans(vk_emit *e, const shape *s, bool tiles, ggl_error *err) {
     const ggl_step *step = e->step;
-    const ggl_operand *sinks = &step->src[2], *alibi = &step->src[3], *place = &step->src[4],
-                      *y = &step->dst;
+    const ggl_operand *sinks = &step->src[ATTEND_SINKS], *alibi = &step->src[ATTEND_ALIBI],
+                      *place = &step->src[ATTEND_POS], *y = &step->dst;
     const double *num = step->node->num;
     const ggl_store *values = s->values ? s->values : s->keys;
     const uint32_t options = options_of(step, s);
@@ -343,9 +344,10 @@ static ggl_status emit_spans(vk_emit *e, const shape *s, bool tiles, ggl_error *
     ggl_vk_push(&c, v_at);
     ggl_vk_push(&c, (uint32_t)s->keys->n_pos);
     ggl_vk_push(&c, (uint32_t)e->n_slots);
-    ggl_vk_push(&c, options & WINDOW ? (uint32_t)num[1] : 0);
-    ggl_vk_push_float(&c, (float)(isnan(num[0]) ? 1 / sqrt((double)s->keys->ne[0]) : num[0]));
-    ggl_vk_push_float(&c, options & CAP ? (float)num[2] : 0);
+    ggl_vk_push(&c, options & WINDOW ? (uint32_t)num[ATTEND_WINDOW] : 0);
+    ggl_vk_push_float(&c, (float)(isnan(num[ATTEND_SCALE]) ? 1 / sqrt((double)s->keys->ne[0])
+                                                           : num[ATTEND_SCALE]));
+    ggl_vk_push_float(&c, options & CAP ? (float)num[ATTEND_CAP] : 0);
     ggl_vk_push(&c, s->spans);
     ggl_vk_push(&c, y_at / 4 + (uint32_t)(totals_size(step, s, s->spans) / 16));
     return ggl_vk_dispatch(e, &c, err);
@@ -355,7 +357,7 @@ static ggl_status emit_spans(vk_emit *e, const shape *s, bool tiles, ggl_error *
 static ggl_status emit_merge(vk_emit *e, const shape *s, ggl_error *err) {
     const ggl_step *step = e->step;
     const ggl_step *round = rounding(step);
-    const ggl_operand *sinks = &step->src[2], *y = &step->dst;
+    const ggl_operand *sinks = &step->src[ATTEND_SINKS], *y = &step->dst;
     vk_call c = {.shader = VK_SHADER_ATTEND_MERGE,
                  .spec = {LOCAL, has(sinks), (uint32_t)s->dims, round != NULL},
                  .n_spec = 4};
@@ -379,7 +381,7 @@ static ggl_status emit_all(vk_emit *e, const shape *s, ggl_error *err) {
     const vk_binding halves = halves_of(e, s);
     ggl_status st = GGL_OK;
     if (s->matrix)
-        st = ggl_vk_emit_halves(e, &e->step->src[0], s->keys->ne[0], false, &halves, err);
+        st = ggl_vk_emit_halves(e, &e->step->src[ATTEND_Q], s->keys->ne[0], false, &halves, err);
     if (st == GGL_OK && s->n_tiles)
         st = emit_spans(e, s, true, err);
     if (st == GGL_OK && (!s->n_tiles || may_mix(e, s)))
@@ -432,9 +434,10 @@ static bool is_f32(const ggl_tensor *t) {
 
 static const char *attend_refuses(const vk_backend *b, const ggl_tensor *node) {
     (void)b;
-    if (!is_f32(node->src[0]) || !is_f32(node->src[2]) || !is_f32(node->src[3]))
+    if (!is_f32(node->src[ATTEND_Q]) || !is_f32(node->src[ATTEND_SINKS]) ||
+        !is_f32(node->src[ATTEND_ALIBI]))
         return "attention needs f32 values";
-    return node->src[0]->ne[0] > MOST_DIMS || node->ne[0] > MOST_DIMS
+    return node->src[ATTEND_Q]->ne[0] > MOST_DIMS || node->ne[0] > MOST_DIMS
                ? "attention supports heads of at most 2048 dimensions"
                : NULL;
 }

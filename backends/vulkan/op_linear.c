@@ -35,23 +35,23 @@ static bool sorts(int64_t n_cols, int64_t n_matrices) {
 }
 
 vk_product ggl_vk_product_of(const vk_emit *e, const ggl_step *s) {
-    vk_product p = {.x = &s->src[0],
-                    .w = &s->src[1],
+    vk_product p = {.x = &s->src[LINEAR_X],
+                    .w = &s->src[LINEAR_W],
                     .y = &s->dst,
                     .index = &absent,
                     .n_cols = 1,
                     .n_slices = 1,
                     .n_members = 1};
     p.rounded = p.x->form;
-    p.bias = s->n_src > 2 ? &s->src[2] : &absent;
+    p.bias = s->n_src > 2 ? &s->src[LINEAR_BIAS] : &absent;
     if (s->n_links > 1 &&
         !ggl_vk_norm_is_first(s)) { /* a sum with other values: as a bias of each column */
         p.bias = ggl_vk_other(&s[1]);
         p.y = &s[1].dst;
     }
     if (s->n_src > 3)
-        p.index = &s->src[3];
-    const bool batch_of_w = ggl_is_batched(s->node->src[1]);
+        p.index = &s->src[LINEAR_INDEX];
+    const bool batch_of_w = ggl_is_batched(s->node->src[LINEAR_W]);
     p.w_row = p.w->repacked ? ggl_vk_tile_size(p.w->type, p.w->ne[0]) : p.w->nb[1];
     p.w_matrix = p.w->repacked ? ggl_vk_packed_size(p.w->type, p.w->ne[0], p.w->ne[1]) : p.w->nb[2];
     p.w_outer = p.w->repacked ? p.w_matrix * (size_t)p.w->ne[2] : p.w->nb[3];
@@ -307,10 +307,10 @@ static uint32_t round_up_to_power(int64_t n, uint32_t most) {
 
 /* The form of columns for products with quantized weights, if the device multiplies bytes fast. */
 static ggl_form linear_form(const vk_backend *b, const ggl_step *s) {
-    const ggl_operand *x = &s->src[0];
+    const ggl_operand *x = &s->src[LINEAR_X];
     const int64_t rows = ggl_extents(x->ne, 1, GGL_MAX_DIMS, 1); /* of one token */
     const size_t row_size = (size_t)x->ne[0] / BLOCK * BLOCK_SIZE;
-    if (!b->features.idot || !ggl_type_get(s->src[1].type)->quantized ||
+    if (!b->features.idot || !ggl_type_get(s->src[LINEAR_W].type)->quantized ||
         (size_t)rows * row_size > ggl_vk_most_bound(b))
         return (ggl_form){0};
     return (ggl_form){.kind = 1, .with = -1, .row_size = row_size};
@@ -409,7 +409,8 @@ bool ggl_vk_is_narrow(const vk_product *p) {
 
 bool ggl_vk_step_is_narrow(const ggl_step *step, int64_t n) {
     const int64_t n_cols = ggl_extents(step->dst.ne, 1, GGL_MAX_DIMS, n);
-    return ggl_vk_is_chosen(step) ? !sorts(n_cols, step->src[1].ne[2]) : n_cols <= VK_VEC_COLS;
+    return ggl_vk_is_chosen(step) ? !sorts(n_cols, step->src[LINEAR_W].ne[2])
+                                  : n_cols <= VK_VEC_COLS;
 }
 
 ggl_status ggl_vk_emit_products(vk_emit *e, const vk_product *p, ggl_error *err) {
@@ -488,8 +489,8 @@ static size_t linear_scratch(const vk_backend *b, const ggl_step *step, int64_t 
 
 /* A product without a bias, a sum of it and values of its shape, and norms before or after the sum. */
 static int linear_chain(const vk_backend *b, const ggl_step *step, int n) {
-    const bool plain = (step->n_src < 3 || !ggl_vk_has(&step->src[2])) &&
-                       (step->n_src < 4 || !ggl_vk_has(&step->src[3]));
+    const bool plain = (step->n_src < 3 || !ggl_vk_has(&step->src[LINEAR_BIAS])) &&
+                       (step->n_src < 4 || !ggl_vk_has(&step->src[LINEAR_INDEX]));
     if (!plain)
         return 1;
     if (!ggl_vk_feeds(step, n, GGL_OP_ADD))
@@ -501,10 +502,10 @@ static int linear_chain(const vk_backend *b, const ggl_step *step, int n) {
 
 static const char *linear_refuses(const vk_backend *b, const ggl_tensor *node) {
     (void)b;
-    if (!ggl_vk_decodes(node->src[1]->type))
+    if (!ggl_vk_decodes(node->src[LINEAR_W]->type))
         return "no product with weights of this type";
-    const ggl_tensor *bias = node->n_src > 2 ? node->src[2] : NULL;
-    return node->src[0]->type != GGL_F32 || (bias && bias->type != GGL_F32)
+    const ggl_tensor *bias = node->n_src > 2 ? node->src[LINEAR_BIAS] : NULL;
+    return node->src[LINEAR_X]->type != GGL_F32 || (bias && bias->type != GGL_F32)
                ? "a product needs columns, and a bias, of f32"
                : NULL;
 }

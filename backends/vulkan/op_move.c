@@ -89,7 +89,7 @@ static ggl_status emit_repeat(vk_emit *e, ggl_error *err) {
 }
 
 static ggl_status emit_transpose(vk_emit *e, ggl_error *err) {
-    const int a = (int)e->step->node->num[0], b = (int)e->step->node->num[1];
+    const int a = (int)e->step->node->num[TRANSPOSE_A], b = (int)e->step->node->num[TRANSPOSE_B];
     move m = to_all(e, &e->step->src[0]);
     m.x_stride[a] = ggl_vk_stride(e, m.x, b);
     m.x_stride[b] = ggl_vk_stride(e, m.x, a);
@@ -97,7 +97,7 @@ static ggl_status emit_transpose(vk_emit *e, ggl_error *err) {
 }
 
 static ggl_status emit_concat(vk_emit *e, ggl_error *err) {
-    const int dim = (int)e->step->node->num[0];
+    const int dim = (int)e->step->node->num[CONCAT_DIM];
     ggl_status st = GGL_OK;
     for (uint32_t i = 0, first = 0; i < 2 && st == GGL_OK; i++) {
         move m = to_all(e, &e->step->src[i]);

@@ -16,7 +16,7 @@ typedef struct rows {
 static rows rows_of(const vk_emit *e) {
     const ggl_operand *t = &e->step->src[0], *y = &e->step->dst;
     const int last = e->step->node->src[0]->n_dims - 1;
-    const bool list = e->step->node->src[1]->n_dims > 0;
+    const bool list = e->step->node->src[PICK_I]->n_dims > 0;
     rows r = {.n = last == 0 ? 1 : t->ne[0],
               .extent = {1, 1, 1, 1},
               .n_table = t->ne[last],
@@ -45,7 +45,8 @@ static int64_t unit_of(ggl_type type) {
 
 static ggl_status emit_part(vk_emit *e, const rows *r, int64_t first, int64_t n, size_t size,
                             ggl_error *err) {
-    const ggl_operand *t = &e->step->src[0], *index = &e->step->src[1], *y = &e->step->dst;
+    const ggl_operand *t = &e->step->src[PICK_T], *index = &e->step->src[PICK_I],
+                      *y = &e->step->dst;
     vk_call c = {.shader = ggl_vk_has_codebook(t->type) ? VK_SHADER_PICK_CODEBOOK : VK_SHADER_PICK,
                  .spec = {LOCAL, t->type},
                  .n_spec = 3};

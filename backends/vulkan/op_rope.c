@@ -4,7 +4,8 @@
 enum { LOCAL = 64, ROWS = 4 /* shaders/rope.comp */ };
 
 ggl_status ggl_vk_emit_rope(vk_emit *e, const ggl_step *step, ggl_error *err) {
-    const ggl_operand *x = &step->src[0], *f = &step->src[1], *pos = &step->src[2], *y = &step->dst;
+    const ggl_operand *x = &step->src[ROPE_HALF_X], *f = &step->src[ROPE_HALF_F],
+                      *pos = &step->src[ROPE_HALF_POS], *y = &step->dst;
     vk_call c = {.shader = VK_SHADER_ROPE,
                  .spec = {LOCAL, step->node->op == GGL_OP_ROPE_HALF, f->type == GGL_F64},
                  .n_spec = 3};
@@ -24,7 +25,7 @@ ggl_status ggl_vk_emit_rope(vk_emit *e, const ggl_step *step, ggl_error *err) {
     ggl_vk_push(&c, f_at * (uint32_t)(ggl_type_get(f->type)->size / 4));
     ggl_vk_push(&c, pos_at);
     ggl_vk_push(&c, ggl_vk_stride(e, pos, GGL_BATCH_DIM));
-    ggl_vk_push_float(&c, (float)step->node->num[0]);
+    ggl_vk_push_float(&c, (float)step->node->num[ROPE_HALF_MAG]);
     c.groups[0] =
         ggl_vk_groups((y->ne[0] - f->ne[0]) * ((n_rows + ROWS - 1) / ROWS) * n_batch, LOCAL);
     return ggl_vk_dispatch(e, &c, err);
@@ -42,7 +43,7 @@ static int rope_chain(const vk_backend *b, const ggl_step *step, int n) {
 
 static const char *rope_refuses(const vk_backend *b, const ggl_tensor *node) {
     (void)b;
-    const ggl_type f = node->src[1]->type;
+    const ggl_type f = node->src[ROPE_HALF_F]->type;
     return node->src[0]->type != GGL_F32 || (f != GGL_F32 && f != GGL_F64)
                ? "no rotation of values of this type, or with such frequencies"
                : NULL;

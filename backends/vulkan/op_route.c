@@ -96,7 +96,7 @@ static bool makes_shares(const route *r, const ggl_step *step) {
 static bool is_sum(const route *r, const ggl_step *step) {
     const ggl_step *shares = r->link[SHARES];
     return (!shares || kind_of(shares) != ROUTE_NORMALISED) && step->node->op == GGL_OP_SUM &&
-           step->node->num[0] == 0 && reads(step, 0, r->last);
+           step->node->num[SUM_DIM] == 0 && reads(step, 0, r->last);
 }
 
 static bool is_least(const route *r, const ggl_step *step) {

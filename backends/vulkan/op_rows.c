@@ -171,7 +171,7 @@ static ggl_status emit_terms(vk_emit *e, uint32_t kind, int dim, ggl_error *err)
 }
 
 static ggl_status emit_reduce(vk_emit *e, ggl_error *err) {
-    const int dim = (int)e->step->node->num[0];
+    const int dim = (int)e->step->node->num[SUM_DIM];
     const uint32_t kind = e->step->node->op == GGL_OP_SUM ? ROW_SUM : ROW_AMAX;
     if (dim == 0 && e->step->src[0].ne[0] > SHORT_ROW)
         return emit_kind(e, kind, err);

@@ -37,12 +37,13 @@ static ggl_status state_emit(vk_emit *e, ggl_error *err) {
 }
 
 static ggl_status keep_emit(vk_emit *e, ggl_error *err) {
-    return move(e, e->step->node->src[0]->store[0], &e->step->src[2], &e->step->src[1], true, err);
+    return move(e, e->step->node->src[KEEP_STATE]->store[0], &e->step->src[KEEP_SLOT],
+                &e->step->src[KEEP_X], true, err);
 }
 
 static const char *keep_refuses(const vk_backend *b, const ggl_tensor *node) {
     (void)b;
-    return node->src[1]->type != GGL_F32 ? "a state needs f32 values" : NULL;
+    return node->src[KEEP_X]->type != GGL_F32 ? "a state needs f32 values" : NULL;
 }
 
 const vk_op ggl_vk_op_state = {.emit = state_emit};

@@ -10,8 +10,8 @@ static bool same_place(const ggl_operand *a, const ggl_operand *b) {
 
 /* Returns the slot of a node that uses a store; region -1: the node uses none. */
 static ggl_operand slot_of(const ggl_segment *s, const ggl_tensor *node) {
-    const ggl_tensor *slot = node->op == GGL_OP_CACHE    ? node->src[3]
-                             : node->op == GGL_OP_ATTEND ? node->src[5]
+    const ggl_tensor *slot = node->op == GGL_OP_CACHE    ? node->src[CACHE_SLOT]
+                             : node->op == GGL_OP_ATTEND ? node->src[ATTEND_SLOT]
                              : node->op == GGL_OP_STATE  ? node->src[0]
                                                          : NULL;
     if (node->op == GGL_OP_CALL && node->body)

@@ -285,9 +285,9 @@ static bool cuts_blocks(ggl_op op, const ggl_tensor *x, const double *num) {
     if (op == GGL_OP_PICK)
         return x->n_dims == 1;
     if (op == GGL_OP_SPLIT)
-        return num[0] == 0 &&
-               (fmod(num[1], (double)block) != 0 || fmod(num[2], (double)block) != 0);
-    return op == GGL_OP_RESHAPE && fmod(num[0], (double)block) != 0;
+        return num[SPLIT_DIM] == 0 && (fmod(num[SPLIT_FIRST], (double)block) != 0 ||
+                                       fmod(num[SPLIT_SIZE], (double)block) != 0);
+    return op == GGL_OP_RESHAPE && fmod(num[RESHAPE_SIZE], (double)block) != 0;
 }
 
 /* Returns x, or a CAST of it to f32 if the operator cannot read x as it is. */
@@ -380,7 +380,8 @@ static bool make_store(ggl_graph *g, ggl_tensor *t, int k, ggl_store_kind kind, 
 /* True if v is the leading part of the keys k, as in latent attention: then one store holds
  * both. */
 static bool is_prefix(const ggl_tensor *v, const ggl_tensor *k) {
-    return v->op == GGL_OP_SPLIT && v->src[0] == k && v->num[0] == 0 && v->num[1] == 0;
+    return v->op == GGL_OP_SPLIT && v->src[0] == k && v->num[SPLIT_DIM] == 0 &&
+           v->num[SPLIT_FIRST] == 0;
 }
 
 /* Makes the stores of t if it is a STATE or a CACHE. */
@@ -396,8 +397,8 @@ static bool make_stores(ggl_graph *g, ggl_tensor *t) {
     if (g->body)
         return ggl_graph_fail(g, GGL_USAGE, "a cache is not allowed in the body of a call");
     return make_store(g, t, 0, GGL_STORE_KEYS, g->params.type_k, t->src[0], "keys") &&
-           (is_prefix(t->src[1], t->src[0]) ||
-            make_store(g, t, 1, GGL_STORE_VALUES, g->params.type_v, t->src[1], "values"));
+           (is_prefix(t->src[CACHE_V], t->src[CACHE_K]) ||
+            make_store(g, t, 1, GGL_STORE_VALUES, g->params.type_v, t->src[CACHE_V], "values"));
 }
 
 /* Names each dimension of t after a source's dimension of the same size: the one with the same

@@ -48,7 +48,7 @@ static int64_t pages_in_all(const ggl_graph_params *p) {
 }
 
 int64_t ggl_attend_window(const ggl_tensor *attend) {
-    const double window = attend->num[1];
+    const double window = attend->num[ATTEND_WINDOW];
     return isnan(window) || window >= 0x1p31 ? 0 : (int64_t)window;
 }
 
@@ -57,7 +57,7 @@ static int64_t widest_window(const ggl_graph *g, const ggl_tensor *cache) {
     int64_t widest = 1;
     for (size_t i = 0; i < g->nodes.n; i++) {
         const ggl_tensor *t = g->nodes.at[i];
-        if (t->op != GGL_OP_ATTEND || t->src[1] != cache || !t->needed)
+        if (t->op != GGL_OP_ATTEND || t->src[ATTEND_KV] != cache || !t->needed)
             continue;
         const int64_t window = ggl_attend_window(t);
         if (window == 0)
@@ -123,7 +123,7 @@ static bool add_table(ggl_graph *g) {
     g->page = t;
     for (size_t i = 0; i < g->nodes.n; i++) {
         ggl_tensor *x = g->nodes.at[i];
-        const ggl_tensor *cache = x->op == GGL_OP_ATTEND ? x->src[1] : x;
+        const ggl_tensor *cache = x->op == GGL_OP_ATTEND ? x->src[ATTEND_KV] : x;
         if (cache->op != GGL_OP_CACHE || !x->needed || cache->store[0]->ring)
             continue;
         x->src[x->n_src - 1] = t;

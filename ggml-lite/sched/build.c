@@ -31,8 +31,8 @@ static ggl_status provide(schedule *s, size_t i_seg, ggl_tensor *const *node, si
                 st = ggl_sched_place_store(s, d, t->store[k], err);
         if (st == GGL_OK && t->op == GGL_OP_ATTEND)
             for (int k = 0; k < 2 && st == GGL_OK; k++)
-                if (t->src[1]->store[k])
-                    st = ggl_sched_place_store(s, d, t->src[1]->store[k], err);
+                if (t->src[ATTEND_KV]->store[k])
+                    st = ggl_sched_place_store(s, d, t->src[ATTEND_KV]->store[k], err);
         if (st == GGL_OK && t->body)
             st = provide(s, i_seg, t->body->node, (size_t)t->body->n_node, own, err);
         if (st == GGL_OK && t->body && ggl_is_leaf(t->body->result)) {

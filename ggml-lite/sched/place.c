@@ -12,11 +12,11 @@
 static const char *refusal_there(const schedule *s, int k, const ggl_tensor *t,
                                  const ggl_tensor **part) {
     const char *why = ggl_refusal(s->dev[k].b, t, part);
-    if (!why && t->op == GGL_OP_LINEAR && t->src[1]->gather)
-        why = ggl_refusal(s->dev[k].b, t->src[1], part);
+    if (!why && t->op == GGL_OP_LINEAR && t->src[LINEAR_W]->gather)
+        why = ggl_refusal(s->dev[k].b, t->src[LINEAR_W], part);
     for (int i = 0; t->op == GGL_OP_CACHE && !why && i < ggl_graph_n_nodes(s->g); i++) {
         const ggl_tensor *reader = ggl_graph_node(s->g, i);
-        if (reader->op == GGL_OP_ATTEND && reader->needed && reader->src[1] == t)
+        if (reader->op == GGL_OP_ATTEND && reader->needed && reader->src[ATTEND_KV] == t)
             why = ggl_refusal(s->dev[k].b, reader, part);
     }
     return why;
@@ -76,7 +76,7 @@ static int place_of_values(const schedule *s, const ggl_tensor *t) {
 /* Returns the backend on which params.place wants t; it may refuse t. */
 static int wished_place(const schedule *s, const ggl_tensor *t) {
     if (t->op == GGL_OP_ATTEND) /* runs where its cache is */
-        return s->backend[t->src[1]->id];
+        return s->backend[t->src[ATTEND_KV]->id];
     if (!s->params.place)
         return 0;
     int k = wish_of_weights(s, t, t->group);

@@ -5,6 +5,7 @@
 #define GGL_INTERNAL_GRAPH_H
 
 #include "ggl/graph.h"
+#include "ggl/internal/op_args.h"
 
 #ifdef __cplusplus
 extern "C" {
