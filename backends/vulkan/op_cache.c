@@ -212,11 +212,6 @@ static uint32_t bind_store(vk_emit *e, vk_call *c, const ggl_store *s) {
     return s ? ggl_vk_bind_store(e, c, s, true) : ggl_vk_bind(e, c, &absent, false);
 }
 
-static void push_operand(const vk_emit *e, vk_call *c, const ggl_operand *o, uint32_t at, int dim) {
-    ggl_vk_push(c, at);
-    ggl_vk_push(c, ggl_vk_stride(e, o, dim));
-}
-
 static ggl_status emit_parts(vk_emit *e, const part *p, int n, ggl_error *err) {
     if (n == 1 && p->kind == PART_ROTATED)
         return ggl_vk_emit_rope(e, p->rope, err);
@@ -238,24 +233,29 @@ static ggl_status emit_parts(vk_emit *e, const part *p, int n, ggl_error *err) {
                    values_at = bind_store(e, &c, s.values);
     bind_all(e, &c, p, n, true, y_at);
     bind_in_place_of_absent(&c);
-    ggl_vk_push(&c, (uint32_t)n_batch);
-    push_operand(e, &c, pos, pos_at, GGL_BATCH_DIM);
-    push_operand(e, &c, slot, slot_at, GGL_BATCH_DIM);
-    push_operand(e, &c, page, page_at, 1);
-    ggl_vk_push(&c, (uint32_t)e->n_slots);
-    ggl_vk_push(&c, any ? (uint32_t)any->n_pos : 0);
-    ggl_vk_push(&c, s.rope ? (uint32_t)freq->ne[0] : 0);
-    ggl_vk_push(&c, freq_at * (uint32_t)(ggl_type_get(freq->type)->size / 4));
-    ggl_vk_push_float(&c, s.rope ? (float)s.rope->node->num[ROPE_HALF_MAG] : 0);
+    vk_push_cache *to = VK_PUSH(&c, cache);
+    to->n_batch = (uint32_t)n_batch;
+    to->pos_at = pos_at;
+    to->pos_step = ggl_vk_stride(e, pos, GGL_BATCH_DIM);
+    to->slot_at = slot_at;
+    to->slot_step = ggl_vk_stride(e, slot, GGL_BATCH_DIM);
+    to->page_at = page_at;
+    to->page_step = ggl_vk_stride(e, page, 1);
+    to->n_slots = (uint32_t)e->n_slots;
+    to->n_pos = any ? (uint32_t)any->n_pos : 0;
+    to->n_pairs = s.rope ? (uint32_t)freq->ne[0] : 0;
+    to->freq_at = freq_at * (uint32_t)(ggl_type_get(freq->type)->size / 4);
+    to->mag = s.rope ? (float)s.rope->node->num[ROPE_HALF_MAG] : 0;
     int64_t groups = 0;
     for (int i = 0, k = 0; i < n; i++) {
-        ggl_vk_push(&c, (uint32_t)dims_of(&p[i]));
-        ggl_vk_push(&c, (uint32_t)heads_of(&p[i]));
-        push_operand(e, &c, p[i].x, x_at[i], 1);
-        ggl_vk_push(&c, ggl_vk_stride(e, p[i].x, GGL_BATCH_DIM));
-        ggl_vk_push(&c, p[i].kind == PART_ROTATED  ? y_at[k++]
-                        : p[i].kind == PART_VALUES ? values_at
-                                                   : keys_at);
+        to->part[i].n = (uint32_t)dims_of(&p[i]);
+        to->part[i].n_heads = (uint32_t)heads_of(&p[i]);
+        to->part[i].x_at = x_at[i];
+        to->part[i].x_step[0] = ggl_vk_stride(e, p[i].x, 1);
+        to->part[i].x_step[1] = ggl_vk_stride(e, p[i].x, GGL_BATCH_DIM);
+        to->part[i].to_at = p[i].kind == PART_ROTATED  ? y_at[k++]
+                            : p[i].kind == PART_VALUES ? values_at
+                                                       : keys_at;
         groups += groups_of(&p[i], n_batch);
     }
     c.groups[0] = ggl_vk_groups(groups, 1);

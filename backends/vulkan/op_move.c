@@ -44,15 +44,16 @@ static ggl_status emit_move(vk_emit *e, const move *m, ggl_error *err) {
                  .spec = {LOCAL, (uint32_t)from},
                  .n_spec = 2,
                  .groups = {ggl_vk_groups(count, LOCAL * PER_INVOCATION)}};
-    ggl_vk_push(&c, (uint32_t)count);
+    vk_push_move *p = VK_PUSH(&c, move);
+    p->count = (uint32_t)count;
     for (int d = 0; d < 3; d++)
-        ggl_vk_push(&c, (uint32_t)m->ne[d]);
-    ggl_vk_push(&c, ggl_vk_bind(e, &c, m->y, true) + m->first);
+        p->ne[d] = (uint32_t)m->ne[d];
+    p->y_at = ggl_vk_bind(e, &c, m->y, true) + m->first;
     for (int d = 0; d < GGL_MAX_DIMS; d++)
-        ggl_vk_push(&c, m->y_stride[d]);
-    ggl_vk_push(&c, ggl_vk_bind(e, &c, m->x, false));
+        p->y_stride[d] = m->y_stride[d];
+    p->x_at = ggl_vk_bind(e, &c, m->x, false);
     for (int d = 0; d < GGL_MAX_DIMS; d++)
-        ggl_vk_push(&c, m->x_stride[d]);
+        p->x_stride[d] = m->x_stride[d];
     return ggl_vk_dispatch(e, &c, err);
 }
 
