@@ -1,5 +1,6 @@
 /* What the files of attention share: op_cache.c stores rows; op_attend.c divides queries into groups
- * and takes each through its pages; attend_panels.c does a page for many queries. The arithmetic is
+ * and takes each through its pages; attend_panels.c does a page for many queries; attend.c weighs scores, adds
+ * values and merges results for both. The arithmetic is
  * that of docs/numeric.md, section 6. */
 #ifndef CPU_ATTEND_H
 #define CPU_ATTEND_H
@@ -59,6 +60,13 @@ static inline char *cpu_attend_rows(const cpu_task *t, int part, int64_t h) {
 /* Returns the i32 of token l in v: a position or a slot. */
 static inline int64_t cpu_attend_number(const cpu_view *v, int64_t l) {
     return *(const int32_t *)(v->p + (v->ne[3] == 1 ? 0 : (size_t)l * v->nb[3]));
+}
+
+/* Returns v[head] at token l: a sink or an ALiBi slope. v may have one element for all heads or
+ * tokens. */
+static inline float cpu_attend_per_head(const cpu_view *v, int64_t head, int64_t l) {
+    return ((const float *)(v->p +
+                            (v->ne[3] == 1 ? 0 : (size_t)l * v->nb[3])))[v->ne[0] == 1 ? 0 : head];
 }
 
 /* Returns the rows that token l sees. */

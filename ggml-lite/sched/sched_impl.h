@@ -4,7 +4,7 @@
  *   sched.c   creates, allocates and frees a scheduler
  *   flights.c starts batches and collects them: which thread passes which batch on, and when
  *   run.c     passes a batch through a segment: moves its values, and runs it
- *   slots.c   clears, copies, saves and restores slots
+ *   slot_bytes.c clears, copies, saves and restores slots
  *   print.c   prints the schedule */
 #ifndef GGL_SCHED_IMPL_H
 #define GGL_SCHED_IMPL_H

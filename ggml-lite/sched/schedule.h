@@ -2,9 +2,9 @@
  * between them, and where everything lies. It does not change while batches run, except for `stale` of
  * moves.
  *
- *   place.c     chooses the backend of each node
+ *   choose.c    chooses the backend of each node
  *   segments.c  divides the nodes into trunk, early tail and the rest, and these into segments
- *   values.c    places the values that cross segments
+ *   crossings.c places the values that cross segments
  *   moves.c     lists the values that move to segments, and the outputs
  *   regions.c   gives weights, constants and stores places in the regions of devices
  *   build.c     does all of this, and compiles the plans
@@ -133,7 +133,7 @@ static inline int ggl_sched_phase(const schedule *s, const ggl_tensor *t) {
 /* A hint that ends messages about a KV cache that does not fit. */
 extern const char ggl_sched_hint_smaller[];
 
-/* --- build.c: everything; place.c, segments.c: nodes --- */
+/* --- build.c: everything; choose.c, segments.c: nodes --- */
 
 /* Makes the whole schedule of s->g for s->params: places nodes, cuts segments, sizes all memory,
  * compiles the plans. ggl_schedule_fini is called in any case. */
@@ -165,7 +165,7 @@ ggl_status ggl_sched_place_weight(schedule *s, device *d, ggl_tensor *t, ggl_err
 ggl_status ggl_sched_place_const(device *d, ggl_tensor *t, ggl_error *err);
 ggl_status ggl_sched_place_store(schedule *s, device *d, const ggl_store *store, ggl_error *err);
 
-/* --- values.c, moves.c: what crosses segments --- */
+/* --- crossings.c, moves.c: what crosses segments --- */
 
 /* Notes that segment i needs the device's copy of the value t for the phase. */
 void ggl_sched_use_value(device *d, int phase, const ggl_tensor *t, size_t i);
