@@ -1,10 +1,12 @@
 /* What the files of attention share: op_cache.c stores rows; op_attend.c divides queries into groups
- * and takes each through its pages; attend_panels.c does a page for many queries. The arithmetic is
+ * and takes each through its pages; attend_panels.c does a page for many queries; attend.c weighs scores, adds
+ * values and merges results for both. The arithmetic is
  * that of docs/numeric.md, section 6. */
 #ifndef CPU_ATTEND_H
 #define CPU_ATTEND_H
 
 #include "cpu.h"
+#include "ggl/internal/graph.h"
 
 /* Most queries of a group, a multiple of CPU_TILE. With more of them, decoding a page costs less for
  * each, but what a group needs must fit into the L2 cache. */
@@ -29,7 +31,8 @@ typedef struct group {
     const cpu_task *t;
     int n; /* number of queries */
     int64_t token[CPU_GROUP], head[CPU_GROUP];
-    int64_t pos[CPU_GROUP], from[CPU_GROUP]; /* a query sees positions from .. pos */
+    int64_t pos[CPU_GROUP];
+    int64_t from[CPU_GROUP], end[CPU_GROUP]; /* a query sees positions from .. end-1 */
     int64_t first, last;                     /* the positions that any of them sees */
     int64_t store_head, e, slot;
     int64_t step;              /* floats from one o to the next: e, padded to sixteens */
@@ -57,6 +60,19 @@ static inline char *cpu_attend_rows(const cpu_task *t, int part, int64_t h) {
 /* Returns the i32 of token l in v: a position or a slot. */
 static inline int64_t cpu_attend_number(const cpu_view *v, int64_t l) {
     return *(const int32_t *)(v->p + (v->ne[3] == 1 ? 0 : (size_t)l * v->nb[3]));
+}
+
+/* Returns v[head] at token l: a sink or an ALiBi slope. v may have one element for all heads or
+ * tokens. */
+static inline float cpu_attend_per_head(const cpu_view *v, int64_t head, int64_t l) {
+    return ((const float *)(v->p +
+                            (v->ne[3] == 1 ? 0 : (size_t)l * v->nb[3])))[v->ne[0] == 1 ? 0 : head];
+}
+
+/* Returns the rows that token l sees. */
+static inline ggl_visible cpu_attend_visible(const cpu_task *t, int64_t l) {
+    return ggl_visible_rows(cpu_attend_number(&t->src[ATTEND_POS], l),
+                            cpu_attend_number(&t->src[ATTEND_SLOT], l), t->step->attend.window);
 }
 
 /* Returns the slot's row of the page table; NULL if the stores are rings, which have no table. */

@@ -2,28 +2,8 @@
  * program's arena. */
 #include <string.h>
 
-#include "cpu.h"
+#include "compiler.h"
 #include "ggl/internal/alloc.h"
-
-struct cpu_compiler {
-    const cpu_backend *b;
-    const ggl_segment *s;
-    cpu_step *step;
-    size_t n_step, cap_step;
-    bool in_loop;
-};
-
-int64_t ggl_cpu_compiler_n_max(const cpu_compiler *c) {
-    return c->s->n_max;
-}
-
-const cpu_backend *ggl_cpu_compiler_backend(const cpu_compiler *c) {
-    return c->b;
-}
-
-cpu_kept ggl_cpu_compiler_store(const cpu_compiler *c, const ggl_store *s) {
-    return (cpu_kept){s, s ? c->s->store_loc[s->id] : (ggl_loc){.region = -1}};
-}
 
 /* Appends a step to the plan; false: out of memory. */
 static bool push(cpu_compiler *c, const cpu_step *s) {

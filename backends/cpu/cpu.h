@@ -5,6 +5,7 @@
 #ifndef CPU_H
 #define CPU_H
 
+#include "ggl/internal/op_args.h"
 #include "ggl/backends.h"
 #include "ggl/program.h"
 #include "kernels.h"
@@ -50,8 +51,26 @@ typedef struct cpu_task {
     int n_threads;       /* threads that may take part */
 
     int64_t n_units;
-    double cost;                     /* of a unit; a core does about 25 of cost in a ns (run.c) */
-    int64_t unit[GGL_MAX_DIMS];      /* parameters of a unit; the operator defines them */
+    double cost; /* of a unit; a core does about 25 of cost in a ns (run.c) */
+    union {
+        int64_t extent[GGL_MAX_DIMS]; /* elementwise: the length of a run, and the other extents */
+        int64_t n_picked;             /* pick: indices of an element */
+        struct {
+            int64_t n_groups;   /* groups of each store head */
+            int64_t group_size; /* queries of a group */
+            int64_t first_span; /* the first visible span */
+            /* visible spans, each of which is a unit; 0: a unit does all spans of its group */
+            int64_t n_spans;
+        } attend;
+        struct {
+            int64_t n_rows;       /* of a unit */
+            int64_t n_matrices;   /* that have columns */
+            int64_t n_per_matrix; /* units of each matrix */
+        } linear;
+        struct {
+            int64_t n_per_head, n_rows; /* units of a head, or of a group of heads; its rows */
+        } recur;
+    } unit;                          /* parameters of a unit */
     size_t step_nb[4][GGL_MAX_DIMS]; /* elementwise: strides of collapsed dimensions, dst first */
     char *shared;                    /* scratch of all threads, step->shared_size bytes */
     size_t thread_step;              /* bytes from one thread's scratch to the next */

@@ -12,14 +12,6 @@
 
 enum { SPAN = 1024 };
 
-/* Indices of cpu_task.unit. */
-enum {
-    N_GROUPS,   /* groups of each store head */
-    FIRST_SPAN, /* the first visible span */
-    N_SPANS,    /* visible spans, each of which is a unit; 0: a unit does all spans of its group */
-    GROUP_SIZE  /* queries of a group */
-};
-
 /* --- compile ------------------------------------------------------------------------------- */
 
 /* Returns the most spans that a query can see; one more, as a ring's positions may begin within a
@@ -37,23 +29,26 @@ static size_t partial_floats(int64_t e) {
 static int64_t rounded_floats(const cpu_step *s) {
     return ggl_type_get(s->attend.kept[0].store->type)->quantized
                ? CPU_QUERIES *
-                     (int64_t)(ggl_cpu_column_size(CPU_COLUMNS_Q8, s->src[0].ne[0]) / sizeof(float))
+                     (int64_t)(ggl_cpu_column_size(CPU_COLUMNS_Q8, s->src[ATTEND_Q].ne[0]) /
+                               sizeof(float))
                : 0;
 }
 
 /* Checks the types, and sets the step's numbers and the sizes of scratch. */
 static ggl_status attend_compile(cpu_compiler *c, cpu_step *s, ggl_error *err) {
     const ggl_tensor *t = s->node;
-    ggl_status st = ggl_cpu_attend_stores(c, s, t->src[1], err);
+    ggl_status st = ggl_cpu_attend_stores(c, s, t->src[ATTEND_KV], err);
     if (st != GGL_OK)
         return st;
-    if (s->src[0].type != GGL_F32 || (s->src[2].region >= 0 && s->src[2].type != GGL_F32) ||
-        (s->src[3].region >= 0 && s->src[3].type != GGL_F32))
+    if (s->src[ATTEND_Q].type != GGL_F32 ||
+        (s->src[ATTEND_SINKS].region >= 0 && s->src[ATTEND_SINKS].type != GGL_F32) ||
+        (s->src[ATTEND_ALIBI].region >= 0 && s->src[ATTEND_ALIBI].type != GGL_F32))
         return ggl_fail(err, GGL_UNSUPPORTED, "attend supports only f32 values");
     int64_t e = s->dst.ne[0], n_heads = s->dst.ne[1];
-    s->attend.scale = (float)(isnan(t->num[0]) ? 1 / sqrt((double)s->src[0].ne[0]) : t->num[0]);
-    s->attend.window = isnan(t->num[1]) || t->num[1] >= 0x1p31 ? 0 : (int64_t)t->num[1];
-    s->attend.cap = isnan(t->num[2]) ? 0 : (float)t->num[2];
+    s->attend.scale = (float)(isnan(t->num[ATTEND_SCALE]) ? 1 / sqrt((double)s->src[ATTEND_Q].ne[0])
+                                                          : t->num[ATTEND_SCALE]);
+    s->attend.window = ggl_attend_window(t);
+    s->attend.cap = isnan(t->num[ATTEND_CAP]) ? 0 : (float)t->num[ATTEND_CAP];
     const int64_t per = n_heads / s->attend.kept[0].store->ne[1],
                   n = ggl_cpu_compiler_n_max(c) * per, step = cpu_attend_step(e);
     s->attend.most = (int)cpu_min(n, cpu_attend_has_panels(s) ? CPU_GROUP : CPU_QUERIES);
@@ -62,7 +57,7 @@ static ggl_status attend_compile(cpu_compiler *c, cpu_step *s, ggl_error *err) {
      * and values */
     s->thread_size =
         sizeof(float) * (size_t)((2 * s->attend.most + CPU_QUERIES) * step + rounded_floats(s) +
-                                 (panels ? s->src[0].ne[0] * GGL_PAGE : 0) +
+                                 (panels ? s->src[ATTEND_Q].ne[0] * GGL_PAGE : 0) +
                                  (panels || !s->attend.kept[1].store ? step * GGL_PAGE : 0));
     /* shared, for one token whose spans run in parallel: a partial result of each head and span */
     s->shared_size = (size_t)n_heads * (size_t)most_spans(s) * partial_floats(e) * sizeof(float);
@@ -71,102 +66,11 @@ static ggl_status attend_compile(cpu_compiler *c, cpu_step *s, ggl_error *err) {
 
 /* --- a page ---------------------------------------------------------------------------------- */
 
-/* Returns v[head] at token l: a sink or an ALiBi slope. v may have one element for all heads or
- * tokens. */
-static float per_head(const cpu_view *v, int64_t head, int64_t l) {
-    return ((const float *)(v->p +
-                            (v->ne[3] == 1 ? 0 : (size_t)l * v->nb[3])))[v->ne[0] == 1 ? 0 : head];
-}
-
-void ggl_cpu_attend_shares(const group *g, partial *total, const partial *part, int first, int last,
-                           shares *share) {
-    float(*factor)[2] = share->factor;
-    for (int q = first; q < last; q++) {
-        factor[q][0] = factor[q][1] = 0;
-        share->first[q] = !total->any[q];
-        if (part->any[q] && total->any[q]) {
-            float m = part->m[q], old = total->m[q], top = old > m || old != old ? old : m;
-            factor[q][0] = old - top;
-            factor[q][1] = m - top;
-            total->m[q] = top;
-        }
-    }
-    g->t->b->k.unary[CPU_EXP](factor[first], factor[first], 2 * (last - first));
-    for (int q = first; q < last; q++) {
-        if (!part->any[q])
-            continue;
-        float l = part->l[q] * factor[q][1];
-        if (share->first[q])
-            total->m[q] = part->m[q];
-        total->l[q] = share->first[q] ? part->l[q] : fmaf(total->l[q], factor[q][0], l);
-        total->any[q] = true;
-    }
-}
-
-void ggl_cpu_attend_merge(const group *g, partial *total, const partial *part, const float *o,
-                          int first, int last, const shares *share) {
-    for (int q = first; q < last; q++, o += g->step) {
-        float *to = total->o + q * g->step;
-        if (part->any[q] && share->first[q])
-            memcpy(to, o, (size_t)g->e * sizeof *to);
-        else if (part->any[q])
-            g->t->b->k.merge(to, o, share->factor[q][0], share->factor[q][1], g->e);
-    }
-}
-
 /* Merges `part` into `total` for all queries. */
 static void merge(const group *g, partial *total, const partial *part) {
     shares share;
     ggl_cpu_attend_shares(g, total, part, 0, g->n, &share);
     ggl_cpu_attend_merge(g, total, part, part->o, 0, g->n, &share);
-}
-
-/* True if scores need an ALiBi slope or a cap, besides the scale. */
-static bool is_adjusted(const group *g) {
-    return g->t->step->attend.cap != 0 || g->t->src[3].p;
-}
-
-/* Scales query q's scores v[n] for positions from `from` on, and applies the cap and alibi. */
-static void adjust(const group *g, int q, float *v, int64_t from, int64_t n) {
-    const cpu_task *t = g->t;
-    const cpu_kernels *k = &t->b->k;
-    const float cap = t->step->attend.cap;
-    k->binary[CPU_MUL](v, v, 1, &t->step->attend.scale, 0, n);
-    if (cap != 0) {
-        k->binary[CPU_DIV](v, v, 1, &cap, 0, n);
-        k->unary[CPU_TANH](v, v, n);
-        k->binary[CPU_MUL](v, &cap, 0, v, 1, n);
-    }
-    if (t->src[3].p) {
-        float slope = per_head(&t->src[3], g->head[q], g->token[q]);
-        for (int64_t j = 0; j < n; j++) {
-            float drop = slope * (float)(g->pos[q] - from - j);
-            v[j] -= drop;
-        }
-    }
-}
-
-void ggl_cpu_attend_weigh(const group *g, int64_t first, float (*w)[GGL_PAGE], int *lo, int *hi,
-                          partial *out) {
-    const cpu_kernels *k = &g->t->b->k;
-    const bool adjusted = is_adjusted(g);
-    const float scale = adjusted ? 1 : g->t->step->attend.scale;
-    bool whole = true;
-    for (int q = 0; q < g->n; q++) {
-        lo[q] = (int)cpu_max(0, cpu_min(GGL_PAGE, g->from[q] - first));
-        hi[q] = (int)cpu_max(0, cpu_min(GGL_PAGE, g->pos[q] - first + 1));
-        out->any[q] = lo[q] < hi[q];
-        whole = whole && lo[q] == 0 && hi[q] == GGL_PAGE;
-        if (out->any[q] && adjusted)
-            adjust(g, q, w[q] + lo[q], first + lo[q], hi[q] - lo[q]);
-    }
-    if (whole) {
-        k->softmax_pages(w, g->n, scale, out->m, out->l);
-        return;
-    }
-    for (int q = 0; q < g->n; q++)
-        if (out->any[q])
-            out->m[q] = k->softmax_page(w[q], lo[q], hi[q], scale, &out->l[q]);
 }
 
 /* Decodes the values of a page that are the leading part of its keys; returns them as f32 rows
@@ -187,33 +91,6 @@ static const float *values_of_keys(const group *g, const char *page) {
                 g->panel_values[j * g->e + i + k] = part[k][j];
     }
     return g->panel_values;
-}
-
-/* Positions that all queries see are added for all of them at once; those before and after are added
- * query by query. */
-void ggl_cpu_attend_values(const cpu_kernels *k, int n, float (*w)[GGL_PAGE], const int *lo,
-                           const int *hi, const void *page, ggl_type type, int64_t e,
-                           const void *next, float *o, int64_t o_step) {
-    void (*values)(float *, int64_t, float(*)[GGL_PAGE], int, const void *, int64_t, int, int,
-                   const void *) = k->values[type];
-    int all_lo = 0, all_hi = GGL_PAGE;
-    for (int q = 0; q < n; q++) {
-        all_lo = lo[q] > all_lo ? lo[q] : all_lo;
-        all_hi = hi[q] < all_hi ? hi[q] : all_hi;
-    }
-    if (all_lo >= all_hi) {
-        for (int q = 0; q < n; q++)
-            if (lo[q] < hi[q])
-                values(o + q * o_step, o_step, w + q, 1, page, e, lo[q], hi[q], next);
-        return;
-    }
-    for (int q = 0; q < n; q++)
-        if (lo[q] < all_lo)
-            values(o + q * o_step, o_step, w + q, 1, page, e, lo[q], all_lo, page);
-    values(o, o_step, w, n, page, e, all_lo, all_hi, next);
-    for (int q = 0; q < n; q++)
-        if (hi[q] > all_hi)
-            values(o + q * o_step, o_step, w + q, 1, page, e, all_hi, hi[q], next);
 }
 
 /* Sets w[q] to the products of query q and the 64 keys of a page. */
@@ -276,12 +153,12 @@ static void group_begin(group *g, const cpu_task *t, int64_t store_head, int64_t
     g->e = t->dst.ne[0];
     g->step = cpu_attend_step(g->e);
     g->slot = slot;
-    g->table = cpu_attend_table(&t->src[6], slot);
+    g->table = cpu_attend_table(&t->src[ATTEND_PAGE], slot);
     g->keys = cpu_attend_rows(t, 0, store_head);
     g->values = s->attend.kept[1].store ? cpu_attend_rows(t, 1, store_head) : NULL;
     memory += (2 * s->attend.most + CPU_QUERIES) * g->step;
     for (int q = 0; q < CPU_QUERIES; q++)
-        g->rounded[q] = (cpu_qblock *)memory + q * (t->src[0].ne[0] / CPU_QBLOCK);
+        g->rounded[q] = (cpu_qblock *)memory + q * (t->src[ATTEND_Q].ne[0] / CPU_QBLOCK);
     g->panel_values = memory + rounded_floats(s);
     g->panel_keys = g->panel_values + g->step * GGL_PAGE;
 }
@@ -289,21 +166,23 @@ static void group_begin(group *g, const cpu_task *t, int64_t store_head, int64_t
 /* Adds the query of head `head` of token l. */
 static void group_add(group *g, int64_t l, int64_t head) {
     const cpu_task *t = g->t;
-    const int64_t pos = cpu_attend_number(&t->src[4], l), window = t->step->attend.window;
+    const ggl_visible v = cpu_attend_visible(t, l);
     const int q = g->n++;
     g->token[q] = l;
     g->head[q] = head;
-    g->pos[q] = pos;
-    g->from[q] = window > 0 ? cpu_max(0, pos - window + 1) : 0;
+    g->pos[q] = cpu_attend_number(&t->src[ATTEND_POS], l);
+    g->from[q] = v.first;
+    g->end[q] = v.end;
     g->query[q] =
-        (const float *)(t->src[0].p + (t->src[0].ne[3] == 1 ? 0 : (size_t)l * t->src[0].nb[3]) +
-                        (size_t)head * t->src[0].nb[1]);
+        (const float *)(t->src[ATTEND_Q].p +
+                        (t->src[ATTEND_Q].ne[3] == 1 ? 0 : (size_t)l * t->src[ATTEND_Q].nb[3]) +
+                        (size_t)head * t->src[ATTEND_Q].nb[1]);
     g->first = cpu_min(g->first, g->from[q]);
-    g->last = cpu_max(g->last, pos);
+    g->last = cpu_max(g->last, v.end - 1);
 }
 
 /* The queries of a store head are numbered token by token, and within a token head by head; a unit
- * has GROUP_SIZE of them in this order. */
+ * has unit.attend.group_size of them in this order. */
 typedef struct unit_queries {
     int64_t store_head, per; /* query heads of a store head */
     int64_t first, last;     /* numbers first .. last - 1 */
@@ -313,20 +192,20 @@ typedef struct unit_queries {
  * may have to wait for the last units, so these are short. */
 static unit_queries queries_of(const cpu_task *t, int64_t u) {
     const int64_t n_store = t->step->attend.kept[0].store->ne[1], per = t->dst.ne[1] / n_store,
-                  first = (t->unit[N_GROUPS] - 1 - u / n_store) * t->unit[GROUP_SIZE];
+                  first = (t->unit.attend.n_groups - 1 - u / n_store) * t->unit.attend.group_size;
     return (unit_queries){u % n_store, per, first,
-                          cpu_min(t->n * per, first + t->unit[GROUP_SIZE])};
+                          cpu_min(t->n * per, first + t->unit.attend.group_size)};
 }
 
 /* Makes *g the group of the queries from *i on that have one slot, and moves *i past them. */
 static void group_next(group *g, const cpu_task *t, const unit_queries *of, int64_t *i,
                        float *memory) {
-    const int64_t slot = cpu_attend_number(&t->src[5], *i / of->per);
+    const int64_t slot = cpu_attend_number(&t->src[ATTEND_SLOT], *i / of->per);
     group_begin(g, t, of->store_head, slot, memory);
-    for (; *i < of->last && cpu_attend_number(&t->src[5], *i / of->per) == slot; ++*i)
+    for (; *i < of->last && cpu_attend_number(&t->src[ATTEND_SLOT], *i / of->per) == slot; ++*i)
         group_add(g, *i / of->per, of->store_head * of->per + *i % of->per);
     for (int q = 0; q < g->n && rounded_floats(t->step) > 0; q++)
-        t->b->k.quantize(g->rounded[q], g->query[q], t->src[0].ne[0]);
+        t->b->k.quantize(g->rounded[q], g->query[q], t->src[ATTEND_Q].ne[0]);
 }
 
 /* Sets *out to the partial results for a span: its visible pages, merged in ascending order. */
@@ -347,8 +226,8 @@ static void finish(const group *g, partial *total, partial *scratch) {
     const cpu_task *t = g->t;
     shares share;
     for (int q = 0; q < g->n; q++) {
-        if (t->src[2].p) {
-            scratch->m[q] = per_head(&t->src[2], g->head[q], g->token[q]);
+        if (t->src[ATTEND_SINKS].p) {
+            scratch->m[q] = cpu_attend_per_head(&t->src[ATTEND_SINKS], g->head[q], g->token[q]);
             scratch->l[q] = 1;
             scratch->any[q] = true;
             memset(scratch->o, 0, (size_t)g->e * sizeof *scratch->o);
@@ -369,7 +248,8 @@ static int64_t queries_of_group(const cpu_task *t) {
     const int64_t n = t->n * t->dst.ne[1]; /* queries in all */
     int64_t slots = 1, most = t->step->attend.most;
     for (int64_t l = 1; l < t->n; l++)
-        slots += cpu_attend_number(&t->src[5], l) != cpu_attend_number(&t->src[5], l - 1);
+        slots += cpu_attend_number(&t->src[ATTEND_SLOT], l) !=
+                 cpu_attend_number(&t->src[ATTEND_SLOT], l - 1);
     while (most > 2 * CPU_QUERIES && n < 8 * most * (t->n_threads - 1))
         most /= 2;
     if (most > CPU_QUERIES && n / t->step->attend.kept[0].store->ne[1] / slots > CPU_QUERIES)
@@ -380,28 +260,28 @@ static int64_t queries_of_group(const cpu_task *t) {
     return most;
 }
 
-/* Divides the work into units, and sets t->unit. */
+/* Divides the work into units, and sets t->unit.attend. */
 static void attend_begin(cpu_task *t) {
     int64_t n_store = t->step->attend.kept[0].store->ne[1], per = t->dst.ne[1] / n_store,
             longest = 0, seen = 0;
     for (int64_t l = 0; l < t->n; l++) {
-        int64_t pos = cpu_attend_number(&t->src[4], l);
-        int64_t n = t->step->attend.window > 0 ? cpu_min(pos + 1, t->step->attend.window) : pos + 1;
-        longest = cpu_max(longest, n);
-        seen += n;
+        const ggl_visible v = cpu_attend_visible(t, l);
+        longest = cpu_max(longest, v.end - v.first);
+        seen += v.end - v.first;
     }
-    t->unit[GROUP_SIZE] = queries_of_group(t);
-    t->unit[N_GROUPS] = (t->n * per + t->unit[GROUP_SIZE] - 1) / t->unit[GROUP_SIZE];
-    t->n_units = t->unit[N_GROUPS] * n_store;
-    t->unit[N_SPANS] = 0;
+    t->unit.attend.group_size = queries_of_group(t);
+    t->unit.attend.n_groups =
+        (t->n * per + t->unit.attend.group_size - 1) / t->unit.attend.group_size;
+    t->n_units = t->unit.attend.n_groups * n_store;
+    t->unit.attend.n_spans = 0;
     if (t->n == 1 && longest > SPAN && t->n_threads > 1 && t->n_units < 4 * t->n_threads) {
-        int64_t pos = cpu_attend_number(&t->src[4], 0);
-        t->unit[FIRST_SPAN] = (pos + 1 - longest) / SPAN;
-        t->unit[N_SPANS] = pos / SPAN - t->unit[FIRST_SPAN] + 1;
-        t->n_units *= t->unit[N_SPANS];
+        const ggl_visible v = cpu_attend_visible(t, 0);
+        t->unit.attend.first_span = v.first / SPAN;
+        t->unit.attend.n_spans = (v.end - 1) / SPAN - t->unit.attend.first_span + 1;
+        t->n_units *= t->unit.attend.n_spans;
     }
-    t->cost = 2 * (double)(t->src[0].ne[0] + t->dst.ne[0]) * (double)seen * (double)t->dst.ne[1] /
-              (double)t->n_units;
+    t->cost = 2 * (double)(t->src[ATTEND_Q].ne[0] + t->dst.ne[0]) * (double)seen *
+              (double)t->dst.ne[1] / (double)t->n_units;
 }
 
 /* The partial results in a thread's scratch: of a page, of a span and of all. */
@@ -420,7 +300,7 @@ static void results_at(results *r, const cpu_task *t, float *memory) {
 /* Partial result of (head, span) in the shared scratch: max m, sum l, output o[e]. */
 static float *kept(const cpu_task *t, int64_t head, int64_t span) {
     return (float *)t->shared +
-           (size_t)(head * t->unit[N_SPANS] + span) * partial_floats(t->dst.ne[0]);
+           (size_t)(head * t->unit.attend.n_spans + span) * partial_floats(t->dst.ne[0]);
 }
 
 /* Runs a group. span >= 0: only that span, counted from the first visible one; the partial results
@@ -430,7 +310,7 @@ static void run_group(const group *g, int64_t span, float *memory) {
     results r;
     results_at(&r, t, memory);
     if (span >= 0) {
-        one_span(g, span + t->unit[FIRST_SPAN], &r.page, &r.span);
+        one_span(g, span + t->unit.attend.first_span, &r.page, &r.span);
         for (int q = 0; q < g->n; q++) {
             float *to = kept(t, g->head[q], span);
             to[0] = r.span.m[q];
@@ -448,22 +328,22 @@ static void run_group(const group *g, int64_t span, float *memory) {
 
 static void attend_run(const cpu_task *t, int64_t first, int64_t last, int thread) {
     float *memory = (float *)cpu_thread_scratch(t, thread);
-    const int64_t n_spans = t->unit[N_SPANS] == 0 ? 1 : t->unit[N_SPANS];
+    const int64_t n_spans = t->unit.attend.n_spans == 0 ? 1 : t->unit.attend.n_spans;
     for (int64_t u = first; u < last; u++) {
         const unit_queries of = queries_of(t, u / n_spans);
         for (int64_t i = of.first; i < of.last;) {
             group g;
             group_next(&g, t, &of, &i, memory);
-            run_group(&g, t->unit[N_SPANS] == 0 ? -1 : u % n_spans, memory);
+            run_group(&g, t->unit.attend.n_spans == 0 ? -1 : u % n_spans, memory);
         }
     }
 }
 
 /* Called when all units are done: merges the partial results of all spans, in ascending order. */
 static void attend_end(const cpu_task *t) {
-    if (t->unit[N_SPANS] == 0)
+    if (t->unit.attend.n_spans == 0)
         return;
-    const int64_t n_groups = t->unit[N_GROUPS] * t->step->attend.kept[0].store->ne[1];
+    const int64_t n_groups = t->unit.attend.n_groups * t->step->attend.kept[0].store->ne[1];
     float *memory = (float *)cpu_thread_scratch(t, 0);
     for (int64_t u = 0; u < n_groups; u++) {
         const unit_queries of = queries_of(t, u);
@@ -472,7 +352,7 @@ static void attend_end(const cpu_task *t) {
         group_next(&g, t, &of, &first, memory); /* all, as there is one token */
         results r;
         results_at(&r, t, memory);
-        for (int64_t s = 0; s < t->unit[N_SPANS]; s++) {
+        for (int64_t s = 0; s < t->unit.attend.n_spans; s++) {
             for (int q = 0; q < g.n; q++) {
                 const float *from = kept(t, g.head[q], s);
                 r.span.m[q] = from[0];

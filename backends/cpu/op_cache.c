@@ -23,7 +23,7 @@ static ggl_status cache_compile(cpu_compiler *c, cpu_step *s, ggl_error *err) {
 /* A unit is one token. */
 static void cache_begin(cpu_task *t) {
     t->n_units = t->n;
-    t->cost = 4 * (double)ggl_extents(t->src[0].ne, 0, 2, 1);
+    t->cost = 4 * (double)ggl_extents(t->src[CACHE_K].ne, 0, 2, 1);
 }
 
 /* Encodes the row x of position pos into the rows of one head in its page. */
@@ -53,10 +53,10 @@ static void cache_run(const cpu_task *t, int64_t first, int64_t last, int thread
         const cpu_view *x = &t->src[part];
         for (int64_t h = 0; s && h < s->ne[1]; h++)
             for (int64_t l = first; l < last; l++) {
-                const int64_t pos = cpu_attend_number(&t->src[2], l),
-                              slot = cpu_attend_number(&t->src[3], l),
-                              page =
-                                  ggl_store_page(s, cpu_attend_table(&t->src[4], slot), slot, pos);
+                const int64_t pos = cpu_attend_number(&t->src[CACHE_POS], l),
+                              slot = cpu_attend_number(&t->src[CACHE_SLOT], l),
+                              page = ggl_store_page(s, cpu_attend_table(&t->src[CACHE_PAGE], slot),
+                                                    slot, pos);
                 store_row(t, s, cpu_attend_rows(t, part, h) + (size_t)page * s->page_size, pos,
                           (const float *)(x->p + (x->ne[3] == 1 ? 0 : (size_t)l * x->nb[3]) +
                                           (size_t)h * x->nb[1]));

@@ -6,7 +6,7 @@
 
 enum { SEGMENT = 4096 };
 
-/* Joins dimensions and sets the task's units. t->unit[0] becomes the length of a run, t->unit[1..3]
+/* Joins dimensions and sets the task's units. t->unit.extent[0] becomes the length of a run, t->unit.extent[1..3]
  * the outer extents; t->step_nb[0] the strides of dst, t->step_nb[1..] those of the sources, where
  * a stride of 0 repeats an element. In a run, elements are 4 bytes apart, or (sources) one element
  * repeats. */
@@ -40,7 +40,7 @@ static void collapse(cpu_task *t, int n_src, double cost_of_one) {
         n++;
     }
     /* never five dimensions: rows are dense, so a run is inserted only if dimension 0 has size 1 */
-    memcpy(t->unit, ne, sizeof t->unit);
+    memcpy(t->unit.extent, ne, sizeof t->unit.extent);
     for (int i = 0; i <= n_src; i++)
         memcpy(t->step_nb[i], nb[i], sizeof t->step_nb[i]);
     int64_t segments = (ne[0] + SEGMENT - 1) / SEGMENT;
@@ -51,19 +51,19 @@ static void collapse(cpu_task *t, int n_src, double cost_of_one) {
 /* Sets p[0] to the address of unit u in dst, and p[1..n_src] to those in the sources; returns the
  * unit's number of elements. */
 static int64_t piece(const cpu_task *t, int64_t u, int n_src, char **p) {
-    int64_t segments = (t->unit[0] + SEGMENT - 1) / SEGMENT;
+    int64_t segments = (t->unit.extent[0] + SEGMENT - 1) / SEGMENT;
     int64_t at[4] = {u % segments * SEGMENT};
     u /= segments;
     for (int d = 1; d < GGL_MAX_DIMS; d++) {
-        at[d] = u % t->unit[d];
-        u /= t->unit[d];
+        at[d] = u % t->unit.extent[d];
+        u /= t->unit.extent[d];
     }
     for (int i = 0; i <= n_src; i++) {
         p[i] = i == 0 ? t->dst.p : t->src[i - 1].p;
         for (int d = 0; d < GGL_MAX_DIMS; d++)
             p[i] += (size_t)at[d] * t->step_nb[i][d];
     }
-    return cpu_min(SEGMENT, t->unit[0] - at[0]);
+    return cpu_min(SEGMENT, t->unit.extent[0] - at[0]);
 }
 
 /* Fails unless all sources are f32. */

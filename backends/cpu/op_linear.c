@@ -20,16 +20,16 @@ enum {
 
 /* Converts the rows of src[0] to the form step->form, a cpu_columns. A unit is a row. */
 static void columns_begin(cpu_task *t) {
-    t->n_units = cpu_n_rows(&t->src[0]);
-    t->cost = 3 * (double)t->src[0].ne[0];
+    t->n_units = cpu_n_rows(&t->src[LINEAR_X]);
+    t->cost = 3 * (double)t->src[LINEAR_X].ne[0];
 }
 
 static void columns_run(const cpu_task *t, int64_t first, int64_t last, int thread) {
     (void)thread;
     for (int64_t r = first; r < last; r++) {
-        const float *x = (const float *)cpu_row(&t->src[0], t->src[0].ne, r);
+        const float *x = (const float *)cpu_row(&t->src[LINEAR_X], t->src[LINEAR_X].ne, r);
         char *y = cpu_row(&t->dst, t->dst.ne, r);
-        ggl_cpu_column_make(&t->b->k, (cpu_columns)t->step->form, y, x, t->src[0].ne[0]);
+        ggl_cpu_column_make(&t->b->k, (cpu_columns)t->step->form, y, x, t->src[LINEAR_X].ne[0]);
     }
 }
 
@@ -46,22 +46,23 @@ typedef struct lists {
 
 /* Returns the lists' places in t->shared. */
 static lists lists_of(const cpu_task *t) {
-    const cpu_view *w = &t->src[1];
-    lists l = {.n_matrices = ggl_extents(w->ne, 2, GGL_MAX_DIMS, 1), .n_active = t->unit[1]};
+    const cpu_view *w = &t->src[LINEAR_W];
+    lists l = {.n_matrices = ggl_extents(w->ne, 2, GGL_MAX_DIMS, 1),
+               .n_active = t->unit.linear.n_matrices};
     l.order = (int32_t *)t->shared;
     l.start = l.order + cpu_n_rows(&t->dst);
     l.active = l.start + l.n_matrices + 1;
     return l;
 }
 
-/* True if an index (src[3]) picks the matrix of each column. */
+/* True if an index (src[LINEAR_INDEX]) picks the matrix of each column. */
 static bool has_index(const cpu_task *t) {
-    return t->step->n_src > 3 && t->src[3].p;
+    return t->step->n_src > 3 && t->src[LINEAR_INDEX].p;
 }
 
 /* Returns the number of the column's matrix; -1: the column's index is out of range. */
 static int64_t matrix_of(const cpu_task *t, int64_t column) {
-    const cpu_view *w = &t->src[1], *y = &t->dst, *index = &t->src[3];
+    const cpu_view *w = &t->src[LINEAR_W], *y = &t->dst, *index = &t->src[LINEAR_INDEX];
     int64_t d1 = column % y->ne[1], d2 = column / y->ne[1] % y->ne[2],
             l = column / y->ne[1] / y->ne[2];
     if (has_index(t)) {
@@ -80,7 +81,7 @@ static void not_a_number(const cpu_task *t, int64_t column) {
         y[i] = NAN;
 }
 
-/* Sorts the columns by matrix (a counting sort) and sets t->unit[1] to the number of matrices that
+/* Sorts the columns by matrix (a counting sort) and sets t->unit.linear.n_matrices to the number of matrices that
  * have columns. The result of a column without a matrix becomes NaN. */
 static void sort_columns(cpu_task *t) {
     lists l = lists_of(t);
@@ -110,7 +111,7 @@ static void sort_columns(cpu_task *t) {
     for (int64_t m = 0; m < l.n_matrices; m++)
         if (l.start[m + 1] > l.start[m])
             l.active[n_active++] = (int32_t)m;
-    t->unit[1] = n_active;
+    t->unit.linear.n_matrices = n_active;
 }
 
 /* A repacked matrix consists of groups of 16 rows, so every unit must begin with a group. */
@@ -118,12 +119,12 @@ _Static_assert(ROW_GROUP % CPU_GROUP == 0 && UNIT_ROWS % CPU_GROUP == 0, "rows o
 
 /* True if the matrices are in the row-interleaved layout (quant/rows16.h). */
 static bool in_groups(const cpu_task *t) {
-    return t->step->src[1].repacked;
+    return t->step->src[LINEAR_W].repacked;
 }
 
 /* Returns the offset in bytes of row j in its matrix. */
 static size_t row_offset(const cpu_task *t, int64_t j) {
-    const ggl_operand *w = &t->step->src[1];
+    const ggl_operand *w = &t->step->src[LINEAR_W];
     return in_groups(t) ? ggl_cpu_rows16_size(w->type, j, w->ne[0]) : (size_t)j * w->nb[1];
 }
 
@@ -147,8 +148,8 @@ static void set_repacked(const cpu_backend *b, ggl_operand *w) {
 
 /* x in the form that the weight's type needs. */
 static ggl_form linear_form(const cpu_backend *b, const ggl_step *s) {
-    const ggl_operand *x = &s->src[0];
-    const cpu_columns form = b->k.product[type_read(&s->src[1])].columns;
+    const ggl_operand *x = &s->src[LINEAR_X];
+    const cpu_columns form = b->k.product[type_read(&s->src[LINEAR_W])].columns;
     if (x->type != GGL_F32 || form == CPU_COLUMNS_F32)
         return (ggl_form){0};
     return (ggl_form){
@@ -157,15 +158,15 @@ static ggl_form linear_form(const cpu_backend *b, const ggl_step *s) {
 
 /* Columns are sorted by matrix in the shared scratch. */
 static bool linear_alone(const ggl_step *s) {
-    return s->n_src > 3 || s->src[1].ne[2] > 1 || s->src[1].ne[3] != 1;
+    return s->n_src > 3 || s->src[LINEAR_W].ne[2] > 1 || s->src[LINEAR_W].ne[3] != 1;
 }
 
 /* Checks the types, and sets the sizes of scratch. */
 static ggl_status linear_compile(cpu_compiler *c, cpu_step *s, ggl_error *err) {
-    const ggl_operand *x = &s->src[0], *w = &s->src[1], *bias = &s->src[2];
+    const ggl_operand *x = &s->src[LINEAR_X], *w = &s->src[LINEAR_W], *bias = &s->src[LINEAR_BIAS];
     const cpu_backend *b = ggl_cpu_compiler_backend(c);
     if (w->repacked)
-        set_repacked(b, &s->src[1]);
+        set_repacked(b, &s->src[LINEAR_W]);
     const cpu_product *p = &b->k.product[w->type];
     if (!p->rows || (!x->form && x->type != GGL_F32) ||
         (bias->region >= 0 && bias->type != GGL_F32))
@@ -175,7 +176,7 @@ static ggl_status linear_compile(cpu_compiler *c, cpu_step *s, ggl_error *err) {
                                                                    : "");
     if (w->type == GGL_F32 && w->nb[0] != 4)
         return ggl_fail(err, GGL_UNSUPPORTED, "linear needs a matrix with dense rows");
-    s->linear.batch_of_w = ggl_is_batched(s->node->src[1]);
+    s->linear.batch_of_w = ggl_is_batched(s->node->src[LINEAR_W]);
     int64_t columns = ggl_extents(s->dst.ne, 1, GGL_MAX_DIMS, ggl_cpu_compiler_n_max(c));
     int64_t matrices = ggl_extents(w->ne, 2, GGL_MAX_DIMS, ggl_cpu_compiler_n_max(c));
     if (columns > INT32_MAX || matrices > INT32_MAX)
@@ -192,28 +193,27 @@ static ggl_status linear_compile(cpu_compiler *c, cpu_step *s, ggl_error *err) {
 
 /* True if all columns have the same matrix, so that they need no sorting. */
 static bool one_matrix(const cpu_task *t) {
-    return ggl_extents(t->src[1].ne, 2, GGL_MAX_DIMS, 1) == 1 && !has_index(t);
+    return ggl_extents(t->src[LINEAR_W].ne, 2, GGL_MAX_DIMS, 1) == 1 && !has_index(t);
 }
 
 static int64_t round_up(int64_t x, int64_t to) {
     return (x + to - 1) / to * to;
 }
 
-/* Divides the product into units. unit[0]: rows of a unit; unit[1]: matrices that have columns;
- * unit[2]: units of each matrix. */
+/* Divides the product into units, and sets t->unit.linear. */
 static void linear_begin(cpu_task *t) {
     int64_t n_out = t->dst.ne[0], n_cols = cpu_n_rows(&t->dst);
-    t->unit[1] = 1;
+    t->unit.linear.n_matrices = 1;
     if (!one_matrix(t))
         sort_columns(t);
-    int64_t n_active = cpu_max(t->unit[1], 1);
+    int64_t n_active = cpu_max(t->unit.linear.n_matrices, 1);
     /* 8 units for each thread, so that all end at about the same time, but none of too few rows */
     int64_t rows = round_up(cpu_max(n_out * n_active / (8 * t->n_threads), 1), ROW_GROUP);
-    t->unit[0] = cpu_min(rows, n_cols / n_active >= 4 ? UNIT_ROWS : 512);
-    t->unit[2] = (n_out + t->unit[0] - 1) / t->unit[0];
-    t->n_units = t->unit[1] * t->unit[2];
-    t->cost =
-        (double)(cpu_min(t->unit[0], n_out) * t->src[1].ne[0]) * (double)n_cols / (double)n_active;
+    t->unit.linear.n_rows = cpu_min(rows, n_cols / n_active >= 4 ? UNIT_ROWS : 512);
+    t->unit.linear.n_per_matrix = (n_out + t->unit.linear.n_rows - 1) / t->unit.linear.n_rows;
+    t->n_units = t->unit.linear.n_matrices * t->unit.linear.n_per_matrix;
+    t->cost = (double)(cpu_min(t->unit.linear.n_rows, n_out) * t->src[LINEAR_W].ne[0]) *
+              (double)n_cols / (double)n_active;
 }
 
 /* Rows j0 .. j1-1 of a matrix, to be multiplied with some columns. */
@@ -236,15 +236,15 @@ static int take_columns(const cpu_task *t, const span *s, int64_t i, int64_t j, 
     for (int e = 0; e < n; e++) {
         int64_t c = column_index(s, i + e);
         y[e] = (float *)cpu_row(&t->dst, t->dst.ne, c) + j;
-        x[e] = cpu_row(&t->src[0], t->dst.ne, c);
+        x[e] = cpu_row(&t->src[LINEAR_X], t->dst.ne, c);
     }
     return n;
 }
 
 /* Multiplies the span straight from the weights; for few columns. */
 static void by_rows(const cpu_task *t, const cpu_product *p, const span *s) {
-    size_t row_size = t->src[1].nb[1];
-    int64_t group = s->n_cols > 1 ? ROW_GROUP : s->j1 - s->j0, k = t->src[1].ne[0];
+    size_t row_size = t->src[LINEAR_W].nb[1];
+    int64_t group = s->n_cols > 1 ? ROW_GROUP : s->j1 - s->j0, k = t->src[LINEAR_W].ne[0];
     for (int64_t j = s->j0; j < s->j1; j += group)
         for (int64_t i = 0; i < s->n_cols; i += COLUMNS) {
             float *y[COLUMNS];
@@ -261,25 +261,25 @@ static void by_rows(const cpu_task *t, const cpu_product *p, const span *s) {
 /* Unpacks the span's rows, panel by panel, and multiplies each panel with all columns; for many
  * columns. panel: scratch of p->panel_size() bytes. */
 static void by_panels(const cpu_task *t, const cpu_product *p, const span *s, void *panel) {
-    size_t row_size = t->src[1].nb[1];
+    size_t row_size = t->src[LINEAR_W].nb[1];
     for (int64_t j = s->j0; j < s->j1; j += p->panel_rows) {
         int n_rows = (int)cpu_min(p->panel_rows, s->j1 - j);
         if (in_groups(t))
-            p->pack16(panel, s->w + row_offset(t, j), n_rows, t->src[1].ne[0]);
+            p->pack16(panel, s->w + row_offset(t, j), n_rows, t->src[LINEAR_W].ne[0]);
         else
-            p->pack(panel, s->w + row_offset(t, j), row_size, n_rows, t->src[1].ne[0]);
+            p->pack(panel, s->w + row_offset(t, j), row_size, n_rows, t->src[LINEAR_W].ne[0]);
         for (int64_t i = 0; i < s->n_cols; i += COLUMNS) {
             float *y[COLUMNS];
             const void *x[COLUMNS];
             int n = take_columns(t, s, i, j, y, x);
-            p->tile(y, x, n, panel, n_rows, t->src[1].ne[0]);
+            p->tile(y, x, n, panel, n_rows, t->src[LINEAR_W].ne[0]);
         }
     }
 }
 
 /* Adds the bias, if there is one, to the span's results. */
 static void add_bias(const cpu_task *t, const span *s) {
-    const cpu_view *bias = &t->src[2];
+    const cpu_view *bias = &t->src[LINEAR_BIAS];
     for (int64_t i = 0; bias->p && i < s->n_cols; i++) {
         int64_t c = column_index(s, i);
         float *y = (float *)cpu_row(&t->dst, t->dst.ne, c) + s->j0;
@@ -292,15 +292,17 @@ static void add_bias(const cpu_task *t, const span *s) {
 /* Runs units: each multiplies some rows of one matrix with all of its columns, and adds the
  * bias. */
 static void linear_run(const cpu_task *t, int64_t first, int64_t last, int thread) {
-    const cpu_product *p = &t->b->k.product[t->step->src[1].type];
-    const cpu_view *w = &t->src[1];
+    const cpu_product *p = &t->b->k.product[t->step->src[LINEAR_W].type];
+    const cpu_view *w = &t->src[LINEAR_W];
     bool single = one_matrix(t);
     lists l = single ? (lists){0} : lists_of(t);
     for (int64_t u = first; u < last; u++) {
-        int64_t i = u / t->unit[2], j = u % t->unit[2] * t->unit[0], m = single ? 0 : l.active[i];
+        int64_t i = u / t->unit.linear.n_per_matrix,
+                j = u % t->unit.linear.n_per_matrix * t->unit.linear.n_rows,
+                m = single ? 0 : l.active[i];
         span s = {.w = w->p + (size_t)(m % w->ne[2]) * w->nb[2] + (size_t)(m / w->ne[2]) * w->nb[3],
                   .j0 = j,
-                  .j1 = cpu_min(j + t->unit[0], t->dst.ne[0]),
+                  .j1 = cpu_min(j + t->unit.linear.n_rows, t->dst.ne[0]),
                   .n_cols = cpu_n_rows(&t->dst)};
         if (!single) {
             s.order = l.order + l.start[m];

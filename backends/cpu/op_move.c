@@ -115,7 +115,9 @@ static ggl_status four_bytes(cpu_compiler *c, cpu_step *s, ggl_error *err) {
 
 static void split_run(const cpu_task *t, int64_t first, int64_t last, int thread) {
     (void)thread;
-    strided_run(t, t->src[0].p + (size_t)t->step->node->num[1] * t->src[0].nb[t->step->along.dim],
+    strided_run(t,
+                t->src[0].p + (size_t)t->step->node->num[SPLIT_FIRST] *
+                                  t->src[SPLIT_X].nb[t->step->along.dim],
                 t->src[0].nb, first, last);
 }
 
@@ -129,7 +131,7 @@ static void repeat_run(const cpu_task *t, int64_t first, int64_t last, int threa
 
 static void transpose_run(const cpu_task *t, int64_t first, int64_t last, int thread) {
     (void)thread;
-    int a = (int)t->step->node->num[0], b = (int)t->step->node->num[1];
+    int a = (int)t->step->node->num[TRANSPOSE_A], b = (int)t->step->node->num[TRANSPOSE_B];
     size_t nb[GGL_MAX_DIMS];
     memcpy(nb, t->src[0].nb, sizeof nb);
     nb[a] = t->src[0].nb[b];
@@ -144,7 +146,7 @@ static size_t stride(const cpu_view *v, int d) {
 
 static void concat_run(const cpu_task *t, int64_t first, int64_t last, int thread) {
     (void)thread;
-    const cpu_view *x = &t->src[0], *y = &t->src[1];
+    const cpu_view *x = &t->src[CONCAT_X], *y = &t->src[CONCAT_Y];
     int dim = t->step->along.dim;
     for (int64_t r = first; r < last; r++) {
         char *to = cpu_row(&t->dst, t->dst.ne, r);
@@ -186,28 +188,28 @@ const cpu_op ggl_cpu_op_iota = {
 
 static ggl_status pick_compile(cpu_compiler *c, cpu_step *s, ggl_error *err) {
     s->along.dim = s->node->src[0]->n_dims - 1;
-    if (s->src[1].type != GGL_I32)
+    if (s->src[PICK_I].type != GGL_I32)
         return ggl_fail(err, GGL_UNSUPPORTED, "an index of type %s is not supported",
-                        ggl_type_get(s->src[1].type)->name);
+                        ggl_type_get(s->src[PICK_I].type)->name);
     return move_compile(c, s, err);
 }
 
 /* A unit is one index of one element of the batch. */
 static void pick_begin(cpu_task *t) {
-    t->unit[0] = t->src[1].ne[0];
-    t->n_units = t->unit[0] * t->dst.ne[3];
-    t->cost = 10 + (double)ggl_extents(t->dst.ne, 0, 3, 1) / (double)t->unit[0];
+    t->unit.n_picked = t->src[PICK_I].ne[0];
+    t->n_units = t->unit.n_picked * t->dst.ne[3];
+    t->cost = 10 + (double)ggl_extents(t->dst.ne, 0, 3, 1) / (double)t->unit.n_picked;
 }
 
 /* For an index out of range, floats become NaN and integers -1. */
 static void pick_run(const cpu_task *t, int64_t first, int64_t last, int thread) {
     (void)thread;
-    const cpu_view *x = &t->src[0], *index = &t->src[1];
+    const cpu_view *x = &t->src[PICK_T], *index = &t->src[PICK_I];
     int dim = t->step->along.dim; /* the dimension that is indexed; those below it form the slice */
     int64_t n0 = dim > 0 ? x->ne[0] : 1, n1 = dim > 1 ? x->ne[1] : 1, n2 = dim > 2 ? x->ne[2] : 1;
-    bool list = t->step->node->src[1]->n_dims > 0;
+    bool list = t->step->node->src[PICK_I]->n_dims > 0;
     for (int64_t u = first; u < last; u++) {
-        int64_t e = u % t->unit[0], l = u / t->unit[0];
+        int64_t e = u % t->unit.n_picked, l = u / t->unit.n_picked;
         int64_t at =
             ((const int32_t *)(index->p + (index->ne[3] == 1 ? 0 : (size_t)l * index->nb[3])))[e];
         bool inside = at >= 0 && at < x->ne[dim];

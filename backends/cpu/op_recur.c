@@ -76,15 +76,14 @@ static int64_t heads_of_group(const cpu_task *t) {
 }
 
 /* A unit is up to STATE_ROWS rows of a head; with CPU_SELECT, up to STATE_ROWS heads of one row
- * that share their keys. unit[0]: units of a head (or of such a group of heads); unit[1]: its
- * rows. */
+ * that share their keys. */
 static void recur_begin(cpu_task *t) {
     const ggl_store *s = t->step->recur.state.store;
     const bool select = t->step->recur.kind == CPU_SELECT;
     int64_t rows = select ? heads_of_group(t) : s->ne[1], of = select ? s->ne[2] / rows : s->ne[2];
-    t->unit[0] = (rows + STATE_ROWS - 1) / STATE_ROWS;
-    t->unit[1] = rows;
-    t->n_units = t->unit[0] * of;
+    t->unit.recur.n_per_head = (rows + STATE_ROWS - 1) / STATE_ROWS;
+    t->unit.recur.n_rows = rows;
+    t->n_units = t->unit.recur.n_per_head * of;
     t->cost = (double)(s->ne[0] * cpu_min(rows, STATE_ROWS) * t->n) * (select ? 2 : 1);
 }
 
@@ -166,11 +165,11 @@ static void recur_run(const cpu_task *t, int64_t first, int64_t last, int thread
     const recur_form *f = form_of(t->step->node);
     float *w = (float *)cpu_thread_scratch(t, thread);
     for (int64_t u = first; u < last; u++) {
-        int64_t part = u / t->unit[0], j0 = u % t->unit[0] * STATE_ROWS;
-        int64_t n_rows = cpu_min(STATE_ROWS, t->unit[1] - j0);
+        int64_t part = u / t->unit.recur.n_per_head, j0 = u % t->unit.recur.n_per_head * STATE_ROWS;
+        int64_t n_rows = cpu_min(STATE_ROWS, t->unit.recur.n_rows - j0);
         for (int64_t l = 0; l < t->n; l++)
             if (t->step->recur.kind == CPU_SELECT)
-                select_token(t, f, part * t->unit[1] + j0, n_rows, l);
+                select_token(t, f, part * t->unit.recur.n_rows + j0, n_rows, l);
             else
                 one_token(t, f, part, j0, n_rows, l, w);
     }

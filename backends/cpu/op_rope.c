@@ -44,15 +44,15 @@ static ggl_form rope_form(const cpu_backend *b, const ggl_step *s) {
     return (ggl_form){.kind = CPU_FORM_ROPE,
                       .src = 2,
                       .with = 1,
-                      .row_size = (size_t)s->src[1].ne[0] * 2 * sizeof(float),
-                      .num = s->node->num[0]};
+                      .row_size = (size_t)s->src[ROPE_HALF_F].ne[0] * 2 * sizeof(float),
+                      .num = s->node->num[ROPE_HALF_MAG]};
 }
 
 static ggl_status rope_compile(cpu_compiler *c, cpu_step *s, ggl_error *err) {
     (void)c;
-    const ggl_operand *f = &s->src[1];
+    const ggl_operand *f = &s->src[ROPE_HALF_F];
     if (s->src[0].type != GGL_F32 || (f->type != GGL_F32 && f->type != GGL_F64) ||
-        s->src[2].type != GGL_I32)
+        s->src[ROPE_HALF_POS].type != GGL_I32)
         return ggl_fail(err, GGL_UNSUPPORTED, "rope of %s with frequencies of %s",
                         ggl_type_get(s->src[0].type)->name, ggl_type_get(f->type)->name);
     s->rope.n_terms = (int)f->ne[0];

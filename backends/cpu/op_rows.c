@@ -22,7 +22,7 @@ static ggl_status float_source(cpu_compiler *c, cpu_step *s, ggl_error *err) {
 /* --- sum and amax over any dimension ------------------------------------------------------- */
 
 static ggl_status reduce_compile(cpu_compiler *c, cpu_step *s, ggl_error *err) {
-    s->along.dim = (int)s->node->num[0];
+    s->along.dim = (int)s->node->num[SUM_DIM];
     return float_source(c, s, err);
 }
 

@@ -43,8 +43,8 @@ static void state_run(const cpu_task *t, int64_t first, int64_t last, int thread
 /* Copies x to the slot's state. */
 static void keep_run(const cpu_task *t, int64_t first, int64_t last, int thread) {
     (void)first, (void)last, (void)thread;
-    const cpu_view *x = &t->src[1];
-    float *to = state_of(t, *(const int32_t *)t->src[2].p);
+    const cpu_view *x = &t->src[KEEP_X];
+    float *to = state_of(t, *(const int32_t *)t->src[KEEP_SLOT].p);
     int64_t rows = ggl_extents(x->ne, 1, 3, 1);
     for (int64_t r = 0; r < rows; r++, to += x->ne[0])
         memcpy(to, cpu_row(x, x->ne, r), (size_t)x->ne[0] * sizeof(float));

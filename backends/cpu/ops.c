@@ -48,7 +48,8 @@ bool ggl_cpu_joins(const ggl_backend *b, const ggl_step *const *member, int n,
 const char *ggl_cpu_refuses(const ggl_backend *b, const ggl_tensor *node) {
     const cpu_backend *c = (const cpu_backend *)b;
     if (node->op == GGL_OP_LINEAR)
-        return c->k.product[node->src[1]->type].rows ? NULL
-                                                     : "no product with weights of this type";
+        return c->k.product[node->src[LINEAR_W]->type].rows
+                   ? NULL
+                   : "no product with weights of this type";
     return node->op <= GGL_OP_PARAM || ggl_cpu_op_of(node) ? NULL : "there is no kernel for it";
 }

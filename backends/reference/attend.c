@@ -1,6 +1,7 @@
 /* cache and attend: writes rows to the stores, and attends to them. */
 #include <math.h>
 
+#include "ggl/internal/graph.h"
 #include "ggl/internal/math.h"
 #include "reference.h"
 
@@ -13,19 +14,19 @@ static char *page_at(const step_args *a, const ggl_store *s, const view *pages, 
 }
 
 void ggl_ref_cache(const step_args *a) {
-    const int64_t n = a->src[2].ne[3];
+    const int64_t n = a->src[CACHE_POS].ne[3];
     for (int part = 0; part < 2; part++) {
         const ggl_store *s = a->node->store[part];
         if (!s)
             continue;
         const view *x = &a->src[part];
         for (int64_t l = 0; l < n; l++) { /* rows may be the same for the whole batch */
-            const int64_t pos = (int64_t)ggl_ref_get(&a->src[2], 0, 0, 0, l),
-                          slot = (int64_t)ggl_ref_get(&a->src[3], 0, 0, 0, l);
+            const int64_t pos = (int64_t)ggl_ref_get(&a->src[CACHE_POS], 0, 0, 0, l),
+                          slot = (int64_t)ggl_ref_get(&a->src[CACHE_SLOT], 0, 0, 0, l);
             for (int64_t j = 0; j < x->ne[1]; j++) {
                 for (int64_t i = 0; i < x->ne[0]; i++)
                     a->stored[i] = (float)ggl_ref_get(x, i, j, 0, l);
-                ggl_store_put(s, page_at(a, s, &a->src[4], slot, pos), pos, j, a->stored);
+                ggl_store_put(s, page_at(a, s, &a->src[CACHE_PAGE], slot, pos), pos, j, a->stored);
             }
         }
     }
@@ -36,7 +37,7 @@ void ggl_ref_cache(const step_args *a) {
 typedef struct share {
     int64_t l, head, n_head;         /* token; first query head, number of query heads */
     int64_t g;                       /* head of the store */
-    int64_t slot, pos, first, n_pos; /* positions first .. first + n_pos - 1 = pos are visible */
+    int64_t slot, pos, first, n_pos; /* positions first .. first + n_pos - 1 are visible */
     double *query;                   /* [n_head][query dimensions] */
     double *score;                   /* [n_head][n_pos] */
     double *total;                   /* [n_head]: sums of exp(score - max) */
@@ -45,21 +46,21 @@ typedef struct share {
 
 /* Returns how many doubles of scratch ggl_ref_attend needs. */
 int64_t ggl_ref_attend_scratch(const ggl_tensor *node) {
-    const ggl_tensor *q = node->src[0], *kv = node->src[1];
+    const ggl_tensor *q = node->src[ATTEND_Q], *kv = node->src[ATTEND_KV];
     int64_t n_head = q->ne[1] / kv->store[0]->ne[1];
     return n_head * (q->ne[0] + kv->store[0]->n_pos + 1 + node->ne[0]);
 }
 
 static share share_of(const step_args *a, const ggl_store *keys, int64_t l, int64_t g) {
-    const view *q = &a->src[0];
-    double window = a->node->num[1];
+    const view *q = &a->src[ATTEND_Q];
     share s = {.l = l, .g = g, .n_head = q->ne[1] / keys->ne[1]};
     s.head = g * s.n_head;
-    s.pos = (int64_t)ggl_ref_get(&a->src[4], 0, 0, 0, l);
-    s.slot = (int64_t)ggl_ref_get(&a->src[5], 0, 0, 0, l);
-    s.n_pos = isnan(window) || (double)s.pos < window ? s.pos + 1 : (int64_t)window;
+    s.pos = (int64_t)ggl_ref_get(&a->src[ATTEND_POS], 0, 0, 0, l);
+    s.slot = (int64_t)ggl_ref_get(&a->src[ATTEND_SLOT], 0, 0, 0, l);
+    const ggl_visible v = ggl_visible_rows(s.pos, s.slot, ggl_attend_window(a->node));
+    s.n_pos = v.end - v.first;
     s.n_pos = s.n_pos < keys->n_pos ? s.n_pos : keys->n_pos; /* the store holds no more */
-    s.first = s.pos - s.n_pos + 1;
+    s.first = v.end - s.n_pos;
     s.query = a->attend;
     s.score = s.query + s.n_head * q->ne[0];
     s.total = s.score + s.n_head * keys->n_pos;
@@ -70,11 +71,11 @@ static share share_of(const step_args *a, const ggl_store *keys, int64_t l, int6
 }
 
 static void scores(const step_args *a, const ggl_store *keys, const share *s) {
-    const view *alibi = &a->src[3];
-    int64_t d = a->src[0].ne[0];
-    double scale = a->node->num[0], cap = a->node->num[2];
+    const view *alibi = &a->src[ATTEND_ALIBI];
+    int64_t d = a->src[ATTEND_Q].ne[0];
+    double scale = a->node->num[ATTEND_SCALE], cap = a->node->num[ATTEND_CAP];
     for (int64_t p = 0; p < s->n_pos; p++) {
-        const char *page = page_at(a, keys, &a->src[6], s->slot, s->first + p);
+        const char *page = page_at(a, keys, &a->src[ATTEND_PAGE], s->slot, s->first + p);
         ggl_store_get(keys, page, s->first + p, s->g, a->stored);
         for (int64_t h = 0; h < s->n_head; h++) {
             double x = 0;
@@ -84,7 +85,7 @@ static void scores(const step_args *a, const ggl_store *keys, const share *s) {
             if (!isnan(cap))
                 x = cap * ggl_tanh(x / cap);
             if (alibi->data)
-                x -= ggl_ref_get(alibi, s->head + h, 0, 0, s->l) * (double)(s->n_pos - 1 - p);
+                x -= ggl_ref_get(alibi, s->head + h, 0, 0, s->l) * (double)(s->pos - s->first - p);
             s->score[h * s->n_pos + p] = x;
         }
     }
@@ -92,7 +93,7 @@ static void scores(const step_args *a, const ggl_store *keys, const share *s) {
 
 /* Turns head h's scores x[p] into exp(x[p] - max); returns their sum, including the sink's term. */
 static double exponents(const step_args *a, const share *s, int64_t h) {
-    const view *sinks = &a->src[2];
+    const view *sinks = &a->src[ATTEND_SINKS];
     double *x = s->score + h * s->n_pos, total = 0;
     double sink = sinks->data ? ggl_ref_get(sinks, s->head + h, 0, 0, s->l) : -INFINITY, top = sink;
     for (int64_t p = 0; p < s->n_pos; p++)
@@ -107,7 +108,7 @@ static void add_values(const step_args *a, const ggl_store *values, const share 
     for (int64_t i = 0; i < s->n_head * e; i++)
         s->out[i] = 0;
     for (int64_t p = 0; p < s->n_pos; p++) {
-        const char *page = page_at(a, values, &a->src[6], s->slot, s->first + p);
+        const char *page = page_at(a, values, &a->src[ATTEND_PAGE], s->slot, s->first + p);
         ggl_store_get(values, page, s->first + p, s->g, a->stored);
         for (int64_t h = 0; h < s->n_head; h++) {
             double weight = s->score[h * s->n_pos + p];
@@ -119,7 +120,7 @@ static void add_values(const step_args *a, const ggl_store *values, const share 
 
 /* Softmax over the visible positions of the token's own slot. */
 void ggl_ref_attend(const step_args *a) {
-    const ggl_tensor *kv = a->node->src[1];
+    const ggl_tensor *kv = a->node->src[ATTEND_KV];
     const ggl_store *keys = kv->store[0], *values = kv->store[1] ? kv->store[1] : keys;
     int64_t e = a->dst.ne[0];
     for (int64_t l = 0; l < a->dst.ne[3]; l++)

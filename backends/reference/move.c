@@ -15,11 +15,11 @@ void ggl_ref_copy(const step_args *a) {
 
 /* y[.., i] = t[.., index[i]]; NaN if the index is out of range. */
 void ggl_ref_pick(const step_args *a) {
-    const view *t = &a->src[0], *index = &a->src[1];
+    const view *t = &a->src[PICK_T], *index = &a->src[PICK_I];
     int last = a->node->src[0]->n_dims - 1;
     FOR_EACH(a->dst) {
         int64_t at[4] = {i, j, k, t->ne[3] == 1 ? 0 : l};
-        int64_t which = a->node->src[1]->n_dims == 0 ? 0 : at[last];
+        int64_t which = a->node->src[PICK_I]->n_dims == 0 ? 0 : at[last];
         double e = ggl_ref_get(index, which, 0, 0, l);
         bool inside = e >= 0 && e < (double)t->ne[last];
         at[last] = inside ? (int64_t)e : 0;
@@ -28,7 +28,7 @@ void ggl_ref_pick(const step_args *a) {
 }
 
 void ggl_ref_concat(const step_args *a) {
-    int dim = (int)a->node->num[0];
+    int dim = (int)a->node->num[CONCAT_DIM];
     int64_t n = a->src[0].ne[dim];
     FOR_EACH(a->dst) {
         int64_t at[4] = {i, j, k, l};
@@ -44,7 +44,7 @@ void ggl_ref_repeat(const step_args *a) {
 }
 
 void ggl_ref_transpose(const step_args *a) {
-    int p = (int)a->node->num[0], q = (int)a->node->num[1];
+    int p = (int)a->node->num[TRANSPOSE_A], q = (int)a->node->num[TRANSPOSE_B];
     FOR_EACH(a->dst) {
         int64_t at[4] = {i, j, k, l}, swap = at[p];
         at[p] = at[q];

@@ -11,9 +11,9 @@ static int64_t clip(int64_t i, int64_t n) {
 /* Sets (*b, *c) to the matrix of w for vector (j, k) of element l of the batch: the one at the same
  * place, or the one that the index picks. Returns false if the index is out of range. */
 static bool matrix_at(const step_args *a, int64_t j, int64_t k, int64_t l, int64_t *b, int64_t *c) {
-    const view *w = &a->src[1], *index = &a->src[3];
+    const view *w = &a->src[LINEAR_W], *index = &a->src[LINEAR_INDEX];
     *b = clip(j, w->ne[2]);
-    *c = clip(ggl_is_batched(a->node->src[1]) ? l : k, w->ne[3]);
+    *c = clip(ggl_is_batched(a->node->src[LINEAR_W]) ? l : k, w->ne[3]);
     if (index->data) {
         *b = (int64_t)ggl_ref_get(index, j, 0, 0, l);
         *c = 0;
@@ -38,7 +38,8 @@ static void products(const double *w, const double *x, int64_t n, int n_rows, do
 
 /* Computes elements i .. i + n_rows - 1 of all vectors of y. */
 static void linear_rows(const step_args *a, int64_t i, int n_rows) {
-    const view *x = &a->src[0], *w = &a->src[1], *y = &a->dst, *bias = &a->src[2];
+    const view *x = &a->src[LINEAR_X], *w = &a->src[LINEAR_W], *y = &a->dst,
+               *bias = &a->src[LINEAR_BIAS];
     int64_t n = x->ne[0], b, c, last_b = -1, last_c = -1;
     double *column = a->row + REF_ROWS * n, sum[REF_ROWS];
     for (int64_t l = 0; l < y->ne[3]; l++)
@@ -71,10 +72,10 @@ void ggl_ref_linear(const step_args *a) {
 /* Rotates each pair of a row by the angle pos * f and scales it by mag; copies elements from 2 r
  * on. */
 void ggl_ref_rope(const step_args *a) {
-    const view *x = &a->src[0], *f = &a->src[1], *pos = &a->src[2];
+    const view *x = &a->src[ROPE_HALF_X], *f = &a->src[ROPE_HALF_F], *pos = &a->src[ROPE_HALF_POS];
     int64_t r = f->ne[0];
     bool half = a->node->op == GGL_OP_ROPE_HALF;
-    double mag = a->node->num[0];
+    double mag = a->node->num[ROPE_HALF_MAG];
     FOR_EACH(a->dst) {
         if (i >= 2 * r) {
             ggl_ref_set(&a->dst, i, j, k, l, ggl_ref_get(x, i, j, k, l));

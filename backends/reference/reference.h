@@ -4,6 +4,7 @@
 #ifndef REFERENCE_H
 #define REFERENCE_H
 
+#include "ggl/internal/op_args.h"
 #include "ggl/program.h"
 
 /* An operand with its address: element (i, j, k, l) at data + j nb[1] + k nb[2] + l nb[3]; rows are

@@ -11,10 +11,10 @@ static double get(const view *v, place p) {
     return ggl_ref_get(v, p.at[0], p.at[1], p.at[2], p.at[3]);
 }
 
-/* Sets dst to the sum, or the maximum, over dimension num[0] of x. */
+/* Sets dst to the sum, or the maximum, over dimension num[SUM_DIM] of x. */
 static void reduce(const step_args *a, bool max) {
     const view *x = &a->src[0];
-    int dim = (int)a->node->num[0];
+    int dim = (int)a->node->num[SUM_DIM];
     FOR_EACH(a->dst) {
         /* dst has size 1 along dim, even where the dimension is dropped */
         place p = {{i, j, k, l}};

@@ -18,7 +18,7 @@ void ggl_ref_state(const step_args *a) {
 }
 
 void ggl_ref_keep(const step_args *a) {
-    view s = stored(a, a->node->src[0]->store[0], &a->src[2]);
+    view s = stored(a, a->node->src[KEEP_STATE]->store[0], &a->src[KEEP_SLOT]);
     FOR_EACH(s)
-    ggl_ref_set(&s, i, j, k, l, ggl_ref_get(&a->src[1], i, j, k, l));
+    ggl_ref_set(&s, i, j, k, l, ggl_ref_get(&a->src[KEEP_X], i, j, k, l));
 }

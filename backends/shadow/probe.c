@@ -12,7 +12,7 @@ size_t ggl_shadow_size(const ggl_tensor *t, int64_t n) {
 ggl_status ggl_shadow_each_store(const ggl_tensor *node, void *ctx,
                                  ggl_status (*f)(void *ctx, const ggl_store *s, ggl_error *err),
                                  ggl_error *err) {
-    const ggl_tensor *at = node->op == GGL_OP_ATTEND ? node->src[1] : node;
+    const ggl_tensor *at = node->op == GGL_OP_ATTEND ? node->src[ATTEND_KV] : node;
     ggl_status st = GGL_OK;
     for (int k = 0; k < 2 && st == GGL_OK; k++)
         if (at->store[k])
@@ -215,8 +215,10 @@ static ggl_status keep_stores(probe *r, bool states, ggl_error *err) {
         st = read_input(r, "pos", pos, err);
     if (st == GGL_OK)
         st = read_table(r, &k, &table, err);
-    for (int64_t i = 0; i < r->n; i++)
-        k.n_pos = pos[i] >= k.n_pos ? (int64_t)pos[i] + 1 : k.n_pos;
+    for (int64_t i = 0; i < r->n; i++) {
+        const int64_t end = ggl_visible_rows(pos[i], slots[i], 0).end;
+        k.n_pos = end > k.n_pos ? end : k.n_pos;
+    }
     for (int i = 0; i < r->n_nodes && st == GGL_OK; i++)
         st = ggl_shadow_each_store(r->node[i], &k, keep_store, err);
     ggl_free(slots);

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "ggl/internal/graph.h"
 #include "ggl/internal/alloc.h"
 #include "shadow.h"
 
@@ -19,12 +20,12 @@
 static double bound_of(const ggl_tensor *t) {
     double bound = ggl_op_get(t->op).exact ? BOUND_EXACT : BOUND_FLOAT;
     if (t->op == GGL_OP_LINEAR) {
-        ggl_type w = t->src[1]->type;
+        ggl_type w = t->src[LINEAR_W]->type;
         bound = ggl_type_get(w)->quantized      ? BOUND_BYTES
                 : w == GGL_F16 || w == GGL_BF16 ? BOUND_HALF
                                                 : BOUND_FLOAT;
     }
-    const ggl_store *keys = t->op == GGL_OP_ATTEND ? t->src[1]->store[0] : NULL;
+    const ggl_store *keys = t->op == GGL_OP_ATTEND ? t->src[ATTEND_KV]->store[0] : NULL;
     if (keys && ggl_type_get(keys->type)->quantized)
         bound = BOUND_BYTES;
     for (int i = 0; t->body && i < t->body->n_node; i++)
@@ -70,7 +71,7 @@ static double scale_of(const probe *r, const ggl_tensor *t, const void *want, co
 /* Returns how large an element of a product would be if its terms had random signs. The terms'
  * rounding errors are relative to this, even where the terms cancel. 0: not known. */
 static double product_scale(const ggl_tensor *t, const float *x, size_t at) {
-    const ggl_tensor *w = t->op == GGL_OP_LINEAR && x ? t->src[1] : NULL;
+    const ggl_tensor *w = t->op == GGL_OP_LINEAR && x ? t->src[LINEAR_W] : NULL;
     if (!w || w->op != GGL_OP_WEIGHT || w->n_dims > 2)
         return 0;
     const ggl_type_info *type = ggl_type_get(w->type);

@@ -123,20 +123,19 @@ void ggl_vk_bind_counters(vk_emit *e, vk_call *c, size_t n) {
     *at += size;
 }
 
-void ggl_vk_push(vk_call *c, uint32_t x) {
-    assert(c->n_push < VK_MAX_PUSH);
-    c->push[c->n_push++] = x;
-}
-
-void ggl_vk_push_float(vk_call *c, float x) {
-    uint32_t u;
-    memcpy(&u, &x, sizeof u);
-    ggl_vk_push(c, u);
-}
-
-void ggl_vk_push_strides(const vk_emit *e, vk_call *c, const ggl_operand *o) {
+void ggl_vk_strides(const vk_emit *e, const ggl_operand *o, uint32_t out[GGL_MAX_DIMS]) {
     for (int d = 0; d < GGL_MAX_DIMS; d++)
-        ggl_vk_push(c, ggl_vk_stride(e, o, d));
+        out[d] = ggl_vk_stride(e, o, d);
+}
+
+void ggl_vk_outer_strides(const vk_emit *e, const ggl_operand *o, uint32_t out[GGL_MAX_DIMS - 1]) {
+    for (int d = 1; d < GGL_MAX_DIMS; d++)
+        out[d - 1] = ggl_vk_stride(e, o, d);
+}
+
+void ggl_vk_outer_extents(const vk_emit *e, const ggl_operand *o, uint32_t out[GGL_MAX_DIMS - 1]) {
+    for (int d = 1; d < GGL_MAX_DIMS; d++)
+        out[d - 1] = (uint32_t)ggl_vk_extent(e, o, d);
 }
 
 uint32_t ggl_vk_groups(int64_t items, uint32_t local) {

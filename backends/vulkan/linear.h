@@ -55,7 +55,7 @@ static inline bool ggl_vk_has(const ggl_operand *o) {
 
 /* True if an index chooses the matrix of each column (experts). */
 static inline bool ggl_vk_is_chosen(const ggl_step *product) {
-    return product->n_src > 3 && ggl_vk_has(&product->src[3]);
+    return product->n_src > 3 && ggl_vk_has(&product->src[LINEAR_INDEX]);
 }
 
 /* Returns the matrices that have columns of their own. */
@@ -109,12 +109,11 @@ void ggl_vk_place_in_scratch(const vk_emit *e, size_t at, ggl_operand *y);
 typedef struct vk_norm_places {
     uint32_t weight, first_weight, normed, blocks;
 } vk_norm_places;
-/* Bind and push what linear_vec.comp needs for a norm. */
+/* Bind what linear_vec.comp needs for a norm. */
 void ggl_vk_bind_norm_weight(vk_emit *e, vk_call *c, const vk_product *p, vk_norm_places *at);
 void ggl_vk_bind_norm(vk_emit *e, vk_call *c, const vk_product *p, vk_norm_places *at);
-void ggl_vk_push_norm(vk_call *c, const vk_product *p, const vk_norm_places *at);
-/* Pushes an offset and the strides of an operand's dimensions 1 to 3. */
-void ggl_vk_push_steps(const vk_emit *e, vk_call *c, uint32_t at, const ggl_operand *o);
+/* Returns the number that the last norm of the product adds, or 0. */
+float ggl_vk_last_eps(const vk_product *p);
 
 /* --- many columns (linear_tiles.c) ------------------------------------------------------------ */
 

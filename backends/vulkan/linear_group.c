@@ -17,14 +17,14 @@ static bool has(const ggl_step *s, int src) {
 
 /* True if the product is a single step, with one matrix, or with one that an index chooses. */
 static bool is_plain(const ggl_step *s) {
-    const ggl_operand *w = &s->src[1];
+    const ggl_operand *w = &s->src[LINEAR_W];
     return s->n_links == 1 && (has(s, 3) || w->ne[2] == 1) && w->ne[3] == 1;
 }
 
 /* True if the same index chooses their matrices, which have the same layout; or if no index
  * does. */
 static bool same_choice(const ggl_step *a, const ggl_step *b) {
-    const ggl_operand *v = &a->src[1], *w = &b->src[1];
+    const ggl_operand *v = &a->src[LINEAR_W], *w = &b->src[LINEAR_W];
     if (!has(a, 3) && !has(b, 3))
         return true;
     return has(a, 3) && has(b, 3) && ggl_read(a->node, 3) == ggl_read(b->node, 3) &&
@@ -33,13 +33,13 @@ static bool same_choice(const ggl_step *a, const ggl_step *b) {
 
 /* True if the bias is a constant vector, which no dispatch writes. */
 static bool has_plain_bias(const ggl_step *s) {
-    const ggl_operand *bias = &s->src[2];
+    const ggl_operand *bias = &s->src[LINEAR_BIAS];
     return bias->region >= GGL_REGION_REPACKED && bias->ne[0] == s->dst.ne[0] && bias->ne[1] == 1 &&
            bias->ne[2] == 1 && bias->ne[3] == 1;
 }
 
 static range range_of_weight(const ggl_step *s) {
-    const ggl_operand *w = &s->src[1];
+    const ggl_operand *w = &s->src[LINEAR_W];
     const size_t size = w->repacked
                             ? (size_t)w->ne[2] * ggl_vk_packed_size(w->type, w->ne[0], w->ne[1])
                             : (size_t)(w->ne[2] - 1) * w->nb[2] + (size_t)w->ne[1] * w->nb[1];
@@ -47,7 +47,7 @@ static range range_of_weight(const ggl_step *s) {
 }
 
 static range range_of_bias(const ggl_step *s) {
-    const ggl_operand *bias = &s->src[2];
+    const ggl_operand *bias = &s->src[LINEAR_BIAS];
     return (range){bias->offset, bias->offset + (size_t)bias->ne[0] * sizeof(float)};
 }
 
@@ -68,18 +68,19 @@ static bool same_bias(const ggl_step *a, const ggl_step *b) {
     if (!has(a, 2) && !has(b, 2))
         return true;
     return has(a, 2) && has(b, 2) && has_plain_bias(a) && has_plain_bias(b) &&
-           a->src[2].region == b->src[2].region;
+           a->src[LINEAR_BIAS].region == b->src[LINEAR_BIAS].region;
 }
 
 bool ggl_vk_linear_joins(const vk_backend *b, const ggl_step *const *member, int n,
                          const ggl_step *next) {
     const ggl_step *a = member[0];
-    const ggl_operand *v = &a->src[1], *w = &next->src[1];
+    const ggl_operand *v = &a->src[LINEAR_W], *w = &next->src[LINEAR_W];
     const int most = has(a, 3) ? VK_LINEAR_PAIR : VK_LINEAR_MEMBERS;
     if (n == most || !is_plain(a) || !is_plain(next) || !same_choice(a, next))
         return false;
     /* one tensor: places in the arena are not known yet */
-    if (ggl_read(a->node, 0) != ggl_read(next->node, 0) || a->src[0].form != next->src[0].form)
+    if (ggl_read(a->node, 0) != ggl_read(next->node, 0) ||
+        a->src[LINEAR_X].form != next->src[LINEAR_X].form)
         return false;
     return v->type == w->type && v->repacked == w->repacked && v->nb[1] == w->nb[1] &&
            v->region == w->region && v->region >= GGL_REGION_REPACKED && same_bias(a, next) &&

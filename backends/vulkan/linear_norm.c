@@ -208,12 +208,7 @@ void ggl_vk_bind_norm(vk_emit *e, vk_call *c, const vk_product *p, vk_norm_place
                   (p->add ? THEN_ADD : 0) | (p->add && l->norm ? THEN_AGAIN : 0);
 }
 
-void ggl_vk_push_norm(vk_call *c, const vk_product *p, const vk_norm_places *at) {
+float ggl_vk_last_eps(const vk_product *p) {
     const vk_norm *l = last_norm(p);
-    ggl_vk_push_float(c, l->norm ? ggl_vk_norm_eps(l) : 0);
-    ggl_vk_push(c, at->weight);
-    ggl_vk_push(c, at->normed);
-    ggl_vk_push(c, at->blocks);
-    ggl_vk_push_float(c, ggl_vk_norm_eps(&p->norm));
-    ggl_vk_push(c, at->first_weight);
+    return l->norm ? ggl_vk_norm_eps(l) : 0;
 }

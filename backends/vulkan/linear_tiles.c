@@ -69,7 +69,7 @@ static size_t slices_size(const vk_backend *b, bool matrix, int64_t n_in, int64_
 }
 
 size_t ggl_vk_tiles_scratch(const vk_backend *b, const ggl_step *s, int64_t n) {
-    const ggl_operand *x = &s->src[0], *w = &s->src[1];
+    const ggl_operand *x = &s->src[LINEAR_X], *w = &s->src[LINEAR_W];
     const int64_t n_cols = ggl_extents(s->dst.ne, 1, GGL_MAX_DIMS, n);
     const bool matrix = suits_matrix(b, w->type);
     const size_t halves =
@@ -94,14 +94,15 @@ static ggl_status emit_sort(vk_emit *e, const vk_product *p, ggl_error *err) {
                  .spec = {LOCAL_MAT, p->tile_cols},
                  .n_spec = 2,
                  .groups = {1}};
-    ggl_vk_push(&c, ggl_vk_bind(e, &c, p->index, false));
-    ggl_vk_push(&c, ggl_vk_stride(e, p->index, 0));
-    ggl_vk_push(&c, ggl_vk_stride(e, p->index, 3));
+    vk_push_linear_sort *to = VK_PUSH(&c, linear_sort);
+    to->index_at = ggl_vk_bind(e, &c, p->index, false);
+    to->index_step[0] = ggl_vk_stride(e, p->index, 0);
+    to->index_step[1] = ggl_vk_stride(e, p->index, 3);
     for (int d = 0; d < 3; d++)
-        ggl_vk_push(&c, p->column[d]);
-    ggl_vk_push(&c, (uint32_t)p->w->ne[2]);
-    ggl_vk_push(&c, (uint32_t)p->n_tiles);
-    ggl_vk_push(&c, ggl_vk_bind_bytes(e, &c, lists->region, lists->offset, lists->size, true) / 4);
+        to->column[d] = p->column[d];
+    to->n_matrices = (uint32_t)p->w->ne[2];
+    to->n_tiles = (uint32_t)p->n_tiles;
+    to->lists_at = ggl_vk_bind_bytes(e, &c, lists->region, lists->offset, lists->size, true) / 4;
     return ggl_vk_dispatch(e, &c, err);
 }
 
@@ -193,13 +194,15 @@ ggl_status ggl_vk_end_tiles(vk_emit *e, const vk_product *p, ggl_error *err) {
     const uint32_t from = ggl_vk_bind_bytes(e, &c, GGL_REGION_ARENA, p->slices, size, false) / 4;
     const uint32_t y_at = ggl_vk_bind(e, &c, p->y, true),
                    bias_at = ggl_vk_bind(e, &c, p->bias, false);
-    ggl_vk_push(&c, (uint32_t)p->y->ne[0]);
-    for (int d = 1; d < GGL_MAX_DIMS; d++)
-        ggl_vk_push(&c, (uint32_t)ggl_vk_extent(e, p->y, d));
-    ggl_vk_push(&c, from);
-    ggl_vk_push(&c, p->slice);
-    ggl_vk_push_steps(e, &c, y_at, p->y);
-    ggl_vk_push_steps(e, &c, bias_at, p->bias);
+    vk_push_linear_merge *to = VK_PUSH(&c, linear_merge);
+    to->n_rows = (uint32_t)p->y->ne[0];
+    ggl_vk_outer_extents(e, p->y, to->n);
+    to->slices_at = from;
+    to->slice = p->slice;
+    to->y_at = y_at;
+    ggl_vk_outer_strides(e, p->y, to->y_step);
+    to->bias_at = bias_at;
+    ggl_vk_outer_strides(e, p->bias, to->bias_step);
     c.groups[0] = ggl_vk_groups(p->slice, LOCAL_MERGE);
     return ggl_vk_dispatch(e, &c, err);
 }

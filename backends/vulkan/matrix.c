@@ -88,12 +88,13 @@ ggl_status ggl_vk_emit_halves(vk_emit *e, const ggl_operand *x, int64_t n_in, bo
                  .n_spec = 1};
     const uint32_t x_at = ggl_vk_bind(e, &c, x, false),
                    at = ggl_vk_bind_bytes(e, &c, to->region, to->offset, to->size, true);
-    ggl_vk_push(&c, (uint32_t)n_in);
-    for (int d = 1; d < GGL_MAX_DIMS; d++)
-        ggl_vk_push(&c, (uint32_t)ggl_vk_extent(e, x, d));
-    ggl_vk_push_steps(e, &c, x_at, x);
-    ggl_vk_push(&c, at / VK_HALVES_UNIT);
-    ggl_vk_push(&c, (uint32_t)(ggl_vk_halves_size(n_in) / VK_HALVES_UNIT));
+    vk_push_linear_halves *p = VK_PUSH(&c, linear_halves);
+    p->n_in = (uint32_t)n_in;
+    ggl_vk_outer_extents(e, x, p->n);
+    p->x_at = x_at;
+    ggl_vk_outer_strides(e, x, p->x_step);
+    p->halves_at = at / VK_HALVES_UNIT;
+    p->pitch = (uint32_t)(ggl_vk_halves_size(n_in) / VK_HALVES_UNIT);
     c.groups[0] = ggl_vk_groups(ggl_vk_rows(e, x), 1);
     return ggl_vk_dispatch(e, &c, err);
 }

@@ -49,18 +49,16 @@ static bool has(const ggl_operand *o) {
     return o->region >= 0;
 }
 
-/* Bind the positions, the slots and the table of pages, which are three operands one after another, and push
- * where they begin, and their strides. */
-static void bind_place(vk_emit *e, vk_call *c, const ggl_operand *place, uint32_t *at) {
-    for (int i = 0; i < 3; i++)
-        at[i] = ggl_vk_bind(e, c, &place[i], false);
-}
-
-static void push_place(const vk_emit *e, vk_call *c, const ggl_operand *place, const uint32_t *at) {
-    for (int i = 0; i < 3; i++) {
-        ggl_vk_push(c, at[i]);
-        ggl_vk_push(c, ggl_vk_stride(e, &place[i], i < 2 ? GGL_BATCH_DIM : 1));
-    }
+/* Binds the positions, the slots and the table of pages. */
+static void bind_place(vk_emit *e, vk_call *c, vk_push_attend *p) {
+    const ggl_operand *pos = &e->step->src[ATTEND_POS], *slot = &e->step->src[ATTEND_SLOT],
+                      *page = &e->step->src[ATTEND_PAGE];
+    p->pos_at = ggl_vk_bind(e, c, pos, false);
+    p->pos_step = ggl_vk_stride(e, pos, GGL_BATCH_DIM);
+    p->slot_at = ggl_vk_bind(e, c, slot, false);
+    p->slot_step = ggl_vk_stride(e, slot, GGL_BATCH_DIM);
+    p->page_at = ggl_vk_bind(e, c, page, false);
+    p->page_step = ggl_vk_stride(e, page, 1);
 }
 
 /* How attend's work is divided among workgroups. */
@@ -159,7 +157,7 @@ static bool uses_matrix(const vk_backend *b, const shape *s, int64_t pairs) {
 }
 
 static shape shape_of(const vk_backend *b, const ggl_step *step, int64_t n_batch) {
-    const ggl_tensor *cache = step->node->src[1];
+    const ggl_tensor *cache = step->node->src[ATTEND_KV];
     shape s = {.keys = cache->store[0],
                .values = cache->store[1],
                .n_batch = n_batch,
@@ -220,19 +218,18 @@ static size_t attend_scratch(const vk_backend *b, const ggl_step *step, int64_t 
     return most;
 }
 
-/* Pushes the start of an operand with a number for each head, and its strides by head and by
- * token. */
-static void push_heads(const vk_emit *e, vk_call *c, const ggl_operand *o, uint32_t at, int head) {
-    ggl_vk_push(c, at);
-    ggl_vk_push(c, ggl_vk_stride(e, o, head));
-    ggl_vk_push(c, ggl_vk_stride(e, o, GGL_BATCH_DIM));
+/* Writes the strides between heads and between tokens; head: the dimension of heads. */
+static void steps_of(const vk_emit *e, const ggl_operand *o, int head, uint32_t step[2]) {
+    step[0] = ggl_vk_stride(e, o, head);
+    step[1] = ggl_vk_stride(e, o, GGL_BATCH_DIM);
 }
 
 static uint32_t options_of(const ggl_step *step, const shape *s) {
     const double *num = step->node->num;
-    return (!isnan(num[1]) && num[1] < 0x1p31 ? WINDOW : 0) | (!isnan(num[2]) ? CAP : 0) |
-           (has(&step->src[2]) ? SINKS : 0) | (has(&step->src[3]) ? ALIBI : 0) |
-           (s->spans > 1 ? SPLIT : 0) | (s->values ? 0 : IN_KEYS) | (s->keys->ring ? RING : 0);
+    return (ggl_attend_window(step->node) > 0 ? WINDOW : 0) | (!isnan(num[ATTEND_CAP]) ? CAP : 0) |
+           (has(&step->src[ATTEND_SINKS]) ? SINKS : 0) |
+           (has(&step->src[ATTEND_ALIBI]) ? ALIBI : 0) | (s->spans > 1 ? SPLIT : 0) |
+           (s->values ? 0 : IN_KEYS) | (s->keys->ring ? RING : 0);
 }
 
 /* True if the tokens of a tile may have different slots. Such tiles are left to attend.comp. */
@@ -290,64 +287,60 @@ static vk_binding halves_of(const vk_emit *e, const shape *s) {
                         .size = s->halves};
 }
 
-/* Binds and pushes the queries, as they are or as f16. */
+/* Binds the queries, as they are or as f16. */
 static uint32_t bind_queries(vk_emit *e, vk_call *c, const shape *s, bool halves) {
     const vk_binding h = halves_of(e, s);
     return halves ? ggl_vk_bind_bytes(e, c, h.region, h.offset, h.size, false) / VK_HALVES_UNIT
-                  : ggl_vk_bind(e, c, &e->step->src[0], false);
+                  : ggl_vk_bind(e, c, &e->step->src[ATTEND_Q], false);
 }
 
-static void push_queries(const vk_emit *e, vk_call *c, const shape *s, bool halves, uint32_t at) {
-    const ggl_operand *q = &e->step->src[0];
+/* Writes the strides of the queries. */
+static void query_steps(const vk_emit *e, const shape *s, bool halves, uint32_t step[2]) {
+    const ggl_operand *q = &e->step->src[ATTEND_Q];
     const uint32_t pitch = (uint32_t)(ggl_vk_halves_size(s->keys->ne[0]) / VK_HALVES_UNIT);
-    if (!halves) {
-        push_heads(e, c, q, at, 1);
+    steps_of(e, q, 1, step);
+    if (!halves)
         return;
-    }
-    ggl_vk_push(c, at);
-    ggl_vk_push(c, pitch);
-    ggl_vk_push(c, ggl_vk_extent(e, q, GGL_BATCH_DIM) > 1 ? pitch * (uint32_t)q->ne[1] : 0);
+    step[0] = pitch;
+    step[1] = ggl_vk_extent(e, q, GGL_BATCH_DIM) > 1 ? pitch * (uint32_t)q->ne[1] : 0;
 }
 
 /* Emits the attention of tiles, or of other groups of queries, over all positions or by spans. */
 static ggl_status emit_spans(vk_emit *e, const shape *s, bool tiles, ggl_error *err) {
     const ggl_step *step = e->step;
-    const ggl_operand *sinks = &step->src[2], *alibi = &step->src[3], *place = &step->src[4],
+    const ggl_operand *sinks = &step->src[ATTEND_SINKS], *alibi = &step->src[ATTEND_ALIBI],
                       *y = &step->dst;
     const double *num = step->node->num;
-    const ggl_store *values = s->values ? s->values : s->keys;
     const uint32_t options = options_of(step, s);
     vk_call c = call_of(e, s, tiles, options);
     const bool halves = tiles && s->matrix;
-    uint32_t place_at[3];
-    const uint32_t q_at = bind_queries(e, &c, s, halves),
-                   k_at = ggl_vk_bind_store(e, &c, s->keys, false),
-                   v_at = ggl_vk_bind_store(e, &c, values, false),
-                   y_at = s->spans > 1 ? ggl_vk_bind_bytes(e, &c, GGL_REGION_ARENA, e->scratch,
-                                                           partial_size(step, s, s->spans), true) /
-                                             4
-                                       : ggl_vk_bind(e, &c, y, true);
-    bind_place(e, &c, place, place_at);
-    const uint32_t sinks_at = ggl_vk_bind(e, &c, sinks, false),
-                   alibi_at = ggl_vk_bind(e, &c, alibi, false);
-    assert(k_at % 16 == 0 && v_at % 16 == 0 && (s->spans == 1 || y_at % 4 == 0));
-    ggl_vk_push(&c, (uint32_t)y->ne[1]);
-    ggl_vk_push(&c, (uint32_t)s->keys->ne[1]);
-    ggl_vk_push(&c, (uint32_t)s->n_batch);
-    push_queries(e, &c, s, halves, q_at);
-    push_heads(e, &c, y, y_at, 1);
-    push_heads(e, &c, sinks, sinks_at, 0);
-    push_heads(e, &c, alibi, alibi_at, 0);
-    push_place(e, &c, place, place_at);
-    ggl_vk_push(&c, k_at);
-    ggl_vk_push(&c, v_at);
-    ggl_vk_push(&c, (uint32_t)s->keys->n_pos);
-    ggl_vk_push(&c, (uint32_t)e->n_slots);
-    ggl_vk_push(&c, options & WINDOW ? (uint32_t)num[1] : 0);
-    ggl_vk_push_float(&c, (float)(isnan(num[0]) ? 1 / sqrt((double)s->keys->ne[0]) : num[0]));
-    ggl_vk_push_float(&c, options & CAP ? (float)num[2] : 0);
-    ggl_vk_push(&c, s->spans);
-    ggl_vk_push(&c, y_at / 4 + (uint32_t)(totals_size(step, s, s->spans) / 16));
+    vk_push_attend *p = VK_PUSH(&c, attend);
+    p->n_heads = (uint32_t)y->ne[1];
+    p->n_store_heads = (uint32_t)s->keys->ne[1];
+    p->n_batch = (uint32_t)s->n_batch;
+    p->q_at = bind_queries(e, &c, s, halves);
+    query_steps(e, s, halves, p->q_step);
+    p->k_at = ggl_vk_bind_store(e, &c, s->keys, false);
+    p->v_at = ggl_vk_bind_store(e, &c, s->values ? s->values : s->keys, false);
+    p->y_at = s->spans > 1 ? ggl_vk_bind_bytes(e, &c, GGL_REGION_ARENA, e->scratch,
+                                               partial_size(step, s, s->spans), true) /
+                                 4
+                           : ggl_vk_bind(e, &c, y, true);
+    steps_of(e, y, 1, p->y_step);
+    bind_place(e, &c, p);
+    p->sinks_at = ggl_vk_bind(e, &c, sinks, false);
+    steps_of(e, sinks, 0, p->sinks_step);
+    p->alibi_at = ggl_vk_bind(e, &c, alibi, false);
+    steps_of(e, alibi, 0, p->alibi_step);
+    assert(p->k_at % 16 == 0 && p->v_at % 16 == 0 && (s->spans == 1 || p->y_at % 4 == 0));
+    p->n_pos = (uint32_t)s->keys->n_pos;
+    p->n_slots = (uint32_t)e->n_slots;
+    p->window = (int32_t)ggl_attend_window(step->node);
+    p->scale =
+        (float)(isnan(num[ATTEND_SCALE]) ? 1 / sqrt((double)s->keys->ne[0]) : num[ATTEND_SCALE]);
+    p->cap = options & CAP ? (float)num[ATTEND_CAP] : 0;
+    p->n_spans = s->spans;
+    p->sums_at = p->y_at / 4 + (uint32_t)(totals_size(step, s, s->spans) / 16);
     return ggl_vk_dispatch(e, &c, err);
 }
 
@@ -355,22 +348,22 @@ static ggl_status emit_spans(vk_emit *e, const shape *s, bool tiles, ggl_error *
 static ggl_status emit_merge(vk_emit *e, const shape *s, ggl_error *err) {
     const ggl_step *step = e->step;
     const ggl_step *round = rounding(step);
-    const ggl_operand *sinks = &step->src[2], *y = &step->dst;
+    const ggl_operand *sinks = &step->src[ATTEND_SINKS], *y = &step->dst;
     vk_call c = {.shader = VK_SHADER_ATTEND_MERGE,
                  .spec = {LOCAL, has(sinks), (uint32_t)s->dims, round != NULL},
                  .n_spec = 4};
-    const uint32_t from = ggl_vk_bind_bytes(e, &c, GGL_REGION_ARENA, e->scratch,
-                                            partial_size(step, s, s->spans), false) /
-                          4,
-                   sinks_at = ggl_vk_bind(e, &c, sinks, false),
-                   y_at = ggl_vk_bind(e, &c, round ? &round->dst : y, true);
-    ggl_vk_push(&c, (uint32_t)y->ne[1]);
-    ggl_vk_push(&c, (uint32_t)s->n_batch);
-    ggl_vk_push(&c, s->spans);
-    ggl_vk_push(&c, from);
-    ggl_vk_push(&c, from / 4 + (uint32_t)(totals_size(step, s, s->spans) / 16));
-    push_heads(e, &c, sinks, sinks_at, 0);
-    push_heads(e, &c, y, y_at, 1);
+    vk_push_attend_merge *p = VK_PUSH(&c, attend_merge);
+    p->n_heads = (uint32_t)y->ne[1];
+    p->n_batch = (uint32_t)s->n_batch;
+    p->n_spans = s->spans;
+    p->partial_at = ggl_vk_bind_bytes(e, &c, GGL_REGION_ARENA, e->scratch,
+                                      partial_size(step, s, s->spans), false) /
+                    4;
+    p->sums_at = p->partial_at / 4 + (uint32_t)(totals_size(step, s, s->spans) / 16);
+    p->sinks_at = ggl_vk_bind(e, &c, sinks, false);
+    steps_of(e, sinks, 0, p->sinks_step);
+    p->y_at = ggl_vk_bind(e, &c, round ? &round->dst : y, true);
+    steps_of(e, y, 1, p->y_step);
     c.groups[0] = ggl_vk_groups(y->ne[1] * s->n_batch, 1);
     return ggl_vk_dispatch(e, &c, err);
 }
@@ -379,7 +372,7 @@ static ggl_status emit_all(vk_emit *e, const shape *s, ggl_error *err) {
     const vk_binding halves = halves_of(e, s);
     ggl_status st = GGL_OK;
     if (s->matrix)
-        st = ggl_vk_emit_halves(e, &e->step->src[0], s->keys->ne[0], false, &halves, err);
+        st = ggl_vk_emit_halves(e, &e->step->src[ATTEND_Q], s->keys->ne[0], false, &halves, err);
     if (st == GGL_OK && s->n_tiles)
         st = emit_spans(e, s, true, err);
     if (st == GGL_OK && (!s->n_tiles || may_mix(e, s)))
@@ -432,9 +425,10 @@ static bool is_f32(const ggl_tensor *t) {
 
 static const char *attend_refuses(const vk_backend *b, const ggl_tensor *node) {
     (void)b;
-    if (!is_f32(node->src[0]) || !is_f32(node->src[2]) || !is_f32(node->src[3]))
+    if (!is_f32(node->src[ATTEND_Q]) || !is_f32(node->src[ATTEND_SINKS]) ||
+        !is_f32(node->src[ATTEND_ALIBI]))
         return "attention needs f32 values";
-    return node->src[0]->ne[0] > MOST_DIMS || node->ne[0] > MOST_DIMS
+    return node->src[ATTEND_Q]->ne[0] > MOST_DIMS || node->ne[0] > MOST_DIMS
                ? "attention supports heads of at most 2048 dimensions"
                : NULL;
 }

@@ -43,7 +43,7 @@ static int parts_of(const ggl_step *s, part *p) {
                   .x = rope ? &rope->src[0] : &cache->src[0]};
     if (!cache || !cache->node->store[1]) /* values may be a part of the keys */
         return 1;
-    p[1] = (part){.kind = PART_VALUES, .cache = cache, .x = &cache->src[1]};
+    p[1] = (part){.kind = PART_VALUES, .cache = cache, .x = &cache->src[CACHE_V]};
     return 2;
 }
 
@@ -77,7 +77,7 @@ static bool is_plain(const ggl_step *s) {
     const ggl_step *cache = cache_of(s);
     const ggl_operand *y = &s->dst;
     if (cache)
-        return cache->src[3].ne[GGL_BATCH_DIM] == GGL_N;
+        return cache->src[CACHE_SLOT].ne[GGL_BATCH_DIM] == GGL_N;
     return y->ne[GGL_BATCH_DIM] == GGL_N && y->ne[2] == 1 &&
            y->nb[1] == (size_t)y->ne[0] * sizeof(float) &&
            y->nb[GGL_BATCH_DIM] == (size_t)y->ne[1] * y->nb[1];
@@ -89,7 +89,7 @@ static bool turn_alike(const ggl_step *a, const ggl_step *b) {
         return false;
     return !rope_of(a) || !rope_of(b) ||
            (a->node->op == b->node->op && ggl_read(a->node, 1) == ggl_read(b->node, 1) &&
-            a->node->num[0] == b->node->num[0]);
+            a->node->num[ROPE_HALF_MAG] == b->node->num[ROPE_HALF_MAG]);
 }
 
 bool ggl_vk_rows_join(const vk_backend *b, const ggl_step *const *member, int n,
@@ -181,7 +181,7 @@ static vk_call call_of(const vk_emit *e, const shared *s, const part *p, int n) 
                  .n_spec = 9};
     if (s->rope) {
         c.spec[4] = s->rope->node->op == GGL_OP_ROPE_HALF;
-        c.spec[5] = s->rope->src[1].type == GGL_F64;
+        c.spec[5] = s->rope->src[ROPE_HALF_F].type == GGL_F64;
     }
     for (int i = 0; i < n; i++)
         c.spec[6 + i] = p[i].kind;
@@ -192,8 +192,8 @@ static vk_call call_of(const vk_emit *e, const shared *s, const part *p, int n) 
 static int64_t groups_of(const part *p, int64_t n_batch) {
     const int64_t n = dims_of(p), heads = heads_of(p);
     if (p->kind == PART_ROTATED)
-        return ggl_vk_groups(n_batch * (n - p->rope->src[1].ne[0]) * ((heads + HEADS - 1) / HEADS),
-                             LOCAL);
+        return ggl_vk_groups(
+            n_batch * (n - p->rope->src[ROPE_HALF_F].ne[0]) * ((heads + HEADS - 1) / HEADS), LOCAL);
     const int64_t unit = ggl_type_get(store_of(p)->type)->quantized ? 32 : 4;
     return ggl_vk_groups(n_batch * heads * ((n + unit - 1) / unit), LOCAL);
 }
@@ -212,19 +212,14 @@ static uint32_t bind_store(vk_emit *e, vk_call *c, const ggl_store *s) {
     return s ? ggl_vk_bind_store(e, c, s, true) : ggl_vk_bind(e, c, &absent, false);
 }
 
-static void push_operand(const vk_emit *e, vk_call *c, const ggl_operand *o, uint32_t at, int dim) {
-    ggl_vk_push(c, at);
-    ggl_vk_push(c, ggl_vk_stride(e, o, dim));
-}
-
 static ggl_status emit_parts(vk_emit *e, const part *p, int n, ggl_error *err) {
     if (n == 1 && p->kind == PART_ROTATED)
         return ggl_vk_emit_rope(e, p->rope, err);
     const shared s = shared_of(p, n);
-    const ggl_operand *pos = s.cache ? &s.cache->src[2] : &s.rope->src[2],
-                      *slot = s.cache ? &s.cache->src[3] : &absent,
-                      *page = s.cache ? &s.cache->src[4] : &absent,
-                      *freq = s.rope ? &s.rope->src[1] : &absent;
+    const ggl_operand *pos = s.cache ? &s.cache->src[CACHE_POS] : &s.rope->src[ROPE_HALF_POS],
+                      *slot = s.cache ? &s.cache->src[CACHE_SLOT] : &absent,
+                      *page = s.cache ? &s.cache->src[CACHE_PAGE] : &absent,
+                      *freq = s.rope ? &s.rope->src[ROPE_HALF_F] : &absent;
     const int64_t n_batch = /* x may be the same for all */
         ggl_vk_extent(e, s.cache ? slot : &s.rope->dst, GGL_BATCH_DIM);
     const ggl_store *any = s.keys ? s.keys : s.values;
@@ -238,24 +233,29 @@ static ggl_status emit_parts(vk_emit *e, const part *p, int n, ggl_error *err) {
                    values_at = bind_store(e, &c, s.values);
     bind_all(e, &c, p, n, true, y_at);
     bind_in_place_of_absent(&c);
-    ggl_vk_push(&c, (uint32_t)n_batch);
-    push_operand(e, &c, pos, pos_at, GGL_BATCH_DIM);
-    push_operand(e, &c, slot, slot_at, GGL_BATCH_DIM);
-    push_operand(e, &c, page, page_at, 1);
-    ggl_vk_push(&c, (uint32_t)e->n_slots);
-    ggl_vk_push(&c, any ? (uint32_t)any->n_pos : 0);
-    ggl_vk_push(&c, s.rope ? (uint32_t)freq->ne[0] : 0);
-    ggl_vk_push(&c, freq_at * (uint32_t)(ggl_type_get(freq->type)->size / 4));
-    ggl_vk_push_float(&c, s.rope ? (float)s.rope->node->num[0] : 0);
+    vk_push_cache *to = VK_PUSH(&c, cache);
+    to->n_batch = (uint32_t)n_batch;
+    to->pos_at = pos_at;
+    to->pos_step = ggl_vk_stride(e, pos, GGL_BATCH_DIM);
+    to->slot_at = slot_at;
+    to->slot_step = ggl_vk_stride(e, slot, GGL_BATCH_DIM);
+    to->page_at = page_at;
+    to->page_step = ggl_vk_stride(e, page, 1);
+    to->n_slots = (uint32_t)e->n_slots;
+    to->n_pos = any ? (uint32_t)any->n_pos : 0;
+    to->n_pairs = s.rope ? (uint32_t)freq->ne[0] : 0;
+    to->freq_at = freq_at * (uint32_t)(ggl_type_get(freq->type)->size / 4);
+    to->mag = s.rope ? (float)s.rope->node->num[ROPE_HALF_MAG] : 0;
     int64_t groups = 0;
     for (int i = 0, k = 0; i < n; i++) {
-        ggl_vk_push(&c, (uint32_t)dims_of(&p[i]));
-        ggl_vk_push(&c, (uint32_t)heads_of(&p[i]));
-        push_operand(e, &c, p[i].x, x_at[i], 1);
-        ggl_vk_push(&c, ggl_vk_stride(e, p[i].x, GGL_BATCH_DIM));
-        ggl_vk_push(&c, p[i].kind == PART_ROTATED  ? y_at[k++]
-                        : p[i].kind == PART_VALUES ? values_at
-                                                   : keys_at);
+        to->part[i].n = (uint32_t)dims_of(&p[i]);
+        to->part[i].n_heads = (uint32_t)heads_of(&p[i]);
+        to->part[i].x_at = x_at[i];
+        to->part[i].x_step[0] = ggl_vk_stride(e, p[i].x, 1);
+        to->part[i].x_step[1] = ggl_vk_stride(e, p[i].x, GGL_BATCH_DIM);
+        to->part[i].to_at = p[i].kind == PART_ROTATED  ? y_at[k++]
+                            : p[i].kind == PART_VALUES ? values_at
+                                                       : keys_at;
         groups += groups_of(&p[i], n_batch);
     }
     c.groups[0] = ggl_vk_groups(groups, 1);
@@ -280,7 +280,7 @@ ggl_status ggl_vk_emit_rows(vk_emit *e, ggl_error *err) {
 
 static const char *cache_refuses(const vk_backend *b, const ggl_tensor *node) {
     (void)b;
-    return node->src[0]->type != GGL_F32 || node->src[1]->type != GGL_F32
+    return node->src[CACHE_K]->type != GGL_F32 || node->src[CACHE_V]->type != GGL_F32
                ? "a cache needs f32 values"
                : NULL;
 }

@@ -62,14 +62,15 @@ static vk_call begin(vk_emit *e, vk_shader shader, const ggl_operand *dst, const
                  .spec = {LOCAL, ggl_vk_kind_of(e->step->node), is_flat(e, dst, src, n_src)},
                  .n_spec = 3,
                  .groups = {ggl_vk_groups(count, LOCAL * PER_INVOCATION)}};
-    ggl_vk_push(&c, (uint32_t)count);
-    ggl_vk_push(&c, ggl_vk_bind(e, &c, bound, true));
+    vk_push_where *p = VK_PUSH(&c, where); /* those of the other shaders begin the same way */
+    p->count = (uint32_t)count;
+    p->y_at = ggl_vk_bind(e, &c, bound, true);
     for (int d = 0; d < 3; d++)
-        ggl_vk_push(&c, (uint32_t)dst->ne[d]);
+        p->ne[d] = (uint32_t)dst->ne[d];
     for (int i = 0; i < n_src; i++) {
         const ggl_operand *x = src[i] ? src[i] : &absent;
-        ggl_vk_push(&c, ggl_vk_bind(e, &c, x, false));
-        ggl_vk_push_strides(e, &c, x);
+        p->source[i].at = ggl_vk_bind(e, &c, x, false);
+        ggl_vk_strides(e, x, p->source[i].stride);
     }
     return c;
 }
@@ -92,7 +93,7 @@ static ggl_status emit_gated(vk_emit *e, ggl_error *err) {
     vk_call c = begin(e, VK_SHADER_GATED, &mul->dst, stores ? &mul->dst : blocks, src, 2);
     c.spec[c.n_spec++] = round != NULL;
     c.spec[c.n_spec++] = stores;
-    ggl_vk_push(&c, ggl_vk_bind(e, &c, blocks, true));
+    VK_PUSH(&c, gated)->blocks_at = ggl_vk_bind(e, &c, blocks, true);
     if (round)
         c.groups[0] = ggl_vk_groups(ggl_vk_count(e, &mul->dst), 32 * LOCAL_ROUND);
     return ggl_vk_dispatch(e, &c, err);

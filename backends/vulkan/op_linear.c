@@ -35,23 +35,23 @@ static bool sorts(int64_t n_cols, int64_t n_matrices) {
 }
 
 vk_product ggl_vk_product_of(const vk_emit *e, const ggl_step *s) {
-    vk_product p = {.x = &s->src[0],
-                    .w = &s->src[1],
+    vk_product p = {.x = &s->src[LINEAR_X],
+                    .w = &s->src[LINEAR_W],
                     .y = &s->dst,
                     .index = &absent,
                     .n_cols = 1,
                     .n_slices = 1,
                     .n_members = 1};
     p.rounded = p.x->form;
-    p.bias = s->n_src > 2 ? &s->src[2] : &absent;
+    p.bias = s->n_src > 2 ? &s->src[LINEAR_BIAS] : &absent;
     if (s->n_links > 1 &&
         !ggl_vk_norm_is_first(s)) { /* a sum with other values: as a bias of each column */
         p.bias = ggl_vk_other(&s[1]);
         p.y = &s[1].dst;
     }
     if (s->n_src > 3)
-        p.index = &s->src[3];
-    const bool batch_of_w = ggl_is_batched(s->node->src[1]);
+        p.index = &s->src[LINEAR_INDEX];
+    const bool batch_of_w = ggl_is_batched(s->node->src[LINEAR_W]);
     p.w_row = p.w->repacked ? ggl_vk_tile_size(p.w->type, p.w->ne[0]) : p.w->nb[1];
     p.w_matrix = p.w->repacked ? ggl_vk_packed_size(p.w->type, p.w->ne[0], p.w->ne[1]) : p.w->nb[2];
     p.w_outer = p.w->repacked ? p.w_matrix * (size_t)p.w->ne[2] : p.w->nb[3];
@@ -71,12 +71,6 @@ vk_product ggl_vk_product_of(const vk_emit *e, const ggl_step *s) {
         p.outer[d] = 1;
     }
     return p;
-}
-
-void ggl_vk_push_steps(const vk_emit *e, vk_call *c, uint32_t at, const ggl_operand *o) {
-    ggl_vk_push(c, at);
-    for (int d = 1; d < GGL_MAX_DIMS; d++)
-        ggl_vk_push(c, ggl_vk_stride(e, o, d));
 }
 
 /* True if all rows of x begin and end at multiples of 4 elements. */
@@ -133,17 +127,14 @@ static uint32_t bind_words(vk_emit *e, vk_call *c, const vk_binding *x) {
     return ggl_vk_bind_bytes(e, c, x->region, x->offset, x->size, false) / 4;
 }
 
-/* Pushes where columns begin, and their strides. Those of f16 are dense. */
-static void push_columns(const vk_emit *e, vk_call *c, const vk_product *p, uint32_t at) {
+/* Sets where columns begin, and their strides. Those of f16 are dense. */
+static void set_columns(const vk_emit *e, vk_push_linear *to, const vk_product *p, uint32_t at) {
     uint32_t step = p->pitch;
-    if (!p->matrix) {
-        ggl_vk_push_steps(e, c, at, p->x);
-        return;
-    }
-    ggl_vk_push(c, at / 4);
-    for (int d = 1; d < GGL_MAX_DIMS; d++) {
+    to->x_at = p->matrix ? at / 4 : at;
+    ggl_vk_outer_strides(e, p->x, to->x_step);
+    for (int d = 1; d < GGL_MAX_DIMS && p->matrix; d++) {
         const uint32_t n = (uint32_t)ggl_vk_extent(e, p->x, d);
-        ggl_vk_push(c, n > 1 ? step : 0);
+        to->x_step[d - 1] = n > 1 ? step : 0;
         step *= n;
     }
 }
@@ -186,48 +177,90 @@ static uint32_t bind_members(vk_emit *e, vk_call *c, const vk_product *p, places
     return x_at;
 }
 
-/* Pushes the rows of a product, and where it is. */
-static void push_member(const vk_emit *e, vk_call *c, const vk_product *p, int64_t n_rows,
-                        const places *at, int m) {
+/* The words of of_first and of_others (shaders/linear.glsl): of a member; of what follows the member of a product
+ * that is emitted alone, with its index or its norm; of what follows a pair whose matrices are chosen. */
+enum { ROWS, W_AT, Y_AT, Y_STEP, BIAS_AT = Y_STEP + 3, N_MEMBER };
+enum {
+    BIAS_STEP,
+    OUTER = BIAS_STEP + 3,
+    W_STEP = OUTER + 3,
+    INDEX_AT = W_STEP + 3,
+    FIRST_MATRIX = INDEX_AT + 4,
+    N_BOUND,
+    NORM_EPS = INDEX_AT,
+    NORM_WEIGHT_AT,
+    NORMED_AT,
+    NORM_BLOCKS_AT,
+    FIRST_EPS,
+    FIRST_WEIGHT_AT,
+    PAIR_OUTER = N_MEMBER,
+    PAIR_W_STEP = PAIR_OUTER + 3,
+    PAIR_INDEX_AT
+};
+
+static uint32_t word_of(float x) {
+    uint32_t u;
+    memcpy(&u, &x, sizeof u);
+    return u;
+}
+
+/* Sets the rows of a product, and where it is. */
+static void set_member(const vk_emit *e, uint32_t word[N_MEMBER], const vk_product *p,
+                       int64_t n_rows, const places *at, int m) {
     uint32_t step = (uint32_t)p->y->ne[0];
-    ggl_vk_push(c, (uint32_t)n_rows);
-    ggl_vk_push(c, at->w[m]);
-    ggl_vk_push(c, at->y[m]);
+    word[ROWS] = (uint32_t)n_rows;
+    word[W_AT] = at->w[m];
+    word[Y_AT] = at->y[m];
     for (int d = 1; d < GGL_MAX_DIMS; d++) {
-        ggl_vk_push(c, p->n_slices > 1 ? step : ggl_vk_stride(e, p->y, d));
+        word[Y_STEP + d - 1] = p->n_slices > 1 ? step : ggl_vk_stride(e, p->y, d);
         step *= (uint32_t)ggl_vk_extent(e, p->y, d);
     }
-    ggl_vk_push(c, p->n_slices > 1 ? p->slice : at->bias[m]);
+    word[BIAS_AT] = p->n_slices > 1 ? p->slice : at->bias[m];
 }
 
-static void push_outer(vk_call *c, const vk_product *p) {
-    for (int d = 0; d < 3; d++)
-        ggl_vk_push(c, p->outer[d]);
-}
-
-/* Pushes what only a product that is emitted alone has. */
-static void push_alone(const vk_emit *e, vk_call *c, const vk_product *p) {
-    for (int d = 1; d < GGL_MAX_DIMS; d++) /* the bias of slices is added later */
-        ggl_vk_push(c, p->n_slices > 1 ? 0 : ggl_vk_stride(e, p->bias, d));
-    push_outer(c, p);
-    for (int d = 0; d < 3; d++)
-        ggl_vk_push(c, p->w_step[d]);
-}
-
-/* Pushes how an index chooses the matrix of each column. */
-static void push_index(const vk_emit *e, vk_call *c, const vk_product *p, uint32_t index_at) {
+/* Sets how an index chooses the matrix of each column. */
+static void set_index(const vk_emit *e, uint32_t word[4], const vk_product *p, uint32_t index_at) {
     const bool tiles = p->n_tiles > 0;
-    ggl_vk_push(c, index_at);
-    ggl_vk_push(c, tiles ? (uint32_t)p->n_tiles : ggl_vk_stride(e, p->index, 0));
-    ggl_vk_push(c, tiles ? 0 : ggl_vk_stride(e, p->index, 3));
-    ggl_vk_push(c, (uint32_t)p->w->ne[2]);
+    word[0] = index_at;
+    word[1] = tiles ? (uint32_t)p->n_tiles : ggl_vk_stride(e, p->index, 0);
+    word[2] = tiles ? 0 : ggl_vk_stride(e, p->index, 3);
+    word[3] = (uint32_t)p->w->ne[2];
 }
 
-/* Pushes what two products share whose matrices are chosen. */
-static void push_pair(const vk_emit *e, vk_call *c, const vk_product *p, uint32_t index_at) {
-    push_outer(c, p);
-    ggl_vk_push(c, p->w_step[0]);
-    push_index(e, c, p, index_at);
+/* Sets what only a product that is emitted alone has: with a norm, or with an index and matrices. */
+static void set_alone(const vk_emit *e, uint32_t *word, const vk_product *p, const vk_part *of,
+                      uint32_t index_at, const vk_norm_places *norm) {
+    if (p->n_slices == 1) /* the bias of slices is added later */
+        ggl_vk_outer_strides(e, p->bias, &word[BIAS_STEP]);
+    for (int d = 0; d < 3; d++) {
+        word[OUTER + d] = p->outer[d];
+        word[W_STEP + d] = p->w_step[d];
+    }
+    if (p->norm.norm) {
+        word[NORM_EPS] = word_of(ggl_vk_last_eps(p));
+        word[NORM_WEIGHT_AT] = norm->weight;
+        word[NORMED_AT] = norm->normed;
+        word[NORM_BLOCKS_AT] = norm->blocks;
+        word[FIRST_EPS] = word_of(ggl_vk_norm_eps(&p->norm));
+        word[FIRST_WEIGHT_AT] = norm->first_weight;
+        return;
+    }
+    set_index(e, &word[INDEX_AT], p, index_at);
+    word[FIRST_MATRIX] = (uint32_t)of->first_matrix;
+    word[N_BOUND] = (uint32_t)of->n_matrices;
+}
+
+/* Sets the other members of several products; of two whose matrices are chosen, also what they share. */
+static void set_others(const vk_emit *e, uint32_t *word, const vk_product *p, const places *at,
+                       uint32_t index_at) {
+    for (int m = 1; m < p->n_members; m++)
+        set_member(e, &word[(m - 1) * N_MEMBER], &p[m], p[m].w->ne[1], at, m);
+    if (!ggl_vk_has(p->index))
+        return;
+    for (int d = 0; d < 3; d++)
+        word[PAIR_OUTER + d] = p->outer[d];
+    word[PAIR_W_STEP] = p->w_step[0];
+    set_index(e, &word[PAIR_INDEX_AT], p, index_at);
 }
 
 /* Binds the lists or the index, or what a norm has in their place. Returns where the index is. */
@@ -266,27 +299,17 @@ void ggl_vk_bind_product(vk_emit *e, vk_call *c, const vk_product *p, const vk_p
     c->spec[10] = e->b->features.half;
     c->spec[15] = (uint32_t)p->n_members;
     c->n_spec = 16;
-    ggl_vk_push(c, (uint32_t)p->w->ne[0]);
-    ggl_vk_push(c, (uint32_t)of->first_row);
-    ggl_vk_push(c, (uint32_t)p->w_row);
-    for (int d = 0; d < 3; d++)
-        ggl_vk_push(c, p->column[d]);
-    push_columns(e, c, p, x_at);
-    push_member(e, c, p, of->n_rows, &at, 0);
-    for (int m = 1; m < p->n_members; m++)
-        push_member(e, c, &p[m], p[m].w->ne[1], &at, m);
-    if (p->n_members > 1 && ggl_vk_has(p->index))
-        push_pair(e, c, p, index_at);
+    vk_push_linear *to = VK_PUSH(c, linear);
+    to->n_in = (uint32_t)p->w->ne[0];
+    to->first_row = (uint32_t)of->first_row;
+    to->w_row = (uint32_t)p->w_row;
+    memcpy(to->column, p->column, sizeof to->column);
+    set_columns(e, to, p, x_at);
+    set_member(e, to->of_first, p, of->n_rows, &at, 0);
     if (p->n_members > 1)
-        return;
-    push_alone(e, c, p);
-    if (p->norm.norm) {
-        ggl_vk_push_norm(c, p, &norm);
-        return;
-    }
-    push_index(e, c, p, index_at);
-    ggl_vk_push(c, (uint32_t)of->first_matrix);
-    ggl_vk_push(c, (uint32_t)of->n_matrices);
+        set_others(e, to->of_others, p, &at, index_at);
+    else
+        set_alone(e, to->of_others, p, of, index_at, &norm);
 }
 
 int64_t ggl_vk_units_down(const vk_product *p, const vk_part *of, int64_t rows) {
@@ -307,10 +330,10 @@ static uint32_t round_up_to_power(int64_t n, uint32_t most) {
 
 /* The form of columns for products with quantized weights, if the device multiplies bytes fast. */
 static ggl_form linear_form(const vk_backend *b, const ggl_step *s) {
-    const ggl_operand *x = &s->src[0];
+    const ggl_operand *x = &s->src[LINEAR_X];
     const int64_t rows = ggl_extents(x->ne, 1, GGL_MAX_DIMS, 1); /* of one token */
     const size_t row_size = (size_t)x->ne[0] / BLOCK * BLOCK_SIZE;
-    if (!b->features.idot || !ggl_type_get(s->src[1].type)->quantized ||
+    if (!b->features.idot || !ggl_type_get(s->src[LINEAR_W].type)->quantized ||
         (size_t)rows * row_size > ggl_vk_most_bound(b))
         return (ggl_form){0};
     return (ggl_form){.kind = 1, .with = -1, .row_size = row_size};
@@ -409,7 +432,8 @@ bool ggl_vk_is_narrow(const vk_product *p) {
 
 bool ggl_vk_step_is_narrow(const ggl_step *step, int64_t n) {
     const int64_t n_cols = ggl_extents(step->dst.ne, 1, GGL_MAX_DIMS, n);
-    return ggl_vk_is_chosen(step) ? !sorts(n_cols, step->src[1].ne[2]) : n_cols <= VK_VEC_COLS;
+    return ggl_vk_is_chosen(step) ? !sorts(n_cols, step->src[LINEAR_W].ne[2])
+                                  : n_cols <= VK_VEC_COLS;
 }
 
 ggl_status ggl_vk_emit_products(vk_emit *e, const vk_product *p, ggl_error *err) {
@@ -488,8 +512,8 @@ static size_t linear_scratch(const vk_backend *b, const ggl_step *step, int64_t 
 
 /* A product without a bias, a sum of it and values of its shape, and norms before or after the sum. */
 static int linear_chain(const vk_backend *b, const ggl_step *step, int n) {
-    const bool plain = (step->n_src < 3 || !ggl_vk_has(&step->src[2])) &&
-                       (step->n_src < 4 || !ggl_vk_has(&step->src[3]));
+    const bool plain = (step->n_src < 3 || !ggl_vk_has(&step->src[LINEAR_BIAS])) &&
+                       (step->n_src < 4 || !ggl_vk_has(&step->src[LINEAR_INDEX]));
     if (!plain)
         return 1;
     if (!ggl_vk_feeds(step, n, GGL_OP_ADD))
@@ -501,10 +525,10 @@ static int linear_chain(const vk_backend *b, const ggl_step *step, int n) {
 
 static const char *linear_refuses(const vk_backend *b, const ggl_tensor *node) {
     (void)b;
-    if (!ggl_vk_decodes(node->src[1]->type))
+    if (!ggl_vk_decodes(node->src[LINEAR_W]->type))
         return "no product with weights of this type";
-    const ggl_tensor *bias = node->n_src > 2 ? node->src[2] : NULL;
-    return node->src[0]->type != GGL_F32 || (bias && bias->type != GGL_F32)
+    const ggl_tensor *bias = node->n_src > 2 ? node->src[LINEAR_BIAS] : NULL;
+    return node->src[LINEAR_X]->type != GGL_F32 || (bias && bias->type != GGL_F32)
                ? "a product needs columns, and a bias, of f32"
                : NULL;
 }

@@ -44,15 +44,16 @@ static ggl_status emit_move(vk_emit *e, const move *m, ggl_error *err) {
                  .spec = {LOCAL, (uint32_t)from},
                  .n_spec = 2,
                  .groups = {ggl_vk_groups(count, LOCAL * PER_INVOCATION)}};
-    ggl_vk_push(&c, (uint32_t)count);
+    vk_push_move *p = VK_PUSH(&c, move);
+    p->count = (uint32_t)count;
     for (int d = 0; d < 3; d++)
-        ggl_vk_push(&c, (uint32_t)m->ne[d]);
-    ggl_vk_push(&c, ggl_vk_bind(e, &c, m->y, true) + m->first);
+        p->ne[d] = (uint32_t)m->ne[d];
+    p->y_at = ggl_vk_bind(e, &c, m->y, true) + m->first;
     for (int d = 0; d < GGL_MAX_DIMS; d++)
-        ggl_vk_push(&c, m->y_stride[d]);
-    ggl_vk_push(&c, ggl_vk_bind(e, &c, m->x, false));
+        p->y_stride[d] = m->y_stride[d];
+    p->x_at = ggl_vk_bind(e, &c, m->x, false);
     for (int d = 0; d < GGL_MAX_DIMS; d++)
-        ggl_vk_push(&c, m->x_stride[d]);
+        p->x_stride[d] = m->x_stride[d];
     return ggl_vk_dispatch(e, &c, err);
 }
 
@@ -89,7 +90,7 @@ static ggl_status emit_repeat(vk_emit *e, ggl_error *err) {
 }
 
 static ggl_status emit_transpose(vk_emit *e, ggl_error *err) {
-    const int a = (int)e->step->node->num[0], b = (int)e->step->node->num[1];
+    const int a = (int)e->step->node->num[TRANSPOSE_A], b = (int)e->step->node->num[TRANSPOSE_B];
     move m = to_all(e, &e->step->src[0]);
     m.x_stride[a] = ggl_vk_stride(e, m.x, b);
     m.x_stride[b] = ggl_vk_stride(e, m.x, a);
@@ -97,7 +98,7 @@ static ggl_status emit_transpose(vk_emit *e, ggl_error *err) {
 }
 
 static ggl_status emit_concat(vk_emit *e, ggl_error *err) {
-    const int dim = (int)e->step->node->num[0];
+    const int dim = (int)e->step->node->num[CONCAT_DIM];
     ggl_status st = GGL_OK;
     for (uint32_t i = 0, first = 0; i < 2 && st == GGL_OK; i++) {
         move m = to_all(e, &e->step->src[i]);

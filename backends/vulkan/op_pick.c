@@ -16,7 +16,7 @@ typedef struct rows {
 static rows rows_of(const vk_emit *e) {
     const ggl_operand *t = &e->step->src[0], *y = &e->step->dst;
     const int last = e->step->node->src[0]->n_dims - 1;
-    const bool list = e->step->node->src[1]->n_dims > 0;
+    const bool list = e->step->node->src[PICK_I]->n_dims > 0;
     rows r = {.n = last == 0 ? 1 : t->ne[0],
               .extent = {1, 1, 1, 1},
               .n_table = t->ne[last],
@@ -45,7 +45,8 @@ static int64_t unit_of(ggl_type type) {
 
 static ggl_status emit_part(vk_emit *e, const rows *r, int64_t first, int64_t n, size_t size,
                             ggl_error *err) {
-    const ggl_operand *t = &e->step->src[0], *index = &e->step->src[1], *y = &e->step->dst;
+    const ggl_operand *t = &e->step->src[PICK_T], *index = &e->step->src[PICK_I],
+                      *y = &e->step->dst;
     vk_call c = {.shader = ggl_vk_has_codebook(t->type) ? VK_SHADER_PICK_CODEBOOK : VK_SHADER_PICK,
                  .spec = {LOCAL, t->type},
                  .n_spec = 3};
@@ -57,22 +58,23 @@ static ggl_status emit_part(vk_emit *e, const rows *r, int64_t first, int64_t n,
     if (ggl_vk_has_codebook(t->type))
         ggl_vk_bind_codebooks(&c);
     c.spec[2] = ggl_vk_weight_aligned(e, t, table_at);
-    ggl_vk_push(&c, (uint32_t)r->n);
+    vk_push_pick *p = VK_PUSH(&c, pick);
+    p->n = (uint32_t)r->n;
     for (int d = 0; d < DIMS; d++)
-        ggl_vk_push(&c, (uint32_t)r->extent[d]);
+        p->rows[d] = (uint32_t)r->extent[d];
     for (int d = 0; d < DIMS; d++)
-        ggl_vk_push(&c, r->table_step[d]);
-    ggl_vk_push(&c, ggl_vk_stride(e, index, 0));
-    ggl_vk_push(&c, ggl_vk_stride(e, index, GGL_BATCH_DIM));
+        p->table_step[d] = r->table_step[d];
+    p->index_step[0] = ggl_vk_stride(e, index, 0);
+    p->index_step[1] = ggl_vk_stride(e, index, GGL_BATCH_DIM);
     for (int d = 0; d < DIMS; d++)
-        ggl_vk_push(&c, r->y_step[d]);
-    ggl_vk_push(&c, table_at);
-    ggl_vk_push(&c, index_at);
-    ggl_vk_push(&c, y_at);
-    ggl_vk_push(&c, (uint32_t)r->n_table);
-    ggl_vk_push(&c, (uint32_t)first);
-    ggl_vk_push(&c, (uint32_t)n);
-    ggl_vk_push(&c, (uint32_t)n_units);
+        p->y_step[d] = r->y_step[d];
+    p->table_at = table_at;
+    p->index_at = index_at;
+    p->y_at = y_at;
+    p->n_table = (uint32_t)r->n_table;
+    p->first = (uint32_t)first;
+    p->n_bound = (uint32_t)n;
+    p->n_units = (uint32_t)n_units;
     c.groups[0] = ggl_vk_groups(n_units, LOCAL);
     return ggl_vk_dispatch(e, &c, err);
 }

@@ -4,27 +4,28 @@
 enum { LOCAL = 64, ROWS = 4 /* shaders/rope.comp */ };
 
 ggl_status ggl_vk_emit_rope(vk_emit *e, const ggl_step *step, ggl_error *err) {
-    const ggl_operand *x = &step->src[0], *f = &step->src[1], *pos = &step->src[2], *y = &step->dst;
+    const ggl_operand *x = &step->src[ROPE_HALF_X], *f = &step->src[ROPE_HALF_F],
+                      *pos = &step->src[ROPE_HALF_POS], *y = &step->dst;
     vk_call c = {.shader = VK_SHADER_ROPE,
                  .spec = {LOCAL, step->node->op == GGL_OP_ROPE_HALF, f->type == GGL_F64},
                  .n_spec = 3};
     const uint32_t x_at = ggl_vk_bind(e, &c, x, false), f_at = ggl_vk_bind(e, &c, f, false),
                    pos_at = ggl_vk_bind(e, &c, pos, false), y_at = ggl_vk_bind(e, &c, y, true);
     const int64_t n_rows = y->ne[1] * ggl_vk_extent(e, y, 2), n_batch = ggl_vk_extent(e, y, 3);
-    ggl_vk_push(&c, (uint32_t)y->ne[0]);
-    ggl_vk_push(&c, (uint32_t)f->ne[0]);
-    for (int d = 1; d < GGL_MAX_DIMS; d++)
-        ggl_vk_push(&c, (uint32_t)ggl_vk_extent(e, y, d));
-    ggl_vk_push(&c, x_at);
-    for (int d = 1; d < GGL_MAX_DIMS; d++)
-        ggl_vk_push(&c, ggl_vk_stride(e, x, d));
-    ggl_vk_push(&c, y_at);
-    for (int d = 1; d < GGL_MAX_DIMS; d++)
-        ggl_vk_push(&c, ggl_vk_stride(e, y, d));
-    ggl_vk_push(&c, f_at * (uint32_t)(ggl_type_get(f->type)->size / 4));
-    ggl_vk_push(&c, pos_at);
-    ggl_vk_push(&c, ggl_vk_stride(e, pos, GGL_BATCH_DIM));
-    ggl_vk_push_float(&c, (float)step->node->num[0]);
+    vk_push_rope *p = VK_PUSH(&c, rope);
+    p->n = (uint32_t)y->ne[0];
+    p->n_pairs = (uint32_t)f->ne[0];
+    p->rows[0] = (uint32_t)y->ne[1];
+    p->rows[1] = (uint32_t)ggl_vk_extent(e, y, 2);
+    p->n_batch = (uint32_t)n_batch;
+    p->x_at = x_at;
+    ggl_vk_outer_strides(e, x, p->x_step);
+    p->y_at = y_at;
+    ggl_vk_outer_strides(e, y, p->y_step);
+    p->freq_at = f_at * (uint32_t)(ggl_type_get(f->type)->size / 4);
+    p->pos_at = pos_at;
+    p->pos_step = ggl_vk_stride(e, pos, GGL_BATCH_DIM);
+    p->mag = (float)step->node->num[ROPE_HALF_MAG];
     c.groups[0] =
         ggl_vk_groups((y->ne[0] - f->ne[0]) * ((n_rows + ROWS - 1) / ROWS) * n_batch, LOCAL);
     return ggl_vk_dispatch(e, &c, err);
@@ -42,7 +43,7 @@ static int rope_chain(const vk_backend *b, const ggl_step *step, int n) {
 
 static const char *rope_refuses(const vk_backend *b, const ggl_tensor *node) {
     (void)b;
-    const ggl_type f = node->src[1]->type;
+    const ggl_type f = node->src[ROPE_HALF_F]->type;
     return node->src[0]->type != GGL_F32 || (f != GGL_F32 && f != GGL_F64)
                ? "no rotation of values of this type, or with such frequencies"
                : NULL;

@@ -11,13 +11,12 @@ static ggl_status round_emit(vk_emit *e, ggl_error *err) {
     const uint32_t in_row = (uint32_t)x->ne[0] / BLOCK;
     vk_call c = {.shader = VK_SHADER_QUANTIZE, .spec = {LOCAL_ROUND}, .n_spec = 1};
     const uint32_t from = ggl_vk_bind(e, &c, x, false), to = ggl_vk_bind(e, &c, y, true);
-    ggl_vk_push(&c, in_row);
-    for (int d = 1; d < GGL_MAX_DIMS; d++)
-        ggl_vk_push(&c, (uint32_t)ggl_vk_extent(e, x, d));
-    ggl_vk_push(&c, from);
-    for (int d = 1; d < GGL_MAX_DIMS; d++)
-        ggl_vk_push(&c, ggl_vk_stride(e, x, d));
-    ggl_vk_push(&c, to);
+    vk_push_quantize *p = VK_PUSH(&c, quantize);
+    p->in_row = in_row;
+    ggl_vk_outer_extents(e, x, p->rows);
+    p->x_at = from;
+    ggl_vk_outer_strides(e, x, p->x_step);
+    p->blocks_at = to;
     c.groups[0] = ggl_vk_groups(ggl_vk_rows(e, x) * in_row, LOCAL_ROUND);
     return ggl_vk_dispatch(e, &c, err);
 }

@@ -96,7 +96,7 @@ static bool makes_shares(const route *r, const ggl_step *step) {
 static bool is_sum(const route *r, const ggl_step *step) {
     const ggl_step *shares = r->link[SHARES];
     return (!shares || kind_of(shares) != ROUTE_NORMALISED) && step->node->op == GGL_OP_SUM &&
-           step->node->num[0] == 0 && reads(step, 0, r->last);
+           step->node->num[SUM_DIM] == 0 && reads(step, 0, r->last);
 }
 
 static bool is_least(const route *r, const ggl_step *step) {
@@ -150,11 +150,10 @@ static int route_chain(const vk_backend *b, const ggl_step *step, int n) {
 
 /* --- emitting --------------------------------------------------------------------------------- */
 
-static void push_place(vk_emit *e, vk_call *c, const ggl_operand *o, bool write) {
-    ggl_vk_push(c, ggl_vk_bind(e, c, o, write));
-    ggl_vk_push(c, ggl_vk_stride(e, o, 0));
-    ggl_vk_push(c, ggl_vk_stride(e, o, GGL_BATCH_DIM));
-}
+/* Binds an operand, and sets where it is. */
+#define BIND_PLACE(e, c, place, o, write)                                                          \
+    ((place).at = ggl_vk_bind(e, c, o, write), (place).stride[0] = ggl_vk_stride(e, o, 0),         \
+     (place).stride[1] = ggl_vk_stride(e, o, GGL_BATCH_DIM))
 
 /* Returns the operand of a link that is in memory; absent if the link is, or has none. */
 static const ggl_operand *given(const ggl_step *link) {
@@ -180,16 +179,17 @@ static ggl_status route_emit(vk_emit *e, ggl_error *err) {
                           l[TIMES] != NULL},
                  .n_spec = 9,
                  .groups = {ggl_vk_groups(rows, 1)}};
-    ggl_vk_push(&c, (uint32_t)rows);
-    ggl_vk_push(&c, (uint32_t)x->ne[0]);
-    ggl_vk_push(&c, (uint32_t)chosen->ne[0]);
-    push_place(e, &c, chosen, true);
-    push_place(e, &c, &r.last->dst, true);
-    push_place(e, &c, x, false);
-    push_place(e, &c, given(l[BIAS]), false);
-    push_place(e, &c, given(l[PICK]), false);
-    push_place(e, &c, given(l[LEAST]), false);
-    push_place(e, &c, given(l[TIMES]), false);
+    vk_push_route *p = VK_PUSH(&c, route);
+    p->rows = (uint32_t)rows;
+    p->n = (uint32_t)x->ne[0];
+    p->k = (uint32_t)chosen->ne[0];
+    BIND_PLACE(e, &c, p->to_e, chosen, true);
+    BIND_PLACE(e, &c, p->to_w, &r.last->dst, true);
+    BIND_PLACE(e, &c, p->of_x, x, false);
+    BIND_PLACE(e, &c, p->of_bias, given(l[BIAS]), false);
+    BIND_PLACE(e, &c, p->of_table, given(l[PICK]), false);
+    BIND_PLACE(e, &c, p->of_least, given(l[LEAST]), false);
+    BIND_PLACE(e, &c, p->of_times, given(l[TIMES]), false);
     return ggl_vk_dispatch(e, &c, err);
 }
 

@@ -49,9 +49,10 @@ float ggl_vk_norm_eps(const vk_norm *l) {
     return l->norm->node->n_num > 0 ? (float)l->norm->node->num[0] : 0;
 }
 
-/* Binds the norm's addend, weight and rounded result, sets the constants that say which of them
- * there are, and pushes their offsets and strides. */
+/* Binds the norm's addend, weight and rounded result, and sets the constants that say which of them
+ * there are, and where. */
 static void bind_links(vk_emit *e, vk_call *c, const vk_norm *l, const ggl_operand *result) {
+    vk_push_rows *p = &c->push.rows;
     static const ggl_operand absent = {.region = -1};
     const ggl_operand *addend = l->add ? &l->add->src[1] : &absent,
                       *weight = l->mul ? ggl_vk_other(l->mul) : &absent;
@@ -62,12 +63,12 @@ static void bind_links(vk_emit *e, vk_call *c, const vk_norm *l, const ggl_opera
     c->spec[5] = l->round != NULL;
     c->spec[6] = result->region >= 0;
     c->n_spec = 7;
-    ggl_vk_push(c, ggl_vk_bind(e, c, addend, false));
-    ggl_vk_push_strides(e, c, addend);
-    ggl_vk_push(c, ggl_vk_bind(e, c, keeps ? &l->add->dst : ggl_vk_stored(l, result), true));
-    ggl_vk_push(c, ggl_vk_bind(e, c, weight, false));
-    ggl_vk_push_strides(e, c, weight);
-    ggl_vk_push(c, ggl_vk_bind(e, c, l->round ? &l->round->dst : ggl_vk_stored(l, result), true));
+    p->addend_at = ggl_vk_bind(e, c, addend, false);
+    ggl_vk_strides(e, addend, p->addend_stride);
+    p->sums_at = ggl_vk_bind(e, c, keeps ? &l->add->dst : ggl_vk_stored(l, result), true);
+    p->weight_at = ggl_vk_bind(e, c, weight, false);
+    ggl_vk_strides(e, weight, p->weight_stride);
+    p->blocks_at = ggl_vk_bind(e, c, l->round ? &l->round->dst : ggl_vk_stored(l, result), true);
 }
 
 static ggl_status emit_kind(vk_emit *e, uint32_t kind, ggl_error *err) {
@@ -78,13 +79,15 @@ static ggl_status emit_kind(vk_emit *e, uint32_t kind, ggl_error *err) {
     vk_call c = {.shader = e->b->features.subgroup ? VK_SHADER_ROWS_SUBGROUP : VK_SHADER_ROWS,
                  .spec = {ggl_vk_row_local(x->ne[0]), kind},
                  .groups = {ggl_vk_groups(rows, 1)}};
-    ggl_vk_push(&c, (uint32_t)rows);
-    for (int d = 0; d < 3; d++)
-        ggl_vk_push(&c, (uint32_t)ggl_vk_extent(e, x, d));
-    ggl_vk_push(&c, ggl_vk_bind(e, &c, ggl_vk_stored(&l, y), true));
-    ggl_vk_push(&c, ggl_vk_bind(e, &c, x, false));
-    ggl_vk_push_strides(e, &c, x);
-    ggl_vk_push_float(&c, ggl_vk_norm_eps(&l));
+    vk_push_rows *p = VK_PUSH(&c, rows);
+    p->rows = (uint32_t)rows;
+    p->n = (uint32_t)x->ne[0];
+    p->ne[0] = (uint32_t)ggl_vk_extent(e, x, 1);
+    p->ne[1] = (uint32_t)ggl_vk_extent(e, x, 2);
+    p->y_at = ggl_vk_bind(e, &c, ggl_vk_stored(&l, y), true);
+    p->x_at = ggl_vk_bind(e, &c, x, false);
+    ggl_vk_strides(e, x, p->x_stride);
+    p->eps = ggl_vk_norm_eps(&l);
     bind_links(e, &c, &l, y);
     return ggl_vk_dispatch(e, &c, err);
 }
@@ -159,19 +162,20 @@ static ggl_status emit_terms(vk_emit *e, uint32_t kind, int dim, ggl_error *err)
         count *= ne[d];
     }
     c.groups[0] = ggl_vk_groups(count, LOCAL);
-    ggl_vk_push(&c, (uint32_t)count);
+    vk_push_reduce *p = VK_PUSH(&c, reduce);
+    p->count = (uint32_t)count;
     for (int d = 0; d < 3; d++)
-        ggl_vk_push(&c, (uint32_t)ne[d]);
-    ggl_vk_push(&c, ggl_vk_bind(e, &c, &e->step->dst, true));
-    ggl_vk_push(&c, ggl_vk_bind(e, &c, x, false));
-    ggl_vk_push_strides(e, &c, x);
-    ggl_vk_push(&c, (uint32_t)ggl_vk_extent(e, x, dim));
-    ggl_vk_push(&c, ggl_vk_stride(e, x, dim));
+        p->ne[d] = (uint32_t)ne[d];
+    p->y_at = ggl_vk_bind(e, &c, &e->step->dst, true);
+    p->x_at = ggl_vk_bind(e, &c, x, false);
+    ggl_vk_strides(e, x, p->x_stride);
+    p->terms = (uint32_t)ggl_vk_extent(e, x, dim);
+    p->step = ggl_vk_stride(e, x, dim);
     return ggl_vk_dispatch(e, &c, err);
 }
 
 static ggl_status emit_reduce(vk_emit *e, ggl_error *err) {
-    const int dim = (int)e->step->node->num[0];
+    const int dim = (int)e->step->node->num[SUM_DIM];
     const uint32_t kind = e->step->node->op == GGL_OP_SUM ? ROW_SUM : ROW_AMAX;
     if (dim == 0 && e->step->src[0].ne[0] > SHORT_ROW)
         return emit_kind(e, kind, err);
@@ -189,12 +193,13 @@ static ggl_status emit_rank(vk_emit *e, ggl_error *err) {
                  .spec = {LOCAL},
                  .n_spec = 1,
                  .groups = {ggl_vk_groups(count, LOCAL)}};
-    ggl_vk_push(&c, (uint32_t)count);
+    vk_push_rank *p = VK_PUSH(&c, rank);
+    p->count = (uint32_t)count;
     for (int d = 0; d < 3; d++)
-        ggl_vk_push(&c, (uint32_t)ggl_vk_extent(e, x, d));
-    ggl_vk_push(&c, ggl_vk_bind(e, &c, &e->step->dst, true));
-    ggl_vk_push(&c, ggl_vk_bind(e, &c, x, false));
-    ggl_vk_push_strides(e, &c, x);
+        p->ne[d] = (uint32_t)ggl_vk_extent(e, x, d);
+    p->y_at = ggl_vk_bind(e, &c, &e->step->dst, true);
+    p->x_at = ggl_vk_bind(e, &c, x, false);
+    ggl_vk_strides(e, x, p->x_stride);
     return ggl_vk_dispatch(e, &c, err);
 }
 
@@ -203,13 +208,14 @@ static ggl_status emit_topk(vk_emit *e, ggl_error *err) {
     const int64_t rows = ggl_vk_extent(e, y, GGL_BATCH_DIM);
     vk_call c = {
         .shader = VK_SHADER_TOPK, .spec = {LOCAL}, .n_spec = 1, .groups = {ggl_vk_groups(rows, 1)}};
-    ggl_vk_push(&c, (uint32_t)rows);
-    ggl_vk_push(&c, (uint32_t)x->ne[0]);
-    ggl_vk_push(&c, (uint32_t)y->ne[0]);
-    ggl_vk_push(&c, ggl_vk_bind(e, &c, y, true));
-    ggl_vk_push(&c, ggl_vk_stride(e, y, GGL_BATCH_DIM));
-    ggl_vk_push(&c, ggl_vk_bind(e, &c, x, false));
-    ggl_vk_push(&c, ggl_vk_stride(e, x, GGL_BATCH_DIM));
+    vk_push_topk *p = VK_PUSH(&c, topk);
+    p->rows = (uint32_t)rows;
+    p->n = (uint32_t)x->ne[0];
+    p->k = (uint32_t)y->ne[0];
+    p->y_at = ggl_vk_bind(e, &c, y, true);
+    p->y_batch = ggl_vk_stride(e, y, GGL_BATCH_DIM);
+    p->x_at = ggl_vk_bind(e, &c, x, false);
+    p->x_batch = ggl_vk_stride(e, x, GGL_BATCH_DIM);
     return ggl_vk_dispatch(e, &c, err);
 }
 

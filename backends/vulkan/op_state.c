@@ -6,12 +6,10 @@
 
 enum { LOCAL = 64 };
 
-/* Pushes a store's position in elements: start of slot 0, stride between slots, number of slots. */
-static void push_store(const vk_emit *e, vk_call *c, const ggl_store *s, uint32_t at) {
-    ggl_vk_push(c, at / 4);
-    ggl_vk_push(c, (uint32_t)(s->slot_size / 4));
-    ggl_vk_push(c, (uint32_t)e->n_slots);
-}
+/* Sets a store's position in elements: start of slot 0, stride between slots, number of slots. */
+#define PLACE_STORE(p, e, s, at)                                                                   \
+    ((p)->store_at = (at) / 4, (p)->slot_size = (uint32_t)((s)->slot_size / 4),                    \
+     (p)->n_slots = (uint32_t)(e)->n_slots)
 
 /* --- in loops --------------------------------------------------------------------------------- */
 
@@ -21,13 +19,14 @@ static ggl_status move(vk_emit *e, const ggl_store *s, const ggl_operand *slot,
     vk_call c = {.shader = keep ? VK_SHADER_KEEP : VK_SHADER_STATE, .spec = {LOCAL}, .n_spec = 1};
     const uint32_t store_at = ggl_vk_bind_store(e, &c, s, keep),
                    slot_at = ggl_vk_bind(e, &c, slot, false), x_at = ggl_vk_bind(e, &c, x, !keep);
-    for (int d = 0; d < 3; d++)
-        ggl_vk_push(&c, (uint32_t)s->ne[d]);
-    ggl_vk_push(&c, x_at);
-    for (int d = 0; d < 3; d++)
-        ggl_vk_push(&c, ggl_vk_stride(e, x, d));
-    ggl_vk_push(&c, slot_at);
-    push_store(e, &c, s, store_at);
+    vk_push_state *p = VK_PUSH(&c, state);
+    p->x_at = x_at;
+    for (int d = 0; d < 3; d++) {
+        p->n[d] = (uint32_t)s->ne[d];
+        p->x_step[d] = ggl_vk_stride(e, x, d);
+    }
+    p->slot_at = slot_at;
+    PLACE_STORE(p, e, s, store_at);
     c.groups[0] = ggl_vk_groups(ggl_extents(s->ne, 0, 3, 1), LOCAL);
     return ggl_vk_dispatch(e, &c, err);
 }
@@ -37,12 +36,13 @@ static ggl_status state_emit(vk_emit *e, ggl_error *err) {
 }
 
 static ggl_status keep_emit(vk_emit *e, ggl_error *err) {
-    return move(e, e->step->node->src[0]->store[0], &e->step->src[2], &e->step->src[1], true, err);
+    return move(e, e->step->node->src[KEEP_STATE]->store[0], &e->step->src[KEEP_SLOT],
+                &e->step->src[KEEP_X], true, err);
 }
 
 static const char *keep_refuses(const vk_backend *b, const ggl_tensor *node) {
     (void)b;
-    return node->src[1]->type != GGL_F32 ? "a state needs f32 values" : NULL;
+    return node->src[KEEP_X]->type != GGL_F32 ? "a state needs f32 values" : NULL;
 }
 
 const vk_op ggl_vk_op_state = {.emit = state_emit};
@@ -58,17 +58,18 @@ static ggl_status recent_emit(vk_emit *e, ggl_error *err) {
     const uint32_t store_at = ggl_vk_bind_store(e, &c, s, true),
                    slot_at = ggl_vk_bind(e, &c, &e->slot, false),
                    x_at = ggl_vk_bind(e, &c, x, false), y_at = ggl_vk_bind(e, &c, y, true);
-    ggl_vk_push(&c, (uint32_t)y->ne[0]);
-    ggl_vk_push(&c, (uint32_t)y->ne[1]);
-    ggl_vk_push(&c, (uint32_t)ggl_vk_extent(e, y, GGL_BATCH_DIM));
-    ggl_vk_push(&c, x_at);
-    ggl_vk_push(&c, ggl_vk_stride(e, x, GGL_BATCH_DIM));
-    ggl_vk_push(&c, y_at);
-    ggl_vk_push(&c, ggl_vk_stride(e, y, 1));
-    ggl_vk_push(&c, ggl_vk_stride(e, y, GGL_BATCH_DIM));
-    ggl_vk_push(&c, slot_at);
-    ggl_vk_push(&c, ggl_vk_stride(e, &e->slot, GGL_BATCH_DIM));
-    push_store(e, &c, s, store_at);
+    vk_push_recent *p = VK_PUSH(&c, recent);
+    p->n = (uint32_t)y->ne[0];
+    p->k = (uint32_t)y->ne[1];
+    p->n_batch = (uint32_t)ggl_vk_extent(e, y, GGL_BATCH_DIM);
+    p->x_at = x_at;
+    p->x_step = ggl_vk_stride(e, x, GGL_BATCH_DIM);
+    p->y_at = y_at;
+    p->y_step[0] = ggl_vk_stride(e, y, 1);
+    p->y_step[1] = ggl_vk_stride(e, y, GGL_BATCH_DIM);
+    p->slot_at = slot_at;
+    p->slot_step = ggl_vk_stride(e, &e->slot, GGL_BATCH_DIM);
+    PLACE_STORE(p, e, s, store_at);
     c.groups[0] = ggl_vk_groups(y->ne[0], LOCAL);
     return ggl_vk_dispatch(e, &c, err);
 }
@@ -87,20 +88,23 @@ static ggl_status emit_recur(vk_emit *e, bool scan, const int order[5], float di
                  .n_spec = 4};
     const uint32_t store_at = ggl_vk_bind_store(e, &c, s, true),
                    slot_at = ggl_vk_bind(e, &c, &e->slot, false);
-    for (int d = 0; d < 3; d++)
-        ggl_vk_push(&c, (uint32_t)s->ne[d]);
-    ggl_vk_push(&c, (uint32_t)ggl_vk_extent(e, y, GGL_BATCH_DIM));
+    vk_push_recur *p = VK_PUSH(&c, recur);
+    uint32_t *const at[] = {p->into_at, p->out_at, p->to_at, p->first_at, p->second_at, p->y_at};
+    p->n = (uint32_t)s->ne[0];
+    p->n_rows = (uint32_t)s->ne[1];
+    p->n_heads = (uint32_t)s->ne[2];
+    p->n_batch = (uint32_t)ggl_vk_extent(e, y, GGL_BATCH_DIM);
     for (int k = 0; k < 6; k++) {
         const ggl_operand *o = k < 5 ? &e->step->src[order[k]] : y;
         const bool number = k < 5 && o->ne[1] == 1 && (k == 3 || k == 4); /* one per head */
-        ggl_vk_push(&c, ggl_vk_bind(e, &c, o, k == 5));
-        ggl_vk_push(&c, ggl_vk_stride(e, o, number ? 0 : 1));
-        ggl_vk_push(&c, ggl_vk_stride(e, o, GGL_BATCH_DIM));
+        at[k][0] = ggl_vk_bind(e, &c, o, k == 5);
+        at[k][1] = ggl_vk_stride(e, o, number ? 0 : 1);
+        at[k][2] = ggl_vk_stride(e, o, GGL_BATCH_DIM);
     }
-    ggl_vk_push(&c, slot_at);
-    ggl_vk_push(&c, ggl_vk_stride(e, &e->slot, GGL_BATCH_DIM));
-    push_store(e, &c, s, store_at);
-    ggl_vk_push_float(&c, divisor);
+    p->slot_at = slot_at;
+    p->slot_step = ggl_vk_stride(e, &e->slot, GGL_BATCH_DIM);
+    PLACE_STORE(p, e, s, store_at);
+    p->divisor = divisor;
     c.groups[0] = ggl_vk_groups(ggl_extents(s->ne, 1, 3, 1), LOCAL);
     return ggl_vk_dispatch(e, &c, err);
 }

@@ -7,25 +7,26 @@
 
 enum { LOCAL = 128, SUM = 2 /* links: weighted, and the sum */, MOST_TOKENS = 4 };
 
-static void push_operands(vk_emit *e, vk_call *c, const ggl_operand *y, const ggl_operand *addend) {
+static void bind_operands(vk_emit *e, vk_call *c, const ggl_operand *y, const ggl_operand *addend) {
     const ggl_operand *x = &e->step->src[0], *w = &e->step->src[1];
-    ggl_vk_push(c, (uint32_t)y->ne[0]);
-    ggl_vk_push(c, (uint32_t)ggl_vk_rows(e, y));
-    ggl_vk_push(c, ggl_vk_bind(e, c, y, true));
-    ggl_vk_push(c, (uint32_t)x->ne[1]);
-    ggl_vk_push(c, ggl_vk_bind(e, c, x, false));
-    ggl_vk_push(c, ggl_vk_stride(e, x, 0));
-    ggl_vk_push(c, ggl_vk_stride(e, x, 1));
-    ggl_vk_push(c, ggl_vk_stride(e, x, GGL_BATCH_DIM));
-    ggl_vk_push(c, ggl_vk_bind(e, c, w, false));
-    ggl_vk_push(c, ggl_vk_stride(e, w, 0));
-    ggl_vk_push(c, ggl_vk_stride(e, w, GGL_BATCH_DIM));
-    ggl_vk_push(c, ggl_vk_bind(e, c, addend, false));
-    ggl_vk_push(c, ggl_vk_stride(e, addend, 0));
-    ggl_vk_push(c, ggl_vk_stride(e, addend, GGL_BATCH_DIM));
+    vk_push_weighted *p = VK_PUSH(c, weighted);
+    p->n = (uint32_t)y->ne[0];
+    p->rows = (uint32_t)ggl_vk_rows(e, y);
+    p->y_at = ggl_vk_bind(e, c, y, true);
+    p->terms = (uint32_t)x->ne[1];
+    p->x_at = ggl_vk_bind(e, c, x, false);
+    p->x_stride[0] = ggl_vk_stride(e, x, 0);
+    p->x_stride[1] = ggl_vk_stride(e, x, 1);
+    p->x_stride[2] = ggl_vk_stride(e, x, GGL_BATCH_DIM);
+    p->w_at = ggl_vk_bind(e, c, w, false);
+    p->w_stride[0] = ggl_vk_stride(e, w, 0);
+    p->w_stride[1] = ggl_vk_stride(e, w, GGL_BATCH_DIM);
+    p->addend_at = ggl_vk_bind(e, c, addend, false);
+    p->addend_stride[0] = ggl_vk_stride(e, addend, 0);
+    p->addend_stride[1] = ggl_vk_stride(e, addend, GGL_BATCH_DIM);
 }
 
-/* Binds and pushes what the norm needs. */
+/* Binds what the norm needs. */
 static void add_norm(vk_emit *e, vk_call *c, const vk_norm *norm) {
     static const ggl_operand absent = {.region = -1};
     const vk_product p = {.norm = *norm};
@@ -33,7 +34,10 @@ static void add_norm(vk_emit *e, vk_call *c, const vk_norm *norm) {
     ggl_vk_bind_norm_weight(e, c, &p, &at);
     ggl_vk_bind(e, c, &absent, false);
     ggl_vk_bind_norm(e, c, &p, &at);
-    ggl_vk_push_norm(c, &p, &at);
+    c->push.weighted.eps = ggl_vk_last_eps(&p);
+    c->push.weighted.norm_weight_at = at.weight;
+    c->push.weighted.normed_at = at.normed;
+    c->push.weighted.blocks_at = at.blocks;
 }
 
 static ggl_status weighted_emit(vk_emit *e, ggl_error *err) {
@@ -46,7 +50,7 @@ static ggl_status weighted_emit(vk_emit *e, ggl_error *err) {
                      e->b->features.subgroup ? VK_SHADER_WEIGHTED_SUBGROUP : VK_SHADER_WEIGHTED,
                  .spec = {takes ? ggl_vk_row_local(y->ne[0]) : LOCAL, adds},
                  .n_spec = 17};
-    push_operands(e, &c, y, adds ? ggl_vk_other(&step[1]) : &absent);
+    bind_operands(e, &c, y, adds ? ggl_vk_other(&step[1]) : &absent);
     if (takes) {
         const vk_norm norm = ggl_vk_norm_of(step + SUM, step->n_links - SUM);
         add_norm(e, &c, &norm);

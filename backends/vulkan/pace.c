@@ -30,7 +30,7 @@ static double bytes_of(const ggl_operand *o, int64_t n) {
 /* Returns the multiply-adds of a product. Products of a chosen matrix read at most one matrix for
  * each column: *unread are the bytes of the others. */
 static double work_of_product(const ggl_step *s, int64_t n, double *unread) {
-    const ggl_operand *w = &s->src[1];
+    const ggl_operand *w = &s->src[LINEAR_W];
     const double columns = count_of(&s->dst, n) / (double)s->dst.ne[0];
     *unread = ggl_vk_is_chosen(s) && columns < (double)w->ne[2]
                   ? bytes_of(w, n) * (1 - columns / (double)w->ne[2])
@@ -40,10 +40,10 @@ static double work_of_product(const ggl_step *s, int64_t n, double *unread) {
 
 /* Returns the multiply-adds of an attention over all positions that a slot can have. */
 static double work_of_attention(const ggl_step *s, int64_t n) {
-    const ggl_tensor *cache = s->node->src[1];
-    const double window = s->node->num[1], n_pos = (double)cache->store[0]->n_pos,
-                 seen = !isnan(window) && window < n_pos ? window : n_pos;
-    return (count_of(&s->src[0], n) + count_of(&s->dst, n)) * seen;
+    const ggl_tensor *cache = s->node->src[ATTEND_KV];
+    const int64_t window = ggl_attend_window(s->node), n_pos = cache->store[0]->n_pos;
+    return (count_of(&s->src[ATTEND_Q], n) + count_of(&s->dst, n)) *
+           (double)(window > 0 && window < n_pos ? window : n_pos);
 }
 
 /* Returns the multiply-adds of a recurrence: some for each element of the state and token. */

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "cache.h"
+#include "pipeline_cache.h"
 #include "ggl/alloc.h"
 #include "trim.h"
 

@@ -197,7 +197,7 @@ ggl_status ggl_vk_recording_add(vk_backend *b, vk_recording *r, const vk_call *c
     r->bound = pipeline;
     if (c->n_push > 0)
         b->f.CmdPushConstants(r->commands, ggl_vk_layout_of(b, c->n_bind),
-                              VK_SHADER_STAGE_COMPUTE_BIT, 0, (uint32_t)c->n_push * 4, c->push);
+                              VK_SHADER_STAGE_COMPUTE_BIT, 0, (uint32_t)c->n_push * 4, &c->push);
     b->f.CmdDispatch(r->commands, c->groups[0] ? c->groups[0] : 1, c->groups[1] ? c->groups[1] : 1,
                      c->groups[2] ? c->groups[2] : 1);
     return GGL_OK;

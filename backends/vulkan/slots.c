@@ -10,8 +10,8 @@ static bool same_place(const ggl_operand *a, const ggl_operand *b) {
 
 /* Returns the slot of a node that uses a store; region -1: the node uses none. */
 static ggl_operand slot_of(const ggl_segment *s, const ggl_tensor *node) {
-    const ggl_tensor *slot = node->op == GGL_OP_CACHE    ? node->src[3]
-                             : node->op == GGL_OP_ATTEND ? node->src[5]
+    const ggl_tensor *slot = node->op == GGL_OP_CACHE    ? node->src[CACHE_SLOT]
+                             : node->op == GGL_OP_ATTEND ? node->src[ATTEND_SLOT]
                              : node->op == GGL_OP_STATE  ? node->src[0]
                                                          : NULL;
     if (node->op == GGL_OP_CALL && node->body)
@@ -78,9 +78,10 @@ ggl_status ggl_vk_slots_emit(const vk_slots *s, vk_emit *e, ggl_error *err) {
     for (int i = 0; i < s->n && st == GGL_OK; i++) {
         vk_call c = {.shader = VK_SHADER_SLOTS, .spec = {LOCAL}, .n_spec = 1};
         c.bind[c.n_bind++] = (vk_binding){.region = VK_BATCH_SIZE, .size = sizeof(uint32_t)};
-        ggl_vk_push(&c, (uint32_t)e->n);
-        ggl_vk_push(&c, ggl_vk_bind(e, &c, &s->from[i], false));
-        ggl_vk_push(&c, ggl_vk_bind(e, &c, &s->to[i], true));
+        vk_push_slots *p = VK_PUSH(&c, slots);
+        p->n = (uint32_t)e->n;
+        p->from_at = ggl_vk_bind(e, &c, &s->from[i], false);
+        p->to_at = ggl_vk_bind(e, &c, &s->to[i], true);
         c.groups[0] = ggl_vk_groups(e->n, LOCAL);
         st = ggl_vk_dispatch(e, &c, err);
     }

@@ -6,8 +6,10 @@
 #define VULKAN_H
 
 #include "ggl/backends.h"
+#include "ggl/internal/graph.h"
 #include "ggl/program.h"
 #include "loader.h"
+#include "push.h"
 
 enum {
     VK_MAX_BIND = 9,
@@ -109,8 +111,8 @@ typedef struct vk_call {
     int n_spec;
     vk_binding bind[VK_MAX_BIND]; /* storage buffers: set 0, binding 0, 1, .. */
     int n_bind;
-    uint32_t push[VK_MAX_PUSH]; /* push constants */
-    int n_push;
+    vk_push push;       /* push constants: VK_PUSH sets which, and n_push */
+    int n_push;         /* words */
     uint32_t groups[3]; /* 0 counts as 1 */
     /* All subgroups are full, with limits.subgroup_size invocations: spec[0] is a multiple
      * of it. Only with features.matrix. */
@@ -168,11 +170,14 @@ size_t ggl_vk_span(const vk_emit *e, const ggl_operand *o);
 size_t ggl_vk_bind_together(vk_emit *e, vk_call *c, const ggl_operand *const *o, const size_t *size,
                             int n, bool write, uint32_t *at);
 
-/* Appends a push constant. */
-void ggl_vk_push(vk_call *c, uint32_t x);
-void ggl_vk_push_float(vk_call *c, float x);
-/* Appends the four strides of an operand. */
-void ggl_vk_push_strides(const vk_emit *e, vk_call *c, const ggl_operand *o);
+/* Makes the call push the constants of a shader (push.h), and returns where they are; all are 0 at first. */
+#define VK_PUSH(c, shader)                                                                         \
+    ((c)->n_push = (int)(sizeof(c)->push.shader / sizeof(uint32_t)), &(c)->push.shader)
+/* Writes the strides of an operand: all four; those of dimensions 1 to 3. */
+void ggl_vk_strides(const vk_emit *e, const ggl_operand *o, uint32_t out[GGL_MAX_DIMS]);
+void ggl_vk_outer_strides(const vk_emit *e, const ggl_operand *o, uint32_t out[GGL_MAX_DIMS - 1]);
+/* Writes the extents of dimensions 1 to 3. */
+void ggl_vk_outer_extents(const vk_emit *e, const ggl_operand *o, uint32_t out[GGL_MAX_DIMS - 1]);
 
 /* Returns the workgroups of `local` invocations for this number of items, at most VK_MAX_GROUPS;
  * shaders loop over any further items. */

@@ -329,10 +329,6 @@ void ggl_gguf_close(ggl_gguf *f) {
     ggl_free(f);
 }
 
-const char *ggl_gguf_name(const ggl_gguf *f) {
-    return f->parts[0].path;
-}
-
 uint32_t ggl_gguf_version(const ggl_gguf *f) {
     return f->parts[0].head.version;
 }

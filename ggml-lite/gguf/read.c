@@ -75,25 +75,6 @@ static ggl_str reader_string(reader *r, const char *what) {
     return (ggl_str){.s = p ? (const char *)p : "", .n = p ? (size_t)n : 0};
 }
 
-gguf_text ggl_gguf_show(ggl_str s) {
-    gguf_text t;
-    size_t at = 0;
-    for (size_t i = 0; i < s.n; i++) {
-        unsigned char c = (unsigned char)s.s[i];
-        if (at + 4 + 3 >= sizeof t.s) { /* room for one more escape, and for the dots */
-            memcpy(t.s + at, "...", 3);
-            at += 3;
-            break;
-        }
-        if (c >= 0x20 && c < 0x7f)
-            t.s[at++] = (char)c;
-        else
-            at += (size_t)snprintf(t.s + at, sizeof t.s - at, "\\x%02x", c);
-    }
-    t.s[at] = '\0';
-    return t;
-}
-
 ggl_status ggl_gguf_check_name(ggl_str name, size_t max, const char *what, ggl_error *err) {
     if (name.n == 0)
         return ggl_fail(err, GGL_FORMAT, "the %s is empty", what);

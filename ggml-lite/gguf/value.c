@@ -1,8 +1,32 @@
 /* Finds keys and tensors, and converts values. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "gguf_file.h"
+
+gguf_text ggl_gguf_show(ggl_str s) {
+    gguf_text t;
+    size_t at = 0;
+    for (size_t i = 0; i < s.n; i++) {
+        unsigned char c = (unsigned char)s.s[i];
+        if (at + 4 + 3 >= sizeof t.s) { /* room for one more escape, and for the dots */
+            memcpy(t.s + at, "...", 3);
+            at += 3;
+            break;
+        }
+        if (c >= 0x20 && c < 0x7f)
+            t.s[at++] = (char)c;
+        else
+            at += (size_t)snprintf(t.s + at, sizeof t.s - at, "\\x%02x", c);
+    }
+    t.s[at] = '\0';
+    return t;
+}
+
+const char *ggl_gguf_name(const ggl_gguf *f) {
+    return f->parts[0].path;
+}
 
 static const struct {
     const char *name;

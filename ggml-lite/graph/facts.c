@@ -14,7 +14,8 @@ void ggl_facts_init(ggl_tensor *t) {
         t->dense = true;
     } else if (t->op == GGL_OP_SPLIT && x->view_of && !ggl_is_batched(t)) {
         t->view_of = x->view_of;
-        t->dense = x->dense && t->num[0] == x->n_dims - 1; /* split along the outermost dimension */
+        t->dense = x->dense &&
+                   t->num[SPLIT_DIM] == x->n_dims - 1; /* split along the outermost dimension */
     } else if (t->op == GGL_OP_RESHAPE && x->view_of && x->dense) {
         t->view_of = x->view_of;
         t->dense = true;
@@ -118,7 +119,7 @@ void ggl_graph_mark(ggl_graph *g) {
 
 /* Returns the gather that is the matrix of the product `node`; NULL if none. */
 static const ggl_tensor *gathered_matrix(const ggl_tensor *node) {
-    const ggl_tensor *w = node->op == GGL_OP_LINEAR ? node->src[1] : NULL;
+    const ggl_tensor *w = node->op == GGL_OP_LINEAR ? node->src[LINEAR_W] : NULL;
     return w && w->gather ? w : NULL;
 }
 

@@ -1,7 +1,6 @@
 /* The graph builder. A graph owns its nodes, names and constants in one arena. The body of a call
  * is a list of nodes of the same graph. The graph keeps the first error; later calls return
  * NULL. */
-#include <assert.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -82,22 +81,6 @@ void ggl_graph_free(ggl_graph *g) {
 
 const ggl_graph_params *ggl_graph_get_params(const ggl_graph *g) {
     return &g->params;
-}
-
-void *ggl_graph_fail(ggl_graph *g, ggl_status s, const char *fmt, ...) {
-    if (g->error.status == GGL_OK) {
-        va_list args;
-        va_start(args, fmt);
-        (void)ggl_failv(&g->error, s, fmt, args);
-        va_end(args);
-    }
-    return NULL;
-}
-
-ggl_status ggl_graph_error(const ggl_graph *g, ggl_error *err) {
-    if (g->error.status == GGL_OK)
-        return GGL_OK;
-    return ggl_fail(err, g->error.status, "%s", g->error.msg);
 }
 
 static void *no_memory(ggl_graph *g) {
@@ -285,9 +268,9 @@ static bool cuts_blocks(ggl_op op, const ggl_tensor *x, const double *num) {
     if (op == GGL_OP_PICK)
         return x->n_dims == 1;
     if (op == GGL_OP_SPLIT)
-        return num[0] == 0 &&
-               (fmod(num[1], (double)block) != 0 || fmod(num[2], (double)block) != 0);
-    return op == GGL_OP_RESHAPE && fmod(num[0], (double)block) != 0;
+        return num[SPLIT_DIM] == 0 && (fmod(num[SPLIT_FIRST], (double)block) != 0 ||
+                                       fmod(num[SPLIT_SIZE], (double)block) != 0);
+    return op == GGL_OP_RESHAPE && fmod(num[RESHAPE_SIZE], (double)block) != 0;
 }
 
 /* Returns x, or a CAST of it to f32 if the operator cannot read x as it is. */
@@ -304,7 +287,7 @@ static ggl_tensor *cast_if_needed(ggl_graph *g, ggl_op op, int i_src, ggl_tensor
 
 /* Returns the graph's input "pos" or "slot", which the operator reads without naming it; NULL, with
  * the graph's error set, if it has not been declared as it must be. The input "page" does not exist
- * before the graph is finished (stores.c). */
+ * before the graph is finished (store_sizes.c). */
 static ggl_tensor *supplied(ggl_graph *g, ggl_op op, const char *name) {
     if (strcmp(name, "page") == 0)
         return NULL;
@@ -380,7 +363,8 @@ static bool make_store(ggl_graph *g, ggl_tensor *t, int k, ggl_store_kind kind, 
 /* True if v is the leading part of the keys k, as in latent attention: then one store holds
  * both. */
 static bool is_prefix(const ggl_tensor *v, const ggl_tensor *k) {
-    return v->op == GGL_OP_SPLIT && v->src[0] == k && v->num[0] == 0 && v->num[1] == 0;
+    return v->op == GGL_OP_SPLIT && v->src[0] == k && v->num[SPLIT_DIM] == 0 &&
+           v->num[SPLIT_FIRST] == 0;
 }
 
 /* Makes the stores of t if it is a STATE or a CACHE. */
@@ -396,8 +380,8 @@ static bool make_stores(ggl_graph *g, ggl_tensor *t) {
     if (g->body)
         return ggl_graph_fail(g, GGL_USAGE, "a cache is not allowed in the body of a call");
     return make_store(g, t, 0, GGL_STORE_KEYS, g->params.type_k, t->src[0], "keys") &&
-           (is_prefix(t->src[1], t->src[0]) ||
-            make_store(g, t, 1, GGL_STORE_VALUES, g->params.type_v, t->src[1], "values"));
+           (is_prefix(t->src[CACHE_V], t->src[CACHE_K]) ||
+            make_store(g, t, 1, GGL_STORE_VALUES, g->params.type_v, t->src[CACHE_V], "values"));
 }
 
 /* Names each dimension of t after a source's dimension of the same size: the one with the same
@@ -606,68 +590,6 @@ void ggl_tensor_set_dim_name(ggl_graph *g, ggl_tensor *t, int dim, const char *n
 }
 
 /* --- finishing -------------------------------------------------------------------------------- */
-
-ggl_status ggl_graph_finish(ggl_graph *g, ggl_error *err) {
-    if (g->body)
-        ggl_graph_fail(g, GGL_USAGE, "a body was begun but not ended");
-    if (g->error.status == GGL_OK && g->outputs.n == 0)
-        ggl_graph_fail(g, GGL_USAGE, "the graph has no output");
-    if (g->error.status != GGL_OK)
-        return ggl_graph_error(g, err);
-    ggl_graph_mark(g);
-    for (size_t i = 0; i < g->outputs.n; i++) {
-        const char *fault = ggl_output_fault(g->outputs.at[i]); /* types are known by now */
-        if (fault)
-            return ggl_fail(err, GGL_USAGE, "output '%s' %s", g->outputs.at[i]->name, fault);
-        assert(g->outputs.at[i]->type == GGL_F32);
-    }
-    if (!ggl_graph_size_stores(g))
-        return ggl_graph_error(g, err);
-    g->finished = true;
-    return GGL_OK;
-}
-
-/* --- reading ---------------------------------------------------------------------------------- */
-
-const char *ggl_shape_text(const ggl_tensor *t, char *buf, size_t size) {
-    size_t n = (size_t)snprintf(buf, size, "[");
-    for (int d = 0; d < t->n_dims && n < size; d++) {
-        const char *name = t->dim_name[d];
-        bool plain = !name || (name[0] >= '0' && name[0] <= '9');
-        n += (size_t)snprintf(buf + n, size - n, "%s%s%s%" PRId64, d ? ", " : "", plain ? "" : name,
-                              plain ? "" : " = ", t->ne[d]);
-    }
-    if (n < size)
-        snprintf(buf + n, size - n, "]");
-    return buf;
-}
-
-/* Returns a weight that the node reads, directly or through the first sources of nodes that do not
- * depend on the batch; NULL: none. */
-static const ggl_tensor *weight_of(const ggl_tensor *t) {
-    for (int k = 0; k < t->n_src; k++)
-        for (const ggl_tensor *x = t->src[k]; x;
-             x = x->n_src && !ggl_is_batched(x) ? x->src[0] : NULL)
-            if (x->op == GGL_OP_WEIGHT)
-                return x;
-    return NULL;
-}
-
-const char *ggl_node_text(const ggl_tensor *t, char *buf, size_t size) {
-    const char *op = t->call ? t->call : t->op == GGL_OP_CALL ? "a body" : ggl_op_get(t->op).name;
-    int n = (int)strlen(op);
-    if (!t->call && op[0] == '<' && strchr(op, '>')) { /* prints "<pick>" as "pick" */
-        op++;
-        n = (int)strcspn(op, ">");
-    }
-    const ggl_tensor *w = weight_of(t);
-    char group[24] = "";
-    if (!t->name && t->group >= 0)
-        snprintf(group, sizeof group, "group %d ", t->group);
-    snprintf(buf, size, "%s%s%.*s%s%s%s", t->name ? t->name : group, t->name ? " = " : "", n, op,
-             w ? "(.., " : "(..)", w && w->name ? w->name : "", w ? ")" : "");
-    return buf;
-}
 
 int ggl_graph_n_ids(const ggl_graph *g) {
     return g->n_ids;

@@ -106,7 +106,7 @@ static bool shape_topk(ggl_graph *g, ggl_tensor *y) {
 }
 
 static bool shape_pick(ggl_graph *g, ggl_tensor *y) {
-    const ggl_tensor *t = y->src[0], *i = y->src[1];
+    const ggl_tensor *t = y->src[PICK_T], *i = y->src[PICK_I];
     if (i->type != GGL_I32 || i->n_dims > 1)
         return fail(g, y, "with i %s: an index, or a list of them, is needed", TEXT(i));
     if (t->n_dims == 0)
@@ -203,7 +203,7 @@ static bool shape_transpose(ggl_graph *g, ggl_tensor *y) {
 }
 
 static bool shape_linear(ggl_graph *g, ggl_tensor *y) {
-    const ggl_tensor *x = y->src[0], *w = y->src[1], *bias = y->src[2];
+    const ggl_tensor *x = y->src[LINEAR_X], *w = y->src[LINEAR_W], *bias = y->src[LINEAR_BIAS];
     if (w->n_dims < 2 || x->n_dims < 1 || x->ne[0] != w->ne[0] ||
         (!ggl_is_batched(w) && w->n_dims == 4 && ggl_is_batched(x)))
         return fail(g, y, "of %s with the matrix %s", TEXT(x), TEXT(w));
@@ -233,7 +233,7 @@ static bool shape_rope(ggl_graph *g, ggl_tensor *y) {
 }
 
 static bool shape_cache(ggl_graph *g, ggl_tensor *y) {
-    const ggl_tensor *k = y->src[0], *v = y->src[1];
+    const ggl_tensor *k = y->src[CACHE_K], *v = y->src[CACHE_V];
     if (k->n_dims < 1 || k->n_dims > 2 || v->n_dims < 1 || v->n_dims > 2 || k->ne[1] != v->ne[1])
         return fail(g, y, "of %s and %s: [d, heads] and [e, heads] are needed", TEXT(k), TEXT(v));
     y->n_dims = 0;
@@ -241,20 +241,22 @@ static bool shape_cache(ggl_graph *g, ggl_tensor *y) {
 }
 
 static bool shape_attend(ggl_graph *g, ggl_tensor *y) {
-    const ggl_tensor *q = y->src[0], *kv = y->src[1];
+    const ggl_tensor *q = y->src[ATTEND_Q], *kv = y->src[ATTEND_KV];
     if (kv->op != GGL_OP_CACHE)
         return fail(g, y, "needs a cache as its second argument");
-    const ggl_tensor *k = kv->src[0], *v = kv->src[1];
+    const ggl_tensor *k = kv->src[CACHE_K], *v = kv->src[CACHE_V];
     if (q->n_dims < 1 || q->n_dims > 2 || q->ne[0] != k->ne[0] || q->ne[1] % k->ne[1] != 0)
         return fail(g, y, "of %s over keys %s", TEXT(q), TEXT(k));
     for (int i = 2; i < 4; i++)
         if (y->src[i] && (y->src[i]->n_dims > 1 || y->src[i]->ne[0] != q->ne[1]))
             return fail(g, y, "with %s %s: one number for each of %" PRId64 " heads is needed",
                         i == 2 ? "sinks" : "alibi", TEXT(y->src[i]), q->ne[1]);
-    if (!isnan(y->num[1]) && (y->num[1] < 1 || y->num[1] != floor(y->num[1])))
-        return fail(g, y, "with a window of %g: a whole number of at least 1 is needed", y->num[1]);
-    if (!isnan(y->num[2]) && !(y->num[2] > 0))
-        return fail(g, y, "with a cap of %g: it must be above 0", y->num[2]);
+    if (!isnan(y->num[ATTEND_WINDOW]) &&
+        (y->num[ATTEND_WINDOW] < 1 || y->num[ATTEND_WINDOW] != floor(y->num[ATTEND_WINDOW])))
+        return fail(g, y, "with a window of %g: a whole number of at least 1 is needed",
+                    y->num[ATTEND_WINDOW]);
+    if (!isnan(y->num[ATTEND_CAP]) && !(y->num[ATTEND_CAP] > 0))
+        return fail(g, y, "with a cap of %g: it must be above 0", y->num[ATTEND_CAP]);
     y->n_dims = q->n_dims;
     y->ne[0] = v->ne[0];
     y->ne[1] = q->ne[1];
@@ -262,7 +264,7 @@ static bool shape_attend(ggl_graph *g, ggl_tensor *y) {
 }
 
 static bool shape_keep(ggl_graph *g, ggl_tensor *y) {
-    const ggl_tensor *s = y->src[0], *x = y->src[1];
+    const ggl_tensor *s = y->src[KEEP_STATE], *x = y->src[KEEP_X];
     if (s->op != GGL_OP_STATE)
         return fail(g, y, "needs a state");
     for (int d = 0; d < 3; d++)

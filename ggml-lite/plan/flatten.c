@@ -1,6 +1,7 @@
 /* Flattens the nodes of a segment to steps, without views and calls. */
 #include <string.h>
 
+#include "ggl/internal/graph.h"
 #include "program_impl.h"
 
 /* Appends a step and returns it, valid until the next push; NULL: out of memory (b->no_memory). */
@@ -106,9 +107,9 @@ static bool resolve_view(builder *b, const ggl_tensor *t) {
     const value *x = ggl_plan_value_of(b, t->src[0]);
     value y = *x;
     if (t->op == GGL_OP_SPLIT) {
-        int dim = (int)t->num[0];
-        y.offset +=
-            (size_t)t->num[1] / (size_t)(dim == 0 ? ggl_type_get(x->type)->block : 1) * x->nb[dim];
+        int dim = (int)t->num[SPLIT_DIM];
+        y.offset += (size_t)t->num[SPLIT_FIRST] /
+                    (size_t)(dim == 0 ? ggl_type_get(x->type)->block : 1) * x->nb[dim];
     } else if (!reshape_strides(t->src[0], x, t, y.nb)) {
         return false;
     }

@@ -9,7 +9,7 @@
  *   waves.c    Sorts the steps into waves: steps of one wave do not depend on each other.
  *   groups.c   Finds steps of a wave that the backend runs as one.
  *   tails.c    Finds chains that the backend runs together with such a group.
- *   place.c    Gives private roots arena offsets according to their lifetimes.
+ *   arena.c    Gives private roots arena offsets according to their lifetimes.
  *   operands.c Gives each step its operands. */
 #ifndef PLAN_PROGRAM_IMPL_H
 #define PLAN_PROGRAM_IMPL_H

@@ -9,28 +9,71 @@
 #include "sched_impl.h"
 
 static void lock(ggl_sched *s) {
-    if (s->has_threads)
-        pthread_mutex_lock(&s->lock);
+    if (s->flights.has_threads)
+        pthread_mutex_lock(&s->flights.lock);
 }
 
 static void unlock(ggl_sched *s) {
-    if (s->has_threads)
-        pthread_mutex_unlock(&s->lock);
+    if (s->flights.has_threads)
+        pthread_mutex_unlock(&s->flights.lock);
+}
+
+/* --- memory ----------------------------------------------------------------------------------- */
+
+bool ggl_flights_init(ggl_sched *s) {
+    flights *fl = &s->flights;
+    fl->is_idle = true;
+    pthread_mutex_init(&fl->lock, NULL);
+    pthread_mutex_init(&fl->cancel_lock, NULL);
+    pthread_cond_init(&fl->wake, NULL);
+    fl->caller = ggl_calloc((size_t)s->plan.n_dev, sizeof *fl->caller);
+    for (int k = 0; fl->caller && k < s->plan.n_dev; k++) {
+        caller *c = &fl->caller[k];
+        *c = (caller){.s = s, .k = k};
+        while (s->plan.dev[c->station].b != s->plan.dev[k].b)
+            c->station++;
+        pthread_cond_init(&c->wake, NULL);
+    }
+    return fl->caller;
+}
+
+bool ggl_flights_alloc(flights *fl, const schedule *s) {
+    for (int lane = 0; lane < s->n_lanes; lane++) {
+        flight *f = &fl->at[lane];
+        f->row = ggl_calloc((size_t)s->n_rows, sizeof *f->row);
+        if (!f->row || (s->n_lanes > 1 && !ggl_row_use_init(&f->rows, s->g)))
+            return false;
+    }
+    return true;
+}
+
+void ggl_flights_fini(flights *fl, const schedule *s) {
+    for (int lane = 0; lane < s->n_lanes; lane++) {
+        ggl_free(fl->at[lane].row);
+        ggl_free(fl->at[lane].rows.of);
+    }
+    for (int k = 0; fl->caller && k < s->n_dev; k++)
+        pthread_cond_destroy(&fl->caller[k].wake);
+    ggl_free(fl->caller);
+    pthread_cond_destroy(&fl->wake);
+    pthread_mutex_destroy(&fl->cancel_lock);
+    pthread_mutex_destroy(&fl->lock);
 }
 
 /* --- who may go on: under the lock ------------------------------------------------------------ */
 
-static device *station_of(ggl_sched *s, const flight *f) {
-    return &s->dev[s->dev[s->seg[f->next].backend].station];
+static caller *station_of(ggl_sched *s, const flight *f) {
+    caller *all = s->flights.caller;
+    return &all[all[s->plan.seg[f->next].backend].station];
 }
 
 /* True if flight i, in the order of their beginning, can be passed on now: its backend is free, the
  * flight before it has passed this segment, or is started there, and none reads what it writes. */
 static bool can_go_on(ggl_sched *s, int i) {
-    const flight *f = s->order[i], *before = i > 0 ? s->order[i - 1] : NULL;
+    const flight *f = s->flights.order[i], *before = i > 0 ? s->flights.order[i - 1] : NULL;
     if (f->is_over || f->is_passing || station_of(s, f)->is_called)
         return false;
-    if (!ggl_sched_may_write(s, i))
+    if (!ggl_sched_may_write(&s->plan, &s->flights, i))
         return false;
     return !before || before->is_over || f->is_started || before->next > f->next ||
            (before->next == f->next && before->is_started);
@@ -38,12 +81,12 @@ static bool can_go_on(ggl_sched *s, int i) {
 
 /* Returns what the thread of a device does next; NULL: nothing. It starts a flight while an
  * asynchronous backend still computes the one before, rather than wait for that one. */
-static flight *next_for(ggl_sched *s, const device *d) {
+static flight *next_for(ggl_sched *s, const caller *d) {
     flight *best = NULL;
-    for (int i = s->n_flights - 1; i >= 0; i--)
-        if (!s->order[i]->is_over && station_of(s, s->order[i]) == d && can_go_on(s, i) &&
-            (!best || best->is_started || !s->order[i]->is_started))
-            best = s->order[i];
+    for (int i = s->flights.n - 1; i >= 0; i--)
+        if (!s->flights.order[i]->is_over && station_of(s, s->flights.order[i]) == d &&
+            can_go_on(s, i) && (!best || best->is_started || !s->flights.order[i]->is_started))
+            best = s->flights.order[i];
     return best;
 }
 
@@ -53,13 +96,13 @@ static bool is_next(ggl_sched *s, const flight *f) {
 }
 
 /* Wakes the threads that can pass flights on; not that of `self`, which is awake. */
-static void rouse(ggl_sched *s, const device *self) {
-    if (s->user_sleeps && (s->awaited->is_over || is_next(s, s->awaited)))
-        pthread_cond_signal(&s->wake);
-    for (int k = 0; k < s->n_dev; k++) {
-        device *d = &s->dev[k];
+static void rouse(ggl_sched *s, const caller *self) {
+    if (s->flights.user_sleeps && (s->flights.awaited->is_over || is_next(s, s->flights.awaited)))
+        pthread_cond_signal(&s->flights.wake);
+    for (int k = 0; k < s->plan.n_dev; k++) {
+        caller *d = &s->flights.caller[k];
         const flight *f = d == self || !d->has_thread ? NULL : next_for(s, d);
-        if (f && f != s->awaited)
+        if (f && f != s->flights.awaited)
             pthread_cond_signal(&d->wake);
     }
 }
@@ -67,16 +110,17 @@ static void rouse(ggl_sched *s, const device *self) {
 /* Takes the flight out of the order; its lane is free. */
 static void leave(ggl_sched *s, const flight *f) {
     int i = 0;
-    while (s->order[i] != f)
+    while (s->flights.order[i] != f)
         i++;
-    s->n_flights--;
-    memmove(&s->order[i], &s->order[i + 1], (size_t)(s->n_flights - i) * sizeof s->order[0]);
+    s->flights.n--;
+    memmove(&s->flights.order[i], &s->flights.order[i + 1],
+            (size_t)(s->flights.n - i) * sizeof s->flights.order[0]);
 }
 
 /* Ends the flight if no thread is at it and it is done or has failed. */
 static void end_if_over(ggl_sched *s, flight *f) {
     if (f->is_over || f->is_passing ||
-        (f->err.status == GGL_OK && f->next < ggl_sched_n_passed(s, f)))
+        (f->err.status == GGL_OK && f->next < ggl_sched_n_passed(&s->plan, f)))
         return;
     f->is_over = true;
     if (f->ticket == 0)
@@ -87,16 +131,16 @@ static void end_if_over(ggl_sched *s, flight *f) {
  * nobody collects one of them, the error is kept for the next call. */
 static void fail(ggl_sched *s, const flight *first, const ggl_error *err) {
     flight *order[MAX_LANES];
-    const int n = s->n_flights;
+    const int n = s->flights.n;
     bool is_behind = false;
-    memcpy(order, s->order, sizeof order);
+    memcpy(order, s->flights.order, sizeof order);
     for (int i = 0; i < n; i++) {
         is_behind |= order[i] == first;
         if (!is_behind || order[i]->is_over)
             continue;
         if (order[i]->err.status == GGL_OK && order[i]->ticket == 0 &&
-            s->uncollected.status == GGL_OK)
-            s->uncollected = *err;
+            s->flights.uncollected.status == GGL_OK)
+            s->flights.uncollected = *err;
         if (order[i]->err.status == GGL_OK)
             order[i]->err = *err;
         end_if_over(s, order[i]);
@@ -107,11 +151,11 @@ static void fail(ggl_sched *s, const flight *first, const ggl_error *err) {
 
 /* Calls the backend of the flight's segment: to start it, to end it, or, unless it is asynchronous,
  * both. The lock is free meanwhile. */
-static void pass_on(ggl_sched *s, flight *f, const device *self) {
-    device *d = station_of(s, f);
+static void pass_on(ggl_sched *s, flight *f, const caller *self) {
+    caller *d = station_of(s, f);
     ggl_error err = {0};
     ggl_status st = GGL_OK;
-    bool starts = !f->is_started, ends = f->is_started || !d->b->async;
+    bool starts = !f->is_started, ends = f->is_started || !s->plan.dev[d->k].b->async;
     d->is_called = f->is_passing = true;
     unlock(s);
     if (starts)
@@ -127,50 +171,50 @@ static void pass_on(ggl_sched *s, flight *f, const device *self) {
         fail(s, f, &err);
     else
         end_if_over(s, f);
-    if (s->has_threads)
+    if (s->flights.has_threads)
         rouse(s, self);
 }
 
 /* Returns when the flight is over. */
 static void await(ggl_sched *s, flight *f) {
-    s->awaited = f;
+    s->flights.awaited = f;
     while (!f->is_over)
         if (is_next(s, f)) {
             pass_on(s, f, NULL);
         } else {
-            s->user_sleeps = true;
-            pthread_cond_wait(&s->wake, &s->lock);
-            s->user_sleeps = false;
+            s->flights.user_sleeps = true;
+            pthread_cond_wait(&s->flights.wake, &s->flights.lock);
+            s->flights.user_sleeps = false;
         }
-    s->awaited = NULL;
+    s->flights.awaited = NULL;
 }
 
 /* The main function of a device's thread. */
 static void *serve(void *arg) {
-    device *d = arg;
+    caller *d = arg;
     ggl_sched *s = d->s;
     lock(s);
-    while (!s->stops) {
+    while (!s->flights.stops) {
         flight *f = next_for(s, d);
         if (f)
             pass_on(s, f, d);
         else
-            pthread_cond_wait(&d->wake, &s->lock);
+            pthread_cond_wait(&d->wake, &s->flights.lock);
     }
     unlock(s);
     return NULL;
 }
 
 ggl_status ggl_sched_start_threads(ggl_sched *s, ggl_error *err) {
-    s->has_threads = s->n_lanes > 1;
-    for (int k = 0; k < s->n_dev && s->has_threads; k++) {
-        device *d = &s->dev[k];
+    s->flights.has_threads = s->plan.n_lanes > 1;
+    for (int k = 0; k < s->plan.n_dev && s->flights.has_threads; k++) {
+        caller *d = &s->flights.caller[k];
         if (d->station != k)
             continue;
         const int failed = pthread_create(&d->thread, NULL, serve, d);
         if (failed)
             return ggl_fail(err, GGL_NOMEM, "the thread that calls %s could not be started: %s",
-                            d->b->name, strerror(failed));
+                            s->plan.dev[k].b->name, strerror(failed));
         lock(s);
         d->has_thread = true;
         unlock(s);
@@ -180,14 +224,14 @@ ggl_status ggl_sched_start_threads(ggl_sched *s, ggl_error *err) {
 
 void ggl_sched_stop_threads(ggl_sched *s) {
     lock(s);
-    s->stops = true;
-    for (int k = 0; k < s->n_dev; k++)
-        pthread_cond_signal(&s->dev[k].wake);
+    s->flights.stops = true;
+    for (int k = 0; s->flights.caller && k < s->plan.n_dev; k++)
+        pthread_cond_signal(&s->flights.caller[k].wake);
     unlock(s);
-    for (int k = 0; k < s->n_dev; k++)
-        if (s->dev[k].has_thread)
-            pthread_join(s->dev[k].thread, NULL);
-    s->has_threads = false;
+    for (int k = 0; s->flights.caller && k < s->plan.n_dev; k++)
+        if (s->flights.caller[k].has_thread)
+            pthread_join(s->flights.caller[k].thread, NULL);
+    s->flights.has_threads = false;
 }
 
 /* --- starting --------------------------------------------------------------------------------- */
@@ -198,36 +242,36 @@ static ggl_status check_run(const ggl_sched *s, int64_t n, const int32_t *row, i
     if (!s->allocated)
         return ggl_fail(err, GGL_USAGE,
                         "a run before memory is allocated: call ggl_sched_alloc first");
-    if (early && !s->params.early)
+    if (early && !s->plan.params.early)
         return ggl_fail(err, GGL_USAGE,
                         "a run cannot end early: ggl_sched_params.early names no output");
-    if (n < 1 || n > s->n_batch)
+    if (n < 1 || n > s->plan.n_batch)
         return ggl_fail(err, GGL_USAGE, "a batch of %" PRId64 "; 1 to %" PRId64 " are allowed", n,
-                        s->n_batch);
-    if (n_rows < 0 || n_rows > n || n_rows > s->n_rows)
+                        s->plan.n_batch);
+    if (n_rows < 0 || n_rows > n || n_rows > s->plan.n_rows)
         return ggl_fail(err, GGL_USAGE,
                         "%" PRId64 " rows of outputs; at most %" PRId64 " are allowed", n_rows,
-                        n < s->n_rows ? n : s->n_rows);
+                        n < s->plan.n_rows ? n : s->plan.n_rows);
     for (int64_t i = 0; row && i < n_rows; i++)
         if (row[i] < 0 || row[i] >= n || (i && row[i] <= row[i - 1]))
             return ggl_fail(err, GGL_USAGE,
                             "row %" PRId32 " of outputs: rows must be ascending and below %" PRId64,
                             row[i], n);
-    for (int i = 0; i < ggl_graph_n_inputs(s->g); i++) {
-        const ggl_tensor *t = ggl_graph_get_input(s->g, i);
-        if (t->needed && s->input_n[i] < (ggl_is_batched(t) ? n : 1))
+    for (int i = 0; i < ggl_graph_n_inputs(s->plan.g); i++) {
+        const ggl_tensor *t = ggl_graph_get_input(s->plan.g, i);
+        if (t->needed && s->inputs.n[i] < (ggl_is_batched(t) ? n : 1))
             return ggl_fail(err, GGL_USAGE,
                             "input '%s' is set for %" PRId64
                             " elements of the batch, but the run has %" PRId64,
-                            t->name, s->input_n[i], n);
+                            t->name, s->inputs.n[i], n);
     }
     return GGL_OK;
 }
 
 /* Returns the error of a failed flight without a ticket, and clears it. */
 static ggl_status take_uncollected(ggl_sched *s, ggl_error *err) {
-    const ggl_error e = s->uncollected;
-    s->uncollected = (ggl_error){0};
+    const ggl_error e = s->flights.uncollected;
+    s->flights.uncollected = (ggl_error){0};
     if (err && e.status != GGL_OK)
         *err = e;
     return e.status;
@@ -236,25 +280,36 @@ static ggl_status take_uncollected(ggl_sched *s, ggl_error *err) {
 /* Waits for a free lane, and returns the error of a flight that nobody collects. GGL_USAGE: all
  * lanes are those of tickets that are not collected. */
 static ggl_status wait_for_lane(ggl_sched *s, ggl_error *err) {
-    for (int i = 0; i < s->n_flights && s->n_flights == s->n_lanes; i++)
-        if (s->order[i]->ticket == 0)
-            await(s, s->order[i]);
-    if (s->n_flights < s->n_lanes)
+    for (int i = 0; i < s->flights.n && s->flights.n == s->plan.n_lanes; i++)
+        if (s->flights.order[i]->ticket == 0)
+            await(s, s->flights.order[i]);
+    if (s->flights.n < s->plan.n_lanes)
         return take_uncollected(s, err);
     return ggl_fail(err, GGL_USAGE,
                     "%d batches are not collected yet, and no more can be in flight: call "
                     "ggl_sched_collect first",
-                    s->n_flights);
+                    s->flights.n);
 }
 
 static flight *free_lane(ggl_sched *s) {
     for (int lane = 0;; lane++) {
         int i = 0;
-        while (i < s->n_flights && s->order[i]->lane != lane)
+        while (i < s->flights.n && s->flights.order[i]->lane != lane)
             i++;
-        if (i == s->n_flights)
-            return &s->flight[lane];
+        if (i == s->flights.n)
+            return &s->flights.at[lane];
     }
+}
+
+/* Notes which rows the flight, whose lane has its inputs, sees and writes. */
+static void note_rows(const ggl_sched *s, flight *f) {
+    const ggl_graph *g = s->plan.g;
+    const int32_t *pos = ggl_inputs_lane_value(&s->inputs, &s->plan, f->lane, g->pos),
+                  *slot = ggl_inputs_lane_value(&s->inputs, &s->plan, f->lane, g->slot);
+    if (!pos || !slot)
+        return;
+    ggl_row_use_set(&f->rows, g, pos, slot, f->n, s->inputs.n_pages_set);
+    ggl_sched_note_rewrites(&s->plan, &s->flights, f);
 }
 
 /* Makes a flight of the current inputs, the last in the order. */
@@ -263,19 +318,20 @@ static flight *begin(ggl_sched *s, int64_t n, const int32_t *row, int64_t n_rows
     flight *f = free_lane(s);
     *f = (flight){.n = n,
                   .row = f->row,
-                  .seen = f->seen,
+                  .rows = f->rows,
                   .n_rows = n_rows,
                   .ends_early = early,
-                  .lane = (int)(f - s->flight),
-                  .ticket = has_ticket ? ++s->last_ticket : 0};
+                  .lane = (int)(f - s->flights.at),
+                  .ticket = has_ticket ? ++s->flights.last_ticket : 0};
     for (int64_t i = 0; i < n_rows; i++)
         f->row[i] = row ? row[i] : (int32_t)i;
-    ggl_sched_fill_lane(s, f->lane, n);
-    ggl_sched_note_places(s, f);
-    s->is_idle = false;
-    for (int i = 0; i < s->n_flights && f->err.status == GGL_OK; i++)
-        f->err = s->order[i]->err; /* the user does not know yet that it has failed */
-    s->order[s->n_flights++] = f;
+    ggl_inputs_fill_lane(&s->inputs, &s->plan, f->lane, n);
+    if (s->plan.n_lanes > 1)
+        note_rows(s, f);
+    s->flights.is_idle = false;
+    for (int i = 0; i < s->flights.n && f->err.status == GGL_OK; i++)
+        f->err = s->flights.order[i]->err; /* the user does not know yet that it has failed */
+    s->flights.order[s->flights.n++] = f;
     end_if_over(s, f); /* there may be nothing to compute without outputs */
     return f;
 }
@@ -295,7 +351,7 @@ ggl_status ggl_sched_submit(ggl_sched *s, int64_t n, const int32_t *row, int64_t
         flight *f = begin(s, n, row, n_rows, early, ticket);
         if (ticket)
             *ticket = f->ticket;
-        if (s->has_threads) {
+        if (s->flights.has_threads) {
             rouse(s, NULL);
         } else {
             await(s, f);
@@ -311,9 +367,9 @@ ggl_status ggl_sched_submit(ggl_sched *s, int64_t n, const int32_t *row, int64_t
 /* Waits for all work of all backends, which no thread may be calling. */
 static ggl_status wait_for_backends(ggl_sched *s, ggl_error *err) {
     ggl_status st = GGL_OK;
-    for (int i = 0; i < s->n_dev && st == GGL_OK; i++)
-        st = s->dev[i].b->v->wait(s->dev[i].b, err);
-    s->is_idle = st == GGL_OK;
+    for (int i = 0; i < s->plan.n_dev && st == GGL_OK; i++)
+        st = s->plan.dev[i].b->v->wait(s->plan.dev[i].b, err);
+    s->flights.is_idle = st == GGL_OK;
     return st;
 }
 
@@ -321,19 +377,20 @@ static ggl_status wait_for_backends(ggl_sched *s, ggl_error *err) {
 static ggl_status collect(ggl_sched *s, flight *f, ggl_error *err) {
     await(s, f);
     leave(s, f);
-    s->out_lane = f->lane;
+    s->flights.out_lane = f->lane;
     if (err && f->err.status != GGL_OK)
         *err = f->err;
-    return f->err.status != GGL_OK || s->has_threads ? f->err.status : wait_for_backends(s, err);
+    return f->err.status != GGL_OK || s->flights.has_threads ? f->err.status
+                                                             : wait_for_backends(s, err);
 }
 
 ggl_status ggl_sched_collect(ggl_sched *s, uint64_t ticket, ggl_error *err) {
     ggl_status st = GGL_USAGE;
     flight *f = NULL;
     lock(s);
-    for (int i = 0; i < s->n_flights; i++)
-        if (ticket != 0 && s->order[i]->ticket == ticket)
-            f = s->order[i];
+    for (int i = 0; i < s->flights.n; i++)
+        if (ticket != 0 && s->flights.order[i]->ticket == ticket)
+            f = s->flights.order[i];
     if (f)
         st = collect(s, f, err);
     unlock(s);
@@ -344,11 +401,11 @@ ggl_status ggl_sched_collect(ggl_sched *s, uint64_t ticket, ggl_error *err) {
 
 ggl_status ggl_sched_finish(ggl_sched *s, ggl_error *err) {
     lock(s);
-    for (int i = 0; i < s->n_flights;)
-        if (s->order[i]->is_over)
+    for (int i = 0; i < s->flights.n;)
+        if (s->flights.order[i]->is_over)
             i++;
         else
-            await(s, s->order[i]);
+            await(s, s->flights.order[i]);
     ggl_status st = take_uncollected(s, err);
     unlock(s);
     return st == GGL_OK ? wait_for_backends(s, err) : st;
@@ -356,17 +413,17 @@ ggl_status ggl_sched_finish(ggl_sched *s, ggl_error *err) {
 
 int ggl_sched_n_unfinished(ggl_sched *s) {
     lock(s);
-    int n = s->uncollected.status != GGL_OK;
-    for (int i = 0; i < s->n_flights; i++)
-        n += !s->order[i]->is_over;
+    int n = s->flights.uncollected.status != GGL_OK;
+    for (int i = 0; i < s->flights.n; i++)
+        n += !s->flights.order[i]->is_over;
     unlock(s);
-    for (int i = 0; i < s->n_dev && n == 0 && !s->is_idle; i++)
-        n = s->dev[i].b->async;
+    for (int i = 0; i < s->plan.n_dev && n == 0 && !s->flights.is_idle; i++)
+        n = s->plan.dev[i].b->async;
     return n;
 }
 
 int ggl_sched_n_lanes(const ggl_sched *s) {
-    return s->n_lanes;
+    return s->plan.n_lanes;
 }
 
 /* Runs a batch to its end. */
@@ -395,7 +452,7 @@ ggl_status ggl_sched_run_early(ggl_sched *s, int64_t n, const int32_t *row, int6
 }
 
 const float *ggl_sched_output(const ggl_sched *s, int k) {
-    return k >= 0 && k < ggl_graph_n_outputs(s->g)
-               ? (const float *)(s->host[s->out_lane] + s->out[k].to)
+    return k >= 0 && k < ggl_graph_n_outputs(s->plan.g)
+               ? (const float *)(s->host.at[s->flights.out_lane] + s->plan.out[k].to)
                : NULL;
 }

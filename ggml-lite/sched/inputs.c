@@ -1,38 +1,58 @@
 /* The inputs of a graph: sets and checks them, and finds which of their bytes devices must get. */
+#include "inputs.h"
+
 #include <inttypes.h>
 #include <string.h>
 
 #include "ggl/internal/graph.h"
-#include "sched_impl.h"
+#include "rows.h"
 
 /* Returns the index of the input t; -1 if t is not an input. */
-static int index_of(const ggl_sched *s, const ggl_tensor *t) {
+static int index_of(const schedule *s, const ggl_tensor *t) {
     int i = ggl_graph_n_inputs(s->g) - 1;
     while (i >= 0 && ggl_graph_get_input(s->g, i) != t)
         i--;
     return i;
 }
 
-const int32_t *ggl_sched_pages(const ggl_sched *s) {
-    const int i = index_of(s, s->g->page);
-    return i >= 0 && s->input_n[i] > 0 ? (const int32_t *)(s->input + s->input_at[i]) : NULL;
+bool ggl_inputs_init(inputs *in, const schedule *s) {
+    const int n_inputs = ggl_graph_n_inputs(s->g);
+    size_t n_stale;
+    if (!ggl_size_mul((size_t)s->n_lanes, (size_t)n_inputs, &n_stale))
+        return false;
+    in->n = ggl_calloc((size_t)n_inputs, sizeof *in->n);
+    in->stale = ggl_calloc(n_stale, sizeof *in->stale);
+    in->now = ggl_calloc(s->input_size, (size_t)s->n_lanes + (s->n_lanes > 1));
+    in->lane = in->now && s->n_lanes > 1 ? in->now + s->input_size : in->now;
+    bool ok = in->n && in->stale && in->now;
+    for (int i = 0; i < n_inputs && ok; i++) /* no device has any input yet */
+        for (int lane = 0; lane < s->n_lanes; lane++)
+            ok = ggl_value_bytes(ggl_graph_get_input(s->g, i), 1,
+                                 &in->stale[lane * n_inputs + i].to);
+    return ok;
 }
 
-const int32_t *ggl_sched_lane_input(const ggl_sched *s, int lane, const ggl_tensor *t) {
+void ggl_inputs_fini(inputs *in) {
+    ggl_free(in->now);
+    ggl_free(in->n);
+    ggl_free(in->stale);
+}
+
+const int32_t *ggl_inputs_pages(const inputs *in, const schedule *s) {
+    const int i = index_of(s, s->g->page);
+    return i >= 0 && in->n[i] > 0 ? (const int32_t *)(in->now + s->input_at[i]) : NULL;
+}
+
+const int32_t *ggl_inputs_lane_value(const inputs *in, const schedule *s, int lane,
+                                     const ggl_tensor *t) {
     const int i = index_of(s, t);
-    const char *at = s->lane_input + (size_t)lane * s->input_size;
-    return i >= 0 ? (const int32_t *)(at + s->input_at[i]) : NULL;
+    return i >= 0 ? (const int32_t *)(ggl_inputs_of_lane(in, s, lane) + s->input_at[i]) : NULL;
 }
 
-/* Gives each slot pages of its own, if there are enough of them. */
-void ggl_sched_own_pages(ggl_sched *s) {
+void ggl_inputs_own_pages(inputs *in, const schedule *s) {
     const int i = index_of(s, s->g->page);
-    if (i < 0 || ggl_count(s->g->page) > s->g->n_pages)
-        return;
-    int32_t *page = (int32_t *)(s->input + s->input_at[i]);
-    for (int64_t k = 0; k < ggl_count(s->g->page); k++)
-        page[k] = (int32_t)k;
-    s->input_n[i] = 1;
+    if (i >= 0 && ggl_rows_own_pages(s->g, (int32_t *)(in->now + s->input_at[i])))
+        in->n[i] = 1;
 }
 
 /* Makes *r include `by`. */
@@ -61,42 +81,13 @@ static byte_range difference(const char *a, const char *b, size_t size) {
 }
 
 /* Replaces the value of input i, which is not batched, and notes which of its bytes change. */
-static void replace(ggl_sched *s, int i, const char *data, size_t size) {
-    char *to = s->input + s->input_at[i];
+static void replace(inputs *in, const schedule *s, int i, const char *data, size_t size) {
+    char *to = in->now + s->input_at[i];
     const byte_range r = difference(to, data, size);
     memcpy(to + r.from, data + r.from, r.to - r.from);
-    s->n_pages_set += r.from < r.to && ggl_graph_get_input(s->g, i) == s->g->page;
+    in->n_pages_set += r.from < r.to && ggl_graph_get_input(s->g, i) == s->g->page;
     for (int lane = 0; lane < s->n_lanes; lane++)
-        widen(&s->stale[lane * ggl_graph_n_inputs(s->g) + i], r);
-}
-
-/* Returns the number of positions that a slot may have. */
-static int64_t most_pos(const ggl_sched *s) {
-    const int64_t n_pos = ggl_graph_get_params(s->g)->n_pos;
-    if (ggl_graph_n_stores(s->g) == 0)
-        return INT64_MAX;
-    return s->g->page && s->g->page->ne[0] < n_pos / GGL_PAGE ? s->g->page->ne[0] * GGL_PAGE
-                                                              : n_pos;
-}
-
-/* If t is the input "slot", "pos" or "page", checks its values for n elements of the batch.
- * Backends compute addresses from them without a check. */
-static ggl_status check_places(const ggl_sched *s, const ggl_tensor *t, const int32_t *value,
-                               int64_t n, ggl_error *err) {
-    const ggl_graph_params *p = ggl_graph_get_params(s->g);
-    const struct {
-        const ggl_tensor *input;
-        const char *what;
-        int64_t n; /* values are 0 .. n-1 */
-    } place[] = {{s->g->slot, "slot", p->n_slots},
-                 {s->g->pos, "position", most_pos(s)},
-                 {s->g->page, "page", s->g->n_pages}};
-    for (size_t k = 0; k < sizeof place / sizeof *place; k++)
-        for (int64_t i = 0; t == place[k].input && i < n * ggl_count(t); i++)
-            if (value[i] < 0 || value[i] >= place[k].n)
-                return ggl_fail(err, GGL_USAGE, "%s %" PRId32 " of a graph that has %" PRId64,
-                                place[k].what, value[i], place[k].n);
-    return GGL_OK;
+        widen(&in->stale[lane * ggl_graph_n_inputs(s->g) + i], r);
 }
 
 /* Checks that n elements of the input t have `size` bytes. */
@@ -114,18 +105,13 @@ static ggl_status check_size(const ggl_tensor *t, size_t size, int64_t n, ggl_er
                     ggl_shape_text(t, shape, sizeof shape), n);
 }
 
-ggl_status ggl_sched_set(ggl_sched *s, const char *input, const void *data, size_t size, int64_t n,
-                         ggl_error *err) {
+ggl_status ggl_inputs_set(inputs *in, const schedule *s, const char *input, const void *data,
+                          size_t size, int64_t n, ggl_error *err) {
     for (int i = 0; i < ggl_graph_n_inputs(s->g); i++) {
         const ggl_tensor *t = ggl_graph_get_input(s->g, i);
         if (strcmp(t->name, input) != 0)
             continue;
         int64_t most = ggl_is_batched(t) ? s->n_batch : 1;
-        if (!s->allocated)
-            return ggl_fail(err, GGL_USAGE,
-                            "input '%s' is set before memory is allocated: call ggl_sched_alloc "
-                            "first",
-                            input);
         if (n < 1 || n > most)
             return ggl_fail(err, GGL_USAGE,
                             "input '%s': %" PRId64 " elements of the batch; 1 to %" PRId64
@@ -133,41 +119,40 @@ ggl_status ggl_sched_set(ggl_sched *s, const char *input, const void *data, size
                             input, n, most);
         ggl_status st = check_size(t, size, n, err);
         if (st == GGL_OK)
-            st = check_places(s, t, data, n, err);
+            st = ggl_rows_check(s->g, t, data, n, err);
         if (st != GGL_OK)
             return st;
         if (ggl_is_batched(t))
-            memcpy(s->input + s->input_at[i], data, size);
+            memcpy(in->now + s->input_at[i], data, size);
         else
-            replace(s, i, data, size);
-        s->input_n[i] = n;
+            replace(in, s, i, data, size);
+        in->n[i] = n;
         return GGL_OK;
     }
     return ggl_fail(err, GGL_NOT_FOUND, "the graph has no input '%s'", input);
 }
 
 /* Notes that all devices that read the input t must get `stale` of it before the lane's batch. */
-static void mark_moves(ggl_sched *s, const ggl_tensor *t, int lane, byte_range stale) {
+static void mark_moves(schedule *s, const ggl_tensor *t, int lane, byte_range stale) {
     for (size_t i = 0; i < s->n_segs && stale.from < stale.to; i++)
         for (size_t k = 0; k < s->seg[i].n_moves; k++)
             if (s->seg[i].move[k].t == t)
                 widen(&s->seg[i].move[k].stale[lane], stale);
 }
 
-/* Brings the lane's inputs up to date for its next batch, of n elements. */
-void ggl_sched_fill_lane(ggl_sched *s, int lane, int64_t n) {
+void ggl_inputs_fill_lane(inputs *in, schedule *s, int lane, int64_t n) {
     const int n_inputs = ggl_graph_n_inputs(s->g);
-    char *to = s->lane_input + (size_t)lane * s->input_size;
+    char *to = in->lane + (size_t)lane * s->input_size;
     for (int i = 0; i < n_inputs; i++) {
         const ggl_tensor *t = ggl_graph_get_input(s->g, i);
-        byte_range *stale = &s->stale[lane * n_inputs + i], r = *stale;
+        byte_range *stale = &in->stale[lane * n_inputs + i], r = *stale;
         size_t size;
         if (ggl_is_batched(t) && ggl_value_bytes(t, n, &size))
             r = (byte_range){0, size};
         else
             mark_moves(s, t, lane, r);
-        if (s->lane_input != s->input)
-            memcpy(to + s->input_at[i] + r.from, s->input + s->input_at[i] + r.from, r.to - r.from);
+        if (in->lane != in->now)
+            memcpy(to + s->input_at[i] + r.from, in->now + s->input_at[i] + r.from, r.to - r.from);
         *stale = (byte_range){0};
     }
 }

@@ -1,13 +1,13 @@
 /* What moves: inputs to devices, values from segment to segment, outputs to the host. */
-#include "sched_impl.h"
+#include "schedule.h"
 #include "ggl/internal/graph.h"
 
 /* --- moves ------------------------------------------------------------------------------------ */
 
 /* Notes that the value of move m departs from the segment that computes it, as segment `reader` needs
  * it. */
-static ggl_status add_departing(ggl_sched *s, segment *from, size_t reader, const move *m,
-                                int phase, ggl_error *err) {
+static ggl_status add_departing(schedule *s, segment *from, size_t reader, const move *m, int phase,
+                                ggl_error *err) {
     const bool own = m->image == from->backend,
                is_there = own && !s->dev[from->backend].b->async; /* all rows are */
     for (size_t i = 0; i < from->n_departing && own; i++) {
@@ -34,7 +34,7 @@ static ggl_status add_departing(ggl_sched *s, segment *from, size_t reader, cons
 
 /* Adds to segment i a move of x, an input or the value of a node of segment `computes`, from a backend
  * (-1: from the host). */
-static ggl_status add_move(ggl_sched *s, size_t i, const ggl_tensor *x, int from, segment *computes,
+static ggl_status add_move(schedule *s, size_t i, const ggl_tensor *x, int from, segment *computes,
                            ggl_error *err) {
     const bool batched = ggl_is_batched(x);
     segment *seg = &s->seg[i];
@@ -62,7 +62,7 @@ static ggl_status add_move(ggl_sched *s, size_t i, const ggl_tensor *x, int from
 
 /* Makes x, an input or the value of another segment, available to segment i: where the segment's
  * device has it, or else by a move, one for each backend and phase. own[] as for provide. */
-ggl_status ggl_sched_provide_value(ggl_sched *s, size_t i, const ggl_tensor *x, const size_t *own,
+ggl_status ggl_sched_provide_value(schedule *s, size_t i, const ggl_tensor *x, const size_t *own,
                                    ggl_error *err) {
     segment *seg = &s->seg[i];
     device *d = &s->dev[seg->backend];
@@ -96,7 +96,7 @@ ggl_status ggl_sched_provide_value(ggl_sched *s, size_t i, const ggl_tensor *x, 
 
 /* Lists the outputs in s->out. Their values are kept until all segments have run. own[] as for
  * provide. */
-ggl_status ggl_sched_list_outputs(ggl_sched *s, const size_t *own, ggl_error *err) {
+ggl_status ggl_sched_list_outputs(schedule *s, const size_t *own, ggl_error *err) {
     int n = ggl_graph_n_outputs(s->g);
     s->out = ggl_calloc((size_t)n, sizeof *s->out);
     if (!s->out)
@@ -131,7 +131,7 @@ static void find_departed(move *m, const segment *computes) {
 }
 
 /* Sets where the move finds what it copies. own[] as for provide. */
-static void set_source(const ggl_sched *s, const segment *seg, move *m, const size_t *own) {
+static void set_source(const schedule *s, const segment *seg, move *m, const size_t *own) {
     const int id = m->t->id;
     m->picks = m->gather;
     for (int j = 0; m->from_backend < 0 && j < ggl_graph_n_inputs(s->g); j++)
@@ -145,14 +145,14 @@ static void set_source(const ggl_sched *s, const segment *seg, move *m, const si
 
 /* Sets where the outputs are, in the io regions and on the host. Outputs of the tail are in the image,
  * those of the trunk have memory of their own, because only some of their rows are wanted. */
-static ggl_status place_outputs(ggl_sched *s, const size_t *own, ggl_error *err) {
+static ggl_status place_outputs(schedule *s, const size_t *own, ggl_error *err) {
     for (int i = 0; i < ggl_graph_n_outputs(s->g); i++) {
         output *o = &s->out[i];
         const device *d = &s->dev[o->backend];
         size_t size;
         o->from = d->loc[o->phase][o->t->id].offset;
         o->computed_by = own[o->t->id] - 1;
-        o->to = o->phase == TAIL ? d->image + o->from : s->host_size;
+        o->to = o->phase == TAIL ? d->io.image + o->from : s->host_size;
         if (o->phase == TRUNK && (!ggl_size_mul((size_t)s->n_rows, o->row, &size) ||
                                   !ggl_size_add(s->host_size, size, &s->host_size) ||
                                   !ggl_size_align(s->host_size, HOST_PAGE, &s->host_size)))
@@ -162,14 +162,14 @@ static ggl_status place_outputs(ggl_sched *s, const size_t *own, ggl_error *err)
 }
 
 /* Sets the offsets of moves and of what departs, now that all values are placed. */
-ggl_status ggl_sched_set_offsets(ggl_sched *s, const size_t *own, ggl_error *err) {
+ggl_status ggl_sched_set_offsets(schedule *s, const size_t *own, ggl_error *err) {
     for (size_t i = 0; i < s->n_segs; i++) {
         segment *seg = &s->seg[i];
         for (size_t k = 0; k < seg->n_departing; k++) {
             departing *out = &seg->departing[k];
             const device *to = &s->dev[out->image];
             out->from = s->dev[seg->backend].loc[seg->phase][out->t->id].offset;
-            out->to = to->image + to->loc[out->phase][out->t->id].offset;
+            out->to = to->io.image + to->loc[out->phase][out->t->id].offset;
         }
         seg->again = i + 1;
         while (seg->again < s->n_segs && s->seg[seg->again].backend != seg->backend)

@@ -7,27 +7,27 @@
 #include "sched_impl.h"
 
 int ggl_sched_memory(const ggl_sched *s, int backend, ggl_memory *out) {
-    if (backend < 0 || backend >= s->n_dev)
+    if (backend < 0 || backend >= s->plan.n_dev)
         return 0;
-    const device *d = &s->dev[backend];
+    const device *d = &s->plan.dev[backend];
     *out = (ggl_memory){.backend = d->b->name,
-                        .weights_mapped = d->mapped_size,
-                        .weights_copied = d->copied_size,
-                        .weights_repacked = d->repacked_size,
-                        .weights_dropped = d->dropped_size,
-                        .stores_rows = d->rows_size,
-                        .stores_states = d->states_size,
+                        .weights_mapped = d->weights.mapped_size,
+                        .weights_copied = d->weights.copied_size,
+                        .weights_repacked = d->repack.size,
+                        .weights_dropped = d->repack.dropped_size,
+                        .stores_rows = d->stores.rows_size,
+                        .stores_states = d->stores.states_size,
                         .arena = d->arena_size,
-                        .io = d->io_size * (size_t)s->n_lanes + d->consts_size};
+                        .io = d->io.size * (size_t)s->plan.n_lanes + d->weights.consts_size};
     return 1;
 }
 
 const ggl_backend *ggl_sched_runs_on(const ggl_sched *s, const ggl_tensor *node) {
-    return node->computed ? s->dev[s->backend[node->id]].b : NULL;
+    return node->computed ? s->plan.dev[s->plan.backend[node->id]].b : NULL;
 }
 
 size_t ggl_sched_n_fallbacks(const ggl_sched *s) {
-    return s->n_fallbacks;
+    return s->plan.n_fallbacks;
 }
 
 /* Prints a node in one line, with its weights, their types, and whether it reads repacked
@@ -42,7 +42,7 @@ static void print_node(const device *d, const ggl_tensor *t, FILE *out) {
     for (int i = 0; i < ggl_n_reads(t); i++) {
         const ggl_tensor *w = ggl_read(t, i);
         bool repacked = t->op == GGL_OP_LINEAR && i == 1 && w->op == GGL_OP_WEIGHT &&
-                        d->repacked[w->id].region >= 0;
+                        d->repack.loc[w->id].region >= 0;
         if (w && w->op == GGL_OP_WEIGHT)
             ggl_fprint(out, " %s:%s%s", w->name, ggl_type_get(w->type)->name,
                        repacked ? " repacked" : "");
@@ -89,7 +89,7 @@ static void add_nodes(const ggl_sched *s, ggl_tensor *const *node, size_t n, boo
 /* Returns what the segment uses; zeros if out of memory. */
 static sizes sizes_of(const ggl_sched *s, const segment *seg) {
     sizes z = {.first_group = -1, .last_group = -1};
-    bool *seen = ggl_calloc((size_t)ggl_graph_n_ids(s->g), sizeof *seen);
+    bool *seen = ggl_calloc((size_t)ggl_graph_n_ids(s->plan.g), sizeof *seen);
     if (seen)
         add_nodes(s, seg->nodes.at, seg->nodes.n, seen, &z);
     ggl_free(seen);
@@ -102,16 +102,16 @@ static double mib(size_t bytes) {
 
 /* What an element of the batch, and a group, are called. */
 static const char *element_word(const ggl_sched *s) {
-    return s->params.element_word ? s->params.element_word : "element";
+    return s->plan.params.element_word ? s->plan.params.element_word : "element";
 }
 
 static const char *group_word(const ggl_sched *s) {
-    return s->params.group_word ? s->params.group_word : "group";
+    return s->plan.params.group_word ? s->plan.params.group_word : "group";
 }
 
 /* Prints the values that are moved to the segment before it runs, by source. */
 static void print_moves(const ggl_sched *s, const segment *seg, FILE *out) {
-    for (int from = -1; from < s->n_dev; from++) {
+    for (int from = -1; from < s->plan.n_dev; from++) {
         size_t each = 0, once = 0;
         const char *gap = "         ";
         for (size_t i = 0; i < seg->n_moves; i++) {
@@ -126,7 +126,7 @@ static void print_moves(const ggl_sched *s, const segment *seg, FILE *out) {
         }
         if (each + once == 0)
             continue;
-        ggl_fprint(out, " from %s:", from < 0 ? "the host" : s->dev[from].b->name);
+        ggl_fprint(out, " from %s:", from < 0 ? "the host" : s->plan.dev[from].b->name);
         if (each)
             ggl_fprint(out, " %zu bytes for each %s", each, element_word(s));
         ggl_fprint(out,
@@ -139,7 +139,7 @@ static void print_moves(const ggl_sched *s, const segment *seg, FILE *out) {
 
 /* Prints what a run of the segment for one element does, if the backend says so. */
 static void print_run(const ggl_sched *s, const segment *seg, FILE *out) {
-    ggl_backend *b = s->dev[seg->backend].b;
+    ggl_backend *b = s->plan.dev[seg->backend].b;
     char text[128] = "";
     if (b->v->describe && seg->plan[0])
         b->v->describe(b, seg->plan[0], 1, text, sizeof text);
@@ -149,7 +149,7 @@ static void print_run(const ggl_sched *s, const segment *seg, FILE *out) {
 
 /* Prints segment i: its line of the table, its moves, and, if `nodes`, its nodes. */
 static void print_segment(const ggl_sched *s, size_t i, FILE *out, bool nodes) {
-    const segment *seg = &s->seg[i];
+    const segment *seg = &s->plan.seg[i];
     sizes z = sizes_of(s, seg);
     size_t arena = 0;
     char groups[32] = "-", runs_for[32];
@@ -162,22 +162,22 @@ static void print_segment(const ggl_sched *s, size_t i, FILE *out, bool nodes) {
     snprintf(runs_for, sizeof runs_for, seg->phase == TRUNK ? "every %.20s" : "wanted %.20ss",
              element_word(s));
     ggl_fprint(out, "%-8zu %-12s %-16s %8s %6zu %10.2f %10.2f %10.2f\n", i + 1,
-               s->dev[seg->backend].b->name, runs_for, groups, seg->nodes.n, mib(z.weights),
+               s->plan.dev[seg->backend].b->name, runs_for, groups, seg->nodes.n, mib(z.weights),
                mib(z.stores), mib(arena));
     print_run(s, seg, out);
     print_moves(s, seg, out);
     for (size_t k = 0; nodes && k < seg->nodes.n; k++)
-        print_node(&s->dev[seg->backend], seg->nodes.at[k], out);
+        print_node(&s->plan.dev[seg->backend], seg->nodes.at[k], out);
 }
 
 /* Prints each node that a backend refused: where it runs now, and the reason. */
 static void print_fallbacks(const ggl_sched *s, FILE *out) {
-    for (size_t i = 0; i < s->n_fallbacks; i++) {
-        const fallback *f = &s->fallback[i];
+    for (size_t i = 0; i < s->plan.n_fallbacks; i++) {
+        const fallback *f = &s->plan.fallback[i];
         char text[512];
-        ggl_fprint(out, "on %s, not %s: %s: %s\n", s->dev[f->used].b->name,
-                   s->dev[f->wished].b->name, ggl_sched_node_text(f->refused, text, sizeof text),
-                   f->why);
+        ggl_fprint(out, "on %s, not %s: %s: %s\n", s->plan.dev[f->used].b->name,
+                   s->plan.dev[f->wished].b->name,
+                   ggl_sched_node_text(f->refused, text, sizeof text), f->why);
     }
 }
 
@@ -186,7 +186,7 @@ void ggl_sched_print(const ggl_sched *s, FILE *out, bool nodes) {
     snprintf(groups, sizeof groups, "%.20ss", group_word(s));
     ggl_fprint(out, "%-8s %-12s %-16s %8s %6s %10s %10s %10s   MiB\n", "segment", "backend",
                "runs for", groups, "nodes", "weights", "cache", "values");
-    for (size_t i = 0; i < s->n_segs; i++)
+    for (size_t i = 0; i < s->plan.n_segs; i++)
         print_segment(s, i, out, nodes);
     print_fallbacks(s, out);
     ggl_fprint(out, "%-9s %10s %10s %10s %10s %10s %10s %9s %9s MiB\n", "memory", "weights",

@@ -7,12 +7,12 @@
 #include <string.h>
 
 #include "ggl/internal/graph.h"
-#include "sched_impl.h"
+#include "repack.h"
 
 /* --- which nodes read a weight ---------------------------------------------------------------- */
 
 typedef struct readers {
-    ggl_sched *s;
+    schedule *s;
     ggl_tensor **weight; /* by id: the weight that a body's param stands for; NULL: none */
     bool *by_product;    /* by id: a product on the current device reads the weight */
     bool no_memory;
@@ -24,16 +24,17 @@ static ggl_tensor *weight_of(const readers *r, ggl_tensor *t) {
 }
 
 /* Records that a product, or another node, on the device reads the weight w. The first product adds
- * w to d->repack if the backend has a layout for it. */
+ * w to d->repack.list if the backend has a layout for it. */
 static void read_by(readers *r, device *d, ggl_tensor *w, bool product) {
     if (!product) {
-        d->read_otherwise[w->id] = true;
+        d->repack.read_otherwise[w->id] = true;
     } else if (!r->by_product[w->id]) {
         r->by_product[w->id] = true;
         if (d->b->v->repack_size(d->b, w) == 0)
             return;
-        if (ggl_grow(&d->repack.at, &d->repack.cap, d->repack.n + 1, sizeof *d->repack.at))
-            d->repack.at[d->repack.n++] = w;
+        if (ggl_grow(&d->repack.list.at, &d->repack.list.cap, d->repack.list.n + 1,
+                     sizeof *d->repack.list.at))
+            d->repack.list.at[d->repack.list.n++] = w;
         else
             r->no_memory = true;
     }
@@ -77,28 +78,29 @@ static int by_address(const void *a, const void *b) {
  * file is read from start to end. They fill one buffer after another. A weight whose copy is larger
  * than the device's largest buffer is used as it is. */
 static ggl_status place(device *d, ggl_error *err) {
-    const size_t n = d->repack.n, most = d->b->max_buffer ? d->b->max_buffer : SIZE_MAX;
+    const size_t n = d->repack.list.n, most = d->b->max_buffer ? d->b->max_buffer : SIZE_MAX;
     if (n > 0)
-        qsort(d->repack.at, n, sizeof *d->repack.at, by_address);
-    d->repack.n = 0;
+        qsort(d->repack.list.at, n, sizeof *d->repack.list.at, by_address);
+    d->repack.list.n = 0;
     for (size_t i = 0; i < n; i++) {
-        ggl_tensor *t = d->repack.at[i];
+        ggl_tensor *t = d->repack.list.at[i];
         const size_t size = d->b->v->repack_size(d->b, t);
         if (size > most)
             continue;
-        if (!ggl_size_add(d->repacked_size, size, &d->repacked_size))
+        if (!ggl_size_add(d->repack.size, size, &d->repack.size))
             return ggl_fail(err, GGL_LIMIT, "%s: repacked weights do not fit into memory", t->name);
-        if (!ggl_sched_place_in(d, &d->repacks, GGL_REGION_REPACKED, size, &d->repacked[t->id]))
+        if (!ggl_sched_place_in(d, &d->repack.pieces, GGL_REGION_REPACKED, size,
+                                &d->repack.loc[t->id]))
             return ggl_sched_no_memory(err);
-        d->repack.at[d->repack.n++] = t;
-        d->dropped_size += d->read_otherwise[t->id] ? 0 : t->size;
+        d->repack.list.at[d->repack.list.n++] = t;
+        d->repack.dropped_size += d->repack.read_otherwise[t->id] ? 0 : t->size;
     }
     return GGL_OK;
 }
 
 /* Finds and places the weights that device k repacks. */
 static ggl_status place_on(readers *r, int k, ggl_error *err) {
-    ggl_sched *s = r->s;
+    schedule *s = r->s;
     size_t n_ids = (size_t)ggl_graph_n_ids(s->g);
     memset(r->by_product, 0, n_ids * sizeof *r->by_product);
     for (size_t i = 0; i < s->n_segs; i++)
@@ -107,7 +109,7 @@ static ggl_status place_on(readers *r, int k, ggl_error *err) {
     return r->no_memory ? ggl_sched_no_memory(err) : place(&s->dev[k], err);
 }
 
-ggl_status ggl_sched_repack_place(ggl_sched *s, ggl_error *err) {
+ggl_status ggl_sched_repack_place(schedule *s, ggl_error *err) {
     size_t n_ids = (size_t)ggl_graph_n_ids(s->g);
     if (s->params.no_repack)
         return GGL_OK;
@@ -127,11 +129,11 @@ ggl_status ggl_sched_repack_place(ggl_sched *s, ggl_error *err) {
 
 /* True if a device still reads the original of the weight t: for runs, or, from device k on, to
  * repack it. */
-static bool still_read(const ggl_sched *s, const ggl_tensor *t, int k) {
+static bool still_read(const schedule *s, const ggl_tensor *t, int k) {
     for (int i = 0; i < s->n_dev; i++) {
         const device *d = &s->dev[i];
-        if (d->repacked[t->id].region >= 0 ? d->read_otherwise[t->id] || i >= k
-                                           : d->loc[TRUNK][t->id].region >= 0)
+        if (d->repack.loc[t->id].region >= 0 ? d->repack.read_otherwise[t->id] || i >= k
+                                             : d->loc[TRUNK][t->id].region >= 0)
             return true;
     }
     return false;
@@ -139,18 +141,18 @@ static bool still_read(const ggl_sched *s, const ggl_tensor *t, int k) {
 
 /* Repacks the weights of device k. Drops each original's pages when no device needs them any
  * more. */
-static ggl_status repack_device(ggl_sched *s, int k, ggl_error *err) {
+static ggl_status repack_device(schedule *s, int k, loading *l, ggl_error *err) {
     device *d = &s->dev[k];
-    for (size_t i = 0; i < d->repack.n; i++) {
-        const ggl_tensor *t = d->repack.at[i];
-        const ggl_loc to = d->repacked[t->id];
+    for (size_t i = 0; i < d->repack.list.n; i++) {
+        const ggl_tensor *t = d->repack.list.at[i];
+        const ggl_loc to = d->repack.loc[t->id];
         int range;
         ggl_status st = d->b->v->repack(d->b, d->region[to.region], to.offset, t, err);
         if (st != GGL_OK)
             return ggl_within(err, st, "repacking %s", t->name);
         if (ggl_sched_host_range(s, t, &range).mapped && !still_read(s, t, k + 1))
             ggl_os_map_drop(t->data, t->size);
-        st = ggl_sched_loaded(s, t->size, err);
+        st = ggl_loading_add(l, s, t->size, err);
         if (st != GGL_OK)
             return st;
     }
@@ -172,44 +174,44 @@ static ggl_status take_region(device *d, size_t size, const char *host, ggl_buff
     return st;
 }
 
-/* Allocates the device's regions of repacked weights. If a cache file is mapped, their contents begin
- * at its offset `at`. */
-static ggl_status take_regions(ggl_sched *s, device *d, size_t at, ggl_error *err) {
-    const char *cache = s->cache.data;
+/* Allocates the device's regions of repacked weights. If a file is mapped, their contents begin at its
+ * offset `at`. */
+static ggl_status take_regions(const repack_file *f, device *d, size_t at, ggl_error *err) {
+    const char *file = f->map.data;
     ggl_status st = GGL_OK;
-    for (size_t i = 0; i < d->repacks.n && st == GGL_OK; i++) {
-        const struct piece *p = &d->repacks.at[i];
-        const char *host = cache ? cache + at + ggl_sched_cache_offset(d, i) : NULL;
+    for (size_t i = 0; i < d->repack.pieces.n && st == GGL_OK; i++) {
+        const struct piece *p = &d->repack.pieces.at[i];
+        const char *host = file ? file + at + ggl_repack_file_offset(d, i) : NULL;
         st = take_region(d, p->size, host, &d->region[p->region], err);
     }
     if (st != GGL_OK)
         return ggl_within(
             err, st, "%.1f MiB of repacked weights on %s (no_repack uses them without repacking)",
-            (double)d->repacked_size / 1048576, d->b->name);
+            (double)d->repack.size / 1048576, d->b->name);
     return GGL_OK;
 }
 
-ggl_status ggl_sched_repack(ggl_sched *s, ggl_error *err) {
+ggl_status ggl_sched_repack(schedule *s, repack_file *file, loading *l, ggl_error *err) {
     bool any = false;
     size_t *at = ggl_calloc((size_t)s->n_dev, sizeof *at);
     if (!at)
         return ggl_sched_no_memory(err);
     for (int k = 0; k < s->n_dev; k++)
-        any = any || s->dev[k].repack.n > 0;
+        any = any || s->dev[k].repack.list.n > 0;
     bool keep = s->params.cache && any;
     if (keep)
-        ggl_sched_cache_open(s);
-    ggl_sched_cache_size(s, at);
+        ggl_repack_file_open(file, s);
+    ggl_repack_file_size(s, at);
     ggl_status st = GGL_OK;
     for (int k = 0; k < s->n_dev && st == GGL_OK; k++) {
-        if (s->dev[k].repacked_size == 0)
+        if (s->dev[k].repack.size == 0)
             continue;
-        st = take_regions(s, &s->dev[k], at[k], err);
-        if (st == GGL_OK && s->cache_use != GGL_CACHE_READ)
-            st = repack_device(s, k, err);
+        st = take_regions(file, &s->dev[k], at[k], err);
+        if (st == GGL_OK && file->use != GGL_CACHE_READ)
+            st = repack_device(s, k, l, err);
     }
     ggl_free(at);
-    if (st == GGL_OK && keep && s->cache_use != GGL_CACHE_READ)
-        ggl_sched_cache_write(s);
+    if (st == GGL_OK && keep && file->use != GGL_CACHE_READ)
+        ggl_repack_file_write(file, s);
     return st;
 }

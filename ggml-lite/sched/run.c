@@ -55,7 +55,7 @@ static ggl_status upload_rows(device *d, const char *from, const rows *r, const 
     ggl_copy_range x;
     ggl_status st = GGL_OK;
     for (int64_t i = 0; st == GGL_OK && next_range(f, r, &i, &x);)
-        st = d->b->v->upload(d->b, d->io[f->lane], x.to, from + x.from, x.size, err);
+        st = d->b->v->upload(d->b, d->io.at[f->lane], x.to, from + x.from, x.size, err);
     return st;
 }
 
@@ -64,7 +64,7 @@ static ggl_status download_rows(device *d, char *to, const rows *r, const flight
     ggl_copy_range x;
     ggl_status st = GGL_OK;
     for (int64_t i = 0; st == GGL_OK && next_range(f, r, &i, &x);)
-        st = d->b->v->download(d->b, d->io[f->lane], x.from, to + x.to, x.size, err);
+        st = d->b->v->download(d->b, d->io.at[f->lane], x.from, to + x.to, x.size, err);
     return st;
 }
 
@@ -74,12 +74,12 @@ static ggl_status download_rows(device *d, char *to, const rows *r, const flight
  * is written where that lies. */
 static ggl_status upload_stale(ggl_sched *s, const segment *seg, move *m, int lane,
                                ggl_error *err) {
-    device *to = &s->dev[seg->backend];
+    device *to = &s->plan.dev[seg->backend];
     byte_range *r = &m->stale[lane];
     if (r->from == r->to)
         return GGL_OK;
-    const char *from = s->lane_input + (size_t)lane * s->input_size + m->from;
-    ggl_status st = to->b->v->upload(to->b, to->io[lane], m->to + r->from, from + r->from,
+    const char *from = ggl_inputs_of_lane(&s->inputs, &s->plan, lane) + m->from;
+    ggl_status st = to->b->v->upload(to->b, to->io.at[lane], m->to + r->from, from + r->from,
                                      r->to - r->from, err);
     if (st == GGL_OK)
         *r = (byte_range){0};
@@ -89,8 +89,8 @@ static ggl_status upload_stale(ggl_sched *s, const segment *seg, move *m, int la
 /* Makes the copy m for the flight: from host memory, or within the device. */
 static ggl_status do_move(ggl_sched *s, const segment *seg, move *m, const flight *f,
                           ggl_error *err) {
-    device *d = &s->dev[seg->backend];
-    ggl_buffer *io = d->io[f->lane];
+    device *d = &s->plan.dev[seg->backend];
+    ggl_buffer *io = d->io.at[f->lane];
     rows r = {.to = m->to,
               .from = m->from,
               .size = m->row,
@@ -100,29 +100,25 @@ static ggl_status do_move(ggl_sched *s, const segment *seg, move *m, const fligh
               .picks = m->picks};
     if (m->from_backend < 0)
         return m->batched
-                   ? upload_rows(d, s->lane_input + (size_t)f->lane * s->input_size, &r, f, err)
+                   ? upload_rows(d, ggl_inputs_of_lane(&s->inputs, &s->plan, f->lane), &r, f, err)
                    : upload_stale(s, seg, m, f->lane, err);
     if (m->from_backend == seg->backend)
         return copy_rows(d, io, io, &r, f, err);
-    const ggl_buffer *peer = d->peer[m->from_backend][f->lane];
+    const ggl_buffer *peer = d->io.peer[m->from_backend][f->lane];
     if (peer) { /* all rows are there */
         r.from = m->at;
         r.picks = m->gather;
         return copy_rows(d, io, peer, &r, f, err);
     }
-    if (d->in_place[f->lane] && m->image == seg->backend)
+    if (d->io.in_place[f->lane] && m->image == seg->backend)
         return GGL_OK;
-    return d->host[f->lane] ? copy_rows(d, io, d->host[f->lane], &r, f, err)
-                            : upload_rows(d, s->host[f->lane], &r, f, err);
-}
-
-size_t ggl_sched_n_passed(const ggl_sched *s, const flight *f) {
-    return f->n_rows == 0 ? s->n_trunk_segs : f->ends_early ? s->n_early_segs : s->n_segs;
+    return d->io.host[f->lane] ? copy_rows(d, io, d->io.host[f->lane], &r, f, err)
+                               : upload_rows(d, s->host.at[f->lane], &r, f, err);
 }
 
 /* True if the flight computes the output. */
 static bool has_output(const ggl_sched *s, const output *o, const flight *f) {
-    return f->n_rows > 0 && (!f->ends_early || o->phase == TRUNK || s->is_early[o->t->id]);
+    return f->n_rows > 0 && (!f->ends_early || o->phase == TRUNK || s->plan.is_early[o->t->id]);
 }
 
 /* --- what goes out ---------------------------------------------------------------------------- */
@@ -131,12 +127,12 @@ static bool has_output(const ggl_sched *s, const output *o, const flight *f) {
  * itself copies, otherwise what is downloaded. */
 static ggl_status bring_out(ggl_sched *s, device *d, const rows *r, const flight *f, bool starts,
                             ggl_error *err) {
-    ggl_buffer *host = d->host[f->lane];
-    if ((d->in_place[f->lane] && !r->picks && r->to == d->image + r->from) ||
+    ggl_buffer *host = d->io.host[f->lane];
+    if ((d->io.in_place[f->lane] && !r->picks && r->to == d->io.image + r->from) ||
         starts != (host != NULL))
         return GGL_OK;
-    return host ? copy_rows(d, host, d->io[f->lane], r, f, err)
-                : download_rows(d, s->host[f->lane], r, f, err);
+    return host ? copy_rows(d, host, d->io.at[f->lane], r, f, err)
+                : download_rows(d, s->host.at[f->lane], r, f, err);
 }
 
 /* True if the flight, which passes n segments, needs what departs. */
@@ -151,9 +147,9 @@ static bool puts_out(const ggl_sched *s, const output *o, const flight *f) {
 
 /* Brings out, in two parts, what others need of the segment. */
 static ggl_status bring_out_all(ggl_sched *s, const flight *f, bool starts, ggl_error *err) {
-    const size_t n = ggl_sched_n_passed(s, f);
-    const segment *seg = &s->seg[f->next];
-    device *d = &s->dev[seg->backend];
+    const size_t n = ggl_sched_n_passed(&s->plan, f);
+    const segment *seg = &s->plan.seg[f->next];
+    device *d = &s->plan.dev[seg->backend];
     ggl_status st = GGL_OK;
     for (size_t i = 0; i < seg->n_departing && st == GGL_OK; i++) {
         const departing *out = &seg->departing[i];
@@ -166,8 +162,8 @@ static ggl_status bring_out_all(ggl_sched *s, const flight *f, bool starts, ggl_
         if (departs(out, n) && out->is_copied)
             st = bring_out(s, d, &r, f, starts, err);
     }
-    for (int i = 0; i < ggl_graph_n_outputs(s->g) && st == GGL_OK; i++) {
-        const output *o = &s->out[i];
+    for (int i = 0; i < ggl_graph_n_outputs(s->plan.g) && st == GGL_OK; i++) {
+        const output *o = &s->plan.out[i];
         const rows r = {o->to, o->from, o->row, f->n_rows, o->phase == TRUNK};
         if (puts_out(s, o, f))
             st = bring_out(s, d, &r, f, starts, err);
@@ -178,12 +174,12 @@ static ggl_status bring_out_all(ggl_sched *s, const flight *f, bool starts, ggl_
 /* True if the device itself copies values of others from where they are, for the segment or for those
  * directly before it. */
 static bool reads_others(const ggl_sched *s, const flight *f) {
-    const int k = s->seg[f->next].backend;
-    const device *d = &s->dev[k];
-    for (size_t i = f->next + 1; i-- > 0 && s->seg[i].backend == k;)
-        for (size_t j = 0; j < s->seg[i].n_moves; j++) {
-            const int from = s->seg[i].move[j].from_backend;
-            if (from >= 0 && from != k && (d->host[f->lane] || d->peer[from][f->lane]))
+    const int k = s->plan.seg[f->next].backend;
+    const device *d = &s->plan.dev[k];
+    for (size_t i = f->next + 1; i-- > 0 && s->plan.seg[i].backend == k;)
+        for (size_t j = 0; j < s->plan.seg[i].n_moves; j++) {
+            const int from = s->plan.seg[i].move[j].from_backend;
+            if (from >= 0 && from != k && (d->io.host[f->lane] || d->io.peer[from][f->lane]))
                 return true;
         }
     return false;
@@ -193,14 +189,14 @@ static bool reads_others(const ggl_sched *s, const flight *f) {
  * computes; because another one, or the next batch, writes to the memory that it reads; or because
  * it is the device's last segment of a batch that is collected. */
 static bool is_awaited(const ggl_sched *s, const flight *f) {
-    const size_t n = ggl_sched_n_passed(s, f);
-    const segment *seg = &s->seg[f->next];
-    bool is = (s->has_threads && f->ticket != 0 && seg->again >= n) ||
+    const size_t n = ggl_sched_n_passed(&s->plan, f);
+    const segment *seg = &s->plan.seg[f->next];
+    bool is = (s->flights.has_threads && f->ticket != 0 && seg->again >= n) ||
               ((seg->again > f->next + 1 || seg->again >= n) && reads_others(s, f));
     for (size_t i = 0; i < seg->n_departing && !is; i++)
         is = departs(&seg->departing[i], n);
-    for (int i = 0; i < ggl_graph_n_outputs(s->g) && !is; i++)
-        is = puts_out(s, &s->out[i], f);
+    for (int i = 0; i < ggl_graph_n_outputs(s->plan.g) && !is; i++)
+        is = puts_out(s, &s->plan.out[i], f);
     return is;
 }
 
@@ -209,21 +205,21 @@ static bool is_awaited(const ggl_sched *s, const flight *f) {
 /* The backends' callback. Calls the user's callback from one thread at a time. */
 static bool is_cancelled(void *ctx) {
     ggl_sched *s = ctx;
-    if (!s->has_threads)
-        return s->params.cancelled(s->params.cancelled_ctx);
-    pthread_mutex_lock(&s->cancel_lock);
-    const bool is = s->params.cancelled(s->params.cancelled_ctx);
-    pthread_mutex_unlock(&s->cancel_lock);
+    if (!s->flights.has_threads)
+        return s->plan.params.cancelled(s->plan.params.cancelled_ctx);
+    pthread_mutex_lock(&s->flights.cancel_lock);
+    const bool is = s->plan.params.cancelled(s->plan.params.cancelled_ctx);
+    pthread_mutex_unlock(&s->flights.cancel_lock);
     return is;
 }
 
 /* Calls the backend's `run` for the flight's segment. */
 static ggl_status run_segment(ggl_sched *s, const segment *seg, const flight *f, ggl_error *err) {
     const int64_t n = seg->phase == TRUNK ? f->n : f->n_rows;
-    device *d = &s->dev[seg->backend];
-    d->b->cancelled = s->params.cancelled ? is_cancelled : NULL;
+    device *d = &s->plan.dev[seg->backend];
+    d->b->cancelled = s->plan.params.cancelled ? is_cancelled : NULL;
     d->b->cancelled_ctx = s;
-    d->region[GGL_REGION_IO] = d->io[f->lane];
+    d->region[GGL_REGION_IO] = d->io.at[f->lane];
     const ggl_status st = d->b->v->run(d->b, n == 1 || !seg->plan[1] ? seg->plan[0] : seg->plan[1],
                                        d->region, n, err);
     d->b->cancelled = NULL; /* the backend may have other users, whose runs we must not cancel */
@@ -232,10 +228,10 @@ static ggl_status run_segment(ggl_sched *s, const segment *seg, const flight *f,
 }
 
 ggl_status ggl_sched_start_segment(ggl_sched *s, flight *f, ggl_error *err) {
-    const segment *seg = &s->seg[f->next];
-    ggl_backend *b = s->dev[seg->backend].b;
+    const segment *seg = &s->plan.seg[f->next];
+    ggl_backend *b = s->plan.dev[seg->backend].b;
     ggl_status st = GGL_OK;
-    if (s->params.cancelled && is_cancelled(s))
+    if (s->plan.params.cancelled && is_cancelled(s))
         return ggl_fail(err, GGL_CANCELLED, "the run was stopped");
     for (size_t i = 0; i < seg->n_moves && st == GGL_OK; i++)
         st = do_move(s, seg, &seg->move[i], f, err);
@@ -248,11 +244,13 @@ ggl_status ggl_sched_start_segment(ggl_sched *s, flight *f, ggl_error *err) {
 }
 
 ggl_status ggl_sched_end_segment(ggl_sched *s, const flight *f, ggl_error *err) {
-    ggl_backend *b = s->dev[s->seg[f->next].backend].b;
+    ggl_backend *b = s->plan.dev[s->plan.seg[f->next].backend].b;
     ggl_status st = GGL_OK;
     if (b->async && is_awaited(s, f))
         st = b->v->mark ? b->v->wait_for(b, f->mark, err) : b->v->wait(b, err);
     if (st == GGL_OK)
         st = bring_out_all(s, f, false, err);
-    return st == GGL_OK ? ggl_sched_show_watched(s, f, err) : st;
+    return st == GGL_OK ? ggl_watching_show(&s->watching, &s->plan, &s->host, &s->plan.seg[f->next],
+                                            f->lane, f->n, err)
+                        : st;
 }

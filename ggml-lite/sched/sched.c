@@ -1,4 +1,4 @@
-/* Creates and frees a scheduler. */
+/* Creates, allocates and frees a scheduler. */
 #include "ggl/internal/graph.h"
 #include "ggl/internal/params.h"
 #include "sched_impl.h"
@@ -18,20 +18,17 @@ ggl_status ggl_sched_new(ggl_sched **out, ggl_graph *g, const ggl_sched_params *
     ggl_sched *s = ggl_calloc(1, sizeof *s);
     if (!s)
         return ggl_sched_no_memory(err);
-    s->g = g;
-    s->params = *p;
-    s->is_idle = true;
-    pthread_mutex_init(&s->lock, NULL);
-    pthread_mutex_init(&s->cancel_lock, NULL);
-    pthread_mutex_init(&s->watch_lock, NULL);
-    pthread_cond_init(&s->wake, NULL);
-    s->n_batch = ggl_graph_get_params(g)->n_batch;
-    s->n_rows = p->n_rows > 0 && p->n_rows < s->n_batch ? p->n_rows : s->n_batch;
-    s->dev = ggl_calloc((size_t)p->n_backends, sizeof *s->dev);
-    s->n_dev = s->dev ? p->n_backends : 0;
-    for (int i = 0; i < s->n_dev; i++)
-        pthread_cond_init(&s->dev[i].wake, NULL);
-    ggl_status st = s->dev ? ggl_sched_build(s, err) : ggl_sched_no_memory(err);
+    s->plan.g = g;
+    s->plan.params = *p;
+    pthread_mutex_init(&s->watching.lock, NULL);
+    s->plan.n_batch = ggl_graph_get_params(g)->n_batch;
+    s->plan.n_rows = p->n_rows > 0 && p->n_rows < s->plan.n_batch ? p->n_rows : s->plan.n_batch;
+    s->plan.dev = ggl_calloc((size_t)p->n_backends, sizeof *s->plan.dev);
+    s->plan.n_dev = s->plan.dev ? p->n_backends : 0;
+    for (int i = 0; i < s->plan.n_dev; i++)
+        s->plan.dev[i].b = p->backend[i];
+    ggl_status st = ggl_flights_init(s) && s->plan.dev ? ggl_schedule_build(&s->plan, err)
+                                                       : ggl_sched_no_memory(err);
     if (st != GGL_OK) {
         ggl_sched_free(s);
         return st;
@@ -40,83 +37,58 @@ ggl_status ggl_sched_new(ggl_sched **out, ggl_graph *g, const ggl_sched_params *
     return GGL_OK;
 }
 
-/* Frees the device's buffers and tables, but not the backend, which is borrowed. */
-static void device_free(device *d) {
-    pthread_cond_destroy(&d->wake);
-    if (d->n_regions > 0)
-        d->region[GGL_REGION_IO] = NULL; /* one of io[], freed below */
-    for (int i = 0; i < d->n_regions; i++)
-        if (d->region[i])
-            d->b->v->free(d->b, d->region[i]);
-    for (int i = 0; i < MAX_LANES; i++) {
-        if (d->io[i])
-            d->b->v->free(d->b, d->io[i]);
-        if (d->host[i])
-            d->b->v->free(d->b, d->host[i]);
-    }
-    for (int k = 0; d->peer && k < d->s->n_dev; k++)
-        for (int i = 0; i < MAX_LANES; i++)
-            if (d->peer[k][i])
-                d->b->v->free(d->b, d->peer[k][i]);
-    ggl_free(d->peer);
-    ggl_free(d->region);
-    ggl_free(d->copies.at);
-    ggl_free(d->stores.at);
-    ggl_free(d->repacks.at);
-    ggl_free(d->imports);
-    ggl_free(d->loc[TRUNK]);
-    ggl_free(d->loc[TAIL]);
-    ggl_free(d->life[TRUNK]);
-    ggl_free(d->life[TAIL]);
-    ggl_free(d->store_loc);
-    ggl_free(d->repacked);
-    ggl_free(d->read_otherwise);
-    ggl_free(d->repack.at);
-    ggl_free(d->consts.at);
-    ggl_free(d->copied.at);
+ggl_status ggl_sched_alloc(ggl_sched *s, ggl_error *err) {
+    schedule *plan = &s->plan;
+    if (s->allocated)
+        return GGL_OK;
+    ggl_loading_begin(&s->loading, plan);
+    if (!ggl_inputs_init(&s->inputs, plan) || !ggl_watching_alloc(&s->watching, plan) ||
+        !ggl_host_memory_init(&s->host, plan) || !ggl_flights_alloc(&s->flights, plan))
+        return ggl_fail(err, GGL_NOMEM, "out of memory for inputs and outputs");
+    ggl_status st = ggl_devices_alloc(plan, &s->host, &s->loading, err);
+    if (st == GGL_OK)
+        st = ggl_sched_join_peers(plan, err);
+    if (st == GGL_OK)
+        st = ggl_sched_repack(plan, &s->repack_file, &s->loading, err);
+    if (st == GGL_OK)
+        st = ggl_sched_start_threads(s, err);
+    if (st != GGL_OK)
+        return st;
+    ggl_inputs_own_pages(&s->inputs, plan);
+    s->allocated = true;
+    return GGL_OK;
 }
 
 void ggl_sched_free(ggl_sched *s) {
     if (!s)
         return;
     ggl_sched_stop_threads(s);
-    for (int i = 0; i < s->n_dev && s->allocated; i++) /* batches may be in flight */
-        (void)s->dev[i].b->v->wait(s->dev[i].b, NULL);
-    for (size_t i = 0; i < s->n_segs; i++) {
-        segment *seg = &s->seg[i];
-        for (int k = 0; k < 2; k++)
-            if (seg->plan[k])
-                s->dev[seg->backend].b->v->plan_free(s->dev[seg->backend].b, seg->plan[k]);
-        ggl_free(seg->nodes.at);
-        ggl_free(seg->move);
-        ggl_free(seg->departing);
-        ggl_free(seg->watched.at);
-    }
-    for (int i = 0; i < s->n_dev; i++)
-        device_free(&s->dev[i]);
-    for (int lane = 0; lane < s->n_lanes; lane++) {
-        ggl_free(s->flight[lane].row);
-        ggl_free(s->flight[lane].seen);
-        ggl_free(s->host_block[lane]);
-    }
-    ggl_free(s->dev);
-    ggl_free(s->seg);
-    ggl_free(s->out);
-    ggl_free(s->backend);
-    ggl_free(s->fallback);
-    ggl_free(s->in_trunk);
-    ggl_free(s->is_early);
-    ggl_free(s->watched);
-    ggl_free(s->shown);
-    ggl_free(s->operand);
-    ggl_free(s->input);
-    ggl_free(s->input_at);
-    ggl_free(s->input_n);
-    ggl_free(s->stale);
-    ggl_os_map_close(&s->cache);
-    pthread_cond_destroy(&s->wake);
-    pthread_mutex_destroy(&s->cancel_lock);
-    pthread_mutex_destroy(&s->watch_lock);
-    pthread_mutex_destroy(&s->lock);
+    for (int i = 0; i < s->plan.n_dev && s->allocated; i++) /* batches may be in flight */
+        (void)s->plan.dev[i].b->v->wait(s->plan.dev[i].b, NULL);
+    ggl_flights_fini(&s->flights, &s->plan);
+    ggl_schedule_fini(&s->plan);
+    ggl_host_memory_fini(&s->host);
+    ggl_inputs_fini(&s->inputs);
+    ggl_free(s->watching.shown);
+    ggl_free(s->watching.operand);
+    pthread_mutex_destroy(&s->watching.lock);
+    ggl_os_map_close(&s->repack_file.map);
     ggl_free(s);
+}
+
+ggl_status ggl_sched_set(ggl_sched *s, const char *input, const void *data, size_t size, int64_t n,
+                         ggl_error *err) {
+    if (!s->allocated && ggl_graph_find_input(s->plan.g, input))
+        return ggl_fail(err, GGL_USAGE,
+                        "input '%s' is set before memory is allocated: call ggl_sched_alloc first",
+                        input);
+    return ggl_inputs_set(&s->inputs, &s->plan, input, data, size, n, err);
+}
+
+ggl_cache_use ggl_sched_cache_use(const ggl_sched *s) {
+    return s->repack_file.use;
+}
+
+const char *ggl_sched_cache_note(const ggl_sched *s) {
+    return s->repack_file.note;
 }

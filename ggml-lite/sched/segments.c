@@ -2,11 +2,11 @@
 #include <string.h>
 
 #include "ggl/internal/graph.h"
-#include "sched_impl.h"
+#include "schedule.h"
 
 /* Sets s->in_trunk: nodes that write stores, nodes that are not batched (they are the same for all
  * rows), watched nodes, and everything that these read. */
-static void find_trunk(ggl_sched *s) {
+static void find_trunk(schedule *s) {
     for (int i = ggl_graph_n_nodes(s->g) - 1; i >= 0; i--) {
         const ggl_tensor *t = ggl_graph_node(s->g, i);
         if (!t->computed)
@@ -21,7 +21,7 @@ static void find_trunk(ggl_sched *s) {
 }
 
 /* Sets s->is_early: the nodes of the tail that params.early needs. */
-static ggl_status find_early(ggl_sched *s, ggl_error *err) {
+static ggl_status find_early(schedule *s, ggl_error *err) {
     const char *name = s->params.early;
     const ggl_tensor *found = NULL;
     for (int i = 0; name && i < ggl_graph_n_outputs(s->g); i++) {
@@ -51,7 +51,7 @@ enum { STAGE_TRUNK, STAGE_EARLY, STAGE_REST, N_STAGES };
  * A node is ready once all its readers have a segment. So a value is computed as late as its
  * readers allow. With two backends, no order has fewer segments that ends with the same backend. */
 typedef struct cutter {
-    ggl_sched *s;
+    schedule *s;
     int stage;
     size_t *n_readers;  /* by tensor id: readers in this stage that have no segment yet */
     size_t *from_end;   /* by tensor id: the number of the node's segment; 0: the last one */
@@ -69,7 +69,7 @@ static void cutter_fini(cutter *c) {
     ggl_free(c->latest);
 }
 
-static bool cutter_init(cutter *c, ggl_sched *s, int stage) {
+static bool cutter_init(cutter *c, schedule *s, int stage) {
     const size_t n_ids = (size_t)ggl_graph_n_ids(s->g), n_dev = (size_t)s->n_dev;
     *c = (cutter){.s = s, .stage = stage, .n_dev = s->n_dev};
     c->n_readers = ggl_calloc(n_ids, sizeof *c->n_readers);
@@ -165,13 +165,6 @@ static size_t cut_best(cutter *c) {
 
 /* --- segments --------------------------------------------------------------------------------- */
 
-bool ggl_node_list_push(node_list *l, ggl_tensor *t) {
-    if (!ggl_grow(&l->at, &l->cap, l->n + 1, sizeof *l->at))
-        return false;
-    l->at[l->n++] = t;
-    return true;
-}
-
 /* Adds a view of a weight to the segment, after the views that it is made of. seen[], by tensor id,
  * holds the last segment to which a view was added. */
 static bool push_view(segment *seg, ggl_tensor *view, segment **seen) {
@@ -231,7 +224,7 @@ static size_t cut_groups(cutter *c, size_t n) {
 }
 
 /* Appends the segments of a stage. In each of them the nodes keep the order of the graph. */
-static ggl_status cut_stage(ggl_sched *s, int stage, ggl_error *err) {
+static ggl_status cut_stage(schedule *s, int stage, ggl_error *err) {
     cutter c;
     segment **seen = ggl_calloc((size_t)ggl_graph_n_ids(s->g), sizeof(segment *));
     bool ok = cutter_init(&c, s, stage) && seen;
@@ -257,12 +250,10 @@ static ggl_status cut_stage(ggl_sched *s, int stage, ggl_error *err) {
     return ok ? GGL_OK : ggl_sched_no_memory(err);
 }
 
-ggl_status ggl_sched_cut(ggl_sched *s, ggl_error *err) {
+ggl_status ggl_sched_cut(schedule *s, ggl_error *err) {
     size_t end[N_STAGES] = {0};
-    ggl_status st = ggl_sched_find_watched(s, err);
     find_trunk(s);
-    if (st == GGL_OK)
-        st = find_early(s, err);
+    ggl_status st = find_early(s, err);
     for (int stage = 0; stage < N_STAGES && st == GGL_OK; stage++) {
         st = cut_stage(s, stage, err);
         end[stage] = s->n_segs;

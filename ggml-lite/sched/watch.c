@@ -1,10 +1,11 @@
 /* Shows to the user what watched nodes read. A watched node belongs to the trunk, so that it sees the
  * whole batch. Its operands are in the io region of its device until its segment ends; there they are
  * shown, before later segments use that memory. */
-#include "sched_impl.h"
+#include "watch.h"
+
 #include "ggl/internal/graph.h"
 
-ggl_status ggl_sched_find_watched(ggl_sched *s, ggl_error *err) {
+ggl_status ggl_sched_find_watched(schedule *s, ggl_error *err) {
     const ggl_watch *w = s->params.watch;
     if (!w)
         return GGL_OK;
@@ -24,13 +25,13 @@ static bool is_shown(const ggl_tensor *x) {
 }
 
 /* Adds the bytes of x, for the largest batch, to *size. */
-static bool add_size(const ggl_sched *s, const ggl_tensor *x, size_t *size) {
+static bool add_size(const schedule *s, const ggl_tensor *x, size_t *size) {
     size_t own;
     return ggl_value_bytes(x, s->n_batch, &own) && ggl_size_align(own, 64, &own) &&
            ggl_size_add(*size, own, size);
 }
 
-ggl_status ggl_sched_keep_watched(ggl_sched *s, size_t i, const size_t *own, ggl_error *err) {
+ggl_status ggl_sched_keep_watched(schedule *s, size_t i, const size_t *own, ggl_error *err) {
     segment *seg = &s->seg[i];
     for (size_t j = 0; j < seg->nodes.n && s->watched; j++) {
         ggl_tensor *t = seg->nodes.at[j];
@@ -55,41 +56,58 @@ ggl_status ggl_sched_keep_watched(ggl_sched *s, size_t i, const size_t *own, ggl
     return GGL_OK;
 }
 
-/* Sets *out to the operand in host memory, or, if the device has other memory, to a copy at *at. */
-static ggl_status show(ggl_sched *s, const segment *seg, const flight *f, const ggl_tensor *x,
-                       char **at, const void **out, ggl_error *err) {
-    device *d = &s->dev[seg->backend];
-    const size_t offset = d->loc[seg->phase][x->id].offset;
-    size_t size, room;
-    if (d->in_place[f->lane]) {
-        *out = s->host[f->lane] + d->image + offset;
-        return GGL_OK;
-    }
-    if (!ggl_value_bytes(x, f->n, &size) || !ggl_size_align(size, 64, &room))
-        return ggl_sched_too_large(x, f->n, err);
-    *out = *at;
-    *at += room;
-    return d->b->v->download(d->b, d->io[f->lane], offset, (void *)(uintptr_t)*out, size, err);
+bool ggl_watching_alloc(watching *w, const schedule *s) {
+    w->shown = ggl_calloc(s->shown_size, 1);
+    w->operand = ggl_calloc(s->n_operands, sizeof *w->operand);
+    return w->shown && w->operand;
 }
 
-ggl_status ggl_sched_show_watched(ggl_sched *s, const flight *f, ggl_error *err) {
-    const segment *seg = &s->seg[f->next];
-    const ggl_watch *w = s->params.watch;
+/* Where a watched segment's operands are: in host memory, or, if the device has other memory, only in
+ * its io region. */
+typedef struct shower {
+    const segment *seg;
+    device *d;
+    const char *host; /* the lane's host memory */
+    int lane;
+    int64_t n;
+    char *at; /* the rest of watching.shown */
+} shower;
+
+/* Sets *out to the operand x in host memory; if it is not there, to a copy. */
+static ggl_status show(shower *w, const ggl_tensor *x, const void **out, ggl_error *err) {
+    device *d = w->d;
+    const size_t offset = d->loc[w->seg->phase][x->id].offset;
+    size_t size, room;
+    if (d->io.in_place[w->lane]) {
+        *out = w->host + d->io.image + offset;
+        return GGL_OK;
+    }
+    if (!ggl_value_bytes(x, w->n, &size) || !ggl_size_align(size, 64, &room))
+        return ggl_sched_too_large(x, w->n, err);
+    *out = w->at;
+    w->at += room;
+    return d->b->v->download(d->b, d->io.at[w->lane], offset, (void *)(uintptr_t)*out, size, err);
+}
+
+ggl_status ggl_watching_show(watching *w, const schedule *s, const host_memory *h,
+                             const segment *seg, int lane, int64_t n, ggl_error *err) {
+    const ggl_watch *user = s->params.watch;
+    shower to = {.seg = seg, .d = &s->dev[seg->backend], .host = h->at[lane], .lane = lane, .n = n};
     ggl_status st = GGL_OK;
     if (seg->watched.n == 0)
         return GGL_OK;
-    pthread_mutex_lock(&s->watch_lock);
+    pthread_mutex_lock(&w->lock);
     for (size_t i = 0; i < seg->watched.n && st == GGL_OK; i++) {
         const ggl_tensor *t = seg->watched.at[i];
-        char *at = s->shown;
+        to.at = w->shown;
         for (int k = 0; k < ggl_n_reads(t) && st == GGL_OK; k++) {
-            s->operand[k] = NULL;
+            w->operand[k] = NULL;
             if (is_shown(ggl_read(t, k)))
-                st = show(s, seg, f, ggl_read(t, k), &at, &s->operand[k], err);
+                st = show(&to, ggl_read(t, k), &w->operand[k], err);
         }
         if (st == GGL_OK)
-            w->see(w->ctx, t, s->operand, f->n);
+            user->see(user->ctx, t, w->operand, n);
     }
-    pthread_mutex_unlock(&s->watch_lock);
+    pthread_mutex_unlock(&w->lock);
     return st;
 }

@@ -10,14 +10,6 @@ enum { MAX_SIZE = 16 << 20, MAX_LOOK = 256 };
 
 /* --- parts ------------------------------------------------------------------------------------ */
 
-event *llm_calls_push(llm_calls *c, llm_calls_kind kind, span text) {
-    if (!ggl_grow(&c->event, &c->cap_events, c->n_events + 1, sizeof *c->event))
-        return NULL;
-    event *e = &c->event[c->n_events++];
-    *e = (event){.kind = kind, .begins = true, .text = text};
-    return e;
-}
-
 /* Reports the text up to the last character that is no white space. White space after it is held
  * back: the part may end. */
 static ggl_status show(llm_calls *c) {
@@ -53,13 +45,6 @@ static void to_content(llm_calls *c, size_t next, bool fresh) {
 }
 
 /* --- text ------------------------------------------------------------------------------------- */
-
-void llm_calls_begin(llm_calls *c, const mark *m, size_t begin) {
-    argument *arg = c->a.arg;
-    const size_t cap = c->a.cap_args, body = begin + (m ? m->text.n : 0);
-    c->a = (attempt){
-        .mark = m, .begin = begin, .scan = body, .body = body, .arg = arg, .cap_args = cap};
-}
 
 /* A mark at c->pos. */
 static ggl_status at_mark(llm_calls *c, const mark *m) {

@@ -109,7 +109,7 @@ ggl_status llm_prompt_cache_new(llm_prompt_cache **out, const llm_prompt_cache_p
         return ggl_fail(err, GGL_USAGE,
                         "a prompt cache's text of settings has %zu bytes; %d are allowed", n_also,
                         LLM_PROMPT_CACHE_TEXT);
-    ggl_status st = llm_slot_check(p->session, p->slot, err);
+    ggl_status st = llm_slots_check(&p->session->slots, p->slot, err);
     if (st != GGL_OK)
         return st;
     llm_prompt_cache *c = ggl_calloc(1, sizeof *c);
@@ -141,7 +141,7 @@ void llm_prompt_cache_free(llm_prompt_cache *c) {
 
 /* True if the slot can always be cut back. */
 static bool can_cut(const llm_prompt_cache *c) {
-    return !c->session->rules.has_states && c->session->rules.rollback == INT64_MAX;
+    return !c->session->slots.has_states && c->session->slots.rollback == INT64_MAX;
 }
 
 /* --- loading ---------------------------------------------------------------------------------- */
@@ -150,7 +150,7 @@ static bool can_cut(const llm_prompt_cache *c) {
 static bool restore(llm_prompt_cache *c, const prompt_cache_entry *e, int64_t want,
                     ggl_error *err) {
     llm_session *s = c->session;
-    if ((int64_t)e->n > want && s->rules.has_states) {
+    if ((int64_t)e->n > want && s->slots.has_states) {
         err->status = GGL_OK; /* the sequences differ too early; nothing is wrong */
         return false;
     }

@@ -182,18 +182,12 @@ static ggl_status set_sizes(llm_session *s, const llm_model *m, const llm_sessio
 }
 
 static ggl_status alloc_arrays(llm_session *s, ggl_error *err) {
-    const size_t n = (size_t)s->n_ubatch, n_slots = (size_t)s->n_slots;
+    const size_t n = (size_t)s->n_ubatch;
     s->token = ggl_calloc(n, sizeof *s->token);
     s->pos = ggl_calloc(n, sizeof *s->pos);
     s->slot = ggl_calloc(n, sizeof *s->slot);
     s->row = ggl_calloc(n, sizeof *s->row);
-    s->ticket = ggl_calloc(n_slots, sizeof *s->ticket);
-    s->n_new = ggl_calloc(n_slots, sizeof *s->n_new);
-    s->n_past = ggl_calloc(n_slots, sizeof *s->n_past);
-    s->state = ggl_calloc(n_slots, sizeof *s->state);
-    const bool ok =
-        s->token && s->pos && s->slot && s->row && s->ticket && s->n_new && s->n_past && s->state;
-    return ok ? GGL_OK : no_memory(err);
+    return s->token && s->pos && s->slot && s->row ? GGL_OK : no_memory(err);
 }
 
 /* Makes room for what is noted of batches under way. */
@@ -207,13 +201,6 @@ static ggl_status alloc_flights(llm_session *s, ggl_error *err) {
         ok = s->flight[i].row;
     }
     return ok ? GGL_OK : no_memory(err);
-}
-
-/* Makes the table of the slots' pages, for the graph. */
-static ggl_status init_pages(llm_session *s, ggl_error *err) {
-    const int64_t n_pages = ggl_graph_n_pages(s->graph);
-    const int64_t each = n_pages ? ggl_graph_find_input(s->graph, "page")->ne[0] : 0;
-    return llm_pages_init(&s->pages, n_pages, s->n_slots, each) ? GGL_OK : no_memory(err);
 }
 
 ggl_status llm_session_new(llm_session **out, const llm_model *m, const llm_session_params *params,
@@ -236,16 +223,14 @@ ggl_status llm_session_new(llm_session **out, const llm_model *m, const llm_sess
         s->adapters = llm_adapter_digest(p->adapter[i], s->adapters);
     if (st == GGL_OK)
         st = build_sched(s, m, p, err);
-    if (st == GGL_OK)
-        st = init_pages(s, err);
+    if (st == GGL_OK && !llm_slots_init(&s->slots, s->graph, s->sched, s->n_slots, s->n_ctx))
+        st = no_memory(err);
     if (st == GGL_OK)
         st = alloc_flights(s, err);
     if (st != GGL_OK) {
         llm_session_free(s);
         return st;
     }
-    s->rules.has_states = ggl_sched_has_states(s->sched);
-    s->rules.rollback = ggl_sched_rollback_limit(s->sched);
     *out = s;
     return GGL_OK;
 }
@@ -266,15 +251,14 @@ static void note_cache(llm_session *s) {
 }
 
 ggl_status llm_session_alloc(llm_session *s, ggl_error *err) {
-    if (s->has_memory)
+    if (s->slots.has_memory)
         return ggl_fail(err, GGL_USAGE,
                         "the session has its memory already: call llm_session_alloc once");
     ggl_status st = ggl_sched_alloc(s->sched, err);
     if (st == GGL_OK)
-        st = llm_session_set_pages(s, err);
+        st = llm_slots_ready(&s->slots, err);
     if (st == GGL_OK)
         note_cache(s);
-    s->has_memory = st == GGL_OK;
     return st;
 }
 
@@ -284,7 +268,7 @@ void llm_session_free(llm_session *s) {
     ggl_sched_free(s->sched);
     ggl_graph_free(s->graph);
     llm_arch_result_fini(&s->built);
-    llm_pages_fini(&s->pages);
+    llm_slots_fini(&s->slots);
     ggl_free(s->host);
     ggl_free(s->identity);
     ggl_free(s->cache);
@@ -295,10 +279,6 @@ void llm_session_free(llm_session *s) {
     for (int i = 0; i < s->n_lanes; i++)
         ggl_free(s->flight[i].row);
     ggl_free(s->flight);
-    ggl_free(s->ticket);
-    ggl_free(s->n_new);
-    ggl_free(s->n_past);
-    ggl_free(s->state);
     ggl_free(s);
 }
 

@@ -4,8 +4,7 @@
 
 #include "llm/internal/session.h"
 #include "ggl/internal/gguf.h"
-#include "pages.h"
-#include "slot_state.h"
+#include "slot_table.h"
 
 /* A token of which logits or an embedding are wanted: its number in the batch. */
 typedef struct wanted_row {
@@ -31,7 +30,6 @@ struct llm_session {
     ggl_host_range *host;
     /* [1 + n_adapters]: identify the files of the model and of its adapters */
     ggl_gguf_identity *identity;
-    bool has_memory;   /* llm_session_alloc has succeeded */
     uint64_t adapters; /* a digest of the adapters and their scales; 0 if none */
     char *cache;       /* name of the cache file; NULL: none */
     char load_notes[400];
@@ -39,25 +37,12 @@ struct llm_session {
     int32_t *token, *pos, *slot, *row; /* [n_ubatch]: inputs of the current ubatch */
     session_flight *flight;            /* [n_lanes] */
     int n_lanes;
-    uint64_t *ticket;  /* [n_slots]: of the submitted batch that the slot is in; or 0 */
-    int64_t *n_new;    /* [n_slots]: tokens that the ubatch appends */
-    int64_t *n_past;   /* [n_slots]: for llm_session_n_cached */
-    slot_state *state; /* [n_slots] */
-    slot_rules rules;
-    page_pool pages;
+    slot_table slots;
     int (*place)(void *ctx, int layer, int n_layer, const char *weight); /* from the params */
     void *place_ctx;
     const float *logits;
 };
 
-/* Sets the graph's input "page" if the slots' pages have changed. */
-ggl_status llm_session_set_pages(llm_session *s, ggl_error *err);
-/* Gives back the pages that the slot's tokens do not need. */
-void llm_slot_trim(llm_session *s, int slot);
-/* GGL_USAGE: no such slot, or llm_session_alloc has not been called. */
-ggl_status llm_slot_check(const llm_session *s, int slot, ggl_error *err);
-/* Also refuses a broken slot. */
-ggl_status llm_slot_check_whole(const llm_session *s, int slot, ggl_error *err);
 /* Saves the first n_past tokens of a slot as llm_session_save does. Fewer than the slot has are
  * possible if its model has no states and no rings. */
 ggl_status llm_slot_save(llm_session *s, int slot, int64_t n_past, bool states_only, void **data,

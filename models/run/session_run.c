@@ -18,32 +18,10 @@ static bool wants_embedding(const llm_batch *b, int64_t i) {
     return b->want_embedding && b->want_embedding[i];
 }
 
-/* Checks that the slots of a batch have room for s->n_new tokens. */
-static ggl_status check_room(llm_session *s, int64_t n, ggl_error *err) {
-    llm_pages_estimate(&s->pages);
-    for (int k = 0; k < s->n_slots; k++) {
-        const int64_t n_past = s->state[k].n_past;
-        if (s->n_new[k] > s->n_ctx - n_past)
-            return ggl_fail(err, GGL_LIMIT,
-                            "%" PRId64 " tokens after %" PRId64
-                            " do not fit into the context of %" PRId64,
-                            s->n_new[k], n_past, s->n_ctx);
-        llm_pages_estimate_append(&s->pages, k, n_past, s->n_new[k]);
-    }
-    if (llm_pages_lacking(&s->pages) > 0)
-        return ggl_fail(err, GGL_LIMIT,
-                        "%" PRId64 " tokens need %" PRId64
-                        " more pages of the KV cache, of %d tokens each, but %" PRId64
-                        " of %" PRId64
-                        " are free: clear or cut other slots, or let slots share more tokens",
-                        n, s->pages.n_needed, GGL_PAGE, s->pages.n_unused, s->pages.n_pages);
-    return GGL_OK;
-}
-
-/* Checks tokens and slots of a batch, and that the slots have room, before anything runs. Sets
- * s->n_new to the tokens for each slot. */
+/* Checks tokens and slots of a batch, and that the slots have room, before anything runs. Appends
+ * its tokens to s->slots. */
 static ggl_status check_batch(llm_session *s, const llm_batch *b, ggl_error *err) {
-    memset(s->n_new, 0, (size_t)s->n_slots * sizeof *s->n_new);
+    llm_slots_begin(&s->slots);
     if (b->n < 0 || (b->n > 0 && !b->token))
         return ggl_fail(err, GGL_USAGE, "a batch of %" PRId64 " tokens%s", b->n,
                         b->n < 0 ? "" : ", but llm_batch.token is NULL");
@@ -53,36 +31,16 @@ static ggl_status check_batch(llm_session *s, const llm_batch *b, ggl_error *err
                         "llm_session_params.embeddings");
     for (int64_t i = 0; i < b->n; i++) {
         int slot = slot_of(b, i);
-        ggl_status st = llm_slot_check_whole(s, slot, err);
+        ggl_status st = llm_slots_check_whole(&s->slots, slot, err);
         if (st != GGL_OK)
             return st;
         if (b->token[i] < 0 || b->token[i] >= s->built.n_vocab)
             return ggl_fail(err, GGL_USAGE,
                             "token %" PRId32 " is not in the vocabulary of %" PRId64, b->token[i],
                             s->built.n_vocab);
-        s->n_new[slot]++;
+        (void)llm_slots_append(&s->slots, slot);
     }
-    return check_room(s, b->n, err);
-}
-
-/* Gives each slot the pages for s->n_new more tokens, and a copy of its last page if it shares
- * that. */
-static ggl_status take_pages(llm_session *s, ggl_error *err) {
-    ggl_status st = GGL_OK;
-    for (int k = 0; k < s->n_slots && st == GGL_OK; k++) {
-        const int64_t n_past = s->state[k].n_past, last = n_past / GGL_PAGE;
-        if (s->n_new[k] == 0)
-            continue;
-        if (llm_pages_is_shared(&s->pages, k, n_past)) {
-            const int32_t from = s->pages.table[k * s->pages.n_each + last];
-            st = ggl_sched_copy_page(s->sched, llm_pages_next(&s->pages), from, err);
-            if (st == GGL_OK)
-                llm_pages_replace(&s->pages, k, last);
-        }
-        if (st == GGL_OK)
-            llm_pages_resize(&s->pages, k, llm_pages_for(&s->pages, n_past + s->n_new[k]));
-    }
-    return st == GGL_OK ? llm_session_set_pages(s, err) : st;
+    return llm_slots_check_room(&s->slots, b->n, err);
 }
 
 /* Fills the arrays of the next ubatch with tokens from `first` on, as many as fit, with at most
@@ -94,7 +52,7 @@ static int64_t fill_ubatch(llm_session *s, const llm_batch *b, int64_t first, se
                           .each = b->each,
                           .each_embedding = b->each_embedding,
                           .ctx = b->ctx};
-    memset(s->n_new, 0, (size_t)s->n_slots * sizeof *s->n_new);
+    llm_slots_begin(&s->slots);
     for (; n < s->n_ubatch && first + n < b->n; n++) {
         const int64_t i = first + n;
         const int slot = slot_of(b, i);
@@ -108,7 +66,7 @@ static int64_t fill_ubatch(llm_session *s, const llm_batch *b, int64_t first, se
         }
         s->token[n] = b->token[i];
         s->slot[n] = slot;
-        s->pos[n] = (int32_t)(s->state[slot].n_past + s->n_new[slot]++);
+        s->pos[n] = llm_slots_append(&s->slots, slot);
     }
     return n;
 }
@@ -125,8 +83,7 @@ static ggl_status start_ubatch(llm_session *s, int64_t n, session_flight *f, boo
         st = ggl_sched_set(s->sched, "slot", s->slot, size, n, err);
     if (st != GGL_OK)
         return st;
-    for (int64_t k = 0; k < s->n_slots; k++)
-        llm_slot_begin(&s->state[k], s->n_new[k]);
+    llm_slots_start(&s->slots);
     return ggl_sched_submit(s->sched, n, s->row, f->n_rows, f->n_rows > 0 && f->is_embedded,
                             has_ticket ? &f->ticket : NULL, err);
 }
@@ -147,11 +104,6 @@ static void give(llm_session *s, const session_flight *f) {
 }
 
 /* --- a batch of any size ---------------------------------------------------------------------- */
-
-static void commit_all(llm_session *s) {
-    for (int64_t k = 0; k < s->n_slots; k++)
-        llm_slot_commit(&s->state[k]);
-}
 
 /* Waits for the oldest of the ubatches first .. end-1 and hands out what it has computed. */
 static ggl_status collect_oldest(llm_session *s, int64_t *first, ggl_error *err) {
@@ -176,7 +128,7 @@ static ggl_status eval_ubatches(llm_session *s, const llm_batch *b, ggl_error *e
             st = collect_oldest(s, &first, err);
         /* with several lanes it depends on time when none is under way */
         if (st == GGL_OK && s->n_lanes == 1 && ggl_sched_n_unfinished(s->sched) == 0)
-            commit_all(s);
+            llm_slots_commit(&s->slots);
         if (st == GGL_OK && b->progress && !b->progress(b->ctx, i + n, b->n))
             break;
     }
@@ -202,16 +154,10 @@ ggl_status llm_session_eval(llm_session *s, const llm_batch *b, ggl_error *err) 
     ggl_status st = check_batch(s, b, err);
     if (st != GGL_OK)
         return st;
-    st = take_pages(s, err);
+    st = llm_slots_take_pages(&s->slots, err);
     if (st == GGL_OK)
         st = eval_ubatches(s, b, err);
-    if (st == GGL_OK)
-        commit_all(s);
-    for (int k = 0; k < s->n_slots; k++) {
-        if (st != GGL_OK)
-            llm_slot_abort(&s->state[k], &s->rules);
-        llm_slot_trim(s, k); /* not all tokens have run if it failed, or b->progress stopped it */
-    }
+    llm_slots_settle(&s->slots, 0, st == GGL_OK);
     return st;
 }
 
@@ -240,20 +186,6 @@ static ggl_status check_size(const llm_session *s, const llm_batch *b, ggl_error
                     b->n, n_rows, s->n_ubatch, s->n_rows);
 }
 
-/* Commits the tokens of the flight's slots, or takes them back if it has failed. */
-static void settle(llm_session *s, uint64_t ticket, bool ok) {
-    for (int k = 0; k < s->n_slots; k++) {
-        if (s->ticket[k] != ticket)
-            continue;
-        s->ticket[k] = 0;
-        if (ok)
-            llm_slot_commit(&s->state[k]);
-        else
-            llm_slot_abort(&s->state[k], &s->rules);
-        llm_slot_trim(s, k);
-    }
-}
-
 ggl_status llm_session_submit(llm_session *s, const llm_batch *b, uint64_t *ticket,
                               ggl_error *err) {
     session_flight *f = NULL;
@@ -269,17 +201,15 @@ ggl_status llm_session_submit(llm_session *s, const llm_batch *b, uint64_t *tick
     if (st == GGL_OK)
         st = check_batch(s, b, err);
     if (st == GGL_OK)
-        st = take_pages(s, err);
+        st = llm_slots_take_pages(&s->slots, err);
     if (st != GGL_OK)
         return st;
     const int64_t n = fill_ubatch(s, b, 0, f);
     st = start_ubatch(s, n, f, true, err);
     const uint64_t own = st == GGL_OK ? f->ticket : UINT64_MAX;
-    for (int k = 0; k < s->n_slots; k++)
-        if (s->n_new[k] > 0)
-            s->ticket[k] = own;
+    llm_slots_set_ticket(&s->slots, own);
     if (st != GGL_OK)
-        settle(s, own, false);
+        llm_slots_settle(&s->slots, own, false);
     *ticket = st == GGL_OK ? own : 0;
     return st;
 }
@@ -293,7 +223,7 @@ ggl_status llm_session_collect(llm_session *s, uint64_t ticket, ggl_error *err) 
                         "no batch under way has ticket %" PRIu64 ", or it was collected", ticket);
     const ggl_status st = ggl_sched_collect(s->sched, ticket, err);
     f->ticket = 0;
-    settle(s, ticket, st == GGL_OK);
+    llm_slots_settle(&s->slots, ticket, st == GGL_OK);
     if (st == GGL_OK)
         give(s, f);
     return st;

@@ -1,135 +1,27 @@
-/* Slots: clear, copy, cut back, save and restore. */
+/* Calls for slots: their lengths, and saving and restoring them; slot_table.h has the rest. */
 #include <inttypes.h>
 #include <string.h>
 
 #include "common/digest.h"
 #include "ggl/alloc.h"
 #include "ggl/internal/graph.h"
+#include "ggl/internal/sched.h"
 #include "session_impl.h"
 
-ggl_status llm_slot_check(const llm_session *s, int slot, ggl_error *err) {
-    if (slot < 0 || slot >= s->n_slots)
-        return ggl_fail(err, GGL_USAGE, "slot %d does not exist; there are %" PRId64, slot,
-                        s->n_slots);
-    if (!s->has_memory)
-        return ggl_fail(err, GGL_USAGE,
-                        "the session has no memory yet: call llm_session_alloc first");
-    if (s->ticket[slot] != 0)
-        return ggl_fail(err, GGL_USAGE,
-                        "slot %d is in a batch that is not collected yet: call "
-                        "llm_session_collect first",
-                        slot);
-    return GGL_OK;
-}
-
-ggl_status llm_slot_check_whole(const llm_session *s, int slot, ggl_error *err) {
-    ggl_status st = llm_slot_check(s, slot, err);
-    if (st == GGL_OK && s->state[slot].broken)
-        return ggl_fail(err, GGL_USAGE,
-                        "slot %d is incomplete, because a run or a restore of it failed; clear it, "
-                        "or restore a saved one",
-                        slot);
-    return st;
-}
-
 int64_t llm_session_n_past(const llm_session *s, int slot) {
-    return slot >= 0 && slot < s->n_slots ? s->state[slot].n_past : 0;
-}
-
-ggl_status llm_session_set_pages(llm_session *s, ggl_error *err) {
-    const page_pool *p = &s->pages;
-    if (p->n_each == 0 || !p->changed)
-        return GGL_OK;
-    const size_t size = (size_t)(p->n_slots * p->n_each) * sizeof *p->table;
-    ggl_status st = ggl_sched_set(s->sched, "page", p->table, size, 1, err);
-    s->pages.changed = st != GGL_OK;
-    return st;
-}
-
-void llm_slot_trim(llm_session *s, int slot) {
-    llm_pages_resize(&s->pages, slot, llm_pages_for(&s->pages, s->state[slot].n_past));
-}
-
-/* Marks the slot as having no tokens while its rows and states are replaced. */
-static void empty(llm_session *s, int slot) {
-    llm_slot_break(&s->state[slot], true);
-    llm_slot_trim(s, slot);
+    return slot >= 0 && slot < s->n_slots ? s->slots.state[slot].n_past : 0;
 }
 
 ggl_status llm_session_clear(llm_session *s, int slot, ggl_error *err) {
-    ggl_status st = llm_slot_check(s, slot, err);
-    if (st != GGL_OK)
-        return st;
-    empty(s, slot);
-    st = ggl_sched_clear_slot(s->sched, slot, err);
-    if (st == GGL_OK)
-        llm_slot_clear(&s->state[slot]);
-    return st;
-}
-
-/* Checks that the cache still has the rows that going back to n_past needs. */
-static ggl_status check_rows(const llm_session *s, int slot, int64_t n_past, ggl_error *err) {
-    const slot_state *at = &s->state[slot];
-    if (llm_slot_can_go_back(at, &s->rules, n_past))
-        return GGL_OK;
-    return ggl_fail(
-        err, GGL_UNSUPPORTED,
-        "this model's cache is only a window: slot %d has been written up to token %" PRId64
-        ", so it can be cut back to %" PRId64 ", not to %" PRId64,
-        slot, at->n_high, at->n_high - s->rules.rollback, n_past);
-}
-
-/* Checks that the slot's tokens after the first n_past can be dropped. */
-static ggl_status check_cut(const llm_session *s, int slot, int64_t n_past, ggl_error *err) {
-    ggl_status st = llm_slot_check_whole(s, slot, err);
-    if (st != GGL_OK)
-        return st;
-    const slot_state *at = &s->state[slot];
-    if (n_past < 0 || n_past > at->n_past)
-        return ggl_fail(err, GGL_USAGE,
-                        "a sequence of %" PRId64 " tokens cannot be cut to %" PRId64, at->n_past,
-                        n_past);
-    if (n_past == at->n_past)
-        return GGL_OK;
-    if (s->rules.has_states)
-        return ggl_fail(err, GGL_UNSUPPORTED,
-                        "this model has states, which combine all tokens and cannot be cut back; "
-                        "restore a snapshot, or clear the slot");
-    return check_rows(s, slot, n_past, err);
+    return llm_slots_clear(&s->slots, slot, err);
 }
 
 ggl_status llm_session_cut(llm_session *s, int slot, int64_t n_past, ggl_error *err) {
-    ggl_status st = llm_slot_check(s, slot, err);
-    if (st == GGL_OK && n_past == 0)
-        return llm_session_clear(s, slot, err);
-    if (st == GGL_OK)
-        st = check_cut(s, slot, n_past, err);
-    if (st != GGL_OK)
-        return st;
-    llm_slot_set(&s->state[slot], n_past, s->state[slot].n_high);
-    llm_slot_trim(s, slot);
-    return GGL_OK;
+    return llm_slots_cut(&s->slots, slot, n_past, err);
 }
 
 ggl_status llm_session_share(llm_session *s, int dst, int src, int64_t n_past, ggl_error *err) {
-    ggl_status st = llm_slot_check(s, dst, err);
-    if (st == GGL_OK)
-        st = llm_slot_check_whole(s, src, err);
-    if (st == GGL_OK && (dst == src || n_past == 0))
-        return llm_session_cut(s, dst, n_past, err);
-    if (st == GGL_OK)
-        st = check_cut(s, src, n_past, err);
-    if (st != GGL_OK)
-        return st;
-    empty(s, dst);
-    llm_pages_share(&s->pages, dst, src, llm_pages_for(&s->pages, n_past));
-    st = llm_session_set_pages(s, err);
-    if (st == GGL_OK) /* shared pages need no copy, but states and rings do */
-        st = ggl_sched_copy_slot(s->sched, dst, src, n_past, err);
-    if (st == GGL_OK)
-        llm_slot_set(&s->state[dst], n_past, s->state[src].n_high);
-    llm_slot_trim(s, dst);
-    return st;
+    return llm_slots_share(&s->slots, dst, src, n_past, err);
 }
 
 ggl_status llm_session_copy(llm_session *s, int dst, int src, ggl_error *err) {
@@ -137,20 +29,20 @@ ggl_status llm_session_copy(llm_session *s, int dst, int src, ggl_error *err) {
 }
 
 int64_t llm_session_n_free(const llm_session *s) {
-    return s->pages.n_each == 0 ? INT64_MAX : s->pages.n_unused * GGL_PAGE;
+    return s->slots.pages.n_each == 0 ? INT64_MAX : s->slots.pages.n_unused * GGL_PAGE;
 }
 
 int64_t llm_session_n_needed(const llm_session *s, int slot, int64_t n_new) {
     const int64_t n_past = llm_session_n_past(s, slot);
-    return llm_pages_needed(&s->pages, slot, n_past, n_new) * GGL_PAGE;
+    return llm_pages_needed(&s->slots.pages, slot, n_past, n_new) * GGL_PAGE;
 }
 
 int64_t llm_session_cut_limit(const llm_session *s) {
-    return s->rules.rollback;
+    return s->slots.rollback;
 }
 
 bool llm_session_has_states(const llm_session *s) {
-    return s->rules.has_states;
+    return s->slots.has_states;
 }
 
 /* --- saving and restoring --------------------------------------------------------------------- */
@@ -194,13 +86,14 @@ static const char *type_name(int32_t type) {
 ggl_status llm_slot_save(llm_session *s, int slot, int64_t n_past, bool states_only, void **data,
                          size_t *size, ggl_error *err) {
     *data = NULL;
-    ggl_status st = llm_slot_check_whole(s, slot, err);
+    ggl_status st = llm_slots_check_whole(&s->slots, slot, err);
     if (st != GGL_OK)
         return st;
     header h = {.version = VERSION,
                 .states_only = states_only,
                 .n_past = n_past,
-                .n_high = n_past < s->state[slot].n_past ? n_past : s->state[slot].n_high,
+                .n_high =
+                    n_past < s->slots.state[slot].n_past ? n_past : s->slots.state[slot].n_high,
                 .shape = shape_hash(s),
                 .type_k = (int32_t)ggl_graph_get_params(s->graph)->type_k,
                 .type_v = (int32_t)ggl_graph_get_params(s->graph)->type_v};
@@ -259,26 +152,10 @@ static ggl_status check_header(const llm_session *s, const header *h, const char
     return GGL_OK;
 }
 
-/* Checks that the slot can be restored by a saved one with this header. */
-static ggl_status check_restore(const llm_session *s, int slot, const header *h, ggl_error *err) {
-    const int64_t n_past = s->state[slot].n_past, n_pages = llm_pages_for(&s->pages, h->n_past);
-    if (!h->states_only && n_pages > llm_pages_available(&s->pages, slot))
-        return ggl_fail(err, GGL_LIMIT,
-                        "the saved slot has %" PRId64
-                        " tokens, but the KV cache has room for %" PRId64
-                        " more: clear or cut other slots",
-                        h->n_past, llm_pages_available(&s->pages, slot) * GGL_PAGE);
-    if (h->states_only && h->n_past > n_past)
-        return ggl_fail(err, GGL_USAGE,
-                        "the snapshot is at token %" PRId64 ", but the slot has only %" PRId64,
-                        h->n_past, n_past);
-    return h->states_only ? check_rows(s, slot, h->n_past, err) : GGL_OK;
-}
-
 ggl_status llm_session_restore(llm_session *s, int slot, const void *data, size_t size,
                                ggl_error *err) {
     header h;
-    ggl_status st = llm_slot_check(s, slot, err);
+    ggl_status st = llm_slots_check(&s->slots, slot, err);
     if (st != GGL_OK)
         return st;
     if (!data || size < sizeof h || memcmp(data, magic, sizeof magic) != 0)
@@ -287,21 +164,14 @@ ggl_status llm_session_restore(llm_session *s, int slot, const void *data, size_
     const char *bytes = (const char *)data + sizeof h;
     st = check_header(s, &h, bytes, size - sizeof h, err);
     if (st == GGL_OK)
-        st = check_restore(s, slot, &h, err);
+        st = llm_slots_check_restore(&s->slots, slot, h.n_past, h.states_only != 0, err);
     if (st != GGL_OK)
         return st;
-    slot_state *at = &s->state[slot];
-    if (h.states_only) {
-        llm_slot_break(at, false);
-    } else {
-        empty(s, slot);
-        llm_pages_resize(&s->pages, slot, llm_pages_for(&s->pages, h.n_past));
-        st = llm_session_set_pages(s, err);
-    }
+    const bool states_only = h.states_only != 0;
+    st = llm_slots_begin_restore(&s->slots, slot, h.n_past, states_only, err);
     if (st == GGL_OK)
-        st = ggl_sched_restore_slot(s->sched, slot, h.n_past, h.states_only != 0, bytes, err);
-    if (st == GGL_OK)
-        llm_slot_set(at, h.n_past, h.states_only ? at->n_high : h.n_high);
-    llm_slot_trim(s, slot);
+        st = ggl_sched_restore_slot(s->sched, slot, h.n_past, states_only, bytes, err);
+    llm_slots_end_restore(&s->slots, slot, h.n_past,
+                          states_only ? s->slots.state[slot].n_high : h.n_high, st == GGL_OK);
     return st;
 }

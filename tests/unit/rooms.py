@@ -32,7 +32,7 @@ KNOW_BACKENDS = {"tools/llm-bench"}
 # Headers in include by room; internal/NAME.h belongs to the same room as NAME.h.
 PUBLIC = {
     "ggml-lite": {"base": "alloc file index math nearest number params show status steps str version", "quant": "types", "gguf": "gguf",
-                  "graph": "compose graph ops", "plan": "backend fold program composites", "sched": "sched"},
+                  "graph": "compose graph op_args ops", "plan": "backend fold program composites", "sched": "sched"},
     "backends": {"common": "backends"},
     "library": {".": "llm"},
     "models": {"language": "arch", "compile": "adapter", "text": "tokenizer", "sample": "logprobs sampler samplers stop", "grammar": "grammar", "template": "chat talk template", "calls": "calls", "convert": "convert", "load": "load", "guess": "guess", "serve": "engine",

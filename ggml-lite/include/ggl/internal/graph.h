@@ -5,6 +5,7 @@
 #define GGL_INTERNAL_GRAPH_H
 
 #include "ggl/graph.h"
+#include "ggl/internal/op_args.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -53,6 +54,22 @@ int ggl_graph_n_inputs(const ggl_graph *g);
 ggl_tensor *ggl_graph_get_input(const ggl_graph *g, int i);
 int ggl_graph_n_stores(const ggl_graph *g);
 ggl_store *ggl_graph_store(const ggl_graph *g, int i);
+
+/* The rows that an element of the batch sees: positions first .. end-1 of its slot. Backends, the scheduler
+ * and tests ask ggl_visible_rows, so that what an element sees is decided here alone (and, for shaders, in
+ * backends/vulkan/shaders/attend.glsl). */
+typedef struct ggl_visible {
+    int64_t slot, first, end;
+} ggl_visible;
+
+/* Returns the rows that an element at this position and slot sees through the window (0: all). */
+static inline ggl_visible ggl_visible_rows(int64_t pos, int64_t slot, int64_t window) {
+    const ggl_visible v = {slot, window > 0 && pos >= window ? pos - window + 1 : 0, pos + 1};
+    return v;
+}
+
+/* Returns the window of an ATTEND node; 0: all positions. */
+int64_t ggl_attend_window(const ggl_tensor *attend);
 
 /* Returns true if stores can hold rows of that type. */
 bool ggl_store_can_keep(ggl_type type);

@@ -5,7 +5,7 @@
 
 #include "ggl/internal/graph.h"
 #include "plan/offsets.h"
-#include "sched_impl.h"
+#include "schedule.h"
 
 ggl_status ggl_sched_too_large(const ggl_tensor *t, int64_t n, ggl_error *err) {
     return ggl_fail(err, GGL_LIMIT, "%s: a batch of %" PRId64 " does not fit into memory",
@@ -44,7 +44,7 @@ static int by_last(const void *a, const void *b) {
 
 /* Counts the device's values, and writes them to span[] unless that is NULL. GGL_LIMIT: one is too
  * large. */
-static ggl_status list_values(const ggl_sched *s, device *d, span *out, size_t *n, ggl_error *err) {
+static ggl_status list_values(const schedule *s, device *d, span *out, size_t *n, ggl_error *err) {
     *n = 0;
     for (int phase = 0; phase < N_PHASES; phase++)
         for (int id = 0; id < ggl_graph_n_ids(s->g); id++) {
@@ -82,7 +82,7 @@ static bool place_spans(span *at, span **end, size_t n, offsets *o) {
 }
 
 /* Places the values of one device. */
-static ggl_status place_on(ggl_sched *s, device *d, ggl_error *err) {
+static ggl_status place_on(schedule *s, device *d, ggl_error *err) {
     size_t n = 0;
     offsets o = {0};
     ggl_status st = list_values(s, d, NULL, &n, err);
@@ -94,7 +94,7 @@ static ggl_status place_on(ggl_sched *s, device *d, ggl_error *err) {
     if (st == GGL_OK && !place_spans(at, end, n, &o))
         st = ggl_fail(err, GGL_LIMIT, "the values that cross segments of %s do not fit into memory",
                       d->b->name);
-    d->io_size = o.end;
+    d->io.size = o.end;
     ggl_offsets_fini(&o);
     ggl_free(at);
     ggl_free(end);
@@ -102,13 +102,13 @@ static ggl_status place_on(ggl_sched *s, device *d, ggl_error *err) {
 }
 
 /* Places the device's image in the lane's host memory. */
-static bool place_image(ggl_sched *s, device *d) {
-    d->image = s->host_size;
-    return ggl_size_add(s->host_size, d->io_size, &s->host_size) &&
+static bool place_image(schedule *s, device *d) {
+    d->io.image = s->host_size;
+    return ggl_size_add(s->host_size, d->io.size, &s->host_size) &&
            ggl_size_align(s->host_size, HOST_PAGE, &s->host_size);
 }
 
-ggl_status ggl_sched_place_values(ggl_sched *s, ggl_error *err) {
+ggl_status ggl_sched_place_values(schedule *s, ggl_error *err) {
     ggl_status st = GGL_OK;
     for (int i = 0; i < s->n_dev && st == GGL_OK; i++) {
         device *d = &s->dev[i];

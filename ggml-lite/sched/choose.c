@@ -4,19 +4,19 @@
 #include <stdio.h>
 
 #include "ggl/internal/graph.h"
-#include "sched_impl.h"
+#include "schedule.h"
 
 /* Returns why backend k cannot run t, or NULL if it can; *part is the node that it refuses. Nodes
  * that must run on the same backend are asked for, too: a product's gather, and, for a cache, all
  * attention that reads its rows. */
-static const char *refusal_there(const ggl_sched *s, int k, const ggl_tensor *t,
+static const char *refusal_there(const schedule *s, int k, const ggl_tensor *t,
                                  const ggl_tensor **part) {
     const char *why = ggl_refusal(s->dev[k].b, t, part);
-    if (!why && t->op == GGL_OP_LINEAR && t->src[1]->gather)
-        why = ggl_refusal(s->dev[k].b, t->src[1], part);
+    if (!why && t->op == GGL_OP_LINEAR && t->src[LINEAR_W]->gather)
+        why = ggl_refusal(s->dev[k].b, t->src[LINEAR_W], part);
     for (int i = 0; t->op == GGL_OP_CACHE && !why && i < ggl_graph_n_nodes(s->g); i++) {
         const ggl_tensor *reader = ggl_graph_node(s->g, i);
-        if (reader->op == GGL_OP_ATTEND && reader->needed && reader->src[1] == t)
+        if (reader->op == GGL_OP_ATTEND && reader->needed && reader->src[ATTEND_KV] == t)
             why = ggl_refusal(s->dev[k].b, reader, part);
     }
     return why;
@@ -36,7 +36,7 @@ const char *ggl_sched_node_text(const ggl_tensor *t, char *buf, size_t size) {
 
 /* Asks params.place about each weight that the node or its body reads, and returns the first
  * backend that it names; -1: none. */
-static int wish_of_weights(const ggl_sched *s, const ggl_tensor *t, int group) {
+static int wish_of_weights(const schedule *s, const ggl_tensor *t, int group) {
     int k = -1;
     for (int i = 0; i < ggl_n_reads(t) && k < 0; i++) {
         const ggl_tensor *x = ggl_read(t, i);
@@ -60,7 +60,7 @@ static bool reads_weights(const ggl_tensor *t) {
 
 /* Returns the backend that computes all values of t's own group that t reads; -1: t reads none, or
  * they are on several backends. */
-static int place_of_values(const ggl_sched *s, const ggl_tensor *t) {
+static int place_of_values(const schedule *s, const ggl_tensor *t) {
     int k = -1;
     for (int i = 0; i < ggl_n_reads(t); i++) {
         const ggl_tensor *x = ggl_read(t, i);
@@ -74,9 +74,9 @@ static int place_of_values(const ggl_sched *s, const ggl_tensor *t) {
 }
 
 /* Returns the backend on which params.place wants t; it may refuse t. */
-static int wished_place(const ggl_sched *s, const ggl_tensor *t) {
+static int wished_place(const schedule *s, const ggl_tensor *t) {
     if (t->op == GGL_OP_ATTEND) /* runs where its cache is */
-        return s->backend[t->src[1]->id];
+        return s->backend[t->src[ATTEND_KV]->id];
     if (!s->params.place)
         return 0;
     int k = wish_of_weights(s, t, t->group);
@@ -85,7 +85,7 @@ static int wished_place(const ggl_sched *s, const ggl_tensor *t) {
 
 /* If t may run where its values are, and that backend has it, sets the backend of t and returns
  * true. Nobody asked for that place, so a refusal there is no error and not reported. */
-static bool follows_values(ggl_sched *s, const ggl_tensor *t) {
+static bool follows_values(schedule *s, const ggl_tensor *t) {
     const ggl_tensor *part;
     if (!s->params.place || t->op == GGL_OP_ATTEND || reads_weights(t))
         return false;
@@ -98,7 +98,7 @@ static bool follows_values(ggl_sched *s, const ggl_tensor *t) {
 
 /* Sets the backend of t. GGL_UNSUPPORTED if no backend can run it, or, with params.strict, if the
  * wished one cannot. */
-static ggl_status place_node(ggl_sched *s, const ggl_tensor *t, ggl_error *err) {
+static ggl_status place_node(schedule *s, const ggl_tensor *t, ggl_error *err) {
     if (follows_values(s, t))
         return GGL_OK;
     int k = wished_place(s, t);
@@ -124,7 +124,7 @@ static ggl_status place_node(ggl_sched *s, const ggl_tensor *t, ggl_error *err) 
     return GGL_OK;
 }
 
-ggl_status ggl_sched_place(ggl_sched *s, ggl_error *err) {
+ggl_status ggl_sched_place(schedule *s, ggl_error *err) {
     ggl_status st = GGL_OK;
     for (int i = 0; i < ggl_graph_n_nodes(s->g) && st == GGL_OK; i++)
         if (ggl_graph_node(s->g, i)->computed)

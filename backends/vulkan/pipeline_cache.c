@@ -1,4 +1,4 @@
-#include "cache.h"
+#include "pipeline_cache.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -1,6 +1,6 @@
 /* The file that caches compiled pipelines for the next start. Its errors are ignored. */
-#ifndef VULKAN_CACHE_H
-#define VULKAN_CACHE_H
+#ifndef VULKAN_PIPELINE_CACHE_H
+#define VULKAN_PIPELINE_CACHE_H
 
 #include <stddef.h>
 

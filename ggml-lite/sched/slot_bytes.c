@@ -2,9 +2,9 @@
  * bytes of its stores in order of id: for rows the pages that hold the positions, in their order;
  * for states all. */
 #include <inttypes.h>
-#include <string.h>
 
 #include "ggl/internal/graph.h"
+#include "rows.h"
 #include "sched_impl.h"
 
 typedef enum slot_action { CLEAR, COPY, SAVE, RESTORE } slot_action;
@@ -18,39 +18,18 @@ typedef struct slot_call {
     char *bytes;      /* SAVE writes to it, RESTORE reads from it */
 } slot_call;
 
-/* Returns how many positions of the store the call concerns; 1 for a state. */
-static int64_t n_kept(const ggl_store *st, int64_t n_pos, bool states_only) {
-    if (st->kind == GGL_STORE_STATE)
-        return 1;
-    return states_only || n_pos <= 0 ? 0 : n_pos < st->n_pos ? n_pos : st->n_pos;
-}
-
-/* Returns how many bytes of a slot of the store hold positions 0 .. n_pos-1, in whole pages; for a
- * state its size, and for rows 0 if states_only. */
-static size_t kept(const ggl_store *st, int64_t n_pos, bool states_only) {
-    size_t size;
-    if (st->kind == GGL_STORE_STATE)
-        return st->slot_size;
-    n_pos = n_kept(st, n_pos, states_only);
-    return ggl_store_size(st, n_pos, &size) ? size : 0; /* cannot fail: slot_size is as large */
-}
-
 /* Returns the device that holds the store; NULL if none does, as no node that runs uses it. */
 static device *device_of(const ggl_sched *s, const ggl_store *st) {
-    for (int i = 0; i < s->n_dev; i++)
-        if (s->dev[i].store_loc[st->id].region >= 0)
-            return &s->dev[i];
+    for (int i = 0; i < s->plan.n_dev; i++)
+        if (s->plan.dev[i].stores.loc[st->id].region >= 0)
+            return &s->plan.dev[i];
     return NULL;
-}
-
-static bool shares_pages(const ggl_store *st) {
-    return st->kind != GGL_STORE_STATE && !st->ring;
 }
 
 /* Copies `size` bytes within a store. */
 static ggl_status copy(device *d, const ggl_store *st, size_t to, size_t from, size_t size,
                        ggl_error *err) {
-    const ggl_loc at = d->store_loc[st->id];
+    const ggl_loc at = d->stores.loc[st->id];
     ggl_buffer *buf = d->region[at.region];
     const ggl_copy_range range = {at.offset + to, at.offset + from, size};
     return to == from ? GGL_OK : d->b->v->copy(d->b, buf, buf, &range, 1, err);
@@ -60,12 +39,12 @@ static ggl_status copy(device *d, const ggl_store *st, size_t to, size_t from, s
  * Sets *done to the bytes of them. */
 static ggl_status act_on(const ggl_sched *s, device *d, const ggl_store *st, const slot_call *c,
                          size_t *done, ggl_error *err) {
-    const int32_t *table = shares_pages(st) ? ggl_sched_pages(s) : NULL,
-                  *row = table ? table + c->slot * s->g->page->ne[0] : NULL,
-                  *other = table ? table + c->other * s->g->page->ne[0] : NULL;
-    const int64_t n_pos = n_kept(st, c->n_pos, c->states_only);
+    const int32_t *table = ggl_inputs_pages(&s->inputs, &s->plan),
+                  *row = ggl_rows_table(s->plan.g, st, table, c->slot),
+                  *other = ggl_rows_table(s->plan.g, st, table, c->other);
+    const int64_t n_pos = ggl_rows_n_kept(st, c->n_pos, c->states_only);
     const ggl_backend_vtable *v = d->b->v;
-    const ggl_loc loc = d->store_loc[st->id];
+    const ggl_loc loc = d->stores.loc[st->id];
     ggl_buffer *buf = d->region[loc.region];
     ggl_status status = GGL_OK;
     *done = 0;
@@ -87,15 +66,15 @@ static ggl_status act_on(const ggl_sched *s, device *d, const ggl_store *st, con
 
 /* Does the call for all stores, after all batches in flight have finished. */
 static ggl_status act(ggl_sched *s, slot_call c, ggl_error *err) {
-    int64_t n_slots = ggl_graph_get_params(s->g)->n_slots;
+    int64_t n_slots = ggl_graph_get_params(s->plan.g)->n_slots;
     if (c.slot < 0 || c.slot >= n_slots || c.other < 0 || c.other >= n_slots || !s->allocated)
         return ggl_fail(err, GGL_USAGE, "slot %d of %" PRId64,
                         c.slot < 0 || c.slot >= n_slots ? c.slot : c.other, n_slots);
-    if (s->g->page && !ggl_sched_pages(s))
+    if (s->plan.g->page && !ggl_inputs_pages(&s->inputs, &s->plan))
         return ggl_fail(err, GGL_USAGE, "the input 'page' is not set");
     ggl_status status = ggl_sched_finish(s, err);
-    for (int i = 0; i < ggl_graph_n_stores(s->g) && status == GGL_OK; i++) {
-        const ggl_store *st = ggl_graph_store(s->g, i);
+    for (int i = 0; i < ggl_graph_n_stores(s->plan.g) && status == GGL_OK; i++) {
+        const ggl_store *st = ggl_graph_store(s->plan.g, i);
         device *d = device_of(s, st);
         size_t done = 0;
         if (d)
@@ -116,14 +95,15 @@ ggl_status ggl_sched_copy_slot(ggl_sched *s, int dst, int src, int64_t n_pos, gg
 }
 
 ggl_status ggl_sched_copy_page(ggl_sched *s, int32_t dst, int32_t src, ggl_error *err) {
-    if (dst < 0 || src < 0 || dst >= s->g->n_pages || src >= s->g->n_pages || !s->allocated)
+    if (dst < 0 || src < 0 || dst >= s->plan.g->n_pages || src >= s->plan.g->n_pages ||
+        !s->allocated)
         return ggl_fail(err, GGL_USAGE, "page %" PRId32 " to page %" PRId32 " of %" PRId64, src,
-                        dst, s->g->n_pages);
+                        dst, s->plan.g->n_pages);
     ggl_status status = ggl_sched_finish(s, err);
-    for (int i = 0; i < ggl_graph_n_stores(s->g) && status == GGL_OK; i++) {
-        const ggl_store *st = ggl_graph_store(s->g, i);
+    for (int i = 0; i < ggl_graph_n_stores(s->plan.g) && status == GGL_OK; i++) {
+        const ggl_store *st = ggl_graph_store(s->plan.g, i);
         device *d = device_of(s, st);
-        if (d && shares_pages(st))
+        if (d && ggl_rows_share_pages(st))
             status = copy(d, st, (size_t)dst * st->page_size, (size_t)src * st->page_size,
                           st->page_size, err);
     }
@@ -132,8 +112,8 @@ ggl_status ggl_sched_copy_page(ggl_sched *s, int32_t dst, int32_t src, ggl_error
 
 size_t ggl_sched_slot_size(const ggl_sched *s, int64_t n_pos, bool states_only) {
     size_t size = 0;
-    for (int i = 0; i < ggl_graph_n_stores(s->g); i++)
-        size += kept(ggl_graph_store(s->g, i), n_pos, states_only);
+    for (int i = 0; i < ggl_graph_n_stores(s->plan.g); i++)
+        size += ggl_rows_size(ggl_graph_store(s->plan.g, i), n_pos, states_only);
     return size;
 }
 
@@ -149,18 +129,12 @@ ggl_status ggl_sched_restore_slot(ggl_sched *s, int slot, int64_t n_pos, bool st
 }
 
 bool ggl_sched_has_states(const ggl_sched *s) {
-    for (int i = 0; i < ggl_graph_n_stores(s->g); i++)
-        if (ggl_graph_store(s->g, i)->kind == GGL_STORE_STATE)
+    for (int i = 0; i < ggl_graph_n_stores(s->plan.g); i++)
+        if (ggl_graph_store(s->plan.g, i)->kind == GGL_STORE_STATE)
             return true;
     return false;
 }
 
 int64_t ggl_sched_rollback_limit(const ggl_sched *s) {
-    for (int i = 0; i < ggl_graph_n_stores(s->g); i++) {
-        const ggl_store *st = ggl_graph_store(s->g, i);
-        if (st->ring)
-            /* a ring holds window + n_batch - 1 positions; the next token adds one of its window */
-            return s->n_batch;
-    }
-    return INT64_MAX;
+    return ggl_rows_rollback_limit(s->plan.g);
 }

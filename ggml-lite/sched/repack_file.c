@@ -12,11 +12,11 @@
  * "The rest" is everything from there to the first region. A file is used only if its size, and
  * every byte before the regions, are what this run would write itself. So no number in the file is
  * ever trusted. The regions' bytes are not checked; kernels read no address from them. */
+#include "repack_file.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-
-#include "sched_impl.h"
 
 enum { PAGE = 4096, FIXED = 32, PIECE = 1 << 20 };
 
@@ -52,29 +52,29 @@ static size_t round_up(size_t x) {
     return (x + PAGE - 1) / PAGE * PAGE;
 }
 
-size_t ggl_sched_cache_offset(const device *d, size_t piece) {
+size_t ggl_repack_file_offset(const device *d, size_t piece) {
     size_t at = 0;
     for (size_t i = 0; i < piece; i++)
-        at = round_up(at + d->repacks.at[i].size);
+        at = round_up(at + d->repack.pieces.at[i].size);
     return at;
 }
 
 /* Returns the bytes from the device's first region to the end of its last one. */
 static size_t size_of_all(const device *d) {
-    const size_t n = d->repacks.n;
-    return n > 0 ? ggl_sched_cache_offset(d, n - 1) + d->repacks.at[n - 1].size : 0;
+    const size_t n = d->repack.pieces.n;
+    return n > 0 ? ggl_repack_file_offset(d, n - 1) + d->repack.pieces.at[n - 1].size : 0;
 }
 
 /* Returns where the repacked copy at loc begins, from the device's first region. */
 static size_t offset_of(const device *d, ggl_loc loc) {
     size_t i = 0;
-    while (d->repacks.at[i].region != loc.region)
+    while (d->repack.pieces.at[i].region != loc.region)
         i++;
-    return ggl_sched_cache_offset(d, i) + loc.offset;
+    return ggl_repack_file_offset(d, i) + loc.offset;
 }
 
 /* Appends the entry of a repacked weight of device d. */
-static void put_tensor(bytes *b, const ggl_sched *s, const device *d, const ggl_tensor *t) {
+static void put_tensor(bytes *b, const schedule *s, const device *d, const ggl_tensor *t) {
     int i;
     ggl_host_range r = ggl_sched_host_range(s, t, &i);
     put_string(b, t->name);
@@ -83,12 +83,12 @@ static void put_tensor(bytes *b, const ggl_sched *s, const device *d, const ggl_
         put_number(b, (uint64_t)t->ne[k]);
     put_number(b, (uint64_t)i);
     put_number(b, (uint64_t)((const char *)t->data - (const char *)r.data));
-    put_number(b, offset_of(d, d->repacked[t->id]));
+    put_number(b, offset_of(d, d->repack.loc[t->id]));
 }
 
 /* Writes everything before the regions. at[] are the offsets of the regions and `rest` is the size
  * of what follows the fixed part. To count bytes, at[], file_size and rest may be 0. */
-static void put_all(bytes *b, const ggl_sched *s, const size_t *at, size_t file_size, size_t rest) {
+static void put_all(bytes *b, const schedule *s, const size_t *at, size_t file_size, size_t rest) {
     const uint32_t order = 0x01020304;
     put(b, magic, sizeof magic);
     put(b, &version, sizeof version);
@@ -104,30 +104,30 @@ static void put_all(bytes *b, const ggl_sched *s, const size_t *at, size_t file_
         put_string(b, d->b->v->repack_layout);
         put_number(b, at[k]);
         put_number(b, size_of_all(d));
-        put_number(b, d->repack.n);
-        for (size_t i = 0; i < d->repack.n; i++)
-            put_tensor(b, s, d, d->repack.at[i]);
+        put_number(b, d->repack.list.n);
+        for (size_t i = 0; i < d->repack.list.n; i++)
+            put_tensor(b, s, d, d->repack.list.at[i]);
     }
 }
 
-size_t ggl_sched_cache_size(const ggl_sched *s, size_t *at) {
+size_t ggl_repack_file_size(const schedule *s, size_t *at) {
     bytes count = {0};
     memset(at, 0, (size_t)s->n_dev * sizeof *at);
     put_all(&count, s, at, 0, 0);
     size_t size = round_up(count.n);
     for (int k = 0; k < s->n_dev; k++) {
         at[k] = size;
-        size += ggl_sched_cache_offset(&s->dev[k], s->dev[k].repacks.n);
+        size += ggl_repack_file_offset(&s->dev[k], s->dev[k].repack.pieces.n);
     }
     return size;
 }
 
 /* Returns the file's bytes up to the first region, which the caller frees; NULL: out of memory. */
-static char *head_new(const ggl_sched *s, size_t *head_size, size_t *file_size) {
+static char *head_new(const schedule *s, size_t *head_size, size_t *file_size) {
     size_t *at = ggl_calloc((size_t)s->n_dev, sizeof *at);
     bytes b = {0};
     if (at) {
-        *file_size = ggl_sched_cache_size(s, at);
+        *file_size = ggl_repack_file_size(s, at);
         *head_size = at[0];
         b.at = ggl_calloc(at[0], 1);
     }
@@ -161,37 +161,37 @@ static const char *unfit(const os_map *m, const char *head, size_t head_size, si
 }
 
 /* Sets the text that ggl_sched_cache_note returns. */
-static void note(ggl_sched *s, const char *what, const char *why) {
-    snprintf(s->cache_note, sizeof s->cache_note, "%.120s %.120s", what, why);
+static void note(repack_file *f, const char *what, const char *why) {
+    snprintf(f->note, sizeof f->note, "%.120s %.120s", what, why);
 }
 
-void ggl_sched_cache_open(ggl_sched *s) {
+void ggl_repack_file_open(repack_file *f, const schedule *s) {
     const char *path = s->params.cache;
     const os_map_params how = {.willneed = true};
     ggl_error err = {0};
     if (!ggl_os_file_exists(path))
         return;
-    ggl_status st = ggl_os_map_open(&s->cache, path, &how, &err);
+    ggl_status st = ggl_os_map_open(&f->map, path, &how, &err);
     if (st != GGL_OK) {
-        note(s, path, err.msg);
+        note(f, path, err.msg);
         /* GGL_FORMAT: the file is empty, and is replaced */
-        s->cache_use = st == GGL_FORMAT ? GGL_CACHE_NONE : GGL_CACHE_FAILED;
+        f->use = st == GGL_FORMAT ? GGL_CACHE_NONE : GGL_CACHE_FAILED;
         return;
     }
     size_t head_size = 0, file_size = 0;
     bool ours = true;
     char *head = head_new(s, &head_size, &file_size);
-    const char *why = head ? unfit(&s->cache, head, head_size, file_size,
+    const char *why = head ? unfit(&f->map, head, head_size, file_size,
                                    FIXED + 8 + s->params.cache_of_size, &ours)
                            : "could not be read: out of memory";
     ggl_free(head);
     if (!why) {
-        s->cache_use = GGL_CACHE_READ;
+        f->use = GGL_CACHE_READ;
         return;
     }
-    note(s, path, why);
-    s->cache_use = ours ? GGL_CACHE_NONE : GGL_CACHE_FAILED;
-    ggl_os_map_close(&s->cache);
+    note(f, path, why);
+    f->use = ours ? GGL_CACHE_NONE : GGL_CACHE_FAILED;
+    ggl_os_map_close(&f->map);
 }
 
 /* --- writing ---------------------------------------------------------------------------------- */
@@ -213,37 +213,29 @@ static ggl_status write_region(os_new_file *f, device *d, int region, size_t siz
     return st;
 }
 
-void ggl_sched_cache_write(ggl_sched *s) {
-    if (s->cache_use == GGL_CACHE_FAILED)
+void ggl_repack_file_write(repack_file *f, const schedule *s) {
+    if (f->use == GGL_CACHE_FAILED)
         return;
-    os_new_file f = {.fd = -1};
+    os_new_file file = {.fd = -1};
     ggl_error err = {0};
     size_t head_size = 0, file_size = 0;
     char *head = head_new(s, &head_size, &file_size), *piece = ggl_calloc(PIECE, 1);
-    ggl_status st = head && piece ? ggl_os_new_file_open(&f, s->params.cache, &err)
+    ggl_status st = head && piece ? ggl_os_new_file_open(&file, s->params.cache, &err)
                                   : ggl_fail(&err, GGL_NOMEM, "out of memory");
     bool open = st == GGL_OK;
     if (open)
-        st = ggl_os_new_file_write(&f, head, head_size, &err);
+        st = ggl_os_new_file_write(&file, head, head_size, &err);
     for (int k = 0; k < s->n_dev && st == GGL_OK; k++)
-        for (size_t i = 0; i < s->dev[k].repacks.n && st == GGL_OK; i++)
-            st = write_region(&f, &s->dev[k], s->dev[k].repacks.at[i].region,
-                              s->dev[k].repacks.at[i].size, piece, &err);
+        for (size_t i = 0; i < s->dev[k].repack.pieces.n && st == GGL_OK; i++)
+            st = write_region(&file, &s->dev[k], s->dev[k].repack.pieces.at[i].region,
+                              s->dev[k].repack.pieces.at[i].size, piece, &err);
     if (st == GGL_OK)
-        st = ggl_os_new_file_commit(&f, &err);
+        st = ggl_os_new_file_commit(&file, &err);
     else if (open)
-        ggl_os_new_file_discard(&f);
+        ggl_os_new_file_discard(&file);
     ggl_free(head);
     ggl_free(piece);
-    s->cache_use = st == GGL_OK ? GGL_CACHE_WRITTEN : GGL_CACHE_FAILED;
+    f->use = st == GGL_OK ? GGL_CACHE_WRITTEN : GGL_CACHE_FAILED;
     if (st != GGL_OK)
-        note(s, s->params.cache, err.msg);
-}
-
-ggl_cache_use ggl_sched_cache_use(const ggl_sched *s) {
-    return s->cache_use;
-}
-
-const char *ggl_sched_cache_note(const ggl_sched *s) {
-    return s->cache_note;
+        note(f, s->params.cache, err.msg);
 }

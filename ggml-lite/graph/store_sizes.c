@@ -47,17 +47,22 @@ static int64_t pages_in_all(const ggl_graph_params *p) {
     return p->n_pool == 0 || p->n_pool / GGL_PAGE >= all ? all : pages_for(p->n_pool);
 }
 
+int64_t ggl_attend_window(const ggl_tensor *attend) {
+    const double window = attend->num[ATTEND_WINDOW];
+    return isnan(window) || window >= 0x1p31 ? 0 : (int64_t)window;
+}
+
 /* Returns the widest window of the nodes that attend to the cache; 0: one reads all positions. */
 static int64_t widest_window(const ggl_graph *g, const ggl_tensor *cache) {
     int64_t widest = 1;
     for (size_t i = 0; i < g->nodes.n; i++) {
         const ggl_tensor *t = g->nodes.at[i];
-        if (t->op != GGL_OP_ATTEND || t->src[1] != cache || !t->needed)
+        if (t->op != GGL_OP_ATTEND || t->src[ATTEND_KV] != cache || !t->needed)
             continue;
-        if (isnan(t->num[1]))
+        const int64_t window = ggl_attend_window(t);
+        if (window == 0)
             return 0;
-        if (t->num[1] > (double)widest)
-            widest = (int64_t)fmin(t->num[1], INT32_MAX);
+        widest = window > widest ? window : widest;
     }
     return widest;
 }
@@ -118,7 +123,7 @@ static bool add_table(ggl_graph *g) {
     g->page = t;
     for (size_t i = 0; i < g->nodes.n; i++) {
         ggl_tensor *x = g->nodes.at[i];
-        const ggl_tensor *cache = x->op == GGL_OP_ATTEND ? x->src[1] : x;
+        const ggl_tensor *cache = x->op == GGL_OP_ATTEND ? x->src[ATTEND_KV] : x;
         if (cache->op != GGL_OP_CACHE || !x->needed || cache->store[0]->ring)
             continue;
         x->src[x->n_src - 1] = t;

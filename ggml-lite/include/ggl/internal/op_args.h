@@ -1,0 +1,34 @@
+/* The indices of operators' arguments: in src[] of a node or step and, for those that a signature writes with #, in num[].
+ * Constants, so any thread may use them. Made from ops.def by `tests/unit/op_args.py . --write`; do not edit. */
+#ifndef GGL_INTERNAL_OP_ARGS_H
+#define GGL_INTERNAL_OP_ARGS_H
+
+enum { SUM_X = 0, SUM_DIM = 0 };
+enum { AMAX_X = 0, AMAX_DIM = 0 };
+enum { TOPK_X = 0, TOPK_K = 0 };
+enum { PICK_T = 0, PICK_I = 1 };
+enum { RESHAPE_X = 0, RESHAPE_SIZE = 0 };
+enum { SPLIT_X = 0, SPLIT_DIM = 0, SPLIT_FIRST = 1, SPLIT_SIZE = 2 };
+enum { CONCAT_X = 0, CONCAT_Y = 1, CONCAT_DIM = 0 };
+enum { REPEAT_X = 0, REPEAT_SIZE = 0 };
+enum { TRANSPOSE_X = 0, TRANSPOSE_A = 0, TRANSPOSE_B = 1 };
+enum { LINEAR_X = 0, LINEAR_W = 1, LINEAR_BIAS = 2, LINEAR_INDEX = 3 };
+enum { ROPE_HALF_X = 0, ROPE_HALF_F = 1, ROPE_HALF_POS = 2, ROPE_HALF_MAG = 0 };
+enum { ROPE_PAIR_X = 0, ROPE_PAIR_F = 1, ROPE_PAIR_POS = 2, ROPE_PAIR_MAG = 0 };
+enum { CACHE_K = 0, CACHE_V = 1, CACHE_POS = 2, CACHE_SLOT = 3, CACHE_PAGE = 4 };
+enum {
+    ATTEND_Q = 0,
+    ATTEND_KV = 1,
+    ATTEND_SINKS = 2,
+    ATTEND_ALIBI = 3,
+    ATTEND_POS = 4,
+    ATTEND_SLOT = 5,
+    ATTEND_PAGE = 6,
+    ATTEND_SCALE = 0,
+    ATTEND_WINDOW = 1,
+    ATTEND_CAP = 2
+};
+enum { STATE_SLOT = 0, STATE_SIZE = 0 };
+enum { KEEP_STATE = 0, KEEP_X = 1, KEEP_SLOT = 2 };
+
+#endif
