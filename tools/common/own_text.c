@@ -42,7 +42,6 @@ void own_text_session(llm_session_params *sp, int64_t n_ctx) {
     sp->n_slots = SLOTS;
     sp->n_rows = SLOTS;
     sp->watch = NULL;
-    sp->cancelled = process_is_stopped;
 }
 
 /* --- pieces ----------------------------------------------------------------------------------- */

@@ -9,7 +9,8 @@
 #include "common/cache_types.h"
 #include "common/collect.h"
 #include "common/log_softmax.h"
-#include "common/open_model.h"
+#include "common/load.h"
+#include "common/open_context.h"
 #include "common/own_text.h"
 #include "common/ppl_stats.h"
 #include "common/process.h"
@@ -23,10 +24,9 @@ enum { MAX_ROWS = 64, MAX_ROWS_SIZE = 64 << 20 };
 typedef struct run {
     options *o;
     const imatrix *base;
-    llm_model *model;
-    llm_placement *placement;
-    llm_session_params params;
-    llm_session *session;
+    ggl_gguf_params file; /* how it is read */
+    llm_opening opening;
+    llm_context *ctx;
     collector *collector;
     text_chunks text;
     int64_t chunk; /* the one that runs */
@@ -46,11 +46,27 @@ typedef struct run {
 
 static int open_model(run *r) {
     const options *o = r->o;
-    const ggl_gguf_params file = {.size = sizeof file, .no_mmap = o->no_mmap, .willneed = true};
-    llm_model_params mp = {
-        .size = sizeof mp, .arch_path = o->arch, .gguf = &file, .ignore = ignore_of(&o->ignore)};
+    r->file = (ggl_gguf_params){.size = sizeof r->file, .no_mmap = o->no_mmap, .willneed = true};
+    const llm_model_params mp = {
+        .size = sizeof mp, .arch_path = o->arch, .gguf = &r->file, .ignore = ignore_of(&o->ignore)};
+    r->opening = (llm_opening){.loading = tool_loading(o->model, &mp, 0),
+                               .no_chat = true,
+                               .backend = {.size = sizeof r->opening.backend,
+                                           .n_threads = (int)o->n_threads,
+                                           .n_threads_batch = (int)o->n_threads,
+                                           .mask = o->mask,
+                                           .f16_as_bf16 = o->f16_as_bf16},
+                               .placement = placement_choice(TOOL, &o->placement),
+                               .session = llm_session_default(),
+                               .placed = placement_say,
+                               .ctx = (void *)(uintptr_t)TOOL};
+    llm_session_params *sp = &r->opening.session;
+    sp->n_ubatch = o->n_ubatch;
+    sp->progress = progress_share;
+    sp->type_k = tool_cache_type(o->type_k);
+    sp->type_v = tool_cache_type(o->type_v);
     progress_begin(NULL, 0, "loading %s", o->model ? o->model : "the model");
-    const int code = tool_open_model(&r->model, TOOL, o->model, &mp, 0);
+    const int code = tool_open_named(&r->ctx, TOOL, &r->opening);
     progress_end();
     return code;
 }
@@ -59,7 +75,7 @@ static int open_model(run *r) {
 static int check_base(const run *r) {
     for (size_t i = 0; r->base && i < imatrix_n(r->base); i++) {
         const imatrix_entry *e = imatrix_at(r->base, i);
-        const ggl_gguf_tensor *t = ggl_gguf_find_tensor(llm_model_file(r->model), e->name.s);
+        const ggl_gguf_tensor *t = ggl_gguf_find_tensor(llm_model_file(r->ctx->model), e->name.s);
         if (t && imatrix_fits(e, t->ne[0], t->ne[2]))
             continue;
         if (!t && ggl_str_is(e->name, "output.weight")) /* it may be token_embd.weight here */
@@ -76,68 +92,36 @@ static int check_base(const run *r) {
     return -1;
 }
 
-static int open_placement(run *r) {
-    const options *o = r->o;
-    const ggl_backend_params bp = {.size = sizeof bp,
-                                   .n_threads = (int)o->n_threads,
-                                   .n_threads_batch = (int)o->n_threads,
-                                   .mask = o->mask,
-                                   .f16_as_bf16 = o->f16_as_bf16};
-    const int code = placement_open(&r->placement, TOOL, &o->placement, &bp);
-    if (code >= 0)
-        return code;
-    r->params = llm_session_default();
-    r->params.n_ubatch = o->n_ubatch;
-    r->params.progress = progress_share;
-    r->params.type_k = tool_cache_type(o->type_k);
-    r->params.type_v = tool_cache_type(o->type_v);
-    return adapters_open(&r->o->adapters, TOOL, r->model, &r->params);
-}
-
-/* Makes r->session; `sp` is r->params with what this session needs. */
-static int make_session(run *r, llm_session_params *sp) {
-    ggl_error err = {0};
-    const int code = placement_session(TOOL, r->placement, &r->session, r->model, sp);
-    if (code >= 0)
-        return code;
-    progress_begin(PROGRESS_BYTES, 0, "loading weights");
-    const ggl_status st = llm_session_alloc(r->session, &err);
-    progress_end();
-    if (st == GGL_OK)
-        return -1;
-    char advice[128];
-    return tool_error(TOOL, 1, "%s%s", err.msg,
-                      llm_placement_advice(r->placement, r->model, sp, st, advice, sizeof advice));
-}
-
 /* -f self: lets the model write as many chunks as are wanted. */
-static int write_text(run *r, const llm_tokenizer *t) {
+static int write_text(run *r) {
     const options *o = r->o;
     text_chunks *c = &r->text;
     const int64_t n = o->n_chunk >= 0 ? o->first_chunk + o->n_chunk : OWN_TEXT_TOKENS / c->n_ctx;
-    llm_session_params sp = r->params;
-    own_text_session(&sp, c->n_ctx);
+    llm_opening w = r->opening;
+    own_text_session(&w.session, c->n_ctx);
+    w.cancelled = process_is_stopped;
     if (n < 1)
         return -1; /* the caller says that no chunk is left */
-    int code = make_session(r, &sp);
+    int code = tool_open_weights(r->ctx, TOOL, &w, &r->o->adapters);
     if (code < 0)
-        code = own_text_write(c, TOOL, r->session, t, n);
-    llm_session_free(r->session);
-    r->session = NULL;
+        code = own_text_write(c, TOOL, r->ctx->session, r->ctx->tokenizer, n);
+    (void)llm_context_return(r->ctx, LLM_OPENED_ADAPTERS, NULL);
     return code;
 }
 
 static int read_text(run *r) {
-    ggl_error err = {0};
     const options *o = r->o;
-    const llm_tokenizer *t = NULL;
+    const llm_tokenizer *t = r->ctx->tokenizer;
     text_chunks *c = &r->text;
-    if (llm_model_tokenizer(r->model, &t, &err) != GGL_OK)
-        return tool_error(TOOL, 1, "%s", err.msg);
-    text_chunks_choose(c, TOOL, r->model, o->n_ctx, o->ctx_given);
-    int code = text_chunks_find_bos(c, TOOL, t);
+    int code = tool_open_context(r->ctx, TOOL, &r->opening, &r->o->adapters, LLM_OPENED_ADAPTERS);
+    if (code >= 0)
+        return code;
+    if (!t)
+        return tool_error(TOOL, 1, "%s", r->ctx->why_no_tokenizer.msg);
+    text_chunks_choose(c, TOOL, r->ctx->model, o->n_ctx, o->ctx_given);
+    code = text_chunks_find_bos(c, TOOL, t);
     if (code < 0)
-        code = own_text_is(o->text) ? write_text(r, t)
+        code = own_text_is(o->text) ? write_text(r)
                                     : text_chunks_read(c, TOOL, t, o->text, o->parse_special);
     if (code >= 0)
         return code;
@@ -155,18 +139,15 @@ static int open_session(run *r) {
     const options *o = r->o;
     if (collector_new(&r->collector, o->output, (int)o->n_sketch, &err) != GGL_OK)
         return tool_error(TOOL, 1, "%s", err.msg);
-    llm_session_params sp = r->params;
-    sp.n_ctx = r->text.n_ctx;
-    sp.n_rows = o->n_ubatch < MAX_ROWS ? o->n_ubatch : MAX_ROWS;
-    sp.watch = collector_watch(r->collector);
-    const int code = make_session(r, &sp);
-    if (code < 0)
-        tool_print_notes(llm_session_notes(r->session));
-    return code;
+    llm_session_params *sp = &r->opening.session;
+    sp->n_ctx = r->text.n_ctx;
+    sp->n_rows = o->n_ubatch < MAX_ROWS ? o->n_ubatch : MAX_ROWS;
+    sp->watch = collector_watch(r->collector);
+    return tool_open_weights(r->ctx, TOOL, &r->opening, NULL);
 }
 
 static int take_memory(run *r) {
-    r->n_vocab = llm_session_n_vocab(r->session);
+    r->n_vocab = llm_session_n_vocab(r->ctx->session);
     const int64_t rows = MAX_ROWS_SIZE / (4 * r->n_vocab);
     r->max_rows = rows < 1 ? 1 : rows < MAX_ROWS ? rows : MAX_ROWS;
     r->row = calloc((size_t)(r->max_rows * r->n_vocab), sizeof *r->row);
@@ -237,9 +218,9 @@ static int run_chunk(run *r) {
                          .each = on_logits,
                          .progress = on_progress,
                          .ctx = r};
-    ggl_status st = llm_session_clear(r->session, 0, &err);
+    ggl_status st = llm_session_clear(r->ctx->session, 0, &err);
     if (st == GGL_OK)
-        st = llm_session_eval(r->session, &b, &err);
+        st = llm_session_eval(r->ctx->session, &b, &err);
     if (st != GGL_OK)
         return tool_error(TOOL, 1, "%s", err.msg);
     score_rows(r);
@@ -328,8 +309,6 @@ static int run_all(run *r, int (*save)(void *, const imatrix *, int64_t, bool), 
     if (code < 0)
         code = check_base(r);
     if (code < 0)
-        code = open_placement(r);
-    if (code < 0)
         code = read_text(r);
     if (code < 0)
         code = open_session(r);
@@ -346,18 +325,11 @@ static int run_all(run *r, int (*save)(void *, const imatrix *, int64_t, bool), 
 int run_text(options *o, const imatrix *base, int (*save)(void *, const imatrix *, int64_t, bool),
              void *ctx) {
     run r = {.o = o, .base = base, .shows_values = isatty(STDOUT_FILENO) == 1};
-    ggl_error err = {0};
     int code = run_all(&r, save, ctx);
-    if (code < 0 && !llm_placement_report(r.placement, stderr))
+    if (code < 0 && !llm_placement_report(r.ctx->placement, stderr))
         code = 1;
-    llm_session_free(r.session);
+    code = tool_close_context(r.ctx, TOOL, code);
     collector_free(r.collector);
-    adapters_close(&o->adapters);
-    if (llm_placement_close(r.placement, &err) != GGL_OK) {
-        (void)tool_error(TOOL, 1, "%s", err.msg);
-        code = code > 0 ? code : 1;
-    }
-    llm_model_free(r.model);
     text_chunks_fini(&r.text);
     free(r.row);
     free(r.nll);

@@ -23,7 +23,7 @@
 #include "common/process.h"
 #include "common/progress.h"
 #include "common/load.h"
-#include "common/open_model.h"
+#include "common/open_context.h"
 #include "common/text_chunks.h"
 #include "common/work_share.h"
 #include "common/work_threads.h"
@@ -59,9 +59,9 @@ typedef struct row_result {
 
 typedef struct ppl {
     options o;
-    llm_model *model;
-    llm_placement *placement;
-    llm_session *session;
+    ggl_gguf_params file; /* how it is read */
+    llm_opening opening;
+    llm_context *ctx;
     text_chunks text; /* without tokens if these are the other file's */
     logits_head head;
     logits_reader base;
@@ -174,9 +174,9 @@ static int read_options(options *o, int argc, char **argv) {
 /* Gets the tokens, and determines the chunks. */
 static int choose_chunks(ppl *p) {
     ggl_error err = {0};
-    const llm_tokenizer *t = NULL;
-    if (llm_model_tokenizer(p->model, &t, &err) != GGL_OK)
-        return tool_error(TOOL, 1, "%s", err.msg);
+    const llm_tokenizer *t = p->ctx->tokenizer;
+    if (!t)
+        return tool_error(TOOL, 1, "%s", p->ctx->why_no_tokenizer.msg);
     int code = text_chunks_find_bos(&p->text, TOOL, t);
     if (code >= 0)
         return code;
@@ -190,7 +190,7 @@ static int choose_chunks(ppl *p) {
             tool_note(TOOL, "the text comes from %s; -f is not read", p->o.base);
         p->head = p->base.head;
     } else {
-        text_chunks_choose(&p->text, TOOL, p->model, p->o.n_ctx, p->o.ctx_given);
+        text_chunks_choose(&p->text, TOOL, p->ctx->model, p->o.n_ctx, p->o.ctx_given);
         code = text_chunks_read(&p->text, TOOL, t, p->o.text, false);
         if (code >= 0)
             return code;
@@ -206,51 +206,40 @@ static int choose_chunks(ppl *p) {
 
 static int open_model(ppl *p) {
     const options *o = &p->o;
-    const ggl_gguf_params file = {.size = sizeof file, .no_mmap = o->no_mmap, .willneed = true};
-    llm_model_params mp = {
-        .size = sizeof mp, .arch_path = o->arch, .gguf = &file, .ignore = ignore_of(&o->ignore)};
-    return tool_open_model(&p->model, TOOL, o->model, &mp, o->type);
+    p->file = (ggl_gguf_params){.size = sizeof p->file, .no_mmap = o->no_mmap, .willneed = true};
+    const llm_model_params mp = {
+        .size = sizeof mp, .arch_path = o->arch, .gguf = &p->file, .ignore = ignore_of(&o->ignore)};
+    p->opening = (llm_opening){.loading = tool_loading(o->model, &mp, o->type),
+                               .no_chat = true,
+                               .backend = {.size = sizeof p->opening.backend,
+                                           .n_threads = (int)o->n_threads,
+                                           .n_threads_batch = (int)o->n_threads,
+                                           .mask = o->mask,
+                                           .f16_as_bf16 = o->f16_as_bf16},
+                               .placement = placement_choice(TOOL, &o->placement),
+                               .session = llm_session_default(),
+                               .placed = placement_say,
+                               .cancelled = process_is_stopped,
+                               .ctx = (void *)(uintptr_t)TOOL};
+    llm_session_params *sp = &p->opening.session;
+    sp->n_ubatch = o->n_ubatch;
+    sp->n_rows = o->n_ubatch < MAX_ROWS ? o->n_ubatch : MAX_ROWS;
+    sp->progress = progress_share;
+    sp->type_k = tool_cache_type(o->type_k);
+    sp->type_v = tool_cache_type(o->type_v);
+    return tool_open_named(&p->ctx, TOOL, &p->opening);
 }
 
 static int open_session(ppl *p) {
-    ggl_error err = {0};
-    const options *o = &p->o;
-    ggl_backend_params bp = {.size = sizeof bp,
-                             .n_threads = (int)o->n_threads,
-                             .n_threads_batch = (int)o->n_threads,
-                             .mask = o->mask,
-                             .f16_as_bf16 = o->f16_as_bf16};
-    int code = placement_open(&p->placement, TOOL, &o->placement, &bp);
+    p->opening.session.n_ctx = p->head.n_ctx;
+    const int code = tool_open_weights(p->ctx, TOOL, &p->opening, &p->o.adapters);
     if (code >= 0)
         return code;
-    llm_session_params sp = llm_session_default();
-    sp.n_ctx = p->head.n_ctx;
-    sp.n_ubatch = o->n_ubatch;
-    sp.n_rows = o->n_ubatch < MAX_ROWS ? o->n_ubatch : MAX_ROWS;
-    sp.progress = progress_share;
-    sp.cancelled = process_is_stopped;
-    sp.type_k = tool_cache_type(o->type_k);
-    sp.type_v = tool_cache_type(o->type_v);
-    code = adapters_open(&p->o.adapters, TOOL, p->model, &sp);
-    if (code < 0)
-        code = placement_session(TOOL, p->placement, &p->session, p->model, &sp);
-    if (code >= 0)
-        return code;
-    progress_begin(PROGRESS_BYTES, 0, "loading weights");
-    ggl_status st = llm_session_alloc(p->session, &err);
-    progress_end();
-    if (st != GGL_OK) {
-        char advice[128];
-        return tool_error(
-            TOOL, 1, "%s%s", err.msg,
-            llm_placement_advice(p->placement, p->model, &sp, st, advice, sizeof advice));
-    }
-    tool_print_notes(llm_session_notes(p->session));
-    int64_t n_vocab = llm_session_n_vocab(p->session);
-    if (o->compare && n_vocab != p->head.n_vocab)
+    const int64_t n_vocab = llm_session_n_vocab(p->ctx->session);
+    if (p->o.compare && n_vocab != p->head.n_vocab)
         return tool_error(TOOL, 1,
                           "%s has a vocabulary of %" PRId64 ", but the model's is %" PRId64,
-                          o->base, p->head.n_vocab, n_vocab);
+                          p->o.base, p->head.n_vocab, n_vocab);
     p->head.n_vocab = n_vocab;
     return -1;
 }
@@ -361,9 +350,9 @@ static int run_chunk(ppl *p, int32_t *token, bool *want) {
                    .each = on_logits,
                    .progress = on_progress,
                    .ctx = p};
-    ggl_status st = llm_session_clear(p->session, 0, &err);
+    ggl_status st = llm_session_clear(p->ctx->session, 0, &err);
     if (st == GGL_OK)
-        st = llm_session_eval(p->session, &b, &err);
+        st = llm_session_eval(p->ctx->session, &b, &err);
     if (st != GGL_OK && st != GGL_CANCELLED)
         return tool_error(TOOL, 1, "%s", err.msg);
     if (process_stopped)
@@ -554,7 +543,7 @@ int main(int argc, char **argv) {
         process_wait_for_stop();
         code = run(&p);
     }
-    if (code == 0 && p.placement && !llm_placement_report(p.placement, stderr))
+    if (code == 0 && p.ctx && !llm_placement_report(p.ctx->placement, stderr))
         code = 1;
     logits_abort(&p.save);
     logits_close(&p.base);
@@ -566,17 +555,10 @@ int main(int argc, char **argv) {
     free(p.running);
     text_chunks_fini(&p.text);
     free(p.by_chunk);
-    llm_session_free(p.session);
-    adapters_close(&p.o.adapters);
-    ggl_error err = {0};
-    if (llm_placement_close(p.placement, &err) != GGL_OK) {
-        (void)tool_error(TOOL, 1, "%s", err.msg);
-        code = code ? code : 1;
-    }
+    code = tool_close_context(p.ctx, TOOL, code);
     placement_options_fini(&p.o.placement);
     adapters_fini(&p.o.adapters);
     ignore_fini(&p.o.ignore);
     tool_hub_fini(&p.o.hub);
-    llm_model_free(p.model);
     return tool_finish(TOOL, code);
 }

@@ -2,79 +2,68 @@
 #include <inttypes.h>
 
 #include "common/amounts.h"
+#include "common/collect.h"
 #include "common/load.h"
 #include "common/own_text.h"
 #include "common/process.h"
 #include "common/progress.h"
 #include "ggl/alloc.h"
-#include "ggl/backends.h"
 #include "job.h"
-#include "common/collect.h"
+#include "opening.h"
 
 typedef struct run {
-    llm_model *model;
-    ggl_backend *cpu, *reference;
-    llm_session *session;
+    ggl_gguf_params file; /* how it is read */
+    llm_opening opening;
+    llm_context *ctx;
     collector *collector;
     text_chunks text;
     int32_t *token; /* [text.n_ctx] */
 } run;
 
-static int open_model(run *r, const job *j) {
+static int open_until(run *r, const llm_opening *o, llm_opened until) {
     ggl_error err = {0};
-    const ggl_gguf_params file = {.size = sizeof file, .willneed = true};
-    const llm_model_params mp = {.size = sizeof mp, .gguf = &file};
-    const ggl_backend_params bp = {.size = sizeof bp,
-                                   .n_threads = (int)j->o.n_threads,
-                                   .n_threads_batch = (int)j->o.n_threads};
-    ggl_status st = tool_load_model(&r->model, j->o.in, &mp, 0, &err);
-    if (st == GGL_OK)
-        st = ggl_backend_open(&r->cpu, "cpu", &bp, &err);
-    if (st == GGL_OK)
-        st = ggl_backend_open(&r->reference, "reference", &bp, &err);
+    const bool has_begun = !r->ctx->model && tool_loading_begin(&o->loading);
+    if (until > LLM_OPENED_MODEL)
+        progress_begin(PROGRESS_BYTES, 0, "loading weights");
+    const ggl_status st = llm_context_open(r->ctx, o, until, &err);
+    if (has_begun || until > LLM_OPENED_MODEL)
+        progress_end();
+    (void)tool_load_advise(st, o->loading.path, &err);
     return st == GGL_OK
                ? -1
                : tool_error(TOOL, 1, "--imatrix self: the model does not run: %s", err.msg);
 }
 
-/* Makes r->session; watch NULL: for writing. */
-static int make_session(run *r, const ggl_watch *watch) {
+static int open_model(run *r, const job *j) {
     ggl_error err = {0};
-    llm_session_params sp = llm_session_default();
-    ggl_backend *const backend[] = {r->cpu};
-    if (watch)
-        sp.n_ctx = r->text.n_ctx;
-    else
-        own_text_session(&sp, r->text.n_ctx);
-    sp.watch = watch;
-    sp.backend = backend;
-    sp.n_backends = 1;
-    sp.fold = r->reference;
-    sp.progress = progress_share;
-    sp.cancelled = process_is_stopped;
-    progress_begin(PROGRESS_BYTES, 0, "loading weights");
-    ggl_status st = llm_session_new(&r->session, r->model, &sp, &err);
-    if (st == GGL_OK)
-        st = llm_session_alloc(r->session, &err);
-    progress_end();
-    return st == GGL_OK
-               ? -1
-               : tool_error(TOOL, 1, "--imatrix self: the model does not run: %s", err.msg);
+    r->file = (ggl_gguf_params){.size = sizeof r->file, .willneed = true};
+    const llm_model_params mp = {.size = sizeof mp, .gguf = &r->file};
+    r->opening = (llm_opening){.loading = tool_loading(j->o.in, &mp, 0),
+                               .no_chat = true,
+                               .backend = {.size = sizeof r->opening.backend,
+                                           .n_threads = (int)j->o.n_threads,
+                                           .n_threads_batch = (int)j->o.n_threads},
+                               .session = llm_session_default(),
+                               .cancelled = process_is_stopped};
+    r->opening.session.progress = progress_share;
+    return llm_context_new(&r->ctx, &err) == GGL_OK ? open_until(r, &r->opening, LLM_OPENED_MODEL)
+                                                    : tool_error(TOOL, 1, "%s", err.msg);
 }
 
 static int write_text(run *r) {
-    ggl_error err = {0};
-    const llm_tokenizer *t = NULL;
-    if (llm_model_tokenizer(r->model, &t, &err) != GGL_OK)
-        return tool_error(TOOL, 1, "--imatrix self: the model cannot write a text: %s", err.msg);
-    text_chunks_choose(&r->text, TOOL, r->model, TEXT_CHUNK_SIZE, false);
+    const llm_tokenizer *t = r->ctx->tokenizer;
+    llm_opening w = r->opening;
+    if (!t)
+        return tool_error(TOOL, 1, "--imatrix self: the model cannot write a text: %s",
+                          r->ctx->why_no_tokenizer.msg);
+    text_chunks_choose(&r->text, TOOL, r->ctx->model, TEXT_CHUNK_SIZE, false);
     int code = text_chunks_find_bos(&r->text, TOOL, t);
+    own_text_session(&w.session, r->text.n_ctx);
     if (code < 0)
-        code = make_session(r, NULL);
+        code = open_until(r, &w, LLM_OPENED_WEIGHTS);
     if (code < 0)
-        code = own_text_write(&r->text, TOOL, r->session, t, OWN_TEXT_TOKENS / r->text.n_ctx);
-    llm_session_free(r->session);
-    r->session = NULL;
+        code = own_text_write(&r->text, TOOL, r->ctx->session, t, OWN_TEXT_TOKENS / r->text.n_ctx);
+    (void)llm_context_return(r->ctx, LLM_OPENED_ADAPTERS, NULL);
     return code;
 }
 
@@ -82,10 +71,10 @@ static ggl_status read_chunk(run *r, int64_t chunk, ggl_error *err) {
     text_chunks_get(&r->text, chunk, r->token);
     bool *none = ggl_calloc((size_t)r->text.n_ctx, sizeof *none); /* no logits are wanted */
     const llm_batch b = {.n = r->text.n_ctx, .token = r->token, .want = none};
-    ggl_status st =
-        none ? llm_session_clear(r->session, 0, err) : ggl_fail(err, GGL_NOMEM, "out of memory");
+    ggl_status st = none ? llm_session_clear(r->ctx->session, 0, err)
+                         : ggl_fail(err, GGL_NOMEM, "out of memory");
     if (st == GGL_OK)
-        st = llm_session_eval(r->session, &b, err);
+        st = llm_session_eval(r->ctx->session, &b, err);
     if (st == GGL_OK)
         st = collector_check(r->collector, err);
     ggl_free(none);
@@ -96,7 +85,9 @@ static int read_text(run *r) {
     ggl_error err = {0};
     if (collector_new(&r->collector, false, COLLECTOR_DIRECTIONS, &err) != GGL_OK)
         return tool_error(TOOL, 1, "%s", err.msg);
-    const int code = make_session(r, collector_watch(r->collector));
+    r->opening.session.n_ctx = r->text.n_ctx;
+    r->opening.session.watch = collector_watch(r->collector);
+    const int code = open_until(r, &r->opening, LLM_OPENED_WEIGHTS);
     if (code >= 0)
         return code;
     r->token = ggl_calloc((size_t)r->text.n_ctx, sizeof *r->token);
@@ -138,11 +129,8 @@ int collect_importance(job *j) {
                  "importance of %zu tokens that the model wrote, in %s; llm-imatrix -f self keeps "
                  "it in a file",
                  r.text.tokens.n, llm_amount_time(time, process_seconds() - begin));
-    llm_session_free(r.session);
+    llm_close(r.ctx);
     collector_free(r.collector);
-    ggl_backend_close(r.cpu);
-    ggl_backend_close(r.reference);
-    llm_model_free(r.model);
     text_chunks_fini(&r.text);
     ggl_free(r.token);
     return code;
