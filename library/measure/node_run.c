@@ -11,11 +11,11 @@ static ggl_status no_memory(ggl_error *err) {
 
 /* --- places of values --- */
 
-size_t node_count(const node_map *m, const ggl_tensor *t) {
+size_t llm_node_count(const node_map *m, const ggl_tensor *t) {
     return (size_t)ggl_count(t) * (size_t)(ggl_is_batched(t) ? m->n : 1);
 }
 
-bool node_is_placed(const node_map *m, const ggl_tensor *t) {
+bool llm_node_is_placed(const node_map *m, const ggl_tensor *t) {
     return m->loc[t->id].region == GGL_REGION_IO && t->op != GGL_OP_CONST;
 }
 
@@ -29,7 +29,7 @@ static bool place_leaf(node_map *m, const ggl_tensor *t) {
     if (m->loc[t->id].region >= 0)
         return true;
     if (t->op == GGL_OP_INPUT)
-        return place(m, t, node_count(m, t) * 4);
+        return place(m, t, llm_node_count(m, t) * 4);
     bool weight = t->op == GGL_OP_WEIGHT;
     const ggl_tensor ***list = weight ? &m->weight : &m->constant;
     size_t *n = weight ? &m->n_weights : &m->n_constants;
@@ -65,7 +65,7 @@ static bool place_pages(node_map *m) {
     return m->page;
 }
 
-ggl_status node_map_init(node_map *m, const ggl_graph *g, int64_t n, ggl_error *err) {
+ggl_status llm_node_map_init(node_map *m, const ggl_graph *g, int64_t n, ggl_error *err) {
     size_t n_ids = (size_t)ggl_graph_n_ids(g);
     *m = (node_map){.graph = g, .n = n};
     m->node = ggl_calloc((size_t)ggl_graph_n_nodes(g), sizeof *m->node);
@@ -83,7 +83,7 @@ ggl_status node_map_init(node_map *m, const ggl_graph *g, int64_t n, ggl_error *
         ok = place_leaves(m, t);
         if (ok && t->computed) {
             m->node[m->n_nodes++] = t;
-            ok = t->op == GGL_OP_CACHE || place(m, t, node_count(m, t) * 4);
+            ok = t->op == GGL_OP_CACHE || place(m, t, llm_node_count(m, t) * 4);
         }
     }
     for (int i = 0; i < ggl_graph_n_stores(g) && ok; i++) {
@@ -93,11 +93,11 @@ ggl_status node_map_init(node_map *m, const ggl_graph *g, int64_t n, ggl_error *
     ok = ok && place_pages(m);
     if (ok)
         return GGL_OK;
-    node_map_fini(m);
+    llm_node_map_fini(m);
     return no_memory(err);
 }
 
-void node_map_fini(node_map *m) {
+void llm_node_map_fini(node_map *m) {
     ggl_free(m->node);
     ggl_free(m->weight);
     ggl_free(m->constant);
@@ -118,7 +118,7 @@ static ggl_status take_weight(node_device *d, const ggl_tensor *t, ggl_buffer **
     return st == GGL_OK ? d->b->v->upload(d->b, *out, 0, t->data, t->size, err) : st;
 }
 
-ggl_status node_device_init(node_device *d, const node_map *m, ggl_backend *b, ggl_error *err) {
+ggl_status llm_node_device_init(node_device *d, const node_map *m, ggl_backend *b, ggl_error *err) {
     *d = (node_device){.m = m, .b = b, .n_regions = GGL_REGION_WEIGHT + (int)m->n_weights};
     d->region = ggl_calloc((size_t)d->n_regions, sizeof *d->region);
     d->segment = ggl_calloc((size_t)ggl_graph_n_nodes(m->graph) + 1, sizeof *d->segment);
@@ -135,13 +135,13 @@ ggl_status node_device_init(node_device *d, const node_map *m, ggl_backend *b, g
         st = b->v->upload(b, d->region[GGL_REGION_IO], m->loc[t->id].offset, t->data, t->size, err);
     }
     if (st == GGL_OK && m->page)
-        st = node_device_put(d, ggl_graph_find_input(m->graph, "page"), m->page, err);
+        st = llm_node_device_put(d, ggl_graph_find_input(m->graph, "page"), m->page, err);
     if (st != GGL_OK)
-        node_device_fini(d);
+        llm_node_device_fini(d);
     return st;
 }
 
-void node_device_fini(node_device *d) {
+void llm_node_device_fini(node_device *d) {
     for (int i = 0; d->region && i < d->n_regions; i++)
         if (d->region[i])
             d->b->v->free(d->b, d->region[i]);
@@ -151,7 +151,7 @@ void node_device_fini(node_device *d) {
     *d = (node_device){0};
 }
 
-ggl_status node_device_repack(node_device *d, ggl_error *err) {
+ggl_status llm_node_device_repack(node_device *d, ggl_error *err) {
     const ggl_backend_vtable *v = d->b->v;
     size_t size = 0, n_ids = (size_t)ggl_graph_n_ids(d->m->graph);
     if (!v->repack_size || d->repacked)
@@ -192,22 +192,24 @@ static ggl_status need_arena(node_device *d, size_t size, ggl_error *err) {
 
 /* --- values ----------------------------------------------------------------------------------- */
 
-ggl_status node_device_put(node_device *d, const ggl_tensor *t, const void *data, ggl_error *err) {
+ggl_status llm_node_device_put(node_device *d, const ggl_tensor *t, const void *data,
+                               ggl_error *err) {
     return d->b->v->upload(d->b, d->region[GGL_REGION_IO], d->m->loc[t->id].offset, data,
-                           node_count(d->m, t) * 4, err);
+                           llm_node_count(d->m, t) * 4, err);
 }
 
-ggl_status node_device_get(node_device *d, const ggl_tensor *t, void *data, ggl_error *err) {
+ggl_status llm_node_device_get(node_device *d, const ggl_tensor *t, void *data, ggl_error *err) {
     return d->b->v->download(d->b, d->region[GGL_REGION_IO], d->m->loc[t->id].offset, data,
-                             node_count(d->m, t) * 4, err);
+                             llm_node_count(d->m, t) * 4, err);
 }
 
-ggl_status node_device_get_store(node_device *d, const ggl_store *s, void *data, ggl_error *err) {
+ggl_status llm_node_device_get_store(node_device *d, const ggl_store *s, void *data,
+                                     ggl_error *err) {
     const ggl_loc at = d->m->store_loc[s->id];
     return d->b->v->download(d->b, d->region[at.region], at.offset, data, s->size, err);
 }
 
-ggl_status node_device_clear(node_device *d, const ggl_store *s, ggl_error *err) {
+ggl_status llm_node_device_clear(node_device *d, const ggl_store *s, ggl_error *err) {
     const ggl_loc at = d->m->store_loc[s->id];
     return d->b->v->clear(d->b, d->region[at.region], at.offset, s->size, err);
 }
@@ -227,7 +229,7 @@ static int push_segment(node_device *d, int n, ggl_tensor *t) {
     return n + 1;
 }
 
-ggl_status node_device_compile(node_device *d, ggl_tensor *t, ggl_plan **plan, ggl_error *err) {
+ggl_status llm_node_device_compile(node_device *d, ggl_tensor *t, ggl_plan **plan, ggl_error *err) {
     ggl_segment s = {.graph = d->m->graph,
                      .node = d->segment,
                      .n_node = push_segment(d, 0, t),
@@ -247,9 +249,9 @@ ggl_status node_device_compile(node_device *d, ggl_tensor *t, ggl_plan **plan, g
     return st == GGL_OK ? need_arena(d, (*plan)->arena_size, err) : st;
 }
 
-ggl_status node_device_run(node_device *d, ggl_tensor *t, ggl_error *err) {
+ggl_status llm_node_device_run(node_device *d, ggl_tensor *t, ggl_error *err) {
     ggl_plan *plan = NULL;
-    ggl_status st = node_device_compile(d, t, &plan, err);
+    ggl_status st = llm_node_device_compile(d, t, &plan, err);
     if (st == GGL_OK)
         st = d->b->v->run(d->b, plan, d->region, d->m->n, err);
     if (st == GGL_OK)

@@ -6,12 +6,12 @@
 #include <string.h>
 
 #include "ggl/internal/alloc.h"
-#include "common/log_softmax.h"
+#include "log_softmax.h"
 
 static const char magic[8] = {'_', 'l', 'o', 'g', 'i', 't', 's', '_'};
 enum { HEAD = 8 + 3 * 4 };
 
-int64_t logits_scored(int64_t n_ctx) {
+int64_t llm_logits_scored(int64_t n_ctx) {
     return n_ctx - 1 - n_ctx / 2;
 }
 
@@ -22,8 +22,8 @@ static bool file_size(const logits_head *h, size_t *tokens, size_t *size) {
     size_t rows;
     if (!ggl_size_mul((size_t)h->n_chunk, (size_t)h->n_ctx, tokens) ||
         !ggl_size_mul(*tokens, 4, tokens) ||
-        !ggl_size_mul((size_t)h->n_chunk, (size_t)logits_scored(h->n_ctx), &rows) ||
-        !ggl_size_mul(rows, 2 * (size_t)log_probs_size(h->n_vocab), &rows))
+        !ggl_size_mul((size_t)h->n_chunk, (size_t)llm_logits_scored(h->n_ctx), &rows) ||
+        !ggl_size_mul(rows, 2 * (size_t)llm_log_probs_size(h->n_vocab), &rows))
         return false;
     return ggl_size_add(HEAD, *tokens, size) && ggl_size_add(*size, rows, size);
 }
@@ -69,7 +69,7 @@ static ggl_status read_tokens(logits_reader *r, size_t size, ggl_error *err) {
     return GGL_OK;
 }
 
-ggl_status logits_open(logits_reader *r, const char *path, ggl_error *err) {
+ggl_status llm_logits_open(logits_reader *r, const char *path, ggl_error *err) {
     size_t tokens = 0;
     *r = (logits_reader){0};
     ggl_status s = ggl_file_map_open(&r->map, path, err);
@@ -80,21 +80,21 @@ ggl_status logits_open(logits_reader *r, const char *path, ggl_error *err) {
         s = read_tokens(r, tokens, err);
     if (s == GGL_OK)
         return GGL_OK;
-    logits_close(r);
+    llm_logits_close(r);
     return ggl_within(err, s, "%s", path);
 }
 
-void logits_close(logits_reader *r) {
+void llm_logits_close(logits_reader *r) {
     ggl_free(r->token);
     ggl_file_map_close(&r->map);
     *r = (logits_reader){0};
 }
 
-bool logits_row(const logits_reader *r, int64_t chunk, int64_t k, uint16_t *row) {
-    size_t size = 2 * (size_t)log_probs_size(r->head.n_vocab);
-    size_t at = (size_t)(chunk * logits_scored(r->head.n_ctx) + k);
+bool llm_logits_row(const logits_reader *r, int64_t chunk, int64_t k, uint16_t *row) {
+    size_t size = 2 * (size_t)llm_log_probs_size(r->head.n_vocab);
+    size_t at = (size_t)(chunk * llm_logits_scored(r->head.n_ctx) + k);
     memcpy(row, r->rows + at * size, size);
-    return log_probs_valid(row, r->head.n_vocab);
+    return llm_log_probs_valid(row, r->head.n_vocab);
 }
 
 /* --- writing ---------------------------------------------------------------------------------- */
@@ -104,8 +104,8 @@ static void put(logits_writer *w, const void *data, size_t n) {
         ggl_new_file_note(w->file);
 }
 
-ggl_status logits_begin(logits_writer *w, const char *path, const logits_head *h,
-                        const int32_t *token, ggl_error *err) {
+ggl_status llm_logits_begin(logits_writer *w, const char *path, const logits_head *h,
+                            const int32_t *token, ggl_error *err) {
     ggl_status s = ggl_new_file_open(&w->file, path, err);
     if (s != GGL_OK)
         return s;
@@ -118,17 +118,17 @@ ggl_status logits_begin(logits_writer *w, const char *path, const logits_head *h
     return s;
 }
 
-void logits_put(logits_writer *w, const uint16_t *row, int64_t n) {
+void llm_logits_put(logits_writer *w, const uint16_t *row, int64_t n) {
     put(w, row, (size_t)n * 2);
 }
 
-ggl_status logits_end(logits_writer *w, ggl_error *err) {
+ggl_status llm_logits_end(logits_writer *w, ggl_error *err) {
     ggl_status s = ggl_new_file_commit(w->file, err);
     w->file = NULL;
     return s;
 }
 
-void logits_abort(logits_writer *w) {
+void llm_logits_abort(logits_writer *w) {
     ggl_new_file_discard(w->file);
     w->file = NULL;
 }

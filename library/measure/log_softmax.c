@@ -1,11 +1,11 @@
-#include "common/log_softmax.h"
+#include "log_softmax.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "ggl/internal/math.h"
 
-log_softmax log_softmax_of(const float *logits, int64_t n) {
+log_softmax llm_log_softmax_of(const float *logits, int64_t n) {
     log_softmax s = {.max = logits[0], .min = logits[0], .finite = true};
     double sum = 0;
     for (int64_t i = 0; i < n; i++) {
@@ -22,17 +22,17 @@ log_softmax log_softmax_of(const float *logits, int64_t n) {
     return s;
 }
 
-double log_softmax_at(const log_softmax *s, const float *logits, int64_t i) {
+double llm_log_softmax_at(const log_softmax *s, const float *logits, int64_t i) {
     return (double)logits[i] - (double)s->max - s->log_sum;
 }
 
 enum { HEAD = 4, CODES = 65535 }; /* u16s before the codes; the largest code */
 
-int64_t log_probs_size(int64_t n) {
+int64_t llm_log_probs_size(int64_t n) {
     return HEAD + n + n % 2;
 }
 
-void log_probs_encode(const log_softmax *s, const float *logits, int64_t n, uint16_t *to) {
+void llm_log_probs_encode(const log_softmax *s, const float *logits, int64_t n, uint16_t *to) {
     float lowest = s->min > s->max - 16 ? s->min : s->max - 16;
     float head[2] = {(s->max - lowest) / CODES,
                      (float)((double)lowest - (double)s->max - s->log_sum)};
@@ -49,7 +49,7 @@ void log_probs_encode(const log_softmax *s, const float *logits, int64_t n, uint
 /* The format rounds a log-probability by at most half a step, 16 / 65535 / 2 = 1.2e-4, and
  * `scale` and `least`, of about 16, to f32; 1e-3 covers both. Probabilities below exp(-16) of
  * the largest get code 0 and thus this value. */
-bool log_probs_valid(const uint16_t *row, int64_t n) {
+bool llm_log_probs_valid(const uint16_t *row, int64_t n) {
     const double rounding = 1e-3;
     float head[2];
     double sum = 0, raised = 0;
@@ -65,8 +65,8 @@ bool log_probs_valid(const uint16_t *row, int64_t n) {
     return sum > 1 - rounding && sum - raised < 1 + rounding;
 }
 
-log_compared log_compare(const log_softmax *s, const float *logits, int64_t n, const uint16_t *base,
-                         int64_t token) {
+log_compared llm_log_compare(const log_softmax *s, const float *logits, int64_t n,
+                             const uint16_t *base, int64_t token) {
     float head[2];
     double kld = 0;
     int64_t top = 0;
@@ -77,9 +77,9 @@ log_compared log_compare(const log_softmax *s, const float *logits, int64_t n, c
         double log_p = scale * code[i] + least;
         top = code[i] > code[top] ? i : top;
         if (log_p > -16)
-            kld += ggl_exp(log_p) * (log_p - log_softmax_at(s, logits, i));
+            kld += ggl_exp(log_p) * (log_p - llm_log_softmax_at(s, logits, i));
     }
-    log_compared c = {.nll = -log_softmax_at(s, logits, token),
+    log_compared c = {.nll = -llm_log_softmax_at(s, logits, token),
                       .nll_base = -(scale * code[token] + least),
                       .kld = kld,
                       .same_top = top == s->top};

@@ -1,10 +1,10 @@
-#include "common/collect.h"
+#include "collect.h"
 
 #include <float.h>
 #include <inttypes.h>
 #include <string.h>
 
-#include "common/imatrix_sketch.h"
+#include "imatrix_sketch.h"
 #include "ggl/internal/alloc.h"
 
 /* How the rows of a value x [n_col, c1, c2], and an index of matrices [k], meet a weight. A product broadcasts
@@ -97,7 +97,7 @@ static bool make_signs(collector *c, int64_t n) {
     c->sign = ggl_calloc((size_t)n * (size_t)c->n_sketch, sizeof *c->sign);
     if (!c->sign)
         return false;
-    imatrix_signs(c->sign, n, c->n_sketch);
+    llm_imatrix_signs(c->sign, n, c->n_sketch);
     c->n_sign = n;
     return true;
 }
@@ -253,7 +253,7 @@ static void add_to(const collector *c, sums *s, int64_t m, const float *x, int64
                    int64_t step) {
     add_rows(s->sum2 + m * s->l.n_col, x, s->l.n_col, n, step);
     if (s->sketch)
-        imatrix_sketch_rows(s->sketch, c->sign, c->n_sketch, x, s->l.n_col, n, step);
+        llm_imatrix_sketch_rows(s->sketch, c->sign, c->n_sketch, x, s->l.n_col, n, step);
 }
 
 /* Rows of n elements of the batch, each for the matrix at its place. */
@@ -294,7 +294,7 @@ static void see(void *ctx, const ggl_tensor *node, const void *const *operand, i
 
 /* --- all of it -------------------------------------------------------------------------------- */
 
-ggl_status collector_new(collector **out, bool output, int n_sketch, ggl_error *err) {
+ggl_status llm_collector_new(collector **out, bool output, int n_sketch, ggl_error *err) {
     collector *c = *out = ggl_calloc(1, sizeof *c);
     if (!c)
         return ggl_fail(err, GGL_NOMEM, "out of memory to collect sums");
@@ -304,7 +304,7 @@ ggl_status collector_new(collector **out, bool output, int n_sketch, ggl_error *
     return GGL_OK;
 }
 
-void collector_free(collector *c) {
+void llm_collector_free(collector *c) {
     if (!c)
         return;
     for (size_t i = 0; i < c->n_sums; i++)
@@ -316,16 +316,16 @@ void collector_free(collector *c) {
     ggl_free(c);
 }
 
-const ggl_watch *collector_watch(collector *c) {
+const ggl_watch *llm_collector_watch(collector *c) {
     return &c->watch;
 }
 
-size_t collector_n_missed(const collector *c, const char **name) {
+size_t llm_collector_n_missed(const collector *c, const char **name) {
     *name = c->n_missed > 0 ? c->missed[0]->name : "";
     return c->n_missed;
 }
 
-ggl_status collector_check(const collector *c, ggl_error *err) {
+ggl_status llm_collector_check(const collector *c, ggl_error *err) {
     if (c->status != GGL_OK)
         return ggl_fail(err, c->status, "out of memory to collect sums");
     for (size_t k = 0; k < c->n_uses; k++) {
@@ -344,9 +344,9 @@ static ggl_status put(const use *u, const sums *s, int n_sketch, imatrix *m, ggl
     const bool experts = s->l.k > 0;
     const int64_t n = s->l.n_col * s->l.n_mat, n_mat = experts ? s->l.n_mat : 1;
     imatrix_entry *e = NULL;
-    ggl_status st = imatrix_add(m, u->weight->name, n / n_mat, n_mat, &e, err);
+    ggl_status st = llm_imatrix_add(m, u->weight->name, n / n_mat, n_mat, &e, err);
     if (st == GGL_OK)
-        st = imatrix_add_sketch(e, s->sketch ? n_sketch : 0, err);
+        st = llm_imatrix_add_sketch(e, s->sketch ? n_sketch : 0, err);
     for (int64_t i = 0; st == GGL_OK && e->sketch && s->sketch && i < e->n_col * (e->n_sketch + 1);
          i++)
         e->sketch[i] = (float)((double)e->sketch[i] + s->sketch[i]);
@@ -357,10 +357,10 @@ static ggl_status put(const use *u, const sums *s, int n_sketch, imatrix *m, ggl
     return st;
 }
 
-ggl_status collector_put(const collector *c, imatrix *m, ggl_error *err) {
+ggl_status llm_collector_put(const collector *c, imatrix *m, ggl_error *err) {
     ggl_status st = GGL_OK;
     for (size_t k = 0; k < c->n_uses && st == GGL_OK; k++)
         st = put(&c->use[k], &c->sums[c->use[k].i_sums], c->n_sketch, m, err);
-    imatrix_count_chunks(m);
+    llm_imatrix_count_chunks(m);
     return st;
 }

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/imatrix_impl.h"
+#include "imatrix_impl.h"
 #include "ggl/alloc.h"
 #include "ggl/internal/file.h"
 #include "ggl/internal/gguf.h"
@@ -179,8 +179,8 @@ static ggl_status write_dat(const imatrix *m, const imatrix_entry **e, const cha
 
 /* --- both ------------------------------------------------------------------------------------- */
 
-ggl_status imatrix_write(const imatrix *m, const char *path, imatrix_format format,
-                         ggl_error *err) {
+ggl_status llm_imatrix_write(const imatrix *m, const char *path, imatrix_format format,
+                             ggl_error *err) {
     if (m->n == 0)
         return ggl_fail(err, GGL_USAGE, "%s: there is nothing to write: nothing was collected",
                         path);

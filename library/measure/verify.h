@@ -7,10 +7,16 @@
  * may round them (f32 operations; activations to 8 bits for quantized weights, to bf16 for bf16
  * weights); the movement of the result is the unit. `departure` is in limits: a node departs if
  * it is above 1. */
-#ifndef TOOLS_VERIFY_H
-#define TOOLS_VERIFY_H
+#ifndef LIBRARY_VERIFY_H
+#define LIBRARY_VERIFY_H
 
 #include "ggl/sched.h"
+
+/* Called before node `done` of n is compared, and with done = n before the whole run is. False: GGL_CANCELLED. */
+typedef struct verify_watch {
+    bool (*progress)(void *ctx, size_t done, size_t n);
+    void *ctx;
+} verify_watch;
 
 typedef struct verify_node {
     const ggl_tensor *node;
@@ -39,9 +45,10 @@ typedef struct verify_result {
 
 /* Verifies a finished and folded graph. The reference runs what the backend refuses. token[n] go
  * into slot 0; n is at most the graph's n_batch and n_pos. GGL_UNSUPPORTED: the reference lacks
- * a node, too. */
-ggl_status verify_graph(verify_result *out, ggl_graph *g, ggl_backend *b, ggl_backend *reference,
-                        const int32_t *token, int n, ggl_error *err);
-void verify_result_fini(verify_result *r);
+ * a node, too. watch may be NULL. */
+ggl_status llm_verify_graph(verify_result *out, ggl_graph *g, ggl_backend *b,
+                            ggl_backend *reference, const int32_t *token, int n,
+                            const verify_watch *watch, ggl_error *err);
+void llm_verify_result_fini(verify_result *r);
 
 #endif

@@ -1,4 +1,4 @@
-#include "common/imatrix_sketch.h"
+#include "imatrix_sketch.h"
 
 #include <math.h>
 #include <string.h>
@@ -19,7 +19,7 @@ static void signs_of(int64_t i, int n, float *sign) {
         sign[d] = bits >> d & 1 ? -1.0f : 1.0f;
 }
 
-void imatrix_signs(float *sign, int64_t n_col, int n) {
+void llm_imatrix_signs(float *sign, int64_t n_col, int n) {
     for (int64_t i = 0; i < n_col; i++)
         signs_of(i, n, sign + i * n);
 }
@@ -49,8 +49,8 @@ static void add_rows(double *sketch, const float *sign, int n, const float *cons
         }
 }
 
-void imatrix_sketch_rows(double *sketch, const float *sign, int n, const float *x, int64_t n_col,
-                         int64_t n_row, int64_t step) {
+void llm_imatrix_sketch_rows(double *sketch, const float *sign, int n, const float *x,
+                             int64_t n_col, int64_t n_row, int64_t step) {
     for (int64_t r = 0; r < n_row; r += AT_ONCE) {
         const int k = n_row - r < AT_ONCE ? (int)(n_row - r) : AT_ONCE;
         const float *row[AT_ONCE] = {NULL};
@@ -105,7 +105,7 @@ static void factor(double *b, int n) {
         }
 }
 
-void imatrix_directions(const imatrix_entry *e, float *dir, float *own, float *power) {
+void llm_imatrix_directions(const imatrix_entry *e, float *dir, float *own, float *power) {
     double b[GGL_MAX_DIRECTIONS * GGL_MAX_DIRECTIONS];
     const int n = e->n_sketch;
     const double share = sqrt(share_of(e->count[0]));

@@ -6,7 +6,6 @@
 
 #include "ggl/internal/alloc.h"
 #include "ggl/internal/graph.h"
-#include "progress.h"
 
 /* Measured on the reference models and made-up models of all descriptors: correct nodes stay
  * below 0.6 of either limit. */
@@ -48,7 +47,7 @@ static double compare_one(verify_node *r, double got, double want, double unit, 
  * as large as the others of their row, and rounded that much more coarsely. */
 static verify_node compare_value(const verify *v, const ggl_tensor *t) {
     verify_node r = {.node = t, .what = "value"};
-    size_t row = (size_t)ggl_count(t), n = node_count(&v->m, t);
+    size_t row = (size_t)ggl_count(t), n = llm_node_count(&v->m, t);
     const float *want = v->value[t->id];
     double sum = 0;
     for (size_t i = 0; i < n; i++) {
@@ -87,10 +86,10 @@ static ggl_status compare_store(verify *v, const ggl_tensor *t, const ggl_store 
     size_t d = (size_t)s->ne[0];
     char *a = ggl_calloc(s->size, 1), *b = ggl_calloc(s->size, 1);
     float *want = ggl_calloc(2 * d, sizeof *want), *got = want ? want + d : NULL;
-    ggl_status st = a && b && want ? node_device_get_store(&v->exact, s, a, v->err)
+    ggl_status st = a && b && want ? llm_node_device_get_store(&v->exact, s, a, v->err)
                                    : ggl_fail(v->err, GGL_NOMEM, "out of memory");
     if (st == GGL_OK)
-        st = node_device_get_store(&v->fast, s, b, v->err);
+        st = llm_node_device_get_store(&v->fast, s, b, v->err);
     for (int64_t p = 0; p < v->m.n && st == GGL_OK; p++) {
         const size_t page = (size_t)ggl_store_page(s, v->m.page, 0, p) * s->page_size;
         for (int64_t h = 0; h < s->ne[1]; h++) {
@@ -128,11 +127,11 @@ static bool is_refused(const verify *v, const ggl_tensor *t) {
 
 /* Stores what the reference computed. */
 static ggl_status take_value(verify *v, const ggl_tensor *t) {
-    size_t n = node_count(&v->m, t);
+    size_t n = llm_node_count(&v->m, t);
     float *x = v->value[t->id] = ggl_calloc(n, sizeof *x);
     if (!x)
         return ggl_fail(v->err, GGL_NOMEM, "out of memory for %zu values", n);
-    ggl_status st = node_device_get(&v->exact, t, x, v->err);
+    ggl_status st = llm_node_device_get(&v->exact, t, x, v->err);
     for (size_t i = 0; i < n && st == GGL_OK && t->type == GGL_F32 && !v->out->first_nan; i++)
         if (isnan(x[i]))
             v->out->first_nan = t;
@@ -140,8 +139,8 @@ static ggl_status take_value(verify *v, const ggl_tensor *t) {
 }
 
 static ggl_status copy_value(verify *v, node_device *to, node_device *from, const ggl_tensor *t) {
-    ggl_status st = node_device_get(from, t, v->got, v->err);
-    return st == GGL_OK ? node_device_put(to, t, v->got, v->err) : st;
+    ggl_status st = llm_node_device_get(from, t, v->got, v->err);
+    return st == GGL_OK ? llm_node_device_put(to, t, v->got, v->err) : st;
 }
 
 /* Handles a node that the backend refuses: it gets the reference's value. In the chain the
@@ -149,14 +148,14 @@ static ggl_status copy_value(verify *v, node_device *to, node_device *from, cons
  * rounding at each such node, which then could not bound that of the whole run. */
 static ggl_status take_reference(verify *v, ggl_tensor *t) {
     v->out->n_refused++;
-    ggl_status st = node_device_run(&v->exact, t, v->err);
+    ggl_status st = llm_node_device_run(&v->exact, t, v->err);
     if (st == GGL_OK)
-        st = node_device_run(&v->mirror, t, v->err);
+        st = llm_node_device_run(&v->mirror, t, v->err);
     if (st != GGL_OK || t->op == GGL_OP_CACHE)
         return st;
     st = take_value(v, t);
     if (st == GGL_OK)
-        st = node_device_put(&v->fast, t, v->value[t->id], v->err);
+        st = llm_node_device_put(&v->fast, t, v->value[t->id], v->err);
     return st == GGL_OK ? copy_value(v, &v->chain, &v->mirror, t) : st;
 }
 
@@ -164,11 +163,11 @@ static ggl_status take_reference(verify *v, ggl_tensor *t) {
 static ggl_status verify_one(verify *v, ggl_tensor *t) {
     if (v->mirror.m && is_refused(v, t))
         return take_reference(v, t);
-    ggl_status st = node_device_run(&v->exact, t, v->err);
+    ggl_status st = llm_node_device_run(&v->exact, t, v->err);
     if (st == GGL_OK)
-        st = node_device_run(&v->fast, t, v->err);
+        st = llm_node_device_run(&v->fast, t, v->err);
     if (st == GGL_OK)
-        st = node_device_run(&v->chain, t, v->err);
+        st = llm_node_device_run(&v->chain, t, v->err);
     if (st == GGL_OK && t->op == GGL_OP_CACHE) {
         for (int k = 0; k < 2 && st == GGL_OK; k++)
             if (t->store[k])
@@ -179,27 +178,28 @@ static ggl_status verify_one(verify *v, ggl_tensor *t) {
         return st;
     st = take_value(v, t);
     if (st == GGL_OK)
-        st = node_device_get(&v->fast, t, v->got, v->err);
+        st = llm_node_device_get(&v->fast, t, v->got, v->err);
     verify_node r = {.departure = INFINITY};
     const int n_probes[] = {1, MORE_PROBES};
     for (int k = 0; k < 2 && st == GGL_OK && !(r.departure <= CLEARLY_RIGHT); k++) {
-        st = verify_probe(v, t, n_probes[k]);
+        st = llm_verify_probe(v, t, n_probes[k]);
         r = compare_value(v, t);
     }
     if (st == GGL_OK)
         st = add_result(v, &r);
     if (st == GGL_OK && v->mirror.m)
         st = copy_value(v, &v->mirror, &v->chain, t);
-    return st == GGL_OK ? node_device_put(&v->fast, t, v->value[t->id], v->err) : st;
+    return st == GGL_OK ? llm_node_device_put(&v->fast, t, v->value[t->id], v->err) : st;
 }
 
 static ggl_status set_input(verify *v, node_device *d, const char *name, const int32_t *data) {
     const ggl_tensor *t = ggl_graph_find_input(v->g, name);
-    return t ? node_device_put(d, t, data, v->err) : GGL_OK;
+    return t ? llm_node_device_put(d, t, data, v->err) : GGL_OK;
 }
 
 /* Sets the inputs of a device, if it is open. */
-ggl_status verify_set_inputs(verify *v, node_device *d, const int32_t *token, int32_t *scratch) {
+ggl_status llm_verify_set_inputs(verify *v, node_device *d, const int32_t *token,
+                                 int32_t *scratch) {
     if (!d->m)
         return GGL_OK;
     ggl_status st = set_input(v, d, "token", token);
@@ -214,22 +214,22 @@ ggl_status verify_set_inputs(verify *v, node_device *d, const int32_t *token, in
 /* --- entry points ----------------------------------------------------------------------------- */
 
 static ggl_status verify_init(verify *v, ggl_backend *b, ggl_backend *reference, int n) {
-    ggl_status st = node_map_init(&v->m, v->g, n, v->err);
+    ggl_status st = llm_node_map_init(&v->m, v->g, n, v->err);
     if (st == GGL_OK)
-        st = node_device_init(&v->exact, &v->m, reference, v->err);
+        st = llm_node_device_init(&v->exact, &v->m, reference, v->err);
     if (st == GGL_OK)
-        st = node_device_init(&v->fast, &v->m, b, v->err);
+        st = llm_node_device_init(&v->fast, &v->m, b, v->err);
     if (st == GGL_OK)
-        st = node_device_init(&v->chain, &v->m, b, v->err);
+        st = llm_node_device_init(&v->chain, &v->m, b, v->err);
     size_t most = 1;
     bool refuses = false;
     for (int i = 0; i < v->m.n_nodes && st == GGL_OK; i++)
         refuses = refuses || is_refused(v, v->m.node[i]);
     if (st == GGL_OK && refuses)
-        st = node_device_init(&v->mirror, &v->m, reference, v->err);
+        st = llm_node_device_init(&v->mirror, &v->m, reference, v->err);
     for (int i = 0; i < v->m.n_nodes; i++)
-        if (v->m.node[i]->op != GGL_OP_CACHE && node_count(&v->m, v->m.node[i]) > most)
-            most = node_count(&v->m, v->m.node[i]);
+        if (v->m.node[i]->op != GGL_OP_CACHE && llm_node_count(&v->m, v->m.node[i]) > most)
+            most = llm_node_count(&v->m, v->m.node[i]);
     v->value = ggl_calloc((size_t)ggl_graph_n_ids(v->g), sizeof *v->value);
     v->got = ggl_calloc(most, sizeof *v->got);
     v->probe = ggl_calloc(most, sizeof *v->probe);
@@ -248,16 +248,37 @@ static void verify_fini(verify *v) {
     ggl_free(v->probe);
     ggl_free(v->moved);
     ggl_free(v->unit);
-    node_device_fini(&v->exact);
-    node_device_fini(&v->fast);
-    node_device_fini(&v->chain);
-    node_device_fini(&v->mirror);
-    node_device_fini(&v->shaken);
-    node_map_fini(&v->m);
+    llm_node_device_fini(&v->exact);
+    llm_node_device_fini(&v->fast);
+    llm_node_device_fini(&v->chain);
+    llm_node_device_fini(&v->mirror);
+    llm_node_device_fini(&v->shaken);
+    llm_node_map_fini(&v->m);
 }
 
-ggl_status verify_graph(verify_result *out, ggl_graph *g, ggl_backend *b, ggl_backend *reference,
-                        const int32_t *token, int n, ggl_error *err) {
+static ggl_status ask(const verify *v, const verify_watch *w, int done) {
+    const bool goes_on =
+        !w || !w->progress || w->progress(w->ctx, (size_t)done, (size_t)v->m.n_nodes);
+    return goes_on ? GGL_OK : ggl_fail(v->err, GGL_CANCELLED, "cancelled");
+}
+
+static ggl_status verify_nodes(verify *v, const verify_watch *watch) {
+    ggl_status st = GGL_OK;
+    for (int i = 0; i < v->m.n_nodes && st == GGL_OK; i++) {
+        st = ask(v, watch, i);
+        if (st != GGL_OK)
+            break;
+        st = verify_one(v, v->m.node[i]);
+        char text[128];
+        if (st != GGL_OK)
+            st = ggl_within(v->err, st, "%s", ggl_node_text(v->m.node[i], text, sizeof text));
+    }
+    return st == GGL_OK ? ask(v, watch, v->m.n_nodes) : st;
+}
+
+ggl_status llm_verify_graph(verify_result *out, ggl_graph *g, ggl_backend *b,
+                            ggl_backend *reference, const int32_t *token, int n,
+                            const verify_watch *watch, ggl_error *err) {
     ggl_error own = {0};
     verify v = {.g = g, .out = out, .err = err ? err : &own, .random = 1};
     *out = (verify_result){.first = -1};
@@ -266,28 +287,19 @@ ggl_status verify_graph(verify_result *out, ggl_graph *g, ggl_backend *b, ggl_ba
         scratch ? verify_init(&v, b, reference, n) : ggl_fail(v.err, GGL_NOMEM, "out of memory");
     node_device *open[] = {&v.exact, &v.fast, &v.chain, &v.mirror};
     for (size_t i = 0; i < sizeof open / sizeof *open && st == GGL_OK; i++)
-        st = verify_set_inputs(&v, open[i], token, scratch);
-    progress_begin("nodes", v.m.n_nodes, "comparing");
-    for (int i = 0; i < v.m.n_nodes && st == GGL_OK; i++) {
-        progress_set(i);
-        st = verify_one(&v, v.m.node[i]);
-        char text[128];
-        if (st != GGL_OK)
-            st = ggl_within(v.err, st, "%s", ggl_node_text(v.m.node[i], text, sizeof text));
-    }
-    progress_end();
-    progress_begin(NULL, 0, "comparing the whole run");
+        st = llm_verify_set_inputs(&v, open[i], token, scratch);
     if (st == GGL_OK)
-        st = verify_whole(&v, g, token, scratch);
-    progress_end();
+        st = verify_nodes(&v, watch);
+    if (st == GGL_OK)
+        st = llm_verify_whole(&v, g, token, scratch);
     verify_fini(&v);
     ggl_free(scratch);
     if (st != GGL_OK)
-        verify_result_fini(out);
+        llm_verify_result_fini(out);
     return st;
 }
 
-void verify_result_fini(verify_result *r) {
+void llm_verify_result_fini(verify_result *r) {
     ggl_free(r->at);
     *r = (verify_result){.first = -1};
 }

@@ -6,11 +6,11 @@
  * expert.
  *
  *     imatrix *m;
- *     if (imatrix_open(&m, "imatrix.gguf", 0, &err) != GGL_OK) ...
- *     const imatrix_entry *e = imatrix_find(m, "blk.0.ffn_down.weight");
- *     if (e && imatrix_fits(e, n_col, n_mat))
- *         imatrix_mean(e, n_col, i_mat, mean);    // float mean[n_col]
- *     imatrix_free(m);
+ *     if (llm_imatrix_open(&m, "imatrix.gguf", 0, &err) != GGL_OK) ...
+ *     const imatrix_entry *e = llm_imatrix_find(m, "blk.0.ffn_down.weight");
+ *     if (e && llm_imatrix_fits(e, n_col, n_mat))
+ *         llm_imatrix_mean(e, n_col, i_mat, mean);    // float mean[n_col]
+ *     llm_imatrix_free(m);
  *
  * GGUF: two tensors for each weight, NAME.in_sum2 [n_col, n_mat] and NAME.counts [1, n_mat], both f32, and a third one for
  * weights of one matrix, which other programs skip: NAME.in_sketch [n_sketch + 1, n_col], f32 (imatrix_sketch.h);
@@ -24,8 +24,8 @@
  *     | n_chunk: i32 | len: i32 | dataset[len] |        these may be absent
  *
  * Threads: one at a time may change a matrix; while none does, any number may read it. */
-#ifndef TOOLS_IMATRIX_H
-#define TOOLS_IMATRIX_H
+#ifndef LIBRARY_IMATRIX_H
+#define LIBRARY_IMATRIX_H
 
 #include <stdbool.h>
 
@@ -52,54 +52,55 @@ enum { IMATRIX_CHUNK = 512 }; /* tokens of a chunk where nothing else is said */
 /* Opens a file of either format. chunk_size: the tokens of a chunk for files that do not tell
  * (0: IMATRIX_CHUNK). On success the caller owns *out, which keeps no file open. GGL_IO, GGL_FORMAT,
  * GGL_NOMEM; the message begins with the path; *out is then NULL. */
-GGL_NODISCARD ggl_status imatrix_open(imatrix **out, const char *path, int64_t chunk_size,
-                                      ggl_error *err);
+GGL_NODISCARD ggl_status llm_imatrix_open(imatrix **out, const char *path, int64_t chunk_size,
+                                          ggl_error *err);
 /* The same for a file's bytes in memory, aligned to 8. `name` stands for the path in messages. */
-GGL_NODISCARD ggl_status imatrix_open_memory(imatrix **out, const void *data, size_t size,
-                                             const char *name, int64_t chunk_size, ggl_error *err);
+GGL_NODISCARD ggl_status llm_imatrix_open_memory(imatrix **out, const void *data, size_t size,
+                                                 const char *name, int64_t chunk_size,
+                                                 ggl_error *err);
 /* Makes an empty matrix. GGL_NOMEM. */
-GGL_NODISCARD ggl_status imatrix_new(imatrix **out, int64_t chunk_size, ggl_error *err);
-void imatrix_free(imatrix *m); /* NULL is fine */
+GGL_NODISCARD ggl_status llm_imatrix_new(imatrix **out, int64_t chunk_size, ggl_error *err);
+void llm_imatrix_free(imatrix *m); /* NULL is fine */
 
-size_t imatrix_n(const imatrix *m);
+size_t llm_imatrix_n(const imatrix *m);
 /* Entry i, below imatrix_n, in the order of the file. Entries are valid until one is added. */
-const imatrix_entry *imatrix_at(const imatrix *m, size_t i);
-const imatrix_entry *imatrix_find(const imatrix *m, const char *name); /* NULL if none */
-size_t imatrix_n_datasets(const imatrix *m);
-const char *imatrix_dataset(const imatrix *m,
-                            size_t i); /* the name of a text; NULL past the last */
-int64_t imatrix_chunk_size(const imatrix *m);
-bool imatrix_tells_chunk_size(const imatrix *m); /* the file that was opened has this size */
-int64_t imatrix_n_chunks(const imatrix *m);
+const imatrix_entry *llm_imatrix_at(const imatrix *m, size_t i);
+const imatrix_entry *llm_imatrix_find(const imatrix *m, const char *name); /* NULL if none */
+size_t llm_imatrix_n_datasets(const imatrix *m);
+const char *llm_imatrix_dataset(const imatrix *m,
+                                size_t i); /* the name of a text; NULL past the last */
+int64_t llm_imatrix_chunk_size(const imatrix *m);
+bool llm_imatrix_tells_chunk_size(const imatrix *m); /* the file that was opened has this size */
+int64_t llm_imatrix_n_chunks(const imatrix *m);
 
 /* True if the entry is for a weight of n_mat matrices with n_col columns each. The matrices of a
  * stack that all see every row, such as those of attention heads, may have one count in all: the
  * entry then has n_mat 1 and the columns of all matrices, and fits, too. */
-bool imatrix_fits(const imatrix_entry *e, int64_t n_col, int64_t n_mat);
+bool llm_imatrix_fits(const imatrix_entry *e, int64_t n_col, int64_t n_mat);
 /* Sets out[n_col] to the mean squares of the columns of matrix i_mat of a weight that fits; to ones
  * if the matrix has seen no row. */
-void imatrix_mean(const imatrix_entry *e, int64_t n_col, int64_t i_mat, float *out);
+void llm_imatrix_mean(const imatrix_entry *e, int64_t n_col, int64_t i_mat, float *out);
 
 /* Adds an entry, or finds that of the name, and sets *out to it, for the caller to add to. A new one
  * is all zeros. GGL_USAGE: there is one of other sizes. GGL_LIMIT, GGL_NOMEM. */
-GGL_NODISCARD ggl_status imatrix_add(imatrix *m, const char *name, int64_t n_col, int64_t n_mat,
-                                     imatrix_entry **out, ggl_error *err);
+GGL_NODISCARD ggl_status llm_imatrix_add(imatrix *m, const char *name, int64_t n_col, int64_t n_mat,
+                                         imatrix_entry **out, ggl_error *err);
 /* Makes the entry ready to add a sketch with n directions: gives it one of zeros if it has seen no row, and takes away
  * directions that the other lacks: all of them if n is 0. GGL_NOMEM. */
-GGL_NODISCARD ggl_status imatrix_add_sketch(imatrix_entry *e, int n, ggl_error *err);
-GGL_NODISCARD ggl_status imatrix_add_dataset(imatrix *m, const char *name, ggl_error *err);
+GGL_NODISCARD ggl_status llm_imatrix_add_sketch(imatrix_entry *e, int n, ggl_error *err);
+GGL_NODISCARD ggl_status llm_imatrix_add_dataset(imatrix *m, const char *name, ggl_error *err);
 /* Sets the number of chunks to that of the longest entry. Call it after counts have changed. */
-void imatrix_count_chunks(imatrix *m);
+void llm_imatrix_count_chunks(imatrix *m);
 /* Adds sums, counts, sketches and datasets of `from`. A weight has the directions that both have. Where only one of
  * the two has a count for each matrix, the other's count holds for all of them. GGL_USAGE: a weight has other sizes, or a
  * sum becomes too large; `into` may then have been changed in part. */
-GGL_NODISCARD ggl_status imatrix_merge(imatrix *into, const imatrix *from, ggl_error *err);
+GGL_NODISCARD ggl_status llm_imatrix_merge(imatrix *into, const imatrix *from, ggl_error *err);
 
 /* Writes a file, ordered by name, which appears when it is complete. The old format leaves out
  * entries without rows, gives means of 1 to experts without, and keeps only the last dataset.
  * GGL_USAGE: there is no entry. GGL_IO, GGL_LIMIT (a name or number that the format cannot hold),
  * GGL_NOMEM. */
-GGL_NODISCARD ggl_status imatrix_write(const imatrix *m, const char *path, imatrix_format format,
-                                       ggl_error *err);
+GGL_NODISCARD ggl_status llm_imatrix_write(const imatrix *m, const char *path,
+                                           imatrix_format format, ggl_error *err);
 
 #endif

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "common/imatrix_impl.h"
+#include "imatrix_impl.h"
 #include "ggl/alloc.h"
 #include "ggl/internal/file.h"
 #include "ggl/internal/gguf.h"
@@ -86,7 +86,7 @@ static ggl_status read_entry_tensors(imatrix *m, ggl_str stem, const ggl_gguf_te
     if (n % n_mat != 0)
         return ggl_fail(err, GGL_FORMAT, "%" PRId64 " sums are not for %" PRId64 " counts", n,
                         n_mat);
-    st = imatrix_add_new(m, stem, n / n_mat, n_mat, &e, err);
+    st = llm_imatrix_add_new(m, stem, n / n_mat, n_mat, &e, err);
     if (st == GGL_OK)
         st = read_counts(e, counts->data, err);
     if (st != GGL_OK)
@@ -137,7 +137,7 @@ static ggl_status read_datasets(imatrix *m, const ggl_gguf *f, ggl_error *err) {
         return ggl_fail(err, GGL_FORMAT, "key '%s' has type %s; strings are expected",
                         IMATRIX_DATASETS, ggl_gguf_type_name(v->type));
     for (uint64_t i = 0; v && i < v->n && st == GGL_OK; i++)
-        st = ggl_gguf_string(v, i, &s) ? imatrix_add_text(m, s, err) : GGL_OK;
+        st = ggl_gguf_string(v, i, &s) ? llm_imatrix_add_text(m, s, err) : GGL_OK;
     return st;
 }
 
@@ -169,7 +169,7 @@ static ggl_status read_gguf(imatrix *m, const ggl_gguf *f, ggl_error *err) {
         st = read_datasets(m, f, err);
     if (st == GGL_OK)
         st = read_tensors(m, f, err);
-    imatrix_count_chunks(m); /* a key, if there is one, is exact where counts are rounded */
+    llm_imatrix_count_chunks(m); /* a key, if there is one, is exact where counts are rounded */
     return st == GGL_OK ? read_number(f, IMATRIX_CHUNK_COUNT, 0, &m->n_chunks, err) : st;
 }
 
@@ -224,7 +224,7 @@ static ggl_status read_entry(imatrix *m, cursor *c, ggl_error *err) {
     if (n_call < 0 || n_value < 1)
         return ggl_fail(err, GGL_FORMAT, "'%.*s': %" PRId32 " values of %" PRId32 " chunks", n,
                         key.s, n_value, n_call);
-    ggl_status st = imatrix_add_new(m, key, n_value, 1, &e, err);
+    ggl_status st = llm_imatrix_add_new(m, key, n_value, 1, &e, err);
     if (st == GGL_OK)
         st = read_means(e, value, n_call, m->chunk_size, err);
     return st == GGL_OK ? GGL_OK : ggl_within(err, st, "'%.*s'", n, key.s);
@@ -243,7 +243,7 @@ static ggl_status read_dat(imatrix *m, const void *data, size_t size, ggl_error 
         if (st != GGL_OK)
             return ggl_within(err, st, "entry %" PRId32 " of %" PRId32, i + 1, n);
     }
-    imatrix_count_chunks(m);
+    llm_imatrix_count_chunks(m);
     if (c.left == 0)
         return GGL_OK;
     if (!take_i32(&c, &n_chunk) || n_chunk < 0)
@@ -253,7 +253,8 @@ static ggl_status read_dat(imatrix *m, const void *data, size_t size, ggl_error 
         return GGL_OK;
     if (!take_i32(&c, &len) || !take_bytes(&c, len, &text) || c.left > 0)
         return ggl_fail(err, GGL_FORMAT, "the dataset's name, at the end, is damaged");
-    return len > 0 ? imatrix_add_text(m, (ggl_str){(const char *)text, (size_t)len}, err) : GGL_OK;
+    return len > 0 ? llm_imatrix_add_text(m, (ggl_str){(const char *)text, (size_t)len}, err)
+                   : GGL_OK;
 }
 
 /* --- both ------------------------------------------------------------------------------------- */
@@ -262,8 +263,8 @@ static bool is_gguf(const void *data, size_t size) {
     return size >= 4 && memcmp(data, "GGUF", 4) == 0;
 }
 
-ggl_status imatrix_open_memory(imatrix **out, const void *data, size_t size, const char *name,
-                               int64_t chunk_size, ggl_error *err) {
+ggl_status llm_imatrix_open_memory(imatrix **out, const void *data, size_t size, const char *name,
+                                   int64_t chunk_size, ggl_error *err) {
     ggl_gguf *f = NULL;
     *out = NULL;
     if (is_gguf(data, size)) {
@@ -272,7 +273,7 @@ ggl_status imatrix_open_memory(imatrix **out, const void *data, size_t size, con
             return st; /* it has the name */
     }
     imatrix *m = NULL;
-    ggl_status st = imatrix_new(&m, chunk_size, err);
+    ggl_status st = llm_imatrix_new(&m, chunk_size, err);
     if (st == GGL_OK)
         st = f ? read_gguf(m, f, err) : read_dat(m, data, size, err);
     ggl_gguf_close(f);
@@ -280,17 +281,17 @@ ggl_status imatrix_open_memory(imatrix **out, const void *data, size_t size, con
         *out = m;
         return GGL_OK;
     }
-    imatrix_free(m);
+    llm_imatrix_free(m);
     return ggl_within(err, st, "%s", name);
 }
 
-ggl_status imatrix_open(imatrix **out, const char *path, int64_t chunk_size, ggl_error *err) {
+ggl_status llm_imatrix_open(imatrix **out, const char *path, int64_t chunk_size, ggl_error *err) {
     ggl_file_map map;
     *out = NULL;
     ggl_status st = ggl_file_map_open(&map, path, err);
     if (st != GGL_OK)
         return st;
-    st = imatrix_open_memory(out, map.data, map.size, path, chunk_size, err);
+    st = llm_imatrix_open_memory(out, map.data, map.size, path, chunk_size, err);
     ggl_file_map_close(&map);
     return st;
 }

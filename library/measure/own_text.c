@@ -1,11 +1,7 @@
-#include "common/own_text.h"
+#include "own_text.h"
 
-#include <inttypes.h>
 #include <string.h>
 
-#include "common/process.h"
-#include "common/progress.h"
-#include "common/report.h"
 #include "ggl/internal/alloc.h"
 #include "llm/internal/engine.h"
 
@@ -29,15 +25,13 @@ struct writer {
     size_t n, cap;
     int n_running;
     int64_t n_drawn; /* tokens of all pieces, also of those that are not complete */
+    bool (*progress)(void *ctx, size_t done, size_t n);
+    void *ctx;
     ggl_status status;
     ggl_error err;
 };
 
-bool own_text_is(const char *path) {
-    return path && strcmp(path, "self") == 0;
-}
-
-void own_text_session(llm_session_params *sp, int64_t n_ctx) {
+void llm_own_text_session(llm_session_params *sp, int64_t n_ctx) {
     sp->n_ctx = n_ctx;
     sp->n_slots = SLOTS;
     sp->n_rows = SLOTS;
@@ -129,7 +123,7 @@ static ggl_status begin_pieces(writer *w, int64_t complete, ggl_error *err) {
 static ggl_status write_pieces(writer *w, ggl_error *err) {
     int64_t complete;
     ggl_status st = GGL_OK;
-    while (st == GGL_OK && !process_stopped && count(w, &complete) < w->n_wanted) {
+    while (st == GGL_OK && count(w, &complete) < w->n_wanted) {
         st = begin_pieces(w, complete, err);
         if (st == GGL_OK)
             st = llm_engine_step(w->engine, err);
@@ -137,7 +131,10 @@ static ggl_status write_pieces(writer *w, ggl_error *err) {
             *err = w->err;
             st = w->status;
         }
-        progress_set((double)(w->n_drawn < w->n_wanted ? w->n_drawn : w->n_wanted));
+        const int64_t n_done = w->n_drawn < w->n_wanted ? w->n_drawn : w->n_wanted;
+        if (st == GGL_OK && w->progress &&
+            !w->progress(w->ctx, (size_t)n_done, (size_t)w->n_wanted))
+            st = ggl_fail(err, GGL_CANCELLED, "cancelled");
     }
     return st;
 }
@@ -185,26 +182,22 @@ static void writer_fini(writer *w) {
     ggl_free(w->piece);
 }
 
-int own_text_write(text_chunks *c, const char *tool, llm_session *s, const llm_tokenizer *t,
-                   int64_t n_chunk) {
-    ggl_error err = {0};
-    writer w = {.n_ctx = c->n_ctx, .n_wanted = n_chunk * c->n_ctx};
+ggl_status llm_own_text_write(text_chunks *c, llm_session *s, const llm_tokenizer *t,
+                              int64_t n_chunk, bool (*progress)(void *ctx, size_t done, size_t n),
+                              void *ctx, ggl_error *err) {
+    writer w = {
+        .n_ctx = c->n_ctx, .n_wanted = n_chunk * c->n_ctx, .progress = progress, .ctx = ctx};
     w.first = llm_tokenizer_bos(t) >= 0 ? llm_tokenizer_bos(t) : llm_tokenizer_eos(t);
     if (w.first < 0)
-        return tool_error(
-            tool, 1,
-            "the model has no token that begins or ends texts, so it cannot write one "
-            "by itself: a text is needed");
-    progress_begin("tokens", (double)w.n_wanted, "writing a text");
-    ggl_status st = open_engine(&w, s, t, &err);
+        return ggl_fail(err, GGL_UNSUPPORTED,
+                        "the model has no token that begins or ends texts, so it cannot write one "
+                        "by itself: a text is needed");
+    ggl_status st = open_engine(&w, s, t, err);
     if (st == GGL_OK)
-        st = write_pieces(&w, &err);
-    progress_end();
-    if (st == GGL_OK && !process_stopped)
-        st = take_pieces(&w, &c->tokens, &err);
+        st = write_pieces(&w, err);
+    if (st == GGL_OK)
+        st = take_pieces(&w, &c->tokens, err);
     writer_fini(&w);
     c->n_chunk = n_chunk;
-    if (process_stopped)
-        return tool_error(tool, process_stop_code(), "interrupted while the model wrote a text");
-    return st == GGL_OK ? -1 : tool_error(tool, 1, "the model's own text: %s", err.msg);
+    return st;
 }

@@ -1,7 +1,7 @@
 /* Log-probabilities of logits, and how those of two models differ. Computed in double with
  * functions that give the same bits on every machine, added in the order of the vocabulary. */
-#ifndef TOOLS_LOG_SOFTMAX_H
-#define TOOLS_LOG_SOFTMAX_H
+#ifndef LIBRARY_LOG_SOFTMAX_H
+#define LIBRARY_LOG_SOFTMAX_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -14,8 +14,8 @@ typedef struct log_softmax {
     bool finite; /* every logit is finite; if not, the other members have no meaning */
 } log_softmax;
 
-log_softmax log_softmax_of(const float *logits, int64_t n);
-double log_softmax_at(const log_softmax *s, const float *logits, int64_t i);
+log_softmax llm_log_softmax_of(const float *logits, int64_t n);
+double llm_log_softmax_at(const log_softmax *s, const float *logits, int64_t i);
 
 /* The log-probabilities of a position in 16 bits each, as in llama.cpp's files of logits:
  *
@@ -23,12 +23,12 @@ double log_softmax_at(const log_softmax *s, const float *logits, int64_t i);
  *     log p(i) = scale * code[i] + least
  *
  * least is the smallest log-probability, but at most 16 below the largest. */
-int64_t log_probs_size(int64_t n); /* u16s per position */
-void log_probs_encode(const log_softmax *s, const float *logits, int64_t n, uint16_t *to);
+int64_t llm_log_probs_size(int64_t n); /* u16s per position */
+void llm_log_probs_encode(const log_softmax *s, const float *logits, int64_t n, uint16_t *to);
 
 /* Returns whether codes can be those of probabilities: the largest is at most 1, and their sum
  * is 1, apart from what the format loses. */
-bool log_probs_valid(const uint16_t *code, int64_t n);
+bool llm_log_probs_valid(const uint16_t *code, int64_t n);
 
 /* A position by two models: the base, given as codes, and another. */
 typedef struct log_compared {
@@ -38,7 +38,7 @@ typedef struct log_compared {
     bool same_top;
 } log_compared;
 
-log_compared log_compare(const log_softmax *s, const float *logits, int64_t n, const uint16_t *base,
-                         int64_t token);
+log_compared llm_log_compare(const log_softmax *s, const float *logits, int64_t n,
+                             const uint16_t *base, int64_t token);
 
 #endif

@@ -1,6 +1,6 @@
 /* The parts of verify.c; private to them. */
-#ifndef TOOLS_VERIFY_IMPL_H
-#define TOOLS_VERIFY_IMPL_H
+#ifndef LIBRARY_VERIFY_IMPL_H
+#define LIBRARY_VERIFY_IMPL_H
 
 #include <float.h>
 
@@ -40,23 +40,23 @@ typedef enum verify_rounding {
 } verify_rounding;
 
 /* Returns how a backend may round the inputs of a node. */
-verify_rounding verify_rounding_of(const ggl_tensor *t);
+verify_rounding llm_verify_rounding_of(const ggl_tensor *t);
 /* Returns a number in [-1, 1), the same sequence on every machine. */
-double verify_noise(verify *v);
+double llm_verify_noise(verify *v);
 /* True if x is a computed f32 value, which can be disturbed. */
-bool verify_is_value(const verify *v, const ggl_tensor *x);
+bool llm_verify_is_value(const verify *v, const ggl_tensor *x);
 /* Sets unit[token] for a node: how far its result may be off, and moved[] to how far each element
  * moves. The inputs are disturbed n_probes times. */
-ggl_status verify_probe(verify *v, ggl_tensor *t, int n_probes);
+ggl_status llm_verify_probe(verify *v, ggl_tensor *t, int n_probes);
 
 /* --- verify_whole.c --------------------------------------------------------------------------- */
 
 /* Runs the graph the usual way, and compares its outputs with those of the chain. scratch[n]: room. */
-ggl_status verify_whole(verify *v, ggl_graph *g, const int32_t *token, int32_t *scratch);
+ggl_status llm_verify_whole(verify *v, ggl_graph *g, const int32_t *token, int32_t *scratch);
 
 /* --- verify.c --------------------------------------------------------------------------------- */
 
 /* Sets the inputs of a device, if it is open. */
-ggl_status verify_set_inputs(verify *v, node_device *d, const int32_t *token, int32_t *scratch);
+ggl_status llm_verify_set_inputs(verify *v, node_device *d, const int32_t *token, int32_t *scratch);
 
 #endif

@@ -4,13 +4,13 @@
  *
  *     node_map m;      places of values; the same for all backends
  *     node_device d;   memory of one backend
- *     if (node_map_init(&m, graph, n, &err) == GGL_OK &&
- *         node_device_init(&d, &m, backend, &err) == GGL_OK)
+ *     if (llm_node_map_init(&m, graph, n, &err) == GGL_OK &&
+ *         llm_node_device_init(&d, &m, backend, &err) == GGL_OK)
  *         for (int i = 0; i < m.n_nodes; i++)
- *             .. node_device_put (inputs), node_device_run(&d, m.node[i], &err),
+ *             .. node_device_put (inputs), llm_node_device_run(&d, m.node[i], &err),
  *                node_device_get .. */
-#ifndef TOOLS_NODE_RUN_H
-#define TOOLS_NODE_RUN_H
+#ifndef LIBRARY_NODE_RUN_H
+#define LIBRARY_NODE_RUN_H
 
 #include "ggl/backend.h"
 
@@ -38,27 +38,29 @@ typedef struct node_device {
     ggl_loc *repacked;    /* by tensor id, of weights; NULL if none is repacked */
 } node_device;
 
-ggl_status node_map_init(node_map *m, const ggl_graph *g, int64_t n, ggl_error *err);
-void node_map_fini(node_map *m);
+ggl_status llm_node_map_init(node_map *m, const ggl_graph *g, int64_t n, ggl_error *err);
+void llm_node_map_fini(node_map *m);
 /* Allocates memory, and uploads constants and the weights that cannot be used in place. */
-ggl_status node_device_init(node_device *d, const node_map *m, ggl_backend *b, ggl_error *err);
+ggl_status llm_node_device_init(node_device *d, const node_map *m, ggl_backend *b, ggl_error *err);
 /* Repacks the weights that the backend wants repacked; only products may read them. */
-ggl_status node_device_repack(node_device *d, ggl_error *err);
-void node_device_fini(node_device *d);
+ggl_status llm_node_device_repack(node_device *d, ggl_error *err);
+void llm_node_device_fini(node_device *d);
 
 /* Returns the elements of a value in one run; values are f32 or i32. */
-size_t node_count(const node_map *m, const ggl_tensor *t);
+size_t llm_node_count(const node_map *m, const ggl_tensor *t);
 /* True if get and put can access the value: an input, or a node that is not private to its
  * reader. */
-bool node_is_placed(const node_map *m, const ggl_tensor *t);
-ggl_status node_device_put(node_device *d, const ggl_tensor *t, const void *data, ggl_error *err);
-ggl_status node_device_get(node_device *d, const ggl_tensor *t, void *data, ggl_error *err);
+bool llm_node_is_placed(const node_map *m, const ggl_tensor *t);
+ggl_status llm_node_device_put(node_device *d, const ggl_tensor *t, const void *data,
+                               ggl_error *err);
+ggl_status llm_node_device_get(node_device *d, const ggl_tensor *t, void *data, ggl_error *err);
 /* Computes one node from the current values of its sources. */
-ggl_status node_device_run(node_device *d, ggl_tensor *t, ggl_error *err);
+ggl_status llm_node_device_run(node_device *d, ggl_tensor *t, ggl_error *err);
 /* Compiles that run, for d->b->v->run with d->region; free it with the backend's plan_free. */
-ggl_status node_device_compile(node_device *d, ggl_tensor *t, ggl_plan **plan, ggl_error *err);
+ggl_status llm_node_device_compile(node_device *d, ggl_tensor *t, ggl_plan **plan, ggl_error *err);
 /* Read a store as bytes; clear it. */
-ggl_status node_device_get_store(node_device *d, const ggl_store *s, void *data, ggl_error *err);
-ggl_status node_device_clear(node_device *d, const ggl_store *s, ggl_error *err);
+ggl_status llm_node_device_get_store(node_device *d, const ggl_store *s, void *data,
+                                     ggl_error *err);
+ggl_status llm_node_device_clear(node_device *d, const ggl_store *s, ggl_error *err);
 
 #endif

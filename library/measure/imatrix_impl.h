@@ -1,8 +1,8 @@
 /* What the files of imatrix.h share. */
-#ifndef TOOLS_IMATRIX_IMPL_H
-#define TOOLS_IMATRIX_IMPL_H
+#ifndef LIBRARY_IMATRIX_IMPL_H
+#define LIBRARY_IMATRIX_IMPL_H
 
-#include "common/imatrix.h"
+#include "imatrix.h"
 #include "ggl/internal/index.h"
 
 struct imatrix {
@@ -28,8 +28,8 @@ struct imatrix {
 #define IMATRIX_MAX_COUNT  ((int64_t)1 << 53)
 
 /* Adds an entry whose name is not there yet. GGL_FORMAT: it is, or is no name. GGL_LIMIT, GGL_NOMEM. */
-ggl_status imatrix_add_new(imatrix *m, ggl_str name, int64_t n_col, int64_t n_mat,
-                           imatrix_entry **out, ggl_error *err);
-ggl_status imatrix_add_text(imatrix *m, ggl_str name, ggl_error *err);
+ggl_status llm_imatrix_add_new(imatrix *m, ggl_str name, int64_t n_col, int64_t n_mat,
+                               imatrix_entry **out, ggl_error *err);
+ggl_status llm_imatrix_add_text(imatrix *m, ggl_str name, ggl_error *err);
 
 #endif

@@ -1,24 +1,24 @@
-#include "common/imatrix.h"
+#include "imatrix.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
-#include "common/imatrix_impl.h"
+#include "imatrix_impl.h"
 #include "ggl/internal/alloc.h"
 
 static ggl_status no_memory(ggl_error *err) {
     return ggl_fail(err, GGL_NOMEM, "out of memory for an importance matrix");
 }
 
-ggl_status imatrix_new(imatrix **out, int64_t chunk_size, ggl_error *err) {
+ggl_status llm_imatrix_new(imatrix **out, int64_t chunk_size, ggl_error *err) {
     imatrix *m = *out = ggl_calloc(1, sizeof *m);
     if (!m)
         return no_memory(err);
     m->chunk_size = chunk_size > 0 ? chunk_size : IMATRIX_CHUNK;
     const ggl_status st = ggl_index_init(&m->by_name, 0, sizeof *m->entry, GGL_INDEX_STRINGS, err);
     if (st != GGL_OK) {
-        imatrix_free(m);
+        llm_imatrix_free(m);
         *out = NULL;
     }
     return st;
@@ -31,7 +31,7 @@ static void entry_fini(imatrix_entry *e) {
     ggl_free(e->sketch);
 }
 
-void imatrix_free(imatrix *m) {
+void llm_imatrix_free(imatrix *m) {
     if (!m)
         return;
     for (size_t i = 0; i < m->n; i++)
@@ -46,11 +46,11 @@ void imatrix_free(imatrix *m) {
 
 /* --- reading ---------------------------------------------------------------------------------- */
 
-size_t imatrix_n(const imatrix *m) {
+size_t llm_imatrix_n(const imatrix *m) {
     return m->n;
 }
 
-const imatrix_entry *imatrix_at(const imatrix *m, size_t i) {
+const imatrix_entry *llm_imatrix_at(const imatrix *m, size_t i) {
     return &m->entry[i];
 }
 
@@ -59,36 +59,36 @@ static imatrix_entry *find(const imatrix *m, ggl_str name) {
     return i == SIZE_MAX ? NULL : &m->entry[i];
 }
 
-const imatrix_entry *imatrix_find(const imatrix *m, const char *name) {
+const imatrix_entry *llm_imatrix_find(const imatrix *m, const char *name) {
     return find(m, (ggl_str){name, strlen(name)});
 }
 
-size_t imatrix_n_datasets(const imatrix *m) {
+size_t llm_imatrix_n_datasets(const imatrix *m) {
     return m->n_datasets;
 }
 
-const char *imatrix_dataset(const imatrix *m, size_t i) {
+const char *llm_imatrix_dataset(const imatrix *m, size_t i) {
     return i < m->n_datasets ? m->dataset[i] : NULL;
 }
 
-int64_t imatrix_chunk_size(const imatrix *m) {
+int64_t llm_imatrix_chunk_size(const imatrix *m) {
     return m->chunk_size;
 }
 
-bool imatrix_tells_chunk_size(const imatrix *m) {
+bool llm_imatrix_tells_chunk_size(const imatrix *m) {
     return m->tells_size;
 }
 
-int64_t imatrix_n_chunks(const imatrix *m) {
+int64_t llm_imatrix_n_chunks(const imatrix *m) {
     return m->n_chunks;
 }
 
-bool imatrix_fits(const imatrix_entry *e, int64_t n_col, int64_t n_mat) {
+bool llm_imatrix_fits(const imatrix_entry *e, int64_t n_col, int64_t n_mat) {
     const int64_t n = e->n_col * e->n_mat;
     return n_col > 0 && n_mat > 0 && n % n_col == 0 && n / n_col == n_mat && e->n_col % n_col == 0;
 }
 
-void imatrix_mean(const imatrix_entry *e, int64_t n_col, int64_t i_mat, float *out) {
+void llm_imatrix_mean(const imatrix_entry *e, int64_t n_col, int64_t i_mat, float *out) {
     const float *sum = e->sum2 + i_mat * n_col;
     const int64_t count = e->count[i_mat * n_col / e->n_col];
     for (int64_t i = 0; i < n_col; i++)
@@ -104,8 +104,8 @@ static char *copy_text(ggl_str s) {
     return copy;
 }
 
-ggl_status imatrix_add_new(imatrix *m, ggl_str name, int64_t n_col, int64_t n_mat,
-                           imatrix_entry **out, ggl_error *err) {
+ggl_status llm_imatrix_add_new(imatrix *m, ggl_str name, int64_t n_col, int64_t n_mat,
+                               imatrix_entry **out, ggl_error *err) {
     if (name.n == 0 || memchr(name.s, 0, name.n))
         return ggl_fail(err, GGL_FORMAT, "the weight's name is empty or has a zero byte");
     if (n_col < 1 || n_mat < 1 || n_col > IMATRIX_MAX_VALUES / n_mat)
@@ -129,12 +129,12 @@ ggl_status imatrix_add_new(imatrix *m, ggl_str name, int64_t n_col, int64_t n_ma
     return GGL_OK;
 }
 
-ggl_status imatrix_add(imatrix *m, const char *name, int64_t n_col, int64_t n_mat,
-                       imatrix_entry **out, ggl_error *err) {
+ggl_status llm_imatrix_add(imatrix *m, const char *name, int64_t n_col, int64_t n_mat,
+                           imatrix_entry **out, ggl_error *err) {
     const ggl_str key = {name, strlen(name)};
     *out = find(m, key);
     if (!*out)
-        return imatrix_add_new(m, key, n_col, n_mat, out, err);
+        return llm_imatrix_add_new(m, key, n_col, n_mat, out, err);
     if ((*out)->n_col == n_col && (*out)->n_mat == n_mat)
         return GGL_OK;
     return ggl_fail(err, GGL_USAGE,
@@ -161,7 +161,7 @@ static void shorten(imatrix_entry *e, int n) {
     e->n_sketch = n;
 }
 
-ggl_status imatrix_add_sketch(imatrix_entry *e, int n, ggl_error *err) {
+ggl_status llm_imatrix_add_sketch(imatrix_entry *e, int n, ggl_error *err) {
     if (e->n_mat == 1 && n > 0 && !e->sketch && !has_rows(e)) {
         e->sketch = ggl_calloc((size_t)e->n_col * (size_t)(n + 1), sizeof *e->sketch);
         if (!e->sketch)
@@ -177,7 +177,7 @@ ggl_status imatrix_add_sketch(imatrix_entry *e, int n, ggl_error *err) {
     return GGL_OK;
 }
 
-ggl_status imatrix_add_text(imatrix *m, ggl_str name, ggl_error *err) {
+ggl_status llm_imatrix_add_text(imatrix *m, ggl_str name, ggl_error *err) {
     char *copy = copy_text(name);
     if (!copy || !ggl_grow(&m->dataset, &m->cap_datasets, m->n_datasets + 1, sizeof *m->dataset)) {
         ggl_free(copy);
@@ -187,11 +187,11 @@ ggl_status imatrix_add_text(imatrix *m, ggl_str name, ggl_error *err) {
     return GGL_OK;
 }
 
-ggl_status imatrix_add_dataset(imatrix *m, const char *name, ggl_error *err) {
-    return imatrix_add_text(m, (ggl_str){name, strlen(name)}, err);
+ggl_status llm_imatrix_add_dataset(imatrix *m, const char *name, ggl_error *err) {
+    return llm_imatrix_add_text(m, (ggl_str){name, strlen(name)}, err);
 }
 
-void imatrix_count_chunks(imatrix *m) {
+void llm_imatrix_count_chunks(imatrix *m) {
     int64_t most = 0;
     for (size_t i = 0; i < m->n; i++)
         for (int64_t k = 0; k < m->entry[i].n_mat; k++)
@@ -228,7 +228,7 @@ static ggl_status merge_entry(imatrix *into, const imatrix_entry *from, ggl_erro
     imatrix_entry *e = find(into, from->name);
     ggl_status st = GGL_OK;
     if (!e)
-        st = imatrix_add_new(into, from->name, from->n_col, from->n_mat, &e, err);
+        st = llm_imatrix_add_new(into, from->name, from->n_col, from->n_mat, &e, err);
     else if (e->n_col * e->n_mat != from->n_col * from->n_mat ||
              (e->n_mat != from->n_mat && e->n_mat != 1 && from->n_mat != 1))
         return ggl_fail(err, GGL_USAGE,
@@ -238,7 +238,7 @@ static ggl_status merge_entry(imatrix *into, const imatrix_entry *from, ggl_erro
     else if (e->n_mat < from->n_mat)
         st = divide(e, from->n_mat, err);
     if (st == GGL_OK && (has_rows(from) || from->sketch || e->n_mat != 1))
-        st = imatrix_add_sketch(e, from->n_sketch, err);
+        st = llm_imatrix_add_sketch(e, from->n_sketch, err);
     if (st != GGL_OK)
         return st;
     for (int64_t i = 0; from->sketch && e->sketch && i < e->n_col; i++)
@@ -261,7 +261,7 @@ static ggl_status merge_entry(imatrix *into, const imatrix_entry *from, ggl_erro
     return GGL_OK;
 }
 
-ggl_status imatrix_merge(imatrix *into, const imatrix *from, ggl_error *err) {
+ggl_status llm_imatrix_merge(imatrix *into, const imatrix *from, ggl_error *err) {
     ggl_status st = GGL_OK;
     for (size_t i = 0; i < from->n && st == GGL_OK; i++) {
         st = merge_entry(into, &from->entry[i], err);
@@ -269,7 +269,7 @@ ggl_status imatrix_merge(imatrix *into, const imatrix *from, ggl_error *err) {
             return ggl_within(err, st, "'%s'", from->entry[i].name.s);
     }
     for (size_t i = 0; i < from->n_datasets && st == GGL_OK; i++)
-        st = imatrix_add_dataset(into, from->dataset[i], err);
-    imatrix_count_chunks(into);
+        st = llm_imatrix_add_dataset(into, from->dataset[i], err);
+    llm_imatrix_count_chunks(into);
     return st;
 }

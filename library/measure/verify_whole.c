@@ -34,29 +34,29 @@ static ggl_status shake_cache(verify *v, ggl_tensor *t) {
     float *kept[2] = {NULL, NULL};
     for (int k = 0; k < 2 && k < t->n_src && st == GGL_OK; k++) {
         const ggl_tensor *x = t->src[k];
-        if (!t->store[k] || !verify_is_value(v, x))
+        if (!t->store[k] || !llm_verify_is_value(v, x))
             continue;
-        size_t n = node_count(&v->m, x);
+        size_t n = llm_node_count(&v->m, x);
         float largest = 0, *y = v->probe;
         kept[k] = ggl_calloc(n, sizeof *kept[k]);
-        st = kept[k] ? node_device_get(&v->shaken, x, kept[k], v->err)
+        st = kept[k] ? llm_node_device_get(&v->shaken, x, kept[k], v->err)
                      : ggl_fail(v->err, GGL_NOMEM, "out of memory");
         for (size_t i = 0; i < n && st == GGL_OK; i++)
             largest = fmaxf(largest, fabsf(kept[k][i]));
         for (size_t i = 0; i < n && st == GGL_OK; i++) {
             float step = store_step(t->store[k]->type, kept[k][i], largest);
-            double which = verify_noise(v) * 64;
+            double which = llm_verify_noise(v) * 64;
             y[i] = kept[k][i] + (which < -63 ? -step : which > 63 ? step : 0);
         }
         if (st == GGL_OK)
-            st = node_device_put(&v->shaken, x, y, v->err);
+            st = llm_node_device_put(&v->shaken, x, y, v->err);
     }
     if (st == GGL_OK)
-        st = node_device_run(&v->shaken, t, v->err);
+        st = llm_node_device_run(&v->shaken, t, v->err);
     /* in reverse: both may be rows of one value, and the first has the original */
     for (int k = 1; k >= 0; k--) {
         if (kept[k] && st == GGL_OK)
-            st = node_device_put(&v->shaken, t->src[k], kept[k], v->err);
+            st = llm_node_device_put(&v->shaken, t->src[k], kept[k], v->err);
         ggl_free(kept[k]);
     }
     return st;
@@ -66,15 +66,15 @@ static ggl_status shake_cache(verify *v, ggl_tensor *t) {
 static ggl_status shake_node(verify *v, ggl_tensor *t) {
     if (t->op == GGL_OP_CACHE)
         return shake_cache(v, t);
-    ggl_status st = node_device_run(&v->shaken, t, v->err);
-    if (st != GGL_OK || t->type != GGL_F32 || verify_rounding_of(t) == VERIFY_EXACT)
+    ggl_status st = llm_node_device_run(&v->shaken, t, v->err);
+    if (st != GGL_OK || t->type != GGL_F32 || llm_verify_rounding_of(t) == VERIFY_EXACT)
         return st;
-    st = node_device_get(&v->shaken, t, v->got, v->err);
-    for (size_t i = 0; i < node_count(&v->m, t) && st == GGL_OK; i++) {
-        float x = v->got[i] * (float)(1 + VERIFY_EPS * verify_noise(v));
+    st = llm_node_device_get(&v->shaken, t, v->got, v->err);
+    for (size_t i = 0; i < llm_node_count(&v->m, t) && st == GGL_OK; i++) {
+        float x = v->got[i] * (float)(1 + VERIFY_EPS * llm_verify_noise(v));
         v->got[i] = isfinite(x) ? x : v->got[i]; /* the largest numbers must not overflow */
     }
-    return st == GGL_OK ? node_device_put(&v->shaken, t, v->got, v->err) : st;
+    return st == GGL_OK ? llm_node_device_put(&v->shaken, t, v->got, v->err) : st;
 }
 
 /* Adds to `rounding` how far the outputs move if every value is rounded differently. The chain
@@ -82,15 +82,15 @@ static ggl_status shake_node(verify *v, ggl_tensor *t) {
  * reference keeps double precision when it runs as a whole; and a number that a cache rounds to
  * the other side moves the outputs more than anything else. */
 static ggl_status shake(verify *v, const int32_t *token, int32_t *scratch) {
-    ggl_status st = node_device_init(&v->shaken, &v->m, v->exact.b, v->err);
+    ggl_status st = llm_node_device_init(&v->shaken, &v->m, v->exact.b, v->err);
     if (st == GGL_OK)
-        st = verify_set_inputs(v, &v->shaken, token, scratch);
+        st = llm_verify_set_inputs(v, &v->shaken, token, scratch);
     for (int i = 0; i < v->m.n_nodes && st == GGL_OK; i++)
         st = shake_node(v, v->m.node[i]);
     for (int k = 0; k < ggl_graph_n_outputs(v->g) && st == GGL_OK; k++) {
         const ggl_tensor *t = ggl_graph_get_output(v->g, k);
-        st = node_device_get(&v->shaken, t, v->got, v->err);
-        for (size_t i = 0; i < node_count(&v->m, t) && st == GGL_OK; i++) {
+        st = llm_node_device_get(&v->shaken, t, v->got, v->err);
+        for (size_t i = 0; i < llm_node_count(&v->m, t) && st == GGL_OK; i++) {
             double moved = difference((double)v->got[i], (double)v->value[t->id][i]);
             if (isfinite(moved)) /* otherwise nothing could depart */
                 v->out->rounding = fmax(v->out->rounding, moved);
@@ -121,7 +121,7 @@ static ggl_status run_whole(verify *v, ggl_sched *s, const int32_t *token, int32
     return st == GGL_OK ? ggl_sched_run(s, n, NULL, 0, v->err) : st;
 }
 
-ggl_status verify_whole(verify *v, ggl_graph *g, const int32_t *token, int32_t *scratch) {
+ggl_status llm_verify_whole(verify *v, ggl_graph *g, const int32_t *token, int32_t *scratch) {
     ggl_sched *s = NULL;
     ggl_backend *b[] = {v->fast.b, v->exact.b}; /* the reference runs what b refuses */
     ggl_sched_params p = {.size = sizeof p, .backend = b, .n_backends = v->out->n_refused ? 2 : 1};
@@ -131,8 +131,8 @@ ggl_status verify_whole(verify *v, ggl_graph *g, const int32_t *token, int32_t *
     for (int k = 0; k < ggl_graph_n_outputs(g) && st == GGL_OK; k++) {
         const ggl_tensor *t = ggl_graph_get_output(g, k);
         const float *whole = ggl_sched_output(s, k), *want = v->value[t->id];
-        st = node_device_get(&v->chain, t, v->got, v->err);
-        for (size_t i = 0; i < node_count(&v->m, t) && st == GGL_OK; i++) {
+        st = llm_node_device_get(&v->chain, t, v->got, v->err);
+        for (size_t i = 0; i < llm_node_count(&v->m, t) && st == GGL_OK; i++) {
             v->out->whole = fmax(v->out->whole, difference((double)whole[i], (double)v->got[i]));
             v->out->rounding =
                 fmax(v->out->rounding, difference((double)v->got[i], (double)want[i]));
