@@ -162,8 +162,7 @@ static void on_logits(void *ctx, int64_t i, const float *logits) {
 
 static bool on_progress(void *ctx, int64_t done, int64_t n) {
     const scores *s = ctx;
-    const double n_done =
-        (double)(s->chunk - s->p.first_chunk) + (double)done / (double)(n > 0 ? n : 1);
+    const double n_done = (double)(s->chunk - s->p.first_chunk) + (double)done / (double)n;
     return (!s->p.progress || s->p.progress(s->p.ctx, n_done)) && s->work->bad_row < 0 &&
            s->work->bad_base < 0;
 }
@@ -191,6 +190,8 @@ static ggl_status run_chunk(scores *s, ggl_error *err) {
 ggl_status llm_scores_next(scores *s, ggl_error *err) {
     const scores_work *w = s->work;
     const ppl_stats before = s->stats;
+    if (!on_progress(s, 0, 1)) /* a short chunk is one run, during which nothing is asked */
+        return ggl_fail(err, GGL_CANCELLED, "cancelled");
     const ggl_status st = run_chunk(s, err);
     if (w->bad_row >= 0)
         return ggl_fail(err, GGL_FORMAT,

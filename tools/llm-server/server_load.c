@@ -15,6 +15,7 @@
 #include "common/reasoning.h"
 #include "ggl/internal/gguf.h"
 #include "ggl/internal/sched.h"
+#include "model_facts.h"
 #include "server_impl.h"
 
 #define TOOL "llm-server"
@@ -60,26 +61,11 @@ static int open_template(server *s) {
     return tool_error(TOOL, 1, "%s", err.msg);
 }
 
-static int64_t file_integer(const ggl_gguf *f, const char *key) {
-    ggl_error err;
-    int64_t x = 0;
-    return ggl_gguf_get_integer(f, key, &x, &err) == 1 ? x : 0;
-}
-
 static ggl_str file_string(const ggl_gguf *f, const char *key) {
     ggl_error err;
     ggl_str x = {"", 0};
     (void)ggl_gguf_get_string(f, key, &x, &err);
     return x;
-}
-
-/* An integer of the model's own keys, such as embedding_length; 0 if none. */
-static int64_t own_integer(const server *s, const char *name) {
-    const ggl_gguf *f = llm_model_file(s->ctx->model);
-    const ggl_str arch = file_string(f, "general.architecture");
-    char key[128];
-    snprintf(key, sizeof key, "%.*s.%.40s", (int)(arch.n < 64 ? arch.n : 64), arch.s, name);
-    return file_integer(f, key);
 }
 
 /* Returns the name of --pooling; NULL: the model's own. */
@@ -315,27 +301,17 @@ static char *name_of(const ggl_gguf *f, const char *path) {
 }
 
 static void put_info(llm_json_out *out, const server *s) {
-    const ggl_gguf *f = llm_model_file(s->ctx->model);
-    const ggl_str arch = file_string(f, "general.architecture");
+    const llm_model_facts m = llm_model_facts_of(llm_model_file(s->ctx->model));
     char text[512];
-    double n_params = 0, size = 0;
-    for (size_t i = 0; i < ggl_gguf_n_tensors(f); i++) {
-        const ggl_gguf_tensor *t = ggl_gguf_tensor_at(f, i);
-        double n = 1;
-        for (int d = 0; d < t->n_dims; d++)
-            n *= (double)t->ne[d];
-        n_params += n;
-        size += (double)t->size;
-    }
     snprintf(text, sizeof text,
              "\"n_vocab\": %" PRId64 ", \"n_ctx\": %" PRId64 ", \"n_ctx_train\": %" PRId64
              ", \"n_embd\": %" PRId64 ", \"n_params\": %.0f, \"size\": %.0f",
-             s->facts.n_vocab, s->facts.n_ctx, llm_model_n_ctx(s->ctx->model),
-             own_integer(s, "embedding_length"), n_params, size);
+             s->facts.n_vocab, s->facts.n_ctx, llm_model_n_ctx(s->ctx->model), m.n_embd, m.n_params,
+             m.bytes);
     llm_json_put_text(out, "{\"architecture\": ");
-    llm_json_put_string(out, arch);
+    llm_json_put_string(out, m.architecture);
     llm_json_put_text(out, ", \"name\": ");
-    llm_json_put_string(out, file_string(f, "general.name"));
+    llm_json_put_string(out, m.name);
     llm_json_put_text(out, ", \"tokenizer\": \"");
     llm_json_put_text(out, llm_tokenizer_kind_name(s->ctx->tokenizer));
     llm_json_put_text(out, "\", ");

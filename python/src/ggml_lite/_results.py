@@ -41,6 +41,46 @@ class Result(NamedTuple):
     error: Optional[Error]  # why it failed, which ends no other text; None: it did not
 
 
+class Perplexity(NamedTuple):
+    """How well a model predicts a text: numbers of llm_perplexity_result."""
+
+    n_window: int
+    n_chunks: int
+    n_scored: int  # tokens
+    nll: float  # mean of -log p(token)
+    ppl: float  # exp of it
+    ppl_error: float  # its standard error
+    kld: float  # with base: mean of the divergence from it
+    kld_error: float
+    same_top: float  # with base: share of tokens with the same likeliest token
+
+
+class Node(NamedTuple):
+    """A node of a model's graph whose result departs from double precision."""
+
+    text: str
+    origin: str  # the line of the descriptor
+    what: str  # "value"; of a cache "keys" or "values"
+    departure: float  # in limits of what rounding can explain
+    token: int
+    element: int  # the worst element's place
+    got: float
+    want: float
+
+
+class Verified(NamedTuple):
+    """What verify() found out. It is right if departed is empty and whole_departs is False."""
+
+    departed: List[Node]
+    n_nodes: int
+    n_refused: int  # nodes that the device does not run, which were not compared
+    n_nan: int  # logits that are no numbers in double precision, too
+    worst: float  # the largest departure
+    whole_departs: bool
+    whole: float
+    rounding: float
+
+
 class Score(NamedTuple):
     """How probable a continuation is: for each of its tokens, the natural logarithm of its probability, and whether it is the likeliest."""
 
