@@ -8,6 +8,7 @@
 #include "llm/internal/chat.h"
 #include "llm/internal/generate.h"
 #include "llm/internal/pooling.h"
+#include "llm/internal/prompt_cache.h"
 #include "llm/llm.h"
 
 /* How far a context is opened (opening.h). */
@@ -42,6 +43,13 @@ struct llm_context {
     llm_generator *generator;
     llm_vocab *vocab;              /* made for the first grammar */
     struct generation *generation; /* started by llm_begin; NULL: none, or it has ended */
+    char *rest;                    /* text of a generation that has failed; returned by llm_next */
+    struct kept_grammar *kept;     /* of the last generation with a grammar; NULL: none */
+    bool has_sampler;              /* `sampler` is that of a generation */
+    const llm_sampler_params
+        *sampling; /* of a tool: in place of the parameters' members; NULL: none */
+    llm_prompt_cache
+        *cache; /* of a tool: keeps what the slot has at the end of a prompt; NULL: none */
     atomic_bool cancelled;
     bool (*asks)(void *ctx); /* llm_opening.cancelled */
     void *asks_ctx;
@@ -53,7 +61,7 @@ struct llm_context {
     size_t cap_rows, n_rows;
     const float *logits; /* the last row, of `rows` or the generator's */
     llm_run_info run;
-    int64_t n_guessed, n_right; /* of the generator, before the last generation */
+    llm_generator_stats before; /* of the generator, before the last generation */
 };
 
 /* True if the call is to end: by llm_cancel, or llm_opening.cancelled. ctx: the context. */

@@ -1,6 +1,7 @@
 /* Generating text, piece by piece or into a callback. */
 #include <inttypes.h>
 #include <string.h>
+#include <time.h>
 
 #include "context.h"
 #include "generation.h"
@@ -8,36 +9,78 @@
 
 /* --- generating ------------------------------------------------------------------------------- */
 
+static double seconds(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void set_counts(llm_context *c, const generation *g) {
+    const llm_generator_stats stats = llm_generator_get_stats(c->generator);
+    c->run.n_guessed = stats.n_guessed - c->before.n_guessed;
+    c->run.n_right = stats.n_right - c->before.n_right;
+    c->run.n_shifts = stats.n_shifts - c->before.n_shifts;
+    c->run.n_dropped = stats.n_dropped - c->before.n_dropped;
+    c->run.n_nan = stats.n_nan;
+    c->run.n_generated = g->n_generated;
+    c->run.stop = g->text.found;
+}
+
+/* Makes the sequence these tokens, and counts them as a part of the prompt. */
+static ggl_status run_tokens(llm_context *c, const llm_prompt *p, ggl_error *err) {
+    const double t = seconds();
+    const ggl_status st = c->cache ? llm_prompt_cache_prompt(c->cache, c->generator, p, err)
+                                   : llm_generator_prompt(c->generator, p, err);
+    const llm_generator_stats stats = llm_generator_get_stats(c->generator);
+    c->run.prompt_seconds += seconds() - t;
+    c->run.n_reused += stats.n_reused;
+    c->run.n_prompt += stats.n_prompt;
+    return st;
+}
+
+/* Goes on after other tokens, if the caller gives some; else the text has ended. */
+static ggl_status make_room(llm_context *c, generation *g, ggl_error *err) {
+    const int32_t *id;
+    size_t n;
+    if (g->p.full && g->p.full(g->p.user, &id, &n))
+        return run_tokens(c, &(llm_prompt){.id = id, .n = n}, err);
+    g->finish = LLM_FINISH_CONTEXT;
+    return GGL_OK;
+}
+
+static ggl_status force(const llm_context *c, const generation *g, ggl_error *err) {
+    const int32_t *id;
+    const size_t n = g->p.force ? g->p.force(g->p.user, &id) : 0;
+    return n > 0 ? llm_sampler_force(c->sampler, id, n, err) : GGL_OK;
+}
+
 /* Draws a token. If it is the last one, sets the reason. */
 static ggl_status draw(llm_context *c, generation *g, ggl_error *err) {
     int32_t id;
-    ggl_status st = llm_generator_next(c->generator, &id, err);
+    ggl_status st = force(c, g, err);
+    if (st == GGL_OK)
+        st = llm_generator_next(c->generator, &id, err);
     c->logits = llm_generator_logits(c->generator);
     if (st == GGL_LIMIT &&
-        (int64_t)(llm_session_n_past(c->session, 0)) >= llm_session_n_ctx(c->session) - 1) {
-        g->finish = LLM_FINISH_CONTEXT;
-        return GGL_OK;
-    }
+        (int64_t)(llm_session_n_past(c->session, 0)) >= llm_session_n_ctx(c->session) - 1)
+        return make_room(c, g, err);
+    set_counts(c, g);
     if (st == GGL_OK)
-        st = llm_generation_take(g, c, id, err);
-    const llm_generator_stats stats = llm_generator_get_stats(c->generator);
-    c->run.n_guessed = stats.n_guessed - c->n_guessed;
-    c->run.n_right = stats.n_right - c->n_right;
-    c->run.n_generated = g->n_generated;
-    c->run.stop = g->found;
+        st = llm_generation_take(g, c, id, c->logits, err);
+    set_counts(c, g);
     return st;
 }
 
 /* Generates until there are whole characters to return, or the text has ended. */
 static ggl_status step(llm_context *c, generation *g, ggl_error *err) {
-    while (!llm_generation_has_text(g) && g->finish == LLM_FINISH_NONE) {
-        const ggl_status st = atomic_load(&c->cancelled)
+    while (!llm_stopped_text_has(&g->text) && g->finish == LLM_FINISH_NONE) {
+        const ggl_status st = llm_context_is_cancelled(c)
                                   ? ggl_fail(err, GGL_CANCELLED, "stopped by the caller")
                                   : draw(c, g, err);
         if (st != GGL_OK)
             return st;
         if (g->finish != LLM_FINISH_NONE)
-            llm_generation_release(g);
+            llm_stopped_text_end(&g->text);
     }
     return GGL_OK;
 }
@@ -47,24 +90,21 @@ static ggl_status end_with(llm_context *c, ggl_status st) {
     c->run.finish = st == GGL_CANCELLED ? LLM_FINISH_CANCELLED
                     : st != GGL_OK      ? LLM_FINISH_ERROR
                                         : c->generation->finish;
+    c->run.incomplete = llm_generation_is_incomplete(c->generation);
     llm_context_end(c);
     return st;
 }
 
 static ggl_status run_prompt(llm_context *c, const int32_t *id, size_t n, ggl_error *err) {
-    if (atomic_load(&c->cancelled)) /* while the prompt was made, or before its first step */
+    const generation *g = c->generation;
+    if (llm_context_is_cancelled(c)) /* while the prompt was made, or before its first step */
         return ggl_fail(err, GGL_CANCELLED, "stopped by the caller");
-    ggl_status st = llm_context_give(c, err);
-    if (st == GGL_OK)
-        st = llm_generator_prompt(c->generator, &(llm_prompt){.id = id, .n = n}, err);
+    const ggl_status st = llm_context_give(c, err);
     if (st != GGL_OK)
         return st;
-    const llm_generator_stats stats = llm_generator_get_stats(c->generator);
-    c->n_guessed = stats.n_guessed;
-    c->n_right = stats.n_right;
-    c->run.n_reused = stats.n_reused;
-    c->run.n_prompt = stats.n_prompt;
-    return GGL_OK;
+    c->before = llm_generator_get_stats(c->generator);
+    return run_tokens(
+        c, &(llm_prompt){.id = id, .n = n, .each = g->p.prompt_logits, .ctx = g->p.user}, err);
 }
 
 void llm_context_start(llm_context *c) {
@@ -72,6 +112,8 @@ void llm_context_start(llm_context *c) {
     llm_context_end(c);
     c->logits = NULL;
     c->run = (llm_run_info){.finish = LLM_FINISH_ERROR, .stop = -1};
+    ggl_free(c->rest);
+    c->rest = NULL;
 }
 
 ggl_status llm_context_begin(llm_context *c, const int32_t *id, size_t n,
@@ -83,19 +125,22 @@ ggl_status llm_context_begin(llm_context *c, const int32_t *id, size_t n,
         return st;
     }
     g = c->generation;
-    if (st == GGL_OK) {
+    if (st == GGL_OK && g->sampler) {
         llm_generator_set_sampler(c->generator, g->sampler);
         llm_sampler_free(c->sampler);
         c->sampler = g->sampler; /* which the generator keeps after the generation */
+        c->has_sampler = true;
         g->sampler = NULL;
     }
+    llm_generator_set_run(c->generator, g->p.shift, g->p.n_keep, g->p.prompt_progress, g->p.user);
     if (st == GGL_OK)
         st = run_prompt(c, id, n, err);
     if (st == GGL_OK)
-        st = llm_generator_constrain(c->generator, g->matcher, g->p.n_max > 0 ? g->p.n_max : -1,
-                                     err);
+        st = llm_generator_constrain(c->generator, g->kept ? g->kept->matcher : NULL,
+                                     g->p.n_max > 0 ? g->p.n_max : -1, err);
     if (st != GGL_OK)
         return end_with(c, st);
+    c->run.incomplete = llm_generation_is_incomplete(g);
     c->run.finish = LLM_FINISH_NONE;
     return GGL_OK;
 }
@@ -106,16 +151,30 @@ ggl_status llm_begin(llm_context *c, const int32_t *id, size_t n, const llm_gene
     return llm_context_begin(c, id, n, params, err);
 }
 
+/* The text that was not returned yet, which outlives the generation; NULL: none. */
+static const char *take_rest(llm_context *c, generation *g, size_t *n) {
+    llm_stopped_text_end(&g->text);
+    const char *piece = llm_stopped_text_give(&g->text, true, n);
+    ggl_free(c->rest);
+    c->rest = g->text.text;
+    g->text.text = NULL;
+    return piece;
+}
+
 ggl_status llm_next(llm_context *c, const char **piece, size_t *n, ggl_error *err) {
     generation *g = c->generation;
     *piece = NULL;
     *n = 0;
     if (!g)
         return GGL_OK;
+    const double t = seconds(), prompt = c->run.prompt_seconds;
     const ggl_status st = step(c, g, err);
-    if (st != GGL_OK)
+    c->run.seconds += seconds() - t - (c->run.prompt_seconds - prompt);
+    if (st != GGL_OK) {
+        *piece = take_rest(c, g, n);
         return end_with(c, st);
-    *piece = llm_generation_give(g, n);
+    }
+    *piece = llm_stopped_text_give(&g->text, g->finish != LLM_FINISH_NONE, n);
     return *piece ? GGL_OK : end_with(c, GGL_OK);
 }
 

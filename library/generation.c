@@ -25,8 +25,14 @@ void llm_generate_fill_default(llm_generate_params *p, size_t size) {
 }
 
 static ggl_status check(const llm_context *c, const llm_generate_params *p, ggl_error *err) {
-    if (!c->tokenizer)
+    const bool is_text = p->n_stop > 0 || p->grammar || p->json_schema || p->tool_choice;
+    if (!c->tokenizer && (!p->token || is_text))
         return ggl_fail(err, c->why_no_tokenizer.status, "%s", c->why_no_tokenizer.msg);
+    if (p->n_keep < -1 || p->n_stop_shown > p->n_stop)
+        return ggl_fail(err, GGL_USAGE,
+                        "n_keep must be -1 or more, and n_stop_shown at most n_stop, but they are "
+                        "%" PRId64 " and %zu",
+                        p->n_keep, p->n_stop_shown);
     if (p->n_max < 0)
         return ggl_fail(err, GGL_USAGE, "n_max must be 0 or more, but is %" PRId64, p->n_max);
     for (size_t i = 0; i < p->n_stop; i++)
@@ -75,13 +81,22 @@ static void set_numbers(llm_sampler_params *s, const llm_generate_params *p) {
     UNLESS_0(s->mirostat_eta, p->mirostat_eta);
 }
 
+static ggl_status new_sampler(generation *g, const llm_context *c, const llm_sampler_params *s,
+                              ggl_error *err) {
+    const int64_t n_ctx = llm_session_n_ctx(c->session);
+    return llm_sampler_new(&g->sampler, s, (int32_t)llm_session_n_vocab(c->session),
+                           (int32_t)(n_ctx < INT32_MAX ? n_ctx : INT32_MAX), err);
+}
+
 /* strings, bias: room for p->n_dry_breakers and p->n_bias elements. */
 static ggl_status make_sampler(generation *g, const llm_context *c, ggl_str *strings,
                                llm_logit_bias *bias, ggl_error *err) {
     const llm_generate_params *p = &g->p;
-    llm_sampler_params s = llm_sampler_default();
-    set_numbers(&s, p);
+    llm_sampler_params s = c->sampling ? *c->sampling : llm_sampler_default();
     s.tokenizer = c->tokenizer;
+    if (c->sampling)
+        return new_sampler(g, c, &s, err);
+    set_numbers(&s, p);
     for (size_t i = 0; i < p->n_dry_breakers; i++)
         strings[i] = (ggl_str){p->dry_breakers[i], strlen(p->dry_breakers[i])};
     if (p->dry_breakers) {
@@ -93,12 +108,12 @@ static ggl_status make_sampler(generation *g, const llm_context *c, ggl_str *str
     s.bias = bias;
     s.n_bias = p->n_bias;
     const ggl_status st = p->samplers ? llm_sampler_read_names(&s, p->samplers, err) : GGL_OK;
-    return st == GGL_OK ? llm_sampler_new(&g->sampler, &s, (int32_t)llm_session_n_vocab(c->session),
-                                          (int32_t)llm_session_n_ctx(c->session), err)
-                        : st;
+    return st == GGL_OK ? new_sampler(g, c, &s, err) : st;
 }
 
 static ggl_status set_sampler(generation *g, const llm_context *c, ggl_error *err) {
+    if (g->p.same_sampler && c->has_sampler)
+        return GGL_OK;
     ggl_str *strings = ggl_calloc(g->p.n_dry_breakers, sizeof *strings);
     llm_logit_bias *bias = ggl_calloc(g->p.n_bias, sizeof *bias);
     const ggl_status st = strings && bias ? make_sampler(g, c, strings, bias, err)
@@ -118,37 +133,70 @@ static ggl_status set_stops(generation *g, ggl_error *err) {
         return ggl_fail(err, GGL_NOMEM, "out of memory for stop strings");
     for (size_t i = 0; i < g->p.n_stop; i++)
         strings[i] = (ggl_str){g->p.stop[i], strlen(g->p.stop[i])};
-    const ggl_status st = llm_stop_new(&g->stop, strings, g->p.n_stop, err);
+    g->text.n_shown = g->p.n_stop_shown;
+    const ggl_status st = llm_stop_new(&g->text.stop, strings, g->p.n_stop, err);
     ggl_free(strings);
     return st;
 }
 
-static ggl_status make_grammar(generation *g, const llm_context *c, const int32_t *id, size_t n,
-                               ggl_error *err) {
+/* The text of the grammar or schema; NULL: none is given. */
+static const char *grammar_text(const llm_generate_params *p) {
+    return p->grammar ? p->grammar : p->json_schema;
+}
+
+/* True if k was made of the same text. */
+static bool is_kept(const kept_grammar *k, const llm_generate_params *p) {
+    const char *text = grammar_text(p);
+    return k && text && k->text && strcmp(k->text, text) == 0 &&
+           k->is_schema == (p->json_schema != NULL) && k->spaces == p->json_spaces;
+}
+
+static ggl_status make_grammar(kept_grammar *k, const llm_context *c, const llm_generate_params *p,
+                               const int32_t *id, size_t n, ggl_error *err) {
+    const llm_schema_params how = {
+        .size = sizeof how, .note = p->note, .note_arg = p->user, .compact = !p->json_spaces};
+    const char *text = grammar_text(p), *name = p->grammar_name;
+    if (!text)
+        return llm_demand_grammar(&k->grammar, c, p->tools, p->tool_choice, id, n, err);
+    k->is_schema = p->json_schema != NULL;
+    k->spaces = p->json_spaces;
+    k->text = ggl_calloc(strlen(text) + 1, 1);
+    if (!k->text)
+        return ggl_fail(err, GGL_NOMEM, "out of memory for a grammar");
+    memcpy(k->text, text, strlen(text));
+    return k->is_schema ? llm_grammar_from_schema_with(&k->grammar, text, strlen(text),
+                                                       name ? name : "json_schema", &how, err)
+                        : llm_grammar_from_gbnf(&k->grammar, text, strlen(text),
+                                                name ? name : "grammar", err);
+}
+
+static ggl_status new_grammar(generation *g, llm_context *c, const int32_t *id, size_t n,
+                              ggl_error *err) {
+    kept_grammar *k = g->kept = ggl_calloc(1, sizeof *k);
+    if (!k)
+        return ggl_fail(err, GGL_NOMEM, "out of memory for a grammar");
+    ggl_status st = make_grammar(k, c, &g->p, id, n, err);
+    if (st == GGL_OK && !c->vocab)
+        st = llm_vocab_new(&c->vocab, c->tokenizer, err);
+    return st == GGL_OK ? llm_matcher_new(&k->matcher, k->grammar, c->vocab, err) : st;
+}
+
+static ggl_status set_grammar(generation *g, llm_context *c, const int32_t *id, size_t n,
+                              ggl_error *err) {
     const llm_generate_params *p = &g->p;
-    const llm_schema_params compact = {.size = sizeof compact, .compact = !p->json_spaces};
     const bool calls = llm_demands_call(p->tool_choice);
     if ((p->grammar != NULL) + (p->json_schema != NULL) + calls > 1)
         return ggl_fail(err, GGL_USAGE, "%s cannot be used together",
                         !calls ? "grammar and json_schema"
                                : "a tool_choice that demands a call, and grammar or json_schema,");
-    if (p->grammar)
-        return llm_grammar_from_gbnf(&g->grammar, p->grammar, strlen(p->grammar), "grammar", err);
-    if (p->json_schema)
-        return llm_grammar_from_schema_with(&g->grammar, p->json_schema, strlen(p->json_schema),
-                                            "json_schema", &compact, err);
-    return calls ? llm_demand_grammar(&g->grammar, c, p->tools, p->tool_choice, id, n, err)
-                 : GGL_OK;
-}
-
-static ggl_status set_grammar(generation *g, llm_context *c, const int32_t *id, size_t n,
-                              ggl_error *err) {
-    ggl_status st = make_grammar(g, c, id, n, err);
-    if (st != GGL_OK || !g->grammar)
-        return st;
-    if (!c->vocab)
-        st = llm_vocab_new(&c->vocab, c->tokenizer, err);
-    return st == GGL_OK ? llm_matcher_new(&g->matcher, g->grammar, c->vocab, err) : st;
+    if (!grammar_text(p) && !calls)
+        return GGL_OK;
+    if (!is_kept(c->kept, p))
+        return new_grammar(g, c, id, n, err);
+    g->kept = c->kept;
+    c->kept = NULL;
+    llm_matcher_reset(g->kept->matcher);
+    return GGL_OK;
 }
 
 ggl_status llm_generation_new(generation **out, llm_context *c, const llm_generate_params *params,
@@ -157,7 +205,7 @@ ggl_status llm_generation_new(generation **out, llm_context *c, const llm_genera
     if (!g)
         return ggl_fail(err, GGL_NOMEM, "out of memory");
     g->p = defaults();
-    g->found = -1;
+    g->text.found = -1;
     ggl_status st = GGL_READ_PARAMS(llm_generate_params, &g->p, params, err);
     if (st == GGL_OK)
         st = check(c, &g->p, err);
@@ -168,15 +216,38 @@ ggl_status llm_generation_new(generation **out, llm_context *c, const llm_genera
     return st == GGL_OK ? set_sampler(g, c, err) : st;
 }
 
-void llm_generation_free(generation *g) {
+void llm_kept_grammar_free(kept_grammar *k) {
+    if (!k)
+        return;
+    llm_matcher_free(k->matcher);
+    llm_grammar_free(k->grammar);
+    ggl_free(k->text);
+    ggl_free(k);
+}
+
+void llm_generation_free(llm_context *c, generation *g) {
     if (!g)
         return;
+    kept_grammar *drop = g->kept;
+    if (drop && drop->matcher && drop->text) {
+        drop = c->kept;
+        c->kept = g->kept;
+    }
+    llm_kept_grammar_free(drop);
     llm_sampler_free(g->sampler);
-    llm_stop_free(g->stop);
-    llm_matcher_free(g->matcher);
-    llm_grammar_free(g->grammar);
-    ggl_free(g->waiting);
+    llm_stopped_text_fini(&g->text);
     ggl_free(g);
+}
+
+bool llm_generation_is_incomplete(const generation *g) {
+    return g->kept && g->kept->matcher && !llm_matcher_is_complete(g->kept->matcher);
+}
+
+ggl_status llm_check_params(llm_context *c, const llm_generate_params *params, ggl_error *err) {
+    generation *g;
+    const ggl_status st = llm_generation_new(&g, c, params, NULL, 0, err);
+    llm_generation_free(c, g);
+    return st;
 }
 
 ggl_status llm_context_make_generator(llm_generator **out, llm_context *c, llm_session *session,
@@ -197,68 +268,35 @@ void llm_context_end(llm_context *c) {
         return;
     const ggl_status st = llm_generator_constrain(c->generator, NULL, -1, NULL);
     (void)st; /* without a matcher it cannot fail */
-    llm_generation_free(g);
+    llm_generator_set_run(c->generator, false, 0, NULL, NULL);
+    llm_generation_free(c, g);
     c->generation = NULL;
 }
 
-/* --- text ------------------------------------------------------------------------------------- */
+/* --- tokens ---------------------------------------------------------------------------------- */
 
-/* The length of the longest beginning of s[0 .. n) that does not end within a character of UTF-8. */
-static size_t whole_characters(const char *s, size_t n) {
-    for (size_t back = 1; back <= 3 && back <= n; back++) {
-        const unsigned char b = (unsigned char)s[n - back];
-        if ((b & 0xc0) == 0x80)
-            continue;
-        const size_t need = b >= 0xf0 && b < 0xf8 ? 4 : b >= 0xe0 ? 3 : b >= 0xc0 ? 2 : 1;
-        return b < 0xf8 && need > back ? n - back : n;
-    }
-    return n;
+static ggl_status put_token(generation *g, const llm_context *c, int32_t id, ggl_error *err) {
+    ggl_str text = llm_token_text(c->tokenizer, id, false);
+    const bool is_special = text.n == 0;
+    if (is_special)
+        text = llm_token_text(c->tokenizer, id, true);
+    const bool shown = !is_special || (g->p.shows ? g->p.shows(g->p.user, id) : g->p.show_special);
+    return llm_stopped_text_put(&g->text, text, !shown, err);
 }
 
-static ggl_status put(generation *g, ggl_str text, ggl_error *err) {
-    if (text.n == 0)
-        return GGL_OK;
-    if (!ggl_grow(&g->waiting, &g->cap, g->n_waiting + text.n, 1))
-        return ggl_fail(err, GGL_NOMEM, "out of memory for the text");
-    memcpy(g->waiting + g->n_waiting, text.s, text.n);
-    g->n_waiting += text.n;
-    g->n_ready += g->stop ? llm_stop_read(g->stop, text.s, text.n) : text.n;
-    return GGL_OK;
-}
-
-ggl_status llm_generation_take(generation *g, const llm_context *c, int32_t id, ggl_error *err) {
-    if (id < 0 || (!g->p.ignore_end && llm_tokenizer_is_eog(c->tokenizer, id))) {
+ggl_status llm_generation_take(generation *g, const llm_context *c, int32_t id, const float *logits,
+                               ggl_error *err) {
+    if (id < 0 || (!g->p.ignore_end && c->tokenizer && llm_tokenizer_is_eog(c->tokenizer, id))) {
         g->finish = LLM_FINISH_END;
         return GGL_OK;
     }
     g->n_generated++;
-    const ggl_status st = put(g, llm_token_text(c->tokenizer, id, g->p.show_special), err);
-    g->found = g->stop ? llm_stop_found(g->stop) : -1;
-    if (g->found >= 0)
+    if (g->p.token && !g->p.token(g->p.user, id, logits))
+        return ggl_fail(err, GGL_CANCELLED, "stopped by the caller");
+    const ggl_status st = c->tokenizer ? put_token(g, c, id, err) : GGL_OK;
+    if (g->text.found >= 0)
         g->finish = LLM_FINISH_STOP;
     else if (g->p.n_max > 0 && g->n_generated == g->p.n_max)
         g->finish = LLM_FINISH_LENGTH;
     return st;
-}
-
-bool llm_generation_has_text(const generation *g) {
-    return g->n_ready > g->n_given &&
-           whole_characters(g->waiting + g->n_given, g->n_ready - g->n_given) > 0;
-}
-
-void llm_generation_release(generation *g) {
-    if (g->finish != LLM_FINISH_STOP)
-        g->n_ready = g->n_waiting;
-}
-
-const char *llm_generation_give(generation *g, size_t *n) {
-    if (g->n_given > 0)
-        memmove(g->waiting, g->waiting + g->n_given, g->n_waiting - g->n_given);
-    g->n_waiting -= g->n_given;
-    g->n_ready -= g->n_given;
-    g->n_given = g->n_ready > 0 ? whole_characters(g->waiting, g->n_ready) : 0;
-    if (g->n_given == 0 && g->finish != LLM_FINISH_NONE)
-        g->n_given = g->n_ready; /* the text ends within a character */
-    *n = g->n_given;
-    return g->n_given ? g->waiting : NULL;
 }

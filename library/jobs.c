@@ -28,8 +28,9 @@ static ggl_status give(running *r) {
     const llm_job *j = r->job;
     const char *piece;
     size_t n;
-    while ((r->g->finish != LLM_FINISH_NONE || llm_generation_has_text(r->g)) &&
-           (piece = llm_generation_give(r->g, &n)) != NULL)
+    const bool ended = r->g->finish != LLM_FINISH_NONE;
+    while ((ended || llm_stopped_text_has(&r->g->text)) &&
+           (piece = llm_stopped_text_give(&r->g->text, ended, &n)) != NULL)
         if (j->each && !j->each(j->user, piece, n))
             return ggl_fail(&r->job->err, GGL_CANCELLED, "stopped by the caller");
     return GGL_OK;
@@ -37,10 +38,9 @@ static ggl_status give(running *r) {
 
 static bool take(void *ctx, int32_t id, const float *logits) {
     running *r = ctx;
-    (void)logits;
-    r->st = llm_generation_take(r->g, r->all->c, id, &r->job->err);
+    r->st = llm_generation_take(r->g, r->all->c, id, logits, &r->job->err);
     if (r->g->finish != LLM_FINISH_NONE)
-        llm_generation_release(r->g);
+        llm_stopped_text_end(&r->g->text);
     if (r->st == GGL_OK)
         r->st = give(r);
     return r->st == GGL_OK && r->g->finish == LLM_FINISH_NONE;
@@ -59,14 +59,14 @@ static void set_result(running *r, const llm_sequence_stats *stats) {
     j->finish = r->st == GGL_OK          ? r->g->finish
                 : r->st == GGL_CANCELLED ? LLM_FINISH_CANCELLED
                                          : LLM_FINISH_ERROR;
-    j->stop = r->g->found;
+    j->stop = r->g->text.found;
     j->n_reused = stats->n_reused;
     j->n_prompt = stats->n_prompt - stats->n_reused;
     j->n_generated = r->g->n_generated;
 }
 
 static void running_free(running *r) {
-    llm_generation_free(r->g);
+    llm_generation_free(r->all->c, r->g);
     ggl_free(r);
 }
 
@@ -78,7 +78,7 @@ static void ended(void *ctx, llm_end why, const llm_sequence_stats *stats, const
         r->st = ggl_fail(&r->job->err, GGL_CANCELLED, "stopped by the caller");
     if (r->st == GGL_OK && r->g->finish == LLM_FINISH_NONE) {
         r->g->finish = finish_of[why];
-        llm_generation_release(r->g);
+        llm_stopped_text_end(&r->g->text);
         r->st = give(r);
     }
     set_result(r, stats);
@@ -101,7 +101,7 @@ static void begin(jobs *all, llm_job *job) {
                                        .prompt = job->id,
                                        .n_prompt = job->n,
                                        .sampler = r->g->sampler,
-                                       .matcher = r->g->matcher,
+                                       .matcher = r->g->kept ? r->g->kept->matcher : NULL,
                                        .n_max = r->g->p.n_max > 0 ? r->g->p.n_max : -1,
                                        .ignore_eog = r->g->p.ignore_end,
                                        .token = take,

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "adapter_list.h"
+#include "generation.h"
 
 enum { CHEAP_SLOTS = 64, CHEAP_SLOTS_WITH_STATES = 4 };
 
@@ -206,10 +207,13 @@ static void close_session(llm_context *c) {
     llm_context_end(c);
     llm_generator_free(c->generator);
     llm_sampler_free(c->sampler);
+    llm_kept_grammar_free(c->kept);
     llm_session_free(c->session);
     llm_guessing_close(c->guessing);
     c->generator = NULL;
     c->sampler = NULL;
+    c->kept = NULL;
+    c->has_sampler = false;
     c->session = NULL;
     c->guessing = NULL;
     c->logits = NULL;
@@ -241,6 +245,7 @@ ggl_status llm_context_close(llm_context *c, ggl_error *err) {
     const ggl_status st = llm_context_return(c, LLM_OPENED_NOTHING, err);
     llm_tokens_fini(&c->ids);
     ggl_free(c->rows);
+    ggl_free(c->rest);
     ggl_free(c);
     return st;
 }

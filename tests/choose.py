@@ -4,9 +4,9 @@
     choose.py near ROOT BUILD FILE..       prints a regular expression of the names of tests that a change of these files can break (near.txt)
     choose.py targets ROOT BUILD [OPTION..]  prints the targets that the tests need which ctest would run with these options, or "all"
     choose.py share ROOT BUILD HOME LONG N OTHER EXCEPT   prints the numbers, as ctest -I reads them, of the tests that fit HOME or that the
-                                           build OTHER lacks, but of those that fit LONG and of all others only every N-th, another one each
-                                           day (GGL_TEST_SEED); none that fits EXCEPT. HOME, LONG and EXCEPT are regular expressions of lines
-                                           such as "e2e.hub [e2e slow]"
+                                           build OTHER lacks, but only every N-th of those that fit LONG, and all tests of every N-th program
+                                           of the others; other ones each day (GGL_TEST_SEED); none that fits EXCEPT. HOME, LONG and EXCEPT are
+                                           regular expressions of lines such as "e2e.hub [e2e slow]"
     choose.py test ROOT BUILD/CTestTestfile.cmake   checks near.txt against the files of the repository and the tests of this build
 """
 import glob
@@ -85,43 +85,63 @@ def chosen(build, options):
 
 
 def lines(build):
-    """The tests of a build, as "name [label label]"; the first has the number 1."""
+    """The tests of a build, as ("name [label label]", program); the first has the number 1. For a script it is the test's name."""
     told = subprocess.run(["ctest", "--test-dir", build, "--show-only=json-v1"], check=True, capture_output=True).stdout
-    return [f'{test["name"]} [{" ".join(next((p["value"] for p in test["properties"] if p["name"] == "LABELS"), []))}]'
-            for test in json.loads(told)["tests"]]
+    commands = registered(build)
+    for test in json.loads(told)["tests"]:
+        labels = next((p["value"] for p in test["properties"] if p["name"] == "LABELS"), [])
+        program = os.path.basename(commands[test["name"]][0])
+        yield f'{test["name"]} [{" ".join(labels)}]', program if program.startswith("test-") else test["name"]
 
 
 def share(build, home, long, n, other, leave_out):
-    """A test's day depends on its name alone, so that tests that come or go do not move it."""
+    """A day depends on the name alone, so that tests that come or go do not move others. Tests that are at home elsewhere come together
+    with their program, so that this build compiles an N-th of these programs."""
     day = int(os.environ.get("GGL_TEST_SEED") or time.time() // 86400)
-    there = {line.split()[0] for line in lines(other)}
+    there = {line.split()[0] for line, _ in lines(other)}
     numbers = []
-    for number, line in enumerate(lines(build), 1):
+    for number, (line, program) in enumerate(lines(build), 1):
         name = line.split()[0]
-        at_home = (re.search(home, line) or name not in there) and not re.search(long, line)
-        if not re.search(leave_out, line) and (at_home or (zlib.crc32(name.encode()) + day) % n == 0):
+        at_home = re.search(home, line) or name not in there
+        turn = (zlib.crc32((name if at_home else program).encode()) + day) % n == 0
+        if not re.search(leave_out, line) and (turn or at_home and not re.search(long, line)):
             numbers.append(str(number))
     return "0,0,0," + ",".join(numbers)
+
+
+def needed(build):
+    """What tests need that name the build's folder: {name: targets} (ggl_test_needs in CMakeLists.txt)."""
+    with open(os.path.join(build, "tests", "needs.txt"), encoding="utf-8") as file:
+        return {line.split()[0]: line.split()[1:] for line in file if line.strip()}
+
+
+def target_of(inner, known):
+    """The target that makes this file of the build, or None."""
+    base = os.path.basename(inner)
+    library = re.sub(r"^lib|\.a$", "", base) if base.endswith(".a") else "llm-shared" if base.startswith("libllm.so") else "test-plugin-" + base.removesuffix(".so")
+    return next((name for name in (base, library) if name in known), None)
 
 
 def targets(build, options):
     """A word of a test's command line that lies in the build names a target. If it is none, the test needs the whole build."""
     helped = subprocess.run(["cmake", "--build", build, "--target", "help"], check=True, capture_output=True, text=True).stdout
     known = set(re.findall(r"^(?:\.\.\. )?([\w.+-]+)", helped, re.M))
-    tests, found, tools = registered(build), set(), {name for name in known if re.fullmatch(r"llm-(?!models$|builtin$|place$|layer$|shared$)[a-z-]+", name)}
+    tests, needs, found = registered(build), needed(build), set()
+    tools = {name for name in known if re.fullmatch(r"llm-(?!models$|builtin$|place$|layer$|shared$|hub$)[a-z-]+", name)}
     for name in chosen(build, options):
+        found.update(needs.get(name, []))
         for word in tests[name]:
             if not word.startswith(build + os.sep):
                 continue
             inner = os.path.relpath(word, build)
-            base = re.sub(r"^lib|\.a$", "", os.path.basename(inner)) if inner.endswith(".a") else os.path.basename(inner)
+            target = target_of(inner, known)
             if inner == "bin":
                 found |= tools
-            elif base in known:
-                found.add(base)
+            elif target:
+                found.add(target)
             elif not (inner.endswith((".inc", ".txt", ".cmake")) or re.fullmatch(r"tests/\w+|clients", inner)):
                 return ["all"]
-        if build in tests[name]:
+        if build in tests[name] and name not in needs:
             return ["all"]
     return sorted(found)
 

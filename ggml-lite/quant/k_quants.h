@@ -6,11 +6,27 @@
 #define GGL_K_QUANTS_H
 
 #include <math.h>
+#include <string.h>
 
 #include "quant.h"
 #include "search.h"
 
 enum { K_BLOCK = 256 };
+
+/* Encodes n / K_BLOCK blocks of `size` bytes, which `encode` gets as zeros. d_at: where a block has its f16 scale. A
+ * block with a NaN gets a NaN there and zeros elsewhere, so that all its elements are NaN. */
+static inline void quant_k_blocks(const float *src, void *dst, int64_t n, size_t size, size_t d_at,
+                                  void (*encode)(const float *x, void *block)) {
+    uint8_t *b = dst;
+    for (int64_t i = 0; i < n / K_BLOCK; i++, b += size, src += K_BLOCK) {
+        const float extreme = quant_extreme(src, K_BLOCK);
+        memset(b, 0, size);
+        if (isnan(extreme))
+            quant_put_f16(b + d_at, extreme);
+        else
+            encode(src, b);
+    }
+}
 
 /* Returns the 2-bit code of element 32*k + j, in 64 bytes as in struct block_q2_k. */
 static inline unsigned quant_2bits(const uint8_t b[64], int k, int j) {

@@ -16,7 +16,8 @@ void ggl_q2_k_unpack(const void *block, int k, ggl_codes *out) {
 }
 
 /* ggml's published encoder (quantize_row_q2_K_ref). Absolute errors are weighted by |x|. */
-static void encode_block(const float *x, struct block_q2_k *b) {
+static void encode_block(const float *x, void *block) {
+    struct block_q2_k *b = block;
     static const quant_min_search how = {.top = TOP, .first = -0.5f, .n_steps = 15, .absolute = 1};
     float scale[N_RUNS], min[N_RUNS], max_scale = 0.0f, max_min = 0.0f, w[K_BLOCK];
     const quant_search *search = ggl_quant_search();
@@ -46,16 +47,8 @@ static void encode_block(const float *x, struct block_q2_k *b) {
 }
 
 void ggl_q2_k_from_float(const float *src, void *dst, int64_t n) {
-    struct block_q2_k *b = dst;
-    for (int64_t i = 0; i < n / K_BLOCK; i++, b++, src += K_BLOCK) {
-        float extreme = quant_extreme(src, K_BLOCK);
-        if (isnan(extreme)) {
-            *b = (struct block_q2_k){0};
-            quant_put_f16(b->d, extreme);
-        } else {
-            encode_block(src, b);
-        }
-    }
+    quant_k_blocks(src, dst, n, sizeof(struct block_q2_k), offsetof(struct block_q2_k, d),
+                   encode_block);
 }
 
 static void put_weighted(const fit_block *fit, void *block) {

@@ -34,7 +34,8 @@ static void put_codes(struct block_q3_k *b, uint8_t code[K_BLOCK]) {
 }
 
 /* ggml's published encoder (quantize_row_q3_K_ref). The scale largest in magnitude becomes -32. */
-static void encode_block(const float *x, struct block_q3_k *b) {
+static void encode_block(const float *x, void *block) {
+    struct block_q3_k *b = block;
     float scale[N_RUNS], extreme = 0.0f;
     const quant_search *search = ggl_quant_search();
     uint8_t code[K_BLOCK];
@@ -43,7 +44,6 @@ static void encode_block(const float *x, struct block_q3_k *b) {
     for (int r = 0; r < N_RUNS; r++)
         extreme = fabsf(scale[r]) > fabsf(extreme) ? scale[r] : extreme;
 
-    *b = (struct block_q3_k){0};
     if (extreme != 0.0f) {
         float inverse = -32.0f / extreme;
         quant_put_f16(b->d, 1.0f / inverse);
@@ -59,16 +59,8 @@ static void encode_block(const float *x, struct block_q3_k *b) {
 }
 
 void ggl_q3_k_from_float(const float *src, void *dst, int64_t n) {
-    struct block_q3_k *b = dst;
-    for (int64_t i = 0; i < n / K_BLOCK; i++, b++, src += K_BLOCK) {
-        float extreme = quant_extreme(src, K_BLOCK);
-        if (isnan(extreme)) {
-            *b = (struct block_q3_k){0};
-            quant_put_f16(b->d, extreme);
-        } else {
-            encode_block(src, b);
-        }
-    }
+    quant_k_blocks(src, dst, n, sizeof(struct block_q3_k), offsetof(struct block_q3_k, d),
+                   encode_block);
 }
 
 static void put_q3_k(const fit_block *fit, void *block) {

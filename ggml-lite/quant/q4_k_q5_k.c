@@ -100,37 +100,31 @@ static void put_high(uint8_t h[32], const uint8_t code[K_BLOCK]) {
         h[i % 32] |= (uint8_t)(code[i] >> 4 << i / 32);
 }
 
-void ggl_q4_k_from_float(const float *src, void *dst, int64_t n) {
+static void encode_q4_k(const float *x, void *block) {
     static const quant_min_search how = {.top = 15, .first = -1.0f, .n_steps = 20};
-    struct block_q4_k *b = dst;
-    for (int64_t i = 0; i < n / K_BLOCK; i++, b++, src += K_BLOCK) {
-        uint8_t code[K_BLOCK];
-        float extreme = quant_extreme(src, K_BLOCK);
-        if (isnan(extreme)) {
-            *b = (struct block_q4_k){0};
-            quant_put_f16(b->d, extreme);
-            continue;
-        }
-        encode_block(&how, src, b->d, b->dmin, b->sm, code);
-        put_nibbles(b->b, code);
-    }
+    struct block_q4_k *b = block;
+    uint8_t code[K_BLOCK];
+    encode_block(&how, x, b->d, b->dmin, b->sm, code);
+    put_nibbles(b->b, code);
+}
+
+static void encode_q5_k(const float *x, void *block) {
+    static const quant_min_search how = {.top = 31, .first = -0.5f, .n_steps = 15};
+    struct block_q5_k *b = block;
+    uint8_t code[K_BLOCK];
+    encode_block(&how, x, b->d, b->dmin, b->sm, code);
+    put_nibbles(b->b, code);
+    put_high(b->h, code);
+}
+
+void ggl_q4_k_from_float(const float *src, void *dst, int64_t n) {
+    quant_k_blocks(src, dst, n, sizeof(struct block_q4_k), offsetof(struct block_q4_k, d),
+                   encode_q4_k);
 }
 
 void ggl_q5_k_from_float(const float *src, void *dst, int64_t n) {
-    static const quant_min_search how = {.top = 31, .first = -0.5f, .n_steps = 15};
-    struct block_q5_k *b = dst;
-    for (int64_t i = 0; i < n / K_BLOCK; i++, b++, src += K_BLOCK) {
-        uint8_t code[K_BLOCK];
-        float extreme = quant_extreme(src, K_BLOCK);
-        *b = (struct block_q5_k){0};
-        if (isnan(extreme)) {
-            quant_put_f16(b->d, extreme);
-            continue;
-        }
-        encode_block(&how, src, b->d, b->dmin, b->sm, code);
-        put_nibbles(b->b, code);
-        put_high(b->h, code);
-    }
+    quant_k_blocks(src, dst, n, sizeof(struct block_q5_k), offsetof(struct block_q5_k, d),
+                   encode_q5_k);
 }
 
 /* --- with importance -------------------------------------------------------------------------- */

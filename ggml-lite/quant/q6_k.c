@@ -29,7 +29,8 @@ static void put_codes(struct block_q6_k *b, const uint8_t code[K_BLOCK]) {
 
 /* ggml's published encoder (quantize_row_q6_K_ref). The scale largest in magnitude becomes -128; if
  * even that is tiny, the whole block is zeros. */
-static void encode_block(const float *x, struct block_q6_k *b) {
+static void encode_block(const float *x, void *block) {
+    struct block_q6_k *b = block;
     float scale[N_RUNS], extreme = 0.0f;
     const quant_search *search = ggl_quant_search();
     uint8_t code[K_BLOCK];
@@ -37,10 +38,8 @@ static void encode_block(const float *x, struct block_q6_k *b) {
         search->fit_symmetric(x + RUN * r, TOP, code + RUN * r, scale + r);
     for (int r = 0; r < N_RUNS; r++)
         extreme = fabsf(scale[r]) > fabsf(extreme) ? scale[r] : extreme;
-    if (fabsf(extreme) < QUANT_TINY) {
-        *b = (struct block_q6_k){0};
+    if (fabsf(extreme) < QUANT_TINY)
         return;
-    }
     float inverse = -128.0f / extreme;
     quant_put_f16(b->d, 1.0f / inverse);
     float d = quant_f16(b->d);
@@ -53,16 +52,8 @@ static void encode_block(const float *x, struct block_q6_k *b) {
 }
 
 void ggl_q6_k_from_float(const float *src, void *dst, int64_t n) {
-    struct block_q6_k *b = dst;
-    for (int64_t i = 0; i < n / K_BLOCK; i++, b++, src += K_BLOCK) {
-        float extreme = quant_extreme(src, K_BLOCK);
-        if (isnan(extreme)) {
-            *b = (struct block_q6_k){0};
-            quant_put_f16(b->d, extreme);
-        } else {
-            encode_block(src, b);
-        }
-    }
+    quant_k_blocks(src, dst, n, sizeof(struct block_q6_k), offsetof(struct block_q6_k, d),
+                   encode_block);
 }
 
 static void put_q6_k(const fit_block *fit, void *block) {

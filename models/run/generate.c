@@ -239,6 +239,14 @@ ggl_status llm_generator_next(llm_generator *g, int32_t *id, ggl_error *err) {
     return st;
 }
 
+void llm_generator_set_run(llm_generator *g, bool shift, int64_t n_keep,
+                           bool (*progress)(void *ctx, int64_t n_done, int64_t n), void *ctx) {
+    g->p.shift = g->q.shifts = shift;
+    g->p.n_keep = n_keep;
+    g->p.progress = progress;
+    g->p.ctx = ctx;
+}
+
 void llm_generator_set_sampler(llm_generator *g, llm_sampler *sampler) {
     g->q.sampler = sampler;
     llm_seq_tell_sampler(&g->q);

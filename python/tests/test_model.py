@@ -134,6 +134,14 @@ class Opening(unittest.TestCase):
         with self.assertRaisesRegex(TypeError, "place is str"):
             Model("builtin:stories", place="blk.0.*=cpu")
 
+    def test_a_full_context(self):
+        with Model("builtin:stories", n_ctx=32) as model:
+            model.generate(STORY, max_tokens=60, temperature=0, ignore_end=True)
+            self.assertEqual((model.last_run.finish, model.last_run.n_shifts), ("context", 0))
+            model.generate(STORY, max_tokens=60, temperature=0, ignore_end=True, shift=True, n_keep=2)
+            self.assertEqual((model.last_run.finish, model.last_run.n_generated), ("length", 60))
+            self.assertTrue(model.last_run.n_shifts > 0 and model.last_run.seconds > 0 and not model.last_run.incomplete)
+
     def test_guesses_change_no_text(self):
         text = "a b c d e f g. " * 4
         with Model("builtin:stories") as model:

@@ -6,7 +6,7 @@ import math
 import numpy as np
 
 from blocks import *
-from families import layer, scaled_frequencies, tied_output  # noqa: F401  for the twins
+from families import layer, scaled_frequencies, swiglu, tied_output  # noqa: F401  for the twins
 from nano import Weights, add, keys_of
 
 N_EMBD, N_HEAD, N_FF, N_VOCAB, EPS = 48, 4, 60, 92, 1e-2
@@ -25,6 +25,29 @@ def qkv(k, b, x):
 
 def head_size(k):
     return k("attention.key_length", k("embedding_length") // k("attention.head_count"))
+
+
+def attend(k, b, h, theta, mag, halves, rotated=True):
+    """Attention of the normalized rows h, all of a layer's heads alike."""
+    q, key, v = qkv(k, b, h)
+    if rotated:
+        q, key = rotate(q, theta, halves, mag), rotate(key, theta, halves, mag)
+    return project(b, "attn_output", merge_heads(attention(q, key, v)))
+
+
+def through_layers(k, w, x, halves, feed=swiglu, ffn_norm="ffn_norm", rotated=lambda l: True):
+    """The rows x after all layers of a Llama, before the last norm; halves: of a head are rotated, not pairs."""
+    eps = k("attention.layer_norm_rms_epsilon")
+    theta, mag = scaled_frequencies(k, k("rope.dimension_count", head_size(k)), w.get("rope_freqs.weight"))
+    for l in range(k("block_count")):
+        b = layer(w, l)
+        x = x + attend(k, b, rms_norm(x, b("attn_norm"), eps), theta, mag, halves, rotated(l))
+        x = x + feed(b, rms_norm(x, b(ffn_norm), eps))
+    return x
+
+
+def last_norm(k, w, x):
+    return rms_norm(x, w["output_norm.weight"], k("attention.layer_norm_rms_epsilon"))
 
 
 def sizes(d=None, n_kv=None, dv=None):

@@ -7,7 +7,6 @@ target_compile_definitions(test-server-api_docs PRIVATE DOCUMENT="${PROJECT_SOUR
 target_compile_definitions(test-server-llamacpp PRIVATE STORIES="${PROJECT_SOURCE_DIR}/models/builtin/stories.gguf")
 
 ggl_test(server.api_run api_run.c SOURCES answer_fixture.c LIBS tools-server-answer llm::models ggl::backends m TIMEOUT 300)
-target_compile_definitions(test-server-api_run PRIVATE BUILTIN_CHAT_MODEL="${PROJECT_SOURCE_DIR}/models/builtin/stories-chat.gguf")
 
 # The clients of these APIs from npm, which installs them into the build folder.
 if(TARGET llm-server AND GGL_PYTHON3)

@@ -1,23 +1,12 @@
 /* Byte-level BPE: published strings, a naive second implementation over a vocabulary that the test
  * trains, long runs, round trips, special tokens, hostile files. */
-#include "steps.h"
+#include "tokenizer_test.h"
 
-#include "alloc_fail.h"
 #include "ggl/alloc.h"
 #include "llm/internal/tokenizer.h"
 #include "text/unicode.h"
-#include "tokenizer_file.h"
 
-enum {
-    NORMAL = 1,
-    UNKNOWN = 2,
-    CONTROL = 3,
-    USER = 4,
-    UNUSED = 5,
-    MAX_PIECES = 1024,
-    MAX_PIECE = 64,
-    N_MERGES = 400
-};
+enum { MAX_PIECE = 64, N_MERGES = 400 };
 
 typedef struct vocab {
     char piece[MAX_PIECES][MAX_PIECE], merge[MAX_PIECES][MAX_PIECE];
@@ -90,35 +79,6 @@ static llm_tokenizer *from_vocab(vocab *v, const char *pre) {
     ggl_error err = {0};
     CHECK_OK(from_writer(&t, write_vocab(v, pre), &err), &err);
     return t;
-}
-
-/* Pieces with '|' between them. */
-static const char *pieces(const llm_tokenizer *t, const char *text, unsigned flags) {
-    static char out[8192];
-    llm_tokens list = {0};
-    size_t used = 0;
-    out[0] = '\0';
-    CHECK_OK(llm_tokenize(t, text, strlen(text), flags, &list, NULL), NULL);
-    for (size_t i = 0; i < list.n; i++) {
-        ggl_str p = llm_token_piece(t, list.id[i]);
-        used +=
-            (size_t)snprintf(out + used, sizeof out - used, "%s%.*s", i ? "|" : "", (int)p.n, p.s);
-    }
-    llm_tokens_fini(&list);
-    return out;
-}
-
-static bool round_trip(const llm_tokenizer *t, const char *text, size_t n) {
-    llm_tokens list = {0};
-    char *back = NULL;
-    size_t size = 0;
-    ggl_error err = {0};
-    CHECK_OK(llm_tokenize(t, text, n, 0, &list, &err), &err);
-    CHECK_OK(llm_detokenize(t, list.id, list.n, false, &back, &size, &err), &err);
-    bool same = back && size == n && memcmp(text, back, n) == 0;
-    ggl_free(back);
-    llm_tokens_fini(&list);
-    return CHECK_MSG(same, "'%.*s' does not come back", (int)n, text);
 }
 
 /* ---- rules ---- */
@@ -230,15 +190,6 @@ TEST(special_tokens_and_ends) {
 
 /* ---- hostile files ---- */
 
-static void refuse(ggl_gguf_writer *w, ggl_status status, const char *words) {
-    llm_tokenizer *t = NULL;
-    ggl_error err = {0};
-    CHECK_INT(from_writer(&t, w, &err), status);
-    CHECK_HAS(err.msg, words);
-    CHECK(!t);
-    llm_tokenizer_free(t);
-}
-
 TEST(refused) {
     static vocab v;
     add_bytes(&v);
@@ -294,7 +245,7 @@ TEST(a_million_merges) {
     ggl_error err = {0};
     REQUIRE_OK(from_writer(&t, w, &err), &err);
     free(text);
-    round_trip(t, "0123456789abcdef deadbeef 77777", 31);
+    round_trip(t, "0123456789abcdef deadbeef 77777", 31, 0);
     llm_tokenizer_free(t);
 }
 
@@ -649,7 +600,7 @@ TEST(long_runs) {
             snprintf(what, sizeof what, "%s, '%s'", names[k], fills[f]);
             test_linear(what, steps_of(t, text, BIG / 10), steps_of(t, text, BIG), 10);
         }
-        round_trip(t, text, BIG);
+        round_trip(t, text, BIG, 0);
         llm_tokenizer_free(t);
     }
 }
@@ -734,7 +685,7 @@ TEST(round_trips) {
                     text[n++] = (char)test_random(&seed);
                 else
                     n += put_utf8(random_character(&seed), text + n);
-            if (!round_trip(t, text, n))
+            if (!round_trip(t, text, n, 0))
                 break;
         }
         llm_tokenizer_free(t);
@@ -795,7 +746,7 @@ TEST(published_strings) {
             CHECK_MSG(same && i == got.n, "%s: '%.*s' has other ids", names[k], (int)(end - s), s);
             llm_tokens_fini(&got);
             if (strcmp(kind, "wordpiece") != 0 && strcmp(kind, "unigram") != 0) /* they normalize */
-                round_trip(t, s, (size_t)(end - s));
+                round_trip(t, s, (size_t)(end - s), 0);
             line = next ? next : out + n_out;
         }
         CHECK(count > 10);

@@ -1,13 +1,9 @@
 /* The kinds bert, t5, rwkv, plamo2, gemma4 and hybriddna: rules by hand, a megabyte without a space,
  * hostile files. tests/numpy/tokenizers.py compares them with second implementations. */
-#include "steps.h"
+#include "tokenizer_test.h"
 
-#include "alloc_fail.h"
 #include "ggl/alloc.h"
 #include "llm/internal/tokenizer.h"
-#include "tokenizer_file.h"
-
-enum { NORMAL = 1, UNKNOWN = 2, CONTROL = 3, USER = 4, UNUSED = 5, BYTE = 6, MAX_PIECES = 1024 };
 
 /* ---- vocabularies ---- */
 
@@ -53,30 +49,6 @@ static llm_tokenizer *from_vocab(const vocab *v) {
     ggl_error err = {0};
     CHECK_OK(from_writer(&t, write_vocab(v), &err), &err);
     return t;
-}
-
-static void refuse(ggl_gguf_writer *w, ggl_status status, const char *words) {
-    llm_tokenizer *t = NULL;
-    ggl_error err = {0};
-    CHECK_INT(from_writer(&t, w, &err), status);
-    CHECK_HAS(err.msg, words);
-    CHECK(!t);
-    llm_tokenizer_free(t);
-}
-
-static const char *pieces(const llm_tokenizer *t, const char *text, unsigned flags) {
-    static char out[8192];
-    llm_tokens list = {0};
-    size_t used = 0;
-    out[0] = '\0';
-    CHECK_OK(llm_tokenize(t, text, strlen(text), flags, &list, NULL), NULL);
-    for (size_t i = 0; i < list.n; i++) {
-        ggl_str p = llm_token_piece(t, list.id[i]);
-        used +=
-            (size_t)snprintf(out + used, sizeof out - used, "%s%.*s", i ? "|" : "", (int)p.n, p.s);
-    }
-    llm_tokens_fini(&list);
-    return out;
 }
 
 /* Text to ids and back; valid until the next call. */

@@ -42,37 +42,45 @@ static place find_place(const grammar_source *s) {
         .file = file, .name = strcmp(file, "-") == 0 ? "stdin" : file, .is_schema = schema != NULL};
 }
 
-/* Counts the notes, and prints the first of them. */
-typedef struct notes {
-    const char *tool;
-    size_t n;
-} notes;
+int grammar_find(grammar_text *out, const char *tool, const grammar_source *s) {
+    const place p = find_place(s);
+    size_t n = 0;
+    *out = (grammar_text){.text = p.text, .name = p.name, .is_schema = p.is_schema};
+    if (!p.file)
+        return -1;
+    out->read = tool_read_text(tool, p.file, MOST_BYTES, &n);
+    out->text = out->read;
+    return out->read ? -1 : 1;
+}
 
-static void note_ignored(void *arg, const char *text) {
-    notes *n = arg;
+void grammar_note(void *notes, const char *text) {
+    grammar_notes *n = notes;
     if (n->n++ >= MOST_NOTES)
         return;
     tool_begin_line();
     tool_note(n->tool, "%s", text); /* names may have any characters */
 }
 
+void grammar_notes_end(const grammar_notes *n) {
+    if (n->n > MOST_NOTES)
+        tool_note(n->tool, "%zu more of these", n->n - MOST_NOTES);
+}
+
 int grammar_read(llm_grammar **out, const char *tool, const grammar_source *s, bool compact) {
     ggl_error err = {0};
-    notes noted = {.tool = tool};
-    const place p = find_place(s);
-    size_t n = p.text ? strlen(p.text) : 0;
-    char *read = NULL;
+    grammar_notes noted = {.tool = tool};
+    grammar_text t;
     *out = NULL;
-    if (p.file && !(read = tool_read_text(tool, p.file, MOST_BYTES, &n)))
-        return 1;
-    const char *text = read ? read : p.text;
+    const int code = grammar_find(&t, tool, s);
+    if (code >= 0)
+        return code;
     const llm_schema_params params = {
-        .size = sizeof params, .note = note_ignored, .note_arg = &noted, .compact = compact};
-    const ggl_status st = p.is_schema
-                              ? llm_grammar_from_schema_with(out, text, n, p.name, &params, &err)
-                              : llm_grammar_from_gbnf(out, text, n, p.name, &err);
-    free(read);
-    if (noted.n > MOST_NOTES)
-        tool_note(tool, "%zu more of these", noted.n - MOST_NOTES);
+        .size = sizeof params, .note = grammar_note, .note_arg = &noted, .compact = compact};
+    const size_t n = strlen(t.text);
+    const ggl_status st = t.is_schema
+                              ? llm_grammar_from_schema_with(out, t.text, n, t.name, &params, &err)
+                              : llm_grammar_from_gbnf(out, t.text, n, t.name, &err);
+    free(t.read);
+    grammar_notes_end(&noted);
     return st == GGL_OK ? -1 : tool_error(tool, st == GGL_NOMEM ? 1 : 2, "%s", err.msg);
 }

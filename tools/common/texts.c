@@ -31,14 +31,15 @@ size_t unescape(char *s, size_t n) {
 ggl_str *read_texts(const char *const *args, size_t n, bool escape) {
     size_t size = (n + 1) * sizeof(ggl_str);
     for (size_t i = 0; i < n; i++)
-        size += strlen(args[i]);
+        size += strlen(args[i]) + 1;
     ggl_str *texts = ggl_calloc(1, size);
     char *at = (char *)(texts + n + 1);
     for (size_t i = 0; i < n && texts; i++) {
         const size_t length = strlen(args[i]);
         memcpy(at, args[i], length);
         texts[i] = (ggl_str){at, escape ? unescape(at, length) : length};
-        at += length;
+        at[texts[i].n] = '\0';
+        at += length + 1;
     }
     return texts;
 }

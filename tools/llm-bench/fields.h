@@ -21,6 +21,22 @@ typedef struct bench_field {
     int n;
 } bench_field;
 
+static inline bench_field bench_text(const char *key, const char *s) {
+    return (bench_field){.key = key, .kind = BENCH_TEXT, .text = s};
+}
+
+static inline bench_field bench_whole(const char *key, double x) {
+    return (bench_field){.key = key, .kind = BENCH_INTEGER, .number = x};
+}
+
+static inline bench_field bench_number(const char *key, double x) {
+    return (bench_field){.key = key, .kind = BENCH_NUMBER, .number = x};
+}
+
+static inline bench_field bench_numbers(const char *key, const double *x, int n) {
+    return (bench_field){.key = key, .kind = BENCH_NUMBERS, .numbers = x, .n = n};
+}
+
 /* Prints a string in quotes, with the quotes in it doubled. */
 void bench_put_quoted(FILE *out, const char *s, char quote);
 /* Prints a number of the field; "null" if it is not known. */

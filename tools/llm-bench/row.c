@@ -36,57 +36,45 @@ bool bench_test_equal(const bench_test *a, const bench_test *b) {
            a->type_k == b->type_k && a->type_v == b->type_v;
 }
 
-static bench_field text(const char *key, const char *s) {
-    return (bench_field){.key = key, .kind = BENCH_TEXT, .text = s};
-}
-
-static bench_field whole(const char *key, double x) {
-    return (bench_field){.key = key, .kind = BENCH_INTEGER, .number = x};
-}
-
-static bench_field number(const char *key, double x) {
-    return (bench_field){.key = key, .kind = BENCH_NUMBER, .number = x};
-}
-
 /* A value that is 0 if it is not known. */
 static bench_field known(const char *key, double x) {
-    return number(key, x > 0 ? x : NAN);
+    return bench_number(key, x > 0 ? x : NAN);
 }
 
 int bench_row_fields(const bench_row *r, bench_field out[BENCH_MAX_FIELDS]) {
     const bench_test *t = &r->test;
     const bench_field fields[] = {
-        text("build_commit", BENCH_BUILD_COMMIT),
-        whole("build_number", BENCH_BUILD_NUMBER),
-        text("cpu_info", r->cpu),
-        text("gpu_info", r->device),
-        text("backends", r->backend),
-        text("isa", r->isa),
-        text("model_filename", t->model),
-        text("model_type", r->model_type),
-        whole("model_size", r->model_size),
-        whole("model_n_params", r->n_params),
-        whole("n_batch", (double)t->n_batch),
-        whole("n_ubatch", (double)t->n_ubatch),
-        whole("n_threads", (double)t->n_threads),
-        text("cpu_mask", "0x0"),
-        text("type_k", r->types[0]),
-        text("type_v", r->types[1]),
-        whole("n_gpu_layers", r->n_gpu_layers),
-        whole("n_prompt", (double)t->n_prompt),
-        whole("n_gen", (double)t->n_gen),
-        whole("n_depth", (double)t->n_depth),
-        whole("n_sequences", (double)t->n_sequences),
-        text("test_time", r->time),
-        whole("avg_ns", r->s_ns.mean),
-        whole("stddev_ns", r->s_ns.stddev),
-        number("avg_ts", r->s_ts.mean),
-        number("stddev_ts", r->s_ts.stddev),
-        number("median_ts", r->s_ts.median),
-        number("q1_ts", r->s_ts.q1),
-        number("q3_ts", r->s_ts.q3),
-        number("min_ts", r->s_ts.min),
-        number("max_ts", r->s_ts.max),
+        bench_text("build_commit", BENCH_BUILD_COMMIT),
+        bench_whole("build_number", BENCH_BUILD_NUMBER),
+        bench_text("cpu_info", r->cpu),
+        bench_text("gpu_info", r->device),
+        bench_text("backends", r->backend),
+        bench_text("isa", r->isa),
+        bench_text("model_filename", t->model),
+        bench_text("model_type", r->model_type),
+        bench_whole("model_size", r->model_size),
+        bench_whole("model_n_params", r->n_params),
+        bench_whole("n_batch", (double)t->n_batch),
+        bench_whole("n_ubatch", (double)t->n_ubatch),
+        bench_whole("n_threads", (double)t->n_threads),
+        bench_text("cpu_mask", "0x0"),
+        bench_text("type_k", r->types[0]),
+        bench_text("type_v", r->types[1]),
+        bench_whole("n_gpu_layers", r->n_gpu_layers),
+        bench_whole("n_prompt", (double)t->n_prompt),
+        bench_whole("n_gen", (double)t->n_gen),
+        bench_whole("n_depth", (double)t->n_depth),
+        bench_whole("n_sequences", (double)t->n_sequences),
+        bench_text("test_time", r->time),
+        bench_whole("avg_ns", r->s_ns.mean),
+        bench_whole("stddev_ns", r->s_ns.stddev),
+        bench_number("avg_ts", r->s_ts.mean),
+        bench_number("stddev_ts", r->s_ts.stddev),
+        bench_number("median_ts", r->s_ts.median),
+        bench_number("q1_ts", r->s_ts.q1),
+        bench_number("q3_ts", r->s_ts.q3),
+        bench_number("min_ts", r->s_ts.min),
+        bench_number("max_ts", r->s_ts.max),
         known("gb_per_s", r->gb),
         known("gmac_per_s", r->gmac),
         known("limit_gb_per_s", r->limit.read_gb),
@@ -94,11 +82,11 @@ int bench_row_fields(const bench_row *r, bench_field out[BENCH_MAX_FIELDS]) {
         known("limit_f32_gmac_per_s", r->limit.f32_gmac),
         known("limit_bf16_gmac_per_s", r->limit.bf16_gmac),
         known("percent_of_limit", r->percent),
-        whole("peak_memory", r->peak_memory),
-        whole("load_ns", r->load_ns),
-        whole("first_token_ns", r->first_token_ns),
-        {.key = "samples_ns", .kind = BENCH_NUMBERS, .numbers = r->ns, .n = r->n},
-        {.key = "samples_ts", .kind = BENCH_NUMBERS, .numbers = r->ts, .n = r->n},
+        bench_whole("peak_memory", r->peak_memory),
+        bench_whole("load_ns", r->load_ns),
+        bench_whole("first_token_ns", r->first_token_ns),
+        bench_numbers("samples_ns", r->ns, r->n),
+        bench_numbers("samples_ts", r->ts, r->n),
     };
     int n = (int)(sizeof fields / sizeof *fields);
     for (int i = 0; i < n; i++)

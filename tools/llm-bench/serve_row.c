@@ -131,59 +131,43 @@ bool serve_row_take(serve_row *row, serve_log *log) {
 
 /* --- fields ----------------------------------------------------------------------------------- */
 
-static bench_field text(const char *key, const char *s) {
-    return (bench_field){.key = key, .kind = BENCH_TEXT, .text = s};
-}
-
-static bench_field whole(const char *key, double x) {
-    return (bench_field){.key = key, .kind = BENCH_INTEGER, .number = x};
-}
-
-static bench_field number(const char *key, double x) {
-    return (bench_field){.key = key, .kind = BENCH_NUMBER, .number = x};
-}
-
-static bench_field numbers(const char *key, const double *x, int n) {
-    return (bench_field){.key = key, .kind = BENCH_NUMBERS, .numbers = x, .n = n};
-}
-
 int serve_row_fields(const serve_row *r, bench_field out[SERVE_MAX_FIELDS]) {
     const serve_load *l = &r->load;
     const bench_field fields[] = {
-        text("url", r->server->url),
-        text("model", r->server->model),
-        text("endpoint", l->chat ? "chat/completions" : "completions"),
-        text("test_time", r->time),
-        whole("seed", (double)r->seed),
-        whole("n_clients", l->n_clients > 0 ? (double)l->n_clients : NAN),
-        number("rate", l->n_clients > 0 ? NAN : l->rate),
-        whole("n_prompt", (double)r->n_prompt),
-        whole("n_gen", (double)l->n_answer),
-        whole("n_shared", (double)r->n_shared),
-        whole("n_turns", (double)l->n_turns),
-        whole("n_rounds", r->n_rounds),
-        whole("n_answers", (double)r->n_ok),
-        whole("n_failed", (double)r->n_failed),
-        whole("n_short", (double)r->n_short),
-        whole("prompt_tokens", r->prompt),
-        whole("cached_tokens", r->cached),
-        whole("completion_tokens", r->answer),
-        whole("pieces", r->pieces),
-        number("seconds", r->seconds),
-        number("prompt_ts", r->prompt_rate),
-        number("completion_ts", r->answer_rate),
-        number("first_token_ms", r->first.median),
-        number("first_token_ms_99", r->first.p99),
-        number("between_tokens_ms", r->between.median),
-        number("between_tokens_ms_99", r->between.p99),
-        number("per_token_ms", r->per_token.median),
-        number("per_token_ms_99", r->per_token.p99),
-        number("answer_ms", r->whole.median),
-        number("answer_ms_99", r->whole.p99),
-        numbers("samples_ts", r->round_rate, r->n_rounds),
-        numbers("turn_first_token_ms", r->turn_first, (int)l->n_turns),
-        numbers("turn_prompt_tokens", r->turn_prompt, (int)l->n_turns),
-        numbers("turn_cached_tokens", r->turn_cached, (int)l->n_turns),
+        bench_text("url", r->server->url),
+        bench_text("model", r->server->model),
+        bench_text("endpoint", l->chat ? "chat/completions" : "completions"),
+        bench_text("test_time", r->time),
+        bench_whole("seed", (double)r->seed),
+        bench_whole("n_clients", l->n_clients > 0 ? (double)l->n_clients : NAN),
+        bench_number("rate", l->n_clients > 0 ? NAN : l->rate),
+        bench_whole("n_prompt", (double)r->n_prompt),
+        bench_whole("n_gen", (double)l->n_answer),
+        bench_whole("n_shared", (double)r->n_shared),
+        bench_whole("n_turns", (double)l->n_turns),
+        bench_whole("n_rounds", r->n_rounds),
+        bench_whole("n_answers", (double)r->n_ok),
+        bench_whole("n_failed", (double)r->n_failed),
+        bench_whole("n_short", (double)r->n_short),
+        bench_whole("prompt_tokens", r->prompt),
+        bench_whole("cached_tokens", r->cached),
+        bench_whole("completion_tokens", r->answer),
+        bench_whole("pieces", r->pieces),
+        bench_number("seconds", r->seconds),
+        bench_number("prompt_ts", r->prompt_rate),
+        bench_number("completion_ts", r->answer_rate),
+        bench_number("first_token_ms", r->first.median),
+        bench_number("first_token_ms_99", r->first.p99),
+        bench_number("between_tokens_ms", r->between.median),
+        bench_number("between_tokens_ms_99", r->between.p99),
+        bench_number("per_token_ms", r->per_token.median),
+        bench_number("per_token_ms_99", r->per_token.p99),
+        bench_number("answer_ms", r->whole.median),
+        bench_number("answer_ms_99", r->whole.p99),
+        bench_numbers("samples_ts", r->round_rate, r->n_rounds),
+        bench_numbers("turn_first_token_ms", r->turn_first, (int)l->n_turns),
+        bench_numbers("turn_prompt_tokens", r->turn_prompt, (int)l->n_turns),
+        bench_numbers("turn_cached_tokens", r->turn_cached, (int)l->n_turns),
     };
     int n = (int)(sizeof fields / sizeof *fields);
     memcpy(out, fields, sizeof fields);

@@ -62,8 +62,8 @@ static int open_template(chat *c) {
     const bool is_named = o->template_file || o->template_name;
     ggl_error err = {0};
     ggl_status st;
-    const int code = tool_open_template(&c->format, TOOL, &choice, c->setup->file,
-                                        c->setup->tokenizer, &st, &err);
+    const int code = tool_open_template(&c->format, TOOL, &choice, llm_model_file(c->ctx->model),
+                                        c->ctx->tokenizer, &st, &err);
     if (code >= 0)
         return code;
     if (st == GGL_OK) {
@@ -168,37 +168,11 @@ static int set_system(chat *c) {
 /* --- opening ---------------------------------------------------------------------------------- */
 
 int chat_new_sampler(chat *c) {
-    const chat_setup *s = c->setup;
-    llm_sampler *sampler = NULL;
-    const int code =
-        sampling_open(&sampler, "llm-cli", &c->o.sampling, (uint64_t)c->o.seed, s->tokenizer,
-                      llm_session_n_vocab(s->session), llm_session_n_ctx(s->session));
-    if (code >= 0)
-        return code;
-    if (c->g)
-        llm_generator_set_sampler(c->g, sampler);
-    llm_sampler_free(c->sampler);
-    c->sampler = sampler;
-    return -1;
+    const int code = cli_generation_set_sampling(c->setup->generation, &c->o, c->ctx);
+    c->is_fresh |= code < 0;
+    return code;
 }
 
-static int open_generator(chat *c) {
-    ggl_error err = {0};
-    const int code = chat_new_sampler(c);
-    if (code >= 0)
-        return code;
-    const llm_generator_params p = {.size = sizeof p,
-                                    .session = c->setup->session,
-                                    .sampler = c->sampler,
-                                    .tokenizer = c->setup->tokenizer,
-                                    .guesser = c->setup->guesser,
-                                    .n_guess_max = c->setup->n_guess_max,
-                                    .progress = c->setup->progress,
-                                    .ctx = c->setup->ctx};
-    return llm_generator_new(&c->g, &p, &err) == GGL_OK ? -1 : tool_error(TOOL, 1, "%s", err.msg);
-}
-
-/* Prepares where answers go, and which strings end them. */
 /* text_stream.take: breaks lines between words. */
 static bool wrap_text(void *ctx, const char *text, size_t n) {
     tool_set_line(text[n - 1] == '\n' ? TOOL_LINE_EMPTY : TOOL_LINE_TEXT);
@@ -212,9 +186,7 @@ static int open_output(chat *c) {
         c->out.take = wrap_text;
         c->out.ctx = &c->wrap;
     }
-    ggl_status st = stops_init(&c->stops, &c->o.stops, c->o.escape, &err);
-    if (st == GGL_OK && c->o.output)
-        st = ggl_new_file_open(&c->out.file, c->o.output, &err);
+    const ggl_status st = c->o.output ? ggl_new_file_open(&c->out.file, c->o.output, &err) : GGL_OK;
     if (st != GGL_OK && process_stopped) /* opening a pipe waits for its reader */
         return process_stop_code();
     return st == GGL_OK ? -1 : tool_error(TOOL, 1, "%s%s", st == GGL_NOMEM ? "" : "-o: ", err.msg);
@@ -234,6 +206,8 @@ static int close_output(chat *c, int code) {
 
 static int chat_open(chat *c, const chat_setup *s) {
     c->setup = s;
+    c->ctx = s->ctx;
+    c->is_fresh = true;
     c->o = *s->o;
     c->shifts = c->o.shift || !c->o.full_given;
     c->o.full_given = true; /* for /set, whose table has the choice */
@@ -248,8 +222,6 @@ static int chat_open(chat *c, const chat_setup *s) {
     if (code < 0)
         code = set_system(c);
     if (code < 0)
-        code = open_generator(c);
-    if (code < 0)
         code = open_output(c);
     const bool with_history = !c->o.chat.no_history && !c->o.chat.single;
     if (code < 0 && !chat_input_open(&c->in, c->o.chat.multiline, with_history, chat_complete, c))
@@ -259,18 +231,16 @@ static int chat_open(chat *c, const chat_setup *s) {
 
 static void chat_close(chat *c) {
     chat_input_close(&c->in);
-    llm_generator_free(c->g);
-    llm_sampler_free(c->sampler);
     llm_talk_free(c->talk);
     llm_chat_free(c->format);
     ggl_free(c->answer.s);
     record_fini(&c->record);
     ggl_free(c->attached.s);
-    stops_fini(&c->stops);
     for (size_t i = 0; i < c->n_settings; i++)
         free(c->setting[i]);
     ggl_free(c->setting);
     llm_tokens_fini(&c->drawn);
+    llm_tokens_fini(&c->forced);
     free(c->saved_as);
     ggl_free(c->tools.s);
     ggl_free(c->tools_object.s);
@@ -360,7 +330,7 @@ static int read_turns(chat *c) {
         ggl_str line;
         const size_t n = c->n_used;
         snprintf(prompt, sizeof prompt, n ? "%s%zu/%" PRId64 "%s > " : "> ",
-                 c->has_looks ? "\033[2m" : "", n, llm_session_n_ctx(c->setup->session),
+                 c->has_looks ? "\033[2m" : "", n, llm_context_n_ctx(c->ctx),
                  c->has_looks ? "\033[0m" : "");
         switch (chat_input_read(&c->in, prompt, &line)) {
         case LINE_DONE:

@@ -2,25 +2,20 @@
 #ifndef TOOLS_CHAT_H
 #define TOOLS_CHAT_H
 
-#include "constraint.h"
-#include "llm/internal/session.h"
-#include "options.h"
+#include "context.h"
+#include "generation.h"
 #include "record.h"
 
 /* What a conversation takes from the rest of llm-cli. Everything is borrowed. */
 typedef struct chat_setup {
     const cli_options *o;
     const char *model_name;
-    const ggl_gguf *file;
-    const llm_tokenizer *tokenizer;
-    llm_session *session;
+    llm_context *ctx;
+    cli_generation *generation;
     ggl_str first; /* first message of the user; for interactive_run: the text; s NULL: none */
-    const record_run *facts;    /* for --json-output */
-    constraint *constraint;     /* of each answer; NULL: none */
-    const llm_guesser *guesser; /* NULL: none */
-    int64_t n_guess_max;
-    bool (*progress)(void *ctx, int64_t n_done, int64_t n); /* as llm_generator_params.progress */
-    void *ctx;
+    const record_run *facts; /* for --json-output */
+    bool (*progress)(void *user, int64_t n_done,
+                     int64_t n); /* llm_generate_params.prompt_progress */
 } chat_setup;
 
 /* True if the options and the model's file ask for a conversation. file NULL: there is no -m, and the

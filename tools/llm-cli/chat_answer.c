@@ -24,8 +24,8 @@ bool chat_text_add(chat_text *t, const char *s, size_t n) {
 
 /* After an answer: the last token of a full context is not in it. */
 static void set_used(chat *c) {
-    const size_t n_ctx = (size_t)llm_session_n_ctx(c->setup->session);
-    (void)llm_generator_tokens(c->g, &c->n_used);
+    const size_t n_ctx = (size_t)llm_context_n_ctx(c->ctx);
+    (void)llm_sequence(c->ctx, &c->n_used);
     c->n_used = c->n_used < n_ctx ? c->n_used : n_ctx;
 }
 
@@ -63,8 +63,8 @@ static ggl_status make_prompt(const chat *c, prompt *p, ggl_error *err) {
     prompt_fini(p);
     ggl_status st = chat_render(c, c->talk, c->first, true, &p->text, &p->n_text, err);
     if (st == GGL_OK)
-        st = llm_tokenize(c->setup->tokenizer, p->text, p->n_text, LLM_TOKENIZE_SPECIAL, &p->ids,
-                          err);
+        st =
+            llm_tokenize(c->ctx->tokenizer, p->text, p->n_text, LLM_TOKENIZE_SPECIAL, &p->ids, err);
     return st;
 }
 
@@ -74,7 +74,7 @@ void chat_count_used(chat *c) {
     c->n_used = 0;
     if (llm_talk_n(c->talk) > 0 &&
         chat_render(c, c->talk, c->first, false, &p.text, &p.n_text, &none) == GGL_OK &&
-        llm_tokenize(c->setup->tokenizer, p.text, p.n_text, LLM_TOKENIZE_SPECIAL, &p.ids, &none) ==
+        llm_tokenize(c->ctx->tokenizer, p.text, p.n_text, LLM_TOKENIZE_SPECIAL, &p.ids, &none) ==
             GGL_OK)
         c->n_used = p.ids.n;
     prompt_fini(&p);
@@ -122,7 +122,7 @@ static ggl_status drop_oldest(chat *c, prompt *p, size_t n_most, ggl_error *err)
  * until half of the context is free, because what remains has to run again. is_full: the context is
  * full already. */
 static ggl_status fit_prompt(chat *c, prompt *p, bool is_full, ggl_error *err) {
-    const size_t n_ctx = (size_t)llm_session_n_ctx(c->setup->session), first = c->first;
+    const size_t n_ctx = (size_t)llm_context_n_ctx(c->ctx), first = c->first;
     ggl_status st = make_prompt(c, p, err);
     if (st == GGL_OK && p->ids.n + c->drawn.n > (is_full ? n_ctx / 2 : n_ctx - 1))
         st = drop_oldest(c, p, n_ctx / 2, err);
@@ -141,153 +141,153 @@ static ggl_status fit_prompt(chat *c, prompt *p, bool is_full, ggl_error *err) {
     return st;
 }
 
-/* Runs the prompt, and the tokens of the answer so far. */
-static ggl_status run_prompt(chat *c, prompt *p, ggl_error *err) {
-    const double t = process_seconds();
+/* Adds the tokens of the answer so far to the prompt. */
+static ggl_status add_drawn(const chat *c, prompt *p, ggl_error *err) {
     const size_t n = p->ids.n + c->drawn.n;
     if (!ggl_grow(&p->ids.id, &p->ids.cap, n, sizeof *p->ids.id))
         return ggl_fail(err, GGL_NOMEM, "out of memory for a prompt");
     if (c->drawn.n > 0)
         memcpy(p->ids.id + p->ids.n, c->drawn.id, c->drawn.n * sizeof *p->ids.id);
     p->ids.n = n;
-    progress_begin("tokens", 0, "prompt");
-    ggl_status st = llm_generator_prompt(c->g, &(llm_prompt){.id = p->ids.id, .n = n}, err);
-    progress_end();
-    const llm_generator_stats stats = llm_generator_get_stats(c->g);
-    c->last.t_prompt += process_seconds() - t;
-    c->last.n_prompt += stats.n_prompt;
-    c->last.n_reused += stats.n_reused;
-    return st;
+    return GGL_OK;
 }
 
 /* --- the answer ------------------------------------------------------------------------------- */
 
+static llm_run_info last_run(const chat *c) {
+    llm_run_info run = {.size = sizeof run};
+    (void)!llm_last_run(c->ctx, &run, NULL); /* fails only if the size is wrong */
+    return run;
+}
+
 static void note_nan(chat *c) {
-    const int64_t n_nan = llm_generator_get_stats(c->g).n_nan;
+    const int64_t n_nan = last_run(c).n_nan;
     if (n_nan == 0 || c->told_nan)
         return;
     c->told_nan = true;
-    tool_warning(TOOL, "%" PRId64 " of %" PRId64 " logits are NaN; such tokens are never chosen",
-                 n_nan, llm_session_n_vocab(c->setup->session));
+    tool_warning(TOOL, "%" PRId64 " of %" PRId32 " logits are NaN; such tokens are never chosen",
+                 n_nan, llm_context_n_vocab(c->ctx));
 }
 
 /* Returns the text of a token for the conversation: without control tokens, except marks of reasoning. */
 static ggl_str token_text(const chat *c, int32_t id) {
-    const ggl_str text = llm_token_text(c->setup->tokenizer, id, false);
-    const ggl_str mark = text.n > 0 ? text : llm_token_text(c->setup->tokenizer, id, true);
+    const ggl_str text = llm_token_text(c->ctx->tokenizer, id, false);
+    const ggl_str mark = text.n > 0 ? text : llm_token_text(c->ctx->tokenizer, id, true);
     return answer_marks_show(MARKS_THINK, mark) ? mark : text;
 }
 
-/* Shows the answer from n_shown on as far as no stop string may be in it. True: one was found, which
- * ends the answer, with the string itself only if it is one of -r. */
-static bool show_until_stop(chat *c, ggl_str text, chat_show *show, ggl_status *st,
-                            ggl_error *err) {
-    llm_stop *stop = c->stops.strings;
-    const size_t n = llm_stop_read(stop, text.s, text.n);
-    *st = chat_show_put(show, c->answer.s + c->n_shown, n, err);
-    c->n_shown += n;
-    const int32_t found = llm_stop_found(stop);
-    if (found < 0)
-        return false;
-    c->answer.n = c->n_shown;
-    if ((size_t)found < c->stops.n_reverse)
-        c->answer.n += llm_stop_held(stop);
-    return true;
-}
-
-/* Adds a token to the answer, and shows it. True: a stop string ends the answer. */
-static bool add_token(chat *c, int32_t id, chat_show *show, ggl_status *st, ggl_error *err) {
+/* Adds a token to the answer. */
+static bool on_token(void *user, int32_t id, const float *logits) {
+    chat *c = user;
     const ggl_str text = token_text(c, id);
-    if (!ggl_grow(&c->drawn.id, &c->drawn.cap, c->drawn.n + 1, sizeof *c->drawn.id) ||
-        !chat_text_add(&c->answer, text.s, text.n)) {
-        *st = ggl_fail(err, GGL_NOMEM, "out of memory for an answer");
+    note_nan(c);
+    c->lacks_memory =
+        !ggl_grow(&c->drawn.id, &c->drawn.cap, c->drawn.n + 1, sizeof *c->drawn.id) ||
+        !chat_text_add(&c->answer, text.s, text.n) ||
+        (c->o.json_output && !record_token(&c->record, id, logits, llm_context_n_vocab(c->ctx)));
+    if (c->lacks_memory)
         return false;
-    }
     c->drawn.id[c->drawn.n++] = id;
-    if (c->o.json_output && !record_token(&c->record, id, llm_generator_logits(c->g),
-                                          (int32_t)llm_session_n_vocab(c->setup->session))) {
-        *st = ggl_fail(err, GGL_NOMEM, "out of memory for --json-output");
-        return false;
-    }
-    if (c->stops.strings)
-        return show_until_stop(c, text, show, st, err);
-    const ggl_str marked = llm_token_text(c->setup->tokenizer, id, true);
-    const bool differs = c->has_marks && text.n == 0 && marked.n > 0;
-    c->marked |= differs;
-    c->n_shown = c->answer.n;
-    *st = differs ? chat_show_put(show, marked.s, marked.n, err)
-                  : chat_show_put(show, text.s, text.n, err);
-    return false;
+    c->n_read += text.n;
+    return !c->out.failed;
 }
 
-/* Shows the end of the answer. */
-static ggl_status show_rest(chat *c, chat_show *show, ggl_error *err) {
-    ggl_status st = GGL_OK;
-    if (c->answer.n > c->n_shown)
-        st = chat_show_put(show, c->answer.s + c->n_shown, c->answer.n - c->n_shown, err);
-    c->n_shown = c->answer.n;
-    const ggl_status ended = chat_show_end(show, err);
-    return st == GGL_OK ? ended : st;
+/* True if a control token is a part of what is shown: as a mark of calls or reasoning. */
+static bool shows(void *user, int32_t id) {
+    chat *c = user;
+    const ggl_str mark = llm_token_text(c->ctx->tokenizer, id, true);
+    const bool is_text = token_text(c, id).n > 0, differs = c->has_marks && !is_text && mark.n > 0;
+    c->marked |= differs;
+    c->n_read += differs ? mark.n : 0;
+    return is_text || differs;
 }
 
 /* Forces the end of reasoning that has taken the tokens of --reasoning-budget. */
-static ggl_status limit_reasoning(chat *c, const chat_show *show, ggl_error *err) {
-    const ggl_str end = llm_calls_reasoning_end(show->calls);
+static size_t limit_reasoning(void *user, const int32_t **id) {
+    chat *c = user;
+    const ggl_str end = llm_calls_reasoning_end(c->show->calls);
     const int64_t most = c->o.chat.thinks == TOOL_REASONING_OFF ? 0 : c->o.chat.reasoning_budget;
+    ggl_error none = {0};
     if (end.n == 0 || most < 0 || c->ends_reasoning || (int64_t)c->drawn.n < most)
-        return GGL_OK;
+        return 0;
     c->ends_reasoning = true;
-    llm_tokens ids = {0}; /* grammars allow no control tokens */
-    ggl_status st = llm_tokenize(c->setup->tokenizer, end.s, end.n,
-                                 c->setup->constraint ? 0 : LLM_TOKENIZE_SPECIAL, &ids, err);
-    if (st == GGL_OK)
-        st = llm_sampler_force(c->sampler, ids.id, ids.n, err);
-    llm_tokens_fini(&ids);
+    c->forced.n = 0; /* grammars allow no control tokens */
+    *id = NULL;
+    if (llm_tokenize(c->ctx->tokenizer, end.s, end.n,
+                     constraint_is_given(&c->o.constraint) ? 0 : LLM_TOKENIZE_SPECIAL, &c->forced,
+                     &none) != GGL_OK)
+        return 0;
+    *id = c->forced.id;
+    return c->forced.n;
+}
+
+/* When the context is full, goes on with fewer turns. */
+static bool make_room(void *user, const int32_t **id, size_t *n) {
+    chat *c = user;
+    c->full = fit_prompt(c, c->prompt, true, &c->full_err);
+    if (c->full == GGL_OK)
+        c->full = add_drawn(c, c->prompt, &c->full_err);
+    *id = c->prompt->ids.id;
+    *n = c->prompt->ids.n;
+    return c->full == GGL_OK;
+}
+
+/* Runs the prompt. */
+static ggl_status run_prompt(chat *c, prompt *p, ggl_error *err) {
+    llm_generate_params g = c->setup->generation->p;
+    g.n_max = c->o.n_predict > 0 ? c->o.n_predict : 0;
+    g.same_sampler = !c->is_fresh;
+    g.user = c;
+    g.token = on_token;
+    g.shows = shows;
+    g.force = limit_reasoning;
+    g.full = make_room;
+    g.prompt_progress = c->setup->progress;
+    progress_begin("tokens", 0, "prompt");
+    const ggl_status st = llm_begin(c->ctx, p->ids.id, p->ids.n, &g, err);
+    progress_end();
+    c->is_fresh = false;
+    c->prompt = p;
     return st;
 }
 
-/* Draws tokens until the answer ends. GGL_OK: it has ended. */
-static ggl_status draw(chat *c, chat_show *show, ggl_error *err) {
-    const double t = process_seconds();
-    ggl_status st = GGL_OK;
-    c->finish = "length";
-    while ((c->o.n_predict < 0 || (int64_t)c->drawn.n < c->o.n_predict) && !c->out.failed) {
-        int32_t id;
-        st = process_stopped ? GGL_CANCELLED : limit_reasoning(c, show, err);
-        if (st == GGL_OK)
-            st = llm_generator_next(c->g, &id, err);
-        c->finish = st == GGL_LIMIT ? "context" : st == GGL_CANCELLED ? "cancelled" : c->finish;
-        if (st != GGL_OK)
-            break;
-        note_nan(c);
-        if (id < 0 || (!c->o.ignore_eos && llm_tokenizer_is_eog(c->setup->tokenizer, id))) {
-            c->finish = "stop";
-            break;
-        }
-        if (add_token(c, id, show, &st, err))
-            c->finish = "stop_string";
-        if (c->finish[0] == 's' || st != GGL_OK)
-            break;
-    }
-    c->last.t_draw += process_seconds() - t;
-    return st;
+/* Ends the answer where a stop string begins, or after it if that is one of -r. */
+static void cut_answer(chat *c) {
+    const size_t n = c->n_read - c->n_shown;
+    c->answer.n -= n < c->answer.n ? n : c->answer.n;
 }
 
-/* Draws the answer; when the context is full, goes on with fewer turns. */
-static ggl_status draw_all(chat *c, prompt *p, chat_show *show, ggl_error *err) {
-    for (;;) {
-        ggl_status st = draw(c, show, err);
-        if (st != GGL_LIMIT)
-            return st;
-        ggl_error full = {0};
-        st = fit_prompt(c, p, true, &full);
-        if (st == GGL_OK)
-            st = run_prompt(c, p, &full);
-        if (st != GGL_OK) {
-            *err = full;
-            return st;
-        }
+/* Draws tokens until the answer ends, and shows them. GGL_OK: it has ended; GGL_LIMIT: the context is full. */
+static ggl_status draw_all(chat *c, chat_show *show, ggl_error *err) {
+    ggl_status st = GGL_OK, shown = GGL_OK;
+    const char *piece = "";
+    size_t n;
+    c->show = show;
+    c->full = GGL_LIMIT;
+    while (c->o.n_predict != 0 && st == GGL_OK && shown == GGL_OK && piece) {
+        st = llm_next(c->ctx, &piece, &n, err);
+        if (n > 0)
+            shown = chat_show_put(show, piece, n, st == GGL_OK ? err : NULL);
+        c->n_shown += n;
     }
+    llm_context_end(c->ctx);
+    note_nan(c);
+    const llm_run_info run = last_run(c);
+    c->finish = cli_finish(c->o.n_predict != 0 ? run.finish : LLM_FINISH_LENGTH);
+    c->last.n_prompt = run.n_prompt;
+    c->last.n_reused = run.n_reused;
+    c->last.t_prompt = run.prompt_seconds;
+    c->last.t_draw = run.seconds;
+    c->is_incomplete = run.incomplete;
+    if (run.finish == LLM_FINISH_STOP)
+        cut_answer(c);
+    if (c->lacks_memory)
+        return ggl_fail(err, GGL_NOMEM, "out of memory for an answer");
+    if (run.finish == LLM_FINISH_CONTEXT && c->full != GGL_LIMIT)
+        *err = c->full_err;
+    if (st == GGL_CANCELLED && c->out.failed && !process_stopped)
+        st = GGL_OK; /* nobody reads on */
+    return run.finish == LLM_FINISH_CONTEXT ? c->full : st == GGL_OK ? shown : st;
 }
 
 static void say_full(const chat *c) {
@@ -295,7 +295,7 @@ static void say_full(const chat *c) {
                      "the context of %" PRId64
                      " tokens is full: /clear begins again, /undo takes a "
                      "turn back%s; -c sets a larger one",
-                     llm_session_n_ctx(c->setup->session),
+                     llm_context_n_ctx(c->ctx),
                      c->shifts ? "" : ", '/set on-full shift' leaves the oldest turns out");
 }
 
@@ -307,7 +307,7 @@ static void say_too_long(const chat *c, const prompt *p) {
     (void)tool_error(TOOL, 0,
                      "the message does not fit: with it the prompt has %zu tokens, and the context "
                      "%" PRId64 "; -c sets a larger one",
-                     p->ids.n, llm_session_n_ctx(c->setup->session));
+                     p->ids.n, llm_context_n_ctx(c->ctx));
 }
 
 /* Ends the line after an answer, and says how it ended. */
@@ -455,11 +455,9 @@ static ggl_status give_answer(chat *c, prompt *p, ggl_error *err) {
     record_clear(&c->record);
     ggl_status st = chat_show_begin(&show, &params, err);
     if (st == GGL_OK)
-        st = constraint_begin(c->setup->constraint, c->g, c->o.n_predict, err);
-    if (st == GGL_OK)
-        st = draw_all(c, p, &show, err);
+        st = draw_all(c, &show, err);
     ggl_error late = {0};
-    const ggl_status shown = st == GGL_NOMEM ? st : show_rest(c, &show, &late);
+    const ggl_status shown = st == GGL_NOMEM ? st : chat_show_end(&show, &late);
     end_line(c, st);
     note_hidden(c, &show);
     count(c);
@@ -468,7 +466,7 @@ static ggl_status give_answer(chat *c, prompt *p, ggl_error *err) {
         kept = write_record(c, p, &show, &late);
     if (kept == GGL_OK && (c->drawn.n > 0 || st != GGL_CANCELLED))
         kept = keep_answer(c, &show, &late);
-    if (kept == GGL_OK && st == GGL_OK && !constraint_is_met(c->setup->constraint))
+    if (kept == GGL_OK && st == GGL_OK && c->is_incomplete)
         kept =
             ggl_fail(&late, GGL_LIMIT,
                      "the answer is not complete by its grammar: -n, or the context (-c), is too "
@@ -485,11 +483,9 @@ int chat_answer(chat *c, size_t keep) {
     prompt p = {0};
     const size_t n_before = llm_talk_n(c->talk);
     process_spare(c->in.is_terminal); /* until after_answer */
-    c->answer.n = c->n_shown = 0;
-    c->marked = c->ends_reasoning = false;
+    c->answer.n = c->n_read = c->n_shown = 0;
+    c->marked = c->ends_reasoning = c->lacks_memory = c->is_incomplete = false;
     c->drawn.n = 0;
-    if (c->stops.strings)
-        llm_stop_reset(c->stops.strings);
     const chat_times last = c->last;
     c->last = (chat_times){0};
     ggl_status st = fit_prompt(c, &p, false, &err);

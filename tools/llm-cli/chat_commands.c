@@ -371,7 +371,7 @@ static chat_next do_stats(chat *c, const char *argument, size_t *keep) {
     }
     const size_t n = llm_talk_n(c->talk);
     chat_say(c, "context      %zu of %" PRId64 " tokens, %zu message%s", c->n_used,
-             llm_session_n_ctx(c->setup->session), n, plural(n));
+             llm_context_n_ctx(c->ctx), n, plural(n));
     return CHAT_READ;
 }
 

@@ -7,7 +7,6 @@
 #include "chat_show.h"
 #include "common/word_wrap.h"
 #include "llm/internal/chat.h"
-#include "llm/internal/generate.h"
 #include "llm/internal/talk.h"
 
 #define TOOL "llm-cli"
@@ -30,26 +29,32 @@ typedef struct chat {
     llm_talk *talk;
     size_t first;  /* messages between the system message and this one no longer fit */
     size_t n_used; /* tokens of the conversation as far as it is kept; 0: not known */
-    llm_sampler *sampler;
-    llm_generator *g;
+    llm_context *ctx;
+    bool is_fresh; /* the next answer begins with a new sampler */
     chat_input in;
     text_stream out;
-    word_wrap wrap; /* of answers on a terminal */
-    stops stops;
-    size_t n_shown;                /* bytes of the answer that were given to be shown */
-    bool has_looks;                /* answers are on a terminal that can dim text */
+    word_wrap wrap;  /* of answers on a terminal */
+    chat_show *show; /* of the answer that is drawn */
+    size_t n_read,
+        n_shown;    /* bytes of the tokens' texts, and of those that were given to be shown */
+    bool has_looks; /* answers are on a terminal that can dim text */
     chat_text tools, tools_object; /* of --tools: an array, {"tools": array}; empty: none */
     ggl_str marks;                 /* the format of answers, for llm_calls */
     /* Marks of calls or reasoning may be control tokens; the answer has some. */
     bool has_marks, marked;
     bool ends_reasoning; /* the mark that ends the reasoning of this answer was forced */
     bool shifts, told_shift, told_nan, interrupted;
-    chat_text answer;   /* what the model says now */
-    record record;      /* the same for --json-output */
-    const char *finish; /* why the answer ended, as in the record */
-    llm_tokens drawn;   /* its tokens */
-    chat_text attached; /* by /read, for the next message */
-    char **setting;     /* values of /set, which the options borrow */
+    chat_text answer;      /* what the model says now */
+    record record;         /* the same for --json-output */
+    const char *finish;    /* why the answer ended, as in the record */
+    llm_tokens drawn;      /* its tokens */
+    llm_tokens forced;     /* the mark that ends reasoning */
+    struct prompt *prompt; /* of the answer that is drawn */
+    ggl_status full;       /* why no room could be made in a full context; full_err says more */
+    ggl_error full_err;
+    bool lacks_memory, is_incomplete; /* is_incomplete: by its grammar */
+    chat_text attached;               /* by /read, for the next message */
+    char **setting;                   /* values of /set, which the options borrow */
     size_t n_settings, cap_settings;
     char *saved_as; /* file of the last /save or /load */
     chat_times last, all;
@@ -81,7 +86,7 @@ void chat_say(const chat *c, const char *fmt, ...) GGL_PRINTF(2, 3);
 /* Prints the speed of answers. */
 void chat_say_times(const chat *c, const char *of, const chat_times *t);
 
-/* Makes a sampler of the options, in place of the current one. -1, or an exit code. */
+/* Has the next answer use the options for sampling as they are now. -1, or an exit code. */
 int chat_new_sampler(chat *c);
 
 #endif

@@ -8,104 +8,32 @@
 #include "common/npy.h"
 #include "common/process.h"
 #include "common/progress.h"
-#include "ggl/alloc.h"
+#include "ggl/internal/file.h"
+#include "text_stream.h"
 
 #define TOOL "llm-cli"
 
 typedef struct completion {
     const completion_setup *s;
-    llm_sampler *sampler;
-    llm_generator *generator;
     saved_prompt *saved_prompt; /* NULL: there is no prompt cache */
     text_stream out;
-    stops stops;
     npy_writer logits;
-    record record;       /* for --json-output */
-    const char *finish;  /* why the generation ended, as in the record */
-    int64_t n_generated; /* tokens */
-    bool told_nan, told_shift;
-    double t_prompt, t_generate; /* seconds */
+    record record;      /* for --json-output */
+    const char *finish; /* why the generation ended, as in the record; NULL: it did not begin */
+    llm_run_info run;
+    int64_t n_ids; /* ids that were printed */
+    bool told_nan, told_shift, lacks_memory;
+    double t_prompt; /* seconds */
 } completion;
 
-static void each_logits(void *ctx, int64_t i, const float *logits) {
-    (void)i;
-    completion *c = ctx;
-    npy_row(&c->logits, logits, llm_session_n_vocab(c->s->ctx->session));
-}
-
-static int open_saved_prompt(completion *c) {
-    return saved_prompt_open(&c->saved_prompt, TOOL, &c->s->o->saved_prompt, c->s->ctx);
-}
-
-/* Makes the sampler and the generator. */
-static int open_generator(completion *c) {
-    ggl_error err = {0};
-    const int code = sampling_open(
-        &c->sampler, "llm-cli", &c->s->o->sampling, (uint64_t)c->s->o->seed, c->s->ctx->tokenizer,
-        llm_session_n_vocab(c->s->ctx->session), llm_session_n_ctx(c->s->ctx->session));
-    if (code >= 0)
-        return code;
-    const llm_generator_params p = {.size = sizeof p,
-                                    .session = c->s->ctx->session,
-                                    .sampler = c->sampler,
-                                    .tokenizer = c->s->ctx->tokenizer,
-                                    .shift = c->s->o->shift,
-                                    .n_keep = c->s->o->n_keep,
-                                    .guesser = c->s->guesser,
-                                    .n_guess_max = speculate_n_max(&c->s->o->speculate),
-                                    .progress = c->s->progress};
-    return llm_generator_new(&c->generator, &p, &err) == GGL_OK
-               ? -1
-               : tool_error(TOOL, 1, "%s", err.msg);
-}
-
-static int run_prompt(completion *c) {
-    ggl_error err = {0};
-    const size_t n = c->s->prompt->n;
-    llm_prompt p = {.id = c->s->prompt->id, .n = n, .ctx = c};
-    if (c->s->o->logits) {
-        /* opening a pipe waits for its reader */
-        if (npy_open(&c->logits, c->s->o->logits, (int64_t)n,
-                     llm_session_n_vocab(c->s->ctx->session), &err) != GGL_OK)
-            return process_stopped ? process_stop_code()
-                                   : tool_error(TOOL, 1, "--logits: %s", err.msg);
-        p.each = each_logits;
-    }
-    const double t = process_seconds();
-    progress_begin("tokens", 0, "prompt");
-    ggl_status st = saved_prompt_run(c->saved_prompt, c->generator, &p, &err);
-    progress_end();
-    c->t_prompt = process_seconds() - t;
-    if (process_stopped)
-        tool_begin_line();
-    if (st != GGL_OK && st != GGL_CANCELLED)
-        return tool_error(TOOL, 1, "%s", err.msg);
-    if (c->s->o->logits && !process_stopped && npy_close(&c->logits, &err) != GGL_OK)
-        return tool_error(TOOL, 1, "--logits: %s", err.msg);
-    return -1;
-}
-
-/* Prints a token, unless it may be part of a stop string. */
-static ggl_status print_token(completion *c, int32_t id, ggl_error *err) {
-    char number[16];
-    ggl_str text;
-    bool hidden = false;
-    if (c->s->ctx->tokenizer) {
-        text = llm_token_text(c->s->ctx->tokenizer, id, false);
-        hidden = text.n == 0; /* a control token */
-        if (hidden)
-            text = llm_token_text(c->s->ctx->tokenizer, id, true);
-    } else {
-        text.s = number;
-        text.n =
-            (size_t)snprintf(number, sizeof number, "%s%" PRId32, c->n_generated ? "," : "", id);
-    }
-    return stops_put(&c->stops, &c->out, text, hidden, err);
+static void read_run(completion *c) {
+    c->run.size = sizeof c->run;
+    (void)!llm_last_run(c->s->ctx, &c->run, NULL); /* fails only if the size is wrong */
 }
 
 /* Says once that some logits are NaN. */
 static void note_nan(completion *c) {
-    const int64_t n_nan = llm_generator_get_stats(c->generator).n_nan;
+    const int64_t n_nan = c->run.n_nan;
     if (n_nan == 0 || c->told_nan)
         return;
     c->told_nan = true;
@@ -118,109 +46,148 @@ static void note_nan(completion *c) {
 
 /* Says once that the context was shifted. */
 static void note_shift(completion *c) {
-    const llm_generator_stats stats = llm_generator_get_stats(c->generator);
-    if (stats.n_shifts == 0 || c->told_shift)
+    if (c->run.n_shifts == 0 || c->told_shift)
         return;
     c->told_shift = true;
     tool_note(TOOL,
               "the context of %" PRId64 " tokens was full: %" PRId64
               " older ones were dropped, which repeats whenever it is full",
-              llm_session_n_ctx(c->s->ctx->session), stats.n_dropped);
+              llm_context_n_ctx(c->s->ctx), c->run.n_dropped);
+}
+
+/* --- generating ------------------------------------------------------------------------------- */
+
+static void on_logits(void *user, int64_t i, const float *logits) {
+    completion *c = user;
+    (void)i;
+    npy_row(&c->logits, logits, llm_context_n_vocab(c->s->ctx));
+}
+
+/* Records a token; without a tokenizer, prints its id. */
+static bool on_token(void *user, int32_t id, const float *logits) {
+    completion *c = user;
+    char number[16];
+    read_run(c);
+    note_nan(c);
+    note_shift(c);
+    c->lacks_memory = c->s->o->json_output &&
+                      !record_token(&c->record, id, logits, llm_context_n_vocab(c->s->ctx));
+    if (!c->s->ctx->tokenizer) {
+        const int n = snprintf(number, sizeof number, "%s%" PRId32, c->n_ids++ > 0 ? "," : "", id);
+        text_stream_put(&c->out, number, (size_t)n);
+    }
+    return !c->lacks_memory && !c->out.failed;
+}
+
+static llm_generate_params params(completion *c) {
+    llm_generate_params p = c->s->generation->p;
+    p.shift = c->s->o->shift;
+    p.n_keep = c->s->o->n_keep;
+    p.user = c;
+    p.token = on_token;
+    p.prompt_progress = c->s->progress;
+    p.prompt_logits = c->s->o->logits ? on_logits : NULL;
+    return p;
+}
+
+/* Runs the prompt, from where the prompt cache ends. */
+static ggl_status begin(completion *c, ggl_error *err) {
+    const llm_generate_params p = params(c);
+    const double t = process_seconds();
+    progress_begin("tokens", 0, "prompt");
+    /* all tokens have to run if their logits are wanted */
+    ggl_status st =
+        c->s->o->logits ? GGL_OK : saved_prompt_load(c->saved_prompt, c->s->prompt, err);
+    if (st == GGL_OK)
+        st = llm_begin(c->s->ctx, c->s->prompt->id, c->s->prompt->n, &p, err);
+    progress_end();
+    c->t_prompt = process_seconds() - t;
+    read_run(c);
+    return st;
+}
+
+static int run_prompt(completion *c) {
+    ggl_error err = {0};
+    /* opening a pipe waits for its reader */
+    if (c->s->o->logits && npy_open(&c->logits, c->s->o->logits, (int64_t)c->s->prompt->n,
+                                    llm_context_n_vocab(c->s->ctx), &err) != GGL_OK)
+        return process_stopped ? process_stop_code() : tool_error(TOOL, 1, "--logits: %s", err.msg);
+    const ggl_status st = begin(c, &err);
+    if (process_stopped)
+        tool_begin_line();
+    if (st != GGL_OK && st != GGL_CANCELLED)
+        return tool_error(TOOL, 1, "%s", err.msg);
+    if (c->s->o->logits && !process_stopped && npy_close(&c->logits, &err) != GGL_OK)
+        return tool_error(TOOL, 1, "--logits: %s", err.msg);
+    return -1;
 }
 
 /* Returns an exit code after an error; -1: the generation ended as it should. */
-static int end_of_generation(completion *c, ggl_status st, const ggl_error *err) {
-    if (st != GGL_OK && st != GGL_CANCELLED && st != GGL_LIMIT)
+static int end_of_generation(const completion *c, ggl_status st, const ggl_error *err) {
+    if (c->lacks_memory)
+        return tool_error(TOOL, 1, "out of memory for --json-output");
+    if (st != GGL_OK && st != GGL_CANCELLED)
         return tool_error(TOOL, 1, "%s%s", err->msg,
                           st == GGL_FORMAT ? "; llm-arch verify names the first node with a NaN, "
                                              "llm-arch doctor tries other readings"
                                            : "");
-    if (st == GGL_LIMIT)
-        tool_note(TOOL, "%s", err->msg);
-    if (constraint_is_met(c->s->constraint) || process_stopped || c->stops.found)
+    if (c->run.finish == LLM_FINISH_CONTEXT)
+        tool_note(TOOL, "the context of %" PRId64 " tokens is full", llm_context_n_ctx(c->s->ctx));
+    if (!c->run.incomplete || process_stopped || c->run.finish == LLM_FINISH_STOP)
         return -1;
     return tool_error(TOOL, 1,
                       "the text is not complete by its grammar after %" PRId64
                       " tokens: -n, or the context (-c), is too small for its shortest ending",
-                      c->n_generated);
-}
-
-/* Draws a token and shows it. *ends: it was the last one. */
-static ggl_status generate_token(completion *c, bool *ends, ggl_error *err) {
-    int32_t id;
-    ggl_status st = llm_generator_next(c->generator, &id, err);
-    if (st != GGL_OK)
-        return st;
-    note_nan(c);
-    note_shift(c);
-    *ends = id < 0 || (c->s->ctx->tokenizer && !c->s->o->ignore_eos &&
-                       llm_tokenizer_is_eog(c->s->ctx->tokenizer, id));
-    if (*ends) {
-        c->finish = "stop";
-        return GGL_OK;
-    }
-    if (c->s->o->json_output && !record_token(&c->record, id, llm_generator_logits(c->generator),
-                                              (int32_t)llm_session_n_vocab(c->s->ctx->session)))
-        return ggl_fail(err, GGL_NOMEM, "out of memory for --json-output");
-    st = print_token(c, id, err);
-    c->n_generated++;
-    *ends = c->stops.found;
-    if (*ends)
-        c->finish = "stop_string";
-    return st;
+                      c->run.n_generated);
 }
 
 static int generate(completion *c) {
     ggl_error err = {0};
-    bool ends = false;
+    ggl_status st = GGL_OK;
+    const char *piece = "";
+    size_t n;
     if (!c->s->ctx->tokenizer && c->s->o->n_predict != 0)
         tool_note(TOOL, "there is no tokenizer for this model, so ids are printed");
-    const double t = process_seconds();
-    ggl_status st = constraint_begin(c->s->constraint, c->generator, c->s->o->n_predict, &err);
-    c->finish = "length";
-    while (st == GGL_OK && !ends && !process_stopped && !c->out.failed &&
-           (c->s->o->n_predict < 0 || c->n_generated < c->s->o->n_predict))
-        st = generate_token(c, &ends, &err);
-    if (st == GGL_LIMIT)
-        c->finish = "context";
-    if (process_stopped)
-        c->finish = "cancelled";
-    stops_end(&c->stops, &c->out);
-    c->t_generate = process_seconds() - t;
+    while (c->s->o->n_predict != 0 && st == GGL_OK && piece) {
+        st = llm_next(c->s->ctx, &piece, &n, &err);
+        text_stream_put(&c->out, piece, n);
+    }
+    if (c->s->o->n_predict != 0)
+        read_run(c);
+    note_nan(c);
+    c->finish = cli_finish(c->run.finish);
     return end_of_generation(c, st, &err);
 }
 
 /* Prints a line of the timings, and why guessing ended early. */
-static void print_guesses(const completion *c, const llm_generator_stats *stats) {
+static void print_guesses(const completion *c) {
     ggl_error err = {0};
     if (!c->s->ctx->guessing)
         return;
     if (!tool_is_quiet())
         fprintf(stderr, "guesses                  %7" PRId64 " tokens %10" PRId64 " right\n",
-                stats->n_guessed, stats->n_right);
+                c->run.n_guessed, c->run.n_right);
     if (llm_guessing_failed(c->s->ctx->guessing, &err) != GGL_OK)
         tool_warning(TOOL, "the draft model stopped guessing: %s", err.msg);
 }
 
 static void print_times(const completion *c) {
-    const llm_generator_stats stats =
-        c->generator ? llm_generator_get_stats(c->generator) : (llm_generator_stats){0};
     if (tool_is_quiet()) {
-        print_guesses(c, &stats); /* warnings only */
+        print_guesses(c); /* warnings only */
         tool_begin_line();
         return;
     }
     const int64_t n_saved = saved_prompt_n_held(c->saved_prompt);
-    double n_prompt = (double)(n_saved ? (int64_t)c->s->prompt->n - n_saved : stats.n_prompt),
-           n_gen = (double)(c->n_generated > 1 ? c->n_generated - 1 : 0);
+    double n_prompt = (double)(n_saved ? (int64_t)c->s->prompt->n - n_saved : c->run.n_prompt),
+           n_gen = (double)(c->run.n_generated > 1 ? c->run.n_generated - 1 : 0);
     fprintf(stderr, "\nload        %9.1f ms\n", c->s->facts->load * 1e3);
     fprintf(stderr, "prompt      %9.1f ms %7.0f tokens %10.1f t/s\n", c->t_prompt * 1e3, n_prompt,
             c->t_prompt > 0 ? n_prompt / c->t_prompt : 0);
     if (n_saved > 0)
         fprintf(stderr, "from cache               %7" PRId64 " tokens\n", n_saved);
-    fprintf(stderr, "generation  %9.1f ms %7.0f tokens %10.1f t/s\n", c->t_generate * 1e3, n_gen,
-            c->t_generate > 0 ? n_gen / c->t_generate : 0);
-    print_guesses(c, &stats);
+    fprintf(stderr, "generation  %9.1f ms %7.0f tokens %10.1f t/s\n", c->run.seconds * 1e3, n_gen,
+            c->run.seconds > 0 ? n_gen / c->run.seconds : 0);
+    print_guesses(c);
     fprintf(stderr, "peak memory %9.1f MiB\n", (double)process_peak_memory() / 1048576);
     fprintf(stderr, "descriptor  %s\n", llm_model_arch_origin(c->s->ctx->model));
 }
@@ -229,19 +196,15 @@ static bool take_text(void *ctx, const char *text, size_t n) {
     return record_text(ctx, text, n);
 }
 
-/* Prepares where the text goes, and where it ends. */
+/* Prepares where the text goes. */
 static int open_output(completion *c) {
     ggl_error err = {0};
-    if (!c->s->ctx->tokenizer && c->s->o->stops.reverse.n + c->s->o->stops.stop.n > 0)
-        return tool_error(TOOL, 1,
-                          "-r and --stop need a tokenizer, which this model does not have");
     if (c->s->o->json_output) {
         c->out.take = take_text;
         c->out.ctx = &c->record;
     }
-    ggl_status st = stops_init(&c->stops, &c->s->o->stops, c->s->o->escape, &err);
-    if (st == GGL_OK && c->s->o->output)
-        st = ggl_new_file_open(&c->out.file, c->s->o->output, &err);
+    const ggl_status st =
+        c->s->o->output ? ggl_new_file_open(&c->out.file, c->s->o->output, &err) : GGL_OK;
     if (st != GGL_OK && process_stopped) /* opening a pipe waits for its reader */
         return process_stop_code();
     return st == GGL_OK ? -1 : tool_error(TOOL, 1, "%s%s", st == GGL_NOMEM ? "" : "-o: ", err.msg);
@@ -257,7 +220,7 @@ static int write_record(completion *c) {
     run.finish = c->finish;
     run.n_reused = saved_prompt_n_held(c->saved_prompt);
     run.prompt = c->t_prompt;
-    run.generation = c->t_generate;
+    run.generation = c->run.seconds;
     char *line = record_line(&c->record, &run, &n);
     if (!line)
         return tool_error(TOOL, 1, "out of memory for --json-output");
@@ -275,10 +238,11 @@ static int close_output(completion *c, int code) {
     if (c->s->o->json_output && c->finish) {
         const int wrong = write_record(c);
         code = code < 0 ? wrong : code;
-    } else if (code < 0 && (c->n_generated > 0 || (c->s->o->display_prompt && !c->s->o->tokens)))
+    } else if (code < 0 &&
+               (c->run.n_generated > 0 || (c->s->o->display_prompt && !c->s->o->tokens)))
         text_stream_put(&c->out, "\n", 1);
     ggl_new_file *file = c->out.file;
-    if (!file || (code >= 0 && c->n_generated == 0))
+    if (!file || (code >= 0 && c->run.n_generated == 0))
         return code;
     c->out.file = NULL;
     if (ggl_new_file_commit(file, &err) != GGL_OK)
@@ -299,9 +263,7 @@ static void show_prompt(completion *c) {
 }
 
 static int run(completion *c) {
-    int code = open_generator(c);
-    if (code < 0)
-        code = open_saved_prompt(c);
+    int code = saved_prompt_open(&c->saved_prompt, TOOL, &c->s->o->saved_prompt, c->s->ctx);
     if (code < 0)
         code = open_output(c);
     if (code < 0)
@@ -313,8 +275,8 @@ static int run(completion *c) {
     code = close_output(c, code);
     if (code >= 0)
         return code;
-    const bool saved = !c->s->prompt->n || saved_prompt_write(c->saved_prompt, c->generator,
-                                                              c->s->prompt->id, c->s->prompt->n);
+    llm_context_end(c->s->ctx);
+    const bool saved = !c->s->prompt->n || saved_prompt_write(c->saved_prompt, c->s->prompt);
     print_times(c);
     return saved ? -1 : 1;
 }
@@ -324,10 +286,7 @@ int completion_run(const completion_setup *s) {
     const int code = run(&c);
     npy_abort(&c.logits);
     ggl_new_file_discard(c.out.file);
-    stops_fini(&c.stops);
     saved_prompt_close(c.saved_prompt);
-    llm_generator_free(c.generator);
     record_fini(&c.record);
-    llm_sampler_free(c.sampler);
     return code;
 }

@@ -13,37 +13,18 @@
 
 typedef struct pad {
     const chat_setup *setup;
-    llm_sampler *sampler;
-    llm_generator *g;
+    llm_context *ctx;
     chat_input in;
     text_stream out;
-    stops stops;
     chat_text typed;
     llm_tokens tokens; /* the whole text */
-    bool told_shift;
+    bool has_begun, is_ready,
+        told_shift; /* is_ready: `tokens` have run, and nothing was generated after them */
 } pad;
 
 static int pad_open(pad *p, const chat_setup *s) {
-    ggl_error err = {0};
     p->setup = s;
-    const int code =
-        sampling_open(&p->sampler, "llm-cli", &s->o->sampling, (uint64_t)s->o->seed, s->tokenizer,
-                      llm_session_n_vocab(s->session), llm_session_n_ctx(s->session));
-    if (code >= 0)
-        return code;
-    const llm_generator_params gp = {.size = sizeof gp,
-                                     .session = s->session,
-                                     .sampler = p->sampler,
-                                     .tokenizer = s->tokenizer,
-                                     .guesser = s->guesser,
-                                     .n_guess_max = s->n_guess_max,
-                                     .shift = s->o->shift || !s->o->full_given,
-                                     .n_keep = s->o->n_keep,
-                                     .progress = s->progress,
-                                     .ctx = s->ctx};
-    if (llm_generator_new(&p->g, &gp, &err) != GGL_OK ||
-        stops_init(&p->stops, &s->o->stops, s->o->escape, &err) != GGL_OK)
-        return tool_error(TOOL, 1, "%s", err.msg);
+    p->ctx = s->ctx;
     if (!chat_input_open(&p->in, s->o->chat.multiline, !s->o->chat.no_history, NULL, NULL))
         return tool_error(TOOL, 1, "out of memory");
     return -1;
@@ -51,62 +32,81 @@ static int pad_open(pad *p, const chat_setup *s) {
 
 static void pad_close(pad *p) {
     chat_input_close(&p->in);
-    llm_generator_free(p->g);
-    llm_sampler_free(p->sampler);
     ggl_free(p->typed.s);
-    stops_fini(&p->stops);
     llm_tokens_fini(&p->tokens);
 }
 
-/* Appends the tokens of a text to those that the generator has. */
-static ggl_status append(pad *p, const char *text, size_t n, ggl_error *err) {
-    size_t n_had;
-    const int32_t *had = llm_generator_tokens(p->g, &n_had);
-    const unsigned flags = (n_had == 0 ? LLM_TOKENIZE_BOS : 0u) |
-                           (p->setup->o->no_special ? 0u : LLM_TOKENIZE_SPECIAL);
-    p->tokens.n = 0;
-    if (!ggl_grow(&p->tokens.id, &p->tokens.cap, n_had + 1, sizeof *p->tokens.id))
-        return ggl_fail(err, GGL_NOMEM, "out of memory for a text");
-    if (n_had > 0)
-        memcpy(p->tokens.id, had, n_had * sizeof *had);
-    p->tokens.n = n_had;
-    ggl_status st = llm_tokenize(p->setup->tokenizer, text, n, flags, &p->tokens, err);
+static bool on_token(void *user, int32_t id, const float *logits) {
+    pad *p = user;
+    llm_run_info run = {.size = sizeof run};
+    (void)id, (void)logits;
+    if (llm_last_run(p->ctx, &run, NULL) == GGL_OK && run.n_shifts > 0 && !p->told_shift) {
+        p->told_shift = true;
+        tool_note(TOOL, "the context was full; its older half was dropped");
+    }
+    return !p->out.failed;
+}
+
+/* Runs the whole text, of which most has run before. */
+static ggl_status begin(pad *p, ggl_error *err) {
+    const cli_options *o = p->setup->o;
+    llm_generate_params g = p->setup->generation->p;
+    g.shift = o->shift || !o->full_given;
+    g.n_keep = o->n_keep;
+    g.same_sampler = p->has_begun;
+    g.user = p;
+    g.token = on_token;
+    g.prompt_progress = p->setup->progress;
     progress_begin("tokens", 0, "prompt");
-    if (st == GGL_OK && p->tokens.n > 0)
-        st = llm_generator_prompt(p->g, &(llm_prompt){.id = p->tokens.id, .n = p->tokens.n}, err);
+    const ggl_status st = llm_begin(p->ctx, p->tokens.id, p->tokens.n, &g, err);
     progress_end();
+    p->has_begun = true;
+    p->is_ready = st == GGL_OK;
     return st;
 }
 
-static void note_shift(pad *p) {
-    const llm_generator_stats stats = llm_generator_get_stats(p->g);
-    if (stats.n_shifts == 0 || p->told_shift)
-        return;
-    p->told_shift = true;
-    tool_note(TOOL, "the context was full; its older half was dropped");
+/* Copies the tokens of the sequence, after which the text goes on. */
+static ggl_status take_tokens(pad *p, ggl_error *err) {
+    size_t n;
+    const int32_t *id = llm_sequence(p->ctx, &n);
+    if (!ggl_grow(&p->tokens.id, &p->tokens.cap, n + 1, sizeof *id))
+        return ggl_fail(err, GGL_NOMEM, "out of memory for a text");
+    if (n > 0)
+        memcpy(p->tokens.id, id, n * sizeof *id);
+    p->tokens.n = n;
+    return GGL_OK;
+}
+
+/* Appends a text to the sequence, and runs it. */
+static ggl_status append(pad *p, const char *text, size_t n, ggl_error *err) {
+    ggl_status st = take_tokens(p, err);
+    const unsigned flags = (p->tokens.n == 0 ? LLM_TOKENIZE_BOS : 0u) |
+                           (p->setup->o->no_special ? 0u : LLM_TOKENIZE_SPECIAL);
+    if (st == GGL_OK)
+        st = llm_tokenize(p->ctx->tokenizer, text, n, flags, &p->tokens, err);
+    return st == GGL_OK && p->tokens.n > 0 ? begin(p, err) : st;
 }
 
 /* Continues the text until the model ends it, or -n tokens, or Ctrl-C. */
 static ggl_status extend(pad *p, ggl_error *err) {
-    const cli_options *o = p->setup->o;
-    ggl_status st = p->tokens.n == 0 ? GGL_CANCELLED : GGL_OK;
-    if (st == GGL_OK)
-        st = constraint_begin(p->setup->constraint, p->g, o->n_predict, err);
-    for (int64_t n = 0; st == GGL_OK && (o->n_predict < 0 || n < o->n_predict); n++) {
-        int32_t id;
-        st = process_stopped || p->out.failed ? GGL_CANCELLED : llm_generator_next(p->g, &id, err);
-        if (st != GGL_OK || id < 0 ||
-            (!o->ignore_eos && llm_tokenizer_is_eog(p->setup->tokenizer, id)))
-            break;
-        const ggl_str text = llm_token_text(p->setup->tokenizer, id, false);
-        st = stops_put(&p->stops, &p->out, text, false, err);
-        note_shift(p);
-        if (p->stops.found)
-            break;
+    llm_run_info run = {.size = sizeof run};
+    const char *piece = "";
+    size_t n;
+    if (p->tokens.n == 0 || p->setup->o->n_predict == 0)
+        return GGL_OK;
+    ggl_status st = p->is_ready ? GGL_OK : take_tokens(p, err);
+    if (st == GGL_OK && !p->is_ready)
+        st = begin(p, err);
+    p->is_ready = false;
+    while (st == GGL_OK && piece) {
+        st = llm_next(p->ctx, &piece, &n, err);
+        text_stream_put(&p->out, piece, n);
     }
-    stops_end(&p->stops, &p->out);
-    stops_reset(&p->stops);
     text_stream_end(&p->out);
+    if (st == GGL_OK && llm_last_run(p->ctx, &run, err) == GGL_OK &&
+        run.finish == LLM_FINISH_CONTEXT)
+        st = ggl_fail(err, GGL_LIMIT, "the context of %" PRId64 " tokens is full",
+                      llm_context_n_ctx(p->ctx));
     return st == GGL_CANCELLED ? GGL_OK : st;
 }
 

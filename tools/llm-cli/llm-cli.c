@@ -33,9 +33,8 @@ typedef struct cli {
     ggl_gguf_params file; /* how files are read */
     llm_opening opening;
     llm_context *ctx;
-    constraint *constraint; /* NULL: every text is allowed */
-    record_run facts;       /* what the records of this run have in common */
-    llm_sampler_params sampling;
+    cli_generation generation;
+    record_run facts; /* what the records of this run have in common */
     char backends[512];
     char *text; /* text of the prompt, if it was given as text */
     size_t text_size;
@@ -152,14 +151,12 @@ static bool on_load(void *ctx, size_t done, size_t total) {
 }
 
 static llm_session_params session_params(const cli_options *o) {
-    const grammar_source *g = &o->constraint;
     llm_session_params p = llm_session_default();
     p.n_ctx = o->n_ctx;
     p.n_ubatch = o->n_ubatch;
     if (o->logits)
         p.n_rows = o->n_ubatch;
-    if ((g->json || g->schema || g->schema_file || g->grammar || g->grammar_file) &&
-        p.n_rows < LLM_FORCED_ROWS)
+    if (constraint_is_given(&o->constraint) && p.n_rows < LLM_FORCED_ROWS)
         p.n_rows = LLM_FORCED_ROWS; /* text that a grammar determines runs in one batch */
     p.type_k = tool_cache_type(o->type_k);
     p.type_v = tool_cache_type(o->type_v);
@@ -221,7 +218,7 @@ static int open_session(cli *c) {
 static int open_weights(cli *c) {
     progress_begin(PROGRESS_BYTES, 0, "loading weights");
     const double t = process_seconds();
-    const int code = open_until(c, LLM_OPENED_WEIGHTS);
+    const int code = open_until(c, LLM_OPENED_ALL);
     progress_end();
     if (code >= 0)
         return code;
@@ -253,24 +250,14 @@ static bool on_progress(void *ctx, int64_t done, int64_t n) {
     return progress_share(ctx, (size_t)done, (size_t)n) && !process_stopped;
 }
 
-static const llm_guesser *guesser(const cli *c) {
-    const llm_guesser *const *all = llm_guessing_guessers(c->ctx->guessing);
-    return all ? all[0] : NULL;
-}
-
 static int converse(cli *c) {
     const chat_setup s = {.o = &c->o,
                           .model_name = ggl_gguf_name(llm_model_file(c->ctx->model)),
-                          .file = llm_model_file(c->ctx->model),
-                          .tokenizer = c->ctx->tokenizer,
-                          .session = c->ctx->session,
+                          .ctx = c->ctx,
+                          .generation = &c->generation,
                           .first = {c->text, c->text_size},
                           .facts = &c->facts,
-                          .constraint = c->constraint,
-                          .guesser = guesser(c),
-                          .n_guess_max = speculate_n_max(&c->o.speculate),
-                          .progress = on_progress,
-                          .ctx = c};
+                          .progress = on_progress};
     return c->converses ? chat_run(&s) : interactive_run(&s);
 }
 
@@ -279,8 +266,7 @@ static int complete(cli *c) {
                                 .ctx = c->ctx,
                                 .prompt = &c->prompt,
                                 .text = {c->text, c->text_size},
-                                .constraint = c->constraint,
-                                .guesser = guesser(c),
+                                .generation = &c->generation,
                                 .facts = &c->facts,
                                 .progress = on_progress};
     return completion_run(&s);
@@ -295,12 +281,10 @@ static void set_facts(cli *c) {
         n += (size_t)snprintf(c->backends + n, sizeof c->backends - n, "%s%s: %s", i ? "; " : "",
                               b->name, b->description);
     }
-    c->sampling = sampling_params(&c->o.sampling);
-    c->sampling.seed = (uint64_t)c->o.seed;
     c->facts = (record_run){.model = c->ctx->model,
                             .session = c->ctx->session,
                             .params = &c->ctx->session_params,
-                            .sampling = &c->sampling,
+                            .sampling = &c->generation.sampling,
                             .backends = c->backends,
                             .n_predict = c->o.n_predict,
                             .load = c->t_load};
@@ -342,7 +326,7 @@ static int run(cli *c) {
     progress_end();
     progress_begin(NULL, 0, "compiling the grammar");
     if (code < 0)
-        code = constraint_open(&c->constraint, TOOL, &c->o.constraint, c->ctx->tokenizer);
+        code = cli_generation_open(&c->generation, &c->o, c->ctx);
     progress_end();
     if (code < 0)
         code = open_weights(c);
@@ -362,7 +346,7 @@ static int run(cli *c) {
 /* Frees everything but the options. False after a message: the trace could not be written. */
 static bool finish(cli *c) {
     ggl_error err = {0};
-    constraint_close(c->constraint);
+    cli_generation_close(&c->generation);
     const bool complete = llm_context_close(c->ctx, &err) == GGL_OK;
     if (!complete)
         (void)tool_error(TOOL, 1, "%s", err.msg);

@@ -10,9 +10,8 @@
 #include "common/placement_options.h"
 #include "common/sampling_options.h"
 #include "common/speculate.h"
-#include "constraint.h"
 #include "saved_prompt.h"
-#include "stops.h"
+#include "text_options.h"
 
 typedef struct cli_options {
     tool_ignore ignore;

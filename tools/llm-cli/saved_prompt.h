@@ -26,14 +26,13 @@ typedef struct saved_prompt saved_prompt;
 
 /* For an open context, which is borrowed. *out is NULL without --prompt-cache. Returns -1, or an exit code after a message. */
 int saved_prompt_open(saved_prompt **out, const char *tool, const saved_prompt_options *o,
-                      const llm_context *c);
+                      llm_context *c);
 void saved_prompt_close(saved_prompt *s); /* NULL is fine */
-/* Runs the prompt from where the file ends. Problems with the file are only noted. s NULL: from the
- * start. Returns what llm_generator_prompt does. */
-ggl_status saved_prompt_run(saved_prompt *s, llm_generator *g, const llm_prompt *p, ggl_error *err);
+/* Sets the sequence to what the file has of the prompt, before llm_begin. Problems with the file are only noted. s may be NULL. */
+ggl_status saved_prompt_load(saved_prompt *s, const llm_tokens *prompt, ggl_error *err);
 /* Tokens of the prompt that came from the file. */
 int64_t saved_prompt_n_held(const saved_prompt *s);
 /* Writes the file at the end, if it does not have all of the prompt. False, after a message: it could not. */
-bool saved_prompt_write(saved_prompt *s, llm_generator *g, const int32_t *prompt, size_t n);
+bool saved_prompt_write(saved_prompt *s, const llm_tokens *prompt);
 
 #endif

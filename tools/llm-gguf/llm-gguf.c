@@ -1,11 +1,7 @@
 /* llm-gguf: shows what is in a GGUF file, checks it, takes it apart and puts it together. Each command
  * is a file <command>.c. See docs/tools.md. */
-#include <string.h>
-
+#include "common/commands.h"
 #include "common/hints.h"
-#include "common/process.h"
-#include "ggl/internal/file.h"
-#include "ggl/internal/nearest.h"
 #include "tool.h"
 
 static const args_command commands[] = {
@@ -20,36 +16,6 @@ static const args_command commands[] = {
     {"split", gguf_split, "divides a model into several files"},
     {"merge", gguf_merge, "makes one file of a split model"},
     {0}};
-
-/* A word that is neither a command nor a file. Returns the exit code. */
-static int unknown(const char *word) {
-    ggl_nearest near = ggl_nearest_to(word);
-    for (const args_command *c = commands; c->name; c++)
-        ggl_nearest_try(&near, c->name, SIZE_MAX);
-    if (near.best)
-        return tool_error_about(
-            "llm-gguf", 2,
-            "there is no command '%s' (did you mean '%s'?), and no file of that name", word,
-            near.best);
-    return tool_error_about("llm-gguf", 2,
-                            "there is no command '%s', and no file of that name; "
-                            "--help lists the commands",
-                            word);
-}
-
-static bool may_be_file(const char *word) {
-    return word[0] == '-' || strpbrk(word, "./") || ggl_file_exists(word);
-}
-
-/* True for --help and the like, and for flags of other programs, which are answered for the whole
- * tool. */
-static bool is_of_tool(const char *word) {
-    const size_t n = strcspn(word, "=");
-    bool is = arg_find(args_built_in, word, n) != NULL;
-    for (const arg_hint *h = gguf_hints; h->names && !is; h++)
-        is = arg_is_among(h->names, word, n);
-    return is;
-}
 
 int main(int argc, char **argv) {
     static const arg_option none[] = {{0}};
@@ -69,21 +35,5 @@ int main(int argc, char **argv) {
                             gguf_hints,
                             .examples = examples,
                             .commands = commands};
-    process_begin();
-    if (argc < 2)
-        return tool_error(
-            "llm-gguf", 2,
-            "a command or a file is missing, as in: llm-gguf model.gguf; --help lists "
-            "the commands");
-    const args_command *c = args_find_command(commands, argv[1]);
-    int code = 0;
-    if (c)
-        code = c->run(argc - 1, argv + 1);
-    else if (is_of_tool(argv[1]))
-        code = args_parse(&spec, argc, argv);
-    else if (!may_be_file(argv[1]))
-        code = unknown(argv[1]);
-    else
-        code = gguf_show(argc, argv);
-    return tool_finish("llm-gguf", code);
+    return args_run_command(&spec, gguf_show, argc, argv);
 }

@@ -1,8 +1,7 @@
 /* llm-lora: merges LoRA adapters into models, makes them from the difference of two models, shows and
  * converts them. Each command is a file <command>.c. See docs/tools.md. */
+#include "common/commands.h"
 #include "common/hints.h"
-#include "common/process.h"
-#include "ggl/internal/nearest.h"
 #include "tool.h"
 
 static const args_command commands[] = {
@@ -11,19 +10,6 @@ static const args_command commands[] = {
     {"show", lora_show, "prints what an adapter changes"},
     {"convert", lora_convert, "makes an adapter of a folder that PEFT has saved"},
     {0}};
-
-static int unknown(const char *word) {
-    ggl_nearest near = ggl_nearest_to(word);
-    for (const args_command *c = commands; c->name; c++)
-        ggl_nearest_try(&near, c->name, SIZE_MAX);
-    if (near.best)
-        return tool_error_about(
-            "llm-lora", 2,
-            "there is no command '%s' (did you mean '%s'?); llm-lora --help lists them", word,
-            near.best);
-    return tool_error_about("llm-lora", 2, "there is no command '%s'; llm-lora --help lists them",
-                            word);
-}
 
 int main(int argc, char **argv) {
     static const arg_option none[] = {{0}};
@@ -41,13 +27,5 @@ int main(int argc, char **argv) {
                             lora_hints,
                             .examples = examples,
                             .commands = commands};
-    process_begin();
-    if (argc < 2)
-        return tool_error("llm-lora", 2,
-                          "a command is missing; usage: llm-lora COMMAND ..; --help lists them");
-    const args_command *c = args_find_command(commands, argv[1]);
-    const int code = c                   ? c->run(argc - 1, argv + 1)
-                     : argv[1][0] == '-' ? args_parse(&spec, argc, argv)
-                                         : unknown(argv[1]);
-    return tool_finish("llm-lora", code);
+    return args_run_command(&spec, NULL, argc, argv);
 }

@@ -228,6 +228,32 @@ typedef struct llm_generate_params {
      * demanded; "required": the text is calls, maybe after reasoning; a name: calls of this tool. Not with a grammar or
      * schema. llm_chat_answer takes both from the conversation. */
     const char *tools, *tool_choice;
+    size_t n_stop_shown; /* stop[0 .. n_stop_shown) are themselves a part of the text */
+    /* When the context is full, drop tokens and go on, instead of ending the text: the first n_keep stay (-1: the prompt), the older
+     * half of the others is dropped, and the rest is run again. */
+    bool shift;
+    int64_t n_keep;
+    const char *
+        grammar_name; /* how messages name grammar or json_schema, such as its file; NULL: by the member */
+    /* Draw with the sampler of the last generation, whose random numbers go on; the members about sampling are not read. */
+    bool same_sampler;
+    /* What follows is called with `user`, on the thread that generates; each may be NULL. llm_generate_jobs calls only token and shows. */
+    void *user;
+    /* Gets each token before its text is returned, except one that ends the text, and the logits [n_vocab] that it was drawn from.
+     * Returning false ends the generation with GGL_CANCELLED. With it, a model whose tokenizer is unknown can generate. */
+    bool (*token)(void *user, int32_t id, const float *logits);
+    /* True if the text has this special token; NULL: as show_special says. Stop texts match special tokens that are not shown, too. */
+    bool (*shows)(void *user, int32_t id);
+    /* Returns how many tokens (*id) have to come next; 0: any may. Called before each token is drawn. */
+    size_t (*force)(void *user, const int32_t **id);
+    /* The context is full: gives the tokens *id of another sequence, *n of them, after which the same text goes on. False: it ends. */
+    bool (*full)(void *user, const int32_t **id, size_t *n);
+    /* Gets the logits after each token of the prompt, all of which run then. */
+    void (*prompt_logits)(void *user, int64_t i, const float *logits);
+    /* Gets the number of tokens of a prompt that have run, and of all; false: stop with GGL_CANCELLED. */
+    bool (*prompt_progress)(void *user, int64_t n_done, int64_t n);
+    /* Gets sentences about names in json_schema that have no effect. */
+    void (*note)(void *user, const char *text);
 } llm_generate_params;
 
 /* llama.cpp's defaults: temp 0.8, top_k 40, top_p 0.95, min_p 0.05, n_max 0, seed 0. */
@@ -260,13 +286,19 @@ GGL_API GGL_NODISCARD ggl_status llm_generate_tokens(llm_context *c, const int32
  *         fwrite(piece, 1, n_piece, stdout);
  *
  * llm_begin runs the prompt. Each llm_next runs the model until there is a piece of text, and sets *piece
- * to it, which is valid until the next call. After the end of the text, *piece is NULL. A program need
+ * to it, which is valid until the next call. After the end of the text, *piece is NULL. After a failure *piece is
+ * text that was held back, because it could have become a stop text, or NULL. A program need
  * not read to the end: the next call that changes the sequence ends the generation. Statuses are those of
  * llm_generate; after a failure the text has ended, too. */
 GGL_API GGL_NODISCARD ggl_status llm_begin(llm_context *c, const int32_t *id, size_t n,
                                            const llm_generate_params *params, ggl_error *err);
 GGL_API GGL_NODISCARD ggl_status llm_next(llm_context *c, const char **piece, size_t *n,
                                           ggl_error *err);
+
+/* Checks parameters as llm_begin does, but runs nothing. What is made of a grammar or schema is kept for the next generation
+ * with the same one. */
+GGL_API GGL_NODISCARD ggl_status llm_check_params(llm_context *c, const llm_generate_params *params,
+                                                  ggl_error *err);
 
 /* A message of a conversation. This struct stays as it is. */
 typedef struct llm_message {
@@ -346,6 +378,11 @@ typedef struct llm_run_info {
     int64_t n_generated; /* tokens, the one that ends the text not counted */
     int64_t n_guessed;   /* tokens that were guessed (llm_open_params.draft, lookup) */
     int64_t n_right;     /* those of them that were right, which cost no step of their own */
+    double prompt_seconds, seconds; /* the prompt's time; that of the calls that generated */
+    int64_t n_nan;                  /* NaNs among the last logits; such tokens are never drawn */
+    int64_t n_shifts,
+        n_dropped;   /* how often the context was full (shift), and how many tokens that dropped */
+    bool incomplete; /* by its grammar or schema, the text is not complete */
 } llm_run_info;
 /* Fills in as many members as info->size says. GGL_USAGE: size is wrong. */
 GGL_API GGL_NODISCARD ggl_status llm_last_run(const llm_context *c, llm_run_info *info,

@@ -64,14 +64,18 @@ class GenerateParams(c.Structure):
         """size:z n_max:q temp:f top_k:i top_p:f min_p:f repeat_penalty:f ignore_end:? seed:Q stop:texts n_stop:z grammar:s json_schema:s
         repeat_last_n:i frequency_penalty:f presence_penalty:f dynatemp_range:f dynatemp_exponent:f typical_p:f top_n_sigma:f
         xtc_probability:f xtc_threshold:f dry_multiplier:f dry_base:f dry_allowed_length:i dry_last_n:i dry_breakers:texts n_dry_breakers:z
-        mirostat:i mirostat_tau:f mirostat_eta:f bias:biases n_bias:z samplers:s json_spaces:? show_special:? tools:s tool_choice:s""",
+        mirostat:i mirostat_tau:f mirostat_eta:f bias:biases n_bias:z samplers:s json_spaces:? show_special:? tools:s tool_choice:s
+        n_stop_shown:z shift:? n_keep:q"""  # what follows in C are callbacks,
         texts=c.POINTER(c.c_char_p),
         biases=c.POINTER(TokenBias),
     )
 
 
 class RunInfo(c.Structure):
-    _fields_ = fields("size:z finish:i stop:i n_reused:q n_prompt:q n_generated:q n_guessed:q n_right:q")
+    _fields_ = fields(
+        "size:z finish:i stop:i n_reused:q n_prompt:q n_generated:q n_guessed:q n_right:q "
+        "prompt_seconds:d seconds:d n_nan:q n_shifts:q n_dropped:q incomplete:?"
+    )
 
 
 class Job(c.Structure):

@@ -42,6 +42,8 @@ class Options(TypedDict, total=False):
     seed                   the same seed gives the same text; -1: another one each time, the default
     stop                   a text, or several: the generated text ends before one of them
     ignore_end             go on after the model ended its text
+    shift                  when the context is full, drop the older half of its tokens, and go on
+    n_keep                 how many tokens of the prompt stay then; -1: all; default 0
     show_special           the text has special tokens, too
     grammar                the text follows this grammar, in GBNF
     json_schema            the text is JSON of this schema, a dict or its text; True: any JSON
@@ -75,6 +77,8 @@ class Options(TypedDict, total=False):
     seed: Optional[SupportsIndex]
     stop: Union[str, Sequence[str], None]
     ignore_end: Optional[bool]
+    shift: Optional[bool]
+    n_keep: Optional[SupportsIndex]
     show_special: Optional[bool]
     grammar: Optional[str]
     json_schema: Union[str, Mapping[str, Any], bool, None]
@@ -253,6 +257,8 @@ SETTERS: Dict[str, Any] = {
     "seed": set_seed,
     "stop": set_stop,
     "ignore_end": ("ignore_end", flag),
+    "shift": ("shift", flag),
+    "n_keep": ("n_keep", whole, -1, 64),
     "show_special": ("show_special", flag),
     "grammar": ("grammar", text_bytes),
     "json_schema": ("json_schema", schema_bytes),

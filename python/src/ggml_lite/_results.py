@@ -24,13 +24,17 @@ class Run(NamedTuple):
     n_generated: int  # the token that ends a text is not counted
     n_guessed: int  # tokens that were guessed (draft, lookup); 0 for a text of a batch
     n_right: int  # guesses that were right
+    prompt_seconds: float = 0.0  # of the prompt, and
+    seconds: float = 0.0  # of the text; 0 for a text of a batch
+    n_shifts: int = 0  # how often the context was full (shift)
+    incomplete: bool = False  # by its grammar or schema, the text is not complete
 
 
 def run_of(info: Any) -> Run:
     """The run that a RunInfo or a Job tells of."""
     finish = FINISH[info.finish] if 0 <= info.finish < len(FINISH) else "error"
     return Run(finish, info.stop if info.stop >= 0 else None, info.n_reused, info.n_prompt, info.n_generated,
-               getattr(info, "n_guessed", 0), getattr(info, "n_right", 0))
+               *(getattr(info, name, 0) for name in Run._fields[5:]))
 
 
 class Result(NamedTuple):

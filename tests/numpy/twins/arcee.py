@@ -3,16 +3,10 @@ from kin import *
 
 
 def arcee(k, w, tokens, n_ctx):
-    eps = k("attention.layer_norm_rms_epsilon")
-    theta, mag = scaled_frequencies(k, k("rope.dimension_count", head_size(k)), w.get("rope_freqs.weight"))
-    x = w["token_embd.weight"][tokens]
-    for l in range(k("block_count")):
-        b = layer(w, l)
-        q, key, v = qkv(k, b, rms_norm(x, b("attn_norm"), eps))
-        a = attention(rotate(q, theta, False, mag), rotate(key, theta, False, mag), v)
-        x = x + project(b, "attn_output", merge_heads(a))
-        x = x + project(b, "ffn_down", np.maximum(project(b, "ffn_up", rms_norm(x, b("ffn_norm"), eps)), 0) ** 2)
-    return tied_output(w, rms_norm(x, w["output_norm.weight"], eps))
+    def feed(b, h):
+        return project(b, "ffn_down", np.maximum(project(b, "ffn_up", h), 0) ** 2)
+
+    return tied_output(w, last_norm(k, w, through_layers(k, w, w["token_embd.weight"][tokens], False, feed)))
 
 
 def model(name, seed, more={}, factors=0, **named):

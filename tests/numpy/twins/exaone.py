@@ -1,19 +1,9 @@
 """EXAONE 3 (LG AI Research 2024, the authors' modeling_exaone.py): a Llama; halves of a head are rotated."""
-from families import swiglu
 from kin import *
 
 
 def exaone(k, w, tokens, n_ctx):
-    eps = k("attention.layer_norm_rms_epsilon")
-    theta, mag = scaled_frequencies(k, k("rope.dimension_count", head_size(k)), w.get("rope_freqs.weight"))
-    x = w["token_embd.weight"][tokens]
-    for l in range(k("block_count")):
-        b = layer(w, l)
-        q, key, v = qkv(k, b, rms_norm(x, b("attn_norm"), eps))
-        a = attention(rotate(q, theta, True, mag), rotate(key, theta, True, mag), v)
-        x = x + project(b, "attn_output", merge_heads(a))
-        x = x + swiglu(b, rms_norm(x, b("ffn_norm"), eps))
-    return tied_output(w, rms_norm(x, w["output_norm.weight"], eps))
+    return tied_output(w, last_norm(k, w, through_layers(k, w, w["token_embd.weight"][tokens], True)))
 
 
 def model(name, seed, more={}, factors=0, **named):

@@ -1,19 +1,9 @@
 """Seed-OSS (ByteDance; transformers' modeling_seed_oss.py): a Llama with biases on queries, keys and values."""
-from families import swiglu
 from kin import *
 
 
 def seed_oss(k, w, tokens, n_ctx):
-    eps = k("attention.layer_norm_rms_epsilon")
-    theta, mag = scaled_frequencies(k, head_size(k))
-    x = w["token_embd.weight"][tokens]
-    for l in range(k("block_count")):
-        b = layer(w, l)
-        q, key, v = qkv(k, b, rms_norm(x, b("attn_norm"), eps))
-        a = attention(rotate(q, theta, True, mag), rotate(key, theta, True, mag), v)
-        x = x + project(b, "attn_output", merge_heads(a))
-        x = x + swiglu(b, rms_norm(x, b("post_attention_norm"), eps))
-    return tied_output(w, rms_norm(x, w["output_norm.weight"], eps))
+    return tied_output(w, last_norm(k, w, through_layers(k, w, w["token_embd.weight"][tokens], True, ffn_norm="post_attention_norm")))
 
 
 def model(name, seed, more={}, **named):

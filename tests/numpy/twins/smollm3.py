@@ -1,20 +1,9 @@
 """SmolLM 3 (transformers' modeling_smollm3.py): a Llama without positions on every fourth layer."""
-from families import swiglu
 from kin import *
 
 
 def smollm3(k, w, tokens, n_ctx):
-    eps = k("attention.layer_norm_rms_epsilon")
-    theta, mag = scaled_frequencies(k, k("rope.dimension_count", head_size(k)))
-    x = w["token_embd.weight"][tokens]
-    for l in range(k("block_count")):
-        b = layer(w, l)
-        q, key, v = qkv(k, b, rms_norm(x, b("attn_norm"), eps))
-        if l % 4 < 3:
-            q, key = rotate(q, theta, False, mag), rotate(key, theta, False, mag)
-        x = x + project(b, "attn_output", merge_heads(attention(q, key, v)))
-        x = x + swiglu(b, rms_norm(x, b("ffn_norm"), eps))
-    return tied_output(w, rms_norm(x, w["output_norm.weight"], eps))
+    return tied_output(w, last_norm(k, w, through_layers(k, w, w["token_embd.weight"][tokens], False, rotated=lambda l: l % 4 < 3)))
 
 
 kin("smollm3", "smollm3", smollm3, 291, {**sizes(None, 2), "rope.dimension_count": 12, "rope.freq_base": 300.0}, n_layer=5)

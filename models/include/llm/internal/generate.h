@@ -103,6 +103,9 @@ enum { LLM_FORCED_ROWS = 16 };
 GGL_NODISCARD ggl_status llm_generator_constrain(llm_generator *g, llm_matcher *m, int64_t n_max,
                                                  ggl_error *err);
 
+/* Sets these members of llm_generator_params from now on. n_keep less than -1 counts as -1. */
+void llm_generator_set_run(llm_generator *g, bool shift, int64_t n_keep,
+                           bool (*progress)(void *ctx, int64_t n_done, int64_t n), void *ctx);
 /* Draws with another sampler from now on, which is borrowed like the one before; its history becomes the
  * sequence. */
 void llm_generator_set_sampler(llm_generator *g, llm_sampler *sampler);

@@ -1,10 +1,21 @@
-/* Constrained output in llm-cli: --grammar, --json, --json-schema. */
-#ifndef TOOLS_CLI_CONSTRAINT_H
-#define TOOLS_CLI_CONSTRAINT_H
+/* The options of llm-cli for stop texts and grammars, as rows of a table for args_parse. */
+#ifndef TOOLS_CLI_TEXT_OPTIONS_H
+#define TOOLS_CLI_TEXT_OPTIONS_H
 
 #include "common/args.h"
 #include "common/grammar_source.h"
-#include "llm/internal/generate.h"
+
+typedef struct stops_options {
+    arg_list reverse, stop; /* -r, --stop */
+} stops_options;
+
+#define STOPS_OPTIONS(o)                                                                           \
+    {"-r --reverse-prompt", ARG_LIST, &(o).reverse, .value = "TEXT",                               \
+     .help = "end the text after TEXT was generated; repeatable"},                                 \
+    {                                                                                              \
+        "--stop", ARG_LIST, &(o).stop, .value = "TEXT",                                            \
+                                       .help = "the same, but TEXT itself is not printed"          \
+    }
 
 typedef grammar_source constraint_options;
 
@@ -21,21 +32,9 @@ typedef grammar_source constraint_options;
     {"--grammar-file", ARG_STRING, &(o).grammar_file, .value = "FILE", .help = "the same from a file"}
 /* clang-format on */
 
+/* True if a grammar or schema is given. */
+bool constraint_is_given(const constraint_options *o);
 /* Checks the options against each other. Returns -1, or an exit code after a message. */
 int constraint_check(const char *tool, const constraint_options *o);
-
-typedef struct constraint constraint;
-
-/* Reads the grammar; *out is NULL without a grammar. A grammar without a tokenizer (NULL) is an
- * error. Returns -1, or an exit code after a message. */
-int constraint_open(constraint **out, const char *tool, const constraint_options *o,
-                    const llm_tokenizer *tokenizer);
-void constraint_close(constraint *c); /* NULL is fine; before it, free the generator */
-/* Before a text of at most n_max tokens (-1: any number): the generator draws by the grammar from now on.
- * c NULL: nothing happens. */
-GGL_NODISCARD ggl_status constraint_begin(constraint *c, llm_generator *g, int64_t n_max,
-                                          ggl_error *err);
-/* True if the text is complete by the grammar, or if there is no grammar. */
-bool constraint_is_met(const constraint *c);
 
 #endif
