@@ -190,12 +190,12 @@ class Model:
     def describe(path: Path, **arguments: Any) -> Dict[str, Any]:
         """What a model is: its name, architecture, number of parameters, bytes, layers and types of weights, by its file alone. The arguments
         are those of Model()."""
-        return _Asked("llm_describe", path, arguments).answer
+        return _Asked("llm_describe", path, arguments).facts
 
     @staticmethod
     def plan(path: Path, **arguments: Any) -> Dict[str, Any]:
         """Where Model(path, ..) would run the layers, and how many bytes of which memory it would take, without taking them."""
-        return _Asked("llm_plan", path, arguments).answer
+        return _Asked("llm_plan", path, arguments).facts
 
     @classmethod
     def from_repository(cls, repository: str, quant: Optional[str] = None, **arguments: Any) -> Model:
@@ -749,13 +749,13 @@ class _Asked(Model):
 
     def __init__(self, call: str, path: Path, arguments: Mapping[str, Any]):
         self._asks = call
-        self.answer: Dict[str, Any] = {}
+        self.facts: Dict[str, Any] = {}
         super().__init__(path, **arguments)
 
     def _open(self, file: bytes, p: _abi.OpenParams) -> None:
         text, n = c.c_void_p(), c.c_size_t()
         getattr(self._lib, self._asks)(file, c.byref(p), c.byref(text), c.byref(n))
-        self.answer = json.loads(_abi.taken_bytes(self._lib, text, n))
+        self.facts = json.loads(_abi.taken_bytes(self._lib, text, n))
 
 
 def _interruptible(function: Callable[[], None], cancel: Callable[[], object]) -> None:
