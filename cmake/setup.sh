@@ -31,6 +31,20 @@ want() {
     wanted="$wanted $2"
 }
 
+# want_page_libraries: what llm-server's page shows texts with; without these packages of Debian it is plainer.
+want_page_libraries() {
+    command -v apt-get >/dev/null 2>&1 || return 0
+    while read -r file package why; do
+        [ -e "$1/$file" ] && continue
+        echo "wanted: $package ($why)" >&2
+        wanted="$wanted $package"
+    done <<'END'
+nodejs/markdown-it/lib/index.js node-markdown-it shows Markdown on the page of llm-server
+nodejs/highlight.js/lib/highlight.js node-highlight.js colours code there
+javascript/katex/katex.js libjs-katex draws formulas there
+END
+}
+
 # need_file FILE PACKAGE WHY
 need_file() {
     [ -e "$1" ] || lacks "$2" "$3"
@@ -200,6 +214,6 @@ install_needed() {
     [ -z "$needed" ] || apt_get install -y --no-install-recommends $needed || not_installed
     # shellcheck disable=SC2086
     [ -z "$wanted" ] || apt_get install -y --no-install-recommends $wanted ||
-        echo "not installed:$wanted ($packages_log says why); tests that need them are skipped" >&2
+        echo "not installed:$wanted ($packages_log says why); ${without:-tests that need them are skipped}" >&2
     needed='' wanted=''
 }

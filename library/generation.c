@@ -11,12 +11,14 @@
 
 static llm_generate_params defaults(void) {
     const llm_sampler_params s = llm_sampler_default();
-    return (llm_generate_params){.size = sizeof(llm_generate_params),
-                                 .temp = s.temp,
-                                 .top_k = s.top_k,
-                                 .top_p = s.top_p,
-                                 .min_p = s.min_p,
-                                 .repeat_penalty = s.repeat_penalty};
+    llm_generate_params p = {.size = sizeof p};
+#define MEMBER(member)                                         p.member =
+#define BY_NAME                                                (void)
+#define SAMPLER_NUMBER(kind, name, by_default, at_0, set, ...) set s.name;
+#include "llm/internal/samplers.def"
+#undef MEMBER
+#undef BY_NAME
+    return p;
 }
 
 void llm_generate_fill_default(llm_generate_params *p, size_t size) {
@@ -44,41 +46,30 @@ static ggl_status check(const llm_context *c, const llm_generate_params *p, ggl_
                             p->n_dry_breakers);
     if (p->n_bias > 0 && !p->bias)
         return ggl_fail(err, GGL_USAGE, "bias is NULL; n_bias is %zu", p->n_bias);
+    for (size_t i = 0; i < p->n_numbers; i++)
+        if (!p->number || !p->number[i].name)
+            return ggl_fail(err, GGL_USAGE, "number[%zu] is NULL; n_numbers is %zu", i,
+                            p->n_numbers);
     return GGL_OK;
 }
 
 /* --- the sampler ------------------------------------------------------------------------------ */
 
-/* Sets *to to a member of the caller's, unless that is 0, which stands for the default. */
-#define UNLESS_0(to, from)                                                                         \
-    do {                                                                                           \
-        if ((from) != 0)                                                                           \
-            (to) = (from);                                                                         \
-    } while (0)
-
-static void set_numbers(llm_sampler_params *s, const llm_generate_params *p) {
-    s->temp = p->temp;
-    s->top_k = p->top_k;
-    s->top_p = p->top_p == 0 ? 1 : p->top_p;
-    s->min_p = p->min_p;
-    s->repeat_penalty = p->repeat_penalty == 0 ? 1 : p->repeat_penalty;
+static ggl_status set_numbers(llm_sampler_params *s, const llm_generate_params *p, ggl_error *err) {
+    ggl_status st = GGL_OK;
     s->seed = p->seed;
-    UNLESS_0(s->repeat_last_n, p->repeat_last_n);
-    s->frequency_penalty = p->frequency_penalty;
-    s->presence_penalty = p->presence_penalty;
-    s->dynatemp_range = p->dynatemp_range;
-    UNLESS_0(s->dynatemp_exponent, p->dynatemp_exponent);
-    s->typ_p = p->typical_p == 0 ? 1 : p->typical_p;
-    s->top_n_sigma = p->top_n_sigma;
-    s->xtc_probability = p->xtc_probability;
-    UNLESS_0(s->xtc_threshold, p->xtc_threshold);
-    s->dry_multiplier = p->dry_multiplier;
-    UNLESS_0(s->dry_base, p->dry_base);
-    UNLESS_0(s->dry_allowed_length, p->dry_allowed_length);
-    UNLESS_0(s->dry_last_n, p->dry_last_n);
-    s->mirostat = p->mirostat;
-    UNLESS_0(s->mirostat_tau, p->mirostat_tau);
-    UNLESS_0(s->mirostat_eta, p->mirostat_eta);
+#define MEMBER(member) p->member
+#define BY_NAME        0
+#define SAMPLER_NUMBER(kind, name, by_default, at_0, member, ...)                                  \
+    s->name = (member) != 0 ? (llm_sampler_##kind)(member) : (llm_sampler_##kind)(at_0);
+#include "llm/internal/samplers.def"
+    for (size_t i = 0; i < p->n_numbers && st == GGL_OK; i++)
+        st = llm_sampler_set_number(s, p->number[i].name, p->number[i].value, err);
+    return st;
+}
+
+const char *llm_number_name(size_t i) {
+    return i < LLM_SAMPLER_N_NUMBERS ? llm_sampler_numbers[i].field : NULL;
 }
 
 static ggl_status new_sampler(generation *g, const llm_context *c, const llm_sampler_params *s,
@@ -96,7 +87,7 @@ static ggl_status make_sampler(generation *g, const llm_context *c, ggl_str *str
     s.tokenizer = c->tokenizer;
     if (c->sampling)
         return new_sampler(g, c, &s, err);
-    set_numbers(&s, p);
+    ggl_status st = set_numbers(&s, p, err);
     for (size_t i = 0; i < p->n_dry_breakers; i++)
         strings[i] = (ggl_str){p->dry_breakers[i], strlen(p->dry_breakers[i])};
     if (p->dry_breakers) {
@@ -107,7 +98,8 @@ static ggl_status make_sampler(generation *g, const llm_context *c, ggl_str *str
         bias[i] = (llm_logit_bias){p->bias[i].id, p->bias[i].bias};
     s.bias = bias;
     s.n_bias = p->n_bias;
-    const ggl_status st = p->samplers ? llm_sampler_read_names(&s, p->samplers, err) : GGL_OK;
+    if (st == GGL_OK && p->samplers)
+        st = llm_sampler_read_names(&s, p->samplers, err);
     return st == GGL_OK ? new_sampler(g, c, &s, err) : st;
 }
 

@@ -119,7 +119,7 @@ made=()
 says() {
     local said
     said=$("$1" --version) || fail "$1 does not run"
-    [ "$said" = "$(basename "$1") $version" ] || fail "$1 --version prints '$said', not version $version"
+    [ "${said%%$'\n'*}" = "$(basename "$1") $version" ] || fail "$1 --version prints '$said', not version $version"
 }
 
 if [ -z "${without[source]:-}" ]; then
@@ -145,6 +145,8 @@ if [ -z "${without[static]:-}" ] || [ -z "${without[deb]:-}" ]; then
     # The prefix of a package is /usr: fixed names, wherever it is staged.
     DESTDIR=$tmp/stage cmake --install "$build" --prefix /usr --strip >"$tmp/log" 2>&1 || fail "cmake --install: $(tail -20 "$tmp/log")"
     usr=$tmp/stage/usr
+    licences=$usr/share/doc/ggml-lite/llm-server-page-licences.txt
+    grep -qx llm-server <<<"$(printf '%s\n' "${programs[@]:-llm-server}")" || rm -f "$licences"
     [ ${#programs[@]} -gt 0 ] || mapfile -t programs < <(cd "$usr/bin" && ls)
     for program in "${programs[@]}"; do
         [ -x "$usr/bin/$program" ] || fail "$build has no program $program"
@@ -179,6 +181,7 @@ if [ -z "${without[static]:-}" ]; then
     cp -r "$usr/share" "$top/share"
     rm -r "$top/share/doc"
     cp LICENSE NOTICE "$top/"
+    [ ! -f "$licences" ] || cp "$licences" "$top/"
     cat >"$top/README.txt" <<END
 ggml-lite $version: programs that need no shared library, for Linux on $(uname -m).
 
@@ -189,7 +192,8 @@ ${left_out:+Left out:  $left_out
 They load no shared libraries: there are no Vulkan devices, no plug-ins, and no llm-bench serve. Packages of a system and
 builds of the sources have them.
 
-LICENSE is that of ggml-lite. The programs contain the system's C library, and llm-server contains libmicrohttpd. If these
+LICENSE is that of ggml-lite. The page of llm-server contains libraries in JavaScript, if there is a file
+llm-server-page-licences.txt, which has their licences. The programs contain the system's C library, and llm-server contains libmicrohttpd. If these
 are glibc and libmicrohttpd, they are under the GNU LGPL, version 2.1 or later; "cmake --build BUILD --target
 static-programs" in the sources of this release links the programs with other versions of them.
 END

@@ -370,7 +370,7 @@ static arch_value eval_neg(arch_eval *ev, const arch_expr *e) {
 
 static arch_value eval_call(arch_eval *ev, const arch_expr *e) {
     int n;
-    if (e->callee == CALL_BUILTIN && e->builtin == FN_BUILTIN_COUNT)
+    if (e->callee == CALL_BUILTIN && e->builtin >= FN_BUILTIN_COUNT)
         return ev->convert->call(ev, e);
     arch_value *v = llm_arch_call(ev, e, &n);
     if (!v)

@@ -442,11 +442,12 @@ static arch_value tensor_value(arch_eval *ev, const arch_expr *e) {
  * tensors are in section_expr.c. */
 arch_value llm_arch_convert_call(arch_eval *ev, const arch_expr *e) {
     double x;
-    if (strcmp(e->name, "list") == 0)
+    const int which = e->builtin - FN_BUILTIN_COUNT;
+    if (which == CONVERSION_list)
         return make_list(ev, e);
-    if (strcmp(e->name, "value") == 0)
+    if (which == CONVERSION_value)
         return tensor_value(ev, e);
-    if (strcmp(e->name, "exp") != 0)
+    if (which != CONVERSION_exp)
         return llm_arch_error(ev, e->mark, "%s(..) is allowed only where a source tensor is",
                               e->name);
     arch_value v = llm_arch_eval_expr(ev, e->arg[0].value);

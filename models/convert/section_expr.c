@@ -149,7 +149,7 @@ static int named_dim(const arch_expr *e) {
 }
 
 /* pairs(x, n), regroup(x, a, b), rows(x, from, n): rearranges rows along `dim`. */
-static bool make_rows(arch_eval *ev, const arch_expr *e, recipe_kind kind, bool is_bias,
+static bool make_part(arch_eval *ev, const arch_expr *e, recipe_kind kind, bool is_bias,
                       recipe **out) {
     char shape[128];
     int64_t x, y = 0;
@@ -400,38 +400,32 @@ static bool make_whole(arch_eval *ev, const arch_expr *e, bool is_bias, recipe *
 }
 
 static bool make_pairs(arch_eval *ev, const arch_expr *e, bool is_bias, recipe **out) {
-    return make_rows(ev, e, RECIPE_PAIRS, is_bias, out);
+    return make_part(ev, e, RECIPE_PAIRS, is_bias, out);
 }
 
 static bool make_regroup(arch_eval *ev, const arch_expr *e, bool is_bias, recipe **out) {
-    return make_rows(ev, e, RECIPE_REGROUP, is_bias, out);
+    return make_part(ev, e, RECIPE_REGROUP, is_bias, out);
 }
 
-static bool make_some_rows(arch_eval *ev, const arch_expr *e, bool is_bias, recipe **out) {
-    return make_rows(ev, e, RECIPE_ROWS, is_bias, out);
+static bool make_rows(arch_eval *ev, const arch_expr *e, bool is_bias, recipe **out) {
+    return make_part(ev, e, RECIPE_ROWS, is_bias, out);
 }
 
-static const struct {
-    const char *name;
-    bool (*make)(arch_eval *ev, const arch_expr *e, bool is_bias, recipe **out);
-} calls[] = {{"transpose", make_transpose},
-             {"pairs", make_pairs},
-             {"regroup", make_regroup},
-             {"rows", make_some_rows},
-             {"concat", make_concat},
-             {"stack", make_stack},
-             {"exp", make_exp},
-             {"whole", make_whole},
-             {"reshape", make_reshape}};
-#define N_CALLS (sizeof calls / sizeof *calls)
+typedef bool make_fn(arch_eval *ev, const arch_expr *e, bool is_bias, recipe **out);
 
-static size_t find_call(const arch_expr *e) {
-    size_t k = 0;
-    if (e->kind != EX_CALL || e->callee != CALL_BUILTIN || e->builtin != FN_BUILTIN_COUNT)
-        return N_CALLS;
-    while (k < N_CALLS && strcmp(calls[k].name, e->name) != 0)
-        k++;
-    return k;
+/* What makes a tensor for a call; NULL: a call gives no tensor. */
+static make_fn *const makers[CONVERSION_COUNT] = {
+#define TENSOR(name)                          make_##name
+#define VALUE(name)                           NULL
+#define CONVERSION(name, min, max, dim, what) what(name),
+#include "language/conversions.def"
+};
+
+/* Returns the maker of a tensor if e calls one, else NULL. */
+static make_fn *maker_of(const arch_expr *e) {
+    const bool is_conversion =
+        e->kind == EX_CALL && e->callee == CALL_BUILTIN && e->builtin >= FN_BUILTIN_COUNT;
+    return is_conversion ? makers[e->builtin - FN_BUILTIN_COUNT] : NULL;
 }
 
 static bool is_arithmetic(const arch_expr *e) {
@@ -441,7 +435,7 @@ static bool is_arithmetic(const arch_expr *e) {
 
 /* True if the value of an expression may be a source tensor. */
 static bool is_source(const arch_expr *e) {
-    if (e->kind == EX_STRING || find_call(e) < N_CALLS)
+    if (e->kind == EX_STRING || maker_of(e))
         return true;
     if (is_arithmetic(e) || e->kind == EX_IF || e->kind == EX_OR_ELSE)
         return is_source(e->a) || is_source(e->b);
@@ -603,7 +597,7 @@ bool llm_arch_convert_make(arch_eval *ev, const arch_expr *e, bool is_bias, reci
     case EX_STRING:
         return make_source(ev, e, is_bias, out);
     case EX_CALL:
-        return calls[find_call(e)].make(ev, e, is_bias, out);
+        return maker_of(e)(ev, e, is_bias, out);
     case EX_BINARY:
         return make_arithmetic(ev, e, is_bias, out);
     case EX_OR_ELSE:

@@ -407,6 +407,13 @@ typedef enum arch_builtin_fn {
     FN_BUILTIN_COUNT
 } arch_builtin_fn;
 
+/* The functions of convert sections. A call of one has the builtin FN_BUILTIN_COUNT + this. */
+typedef enum arch_conversion_fn {
+#define CONVERSION(name, ...) CONVERSION_##name,
+#include "conversions.def"
+    CONVERSION_COUNT
+} arch_conversion_fn;
+
 typedef struct arch_sig_param {
     char name[16];
     bool number, optional, variadic;

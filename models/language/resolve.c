@@ -81,27 +81,24 @@ const char *llm_arch_sig_text(const arch_sig *s, char *buf, size_t size) {
     return buf;
 }
 
-/* Functions that only convert sections have, with the number of source tensors and other
- * arguments; dim: `dim = ..` may follow. */
 static const struct {
     const char *name;
     int min, max;
     bool dim;
-} conversions[] = {
-    {"transpose", 1, 3, false}, {"pairs", 2, 2, true},  {"regroup", 3, 3, true},
-    {"rows", 3, 3, true},       {"stack", 2, 2, false}, {"concat", 1, ARCH_MAX_ARGS, true},
-    {"exp", 1, 1, false},       {"list", 2, 2, false},  {"reshape", 2, 1 + GGL_MAX_DIMS, false},
-    {"value", 1, 1, false},     {"whole", 1, 1, false}};
+} conversions[CONVERSION_COUNT] = {
+#define CONVERSION(name, min, max, dim, what) {#name, min, max, dim},
+#include "conversions.def"
+};
 
 /* Resolves a call in a convert section, if it is one of `conversions` (*found). False: reported. */
 static bool resolve_conversion(arch_parser *p, arch_expr *e, bool *found) {
     char most[32] = "";
-    for (size_t k = 0; k < sizeof conversions / sizeof *conversions; k++) {
+    for (int k = 0; k < CONVERSION_COUNT; k++) {
         if (strcmp(e->name, conversions[k].name) != 0)
             continue;
         *found = true;
         e->callee = CALL_BUILTIN;
-        e->builtin = FN_BUILTIN_COUNT;
+        e->builtin = FN_BUILTIN_COUNT + k;
         int n = 0;
         while (n < e->n_arg && !e->arg[n].name)
             n++;
@@ -563,14 +560,17 @@ static const arch_mapping *first_of(arch_parser *p, const arch_convert *c, const
 static void refuse_source(void *ctx, arch_expr *e) {
     arch_parser *p = ctx;
     const bool conversion =
-        e->kind == EX_CALL && e->callee == CALL_BUILTIN && e->builtin == FN_BUILTIN_COUNT;
+        e->kind == EX_CALL && e->callee == CALL_BUILTIN && e->builtin >= FN_BUILTIN_COUNT;
     for (int k = 0; e->kind == EX_CALL && !conversion && k < e->n_arg; k++)
         if (e->arg[k].value->kind == EX_STRING)
-            llm_arch_parse_fail_at(
-                p, GGL_FORMAT, e->mark,
-                "%s(..) does not accept a source tensor: in a conversion, only transpose, pairs, "
-                "regroup, rows, concat, stack, reshape, exp and arithmetic with numbers do",
-                e->name);
+            llm_arch_parse_fail_at(p, GGL_FORMAT, e->mark,
+                                   "%s(..) does not accept a source tensor: in a conversion, only "
+#define TENSOR(name) #name ", "
+#define VALUE(name)
+#define CONVERSION(name, min, max, dim, what) what(name)
+#include "conversions.def"
+                                   "and arithmetic with numbers do",
+                                   e->name);
 }
 
 /* True for the layer loop's counter and for `e`. */

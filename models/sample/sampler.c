@@ -12,7 +12,7 @@
 /* Greedy: only the stages that change logits count. */
 static int32_t next_greedy(llm_sampler *s) {
     for (int i = 0; i < s->n_stages; i++)
-        if (llm_sampler_rows[s->stage[i]].changes)
+        if (llm_sampler_rows[s->stage[i]].effect == CHANGES)
             llm_sampler_rows[s->stage[i]].apply(s);
     const int32_t id = llm_candidates_best(s);
     s->key[0] = llm_candidate_key(s->logits[id], id);
@@ -134,81 +134,6 @@ ggl_status llm_sampler_copy(llm_sampler *to, const llm_sampler *from, ggl_error 
 
 /* --- parameters ------------------------------------------------------------------------------- */
 
-static const ggl_str default_breakers[] = {{"\n", 1}, {":", 1}, {"\"", 1}, {"*", 1}};
-
-void llm_sampler_fill_default(llm_sampler_params *p, size_t size) {
-    const llm_sampler_params d = {
-        .size = sizeof(llm_sampler_params),
-        .temp = 0.8f,
-        .top_k = 40,
-        .top_p = 0.95f,
-        .min_p = 0.05f,
-        .repeat_penalty = 1,
-        .repeat_last_n = 64,
-        .dynatemp_exponent = 1,
-        .typ_p = 1,
-        .top_n_sigma = -1,
-        .xtc_threshold = 0.1f,
-        .dry_base = 1.75f,
-        .dry_allowed_length = 2,
-        .dry_last_n = -1,
-        .dry_breakers = default_breakers,
-        .n_dry_breakers = sizeof default_breakers / sizeof *default_breakers,
-        .mirostat_tau = 5,
-        .mirostat_eta = 0.1f,
-    };
-    ggl_params_fill(p, size, &d, sizeof d);
-}
-
-typedef struct param_range {
-    const char *name;
-    size_t offset;
-    double low, high;
-    const char *text; /* what the value must be */
-    bool is_int;
-} param_range;
-
-#define PARAM(name_, ...)                                                                          \
-    { #name_, offsetof(llm_sampler_params, name_), __VA_ARGS__, false }
-#define PARAM_INT(name_, ...)                                                                      \
-    { #name_, offsetof(llm_sampler_params, name_), __VA_ARGS__, true }
-
-static const param_range ranges[] = {
-    PARAM(temp, -FLT_MAX, FLT_MAX, "a finite number"),
-    PARAM_INT(top_k, 0, INT32_MAX, "at least 0 (all)"),
-    PARAM(top_p, 0, 1, "from 0 to 1"),
-    PARAM(min_p, 0, 1, "from 0 to 1"),
-    PARAM(repeat_penalty, FLT_MIN, FLT_MAX, "positive and finite"),
-    PARAM_INT(repeat_last_n, -1, INT32_MAX, "at least -1 (all)"),
-    PARAM(frequency_penalty, -FLT_MAX, FLT_MAX, "a finite number"),
-    PARAM(presence_penalty, -FLT_MAX, FLT_MAX, "a finite number"),
-    PARAM(dynatemp_range, 0, FLT_MAX, "at least 0 and finite"),
-    PARAM(dynatemp_exponent, 0, FLT_MAX, "at least 0 and finite"),
-    PARAM(typ_p, 0, 1, "from 0 to 1"),
-    PARAM(top_n_sigma, -FLT_MAX, FLT_MAX, "a finite number"),
-    PARAM(xtc_probability, 0, 1, "from 0 to 1"),
-    PARAM(xtc_threshold, 0, 1, "from 0 to 1"),
-    PARAM(dry_multiplier, 0, FLT_MAX, "at least 0 and finite"),
-    PARAM_INT(dry_allowed_length, 0, INT32_MAX, "at least 0"),
-    PARAM_INT(dry_last_n, -1, INT32_MAX, "at least -1 (all)"),
-    PARAM(mirostat_tau, 0, FLT_MAX, "at least 0 and finite"),
-    PARAM(mirostat_eta, 0, FLT_MAX, "at least 0 and finite"),
-};
-
-static ggl_status check_ranges(const llm_sampler_params *p, ggl_error *err) {
-    for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++) {
-        const param_range *r = &ranges[i];
-        const char *at = (const char *)p + r->offset;
-        float f = 0;
-        int32_t n = 0;
-        memcpy(r->is_int ? (void *)&n : (void *)&f, at, 4);
-        const double x = r->is_int ? n : (double)f;
-        if (!(x >= r->low && x <= r->high))
-            return ggl_fail(err, GGL_USAGE, "%s is %.9g, but must be %s", r->name, x, r->text);
-    }
-    return GGL_OK;
-}
-
 static ggl_status check_lists(const llm_sampler_params *p, int32_t n_vocab, ggl_error *err) {
     unsigned seen = 0;
     if (p->n_stages < 0 || p->n_stages > LLM_SAMPLER_N_STAGES)
@@ -248,7 +173,7 @@ static ggl_status check(const llm_sampler_params *p, int32_t n_vocab, int32_t n_
     if (p->dry_multiplier > 0 && !(p->dry_base >= 1 && p->dry_base <= FLT_MAX))
         return ggl_fail(err, GGL_USAGE, "dry_base is %.9g, but must be at least 1 and finite",
                         p->dry_base);
-    const ggl_status st = check_ranges(p, err);
+    const ggl_status st = llm_sampler_check_numbers(p, err);
     return st == GGL_OK ? check_lists(p, n_vocab, err) : st;
 }
 
@@ -264,7 +189,7 @@ static void choose_stages(llm_sampler *s) {
     for (int i = 0; i < n; i++) {
         const uint8_t stage = s->p.n_stages > 0 ? s->p.stage[i] : (uint8_t)i;
         const sampler_row *row = &llm_sampler_rows[stage];
-        if (row->is_on(s) && !(row->removes && s->p.mirostat))
+        if (row->is_on(s) && !(row->effect == REMOVES && s->p.mirostat))
             s->stage[s->n_stages++] = stage;
     }
 }
@@ -274,7 +199,7 @@ static size_t plan_list(llm_sampler *s) {
     const bool greedy = s->p.temp <= 0;
     const size_t top_k = (size_t)s->p.top_k, n_vocab = (size_t)s->n_vocab;
     for (int i = 0; i < s->n_stages; i++) {
-        if (llm_sampler_rows[s->stage[i]].changes)
+        if (llm_sampler_rows[s->stage[i]].effect == CHANGES)
             s->changes_logits = true;
         else if (greedy || (s->stage[i] == LLM_SAMPLER_TEMPERATURE && !(s->p.dynatemp_range > 0)))
             continue;

@@ -99,33 +99,31 @@ void llm_candidates_scale(llm_sampler *s);
 typedef struct sampler_row {
     const char *name, *other_names; /* other spellings, separated by spaces */
     char letter;
-    bool removes; /* it removes tokens: mirostat replaces it */
-    bool changes; /* it changes logits, also for greedy */
+    enum { CHANGES, REMOVES, SCALES } effect; /* samplers.def says what they mean */
     bool (*is_on)(const llm_sampler *s);
     void (*apply)(llm_sampler *s);
 } sampler_row;
 
 extern const sampler_row llm_sampler_rows[LLM_SAMPLER_N_STAGES];
 
-/* filters.c */
-void llm_sample_top_n_sigma(llm_sampler *s);
-void llm_sample_top_k(llm_sampler *s);
-void llm_sample_typ_p(llm_sampler *s);
-void llm_sample_top_p(llm_sampler *s);
-void llm_sample_min_p(llm_sampler *s);
-void llm_sample_xtc(llm_sampler *s);
-void llm_sample_temperature(llm_sampler *s);
+/* filters.c, penalties.c, dry.c: llm_sample_top_k and the like apply a stage. */
+#define SAMPLER_STAGE(id, name, ...) void llm_sample_##name(llm_sampler *s);
+#include "llm/internal/samplers.def"
+
 /* Draws a candidate of the list; returns its place. */
 size_t llm_sample_draw(llm_sampler *s);
 size_t llm_sample_mirostat(llm_sampler *s);
 
-/* penalties.c, dry.c */
-void llm_sample_penalties(llm_sampler *s);
-void llm_sample_dry(llm_sampler *s);
+/* dry.c */
 GGL_NODISCARD ggl_status llm_dry_init(llm_sampler *s, size_t last_n, ggl_error *err);
 void llm_dry_fini(llm_sampler *s);
 /* Reads the text of a token that is being accepted; returns whether it contains a breaker. */
 bool llm_dry_accept(llm_sampler *s, int32_t id);
+
+/* --- numbers.c --------------------------------------------------------------------------------- */
+
+/* GGL_USAGE: a number is out of its range; the message names it. */
+GGL_NODISCARD ggl_status llm_sampler_check_numbers(const llm_sampler_params *p, ggl_error *err);
 
 /* --- history ---------------------------------------------------------------------------------- */
 

@@ -4,61 +4,16 @@
 
 #include <stdio.h>
 
-static bool has_penalties(const llm_sampler *s) {
-    return s->penalty_last_n > 0;
-}
-
-static bool has_dry(const llm_sampler *s) {
-    return s->dry.last_n > 0;
-}
-
-static bool has_top_n_sigma(const llm_sampler *s) {
-    return s->p.top_n_sigma > 0;
-}
-
-static bool has_top_k(const llm_sampler *s) {
-    return s->p.top_k > 0;
-}
-
-static bool has_typ_p(const llm_sampler *s) {
-    return s->p.typ_p < 1;
-}
-
-static bool has_top_p(const llm_sampler *s) {
-    return s->p.top_p < 1;
-}
-
-static bool has_min_p(const llm_sampler *s) {
-    return s->p.min_p > 0;
-}
-
-static bool has_xtc(const llm_sampler *s) {
-    return s->p.xtc_probability > 0 && s->p.xtc_threshold <= 0.5f;
-}
-
-static bool has_temperature(const llm_sampler *s) {
-    return s->p.temp != 1 || s->p.dynatemp_range > 0;
-}
+#define SAMPLER_STAGE(id, name, other_names, letter, effect, is_on)                                \
+    static bool is_on_##name(const llm_sampler *s) {                                               \
+        return is_on;                                                                              \
+    }
+#include "llm/internal/samplers.def"
 
 const sampler_row llm_sampler_rows[LLM_SAMPLER_N_STAGES] = {
-    [LLM_SAMPLER_PENALTIES] = {"penalties", "", 'e', .changes = true, .is_on = has_penalties,
-                               .apply = llm_sample_penalties},
-    [LLM_SAMPLER_DRY] = {"dry", "", 'd', .changes = true, .is_on = has_dry,
-                         .apply = llm_sample_dry},
-    [LLM_SAMPLER_TOP_N_SIGMA] = {"top_n_sigma", "top-n-sigma top-nsigma", 's', .removes = true,
-                                 .is_on = has_top_n_sigma, .apply = llm_sample_top_n_sigma},
-    [LLM_SAMPLER_TOP_K] = {"top_k", "top-k", 'k', .removes = true, .is_on = has_top_k,
-                           .apply = llm_sample_top_k},
-    [LLM_SAMPLER_TYP_P] = {"typ_p", "typ-p typ typical typical-p typical_p", 'y', .removes = true,
-                           .is_on = has_typ_p, .apply = llm_sample_typ_p},
-    [LLM_SAMPLER_TOP_P] = {"top_p", "top-p nucleus", 'p', .removes = true, .is_on = has_top_p,
-                           .apply = llm_sample_top_p},
-    [LLM_SAMPLER_MIN_P] = {"min_p", "min-p", 'm', .removes = true, .is_on = has_min_p,
-                           .apply = llm_sample_min_p},
-    [LLM_SAMPLER_XTC] = {"xtc", "", 'x', .removes = true, .is_on = has_xtc,
-                         .apply = llm_sample_xtc},
-    [LLM_SAMPLER_TEMPERATURE] = {"temperature", "temp", 't', .is_on = has_temperature,
-                                 .apply = llm_sample_temperature},
+#define SAMPLER_STAGE(id, name, other_names, letter, effect, is_on)                                \
+    {#name, other_names, letter[0], effect, is_on_##name, llm_sample_##name},
+#include "llm/internal/samplers.def"
 };
 
 const char *llm_sampler_stage_name(llm_sampler_stage stage) {
@@ -101,7 +56,7 @@ static int by_letter(const char *s, size_t n) {
 /* Adds the stage spelled s[0..n) to the order. */
 static ggl_status add_stage(llm_sampler_params *p, int stage, const char *s, size_t n,
                             ggl_error *err) {
-    char known[256] = "";
+    char known[LLM_SAMPLER_N_STAGES * 40] = "";
     size_t used = 0;
     for (int i = 0; i < LLM_SAMPLER_N_STAGES; i++)
         used += (size_t)snprintf(known + used, sizeof known - used, "%s%s (%c)", i > 0 ? ", " : "",

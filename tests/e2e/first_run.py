@@ -72,6 +72,7 @@ class Machine:
         for folder in ("bin", "all", "elsewhere", "the clone/cmake"):
             os.makedirs(os.path.join(self.here, folder))
         shutil.copy(os.path.join(SOURCE, "run"), self.clone)
+        self.write("the clone/run", open(os.path.join(SOURCE, "run")).read().replace("/usr/share", f"'{self.here}'/share"))
         shutil.copy(os.path.join(SOURCE, "cmake/setup.sh"), os.path.join(self.clone, "cmake"))
         stubs = dict(STUBS, id=f"echo {user}", uname=f"echo {system}")
         for name, text in stubs.items():
@@ -227,6 +228,8 @@ with Machine("apt-get", "cc", "make", "cmake") as m:
     code, out, err = m.run("server", "--port", "1")
     check(code == 0 and "needed: libmicrohttpd-dev (speaks HTTP)" in err and out == "llm-server: --port 1, in elsewhere\n",
           "the server", out + err)
+    check("wanted: node-markdown-it (shows Markdown on the page of llm-server)\n" in err and
+          "install -y --no-install-recommends node-markdown-it node-highlight.js libjs-katex" in m.calls(), "its page", err + m.calls())
     code, out, err = m.run("--yes", "server")
     check((code, out, err) == (0, "llm-server: , in elsewhere\n", ""), "the server again", out + err)
 with Machine("cc", "make", "cmake", system="Darwin") as m:

@@ -1,6 +1,6 @@
 #!/bin/bash
 # CMakeLists.txt states the version, and nothing else does: version.sh SOURCE_DIR TOOL..
-# Each tool prints its name and the version. No other file of the sources has the number, or a version of its own.
+# Each tool prints its name and the version; llm-server says in a second line what its page contains. No other file of the sources has the number, or a version of its own.
 set -eu
 source=$1
 shift
@@ -13,6 +13,10 @@ version=$(sed -n 's/^project(ggml-lite VERSION \([0-9]*\.[0-9]*\.[0-9]*\) .*/\1/
 [ -n "$version" ] || { echo "no version in CMakeLists.txt"; exit 1; }
 for tool; do
     got=$("$tool" --version) || fail "$tool --version failed"
+    if [ "$(basename "$tool")" = llm-server ]; then
+        [[ $got =~ $'\n'"the page contains "[^$'\n']+$ ]] || fail "llm-server --version does not say what its page contains: $got"
+        got=${got%%$'\n'*}
+    fi
     [ "$got" = "$(basename "$tool") $version" ] || fail "$tool --version: '$got', not '$(basename "$tool") $version'"
 done
 

@@ -53,6 +53,40 @@ TEST(stages_of_the_sampler) {
     llm_close(c);
 }
 
+/* Numbers by name give the text of the members, and have priority over them. */
+TEST(numbers_by_name) {
+    static const llm_number numbers[] = {{"temperature", 1.5}, {"typical_p", 0.1}, {"top_k", 0}},
+                            unknown = {"typicl_p", 0.1}, too_large = {"top_p", 2}, nameless = {0};
+    ggl_error err;
+    llm_context *c = open_with("builtin:stories", (llm_open_params){.n_ctx = 128});
+    REQUIRE(c);
+    written by_member, by_name, plain;
+    llm_generate_params p = llm_generate_default(), q = p;
+    p.n_max = q.n_max = 40;
+    generate(c, "Once upon a time", &q, &plain);
+    p.temp = 1.5f, p.typical_p = 0.1f, p.top_k = 0;
+    generate(c, "Once upon a time", &p, &by_member);
+    q.number = numbers, q.n_numbers = 3;
+    q.typical_p = 0.9f;
+    generate(c, "Once upon a time", &q, &by_name);
+    CHECK_STR(by_name.s, by_member.s);
+    CHECK(strcmp(by_name.s, plain.s) != 0);
+    const llm_number *wrong[] = {&unknown, &too_large, &nameless, NULL};
+    static const char *const words[] = {
+        "no number 'typicl_p'; did you mean 'typical_p'?", "top_p is 2, but must be from 0 to 1",
+        "number[0] is NULL; n_numbers is 1", "number[0] is NULL; n_numbers is 1"};
+    for (size_t i = 0; i < 4; i++) {
+        q.number = wrong[i], q.n_numbers = 1;
+        CHECK_INT(llm_generate(c, "Once", &q, NULL, NULL, &err), GGL_USAGE);
+        CHECK_HAS(err.msg, words[i]);
+    }
+    size_t n = 0;
+    while (llm_number_name(n))
+        n++;
+    CHECK(n > 20 && strcmp(llm_number_name(0), "temperature") == 0);
+    llm_close(c);
+}
+
 TEST(bias_and_breakers) {
     ggl_error err;
     llm_context *c = open_with("builtin:stories", (llm_open_params){.n_ctx = 128});

@@ -2,6 +2,7 @@
 """The program llm-server on its built-in model: options, errors, keys, admin endpoints, signals. program.py LLM-SERVER CASE."""
 import asyncio
 import base64
+import gzip
 import json
 import os
 import re
@@ -341,6 +342,16 @@ def errors():
         status, headers, page = s.get("/", headers=html)
         check(status == 200 and b"<html" in page and "script-src 'self'" in headers["Content-Security-Policy"], "the page")
         check(s.get("/", headers={"If-None-Match": headers["ETag"], **html})[0] == 304, "the page has not changed")
+        status, headers, text = s.get("/licences.txt", headers={"Accept-Encoding": "br, gzip"})
+        check(status == 200 and headers["Content-Type"].startswith("text/plain"), f"licences: {status} {headers}")
+        if headers.get("Content-Encoding") == "gzip":
+            text = gzip.decompress(text)
+            status, _, line = s.get("/licences.txt", headers={"Accept-Encoding": "identity"})
+            check(status == 406 and b"gzip" in line, f"gzip is refused: {status} {line}")
+        version = subprocess.run([BINARY, "--version"], capture_output=True, text=True).stdout.splitlines()
+        names = version[1].removeprefix("the page contains ")
+        check(len(version) == 2 and text.startswith(b"The page of this llm-server contains: " + names.encode()), f"licences: {version} {text[:80]}")
+        check(all(f"==== {name}\n".encode() in text for name in names.split(", ") if name[-1].isdigit()), "each licence")
         status, _, line = s.get("/")
         check(status == 200 and b"Ollama is running" in line and line.startswith(b"llm-server "), f"for Ollama's clients: {line}")
         check(s.request("HEAD", "/")[0] == 200 == s.request("HEAD", "/", headers=html)[0], "HEAD")

@@ -52,24 +52,26 @@ static int parse(const char *line, bool positional) {
     snprintf(words, sizeof words, "%s", line);
     for (char *w = strtok(words, " "); w && argc < 16; w = strtok(NULL, " "))
         argv[argc++] = strcmp(w, "\"\"") == 0 ? "" : w;
-    static const arg_hint hints[] = {{"-else --elsewhere", "here it is --temp", HINT_REFUSED},
-                                     {"run", "there is only one", HINT_REFUSED},
-                                     {"--warm", "it is never cold", HINT_NOTHING},
-                                     {"--heat", "it is warm", HINT_NOTHING_VALUE},
-                                     {"-fa --flash", "it is on", HINT_NOTHING_SWITCH},
-                                     {"--max-tokens", "-n", HINT_SAME},
-                                     {"--slowly", "--mode=slow", HINT_SAME},
-                                     {"--most -n=all --predict=all", "-n=1000", HINT_SAME},
-                                     {"--mode=medium", "too lukewarm", HINT_REFUSED},
-                                     {"--mode=usual", "it is always so", HINT_NOTHING},
-                                     {"--up", "--flag", HINT_SAME},
-                                     {"--*-model", "models are files", HINT_REFUSED},
-                                     {"--mode=s*er", "--mode=slow", HINT_SAME},
+    static const arg_hint hints[] = {{1, "-else --elsewhere", "here it is --temp", HINT_REFUSED},
+                                     {1, "run", "there is only one", HINT_REFUSED},
+                                     {1, "--warm", "it is never cold", HINT_NOTHING},
+                                     {1, "--heat", "it is warm", HINT_NOTHING_VALUE},
+                                     {1, "-fa --flash", "it is on", HINT_NOTHING_SWITCH},
+                                     {1, "--max-tokens", "-n", HINT_SAME},
+                                     {1, "--slowly", "--mode=slow", HINT_SAME},
+                                     {1, "--most -n=all --predict=all", "-n=1000", HINT_SAME},
+                                     {1, "--mode=medium", "too lukewarm", HINT_REFUSED},
+                                     {1, "--mode=usual", "it is always so", HINT_NOTHING},
+                                     {1, "--up", "--flag", HINT_SAME},
+                                     {1, "--*-model", "models are files", HINT_REFUSED},
+                                     {1, "--mode=s*er", "--mode=slow", HINT_SAME},
+                                     {2, "--other", "for another tool", HINT_REFUSED},
                                      {0}};
+    static const arg_hints own = {hints, 1};
     static const args_example examples[] = {{"tool --flag", "with the flag"}, {0}};
     const args_spec spec = {
         "tool", "[options]",         "Does things.", OPTIONS, positional ? &v.rest : NULL,
-        hints,  .examples = examples};
+        &own,   .examples = examples};
     fflush(NULL);
     int saved[2] = {dup(1), dup(2)};
     const char *path = test_path("out");
@@ -271,6 +273,7 @@ TEST(refused) {
         {"-x", "tool: unknown flag '-x'; --help lists them\n"},
         {"-cab", "tool: unknown flag '-cab'; --help lists them\n"},
         {"--elsewhere=3", "tool: there is no flag '--elsewhere': here it is --temp\n"},
+        {"--other", "tool: unknown flag '--other'; --help lists them\n"},
         {"-else", "tool: there is no flag '-else': here it is --temp\n"},
         {"--sed=1", "tool: unknown flag '--sed'; did you mean '--seed'?\n"},
         {"--verison", "tool: unknown flag '--verison'; did you mean '--version'?\n"},

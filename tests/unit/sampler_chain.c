@@ -464,6 +464,27 @@ TEST(edges) {
     }
 }
 
+TEST(numbers) {
+    llm_sampler_params p = llm_sampler_default();
+    ggl_error err;
+    for (size_t i = 0; i < LLM_SAMPLER_N_NUMBERS; i++) {
+        const llm_sampler_number *n = &llm_sampler_numbers[i];
+        const double x = n->low > -1 ? n->low : -1, above = n->high * 2 + 1,
+                     by_default = llm_sampler_get_number(&p, n);
+        CHECK_MSG(by_default >= n->low && by_default <= n->high, "%s", n->field);
+        CHECK_OK(llm_sampler_set_number(&p, n->field, x, &err), &err);
+        CHECK_MSG(llm_sampler_get_number(&p, n) == x, "%s", n->field);
+        CHECK_INT(llm_sampler_set_number(&p, n->field, above, &err), GGL_USAGE);
+        CHECK_HAS(err.msg, n->must_be);
+        CHECK_INT(llm_sampler_set_number(&p, n->field, NAN, &err), GGL_USAGE);
+        CHECK_MSG(llm_sampler_get_number(&p, n) == x, "%s", n->field);
+    }
+    CHECK_INT(llm_sampler_set_number(&p, "top_k", 1.5, &err), GGL_USAGE);
+    CHECK_STR(err.msg, "top_k is 1.5, but must be an integer");
+    CHECK_INT(llm_sampler_set_number(&p, "temprature", 1, &err), GGL_USAGE);
+    CHECK_STR(err.msg, "the sampler has no number 'temprature'; did you mean 'temperature'?");
+}
+
 TEST(refused) {
     const llm_logit_bias no_id = {7, 1}, no_number = {1, NAN}, too_large = {1, INFINITY};
     const ggl_str empty = {"", 0};

@@ -55,6 +55,13 @@ int arg_find_choice(const arg_option *o, const char *s) {
     return -1;
 }
 
+const arg_hint *arg_next_hint(const args_spec *spec, const arg_hint *h) {
+    h = h ? h + 1 : spec->hints ? spec->hints->row : NULL;
+    while (h && h->names && !(h->tools & spec->hints->tool))
+        h++;
+    return h && h->names ? h : NULL;
+}
+
 const args_command *args_find_command(const args_command *commands, const char *name) {
     for (; commands && commands->name; commands++)
         if (strcmp(commands->name, name) == 0)

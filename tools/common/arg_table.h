@@ -58,6 +58,7 @@ typedef enum arg_hint_kind {
 
 /* A flag of another program that people may type here. */
 typedef struct arg_hint {
+    unsigned tools; /* the bits of the tools that have it */
     /* Spellings, separated by spaces. "-ngl=all" stands for the flag with this value, after a space
      * or '=', and comes before an option of that name. '*' stands for any text. A word without a dash is a command, such as
      * "run" in `ollama run`. */
@@ -65,6 +66,12 @@ typedef struct arg_hint {
     const char *text;
     arg_hint_kind kind;
 } arg_hint;
+
+/* A tool's hints among a table for several tools. */
+typedef struct arg_hints {
+    const arg_hint *row; /* ends with an empty row */
+    unsigned tool;       /* its bit */
+} arg_hints;
 
 /* A command line to copy, and a sentence about it. --version may be appended to the command. */
 typedef struct args_example {
@@ -91,13 +98,14 @@ typedef struct args_spec {
     const char *about;         /* a sentence or more; the manual page's title is the first */
     const arg_option *options; /* ends with an empty row; args_built_in are added */
     arg_list *positional;      /* NULL: no positional arguments */
-    const arg_hint *hints;     /* ends with an empty row; may be NULL */
+    const arg_hints *hints;    /* may be NULL */
 
     /* The tables below end with an empty row, too, and may be NULL. */
     const args_example *examples;
     const args_command *commands;
     const args_operand *operands; /* those of the usage line that have choices */
     void (*print_more)(void);     /* prints what the help says beside the tables */
+    const char *contains;         /* what --version says in a second line; NULL: nothing */
     bool last_wins; /* an option that is repeated has the last of its values; else it is an error */
 } args_spec;
 
@@ -139,6 +147,8 @@ const arg_option *arg_find(const arg_option *o, const char *s, size_t n);
 /* Returns the index of s, upper or lower case, among the option's choices; -1 if it is not a
  * choice. */
 int arg_find_choice(const arg_option *o, const char *s);
+/* Returns the tool's hint after h, its first one after NULL; NULL: there is no further one. */
+const arg_hint *arg_next_hint(const args_spec *spec, const arg_hint *h);
 /* Returns the command of that name; NULL: none. commands may be NULL. */
 const args_command *args_find_command(const args_command *commands, const char *name);
 

@@ -357,7 +357,7 @@ static bool is_like(const char *name, size_t n, const char *text, size_t n_text,
 static const arg_hint *find_hint(const args_spec *spec, const typed_flag *f, bool *pair) {
     const arg_hint *alone = NULL;
     *pair = false;
-    for (const arg_hint *h = spec->hints; h && h->names; h++) {
+    for (const arg_hint *h = NULL; (h = arg_next_hint(spec, h));) {
         const char *names = h->names, *name;
         size_t n;
         while (arg_next_name(&names, &name, &n)) {
@@ -447,7 +447,8 @@ static int built_in(parsing *p, int which, const typed_flag *f, const char *valu
         help_print(spec);
         break;
     case ARGS_VERSION:
-        printf("%s %s\n", spec->tool, TOOLS_VERSION);
+        printf("%s %s\n%s%s", spec->tool, TOOLS_VERSION, spec->contains ? spec->contains : "",
+               spec->contains ? "\n" : "");
         break;
     case ARGS_MAN:
         man_page_print(spec, TOOLS_VERSION);
@@ -607,7 +608,7 @@ int args_unexpected(const args_spec *spec, const char *s) {
     const char *flag = missing_flag(spec, s);
     const int n = shown(s);
     const char *dots = s[n] ? " .." : "";
-    for (const arg_hint *h = spec->hints; h && h->names; h++)
+    for (const arg_hint *h = NULL; (h = arg_next_hint(spec, h));)
         if (arg_is_among(h->names, s, strlen(s)))
             return wrong(spec->tool, "there is no command '%s': %s", s, h->text);
     /* U+2010 to U+2015 and U+2212, which word processors and web pages make of "--" */

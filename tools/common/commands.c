@@ -23,7 +23,7 @@ static int unknown(const args_spec *spec, const char *word, bool or_file) {
 static bool is_of_tool(const args_spec *spec, const char *word) {
     const size_t n = strcspn(word, "=");
     bool is = arg_find(args_built_in, word, n) != NULL;
-    for (const arg_hint *h = spec->hints; h && h->names && !is; h++)
+    for (const arg_hint *h = NULL; !is && (h = arg_next_hint(spec, h));)
         is = arg_is_among(h->names, word, n);
     return is;
 }

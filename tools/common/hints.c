@@ -54,462 +54,387 @@
 #define MEDIA                                                                                      \
     "-mm --mmproj -mmu --mmproj-url -mmdev --mmproj-device --mmproj-auto --mmproj-offload "        \
     "--image --audio --video --image-min-tokens --image-max-tokens"
-#define NO_MEDIA "--no-mmproj --no-mmproj-auto --no-mmproj-offload"
-#define SAMPLING_FLAGS                                                                             \
-    "--samplers -s --seed --sampler-seq --sampling-seq --temp --temperature --top-k --top-p "      \
-    "--min-p --top-nsigma --top-n-sigma --xtc-probability --xtc-threshold --typical --typical-p "  \
-    "--repeat-last-n --repeat-penalty --presence-penalty --frequency-penalty --dry-multiplier "    \
-    "--dry-base --dry-allowed-length --dry-penalty-last-n --dry-sequence-breaker "                 \
-    "--adaptive-target --adaptive-decay --dynatemp-range --dynatemp-exp --mirostat --mirostat-lr " \
-    "--mirostat-ent -l --logit-bias --grammar --grammar-file -j --json-schema -jf "                \
-    "--json-schema-file -n --predict --n-predict --keep"
+#define NO_MEDIA          "--no-mmproj --no-mmproj-auto --no-mmproj-offload"
 #define SAMPLING_SWITCHES "--ignore-eos -bs --backend-sampling"
 #define NAMED_MODELS      "--*-default --fim-*-spec"
 
+/* Who has a row. */
+enum {
+    CLI = 1 << 0,
+    SERVER = 1 << 1,
+    BENCH = 1 << 2,
+    IMATRIX = 1 << 3,
+    PERPLEXITY = 1 << 4,
+    TOKENIZE = 1 << 5,
+    QUANTIZE = 1 << 6,
+    GGUF = 1 << 7,
+    LORA = 1 << 8,
+    CONVERT = 1 << 9,
+    WRITES = CLI | SERVER,
+    MEASURES = IMATRIX | PERPLEXITY,
+    RUNS = WRITES | MEASURES,
+    OPENS = RUNS | TOKENIZE
+};
+
 /* clang-format off */
 
-/* Rows of the tools that run models. */
-#define RUN_ROWS                                                                                   \
-    {"-fa --flash-attn", NOT_FLASH, HINT_NOTHING_SWITCH},                                          \
-    {"-kvo --kv-offload", LAYER_KV, HINT_NOTHING},                                                 \
-    {"-nkvo --no-kv-offload", LAYER_KV ": -ngl with fewer layers leaves it more memory", HINT_REFUSED}, \
-    {"--swa-full", FULL_CACHE, HINT_NOTHING},                                                      \
-    {"-dt --defrag-thold", PAGES, HINT_NOTHING_VALUE},                                             \
-    {"--op-offload -nopo --no-op-offload", PLACE_OPS, HINT_NOTHING},                               \
-    {"--no-host", HOST, HINT_NOTHING},                                                             \
-    {"-dio --direct-io -ndio --no-direct-io", MAPPED, HINT_NOTHING},                               \
-    {"-lm=auto --load-mode=auto -lm=mmap --load-mode=mmap -lm=dio --load-mode=dio", MAPPED, HINT_NOTHING}, \
-    {"-lm=none --load-mode=none", "--no-mmap", HINT_SAME},                                         \
-    {"-sm=layer --split-mode=layer", "devices share a model by layers", HINT_NOTHING},             \
-    {"-sm=row --split-mode=row -sm=tensor --split-mode=tensor", "devices share a model by layers, not by rows; --split A=N,B=M sets how many each has", HINT_REFUSED}, \
-    {"-sm --split-mode", "devices share a model by layers; --device NAME uses only one", HINT_REFUSED}, \
-    {"-mg=0 --main-gpu=0", "the first GPU is the default", HINT_NOTHING},                          \
-    {"-mg --main-gpu", MAIN_GPU, HINT_REFUSED},                                                    \
-    {"-ngl=all --gpu-layers=all --n-gpu-layers=all", "-ngl=1000000", HINT_SAME},                   \
-    {"-ngl=auto --gpu-layers=auto --n-gpu-layers=auto -ngl=-1 --gpu-layers=-1 --n-gpu-layers=-1", "--fit", HINT_SAME}, \
-    {"-fit -fit=on --fit=on", "--fit", HINT_SAME},                                                 \
-    {"-fit=off --fit=off", "layers are placed by memory only if --fit is given", HINT_NOTHING},    \
-    {"-fitt --fit-target", "--fit leaves a twentieth of a device's memory free", HINT_REFUSED},    \
-    {"-fitc --fit-ctx", "--fit does not change the context: -c sets it", HINT_REFUSED},            \
-    {"--numa --poll --poll-batch --cpu-strict --cpu-strict-batch", SCHEDULED, HINT_NOTHING_VALUE}, \
-    {"--rpc", NO_RPC, HINT_REFUSED},                                                               \
-    {"--check-tensors", VERIFY, HINT_REFUSED},                                                     \
-    {"--override-kv", NO_OVERRIDE, HINT_REFUSED},                                                  \
-    {"--warmup --no-warmup", NO_WARMUP, HINT_NOTHING},                                             \
-    {ROTATIONS, FROM_FILE, HINT_REFUSED},                                                          \
-    {DOCKER, NO_DOCKER, HINT_REFUSED},                                                        \
-    {NAMED_MODELS, NO_MODELS, HINT_REFUSED},                                                       \
-    {ADAPTERS, NO_ADAPTER, HINT_REFUSED},                                                          \
-    {MEDIA, ONLY_TEXT, HINT_REFUSED},                                                              \
-    {NO_MEDIA, ONLY_TEXT, HINT_NOTHING},                                                           \
-    MODEL_ROWS
+static const char sampling_flags[] =
+    "--samplers -s --seed --sampler-seq --sampling-seq "
+#define SAMPLER_NUMBER(kind, name, by_default, at_0, member, low, high, must_be, field, flags, ...) flags " "
+#include "llm/internal/samplers.def"
+    "--dry-sequence-breaker --adaptive-target --adaptive-decay -l --logit-bias --grammar --grammar-file -j --json-schema -jf "
+    "--json-schema-file -n --predict --n-predict --keep";
 
-/* Rows of all tools that read models. */
-#define MODEL_ROWS                                                                                 \
-    {"--usage", "--help", HINT_SAME},                                                              \
-    {"--completion-bash", "--completion=bash", HINT_SAME},                                         \
-    {"--license --model-vocab", "see --help", HINT_REFUSED},                                       \
-    {"-cl --cache-list", NO_MODELS, HINT_REFUSED},                                                 \
-    {"--perf --no-perf", "timings cost nothing and are always measured", HINT_NOTHING},            \
-    {"--log-disable --log-prefix --no-log-prefix --log-timestamps --no-log-timestamps", NO_LOG, HINT_NOTHING}, \
-    {"--log-colors -lv --verbosity --log-verbosity", NO_LOG, HINT_NOTHING_VALUE},                  \
-    {"--model-path --model-name-or-path --checkpoint --ckpt", "--model", HINT_SAME}
-
-/* Rows of the tools that generate text. */
-#define TEXT_ROWS                                                                                  \
-    {"-n=-2 --predict=-2 --n-predict=-2", "-n=-1", HINT_SAME},                                     \
-    {"--max-tokens --max-new-tokens --num-predict", "-n", HINT_SAME},                              \
-    {"--num-ctx --n-ctx --context-length --max-model-len --max-seq-len --max-kv-size", "-c", HINT_SAME}, \
-    {"--num-thread --num-threads --n-threads", "-t", HINT_SAME},                                   \
-    {"--num-gpu --num-gpu-layers", "-ngl", HINT_SAME},                                             \
-    {"--repetition-penalty", "--repeat-penalty", HINT_SAME},                                       \
-    {"--lora-adapter --lora-path", "--lora", HINT_SAME},                                           \
-    {"--draft-model", "--model-draft", HINT_SAME},                                                 \
-    {"--num-draft-tokens", "--draft-max", HINT_SAME},                                              \
-    {"--adapter-path",                                                                             \
-     "--lora FILE applies an adapter; `llm-lora convert FOLDER --base MODEL_FOLDER -o FILE` makes one of PEFT's folder", HINT_REFUSED}, \
-    {"--kv-bits --kv-group-size --quantized-kv-start", "-ctk q8_0 -ctv q8_0 makes the cache smaller", HINT_REFUSED}, \
-    {"--use-default-chat-template", "chat templates are always rendered", HINT_NOTHING},           \
-    {"--mirostat=1", "only version 2 is supported: --mirostat 2", HINT_REFUSED},                   \
-    {"--adaptive-target --adaptive-decay",                                                         \
-     "adaptive-p is not supported; --mirostat 2 also holds the text near a target", HINT_REFUSED}, \
-    {"-bs --backend-sampling", CPU_SAMPLE, HINT_NOTHING},                                          \
-    {"--num-beams", "there is no beam search: --temp 0 takes the likeliest token each time", HINT_REFUSED}, \
-    {"--do-sample --stream", "text is sampled unless --temp 0 is given, and printed as it comes", HINT_NOTHING},                                     \
-    {"--load-in-4bit --load-in-8bit --quantization",                                               \
-     "llm-quantize IN OUT TYPE makes a smaller file, such as Q4_K_M", HINT_REFUSED},               \
-    {"--dtype --torch-dtype", "the file's types are used; llm-quantize IN OUT TYPE changes them", HINT_REFUSED}, \
-    {"--device-map", PLACED ", --fit as many as fit", HINT_REFUSED},                               \
-    {"--trust-remote-code", "code beside a model is never run", HINT_NOTHING},                     \
-    {"--spec-draft-hf", "--hf-repo-draft", HINT_SAME},                     \
-    {"--spec-draft-model", "--model-draft", HINT_SAME},                                            \
-    {"--spec-draft-n-max", "--draft-max", HINT_SAME},                                              \
-    {"--spec-draft-n-min", "--draft-min", HINT_SAME},                                              \
-    {"--spec-draft-p-min", "--draft-p-min", HINT_SAME},                                            \
-    {"--spec-draft-device", "--device-draft", HINT_SAME},                                          \
-    {"--spec-draft-ngl", "--n-gpu-layers-draft", HINT_SAME},                                       \
-    {"--spec-default", "--lookup", HINT_SAME},                                                     \
-    {"--spec-type=none", "nothing is guessed unless --lookup or --model-draft is given", HINT_NOTHING}, \
-    {"--spec-type=draft-simple", "--model-draft MODEL guesses by a model", HINT_NOTHING}, \
-    {"--spec-type", "--lookup guesses from the text, --model-draft MODEL by a model", HINT_REFUSED}, \
-    {"--spec-draft-threads -td --threads-draft --spec-draft-threads-batch -tbd --threads-batch-draft " \
-     "--spec-draft-cpu-mask -Cd --cpu-mask-draft --spec-draft-cpu-range -Crd --cpu-range-draft "   \
-     "--spec-draft-cpu-strict --cpu-strict-draft --spec-draft-prio --prio-draft "                  \
-     "--spec-draft-poll --poll-draft --spec-draft-cpu-mask-batch -Cbd --cpu-mask-batch-draft "     \
-     "--spec-draft-cpu-strict-batch --cpu-strict-batch-draft --spec-draft-prio-batch "             \
-     "--prio-batch-draft --spec-draft-poll-batch --poll-batch-draft", DRAFT_CPU, HINT_NOTHING_VALUE}, \
-    {"--spec-draft-type-k -ctkd --cache-type-k-draft --spec-draft-type-v -ctvd --cache-type-v-draft", \
-     DRAFT_KV, HINT_NOTHING_VALUE},                                                                \
-    {"--spec-draft-p-split --draft-p-split -ps --p-split", NO_BRANCH, HINT_NOTHING_VALUE},         \
-    {"--spec-draft-backend-sampling --no-spec-draft-backend-sampling", CPU_SAMPLE, HINT_NOTHING},  \
-    {"--spec-draft-override-tensor -otd --override-tensor-draft --spec-draft-cpu-moe -cmoed "      \
-     "--cpu-moe-draft --spec-draft-n-cpu-moe --spec-draft-ncmoe -ncmoed --n-cpu-moe-draft",        \
-     "--device-draft and --n-gpu-layers-draft set where the draft model runs", HINT_REFUSED},      \
-    {"--spec-ngram-mod-n-min --spec-ngram-mod-n-max --spec-ngram-mod-n-match "                     \
-     "--spec-ngram-simple-size-n --spec-ngram-simple-size-m --spec-ngram-simple-min-hits "         \
-     "--spec-ngram-map-k-size-n --spec-ngram-map-k-size-m --spec-ngram-map-k-min-hits "            \
-     "--spec-ngram-map-k4v-size-n --spec-ngram-map-k4v-size-m --spec-ngram-map-k4v-min-hits "      \
-     "--spec-ngram-size-n --spec-ngram-size-m --spec-ngram-min-hits",                              \
-     "--lookup guesses from the text, at most --draft-max tokens at once", HINT_REFUSED},          \
-    {"-lcs --lookup-cache-static -lcd --lookup-cache-dynamic",                                     \
-     "--lookup guesses only from the text itself", HINT_REFUSED},                                  \
-    {"--reasoning-budget-message", "--reasoning-budget ends reasoning with the mark alone", HINT_REFUSED}, \
-    {"--reasoning-preserve --no-reasoning-preserve",                                               \
-     "the chat template decides which reasoning stays", HINT_REFUSED},                             \
-    {"--no-skip-chat-parsing", "answers are always parsed", HINT_NOTHING},                         \
-    {"--repack", REPACKED, HINT_NOTHING},                                                          \
-    {"-lm=mlock --load-mode=mlock", "--mlock", HINT_SAME},                                         \
-    {"-lm --load-mode", "--no-mmap reads the file, --mlock keeps it in memory", HINT_REFUSED},     \
-    {RANGES, CPU_SETS, HINT_REFUSED},                                                              \
-    {"--prio-batch", ONE_PRIO, HINT_NOTHING_VALUE}
-
-const arg_hint cli_hints[] = {
-    {"run chat", "`llm-cli -m FILE` converses on a terminal, `llm-cli -hf USER/REPO` gets the model first", HINT_REFUSED},
-    {"generate", "`llm-cli -m FILE -p TEXT` continues a text", HINT_REFUSED},
-    {"serve", "`llm-server -m FILE` serves a model", HINT_REFUSED},
-    {"pull", "`llm-cli -hf USER/REPO` gets a model of the Hugging Face Hub and runs it", HINT_REFUSED},
-    {"push list ls rm cp ps stop", "models are files, and -m FILE runs one", HINT_REFUSED},
-    {"show", "`llm-arch show FILE` prints what a model's file contains", HINT_REFUSED},
-    {"create", "`llm-convert FOLDER -o FILE` makes a file of a Hugging Face folder", HINT_REFUSED},
-    {"quantize", "`llm-quantize IN OUT TYPE` makes a smaller file", HINT_REFUSED},
-    {"bench", "`llm-bench -m FILE` measures a model's speed", HINT_REFUSED},
-    {"help", "--help lists the flags", HINT_REFUSED},
-    {"version", "--version prints it", HINT_REFUSED},
-    {"-z --tokenizer",
+/* A flag gets the first row of its tool that fits. */
+static const arg_hint hints[] = {
+    {CLI, "run chat", "`llm-cli -m FILE` converses on a terminal, `llm-cli -hf USER/REPO` gets the model first", HINT_REFUSED},
+    {CLI, "generate", "`llm-cli -m FILE -p TEXT` continues a text", HINT_REFUSED},
+    {CLI, "serve", "`llm-server -m FILE` serves a model", HINT_REFUSED},
+    {CLI, "pull", "`llm-cli -hf USER/REPO` gets a model of the Hugging Face Hub and runs it", HINT_REFUSED},
+    {CLI, "push list ls rm cp ps stop", "models are files, and -m FILE runs one", HINT_REFUSED},
+    {CLI, "show", "`llm-arch show FILE` prints what a model's file contains", HINT_REFUSED},
+    {CLI, "create", "`llm-convert FOLDER -o FILE` makes a file of a Hugging Face folder", HINT_REFUSED},
+    {CLI, "quantize", "`llm-quantize IN OUT TYPE` makes a smaller file", HINT_REFUSED},
+    {CLI, "bench", "`llm-bench -m FILE` measures a model's speed", HINT_REFUSED},
+    {WRITES, "help", "--help lists the flags", HINT_REFUSED},
+    {CLI, "version", "--version prints it", HINT_REFUSED},
+    {CLI, "-z --tokenizer",
      "a llama2.c checkpoint has its tokenizer.bin next to it; `llm-convert MODEL.bin --tokenizer FILE -o FILE.gguf` takes another one", HINT_REFUSED},
-    {"--simple-io", "the text is printed as it comes", HINT_NOTHING},
-    {"--jinja", "chat templates are always rendered", HINT_NOTHING},
-    {"--no-jinja", "chat templates are always rendered; -no-cnv continues a text without one", HINT_REFUSED},
-    {"--display-prompt", "the prompt is printed unless --no-display-prompt is given", HINT_NOTHING},
-    {"-ptc --print-token-count", "the number of tokens is printed at the end", HINT_NOTHING_VALUE},
-    {"--in-prefix-bos", "--in-prefix '<s>' puts such a token before what is typed", HINT_REFUSED},
-    {"-spf", "--system-prompt-file", HINT_SAME},
-    {"--system", "--system-prompt", HINT_SAME},
-    {"--ignore-chat-template", "-no-cnv", HINT_SAME},
-    {"--chat-template-config", "--chat-template-kwargs", HINT_SAME},
-    {"--prompt-cache-file", "--prompt-cache", HINT_SAME},
-    {"--output-file", "--output", HINT_SAME},
-    {"--stop-sequence --stop-sequences", "--stop", HINT_SAME},
-    {"--nowordwrap", "--no-wrap", HINT_SAME},
-    {"--hidethinking", "--reasoning=hide", HINT_SAME},
-    {"--think=false", "--reasoning=off", HINT_SAME},
-    {"--think=true", "--reasoning=on", HINT_SAME},
-    {"--think", "--reasoning on or off", HINT_REFUSED},
-    {"--reasoning-effort=default", "the chat template decides", HINT_NOTHING},
-    {"--reasoning-effort", "--chat-template-kwargs '{\"reasoning_effort\": \"high\"}', if the template has it", HINT_REFUSED},
-    {"--reasoning-format=deep*", "--reasoning-format=auto", HINT_SAME},
-    {"--skip-chat-parsing", "--reasoning=show", HINT_SAME},
-    {"--format=json", "--json-schema={}", HINT_SAME},
-    {"--format", "--json-schema SCHEMA sets the form of the answer", HINT_REFUSED},
-    {"--keepalive", "the model is in memory as long as the program runs", HINT_NOTHING_VALUE},
-    {"--server-base", "llm-cli runs the model itself", HINT_REFUSED},
-    {"--embedding --embeddings -fim --spm-infill --host --port",
-     "llm-cli only continues text; llm-server has embeddings and infill", HINT_REFUSED},
-    {"-gan --grp-attn-n -gaw --grp-attn-w",
-     "-c sets the context; --on-full shift goes on when it is full", HINT_REFUSED},
-    {"-ctxcp --ctx-checkpoints --swa-checkpoints -cram --cache-ram",
-     "a conversation keeps all of its cache", HINT_NOTHING_VALUE},
-    {"-v --verbose --log-verbose", "--plan shows what runs where, --trace when", HINT_NOTHING},
-    {"--log-file", "2>FILE keeps notes and timings, --json-output prints a record of the run", HINT_REFUSED},
-    {"--log-prompts-dir", "--json-output prints a record of the run", HINT_REFUSED},
-    {"--verbose-prompt", "llm-tokenize -p TEXT shows a prompt's tokens", HINT_REFUSED},
-    {"-sp --special",
-     "control tokens are not printed; llm-tokenize --decode IDS --special shows them", HINT_REFUSED},
-    {"-bf --binary-file", "--file", HINT_SAME},
-    {"-np=1 --parallel=1 -np=-1 --parallel=-1", "there is one text at a time", HINT_NOTHING},
-    {"-np --parallel -ns --sequences",
-     "there is one text at a time; llm-bench --sequences measures more, llm-server answers many", HINT_REFUSED},
-    {"-cb --cont-batching -nocb --no-cont-batching -kvu --kv-unified -no-kvu --no-kv-unified",
-     "there is one text at a time", HINT_NOTHING},
-    {"-mmp", "--mmap", HINT_SAME},
-    TEXT_ROWS,
-    RUN_ROWS,
-    {0}};
+    {CLI, "--simple-io", "the text is printed as it comes", HINT_NOTHING},
+    {WRITES, "--jinja", "chat templates are always rendered", HINT_NOTHING},
+    {CLI, "--no-jinja", "chat templates are always rendered; -no-cnv continues a text without one", HINT_REFUSED},
+    {CLI, "--display-prompt", "the prompt is printed unless --no-display-prompt is given", HINT_NOTHING},
+    {CLI, "-ptc --print-token-count", "the number of tokens is printed at the end", HINT_NOTHING_VALUE},
+    {CLI, "--in-prefix-bos", "--in-prefix '<s>' puts such a token before what is typed", HINT_REFUSED},
+    {CLI, "-spf", "--system-prompt-file", HINT_SAME},
+    {CLI, "--system", "--system-prompt", HINT_SAME},
+    {CLI, "--ignore-chat-template", "-no-cnv", HINT_SAME},
+    {CLI, "--chat-template-config", "--chat-template-kwargs", HINT_SAME},
+    {CLI, "--prompt-cache-file", "--prompt-cache", HINT_SAME},
+    {CLI, "--output-file", "--output", HINT_SAME},
+    {CLI, "--stop-sequence --stop-sequences", "--stop", HINT_SAME},
+    {CLI, "--nowordwrap", "--no-wrap", HINT_SAME},
+    {CLI, "--hidethinking", "--reasoning=hide", HINT_SAME},
+    {CLI, "--think=false", "--reasoning=off", HINT_SAME},
+    {CLI, "--think=true", "--reasoning=on", HINT_SAME},
+    {CLI, "--think", "--reasoning on or off", HINT_REFUSED},
+    {CLI, "--reasoning-effort=default", "the chat template decides", HINT_NOTHING},
+    {WRITES, "--reasoning-effort", "--chat-template-kwargs '{\"reasoning_effort\": \"high\"}', if the template has it", HINT_REFUSED},
+    {WRITES, "--reasoning-format=deep*", "--reasoning-format=auto", HINT_SAME},
+    {CLI, "--skip-chat-parsing", "--reasoning=show", HINT_SAME},
+    {CLI, "--format=json", "--json-schema={}", HINT_SAME},
+    {CLI, "--format", "--json-schema SCHEMA sets the form of the answer", HINT_REFUSED},
+    {CLI, "--keepalive", "the model is in memory as long as the program runs", HINT_NOTHING_VALUE},
+    {CLI, "--server-base", "llm-cli runs the model itself", HINT_REFUSED},
+    {CLI, "--embedding --embeddings -fim --spm-infill --host --port", "llm-cli only continues text; llm-server has embeddings and infill", HINT_REFUSED},
+    {CLI, "-gan --grp-attn-n -gaw --grp-attn-w", "-c sets the context; --on-full shift goes on when it is full", HINT_REFUSED},
+    {CLI, "-ctxcp --ctx-checkpoints --swa-checkpoints -cram --cache-ram", "a conversation keeps all of its cache", HINT_NOTHING_VALUE},
+    {CLI, "-v --verbose --log-verbose", "--plan shows what runs where, --trace when", HINT_NOTHING},
+    {CLI, "--log-file", "2>FILE keeps notes and timings, --json-output prints a record of the run", HINT_REFUSED},
+    {CLI, "--log-prompts-dir", "--json-output prints a record of the run", HINT_REFUSED},
+    {CLI, "--verbose-prompt", "llm-tokenize -p TEXT shows a prompt's tokens", HINT_REFUSED},
+    {CLI, "-sp --special", "control tokens are not printed; llm-tokenize --decode IDS --special shows them", HINT_REFUSED},
+    {MEASURES | CLI | TOKENIZE, "-bf --binary-file", "--file", HINT_SAME},
+    {CLI, "-np=1 --parallel=1 -np=-1 --parallel=-1", "there is one text at a time", HINT_NOTHING},
+    {CLI, "-np --parallel -ns --sequences", "there is one text at a time; llm-bench --sequences measures more, llm-server answers many", HINT_REFUSED},
+    {CLI, "-cb --cont-batching -nocb --no-cont-batching -kvu --kv-unified -no-kvu --no-kv-unified", "there is one text at a time", HINT_NOTHING},
+    {CLI, "-mmp", "--mmap", HINT_SAME},
 
-const arg_hint server_hints[] = {
-    {"serve start", "llm-server serves at once: llm-server -m FILE; OLLAMA_HOST is --host and --port", HINT_REFUSED},
-    {"run", "`llm-cli -m FILE` converses on a terminal", HINT_REFUSED},
-    {"pull", "`llm-server -hf USER/REPO` gets a model of the Hugging Face Hub and serves it", HINT_REFUSED},
-    {"push list ls rm cp show create ps stop", "a model is a file: llm-server -m FILE", HINT_REFUSED},
-    {"help", "--help lists the flags", HINT_REFUSED},
-    {"-p --prompt -f --file -sys --system-prompt -sysf -spf --system-prompt-file",
-     "requests bring the texts; llm-cli continues one", HINT_REFUSED},
-    {"--ignore-eos --grammar --grammar-file -j --json-schema -jf --json-schema-file -r "
-     "--reverse-prompt --no-cache-prompt",
+    {SERVER, "serve start", "llm-server serves at once: llm-server -m FILE; OLLAMA_HOST is --host and --port", HINT_REFUSED},
+    {SERVER, "run", "`llm-cli -m FILE` converses on a terminal", HINT_REFUSED},
+    {SERVER, "pull", "`llm-server -hf USER/REPO` gets a model of the Hugging Face Hub and serves it", HINT_REFUSED},
+    {SERVER, "push list ls rm cp show create ps stop", "a model is a file: llm-server -m FILE", HINT_REFUSED},
+    {SERVER, "-p --prompt -f --file -sys --system-prompt -sysf -spf --system-prompt-file", "requests bring the texts; llm-cli continues one", HINT_REFUSED},
+    {SERVER, "--ignore-eos --grammar --grammar-file -j --json-schema -jf --json-schema-file -r " "--reverse-prompt --no-cache-prompt",
      "requests say it: ignore_eos, grammar, json_schema, stop, cache_prompt", HINT_REFUSED},
-    {"-e --escape --no-escape", "texts of requests are JSON, which has its own escapes", HINT_NOTHING},
-    {"--cache-prompt --cache-idle-slots --no-cache-idle-slots", "common beginnings are always shared", HINT_NOTHING},
-    {"-cram --cache-ram --cache-reuse -sps --slot-prompt-similarity -ctxcp --ctx-checkpoints "
-     "--swa-checkpoints -cms --checkpoint-min-step",
+    {SERVER, "-e --escape --no-escape", "texts of requests are JSON, which has its own escapes", HINT_NOTHING},
+    {SERVER, "--cache-prompt --cache-idle-slots --no-cache-idle-slots", "common beginnings are always shared", HINT_NOTHING},
+    {SERVER, "-cram --cache-ram --cache-reuse -sps --slot-prompt-similarity -ctxcp --ctx-checkpoints " "--swa-checkpoints -cms --checkpoint-min-step",
      "common beginnings are always shared; --cache-slots N keeps more of them", HINT_NOTHING_VALUE},
-    {"-sp --special", "control tokens are not in answers", HINT_REFUSED},
-    {"--spm-infill", "POST /infill writes what stands before the gap, then what stands after it", HINT_REFUSED},
-    {"-mv --model-vocoder --media-path --mtmd-batch-max-tokens", ONLY_TEXT, HINT_REFUSED},
-    {"--spec-replace", "the draft must have the model's tokens", HINT_REFUSED},
-    {"-cnv --conversation -i --interactive", "the server converses over HTTP: open its address in a browser", HINT_REFUSED},
-    {"--ssl-key-file --ssl-cert-file",
-     "the server speaks plain HTTP; a reverse proxy before it adds TLS (docs/server.md)", HINT_REFUSED},
-    {"--path --api-prefix --static",
-     "the server has its own page at /; a reverse proxy serves others", HINT_REFUSED},
-    {"--reuse-port", "one process has the port; --parallel N answers more requests at once", HINT_REFUSED},
-    {"--cors-methods --cors-headers --cors-credentials", "--cors ORIGIN allows all that the API needs", HINT_REFUSED},
-    {"--no-cors-credentials", "cookies are not used", HINT_NOTHING},
-    {"--ui-config --webui-config --ui-config-file --webui-config-file",
-     "the page keeps its settings in the browser", HINT_REFUSED},
-    {"--tools --tools-runtime --ui-mcp-proxy --webui-mcp-proxy --mcp-servers-config --mcp-servers-json "
-     "-ag --agent",
+    {SERVER, "-sp --special", "control tokens are not in answers", HINT_REFUSED},
+    {SERVER, "--spm-infill", "POST /infill writes what stands before the gap, then what stands after it", HINT_REFUSED},
+    {SERVER, "-mv --model-vocoder --media-path --mtmd-batch-max-tokens", ONLY_TEXT, HINT_REFUSED},
+    {SERVER, "--spec-replace", "the draft must have the model's tokens", HINT_REFUSED},
+    {SERVER, "-cnv --conversation -i --interactive", "the server converses over HTTP: open its address in a browser", HINT_REFUSED},
+    {SERVER, "--ssl-key-file --ssl-cert-file", "the server speaks plain HTTP; a reverse proxy before it adds TLS (docs/server.md)", HINT_REFUSED},
+    {SERVER, "--path --api-prefix --static", "the server has its own page at /; a reverse proxy serves others", HINT_REFUSED},
+    {SERVER, "--reuse-port", "one process has the port; --parallel N answers more requests at once", HINT_REFUSED},
+    {SERVER, "--cors-methods --cors-headers --cors-credentials", "--cors ORIGIN allows all that the API needs", HINT_REFUSED},
+    {SERVER, "--no-cors-credentials", "cookies are not used", HINT_NOTHING},
+    {SERVER, "--ui-config --webui-config --ui-config-file --webui-config-file", "the page keeps its settings in the browser", HINT_REFUSED},
+    {SERVER, "--tools --tools-runtime --ui-mcp-proxy --webui-mcp-proxy --mcp-servers-config --mcp-servers-json " "-ag --agent",
      "the server runs no tools: requests bring them, and clients run them", HINT_REFUSED},
-    {"-no-ag --no-agent --no-ui-mcp-proxy --no-webui-mcp-proxy", "the server runs no tools", HINT_NOTHING},
-    {"--sse-ping-interval", "streams have no pings", HINT_NOTHING_VALUE},
-    {"--sleep-idle-seconds=0", "give -1, with which the model stays, or the seconds after which it is unloaded (--keep-alive 0: after each answer)", HINT_REFUSED},
-    {"--sleep-idle-seconds", "--keep-alive", HINT_SAME},
-    {"--embd-normalize=2", "embeddings always have length 1", HINT_NOTHING},
-    {"--embd-normalize", "embeddings always have length 1", HINT_REFUSED},
-    {"--reranking --rerank", "the score of a reranker's own output (cls.output) is not computed; one that answers yes or no, such as Qwen3-Reranker, runs as a text model", HINT_REFUSED},
-    {"--pooling=rank", "the score of a reranker's own output (cls.output) is not computed; --pooling mean, last, cls and none make vectors", HINT_REFUSED},
-    {"--metrics --slots", "these endpoints are there, unless --no-slots is given", HINT_NOTHING},
-    {"--props", "GET /props is always there; no request changes the server's settings", HINT_REFUSED},
-    {"--no-metrics", "--api-key keeps others from this endpoint", HINT_REFUSED},
-    {"-cb --cont-batching -nocb --no-cont-batching",
-     "requests are always computed together, which does not change their answers", HINT_NOTHING},
-    {"-kvu --kv-unified -no-kvu --no-kv-unified", "sequences share one cache, and each may use all of it", HINT_NOTHING},
-    {"-np=-1 --parallel=-1", "--parallel=4", HINT_SAME},
-    {"--max-num-seqs --num-parallel", "--parallel", HINT_SAME},
-    {"--served-model-name", "--alias", HINT_SAME},
-    {"--models-dir --models-preset", "--models", HINT_SAME},
-    {"--models-autoload", "a model is loaded when a request names it", HINT_NOTHING},
-    {"--no-context-shift", "an answer ends when the context is full, unless --context-shift is given", HINT_NOTHING},
-    {"--jinja", "chat templates are always rendered", HINT_NOTHING},
-    {"--no-jinja", "chat templates are always rendered; /v1/completions continues a text without one", HINT_REFUSED},
-    {"--reasoning-effort=default", "requests decide, and by default the chat template", HINT_NOTHING},
-    {"--reasoning-effort", "--chat-template-kwargs '{\"reasoning_effort\": \"high\"}', if the template has it", HINT_REFUSED},
-    {"--reasoning-format=deep*", "--reasoning-format=auto", HINT_SAME},
-    {"--skip-chat-parsing", "--reasoning-format=none", HINT_SAME},
-    {"--prefill-assistant", "a last message of the assistant is continued", HINT_NOTHING},
-    {"--no-prefill-assistant", "requests say it: continue_final_message", HINT_REFUSED},
-    {"--webui --ui", "the page is there unless --no-webui is given", HINT_NOTHING},
-    {"--no-ui", "--no-webui", HINT_SAME},
-    {"--lora-base", "--lora FILE applies an adapter to all requests", HINT_REFUSED},
-    {"--log-verbose", "--verbose", HINT_SAME},
-    {"--log-prompts-dir", "-v logs each request, --log-file to a file", HINT_REFUSED},
-    {"--mmap -mmp", MAPPED, HINT_NOTHING},
-    TEXT_ROWS,
-    RUN_ROWS,
-    {0}};
+    {SERVER, "-no-ag --no-agent --no-ui-mcp-proxy --no-webui-mcp-proxy", "the server runs no tools", HINT_NOTHING},
+    {SERVER, "--sse-ping-interval", "streams have no pings", HINT_NOTHING_VALUE},
+    {SERVER, "--sleep-idle-seconds=0",
+     "give -1, with which the model stays, or the seconds after which it is unloaded (--keep-alive 0: after each answer)", HINT_REFUSED},
+    {SERVER, "--sleep-idle-seconds", "--keep-alive", HINT_SAME},
+    {SERVER, "--embd-normalize=2", "embeddings always have length 1", HINT_NOTHING},
+    {SERVER, "--embd-normalize", "embeddings always have length 1", HINT_REFUSED},
+    {SERVER, "--reranking --rerank",
+     "the score of a reranker's own output (cls.output) is not computed; one that answers yes or no, such as Qwen3-Reranker, runs as a text model", HINT_REFUSED},
+    {SERVER, "--pooling=rank", "the score of a reranker's own output (cls.output) is not computed; --pooling mean, last, cls and none make vectors", HINT_REFUSED},
+    {SERVER, "--metrics --slots", "these endpoints are there, unless --no-slots is given", HINT_NOTHING},
+    {SERVER, "--props", "GET /props is always there; no request changes the server's settings", HINT_REFUSED},
+    {SERVER, "--no-metrics", "--api-key keeps others from this endpoint", HINT_REFUSED},
+    {SERVER, "-cb --cont-batching -nocb --no-cont-batching", "requests are always computed together, which does not change their answers", HINT_NOTHING},
+    {SERVER, "-kvu --kv-unified -no-kvu --no-kv-unified", "sequences share one cache, and each may use all of it", HINT_NOTHING},
+    {SERVER, "-np=-1 --parallel=-1", "--parallel=4", HINT_SAME},
+    {SERVER, "--max-num-seqs --num-parallel", "--parallel", HINT_SAME},
+    {SERVER, "--served-model-name", "--alias", HINT_SAME},
+    {SERVER, "--models-dir --models-preset", "--models", HINT_SAME},
+    {SERVER, "--models-autoload", "a model is loaded when a request names it", HINT_NOTHING},
+    {SERVER, "--no-context-shift", "an answer ends when the context is full, unless --context-shift is given", HINT_NOTHING},
+    {SERVER, "--no-jinja", "chat templates are always rendered; /v1/completions continues a text without one", HINT_REFUSED},
+    {SERVER, "--reasoning-effort=default", "requests decide, and by default the chat template", HINT_NOTHING},
+    {SERVER, "--skip-chat-parsing", "--reasoning-format=none", HINT_SAME},
+    {SERVER, "--prefill-assistant", "a last message of the assistant is continued", HINT_NOTHING},
+    {SERVER, "--no-prefill-assistant", "requests say it: continue_final_message", HINT_REFUSED},
+    {SERVER, "--webui --ui", "the page is there unless --no-webui is given", HINT_NOTHING},
+    {SERVER, "--no-ui", "--no-webui", HINT_SAME},
+    {SERVER, "--lora-base", "--lora FILE applies an adapter to all requests", HINT_REFUSED},
+    {SERVER, "--log-verbose", "--verbose", HINT_SAME},
+    {SERVER, "--log-prompts-dir", "-v logs each request, --log-file to a file", HINT_REFUSED},
+    {MEASURES | SERVER, "--mmap -mmp", MAPPED, HINT_NOTHING},
 
-/* llama-bench's flags have a value each, or a list of values to measure. */
-const arg_hint bench_hints[] = {
-    {DOCKER, NO_DOCKER, HINT_REFUSED},
-    {"-fa --flash-attn", NOT_FLASH, HINT_NOTHING_VALUE},
-    {"-nkvo=0 --no-kv-offload=0 -kvo --kv-offload", LAYER_KV, HINT_NOTHING},
-    {"-nkvo --no-kv-offload", LAYER_KV ": -ngl with fewer layers leaves it more memory", HINT_REFUSED},
-    {"-nopo --no-op-offload", PLACE_OPS, HINT_NOTHING_VALUE},
-    {"--no-host", HOST, HINT_NOTHING_VALUE},
-    {"-dio --direct-io", MAPPED, HINT_NOTHING_VALUE},
-    {"-mmp=1 --mmap=1 -lm=auto --load-mode=auto -lm=mmap --load-mode=mmap -lm=dio --load-mode=dio",
-     MAPPED, HINT_NOTHING},
-    {"-mmp=0 --mmap=0 -lm=none --load-mode=none", "--no-mmap", HINT_SAME},
-    {"-mmp --mmap -lm --load-mode --mlock", MAPPED ", in all tests", HINT_REFUSED},
-    {"-sm=layer --split-mode=layer", "devices share a model by layers", HINT_NOTHING},
-    {"-sm=row --split-mode=row -sm=tensor --split-mode=tensor", "devices share a model by layers, not by rows; --split A=N,B=M sets how many each has", HINT_REFUSED}, \
-    {"-sm --split-mode", "devices share a model by layers; --device NAME uses only one", HINT_REFUSED},
-    {"-ts --tensor-split", SPLITS, HINT_REFUSED},
-    {"-mg=0 --main-gpu=0", "the first GPU is the default", HINT_NOTHING},
-    {"-mg --main-gpu", MAIN_GPU, HINT_REFUSED},
-    {"--gpu-layers", "-ngl", HINT_SAME},
-    {"-rpc --rpc", NO_RPC, HINT_REFUSED},
-    {"--list-devices", LIST, HINT_REFUSED},
-    {"--repack", REPACKED, HINT_NOTHING},
-    {"-nr", "--no-repack", HINT_SAME},
-    {"--numa --poll --cpu-strict", SCHEDULED, HINT_NOTHING_VALUE},
-    {RANGES, CPU_SETS, HINT_REFUSED},
-    {"-v --verbose", "--progress shows what is measured, --profile what takes the time", HINT_NOTHING},
-    {"-embd=0 --embeddings=0", "models compute logits", HINT_NOTHING},
-    {"-embd --embeddings", "models compute only logits", HINT_REFUSED},
-    {"--n-gen-warmup", "the run before the tests has a fixed length; --no-warmup leaves it out", HINT_REFUSED},
-    {"-fitt --fit-target -fitc --fit-ctx -fit --fit",
-     "-ngl or --split places layers; llm-cli --fit chooses by memory", HINT_REFUSED},
-    {"-s --seed", "the tokens of a test are the same in each run", HINT_NOTHING_VALUE},
-    {"-c --ctx-size", "the context is as long as a test needs: -p, -n and -d set its tokens", HINT_REFUSED},
-    {"-np --parallel -ns -npl -npp -ntg",
-     "--sequences measures several at once, -p a prompt, -n generated tokens", HINT_REFUSED},
-    {ROTATIONS, FROM_FILE, HINT_REFUSED},
-    {0}};
+    /* llama-bench's flags have a value each, or a list of values to measure. */
+    {BENCH, "-fa --flash-attn", NOT_FLASH, HINT_NOTHING_VALUE},
+    {BENCH, "-nkvo=0 --no-kv-offload=0 -kvo --kv-offload", LAYER_KV, HINT_NOTHING},
+    {BENCH, "-nopo --no-op-offload", PLACE_OPS, HINT_NOTHING_VALUE},
+    {BENCH, "--no-host", HOST, HINT_NOTHING_VALUE},
+    {BENCH, "-dio --direct-io", MAPPED, HINT_NOTHING_VALUE},
+    {BENCH, "-mmp=1 --mmap=1 -lm=auto --load-mode=auto -lm=mmap --load-mode=mmap -lm=dio --load-mode=dio", MAPPED, HINT_NOTHING},
+    {BENCH, "-mmp=0 --mmap=0 -lm=none --load-mode=none", "--no-mmap", HINT_SAME},
+    {BENCH, "-mmp --mmap -lm --load-mode --mlock", MAPPED ", in all tests", HINT_REFUSED},
+    {BENCH, "-ts --tensor-split", SPLITS, HINT_REFUSED},
+    {BENCH, "--gpu-layers", "-ngl", HINT_SAME},
+    {BENCH, "-rpc --rpc", NO_RPC, HINT_REFUSED},
+    {MEASURES | BENCH | TOKENIZE, "--list-devices", LIST, HINT_REFUSED},
+    {BENCH, "-nr", "--no-repack", HINT_SAME},
+    {BENCH, "--numa --poll --cpu-strict", SCHEDULED, HINT_NOTHING_VALUE},
+    {BENCH, "-v --verbose", "--progress shows what is measured, --profile what takes the time", HINT_NOTHING},
+    {BENCH, "-embd=0 --embeddings=0", "models compute logits", HINT_NOTHING},
+    {BENCH, "-embd --embeddings", "models compute only logits", HINT_REFUSED},
+    {BENCH, "--n-gen-warmup", "the run before the tests has a fixed length; --no-warmup leaves it out", HINT_REFUSED},
+    {BENCH, "-fitt --fit-target -fitc --fit-ctx -fit --fit", "-ngl or --split places layers; llm-cli --fit chooses by memory", HINT_REFUSED},
+    {BENCH, "-s --seed", "the tokens of a test are the same in each run", HINT_NOTHING_VALUE},
+    {BENCH, "-c --ctx-size", "the context is as long as a test needs: -p, -n and -d set its tokens", HINT_REFUSED},
+    {BENCH, "-np --parallel -ns -npl -npp -ntg", "--sequences measures several at once, -p a prompt, -n generated tokens", HINT_REFUSED},
 
-const arg_hint imatrix_hints[] = {
-    {"-p --prompt", "-f FILE is the text; -f - reads it from standard input", HINT_REFUSED},
-    {"-bf --binary-file", "--file", HINT_SAME},
-    {"--imatrix --imatrix-file", "--in-file FILE continues or shows an importance matrix, -o FILE is the new one", HINT_REFUSED},
-    {"-e --escape --no-escape", "the text is taken as it is", HINT_NOTHING},
-    {"--ppl", "the perplexity is printed unless --no-ppl is given", HINT_NOTHING},
-    {"--context-shift --no-context-shift", "a chunk fits its context", HINT_NOTHING},
-    {SAMPLING_FLAGS, NO_SAMPLES, HINT_NOTHING_VALUE},
-    {SAMPLING_SWITCHES, NO_SAMPLES, HINT_NOTHING},
-    {"-np --parallel -ns --sequences", "-ub sets how many tokens are computed at once", HINT_NOTHING_VALUE},
-    {"-cb --cont-batching -kvu --kv-unified -no-kvu --no-kv-unified", "there is one chunk at a time", HINT_NOTHING},
-    {"--list-devices", LIST, HINT_REFUSED},
-    {"--mmap -mmp", MAPPED, HINT_NOTHING},
-    {"--mlock -lm=mlock --load-mode=mlock", "the system keeps the parts of a mapped file that are in use", HINT_NOTHING},
-    {"-lm --load-mode", "--no-mmap reads the file instead of mapping it", HINT_REFUSED},
-    {"--repack -nr --no-repack", "repacked weights give the same result", HINT_NOTHING},
-    {"-tb --threads-batch", "-t sets the threads for everything; the result does not depend on it", HINT_NOTHING_VALUE},
-    {"-C --cpu-mask " RANGES, "the system chooses the CPUs; -t sets the number of threads", HINT_REFUSED},
-    {"--prio --prio-batch", "the system sets the priority", HINT_NOTHING_VALUE},
-    {"-v --verbose --log-verbose", NO_LOG, HINT_NOTHING},
-    {"--log-file", "2>FILE keeps what is printed on standard error", HINT_REFUSED},
-    {"--spec-draft-type-k -ctkd --cache-type-k-draft --spec-draft-type-v -ctvd --cache-type-v-draft",
+    {MEASURES, "-p --prompt", "-f FILE is the text; -f - reads it from standard input", HINT_REFUSED},
+    {IMATRIX, "--imatrix --imatrix-file", "--in-file FILE continues or shows an importance matrix, -o FILE is the new one", HINT_REFUSED},
+    {MEASURES, "-e --escape --no-escape", "the text is taken as it is", HINT_NOTHING},
+    {IMATRIX, "--ppl", "the perplexity is printed unless --no-ppl is given", HINT_NOTHING},
+    {MEASURES, "--context-shift --no-context-shift", "a chunk fits its context", HINT_NOTHING},
+    {MEASURES, sampling_flags, NO_SAMPLES, HINT_NOTHING_VALUE},
+    {MEASURES, SAMPLING_SWITCHES, NO_SAMPLES, HINT_NOTHING},
+    {MEASURES, "-np --parallel -ns --sequences", "-ub sets how many tokens are computed at once", HINT_NOTHING_VALUE},
+    {MEASURES, "-cb --cont-batching -kvu --kv-unified -no-kvu --no-kv-unified", "there is one chunk at a time", HINT_NOTHING},
+    {MEASURES, "--mlock -lm=mlock --load-mode=mlock", "the system keeps the parts of a mapped file that are in use", HINT_NOTHING},
+    {MEASURES, "-lm --load-mode", "--no-mmap reads the file instead of mapping it", HINT_REFUSED},
+    {MEASURES, "--repack -nr --no-repack", "repacked weights give the same result", HINT_NOTHING},
+    {MEASURES, "-tb --threads-batch", "-t sets the threads for everything; the result does not depend on it", HINT_NOTHING_VALUE},
+    {MEASURES, "-C --cpu-mask " RANGES, "the system chooses the CPUs; -t sets the number of threads", HINT_REFUSED},
+    {MEASURES, "--prio --prio-batch", "the system sets the priority", HINT_NOTHING_VALUE},
+    {MEASURES, "-v --verbose --log-verbose", NO_LOG, HINT_NOTHING},
+    {IMATRIX, "--log-file", "2>FILE keeps what is printed on standard error", HINT_REFUSED},
+    {MEASURES, "--spec-draft-type-k -ctkd --cache-type-k-draft --spec-draft-type-v -ctvd --cache-type-v-draft",
      "nothing is generated, so there is no draft model", HINT_NOTHING_VALUE},
-    RUN_ROWS,
-    {0}};
 
-const arg_hint perplexity_hints[] = {
-    {"--hellaswag --hellaswag-tasks --winogrande --winogrande-tasks --multiple-choice "
-     "--multiple-choice-tasks",
-     "tasks cannot be scored; -f FILE measures a text, --kl-divergence the difference between two "
-     "models", HINT_REFUSED},
-    {"--ppl-stride=0 --ppl-output-type=0", "chunks do not overlap", HINT_NOTHING},
-    {"--ppl-stride --ppl-output-type",
-     "chunks do not overlap, and the second half of each is scored; -o json has all numbers", HINT_REFUSED},
-    {"--save-all-logits --all-logits --logits-file", "--kl-divergence-base", HINT_SAME},
-    {"-p --prompt", "-f FILE is the text; -f - reads it from standard input", HINT_REFUSED},
-    {"-bf --binary-file", "--file", HINT_SAME},
-    {"-e --escape --no-escape", "the text is taken as it is", HINT_NOTHING},
-    {"--context-shift --no-context-shift", "a chunk fits its context", HINT_NOTHING},
-    {SAMPLING_FLAGS, NO_SAMPLES, HINT_NOTHING_VALUE},
-    {SAMPLING_SWITCHES, NO_SAMPLES, HINT_NOTHING},
-    {"-np --parallel -ns --sequences", "-ub sets how many tokens are computed at once", HINT_NOTHING_VALUE},
-    {"-cb --cont-batching -kvu --kv-unified -no-kvu --no-kv-unified", "there is one chunk at a time", HINT_NOTHING},
-    {"--list-devices", LIST, HINT_REFUSED},
-    {"--mmap -mmp", MAPPED, HINT_NOTHING},
-    {"--mlock -lm=mlock --load-mode=mlock", "the system keeps the parts of a mapped file that are in use", HINT_NOTHING},
-    {"-lm --load-mode", "--no-mmap reads the file instead of mapping it", HINT_REFUSED},
-    {"--repack -nr --no-repack", "repacked weights give the same result", HINT_NOTHING},
-    {"-tb --threads-batch", "-t sets the threads for everything; the result does not depend on it", HINT_NOTHING_VALUE},
-    {"-C --cpu-mask " RANGES, "the system chooses the CPUs; -t sets the number of threads", HINT_REFUSED},
-    {"--prio --prio-batch", "the system sets the priority", HINT_NOTHING_VALUE},
-    {"-v --verbose --log-verbose", NO_LOG, HINT_NOTHING},
-    {"--log-file", "-o json has all numbers; 2>FILE keeps the rest", HINT_REFUSED},
-    {"--spec-draft-type-k -ctkd --cache-type-k-draft --spec-draft-type-v -ctvd --cache-type-v-draft",
-     "nothing is generated, so there is no draft model", HINT_NOTHING_VALUE},
-    RUN_ROWS,
-    {0}};
+    {PERPLEXITY, "--hellaswag --hellaswag-tasks --winogrande --winogrande-tasks --multiple-choice " "--multiple-choice-tasks",
+     "tasks cannot be scored; -f FILE measures a text, --kl-divergence the difference between two " "models", HINT_REFUSED},
+    {PERPLEXITY, "--ppl-stride=0 --ppl-output-type=0", "chunks do not overlap", HINT_NOTHING},
+    {PERPLEXITY, "--ppl-stride --ppl-output-type", "chunks do not overlap, and the second half of each is scored; -o json has all numbers", HINT_REFUSED},
+    {PERPLEXITY, "--save-all-logits --all-logits --logits-file", "--kl-divergence-base", HINT_SAME},
+    {PERPLEXITY, "--log-file", "-o json has all numbers; 2>FILE keeps the rest", HINT_REFUSED},
 
-const arg_hint tokenize_hints[] = {
-    {DOCKER, NO_DOCKER, HINT_REFUSED},
-    {"-bf --binary-file", "--file", HINT_SAME},
-    {"--no-escape", "the text is taken as it is", HINT_NOTHING},
-    {"-e --escape", "the text is taken as it is: $'..' in the shell resolves escapes", HINT_REFUSED},
-    {"--log-file", "2>FILE keeps what is printed besides the tokens", HINT_REFUSED},
-    {"--override-kv", "the file's values are used", HINT_REFUSED},
-    {"--check-tensors", VERIFY, HINT_REFUSED},
-    {"--list-devices", LIST, HINT_REFUSED},
-    {MEDIA, ONLY_TEXT, HINT_REFUSED},
-    {NO_MEDIA, ONLY_TEXT, HINT_NOTHING},
-    {"--control-vector-layer-range", ONLY_READS, HINT_REFUSED},
-    {"-t --threads -tb --threads-batch -C --cpu-mask " RANGES " --cpu-strict --cpu-strict-batch --prio "
+    {TOKENIZE, "--no-escape", "the text is taken as it is", HINT_NOTHING},
+    {TOKENIZE, "-e --escape", "the text is taken as it is: $'..' in the shell resolves escapes", HINT_REFUSED},
+    {TOKENIZE, "--log-file", "2>FILE keeps what is printed besides the tokens", HINT_REFUSED},
+    {TOKENIZE, "--override-kv", "the file's values are used", HINT_REFUSED},
+    {TOKENIZE, "--control-vector-layer-range", ONLY_READS, HINT_REFUSED},
+    {TOKENIZE, "-t --threads -tb --threads-batch -C --cpu-mask " RANGES " --cpu-strict --cpu-strict-batch --prio "
      "--prio-batch --poll --poll-batch -c --ctx-size -b --batch-size -ub --ubatch-size -ctk "
      "--cache-type-k -ctv --cache-type-v -dt --defrag-thold -np --parallel --rpc -lm --load-mode "
      "--numa -dev --device -ot --override-tensor -ncmoe --n-cpu-moe -ngl --gpu-layers --n-gpu-layers "
      "-sm --split-mode -ts --tensor-split -mg --main-gpu -fitt --fit-target -fitc --fit-ctx "
      "--lora --lora-scaled --control-vector --control-vector-scaled --spec-draft-type-k -ctkd "
-     "--cache-type-k-draft --spec-draft-type-v -ctvd --cache-type-v-draft " ROTATIONS " " SAMPLING_FLAGS,
-     ONLY_READS, HINT_NOTHING_VALUE},
-    {"-fa --flash-attn -fit --fit", ONLY_READS, HINT_NOTHING_SWITCH},
-    {"--swa-full -kvo --kv-offload -nkvo --no-kv-offload --repack -nr --no-repack --no-host --mlock "
+     "--cache-type-k-draft --spec-draft-type-v -ctvd --cache-type-v-draft " ROTATIONS, ONLY_READS, HINT_NOTHING_VALUE},
+    {TOKENIZE, sampling_flags, ONLY_READS, HINT_NOTHING_VALUE},
+    {TOKENIZE, "-fa --flash-attn -fit --fit", ONLY_READS, HINT_NOTHING_SWITCH},
+    {TOKENIZE, "--swa-full -kvo --kv-offload -nkvo --no-kv-offload --repack -nr --no-repack --no-host --mlock "
      "--mmap --no-mmap -dio --direct-io -ndio --no-direct-io -cmoe --cpu-moe --op-offload "
-     "--no-op-offload " SAMPLING_SWITCHES,
-     ONLY_READS, HINT_NOTHING},
-    {"-v --verbose --log-verbose", "--show prints the kind of tokenizer", HINT_NOTHING},
-    MODEL_ROWS,
-    {0}};
+     "--no-op-offload " SAMPLING_SWITCHES, ONLY_READS, HINT_NOTHING},
+    {TOKENIZE, "-v --verbose --log-verbose", "--show prints the kind of tokenizer", HINT_NOTHING},
 
-const arg_hint quantize_hints[] = {
-    {"--no-importance", "without --imatrix, all weights count the same", HINT_NOTHING},
-    {"--target-bpw", "--bpw", HINT_SAME},
-    {"--target-size", "--budget", HINT_SAME},
-    {"--keep-bpw-state --bpw-state", "--loss FILE keeps what was measured", HINT_REFUSED},
-    {"--nthreads --n-threads --num-threads", "--threads", HINT_SAME},
-    {"--usage", "--help", HINT_SAME},
-    {"--imatrix-file", "--imatrix", HINT_SAME},
-    {"-m --model -o --output -hf --hf-repo --type --ftype",
-     "`llm-quantize IN OUT TYPE` takes files and type without flags", HINT_REFUSED},
-    {"--lora --lora-scaled",
-     "`llm-lora merge MODEL ADAPTER=SCALE -o OUT` adds adapters to a model, which is then quantized", HINT_REFUSED},
-    {"-f --file", "--calibration TEXT is the text for --budget and --bpw; `llm-imatrix -f TEXT` makes a file for --imatrix",
-     HINT_REFUSED},
-    {0}};
+    {QUANTIZE, "--no-importance", "without --imatrix, all weights count the same", HINT_NOTHING},
+    {QUANTIZE, "--target-bpw", "--bpw", HINT_SAME},
+    {QUANTIZE, "--target-size", "--budget", HINT_SAME},
+    {QUANTIZE, "--keep-bpw-state --bpw-state", "--loss FILE keeps what was measured", HINT_REFUSED},
+    {QUANTIZE, "--nthreads --n-threads --num-threads", "--threads", HINT_SAME},
+    {QUANTIZE, "--imatrix-file", "--imatrix", HINT_SAME},
+    {QUANTIZE, "-m --model -o --output -hf --hf-repo --type --ftype", "`llm-quantize IN OUT TYPE` takes files and type without flags", HINT_REFUSED},
+    {QUANTIZE, "--lora --lora-scaled", "`llm-lora merge MODEL ADAPTER=SCALE -o OUT` adds adapters to a model, which is then quantized", HINT_REFUSED},
+    {QUANTIZE, "-f --file", "--calibration TEXT is the text for --budget and --bpw; `llm-imatrix -f TEXT` makes a file for --imatrix", HINT_REFUSED},
 
-const arg_hint gguf_hints[] = {
-    {"--split --split-max-tensors --split-max-size --no-tensor-first-split",
-     "`llm-gguf split FILE OUT --max-size SIZE` divides a model", HINT_REFUSED},
-    {"--merge", "`llm-gguf merge FIRST OUT` makes one file of a split model", HINT_REFUSED},
-    {"-m --model --input", "the file needs no flag: `llm-gguf FILE`", HINT_REFUSED},
-    {"--lora --adapter", "an adapter is a GGUF file, too: `llm-gguf FILE`, or `llm-lora show ADAPTER`", HINT_REFUSED},
-    {"--imatrix --imatrix-file --in-file", "`llm-imatrix --in-file FILE --show-statistics` shows an importance matrix", HINT_REFUSED},
-    {"--uuid --sha1 --all",
-     "there are SHA-256 and XXH64: `llm-gguf hash FILE`", HINT_REFUSED},
-    {"--xxh64 --sha256 -c --check",
-     "`llm-gguf hash FILE` prints digests, SHA-256 or XXH64, and `llm-gguf hash --check LIST FILE` compares them", HINT_REFUSED},
-    {"--json-array", "`llm-gguf show FILE --json --full` has all elements of arrays, `llm-gguf get FILE KEY` prints those of one", HINT_REFUSED},
-    {"--markdown", "`llm-gguf show FILE` prints text, `llm-gguf show FILE --json` JSON", HINT_REFUSED},
-    {"--no-tensors", "`llm-gguf show FILE --keys .` prints only the keys", HINT_REFUSED},
-    {"--data-offset --data-alignment", "`llm-gguf show FILE --json` has the offset of each tensor", HINT_REFUSED},
-    {"--new-value --force", "`llm-gguf set FILE KEY=VALUE` changes a key, without asking", HINT_REFUSED},
-    {"--general-name --general-description --chat-template --chat-template-config --chat-template-file "
+    {GGUF, "--split --split-max-tensors --split-max-size --no-tensor-first-split", "`llm-gguf split FILE OUT --max-size SIZE` divides a model", HINT_REFUSED},
+    {GGUF, "--merge", "`llm-gguf merge FIRST OUT` makes one file of a split model", HINT_REFUSED},
+    {GGUF, "-m --model --input", "the file needs no flag: `llm-gguf FILE`", HINT_REFUSED},
+    {GGUF, "--lora --adapter", "an adapter is a GGUF file, too: `llm-gguf FILE`, or `llm-lora show ADAPTER`", HINT_REFUSED},
+    {GGUF, "--imatrix --imatrix-file --in-file", "`llm-imatrix --in-file FILE --show-statistics` shows an importance matrix", HINT_REFUSED},
+    {GGUF, "--uuid --sha1 --all", "there are SHA-256 and XXH64: `llm-gguf hash FILE`", HINT_REFUSED},
+    {GGUF, "--xxh64 --sha256 -c --check", "`llm-gguf hash FILE` prints digests, SHA-256 or XXH64, and `llm-gguf hash --check LIST FILE` compares them", HINT_REFUSED},
+    {GGUF, "--json-array", "`llm-gguf show FILE --json --full` has all elements of arrays, `llm-gguf get FILE KEY` prints those of one", HINT_REFUSED},
+    {GGUF, "--markdown", "`llm-gguf show FILE` prints text, `llm-gguf show FILE --json` JSON", HINT_REFUSED},
+    {GGUF, "--no-tensors", "`llm-gguf show FILE --keys .` prints only the keys", HINT_REFUSED},
+    {GGUF, "--data-offset --data-alignment", "`llm-gguf show FILE --json` has the offset of each tensor", HINT_REFUSED},
+    {GGUF, "--new-value --force", "`llm-gguf set FILE KEY=VALUE` changes a key, without asking", HINT_REFUSED},
+    {GGUF, "--general-name --general-description --chat-template --chat-template-config --chat-template-file "
      "--pre-tokenizer --special-token --special-token-by-id --remove-metadata",
      "`llm-gguf set FILE KEY=VALUE` changes keys, `llm-gguf unset FILE KEY` removes them", HINT_REFUSED},
-    {0}};
 
-const arg_hint lora_hints[] = {
-    {"-m --model --lora --lora-scaled -o --output --output-file",
-     "`llm-lora merge MODEL ADAPTER=SCALE -o OUT` adds adapters to a model", HINT_REFUSED},
-    {"-ngl --n-gpu-layers -c --ctx-size -b --batch-size", "weights are added on the CPU, row by row", HINT_NOTHING_VALUE},
-    {"--base --base-model-id --outfile --outtype --dry-run",
-     "`llm-lora convert PEFT_FOLDER --base MODEL_FOLDER -o ADAPTER` converts an adapter", HINT_REFUSED},
-    {"--adapter-path --save-path", "`llm-lora merge MODEL ADAPTER -o OUT` adds an adapter to a model; `llm-lora convert` makes an ADAPTER of PEFT's folder", HINT_REFUSED},
-    {"--rank -r", "`llm-lora extract BASE TUNED -o ADAPTER --rank N` makes an adapter", HINT_REFUSED},
-    {0}};
+    {LORA, "-m --model --lora --lora-scaled -o --output --output-file", "`llm-lora merge MODEL ADAPTER=SCALE -o OUT` adds adapters to a model", HINT_REFUSED},
+    {LORA, "-ngl --n-gpu-layers -c --ctx-size -b --batch-size", "weights are added on the CPU, row by row", HINT_NOTHING_VALUE},
+    {LORA, "--base --base-model-id --outfile --outtype --dry-run", "`llm-lora convert PEFT_FOLDER --base MODEL_FOLDER -o ADAPTER` converts an adapter", HINT_REFUSED},
+    {LORA, "--adapter-path --save-path",
+     "`llm-lora merge MODEL ADAPTER -o OUT` adds an adapter to a model; `llm-lora convert` makes an ADAPTER of PEFT's folder", HINT_REFUSED},
+    {LORA, "--rank -r", "`llm-lora extract BASE TUNED -o ADAPTER --rank N` makes an adapter", HINT_REFUSED},
 
-const arg_hint convert_hints[] = {
-    {"--outfile", "--output", HINT_SAME},
-    {"--dtype=float16", "--type=f16", HINT_SAME},
-    {"--dtype=bfloat16", "--type=bf16", HINT_SAME},
-    {"--dtype=float32", "--type=f32", HINT_SAME},
-    {"--outtype --dtype", "--type", HINT_SAME},
-    {"--mlx-path", "--output", HINT_SAME},
-    {"--hf-path", "the folder needs no flag: `llm-convert FOLDER -o FILE`", HINT_REFUSED},
-    {"--quantize --q-bits --q-group-size --q-mode --quant-predicate",
+    {CONVERT, "--outfile", "--output", HINT_SAME},
+    {CONVERT, "--dtype=float16", "--type=f16", HINT_SAME},
+    {CONVERT, "--dtype=bfloat16", "--type=bf16", HINT_SAME},
+    {CONVERT, "--dtype=float32", "--type=f32", HINT_SAME},
+    {CONVERT, "--outtype --dtype", "--type", HINT_SAME},
+    {CONVERT, "--mlx-path", "--output", HINT_SAME},
+    {CONVERT, "--hf-path", "the folder needs no flag: `llm-convert FOLDER -o FILE`", HINT_REFUSED},
+    {CONVERT, "--quantize --q-bits --q-group-size --q-mode --quant-predicate",
      "`llm-quantize IN OUT TYPE` makes a smaller file of the GGUF file, such as Q4_K_M", HINT_REFUSED},
-    {"--dequantize", "`llm-quantize --allow-requantize IN OUT F16` makes numbers of the GGUF file's weights", HINT_REFUSED},
-    {"--upload-repo", "nothing is uploaded: -o FILE is on this machine", HINT_REFUSED},
-    {"--trust-remote-code", "code beside a model is never run", HINT_NOTHING},
-    {"--verbose", "--dry-run prints what would be made", HINT_NOTHING},
-    {"--use-temp-file --no-lazy", "tensors are copied one after the other", HINT_NOTHING},
-    {"--model-name --metadata", "config.json names the model", HINT_REFUSED},
-    {"--bigendian", "files are little-endian", HINT_REFUSED},
-    {"--remote", "folders are not downloaded: FOLDER is one on this machine", HINT_REFUSED},
-    {"--mmproj", ONLY_TEXT, HINT_REFUSED},
-    {"--split-max-tensors --split-max-size --no-tensor-first-split", "a model is written to one file", HINT_REFUSED},
-    {"--print-supported-models", "`llm-arch list` prints the built-in descriptors", HINT_REFUSED},
+    {CONVERT, "--dequantize", "`llm-quantize --allow-requantize IN OUT F16` makes numbers of the GGUF file's weights", HINT_REFUSED},
+    {CONVERT, "--upload-repo", "nothing is uploaded: -o FILE is on this machine", HINT_REFUSED},
+    {CONVERT, "--verbose", "--dry-run prints what would be made", HINT_NOTHING},
+    {CONVERT, "--use-temp-file --no-lazy", "tensors are copied one after the other", HINT_NOTHING},
+    {CONVERT, "--model-name --metadata", "config.json names the model", HINT_REFUSED},
+    {CONVERT, "--bigendian", "files are little-endian", HINT_REFUSED},
+    {CONVERT, "--remote", "folders are not downloaded: FOLDER is one on this machine", HINT_REFUSED},
+    {CONVERT, "--mmproj", ONLY_TEXT, HINT_REFUSED},
+    {CONVERT, "--split-max-tensors --split-max-size --no-tensor-first-split", "a model is written to one file", HINT_REFUSED},
+    {CONVERT, "--print-supported-models", "`llm-arch list` prints the built-in descriptors", HINT_REFUSED},
+
+    /* What generates text, runs models, or reads them. */
+    {WRITES, "-n=-2 --predict=-2 --n-predict=-2", "-n=-1", HINT_SAME},
+    {WRITES, "--max-tokens --max-new-tokens --num-predict", "-n", HINT_SAME},
+    {WRITES, "--num-ctx --n-ctx --context-length --max-model-len --max-seq-len --max-kv-size", "-c", HINT_SAME},
+    {WRITES, "--num-thread --num-threads --n-threads", "-t", HINT_SAME},
+    {WRITES, "--num-gpu --num-gpu-layers", "-ngl", HINT_SAME},
+    {WRITES, "--repetition-penalty", "--repeat-penalty", HINT_SAME},
+    {WRITES, "--lora-adapter --lora-path", "--lora", HINT_SAME},
+    {WRITES, "--draft-model", "--model-draft", HINT_SAME},
+    {WRITES, "--num-draft-tokens", "--draft-max", HINT_SAME},
+    {WRITES, "--adapter-path", "--lora FILE applies an adapter; `llm-lora convert FOLDER --base MODEL_FOLDER -o FILE` makes one of PEFT's folder", HINT_REFUSED},
+    {WRITES, "--kv-bits --kv-group-size --quantized-kv-start", "-ctk q8_0 -ctv q8_0 makes the cache smaller", HINT_REFUSED},
+    {WRITES, "--use-default-chat-template", "chat templates are always rendered", HINT_NOTHING},
+    {WRITES, "--mirostat=1", "only version 2 is supported: --mirostat 2", HINT_REFUSED},
+    {WRITES, "--adaptive-target --adaptive-decay", "adaptive-p is not supported; --mirostat 2 also holds the text near a target", HINT_REFUSED},
+    {WRITES, "-bs --backend-sampling", CPU_SAMPLE, HINT_NOTHING},
+    {WRITES, "--num-beams", "there is no beam search: --temp 0 takes the likeliest token each time", HINT_REFUSED},
+    {WRITES, "--do-sample --stream", "text is sampled unless --temp 0 is given, and printed as it comes", HINT_NOTHING},
+    {WRITES, "--load-in-4bit --load-in-8bit --quantization", "llm-quantize IN OUT TYPE makes a smaller file, such as Q4_K_M", HINT_REFUSED},
+    {WRITES, "--dtype --torch-dtype", "the file's types are used; llm-quantize IN OUT TYPE changes them", HINT_REFUSED},
+    {WRITES, "--device-map", PLACED ", --fit as many as fit", HINT_REFUSED},
+    {WRITES | CONVERT, "--trust-remote-code", "code beside a model is never run", HINT_NOTHING},
+    {WRITES, "--spec-draft-hf", "--hf-repo-draft", HINT_SAME},
+    {WRITES, "--spec-draft-model", "--model-draft", HINT_SAME},
+    {WRITES, "--spec-draft-n-max", "--draft-max", HINT_SAME},
+    {WRITES, "--spec-draft-n-min", "--draft-min", HINT_SAME},
+    {WRITES, "--spec-draft-p-min", "--draft-p-min", HINT_SAME},
+    {WRITES, "--spec-draft-device", "--device-draft", HINT_SAME},
+    {WRITES, "--spec-draft-ngl", "--n-gpu-layers-draft", HINT_SAME},
+    {WRITES, "--spec-default", "--lookup", HINT_SAME},
+    {WRITES, "--spec-type=none", "nothing is guessed unless --lookup or --model-draft is given", HINT_NOTHING},
+    {WRITES, "--spec-type=draft-simple", "--model-draft MODEL guesses by a model", HINT_NOTHING},
+    {WRITES, "--spec-type", "--lookup guesses from the text, --model-draft MODEL by a model", HINT_REFUSED},
+    {WRITES, "--spec-draft-threads -td --threads-draft --spec-draft-threads-batch -tbd --threads-batch-draft "
+     "--spec-draft-cpu-mask -Cd --cpu-mask-draft --spec-draft-cpu-range -Crd --cpu-range-draft "
+     "--spec-draft-cpu-strict --cpu-strict-draft --spec-draft-prio --prio-draft "
+     "--spec-draft-poll --poll-draft --spec-draft-cpu-mask-batch -Cbd --cpu-mask-batch-draft "
+     "--spec-draft-cpu-strict-batch --cpu-strict-batch-draft --spec-draft-prio-batch "
+     "--prio-batch-draft --spec-draft-poll-batch --poll-batch-draft", DRAFT_CPU, HINT_NOTHING_VALUE},
+    {WRITES, "--spec-draft-type-k -ctkd --cache-type-k-draft --spec-draft-type-v -ctvd --cache-type-v-draft", DRAFT_KV, HINT_NOTHING_VALUE},
+    {WRITES, "--spec-draft-p-split --draft-p-split -ps --p-split", NO_BRANCH, HINT_NOTHING_VALUE},
+    {WRITES, "--spec-draft-backend-sampling --no-spec-draft-backend-sampling", CPU_SAMPLE, HINT_NOTHING},
+    {WRITES, "--spec-draft-override-tensor -otd --override-tensor-draft --spec-draft-cpu-moe -cmoed "
+     "--cpu-moe-draft --spec-draft-n-cpu-moe --spec-draft-ncmoe -ncmoed --n-cpu-moe-draft",
+     "--device-draft and --n-gpu-layers-draft set where the draft model runs", HINT_REFUSED},
+    {WRITES, "--spec-ngram-mod-n-min --spec-ngram-mod-n-max --spec-ngram-mod-n-match "
+     "--spec-ngram-simple-size-n --spec-ngram-simple-size-m --spec-ngram-simple-min-hits "
+     "--spec-ngram-map-k-size-n --spec-ngram-map-k-size-m --spec-ngram-map-k-min-hits "
+     "--spec-ngram-map-k4v-size-n --spec-ngram-map-k4v-size-m --spec-ngram-map-k4v-min-hits "
+     "--spec-ngram-size-n --spec-ngram-size-m --spec-ngram-min-hits",
+     "--lookup guesses from the text, at most --draft-max tokens at once", HINT_REFUSED},
+    {WRITES, "-lcs --lookup-cache-static -lcd --lookup-cache-dynamic", "--lookup guesses only from the text itself", HINT_REFUSED},
+    {WRITES, "--reasoning-budget-message", "--reasoning-budget ends reasoning with the mark alone", HINT_REFUSED},
+    {WRITES, "--reasoning-preserve --no-reasoning-preserve", "the chat template decides which reasoning stays", HINT_REFUSED},
+    {WRITES, "--no-skip-chat-parsing", "answers are always parsed", HINT_NOTHING},
+    {WRITES | BENCH, "--repack", REPACKED, HINT_NOTHING},
+    {WRITES, "-lm=mlock --load-mode=mlock", "--mlock", HINT_SAME},
+    {WRITES, "-lm --load-mode", "--no-mmap reads the file, --mlock keeps it in memory", HINT_REFUSED},
+    {WRITES | BENCH, RANGES, CPU_SETS, HINT_REFUSED},
+    {WRITES, "--prio-batch", ONE_PRIO, HINT_NOTHING_VALUE},
+    {RUNS, "-fa --flash-attn", NOT_FLASH, HINT_NOTHING_SWITCH},
+    {RUNS, "-kvo --kv-offload", LAYER_KV, HINT_NOTHING},
+    {RUNS | BENCH, "-nkvo --no-kv-offload", LAYER_KV ": -ngl with fewer layers leaves it more memory", HINT_REFUSED},
+    {RUNS, "--swa-full", FULL_CACHE, HINT_NOTHING},
+    {RUNS, "-dt --defrag-thold", PAGES, HINT_NOTHING_VALUE},
+    {RUNS, "--op-offload -nopo --no-op-offload", PLACE_OPS, HINT_NOTHING},
+    {RUNS, "--no-host", HOST, HINT_NOTHING},
+    {RUNS, "-dio --direct-io -ndio --no-direct-io", MAPPED, HINT_NOTHING},
+    {RUNS, "-lm=auto --load-mode=auto -lm=mmap --load-mode=mmap -lm=dio --load-mode=dio", MAPPED, HINT_NOTHING},
+    {RUNS, "-lm=none --load-mode=none", "--no-mmap", HINT_SAME},
+    {RUNS | BENCH, "-sm=none --split-mode=none", "one device runs the model, unless --device or --split names several", HINT_NOTHING},
+    {RUNS | BENCH, "-sm=layer --split-mode=layer", "devices share a model by layers", HINT_NOTHING},
+    {RUNS | BENCH, "-sm=row --split-mode=row -sm=tensor --split-mode=tensor",
+     "devices share a model by layers, not by rows; --split A=N,B=M sets how many each has", HINT_REFUSED},
+    {RUNS | BENCH, "-sm --split-mode", "devices share a model by layers; --device NAME uses only one", HINT_REFUSED},
+    {RUNS | BENCH, "-mg=0 --main-gpu=0", "the first GPU is the default", HINT_NOTHING},
+    {RUNS | BENCH, "-mg=1 --main-gpu=1", "--device=vulkan1", HINT_SAME},
+    {RUNS | BENCH, "-mg=2 --main-gpu=2", "--device=vulkan2", HINT_SAME},
+    {RUNS | BENCH, "-mg=3 --main-gpu=3", "--device=vulkan3", HINT_SAME},
+    {RUNS | BENCH, "-mg --main-gpu", MAIN_GPU, HINT_REFUSED},
+    {RUNS, "-ngl=all --gpu-layers=all --n-gpu-layers=all", "-ngl=1000000", HINT_SAME},
+    {RUNS, "-ngl=auto --gpu-layers=auto --n-gpu-layers=auto -ngl=-1 --gpu-layers=-1 --n-gpu-layers=-1", "--fit", HINT_SAME},
+    {RUNS, "-fit -fit=on --fit=on", "--fit", HINT_SAME},
+    {RUNS, "-fit=off --fit=off", "layers are placed by memory only if --fit is given", HINT_NOTHING},
+    {RUNS, "-fitt --fit-target", "--fit leaves a twentieth of a device's memory free", HINT_REFUSED},
+    {RUNS, "-fitc --fit-ctx", "--fit does not change the context: -c sets it", HINT_REFUSED},
+    {RUNS, "--numa --poll --poll-batch --cpu-strict --cpu-strict-batch", SCHEDULED, HINT_NOTHING_VALUE},
+    {RUNS, "--rpc", NO_RPC, HINT_REFUSED},
+    {OPENS, "--check-tensors", VERIFY, HINT_REFUSED},
+    {RUNS, "--override-kv", NO_OVERRIDE, HINT_REFUSED},
+    {RUNS, "--warmup --no-warmup", NO_WARMUP, HINT_NOTHING},
+    {RUNS | BENCH, ROTATIONS, FROM_FILE, HINT_REFUSED},
+    {OPENS | BENCH, DOCKER, NO_DOCKER, HINT_REFUSED},
+    {RUNS, NAMED_MODELS, NO_MODELS, HINT_REFUSED},
+    {RUNS, ADAPTERS, NO_ADAPTER, HINT_REFUSED},
+    {OPENS, MEDIA, ONLY_TEXT, HINT_REFUSED},
+    {OPENS, NO_MEDIA, ONLY_TEXT, HINT_NOTHING},
+    {OPENS | QUANTIZE, "--usage", "--help", HINT_SAME},
+    {OPENS, "--completion-bash", "--completion=bash", HINT_SAME},
+    {OPENS, "--license --model-vocab", "see --help", HINT_REFUSED},
+    {OPENS, "-cl --cache-list", NO_MODELS, HINT_REFUSED},
+    {OPENS, "--perf --no-perf", "timings cost nothing and are always measured", HINT_NOTHING},
+    {OPENS, "--log-disable --log-prefix --no-log-prefix --log-timestamps --no-log-timestamps", NO_LOG, HINT_NOTHING},
+    {OPENS, "--log-colors -lv --verbosity --log-verbosity", NO_LOG, HINT_NOTHING_VALUE},
+    {OPENS, "--model-path --model-name-or-path --checkpoint --ckpt", "--model", HINT_SAME},
     {0}};
+
+const arg_hints cli_hints = {hints, CLI};
+const arg_hints server_hints = {hints, SERVER};
+const arg_hints bench_hints = {hints, BENCH};
+const arg_hints imatrix_hints = {hints, IMATRIX};
+const arg_hints perplexity_hints = {hints, PERPLEXITY};
+const arg_hints tokenize_hints = {hints, TOKENIZE};
+const arg_hints quantize_hints = {hints, QUANTIZE};
+const arg_hints gguf_hints = {hints, GGUF};
+const arg_hints lora_hints = {hints, LORA};
+const arg_hints convert_hints = {hints, CONVERT};
 /* clang-format on */

@@ -10,6 +10,17 @@
 
 const char *const sampling_mirostat_choices[] = {"0", "2", NULL};
 
+const sampling_options sampling_defaults = {
+#define SAMPLER_NUMBER(kind, name, value, ...) .name = value,
+#include "llm/internal/samplers.def"
+};
+
+/* The parameter that a value of an option stands for. */
+#define FLOAT(x)    (float)(x)
+#define INT(x)      (int32_t)(x)
+#define TOP_K(x)    (int32_t)(x)
+#define MIROSTAT(x) (2 * (x))
+
 /* Reads ID+X, ID-X or ID-inf. */
 static bool read_bias(const char *s, llm_logit_bias *out) {
     const size_t n = strspn(s, "0123456789");
@@ -91,27 +102,8 @@ int sampling_options_check_vocab(const char *tool, const sampling_options *o, in
 
 llm_sampler_params sampling_params(const sampling_options *o) {
     llm_sampler_params p = llm_sampler_default();
-    p.temp = (float)o->temp;
-    p.top_k = (int32_t)o->top_k;
-    p.top_p = (float)o->top_p;
-    p.min_p = (float)o->min_p;
-    p.typ_p = (float)o->typ_p;
-    p.top_n_sigma = (float)o->top_n_sigma;
-    p.xtc_probability = (float)o->xtc_probability;
-    p.xtc_threshold = (float)o->xtc_threshold;
-    p.dynatemp_range = (float)o->dynatemp_range;
-    p.dynatemp_exponent = (float)o->dynatemp_exponent;
-    p.repeat_penalty = (float)o->repeat_penalty;
-    p.presence_penalty = (float)o->presence_penalty;
-    p.frequency_penalty = (float)o->frequency_penalty;
-    p.repeat_last_n = (int32_t)o->repeat_last_n;
-    p.dry_multiplier = (float)o->dry_multiplier;
-    p.dry_base = (float)o->dry_base;
-    p.dry_allowed_length = (int32_t)o->dry_allowed_length;
-    p.dry_last_n = (int32_t)o->dry_last_n;
-    p.mirostat = 2 * o->mirostat;
-    p.mirostat_tau = (float)o->mirostat_tau;
-    p.mirostat_eta = (float)o->mirostat_eta;
+#define SAMPLER_NUMBER(kind, name, ...) p.name = kind(o->name);
+#include "llm/internal/samplers.def"
     p.bias = o->bias;
     p.n_bias = o->n_biases;
     if (o->breakers.n > 0) {

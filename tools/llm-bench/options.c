@@ -1,6 +1,6 @@
 #include "options.h"
 
-#include "common/cache_types.h"
+#include "common/machine_options.h"
 #include "common/hints.h"
 #include "common/load.h"
 #include "ggl/internal/backends.h"
@@ -172,24 +172,15 @@ int bench_options_read(bench_options *o, int argc, char **argv) {
         PLACEMENT_RULE_OPTIONS(o->rules),
         {"--strict", ARG_FLAG, &o->strict,
          .help = "stop with an error if a backend cannot run an operation"},
-        {"--arch", ARG_STRING, &o->arch, .value = "FILE",
-         .help = "the architecture descriptor to use"},
+        ARCH_OPTION(o),
         ADAPTER_OPTIONS(o->adapters),
         IGNORE_OPTIONS(o->ignore),
         {"--no-repack", ARG_FLAG, &o->no_repack,
          .help = "use weights in the file's layout, instead of repacking them at load"},
-        {"--f16-as-bf16", ARG_FLAG, &o->f16_as_bf16,
-         .help = "round f16 weights to bf16 at load: faster prompts on processors with bf16 "
-                 "instructions; without this flag the weights are exact"},
-        {"-C --cpu-mask", ARG_STRING, &o->cpu_mask, .value = "HEX",
-         .help = "run on these CPUs only: bit 0 is CPU 0 (default: the system chooses)"},
-        {"--prio", ARG_INT, &o->priority, .value = "N",
-         .help =
-             "priority of the process: -1 low, 0 normal (default), 1 medium, 2 high, 3 realtime",
-         .min = -1, .max = 3},
-        {"--cpu-mask-isa", ARG_STRING, &o->mask, .value = "LIST",
-         .help = "instruction sets not to use: avx512,avx2; all: use only portable code"},
-        {"--no-mmap", ARG_FLAG, &o->no_mmap, .help = "read models instead of mapping them"},
+        F16_OPTION(o),
+        CPUS_OPTIONS(o),
+        ISA_OPTION(o),
+        NO_MMAP_OPTION(o),
         {NULL, .help = "how"},
         {"-r --repetitions", ARG_INT, &o->reps, .value = "N",
          .help = "measure each test N times (default 5)", .min = 1, .max = BENCH_MAX_SAMPLES},
@@ -232,12 +223,12 @@ int bench_options_read(bench_options *o, int argc, char **argv) {
                             "Measures how fast models run.",
                             options,
                             &alone,
-                            bench_hints,
+                            &bench_hints,
                             .examples = examples,
                             .commands = bench_commands};
     int code = args_parse(&spec, argc, argv);
-    if (code < 0 && o->f16_as_bf16 && o->no_repack)
-        code = tool_error(TOOL, 2, "--f16-as-bf16 and --no-repack cannot be used together");
+    if (code < 0)
+        code = machine_options_check(TOOL, o->no_repack, o->f16_as_bf16, NULL);
     for (int i = 0; i < N_LISTED; i++)
         code = code < 0 ? read_list(&l[i]) : code;
     code = code < 0 ? read_where(o, &devices, l[7].to, &splits) : code;

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "common/cache_types.h"
+#include "common/machine_options.h"
 #include "common/color.h"
 #include "common/hints.h"
 #include "common/load.h"
@@ -17,7 +17,6 @@ static const cli_options defaults = {
     .n_predict = -1,
     .n_batch = 2048,
     .n_ubatch = 512,
-    .sampling = SAMPLING_DEFAULTS,
     .seed = -1,
     .display_prompt = true,
     .escape = true,
@@ -124,8 +123,7 @@ static int parse(cli_options *o, int argc, char **argv, bool only_settings) {
         {"--keep", ARG_INT, &o->n_keep, .value = "N",
          .help = "tokens of the prompt that a shift keeps; -1: all (default 0)", .min = -1,
          .max = INT32_MAX},
-        {"--arch", ARG_STRING, &o->arch, .value = "FILE",
-         .help = "the architecture descriptor to use"},
+        ARCH_OPTION(o),
         ADAPTER_OPTIONS(o->adapters),
         IGNORE_OPTIONS(o->ignore),
         {"-e --escape", ARG_FLAG, &o->escape,
@@ -150,7 +148,8 @@ static int parse(cli_options *o, int argc, char **argv, bool only_settings) {
         CHAT_OPTIONS(o->chat),
         CONSTRAINT_OPTIONS(o->constraint),
         {NULL, .help = "sampling"},
-        SAMPLING_OPTIONS(o->sampling),
+#define SAMPLING o->sampling
+#include "common/sampling_options.def"
         {"-s --seed", ARG_INT, &o->seed, .value = "N",
          .help = "the same seed gives the same text (default -1: a different one each time)",
          .min = -1, .max = 9007199254740992.0},
@@ -158,42 +157,14 @@ static int parse(cli_options *o, int argc, char **argv, bool only_settings) {
         HUB_DRAFT_OPTION(o->hub, o->speculate.draft_comes),
         SAVED_PROMPT_OPTIONS(o->saved_prompt),
         {NULL, .help = "machine"},
-        {"-t --threads", ARG_INT, &o->n_threads, .value = "N",
-         .help = "threads for single tokens (default: physical cores)", .min = 1,
-         .max = TOOL_MAX_THREADS},
-        {"-tb --threads-batch", ARG_INT, &o->n_threads_batch, .value = "N",
-         .help = "threads for prompts (default: as -t)", .min = 1, .max = TOOL_MAX_THREADS},
-        {"-C --cpu-mask", ARG_STRING, &o->cpu_mask, .value = "HEX",
-         .help = "run on these CPUs only: bit 0 is CPU 0 (default: the system chooses)"},
-        {"--prio", ARG_INT, &o->priority, .value = "N",
-         .help =
-             "priority of the process: -1 low, 0 normal (default), 1 medium, 2 high, 3 realtime",
-         .min = -1, .max = 3},
-        {"-b --batch-size", ARG_INT, &o->n_batch, .value = "N",
-         .help = "accepted for users of llama.cpp, but only -ub has an effect (default 2048)",
-         .min = 1, .max = INT32_MAX},
-        {"-ub --ubatch-size", ARG_INT, &o->n_ubatch, .value = "N",
-         .help = "tokens of a prompt computed at once (default 512)", .min = 1, .max = 65536},
-        {"-ctk --cache-type-k", ARG_CHOICE, &o->type_k, .value = "TYPE",
-         .help = "type of cached keys: " TOOL_CACHE_TYPES, .choices = tool_cache_types},
-        {"-ctv --cache-type-v", ARG_CHOICE, &o->type_v, .value = "TYPE",
-         .help = "type of cached values: " TOOL_CACHE_TYPES, .choices = tool_cache_types},
-        {"--no-mmap", ARG_FLAG, &o->no_mmap,
-         .help = "read the model into memory instead of mapping the file"},
+        THREADS_OPTIONS(o),
+        CPUS_OPTIONS(o),
+        BATCH_OPTIONS(o),
+        NO_MMAP_OPTION(o),
         {"--mmap", ARG_UNFLAG, &o->no_mmap, .help = "map the file (default)"},
-        {"--mlock", ARG_FLAG, &o->mlock,
-         .help = "lock the model in memory, so that it is never swapped out"},
-        {"-nr --no-repack", ARG_FLAG, &o->no_repack,
-         .help = "use weights in the file's layout: starts at once and shares the file's memory "
-                 "with other programs, but generates more slowly"},
-        {"--repack-cache", ARG_MAYBE, &o->repack_cache, .value = "FILE",
-         .help = "save the repacked weights for this machine in FILE (default: beside the model, "
-                 "MODEL.repack; as large as the model), and start from it next time"},
-        {"--f16-as-bf16", ARG_FLAG, &o->f16_as_bf16,
-         .help = "round f16 weights to bf16 at load: faster prompts on processors with bf16 "
-                 "instructions; without this flag the weights are exact"},
-        {"--cpu-mask-isa", ARG_STRING, &o->mask, .value = "LIST",
-         .help = "instruction sets not to use: avx512,avx2; all: use only portable code"},
+        KEEP_OPTIONS(o),
+        F16_OPTION(o),
+        ISA_OPTION(o),
         {NULL, .help = "where it runs"},
         {"--list-devices", ARG_FLAG, &o->list_devices,
          .help = "print the devices that --device accepts, and exit"},
@@ -226,7 +197,7 @@ static int parse(cli_options *o, int argc, char **argv, bool only_settings) {
         "everything else to standard error.",
         options,
         NULL,
-        cli_hints,
+        &cli_hints,
         .examples = examples};
     if (!only_settings)
         return args_parse(&spec, argc, argv);
@@ -257,6 +228,7 @@ int cli_options_set(cli_options *o, int argc, char **argv) {
 
 int cli_options_read(cli_options *o, int argc, char **argv) {
     *o = defaults;
+    o->sampling = sampling_defaults;
     int code = parse(o, argc, argv, false);
     if (code >= 0)
         return code;
@@ -278,10 +250,9 @@ int cli_options_read(cli_options *o, int argc, char **argv) {
     if (o->watch && (!o->arch || !(o->prompt || o->prompt_file || o->tokens)))
         return tool_error("llm-cli", 2,
                           "--watch needs --arch FILE, and the prompt from -p, -f or --tokens");
-    if (o->repack_cache && o->no_repack)
-        return tool_error("llm-cli", 2, "--repack-cache and --no-repack cannot be used together");
-    if (o->f16_as_bf16 && o->no_repack)
-        return tool_error("llm-cli", 2, "--f16-as-bf16 and --no-repack cannot be used together");
+    code = machine_options_check("llm-cli", o->no_repack, o->f16_as_bf16, o->repack_cache);
+    if (code >= 0)
+        return code;
     code = constraint_check("llm-cli", &o->constraint);
     if (code < 0)
         code = sampling_options_check("llm-cli", &o->sampling, o->escape);

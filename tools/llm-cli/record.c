@@ -93,36 +93,10 @@ static void put_float(FILE *out, float x) {
 
 /* The numbers of the sampler's parameters. */
 static void put_sampling(FILE *out, const llm_sampler_params *p) {
-    const struct {
-        const char *name;
-        float value;
-    } number[] = {
-        {"temp", p->temp},
-        {"top_k", (float)p->top_k},
-        {"top_p", p->top_p},
-        {"min_p", p->min_p},
-        {"typ_p", p->typ_p},
-        {"top_n_sigma", p->top_n_sigma},
-        {"xtc_probability", p->xtc_probability},
-        {"xtc_threshold", p->xtc_threshold},
-        {"dynatemp_range", p->dynatemp_range},
-        {"dynatemp_exponent", p->dynatemp_exponent},
-        {"repeat_penalty", p->repeat_penalty},
-        {"repeat_last_n", (float)p->repeat_last_n},
-        {"frequency_penalty", p->frequency_penalty},
-        {"presence_penalty", p->presence_penalty},
-        {"dry_multiplier", p->dry_multiplier},
-        {"dry_base", p->dry_base},
-        {"dry_allowed_length", (float)p->dry_allowed_length},
-        {"dry_last_n", (float)p->dry_last_n},
-        {"mirostat", (float)p->mirostat},
-        {"mirostat_tau", p->mirostat_tau},
-        {"mirostat_eta", p->mirostat_eta},
-    };
     fputs("\"sampling\": {", out);
-    for (size_t i = 0; i < sizeof number / sizeof *number; i++) {
-        fprintf(out, "\"%s\": ", number[i].name);
-        put_float(out, number[i].value);
+    for (size_t i = 0; i < LLM_SAMPLER_N_NUMBERS; i++) {
+        fprintf(out, "\"%s\": ", llm_sampler_numbers[i].name);
+        put_float(out, (float)llm_sampler_get_number(p, &llm_sampler_numbers[i]));
         fputs(", ", out);
     }
     fputs("\"stages\": [", out);

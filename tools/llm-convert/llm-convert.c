@@ -215,7 +215,7 @@ int main(int argc, char **argv) {
                             "checkpoint of llama2.c.",
                             table,
                             &o.folder,
-                            convert_hints,
+                            &convert_hints,
                             .examples = examples};
     int code = args_parse(&spec, argc, argv);
     if (code < 0)

@@ -191,7 +191,7 @@ int gguf_check(int argc, char **argv) {
                             "findings.",
                             table,
                             &o.files,
-                            gguf_hints,
+                            &gguf_hints,
                             .examples = examples};
     int code = args_parse_between(&spec, 1, 1, argc, argv);
     if (code >= 0)

@@ -283,7 +283,7 @@ int gguf_diff(int argc, char **argv) {
         "does not matter. Exit code 0: they are the same, 1: they differ.",
         options,
         &files,
-        gguf_hints,
+        &gguf_hints,
         .examples = examples};
     int code = args_parse_between(&spec, 2, 2, argc, argv);
     if (code >= 0)

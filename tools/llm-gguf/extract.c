@@ -216,7 +216,7 @@ int gguf_extract(int argc, char **argv) {
         "a GGUF file with the same keys, to .npy files, or as bytes.",
         options,
         &words,
-        gguf_hints,
+        &gguf_hints,
         .examples = examples};
     int code = args_parse_between(&spec, 2, SIZE_MAX, argc, argv);
     if (code >= 0)

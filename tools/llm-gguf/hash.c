@@ -309,7 +309,7 @@ int gguf_hash(int argc, char **argv) {
         "sha256sum gives that of the file.",
         options,
         &files,
-        gguf_hints,
+        &gguf_hints,
         .examples = examples};
     int code = args_parse_between(&spec, 1, 1, argc, argv);
     if (code < 0) {

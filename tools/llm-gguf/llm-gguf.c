@@ -32,7 +32,7 @@ int main(int argc, char **argv) {
                             "some 50 MB of memory, however large the file is.",
                             none,
                             &arguments,
-                            gguf_hints,
+                            &gguf_hints,
                             .examples = examples,
                             .commands = commands};
     return args_run_command(&spec, gguf_show, argc, argv);

@@ -176,7 +176,7 @@ int gguf_set(int argc, char **argv) {
                             "own. The file is replaced when the new one is complete.",
                             options,
                             &words,
-                            gguf_hints,
+                            &gguf_hints,
                             .examples = examples};
     int code = args_parse_between(&spec, 2, SIZE_MAX, argc, argv);
     if (code >= 0)
@@ -215,7 +215,7 @@ int gguf_unset(int argc, char **argv) {
                             "complete.",
                             options,
                             &words,
-                            gguf_hints,
+                            &gguf_hints,
                             .examples = examples};
     int code = args_parse_between(&spec, 2, SIZE_MAX, argc, argv);
     if (code >= 0)
@@ -263,7 +263,7 @@ int gguf_get(int argc, char **argv) {
         "each line.",
         none,
         &words,
-        gguf_hints,
+        &gguf_hints,
         .examples = examples};
     int code = args_parse_between(&spec, 2, 2, argc, argv);
     if (code >= 0)

@@ -320,7 +320,7 @@ int gguf_show(int argc, char **argv) {
         "Files that are cut off or have unknown types are shown, too.",
         options,
         &files,
-        gguf_hints,
+        &gguf_hints,
         .examples = examples};
     int code = args_parse_between(&spec, 1, 1, argc, argv);
     if (code < 0) {

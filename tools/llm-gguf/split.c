@@ -210,7 +210,7 @@ int gguf_split(int argc, char **argv) {
         "by the name of the first. The tensors keep their order.",
         options,
         &files,
-        gguf_hints,
+        &gguf_hints,
         .examples = examples};
     int code = args_parse_between(&spec, 2, 2, argc, argv);
     if (code >= 0)
@@ -266,7 +266,7 @@ int gguf_merge(int argc, char **argv) {
                             "gaps.",
                             none,
                             &files,
-                            gguf_hints,
+                            &gguf_hints,
                             .examples = examples};
     int code = args_parse_between(&spec, 2, 2, argc, argv);
     if (code >= 0)

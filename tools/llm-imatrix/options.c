@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "common/cache_types.h"
+#include "common/machine_options.h"
 #include "measure/collect.h"
 #include "common/hints.h"
 #include "measure/imatrix.h"
@@ -141,29 +141,15 @@ int options_read(options *o, int argc, char **argv) {
         {"--plot", ARG_STRING, &o->plot, .value = "FILE",
          .help = "draw how many columns of each weight matter, as an SVG file"},
         {NULL, .help = "machine"},
-        {"-t --threads", ARG_INT, &o->n_threads, .value = "N",
-         .help = "threads (default: physical cores); the result is the same for any number",
-         .min = 1, .max = TOOL_MAX_THREADS},
-        {"-b --batch-size", ARG_INT, &o->n_batch, .value = "N",
-         .help = "accepted for users of llama.cpp, but only -ub has an effect (default 2048)",
-         .min = 1, .max = INT32_MAX},
-        {"-ub --ubatch-size", ARG_INT, &o->n_ubatch, .value = "N",
-         .help = "tokens computed at once (default 512)", .min = 1, .max = 65536},
-        {"-ctk --cache-type-k", ARG_CHOICE, &o->type_k, .value = "TYPE",
-         .help = "type of cached keys: " TOOL_CACHE_TYPES, .choices = tool_cache_types},
-        {"-ctv --cache-type-v", ARG_CHOICE, &o->type_v, .value = "TYPE",
-         .help = "type of cached values: " TOOL_CACHE_TYPES, .choices = tool_cache_types},
-        {"--arch", ARG_STRING, &o->arch, .value = "FILE",
-         .help = "the architecture descriptor to use"},
+        ONE_THREADS_OPTION(o),
+        BATCH_OPTIONS(o),
+        ARCH_OPTION(o),
         ADAPTER_OPTIONS(o->adapters),
         IGNORE_OPTIONS(o->ignore),
-        {"--no-mmap", ARG_FLAG, &o->no_mmap,
-         .help = "read the model into memory instead of mapping the file"},
-        {"--f16-as-bf16", ARG_FLAG, &o->f16_as_bf16,
-         .help = "round f16 weights to bf16 at load: faster on processors with bf16 instructions"},
+        NO_MMAP_OPTION(o),
+        F16_OPTION(o),
         PLACEMENT_OPTIONS(o->placement),
-        {"--cpu-mask-isa", ARG_STRING, &o->mask, .value = "LIST",
-         .help = "instruction sets not to use: avx512,avx2; all: use only portable code"},
+        ISA_OPTION(o),
         {0}};
     const args_spec spec = {TOOL,
                             "[-m MODEL | -hf USER/REPO] -f TEXT [options]",
@@ -174,7 +160,7 @@ int options_read(options *o, int argc, char **argv) {
                             "files are llama.cpp's. The text's perplexity is printed meanwhile.",
                             table,
                             NULL,
-                            imatrix_hints,
+                            &imatrix_hints,
                             .examples = examples};
     int code = args_parse(&spec, argc, argv);
     if (code < 0)

@@ -67,7 +67,7 @@ int lora_convert(int argc, char **argv) {
         "--base does.",
         options,
         &folders,
-        lora_hints,
+        &lora_hints,
         .examples = examples};
     int code = args_parse_between(&spec, 1, 1, argc, argv);
     if (code >= 0)

@@ -373,7 +373,7 @@ int lora_extract(int argc, char **argv) {
         "much of it each pair has.",
         options,
         &files,
-        lora_hints,
+        &lora_hints,
         .examples = examples};
     int code = args_parse_between(&spec, 2, 2, argc, argv);
     if (code >= 0)

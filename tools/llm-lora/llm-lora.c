@@ -24,7 +24,7 @@ int main(int argc, char **argv) {
                             "Tools for LoRA adapters (docs/adapters.md).",
                             none,
                             NULL,
-                            lora_hints,
+                            &lora_hints,
                             .examples = examples,
                             .commands = commands};
     return args_run_command(&spec, NULL, argc, argv);

@@ -445,7 +445,7 @@ int lora_merge(int argc, char **argv) {
         "that no adapter changes are copied.",
         options,
         &words,
-        lora_hints,
+        &lora_hints,
         .examples = examples};
     int code = args_parse_between(&spec, 2, SIZE_MAX, argc, argv);
     if (code >= 0)

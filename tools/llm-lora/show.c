@@ -131,7 +131,7 @@ int lora_show(int argc, char **argv) {
         "and the Frobenius norm of the change at scale 1.",
         none,
         &files,
-        lora_hints,
+        &lora_hints,
         .examples = examples};
     int code = args_parse_between(&spec, 1, 1, argc, argv);
     if (code >= 0)

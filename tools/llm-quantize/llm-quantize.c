@@ -188,7 +188,7 @@ static int read_options(job *j, int argc, char **argv) {
         "type. Small tensors and vectors keep their type. Prints the resulting error.",
         table,
         &o->args,
-        quantize_hints,
+        &quantize_hints,
         .examples = examples,
         .operands = operands,
         .print_more = list_types};

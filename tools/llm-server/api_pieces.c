@@ -33,12 +33,6 @@ void put_shortest(llm_json_out *out, float x) {
     llm_json_put_text(out, isfinite(x) ? text : "null");
 }
 
-static void put_float(llm_json_out *out, const char *name, float x) {
-    put_format(out, "\"%s\": ", name);
-    put_shortest(out, x);
-    llm_json_put_text(out, ", ");
-}
-
 static void put_stages(llm_json_out *out, const llm_sampler_params *p) {
     llm_json_put_text(out, "\"samplers\": [");
     const int n = p->n_stages ? p->n_stages : LLM_SAMPLER_N_STAGES;
@@ -72,28 +66,15 @@ static void put_breakers(llm_json_out *out, const llm_sampler_params *p) {
 }
 
 void put_sampling(llm_json_out *out, const llm_sampler_params *p) {
-    put_float(out, "temperature", p->temp);
-    put_float(out, "dynatemp_range", p->dynatemp_range);
-    put_float(out, "dynatemp_exponent", p->dynatemp_exponent);
-    put_format(out, "\"top_k\": %d, ", (int)p->top_k);
-    put_float(out, "top_p", p->top_p);
-    put_float(out, "min_p", p->min_p);
-    put_float(out, "typical_p", p->typ_p);
-    put_float(out, "top_n_sigma", p->top_n_sigma);
-    put_float(out, "xtc_probability", p->xtc_probability);
-    put_float(out, "xtc_threshold", p->xtc_threshold);
-    put_format(out, "\"repeat_last_n\": %d, ", (int)p->repeat_last_n);
-    put_float(out, "repeat_penalty", p->repeat_penalty);
-    put_float(out, "presence_penalty", p->presence_penalty);
-    put_float(out, "frequency_penalty", p->frequency_penalty);
-    put_float(out, "dry_multiplier", p->dry_multiplier);
-    put_float(out, "dry_base", p->dry_base);
-    put_format(out, "\"dry_allowed_length\": %d, \"dry_penalty_last_n\": %d, ",
-               (int)p->dry_allowed_length, (int)p->dry_last_n);
+    for (size_t i = 0; i < LLM_SAMPLER_N_NUMBERS; i++) {
+        const llm_sampler_number *n = &llm_sampler_numbers[i];
+        const double x = llm_sampler_get_number(p, n);
+        put_format(out, n->is_int ? "\"%s\": %.0f" : "\"%s\": ", n->field, x);
+        if (!n->is_int)
+            put_shortest(out, (float)x);
+        llm_json_put_text(out, ", ");
+    }
     put_breakers(out, p);
-    put_format(out, "\"mirostat\": %d, ", (int)p->mirostat);
-    put_float(out, "mirostat_tau", p->mirostat_tau);
-    put_float(out, "mirostat_eta", p->mirostat_eta);
     put_biases(out, p);
     put_stages(out, p);
 }

@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#include "common/cache_types.h"
+#include "common/machine_options.h"
 #include "common/hints.h"
 #include "common/input.h"
 #include "common/load.h"
@@ -13,6 +13,7 @@
 #include "common/paths.h"
 #include "common/reasoning.h"
 #include "ggl/alloc.h"
+#include "page.h"
 
 #define TOOL "llm-server"
 
@@ -29,7 +30,6 @@ static const server_options defaults = {
     .keep_alive = -1,
     .n_batch = 2048,
     .n_ubatch = 512,
-    .sampling = SAMPLING_DEFAULTS,
     .seed = -1,
     .speculate = SPECULATE_DEFAULTS,
     .host = "127.0.0.1",
@@ -116,8 +116,7 @@ static int parse(const char *tool, server_options *o, int argc, char **argv, sou
          .help = "none: reasoning stays in the content of OpenAI's chats, unless the request "
                  "decides; auto (default): it is a field of its own",
          .choices = tool_reasoning_formats},
-        {"--arch", ARG_STRING, &o->arch, .value = "FILE",
-         .help = "the architecture descriptor to use"},
+        ARCH_OPTION(o),
         ADAPTER_OPTIONS(o->adapters),
         IGNORE_OPTIONS(o->ignore),
         {NULL, .help = "several models"},
@@ -222,47 +221,21 @@ static int parse(const char *tool, server_options *o, int argc, char **argv, sou
         {"--log-file", ARG_STRING, &o->log_file, .value = "FILE",
          .help = "append that log to a file instead"},
         {NULL, .help = "sampling, unless the request sets it"},
-        SAMPLING_OPTIONS(o->sampling),
+#define SAMPLING o->sampling
+#include "common/sampling_options.def"
         {"-s --seed", ARG_INT, &o->seed, .value = "N",
          .help = "the seed for requests without one (default -1: a different one each time)",
          .min = -1, .max = 9007199254740992.0},
         SPECULATE_OPTIONS(o->speculate),
         HUB_DRAFT_OPTION(o->hub, o->speculate.draft_comes),
         {NULL, .help = "machine"},
-        {"-t --threads", ARG_INT, &o->n_threads, .value = "N",
-         .help = "threads for single tokens (default: physical cores)", .min = 1,
-         .max = TOOL_MAX_THREADS},
-        {"-tb --threads-batch", ARG_INT, &o->n_threads_batch, .value = "N",
-         .help = "threads for prompts (default: as -t)", .min = 1, .max = TOOL_MAX_THREADS},
-        {"-C --cpu-mask", ARG_STRING, &o->cpu_mask, .value = "HEX",
-         .help = "run on these CPUs only: bit 0 is CPU 0 (default: the system chooses)"},
-        {"--prio", ARG_INT, &o->priority, .value = "N",
-         .help =
-             "priority of the process: -1 low, 0 normal (default), 1 medium, 2 high, 3 realtime",
-         .min = -1, .max = 3},
-        {"-b --batch-size", ARG_INT, &o->n_batch, .value = "N",
-         .help = "accepted for users of llama.cpp, but only -ub has an effect (default 2048)",
-         .min = 1, .max = INT32_MAX},
-        {"-ub --ubatch-size", ARG_INT, &o->n_ubatch, .value = "N",
-         .help = "tokens computed at once (default 512)", .min = 1, .max = 65536},
-        {"-ctk --cache-type-k", ARG_CHOICE, &o->type_k, .value = "TYPE",
-         .help = "type of cached keys: " TOOL_CACHE_TYPES, .choices = tool_cache_types},
-        {"-ctv --cache-type-v", ARG_CHOICE, &o->type_v, .value = "TYPE",
-         .help = "type of cached values: " TOOL_CACHE_TYPES, .choices = tool_cache_types},
-        {"--no-mmap", ARG_FLAG, &o->no_mmap,
-         .help = "read the model into memory instead of mapping the file"},
-        {"--mlock", ARG_FLAG, &o->mlock,
-         .help = "lock the model in memory, so that it is never swapped out"},
-        {"-nr --no-repack", ARG_FLAG, &o->no_repack,
-         .help = "use weights in the file's layout: starts at once, but is slower"},
-        {"--repack-cache", ARG_MAYBE, &o->repack_cache, .value = "FILE",
-         .help = "save the repacked weights for this machine in FILE (default: beside the model, "
-                 "MODEL.repack), and start from it next time"},
-        {"--f16-as-bf16", ARG_FLAG, &o->f16_as_bf16,
-         .help = "round f16 weights to bf16 at load: faster prompts if the processor has products "
-                 "of bf16"},
-        {"--cpu-mask-isa", ARG_STRING, &o->mask, .value = "LIST",
-         .help = "instruction sets not to use: avx512,avx2; all: use only portable code"},
+        THREADS_OPTIONS(o),
+        CPUS_OPTIONS(o),
+        BATCH_OPTIONS(o),
+        NO_MMAP_OPTION(o),
+        KEEP_OPTIONS(o),
+        F16_OPTION(o),
+        ISA_OPTION(o),
         {NULL, .help = "where it runs"},
         {"--list-devices", ARG_FLAG, &o->list_devices,
          .help = "print the devices that --device accepts, and exit"},
@@ -292,8 +265,9 @@ static int parse(const char *tool, server_options *o, int argc, char **argv, sou
                             "OpenAI, Anthropic, Ollama and llama.cpp's server.",
                             options,
                             NULL,
-                            server_hints,
+                            &server_hints,
                             .examples = examples,
+                            .contains = page_libraries(),
                             .last_wins = strcmp(tool, TOOL) != 0};
     return args_parse(&spec, argc, argv);
 }
@@ -384,6 +358,7 @@ static bool is_folder(const char *path) {
 
 int server_options_parse(const char *tool, server_options *o, int argc, char **argv) {
     *o = defaults;
+    o->sampling = sampling_defaults;
     return parse(tool, o, argc, argv, NULL);
 }
 
@@ -397,10 +372,9 @@ int server_options_read_model(const char *tool, server_options *o, int argc, cha
         code = speculate_check(tool, &o->speculate);
     if (code >= 0)
         return code;
-    if (o->repack_cache && o->no_repack)
-        return tool_error(tool, 2, "--repack-cache and --no-repack cannot be used together");
-    if (o->f16_as_bf16 && o->no_repack)
-        return tool_error(tool, 2, "--f16-as-bf16 and --no-repack cannot be used together");
+    code = machine_options_check(tool, o->no_repack, o->f16_as_bf16, o->repack_cache);
+    if (code >= 0)
+        return code;
     if (o->pooling >= 0 && !o->embeddings)
         return tool_error(tool, 2, "--pooling is for embeddings: add --embeddings");
     if (o->template_name && o->template_file)

@@ -2,17 +2,23 @@
 
 #include <string.h>
 
-/* page_files.def has a line PAGE_FILE(path, media type, symbol, size, etag) for each file. CMake writes it
+/* page_files.def has a line PAGE_FILE(path, media type, symbol, size, etag, encoding) for each file. CMake writes it
  * (page/CMakeLists.txt). */
-#define PAGE_FILE(path, media_type, symbol, size, etag) extern const unsigned char symbol[];
+#define PAGE_FILE(path, media_type, symbol, size, etag, encoding)                                  \
+    extern const unsigned char symbol[];
 #include "page_files.def"
 #undef PAGE_FILE
 
 static const page_file files[] = {
-#define PAGE_FILE(path, media_type, symbol, size, etag) {path, media_type, symbol, size, etag},
+#define PAGE_FILE(path, media_type, symbol, size, etag, encoding)                                  \
+    {path, media_type, symbol, size, etag, encoding},
 #include "page_files.def"
 #undef PAGE_FILE
 };
+
+const char *page_libraries(void) {
+    return PAGE_LIBRARIES;
+}
 
 const page_file *page_at(size_t k) {
     return k < sizeof files / sizeof *files ? &files[k] : NULL;

@@ -406,7 +406,7 @@ int main(int argc, char **argv) {
         "it.",
         table,
         NULL,
-        tokenize_hints,
+        &tokenize_hints,
         .examples = examples};
     int code = args_parse(&spec, argc, argv);
     if (code >= 0)

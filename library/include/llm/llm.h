@@ -183,6 +183,12 @@ typedef struct llm_token_bias {
     float bias;
 } llm_token_bias;
 
+/* A number of the sampler. This struct stays as it is. */
+typedef struct llm_number {
+    const char *name; /* llm_number_name has all of them */
+    double value;
+} llm_number;
+
 typedef struct llm_generate_params {
     size_t size;   /* sizeof(llm_generate_params) */
     int64_t n_max; /* most tokens to generate; 0: until the text ends, or the context is full */
@@ -228,6 +234,10 @@ typedef struct llm_generate_params {
      * demanded; "required": the text is calls, maybe after reasoning; a name: calls of this tool. Not with a grammar or
      * schema. llm_chat_answer takes both from the conversation. */
     const char *tools, *tool_choice;
+    /* [n_numbers]: numbers of the sampler by their names (llm_number_name), those that are members above or not; with
+     * priority over members. 0 is 0 here. */
+    const llm_number *number;
+    size_t n_numbers;
     size_t n_stop_shown; /* stop[0 .. n_stop_shown) are themselves a part of the text */
     /* When the context is full, drop tokens and go on, instead of ending the text: the first n_keep stay (-1: the prompt), the older
      * half of the others is dropped, and the rest is run again. */
@@ -258,6 +268,10 @@ typedef struct llm_generate_params {
 
 /* llama.cpp's defaults: temp 0.8, top_k 40, top_p 0.95, min_p 0.05, n_max 0, seed 0. */
 static inline llm_generate_params llm_generate_default(void);
+
+/* Returns the name of a number of the sampler, as requests to llm-server have it ("temperature"), for i from 0;
+ * NULL after the last one. docs/sampling.md says what each does. */
+GGL_API const char *llm_number_name(size_t i);
 
 /* Receives the text piece by piece: n bytes without a NUL at the end. They are whole characters if the
  * model writes UTF-8. Returning false ends the generation with GGL_CANCELLED. */

@@ -45,6 +45,10 @@ class TokenBias(c.Structure):
     _fields_ = fields("id:i bias:f")
 
 
+class Number(c.Structure):
+    _fields_ = fields("name:s value:d")
+
+
 class OpenParams(c.Structure):
     _fields_ = fields(
         """size:z n_ctx:q n_ubatch:q n_threads:i n_gpu_layers:i device:s split:s arch:s chat_template:s embeddings:? no_repack:? progress:call
@@ -65,9 +69,10 @@ class GenerateParams(c.Structure):
         repeat_last_n:i frequency_penalty:f presence_penalty:f dynatemp_range:f dynatemp_exponent:f typical_p:f top_n_sigma:f
         xtc_probability:f xtc_threshold:f dry_multiplier:f dry_base:f dry_allowed_length:i dry_last_n:i dry_breakers:texts n_dry_breakers:z
         mirostat:i mirostat_tau:f mirostat_eta:f bias:biases n_bias:z samplers:s json_spaces:? show_special:? tools:s tool_choice:s
-        n_stop_shown:z shift:? n_keep:q"""  # what follows in C are callbacks,
+        number:numbers n_numbers:z n_stop_shown:z shift:? n_keep:q""",  # what follows in C are callbacks
         texts=c.POINTER(c.c_char_p),
         biases=c.POINTER(TokenBias),
+        numbers=c.POINTER(Number),
     )
 
 
@@ -124,6 +129,7 @@ FUNCTIONS: Dict[str, Tuple[Any, ...]] = {
     "llm_set_adapter_scale": (STATUS, Context, c.c_size_t, c.c_double),
     "llm_context_has_chat": (c.c_bool, Context),
     "llm_generate_fill_default": (None, c.POINTER(GenerateParams), c.c_size_t),
+    "llm_number_name": (c.c_char_p, c.c_size_t),
     "llm_begin": (STATUS, Context, Ids, c.c_size_t, c.POINTER(GenerateParams)),
     "llm_next": (STATUS, Context, TextOut, SizeOut),
     "llm_chat_format": (STATUS, Context, c.c_char_p, c.c_bool, TextOut, SizeOut),

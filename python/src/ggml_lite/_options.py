@@ -6,9 +6,9 @@ import difflib
 import json
 import math
 import os
-from typing import Any, Collection, Dict, Iterable, Mapping, Optional, Sequence, SupportsIndex, Tuple, TypedDict, Union
+from typing import Any, Collection, Dict, Iterable, List, Mapping, Optional, Sequence, SupportsIndex, Tuple, TypedDict, Union
 
-from ._abi import GenerateParams, Library, TokenBias
+from ._abi import GenerateParams, Library, Number, TokenBias
 
 
 class Options(TypedDict, total=False):
@@ -266,18 +266,37 @@ SETTERS: Dict[str, Any] = {
 }
 
 
+def other_numbers(lib: Library) -> Dict[str, Any]:
+    """Numbers of the sampler that are no members of the struct, as SETTERS has options."""
+    names: List[str] = []
+    while name := lib.llm_number_name(len(names)):
+        names.append(name.decode())
+    return {name: (None, number) for name in names if name not in SETTERS}
+
+
+def set_numbers(p: GenerateParams, given: Mapping[str, float]) -> None:
+    numbers = [Number(name.encode(), value) for name, value in given.items()]
+    p.number, p.n_numbers = (Number * len(numbers))(*numbers), len(numbers)
+
+
 def generate_params(lib: Library, options: Mapping[str, Any]) -> GenerateParams:
     p = GenerateParams()
     lib.llm_generate_fill_default(c.byref(p), c.sizeof(p))
     set_random_seed(p)
-    refuse_unknown(options, SETTERS, ELSEWHERE, "option")
+    setters, numbers = {**SETTERS, **other_numbers(lib)}, {}
+    refuse_unknown(options, setters, ELSEWHERE, "option")
     for name, value in options.items():
-        setter = SETTERS[name]
+        setter = setters[name]
         if value is None:
             continue
         if callable(setter):
             setter(p, value)
         else:
             member, convert, *limits = setter
-            setattr(p, member, convert(name, value, *limits))
+            given = convert(name, value, *limits)
+            if member:
+                setattr(p, member, given)
+            else:
+                numbers[name] = given
+    set_numbers(p, numbers)
     return p

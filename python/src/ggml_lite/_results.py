@@ -33,8 +33,8 @@ class Run(NamedTuple):
 def run_of(info: Any) -> Run:
     """The run that a RunInfo or a Job tells of."""
     finish = FINISH[info.finish] if 0 <= info.finish < len(FINISH) else "error"
-    return Run(finish, info.stop if info.stop >= 0 else None, info.n_reused, info.n_prompt, info.n_generated,
-               *(getattr(info, name, 0) for name in Run._fields[5:]))
+    more: Any = [getattr(info, name, 0) for name in Run._fields[5:]]
+    return Run(finish, info.stop if info.stop >= 0 else None, info.n_reused, info.n_prompt, info.n_generated, *more)
 
 
 class Result(NamedTuple):

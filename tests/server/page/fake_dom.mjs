@@ -1,8 +1,46 @@
-// A stand-in for the browser's document, as far as render.js uses it. It counts what is done to it.
+// A stand-in for the browser's document, as far as the page's renderers use it. It counts what is done to it.
 
-export class FakeElement {
+class FakeNode {
+    constructor(document) {
+        Object.assign(this, { document, parent: null });
+    }
+
+    replaceWith(node) {
+        this.parent.insert(node, this.parent.kids.lastIndexOf(this), 1);
+    }
+
+    remove() {
+        const { kids } = this.parent;
+        this.document.steps++;
+        kids.splice(kids.lastIndexOf(this), 1); // it is near the end
+        this.parent = null;
+    }
+}
+
+class FakeText extends FakeNode {
+    constructor(document, data) {
+        super(document);
+        this.text = data;
+    }
+
+    get data() {
+        return this.text;
+    }
+
+    set data(text) {
+        this.text = text;
+        this.document.steps++;
+    }
+
+    get textContent() {
+        return this.text;
+    }
+}
+
+export class FakeElement extends FakeNode {
     constructor(document, tag) {
-        Object.assign(this, { document, tag, kids: [], attributes: {}, parent: null });
+        super(document);
+        Object.assign(this, { tag, kids: [], attributes: {} });
     }
 
     set className(name) {
@@ -17,12 +55,37 @@ export class FakeElement {
 
     append(...kids) {
         for (const kid of kids) {
-            this.document.steps++;
-            if (typeof kid !== 'string') {
-                kid.parent = this;
-            }
-            this.kids.push(kid);
+            this.insert(kid, this.kids.length, 0);
         }
+    }
+
+    insert(kid, at, n) {
+        this.document.steps++;
+        const node = typeof kid === 'string' ? new FakeText(this.document, kid) : kid;
+        node.parent?.kids.splice(node.parent.kids.lastIndexOf(node), 1);
+        node.parent = this;
+        this.kids.splice(at, n, node).forEach((old) => (old.parent = null));
+    }
+
+    get childNodes() {
+        return this.kids;
+    }
+
+    get children() {
+        return this.kids.filter((k) => k.kids);
+    }
+
+    get lastChild() {
+        return this.kids.at(-1);
+    }
+
+    get className() {
+        return this.attributes.class ?? '';
+    }
+
+    removeAttribute(name) {
+        delete this.attributes[name];
+        this.document.steps++;
     }
 
     replaceChildren(...kids) {
@@ -31,21 +94,14 @@ export class FakeElement {
         this.append(...kids);
     }
 
-    remove() {
-        const { kids } = this.parent;
-        const at = kids.lastIndexOf(this); // what is removed is near the end
-        this.document.steps += kids.length - at;
-        kids.splice(at, 1);
-    }
-
     get textContent() {
-        return this.kids.map((k) => (typeof k === 'string' ? k : k.textContent)).join('');
+        return this.kids.map((k) => k.textContent).join('');
     }
 
     /** Calls visit(element, depth) for this and all below. */
     walk(visit, depth = 0) {
         visit(this, depth);
-        this.kids.forEach((k) => typeof k !== 'string' && k.walk(visit, depth + 1));
+        this.children.forEach((k) => k.walk(visit, depth + 1));
     }
 
     /** The tree as text: tag[attributes](children); adjacent texts are one. */
@@ -57,8 +113,8 @@ export class FakeElement {
         let inside = '',
             text = '';
         for (const kid of [...this.kids, null]) {
-            if (typeof kid === 'string') {
-                text += kid;
+            if (kid instanceof FakeText) {
+                text += kid.data;
                 continue;
             }
             inside += text && JSON.stringify(text);
@@ -77,6 +133,11 @@ export class FakeDocument {
     createElement(tag) {
         this.steps++;
         return new FakeElement(this, tag);
+    }
+
+    createTextNode(data) {
+        this.steps++;
+        return new FakeText(this, data);
     }
 }
 

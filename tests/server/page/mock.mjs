@@ -4,6 +4,7 @@
 //   "think"      thoughts, then text  "endless"   streams until the client goes
 //   "long N"     N lines of code      "refuse"    HTTP 400      "break"  an error event after some tokens
 //   "cut"        closes the connection in the middle            "call"   calls a tool
+//   a name of options.texts: streams that text
 // Anything else is answered with the number of messages and the message. Tokens are pieces of four characters; their
 // probabilities follow from their position.
 
@@ -16,6 +17,8 @@ const TYPES = {
     '.js': 'text/javascript; charset=utf-8',
     '.css': 'text/css; charset=utf-8',
     '.svg': 'image/svg+xml',
+    '.txt': 'text/plain; charset=utf-8',
+    '.woff2': 'font/woff2',
 };
 /** The policy that llm-server sends with the page: PAGE_POLICY of page.h, whose strings are joined. */
 const HEADER = readFileSync(new URL('../../../tools/llm-server/page.h', import.meta.url), 'utf8');
@@ -24,7 +27,7 @@ const POLICY = HEADER.match(/PAGE_POLICY((?:[\s\\]+"[^"]*")+)/)[1]
     .filter((s) => s.trim().match(/\w/))
     .join('');
 
-/** Starts the server; folder: of the page; sample: the text for "sample". Returns {url, requests, closed, options, close()}. */
+/** Starts the server; folder: of the page, as the build made it; sample: the text for "sample". Returns {url, requests, closed, options, close()}. */
 export async function startMock(folder, sample = '', options = {}) {
     const mock = { requests: [], closed: 0, options: { key: '', delay: 2, ...options } };
     const server = createServer((request, response) => {
@@ -146,7 +149,7 @@ async function chat(mock, body, sample, request, response) {
             choices: [{ index: 0, delta: { tool_calls: [{ index: 0, function: { arguments: '"UTC"}' } }] } }],
         });
     } else {
-        const texts = { say: rest, sample, long: word === 'long' ? longCode(Number(rest)) : '' };
+        const texts = { ...mock.options.texts, say: rest, sample, long: word === 'long' ? longCode(Number(rest)) : '' };
         await write(stream, texts[word] ?? `${body.messages.length}: ${said}`, 'content', word === 'long' ? 4096 : 4);
     }
     return finish(stream, body, said);

@@ -1,7 +1,8 @@
 // One message on the page: its text, thoughts, tokens, speed and actions.
 
 import { el, grow, icon, iconButton } from './dom.js';
-import { Markdown, codeText } from './render.js';
+import { codeText } from './code.js';
+import { Renderer } from './render.js';
 import { TokenView } from './tokens.js';
 import { promptText, seconds, speedText } from './answer.js';
 
@@ -12,7 +13,7 @@ const FINISH = {
     '': 'This answer is not complete.',
 };
 
-/** Markdown that grows with a text, and begins again when the text is another one. */
+/** A text that grows, and begins again when it is another one. */
 class Text {
     constructor(element) {
         this.element = element;
@@ -21,7 +22,7 @@ class Text {
 
     restart() {
         this.element.replaceChildren();
-        this.markdown = new Markdown(this.element);
+        this.renderer = new Renderer(this.element);
         this.shown = '';
         this.ended = false;
     }
@@ -31,12 +32,12 @@ class Text {
         if ((this.ended && text !== this.shown) || (!grown && !text.startsWith(this.shown))) {
             this.restart();
         }
-        if (text.length > this.markdown.length) {
-            this.markdown.write(text.slice(this.markdown.length));
+        if (text.length > this.renderer.length) {
+            this.renderer.write(text.slice(this.renderer.length));
         }
         this.shown = text;
         if (!running && !this.ended) {
-            this.markdown.end();
+            this.renderer.end();
             this.ended = true;
         }
     }

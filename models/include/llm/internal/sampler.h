@@ -1,5 +1,5 @@
-/* Chooses a token from logits by a chain of stages: penalties, DRY, top-n-sigma, top-k, typical,
- * top-p, min-p, XTC, temperature, and a draw; or mirostat. docs/sampling.md defines each exactly.
+/* Chooses a token from logits by a chain of stages (samplers.def has them all), and a draw; or by mirostat.
+ * docs/sampling.md defines each exactly.
  * The random generator is specified and exp and log are the project's own (ggl/internal/math.h), so a seed
  * gives the same text on every machine.
  *
@@ -14,6 +14,8 @@
 #ifndef LLM_SAMPLER_H
 #define LLM_SAMPLER_H
 
+#include <stdbool.h>
+
 #include "ggl/status.h"
 #include "ggl/str.h"
 
@@ -23,17 +25,21 @@ extern "C" {
 
 /* The stages, in their default order. */
 typedef enum llm_sampler_stage {
-    LLM_SAMPLER_PENALTIES,
-    LLM_SAMPLER_DRY,
-    LLM_SAMPLER_TOP_N_SIGMA,
-    LLM_SAMPLER_TOP_K,
-    LLM_SAMPLER_TYP_P,
-    LLM_SAMPLER_TOP_P,
-    LLM_SAMPLER_MIN_P,
-    LLM_SAMPLER_XTC,
-    LLM_SAMPLER_TEMPERATURE,
+#define SAMPLER_STAGE(id, ...) LLM_SAMPLER_##id,
+#include "llm/internal/samplers.def"
     LLM_SAMPLER_N_STAGES
 } llm_sampler_stage;
+
+/* Types of the kinds of numbers. */
+typedef float llm_sampler_FLOAT;
+typedef int32_t llm_sampler_INT, llm_sampler_TOP_K, llm_sampler_MIROSTAT;
+
+/* Indices of llm_sampler_numbers. */
+enum {
+#define SAMPLER_NUMBER(kind, name, ...) LLM_SAMPLER_NUMBER_##name,
+#include "llm/internal/samplers.def"
+    LLM_SAMPLER_N_NUMBERS
+};
 
 /* An addition to the logit of a token; -INFINITY: the token is never chosen. */
 typedef struct llm_logit_bias {
@@ -44,49 +50,45 @@ typedef struct llm_logit_bias {
 struct llm_tokenizer;
 
 typedef struct llm_sampler_params {
-    size_t size;   /* sizeof(llm_sampler_params): ggl/internal/params.h */
-    float temp;    /* 0 or less: take the largest logit, and the lowest id among equals */
-    int32_t top_k; /* keep the k largest; 0: all */
-    float top_p;   /* keep the fewest tokens whose probabilities add up to p; 1: all */
-    float min_p;   /* drop tokens below p times the largest probability; 0: none */
-    /* For recent tokens, divides positive logits and multiplies negative ones; 1: no effect. */
-    float repeat_penalty;
-    /* How many recent tokens count. 0: none; -1: all accepted ones, up to n_last. */
-    int32_t repeat_last_n;
+    size_t size; /* sizeof(llm_sampler_params): ggl/internal/params.h */
     uint64_t seed;
-
-    float frequency_penalty; /* subtracted for each occurrence among these; 0: none */
-    float presence_penalty;  /* subtracted once if there is one; 0: none */
-    float dynatemp_range;    /* the temperature is temp plus or minus this; 0: fixed */
-    float dynatemp_exponent; /* of the entropy's share, which decides where in the range */
-    float typ_p;             /* keep the most typical that add up to p; 1: all */
-    float top_n_sigma;       /* drop what is n deviations below the largest; 0 or less: none */
-    float xtc_probability;   /* how often XTC removes anything; 0: never */
-    float xtc_threshold;     /* the likely tokens begin here; above 0.5: XTC is off */
-    float dry_multiplier, dry_base; /* penalty: multiplier * base^(length - allowed); 0: none */
-    int32_t dry_allowed_length;     /* repetitions that are shorter than this are not penalized */
-    int32_t dry_last_n;             /* as repeat_last_n */
+#define SAMPLER_NUMBER(kind, name, ...) llm_sampler_##kind name;
+#include "llm/internal/samplers.def"
     /* Texts at which a repetition begins again, found across tokens. They need the tokenizer,
      * which must live as long as the sampler; the strings are copied. */
     const ggl_str *dry_breakers;
     size_t n_dry_breakers;
     const struct llm_tokenizer *tokenizer; /* NULL: there are no breakers */
-    int32_t mirostat; /* 0: off; 2: mirostat 2 in place of the stages that remove tokens */
-    float mirostat_tau, mirostat_eta; /* target surprise in bits, learning rate */
-    const llm_logit_bias *bias;       /* [n_bias], copied; added before the first stage */
+    const llm_logit_bias *bias;            /* [n_bias], copied; added before the first stage */
     size_t n_bias;
     uint8_t stage[LLM_SAMPLER_N_STAGES]; /* [n_stages] llm_sampler_stage, each at most once */
     int32_t n_stages;                    /* 0: all, in the default order */
 } llm_sampler_params;
 
-/* llama.cpp's defaults: temp 0.8, top_k 40, top_p 0.95, min_p 0.05, the rest off. The breakers are
- * line end, colon, quotation mark and asterisk; there is no tokenizer. */
+/* Sets the defaults, which are llama.cpp's: those of samplers.def; the breakers are line end, colon, quotation
+ * mark and asterisk; there is no tokenizer. */
 void llm_sampler_fill_default(llm_sampler_params *p, size_t size); /* ggl/internal/params.h */
 static inline llm_sampler_params llm_sampler_default(void) {
     llm_sampler_params p;
     llm_sampler_fill_default(&p, sizeof p);
     return p;
 }
+
+/* A number among the parameters. */
+typedef struct llm_sampler_number {
+    const char *name;    /* the member's: "temp" */
+    const char *field;   /* its name for users: "temperature" */
+    size_t at;           /* offset in llm_sampler_params */
+    bool is_int;         /* int32_t; else float */
+    double low, high;    /* inclusive */
+    const char *must_be; /* the range in words: "at least 0" */
+} llm_sampler_number;
+extern const llm_sampler_number llm_sampler_numbers[LLM_SAMPLER_N_NUMBERS];
+
+double llm_sampler_get_number(const llm_sampler_params *p, const llm_sampler_number *number);
+/* Sets the number with that field. GGL_USAGE: there is none, or x is out of its range. */
+GGL_NODISCARD ggl_status llm_sampler_set_number(llm_sampler_params *p, const char *field, double x,
+                                                ggl_error *err);
 
 /* Returns a stage's name ("top_k") and its letter ('k'). */
 const char *llm_sampler_stage_name(llm_sampler_stage stage);
