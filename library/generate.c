@@ -80,7 +80,7 @@ static ggl_status step(llm_context *c, generation *g, ggl_error *err) {
         if (st != GGL_OK)
             return st;
         if (g->finish != LLM_FINISH_NONE)
-            llm_stopped_text_end(&g->text);
+            (void)llm_stopped_text_end(&g->text, NULL); /* the end is lost if memory is */
     }
     return GGL_OK;
 }
@@ -153,7 +153,7 @@ ggl_status llm_begin(llm_context *c, const int32_t *id, size_t n, const llm_gene
 
 /* The text that was not returned yet, which outlives the generation; NULL: none. */
 static const char *take_rest(llm_context *c, generation *g, size_t *n) {
-    llm_stopped_text_end(&g->text);
+    (void)llm_stopped_text_end(&g->text, NULL); /* the end is lost if memory is */
     const char *piece = llm_stopped_text_give(&g->text, true, n);
     ggl_free(c->rest);
     c->rest = g->text.text;

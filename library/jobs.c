@@ -40,7 +40,7 @@ static bool take(void *ctx, int32_t id, const float *logits) {
     running *r = ctx;
     r->st = llm_generation_take(r->g, r->all->c, id, logits, &r->job->err);
     if (r->g->finish != LLM_FINISH_NONE)
-        llm_stopped_text_end(&r->g->text);
+        (void)llm_stopped_text_end(&r->g->text, NULL);
     if (r->st == GGL_OK)
         r->st = give(r);
     return r->st == GGL_OK && r->g->finish == LLM_FINISH_NONE;
@@ -78,7 +78,7 @@ static void ended(void *ctx, llm_end why, const llm_sequence_stats *stats, const
         r->st = ggl_fail(&r->job->err, GGL_CANCELLED, "stopped by the caller");
     if (r->st == GGL_OK && r->g->finish == LLM_FINISH_NONE) {
         r->g->finish = finish_of[why];
-        llm_stopped_text_end(&r->g->text);
+        (void)llm_stopped_text_end(&r->g->text, NULL);
         r->st = give(r);
     }
     set_result(r, stats);

@@ -156,9 +156,12 @@ static ggl_status session_of(llm_session_params *sp, const llm_open_params *p, g
 }
 
 static ggl_status open_with(llm_context *c, const char *path, const llm_open_params *p,
-                            ggl_error *err) {
-    const ggl_gguf_params file = {
-        .size = sizeof file, .no_mmap = p->no_mmap, .lock = p->mlock, .willneed = !p->no_repack};
+                            llm_opened until, ggl_error *err) {
+    const bool runs = until == LLM_OPENED_ALL;
+    const ggl_gguf_params file = {.size = sizeof file,
+                                  .no_mmap = p->no_mmap,
+                                  .lock = runs && p->mlock,
+                                  .willneed = runs && !p->no_repack};
     llm_opening o = {
         .loading = loading_of(path, p, &file),
         .chat_template = p->chat_template,
@@ -174,11 +177,11 @@ static ggl_status open_with(llm_context *c, const char *path, const llm_open_par
         .guessing = guessing_of(p),
     };
     const ggl_status st = session_of(&o.session, p, err);
-    return st == GGL_OK ? llm_context_open(c, &o, LLM_OPENED_ALL, err) : st;
+    return st == GGL_OK ? llm_context_open(c, &o, until, err) : st;
 }
 
-ggl_status llm_open(llm_context **out, const char *path, const llm_open_params *params,
-                    ggl_error *err) {
+ggl_status llm_context_open_path(llm_context **out, const char *path, const llm_open_params *params,
+                                 llm_opened until, ggl_error *err) {
     llm_open_params p = {.size = sizeof p};
     llm_context *c = NULL;
     ggl_error own;
@@ -190,12 +193,17 @@ ggl_status llm_open(llm_context **out, const char *path, const llm_open_params *
     if (st == GGL_OK)
         st = llm_context_new(&c, err);
     if (st == GGL_OK)
-        st = open_with(c, path, &p, err);
+        st = open_with(c, path, &p, until, err);
     if (st == GGL_OK)
         *out = c;
     else
         llm_close(c);
     return st;
+}
+
+ggl_status llm_open(llm_context **out, const char *path, const llm_open_params *params,
+                    ggl_error *err) {
+    return llm_context_open_path(out, path, params, LLM_OPENED_ALL, err);
 }
 
 /* --- questions -------------------------------------------------------------------------------- */

@@ -8,6 +8,8 @@
 #include "adapter_list.h"
 #include "generation.h"
 
+enum { CHEAP_SLOTS = 64, CHEAP_SLOTS_WITH_STATES = 4 };
+
 /* --- the model -------------------------------------------------------------------------------- */
 
 /* A model without a tokenizer or a template can run; the calls that need them report why they are missing. */
@@ -29,6 +31,8 @@ static ggl_status open_model(llm_context *c, const llm_opening *o, ggl_error *er
     ggl_status st = llm_load_named(&c->model, &o->loading, err);
     if (st != GGL_OK)
         return st;
+    if (o->no_tokenizer)
+        return GGL_OK;
     st = llm_model_tokenizer(c->model, &c->tokenizer, &c->why_no_tokenizer);
     if (st == GGL_NOMEM)
         return ggl_fail(err, st, "%s", c->why_no_tokenizer.msg);
@@ -58,7 +62,7 @@ static llm_guessing_target target_of(const llm_context *c, const llm_opening *o)
     return (llm_guessing_target){.tokenizer = c->tokenizer,
                                  .placement = c->placement,
                                  .session = c->session_params,
-                                 .n_sequences = 1,
+                                 .n_sequences = o->n_guessers > 0 ? o->n_guessers : 1,
                                  .n_ctx = llm_session_n_ctx(c->session),
                                  .loading = o->loading,
                                  .placed = o->placed,
@@ -70,7 +74,9 @@ static ggl_status fit_session(llm_context *c, const llm_opening *o, ggl_error *e
     llm_fitting f = {.placement = c->placement,
                      .model = c->model,
                      .params = &c->session_params,
-                     .is_asked = o->session.n_ctx > 0,
+                     .is_asked = o->session.n_ctx > 0 && !o->n_ctx_is_most,
+                     .others = {.taken = o->taken, .taken_ctx = o->ctx},
+                     .refuses = o->refuses,
                      .lacks = o->lacks,
                      .ctx = o->ctx};
     if (f.is_asked && !f.lacks)
@@ -78,6 +84,24 @@ static ggl_status fit_session(llm_context *c, const llm_opening *o, ggl_error *e
     const llm_guessing_target t = target_of(c, o);
     llm_guessing_memory(&o->guessing, &t, &f.others.draft_fixed, &f.others.draft_row);
     return llm_fit_session(&f, &c->session, err);
+}
+
+static ggl_status make_session(llm_context *c, const llm_opening *o, int64_t n_kept,
+                               ggl_error *err) {
+    llm_session_free(c->session);
+    c->session = NULL;
+    c->session_params.n_slots = o->session.n_slots + n_kept;
+    return llm_placement_session(c->placement, &c->session, c->model, &c->session_params, err);
+}
+
+/* Makes a session with as many slots for ended sequences as are cheap: many if all slots share the pages of one cache, few
+ * if the model has states or windows, for which each slot takes memory. */
+static ggl_status make_cheap_session(llm_context *c, const llm_opening *o, ggl_error *err) {
+    const ggl_status st = make_session(c, o, CHEAP_SLOTS, err);
+    if (st != GGL_OK ||
+        (!llm_session_has_states(c->session) && llm_session_cut_limit(c->session) == INT64_MAX))
+        return st;
+    return make_session(c, o, CHEAP_SLOTS_WITH_STATES, err);
 }
 
 static ggl_status open_session(llm_context *c, const llm_opening *o, ggl_error *err) {
@@ -94,7 +118,8 @@ static ggl_status open_session(llm_context *c, const llm_opening *o, ggl_error *
                         : GGL_OK;
     if (st != GGL_OK)
         return st;
-    st = llm_placement_session(c->placement, &c->session, c->model, sp, err);
+    st = o->n_kept_slots < 0 ? make_cheap_session(c, o, err)
+                             : make_session(c, o, o->n_kept_slots, err);
     c->misused = st == GGL_USAGE || st == GGL_NOT_FOUND;
     if (st == GGL_OK && o->placed)
         o->placed(o->ctx, c->placement, c->session);
@@ -166,20 +191,58 @@ ggl_status llm_context_open(llm_context *c, const llm_opening *o, llm_opened unt
     return GGL_OK;
 }
 
-ggl_status llm_context_close(llm_context *c, ggl_error *err) {
-    if (!c)
-        return GGL_OK;
+/* Closes the model, and forgets it. */
+static void close_model(llm_context *c) {
+    llm_vocab_free(c->vocab);
+    llm_chat_free(c->chat);
+    llm_model_free(c->model);
+    c->vocab = NULL;
+    c->tokenizer = NULL;
+    c->chat = NULL;
+    c->model = NULL;
+}
+
+/* Closes what runs the session, and it. */
+static void close_session(llm_context *c) {
     llm_context_end(c);
     llm_generator_free(c->generator);
     llm_sampler_free(c->sampler);
     llm_kept_grammar_free(c->kept);
-    llm_vocab_free(c->vocab);
     llm_session_free(c->session);
     llm_guessing_close(c->guessing);
-    const ggl_status st = llm_placement_close(c->placement, err);
-    llm_adapter_list_close(c->adapter, c->n_adapters);
-    llm_chat_free(c->chat);
-    llm_model_free(c->model);
+    c->generator = NULL;
+    c->sampler = NULL;
+    c->kept = NULL;
+    c->has_sampler = false;
+    c->session = NULL;
+    c->guessing = NULL;
+    c->logits = NULL;
+    c->ids.n = c->n_rows = 0;
+    c->is_own = false;
+}
+
+ggl_status llm_context_return(llm_context *c, llm_opened to, ggl_error *err) {
+    ggl_status st = GGL_OK;
+    close_session(c);
+    if (to < LLM_OPENED_BACKENDS) {
+        st = llm_placement_close(c->placement, err);
+        c->placement = NULL;
+    }
+    if (to < LLM_OPENED_ADAPTERS) {
+        llm_adapter_list_close(c->adapter, c->n_adapters);
+        c->adapter = NULL;
+        c->n_adapters = 0;
+    }
+    if (to < LLM_OPENED_MODEL)
+        close_model(c);
+    c->opened = to < c->opened ? to : c->opened;
+    return st;
+}
+
+ggl_status llm_context_close(llm_context *c, ggl_error *err) {
+    if (!c)
+        return GGL_OK;
+    const ggl_status st = llm_context_return(c, LLM_OPENED_NOTHING, err);
     llm_tokens_fini(&c->ids);
     ggl_free(c->rows);
     ggl_free(c->rest);

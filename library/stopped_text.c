@@ -66,9 +66,14 @@ void llm_stopped_text_fini(stopped_text *t) {
     ggl_free(t->text);
 }
 
-void llm_stopped_text_end(stopped_text *t) {
-    if (t->found < 0)
-        (void)release(t, t->n_held, NULL); /* the end is lost if memory is */
+ggl_status llm_stopped_text_end(stopped_text *t, ggl_error *err) {
+    return t->found < 0 ? release(t, t->n_held, err) : GGL_OK;
+}
+
+void llm_stopped_text_begin(stopped_text *t, llm_stop *stop) {
+    t->stop = stop;
+    t->found = -1;
+    t->n_held = t->n_text = t->n_given = 0;
 }
 
 bool llm_stopped_text_has(const stopped_text *t) {
@@ -85,4 +90,10 @@ const char *llm_stopped_text_give(stopped_text *t, bool all, size_t *n) {
         t->n_given = t->n_text; /* it ends within a character */
     *n = t->n_given;
     return t->n_given ? t->text : NULL;
+}
+
+const char *llm_stopped_text_take(stopped_text *t, size_t *n) {
+    *n = t->n_text;
+    t->n_text = 0;
+    return t->text;
 }

@@ -22,12 +22,17 @@ typedef struct stopped_text {
 void llm_stopped_text_fini(stopped_text *t);
 /* Adds text. hidden: it takes part in stop texts, but is never returned (a special token). */
 ggl_status llm_stopped_text_put(stopped_text *t, ggl_str text, bool hidden, ggl_error *err);
-/* The text has ended: what is held back belongs to it, unless a stop text was found. */
-void llm_stopped_text_end(stopped_text *t);
+/* The text has ended: what is held back belongs to it, unless a stop text was found. GGL_NOMEM. */
+ggl_status llm_stopped_text_end(stopped_text *t, ggl_error *err);
+/* Empties it, for another text with these stop texts, at their beginning; NULL: none. What it had before is not freed. */
+void llm_stopped_text_begin(stopped_text *t, llm_stop *stop);
 /* True if there are whole characters to return. */
 bool llm_stopped_text_has(const stopped_text *t);
 /* Drops what was returned before, and returns the next piece of *n bytes, valid until the next call; NULL if none. all: also a part of a
  * character, because the text has ended. */
 const char *llm_stopped_text_give(stopped_text *t, bool all, size_t *n);
+/* Returns all text that can be returned, *n bytes that may end within a character, valid until the next _put or _end. Not
+ * together with _give. */
+const char *llm_stopped_text_take(stopped_text *t, size_t *n);
 
 #endif

@@ -124,6 +124,8 @@ static ggl_status replace(const llm_fitting *f, llm_session **s, int64_t n, ggl_
 ggl_status llm_fit_session(const llm_fitting *f, llm_session **s, ggl_error *err) {
     const int64_t n_ctx = llm_session_n_ctx(*s);
     const llm_fit fit = llm_fit_measure(f->placement, *s, &f->others);
+    if (f->refuses && f->refuses(f->ctx, &fit, n_ctx, f->is_asked))
+        return ggl_fail(err, GGL_NOMEM, "the model does not fit into memory");
     if (fit.fits == n_ctx || (f->is_asked && fit.is_refused))
         return GGL_OK;
     if (f->lacks)

@@ -46,6 +46,8 @@ typedef struct llm_fitting {
     llm_session_params *params; /* of the session; n_ctx is set, and n_pool if it is not 0 */
     bool is_asked;              /* the user has chosen the context, so it is not changed */
     llm_fit_others others;
+    /* Called before anything is changed: true gives up, with GGL_NOMEM. NULL: none. */
+    bool (*refuses)(void *ctx, const llm_fit *fit, int64_t n_ctx, bool is_asked);
     /* Called if a context of n_ctx tokens does not fit, before it is replaced. NULL: none. */
     void (*lacks)(void *ctx, const llm_fit *fit, int64_t n_ctx, bool is_asked);
     void *ctx;

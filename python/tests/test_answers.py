@@ -3,6 +3,8 @@ import asyncio
 import gc
 import json
 import math
+import os
+import tempfile
 import unittest
 import warnings
 
@@ -192,6 +194,42 @@ class Scores(unittest.TestCase):
             for prompt, more in (([], [1]), (STORY, ""), ([1], [])):
                 with self.assertRaisesRegex(ValueError, "at least one token"):
                     model.logprobs(prompt, more)
+
+
+class Measuring(unittest.TestCase):
+    TEXT = (STORY + " there was a little dog. He lived in a small house with a big garden. ") * 4
+
+    def test_perplexity(self):
+        with Model("builtin:stories", n_ctx=64) as model, tempfile.TemporaryDirectory() as folder:
+            file = os.path.join(folder, "base.kld")
+            with self.assertRaisesRegex(Error, "the text has [0-9]+ tokens; with windows of 64 at least 128 are needed"):
+                model.perplexity(STORY)
+            one = model.perplexity(self.TEXT, n_window=16, n_chunks=2, save=file)
+            self.assertEqual((one.n_window, one.n_chunks, one.n_scored, one.kld), (16, 2, 14, 0))
+            self.assertAlmostEqual(math.log(one.ppl), one.nll)
+            same = model.perplexity(base=file)
+            self.assertEqual((same.nll, same.same_top), (one.nll, 1))
+            self.assertEqual(model.context, [])
+
+    def test_verify(self):
+        with Model("builtin:stories", n_ctx=64) as model:
+            found = model.verify(tokens=model.tokenize(STORY))
+            self.assertEqual((found.departed, found.whole_departs, found.n_nan), ([], False, 0))
+            self.assertGreater(found.n_nodes, 20)
+            with self.assertRaisesRegex(Error, "did you mean 'cpu'"):
+                model.verify("cup")
+
+    def test_descriptions(self):
+        what = Model.describe("builtin:stories")
+        self.assertEqual((what["architecture"], what["n_layer"], what["has_chat"]), ("llama", 5, False))
+        self.assertEqual(sum(t["bytes"] for t in what["types"].values()), what["bytes"])
+        with Model("builtin:stories", n_ctx=128, n_threads=2) as model:
+            plan = Model.plan("builtin:stories", n_ctx=128, n_threads=2)
+            self.assertEqual((plan["n_ctx"], plan["placement"]), (model.n_ctx, model.placement))
+        self.assertEqual([d["name"] for d in plan["devices"]][:1], ["cpu"])
+        self.assertLess(Model.plan("builtin:stories", n_ctx=64)["devices"][0]["cache"], plan["devices"][0]["cache"])
+        with self.assertRaisesRegex(TypeError, "n_context"):
+            Model.plan("builtin:stories", n_context=4)
 
 
 class Async(unittest.TestCase):

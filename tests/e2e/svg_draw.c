@@ -223,7 +223,7 @@ static void draw_importance(FILE *out) {
     imatrix *m = NULL;
     imatrix_entry *e = NULL;
     char kind[100], name[200], title[300];
-    if (imatrix_new(&m, 1, NULL) != GGL_OK)
+    if (llm_imatrix_new(&m, 1, NULL) != GGL_OK)
         exit(1);
     for (int k = 0; k < n_kinds; k++) {
         text(kind, sizeof kind);
@@ -231,7 +231,7 @@ static void draw_importance(FILE *out) {
             if (below(i < 0 ? 2 : 8) == 0)
                 continue;
             snprintf(name, sizeof name, "blk.%d.%s%d.weight", absurd ? 90000 + i : i, kind, k);
-            if (imatrix_add(m, i < 0 ? kind[0] ? kind : "o" : name, 8, 1, &e, NULL) != GGL_OK)
+            if (llm_imatrix_add(m, i < 0 ? kind[0] ? kind : "o" : name, 8, 1, &e, NULL) != GGL_OK)
                 exit(1);
             e->count[0] = (int64_t)below(3);
             for (int c = 0; c < 8; c++)
@@ -241,9 +241,9 @@ static void draw_importance(FILE *out) {
     tensor_stats *s = stats_of(m);
     text(title, sizeof title);
     if (s)
-        imatrix_plot(out, s, imatrix_n(m), title);
+        imatrix_plot(out, s, llm_imatrix_n(m), title);
     free(s);
-    imatrix_free(m);
+    llm_imatrix_free(m);
 }
 
 static void draw_report(FILE *out) {

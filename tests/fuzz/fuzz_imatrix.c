@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/imatrix_sketch.h"
+#include "measure/imatrix_sketch.h"
 #include "fuzz.h"
 #include "ggl/internal/file.h"
 
@@ -16,12 +16,12 @@ static void require(bool cond) {
 
 static void check_entry(const imatrix *m, const imatrix_entry *e) {
     require(e->n_col > 0 && e->n_mat > 0 && e->name.n > 0 && strlen(e->name.s) == e->name.n);
-    require(imatrix_find(m, e->name.s) == e && imatrix_fits(e, e->n_col, e->n_mat));
+    require(llm_imatrix_find(m, e->name.s) == e && llm_imatrix_fits(e, e->n_col, e->n_mat));
     float *mean = malloc((size_t)e->n_col * sizeof *mean);
     require(mean != NULL);
     for (int64_t i = 0; i < e->n_mat; i++) {
         require(e->count[i] >= 0);
-        imatrix_mean(e, e->n_col, i, mean);
+        llm_imatrix_mean(e, e->n_col, i, mean);
         for (int64_t k = 0; k < e->n_col; k++)
             require(mean[k] >= 0 && isfinite(mean[k]));
     }
@@ -29,7 +29,7 @@ static void check_entry(const imatrix *m, const imatrix_entry *e) {
     float *own = malloc((size_t)e->n_col * sizeof *own);
     require(!dir == !e->sketch && own);
     if (dir)
-        imatrix_directions(e, dir, own, mean);
+        llm_imatrix_directions(e, dir, own, mean);
     for (int64_t i = 0; i < e->n_col * e->n_sketch; i++)
         require(isfinite(dir[i]));
     free(own);
@@ -39,27 +39,27 @@ static void check_entry(const imatrix *m, const imatrix_entry *e) {
 
 static void merge(imatrix *m, const uint8_t *data, size_t size) {
     imatrix *again;
-    require(imatrix_open_memory(&again, data, size, "fuzz", 7, NULL) == GGL_OK);
-    if (imatrix_merge(again, m, NULL) == GGL_OK)
-        for (size_t i = 0; i < imatrix_n(m); i++) {
-            const imatrix_entry *a = imatrix_at(m, i), *b = imatrix_at(again, i);
+    require(llm_imatrix_open_memory(&again, data, size, "fuzz", 7, NULL) == GGL_OK);
+    if (llm_imatrix_merge(again, m, NULL) == GGL_OK)
+        for (size_t i = 0; i < llm_imatrix_n(m); i++) {
+            const imatrix_entry *a = llm_imatrix_at(m, i), *b = llm_imatrix_at(again, i);
             require(b->count[0] == 2 * a->count[0] && b->sum2[0] == 2 * a->sum2[0]);
         }
-    imatrix_free(again);
+    llm_imatrix_free(again);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     imatrix *m = NULL;
     ggl_error err = {0};
-    if (imatrix_open_memory(&m, data, size, "fuzz", 7, &err) != GGL_OK) {
+    if (llm_imatrix_open_memory(&m, data, size, "fuzz", 7, &err) != GGL_OK) {
         require(!m && err.status != GGL_OK && strncmp(err.msg, "fuzz: ", 6) == 0);
         return 0;
     }
-    require(imatrix_n(m) > 0 && imatrix_n_chunks(m) >= 0 && imatrix_chunk_size(m) > 0);
-    for (size_t i = 0; i < imatrix_n(m); i++)
-        check_entry(m, imatrix_at(m, i));
+    require(llm_imatrix_n(m) > 0 && llm_imatrix_n_chunks(m) >= 0 && llm_imatrix_chunk_size(m) > 0);
+    for (size_t i = 0; i < llm_imatrix_n(m); i++)
+        check_entry(m, llm_imatrix_at(m, i));
     merge(m, data, size);
-    imatrix_free(m);
+    llm_imatrix_free(m);
     return 0;
 }
 
@@ -72,18 +72,18 @@ bool fuzz_seed(int k, uint8_t **data, size_t *size) {
     if (k > 1)
         return false;
     const int fd = mkstemp(path);
-    require(fd >= 0 && imatrix_new(&m, 7, NULL) == GGL_OK);
-    require(imatrix_add(m, "blk.0.attn_q.weight", 4, 1, &e, NULL) == GGL_OK);
+    require(fd >= 0 && llm_imatrix_new(&m, 7, NULL) == GGL_OK);
+    require(llm_imatrix_add(m, "blk.0.attn_q.weight", 4, 1, &e, NULL) == GGL_OK);
     e->count[0] = 14;
     e->sum2[1] = 2.5F;
-    require(imatrix_add(m, "blk.0.ffn_up_exps.weight", 2, 3, &e, NULL) == GGL_OK);
+    require(llm_imatrix_add(m, "blk.0.ffn_up_exps.weight", 2, 3, &e, NULL) == GGL_OK);
     e->count[0] = 13;
     e->count[2] = 1;
     e->sum2[5] = 1e-3F;
-    imatrix_count_chunks(m);
-    require(imatrix_add_dataset(m, "text.txt", NULL) == GGL_OK);
-    require(imatrix_write(m, path, k ? IMATRIX_DAT : IMATRIX_GGUF, NULL) == GGL_OK);
-    imatrix_free(m);
+    llm_imatrix_count_chunks(m);
+    require(llm_imatrix_add_dataset(m, "text.txt", NULL) == GGL_OK);
+    require(llm_imatrix_write(m, path, k ? IMATRIX_DAT : IMATRIX_GGUF, NULL) == GGL_OK);
+    llm_imatrix_free(m);
     require(ggl_file_map_open(&map, path, NULL) == GGL_OK);
     *size = map.size;
     *data = malloc(map.size);

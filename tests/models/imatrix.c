@@ -2,10 +2,10 @@
  * read, node by node on the same backend, summed by plain loops here. */
 #include <math.h>
 
-#include "common/node_run.h"
+#include "measure/node_run.h"
 #include "ggl/internal/fold.h"
 #include "ggl/internal/graph.h"
-#include "common/collect.h"
+#include "measure/collect.h"
 
 #include "test.h"
 #include "toy_run.h"
@@ -78,10 +78,10 @@ static void reckon(reckoning *r, const ggl_tensor *y, const float *x, const int3
 
 /* The values of the node's operand; NULL: it is absent, or no value. */
 static void *value_of(node_device *d, const ggl_tensor *t, ggl_error *err) {
-    if (!t || !node_is_placed(d->m, t))
+    if (!t || !llm_node_is_placed(d->m, t))
         return NULL;
-    void *v = calloc(node_count(d->m, t), 4);
-    if (node_device_get(d, t, v, err) != GGL_OK) {
+    void *v = calloc(llm_node_count(d->m, t), 4);
+    if (llm_node_device_get(d, t, v, err) != GGL_OK) {
         free(v);
         return NULL;
     }
@@ -98,7 +98,7 @@ static bool is_collected(const ggl_tensor *t) {
 static void put_input(node_device *d, const char *name, const int32_t *data, ggl_error *err) {
     const ggl_tensor *t = ggl_graph_find_input(d->m->graph, name);
     if (t)
-        CHECK_OK(node_device_put(d, t, data, err), err);
+        CHECK_OK(llm_node_device_put(d, t, data, err), err);
 }
 
 /* Runs the graph node by node. */
@@ -114,9 +114,9 @@ static void reckon_all(reckoning *r, const toy_run *run, ggl_backend *b) {
         if (token[i] < 0)
             token[i] += (int32_t)run->n_vocab;
     }
-    if (!CHECK_OK(node_map_init(&m, run->graph, N, &err), &err))
+    if (!CHECK_OK(llm_node_map_init(&m, run->graph, N, &err), &err))
         return;
-    if (CHECK_OK(node_device_init(&d, &m, b, &err), &err)) {
+    if (CHECK_OK(llm_node_device_init(&d, &m, b, &err), &err)) {
         put_input(&d, "token", token, &err);
         put_input(&d, "pos", pos, &err);
         put_input(&d, "slot", slot, &err);
@@ -125,7 +125,7 @@ static void reckon_all(reckoning *r, const toy_run *run, ggl_backend *b) {
     }
     for (int i = 0; i < m.n_nodes; i++) {
         ggl_tensor *t = m.node[i];
-        if (!CHECK_OK(node_device_run(&d, t, &err), &err))
+        if (!CHECK_OK(llm_node_device_run(&d, t, &err), &err))
             break;
         if (!is_collected(t))
             continue;
@@ -137,8 +137,8 @@ static void reckon_all(reckoning *r, const toy_run *run, ggl_backend *b) {
         free(x);
         free(index);
     }
-    node_device_fini(&d);
-    node_map_fini(&m);
+    llm_node_device_fini(&d);
+    llm_node_map_fini(&m);
 }
 
 static void reckoning_fini(reckoning *r) {
@@ -153,9 +153,9 @@ static void reckoning_fini(reckoning *r) {
 static void compare(const char *what, const wanted *w, const imatrix_entry *e) {
     const int64_t n = w->n_col * w->n_mat;
     if (!CHECK_MSG(e, "%s: %s was not collected", what, w->weight) ||
-        !CHECK_MSG(imatrix_fits(e, w->n_col, w->n_mat) && (e->n_mat == (w->experts ? w->n_mat : 1)),
-                   "%s: %s has %d matrices of %d columns", what, w->weight, (int)e->n_mat,
-                   (int)e->n_col))
+        !CHECK_MSG(
+            llm_imatrix_fits(e, w->n_col, w->n_mat) && (e->n_mat == (w->experts ? w->n_mat : 1)),
+            "%s: %s has %d matrices of %d columns", what, w->weight, (int)e->n_mat, (int)e->n_col))
         return;
     for (int64_t i = 0; i < w->n_mat; i++)
         CHECK_MSG((double)e->count[w->experts ? i : 0] == w->count[i],
@@ -184,8 +184,8 @@ static void check_complete(const char *what, const ggl_graph *g, const imatrix *
     for (int i = 0; i < ggl_graph_n_nodes(g); i++) {
         const ggl_tensor *w = ggl_graph_node(g, i);
         if (w->op == GGL_OP_WEIGHT && w->n_dims >= 2 && w->needed)
-            CHECK_MSG(is_no_matrix(w->name) || imatrix_find(m, w->name), "%s: nothing for %s", what,
-                      w->name);
+            CHECK_MSG(is_no_matrix(w->name) || llm_imatrix_find(m, w->name), "%s: nothing for %s",
+                      what, w->name);
     }
 }
 
@@ -197,33 +197,33 @@ static imatrix *collect(const char *what, toy_model *t, ggl_backend *const *b, i
     toy_run run;
     ggl_error err = {0};
     const char *missed;
-    if (!CHECK_OK(collector_new(&c, false, 0, &err), &err))
+    if (!CHECK_OK(llm_collector_new(&c, false, 0, &err), &err))
         return NULL;
-    t->watch = collector_watch(c);
+    t->watch = llm_collector_watch(c);
     const bool ok =
         toy_start(&run, t, b, n_backends, reference, n_backends > 1 ? 1 : -1, GGL_F32, &err);
     if (CHECK_MSG(ok, "%s: %s", what, err.msg)) {
         CHECK(toy_prompt(&run, 0, N, chunk, NULL, &err));
         CHECK_OK(ggl_sched_finish(run.sched, &err), &err);
-        CHECK_OK(collector_check(c, &err), &err);
-        CHECK_MSG(collector_n_missed(c, &missed) == 0, "%s: %s is missed", what, missed);
-        CHECK_OK(imatrix_new(&m, N, &err), &err);
-        CHECK_OK(collector_put(c, m, &err), &err);
+        CHECK_OK(llm_collector_check(c, &err), &err);
+        CHECK_MSG(llm_collector_n_missed(c, &missed) == 0, "%s: %s is missed", what, missed);
+        CHECK_OK(llm_imatrix_new(&m, N, &err), &err);
+        CHECK_OK(llm_collector_put(c, m, &err), &err);
         check_complete(what, run.graph, m);
         if (r)
             reckon_all(r, &run, b[0]);
         toy_stop(&run);
     }
-    collector_free(c);
+    llm_collector_free(c);
     t->watch = NULL;
     return m;
 }
 
 static void check_same(const char *what, const imatrix *a, const imatrix *b) {
-    if (!a || !b || !CHECK_INT(imatrix_n(a), imatrix_n(b)))
+    if (!a || !b || !CHECK_INT(llm_imatrix_n(a), llm_imatrix_n(b)))
         return;
-    for (size_t i = 0; i < imatrix_n(a); i++) {
-        const imatrix_entry *x = imatrix_at(a, i), *y = imatrix_find(b, x->name.s);
+    for (size_t i = 0; i < llm_imatrix_n(a); i++) {
+        const imatrix_entry *x = llm_imatrix_at(a, i), *y = llm_imatrix_find(b, x->name.s);
         CHECK_MSG(
             y && memcmp(x->sum2, y->sum2, (size_t)(x->n_col * x->n_mat) * sizeof *x->sum2) == 0 &&
                 memcmp(x->count, y->count, (size_t)x->n_mat * sizeof *x->count) == 0,
@@ -238,11 +238,11 @@ static void check_toy(toy_model *t, ggl_backend *const *cpu, ggl_backend *refere
     imatrix *m = collect(what, t, cpu, 1, reference, N, r),
             *split = collect(what, t, cpu, 2, reference, CHUNK, NULL);
     for (int i = 0; m && i < r->n; i++)
-        compare(what, &r->w[i], imatrix_find(m, r->w[i].weight));
-    CHECK_MSG(m && (size_t)r->n <= imatrix_n(m) && r->n > 0, "%s: %d weights", what, r->n);
+        compare(what, &r->w[i], llm_imatrix_find(m, r->w[i].weight));
+    CHECK_MSG(m && (size_t)r->n <= llm_imatrix_n(m) && r->n > 0, "%s: %d weights", what, r->n);
     check_same(what, m, split);
-    imatrix_free(m);
-    imatrix_free(split);
+    llm_imatrix_free(m);
+    llm_imatrix_free(split);
     reckoning_fini(r);
     free(r);
 }

@@ -4,7 +4,7 @@
 #include "../../examples/backend/mine.c"
 #undef ggl_backend_plugin
 
-#include "common/verify.h"
+#include "measure/verify.h"
 #include "ggl/internal/backends.h"
 #include "ggl/internal/graph.h"
 #include "test.h"
@@ -306,14 +306,14 @@ static void verified(bool wrong) {
     ggl_backend *own = own_open(), *reference = open_backend("reference");
     last->wrong = wrong;
     if (CHECK_MSG(toy_start(&r, &t, &reference, 1, reference, -1, GGL_F32, &err), "%s", err.msg)) {
-        if (CHECK_OK(verify_graph(&v, r.graph, own, reference, token, N, &err), &err)) {
+        if (CHECK_OK(llm_verify_graph(&v, r.graph, own, reference, token, N, NULL, &err), &err)) {
             const ggl_tensor *first = v.first < 0 ? NULL : v.at[v.first].node;
             CHECK(last->n_run > 0 && v.n_refused > 0);
             CHECK_MSG((first != NULL) == wrong, "departs: %s",
                       first && first->call ? first->call : "");
             if (wrong && first)
                 CHECK_STR(first->call, "own:selective_scan");
-            verify_result_fini(&v);
+            llm_verify_result_fini(&v);
         }
         toy_stop(&r);
     }

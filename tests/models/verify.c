@@ -1,6 +1,6 @@
 /* The basis of llm-arch verify: a wrapper around the CPU backend makes one node wrong, and the
  * comparison must name that node and no other, whatever the node and however it is wrong. */
-#include "common/verify.h"
+#include "measure/verify.h"
 
 #include <math.h>
 #include <string.h>
@@ -227,7 +227,8 @@ static const ggl_tensor *first_wrong(fixture *f, const ggl_tensor *target, fault
                                      verify_result *r) {
     f->f.target = target;
     f->f.kind = kind;
-    if (!CHECK_OK(verify_graph(r, f->g, &f->f.base, f->reference, f->token, N, &f->err), &f->err))
+    if (!CHECK_OK(llm_verify_graph(r, f->g, &f->f.base, f->reference, f->token, N, NULL, &f->err),
+                  &f->err))
         return NULL;
     return r->first < 0 ? NULL : r->at[r->first].node;
 }
@@ -265,11 +266,11 @@ static void inject(fixture *f, const char *what, size_t most) {
         CHECK_MSG(got == t && n_wrong(&r) == 1,
                   "%s: fault %d in %s (%s) was seen in %s; %d nodes depart", what, (int)kind,
                   name_of(t), t->origin ? t->origin : "", name_of(got), n_wrong(&r));
-        verify_result_fini(&r);
+        llm_verify_result_fini(&r);
         n_faults++;
     }
     CHECK(n_faults > 5);
-    verify_result_fini(&clean);
+    llm_verify_result_fini(&clean);
 }
 
 /* --- cases ------------------------------------------------------------------------------------------------------------ */
@@ -305,7 +306,7 @@ TEST(builtin_model) {
         CHECK(first_wrong(&f, ggl_graph_get_output(f.g, 0), ONLY_WHOLE, &r) == NULL);
         CHECK_MSG(r.whole_departs, "a fault of the whole was not seen: %g, rounding %g", r.whole,
                   r.rounding);
-        verify_result_fini(&r);
+        llm_verify_result_fini(&r);
     }
     teardown(&f);
     llm_model_free(m);
@@ -326,7 +327,7 @@ TEST(rounded_within) {
             const ggl_tensor *wrong = first_wrong(&f, ggl_graph_get_output(f.g, 0), NO_FAULT, &r);
             CHECK_MSG(!wrong, "%s departs by %g", name_of(wrong),
                       r.at[r.first < 0 ? 0 : r.first].departure);
-            verify_result_fini(&r);
+            llm_verify_result_fini(&r);
         }
         toy_close(&t);
     }
@@ -358,7 +359,7 @@ TEST(products_only) {
                           r.n_refused);
                 CHECK_MSG(!r.whole_departs, "%s: the whole differs by %g, rounding is %g", name,
                           r.whole, r.rounding);
-                verify_result_fini(&r);
+                llm_verify_result_fini(&r);
             }
             toy_close(&t);
         }
@@ -373,12 +374,13 @@ TEST(products_only) {
     if (build(&f, llm_model_arch(m), &source)) {
         CHECK(!first_wrong(&f, ggl_graph_get_output(f.g, 0), NO_FAULT, &r));
         CHECK_MSG(!r.whole_departs, "the whole differs by %g, rounding is %g", r.whole, r.rounding);
-        verify_result_fini(&r);
+        llm_verify_result_fini(&r);
         /* the reference is asked, too, whether it has an operator */
         faulty poor = {.base = {.v = &faulty_vtable, .name = "poor"},
                        .real = f.reference,
                        .refusal = all_but_linear};
-        CHECK_INT(verify_graph(&r, f.g, f.cpu, &poor.base, f.token, N, &f.err), GGL_UNSUPPORTED);
+        CHECK_INT(llm_verify_graph(&r, f.g, f.cpu, &poor.base, f.token, N, NULL, &f.err),
+                  GGL_UNSUPPORTED);
         CHECK_HAS(f.err.msg, "does not run on poor: it has products only");
     }
     teardown(&f);

@@ -5,7 +5,7 @@
 #include "ggl/backends.h"
 #include "ggl/compose.h"
 #include "ggl/sched.h"
-#include "common/collect.h"
+#include "measure/collect.h"
 
 #include "test.h"
 
@@ -35,31 +35,31 @@ static imatrix *run(ggl_tensor *(*make)(ggl_graph *g, ggl_tensor *x), const char
         .size = sizeof(ggl_graph_params), .n_pos = 64, .n_batch = N, .n_slots = 1});
     ggl_tensor *x = ggl_graph_input(g, "x", GGL_F32, 1, (int64_t[]){D}, true);
     ggl_graph_output(g, "y", make(g, x));
-    if (CHECK_OK(collector_new(&c, false, 0, &err), &err) &&
+    if (CHECK_OK(llm_collector_new(&c, false, 0, &err), &err) &&
         CHECK_OK(ggl_graph_finish(g, &err), &err) &&
         CHECK_OK(ggl_backend_open(&b, "cpu", NULL, &err), &err) &&
         CHECK_OK(ggl_sched_new(&s, g,
                                &(ggl_sched_params){.size = sizeof(ggl_sched_params),
                                                    .backend = &b,
                                                    .n_backends = 1,
-                                                   .watch = collector_watch(c)},
+                                                   .watch = llm_collector_watch(c)},
                                &err),
                  &err) &&
         CHECK_OK(ggl_sched_alloc(s, &err), &err) &&
         CHECK_OK(ggl_sched_set(s, "x", in, sizeof in, N, &err), &err) &&
         CHECK_OK(ggl_sched_run(s, N, NULL, 0, &err), &err) &&
-        CHECK_OK(imatrix_new(&m, N, &err), &err)) {
-        *checked = collector_check(c, &err);
+        CHECK_OK(llm_imatrix_new(&m, N, &err), &err)) {
+        *checked = llm_collector_check(c, &err);
         if (*checked != GGL_OK)
             CHECK_HAS(err.msg, "column 1 of what w is multiplied with");
-        CHECK_OK(collector_put(c, m, &err), &err);
+        CHECK_OK(llm_collector_put(c, m, &err), &err);
         const char *which;
-        const size_t n = collector_n_missed(c, &which);
+        const size_t n = llm_collector_n_missed(c, &which);
         snprintf(name, sizeof name, "%s", n > 0 ? which : "");
         *missed = name;
     }
     ggl_sched_free(s);
-    collector_free(c);
+    llm_collector_free(c);
     ggl_graph_free(g);
     ggl_backend_close(b);
     return m;
@@ -72,8 +72,8 @@ static void check(ggl_tensor *(*make)(ggl_graph *g, ggl_tensor *x), int64_t n_co
     const char *missed = NULL;
     ggl_status st = GGL_OK;
     imatrix *m = run(make, &missed, &st, false);
-    const imatrix_entry *e = m ? imatrix_find(m, "w") : NULL;
-    REQUIRE(e && imatrix_n(m) == 1 && st == GGL_OK);
+    const imatrix_entry *e = m ? llm_imatrix_find(m, "w") : NULL;
+    REQUIRE(e && llm_imatrix_n(m) == 1 && st == GGL_OK);
     CHECK_STR(missed, "");
     CHECK_INT(e->n_col, n_col);
     CHECK_INT(e->n_mat, 1);
@@ -85,7 +85,7 @@ static void check(ggl_tensor *(*make)(ggl_graph *g, ggl_tensor *x), int64_t n_co
         CHECK_MSG((double)e->sum2[i] == factor * want, "column %d: %g, not %g", (int)i,
                   (double)e->sum2[i], factor * want);
     }
-    imatrix_free(m);
+    llm_imatrix_free(m);
 }
 
 static ggl_tensor *plain(ggl_graph *g, ggl_tensor *x) {
@@ -147,15 +147,15 @@ TEST(missed) {
         ggl_status st = GGL_OK;
         imatrix *m = run(make[i], &missed, &st, false);
         REQUIRE(m);
-        CHECK(imatrix_n(m) == 0 && st == GGL_OK);
+        CHECK(llm_imatrix_n(m) == 0 && st == GGL_OK);
         CHECK_STR(missed, "w");
-        imatrix_free(m);
+        llm_imatrix_free(m);
     }
 }
 
 TEST(no_numbers) {
     const char *missed = NULL;
     ggl_status st = GGL_OK;
-    imatrix_free(run(plain, &missed, &st, true));
+    llm_imatrix_free(run(plain, &missed, &st, true));
     CHECK(st == GGL_USAGE);
 }

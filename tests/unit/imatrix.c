@@ -2,7 +2,7 @@
  * out by hand; damaged files; merging. */
 #include <math.h>
 
-#include "common/imatrix.h"
+#include "measure/imatrix.h"
 #include "ggl/internal/gguf.h"
 
 #include "alloc_fail.h"
@@ -12,22 +12,22 @@
 static imatrix *make(void) {
     imatrix *m;
     imatrix_entry *e;
-    if (imatrix_new(&m, 8, NULL) != GGL_OK)
+    if (llm_imatrix_new(&m, 8, NULL) != GGL_OK)
         return NULL;
-    (void)!imatrix_add(m, "blk.1.ffn_up_exps.weight", 2, 2, &e, NULL);
+    (void)!llm_imatrix_add(m, "blk.1.ffn_up_exps.weight", 2, 2, &e, NULL);
     memcpy(e->sum2, (const float[]){3, 0.5F, 0, 0}, 4 * sizeof *e->sum2);
     e->count[0] = 6;
-    (void)!imatrix_add(m, "blk.0.attn_q.weight", 3, 1, &e, NULL);
+    (void)!llm_imatrix_add(m, "blk.0.attn_q.weight", 3, 1, &e, NULL);
     memcpy(e->sum2, (const float[]){0, 16, 4}, 3 * sizeof *e->sum2);
     e->count[0] = 16;
-    imatrix_count_chunks(m);
-    (void)!imatrix_add_dataset(m, "a.txt", NULL);
+    llm_imatrix_count_chunks(m);
+    (void)!llm_imatrix_add_dataset(m, "a.txt", NULL);
     return m;
 }
 
 static void check_mean(const imatrix_entry *e, int64_t n_col, int64_t i_mat, const float *want) {
     float mean[8];
-    imatrix_mean(e, n_col, i_mat, mean);
+    llm_imatrix_mean(e, n_col, i_mat, mean);
     for (int64_t i = 0; i < n_col; i++)
         CHECK_MSG(mean[i] == want[i], "mean %d is %g, not %g", (int)i, (double)mean[i],
                   (double)want[i]);
@@ -38,23 +38,23 @@ TEST(gguf) {
     imatrix *m = make(), *r = NULL;
     const char *path = test_path("m.gguf");
     REQUIRE(m);
-    REQUIRE_OK(imatrix_write(m, path, IMATRIX_GGUF, &err), &err);
-    imatrix_free(m);
-    REQUIRE_OK(imatrix_open(&r, path, 99, &err), &err);
-    CHECK_INT(imatrix_n(r), 2);
-    CHECK_STR(imatrix_at(r, 0)->name.s, "blk.0.attn_q.weight"); /* in the order of names */
-    CHECK_INT(imatrix_chunk_size(r), 8);
-    CHECK_INT(imatrix_n_chunks(r), 2);
-    CHECK_INT(imatrix_n_datasets(r), 1);
-    CHECK_STR(imatrix_dataset(r, 0), "a.txt");
-    CHECK(!imatrix_dataset(r, 1) && !imatrix_find(r, "blk.0.attn_k.weight"));
-    const imatrix_entry *e = imatrix_find(r, "blk.1.ffn_up_exps.weight");
+    REQUIRE_OK(llm_imatrix_write(m, path, IMATRIX_GGUF, &err), &err);
+    llm_imatrix_free(m);
+    REQUIRE_OK(llm_imatrix_open(&r, path, 99, &err), &err);
+    CHECK_INT(llm_imatrix_n(r), 2);
+    CHECK_STR(llm_imatrix_at(r, 0)->name.s, "blk.0.attn_q.weight"); /* in the order of names */
+    CHECK_INT(llm_imatrix_chunk_size(r), 8);
+    CHECK_INT(llm_imatrix_n_chunks(r), 2);
+    CHECK_INT(llm_imatrix_n_datasets(r), 1);
+    CHECK_STR(llm_imatrix_dataset(r, 0), "a.txt");
+    CHECK(!llm_imatrix_dataset(r, 1) && !llm_imatrix_find(r, "blk.0.attn_k.weight"));
+    const imatrix_entry *e = llm_imatrix_find(r, "blk.1.ffn_up_exps.weight");
     REQUIRE(e && e->n_col == 2 && e->n_mat == 2);
     CHECK(e->count[0] == 6 && e->count[1] == 0);
-    CHECK(imatrix_fits(e, 2, 2) && !imatrix_fits(e, 4, 1) && !imatrix_fits(e, 2, 3));
+    CHECK(llm_imatrix_fits(e, 2, 2) && !llm_imatrix_fits(e, 4, 1) && !llm_imatrix_fits(e, 2, 3));
     check_mean(e, 2, 0, (const float[]){0.5F, 0.5F / 6});
     check_mean(e, 2, 1, (const float[]){1, 1});
-    imatrix_free(r);
+    llm_imatrix_free(r);
 }
 
 /* Tensors and keys as other programs expect them. */
@@ -63,8 +63,8 @@ TEST(gguf_tensors) {
     imatrix *m = make();
     ggl_gguf *f;
     const char *path = test_path("m.gguf");
-    REQUIRE(m && imatrix_write(m, path, IMATRIX_GGUF, &err) == GGL_OK);
-    imatrix_free(m);
+    REQUIRE(m && llm_imatrix_write(m, path, IMATRIX_GGUF, &err) == GGL_OK);
+    llm_imatrix_free(m);
     REQUIRE_OK(ggl_gguf_open(&f, path, NULL, &err), &err);
     ggl_str type;
     int64_t n = 0;
@@ -86,8 +86,8 @@ TEST(dat) {
     const char *path = test_path("m.dat");
     size_t n = 0;
     REQUIRE(m);
-    REQUIRE_OK(imatrix_write(m, path, IMATRIX_DAT, &err), &err);
-    imatrix_free(m);
+    REQUIRE_OK(llm_imatrix_write(m, path, IMATRIX_DAT, &err), &err);
+    llm_imatrix_free(m);
     unsigned char *got = test_read_file(path, &n);
     static const char want[] =
         "\2\0\0\0"
@@ -98,16 +98,17 @@ TEST(dat) {
     CHECK_INT(n, sizeof want - 1);
     CHECK(got && n == sizeof want - 1 && memcmp(got, want, n) == 0);
     free(got);
-    REQUIRE_OK(imatrix_open(&r, path, 8, &err), &err);
-    CHECK(imatrix_n_chunks(r) == 2 && imatrix_chunk_size(r) == 8);
-    CHECK_STR(imatrix_dataset(r, 0), "a.txt");
-    const imatrix_entry *e = imatrix_find(r, "blk.1.ffn_up_exps.weight");
+    REQUIRE_OK(llm_imatrix_open(&r, path, 8, &err), &err);
+    CHECK(llm_imatrix_n_chunks(r) == 2 && llm_imatrix_chunk_size(r) == 8);
+    CHECK_STR(llm_imatrix_dataset(r, 0), "a.txt");
+    const imatrix_entry *e = llm_imatrix_find(r, "blk.1.ffn_up_exps.weight");
     REQUIRE(e && e->n_col == 4 && e->n_mat == 1 && e->count[0] == 8);
-    REQUIRE(imatrix_fits(e, 2, 2) && imatrix_fits(e, 4, 1)); /* experts, which it does not tell */
+    REQUIRE(llm_imatrix_fits(e, 2, 2) &&
+            llm_imatrix_fits(e, 4, 1)); /* experts, which it does not tell */
     check_mean(e, 2, 0, (const float[]){0.5F, 0.5F / 6});
     check_mean(e, 2, 1, (const float[]){1, 1});
-    check_mean(imatrix_find(r, "blk.0.attn_q.weight"), 3, 0, (const float[]){0, 1, 0.25F});
-    imatrix_free(r);
+    check_mean(llm_imatrix_find(r, "blk.0.attn_q.weight"), 3, 0, (const float[]){0, 1, 0.25F});
+    llm_imatrix_free(r);
 }
 
 /* A mean times its chunks may be too large for f32, though the sum is not: 1e38 / 2 * (2 + 2e9 / 8). */
@@ -115,16 +116,16 @@ TEST(too_large_for_dat) {
     ggl_error err = {0};
     imatrix *m;
     imatrix_entry *e;
-    REQUIRE_OK(imatrix_new(&m, 8, &err), &err);
-    REQUIRE_OK(imatrix_add(m, "blk.0.ffn_up_exps.weight", 1, 2, &e, &err), &err);
+    REQUIRE_OK(llm_imatrix_new(&m, 8, &err), &err);
+    REQUIRE_OK(llm_imatrix_add(m, "blk.0.ffn_up_exps.weight", 1, 2, &e, &err), &err);
     e->sum2[0] = 1e38F;
     e->count[0] = 2;
     e->count[1] = 2000000000;
-    imatrix_count_chunks(m);
-    CHECK(imatrix_write(m, test_path("m.dat"), IMATRIX_DAT, &err) == GGL_LIMIT);
+    llm_imatrix_count_chunks(m);
+    CHECK(llm_imatrix_write(m, test_path("m.dat"), IMATRIX_DAT, &err) == GGL_LIMIT);
     CHECK_HAS(err.msg, "'blk.0.ffn_up_exps.weight' has numbers that are too large");
-    CHECK_OK(imatrix_write(m, test_path("m.gguf"), IMATRIX_GGUF, &err), &err);
-    imatrix_free(m);
+    CHECK_OK(llm_imatrix_write(m, test_path("m.gguf"), IMATRIX_GGUF, &err), &err);
+    llm_imatrix_free(m);
 }
 
 TEST(merge) {
@@ -133,30 +134,30 @@ TEST(merge) {
     imatrix_entry *e;
     const char *path = test_path("m.dat");
     REQUIRE(a && b);
-    REQUIRE_OK(imatrix_merge(a, b, &err), &err);
-    CHECK(imatrix_n(a) == 2 && imatrix_n_chunks(a) == 4 && imatrix_n_datasets(a) == 2);
-    const imatrix_entry *q = imatrix_find(a, "blk.0.attn_q.weight");
+    REQUIRE_OK(llm_imatrix_merge(a, b, &err), &err);
+    CHECK(llm_imatrix_n(a) == 2 && llm_imatrix_n_chunks(a) == 4 && llm_imatrix_n_datasets(a) == 2);
+    const imatrix_entry *q = llm_imatrix_find(a, "blk.0.attn_q.weight");
     CHECK(q->count[0] == 32 && q->sum2[1] == 32 && q->sum2[2] == 8);
     /* a file of the old format has one count for all experts; in either order */
-    REQUIRE_OK(imatrix_write(b, path, IMATRIX_DAT, &err), &err);
+    REQUIRE_OK(llm_imatrix_write(b, path, IMATRIX_DAT, &err), &err);
     for (int turn = 0; turn < 2; turn++) {
-        REQUIRE_OK(imatrix_open(&old, path, 8, &err), &err);
+        REQUIRE_OK(llm_imatrix_open(&old, path, 8, &err), &err);
         imatrix *from = turn ? b : old, *into = turn ? old : b;
-        REQUIRE_OK(imatrix_merge(into, from, &err), &err);
-        const imatrix_entry *x = imatrix_find(into, "blk.1.ffn_up_exps.weight");
+        REQUIRE_OK(llm_imatrix_merge(into, from, &err), &err);
+        const imatrix_entry *x = llm_imatrix_find(into, "blk.1.ffn_up_exps.weight");
         CHECK(x->n_mat == 2 && x->n_col == 2 && x->count[0] == (turn ? 22 : 14) &&
               x->count[1] == (turn ? 16 : 8));
         CHECK(x->sum2[0] == (turn ? 11 : 7));
-        imatrix_free(old);
+        llm_imatrix_free(old);
     }
-    REQUIRE_OK(imatrix_new(&other, 8, &err), &err);
-    REQUIRE_OK(imatrix_add(other, "blk.0.attn_q.weight", 4, 1, &e, &err), &err);
-    CHECK(imatrix_merge(a, other, &err) == GGL_USAGE);
+    REQUIRE_OK(llm_imatrix_new(&other, 8, &err), &err);
+    REQUIRE_OK(llm_imatrix_add(other, "blk.0.attn_q.weight", 4, 1, &e, &err), &err);
+    CHECK(llm_imatrix_merge(a, other, &err) == GGL_USAGE);
     CHECK_HAS(err.msg, "'blk.0.attn_q.weight': 1 matrices of 4 columns, but 1 of 3");
-    CHECK(imatrix_add(other, "blk.0.attn_q.weight", 3, 1, &e, &err) == GGL_USAGE);
-    imatrix_free(a);
-    imatrix_free(b);
-    imatrix_free(other);
+    CHECK(llm_imatrix_add(other, "blk.0.attn_q.weight", 3, 1, &e, &err) == GGL_USAGE);
+    llm_imatrix_free(a);
+    llm_imatrix_free(b);
+    llm_imatrix_free(other);
 }
 
 /* --- damaged files ---------------------------------------------------------------------------- */
@@ -164,7 +165,7 @@ TEST(merge) {
 static void check_refused(const void *data, size_t n, const char *words) {
     ggl_error err = {0};
     imatrix *m;
-    CHECK(imatrix_open_memory(&m, data, n, "m", 8, &err) == GGL_FORMAT && !m);
+    CHECK(llm_imatrix_open_memory(&m, data, n, "m", 8, &err) == GGL_FORMAT && !m);
     CHECK_HAS(err.msg, words);
 }
 
@@ -173,8 +174,8 @@ TEST(damaged_dat) {
     const char *path = test_path("m.dat");
     size_t n = 0;
     ggl_error err = {0};
-    REQUIRE(m && imatrix_write(m, path, IMATRIX_DAT, NULL) == GGL_OK);
-    imatrix_free(m);
+    REQUIRE(m && llm_imatrix_write(m, path, IMATRIX_DAT, NULL) == GGL_OK);
+    llm_imatrix_free(m);
     unsigned char *data = test_read_file(path, &n);
     REQUIRE(data);
     /* every beginning: only those that end after the entries, or after the chunks, are whole */
@@ -182,8 +183,8 @@ TEST(damaged_dat) {
     for (size_t k = 0; k <= n; k++) {
         const bool whole = k == entries || k == entries + 4 || k == n;
         imatrix *r;
-        CHECK_INT(imatrix_open_memory(&r, data, k, "m", 8, &err) == GGL_OK, whole);
-        imatrix_free(r);
+        CHECK_INT(llm_imatrix_open_memory(&r, data, k, "m", 8, &err) == GGL_OK, whole);
+        llm_imatrix_free(r);
     }
     check_refused("no matrix", 9, "m: is neither a GGUF file nor an importance matrix");
     data[5] = 1; /* the first name has 256 more bytes */
@@ -256,10 +257,11 @@ typedef struct bytes {
 static bool open_and_merge(void *arg) {
     const bytes *b = arg;
     imatrix *m = NULL, *into = NULL;
-    const bool ok = imatrix_open_memory(&m, b->data, b->n, "m", 8, NULL) == GGL_OK &&
-                    imatrix_new(&into, 8, NULL) == GGL_OK && imatrix_merge(into, m, NULL) == GGL_OK;
-    imatrix_free(m);
-    imatrix_free(into);
+    const bool ok = llm_imatrix_open_memory(&m, b->data, b->n, "m", 8, NULL) == GGL_OK &&
+                    llm_imatrix_new(&into, 8, NULL) == GGL_OK &&
+                    llm_imatrix_merge(into, m, NULL) == GGL_OK;
+    llm_imatrix_free(m);
+    llm_imatrix_free(into);
     return ok;
 }
 
@@ -267,8 +269,8 @@ TEST(out_of_memory) {
     imatrix *m = make();
     const char *path = test_path("m.gguf");
     bytes b;
-    REQUIRE(m && imatrix_write(m, path, IMATRIX_GGUF, NULL) == GGL_OK);
-    imatrix_free(m);
+    REQUIRE(m && llm_imatrix_write(m, path, IMATRIX_GGUF, NULL) == GGL_OK);
+    llm_imatrix_free(m);
     b.data = test_read_file(path, &b.n);
     REQUIRE(b.data);
     CHECK(alloc_fail_each(open_and_merge, &b) > 10);
@@ -278,9 +280,9 @@ TEST(out_of_memory) {
 TEST(nothing_to_write) {
     imatrix *m;
     ggl_error err = {0};
-    REQUIRE(imatrix_new(&m, 0, &err) == GGL_OK);
-    CHECK_INT(imatrix_chunk_size(m), IMATRIX_CHUNK);
-    CHECK(imatrix_write(m, test_path("m.gguf"), IMATRIX_GGUF, &err) == GGL_USAGE);
+    REQUIRE(llm_imatrix_new(&m, 0, &err) == GGL_OK);
+    CHECK_INT(llm_imatrix_chunk_size(m), IMATRIX_CHUNK);
+    CHECK(llm_imatrix_write(m, test_path("m.gguf"), IMATRIX_GGUF, &err) == GGL_USAGE);
     CHECK_HAS(err.msg, "nothing was collected");
-    imatrix_free(m);
+    llm_imatrix_free(m);
 }

@@ -1,5 +1,5 @@
 /* Sketches of what varies together: against all products of columns, in files, merged, damaged. */
-#include "common/imatrix_sketch.h"
+#include "measure/imatrix_sketch.h"
 
 #include <math.h>
 
@@ -47,10 +47,11 @@ static imatrix *make(const float *x, int first, int n_row, int n_sketch) {
     double sketch[N_COL * (N_SKETCH + 1)] = {0};
     imatrix *m;
     imatrix_entry *e;
-    imatrix_signs(sign, N_COL, N_SKETCH);
-    imatrix_sketch_rows(sketch, sign, N_SKETCH, x + first * N_COL, N_COL, n_row, N_COL);
-    if (imatrix_new(&m, 10, NULL) != GGL_OK || imatrix_add(m, "w", N_COL, 1, &e, NULL) != GGL_OK ||
-        imatrix_add_sketch(e, n_sketch, NULL) != GGL_OK)
+    llm_imatrix_signs(sign, N_COL, N_SKETCH);
+    llm_imatrix_sketch_rows(sketch, sign, N_SKETCH, x + first * N_COL, N_COL, n_row, N_COL);
+    if (llm_imatrix_new(&m, 10, NULL) != GGL_OK ||
+        llm_imatrix_add(m, "w", N_COL, 1, &e, NULL) != GGL_OK ||
+        llm_imatrix_add_sketch(e, n_sketch, NULL) != GGL_OK)
         return NULL;
     for (int r = 0; r < n_row; r++)
         for (int i = 0; i < N_COL; i++)
@@ -63,12 +64,12 @@ static imatrix *make(const float *x, int first, int n_row, int n_sketch) {
 
 /* Half of each product of different columns, and less for few rows, is in the directions; a rank below the sketch's is found whole. */
 static void check_directions(const imatrix *m, const double *c) {
-    const imatrix_entry *e = imatrix_find(m, "w");
+    const imatrix_entry *e = llm_imatrix_find(m, "w");
     float dir[N_COL * N_SKETCH];
     REQUIRE(e && e->n_sketch == N_SKETCH);
     float own[N_COL], power[N_COL];
     const double share = 0.5 * N_ROW / (N_ROW + 32.0);
-    imatrix_directions(e, dir, own, power);
+    llm_imatrix_directions(e, dir, own, power);
     for (int i = 0; i < N_COL; i++)
         CHECK(fabs((double)power[i] - c[i * N_COL + i]) < 1e-5);
     for (int i = 0; i < N_COL; i++)
@@ -92,40 +93,40 @@ TEST(directions) {
     REQUIRE(m);
     check_directions(m, c);
     /* in a file, and of two texts */
-    REQUIRE_OK(imatrix_write(m, path, IMATRIX_GGUF, &err), &err);
-    REQUIRE_OK(imatrix_open(&r, path, 0, &err), &err);
-    CHECK(memcmp(imatrix_find(r, "w")->sketch, imatrix_find(m, "w")->sketch,
+    REQUIRE_OK(llm_imatrix_write(m, path, IMATRIX_GGUF, &err), &err);
+    REQUIRE_OK(llm_imatrix_open(&r, path, 0, &err), &err);
+    CHECK(memcmp(llm_imatrix_find(r, "w")->sketch, llm_imatrix_find(m, "w")->sketch,
                  N_COL * (N_SKETCH + 1) * sizeof(float)) == 0);
-    imatrix_free(r);
-    imatrix_free(m);
+    llm_imatrix_free(r);
+    llm_imatrix_free(m);
     m = make(x, 0, 17, N_SKETCH);
     rest = make(x, 17, N_ROW - 17, N_SKETCH);
     REQUIRE(m && rest);
-    REQUIRE_OK(imatrix_merge(m, rest, &err), &err);
+    REQUIRE_OK(llm_imatrix_merge(m, rest, &err), &err);
     check_directions(m, c);
-    imatrix_free(m);
+    llm_imatrix_free(m);
     /* one of the two has none: the sum has none, in either order */
     for (int first = 0; first < 2; first++) {
         m = make(x, 0, 17, first ? N_SKETCH : 0);
         r = make(x, 17, 5, first ? 0 : N_SKETCH);
         REQUIRE(m && r);
-        REQUIRE_OK(imatrix_merge(m, r, &err), &err);
-        CHECK(!imatrix_find(m, "w")->sketch && imatrix_find(m, "w")->n_sketch == 0 &&
-              imatrix_find(m, "w")->count[0] == 22);
-        imatrix_free(m);
-        imatrix_free(r);
+        REQUIRE_OK(llm_imatrix_merge(m, r, &err), &err);
+        CHECK(!llm_imatrix_find(m, "w")->sketch && llm_imatrix_find(m, "w")->n_sketch == 0 &&
+              llm_imatrix_find(m, "w")->count[0] == 22);
+        llm_imatrix_free(m);
+        llm_imatrix_free(r);
     }
-    imatrix_free(rest);
+    llm_imatrix_free(rest);
     /* the same columns as two matrices, which have none, even if they have seen no row */
     imatrix_entry *e;
     m = make(x, 0, 17, N_SKETCH);
-    REQUIRE(m && imatrix_new(&r, 10, NULL) == GGL_OK &&
-            imatrix_add(r, "w", N_COL / 2, 2, &e, NULL) == GGL_OK);
-    REQUIRE_OK(imatrix_merge(m, r, &err), &err);
-    CHECK(imatrix_find(m, "w")->n_mat == 2 && !imatrix_find(m, "w")->sketch &&
-          imatrix_find(m, "w")->n_sketch == 0);
-    imatrix_free(m);
-    imatrix_free(r);
+    REQUIRE(m && llm_imatrix_new(&r, 10, NULL) == GGL_OK &&
+            llm_imatrix_add(r, "w", N_COL / 2, 2, &e, NULL) == GGL_OK);
+    REQUIRE_OK(llm_imatrix_merge(m, r, &err), &err);
+    CHECK(llm_imatrix_find(m, "w")->n_mat == 2 && !llm_imatrix_find(m, "w")->sketch &&
+          llm_imatrix_find(m, "w")->n_sketch == 0);
+    llm_imatrix_free(m);
+    llm_imatrix_free(r);
 }
 
 /* Rows that were added at once, and one by one, have the same sums. */
@@ -133,10 +134,10 @@ TEST(no_bit_depends_on_batches) {
     static float x[N_ROW * N_COL], sign[N_COL * N_SKETCH];
     static double c[N_COL * N_COL], a[N_COL * (N_SKETCH + 1)], b[N_COL * (N_SKETCH + 1)];
     make_rows(x, c);
-    imatrix_signs(sign, N_COL, N_SKETCH);
-    imatrix_sketch_rows(a, sign, N_SKETCH, x, N_COL, N_ROW, N_COL);
+    llm_imatrix_signs(sign, N_COL, N_SKETCH);
+    llm_imatrix_sketch_rows(a, sign, N_SKETCH, x, N_COL, N_ROW, N_COL);
     for (int r = 0; r < N_ROW; r++)
-        imatrix_sketch_rows(b, sign, N_SKETCH, x + r * N_COL, N_COL, 1, N_COL);
+        llm_imatrix_sketch_rows(b, sign, N_SKETCH, x + r * N_COL, N_COL, 1, N_COL);
     CHECK(memcmp(a, b, sizeof a) == 0);
     for (int i = 0; i < N_COL * N_SKETCH; i++)
         CHECK(fabsf(sign[i]) == 1.0f);
@@ -156,7 +157,7 @@ static void check_file(int64_t n_sketch, int64_t n_col, const float *sketch, int
                         sketch);
     REQUIRE_OK(ggl_gguf_writer_write(w, path, &err), &err);
     ggl_gguf_writer_free(w);
-    CHECK(imatrix_open(&m, path, 0, &err) == GGL_FORMAT && !m);
+    CHECK(llm_imatrix_open(&m, path, 0, &err) == GGL_FORMAT && !m);
     CHECK_HAS(err.msg, want);
 }
 
@@ -179,16 +180,16 @@ TEST(made_up) {
     make_rows(x, c);
     imatrix *m = make(x, 0, N_ROW, N_SKETCH);
     REQUIRE(m);
-    const imatrix_entry *e = imatrix_find(m, "w");
+    const imatrix_entry *e = llm_imatrix_find(m, "w");
     for (int how = 0; how < 4; how++) {
         for (int i = 0; i < N_COL * (N_SKETCH + 1); i++)
             e->sketch[i] = how == 0   ? 0
                            : how == 1 ? -1
                            : how == 2 ? 3e38f * test_random_float(&seed)
                                       : test_random_float(&seed);
-        imatrix_directions(e, dir, own, power);
+        llm_imatrix_directions(e, dir, own, power);
         for (int i = 0; i < N_COL * N_SKETCH; i++)
             CHECK(isfinite(dir[i]));
     }
-    imatrix_free(m);
+    llm_imatrix_free(m);
 }

@@ -13,7 +13,7 @@ static bool near(double got, double want) {
 static void add(imatrix *m, const char *name, int64_t n_mat, int64_t count, const float *sum2) {
     imatrix_entry *e;
     ggl_error err = {0};
-    REQUIRE_OK(imatrix_add(m, name, 4, n_mat, &e, &err), &err);
+    REQUIRE_OK(llm_imatrix_add(m, name, 4, n_mat, &e, &err), &err);
     memcpy(e->sum2, sum2, (size_t)(4 * n_mat) * sizeof *sum2);
     e->count[0] = count; /* those of other matrices stay 0 */
 }
@@ -21,7 +21,7 @@ static void add(imatrix *m, const char *name, int64_t n_mat, int64_t count, cons
 /* Layer 0: all columns alike. Layer 1: one has all. The experts' second matrix has seen nothing. */
 TEST(by_hand) {
     imatrix *m;
-    REQUIRE(imatrix_new(&m, 8, NULL) == GGL_OK);
+    REQUIRE(llm_imatrix_new(&m, 8, NULL) == GGL_OK);
     add(m, "blk.0.attn_q.weight", 1, 2, (const float[]){2, 2, 2, 2});
     add(m, "blk.1.attn_q.weight", 1, 2, (const float[]){8, 0, 0, 0});
     add(m, "blk.1.ffn_up_exps.weight", 2, 2, (const float[]){2, 2, 4, 0, 9, 9, 9, 9});
@@ -55,5 +55,5 @@ TEST(by_hand) {
     CHECK_STR(s[3].kind, "output");
     CHECK(s[3].layer == -1 && s[3].n == 0 && stats_effective(&s[3]) == 0);
     free(s);
-    imatrix_free(m);
+    llm_imatrix_free(m);
 }

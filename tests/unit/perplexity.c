@@ -2,9 +2,9 @@
  * numbers worked out by hand. */
 #include <math.h>
 
-#include "common/log_softmax.h"
-#include "llm-perplexity/logits_file.h"
-#include "common/ppl_stats.h"
+#include "measure/log_softmax.h"
+#include "measure/logits_file.h"
+#include "measure/ppl_stats.h"
 
 #include "test.h"
 
@@ -14,44 +14,44 @@ static bool near(double got, double want, double off) {
 
 TEST(log_softmax) {
     const float same[4] = {2, 2, 2, 2}, two[3] = {0, 1e4F, -1e4F};
-    log_softmax s = log_softmax_of(same, 4);
+    log_softmax s = llm_log_softmax_of(same, 4);
     CHECK(s.finite && s.top == 0);
     for (int i = 0; i < 4; i++)
-        near(log_softmax_at(&s, same, i), -1.3862943611198906, 1e-15); /* ln 4 */
-    s = log_softmax_of(two, 3);
+        near(llm_log_softmax_at(&s, same, i), -1.3862943611198906, 1e-15); /* ln 4 */
+    s = llm_log_softmax_of(two, 3);
     CHECK(s.finite && s.top == 1);
-    near(log_softmax_at(&s, two, 1), 0, 0);
-    near(log_softmax_at(&s, two, 2), -2e4, 0);
-    CHECK(!log_softmax_of((float[]){0, NAN}, 2).finite);
-    CHECK(!log_softmax_of((float[]){INFINITY, 0}, 2).finite);
+    near(llm_log_softmax_at(&s, two, 1), 0, 0);
+    near(llm_log_softmax_at(&s, two, 2), -2e4, 0);
+    CHECK(!llm_log_softmax_of((float[]){0, NAN}, 2).finite);
+    CHECK(!llm_log_softmax_of((float[]){INFINITY, 0}, 2).finite);
 }
 
 /* Base 1/2 and 1/2, the other 9/10 and 1/10; then a token that base has at exp(-16) or less. */
 TEST(divergence) {
     const float base[3] = {3, 3, -40}, other[3] = {(float)log(9), 0, -40};
     uint16_t code[8];
-    CHECK_INT(log_probs_size(3), 8);
-    log_softmax s = log_softmax_of(base, 3);
-    log_probs_encode(&s, base, 3, code);
+    CHECK_INT(llm_log_probs_size(3), 8);
+    log_softmax s = llm_log_softmax_of(base, 3);
+    llm_log_probs_encode(&s, base, 3, code);
     CHECK_INT(code[4], 65535);
     CHECK_INT(code[5], 65535);
     CHECK_INT(code[6], 0); /* 16 below the likeliest, though it is 43 below */
     CHECK_INT(code[7], 0);
-    s = log_softmax_of(other, 3);
-    log_compared c = log_compare(&s, other, 3, code, 1);
+    s = llm_log_softmax_of(other, 3);
+    log_compared c = llm_log_compare(&s, other, 3, code, 1);
     near(c.nll, log(10), 1e-6);
     near(c.nll_base, log(2), 1e-5);
     near(c.kld, 0.5 * log(0.5 / 0.9) + 0.5 * log(0.5 / 0.1), 1e-5);
     near(c.p_diff, 0.1 - 0.5, 1e-5);
     CHECK(c.same_top);
-    s = log_softmax_of(base, 3);
-    c = log_compare(&s, base, 3, code, 0);
+    s = llm_log_softmax_of(base, 3);
+    c = llm_log_compare(&s, base, 3, code, 0);
     near(c.kld, 0, 1e-6);
     /* all alike: no scale */
     const float flat[2] = {1, 1};
-    s = log_softmax_of(flat, 2);
-    log_probs_encode(&s, flat, 2, code);
-    c = log_compare(&s, flat, 2, code, 1);
+    s = llm_log_softmax_of(flat, 2);
+    llm_log_probs_encode(&s, flat, 2, code);
+    c = llm_log_compare(&s, flat, 2, code, 1);
     near(c.nll_base, log(2), 1e-6);
     near(c.kld, 0, 1e-6);
 }
@@ -59,34 +59,34 @@ TEST(divergence) {
 TEST(statistics) {
     ppl_stats s = {0};
     for (int i = 1; i <= 3; i++)
-        ppl_add(&s, i);
-    near(ppl_value(&s).value, exp(2), 1e-12);
-    near(ppl_value(&s).error, exp(2) * sqrt(2.0 / 3 / 2), 1e-12);
+        llm_ppl_add(&s, i);
+    near(llm_ppl_value(&s).value, exp(2), 1e-12);
+    near(llm_ppl_value(&s).error, exp(2) * sqrt(2.0 / 3 / 2), 1e-12);
     s = (ppl_stats){0};
-    ppl_add(&s, 0.5);
-    near(ppl_value(&s).error, 0, 0);
+    llm_ppl_add(&s, 0.5);
+    near(llm_ppl_value(&s).error, 0, 0);
     s = (ppl_stats){0};
     for (int i = 0; i < 12; i++)
-        ppl_add_compared(&s, &(log_compared){.nll = i + 1,
-                                             .nll_base = i,
-                                             .kld = i % 2,
-                                             .p_diff = i % 2 ? 0.1 : -0.1,
-                                             .same_top = i < 9});
-    near(ppl_log_ratio(&s).value, 1, 1e-12);
-    near(ppl_log_ratio(&s).error, 0, 1e-6); /* always one off: the ratio is certain */
-    near(ppl_correlation(&s), 1, 1e-12);
-    near(ppl_kld(&s).value, 0.5, 0);
-    near(ppl_kld(&s).error, sqrt(0.25 / 11), 1e-15);
-    near(ppl_p_diff(&s).value, 0, 1e-15);
-    near(ppl_p_rms(&s).value, 0.1, 1e-15);
-    near(ppl_same_top(&s).value, 0.75, 0);
-    near(ppl_same_top(&s).error, sqrt(0.75 * 0.25 / 11), 1e-15);
+        llm_ppl_add_compared(&s, &(log_compared){.nll = i + 1,
+                                                 .nll_base = i,
+                                                 .kld = i % 2,
+                                                 .p_diff = i % 2 ? 0.1 : -0.1,
+                                                 .same_top = i < 9});
+    near(llm_ppl_log_ratio(&s).value, 1, 1e-12);
+    near(llm_ppl_log_ratio(&s).error, 0, 1e-6); /* always one off: the ratio is certain */
+    near(llm_ppl_correlation(&s), 1, 1e-12);
+    near(llm_ppl_kld(&s).value, 0.5, 0);
+    near(llm_ppl_kld(&s).error, sqrt(0.25 / 11), 1e-15);
+    near(llm_ppl_p_diff(&s).value, 0, 1e-15);
+    near(llm_ppl_p_rms(&s).value, 0.1, 1e-15);
+    near(llm_ppl_same_top(&s).value, 0.75, 0);
+    near(llm_ppl_same_top(&s).error, sqrt(0.75 * 0.25 / 11), 1e-15);
     const double x[5] = {0, 1, 2, 3, 10};
-    near(ppl_quantile(x, 5, 0.5), 2, 0);
-    near(ppl_quantile(x, 5, 0.9), 7.2, 1e-12);
-    near(ppl_quantile(x, 5, 1), 10, 0);
-    near(ppl_quantile(x, 4, 0.5), 1.5, 0);
-    near(ppl_quantile(x, 1, 0.5), 0, 0);
+    near(llm_ppl_quantile(x, 5, 0.5), 2, 0);
+    near(llm_ppl_quantile(x, 5, 0.9), 7.2, 1e-12);
+    near(llm_ppl_quantile(x, 5, 1), 10, 0);
+    near(llm_ppl_quantile(x, 4, 0.5), 1.5, 0);
+    near(llm_ppl_quantile(x, 1, 0.5), 0, 0);
 }
 
 /* Rows that the encoder writes add up to 1 within what the format loses, also where nearly all
@@ -95,21 +95,22 @@ TEST(valid_rows) {
     enum { N = 200001 };
     static const float far[] = {0, 1e-4F, 1, 7, 15.9F, 16, 16.1F, 100, 1e6F};
     float *logits = calloc(N, sizeof *logits);
-    uint16_t *row = calloc((size_t)log_probs_size(N), sizeof *row);
+    uint16_t *row = calloc((size_t)llm_log_probs_size(N), sizeof *row);
     for (size_t k = 0; logits && row && k < sizeof far / sizeof *far; k++)
         for (int64_t n = 1; n <= N; n = n < 10 ? n + 1 : n * 37 < N ? n * 37 : n < N ? N : N + 1)
             for (int shape = 0; shape < 2; shape++) {
                 for (int64_t i = 0; i < n; i++) /* one above all others, or an even slope */
                     logits[i] = 20 - (shape ? far[k] * (float)i / (float)n : i ? far[k] : 0);
-                log_softmax s = log_softmax_of(logits, n);
-                log_probs_encode(&s, logits, n, row);
-                CHECK_MSG(log_probs_valid(row, n), "%d tokens, %g apart", (int)n, (double)far[k]);
+                log_softmax s = llm_log_softmax_of(logits, n);
+                llm_log_probs_encode(&s, logits, n, row);
+                CHECK_MSG(llm_log_probs_valid(row, n), "%d tokens, %g apart", (int)n,
+                          (double)far[k]);
                 if (n < 9 || far[k] < 1)
                     continue;
                 for (int64_t i = 0; i < n; i++)
                     row[4 + i] = i < 200 ? 65535 : row[4 + i];
-                CHECK_MSG(shape || !log_probs_valid(row, n), "200 of %d tokens, %g apart", (int)n,
-                          (double)far[k]);
+                CHECK_MSG(shape || !llm_log_probs_valid(row, n), "200 of %d tokens, %g apart",
+                          (int)n, (double)far[k]);
             }
     free(logits);
     free(row);
@@ -124,16 +125,16 @@ static const char *write_file(void) {
     const char *path = test_path("base.kld");
     ggl_error err = {0};
     logits_writer w = {0};
-    if (!CHECK_OK(logits_begin(&w, path, &head, tokens, &err), &err))
+    if (!CHECK_OK(llm_logits_begin(&w, path, &head, tokens, &err), &err))
         return path;
     for (int k = 0; k < 4; k++) {
         const float logits[5] = {(float)k, 1, 2, 3, 4};
         uint16_t row[ROW];
-        log_softmax s = log_softmax_of(logits, 5);
-        log_probs_encode(&s, logits, 5, row);
-        logits_put(&w, row, ROW);
+        log_softmax s = llm_log_softmax_of(logits, 5);
+        llm_log_probs_encode(&s, logits, 5, row);
+        llm_logits_put(&w, row, ROW);
     }
-    CHECK_OK(logits_end(&w, &err), &err);
+    CHECK_OK(llm_logits_end(&w, &err), &err);
     return path;
 }
 
@@ -141,19 +142,19 @@ TEST(file) {
     ggl_error err = {0};
     logits_reader r;
     uint16_t row[ROW];
-    CHECK_INT(log_probs_size(5), ROW);
-    CHECK_INT(logits_scored(6), 2);
-    CHECK_INT(logits_scored(512), 255);
-    REQUIRE_OK(logits_open(&r, write_file(), &err), &err);
+    CHECK_INT(llm_log_probs_size(5), ROW);
+    CHECK_INT(llm_logits_scored(6), 2);
+    CHECK_INT(llm_logits_scored(512), 255);
+    REQUIRE_OK(llm_logits_open(&r, write_file(), &err), &err);
     CHECK_INT(r.head.n_ctx, 6);
     CHECK_INT(r.head.n_vocab, 5);
     CHECK_INT(r.head.n_chunk, 2);
     CHECK(memcmp(r.token, tokens, sizeof tokens) == 0);
-    CHECK(logits_row(&r, 1, 1, row));
+    CHECK(llm_logits_row(&r, 1, 1, row));
     CHECK_INT(row[4 + 0], 65535 * 2 / 3); /* 3 of 1 .. 4 */
     CHECK_INT(row[4 + 1], 0);
     CHECK_INT(row[4 + 4], 65535);
-    logits_close(&r);
+    llm_logits_close(&r);
 }
 
 static void refused(const unsigned char *data, size_t n, const char *words) {
@@ -161,11 +162,11 @@ static void refused(const unsigned char *data, size_t n, const char *words) {
     logits_reader r;
     const char *path = test_path("bad.kld");
     REQUIRE(test_write_file(path, data, n));
-    if (CHECK(logits_open(&r, path, &err) != GGL_OK)) {
+    if (CHECK(llm_logits_open(&r, path, &err) != GGL_OK)) {
         CHECK_HAS(err.msg, words);
         CHECK_HAS(err.msg, "bad.kld");
     } else {
-        logits_close(&r);
+        llm_logits_close(&r);
     }
 }
 
@@ -213,24 +214,24 @@ TEST(hostile_file) {
         memcpy(data + at, &value, 4);
         const char *path = test_path("scale.kld");
         REQUIRE(test_write_file(path, data, n));
-        REQUIRE_OK(logits_open(&r, path, &err), &err);
-        CHECK(!logits_row(&r, 0, 0, row));
-        CHECK(logits_row(&r, 0, 1, row));
-        logits_close(&r);
+        REQUIRE_OK(llm_logits_open(&r, path, &err), &err);
+        CHECK(!llm_logits_row(&r, 0, 0, row));
+        CHECK(llm_logits_row(&r, 0, 1, row));
+        llm_logits_close(&r);
         memcpy(data + at, before, 4);
     }
     free(data);
-    CHECK(logits_open(&r, test_path("none.kld"), &err) == GGL_IO);
+    CHECK(llm_logits_open(&r, test_path("none.kld"), &err) == GGL_IO);
 }
 
 TEST(target) {
     ggl_error err = {0};
     logits_writer w = {0};
-    CHECK_INT(logits_begin(&w, test_path("none/base.kld"), &head, tokens, &err), GGL_IO);
+    CHECK_INT(llm_logits_begin(&w, test_path("none/base.kld"), &head, tokens, &err), GGL_IO);
     CHECK_HAS(err.msg, "its folder does not exist");
-    CHECK_INT(logits_begin(&w, test_folder(), &head, tokens, &err), GGL_IO);
+    CHECK_INT(llm_logits_begin(&w, test_folder(), &head, tokens, &err), GGL_IO);
     CHECK_HAS(err.msg, "is a directory");
-    REQUIRE_OK(logits_begin(&w, test_path("gone.kld"), &head, tokens, &err), &err);
-    logits_abort(&w);
+    REQUIRE_OK(llm_logits_begin(&w, test_path("gone.kld"), &head, tokens, &err), &err);
+    llm_logits_abort(&w);
     CHECK(access(test_path("gone.kld"), F_OK) != 0);
 }

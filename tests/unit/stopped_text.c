@@ -34,7 +34,7 @@ static void check(const char **shown, const char **stop, const piece *pieces, co
         CHECK_OK(llm_stopped_text_put(&t, s, pieces->hidden, &err), &err);
         take(&t, false, text);
     }
-    llm_stopped_text_end(&t);
+    CHECK_OK(llm_stopped_text_end(&t, &err), &err);
     take(&t, true, text);
     CHECK((t.found >= 0) == found);
     CHECK_STR(text, expected);

@@ -119,25 +119,6 @@ ggl_status adapters_within(const tool_adapters *x, size_t k, ggl_status st, ggl_
     return ggl_within(err, st, k < x->n_plain ? "--lora" : "--lora-scaled");
 }
 
-ggl_status adapters_new(tool_adapters *x, const llm_model *m, llm_session_params *sp,
-                        ggl_error *err) {
-    ggl_status st = adapters_read(x, err);
-    if (st == GGL_OK) {
-        st = llm_adapter_list_open(&x->use, &x->n, x->from, x->n_from, m, err);
-        if (st != GGL_OK)
-            (void)adapters_within(x, x->n, st, err);
-    }
-    sp->adapter = x->use;
-    sp->n_adapters = x->n;
-    return st;
-}
-
-int adapters_open(tool_adapters *x, const char *tool, const llm_model *m, llm_session_params *sp) {
-    ggl_error err = {0};
-    const ggl_status st = adapters_new(x, m, sp, &err);
-    return st == GGL_OK ? -1 : tool_error(tool, st == GGL_USAGE ? 2 : 1, "%s", err.msg);
-}
-
 void adapters_print(const llm_adapter_use *use, size_t n, const char *head, FILE *out) {
     for (size_t i = 0; i < n; i++) {
         const llm_adapter_info info = llm_adapter_describe(use[i].adapter);
@@ -151,18 +132,16 @@ void adapters_print(const llm_adapter_use *use, size_t n, const char *head, FILE
     }
 }
 
-void adapters_close(tool_adapters *x) {
-    llm_adapter_list_close(x->use, x->n);
+void adapters_forget(tool_adapters *x) {
     for (size_t i = 0; i < x->n_from; i++)
         free((char *)x->from[i].path);
     free(x->from);
-    x->use = NULL;
     x->from = NULL;
-    x->n = x->n_from = 0;
+    x->n_from = 0;
 }
 
 void adapters_fini(tool_adapters *x) {
-    adapters_close(x);
+    adapters_forget(x);
     args_list_fini(&x->lora);
     args_list_fini(&x->scaled);
 }

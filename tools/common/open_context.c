@@ -1,5 +1,6 @@
 #include "open_context.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "ggl/internal/gguf.h"
@@ -17,9 +18,8 @@ static int tell_model(const char *tool, const llm_opening *o, ggl_status st, ggl
     return tool_error(tool, is_builtin && st == GGL_USAGE ? 2 : 1, "%s", err->msg); /* --type */
 }
 
-/* Reports why the step after c->opened has failed. Returns an exit code. */
-static int tell(const llm_context *c, const char *tool, const llm_opening *o,
-                const tool_adapters *adapters, ggl_status st, ggl_error *err) {
+int tool_tell_opening(const llm_context *c, const char *tool, const llm_opening *o,
+                      const tool_adapters *adapters, ggl_status st, ggl_error *err) {
     switch (c->opened + 1) {
     case LLM_OPENED_MODEL:
         return tell_model(tool, o, st, err);
@@ -36,9 +36,30 @@ static int tell(const llm_context *c, const char *tool, const llm_opening *o,
     }
 }
 
-int tool_open_context(llm_context *c, const char *tool, const llm_opening *o,
-                      const tool_adapters *adapters, llm_opened until) {
+/* Takes the steps before that of the adapters, and reads which these are. */
+static int read_adapters(llm_context *c, const char *tool, llm_opening *o,
+                         tool_adapters *adapters) {
     ggl_error err = {0};
+    const int code = tool_open_context(c, tool, o, adapters, LLM_OPENED_ADAPTERS - 1);
+    if (code >= 0)
+        return code;
+    adapters_forget(adapters);
+    const ggl_status st = adapters_read(adapters, &err);
+    if (st != GGL_OK)
+        return tool_error(tool, st == GGL_USAGE ? 2 : 1, "%s", err.msg);
+    o->adapter = adapters->from;
+    o->n_adapters = adapters->n_from;
+    return -1;
+}
+
+int tool_open_context(llm_context *c, const char *tool, llm_opening *o, tool_adapters *adapters,
+                      llm_opened until) {
+    ggl_error err = {0};
+    if (adapters && c->opened < LLM_OPENED_ADAPTERS && until >= LLM_OPENED_ADAPTERS) {
+        const int code = read_adapters(c, tool, o, adapters);
+        if (code >= 0)
+            return code;
+    }
     const bool is_new = c->opened < LLM_OPENED_MODEL;
     const bool has_begun = is_new && tool_loading_begin(&o->loading);
     const ggl_status st = llm_context_open(c, o, until, &err);
@@ -47,5 +68,46 @@ int tool_open_context(llm_context *c, const char *tool, const llm_opening *o,
     if (is_new && c->model && ggl_gguf_lock_failed(llm_model_file(c->model)))
         tool_warning(tool, "the model could not be locked into memory (see ulimit -l); it runs "
                            "without the lock");
-    return st == GGL_OK ? -1 : tell(c, tool, o, adapters, st, &err);
+    return st == GGL_OK ? -1 : tool_tell_opening(c, tool, o, adapters, st, &err);
+}
+
+int tool_open_named(llm_context **c, const char *tool, llm_opening *o) {
+    ggl_error err = {0};
+    const int code = o->loading.path ? tool_check_builtin(tool, o->loading.path) : -1;
+    if (code >= 0)
+        return code;
+    if (!o->loading.path)
+        o->loading.path = "builtin:stories";
+    if (llm_context_new(c, &err) != GGL_OK)
+        return tool_error(tool, 1, "%s", err.msg);
+    return tool_open_context(*c, tool, o, NULL, LLM_OPENED_MODEL);
+}
+
+int tool_open_weights(llm_context *c, const char *tool, llm_opening *o, tool_adapters *adapters) {
+    int code = tool_open_context(c, tool, o, adapters, LLM_OPENED_SESSION);
+    if (code >= 0)
+        return code;
+    progress_begin(PROGRESS_BYTES, 0, "loading weights");
+    code = tool_open_context(c, tool, o, adapters, LLM_OPENED_WEIGHTS);
+    progress_end();
+    if (code < 0)
+        tool_print_notes(llm_session_notes(c->session));
+    return code;
+}
+
+int tool_close_context(llm_context *c, const char *tool, int code) {
+    ggl_error err = {0};
+    if (llm_context_close(c, &err) == GGL_OK)
+        return code;
+    (void)tool_error(tool, 1, "%s", err.msg);
+    return code > 0 ? code : 1;
+}
+
+void tool_note_context(const char *tool, const llm_model *m, int64_t n_ctx) {
+    const int64_t own = llm_model_n_ctx(m);
+    if (own > 0 && n_ctx > own)
+        tool_note(tool,
+                  "the model was trained on %" PRId64
+                  " tokens at once; text beyond them may make no sense",
+                  own);
 }

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "ggl/internal/backends.h"
-#include "process.h"
 
 _Static_assert(TOOL_MAX_THREADS == GGL_MAX_THREADS, "-t takes what backends take");
 
@@ -52,6 +51,8 @@ static llm_placement_choice choice_of(const placement_options *o) {
 
 llm_placement_choice placement_choice(const char *tool, const placement_options *o) {
     llm_placement_choice choice = choice_of(o);
+    if (!tool)
+        return choice;
     choice.names.context = "-c";
     choice.note = print_note;
     choice.measured = print_measured;
@@ -59,23 +60,13 @@ llm_placement_choice placement_choice(const char *tool, const placement_options 
     return choice;
 }
 
-int placement_tell(const char *tool, const ggl_error *err) {
-    const bool usage = err->status == GGL_USAGE || err->status == GGL_NOT_FOUND;
-    return tool_error(tool, usage ? 2 : 1, "%s", err->msg);
-}
-
 int placement_open(llm_placement **out, const char *tool, const placement_options *o,
                    const ggl_backend_params *params) {
     ggl_error err = {0};
     const llm_placement_choice choice = placement_choice(tool, o);
-    return llm_placement_new(out, &choice, params, &err) == GGL_OK ? -1
-                                                                   : placement_tell(tool, &err);
-}
-
-ggl_status placement_open_quietly(llm_placement **out, const placement_options *o,
-                                  const ggl_backend_params *params, ggl_error *err) {
-    const llm_placement_choice choice = choice_of(o);
-    return llm_placement_new(out, &choice, params, err);
+    const ggl_status st = llm_placement_new(out, &choice, params, &err);
+    const bool misused = st == GGL_USAGE || st == GGL_NOT_FOUND; /* as misspelled flags */
+    return st == GGL_OK ? -1 : tool_error(tool, misused ? 2 : 1, "%s", err.msg);
 }
 
 void placement_say(void *tool, const llm_placement *p, const llm_session *s) {
@@ -90,18 +81,6 @@ void placement_say(void *tool, const llm_placement *p, const llm_session *s) {
                   "%zu node%s elsewhere than placed, because a backend refuses %s; --plan shows "
                   "%s, --strict makes this an error",
                   n, n == 1 ? " runs" : "s run", n == 1 ? "it" : "them", n == 1 ? "it" : "them");
-}
-
-int placement_session(const char *tool, llm_placement *p, llm_session **out, const llm_model *m,
-                      llm_session_params *sp) {
-    ggl_error err = {0};
-    ggl_status st = llm_placement_session(p, out, m, sp, &err);
-    if (st == GGL_CANCELLED && process_stopped)
-        return process_stop_code();
-    if (st != GGL_OK)
-        return placement_tell(tool, &err);
-    placement_say((void *)(uintptr_t)tool, p, *out);
-    return -1;
 }
 
 const char *placement_trace(const placement_options *o) {

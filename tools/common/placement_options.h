@@ -2,13 +2,8 @@
  *
  *     placement_options po = {0};
  *     const arg_option options[] = {.., PLACEMENT_OPTIONS(po), {0}};
- *     llm_placement *p = NULL;
- *     int code = placement_open(&p, TOOL, &po, &backend_params);
- *     if (code < 0)
- *         code = placement_session(TOOL, p, &session, model, &session_params);
- *     ..
- *     llm_session_free(session);
- *     llm_placement_close(p, &err);          // after the session */
+ *     llm_opening opening = {.placement = placement_choice(TOOL, &po), .placed = placement_say, ..};
+ *     int code = tool_open_context(c, TOOL, &opening, NULL, LLM_OPENED_SESSION); */
 #ifndef TOOLS_PLACEMENT_OPTIONS_H
 #define TOOLS_PLACEMENT_OPTIONS_H
 
@@ -66,25 +61,14 @@ typedef struct placement_options {
      .help = "check the devices: compute a share of the runs (default RATE: 0.03125, one of 32) again on the CPU, and report differences"}
 /* clang-format on */
 
-/* The choice, with notes on stderr. `tool`, for these, and `o` are borrowed. */
+/* The choice, with notes on stderr. `tool`, for these, and `o` are borrowed. tool NULL: without notes and advice. */
 llm_placement_choice placement_choice(const char *tool, const placement_options *o);
 /* Prints what users should know of a session's placement: where the layers run, and what does not run where it was placed. tool: its
  * name; it is void for llm_opening.placed. */
 void placement_say(void *tool, const llm_placement *p, const llm_session *s);
-/* Reports the error of a choice. Returns exit code 2 also for names that do not exist, as for misspelled flags. */
-int placement_tell(const char *tool, const ggl_error *err);
-
 /* Opens the backends. Returns -1, or an exit code after an error message. */
 int placement_open(llm_placement **out, const char *tool, const placement_options *o,
                    const ggl_backend_params *params);
-/* Like placement_open, but returns a status, without messages and notes. *out must be closed
- * even after an error. */
-ggl_status placement_open_quietly(llm_placement **out, const placement_options *o,
-                                  const ggl_backend_params *params, ggl_error *err);
-/* Makes a session as llm_placement_session does. Returns -1, or an exit code after a message. */
-int placement_session(const char *tool, llm_placement *p, llm_session **out, const llm_model *m,
-                      llm_session_params *sp);
-
 /* Returns the file that a timeline is written to, of --trace or a device "trace:NAME"; NULL:
  * none. */
 const char *placement_trace(const placement_options *o);

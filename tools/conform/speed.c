@@ -5,7 +5,7 @@
 
 #include "build.h"
 #include "common/machine.h"
-#include "common/node_run.h"
+#include "measure/node_run.h"
 #include "ggl/internal/fold.h"
 #include "ggl/internal/graph.h"
 #include "ggl/sched.h"
@@ -64,12 +64,12 @@ static ggl_status time_node(node_device *d, const conform_build *c, ggl_tensor *
     ggl_plan *plan = NULL;
     ggl_status st = GGL_OK;
     for (int i = 0; i < c->n_inputs && st == GGL_OK; i++)
-        st =
-            node_device_put(d, ggl_graph_find_input(c->g, c->input[i].name), c->input[i].data, err);
+        st = llm_node_device_put(d, ggl_graph_find_input(c->g, c->input[i].name), c->input[i].data,
+                                 err);
     for (int i = 0; i < d->m->n_nodes && st == GGL_OK && d->m->node[i] != node; i++)
-        st = node_device_run(d, d->m->node[i], err);
+        st = llm_node_device_run(d, d->m->node[i], err);
     if (st == GGL_OK)
-        st = node_device_compile(d, node, &plan, err);
+        st = llm_node_device_compile(d, node, &plan, err);
     if (st == GGL_OK)
         st = best_time(&(timed){.b = d->b, .plan = plan, .region = d->region, .n = d->m->n},
                        seconds, ns, err);
@@ -142,21 +142,21 @@ static ggl_status time_form(const conform_case *info, const conform_form *f, ggl
     if (st == GGL_OK)
         st = has_all(b, c.g, err);
     if (st == GGL_OK)
-        st = node_map_init(&m, c.g, f->n, err);
+        st = llm_node_map_init(&m, c.g, f->n, err);
     if (st == GGL_OK && b->max_buffer && m.io_size > b->max_buffer)
         st = ggl_fail(err, GGL_LIMIT, "buffers of this backend are too small to time it");
     if (st == GGL_OK)
-        st = node_device_init(&d, &m, b, err);
+        st = llm_node_device_init(&d, &m, b, err);
     if (st == GGL_OK && node->op == GGL_OP_LINEAR)
-        st = node_device_repack(&d, err);
+        st = llm_node_device_repack(&d, err);
     if (st == GGL_OK) {
         st = time_node(&d, &c, node, seconds, &out->ns, err);
         out->bytes = bytes_of_node(node, f->n);
         out->macs = macs_of_node(node, f->n);
     }
     if (d.b)
-        node_device_fini(&d);
-    node_map_fini(&m);
+        llm_node_device_fini(&d);
+    llm_node_map_fini(&m);
     conform_build_fini(&c);
     ggl_backend_close(reference);
     return st;

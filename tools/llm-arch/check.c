@@ -6,7 +6,7 @@
 
 #include "common/load.h"
 #include "common/progress.h"
-#include "common/verify.h"
+#include "measure/verify.h"
 #include "ggl/alloc.h"
 #include "ggl/internal/show.h"
 #include "tool.h"
@@ -32,7 +32,8 @@ static int verify_on(tally *t, const arch_built *b, ggl_backend *backend, const 
     int32_t token[N_RUN];
     verify_result r;
     arch_tokens(token, N_RUN, b->result.n_vocab);
-    if (verify_graph(&r, b->graph, backend, t->backends.reference, token, N_RUN, &err) != GGL_OK)
+    if (llm_verify_graph(&r, b->graph, backend, t->backends.reference, token, N_RUN, NULL, &err) !=
+        GGL_OK)
         return tool_error(TOOL, 1, "%s (%s) on %s: %s", file, what, backend->name, err.msg);
     int code = -1;
     char text[160];
@@ -46,7 +47,7 @@ static int verify_on(tally *t, const arch_built *b, ggl_backend *backend, const 
     for (size_t i = 0; i < r.n; i++)
         t->worst = r.at[i].departure > t->worst ? r.at[i].departure : t->worst;
     t->n_nodes += r.n;
-    verify_result_fini(&r);
+    llm_verify_result_fini(&r);
     return code;
 }
 

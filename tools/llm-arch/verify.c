@@ -8,7 +8,7 @@
 #include "common/input.h"
 #include "common/load.h"
 #include "common/progress.h"
-#include "common/verify.h"
+#include "measure/verify.h"
 #include "ggl/alloc.h"
 #include "ggl/internal/backends.h"
 #include "ggl/internal/graph.h"
@@ -174,6 +174,27 @@ static int get_tokens(run *r) {
     return r->tokens.n ? -1 : tool_error(TOOL, 2, "the text has no tokens");
 }
 
+static bool on_progress(void *ctx, size_t done, size_t n) {
+    (void)ctx;
+    if (done == n) {
+        progress_end();
+        progress_begin(NULL, 0, "comparing the whole run");
+    } else {
+        if (done == 0)
+            progress_begin("nodes", (double)n, "comparing");
+        progress_set((double)done);
+    }
+    return true;
+}
+
+static ggl_status compare(run *r, ggl_error *err) {
+    const verify_watch watch = {.progress = on_progress};
+    const ggl_status st = llm_verify_graph(&r->result, r->built.graph, r->fast, r->reference,
+                                           r->tokens.id, (int)r->tokens.n, &watch, err);
+    progress_end();
+    return st;
+}
+
 static int verify_model(run *r, const char *path) {
     int code = read_ids(r);
     if (code < 0)
@@ -192,8 +213,7 @@ static int verify_model(run *r, const char *path) {
     code = get_tokens(r);
     if (code >= 0)
         return code;
-    if (verify_graph(&r->result, r->built.graph, r->fast, r->reference, r->tokens.id,
-                     (int)r->tokens.n, &err) != GGL_OK)
+    if (compare(r, &err) != GGL_OK)
         return tool_error(TOOL, 1, "%s", err.msg);
     ggl_fprint(stdout, "model        %s\ndescriptor   %s\nbackend      %s: %s\ntokens       %zu\n",
                path, llm_model_arch_origin(r->model), r->fast->name, r->fast->description,
@@ -248,7 +268,7 @@ int arch_verify(int argc, char **argv) {
     if (code >= 0)
         return code;
     code = verify_model(&r, files.s[0]);
-    verify_result_fini(&r.result);
+    llm_verify_result_fini(&r.result);
     arch_built_fini(&r.built);
     llm_model_free(r.model);
     ggl_error err = {0};

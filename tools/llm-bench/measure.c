@@ -8,7 +8,6 @@
 #include "common/chart.h"
 #include "common/load.h"
 #include "common/machine.h"
-#include "common/open_model.h"
 #include "common/paths.h"
 #include "common/process.h"
 #include "common/progress.h"
@@ -29,6 +28,7 @@ typedef struct bench {
     bench_row **row;
     size_t n_rows;
     bench_setup setup;
+    ggl_gguf_params file; /* how models are read */
     bool noted;
     const bench_where *told; /* its -ngl makes rows like those of another, which was said */
     const char *opened;      /* path of the open model */
@@ -44,27 +44,34 @@ typedef struct bench {
 } bench;
 
 static ggl_status open_model(bench *b, const char *path, ggl_error *err) {
+    bench_options *o = &b->o;
     if (b->opened && strcmp(b->opened, path) == 0)
         return GGL_OK;
-    adapters_close(&b->o.adapters);
-    llm_model_free(b->setup.model);
-    b->setup.model = NULL;
+    llm_close(b->setup.ctx);
+    b->setup.ctx = NULL;
     b->opened = NULL;
-    const ggl_gguf_params file = {.size = sizeof file, .no_mmap = b->o.no_mmap, .willneed = true};
-    llm_model_params p = {
-        .size = sizeof p, .arch_path = b->o.arch, .gguf = &file, .ignore = ignore_of(&b->o.ignore)};
-    int64_t begin = bench_now_ns();
-    ggl_status st = tool_load_model(&b->setup.model, b->o.models.n > 0 ? path : "builtin:stories",
-                                    &p, b->o.type, err);
-    llm_session_params adapted = {.size = sizeof adapted};
+    b->file = (ggl_gguf_params){.size = sizeof b->file, .no_mmap = o->no_mmap, .willneed = true};
+    const llm_model_params p = {
+        .size = sizeof p, .arch_path = o->arch, .gguf = &b->file, .ignore = ignore_of(&o->ignore)};
+    const int64_t begin = bench_now_ns();
+    adapters_forget(&o->adapters);
+    ggl_status st = adapters_read(&o->adapters, err);
     if (st == GGL_OK)
-        st = adapters_new(&b->o.adapters, b->setup.model, &adapted, err);
-    b->setup.adapter = adapted.adapter;
-    b->setup.n_adapters = adapted.n_adapters;
+        st = llm_context_new(&b->setup.ctx, err);
+    b->setup.opening = (llm_opening){
+        .loading = tool_loading(o->models.n > 0 ? path : "builtin:stories", &p, o->type),
+        .no_tokenizer = true,
+        .adapter = o->adapters.from,
+        .n_adapters = o->adapters.n_from};
+    const bool has_begun = st == GGL_OK && tool_loading_begin(&b->setup.opening.loading);
+    if (st == GGL_OK)
+        st = llm_context_open(b->setup.ctx, &b->setup.opening, LLM_OPENED_MODEL, err);
+    if (has_begun)
+        progress_end();
     b->noted = false;
     b->setup.load_ns = (double)(bench_now_ns() - begin);
     b->opened = st == GGL_OK ? path : NULL;
-    return st;
+    return tool_load_advise(st, b->setup.opening.loading.path, err);
 }
 
 static bench_limits limits_of(bench *b, int64_t n_threads) {
@@ -299,7 +306,7 @@ int bench_measure(int argc, char **argv) {
         bench_row_free(b.row[i]);
     free(b.row);
     free(b.test);
-    llm_model_free(b.setup.model);
+    llm_close(b.setup.ctx);
     bench_options_fini(&b.o);
     return code;
 }

@@ -19,9 +19,7 @@ enum { MAX_SEQUENCES = 16 };
 /* A session in which a test is repeated. */
 typedef struct stage {
     const bench_test *t;
-    llm_placement *placement;
-    placement_options options;
-    llm_session *session;
+    llm_context *ctx;
     int32_t *token; /* random, but the same in each run */
     int64_t n_tokens;
     int32_t *slot; /* [n_batch] */
@@ -47,8 +45,8 @@ static void fill_tokens(stage *g, int64_t n_vocab) {
 static ggl_status stage_fini(stage *g, ggl_status st, ggl_error *err) {
     for (int i = 0; i < MAX_SEQUENCES; i++)
         ggl_free(g->snapshot[i]);
-    llm_session_free(g->session);
-    ggl_status closed = llm_placement_close(g->placement, st == GGL_OK ? err : NULL);
+    const ggl_status closed =
+        llm_context_return(g->ctx, LLM_OPENED_MODEL, st == GGL_OK ? err : NULL);
     free(g->token);
     free(g->slot);
     return st == GGL_OK ? closed : st;
@@ -69,16 +67,7 @@ static int64_t larger(int64_t a, int64_t b) {
     return a > b ? a : b;
 }
 
-static ggl_status stage_init(stage *g, const bench_setup *s, const bench_test *t,
-                             bench_collector *collector, ggl_error *err) {
-    *g = (stage){.t = t, .collector = collector};
-    ggl_backend_params bp = {.size = sizeof bp,
-                             .n_threads = (int)t->n_threads,
-                             .n_threads_batch = (int)t->n_threads,
-                             .mask = s->o->mask,
-                             .f16_as_bf16 = s->o->f16_as_bf16,
-                             .profile = collector ? bench_collect : NULL,
-                             .profile_ctx = collector};
+static llm_session_params session_params(const bench_options *o, const bench_test *t) {
     llm_session_params p = llm_session_default();
     p.n_ctx = t->n_depth + t->n_prompt + t->n_gen;
     p.n_ubatch = larger(t->n_ubatch, t->n_sequences);
@@ -86,27 +75,43 @@ static ggl_status stage_init(stage *g, const bench_setup *s, const bench_test *t
     p.n_rows = t->n_sequences;
     p.type_k = (ggl_type)t->type_k;
     p.type_v = (ggl_type)t->type_v;
-    p.no_repack = s->o->no_repack;
-    p.adapter = s->adapter;
-    p.n_adapters = s->n_adapters;
-    g->options = bench_placement(s->o, t->where);
-    ggl_status st = placement_open_quietly(&g->placement, &g->options, &bp, err);
+    p.no_repack = o->no_repack;
+    return p;
+}
+
+static ggl_status stage_init(stage *g, const bench_setup *s, const bench_test *t,
+                             bench_collector *collector, ggl_error *err) {
+    *g = (stage){.t = t, .ctx = s->ctx, .collector = collector};
+    const placement_options where = bench_placement(s->o, t->where);
+    llm_opening o = s->opening;
+    o.backend = (ggl_backend_params){.size = sizeof o.backend,
+                                     .n_threads = (int)t->n_threads,
+                                     .n_threads_batch = (int)t->n_threads,
+                                     .mask = s->o->mask,
+                                     .f16_as_bf16 = s->o->f16_as_bf16,
+                                     .profile = collector ? bench_collect : NULL,
+                                     .profile_ctx = collector};
+    o.placement = placement_choice(NULL, &where);
+    o.session = session_params(s->o, t);
+    ggl_status st = llm_context_open(g->ctx, &o, LLM_OPENED_ADAPTERS, err);
+    if (st != GGL_OK && g->ctx->opened == LLM_OPENED_ADAPTERS - 1)
+        (void)adapters_within(&s->o->adapters, g->ctx->n_adapters, st, err);
     if (st == GGL_OK)
-        st = llm_placement_session(g->placement, &g->session, s->model, &p, err);
+        st = llm_context_open(g->ctx, &o, LLM_OPENED_SESSION, err);
     if (st == GGL_OK && !*s->noted) {
-        tool_print_notes(llm_session_notes(g->session));
+        tool_print_notes(llm_session_notes(g->ctx->session));
         *s->noted = true;
     }
     if (st == GGL_OK)
-        st = llm_session_alloc(g->session, err);
+        st = llm_context_open(g->ctx, &o, LLM_OPENED_WEIGHTS, err);
     if (st != GGL_OK)
         return st;
-    g->n_tokens = p.n_ctx;
+    g->n_tokens = o.session.n_ctx;
     g->token = malloc((size_t)g->n_tokens * sizeof *g->token);
     g->slot = calloc((size_t)larger(t->n_batch, t->n_sequences), sizeof *g->slot);
     if (!g->token || !g->slot)
         return ggl_fail(err, GGL_NOMEM, "out of memory");
-    fill_tokens(g, llm_session_n_vocab(g->session));
+    fill_tokens(g, llm_session_n_vocab(g->ctx->session));
     return GGL_OK;
 }
 
@@ -126,8 +131,9 @@ static ggl_status run_prompt(stage *g, int32_t slot, int64_t first, int64_t n, g
     for (int64_t i = 0, k; i < n && st == GGL_OK; i += k) {
         k = at_once < n - i ? at_once : n - i;
         tell_past(g, (double)(first + i) + 0.5 * (double)(k + 1));
-        st = llm_session_eval(
-            g->session, &(llm_batch){.n = k, .token = g->token + first + i, .slot = g->slot}, err);
+        st = llm_session_eval(g->ctx->session,
+                              &(llm_batch){.n = k, .token = g->token + first + i, .slot = g->slot},
+                              err);
     }
     return st;
 }
@@ -152,19 +158,19 @@ static ggl_status submit_next(stage *g, int64_t i, int64_t first, int64_t end, u
     }
     tell_past(g, (double)(at + i + 1));
     const llm_batch b = {.n = end - first, .token = token, .slot = slot, .want = want};
-    return llm_session_submit(g->session, &b, ticket, err);
+    return llm_session_submit(g->ctx->session, &b, ticket, err);
 }
 
 /* Generates n tokens for each sequence, all sequences at once: divided, as the engine does it, over as
  * many batches as may be under way. *first_ns: the time when the first ones were computed. */
 static ggl_status run_generation(stage *g, int64_t n, int64_t *first_ns, ggl_error *err) {
     uint64_t ticket[MAX_SEQUENCES] = {0};
-    const int64_t n_seq = g->t->n_sequences, n_parts = llm_session_n_parts(g->session, n_seq);
+    const int64_t n_seq = g->t->n_sequences, n_parts = llm_session_n_parts(g->ctx->session, n_seq);
     ggl_status st = GGL_OK;
     for (int64_t i = 0; i <= n && st == GGL_OK; i++)
         for (int64_t k = 0; k < n_parts && st == GGL_OK; k++) {
             if (i > 0)
-                st = llm_session_collect(g->session, ticket[k], err);
+                st = llm_session_collect(g->ctx->session, ticket[k], err);
             if (i == 1)
                 *first_ns = bench_now_ns();
             if (st == GGL_OK && i < n)
@@ -177,7 +183,7 @@ static ggl_status run_generation(stage *g, int64_t n, int64_t *first_ns, ggl_err
 /* --- going back to the depth ------------------------------------------------------------------ */
 
 static ggl_status fill_depth(stage *g, int32_t slot, ggl_error *err) {
-    ggl_status st = llm_session_clear(g->session, slot, err);
+    ggl_status st = llm_session_clear(g->ctx->session, slot, err);
     return st == GGL_OK && g->t->n_depth > 0 ? run_prompt(g, slot, 0, g->t->n_depth, err) : st;
 }
 
@@ -187,8 +193,9 @@ static ggl_status reach_depth(stage *g, ggl_error *err) {
     for (int32_t k = 0; k < g->t->n_sequences && st == GGL_OK; k++) {
         st = fill_depth(g, k, err);
         if (st == GGL_OK && g->t->n_depth > 0 &&
-            ggl_sched_has_states(llm_session_sched(g->session)))
-            st = llm_session_save(g->session, k, true, &g->snapshot[k], &g->snapshot_size[k], err);
+            ggl_sched_has_states(llm_session_sched(g->ctx->session)))
+            st = llm_session_save(g->ctx->session, k, true, &g->snapshot[k], &g->snapshot_size[k],
+                                  err);
     }
     return st;
 }
@@ -198,9 +205,9 @@ static ggl_status go_back(stage *g, ggl_error *err) {
     ggl_status st = GGL_OK;
     for (int32_t k = 0; k < g->t->n_sequences && st == GGL_OK; k++) {
         if (g->t->n_depth == 0)
-            st = llm_session_clear(g->session, k, err);
-        else if (llm_session_cut(g->session, k, g->t->n_depth, NULL) != GGL_OK &&
-                 (!g->snapshot[k] || llm_session_restore(g->session, k, g->snapshot[k],
+            st = llm_session_clear(g->ctx->session, k, err);
+        else if (llm_session_cut(g->ctx->session, k, g->t->n_depth, NULL) != GGL_OK &&
+                 (!g->snapshot[k] || llm_session_restore(g->ctx->session, k, g->snapshot[k],
                                                          g->snapshot_size[k], NULL) != GGL_OK))
             st = fill_depth(g, k, err);
     }
@@ -288,9 +295,9 @@ static ggl_status count_rates(bench_row *row, const bench_setup *s, const bench_
     static bench_costs c;
     const llm_arch_params params = {.size = sizeof params,
                                     .n_ctx = t->n_depth + t->n_prompt + t->n_gen,
-                                    .adapter = s->adapter,
-                                    .n_adapters = s->n_adapters};
-    ggl_status st = bench_costs_count(&c, s->model, &params, t->n_ubatch, (ggl_type)t->type_k,
+                                    .adapter = s->ctx->adapter,
+                                    .n_adapters = s->ctx->n_adapters};
+    ggl_status st = bench_costs_count(&c, s->ctx->model, &params, t->n_ubatch, (ggl_type)t->type_k,
                                       (ggl_type)t->type_v, err);
     if (st != GGL_OK)
         return st;
@@ -317,8 +324,9 @@ static ggl_status count_rates(bench_row *row, const bench_setup *s, const bench_
  * or "vulkan0=5". */
 static ggl_backend *only_backend(const bench_row *row, const stage *g) {
     const size_t n = strcspn(row->backend, "=,");
-    for (int i = 0; i < llm_placement_n_backends(g->placement) && !strchr(row->backend, ','); i++) {
-        ggl_backend *b = llm_placement_backend(g->placement, i);
+    for (int i = 0; i < llm_placement_n_backends(g->ctx->placement) && !strchr(row->backend, ',');
+         i++) {
+        ggl_backend *b = llm_placement_backend(g->ctx->placement, i);
         if (strlen(b->name) == n && memcmp(b->name, row->backend, n) == 0)
             return b;
     }
@@ -362,10 +370,10 @@ static void take_limits(bench_row *row, const bench_setup *s, const stage *g) {
 /* Sets what the test ran on: which layers on which backend. */
 static void tell_place(bench_row *row, const stage *g) {
     size_t used = 0;
-    snprintf(row->backend, sizeof row->backend, "%s", llm_placement_text(g->placement));
-    row->n_gpu_layers = (double)llm_placement_n_device_layers(g->placement, g->session);
-    for (int i = 0; i < llm_placement_n_backends(g->placement); i++) {
-        const ggl_backend *b = llm_placement_backend(g->placement, i);
+    snprintf(row->backend, sizeof row->backend, "%s", llm_placement_text(g->ctx->placement));
+    row->n_gpu_layers = (double)llm_placement_n_device_layers(g->ctx->placement, g->ctx->session);
+    for (int i = 0; i < llm_placement_n_backends(g->ctx->placement); i++) {
+        const ggl_backend *b = llm_placement_backend(g->ctx->placement, i);
         if (strncmp(b->name, "cpu", 3) != 0 && used < sizeof row->device)
             used += (size_t)snprintf(row->device + used, sizeof row->device - used, "%s%s",
                                      used ? "; " : "", b->description);
@@ -407,15 +415,13 @@ ggl_status bench_run(bench_row *row, const bench_row **equal, const bench_setup 
             return stage_fini(&g, st, err);
         st = take_samples(&g, row, s->o, err);
     }
-    if (st == GGL_OK)
-        take_limits(row, s, &g);
-    st = stage_fini(&g, st, err);
-    if (st == GGL_OK && s->o->profile)
-        st = take_profile(s, t, row, err);
-    if (st == GGL_OK)
-        st = count_rates(row, s, t, err);
     row->peak_memory = (double)bench_peak_memory();
-    return st;
+    if (st == GGL_OK) {
+        take_limits(row, s, &g);
+        st = count_rates(row, s, t, err);
+    }
+    st = stage_fini(&g, st, err);
+    return st == GGL_OK && s->o->profile ? take_profile(s, t, row, err) : st;
 }
 
 void bench_row_free(bench_row *row) {

@@ -4,7 +4,7 @@
 
 #include "common/placement_options.h"
 #include "limits.h"
-#include "llm/internal/model.h"
+#include "opening.h"
 #include "options.h"
 
 /* Returns the options of one placement; they borrow from both. */
@@ -12,10 +12,9 @@ placement_options bench_placement(const bench_options *o, const bench_where *w);
 
 typedef struct bench_setup { /* what tests have in common */
     const bench_options *o;
-    llm_model *model;
-    const llm_adapter_use *adapter; /* the model's */
-    size_t n_adapters;
-    double load_ns; /* time for opening it */
+    llm_context *ctx; /* with the model alone, between tests */
+    llm_opening opening;
+    double load_ns; /* time for opening the model */
     bool *noted;    /* its notes were printed */
     bench_limits limits;
     const char *cpu;

@@ -14,7 +14,6 @@
 #include "common/input.h"
 #include "common/load.h"
 #include "common/open_context.h"
-#include "common/open_model.h"
 #include "common/paths.h"
 #include "common/process.h"
 #include "common/progress.h"
@@ -207,16 +206,7 @@ static int open_model(cli *c) {
 }
 
 static int open_session(cli *c) {
-    ggl_error err = {0};
-    int code = open_until(c, LLM_OPENED_BACKENDS);
-    if (code >= 0)
-        return code;
-    const ggl_status st = adapters_read(&c->o.adapters, &err);
-    if (st != GGL_OK)
-        return tool_error(TOOL, st == GGL_USAGE ? 2 : 1, "%s", err.msg);
-    c->opening.adapter = c->o.adapters.from;
-    c->opening.n_adapters = c->o.adapters.n_from;
-    code = open_until(c, LLM_OPENED_SESSION);
+    const int code = open_until(c, LLM_OPENED_SESSION);
     if (code >= 0)
         return code;
     tool_print_notes(llm_session_notes(c->ctx->session));
@@ -360,7 +350,7 @@ static bool finish(cli *c) {
     const bool complete = llm_context_close(c->ctx, &err) == GGL_OK;
     if (!complete)
         (void)tool_error(TOOL, 1, "%s", err.msg);
-    adapters_close(&c->o.adapters);
+    adapters_forget(&c->o.adapters);
     llm_tokens_fini(&c->prompt);
     free(c->text);
     return complete;

@@ -8,8 +8,8 @@
 #include "builtin/builtin.h"
 #include "common/amounts.h"
 #include "common/chart.h"
-#include "common/imatrix.h"
-#include "common/own_text.h"
+#include "measure/imatrix.h"
+#include "common/calibration.h"
 #include "common/paths.h"
 #include "common/process.h"
 #include "ggl/alloc.h"
@@ -34,7 +34,7 @@ static int check_paths(const options *o) {
     const tool_path own[OWN] = {
         {"-m", llm_builtin_find(o->model, &built_in) ? NULL : o->model, .needed = true,
          .model = true},
-        {"-f", own_text_is(o->text) ? NULL : o->text, .needed = true},
+        {"-f", calibration_is_own(o->text) ? NULL : o->text, .needed = true},
         {"--arch", o->arch, .needed = true, .or_name = true},
         {"--plot", o->plot, .written = true},
         {"--trace", placement_trace(&o->placement), .written = true},
@@ -56,8 +56,8 @@ static int check_paths(const options *o) {
 /* The number of weights with directions. */
 static size_t n_directed(const imatrix *m) {
     size_t n = 0;
-    for (size_t i = 0; i < imatrix_n(m); i++)
-        n += imatrix_at(m, i)->n_sketch > 0;
+    for (size_t i = 0; i < llm_imatrix_n(m); i++)
+        n += llm_imatrix_at(m, i)->n_sketch > 0;
     return n;
 }
 
@@ -66,8 +66,8 @@ static int read_files(tool *t) {
     ggl_error err = {0};
     for (size_t i = 0; i < t->o.n_files; i++) {
         imatrix *m = NULL;
-        ggl_status st = imatrix_open(&m, t->o.file[i], t->o.n_ctx, &err);
-        if (st == GGL_OK && !t->o.ctx_given && !imatrix_tells_chunk_size(m))
+        ggl_status st = llm_imatrix_open(&m, t->o.file[i], t->o.n_ctx, &err);
+        if (st == GGL_OK && !t->o.ctx_given && !llm_imatrix_tells_chunk_size(m))
             tool_note(
                 TOOL,
                 "%s does not tell the size of its chunks, by which files are weighted: %" PRId64
@@ -76,10 +76,10 @@ static int read_files(tool *t) {
         if (st == GGL_OK)
             t->directed |= n_directed(m) > 0;
         if (st == GGL_OK && t->base) {
-            st = imatrix_merge(t->base, m, &err);
+            st = llm_imatrix_merge(t->base, m, &err);
             if (st != GGL_OK)
                 st = ggl_within(&err, st, "%s", t->o.file[i]);
-            imatrix_free(m);
+            llm_imatrix_free(m);
         } else {
             t->base = m;
         }
@@ -92,11 +92,11 @@ static int read_files(tool *t) {
 /* Writes m and what the files have to *all. */
 static int add_base(const tool *t, const imatrix *m, imatrix **all) {
     ggl_error err = {0};
-    ggl_status st = imatrix_new(all, imatrix_chunk_size(m), &err);
+    ggl_status st = llm_imatrix_new(all, llm_imatrix_chunk_size(m), &err);
     if (st == GGL_OK && t->base)
-        st = imatrix_merge(*all, t->base, &err);
+        st = llm_imatrix_merge(*all, t->base, &err);
     if (st == GGL_OK)
-        st = imatrix_merge(*all, m, &err);
+        st = llm_imatrix_merge(*all, m, &err);
     if (st == GGL_OK)
         return -1;
     return tool_error(TOOL, 1, "%s%s", err.msg,
@@ -105,7 +105,7 @@ static int add_base(const tool *t, const imatrix *m, imatrix **all) {
 
 static int write_file(const tool *t, const imatrix *m, const char *path) {
     ggl_error err = {0};
-    return imatrix_write(m, path, (imatrix_format)t->o.format, &err) == GGL_OK
+    return llm_imatrix_write(m, path, (imatrix_format)t->o.format, &err) == GGL_OK
                ? -1
                : tool_error(TOOL, 1, "-o: %s", err.msg);
 }
@@ -134,8 +134,8 @@ static int show(const tool *t, const imatrix *m) {
     if (!s)
         return tool_error(TOOL, 1, "out of memory");
     if (t->o.statistics)
-        stats_print(s, imatrix_n(m), stdout);
-    const int code = t->o.plot ? plot(t, s, imatrix_n(m)) : -1;
+        stats_print(s, llm_imatrix_n(m), stdout);
+    const int code = t->o.plot ? plot(t, s, llm_imatrix_n(m)) : -1;
     ggl_free(s);
     return code;
 }
@@ -145,8 +145,8 @@ static int show(const tool *t, const imatrix *m) {
 /* Says how many matrices of experts have seen no rows, which are then quantized as if all columns were alike. */
 static void note_unseen(const imatrix *m) {
     int64_t n = 0, n_all = 0;
-    for (size_t i = 0; i < imatrix_n(m); i++) {
-        const imatrix_entry *e = imatrix_at(m, i);
+    for (size_t i = 0; i < llm_imatrix_n(m); i++) {
+        const imatrix_entry *e = llm_imatrix_at(m, i);
         n_all += e->n_mat;
         for (int64_t k = 0; k < e->n_mat; k++)
             n += e->count[k] == 0;
@@ -159,26 +159,26 @@ static void note_unseen(const imatrix *m) {
 }
 
 static void say_written(const tool *t, const imatrix *m) {
-    const size_t n = imatrix_n(m) - n_directed(m);
+    const size_t n = llm_imatrix_n(m) - n_directed(m);
     if (t->o.n_files > 0 && t->directed && n > 0 && t->o.format == IMATRIX_GGUF)
         tool_note(
             TOOL,
             "no directions for %zu of %zu weights: something that was added up has none for them",
-            n, imatrix_n(m));
+            n, llm_imatrix_n(m));
     if (t->directed && t->o.format == IMATRIX_DAT)
         tool_note(TOOL,
                   "the old format has no place for directions, with which llm-quantize lets errors "
                   "cancel; %s has none",
                   t->o.out);
-    tool_say(TOOL, "%zu weight%s, %" PRId64 " chunk%s in all: %s", imatrix_n(m),
-             llm_amount_s((int64_t)imatrix_n(m)), imatrix_n_chunks(m),
-             llm_amount_s(imatrix_n_chunks(m)), t->o.out);
+    tool_say(TOOL, "%zu weight%s, %" PRId64 " chunk%s in all: %s", llm_imatrix_n(m),
+             llm_amount_s((int64_t)llm_imatrix_n(m)), llm_imatrix_n_chunks(m),
+             llm_amount_s(llm_imatrix_n_chunks(m)), t->o.out);
 }
 
 /* Writes a file on the way. If it fails, the run goes on: the last file decides. */
 static void write_copy(const tool *t, const imatrix *m, const char *path) {
     ggl_error err = {0};
-    if (imatrix_write(m, path, (imatrix_format)t->o.format, &err) != GGL_OK)
+    if (llm_imatrix_write(m, path, (imatrix_format)t->o.format, &err) != GGL_OK)
         tool_note(TOOL, "a copy on the way could not be written: %s; the run goes on", err.msg);
 }
 
@@ -206,7 +206,7 @@ static int save(void *ctx, const imatrix *m, int64_t n_chunks, bool last) {
         say_written(t, all);
         code = show(t, all);
     }
-    imatrix_free(all);
+    llm_imatrix_free(all);
     return code;
 }
 
@@ -249,7 +249,7 @@ int main(int argc, char **argv) {
         process_wait_for_stop();
         code = run_tool(&t);
     }
-    imatrix_free(t.base);
+    llm_imatrix_free(t.base);
     options_fini(&t.o);
     return tool_finish(TOOL, code < 0 ? 0 : code);
 }

@@ -3,9 +3,9 @@
 #include <string.h>
 
 #include "common/machine_options.h"
-#include "common/collect.h"
+#include "measure/collect.h"
 #include "common/hints.h"
-#include "common/imatrix.h"
+#include "measure/imatrix.h"
 #include "common/paths.h"
 #include "common/report.h"
 #include "ggl/internal/alloc.h"

@@ -2,7 +2,7 @@
 #ifndef TOOLS_IMATRIX_RUN_H
 #define TOOLS_IMATRIX_RUN_H
 
-#include "common/imatrix.h"
+#include "measure/imatrix.h"
 #include "options.h"
 
 /* Runs the text of the options and prints its perplexity. base: what it will be added to, which must be of the

@@ -69,7 +69,7 @@ static double cosine_before(const imatrix *m, const tensor_stats *s) {
     if (s->layer < 1 || !rest || !(rest = strchr(rest + 1, '.')))
         return NAN;
     snprintf(name, sizeof name, "blk.%d%s", s->layer - 1, rest);
-    return cosine_of(s->e, imatrix_find(m, name));
+    return cosine_of(s->e, llm_imatrix_find(m, name));
 }
 
 static tensor_stats stats_one(const imatrix *m, const imatrix_entry *e) {
@@ -98,11 +98,11 @@ static int by_kind(const void *a, const void *b) {
 }
 
 tensor_stats *stats_of(const imatrix *m) {
-    tensor_stats *s = ggl_calloc(imatrix_n(m), sizeof *s);
-    for (size_t i = 0; s && i < imatrix_n(m); i++)
-        s[i] = stats_one(m, imatrix_at(m, i));
-    if (s && imatrix_n(m) > 1)
-        qsort(s, imatrix_n(m), sizeof *s, by_kind);
+    tensor_stats *s = ggl_calloc(llm_imatrix_n(m), sizeof *s);
+    for (size_t i = 0; s && i < llm_imatrix_n(m); i++)
+        s[i] = stats_one(m, llm_imatrix_at(m, i));
+    if (s && llm_imatrix_n(m) > 1)
+        qsort(s, llm_imatrix_n(m), sizeof *s, by_kind);
     return s;
 }
 

@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "common/imatrix.h"
+#include "measure/imatrix.h"
 
 /* Statistics of the mean squares m[i] of all columns, over the matrices that have seen rows. */
 typedef struct tensor_stats {

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "common/adapters.h"
+#include "common/calibration.h"
 #include "common/amounts.h"
 #include "common/args.h"
 #include "common/cache_types.h"
@@ -17,25 +18,22 @@
 #include "common/machine_options.h"
 #include "common/hub_options.h"
 #include "common/ignore.h"
-#include "common/log_softmax.h"
 #include "common/paths.h"
 #include "common/placement_options.h"
-#include "common/ppl_stats.h"
 #include "common/process.h"
 #include "common/progress.h"
 #include "common/load.h"
-#include "common/open_model.h"
-#include "common/text_chunks.h"
-#include "common/work_share.h"
+#include "common/open_context.h"
 #include "common/work_threads.h"
 #include "llm/internal/session.h"
 #include "ggl/internal/file.h"
-#include "logits_file.h"
+#include "measure/scores.h"
 #include "ppl_plot.h"
+#include "ppl_print.h"
 
 #define TOOL "llm-perplexity"
 
-enum { DEFAULT_CTX = TEXT_CHUNK_SIZE, MAX_ROWS = 64, MAX_ROWS_SIZE = 64 << 20 };
+enum { DEFAULT_CTX = TEXT_CHUNK_SIZE };
 
 typedef struct options {
     tool_ignore ignore;
@@ -51,37 +49,17 @@ typedef struct options {
 
 enum { FORMAT_TEXT, FORMAT_JSON };
 
-/* The results of one row of logits. */
-typedef struct row_result {
-    double nll;
-    bool finite, base_ok;
-    log_compared c;
-} row_result;
-
 typedef struct ppl {
     options o;
-    llm_model *model;
-    llm_placement *placement;
-    llm_session *session;
+    ggl_gguf_params file; /* how it is read */
+    llm_opening opening;
+    llm_context *ctx;
     text_chunks text; /* without tokens if these are the other file's */
     logits_head head;
     logits_reader base;
     logits_writer save;
-    /* rows of logits that wait for scoring */
-    float *row; /* [max_rows][n_vocab] */
-    /* [max_rows][log_probs_size], if a file of the other model is written or read */
-    uint16_t *code;
-    row_result *result; /* [max_rows] */
-    int64_t max_rows, n_rows;
-    int64_t chunk, first; /* the chunk, and the position in it of row 0 */
-    int bad_row;          /* position in the chunk of logits that are not finite; -1: none */
-    int bad_base;         /* position of codes in the other file that are not valid; -1: none */
-    ppl_stats stats;
-    double *kld, *p_diff; /* [n_chunk * scored] */
-    mean *running;        /* [n_chunk]: the perplexity after each chunk */
-    double *by_chunk;     /* [n_chunk]: of each chunk by itself */
-    bool shows_values;    /* running values, on the terminal's last line */
-    int n_threads;        /* that score rows */
+    scores *scores;
+    bool shows_values; /* running values, on the terminal's last line */
 } ppl;
 
 /* --- options ---------------------------------------------------------------------------------- */
@@ -160,14 +138,13 @@ static int read_options(options *o, int argc, char **argv) {
 /* Gets the tokens, and determines the chunks. */
 static int choose_chunks(ppl *p) {
     ggl_error err = {0};
-    const llm_tokenizer *t = NULL;
-    if (llm_model_tokenizer(p->model, &t, &err) != GGL_OK)
+    const llm_tokenizer *t = p->ctx->tokenizer;
+    if (!t)
+        return tool_error(TOOL, 1, "%s", p->ctx->why_no_tokenizer.msg);
+    if (llm_text_chunks_find_bos(&p->text, t, &err) != GGL_OK)
         return tool_error(TOOL, 1, "%s", err.msg);
-    int code = text_chunks_find_bos(&p->text, TOOL, t);
-    if (code >= 0)
-        return code;
     if (p->o.compare) {
-        if (logits_open(&p->base, p->o.base, &err) != GGL_OK)
+        if (llm_logits_open(&p->base, p->o.base, &err) != GGL_OK)
             return tool_error(TOOL, 1, "%s", err.msg);
         if (p->o.ctx_given && p->o.n_ctx != p->base.head.n_ctx)
             return tool_error(TOOL, 2, "-c %" PRId64 ": %s was written with -c %" PRId64,
@@ -176,8 +153,8 @@ static int choose_chunks(ppl *p) {
             tool_note(TOOL, "the text comes from %s; -f is not read", p->o.base);
         p->head = p->base.head;
     } else {
-        text_chunks_choose(&p->text, TOOL, p->model, p->o.n_ctx, p->o.ctx_given);
-        code = text_chunks_read(&p->text, TOOL, t, p->o.text, false);
+        calibration_choose(&p->text, TOOL, p->ctx->model, p->o.n_ctx, p->o.ctx_given);
+        const int code = calibration_read(&p->text, TOOL, t, p->o.text, false);
         if (code >= 0)
             return code;
         p->head.n_ctx = p->text.n_ctx;
@@ -192,218 +169,116 @@ static int choose_chunks(ppl *p) {
 
 static int open_model(ppl *p) {
     const options *o = &p->o;
-    const ggl_gguf_params file = {.size = sizeof file, .no_mmap = o->no_mmap, .willneed = true};
-    llm_model_params mp = {
-        .size = sizeof mp, .arch_path = o->arch, .gguf = &file, .ignore = ignore_of(&o->ignore)};
-    return tool_open_model(&p->model, TOOL, o->model, &mp, o->type);
+    p->file = (ggl_gguf_params){.size = sizeof p->file, .no_mmap = o->no_mmap, .willneed = true};
+    const llm_model_params mp = {
+        .size = sizeof mp, .arch_path = o->arch, .gguf = &p->file, .ignore = ignore_of(&o->ignore)};
+    p->opening = (llm_opening){.loading = tool_loading(o->model, &mp, o->type),
+                               .no_chat = true,
+                               .backend = {.size = sizeof p->opening.backend,
+                                           .n_threads = (int)o->n_threads,
+                                           .n_threads_batch = (int)o->n_threads,
+                                           .mask = o->mask,
+                                           .f16_as_bf16 = o->f16_as_bf16},
+                               .placement = placement_choice(TOOL, &o->placement),
+                               .session = llm_session_default(),
+                               .placed = placement_say,
+                               .cancelled = process_is_stopped,
+                               .ctx = (void *)(uintptr_t)TOOL};
+    llm_session_params *sp = &p->opening.session;
+    sp->n_ubatch = o->n_ubatch;
+    sp->n_rows = o->n_ubatch < SCORES_ROWS ? o->n_ubatch : SCORES_ROWS;
+    sp->progress = progress_share;
+    sp->type_k = tool_cache_type(o->type_k);
+    sp->type_v = tool_cache_type(o->type_v);
+    return tool_open_named(&p->ctx, TOOL, &p->opening);
 }
 
 static int open_session(ppl *p) {
-    ggl_error err = {0};
-    const options *o = &p->o;
-    ggl_backend_params bp = {.size = sizeof bp,
-                             .n_threads = (int)o->n_threads,
-                             .n_threads_batch = (int)o->n_threads,
-                             .mask = o->mask,
-                             .f16_as_bf16 = o->f16_as_bf16};
-    int code = placement_open(&p->placement, TOOL, &o->placement, &bp);
+    p->opening.session.n_ctx = p->head.n_ctx;
+    const int code = tool_open_weights(p->ctx, TOOL, &p->opening, &p->o.adapters);
     if (code >= 0)
         return code;
-    llm_session_params sp = llm_session_default();
-    sp.n_ctx = p->head.n_ctx;
-    sp.n_ubatch = o->n_ubatch;
-    sp.n_rows = o->n_ubatch < MAX_ROWS ? o->n_ubatch : MAX_ROWS;
-    sp.progress = progress_share;
-    sp.cancelled = process_is_stopped;
-    sp.type_k = tool_cache_type(o->type_k);
-    sp.type_v = tool_cache_type(o->type_v);
-    code = adapters_open(&p->o.adapters, TOOL, p->model, &sp);
-    if (code < 0)
-        code = placement_session(TOOL, p->placement, &p->session, p->model, &sp);
-    if (code >= 0)
-        return code;
-    progress_begin(PROGRESS_BYTES, 0, "loading weights");
-    ggl_status st = llm_session_alloc(p->session, &err);
-    progress_end();
-    if (st != GGL_OK) {
-        char advice[128];
-        return tool_error(
-            TOOL, 1, "%s%s", err.msg,
-            llm_placement_advice(p->placement, p->model, &sp, st, advice, sizeof advice));
-    }
-    tool_print_notes(llm_session_notes(p->session));
-    int64_t n_vocab = llm_session_n_vocab(p->session);
-    if (o->compare && n_vocab != p->head.n_vocab)
+    const int64_t n_vocab = llm_session_n_vocab(p->ctx->session);
+    if (p->o.compare && n_vocab != p->head.n_vocab)
         return tool_error(TOOL, 1,
                           "%s has a vocabulary of %" PRId64 ", but the model's is %" PRId64,
-                          o->base, p->head.n_vocab, n_vocab);
+                          p->o.base, p->head.n_vocab, n_vocab);
     p->head.n_vocab = n_vocab;
-    return -1;
-}
-
-static int take_memory(ppl *p) {
-    int64_t n_vocab = p->head.n_vocab, rows = MAX_ROWS_SIZE / (4 * n_vocab);
-    size_t n_scored = (size_t)(p->head.n_chunk * logits_scored(p->head.n_ctx));
-    p->max_rows = rows < 1 ? 1 : rows < MAX_ROWS ? rows : MAX_ROWS;
-    p->row = calloc((size_t)(p->max_rows * n_vocab), sizeof *p->row);
-    p->result = calloc((size_t)p->max_rows, sizeof *p->result);
-    p->running = calloc((size_t)p->head.n_chunk, sizeof *p->running);
-    p->by_chunk = calloc((size_t)p->head.n_chunk, sizeof *p->by_chunk);
-    if (p->o.base)
-        p->code = calloc((size_t)(p->max_rows * log_probs_size(n_vocab)), sizeof *p->code);
-    if (p->o.compare) {
-        p->kld = calloc(n_scored, sizeof *p->kld);
-        p->p_diff = calloc(n_scored, sizeof *p->p_diff);
-    }
-    p->n_threads = p->o.n_threads ? (int)p->o.n_threads : work_threads();
-    if (!p->row || !p->result || !p->running || !p->by_chunk || (p->o.base && !p->code) ||
-        (p->o.compare && (!p->kld || !p->p_diff)))
-        return tool_error(TOOL, 1, "out of memory");
     return -1;
 }
 
 /* --- scoring ---------------------------------------------------------------------------------- */
 
-static const int32_t *chunk_tokens(const ppl *p) {
-    return (p->o.compare ? p->base.token : p->text.tokens.id) + p->chunk * p->head.n_ctx;
+static bool on_progress(void *ctx, double n_done) {
+    (void)ctx;
+    progress_set(n_done);
+    return !process_stopped;
 }
 
-/* Scores row k: its loss, and its codes or their comparison. */
-static void score_row(void *ctx, size_t k, int thread) {
-    (void)thread;
-    ppl *p = ctx;
-    int64_t n = p->head.n_vocab, at = p->first + (int64_t)k;
-    const float *logits = p->row + (int64_t)k * n;
-    int32_t next = chunk_tokens(p)[at + 1];
-    row_result *r = &p->result[k];
-    log_softmax s = log_softmax_of(logits, n);
-    *r = (row_result){.finite = s.finite, .base_ok = true};
-    if (!s.finite)
-        return;
-    uint16_t *code = p->code ? p->code + (int64_t)k * log_probs_size(n) : NULL;
-    if (p->o.compare) {
-        r->base_ok = logits_row(&p->base, p->chunk, at - p->head.n_ctx / 2, code);
-        if (r->base_ok)
-            r->c = log_compare(&s, logits, n, code, next);
-    } else {
-        r->nll = -log_softmax_at(&s, logits, next);
-        if (code)
-            log_probs_encode(&s, logits, n, code);
-    }
-}
-
-/* Scores the waiting rows with all threads, and adds the results in order. */
-static void score_rows(ppl *p) {
-    llm_work_share(p->n_threads, (size_t)p->n_rows, score_row, p);
-    for (int64_t k = 0; k < p->n_rows; k++) {
-        const row_result *r = &p->result[k];
-        if (!r->finite && p->bad_row < 0)
-            p->bad_row = (int)(p->first + k);
-        if (!r->base_ok && p->bad_base < 0)
-            p->bad_base = (int)(p->first + k);
-        if (p->bad_row >= 0 || p->bad_base >= 0)
-            break;
-        if (p->o.compare) {
-            p->kld[p->stats.n] = r->c.kld;
-            p->p_diff[p->stats.n] = r->c.p_diff;
-            ppl_add_compared(&p->stats, &r->c);
-        } else {
-            ppl_add(&p->stats, r->nll);
-            if (p->code)
-                logits_put(&p->save, p->code + k * log_probs_size(p->head.n_vocab),
-                           log_probs_size(p->head.n_vocab));
-        }
-    }
-    p->n_rows = 0;
-}
-
-static void on_logits(void *ctx, int64_t i, const float *logits) {
-    ppl *p = ctx;
-    if (p->n_rows == 0)
-        p->first = i;
-    memcpy(p->row + p->n_rows * p->head.n_vocab, logits, (size_t)p->head.n_vocab * sizeof *logits);
-    if (++p->n_rows == p->max_rows)
-        score_rows(p);
-}
-
-static bool on_progress(void *ctx, int64_t done, int64_t n) {
-    const ppl *p = ctx;
-    progress_set((double)p->chunk + (double)done / (double)n);
-    return !process_stopped && p->bad_row < 0 && p->bad_base < 0;
-}
-
-static int run_chunk(ppl *p, int32_t *token, bool *want) {
+static int make_scores(ppl *p) {
     ggl_error err = {0};
-    int64_t n_ctx = p->head.n_ctx;
-    memcpy(token, chunk_tokens(p), (size_t)n_ctx * sizeof *token);
-    if (p->text.bos >= 0)
-        token[0] = p->text.bos;
-    for (int64_t i = 0; i < n_ctx; i++)
-        want[i] = i >= n_ctx / 2;
-    /* the last token is only predicted */
-    llm_batch b = {.n = n_ctx - 1,
-                   .token = token,
-                   .want = want,
-                   .each = on_logits,
-                   .progress = on_progress,
-                   .ctx = p};
-    ggl_status st = llm_session_clear(p->session, 0, &err);
-    if (st == GGL_OK)
-        st = llm_session_eval(p->session, &b, &err);
+    const scores_params sp = {.session = p->ctx->session,
+                              .token = p->o.compare ? p->base.token : p->text.tokens.id,
+                              .bos = p->text.bos,
+                              .n_ctx = p->head.n_ctx,
+                              .n_chunk = p->head.n_chunk,
+                              .n_threads = p->o.n_threads ? (int)p->o.n_threads : work_threads(),
+                              .save = p->o.base && !p->o.compare ? &p->save : NULL,
+                              .base = p->o.compare ? &p->base : NULL,
+                              .base_path = p->o.base,
+                              .progress = on_progress};
+    return llm_scores_new(&p->scores, &sp, &err) == GGL_OK ? -1
+                                                           : tool_error(TOOL, 1, "%s", err.msg);
+}
+
+static int run_chunk(ppl *p) {
+    ggl_error err = {0};
+    const ggl_status st = llm_scores_next(p->scores, &err);
     if (st != GGL_OK && st != GGL_CANCELLED)
         return tool_error(TOOL, 1, "%s", err.msg);
     if (process_stopped)
-        return tool_error(TOOL, process_stop_code(),
-                          "interrupted after %" PRId64 " of %" PRId64 " chunk%s", p->chunk,
-                          p->head.n_chunk, llm_amount_s(p->head.n_chunk));
-    score_rows(p);
-    if (p->bad_row >= 0)
-        return tool_error(TOOL, 1,
-                          "chunk %" PRId64 ", token %d: the model's logits are not numbers",
-                          p->chunk + 1, p->bad_row);
-    if (p->bad_base >= 0)
-        return tool_error(TOOL, 1,
-                          "%s: chunk %" PRId64 ", token %d: the log-probabilities are not of "
-                          "probabilities that add up to 1; the file is damaged",
-                          p->o.base, p->chunk + 1, p->bad_base);
+        return tool_error(
+            TOOL, process_stop_code(), "interrupted after %" PRId64 " of %" PRId64 " chunk%s",
+            p->scores->chunk - (st == GGL_OK), p->head.n_chunk, llm_amount_s(p->head.n_chunk));
     return -1;
 }
 
 /* --- what is printed -------------------------------------------------------------------------- */
 
 static void print_chunk(const ppl *p) {
-    const ppl_stats *s = &p->stats;
+    const ppl_stats *s = &p->scores->stats;
+    const int64_t n_done = p->scores->chunk;
     if (p->o.format != FORMAT_TEXT || tool_is_quiet())
         return;
     progress_clear();
     if (!p->o.compare) {
-        printf("[%" PRId64 "]%.4f,", p->chunk + 1, p->running[p->chunk].value);
+        printf("[%" PRId64 "]%.4f,", n_done, p->scores->running[n_done - 1].value);
         if (p->shows_values) /* they are the progress from now on */
             tool_set_line(TOOL_LINE_TEXT);
     } else {
-        mean q = ppl_value(s), ratio = ppl_log_ratio(s), kld = ppl_kld(s), rms = ppl_p_rms(s),
-             top = ppl_same_top(s);
-        if (p->chunk == 0)
+        mean q = llm_ppl_value(s), ratio = llm_ppl_log_ratio(s), kld = llm_ppl_kld(s),
+             rms = llm_ppl_p_rms(s), top = llm_ppl_same_top(s);
+        if (n_done == 1)
             puts("chunk             PPL               ln(PPL(Q)/PPL(base))          KL Divergence  "
                  "            "
                  "Δp RMS            Same top p");
         printf("%4" PRId64 "    %9.4f ± %9.4f    %10.5f ± %10.5f    %10.5f ± %10.5f    %6.3f ± "
                "%6.3f %%    %6.3f ± %6.3f %%\n",
-               p->chunk + 1, q.value, q.error, ratio.value, ratio.error, kld.value, kld.error,
+               n_done, q.value, q.error, ratio.value, ratio.error, kld.value, kld.error,
                100 * rms.value, 100 * rms.error, 100 * top.value, 100 * top.error);
     }
     fflush(stdout);
 }
 
 static void print_result(ppl *p) {
-    const ppl_stats *s = &p->stats;
-    mean q = ppl_value(s);
+    const ppl_stats *s = &p->scores->stats;
+    mean q = llm_ppl_value(s);
     if (p->o.format == FORMAT_TEXT) {
         if (!tool_is_quiet())
             putchar('\n');
         tool_set_line(TOOL_LINE_EMPTY);
         if (p->o.compare)
-            ppl_print_compared(s, p->kld, p->p_diff, stdout);
+            ppl_print_compared(s, p->scores->kld, p->scores->p_diff, stdout);
         else
             printf("Final estimate: PPL = %.4f +/- %.5f\n", q.value, q.error);
         return;
@@ -413,10 +288,10 @@ static void print_result(ppl *p) {
     printf("  \"nll\": %.9g, \"ppl\": %.9g, \"ppl_error\": %.9g,\n  \"running\": [",
            s->nll / (double)s->n, q.value, q.error);
     for (int64_t i = 0; i < p->head.n_chunk; i++)
-        printf("%s%.9g", i ? ", " : "", p->running[i].value);
+        printf("%s%.9g", i ? ", " : "", p->scores->running[i].value);
     printf("]");
     if (p->o.compare)
-        ppl_print_compared_json(s, p->kld, p->p_diff, stdout);
+        ppl_print_compared_json(s, p->scores->kld, p->scores->p_diff, stdout);
     printf("\n}\n");
 }
 
@@ -426,15 +301,15 @@ static int draw_plot(const ppl *p) {
     ggl_new_file *f;
     char title[256];
     const char *model = p->o.model ? p->o.model : "the built-in model", *name = strrchr(model, '/');
-    const mean q = ppl_value(&p->stats);
+    const mean q = llm_ppl_value(&p->scores->stats);
     snprintf(title, sizeof title, "Perplexity of %.120s: %.4f ± %.4f", name ? name + 1 : model,
              q.value, q.error);
     const ppl_plot plot = {.title = title,
                            .n_chunk = p->head.n_chunk,
-                           .chunk = p->by_chunk,
-                           .running = p->running,
-                           .kld = p->kld,
-                           .n_kld = p->kld ? p->stats.n : 0};
+                           .chunk = p->scores->by_chunk,
+                           .running = p->scores->running,
+                           .kld = p->scores->kld,
+                           .n_kld = p->scores->kld ? p->scores->stats.n : 0};
     ggl_status st = ggl_new_file_open(&f, p->o.plot, &err);
     if (st == GGL_OK) {
         chart_note_suffix(TOOL, "--plot", p->o.plot);
@@ -449,33 +324,24 @@ static int draw_plot(const ppl *p) {
 /* Completes the file of log-probabilities, if there is one. Returns -1, or an exit code. */
 static int finish_base(ppl *p) {
     ggl_error err = {0};
-    if (!p->save.file || logits_end(&p->save, &err) == GGL_OK)
+    if (!p->save.file || llm_logits_end(&p->save, &err) == GGL_OK)
         return -1;
     return tool_error(TOOL, 1, "--kl-divergence-base: %s", err.msg);
 }
 
 static int run_chunks(ppl *p) {
     int code = -1;
-    int32_t *token = calloc((size_t)p->head.n_ctx, sizeof *token);
-    bool *want = calloc((size_t)p->head.n_ctx, sizeof *want);
-    if (!token || !want)
-        code = tool_error(TOOL, 1, "out of memory");
     progress_begin("chunks", (double)p->head.n_chunk, "perplexity");
-    for (p->chunk = 0; code < 0 && p->chunk < p->head.n_chunk; p->chunk++) {
-        const ppl_stats before = p->stats;
-        code = run_chunk(p, token, want);
+    while (code < 0 && p->scores->chunk < p->head.n_chunk) {
+        code = run_chunk(p);
         if (code >= 0)
             break;
-        p->running[p->chunk] = ppl_value(&p->stats);
-        p->by_chunk[p->chunk] = exp((p->stats.nll - before.nll) / (double)(p->stats.n - before.n));
-        progress_say("perplexity %.4f", p->running[p->chunk].value);
+        progress_say("perplexity %.4f", p->scores->running[p->scores->chunk - 1].value);
         print_chunk(p);
         if (p->save.file && ggl_new_file_error(p->save.file))
             code = finish_base(p);
     }
     progress_end();
-    free(token);
-    free(want);
     return code;
 }
 
@@ -508,21 +374,22 @@ static int run(ppl *p) {
     if (code < 0)
         code = open_session(p);
     if (code < 0)
-        code = take_memory(p);
+        code = make_scores(p);
     if (code < 0 && p->o.base && !p->o.compare &&
-        logits_begin(&p->save, p->o.base, &p->head, p->text.tokens.id, &err) != GGL_OK)
+        llm_logits_begin(&p->save, p->o.base, &p->head, p->text.tokens.id, &err) != GGL_OK)
         code = process_stopped ? process_stop_code()
                                : tool_error(TOOL, 1, "--kl-divergence-base: %s", err.msg);
     if (code < 0 && !tool_is_quiet())
         fprintf(stderr, "%" PRId64 " chunk%s of %" PRId64 " tokens, %" PRId64 " of each scored\n",
                 p->head.n_chunk, llm_amount_s(p->head.n_chunk), p->head.n_ctx,
-                logits_scored(p->head.n_ctx));
+                llm_logits_scored(p->head.n_ctx));
     if (code < 0)
         code = run_chunks(p);
     if (code < 0)
         code = finish_base(p);
     if (code >= 0) {
-        if (p->stats.n > 0 && !p->o.compare && p->o.format == FORMAT_TEXT && !tool_is_quiet())
+        if (p->scores && p->scores->stats.n > 0 && !p->o.compare && p->o.format == FORMAT_TEXT &&
+            !tool_is_quiet())
             putchar('\n'); /* ends the line of running values */
         return code;
     }
@@ -533,36 +400,23 @@ static int run(ppl *p) {
 
 int main(int argc, char **argv) {
     process_begin();
-    ppl p = {.text.bos = -1, .bad_row = -1, .bad_base = -1};
+    ppl p = {.text.bos = -1};
     int code = read_options(&p.o, argc, argv);
     if (code < 0) {
         p.shows_values = isatty(STDOUT_FILENO) == 1;
         process_wait_for_stop();
         code = run(&p);
     }
-    if (code == 0 && p.placement && !llm_placement_report(p.placement, stderr))
+    if (code == 0 && p.ctx && !llm_placement_report(p.ctx->placement, stderr))
         code = 1;
-    logits_abort(&p.save);
-    logits_close(&p.base);
-    free(p.row);
-    free(p.code);
-    free(p.result);
-    free(p.kld);
-    free(p.p_diff);
-    free(p.running);
-    text_chunks_fini(&p.text);
-    free(p.by_chunk);
-    llm_session_free(p.session);
-    adapters_close(&p.o.adapters);
-    ggl_error err = {0};
-    if (llm_placement_close(p.placement, &err) != GGL_OK) {
-        (void)tool_error(TOOL, 1, "%s", err.msg);
-        code = code ? code : 1;
-    }
+    llm_logits_abort(&p.save);
+    llm_logits_close(&p.base);
+    llm_scores_free(p.scores);
+    llm_text_chunks_fini(&p.text);
+    code = tool_close_context(p.ctx, TOOL, code);
     placement_options_fini(&p.o.placement);
     adapters_fini(&p.o.adapters);
     ignore_fini(&p.o.ignore);
     tool_hub_fini(&p.o.hub);
-    llm_model_free(p.model);
     return tool_finish(TOOL, code);
 }

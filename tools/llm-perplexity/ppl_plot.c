@@ -136,7 +136,7 @@ static void draw_quantiles(FILE *out, const ppl_plot *p, double y) {
         chart_text(out, x, y + N * ROW + 16, CHART_MIDDLE, "n", "1e%d", high - POWERS + k);
     }
     for (size_t k = 0; k < N; k++, y += ROW) {
-        const double q = ppl_quantile(p->kld, p->n_kld, of[k].fraction);
+        const double q = llm_ppl_quantile(p->kld, p->n_kld, of[k].fraction);
         const double share = shows(q) ? fmin(1, fmax(0, 1 + (log10(q) - high) / POWERS)) : 0;
         chart_text(out, BEGIN - 8, y + 16, CHART_END, "t", "%s", of[k].name);
         fprintf(out,

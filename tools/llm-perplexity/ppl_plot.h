@@ -3,7 +3,9 @@
 #ifndef TOOLS_PPL_PLOT_H
 #define TOOLS_PPL_PLOT_H
 
-#include "common/ppl_stats.h"
+#include <stdio.h>
+
+#include "measure/ppl_stats.h"
 
 typedef struct ppl_plot {
     const char *title;

@@ -12,7 +12,7 @@
 #define TOOLS_BUDGET_H
 
 #include "common/arg_table.h"
-#include "common/imatrix.h"
+#include "measure/imatrix.h"
 #include "quant/plan.h"
 
 typedef struct budget_options {

@@ -3,7 +3,7 @@
 #define TOOLS_BUDGET_IMPL_H
 
 #include "budget.h"
-#include "common/ppl_stats.h"
+#include "measure/ppl_stats.h"
 #include "knapsack.h"
 #include "loss.h"
 #include "loss_file.h"

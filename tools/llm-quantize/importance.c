@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/own_text.h"
+#include "common/calibration.h"
 #include "place/pattern.h"
 #include "ggl/alloc.h"
 #include "ggl/graph.h"
@@ -24,9 +24,9 @@ int open_importance(job *j) {
     if (j->o.include.n && j->o.exclude.n)
         return tool_error(TOOL, 2, "--include-weights and --exclude-weights: give one of them");
     j->choice.has_matrix = true;
-    if (own_text_is(j->o.imatrix))
+    if (calibration_is_own(j->o.imatrix))
         return -1; /* collected once it is known that IN can be quantized */
-    if (imatrix_open(&j->matrix, j->o.imatrix, 0, &err) != GGL_OK)
+    if (llm_imatrix_open(&j->matrix, j->o.imatrix, 0, &err) != GGL_OK)
         return tool_error(TOOL, 1, "--imatrix: %s", err.msg);
     return -1;
 }
@@ -65,12 +65,12 @@ static int find_entry(job *j, const patterns *p, size_t i) {
     const quant_tensor *t = &j->plan.tensor[i];
     char name[sizeof t->name];
     snprintf(name, sizeof name, "%.*s", (int)t->from->name.n, t->from->name.s);
-    const imatrix_entry *e = is_used(p, name) ? imatrix_find(j->matrix, name) : NULL;
+    const imatrix_entry *e = is_used(p, name) ? llm_imatrix_find(j->matrix, name) : NULL;
     const int64_t n_mat = ggl_extents(t->from->ne, 2, 4, 1);
     j->importance[i] = NULL;
     if (!e)
         return -1;
-    if (imatrix_fits(e, t->from->ne[0], n_mat))
+    if (llm_imatrix_fits(e, t->from->ne[0], n_mat))
         j->importance[i] = e;
     else if (strcmp(name, "token_embd.weight") != 0)
         return tool_error(TOOL, 1,
@@ -84,7 +84,7 @@ static int find_entry(job *j, const patterns *p, size_t i) {
 
 int find_importance(job *j) {
     patterns p = {0};
-    const bool own = own_text_is(j->o.imatrix);
+    const bool own = calibration_is_own(j->o.imatrix);
     if (!j->o.imatrix || (own && j->o.dry_run && !j->budget)) /* it would not be used */
         return -1;
     int code = read_patterns(&p, j);
@@ -102,9 +102,9 @@ int find_importance(job *j) {
         code = tool_error(TOOL, 1,
                           "--imatrix: %s: none of its %zu entries is of a tensor of %s: it was "
                           "made for another model",
-                          j->o.imatrix, imatrix_n(j->matrix), j->o.in);
-    for (size_t i = 0; code < 0 && i < imatrix_n(j->matrix); i++)
-        j->n_used += is_used(&p, imatrix_at(j->matrix, i)->name.s);
+                          j->o.imatrix, llm_imatrix_n(j->matrix), j->o.in);
+    for (size_t i = 0; code < 0 && i < llm_imatrix_n(j->matrix); i++)
+        j->n_used += is_used(&p, llm_imatrix_at(j->matrix, i)->name.s);
     if (code < 0 && j->n_used == 0)
         code = tool_error(TOOL, 2, "--%s-weights: no entry of %s is left",
                           p.include ? "include" : "exclude", j->o.imatrix);

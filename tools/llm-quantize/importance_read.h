@@ -2,7 +2,7 @@
 #ifndef TOOLS_IMPORTANCE_READ_H
 #define TOOLS_IMPORTANCE_READ_H
 
-#include "common/imatrix.h"
+#include "measure/imatrix.h"
 #include "quant/encode.h"
 
 /* Sets *out to the importance of n_mat matrices with n_col columns, from matrix `first` of the entry on, for

@@ -4,7 +4,7 @@
 
 #include "budget.h"
 #include "common/args.h"
-#include "common/imatrix.h"
+#include "measure/imatrix.h"
 #include "quant/encode.h"
 #include "quant/keys.h"
 #include "quant/plan.h"

@@ -7,7 +7,7 @@
 
 #include "common/hints.h"
 #include "common/load.h"
-#include "common/own_text.h"
+#include "common/calibration.h"
 #include "common/paths.h"
 #include "common/process.h"
 #include "common/progress.h"
@@ -263,7 +263,7 @@ static int quantize(job *j) {
          .also = "llm-cli and others quantize it while they load it: -m "
                  "MODEL --type q4_k_m"},
         {"OUT", j->o.dry_run ? NULL : j->o.out, .written = true},
-        {"--imatrix", own_text_is(j->o.imatrix) ? NULL : j->o.imatrix, .needed = true},
+        {"--imatrix", calibration_is_own(j->o.imatrix) ? NULL : j->o.imatrix, .needed = true},
         {"--calibration", j->o.budget.text, .needed = true},
         {"--loss", j->o.budget.file, .written = true},
         {"--report", j->o.report, .written = true}};
@@ -319,7 +319,7 @@ int main(int argc, char **argv) {
     free(j.key);
     free(j.type_file);
     free(j.importance);
-    imatrix_free(j.matrix);
+    llm_imatrix_free(j.matrix);
     ggl_gguf_close(j.file);
     args_list_fini(&j.o.args);
     args_list_fini(&j.o.tensor_types);

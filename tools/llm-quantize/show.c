@@ -164,7 +164,7 @@ static importance_counts count_importance(const job *j) {
 
 /* Prints what the importance matrix knows of the tensors. */
 static void print_matrix(const job *j, const importance_counts *c) {
-    const long long n_chunks = (long long)imatrix_n_chunks(j->matrix);
+    const long long n_chunks = (long long)llm_imatrix_n_chunks(j->matrix);
     char known[64];
     if (c->n_known == c->n)
         snprintf(known, sizeof known, "all %zu", c->n);

@@ -6,7 +6,7 @@
 
 #include "builtin/builtin.h"
 #include "common/input.h"
-#include "common/log_softmax.h"
+#include "measure/log_softmax.h"
 #include "common/process.h"
 #include "common/progress.h"
 #include "common/report.h"
@@ -38,7 +38,7 @@ struct trial {
     int32_t bos; /* -1: the model puts none before a text */
     int64_t n_vocab, n_scored;
     /* the unchanged model's log-probabilities, by position */
-    uint16_t *base; /* [n_chunk * n_scored][log_probs_size(n_vocab)] */
+    uint16_t *base; /* [n_chunk * n_scored][llm_log_probs_size(n_vocab)] */
     bool has_base;  /* the base is complete; without it, a run writes it */
     float *row;     /* [MAX_ROWS][n_vocab]: logits that wait for scoring */
     row_result result[MAX_ROWS];
@@ -185,7 +185,7 @@ static ggl_status take_memory(trial *t, ggl_error *err) {
         return GGL_OK;
     t->n_vocab = llm_session_n_vocab(t->session);
     const size_t positions = (size_t)(t->text.n_chunk * t->n_scored),
-                 size = (size_t)log_probs_size(t->n_vocab);
+                 size = (size_t)llm_log_probs_size(t->n_vocab);
     t->row = ggl_calloc((size_t)t->n_vocab * MAX_ROWS, sizeof *t->row);
     if (ggl_size_mul(positions, size, &n))
         t->base = ggl_calloc(n, sizeof *t->base);
@@ -208,17 +208,17 @@ static void score_row(void *ctx, size_t k, int thread) {
     const float *logits = t->row + (int64_t)k * n;
     const int32_t next = chunk_tokens(t)[at + 1];
     const int64_t position = t->chunk * t->n_scored + at - t->text.n_ctx / 2;
-    uint16_t *code = t->base + position * log_probs_size(n);
-    const log_softmax s = log_softmax_of(logits, n);
+    uint16_t *code = t->base + position * llm_log_probs_size(n);
+    const log_softmax s = llm_log_softmax_of(logits, n);
     row_result *r = &t->result[k];
     *r = (row_result){.finite = s.finite};
     if (!s.finite)
         return;
     if (t->has_base)
-        r->c = log_compare(&s, logits, n, code, next);
+        r->c = llm_log_compare(&s, logits, n, code, next);
     else
-        log_probs_encode(&s, logits, n, code);
-    r->nll = -log_softmax_at(&s, logits, next);
+        llm_log_probs_encode(&s, logits, n, code);
+    r->nll = -llm_log_softmax_at(&s, logits, next);
 }
 
 static void score_rows(trial *t) {
@@ -227,9 +227,9 @@ static void score_rows(trial *t) {
         if (!t->result[k].finite)
             t->bad = t->first + k;
         else if (t->has_base)
-            ppl_add_compared(&t->stats, &t->result[k].c);
+            llm_ppl_add_compared(&t->stats, &t->result[k].c);
         else
-            ppl_add(&t->stats, t->result[k].nll);
+            llm_ppl_add(&t->stats, t->result[k].nll);
     }
     t->n_rows = 0;
 }
@@ -306,15 +306,15 @@ int trial_base(trial *t, mean *ppl, double *seconds) {
     t->has_base = false;
     const int code = run(t);
     *seconds = process_seconds() - begin;
-    *ppl = ppl_value(&t->stats);
+    *ppl = llm_ppl_value(&t->stats);
     t->has_base = code < 0;
     return code;
 }
 
 int trial_run(trial *t, mean *kl, mean *ppl) {
     const int code = run(t);
-    *kl = ppl_kld(&t->stats);
+    *kl = llm_ppl_kld(&t->stats);
     if (ppl)
-        *ppl = ppl_value(&t->stats);
+        *ppl = llm_ppl_value(&t->stats);
     return code;
 }

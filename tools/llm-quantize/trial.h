@@ -15,7 +15,7 @@
 #ifndef TOOLS_TRIAL_H
 #define TOOLS_TRIAL_H
 
-#include "common/ppl_stats.h"
+#include "measure/ppl_stats.h"
 #include "ggl/gguf.h"
 
 typedef struct trial trial;

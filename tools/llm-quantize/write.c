@@ -63,7 +63,7 @@ static ggl_status put_keys(ggl_gguf_writer *w, const job *j, ggl_error *err) {
     if (!own)
         return ggl_fail(err, GGL_NOMEM, "out of memory");
     if (j->matrix) {
-        const char *text = imatrix_dataset(j->matrix, 0);
+        const char *text = llm_imatrix_dataset(j->matrix, 0);
         own[n++] = (quant_key){"quantize.imatrix.file", GGL_GGUF_STRING, {.text = j->o.imatrix}};
         if (text)
             own[n++] = (quant_key){"quantize.imatrix.dataset", GGL_GGUF_STRING, {.text = text}};
@@ -71,7 +71,7 @@ static ggl_status put_keys(ggl_gguf_writer *w, const job *j, ggl_error *err) {
             "quantize.imatrix.entries_count", GGL_GGUF_U32, {.u32 = (uint32_t)j->n_used}};
         own[n++] = (quant_key){"quantize.imatrix.chunks_count",
                                GGL_GGUF_U32,
-                               {.u32 = (uint32_t)imatrix_n_chunks(j->matrix)}};
+                               {.u32 = (uint32_t)llm_imatrix_n_chunks(j->matrix)}};
     }
     for (size_t i = 0; i < j->o.override_kv.n; i++)
         own[n++] = j->key[i];

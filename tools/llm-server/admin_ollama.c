@@ -63,7 +63,7 @@ static void put_model_row(llm_json_out *out, const char *name, const model_card 
 /* The card of the row, so that loading changes nothing of it; without a row, that of the model. s: may be NULL. */
 static model_card card_of(const model *m, const server *s) {
     const model_card *own = model_get_card(m);
-    return s && !own->is_known ? model_card_of(llm_model_file(s->model)) : *own;
+    return s && !own->is_known ? model_card_of(llm_model_file(s->ctx->model)) : *own;
 }
 
 void admin_ollama_tags(models *t, const http_request *q, http_reply *r) {
@@ -202,9 +202,9 @@ static bool read_show(const models *all, const http_request *q, http_reply *r) {
 }
 
 void admin_ollama_show(server *s, const http_request *q, http_reply *r) {
-    const llm_template *t = s->chat ? llm_chat_get_template(s->chat) : NULL;
-    const shown x = {.file = llm_model_file(s->model),
-                     .template_text = s->chat ? llm_chat_text(s->chat) : (ggl_str){"", 0},
+    const llm_template *t = s->ctx->chat ? llm_chat_get_template(s->ctx->chat) : NULL;
+    const shown x = {.file = llm_model_file(s->ctx->model),
+                     .template_text = s->ctx->chat ? llm_chat_text(s->ctx->chat) : (ggl_str){"", 0},
                      .has_tools = t && llm_template_mentions(t, "tools"),
                      .has_thinking = t && llm_template_mentions(t, "enable_thinking"),
                      .embeds = s->facts.n_embd > 0,

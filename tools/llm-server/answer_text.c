@@ -42,10 +42,10 @@ static bool tokens_add(answer_text *t, const answer_token *token, bool hidden) {
     return true;
 }
 
-/* Returns the number of tokens whose text begins before what is ready ends. */
+/* Returns the number of tokens whose text begins before what no stop string holds back ends. */
 static size_t n_tokens_ready(const answer_text *t) {
     size_t n = 0;
-    while (n < t->tokens.n && t->tokens.begin[n] < t->n_ready)
+    while (n < t->tokens.n && t->tokens.begin[n] < t->n_read - t->text.n_held)
         n++;
     return n;
 }
@@ -218,46 +218,20 @@ static ggl_status end_characters(answer_text *t, ggl_error *err) {
     return add_clean(t, t->clean.s, t->clean.n, err);
 }
 
-/* --- stop strings ------------------------------------------------------------------------------- */
-
-/* Adds the first n of the waiting bytes to the text, except for those that are hidden. */
-static ggl_status release(answer_text *t, size_t n, ggl_error *err) {
-    ggl_status st = GGL_OK;
-    t->n_ready += n;
-    for (size_t i = 0, end; i < n && st == GGL_OK; i = end) {
-        for (end = i + 1; end < n && t->hidden[end] == t->hidden[i];)
-            end++;
-        if (!t->hidden[i])
-            st = add_text(t, t->waiting.s + i, end - i, err);
-    }
-    if (n == 0)
-        return GGL_OK;
-    bytes_drop(&t->waiting, n);
-    memmove(t->hidden, t->hidden + n, t->waiting.n * sizeof *t->hidden);
-    return st;
-}
-
-/* Adds text that may be part of a stop string. */
-static ggl_status add_until_stop(answer_text *t, ggl_str text, bool hidden, ggl_error *err) {
-    const size_t n = t->waiting.n;
-    if (text.n == 0)
-        return GGL_OK;
-    if (!answer_bytes_add(&t->waiting, text.s, text.n) ||
-        !ggl_grow(&t->hidden, &t->cap_hidden, t->waiting.n, sizeof *t->hidden))
-        return no_memory(err);
-    memset(t->hidden + n, hidden, text.n * sizeof *t->hidden);
-    ggl_status st = release(t, llm_stop_read(t->p.stops, text.s, text.n), err);
-    if (st == GGL_OK && t->p.stop_in_text && llm_stop_found(t->p.stops) >= 0)
-        st = release(t, llm_stop_held(t->p.stops), err);
-    return st;
+/* Adds what no stop string holds back. */
+static ggl_status add_ready(answer_text *t, ggl_error *err) {
+    size_t n;
+    const char *s = llm_stopped_text_take(&t->text, &n);
+    return n > 0 ? add_text(t, s, n, err) : GGL_OK;
 }
 
 /* --- the interface ------------------------------------------------------------------------------ */
 
 void answer_text_begin(answer_text *t, const answer_text_params *p) {
     t->p = *p;
-    t->waiting.n = t->raw.n = t->clean.n = t->tokens.n = 0;
-    t->n_read = t->n_ready = 0;
+    llm_stopped_text_begin(&t->text, p->stops);
+    t->text.n_shown = p->stop_in_text ? SIZE_MAX : 0;
+    t->raw.n = t->clean.n = t->tokens.n = t->n_read = 0;
     t->has_begun = false;
     t->n_calls = t->n_called = 0;
     t->call_is_open = false;
@@ -265,8 +239,8 @@ void answer_text_begin(answer_text *t, const answer_text_params *p) {
 }
 
 void answer_text_fini(answer_text *t) {
-    ggl_free(t->waiting.s);
-    ggl_free(t->hidden);
+    t->text.stop = NULL; /* borrowed */
+    llm_stopped_text_fini(&t->text);
     ggl_free(t->raw.s);
     ggl_free(t->clean.s);
     ggl_free(t->tokens.token);
@@ -276,7 +250,7 @@ void answer_text_fini(answer_text *t) {
 }
 
 int32_t answer_text_found(const answer_text *t) {
-    return t->p.stops ? llm_stop_found(t->p.stops) : -1;
+    return t->p.stops ? t->text.found : -1;
 }
 
 ggl_status answer_text_token(answer_text *t, const answer_token *token, ggl_error *err) {
@@ -291,21 +265,18 @@ ggl_status answer_text_token(answer_text *t, const answer_token *token, ggl_erro
     if (t->p.keeps_tokens && !tokens_add(t, token, hidden))
         return no_memory(err);
     t->n_read += text.n;
-    ggl_status st = GGL_OK;
-    if (t->p.stops) {
-        st = add_until_stop(t, text, hidden, err);
-    } else {
-        t->n_ready = t->n_read;
-        if (!hidden)
-            st = add_text(t, text.s, text.n, err);
-    }
+    ggl_status st = llm_stopped_text_put(&t->text, text, hidden, err);
+    if (st == GGL_OK)
+        st = add_ready(t, err);
     t->n_reasoning += t->p.calls && llm_calls_now(t->p.calls) == LLM_CALLS_REASONING;
     return st;
 }
 
 ggl_status answer_text_end(answer_text *t, bool is_cut, ggl_error *err) {
     const bool found = answer_text_found(t) >= 0;
-    ggl_status st = found ? GGL_OK : release(t, t->waiting.n, err);
+    ggl_status st = llm_stopped_text_end(&t->text, err);
+    if (st == GGL_OK)
+        st = add_ready(t, err);
     if (st == GGL_OK)
         st = end_characters(t, err);
     if (st == GGL_OK && t->p.calls)

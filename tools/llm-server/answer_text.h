@@ -17,8 +17,8 @@
 
 #include "common/answer_marks.h"
 #include "dialect.h"
-#include "llm/internal/stop.h"
 #include "llm/internal/tokenizer.h"
+#include "stopped_text.h"
 
 typedef struct answer_text_params {
     const llm_tokenizer *tokenizer; /* borrowed until answer_text_fini, as are all pointers here */
@@ -53,11 +53,10 @@ typedef struct waiting_tokens {
 
 typedef struct answer_text {
     answer_text_params p;
-    answer_bytes waiting; /* for the end of what may be a stop string */
-    bool *hidden;         /* [waiting.n]: the byte is of a control token that is not shown */
-    size_t cap_hidden;
+    stopped_text
+        text; /* holds back what may be a stop string; bytes of control tokens that are not shown are hidden in it */
     answer_bytes raw, clean; /* the end of `raw` may be a part of a character */
-    size_t n_read, n_ready; /* bytes of all tokens; of them, those that no stop string holds back */
+    size_t n_read;           /* bytes of all tokens */
     waiting_tokens tokens;
     bool has_begun;      /* something that is no white space was read */
     int n_calls;         /* calls that were begun */

@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "llm/internal/grammar.h"
+#include "opening.h"
 #include "options.h"
 #include "server.h"
 
@@ -33,13 +34,9 @@ struct server {
     server_options *o;
     server_facts facts;
     int32_t fim[N_FIM];
-    llm_model *model;
-    const llm_tokenizer *tokenizer;
-    llm_chat *chat;
-    llm_placement *placement;
-    llm_session_params params;
-    llm_session *session;
-    llm_guessing *guessing; /* NULL: nothing is guessed */
+    ggl_gguf_params file; /* how it is read */
+    llm_opening opening;
+    llm_context *ctx; /* without a generator */
     llm_engine *engine;
     answers *answers;
     char *model_info;
@@ -48,8 +45,7 @@ struct server {
         used[SERVER_MEMORIES]; /* device "": the CPU's; the first one without bytes ends them */
 
     pthread_mutex_t vocab_lock;
-    llm_pooling pooling; /* of embeddings */
-    llm_vocab *vocab;    /* made when it is needed first */
+    llm_vocab *vocab; /* made when it is needed first */
 
     atomic_bool is_ready; /* the model is loaded */
     atomic_bool aborts;   /* loading is to end early */

@@ -8,21 +8,20 @@
 #include "common/cache_types.h"
 #include "common/fit_context.h"
 #include "common/load.h"
-#include "common/open_model.h"
+#include "common/open_context.h"
 #include "common/open_template.h"
 #include "common/process.h"
 #include "common/progress.h"
 #include "common/reasoning.h"
 #include "ggl/internal/gguf.h"
 #include "ggl/internal/sched.h"
+#include "model_facts.h"
 #include "server_impl.h"
 
 #define TOOL "llm-server"
 
 enum {
     MOST_TEMPLATE = 1 << 20, /* bytes */
-    CACHE_SLOTS = 64,
-    CACHE_SLOTS_WITH_STATES = 4,
     DEFAULT_CTX = 4096,
     FEW_TOKENS = 32,  /* for a prompt and its answer */
     MOST_ROWS = 64,   /* of logits at a time */
@@ -31,24 +30,15 @@ enum {
 
 /* --- the model -------------------------------------------------------------------------------- */
 
-static ggl_gguf_params file_params(const server_options *o) {
-    return (ggl_gguf_params){
-        .size = sizeof(ggl_gguf_params), .no_mmap = o->no_mmap, .lock = o->mlock, .willneed = true};
+static int open_until(server *s, llm_opened until) {
+    return tool_open_context(s->ctx, TOOL, &s->opening, &s->o->adapters, until);
 }
 
 static int open_model(server *s) {
-    const server_options *o = s->o;
-    ggl_error err = {0};
-    const ggl_gguf_params file = file_params(o);
-    const llm_model_params p = {
-        .size = sizeof p, .arch_path = o->arch, .gguf = &file, .ignore = ignore_of(&o->ignore)};
-    const int code =
-        tool_open_model(&s->model, TOOL, o->model ? o->model : "builtin:chat", &p, o->type);
-    if (code >= 0)
-        return code;
-    if (llm_model_tokenizer(s->model, &s->tokenizer, &err) != GGL_OK)
-        return tool_error(TOOL, 1, "%s", err.msg);
-    return -1;
+    const int code = tool_open_named(&s->ctx, TOOL, &s->opening);
+    if (code < 0 && !s->ctx->tokenizer)
+        return tool_error(TOOL, 1, "%s", s->ctx->why_no_tokenizer.msg);
+    return code;
 }
 
 /* A model without a template serves texts only. */
@@ -58,23 +48,17 @@ static int open_template(server *s) {
     const bool is_named = o->template_file || o->template_name;
     ggl_error err = {0};
     ggl_status st;
-    const int code = tool_open_template(&s->chat, TOOL, &choice, llm_model_file(s->model),
-                                        s->tokenizer, &st, &err);
+    const int code = tool_open_template(&s->ctx->chat, TOOL, &choice, llm_model_file(s->ctx->model),
+                                        s->ctx->tokenizer, &st, &err);
     const template_settings settings = {.reasoning = o->reasoning,
                                         .budget = o->reasoning_budget,
                                         .variables = o->template_vars,
                                         .no_bos = o->no_chat_bos};
     if (st == GGL_OK && code < 0)
-        return tool_set_template(s->chat, TOOL, &settings);
+        return tool_set_template(s->ctx->chat, TOOL, &settings);
     if (code >= 0 || (st == GGL_NOT_FOUND && !is_named))
         return code;
     return tool_error(TOOL, 1, "%s", err.msg);
-}
-
-static int64_t file_integer(const ggl_gguf *f, const char *key) {
-    ggl_error err;
-    int64_t x = 0;
-    return ggl_gguf_get_integer(f, key, &x, &err) == 1 ? x : 0;
 }
 
 static ggl_str file_string(const ggl_gguf *f, const char *key) {
@@ -84,24 +68,18 @@ static ggl_str file_string(const ggl_gguf *f, const char *key) {
     return x;
 }
 
-/* An integer of the model's own keys, such as embedding_length; 0 if none. */
-static int64_t own_integer(const server *s, const char *name) {
-    const ggl_gguf *f = llm_model_file(s->model);
-    const ggl_str arch = file_string(f, "general.architecture");
-    char key[128];
-    snprintf(key, sizeof key, "%.*s.%.40s", (int)(arch.n < 64 ? arch.n : 64), arch.s, name);
-    return file_integer(f, key);
+/* Returns the name of --pooling; NULL: the model's own. */
+static const char *pooling_name(const server_options *o) {
+    const int given = o->pooling == LLM_POOL_COUNT ? LLM_POOL_MEAN : o->pooling;
+    return given < 0 ? NULL : llm_pooling_name((llm_pooling)given);
 }
 
 /* Finds the pooling of embeddings. Returns -1, or an exit code. */
-static int find_pooling(server *s) {
+static int find_pooling(const server *s, llm_pooling *pooling) {
     ggl_error err = {0};
-    const int given = s->o->pooling;
-    const char *name =
-        given < 0 ? NULL
-                  : llm_pooling_name(given == LLM_POOL_COUNT ? LLM_POOL_MEAN : (llm_pooling)given);
-    if (!s->o->embeddings ||
-        llm_pooling_find(&s->pooling, name, llm_model_file(s->model), &err) == GGL_OK)
+    *pooling = (llm_pooling)0;
+    if (!s->o->embeddings || llm_pooling_find(pooling, pooling_name(s->o),
+                                              llm_model_file(s->ctx->model), &err) == GGL_OK)
         return -1;
     return tool_error(TOOL, 1, "--embeddings: %s (--pooling)", err.msg);
 }
@@ -119,31 +97,13 @@ static bool is_aborted(void *ctx) {
 }
 
 static int64_t n_ctx(const server *s) {
-    const int64_t own = llm_model_n_ctx(s->model);
+    const int64_t own = llm_model_n_ctx(s->ctx->model);
     return s->o->n_ctx > 0 ? s->o->n_ctx : own > 0 ? own : DEFAULT_CTX;
 }
 
-/* Makes the session. Its slots share the context; those beyond n_parallel keep sequences that have ended. */
-static int make_session(server *s, int64_t n_kept) {
-    s->params.n_slots = s->o->n_parallel + n_kept;
-    return placement_session(TOOL, s->placement, &s->session, s->model, &s->params);
-}
-
-/* Makes a session with as many slots for ended sequences as are cheap: many if all slots share the pages of one cache, few
- * if the model has states or windows, for which each slot takes memory. */
-static int make_default_session(server *s) {
-    const int code = make_session(s, CACHE_SLOTS);
-    if (code >= 0 ||
-        (!llm_session_has_states(s->session) && llm_session_cut_limit(s->session) == INT64_MAX))
-        return code;
-    llm_session_free(s->session);
-    s->session = NULL;
-    return make_session(s, CACHE_SLOTS_WITH_STATES);
-}
-
 static void note_context(const server *s) {
-    const int64_t n = llm_session_n_ctx(s->session), n_parallel = s->o->n_parallel;
-    tool_note_context(TOOL, s->model, n);
+    const int64_t n = llm_session_n_ctx(s->ctx->session), n_parallel = s->o->n_parallel;
+    tool_note_context(TOOL, s->ctx->model, n);
     if (n < FEW_TOKENS * n_parallel)
         tool_note(TOOL,
                   "%" PRId64 " sequences at once (-np) share %" PRId64
@@ -151,35 +111,39 @@ static void note_context(const server *s) {
                   n_parallel, n, (double)n / (double)n_parallel);
 }
 
-/* What the draft guesses for. file: how its file is read; borrowed. */
-static llm_guessing_target target(const server *s, const ggl_gguf_params *file) {
-    const llm_model_params mp = {.size = sizeof mp, .gguf = file};
-    return (llm_guessing_target){.tokenizer = s->tokenizer,
-                                 .placement = s->placement,
-                                 .session = s->params,
-                                 .n_sequences = (int)s->o->n_parallel,
-                                 .n_ctx = llm_session_n_ctx(s->session),
-                                 .loading = tool_loading(s->o->speculate.draft, &mp, 0),
-                                 .placed = placement_say,
-                                 .ctx = (void *)(uintptr_t)TOOL};
+/* The callbacks of the opening. */
+
+static double taken(void *ctx, const char *device) {
+    const server *s = ctx;
+    return s->taken ? s->taken(s->model_row, device) : 0;
 }
 
 /* True if other models are to be unloaded before this one is loaded. */
-static bool lacks_room(const server *s, const llm_fitting *f) {
-    int64_t least = llm_session_n_ctx(s->session);
-    if (!f->is_asked && least > ENOUGH_CTX)
-        least = ENOUGH_CTX;
-    return !s->insists && llm_fit_measure(f->placement, s->session, &f->others).fits < least;
+static bool lacks_room(void *ctx, const llm_fit *fit, int64_t n_ctx, bool is_asked) {
+    server *s = ctx;
+    const int64_t least = !is_asked && n_ctx > ENOUGH_CTX ? ENOUGH_CTX : n_ctx;
+    s->lacks_room = !s->insists && fit->fits < least;
+    return s->lacks_room;
+}
+
+static void on_lack(void *ctx, const llm_fit *fit, int64_t n_ctx, bool is_asked) {
+    (void)ctx;
+    fit_context_note((void *)(uintptr_t)TOOL, fit, n_ctx, is_asked);
+}
+
+static void on_placed(void *ctx, const llm_placement *p, const llm_session *session) {
+    (void)ctx;
+    placement_say((void *)(uintptr_t)TOOL, p, session);
 }
 
 /* Notes what the session uses, for models that are loaded later. */
 static void note_memory(server *s) {
     used_memory *m = s->used;
-    for (int i = 0; i < llm_placement_n_backends(s->placement); i++) {
-        const ggl_backend *b = llm_placement_backend(s->placement, i);
+    for (int i = 0; i < llm_placement_n_backends(s->ctx->placement); i++) {
+        const ggl_backend *b = llm_placement_backend(s->ctx->placement, i);
         ggl_memory u;
         if (m == s->used + SERVER_MEMORIES - 1 ||
-            !ggl_sched_memory(llm_session_sched(s->session), i, &u))
+            !ggl_sched_memory(llm_session_sched(s->ctx->session), i, &u))
             continue;
         if (llm_fit_is_host(b)) {
             m->bytes = (double)u.weights_mapped;
@@ -193,102 +157,103 @@ static void note_memory(server *s) {
     }
 }
 
-/* Makes the context smaller if it does not fit into memory. */
-static int fit_session(server *s) {
-    ggl_error err = {0};
-    llm_fitting f = {.placement = s->placement,
-                     .model = s->model,
-                     .params = &s->params,
-                     .is_asked = s->o->n_ctx > 0,
-                     .others = {.taken = s->taken, .taken_ctx = s->model_row},
-                     .lacks = fit_context_note,
-                     .ctx = (void *)(uintptr_t)TOOL};
-    const ggl_gguf_params file = file_params(s->o);
-    const llm_guessing_target t = target(s, &file);
-    const llm_guessing_choice choice = speculate_choice(TOOL, &s->o->speculate);
-    llm_guessing_memory(&choice, &t, &f.others.draft_fixed, &f.others.draft_row);
-    s->lacks_room = lacks_room(s, &f);
-    if (s->lacks_room)
-        return 1;
-    return llm_fit_session(&f, &s->session, &err) == GGL_OK ? -1
-                                                            : tool_error(TOOL, 1, "%s", err.msg);
-}
-
-static int new_session(server *s) {
+/* Sets what the options say about opening the model; all but what depends on it. */
+static void set_opening(server *s) {
     const server_options *o = s->o;
-    const ggl_backend_params bp = {.size = sizeof bp,
-                                   .n_threads = (int)o->n_threads,
-                                   .n_threads_batch = (int)o->n_threads_batch,
-                                   .mask = o->mask,
-                                   .f16_as_bf16 = o->f16_as_bf16};
-    int code = placement_open(&s->placement, TOOL, &o->placement, &bp);
-    if (code >= 0)
-        return code;
-    llm_session_params *p = &s->params;
-    *p = llm_session_default();
-    p->n_ctx = p->n_pool = n_ctx(s);
+    s->file = (ggl_gguf_params){
+        .size = sizeof s->file, .no_mmap = o->no_mmap, .lock = o->mlock, .willneed = true};
+    const llm_model_params mp = {
+        .size = sizeof mp, .arch_path = o->arch, .gguf = &s->file, .ignore = ignore_of(&o->ignore)};
+    s->opening =
+        (llm_opening){.loading = tool_loading(o->model ? o->model : "builtin:chat", &mp, o->type),
+                      .no_chat = true,
+                      .backend = {.size = sizeof s->opening.backend,
+                                  .n_threads = (int)o->n_threads,
+                                  .n_threads_batch = (int)o->n_threads_batch,
+                                  .mask = o->mask,
+                                  .f16_as_bf16 = o->f16_as_bf16},
+                      .placement = placement_choice(TOOL, &o->placement),
+                      .session = llm_session_default(),
+                      .n_ctx_is_most = o->n_ctx <= 0,
+                      .n_kept_slots = o->n_cache_slots,
+                      .n_guessers = (int)o->n_parallel,
+                      .pooling = o->embeddings ? pooling_name(o) : NULL,
+                      .guessing = speculate_choice(TOOL, &o->speculate),
+                      .taken = taken,
+                      .refuses = lacks_room,
+                      .lacks = on_lack,
+                      .placed = on_placed,
+                      .cancelled = is_aborted,
+                      .ctx = s};
+    llm_session_params *p = &s->opening.session;
     p->n_ubatch = o->n_ubatch;
-    p->n_rows = o->n_parallel * (speculate_n_max(&o->speculate) + 1);
-    if (p->n_rows < LLM_FORCED_ROWS)
-        p->n_rows = LLM_FORCED_ROWS; /* text that a grammar determines runs in one batch */
-    if (p->n_rows > MOST_ROWS)
-        p->n_rows = MOST_ROWS;
+    p->n_slots = o->n_parallel;
     p->embeddings = o->embeddings;
-    if ((code = find_pooling(s)) >= 0)
-        return code;
-    if (o->embeddings && s->pooling == LLM_POOL_MEAN && p->n_rows < MOST_ROWS)
-        p->n_rows = MOST_ROWS; /* a row for each token's embedding */
     p->type_k = tool_cache_type(o->type_k);
     p->type_v = tool_cache_type(o->type_v);
     p->no_repack = o->no_repack;
     p->repack_cache = o->repack_cache;
     p->progress = on_load;
     p->progress_ctx = s;
-    p->cancelled = is_aborted;
-    p->cancelled_ctx = s;
-    code = adapters_open(&s->o->adapters, TOOL, s->model, p);
+}
+
+/* Takes steps that may find that there is no room. Returns -1, or an exit code. */
+static int open_in_room(server *s, llm_opened until) {
+    ggl_error err = {0};
+    const ggl_status st = llm_context_open(s->ctx, &s->opening, until, &err);
+    const bool has_session = s->ctx->opened >= LLM_OPENED_SESSION;
+    if (st == GGL_CANCELLED && has_session)
+        return 0;
+    s->lacks_room |= st == GGL_NOMEM && has_session && !s->insists;
+    if (s->lacks_room)
+        return 1;
+    return st == GGL_OK ? -1
+                        : tool_tell_opening(s->ctx, TOOL, &s->opening, &s->o->adapters, st, &err);
+}
+
+static int new_session(server *s) {
+    const server_options *o = s->o;
+    llm_pooling pooling;
+    llm_session_params *p = &s->opening.session;
+    int code = open_until(s, LLM_OPENED_BACKENDS);
     if (code < 0)
-        code = o->n_cache_slots < 0 ? make_default_session(s) : make_session(s, o->n_cache_slots);
+        code = find_pooling(s, &pooling);
     if (code < 0)
-        code = fit_session(s);
+        code = open_until(s, LLM_OPENED_ADAPTERS);
     if (code >= 0)
         return code;
-    tool_print_notes(llm_session_notes(s->session));
+    p->n_ctx = p->n_pool = n_ctx(s);
+    p->n_rows = o->n_parallel * (speculate_n_max(&o->speculate) + 1);
+    if (p->n_rows < LLM_FORCED_ROWS)
+        p->n_rows = LLM_FORCED_ROWS; /* text that a grammar determines runs in one batch */
+    if (p->n_rows > MOST_ROWS || (o->embeddings && pooling == LLM_POOL_MEAN))
+        p->n_rows = MOST_ROWS; /* of a mean: a row for each token's embedding */
+    code = open_in_room(s, LLM_OPENED_SESSION);
+    if (code >= 0)
+        return code;
+    tool_print_notes(llm_session_notes(s->ctx->session));
     note_context(s);
     return -1;
 }
 
 static int alloc_session(server *s) {
-    ggl_error err = {0};
-    char advice[128];
     progress_begin(PROGRESS_BYTES, 0, "weights");
     const double begin = process_seconds();
-    const ggl_status st = llm_session_alloc(s->session, &err);
+    const int code = open_in_room(s, LLM_OPENED_WEIGHTS);
     s->repack_seconds = process_seconds() - begin;
     progress_end();
-    if (st == GGL_CANCELLED)
-        return 0;
-    s->lacks_room = st == GGL_NOMEM && !s->insists;
-    if (s->lacks_room)
-        return 1;
-    if (st != GGL_OK)
-        return tool_error(
-            TOOL, 1, "%s%s", err.msg,
-            llm_placement_advice(s->placement, s->model, &s->params, st, advice, sizeof advice));
-    tool_print_notes(llm_session_load_notes(s->session));
-    return -1;
+    if (code < 0)
+        tool_print_notes(llm_session_load_notes(s->ctx->session));
+    return code;
 }
 
 /* --- the engine ------------------------------------------------------------------------------- */
 
 static int open_speculation(server *s) {
-    const server_options *o = s->o;
-    if (speculate_n_max(&o->speculate) == 0)
-        return -1;
+    if (speculate_n_max(&s->o->speculate) == 0)
+        return open_until(s, LLM_OPENED_GUESSES);
     progress_begin(PROGRESS_BYTES, 0, "the draft model");
-    const ggl_gguf_params file = file_params(o);
-    const llm_guessing_target t = target(s, &file);
-    const int code = speculate_open(&s->guessing, TOOL, &o->speculate, &t);
+    const int code = open_until(s, LLM_OPENED_GUESSES);
     progress_end();
     return code;
 }
@@ -296,13 +261,13 @@ static int open_speculation(server *s) {
 static int open_engine(server *s) {
     ggl_error err = {0};
     const llm_engine_params p = {.size = sizeof p,
-                                 .session = s->session,
-                                 .tokenizer = s->tokenizer,
+                                 .session = s->ctx->session,
+                                 .tokenizer = s->ctx->tokenizer,
                                  .n_parallel = (int)s->o->n_parallel,
                                  .n_queue = (size_t)s->o->n_queue,
                                  .n_queue_each = ((size_t)s->o->n_queue + 1) / 2,
                                  .step_ns = s->o->max_stall * 1000000,
-                                 .guesser = llm_guessing_guessers(s->guessing),
+                                 .guesser = llm_guessing_guessers(s->ctx->guessing),
                                  .n_guess_max = speculate_n_max(&s->o->speculate)};
     const ggl_status st = llm_engine_new(&s->engine, &p, &err);
     return st == GGL_OK ? -1 : tool_error(TOOL, 1, "%s", err.msg);
@@ -336,29 +301,19 @@ static char *name_of(const ggl_gguf *f, const char *path) {
 }
 
 static void put_info(llm_json_out *out, const server *s) {
-    const ggl_gguf *f = llm_model_file(s->model);
-    const ggl_str arch = file_string(f, "general.architecture");
+    const llm_model_facts m = llm_model_facts_of(llm_model_file(s->ctx->model));
     char text[512];
-    double n_params = 0, size = 0;
-    for (size_t i = 0; i < ggl_gguf_n_tensors(f); i++) {
-        const ggl_gguf_tensor *t = ggl_gguf_tensor_at(f, i);
-        double n = 1;
-        for (int d = 0; d < t->n_dims; d++)
-            n *= (double)t->ne[d];
-        n_params += n;
-        size += (double)t->size;
-    }
     snprintf(text, sizeof text,
              "\"n_vocab\": %" PRId64 ", \"n_ctx\": %" PRId64 ", \"n_ctx_train\": %" PRId64
              ", \"n_embd\": %" PRId64 ", \"n_params\": %.0f, \"size\": %.0f",
-             s->facts.n_vocab, s->facts.n_ctx, llm_model_n_ctx(s->model),
-             own_integer(s, "embedding_length"), n_params, size);
+             s->facts.n_vocab, s->facts.n_ctx, llm_model_n_ctx(s->ctx->model), m.n_embd, m.n_params,
+             m.bytes);
     llm_json_put_text(out, "{\"architecture\": ");
-    llm_json_put_string(out, arch);
+    llm_json_put_string(out, m.architecture);
     llm_json_put_text(out, ", \"name\": ");
-    llm_json_put_string(out, file_string(f, "general.name"));
+    llm_json_put_string(out, m.name);
     llm_json_put_text(out, ", \"tokenizer\": \"");
-    llm_json_put_text(out, llm_tokenizer_kind_name(s->tokenizer));
+    llm_json_put_text(out, llm_tokenizer_kind_name(s->ctx->tokenizer));
     llm_json_put_text(out, "\", ");
     llm_json_put_text(out, text);
     llm_json_put_text(out, "}");
@@ -375,7 +330,7 @@ static void read_fim(server *s) {
                                               [FIM_MID] = {"fim_mid", "middle"},
                                               [FIM_REP] = {"fim_rep"},
                                               [FIM_SEP] = {"fim_sep"}};
-    const ggl_gguf *f = llm_model_file(s->model);
+    const ggl_gguf *f = llm_model_file(s->ctx->model);
     for (int i = 0; i < N_FIM; i++) {
         s->fim[i] = -1;
         for (int k = 1; k >= 0; k--) {
@@ -384,7 +339,7 @@ static void read_fim(server *s) {
             int64_t id = 0;
             snprintf(name, sizeof name, "tokenizer.ggml.%s_token_id", key[i][k] ? key[i][k] : "-");
             if (ggl_gguf_get_integer(f, name, &id, &err) == 1 && id >= 0 &&
-                id < llm_session_n_vocab(s->session))
+                id < llm_session_n_vocab(s->ctx->session))
                 s->fim[i] = (int32_t)id;
         }
     }
@@ -394,36 +349,36 @@ static int set_facts(server *s) {
     const server_options *o = s->o;
     server_facts *f = &s->facts;
     llm_json_out info = {0};
-    const char *path = ggl_gguf_name(llm_model_file(s->model));
+    const char *path = ggl_gguf_name(llm_model_file(s->ctx->model));
     const int code =
-        sampling_options_check_vocab(TOOL, &o->sampling, llm_session_n_vocab(s->session));
+        sampling_options_check_vocab(TOOL, &o->sampling, llm_session_n_vocab(s->ctx->session));
     if (code >= 0)
         return code;
-    *f = (server_facts){.model = s->name    ? strdup(s->name)
-                                 : o->alias ? strndup(o->alias, strcspn(o->alias, ","))
-                                            : name_of(llm_model_file(s->model), path),
-                        .model_path = path,
-                        .n_ctx = llm_session_n_ctx(s->session),
-                        .n_vocab = llm_session_n_vocab(s->session),
-                        .n_parallel = o->n_parallel,
-                        .n_embd = llm_session_n_embd(s->session),
-                        .pooling = s->pooling,
-                        .all_vectors = o->pooling == LLM_POOL_COUNT,
-                        .has_chat = s->chat != NULL,
-                        .shows_tools = s->chat && shows_tools(llm_chat_get_template(s->chat)),
-                        .strict_fields = o->strict_fields,
-                        .t_start = (int64_t)time(NULL),
-                        .sampling = sampling_params(&o->sampling),
-                        .has_seed = o->seed >= 0,
-                        .n_predict = o->n_predict,
-                        .shifts = o->shifts,
-                        .n_keep = o->n_keep,
-                        .reasoning_budget =
-                            o->reasoning == TOOL_REASONING_OFF ? 0 : o->reasoning_budget,
-                        .raw_marks = o->reasoning_format == TOOL_FORMAT_NONE,
-                        .max_seconds = (double)o->max_seconds,
-                        .tokenizer = s->tokenizer,
-                        .fim = s->fim};
+    *f = (server_facts){
+        .model = s->name    ? strdup(s->name)
+                 : o->alias ? strndup(o->alias, strcspn(o->alias, ","))
+                            : name_of(llm_model_file(s->ctx->model), path),
+        .model_path = path,
+        .n_ctx = llm_session_n_ctx(s->ctx->session),
+        .n_vocab = llm_session_n_vocab(s->ctx->session),
+        .n_parallel = o->n_parallel,
+        .n_embd = llm_session_n_embd(s->ctx->session),
+        .pooling = s->ctx->pooling,
+        .all_vectors = o->pooling == LLM_POOL_COUNT,
+        .has_chat = s->ctx->chat != NULL,
+        .shows_tools = s->ctx->chat && shows_tools(llm_chat_get_template(s->ctx->chat)),
+        .strict_fields = o->strict_fields,
+        .t_start = (int64_t)time(NULL),
+        .sampling = sampling_params(&o->sampling),
+        .has_seed = o->seed >= 0,
+        .n_predict = o->n_predict,
+        .shifts = o->shifts,
+        .n_keep = o->n_keep,
+        .reasoning_budget = o->reasoning == TOOL_REASONING_OFF ? 0 : o->reasoning_budget,
+        .raw_marks = o->reasoning_format == TOOL_FORMAT_NONE,
+        .max_seconds = (double)o->max_seconds,
+        .tokenizer = s->ctx->tokenizer,
+        .fim = s->fim};
     read_fim(s);
     f->sampling.seed = o->seed >= 0 ? (uint64_t)o->seed : 0;
     put_info(&info, s);
@@ -447,6 +402,7 @@ int server_load(server *s) {
     const double begin = process_seconds();
     progress_begin(NULL, 0, "loading %s", s->o->model ? s->o->model : "the model");
     int code = get_model(s);
+    set_opening(s);
     if (code < 0)
         code = open_model(s);
     if (code < 0)
@@ -466,20 +422,15 @@ int server_load(server *s) {
     progress_end();
     s->load_seconds = process_seconds() - begin;
     if (code < 0)
-        repack_hint_print(TOOL, s->session, &s->params, s->load_seconds, s->repack_seconds);
+        repack_hint_print(TOOL, s->ctx->session, &s->ctx->session_params, s->load_seconds,
+                          s->repack_seconds);
     return code;
 }
 
 void server_unload(server *s) {
-    ggl_error err;
     llm_engine_free(s->engine);
-    llm_guessing_close(s->guessing);
-    llm_session_free(s->session);
-    if (llm_placement_close(s->placement, &err) != GGL_OK)
-        (void)tool_error(TOOL, 1, "%s", err.msg);
-    adapters_close(&s->o->adapters);
-    llm_chat_free(s->chat);
-    llm_model_free(s->model);
+    (void)tool_close_context(s->ctx, TOOL, 0);
+    adapters_forget(&s->o->adapters);
     ggl_free(s->model_info);
     free((char *)s->facts.model);
 }

@@ -20,7 +20,7 @@ static const struct {
 
 ggl_status slot_read_target(slot_request *x, const char *path, const char *action, ggl_error *err) {
     const char *digits = path + strlen("/slots/");
-    const int n_slots = (int)x->s->params.n_slots;
+    const int n_slots = (int)x->s->ctx->session_params.n_slots;
     const size_t n = strspn(digits, "0123456789");
     if (n == 0 || digits[n] || n > 9 || atoi(digits) >= n_slots)
         return ggl_fail(err, GGL_USAGE, "there is no slot \"%.20s\"; the server has slots 0 to %d",
@@ -66,7 +66,7 @@ ggl_status slot_read_name(slot_request *x, const json_value *v, ggl_error *err) 
 
 /* Holds the memory of a slot that is saved: it is copied before it is written. */
 static ggl_status hold_copy(const slot_request *x, int64_t n_past, memory_hold *h, ggl_error *err) {
-    const ggl_sched *sched = llm_session_sched(x->s->session);
+    const ggl_sched *sched = llm_session_sched(x->s->ctx->session);
     const size_t n = (size_t)ggl_sched_slot_size(sched, n_past, false),
                  most = memory_most(h->of, h->use);
     if (memory_set(h, n))
@@ -84,9 +84,12 @@ static ggl_status use_file(slot_request *x, llm_engine *e, ggl_error *err) {
     const server *s = x->s;
     memory_hold h = {.of = x->memory, .use = MEMORY_REQUESTS};
     const llm_slot_info info = llm_engine_slot(e, x->slot);
-    (void)llm_cache_settings(also, s->o->adapters.use, s->o->adapters.n, s->placement);
-    const llm_prompt_cache_params p = {
-        .size = sizeof p, .model = s->model, .session = s->session, .slot = x->slot, .also = also};
+    (void)llm_cache_settings(also, s->ctx->adapter, s->ctx->n_adapters, s->ctx->placement);
+    const llm_prompt_cache_params p = {.size = sizeof p,
+                                       .model = s->ctx->model,
+                                       .session = s->ctx->session,
+                                       .slot = x->slot,
+                                       .also = also};
     ggl_status st = llm_prompt_cache_new(&c, &p, err);
     if (st != GGL_OK)
         return st;

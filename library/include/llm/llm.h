@@ -498,6 +498,101 @@ GGL_API GGL_NODISCARD ggl_status llm_truncate(llm_context *c, size_t n, ggl_erro
 GGL_API GGL_NODISCARD ggl_status llm_save(llm_context *c, const char *path, ggl_error *err);
 GGL_API GGL_NODISCARD ggl_status llm_restore(llm_context *c, const char *path, ggl_error *err);
 
+/* --- measuring -------------------------------------------------------------------------------- */
+
+typedef struct llm_perplexity_params {
+    size_t size; /* sizeof(llm_perplexity_params) */
+    int64_t
+        n_window; /* tokens that the model sees at once, at least 4; 0: 512, or the context if that is smaller */
+    int64_t n_chunks; /* most windows to run; 0: all */
+    /* A file for the log-probabilities of all tokens, in llama.cpp's format; NULL: none. */
+    const char *save;
+    /* Such a file, of another model: this one is compared with it, on the text from which it was made. NULL: none. */
+    const char *base;
+    /* Called with the tokens that were run, and all. False: the call returns GGL_CANCELLED. NULL: none. */
+    bool (*progress)(void *user, size_t done, size_t total);
+    void *user;
+} llm_perplexity_params;
+
+typedef struct llm_perplexity_result {
+    size_t size; /* sizeof(llm_perplexity_result), set by the caller */
+    int64_t n_window, n_chunks;
+    int64_t n_scored;      /* tokens */
+    double nll;            /* mean of -log p(token), in nats */
+    double ppl, ppl_error; /* exp of it, with its standard error */
+    double kld,
+        kld_error;   /* with base: mean of the divergence from the base to this model, in nats */
+    double same_top; /* with base: share of the tokens whose likeliest token is the base's */
+} llm_perplexity_result;
+
+/* Measures how well the model predicts n bytes of text, as llm-perplexity does: the text is cut into windows of n_window
+ * tokens, and the second half of each is scored. text is NULL with base. params may be NULL. The sequence is empty
+ * afterwards. GGL_LIMIT: the text has fewer than two windows, or a window exceeds the context; GGL_USAGE: params are
+ * wrong, or the base has another vocabulary; GGL_FORMAT: logits are not numbers, or the base is damaged;
+ * GGL_UNSUPPORTED: the model's tokenizer is unknown; GGL_CANCELLED, GGL_IO, GGL_NOMEM, GGL_DEVICE. */
+GGL_API GGL_NODISCARD ggl_status llm_perplexity(llm_context *c, const char *text, size_t n,
+                                                const llm_perplexity_params *params,
+                                                llm_perplexity_result *result, ggl_error *err);
+
+/* A node of the model's graph: how far a backend's result is from that in double precision. Texts are valid during the
+ * call. This struct stays as it is. */
+typedef struct llm_verify_node {
+    const char *text;       /* "linear blk.0.attn_q.weight" */
+    const char *origin;     /* the line of the descriptor, "llama.arch:12"; "": not known */
+    const char *what;       /* which values: "value", or of a cache "keys", "values" */
+    double departure;       /* in limits of what rounding can explain: above 1 it departs */
+    int64_t token, element; /* the worst element's place */
+    double got, want;       /* its value, and the exact one */
+} llm_verify_node;
+
+typedef struct llm_verify_params {
+    size_t size;        /* sizeof(llm_verify_params) */
+    const char *device; /* "cpu", "vulkan0"; NULL: "cpu" */
+    int32_t n_threads;  /* of the CPU; 0: one for each physical core */
+    const int32_t *id;  /* [n]: the tokens to run, at most 4096; NULL: 8 fixed ones */
+    size_t n;
+    bool all; /* `each` gets all nodes, not only those that depart */
+    /* Called afterwards for the nodes that depart, in the order of the graph. NULL: none. */
+    void (*each)(void *user, const llm_verify_node *node);
+    /* Called with the nodes done and in total. False: the call returns GGL_CANCELLED. NULL: none. */
+    bool (*progress)(void *user, size_t done, size_t total);
+    void *user; /* of both */
+} llm_verify_params;
+
+typedef struct llm_verify_result {
+    size_t size;     /* sizeof(llm_verify_result), set by the caller */
+    int64_t n_nodes; /* that were compared */
+    int64_t
+        n_departed; /* of them, those that depart; 0 and not whole_departs: the device computes the model right */
+    int64_t n_refused; /* nodes that the device refuses, which were not compared */
+    int64_t
+        n_nan; /* logits that are no numbers in double precision, too: the model is wrong, not the device */
+    double worst;       /* the largest departure */
+    bool whole_departs; /* each node is right by itself, but not the run of all */
+    double whole;    /* largest difference of logits between the whole run and its single nodes */
+    double rounding; /* between the single nodes, one after the other, and double precision */
+} llm_verify_result;
+
+/* Compares a device with the reference backend, which computes in double precision and is slow: runs tokens through the
+ * context's model, each node of its graph on both, with the same inputs. It uses neither the context's session nor its
+ * devices, and changes nothing. params may be NULL. GGL_NOT_FOUND: no device of that name; GGL_USAGE: params are wrong;
+ * GGL_UNSUPPORTED, GGL_CANCELLED, GGL_NOMEM, GGL_DEVICE. */
+GGL_API GGL_NODISCARD ggl_status llm_verify(const llm_context *c, const llm_verify_params *params,
+                                            llm_verify_result *result, ggl_error *err);
+
+/* Describes a model, opened by its file alone, as JSON: {"name", "architecture", "descriptor", "tokenizer" (null: not
+ * known), "has_chat", "n_params", "bytes" (of its weights), "n_layer", "n_embd", "n_ctx" (on which it was trained; 0: not
+ * known), "types": {"q4_0": {"tensors", "bytes"}, ..}}. path, params, errors: of llm_open. The caller frees *json, of *n bytes and a
+ * NUL, by ggl_free. */
+GGL_API GGL_NODISCARD ggl_status llm_describe(const char *path, const llm_open_params *params,
+                                              char **json, size_t *n, ggl_error *err);
+/* Returns as JSON where llm_open would run the layers, and how much memory it would take, in bytes, without allocating it:
+ * {"n_ctx", "n_ctx_fits" (the most, up to n_ctx, that fits into the memory now), "placement", "devices": [{"name", "description", "memory" (0:
+ * not known), "weights_mapped" (in the file), "weights_copied", "weights_repacked", "cache", "states", "scratch"}, ..]}.
+ * A draft model is not counted. Else as llm_describe. */
+GGL_API GGL_NODISCARD ggl_status llm_plan(const char *path, const llm_open_params *params,
+                                          char **json, size_t *n, ggl_error *err);
+
 /* --- defaults --------------------------------------------------------------------------------- */
 
 /* Fills in as many bytes as the caller's struct has; called by the function below, which is compiled

@@ -12,13 +12,13 @@ from ._async import AsyncModel
 from ._errors import Cancelled, Error, Status
 from ._model import Model
 from ._options import Options
-from ._results import Call, Message, Metadata, Part, Result, Run, Score
+from ._results import Call, Message, Metadata, Node, Part, Perplexity, Result, Run, Score, Verified
 from ._stream import Answer, Batch, Stream
 from ._version import __version__
 
 __all__ = [
-    "Answer", "AsyncModel", "Batch", "Call", "Cancelled", "Error", "Message", "Metadata", "Model", "Options", "Part", "Result", "Run",
-    "Score", "Status", "Stream", "__version__", "library_path",
+    "Answer", "AsyncModel", "Batch", "Call", "Cancelled", "Error", "Message", "Metadata", "Model", "Node", "Options", "Part",
+    "Perplexity", "Result", "Run", "Score", "Status", "Stream", "Verified", "__version__", "library_path",
 ]  # fmt: skip
 
 

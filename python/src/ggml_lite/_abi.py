@@ -16,6 +16,8 @@ Note = c.CFUNCTYPE(None, c.c_void_p, c.c_char_p)
 PieceFn = c.CFUNCTYPE(c.c_bool, c.c_void_p, c.c_void_p, c.c_size_t)
 PartFn = c.CFUNCTYPE(c.c_bool, c.c_void_p, c.c_int, c.c_void_p, c.c_size_t)
 
+NodeFn = c.CFUNCTYPE(None, c.c_void_p, c.c_void_p)
+
 ADD_SPECIAL, READ_SPECIAL, SHOW_SPECIAL = 1, 2, 4
 
 
@@ -91,6 +93,26 @@ class Job(c.Structure):
     )
 
 
+class PerplexityParams(c.Structure):
+    _fields_ = fields("size:z n_window:q n_chunks:q save:s base:s progress:call user:p", call=Progress)
+
+
+class PerplexityResult(c.Structure):
+    _fields_ = fields("size:z n_window:q n_chunks:q n_scored:q nll:d ppl:d ppl_error:d kld:d kld_error:d same_top:d")
+
+
+class VerifyNode(c.Structure):
+    _fields_ = fields("text:s origin:s what:s departure:d token:q element:q got:d want:d")
+
+
+class VerifyParams(c.Structure):
+    _fields_ = fields("size:z device:s n_threads:i id:ids n:z all:? each:node progress:call user:p", ids=Ids, node=NodeFn, call=Progress)
+
+
+class VerifyResult(c.Structure):
+    _fields_ = fields("size:z n_nodes:q n_departed:q n_refused:q n_nan:q worst:d whole_departs:? whole:d rounding:d")
+
+
 # What a function returns, and its arguments; one that returns STATUS has a pointer to an ErrorOut as its last argument, besides.
 STATUS = object()
 FUNCTIONS: Dict[str, Tuple[Any, ...]] = {
@@ -123,6 +145,10 @@ FUNCTIONS: Dict[str, Tuple[Any, ...]] = {
     "llm_token_eos": (c.c_int32, Context),
     "llm_eval": (STATUS, Context, Ids, c.c_size_t, c.c_bool, c.POINTER(Floats)),
     "llm_score": (STATUS, Context, Ids, c.c_size_t, Ids, c.c_size_t, c.POINTER(c.c_double), c.POINTER(c.c_bool)),
+    "llm_perplexity": (STATUS, Context, c.c_char_p, c.c_size_t, c.POINTER(PerplexityParams), c.POINTER(PerplexityResult)),
+    "llm_verify": (STATUS, Context, c.POINTER(VerifyParams), c.POINTER(VerifyResult)),
+    "llm_describe": (STATUS, c.c_char_p, c.POINTER(OpenParams), TextOut, SizeOut),
+    "llm_plan": (STATUS, c.c_char_p, c.POINTER(OpenParams), TextOut, SizeOut),
     "llm_embed": (STATUS, Context, c.c_char_p, c.c_size_t, Floats),
     "llm_sequence": (Ids, Context, SizeOut),
     "llm_truncate": (STATUS, Context, c.c_size_t),

@@ -6,6 +6,7 @@ import contextlib
 import ctypes as c
 import json
 import logging
+import operator
 import os
 import re
 import sys
@@ -17,7 +18,7 @@ from . import _abi
 from ._errors import Error, Status
 from ._opening import Path, file_bytes, known_arguments, layers, loras, rules
 from ._options import Options, flag, generate_params, number, text_bytes, whole
-from ._results import Message, Metadata, Result, Run, Score, run_of
+from ._results import Message, Metadata, Node, Perplexity, Result, Run, Score, Verified, run_of
 from ._stream import Answer, Batch, Stream
 
 if TYPE_CHECKING:
@@ -167,25 +168,34 @@ class Model:
                 raise ValueError(f"{name.replace('hub_', '')} is empty; leave it out, or give None")
             setattr(p, name, None if text is None else text_bytes(name, text))
         file = file_bytes("path", path)
-
-        def open_() -> None:
-            handle = c.c_void_p()
-            self._lib.llm_open(c.byref(handle), file, c.byref(p))
-            self._handle = handle.value  # here, so that nothing that the main thread gets can lose it
-
         try:
-            _interruptible(open_, lambda: stopped.append(True))
+            _interruptible(lambda: self._open(file, p), lambda: stopped.append(True))
         except Error:
             if raised:
                 raise raised[0] from None
             raise
-        handle = self._handle
-        self._n_ctx: int = self._lib.llm_context_n_ctx(handle)
-        self._n_vocab: int = self._lib.llm_context_n_vocab(handle)
-        self._n_embd: int = self._lib.llm_context_n_embd(handle)
         if raised:  # in the last call of on_progress or on_note
             self.close()
             raise raised[0]
+
+    def _open(self, file: bytes, p: _abi.OpenParams) -> None:
+        handle = c.c_void_p()
+        self._lib.llm_open(c.byref(handle), file, c.byref(p))
+        self._handle = handle.value  # here, so that nothing that the main thread gets can lose it
+        self._n_ctx: int = self._lib.llm_context_n_ctx(handle)
+        self._n_vocab: int = self._lib.llm_context_n_vocab(handle)
+        self._n_embd: int = self._lib.llm_context_n_embd(handle)
+
+    @staticmethod
+    def describe(path: Path, **arguments: Any) -> Dict[str, Any]:
+        """What a model is: its name, architecture, number of parameters, bytes, layers and types of weights, by its file alone. The arguments
+        are those of Model()."""
+        return _Asked("llm_describe", path, arguments).facts
+
+    @staticmethod
+    def plan(path: Path, **arguments: Any) -> Dict[str, Any]:
+        """Where Model(path, ..) would run the layers, and how many bytes of which memory it would take, without taking them."""
+        return _Asked("llm_plan", path, arguments).facts
 
     @classmethod
     def from_repository(cls, repository: str, quant: Optional[str] = None, **arguments: Any) -> Model:
@@ -549,6 +559,57 @@ class Model:
             self._wait(lambda handle: self._lib.llm_score(handle, first, len(first), rest, len(rest), logprob, greedy))
         return Score(list(rest), list(logprob), list(greedy))
 
+    def perplexity(
+        self,
+        text: Optional[str] = None,
+        *,
+        n_window: int = 0,  # tokens that the model sees at once; 0: 512, or the context if that is smaller
+        n_chunks: int = 0,  # most windows; 0: all
+        save: Optional[Path] = None,  # a file for the log-probabilities
+        base: Optional[Path] = None,  # such a file, of another model, with which this one is compared on its text
+    ) -> Perplexity:
+        """How well the model predicts a text, of which the second half of each window is scored. Empties the context."""
+        data = None if text is None else text.encode("utf-8")
+        p = _abi.PerplexityParams(
+            size=c.sizeof(_abi.PerplexityParams),
+            n_window=whole("n_window", n_window, 0, 64),
+            n_chunks=whole("n_chunks", n_chunks, 0, 64),
+            save=None if save is None else file_bytes("save", save),
+            base=None if base is None else file_bytes("base", base),
+        )
+        r = _abi.PerplexityResult(size=c.sizeof(_abi.PerplexityResult))
+        with self._own_turn():
+            self._wait(lambda handle: self._lib.llm_perplexity(handle, data, len(data or b""), c.byref(p), c.byref(r)))
+        return Perplexity(*(getattr(r, name) for name in Perplexity._fields))
+
+    def verify(self, device: Optional[str] = None, tokens: Optional[Iterable[SupportsIndex]] = None, *, n_threads: int = 0) -> Verified:
+        """Compares a device (None: the CPU) with double precision, node by node, for these tokens (None: 8 fixed ones). It is slow."""
+        ids = _array([operator.index(t) for t in tokens]) if tokens is not None else None
+        stopped: List[bool] = []
+        nodes: List[Node] = []
+
+        def on_node(_user: Optional[int], at: int) -> None:
+            n = _abi.VerifyNode.from_address(at)
+            nodes.append(Node(_text(n.text) or "", _text(n.origin) or "", _text(n.what) or "", n.departure, n.token, n.element, n.got, n.want))
+
+        p = _abi.VerifyParams(
+            size=c.sizeof(_abi.VerifyParams),
+            device=None if device is None else text_bytes("device", device),
+            n_threads=whole("n_threads", n_threads, 0, 32),
+            id=ids,
+            n=len(ids) if ids is not None else 0,
+            each=_abi.NodeFn(on_node),
+            progress=_abi.Progress(lambda _user, _done, _n: not stopped),
+        )
+        r = _abi.VerifyResult(size=c.sizeof(_abi.VerifyResult))
+
+        def run() -> None:
+            with self._call() as handle:
+                self._lib.llm_verify(handle, c.byref(p), c.byref(r))
+
+        _interruptible(run, lambda: stopped.append(True))
+        return Verified(nodes, *(getattr(r, name) for name in Verified._fields[1:]))
+
     def embed(self, text: Union[str, Sequence[str]]) -> Array:
         """The vector [n_embd], of length 1, that stands for a text; of a list of texts: [n_texts, n_embd]. The model must be opened with
         embeddings=True. numpy is needed."""
@@ -681,6 +742,20 @@ class Model:
         held = self._lib.llm_sequence(handle, c.byref(n))
         most = min(n.value, len(ids) - 1)
         return next((i for i in range(most) if held[i] != ids[i]), most)
+
+
+class _Asked(Model):
+    """A call that takes what Model() takes, and returns JSON."""
+
+    def __init__(self, call: str, path: Path, arguments: Mapping[str, Any]):
+        self._asks = call
+        self.facts: Dict[str, Any] = {}
+        super().__init__(path, **arguments)
+
+    def _open(self, file: bytes, p: _abi.OpenParams) -> None:
+        text, n = c.c_void_p(), c.c_size_t()
+        getattr(self._lib, self._asks)(file, c.byref(p), c.byref(text), c.byref(n))
+        self.facts = json.loads(_abi.taken_bytes(self._lib, text, n))
 
 
 def _interruptible(function: Callable[[], None], cancel: Callable[[], object]) -> None:

@@ -33,8 +33,8 @@ class Run(NamedTuple):
 def run_of(info: Any) -> Run:
     """The run that a RunInfo or a Job tells of."""
     finish = FINISH[info.finish] if 0 <= info.finish < len(FINISH) else "error"
-    return Run(finish, info.stop if info.stop >= 0 else None, info.n_reused, info.n_prompt, info.n_generated,
-               *(getattr(info, name, 0) for name in Run._fields[5:]))
+    more: Any = [getattr(info, name, 0) for name in Run._fields[5:]]
+    return Run(finish, info.stop if info.stop >= 0 else None, info.n_reused, info.n_prompt, info.n_generated, *more)
 
 
 class Result(NamedTuple):
@@ -43,6 +43,46 @@ class Result(NamedTuple):
     text: str
     run: Run
     error: Optional[Error]  # why it failed, which ends no other text; None: it did not
+
+
+class Perplexity(NamedTuple):
+    """How well a model predicts a text: numbers of llm_perplexity_result."""
+
+    n_window: int
+    n_chunks: int
+    n_scored: int  # tokens
+    nll: float  # mean of -log p(token)
+    ppl: float  # exp of it
+    ppl_error: float  # its standard error
+    kld: float  # with base: mean of the divergence from it
+    kld_error: float
+    same_top: float  # with base: share of tokens with the same likeliest token
+
+
+class Node(NamedTuple):
+    """A node of a model's graph whose result departs from double precision."""
+
+    text: str
+    origin: str  # the line of the descriptor
+    what: str  # "value"; of a cache "keys" or "values"
+    departure: float  # in limits of what rounding can explain
+    token: int
+    element: int  # the worst element's place
+    got: float
+    want: float
+
+
+class Verified(NamedTuple):
+    """What verify() found out. It is right if departed is empty and whole_departs is False."""
+
+    departed: List[Node]
+    n_nodes: int
+    n_refused: int  # nodes that the device does not run, which were not compared
+    n_nan: int  # logits that are no numbers in double precision, too
+    worst: float  # the largest departure
+    whole_departs: bool
+    whole: float
+    rounding: float
 
 
 class Score(NamedTuple):
