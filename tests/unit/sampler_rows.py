@@ -20,7 +20,7 @@ ALLOWED = {
     "tools/llm-server/api_ollama.c": "what fields of Ollama stand for",
     "tools/llm-server/api_anthropic.c": "what Anthropic's API has of them",
     "tools/llm-server/api_openai_events.c": "what OpenAI's API shows of them",
-    "tools/common/own_text.c": "a sampler for one purpose",
+    "library/measure/own_text.c": "a sampler for one purpose",
     "models/language/words.c": "a function of descriptors",
     "models/made_up/survey.c": "the same",
     "models/convert/known_config.txt": "keys of generation_config.json",

@@ -115,21 +115,6 @@ llm_sampler_params sampling_params(const sampling_options *o) {
     return p;
 }
 
-int sampling_open(llm_sampler **out, const char *tool, const sampling_options *o, uint64_t seed,
-                  const llm_tokenizer *t, int64_t n_vocab, int64_t n_ctx) {
-    ggl_error err = {0};
-    llm_sampler_params p = sampling_params(o);
-    const int code = sampling_options_check_vocab(tool, o, n_vocab);
-    if (code >= 0)
-        return code;
-    p.seed = seed;
-    p.tokenizer = t;
-    return llm_sampler_new(out, &p, (int32_t)n_vocab,
-                           (int32_t)(n_ctx < INT32_MAX ? n_ctx : INT32_MAX), &err) == GGL_OK
-               ? -1
-               : tool_error(tool, 2, "%s", err.msg);
-}
-
 void sampling_options_fini(sampling_options *o) {
     args_list_fini(&o->breakers);
     args_list_fini(&o->biases);

@@ -40,9 +40,5 @@ int sampling_options_check_vocab(const char *tool, const sampling_options *o, in
 /* The result borrows from o. */
 llm_sampler_params sampling_params(const sampling_options *o);
 void sampling_options_fini(sampling_options *o);
-/* Makes the sampler of the options, which remembers n_ctx tokens. Returns -1, or an exit code after an
- * error. t may be NULL. */
-int sampling_open(llm_sampler **out, const char *tool, const sampling_options *o, uint64_t seed,
-                  const llm_tokenizer *t, int64_t n_vocab, int64_t n_ctx);
 
 #endif

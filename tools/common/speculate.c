@@ -46,17 +46,6 @@ llm_guessing_choice speculate_choice(const char *tool, const speculate_options *
                                  .name = "--draft"};
 }
 
-int speculate_open(llm_guessing **out, const char *tool, const speculate_options *o,
-                   const llm_guessing_target *target) {
-    ggl_error err = {0};
-    bool misused;
-    const llm_guessing_choice choice = speculate_choice(tool, o);
-    const ggl_status st = llm_guessing_open(out, &choice, target, &misused, &err);
-    if (st == GGL_OK)
-        return -1;
-    return speculate_tell(tool, o->draft, st, misused, &err);
-}
-
 int speculate_tell(const char *tool, const char *draft, ggl_status st, bool misused,
                    ggl_error *err) {
     if (st == GGL_CANCELLED && process_stopped)

@@ -52,10 +52,7 @@ int speculate_check(const char *tool, const speculate_options *o);
 int64_t speculate_n_max(const speculate_options *o);
 /* The choice, which borrows from o. */
 llm_guessing_choice speculate_choice(const char *tool, const speculate_options *o);
-/* Opens what guesses; *out is NULL if there is nothing to guess with. Returns -1, or an exit code after a message. */
-int speculate_open(llm_guessing **out, const char *tool, const speculate_options *o,
-                   const llm_guessing_target *target);
-/* Reports why that failed; st, misused and err: of llm_guessing_open. Returns an exit code. */
+/* Reports why llm_guessing_open failed, which gave st, misused and err. Returns an exit code. */
 int speculate_tell(const char *tool, const char *draft, ggl_status st, bool misused,
                    ggl_error *err);
 
