@@ -29,6 +29,7 @@ static ggl_status open_file(llm_model **out, const llm_guessing_choice *c,
     l.type = NULL;
     l.model.arch_path = NULL;
     l.model.ignore = (llm_arch_ignore){NULL, NULL, 0, 0};
+    l.model.n_override = 0;
     return llm_load_named(out, &l, err);
 }
 

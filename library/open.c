@@ -86,7 +86,10 @@ static int64_t largest(int64_t a, int64_t b) {
 static llm_loading loading_of(const char *path, const llm_open_params *p,
                               const ggl_gguf_params *file) {
     return (llm_loading){.path = path,
-                         .model = {.arch_path = p->arch, .gguf = file},
+                         .model = {.arch_path = p->arch,
+                                   .gguf = file,
+                                   .override = p->override,
+                                   .n_override = p->n_override},
                          .type = p->type,
                          .type_name = "type",
                          .n_threads = p->n_threads,

@@ -13,7 +13,8 @@
  * read.c   checks bytes, makes a gguf_head       value.c  finds keys, converts values
  * open.c   opens files and split models          write.c  writes files
  * foreign.c  names files of other formats
- * compose.c  opens what was never written */
+ * compose.c  opens what was never written
+ * change.c   changes keys of an opened file */
 #ifndef GGL_GGUF_FILE_H
 #define GGL_GGUF_FILE_H
 
@@ -41,6 +42,7 @@ typedef struct gguf_value {
     const uint8_t *data; /* the elements in the file's bytes, unaligned */
     size_t size;         /* bytes of all elements */
     size_t *starts;      /* array of strings: the offset of each in data; else NULL */
+    bool is_changed;     /* by ggl_gguf_change */
 } gguf_value;
 
 /* Everything before the tensor data. Points into the file's bytes. */
@@ -70,6 +72,9 @@ struct ggl_gguf {
     size_t n_tensors;
     ggl_index by_name;
     bool lock_failed;
+    /* the bytes of the keys that ggl_gguf_change has changed; NULL: none */
+    uint8_t *changes;
+    size_t changes_size;
     /* of a composed file: the bytes before the tensor data, and the owner of the parts */
     uint8_t *composed;
     size_t composed_size;

@@ -324,6 +324,7 @@ void ggl_gguf_close(ggl_gguf *f) {
     ggl_free(f->tensors);
     ggl_index_fini(&f->by_name);
     ggl_free(f->composed);
+    ggl_free(f->changes);
     if (f->release)
         f->release(f->owner);
     ggl_free(f);
@@ -397,6 +398,7 @@ bool ggl_gguf_identify(const ggl_gguf *f, ggl_gguf_identity *out) {
     if (!f->parts[0].is_file)
         return false;
     out->tensors = digest(0xcbf29ce484222325u, f->composed, f->composed_size);
+    out->tensors = digest(out->tensors, f->changes, f->changes_size);
     for (int i = 0; i < f->n_parts; i++) {
         const gguf_part *p = &f->parts[i];
         const int64_t word[] = {(int64_t)p->size, p->modified};

@@ -47,6 +47,10 @@ static bool file_key_at(void *ctx, size_t i, ggl_str *name) {
     return true;
 }
 
+static bool file_is_changed(void *ctx, size_t i) {
+    return ggl_gguf_is_changed(ggl_gguf_value_at(ctx, i));
+}
+
 static bool file_tensor_at(void *ctx, size_t i, ggl_str *name) {
     if (i >= ggl_gguf_n_tensors(ctx))
         return false;
@@ -64,5 +68,6 @@ llm_arch_source llm_arch_source_gguf(const ggl_gguf *file) {
         .find_tensor = file_find_tensor,
         .key_at = file_key_at,
         .tensor_at = file_tensor_at,
+        .is_changed = file_is_changed,
     };
 }

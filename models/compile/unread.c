@@ -225,15 +225,28 @@ static bool ignored(arch_eval *ev, ggl_str name) {
            arch_match_any(ev->ignore, ev->n_ignore, name);
 }
 
+/* A key that the user changed has to be read: a line that ignores it, or that no part knows it, is not enough. */
+static void judge_change(const unread *u, size_t i, llm_arch_judged *judged) {
+    const llm_arch_source *s = u->ev->src;
+    const bool is_used = judged->use == LLM_ARCH_READ || judged->use == LLM_ARCH_ENGINE ||
+                         judged->use == LLM_ARCH_HARMLESS;
+    if (is_used || !s->is_changed || !s->is_changed(s->ctx, i))
+        return;
+    if (judged->use != LLM_ARCH_UNREAD || !judged->reason)
+        judged->reason = "overridden, but nothing reads it";
+    judged->use = LLM_ARCH_UNREAD;
+}
+
 /* Collects the unread keys that are not ignored on request. */
 static bool find_keys(unread *u, arch_judge *j) {
     arch_eval *ev = u->ev;
     const llm_arch_ignore *r = ev->request;
     ggl_str key;
     for (size_t i = 0; ev->src->key_at && ev->src->key_at(ev->src->ctx, i, &key); i++) {
-        const llm_arch_judged judged = llm_arch_judge_key(j, key);
+        llm_arch_judged judged = llm_arch_judge_key(j, key);
         if (ev->status != GGL_OK)
             return false;
+        judge_change(u, i, &judged);
         const bool maybe = judged.use == LLM_ARCH_IGNORED && judged.reason;
         if (judged.use != LLM_ARCH_UNREAD && !maybe)
             continue;

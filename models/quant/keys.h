@@ -18,6 +18,11 @@ typedef struct quant_key {
     } is;
 } quant_key;
 
+/* Reads KEY=TYPE:VALUE, TYPE being int, float, bool or str. A value of str is borrowed from the text. GGL_USAGE, with a
+ * message that shows the text. */
+GGL_NODISCARD ggl_status llm_quant_read_key(quant_key *k, const char *text, ggl_error *err);
+void llm_quant_put_key(ggl_gguf_writer *w, const quant_key *k);
+
 /* Puts the keys of f in order, without the keys of a split model, and changed as c->prune demands.
  * n_layer: the model's block_count. The two keys about types are set as the choice says, unless it
  * copies all tensors. Keys of own[n] replace others; of equal names the last one applies. A changed

@@ -12,6 +12,7 @@
 #include "ggl/internal/alloc.h"
 #include "ggl/internal/params.h"
 #include "ggl/internal/show.h"
+#include "override.h"
 
 struct llm_model {
     ggl_gguf *file;
@@ -149,6 +150,8 @@ static ggl_status check_type(const llm_model *m, ggl_error *err) {
 
 static ggl_status open_rest(llm_model **out, llm_model *m, ggl_status st,
                             const llm_model_params *params, ggl_error *err) {
+    if (st == GGL_OK && params)
+        st = llm_override_keys(m->file, params->override, params->n_override, err);
     if (st == GGL_OK)
         st = check_type(m, err);
     if (st == GGL_OK)

@@ -80,6 +80,7 @@ static void identify(llm_prompt_cache *c, const ggl_gguf *file) {
     ggl_gguf_identity *id = &c->key.identity;
     if (ggl_gguf_identify(file, id))
         return;
+    size_t n_changes;
     id->tensors = LLM_DIGEST_START;
     for (int i = 0; i < ggl_gguf_n_parts(file); i++) {
         size_t size;
@@ -87,6 +88,8 @@ static void identify(llm_prompt_cache *c, const ggl_gguf *file) {
         id->size += size;
         id->tensors = llm_digest(id->tensors, data, size);
     }
+    const void *changes = ggl_gguf_changes(file, &n_changes);
+    id->tensors = llm_digest(id->tensors, changes, n_changes);
 }
 
 /* The name of a file without its folder, at most LLM_PROMPT_CACHE_TEXT bytes. */

@@ -232,8 +232,8 @@ static ggl_status check_key(reader *r, const prompt_cache_key *key, ggl_error *e
                             id.modified == key->identity.modified;
     if (!same_model && same_text(model, key->model))
         return ggl_fail(err, GGL_UNSUPPORTED,
-                        "the prompt cache was made with another model of this name, or the model's "
-                        "file has changed since");
+                        "the prompt cache was made with another model of this name or with other "
+                        "overridden keys, or the model's file has changed since");
     if (!same_model)
         return differs(err, "model", model, key->model);
     if (!same_text(also, key->also))

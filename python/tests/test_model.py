@@ -106,6 +106,25 @@ class Opening(unittest.TestCase):
         for name, text in ELSEWHERE.items():  # hints that name an argument name one that there is
             self.assertTrue(" " in text or text in inspect.signature(Model).parameters, name)
 
+    def test_overrides(self):
+        how = {"n_ctx": 64, "n_threads": 2}
+        with Model("builtin:stories", **how) as model:
+            plain = model.generate(STORY, max_tokens=20, temperature=0)
+        overrides = {".rope.freq_base": 300.0, "tokenizer.ggml.add_bos_token": True, "general.name": "a=b:c", ".rope.scaling.factor": 1}
+        with Model("builtin:stories", overrides=overrides, **how) as model:
+            self.assertEqual(model.metadata()["llama.rope.freq_base"], 300)
+            self.assertEqual(model.metadata()["general.name"], "a=b:c")
+            self.assertNotEqual(model.generate(STORY, max_tokens=20, temperature=0), plain)
+        for overrides, error, words in (
+            ([("a", 1)], TypeError, "overrides is list"),
+            ({"a": None}, TypeError, "NoneType"),
+            ({"a=b": 1}, ValueError, "not the name of a key"),
+            ({".rope.speed": 1}, Error, "llama.rope.speed = 1: overridden"),
+            ({".rope.freq_base": float("nan")}, Error, "is not KEY=TYPE:VALUE"),
+        ):
+            with self.subTest(overrides), self.assertRaisesRegex(error, words):
+                Model("builtin:stories", overrides=overrides, **how)
+
     def test_cache_types(self):
         with Model("builtin:stories", n_ctx=64, cache_type_k="q8_0", cache_type_v="q4_0") as model:
             self.assertTrue(model.generate(STORY, max_tokens=3))

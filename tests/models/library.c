@@ -545,6 +545,75 @@ TEST(refused) {
     llm_close(NULL);
 }
 
+/* --- other values of keys --------------------------------------------------------------------- */
+
+static ggl_status open_overridden(llm_context **c, const char *path, const char *value,
+                                  ggl_error *err) {
+    const llm_open_params p = {.size = sizeof p,
+                               .n_ctx = 64,
+                               .n_threads = 2,
+                               .override = &value,
+                               .n_override = value != NULL};
+    return llm_open(c, path, &p, err);
+}
+
+TEST(overrides_keys) {
+    static const char *const base = ".rope.freq_base=float:300";
+    const int32_t prompt[] = {1, 403, 407, 261, 378};
+    const char *const saved = "library_overrides.save";
+    ggl_error err;
+    llm_context *plain, *other, *again;
+    char *json;
+    size_t n;
+    REQUIRE(CHECK_OK(open_overridden(&plain, "builtin:stories", NULL, &err), &err));
+    REQUIRE(CHECK_OK(open_overridden(&other, "builtin:stories", base, &err), &err));
+    REQUIRE(CHECK_OK(open_overridden(&again, "builtin:stories", base, &err), &err));
+    CHECK_OK(llm_context_json(other, "llama.rope.freq_base", &json, &n, &err), &err);
+    CHECK_STR(json, "300");
+    ggl_free(json);
+    CHECK_OK(llm_eval(plain, prompt, 5, false, NULL, &err), &err);
+    CHECK_OK(llm_eval(other, prompt, 5, false, NULL, &err), &err);
+    const size_t row = (size_t)llm_context_n_vocab(plain) * sizeof(float);
+    const float *a = llm_logits(plain), *b = llm_logits(other);
+    CHECK(a && b && memcmp(a, b, row) != 0);
+
+    /* a saved sequence is that of the same values */
+    CHECK_OK(llm_save(other, saved, &err), &err);
+    CHECK(llm_restore(plain, saved, &err) == GGL_UNSUPPORTED);
+    CHECK_HAS(err.msg, "overridden keys");
+    CHECK_OK(llm_restore(again, saved, &err), &err);
+    remove(saved);
+    llm_close(plain);
+    llm_close(other);
+    llm_close(again);
+}
+
+TEST(overrides_refused) {
+    static const struct {
+        const char *override;
+        ggl_status status;
+        const char *words;
+    } cases[] = {
+        {"llama.block_count", GGL_USAGE, "override: 'llama.block_count' is not KEY=TYPE:VALUE"},
+        {"a=float64:1", GGL_USAGE, "with the TYPE int, float, bool"},
+        {"a=int:1.5", GGL_USAGE, "is not KEY=TYPE:VALUE"},
+        {"a=float:inf", GGL_USAGE, "is not KEY=TYPE:VALUE"},
+        {"=int:1", GGL_USAGE, "is not KEY=TYPE:VALUE"},
+        {"tokenizer.ggml.tokens=int:1", GGL_USAGE, "key 'tokenizer.ggml.tokens' is a list"},
+        {".rope.speed=int:1", GGL_FORMAT, "llama.rope.speed = 1: overridden, but nothing reads it"},
+        {"lama.rope.freq_base=int:1", GGL_FORMAT, "lama.rope.freq_base = 1: overridden"},
+        {"general.architecture=str:none", GGL_NOT_FOUND, "none"},
+        {".block_count=int:9", GGL_FORMAT, "blk.5.attn_norm.weight is missing"},
+    };
+    ggl_error err;
+    llm_context *c;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        CHECK_INT(open_overridden(&c, "builtin:stories", cases[i].override, &err), cases[i].status);
+        CHECK_HAS(err.msg, cases[i].words);
+        CHECK(!c);
+    }
+}
+
 /* Layers on two instances of one backend, and another device than the CPU. */
 TEST(devices) {
     ggl_error err;

@@ -446,3 +446,53 @@ TEST(data_made_while_writing) {
         unlink(path);
     }
 }
+
+/* --- changed keys ----------------------------------------------------------------------------- */
+
+static int32_t number_of(const ggl_gguf *f, const char *key) {
+    int64_t x = -1;
+    ggl_error err;
+    return ggl_gguf_get_integer(f, key, &x, &err) == 1 ? (int32_t)x : -1;
+}
+
+TEST(changed_keys) {
+    const uint32_t list[] = {1, 2}, one = 1, two = 2;
+    ggl_error err = {0};
+    ggl_gguf *f, *same;
+    void *data;
+    size_t size, n = 1;
+    ggl_gguf_writer *w = ggl_gguf_writer_new();
+    ggl_gguf_put(w, "a", GGL_GGUF_U32, false, &one, 1);
+    ggl_gguf_put(w, "l", GGL_GGUF_U32, true, list, 2);
+    ggl_gguf_put_string(w, "s", "text", 4);
+    CHECK_OK(ggl_gguf_writer_write_memory(w, &data, &size, &err), &err);
+    ggl_gguf_writer_free(w);
+    REQUIRE(CHECK_OK(ggl_gguf_open_memory(&f, data, size, "m", &err), &err));
+    REQUIRE(CHECK_OK(ggl_gguf_open_memory(&same, data, size, "m", &err), &err));
+    CHECK(!ggl_gguf_changes(f, &n) && n == 0);
+
+    w = ggl_gguf_writer_new();
+    ggl_gguf_put(w, "new", GGL_GGUF_U32, false, &two, 1);
+    ggl_gguf_put_string(w, "a", "other", 5);
+    CHECK_OK(ggl_gguf_change(f, w, &err), &err);
+    ggl_str s = {"", 0};
+    CHECK(ggl_gguf_n_values(f) == 4 && number_of(f, "new") == 2 && number_of(f, "a") == -1);
+    CHECK(ggl_gguf_get_string(f, "a", &s, &err) == 1 && ggl_str_is(s, "other"));
+    CHECK(ggl_gguf_get_string(f, "s", &s, &err) == 1 && ggl_str_is(s, "text"));
+    CHECK(ggl_gguf_is_changed(ggl_gguf_find(f, "a")) &&
+          ggl_gguf_is_changed(ggl_gguf_find(f, "new")));
+    CHECK(!ggl_gguf_is_changed(ggl_gguf_find(f, "s")) && ggl_gguf_find(f, "l")->n == 2);
+    CHECK(ggl_gguf_changes(f, &n) && n > 0 && ggl_gguf_digest(f) != ggl_gguf_digest(same));
+    CHECK(ggl_gguf_change(f, w, &err) == GGL_USAGE);
+    CHECK_HAS(err.msg, "m: keys can be changed only once");
+    ggl_gguf_writer_free(w);
+
+    w = ggl_gguf_writer_new();
+    ggl_gguf_put(w, "l", GGL_GGUF_U32, false, &two, 1);
+    CHECK(ggl_gguf_change(same, w, &err) == GGL_USAGE);
+    CHECK_HAS(err.msg, "m: key 'l' is a list");
+    ggl_gguf_writer_free(w);
+    ggl_gguf_close(f);
+    ggl_gguf_close(same);
+    ggl_free(data);
+}

@@ -21,9 +21,6 @@
 #define HOST       "backends choose their buffers themselves"
 #define SCHEDULED  "the system schedules the threads"
 #define ONE_PRIO   "the priority is that of all threads"
-#define NO_OVERRIDE                                                                                \
-    "keys cannot be overridden: the file's values are used; --ignore-key continues without those " \
-    "that nothing reads"
 #define NO_RPC                                                                                     \
     "backends run on this machine only; --device also accepts the path of a shared object"
 #define LIST       "llm-cli --list-devices prints the devices"
@@ -409,7 +406,6 @@ static const arg_hint hints[] = {
     {RUNS, "--numa --poll --poll-batch --cpu-strict --cpu-strict-batch", SCHEDULED, HINT_NOTHING_VALUE},
     {RUNS, "--rpc", NO_RPC, HINT_REFUSED},
     {OPENS, "--check-tensors", VERIFY, HINT_REFUSED},
-    {RUNS, "--override-kv", NO_OVERRIDE, HINT_REFUSED},
     {RUNS, "--warmup --no-warmup", NO_WARMUP, HINT_NOTHING},
     {RUNS | BENCH, ROTATIONS, FROM_FILE, HINT_REFUSED},
     {OPENS | BENCH, DOCKER, NO_DOCKER, HINT_REFUSED},

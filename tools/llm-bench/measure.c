@@ -51,8 +51,12 @@ static ggl_status open_model(bench *b, const char *path, ggl_error *err) {
     b->setup.ctx = NULL;
     b->opened = NULL;
     b->file = (ggl_gguf_params){.size = sizeof b->file, .no_mmap = o->no_mmap, .willneed = true};
-    const llm_model_params p = {
-        .size = sizeof p, .arch_path = o->arch, .gguf = &b->file, .ignore = ignore_of(&o->ignore)};
+    const llm_model_params p = {.size = sizeof p,
+                                .arch_path = o->arch,
+                                .gguf = &b->file,
+                                .ignore = ignore_of(&o->ignore),
+                                .override = o->overrides.text,
+                                .n_override = o->overrides.n};
     const int64_t begin = bench_now_ns();
     adapters_forget(&o->adapters);
     ggl_status st = adapters_read(&o->adapters, err);

@@ -175,6 +175,7 @@ int bench_options_read(bench_options *o, int argc, char **argv) {
         ARCH_OPTION(o),
         ADAPTER_OPTIONS(o->adapters),
         IGNORE_OPTIONS(o->ignore),
+        OVERRIDE_OPTIONS(o->overrides),
         {"--no-repack", ARG_FLAG, &o->no_repack,
          .help = "use weights in the file's layout, instead of repacking them at load"},
         F16_OPTION(o),
@@ -229,6 +230,7 @@ int bench_options_read(bench_options *o, int argc, char **argv) {
     int code = args_parse(&spec, argc, argv);
     if (code < 0)
         code = machine_options_check(TOOL, o->no_repack, o->f16_as_bf16, NULL);
+    code = code < 0 ? overrides_read(TOOL, &o->overrides) : code;
     for (int i = 0; i < N_LISTED; i++)
         code = code < 0 ? read_list(&l[i]) : code;
     code = code < 0 ? read_where(o, &devices, l[7].to, &splits) : code;
@@ -261,6 +263,7 @@ void bench_options_fini(bench_options *o) {
     args_list_fini(&o->models);
     adapters_fini(&o->adapters);
     ignore_fini(&o->ignore);
+    overrides_fini(&o->overrides);
     tool_hub_fini(&o->hub);
 }
 

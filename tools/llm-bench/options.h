@@ -6,6 +6,7 @@
 #include "common/adapters.h"
 #include "common/hub_options.h"
 #include "common/ignore.h"
+#include "common/override_options.h"
 #include "common/placement_options.h"
 #include "lists.h"
 #include "row.h"
@@ -31,6 +32,7 @@ typedef struct bench_options {
     placement_rule_options rules; /* for all placements */
     int64_t reps, delay, priority;
     tool_ignore ignore;
+    tool_overrides overrides;
     tool_adapters adapters;
     hub_options hub;
     const char *arch, *mask, *cpu_mask, *plot;

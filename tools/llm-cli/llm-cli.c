@@ -173,8 +173,12 @@ static int set_opening(cli *c) {
     const char *name = o->model ? o->model : chat_begins(o, NULL) ? "builtin:chat" : NULL;
     c->file = (ggl_gguf_params){
         .size = sizeof c->file, .no_mmap = o->no_mmap, .lock = o->mlock, .willneed = true};
-    const llm_model_params mp = {
-        .size = sizeof mp, .arch_path = o->arch, .gguf = &c->file, .ignore = ignore_of(&o->ignore)};
+    const llm_model_params mp = {.size = sizeof mp,
+                                 .arch_path = o->arch,
+                                 .gguf = &c->file,
+                                 .ignore = ignore_of(&o->ignore),
+                                 .override = o->overrides.text,
+                                 .n_override = o->overrides.n};
     c->opening = (llm_opening){
         .loading = tool_loading(name ? name : "builtin:stories", &mp, o->type),
         .no_chat = true,

@@ -126,6 +126,7 @@ static int parse(cli_options *o, int argc, char **argv, bool only_settings) {
         ARCH_OPTION(o),
         ADAPTER_OPTIONS(o->adapters),
         IGNORE_OPTIONS(o->ignore),
+        OVERRIDE_OPTIONS(o->overrides),
         {"-e --escape", ARG_FLAG, &o->escape,
          .help = "resolve \\n, \\t, \\xHH .. in -p, -r, --stop and --dry-sequence-breaker as in C "
                  "(default)"},
@@ -261,7 +262,9 @@ int cli_options_read(cli_options *o, int argc, char **argv) {
     o->shift = o->shift || o->on_full == 1;
     if (o->n_keep != 0 && !o->shift && !o->chat.wanted && !o->chat.single)
         return tool_error("llm-cli", 2, "--keep needs --on-full shift: nothing else drops tokens");
-    code = speculate_check("llm-cli", &o->speculate);
+    code = overrides_read("llm-cli", &o->overrides);
+    if (code < 0)
+        code = speculate_check("llm-cli", &o->speculate);
     if (code < 0)
         code = saved_prompt_check("llm-cli", &o->saved_prompt);
     if (code >= 0)
@@ -279,6 +282,7 @@ void cli_options_fini(cli_options *o) {
     args_list_fini(&o->stops.stop);
     placement_options_fini(&o->placement);
     ignore_fini(&o->ignore);
+    overrides_fini(&o->overrides);
     adapters_fini(&o->adapters);
     tool_hub_fini(&o->hub);
 }

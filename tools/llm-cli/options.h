@@ -7,6 +7,7 @@
 #include "common/args.h"
 #include "common/hub_options.h"
 #include "common/ignore.h"
+#include "common/override_options.h"
 #include "common/placement_options.h"
 #include "common/sampling_options.h"
 #include "common/speculate.h"
@@ -15,6 +16,7 @@
 
 typedef struct cli_options {
     tool_ignore ignore;
+    tool_overrides overrides;
     tool_adapters adapters;
     hub_options hub;
     int type; /* --type */

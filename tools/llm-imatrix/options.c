@@ -146,6 +146,7 @@ int options_read(options *o, int argc, char **argv) {
         ARCH_OPTION(o),
         ADAPTER_OPTIONS(o->adapters),
         IGNORE_OPTIONS(o->ignore),
+        OVERRIDE_OPTIONS(o->overrides),
         NO_MMAP_OPTION(o),
         F16_OPTION(o),
         PLACEMENT_OPTIONS(o->placement),
@@ -165,6 +166,8 @@ int options_read(options *o, int argc, char **argv) {
     int code = args_parse(&spec, argc, argv);
     if (code < 0)
         code = check(o);
+    if (code < 0)
+        code = overrides_read(TOOL, &o->overrides);
     if (o->format == IMATRIX_DAT) /* it has no place for them */
         o->n_sketch = 0;
     if (code < 0)
@@ -178,6 +181,7 @@ void options_fini(options *o) {
     placement_options_fini(&o->placement);
     adapters_fini(&o->adapters);
     ignore_fini(&o->ignore);
+    overrides_fini(&o->overrides);
     tool_hub_fini(&o->hub);
     args_list_fini(&o->in);
     for (size_t i = 0; i < o->n_files; i++)

@@ -6,12 +6,14 @@
 #include "common/args.h"
 #include "common/hub_options.h"
 #include "common/ignore.h"
+#include "common/override_options.h"
 #include "common/placement_options.h"
 
 #define TOOL "llm-imatrix"
 
 typedef struct options {
     tool_ignore ignore;
+    tool_overrides overrides;
     tool_adapters adapters;
     hub_options hub;
     const char *model, *text, *arch, *mask, *out, *plot;

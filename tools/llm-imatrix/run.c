@@ -32,8 +32,12 @@ typedef struct run {
 static int open_model(run *r) {
     const options *o = r->o;
     r->file = (ggl_gguf_params){.size = sizeof r->file, .no_mmap = o->no_mmap, .willneed = true};
-    const llm_model_params mp = {
-        .size = sizeof mp, .arch_path = o->arch, .gguf = &r->file, .ignore = ignore_of(&o->ignore)};
+    const llm_model_params mp = {.size = sizeof mp,
+                                 .arch_path = o->arch,
+                                 .gguf = &r->file,
+                                 .ignore = ignore_of(&o->ignore),
+                                 .override = o->overrides.text,
+                                 .n_override = o->overrides.n};
     r->opening = (llm_opening){.loading = tool_loading(o->model, &mp, 0),
                                .no_chat = true,
                                .backend = {.size = sizeof r->opening.backend,

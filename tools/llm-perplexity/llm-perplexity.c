@@ -18,6 +18,7 @@
 #include "common/machine_options.h"
 #include "common/hub_options.h"
 #include "common/ignore.h"
+#include "common/override_options.h"
 #include "common/paths.h"
 #include "common/placement_options.h"
 #include "common/process.h"
@@ -37,6 +38,7 @@ enum { DEFAULT_CTX = TEXT_CHUNK_SIZE };
 
 typedef struct options {
     tool_ignore ignore;
+    tool_overrides overrides;
     tool_adapters adapters;
     hub_options hub;
     int type; /* --type */
@@ -97,6 +99,7 @@ static int read_options(options *o, int argc, char **argv) {
         ARCH_OPTION(o),
         ADAPTER_OPTIONS(o->adapters),
         IGNORE_OPTIONS(o->ignore),
+        OVERRIDE_OPTIONS(o->overrides),
         NO_MMAP_OPTION(o),
         F16_OPTION(o),
         PLACEMENT_OPTIONS(o->placement),
@@ -121,6 +124,8 @@ static int read_options(options *o, int argc, char **argv) {
         &perplexity_hints,
         .examples = examples};
     int code = args_parse(&spec, argc, argv);
+    if (code < 0)
+        code = overrides_read(TOOL, &o->overrides);
     if (code >= 0)
         return code;
     if (o->compare && !o->base)
@@ -170,8 +175,12 @@ static int choose_chunks(ppl *p) {
 static int open_model(ppl *p) {
     const options *o = &p->o;
     p->file = (ggl_gguf_params){.size = sizeof p->file, .no_mmap = o->no_mmap, .willneed = true};
-    const llm_model_params mp = {
-        .size = sizeof mp, .arch_path = o->arch, .gguf = &p->file, .ignore = ignore_of(&o->ignore)};
+    const llm_model_params mp = {.size = sizeof mp,
+                                 .arch_path = o->arch,
+                                 .gguf = &p->file,
+                                 .ignore = ignore_of(&o->ignore),
+                                 .override = o->overrides.text,
+                                 .n_override = o->overrides.n};
     p->opening = (llm_opening){.loading = tool_loading(o->model, &mp, o->type),
                                .no_chat = true,
                                .backend = {.size = sizeof p->opening.backend,
@@ -417,6 +426,7 @@ int main(int argc, char **argv) {
     placement_options_fini(&p.o.placement);
     adapters_fini(&p.o.adapters);
     ignore_fini(&p.o.ignore);
+    overrides_fini(&p.o.overrides);
     tool_hub_fini(&p.o.hub);
     return tool_finish(TOOL, code);
 }

@@ -93,53 +93,15 @@ int read_tensor_types(job *j) {
     return code < 0 && j->type_file ? read_file_types(j, n) : code;
 }
 
-static bool read_value(quant_key *k, const char *type, size_t n, const char *value) {
-    char *end;
-    errno = 0;
-    if (n == 3 && memcmp(type, "int", 3) == 0) {
-        const long long v = strtoll(value, &end, 10);
-        k->type = v >= 0 && v <= UINT32_MAX ? GGL_GGUF_U32 : GGL_GGUF_I64;
-        if (k->type == GGL_GGUF_U32)
-            k->is.u32 = (uint32_t)v;
-        else
-            k->is.i64 = v;
-        return *value && !*end && errno == 0;
-    }
-    if (n == 5 && memcmp(type, "float", 5) == 0) {
-        k->type = GGL_GGUF_F32;
-        k->is.f32 = strtof(value, &end);
-        return *value && !*end && isfinite(k->is.f32);
-    }
-    if (n == 4 && memcmp(type, "bool", 4) == 0) {
-        k->type = GGL_GGUF_BOOL;
-        k->is.truth = strcmp(value, "true") == 0;
-        return k->is.truth || strcmp(value, "false") == 0;
-    }
-    k->type = GGL_GGUF_STRING;
-    k->is.text = value;
-    return n == 3 && memcmp(type, "str", 3) == 0;
-}
-
 int read_key_overrides(job *j) {
     const arg_list *list = &j->o.override_kv;
+    ggl_error err = {0};
     j->key = calloc(list->n + 1, sizeof *j->key);
     if (!j->key)
         return tool_error(TOOL, 1, "out of memory");
-    for (size_t i = 0; i < list->n; i++) {
-        const char *text = list->s[i], *equals = strchr(text, '=');
-        const char *colon = equals ? strchr(equals, ':') : NULL;
-        const size_t n = equals ? (size_t)(equals - text) : 0;
-        quant_key *k = &j->key[i];
-        if (n >= sizeof k->key)
-            return tool_error(TOOL, 2, "--override-kv: the key '%.40s..' is too long", text);
-        memcpy(k->key, text, n);
-        if (!colon || n == 0 || !read_value(k, equals + 1, (size_t)(colon - equals - 1), colon + 1))
-            return tool_error(
-                TOOL, 2,
-                "--override-kv: '%s' is not KEY=TYPE:VALUE, with the TYPE int, float, "
-                "bool (true, false) or str",
-                text);
-    }
+    for (size_t i = 0; i < list->n; i++)
+        if (llm_quant_read_key(&j->key[i], list->s[i], &err) != GGL_OK)
+            return tool_error(TOOL, 2, "--override-kv: %s", err.msg);
     return -1;
 }
 

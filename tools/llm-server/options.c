@@ -119,6 +119,7 @@ static int parse(const char *tool, server_options *o, int argc, char **argv, sou
         ARCH_OPTION(o),
         ADAPTER_OPTIONS(o->adapters),
         IGNORE_OPTIONS(o->ignore),
+        OVERRIDE_OPTIONS(o->overrides),
         {NULL, .help = "several models"},
         {"--models", ARG_STRING, &o->models, .value = "DIR|FILE",
          .help =
@@ -370,6 +371,8 @@ int server_options_read_model(const char *tool, server_options *o, int argc, cha
         code = sampling_options_check(tool, &o->sampling, true);
     if (code < 0)
         code = speculate_check(tool, &o->speculate);
+    if (code < 0)
+        code = overrides_read(tool, &o->overrides);
     if (code >= 0)
         return code;
     code = machine_options_check(tool, o->no_repack, o->f16_as_bf16, o->repack_cache);
@@ -432,6 +435,7 @@ void server_options_fini(server_options *o) {
     args_list_fini(&o->origins);
     placement_options_fini(&o->placement);
     ignore_fini(&o->ignore);
+    overrides_fini(&o->overrides);
     adapters_fini(&o->adapters);
     tool_hub_fini(&o->hub);
     ggl_free(o->api_key);

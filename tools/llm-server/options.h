@@ -6,6 +6,7 @@
 #include "common/args.h"
 #include "common/hub_options.h"
 #include "common/ignore.h"
+#include "common/override_options.h"
 #include "common/placement_options.h"
 #include "common/sampling_options.h"
 #include "common/speculate.h"
@@ -24,6 +25,7 @@ typedef struct server_options {
     hub_options hub;
     tool_adapters adapters;
     tool_ignore ignore;
+    tool_overrides overrides;
     const char *slot_path; /* a folder for saved slots; NULL if none are saved */
     int64_t n_ctx, n_parallel, n_cache_slots, n_queue, n_predict, n_keep, n_batch, n_ubatch;
     sampling_options sampling;

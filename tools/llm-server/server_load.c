@@ -162,8 +162,12 @@ static void set_opening(server *s) {
     const server_options *o = s->o;
     s->file = (ggl_gguf_params){
         .size = sizeof s->file, .no_mmap = o->no_mmap, .lock = o->mlock, .willneed = true};
-    const llm_model_params mp = {
-        .size = sizeof mp, .arch_path = o->arch, .gguf = &s->file, .ignore = ignore_of(&o->ignore)};
+    const llm_model_params mp = {.size = sizeof mp,
+                                 .arch_path = o->arch,
+                                 .gguf = &s->file,
+                                 .ignore = ignore_of(&o->ignore),
+                                 .override = o->overrides.text,
+                                 .n_override = o->overrides.n};
     s->opening =
         (llm_opening){.loading = tool_loading(o->model ? o->model : "builtin:chat", &mp, o->type),
                       .no_chat = true,

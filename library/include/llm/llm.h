@@ -137,6 +137,11 @@ typedef struct llm_open_params {
     float draft_p_min;
     const char *draft_device;
     int32_t draft_n_gpu_layers;
+    /* [n_override]: keys of the model's file that have another value while it is open, or are added, as --override-kv:
+     * "KEY=TYPE:VALUE", TYPE being int, float, bool or str. A KEY that begins with '.' is one of the file's architecture:
+     * ".rope.freq_base=float:500000". It is an error if nothing reads the key, or if it is a list in the file. */
+    const char *const *override;
+    size_t n_override;
 } llm_open_params;
 
 /* Opens a model and makes it ready to run. path: a GGUF file, a Hugging Face folder (config.json,

@@ -12,11 +12,12 @@ import re
 import sys
 import threading
 import warnings
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, SupportsIndex, Tuple, Union, cast
 
 from . import _abi
 from ._errors import Error, Status
-from ._opening import Path, file_bytes, known_arguments, layers, loras, rules
+from ._opening import Path, file_bytes, known_arguments, layers, loras, overridden, rules
 from ._options import Options, flag, generate_params, number, text_bytes, whole
 from ._results import Message, Metadata, Node, Perplexity, Result, Run, Score, Verified, run_of
 from ._stream import Answer, Batch, Stream
@@ -96,6 +97,8 @@ class Model:
         draft_p_min: float = 0,  # the least probability of a guess; 0: 0.75
         draft_device: Optional[str] = None,  # where the draft runs, as device; None: the CPU
         draft_n_gpu_layers: int = 0,  # as n_gpu_layers
+        # keys of the file that have another value in this model, or are added: {".rope.freq_base": 500000.0}, with "." for the architecture's
+        overrides: Mapping[str, Union[bool, int, float, str]] = MappingProxyType({}),
     ):
         """Opens a GGUF file, a folder, one of the models in the library, "builtin:stories" and "builtin:chat", or a repository of the Hugging
         Face Hub, "hf:USER/REPO" or "hf:USER/REPO:QUANT"."""
@@ -161,6 +164,7 @@ class Model:
         )
         p.adapter, p.n_adapters = loras(adapters)
         p.place, p.n_place = rules(place)
+        p.override, p.n_override = overridden(overrides)
         texts = {"device": device, "split": split, "arch": arch, "chat_template": chat_template, "pooling": pooling, "hub_token": token}
         texts.update(type=type, tensor_split=tensor_split, draft_device=draft_device, cache_type_k=cache_type_k, cache_type_v=cache_type_v)
         for name, text in texts.items():

@@ -5,7 +5,7 @@ import ctypes as c
 import functools
 import inspect
 import os
-from typing import Any, Callable, Sequence, Tuple, TypeVar, Union, cast
+from typing import Any, Callable, Mapping, Sequence, Tuple, TypeVar, Union, cast
 
 from . import _abi
 from ._options import number, refuse_unknown, text_bytes
@@ -44,10 +44,10 @@ ELSEWHERE = {
     "use_mlock": "mlock",
     "flash_attn": "attention never needs the memory that it saves",
     "offload_kqv": "the KV cache is where its layers are",
-    "kv_overrides": "numbers of an architecture are in its descriptor, arch=",
-    "rope_freq_base": "numbers of an architecture are in its descriptor, arch=",
-    "rope_freq_scale": "numbers of an architecture are in its descriptor, arch=",
-    "rope_scaling_type": "numbers of an architecture are in its descriptor, arch=",
+    "kv_overrides": "overrides",
+    "rope_freq_base": 'write overrides={".rope.freq_base": 500000.0}',
+    "rope_freq_scale": 'write overrides={".rope.scaling.factor": 4.0}, which is 1 / rope_freq_scale',
+    "rope_scaling_type": 'write overrides={".rope.scaling.type": "yarn"}',
     "numa": "the system decides where memory is",
     "tokenizer": "the tokenizer is that of the file",
 }
@@ -82,6 +82,25 @@ def loras(adapters: Sequence[Union[Path, Tuple[Path, float]]]) -> Tuple[Any, int
     pairs = [(a[0], a[1]) if isinstance(a, tuple) else (a, 1.0) for a in adapters]
     loras = [_abi.Lora(file_bytes("adapters", path), number("a scale of adapters", scale)) for path, scale in pairs]
     return (_abi.Lora * len(loras))(*loras), len(loras)
+
+
+def override_bytes(key: str, value: Union[bool, int, float, str]) -> bytes:
+    """KEY=TYPE:VALUE."""
+    types = {bool: "bool", int: "int", float: "float", str: "str"}
+    kind = next((name for type_, name in types.items() if isinstance(value, type_)), None)
+    if not isinstance(key, str) or not key or "=" in key:
+        raise ValueError(f"{key!r} in overrides is not the name of a key")
+    if kind is None:
+        raise TypeError(f"overrides[{key!r}] is {type(value).__name__}, not bool, int, float or str")
+    text = str(value).lower() if kind == "bool" else str(value)
+    return text_bytes(f"overrides[{key!r}]", f"{key}={kind}:{text}")
+
+
+def overridden(overrides: Mapping[str, Union[bool, int, float, str]]) -> Tuple[Any, int]:
+    if not isinstance(overrides, Mapping):
+        raise TypeError(f"overrides is {type(overrides).__name__}, not a dict: write overrides={{key: value}}")
+    texts = [override_bytes(key, value) for key, value in overrides.items()]
+    return (c.c_char_p * len(texts))(*texts), len(texts)
 
 
 def rules(place: Sequence[str]) -> Tuple[Any, int]:

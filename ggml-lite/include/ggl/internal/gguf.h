@@ -50,7 +50,7 @@ typedef struct ggl_gguf_identity {
     uint64_t size;    /* bytes */
     int64_t modified; /* time of the last change, in ns since 1970 */
     /* A digest of each tensor's name, type, shape, place and 192 bytes of its data, and of each
-     * part's size and time. */
+     * part's size and time, and of the keys that ggl_gguf_change has changed. */
     uint64_t tensors;
 } ggl_gguf_identity;
 /* Sets *out. Returns false, and sets it to zeros, if the file was opened from memory. */
@@ -158,6 +158,16 @@ typedef struct ggl_gguf_composition {
  * GGL_LIMIT, GGL_NOMEM. */
 GGL_NODISCARD ggl_status ggl_gguf_compose(ggl_gguf **out, const ggl_gguf_writer *w,
                                           const ggl_gguf_composition *c, ggl_error *err);
+
+/* Gives an opened file the writer's keys: each replaces the file's value of that key, or is added after the others. The file
+ * on disk stays as it is. Once per file, directly after it was opened: pointers to values become invalid. GGL_USAGE:
+ * a key of the file is a list, or the keys were changed before; GGL_LIMIT, GGL_NOMEM, or as the writer. After a failure
+ * the file can only be closed. */
+GGL_NODISCARD ggl_status ggl_gguf_change(ggl_gguf *f, const ggl_gguf_writer *w, ggl_error *err);
+/* True if the value is one of ggl_gguf_change. */
+bool ggl_gguf_is_changed(const ggl_gguf_value *v);
+/* Returns the bytes that stand for all changes of a file; NULL, of no bytes: there are none. */
+const void *ggl_gguf_changes(const ggl_gguf *f, size_t *size);
 
 #ifdef __cplusplus
 }

@@ -106,6 +106,8 @@ typedef struct llm_arch_source {
      * NULL). "n_ctx" is no key: the context should have that length. A made-up model stores the
      * request and is built again. */
     void (*require_key)(void *ctx, const char *name, const llm_arch_item *item);
+    /* May be NULL. True if the user gave the i-th key its value, so that it must be read, and not only known. */
+    bool (*is_changed)(void *ctx, size_t i);
 } llm_arch_source;
 
 llm_arch_source llm_arch_source_gguf(const ggl_gguf *file);

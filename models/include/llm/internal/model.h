@@ -30,13 +30,17 @@ typedef struct llm_model_params {
     const ggl_gguf_params *gguf; /* how the file is read; NULL: the defaults */
     llm_arch_ignore ignore;      /* keys and tensors that need not be read; copied */
     const llm_load_params *load; /* how a folder is opened; NULL: the defaults */
+    /* [n_override]: keys that get another value or are added, KEY=TYPE:VALUE; TYPE is int, float, bool or str. A KEY that begins
+     * with '.' is one of the file's general.architecture. The last value of a key counts. */
+    const char *const *override;
+    size_t n_override;
 } llm_model_params;
 
 /* Opens a file or folder by llm_load (load.arch_path is arch_path if it is NULL). params may be NULL.
  * The descriptor is arch_path, else one found in arch_dirs,
  * else the file's key general.descriptor, else the built-in one for the file's
  * general.architecture. Fails with GGL_NOT_FOUND (no descriptor of that name; the message lists
- * the built-in ones) or as llm_load and llm_arch_parse do. *out is NULL on failure. */
+ * the built-in ones), GGL_USAGE (override) or as llm_load and llm_arch_parse do. *out is NULL on failure. */
 GGL_NODISCARD ggl_status llm_model_open(llm_model **out, const char *path,
                                         const llm_model_params *params, ggl_error *err);
 /* The same for a file in memory that outlives the model, e.g. one linked into the program. */
