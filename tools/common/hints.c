@@ -3,7 +3,9 @@
  * says whose they are. docs/from-llama-cpp.md shows these tables; a test compares them. */
 #include "hints.h"
 
-#define FROM_FILE  "the model's file determines the rotation"
+#define FROM_FILE                                                                                  \
+    "the file determines the rotation; --override-kv changes its keys: .rope.freq_base=float:F, "  \
+    ".rope.scaling.type=str:yarn, .rope.scaling.factor=float:4, which is 1 / the frequency scale"
 #define NO_DOCKER  "models come from the Hugging Face Hub, -hf USER/REPO, or from a URL, -mu URL"
 #define NO_ADAPTER "only LoRA adapters are supported: --lora FILE"
 #define ONLY_TEXT  "only text is supported"
