@@ -11,7 +11,7 @@ target_compile_options(ggl_numeric INTERFACE -ffp-contract=off -fno-math-errno -
 
 # With sanitizers, functions of kernels are not expanded (backends/cpu/unroll.h); otherwise each file takes a minute. If a type is
 # not a constant, gcc warns about the unused half of a pair of registers as if it were read.
-option(GGL_SMALL "Kernels that compile faster and run slower" OFF)
+option(GGL_SMALL "Kernels that compile faster and run slower, and tools that are not optimized" OFF)
 set(GGL_SMALL_KERNELS)
 if(GGL_SMALL OR GGL_SANITIZE)
     set(GGL_SMALL_KERNELS -DCPU_SMALL_KERNELS $<$<C_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)

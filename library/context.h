@@ -34,6 +34,7 @@ struct llm_context {
     ggl_error why_no_chat;
     llm_pooling pooling;               /* of embeddings */
     llm_session_params session_params; /* with which `session` was made */
+    char *repack_cache;                /* a copy for session_params */
     llm_session *session;
     llm_adapter_use *adapter; /* [n_adapters] */
     size_t n_adapters;

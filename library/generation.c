@@ -232,7 +232,7 @@ void llm_generation_free(llm_context *c, generation *g) {
 }
 
 bool llm_generation_is_incomplete(const generation *g) {
-    return g->kept && g->kept->matcher && !llm_matcher_is_complete(g->kept->matcher);
+    return g && g->kept && g->kept->matcher && !llm_matcher_is_complete(g->kept->matcher);
 }
 
 ggl_status llm_check_params(llm_context *c, const llm_generate_params *params, ggl_error *err) {

@@ -96,6 +96,8 @@ static void begin(jobs *all, llm_job *job) {
     r->all = all;
     r->job = job;
     ggl_status st = llm_generation_new(&r->g, all->c, job->params, job->id, job->n, &job->err);
+    if (st == GGL_OK && r->g->p.same_sampler)
+        st = ggl_fail(&job->err, GGL_USAGE, "same_sampler: each job has a sampler of its own");
     if (st == GGL_OK) {
         const llm_sequence_params p = {.size = sizeof p,
                                        .prompt = job->id,

@@ -14,6 +14,11 @@
 #include "measure/text_chunks.h"
 #include "measure/verify.h"
 
+/* Checks the caller's struct for the result before anything is computed for it. */
+#define CHECK_RESULT(type, result, err)                                                            \
+    ((result) ? GGL_WRITE_PARAMS(type, result, &(const type){.size = sizeof(type)}, err)           \
+              : ggl_fail(err, GGL_USAGE, "result is NULL"))
+
 /* --- perplexity ------------------------------------------------------------------------------- */
 
 enum { LEAST_WINDOW = 4 };
@@ -165,6 +170,8 @@ ggl_status llm_perplexity(llm_context *c, const char *text, size_t n,
     llm_context_start(c);
     ggl_status st = GGL_READ_PARAMS(llm_perplexity_params, &m.p, params, err);
     if (st == GGL_OK)
+        st = CHECK_RESULT(llm_perplexity_result, result, err);
+    if (st == GGL_OK)
         st = measure(&m, text, n, err);
     if (st == GGL_OK) {
         const llm_perplexity_result r = result_of(&m);
@@ -280,6 +287,8 @@ ggl_status llm_verify(const llm_context *c, const llm_verify_params *params,
                       llm_verify_result *result, ggl_error *err) {
     verification v = {.p = {.size = sizeof v.p}, .result.first = -1};
     ggl_status st = GGL_READ_PARAMS(llm_verify_params, &v.p, params, err);
+    if (st == GGL_OK)
+        st = CHECK_RESULT(llm_verify_result, result, err);
     if (st == GGL_OK)
         st = compare(&v, c, err);
     if (st == GGL_OK) {

@@ -104,6 +104,21 @@ static ggl_status make_cheap_session(llm_context *c, const llm_opening *o, ggl_e
     return make_session(c, o, CHEAP_SLOTS_WITH_STATES, err);
 }
 
+/* Copies the name of the file, which sessions with other scales of adapters use, too. */
+static ggl_status keep_repack_cache(llm_context *c, ggl_error *err) {
+    const char *name = c->session_params.repack_cache;
+    const size_t size = name ? strlen(name) + 1 : 0;
+    if (!name)
+        return GGL_OK;
+    ggl_free(c->repack_cache);
+    c->repack_cache = ggl_calloc(size, 1);
+    if (!c->repack_cache)
+        return ggl_fail(err, GGL_NOMEM, "out of memory");
+    memcpy(c->repack_cache, name, size);
+    c->session_params.repack_cache = c->repack_cache;
+    return GGL_OK;
+}
+
 static ggl_status open_session(llm_context *c, const llm_opening *o, ggl_error *err) {
     llm_session_params *sp = &c->session_params;
     const int64_t n_rows = llm_guessing_n_max(&o->guessing) + 1;
@@ -113,9 +128,9 @@ static ggl_status open_session(llm_context *c, const llm_opening *o, ggl_error *
     sp->n_adapters = c->n_adapters;
     sp->cancelled = llm_context_is_cancelled;
     sp->cancelled_ctx = c;
-    ggl_status st = sp->embeddings || o->pooling
-                        ? llm_pooling_find(&c->pooling, o->pooling, llm_model_file(c->model), err)
-                        : GGL_OK;
+    ggl_status st = keep_repack_cache(c, err);
+    if (st == GGL_OK && (sp->embeddings || o->pooling))
+        st = llm_pooling_find(&c->pooling, o->pooling, llm_model_file(c->model), err);
     if (st != GGL_OK)
         return st;
     st = o->n_kept_slots < 0 ? make_cheap_session(c, o, err)
@@ -246,6 +261,7 @@ ggl_status llm_context_close(llm_context *c, ggl_error *err) {
     llm_tokens_fini(&c->ids);
     ggl_free(c->rows);
     ggl_free(c->rest);
+    ggl_free(c->repack_cache);
     ggl_free(c);
     return st;
 }

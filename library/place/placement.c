@@ -336,6 +336,9 @@ ggl_status llm_placement_new(llm_placement **out, const llm_placement_choice *o,
     if (!p)
         return ggl_fail(err, GGL_NOMEM, "out of memory");
     p->o = *o;
+    p->o.split = p->split = o->split ? strdup(o->split) : NULL; /* it is read for each session */
+    if (o->split && !p->split)
+        return ggl_fail(err, GGL_NOMEM, "out of memory");
     p->params = params ? *params : (ggl_backend_params){.size = sizeof(ggl_backend_params)};
     p->host = -1;
     p->params.trace = o->trace;
@@ -376,6 +379,7 @@ ggl_status llm_placement_close(llm_placement *p, ggl_error *err) {
     ggl_backend_close(p->reference);
     ggl_backend_close(p->trusted);
     llm_place_rules_fini(&p->rules);
+    free(p->split);
     free(p);
     return st;
 }

@@ -8,7 +8,8 @@
 enum { PLACEMENT_MOST = 16 };
 
 struct llm_placement {
-    llm_placement_choice o;
+    llm_placement_choice o; /* after the opening only `split` and numbers are read */
+    char *split;            /* o.split */
     ggl_backend_params params;
     char names[PLACEMENT_MOST][512];
     ggl_backend *backend[PLACEMENT_MOST];

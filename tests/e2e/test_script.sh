@@ -15,6 +15,7 @@ need_cmake() { :; }
 need_python() { :; }
 need_file() { :; }
 want() { :; }
+want_page_libraries() { :; }
 install_needed() { :; }
 END
 for program in cmake ctest python3; do

@@ -100,7 +100,13 @@ TEST(faults_of_one_job) {
     w->job[3].id = long_prompt;
     w->job[3].n = 200;
     w->p[5].n_max = 0;
+    w->p[6].same_sampler = true;
+    written before = {.n = 0};
+    const llm_generate_params alone = greedy(3); /* whose sampler job 6 cannot have */
+    CHECK_OK(llm_generate(c, "One", &alone, take, &before, &err), &err);
     CHECK_OK(llm_generate_jobs(c, w->job, N, &err), &err);
+    CHECK_INT(w->job[6].err.status, GGL_USAGE);
+    CHECK_HAS(w->job[6].err.msg, "same_sampler");
     CHECK_INT(w->job[0].err.status, GGL_USAGE);
     CHECK_HAS(w->job[0].err.msg, "n_max");
     CHECK_INT(w->job[0].finish, LLM_FINISH_ERROR);
@@ -110,7 +116,7 @@ TEST(faults_of_one_job) {
     CHECK_INT(w->job[3].err.status, GGL_LIMIT);
     CHECK_HAS(w->job[3].err.msg, "200");
     CHECK_INT(w->job[5].finish, LLM_FINISH_CONTEXT);
-    CHECK(w->job[2].err.status == GGL_OK && w->t[2].n > 0 && w->t[6].n > 0);
+    CHECK(w->job[2].err.status == GGL_OK && w->t[2].n > 0 && w->t[4].n > 0);
     CHECK_OK(llm_generate_jobs(c, NULL, 0, &err), &err);
     work_free(w);
     llm_close(c);

@@ -124,6 +124,11 @@ TEST(perplexity_refuses) {
         .size = sizeof p, .n_window = 8, .progress = stop_soon, .user = &calls};
     CHECK_INT(llm_perplexity(c, text, strlen(text), &p, &r, &err), GGL_CANCELLED);
     CHECK_INT(llm_perplexity(c, text, strlen(text), NULL, &r, &err), GGL_LIMIT); /* windows of 64 */
+    calls = 0;
+    r.size = 3;
+    CHECK_INT(llm_perplexity(c, text, strlen(text), &p, &r, &err), GGL_USAGE);
+    CHECK_INT(llm_perplexity(c, text, strlen(text), &p, NULL, &err), GGL_USAGE);
+    CHECK_INT(calls, 0); /* before anything was computed */
     llm_close(c);
 }
 
@@ -158,6 +163,11 @@ TEST(verify_agrees) {
     CHECK_INT(llm_verify(c, &p, &r, &err), GGL_NOT_FOUND);
     p = (llm_verify_params){.size = sizeof p, .progress = stop_soon, .user = &calls};
     CHECK_INT(llm_verify(c, &p, &r, &err), GGL_CANCELLED);
+    calls = 0;
+    r.size = 3;
+    CHECK_INT(llm_verify(c, &p, &r, &err), GGL_USAGE);
+    CHECK_INT(llm_verify(c, &p, NULL, &err), GGL_USAGE);
+    CHECK_INT(calls, 0);
     llm_close(c);
 }
 

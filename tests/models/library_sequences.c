@@ -169,8 +169,12 @@ TEST(adapters) {
     CHECK_INT(llm_set_adapter_scale(c, 0, 1, &err), GGL_USAGE);
     llm_close(c);
     llm_lora lora = {path, 1};
-    c = open_with("builtin:stories", (llm_open_params){.adapter = &lora, .n_adapters = 1});
+    char split[] =
+        "cpu=5"; /* is the caller's again after the opening, as is all of its parameters */
+    c = open_with("builtin:stories",
+                  (llm_open_params){.adapter = &lora, .n_adapters = 1, .split = split});
     REQUIRE(c);
+    strcpy(split, "auto");
     const float full = first_logit(c);
     CHECK(full != plain);
     REQUIRE_OK(llm_set_adapter_scale(c, 0, 0, &err), &err);

@@ -38,6 +38,8 @@ static void write_out(text_stream *s, const char *text, size_t n) {
 }
 
 void text_stream_put(text_stream *s, const char *text, size_t n) {
+    if (n == 0) /* text may be NULL */
+        return;
     while (s->n && s->n < sizeof s->waiting && n) {
         /* complete the waiting bytes one at a time: at most three are missing */
         s->waiting[s->n++] = *text++;

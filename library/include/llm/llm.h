@@ -251,7 +251,7 @@ typedef struct llm_generate_params {
     const char *
         grammar_name; /* how messages name grammar or json_schema, such as its file; NULL: by the member */
     /* Draw with the sampler of the last generation, whose random numbers go on; the members about sampling are not read. */
-    bool same_sampler;
+    bool same_sampler; /* not in llm_generate_jobs */
     /* What follows is called with `user`, on the thread that generates; each may be NULL. llm_generate_jobs calls only token and shows. */
     void *user;
     /* Gets each token before its text is returned, except one that ends the text, and the logits [n_vocab] that it was drawn from.
