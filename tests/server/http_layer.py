@@ -281,6 +281,7 @@ def memory():
         while status == 503 and time.time() - begin < PATIENCE:  # until the others are stalled
             status, headers, _ = exchange(server, request("POST", "/echo", bytes(most)))
         check(status == 200, f"the stalled ones have made room: {status}")
+        server.until(lambda c: c["bodies"] == 0, "the body of a reply that has been read is freed")
         check(exchange(server, data)[0] == 200, "in chunks")
         n_refused = 0
         for s in half:
