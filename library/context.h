@@ -23,6 +23,8 @@ typedef enum llm_opened {
     LLM_OPENED_ALL
 } llm_opened;
 
+typedef struct llm_jobs llm_jobs;
+
 struct llm_context {
     llm_opened opened;
     bool misused; /* the step that failed did so because the choice of devices was wrong */
@@ -50,7 +52,8 @@ struct llm_context {
     const llm_sampler_params
         *sampling; /* of a tool: in place of the parameters' members; NULL: none */
     llm_prompt_cache
-        *cache; /* of a tool: keeps what the slot has at the end of a prompt; NULL: none */
+        *cache;     /* of a tool: keeps what the slot has at the end of a prompt; NULL: none */
+    llm_jobs *jobs; /* of llm_jobs_add or llm_generate_jobs; NULL: none */
     atomic_bool cancelled;
     bool (*asks)(void *ctx); /* llm_opening.cancelled */
     void *asks_ctx;
@@ -89,5 +92,7 @@ ggl_status llm_context_begin(llm_context *c, const int32_t *id, size_t n,
                              const llm_generate_params *params, ggl_error *err);
 /* Frees the generation that llm_begin started, if there is one. */
 void llm_context_end(llm_context *c);
+/* Ends the jobs, if there are any, and empties all slots. GGL_USAGE: a callback of a job calls this. */
+ggl_status llm_context_end_jobs(llm_context *c, ggl_error *err);
 
 #endif

@@ -220,6 +220,7 @@ static void close_model(llm_context *c) {
 /* Closes what runs the session, and it. */
 static void close_session(llm_context *c) {
     llm_context_end(c);
+    (void)llm_context_end_jobs(c, NULL); /* slots that cannot be emptied are freed */
     llm_generator_free(c->generator);
     llm_sampler_free(c->sampler);
     llm_kept_grammar_free(c->kept);

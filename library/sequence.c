@@ -25,22 +25,24 @@ static bool append(llm_tokens *t, const int32_t *id, size_t n) {
 ggl_status llm_context_take(llm_context *c, ggl_error *err) {
     size_t n_held, n;
     llm_context_end(c);
-    if (c->is_own)
-        return GGL_OK;
+    ggl_status st = llm_context_end_jobs(c, err);
+    if (st != GGL_OK || c->is_own)
+        return st;
     c->ids.n = 0;
     const int32_t *id = llm_generator_tokens(c->generator, &n);
     if (!append(&c->ids, id, n))
         return ggl_fail(err, GGL_NOMEM, "out of memory for %zu tokens", n);
-    const ggl_status st = llm_generator_settle(c->generator, &n_held, err);
+    st = llm_generator_settle(c->generator, &n_held, err);
     c->is_own = st == GGL_OK;
     return st;
 }
 
 ggl_status llm_context_give(llm_context *c, ggl_error *err) {
-    if (!c->is_own)
-        return GGL_OK;
+    ggl_status st = llm_context_end_jobs(c, err);
+    if (st != GGL_OK || !c->is_own)
+        return st;
     const int64_t n_past = llm_session_n_past(c->session, 0);
-    const ggl_status st = llm_generator_adopt(c->generator, c->ids.id, (size_t)n_past, err);
+    st = llm_generator_adopt(c->generator, c->ids.id, (size_t)n_past, err);
     c->is_own = st != GGL_OK;
     return st;
 }

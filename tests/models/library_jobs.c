@@ -156,3 +156,129 @@ TEST(wrong_numbers) {
     CHECK_INT(llm_open(&c, "builtin:stories", &p, &err), GGL_USAGE);
     CHECK_HAS(err.msg, "n_parallel");
 }
+
+/* --- one step at a time ----------------------------------------------------------------------- */
+
+/* Jobs that come between steps, in any order and after any number of them, have the texts that they have alone. */
+TEST(jobs_come_between_steps) {
+    ggl_error err;
+    llm_context *c = open_parallel(3);
+    work *w = c ? calloc(1, sizeof *w) : NULL;
+    REQUIRE(w && work_init(w, c));
+    static const int after[N] = {0, 0, 1, 4, 4, 9, 30}; /* steps */
+    size_t left = 0;
+    CHECK_OK(llm_jobs_step(c, &left, &err), &err); /* without jobs, it does nothing */
+    CHECK_INT(left, 0);
+    int next = 0;
+    for (int i = 0; i < 200 && (next < N || left > 0); i++) {
+        while (next < N && after[next] <= i) {
+            CHECK_OK(llm_jobs_add(c, &w->job[next], &err), &err);
+            CHECK_INT(w->job[next++].finish, LLM_FINISH_NONE);
+        }
+        CHECK_OK(llm_jobs_step(c, &left, &err), &err);
+        size_t n = 0;
+        for (int k = 0; k < next; k++)
+            n += w->job[k].finish == LLM_FINISH_NONE;
+        CHECK_INT(left, n);
+    }
+    for (int i = 0; i < N; i++) {
+        written alone = {.n = 0};
+        const llm_job *j = &w->job[i];
+        CHECK_OK(llm_generate_tokens(c, j->id, j->n, j->params, take, &alone, &err), &err);
+        CHECK_STR(w->t[i].s, alone.s);
+        CHECK_INT(j->err.status, GGL_OK);
+    }
+    work_free(w);
+    llm_close(c);
+}
+
+typedef struct inside {
+    llm_context *c;
+    llm_job *other;
+    ggl_status eval, add, step, generate;
+} inside;
+
+/* What a callback of a job may not call fails, and what it may call works. */
+static bool call_all(void *user, const char *piece, size_t n) {
+    inside *in = user;
+    const int32_t id = 1;
+    size_t left;
+    llm_job job = {.id = &id, .n = 1};
+    (void)piece, (void)n;
+    in->eval = llm_eval(in->c, &id, 1, false, NULL, NULL);
+    in->add = llm_jobs_add(in->c, &job, NULL);
+    in->step = llm_jobs_step(in->c, &left, NULL);
+    in->generate = llm_generate_jobs(in->c, &job, 1, NULL);
+    llm_jobs_end(in->c, in->other);
+    return true;
+}
+
+TEST(callbacks_of_jobs) {
+    ggl_error err;
+    llm_context *c = open_parallel(2);
+    work *w = c ? calloc(1, sizeof *w) : NULL;
+    REQUIRE(w && work_init(w, c));
+    inside in = {.c = c, .other = &w->job[6]};
+    w->job[0].each = call_all;
+    w->job[0].user = &in;
+    size_t left = 1;
+    CHECK_OK(llm_jobs_add(c, &w->job[0], &err), &err);
+    CHECK_OK(llm_jobs_add(c, &w->job[6], &err), &err);
+    while (left > 0)
+        REQUIRE(CHECK_OK(llm_jobs_step(c, &left, &err), &err));
+    CHECK_INT(in.eval, GGL_USAGE);
+    CHECK_INT(in.add, GGL_USAGE);
+    CHECK_INT(in.step, GGL_USAGE);
+    CHECK_INT(in.generate, GGL_USAGE);
+    CHECK_INT(w->job[0].finish, LLM_FINISH_LENGTH);
+    CHECK_INT(w->job[6].finish, LLM_FINISH_CANCELLED);
+    CHECK_INT(w->job[6].err.status, GGL_CANCELLED);
+    work_free(w);
+    llm_close(c);
+}
+
+/* Jobs end by llm_jobs_end, llm_cancel, any other call, and llm_close; the context can be used afterwards. */
+TEST(jobs_are_ended) {
+    ggl_error err;
+    llm_context *c = open_parallel(2);
+    work *w = c ? calloc(1, sizeof *w) : NULL;
+    REQUIRE(w && work_init(w, c));
+    size_t left;
+    for (int i = 0; i < 4; i++) /* two of them wait */
+        CHECK_OK(llm_jobs_add(c, &w->job[i], &err), &err);
+    CHECK_OK(llm_jobs_step(c, &left, &err), &err);
+    CHECK_INT(llm_jobs_add(c, &w->job[1], &err), GGL_USAGE); /* it runs */
+    CHECK_HAS(err.msg, "added before");
+    CHECK_INT(w->job[1].finish, LLM_FINISH_NONE);
+    llm_jobs_end(c, &w->job[1]);
+    llm_jobs_end(c, &w->job[3]);
+    llm_jobs_end(c, &w->job[3]);
+    llm_jobs_end(c, &w->job[6]); /* was never added */
+    CHECK_INT(w->job[1].finish, LLM_FINISH_CANCELLED);
+    CHECK_INT(w->job[3].finish, LLM_FINISH_CANCELLED);
+    CHECK_OK(llm_jobs_step(c, &left, &err), &err);
+    CHECK_INT(left, 2);
+    llm_cancel(c);
+    CHECK_INT(llm_jobs_step(c, &left, &err), GGL_CANCELLED);
+    CHECK_INT(left, 0);
+    CHECK_INT(w->job[0].finish, LLM_FINISH_CANCELLED);
+    CHECK_INT(w->job[2].finish, LLM_FINISH_CANCELLED);
+
+    written text = {.n = 0}, again = {.n = 0};
+    const llm_generate_params p = greedy(12);
+    CHECK_OK(llm_generate(c, "One day", &p, take, &text, &err), &err);
+    CHECK_OK(llm_jobs_add(c, &w->job[4], &err), &err);
+    CHECK_OK(llm_jobs_step(c, &left, &err), &err);
+    CHECK_OK(llm_generate(c, "One day", &p, take, &again, &err), &err);
+    CHECK_INT(w->job[4].finish, LLM_FINISH_CANCELLED);
+    CHECK_STR(again.s, text.s);
+
+    w->job[5].n = 0;
+    CHECK_INT(llm_jobs_add(c, &w->job[5], &err), GGL_USAGE);
+    CHECK_INT(w->job[5].finish, LLM_FINISH_ERROR);
+    CHECK_STR(w->job[5].err.msg, err.msg);
+    CHECK_OK(llm_jobs_add(c, &w->job[6], NULL), NULL);
+    llm_close(c);
+    CHECK_INT(w->job[6].finish, LLM_FINISH_CANCELLED);
+    work_free(w);
+}

@@ -428,6 +428,23 @@ typedef struct llm_job {
 GGL_API GGL_NODISCARD ggl_status llm_generate_jobs(llm_context *c, llm_job *job, size_t n,
                                                    ggl_error *err);
 
+/* The same for programs to which jobs come one after the other, such as servers: each step of the model generates the next token
+ * of every job that runs, and jobs join and leave between steps.
+ *
+ *     if (llm_jobs_add(c, &job, &err) != GGL_OK) ...
+ *     while ((st = llm_jobs_step(c, &n_left, &err)) == GGL_OK && n_left > 0)
+ *         ... llm_jobs_add(c, &another, &err) ...
+ *
+ * llm_jobs_add lets a job wait for its turn. The job and what it points to stay in place until its `finish` is not
+ * LLM_FINISH_NONE. After a failure, which job->err holds, too, the job was not added: GGL_USAGE, GGL_LIMIT, GGL_NOMEM, ..
+ * as of llm_begin. llm_jobs_step runs one step and sets *n to the number of jobs that wait or run; its failures are those of the
+ * jobs, except that GGL_CANCELLED (llm_cancel) ends all of them. llm_jobs_end ends one job, with LLM_FINISH_CANCELLED: now, or
+ * in a callback at the end of the step; one that has ended, or is unknown, is ignored. A callback of a job may call llm_jobs_end and llm_cancel,
+ * but no other function with its context. Every other call that changes the sequence ends all jobs first. */
+GGL_API GGL_NODISCARD ggl_status llm_jobs_add(llm_context *c, llm_job *job, ggl_error *err);
+GGL_API GGL_NODISCARD ggl_status llm_jobs_step(llm_context *c, size_t *n, ggl_error *err);
+GGL_API void llm_jobs_end(llm_context *c, llm_job *job);
+
 /* Stops the call that another thread is making with this context, as soon as the current step of the
  * model has ended. That call returns GGL_CANCELLED. If there is no such call, it ends what llm_begin has
  * begun: the next llm_next returns GGL_CANCELLED. If nothing was begun, it has no effect. */

@@ -1,0 +1,205 @@
+/* Texts that are generated at once, over one model's weights. */
+#include "generation.h"
+#include "running_jobs.h"
+#include "llm/internal/engine.h"
+
+/* A job that waits in the engine or runs. */
+typedef struct running {
+    llm_jobs *all;
+    struct running *next, *before;
+    llm_job *job;
+    generation *g;
+    uint64_t id;   /* of the engine */
+    ggl_status st; /* why it was ended by `take`; the message is job->err */
+} running;
+
+struct llm_jobs {
+    llm_context *c;
+    llm_engine *engine;
+    running *first;
+    bool is_inside; /* in llm_engine_step, whose callbacks must not free the jobs */
+};
+
+/* --- one job ---------------------------------------------------------------------------------- */
+
+/* Passes the text to the caller. */
+static ggl_status give(running *r) {
+    const llm_job *j = r->job;
+    const char *piece;
+    size_t n;
+    const bool ended = r->g->finish != LLM_FINISH_NONE;
+    while ((ended || llm_stopped_text_has(&r->g->text)) &&
+           (piece = llm_stopped_text_give(&r->g->text, ended, &n)) != NULL)
+        if (j->each && !j->each(j->user, piece, n))
+            return ggl_fail(&r->job->err, GGL_CANCELLED, "stopped by the caller");
+    return GGL_OK;
+}
+
+static bool take(void *ctx, int32_t id, const float *logits) {
+    running *r = ctx;
+    r->st = llm_generation_take(r->g, r->all->c, id, logits, &r->job->err);
+    if (r->g->finish != LLM_FINISH_NONE)
+        (void)llm_stopped_text_end(&r->g->text, NULL);
+    if (r->st == GGL_OK)
+        r->st = give(r);
+    return r->st == GGL_OK && r->g->finish == LLM_FINISH_NONE;
+}
+
+static const llm_finish finish_of[] = {[LLM_END_EOG] = LLM_FINISH_END,
+                                       [LLM_END_MAX] = LLM_FINISH_LENGTH,
+                                       [LLM_END_CONTEXT] = LLM_FINISH_CONTEXT,
+                                       [LLM_END_STOPPED] = LLM_FINISH_CANCELLED,
+                                       [LLM_END_CANCELLED] = LLM_FINISH_CANCELLED,
+                                       [LLM_END_DEADLINE] = LLM_FINISH_CANCELLED,
+                                       [LLM_END_FAILED] = LLM_FINISH_ERROR};
+
+static void set_result(running *r, const llm_sequence_stats *stats) {
+    llm_job *j = r->job;
+    j->finish = r->st == GGL_OK          ? r->g->finish
+                : r->st == GGL_CANCELLED ? LLM_FINISH_CANCELLED
+                                         : LLM_FINISH_ERROR;
+    j->stop = r->g->text.found;
+    j->n_reused = stats->n_reused;
+    j->n_prompt = stats->n_prompt - stats->n_reused;
+    j->n_generated = r->g->n_generated;
+}
+
+static void running_free(running *r) {
+    if (r->next)
+        r->next->before = r->before;
+    if (r->before)
+        r->before->next = r->next;
+    else if (r->all->first == r)
+        r->all->first = r->next;
+    llm_generation_free(r->all->c, r->g);
+    ggl_free(r);
+}
+
+static void ended(void *ctx, llm_end why, const llm_sequence_stats *stats, const ggl_error *err) {
+    running *r = ctx;
+    if (r->st == GGL_OK && err)
+        r->st = ggl_fail(&r->job->err, err->status, "%s", err->msg);
+    else if (r->st == GGL_OK && (why == LLM_END_CANCELLED || why == LLM_END_FAILED))
+        r->st = ggl_fail(&r->job->err, GGL_CANCELLED, "stopped by the caller");
+    if (r->st == GGL_OK && r->g->finish == LLM_FINISH_NONE) {
+        r->g->finish = finish_of[why];
+        (void)llm_stopped_text_end(&r->g->text, NULL);
+        r->st = give(r);
+    }
+    set_result(r, stats);
+    running_free(r);
+}
+
+void llm_job_reset(llm_job *job) {
+    job->finish = LLM_FINISH_NONE;
+    job->stop = -1;
+    job->n_reused = job->n_prompt = job->n_generated = 0;
+    job->err = (ggl_error){.status = GGL_OK};
+}
+
+ggl_status llm_running_jobs_add(llm_jobs *all, llm_job *job) {
+    llm_job_reset(job);
+    job->finish = LLM_FINISH_ERROR; /* unless it is set again */
+    running *r = ggl_calloc(1, sizeof *r);
+    if (!r)
+        return ggl_fail(&job->err, GGL_NOMEM, "out of memory");
+    *r = (running){.all = all, .next = all->first, .job = job};
+    if (r->next)
+        r->next->before = r;
+    all->first = r;
+    ggl_status st = llm_generation_new(&r->g, all->c, job->params, job->id, job->n, &job->err);
+    if (st == GGL_OK && r->g->p.same_sampler)
+        st = ggl_fail(&job->err, GGL_USAGE, "same_sampler: each job has a sampler of its own");
+    if (st == GGL_OK) {
+        const llm_sequence_params p = {.size = sizeof p,
+                                       .prompt = job->id,
+                                       .n_prompt = job->n,
+                                       .sampler = r->g->sampler,
+                                       .matcher = r->g->kept ? r->g->kept->matcher : NULL,
+                                       .n_max = r->g->p.n_max > 0 ? r->g->p.n_max : -1,
+                                       .ignore_eog = r->g->p.ignore_end,
+                                       .token = take,
+                                       .ended = ended,
+                                       .ctx = r};
+        st = llm_engine_add(all->engine, &p, &r->id, &job->err);
+    }
+    if (st != GGL_OK)
+        running_free(r);
+    else
+        job->finish = LLM_FINISH_NONE;
+    return st;
+}
+
+/* --- all of them ------------------------------------------------------------------------------ */
+
+ggl_status llm_running_jobs_new(llm_context *c, int64_t step_ns, ggl_error *err) {
+    llm_jobs *all = ggl_calloc(1, sizeof *all);
+    if (!all)
+        return ggl_fail(err, GGL_NOMEM, "out of memory");
+    all->c = c;
+    const llm_engine_params p = {.size = sizeof p,
+                                 .session = c->session,
+                                 .tokenizer = c->tokenizer,
+                                 .n_parallel = (int)llm_session_n_slots(c->session),
+                                 .step_ns = step_ns};
+    const ggl_status st = llm_engine_new(&all->engine, &p, err);
+    if (st == GGL_OK)
+        c->jobs = all;
+    else
+        ggl_free(all);
+    return st;
+}
+
+size_t llm_running_jobs_n(const llm_jobs *all) {
+    return (size_t)llm_engine_n_running(all->engine) + llm_engine_n_waiting(all->engine);
+}
+
+ggl_status llm_running_jobs_check(const llm_jobs *all, ggl_error *err) {
+    return all->is_inside ? ggl_fail(err, GGL_USAGE, "a callback of a job cannot use its context")
+                          : GGL_OK;
+}
+
+ggl_status llm_running_jobs_step(llm_jobs *all, ggl_error *err) {
+    all->is_inside = true;
+    const ggl_status st =
+        llm_engine_step(all->engine, NULL); /* its failures are also those of the jobs in it */
+    all->is_inside = false;
+    return st == GGL_CANCELLED || atomic_load(&all->c->cancelled)
+               ? ggl_fail(err, GGL_CANCELLED, "stopped by the caller")
+               : GGL_OK;
+}
+
+/* Returns what runs the job; NULL: it was not added, or has ended. */
+static const running *find(const llm_jobs *all, const llm_job *job) {
+    const running *r = all->first;
+    while (r && r->job != job)
+        r = r->next;
+    return r;
+}
+
+bool llm_running_jobs_have(const llm_jobs *all, const llm_job *job) {
+    return find(all, job) != NULL;
+}
+
+void llm_running_jobs_end(llm_jobs *all, const llm_job *job) {
+    const running *r = find(all, job);
+    if (r)
+        llm_engine_cancel(all->engine, r->id);
+}
+
+ggl_status llm_context_end_jobs(llm_context *c, ggl_error *err) {
+    llm_jobs *all = c->jobs;
+    ggl_status st = all ? llm_running_jobs_check(all, err) : GGL_OK;
+    if (!all || st != GGL_OK)
+        return st;
+    llm_engine_free(all->engine); /* ends the jobs that are left */
+    c->jobs = NULL;
+    ggl_free(all);
+    for (int k = 0; k < (int)llm_session_n_slots(c->session); k++) {
+        const ggl_status cleared = llm_session_clear(
+            c->session, k, st == GGL_OK ? err : NULL); /* the first failure counts */
+        st = st == GGL_OK ? cleared : st;
+    }
+    c->ids.n = 0;
+    return st;
+}
