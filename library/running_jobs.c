@@ -118,6 +118,8 @@ ggl_status llm_running_jobs_add(llm_jobs *all, llm_job *job) {
                                        .matcher = r->g->kept ? r->g->kept->matcher : NULL,
                                        .n_max = r->g->p.n_max > 0 ? r->g->p.n_max : -1,
                                        .ignore_eog = r->g->p.ignore_end,
+                                       .shift = r->g->p.shift,
+                                       .n_keep = r->g->p.n_keep,
                                        .token = take,
                                        .ended = ended,
                                        .ctx = r};

@@ -157,6 +157,29 @@ TEST(wrong_numbers) {
     CHECK_HAS(err.msg, "n_parallel");
 }
 
+/* A full context drops tokens in a job, too. */
+TEST(full_contexts_shift) {
+    ggl_error err;
+    llm_context *c = open_with("builtin:stories", (llm_open_params){.n_parallel = 2, .n_ctx = 48});
+    work *w = c ? calloc(1, sizeof *w) : NULL;
+    REQUIRE(w && work_init(w, c));
+    for (int i = 0; i < 2; i++) {
+        w->p[i] = greedy(150);
+        w->p[i].shift = w->p[i].ignore_end = true;
+        w->p[i].n_keep = 3 * i;
+    }
+    CHECK_OK(llm_generate_jobs(c, w->job, 2, &err), &err);
+    for (int i = 0; i < 2; i++) {
+        written alone = {.n = 0};
+        const llm_job *j = &w->job[i];
+        CHECK_INT(j->n_generated, 150);
+        CHECK_OK(llm_generate_tokens(c, j->id, j->n, j->params, take, &alone, &err), &err);
+        CHECK_STR(w->t[i].s, alone.s);
+    }
+    work_free(w);
+    llm_close(c);
+}
+
 /* --- one step at a time ----------------------------------------------------------------------- */
 
 /* Jobs that come between steps, in any order and after any number of them, have the texts that they have alone. */
