@@ -171,6 +171,45 @@ class Batches(unittest.TestCase):
                 self.model.batch(prompts, **options)
 
 
+    def test_jobs(self):
+        alone = {prompt: self.model.generate(prompt, seed=2, max_tokens=20) for prompt in (STORY, "The fox", "A cat", "The dog")}
+        texts = {}
+        with self.model.jobs() as jobs:
+            added = {jobs.add(prompt, seed=2, max_tokens=20): prompt for prompt in (STORY, "The fox")}
+            for _ in range(3):
+                jobs.step()
+            added.update({jobs.add(prompt, seed=2, max_tokens=20): prompt for prompt in ("A cat", "The dog")})
+            endless = jobs.add(STORY, ignore_end=True)
+            self.assertEqual(self.model.tokenize("The fox")[1:], self.model.tokenize("The fox", add_special=False))
+            with self.assertRaisesRegex(Error, "128"):
+                jobs.add("The fox. " * 100)
+            with self.assertRaisesRegex(TypeError, "did you mean 'seed'"):
+                jobs.add(STORY, sed=1)
+            with self.assertRaisesRegex(Error, "this thread has begun"):
+                self.model.generate(STORY)
+            while len(jobs) > 1:
+                for job, piece in jobs.step():
+                    texts[job] = texts.get(job, "") + piece
+            self.assertTrue(all(job.run is not None for job in added) and endless.run is None)
+            jobs.cancel(endless)
+            jobs.cancel(endless)
+            self.assertEqual((len(jobs), jobs.step(), endless.run.finish), (0, [], "cancelled"))
+            left = jobs.add(STORY, ignore_end=True)
+        self.assertEqual({prompt: job.text for job, prompt in added.items()}, alone)
+        self.assertTrue(all(job.text.endswith(texts[job]) and job.result.error is None for job in added))
+        self.assertEqual(left.run.finish, "cancelled")
+        with self.assertRaisesRegex(TypeError, "with"):
+            jobs.step()
+        other = Model("builtin:stories", n_parallel=2)
+        with other.jobs() as jobs:
+            left = jobs.add(STORY, ignore_end=True)
+            jobs.step()
+            other.close()
+            with self.assertRaisesRegex(Error, "closed"):
+                jobs.step()
+        self.assertEqual(left.run.finish, "cancelled")
+
+
 class Scores(unittest.TestCase):
     def test_scores(self):
         with Model("builtin:stories") as model:
@@ -250,6 +289,50 @@ class Async(unittest.TestCase):
                     await model.generate(STORY, sed=1)
 
         asyncio.run(main())
+
+    def test_texts_run_together(self):
+        async def main():
+            async with await AsyncModel.open("builtin:stories", n_parallel=3) as model:
+                want = model.model.generate(STORY, seed=1, max_tokens=20)
+                first, second = (model.stream(STORY, seed=k, ignore_end=True) for k in range(2))
+                for _ in range(5):  # neither waits for the end of the other
+                    self.assertTrue(await first.__anext__() and await second.__anext__())
+                self.assertEqual(await model.generate(STORY, seed=1, max_tokens=20), want)
+                with self.assertRaisesRegex(Error, "has 3002 tokens"):
+                    await model.generate("The fox. " * 1000)
+                with self.assertRaisesRegex(TypeError, "did you mean"):
+                    await model.generate(STORY, sed=1)
+                alone = asyncio.ensure_future(model.logprobs(STORY, want))  # waits for those that run
+                later = asyncio.ensure_future(model.generate(STORY, seed=1, max_tokens=20))  # waits for its turn behind it
+                await asyncio.sleep(0.05)
+                self.assertFalse(alone.done() or later.done())
+                await first.aclose()
+                self.assertTrue(await second.__anext__())
+                await second.aclose()
+                self.assertLess((await alone).total, 0)
+                self.assertEqual(await later, want)
+                ended = [asyncio.ensure_future(model.generate(STORY, ignore_end=True)) for _ in range(5)]
+                await asyncio.sleep(0.05)
+                model.model.cancel()
+                for one in ended:
+                    with self.assertRaises(Cancelled):
+                        await one
+
+        asyncio.run(main())
+
+    def test_a_loop_that_ends(self):
+        model = Model("builtin:stories", n_parallel=2)
+
+        async def main():
+            shared = AsyncModel(model)
+            tasks = [asyncio.ensure_future(shared.generate(STORY, ignore_end=True)) for _ in range(3)]
+            await asyncio.sleep(0.05)
+            return tasks
+
+        tasks = asyncio.run(main())
+        self.assertTrue(all(task.cancelled() for task in tasks))
+        self.assertTrue(model.generate(STORY, max_tokens=3))
+        model.close()
 
     def test_closed(self):
         async def pieces(model):

@@ -10,14 +10,15 @@
 docs/python.md of the project has all calls."""
 from ._async import AsyncModel
 from ._errors import Cancelled, Error, Status
+from ._jobs import Batch, Job, Jobs
 from ._model import Model
 from ._options import Options
 from ._results import Call, Message, Metadata, Node, Part, Perplexity, Result, Run, Score, Verified
-from ._stream import Answer, Batch, Stream
+from ._stream import Answer, Stream
 from ._version import __version__
 
 __all__ = [
-    "Answer", "AsyncModel", "Batch", "Call", "Cancelled", "Error", "Message", "Metadata", "Model", "Node", "Options", "Part",
+    "Answer", "AsyncModel", "Batch", "Call", "Cancelled", "Error", "Job", "Jobs", "Message", "Metadata", "Model", "Node", "Options", "Part",
     "Perplexity", "Result", "Run", "Score", "Status", "Stream", "Verified", "__version__", "library_path",
 ]  # fmt: skip
 

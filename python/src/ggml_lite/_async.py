@@ -3,10 +3,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, AsyncIterator, Callable, Iterable, Iterator, List, Mapping, Optional, Sequence, TypeVar, Union
+from typing import TYPE_CHECKING, Any, AsyncIterator, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple, TypeVar, Union
 
-from ._errors import Error, Status
+from ._errors import Cancelled, Error, Status
+from ._jobs import Job, Jobs
 from ._model import Messages, Model, Prompt, Tools
 from ._options import Options
 from ._results import Message, Part, Result, Score
@@ -20,15 +22,35 @@ T = TypeVar("T")
 END: Any = object()
 
 
+class Text:
+    """A text that runs beside others."""
+
+    def __init__(self, begin: Callable[[Jobs], Job]):
+        self.begin = begin
+        self.given: asyncio.Queue[Union[str, BaseException]] = asyncio.Queue()  # pieces, at last END or why it failed
+        self.has_ended = asyncio.Event()
+        self.is_unwanted = False
+
+    def end(self, why: Union[str, BaseException]) -> None:
+        self.given.put_nowait(why)
+        self.has_ended.set()
+
+
+Given = Tuple[Text, Union[str, BaseException]]  # a piece of a text; at last END, or why it failed
+
+
 class AsyncModel:
-    """The calls of a Model that take long, for asyncio: they run in a thread. Tasks take turns. To cancel a task cancels what it generates.
-    `model` is the Model, whose other members are quick, unless answer(), stream_answer() or batch() runs: they then wait, and so does the
-    loop."""
+    """The calls of a Model that take long, for asyncio: they run in a thread. Tasks take turns; but if the model was opened with n_parallel,
+    generate(), chat(), stream() and stream_chat() of several tasks run at the same time. To cancel a task cancels what it generates. `model` is
+    the Model, whose other members are quick, unless answer() or stream_answer() runs: they then wait, and so does the loop."""
 
     def __init__(self, model: Model):
         self.model = model
         self._thread = ThreadPoolExecutor(1, "ggml_lite")
         self._turn: Optional[asyncio.Lock] = None
+        self._n_waiting = 0  # calls that wait for the turn
+        self._texts: List[Text] = []  # that wait to be begun beside others
+        self._runner: Optional[asyncio.Future[None]] = None  # of texts that run beside others
         self._is_closed = False
 
     @classmethod
@@ -37,10 +59,16 @@ class AsyncModel:
         return cls(await asyncio.get_running_loop().run_in_executor(None, lambda: Model(*arguments, **more)))
 
     async def generate(self, prompt: Prompt, **options: Unpack[Options]) -> str:
-        return await self._call(lambda: self.model.generate(prompt, **options))
+        if self._runs_alone(options):
+            return await self._call(lambda: self.model.generate(prompt, **options))
+        return "".join([piece async for piece in self.stream(prompt, **options)])
 
-    async def chat(self, messages: Messages, **options: Any) -> str:
-        return await self._call(lambda: self.model.chat(messages, **options))
+    async def chat(
+        self, messages: Messages, *, tools: Optional[Tools] = None, variables: Optional[Mapping[str, Any]] = None, **options: Unpack[Options]
+    ) -> str:
+        if self._runs_alone(options):
+            return await self._call(lambda: self.model.chat(messages, tools=tools, variables=variables, **options))
+        return "".join([piece async for piece in self.stream_chat(messages, tools=tools, variables=variables, **options)])
 
     async def answer(
         self, messages: Messages, *, tools: Optional[Tools] = None, tool_choice: Union[str, Mapping[str, Any], None] = None, **options: Any
@@ -57,17 +85,28 @@ class AsyncModel:
         return await self._call(lambda: self.model.embed(text))
 
     def stream(self, prompt: Prompt, **options: Unpack[Options]) -> AsyncIterator[str]:
-        return self._pieces(lambda: self.model.stream(prompt, **options))
+        if self._runs_alone(options):
+            return self._pieces(lambda: self.model.stream(prompt, **options))
+        return self._text(lambda jobs: jobs.add(prompt, **options))
 
-    def stream_chat(self, messages: Messages, **options: Any) -> AsyncIterator[str]:
-        return self._pieces(lambda: self.model.stream_chat(messages, **options))
+    def stream_chat(
+        self, messages: Messages, *, tools: Optional[Tools] = None, variables: Optional[Mapping[str, Any]] = None, **options: Unpack[Options]
+    ) -> AsyncIterator[str]:
+        if self._runs_alone(options):
+            return self._pieces(lambda: self.model.stream_chat(messages, tools=tools, variables=variables, **options))
+
+        def begin(jobs: Jobs) -> Job:
+            prompt = self.model.format_chat(messages, tools=tools, variables=variables)
+            return jobs.add(self.model.tokenize(prompt, add_special=False), **options)
+
+        return self._text(begin, is_answer=True)
 
     def stream_answer(self, messages: Messages, **options: Any) -> AsyncIterator[Part]:
         return self._pieces(lambda: self.model.stream_answer(messages, **options))
 
     async def close(self) -> None:
         """Frees the model, when the calls before this one have ended. Any number of calls is fine; others then raise Error."""
-        async with self._lock():
+        async with self._alone():
             if self._is_closed:
                 return
             try:
@@ -87,8 +126,21 @@ class AsyncModel:
             self._turn = asyncio.Lock()
         return self._turn
 
+    @contextlib.asynccontextmanager
+    async def _alone(self) -> AsyncIterator[None]:
+        """The turn of a call that runs alone. While one waits, no further texts join those that run."""
+        self._n_waiting += 1
+        try:
+            await self._lock().acquire()
+        finally:
+            self._n_waiting -= 1
+        try:
+            yield
+        finally:
+            self._lock().release()
+
     async def _call(self, function: Callable[[], T]) -> T:
-        async with self._lock():
+        async with self._alone():
             return await self._in_thread(function)
 
     async def _in_thread(self, function: Callable[[], T]) -> T:
@@ -109,7 +161,7 @@ class AsyncModel:
         return future.result()
 
     async def _pieces(self, begin: Callable[[], Any]) -> AsyncIterator[T]:
-        async with self._lock():
+        async with self._alone():
             stream: Iterator[T] = await self._in_thread(begin)
             try:
                 while True:
@@ -119,3 +171,94 @@ class AsyncModel:
                     yield piece
             finally:
                 await self._in_thread(stream.close)  # type: ignore[attr-defined]
+
+    # --- texts that run at the same time ------------------------------------------------------------
+
+    def _runs_alone(self, options: Mapping[str, Any]) -> bool:
+        return self.model._n_parallel == 1 or options.get("max_tokens") == 0
+
+    async def _text(self, begin: Callable[[Jobs], Job], is_answer: bool = False) -> AsyncIterator[str]:
+        text = Text(begin)
+        self._texts.append(text)
+        if self._runner is None:
+            self._runner = asyncio.ensure_future(self._run_texts())
+        at_beginning = is_answer  # whose first word may be a token with a space
+        try:
+            while True:
+                piece = await text.given.get()
+                if isinstance(piece, BaseException):
+                    raise piece
+                if piece is END:
+                    return
+                if at_beginning:
+                    piece = piece.lstrip(" \n\r\t")
+                if piece:
+                    at_beginning = False
+                    yield piece
+        finally:
+            text.is_unwanted = True
+            while not text.has_ended.is_set():  # a task may be cancelled again while it waits for that
+                with contextlib.suppress(asyncio.CancelledError):
+                    await text.has_ended.wait()
+
+    async def _run_texts(self) -> None:
+        """Runs the texts of all tasks, until there are none. A call that waits for the turn gets it when those that run have ended."""
+        running: Dict[Job, Text] = {}
+        given: List[Given] = []
+        try:
+            while self._texts:
+                async with self._lock():
+                    await self._run_together(running, given)
+        except BaseException as error:
+            why = error if isinstance(error, Error) else Error(Status.CANCELLED, "the loop that ran the model has ended")
+            given += [(text, why) for text in [*running.values(), *self._texts]]
+            self._texts = []
+            self._deliver(given)
+            if not isinstance(error, Error):
+                raise
+        finally:
+            self._runner = None
+
+    async def _run_together(self, running: Dict[Job, Text], given: List[Given]) -> None:
+        jobs = await self._in_thread(self.model.jobs().__enter__)
+        joins = True  # at least those that wait now run
+        try:
+            while running or (self._texts and joins):
+                new: List[Text] = []
+                if joins:
+                    new, self._texts = self._texts, new
+                await self._in_thread(functools.partial(self._step, jobs, running, new, given))
+                self._deliver(given)
+                joins = self._n_waiting == 0
+        finally:
+            await self._in_thread(jobs.close)
+
+    @staticmethod
+    def _deliver(given: List[Given]) -> None:
+        for text, item in given:
+            if isinstance(item, str):
+                text.given.put_nowait(item)
+            else:
+                text.end(item)
+        given.clear()
+
+    @staticmethod
+    def _step(jobs: Jobs, running: Dict[Job, Text], new: List[Text], given: List[Given]) -> None:
+        """Begins and ends texts, and runs the model once."""
+        for job, text in running.items():
+            if text.is_unwanted:
+                jobs.cancel(job)
+        for text in new:
+            try:
+                if text.is_unwanted:
+                    given.append((text, END))
+                else:
+                    running[text.begin(jobs)] = text
+            except BaseException as error:
+                given.append((text, error))
+        with contextlib.suppress(Cancelled):  # all have ended, and have this error
+            given += [(running[job], piece) for job, piece in jobs.step()]
+        for job, text in list(running.items()):
+            if job.run is not None:
+                given.append((text, job.error or END))
+                del running[job]

@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, Iterator, List,
 
 from . import _abi
 from ._errors import Error, Status
+from ._jobs import Batch, Job, Jobs
 from ._opening import Path, file_bytes, known_arguments, layers, loras, overridden, rules
 from ._options import Options, flag, generate_params, number, text_bytes, whole
 from ._results import Message, Metadata, Node, Perplexity, Result, Run, Score, Verified, run_of
-from ._stream import Answer, Batch, Stream
+from ._stream import Answer, Stream
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -112,6 +113,8 @@ class Model:
         self._inside_thread: Optional[int] = None
         self._turn = threading.Lock()  # held from the beginning of a generation to its end
         self._turn_thread: Optional[int] = None
+        self._jobs: Dict[Job, None] = {}  # that have not ended
+        self._n_parallel = max(1, n_parallel)
         self._run = run_of(_empty_info())
         # None: it is that of the file, or a built-in one, whose text is not known here
         self._template = chat_template if chat_template and "{" in chat_template else None
@@ -446,8 +449,7 @@ class Model:
         return batch.results or []
 
     def stream_batch(self, prompts: Iterable[Union[Prompt, Mapping[str, Any]]], **options: Unpack[Options]) -> Batch:
-        """The same, piece by piece: `for k, piece in model.stream_batch(prompts):`. At the end, the stream's `results` has the texts.
-        Calls of the model but cancel() and close(), such as tokenize(), wait until all texts have been written, also those within the loop."""
+        """The same, piece by piece: `for k, piece in model.stream_batch(prompts):`. At the end, the stream's `results` has the texts."""
         if isinstance(prompts, (str, bytes, Mapping)):
             raise TypeError(f"prompts is {type(prompts).__name__}, not a sequence of prompts")
         ids, params = [], []
@@ -458,6 +460,10 @@ class Model:
             ids.append(self._ids(own.pop("prompt")))
             params.append(self._params_with_text({**options, **own}))
         return Batch(self, ids, params)
+
+    def jobs(self) -> Jobs:
+        """For prompts that come while others run: `with model.jobs() as jobs:`, then jobs.add(prompt, ..) and jobs.step()."""
+        return Jobs(self)
 
     def _params_with_text(self, options: Mapping[str, Any]) -> _abi.GenerateParams:
         params = generate_params(self._lib, options)

@@ -8,11 +8,11 @@ import ctypes as c
 import json
 import queue
 import threading
-from typing import TYPE_CHECKING, Any, Callable, Generator, Iterator, List, Optional, Tuple, TypeVar
+from typing import TYPE_CHECKING, Any, Callable, Generator, Iterator, List, Optional, TypeVar
 
 from . import _abi
-from ._errors import Error, error_of
-from ._results import Message, Part, Result, Run, run_of
+from ._errors import Error
+from ._results import Message, Part, Result, Run
 
 if TYPE_CHECKING:
     from ._model import Model
@@ -31,7 +31,7 @@ class Known:
 
     run: Optional[Run] = None
     message: Optional[Message] = None
-    results: Optional[List[Result]] = None
+    results: Optional[List[Result]] = None  # of a Batch
 
 
 class Pieces(Iterator[T]):
@@ -168,47 +168,3 @@ class Answer(Pieces[Part]):
                 known.run = model._note_run()
         known.message = Message(whole[0])
         known.message.run = known.run
-
-
-class Batch(Pieces[Tuple[int, str]]):
-    """Pieces of many texts, as the model writes them: the number of a prompt, and a piece of its text."""
-
-    def __init__(self, model: Model, prompts: List[List[int]], params: List[_abi.GenerateParams]):
-        known = Known()
-        super().__init__(self._read(known, model, prompts, params), known)
-
-    @property
-    def results(self) -> Optional[List[Result]]:
-        """The texts, once all have ended. What each did is in its `run`; that of the stream is None."""
-        return self._known.results
-
-    @staticmethod
-    def _read(
-        known: Known, model: Model, prompts: List[List[int]], params: List[_abi.GenerateParams]
-    ) -> Generator[Tuple[int, str], None, None]:
-        jobs = (_abi.Job * len(prompts))()
-        texts: List[List[str]] = [[] for _ in prompts]
-        text_of = [decoder() for _ in prompts]
-
-        def generate(handle: int, give: Callable[[Tuple[int, str]], bool]) -> None:
-            def take(k: int, text: str) -> bool:
-                texts[k].append(text)
-                return give((k, text)) if text else True
-
-            def each_of(k: int) -> Any:
-                return _abi.PieceFn(lambda _user, piece, n: take(k, text_of[k].decode(c.string_at(piece, n))))
-
-            given = []  # what the jobs point to
-            for k, (job, ids) in enumerate(zip(jobs, prompts)):
-                given.append(((c.c_int32 * len(ids))(*ids), c.pointer(params[k]), each_of(k)))
-                job.n = len(ids)
-                job.id, job.params, job.each = given[k]
-            model._lib.llm_generate_jobs(handle, jobs, len(jobs))
-            for k in range(len(prompts)):
-                take(k, text_of[k].decode(b"", True))
-
-        yield from in_another_thread(model, generate)
-        known.results = [
-            Result("".join(text), run_of(job), error_of(job.err.status, job.err.msg.decode("utf-8", "replace")) if job.err.status else None)
-            for text, job in zip(texts, jobs)
-        ]
