@@ -218,32 +218,37 @@ static void draw_serve(FILE *out) {
 
 /* Some kinds of tensors in some layers, and some outside of layers. */
 static void draw_importance(FILE *out) {
+    enum { MOST = 13 * 201 };
     const int n_kinds = 1 + (int)below(12), n_layers = (int)below(below(3) ? 9 : 200);
     const bool absurd = below(8) == 0;
-    imatrix *m = NULL;
-    imatrix_entry *e = NULL;
-    char kind[100], name[200], title[300];
-    if (llm_imatrix_new(&m, 1, NULL) != GGL_OK)
-        exit(1);
+    static llm_imatrix_entry e[MOST];
+    static char name[MOST][200];
+    static float sum2[MOST][8];
+    static int64_t count[MOST];
+    char kind[100], title[300];
+    size_t n = 0;
     for (int k = 0; k < n_kinds; k++) {
         text(kind, sizeof kind);
         for (int i = -1; i < n_layers; i++) {
             if (below(i < 0 ? 2 : 8) == 0)
                 continue;
-            snprintf(name, sizeof name, "blk.%d.%s%d.weight", absurd ? 90000 + i : i, kind, k);
-            if (llm_imatrix_add(m, i < 0 ? kind[0] ? kind : "o" : name, 8, 1, &e, NULL) != GGL_OK)
-                exit(1);
-            e->count[0] = (int64_t)below(3);
+            if (i < 0)
+                snprintf(name[n], sizeof name[n], "%s", kind[0] ? kind : "o");
+            else
+                snprintf(name[n], sizeof name[n], "blk.%d.%s%d.weight", absurd ? 90000 + i : i,
+                         kind, k);
+            count[n] = (int64_t)below(3);
             for (int c = 0; c < 8; c++)
-                e->sum2[c] = (float)between(1e-9, 1);
+                sum2[n][c] = (float)between(1e-9, 1);
+            e[n] = (llm_imatrix_entry){name[n], 8, 1, sum2[n], &count[n], 0};
+            n++;
         }
     }
-    tensor_stats *s = stats_of(m);
+    tensor_stats *s = stats_of(e, n);
     text(title, sizeof title);
     if (s)
-        imatrix_plot(out, s, llm_imatrix_n(m), title);
+        imatrix_plot(out, s, n, title);
     free(s);
-    llm_imatrix_free(m);
 }
 
 static void draw_report(FILE *out) {
@@ -273,24 +278,21 @@ static void draw_report(FILE *out) {
 }
 
 static void draw_ppl(FILE *out) {
-    enum { CHUNKS = 900, POSITIONS = 300 };
-    static double chunk[CHUNKS], kld[POSITIONS];
-    static mean running[CHUNKS];
+    enum { CHUNKS = 900 };
+    static ppl_chunk chunk[CHUNKS];
+    double kld[LLM_N_QUANTILES];
     char title[200];
     const double scale = between(1, 1e5);
     ppl_plot p = {.title = title,
                   .n_chunk = 1 + (int64_t)below(below(2) ? CHUNKS : 4),
                   .chunk = chunk,
-                  .running = running,
-                  .kld = below(2) ? kld : NULL,
-                  .n_kld = 1 + below(POSITIONS)};
+                  .kld = below(2) ? kld : NULL};
     text(title, sizeof title);
-    for (int64_t i = 0; i < p.n_chunk; i++) {
-        chunk[i] = measured(between(scale, 3 * scale));
-        running[i] = (mean){measured(between(scale, 3 * scale)), measured(scale / 10)};
-    }
-    for (size_t i = 0; i < p.n_kld; i++)
-        kld[i] = (i ? kld[i - 1] : -1e-6) + between(1e-7, 1e-3);
+    for (int64_t i = 0; i < p.n_chunk; i++)
+        chunk[i] = (ppl_chunk){measured(between(scale, 3 * scale)),
+                               measured(between(scale, 3 * scale)), measured(scale / 10)};
+    for (int i = 0; i < LLM_N_QUANTILES; i++)
+        kld[i] = (i ? kld[i - 1] : -1e-6) + between(1e-7, 1e-1);
     ppl_plot_draw(out, &p);
 }
 

@@ -10,23 +10,21 @@ static bool near(double got, double want) {
                      got, want);
 }
 
-static void add(imatrix *m, const char *name, int64_t n_mat, int64_t count, const float *sum2) {
-    imatrix_entry *e;
-    ggl_error err = {0};
-    REQUIRE_OK(llm_imatrix_add(m, name, 4, n_mat, &e, &err), &err);
-    memcpy(e->sum2, sum2, (size_t)(4 * n_mat) * sizeof *sum2);
-    e->count[0] = count; /* those of other matrices stay 0 */
+/* An entry of 4 columns. Other matrices than the first have seen nothing. */
+static llm_imatrix_entry entry(const char *name, int64_t n_mat, const int64_t *count,
+                               const float *sum2) {
+    return (llm_imatrix_entry){name, 4, n_mat, sum2, count, 0};
 }
 
 /* Layer 0: all columns alike. Layer 1: one has all. The experts' second matrix has seen nothing. */
 TEST(by_hand) {
-    imatrix *m;
-    REQUIRE(llm_imatrix_new(&m, 8, NULL) == GGL_OK);
-    add(m, "blk.0.attn_q.weight", 1, 2, (const float[]){2, 2, 2, 2});
-    add(m, "blk.1.attn_q.weight", 1, 2, (const float[]){8, 0, 0, 0});
-    add(m, "blk.1.ffn_up_exps.weight", 2, 2, (const float[]){2, 2, 4, 0, 9, 9, 9, 9});
-    add(m, "output.weight", 1, 0, (const float[]){0, 0, 0, 0});
-    tensor_stats *s = stats_of(m);
+    const int64_t two[] = {2, 0}, none[] = {0};
+    const llm_imatrix_entry e[] = {
+        entry("blk.0.attn_q.weight", 1, two, (const float[]){2, 2, 2, 2}),
+        entry("blk.1.attn_q.weight", 1, two, (const float[]){8, 0, 0, 0}),
+        entry("blk.1.ffn_up_exps.weight", 2, two, (const float[]){2, 2, 4, 0, 9, 9, 9, 9}),
+        entry("output.weight", 1, none, (const float[]){0, 0, 0, 0})};
+    tensor_stats *s = stats_of(e, sizeof e / sizeof *e);
     REQUIRE(s);
     CHECK_STR(s[0].kind, "attn_q"); /* sums are alike: the lower layer is first */
     CHECK_INT(s[0].layer, 0);
@@ -55,5 +53,4 @@ TEST(by_hand) {
     CHECK_STR(s[3].kind, "output");
     CHECK(s[3].layer == -1 && s[3].n == 0 && stats_effective(&s[3]) == 0);
     free(s);
-    llm_imatrix_free(m);
 }

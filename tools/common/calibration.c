@@ -9,33 +9,44 @@
 #include "common/progress.h"
 #include "common/report.h"
 
-void calibration_choose(text_chunks *c, const char *tool, const llm_model *m, int64_t n_ctx,
-                        bool given) {
-    const int64_t own = llm_model_n_ctx(m);
-    c->n_ctx = n_ctx;
+int calibration_check(const char *tool, const llm_context *c) {
+    ggl_error err = {0};
+    int32_t *id;
+    size_t n;
+    const ggl_status st = llm_encode(c, "", 0, LLM_ADD_SPECIAL, &id, &n, &err);
+    ggl_free(id);
+    return st == GGL_OK ? -1 : tool_error(tool, 1, "%s", err.msg);
+}
+
+void calibration_choose(calibration *t, const char *tool, int64_t own, int64_t n_ctx, bool given) {
+    t->n_ctx = n_ctx;
     if (!given && own >= 4 && own < n_ctx) {
         tool_note(tool, "chunks of %" PRId64 " tokens, the model's context", own);
-        c->n_ctx = own;
+        t->n_ctx = own;
     } else if (own > 0 && n_ctx > own) {
         tool_note(tool, "the model was trained on %" PRId64 " tokens at once", own);
     }
 }
 
-int calibration_read(text_chunks *c, const char *tool, const llm_tokenizer *t, const char *path,
+int calibration_read(calibration *t, const char *tool, const llm_context *c, const char *path,
                      bool special) {
     ggl_error err = {0};
     size_t n;
     char *text = tool_read_any_text(tool, path, &n);
     if (!text)
         return process_stopped ? process_stop_code() : 1;
-    const ggl_status st = llm_text_chunks_take(c, t, (ggl_str){text, n}, special, &err);
+    if (n > 0 && text[n - 1] == '\n') /* llama.cpp's -f removes it, too */
+        n--;
+    const ggl_status st = llm_encode(c, text, n, LLM_ADD_SPECIAL | (special ? LLM_READ_SPECIAL : 0),
+                                     &t->id, &t->n, &err);
     free(text);
     if (st != GGL_OK)
         return tool_error(tool, 1, "%s: %s", path, err.msg);
-    if (c->n_chunk < 2)
+    t->n_chunk = (int64_t)t->n / t->n_ctx;
+    if (t->n_chunk < 2)
         return tool_error(tool, 1,
                           "%s has %zu tokens; with -c %" PRId64 " at least %" PRId64 " are needed",
-                          path, c->tokens.n, c->n_ctx, 2 * c->n_ctx);
+                          path, t->n, t->n_ctx, 2 * t->n_ctx);
     return -1;
 }
 
@@ -43,22 +54,29 @@ bool calibration_is_own(const char *path) {
     return path && strcmp(path, "self") == 0;
 }
 
-static bool on_progress(void *ctx, size_t done, size_t n) {
-    (void)ctx;
+static bool on_progress(void *user, size_t done, size_t n) {
+    (void)user;
     (void)n;
     progress_set((double)done);
     return !process_stopped;
 }
 
-int calibration_write(text_chunks *c, const char *tool, llm_session *s, const llm_tokenizer *t,
-                      int64_t n_chunk) {
+int calibration_write(calibration *t, const char *tool, llm_context *c, int64_t n_chunk) {
     ggl_error err = {0};
-    progress_begin("tokens", (double)(n_chunk * c->n_ctx), "writing a text");
-    const ggl_status st = llm_own_text_write(c, s, t, n_chunk, on_progress, NULL, &err);
+    const size_t n = (size_t)(n_chunk * t->n_ctx);
+    progress_begin("tokens", (double)n, "writing a text");
+    const ggl_status st = llm_own_text(c, t->n_ctx, n, on_progress, NULL, &t->id, &err);
     progress_end();
     if (process_stopped)
         return tool_error(tool, process_stop_code(), "interrupted while the model wrote a text");
-    return st == GGL_OK            ? -1
-           : st == GGL_UNSUPPORTED ? tool_error(tool, 1, "%s", err.msg)
-                                   : tool_error(tool, 1, "the model's own text: %s", err.msg);
+    if (st != GGL_OK)
+        return st == GGL_UNSUPPORTED ? tool_error(tool, 1, "%s", err.msg)
+                                     : tool_error(tool, 1, "the model's own text: %s", err.msg);
+    t->n = n;
+    t->n_chunk = n_chunk;
+    return -1;
+}
+
+void calibration_fini(calibration *t) {
+    ggl_free(t->id);
 }

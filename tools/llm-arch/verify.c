@@ -1,86 +1,93 @@
 /* llm-arch verify: runs a model on a backend and on the reference, and compares them node by
  * node. */
 #include <inttypes.h>
-#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/input.h"
 #include "common/load.h"
 #include "common/progress.h"
-#include "measure/verify.h"
-#include "ggl/alloc.h"
-#include "ggl/internal/backends.h"
-#include "ggl/internal/graph.h"
+#include "ggl/internal/alloc.h"
 #include "ggl/internal/show.h"
+#include "opening.h"
 #include "tool.h"
 
 #define TOOL "llm-arch verify"
 
 enum { MAX_TOKENS = 4096 };
 
+/* A node's results, with its texts. */
+typedef struct node {
+    char text[160], shape[160];
+    char *origin;
+    llm_verify_node of;
+} node;
+
 typedef struct run {
     tool_ignore ignore;
     const char *arch, *backend, *mask, *text, *text_file, *ids;
     int64_t n, n_worst, n_threads;
     bool n_given;
-    ggl_backend *fast, *reference;
-    llm_model *model;
-    arch_built built;
-    llm_tokens tokens;
-    verify_result result;
+    llm_opening opening;
+    llm_context *ctx;
+    int32_t *id; /* [n_id]; NULL: a fixed sequence */
+    size_t n_id;
+    node *node; /* [n_nodes]: in the order of the graph */
+    size_t n_nodes, cap_nodes;
+    bool lacks_memory;
+    llm_verify_result result;
 } run;
 
 static int compare_departure(const void *a, const void *b) {
-    const verify_node *x = *(const verify_node *const *)a, *y = *(const verify_node *const *)b;
-    return x->departure > y->departure ? -1 : x->departure < y->departure;
+    const node *x = *(const node *const *)a, *y = *(const node *const *)b;
+    return x->of.departure > y->of.departure ? -1 : x->of.departure < y->of.departure;
 }
 
-static void print_node(const verify_node *r) {
-    char text[160], shape[160];
-    ggl_fprint(stdout, "  %8.3g  %-44s %-28s %s\n", r->departure,
-               ggl_node_text(r->node, text, sizeof text),
-               r->node->op == GGL_OP_CACHE ? r->what : ggl_shape_text(r->node, shape, sizeof shape),
-               r->node->origin ? r->node->origin : "");
+static void print_node(const node *n) {
+    const bool is_cache = strcmp(n->of.what, "value") != 0;
+    ggl_fprint(stdout, "  %8.3g  %-44s %-28s %s\n", n->of.departure, n->text,
+               is_cache ? n->of.what : n->shape, n->origin);
 }
 
 static int print_worst(const run *r) {
-    const verify_node **order = malloc((r->result.n + 1) * sizeof *order);
+    const node **order = malloc((r->n_nodes + 1) * sizeof *order);
     if (!order)
         return tool_error(TOOL, 1, "out of memory");
-    for (size_t i = 0; i < r->result.n; i++)
-        order[i] = &r->result.at[i];
-    qsort(order, r->result.n, sizeof *order, compare_departure);
+    for (size_t i = 0; i < r->n_nodes; i++)
+        order[i] = &r->node[i];
+    qsort(order, r->n_nodes, sizeof *order, compare_departure);
     printf("\nthe worst nodes; 1 is the limit\n");
-    for (size_t i = 0; i < r->result.n && (int64_t)i < r->n_worst; i++)
+    for (size_t i = 0; i < r->n_nodes && (int64_t)i < r->n_worst; i++)
         print_node(order[i]);
     free(order);
     return 0;
 }
 
+static void print_first(const run *r) {
+    const node *f = r->node;
+    while (!(f->of.departure > 1))
+        f++;
+    printf("\n%" PRId64 " of %" PRId64
+           " nodes depart from the reference; the first is\n  %s%s%s\n  token %" PRId64
+           ", element %" PRId64
+           " of its %s: %.9g, not %.9g (off by %.3g; rounding explains about %.2g)\n",
+           r->result.n_departed, r->result.n_nodes, f->text, *f->origin ? ", " : "", f->origin,
+           f->of.token, f->of.element, f->of.what, f->of.got, f->of.want, f->of.error, f->of.unit);
+}
+
 static int report(const run *r) {
-    const verify_result *v = &r->result;
+    const llm_verify_result *v = &r->result;
     if (print_worst(r) != 0)
         return 1;
-    size_t n_bad = 0;
-    for (size_t i = 0; i < v->n; i++)
-        n_bad += v->at[i].departure > 1;
     printf("\nlogits, up to %.4g: rounding is %.3g; the whole run differs from its single nodes by "
            "%.3g%s\n",
-           v->size, v->rounding, v->whole,
+           v->largest, v->rounding, v->whole,
            v->whole_departs ? ": too much"
            : v->whole == 0  ? ": the same bits"
                             : "");
-    if (v->first >= 0) {
-        const verify_node *f = &v->at[v->first];
-        char text[160];
-        printf(
-            "\n%zu of %zu nodes depart from the reference; the first is\n  %s%s%s\n  token %" PRId64
-            ", element %" PRId64
-            " of its %s: %.9g, not %.9g (off by %.3g; rounding explains about %.2g)\n",
-            n_bad, v->n, ggl_node_text(f->node, text, sizeof text), f->node->origin ? ", " : "",
-            f->node->origin ? f->node->origin : "", f->token, f->element, f->what, f->got, f->want,
-            f->error, f->unit);
+    if (v->n_departed > 0) {
+        print_first(r);
         return 1;
     }
     if (v->whole_departs) {
@@ -88,35 +95,35 @@ static int report(const run *r) {
                "of fused steps\n");
         return 1;
     }
-    if (v->n_nan_outputs) {
-        char text[160];
-        printf("\n%zu of %zu logits are NaN on the reference, too: the model's numbers or its "
+    if (v->n_nan) {
+        printf("\n%" PRId64 " of %" PRId64
+               " logits are NaN on the reference, too: the model's numbers or its "
                "descriptor are wrong, not the backend;\n"
-               "the first value with a NaN is\n  %s%s%s\n",
-               v->n_nan_outputs, v->n_outputs, ggl_node_text(v->first_nan, text, sizeof text),
-               v->first_nan->origin ? ", " : "", v->first_nan->origin ? v->first_nan->origin : "");
+               "the first value with a NaN is\n  %s\n",
+               v->n_nan, v->n_logits, v->first_nan);
         return 1;
     }
-    printf("\n%zu nodes agree with the reference\n", v->n);
+    printf("\n%" PRId64 " nodes agree with the reference\n", v->n_nodes);
     if (v->n_refused)
-        printf("%zu nodes were not verified, because the backend refuses them (llm-cli --plan "
+        printf("%" PRId64
+               " nodes were not verified, because the backend refuses them (llm-cli --plan "
                "prints why)\n",
                v->n_refused);
     return 0;
 }
 
-static int open_all(run *r, const char *path) {
+static int open_model(run *r, const char *path) {
     ggl_error err = {0};
-    llm_model_params mp = {
+    const llm_model_params mp = {
         .size = sizeof mp, .arch_path = r->arch, .ignore = ignore_of(&r->ignore)};
-    ggl_backend_params bp = {.size = sizeof bp, .n_threads = (int)r->n_threads, .mask = r->mask};
-    if (tool_load_model(&r->model, path, &mp, 0, &err) != GGL_OK)
-        return tool_error(TOOL, 1, "%s", err.msg);
-    if (ggl_backend_open(&r->fast, r->backend, &bp, &err) != GGL_OK)
-        return tool_error(TOOL, err.status == GGL_NOT_FOUND ? 2 : 1, "--backend: %s", err.msg);
-    if (ggl_backend_open(&r->reference, "reference", NULL, &err) != GGL_OK)
-        return tool_error(TOOL, 1, "%s", err.msg);
-    return -1;
+    r->opening = (llm_opening){.loading = tool_loading(path, &mp, 0), .no_chat = true};
+    ggl_status st = llm_context_new(&r->ctx, &err);
+    const bool has_begun = st == GGL_OK && tool_loading_begin(&r->opening.loading);
+    if (st == GGL_OK)
+        st = llm_context_open(r->ctx, &r->opening, LLM_OPENED_MODEL, &err);
+    if (has_begun)
+        progress_end();
+    return tool_load_advise(st, path, &err) == GGL_OK ? -1 : tool_error(TOOL, 1, "%s", err.msg);
 }
 
 /* Reads the ids of --tokens: all of them, or the first -n. */
@@ -125,100 +132,115 @@ static int read_ids(run *r) {
         return tool_error(TOOL, 2, "-p, -f and --tokens cannot be used together");
     if (!r->ids)
         return -1;
-    int code = tool_read_ids(TOOL, "--tokens", r->ids, &r->tokens.id, &r->tokens.n);
-    if (code < 0 && !r->n_given && r->tokens.n > MAX_TOKENS)
-        return tool_error(TOOL, 2, "--tokens has %zu ids, but at most %d can be run", r->tokens.n,
+    int code = tool_read_ids(TOOL, "--tokens", r->ids, &r->id, &r->n_id);
+    if (code < 0 && !r->n_given && r->n_id > MAX_TOKENS)
+        return tool_error(TOOL, 2, "--tokens has %zu ids, but at most %d can be run", r->n_id,
                           MAX_TOKENS);
-    if (code < 0 && r->n_given && r->tokens.n > (size_t)r->n)
-        r->tokens.n = (size_t)r->n;
-    if (code < 0)
-        r->n = (int64_t)r->tokens.n;
+    if (code < 0 && r->n_given && r->n_id > (size_t)r->n)
+        r->n_id = (size_t)r->n;
     return code;
 }
 
-/* Sets the tokens: the given ids, the first tokens of the text, or a fixed sequence if there is
- * neither. */
-static int get_tokens(run *r) {
+/* Sets the tokens of a text, if there is one: the first of it. */
+static int read_text(run *r) {
     ggl_error err = {0};
-    for (size_t i = 0; r->ids && i < r->tokens.n; i++)
-        if (r->tokens.id[i] >= r->built.result.n_vocab)
-            return tool_error(TOOL, 2,
-                              "--tokens: token %" PRId32 " is not in the vocabulary of %" PRId64,
-                              r->tokens.id[i], r->built.result.n_vocab);
-    if (r->ids)
+    if (!r->text && !r->text_file)
         return -1;
-    if (!r->text && !r->text_file) {
-        r->tokens.id = ggl_calloc((size_t)r->n, sizeof *r->tokens.id);
-        r->tokens.n = r->tokens.id ? (size_t)r->n : 0;
-        arch_tokens(r->tokens.id, (int)r->tokens.n, r->built.result.n_vocab);
-        return r->tokens.id ? -1 : tool_error(TOOL, 1, "out of memory");
-    }
-    const llm_tokenizer *t;
     size_t n = r->text ? strlen(r->text) : 0;
     char *from_file = r->text ? NULL : tool_read_any_text(TOOL, r->text_file, &n);
     if (!r->text && !from_file)
         return 1;
-    ggl_status st = llm_model_tokenizer(r->model, &t, &err);
-    if (st == GGL_OK)
-        st = llm_tokenize(t, r->text ? r->text : from_file, n, LLM_TOKENIZE_BOS, &r->tokens, &err);
+    const ggl_status st = llm_encode(r->ctx, r->text ? r->text : from_file, n, LLM_ADD_SPECIAL,
+                                     &r->id, &r->n_id, &err);
     free(from_file);
     if (st != GGL_OK)
         return tool_error(TOOL, 1, "%s", err.msg);
-    if (r->tokens.n > (size_t)r->n)
-        r->tokens.n = (size_t)r->n;
-    for (size_t i = 0; i < r->tokens.n; i++)
-        if (r->tokens.id[i] >= r->built.result.n_vocab)
-            return tool_error(
-                TOOL, 1, "the tokenizer gives token %" PRId32 ", but the model has only %" PRId64,
-                r->tokens.id[i], r->built.result.n_vocab);
-    return r->tokens.n ? -1 : tool_error(TOOL, 2, "the text has no tokens");
+    if (r->n_id > (size_t)r->n)
+        r->n_id = (size_t)r->n;
+    return r->n_id ? -1 : tool_error(TOOL, 2, "the text has no tokens");
 }
 
-static bool on_progress(void *ctx, size_t done, size_t n) {
-    (void)ctx;
+static bool on_progress(void *user, size_t done, size_t n) {
+    (void)user;
     if (done == n) {
         progress_end();
         progress_begin(NULL, 0, "comparing the whole run");
     } else {
-        if (done == 0)
+        if (done == 0) {
+            progress_end();
             progress_begin("nodes", (double)n, "comparing");
+        }
         progress_set((double)done);
     }
     return true;
 }
 
-static ggl_status compare(run *r, ggl_error *err) {
-    const verify_watch watch = {.progress = on_progress};
-    const ggl_status st = llm_verify_graph(&r->result, r->built.graph, r->fast, r->reference,
-                                           r->tokens.id, (int)r->tokens.n, &watch, err);
+static void on_node(void *user, const llm_verify_node *of) {
+    run *r = user;
+    char *origin = strdup(of->origin);
+    r->lacks_memory = r->lacks_memory || !origin ||
+                      !ggl_grow(&r->node, &r->cap_nodes, r->n_nodes + 1, sizeof *r->node);
+    if (r->lacks_memory) {
+        free(origin);
+        return;
+    }
+    node *n = &r->node[r->n_nodes++];
+    *n = (node){.origin = origin, .of = *of};
+    n->of.what = strcmp(of->what, "value") == 0  ? "value"
+                 : strcmp(of->what, "keys") == 0 ? "keys"
+                                                 : "values";
+    snprintf(n->text, sizeof n->text, "%s", of->text);
+    snprintf(n->shape, sizeof n->shape, "%s", of->shape);
+}
+
+static void on_note(void *user, const char *text) {
+    (void)user;
     progress_end();
-    return st;
+    tool_print_notes(text);
+}
+
+/* Reports why nothing could be verified. Returns an exit code. */
+static int tell_failure(const run *r, ggl_status st, const ggl_error *err) {
+    if (st == GGL_USAGE && r->ids && strncmp(err->msg, "token ", 6) == 0) /* one is unknown */
+        return tool_error(TOOL, 2, "--tokens: %s", err->msg);
+    return tool_error(TOOL, st == GGL_NOT_FOUND ? 2 : 1, "%s", err->msg);
+}
+
+static int compare(run *r, const char *path) {
+    ggl_error err = {0};
+    const llm_verify_params p = {.size = sizeof p,
+                                 .device = r->backend,
+                                 .device_name = "--backend",
+                                 .mask = r->mask,
+                                 .n_threads = (int32_t)r->n_threads,
+                                 .id = r->id,
+                                 .n = r->id ? r->n_id : (size_t)r->n,
+                                 .all = true,
+                                 .each = on_node,
+                                 .note = on_note,
+                                 .progress = on_progress,
+                                 .user = r};
+    r->result.size = sizeof r->result;
+    progress_begin(NULL, 0, "building the graph");
+    const ggl_status st = llm_verify(r->ctx, &p, &r->result, &err);
+    progress_end();
+    if (r->lacks_memory)
+        return tool_error(TOOL, 1, "out of memory");
+    if (st != GGL_OK && r->n_nodes == 0)
+        return tell_failure(r, st, &err);
+    ggl_fprint(stdout, "model        %s\ndescriptor   %s\nbackend      %s\ntokens       %zu\n",
+               path, llm_model_arch_origin(r->ctx->model), r->result.device, p.n);
+    const int code = report(r);
+    return st == GGL_OK ? code : tool_error(TOOL, 1, "%s", err.msg); /* of a trace */
 }
 
 static int verify_model(run *r, const char *path) {
     int code = read_ids(r);
     if (code < 0)
-        code = open_all(r, path);
-    if (code >= 0)
-        return code;
-    ggl_error err = {0};
-    llm_arch_source source = llm_arch_source_gguf(llm_model_file(r->model));
-    progress_begin(NULL, 0, "building the graph");
-    const ggl_status built = arch_build(&r->built, llm_model_arch(r->model), &source, &r->ignore,
-                                        r->n, r->n, r->reference, &err);
-    progress_end();
-    if (built != GGL_OK)
-        return tool_error(TOOL, 1, "%s", err.msg);
-    arch_print_notes(&r->built);
-    code = get_tokens(r);
-    if (code >= 0)
-        return code;
-    if (compare(r, &err) != GGL_OK)
-        return tool_error(TOOL, 1, "%s", err.msg);
-    ggl_fprint(stdout, "model        %s\ndescriptor   %s\nbackend      %s: %s\ntokens       %zu\n",
-               path, llm_model_arch_origin(r->model), r->fast->name, r->fast->description,
-               r->tokens.n);
-    return report(r);
+        code = open_model(r, path);
+    if (code < 0)
+        code = read_text(r);
+    return code < 0 ? compare(r, path) : code;
 }
 
 int arch_verify(int argc, char **argv) {
@@ -268,15 +290,11 @@ int arch_verify(int argc, char **argv) {
     if (code >= 0)
         return code;
     code = verify_model(&r, files.s[0]);
-    llm_verify_result_fini(&r.result);
-    arch_built_fini(&r.built);
-    llm_model_free(r.model);
-    ggl_error err = {0};
-    if (r.fast && ggl_trace_end(r.fast, &err) != GGL_OK)
-        code = tool_error(TOOL, 1, "%s", err.msg);
-    ggl_backend_close(r.fast);
-    ggl_backend_close(r.reference);
-    llm_tokens_fini(&r.tokens);
+    llm_close(r.ctx);
+    for (size_t i = 0; i < r.n_nodes; i++)
+        free(r.node[i].origin);
+    ggl_free(r.node);
+    ggl_free(r.id);
     args_list_fini(&files);
     ignore_fini(&r.ignore);
     return code;

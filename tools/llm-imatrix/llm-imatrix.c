@@ -8,12 +8,12 @@
 #include "builtin/builtin.h"
 #include "common/amounts.h"
 #include "common/chart.h"
-#include "measure/imatrix.h"
 #include "common/calibration.h"
 #include "common/paths.h"
 #include "common/process.h"
 #include "ggl/alloc.h"
 #include "ggl/internal/file.h"
+#include "llm/llm.h"
 #include "options.h"
 #include "plot.h"
 #include "run.h"
@@ -21,7 +21,9 @@
 
 typedef struct tool {
     options o;
-    imatrix *base; /* the files of --in-file; NULL if none */
+    llm_imatrix *matrix;
+    llm_imatrix_entry *entry; /* [n]: all that it has, at the end */
+    size_t n;
     bool directed; /* something that is added up has directions */
 } tool;
 
@@ -53,66 +55,46 @@ static int check_paths(const options *o) {
     return code;
 }
 
-/* The number of weights with directions. */
-static size_t n_directed(const imatrix *m) {
-    size_t n = 0;
-    for (size_t i = 0; i < llm_imatrix_n(m); i++)
-        n += llm_imatrix_at(m, i)->n_sketch > 0;
-    return n;
-}
-
-/* Merges the files of --in-file. */
+/* Adds up the files of --in-file. */
 static int read_files(tool *t) {
     ggl_error err = {0};
     for (size_t i = 0; i < t->o.n_files; i++) {
-        imatrix *m = NULL;
-        ggl_status st = llm_imatrix_open(&m, t->o.file[i], t->o.n_ctx, &err);
-        if (st == GGL_OK && !t->o.ctx_given && !llm_imatrix_tells_chunk_size(m))
+        llm_imatrix_file file = {.size = sizeof file};
+        const ggl_status st = llm_imatrix_read(t->matrix, t->o.file[i], t->o.n_ctx, &file, &err);
+        if (file.n_weights > 0 && !t->o.ctx_given && !file.tells_window)
             tool_note(
                 TOOL,
                 "%s does not tell the size of its chunks, by which files are weighted: %" PRId64
                 " tokens are assumed; -c N sets it",
                 t->o.file[i], t->o.n_ctx);
-        if (st == GGL_OK)
-            t->directed |= n_directed(m) > 0;
-        if (st == GGL_OK && t->base) {
-            st = llm_imatrix_merge(t->base, m, &err);
-            if (st != GGL_OK)
-                st = ggl_within(&err, st, "%s", t->o.file[i]);
-            llm_imatrix_free(m);
-        } else {
-            t->base = m;
-        }
+        t->directed |= file.n_directed > 0;
         if (st != GGL_OK)
             return tool_error(TOOL, 1, "%s", err.msg);
     }
     return -1;
 }
 
-/* Writes m and what the files have to *all. */
-static int add_base(const tool *t, const imatrix *m, imatrix **all) {
-    ggl_error err = {0};
-    ggl_status st = llm_imatrix_new(all, llm_imatrix_chunk_size(m), &err);
-    if (st == GGL_OK && t->base)
-        st = llm_imatrix_merge(*all, t->base, &err);
-    if (st == GGL_OK)
-        st = llm_imatrix_merge(*all, m, &err);
-    if (st == GGL_OK)
-        return -1;
-    return tool_error(TOOL, 1, "%s%s", err.msg,
-                      st == GGL_USAGE ? ": the files of --in-file are not of this model" : "");
+/* Gets what the matrix has. */
+static int list_entries(tool *t) {
+    llm_imatrix_entry e;
+    while (llm_imatrix_get(t->matrix, t->n, &e))
+        t->n++;
+    t->entry = ggl_calloc(t->n, sizeof *t->entry);
+    for (size_t i = 0; t->entry && i < t->n; i++)
+        (void)llm_imatrix_get(t->matrix, i, &t->entry[i]);
+    return t->entry ? -1 : tool_error(TOOL, 1, "out of memory");
 }
 
-static int write_file(const tool *t, const imatrix *m, const char *path) {
+static int write_file(const tool *t) {
     ggl_error err = {0};
-    return llm_imatrix_write(m, path, (imatrix_format)t->o.format, &err) == GGL_OK
+    return llm_imatrix_save(t->matrix, t->o.out, t->o.format == FORMAT_DAT, &err) == GGL_OK
                ? -1
                : tool_error(TOOL, 1, "-o: %s", err.msg);
 }
 
 /* --- what is shown ---------------------------------------------------------------------------- */
 
-static int plot(const tool *t, const tensor_stats *s, size_t n) {
+static int plot(const tool *t, const tensor_stats *s) {
     ggl_error err = {0};
     ggl_new_file *f = NULL;
     char title[300];
@@ -122,20 +104,20 @@ static int plot(const tool *t, const tensor_stats *s, size_t n) {
     if (ggl_new_file_open(&f, t->o.plot, &err) != GGL_OK)
         return tool_error(TOOL, 1, "--plot: %s", err.msg);
     chart_note_suffix(TOOL, "--plot", t->o.plot);
-    imatrix_plot(ggl_new_file_stream(f), s, n, title);
+    imatrix_plot(ggl_new_file_stream(f), s, t->n, title);
     return ggl_new_file_commit(f, &err) == GGL_OK ? -1 : tool_error(TOOL, 1, "--plot: %s", err.msg);
 }
 
 /* Prints and draws what the options ask for. */
-static int show(const tool *t, const imatrix *m) {
+static int show(const tool *t) {
     if (!t->o.statistics && !t->o.plot)
         return -1;
-    tensor_stats *s = stats_of(m);
+    tensor_stats *s = stats_of(t->entry, t->n);
     if (!s)
         return tool_error(TOOL, 1, "out of memory");
     if (t->o.statistics)
-        stats_print(s, llm_imatrix_n(m), stdout);
-    const int code = t->o.plot ? plot(t, s, llm_imatrix_n(m)) : -1;
+        stats_print(s, t->n, stdout);
+    const int code = t->o.plot ? plot(t, s) : -1;
     ggl_free(s);
     return code;
 }
@@ -143,10 +125,10 @@ static int show(const tool *t, const imatrix *m) {
 /* --- a run ------------------------------------------------------------------------------------ */
 
 /* Says how many matrices of experts have seen no rows, which are then quantized as if all columns were alike. */
-static void note_unseen(const imatrix *m) {
+static void note_unseen(const tool *t) {
     int64_t n = 0, n_all = 0;
-    for (size_t i = 0; i < llm_imatrix_n(m); i++) {
-        const imatrix_entry *e = llm_imatrix_at(m, i);
+    for (size_t i = 0; i < t->n; i++) {
+        const llm_imatrix_entry *e = &t->entry[i];
         n_all += e->n_mat;
         for (int64_t k = 0; k < e->n_mat; k++)
             n += e->count[k] == 0;
@@ -158,65 +140,46 @@ static void note_unseen(const imatrix *m) {
                   n, n_all);
 }
 
-static void say_written(const tool *t, const imatrix *m) {
-    const size_t n = llm_imatrix_n(m) - n_directed(m);
-    if (t->o.n_files > 0 && t->directed && n > 0 && t->o.format == IMATRIX_GGUF)
+static void say_written(const tool *t) {
+    size_t n = t->n;
+    for (size_t i = 0; i < t->n; i++)
+        n -= t->entry[i].n_directions > 0;
+    if (t->o.n_files > 0 && t->directed && n > 0 && t->o.format == FORMAT_GGUF)
         tool_note(
             TOOL,
             "no directions for %zu of %zu weights: something that was added up has none for them",
-            n, llm_imatrix_n(m));
-    if (t->directed && t->o.format == IMATRIX_DAT)
+            n, t->n);
+    if (t->directed && t->o.format == FORMAT_DAT)
         tool_note(TOOL,
                   "the old format has no place for directions, with which llm-quantize lets errors "
                   "cancel; %s has none",
                   t->o.out);
-    tool_say(TOOL, "%zu weight%s, %" PRId64 " chunk%s in all: %s", llm_imatrix_n(m),
-             llm_amount_s((int64_t)llm_imatrix_n(m)), llm_imatrix_n_chunks(m),
-             llm_amount_s(llm_imatrix_n_chunks(m)), t->o.out);
+    const int64_t n_chunks = llm_imatrix_windows(t->matrix);
+    tool_say(TOOL, "%zu weight%s, %" PRId64 " chunk%s in all: %s", t->n,
+             llm_amount_s((int64_t)t->n), n_chunks, llm_amount_s(n_chunks), t->o.out);
 }
 
-/* Writes a file on the way. If it fails, the run goes on: the last file decides. */
-static void write_copy(const tool *t, const imatrix *m, const char *path) {
-    ggl_error err = {0};
-    if (llm_imatrix_write(m, path, (imatrix_format)t->o.format, &err) != GGL_OK)
-        tool_note(TOOL, "a copy on the way could not be written: %s; the run goes on", err.msg);
-}
-
-static int save(void *ctx, const imatrix *m, int64_t n_chunks, bool last) {
-    const tool *t = ctx;
-    imatrix *all = NULL;
-    int code = add_base(t, m, &all);
-    if (code < 0 && last)
-        code = write_file(t, all, t->o.out);
-    else if (code < 0 && n_chunks % t->o.write_every == 0)
-        write_copy(t, all, t->o.out);
-    if (code < 0 && t->o.keep_every > 0 && n_chunks % t->o.keep_every == 0) {
-        const size_t size = strlen(t->o.out) + 32;
-        char *path = ggl_calloc(size, 1);
-        if (path)
-            snprintf(path, size, "%s.at_%" PRId64, t->o.out, n_chunks);
-        if (path)
-            write_copy(t, all, path);
-        else
-            code = tool_error(TOOL, 1, "out of memory");
-        ggl_free(path);
-    }
-    if (code < 0 && last) {
-        note_unseen(all);
-        say_written(t, all);
-        code = show(t, all);
-    }
-    llm_imatrix_free(all);
-    return code;
+/* Writes what was collected over a text, with what was added before. Also after a signal. */
+static int save(void *ctx) {
+    tool *t = ctx;
+    int code = write_file(t);
+    if (code < 0)
+        code = list_entries(t);
+    if (code >= 0)
+        return code;
+    note_unseen(t);
+    say_written(t);
+    return show(t);
 }
 
 static void note_format(const options *o) {
     const char *end = strrchr(o->out, '.');
-    if (o->format == IMATRIX_GGUF && o->out_given && (!end || strcmp(end, ".gguf") != 0))
+    if (o->format == FORMAT_GGUF && o->out_given && (!end || strcmp(end, ".gguf") != 0))
         tool_note(TOOL, "%s is written as GGUF; --output-format dat writes the old format", o->out);
 }
 
 static int run_tool(tool *t) {
+    ggl_error err = {0};
     int code = check_paths(&t->o);
     t->o.hub.arch = t->o.arch;
     if (code < 0)
@@ -225,20 +188,23 @@ static int run_tool(tool *t) {
         code = check_paths(&t->o); /* now with the model's */
     if (code < 0)
         note_format(&t->o);
+    if (code < 0 && llm_imatrix_begin(&t->matrix, &err) != GGL_OK)
+        code = tool_error(TOOL, 1, "%s", err.msg);
     if (code < 0)
         code = read_files(t);
     if (code >= 0)
         return code;
     if (t->o.text) {
         t->directed |= t->o.n_sketch > 0;
-        return run_text(&t->o, t->base, save, t);
+        return run_text(&t->o, t->matrix, save, t);
     }
-    if (t->o.out_given || (!t->o.statistics && !t->o.plot)) {
-        code = write_file(t, t->base, t->o.out);
+    code = list_entries(t);
+    if (code < 0 && (t->o.out_given || (!t->o.statistics && !t->o.plot))) {
+        code = write_file(t);
         if (code < 0)
-            say_written(t, t->base);
+            say_written(t);
     }
-    return code < 0 ? show(t, t->base) : code;
+    return code < 0 ? show(t) : code;
 }
 
 int main(int argc, char **argv) {
@@ -249,7 +215,8 @@ int main(int argc, char **argv) {
         process_wait_for_stop();
         code = run_tool(&t);
     }
-    llm_imatrix_free(t.base);
+    llm_imatrix_end(t.matrix);
+    ggl_free(t.entry);
     options_fini(&t.o);
     return tool_finish(TOOL, code < 0 ? 0 : code);
 }

@@ -3,14 +3,15 @@
 #include <string.h>
 
 #include "common/machine_options.h"
-#include "measure/collect.h"
 #include "common/hints.h"
-#include "measure/imatrix.h"
+#include "common/calibration.h"
 #include "common/paths.h"
 #include "common/report.h"
 #include "ggl/internal/alloc.h"
 #include "ggl/internal/file.h"
 #include "ggl/types.h"
+
+enum { DIRECTIONS = 32 }; /* where the user gives no number */
 
 static const args_example examples[] = {
     {"llm-imatrix -m model-f16.gguf -f text.txt", "collects over a text, and writes imatrix.gguf"},
@@ -59,7 +60,7 @@ static int check(const options *o) {
                           (long long)o->n_sketch);
     if (o->hub.list)
         return -1;
-    if (o->format == IMATRIX_DAT && o->sketch_given && o->n_sketch > 0)
+    if (o->format == FORMAT_DAT && o->sketch_given && o->n_sketch > 0)
         return tool_error(TOOL, 2,
                           "--directions: the old format has no place for them; leave out "
                           "--output-format dat");
@@ -86,12 +87,12 @@ static int check(const options *o) {
 
 int options_read(options *o, int argc, char **argv) {
     static const char *const formats[] = {"gguf", "dat", NULL};
-    *o = (options){.n_ctx = IMATRIX_CHUNK,
+    *o = (options){.n_ctx = CALIBRATION_WINDOW,
                    .n_chunk = -1,
                    .n_batch = 2048,
                    .n_ubatch = 512,
                    .write_every = 10,
-                   .n_sketch = COLLECTOR_DIRECTIONS,
+                   .n_sketch = DIRECTIONS,
                    .out = "imatrix.gguf"};
     const arg_option table[] = {
         {NULL, .help = "model and text"},
@@ -168,7 +169,7 @@ int options_read(options *o, int argc, char **argv) {
         code = check(o);
     if (code < 0)
         code = overrides_read(TOOL, &o->overrides);
-    if (o->format == IMATRIX_DAT) /* it has no place for them */
+    if (o->format == FORMAT_DAT) /* it has no place for them */
         o->n_sketch = 0;
     if (code < 0)
         code = list_files(o);

@@ -11,6 +11,8 @@
 
 #define TOOL "llm-imatrix"
 
+enum { FORMAT_GGUF, FORMAT_DAT };
+
 typedef struct options {
     tool_ignore ignore;
     tool_overrides overrides;

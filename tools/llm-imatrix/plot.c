@@ -46,7 +46,7 @@ static void draw_cell(FILE *out, const scale *c, const tensor_stats *s, double x
                       double w) {
     const double share = stats_effective(s);
     fputs("<g><title>", out);
-    svg_put(out, s->e->name.s);
+    svg_put(out, s->e->name);
     fprintf(out, ": %.1f%% of %" PRId64 " columns matter</title>\n", 100 * share, s->n);
     fprintf(out,
             "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%d\" class=\"c0\" "

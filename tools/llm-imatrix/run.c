@@ -1,6 +1,7 @@
 #include "run.h"
 
 #include <inttypes.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "common/amounts.h"
@@ -10,20 +11,19 @@
 #include "common/open_context.h"
 #include "common/process.h"
 #include "common/progress.h"
-#include "common/work_threads.h"
-#include "measure/collect.h"
-#include "measure/scores.h"
+#include "ggl/alloc.h"
+#include "importance.h"
 
 typedef struct run {
     options *o;
-    const imatrix *base;
+    llm_imatrix *matrix;
     ggl_gguf_params file; /* how it is read */
     llm_opening opening;
     llm_context *ctx;
-    collector *collector;
-    text_chunks text;
-    int64_t first; /* chunk */
-    scores *scores;
+    calibration text;
+    llm_imatrix_params params;
+    llm_imatrix_result so_far;
+    bool begun;
     bool shows_values; /* the values are on the terminal's last line */
 } run;
 
@@ -62,224 +62,207 @@ static int open_model(run *r) {
 
 /* Compares what the files of --in-file have with the model, before hours of work are in vain. */
 static int check_base(const run *r) {
-    for (size_t i = 0; r->base && i < llm_imatrix_n(r->base); i++) {
-        const imatrix_entry *e = llm_imatrix_at(r->base, i);
-        const ggl_gguf_tensor *t = ggl_gguf_find_tensor(llm_model_file(r->ctx->model), e->name.s);
-        if (t && llm_imatrix_fits(e, t->ne[0], t->ne[2]))
-            continue;
-        if (!t && ggl_str_is(e->name, "output.weight")) /* it may be token_embd.weight here */
-            continue;
-        if (!t)
-            return tool_error(TOOL, 1,
-                              "the files of --in-file are not of this model, which has no '%s'",
-                              e->name.s);
-        return tool_error(TOOL, 1,
-                          "the files of --in-file are not of this model: '%s' has %" PRId64
-                          " columns there, and %" PRId64 " in the model",
-                          e->name.s, e->n_col, t->ne[0]);
-    }
-    return -1;
+    ggl_error err = {0};
+    return llm_imatrix_check(r->matrix, r->ctx, "the files of --in-file", &err) == GGL_OK
+               ? -1
+               : tool_error(TOOL, 1, "%s", err.msg);
 }
 
 /* -f self: lets the model write as many chunks as are wanted. */
 static int write_text(run *r) {
+    enum { TOKENS = 16384 };
     const options *o = r->o;
-    text_chunks *c = &r->text;
-    const int64_t n = o->n_chunk >= 0 ? o->first_chunk + o->n_chunk : OWN_TEXT_TOKENS / c->n_ctx;
+    const int64_t n = o->n_chunk >= 0 ? o->first_chunk + o->n_chunk : TOKENS / r->text.n_ctx;
     llm_opening w = r->opening;
-    llm_own_text_session(&w.session, c->n_ctx);
+    llm_own_text_watch(&w.session, r->text.n_ctx);
     w.cancelled = process_is_stopped;
     if (n < 1)
         return -1; /* the caller says that no chunk is left */
     int code = tool_open_weights(r->ctx, TOOL, &w, &r->o->adapters);
     if (code < 0)
-        code = calibration_write(c, TOOL, r->ctx->session, r->ctx->tokenizer, n);
+        code = calibration_write(&r->text, TOOL, r->ctx, n);
     (void)llm_context_return(r->ctx, LLM_OPENED_ADAPTERS, NULL);
     return code;
 }
 
 static int read_text(run *r) {
-    ggl_error err = {0};
     const options *o = r->o;
-    const llm_tokenizer *t = r->ctx->tokenizer;
-    text_chunks *c = &r->text;
+    calibration *t = &r->text;
     int code = tool_open_context(r->ctx, TOOL, &r->opening, &r->o->adapters, LLM_OPENED_ADAPTERS);
+    if (code < 0)
+        code = calibration_check(TOOL, r->ctx);
     if (code >= 0)
         return code;
-    if (!t)
-        return tool_error(TOOL, 1, "%s", r->ctx->why_no_tokenizer.msg);
-    calibration_choose(c, TOOL, r->ctx->model, o->n_ctx, o->ctx_given);
-    if (llm_text_chunks_find_bos(c, t, &err) != GGL_OK)
-        return tool_error(TOOL, 1, "%s", err.msg);
-    code = calibration_is_own(o->text) ? write_text(r)
-                                       : calibration_read(c, TOOL, t, o->text, o->parse_special);
+    calibration_choose(t, TOOL, llm_model_n_ctx(r->ctx->model), o->n_ctx, o->ctx_given);
+    code = calibration_is_own(o->text)
+               ? write_text(r)
+               : calibration_read(t, TOOL, r->ctx, o->text, o->parse_special);
     if (code >= 0)
         return code;
-    if (o->first_chunk >= c->n_chunk && o->n_chunk != 0)
+    if (o->first_chunk >= t->n_chunk && o->n_chunk != 0)
         return tool_error(TOOL, 2, "--chunk %" PRId64 ": %s has only %" PRId64 " chunk%s",
-                          o->first_chunk, o->text, c->n_chunk, llm_amount_s(c->n_chunk));
-    r->first = o->first_chunk;
-    if (o->n_chunk >= 0 && o->n_chunk < c->n_chunk - o->first_chunk)
-        c->n_chunk = o->first_chunk + o->n_chunk;
-    return c->n_chunk > r->first ? -1 : tool_error(TOOL, 2, "--chunks 0 leaves nothing to do");
+                          o->first_chunk, o->text, t->n_chunk, llm_amount_s(t->n_chunk));
+    return o->n_chunk != 0 ? -1 : tool_error(TOOL, 2, "--chunks 0 leaves nothing to do");
 }
 
 static int open_session(run *r) {
     ggl_error err = {0};
-    const options *o = r->o;
-    if (llm_collector_new(&r->collector, o->output, (int)o->n_sketch, &err) != GGL_OK)
-        return tool_error(TOOL, 1, "%s", err.msg);
     llm_session_params *sp = &r->opening.session;
-    sp->n_ctx = r->text.n_ctx;
-    sp->n_rows = o->n_ubatch < SCORES_ROWS ? o->n_ubatch : SCORES_ROWS;
-    sp->watch = llm_collector_watch(r->collector);
+    if (llm_imatrix_watch(r->matrix, &r->params, r->text.n_ctx, sp, &err) != GGL_OK)
+        return tool_error(TOOL, 1, "%s", err.msg);
     return tool_open_weights(r->ctx, TOOL, &r->opening, NULL);
-}
-
-static bool on_progress(void *ctx, double n_done) {
-    (void)ctx;
-    progress_set(n_done);
-    return true;
-}
-
-static int make_scores(run *r) {
-    ggl_error err = {0};
-    const options *o = r->o;
-    const scores_params p = {.session = r->ctx->session,
-                             .token = r->text.tokens.id,
-                             .bos = r->text.bos,
-                             .n_ctx = r->text.n_ctx,
-                             .first_chunk = r->first,
-                             .n_chunk = r->text.n_chunk,
-                             .n_threads = o->n_threads ? (int)o->n_threads : work_threads(),
-                             .without = o->no_ppl,
-                             .runs_last = true,
-                             .progress = on_progress};
-    return llm_scores_new(&r->scores, &p, &err) == GGL_OK ? -1 : tool_error(TOOL, 1, "%s", err.msg);
-}
-
-/* Notes weights that were left out. */
-static void note_missed(const run *r) {
-    const char *name;
-    const size_t n = llm_collector_n_missed(r->collector, &name);
-    if (n > 0)
-        tool_note(TOOL,
-                  "%zu weights get no importance, such as %s: they are multiplied within an "
-                  "operation, or in parts",
-                  n, name);
 }
 
 /* --- the chunks ------------------------------------------------------------------------------- */
 
-static int run_chunk(run *r) {
-    ggl_error err = {0};
-    ggl_status st = llm_scores_next(r->scores, &err);
-    if (st != GGL_OK)
-        return tool_error(TOOL, 1, "%s", err.msg);
-    st = llm_collector_check(r->collector, &err);
-    return st == GGL_OK ? -1
-                        : tool_error(TOOL, 1, "chunk %" PRId64 ": %s", r->scores->chunk, err.msg);
+static bool on_progress(void *user, size_t done, size_t total) {
+    const run *r = user;
+    (void)total;
+    progress_set((double)done / (double)r->text.n_ctx);
+    return true;
+}
+
+static void begin(run *r, const llm_imatrix_result *so_far) {
+    const int64_t n = so_far->n_wanted;
+    r->begun = true;
+    if (so_far->n_missed > 0) /* weights that are left out */
+        tool_note(TOOL,
+                  "%zu weights get no importance, such as %s: they are multiplied within an "
+                  "operation, or in parts",
+                  so_far->n_missed, so_far->missed);
+    if (!tool_is_quiet())
+        fprintf(stderr, "%" PRId64 " chunk%s of %" PRId64 " tokens\n", n, llm_amount_s(n),
+                so_far->n_window);
+    progress_begin("chunks", (double)n, "%s", r->o->no_ppl ? "importance" : "perplexity");
 }
 
 static void print_chunk(const run *r) {
     if (r->o->no_ppl || tool_is_quiet())
         return;
-    const double value = llm_ppl_value(&r->scores->stats).value;
-    progress_say("perplexity %.4f", value);
+    progress_say("perplexity %.4f", r->so_far.ppl);
     progress_clear();
-    printf("[%" PRId64 "]%.4f,", r->scores->chunk - r->first, value);
+    printf("[%" PRId64 "]%.4f,", r->so_far.n_chunks, r->so_far.ppl);
     if (r->shows_values) /* they are the progress from now on */
         tool_set_line(TOOL_LINE_TEXT);
     fflush(stdout);
 }
 
 static void print_result(const run *r) {
-    const mean q = llm_ppl_value(&r->scores->stats);
-    if (r->scores->stats.n == 0)
+    if (r->so_far.n_scored == 0)
         return;
     if (!tool_is_quiet())
         putchar('\n');
     tool_set_line(TOOL_LINE_EMPTY);
-    printf("Final estimate: PPL = %.4f +/- %.5f\n", q.value, q.error);
+    printf("Final estimate: PPL = %.4f +/- %.5f\n", r->so_far.ppl, r->so_far.ppl_error);
 }
 
-/* --- all of it -------------------------------------------------------------------------------- */
-
-static int save_now(run *r, int (*save)(void *, const imatrix *, int64_t, bool), void *ctx,
-                    bool last) {
+/* Saves the matrix on the way. If that fails, the run goes on: the last file decides. */
+static void save_copy(const run *r, const char *path) {
     ggl_error err = {0};
-    imatrix *m = NULL;
-    ggl_status st = llm_imatrix_new(&m, r->text.n_ctx, &err);
-    if (st == GGL_OK)
-        st = llm_collector_put(r->collector, m, &err);
-    if (st == GGL_OK)
-        st = llm_imatrix_add_dataset(m, r->o->text, &err);
-    const int code = st == GGL_OK ? save(ctx, m, r->scores->chunk - r->first, last)
-                                  : tool_error(TOOL, 1, "%s", err.msg);
-    llm_imatrix_free(m);
-    return code;
+    if (llm_imatrix_save(r->matrix, path, r->o->format == FORMAT_DAT, &err) != GGL_OK)
+        tool_note(TOOL, "a copy on the way could not be written: %s; the run goes on", err.msg);
+}
+
+/* Keeps the copy FILE.at_CHUNK. False: out of memory. */
+static bool keep_copy(const run *r) {
+    const size_t size = strlen(r->o->out) + 32;
+    char *path = ggl_calloc(size, 1);
+    if (!path)
+        return false;
+    snprintf(path, size, "%s.at_%" PRId64, r->o->out, r->so_far.n_chunks);
+    save_copy(r, path);
+    ggl_free(path);
+    return true;
 }
 
 static bool is_due(int64_t n_done, int64_t every) {
     return every > 0 && n_done % every == 0;
 }
 
-/* Runs the chunks. After a signal, the one that runs is completed, so that all sums are of the same rows. */
-static int run_chunks(run *r, int (*save)(void *, const imatrix *, int64_t, bool), void *ctx) {
-    const options *o = r->o;
-    const int64_t n = r->text.n_chunk;
-    int code = -1;
-    progress_begin("chunks", (double)(n - r->first), "%s", o->no_ppl ? "importance" : "perplexity");
-    while (code < 0 && !process_stopped && r->scores->chunk < n) {
-        code = run_chunk(r);
-        if (code >= 0)
-            break;
-        print_chunk(r);
-        const int64_t done = r->scores->chunk - r->first;
-        if (r->scores->chunk < n && (is_due(done, o->write_every) || is_due(done, o->keep_every)))
-            code = save_now(r, save, ctx, false);
+/* After a signal, the chunk that runs is completed, so that all sums are of the same rows. */
+static bool on_chunk(void *user, const llm_imatrix_result *so_far) {
+    run *r = user;
+    r->so_far = *so_far;
+    if (so_far->n_chunks == 0) {
+        begin(r, so_far);
+        return !process_stopped;
     }
-    progress_end();
-    if (code < 0) {
-        print_result(r);
-        code = r->scores->chunk > r->first ? save_now(r, save, ctx, true) : -1;
-    } else if (r->scores->stats.n > 0 && !tool_is_quiet()) {
+    print_chunk(r);
+    if (so_far->n_chunks < so_far->n_wanted && is_due(so_far->n_chunks, r->o->write_every))
+        save_copy(r, r->o->out);
+    if (is_due(so_far->n_chunks, r->o->keep_every) && !keep_copy(r))
+        tool_note(TOOL, "a copy on the way could not be written: out of memory; the run goes on");
+    return !process_stopped;
+}
+
+static int collect(run *r) {
+    ggl_error err = {0};
+    const ggl_status st = llm_imatrix_run(r->matrix, r->ctx, NULL, 0, &r->params, NULL, &err);
+    if (r->begun)
+        progress_end();
+    if (st == GGL_OK)
+        return -1;
+    const int code = tool_error(TOOL, 1, "%s%s", err.msg,
+                                st == GGL_USAGE && r->so_far.n_chunks == r->so_far.n_wanted
+                                    ? ": the files of --in-file are not of this model"
+                                    : "");
+    if (r->so_far.n_scored > 0 && !tool_is_quiet())
         putchar('\n'); /* ends the line of values */
-    }
-    if (code < 0 && process_stopped)
-        return tool_error(TOOL, process_stop_code(),
-                          "interrupted after %" PRId64 " of %" PRId64 " chunk%s",
-                          r->scores->chunk - r->first, n - r->first, llm_amount_s(n - r->first));
     return code;
 }
 
-static int run_all(run *r, int (*save)(void *, const imatrix *, int64_t, bool), void *ctx) {
+/* Runs the chunks. */
+static int run_chunks(run *r, int (*save)(void *), void *ctx) {
+    int code = collect(r);
+    if (code >= 0)
+        return code;
+    print_result(r);
+    code = r->so_far.n_chunks > 0 ? save(ctx) : -1;
+    if (code < 0 && process_stopped)
+        return tool_error(TOOL, process_stop_code(),
+                          "interrupted after %" PRId64 " of %" PRId64 " chunk%s",
+                          r->so_far.n_chunks, r->so_far.n_wanted, llm_amount_s(r->so_far.n_wanted));
+    return code;
+}
+
+/* --- all of it -------------------------------------------------------------------------------- */
+
+static void choose_params(run *r) {
+    const options *o = r->o;
+    r->params = (llm_imatrix_params){.size = sizeof r->params,
+                                     .n_window = r->text.n_ctx,
+                                     .first_chunk = o->first_chunk,
+                                     .n_chunks = o->n_chunk < 0 ? 0 : o->n_chunk,
+                                     .id = r->text.id,
+                                     .n_id = r->text.n,
+                                     .output = o->output,
+                                     .n_directions = o->n_sketch > 0 ? (int32_t)o->n_sketch : -1,
+                                     .no_perplexity = o->no_ppl,
+                                     .name = o->text,
+                                     .progress = on_progress,
+                                     .each = on_chunk,
+                                     .user = r};
+}
+
+static int run_all(run *r, int (*save)(void *), void *ctx) {
     int code = open_model(r);
     if (code < 0)
         code = check_base(r);
     if (code < 0)
         code = read_text(r);
-    if (code < 0)
-        code = open_session(r);
-    if (code < 0)
-        code = make_scores(r);
-    if (code < 0)
-        note_missed(r);
-    if (code < 0 && !tool_is_quiet())
-        fprintf(stderr, "%" PRId64 " chunk%s of %" PRId64 " tokens\n", r->text.n_chunk - r->first,
-                llm_amount_s(r->text.n_chunk - r->first), r->text.n_ctx);
+    if (code >= 0)
+        return code;
+    choose_params(r);
+    code = open_session(r);
     return code < 0 ? run_chunks(r, save, ctx) : code;
 }
 
-int run_text(options *o, const imatrix *base, int (*save)(void *, const imatrix *, int64_t, bool),
-             void *ctx) {
-    run r = {.o = o, .base = base, .shows_values = isatty(STDOUT_FILENO) == 1};
+int run_text(options *o, llm_imatrix *m, int (*save)(void *), void *ctx) {
+    run r = {.o = o, .matrix = m, .shows_values = isatty(STDOUT_FILENO) == 1};
     int code = run_all(&r, save, ctx);
     if (code < 0 && !llm_placement_report(r.ctx->placement, stderr))
         code = 1;
     code = tool_close_context(r.ctx, TOOL, code);
-    llm_collector_free(r.collector);
-    llm_scores_free(r.scores);
-    llm_text_chunks_fini(&r.text);
+    calibration_fini(&r.text);
     return code;
 }

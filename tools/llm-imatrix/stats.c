@@ -25,7 +25,7 @@ static void read_name(const char *name, int *layer, char *kind, size_t size) {
 
 /* Calls add(s, m) for the mean square of each column of a matrix that has seen rows. */
 static void each_mean(tensor_stats *s, void (*add)(tensor_stats *, double)) {
-    const imatrix_entry *e = s->e;
+    const llm_imatrix_entry *e = s->e;
     for (int64_t i = 0; i < e->n_mat; i++)
         for (int64_t k = 0; e->count[i] > 0 && k < e->n_col; k++)
             add(s, (double)e->sum2[i * e->n_col + k] / (double)e->count[i]);
@@ -50,7 +50,7 @@ static void add_third(tensor_stats *s, double m) {
 }
 
 /* Returns the cosine of the angle between the sums of two entries; NaN: there is no such angle. */
-static double cosine_of(const imatrix_entry *a, const imatrix_entry *b) {
+static double cosine_of(const llm_imatrix_entry *a, const llm_imatrix_entry *b) {
     double ab = 0, aa = 0, bb = 0;
     const int64_t n = a->n_col * a->n_mat;
     if (!b || b->n_col * b->n_mat != n)
@@ -63,18 +63,27 @@ static double cosine_of(const imatrix_entry *a, const imatrix_entry *b) {
     return aa > 0 && bb > 0 ? ab / sqrt(aa * bb) : NAN;
 }
 
-static double cosine_before(const imatrix *m, const tensor_stats *s) {
-    const char *rest = strchr(s->e->name.s, '.');
+/* The matrix of a model: e[n]. */
+typedef struct entries {
+    const llm_imatrix_entry *e;
+    size_t n;
+} entries;
+
+static double cosine_before(const entries *all, const tensor_stats *s) {
+    const char *rest = strchr(s->e->name, '.');
     char name[512];
     if (s->layer < 1 || !rest || !(rest = strchr(rest + 1, '.')))
         return NAN;
     snprintf(name, sizeof name, "blk.%d%s", s->layer - 1, rest);
-    return cosine_of(s->e, llm_imatrix_find(m, name));
+    size_t i = 0;
+    while (i < all->n && strcmp(all->e[i].name, name) != 0)
+        i++;
+    return cosine_of(s->e, i < all->n ? &all->e[i] : NULL);
 }
 
-static tensor_stats stats_one(const imatrix *m, const imatrix_entry *e) {
+static tensor_stats stats_one(const entries *all, const llm_imatrix_entry *e) {
     tensor_stats s = {.e = e};
-    read_name(e->name.s, &s.layer, s.kind, sizeof s.kind);
+    read_name(e->name, &s.layer, s.kind, sizeof s.kind);
     each_mean(&s, add_first);
     if (s.n > 0) {
         s.mean = s.sum / (double)s.n;
@@ -84,7 +93,7 @@ static tensor_stats stats_one(const imatrix *m, const imatrix_entry *e) {
         s.active /= (double)s.n;
         s.high /= (double)s.n;
     }
-    s.cosine = cosine_before(m, &s);
+    s.cosine = cosine_before(all, &s);
     return s;
 }
 
@@ -97,12 +106,13 @@ static int by_kind(const void *a, const void *b) {
                               : (x->layer > y->layer) - (x->layer < y->layer);
 }
 
-tensor_stats *stats_of(const imatrix *m) {
-    tensor_stats *s = ggl_calloc(llm_imatrix_n(m), sizeof *s);
-    for (size_t i = 0; s && i < llm_imatrix_n(m); i++)
-        s[i] = stats_one(m, llm_imatrix_at(m, i));
-    if (s && llm_imatrix_n(m) > 1)
-        qsort(s, llm_imatrix_n(m), sizeof *s, by_kind);
+tensor_stats *stats_of(const llm_imatrix_entry *e, size_t n) {
+    const entries all = {e, n};
+    tensor_stats *s = ggl_calloc(n, sizeof *s);
+    for (size_t i = 0; s && i < n; i++)
+        s[i] = stats_one(&all, &e[i]);
+    if (s && n > 1)
+        qsort(s, n, sizeof *s, by_kind);
     return s;
 }
 

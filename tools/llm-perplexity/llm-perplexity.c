@@ -25,16 +25,13 @@
 #include "common/progress.h"
 #include "common/load.h"
 #include "common/open_context.h"
-#include "common/work_threads.h"
-#include "llm/internal/session.h"
 #include "ggl/internal/file.h"
-#include "measure/scores.h"
 #include "ppl_plot.h"
 #include "ppl_print.h"
 
 #define TOOL "llm-perplexity"
 
-enum { DEFAULT_CTX = TEXT_CHUNK_SIZE };
+enum { ROWS = 64 }; /* of logits that are computed together, at most */
 
 typedef struct options {
     tool_ignore ignore;
@@ -56,11 +53,12 @@ typedef struct ppl {
     ggl_gguf_params file; /* how it is read */
     llm_opening opening;
     llm_context *ctx;
-    text_chunks text; /* without tokens if these are the other file's */
-    logits_head head;
-    logits_reader base;
-    logits_writer save;
-    scores *scores;
+    calibration text; /* without tokens if these are the other file's */
+    int64_t n_vocab;  /* of the other file */
+    int64_t n_done;   /* chunks */
+    bool begun;
+    ppl_chunk *chunk; /* [text.n_chunk] */
+    llm_perplexity_result result;
     bool shows_values; /* running values, on the terminal's last line */
 } ppl;
 
@@ -68,7 +66,7 @@ typedef struct ppl {
 
 static int read_options(options *o, int argc, char **argv) {
     static const char *const formats[] = {"text", "json", NULL};
-    *o = (options){.n_ctx = DEFAULT_CTX, .n_chunk = -1, .n_batch = 2048, .n_ubatch = 512};
+    *o = (options){.n_ctx = CALIBRATION_WINDOW, .n_chunk = -1, .n_batch = 2048, .n_ubatch = 512};
     const arg_option table[] = {
         {NULL, .help = "model and text"},
         {"-m --model", ARG_STRING, &o->model, .value = "FILE",
@@ -140,34 +138,43 @@ static int read_options(options *o, int argc, char **argv) {
 
 /* --- the text --------------------------------------------------------------------------------- */
 
+/* Takes the chunks of the file to compare with. */
+static int choose_base(ppl *p) {
+    ggl_error err = {0};
+    llm_base_info base = {.size = sizeof base};
+    if (llm_perplexity_base(p->o.base, &base, &err) != GGL_OK)
+        return tool_error(TOOL, 1, "%s", err.msg);
+    if (p->o.ctx_given && p->o.n_ctx != base.n_window)
+        return tool_error(TOOL, 2, "-c %" PRId64 ": %s was written with -c %" PRId64, p->o.n_ctx,
+                          p->o.base, base.n_window);
+    if (p->o.text)
+        tool_note(TOOL, "the text comes from %s; -f is not read", p->o.base);
+    p->text.n_ctx = base.n_window;
+    p->text.n_chunk = base.n_chunks;
+    p->n_vocab = base.n_vocab;
+    return -1;
+}
+
 /* Gets the tokens, and determines the chunks. */
 static int choose_chunks(ppl *p) {
-    ggl_error err = {0};
-    const llm_tokenizer *t = p->ctx->tokenizer;
-    if (!t)
-        return tool_error(TOOL, 1, "%s", p->ctx->why_no_tokenizer.msg);
-    if (llm_text_chunks_find_bos(&p->text, t, &err) != GGL_OK)
-        return tool_error(TOOL, 1, "%s", err.msg);
+    int code = calibration_check(TOOL, p->ctx);
+    if (code >= 0)
+        return code;
     if (p->o.compare) {
-        if (llm_logits_open(&p->base, p->o.base, &err) != GGL_OK)
-            return tool_error(TOOL, 1, "%s", err.msg);
-        if (p->o.ctx_given && p->o.n_ctx != p->base.head.n_ctx)
-            return tool_error(TOOL, 2, "-c %" PRId64 ": %s was written with -c %" PRId64,
-                              p->o.n_ctx, p->o.base, p->base.head.n_ctx);
-        if (p->o.text)
-            tool_note(TOOL, "the text comes from %s; -f is not read", p->o.base);
-        p->head = p->base.head;
+        code = choose_base(p);
     } else {
-        calibration_choose(&p->text, TOOL, p->ctx->model, p->o.n_ctx, p->o.ctx_given);
-        const int code = calibration_read(&p->text, TOOL, t, p->o.text, false);
-        if (code >= 0)
-            return code;
-        p->head.n_ctx = p->text.n_ctx;
-        p->head.n_chunk = p->text.n_chunk;
+        calibration_choose(&p->text, TOOL, llm_model_n_ctx(p->ctx->model), p->o.n_ctx,
+                           p->o.ctx_given);
+        code = calibration_read(&p->text, TOOL, p->ctx, p->o.text, false);
     }
-    if (p->o.n_chunk >= 0 && p->o.n_chunk < p->head.n_chunk)
-        p->head.n_chunk = p->o.n_chunk;
-    return p->head.n_chunk > 0 ? -1 : tool_error(TOOL, 2, "--chunks 0 leaves nothing to do");
+    if (code >= 0)
+        return code;
+    if (p->o.n_chunk >= 0 && p->o.n_chunk < p->text.n_chunk)
+        p->text.n_chunk = p->o.n_chunk;
+    if (p->text.n_chunk == 0)
+        return tool_error(TOOL, 2, "--chunks 0 leaves nothing to do");
+    p->chunk = ggl_calloc((size_t)p->text.n_chunk, sizeof *p->chunk);
+    return p->chunk ? -1 : tool_error(TOOL, 1, "out of memory");
 }
 
 /* --- loading ---------------------------------------------------------------------------------- */
@@ -195,7 +202,7 @@ static int open_model(ppl *p) {
                                .ctx = (void *)(uintptr_t)TOOL};
     llm_session_params *sp = &p->opening.session;
     sp->n_ubatch = o->n_ubatch;
-    sp->n_rows = o->n_ubatch < SCORES_ROWS ? o->n_ubatch : SCORES_ROWS;
+    sp->n_rows = o->n_ubatch < ROWS ? o->n_ubatch : ROWS;
     sp->progress = progress_share;
     sp->type_k = tool_cache_type(o->type_k);
     sp->type_v = tool_cache_type(o->type_v);
@@ -203,122 +210,77 @@ static int open_model(ppl *p) {
 }
 
 static int open_session(ppl *p) {
-    p->opening.session.n_ctx = p->head.n_ctx;
-    const int code = tool_open_weights(p->ctx, TOOL, &p->opening, &p->o.adapters);
-    if (code >= 0)
-        return code;
-    const int64_t n_vocab = llm_session_n_vocab(p->ctx->session);
-    if (p->o.compare && n_vocab != p->head.n_vocab)
+    p->opening.session.n_ctx = p->text.n_ctx;
+    int code = tool_open_weights(p->ctx, TOOL, &p->opening, &p->o.adapters);
+    if (code < 0)
+        code = tool_open_context(p->ctx, TOOL, &p->opening, NULL, LLM_OPENED_ALL);
+    if (code < 0 && p->o.compare && llm_context_n_vocab(p->ctx) != p->n_vocab)
         return tool_error(TOOL, 1,
-                          "%s has a vocabulary of %" PRId64 ", but the model's is %" PRId64,
-                          p->o.base, p->head.n_vocab, n_vocab);
-    p->head.n_vocab = n_vocab;
-    return -1;
-}
-
-/* --- scoring ---------------------------------------------------------------------------------- */
-
-static bool on_progress(void *ctx, double n_done) {
-    (void)ctx;
-    progress_set(n_done);
-    return !process_stopped;
-}
-
-static int make_scores(ppl *p) {
-    ggl_error err = {0};
-    const scores_params sp = {.session = p->ctx->session,
-                              .token = p->o.compare ? p->base.token : p->text.tokens.id,
-                              .bos = p->text.bos,
-                              .n_ctx = p->head.n_ctx,
-                              .n_chunk = p->head.n_chunk,
-                              .n_threads = p->o.n_threads ? (int)p->o.n_threads : work_threads(),
-                              .save = p->o.base && !p->o.compare ? &p->save : NULL,
-                              .base = p->o.compare ? &p->base : NULL,
-                              .base_path = p->o.base,
-                              .progress = on_progress};
-    return llm_scores_new(&p->scores, &sp, &err) == GGL_OK ? -1
-                                                           : tool_error(TOOL, 1, "%s", err.msg);
-}
-
-static int run_chunk(ppl *p) {
-    ggl_error err = {0};
-    const ggl_status st = llm_scores_next(p->scores, &err);
-    if (st != GGL_OK && st != GGL_CANCELLED)
-        return tool_error(TOOL, 1, "%s", err.msg);
-    if (process_stopped)
-        return tool_error(
-            TOOL, process_stop_code(), "interrupted after %" PRId64 " of %" PRId64 " chunk%s",
-            p->scores->chunk - (st == GGL_OK), p->head.n_chunk, llm_amount_s(p->head.n_chunk));
-    return -1;
+                          "%s has a vocabulary of %" PRId64 ", but the model's is %" PRId32,
+                          p->o.base, p->n_vocab, llm_context_n_vocab(p->ctx));
+    return code;
 }
 
 /* --- what is printed -------------------------------------------------------------------------- */
 
-static void print_chunk(const ppl *p) {
-    const ppl_stats *s = &p->scores->stats;
-    const int64_t n_done = p->scores->chunk;
+static void print_chunk(const ppl *p, const llm_perplexity_result *r) {
     if (p->o.format != FORMAT_TEXT || tool_is_quiet())
         return;
     progress_clear();
     if (!p->o.compare) {
-        printf("[%" PRId64 "]%.4f,", n_done, p->scores->running[n_done - 1].value);
+        printf("[%" PRId64 "]%.4f,", p->n_done, r->ppl);
         if (p->shows_values) /* they are the progress from now on */
             tool_set_line(TOOL_LINE_TEXT);
     } else {
-        mean q = llm_ppl_value(s), ratio = llm_ppl_log_ratio(s), kld = llm_ppl_kld(s),
-             rms = llm_ppl_p_rms(s), top = llm_ppl_same_top(s);
-        if (n_done == 1)
+        if (p->n_done == 1)
             puts("chunk             PPL               ln(PPL(Q)/PPL(base))          KL Divergence  "
                  "            "
                  "Δp RMS            Same top p");
         printf("%4" PRId64 "    %9.4f ± %9.4f    %10.5f ± %10.5f    %10.5f ± %10.5f    %6.3f ± "
                "%6.3f %%    %6.3f ± %6.3f %%\n",
-               n_done, q.value, q.error, ratio.value, ratio.error, kld.value, kld.error,
-               100 * rms.value, 100 * rms.error, 100 * top.value, 100 * top.error);
+               p->n_done, r->ppl, r->ppl_error, r->ln_ratio, r->ln_ratio_error, r->kld,
+               r->kld_error, 100 * r->p_rms, 100 * r->p_rms_error, 100 * r->same_top,
+               100 * r->same_top_error);
     }
     fflush(stdout);
 }
 
 static void print_result(ppl *p) {
-    const ppl_stats *s = &p->scores->stats;
-    mean q = llm_ppl_value(s);
+    const llm_perplexity_result *r = &p->result;
     if (p->o.format == FORMAT_TEXT) {
         if (!tool_is_quiet())
             putchar('\n');
         tool_set_line(TOOL_LINE_EMPTY);
         if (p->o.compare)
-            ppl_print_compared(s, p->scores->kld, p->scores->p_diff, stdout);
+            ppl_print_compared(r, stdout);
         else
-            printf("Final estimate: PPL = %.4f +/- %.5f\n", q.value, q.error);
+            printf("Final estimate: PPL = %.4f +/- %.5f\n", r->ppl, r->ppl_error);
         return;
     }
-    printf("{\n  \"n_ctx\": %" PRId64 ", \"n_chunk\": %" PRId64 ", \"n_scored\": %zu,\n",
-           p->head.n_ctx, p->head.n_chunk, s->n);
-    printf("  \"nll\": %.9g, \"ppl\": %.9g, \"ppl_error\": %.9g,\n  \"running\": [",
-           s->nll / (double)s->n, q.value, q.error);
-    for (int64_t i = 0; i < p->head.n_chunk; i++)
-        printf("%s%.9g", i ? ", " : "", p->scores->running[i].value);
+    printf("{\n  \"n_ctx\": %" PRId64 ", \"n_chunk\": %" PRId64 ", \"n_scored\": %" PRId64 ",\n",
+           r->n_window, r->n_chunks, r->n_scored);
+    printf("  \"nll\": %.9g, \"ppl\": %.9g, \"ppl_error\": %.9g,\n  \"running\": [", r->nll, r->ppl,
+           r->ppl_error);
+    for (int64_t i = 0; i < r->n_chunks; i++)
+        printf("%s%.9g", i ? ", " : "", p->chunk[i].running);
     printf("]");
     if (p->o.compare)
-        ppl_print_compared_json(s, p->scores->kld, p->scores->p_diff, stdout);
+        ppl_print_compared_json(r, stdout);
     printf("\n}\n");
 }
 
-/* Draws --plot, after print_result has sorted the divergences. Returns -1, or an exit code. */
+/* Draws --plot. Returns -1, or an exit code. */
 static int draw_plot(const ppl *p) {
     ggl_error err = {0};
     ggl_new_file *f;
     char title[256];
     const char *model = p->o.model ? p->o.model : "the built-in model", *name = strrchr(model, '/');
-    const mean q = llm_ppl_value(&p->scores->stats);
     snprintf(title, sizeof title, "Perplexity of %.120s: %.4f ± %.4f", name ? name + 1 : model,
-             q.value, q.error);
+             p->result.ppl, p->result.ppl_error);
     const ppl_plot plot = {.title = title,
-                           .n_chunk = p->head.n_chunk,
-                           .chunk = p->scores->by_chunk,
-                           .running = p->scores->running,
-                           .kld = p->scores->kld,
-                           .n_kld = p->scores->kld ? p->scores->stats.n : 0};
+                           .n_chunk = p->result.n_chunks,
+                           .chunk = p->chunk,
+                           .kld = p->o.compare ? p->result.kld_quantile : NULL};
     ggl_status st = ggl_new_file_open(&f, p->o.plot, &err);
     if (st == GGL_OK) {
         chart_note_suffix(TOOL, "--plot", p->o.plot);
@@ -330,27 +292,72 @@ static int draw_plot(const ppl *p) {
 
 /* --- main ------------------------------------------------------------------------------------- */
 
-/* Completes the file of log-probabilities, if there is one. Returns -1, or an exit code. */
-static int finish_base(ppl *p) {
-    ggl_error err = {0};
-    if (!p->save.file || llm_logits_end(&p->save, &err) == GGL_OK)
-        return -1;
-    return tool_error(TOOL, 1, "--kl-divergence-base: %s", err.msg);
+static bool on_progress(void *user, size_t done, size_t total) {
+    const ppl *p = user;
+    (void)total;
+    progress_set((double)done / (double)p->text.n_ctx);
+    return !process_stopped;
 }
 
-static int run_chunks(ppl *p) {
-    int code = -1;
-    progress_begin("chunks", (double)p->head.n_chunk, "perplexity");
-    while (code < 0 && p->scores->chunk < p->head.n_chunk) {
-        code = run_chunk(p);
-        if (code >= 0)
-            break;
-        progress_say("perplexity %.4f", p->scores->running[p->scores->chunk - 1].value);
-        print_chunk(p);
-        if (p->save.file && ggl_new_file_error(p->save.file))
-            code = finish_base(p);
+static void begin(ppl *p, const llm_perplexity_window *w) {
+    const int64_t n_ctx = p->text.n_ctx;
+    p->begun = true;
+    if (!tool_is_quiet())
+        fprintf(stderr, "%" PRId64 " chunk%s of %" PRId64 " tokens, %" PRId64 " of each scored\n",
+                w->n, llm_amount_s(w->n), n_ctx, n_ctx - 1 - n_ctx / 2);
+    progress_begin("chunks", (double)w->n, "perplexity");
+}
+
+static bool on_chunk(void *user, const llm_perplexity_window *w) {
+    ppl *p = user;
+    if (w->n_done == 0) {
+        begin(p, w);
+        return true;
     }
-    progress_end();
+    if (process_stopped)
+        return false;
+    p->n_done = w->n_done;
+    p->chunk[w->n_done - 1] = (ppl_chunk){w->ppl, w->so_far->ppl, w->so_far->ppl_error};
+    progress_say("perplexity %.4f", w->so_far->ppl);
+    print_chunk(p, w->so_far);
+    return true;
+}
+
+/* Says why the measurement ended. Returns an exit code. */
+static int tell_end(const ppl *p, ggl_status st, const ggl_error *err) {
+    const bool saves = p->o.base && !p->o.compare;
+    if (process_stopped && (st == GGL_CANCELLED || !p->begun))
+        return !p->begun ? process_stop_code()
+                         : tool_error(TOOL, process_stop_code(),
+                                      "interrupted after %" PRId64 " of %" PRId64 " chunk%s",
+                                      p->n_done, p->text.n_chunk, llm_amount_s(p->text.n_chunk));
+    return tool_error(TOOL, 1, "%s%s",
+                      saves && (!p->begun || st == GGL_IO) ? "--kl-divergence-base: " : "",
+                      err->msg);
+}
+
+static int measure(ppl *p) {
+    ggl_error err = {0};
+    const options *o = &p->o;
+    const llm_perplexity_params params = {.size = sizeof params,
+                                          .n_window = p->text.n_ctx,
+                                          .n_chunks = p->text.n_chunk,
+                                          .save = o->compare ? NULL : o->base,
+                                          .base = o->compare ? o->base : NULL,
+                                          .id = p->text.id,
+                                          .n_id = p->text.n,
+                                          .progress = on_progress,
+                                          .each = on_chunk,
+                                          .user = p};
+    p->result.size = sizeof p->result;
+    const ggl_status st = llm_perplexity(p->ctx, NULL, 0, &params, &p->result, &err);
+    if (p->begun)
+        progress_end();
+    if (st == GGL_OK)
+        return -1;
+    const int code = tell_end(p, st, &err);
+    if (p->n_done > 0 && !o->compare && o->format == FORMAT_TEXT && !tool_is_quiet())
+        putchar('\n'); /* ends the line of running values */
     return code;
 }
 
@@ -367,7 +374,6 @@ static int check_paths(const options *o) {
 }
 
 static int run(ppl *p) {
-    ggl_error err = {0};
     int code = check_paths(&p->o);
     p->o.hub.arch = p->o.arch;
     if (code < 0)
@@ -383,25 +389,9 @@ static int run(ppl *p) {
     if (code < 0)
         code = open_session(p);
     if (code < 0)
-        code = make_scores(p);
-    if (code < 0 && p->o.base && !p->o.compare &&
-        llm_logits_begin(&p->save, p->o.base, &p->head, p->text.tokens.id, &err) != GGL_OK)
-        code = process_stopped ? process_stop_code()
-                               : tool_error(TOOL, 1, "--kl-divergence-base: %s", err.msg);
-    if (code < 0 && !tool_is_quiet())
-        fprintf(stderr, "%" PRId64 " chunk%s of %" PRId64 " tokens, %" PRId64 " of each scored\n",
-                p->head.n_chunk, llm_amount_s(p->head.n_chunk), p->head.n_ctx,
-                llm_logits_scored(p->head.n_ctx));
-    if (code < 0)
-        code = run_chunks(p);
-    if (code < 0)
-        code = finish_base(p);
-    if (code >= 0) {
-        if (p->scores && p->scores->stats.n > 0 && !p->o.compare && p->o.format == FORMAT_TEXT &&
-            !tool_is_quiet())
-            putchar('\n'); /* ends the line of running values */
+        code = measure(p);
+    if (code >= 0)
         return code;
-    }
     print_result(p);
     code = p->o.plot ? draw_plot(p) : -1;
     return code < 0 ? 0 : code;
@@ -409,7 +399,7 @@ static int run(ppl *p) {
 
 int main(int argc, char **argv) {
     process_begin();
-    ppl p = {.text.bos = -1};
+    ppl p = {0};
     int code = read_options(&p.o, argc, argv);
     if (code < 0) {
         p.shows_values = isatty(STDOUT_FILENO) == 1;
@@ -418,10 +408,8 @@ int main(int argc, char **argv) {
     }
     if (code == 0 && p.ctx && !llm_placement_report(p.ctx->placement, stderr))
         code = 1;
-    llm_logits_abort(&p.save);
-    llm_logits_close(&p.base);
-    llm_scores_free(p.scores);
-    llm_text_chunks_fini(&p.text);
+    calibration_fini(&p.text);
+    ggl_free(p.chunk);
     code = tool_close_context(p.ctx, TOOL, code);
     placement_options_fini(&p.o.placement);
     adapters_fini(&p.o.adapters);

@@ -34,12 +34,12 @@ static void widen(axis *a, double x) {
 static axis axis_of(const ppl_plot *p) {
     axis a = {INFINITY, -INFINITY, 0};
     for (int64_t i = 0; i < p->n_chunk; i++) {
-        widen(&a, p->chunk[i]);
-        widen(&a, p->running[i].value);
+        widen(&a, p->chunk[i].own);
+        widen(&a, p->chunk[i].running);
     }
     if (p->n_chunk == 1) {
-        widen(&a, p->running->value - p->running->error);
-        widen(&a, p->running->value + p->running->error);
+        widen(&a, p->chunk->running - p->chunk->error);
+        widen(&a, p->chunk->running + p->chunk->error);
     }
     if (!(a.low <= a.high))
         a = (axis){0, 1, 0};
@@ -78,8 +78,8 @@ static void draw_axes(FILE *out, const ppl_plot *p, const axis *a, double top) {
 static void draw_band(FILE *out, const ppl_plot *p, const axis *a, double top) {
     fputs("<path class=\"c0\" fill-opacity=\"0.2\" d=\"", out);
     if (p->n_chunk == 1) { /* a line needs two points: that of one chunk is as wide as the plot */
-        const mean *m = p->running;
-        const double value = isfinite(m->value) ? m->value : a->low;
+        const ppl_chunk *m = p->chunk;
+        const double value = isfinite(m->running) ? m->running : a->low;
         const double error = isfinite(m->error) ? m->error : 0;
         fprintf(out, "M%d %.1f H%d V%.1f H%d\"/>\n", LEFT, at_y(a, value + error, top),
                 WIDTH - RIGHT, at_y(a, value - error, top), LEFT);
@@ -87,8 +87,8 @@ static void draw_band(FILE *out, const ppl_plot *p, const axis *a, double top) {
     }
     for (int64_t k = 0; k < 2 * p->n_chunk; k++) {
         const int64_t i = k < p->n_chunk ? k : 2 * p->n_chunk - 1 - k;
-        const mean *m = &p->running[i];
-        const double value = m->value + (k < p->n_chunk ? m->error : -m->error);
+        const ppl_chunk *m = &p->chunk[i];
+        const double value = m->running + (k < p->n_chunk ? m->error : -m->error);
         fprintf(out, "%s%.1f %.1f ", k ? "L" : "M", at_x(p, (double)i),
                 at_y(a, isfinite(value) ? value : a->low, top));
     }
@@ -99,18 +99,19 @@ static void draw_running(FILE *out, const ppl_plot *p, const axis *a, double top
     fputs("<path class=\"line s0\" data-series=\"0\" fill=\"none\" stroke-width=\"1.6\" d=\"", out);
     if (p->n_chunk == 1)
         fprintf(out, "M%d %.1f H%d", LEFT,
-                at_y(a, shows(p->running[0].value) ? p->running[0].value : a->high, top),
+                at_y(a, shows(p->chunk[0].running) ? p->chunk[0].running : a->high, top),
                 WIDTH - RIGHT);
     for (int64_t i = 0; i < p->n_chunk && p->n_chunk > 1; i++)
         fprintf(out, "%s%.1f %.1f ", i ? "L" : "M", at_x(p, (double)i),
-                at_y(a, shows(p->running[i].value) ? p->running[i].value : a->high, top));
+                at_y(a, shows(p->chunk[i].running) ? p->chunk[i].running : a->high, top));
     fputs("\"/>\n", out);
     for (int64_t i = 0; i < p->n_chunk; i++)
-        if (shows(p->chunk[i]) || i == 0) /* the legend has it */
+        if (shows(p->chunk[i].own) || i == 0) /* the legend has it */
             fprintf(out,
                     "<circle class=\"point c1\" data-series=\"1\" cx=\"%.1f\" cy=\"%.1f\" "
                     "r=\"2.5\"/>\n",
-                    at_x(p, (double)i), at_y(a, shows(p->chunk[i]) ? p->chunk[i] : a->high, top));
+                    at_x(p, (double)i),
+                    at_y(a, shows(p->chunk[i].own) ? p->chunk[i].own : a->high, top));
 }
 
 /* Bars on a logarithmic axis of six powers of ten, because quantiles are that far apart. Numbers below
@@ -118,10 +119,10 @@ static void draw_running(FILE *out, const ppl_plot *p, const axis *a, double top
 static void draw_quantiles(FILE *out, const ppl_plot *p, double y) {
     static const struct {
         const char *name;
-        double fraction;
-    } of[] = {{"median", 0.5}, {"90 %", 0.9}, {"99 %", 0.99}, {"99.9 %", 0.999}, {"maximum", 1}};
+        int k;
+    } of[] = {{"median", 6}, {"90 %", 8}, {"99 %", 10}, {"99.9 %", 11}, {"maximum", 12}};
     enum { N = sizeof of / sizeof *of, BEGIN = LEFT + NAME - 70, END = WIDTH - VALUE, POWERS = 6 };
-    const double most = p->kld[p->n_kld - 1];
+    const double most = p->kld[of[N - 1].k];
     const int high = shows(most) ? (int)ceil(log10(most) - 1e-9) : 0;
     chart_legend l = {CHART_MARGIN, y, CHART_MARGIN, WIDTH - RIGHT};
     chart_legend_add(out, &l, 2, "KL divergence of a position: quantiles, on a logarithmic axis");
@@ -136,7 +137,7 @@ static void draw_quantiles(FILE *out, const ppl_plot *p, double y) {
         chart_text(out, x, y + N * ROW + 16, CHART_MIDDLE, "n", "1e%d", high - POWERS + k);
     }
     for (size_t k = 0; k < N; k++, y += ROW) {
-        const double q = llm_ppl_quantile(p->kld, p->n_kld, of[k].fraction);
+        const double q = p->kld[of[k].k];
         const double share = shows(q) ? fmin(1, fmax(0, 1 + (log10(q) - high) / POWERS)) : 0;
         chart_text(out, BEGIN - 8, y + 16, CHART_END, "t", "%s", of[k].name);
         fprintf(out,
@@ -150,10 +151,9 @@ static void draw_quantiles(FILE *out, const ppl_plot *p, double y) {
 
 void ppl_plot_draw(FILE *out, const ppl_plot *p) {
     const axis a = axis_of(p);
-    const bool compared = p->kld && p->n_kld > 0;
     const double top = CHART_TOP + 20;
     chart_legend l = {LEFT, CHART_TOP, LEFT, WIDTH - RIGHT};
-    chart_open(out, WIDTH, top + PLOT + FOOT + (compared ? 6 * ROW + 50 : 0), p->title);
+    chart_open(out, WIDTH, top + PLOT + FOOT + (p->kld ? 6 * ROW + 50 : 0), p->title);
     chart_legend_add(out, &l, 0, "of the text so far, and its standard error");
     chart_legend_add(out, &l, 1, "of a chunk by itself");
     fprintf(out,
@@ -164,7 +164,7 @@ void ppl_plot_draw(FILE *out, const ppl_plot *p) {
     draw_band(out, p, &a, top);
     draw_running(out, p, &a, top);
     fputs("</g>\n", out);
-    if (compared)
+    if (p->kld)
         draw_quantiles(out, p, top + PLOT + FOOT + 14);
     chart_close(out);
 }

@@ -3,17 +3,20 @@
 #ifndef TOOLS_PPL_PLOT_H
 #define TOOLS_PPL_PLOT_H
 
+#include <stdint.h>
 #include <stdio.h>
 
-#include "measure/ppl_stats.h"
+/* Perplexities of a chunk. */
+typedef struct ppl_chunk {
+    double own;            /* of the chunk by itself */
+    double running, error; /* of the text up to its end, with the standard error */
+} ppl_chunk;
 
 typedef struct ppl_plot {
     const char *title;
-    int64_t n_chunk;     /* at least 1 */
-    const double *chunk; /* [n_chunk]: perplexity of each chunk by itself */
-    const mean *running; /* [n_chunk]: of the text up to its end, with the standard error */
-    const double *kld;   /* [n_kld], ascending; NULL: no comparison */
-    size_t n_kld;
+    int64_t n_chunk; /* at least 1 */
+    const ppl_chunk *chunk;
+    const double *kld; /* quantiles, as llm_perplexity_result has them; NULL: no comparison */
 } ppl_plot;
 
 void ppl_plot_draw(FILE *out, const ppl_plot *p);

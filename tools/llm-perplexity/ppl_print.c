@@ -1,77 +1,61 @@
 #include "ppl_print.h"
 
-#include <stdlib.h>
-
-static int order(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-typedef struct named_quantile {
-    double fraction;
+/* How a quantile is called in text and JSON; NULL: the text of divergences leaves it out. */
+typedef struct quantile_name {
     const char *text, *key;
-} named_quantile;
+    bool of_kld;
+} quantile_name;
 
-static const named_quantile quantiles[] = {
-    {1, "Maximum", "max"},      {0.999, "99.9%  ", "q99.9"}, {0.99, "99.0%  ", "q99"},
-    {0.95, "95.0%  ", "q95"},   {0.9, "90.0%  ", "q90"},     {0.75, "75.0%  ", "q75"},
-    {0.5, "Median ", "median"}, {0.25, "25.0%  ", "q25"},    {0.1, "10.0%  ", "q10"},
-    {0.05, " 5.0%  ", "q5"},    {0.01, " 1.0%  ", "q1"},     {0.001, " 0.1%  ", "q0.1"},
-    {0, "Minimum", "min"}};
-enum { N_QUANTILES = sizeof quantiles / sizeof *quantiles };
+/* In the order of llm_perplexity_result's. */
+static const quantile_name quantiles[LLM_N_QUANTILES] = {
+    {"Minimum", "min", true},    {" 0.1%  ", "q0.1", true}, {" 1.0%  ", "q1", true},
+    {" 5.0%  ", "q5", true},     {"10.0%  ", "q10", true},  {"25.0%  ", "q25", false},
+    {"Median ", "median", true}, {"75.0%  ", "q75", false}, {"90.0%  ", "q90", true},
+    {"95.0%  ", "q95", true},    {"99.0%  ", "q99", true},  {"99.9%  ", "q99.9", true},
+    {"Maximum", "max", true}};
 
-void ppl_print_compared(const ppl_stats *s, double *kld, double *p_diff, FILE *to) {
-    mean q = llm_ppl_value(s), base = llm_ppl_base_value(s), ratio = llm_ppl_log_ratio(s), m;
-    mean by = llm_ppl_ratio(s), difference = llm_ppl_difference(s);
-    qsort(kld, s->n, sizeof *kld, order);
-    qsort(p_diff, s->n, sizeof *p_diff, order);
+void ppl_print_compared(const llm_perplexity_result *r, FILE *to) {
     fprintf(to, "====== Perplexity statistics ======\n");
-    fprintf(to, "Mean PPL(Q)                   : %10.6f ± %10.6f\n", q.value, q.error);
-    fprintf(to, "Mean PPL(base)                : %10.6f ± %10.6f\n", base.value, base.error);
-    fprintf(to, "Cor(ln(PPL(Q)), ln(PPL(base))): %6.2f%%\n", 100 * llm_ppl_correlation(s));
-    fprintf(to, "Mean ln(PPL(Q)/PPL(base))     : %10.6f ± %10.6f\n", ratio.value, ratio.error);
-    fprintf(to, "Mean PPL(Q)/PPL(base)         : %10.6f ± %10.6f\n", by.value, by.error);
-    fprintf(to, "Mean PPL(Q)-PPL(base)         : %10.6f ± %10.6f\n", difference.value,
-            difference.error);
-    m = llm_ppl_kld(s);
+    fprintf(to, "Mean PPL(Q)                   : %10.6f ± %10.6f\n", r->ppl, r->ppl_error);
+    fprintf(to, "Mean PPL(base)                : %10.6f ± %10.6f\n", r->ppl_base,
+            r->ppl_base_error);
+    fprintf(to, "Cor(ln(PPL(Q)), ln(PPL(base))): %6.2f%%\n", 100 * r->correlation);
+    fprintf(to, "Mean ln(PPL(Q)/PPL(base))     : %10.6f ± %10.6f\n", r->ln_ratio,
+            r->ln_ratio_error);
+    fprintf(to, "Mean PPL(Q)/PPL(base)         : %10.6f ± %10.6f\n", r->ratio, r->ratio_error);
+    fprintf(to, "Mean PPL(Q)-PPL(base)         : %10.6f ± %10.6f\n", r->difference,
+            r->difference_error);
     fprintf(to, "\n====== KL divergence statistics ======\n");
-    fprintf(to, "Mean    KLD: %10.6f ± %10.6f\n", m.value, m.error);
-    for (int k = 0; k < N_QUANTILES; k++)
-        if (quantiles[k].fraction != 0.75 && quantiles[k].fraction != 0.25)
-            fprintf(to, "%s KLD: %10.6f\n", quantiles[k].text,
-                    llm_ppl_quantile(kld, s->n, quantiles[k].fraction));
-    m = llm_ppl_p_diff(s);
+    fprintf(to, "Mean    KLD: %10.6f ± %10.6f\n", r->kld, r->kld_error);
+    for (int k = LLM_N_QUANTILES - 1; k >= 0; k--)
+        if (quantiles[k].of_kld)
+            fprintf(to, "%s KLD: %10.6f\n", quantiles[k].text, r->kld_quantile[k]);
     fprintf(to, "\n====== Token probability statistics ======\n");
-    fprintf(to, "Mean    Δp: %6.3f ± %5.3f %%\n", 100 * m.value, 100 * m.error);
-    for (int k = 0; k < N_QUANTILES; k++)
-        fprintf(to, "%s Δp: %6.3f%%\n", quantiles[k].text,
-                100 * llm_ppl_quantile(p_diff, s->n, quantiles[k].fraction));
-    m = llm_ppl_p_rms(s);
-    fprintf(to, "RMS Δp    : %6.3f ± %5.3f %%\n", 100 * m.value, 100 * m.error);
-    m = llm_ppl_same_top(s);
-    fprintf(to, "Same top p: %6.3f ± %5.3f %%\n", 100 * m.value, 100 * m.error);
+    fprintf(to, "Mean    Δp: %6.3f ± %5.3f %%\n", 100 * r->p_diff, 100 * r->p_diff_error);
+    for (int k = LLM_N_QUANTILES - 1; k >= 0; k--)
+        fprintf(to, "%s Δp: %6.3f%%\n", quantiles[k].text, 100 * r->p_diff_quantile[k]);
+    fprintf(to, "RMS Δp    : %6.3f ± %5.3f %%\n", 100 * r->p_rms, 100 * r->p_rms_error);
+    fprintf(to, "Same top p: %6.3f ± %5.3f %%\n", 100 * r->same_top, 100 * r->same_top_error);
 }
 
-static void print_quantiles(const char *key, const mean *m, const double *x, size_t n, FILE *to) {
-    fprintf(to, ",\n  \"%s\": {\"mean\": %.9g, \"mean_error\": %.9g", key, m->value, m->error);
-    for (int k = 0; k < N_QUANTILES; k++)
-        fprintf(to, ", \"%s\": %.9g", quantiles[k].key,
-                llm_ppl_quantile(x, n, quantiles[k].fraction));
+static void print_number(const char *key, double value, double error, FILE *to) {
+    fprintf(to, ",\n  \"%s\": %.9g, \"%s_error\": %.9g", key, value, key, error);
+}
+
+static void print_quantiles(const char *key, double mean, double error, const double *quantile,
+                            FILE *to) {
+    fprintf(to, ",\n  \"%s\": {\"mean\": %.9g, \"mean_error\": %.9g", key, mean, error);
+    for (int k = LLM_N_QUANTILES - 1; k >= 0; k--)
+        fprintf(to, ", \"%s\": %.9g", quantiles[k].key, quantile[k]);
     fprintf(to, "}");
 }
 
-void ppl_print_compared_json(const ppl_stats *s, double *kld, double *p_diff, FILE *to) {
-    mean base = llm_ppl_base_value(s), ratio = llm_ppl_log_ratio(s), divergence = llm_ppl_kld(s),
-         p = llm_ppl_p_diff(s);
-    mean rms = llm_ppl_p_rms(s), top = llm_ppl_same_top(s);
-    qsort(kld, s->n, sizeof *kld, order);
-    qsort(p_diff, s->n, sizeof *p_diff, order);
-    fprintf(to, ",\n  \"ppl_base\": %.9g, \"ppl_base_error\": %.9g", base.value, base.error);
-    fprintf(to, ",\n  \"ln_ppl_ratio\": %.9g, \"ln_ppl_ratio_error\": %.9g", ratio.value,
-            ratio.error);
-    fprintf(to, ",\n  \"correlation\": %.9g", llm_ppl_correlation(s));
-    print_quantiles("kld", &divergence, kld, s->n, to);
-    print_quantiles("delta_p", &p, p_diff, s->n, to);
-    fprintf(to, ",\n  \"rms_delta_p\": %.9g, \"rms_delta_p_error\": %.9g", rms.value, rms.error);
-    fprintf(to, ",\n  \"same_top_p\": %.9g, \"same_top_p_error\": %.9g", top.value, top.error);
+void ppl_print_compared_json(const llm_perplexity_result *r, FILE *to) {
+    print_number("ppl_base", r->ppl_base, r->ppl_base_error, to);
+    print_number("ln_ppl_ratio", r->ln_ratio, r->ln_ratio_error, to);
+    fprintf(to, ",\n  \"correlation\": %.9g", r->correlation);
+    print_quantiles("kld", r->kld, r->kld_error, r->kld_quantile, to);
+    print_quantiles("delta_p", r->p_diff, r->p_diff_error, r->p_diff_quantile, to);
+    print_number("rms_delta_p", r->p_rms, r->p_rms_error, to);
+    print_number("same_top_p", r->same_top, r->same_top_error, to);
 }

@@ -4,10 +4,9 @@
 
 #include <stdio.h>
 
-#include "measure/ppl_stats.h"
+#include "llm/llm.h"
 
-/* Both print all results, and sort kld and p_diff [s->n]. */
-void ppl_print_compared(const ppl_stats *s, double *kld, double *p_diff, FILE *to);
-void ppl_print_compared_json(const ppl_stats *s, double *kld, double *p_diff, FILE *to);
+void ppl_print_compared(const llm_perplexity_result *r, FILE *to);
+void ppl_print_compared_json(const llm_perplexity_result *r, FILE *to);
 
 #endif

@@ -2,23 +2,21 @@
 #include <inttypes.h>
 
 #include "common/amounts.h"
-#include "measure/collect.h"
 #include "common/load.h"
 #include "common/calibration.h"
 #include "common/process.h"
 #include "common/progress.h"
 #include "ggl/alloc.h"
+#include "importance.h"
 #include "job.h"
-#include "measure/scores.h"
 #include "opening.h"
 
 typedef struct run {
     ggl_gguf_params file; /* how it is read */
     llm_opening opening;
     llm_context *ctx;
-    collector *collector;
-    text_chunks text;
-    scores *scores;
+    llm_imatrix *matrix;
+    calibration text;
 } run;
 
 static int open_until(run *r, const llm_opening *o, llm_opened until) {
@@ -52,69 +50,51 @@ static int open_model(run *r, const job *j) {
 }
 
 static int write_text(run *r) {
-    ggl_error err = {0};
-    const llm_tokenizer *t = r->ctx->tokenizer;
+    enum { TOKENS = 16384 };
     llm_opening w = r->opening;
-    if (!t)
+    if (!r->ctx->tokenizer)
         return tool_error(TOOL, 1, "--imatrix self: the model cannot write a text: %s",
                           r->ctx->why_no_tokenizer.msg);
-    calibration_choose(&r->text, TOOL, r->ctx->model, TEXT_CHUNK_SIZE, false);
-    if (llm_text_chunks_find_bos(&r->text, t, &err) != GGL_OK)
-        return tool_error(TOOL, 1, "%s", err.msg);
-    llm_own_text_session(&w.session, r->text.n_ctx);
+    calibration_choose(&r->text, TOOL, llm_model_n_ctx(r->ctx->model), CALIBRATION_WINDOW, false);
+    llm_own_text_watch(&w.session, r->text.n_ctx);
     int code = open_until(r, &w, LLM_OPENED_WEIGHTS);
     if (code < 0)
-        code =
-            calibration_write(&r->text, TOOL, r->ctx->session, t, OWN_TEXT_TOKENS / r->text.n_ctx);
+        code = calibration_write(&r->text, TOOL, r->ctx, TOKENS / r->text.n_ctx);
     (void)llm_context_return(r->ctx, LLM_OPENED_ADAPTERS, NULL);
     return code;
 }
 
-static bool on_progress(void *ctx, double n_done) {
-    (void)ctx;
-    progress_set(n_done);
+static bool on_progress(void *user, size_t done, size_t total) {
+    const run *r = user;
+    (void)total;
+    progress_set((double)done / (double)r->text.n_ctx);
     return !process_stopped;
 }
 
 static int read_text(run *r) {
     ggl_error err = {0};
-    if (llm_collector_new(&r->collector, false, COLLECTOR_DIRECTIONS, &err) != GGL_OK)
+    const llm_imatrix_params p = {.size = sizeof p,
+                                  .n_window = r->text.n_ctx,
+                                  .id = r->text.id,
+                                  .n_id = r->text.n,
+                                  .no_perplexity = true,
+                                  .name = "self",
+                                  .progress = on_progress,
+                                  .user = r};
+    ggl_status st = llm_imatrix_begin(&r->matrix, &err);
+    if (st == GGL_OK)
+        st = llm_imatrix_watch(r->matrix, &p, r->text.n_ctx, &r->opening.session, &err);
+    if (st != GGL_OK)
         return tool_error(TOOL, 1, "%s", err.msg);
-    r->opening.session.n_ctx = r->text.n_ctx;
-    r->opening.session.watch = llm_collector_watch(r->collector);
     const int code = open_until(r, &r->opening, LLM_OPENED_WEIGHTS);
     if (code >= 0)
         return code;
-    const scores_params p = {.session = r->ctx->session,
-                             .token = r->text.tokens.id,
-                             .bos = r->text.bos,
-                             .n_ctx = r->text.n_ctx,
-                             .n_chunk = r->text.n_chunk,
-                             .n_threads = 1,
-                             .without = true,
-                             .runs_last = true,
-                             .progress = on_progress};
-    ggl_status st = llm_scores_new(&r->scores, &p, &err);
     progress_begin("chunks", (double)r->text.n_chunk, "importance");
-    while (st == GGL_OK && r->scores->chunk < p.n_chunk) {
-        st = llm_scores_next(r->scores, &err);
-        if (st == GGL_OK)
-            st = llm_collector_check(r->collector, &err);
-    }
+    st = llm_imatrix_run(r->matrix, r->ctx, NULL, 0, &p, NULL, &err);
     progress_end();
     if (process_stopped)
         return tool_error(TOOL, process_stop_code(), "interrupted; nothing was written");
     return st == GGL_OK ? -1 : tool_error(TOOL, 1, "--imatrix self: %s", err.msg);
-}
-
-static int keep(const run *r, imatrix **out) {
-    ggl_error err = {0};
-    ggl_status st = llm_imatrix_new(out, r->text.n_ctx, &err);
-    if (st == GGL_OK)
-        st = llm_collector_put(r->collector, *out, &err);
-    if (st == GGL_OK)
-        st = llm_imatrix_add_dataset(*out, "self", &err);
-    return st == GGL_OK ? -1 : tool_error(TOOL, 1, "%s", err.msg);
 }
 
 int collect_importance(job *j) {
@@ -126,16 +106,15 @@ int collect_importance(job *j) {
         code = write_text(&r);
     if (code < 0)
         code = read_text(&r);
-    if (code < 0)
-        code = keep(&r, &j->matrix);
-    if (code < 0)
+    if (code < 0) {
+        j->matrix = llm_imatrix_take(r.matrix);
         tool_say(TOOL,
                  "importance of %zu tokens that the model wrote, in %s; llm-imatrix -f self keeps "
                  "it in a file",
-                 r.text.tokens.n, llm_amount_time(time, process_seconds() - begin));
+                 r.text.n, llm_amount_time(time, process_seconds() - begin));
+    }
     llm_close(r.ctx);
-    llm_collector_free(r.collector);
-    llm_scores_free(r.scores);
-    llm_text_chunks_fini(&r.text);
+    llm_imatrix_end(r.matrix);
+    calibration_fini(&r.text);
     return code;
 }
