@@ -248,7 +248,27 @@ class Measuring(unittest.TestCase):
             self.assertAlmostEqual(math.log(one.ppl), one.nll)
             same = model.perplexity(base=file)
             self.assertEqual((same.nll, same.same_top), (one.nll, 1))
+            self.assertAlmostEqual(same.ratio, 1, 3)
+            self.assertEqual((len(same.kld_quantile), sorted(same.p_diff_quantile)), (13, same.p_diff_quantile))
             self.assertEqual(model.context, [])
+
+    def test_imatrix(self):
+        with Model("builtin:stories", n_ctx=64) as model, tempfile.TemporaryDirectory() as folder:
+            file, both, own = (os.path.join(folder, name) for name in ("a.gguf", "both.dat", "own.gguf"))
+            before = model.context
+            one = model.imatrix(file, self.TEXT, n_window=16, n_chunks=2, name="a text")
+            self.assertEqual((one.n_window, one.n_chunks, one.n_all, one.n_scored), (16, 2, 2, 14))
+            self.assertAlmostEqual(one.ppl, model.perplexity(self.TEXT, n_window=16, n_chunks=2).ppl)
+            more = model.imatrix(both, self.TEXT, n_window=16, first_chunk=2, n_chunks=1, add=[file], old_format=True, perplexity=False)
+            self.assertEqual((more.n_chunks, more.n_all, more.ppl), (1, 3, 0))
+            self.assertEqual(model.imatrix(own, n_window=16, n_chunks=1, n_directions=0).n_chunks, 1)
+            self.assertEqual(model.context, before)
+            with open(file, "rb") as a, open(both, "rb") as b:
+                self.assertEqual((a.read(4) == b"GGUF", b.read(4) == b"GGUF"), (True, False))
+            with self.assertRaisesRegex(Error, "n_directions must be -1, or a multiple of 4"):
+                model.imatrix(own, self.TEXT, n_directions=3)
+            with self.assertRaisesRegex(Error, "none.gguf"):
+                model.imatrix(own, self.TEXT, add=["none.gguf"])
 
     def test_verify(self):
         with Model("builtin:stories", n_ctx=64) as model:
@@ -285,6 +305,11 @@ class Async(unittest.TestCase):
                 self.assertEqual(await asyncio.gather(pieces(), pieces(), model.generate(STORY, seed=1, max_tokens=20)), [want] * 3)
                 self.assertEqual([result.text for result in await model.batch([STORY] * 2, seed=1, max_tokens=20)], [want] * 2)
                 self.assertLess((await model.logprobs(STORY, want)).total, 0)
+                text = Measuring.TEXT
+                self.assertEqual(await model.perplexity(text, n_window=16, n_chunks=1), model.model.perplexity(text, n_window=16, n_chunks=1))
+                self.assertEqual((await model.verify(tokens=[1, 2])).departed, [])
+                with tempfile.TemporaryDirectory() as folder:
+                    self.assertEqual((await model.imatrix(os.path.join(folder, "a"), text, n_window=16, n_chunks=1)).n_chunks, 1)
                 with self.assertRaisesRegex(TypeError, "did you mean"):
                     await model.generate(STORY, sed=1)
 

@@ -1,6 +1,6 @@
 """The calls of llm/llm.h, as ctypes has them: the structs, and a table of the functions."""
 import ctypes as c
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 from . import _find
 from ._errors import Status, error_of
@@ -95,11 +95,33 @@ class Job(c.Structure):
 
 
 class PerplexityParams(c.Structure):
-    _fields_ = fields("size:z n_window:q n_chunks:q save:s base:s progress:call user:p", call=Progress)
+    _fields_ = fields("size:z n_window:q n_chunks:q save:s base:s progress:call user:p id:ids n_id:z each:p", call=Progress, ids=Ids)
 
 
 class PerplexityResult(c.Structure):
-    _fields_ = fields("size:z n_window:q n_chunks:q n_scored:q nll:d ppl:d ppl_error:d kld:d kld_error:d same_top:d")
+    _fields_ = fields(
+        """size:z n_window:q n_chunks:q n_scored:q nll:d ppl:d ppl_error:d kld:d kld_error:d same_top:d same_top_error:d ppl_base:d
+        ppl_base_error:d ln_ratio:d ln_ratio_error:d ratio:d ratio_error:d difference:d difference_error:d correlation:d p_diff:d
+        p_diff_error:d p_rms:d p_rms_error:d kld_quantile:quantiles p_diff_quantile:quantiles""",
+        quantiles=c.c_double * 13,
+    )
+
+
+class ImatrixParams(c.Structure):
+    _fields_ = fields(
+        """size:z n_window:q first_chunk:q n_chunks:q id:ids n_id:z read_special:? output:? n_directions:i no_perplexity:? name:s
+        progress:call each:p user:p""",
+        call=Progress,
+        ids=Ids,
+    )
+
+
+class ImatrixResult(c.Structure):
+    _fields_ = fields("size:z n_window:q n_chunks:q n_wanted:q n_scored:q ppl:d ppl_error:d n_missed:z missed:s")
+
+
+class ImatrixFile(c.Structure):
+    _fields_ = fields("size:z tells_window:? n_weights:q n_directed:q")
 
 
 class VerifyNode(c.Structure):
@@ -149,6 +171,12 @@ FUNCTIONS: Dict[str, Tuple[Any, ...]] = {
     "llm_eval": (STATUS, Context, Ids, c.c_size_t, c.c_bool, c.POINTER(Floats)),
     "llm_score": (STATUS, Context, Ids, c.c_size_t, Ids, c.c_size_t, c.POINTER(c.c_double), c.POINTER(c.c_bool)),
     "llm_perplexity": (STATUS, Context, c.c_char_p, c.c_size_t, c.POINTER(PerplexityParams), c.POINTER(PerplexityResult)),
+    "llm_imatrix_begin": (STATUS, c.POINTER(c.c_void_p)),
+    "llm_imatrix_end": (None, c.c_void_p),
+    "llm_imatrix_read": (STATUS, c.c_void_p, c.c_char_p, c.c_int64, c.POINTER(ImatrixFile)),
+    "llm_imatrix_run": (STATUS, c.c_void_p, Context, c.c_char_p, c.c_size_t, c.POINTER(ImatrixParams), c.POINTER(ImatrixResult)),
+    "llm_imatrix_save": (STATUS, c.c_void_p, c.c_char_p, c.c_bool),
+    "llm_imatrix_windows": (c.c_int64, c.c_void_p),
     "llm_verify": (STATUS, Context, c.POINTER(VerifyParams), c.POINTER(VerifyResult)),
     "llm_describe": (STATUS, c.c_char_p, c.POINTER(OpenParams), TextOut, SizeOut),
     "llm_plan": (STATUS, c.c_char_p, c.POINTER(OpenParams), TextOut, SizeOut),
@@ -210,6 +238,10 @@ def library() -> Library:
     if _library is None:
         _library = Library(_find.load())
     return _library
+
+
+def array(ids: Sequence[int]) -> Any:
+    return (c.c_int32 * len(ids))(*ids)
 
 
 def taken_bytes(lib: Library, text: c.c_void_p, n: c.c_size_t) -> bytes:

@@ -5,13 +5,14 @@ import asyncio
 import contextlib
 import functools
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, AsyncIterator, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple, TypeVar, Union
+from typing import TYPE_CHECKING, Any, AsyncIterator, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, SupportsIndex, Tuple, TypeVar, Union
 
 from ._errors import Cancelled, Error, Status
 from ._jobs import Job, Jobs
 from ._model import Messages, Model, Prompt, Tools
+from ._opening import Path
 from ._options import Options
-from ._results import Message, Part, Result, Score
+from ._results import Imatrix, Message, Part, Perplexity, Result, Score, Verified
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -80,6 +81,15 @@ class AsyncModel:
 
     async def logprobs(self, prompt: Prompt, continuation: Prompt) -> Score:
         return await self._call(lambda: self.model.logprobs(prompt, continuation))
+
+    async def perplexity(self, text: Optional[str] = None, **options: Any) -> Perplexity:
+        return await self._call(lambda: self.model.perplexity(text, **options))
+
+    async def imatrix(self, path: Path, text: Optional[str] = None, **options: Any) -> Imatrix:
+        return await self._call(lambda: self.model.imatrix(path, text, **options))
+
+    async def verify(self, device: Optional[str] = None, tokens: Optional[Iterable[SupportsIndex]] = None, **options: Any) -> Verified:
+        return await self._call(lambda: self.model.verify(device, tokens, **options))
 
     async def embed(self, text: Union[str, Sequence[str]]) -> Array:
         return await self._call(lambda: self.model.embed(text))

@@ -1,12 +1,10 @@
 """A model: generate, stream, chat, answer, batch, tokenize, logits, embed."""
 from __future__ import annotations
 
-import _thread
 import contextlib
 import ctypes as c
 import json
 import logging
-import operator
 import os
 import re
 import sys
@@ -17,10 +15,12 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, Iterator, List,
 
 from . import _abi
 from ._errors import Error, Status
+from ._interrupt import interruptible
 from ._jobs import Batch, Job, Jobs
+from ._measure import Measures
 from ._opening import Path, file_bytes, known_arguments, layers, loras, overridden, rules
 from ._options import Options, flag, generate_params, number, text_bytes, whole
-from ._results import Message, Metadata, Node, Perplexity, Result, Run, Score, Verified, run_of
+from ._results import Message, Metadata, Result, Run, Score, run_of
 from ._stream import Answer, Stream
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def numpy_for(what: str) -> ModuleType:
     return numpy
 
 
-class Model:
+class Model(Measures):
     """A model that was opened, with one context: the tokens that it has read and written. Each call keeps the longest beginning that its
     prompt has in common with them, so a conversation that goes on is cheap.
 
@@ -176,7 +176,7 @@ class Model:
             setattr(p, name, None if text is None else text_bytes(name, text))
         file = file_bytes("path", path)
         try:
-            _interruptible(lambda: self._open(file, p), lambda: stopped.append(True))
+            interruptible(lambda: self._open(file, p), lambda: stopped.append(True))
         except Error:
             if raised:
                 raise raised[0] from None
@@ -500,7 +500,7 @@ class Model:
         """The text of tokens. Bytes that are no UTF-8 become U+FFFD."""
         if isinstance(tokens, (str, bytes, bytearray)):
             raise TypeError(f"tokens is {type(tokens).__name__}, not a sequence of tokens")
-        array = _array([whole("a token", token, -(1 << 31), 32) for token in tokens])
+        array = _abi.array([whole("a token", token, -(1 << 31), 32) for token in tokens])
         text, n = c.c_void_p(), c.c_size_t()
         flags = _abi.SHOW_SPECIAL * show_special
         with self._call() as handle:
@@ -526,7 +526,7 @@ class Model:
         last one. Tokens before these are not run again if the context has them. numpy is needed."""
         np = numpy_for("logits()")
         ids = self._ids(prompt)
-        array, n = _array(ids), len(ids)
+        array, n = _abi.array(ids), len(ids)
         if n == 0:
             raise ValueError("logits() needs at least one token")
         begin = n - 1 if last else whole("first", first, 0, 64)
@@ -563,62 +563,11 @@ class Model:
             n, ids = len(begin), begin + more
         if not 0 < n < len(ids):
             raise ValueError("logprobs() needs at least one token of the prompt, and one of the continuation")
-        first, rest = _array(ids[:n]), _array(ids[n:])
+        first, rest = _abi.array(ids[:n]), _abi.array(ids[n:])
         logprob, greedy = (c.c_double * len(rest))(), (c.c_bool * len(rest))()
         with self._own_turn():
             self._wait(lambda handle: self._lib.llm_score(handle, first, len(first), rest, len(rest), logprob, greedy))
         return Score(list(rest), list(logprob), list(greedy))
-
-    def perplexity(
-        self,
-        text: Optional[str] = None,
-        *,
-        n_window: int = 0,  # tokens that the model sees at once; 0: 512, or the context if that is smaller
-        n_chunks: int = 0,  # most windows; 0: all
-        save: Optional[Path] = None,  # a file for the log-probabilities
-        base: Optional[Path] = None,  # such a file, of another model, with which this one is compared on its text
-    ) -> Perplexity:
-        """How well the model predicts a text, of which the second half of each window is scored. Empties the context."""
-        data = None if text is None else text.encode("utf-8")
-        p = _abi.PerplexityParams(
-            size=c.sizeof(_abi.PerplexityParams),
-            n_window=whole("n_window", n_window, 0, 64),
-            n_chunks=whole("n_chunks", n_chunks, 0, 64),
-            save=None if save is None else file_bytes("save", save),
-            base=None if base is None else file_bytes("base", base),
-        )
-        r = _abi.PerplexityResult(size=c.sizeof(_abi.PerplexityResult))
-        with self._own_turn():
-            self._wait(lambda handle: self._lib.llm_perplexity(handle, data, len(data or b""), c.byref(p), c.byref(r)))
-        return Perplexity(*(getattr(r, name) for name in Perplexity._fields))
-
-    def verify(self, device: Optional[str] = None, tokens: Optional[Iterable[SupportsIndex]] = None, *, n_threads: int = 0) -> Verified:
-        """Compares a device (None: the CPU) with double precision, node by node, for these tokens (None: 8 fixed ones). It is slow."""
-        ids = _array([operator.index(t) for t in tokens]) if tokens is not None else None
-        stopped: List[bool] = []
-        nodes: List[Node] = []
-
-        def on_node(_user: Optional[int], at: int) -> None:
-            n = _abi.VerifyNode.from_address(at)
-            nodes.append(Node(_text(n.text) or "", _text(n.origin) or "", _text(n.what) or "", n.departure, n.token, n.element, n.got, n.want))
-
-        p = _abi.VerifyParams(
-            size=c.sizeof(_abi.VerifyParams),
-            device=None if device is None else text_bytes("device", device),
-            n_threads=whole("n_threads", n_threads, 0, 32),
-            id=ids,
-            n=len(ids) if ids is not None else 0,
-            each=_abi.NodeFn(on_node),
-            progress=_abi.Progress(lambda _user, _done, _n: not stopped),
-        )
-        r = _abi.VerifyResult(size=c.sizeof(_abi.VerifyResult))
-
-        def run() -> None:
-            with self._call() as handle:
-                self._lib.llm_verify(handle, c.byref(p), c.byref(r))
-
-        _interruptible(run, lambda: stopped.append(True))
-        return Verified(nodes, *(getattr(r, name) for name in Verified._fields[1:]))
 
     def embed(self, text: Union[str, Sequence[str]]) -> Array:
         """The vector [n_embd], of length 1, that stands for a text; of a list of texts: [n_texts, n_embd]. The model must be opened with
@@ -694,7 +643,7 @@ class Model:
             with self._call() as handle:
                 function(handle)
 
-        _interruptible(run, self.cancel)
+        interruptible(run, self.cancel)
 
     @contextlib.contextmanager
     def _own_turn(self) -> Iterator[None]:
@@ -714,7 +663,7 @@ class Model:
     # --- for Stream -------------------------------------------------------------------------------
 
     def _begin(self, prompt: List[int], params: _abi.GenerateParams) -> None:
-        ids = _array(prompt)
+        ids = _abi.array(prompt)
         self._wait(lambda handle: self._lib.llm_begin(handle, ids, len(ids), c.byref(params)))
 
     def _next(self) -> Optional[bytes]:
@@ -768,51 +717,6 @@ class _Asked(Model):
         self.facts = json.loads(_abi.taken_bytes(self._lib, text, n))
 
 
-def _interruptible(function: Callable[[], None], cancel: Callable[[], object]) -> None:
-    """Calls function(), which may take long. The main thread has another one make the call, and waits: handlers of signals run only where
-    Python code runs, and what they raise, such as KeyboardInterrupt, then calls cancel() until the function has ended.
-
-    The locks and the thread are those of _thread, whose functions are C code: an exception in the middle of threading.Event or
-    threading.Thread, which are Python code, leaves their locks held."""
-    if threading.current_thread() is not threading.main_thread():
-        function()
-        return
-    failed: List[BaseException] = []
-    ended: List[bool] = []  # also when the main thread has got `done` already, and what a handler raises comes after that
-    claimed, done = _thread.allocate_lock(), _thread.allocate_lock()
-    done.acquire()
-
-    def run() -> None:
-        try:
-            if claimed.acquire(False):  # else it is not wanted any more
-                function()
-        except BaseException as error:
-            failed.append(error)
-        finally:
-            ended.append(True)
-            done.release()
-
-    is_here = False
-    try:
-        try:
-            _thread.start_new_thread(run, ())
-        except RuntimeError:  # there are no more threads, as at the end of the interpreter
-            if not claimed.acquire(False):
-                raise
-            is_here = True
-        else:
-            done.acquire()
-    except BaseException:
-        if not claimed.acquire(False):
-            while not ended and not done.acquire(timeout=0.02):
-                cancel()
-        raise
-    if is_here:
-        function()
-    elif failed:
-        raise failed[0]
-
-
 def _level_of_caller() -> int:
     """The level, for warnings.warn, of the code that has called this package."""
     level, frame = 0, sys._getframe(1)
@@ -823,10 +727,6 @@ def _level_of_caller() -> int:
 
 def _empty_info() -> _abi.RunInfo:
     return _abi.RunInfo(size=c.sizeof(_abi.RunInfo), stop=-1)
-
-
-def _array(ids: Sequence[int]) -> c.Array[c.c_int32]:
-    return (c.c_int32 * len(ids))(*ids)
 
 
 def _text(text: Optional[bytes]) -> Optional[str]:

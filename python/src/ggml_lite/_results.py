@@ -57,6 +57,35 @@ class Perplexity(NamedTuple):
     kld: float  # with base: mean of the divergence from it
     kld_error: float
     same_top: float  # with base: share of tokens with the same likeliest token
+    # what follows is with base, too
+    same_top_error: float
+    ppl_base: float
+    ppl_base_error: float
+    ln_ratio: float  # ln(ppl / ppl_base)
+    ln_ratio_error: float
+    ratio: float
+    ratio_error: float
+    difference: float
+    difference_error: float
+    correlation: float  # between the -log p(token) of both
+    p_diff: float  # p(token) less that of the base: the mean
+    p_diff_error: float
+    p_rms: float  # and the root of the mean of squares
+    p_rms_error: float
+    kld_quantile: List[float]  # over the tokens, at 0, 0.001, 0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 1
+    p_diff_quantile: List[float]
+
+
+class Imatrix(NamedTuple):
+    """What imatrix() has collected."""
+
+    n_window: int
+    n_chunks: int  # windows of the text
+    n_all: int  # and of the files that were added
+    n_scored: int  # tokens
+    ppl: float  # of the text; 0: not computed
+    ppl_error: float
+    n_missed: int  # weights for which nothing can be collected
 
 
 class Node(NamedTuple):
