@@ -10,18 +10,7 @@
 #include "llm/internal/pooling.h"
 #include "llm/internal/prompt_cache.h"
 #include "llm/llm.h"
-
-/* How far a context is opened (opening.h). */
-typedef enum llm_opened {
-    LLM_OPENED_NOTHING,
-    LLM_OPENED_MODEL,    /* the file, its tokenizer and chat template */
-    LLM_OPENED_BACKENDS, /* where it runs */
-    LLM_OPENED_ADAPTERS,
-    LLM_OPENED_SESSION, /* what runs where, and the size of the context */
-    LLM_OPENED_GUESSES, /* the draft, with its weights */
-    LLM_OPENED_WEIGHTS, /* all memory */
-    LLM_OPENED_ALL
-} llm_opened;
+#include "steps.h"
 
 typedef struct llm_jobs llm_jobs;
 

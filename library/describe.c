@@ -6,6 +6,7 @@
 #include "common/json_write.h"
 #include "ggl/internal/sched.h"
 #include "ggl/internal/types.h"
+#include "context.h"
 #include "model_facts.h"
 #include "opening.h"
 

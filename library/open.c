@@ -7,6 +7,7 @@
 #include "ggl/internal/graph.h"
 #include "ggl/internal/params.h"
 #include "llm/internal/guess.h"
+#include "context.h"
 #include "opening.h"
 
 enum {

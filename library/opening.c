@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "adapter_list.h"
+#include "context.h"
 #include "generation.h"
 
 enum { CHEAP_SLOTS = 64, CHEAP_SLOTS_WITH_STATES = 4 };

@@ -6,16 +6,20 @@
  *     st = llm_context_new(&c, &err);
  *     if (st == GGL_OK)
  *         st = llm_context_open(c, &o, LLM_OPENED_MODEL, &err);
- *     .. c->model is there ..
+ *     .. llm_opened_model(c) is there ..
  *     if (st == GGL_OK)
  *         st = llm_context_open(c, &o, LLM_OPENED_ALL, &err);
- *     .. after a failure, c->opened is the step before the one that failed ..
+ *     .. after a failure, llm_opened_step(c) is the step before the one that failed ..
  *     llm_close(c); */
 #ifndef LIBRARY_OPENING_H
 #define LIBRARY_OPENING_H
 
-#include "context.h"
+#include "guessing.h"
+#include "llm/internal/chat.h"
+#include "llm/internal/pooling.h"
+#include "llm/llm.h"
 #include "place/fit.h"
+#include "steps.h"
 
 /* Everything that can be said about opening a model. All pointers are borrowed until the last step is taken. */
 typedef struct llm_opening {
@@ -49,7 +53,7 @@ typedef struct llm_opening {
 
 /* A context that has nothing yet. llm_close frees it. */
 ggl_status llm_context_new(llm_context **out, ggl_error *err);
-/* Takes the steps after c->opened, up to `until`. Statuses of llm_open. */
+/* Takes the steps after llm_opened_step, up to `until`. Statuses of llm_open. */
 ggl_status llm_context_open(llm_context *c, const llm_opening *o, llm_opened until, ggl_error *err);
 /* Makes a context and takes the steps up to `until`, by the parameters of llm_open. */
 ggl_status llm_context_open_path(llm_context **out, const char *path, const llm_open_params *params,
@@ -59,5 +63,29 @@ ggl_status llm_context_open_path(llm_context **out, const char *path, const llm_
 ggl_status llm_context_return(llm_context *c, llm_opened to, ggl_error *err);
 /* llm_close with a status. GGL_IO: the timeline of llm_placement_choice.trace could not be written. c may be NULL. */
 ggl_status llm_context_close(llm_context *c, ggl_error *err);
+
+/* --- what is open, for the tools -------------------------------------------------------------- */
+
+/* Each is NULL, or 0, before its step. */
+llm_opened llm_opened_step(const llm_context *c);
+/* The step that failed did so because the choice of devices was wrong. */
+bool llm_opened_misused(const llm_context *c);
+llm_model *llm_opened_model(const llm_context *c);
+const llm_tokenizer *llm_opened_tokenizer(const llm_context *c); /* NULL also: there is none */
+const ggl_error *llm_opened_why_no_tokenizer(const llm_context *c);
+llm_chat *llm_opened_chat(const llm_context *c);
+void llm_opened_set_chat(llm_context *c, llm_chat *chat); /* which the context then owns */
+llm_placement *llm_opened_placement(const llm_context *c);
+const llm_adapter_use *llm_opened_adapter(const llm_context *c); /* [llm_opened_n_adapters] */
+size_t llm_opened_n_adapters(const llm_context *c);
+llm_pooling llm_opened_pooling(const llm_context *c);
+llm_session *llm_opened_session(const llm_context *c);
+/* With which the session was made. */
+const llm_session_params *llm_opened_session_params(const llm_context *c);
+llm_guessing *llm_opened_guessing(const llm_context *c);
+/* In place of the members about sampling of all parameters; borrowed, and may change. */
+void llm_opened_set_sampling(llm_context *c, const llm_sampler_params *sampling);
+/* Frees what llm_begin has begun, before the next call would. */
+void llm_opened_end(llm_context *c);
 
 #endif

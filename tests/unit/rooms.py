@@ -29,6 +29,19 @@ BELOW = {"ggml-lite": [], "backends": ["ggml-lite"], "models": ["ggml-lite"], "l
          "tools": ["ggml-lite", "backends", "models", "library"]}
 # What may include a backend's own headers: llm-bench measures kernels.
 KNOW_BACKENDS = {"tools/llm-bench"}
+# Which private headers of the library each folder of tools may include, besides llm/llm.h. None shows what a context consists of. This table may
+# only shrink: a tool generates and measures by the calls of llm.h, as programs do.
+KNOW_LIBRARY = {
+    "tools/common": "adapter_list builtin/builtin guessing hub/hub loading opening place/fit place/placement",
+    "tools/conform": "measure/node_run",
+    "tools/llm-arch": "measure/verify opening",
+    "tools/llm-bench": "opening",
+    "tools/llm-cli": "opening prompt_file",
+    "tools/llm-gguf": "place/pattern",
+    "tools/llm-imatrix": "builtin/builtin importance",
+    "tools/llm-quantize": "builtin/builtin importance measure/imatrix measure/imatrix_sketch measure/log_softmax measure/ppl_stats opening place/pattern",
+    "tools/llm-server": "cache_settings model_facts opening place/memory_left stopped_text",
+}
 # Headers in include by room; internal/NAME.h belongs to the same room as NAME.h.
 PUBLIC = {
     "ggml-lite": {"base": "alloc file index math nearest number params show status steps str version", "quant": "types", "gguf": "gguf",
@@ -85,6 +98,15 @@ def private_fault(a, b):
     if a[0] == "backends" or b[0] != "backends" or b[1] == "common" or b[2].startswith("include/") or {"/".join(a[:2]), "/".join(a)} & KNOW_BACKENDS:
         return None
     return "this header is the backend's own; backends/include has the public ones"
+
+
+def library_faults(includes):
+    """Private headers of the library that tools include although KNOW_LIBRARY does not list them, or that it lists although none does."""
+    known = {(folder, f"library/{name}.h") for folder, names in KNOW_LIBRARY.items() for name in names.split()}
+    used = {("/".join(path.split("/")[:2]), target): path for path, targets in includes.items() if path.startswith("tools/")
+            for target in targets if target.startswith("library/") and not target.startswith("library/include/")}
+    return sorted([f"{used[one]} includes {one[1]}, which is the library's own: call llm/llm.h" for one in used.keys() - known] +
+                  [f"{folder} does not include {header} any more: remove it from KNOW_LIBRARY" for folder, header in known - used.keys()])
 
 
 def circles(edges):
@@ -283,6 +305,10 @@ def self_test():
     public = {"ggml-lite/base/a.c": ["ggml-lite/include/ggl/sched.h"], "ggml-lite/include/ggl/sched.h": []}
     for case in (up, aside, component, circle, longer, private, homeless, public):
         assert len(check(case)) == 1, (case, check(case))
+    all_known = {f"{folder}/a.c": [f"library/{name}.h" for name in names.split()] for folder, names in KNOW_LIBRARY.items()}
+    assert library_faults(all_known) == [], library_faults(all_known)
+    assert len(library_faults({**all_known, "tools/llm-cli/b.c": ["library/context.h", "library/include/llm/llm.h"]})) == 1
+    assert len(library_faults({**all_known, "tools/llm-gguf/a.c": []})) == 1
     upward = {"models/text/a.c": ({"f"}, {"g", "malloc"}), "models/run/b.c": ({"g"}, {"f"})}
     assert len(check_calls(upward)) == 1, check_calls(upward)
     ring = call_circles({"a.c": ({"f"}, {"g"}), "b.c": ({"g"}, {"h"}), "c.c": ({"h"}, {"f"}), "d.c": ({"k"}, {"f"})})
@@ -307,7 +333,7 @@ def main():
     if sys.argv[1:2] == ["--circles"]:
         return check_circles(*sys.argv[2:4], "--write" in sys.argv)
     includes, faults = read(sys.argv[1])
-    faults += check(includes)
+    faults += check(includes) + library_faults(includes)
     objects = read_objects(*sys.argv[1:3]) if len(sys.argv) > 2 else {}
     faults += check_calls(objects)
     if len(includes) < 100 or (len(sys.argv) > 2 and len(objects) < 60):

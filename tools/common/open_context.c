@@ -20,19 +20,19 @@ static int tell_model(const char *tool, const llm_opening *o, ggl_status st, ggl
 
 int tool_tell_opening(const llm_context *c, const char *tool, const llm_opening *o,
                       const tool_adapters *adapters, ggl_status st, ggl_error *err) {
-    switch (c->opened + 1) {
+    switch (llm_opened_step(c) + 1) {
     case LLM_OPENED_MODEL:
         return tell_model(tool, o, st, err);
     case LLM_OPENED_ADAPTERS:
         if (adapters)
-            (void)adapters_within(adapters, c->n_adapters, st, err);
+            (void)adapters_within(adapters, llm_opened_n_adapters(c), st, err);
         return tool_error(tool, st == GGL_USAGE ? 2 : 1, "%s", err->msg);
     case LLM_OPENED_GUESSES:
-        return speculate_tell(tool, o->guessing.draft, st, c->misused, err);
+        return speculate_tell(tool, o->guessing.draft, st, llm_opened_misused(c), err);
     default:
         if (st == GGL_CANCELLED && process_stopped)
             return process_stop_code();
-        return tool_error(tool, c->misused ? 2 : 1, "%s", err->msg);
+        return tool_error(tool, llm_opened_misused(c) ? 2 : 1, "%s", err->msg);
     }
 }
 
@@ -55,17 +55,17 @@ static int read_adapters(llm_context *c, const char *tool, llm_opening *o,
 int tool_open_context(llm_context *c, const char *tool, llm_opening *o, tool_adapters *adapters,
                       llm_opened until) {
     ggl_error err = {0};
-    if (adapters && c->opened < LLM_OPENED_ADAPTERS && until >= LLM_OPENED_ADAPTERS) {
+    if (adapters && llm_opened_step(c) < LLM_OPENED_ADAPTERS && until >= LLM_OPENED_ADAPTERS) {
         const int code = read_adapters(c, tool, o, adapters);
         if (code >= 0)
             return code;
     }
-    const bool is_new = c->opened < LLM_OPENED_MODEL;
+    const bool is_new = llm_opened_step(c) < LLM_OPENED_MODEL;
     const bool has_begun = is_new && tool_loading_begin(&o->loading);
     const ggl_status st = llm_context_open(c, o, until, &err);
     if (has_begun)
         progress_end();
-    if (is_new && c->model && ggl_gguf_lock_failed(llm_model_file(c->model)))
+    if (is_new && llm_opened_model(c) && ggl_gguf_lock_failed(llm_model_file(llm_opened_model(c))))
         tool_warning(tool, "the model could not be locked into memory (see ulimit -l); it runs "
                            "without the lock");
     return st == GGL_OK ? -1 : tool_tell_opening(c, tool, o, adapters, st, &err);
@@ -91,7 +91,7 @@ int tool_open_weights(llm_context *c, const char *tool, llm_opening *o, tool_ada
     code = tool_open_context(c, tool, o, adapters, LLM_OPENED_WEIGHTS);
     progress_end();
     if (code < 0)
-        tool_print_notes(llm_session_notes(c->session));
+        tool_print_notes(llm_session_notes(llm_opened_session(c)));
     return code;
 }
 

@@ -229,7 +229,7 @@ static int compare(run *r, const char *path) {
     if (st != GGL_OK && r->n_nodes == 0)
         return tell_failure(r, st, &err);
     ggl_fprint(stdout, "model        %s\ndescriptor   %s\nbackend      %s\ntokens       %zu\n",
-               path, llm_model_arch_origin(r->ctx->model), r->result.device, p.n);
+               path, llm_model_arch_origin(llm_opened_model(r->ctx)), r->result.device, p.n);
     const int code = report(r);
     return st == GGL_OK ? code : tool_error(TOOL, 1, "%s", err.msg); /* of a trace */
 }

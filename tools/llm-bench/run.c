@@ -94,12 +94,12 @@ static ggl_status stage_init(stage *g, const bench_setup *s, const bench_test *t
     o.placement = placement_choice(NULL, &where);
     o.session = session_params(s->o, t);
     ggl_status st = llm_context_open(g->ctx, &o, LLM_OPENED_ADAPTERS, err);
-    if (st != GGL_OK && g->ctx->opened == LLM_OPENED_ADAPTERS - 1)
-        (void)adapters_within(&s->o->adapters, g->ctx->n_adapters, st, err);
+    if (st != GGL_OK && llm_opened_step(g->ctx) == LLM_OPENED_ADAPTERS - 1)
+        (void)adapters_within(&s->o->adapters, llm_opened_n_adapters(g->ctx), st, err);
     if (st == GGL_OK)
         st = llm_context_open(g->ctx, &o, LLM_OPENED_SESSION, err);
     if (st == GGL_OK && !*s->noted) {
-        tool_print_notes(llm_session_notes(g->ctx->session));
+        tool_print_notes(llm_session_notes(llm_opened_session(g->ctx)));
         *s->noted = true;
     }
     if (st == GGL_OK)
@@ -111,7 +111,7 @@ static ggl_status stage_init(stage *g, const bench_setup *s, const bench_test *t
     g->slot = calloc((size_t)larger(t->n_batch, t->n_sequences), sizeof *g->slot);
     if (!g->token || !g->slot)
         return ggl_fail(err, GGL_NOMEM, "out of memory");
-    fill_tokens(g, llm_session_n_vocab(g->ctx->session));
+    fill_tokens(g, llm_session_n_vocab(llm_opened_session(g->ctx)));
     return GGL_OK;
 }
 
@@ -131,7 +131,7 @@ static ggl_status run_prompt(stage *g, int32_t slot, int64_t first, int64_t n, g
     for (int64_t i = 0, k; i < n && st == GGL_OK; i += k) {
         k = at_once < n - i ? at_once : n - i;
         tell_past(g, (double)(first + i) + 0.5 * (double)(k + 1));
-        st = llm_session_eval(g->ctx->session,
+        st = llm_session_eval(llm_opened_session(g->ctx),
                               &(llm_batch){.n = k, .token = g->token + first + i, .slot = g->slot},
                               err);
     }
@@ -158,19 +158,20 @@ static ggl_status submit_next(stage *g, int64_t i, int64_t first, int64_t end, u
     }
     tell_past(g, (double)(at + i + 1));
     const llm_batch b = {.n = end - first, .token = token, .slot = slot, .want = want};
-    return llm_session_submit(g->ctx->session, &b, ticket, err);
+    return llm_session_submit(llm_opened_session(g->ctx), &b, ticket, err);
 }
 
 /* Generates n tokens for each sequence, all sequences at once: divided, as the engine does it, over as
  * many batches as may be under way. *first_ns: the time when the first ones were computed. */
 static ggl_status run_generation(stage *g, int64_t n, int64_t *first_ns, ggl_error *err) {
     uint64_t ticket[MAX_SEQUENCES] = {0};
-    const int64_t n_seq = g->t->n_sequences, n_parts = llm_session_n_parts(g->ctx->session, n_seq);
+    const int64_t n_seq = g->t->n_sequences,
+                  n_parts = llm_session_n_parts(llm_opened_session(g->ctx), n_seq);
     ggl_status st = GGL_OK;
     for (int64_t i = 0; i <= n && st == GGL_OK; i++)
         for (int64_t k = 0; k < n_parts && st == GGL_OK; k++) {
             if (i > 0)
-                st = llm_session_collect(g->ctx->session, ticket[k], err);
+                st = llm_session_collect(llm_opened_session(g->ctx), ticket[k], err);
             if (i == 1)
                 *first_ns = bench_now_ns();
             if (st == GGL_OK && i < n)
@@ -183,7 +184,7 @@ static ggl_status run_generation(stage *g, int64_t n, int64_t *first_ns, ggl_err
 /* --- going back to the depth ------------------------------------------------------------------ */
 
 static ggl_status fill_depth(stage *g, int32_t slot, ggl_error *err) {
-    ggl_status st = llm_session_clear(g->ctx->session, slot, err);
+    ggl_status st = llm_session_clear(llm_opened_session(g->ctx), slot, err);
     return st == GGL_OK && g->t->n_depth > 0 ? run_prompt(g, slot, 0, g->t->n_depth, err) : st;
 }
 
@@ -193,9 +194,9 @@ static ggl_status reach_depth(stage *g, ggl_error *err) {
     for (int32_t k = 0; k < g->t->n_sequences && st == GGL_OK; k++) {
         st = fill_depth(g, k, err);
         if (st == GGL_OK && g->t->n_depth > 0 &&
-            ggl_sched_has_states(llm_session_sched(g->ctx->session)))
-            st = llm_session_save(g->ctx->session, k, true, &g->snapshot[k], &g->snapshot_size[k],
-                                  err);
+            ggl_sched_has_states(llm_session_sched(llm_opened_session(g->ctx))))
+            st = llm_session_save(llm_opened_session(g->ctx), k, true, &g->snapshot[k],
+                                  &g->snapshot_size[k], err);
     }
     return st;
 }
@@ -205,10 +206,11 @@ static ggl_status go_back(stage *g, ggl_error *err) {
     ggl_status st = GGL_OK;
     for (int32_t k = 0; k < g->t->n_sequences && st == GGL_OK; k++) {
         if (g->t->n_depth == 0)
-            st = llm_session_clear(g->ctx->session, k, err);
-        else if (llm_session_cut(g->ctx->session, k, g->t->n_depth, NULL) != GGL_OK &&
-                 (!g->snapshot[k] || llm_session_restore(g->ctx->session, k, g->snapshot[k],
-                                                         g->snapshot_size[k], NULL) != GGL_OK))
+            st = llm_session_clear(llm_opened_session(g->ctx), k, err);
+        else if (llm_session_cut(llm_opened_session(g->ctx), k, g->t->n_depth, NULL) != GGL_OK &&
+                 (!g->snapshot[k] ||
+                  llm_session_restore(llm_opened_session(g->ctx), k, g->snapshot[k],
+                                      g->snapshot_size[k], NULL) != GGL_OK))
             st = fill_depth(g, k, err);
     }
     return st;
@@ -295,10 +297,10 @@ static ggl_status count_rates(bench_row *row, const bench_setup *s, const bench_
     static bench_costs c;
     const llm_arch_params params = {.size = sizeof params,
                                     .n_ctx = t->n_depth + t->n_prompt + t->n_gen,
-                                    .adapter = s->ctx->adapter,
-                                    .n_adapters = s->ctx->n_adapters};
-    ggl_status st = bench_costs_count(&c, s->ctx->model, &params, t->n_ubatch, (ggl_type)t->type_k,
-                                      (ggl_type)t->type_v, err);
+                                    .adapter = llm_opened_adapter(s->ctx),
+                                    .n_adapters = llm_opened_n_adapters(s->ctx)};
+    ggl_status st = bench_costs_count(&c, llm_opened_model(s->ctx), &params, t->n_ubatch,
+                                      (ggl_type)t->type_k, (ggl_type)t->type_v, err);
     if (st != GGL_OK)
         return st;
     double ns = row->s_ns.median, limit = 0, rate = 0;
@@ -324,9 +326,10 @@ static ggl_status count_rates(bench_row *row, const bench_setup *s, const bench_
  * or "vulkan0=5". */
 static ggl_backend *only_backend(const bench_row *row, const stage *g) {
     const size_t n = strcspn(row->backend, "=,");
-    for (int i = 0; i < llm_placement_n_backends(g->ctx->placement) && !strchr(row->backend, ',');
+    for (int i = 0;
+         i < llm_placement_n_backends(llm_opened_placement(g->ctx)) && !strchr(row->backend, ',');
          i++) {
-        ggl_backend *b = llm_placement_backend(g->ctx->placement, i);
+        ggl_backend *b = llm_placement_backend(llm_opened_placement(g->ctx), i);
         if (strlen(b->name) == n && memcmp(b->name, row->backend, n) == 0)
             return b;
     }
@@ -370,10 +373,12 @@ static void take_limits(bench_row *row, const bench_setup *s, const stage *g) {
 /* Sets what the test ran on: which layers on which backend. */
 static void tell_place(bench_row *row, const stage *g) {
     size_t used = 0;
-    snprintf(row->backend, sizeof row->backend, "%s", llm_placement_text(g->ctx->placement));
-    row->n_gpu_layers = (double)llm_placement_n_device_layers(g->ctx->placement, g->ctx->session);
-    for (int i = 0; i < llm_placement_n_backends(g->ctx->placement); i++) {
-        const ggl_backend *b = llm_placement_backend(g->ctx->placement, i);
+    snprintf(row->backend, sizeof row->backend, "%s",
+             llm_placement_text(llm_opened_placement(g->ctx)));
+    row->n_gpu_layers = (double)llm_placement_n_device_layers(llm_opened_placement(g->ctx),
+                                                              llm_opened_session(g->ctx));
+    for (int i = 0; i < llm_placement_n_backends(llm_opened_placement(g->ctx)); i++) {
+        const ggl_backend *b = llm_placement_backend(llm_opened_placement(g->ctx), i);
         if (strncmp(b->name, "cpu", 3) != 0 && used < sizeof row->device)
             used += (size_t)snprintf(row->device + used, sizeof row->device - used, "%s%s",
                                      used ? "; " : "", b->description);

@@ -62,12 +62,15 @@ static int open_template(chat *c) {
     const bool is_named = o->template_file || o->template_name;
     ggl_error err = {0};
     ggl_status st;
-    const int code = tool_open_template(&c->format, TOOL, &choice, llm_model_file(c->ctx->model),
-                                        c->ctx->tokenizer, &st, &err);
+    llm_chat *format = NULL;
+    const int code =
+        tool_open_template(&format, TOOL, &choice, llm_model_file(llm_opened_model(c->ctx)),
+                           llm_opened_tokenizer(c->ctx), &st, &err);
+    llm_opened_set_chat(c->ctx, format);
     if (code >= 0)
         return code;
     if (st == GGL_OK) {
-        c->marks = answer_marks_format(llm_chat_text(c->format));
+        c->marks = answer_marks_format(llm_chat_text(format));
         c->has_marks = answer_marks_of(c->marks) == MARKS_SHOWN;
         const template_settings settings = {
             .reasoning = o->thinks,
@@ -75,7 +78,7 @@ static int open_template(chat *c) {
             .variables = o->template_vars,
             .no_bos = o->no_bos,
         };
-        return tool_set_template(c->format, TOOL, &settings);
+        return tool_set_template(format, TOOL, &settings);
     }
     if (st == GGL_NOT_FOUND && !is_named)
         return no_template(c, &err);
@@ -97,7 +100,7 @@ static int read_tools(chat *c) {
     size_t n = 0;
     if (!path)
         return -1;
-    if (!llm_template_mentions(llm_chat_get_template(c->format), "tools"))
+    if (!llm_template_mentions(llm_chat_get_template(llm_opened_chat(c->ctx)), "tools"))
         return tool_error(TOOL, 1, "--tools: the chat template does not read tools");
     char *text = tool_read_text(TOOL, path, MOST_SYSTEM, &n);
     if (!text)
@@ -128,7 +131,8 @@ static void note_variables(const chat *c) {
     const char *vars = c->o.chat.template_vars;
     ggl_error none = {0}; /* the variables were read already */
     if (vars)
-        (void)!llm_chat_unread(c->format, (ggl_str){vars, strlen(vars)}, note_unread, NULL, &none);
+        (void)!llm_chat_unread(llm_opened_chat(c->ctx), (ggl_str){vars, strlen(vars)}, note_unread,
+                               NULL, &none);
 }
 
 /* Begins the conversation, with --tools. */
@@ -232,7 +236,6 @@ static int chat_open(chat *c, const chat_setup *s) {
 static void chat_close(chat *c) {
     chat_input_close(&c->in);
     llm_talk_free(c->talk);
-    llm_chat_free(c->format);
     ggl_free(c->answer.s);
     record_fini(&c->record);
     ggl_free(c->attached.s);

@@ -2,7 +2,7 @@
 #ifndef TOOLS_CHAT_H
 #define TOOLS_CHAT_H
 
-#include "context.h"
+#include "opening.h"
 #include "generation.h"
 #include "record.h"
 

@@ -33,14 +33,12 @@ static void set_used(chat *c) {
 
 ggl_status chat_render(const chat *c, const llm_talk *talk, size_t first, bool asks, char **text,
                        size_t *n, ggl_error *err) {
-    const char *begins = asks ? "{\"add_generation_prompt\": true}" : "{}";
     char *json = NULL;
     size_t n_json = 0;
     *text = NULL;
     ggl_status st = llm_talk_json(talk, first, &json, &n_json, err);
-    const ggl_str vars[] = {{json, n_json}, {begins, strlen(begins)}};
     if (st == GGL_OK)
-        st = llm_chat_prompt(c->format, vars, 2, NULL, text, n, err);
+        st = llm_chat_format(c->ctx, json, asks, text, n, err);
     ggl_free(json);
     return st;
 }
@@ -63,8 +61,8 @@ static ggl_status make_prompt(const chat *c, prompt *p, ggl_error *err) {
     prompt_fini(p);
     ggl_status st = chat_render(c, c->talk, c->first, true, &p->text, &p->n_text, err);
     if (st == GGL_OK)
-        st =
-            llm_tokenize(c->ctx->tokenizer, p->text, p->n_text, LLM_TOKENIZE_SPECIAL, &p->ids, err);
+        st = llm_tokenize(llm_opened_tokenizer(c->ctx), p->text, p->n_text, LLM_TOKENIZE_SPECIAL,
+                          &p->ids, err);
     return st;
 }
 
@@ -74,8 +72,8 @@ void chat_count_used(chat *c) {
     c->n_used = 0;
     if (llm_talk_n(c->talk) > 0 &&
         chat_render(c, c->talk, c->first, false, &p.text, &p.n_text, &none) == GGL_OK &&
-        llm_tokenize(c->ctx->tokenizer, p.text, p.n_text, LLM_TOKENIZE_SPECIAL, &p.ids, &none) ==
-            GGL_OK)
+        llm_tokenize(llm_opened_tokenizer(c->ctx), p.text, p.n_text, LLM_TOKENIZE_SPECIAL, &p.ids,
+                     &none) == GGL_OK)
         c->n_used = p.ids.n;
     prompt_fini(&p);
 }
@@ -171,8 +169,8 @@ static void note_nan(chat *c) {
 
 /* Returns the text of a token for the conversation: without control tokens, except marks of reasoning. */
 static ggl_str token_text(const chat *c, int32_t id) {
-    const ggl_str text = llm_token_text(c->ctx->tokenizer, id, false);
-    const ggl_str mark = text.n > 0 ? text : llm_token_text(c->ctx->tokenizer, id, true);
+    const ggl_str text = llm_token_text(llm_opened_tokenizer(c->ctx), id, false);
+    const ggl_str mark = text.n > 0 ? text : llm_token_text(llm_opened_tokenizer(c->ctx), id, true);
     return answer_marks_show(MARKS_THINK, mark) ? mark : text;
 }
 
@@ -195,7 +193,7 @@ static bool on_token(void *user, int32_t id, const float *logits) {
 /* True if a control token is a part of what is shown: as a mark of calls or reasoning. */
 static bool shows(void *user, int32_t id) {
     chat *c = user;
-    const ggl_str mark = llm_token_text(c->ctx->tokenizer, id, true);
+    const ggl_str mark = llm_token_text(llm_opened_tokenizer(c->ctx), id, true);
     const bool is_text = token_text(c, id).n > 0, differs = c->has_marks && !is_text && mark.n > 0;
     c->marked |= differs;
     c->n_read += differs ? mark.n : 0;
@@ -213,7 +211,7 @@ static size_t limit_reasoning(void *user, const int32_t **id) {
     c->ends_reasoning = true;
     c->forced.n = 0; /* grammars allow no control tokens */
     *id = NULL;
-    if (llm_tokenize(c->ctx->tokenizer, end.s, end.n,
+    if (llm_tokenize(llm_opened_tokenizer(c->ctx), end.s, end.n,
                      constraint_is_given(&c->o.constraint) ? 0 : LLM_TOKENIZE_SPECIAL, &c->forced,
                      &none) != GGL_OK)
         return 0;
@@ -270,7 +268,7 @@ static ggl_status draw_all(chat *c, chat_show *show, ggl_error *err) {
             shown = chat_show_put(show, piece, n, st == GGL_OK ? err : NULL);
         c->n_shown += n;
     }
-    llm_context_end(c->ctx);
+    llm_opened_end(c->ctx);
     note_nan(c);
     const llm_run_info run = last_run(c);
     c->finish = cli_finish(c->o.n_predict != 0 ? run.finish : LLM_FINISH_LENGTH);

@@ -343,7 +343,7 @@ static chat_next do_set(chat *c, const char *argument, size_t *keep) {
         c->o.chat.reasoning = before.chat.reasoning;
         const template_settings settings = {
             .reasoning = c->o.chat.thinks, .budget = -1, .is_quiet = true};
-        (void)tool_set_template(c->format, TOOL, &settings);
+        (void)tool_set_template(llm_opened_chat(c->ctx), TOOL, &settings);
     }
     chat_say(c, "(%s = %s)", flag + 2, value);
     return CHAT_READ;

@@ -25,7 +25,6 @@ typedef struct chat_times {                         /* of answers */
 typedef struct chat {
     const chat_setup *setup;
     cli_options o; /* a copy: /set changes it */
-    llm_chat *format;
     llm_talk *talk;
     size_t first;  /* messages between the system message and this one no longer fit */
     size_t n_used; /* tokens of the conversation as far as it is kept; 0: not known */

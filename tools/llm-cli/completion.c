@@ -40,8 +40,8 @@ static void note_nan(completion *c) {
     tool_warning(TOOL,
                  "after %" PRId64 " tokens %" PRId64 " of %" PRId64
                  " logits are NaN; such tokens are never chosen",
-                 llm_session_n_past(c->s->ctx->session, 0), n_nan,
-                 llm_session_n_vocab(c->s->ctx->session));
+                 llm_session_n_past(llm_opened_session(c->s->ctx), 0), n_nan,
+                 llm_session_n_vocab(llm_opened_session(c->s->ctx)));
 }
 
 /* Says once that the context was shifted. */
@@ -72,7 +72,7 @@ static bool on_token(void *user, int32_t id, const float *logits) {
     note_shift(c);
     c->lacks_memory = c->s->o->json_output &&
                       !record_token(&c->record, id, logits, llm_context_n_vocab(c->s->ctx));
-    if (!c->s->ctx->tokenizer) {
+    if (!llm_opened_tokenizer(c->s->ctx)) {
         const int n = snprintf(number, sizeof number, "%s%" PRId32, c->n_ids++ > 0 ? "," : "", id);
         text_stream_put(&c->out, number, (size_t)n);
     }
@@ -146,7 +146,7 @@ static int generate(completion *c) {
     ggl_status st = GGL_OK;
     const char *piece = "";
     size_t n;
-    if (!c->s->ctx->tokenizer && c->s->o->n_predict != 0)
+    if (!llm_opened_tokenizer(c->s->ctx) && c->s->o->n_predict != 0)
         tool_note(TOOL, "there is no tokenizer for this model, so ids are printed");
     while (c->s->o->n_predict != 0 && st == GGL_OK && piece) {
         st = llm_next(c->s->ctx, &piece, &n, &err);
@@ -162,12 +162,12 @@ static int generate(completion *c) {
 /* Prints a line of the timings, and why guessing ended early. */
 static void print_guesses(const completion *c) {
     ggl_error err = {0};
-    if (!c->s->ctx->guessing)
+    if (!llm_opened_guessing(c->s->ctx))
         return;
     if (!tool_is_quiet())
         fprintf(stderr, "guesses                  %7" PRId64 " tokens %10" PRId64 " right\n",
                 c->run.n_guessed, c->run.n_right);
-    if (llm_guessing_failed(c->s->ctx->guessing, &err) != GGL_OK)
+    if (llm_guessing_failed(llm_opened_guessing(c->s->ctx), &err) != GGL_OK)
         tool_warning(TOOL, "the draft model stopped guessing: %s", err.msg);
 }
 
@@ -189,7 +189,7 @@ static void print_times(const completion *c) {
             c->run.seconds > 0 ? n_gen / c->run.seconds : 0);
     print_guesses(c);
     fprintf(stderr, "peak memory %9.1f MiB\n", (double)process_peak_memory() / 1048576);
-    fprintf(stderr, "descriptor  %s\n", llm_model_arch_origin(c->s->ctx->model));
+    fprintf(stderr, "descriptor  %s\n", llm_model_arch_origin(llm_opened_model(c->s->ctx)));
 }
 
 static bool take_text(void *ctx, const char *text, size_t n) {
@@ -275,7 +275,7 @@ static int run(completion *c) {
     code = close_output(c, code);
     if (code >= 0)
         return code;
-    llm_context_end(c->s->ctx);
+    llm_opened_end(c->s->ctx);
     const bool saved = !c->s->prompt->n || saved_prompt_write(c->saved_prompt, c->s->prompt);
     print_times(c);
     return saved ? -1 : 1;

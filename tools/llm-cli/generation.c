@@ -30,7 +30,7 @@ static int read_stops(cli_generation *g, const stops_options *o, bool escape) {
 static int read_constraint(cli_generation *g, const constraint_options *o, const llm_context *c) {
     if (!constraint_is_given(o))
         return -1;
-    if (!c->tokenizer)
+    if (!llm_opened_tokenizer(c))
         return tool_error(TOOL, 1,
                           "a grammar is about text, but this model's file has no tokenizer that "
                           "could write it");
@@ -47,14 +47,14 @@ static bool any_token(void *user, int32_t id, const float *logits) {
 
 int cli_generation_set_sampling(cli_generation *g, const cli_options *o, llm_context *c) {
     ggl_error err = {0};
-    const int code =
-        sampling_options_check_vocab(TOOL, &o->sampling, llm_session_n_vocab(c->session));
+    const int code = sampling_options_check_vocab(TOOL, &o->sampling,
+                                                  llm_session_n_vocab(llm_opened_session(c)));
     if (code >= 0)
         return code;
     const llm_sampler_params before = g->sampling;
     g->sampling = sampling_params(&o->sampling);
     g->sampling.seed = (uint64_t)o->seed;
-    c->sampling = &g->sampling;
+    llm_opened_set_sampling(c, &g->sampling);
     llm_generate_params p = g->p;
     p.token = any_token; /* without a tokenizer, too */
     p.same_sampler = false;
@@ -71,7 +71,7 @@ int cli_generation_open(cli_generation *g, const cli_options *o, llm_context *c)
     *g = (cli_generation){.p = llm_generate_default(), .notes = {.tool = TOOL}};
     g->p.n_max = o->n_predict > 0 ? o->n_predict : 0;
     g->p.ignore_end = o->ignore_eos;
-    if (!c->tokenizer && o->stops.reverse.n + o->stops.stop.n > 0)
+    if (!llm_opened_tokenizer(c) && o->stops.reverse.n + o->stops.stop.n > 0)
         return tool_error(TOOL, 1,
                           "-r and --stop need a tokenizer, which this model does not have");
     int code = read_stops(g, &o->stops, o->escape);

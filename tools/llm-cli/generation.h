@@ -2,7 +2,7 @@
 #ifndef TOOLS_CLI_GENERATION_H
 #define TOOLS_CLI_GENERATION_H
 
-#include "context.h"
+#include "opening.h"
 #include "options.h"
 
 typedef struct cli_generation {

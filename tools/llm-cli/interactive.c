@@ -83,7 +83,7 @@ static ggl_status append(pad *p, const char *text, size_t n, ggl_error *err) {
     const unsigned flags = (p->tokens.n == 0 ? LLM_TOKENIZE_BOS : 0u) |
                            (p->setup->o->no_special ? 0u : LLM_TOKENIZE_SPECIAL);
     if (st == GGL_OK)
-        st = llm_tokenize(p->ctx->tokenizer, text, n, flags, &p->tokens, err);
+        st = llm_tokenize(llm_opened_tokenizer(p->ctx), text, n, flags, &p->tokens, err);
     return st == GGL_OK && p->tokens.n > 0 ? begin(p, err) : st;
 }
 

@@ -54,19 +54,19 @@ static bool stdin_is_piped(void) {
 /* Without a session, the limit is the context that it will have at most. */
 static int check_lengths(const cli *c) {
     const int64_t n = (int64_t)c->prompt.n;
-    const int64_t n_ctx = c->ctx->session  ? llm_session_n_ctx(c->ctx->session)
-                          : c->o.n_ctx > 0 ? c->o.n_ctx
-                                           : llm_model_n_ctx(c->ctx->model);
-    if (n > n_ctx && (c->ctx->session || n_ctx > 0))
+    const int64_t n_ctx = llm_opened_session(c->ctx) ? llm_session_n_ctx(llm_opened_session(c->ctx))
+                          : c->o.n_ctx > 0           ? c->o.n_ctx
+                                                     : llm_model_n_ctx(llm_opened_model(c->ctx));
+    if (n > n_ctx && (llm_opened_session(c->ctx) || n_ctx > 0))
         return tool_error(TOOL, 1,
                           "the prompt has %" PRId64 " tokens, but the context only %" PRId64
                           "; -c sets a larger one",
                           n, n_ctx);
     /* the tokenizer's own are below it: a model with fewer rows than tokens is refused at load */
-    for (int64_t i = 0; c->ctx->session && c->o.tokens && i < n; i++)
-        if (c->prompt.id[i] >= llm_session_n_vocab(c->ctx->session))
+    for (int64_t i = 0; llm_opened_session(c->ctx) && c->o.tokens && i < n; i++)
+        if (c->prompt.id[i] >= llm_session_n_vocab(llm_opened_session(c->ctx)))
             return tool_error(TOOL, 2, "token %" PRId32 " is not in the vocabulary of %" PRId64,
-                              c->prompt.id[i], llm_session_n_vocab(c->ctx->session));
+                              c->prompt.id[i], llm_session_n_vocab(llm_opened_session(c->ctx)));
     return -1;
 }
 
@@ -104,9 +104,9 @@ static int read_prompt(cli *c) {
         c->prompt.cap = c->prompt.n;
         return bad >= 0 ? bad : check_lengths(c);
     }
-    if (!c->ctx->tokenizer)
+    if (!llm_opened_tokenizer(c->ctx))
         return tool_error(TOOL, 1, "%s (to pass a prompt as ids: --tokens 1,2,3)",
-                          c->ctx->why_no_tokenizer.msg);
+                          llm_opened_why_no_tokenizer(c->ctx)->msg);
     int code = -1;
     const bool asks = c->o.prompt || c->o.prompt_file || (c->o.chat.single && stdin_is_piped());
     if (!asks && (c->converses || (c->o.chat.interactive && !stdin_is_piped())))
@@ -118,13 +118,13 @@ static int read_prompt(cli *c) {
         return code;
     if (c->converses || c->o.chat.interactive)
         return -1;
-    chat_note_template(&c->o, llm_model_file(c->ctx->model));
+    chat_note_template(&c->o, llm_model_file(llm_opened_model(c->ctx)));
     unsigned flags = LLM_TOKENIZE_BOS | (c->o.no_special ? 0u : LLM_TOKENIZE_SPECIAL);
     const ggl_status st =
-        llm_tokenize(c->ctx->tokenizer, c->text, c->text_size, flags, &c->prompt, &err);
+        llm_tokenize(llm_opened_tokenizer(c->ctx), c->text, c->text_size, flags, &c->prompt, &err);
     if (st != GGL_OK)
         return tool_error(TOOL, 1, "%s", err.msg);
-    if (c->prompt.n == 0 && chat_lacks_template(&c->o, llm_model_file(c->ctx->model)))
+    if (c->prompt.n == 0 && chat_lacks_template(&c->o, llm_model_file(llm_opened_model(c->ctx))))
         return tool_error(TOOL, 1,
                           "%s: the file has no chat template, so it cannot chat; --chat-template "
                           "NAME|FILE gives one (chatml, llama3, ..), -p TEXT continues a text",
@@ -213,8 +213,9 @@ static int open_session(cli *c) {
     const int code = open_until(c, LLM_OPENED_SESSION);
     if (code >= 0)
         return code;
-    tool_print_notes(llm_session_notes(c->ctx->session));
-    tool_note_context(TOOL, c->ctx->model, llm_session_n_ctx(c->ctx->session));
+    tool_print_notes(llm_session_notes(llm_opened_session(c->ctx)));
+    tool_note_context(TOOL, llm_opened_model(c->ctx),
+                      llm_session_n_ctx(llm_opened_session(c->ctx)));
     return -1;
 }
 
@@ -226,24 +227,27 @@ static int open_weights(cli *c) {
     progress_end();
     if (code >= 0)
         return code;
-    tool_print_notes(llm_session_load_notes(c->ctx->session));
+    tool_print_notes(llm_session_load_notes(llm_opened_session(c->ctx)));
     c->t_load = process_seconds() - c->t_begin;
-    repack_hint_print(TOOL, c->ctx->session, &c->ctx->session_params, c->t_load,
-                      process_seconds() - t);
+    repack_hint_print(TOOL, llm_opened_session(c->ctx), llm_opened_session_params(c->ctx),
+                      c->t_load, process_seconds() - t);
     return -1;
 }
 
 static int print_plan(const cli *c) {
     ggl_fprint(stdout, "model        %s\ndescriptor   %s\ncontext      %" PRId64 "\n",
-               ggl_gguf_name(llm_model_file(c->ctx->model)), llm_model_arch_origin(c->ctx->model),
-               llm_session_n_ctx(c->ctx->session));
-    adapters_print(c->ctx->adapter, c->ctx->n_adapters, "adapter      ", stdout);
-    for (int i = 0; i < llm_placement_n_backends(c->ctx->placement); i++) {
-        const ggl_backend *b = llm_placement_backend(c->ctx->placement, i);
+               ggl_gguf_name(llm_model_file(llm_opened_model(c->ctx))),
+               llm_model_arch_origin(llm_opened_model(c->ctx)),
+               llm_session_n_ctx(llm_opened_session(c->ctx)));
+    adapters_print(llm_opened_adapter(c->ctx), llm_opened_n_adapters(c->ctx), "adapter      ",
+                   stdout);
+    for (int i = 0; i < llm_placement_n_backends(llm_opened_placement(c->ctx)); i++) {
+        const ggl_backend *b = llm_placement_backend(llm_opened_placement(c->ctx), i);
         printf("backend      %s: %s\n", b->name, b->description);
     }
     putchar('\n');
-    ggl_sched_print(llm_session_sched(c->ctx->session), stdout, strcmp(c->o.plan, "nodes") == 0);
+    ggl_sched_print(llm_session_sched(llm_opened_session(c->ctx)), stdout,
+                    strcmp(c->o.plan, "nodes") == 0);
     return 0;
 }
 
@@ -256,7 +260,7 @@ static bool on_progress(void *ctx, int64_t done, int64_t n) {
 
 static int converse(cli *c) {
     const chat_setup s = {.o = &c->o,
-                          .model_name = ggl_gguf_name(llm_model_file(c->ctx->model)),
+                          .model_name = ggl_gguf_name(llm_model_file(llm_opened_model(c->ctx))),
                           .ctx = c->ctx,
                           .generation = &c->generation,
                           .first = {c->text, c->text_size},
@@ -279,15 +283,16 @@ static int complete(cli *c) {
 /* Sets what does not depend on the text. */
 static void set_facts(cli *c) {
     size_t n = 0;
-    for (int i = 0; i < llm_placement_n_backends(c->ctx->placement) && n < sizeof c->backends;
+    for (int i = 0;
+         i < llm_placement_n_backends(llm_opened_placement(c->ctx)) && n < sizeof c->backends;
          i++) {
-        const ggl_backend *b = llm_placement_backend(c->ctx->placement, i);
+        const ggl_backend *b = llm_placement_backend(llm_opened_placement(c->ctx), i);
         n += (size_t)snprintf(c->backends + n, sizeof c->backends - n, "%s%s: %s", i ? "; " : "",
                               b->name, b->description);
     }
-    c->facts = (record_run){.model = c->ctx->model,
-                            .session = c->ctx->session,
-                            .params = &c->ctx->session_params,
+    c->facts = (record_run){.model = llm_opened_model(c->ctx),
+                            .session = llm_opened_session(c->ctx),
+                            .params = llm_opened_session_params(c->ctx),
                             .sampling = &c->generation.sampling,
                             .backends = c->backends,
                             .n_predict = c->o.n_predict,
@@ -312,7 +317,7 @@ static int run(cli *c) {
     c->t_begin = process_seconds();
     progress_begin(NULL, 0, "loading %s", c->o.model ? c->o.model : "the model");
     int code = open_model(c);
-    c->converses = code < 0 && chat_begins(&c->o, llm_model_file(c->ctx->model));
+    c->converses = code < 0 && chat_begins(&c->o, llm_model_file(llm_opened_model(c->ctx)));
     if (code < 0)
         code = check_use(c);
     if (code < 0 && !c->o.plan) /* before the session, which may take long to make */
@@ -342,7 +347,7 @@ static int run(cli *c) {
     code = complete(c);
     if (code >= 0)
         return code;
-    if (!llm_placement_report(c->ctx->placement, stderr))
+    if (!llm_placement_report(llm_opened_placement(c->ctx), stderr))
         return 1;
     return process_stopped ? process_stop_code() : 0;
 }
@@ -383,7 +388,7 @@ static void wait_for_change(const char *path, const struct stat *before) {
 static int check_descriptor(const cli *c) {
     ggl_error err = {0};
     char *notes = NULL;
-    ggl_status st = llm_arch_check(llm_model_arch(c->ctx->model), &notes, &err);
+    ggl_status st = llm_arch_check(llm_model_arch(llm_opened_model(c->ctx)), &notes, &err);
     if (notes)
         tool_print_notes(notes);
     ggl_free(notes);

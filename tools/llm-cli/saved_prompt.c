@@ -1,19 +1,15 @@
 #include "saved_prompt.h"
 
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "cache_settings.h"
 #include "common/progress.h"
+#include "prompt_file.h"
 
 struct saved_prompt {
     const char *tool;
     const saved_prompt_options *o;
-    llm_context *ctx;
-    llm_prompt_cache *cache;
+    llm_prompt_file *file;
     int64_t n_held; /* tokens that came from the file */
-    char also[LLM_CACHE_SETTINGS];
 };
 
 int saved_prompt_check(const char *tool, const saved_prompt_options *o) {
@@ -37,23 +33,14 @@ int saved_prompt_open(saved_prompt **out, const char *tool, const saved_prompt_o
         return tool_error(tool, 1, "out of memory");
     s->tool = tool;
     s->o = o;
-    s->ctx = c;
-    (void)llm_cache_settings(s->also, c->adapter, c->n_adapters, c->placement);
-    const llm_prompt_cache_params p = {
-        .size = sizeof p, .model = c->model, .session = c->session, .also = s->also};
-    ggl_status st = llm_prompt_cache_new(&s->cache, &p, &err);
-    if (st == GGL_OK && !o->read_only)
-        st = llm_prompt_cache_check(s->cache, o->path, &err);
-    c->cache = s->cache;
+    const ggl_status st = llm_prompt_file_open(&s->file, c, o->path, o->read_only, &err);
     return st == GGL_OK ? -1
                         : tool_error(tool, st == GGL_USAGE ? 2 : 1, "--prompt-cache: %s", err.msg);
 }
 
 void saved_prompt_close(saved_prompt *s) {
-    if (!s)
-        return;
-    s->ctx->cache = NULL;
-    llm_prompt_cache_free(s->cache);
+    if (s)
+        llm_prompt_file_close(s->file);
     free(s);
 }
 
@@ -63,41 +50,24 @@ ggl_status saved_prompt_load(saved_prompt *s, const llm_tokens *prompt, ggl_erro
         return GGL_OK;
     progress_begin(NULL, 0, "reading %s", s->o->path);
     const ggl_status st =
-        llm_prompt_cache_load(s->cache, s->o->path, prompt->id, prompt->n, &s->n_held, &why);
+        llm_prompt_file_load(s->file, prompt->id, prompt->n, &s->n_held, &why, err);
     progress_end();
-    if (st != GGL_OK && (st != GGL_NOT_FOUND || s->o->read_only))
+    if (why.status != GGL_OK && (why.status != GGL_NOT_FOUND || s->o->read_only))
         tool_note(s->tool, "--prompt-cache: %s; the prompt runs without it", why.msg);
-    return llm_generator_adopt(s->ctx->generator, prompt->id, (size_t)s->n_held, err);
+    return st;
 }
 
 int64_t saved_prompt_n_held(const saved_prompt *s) {
     return s ? s->n_held : 0;
 }
 
-/* The number of tokens at the start that the sequences share. */
-static size_t common_beginning(const int32_t *a, size_t n_a, const int32_t *b, size_t n_b) {
-    size_t n = 0;
-    while (n < n_a && n < n_b && a[n] == b[n])
-        n++;
-    return n;
-}
-
 bool saved_prompt_write(saved_prompt *s, const llm_tokens *prompt) {
     const size_t n = prompt->n;
     ggl_error err = {0};
-    size_t n_all, n_held;
     if (!s || s->o->read_only || (!s->o->all && (size_t)s->n_held + 1 >= n && s->n_held > 0))
         return true;
-    ggl_status st = llm_generator_settle(s->ctx->generator, &n_held, &err);
-    const int32_t *id = llm_generator_tokens(s->ctx->generator, &n_all);
-    if (!s->o->all)
-        n_held = common_beginning(id, n_held, prompt->id, n);
-    const bool shifted = !s->o->all && n_held < n;
     progress_begin(NULL, 0, "writing %s", s->o->path);
-    if (st == GGL_OK && shifted)
-        st = llm_prompt_cache_save_copy(s->cache, s->o->path, prompt->id, n, &err);
-    if ((st == GGL_NOT_FOUND || (st == GGL_OK && !shifted)) && n_held > 0)
-        st = llm_prompt_cache_save(s->cache, s->o->path, id, n_held, &err);
+    const ggl_status st = llm_prompt_file_save(s->file, prompt->id, n, s->o->all, &err);
     progress_end();
     if (st == GGL_NOT_FOUND || st == GGL_UNSUPPORTED) { /* the text is complete without it */
         tool_note(s->tool, "the prompt is not saved: %s", err.msg);

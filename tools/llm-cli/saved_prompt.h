@@ -3,8 +3,8 @@
 #define TOOLS_CLI_SAVED_PROMPT_H
 
 #include "common/args.h"
-#include "context.h"
-#include "llm/internal/prompt_cache.h"
+#include "llm/internal/tokenizer.h"
+#include "llm/llm.h"
 
 typedef struct saved_prompt_options {
     const char *path; /* NULL: none */

@@ -93,7 +93,7 @@ static int read_text(run *r) {
         code = calibration_check(TOOL, r->ctx);
     if (code >= 0)
         return code;
-    calibration_choose(t, TOOL, llm_model_n_ctx(r->ctx->model), o->n_ctx, o->ctx_given);
+    calibration_choose(t, TOOL, llm_model_n_ctx(llm_opened_model(r->ctx)), o->n_ctx, o->ctx_given);
     code = calibration_is_own(o->text)
                ? write_text(r)
                : calibration_read(t, TOOL, r->ctx, o->text, o->parse_special);
@@ -260,7 +260,7 @@ static int run_all(run *r, int (*save)(void *), void *ctx) {
 int run_text(options *o, llm_imatrix *m, int (*save)(void *), void *ctx) {
     run r = {.o = o, .matrix = m, .shows_values = isatty(STDOUT_FILENO) == 1};
     int code = run_all(&r, save, ctx);
-    if (code < 0 && !llm_placement_report(r.ctx->placement, stderr))
+    if (code < 0 && !llm_placement_report(llm_opened_placement(r.ctx), stderr))
         code = 1;
     code = tool_close_context(r.ctx, TOOL, code);
     calibration_fini(&r.text);

@@ -163,7 +163,7 @@ static int choose_chunks(ppl *p) {
     if (p->o.compare) {
         code = choose_base(p);
     } else {
-        calibration_choose(&p->text, TOOL, llm_model_n_ctx(p->ctx->model), p->o.n_ctx,
+        calibration_choose(&p->text, TOOL, llm_model_n_ctx(llm_opened_model(p->ctx)), p->o.n_ctx,
                            p->o.ctx_given);
         code = calibration_read(&p->text, TOOL, p->ctx, p->o.text, false);
     }
@@ -406,7 +406,7 @@ int main(int argc, char **argv) {
         process_wait_for_stop();
         code = run(&p);
     }
-    if (code == 0 && p.ctx && !llm_placement_report(p.ctx->placement, stderr))
+    if (code == 0 && p.ctx && !llm_placement_report(llm_opened_placement(p.ctx), stderr))
         code = 1;
     calibration_fini(&p.text);
     ggl_free(p.chunk);

@@ -21,7 +21,7 @@ typedef struct run {
 
 static int open_until(run *r, const llm_opening *o, llm_opened until) {
     ggl_error err = {0};
-    const bool has_begun = !r->ctx->model && tool_loading_begin(&o->loading);
+    const bool has_begun = !llm_opened_model(r->ctx) && tool_loading_begin(&o->loading);
     if (until > LLM_OPENED_MODEL)
         progress_begin(PROGRESS_BYTES, 0, "loading weights");
     const ggl_status st = llm_context_open(r->ctx, o, until, &err);
@@ -52,10 +52,11 @@ static int open_model(run *r, const job *j) {
 static int write_text(run *r) {
     enum { TOKENS = 16384 };
     llm_opening w = r->opening;
-    if (!r->ctx->tokenizer)
+    if (!llm_opened_tokenizer(r->ctx))
         return tool_error(TOOL, 1, "--imatrix self: the model cannot write a text: %s",
-                          r->ctx->why_no_tokenizer.msg);
-    calibration_choose(&r->text, TOOL, llm_model_n_ctx(r->ctx->model), CALIBRATION_WINDOW, false);
+                          llm_opened_why_no_tokenizer(r->ctx)->msg);
+    calibration_choose(&r->text, TOOL, llm_model_n_ctx(llm_opened_model(r->ctx)),
+                       CALIBRATION_WINDOW, false);
     llm_own_text_watch(&w.session, r->text.n_ctx);
     int code = open_until(r, &w, LLM_OPENED_WEIGHTS);
     if (code < 0)

@@ -105,8 +105,8 @@ static void put_slot(llm_json_out *out, const server *s, const llm_slot_info *i,
                ", \"speculative\": %s, \"is_processing\": %s, \"use\": \"%s\", \"n_past\": %" PRId64
                ", \"n_shared\": %" PRId64,
                slot ? ", " : "", slot, i->id ? (int64_t)i->id : -1, s->facts.n_ctx,
-               s->ctx->guessing ? "true" : "false", runs ? "true" : "false", uses[i->use],
-               i->n_past, i->n_shared);
+               llm_opened_guessing(s->ctx) ? "true" : "false", runs ? "true" : "false",
+               uses[i->use], i->n_past, i->n_shared);
     if (runs)
         put_format(out,
                    ", \"n_prompt\": %" PRId64 ", \"n_reused\": %" PRId64
@@ -118,7 +118,7 @@ static void put_slot(llm_json_out *out, const server *s, const llm_slot_info *i,
 static void put_slots(void *ctx, llm_engine *e) {
     slots_ctx *c = ctx;
     llm_json_put_text(&c->out, "[");
-    for (int i = 0; i < (int)c->s->ctx->session_params.n_slots; i++) {
+    for (int i = 0; i < (int)llm_opened_session_params(c->s->ctx)->n_slots; i++) {
         const llm_slot_info info = llm_engine_slot(e, i);
         put_slot(&c->out, c->s, &info, i);
     }

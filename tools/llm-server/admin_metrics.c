@@ -39,9 +39,9 @@ static void read_numbers(void *ctx, llm_engine *e) {
     n->first = *answers_first_tokens(server_answers(n->s));
     n->n_running = llm_engine_n_running(e);
     n->n_waiting = llm_engine_n_waiting(e);
-    n->n_cached = llm_session_n_cached(n->s->ctx->session);
-    n->n_free = llm_session_n_free(n->s->ctx->session);
-    for (int i = 0; i < (int)n->s->ctx->session_params.n_slots; i++) {
+    n->n_cached = llm_session_n_cached(llm_opened_session(n->s->ctx));
+    n->n_free = llm_session_n_free(llm_opened_session(n->s->ctx));
+    for (int i = 0; i < (int)llm_opened_session_params(n->s->ctx)->n_slots; i++) {
         const llm_slot_info slot = llm_engine_slot(e, i);
         n->slots[slot.use]++;
         n->n_past_max = slot.n_past > n->n_past_max ? slot.n_past : n->n_past_max;

@@ -63,7 +63,7 @@ static void put_model_row(llm_json_out *out, const char *name, const model_card 
 /* The card of the row, so that loading changes nothing of it; without a row, that of the model. s: may be NULL. */
 static model_card card_of(const model *m, const server *s) {
     const model_card *own = model_get_card(m);
-    return s && !own->is_known ? model_card_of(llm_model_file(s->ctx->model)) : *own;
+    return s && !own->is_known ? model_card_of(llm_model_file(llm_opened_model(s->ctx))) : *own;
 }
 
 void admin_ollama_tags(models *t, const http_request *q, http_reply *r) {
@@ -202,9 +202,12 @@ static bool read_show(const models *all, const http_request *q, http_reply *r) {
 }
 
 void admin_ollama_show(server *s, const http_request *q, http_reply *r) {
-    const llm_template *t = s->ctx->chat ? llm_chat_get_template(s->ctx->chat) : NULL;
-    const shown x = {.file = llm_model_file(s->ctx->model),
-                     .template_text = s->ctx->chat ? llm_chat_text(s->ctx->chat) : (ggl_str){"", 0},
+    const llm_template *t =
+        llm_opened_chat(s->ctx) ? llm_chat_get_template(llm_opened_chat(s->ctx)) : NULL;
+    const shown x = {.file = llm_model_file(llm_opened_model(s->ctx)),
+                     .template_text = llm_opened_chat(s->ctx)
+                                          ? llm_chat_text(llm_opened_chat(s->ctx))
+                                          : (ggl_str){"", 0},
                      .has_tools = t && llm_template_mentions(t, "tools"),
                      .has_thinking = t && llm_template_mentions(t, "enable_thinking"),
                      .embeds = s->facts.n_embd > 0,

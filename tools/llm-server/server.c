@@ -11,7 +11,7 @@
 /* --- what others read ------------------------------------------------------------------------- */
 
 int server_n_slots(const server *s) {
-    return (int)s->ctx->session_params.n_slots;
+    return (int)llm_opened_session_params(s->ctx)->n_slots;
 }
 
 const server_facts *server_get_facts(const server *s) {
@@ -19,11 +19,11 @@ const server_facts *server_get_facts(const server *s) {
 }
 
 const llm_chat *server_chat(const server *s) {
-    return s->ctx->chat;
+    return llm_opened_chat(s->ctx);
 }
 
 const llm_tokenizer *server_tokenizer(const server *s) {
-    return s->ctx->tokenizer;
+    return llm_opened_tokenizer(s->ctx);
 }
 
 const char *server_model_info(const server *s) {
@@ -37,7 +37,7 @@ answers *server_answers(const server *s) {
 const llm_vocab *server_vocab(server *s) {
     ggl_error err;
     pthread_mutex_lock(&s->vocab_lock);
-    if (!s->vocab && llm_vocab_new(&s->vocab, s->ctx->tokenizer, &err) != GGL_OK)
+    if (!s->vocab && llm_vocab_new(&s->vocab, llm_opened_tokenizer(s->ctx), &err) != GGL_OK)
         s->vocab = NULL;
     const llm_vocab *v = s->vocab;
     pthread_mutex_unlock(&s->vocab_lock);

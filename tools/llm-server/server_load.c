@@ -36,8 +36,8 @@ static int open_until(server *s, llm_opened until) {
 
 static int open_model(server *s) {
     const int code = tool_open_named(&s->ctx, TOOL, &s->opening);
-    if (code < 0 && !s->ctx->tokenizer)
-        return tool_error(TOOL, 1, "%s", s->ctx->why_no_tokenizer.msg);
+    if (code < 0 && !llm_opened_tokenizer(s->ctx))
+        return tool_error(TOOL, 1, "%s", llm_opened_why_no_tokenizer(s->ctx)->msg);
     return code;
 }
 
@@ -48,14 +48,17 @@ static int open_template(server *s) {
     const bool is_named = o->template_file || o->template_name;
     ggl_error err = {0};
     ggl_status st;
-    const int code = tool_open_template(&s->ctx->chat, TOOL, &choice, llm_model_file(s->ctx->model),
-                                        s->ctx->tokenizer, &st, &err);
+    llm_chat *chat = NULL;
+    const int code =
+        tool_open_template(&chat, TOOL, &choice, llm_model_file(llm_opened_model(s->ctx)),
+                           llm_opened_tokenizer(s->ctx), &st, &err);
+    llm_opened_set_chat(s->ctx, chat);
     const template_settings settings = {.reasoning = o->reasoning,
                                         .budget = o->reasoning_budget,
                                         .variables = o->template_vars,
                                         .no_bos = o->no_chat_bos};
     if (st == GGL_OK && code < 0)
-        return tool_set_template(s->ctx->chat, TOOL, &settings);
+        return tool_set_template(llm_opened_chat(s->ctx), TOOL, &settings);
     if (code >= 0 || (st == GGL_NOT_FOUND && !is_named))
         return code;
     return tool_error(TOOL, 1, "%s", err.msg);
@@ -78,8 +81,9 @@ static const char *pooling_name(const server_options *o) {
 static int find_pooling(const server *s, llm_pooling *pooling) {
     ggl_error err = {0};
     *pooling = (llm_pooling)0;
-    if (!s->o->embeddings || llm_pooling_find(pooling, pooling_name(s->o),
-                                              llm_model_file(s->ctx->model), &err) == GGL_OK)
+    if (!s->o->embeddings ||
+        llm_pooling_find(pooling, pooling_name(s->o), llm_model_file(llm_opened_model(s->ctx)),
+                         &err) == GGL_OK)
         return -1;
     return tool_error(TOOL, 1, "--embeddings: %s (--pooling)", err.msg);
 }
@@ -97,13 +101,13 @@ static bool is_aborted(void *ctx) {
 }
 
 static int64_t n_ctx(const server *s) {
-    const int64_t own = llm_model_n_ctx(s->ctx->model);
+    const int64_t own = llm_model_n_ctx(llm_opened_model(s->ctx));
     return s->o->n_ctx > 0 ? s->o->n_ctx : own > 0 ? own : DEFAULT_CTX;
 }
 
 static void note_context(const server *s) {
-    const int64_t n = llm_session_n_ctx(s->ctx->session), n_parallel = s->o->n_parallel;
-    tool_note_context(TOOL, s->ctx->model, n);
+    const int64_t n = llm_session_n_ctx(llm_opened_session(s->ctx)), n_parallel = s->o->n_parallel;
+    tool_note_context(TOOL, llm_opened_model(s->ctx), n);
     if (n < FEW_TOKENS * n_parallel)
         tool_note(TOOL,
                   "%" PRId64 " sequences at once (-np) share %" PRId64
@@ -139,11 +143,11 @@ static void on_placed(void *ctx, const llm_placement *p, const llm_session *sess
 /* Notes what the session uses, for models that are loaded later. */
 static void note_memory(server *s) {
     used_memory *m = s->used;
-    for (int i = 0; i < llm_placement_n_backends(s->ctx->placement); i++) {
-        const ggl_backend *b = llm_placement_backend(s->ctx->placement, i);
+    for (int i = 0; i < llm_placement_n_backends(llm_opened_placement(s->ctx)); i++) {
+        const ggl_backend *b = llm_placement_backend(llm_opened_placement(s->ctx), i);
         ggl_memory u;
         if (m == s->used + SERVER_MEMORIES - 1 ||
-            !ggl_sched_memory(llm_session_sched(s->ctx->session), i, &u))
+            !ggl_sched_memory(llm_session_sched(llm_opened_session(s->ctx)), i, &u))
             continue;
         if (llm_fit_is_host(b)) {
             m->bytes = (double)u.weights_mapped;
@@ -205,7 +209,7 @@ static void set_opening(server *s) {
 static int open_in_room(server *s, llm_opened until) {
     ggl_error err = {0};
     const ggl_status st = llm_context_open(s->ctx, &s->opening, until, &err);
-    const bool has_session = s->ctx->opened >= LLM_OPENED_SESSION;
+    const bool has_session = llm_opened_step(s->ctx) >= LLM_OPENED_SESSION;
     if (st == GGL_CANCELLED && has_session)
         return 0;
     s->lacks_room |= st == GGL_NOMEM && has_session && !s->insists;
@@ -235,7 +239,7 @@ static int new_session(server *s) {
     code = open_in_room(s, LLM_OPENED_SESSION);
     if (code >= 0)
         return code;
-    tool_print_notes(llm_session_notes(s->ctx->session));
+    tool_print_notes(llm_session_notes(llm_opened_session(s->ctx)));
     note_context(s);
     return -1;
 }
@@ -247,7 +251,7 @@ static int alloc_session(server *s) {
     s->repack_seconds = process_seconds() - begin;
     progress_end();
     if (code < 0)
-        tool_print_notes(llm_session_load_notes(s->ctx->session));
+        tool_print_notes(llm_session_load_notes(llm_opened_session(s->ctx)));
     return code;
 }
 
@@ -265,13 +269,13 @@ static int open_speculation(server *s) {
 static int open_engine(server *s) {
     ggl_error err = {0};
     const llm_engine_params p = {.size = sizeof p,
-                                 .session = s->ctx->session,
-                                 .tokenizer = s->ctx->tokenizer,
+                                 .session = llm_opened_session(s->ctx),
+                                 .tokenizer = llm_opened_tokenizer(s->ctx),
                                  .n_parallel = (int)s->o->n_parallel,
                                  .n_queue = (size_t)s->o->n_queue,
                                  .n_queue_each = ((size_t)s->o->n_queue + 1) / 2,
                                  .step_ns = s->o->max_stall * 1000000,
-                                 .guesser = llm_guessing_guessers(s->ctx->guessing),
+                                 .guesser = llm_guessing_guessers(llm_opened_guessing(s->ctx)),
                                  .n_guess_max = speculate_n_max(&s->o->speculate)};
     const ggl_status st = llm_engine_new(&s->engine, &p, &err);
     return st == GGL_OK ? -1 : tool_error(TOOL, 1, "%s", err.msg);
@@ -305,19 +309,19 @@ static char *name_of(const ggl_gguf *f, const char *path) {
 }
 
 static void put_info(llm_json_out *out, const server *s) {
-    const llm_model_facts m = llm_model_facts_of(llm_model_file(s->ctx->model));
+    const llm_model_facts m = llm_model_facts_of(llm_model_file(llm_opened_model(s->ctx)));
     char text[512];
     snprintf(text, sizeof text,
              "\"n_vocab\": %" PRId64 ", \"n_ctx\": %" PRId64 ", \"n_ctx_train\": %" PRId64
              ", \"n_embd\": %" PRId64 ", \"n_params\": %.0f, \"size\": %.0f",
-             s->facts.n_vocab, s->facts.n_ctx, llm_model_n_ctx(s->ctx->model), m.n_embd, m.n_params,
-             m.bytes);
+             s->facts.n_vocab, s->facts.n_ctx, llm_model_n_ctx(llm_opened_model(s->ctx)), m.n_embd,
+             m.n_params, m.bytes);
     llm_json_put_text(out, "{\"architecture\": ");
     llm_json_put_string(out, m.architecture);
     llm_json_put_text(out, ", \"name\": ");
     llm_json_put_string(out, m.name);
     llm_json_put_text(out, ", \"tokenizer\": \"");
-    llm_json_put_text(out, llm_tokenizer_kind_name(s->ctx->tokenizer));
+    llm_json_put_text(out, llm_tokenizer_kind_name(llm_opened_tokenizer(s->ctx)));
     llm_json_put_text(out, "\", ");
     llm_json_put_text(out, text);
     llm_json_put_text(out, "}");
@@ -334,7 +338,7 @@ static void read_fim(server *s) {
                                               [FIM_MID] = {"fim_mid", "middle"},
                                               [FIM_REP] = {"fim_rep"},
                                               [FIM_SEP] = {"fim_sep"}};
-    const ggl_gguf *f = llm_model_file(s->ctx->model);
+    const ggl_gguf *f = llm_model_file(llm_opened_model(s->ctx));
     for (int i = 0; i < N_FIM; i++) {
         s->fim[i] = -1;
         for (int k = 1; k >= 0; k--) {
@@ -343,7 +347,7 @@ static void read_fim(server *s) {
             int64_t id = 0;
             snprintf(name, sizeof name, "tokenizer.ggml.%s_token_id", key[i][k] ? key[i][k] : "-");
             if (ggl_gguf_get_integer(f, name, &id, &err) == 1 && id >= 0 &&
-                id < llm_session_n_vocab(s->ctx->session))
+                id < llm_session_n_vocab(llm_opened_session(s->ctx)))
                 s->fim[i] = (int32_t)id;
         }
     }
@@ -353,24 +357,25 @@ static int set_facts(server *s) {
     const server_options *o = s->o;
     server_facts *f = &s->facts;
     llm_json_out info = {0};
-    const char *path = ggl_gguf_name(llm_model_file(s->ctx->model));
-    const int code =
-        sampling_options_check_vocab(TOOL, &o->sampling, llm_session_n_vocab(s->ctx->session));
+    const char *path = ggl_gguf_name(llm_model_file(llm_opened_model(s->ctx)));
+    const int code = sampling_options_check_vocab(TOOL, &o->sampling,
+                                                  llm_session_n_vocab(llm_opened_session(s->ctx)));
     if (code >= 0)
         return code;
     *f = (server_facts){
         .model = s->name    ? strdup(s->name)
                  : o->alias ? strndup(o->alias, strcspn(o->alias, ","))
-                            : name_of(llm_model_file(s->ctx->model), path),
+                            : name_of(llm_model_file(llm_opened_model(s->ctx)), path),
         .model_path = path,
-        .n_ctx = llm_session_n_ctx(s->ctx->session),
-        .n_vocab = llm_session_n_vocab(s->ctx->session),
+        .n_ctx = llm_session_n_ctx(llm_opened_session(s->ctx)),
+        .n_vocab = llm_session_n_vocab(llm_opened_session(s->ctx)),
         .n_parallel = o->n_parallel,
-        .n_embd = llm_session_n_embd(s->ctx->session),
-        .pooling = s->ctx->pooling,
+        .n_embd = llm_session_n_embd(llm_opened_session(s->ctx)),
+        .pooling = llm_opened_pooling(s->ctx),
         .all_vectors = o->pooling == LLM_POOL_COUNT,
-        .has_chat = s->ctx->chat != NULL,
-        .shows_tools = s->ctx->chat && shows_tools(llm_chat_get_template(s->ctx->chat)),
+        .has_chat = llm_opened_chat(s->ctx) != NULL,
+        .shows_tools =
+            llm_opened_chat(s->ctx) && shows_tools(llm_chat_get_template(llm_opened_chat(s->ctx))),
         .strict_fields = o->strict_fields,
         .t_start = (int64_t)time(NULL),
         .sampling = sampling_params(&o->sampling),
@@ -381,7 +386,7 @@ static int set_facts(server *s) {
         .reasoning_budget = o->reasoning == TOOL_REASONING_OFF ? 0 : o->reasoning_budget,
         .raw_marks = o->reasoning_format == TOOL_FORMAT_NONE,
         .max_seconds = (double)o->max_seconds,
-        .tokenizer = s->ctx->tokenizer,
+        .tokenizer = llm_opened_tokenizer(s->ctx),
         .fim = s->fim};
     read_fim(s);
     f->sampling.seed = o->seed >= 0 ? (uint64_t)o->seed : 0;
@@ -426,8 +431,8 @@ int server_load(server *s) {
     progress_end();
     s->load_seconds = process_seconds() - begin;
     if (code < 0)
-        repack_hint_print(TOOL, s->ctx->session, &s->ctx->session_params, s->load_seconds,
-                          s->repack_seconds);
+        repack_hint_print(TOOL, llm_opened_session(s->ctx), llm_opened_session_params(s->ctx),
+                          s->load_seconds, s->repack_seconds);
     return code;
 }
 

@@ -11,7 +11,7 @@
 
 static void put_token(llm_json_out *out, const char *name, const server *s, int32_t id) {
     put_format(out, ", \"%s\": ", name);
-    llm_json_put_string(out, llm_token_piece(s->ctx->tokenizer, id));
+    llm_json_put_string(out, llm_token_piece(llm_opened_tokenizer(s->ctx), id));
 }
 
 static void put_text(llm_json_out *out, const char *name, const char *text) {
@@ -27,7 +27,8 @@ static void put_defaults(llm_json_out *out, const server *s) {
         "{\"id\": 0, \"id_task\": -1, \"n_ctx\": %" PRId64
         ", \"speculative\": %s, \"is_processing\": false, \"params\": {\"n_predict\": %" PRId64
         ", \"max_tokens\": %" PRId64 ", \"seed\": %" PRId64 ", ",
-        f->n_ctx, s->ctx->guessing ? "true" : "false", f->n_predict, f->n_predict, s->o->seed);
+        f->n_ctx, llm_opened_guessing(s->ctx) ? "true" : "false", f->n_predict, f->n_predict,
+        s->o->seed);
     put_sampling(out, &f->sampling);
     put_format(out, ", \"n_keep\": %" PRId64, f->n_keep);
     llm_json_put_text(out,
@@ -43,9 +44,10 @@ static void put_props(llm_json_out *out, const server *s) {
     put_text(out, "model_path", s->facts.model_path);
     put_text(out, "model_alias", s->facts.model);
     llm_json_put_text(out, ", \"chat_template\": ");
-    llm_json_put_string(out, s->ctx->chat ? llm_chat_text(s->ctx->chat) : (ggl_str){"", 0});
-    put_token(out, "bos_token", s, llm_tokenizer_bos(s->ctx->tokenizer));
-    put_token(out, "eos_token", s, llm_tokenizer_eos(s->ctx->tokenizer));
+    llm_json_put_string(out, llm_opened_chat(s->ctx) ? llm_chat_text(llm_opened_chat(s->ctx))
+                                                     : (ggl_str){"", 0});
+    put_token(out, "bos_token", s, llm_tokenizer_bos(llm_opened_tokenizer(s->ctx)));
+    put_token(out, "eos_token", s, llm_tokenizer_eos(llm_opened_tokenizer(s->ctx)));
     llm_json_put_text(out, ", \"build_info\": \"b" TOOLS_VERSION
                            "-llm-server\", \"modalities\": {\"vision\": false, \"audio\": false}");
 }

@@ -20,7 +20,7 @@ static const struct {
 
 ggl_status slot_read_target(slot_request *x, const char *path, const char *action, ggl_error *err) {
     const char *digits = path + strlen("/slots/");
-    const int n_slots = (int)x->s->ctx->session_params.n_slots;
+    const int n_slots = (int)llm_opened_session_params(x->s->ctx)->n_slots;
     const size_t n = strspn(digits, "0123456789");
     if (n == 0 || digits[n] || n > 9 || atoi(digits) >= n_slots)
         return ggl_fail(err, GGL_USAGE, "there is no slot \"%.20s\"; the server has slots 0 to %d",
@@ -66,7 +66,7 @@ ggl_status slot_read_name(slot_request *x, const json_value *v, ggl_error *err) 
 
 /* Holds the memory of a slot that is saved: it is copied before it is written. */
 static ggl_status hold_copy(const slot_request *x, int64_t n_past, memory_hold *h, ggl_error *err) {
-    const ggl_sched *sched = llm_session_sched(x->s->ctx->session);
+    const ggl_sched *sched = llm_session_sched(llm_opened_session(x->s->ctx));
     const size_t n = (size_t)ggl_sched_slot_size(sched, n_past, false),
                  most = memory_most(h->of, h->use);
     if (memory_set(h, n))
@@ -84,10 +84,11 @@ static ggl_status use_file(slot_request *x, llm_engine *e, ggl_error *err) {
     const server *s = x->s;
     memory_hold h = {.of = x->memory, .use = MEMORY_REQUESTS};
     const llm_slot_info info = llm_engine_slot(e, x->slot);
-    (void)llm_cache_settings(also, s->ctx->adapter, s->ctx->n_adapters, s->ctx->placement);
+    (void)llm_cache_settings(also, llm_opened_adapter(s->ctx), llm_opened_n_adapters(s->ctx),
+                             llm_opened_placement(s->ctx));
     const llm_prompt_cache_params p = {.size = sizeof p,
-                                       .model = s->ctx->model,
-                                       .session = s->ctx->session,
+                                       .model = llm_opened_model(s->ctx),
+                                       .session = llm_opened_session(s->ctx),
                                        .slot = x->slot,
                                        .also = also};
     ggl_status st = llm_prompt_cache_new(&c, &p, err);

@@ -742,9 +742,8 @@ typedef struct llm_verify_result {
     double rounding; /* between the single nodes, one after the other, and double precision */
     double largest;  /* logit */
     int64_t n_logits;
-    char first_nan
-        [512]; /* the first node that is no number in double precision, with its origin; "": none */
-    char device[512]; /* what was verified: "cpu: 2 threads, avx2" */
+    /* The first node that is no number in double precision, with its origin; "": none. What was verified: "cpu: 2 threads, avx2". */
+    char first_nan[512], device[512];
 } llm_verify_result;
 
 /* Compares a device with the reference backend, which computes in double precision and is slow: runs tokens through the

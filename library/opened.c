@@ -1,0 +1,68 @@
+/* What the tools read of a context that they open in steps. */
+#include "context.h"
+#include "opening.h"
+
+llm_opened llm_opened_step(const llm_context *c) {
+    return c->opened;
+}
+
+bool llm_opened_misused(const llm_context *c) {
+    return c->misused;
+}
+
+llm_model *llm_opened_model(const llm_context *c) {
+    return c->model;
+}
+
+const llm_tokenizer *llm_opened_tokenizer(const llm_context *c) {
+    return c->tokenizer;
+}
+
+const ggl_error *llm_opened_why_no_tokenizer(const llm_context *c) {
+    return &c->why_no_tokenizer;
+}
+
+llm_chat *llm_opened_chat(const llm_context *c) {
+    return c->chat;
+}
+
+void llm_opened_set_chat(llm_context *c, llm_chat *chat) {
+    llm_chat_free(c->chat);
+    c->chat = chat;
+}
+
+llm_placement *llm_opened_placement(const llm_context *c) {
+    return c->placement;
+}
+
+const llm_adapter_use *llm_opened_adapter(const llm_context *c) {
+    return c->adapter;
+}
+
+size_t llm_opened_n_adapters(const llm_context *c) {
+    return c->n_adapters;
+}
+
+llm_pooling llm_opened_pooling(const llm_context *c) {
+    return c->pooling;
+}
+
+llm_session *llm_opened_session(const llm_context *c) {
+    return c->session;
+}
+
+const llm_session_params *llm_opened_session_params(const llm_context *c) {
+    return &c->session_params;
+}
+
+llm_guessing *llm_opened_guessing(const llm_context *c) {
+    return c->guessing;
+}
+
+void llm_opened_set_sampling(llm_context *c, const llm_sampler_params *sampling) {
+    c->sampling = sampling;
+}
+
+void llm_opened_end(llm_context *c) {
+    llm_context_end(c);
+}
