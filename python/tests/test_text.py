@@ -161,6 +161,7 @@ class Text(unittest.TestCase):
             ({"max_tokens": -2}, ValueError, "max_tokens is -2"),
             ({"temp": 5}, TypeError, "unknown option 'temp'; did you mean 'temperature'?"),
             ({"stream": True}, TypeError, "unknown option 'stream': call stream()"),
+            ({"qqqq": 1}, TypeError, "unknown option 'qqqq'; there are max_tokens, temperature, "),
             ({"repeat_last_n": 0}, ValueError, "repeat_last_n is 0"),
             ({"xtc_threshold": 0}, ValueError, "xtc_threshold is 0; it is above 0"),
             ({"mirostat": 1}, Error, "mirostat"),

@@ -113,4 +113,5 @@ def main(root):
     return 1 if wrong or not stages else 0
 
 
-sys.exit(main(sys.argv[1]))
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))
