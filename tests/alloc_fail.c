@@ -1,5 +1,6 @@
 /* See alloc_fail.h. The linker's --wrap=f turns calls of f into __wrap_f, and __real_f into f. */
 #include "alloc_fail.h"
+#include "seed.h"
 
 #include <errno.h>
 #include <stdatomic.h>
@@ -69,8 +70,14 @@ bool alloc_has_failed(void) {
     return atomic_load(&has_failed);
 }
 
+enum { FIRST = 100 }; /* allocations that fail every day */
+
 long alloc_fail_each(bool (*body)(void *arg), void *arg) {
-    for (long k = 1;; k++) {
+    /* Of the later ones, a quarter each day, another one tomorrow. */
+    const long step = sample_is_all() ? 1 : 4;
+    for (long k = 1;; k += k < FIRST ? 1 : step) {
+        if (k == FIRST)
+            k += (long)(sample_seed() % (uint64_t)step);
         alloc_fail_at(k);
         bool ok = body(arg);
         bool failed = alloc_has_failed();
