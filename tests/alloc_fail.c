@@ -70,14 +70,16 @@ bool alloc_has_failed(void) {
     return atomic_load(&has_failed);
 }
 
-enum { FIRST = 100 }; /* allocations that fail every day */
+long alloc_next(long k) {
+    enum { FIRST = 100 }; /* allocations that fail every day */
+    const long step = sample_is_all() ? 1 : 4;
+    return k + 1 < FIRST    ? k + 1
+           : k + 1 == FIRST ? FIRST + (long)(sample_seed() % (uint64_t)step)
+                            : k + step;
+}
 
 long alloc_fail_each(bool (*body)(void *arg), void *arg) {
-    /* Of the later ones, a quarter each day, another one tomorrow. */
-    const long step = sample_is_all() ? 1 : 4;
-    for (long k = 1;; k += k < FIRST ? 1 : step) {
-        if (k == FIRST)
-            k += (long)(sample_seed() % (uint64_t)step);
+    for (long k = 1;; k = alloc_next(k)) {
         alloc_fail_at(k);
         bool ok = body(arg);
         bool failed = alloc_has_failed();
