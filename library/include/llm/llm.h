@@ -487,10 +487,19 @@ GGL_API GGL_NODISCARD ggl_status llm_eval(llm_context *c, const int32_t *id, siz
  * token was generated; NULL if there are none. Valid until the next call. */
 GGL_API const float *llm_logits(const llm_context *c);
 
+/* Turns a prompt and the text that follows it into tokens *id, both together, as the model learned them: "in the" and " garden". The
+ * first *n_begin of *n_id are those of the prompt; a token with the end of the prompt and the beginning of the text is not.
+ * (llm_encode on the text alone gives other tokens: for many models, it begins with a space of its own.) flags and statuses are those of
+ * llm_encode; GGL_USAGE: nothing is left of one of them. The caller frees *id by ggl_free. */
+GGL_API GGL_NODISCARD ggl_status llm_encode_after(const llm_context *c, const char *prompt,
+                                                  size_t n_prompt, const char *text, size_t n,
+                                                  unsigned flags, int32_t **id, size_t *n_begin,
+                                                  size_t *n_id, ggl_error *err);
+
 /* Scores a continuation of a prompt: logprob[i] becomes the natural logarithm of the model's probability of token id[i] after the
  * prompt and the tokens before it, and greedy[i] whether it is the likeliest token there. Both are [n], or NULL. The sequence
  * becomes the prompt and all but the last token of id; what it has in common with the prompt is not run again, which makes
- * further continuations of the same prompt cheap. GGL_USAGE: a token is out of range, or n_prompt or n is 0; GGL_LIMIT: they
+ * further continuations of the same prompt cheap. llm_encode_after gives the tokens of both. GGL_USAGE: a token is out of range, or n_prompt or n is 0; GGL_LIMIT: they
  * exceed the context; GGL_CANCELLED, GGL_NOMEM, GGL_DEVICE. */
 GGL_API GGL_NODISCARD ggl_status llm_score(llm_context *c, const int32_t *prompt, size_t n_prompt,
                                            const int32_t *id, size_t n, double *logprob,

@@ -141,6 +141,7 @@ FUNCTIONS: Dict[str, Tuple[Any, ...]] = {
     "llm_last_run": (STATUS, Context, c.POINTER(RunInfo)),
     "llm_cancel": (None, Context),
     "llm_encode": (STATUS, Context, c.c_char_p, c.c_size_t, c.c_uint, c.POINTER(Ids), SizeOut),
+    "llm_encode_after": (STATUS, Context, c.c_char_p, c.c_size_t, c.c_char_p, c.c_size_t, c.c_uint, c.POINTER(Ids), SizeOut, SizeOut),
     "llm_decode": (STATUS, Context, Ids, c.c_size_t, c.c_uint, TextOut, SizeOut),
     "llm_token_bytes": (c.c_void_p, Context, c.c_int32, SizeOut),
     "llm_token_is_end": (c.c_bool, Context, c.c_int32),

@@ -555,8 +555,7 @@ class Model:
         """How probable a continuation is after a prompt. The prompt is run once for all its continuations that follow one another. If both are
         texts, they become tokens together: a token with the end of the prompt and the beginning of the continuation counts as the latter's."""
         if isinstance(prompt, str) and isinstance(continuation, str):
-            begin, ids = self._ids(prompt), self._ids(prompt + continuation)
-            n = next((i for i, (a, b) in enumerate(zip(begin, ids)) if a != b), min(len(begin), len(ids)))
+            n, ids = self._ids_after(prompt, continuation) if continuation else (0, [])
         else:
             begin = self._ids(prompt)
             more = self.tokenize(continuation, add_special=False) if isinstance(continuation, str) else self._ids(continuation)
@@ -568,6 +567,18 @@ class Model:
         with self._own_turn():
             self._wait(lambda handle: self._lib.llm_score(handle, first, len(first), rest, len(rest), logprob, greedy))
         return Score(list(rest), list(logprob), list(greedy))
+
+    def _ids_after(self, prompt: str, text: str) -> Tuple[int, List[int]]:
+        """The tokens of both together, and how many of them are the prompt's alone."""
+        begin, end = prompt.encode("utf-8"), text.encode("utf-8")
+        ids, n_begin, n = _abi.Ids(), c.c_size_t(), c.c_size_t()
+        flags = _abi.ADD_SPECIAL | _abi.READ_SPECIAL
+        with self._call() as handle:
+            self._lib.llm_encode_after(handle, begin, len(begin), end, len(end), flags, c.byref(ids), c.byref(n_begin), c.byref(n))
+        try:
+            return n_begin.value, list(ids[: n.value])
+        finally:
+            self._lib.ggl_free(ids)
 
     def perplexity(
         self,
