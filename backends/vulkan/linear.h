@@ -109,9 +109,9 @@ void ggl_vk_place_in_scratch(const vk_emit *e, size_t at, ggl_operand *y);
 typedef struct vk_norm_places {
     uint32_t weight, first_weight, normed, blocks;
 } vk_norm_places;
-/* Bind what linear_vec.comp needs for a norm. */
+/* Bind what linear_vec.comp needs for a norm. The second returns its specialization constant `then`. */
 void ggl_vk_bind_norm_weight(vk_emit *e, vk_call *c, const vk_product *p, vk_norm_places *at);
-void ggl_vk_bind_norm(vk_emit *e, vk_call *c, const vk_product *p, vk_norm_places *at);
+uint32_t ggl_vk_bind_norm(vk_emit *e, vk_call *c, const vk_product *p, vk_norm_places *at);
 /* Returns the number that the last norm of the product adds, or 0. */
 float ggl_vk_last_eps(const vk_product *p);
 

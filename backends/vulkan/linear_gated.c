@@ -129,6 +129,6 @@ uint32_t ggl_vk_bind_blocks(vk_emit *e, vk_call *c, const vk_product *p) {
                 true); /* in place of a norm, which a pipeline with blocks does not write */
     const uint32_t at = ggl_vk_bind(e, c, p->blocks, true);
     ggl_vk_bind_counters(e, c, (size_t)(p->y->ne[0] / BLOCK * ggl_vk_n_outer(p)));
-    c->spec[16] = THEN_ROUND;
+    c->spec.linear_vec.then = THEN_ROUND;
     return at;
 }

@@ -193,7 +193,7 @@ static void bind_sum(vk_emit *e, vk_call *c, const vk_product *p, vk_norm_places
                              true);
 }
 
-void ggl_vk_bind_norm(vk_emit *e, vk_call *c, const vk_product *p, vk_norm_places *at) {
+uint32_t ggl_vk_bind_norm(vk_emit *e, vk_call *c, const vk_product *p, vk_norm_places *at) {
     const vk_norm *l = last_norm(p);
     const ggl_operand *normed = l->norm ? ggl_vk_normed(l) : NULL;
     if (p->add) {
@@ -203,9 +203,9 @@ void ggl_vk_bind_norm(vk_emit *e, vk_call *c, const vk_product *p, vk_norm_place
         at->blocks = ggl_vk_bind(e, c, l->round ? &l->round->dst : ggl_vk_stored(l, normed), true);
     }
     ggl_vk_bind_counters(e, c, 1);
-    c->spec[16] = ggl_vk_norm_kind(&p->norm) | (p->norm.mul ? THEN_WEIGHT : 0) |
-                  (l->round ? THEN_ROUND : 0) | (normed && normed->region >= 0 ? THEN_STORE : 0) |
-                  (p->add ? THEN_ADD : 0) | (p->add && l->norm ? THEN_AGAIN : 0);
+    return ggl_vk_norm_kind(&p->norm) | (p->norm.mul ? THEN_WEIGHT : 0) |
+           (l->round ? THEN_ROUND : 0) | (normed && normed->region >= 0 ? THEN_STORE : 0) |
+           (p->add ? THEN_ADD : 0) | (p->add && l->norm ? THEN_AGAIN : 0);
 }
 
 float ggl_vk_last_eps(const vk_product *p) {

@@ -176,15 +176,14 @@ static shared shared_of(const part *p, int n) {
 static vk_call call_of(const vk_emit *e, const shared *s, const part *p, int n) {
     const ggl_store *any = s->keys ? s->keys : s->values;
     vk_call c = {.shader = any ? shader_of(&e->b->features, any->type) : VK_SHADER_CACHE_ROWS,
-                 .spec = {LOCAL, s->keys ? s->keys->type : 0, s->values ? s->values->type : 0,
-                          any && any->ring},
-                 .n_spec = 9};
+                 VK_SPEC(cache, .local = LOCAL, .type_k = s->keys ? s->keys->type : 0,
+                         .type_v = s->values ? s->values->type : 0, .ring = any && any->ring,
+                         .part_0 = p[0].kind, .part_1 = n > 1 ? p[1].kind : PART_NONE,
+                         .part_2 = n > 2 ? p[2].kind : PART_NONE)};
     if (s->rope) {
-        c.spec[4] = s->rope->node->op == GGL_OP_ROPE_HALF;
-        c.spec[5] = s->rope->src[ROPE_HALF_F].type == GGL_F64;
+        c.spec.cache.half = s->rope->node->op == GGL_OP_ROPE_HALF;
+        c.spec.cache.doubles = s->rope->src[ROPE_HALF_F].type == GGL_F64;
     }
-    for (int i = 0; i < n; i++)
-        c.spec[6 + i] = p[i].kind;
     return c;
 }
 

@@ -59,10 +59,10 @@ static vk_call begin(vk_emit *e, vk_shader shader, const ggl_operand *dst, const
     static const ggl_operand absent = {.region = -1};
     const int64_t count = ggl_vk_count(e, dst);
     vk_call c = {.shader = shader,
-                 .spec = {LOCAL, ggl_vk_kind_of(e->step->node), is_flat(e, dst, src, n_src)},
-                 .n_spec = 3,
+                 VK_SPEC(where, .local = LOCAL, .kind = ggl_vk_kind_of(e->step->node),
+                         .flat = is_flat(e, dst, src, n_src)),
                  .groups = {ggl_vk_groups(count, LOCAL * PER_INVOCATION)}};
-    vk_push_where *p = VK_PUSH(&c, where); /* those of the other shaders begin the same way */
+    vk_push_where *p = VK_PUSH(&c, where); /* all the shaders' constants begin like these */
     p->count = (uint32_t)count;
     p->y_at = ggl_vk_bind(e, &c, bound, true);
     for (int d = 0; d < 3; d++)
@@ -91,8 +91,9 @@ static ggl_status emit_gated(vk_emit *e, ggl_error *err) {
                       *blocks = round ? &round->dst : &mul->dst;
     const bool stores = mul->dst.region >= 0;
     vk_call c = begin(e, VK_SHADER_GATED, &mul->dst, stores ? &mul->dst : blocks, src, 2);
-    c.spec[c.n_spec++] = round != NULL;
-    c.spec[c.n_spec++] = stores;
+    c.spec.gated.round = round != NULL;
+    c.spec.gated.store = stores;
+    c.n_spec = VK_N_SPEC(gated);
     VK_PUSH(&c, gated)->blocks_at = ggl_vk_bind(e, &c, blocks, true);
     if (round)
         c.groups[0] = ggl_vk_groups(ggl_vk_count(e, &mul->dst), 32 * LOCAL_ROUND);

@@ -283,22 +283,22 @@ void ggl_vk_bind_product(vk_emit *e, vk_call *c, const vk_product *p, const vk_p
     else if (p->norm.norm || p->blocks)
         ggl_vk_bind(e, c, &absent, false);
     if (p->norm.norm)
-        ggl_vk_bind_norm(e, c, p, &norm);
+        c->spec.linear_vec.then = ggl_vk_bind_norm(e, c, p, &norm);
     else if (p->blocks)
         at.y[1] = ggl_vk_bind_blocks(e, c, p); /* both members have one result */
-    c->spec[1] = p->w->type;
-    c->spec[2] = c->spec[9] = true;
+    vk_spec_linear *s = &c->spec.linear;
+    s->type = p->w->type;
+    s->aligned = s->aligned_16 = true;
     for (int m = 0; m < p->n_members; m++) {
-        c->spec[2] = c->spec[2] && ggl_vk_weight_aligned(e, p[m].w, at.w[m]);
-        c->spec[9] = c->spec[9] && in_sixteens(&p[m], at.w[m]);
+        s->aligned = s->aligned && ggl_vk_weight_aligned(e, p[m].w, at.w[m]);
+        s->aligned_16 = s->aligned_16 && in_sixteens(&p[m], at.w[m]);
     }
-    c->spec[3] = ggl_vk_has(p->bias) && p->n_slices == 1 && !p->add;
-    c->spec[4] = ggl_vk_has(p->index);
-    c->spec[5] = !p->matrix && in_fours(e, p->x, x_at);
-    c->spec[8] = p->w->repacked;
-    c->spec[10] = e->b->features.half;
-    c->spec[15] = (uint32_t)p->n_members;
-    c->n_spec = 16;
+    s->bias = ggl_vk_has(p->bias) && p->n_slices == 1 && !p->add;
+    s->index = ggl_vk_has(p->index);
+    s->x4 = !p->matrix && in_fours(e, p->x, x_at);
+    s->packed_weights = p->w->repacked;
+    s->exact_half = e->b->features.half;
+    s->members = (uint32_t)p->n_members;
     vk_push_linear *to = VK_PUSH(c, linear);
     to->n_in = (uint32_t)p->w->ne[0];
     to->first_row = (uint32_t)of->first_row;
@@ -390,15 +390,11 @@ static ggl_status emit_vec(vk_emit *e, const vk_product *p, const vk_part *of, g
     const int64_t others = (n_cols + cols - 1) / cols * ggl_vk_n_outer(p);
     const uint32_t rows = rows_of_lane(e->b, p, ggl_vk_units_down(p, of, 1) * others / side, cols);
     vk_call c = {.shader = shader[p->rounded][subgroup][ggl_vk_has_codebook(p->w->type)],
-                 .spec = {local}};
+                 VK_SPEC(linear_vec, .local = local, .cols = cols, .lanes = subgroup ? 1 : lanes,
+                         .rows = rows,
+                         .at_once = cols * rows <= 4 && units_of_row(p) > lanes ? 2 : 1,
+                         .kind = p->gate, .gated = p->gated)};
     ggl_vk_bind_product(e, &c, p, of);
-    c.n_spec = 17;
-    c.spec[6] = cols;
-    c.spec[7] = subgroup ? 1 : lanes;
-    c.spec[11] = rows;
-    c.spec[12] = cols * rows <= 4 && units_of_row(p) > lanes ? 2 : 1;
-    c.spec[13] = p->gate;
-    c.spec[14] = p->gated;
     c.groups[0] = ggl_vk_groups(ggl_vk_units_down(p, of, rows * side) * others, 1);
     return ggl_vk_dispatch(e, &c, err);
 }

@@ -7,8 +7,8 @@ ggl_status ggl_vk_emit_rope(vk_emit *e, const ggl_step *step, ggl_error *err) {
     const ggl_operand *x = &step->src[ROPE_HALF_X], *f = &step->src[ROPE_HALF_F],
                       *pos = &step->src[ROPE_HALF_POS], *y = &step->dst;
     vk_call c = {.shader = VK_SHADER_ROPE,
-                 .spec = {LOCAL, step->node->op == GGL_OP_ROPE_HALF, f->type == GGL_F64},
-                 .n_spec = 3};
+                 VK_SPEC(rope, .local = LOCAL, .half = step->node->op == GGL_OP_ROPE_HALF,
+                         .doubles = f->type == GGL_F64)};
     const uint32_t x_at = ggl_vk_bind(e, &c, x, false), f_at = ggl_vk_bind(e, &c, f, false),
                    pos_at = ggl_vk_bind(e, &c, pos, false), y_at = ggl_vk_bind(e, &c, y, true);
     const int64_t n_rows = y->ne[1] * ggl_vk_extent(e, y, 2), n_batch = ggl_vk_extent(e, y, 3);
