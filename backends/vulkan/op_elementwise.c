@@ -18,25 +18,24 @@ static const int kind_of_op[GGL_OP_COUNT] = {
     [GGL_OP_MAX] = EW_MAX, [GGL_OP_WHERE] = EW_WHERE,
 };
 
-static const struct {
-    const char *name;
-    int kind;
-} kind_of_call[] = {
-    {"relu", EW_RELU},
-    {"silu", EW_SILU},
-    {"gelu", EW_GELU},
-    {"gelu_erf", EW_GELU_ERF},
-    {"gelu_quick", EW_GELU_QUICK},
-    {"softplus", EW_SOFTPLUS},
+static const int kind_of_composite[GGL_COMPOSITE_COUNT] = {
+    [GGL_COMPOSITE_RELU] = EW_RELU,
+    [GGL_COMPOSITE_SILU] = EW_SILU,
+    [GGL_COMPOSITE_GELU] = EW_GELU,
+    [GGL_COMPOSITE_GELU_ERF] = EW_GELU_ERF,
+    [GGL_COMPOSITE_GELU_QUICK] = EW_GELU_QUICK,
+    [GGL_COMPOSITE_SOFTPLUS] = EW_SOFTPLUS,
 };
 
 uint32_t ggl_vk_kind_of(const ggl_tensor *node) {
-    if (node->op != GGL_OP_CALL)
-        return (uint32_t)kind_of_op[node->op];
-    for (size_t i = 0; i < sizeof kind_of_call / sizeof *kind_of_call; i++)
-        if (strcmp(kind_of_call[i].name, node->call) == 0)
-            return (uint32_t)kind_of_call[i].kind;
-    return EW_IOTA; /* not reached: ops.def has no other composites */
+    return (uint32_t)(node->op == GGL_OP_CALL ? kind_of_composite[ggl_composite_of(node)]
+                                              : kind_of_op[node->op]);
+}
+
+bool ggl_vk_is_unary(const ggl_tensor *node) {
+    const uint32_t kind =
+        ggl_vk_kind_of(node); /* 0, EW_EXP, also for a node that is not elementwise */
+    return kind == EW_EXP ? node->op == GGL_OP_EXP : kind <= EW_SOFTPLUS;
 }
 
 /* True if all sources are dense and have the result's shape. */

@@ -41,14 +41,16 @@ static bool is_given(const ggl_operand *o) {
 
 /* Returns the kind (shaders/kinds.h) of what makes a row of another of the same size; ROUTE_NONE: something else. */
 static uint32_t kind_of(const ggl_step *step) {
-    const vk_op *op = ggl_vk_op_of(step->node);
-    if (op == &ggl_vk_op_unary)
+    if (ggl_vk_is_unary(step->node))
         return ggl_vk_kind_of(step->node);
-    if (op != &ggl_vk_op_rows || step->node->op != GGL_OP_CALL)
+    switch (ggl_composite_of(step->node)) {
+    case GGL_COMPOSITE_SOFTMAX:
+        return ROUTE_SOFTMAX;
+    case GGL_COMPOSITE_NORMALISED:
+        return ROUTE_NORMALISED;
+    default:
         return ROUTE_NONE;
-    return strcmp(step->node->call, "softmax") == 0      ? ROUTE_SOFTMAX
-           : strcmp(step->node->call, "normalised") == 0 ? ROUTE_NORMALISED
-                                                         : ROUTE_NONE;
+    }
 }
 
 /* True if the step's first source is the last result, or a value in memory if there is no link yet. */

@@ -252,8 +252,9 @@ ggl_status ggl_vk_emit_rope(vk_emit *e, const ggl_step *step, ggl_error *err);
 /* A sum and its norm, whose chain begins with the operator of the sum (op_rows.c). */
 ggl_status ggl_vk_emit_add_norm(vk_emit *e, ggl_error *err);
 int ggl_vk_add_norm_chain(const vk_backend *b, const ggl_step *step, int n);
-/* The kind of a function of one number (shaders/kinds.h). */
+/* The kind of an elementwise operator (shaders/kinds.h), and whether it is a function of one number. */
 uint32_t ggl_vk_kind_of(const ggl_tensor *node);
+bool ggl_vk_is_unary(const ggl_tensor *node);
 /* For vk_op.refuses of operators that take only f32. */
 const char *ggl_vk_refuses_all_but_f32(const vk_backend *b, const ggl_tensor *node);
 
