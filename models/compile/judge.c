@@ -77,6 +77,7 @@ void llm_arch_judge_free(arch_judge *j) {
         return;
     ggl_index_fini(&j->whole.index);
     ggl_index_fini(&j->below.index);
+    llm_arch_known_free(j->cond.known);
     llm_arch_eval_fini(&j->cond);
     ggl_free(j);
 }
@@ -205,6 +206,7 @@ ggl_status llm_arch_judge_keys(const llm_arch *arch, const llm_arch_source *sour
         each(ctx, &judged);
     }
     llm_arch_judge_free(j);
+    llm_arch_known_free(ev.known);
     llm_arch_eval_fini(&ev);
     return ev.status;
 }

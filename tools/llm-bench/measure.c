@@ -286,9 +286,9 @@ static int get_model(bench_options *o) {
     return check_plot(o);
 }
 
-int bench_measure(int argc, char **argv) {
+int bench_measure(int argc, char **argv, const args_command *commands) {
     static bench b;
-    int code = bench_options_read(&b.o, argc, argv);
+    int code = bench_options_read(&b.o, argc, argv, commands);
     if (code < 0)
         code = check_plot(&b.o);
     if (code < 0)
