@@ -161,6 +161,9 @@ class Batches(unittest.TestCase):
         long, fine = self.model.batch(["The fox. " * 100, STORY], max_tokens=3)
         self.assertIn("128", str(long.error))
         self.assertEqual((long.run.finish, long.text, fine.error, fine.run.n_generated), ("error", "", None, 3))
+        for n, is_cut in ((2, True), (60, False)):
+            (result,) = self.model.batch([STORY], grammar='root ::= " one, two, three, four"', max_tokens=n)
+            self.assertIs(result.run.incomplete, is_cut)
         for prompts, options, kind, words in (
             ("text", {}, TypeError, "prompts is str"),
             ([{"seed": 1}], {}, TypeError, "needs 'prompt'"),

@@ -407,7 +407,7 @@ typedef struct llm_run_info {
 GGL_API GGL_NODISCARD ggl_status llm_last_run(const llm_context *c, llm_run_info *info,
                                               ggl_error *err);
 
-/* One of many texts that are generated at once. This struct stays as it is; set all members to 0 first. */
+/* One of many texts that are generated at once. Set all members to 0 first. This struct keeps its size. */
 typedef struct llm_job {
     const int32_t *id; /* [n]: the prompt, as for llm_generate_tokens */
     size_t n;
@@ -419,6 +419,7 @@ typedef struct llm_job {
     int32_t stop;
     int64_t n_reused, n_prompt, n_generated;
     ggl_error err;
+    bool incomplete;
 } llm_job;
 /* Generates n texts, llm_open_params.n_parallel of them at once in one batch, which takes much less time than one
  * after the other. Each text is the one that llm_generate_tokens would give, bit for bit. Calls of `each` for different
