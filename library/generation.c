@@ -50,7 +50,7 @@ static ggl_status check(const llm_context *c, const llm_generate_params *p, ggl_
         if (!p->number || !p->number[i].name)
             return ggl_fail(err, GGL_USAGE, "number[%zu] is NULL; n_numbers is %zu", i,
                             p->n_numbers);
-    return GGL_OK;
+    return p->tools ? llm_demand_check(c, p->tools, err) : GGL_OK;
 }
 
 /* --- the sampler ------------------------------------------------------------------------------ */

@@ -235,7 +235,7 @@ typedef struct llm_generate_params {
     const char *samplers; /* the stages in another order: "top_k;temperature"; NULL: all */
     bool json_spaces;     /* json_schema: white space between values is allowed */
     bool show_special; /* the text has special tokens, too, such as the marks of calls of tools */
-    /* The tools that the model may call, a JSON array as in a conversation, and how: NULL, "auto" or "none": nothing is
+    /* The tools that the model may call, a JSON array of {"type": "function", "function": {"name": .., "parameters": {..}}}, and how: NULL, "auto" or "none": nothing is
      * demanded; "required": the text is calls, maybe after reasoning; a name: calls of this tool. Not with a grammar or
      * schema. llm_chat_answer takes both from the conversation. */
     const char *tools, *tool_choice;
@@ -332,7 +332,7 @@ GGL_API GGL_NODISCARD ggl_status llm_reply(llm_context *c, const llm_message *me
                                            const llm_generate_params *params, llm_piece_fn *each,
                                            void *user, ggl_error *err);
 /* Formats a conversation as llm_reply does. json: the text of an object that the template reads,
- * {"messages": [..], "tools": [..]}. A content may be a list of parts of text; pictures and files are
+ * {"messages": [..], "tools": [..]}; GGL_FORMAT: it is none, or one of the tools is no function. A content may be a list of parts of text; pictures and files are
  * refused. answer: end with the beginning of an answer. The caller frees
  * *text, of *n bytes and a NUL, by ggl_free. Its special tokens are all in it: tokenize it without
  * LLM_ADD_SPECIAL. */
