@@ -122,6 +122,23 @@ class Answers(unittest.TestCase):
                 model.answer([])
 
 
+    def test_warns_of_names_in_a_schema(self):
+        schema = {"typ": "object", "title": "No keyword that says what fits, but one that is known"}
+        for k, call in enumerate(
+            (
+                lambda **more: self.model.generate("Hi", **more),
+                lambda **more: self.model.chat("Hi", **more),
+                lambda **more: self.model.answer("Hi", **more),
+                lambda **more: self.model.batch(["Hi"], **more),
+            )
+        ):
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                call(json_schema={**schema, "description": f"another one for call {k}, as the last one is kept"}, max_tokens=9)
+            self.assertEqual([w.filename for w in caught], [__file__])
+            self.assertRegex(str(caught[0].message), "json_schema.*typ")
+
+
 class Batches(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -161,6 +178,9 @@ class Batches(unittest.TestCase):
         long, fine = self.model.batch(["The fox. " * 100, STORY], max_tokens=3)
         self.assertIn("128", str(long.error))
         self.assertEqual((long.run.finish, long.text, fine.error, fine.run.n_generated), ("error", "", None, 3))
+        for n, is_cut in ((2, True), (60, False)):
+            (result,) = self.model.batch([STORY], grammar='root ::= " one, two, three, four"', max_tokens=n)
+            self.assertIs(result.run.incomplete, is_cut)
         for prompts, options, kind, words in (
             ("text", {}, TypeError, "prompts is str"),
             ([{"seed": 1}], {}, TypeError, "needs 'prompt'"),

@@ -235,7 +235,7 @@ typedef struct llm_generate_params {
     const char *samplers; /* the stages in another order: "top_k;temperature"; NULL: all */
     bool json_spaces;     /* json_schema: white space between values is allowed */
     bool show_special; /* the text has special tokens, too, such as the marks of calls of tools */
-    /* The tools that the model may call, a JSON array as in a conversation, and how: NULL, "auto" or "none": nothing is
+    /* The tools that the model may call, a JSON array of {"type": "function", "function": {"name": .., "parameters": {..}}}, and how: NULL, "auto" or "none": nothing is
      * demanded; "required": the text is calls, maybe after reasoning; a name: calls of this tool. Not with a grammar or
      * schema. llm_chat_answer takes both from the conversation. */
     const char *tools, *tool_choice;
@@ -332,7 +332,7 @@ GGL_API GGL_NODISCARD ggl_status llm_reply(llm_context *c, const llm_message *me
                                            const llm_generate_params *params, llm_piece_fn *each,
                                            void *user, ggl_error *err);
 /* Formats a conversation as llm_reply does. json: the text of an object that the template reads,
- * {"messages": [..], "tools": [..]}. A content may be a list of parts of text; pictures and files are
+ * {"messages": [..], "tools": [..]}; GGL_FORMAT: it is none, or one of the tools is no function. A content may be a list of parts of text; pictures and files are
  * refused. answer: end with the beginning of an answer. The caller frees
  * *text, of *n bytes and a NUL, by ggl_free. Its special tokens are all in it: tokenize it without
  * LLM_ADD_SPECIAL. */
@@ -407,7 +407,7 @@ typedef struct llm_run_info {
 GGL_API GGL_NODISCARD ggl_status llm_last_run(const llm_context *c, llm_run_info *info,
                                               ggl_error *err);
 
-/* One of many texts that are generated at once. This struct stays as it is; set all members to 0 first. */
+/* One of many texts that are generated at once. Set all members to 0 first. This struct keeps its size. */
 typedef struct llm_job {
     const int32_t *id; /* [n]: the prompt, as for llm_generate_tokens */
     size_t n;
@@ -419,6 +419,7 @@ typedef struct llm_job {
     int32_t stop;
     int64_t n_reused, n_prompt, n_generated;
     ggl_error err;
+    bool incomplete;
 } llm_job;
 /* Generates n texts, llm_open_params.n_parallel of them at once in one batch, which takes much less time than one
  * after the other. Each text is the one that llm_generate_tokens would give, bit for bit. Calls of `each` for different
@@ -447,7 +448,7 @@ GGL_API void llm_jobs_end(llm_context *c, llm_job *job);
 
 /* Stops the call that another thread is making with this context, as soon as the current step of the
  * model has ended. That call returns GGL_CANCELLED. If there is no such call, it ends what llm_begin has
- * begun: the next llm_next returns GGL_CANCELLED. If nothing was begun, it has no effect. */
+ * begun: the next llm_next returns GGL_CANCELLED. If nothing was begun, or c is NULL, it has no effect. */
 GGL_API void llm_cancel(llm_context *c);
 
 /* --- tokens ----------------------------------------------------------------------------------- */

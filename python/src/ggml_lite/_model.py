@@ -9,15 +9,14 @@ import logging
 import operator
 import os
 import re
-import sys
 import threading
-import warnings
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, SupportsIndex, Tuple, Union, cast
 
 from . import _abi
 from ._errors import Error, Status
 from ._jobs import Batch, Job, Jobs
+from ._notes import warn, warn_of_notes
 from ._opening import Path, file_bytes, known_arguments, layers, loras, overridden, rules
 from ._options import Options, flag, generate_params, number, text_bytes, whole
 from ._results import Message, Metadata, Node, Perplexity, Result, Run, Score, Verified, run_of
@@ -421,7 +420,7 @@ class Model:
         for name in [*(variables or {}), *(["tools"] if tools else [])]:
             if not self._template_reads(name, talk):
                 more = ", so the model does not see them" if name == "tools" else ""
-                warnings.warn(f"the model's chat template does not read '{name}'{more}", stacklevel=_level_of_caller())
+                warn(f"the model's chat template does not read '{name}'{more}")
         return talk
 
     def _template_reads(self, name: str, talk: Dict[str, Any]) -> bool:
@@ -727,6 +726,7 @@ class Model:
     def _begin(self, prompt: List[int], params: _abi.GenerateParams) -> None:
         ids = _array(prompt)
         self._wait(lambda handle: self._lib.llm_begin(handle, ids, len(ids), c.byref(params)))
+        warn_of_notes(params)
 
     def _next(self) -> Optional[bytes]:
         """The next bytes of the text; None: it has ended."""
@@ -822,14 +822,6 @@ def _interruptible(function: Callable[[], None], cancel: Callable[[], object]) -
         function()
     elif failed:
         raise failed[0]
-
-
-def _level_of_caller() -> int:
-    """The level, for warnings.warn, of the code that has called this package."""
-    level, frame = 0, sys._getframe(1)
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(os.path.dirname(__file__) + os.sep):
-        level, frame = level + 1, frame.f_back
-    return level + 1
 
 
 def _empty_info() -> _abi.RunInfo:
