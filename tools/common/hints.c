@@ -412,7 +412,6 @@ static const arg_hint hints[] = {
     {OPENS | QUANTIZE, "--usage", "--help", HINT_SAME},
     {OPENS, "--completion-bash", "--completion=bash", HINT_SAME},
     {OPENS, "--license --model-vocab", "see --help", HINT_REFUSED},
-    {OPENS, "-cl --cache-list", NO_MODELS, HINT_REFUSED},
     {OPENS, "--perf --no-perf", "timings cost nothing and are always measured", HINT_NOTHING},
     {OPENS, "--log-disable --log-prefix --no-log-prefix --log-timestamps --no-log-timestamps", NO_LOG, HINT_NOTHING},
     {OPENS, "--log-colors -lv --verbosity --log-verbosity", NO_LOG, HINT_NOTHING_VALUE},
