@@ -155,6 +155,9 @@ struct arch_eval {
     const char **ignore; /* patterns of `ignore` for tensors and foreign keys */
     size_t n_ignore, cap_ignore;
     int32_t n_siblings;
+    ggl_str *read_key; /* keys that were evaluated */
+    ggl_index read_key_index;
+    size_t n_read_key, cap_read_key;
     ggl_str *word; /* interned expressions of numbers */
     ggl_index word_index;
     uint8_t *line_ran;
@@ -269,6 +272,10 @@ arch_value llm_arch_key_value(arch_eval *ev, const char *key, const llm_arch_key
 
 /* expr.c */
 arch_value llm_arch_eval_expr(arch_eval *ev, const arch_expr *e);
+/* True if the engine itself reads a key (its full name), whether or not the descriptor names it, too. */
+bool llm_arch_engine_reads(const arch_eval *ev, ggl_str key);
+/* True if a key of the source was evaluated, not only named by a line that did not run. */
+bool llm_arch_was_read(const arch_eval *ev, ggl_str key);
 arch_slot *llm_arch_lookup(arch_eval *ev, const arch_expr *name);
 /* Marks the tensors in an arm of a choice that was not taken as used if the value of the arm
  * taken is. */

@@ -98,6 +98,7 @@ typedef struct unread_part { /* unread tensors of a part that text does not need
 
 typedef struct unread {
     arch_eval *ev;
+    bool is_early; /* not all lines have run */
     unread_key *key;
     size_t n_key, cap_key;
     unread_tensor *tensor;
@@ -175,11 +176,13 @@ static bool ignored(arch_eval *ev, ggl_str name) {
            arch_match_any(ev->ignore, ev->n_ignore, name);
 }
 
-/* A key that the user changed has to be read: a line that ignores it, or that no part knows it, is not enough. */
+/* A key that the user changed has to be read by a line that ran, or by the engine: that a line names or ignores it, or that it
+ * is harmless, is not enough. */
 static void judge_change(const unread *u, size_t i, llm_arch_judged *judged) {
     const llm_arch_source *s = u->ev->src;
-    const bool is_used = judged->use == LLM_ARCH_READ || judged->use == LLM_ARCH_ENGINE ||
-                         judged->use == LLM_ARCH_HARMLESS;
+    const bool is_used = llm_arch_engine_reads(u->ev, judged->key) ||
+                         llm_arch_was_read(u->ev, judged->key) ||
+                         (u->is_early && judged->use == LLM_ARCH_READ);
     if (is_used || !s->is_changed || !s->is_changed(s->ctx, i))
         return;
     if (judged->use != LLM_ARCH_UNREAD || !judged->reason)
@@ -565,7 +568,7 @@ void llm_arch_report_keys_before(arch_eval *ev) {
     if (!ev->err || ev->refused || (status != GGL_FORMAT && status != GGL_SHAPE))
         return;
     const ggl_error error = *ev->err;
-    unread u = {.ev = ev};
+    unread u = {.ev = ev, .is_early = true};
     ev->status = GGL_OK;
     arch_judge *j = llm_arch_judge_new(ev);
     const bool ok = j && make_asked(&u) && find_keys(&u, j);

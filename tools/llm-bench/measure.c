@@ -8,6 +8,7 @@
 #include "common/chart.h"
 #include "common/load.h"
 #include "common/machine.h"
+#include "common/override_options.h"
 #include "common/paths.h"
 #include "common/process.h"
 #include "common/progress.h"
@@ -132,6 +133,7 @@ static bool run_test(bench *b, size_t i) {
     tool_begin_line();
     if (st != GGL_OK) {
         bench_row_free(row);
+        overrides_advise(&err);
         if (strcmp(err.msg, b->last_error) == 0)
             b->n_same_error++;
         else

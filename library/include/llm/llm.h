@@ -624,6 +624,11 @@ GGL_API GGL_NODISCARD ggl_status llm_describe(const char *path, const llm_open_p
  * A draft model is not counted. Else as llm_describe. */
 GGL_API GGL_NODISCARD ggl_status llm_plan(const char *path, const llm_open_params *params,
                                           char **json, size_t *n, ggl_error *err);
+/* Returns as JSON which models are in the cache of downloads (llm_open of "hf:..", -hf and -mu of the tools): {"folder", "models":
+ * [{"path" (for llm_open), "repository" ("USER/REPO"; absent for one from a URL), "file" (within the repository; "": the Hugging Face folder),
+ * "bytes", "n_files", "is_whole" (false: its download was interrupted)}, ..], "problems": [{"path", "problem"}, ..], what else lies
+ * there}. The caller frees *json by ggl_free. GGL_NOT_FOUND: no folder for it is known. */
+GGL_API GGL_NODISCARD ggl_status llm_cached_models(char **json, size_t *n, ggl_error *err);
 
 /* --- defaults --------------------------------------------------------------------------------- */
 

@@ -156,6 +156,7 @@ FUNCTIONS: Dict[str, Tuple[Any, ...]] = {
     "llm_verify": (STATUS, Context, c.POINTER(VerifyParams), c.POINTER(VerifyResult)),
     "llm_describe": (STATUS, c.c_char_p, c.POINTER(OpenParams), TextOut, SizeOut),
     "llm_plan": (STATUS, c.c_char_p, c.POINTER(OpenParams), TextOut, SizeOut),
+    "llm_cached_models": (STATUS, TextOut, SizeOut),
     "llm_embed": (STATUS, Context, c.c_char_p, c.c_size_t, Floats),
     "llm_sequence": (Ids, Context, SizeOut),
     "llm_truncate": (STATUS, Context, c.c_size_t),
