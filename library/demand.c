@@ -21,6 +21,14 @@ llm_calls_params llm_demand_params(const llm_context *c, ggl_str tools, ggl_str 
                               .tools = tools};
 }
 
+ggl_status llm_demand_check(const llm_context *c, const char *tools, ggl_error *err) {
+    llm_calls *calls;
+    const llm_calls_params p = llm_demand_params(c, llm_text_or_empty(tools), (ggl_str){"", 0});
+    const ggl_status st = llm_calls_new(&calls, &p, err);
+    llm_calls_free(calls);
+    return st;
+}
+
 ggl_status llm_demand_grammar(llm_grammar **out, const llm_context *c, const char *tools,
                               const char *tool_choice, const int32_t *id, size_t n,
                               ggl_error *err) {

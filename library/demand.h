@@ -12,6 +12,8 @@ llm_calls_params llm_demand_params(const llm_context *c, ggl_str tools, ggl_str 
 
 /* True if a tool_choice demands a call: "required", or the name of a tool. NULL, "auto" and "none" do not. */
 bool llm_demands_call(const char *tool_choice);
+/* Checks the text of tools. GGL_FORMAT: it is no JSON array of tools. */
+ggl_status llm_demand_check(const llm_context *c, const char *tools, ggl_error *err);
 /* Makes a grammar of answers that call a tool after the prompt id[0 .. n). tools: a JSON array. Statuses of llm_calls_grammar;
  * GGL_USAGE also if there are no tools. */
 ggl_status llm_demand_grammar(llm_grammar **out, const llm_context *c, const char *tools,

@@ -1,12 +1,14 @@
-/* What a model is, and where it would run, as JSON. */
+/* What a model is, where it would run, and which were downloaded, as JSON. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/json_write.h"
 #include "ggl/internal/sched.h"
 #include "ggl/internal/types.h"
 #include "context.h"
+#include "hub/hub.h"
 #include "model_facts.h"
 #include "opening.h"
 
@@ -146,4 +148,59 @@ ggl_status llm_plan(const char *path, const llm_open_params *params, char **json
         }
     llm_json_put_text(&out, "]}");
     return finish(&out, c, json, n, err);
+}
+
+/* --- the cache -------------------------------------------------------------------------------- */
+
+typedef struct cached_text {
+    llm_json_out models, problems;
+} cached_text;
+
+static void put_cached(void *user, const hub_cached *m) {
+    cached_text *t = user;
+    llm_json_out *out = m->problem ? &t->problems : &t->models;
+    llm_json_put_text(out, out->n > 0 ? ", {" : "{");
+    put_text(out, "path", m->path);
+    if (m->problem) {
+        put_text(out, "problem", m->problem);
+    } else {
+        if (m->repo)
+            put_text(out, "repository", m->repo);
+        put_text(out, "file", m->file);
+        put_count(out, "bytes", (double)m->size);
+        put_count(out, "n_files", m->n_files);
+        put_name(out, "is_whole");
+        llm_json_put_text(out, m->is_whole ? "true" : "false");
+    }
+    llm_json_put_text(out, "}");
+}
+
+static void put_list(llm_json_out *out, const char *name, llm_json_out *items) {
+    put_name(out, name);
+    llm_json_put_text(out, "[");
+    llm_json_put_text(out, items->n > 0 ? items->s : "");
+    llm_json_put_text(out, "]");
+    out->failed = out->failed || items->failed;
+    ggl_free(items->s);
+}
+
+ggl_status llm_cached_models(char **json, size_t *n, ggl_error *err) {
+    cached_text t = {.models.n = 0};
+    llm_json_out out = {0};
+    char *folder;
+    *json = NULL;
+    *n = 0;
+    const ggl_status st = llm_hub_list_cache(&folder, put_cached, &t, err);
+    if (st != GGL_OK) {
+        ggl_free(t.models.s);
+        ggl_free(t.problems.s);
+        return st;
+    }
+    llm_json_put_text(&out, "{");
+    put_text(&out, "folder", folder);
+    put_list(&out, "models", &t.models);
+    put_list(&out, "problems", &t.problems);
+    llm_json_put_text(&out, "}");
+    free(folder);
+    return finish(&out, NULL, json, n, err);
 }

@@ -3,8 +3,10 @@
 #include <string.h>
 #include <time.h>
 
+#include "common/json.h"
 #include "context.h"
 #include "generation.h"
+#include "llm/internal/calls.h"
 #include "llm/internal/talk.h"
 
 /* --- generating ------------------------------------------------------------------------------- */
@@ -222,6 +224,19 @@ ggl_status llm_generate(llm_context *c, const char *prompt, const llm_generate_p
 
 /* --- conversations ---------------------------------------------------------------------------- */
 
+/* Checks the tools of a conversation: a template writes nothing of what it does not expect. */
+static ggl_status check_talk(const char *json, ggl_error *err) {
+    llm_json *doc;
+    ggl_status st = llm_json_parse(&doc, json, strlen(json), "the conversation", err);
+    if (st != GGL_OK)
+        return st;
+    const json_value *tools = llm_json_get(&doc->root, "tools");
+    if (tools && tools->kind != JSON_NULL)
+        st = llm_calls_check_tools(tools, err);
+    llm_json_free(doc);
+    return st;
+}
+
 ggl_status llm_chat_format(const llm_context *c, const char *json, bool answer, char **text,
                            size_t *n, ggl_error *err) {
     static const char begin_answer[] = "{\"add_generation_prompt\": true}";
@@ -233,8 +248,9 @@ ggl_status llm_chat_format(const llm_context *c, const char *json, bool answer, 
         return ggl_fail(err, GGL_USAGE, "llm_chat_format needs a conversation as JSON");
     if (!c->chat)
         return ggl_fail(err, c->why_no_chat.status, "%s", c->why_no_chat.msg);
-    ggl_status st =
-        llm_talk_texts((ggl_str){json, strlen(json)}, "the conversation", &talk, &n_talk, err);
+    ggl_status st = check_talk(json, err);
+    if (st == GGL_OK)
+        st = llm_talk_texts((ggl_str){json, strlen(json)}, "the conversation", &talk, &n_talk, err);
     if (st != GGL_OK)
         return st;
     const ggl_str vars[] = {{talk, n_talk}, {begin_answer, sizeof begin_answer - 1}};

@@ -44,6 +44,18 @@ static ggl_status check_numbers(const llm_open_params *p, ggl_error *err) {
     return GGL_OK;
 }
 
+ggl_status llm_need_array(const char *name, const void *array, size_t n, ggl_error *err) {
+    return array || n == 0 ? GGL_OK
+                           : ggl_fail(err, GGL_USAGE, "%s is NULL, but has %zu elements", name, n);
+}
+
+ggl_status llm_need_texts(const char *name, const char *const *text, size_t n, ggl_error *err) {
+    for (size_t i = 0; i < n; i++)
+        if (!text || !text[i])
+            return ggl_fail(err, GGL_USAGE, "%s[%zu] is NULL; n_%s is %zu", name, i, name, n);
+    return GGL_OK;
+}
+
 static ggl_status check(const llm_open_params *p, ggl_error *err) {
     if (p->draft && p->lookup)
         return ggl_fail(err, GGL_USAGE, "draft and lookup cannot be used together");
@@ -59,10 +71,10 @@ static ggl_status check(const llm_open_params *p, ggl_error *err) {
             return ggl_fail(err, GGL_USAGE, "adapter[%zu].scale must be finite, but is %g", i,
                             p->adapter[i].scale);
     }
-    for (size_t i = 0; i < p->n_place; i++)
-        if (!p->place || !p->place[i])
-            return ggl_fail(err, GGL_USAGE, "place[%zu] is NULL; n_place is %zu", i, p->n_place);
-    return check_numbers(p, err);
+    ggl_status st = llm_need_texts("place", p->place, p->n_place, err);
+    if (st == GGL_OK)
+        st = llm_need_texts("override", p->override, p->n_override, err);
+    return st == GGL_OK ? check_numbers(p, err) : st;
 }
 
 /* Sets *to to the type that `name` names; NULL: it stays. */
@@ -239,5 +251,6 @@ ggl_status llm_last_run(const llm_context *c, llm_run_info *info, ggl_error *err
 }
 
 void llm_cancel(llm_context *c) {
-    atomic_store(&c->cancelled, true);
+    if (c)
+        atomic_store(&c->cancelled, true);
 }

@@ -62,6 +62,7 @@ static void set_result(running *r, const llm_sequence_stats *stats) {
     j->n_reused = stats->n_reused;
     j->n_prompt = stats->n_prompt - stats->n_reused;
     j->n_generated = r->g->n_generated;
+    j->incomplete = llm_generation_is_incomplete(r->g);
 }
 
 static void running_free(running *r) {
@@ -95,6 +96,7 @@ void llm_job_reset(llm_job *job) {
     job->stop = -1;
     job->n_reused = job->n_prompt = job->n_generated = 0;
     job->err = (ggl_error){.status = GGL_OK};
+    job->incomplete = false;
 }
 
 ggl_status llm_running_jobs_add(llm_jobs *all, llm_job *job) {

@@ -1,4 +1,6 @@
 /* Text to tokens and back. */
+#include <string.h>
+
 #include "context.h"
 #include "ggl/internal/alloc.h"
 
@@ -16,6 +18,8 @@ ggl_status llm_encode(const llm_context *c, const char *text, size_t n, unsigned
     *n_id = 0;
     ggl_status st = need_tokenizer(c, err);
     if (st == GGL_OK)
+        st = llm_need_array("text", text, n, err);
+    if (st == GGL_OK)
         st = llm_tokenize(c->tokenizer, text, n, own, &ids, err);
     if (st == GGL_OK && ids.n == 0 && !ggl_grow(&ids.id, &ids.cap, 1, sizeof *ids.id))
         st = ggl_fail(err, GGL_NOMEM, "out of memory");
@@ -28,11 +32,45 @@ ggl_status llm_encode(const llm_context *c, const char *text, size_t n, unsigned
     return GGL_OK;
 }
 
+ggl_status llm_encode_after(const llm_context *c, const char *prompt, size_t n_prompt,
+                            const char *text, size_t n, unsigned flags, int32_t **id,
+                            size_t *n_begin, size_t *n_id, ggl_error *err) {
+    int32_t *begin = NULL;
+    size_t k = 0;
+    *id = NULL;
+    *n_begin = *n_id = 0;
+    char *both = n_prompt <= SIZE_MAX - n ? ggl_calloc(n_prompt + n + 1, 1) : NULL;
+    if (!both)
+        return ggl_fail(err, GGL_NOMEM, "out of memory for a text of %zu bytes", n_prompt);
+    memcpy(both, prompt, n_prompt);
+    memcpy(both + n_prompt, text, n);
+    ggl_status st = llm_encode(c, prompt, n_prompt, flags, &begin, n_begin, err);
+    if (st == GGL_OK)
+        st = llm_encode(c, both, n_prompt + n, flags, id, n_id, err);
+    while (st == GGL_OK && k < *n_begin && k < *n_id && begin[k] == (*id)[k])
+        k++;
+    *n_begin = k;
+    if (st == GGL_OK && (k == 0 || k == *n_id))
+        st = ggl_fail(
+            err, GGL_USAGE,
+            "a prompt of %zu bytes and a text of %zu after it: one of them has no token of its own",
+            n_prompt, n);
+    ggl_free(begin);
+    ggl_free(both);
+    if (st != GGL_OK) {
+        ggl_free(*id);
+        *id = NULL;
+    }
+    return st;
+}
+
 ggl_status llm_decode(const llm_context *c, const int32_t *id, size_t n_id, unsigned flags,
                       char **text, size_t *n, ggl_error *err) {
     *text = NULL;
     *n = 0;
-    const ggl_status st = need_tokenizer(c, err);
+    ggl_status st = need_tokenizer(c, err);
+    if (st == GGL_OK)
+        st = llm_need_array("id", id, n_id, err);
     return st == GGL_OK
                ? llm_detokenize(c->tokenizer, id, n_id, flags & LLM_SHOW_SPECIAL, text, n, err)
                : st;

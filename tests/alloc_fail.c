@@ -1,5 +1,6 @@
 /* See alloc_fail.h. The linker's --wrap=f turns calls of f into __wrap_f, and __real_f into f. */
 #include "alloc_fail.h"
+#include "seed.h"
 
 #include <errno.h>
 #include <stdatomic.h>
@@ -69,8 +70,16 @@ bool alloc_has_failed(void) {
     return atomic_load(&has_failed);
 }
 
+long alloc_next(long k) {
+    enum { FIRST = 100 }; /* allocations that fail every day */
+    const long step = sample_is_all() ? 1 : 4;
+    return k + 1 < FIRST    ? k + 1
+           : k + 1 == FIRST ? FIRST + (long)(sample_seed() % (uint64_t)step)
+                            : k + step;
+}
+
 long alloc_fail_each(bool (*body)(void *arg), void *arg) {
-    for (long k = 1;; k++) {
+    for (long k = 1;; k = alloc_next(k)) {
         alloc_fail_at(k);
         bool ok = body(arg);
         bool failed = alloc_has_failed();

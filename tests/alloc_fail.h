@@ -19,9 +19,13 @@ void alloc_fail_at(long k);
 /* Whether it has failed by now. */
 bool alloc_has_failed(void);
 
-/* Runs `body(arg)`, which must clean up after itself, with its k-th allocation failing, for k = 1,
- * 2, .. until it gets by without a failure. body returns whether it succeeded. Returns how many
- * allocations were failed, or -k if body claims success although its k-th allocation failed, or
+/* The allocation to fail after the k-th: the next one, but of those after the first hundred one in four each day, another one
+ * tomorrow; all if GGL_TEST_LONG is set. */
+long alloc_next(long k);
+
+/* Runs `body(arg)`, which must clean up after itself, with its k-th allocation failing, for k = 1 and those that alloc_next
+ * says, until it gets by without a failure. body returns whether it succeeded. Returns the number of its allocations, up to
+ * three too many, or -k if body claims success although its k-th allocation failed, or
  * fails although none did. Leaks are the address sanitizer's to find. */
 long alloc_fail_each(bool (*body)(void *arg), void *arg);
 

@@ -3,8 +3,8 @@
 
     choose.py near ROOT BUILD FILE..       prints a regular expression of the names of tests that a change of these files can break (near.txt)
     choose.py targets ROOT BUILD [OPTION..]  prints the targets that the tests need which ctest would run with these options, or "all"
-    choose.py share ROOT BUILD HOME LONG N OTHER EXCEPT   prints the numbers, as ctest -I reads them, of the tests that fit HOME or that the
-                                           build OTHER lacks, but only every N-th of those that fit LONG, and all tests of every N-th program
+    choose.py share ROOT BUILD HOME LONG N M OTHER EXCEPT   prints the numbers, as ctest -I reads them, of the tests that fit HOME or that the
+                                           build OTHER lacks, but only every N-th of those that fit LONG, and all tests of every M-th program
                                            of the others; other ones each day (GGL_TEST_SEED); none that fits EXCEPT. HOME, LONG and EXCEPT are
                                            regular expressions of lines such as "e2e.hub [e2e slow]"
     choose.py test ROOT BUILD/CTestTestfile.cmake   checks near.txt against the files of the repository and the tests of this build
@@ -94,16 +94,16 @@ def lines(build):
         yield f'{test["name"]} [{" ".join(labels)}]', program if program.startswith("test-") else test["name"]
 
 
-def share(build, home, long, n, other, leave_out):
+def share(build, home, long, n, n_guest, other, leave_out):
     """A day depends on the name alone, so that tests that come or go do not move others. Tests that are at home elsewhere come together
-    with their program, so that this build compiles an N-th of these programs."""
+    with their program, so that this build compiles few of these programs."""
     day = int(os.environ.get("GGL_TEST_SEED") or time.time() // 86400)
     there = {line.split()[0] for line, _ in lines(other)}
     numbers = []
     for number, (line, program) in enumerate(lines(build), 1):
         name = line.split()[0]
         at_home = re.search(home, line) or name not in there
-        turn = (zlib.crc32((name if at_home else program).encode()) + day) % n == 0
+        turn = (zlib.crc32((name if at_home else program).encode()) + day) % (n if at_home else n_guest) == 0
         if not re.search(leave_out, line) and (turn or at_home and not re.search(long, line)):
             numbers.append(str(number))
     return "0,0,0," + ",".join(numbers)
@@ -188,8 +188,8 @@ def main(what, root, build, *rest):
     elif what == "targets":
         print("\n".join(targets(build, rest)))
     elif what == "share":
-        home, long, n, other, leave_out = rest
-        print(share(build, home, long, int(n), other, leave_out))
+        home, long, n, n_guest, other, leave_out = rest
+        print(share(build, home, long, int(n), int(n_guest), other, leave_out))
     else:
         return check(root, build)
     return 0

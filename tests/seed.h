@@ -3,10 +3,16 @@
 #ifndef TESTS_SEED_H
 #define TESTS_SEED_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
+
+/* Whether a test that looks at a part of something each day is to look at all of it, as in ./test long. */
+static inline bool sample_is_all(void) {
+    return getenv("GGL_TEST_LONG") != NULL;
+}
 
 static inline uint64_t sample_seed(void) {
     static uint64_t seed, known;

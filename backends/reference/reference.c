@@ -9,12 +9,6 @@
 #include "ggl/backends.h"
 #include "ggl/internal/types.h"
 
-struct ggl_buffer {
-    char *data;
-    size_t size;
-    bool owned;
-};
-
 typedef struct plan {
     ggl_plan base;
     ggl_program program;
@@ -22,81 +16,6 @@ typedef struct plan {
     double *row, *attend;
     float *stored;
 } plan;
-
-char *ggl_ref_store(const step_args *a, const ggl_store *s) {
-    const ggl_loc at = a->store_loc[s->id];
-    return a->region[at.region]->data + at.offset;
-}
-
-/* --- elements --------------------------------------------------------------------------------- */
-
-static char *row_at(const view *v, int64_t j, int64_t k, int64_t l) {
-    return v->data + (size_t)(v->ne[1] == 1 ? 0 : j) * v->nb[1] +
-           (size_t)(v->ne[2] == 1 ? 0 : k) * v->nb[2] + (size_t)(v->ne[3] == 1 ? 0 : l) * v->nb[3];
-}
-
-double ggl_ref_get(const view *v, int64_t i, int64_t j, int64_t k, int64_t l) {
-    const char *row = row_at(v, j, k, l);
-    size_t e = (size_t)(v->ne[0] == 1 ? 0 : i);
-    switch (v->type) {
-    case GGL_F64:
-        return ((const double *)row)[e];
-    case GGL_F32:
-        return ((const float *)row)[e];
-    case GGL_I32:
-        return ((const int32_t *)row)[e];
-    case GGL_F16:
-        return ggl_f16_to_f32(((const uint16_t *)row)[e]);
-    case GGL_BF16:
-        return ggl_bf16_to_f32(((const uint16_t *)row)[e]);
-    default:
-        break;
-    }
-    const ggl_type_info *t = ggl_type_get(v->type);
-    float block[256];
-    t->to_float(row + e / (size_t)t->block * t->size, block, t->block);
-    return block[e % (size_t)t->block];
-}
-
-void ggl_ref_set(const view *v, int64_t i, int64_t j, int64_t k, int64_t l, double x) {
-    char *row = row_at(v, j, k, l);
-    if (v->type == GGL_F64)
-        ((double *)row)[i] = x;
-    else if (v->type == GGL_F32)
-        ((float *)row)[i] = (float)x;
-    else if (v->type == GGL_I32)
-        ((int32_t *)row)[i] = isnan(x) ? -1 : (int32_t)x; /* NaN: PICK's index was out of range */
-    else if (v->type == GGL_F16)
-        ((uint16_t *)row)[i] = ggl_f32_to_f16((float)x);
-}
-
-void ggl_ref_get_row(const view *v, int64_t j, int64_t k, int64_t l, double *row) {
-    const ggl_type_info *t = ggl_type_get(v->type);
-    const char *at = row_at(v, j, k, l);
-    int64_t n = v->ne[0];
-    float block[256];
-    switch (v->type) {
-    case GGL_F64:
-        memcpy(row, at, (size_t)n * sizeof *row);
-        return;
-    case GGL_F32:
-        for (int64_t i = 0; i < n; i++)
-            row[i] = ((const float *)at)[i];
-        return;
-    default:
-        break;
-    }
-    if (!t->quantized) {
-        for (int64_t i = 0; i < n; i++)
-            row[i] = ggl_ref_get(v, i, j, k, l);
-        return;
-    }
-    for (int64_t i = 0; i < n; i += t->block, at += t->size) {
-        t->to_float(at, block, t->block);
-        for (int64_t e = 0; e < t->block; e++)
-            row[i + e] = block[e];
-    }
-}
 
 /* --- operators -------------------------------------------------------------------------------- */
 

@@ -7,6 +7,12 @@
 #include "ggl/internal/op_args.h"
 #include "ggl/program.h"
 
+struct ggl_buffer {
+    char *data;
+    size_t size;
+    bool owned;
+};
+
 /* An operand with its address: element (i, j, k, l) at data + j nb[1] + k nb[2] + l nb[3]; rows are
  * dense. */
 typedef struct view {
@@ -30,7 +36,7 @@ typedef struct step_args {
 
 typedef void ref_fn(const step_args *a);
 
-/* Returns the first byte of a store. */
+/* elements.c: returns the first byte of a store. */
 char *ggl_ref_store(const step_args *a, const ggl_store *s);
 /* Read an element of any type as a number, and write a number to a float or i32 element. Dimensions
  * of size 1 broadcast when read. */

@@ -1,5 +1,5 @@
-/* Shared by the files of the operator linear: op_linear.c, linear_tiles.c for many columns, and
- * linear_group.c. */
+/* Shared by the files of the operator linear, from the bottom up: linear_bind.c, linear_tiles.c for many
+ * columns, linear_emit.c, linear_norm.c and linear_gated.c, op_linear.c; and linear_group.c. */
 #ifndef VULKAN_LINEAR_H
 #define VULKAN_LINEAR_H
 
@@ -58,6 +58,16 @@ static inline bool ggl_vk_is_chosen(const ggl_step *product) {
     return product->n_src > 3 && ggl_vk_has(&product->src[LINEAR_INDEX]);
 }
 
+/* Returns whether a chain that begins with a product has a norm before the sum with a residual. */
+static inline bool ggl_vk_norm_is_first(const ggl_step *step) {
+    return step->n_links > 2 && step[1].node->op != GGL_OP_ADD;
+}
+
+/* Returns the workgroups that keep the device busy: some for each unit. */
+static inline int64_t ggl_vk_many_groups(const vk_backend *b) {
+    return (int64_t)b->limits.units * 4;
+}
+
 /* Returns the matrices that have columns of their own. */
 static inline int64_t ggl_vk_n_outer(const vk_product *p) {
     return (int64_t)p->outer[0] * p->outer[1] * p->outer[2];
@@ -71,8 +81,14 @@ bool ggl_vk_is_narrow(const vk_product *p);
 bool ggl_vk_step_is_narrow(const ggl_step *step, int64_t n);
 /* Emits p->n_members products. */
 ggl_status ggl_vk_emit_products(vk_emit *e, const vk_product *p, ggl_error *err);
-/* Returns the workgroups that keep the device busy. */
-int64_t ggl_vk_many_groups(const vk_backend *b);
+/* Describe the step's products, and emit what comes before them; then emit them, together if one
+ * dispatch can compute them. */
+ggl_status ggl_vk_begin_products(vk_emit *e, vk_product p[VK_LINEAR_MEMBERS], ggl_error *err);
+ggl_status ggl_vk_emit_members(vk_emit *e, vk_product *p, ggl_error *err);
+/* Both, for a step that has neither a tail nor norms. */
+ggl_status ggl_vk_emit_plain(vk_emit *e, ggl_error *err);
+/* Returns the bytes of w from the start to the end of a part. */
+size_t ggl_vk_part_size(const vk_emit *e, const vk_product *p, const vk_part *of);
 /* Sets bindings, push constants, and the constants that all products share. */
 void ggl_vk_bind_product(vk_emit *e, vk_call *c, const vk_product *p, const vk_part *of);
 /* Returns the units of work of all members if each unit has up to `rows` rows of a product. */
@@ -86,21 +102,18 @@ bool ggl_vk_linear_tail(const vk_backend *b, const ggl_step *const *member, int 
                         const ggl_step *chain);
 ggl_status ggl_vk_emit_gated(vk_emit *e, ggl_error *err);
 size_t ggl_vk_gated_scratch(const ggl_step *step, int64_t n);
-/* Binds what linear_vec.comp needs to round the result. Returns where the blocks are, in words. */
-uint32_t ggl_vk_bind_blocks(vk_emit *e, vk_call *c, const vk_product *p);
 /* A product with a residual and norms as one step (linear_norm.c): how many links follow the product and the sum of
  * a residual; how many are the chain of a product, its norm, the sum with a residual, and what follows, or 1. */
 int ggl_vk_linear_norm_links(const ggl_step *step, int n);
 int ggl_vk_norm_first_links(const vk_backend *b, const ggl_step *step, int n);
-/* Whether the norm of such a step comes before the sum; how that is emitted; and the bytes of scratch that it takes,
- * which come before those of the product. */
-bool ggl_vk_norm_is_first(const ggl_step *step);
+/* How a step whose norm comes before the sum is emitted; and the bytes of scratch that it takes, which come before
+ * those of the product. */
 ggl_status ggl_vk_emit_norm_first(vk_emit *e, ggl_error *err);
 size_t ggl_vk_norm_first_scratch(const ggl_step *step, int64_t n);
 /* Whether linear_vec.comp computes the norm of the step, which sets p->norm; else how that is emitted by itself. */
 bool ggl_vk_take_norm(const vk_emit *e, vk_product *p);
 ggl_status ggl_vk_emit_norm(vk_emit *e, ggl_error *err);
-/* Returns whether the last workgroup of linear_vec.comp can compute norms of the product's results (op_linear.c). */
+/* Returns whether the last workgroup of linear_vec.comp can compute norms of the product's results (linear_emit.c). */
 bool ggl_vk_has_last(const vk_emit *e, const vk_product *p);
 /* Returns the bytes of a result in the scratch; places it there, `at` bytes from its start. */
 size_t ggl_vk_result_size(const ggl_operand *y, int64_t n);
@@ -109,9 +122,9 @@ void ggl_vk_place_in_scratch(const vk_emit *e, size_t at, ggl_operand *y);
 typedef struct vk_norm_places {
     uint32_t weight, first_weight, normed, blocks;
 } vk_norm_places;
-/* Bind what linear_vec.comp needs for a norm. */
+/* Bind what linear_vec.comp needs for a norm. The second returns its specialization constant `then`. */
 void ggl_vk_bind_norm_weight(vk_emit *e, vk_call *c, const vk_product *p, vk_norm_places *at);
-void ggl_vk_bind_norm(vk_emit *e, vk_call *c, const vk_product *p, vk_norm_places *at);
+uint32_t ggl_vk_bind_norm(vk_emit *e, vk_call *c, const vk_product *p, vk_norm_places *at);
 /* Returns the number that the last norm of the product adds, or 0. */
 float ggl_vk_last_eps(const vk_product *p);
 

@@ -11,7 +11,7 @@
 #include "shaders/kinds.h"
 #include "weights.h"
 
-enum { MEMBERS = 2, LINKS = 2, MOST_LINKS = 3, ALIGN = 256, BLOCK = 32 };
+enum { MEMBERS = 2, LINKS = 2, MOST_LINKS = 3, BLOCK = 32 };
 
 /* Returns the number of the member whose result is source k of the node; -1: none is. */
 static int member_of(const ggl_step *const *member, const ggl_tensor *node, int k) {
@@ -50,16 +50,11 @@ bool ggl_vk_linear_tail(const vk_backend *b, const ggl_step *const *member, int 
     const bool rounds = ggl_vk_form_link(chain) != NULL;
     return n == MEMBERS && chain->n_links - rounds == LINKS &&
            (!rounds || has_counters(member[0], 1)) && chain[0].kind == GGL_STEP_NODE &&
-           chain[1].kind == GGL_STEP_NODE && ggl_vk_op_of(chain[0].node) == &ggl_vk_op_unary &&
+           chain[1].kind == GGL_STEP_NODE && ggl_vk_is_unary(chain[0].node) &&
            chain[1].node->op == GGL_OP_MUL && chain[0].dst.region < 0 &&
            find_gate(member, chain, &gate) &&
            memcmp(member[0]->dst.ne, member[1]->dst.ne, sizeof member[0]->dst.ne) == 0 &&
            memcmp(member[0]->dst.ne, chain[1].dst.ne, sizeof member[0]->dst.ne) == 0;
-}
-
-size_t ggl_vk_result_size(const ggl_operand *y, int64_t n) {
-    const size_t size = (size_t)ggl_extents(y->ne, 0, GGL_MAX_DIMS, n) * sizeof(float);
-    return (size + ALIGN - 1) / ALIGN * ALIGN;
 }
 
 /* True if the chain's result has no memory, because only its rounded form is read. */
@@ -72,14 +67,6 @@ size_t ggl_vk_gated_scratch(const ggl_step *step, int64_t n) {
         return 0;
     const int results = !is_one(step, n) ? MEMBERS : needs_memory(ggl_vk_tail_of(step)) ? 1 : 0;
     return (size_t)results * ggl_vk_result_size(&step->dst, n);
-}
-
-/* Offsets of values count from the first token of the batch, but the scratch has only those from e->first on. */
-void ggl_vk_place_in_scratch(const vk_emit *e, size_t at, ggl_operand *y) {
-    const size_t before =
-        y->ne[GGL_BATCH_DIM] == GGL_N ? (size_t)e->first * y->nb[GGL_BATCH_DIM] : 0;
-    y->region = GGL_REGION_ARENA;
-    y->offset = e->scratch + at - before;
 }
 
 /* Emits both products to the scratch, and then the chain. */
@@ -95,7 +82,7 @@ static ggl_status emit_apart(vk_emit *e, const ggl_step *tail, int gate, ggl_err
     vk_emit part = *e;
     part.step = product;
     part.scratch += MEMBERS * each;
-    ggl_status st = ggl_vk_op_linear.emit(&part, err);
+    ggl_status st = ggl_vk_emit_plain(&part, err);
     part.step = chain;
     return st == GGL_OK ? ggl_vk_op_unary.emit(&part, err) : st;
 }
@@ -122,13 +109,4 @@ ggl_status ggl_vk_emit_gated(vk_emit *e, ggl_error *err) {
     p->gate = ggl_vk_kind_of(tail->node);
     p->blocks = round ? &round->dst : NULL;
     return ggl_vk_emit_products(e, p, err);
-}
-
-uint32_t ggl_vk_bind_blocks(vk_emit *e, vk_call *c, const vk_product *p) {
-    ggl_vk_bind(e, c, p->blocks,
-                true); /* in place of a norm, which a pipeline with blocks does not write */
-    const uint32_t at = ggl_vk_bind(e, c, p->blocks, true);
-    ggl_vk_bind_counters(e, c, (size_t)(p->y->ne[0] / BLOCK * ggl_vk_n_outer(p)));
-    c->spec[16] = THEN_ROUND;
-    return at;
 }

@@ -51,10 +51,6 @@ ggl_status ggl_vk_emit_norm(vk_emit *e, ggl_error *err) {
 
 /* --- the norm before the sum ------------------------------------------------------------------ */
 
-bool ggl_vk_norm_is_first(const ggl_step *step) {
-    return step->n_links > PRODUCT && step[1].node->op != GGL_OP_ADD;
-}
-
 /* Returns the links of the norm before the sum: itself, and its weights. */
 static int first_links(const ggl_step *step) {
     return step[2].node->op == GGL_OP_ADD ? 1 : 2;
@@ -156,59 +152,8 @@ ggl_status ggl_vk_emit_norm_first(vk_emit *e, ggl_error *err) {
         return ggl_vk_emit_products(&part, &p, err);
     }
     part.scratch += ggl_vk_result_size(&product.dst, e->n);
-    ggl_status st = ggl_vk_op_linear.emit(&part, err);
+    ggl_status st = ggl_vk_emit_plain(&part, err);
     if (st == GGL_OK)
         st = emit_first(e, &product.dst, err);
     return st == GGL_OK ? emit_sum(e, &product.dst, err) : st;
-}
-
-/* --- bindings --------------------------------------------------------------------------------- */
-
-/* Returns the norm of the results, or of their sum with other values; norm NULL if none. */
-static const vk_norm *last_norm(const vk_product *p) {
-    return p->add ? &p->after : &p->norm;
-}
-
-void ggl_vk_bind_norm_weight(vk_emit *e, vk_call *c, const vk_product *p, vk_norm_places *at) {
-    static const ggl_operand absent = {.region = -1};
-    const ggl_operand *w[2] = {p->norm.mul ? ggl_vk_other(p->norm.mul) : &absent, NULL};
-    const int n = p->after.mul ? 2 : 1;
-    w[1] = n > 1 ? ggl_vk_other(p->after.mul) : NULL;
-    const size_t size[2] = {(size_t)w[0]->ne[0] * sizeof(float),
-                            (size_t)w[0]->ne[0] * sizeof(float)};
-    uint32_t place[2];
-    ggl_vk_bind_together(e, c, w, size, n, false, place);
-    at->first_weight = place[0] / sizeof(float);
-    at->weight = place[n - 1] / sizeof(float);
-}
-
-/* Binds the sum, and its norm or the bytes of one of them. */
-static void bind_sum(vk_emit *e, vk_call *c, const vk_product *p, vk_norm_places *at) {
-    const vk_norm *l = &p->after;
-    at->normed = ggl_vk_bind(e, c, &p->add->dst, true);
-    at->blocks = ggl_vk_bind(e, c,
-                             l->round  ? &l->round->dst
-                             : l->norm ? ggl_vk_normed(l)
-                                       : &p->add->dst,
-                             true);
-}
-
-void ggl_vk_bind_norm(vk_emit *e, vk_call *c, const vk_product *p, vk_norm_places *at) {
-    const vk_norm *l = last_norm(p);
-    const ggl_operand *normed = l->norm ? ggl_vk_normed(l) : NULL;
-    if (p->add) {
-        bind_sum(e, c, p, at);
-    } else {
-        at->normed = ggl_vk_bind(e, c, ggl_vk_stored(l, normed), true);
-        at->blocks = ggl_vk_bind(e, c, l->round ? &l->round->dst : ggl_vk_stored(l, normed), true);
-    }
-    ggl_vk_bind_counters(e, c, 1);
-    c->spec[16] = ggl_vk_norm_kind(&p->norm) | (p->norm.mul ? THEN_WEIGHT : 0) |
-                  (l->round ? THEN_ROUND : 0) | (normed && normed->region >= 0 ? THEN_STORE : 0) |
-                  (p->add ? THEN_ADD : 0) | (p->add && l->norm ? THEN_AGAIN : 0);
-}
-
-float ggl_vk_last_eps(const vk_product *p) {
-    const vk_norm *l = last_norm(p);
-    return l->norm ? ggl_vk_norm_eps(l) : 0;
 }

@@ -91,8 +91,7 @@ size_t ggl_vk_tiles_scratch(const vk_backend *b, const ggl_step *s, int64_t n) {
 static ggl_status emit_sort(vk_emit *e, const vk_product *p, ggl_error *err) {
     const vk_binding *lists = &p->lists;
     vk_call c = {.shader = VK_SHADER_LINEAR_SORT,
-                 .spec = {LOCAL_MAT, p->tile_cols},
-                 .n_spec = 2,
+                 VK_SPEC(linear_sort, .local = LOCAL_MAT, .tile = p->tile_cols),
                  .groups = {1}};
     vk_push_linear_sort *to = VK_PUSH(&c, linear_sort);
     to->index_at = ggl_vk_bind(e, &c, p->index, false);
@@ -146,36 +145,29 @@ ggl_status ggl_vk_begin_tiles(vk_emit *e, const vk_product *p, ggl_error *err) {
 
 /* --- tiles ------------------------------------------------------------------------------------ */
 
-/* Describes a tile of linear_matrix.comp. */
-static void set_matrix(const vk_backend *b, const vk_product *p, vk_call *c) {
+/* Return the call of a tile of linear_matrix.comp, and of linear_mat.comp. */
+static vk_call matrix_call(const vk_backend *b, const vk_product *p) {
     static const vk_shader shader[] = {VK_SHADER_LINEAR_MATRIX, VK_SHADER_LINEAR_MATRIX_CODEBOOK};
     const vk_matrix *m = &b->limits.matrix;
-    c->shader = shader[ggl_vk_has_codebook(p->w->type)];
-    c->full_subgroups = true;
-    c->spec[0] = VK_MATRIX_SUBGROUPS * b->limits.subgroup_size;
-    c->spec[6] = p->tile_cols;
-    c->spec[7] = ggl_vk_matrix_tile(&b->limits, p->tile_cols).down;
-    c->spec[12] = m->m;
-    c->spec[13] = m->n;
-    c->spec[14] = m->k;
+    return (vk_call){.shader = shader[ggl_vk_has_codebook(p->w->type)],
+                     VK_SPEC(linear_matrix, .local = VK_MATRIX_SUBGROUPS * b->limits.subgroup_size,
+                             .tile = p->tile_cols,
+                             .subgroups_down = ggl_vk_matrix_tile(&b->limits, p->tile_cols).down,
+                             .m = m->m, .n = m->n, .k = m->k, .slices = p->n_slices),
+                     .full_subgroups = true};
 }
 
-static void set_mat(const vk_product *p, vk_call *c) {
+static vk_call mat_call(const vk_product *p) {
     static const vk_shader shader[2][2] = {
         {VK_SHADER_LINEAR_MAT, VK_SHADER_LINEAR_MAT_CODEBOOK},
         {VK_SHADER_LINEAR_MAT_IDOT, VK_SHADER_LINEAR_MAT_IDOT_CODEBOOK}};
-    c->shader = shader[p->rounded][ggl_vk_has_codebook(p->w->type)];
-    c->spec[0] = LOCAL_MAT;
-    c->spec[6] = p->tile_cols / TILE_COLS;
+    return (vk_call){.shader = shader[p->rounded][ggl_vk_has_codebook(p->w->type)],
+                     VK_SPEC(linear_mat, .local = LOCAL_MAT, .cols = p->tile_cols / TILE_COLS,
+                             .slices = p->n_slices)};
 }
 
 ggl_status ggl_vk_emit_tiles(vk_emit *e, const vk_product *p, const vk_part *of, ggl_error *err) {
-    vk_call c = {0};
-    if (p->matrix)
-        set_matrix(e->b, p, &c);
-    else
-        set_mat(p, &c);
-    c.spec[11] = p->n_slices;
+    vk_call c = p->matrix ? matrix_call(e->b, p) : mat_call(p);
     ggl_vk_bind_product(e, &c, p, of);
     c.groups[0] = ggl_vk_groups(ggl_vk_units_down(p, of, TILE_ROWS) * p->n_tiles * p->n_slices, 1);
     return ggl_vk_dispatch(e, &c, err);
@@ -186,8 +178,8 @@ ggl_status ggl_vk_emit_tiles(vk_emit *e, const vk_product *p, const vk_part *of,
 /* Adds the slices and the bias, for all rows. */
 ggl_status ggl_vk_end_tiles(vk_emit *e, const vk_product *p, ggl_error *err) {
     vk_call c = {.shader = VK_SHADER_LINEAR_MERGE,
-                 .spec = {LOCAL_MERGE, p->n_slices, ggl_vk_has(p->bias)},
-                 .n_spec = 3};
+                 VK_SPEC(linear_merge, .local = LOCAL_MERGE, .slices = p->n_slices,
+                         .bias = ggl_vk_has(p->bias))};
     if (p->n_slices == 1)
         return GGL_OK;
     const size_t size = (size_t)p->n_slices * p->slice * 4;

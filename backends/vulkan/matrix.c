@@ -84,8 +84,7 @@ size_t ggl_vk_halves_size(int64_t n_in) {
 ggl_status ggl_vk_emit_halves(vk_emit *e, const ggl_operand *x, int64_t n_in, bool codes,
                               const vk_binding *to, ggl_error *err) {
     vk_call c = {.shader = codes ? VK_SHADER_LINEAR_HALVES_CODES : VK_SHADER_LINEAR_HALVES,
-                 .spec = {LOCAL_HALVES},
-                 .n_spec = 1};
+                 VK_SPEC(linear_halves, LOCAL_HALVES)};
     const uint32_t x_at = ggl_vk_bind(e, &c, x, false),
                    at = ggl_vk_bind_bytes(e, &c, to->region, to->offset, to->size, true);
     vk_push_linear_halves *p = VK_PUSH(&c, linear_halves);

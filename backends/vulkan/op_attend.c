@@ -260,23 +260,25 @@ static vk_call call_of(const vk_emit *e, const shape *s, bool tiles, uint32_t op
     const vk_matrix *m = &e->b->limits.matrix;
     if (tiles && s->matrix)
         return (vk_call){.shader = VK_SHADER_ATTEND_MATRIX,
-                         .spec = {local_matrix(e->b), k, v, dims, key_dims, options, m->m, m->n,
-                                  m->k, f->half, own_matrix(e->b)},
-                         .n_spec = 11,
+                         VK_SPEC(attend_matrix, .local = local_matrix(e->b), .type_k = k,
+                                 .type_v = v, .e = dims, .d = key_dims, .options = options,
+                                 .m = m->m, .n = m->n, .k = m->k, .exact_half = f->half,
+                                 .own = own_matrix(e->b)),
                          .groups = {ggl_vk_groups(s->n_tiles * s->spans, 1)},
                          .full_subgroups = true};
     if (tiles)
-        return (vk_call){
-            .shader = tiles_shader_of(f, s),
-            .spec = {LOCAL_TILES, k, v, dims, key_dims, options | (s->coded_tiles ? CODED_K : 0)},
-            .n_spec = 6,
-            .groups = {ggl_vk_groups(s->n_tiles * s->spans, 1)}};
+        return (vk_call){.shader = tiles_shader_of(f, s),
+                         VK_SPEC(attend_tiles, .local = LOCAL_TILES, .type_k = k, .type_v = v,
+                                 .e = dims, .d = key_dims,
+                                 .options = options | (s->coded_tiles ? CODED_K : 0)),
+                         .groups = {ggl_vk_groups(s->n_tiles * s->spans, 1)}};
     return (vk_call){.shader = shader_of(f, s),
-                     .spec = {LOCAL, k, v, s->queries, dims, key_dims,
-                              options | (s->n_tiles ? MIXED : 0) | (s->matrix ? WIDE_TILES : 0) |
-                                  (s->coded_k ? CODED_K : 0) | (s->coded_v ? CODED_V : 0),
-                              f->ahead ? 16 : 4},
-                     .n_spec = 8,
+                     VK_SPEC(attend, .local = LOCAL, .type_k = k, .type_v = v, .q = s->queries,
+                             .e = dims, .d = key_dims,
+                             .options = options | (s->n_tiles ? MIXED : 0) |
+                                        (s->matrix ? WIDE_TILES : 0) | (s->coded_k ? CODED_K : 0) |
+                                        (s->coded_v ? CODED_V : 0),
+                             .ahead = f->ahead ? 16 : 4),
                      .groups = {ggl_vk_groups(s->n_groups * s->spans, 1)}};
 }
 
@@ -350,8 +352,8 @@ static ggl_status emit_merge(vk_emit *e, const shape *s, ggl_error *err) {
     const ggl_step *round = rounding(step);
     const ggl_operand *sinks = &step->src[ATTEND_SINKS], *y = &step->dst;
     vk_call c = {.shader = VK_SHADER_ATTEND_MERGE,
-                 .spec = {LOCAL, has(sinks), (uint32_t)s->dims, round != NULL},
-                 .n_spec = 4};
+                 VK_SPEC(attend_merge, .local = LOCAL, .sinks = has(sinks), .e = (uint32_t)s->dims,
+                         .round = round != NULL)};
     vk_push_attend_merge *p = VK_PUSH(&c, attend_merge);
     p->n_heads = (uint32_t)y->ne[1];
     p->n_batch = (uint32_t)s->n_batch;

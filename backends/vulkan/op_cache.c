@@ -1,4 +1,4 @@
-/* The operator cache, and what is one dispatch with it (cache.comp). A dispatch has up to three parts:
+/* The operators cache, rope_half and rope_pair, and what is one dispatch with it (cache.comp). A dispatch has up to three parts:
  * rows that are rotated, and rows of keys and of values that are stored. So the rotation of queries,
  * the rotation and the store of keys, and the store of values take one dispatch. */
 #include "shaders/kinds.h"
@@ -176,15 +176,14 @@ static shared shared_of(const part *p, int n) {
 static vk_call call_of(const vk_emit *e, const shared *s, const part *p, int n) {
     const ggl_store *any = s->keys ? s->keys : s->values;
     vk_call c = {.shader = any ? shader_of(&e->b->features, any->type) : VK_SHADER_CACHE_ROWS,
-                 .spec = {LOCAL, s->keys ? s->keys->type : 0, s->values ? s->values->type : 0,
-                          any && any->ring},
-                 .n_spec = 9};
+                 VK_SPEC(cache, .local = LOCAL, .type_k = s->keys ? s->keys->type : 0,
+                         .type_v = s->values ? s->values->type : 0, .ring = any && any->ring,
+                         .part_0 = p[0].kind, .part_1 = n > 1 ? p[1].kind : PART_NONE,
+                         .part_2 = n > 2 ? p[2].kind : PART_NONE)};
     if (s->rope) {
-        c.spec[4] = s->rope->node->op == GGL_OP_ROPE_HALF;
-        c.spec[5] = s->rope->src[ROPE_HALF_F].type == GGL_F64;
+        c.spec.cache.half = s->rope->node->op == GGL_OP_ROPE_HALF;
+        c.spec.cache.doubles = s->rope->src[ROPE_HALF_F].type == GGL_F64;
     }
-    for (int i = 0; i < n; i++)
-        c.spec[6 + i] = p[i].kind;
     return c;
 }
 
@@ -287,3 +286,28 @@ static const char *cache_refuses(const vk_backend *b, const ggl_tensor *node) {
 
 const vk_op ggl_vk_op_cache = {
     .emit = ggl_vk_emit_rows, .joins = ggl_vk_rows_join, .refuses = cache_refuses};
+
+/* --- rotations -------------------------------------------------------------------------------- */
+
+/* The rotated keys are stored at once. */
+static int rope_chain(const vk_backend *b, const ggl_step *step, int n) {
+    (void)b, (void)n;
+    const ggl_tensor *cache = step[1].node;
+    return step[0].dst.region < 0 && step[1].kind == GGL_STEP_NODE && cache->op == GGL_OP_CACHE &&
+                   step[1].link == 0 && ggl_read(cache, 2) == ggl_read(step[0].node, 2)
+               ? 2
+               : 1;
+}
+
+static const char *rope_refuses(const vk_backend *b, const ggl_tensor *node) {
+    (void)b;
+    const ggl_type f = node->src[ROPE_HALF_F]->type;
+    return node->src[0]->type != GGL_F32 || (f != GGL_F32 && f != GGL_F64)
+               ? "no rotation of values of this type, or with such frequencies"
+               : NULL;
+}
+
+const vk_op ggl_vk_op_rope = {.emit = ggl_vk_emit_rows,
+                              .chain = rope_chain,
+                              .joins = ggl_vk_rows_join,
+                              .refuses = rope_refuses};

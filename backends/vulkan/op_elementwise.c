@@ -18,25 +18,24 @@ static const int kind_of_op[GGL_OP_COUNT] = {
     [GGL_OP_MAX] = EW_MAX, [GGL_OP_WHERE] = EW_WHERE,
 };
 
-static const struct {
-    const char *name;
-    int kind;
-} kind_of_call[] = {
-    {"relu", EW_RELU},
-    {"silu", EW_SILU},
-    {"gelu", EW_GELU},
-    {"gelu_erf", EW_GELU_ERF},
-    {"gelu_quick", EW_GELU_QUICK},
-    {"softplus", EW_SOFTPLUS},
+static const int kind_of_composite[GGL_COMPOSITE_COUNT] = {
+    [GGL_COMPOSITE_RELU] = EW_RELU,
+    [GGL_COMPOSITE_SILU] = EW_SILU,
+    [GGL_COMPOSITE_GELU] = EW_GELU,
+    [GGL_COMPOSITE_GELU_ERF] = EW_GELU_ERF,
+    [GGL_COMPOSITE_GELU_QUICK] = EW_GELU_QUICK,
+    [GGL_COMPOSITE_SOFTPLUS] = EW_SOFTPLUS,
 };
 
 uint32_t ggl_vk_kind_of(const ggl_tensor *node) {
-    if (node->op != GGL_OP_CALL)
-        return (uint32_t)kind_of_op[node->op];
-    for (size_t i = 0; i < sizeof kind_of_call / sizeof *kind_of_call; i++)
-        if (strcmp(kind_of_call[i].name, node->call) == 0)
-            return (uint32_t)kind_of_call[i].kind;
-    return EW_IOTA; /* not reached: ops.def has no other composites */
+    return (uint32_t)(node->op == GGL_OP_CALL ? kind_of_composite[ggl_composite_of(node)]
+                                              : kind_of_op[node->op]);
+}
+
+bool ggl_vk_is_unary(const ggl_tensor *node) {
+    const uint32_t kind =
+        ggl_vk_kind_of(node); /* 0, EW_EXP, also for a node that is not elementwise */
+    return kind == EW_EXP ? node->op == GGL_OP_EXP : kind <= EW_SOFTPLUS;
 }
 
 /* True if all sources are dense and have the result's shape. */
@@ -59,10 +58,10 @@ static vk_call begin(vk_emit *e, vk_shader shader, const ggl_operand *dst, const
     static const ggl_operand absent = {.region = -1};
     const int64_t count = ggl_vk_count(e, dst);
     vk_call c = {.shader = shader,
-                 .spec = {LOCAL, ggl_vk_kind_of(e->step->node), is_flat(e, dst, src, n_src)},
-                 .n_spec = 3,
+                 VK_SPEC(where, .local = LOCAL, .kind = ggl_vk_kind_of(e->step->node),
+                         .flat = is_flat(e, dst, src, n_src)),
                  .groups = {ggl_vk_groups(count, LOCAL * PER_INVOCATION)}};
-    vk_push_where *p = VK_PUSH(&c, where); /* those of the other shaders begin the same way */
+    vk_push_where *p = VK_PUSH(&c, where); /* all the shaders' constants begin like these */
     p->count = (uint32_t)count;
     p->y_at = ggl_vk_bind(e, &c, bound, true);
     for (int d = 0; d < 3; d++)
@@ -91,8 +90,9 @@ static ggl_status emit_gated(vk_emit *e, ggl_error *err) {
                       *blocks = round ? &round->dst : &mul->dst;
     const bool stores = mul->dst.region >= 0;
     vk_call c = begin(e, VK_SHADER_GATED, &mul->dst, stores ? &mul->dst : blocks, src, 2);
-    c.spec[c.n_spec++] = round != NULL;
-    c.spec[c.n_spec++] = stores;
+    c.spec.gated.round = round != NULL;
+    c.spec.gated.store = stores;
+    c.n_spec = VK_N_SPEC(gated);
     VK_PUSH(&c, gated)->blocks_at = ggl_vk_bind(e, &c, blocks, true);
     if (round)
         c.groups[0] = ggl_vk_groups(ggl_vk_count(e, &mul->dst), 32 * LOCAL_ROUND);

@@ -41,8 +41,7 @@ static ggl_status emit_move(vk_emit *e, const move *m, ggl_error *err) {
     if (from < 0)
         return no_conversion(m->x, m->y, err);
     vk_call c = {.shader = VK_SHADER_MOVE,
-                 .spec = {LOCAL, (uint32_t)from},
-                 .n_spec = 2,
+                 VK_SPEC(move, .local = LOCAL, .from = (uint32_t)from),
                  .groups = {ggl_vk_groups(count, LOCAL * PER_INVOCATION)}};
     vk_push_move *p = VK_PUSH(&c, move);
     p->count = (uint32_t)count;

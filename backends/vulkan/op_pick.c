@@ -48,8 +48,7 @@ static ggl_status emit_part(vk_emit *e, const rows *r, int64_t first, int64_t n,
     const ggl_operand *t = &e->step->src[PICK_T], *index = &e->step->src[PICK_I],
                       *y = &e->step->dst;
     vk_call c = {.shader = ggl_vk_has_codebook(t->type) ? VK_SHADER_PICK_CODEBOOK : VK_SHADER_PICK,
-                 .spec = {LOCAL, t->type},
-                 .n_spec = 3};
+                 VK_SPEC(pick, .local = LOCAL, .type = t->type)};
     const int64_t unit = unit_of(t->type);
     const int64_t n_units =
         (r->n + unit - 1) / unit * r->extent[0] * r->extent[1] * r->extent[2] * r->extent[3];
@@ -57,7 +56,7 @@ static ggl_status emit_part(vk_emit *e, const rows *r, int64_t first, int64_t n,
                    index_at = ggl_vk_bind(e, &c, index, false), y_at = ggl_vk_bind(e, &c, y, true);
     if (ggl_vk_has_codebook(t->type))
         ggl_vk_bind_codebooks(&c);
-    c.spec[2] = ggl_vk_weight_aligned(e, t, table_at);
+    c.spec.pick.aligned = ggl_vk_weight_aligned(e, t, table_at);
     vk_push_pick *p = VK_PUSH(&c, pick);
     p->n = (uint32_t)r->n;
     for (int d = 0; d < DIMS; d++)

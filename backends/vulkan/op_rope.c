@@ -1,4 +1,4 @@
-/* The operators rope_half and rope_pair. */
+/* A rotation by itself. op_cache.c has the operators rope_half and rope_pair. */
 #include "vulkan.h"
 
 enum { LOCAL = 64, ROWS = 4 /* shaders/rope.comp */ };
@@ -7,8 +7,8 @@ ggl_status ggl_vk_emit_rope(vk_emit *e, const ggl_step *step, ggl_error *err) {
     const ggl_operand *x = &step->src[ROPE_HALF_X], *f = &step->src[ROPE_HALF_F],
                       *pos = &step->src[ROPE_HALF_POS], *y = &step->dst;
     vk_call c = {.shader = VK_SHADER_ROPE,
-                 .spec = {LOCAL, step->node->op == GGL_OP_ROPE_HALF, f->type == GGL_F64},
-                 .n_spec = 3};
+                 VK_SPEC(rope, .local = LOCAL, .half = step->node->op == GGL_OP_ROPE_HALF,
+                         .doubles = f->type == GGL_F64)};
     const uint32_t x_at = ggl_vk_bind(e, &c, x, false), f_at = ggl_vk_bind(e, &c, f, false),
                    pos_at = ggl_vk_bind(e, &c, pos, false), y_at = ggl_vk_bind(e, &c, y, true);
     const int64_t n_rows = y->ne[1] * ggl_vk_extent(e, y, 2), n_batch = ggl_vk_extent(e, y, 3);
@@ -30,26 +30,3 @@ ggl_status ggl_vk_emit_rope(vk_emit *e, const ggl_step *step, ggl_error *err) {
         ggl_vk_groups((y->ne[0] - f->ne[0]) * ((n_rows + ROWS - 1) / ROWS) * n_batch, LOCAL);
     return ggl_vk_dispatch(e, &c, err);
 }
-
-/* The rotated keys are stored at once (op_cache.c). */
-static int rope_chain(const vk_backend *b, const ggl_step *step, int n) {
-    (void)b, (void)n;
-    const ggl_tensor *cache = step[1].node;
-    return step[0].dst.region < 0 && step[1].kind == GGL_STEP_NODE && cache->op == GGL_OP_CACHE &&
-                   step[1].link == 0 && ggl_read(cache, 2) == ggl_read(step[0].node, 2)
-               ? 2
-               : 1;
-}
-
-static const char *rope_refuses(const vk_backend *b, const ggl_tensor *node) {
-    (void)b;
-    const ggl_type f = node->src[ROPE_HALF_F]->type;
-    return node->src[0]->type != GGL_F32 || (f != GGL_F32 && f != GGL_F64)
-               ? "no rotation of values of this type, or with such frequencies"
-               : NULL;
-}
-
-const vk_op ggl_vk_op_rope = {.emit = ggl_vk_emit_rows,
-                              .chain = rope_chain,
-                              .joins = ggl_vk_rows_join,
-                              .refuses = rope_refuses};

@@ -9,7 +9,7 @@ enum {
 static ggl_status round_emit(vk_emit *e, ggl_error *err) {
     const ggl_operand *x = &e->step->src[0], *y = &e->step->dst;
     const uint32_t in_row = (uint32_t)x->ne[0] / BLOCK;
-    vk_call c = {.shader = VK_SHADER_QUANTIZE, .spec = {LOCAL_ROUND}, .n_spec = 1};
+    vk_call c = {.shader = VK_SHADER_QUANTIZE, VK_SPEC(quantize, LOCAL_ROUND)};
     const uint32_t from = ggl_vk_bind(e, &c, x, false), to = ggl_vk_bind(e, &c, y, true);
     vk_push_quantize *p = VK_PUSH(&c, quantize);
     p->in_row = in_row;

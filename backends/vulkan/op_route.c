@@ -41,14 +41,16 @@ static bool is_given(const ggl_operand *o) {
 
 /* Returns the kind (shaders/kinds.h) of what makes a row of another of the same size; ROUTE_NONE: something else. */
 static uint32_t kind_of(const ggl_step *step) {
-    const vk_op *op = ggl_vk_op_of(step->node);
-    if (op == &ggl_vk_op_unary)
+    if (ggl_vk_is_unary(step->node))
         return ggl_vk_kind_of(step->node);
-    if (op != &ggl_vk_op_rows || step->node->op != GGL_OP_CALL)
+    switch (ggl_composite_of(step->node)) {
+    case GGL_COMPOSITE_SOFTMAX:
+        return ROUTE_SOFTMAX;
+    case GGL_COMPOSITE_NORMALISED:
+        return ROUTE_NORMALISED;
+    default:
         return ROUTE_NONE;
-    return strcmp(step->node->call, "softmax") == 0      ? ROUTE_SOFTMAX
-           : strcmp(step->node->call, "normalised") == 0 ? ROUTE_NORMALISED
-                                                         : ROUTE_NONE;
+    }
 }
 
 /* True if the step's first source is the last result, or a value in memory if there is no link yet. */
@@ -172,12 +174,14 @@ static ggl_status route_emit(vk_emit *e, ggl_error *err) {
     const ggl_operand *x = given(first), *chosen = &l[TOPK]->dst;
     const int64_t rows = ggl_vk_extent(e, chosen, GGL_BATCH_DIM);
     vk_call c = {.shader = e->b->features.subgroup ? VK_SHADER_ROUTE_SUBGROUP : VK_SHADER_ROUTE,
-                 .spec = {ggl_vk_row_local(x->ne[0]), l[FIRST] ? kind_of(l[FIRST]) : ROUTE_NONE,
-                          l[SECOND] ? kind_of(l[SECOND]) : ROUTE_NONE, l[BIAS] != NULL,
-                          given(l[PICK])->region >= 0, l[SHARES] ? kind_of(l[SHARES]) : ROUTE_NONE,
-                          l[SUM] != NULL, l[LEAST] ? ggl_vk_kind_of(l[LEAST]->node) : ROUTE_NONE,
-                          l[TIMES] != NULL},
-                 .n_spec = 9,
+                 VK_SPEC(route, .local = ggl_vk_row_local(x->ne[0]),
+                         .first = l[FIRST] ? kind_of(l[FIRST]) : ROUTE_NONE,
+                         .second = l[SECOND] ? kind_of(l[SECOND]) : ROUTE_NONE,
+                         .bias = l[BIAS] != NULL, .table = given(l[PICK])->region >= 0,
+                         .shares = l[SHARES] ? kind_of(l[SHARES]) : ROUTE_NONE,
+                         .sum = l[SUM] != NULL,
+                         .least = l[LEAST] ? ggl_vk_kind_of(l[LEAST]->node) : ROUTE_NONE,
+                         .times = l[TIMES] != NULL),
                  .groups = {ggl_vk_groups(rows, 1)}};
     vk_push_route *p = VK_PUSH(&c, route);
     p->rows = (uint32_t)rows;

@@ -57,12 +57,12 @@ static void bind_links(vk_emit *e, vk_call *c, const vk_norm *l, const ggl_opera
     const ggl_operand *addend = l->add ? &l->add->src[1] : &absent,
                       *weight = l->mul ? ggl_vk_other(l->mul) : &absent;
     const bool keeps = l->add && l->add->dst.region >= 0;
-    c->spec[2] = l->add != NULL;
-    c->spec[3] = keeps;
-    c->spec[4] = l->mul != NULL;
-    c->spec[5] = l->round != NULL;
-    c->spec[6] = result->region >= 0;
-    c->n_spec = 7;
+    vk_spec_rows *s = &c->spec.rows;
+    s->addend = l->add != NULL;
+    s->keep = keeps;
+    s->weight = l->mul != NULL;
+    s->round = l->round != NULL;
+    s->store = result->region >= 0;
     p->addend_at = ggl_vk_bind(e, c, addend, false);
     ggl_vk_strides(e, addend, p->addend_stride);
     p->sums_at = ggl_vk_bind(e, c, keeps ? &l->add->dst : ggl_vk_stored(l, result), true);
@@ -77,7 +77,7 @@ static ggl_status emit_kind(vk_emit *e, uint32_t kind, ggl_error *err) {
     const vk_norm l = ggl_vk_norm_of(e->step, e->step->n_links);
     const ggl_operand *y = ggl_vk_normed(&l);
     vk_call c = {.shader = e->b->features.subgroup ? VK_SHADER_ROWS_SUBGROUP : VK_SHADER_ROWS,
-                 .spec = {ggl_vk_row_local(x->ne[0]), kind},
+                 VK_SPEC(rows, .local = ggl_vk_row_local(x->ne[0]), .kind = kind),
                  .groups = {ggl_vk_groups(rows, 1)}};
     vk_push_rows *p = VK_PUSH(&c, rows);
     p->rows = (uint32_t)rows;
@@ -155,7 +155,7 @@ int ggl_vk_add_norm_chain(const vk_backend *b, const ggl_step *step, int n) {
 /* Sums up or maximizes x along dimension dim. */
 static ggl_status emit_terms(vk_emit *e, uint32_t kind, int dim, ggl_error *err) {
     const ggl_operand *x = &e->step->src[0];
-    vk_call c = {.shader = VK_SHADER_REDUCE, .spec = {LOCAL, kind}, .n_spec = 2};
+    vk_call c = {.shader = VK_SHADER_REDUCE, VK_SPEC(reduce, .local = LOCAL, .kind = kind)};
     int64_t ne[GGL_MAX_DIMS], count = 1;
     for (int d = 0; d < GGL_MAX_DIMS; d++) {
         ne[d] = d == dim ? 1 : ggl_vk_extent(e, x, d);
@@ -189,10 +189,8 @@ const vk_op ggl_vk_op_reduce = {.emit = emit_reduce, .refuses = ggl_vk_refuses_a
 static ggl_status emit_rank(vk_emit *e, ggl_error *err) {
     const ggl_operand *x = &e->step->src[0];
     const int64_t count = ggl_vk_count(e, x);
-    vk_call c = {.shader = VK_SHADER_RANK,
-                 .spec = {LOCAL},
-                 .n_spec = 1,
-                 .groups = {ggl_vk_groups(count, LOCAL)}};
+    vk_call c = {
+        .shader = VK_SHADER_RANK, VK_SPEC(rank, LOCAL), .groups = {ggl_vk_groups(count, LOCAL)}};
     vk_push_rank *p = VK_PUSH(&c, rank);
     p->count = (uint32_t)count;
     for (int d = 0; d < 3; d++)
@@ -207,7 +205,7 @@ static ggl_status emit_topk(vk_emit *e, ggl_error *err) {
     const ggl_operand *x = &e->step->src[0], *y = &e->step->dst;
     const int64_t rows = ggl_vk_extent(e, y, GGL_BATCH_DIM);
     vk_call c = {
-        .shader = VK_SHADER_TOPK, .spec = {LOCAL}, .n_spec = 1, .groups = {ggl_vk_groups(rows, 1)}};
+        .shader = VK_SHADER_TOPK, VK_SPEC(topk, LOCAL), .groups = {ggl_vk_groups(rows, 1)}};
     vk_push_topk *p = VK_PUSH(&c, topk);
     p->rows = (uint32_t)rows;
     p->n = (uint32_t)x->ne[0];

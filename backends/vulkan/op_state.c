@@ -16,7 +16,7 @@ enum { LOCAL = 64 };
 /* Copies x to (keep) or from the store, for the slot that an operand gives. */
 static ggl_status move(vk_emit *e, const ggl_store *s, const ggl_operand *slot,
                        const ggl_operand *x, bool keep, ggl_error *err) {
-    vk_call c = {.shader = keep ? VK_SHADER_KEEP : VK_SHADER_STATE, .spec = {LOCAL}, .n_spec = 1};
+    vk_call c = {.shader = keep ? VK_SHADER_KEEP : VK_SHADER_STATE, VK_SPEC(state, LOCAL)};
     const uint32_t store_at = ggl_vk_bind_store(e, &c, s, keep),
                    slot_at = ggl_vk_bind(e, &c, slot, false), x_at = ggl_vk_bind(e, &c, x, !keep);
     vk_push_state *p = VK_PUSH(&c, state);
@@ -54,7 +54,7 @@ const vk_op ggl_vk_op_keep = {.emit = keep_emit, .refuses = keep_refuses};
 static ggl_status recent_emit(vk_emit *e, ggl_error *err) {
     const ggl_operand *x = &e->step->src[0], *y = &e->step->dst;
     const ggl_store *s = ggl_composite_state(e->step->node);
-    vk_call c = {.shader = VK_SHADER_RECENT, .spec = {LOCAL}, .n_spec = 1};
+    vk_call c = {.shader = VK_SHADER_RECENT, VK_SPEC(recent, LOCAL)};
     const uint32_t store_at = ggl_vk_bind_store(e, &c, s, true),
                    slot_at = ggl_vk_bind(e, &c, &e->slot, false),
                    x_at = ggl_vk_bind(e, &c, x, false), y_at = ggl_vk_bind(e, &c, y, true);
@@ -84,8 +84,8 @@ static ggl_status emit_recur(vk_emit *e, bool scan, const int order[5], float di
     const ggl_tensor *decays = src[order[scan ? 4 : 3]], *shared = src[order[0]];
     const bool by_element = decays->n_dims == 2 && decays->ne[0] == s->ne[0];
     vk_call c = {.shader = VK_SHADER_RECUR,
-                 .spec = {LOCAL, scan, by_element, (uint32_t)(s->ne[2] / shared->ne[1])},
-                 .n_spec = 4};
+                 VK_SPEC(recur, .local = LOCAL, .scan = scan, .by_element = by_element,
+                         .group = (uint32_t)(s->ne[2] / shared->ne[1]))};
     const uint32_t store_at = ggl_vk_bind_store(e, &c, s, true),
                    slot_at = ggl_vk_bind(e, &c, &e->slot, false);
     vk_push_recur *p = VK_PUSH(&c, recur);

@@ -33,7 +33,7 @@ static void add_norm(vk_emit *e, vk_call *c, const vk_norm *norm) {
     vk_norm_places at = {0};
     ggl_vk_bind_norm_weight(e, c, &p, &at);
     ggl_vk_bind(e, c, &absent, false);
-    ggl_vk_bind_norm(e, c, &p, &at);
+    c->spec.weighted.then = ggl_vk_bind_norm(e, c, &p, &at);
     c->push.weighted.eps = ggl_vk_last_eps(&p);
     c->push.weighted.norm_weight_at = at.weight;
     c->push.weighted.normed_at = at.normed;
@@ -46,16 +46,15 @@ static ggl_status weighted_emit(vk_emit *e, ggl_error *err) {
     const bool adds = step->n_links > 1;
     const ggl_operand *y = adds ? &step[1].dst : &step->dst;
     const bool takes = step->n_links > SUM && ggl_vk_rows(e, y) <= MOST_TOKENS;
-    vk_call c = {.shader =
-                     e->b->features.subgroup ? VK_SHADER_WEIGHTED_SUBGROUP : VK_SHADER_WEIGHTED,
-                 .spec = {takes ? ggl_vk_row_local(y->ne[0]) : LOCAL, adds},
-                 .n_spec = 17};
+    vk_call c = {
+        .shader = e->b->features.subgroup ? VK_SHADER_WEIGHTED_SUBGROUP : VK_SHADER_WEIGHTED,
+        VK_SPEC(weighted, .local = takes ? ggl_vk_row_local(y->ne[0]) : LOCAL, .addend = adds)};
     bind_operands(e, &c, y, adds ? ggl_vk_other(&step[1]) : &absent);
     if (takes) {
         const vk_norm norm = ggl_vk_norm_of(step + SUM, step->n_links - SUM);
         add_norm(e, &c, &norm);
     }
-    c.groups[0] = ggl_vk_groups(ggl_vk_count(e, y), c.spec[0]);
+    c.groups[0] = ggl_vk_groups(ggl_vk_count(e, y), c.spec.weighted.local);
     const ggl_status st = ggl_vk_dispatch(e, &c, err);
     return st == GGL_OK && !takes ? ggl_vk_emit_norm(e, err) : st;
 }

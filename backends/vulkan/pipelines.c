@@ -143,7 +143,8 @@ VkDescriptorSetLayout ggl_vk_set_layout_of(const vk_backend *b, int n_bind) {
 static VkResult create_module(vk_backend *b, const vk_call *c, VkShaderModule *out) {
     const uint32_t *code = (const uint32_t *)(const void *)shader[c->shader].code;
     uint32_t *trimmed;
-    const size_t n = ggl_vk_trim(code, *shader[c->shader].size / 4, c->spec, c->n_spec, &trimmed);
+    const size_t n =
+        ggl_vk_trim(code, *shader[c->shader].size / 4, c->spec.word, c->n_spec, &trimmed);
     const VkShaderModuleCreateInfo info = {
         .sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO, .codeSize = n * 4, .pCode = trimmed};
     if (n == 0)
@@ -164,7 +165,7 @@ static VkResult create(vk_backend *b, const vk_call *c, VkPipeline *out) {
     const VkSpecializationInfo special = {.mapEntryCount = (uint32_t)c->n_spec,
                                           .pMapEntries = entry,
                                           .dataSize = (size_t)c->n_spec * 4,
-                                          .pData = c->spec};
+                                          .pData = c->spec.word};
     const VkPipelineShaderStageRequiredSubgroupSizeCreateInfo size = {
         .sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_REQUIRED_SUBGROUP_SIZE_CREATE_INFO,
         .requiredSubgroupSize = b->limits.subgroup_size};
@@ -188,7 +189,7 @@ static VkResult create(vk_backend *b, const vk_call *c, VkPipeline *out) {
 ggl_status ggl_vk_pipeline_of(vk_backend *b, const vk_call *c, VkPipeline *out, ggl_error *err) {
     for (const pipeline *p = b->pipelines->of[c->shader]; p; p = p->next)
         if (p->n_bind == c->n_bind && p->n_spec == c->n_spec &&
-            memcmp(p->spec, c->spec, (size_t)c->n_spec * 4) == 0) {
+            memcmp(p->spec, c->spec.word, (size_t)c->n_spec * 4) == 0) {
             *out = p->pipeline;
             return GGL_OK;
         }
@@ -204,7 +205,7 @@ ggl_status ggl_vk_pipeline_of(vk_backend *b, const vk_call *c, VkPipeline *out, 
         ggl_status st = ggl_vk_fail(err, r, "pipeline");
         return ggl_within(err, st, "shader %s", shader[c->shader].name);
     }
-    memcpy(p->spec, c->spec, sizeof p->spec);
+    memcpy(p->spec, c->spec.word, sizeof p->spec);
     p->n_spec = c->n_spec;
     p->n_bind = c->n_bind;
     p->next = b->pipelines->of[c->shader];

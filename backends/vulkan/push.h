@@ -1,4 +1,4 @@
-/* The push constants of each shader, a union in vk_call. Made from the blocks `Push` of shaders/ by
+/* The push constants of each shader, a union in vk_call. Made from shaders/ by
  * `tests/vulkan/push.py . --write`, which also compares them with the SPIR-V; do not edit. */
 #ifndef VULKAN_PUSH_H
 #define VULKAN_PUSH_H

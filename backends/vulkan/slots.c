@@ -76,7 +76,7 @@ void ggl_vk_slots_use(const vk_slots *s, ggl_operand *o, bool copied) {
 ggl_status ggl_vk_slots_emit(const vk_slots *s, vk_emit *e, ggl_error *err) {
     ggl_status st = GGL_OK;
     for (int i = 0; i < s->n && st == GGL_OK; i++) {
-        vk_call c = {.shader = VK_SHADER_SLOTS, .spec = {LOCAL}, .n_spec = 1};
+        vk_call c = {.shader = VK_SHADER_SLOTS, VK_SPEC(slots, LOCAL)};
         c.bind[c.n_bind++] = (vk_binding){.region = VK_BATCH_SIZE, .size = sizeof(uint32_t)};
         vk_push_slots *p = VK_PUSH(&c, slots);
         p->n = (uint32_t)e->n;

@@ -10,10 +10,10 @@
 #include "ggl/program.h"
 #include "loader.h"
 #include "push.h"
+#include "spec.h"
 
 enum {
     VK_MAX_BIND = 9,
-    VK_MAX_SPEC = 17,
     VK_MAX_PUSH = 32,   /* words: the 128 bytes that every device supports */
     VK_MAX_LOCAL = 128, /* invocations per workgroup that every device supports */
     VK_MAX_GROUPS = 65535
@@ -107,14 +107,14 @@ typedef struct vk_binding {
 /* A dispatch, as described by an operator. */
 typedef struct vk_call {
     vk_shader shader;
-    uint32_t spec[VK_MAX_SPEC]; /* specialization constants 0, 1, ..; 0 is the workgroup's size */
-    int n_spec;
+    vk_spec spec;                 /* specialization constants: VK_SPEC sets which, and n_spec */
+    int n_spec;                   /* words */
     vk_binding bind[VK_MAX_BIND]; /* storage buffers: set 0, binding 0, 1, .. */
     int n_bind;
     vk_push push;       /* push constants: VK_PUSH sets which, and n_push */
     int n_push;         /* words */
     uint32_t groups[3]; /* 0 counts as 1 */
-    /* All subgroups are full, with limits.subgroup_size invocations: spec[0] is a multiple
+    /* All subgroups are full, with limits.subgroup_size invocations: spec.word[0] is a multiple
      * of it. Only with features.matrix. */
     bool full_subgroups;
 } vk_call;
@@ -170,6 +170,11 @@ size_t ggl_vk_span(const vk_emit *e, const ggl_operand *o);
 size_t ggl_vk_bind_together(vk_emit *e, vk_call *c, const ggl_operand *const *o, const size_t *size,
                             int n, bool write, uint32_t *at);
 
+/* The words of a shader's specialization constants. */
+#define VK_N_SPEC(shader) (int)(sizeof(vk_spec_##shader) / sizeof(uint32_t))
+/* In the initializer of a call: the specialization constants of a shader (spec.h). Those that are
+ * not given are 0. */
+#define VK_SPEC(shader, ...) .spec.shader = {__VA_ARGS__}, .n_spec = VK_N_SPEC(shader)
 /* Makes the call push the constants of a shader (push.h), and returns where they are; all are 0 at first. */
 #define VK_PUSH(c, shader)                                                                         \
     ((c)->n_push = (int)(sizeof(c)->push.shader / sizeof(uint32_t)), &(c)->push.shader)
@@ -247,8 +252,9 @@ ggl_status ggl_vk_emit_rope(vk_emit *e, const ggl_step *step, ggl_error *err);
 /* A sum and its norm, whose chain begins with the operator of the sum (op_rows.c). */
 ggl_status ggl_vk_emit_add_norm(vk_emit *e, ggl_error *err);
 int ggl_vk_add_norm_chain(const vk_backend *b, const ggl_step *step, int n);
-/* The kind of a function of one number (shaders/kinds.h). */
+/* The kind of an elementwise operator (shaders/kinds.h), and whether it is a function of one number. */
 uint32_t ggl_vk_kind_of(const ggl_tensor *node);
+bool ggl_vk_is_unary(const ggl_tensor *node);
 /* For vk_op.refuses of operators that take only f32. */
 const char *ggl_vk_refuses_all_but_f32(const vk_backend *b, const ggl_tensor *node);
 

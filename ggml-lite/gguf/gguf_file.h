@@ -13,7 +13,7 @@
  * read.c   checks bytes, makes a gguf_head       value.c  finds keys, converts values
  * open.c   opens files and split models          write.c  writes files
  * foreign.c  names files of other formats
- * compose.c  opens what was never written
+ * unwritten.c  opens what was never written
  * change.c   changes keys of an opened file */
 #ifndef GGL_GGUF_FILE_H
 #define GGL_GGUF_FILE_H

@@ -1,7 +1,7 @@
 /* Codes whose errors cancel in the products of a row; private to ggml-lite/quant.
  *
  * A row with errors e, multiplied with activations x, changes its product by sum_i e[i] x[i]. The mean square of that is
- * sum_ij e[i] e[j] C[i][j], where C[i][j] is the mean of x[i] x[j]. The searches for scales (fit.h) know only C[i][i]. Here the codes of
+ * sum_ij e[i] e[j] C[i][j], where C[i][j] is the mean of x[i] x[j]. The searches for scales (fit_block.h) know only C[i][i]. Here the codes of
  * one block after the other are chosen again, with the scales as they are, for the directions u in which activations vary
  * together: C[i][j] = sum_d u[i][d] u[j][d] where i and j differ. So a block makes up for the errors of the blocks before it, and each
  * element for those of the others in its block. Compensation of errors is the idea of GPTQ (Frantar et al. 2022), which
@@ -9,7 +9,7 @@
 #ifndef GGL_FEEDBACK_H
 #define GGL_FEEDBACK_H
 
-#include "fit.h"
+#include "fit_block.h"
 #include "grid.h"
 
 typedef struct quant_feedback {

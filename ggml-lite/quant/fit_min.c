@@ -1,7 +1,7 @@
 /* ggl_fit_mins and ggl_fit_four_mins: types with minima. */
 #include <math.h>
 
-#include "fit.h"
+#include "fit_block.h"
 
 /* Four runs. x is the distance from the run's offset, so it is not negative, and the sums over it
  * keep their digits even if all elements are nearly the same. The model is offset + x ~ s * q + m. */

@@ -1,7 +1,7 @@
 /* ggl_fit_scales and ggl_fit_four: types without minima. */
 #include <math.h>
 
-#include "fit.h"
+#include "fit_block.h"
 
 /* Four runs. The error of codes v with scale s is sum w x^2 - 2 s xv + s^2 v2. */
 struct runs {

@@ -1,11 +1,11 @@
 /* Encoding vectors from a codebook (iq1_*, iq2_*, iq3_*); private to ggml-lite/quant. The error is
- * that of fit.h. For a given scale, the best entry of the codebook is found exactly: the error is a
+ * that of fit_block.h. For a given scale, the best entry of the codebook is found exactly: the error is a
  * sum over the elements, so it is the sum of two numbers from tables, one for each half of the
  * entry, and most entries need not be looked at. */
 #ifndef GGL_GRID_H
 #define GGL_GRID_H
 
-#include "fit.h"
+#include "fit_block.h"
 #include "iq_grids.h"
 
 enum { GRID_MAX_RUNS = 16, GRID_VECTORS = FIT_BLOCK / 8 };

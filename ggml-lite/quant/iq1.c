@@ -3,7 +3,7 @@
  * Blocks: blocks.h; codebook: iq_grids.h. */
 #include "iq_grids.h"
 #include "quant.h"
-#include "rows.h"
+#include "block_rows.h"
 
 /* (2*scale + 1) * d, in units of 1/8 */
 static float scale_of(float d, unsigned scale) {

@@ -2,7 +2,7 @@
  * elements, up to 43. Blocks: blocks.h; codebooks: iq_grids.h. */
 #include "iq_grids.h"
 #include "quant.h"
-#include "rows.h"
+#include "block_rows.h"
 
 /* d * (scale + 1/2) / 4 */
 static float scale_of(const uint8_t d[2], unsigned scale) {

@@ -2,7 +2,7 @@
  * to 62. Blocks: blocks.h; codebooks: iq_grids.h. */
 #include "iq_grids.h"
 #include "quant.h"
-#include "rows.h"
+#include "block_rows.h"
 
 void ggl_iq3_xxs_unpack(const void *block, int k, ggl_codes *out) {
     const struct block_iq3_xxs *b = block;

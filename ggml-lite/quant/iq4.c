@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "quant.h"
-#include "rows.h"
+#include "block_rows.h"
 #include "search.h"
 
 enum { RUN = 32, XS_BLOCK = 256, XS_RUNS = XS_BLOCK / RUN };

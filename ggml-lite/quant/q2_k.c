@@ -1,6 +1,6 @@
 /* q2_k: 2 bits; runs of 16 with 4-bit scales and minima. Block: blocks.h. */
 #include "k_quants.h"
-#include "rows.h"
+#include "block_rows.h"
 
 enum { RUN = 16, N_RUNS = K_BLOCK / RUN, TOP = 3 };
 

@@ -1,7 +1,7 @@
 /* q3_k: 3 bits, symmetric around code 4, the third stored apart from the others; runs of 16 with
  * 6-bit scales. Block: blocks.h. */
 #include "k_quants.h"
-#include "rows.h"
+#include "block_rows.h"
 
 enum { RUN = QUANT_SYMMETRIC_RUN, N_RUNS = K_BLOCK / RUN, TOP = 4 };
 

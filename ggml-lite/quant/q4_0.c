@@ -2,7 +2,7 @@
 #include <math.h>
 
 #include "quant.h"
-#include "rows.h"
+#include "block_rows.h"
 
 enum { BLOCK = 32, HALF = BLOCK / 2 };
 

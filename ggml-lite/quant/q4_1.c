@@ -1,6 +1,6 @@
 /* q4_1: 4 bits, with an f16 scale and an f16 minimum for each 32. Block: blocks.h. */
 #include "quant.h"
-#include "rows.h"
+#include "block_rows.h"
 #include "search.h"
 
 enum { BLOCK = 32, HALF = BLOCK / 2, TOP = 15 };

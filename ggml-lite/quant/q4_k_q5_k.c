@@ -1,7 +1,7 @@
 /* q4_k and q5_k: 4 or 5 bits; runs of 32 with 6-bit scales and minima. They differ only in the
  * fifth bit, which is stored apart. Blocks: blocks.h. */
 #include "k_quants.h"
-#include "rows.h"
+#include "block_rows.h"
 
 enum { RUN = 32, N_RUNS = K_BLOCK / RUN };
 

@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "quant.h"
-#include "rows.h"
+#include "block_rows.h"
 #include "search.h"
 
 enum { BLOCK = 32, HALF = BLOCK / 2, TOP = 31 };

@@ -1,7 +1,7 @@
 /* q6_k: 6 bits, symmetric around code 32, the upper two stored apart from the others; runs of 16
  * with 8-bit scales. Block: blocks.h. */
 #include "k_quants.h"
-#include "rows.h"
+#include "block_rows.h"
 
 enum { RUN = QUANT_SYMMETRIC_RUN, N_RUNS = K_BLOCK / RUN, TOP = 32 };
 

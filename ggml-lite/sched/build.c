@@ -2,7 +2,7 @@
 #include "ggl/internal/graph.h"
 #include "flight.h"
 #include "repack.h"
-#include "watch.h"
+#include "watched.h"
 
 /* --- segments --------------------------------------------------------------------------------- */
 

@@ -4,7 +4,7 @@
 
 #include <pthread.h>
 
-#include "rows.h"
+#include "store_rows.h"
 #include "schedule.h"
 
 /* A batch in flight, or one whose outputs are not collected yet. It passes one segment after the other,

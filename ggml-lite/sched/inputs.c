@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "ggl/internal/graph.h"
-#include "rows.h"
+#include "store_rows.h"
 
 /* Returns the index of the input t; -1 if t is not an input. */
 static int index_of(const schedule *s, const ggl_tensor *t) {

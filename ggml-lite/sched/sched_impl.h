@@ -12,7 +12,7 @@
 #include "flight.h"
 #include "inputs.h"
 #include "repack.h"
-#include "watch.h"
+#include "watched.h"
 
 struct ggl_sched {
     schedule plan;

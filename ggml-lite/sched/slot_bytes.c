@@ -4,7 +4,7 @@
 #include <inttypes.h>
 
 #include "ggl/internal/graph.h"
-#include "rows.h"
+#include "store_rows.h"
 #include "sched_impl.h"
 
 typedef enum slot_action { CLEAR, COPY, SAVE, RESTORE } slot_action;

@@ -103,3 +103,18 @@ ggl_status llm_hub_models(const hub_wanted *w, void (*each)(void *user, const hu
     end(&h);
     return st;
 }
+
+ggl_status llm_hub_list_cache(char **folder, void (*each)(void *user, const hub_cached *c),
+                              void *user, ggl_error *err) {
+    hub h = {.mark = -1};
+    *folder = NULL;
+    ggl_status st = find_cache(&h, err);
+    if (st == GGL_OK)
+        st = llm_hub_each_cached(&h, each, user, err);
+    if (st == GGL_OK) {
+        *folder = h.cache;
+        h.cache = NULL;
+    }
+    end(&h);
+    return st;
+}

@@ -46,4 +46,23 @@ GGL_NODISCARD ggl_status llm_hub_models(const hub_wanted *w,
                                         void (*each)(void *user, const hub_model *m), void *user,
                                         ggl_error *err);
 
+/* Something in the cache. */
+typedef struct hub_cached {
+    const char *
+        path; /* what opens the model: its GGUF file, or the Hugging Face folder; or the place of a problem */
+    const char *repo; /* USER/REPO; NULL: a file from a URL, or a problem */
+    const char *file; /* within the repository; "": the folder */
+    uint64_t size;    /* bytes of all files */
+    int n_files;
+    bool
+        is_whole; /* false: files are missing, or of an older version, because a download was interrupted */
+    const char *problem; /* why what is at `path` is no model; NULL: it is one */
+} hub_cached;
+
+/* Calls `each` for what is in the cache, sorted by path, and sets *folder to the cache's folder, which the caller frees by free().
+ * GGL_NOT_FOUND: there is no place for a cache; GGL_NOMEM. */
+GGL_NODISCARD ggl_status llm_hub_list_cache(char **folder,
+                                            void (*each)(void *user, const hub_cached *c),
+                                            void *user, ggl_error *err);
+
 #endif

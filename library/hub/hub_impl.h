@@ -1,4 +1,4 @@
-/* What hub.c, hub_files.c, hub_folder.c, hub_repo.c and hub_url.c share. */
+/* What hub.c, hub_cache.c, hub_files.c, hub_folder.c, hub_repo.c and hub_url.c share. */
 #ifndef HUB_IMPL_H
 #define HUB_IMPL_H
 
@@ -42,6 +42,13 @@ bool llm_hub_is_on_endpoint(const hub *h, const char *url);
 GGL_NODISCARD ggl_status llm_hub_get_repo(hub *h, ggl_error *err);
 GGL_NODISCARD ggl_status llm_hub_get_url(hub *h, ggl_error *err);
 GGL_NODISCARD ggl_status llm_hub_list_models(hub *h, void (*each)(void *user, const hub_model *m),
+                                             void *user, ggl_error *err);
+
+/* Passes on the models of a list: a split model as one, and last the Hugging Face folder. cached: the files in the cache; NULL: not
+ * asked. */
+void llm_hub_each_model(const hub *h, const hub_list *l, const hub_list *cached,
+                        void (*each)(void *user, const hub_model *m), void *user);
+GGL_NODISCARD ggl_status llm_hub_each_cached(hub *h, void (*each)(void *user, const hub_cached *c),
                                              void *user, ggl_error *err);
 
 /* Downloads those of n files that are not current. If any is missing and `first` is not NULL, hub_set_unfinished is called before. */

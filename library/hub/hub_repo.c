@@ -83,10 +83,8 @@ static ggl_status read_list(hub *h, bool hurry, ggl_error *err) {
 
 /* --- the models of a list --------------------------------------------------------------------- */
 
-/* Passes on the models of a list: a split model as one, and last the Hugging Face folder. cached: the files in the cache; NULL: not
- * asked. */
-static void each_model(const hub *h, const hub_list *l, const hub_list *cached,
-                       void (*each)(void *user, const hub_model *m), void *user) {
+void llm_hub_each_model(const hub *h, const hub_list *l, const hub_list *cached,
+                        void (*each)(void *user, const hub_model *m), void *user) {
     char path[HUB_MOST_PATH];
     for (size_t i = 0; i < l->n; i++) {
         const hub_file *f = &l->file[i];
@@ -95,13 +93,13 @@ static void each_model(const hub *h, const hub_list *l, const hub_list *cached,
         hub_model m = {.path = f->path,
                        .size = f->size,
                        .n_files = llm_split_n_parts(f->path),
-                       .cached = cached && llm_hub_list_find(cached, f->path)};
+                       .cached = cached && llm_hub_list_find(cached, f->path) &&
+                                 !llm_hub_is_unfinished(h, f->path)};
         for (int k = 2; k <= m.n_files; k++) {
             llm_split_part_path(path, sizeof path, f->path, k);
             const hub_file *part = llm_hub_list_find(l, path);
-            if (!part)
-                break;
-            m.size += part->size;
+            m.size += part ? part->size : 0;
+            m.cached = m.cached && llm_hub_list_find(cached, path);
         }
         each(user, &m);
     }
@@ -166,7 +164,7 @@ static ggl_status no_such_file(const hub *h, const hub_list *l, const hub_wish *
                         "%s has no GGUF file%s, and so none with quantization %s; %s without it "
                         "is the safetensors, which can be quantized while they are loaded",
                         h->name, where, wanted, h->name);
-    each_model(h, l, NULL, add_name, &names);
+    llm_hub_each_model(h, l, NULL, add_name, &names);
     if (names.n_left_out > 0)
         snprintf(more, sizeof more, ", and %d more", names.n_left_out);
     return ggl_fail(err, GGL_NOT_FOUND, "%s has no %s%s%s; its %s are %s%s", h->name,
@@ -350,6 +348,6 @@ ggl_status llm_hub_list_models(hub *h, void (*each)(void *user, const hub_model 
         return st;
     if (llm_hub_list_n_gguf(l) == 0 && !llm_hub_list_folder(l))
         return no_such_file(h, l, &(hub_wish){0}, h->w->offline ? " in the cache" : "", err);
-    each_model(h, l, &h->cached, each, user);
+    llm_hub_each_model(h, l, &h->cached, each, user);
     return GGL_OK;
 }

@@ -192,25 +192,6 @@ static ggl_status verify_one(verify *v, ggl_tensor *t) {
     return st == GGL_OK ? llm_node_device_put(&v->fast, t, v->value[t->id], v->err) : st;
 }
 
-static ggl_status set_input(verify *v, node_device *d, const char *name, const int32_t *data) {
-    const ggl_tensor *t = ggl_graph_find_input(v->g, name);
-    return t ? llm_node_device_put(d, t, data, v->err) : GGL_OK;
-}
-
-/* Sets the inputs of a device, if it is open. */
-ggl_status llm_verify_set_inputs(verify *v, node_device *d, const int32_t *token,
-                                 int32_t *scratch) {
-    if (!d->m)
-        return GGL_OK;
-    ggl_status st = set_input(v, d, "token", token);
-    memset(scratch, 0, (size_t)v->m.n * sizeof *scratch);
-    if (st == GGL_OK)
-        st = set_input(v, d, "slot", scratch);
-    for (int32_t i = 0; i < v->m.n; i++)
-        scratch[i] = i;
-    return st == GGL_OK ? set_input(v, d, "pos", scratch) : st;
-}
-
 /* --- entry points ----------------------------------------------------------------------------- */
 
 static ggl_status verify_init(verify *v, ggl_backend *b, ggl_backend *reference, int n) {

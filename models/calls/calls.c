@@ -336,11 +336,7 @@ static ggl_status read_tools(llm_calls *c, ggl_str tools, ggl_error *err) {
     if (!c->tools_text)
         return ggl_fail(err, GGL_NOMEM, "out of memory for tools");
     memcpy(c->tools_text, tools.s, tools.n);
-    ggl_status st = llm_json_parse(&c->tools, c->tools_text, tools.n, "tools", err);
-    if (st == GGL_OK && c->tools->root.kind != JSON_ARRAY)
-        return ggl_fail(err, GGL_FORMAT, "tools: %s, expected an array of functions",
-                        llm_json_kind_text((json_kind)c->tools->root.kind));
-    return st;
+    return llm_calls_read_tools(&c->tools, (ggl_str){c->tools_text, tools.n}, err);
 }
 
 ggl_status llm_calls_new(llm_calls **out, const llm_calls_params *params, ggl_error *err) {

@@ -312,8 +312,6 @@ static ggl_status any_call(builder *b, const pattern *p, int from, int32_t *e) {
     for (size_t i = 0; i < list->n; i++) {
         target t = {0};
         const json_value *f = llm_calls_function(&list->item[i], &t.name);
-        if (t.name.n == 0)
-            return ggl_fail(b->err, GGL_FORMAT, "tools[%zu]: the function has no name", i);
         if (b->tool.n > 0 && (t.name.n != b->tool.n || memcmp(t.name.s, b->tool.s, t.name.n) != 0))
             continue;
         if (!can_be_named(p, t.name))
@@ -426,13 +424,7 @@ static ggl_status load(builder *b, const llm_calls_params *p) {
     b->g.use = llm_grammar_budget(p->max_steps, p->max_bytes);
     b->format = p->format.n > 0 ? p->format : llm_calls_format(p->template_text);
     ggl_status st = llm_call_format_load(&b->f, b->format, b->err);
-    if (st == GGL_OK)
-        st = llm_json_parse(&b->tools, p->tools.n ? p->tools.s : "[]", p->tools.n ? p->tools.n : 2,
-                            "tools", b->err);
-    if (st == GGL_OK && b->tools->root.kind != JSON_ARRAY)
-        st = ggl_fail(b->err, GGL_FORMAT, "tools: %s, expected an array of functions",
-                      llm_json_kind_text((json_kind)b->tools->root.kind));
-    return st;
+    return st == GGL_OK ? llm_calls_read_tools(&b->tools, p->tools, b->err) : st;
 }
 
 ggl_status llm_calls_grammar(llm_grammar **out, const llm_calls_params *params, ggl_str tool,

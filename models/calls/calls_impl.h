@@ -152,6 +152,9 @@ bool llm_calls_put_line(call_text *t, ggl_str s);
 /* Returns the function of a tool, {"type": "function", "function": {..}} or the inner object alone. name->n is 0 if it has
  * no name. */
 const json_value *llm_calls_function(const json_value *tool, ggl_str *name);
+/* Reads the text of tools, which must stay; empty: no tools. The caller frees *out, also after GGL_FORMAT: it is no array, or an element is
+ * no tool. */
+ggl_status llm_calls_read_tools(llm_json **out, ggl_str text, ggl_error *err);
 /* Returns the function of the tool of this name; NULL if none. */
 const json_value *llm_calls_function_named(const llm_calls *c, ggl_str name);
 /* Returns the kinds of JSON that a schema allows, as bits 1 << json_kind; 0: it does not say. */

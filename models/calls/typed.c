@@ -99,6 +99,55 @@ const json_value *llm_calls_function(const json_value *tool, ggl_str *name) {
     return f;
 }
 
+/* Says which member has a schema that nobody reads; NULL: none has. */
+static const char *schema_elsewhere(const json_value *f) {
+    static const char *const names[] = {"input_schema", "inputSchema"};
+    for (size_t k = 0; k < sizeof names / sizeof *names; k++)
+        if (llm_json_get(f, names[k]) && !llm_json_get(f, "parameters"))
+            return names[k];
+    return NULL;
+}
+
+static ggl_status check_tool(const json_value *tool, size_t i, ggl_error *err) {
+    ggl_str name;
+    const json_value *f = llm_calls_function(tool, &name);
+    const json_value *parameters = llm_json_get(f, "parameters");
+    const char *elsewhere = schema_elsewhere(f);
+    if (tool->kind != JSON_OBJECT)
+        return ggl_fail(err, GGL_FORMAT,
+                        "tools[%zu]: %s, expected an object that describes a function", i,
+                        llm_json_kind_text((json_kind)tool->kind));
+    if (name.n == 0)
+        return ggl_fail(err, GGL_FORMAT, "tools[%zu]: the function has no name", i);
+    if (elsewhere)
+        return ggl_fail(
+            err, GGL_FORMAT,
+            "tools[%zu]: \"%s\" is not read; write {\"type\": \"function\", \"function\": "
+            "{\"name\": .., \"parameters\": {..}}}",
+            i, elsewhere);
+    if (parameters && parameters->kind != JSON_OBJECT && parameters->kind != JSON_NULL)
+        return ggl_fail(err, GGL_FORMAT,
+                        "tools[%zu]: \"parameters\" is %s, expected a schema, an object", i,
+                        llm_json_kind_text((json_kind)parameters->kind));
+    return GGL_OK;
+}
+
+ggl_status llm_calls_check_tools(const json_value *tools, ggl_error *err) {
+    ggl_status st = GGL_OK;
+    if (tools->kind != JSON_ARRAY)
+        return ggl_fail(err, GGL_FORMAT, "tools: %s, expected an array of functions",
+                        llm_json_kind_text((json_kind)tools->kind));
+    for (size_t i = 0; i < tools->n && st == GGL_OK; i++)
+        st = check_tool(&tools->item[i], i, err);
+    return st;
+}
+
+ggl_status llm_calls_read_tools(llm_json **out, ggl_str text, ggl_error *err) {
+    const ggl_status st =
+        llm_json_parse(out, text.n > 0 ? text.s : "[]", text.n > 0 ? text.n : 2, "tools", err);
+    return st == GGL_OK ? llm_calls_check_tools(&(*out)->root, err) : st;
+}
+
 const json_value *llm_calls_function_named(const llm_calls *c, ggl_str name) {
     for (uint32_t i = 0; c->tools && i < c->tools->root.n; i++) {
         ggl_str own;

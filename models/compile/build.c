@@ -33,29 +33,6 @@ static bool engine_key(arch_eval *ev, const char *name, double most, int64_t *ou
     return true;
 }
 
-bool llm_arch_find_family(arch_eval *ev) {
-    const llm_arch *a = ev->arch;
-    llm_arch_key k;
-    llm_arch_item item = {0};
-    if (!ev->src->find_key(ev->src->ctx, "general.architecture", &k) || k.is_list ||
-        k.type != LLM_ARCH_STRING || !ev->src->get_item(ev->src->ctx, &k, 0, &item)) {
-        llm_arch_source_error(ev, "key general.architecture is missing, or not a string");
-        return false;
-    }
-    for (int i = 0; i < a->n_family; i++)
-        if (strlen(a->family[i]) == item.string.n &&
-            memcmp(a->family[i], item.string.s, item.string.n) == 0) {
-            ev->family = a->family[i];
-            return true;
-        }
-    char shown[4 * 64 + 1]; /* a zero byte, too, is seen */
-    ggl_show(shown, sizeof shown, item.string.s, item.string.n < 64 ? item.string.n : 64);
-    ev->status = llm_arch_fail(ev->err, GGL_FORMAT, a->family_place[0], NULL, NULL,
-                               "%s has the architecture '%s', which this descriptor does not have",
-                               ev->src->name, shown);
-    return false;
-}
-
 /* Refuses a tokenizer with more tokens than vocab_size. Otherwise the first prompt with one of
  * the extra tokens would fail. */
 static bool has_rows_for_tokens(arch_eval *ev, int64_t own) {
@@ -107,21 +84,6 @@ static bool bind_predefined(arch_eval *ev) {
     ev->global[SLOT_N_VOCAB].v.text = "n_vocab";
     for (int k = 0; k < SLOT_FIRST_FREE; k++)
         ev->global[k].bound = true;
-    return true;
-}
-
-bool llm_arch_eval_init(arch_eval *ev) {
-    static const int slots[] = {SLOT_ARCH, SLOT_PI, SLOT_INF};
-    ev->global = ggl_calloc((size_t)ev->arch->n_global, sizeof *ev->global);
-    ev->line_ran = ggl_calloc((size_t)ev->arch->n_lines, 1);
-    if (!ev->global || !ev->line_ran)
-        return llm_arch_nomem(ev), false;
-    ev->global[SLOT_ARCH].v =
-        (arch_value){.kind = VAL_STRING, .str = {ev->family, strlen(ev->family)}};
-    ev->global[SLOT_PI].v = llm_arch_number(3.14159265358979323846);
-    ev->global[SLOT_INF].v = llm_arch_number(HUGE_VAL);
-    for (int k = 0; k < 3; k++)
-        ev->global[slots[k]].bound = true;
     return true;
 }
 
@@ -221,25 +183,6 @@ static bool give_embedding(arch_eval *ev) {
     return llm_arch_graph_ok(ev, s->place);
 }
 
-void llm_arch_eval_fini(arch_eval *ev) {
-    ggl_free(ev->global);
-    ggl_free(ev->weight);
-    ggl_free(ev->weight_name);
-    ggl_index_fini(&ev->weight_index);
-    ggl_index_fini(&ev->word_index);
-    ggl_free(ev->part);
-    ggl_free(ev->made);
-    ggl_free(ev->keep);
-    ggl_free(ev->call);
-    ggl_free(ev->read);
-    ggl_free(ev->ignore);
-    ggl_free(ev->line_ran);
-    ggl_free(ev->notes);
-    llm_arch_known_free(ev->known);
-    llm_arch_adapt_fini(ev);
-    ggl_arena_fini(&ev->arena);
-}
-
 ggl_status llm_arch_build(const llm_arch *arch, const llm_arch_source *source,
                           const llm_arch_params *params, ggl_graph *graph, llm_arch_result *result,
                           ggl_error *err) {
@@ -286,6 +229,8 @@ ggl_status llm_arch_build_with(const llm_arch *arch, const llm_arch_source *sour
         ev.notes = NULL;
         ev.line_ran = NULL;
     }
+    llm_arch_known_free(ev.known);
+    llm_arch_adapt_fini(&ev);
     llm_arch_eval_fini(&ev);
     if (!ok && ev.status == GGL_OK)
         return ggl_fail(err, GGL_NOMEM, "%s: out of memory", arch->text.name);

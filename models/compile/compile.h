@@ -2,12 +2,16 @@
  * a graph.
  *
  *     build.c    the whole build: family, vocabulary, inputs, statements, checks
+ *     evaluator.c  the state of an evaluation, errors, limits
  *     eval.c     statements, layer by layer
  *     expr.c     expressions -> values
  *     value.c    conversions of values, and their names in messages
  *     call.c     functions and bodies
  *     ops.c      operators -> nodes of the graph
+ *     node.c     nodes, and their checks
  *     weight.c   declared tensors
+ *     weight_table.c  the table of these
+ *     names.c    patterns of names, and values of keys in messages
  *     adapter.c  opens low-rank adapters
  *     adapt.c    applies them: adds what they change to products and rows
  *     adapt_change.c  what they change of each weight
@@ -151,6 +155,9 @@ struct arch_eval {
     const char **ignore; /* patterns of `ignore` for tensors and foreign keys */
     size_t n_ignore, cap_ignore;
     int32_t n_siblings;
+    ggl_str *read_key; /* keys that were evaluated */
+    ggl_index read_key_index;
+    size_t n_read_key, cap_read_key;
     ggl_str *word; /* interned expressions of numbers */
     ggl_index word_index;
     uint8_t *line_ran;
@@ -218,8 +225,17 @@ static inline ggl_status arch_index_room(ggl_index *x, const void *array, size_t
                     : ggl_index_init(x, n < 32 ? 64 : 2 * n, stride, GGL_INDEX_STRINGS, err);
 }
 
+/* Frees all but known and adapt. */
+void llm_arch_eval_fini(arch_eval *ev);
+/* Sets ev->family from general.architecture. False: reported. */
+bool llm_arch_find_family(arch_eval *ev);
+/* Allocates the global slots and sets the predefined values that need no model. False: reported. */
+bool llm_arch_eval_init(arch_eval *ev);
+
 /* value.c */
-arch_value llm_arch_number(double x);
+static inline arch_value llm_arch_number(double x) {
+    return (arch_value){.kind = VAL_NUMBER, .num = x};
+}
 arch_value llm_arch_bool(bool b);
 arch_value llm_arch_tensor_value(ggl_tensor *t);
 arch_value llm_arch_none(const char *missing);
@@ -256,6 +272,10 @@ arch_value llm_arch_key_value(arch_eval *ev, const char *key, const llm_arch_key
 
 /* expr.c */
 arch_value llm_arch_eval_expr(arch_eval *ev, const arch_expr *e);
+/* True if the engine itself reads a key (its full name), whether or not the descriptor names it, too. */
+bool llm_arch_engine_reads(const arch_eval *ev, ggl_str key);
+/* True if a key of the source was evaluated, not only named by a line that did not run. */
+bool llm_arch_was_read(const arch_eval *ev, ggl_str key);
 arch_slot *llm_arch_lookup(arch_eval *ev, const arch_expr *name);
 /* Marks the tensors in an arm of a choice that was not taken as used if the value of the arm
  * taken is. */
@@ -285,25 +305,26 @@ arch_value llm_arch_infix(arch_eval *ev, const arch_expr *e, const arch_value *a
                           const arch_value *b);
 arch_value llm_arch_pick(arch_eval *ev, const arch_expr *e, const arch_value *t,
                          const arch_value *i);
-/* Makes any node: checks the graph's error and records the node for use.c. NULL: reported. */
-ggl_tensor *llm_arch_plain_node(arch_eval *ev, arch_place p, ggl_op op, ggl_tensor *const *src,
-                                int n_src, const double *num, int n_num);
-/* The same, with the adapters' part added (adapt.c). */
+/* The same as llm_arch_plain_node, with the adapters' part added (adapt.c). */
 ggl_tensor *llm_arch_node(arch_eval *ev, arch_place p, ggl_op op, ggl_tensor *const *src, int n_src,
                           const double *num, int n_num);
 ggl_tensor *llm_arch_reshape(arch_eval *ev, arch_place p, ggl_tensor *x, int n, const int64_t *ne,
                              const char *const *dim_name);
 ggl_tensor *llm_arch_split_one(arch_eval *ev, arch_place p, ggl_tensor *x, int dim, int64_t first,
                                int64_t size, const char *dim_name);
+/* node.c */
+/* Makes any node: checks the graph's error and records the node for use.c. NULL: reported. */
+ggl_tensor *llm_arch_plain_node(arch_eval *ev, arch_place p, ggl_op op, ggl_tensor *const *src,
+                                int n_src, const double *num, int n_num);
 bool llm_arch_graph_ok(arch_eval *ev, arch_place p); /* reports the graph's error, if any */
 void llm_arch_note_made(arch_eval *ev, arch_place p, ggl_tensor *t);
 
-/* weight.c */
-bool llm_arch_run_weight(arch_eval *ev, const arch_stmt *s);
-bool llm_arch_run_ignore(arch_eval *ev, const arch_stmt *s);
+/* weight_table.c */
 arch_weight *llm_arch_find_weight(arch_eval *ev, const char *name);
 arch_weight *llm_arch_add_weight(arch_eval *ev, const char *name, ggl_tensor *t, arch_place p,
                                  bool is_bias);
+
+/* names.c */
 /* Matches s with a pattern: '*' matches anything, the character `number` (0: none) one or more
  * digits. */
 bool llm_arch_match_number(const char *pattern, char number, const char *s, size_t n);
@@ -316,6 +337,19 @@ size_t llm_arch_match_first(const char *const *pattern, size_t n, ggl_str name, 
 static inline bool arch_match_any(const char *const *pattern, size_t n, ggl_str name) {
     return llm_arch_match_first(pattern, n, name, NULL) < n;
 }
+/* True if the descriptor computes with {arch}.name, not only ignores it. */
+bool llm_arch_reads_key(const llm_arch *arch, const char *name);
+/* True if the descriptor's own text names {arch}.name, also in an `ignore`. */
+bool llm_arch_names_key(const llm_arch *arch, const char *name);
+/* Writes the value of a key for messages: " = 16", ' = "yarn"', " = [0, 0, 2, ..] of 28";
+ * returns buf. */
+const char *llm_arch_value_of_key(arch_eval *ev, ggl_str key, char *buf, size_t size);
+/* Cuts a text at `most` bytes, between characters, and ends it with "..". */
+void llm_arch_cut(char *s, size_t most);
+
+/* weight.c */
+bool llm_arch_run_weight(arch_eval *ev, const arch_stmt *s);
+bool llm_arch_run_ignore(arch_eval *ev, const arch_stmt *s);
 
 /* fused.c */
 /* Looks for *t, which the source lacks, as a part of a tensor that the source has (see `a, b
@@ -323,8 +357,8 @@ static inline bool arch_match_any(const char *const *pattern, size_t n, ggl_str 
  * gets the name and shape of that tensor for the error. False: not found, or ev has an error. */
 bool llm_arch_find_part(arch_eval *ev, arch_place p, bool is_bias, llm_arch_tensor *t,
                         arch_part *out);
-bool llm_arch_take_part(arch_eval *ev, arch_place p, arch_part part,
-                        ggl_tensor *t); /* false: reported */
+/* Records that the part is the tensor part->t. False: reported. */
+bool llm_arch_take_part(arch_eval *ev, arch_place p, const arch_part *part);
 /* Gives the parts their data, after all declarations. False: the parts do not make up all rows,
  * which is reported. */
 bool llm_arch_place_parts(arch_eval *ev);
@@ -391,10 +425,6 @@ void llm_arch_note(arch_eval *ev, const char *fmt, ...) GGL_PRINTF(2, 3);
 bool llm_arch_check_source(arch_eval *ev);
 /* After another error: puts the keys that nothing reads before it. */
 void llm_arch_report_keys_before(arch_eval *ev);
-/* Writes the value of a key for messages: " = 16", ' = "yarn"', " = [0, 0, 2, ..] of 28";
- * returns buf. */
-const char *llm_arch_value_of_key(arch_eval *ev, ggl_str key, char *buf, size_t size);
-
 /* known.c: the table of keys that files have and descriptors need not read */
 typedef struct arch_known arch_known;
 typedef struct arch_verdict {
@@ -410,10 +440,6 @@ arch_verdict llm_arch_judge_known(arch_eval *ev, ggl_str name);
 const char *llm_arch_part_of_tensor(arch_eval *ev, ggl_str name);
 /* True if 0 or false in this key (full name) means that it is absent. */
 bool llm_arch_means_absent(arch_eval *ev, const char *name);
-/* True if the descriptor computes with {arch}.name, not only ignores it. */
-bool llm_arch_reads_key(const llm_arch *arch, const char *name);
-/* True if the descriptor's own text names {arch}.name, also in an `ignore`. */
-bool llm_arch_names_key(const llm_arch *arch, const char *name);
 void llm_arch_known_free(arch_known *k);
 
 /* build.c: llm_arch_build, with a conversion that supplies the tensors, or NULL. */
@@ -421,10 +447,4 @@ ggl_status llm_arch_build_with(const llm_arch *arch, const llm_arch_source *sour
                                const llm_arch_params *params, ggl_graph *graph,
                                llm_arch_result *result, const arch_converter *convert,
                                struct arch_conversion *conv, ggl_error *err);
-void llm_arch_eval_fini(arch_eval *ev);
-/* Sets ev->family from general.architecture. False: reported. */
-bool llm_arch_find_family(arch_eval *ev);
-/* Allocates the global slots and sets the predefined values that need no model. False: reported. */
-bool llm_arch_eval_init(arch_eval *ev);
-
 #endif

@@ -198,6 +198,26 @@ static bool means_absent(arch_eval *ev, const arch_expr *e, const char *name,
     return is_zero(&v);
 }
 
+bool llm_arch_was_read(const arch_eval *ev, ggl_str key) {
+    return ev->n_read_key > 0 && ggl_index_find(&ev->read_key_index, ev->read_key, key) != SIZE_MAX;
+}
+
+/* Notes that a key of the source was evaluated. False: out of memory, reported. */
+static bool note_read(arch_eval *ev, const char *name) {
+    const ggl_str key = {name, strlen(name)};
+    if (!ev->src->is_changed || llm_arch_was_read(ev, key))
+        return true;
+    if (!llm_arch_push(ev, &ev->read_key, &ev->cap_read_key, ev->n_read_key + 1,
+                       sizeof *ev->read_key))
+        return false;
+    if (arch_index_room(&ev->read_key_index, ev->read_key, ev->n_read_key + 1, sizeof *ev->read_key,
+                        NULL) != GGL_OK)
+        return llm_arch_nomem(ev), false;
+    ev->read_key[ev->n_read_key] = key;
+    ggl_index_put(&ev->read_key_index, ev->read_key, ev->n_read_key++);
+    return true;
+}
+
 static arch_value eval_key(arch_eval *ev, const arch_expr *e) {
     char buf[512];
     llm_arch_key key = {0};
@@ -207,6 +227,8 @@ static arch_value eval_key(arch_eval *ev, const arch_expr *e) {
         return ARCH_FAIL;
     if (!ev->src->find_key(ev->src->ctx, name, &key))
         return absent_key(ev, name);
+    if (!note_read(ev, name))
+        return ARCH_FAIL;
     if (means_absent(ev, e, name, &key))
         return absent_key(ev, name);
     if (ev->status != GGL_OK)

@@ -102,22 +102,22 @@ bool llm_arch_find_part(arch_eval *ev, arch_place p, bool is_bias, llm_arch_tens
     return false;
 }
 
-bool llm_arch_take_part(arch_eval *ev, arch_place p, arch_part part, ggl_tensor *t) {
-    arch_whole *w = part.whole;
+bool llm_arch_take_part(arch_eval *ev, arch_place p, const arch_part *part) {
+    arch_whole *w = part->whole;
+    const ggl_tensor *t = part->t;
     const int64_t rows = rows_of(w, t->ne);
-    part.t = t;
-    if (w->taken[part.k] != 0 && w->taken[part.k] != rows) {
+    if (w->taken[part->k] != 0 && w->taken[part->k] != rows) {
         llm_arch_error(ev, p,
                        "%s was declared with %" PRId64 " rows of %s, but has %" PRId64 " here",
-                       t->name, w->taken[part.k], w->t.name, rows);
+                       t->name, w->taken[part->k], w->t.name, rows);
         return false;
     }
-    w->taken[part.k] = rows;
-    w->size[part.k] = t->size;
+    w->taken[part->k] = rows;
+    w->size[part->k] = t->size;
     if (!llm_arch_push(ev, &ev->part, &ev->cap_part, ev->n_part + 1, sizeof *ev->part))
         return false;
-    ev->part[ev->n_part++] = part;
-    return llm_arch_adapt_part(ev, &part);
+    ev->part[ev->n_part++] = *part;
+    return true;
 }
 
 const llm_arch_tensor *llm_arch_whole_tensor(const arch_part *part, int64_t *rows) {

@@ -27,11 +27,22 @@ static bool is_engine_key(ggl_str k) {
     return false;
 }
 
+/* Keys below "{arch}." that the engine reads. */
+static const char *const engine[] = {"context_length", "pooling_type", "vocab_size"};
+
+bool llm_arch_engine_reads(const arch_eval *ev, ggl_str key) {
+    const size_t n = strlen(ev->family) + 1;
+    bool is = is_engine_key(key);
+    for (size_t i = 0; key.n > n && i < sizeof engine / sizeof *engine; i++)
+        is = is || (starts_with(key, ev->family) && key.s[n - 1] == '.' &&
+                    ggl_str_is((ggl_str){key.s + n, key.n - n}, engine[i]));
+    return is;
+}
+
 /* Collects the names that the descriptor and the engine read: full names if `whole`, else those
  * after "{arch}.". False: out of memory, reported. */
 static bool known_names(arch_eval *ev, bool whole, key_names *out) {
-    static const char *const engine[] = {"context_length", "vocab_size"};
-    size_t n = 2, used = 0;
+    size_t n = sizeof engine / sizeof *engine, used = 0;
     for (const arch_known_key *k = ev->arch->key; k; k = k->next)
         n++;
     out->name = ggl_arena_alloc(&ev->arena, n, sizeof *out->name);
@@ -77,6 +88,7 @@ void llm_arch_judge_free(arch_judge *j) {
         return;
     ggl_index_fini(&j->whole.index);
     ggl_index_fini(&j->below.index);
+    llm_arch_known_free(j->cond.known);
     llm_arch_eval_fini(&j->cond);
     ggl_free(j);
 }
@@ -205,6 +217,7 @@ ggl_status llm_arch_judge_keys(const llm_arch *arch, const llm_arch_source *sour
         each(ctx, &judged);
     }
     llm_arch_judge_free(j);
+    llm_arch_known_free(ev.known);
     llm_arch_eval_fini(&ev);
     return ev.status;
 }

@@ -186,20 +186,3 @@ bool llm_arch_means_absent(arch_eval *ev, const char *name) {
         k ? ggl_index_find(&k->absent_index, k->absent, (ggl_str){below, strlen(below)}) : SIZE_MAX;
     return i != SIZE_MAX && holds(ev, k, k->absent[i].stmt->other);
 }
-
-static const arch_known_key *key_named(const llm_arch *arch, const char *name) {
-    const arch_known_key *k = arch->key;
-    while (k && (k->whole || strcmp(k->name, name) != 0))
-        k = k->next;
-    return k;
-}
-
-bool llm_arch_reads_key(const llm_arch *arch, const char *name) {
-    const arch_known_key *k = key_named(arch, name);
-    return k && k->n_reads > 0;
-}
-
-bool llm_arch_names_key(const llm_arch *arch, const char *name) {
-    const arch_known_key *k = key_named(arch, name);
-    return k && k->own;
-}

@@ -48,22 +48,12 @@ void llm_arch_note(arch_eval *ev, const char *fmt, ...) {
 
 /* --- names, cut to fit ------------------------------------------------------------------------ */
 
-/* Cuts a text at `most` bytes, between characters, and ends it with "..". */
-static void cut(char *s, size_t most) {
-    if (strlen(s) <= most)
-        return;
-    size_t n = most - 2;
-    while (n > 0 && ((unsigned char)s[n] & 0xc0) == 0x80)
-        n--;
-    strcpy(s + n, "..");
-}
-
 /* Copies a name to buf as messages show it, escaped and cut; returns buf, which has room for
  * NAME + 3 bytes. */
 static const char *shown(ggl_str name, char *buf) {
     char all[4 * (NAME + 4) + 1];
     ggl_show(all, sizeof all, name.s, name.n < NAME + 4 ? name.n : NAME + 4);
-    cut(all, NAME);
+    llm_arch_cut(all, NAME);
     return strcpy(buf, all);
 }
 
@@ -73,46 +63,6 @@ bool llm_arch_is_pasteable(const char *s, size_t n) {
               (s[i] >= '0' && s[i] <= '9') || (s[i] && strchr("._-*", s[i]))))
             return false;
     return n > 0 && n <= NAME;
-}
-
-/* --- values, for messages --------------------------------------------------------------------- */
-
-static void item_text(arch_eval *ev, const llm_arch_key *k, uint64_t i, char *buf, size_t size) {
-    llm_arch_item item = {0};
-    char text[4 * 64 + 1];
-    snprintf(buf, size, "?");
-    if (!ev->src->get_item(ev->src->ctx, k, i, &item))
-        return;
-    if (k->type == LLM_ARCH_NUMBER)
-        snprintf(buf, size, "%.12g", item.number);
-    else if (k->type == LLM_ARCH_BOOL)
-        snprintf(buf, size, "%s", item.flag ? "true" : "false");
-    else {
-        ggl_show(text, sizeof text, item.string.s, item.string.n < 64 ? item.string.n : 64);
-        cut(text, 48);
-        snprintf(buf, size, "\"%s\"", text);
-    }
-}
-
-const char *llm_arch_value_of_key(arch_eval *ev, ggl_str key, char *buf, size_t size) {
-    char name[300], item[300];
-    llm_arch_key k;
-    snprintf(name, sizeof name, "%.*s", (int)(key.n < 256 ? key.n : 256), key.s);
-    buf[0] = 0;
-    if (!ev->src->find_key(ev->src->ctx, name, &k))
-        return buf;
-    if (!k.is_list) {
-        item_text(ev, &k, 0, item, sizeof item);
-        snprintf(buf, size, " = %s", item); /* at most 50 bytes */
-        return buf;
-    }
-    size_t used = (size_t)snprintf(buf, size, " = [");
-    for (uint64_t i = 0; i < k.n && i < 4 && used + 60 < size; i++) {
-        item_text(ev, &k, i, item, sizeof item);
-        used += (size_t)snprintf(buf + used, size - used, "%s%s", i ? ", " : "", item);
-    }
-    snprintf(buf + used, size - used, k.n > 4 ? ", ..] of %" PRIu64 : "]", k.n);
-    return buf;
 }
 
 /* --- what is ignored on request --------------------------------------------------------------- */
@@ -148,6 +98,7 @@ typedef struct unread_part { /* unread tensors of a part that text does not need
 
 typedef struct unread {
     arch_eval *ev;
+    bool is_early; /* not all lines have run */
     unread_key *key;
     size_t n_key, cap_key;
     unread_tensor *tensor;
@@ -225,11 +176,13 @@ static bool ignored(arch_eval *ev, ggl_str name) {
            arch_match_any(ev->ignore, ev->n_ignore, name);
 }
 
-/* A key that the user changed has to be read: a line that ignores it, or that no part knows it, is not enough. */
+/* A key that the user changed has to be read by a line that ran, or by the engine: that a line names or ignores it, or that it
+ * is harmless, is not enough. */
 static void judge_change(const unread *u, size_t i, llm_arch_judged *judged) {
     const llm_arch_source *s = u->ev->src;
-    const bool is_used = judged->use == LLM_ARCH_READ || judged->use == LLM_ARCH_ENGINE ||
-                         judged->use == LLM_ARCH_HARMLESS;
+    const bool is_used = llm_arch_engine_reads(u->ev, judged->key) ||
+                         llm_arch_was_read(u->ev, judged->key) ||
+                         (u->is_early && judged->use == LLM_ARCH_READ);
     if (is_used || !s->is_changed || !s->is_changed(s->ctx, i))
         return;
     if (judged->use != LLM_ARCH_UNREAD || !judged->reason)
@@ -465,7 +418,7 @@ static void list_all(const unread *u, message *m) {
     for (; k == u->n_key && i < u->n_tensor && new_line(m, &lines); i++) {
         const unread_tensor *t = &u->tensor[i];
         numbered(t, text, sizeof text);
-        cut(text, 100);
+        llm_arch_cut(text, 100);
         bias_hint(u->ev, t->first, hint, sizeof hint);
         say(m, t->n > 1 ? "  %s (%zu tensors)" : "  %s", text, t->n);
         say(m, "%s", hint);
@@ -615,7 +568,7 @@ void llm_arch_report_keys_before(arch_eval *ev) {
     if (!ev->err || ev->refused || (status != GGL_FORMAT && status != GGL_SHAPE))
         return;
     const ggl_error error = *ev->err;
-    unread u = {.ev = ev};
+    unread u = {.ev = ev, .is_early = true};
     ev->status = GGL_OK;
     arch_judge *j = llm_arch_judge_new(ev);
     const bool ok = j && make_asked(&u) && find_keys(&u, j);

@@ -8,9 +8,6 @@
 #include "ggl/internal/graph.h"
 #include "ggl/internal/show.h"
 
-arch_value llm_arch_number(double x) {
-    return (arch_value){.kind = VAL_NUMBER, .num = x};
-}
 arch_value llm_arch_bool(bool b) {
     return (arch_value){.kind = VAL_BOOL, .flag = b};
 }

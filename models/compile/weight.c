@@ -8,41 +8,6 @@
 #include "ggl/internal/graph.h"
 #include "ggl/internal/show.h"
 
-/* --- the table of declared tensors ------------------------------------------------------------ */
-
-arch_weight *llm_arch_find_weight(arch_eval *ev, const char *name) {
-    size_t i = ggl_index_find(&ev->weight_index, ev->weight_name, (ggl_str){name, strlen(name)});
-    return i == SIZE_MAX ? NULL : ev->weight[i];
-}
-
-/* Adds the name of the next weight to the index. False: out of memory, reported. */
-static bool index_weight(arch_eval *ev, const char *name) {
-    ggl_index *x = &ev->weight_index;
-    size_t i = ev->n_weight;
-    if (!llm_arch_push(ev, &ev->weight_name, &ev->cap_weight_name, i + 1, sizeof *ev->weight_name))
-        return false;
-    ev->weight_name[i] = (ggl_str){name, strlen(name)};
-    if (arch_index_room(x, ev->weight_name, i + 1, sizeof *ev->weight_name, NULL) != GGL_OK)
-        return llm_arch_nomem(ev), false;
-    ggl_index_put(x, ev->weight_name, i);
-    return true;
-}
-
-arch_weight *llm_arch_add_weight(arch_eval *ev, const char *name, ggl_tensor *t, arch_place p,
-                                 bool is_bias) {
-    /* the chain contains line numbers, which take time */
-    if (ev->frame && !llm_arch_step(ev, p, (int64_t)p.text->n / 32))
-        return NULL;
-    arch_weight *w = ggl_arena_alloc(&ev->arena, 1, sizeof *w);
-    if (!w)
-        return llm_arch_nomem(ev), NULL;
-    if (!llm_arch_push(ev, &ev->weight, &ev->cap_weight, ev->n_weight + 1, sizeof *ev->weight) ||
-        !index_weight(ev, name))
-        return NULL;
-    *w = (arch_weight){name, t, p, llm_arch_chain(ev, p), is_bias, NULL};
-    return ev->weight[ev->n_weight++] = w;
-}
-
 /* --- shapes ----------------------------------------------------------------------------------- */
 
 typedef struct shape {
@@ -263,7 +228,8 @@ static bool load(arch_eval *ev, const arch_stmt *s, const char *name, const shap
     for (int d = 0; d < want->n; d++)
         if (want->name[d])
             ggl_tensor_set_dim_name(ev->g, *out, d, want->name[d]);
-    return (!part.whole || llm_arch_take_part(ev, p, part, *out)) &&
+    part.t = *out;
+    return (!part.whole || (llm_arch_take_part(ev, p, &part) && llm_arch_adapt_part(ev, &part))) &&
            (before || llm_arch_add_weight(ev, name, *out, p, is_bias));
 }
 
@@ -401,49 +367,6 @@ bool llm_arch_run_weight(arch_eval *ev, const arch_stmt *s) {
 }
 
 /* --- ignore ----------------------------------------------------------------------------------- */
-
-static bool is_digit(char c) {
-    return c >= '0' && c <= '9';
-}
-
-/* Matches greedily with one backtracking point, so that the time is linear per '*'. */
-bool llm_arch_match_number(const char *pattern, char number, const char *s, size_t n) {
-    const char *star = NULL;
-    size_t i = 0, back = 0;
-    while (i < n) {
-        if (*pattern == '*') {
-            star = pattern++;
-            back = i;
-        } else if (number && *pattern == number && is_digit(s[i])) {
-            pattern++;
-            while (i < n && is_digit(s[i]))
-                i++;
-        } else if (*pattern == s[i] && *pattern) {
-            pattern++;
-            i++;
-        } else if (star) {
-            pattern = star + 1;
-            i = ++back;
-        } else {
-            return false;
-        }
-    }
-    while (*pattern == '*')
-        pattern++;
-    return *pattern == 0;
-}
-
-size_t llm_arch_match_first(const char *const *pattern, size_t n, ggl_str name, size_t *hits) {
-    size_t first = n;
-    for (size_t i = 0; i < n && (first == n || hits); i++) {
-        if (!arch_match(pattern[i], name.s, name.n))
-            continue;
-        first = first < n ? first : i;
-        if (hits)
-            hits[i]++;
-    }
-    return first;
-}
 
 /* True if the source has the key and the user did not ask to ignore it. */
 static bool is_present(arch_eval *ev, const arch_expr *e, char *name, size_t size) {

@@ -31,7 +31,7 @@ typedef struct converted_tensor {
     /* must be f32: not used as a matrix or by rows (a norm's weight, a convolution's taps), or
      * decides which experts are used */
     bool only_f32;
-    int block_type; /* the one that has the sources' codes (groups.h); -1: none, or not looked for */
+    int block_type; /* the one that has the sources' codes (number_groups.h); -1: none, or not looked for */
 } converted_tensor;
 
 typedef struct arch_ignored {
@@ -146,12 +146,12 @@ bool llm_arch_convert_tensor_on_request(const arch_conversion *c, const st_tenso
 /* section_leftovers.c: GGL_FORMAT if no line reads or ignores some source tensor. */
 GGL_NODISCARD ggl_status llm_arch_convert_check_leftovers(arch_conversion *c, ggl_error *err);
 
-/* section_expr.c: finds the source tensor stem.weight (or stem.bias for a bias), or `stem`
+/* section_source.c: finds the source tensor stem.weight (or stem.bias for a bias), or `stem`
  * itself, also under other prefixes. NULL: the folder has none. */
 st_tensor *llm_arch_convert_find_source(const arch_conversion *c, const char *stem, bool is_bias);
 /* Records that the current line reads the tensor. */
 void llm_arch_convert_use(arch_conversion *c, st_tensor *t);
-/* Returns the name in the folder of the first source tensor in an expression, or NULL. {e} is
+/* section_expr.c: returns the name in the folder of the first source tensor in an expression, or NULL. {e} is
  * the current index, or 0 outside of a stack. */
 const char *llm_arch_convert_source_name(arch_eval *ev, const arch_expr *e, bool is_bias);
 /* Makes the recipe for a mapping. *out NULL: its source tensors are absent, which may be

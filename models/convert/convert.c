@@ -24,16 +24,6 @@ void llm_convert_fill_default(llm_convert_params *p, size_t size) {
     ggl_params_fill(p, size, &d, sizeof d);
 }
 
-ggl_status llm_converter_no_memory(ggl_error *err) {
-    return ggl_fail(err, GGL_NOMEM, "out of memory");
-}
-
-bool llm_converter_note(llm_converter *c, const char *text) {
-    char *all = ggl_arena_printf(&c->arena, "%s%s\n", c->notes ? c->notes : "", text);
-    c->notes = all;
-    return all != NULL;
-}
-
 /* --- config.json ------------------------------------------------------------------------------ */
 
 /* Reports that a file, which is no checkpoint, cannot be converted. */

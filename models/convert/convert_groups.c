@@ -1,8 +1,8 @@
-/* The types of tensors whose sources are codes in groups: see groups.h. */
+/* The types of tensors whose sources are codes in groups: see number_groups.h. */
 #include <stdio.h>
 
 #include "convert_impl.h"
-#include "groups.h"
+#include "number_groups.h"
 
 /* Tensors of a kind: codes of `bits` bits that get the type. */
 typedef struct group_kind {

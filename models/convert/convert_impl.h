@@ -31,7 +31,7 @@ struct llm_converter {
     bool built;          /* the descriptor was built, so it is known which tensors are read */
 };
 
-/* Adds a note. False: out of memory. */
+/* convert_notes.c: adds a note. False: out of memory. */
 bool llm_converter_note(llm_converter *c, const char *text);
 ggl_status llm_converter_no_memory(ggl_error *err);
 /* convert_class.c: sets the class name: the caller's, else the first of "architectures". path: the

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "convert_impl.h"
-#include "groups.h"
+#include "number_groups.h"
 #include "keys.h"
 #include "pieces.h"
 

@@ -2,54 +2,8 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
-#include "common/text_file.h"
 #include "ggl/internal/show.h"
-
-#define MAX_FILE ((size_t)256 << 20)
-
-ggl_status llm_hf_no_memory(ggl_error *err) {
-    return ggl_fail(err, GGL_NOMEM, "out of memory for the tokenizer");
-}
-
-bool llm_hf_note(llm_hf_tokenizer *t, const char *text) {
-    return text && t->n_note < (int)(sizeof t->note / sizeof *t->note) &&
-           (t->note[t->n_note++] = text);
-}
-
-int llm_hf_shown(ggl_str s) {
-    return (int)ggl_utf8_cut(s.s, s.n, 60);
-}
-
-/* --- files ------------------------------------------------------------------------------------ */
-
-static char *path_of(llm_hf_tokenizer *t, const char *name) {
-    return ggl_arena_printf(&t->arena, "%s/%s", t->folder, name);
-}
-
-/* True if the folder has this name. A link to a file that is missing, as of a download that was broken off, is there: opening it
- * fails, with a message. */
-static bool is_there(const char *path) {
-    struct stat st;
-    return lstat(path, &st) == 0;
-}
-
-ggl_status llm_hf_read_optional(llm_hf_tokenizer *t, const char *name, llm_json **out,
-                                ggl_error *err) {
-    char *path = path_of(t, name);
-    if (!path)
-        return llm_hf_no_memory(err);
-    return is_there(path) ? llm_json_read(out, path, MAX_FILE, err) : GGL_OK;
-}
-
-static ggl_status read_text(llm_hf_tokenizer *t, const char *name, char **text, size_t *n,
-                            ggl_error *err) {
-    char *path = path_of(t, name);
-    if (!path)
-        return llm_hf_no_memory(err);
-    return is_there(path) ? llm_read_text_file(path, MAX_FILE, text, n, err) : GGL_OK;
-}
 
 /* Sets the chat template: tokenizer_config.json's (the one called "default" of several), else
  * chat_template.jinja. */
@@ -62,7 +16,8 @@ static ggl_status find_template(llm_hf_tokenizer *t, ggl_error *err) {
         t->chat = json_str(v);
         return GGL_OK;
     }
-    ggl_status s = read_text(t, "chat_template.jinja", &t->template_text, &t->template_n, err);
+    ggl_status s =
+        llm_hf_read_text(t, "chat_template.jinja", &t->template_text, &t->template_n, err);
     if (s == GGL_OK && t->template_text)
         t->chat = (ggl_str){t->template_text, t->template_n};
     return s;
@@ -104,7 +59,7 @@ static ggl_status read_two_files(llm_hf_tokenizer *t, const llm_hf_vocab *size, 
     t->bytes = true;
     ggl_status s = llm_hf_read_optional(t, "added_tokens.json", &t->added, err);
     if (s == GGL_OK)
-        s = read_text(t, "merges.txt", &t->merges_text, &n, err);
+        s = llm_hf_read_text(t, "merges.txt", &t->merges_text, &n, err);
     if (s == GGL_OK && !t->merges_text)
         s = ggl_fail(err, GGL_NOT_FOUND, "there is a vocab.json but no merges.txt");
     if (s == GGL_OK)
@@ -120,9 +75,9 @@ static ggl_status find_sentence_model(llm_hf_tokenizer *t, char **path, ggl_erro
                                         "spiece.model", "spm.model"};
     *path = NULL;
     for (size_t i = 0; !*path && i < sizeof names / sizeof *names; i++) {
-        if (!(*path = path_of(t, names[i])))
+        if (!(*path = llm_hf_path(t, names[i])))
             return llm_hf_no_memory(err);
-        if (!is_there(*path))
+        if (!llm_hf_is_there(*path))
             *path = NULL;
     }
     return GGL_OK;
@@ -185,24 +140,6 @@ ggl_status llm_hf_tokenizer_open(llm_hf_tokenizer **out, const char *folder,
     }
     *out = t;
     return GGL_OK;
-}
-
-void llm_hf_tokenizer_free(llm_hf_tokenizer *t) {
-    if (!t)
-        return;
-    llm_sentence_pieces_fini(&t->pieces);
-    ggl_file_map_close(&t->map);
-    llm_json_free(t->file);
-    llm_json_free(t->beside);
-    llm_json_free(t->config);
-    llm_json_free(t->vocab);
-    llm_json_free(t->added);
-    llm_json_free(t->generation);
-    ggl_free(t->merges_text);
-    ggl_free(t->template_text);
-    ggl_index_fini(&t->by_piece);
-    ggl_arena_fini(&t->arena);
-    ggl_free(t);
 }
 
 const char *llm_hf_tokenizer_note(const llm_hf_tokenizer *t, int k) {

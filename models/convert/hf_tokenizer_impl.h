@@ -41,12 +41,19 @@ struct llm_hf_tokenizer {
     int n_note;
 };
 
-/* hf_tokenizer.c: */
+/* hf_tokenizer_files.c: */
 ggl_status llm_hf_no_memory(ggl_error *err);
 /* Adds a note, whose text is in the arena. False: out of memory. */
 bool llm_hf_note(llm_hf_tokenizer *t, const char *text);
 int llm_hf_shown(ggl_str s); /* returns a length for %.*s */
-/* Reads a JSON file of the folder. *out stays NULL if there is none. */
+/* Returns the path of a file of the folder, in the arena; NULL: out of memory. */
+char *llm_hf_path(llm_hf_tokenizer *t, const char *name);
+/* True if the folder has this name. A link to a file that is missing, as of a download that was broken off, is there:
+ * opening it fails, with a message. */
+bool llm_hf_is_there(const char *path);
+/* Read a text, which the caller frees with ggl_free, and a JSON file of the folder. *text and *out stay NULL if there is none. */
+GGL_NODISCARD ggl_status llm_hf_read_text(llm_hf_tokenizer *t, const char *name, char **text,
+                                          size_t *n, ggl_error *err);
 GGL_NODISCARD ggl_status llm_hf_read_optional(llm_hf_tokenizer *t, const char *name, llm_json **out,
                                               ggl_error *err);
 

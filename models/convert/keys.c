@@ -2,7 +2,6 @@
 
 #include "ggl/internal/show.h"
 
-#include <float.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -131,71 +130,4 @@ const char *llm_convert_value_text(const converted_key *k, char *buf, size_t siz
     }
     snprintf(buf + used, size - used, k->key.n > 3 ? ", ..] of %" PRIu64 : "]", k->key.n);
     return buf;
-}
-
-/* --- values that must be wrong ---------------------------------------------------------------- */
-
-/* Bounds for keys and computed tensors. Outside of them a model computes nonsense. */
-static const struct {
-    const char *name;
-    double above, most;
-} sensible[] = {
-    {"*_epsilon", 0, 1},      {"*.freq_base*", 0, 1e15},  {"*.rope.scaling.*factor*", 0, 1e6},
-    {"*softcapping", 0, 1e9}, {"rope_f*.weight", 0, 1e9},
-};
-#define N_SENSIBLE (sizeof sensible / sizeof *sensible)
-
-/* Returns a message if the number must be wrong, else NULL. */
-static const char *odd_number(const char *name, double x, bool is_float, char *buf, size_t size) {
-    const double y = is_float ? (double)(float)x : x;
-    for (size_t r = 0; r < N_SENSIBLE; r++)
-        if (arch_match(sensible[r].name, name, strlen(name)) &&
-            !(y > sensible[r].above && y <= sensible[r].most)) {
-            snprintf(
-                buf, size,
-                "%s has the value %g, which cannot be right: it should be above %g and at most %g",
-                name, x, sensible[r].above, sensible[r].most);
-            return buf;
-        }
-    if (!is_float || fabs(x) <= FLT_MAX)
-        return NULL;
-    snprintf(buf, size,
-             "%s has the value %g, which is too large: files store it as f32, at most 3.4e38", name,
-             x);
-    return buf;
-}
-
-static ggl_status check_key(const converted_key *k, ggl_error *err) {
-    const llm_arch_item *item = k->key.handle;
-    char text[300];
-    if (k->key.type != LLM_ARCH_NUMBER)
-        return GGL_OK;
-    const bool is_float = llm_convert_number_type(k) == GGL_GGUF_F32;
-    for (uint64_t i = 0; i < k->key.n; i++)
-        if (odd_number(k->name, item[i].number, is_float, text, sizeof text))
-            return llm_arch_fail(err, GGL_FORMAT, k->line->place, NULL, NULL, "%s", text);
-    return GGL_OK;
-}
-
-static ggl_status check_tensor(const converted_tensor *t, ggl_error *err) {
-    const recipe *r = t->recipe;
-    char text[300];
-    for (int64_t i = 0; r->kind == RECIPE_HELD && i < llm_recipe_count(r); i++)
-        if (odd_number(t->name, r->held[i], true, text, sizeof text))
-            return ggl_fail(err, GGL_FORMAT, "tensor %s", text);
-    return GGL_OK;
-}
-
-ggl_status llm_convert_check_numbers(arch_conversion *c, ggl_error *err) {
-    for (size_t i = 0; i < c->n_key + c->n_tensor; i++) {
-        ggl_status s =
-            i < c->n_key ? check_key(&c->key[i], err) : check_tensor(&c->tensor[i - c->n_key], err);
-        if (s == GGL_OK)
-            continue;
-        if (!c->collect || !err)
-            return s;
-        if (!llm_arch_convert_add_fault(c, err->msg))
-            return ggl_fail(err, GGL_NOMEM, "out of memory");
-    }
-    return GGL_OK;
 }

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "groups.h"
+#include "number_groups.h"
 
 /* Fails if a finite number would become infinite in f16, whose maximum is 65504. */
 static ggl_status check_range(const float *x, int64_t n, ggl_type type, ggl_error *err) {

@@ -8,7 +8,7 @@
     ((int64_t)1 << 18) /* numbers converted at a time: whole blocks of any type */
 
 /* Reads elements first .. first + n - 1 and writes them to `out` as `type`: a type of numbers, or the
- * block type of the recipe (groups.h), then they must be whole blocks. x: [n], for use in between.
+ * block type of the recipe (number_groups.h), then they must be whole blocks. x: [n], for use in between.
  * Adds the number of NaN and infinite elements to *bad. GGL_LIMIT: a number is too large for f16. */
 GGL_NODISCARD ggl_status llm_convert_piece(recipe *r, const ggl_type_info *type, int64_t first,
                                            int64_t n, float *x, void *out, size_t *bad,

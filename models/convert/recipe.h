@@ -12,9 +12,9 @@ typedef enum recipe_kind {
     RECIPE_FP8, /* source: F8_E4M3; scale: a factor for each block of x columns and y rows */
     /* source: bytes of two numbers, 32 numbers per block; scale: an exponent byte per block */
     RECIPE_MXFP4,
-    RECIPE_GROUPS,    /* source: codes; scale, bias: a number for each x codes; see groups.h */
-    RECIPE_WHOLE,     /* source: I32 or I64 */
-    RECIPE_HELD,      /* values: a constant */
+    RECIPE_GROUPS, /* source: codes; scale, bias: a number for each x codes; see number_groups.h */
+    RECIPE_WHOLE,  /* source: I32 or I64 */
+    RECIPE_HELD,   /* values: a constant */
     RECIPE_TRANSPOSE, /* exchanges dimensions dim and x */
     RECIPE_RESHAPE,   /* the same numbers in another shape */
     RECIPE_PAIRS,     /* rows: `x` heads of two halves -> adjacent pairs */
@@ -54,16 +54,17 @@ bool llm_recipe_has_factors(const recipe *r);
 /* For a recipe of the kinds PAIRS, REGROUP, ROWS and JOIN: returns the element of *part that is element
  * `first`. *run: how many elements from there on are adjacent in the part, at least. */
 int64_t llm_recipe_place(const recipe *r, int64_t first, const recipe **part, int64_t *run);
-/* groups.c: reads elements first .. first + n - 1 of a RECIPE_GROUPS. */
-void llm_groups_read(const recipe *r, int64_t first, int64_t n, float *out);
-/* Reads elements first .. first + n - 1, in order. */
+/* For PAIRS, REGROUP and ROWS: returns the offset in the part of a row of `size` elements. Rows are counted
+ * through all outer dimensions. */
+int64_t llm_recipe_row(const recipe *r, int64_t row, int64_t size);
+/* recipe_read.c: reads elements first .. first + n - 1, in order. */
 GGL_NODISCARD ggl_status llm_recipe_read(recipe *r, int64_t first, int64_t n, float *out,
                                          ggl_error *err);
-/* Returns the numbers where the folder's file has them, if the recipe changes neither them nor their
+/* recipe.c: returns the numbers where the folder's file has them, if the recipe changes neither them nor their
  * order; *from: the tensor that they belong to. NULL: they must be read. */
 const void *llm_recipe_in_place(const recipe *r, const st_tensor **from);
 /* Returns true if reading holds something in memory (`held`): then one thread at a time may read. */
 bool llm_recipe_holds(const recipe *r);
-void llm_recipe_drop(recipe *r); /* frees what reading holds in memory */
+void llm_recipe_drop(recipe *r); /* recipe_read.c: frees what reading holds in memory */
 
 #endif

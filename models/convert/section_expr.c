@@ -6,7 +6,7 @@
 #include "conversion.h"
 #include "ggl/internal/fold.h"
 #include "ggl/sched.h"
-#include "groups.h"
+#include "number_groups.h"
 
 /* --- source tensors --------------------------------------------------------------------------- */
 
@@ -49,39 +49,6 @@ static bool take_shape(arch_eval *ev, const arch_expr *e, recipe *r, const st_te
     if (r->n_dims == 0)
         r->n_dims = 1;
     return true;
-}
-
-static st_tensor *find_exactly(const arch_conversion *c, const char *stem, bool is_bias) {
-    char name[700];
-    if (c->own_bias) { /* its own line may give the full name */
-        snprintf(name, sizeof name, "%s.bias", stem);
-        st_tensor *t = llm_safetensors_find(c->source, name);
-        return t ? t : llm_safetensors_find(c->source, stem);
-    }
-    snprintf(name, sizeof name, "%s.%s", stem, is_bias ? "bias" : "weight");
-    st_tensor *t = llm_safetensors_find(c->source, name);
-    return t || is_bias ? t : llm_safetensors_find(c->source, stem);
-}
-
-st_tensor *llm_arch_convert_find_source(const arch_conversion *c, const char *stem, bool is_bias) {
-    char name[700];
-    st_tensor *t = find_exactly(c, stem, is_bias);
-    for (const arch_mapping *m = c->section->map; m && !t; m = m->next) {
-        const size_t n = m->kind == MAP_PREFIX ? strlen(m->name) : 0;
-        if (m->kind != MAP_PREFIX || strncmp(stem, m->name, n) != 0)
-            continue;
-        snprintf(name, sizeof name, "%s%s", m->other, stem + n);
-        t = find_exactly(c, name, is_bias);
-    }
-    return t;
-}
-
-void llm_arch_convert_use(arch_conversion *c, st_tensor *t) {
-    if (!t->used) {
-        t->line = c->making;
-        t->makes = c->made;
-    }
-    t->used = true;
 }
 
 /* Makes the recipe of a source tensor. *out stays NULL if the folder lacks it. */

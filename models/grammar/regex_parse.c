@@ -6,25 +6,6 @@
 #include "ggl/internal/show.h"
 #include "text/unicode.h"
 
-regex_node *llm_regex_fail(regex_parser *p, ggl_status st, size_t at, const char *fmt, ...) {
-    if (p->status != GGL_OK)
-        return NULL;
-    va_list args;
-    va_start(args, fmt);
-    p->status = ggl_failv(p->err, st, fmt, args);
-    va_end(args);
-    (void)ggl_within(p->err, st, "column %zu", at + 1);
-    return NULL;
-}
-
-uint32_t llm_regex_char(regex_parser *p) {
-    const unsigned char first = (unsigned char)p->s[p->at];
-    const size_t len = first < 0x80 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
-    const uint32_t c = llm_unicode_decode(p->s + p->at, len);
-    p->at += len;
-    return c;
-}
-
 static bool at_end(const regex_parser *p) {
     return p->status != GGL_OK || p->at >= p->n;
 }

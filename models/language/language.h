@@ -319,7 +319,7 @@ struct llm_arch {
     arch_known_key *key_pattern; /* patterns of `ignore ".x.*"`, without the leading dot */
 };
 
-/* --- parsing: parse.c, parse_expr.c ----------------------------------------------------------- */
+/* --- parsing: parse_tools.c, parse_expr.c, parse.c --------------------------------------------- */
 
 typedef struct arch_parser {
     llm_arch *arch;
@@ -353,7 +353,8 @@ bool llm_arch_next_is(const arch_parser *p,
                       arch_token_kind kind); /* the one after the next token */
 bool llm_arch_next_is_symbol(const arch_parser *p, const char *symbol);
 bool llm_arch_end_of_line(arch_parser *p); /* takes the NEWLINE; false: there is something else */
-arch_stmt *llm_arch_parse_require(arch_parser *p);
+/* Returns a statement that begins at the next token; NULL: out of memory. */
+arch_stmt *llm_arch_new_stmt(arch_parser *p, arch_stmt_kind kind);
 /* Parses words or strings separated by commas, at most ARCH_MAX_ARGS; NULL: reported. Writes their
  * places to place[], if it is not NULL. */
 const char **llm_arch_parse_names(arch_parser *p, int *n, arch_place *place);
@@ -366,6 +367,9 @@ arch_expr *llm_arch_parse_atom(arch_parser *p); /* without operators */
 /* Parses expressions separated by commas, up to the token that ends the list, which is not
  * consumed. */
 arch_expr **llm_arch_parse_exprs(arch_parser *p, int *n);
+/* Parses the only expression of a statement. */
+bool llm_arch_one_expr(arch_parser *p, arch_stmt *s);
+arch_stmt *llm_arch_parse_require(arch_parser *p);
 /* Parses a whole text into arch->body or, for the prelude, arch->prelude_fn, and resolves its
  * names. */
 ggl_status llm_arch_parse_text(llm_arch *arch, const arch_text *text, ggl_error *err);
@@ -382,20 +386,15 @@ bool llm_arch_resolve_call(arch_parser *p, arch_expr *e);
 /* Gives all names of a parsed text their slots and collects its keys. False: an error was
  * reported. */
 bool llm_arch_resolve_text(arch_parser *p);
-/* Returns the function of this name declared so far, in the descriptor or else in the prelude;
- * NULL: none. */
-const arch_fn *llm_arch_find_fn(const llm_arch *arch, const arch_text *text, const char *name);
-/* Calls visit(ctx, x) for e and each of its subexpressions x. */
+/* visit.c: calls visit(ctx, x) for e and each of its subexpressions x. */
 void llm_arch_walk_expr(arch_expr *e, void (*visit)(void *, arch_expr *), void *ctx);
 void llm_arch_walk_stmts(arch_stmt *s, void (*visit)(void *, arch_expr *), void *ctx);
-/* Writes a signature like "rms_norm(x, w, eps)" to buf; returns buf. */
-const char *llm_arch_fn_signature(const arch_fn *fn, char *buf, size_t size);
 
 /* Sets arch->unused to the first top-level name that nothing reads, or NULL. Call after
  * resolving. In unused.c. */
 void llm_arch_find_unused(llm_arch *arch);
 
-/* --- what may be called besides functions: signature.c ---------------------------------------- */
+/* --- what may be called: signature.c ---------------------------------------------------------- */
 
 typedef enum arch_builtin_fn {
     FN_SPLIT,
@@ -432,16 +431,21 @@ typedef struct arch_sig {
 arch_sig llm_arch_sig_of_op(ggl_op op);
 arch_sig llm_arch_sig_of_builtin(int builtin);
 int llm_arch_find_builtin(const char *name); /* FN_BUILTIN_COUNT: no such builtin */
+/* Returns the function of this name declared so far, in the descriptor or else in the prelude;
+ * NULL: none. */
+const arch_fn *llm_arch_find_fn(const llm_arch *arch, const arch_text *text, const char *name);
+/* Writes a signature like "rms_norm(x, w, eps)" to buf; returns buf. */
+const char *llm_arch_fn_signature(const arch_fn *fn, char *buf, size_t size);
 const char *llm_arch_sig_text(const arch_sig *s, char *buf, size_t size);
 /* Returns the k-th callable name, for suggestions; NULL past the end. */
 const char *llm_arch_primitive_name(int k);
 
-/* Sets *term to the next term of a sum like "n - 1", without surrounding spaces, and moves *s to
+/* lex.c: sets *term to the next term of a sum like "n - 1", without surrounding spaces, and moves *s to
  * the '+' or '-' after it, or to `end`; the caller skips that sign. Returns false if there are
  * no more terms. */
 bool llm_arch_next_term(const char **s, const char *end, ggl_str *term);
 
-/* builtin.c */
+/* embedded.c */
 const char *llm_arch_prelude_text(size_t *n);
 
 #endif

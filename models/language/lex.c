@@ -282,3 +282,18 @@ ggl_status llm_arch_lex(const arch_text *text, ggl_arena *arena, arch_token **ou
     ggl_free(l.tok);
     return l.status;
 }
+
+bool llm_arch_next_term(const char **s, const char *end, ggl_str *term) {
+    if (*s > end)
+        return false;
+    const char *to = *s, *from = *s;
+    while (to < end && *to != '+' && *to != '-')
+        to++;
+    *s = to;
+    while (from < to && *from == ' ')
+        from++;
+    while (to > from && to[-1] == ' ')
+        to--;
+    *term = (ggl_str){from, (size_t)(to - from)};
+    return true;
+}

@@ -12,124 +12,6 @@
 
 static arch_stmt *parse_block(arch_parser *p, bool top);
 
-/* --- tools of the parser ---------------------------------------------------------------------- */
-
-arch_place llm_arch_token_place(const arch_parser *p, const arch_token *t) {
-    return (arch_place){p->text, t->at, t->n};
-}
-
-void *llm_arch_parse_fail_at(arch_parser *p, ggl_status s, arch_place place, const char *fmt, ...) {
-    if (p->status == GGL_OK) {
-        va_list args;
-        va_start(args, fmt);
-        p->status = llm_arch_failv(p->err, s, place, NULL, NULL, fmt, args);
-        va_end(args);
-    }
-    return NULL;
-}
-
-void *llm_arch_parse_fail(arch_parser *p, const char *fmt, ...) {
-    if (p->status == GGL_OK) {
-        va_list args;
-        va_start(args, fmt);
-        p->status = llm_arch_failv(p->err, GGL_FORMAT, llm_arch_token_place(p, p->tok), NULL, NULL,
-                                   fmt, args);
-        va_end(args);
-    }
-    return NULL;
-}
-
-void *llm_arch_parse_alloc(arch_parser *p, size_t n, size_t size) {
-    void *out = ggl_arena_alloc(p->arena, n > 0 ? n : 1, size);
-    if (!out && p->status == GGL_OK)
-        p->status = ggl_fail(p->err, GGL_NOMEM, "%s: out of memory", p->text->name);
-    return out;
-}
-
-bool llm_arch_is(const arch_parser *p, const char *word) {
-    return (p->tok->kind == TOK_SYMBOL || p->tok->kind == TOK_NAME) &&
-           strcmp(p->tok->str, word) == 0;
-}
-
-bool llm_arch_accept(arch_parser *p, const char *word) {
-    bool yes = llm_arch_is(p, word);
-    p->tok += yes;
-    return yes;
-}
-
-bool llm_arch_expect(arch_parser *p, const char *symbol, const char *where) {
-    char buf[96];
-    if (!llm_arch_accept(p, symbol)) {
-        llm_arch_parse_fail(p, "'%s' is expected %s, not %s", symbol, where,
-                            llm_arch_describe(p->tok, buf, sizeof buf));
-        return false;
-    }
-    return true;
-}
-
-const char *llm_arch_describe(const arch_token *t, char *buf, size_t size) {
-    switch (t->kind) {
-    case TOK_END:
-        return "the end of the text";
-    case TOK_NEWLINE:
-        return "the end of the line";
-    case TOK_INDENT:
-        return "an indented line";
-    case TOK_DEDENT:
-        return "the end of the block";
-    case TOK_NUMBER:
-        return "a number";
-    case TOK_STRING:
-        return "a string";
-    case TOK_KEY:
-        snprintf(buf, size, "the key .%s", t->str);
-        return buf;
-    default:
-        snprintf(buf, size, "'%s'", t->str);
-        return buf;
-    }
-}
-
-bool llm_arch_is_reserved(const char *word) {
-    static const char *const words[] = {"if",   "elif",  "else", "and", "or",     "not",    "in",
-                                        "true", "false", "none", "has", "return", "require"};
-    for (size_t k = 0; k < sizeof words / sizeof *words; k++)
-        if (strcmp(word, words[k]) == 0)
-            return true;
-    return false;
-}
-
-bool llm_arch_next_is(const arch_parser *p, arch_token_kind kind) {
-    return p->tok[1].kind == kind;
-}
-bool llm_arch_next_is_symbol(const arch_parser *p, const char *symbol) {
-    return p->tok[1].kind == TOK_SYMBOL && strcmp(p->tok[1].str, symbol) == 0;
-}
-
-bool llm_arch_end_of_line(arch_parser *p) {
-    char buf[96];
-    if (p->tok->kind == TOK_NEWLINE) {
-        p->tok++;
-        return true;
-    }
-    if (llm_arch_is(p, "?"))
-        llm_arch_parse_fail(p, "write 'a if c else b' instead of 'c ? a : b'");
-    else
-        llm_arch_parse_fail(p, "the line should end here, but there is %s",
-                            llm_arch_describe(p->tok, buf, sizeof buf));
-    return false;
-}
-
-static arch_stmt *new_stmt(arch_parser *p, arch_stmt_kind kind) {
-    arch_stmt *s = llm_arch_parse_alloc(p, 1, sizeof *s);
-    if (s) {
-        s->kind = kind;
-        s->place = llm_arch_token_place(p, p->tok);
-        s->line = p->tok->line;
-    }
-    return s;
-}
-
 /* --- names assigned to ------------------------------------------------------------------------ */
 
 static bool parse_target(arch_parser *p, arch_target *t) {
@@ -170,25 +52,19 @@ static bool parse_targets(arch_parser *p, arch_stmt *s, int max) {
     return s->target != NULL;
 }
 
-static bool one_expr(arch_parser *p, arch_stmt *s) {
-    s->n_expr = 1;
-    s->expr = llm_arch_parse_alloc(p, 1, sizeof *s->expr);
-    return s->expr && (s->expr[0] = llm_arch_parse_expr(p)) != NULL;
-}
-
 /* --- statements ------------------------------------------------------------------------------- */
 
 static arch_stmt *parse_assign(arch_parser *p) {
-    arch_stmt *s = new_stmt(p, ST_ASSIGN);
+    arch_stmt *s = llm_arch_new_stmt(p, ST_ASSIGN);
     if (!s || !parse_targets(p, s, ARCH_MAX_ARGS) ||
         !llm_arch_expect(p, "=", "after the names that a statement begins with"))
         return NULL;
-    return one_expr(p, s) && llm_arch_end_of_line(p) ? s : NULL;
+    return llm_arch_one_expr(p, s) && llm_arch_end_of_line(p) ? s : NULL;
 }
 
 /* NAME "[" [exprs] "]" { "?" | "bias" ["?"] | "from" STRING ["??" STRING] | "??" expr } */
 static arch_stmt *parse_weight(arch_parser *p) {
-    arch_stmt *s = new_stmt(p, ST_WEIGHT);
+    arch_stmt *s = llm_arch_new_stmt(p, ST_WEIGHT);
     if (!s || !parse_targets(p, s, 1))
         return NULL;
     p->tok++;
@@ -229,7 +105,7 @@ static arch_stmt *parse_weight(arch_parser *p) {
 }
 
 static arch_stmt *parse_if(arch_parser *p, bool top) {
-    arch_stmt *s = new_stmt(p, ST_IF);
+    arch_stmt *s = llm_arch_new_stmt(p, ST_IF);
     arch_arm arm[ARCH_MAX_ARGS];
     int n = 0;
     bool last = false;
@@ -257,13 +133,13 @@ static arch_stmt *parse_if(arch_parser *p, bool top) {
 
 /* ( "layer" | "for" ) NAME "<" expr block */
 static arch_stmt *parse_loop(arch_parser *p, arch_stmt_kind kind) {
-    arch_stmt *s = new_stmt(p, kind);
+    arch_stmt *s = llm_arch_new_stmt(p, kind);
     p->tok++;
     if (!s || !parse_targets(p, s, 1) ||
         !llm_arch_expect(p, "<",
                          kind == ST_LAYER ? "after the name of the layer's number"
                                           : "after the name that counts") ||
-        !one_expr(p, s))
+        !llm_arch_one_expr(p, s))
         return NULL;
     s->n_arm = 1;
     if (!(s->arm = llm_arch_parse_alloc(p, 1, sizeof *s->arm)))
@@ -274,34 +150,19 @@ static arch_stmt *parse_loop(arch_parser *p, arch_stmt_kind kind) {
 }
 
 static arch_stmt *parse_keep(arch_parser *p) {
-    arch_stmt *s = new_stmt(p, ST_KEEP);
+    arch_stmt *s = llm_arch_new_stmt(p, ST_KEEP);
     p->saw_state = true;
     p->tok++;
     if (!s || !parse_targets(p, s, 1) || !llm_arch_expect(p, "=", "after the state that is kept"))
         return NULL;
-    return one_expr(p, s) && llm_arch_end_of_line(p) ? s : NULL;
+    return llm_arch_one_expr(p, s) && llm_arch_end_of_line(p) ? s : NULL;
 }
 
 static arch_stmt *parse_return(arch_parser *p) {
-    arch_stmt *s = new_stmt(p, ST_RETURN);
+    arch_stmt *s = llm_arch_new_stmt(p, ST_RETURN);
     p->tok++;
     return s && (s->expr = llm_arch_parse_exprs(p, &s->n_expr)) && llm_arch_end_of_line(p) ? s
                                                                                            : NULL;
-}
-
-arch_stmt *llm_arch_parse_require(arch_parser *p) {
-    arch_stmt *s = new_stmt(p, ST_REQUIRE);
-    const char *word = p->tok->str; /* "require", or "note" in a convert section */
-    p->tok++;
-    if (!s || !one_expr(p, s))
-        return NULL;
-    if (llm_arch_accept(p, ",")) {
-        if (p->tok->kind != TOK_STRING)
-            return llm_arch_parse_fail(p, "the message of a '%s' must be in quotes", word);
-        s->string = p->tok->str;
-        p->tok++;
-    }
-    return llm_arch_end_of_line(p) ? s : NULL;
 }
 
 /* Parses one operand of `ignore` or `absent`. */
@@ -340,7 +201,7 @@ static bool parse_reason(arch_parser *p, arch_stmt *s, const char *what) {
 
 /* "ignore" ( KEY | STRING ) { "," .. } [ "as" STRING | "if" expr [ "," STRING ] ] */
 static arch_stmt *parse_ignore(arch_parser *p) {
-    arch_stmt *s = new_stmt(p, ST_IGNORE);
+    arch_stmt *s = llm_arch_new_stmt(p, ST_IGNORE);
     p->tok++;
     if (!s || !parse_ignored_names(p, s, true))
         return NULL;
@@ -362,7 +223,7 @@ static arch_stmt *parse_ignore(arch_parser *p) {
 
 /* "absent" KEY { "," KEY } [ "if" expr ]: only in known_keys.arch. */
 static arch_stmt *parse_absent(arch_parser *p) {
-    arch_stmt *s = new_stmt(p, ST_ABSENT);
+    arch_stmt *s = llm_arch_new_stmt(p, ST_ABSENT);
     p->tok++;
     if (!s || !parse_ignored_names(p, s, false))
         return NULL;
@@ -509,11 +370,11 @@ static bool parse_params(arch_parser *p, arch_fn *fn) {
 static arch_stmt *parse_fn_body(arch_parser *p) {
     if (!llm_arch_is(p, "="))
         return parse_block(p, false);
-    arch_stmt *s = new_stmt(p, ST_RETURN);
+    arch_stmt *s = llm_arch_new_stmt(p, ST_RETURN);
     p->tok++;
     if (s)
         s->place = llm_arch_token_place(p, p->tok);
-    return s && one_expr(p, s) && llm_arch_end_of_line(p) ? s : NULL;
+    return s && llm_arch_one_expr(p, s) && llm_arch_end_of_line(p) ? s : NULL;
 }
 
 static bool check_fn_name(arch_parser *p, const arch_fn *fn) {
@@ -560,29 +421,6 @@ static bool parse_fn(arch_parser *p) {
 }
 
 /* --- the text --------------------------------------------------------------------------------- */
-
-const char **llm_arch_parse_names(arch_parser *p, int *n, arch_place *place) {
-    const char *name[ARCH_MAX_ARGS];
-    *n = 0;
-    do {
-        if (*n == ARCH_MAX_ARGS)
-            return llm_arch_parse_fail_at(p, GGL_LIMIT, llm_arch_token_place(p, p->tok),
-                                          "more than %d names", ARCH_MAX_ARGS);
-        if ((p->tok->kind != TOK_NAME && p->tok->kind != TOK_STRING) || p->tok->str[0] == 0)
-            return llm_arch_parse_fail(p, "a name is expected, either a word or in quotes");
-        if (p->tok->n > ARCH_MAX_NAME)
-            return llm_arch_parse_fail_at(p, GGL_LIMIT, llm_arch_token_place(p, p->tok),
-                                          "a name has at most 64 characters");
-        if (place)
-            place[*n] = llm_arch_token_place(p, p->tok);
-        name[(*n)++] = p->tok->str;
-        p->tok++;
-    } while (llm_arch_accept(p, ","));
-    const char **out = llm_arch_parse_alloc(p, (size_t)*n, sizeof *out);
-    if (out)
-        memcpy(out, name, (size_t)*n * sizeof *out);
-    return out;
-}
 
 static bool parse_families(arch_parser *p) {
     llm_arch *a = p->arch;

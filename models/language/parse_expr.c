@@ -352,17 +352,23 @@ arch_expr **llm_arch_parse_exprs(arch_parser *p, int *n) {
     return out;
 }
 
-bool llm_arch_next_term(const char **s, const char *end, ggl_str *term) {
-    if (*s > end)
-        return false;
-    const char *to = *s, *from = *s;
-    while (to < end && *to != '+' && *to != '-')
-        to++;
-    *s = to;
-    while (from < to && *from == ' ')
-        from++;
-    while (to > from && to[-1] == ' ')
-        to--;
-    *term = (ggl_str){from, (size_t)(to - from)};
-    return true;
+bool llm_arch_one_expr(arch_parser *p, arch_stmt *s) {
+    s->n_expr = 1;
+    s->expr = llm_arch_parse_alloc(p, 1, sizeof *s->expr);
+    return s->expr && (s->expr[0] = llm_arch_parse_expr(p)) != NULL;
+}
+
+arch_stmt *llm_arch_parse_require(arch_parser *p) {
+    arch_stmt *s = llm_arch_new_stmt(p, ST_REQUIRE);
+    const char *word = p->tok->str; /* "require", or "note" in a convert section */
+    p->tok++;
+    if (!s || !llm_arch_one_expr(p, s))
+        return NULL;
+    if (llm_arch_accept(p, ",")) {
+        if (p->tok->kind != TOK_STRING)
+            return llm_arch_parse_fail(p, "the message of a '%s' must be in quotes", word);
+        s->string = p->tok->str;
+        p->tok++;
+    }
+    return llm_arch_end_of_line(p) ? s : NULL;
 }

@@ -10,76 +10,7 @@
 const char *const llm_arch_predefined[SLOT_FIRST_FREE] = {"token", "pos", "n_ctx", "n_vocab",
                                                           "arch",  "pi",  "inf"};
 
-/* --- walking ---------------------------------------------------------------------------------- */
-
-void llm_arch_walk_expr(arch_expr *e, void (*visit)(void *, arch_expr *), void *ctx) {
-    if (!e)
-        return;
-    visit(ctx, e);
-    llm_arch_walk_expr(e->a, visit, ctx);
-    llm_arch_walk_expr(e->b, visit, ctx);
-    llm_arch_walk_expr(e->c, visit, ctx);
-    for (int k = 0; k < e->n_arg; k++)
-        llm_arch_walk_expr(e->arg[k].value, visit, ctx);
-}
-
-void llm_arch_walk_stmts(arch_stmt *s, void (*visit)(void *, arch_expr *), void *ctx) {
-    for (; s; s = s->next) {
-        for (int k = 0; k < s->n_expr; k++)
-            llm_arch_walk_expr(s->expr[k], visit, ctx);
-        llm_arch_walk_expr(s->other, visit, ctx);
-        for (int k = 0; k < s->n_arm; k++) {
-            llm_arch_walk_expr(s->arm[k].cond, visit, ctx);
-            llm_arch_walk_stmts(s->arm[k].body, visit, ctx);
-        }
-    }
-}
-
 /* --- calls ------------------------------------------------------------------------------------ */
-
-const arch_fn *llm_arch_find_fn(const llm_arch *a, const arch_text *text, const char *name) {
-    for (int k = text->prelude; k < 2; k++)
-        for (const arch_fn *f = k ? a->prelude_fn : a->fn; f; f = f->next)
-            if (strcmp(f->name, name) == 0)
-                return f;
-    return NULL;
-}
-
-static const char *number_text(double x, char *buf, size_t size) {
-    snprintf(buf, size, "%.12g", x);
-    return buf;
-}
-
-const char *llm_arch_fn_signature(const arch_fn *fn, char *buf, size_t size) {
-    size_t n = (size_t)snprintf(buf, size, "%s(", fn->name);
-    for (int k = 0; k < fn->n_param && n < size; k++) {
-        char fallback[48] = "";
-        if (fn->param[k].fallback)
-            llm_arch_quote(fn->param[k].fallback->place, fallback, sizeof fallback);
-        n += (size_t)snprintf(buf + n, size - n, "%s%s%s%s", k ? ", " : "", fn->param[k].name,
-                              fallback[0] ? " = " : "", fallback);
-    }
-    if (n < size)
-        snprintf(buf + n, size - n, ")");
-    return buf;
-}
-
-const char *llm_arch_sig_text(const arch_sig *s, char *buf, size_t size) {
-    size_t n = (size_t)snprintf(buf, size, "%s(", s->name);
-    for (int k = 0; k < s->n_param && n < size; k++) {
-        const arch_sig_param *p = &s->param[k];
-        char num[40];
-        bool has_default = p->optional && p->fallback == p->fallback;
-        n += (size_t)snprintf(buf + n, size - n, "%s%s%s%s%s", k ? ", " : "", p->name,
-                              p->variadic ? ", .." : "", p->optional ? " = " : "",
-                              has_default   ? number_text(p->fallback, num, sizeof num)
-                              : p->optional ? "none"
-                                            : "");
-    }
-    if (n < size)
-        snprintf(buf + n, size - n, ")");
-    return buf;
-}
 
 static const struct {
     const char *name;

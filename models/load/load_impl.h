@@ -6,7 +6,7 @@
 
 #include "convert/convert_impl.h"
 #include "llm/internal/load.h"
-#include "quant/plan.h"
+#include "quant/type_plan.h"
 
 /* A tensor of the opened file. */
 typedef struct load_tensor {

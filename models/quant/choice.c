@@ -4,7 +4,7 @@
 
 #include "ggl/internal/nearest.h"
 #include "ggl/internal/types.h"
-#include "plan.h"
+#include "type_plan.h"
 
 /* Returns the first digit of a type's name, which is its bits; '\0': it has none. */
 static char bits_of(const char *name) {

@@ -6,7 +6,7 @@
 
 #include "ggl/alloc.h"
 #include "ggl/internal/index.h"
-#include "plan.h"
+#include "type_plan.h"
 
 typedef struct stack {
     ggl_str name; /* of the joined tensor */

@@ -3,7 +3,7 @@
 #define LLM_QUANT_KEYS_H
 
 #include "ggl/internal/gguf.h"
-#include "plan.h"
+#include "type_plan.h"
 
 /* A key that the quantized file gets, whatever the source has. */
 typedef struct quant_key {

@@ -1,4 +1,4 @@
-/* The engine's sequences: how they come, wait, and end. */
+/* The engine: how sequences come, and what can be asked. leave.c has how they end. */
 #include "engine_impl.h"
 
 #include <inttypes.h>
@@ -10,10 +10,6 @@
 enum { STEP_NS = 50000000, SNAPSHOT_BYTES = 256 << 20 };
 
 /* --- creation --------------------------------------------------------------------------------- */
-
-int64_t llm_engine_now(const llm_engine *e) {
-    return e->p.clock(e->p.clock_ctx);
-}
 
 static ggl_status check(const llm_engine_params *p, ggl_error *err) {
     if (!p->session)
@@ -165,77 +161,6 @@ ggl_status llm_engine_add(llm_engine *e, const llm_sequence_params *params, uint
 }
 
 /* --- how they end ----------------------------------------------------------------------------- */
-
-void llm_engine_leave(llm_engine *e, task *t, llm_end why) {
-    llm_task_over(t, why);
-    llm_queue_remove(&e->queue, t);
-    t->where = TASK_LEAVES;
-    t->next = e->leaving;
-    e->leaving = t;
-}
-
-/* The task is in no list any more. */
-static void end(llm_engine *e, task *t) {
-    llm_table_remove(&e->ids, &t->node);
-    t->stats.n_drawn = t->q.n_drawn;
-    t->stats.n_guessed = t->q.n_guessed;
-    t->stats.n_right = t->q.n_right;
-    e->stats.n_guessed += t->q.n_guessed;
-    e->stats.n_right += t->q.n_right;
-    e->stats.n_ended++;
-    e->stats.n_failed += t->why == LLM_END_FAILED;
-    e->stats.n_cancelled += t->why == LLM_END_CANCELLED;
-    if (t->p.ended)
-        t->p.ended(t->p.ctx, t->why, &t->stats, t->why == LLM_END_FAILED ? &t->err : NULL);
-    llm_task_free(t);
-}
-
-void llm_engine_take_out(llm_engine *e, task *t) {
-    int i = 0;
-    while (e->run[i] != t)
-        i++;
-    for (e->n_run--; i < e->n_run; i++)
-        e->run[i] = e->run[i + 1];
-    if (t->guesser >= 0)
-        e->idle_guesser[e->n_idle_guessers++] = t->guesser;
-    t->guesser = -1;
-}
-
-static void end_running(llm_engine *e, task *t) {
-    llm_engine_take_out(e, t);
-    if (t->has_begun)
-        llm_kept_end(&e->kept, &t->q);
-    end(e, t);
-}
-
-/* Lets those whose context is full lose tokens. */
-static void shift_all(llm_engine *e) {
-    for (int i = 0; i < e->n_run; i++)
-        if (e->run[i]->is_full && !e->run[i]->is_under_way)
-            (void)llm_task_shift(e->run[i]);
-}
-
-/* Callbacks may add to both lists. A sequence in a batch that is under way ends after it. */
-void llm_engine_end_all(llm_engine *e) {
-    bool again = true;
-    while (again) {
-        again = e->leaving != NULL;
-        for (task *t; (t = e->leaving) != NULL;) {
-            e->leaving = t->next;
-            end(e, t);
-        }
-        for (int i = 0; i < e->n_run;) {
-            task *t = e->run[i];
-            const bool ends = t->is_over && !t->is_under_way;
-            again |= ends;
-            if (ends)
-                end_running(e, t); /* the next one is now at i */
-            else
-                i++;
-        }
-    }
-    shift_all(e);
-}
 
 void llm_engine_cancel(llm_engine *e, uint64_t id) {
     task *t = llm_table_find(&e->ids, id);

@@ -1,10 +1,11 @@
-/* Shared by engine.c (sequences come and go), make_room.c (memory for them), admit.c (which ones run),
- * step.c (what a step runs) and overlap.c (steps that overlap on several backends). */
+/* Shared by engine.c (sequences come), leave.c (they end), make_room.c (memory for them), admit.c (which ones
+ * run), step.c (what a step runs), batch.c (what a batch runs, and what is drawn) and overlap.c (steps that overlap on
+ * several backends). */
 #ifndef LLM_ENGINE_IMPL_H
 #define LLM_ENGINE_IMPL_H
 
 #include "kept.h"
-#include "queue.h"
+#include "client_queue.h"
 #include "room.h"
 
 /* A batch of the session, and whose tokens it has. */
@@ -48,12 +49,17 @@ struct llm_engine {
     llm_engine_stats stats;
 };
 
-int64_t llm_engine_now(const llm_engine *e);
+/* --- batches (batch.c) ------------------------------------------------------------------------ */
+
 /* Appends at most n of the tokens that a task has to run to the batch, guesses included. */
 void llm_engine_put(llm_engine *e, task *t, int64_t n);
 /* The callbacks of a batch; ctx: its part. */
 void llm_engine_on_logits(void *ctx, int64_t i, const float *logits);
 void llm_engine_on_embedding(void *ctx, int64_t i, const float *embedding);
+
+/* --- how sequences end (leave.c) -------------------------------------------------------------- */
+
+int64_t llm_engine_now(const llm_engine *e);
 /* Takes a task out of the queue, to be ended by llm_engine_end_all for this reason. */
 void llm_engine_leave(llm_engine *e, task *t, llm_end why);
 /* Takes a task out of run[], with its guesser. */

@@ -1,35 +1,9 @@
-/* A step: which tokens run, and what is drawn. */
+/* A step: which tokens run. */
 #include "engine_impl.h"
 #include "common/least.h"
 #include "run/session_room.h"
 
 /* --- the batch -------------------------------------------------------------------------------- */
-
-/* True if logits or an embedding are to be shown for the prompt's token at pos. */
-static bool is_shown(const task *t, int64_t pos) {
-    return llm_task_shows(t) && pos >= t->n_prompted && pos < t->stats.n_prompt;
-}
-
-void llm_engine_put(llm_engine *e, task *t, int64_t n) {
-    const seq *q = &t->q;
-    t->first = e->n;
-    t->from = q->n_kept;
-    t->n_before = q->n;
-    t->n_piece = llm_seq_fill(q, e->token + e->n, n);
-    for (int64_t i = 0; i < t->n_piece; i++) {
-        const int64_t at = e->n + i, pos = t->from + i;
-        e->slot[at] = q->slot;
-        e->filled->owner[at] = t;
-        e->want_embedding[at] = t->p.embedded && is_shown(t, pos);
-        e->want[at] = !t->p.embedded && (pos >= q->n - 1 || is_shown(t, pos));
-        e->n_want += e->want[at] || e->want_embedding[at];
-    }
-    e->n += t->n_piece;
-    llm_session_estimate_append(e->p.session, q->slot, t->n_piece);
-    *(t->reads ? &e->n_prompt : &e->n_generate) += t->n_piece;
-    if (t->reads) /* the mean position of a piece is that of its middle */
-        e->prompt_depth += (double)t->n_piece * ((double)t->from + (double)t->n_piece / 2);
-}
 
 static bool is_reading(const task *t) {
     return t->reads && t->has_begun && !t->is_over;
@@ -137,76 +111,6 @@ static void put_prompts(llm_engine *e) {
         if (n_piece > 0)
             llm_engine_put(e, t, n_piece);
     }
-}
-
-/* --- drawing ---------------------------------------------------------------------------------- */
-
-/* Ends a sequence if the token just drawn is to be its last. */
-static void decide(const llm_engine *e, task *t, int32_t id, bool goes_on) {
-    if (e->p.tokenizer && !t->p.ignore_eog && llm_tokenizer_is_eog(e->p.tokenizer, id))
-        llm_task_over(t, LLM_END_EOG);
-    else if (!goes_on)
-        llm_task_over(t, LLM_END_STOPPED);
-    else if (t->q.n_drawn == t->p.n_max)
-        llm_task_over(t, LLM_END_MAX);
-    else if (t->q.n > t->q.n_ctx && t->p.shift)
-        t->is_full = true;
-    else if (t->q.n > t->q.n_ctx)
-        llm_task_over(t, LLM_END_CONTEXT);
-}
-
-static void draw(llm_engine *e, task *t, const float *logits) {
-    ggl_error err;
-    int32_t id;
-    if (t->p.n_max == 0) {
-        llm_task_over(t, LLM_END_MAX);
-    } else if (llm_seq_draw(&t->q, logits, &id, &err) != GGL_OK) {
-        llm_task_failed(t, &err);
-    } else if (id < 0) {
-        llm_task_over(t, LLM_END_EOG);
-    } else {
-        e->stats.n_drawn++;
-        t->stats.t_last = llm_engine_now(e);
-        decide(e, t, id, !t->p.token || t->p.token(t->p.ctx, id, logits));
-    }
-}
-
-/* The task's last token has run. */
-static void end_prompt(llm_engine *e, task *t) {
-    llm_seq_ran(&t->q);
-    t->reads = false;
-    if (t->q.n_drawn == 0)
-        t->stats.t_prompt = llm_engine_now(e);
-}
-
-void llm_engine_on_embedding(void *ctx, int64_t i, const float *embedding) {
-    const part *p = ctx;
-    llm_engine *e = p->e;
-    task *t = p->owner[i];
-    const int64_t pos = t->from + i - t->first;
-    if (!t->is_over) {
-        t->n_prompted = pos + 1;
-        t->p.embedded(t->p.ctx, pos, embedding);
-    }
-    if (pos == t->n_before - 1) {
-        end_prompt(e, t);
-        llm_task_over(t, LLM_END_MAX);
-    }
-}
-
-void llm_engine_on_logits(void *ctx, int64_t i, const float *logits) {
-    const part *p = ctx;
-    llm_engine *e = p->e;
-    task *t = p->owner[i];
-    const int64_t pos = t->from + i - t->first, row = pos - (t->n_before - 1);
-    if (!t->is_over && is_shown(t, pos)) {
-        t->n_prompted = pos + 1;
-        t->p.prompted(t->p.ctx, pos, logits);
-    }
-    if (row == 0)
-        end_prompt(e, t);
-    if (row >= 0 && t->q.at == row && !t->is_over)
-        draw(e, t, logits);
 }
 
 /* --- the step --------------------------------------------------------------------------------- */

@@ -4,7 +4,7 @@
 
 #include "llm/internal/engine.h"
 #include "run/sequence.h"
-#include "table.h"
+#include "id_table.h"
 
 enum { TASK_N_STOPS = 16 };
 

@@ -439,3 +439,16 @@ tn *llm_parse_target(parser *p, bool attributes) {
     tv_leave(p->l.h);
     return first;
 }
+
+int llm_tn_name_id(llm_template *t, ggl_str name) {
+    size_t i = ggl_index_find(&t->by_name, t->names, name);
+    if (i != SIZE_MAX)
+        return (int)i;
+    if (!ggl_grow(&t->names, &t->cap_names, t->n_names + 1, sizeof *t->names))
+        llm_tv_fail(&t->heap, GGL_NOMEM, "out of memory");
+    t->names[t->n_names].text = name;
+    ggl_status st = ggl_index_reserve(&t->by_name, t->names, t->n_names + 1, t->heap.err);
+    if (st != GGL_OK)
+        llm_tv_fail(&t->heap, st, "out of memory");
+    return (int)ggl_index_put(&t->by_name, t->names, t->n_names++);
+}

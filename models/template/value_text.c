@@ -378,3 +378,23 @@ static void put_json(tv_heap *h, tv_text *t, tv v, const tv_json_style *style, i
 void llm_tv_put_json(tv_heap *h, tv_text *t, tv v, const tv_json_style *style) {
     put_json(h, t, v, style, 0);
 }
+
+const char *llm_tv_kind_text(tv v) {
+    static const char *const text[] = {
+        [TV_UNDEFINED] = "an undefined value",
+        [TV_NONE] = "none",
+        [TV_BOOL] = "a truth value",
+        [TV_INT] = "an integer",
+        [TV_FLOAT] = "a number",
+        [TV_STRING] = "a string",
+        [TV_LIST] = "a list",
+        [TV_TUPLE] = "a tuple",
+        [TV_DICT] = "a dict",
+        [TV_ITERATOR] = "an iterator (|list makes a list of it)",
+        [TV_NAMESPACE] = "a namespace",
+        [TV_LOOP] = "a loop",
+        [TV_FUNCTION] = "a function",
+        [TV_MACRO] = "a macro",
+    };
+    return text[v.kind];
+}

@@ -59,6 +59,8 @@ struct llm_tokenizer {
     special_tokens special; /* control, user-defined and unknown tokens */
 };
 
+/* --- tokenizer_pieces.c: shared by several kinds ---------------------------------------------- */
+
 /* Makes an empty index of ids by their spelling strings[id]. Of equal spellings the first
  * counts. */
 GGL_NODISCARD ggl_status llm_spellings_init(ggl_index *x, size_t n, ggl_error *err);
@@ -72,8 +74,6 @@ GGL_NODISCARD ggl_status llm_tokenizer_flag(const ggl_gguf *file, const char *ke
 ggl_status llm_tokens_append(llm_tokens *out, int32_t id, ggl_error *err);
 /* Returns the length of the valid UTF-8 character at s[0..n), n > 0, or 1 for an invalid byte. */
 size_t llm_utf8_length(const char *s, size_t n);
-
-/* --- tokenizer_pieces.c: shared by several kinds ---------------------------------------------- */
 
 extern const char llm_space[3]; /* U+2581, which replaces spaces in pieces */
 

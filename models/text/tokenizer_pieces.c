@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "ggl/internal/gguf.h"
+#include "ggl/internal/show.h"
 #include "tokenizer_impl.h"
 
 const char llm_space[3] = {'\xe2', '\x96', '\x81'};
@@ -141,4 +142,34 @@ ggl_str llm_spaced_text(llm_tokenizer *t, int32_t id) {
         i += space ? 3 : 1;
     }
     return (ggl_str){out, n};
+}
+
+ggl_status llm_tokens_append(llm_tokens *out, int32_t id, ggl_error *err) {
+    if (out->n == out->cap && !ggl_grow(&out->id, &out->cap, out->n + 1, sizeof *out->id))
+        return ggl_fail(err, GGL_NOMEM, "out of memory for %zu tokens", out->n + 1);
+    out->id[out->n++] = id;
+    return GGL_OK;
+}
+
+size_t llm_utf8_length(const char *s, size_t n) {
+    size_t len = ggl_utf8_length(s, n);
+    return len > 0 ? len : 1;
+}
+
+ggl_status llm_spellings_init(ggl_index *x, size_t n, ggl_error *err) {
+    return ggl_index_init(x, n, sizeof(ggl_str), GGL_INDEX_STRINGS, err);
+}
+
+int32_t llm_spellings_find(const ggl_index *x, const ggl_str *strings, const char *s, size_t n) {
+    size_t i = ggl_index_find(x, strings, (ggl_str){s, n});
+    return i == SIZE_MAX ? -1 : (int32_t)i;
+}
+
+ggl_status llm_tokenizer_flag(const ggl_gguf *file, const char *key, bool *out, ggl_error *err) {
+    double x;
+    if (ggl_gguf_get_number(file, key, &x, NULL) == 1 && (x == 0 || x == 1)) {
+        *out = x == 1;
+        return GGL_OK;
+    }
+    return ggl_gguf_get_bool(file, key, out, err) < 0 ? GGL_FORMAT : GGL_OK;
 }

@@ -122,6 +122,23 @@ class Answers(unittest.TestCase):
                 model.answer([])
 
 
+    def test_warns_of_names_in_a_schema(self):
+        schema = {"typ": "object", "title": "No keyword that says what fits, but one that is known"}
+        for k, call in enumerate(
+            (
+                lambda **more: self.model.generate("Hi", **more),
+                lambda **more: self.model.chat("Hi", **more),
+                lambda **more: self.model.answer("Hi", **more),
+                lambda **more: self.model.batch(["Hi"], **more),
+            )
+        ):
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                call(json_schema={**schema, "description": f"another one for call {k}, as the last one is kept"}, max_tokens=9)
+            self.assertEqual([w.filename for w in caught], [__file__])
+            self.assertRegex(str(caught[0].message), "json_schema.*typ")
+
+
 class Batches(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -161,6 +178,9 @@ class Batches(unittest.TestCase):
         long, fine = self.model.batch(["The fox. " * 100, STORY], max_tokens=3)
         self.assertIn("128", str(long.error))
         self.assertEqual((long.run.finish, long.text, fine.error, fine.run.n_generated), ("error", "", None, 3))
+        for n, is_cut in ((2, True), (60, False)):
+            (result,) = self.model.batch([STORY], grammar='root ::= " one, two, three, four"', max_tokens=n)
+            self.assertIs(result.run.incomplete, is_cut)
         for prompts, options, kind, words in (
             ("text", {}, TypeError, "prompts is str"),
             ([{"seed": 1}], {}, TypeError, "needs 'prompt'"),
@@ -344,6 +364,53 @@ class Async(unittest.TestCase):
                         await one
 
         asyncio.run(main())
+
+    def test_open_streams(self):
+        """A task does not wait for itself, and closing the model ends streams, read or not."""
+
+        async def streams(model):
+            return [model.stream(STORY, ignore_end=True), model.stream_answer([{"role": "user", "content": "Hi"}], ignore_end=True)]
+
+        async def main(n_parallel):
+            for k in range(2):
+                async with await AsyncModel.open("builtin:chat", n_parallel=n_parallel) as model:
+                    stream = (await streams(model))[k]
+                    await stream.__anext__()
+                    if n_parallel == 1 or k == 1:
+                        for call in (model.generate(STORY), model.batch([STORY]), model.stream(STORY).__anext__()):
+                            with self.assertRaisesRegex(Error, "this task has begun a stream"):
+                                await call
+                        others = asyncio.ensure_future(model.generate(STORY, max_tokens=2))  # waits
+                        await asyncio.sleep(0.02)
+                        self.assertFalse(others.done())
+                        await stream.aclose()
+                        self.assertTrue(await others)
+                        stream = (await streams(model))[k]
+                        await stream.__anext__()
+                    await asyncio.wait_for(model.close(), 20)
+                    with self.assertRaisesRegex(Error, "closed"):
+                        async for _ in stream:
+                            pass
+
+                    async def read():
+                        async for _ in (await streams(model))[k]:
+                            pass
+
+                    model = await AsyncModel.open("builtin:chat", n_parallel=n_parallel)
+                    readers = [asyncio.ensure_future(read()) for _ in range(2)]
+                    await asyncio.sleep(0.05)
+                    await asyncio.wait_for(model.close(), 20)
+                    for reader in readers:
+                        with self.assertRaisesRegex(Error, "closed"):
+                            await reader
+                with self.assertRaisesRegex(ZeroDivisionError, "of the user"):
+                    async with await AsyncModel.open("builtin:chat", n_parallel=n_parallel) as model:
+                        stream = (await streams(model))[k]
+                        await stream.__anext__()
+                        raise ZeroDivisionError("of the user")
+
+        for n_parallel in (1, 2):
+            asyncio.run(main(n_parallel))
 
     def test_a_loop_that_ends(self):
         model = Model("builtin:stories", n_parallel=2)

@@ -16,7 +16,7 @@ from unittest import mock
 from pathlib import Path
 
 from common import STORY, needs_cli, needs_numpy, run_cli, write_adapter
-from ggml_lite import Cancelled, Error, Model, Status
+from ggml_lite import Cancelled, Error, Model, Status, cached_models
 from ggml_lite._opening import ELSEWHERE
 
 try:
@@ -198,6 +198,15 @@ class Opening(unittest.TestCase):
                     self.assertEqual(model.name, "stories")
                     with self.assertRaises(Error):
                         Model("hf:user/repo:Q4_K_M")
+                found = cached_models()
+                self.assertEqual([model["file"] for model in found], ["a-Q4_K_M.gguf", "a-Q8_0.gguf"])
+                cached = found[1]
+                self.assertEqual((cached["repository"], cached["file"], cached["n_files"]), ("user/repo", "a-Q8_0.gguf", 1))
+                self.assertEqual((cached["bytes"], cached["is_whole"]), (os.path.getsize(os.environ["MODEL_FILE"]), True))
+                with Model(cached["path"]) as model:
+                    self.assertEqual(model.name, "stories")
+                os.makedirs(os.path.join(cache, "hub", "a b", "c"))
+                self.assertEqual(cached_models(), found)
         hub.stop()
         self.assertIn(os.path.getsize(os.environ["MODEL_FILE"]), seen)
         self.assertRegex("".join(notes), "a-Q8_0.gguf")

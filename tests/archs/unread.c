@@ -209,10 +209,14 @@ TEST(yarn_in_part) {
         {"yarn_ext_factor = 1", true},
         {"yarn_ext_factor = 0\nt.rope.scaling.factor = 4", true},
         {"yarn_ext_factor = -1\nt.rope.scaling.factor = 4", true},
-        {"yarn_ext_factor = 1\nt.rope.scaling.factor = 4", false},
+        {"yarn_ext_factor = 1\nt.rope.scaling.factor = 4", true},
+        {"yarn_ext_factor = 1\nt.rope.scaling.type = \"longrope\"\nt.rope.scaling.factor = 4",
+         false},
+        {"yarn_ext_factor = 1\nt.rope.scaling.type = \"longrope\"\nt.rope.scaling.factor = 1",
+         true},
         {"yarn_ext_factor = nan\nt.rope.scaling.factor = 4", false},
         {"yarn_ext_factor = 1\nt.rope.scaling.type = \"yarn\"\nt.rope.scaling.factor = 4", true},
-        {"yarn_ext_factor = 0\nt.rope.scaling.type = \"yarn\"\nt.rope.scaling.factor = 4", false}};
+        {"yarn_ext_factor = 0\nt.rope.scaling.type = \"yarn\"\nt.rope.scaling.factor = 4", true}};
     for (size_t i = 0; i < sizeof c / sizeof *c; i++) {
         ggl_error err;
         char lines[200];

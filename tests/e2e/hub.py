@@ -58,6 +58,48 @@ def test_list():
     check(len(out.splitlines()) == 7 and "7 bytes  x6.gguf" in out, "a list of three pages", out)
 
 
+def test_cache_list():
+    """--cache-list, of what was downloaded and of what somebody put there."""
+    HUB.add("user/list", {"m-Q8_0.gguf": File(DATA), "m-Q4_K_M.gguf": File(DATA)})
+    folder = TMP.name + "/listed"
+    env = {"LLM_CACHE": folder}
+    check(run("--cache-list", env=env, text=False, has=["llm-cli: 0 models, 0 bytes, in " + folder])[0] == "", "an empty cache")
+    run("-hf", "user/list:Q8_0", env=env)
+    run("-mu", HUB.url + "/cdn/user/list/m-Q4_K_M.gguf", env=env)
+
+    def put(path, data=b"x"):
+        path = os.path.join(os.fsencode(folder), path)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "wb") as f:
+            f.write(data)
+
+    for path in (b"hub/a/st/config.json", b"hub/a/st/model.safetensors", b"hub/a/split/m-00001-of-00002.gguf", b"hub/a/split/m-00002-of-00002.gguf",
+                 b"hub/a/half/m-00001-of-00002.gguf", b"hub/a/mark/m-00001-of-00001.gguf", b"hub/a/mark/m-00001-of-00001.gguf.unfinished",
+                 b"hub/a/begun/m.gguf.12.part", b"hub/a/file", b"hub/a/.hidden/m.gguf", b"hub/b ad/re\x1b[31mpo/m.gguf", b"hub/a/\xff\xfe/m.gguf",
+                 b"hub/a/in/\x1b[31m.gguf", b"hub/a/in/m.gguf.version", b"url/\x1b[31m/m.gguf", b"url/\xff/x.gguf", b"hub/c"):
+        put(path)
+    os.symlink("loop", folder + "/hub/a/loop")
+    os.symlink(folder + "/hub", folder + "/hub/a/up")
+    closed = folder + "/hub/a/closed"
+    os.makedirs(closed)
+    os.chmod(closed, 0)
+    out, err = run("-cl", env=env, text=False, has=["loop: Too many levels of symbolic links", "begun: no model in it is complete", "is not the name of a repository"])
+    for line in ("a/st  Hugging Face folder  (2 files)", "a/split  m-00001-of-00002.gguf  (2 parts)", "user/list  m-Q8_0.gguf",
+                 "a/half  m-00001-of-00002.gguf  (2 parts)  (its download was interrupted)", "a/mark  m-00001-of-00001.gguf  (its download was interrupted)"):
+        check(sum(row.endswith("  " + line) for row in out.splitlines()) == 1, "--cache-list: " + line, out + err)
+    check(out.count("/url/") == 3 and ".hidden" not in out + err, "--cache-list: of URLs", out)
+    check(os.getuid() == 0 or "closed: Permission denied" in err, "--cache-list: a folder that cannot be read", err)
+    for tool in ("llm-server", "llm-bench", "llm-imatrix", "llm-perplexity", "llm-tokenize"):
+        if os.path.exists(os.path.join(BIN, tool)):
+            check(run("--cache-list", tool=tool, env=env, text=False)[0] == out, tool + " --cache-list")
+    out, _ = run("-hf", "a/half", "--hf-list", "--offline", env=env, text=False)
+    check("m-00001-of-00002.gguf  (2 parts)\n" in out, "--hf-list: half a model is not in the cache", out)
+    os.chmod(closed, 0o700)
+    put(b"not a folder")
+    run("--cache-list", env={"LLM_CACHE": folder + "/not a folder"}, text=False, has=["Not a directory"])
+    run("--cache-list", env={"HOME": "", "XDG_CACHE_HOME": ""}, text=False, code=1, has=["set LLM_CACHE, or HOME"])
+
+
 def test_tools():
     """The other tools get models, too."""
     out, _ = run("-hf", "user/choice", "--ids", "-p", "Once", tool="llm-tokenize", text=False)

@@ -26,12 +26,63 @@ run base --override-kv llama.rope.freq_base=float:60
 cmp -s "$tmp/plain" "$tmp/base" && fail "--override-kv changes nothing"
 run short --override-kv .rope.freq_base=int:60
 cmp -s "$tmp/base" "$tmp/short" || fail "a key of the architecture is another one without its name"
+exits 0 "$bin/llm-cli" -m "$model" -p x -n 1 --override-kv llama.context_length=int:64 # which rope_scaled names, too, and the engine reads
+exits 0 "$bin/llm-cli" -m "$model" -p x -n 1 --override-kv .pooling_type=int:1
 run last --override-kv .rope.freq_base=float:5 --override-kv llama.rope.freq_base=float:60
 cmp -s "$tmp/base" "$tmp/last" || fail "the last value does not count"
 run two --override-kv '.rope.freq_base=float:60,general.name=str:a, b=c,.rope.scaling.factor=float:3'
 run both --override-kv .rope.freq_base=float:60 --override-kv .rope.scaling.factor=float:3
 cmp -s "$tmp/two" "$tmp/both" || fail "two overrides with a comma are not two"
 cmp -s "$tmp/two" "$tmp/base" && fail "the second override after a comma is lost"
+
+# --- llama.cpp's flags of the rotation: the logits of the file that has their keys -------------------------------------------
+logits() { # OUT ARGS..
+    local out=$1
+    shift
+    exits 0 "$bin/llm-cli" -p "Once upon a time, in a land far away, there was a" -n 0 --logits "$tmp/$out" "$@"
+}
+
+as_file() { # NAME "KEYS" FLAGS..: the flags say what the keys do
+    local name=$1 keys=$2
+    shift 2
+    # shellcheck disable=SC2086
+    exits 0 "$bin/llm-gguf" set "$model" $keys -o "$tmp/$name.gguf"
+    logits "$name.file" -m "$tmp/$name.gguf"
+    logits "$name.flags" -m "$model" "$@"
+    cmp -s "$tmp/$name.file" "$tmp/$name.flags" || fail "$*: other logits than those of $keys"
+    cmp -s "$tmp/plain.npy" "$tmp/$name.flags" && fail "$*: nothing changes"
+}
+
+logits plain.npy -m "$model"
+type=llama.rope.scaling.type=str:yarn orig=llama.rope.scaling.original_context_length=u32:12 factor=llama.rope.scaling.factor=f32
+yarn="--rope-scaling yarn --rope-scale 4 --yarn-orig-ctx 12"
+# shellcheck disable=SC2086
+{
+    as_file base llama.rope.freq_base=f32:500 --rope-freq-base 500
+    as_file linear $factor:4 --rope-freq-scale 0.25
+    as_file yarn "$type $orig $factor:4" $yarn
+    as_file part "$type $orig $factor:4 llama.rope.scaling.yarn_ext_factor=f32:0.5" $yarn --yarn-ext-factor 0.5
+    as_file off "$type $factor:4 llama.rope.scaling.yarn_ext_factor=f32:0 llama.rope.scaling.yarn_attn_factor=f32:1.3" \
+        --rope-scaling yarn --rope-scale 4 --yarn-ext-factor 0 --yarn-attn-factor 1.3
+    as_file betas "$type $orig $factor:4 llama.rope.scaling.yarn_beta_fast=f32:3 llama.rope.scaling.yarn_beta_slow=f32:0.5" $yarn \
+        --yarn-beta-fast 3 --yarn-beta-slow 0.5
+    logits defaults $yarn -m "$model" --yarn-ext-factor -1 --yarn-attn-factor 1 --yarn-beta-fast -1 --yarn-beta-slow -1 --rope-freq-base 0
+    cmp -s "$tmp/yarn.flags" "$tmp/defaults" || fail "llama.cpp's defaults change the logits"
+    logits both -m "$model" $yarn --override-kv .rope.scaling.factor=float:2
+    cmp -s "$tmp/yarn.flags" "$tmp/both" || fail "a flag does not count before --override-kv"
+    logits unstretched -m "$tmp/yarn.gguf" --rope-scaling none
+    cmp -s "$tmp/plain.npy" "$tmp/unstretched" || fail "--rope-scaling none leaves a file's YaRN on"
+}
+refused 2 "--rope-scale and --rope-freq-scale say the same: give one" llm-cli -m "$model" -p x --rope-scale 2 --rope-freq-scale 0.5
+refused 2 "'su' is not one of none, linear, yarn" llm-cli -m "$model" -p x --rope-scaling su
+refused 1 "Flags that set them: --rope-scale" llm-cli -m "$model" -p x --rope-scaling none --rope-scale 4
+refused 1 "--yarn-attn-factor is for other scalings" llm-cli -m "$model" -p x --rope-scaling yarn --rope-scale 2 --yarn-attn-factor 1.2
+for tool in llm-cli "llm-perplexity -f $text -c 64 --chunks 1" "llm-imatrix -f $text -c 64 --chunks 1 -o $tmp/im.gguf" "llm-bench -p 8 -n 0 -r 1" \
+    "llm-server --port 0"; do
+    # shellcheck disable=SC2086
+    refused 1 "llama.rope.scaling.yarn_beta_fast = 16: overridden, but nothing reads it" ${tool%% *} -m "$model" ${tool#"${tool%% *}"} --yarn-beta-fast 16
+    prints "Flags that set them: --yarn-beta-fast; YaRN's are read only with --rope-scaling yarn" "$tmp/err"
+done
 
 one=$(sha256sum <"$model")
 refused 2 "--override-kv: 'a' is not KEY=TYPE:VALUE" llm-cli -m "$model" -p x --override-kv a

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "convert/conversion.h"
-#include "convert/groups.h"
+#include "convert/number_groups.h"
 
 static const char head[] =
     "{\"a\": {\"dtype\": \"F32\", \"shape\": [6, 4], \"data_offsets\": [0, 96]}, "

@@ -1,9 +1,9 @@
 /* Runs a fuzz target without libFuzzer: its seeds, the files and folders given, and mutations of
  * all of them, which are the same in every run.
  *
- *     fuzz-NAME [--mutations N] [--seed S] [--write-seeds FOLDER] [FILE | FOLDER]...
+ *     fuzz-NAME [--mutations N | --sample N] [--seed S] [--write-seeds FOLDER] [FILE | FOLDER]...
  *
- * N mutations in all, shared out evenly. Before each run the input's number is kept, and printed on
+ * N mutations in all, shared out evenly; --sample: N / 4 of them, unless GGL_TEST_LONG is set. Before each run the input's number is kept, and printed on
  * a crash (SIGSEGV, SIGABRT, ..), so that `--only NUMBER` repeats just that one. */
 #include <dirent.h>
 #include <signal.h>
@@ -223,7 +223,10 @@ int main(int argc, char **argv) {
         bool more = i + 1 < argc;
         if (more && strcmp(argv[i], "--mutations") == 0)
             mutations = atol(argv[++i]);
-        else if (more && strcmp(argv[i], "--seed") == 0)
+        else if (more && strcmp(argv[i], "--sample") == 0) {
+            mutations = atol(argv[++i]);
+            mutations = sample_is_all() ? mutations : mutations / 4;
+        } else if (more && strcmp(argv[i], "--seed") == 0)
             seed = strtoull(argv[++i], NULL, 0);
         else if (more && strcmp(argv[i], "--only") == 0)
             only = atol(argv[++i]);

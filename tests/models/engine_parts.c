@@ -6,7 +6,7 @@
 #include "ggl/graph.h"
 #include "run/pages.h"
 #include "seed.h"
-#include "serve/queue.h"
+#include "serve/client_queue.h"
 #include "serve/room.h"
 #include "test.h"
 

@@ -602,6 +602,9 @@ TEST(overrides_refused) {
         {"tokenizer.ggml.tokens=int:1", GGL_USAGE, "key 'tokenizer.ggml.tokens' is a list"},
         {".rope.speed=int:1", GGL_FORMAT, "llama.rope.speed = 1: overridden, but nothing reads it"},
         {"lama.rope.freq_base=int:1", GGL_FORMAT, "lama.rope.freq_base = 1: overridden"},
+        {".rope.scaling.yarn_beta_fast=int:3", GGL_FORMAT,
+         "llama.rope.scaling.yarn_beta_fast = 3: overridden, but nothing reads it"},
+        {".vision.block_count=int:3", GGL_FORMAT, "llama.vision.block_count = 3: overridden"},
         {"general.architecture=str:none", GGL_NOT_FOUND, "none"},
         {".block_count=int:9", GGL_FORMAT, "blk.5.attn_norm.weight is missing"},
     };

@@ -194,6 +194,49 @@ TEST(demanded_calls) {
     llm_close(c);
 }
 
+/* What is no tool would otherwise be lost without a word, and so would a schema in a member that nobody reads. */
+TEST(wrong_tools) {
+    static const struct {
+        const char *tools, *words;
+    } row[] = {
+        {"{\"name\": \"f\"}", "tools: an object, expected an array"},
+        {"[5]", "tools[0]: a number, expected an object"},
+        {"[{\"name\": \"f\"}, {\"a\": 1}]", "tools[1]: the function has no name"},
+        {"[{\"type\": \"function\"}]", "tools[0]: the function has no name"},
+        {"[{\"name\": 5}]", "tools[0]: the function has no name"},
+        {"[{\"name\": \"f\", \"input_schema\": {}}]",
+         "tools[0]: \"input_schema\" is not read; write"},
+        {"[{\"function\": {\"name\": \"f\", \"inputSchema\": {}}}]", "\"inputSchema\" is not read"},
+        {"[{\"name\": \"f\", \"parameters\": []}]",
+         "\"parameters\" is an array, expected a schema"},
+    };
+    ggl_error err;
+    char *text, talk[400];
+    size_t n;
+    llm_context *c = open_tools();
+    REQUIRE(c);
+    llm_generate_params p = greedy(1);
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++)
+        for (int demanded = 0; demanded < 2; demanded++) {
+            snprintf(talk, sizeof talk, "{\"messages\": [], \"tools\": %s%s}", row[i].tools,
+                     demanded ? ", \"tool_choice\": \"required\"" : "");
+            CHECK_INT(llm_chat_answer(c, talk, &p, NULL, NULL, &text, &n, &err), GGL_FORMAT);
+            CHECK_HAS(err.msg, row[i].words);
+            CHECK_INT(llm_chat_format(c, talk, true, &text, &n, &err), GGL_FORMAT);
+            CHECK_HAS(err.msg, row[i].words);
+            p.tools = row[i].tools;
+            p.tool_choice = demanded ? "required" : NULL;
+            CHECK_INT(llm_generate(c, "x", &p, NULL, NULL, &err), GGL_FORMAT);
+            CHECK_HAS(err.msg, row[i].words);
+        }
+    p = greedy(1);
+    p.tools = "{";
+    CHECK_INT(llm_check_params(c, &p, &err), GGL_FORMAT);
+    p.tools = "[{\"name\": \"f\"}, {\"name\": \"g\", \"parameters\": null}]";
+    CHECK_OK(llm_check_params(c, &p, &err), &err);
+    llm_close(c);
+}
+
 TEST(answers_without_calls) {
     ggl_error err;
     char *message;

@@ -52,6 +52,39 @@ static llm_context *open_parallel(int64_t n) {
     return open_with("builtin:stories", (llm_open_params){.n_parallel = n});
 }
 
+/* The end of a job's text by its grammar; and the struct's size, which is a part of the ABI of 0.2. */
+TEST(a_cut_text_is_incomplete) {
+    typedef struct of_0_2_0 {
+        const int32_t *id;
+        size_t n;
+        const llm_generate_params *params;
+        llm_piece_fn *each;
+        void *user;
+        llm_finish finish;
+        int32_t stop;
+        int64_t n_reused, n_prompt, n_generated;
+        ggl_error err;
+    } of_0_2_0;
+    if (sizeof(void *) == 8)
+        CHECK_INT(sizeof(llm_job), sizeof(of_0_2_0));
+    ggl_error err;
+    llm_context *c = open_parallel(2);
+    work *w = c ? calloc(1, sizeof *w) : NULL;
+    REQUIRE(w && work_init(w, c));
+    for (int i = 0; i < N; i++) {
+        w->p[i] = greedy(i == 0 ? 2 : 60);
+        w->p[i].grammar = "root ::= \" one, two, three, four, five\"";
+        w->job[i].incomplete = i > 0;
+    }
+    w->p[1].grammar = NULL;
+    w->p[2].grammar = "root ::= (";
+    CHECK_OK(llm_generate_jobs(c, w->job, N, &err), &err);
+    for (int i = 0; i < N; i++)
+        CHECK_INT(w->job[i].incomplete, i == 0);
+    work_free(w);
+    llm_close(c);
+}
+
 TEST(each_text_is_that_of_the_job_alone) {
     ggl_error err;
     llm_context *c = open_parallel(3);

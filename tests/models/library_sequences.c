@@ -81,6 +81,34 @@ static const char *path_of(const char *name, char buf[256]) {
     return buf;
 }
 
+TEST(arrays_that_are_null) {
+    static const int32_t id[] = {1, 2};
+    ggl_error err;
+    int32_t *ids;
+    size_t n;
+    char *text;
+    llm_context *c = open_with("builtin:stories", (llm_open_params){.n_ctx = 64});
+    REQUIRE(c);
+    llm_job job = {.n = 3};
+    llm_cancel(NULL);
+    CHECK_INT(llm_eval(c, NULL, 3, false, NULL, &err), GGL_USAGE);
+    CHECK_STR(err.msg, "id is NULL, but has 3 elements");
+    CHECK_INT(llm_score(c, NULL, 2, id, 1, NULL, NULL, &err), GGL_USAGE);
+    CHECK_STR(err.msg, "prompt is NULL, but has 2 elements");
+    CHECK_INT(llm_score(c, id, 2, NULL, 1, NULL, NULL, &err), GGL_USAGE);
+    CHECK_INT(llm_decode(c, NULL, 3, 0, &text, &n, &err), GGL_USAGE);
+    CHECK(!text && n == 0);
+    CHECK_INT(llm_encode(c, NULL, 3, 0, &ids, &n, &err), GGL_USAGE);
+    CHECK_INT(llm_generate_tokens(c, NULL, 3, NULL, NULL, NULL, &err), GGL_USAGE);
+    CHECK_STR(err.msg, "id is NULL, but has 3 elements");
+    CHECK_INT(llm_generate_jobs(c, NULL, 3, &err), GGL_USAGE);
+    CHECK_STR(err.msg, "job is NULL, but has 3 elements");
+    CHECK_INT(llm_jobs_add(c, &job, &err), GGL_USAGE);
+    CHECK_OK(llm_generate_jobs(c, NULL, 0, &err), &err);
+    CHECK_OK(llm_eval(c, id, 2, false, NULL, &err), &err);
+    llm_close(c);
+}
+
 TEST(saved_and_restored) {
     ggl_error err;
     char path[256], none[256];
@@ -290,4 +318,37 @@ TEST(guesses) {
     wrong = (llm_open_params){.size = sizeof wrong, .draft = "/none/d.gguf"};
     CHECK_INT(llm_open(&c, "builtin:stories", &wrong, &err), GGL_IO);
     CHECK_HAS(err.msg, "draft: /none/d.gguf");
+}
+
+/* A continuation has the tokens that it has in the whole text, also where it begins within a token. */
+TEST(tokens_of_a_continuation) {
+    ggl_error err;
+    llm_context *c = open_with("builtin:stories", (llm_open_params){.n_ctx = 0});
+    REQUIRE(c);
+    const char *const whole = "Once upon a time there was a little garden";
+    const size_t n = strlen(whole);
+    int32_t *all, *id;
+    size_t n_all, n_id, n_begin, n_within = 0;
+    REQUIRE_OK(llm_encode(c, whole, n, LLM_ADD_SPECIAL, &all, &n_all, &err), &err);
+    for (size_t cut = 1; cut < n; cut++) {
+        int32_t *begin;
+        size_t n_prompt;
+        CHECK_OK(llm_encode_after(c, whole, cut, whole + cut, n - cut, LLM_ADD_SPECIAL, &id,
+                                  &n_begin, &n_id, &err),
+                 &err);
+        CHECK(n_id == n_all && memcmp(id, all, n_all * sizeof *id) == 0);
+        CHECK_OK(llm_encode(c, whole, cut, LLM_ADD_SPECIAL, &begin, &n_prompt, &err), &err);
+        CHECK(n_begin > 0 && n_begin < n_id && n_begin <= n_prompt &&
+              memcmp(id, begin, n_begin * sizeof *id) == 0);
+        n_within += n_begin < n_prompt;
+        ggl_free(begin);
+        ggl_free(id);
+    }
+    CHECK_MSG(n_within > 5 && n_within < n - 5, "%zu cuts are within a token", n_within);
+    CHECK_INT(llm_encode_after(c, whole, n, "", 0, 0, &id, &n_begin, &n_id, &err), GGL_USAGE);
+    CHECK_HAS(err.msg, "42 bytes");
+    CHECK_INT(llm_encode_after(c, "", 0, whole, n, 0, &id, &n_begin, &n_id, &err), GGL_USAGE);
+    CHECK(!id);
+    ggl_free(all);
+    llm_close(c);
 }

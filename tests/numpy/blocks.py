@@ -96,8 +96,8 @@ def rotate(x, theta, halves, mag=1.0):
     return out
 
 
-def yarn_frequencies(n, base, factor, original, fast=32, slow=1):
-    """Peng et al. 2023, NTK-by-parts as in the authors' code."""
+def yarn_frequencies(n, base, factor, original, fast=32, slow=1, share=1):
+    """Peng et al. 2023, NTK-by-parts as in the authors' code. share: how much of what is not stretched in full stays unstretched."""
 
     def dimension_of(rotations):
         return n * math.log(original / (rotations * 2 * math.pi)) / (2 * math.log(base))
@@ -108,7 +108,8 @@ def yarn_frequencies(n, base, factor, original, fast=32, slow=1):
     out = []
     for i, t in enumerate(theta):
         ramp = min(max((i - low) / max(high - low, 0.001), 0), 1)
-        out.append(t * (1 - ramp) + t / factor * ramp)
+        kept = share * (1 - ramp)
+        out.append(t * kept + t / factor * (1 - kept))
     return np.array(out)
 
 

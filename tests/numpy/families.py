@@ -44,15 +44,19 @@ def scaled_frequencies(k, n, factors=None):
     kind = k("rope.scaling.type", None)
     factor = k("rope.scaling.factor", k("rope.scale_linear", 1.0)) or 1.0
     mag = k("rope.scaling.attn_factor", 1.0)
-    if kind == "yarn":
+    share = k("rope.scaling.yarn_ext_factor", -1.0)
+    if share < 0:
+        share = 1.0 if kind == "yarn" else 0.0
+    if share > 0 and kind in (None, "linear", "yarn"):
         fast, slow = k("rope.scaling.yarn_beta_fast", 32.0), k("rope.scaling.yarn_beta_slow", 1.0)
         original = k("rope.scaling.original_context_length", k("context_length"))
         mag *= (1 + 0.1 * math.log(factor)) / (1 + 0.1 * k("rope.scaling.yarn_log_multiplier", 0.0) * math.log(factor))
-        return yarn_frequencies(n, base, factor, original, fast, slow), mag
+        return yarn_frequencies(n, base, factor, original, fast, slow, share), mag
+    mag *= k("rope.scaling.yarn_attn_factor", 1.0)
     theta = inverse_frequencies(n, base)
     if factors is not None:
         theta = theta / factors
-    if kind in (None, "linear"):
+    if kind in (None, "linear", "yarn"):
         theta = theta / factor
     return theta, mag
 

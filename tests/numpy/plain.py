@@ -43,6 +43,13 @@ llama("llama-yarn-log", 18, {"rope.scaling.type": "yarn", "rope.scaling.factor":
                              "rope.scaling.yarn_log_multiplier": 0.7})
 llama("llama-yarn-defaults", 8, {"rope.scaling.type": "yarn", "rope.scaling.factor": 8.0, "rope.freq_base": 3.0,
                                  "context_length": 640, "attention.key_length": 40}, d=40)
+STRETCHED = {"rope.scaling.factor": 4.0, "rope.freq_base": 50.0, "rope.scaling.original_context_length": 48}
+llama("llama-yarn-part", 19, {**STRETCHED, "rope.scaling.type": "yarn", "rope.scaling.yarn_ext_factor": 0.4,
+                              "rope.scaling.yarn_attn_factor": 1.3})
+llama("llama-yarn-unnamed", 20, {**STRETCHED, "rope.scaling.yarn_ext_factor": 1.0})
+llama("llama-yarn-off", 21, {"rope.scaling.type": "yarn", "rope.scaling.factor": 4.0, "rope.scaling.yarn_ext_factor": 0.0,
+                             "rope.scaling.yarn_attn_factor": 1.3})
+llama("llama-linear-magnitude", 22, {"rope.scaling.factor": 4.0, "rope.scaling.yarn_attn_factor": 1.3})
 llama("llama-moe", 9, {"expert_count": 7, "expert_used_count": 2, "attention.head_count_kv": 1, "attention.key_length": 14,
                        "attention.value_length": 10}, n_kv=1, d=14, dv=10, n_expert=7, n_ff=36)
 llama("llama-moe-one", 10, {"use_parallel_residual": True, "expert_gating_func": 1, "expert_weights_norm": True, "expert_count": 3, "expert_used_count": 1, "attention.head_count_kv": 5}, n_expert=3, n_ff=36)

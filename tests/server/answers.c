@@ -120,7 +120,7 @@ TEST(no_memory) {
     for (int i = 0; i < 4; i++) {
         one o = {&s, i};
         CHECK(answer_once(&o)); /* what the engine keeps is there from now on */
-        for (long k = 1;; k++) {
+        for (long k = 1;; k = alloc_next(k)) {
             alloc_fail_at(k);
             const bool good = answer_once(&o), failed = alloc_has_failed();
             alloc_fail_at(0);

@@ -90,7 +90,7 @@ TEST(against_all_choices) {
 TEST(exchanges) {
     int n_best = 0, n = 0;
     state = sample_seed();
-    for (int turn = 0; turn < 1000; turn++) {
+    for (int turn = 0; turn < 300; turn++) {
         problem p;
         knapsack_result r;
         make(&p, 1, (uint64_t)1 << 31);

@@ -5,7 +5,7 @@ only its own room and rooms below it; and no circle leads from a file back to it
     rooms.py ROOT [BUILD]  prints each fault; exit code 0: there is none. With the folder of a build, calls are held to the same order:
                            a header can declare what a room further up defines
     rooms.py --circles ROOT BUILD [--write]   compares the circles of calls, by the symbols of the object files, with circles.txt, a list that
-                           may only shrink; --write makes it again, to remove what is gone
+                           may only shrink, and that says why each circle is there; --write makes it again, to remove what is gone
     rooms.py --test        shows that faults are found
 
 A source file and the headers NAME.h and NAME_impl.h beside it are one file here. Headers in include (ggl/NAME.h, llm/NAME.h, and
@@ -245,6 +245,7 @@ def read_objects(root, build):
 
 # --- circles of calls
 
+REASON = re.compile(r"(recursion|table): \S.*")
 CIRCLES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "circles.txt")
 
 
@@ -260,9 +261,12 @@ def call_circles(objects):
 
 
 def circle_faults(found, listed, there):
-    """found, listed: sorted lists of files for each circle; there: the files that this build compiles. A listed circle is looked for only if all of
-    its files are compiled here."""
-    faults = []
+    """found: a sorted list of files for each circle; listed: {tuple of these: its reason}; there: the files that this build compiles. A listed circle is
+    looked for only if all of its files are compiled here."""
+    faults = [f"this circle has no reason: write 'recursion: WHY: FILES' if its functions call each other by turns, or 'table: WHY: FILES' if a table "
+              f"and its entries know each other; else let one of the files not know the other\n  {' '.join(members)}"
+              for members, reason in listed.items() if not REASON.fullmatch(reason)]
+    listed = [list(members) for members in listed]
     for members in found:
         if members not in listed:
             within = [c for c in listed if set(members) <= set(c)]
@@ -276,18 +280,27 @@ def circle_faults(found, listed, there):
 
 
 def read_circles():
+    """{files of a circle: its reason}"""
+    circle = {}
     with open(CIRCLES, encoding="utf-8") as file:
-        return [line.split() for line in file if not line.startswith("#")]
+        for line in file:
+            reason, _, files = line.strip().rpartition(": ")
+            if not line.startswith("#"):
+                circle[tuple(files.split())] = reason
+    return circle
 
 
 def check_circles(root, build, write):
     objects = read_objects(root, build)
-    found = call_circles(objects)
+    found, listed = call_circles(objects), read_circles()
     if write:
         with open(CIRCLES, "w", encoding="utf-8") as file:
-            file.write("# Files that need each other's symbols, a circle in each line. This list may only shrink (rooms.py --circles).\n")
-            file.writelines(" ".join(members) + "\n" for members in found)
-    faults = circle_faults(found, read_circles(), set(objects))
+            file.write("# Files that need each other's symbols: in each line the reason, and a circle. This list may only shrink (rooms.py --circles).\n")
+            for members in found:
+                reasons = [r for c, r in listed.items() if r and set(members) <= set(c)]
+                file.write(": ".join(reasons[:1] + [" ".join(members)]) + "\n")
+        listed = read_circles()
+    faults = circle_faults(found, listed, set(objects))
     if len(objects) < 400:
         faults.append(f"only {len(objects)} objects were found")
     print("\n".join(faults) if faults else f"{len(objects)} objects, {len(found)} circles with {sum(map(len, found))} files, all listed")
@@ -314,9 +327,12 @@ def self_test():
     ring = call_circles({"a.c": ({"f"}, {"g"}), "b.c": ({"g"}, {"h"}), "c.c": ({"h"}, {"f"}), "d.c": ({"k"}, {"f"})})
     assert ring == [["a.c", "b.c", "c.c"]], ring
     all_of = {"a.c", "b.c", "c.c", "d.c"}
-    assert not circle_faults(ring, ring, all_of) and "does not list" in circle_faults(ring, [], all_of)[0]
-    assert "is gone" in circle_faults([], ring, all_of)[0] and not circle_faults([], ring, {"a.c"})
-    assert "smaller" in circle_faults([["a.c", "b.c"]], ring, all_of)[0]
+    listed = {tuple(ring[0]): "recursion: f calls g, and g calls h, which calls f"}
+    assert not circle_faults(ring, listed, all_of) and "does not list" in circle_faults(ring, {}, all_of)[0]
+    assert "is gone" in circle_faults([], listed, all_of)[0] and not circle_faults([], listed, {"a.c"})
+    assert "smaller" in circle_faults([["a.c", "b.c"]], listed, all_of)[0]
+    for reason in ("", "recursion", "recursion: ", "habit: it was always so"):
+        assert "no reason" in circle_faults(ring, {tuple(ring[0]): reason}, all_of)[0], reason
     define, declare = "static int f(int a,\n             int b) {\n", "static inline int g(int a) {\n}\nint h(void);\n"
     assert template_fault("a.h", define) and template_fault("a_tmpl.h", declare)
     assert not template_fault("a_tmpl.h", define) and not template_fault("a.h", declare)

@@ -105,7 +105,7 @@ static void best_steps(const token *t, int n_token, const char *text, size_t n, 
 
 /* Few steps for each byte, whatever the tokens are. */
 TEST(texts_that_almost_fit) {
-    enum { LONG = 3000, N = 200000 };
+    enum { LONG = 1000, N = 40000 };
     static char a[LONG + 1], b[LONG + 1], text[N];
     static token t[LONG + 2];
     memset(a, 'a', LONG);

@@ -3,9 +3,6 @@
  * says whose they are. docs/from-llama-cpp.md shows these tables; a test compares them. */
 #include "hints.h"
 
-#define FROM_FILE                                                                                  \
-    "the file determines the rotation; --override-kv changes its keys: .rope.freq_base=float:F, "  \
-    ".rope.scaling.type=str:yarn, .rope.scaling.factor=float:4, which is 1 / the frequency scale"
 #define NO_DOCKER  "models come from the Hugging Face Hub, -hf USER/REPO, or from a URL, -mu URL"
 #define NO_ADAPTER "only LoRA adapters are supported: --lora FILE"
 #define ONLY_TEXT  "only text is supported"
@@ -43,9 +40,6 @@
 
 /* What several tools are asked for. */
 #define DOCKER "-dr --docker-repo"
-#define ROTATIONS                                                                                  \
-    "--rope-scaling --rope-scale --rope-freq-base --rope-freq-scale --yarn-orig-ctx "              \
-    "--yarn-ext-factor --yarn-attn-factor --yarn-beta-slow --yarn-beta-fast"
 #define RANGES "-Cr --cpu-range -Cb --cpu-mask-batch -Crb --cpu-range-batch"
 #define ADAPTERS                                                                                   \
     "--control-vector --control-vector-scaled --control-vector-layer-range "                       \
@@ -258,7 +252,8 @@ static const arg_hint hints[] = {
      "--numa -dev --device -ot --override-tensor -ncmoe --n-cpu-moe -ngl --gpu-layers --n-gpu-layers "
      "-sm --split-mode -ts --tensor-split -mg --main-gpu -fitt --fit-target -fitc --fit-ctx "
      "--lora --lora-scaled --control-vector --control-vector-scaled --spec-draft-type-k -ctkd "
-     "--cache-type-k-draft --spec-draft-type-v -ctvd --cache-type-v-draft " ROTATIONS, ONLY_READS, HINT_NOTHING_VALUE},
+     "--cache-type-k-draft --spec-draft-type-v -ctvd --cache-type-v-draft --rope-scaling --rope-scale "
+     "--rope-freq-base --rope-freq-scale --yarn-orig-ctx --yarn-ext-factor --yarn-attn-factor --yarn-beta-slow --yarn-beta-fast", ONLY_READS, HINT_NOTHING_VALUE},
     {TOKENIZE, sampling_flags, ONLY_READS, HINT_NOTHING_VALUE},
     {TOKENIZE, "-fa --flash-attn -fit --fit", ONLY_READS, HINT_NOTHING_SWITCH},
     {TOKENIZE, "--swa-full -kvo --kv-offload -nkvo --no-kv-offload --repack -nr --no-repack --no-host --mlock "
@@ -409,7 +404,6 @@ static const arg_hint hints[] = {
     {RUNS, "--rpc", NO_RPC, HINT_REFUSED},
     {OPENS, "--check-tensors", VERIFY, HINT_REFUSED},
     {RUNS, "--warmup --no-warmup", NO_WARMUP, HINT_NOTHING},
-    {RUNS | BENCH, ROTATIONS, FROM_FILE, HINT_REFUSED},
     {OPENS | BENCH, DOCKER, NO_DOCKER, HINT_REFUSED},
     {RUNS, NAMED_MODELS, NO_MODELS, HINT_REFUSED},
     {RUNS, ADAPTERS, NO_ADAPTER, HINT_REFUSED},
@@ -418,7 +412,6 @@ static const arg_hint hints[] = {
     {OPENS | QUANTIZE, "--usage", "--help", HINT_SAME},
     {OPENS, "--completion-bash", "--completion=bash", HINT_SAME},
     {OPENS, "--license --model-vocab", "see --help", HINT_REFUSED},
-    {OPENS, "-cl --cache-list", NO_MODELS, HINT_REFUSED},
     {OPENS, "--perf --no-perf", "timings cost nothing and are always measured", HINT_NOTHING},
     {OPENS, "--log-disable --log-prefix --no-log-prefix --log-timestamps --no-log-timestamps", NO_LOG, HINT_NOTHING},
     {OPENS, "--log-colors -lv --verbosity --log-verbosity", NO_LOG, HINT_NOTHING_VALUE},

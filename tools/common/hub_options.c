@@ -64,6 +64,45 @@ static void print_model(void *user, const hub_model *m) {
                m->cached ? "  (in the cache)" : "");
 }
 
+/* --- the cache -------------------------------------------------------------------------------- */
+
+typedef struct cache_lines {
+    const char *tool;
+    size_t n;
+    double size;
+} cache_lines;
+
+/* Writes the file or the parts of a model beside its name. */
+static void print_cached(void *user, const hub_cached *m) {
+    cache_lines *l = user;
+    char size[AMOUNT_TEXT], parts[40] = "";
+    if (m->problem) {
+        tool_note(l->tool, "%s: %s", m->path, m->problem);
+        return;
+    }
+    if (m->n_files > 1)
+        snprintf(parts, sizeof parts, "  (%d %s)", m->n_files, *m->file ? "parts" : "files");
+    ggl_fprint(stdout, "%10s  %s  %s%s%s\n", llm_amount_bytes(size, m->size),
+               m->repo ? m->repo : m->path, *m->file ? m->file : "Hugging Face folder", parts,
+               m->is_whole ? "" : "  (its download was interrupted)");
+    l->n++;
+    l->size += (double)m->size;
+}
+
+/* Returns the exit code. */
+static int print_cache(const char *tool) {
+    cache_lines l = {.tool = tool};
+    ggl_error err = {0};
+    char size[AMOUNT_TEXT], *folder;
+    if (llm_hub_list_cache(&folder, print_cached, &l, &err) != GGL_OK)
+        return tool_error(tool, 1, "%s", err.msg);
+    tool_say(tool, "%zu model%s, %s, in %s%s", l.n, llm_amount_s(l.n),
+             llm_amount_bytes(size, (uint64_t)l.size), folder,
+             l.n > 0 ? "; -hf USER/REPO -hff FILE takes one of a repository" : "");
+    free(folder);
+    return tool_finish(tool, 0);
+}
+
 /* --- the options ------------------------------------------------------------------------------ */
 
 static hub_wanted wanted_of(const hub_options *o, watching *w) {
@@ -82,6 +121,8 @@ int tool_hub_get(const char *tool, hub_options *o, const char **model) {
         *model = NULL;
     }
     const char *flag = o->repo ? "-hf" : "-mu";
+    if (o->cache_list)
+        return print_cache(tool);
     if ((o->file || o->list) && !o->repo)
         return tool_error(tool, 2, "%s needs -hf USER/REPO", o->file ? "-hff" : "--hf-list");
     if (!o->repo && !o->url)

@@ -15,12 +15,17 @@ typedef struct hub_options {
     const char *repo, *file, *token, *url;
     const char *repo_draft; /* of the model that guesses; only in tools with HUB_DRAFT_OPTION */
     const char *arch; /* the file of --arch, which the tool sets before tool_hub_get; NULL: none */
-    bool offline, list;
+    bool offline, list, cache_list;
     bool
         no_weights; /* the tool needs only the tokenizer: of a Hugging Face folder, get no weights */
     char *path
         [2]; /* of the model and of the draft model; set by tool_hub_get and tool_hub_get_draft */
 } hub_options;
+
+/* True if the tool only prints a list, and so needs neither model nor text. */
+static inline bool tool_hub_only_lists(const hub_options *o) {
+    return o->list || o->cache_list;
+}
 
 /* clang-format off */
 /* Rows of an option table, for a hub_options. */
@@ -30,6 +35,7 @@ typedef struct hub_options {
     {"-hff --hf-file", ARG_STRING, &(o).file, .value = "FILE",                                     \
      .help = "with -hf: use this file of the repository"},                                             \
     {"--hf-list", ARG_FLAG, &(o).list, .help = "with -hf: print the repository's models, and exit"}, \
+    {"-cl --cache-list", ARG_FLAG, &(o).cache_list, .help = "print the models that were downloaded, and exit"}, \
     {"-hft --hf-token", ARG_STRING, &(o).token, .value = "TOKEN",                                  \
      .help = "the access token for private and gated repositories (default: the environment variable HF_TOKEN)"},     \
     {"-mu --model-url", ARG_STRING, &(o).url, .value = "URL",                                      \
@@ -43,7 +49,7 @@ typedef struct hub_options {
 
 /* Gets the model that the options name, and sets *model to the path of its GGUF file or Hugging Face folder; without such options
  * *model does not change. It is downloaded if it is not in the cache, or if the repository has another version now. Without a network, what is in
- * the cache is used, with a note. Returns -1, or an exit code: 0 after --hf-list; 2 after an error in the options, such as a *model that -m has set
+ * the cache is used, with a note. Returns -1, or an exit code: 0 after --hf-list and --cache-list; 2 after an error in the options, such as a *model that -m has set
  * already; 1 after another error; 128 + the number of a signal. */
 int tool_hub_get(const char *tool, hub_options *o, const char **model);
 /* Does the same for the draft model of -hfd. */

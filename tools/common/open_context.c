@@ -5,6 +5,7 @@
 
 #include "ggl/internal/gguf.h"
 #include "load.h"
+#include "override_options.h"
 #include "placement_options.h"
 #include "process.h"
 #include "progress.h"
@@ -20,6 +21,7 @@ static int tell_model(const char *tool, const llm_opening *o, ggl_status st, ggl
 
 int tool_tell_opening(const llm_context *c, const char *tool, const llm_opening *o,
                       const tool_adapters *adapters, ggl_status st, ggl_error *err) {
+    overrides_advise(err);
     switch (llm_opened_step(c) + 1) {
     case LLM_OPENED_MODEL:
         return tell_model(tool, o, st, err);

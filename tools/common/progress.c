@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -250,4 +251,18 @@ void tool_begin_line(void) {
     at.line = TOOL_LINE_EMPTY;
     at.t_drawn = process_seconds(); /* time for the writer to end its line */
     pthread_mutex_unlock(&at.lock);
+}
+
+static atomic_bool is_quiet;
+
+bool tool_is_quiet(void) {
+    return is_quiet;
+}
+
+void tool_set_quiet(bool quiet) {
+    is_quiet = quiet;
+}
+
+bool tool_shows_progress(void) {
+    return !is_quiet && isatty(STDERR_FILENO) == 1;
 }

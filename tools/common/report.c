@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <stdarg.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -53,16 +52,6 @@ int tool_error_about(const char *tool, int code, const char *fmt, ...) {
     return tool_error(tool, code, "%s", text);
 }
 
-static atomic_bool is_quiet;
-
-bool tool_is_quiet(void) {
-    return is_quiet;
-}
-
-void tool_set_quiet(bool quiet) {
-    is_quiet = quiet;
-}
-
 static void print_message(const char *tool, const char *kind, const char *fmt, va_list args) {
     char text[4096];
     ggl_vformat(text, sizeof text, fmt, args);
@@ -74,7 +63,7 @@ static void print_message(const char *tool, const char *kind, const char *fmt, v
 void tool_note(const char *tool, const char *fmt, ...) {
     va_list args;
     va_start(args, fmt);
-    if (!is_quiet)
+    if (!tool_is_quiet())
         print_message(tool, "note", fmt, args);
     va_end(args);
 }
@@ -86,20 +75,16 @@ void tool_warning(const char *tool, const char *fmt, ...) {
     va_end(args);
 }
 
-bool tool_shows_progress(void) {
-    return !is_quiet && isatty(STDERR_FILENO) == 1;
-}
-
 void tool_say(const char *tool, const char *fmt, ...) {
     va_list args;
     va_start(args, fmt);
-    if (!is_quiet)
+    if (!tool_is_quiet())
         print_message(tool, NULL, fmt, args);
     va_end(args);
 }
 
 void tool_print_notes(const char *lines) {
-    if (is_quiet || !*lines)
+    if (tool_is_quiet() || !*lines)
         return;
     tool_begin_line();
     fputs(lines, stderr);

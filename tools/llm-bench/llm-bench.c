@@ -3,7 +3,8 @@
 #include "common/process.h"
 #include "tool.h"
 
-const args_command bench_commands[] = {
+/* By name; ends with an empty row. */
+static const args_command bench_commands[] = {
     {"conform", bench_conform, "compares the operators of backends with the reference"},
     {"make", bench_make, "writes a model with random weights"},
     {"ops", bench_ops, "times the kernels of the CPU"},
@@ -13,5 +14,6 @@ const args_command bench_commands[] = {
 int main(int argc, char **argv) {
     process_begin();
     const args_command *c = argc > 1 ? args_find_command(bench_commands, argv[1]) : NULL;
-    return tool_finish("llm-bench", c ? c->run(argc - 1, argv + 1) : bench_measure(argc, argv));
+    return tool_finish("llm-bench",
+                       c ? c->run(argc - 1, argv + 1) : bench_measure(argc, argv, bench_commands));
 }

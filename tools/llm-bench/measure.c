@@ -8,6 +8,7 @@
 #include "common/chart.h"
 #include "common/load.h"
 #include "common/machine.h"
+#include "common/override_options.h"
 #include "common/paths.h"
 #include "common/process.h"
 #include "common/progress.h"
@@ -132,6 +133,7 @@ static bool run_test(bench *b, size_t i) {
     tool_begin_line();
     if (st != GGL_OK) {
         bench_row_free(row);
+        overrides_advise(&err);
         if (strcmp(err.msg, b->last_error) == 0)
             b->n_same_error++;
         else
@@ -286,9 +288,9 @@ static int get_model(bench_options *o) {
     return check_plot(o);
 }
 
-int bench_measure(int argc, char **argv) {
+int bench_measure(int argc, char **argv, const args_command *commands) {
     static bench b;
-    int code = bench_options_read(&b.o, argc, argv);
+    int code = bench_options_read(&b.o, argc, argv, commands);
     if (code < 0)
         code = check_plot(&b.o);
     if (code < 0)

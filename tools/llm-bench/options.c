@@ -117,7 +117,7 @@ static int check_compare(bench_options *o, const args_spec *spec) {
     return -1;
 }
 
-int bench_options_read(bench_options *o, int argc, char **argv) {
+int bench_options_read(bench_options *o, int argc, char **argv, const args_command *commands) {
     static const char *const formats[] = {"md", "csv", "json", "jsonl", "sql", "none", NULL};
     *o = (bench_options){.reps = 5, .format_err = BENCH_NONE, .confidence = 95, .tolerance = 1};
     const int64_t many = 1 << 24;
@@ -226,7 +226,7 @@ int bench_options_read(bench_options *o, int argc, char **argv) {
                             &alone,
                             &bench_hints,
                             .examples = examples,
-                            .commands = bench_commands};
+                            .commands = commands};
     int code = args_parse(&spec, argc, argv);
     if (code < 0)
         code = machine_options_check(TOOL, o->no_repack, o->f16_as_bf16, NULL);

@@ -43,7 +43,7 @@ typedef struct bench_options {
 } bench_options;
 
 /* Reads the command line. Returns -1, or an exit code. */
-int bench_options_read(bench_options *o, int argc, char **argv);
+int bench_options_read(bench_options *o, int argc, char **argv, const args_command *commands);
 void bench_options_fini(bench_options *o);
 
 /* Lists every combination in order: models outermost, then threads, batches, types, depths,

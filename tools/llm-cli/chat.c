@@ -87,12 +87,6 @@ static int open_template(chat *c) {
                                : "; --chat-template NAME|FILE gives another, -no-cnv does without");
 }
 
-ggl_status chat_set_variables(const chat *c, llm_talk *talk, ggl_error *err) {
-    return c->tools.n > 0
-               ? llm_talk_set(talk, (ggl_str){c->tools_object.s, c->tools_object.n}, "--tools", err)
-               : GGL_OK;
-}
-
 /* Reads --tools, a list. */
 static int read_tools(chat *c) {
     static const char before[] = "{\"tools\": ";
@@ -170,12 +164,6 @@ static int set_system(chat *c) {
 }
 
 /* --- opening ---------------------------------------------------------------------------------- */
-
-int chat_new_sampler(chat *c) {
-    const int code = cli_generation_set_sampling(c->setup->generation, &c->o, c->ctx);
-    c->is_fresh |= code < 0;
-    return code;
-}
 
 /* text_stream.take: breaks lines between words. */
 static bool wrap_text(void *ctx, const char *text, size_t n) {

@@ -25,17 +25,6 @@ typedef struct command {
 
 static const command *all_commands(void); /* the last one has no name */
 
-void chat_say(const chat *c, const char *fmt, ...) {
-    char text[4096];
-    va_list args;
-    va_start(args, fmt);
-    (void)ggl_vformat(text, sizeof text, fmt, args);
-    va_end(args);
-    fflush(stdout);
-    tool_begin_line();
-    fprintf(stderr, c->has_looks ? "\033[2m%s\033[0m\n" : "%s\n", text);
-}
-
 static chat_next wants(const char *name, const char *argument) {
     (void)tool_error(TOOL, 0, "write /%s %s", name, argument);
     return CHAT_READ;
@@ -347,17 +336,6 @@ static chat_next do_set(chat *c, const char *argument, size_t *keep) {
     }
     chat_say(c, "(%s = %s)", flag + 2, value);
     return CHAT_READ;
-}
-
-static double per_second(int64_t n, double seconds) {
-    return seconds > 0 ? (double)n / seconds : 0;
-}
-
-void chat_say_times(const chat *c, const char *of, const chat_times *t) {
-    chat_say(c, "%-11s  prompt %" PRId64 " token%s, %.1f t/s (%" PRId64 " reused)", of, t->n_prompt,
-             llm_amount_s(t->n_prompt), per_second(t->n_prompt, t->t_prompt), t->n_reused);
-    chat_say(c, "             answer %" PRId64 " token%s, %.1f t/s", t->n_drawn,
-             llm_amount_s(t->n_drawn), per_second(t->n_drawn, t->t_draw));
 }
 
 static chat_next do_stats(chat *c, const char *argument, size_t *keep) {

@@ -3,7 +3,6 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,22 +18,6 @@
 #include "llm/internal/load.h"
 
 static const char TOOL[] = "llm-gguf check";
-
-void gguf_find(gguf_findings *c, const char *fmt, ...) {
-    char text[2400];
-    va_list args;
-    va_start(args, fmt);
-    ggl_vformat(text, sizeof text, fmt, args);
-    va_end(args);
-    tool_begin_line();
-    if (c->json) {
-        printf("%s\n  ", c->n ? "," : "");
-        json_put_string(stdout, text, strlen(text));
-    } else if (c->n < GGUF_PAGE) {
-        tool_print_wrapped(text, 0, 2);
-    }
-    c->n++;
-}
 
 static void on_defect(void *ctx, const char *text) {
     gguf_find(ctx, "%s", text);

@@ -22,14 +22,6 @@ enum { MOST_NAME = 44 };
 
 /* --- sums ------------------------------------------------------------------------------------- */
 
-double gguf_sum_bits(const gguf_sum *s) {
-    return s->known > 0 ? 8 * s->bytes / s->known : 0;
-}
-
-bool gguf_is_there(const gguf_view *v, const ggl_gguf_tensor *t) {
-    return ggl_type_get((int)t->type) && (t->data || t->size == 0 || v->folder);
-}
-
 static void add(gguf_sum *s, const ggl_gguf_tensor *t) {
     const double n = (double)tensor_elements(t);
     s->n++;

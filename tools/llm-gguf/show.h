@@ -29,9 +29,13 @@ typedef struct gguf_view {
 } gguf_view;
 
 /* The bits of an element; 0: unknown. */
-double gguf_sum_bits(const gguf_sum *s);
+static inline double gguf_sum_bits(const gguf_sum *s) {
+    return s->known > 0 ? 8 * s->bytes / s->known : 0;
+}
 /* True if the tensor's type is known and its data is in the file. */
-bool gguf_is_there(const gguf_view *v, const ggl_gguf_tensor *t);
+static inline bool gguf_is_there(const gguf_view *v, const ggl_gguf_tensor *t) {
+    return ggl_type_get((int)t->type) && (t->data || t->size == 0 || v->folder);
+}
 void gguf_show_json(const gguf_view *v);
 
 #endif

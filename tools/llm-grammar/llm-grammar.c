@@ -9,8 +9,6 @@
 #include "ggl/internal/show.h"
 #include "tool.h"
 
-const char GRAMMAR_TOOL[] = "llm-grammar";
-
 typedef struct options {
     grammar_source source;
     const char *model;

@@ -5,7 +5,7 @@
 #include "common/args.h"
 #include "llm/internal/grammar.h"
 
-extern const char GRAMMAR_TOOL[];
+#define GRAMMAR_TOOL "llm-grammar"
 
 enum { GRAMMAR_MOST_TEXT = 256 << 20 }; /* bytes */
 

@@ -58,7 +58,7 @@ static int check(const options *o) {
     if (o->n_sketch % 4 != 0)
         return tool_error(TOOL, 2, "--directions %lld: a multiple of 4 is expected",
                           (long long)o->n_sketch);
-    if (o->hub.list)
+    if (tool_hub_only_lists(&o->hub))
         return -1;
     if (o->format == FORMAT_DAT && o->sketch_given && o->n_sketch > 0)
         return tool_error(TOOL, 2,

@@ -129,7 +129,7 @@ static int read_options(options *o, int argc, char **argv) {
     if (o->compare && !o->base)
         return tool_error(
             TOOL, 2, "--kl-divergence needs the file to compare with: --kl-divergence-base FILE");
-    if (!o->compare && !o->text && !o->hub.list)
+    if (!o->compare && !o->text && !tool_hub_only_lists(&o->hub))
         return tool_error(TOOL, 2, "-f TEXT is missing; see --help");
     if (o->n_ubatch > o->n_batch)
         o->n_ubatch = o->n_batch;

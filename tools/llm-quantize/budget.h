@@ -13,7 +13,7 @@
 
 #include "common/arg_table.h"
 #include "measure/imatrix.h"
-#include "quant/plan.h"
+#include "quant/type_plan.h"
 
 typedef struct budget_options {
     const char *size, *types, *text, *file;

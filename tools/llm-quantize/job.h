@@ -7,7 +7,7 @@
 #include "measure/imatrix.h"
 #include "quant/encode.h"
 #include "quant/keys.h"
-#include "quant/plan.h"
+#include "quant/type_plan.h"
 
 #define TOOL "llm-quantize"
 

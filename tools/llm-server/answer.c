@@ -2,48 +2,12 @@
 #include <math.h>
 
 #include "answer_impl.h"
-#include "common/clock.h"
 #include "ggl/internal/math.h"
 
 static void job_end_if_done(job *j);
 
-/* --- all answers -------------------------------------------------------------------------------- */
-
-answers *answers_new(void) {
-    answers *x = ggl_calloc(1, sizeof *x);
-    if (!x)
-        return NULL;
-    x->clock = llm_clock;
-    x->grammars = answer_grammars_new();
-    if (x->grammars)
-        return x;
-    ggl_free(x);
-    return NULL;
-}
-
-void answers_free(answers *x) {
-    if (x)
-        answer_grammars_free(x->grammars);
-    ggl_free(x);
-}
-
-int64_t answers_now(const answers *x) {
-    return x->clock(x->clock_ctx);
-}
-
 static const api_error ending = {
     .status = 503, .type = "overloaded", .message = "the server is ending"};
-
-size_t answers_n(const answers *x) {
-    return x->n;
-}
-
-const double answers_bound[ANSWERS_BOUNDS] = {0.01, 0.025, 0.05, 0.1, 0.25, 0.5,
-                                              1,    2.5,   5,    10,  30,   60};
-
-const answers_times *answers_first_tokens(const answers *x) {
-    return &x->first_tokens;
-}
 
 /* Records how long the first token of an answer took. */
 static void on_first_token(job *j) {
@@ -76,26 +40,6 @@ static void list_remove(job *j) {
 }
 
 /* --- the end of jobs ---------------------------------------------------------------------------- */
-
-/* Cancels all sequences of a job. */
-static void job_stop(job *j) {
-    j->is_over = true;
-    j->n_holds++;
-    for (int i = 0; i < j->n_seats; i++)
-        if (j->seat[i].is_added)
-            llm_engine_cancel(j->engine, j->seat[i].id);
-    j->n_holds--;
-}
-
-void job_fail(job *j, const api_error *e) {
-    if (j->has_failed)
-        return;
-    j->has_failed = true;
-    j->status = e->status;
-    j->type = e->type;
-    (void)ggl_fail(&j->failure, GGL_IO, "%s", e->message);
-    job_stop(j);
-}
 
 static void job_fail_as(job *j, ggl_status st, const ggl_error *err) {
     const api_error e = api_error_of(st, err, NULL);

@@ -118,7 +118,7 @@ GGL_NODISCARD ggl_status answer_chat_prompt(server *s, const ask *a, job_prompt 
                                             const char **param, ggl_error *err);
 /* Answers a request that asks for nothing (ask.is_empty). Takes the ask and ends r. (answer_empty.c) */
 void answer_empty(server *s, const dialect *d, ask *a, http_reply *r);
-/* Frees all but the reply. */
+/* Frees all but the reply. (answers.c) */
 void job_free(job *j);
 
 /* Makes a seat ready for a choice. Any thread. */
@@ -142,7 +142,8 @@ int64_t job_n_most(const job *j);
 GGL_NODISCARD ggl_status job_check_size(const job *j, const char **param, ggl_error *err);
 /* Holds what a part adds to an answer without a stream. False: it does not fit; the job has failed. */
 bool job_hold_part(job *j, const answer_part *part);
-/* Ends the job with an error. (answer.c) */
+/* Cancels all sequences of a job; ends it with an error. (answers.c) */
+void job_stop(job *j);
 void job_fail(job *j, const api_error *e);
 
 /* Holds the vectors of embeddings and the text that they become. GGL_LIMIT: more than one answer may; GGL_NOMEM. */
@@ -169,7 +170,7 @@ static inline bool ask_is_steered(const ask *a) {
            !ask_is_either(a);
 }
 
-int64_t answers_now(const answers *x); /* in ns */
+int64_t answers_now(const answers *x); /* in ns (answers.c) */
 /* n random letters and digits, and a NUL. */
 void answer_random_text(char *text, size_t n);
 

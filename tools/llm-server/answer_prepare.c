@@ -375,16 +375,6 @@ ggl_status seat_prepare(seat *s, int choice, ggl_error *err) {
     return st;
 }
 
-void seat_clear(seat *s) {
-    llm_calls_free(s->calls);
-    ggl_free(s->echo);
-    ggl_free(s->echo_top);
-    s->calls = NULL;
-    s->echo = NULL;
-    s->echo_top = NULL;
-    s->choice = -1;
-}
-
 /* --- grammars ----------------------------------------------------------------------------------- */
 
 /* What the answer must fit: a grammar that is kept for further requests, or one of this request alone. */
@@ -648,38 +638,4 @@ job *job_new(server *s, const dialect *d, ask *a, const http_request *q, http_re
     if (a->has_keep)
         server_keep(s, a->keep_seconds);
     return j;
-}
-
-void job_free(job *j) {
-    for (int i = 0; j->seat && i < j->n_seats; i++) {
-        seat *s = &j->seat[i];
-        seat_clear(s);
-        answer_text_fini(&s->text);
-        llm_sampler_free(s->sampler);
-        llm_matcher_free(s->matcher);
-        llm_stop_free(s->stop);
-        ggl_free(s->sum);
-    }
-    for (int i = 0; j->parts && !j->ask->stream && i < j->x.n_choices; i++)
-        answer_parts_fini(&j->parts[i]);
-    for (size_t i = 0; j->prompt && i < j->n_prompts; i++) {
-        ggl_free(j->prompt[i].owned);
-        llm_tokens_fini(&j->prompt[i].ids);
-    }
-    ggl_free(j->prompt);
-    ggl_free(j->x.choice);
-    ggl_free(j->x.own);
-    ggl_free(j->parts);
-    ggl_free(j->embedding);
-    ggl_free(j->seat);
-    ggl_free(j->top);
-    ggl_free(j->candidate);
-    ggl_free(j->out.s);
-    free(j->resume_id);
-    stream_log_end(j->log);
-    memory_force(&j->held, 0);
-    memory_force(&j->matchers_held, 0);
-    ask_free(j->ask);
-    server_release(j->server); /* which may be freed now */
-    ggl_free(j);
 }

@@ -7,7 +7,6 @@
 
 #include "admin.h"
 #include "answer_impl.h"
-#include "common/digest.h"
 #include "ggl/internal/nearest.h"
 #include "models.h"
 #include "server_impl.h"
@@ -132,49 +131,6 @@ static const dialect *error_form(const char *path) {
     if (is_path("/v1/messages/*", path))
         return &api_anthropic_messages;
     return is_path("/api/*", path) ? &api_ollama_chat : &api_openai_chat;
-}
-
-/* --- keys ------------------------------------------------------------------------------------- */
-
-/* Compares keys. The time does not depend on how many bytes are equal, from which one could guess a key byte by byte. */
-static bool is_equal(const char *a, const char *b) {
-    const size_t n_a = strlen(a), n_b = strlen(b);
-    volatile unsigned char differs = n_a != n_b;
-    for (size_t i = 0; i < n_a; i++)
-        differs |= (unsigned char)(a[i] ^ b[n_b > 0 ? i % n_b : 0]);
-    return !differs;
-}
-
-size_t endpoint_find_key(const char *const *key, size_t n, const char *authorization,
-                         const char *x_api_key) {
-    const char *given = x_api_key;
-    size_t found = n;
-    if (authorization && strncasecmp(authorization, "Bearer ", 7) == 0)
-        given = authorization + 7 + strspn(authorization + 7, " ");
-    for (size_t i = 0; i < n && given; i++)
-        found = is_equal(given, key[i]) ? i : found;
-    return found;
-}
-
-uint64_t endpoint_client(const char *const *key, size_t n, const char *authorization,
-                         const char *x_api_key, const char *address) {
-    const size_t i = endpoint_find_key(key, n, authorization, x_api_key);
-    if (i < n)
-        return i;
-    return llm_digest(LLM_DIGEST_START, address, address ? strlen(address) : 0);
-}
-
-static uint64_t client_of(const server_options *o, const http_request *q) {
-    return endpoint_client(o->api_key, o->n_api_keys, q->header(q, "Authorization"),
-                           q->header(q, "x-api-key"), q->client);
-}
-
-uint64_t server_client(const server *s, const http_request *q) {
-    return client_of(s->o, q);
-}
-
-uint64_t models_client(const models *t, const http_request *q) {
-    return client_of(models_options(t), q);
 }
 
 /* --- requests --------------------------------------------------------------------------------- */
@@ -323,11 +279,6 @@ static ggl_status read_ask(server *s, const dialect *d, ask **out, const http_re
     return st == GGL_OK ? read_fields_of(s, d, a, q, param, err) : st;
 }
 
-void server_say_ignored(const server *s, const ignored_fields *x, const http_request *q,
-                        http_reply *r) {
-    models_say_ignored(model_table(s->model_row), x, q, r);
-}
-
 /* Answers a request for a model that is loaded. held: what hold_body gave; the answer has it from here on. */
 static void run(const endpoint *e, server *s, memory_hold held, size_t kept, const http_request *q,
                 http_reply *r) {
@@ -384,26 +335,6 @@ static void go_on(models *t, server *s, const ggl_error *err, const http_request
         server_release(s);
 }
 
-char *endpoint_model(const http_request *q) {
-    ggl_error unread; /* a body that is no JSON gets its error when it is read for a model */
-    llm_json *doc = NULL;
-    const char *of_query = q->parameter(q, "model");
-    ggl_str name = {of_query, of_query ? strlen(of_query) : 0};
-    if (!name.s && q->body.n > 0 &&
-        llm_json_parse(&doc, q->body.s, q->body.n, "request", &unread) == GGL_OK) {
-        const json_value *v = llm_json_get_kind(&doc->root, "model", JSON_STRING);
-        if (!v)
-            v = llm_json_get_kind(&doc->root, "name", JSON_STRING); /* Ollama's older clients */
-        if (v)
-            name = json_str(v);
-    }
-    char *text = name.s ? ggl_calloc(name.n + 1, 1) : NULL;
-    if (text && name.n > 0)
-        memcpy(text, name.s, name.n);
-    llm_json_free(doc);
-    return text;
-}
-
 /* Finds the model of a request, and answers it, now or once the model is loaded: until then the body alone is held. */
 static void choose(models *t, const endpoint *e, memory_hold held, size_t kept,
                    const http_request *q, http_reply *r, const char *name) {
@@ -421,7 +352,7 @@ static void choose(models *t, const endpoint *e, memory_hold held, size_t kept,
     const bool is_done = m && e->handle_unloaded && model_get_status(m).state != MODEL_LOADED &&
                          e->handle_unloaded(m, q, r);
     if (st == GGL_OK && !is_done)
-        st = models_take(m, &s, client_of(models_options(t), q), q, r, go_on, &err);
+        st = models_take(m, &s, models_client(t, q), q, r, go_on, &err);
     if (st != GGL_OK)
         fail_model(t, st, &err, q, r);
     if (!s) {

@@ -78,20 +78,6 @@ static bool copy_pairs(http_reply *r, enum MHD_ValueKind kind, http_pair **pair,
     return !c.failed;
 }
 
-void http_refuse(http_reply *r, int status, const char *sentence) {
-    const http_params *p = &r->server->p;
-    r->refused = true;
-    http_reply_ref(r); /* http_reply_end drops it */
-    if (p->refuses) {
-        p->refuses(p->ctx, &r->q, r, status, sentence);
-        return;
-    }
-    http_reply_begin(r, status, "text/plain; charset=utf-8", false);
-    http_reply_write(r, sentence, strlen(sentence));
-    http_reply_write(r, "\n", 1);
-    http_reply_end(r);
-}
-
 /* Refuses a request line that would take all of the library's memory for the connection: the library then neither
  * answers the request, nor ends it until its timeout (0.9.75). */
 static void check_uri(http_reply *r, const char *uri) {

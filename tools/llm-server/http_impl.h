@@ -103,13 +103,12 @@ struct http_server {
     bool has_watcher;
 };
 
+/* --- http_due.c --- */
+
 /* Milliseconds of a monotonic clock. */
 int64_t http_now(void);
-
-/* --- http.c --- */
-
-/* Answers a request that the handler is not to see. */
-void http_refuse(http_reply *r, int status, const char *sentence);
+/* Sets c->due: there is time for a request to arrive, or for n bytes of a reply to be read, from now on. */
+void http_set_due(const http_server *s, http_connection *c, uint64_t n_bytes);
 
 /* --- http_body.c --- */
 
@@ -155,6 +154,8 @@ enum MHD_Result http_reply_queue(http_reply *r);
 /* Sends a reply that was ended while the library still reads the request, and nothing after it: the client reads it
  * once it has sent all. What it sends until then is to be dropped. Called on the library's thread. */
 void http_reply_send_now(http_reply *r);
+/* Answers a request that the handler is not to see. */
+void http_refuse(http_reply *r, int status, const char *sentence);
 /* Ends the connection: nobody gets the reply. From any thread. */
 void http_reply_abandon(http_reply *r);
 
@@ -168,8 +169,5 @@ void http_watch_remove(http_server *s, const http_connection *c);
 void http_watch_wake(http_server *s); /* there is a connection */
 /* True if the client of a request that is being answered has gone. Called with the server's lock. */
 bool http_watch_is_gone(const http_reply *r);
-
-/* Sets c->due: there is time for a request to arrive, or for n bytes of a reply to be read, from now on. */
-void http_set_due(const http_server *s, http_connection *c, uint64_t n_bytes);
 
 #endif

@@ -304,3 +304,17 @@ enum MHD_Result http_reply_queue(http_reply *r) {
         MHD_destroy_response(m);
     return result;
 }
+
+void http_refuse(http_reply *r, int status, const char *sentence) {
+    const http_params *p = &r->server->p;
+    r->refused = true;
+    http_reply_ref(r); /* http_reply_end drops it */
+    if (p->refuses) {
+        p->refuses(p->ctx, &r->q, r, status, sentence);
+        return;
+    }
+    http_reply_begin(r, status, "text/plain; charset=utf-8", false);
+    http_reply_write(r, sentence, strlen(sentence));
+    http_reply_write(r, "\n", 1);
+    http_reply_end(r);
+}

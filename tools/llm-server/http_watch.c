@@ -7,30 +7,9 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "http_impl.h"
-
-enum {
-    LEAST_RATE = 16384, /* bytes per second of a client that sends or reads */
-    LAST_MS = 1000      /* for what a client has sent before it stopped sending */
-};
-
-int64_t http_now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
-void http_set_due(const http_server *s, http_connection *c, uint64_t n_bytes) {
-    bool half_closed;
-    do { /* the watcher, too, sets it, after half_closed: what it sets must not be replaced by the time of an open one */
-        half_closed = c->half_closed;
-        const int64_t wait = half_closed ? LAST_MS : 2000 * (int64_t)s->p.timeout_s;
-        c->due = http_now() + wait + (int64_t)((double)n_bytes / (LEAST_RATE / 1000.0));
-    } while (c->half_closed != half_closed);
-}
 
 bool http_watch_is_gone(const http_reply *r) {
     const bool reads = strcmp(r->q.method, "GET") == 0 || strcmp(r->q.method, "HEAD") == 0;

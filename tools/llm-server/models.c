@@ -1,4 +1,4 @@
-/* The table of models, and the requests that use them. */
+/* The rows of the table of models, and the requests that use them. */
 #include "models_impl.h"
 
 #include <stdlib.h>
@@ -30,75 +30,6 @@ static model *find_exactly(const models *t, const char *name, size_t n) {
 
 model *models_find_exactly(const models *t, const char *name) {
     return find_exactly(t, name, strlen(name));
-}
-
-/* Replaces commas by NULs, without white space around the names; a second NUL ends them. */
-static char *split_aliases(const char *aliases) {
-    const size_t n = aliases ? strlen(aliases) : 0;
-    char *out = ggl_calloc(n + 2, 1), *to = out;
-    for (const char *s = aliases; out && s && *s;) {
-        s += strspn(s, ", \t");
-        size_t k = strcspn(s, ",");
-        const char *next = s + k;
-        while (k > 0 && strchr(" \t", s[k - 1]))
-            k--;
-        memcpy(to, s, k);
-        to += k + (k > 0);
-        s = next;
-    }
-    return out;
-}
-
-void model_free(model *m) {
-    if (!m)
-        return;
-    server_free(m->server);
-    if (m->own)
-        server_options_fini(m->own);
-    ggl_free(m->own);
-    ggl_free(m->words);
-    ggl_free(m->props);
-    ggl_free(m->aliases);
-    ggl_free(m->name);
-    ggl_free(m);
-}
-
-ggl_status models_add(models *t, const char *name, const char *aliases, server_options *o,
-                      char **words, const model_card *card, ggl_error *err) {
-    model *m = ggl_calloc(1, sizeof *m);
-    const size_t n_name = strlen(name) + 1;
-    if (m) {
-        m->name = ggl_calloc(n_name, 1);
-        m->aliases = split_aliases(aliases);
-    }
-    if (!m || !m->name || !m->aliases || !ggl_grow(&t->row, &t->cap, t->n + 1, sizeof(model *))) {
-        model_free(m);
-        if (o)
-            server_options_fini(o);
-        ggl_free(o);
-        ggl_free(words);
-        return ggl_fail(err, GGL_NOMEM, "out of memory");
-    }
-    memcpy(m->name, name, n_name);
-    m->table = t;
-    m->own = o;
-    m->o = o ? o : t->o;
-    m->last = &m->first;
-    m->card = card ? *card : (model_card){.weight_type = ""};
-    m->modified = m->card.modified;
-    m->words = words;
-    const bool is_new = !models_find_exactly(t, name);
-    t->row[t->n++] = m;
-    if (!models_set_list(t, t->row, t->n))
-        return ggl_fail(err, GGL_NOMEM, "out of memory");
-    if (!is_new)
-        return ggl_fail(err, GGL_USAGE, "two models have the name %.100s", name);
-    for (size_t k = 0; model_alias(m, k); k++) {
-        const char *alias = model_alias(m, k);
-        if (find_exactly(t, alias, strlen(alias)) != m)
-            return ggl_fail(err, GGL_USAGE, "two models have the name %.100s", alias);
-    }
-    return GGL_OK;
 }
 
 void models_set_reader(models *t, models_reader *read, int argc, char **argv) {
@@ -444,7 +375,7 @@ void server_count(server *s, server_counter which) {
     s->model_row->count[which]++;
 }
 
-/* --- the table -------------------------------------------------------------------------------- */
+/* --- requests that wait ----------------------------------------------------------------------- */
 
 waiting *models_collect(model *m, server *s, const ggl_error *err) {
     waiting *first = m->first;
@@ -483,70 +414,7 @@ void models_failure(const model *m, ggl_error *err) {
     (void)ggl_fail(err, GGL_IO, "the model %.64s could not be loaded: %s", m->name, m->error);
 }
 
-models *models_new(server_options *o, FILE *log, void (*changed)(void *ctx), void *ctx) {
-    models *t = ggl_calloc(1, sizeof *t);
-    pthread_condattr_t monotonic;
-    if (!t)
-        return NULL;
-    t->o = o;
-    t->log = log;
-    t->changed = changed;
-    t->changed_ctx = ctx;
-    t->exit_code = -1;
-    t->memory = memory_new((size_t)o->request_memory << 20);
-    t->streams = streams_new(t->memory, o->resume_time);
-    (void)pthread_condattr_init(&monotonic);
-    (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    (void)pthread_mutex_init(&t->lock, NULL);
-    (void)pthread_cond_init(&t->has_news, &monotonic);
-    (void)pthread_condattr_destroy(&monotonic);
-    if (t->memory && t->streams && models_set_list(t, NULL, 0))
-        return t;
-    models_free(t);
-    return NULL;
-}
-
-ggl_status models_start(models *t, ggl_error *err) {
-    pthread_mutex_lock(&t->lock); /* requests may be answered already */
-    const bool has = pthread_create(&t->manager, NULL, models_manage, t) == 0;
-    t->has_manager = has;
-    pthread_mutex_unlock(&t->lock);
-    return has ? GGL_OK : ggl_fail(err, GGL_NOMEM, "no thread could be started");
-}
-
-void models_stop(models *t) {
-    ggl_error ending = {0};
-    (void)ggl_fail(&ending, GGL_CANCELLED, "the server is ending");
-    pthread_mutex_lock(&t->lock);
-    t->ends = true;
-    wake(t);
-    pthread_mutex_unlock(&t->lock);
-    if (t->has_manager)
-        pthread_join(t->manager, NULL);
-    t->has_manager = false;
-    for (size_t i = 0; i < t->n; i++) {
-        pthread_mutex_lock(&t->lock);
-        waiting *w = models_collect(t->row[i], NULL, &ending);
-        pthread_mutex_unlock(&t->lock);
-        models_answer(w);
-        if (t->row[i]->server)
-            server_stop(t->row[i]->server);
-    }
-}
-
-void models_free(models *t) {
-    if (!t)
-        return;
-    for (size_t i = 0; i < t->n; i++)
-        model_free(t->row[i]);
-    for (model_list *l = t->list, *older; l; l = older) {
-        older = l->older;
-        ggl_free(l);
-    }
-    ggl_free(t->row);
-    streams_free(t->streams);
-    memory_free(t->memory);
-    pthread_cond_destroy(&t->has_news);
-    pthread_mutex_destroy(&t->lock);
-    ggl_free(t);
+void server_say_ignored(const server *s, const ignored_fields *x, const http_request *q,
+                        http_reply *r) {
+    models_say_ignored(model_table(s->model_row), x, q, r);
 }

@@ -55,7 +55,7 @@ typedef struct model_list {
 const model_list *models_get_list(const models *t);
 /* Reads again what --models names. Models that have the same flags and file as before stay as they are, loaded or not. Those
  * that are gone are unloaded when their answers have ended. GGL_USAGE: there is no --models; GGL_LIMIT: another thread does it
- * now, or the table is not started; else what is wrong with the folder or file, and nothing changes. (models_manage.c) */
+ * now, or the table is not started; else what is wrong with the folder or file, and nothing changes. (models_reload.c) */
 GGL_NODISCARD ggl_status models_reload(models *t, ggl_error *err);
 /* True without --models: there is one model, which every name means. */
 bool models_is_single(const models *t);

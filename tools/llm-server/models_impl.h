@@ -1,4 +1,5 @@
-/* What models.c (rows, and requests that use them) and models_manage.c (the manager's thread) share. */
+/* What models.c (rows, and requests that use them), models_manage.c (the manager's thread), models_table.c (beginning
+ * and end) and models_reload.c share. */
 #ifndef LLM_SERVER_MODELS_IMPL_H
 #define LLM_SERVER_MODELS_IMPL_H
 

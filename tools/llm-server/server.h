@@ -55,7 +55,7 @@ bool server_on_engine(server *s, void (*fn)(void *ctx, llm_engine *e), void *ctx
 bool server_post(server *s, void (*fn)(void *ctx, llm_engine *e), void *ctx);
 
 /* What all answers share: the list of those in progress, and compiled grammars. The server makes it before the first
- * request, and frees it after the engine. (answer.c) */
+ * request, and frees it after the engine. (answers.c) */
 typedef struct answers answers;
 answers *answers_new(void); /* NULL: out of memory */
 /* Before the first request: all of them together take their memory from m; NULL: any. (answer_memory.c) */

@@ -351,7 +351,7 @@ static const char *wrong_options(const options *o) {
     if (o->chat && o->chat_template && strcmp(o->chat, "-") == 0 &&
         strcmp(o->chat_template, "-") == 0)
         return "--chat and --chat-template cannot both be read from stdin";
-    if (o->model || o->hub.repo || o->hub.url)
+    if (o->model || o->hub.repo || o->hub.url || tool_hub_only_lists(&o->hub))
         return NULL;
     if (o->chat && !o->chat_template)
         return "--chat needs -m FILE, whose template is used, or --chat-template FILE";

@@ -235,7 +235,7 @@ typedef struct llm_generate_params {
     const char *samplers; /* the stages in another order: "top_k;temperature"; NULL: all */
     bool json_spaces;     /* json_schema: white space between values is allowed */
     bool show_special; /* the text has special tokens, too, such as the marks of calls of tools */
-    /* The tools that the model may call, a JSON array as in a conversation, and how: NULL, "auto" or "none": nothing is
+    /* The tools that the model may call, a JSON array of {"type": "function", "function": {"name": .., "parameters": {..}}}, and how: NULL, "auto" or "none": nothing is
      * demanded; "required": the text is calls, maybe after reasoning; a name: calls of this tool. Not with a grammar or
      * schema. llm_chat_answer takes both from the conversation. */
     const char *tools, *tool_choice;
@@ -332,7 +332,7 @@ GGL_API GGL_NODISCARD ggl_status llm_reply(llm_context *c, const llm_message *me
                                            const llm_generate_params *params, llm_piece_fn *each,
                                            void *user, ggl_error *err);
 /* Formats a conversation as llm_reply does. json: the text of an object that the template reads,
- * {"messages": [..], "tools": [..]}. A content may be a list of parts of text; pictures and files are
+ * {"messages": [..], "tools": [..]}; GGL_FORMAT: it is none, or one of the tools is no function. A content may be a list of parts of text; pictures and files are
  * refused. answer: end with the beginning of an answer. The caller frees
  * *text, of *n bytes and a NUL, by ggl_free. Its special tokens are all in it: tokenize it without
  * LLM_ADD_SPECIAL. */
@@ -407,7 +407,7 @@ typedef struct llm_run_info {
 GGL_API GGL_NODISCARD ggl_status llm_last_run(const llm_context *c, llm_run_info *info,
                                               ggl_error *err);
 
-/* One of many texts that are generated at once. This struct stays as it is; set all members to 0 first. */
+/* One of many texts that are generated at once. Set all members to 0 first. This struct keeps its size. */
 typedef struct llm_job {
     const int32_t *id; /* [n]: the prompt, as for llm_generate_tokens */
     size_t n;
@@ -419,6 +419,7 @@ typedef struct llm_job {
     int32_t stop;
     int64_t n_reused, n_prompt, n_generated;
     ggl_error err;
+    bool incomplete;
 } llm_job;
 /* Generates n texts, llm_open_params.n_parallel of them at once in one batch, which takes much less time than one
  * after the other. Each text is the one that llm_generate_tokens would give, bit for bit. Calls of `each` for different
@@ -447,7 +448,7 @@ GGL_API void llm_jobs_end(llm_context *c, llm_job *job);
 
 /* Stops the call that another thread is making with this context, as soon as the current step of the
  * model has ended. That call returns GGL_CANCELLED. If there is no such call, it ends what llm_begin has
- * begun: the next llm_next returns GGL_CANCELLED. If nothing was begun, it has no effect. */
+ * begun: the next llm_next returns GGL_CANCELLED. If nothing was begun, or c is NULL, it has no effect. */
 GGL_API void llm_cancel(llm_context *c);
 
 /* --- tokens ----------------------------------------------------------------------------------- */
@@ -487,10 +488,19 @@ GGL_API GGL_NODISCARD ggl_status llm_eval(llm_context *c, const int32_t *id, siz
  * token was generated; NULL if there are none. Valid until the next call. */
 GGL_API const float *llm_logits(const llm_context *c);
 
+/* Turns a prompt and the text that follows it into tokens *id, both together, as the model learned them: "in the" and " garden". The
+ * first *n_begin of *n_id are those of the prompt; a token with the end of the prompt and the beginning of the text is not.
+ * (llm_encode on the text alone gives other tokens: for many models, it begins with a space of its own.) flags and statuses are those of
+ * llm_encode; GGL_USAGE: nothing is left of one of them. The caller frees *id by ggl_free. */
+GGL_API GGL_NODISCARD ggl_status llm_encode_after(const llm_context *c, const char *prompt,
+                                                  size_t n_prompt, const char *text, size_t n,
+                                                  unsigned flags, int32_t **id, size_t *n_begin,
+                                                  size_t *n_id, ggl_error *err);
+
 /* Scores a continuation of a prompt: logprob[i] becomes the natural logarithm of the model's probability of token id[i] after the
  * prompt and the tokens before it, and greedy[i] whether it is the likeliest token there. Both are [n], or NULL. The sequence
  * becomes the prompt and all but the last token of id; what it has in common with the prompt is not run again, which makes
- * further continuations of the same prompt cheap. GGL_USAGE: a token is out of range, or n_prompt or n is 0; GGL_LIMIT: they
+ * further continuations of the same prompt cheap. llm_encode_after gives the tokens of both. GGL_USAGE: a token is out of range, or n_prompt or n is 0; GGL_LIMIT: they
  * exceed the context; GGL_CANCELLED, GGL_NOMEM, GGL_DEVICE. */
 GGL_API GGL_NODISCARD ggl_status llm_score(llm_context *c, const int32_t *prompt, size_t n_prompt,
                                            const int32_t *id, size_t n, double *logprob,
@@ -765,6 +775,11 @@ GGL_API GGL_NODISCARD ggl_status llm_describe(const char *path, const llm_open_p
  * A draft model is not counted. Else as llm_describe. */
 GGL_API GGL_NODISCARD ggl_status llm_plan(const char *path, const llm_open_params *params,
                                           char **json, size_t *n, ggl_error *err);
+/* Returns as JSON which models are in the cache of downloads (llm_open of "hf:..", -hf and -mu of the tools): {"folder", "models":
+ * [{"path" (for llm_open), "repository" ("USER/REPO"; absent for one from a URL), "file" (within the repository; "": the Hugging Face folder),
+ * "bytes", "n_files", "is_whole" (false: its download was interrupted)}, ..], "problems": [{"path", "problem"}, ..], what else lies
+ * there}. The caller frees *json by ggl_free. GGL_NOT_FOUND: no folder for it is known. */
+GGL_API GGL_NODISCARD ggl_status llm_cached_models(char **json, size_t *n, ggl_error *err);
 
 /* --- defaults --------------------------------------------------------------------------------- */
 

@@ -8,6 +8,10 @@
             print(piece, end="", flush=True)
 
 docs/python.md of the project has all calls."""
+import ctypes as _c
+import json as _json
+from typing import Any, Dict, List
+
 from ._async import AsyncModel
 from ._errors import Cancelled, Error, Status
 from ._jobs import Batch, Job, Jobs
@@ -19,7 +23,7 @@ from ._version import __version__
 
 __all__ = [
     "Answer", "AsyncModel", "Batch", "Call", "Cancelled", "Error", "Imatrix", "Job", "Jobs", "Message", "Metadata", "Model", "Node", "Options",
-    "Part", "Perplexity", "Result", "Run", "Score", "Status", "Stream", "Verified", "__version__", "library_path",
+    "Part", "Perplexity", "Result", "Run", "Score", "Status", "Stream", "Verified", "__version__", "cached_models", "library_path",
 ]  # fmt: skip
 
 
@@ -28,3 +32,14 @@ def library_path() -> str:
     from ._abi import library
 
     return library().path
+
+
+def cached_models() -> List[Dict[str, Any]]:
+    """The models that were downloaded: path, for Model(); repository ("USER/REPO"; absent for one from a URL), file ("" for a folder), bytes,
+    n_files and is_whole, which is False if the download was interrupted."""
+    from ._abi import library, taken_bytes
+
+    text, n = _c.c_void_p(), _c.c_size_t()
+    library().llm_cached_models(_c.byref(text), _c.byref(n))
+    models: List[Dict[str, Any]] = _json.loads(taken_bytes(library(), text, n))["models"]
+    return models

@@ -65,12 +65,15 @@ class OpenParams(c.Structure):
 
 class GenerateParams(c.Structure):
     is_empty = False  # no token is to be generated, which n_max cannot say
+    notes: Tuple[List[str], ...] = ()  # what `note` has got: one list
     _fields_ = fields(
         """size:z n_max:q temp:f top_k:i top_p:f min_p:f repeat_penalty:f ignore_end:? seed:Q stop:texts n_stop:z grammar:s json_schema:s
         repeat_last_n:i frequency_penalty:f presence_penalty:f dynatemp_range:f dynatemp_exponent:f typical_p:f top_n_sigma:f
         xtc_probability:f xtc_threshold:f dry_multiplier:f dry_base:f dry_allowed_length:i dry_last_n:i dry_breakers:texts n_dry_breakers:z
         mirostat:i mirostat_tau:f mirostat_eta:f bias:biases n_bias:z samplers:s json_spaces:? show_special:? tools:s tool_choice:s
-        number:numbers n_numbers:z n_stop_shown:z shift:? n_keep:q""",  # what follows in C are callbacks
+        number:numbers n_numbers:z n_stop_shown:z shift:? n_keep:q grammar_name:s same_sampler:?
+        user:p token:p shows:p force:p full:p prompt_logits:p prompt_progress:p note:says""",
+        says=Note,
         texts=c.POINTER(c.c_char_p),
         biases=c.POINTER(TokenBias),
         numbers=c.POINTER(Number),
@@ -86,7 +89,7 @@ class RunInfo(c.Structure):
 
 class Job(c.Structure):
     _fields_ = fields(
-        "id:ids n:z params:params each:call user:p finish:i stop:i n_reused:q n_prompt:q n_generated:q err:error",
+        "id:ids n:z params:params each:call user:p finish:i stop:i n_reused:q n_prompt:q n_generated:q err:error incomplete:?",
         ids=Ids,
         params=c.POINTER(GenerateParams),
         call=PieceFn,
@@ -163,6 +166,7 @@ FUNCTIONS: Dict[str, Tuple[Any, ...]] = {
     "llm_last_run": (STATUS, Context, c.POINTER(RunInfo)),
     "llm_cancel": (None, Context),
     "llm_encode": (STATUS, Context, c.c_char_p, c.c_size_t, c.c_uint, c.POINTER(Ids), SizeOut),
+    "llm_encode_after": (STATUS, Context, c.c_char_p, c.c_size_t, c.c_char_p, c.c_size_t, c.c_uint, c.POINTER(Ids), SizeOut, SizeOut),
     "llm_decode": (STATUS, Context, Ids, c.c_size_t, c.c_uint, TextOut, SizeOut),
     "llm_token_bytes": (c.c_void_p, Context, c.c_int32, SizeOut),
     "llm_token_is_end": (c.c_bool, Context, c.c_int32),
@@ -180,6 +184,7 @@ FUNCTIONS: Dict[str, Tuple[Any, ...]] = {
     "llm_verify": (STATUS, Context, c.POINTER(VerifyParams), c.POINTER(VerifyResult)),
     "llm_describe": (STATUS, c.c_char_p, c.POINTER(OpenParams), TextOut, SizeOut),
     "llm_plan": (STATUS, c.c_char_p, c.POINTER(OpenParams), TextOut, SizeOut),
+    "llm_cached_models": (STATUS, TextOut, SizeOut),
     "llm_embed": (STATUS, Context, c.c_char_p, c.c_size_t, Floats),
     "llm_sequence": (Ids, Context, SizeOut),
     "llm_truncate": (STATUS, Context, c.c_size_t),

@@ -13,6 +13,7 @@ from ._model import Messages, Model, Prompt, Tools
 from ._opening import Path
 from ._options import Options
 from ._results import Imatrix, Message, Part, Perplexity, Result, Score, Verified
+from ._stream import Pieces
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -26,8 +27,9 @@ END: Any = object()
 class Text:
     """A text that runs beside others."""
 
-    def __init__(self, begin: Callable[[Jobs], Job]):
+    def __init__(self, begin: Callable[[Jobs], Job], is_stream: bool):
         self.begin = begin
+        self.is_stream = is_stream  # close() ends it
         self.given: asyncio.Queue[Union[str, BaseException]] = asyncio.Queue()  # pieces, at last END or why it failed
         self.has_ended = asyncio.Event()
         self.is_unwanted = False
@@ -35,6 +37,14 @@ class Text:
     def end(self, why: Union[str, BaseException]) -> None:
         self.given.put_nowait(why)
         self.has_ended.set()
+
+
+class Turn:
+    """That of a stream, from its begin to its end."""
+
+    stream: Optional[Pieces[Any]] = None
+    reader: Optional[asyncio.Task[Any]] = None  # the task that has read it last
+    is_over = False
 
 
 Given = Tuple[Text, Union[str, BaseException]]  # a piece of a text; at last END, or why it failed
@@ -52,6 +62,8 @@ class AsyncModel:
         self._n_waiting = 0  # calls that wait for the turn
         self._texts: List[Text] = []  # that wait to be begun beside others
         self._runner: Optional[asyncio.Future[None]] = None  # of texts that run beside others
+        self._streaming: Optional[Turn] = None  # of a stream that runs alone
+        self._is_closing = False
         self._is_closed = False
 
     @classmethod
@@ -62,14 +74,15 @@ class AsyncModel:
     async def generate(self, prompt: Prompt, **options: Unpack[Options]) -> str:
         if self._runs_alone(options):
             return await self._call(lambda: self.model.generate(prompt, **options))
-        return "".join([piece async for piece in self.stream(prompt, **options)])
+        return "".join([piece async for piece in self._text(lambda jobs: jobs.add(prompt, **options), is_stream=False)])
 
     async def chat(
         self, messages: Messages, *, tools: Optional[Tools] = None, variables: Optional[Mapping[str, Any]] = None, **options: Unpack[Options]
     ) -> str:
         if self._runs_alone(options):
             return await self._call(lambda: self.model.chat(messages, tools=tools, variables=variables, **options))
-        return "".join([piece async for piece in self.stream_chat(messages, tools=tools, variables=variables, **options)])
+        begin = self._begin_chat(messages, tools, variables, options)
+        return "".join([piece async for piece in self._text(begin, is_answer=True, is_stream=False)])
 
     async def answer(
         self, messages: Messages, *, tools: Optional[Tools] = None, tool_choice: Union[str, Mapping[str, Any], None] = None, **options: Any
@@ -104,18 +117,18 @@ class AsyncModel:
     ) -> AsyncIterator[str]:
         if self._runs_alone(options):
             return self._pieces(lambda: self.model.stream_chat(messages, tools=tools, variables=variables, **options))
-
-        def begin(jobs: Jobs) -> Job:
-            prompt = self.model.format_chat(messages, tools=tools, variables=variables)
-            return jobs.add(self.model.tokenize(prompt, add_special=False), **options)
-
-        return self._text(begin, is_answer=True)
+        return self._text(self._begin_chat(messages, tools, variables, options), is_answer=True)
 
     def stream_answer(self, messages: Messages, **options: Any) -> AsyncIterator[Part]:
         return self._pieces(lambda: self.model.stream_answer(messages, **options))
 
     async def close(self) -> None:
-        """Frees the model, when the calls before this one have ended. Any number of calls is fine; others then raise Error."""
+        """Frees the model, when the calls before this one have ended. It ends streams. Any number of calls is fine; others then raise Error."""
+        self._is_closing = True
+        turn = self._streaming
+        if turn is not None and turn.stream is not None and not turn.is_over:
+            await self._in_thread(turn.stream.close)
+            self._end(turn)
         async with self._alone():
             if self._is_closed:
                 return
@@ -138,15 +151,33 @@ class AsyncModel:
 
     @contextlib.asynccontextmanager
     async def _alone(self) -> AsyncIterator[None]:
-        """The turn of a call that runs alone. While one waits, no further texts join those that run."""
+        """The turn of a call that runs alone."""
+        await self._take_turn()
+        try:
+            yield
+        finally:
+            self._lock().release()
+
+    async def _take_turn(self) -> None:
+        """Waits until what others have begun has ended. Meanwhile no further texts join those that run."""
+        self._refuse_own_stream()
         self._n_waiting += 1
         try:
             await self._lock().acquire()
         finally:
             self._n_waiting -= 1
-        try:
-            yield
-        finally:
+
+    def _refuse_own_stream(self) -> None:
+        """Raises Error if this task would wait for itself."""
+        if self._streaming is not None and self._streaming.reader is asyncio.current_task():
+            raise Error(
+                Status.USAGE, "this task has begun a stream of the model that has not ended: read it to its end, or close it by aclose(), before the next call"
+            )
+
+    def _end(self, turn: Turn) -> None:
+        if not turn.is_over:
+            turn.is_over = True
+            self._streaming = None
             self._lock().release()
 
     async def _call(self, function: Callable[[], T]) -> T:
@@ -170,25 +201,49 @@ class AsyncModel:
             raise
         return future.result()
 
-    async def _pieces(self, begin: Callable[[], Any]) -> AsyncIterator[T]:
-        async with self._alone():
-            stream: Iterator[T] = await self._in_thread(begin)
-            try:
-                while True:
-                    piece = await self._in_thread(lambda: next(stream, END))
-                    if piece is END:
-                        return
-                    yield piece
-            finally:
-                await self._in_thread(stream.close)  # type: ignore[attr-defined]
+    async def _pieces(self, begin: Callable[[], Pieces[T]]) -> AsyncIterator[T]:
+        await self._take_turn()
+        turn = self._streaming = Turn()
+        try:
+            turn.reader = asyncio.current_task()
+            stream = await self._in_thread(begin)
+            turn.stream = stream
+            while True:
+                self._refuse_closed()
+                turn.reader = asyncio.current_task()
+                piece: T = await self._in_thread(lambda: next(stream, END))
+                if piece is END:
+                    return
+                yield piece
+        finally:
+            if not turn.is_over:
+                try:
+                    if turn.stream is not None:
+                        await self._in_thread(turn.stream.close)
+                finally:
+                    self._end(turn)
+
+    def _refuse_closed(self) -> None:
+        if self._is_closing:
+            raise Error(Status.USAGE, "the model is closed")
 
     # --- texts that run at the same time ------------------------------------------------------------
+
+    def _begin_chat(
+        self, messages: Messages, tools: Optional[Tools], variables: Optional[Mapping[str, Any]], options: Any
+    ) -> Callable[[Jobs], Job]:
+        def begin(jobs: Jobs) -> Job:
+            prompt = self.model.format_chat(messages, tools=tools, variables=variables)
+            return jobs.add(self.model.tokenize(prompt, add_special=False), **options)
+
+        return begin
 
     def _runs_alone(self, options: Mapping[str, Any]) -> bool:
         return self.model._n_parallel == 1 or options.get("max_tokens") == 0
 
-    async def _text(self, begin: Callable[[Jobs], Job], is_answer: bool = False) -> AsyncIterator[str]:
-        text = Text(begin)
+    async def _text(self, begin: Callable[[Jobs], Job], is_answer: bool = False, is_stream: bool = True) -> AsyncIterator[str]:
+        self._refuse_own_stream()
+        text = Text(begin, is_stream)
         self._texts.append(text)
         if self._runner is None:
             self._runner = asyncio.ensure_future(self._run_texts())
@@ -252,14 +307,17 @@ class AsyncModel:
                 text.end(item)
         given.clear()
 
-    @staticmethod
-    def _step(jobs: Jobs, running: Dict[Job, Text], new: List[Text], given: List[Given]) -> None:
+    def _step(self, jobs: Jobs, running: Dict[Job, Text], new: List[Text], given: List[Given]) -> None:
         """Begins and ends texts, and runs the model once."""
-        for job, text in running.items():
-            if text.is_unwanted:
+        for job, text in list(running.items()):
+            if text.is_unwanted or (text.is_stream and self._is_closing):
                 jobs.cancel(job)
+                given.append((text, Error(Status.USAGE, "the model is closed")))
+                del running[job]
         for text in new:
             try:
+                if text.is_stream:
+                    self._refuse_closed()
                 if text.is_unwanted:
                     given.append((text, END))
                 else:

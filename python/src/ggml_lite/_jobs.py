@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Generator, List, Optional, Tuple
 
 from . import _abi
 from ._errors import Error, error_of
+from ._notes import warn_of_notes
 from ._results import FINISH, Result, Run, run_of
 from ._stream import Known, Pieces, decoder
 
@@ -131,6 +132,7 @@ class Jobs:
         with self._model._call() as handle:
             self._model._lib.llm_jobs_add(handle, c.byref(job._job))
         self._left[job] = None
+        warn_of_notes(job._params)
         return job
 
 

@@ -7,9 +7,7 @@ import json
 import logging
 import os
 import re
-import sys
 import threading
-import warnings
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, SupportsIndex, Tuple, Union, cast
 
@@ -18,6 +16,7 @@ from ._errors import Error, Status
 from ._interrupt import interruptible
 from ._jobs import Batch, Job, Jobs
 from ._measure import Measures
+from ._notes import warn, warn_of_notes
 from ._opening import Path, file_bytes, known_arguments, layers, loras, overridden, rules
 from ._options import Options, flag, generate_params, number, text_bytes, whole
 from ._results import Message, Metadata, Result, Run, Score, run_of
@@ -421,7 +420,7 @@ class Model(Measures):
         for name in [*(variables or {}), *(["tools"] if tools else [])]:
             if not self._template_reads(name, talk):
                 more = ", so the model does not see them" if name == "tools" else ""
-                warnings.warn(f"the model's chat template does not read '{name}'{more}", stacklevel=_level_of_caller())
+                warn(f"the model's chat template does not read '{name}'{more}")
         return talk
 
     def _template_reads(self, name: str, talk: Dict[str, Any]) -> bool:
@@ -555,8 +554,7 @@ class Model(Measures):
         """How probable a continuation is after a prompt. The prompt is run once for all its continuations that follow one another. If both are
         texts, they become tokens together: a token with the end of the prompt and the beginning of the continuation counts as the latter's."""
         if isinstance(prompt, str) and isinstance(continuation, str):
-            begin, ids = self._ids(prompt), self._ids(prompt + continuation)
-            n = next((i for i, (a, b) in enumerate(zip(begin, ids)) if a != b), min(len(begin), len(ids)))
+            n, ids = self._ids_after(prompt, continuation) if continuation else (0, [])
         else:
             begin = self._ids(prompt)
             more = self.tokenize(continuation, add_special=False) if isinstance(continuation, str) else self._ids(continuation)
@@ -568,6 +566,18 @@ class Model(Measures):
         with self._own_turn():
             self._wait(lambda handle: self._lib.llm_score(handle, first, len(first), rest, len(rest), logprob, greedy))
         return Score(list(rest), list(logprob), list(greedy))
+
+    def _ids_after(self, prompt: str, text: str) -> Tuple[int, List[int]]:
+        """The tokens of both together, and how many of them are the prompt's alone."""
+        begin, end = prompt.encode("utf-8"), text.encode("utf-8")
+        ids, n_begin, n = _abi.Ids(), c.c_size_t(), c.c_size_t()
+        flags = _abi.ADD_SPECIAL | _abi.READ_SPECIAL
+        with self._call() as handle:
+            self._lib.llm_encode_after(handle, begin, len(begin), end, len(end), flags, c.byref(ids), c.byref(n_begin), c.byref(n))
+        try:
+            return n_begin.value, list(ids[: n.value])
+        finally:
+            self._lib.ggl_free(ids)
 
     def embed(self, text: Union[str, Sequence[str]]) -> Array:
         """The vector [n_embd], of length 1, that stands for a text; of a list of texts: [n_texts, n_embd]. The model must be opened with
@@ -665,6 +675,7 @@ class Model(Measures):
     def _begin(self, prompt: List[int], params: _abi.GenerateParams) -> None:
         ids = _abi.array(prompt)
         self._wait(lambda handle: self._lib.llm_begin(handle, ids, len(ids), c.byref(params)))
+        warn_of_notes(params)
 
     def _next(self) -> Optional[bytes]:
         """The next bytes of the text; None: it has ended."""
@@ -717,12 +728,6 @@ class _Asked(Model):
         self.facts = json.loads(_abi.taken_bytes(self._lib, text, n))
 
 
-def _level_of_caller() -> int:
-    """The level, for warnings.warn, of the code that has called this package."""
-    level, frame = 0, sys._getframe(1)
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(os.path.dirname(__file__) + os.sep):
-        level, frame = level + 1, frame.f_back
-    return level + 1
 
 
 def _empty_info() -> _abi.RunInfo:

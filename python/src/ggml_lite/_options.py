@@ -8,7 +8,7 @@ import math
 import os
 from typing import Any, Collection, Dict, Iterable, List, Mapping, Optional, Sequence, SupportsIndex, Tuple, TypedDict, Union
 
-from ._abi import GenerateParams, Library, Number, TokenBias
+from ._abi import GenerateParams, Library, Note, Number, TokenBias
 
 
 class Options(TypedDict, total=False):
@@ -200,6 +200,12 @@ def set_random_seed(p: GenerateParams) -> None:
     p.seed = int.from_bytes(os.urandom(8), "little")
 
 
+def collect_notes(p: GenerateParams) -> None:
+    notes: List[str] = []
+    p.notes = (notes,)
+    p.note = Note(lambda _user, text: notes.append(text.decode("utf-8", "replace")))
+
+
 def set_max_tokens(p: GenerateParams, value: Any) -> None:
     given = whole("max_tokens", value, -1, 64)
     p.n_max, p.is_empty = max(given, 0), given == 0
@@ -299,4 +305,6 @@ def generate_params(lib: Library, options: Mapping[str, Any]) -> GenerateParams:
             else:
                 numbers[name] = given
     set_numbers(p, numbers)
+    if p.json_schema:
+        collect_notes(p)
     return p

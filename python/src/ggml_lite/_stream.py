@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Callable, Generator, Iterator, List, Opti
 
 from . import _abi
 from ._errors import Error
+from ._notes import warn_of_notes
 from ._results import Message, Part, Result, Run
 
 if TYPE_CHECKING:
@@ -166,5 +167,6 @@ class Answer(Pieces[Part]):
         finally:
             with contextlib.suppress(Error):
                 known.run = model._note_run()
+        warn_of_notes(params)
         known.message = Message(whole[0])
         known.message.run = known.run

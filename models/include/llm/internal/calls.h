@@ -63,6 +63,8 @@ typedef struct llm_calls_part {
         *error; /* BROKEN: what is wrong, such as "the arguments of \"f\" are not JSON: .." */
 } llm_calls_part;
 
+struct json_value; /* models/common/json.h */
+
 typedef struct llm_calls_params {
     size_t size; /* sizeof(llm_calls_params): ggl/internal/params.h */
     /* The name of a format; empty: llm_calls_format() of template_text. */
@@ -108,8 +110,11 @@ bool llm_calls_format_has_calls(ggl_str name);
 /* Returns the name of the k-th format; empty: there are k or fewer. */
 ggl_str llm_calls_format_name(int k);
 
+/* Checks the value of "tools" in a conversation. GGL_FORMAT: it is no array, or an element is no tool; the message has its
+ * index. */
+GGL_NODISCARD ggl_status llm_calls_check_tools(const struct json_value *tools, ggl_error *err);
 /* Begins an answer. GGL_NOT_FOUND: no format of that name (the message lists them); GGL_FORMAT:
- * tools are no JSON array; GGL_NOMEM. On failure *out is NULL. */
+ * tools are no JSON array of tools; GGL_NOMEM. On failure *out is NULL. */
 GGL_NODISCARD ggl_status llm_calls_new(llm_calls **out, const llm_calls_params *p, ggl_error *err);
 void llm_calls_free(llm_calls *c);
 /* Adds a piece of the answer. GGL_LIMIT: longer than max_size; GGL_NOMEM. */

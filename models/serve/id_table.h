@@ -1,7 +1,7 @@
 /* A hash table of objects with numbers as keys. Each object contains its node, so llm_table_put
  * cannot fail after llm_table_reserve. */
-#ifndef LLM_TABLE_H
-#define LLM_TABLE_H
+#ifndef LLM_ID_TABLE_H
+#define LLM_ID_TABLE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* Waiting tasks. Clients take turns; the tasks of one client keep their order. Tasks that have run and were
  * preempted come first. */
-#ifndef LLM_QUEUE_H
-#define LLM_QUEUE_H
+#ifndef LLM_CLIENT_QUEUE_H
+#define LLM_CLIENT_QUEUE_H
 
 #include "task.h"
 

@@ -1,4 +1,4 @@
-#include "queue.h"
+#include "client_queue.h"
 
 #include "ggl/alloc.h"
 

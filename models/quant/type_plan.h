@@ -1,7 +1,7 @@
 /* The contents of a quantized file: the tensors of a model with their new types, from a mix or a
  * type, and from the user's other choices. */
-#ifndef LLM_QUANT_PLAN_H
-#define LLM_QUANT_PLAN_H
+#ifndef LLM_QUANT_TYPE_PLAN_H
+#define LLM_QUANT_TYPE_PLAN_H
 
 #include <regex.h>
 

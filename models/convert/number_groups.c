@@ -1,4 +1,4 @@
-#include "groups.h"
+#include "number_groups.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* What watched nodes read (ggl_sched_params.watch). */
-#ifndef GGL_SCHED_WATCH_H
-#define GGL_SCHED_WATCH_H
+#ifndef GGL_SCHED_WATCHED_H
+#define GGL_SCHED_WATCHED_H
 
 #include <pthread.h>
 

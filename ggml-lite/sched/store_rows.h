@@ -1,7 +1,7 @@
 /* Which rows of the stores a batch sees and writes, and which bytes of the stores they are. All files of
  * the scheduler that ask this ask here; what one element of the batch sees is ggl_visible_rows. */
-#ifndef GGL_SCHED_ROWS_H
-#define GGL_SCHED_ROWS_H
+#ifndef GGL_SCHED_STORE_ROWS_H
+#define GGL_SCHED_STORE_ROWS_H
 
 #include "graph/graph_impl.h"
 

@@ -1,4 +1,4 @@
-#include "plan.h"
+#include "type_plan.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -4,8 +4,8 @@
  * alone, the predictions of models change more, by measurement. Every function first multiplies the elements by a power of two, so that
  * the largest is in [1, 2), and divides the importance by its mean: nothing overflows, whatever the
  * units. */
-#ifndef GGL_FIT_H
-#define GGL_FIT_H
+#ifndef GGL_FIT_BLOCK_H
+#define GGL_FIT_BLOCK_H
 
 #include "lanes.h"
 #include "quant.h"

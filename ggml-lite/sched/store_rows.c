@@ -1,4 +1,4 @@
-#include "rows.h"
+#include "store_rows.h"
 
 #include <inttypes.h>
 

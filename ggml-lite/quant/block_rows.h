@@ -1,9 +1,9 @@
 /* Encoding of rows with importance, block by block; private to ggml-lite/quant. Where the importance has directions, the codes
  * of each block are chosen again, so that the errors of a row cancel (feedback.h). */
-#ifndef GGL_ROWS_H
-#define GGL_ROWS_H
+#ifndef GGL_BLOCK_ROWS_H
+#define GGL_BLOCK_ROWS_H
 
-#include "fit.h"
+#include "fit_block.h"
 #include "grid.h"
 
 /* Encodes n elements by ggl_fit_four or ggl_fit_four_mins; `put` stores block l of the four. */

@@ -1,5 +1,5 @@
-/* Rows of blocks: rows.h. */
-#include "rows.h"
+/* Rows of blocks: block_rows.h. */
+#include "block_rows.h"
 
 #include <math.h>
 

@@ -1,5 +1,5 @@
-/* Reads blocks, and rounds factors, for the searches of fit.h. */
-#include "fit.h"
+/* Reads blocks, and rounds factors, for the searches of fit_block.h. */
+#include "fit_block.h"
 
 #include <math.h>
 

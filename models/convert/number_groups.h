@@ -13,13 +13,15 @@
  *     8      q8_0   scale * code, of signed bytes without a bias
  *
  * Their scales and biases are f16. For MLX, all of a tensor's must be numbers that f16 holds. */
-#ifndef LLM_GROUPS_H
-#define LLM_GROUPS_H
+#ifndef LLM_NUMBER_GROUPS_H
+#define LLM_NUMBER_GROUPS_H
 
 #include "recipe.h"
 
 #define LLM_GROUPS_BLOCK 32 /* elements of the block types */
 
+/* Reads elements first .. first + n - 1 of a RECIPE_GROUPS. */
+void llm_groups_read(const recipe *r, int64_t first, int64_t n, float *out);
 /* Returns the type of numbers that is nearest to those of the recipe, a RECIPE_GROUPS: f32 if the
  * scales are, else f16 or bf16, by the error of some of the groups. */
 ggl_type llm_groups_number_type(const recipe *r);

@@ -1,7 +1,7 @@
 /* Shows to the user what watched nodes read. A watched node belongs to the trunk, so that it sees the
  * whole batch. Its operands are in the io region of its device until its segment ends; there they are
  * shown, before later segments use that memory. */
-#include "watch.h"
+#include "watched.h"
 
 #include "ggl/internal/graph.h"
 

@@ -1,4 +1,4 @@
-#include "table.h"
+#include "id_table.h"
 
 #include "ggl/alloc.h"
 

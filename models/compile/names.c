@@ -1,0 +1,116 @@
+/* Names of keys and tensors: patterns that match them, and what the descriptor and the file have. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "compile.h"
+#include "ggl/internal/show.h"
+
+static bool is_digit(char c) {
+    return c >= '0' && c <= '9';
+}
+
+/* Matches greedily with one backtracking point, so that the time is linear per '*'. */
+bool llm_arch_match_number(const char *pattern, char number, const char *s, size_t n) {
+    const char *star = NULL;
+    size_t i = 0, back = 0;
+    while (i < n) {
+        if (*pattern == '*') {
+            star = pattern++;
+            back = i;
+        } else if (number && *pattern == number && is_digit(s[i])) {
+            pattern++;
+            while (i < n && is_digit(s[i]))
+                i++;
+        } else if (*pattern == s[i] && *pattern) {
+            pattern++;
+            i++;
+        } else if (star) {
+            pattern = star + 1;
+            i = ++back;
+        } else {
+            return false;
+        }
+    }
+    while (*pattern == '*')
+        pattern++;
+    return *pattern == 0;
+}
+
+size_t llm_arch_match_first(const char *const *pattern, size_t n, ggl_str name, size_t *hits) {
+    size_t first = n;
+    for (size_t i = 0; i < n && (first == n || hits); i++) {
+        if (!arch_match(pattern[i], name.s, name.n))
+            continue;
+        first = first < n ? first : i;
+        if (hits)
+            hits[i]++;
+    }
+    return first;
+}
+
+static const arch_known_key *key_named(const llm_arch *arch, const char *name) {
+    const arch_known_key *k = arch->key;
+    while (k && (k->whole || strcmp(k->name, name) != 0))
+        k = k->next;
+    return k;
+}
+
+bool llm_arch_reads_key(const llm_arch *arch, const char *name) {
+    const arch_known_key *k = key_named(arch, name);
+    return k && k->n_reads > 0;
+}
+
+bool llm_arch_names_key(const llm_arch *arch, const char *name) {
+    const arch_known_key *k = key_named(arch, name);
+    return k && k->own;
+}
+
+/* --- values, for messages --------------------------------------------------------------------- */
+
+void llm_arch_cut(char *s, size_t most) {
+    if (strlen(s) <= most)
+        return;
+    size_t n = most - 2;
+    while (n > 0 && ((unsigned char)s[n] & 0xc0) == 0x80)
+        n--;
+    strcpy(s + n, "..");
+}
+
+static void item_text(arch_eval *ev, const llm_arch_key *k, uint64_t i, char *buf, size_t size) {
+    llm_arch_item item = {0};
+    char text[4 * 64 + 1];
+    snprintf(buf, size, "?");
+    if (!ev->src->get_item(ev->src->ctx, k, i, &item))
+        return;
+    if (k->type == LLM_ARCH_NUMBER)
+        snprintf(buf, size, "%.12g", item.number);
+    else if (k->type == LLM_ARCH_BOOL)
+        snprintf(buf, size, "%s", item.flag ? "true" : "false");
+    else {
+        ggl_show(text, sizeof text, item.string.s, item.string.n < 64 ? item.string.n : 64);
+        llm_arch_cut(text, 48);
+        snprintf(buf, size, "\"%s\"", text);
+    }
+}
+
+const char *llm_arch_value_of_key(arch_eval *ev, ggl_str key, char *buf, size_t size) {
+    char name[300], item[300];
+    llm_arch_key k;
+    snprintf(name, sizeof name, "%.*s", (int)(key.n < 256 ? key.n : 256), key.s);
+    buf[0] = 0;
+    if (!ev->src->find_key(ev->src->ctx, name, &k))
+        return buf;
+    if (!k.is_list) {
+        item_text(ev, &k, 0, item, sizeof item);
+        snprintf(buf, size, " = %s", item); /* at most 50 bytes */
+        return buf;
+    }
+    size_t used = (size_t)snprintf(buf, size, " = [");
+    for (uint64_t i = 0; i < k.n && i < 4 && used + 60 < size; i++) {
+        item_text(ev, &k, i, item, sizeof item);
+        used += (size_t)snprintf(buf + used, size - used, "%s%s", i ? ", " : "", item);
+    }
+    snprintf(buf + used, size - used, k.n > 4 ? ", ..] of %" PRIu64 : "]", k.n);
+    return buf;
+}

@@ -1,0 +1,265 @@
+/* Reads the numbers of a recipe; see recipe.h. */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "ggl/graph.h"
+#include "ggl/internal/math.h"
+#include "number_groups.h"
+
+/* Converts numbers of a source to f32, through a buffer, because the file's bytes are not
+ * aligned. */
+static void read_source(const st_tensor *t, int64_t first, int64_t n, float *out) {
+    const ggl_type_info *type = ggl_type_get(t->type);
+    union {
+        double align;
+        char bytes[4096];
+    } buf;
+    const char *from = (const char *)t->data + (size_t)first * type->size;
+    int64_t most = (int64_t)(sizeof buf / type->size);
+    for (int64_t k; n > 0; n -= k) {
+        k = n < most ? n : most;
+        memcpy(buf.bytes, from, (size_t)k * type->size);
+        type->to_float(buf.bytes, out, k);
+        from += (size_t)k * type->size;
+        out += k;
+    }
+}
+
+/* --- packed sources --------------------------------------------------------------------------- */
+
+/* Decodes FP8 (E4M3): 1 sign bit, 4 exponent bits, 3 fraction bits, no infinities. */
+static float fp8_value(int u) {
+    const int e = u >> 3 & 15, f = u & 7;
+    const float x = (u & 0x7f) == 0x7f ? NAN
+                    : e                ? ldexpf(1 + (float)f / 8, e - 7)
+                                       : ldexpf((float)f, -9);
+    return u & 0x80 ? -x : x;
+}
+
+/* Decodes an E8M0 byte, a power of two. */
+static float e8m0_value(int e) {
+    return e == 255 ? NAN : ldexpf(1, e - 127);
+}
+
+static float number_at(const st_tensor *t, int64_t i) {
+    float x;
+    if (t->type < 0)
+        return e8m0_value(((const unsigned char *)t->data)[i]);
+    read_source(t, i, 1, &x);
+    return x;
+}
+
+/* Reads FP8 numbers times their factors. `scale` is a matrix with one factor per block of x
+ * columns and y rows of the source; outer dimensions are equal. */
+static void read_fp8(const recipe *r, int64_t first, int64_t n, float *out) {
+    const st_tensor *t = r->source;
+    const int64_t columns = t->ne[0], rows = t->n_dims > 1 ? t->ne[1] : 1;
+    const int64_t across = (columns + r->x - 1) / r->x, down = (rows + r->y - 1) / r->y;
+    const unsigned char *from = (const unsigned char *)t->data + first;
+    float value[256];
+    for (int u = 0; u < 256; u++)
+        value[u] = fp8_value(u);
+    for (int64_t k; n > 0; n -= k, first += k, from += k, out += k) {
+        const int64_t column = first % columns, row = first / columns;
+        const int64_t end =
+            (column / r->x + 1) * r->x < columns ? (column / r->x + 1) * r->x : columns;
+        const float factor =
+            number_at(r->scale, (row / rows * down + row % rows / r->y) * across + column / r->x);
+        k = end - column < n ? end - column : n;
+        for (int64_t i = 0; i < k; i++)
+            out[i] = value[from[i]] * factor;
+    }
+}
+
+static void read_mxfp4(const recipe *r, int64_t first, int64_t n, float *out) {
+    static const float value[] = {0, 0.5f, 1, 1.5f, 2, 3, 4, 6};
+    const unsigned char *from = r->source->data, *exponent = r->scale->data;
+    for (int64_t i = first; i < first + n; i++) {
+        const int code = from[i / 2] >> (i % 2 ? 4 : 0) & 15;
+        const float x = value[code & 7] * e8m0_value(exponent[i / 32]);
+        *out++ = code & 8 ? -x : x;
+    }
+}
+
+/* Reads integers, e.g. indices of experts. They pass through f32, which holds them exactly up to
+ * 2^24. */
+static ggl_status read_whole(const st_tensor *t, int64_t first, int64_t n, float *out,
+                             ggl_error *err) {
+    const bool wide = strcmp(t->dtype, "I64") == 0;
+    for (int64_t i = 0; i < n; i++) {
+        const char *from = (const char *)t->data + (size_t)(first + i) * (wide ? 8 : 4);
+        int64_t x = 0;
+        int32_t narrow = 0;
+        memcpy(wide ? (void *)&x : (void *)&narrow, from, wide ? 8 : 4);
+        x = wide ? x : narrow;
+        if (x > 1 << 24 || x < -(1 << 24))
+            return ggl_fail(err, GGL_LIMIT,
+                            "tensor %s has the number %" PRId64 "; at most %d is allowed",
+                            t->name.s, x, 1 << 24);
+        out[i] = (float)x;
+    }
+    return GGL_OK;
+}
+
+/* --- rearrangements --------------------------------------------------------------------------- */
+
+/* A transposition of dimensions a < b as a rearrangement of 4 dimensions: [inner, n_b, between,
+ * n_a] from [inner, n_a, between, n_b]. Dimensions outside of b are separate blocks. */
+typedef struct exchange {
+    int64_t inner, a, between, b;
+} exchange;
+
+static exchange exchange_of(const recipe *r) {
+    const int b = (int)r->x;
+    return (exchange){ggl_extents(r->ne, 0, r->dim, 1), r->ne[b],
+                      ggl_extents(r->ne, r->dim + 1, b, 1), r->ne[r->dim]};
+}
+
+static void exchange_tile(const exchange *x, const float *from, float *to, int64_t i0, int64_t j0) {
+    for (int64_t i = i0; i < x->a && i < i0 + 16; i++)
+        for (int64_t m = 0; m < x->between; m++)
+            for (int64_t j = j0; j < x->b && j < j0 + 16; j++) {
+                const float *f = from + x->inner * (i + x->a * (m + x->between * j));
+                float *t = to + x->inner * (j + x->b * (m + x->between * i));
+                if (x->inner == 1)
+                    *t = *f;
+                else
+                    memcpy(t, f, (size_t)x->inner * sizeof *t);
+            }
+}
+
+static int64_t exchange_count(const exchange *x) {
+    return x->inner * x->a * x->between * x->b;
+}
+
+/* Transposes block m into r->held, in tiles that fit the cache. Holds one block at a time,
+ * because a tensor may have many experts. */
+static ggl_status hold_transposed(recipe *r, int64_t m, ggl_error *err) {
+    const exchange of = exchange_of(r);
+    const int64_t n = exchange_count(&of);
+    float *x = ggl_calloc((size_t)n, sizeof *x);
+    if (!r->held)
+        r->held = ggl_calloc((size_t)n, sizeof *x);
+    ggl_status s =
+        x && r->held
+            ? llm_recipe_read(r->part[0], m * n, n, x, err)
+            : ggl_fail(err, GGL_NOMEM, "out of memory for transposing %lld numbers", (long long)n);
+    for (int64_t i0 = 0; s == GGL_OK && i0 < of.a; i0 += 16)
+        for (int64_t j0 = 0; j0 < of.b; j0 += 16)
+            exchange_tile(&of, x, r->held, i0, j0);
+    r->matrix = s == GGL_OK ? m + 1 : 0;
+    ggl_free(x);
+    return s;
+}
+
+static ggl_status read_transposed(recipe *r, int64_t first, int64_t n, float *out, ggl_error *err) {
+    const exchange of = exchange_of(r);
+    const int64_t size = exchange_count(&of);
+    ggl_status s = GGL_OK;
+    for (int64_t k; s == GGL_OK && n > 0; n -= k) {
+        const int64_t m = first / size, at = first % size;
+        k = size - at < n ? size - at : n;
+        if (r->matrix != m + 1)
+            s = hold_transposed(r, m, err);
+        if (s == GGL_OK)
+            memcpy(out, r->held + at, (size_t)k * sizeof *out);
+        first += k;
+        out += k;
+    }
+    return s;
+}
+
+static ggl_status read_rows(recipe *r, int64_t first, int64_t n, float *out, ggl_error *err) {
+    ggl_status s = GGL_OK;
+    const int64_t size = ggl_extents(r->ne, 0, r->dim, 1); /* of a row */
+    for (int64_t k; s == GGL_OK && n > 0; n -= k) {
+        int64_t row = first / size, at = first % size, from = llm_recipe_row(r, row, size) + at;
+        k = size - at;
+        /* extends the run over rows that stay adjacent */
+        while (k < n && llm_recipe_row(r, (first + k) / size, size) == from + k)
+            k += size;
+        k = k < n ? k : n;
+        s = llm_recipe_read(r->part[0], from, k, out, err);
+        first += k;
+        out += k;
+    }
+    return s;
+}
+
+/* Reads from parts joined along `dim`: for each index of the outer dimensions, one block of each
+ * part. */
+static ggl_status read_joined(recipe *r, int64_t first, int64_t n, float *out, ggl_error *err) {
+    const int64_t inner = ggl_extents(r->ne, 0, r->dim, 1), all = inner * r->ne[r->dim];
+    int64_t turn = first / all, at = first % all;
+    ggl_status s = GGL_OK;
+    for (int i = 0; s == GGL_OK && n > 0; i = i + 1 < r->n_part ? i + 1 : 0) {
+        const int64_t block = inner * r->part[i]->ne[r->dim];
+        if (at < block) {
+            const int64_t k = block - at < n ? block - at : n, from = turn * block + at;
+            s = llm_recipe_read(r->part[i], from, k, out, err);
+            if (from + k == llm_recipe_count(r->part[i]))
+                llm_recipe_drop(r->part[i]);
+            out += k;
+            n -= k;
+            at = 0;
+        } else {
+            at -= block;
+        }
+        turn += i + 1 == r->n_part;
+    }
+    return s;
+}
+
+/* --- all kinds -------------------------------------------------------------------------------- */
+
+ggl_status llm_recipe_read(recipe *r, int64_t first, int64_t n, float *out, ggl_error *err) {
+    ggl_status s = GGL_OK;
+    switch (r->kind) {
+    case RECIPE_SOURCE:
+        read_source(r->source, first, n, out);
+        return GGL_OK;
+    case RECIPE_FP8:
+        read_fp8(r, first, n, out);
+        return GGL_OK;
+    case RECIPE_MXFP4:
+        read_mxfp4(r, first, n, out);
+        return GGL_OK;
+    case RECIPE_GROUPS:
+        llm_groups_read(r, first, n, out);
+        return GGL_OK;
+    case RECIPE_WHOLE:
+        return read_whole(r->source, first, n, out, err);
+    case RECIPE_RESHAPE:
+        return llm_recipe_read(r->part[0], first, n, out, err);
+    case RECIPE_TRANSPOSE:
+        return read_transposed(r, first, n, out, err);
+    case RECIPE_HELD:
+        memcpy(out, r->held + first, (size_t)n * sizeof *out);
+        return GGL_OK;
+    case RECIPE_PAIRS:
+    case RECIPE_REGROUP:
+    case RECIPE_ROWS:
+        return read_rows(r, first, n, out, err);
+    case RECIPE_JOIN:
+        return read_joined(r, first, n, out, err);
+    default:
+        break;
+    }
+    s = llm_recipe_read(r->part[0], first, n, out, err);
+    for (int64_t i = 0; s == GGL_OK && i < n; i++)
+        out[i] = (float)(r->kind == RECIPE_EXP   ? ggl_exp(out[i])
+                         : r->kind == RECIPE_ADD ? out[i] + r->number
+                                                 : out[i] * r->number);
+    return s;
+}
+
+void llm_recipe_drop(recipe *r) {
+    if (r->kind == RECIPE_TRANSPOSE) {
+        ggl_free(r->held);
+        r->held = NULL;
+        r->matrix = 0;
+    }
+    for (int k = 0; k < r->n_part; k++)
+        llm_recipe_drop(r->part[k]);
+}

@@ -1,0 +1,68 @@
+/* What a request says of itself: its key, its client, its model. */
+#include <string.h>
+#include <strings.h>
+
+#include "common/digest.h"
+#include "endpoints.h"
+#include "models_impl.h"
+
+/* Compares keys. The time does not depend on how many bytes are equal, from which one could guess a key byte by byte. */
+static bool is_equal(const char *a, const char *b) {
+    const size_t n_a = strlen(a), n_b = strlen(b);
+    volatile unsigned char differs = n_a != n_b;
+    for (size_t i = 0; i < n_a; i++)
+        differs |= (unsigned char)(a[i] ^ b[n_b > 0 ? i % n_b : 0]);
+    return !differs;
+}
+
+size_t endpoint_find_key(const char *const *key, size_t n, const char *authorization,
+                         const char *x_api_key) {
+    const char *given = x_api_key;
+    size_t found = n;
+    if (authorization && strncasecmp(authorization, "Bearer ", 7) == 0)
+        given = authorization + 7 + strspn(authorization + 7, " ");
+    for (size_t i = 0; i < n && given; i++)
+        found = is_equal(given, key[i]) ? i : found;
+    return found;
+}
+
+uint64_t endpoint_client(const char *const *key, size_t n, const char *authorization,
+                         const char *x_api_key, const char *address) {
+    const size_t i = endpoint_find_key(key, n, authorization, x_api_key);
+    if (i < n)
+        return i;
+    return llm_digest(LLM_DIGEST_START, address, address ? strlen(address) : 0);
+}
+
+static uint64_t client_of(const server_options *o, const http_request *q) {
+    return endpoint_client(o->api_key, o->n_api_keys, q->header(q, "Authorization"),
+                           q->header(q, "x-api-key"), q->client);
+}
+
+uint64_t server_client(const server *s, const http_request *q) {
+    return client_of(s->o, q);
+}
+
+uint64_t models_client(const models *t, const http_request *q) {
+    return client_of(models_options(t), q);
+}
+
+char *endpoint_model(const http_request *q) {
+    ggl_error unread; /* a body that is no JSON gets its error when it is read for a model */
+    llm_json *doc = NULL;
+    const char *of_query = q->parameter(q, "model");
+    ggl_str name = {of_query, of_query ? strlen(of_query) : 0};
+    if (!name.s && q->body.n > 0 &&
+        llm_json_parse(&doc, q->body.s, q->body.n, "request", &unread) == GGL_OK) {
+        const json_value *v = llm_json_get_kind(&doc->root, "model", JSON_STRING);
+        if (!v)
+            v = llm_json_get_kind(&doc->root, "name", JSON_STRING); /* Ollama's older clients */
+        if (v)
+            name = json_str(v);
+    }
+    char *text = name.s ? ggl_calloc(name.n + 1, 1) : NULL;
+    if (text && name.n > 0)
+        memcpy(text, name.s, name.n);
+    llm_json_free(doc);
+    return text;
+}

@@ -1,0 +1,89 @@
+/* What requests use of a server: facts, and its mailbox, by which they reach the engine's thread. */
+#include "server_impl.h"
+
+int server_n_slots(const server *s) {
+    return (int)llm_opened_session_params(s->ctx)->n_slots;
+}
+
+const server_facts *server_get_facts(const server *s) {
+    return &s->facts;
+}
+
+const llm_chat *server_chat(const server *s) {
+    return llm_opened_chat(s->ctx);
+}
+
+const llm_tokenizer *server_tokenizer(const server *s) {
+    return llm_opened_tokenizer(s->ctx);
+}
+
+const char *server_model_info(const server *s) {
+    return s->model_info;
+}
+
+answers *server_answers(const server *s) {
+    return s->answers;
+}
+
+const llm_vocab *server_vocab(server *s) {
+    ggl_error err;
+    pthread_mutex_lock(&s->vocab_lock);
+    if (!s->vocab && llm_vocab_new(&s->vocab, llm_opened_tokenizer(s->ctx), &err) != GGL_OK)
+        s->vocab = NULL;
+    const llm_vocab *v = s->vocab;
+    pthread_mutex_unlock(&s->vocab_lock);
+    return v;
+}
+
+/* --- the mailbox ------------------------------------------------------------------------------ */
+
+bool server_post(server *s, void (*fn)(void *ctx, llm_engine *e), void *ctx) {
+    message *m = ggl_calloc(1, sizeof *m);
+    if (!m)
+        return false;
+    *m = (message){.fn = fn, .ctx = ctx};
+    pthread_mutex_lock(&s->lock);
+    const bool taken = s->is_ready && !s->ends;
+    if (taken) {
+        *s->last = m;
+        s->last = &m->next;
+        pthread_cond_signal(&s->has_message);
+    }
+    pthread_mutex_unlock(&s->lock);
+    if (!taken)
+        ggl_free(m);
+    return taken;
+}
+
+/* A message whose sender waits. */
+typedef struct call {
+    void (*fn)(void *ctx, llm_engine *e);
+    void *ctx;
+    pthread_mutex_t lock;
+    pthread_cond_t is_done;
+    bool done;
+} call;
+
+static void run_call(void *ctx, llm_engine *e) {
+    call *c = ctx;
+    c->fn(c->ctx, e);
+    pthread_mutex_lock(&c->lock);
+    c->done = true;
+    pthread_cond_signal(&c->is_done);
+    pthread_mutex_unlock(&c->lock);
+}
+
+bool server_on_engine(server *s, void (*fn)(void *ctx, llm_engine *e), void *ctx) {
+    call c = {.fn = fn,
+              .ctx = ctx,
+              .lock = PTHREAD_MUTEX_INITIALIZER,
+              .is_done = PTHREAD_COND_INITIALIZER};
+    const bool posted = server_post(s, run_call, &c);
+    pthread_mutex_lock(&c.lock);
+    while (posted && !c.done)
+        pthread_cond_wait(&c.is_done, &c.lock);
+    pthread_mutex_unlock(&c.lock);
+    pthread_cond_destroy(&c.is_done);
+    pthread_mutex_destroy(&c.lock);
+    return posted;
+}
