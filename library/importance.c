@@ -264,7 +264,7 @@ static ggl_status check(const run *r, const char *text, ggl_error *err) {
                         "n_directions must be -1, or a multiple of 4 up to %d, but is %" PRId32,
                         GGL_MAX_DIRECTIONS, p->n_directions);
     return r->m->n_window > 0 ? ggl_fail(err, GGL_USAGE, "a text is being added to this matrix")
-                              : GGL_OK;
+                              : llm_need_array("id", p->id, p->n_id, err);
 }
 
 /* Lets the model write as many windows as are wanted. */

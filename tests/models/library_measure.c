@@ -331,6 +331,8 @@ TEST(imatrix_refuses) {
             printf("%s\n", err.msg);
         CHECK_INT(llm_imatrix_windows(m), 0); /* as before */
     }
+    const llm_imatrix_params none = {.size = sizeof none, .n_id = 3};
+    CHECK_INT(llm_imatrix_run(m, c, NULL, 0, &none, NULL, &err), GGL_USAGE); /* not its own text */
     CHECK_INT(llm_imatrix_read(m, "none.gguf", 0, NULL, &err), GGL_IO);
     const llm_imatrix_params p = {.size = sizeof p, .n_window = WINDOW};
     CHECK_OK(llm_imatrix_run(m, c, text, strlen(text), &p, NULL, &err), &err);
