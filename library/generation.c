@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "arrays.h"
 #include "demand.h"
 #include "ggl/internal/alloc.h"
 #include "ggl/internal/params.h"
@@ -37,13 +38,11 @@ static ggl_status check(const llm_context *c, const llm_generate_params *p, ggl_
                         p->n_keep, p->n_stop_shown);
     if (p->n_max < 0)
         return ggl_fail(err, GGL_USAGE, "n_max must be 0 or more, but is %" PRId64, p->n_max);
-    for (size_t i = 0; i < p->n_stop; i++)
-        if (!p->stop || !p->stop[i])
-            return ggl_fail(err, GGL_USAGE, "stop[%zu] is NULL; n_stop is %zu", i, p->n_stop);
-    for (size_t i = 0; i < p->n_dry_breakers; i++)
-        if (!p->dry_breakers || !p->dry_breakers[i])
-            return ggl_fail(err, GGL_USAGE, "dry_breakers[%zu] is NULL; n_dry_breakers is %zu", i,
-                            p->n_dry_breakers);
+    ggl_status st = llm_need_texts("stop", p->stop, p->n_stop, err);
+    if (st == GGL_OK)
+        st = llm_need_texts("dry_breakers", p->dry_breakers, p->n_dry_breakers, err);
+    if (st != GGL_OK)
+        return st;
     if (p->n_bias > 0 && !p->bias)
         return ggl_fail(err, GGL_USAGE, "bias is NULL; n_bias is %zu", p->n_bias);
     for (size_t i = 0; i < p->n_numbers; i++)
@@ -201,6 +200,8 @@ ggl_status llm_generation_new(generation **out, llm_context *c, const llm_genera
     ggl_status st = GGL_READ_PARAMS(llm_generate_params, &g->p, params, err);
     if (st == GGL_OK)
         st = check(c, &g->p, err);
+    if (st == GGL_OK)
+        st = llm_need_array("id", id, n, err);
     if (st == GGL_OK)
         st = set_stops(g, err);
     if (st == GGL_OK)

@@ -1,6 +1,8 @@
 /* Many texts at once: all of a list, or as they come. */
 #include "running_jobs.h"
 
+#include "arrays.h"
+
 enum { STEP_NS = 1000000000 }; /* nobody waits for single tokens, so prompts run in long pieces */
 
 /* Begins jobs, which end what was generated before. */
@@ -33,9 +35,11 @@ static ggl_status run(llm_context *c, llm_job *job, size_t n, ggl_error *err) {
 }
 
 ggl_status llm_generate_jobs(llm_context *c, llm_job *job, size_t n, ggl_error *err) {
-    for (size_t i = 0; i < n; i++)
+    ggl_status st = llm_need_array("job", job, n, err);
+    for (size_t i = 0; i < n && st == GGL_OK; i++)
         llm_job_reset(&job[i]);
-    ggl_status st = jobs_new(c, STEP_NS, err);
+    if (st == GGL_OK)
+        st = jobs_new(c, STEP_NS, err);
     if (st != GGL_OK)
         return st;
     st = run(c, job, n, err);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "arrays.h"
 #include "ggl/internal/graph.h"
 #include "ggl/internal/params.h"
 #include "llm/internal/guess.h"
@@ -58,10 +59,10 @@ static ggl_status check(const llm_open_params *p, ggl_error *err) {
             return ggl_fail(err, GGL_USAGE, "adapter[%zu].scale must be finite, but is %g", i,
                             p->adapter[i].scale);
     }
-    for (size_t i = 0; i < p->n_place; i++)
-        if (!p->place || !p->place[i])
-            return ggl_fail(err, GGL_USAGE, "place[%zu] is NULL; n_place is %zu", i, p->n_place);
-    return check_numbers(p, err);
+    ggl_status st = llm_need_texts("place", p->place, p->n_place, err);
+    if (st == GGL_OK)
+        st = llm_need_texts("override", p->override, p->n_override, err);
+    return st == GGL_OK ? check_numbers(p, err) : st;
 }
 
 /* Sets *to to the type that `name` names; NULL: it stays. */
@@ -238,5 +239,6 @@ ggl_status llm_last_run(const llm_context *c, llm_run_info *info, ggl_error *err
 }
 
 void llm_cancel(llm_context *c) {
-    atomic_store(&c->cancelled, true);
+    if (c)
+        atomic_store(&c->cancelled, true);
 }

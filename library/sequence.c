@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "arrays.h"
 #include "context.h"
 #include "ggl/internal/alloc.h"
 #include "llm/internal/logprobs.h"
@@ -113,7 +114,9 @@ ggl_status llm_eval(llm_context *c, const int32_t *id, size_t n, bool all, const
     atomic_store(&c->cancelled, false);
     if (n == 0)
         return ggl_fail(err, GGL_USAGE, "llm_eval needs at least one token");
-    ggl_status st = llm_context_take(c, err);
+    ggl_status st = llm_need_array("id", id, n, err);
+    if (st == GGL_OK)
+        st = llm_context_take(c, err);
     if (st != GGL_OK)
         return st;
     const size_t n_before = c->ids.n;
@@ -279,7 +282,11 @@ ggl_status llm_score(llm_context *c, const int32_t *prompt, size_t n_prompt, con
     llm_tokens all = {0}; /* a copy, as the arrays may be the sequence, which changes */
     bool bad = false;
     atomic_store(&c->cancelled, false);
-    ggl_status st = check_score(c, n_prompt, id, n, err);
+    ggl_status st = llm_need_array("prompt", prompt, n_prompt, err);
+    if (st == GGL_OK)
+        st = llm_need_array("id", id, n, err);
+    if (st == GGL_OK)
+        st = check_score(c, n_prompt, id, n, err);
     if (st == GGL_OK && (!append(&all, prompt, n_prompt) || !append(&all, id, n)))
         st = ggl_fail(err, GGL_NOMEM, "out of memory for %zu tokens", n_prompt + n);
     if (st == GGL_OK) {

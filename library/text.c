@@ -1,4 +1,5 @@
 /* Text to tokens and back. */
+#include "arrays.h"
 #include "context.h"
 #include "ggl/internal/alloc.h"
 
@@ -16,6 +17,8 @@ ggl_status llm_encode(const llm_context *c, const char *text, size_t n, unsigned
     *n_id = 0;
     ggl_status st = need_tokenizer(c, err);
     if (st == GGL_OK)
+        st = llm_need_array("text", text, n, err);
+    if (st == GGL_OK)
         st = llm_tokenize(c->tokenizer, text, n, own, &ids, err);
     if (st == GGL_OK && ids.n == 0 && !ggl_grow(&ids.id, &ids.cap, 1, sizeof *ids.id))
         st = ggl_fail(err, GGL_NOMEM, "out of memory");
@@ -32,7 +35,9 @@ ggl_status llm_decode(const llm_context *c, const int32_t *id, size_t n_id, unsi
                       char **text, size_t *n, ggl_error *err) {
     *text = NULL;
     *n = 0;
-    const ggl_status st = need_tokenizer(c, err);
+    ggl_status st = need_tokenizer(c, err);
+    if (st == GGL_OK)
+        st = llm_need_array("id", id, n_id, err);
     return st == GGL_OK
                ? llm_detokenize(c->tokenizer, id, n_id, flags & LLM_SHOW_SPECIAL, text, n, err)
                : st;

@@ -43,8 +43,7 @@ static ggl_status read_all(quant_key *k, const ggl_gguf *f, const char *const *t
                            ggl_error *err) {
     ggl_status st = GGL_OK;
     for (size_t i = 0; st == GGL_OK && i < n; i++)
-        st = text[i] ? llm_quant_read_key(&k[i], text[i], err)
-                     : ggl_fail(err, GGL_USAGE, "it is NULL");
+        st = llm_quant_read_key(&k[i], text[i], err);
     for (size_t i = 0; st == GGL_OK && i < n; i++)
         st = complete(&k[i], f, k, n, err);
     return st;

@@ -81,6 +81,34 @@ static const char *path_of(const char *name, char buf[256]) {
     return buf;
 }
 
+TEST(arrays_that_are_null) {
+    static const int32_t id[] = {1, 2};
+    ggl_error err;
+    int32_t *ids;
+    size_t n;
+    char *text;
+    llm_context *c = open_with("builtin:stories", (llm_open_params){.n_ctx = 64});
+    REQUIRE(c);
+    llm_job job = {.n = 3};
+    llm_cancel(NULL);
+    CHECK_INT(llm_eval(c, NULL, 3, false, NULL, &err), GGL_USAGE);
+    CHECK_STR(err.msg, "id is NULL, but has 3 elements");
+    CHECK_INT(llm_score(c, NULL, 2, id, 1, NULL, NULL, &err), GGL_USAGE);
+    CHECK_STR(err.msg, "prompt is NULL, but has 2 elements");
+    CHECK_INT(llm_score(c, id, 2, NULL, 1, NULL, NULL, &err), GGL_USAGE);
+    CHECK_INT(llm_decode(c, NULL, 3, 0, &text, &n, &err), GGL_USAGE);
+    CHECK(!text && n == 0);
+    CHECK_INT(llm_encode(c, NULL, 3, 0, &ids, &n, &err), GGL_USAGE);
+    CHECK_INT(llm_generate_tokens(c, NULL, 3, NULL, NULL, NULL, &err), GGL_USAGE);
+    CHECK_STR(err.msg, "id is NULL, but has 3 elements");
+    CHECK_INT(llm_generate_jobs(c, NULL, 3, &err), GGL_USAGE);
+    CHECK_STR(err.msg, "job is NULL, but has 3 elements");
+    CHECK_INT(llm_jobs_add(c, &job, &err), GGL_USAGE);
+    CHECK_OK(llm_generate_jobs(c, NULL, 0, &err), &err);
+    CHECK_OK(llm_eval(c, id, 2, false, NULL, &err), &err);
+    llm_close(c);
+}
+
 TEST(saved_and_restored) {
     ggl_error err;
     char path[256], none[256];

@@ -448,7 +448,7 @@ GGL_API void llm_jobs_end(llm_context *c, llm_job *job);
 
 /* Stops the call that another thread is making with this context, as soon as the current step of the
  * model has ended. That call returns GGL_CANCELLED. If there is no such call, it ends what llm_begin has
- * begun: the next llm_next returns GGL_CANCELLED. If nothing was begun, it has no effect. */
+ * begun: the next llm_next returns GGL_CANCELLED. If nothing was begun, or c is NULL, it has no effect. */
 GGL_API void llm_cancel(llm_context *c);
 
 /* --- tokens ----------------------------------------------------------------------------------- */
