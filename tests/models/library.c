@@ -276,8 +276,24 @@ TEST(follows_a_schema) {
     t = (text){.n = 0};
     CHECK_OK(llm_generate(c, "Is it?", &p, take, &t, &err), &err);
     CHECK(strcmp(t.s, "a") == 0);
-    p.grammar = "no grammar";
-    CHECK_INT(llm_generate(c, "Is it?", &p, take, &t, &err), GGL_FORMAT);
+    static const char *const wrong[] = {"no grammar", "root ::= root"};
+    for (int i = 0; i < 2; i++) {
+        p.grammar = wrong[i];
+        CHECK_INT(llm_generate(c, "Is it?", &p, take, &t, &err), GGL_FORMAT);
+    }
+    p.grammar = NULL;
+    static const struct {
+        const char *schema;
+        ggl_status st;
+    } row[] = {{"false", GGL_FORMAT},
+               {"{\"allOf\": [{\"type\": \"string\"}, {\"type\": \"integer\"}]}", GGL_FORMAT},
+               {"{\"enum\": 5}", GGL_FORMAT},
+               {"{\"$dynamicRef\": \"#a\"}", GGL_FORMAT},
+               {"{\"pattern\": \"(?<=a)b\"}", GGL_UNSUPPORTED}};
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        p.json_schema = row[i].schema;
+        CHECK_INT(llm_generate(c, "Is it?", &p, take, &t, &err), row[i].st);
+    }
     llm_close(c);
 }
 

@@ -286,8 +286,9 @@ typedef bool llm_piece_fn(void *user, const char *piece, size_t n);
  * prompt, with the special tokens that the model expects at its beginning, and the generated tokens.
  * Text that spells a special token, such as "</s>", becomes that token. params NULL: llm_generate_default(). GGL_LIMIT: the prompt
  * exceeds the context; GGL_CANCELLED: stopped by `each` or llm_cancel, and the sequence has the
- * tokens run so far; GGL_USAGE: params are wrong; GGL_UNSUPPORTED: the model's tokenizer is unknown;
- * GGL_FORMAT: the grammar or schema is wrong, or the model's numbers are not finite; GGL_NOMEM,
+ * tokens run so far; GGL_USAGE: params are wrong; GGL_UNSUPPORTED: the model's tokenizer is unknown, or
+ * the schema has a keyword that cannot be guaranteed; GGL_FORMAT: the grammar or schema is wrong, or no text
+ * fits it, or the model's numbers are not finite; GGL_LIMIT also: the grammar is too large; GGL_NOMEM,
  * GGL_DEVICE. After a failure the context can still be used. */
 GGL_API GGL_NODISCARD ggl_status llm_generate(llm_context *c, const char *prompt,
                                               const llm_generate_params *params, llm_piece_fn *each,
