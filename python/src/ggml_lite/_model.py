@@ -79,7 +79,7 @@ class Model:
         n_guess: int = 0,  # most tokens guessed at once; 0: 16
         token: Optional[str] = None,  # of "hf:USER/REPO": for private repositories; None: the environment's HF_TOKEN
         offline: bool = False,  # use only what was downloaded before
-        note: Optional[Callable[[str], object]] = None,  # gets sentences about downloads and conversions; None: logging, as "ggml_lite"
+        note: Optional[Callable[[str], object]] = None,  # gets sentences about downloads, conversions and repack_cache; None: logging, as "ggml_lite"
         type: Optional[str] = None,  # quantize the weights while they are loaded: "q4_k_m", "q8_0" ..
         n_threads_batch: int = 0,  # of the CPU, for prompts; 0: as n_threads
         fit: bool = False,  # as many layers on the devices as fit into their memory
