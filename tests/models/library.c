@@ -295,6 +295,13 @@ TEST(follows_a_schema) {
         p.json_schema = row[i].schema;
         CHECK_INT(llm_generate(c, "Is it?", &p, take, &t, &err), row[i].st);
     }
+    static const char *const long_ones[] = {"{\"type\": \"string\", \"minLength\": 100000000}",
+                                            "{\"type\": \"array\", \"minItems\": 100000000}"};
+    for (int i = 0; i < 2; i++) {
+        p.json_schema = long_ones[i];
+        CHECK_INT(llm_generate(c, "Is it?", &p, take, &t, &err), GGL_LIMIT);
+        CHECK_HAS(err.msg, "minLength, minItems or {N,} is too large; make it smaller");
+    }
     llm_close(c);
 }
 
