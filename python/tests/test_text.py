@@ -61,7 +61,7 @@ class Text(unittest.TestCase):
         run = self.model.last_run
         self.assertEqual((run.finish, run.n_generated), ("length", 0))
         self.assertEqual(self.model.context, self.model.tokenize(STORY))
-        for name in "logprobs echo n suffix stream response_format logits_processor stopping_criteria mirostat_mode tools".split():
+        for name in "logprobs echo n suffix stream response_format logits_processor stopping_criteria mirostat_mode tools model user tfs_z".split():
             self.assertIn(name, ELSEWHERE)
         for name, text in ELSEWHERE.items():  # hints that name an option name one that there is
             self.assertTrue(" " in text or text in Options.__annotations__, name)

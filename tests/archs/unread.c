@@ -515,10 +515,12 @@ TEST(unread_tensors_are_reported) {
         ggl_graph_params p = ggl_graph_default();
         ggl_graph *g = ggl_graph_new(&p);
         t.text[0] = 0;
-        const llm_arch_params ap = {.size = sizeof ap,
-                                    .unread = on_unread,
-                                    .ctx = &t,
-                                    .ignore = {all, all, (size_t)ignore, (size_t)ignore}};
+        const llm_arch_params ap = {
+            .size = sizeof ap,
+            .unread = on_unread,
+            .ctx = &t,
+            .ignore = {
+                .key = all, .tensor = all, .n_key = (size_t)ignore, .n_tensor = (size_t)ignore}};
         ggl_status s = llm_arch_build(arch, &src, &ap, g, NULL, &err);
         CHECK_INT(s, ignore ? GGL_OK : GGL_FORMAT);
         CHECK_STR(t.text, "1 -, 3 a vision tower, 4 a draft layer, 5 -, ");
