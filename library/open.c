@@ -43,18 +43,6 @@ static ggl_status check_numbers(const llm_open_params *p, ggl_error *err) {
     return GGL_OK;
 }
 
-ggl_status llm_need_array(const char *name, const void *array, size_t n, ggl_error *err) {
-    return array || n == 0 ? GGL_OK
-                           : ggl_fail(err, GGL_USAGE, "%s is NULL, but has %zu elements", name, n);
-}
-
-ggl_status llm_need_texts(const char *name, const char *const *text, size_t n, ggl_error *err) {
-    for (size_t i = 0; i < n; i++)
-        if (!text || !text[i])
-            return ggl_fail(err, GGL_USAGE, "%s[%zu] is NULL; n_%s is %zu", name, i, name, n);
-    return GGL_OK;
-}
-
 static ggl_status check(const llm_open_params *p, ggl_error *err) {
     if (p->draft && p->lookup)
         return ggl_fail(err, GGL_USAGE, "draft and lookup cannot be used together");
