@@ -1,6 +1,6 @@
 /* JSON schemas, and any JSON text, as grammars. */
 #include "ggl/internal/params.h"
-#include "machine.h"
+#include "grammar.h"
 #include "schema.h"
 
 static ggl_status finish(llm_grammar **out, llm_exprs *g, int32_t root, const char *name,

@@ -5,7 +5,7 @@
 
 #include "ggl/alloc.h"
 #include "expected.h"
-#include "machine.h"
+#include "grammar.h"
 #include "mask.h"
 
 enum { MANY_FRAMES = 256 };

@@ -1,5 +1,5 @@
 /* Grammars: the expressions and their translation. */
-#include "machine.h"
+#include "grammar.h"
 
 #include <string.h>
 
