@@ -35,9 +35,12 @@ static ggl_status check_numbers(const llm_open_params *p, ggl_error *err) {
                   {"draft_n_gpu_layers", p->draft_n_gpu_layers, INT32_MAX},
                   {"n_cpu_moe", p->n_cpu_moe, INT32_MAX}};
     for (size_t i = 0; i < sizeof number / sizeof *number; i++) {
-        char most[32] = "or more";
+        const bool is_layers = strstr(number[i].name, "gpu_layers") != NULL;
+        char most[40] = "or more";
         if (number[i].most < INT32_MAX)
             snprintf(most, sizeof most, "to %" PRId64, number[i].most);
+        if (is_layers)
+            snprintf(most, sizeof most, "or more (INT32_MAX: all)");
         if (number[i].value < 0 || number[i].value > number[i].most)
             return ggl_fail(err, GGL_USAGE, "%s must be 0 %s, but is %" PRId64, number[i].name,
                             most, number[i].value);

@@ -66,9 +66,10 @@ typedef struct llm_open_params {
     /* Most tokens of the sequence; 0: the model's own context, or 4096; fewer, but at least 2048, if their KV cache
      * does not fit into memory. At most 2^30. */
     int64_t n_ctx;
-    int64_t n_ubatch;     /* most tokens computed at once; 0: 512 */
-    int32_t n_threads;    /* of the CPU; 0: one for each physical core that we may use */
-    int32_t n_gpu_layers; /* as -ngl: number of last layers on the devices, or on the first GPU */
+    int64_t n_ubatch;  /* most tokens computed at once; 0: 512 */
+    int32_t n_threads; /* of the CPU; 0: one for each physical core that we may use */
+    int32_t
+        n_gpu_layers; /* as -ngl: number of last layers on the devices, or on the first GPU; INT32_MAX: all */
     /* As --device, in any case: "cpu", "vulkan0", "none" (the CPU alone). With several, as in
      * "vulkan0,vulkan1", the first has all layers, unless n_gpu_layers or split divide them. NULL: "cpu" */
     const char *device;
@@ -388,7 +389,7 @@ typedef enum llm_finish {
     LLM_FINISH_ERROR      /* the call failed otherwise */
 } llm_finish;
 
-/* Facts about the last llm_generate, llm_generate_tokens, llm_begin or llm_reply. */
+/* Facts about the last llm_generate, llm_generate_tokens, llm_begin, llm_reply or llm_chat_answer. */
 typedef struct llm_run_info {
     size_t size; /* sizeof(llm_run_info), set by the caller */
     llm_finish finish;

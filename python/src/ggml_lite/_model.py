@@ -524,6 +524,8 @@ class Model(Measures, Hints):
     def logits(self, prompt: Prompt, *, first: int = 0, last: bool = False) -> Array:
         """The logits [n_tokens - first, n_vocab] after each token of a prompt, beginning with token `first`; last: [n_vocab], only after the
         last one. Tokens before these are not run again if the context has them. numpy is needed."""
+        if last and first:
+            raise ValueError(f"first is {first}, which last=True does not use; give one of them")
         np = numpy_for("logits()")
         ids = self._ids(prompt)
         array, n = _abi.array(ids), len(ids)

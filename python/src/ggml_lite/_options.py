@@ -98,7 +98,7 @@ ELSEWHERE = {
     "mirostat_mode": "mirostat",
     "ignore_eos": "ignore_end",
     "response_format": "json_schema",
-    "stream": "call stream() or stream_chat()",
+    "stream": "call stream(), stream_chat() or stream_answer()",
     "tools": "chat() and answer() take tools",
     "tool_choice": "answer() takes it",
     "functions": "chat() and answer() take tools",
