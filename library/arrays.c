@@ -1,5 +1,4 @@
-/* Checks arrays of the caller. */
-#include "context.h"
+#include "arrays.h"
 
 ggl_status llm_need_array(const char *name, const void *array, size_t n, ggl_error *err) {
     return array || n == 0 ? GGL_OK

@@ -15,7 +15,7 @@ static bool append_adapter(char *text, const llm_adapter_use *use) {
     char name[300];
     const char *path = ggl_gguf_name(llm_adapter_file(use->adapter)), *slash = strrchr(path, '/');
     snprintf(name, sizeof name, "%.200s:%.9g", slash ? slash + 1 : path, use->scale);
-    return append(text, "--lora ", name);
+    return append(text, "adapter ", name);
 }
 
 bool llm_cache_settings(char text[LLM_CACHE_SETTINGS], const llm_adapter_use *use, size_t n,
@@ -23,7 +23,7 @@ bool llm_cache_settings(char text[LLM_CACHE_SETTINGS], const llm_adapter_use *us
     bool fits = true;
     *text = '\0';
     if (llm_placement_params(p)->f16_as_bf16)
-        fits = append(text, "--f16-as-bf16", "");
+        fits = append(text, "f16 as bf16", "");
     for (size_t i = 0; i < n; i++)
         fits = append_adapter(text, &use[i]) && fits;
     for (int i = 0; i < llm_placement_n_backends(p); i++) {

@@ -57,9 +57,6 @@ struct llm_context {
     llm_generator_stats before; /* of the generator, before the last generation */
 };
 
-/* Checks an array of n elements that a caller gave. GGL_USAGE: it, or one of its texts, is NULL. */
-ggl_status llm_need_array(const char *name, const void *array, size_t n, ggl_error *err);
-ggl_status llm_need_texts(const char *name, const char *const *text, size_t n, ggl_error *err);
 /* True if the call is to end: by llm_cancel, or llm_opening.cancelled. ctx: the context. */
 bool llm_context_is_cancelled(void *ctx);
 /* Makes a generator for slot 0 of the session, which guesses with c->guessing. */

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "arrays.h"
 #include "demand.h"
 #include "ggl/internal/alloc.h"
 #include "ggl/internal/params.h"
@@ -36,7 +37,8 @@ static ggl_status check(const llm_context *c, const llm_generate_params *p, ggl_
                         "%" PRId64 " and %zu",
                         p->n_keep, p->n_stop_shown);
     if (p->n_max < 0)
-        return ggl_fail(err, GGL_USAGE, "n_max must be 0 or more, but is %" PRId64, p->n_max);
+        return ggl_fail(err, GGL_USAGE, "n_max must be 0 (no limit) or more, but is %" PRId64,
+                        p->n_max);
     ggl_status st = llm_need_texts("stop", p->stop, p->n_stop, err);
     if (st == GGL_OK)
         st = llm_need_texts("dry_breakers", p->dry_breakers, p->n_dry_breakers, err);

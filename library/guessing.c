@@ -28,7 +28,7 @@ static ggl_status open_file(llm_model **out, const llm_guessing_choice *c,
     l.path = c->draft;
     l.type = NULL;
     l.model.arch_path = NULL;
-    l.model.ignore = (llm_arch_ignore){NULL, NULL, 0, 0};
+    l.model.ignore = (llm_arch_ignore){.is_fixed = true};
     l.model.n_override = 0;
     return llm_load_named(out, &l, err);
 }

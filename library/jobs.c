@@ -1,6 +1,8 @@
 /* Many texts at once: all of a list, or as they come. */
 #include "running_jobs.h"
 
+#include "arrays.h"
+
 enum { STEP_NS = 1000000000 }; /* nobody waits for single tokens, so prompts run in long pieces */
 
 /* Begins jobs, which end what was generated before. */

@@ -76,6 +76,8 @@ ggl_status llm_load_named(llm_model **out, const llm_loading *l, ggl_error *err)
     mp.load = &load;
     if (!l->path)
         return ggl_fail(err, GGL_USAGE, "llm_open needs the path of a model");
+    if (!l->path[0])
+        return ggl_fail(err, GGL_USAGE, "the path of the model is empty");
     if (strncmp(l->path, "hf:", 3) == 0)
         return open_repo(out, l->path + 3, &mp, l, err);
     if (!llm_builtin_find(l->path, &built_in))

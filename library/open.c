@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "arrays.h"
 #include "ggl/internal/graph.h"
 #include "ggl/internal/params.h"
 #include "llm/internal/guess.h"
@@ -34,9 +35,12 @@ static ggl_status check_numbers(const llm_open_params *p, ggl_error *err) {
                   {"draft_n_gpu_layers", p->draft_n_gpu_layers, INT32_MAX},
                   {"n_cpu_moe", p->n_cpu_moe, INT32_MAX}};
     for (size_t i = 0; i < sizeof number / sizeof *number; i++) {
-        char most[32] = "or more";
+        const bool is_layers = strstr(number[i].name, "gpu_layers") != NULL;
+        char most[40] = "or more";
         if (number[i].most < INT32_MAX)
             snprintf(most, sizeof most, "to %" PRId64, number[i].most);
+        if (is_layers)
+            snprintf(most, sizeof most, "or more (INT32_MAX: all)");
         if (number[i].value < 0 || number[i].value > number[i].most)
             return ggl_fail(err, GGL_USAGE, "%s must be 0 %s, but is %" PRId64, number[i].name,
                             most, number[i].value);
@@ -89,6 +93,7 @@ static llm_loading loading_of(const char *path, const llm_open_params *p,
     return (llm_loading){.path = path,
                          .model = {.arch_path = p->arch,
                                    .gguf = file,
+                                   .ignore = {.is_fixed = true},
                                    .override = p->override,
                                    .n_override = p->n_override},
                          .type = p->type,
@@ -159,6 +164,18 @@ static ggl_status session_of(llm_session_params *sp, const llm_open_params *p, g
     return st == GGL_OK ? read_type(&sp->type_v, "cache_type_v", p->cache_type_v, err) : st;
 }
 
+/* Says what became of repack_cache: "note: .." and a line end. */
+static void tell_of_cache(const llm_context *c, const llm_open_params *p) {
+    static const char before[] = "note: ";
+    char text[512];
+    const char *s = llm_session_load_notes(c->session);
+    if (!p->note || !*s)
+        return;
+    s += strncmp(s, before, sizeof before - 1) == 0 ? sizeof before - 1 : 0;
+    snprintf(text, sizeof text, "%.*s", (int)strcspn(s, "\n"), s);
+    p->note(p->user, text);
+}
+
 static ggl_status open_with(llm_context *c, const char *path, const llm_open_params *p,
                             llm_opened until, ggl_error *err) {
     const bool runs = until == LLM_OPENED_ALL;
@@ -182,8 +199,12 @@ static ggl_status open_with(llm_context *c, const char *path, const llm_open_par
     };
     if (!runs) /* a question about the model: see llm_plan */
         o.guessing.draft = NULL;
-    const ggl_status st = session_of(&o.session, p, err);
-    return st == GGL_OK ? llm_context_open(c, &o, until, err) : st;
+    ggl_status st = session_of(&o.session, p, err);
+    if (st == GGL_OK)
+        st = llm_context_open(c, &o, until, err);
+    if (st == GGL_OK && runs)
+        tell_of_cache(c, p);
+    return st;
 }
 
 ggl_status llm_context_open_path(llm_context **out, const char *path, const llm_open_params *params,

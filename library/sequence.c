@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "arrays.h"
 #include "context.h"
 #include "ggl/internal/alloc.h"
 #include "llm/internal/logprobs.h"

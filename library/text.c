@@ -1,6 +1,7 @@
 /* Text to tokens and back. */
 #include <string.h>
 
+#include "arrays.h"
 #include "context.h"
 #include "ggl/internal/alloc.h"
 

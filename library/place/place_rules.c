@@ -47,6 +47,7 @@ static ggl_status read_rule(place_rules *r, const char *flag, const char *exampl
         return ggl_fail(err, GGL_USAGE, "%s: '%.*s' is not PATTERN=NAME, as in '%s'", flag, (int)n,
                         s, example);
     ggl_status st = GGL_OK;
+    rule->of_experts = !glob && eq > 4 && memmem(s, eq, "exps", 4);
     if (!glob)
         st = llm_pattern(&rule->regex, s, eq - 1, err);
     else if (!(rule->glob = strndup(s, eq - 1)))
@@ -102,6 +103,7 @@ bool llm_place_rules_name_backends(const place_rule_options *o) {
 }
 
 void llm_place_rules_begin(place_rules *r) {
+    r->has_experts = false;
     for (size_t i = 0; i < r->n; i++)
         r->rule[i].used = r->rule[i].hidden = false;
 }
@@ -117,6 +119,7 @@ static bool matches(const place_rule *rule, const char *weight) {
 
 const place_rule *llm_place_rules_find(place_rules *r, const char *weight) {
     place_rule *first = NULL;
+    r->has_experts = r->has_experts || strstr(weight, "exps");
     for (size_t i = 0; i < r->n; i++)
         if (matches(&r->rule[i], weight)) {
             *(first ? &r->rule[i].hidden : &r->rule[i].used) = true;
@@ -125,10 +128,15 @@ const place_rule *llm_place_rules_find(place_rules *r, const char *weight) {
     return first;
 }
 
+/* True for a rule that may have matched nothing. */
+static bool is_optional(const place_rules *r, const place_rule *rule) {
+    return rule->optional || (rule->of_experts && !r->has_experts);
+}
+
 ggl_status llm_place_rules_check(const place_rules *r, ggl_error *err) {
     for (size_t i = 0; i < r->n; i++) {
         const place_rule *rule = &r->rule[i];
-        if (!rule->used && !rule->optional)
+        if (!rule->used && !is_optional(r, rule))
             return ggl_fail(
                 err, GGL_USAGE, "%s '%.*s': %s", rule->flag, (int)rule->n_text, rule->text,
                 rule->hidden ? "earlier patterns match all its weights; the first match "
@@ -140,7 +148,7 @@ ggl_status llm_place_rules_check(const place_rules *r, ggl_error *err) {
 
 const char *llm_place_rules_unused(const place_rules *r) {
     for (size_t i = 0; i < r->n; i++)
-        if (r->rule[i].optional && !r->rule[i].used && !r->rule[i].hidden)
+        if (is_optional(r, &r->rule[i]) && !r->rule[i].used && !r->rule[i].hidden)
             return r->rule[i].flag;
     return NULL;
 }

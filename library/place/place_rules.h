@@ -34,6 +34,7 @@ typedef struct place_rule {
     char backend[512]; /* its name */
     int at;            /* its index; set by the caller */
     bool optional;     /* need not match any weight */
+    bool of_experts;   /* need not match any weight of a model without experts */
     bool used;         /* true if this rule has decided where some weight goes */
     bool hidden;       /* true if it matched a weight for which an earlier rule decided */
 } place_rule;
@@ -41,6 +42,7 @@ typedef struct place_rule {
 typedef struct place_rules {
     place_rule *rule;
     size_t n;
+    bool has_experts; /* llm_place_rules_find saw weights of experts */
 } place_rules;
 
 /* Reads the options, which are borrowed. llm_place_rules_fini frees *r also after an error. GGL_USAGE: a

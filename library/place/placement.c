@@ -228,12 +228,13 @@ static ggl_status read_shares(llm_placement *p, ggl_error *err) {
     for (const char *s = p->o.shares; s && *s;) {
         const size_t n = strcspn(s, ",/");
         double *share = &p->share[p->n_shares];
-        if (!read_number(s, n, share) || *share < 0 || ++p->n_shares == PLACEMENT_MOST)
+        if (!read_number(s, n, share) || *share < 0)
             return ggl_fail(err, GGL_USAGE,
-                            "%s %s: '%.*s' is not a proportion, which is 0 or more; or there are "
-                            "%d of them",
-                            p->o.names.shares, p->o.shares, (int)(n < 23 ? n : 23), s,
-                            PLACEMENT_MOST);
+                            "%s %s: '%.*s' is not a proportion, a number of 0 or more",
+                            p->o.names.shares, p->o.shares, (int)(n < 23 ? n : 23), s);
+        if (++p->n_shares == PLACEMENT_MOST)
+            return ggl_fail(err, GGL_USAGE, "%s %s: there are %d proportions or more",
+                            p->o.names.shares, p->o.shares, PLACEMENT_MOST);
         sum += *share;
         s += n + (s[n] != 0);
     }

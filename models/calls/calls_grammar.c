@@ -7,7 +7,7 @@
 #include "calls_params.h"
 #include "common/json_write.h"
 #include "ggl/internal/params.h"
-#include "grammar/machine.h"
+#include "grammar/grammar.h"
 #include "grammar/schema.h"
 
 typedef struct builder {

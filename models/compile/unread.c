@@ -478,6 +478,8 @@ static void say_advice(const unread *u, message *m) {
     say_unfit(u, m);
     end_line(m);
     say(m, "Without them the output may be wrong.");
+    if (u->ev->request && u->ev->request->is_fixed)
+        return;
     const size_t end = m->n;
     say(m, " To continue at your own risk:");
     const size_t begin = m->n;

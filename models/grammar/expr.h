@@ -1,5 +1,5 @@
 /* Expressions of grammars: regular expressions over Unicode characters, and rules that refer to each
- * other. The readers of GBNF and of JSON schemas build them; machine.c compiles them.
+ * other. The readers of GBNF and of JSON schemas build them; grammar.c compiles them.
  *
  *     llm_exprs g = {0};
  *     int32_t digit = llm_expr_range(&g, '0', '9');

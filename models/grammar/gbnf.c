@@ -10,7 +10,7 @@
 #include "ggl/internal/index.h"
 #include "ggl/internal/params.h"
 #include "ggl/internal/show.h"
-#include "machine.h"
+#include "grammar.h"
 #include "text/unicode.h"
 
 enum {

@@ -1,6 +1,6 @@
 /* JSON schemas, and any JSON text, as grammars. */
 #include "ggl/internal/params.h"
-#include "machine.h"
+#include "grammar.h"
 #include "schema.h"
 
 static ggl_status finish(llm_grammar **out, llm_exprs *g, int32_t root, const char *name,
@@ -33,7 +33,7 @@ ggl_status llm_grammar_from_schema_with(llm_grammar **out, const char *text, siz
     const llm_budget left = {
         .steps = g.use.steps, .max_steps = g.use.max_steps, .max_bytes = g.use.max_bytes};
     llm_exprs_fini(&g);
-    if (st == GGL_OK && made == GGL_LIMIT)
+    if (st == GGL_OK && made == GGL_FORMAT)
         llm_schema_explain(text, n, name, &left, err);
     return made;
 }

@@ -5,7 +5,7 @@
 
 #include "ggl/alloc.h"
 #include "expected.h"
-#include "machine.h"
+#include "grammar.h"
 #include "mask.h"
 
 enum { MANY_FRAMES = 256 };
@@ -54,8 +54,15 @@ static ggl_status give_up(const llm_matcher *m, ggl_error *err) {
                         "the grammar is too ambiguous: after %zu bytes of the text, there are too "
                         "many ways to go on (more than %" PRIu64 " steps for one token)",
                         m->n_bytes, use->max_steps);
-    return ggl_fail(err, st, "the grammar needs too many states after %zu bytes of the text",
-                    m->n_bytes);
+    const bool is_long =
+        m->ending.parser && llm_ending_bytes(&m->ending, m->set) > LLM_SHORTEST_MAX;
+    return is_long
+               ? ggl_fail(err, st,
+                          "the grammar demands more than %d bytes after %zu bytes of the text: a "
+                          "count such as minLength, minItems or {N,} is too large; make it smaller",
+                          LLM_SHORTEST_MAX, m->n_bytes)
+               : ggl_fail(err, st, "the grammar needs too many states after %zu bytes of the text",
+                          m->n_bytes);
 }
 
 /* Begins a mask, ending, token or byte: takes the steps of the one before from the supply, and puts steps_back

@@ -107,10 +107,10 @@ void llm_schema_blame_empty(schema *s, ggl_error *err) {
     s->err = err;
     const json_value *name = excluded_name(node);
     if (name)
-        llm_schema_fail(s, GGL_LIMIT, node, NULL,
+        llm_schema_fail(s, GGL_FORMAT, node, NULL,
                         "no JSON value is valid under this schema: '%.*s' is required, but not one "
                         "of the properties, and additionalProperties is false",
                         (int)(name->n < 100 ? name->n : 100), name->s);
     else
-        llm_schema_fail(s, GGL_LIMIT, node, NULL, "no JSON value is valid under this schema");
+        llm_schema_fail(s, GGL_FORMAT, node, NULL, "no JSON value is valid under this schema");
 }

@@ -3,9 +3,9 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/model_folder.h"
 #include "convert/checkpoint.h"
 #include "convert/pickle.h"
 #include "ggl/alloc.h"
@@ -36,9 +36,7 @@ static void free_loaded(void *owner) {
 }
 
 bool llm_load_converts(const char *path) {
-    struct stat st;
-    return (stat(path, &st) == 0 && S_ISDIR(st.st_mode)) || llm_checkpoint_is(path) ||
-           llm_pickle_is(path);
+    return llm_is_folder(path) || llm_checkpoint_is(path) || llm_pickle_is(path);
 }
 
 /* --- the tensors and their places ------------------------------------------------------------- */
@@ -270,9 +268,26 @@ static ggl_status name_error(ggl_status s, const char *name, ggl_error *err) {
                : ggl_within(err, s, "%s", name);
 }
 
+/* Refuses a folder that has nothing to convert, and proposes a GGUF file that is in it. */
+static ggl_status check_folder(const loaded *l, const char *name, ggl_error *err) {
+    char *meant, more[64] = "";
+    size_t n;
+    if (l->params.vocab_only || !llm_is_folder(name) || llm_folder_is_model(name))
+        return GGL_OK;
+    const ggl_status s = llm_folder_refuse(name, &meant, &n, err);
+    if (n > 1)
+        snprintf(more, sizeof more, " (the first of %zu)", n);
+    if (meant)
+        (void)ggl_fail(err, s, "%s; did you mean %s/%s%s?", err->msg, name, meant, more);
+    ggl_free(meant);
+    return s;
+}
+
 static ggl_status load_folder(ggl_gguf **out, loaded *l, const char *path, ggl_error *err) {
     char *name = name_of(path);
-    ggl_status s = name ? open_converter(l, name, err) : ggl_fail(err, GGL_NOMEM, "out of memory");
+    ggl_status s = name ? check_folder(l, name, err) : ggl_fail(err, GGL_NOMEM, "out of memory");
+    if (s == GGL_OK)
+        s = open_converter(l, name, err);
     if (s == GGL_OK)
         s = name_error(open_file(out, l, name, err), name, err);
     ggl_free(name);

@@ -131,6 +131,7 @@ static ggl_status copy_ignore(llm_model *m, const llm_model_params *params, ggl_
     const llm_arch_ignore *from = &params->ignore;
     m->ignore.n_key = from->n_key;
     m->ignore.n_tensor = from->n_tensor;
+    m->ignore.is_fixed = from->is_fixed;
     return copy_patterns(m, &m->ignore.key, from->key, from->n_key) &&
                    copy_patterns(m, &m->ignore.tensor, from->tensor, from->n_tensor)
                ? GGL_OK
@@ -144,7 +145,8 @@ static ggl_status check_type(const llm_model *m, ggl_error *err) {
         !ggl_str_is(type, "adapter"))
         return GGL_OK;
     return ggl_fail(err, GGL_FORMAT,
-                    "%s: this is an adapter (general.type), not a model; --lora applies it to one",
+                    "%s: this is an adapter (general.type), not a model; it is applied to the "
+                    "model that it was made for",
                     ggl_gguf_name(m->file));
 }
 

@@ -165,13 +165,15 @@ static ggl_status set_sizes(llm_session *s, const llm_model *m, const llm_sessio
     if (p->n_ctx <= 0 && own > MAX_CTX)
         return ggl_fail(err, GGL_LIMIT,
                         "%s: the model's own context (its key *.context_length) is %" PRId64
-                        " tokens, at most 2^30 are supported: set a smaller one (-c N)",
+                        " tokens, at most 2^30 are supported: set a smaller one (n_ctx, or -c N)",
                         ggl_gguf_name(llm_model_file(m)), own);
-    if (n_ctx > MAX_CTX || p->n_ubatch < 1 || p->n_slots < 1 || p->n_slots > 4096)
-        return ggl_fail(err, GGL_LIMIT,
-                        "a context of %" PRId64 " tokens, ubatches of %" PRId64 " and %" PRId64
-                        " slots: at most 2^30, at least 1, and 1 to 4096 are allowed",
-                        n_ctx, p->n_ubatch, p->n_slots);
+    if (n_ctx > MAX_CTX)
+        return ggl_fail(err, GGL_LIMIT, "n_ctx must be 0 to 2^30, but is %" PRId64, n_ctx);
+    if (p->n_ubatch < 1)
+        return ggl_fail(err, GGL_LIMIT, "n_ubatch must be 1 or more, but is %" PRId64, p->n_ubatch);
+    if (p->n_slots < 1 || p->n_slots > 4096)
+        return ggl_fail(err, GGL_LIMIT, "there can be 1 to 4096 slots, but not %" PRId64,
+                        p->n_slots);
     if (p->n_pool < 0)
         return ggl_fail(err, GGL_LIMIT, "slots cannot share %" PRId64 " tokens", p->n_pool);
     s->n_ctx = n_ctx;

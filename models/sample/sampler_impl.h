@@ -106,7 +106,7 @@ typedef struct sampler_row {
 
 extern const sampler_row llm_sampler_rows[LLM_SAMPLER_N_STAGES];
 
-/* filters.c, penalties.c, dry.c: llm_sample_top_k and the like apply a stage. */
+/* truncation.c, penalties.c, dry.c: llm_sample_top_k and the like apply a stage. */
 #define SAMPLER_STAGE(id, name, ...) void llm_sample_##name(llm_sampler *s);
 #include "llm/internal/samplers.def"
 

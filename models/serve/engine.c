@@ -139,6 +139,10 @@ ggl_status llm_engine_add(llm_engine *e, const llm_sequence_params *params, uint
                         "%zu sequences of this client are waiting, which is the limit for one; try "
                         "later",
                         n_own);
+    const int64_t n_ctx = llm_session_n_ctx(e->p.session);
+    if (p->n_prompt > (uint64_t)e->n_pool && n_ctx < e->n_pool)
+        return ggl_fail(err, GGL_LIMIT, "the prompt has %zu tokens, but the context only %" PRId64,
+                        p->n_prompt, n_ctx);
     if (p->n_prompt > (uint64_t)e->n_pool)
         return ggl_fail(err, GGL_LIMIT,
                         "the prompt has %zu tokens, but the KV cache has room for only %" PRId64,

@@ -175,8 +175,8 @@ class Batches(unittest.TestCase):
         self.assertEqual(self.model.batch([]), [])
 
     def test_failures(self):
-        long, fine = self.model.batch(["The fox. " * 100, STORY], max_tokens=3)
-        self.assertIn("128", str(long.error))
+        long, fine = self.model.batch(["The fox. " * 1000, STORY], max_tokens=3)
+        self.assertIn("but the context only 128", str(long.error))
         self.assertEqual((long.run.finish, long.text, fine.error, fine.run.n_generated), ("error", "", None, 3))
         for n, is_cut in ((2, True), (60, False)):
             (result,) = self.model.batch([STORY], grammar='root ::= " one, two, three, four"', max_tokens=n)

@@ -4,6 +4,7 @@ import gc
 import inspect
 import os
 import pickle
+import re
 import shutil
 import signal
 import sys
@@ -17,6 +18,7 @@ from pathlib import Path
 
 from common import STORY, needs_cli, needs_numpy, run_cli, write_adapter
 from ggml_lite import Cancelled, Error, Model, Status, cached_models
+from ggml_lite._elsewhere import METHODS
 from ggml_lite._opening import ELSEWHERE
 
 try:
@@ -100,11 +102,43 @@ class Opening(unittest.TestCase):
         with self.assertRaises(TypeError):
             Model()
         of_llama_cpp = """chat_handler lora_scale draft_model type_v flash_attn use_mmap use_mlock offload_kqv numa rope_freq_base
-        rope_freq_scale kv_overrides main_gpu split_mode"""
+        rope_freq_scale kv_overrides main_gpu split_mode yarn_ext_factor yarn_attn_factor yarn_beta_fast yarn_beta_slow yarn_orig_ctx
+        spm_infill vocab_only swa_full op_offload no_perf rpc_servers"""
         for name in of_llama_cpp.split():
             self.assertIn(name, ELSEWHERE)
         for name, text in ELSEWHERE.items():  # hints that name an argument name one that there is
             self.assertTrue(" " in text or text in inspect.signature(Model).parameters, name)
+
+    def test_methods_of_other_programs(self):
+        with Model("builtin:stories", n_ctx=64) as model:
+            for of in (Model, model):
+                for name, words in (
+                    ("from_pretrained", "from_repository"),
+                    ("create_completion", "generate"),
+                    ("create_chat_completion", "chat.*answer"),
+                    ("create_embedding", "embed"),
+                    ("eval", "logits"),
+                    ("sample", "logits"),
+                    ("scores", "logits"),
+                    ("save_state", "save"),
+                    ("load_state", "restore"),
+                    ("token_bos", "bos"),
+                    ("token_eos", "eos"),
+                    ("set_cache", "save"),
+                ):
+                    with self.assertRaisesRegex(AttributeError, f"a Model has no '{name}': .*{words}"):
+                        getattr(of, name)
+                self.assertFalse(hasattr(of, "nothing"))
+            with self.assertRaisesRegex(TypeError, "generate"):
+                model(STORY)
+            for name, text in METHODS.items():  # hints name methods that there are
+                for called in re.findall(r"(?:call |, or |; )(?:Model\.)?(\w+)\(", text):
+                    self.assertTrue(hasattr(Model, called), name)
+
+    def test_none_is_the_default(self):
+        arguments = [name for name, p in inspect.signature(Model).parameters.items() if p.kind is p.KEYWORD_ONLY]
+        with Model("builtin:stories", **dict.fromkeys(arguments)) as model, Model("builtin:stories") as plain:
+            self.assertEqual((model.n_ctx, model.placement, model.n_embd), (plain.n_ctx, plain.placement, 0))
 
     def test_overrides(self):
         how = {"n_ctx": 64, "n_threads": 2}

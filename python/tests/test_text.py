@@ -61,7 +61,7 @@ class Text(unittest.TestCase):
         run = self.model.last_run
         self.assertEqual((run.finish, run.n_generated), ("length", 0))
         self.assertEqual(self.model.context, self.model.tokenize(STORY))
-        for name in "logprobs echo n suffix stream response_format logits_processor stopping_criteria mirostat_mode tools".split():
+        for name in "logprobs echo n suffix stream response_format logits_processor stopping_criteria mirostat_mode tools model user tfs_z".split():
             self.assertIn(name, ELSEWHERE)
         for name, text in ELSEWHERE.items():  # hints that name an option name one that there is
             self.assertTrue(" " in text or text in Options.__annotations__, name)
@@ -160,7 +160,7 @@ class Text(unittest.TestCase):
             ({"max_token": 5}, TypeError, "unknown option 'max_token'; did you mean 'max_tokens'?"),
             ({"max_tokens": -2}, ValueError, "max_tokens is -2"),
             ({"temp": 5}, TypeError, "unknown option 'temp'; did you mean 'temperature'?"),
-            ({"stream": True}, TypeError, "unknown option 'stream': call stream()"),
+            ({"stream": True}, TypeError, "unknown option 'stream': call stream(), stream_chat() or stream_answer()"),
             ({"qqqq": 1}, TypeError, "unknown option 'qqqq'; there are max_tokens, temperature, "),
             ({"repeat_last_n": 0}, ValueError, "repeat_last_n is 0"),
             ({"xtc_threshold": 0}, ValueError, "xtc_threshold is 0; it is above 0"),
@@ -192,6 +192,10 @@ class Text(unittest.TestCase):
             self.assertIn(words, str(caught.exception))
         none = dict.fromkeys(Options.__annotations__)
         self.assertTrue(self.model.generate(STORY, **{**none, "max_tokens": 3}))
+
+    def test_last_has_no_first(self):
+        with self.assertRaisesRegex(ValueError, "first is 1, which last=True does not use"):
+            self.model.logits(STORY, first=1, last=True)
 
     def test_prompts_are_checked(self):
         for prompt, kind, words in (

@@ -319,7 +319,7 @@ TEST(long_names) {
         CHECK_HAS(err.msg, "..");
         free(notes);
         const char *all = "*";
-        const llm_arch_ignore ignore = {&all, &all, 1, 1};
+        const llm_arch_ignore ignore = {.key = &all, .tensor = &all, .n_key = 1, .n_tensor = 1};
         CHECK_OK(build_ignoring("", lines, &ignore, &notes, &err), &err);
         CHECK_MSG(!strchr(notes, '\\'), "%s", notes);
         free(notes);
@@ -330,7 +330,8 @@ static void ignoring(const char *key, const char *tensor, const char *lines, con
                      const char *want) {
     ggl_error err;
     char *notes;
-    const llm_arch_ignore ignore = {&key, &tensor, key != NULL, tensor != NULL};
+    const llm_arch_ignore ignore = {
+        .key = &key, .tensor = &tensor, .n_key = key != NULL, .n_tensor = tensor != NULL};
     ggl_status s = build_ignoring("", lines, &ignore, &notes, &err);
     if (error) {
         CHECK(s == GGL_FORMAT);
@@ -484,9 +485,9 @@ TEST(steps_of_patterns) {
     limited(&(hostile){.n_keys = 20000}, top, NULL);
     for (int i = 0; i < N; i++)
         pattern[i] = "*x*y";
-    limited(&(hostile){.n_keys = 20000}, "", &(llm_arch_ignore){.key = pattern, .n_key = N});
+    limited(&(hostile){.n_keys = 20000}, "", &(llm_arch_ignore){.key = pattern, .n_keys = N});
     limited(&(hostile){.n_tensors = 20000}, "",
-            &(llm_arch_ignore){.tensor = pattern, .n_tensor = N});
+            &(llm_arch_ignore){.tensor = pattern, .n_tensors = N});
     free(top);
 }
 
@@ -515,10 +516,12 @@ TEST(unread_tensors_are_reported) {
         ggl_graph_params p = ggl_graph_default();
         ggl_graph *g = ggl_graph_new(&p);
         t.text[0] = 0;
-        const llm_arch_params ap = {.size = sizeof ap,
-                                    .unread = on_unread,
-                                    .ctx = &t,
-                                    .ignore = {all, all, (size_t)ignore, (size_t)ignore}};
+        const llm_arch_params ap = {
+            .size = sizeof ap,
+            .unread = on_unread,
+            .ctx = &t,
+            .ignore = {
+                .key = all, .tensor = all, .n_keys = (size_t)ignore, .n_tensors = (size_t)ignore}};
         ggl_status s = llm_arch_build(arch, &src, &ap, g, NULL, &err);
         CHECK_INT(s, ignore ? GGL_OK : GGL_FORMAT);
         CHECK_STR(t.text, "1 -, 3 a vision tower, 4 a draft layer, 5 -, ");

@@ -46,15 +46,15 @@ def main():
         adapter(other, 2)
         base = ("-p", "Once upon a time there was", "-n", "24", "--temp", "0", "--prompt-cache", cache)
         plain = expect(0, "", *base)
-        with_one = expect(0, "made with another setting: none; now: --lora one.gguf:1", *base, "--lora", one)
+        with_one = expect(0, "made with another setting: none; now: adapter one.gguf:1", *base, "--lora", one)
         if with_one == plain:
             faults.append("the adapter has no effect")
         expect(0, "from cache", *base, "--lora", one + ":1.0")
-        expect(0, "another setting: --lora one.gguf:1; now: --lora one.gguf:0.5", *base, "--lora", one + ":0.5")
-        expect(0, "now: --lora one.gguf:0.5, --lora other.gguf:1", *base, "--lora", one + ":0.5," + other, "--prompt-cache-ro")
+        expect(0, "another setting: adapter one.gguf:1; now: adapter one.gguf:0.5", *base, "--lora", one + ":0.5")
+        expect(0, "now: adapter one.gguf:0.5, adapter other.gguf:1", *base, "--lora", one + ":0.5," + other, "--prompt-cache-ro")
         adapter(one, 3)  # the same name and shapes, other numbers
         expect(0, "adapters", *base, "--lora", one + ":0.5")
-        expect(0, "now: --lora one.gguf:0;", *base, "--lora", one + ":0")
+        expect(0, "now: adapter one.gguf:0;", *base, "--lora", one + ":0")
         expect(0, "now: none", *base)
         expect(0, "from cache", *base)
 
@@ -65,7 +65,7 @@ def main():
         os.rename(other, odd)
         expect(0, "", "-p", "x", "-n", "1", "--lora", odd)
         expect(1, "no:file", "-p", "x", "-n", "1", "--lora", os.path.join(folder, "no:file"))
-        expect(1, "one.gguf: this is an adapter (general.type), not a model; --lora applies it to one", "-m", one, "-p", "x")
+        expect(1, "one.gguf: this is an adapter (general.type), not a model; it is applied to the model that it was made for", "-m", one, "-p", "x")
     for fault in faults:
         print(fault)
     sys.exit(len(faults) > 0)

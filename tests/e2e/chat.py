@@ -521,7 +521,8 @@ def pipes():
     check(len(lines) == 4 and lines[3] == "", "a line for each message: %r" % r.stdout)
     talk = {"messages": [{"role": "user", "content": "Once upon a time"}]}
     check(lines[0] == whole(talk, 8), "the first answer: %r" % lines[0])
-    check(r.stderr == b"", "something on standard error", r.stderr)
+    check(r.stderr == b"llm-cli: note: '/help' is a message: lines are commands only on a terminal\n", "a command from a pipe", r.stderr)
+    check(run("-cnv", "-n", "1", stdin="/helpful\n/ \n").stderr == b"", "lines that are no commands")
     data = run("-cnv", "-n", "40", "--json", stdin="Hello\nOnce\n").stdout.decode().strip()
     decoder, found = json.JSONDecoder(), 0
     while data:
@@ -582,12 +583,18 @@ def wrong():
     plain = ["-m", MODEL]
     text = ["-p", "x", "-n", "1"]
     for flag in (["--chat-template", "no-such"], ["--chat-template-file", TEMPLATE], ["--chat-template-kwargs", "{}"], ["--tools", TEMPLATE],
-                 ["--reasoning", "hide"], ["--reasoning", "dim"], ["--reasoning-format", "auto"], ["--reasoning-budget", "0"], ["-sysf", TEMPLATE]):
+                 ["--reasoning", "hide"], ["--reasoning", "dim"], ["--reasoning-format", "auto"], ["--reasoning-budget", "5"], ["-sysf", TEMPLATE]):
         for how, words in ((text, "with -st, -p is the message"), (["-no-cnv"], "not for -i and -no-cnv"), (["-i"], "not for -i and -no-cnv"),
                            ([], "standard input is continued as a text")):
             r = run(*how, *flag, flags=plain, code=2, stdin="x")
             check((flag[0] + " is for conversations").encode() in r.stderr and words.encode() in r.stderr, "%s: %s" % (how + flag, r.stderr))
         run("--plan", *flag, flags=plain)
+    for flag, name in ((["--reasoning-budget", "0"], "--reasoning-budget 0"), (["--think=false"], "--reasoning off"), (["--reasoning", "off"], "--reasoning off")):
+        for how in (text, ["-no-cnv"], []):
+            r = run(*how, "-n", "1", *flag, flags=plain, stdin="x") if how != text else run(*text, *flag, flags=plain)
+            check(("note: %s: a text is continued without reasoning; the flag has no effect" % name).encode() in r.stderr, "%s: %s" % (how + flag, r.stderr))
+    r = run("-cnv", "-n", "1", "--reasoning-budget", "0", stdin="x\n")
+    check(b"no effect" not in r.stderr, "--reasoning-budget 0 in a conversation", r.stderr)
     for flag, words in ((["--keep", "4"], "--keep needs --on-full shift"), (["--draft-max", "16"], "--draft-max needs --lookup or --draft"),
                         (["--draft-min", "0"], "--draft-min needs --lookup or --draft"), (["--draft-p-min", "0.5"], "--draft-p-min needs --draft"),
                         (["--lookup", "--draft-p-min", "0.5"], "--draft-p-min needs --draft"),

@@ -37,7 +37,7 @@ def read_flags():
 class Tools:
     def __init__(self, folder):
         self.folder = folder
-        self.env = {k: v for k, v in os.environ.items() if not k.startswith("LLAMA_ARG_")}
+        self.env = {k: v for k, v in os.environ.items() if not k.startswith(("LLAMA_ARG_", "OLLAMA_"))}
         self.flags = {}
 
     def has(self, tool):
@@ -112,6 +112,17 @@ def check_hints(tools, hints):
             check_words(tools, tool, names, text)
 
 
+def check_environment(tools):
+    """Variables of ollama's server are noted by the tool that serves."""
+    for tool, noted in (("llm-server", True), ("llm-cli", False)):
+        if tools.has(tool):
+            env = dict(tools.env, OLLAMA_HOST="0.0.0.0", OLLAMA_KV_CACHE_TYPE="q8_0")
+            r = subprocess.run([os.path.join(tools.folder, tool), "--list-devices"], capture_output=True, text=True, env=env)
+            told = "note: only ollama reads these variables; flags set the same here: OLLAMA_" in r.stderr and "OLLAMA_KV_CACHE_TYPE" in r.stderr
+            if told != noted or r.returncode:
+                fail(f"{tool} with OLLAMA_HOST: {r.stderr}")
+
+
 def code(names):
     return ", ".join("`%s`" % name.replace("=", " ", 1) for name in names)
 
@@ -150,6 +161,7 @@ def main():
     flags = read_flags()
     answers = check_flags(tools, flags)
     check_hints(tools, hints)
+    check_environment(tools)
     if not all(tools.has(t) for t in set(TOOL_OF.values())):
         print("a tool is not built; the page is not compared")
         return 1 if failed else 0

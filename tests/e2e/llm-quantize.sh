@@ -139,7 +139,13 @@ expect 2 "--output-tensor-type: 'x' is not a type; llm-quantize --help lists the
 expect 1 "type i32 can only be read" "$f32" "$out" i32
 expect 1 "TYPE: this build does not have type Q4_2" "$f32" "$out" Q4_2
 expect 2 "OUT is missing, as in" "$f32" Q8_0
-expect 2 "only IN, OUT and TYPE" "$f32" "$out" Q8_0 7
+exits 0 "$quantize" "$f32" "$tmp/threads.gguf" Q8_0 2 # llama.cpp's NTHREADS
+exits 0 "$quantize" "$f32" "$tmp/flag.gguf" Q8_0 -t 2
+cmp -s "$tmp/threads.gguf" "$tmp/flag.gguf" || fail "IN OUT TYPE NTHREADS is not -t NTHREADS"
+for more in 0 x 1000 "-t 2 2"; do
+    # shellcheck disable=SC2086
+    expect 2 "only IN, OUT and TYPE" "$f32" "$out" Q8_0 $more
+done
 expect 2 "unknown flag '--pur'; did you mean '--pure'" "$f32" "$out" Q8_0 --pur
 expect 1 "is already q8_0" "$model" "$out" --pure Q4_0
 expect 1 "No such file or directory" "$tmp/missing.gguf" "$out" Q8_0

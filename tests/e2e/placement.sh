@@ -125,6 +125,9 @@ expect 2 "--place 'blk.0.*=cpu2': earlier patterns match all its weights" --plac
 expect 2 "is not PATTERN=NAME" --place 'blk'
 expect 2 "-ot 'nothing=cpu1': no weight that is read has a matching name" -ot 'blk.3=cpu1,nothing=cpu1'
 expect 0 "note: --n-cpu-moe has no effect: the model has no experts" --n-cpu-moe 3
+expect 0 "note: -ot has no effect: the model has no experts" -ot 'exps=CPU'
+expect 0 "note: -ot has no effect: the model has no experts" -ot 'blk\.[01]\.ffn_.*_exps\.=CPU'
+expect 2 "-ot 'nothing=cpu1': no weight that is read has a matching name" -ot 'exps=CPU,nothing=cpu1'
 expect 2 "cannot be used together" --split cpu=5 -ngl 3
 expect 2 "cannot be used together" --fit -ngl 3
 expect 2 "--plan=x is not known" --plan=x

@@ -75,7 +75,7 @@ grep -q "keys of type f16" "$tmp/err" || fail "another type: $(cat "$tmp/err")"
 run "$tmp/with" --seed 3 --prompt-cache "$cache" --prompt-cache-ro --split cpu=2,cpu1=3
 grep -q "on other devices" "$tmp/err" || fail "another split: $(cat "$tmp/err")"
 run "$tmp/with" --seed 3 --prompt-cache "$cache" --prompt-cache-ro --f16-as-bf16
-grep -q "another setting: none; now: --f16-as-bf16" "$tmp/err" || fail "another rounding: $(cat "$tmp/err")"
+grep -q "another setting: none; now: f16 as bf16" "$tmp/err" || fail "another rounding: $(cat "$tmp/err")"
 printf 'x' | dd of="$cache" bs=1 seek=3000 conv=notrunc 2>/dev/null
 run "$tmp/with" --seed 3 --prompt-cache "$cache"
 grep -q "$cache: .*damaged.*runs without it" "$tmp/err" && cmp -s "$tmp/plain" "$tmp/with" || fail "a damaged file: $(cat "$tmp/err")"

@@ -332,7 +332,7 @@ TEST(wrong_tools) {
          "parameters of f"},
         {"[{\"function\": {\"name\": \"f\", \"parameters\": {\"$dynamicRef\": \"#a\"}}}]",
          GGL_FORMAT, "parameters of f"},
-        {"[{\"function\": {\"name\": \"f\", \"parameters\": {\"enum\": []}}}]", GGL_LIMIT,
+        {"[{\"function\": {\"name\": \"f\", \"parameters\": {\"enum\": []}}}]", GGL_FORMAT,
          "there is no text"},
     };
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {

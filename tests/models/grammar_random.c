@@ -2,7 +2,7 @@
  * grammar, and which tokens may follow. Endings are the witnesses that what a mask allows can be
  * completed. */
 #include "ggl/alloc.h"
-#include "grammar/machine.h"
+#include "grammar/grammar.h"
 #include "seed.h"
 #include "test.h"
 

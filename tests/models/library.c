@@ -257,6 +257,7 @@ TEST(converses) {
     REQUIRE(c);
     CHECK(!llm_context_has_chat(c));
     CHECK_INT(llm_reply(c, m, 1, &p, NULL, NULL, &err), GGL_NOT_FOUND);
+    CHECK_HAS(err.msg, "chat_template gives one: its text, or a name such as \"chatml\"");
     llm_close(c);
 }
 
@@ -276,8 +277,31 @@ TEST(follows_a_schema) {
     t = (text){.n = 0};
     CHECK_OK(llm_generate(c, "Is it?", &p, take, &t, &err), &err);
     CHECK(strcmp(t.s, "a") == 0);
-    p.grammar = "no grammar";
-    CHECK_INT(llm_generate(c, "Is it?", &p, take, &t, &err), GGL_FORMAT);
+    static const char *const wrong[] = {"no grammar", "root ::= root"};
+    for (int i = 0; i < 2; i++) {
+        p.grammar = wrong[i];
+        CHECK_INT(llm_generate(c, "Is it?", &p, take, &t, &err), GGL_FORMAT);
+    }
+    p.grammar = NULL;
+    static const struct {
+        const char *schema;
+        ggl_status st;
+    } row[] = {{"false", GGL_FORMAT},
+               {"{\"allOf\": [{\"type\": \"string\"}, {\"type\": \"integer\"}]}", GGL_FORMAT},
+               {"{\"enum\": 5}", GGL_FORMAT},
+               {"{\"$dynamicRef\": \"#a\"}", GGL_FORMAT},
+               {"{\"pattern\": \"(?<=a)b\"}", GGL_UNSUPPORTED}};
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        p.json_schema = row[i].schema;
+        CHECK_INT(llm_generate(c, "Is it?", &p, take, &t, &err), row[i].st);
+    }
+    static const char *const long_ones[] = {"{\"type\": \"string\", \"minLength\": 100000000}",
+                                            "{\"type\": \"array\", \"minItems\": 100000000}"};
+    for (int i = 0; i < 2; i++) {
+        p.json_schema = long_ones[i];
+        CHECK_INT(llm_generate(c, "Is it?", &p, take, &t, &err), GGL_LIMIT);
+        CHECK_HAS(err.msg, "minLength, minItems or {N,} is too large; make it smaller");
+    }
     llm_close(c);
 }
 
@@ -613,6 +637,7 @@ TEST(overrides_refused) {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         CHECK_INT(open_overridden(&c, "builtin:stories", cases[i].override, &err), cases[i].status);
         CHECK_HAS(err.msg, cases[i].words);
+        CHECK(!strstr(err.msg, "--ignore")); /* a flag of programs */
         CHECK(!c);
     }
 }

@@ -2,6 +2,8 @@
  * llm-convert makes of them. */
 #include "llm/llm.h"
 
+#include <sys/stat.h>
+
 #include "convert_test.h"
 #include "hf_layout.h"
 #include "sample.h"
@@ -112,4 +114,39 @@ TEST(checkpoint) {
     REQUIRE(make_checkpoint(path));
     if (convert_to(path, file, sizeof file))
         check_same(path, file);
+}
+
+/* Opens what is no model; the message must be the words, with the folder's path before them. */
+static void check_refused(const char *path, const char *words) {
+    char want[600];
+    llm_context *c;
+    snprintf(want, sizeof want, "%s%s", path, words);
+    CHECK_INT(llm_open(&c, path, NULL, &err), GGL_IO);
+    CHECK_STR(err.msg, want);
+}
+
+TEST(folders_that_are_no_models) {
+    char folder[400], name[500], words[600];
+    llm_context *c;
+    snprintf(folder, sizeof folder, "%s", test_path("nothing"));
+    REQUIRE(mkdir(folder, 0777) == 0);
+    check_refused(folder, " is a folder without a GGUF file, and without the config.json of a "
+                          "Hugging Face folder");
+    static const char *const files[] = {"mmproj-a.gguf", "b-00001-of-00002.gguf", "d.gguf",
+                                        "c.gguf"};
+    for (int i = 0; i < 4; i++) {
+        snprintf(name, sizeof name, "%s/%s", folder, files[i]);
+        FILE *f = fopen(name, "w");
+        REQUIRE(f);
+        fclose(f);
+        snprintf(words, sizeof words, " is a folder, not a file; did you mean %s/%s%s?", folder,
+                 i == 3 ? "c.gguf" : "d.gguf", i == 3 ? " (the first of 2)" : "");
+        check_refused(folder, i == 0   ? " is a folder without a model; its mmproj-a.gguf is a "
+                                         "projector or an importance matrix by its name"
+                              : i == 1 ? " is a folder with only a part of a split model; "
+                                         "b-00002-of-00002.gguf, part 2 of 2, is missing"
+                                       : words);
+    }
+    CHECK_INT(llm_open(&c, "", NULL, &err), GGL_USAGE);
+    CHECK_STR(err.msg, "the path of the model is empty");
 }

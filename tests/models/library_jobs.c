@@ -141,7 +141,7 @@ TEST(faults_of_one_job) {
     CHECK_INT(w->job[6].err.status, GGL_USAGE);
     CHECK_HAS(w->job[6].err.msg, "same_sampler");
     CHECK_INT(w->job[0].err.status, GGL_USAGE);
-    CHECK_HAS(w->job[0].err.msg, "n_max");
+    CHECK_HAS(w->job[0].err.msg, "n_max must be 0 (no limit) or more, but is -1");
     CHECK_INT(w->job[0].finish, LLM_FINISH_ERROR);
     CHECK_INT(w->job[1].err.status, GGL_CANCELLED);
     CHECK_INT(w->job[1].finish, LLM_FINISH_CANCELLED);

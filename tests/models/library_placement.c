@@ -101,10 +101,20 @@ TEST(how_it_is_opened) {
         {{.n_place = 1}, GGL_USAGE, "place[0] is NULL; n_place is 1"},
         {{.n_override = 2}, GGL_USAGE, "override[0] is NULL; n_override is 2"},
         {{.n_adapters = 1}, GGL_USAGE, "adapter is NULL; n_adapters is 1"},
-        {{.tensor_split = "x"}, GGL_USAGE, "tensor_split"},
+        {{.tensor_split = "1,x"},
+         GGL_USAGE,
+         "tensor_split 1,x: 'x' is not a proportion, a number of 0 or more"},
+        {{.tensor_split = "1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1"},
+         GGL_USAGE,
+         "there are 16 proportions or more"},
+        {{.n_gpu_layers = -1},
+         GGL_USAGE,
+         "n_gpu_layers must be 0 or more (INT32_MAX: all), but is -1"},
         {{.split = "cpu=5", .fit = true}, GGL_USAGE, "split"},
         {{.draft = "builtin:stories", .draft_device = "cup"}, GGL_NOT_FOUND, "draft_device"},
         {{.lookup = true, .draft_p_min = 2}, GGL_USAGE, "draft_p_min must be 0 to 1"},
+        {{.n_ctx = INT64_C(1) << 40}, GGL_LIMIT, "n_ctx must be 0 to 2^30, but is 1099511627776"},
+        {{.n_parallel = 257}, GGL_USAGE, "n_parallel must be 0 to 256, but is 257"},
         {{.n_cpu_moe = -1}, GGL_USAGE, "n_cpu_moe must be 0 or more"},
         {{.n_threads_batch = 100000}, GGL_USAGE, "n_threads_batch must be 0 to"},
     };
@@ -115,7 +125,7 @@ TEST(how_it_is_opened) {
         llm_context *c;
         llm_open_params p = how[i].p;
         p.size = sizeof p;
-        p.n_ctx = 64;
+        p.n_ctx = p.n_ctx ? p.n_ctx : 64;
         const ggl_status st = llm_open(&c, "builtin:stories", &p, &err);
         CHECK_MSG(st == how[i].status && (st == GGL_OK || strstr(err.msg, how[i].words)),
                   "%zu: status %d, %s", i, (int)st, err.msg);
@@ -127,6 +137,26 @@ TEST(how_it_is_opened) {
         CHECK_STR(got.s, want.s);
         llm_close(c);
     }
+}
+
+static void keep_note(void *user, const char *text) {
+    snprintf(user, 512, "%s", text);
+}
+
+/* A file that cannot be written is no failure of llm_open, but must not be silent. */
+TEST(notes_of_the_repack_cache) {
+    char note[512] = "";
+    ggl_error err;
+    llm_context *c;
+    const llm_open_params p = {.size = sizeof p,
+                               .n_ctx = 64,
+                               .note = keep_note,
+                               .user = note,
+                               .repack_cache = "/nonexistent/x"};
+    REQUIRE_OK(llm_open(&c, BUILTIN_MODEL, &p, &err), &err);
+    llm_close(c);
+    CHECK_HAS(note, "repacked weights are not saved: /nonexistent/x");
+    CHECK(!strchr(note, '\n'));
 }
 
 /* Returns the number of threads of this process; 0: not known. */

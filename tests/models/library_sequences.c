@@ -236,6 +236,9 @@ TEST(adapters) {
     const llm_open_params op = {.size = sizeof op, .adapter = &lora, .n_adapters = 1};
     CHECK_INT(llm_open(&c, "builtin:stories", &op, &err), GGL_IO);
     CHECK_HAS(err.msg, "/none/adapter.gguf");
+    llm_context *none;
+    CHECK_INT(llm_open(&none, path, NULL, &err), GGL_FORMAT);
+    CHECK_HAS(err.msg, "not a model; it is applied to the model that it was made for");
     remove(path);
 }
 

@@ -418,29 +418,29 @@ TEST(dynamic_references) {
 /* No value is valid: the part that is the reason is named. */
 TEST(empty) {
     static const refusal rows[] = {
-        {"false", GGL_LIMIT, "s: #: no JSON value is valid"},
-        {"{\"enum\": []}", GGL_LIMIT, "s: #: no JSON value is valid"},
-        {"{\"not\": {}}", GGL_LIMIT, "s: #: no JSON value is valid"},
+        {"false", GGL_FORMAT, "s: #: no JSON value is valid"},
+        {"{\"enum\": []}", GGL_FORMAT, "s: #: no JSON value is valid"},
+        {"{\"not\": {}}", GGL_FORMAT, "s: #: no JSON value is valid"},
         {"{\"type\": \"integer\", \"minimum\": 3, \"maximum\": 2, \"required\": [\"a\"], "
          "\"properties\": {\"a\": false}}",
-         GGL_LIMIT, "s: #: no JSON value is valid"},
+         GGL_FORMAT, "s: #: no JSON value is valid"},
         {"{\"type\": \"object\", \"required\": [\"c\", \"a\"], \"properties\": {\"b\": false, "
          "\"c\": "
          "true, \"a\": {\"type\": \"array\", \"minItems\": 2, \"items\": {\"allOf\": [true, "
          "{\"type\": "
          "[]}]}}}}",
-         GGL_LIMIT, "s: #/properties/a/items/allOf/1: no JSON value is valid"},
+         GGL_FORMAT, "s: #/properties/a/items/allOf/1: no JSON value is valid"},
         {"{\"type\": \"array\", \"minItems\": 1, \"prefixItems\": [{\"$ref\": \"#/$defs/d\"}, "
          "false], "
          "\"$defs\": {\"d\": {\"const\": 1, \"type\": \"null\"}}}",
-         GGL_LIMIT, "s: #/$defs/d: no JSON value is valid"},
+         GGL_FORMAT, "s: #/$defs/d: no JSON value is valid"},
         {"{\"type\": \"object\", \"properties\": {\"a\": {\"type\": \"integer\"}}, \"required\": "
          "[\"a\", \"b\"], \"additionalProperties\": false}",
-         GGL_LIMIT,
+         GGL_FORMAT,
          "s: #: no JSON value is valid under this schema: 'b' is required, but not one of"},
         {"{\"type\": \"object\", \"properties\": {\"x\": {\"$ref\": \"#\"}}, \"required\": "
          "[\"x\"]}",
-         GGL_LIMIT, "s: #/properties/x: no JSON value is valid"},
+         GGL_FORMAT, "s: #/properties/x: no JSON value is valid"},
     };
     CHECK_REFUSALS(rows);
 }

@@ -90,9 +90,9 @@ TEST(refused) {
          GGL_UNSUPPORTED, "s: #/contains/contains/uniqueItems: its negation"},
         {"{\"type\": \"array\", \"contains\": {\"const\": 1}, \"minContains\": 3, \"maxContains\": "
          "2}",
-         GGL_LIMIT, "s: #: no JSON value is valid"},
+         GGL_FORMAT, "s: #: no JSON value is valid"},
         {"{\"type\": \"array\", \"contains\": {\"const\": 1}, \"minContains\": 3, \"maxItems\": 2}",
-         GGL_LIMIT, "s: #: no JSON value is valid"},
+         GGL_FORMAT, "s: #: no JSON value is valid"},
         {UNIQUE ", \"items\": {\"type\": \"integer\", \"minimum\": 0}}", GGL_UNSUPPORTED,
          "s: #/uniqueItems: is supported only for"},
         {UNIQUE ", \"items\": {\"type\": \"number\", \"minimum\": 0, \"maximum\": 1}}",
@@ -106,7 +106,7 @@ TEST(refused) {
         {UNIQUE ", \"prefixItems\": [{\"type\": \"string\"}, {\"type\": \"integer\"}], \"items\": "
                 "{\"const\": \"a\"}}",
          GGL_UNSUPPORTED, "s: #/uniqueItems: is supported only for"},
-        {UNIQUE ", \"items\": {\"type\": \"boolean\"}, \"minItems\": 3}", GGL_LIMIT,
+        {UNIQUE ", \"items\": {\"type\": \"boolean\"}, \"minItems\": 3}", GGL_FORMAT,
          "s: #: no JSON value is valid"},
     };
     CHECK_REFUSALS(rows);

@@ -144,7 +144,7 @@ TEST(refused) {
         {"{\"not\": {\"patternProperties\": {\"^a\": true}, \"unevaluatedProperties\": false}}",
          GGL_UNSUPPORTED, "s: #/not/patternProperties: its negation"},
         {"{\"type\": \"object\", \"required\": [\"a\"], \"unevaluatedProperties\": false}",
-         GGL_LIMIT, "s: #: no JSON value is valid"},
+         GGL_FORMAT, "s: #: no JSON value is valid"},
     };
     CHECK_REFUSALS(rows);
 }

@@ -53,7 +53,7 @@ class Wrong(Exception):
 class File:
     def __init__(self, name):
         self.name, self.arch, self.arguments = name, None, {}
-        self.grounds, self.keys, self.edits, self.negatives = [], [], [], []
+        self.grounds, self.keys, self.edits, self.negatives, self.variants = [], [], [], [], []
         self.changes = False  # a key changes the computation: the logits are the twin's, not the plain ones
         self.refused = None  # a key or tensor for which the file is refused
         self.advice = ""  # what the message says then
@@ -103,8 +103,8 @@ def parse_file(name, lines):
             setattr(f, word, True)
         elif word in ("refused", "advice", "notes"):
             setattr(f, word, rest)
-        elif word == "negative":
-            f.negatives.append([split_key(part.strip(), f.arch) for part in rest.split(" && ")])
+        elif word in ("negative", "variant"):
+            (f.negatives if word == "negative" else f.variants).append([split_key(part.strip(), f.arch) for part in rest.split(" && ")])
         elif "." in word:
             f.keys.append(split_key(line, f.arch))
         else:
@@ -342,6 +342,21 @@ def logits_fault(f, case, plain, rc, stderr, logits, want):
     return None if np.abs(logits - plain).max() > 1e-3 else "the same logits as the plain model's, though a key changes them"
 
 
+def with_keys(meta, keys, case, tensors):
+    return {**meta, **{key: typed(key, kind, text, case, tensors) for key, kind, text in keys}}
+
+
+def variant_fault(f, case, plain, meta, tensors, a):
+    """What is wrong with the run of a file with other keys, of which each changes the logits; None if nothing is."""
+    rc, stderr, logits = run(a, case, meta, tensors)
+    if rc:
+        return f"refused: {stderr.strip()}"
+    off = np.abs(logits - twin(f, case, meta)).max()
+    if off > check.LIMIT_CPU:
+        return f"other logits than the twin's, by {off:.2g}"
+    return None if np.abs(logits - plain).max() > 1e-3 else "the same logits as without these keys"
+
+
 def check_file(f, a):
     """A list of faults."""
     case = build(f)
@@ -360,13 +375,14 @@ def check_file(f, a):
     if fault:
         faults.append(fault)
     for negative in f.negatives:
-        changed = dict(meta)
-        for key, kind, text in negative:
-            changed[key] = typed(key, kind, text, case, tensors)
-        rc, stderr, _ = run(a, case, changed, tensors)
+        rc, stderr, _ = run(a, case, with_keys(meta, negative, case, tensors), tensors)
         fault = refusal_fault(rc, stderr, negative[0][0])
         if fault:
             faults.append("with " + ", ".join(f"{k} = {v}" for k, _, v in negative) + ": " + fault)
+    for variant in f.variants:
+        fault = variant_fault(f, case, logits, with_keys(meta, variant, case, tensors), tensors, a)
+        if fault:
+            faults.append("with " + ", ".join(f"{k} = {v}" for k, _, v in variant) + ": " + fault)
     return faults
 
 

@@ -529,7 +529,7 @@ static int read_lone(const parsing *p, const char *s) {
     size_t n;
     char word[SHELL_WORD];
     if (!names || !arg_next_name(&names, &name, &n))
-        return args_unexpected(p->spec, s);
+        return args_unexpected(p->spec, s, p->i + 1 < p->argc ? p->argv[p->i + 1] : NULL);
     return wrong(p->spec->tool,
                  "unexpected argument '%s'; did you mean %.*s %s? Each value needs the flag", s,
                  (int)n, name, shell_quote(word, s));
@@ -555,13 +555,42 @@ static const char *missing_flag(const args_spec *spec, const char *s) {
     return NULL;
 }
 
-int args_unexpected(const args_spec *spec, const char *s) {
+/* Returns USER/REPO or USER/REPO:QUANT if a model is named so, as ollama's users do with hf.co/ before it; else NULL. */
+static const char *repository(const char *s) {
+    static const char *const heads[] = {"https://", "hf:", "hf.co/", "huggingface.co/"};
+    static const char allowed[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.";
+    for (size_t i = 0; s && i < sizeof heads / sizeof *heads; i++)
+        if (strncasecmp(s, heads[i], strlen(heads[i])) == 0)
+            s += strlen(heads[i]);
+    const size_t n = s ? strspn(s, allowed) : 0;
+    if (n == 0 || s[n] != '/' || strchr(".-", *s))
+        return NULL;
+    const char *rest = s + n + 1;
+    rest += strspn(rest, allowed);
+    return rest[-1] != '/' &&
+                   (!*rest || (*rest == ':' && rest[1 + strspn(rest + 1, allowed)] == '\0'))
+               ? s
+               : NULL;
+}
+
+/* Says what to do instead of a command of another program. next: the argument after it, or NULL. */
+static int wrong_command(const args_spec *spec, const char *s, const char *text, const char *next) {
+    static const char place[] = "USER/REPO";
+    const char *name = repository(next), *at = name ? strstr(text, place) : NULL;
+    if (!at)
+        return wrong(spec->tool, "there is no command '%s': %s", s, text);
+    return wrong(spec->tool, "there is no command '%s': %.*s%s%s", s, (int)(at - text), text, name,
+                 at + sizeof place - 1);
+}
+
+int args_unexpected(const args_spec *spec, const char *s, const char *next) {
     const char *flag = missing_flag(spec, s);
     const int n = shown(s);
     const char *dots = s[n] ? " .." : "";
     for (const arg_hint *h = NULL; (h = arg_next_hint(spec, h));)
         if (arg_is_among(h->names, s, strlen(s)))
-            return wrong(spec->tool, "there is no command '%s': %s", s, h->text);
+            return wrong_command(spec, s, h->text, next);
     /* U+2010 to U+2015 and U+2212, which word processors and web pages make of "--" */
     if ((strncmp(s, "\xE2\x80", 2) == 0 && ((unsigned char)s[2] & 0xF8) == 0x90) ||
         strncmp(s, "\xE2\x88\x92", 3) == 0)
@@ -584,26 +613,31 @@ int args_unexpected(const args_spec *spec, const char *s) {
                  flag, n, s, dots);
 }
 
-/* Prints a note on variables of llama.cpp's programs, LLAMA_ARG_CTX_SIZE for --ctx-size, which have
- * no effect here. */
-static void note_environment(const args_spec *spec) {
+/* Prints a note on variables that begin with the prefix, which have no effect here. */
+static void note_variables(const args_spec *spec, const char *prefix, const char *readers) {
     enum { MOST = 3 };
-    static const char prefix[] = "LLAMA_ARG_";
     int n = 0;
     for (char **e = environ; spec->hints && !tool_is_quiet() && e && *e; e++) {
-        if (strncmp(*e, prefix, sizeof prefix - 1) != 0 || n++ >= MOST)
+        if (strncmp(*e, prefix, strlen(prefix)) != 0 || n++ >= MOST)
             continue;
         if (n == 1)
             fprintf(stderr,
-                    "%s: note: only llama.cpp's programs read these variables; flags set "
+                    "%s: note: only %s read%s these variables; flags set "
                     "the same here:",
-                    spec->tool);
+                    spec->tool, readers, ends_with(readers, "s") ? "" : "s");
         ggl_fprint(stderr, " %.*s", (int)strcspn(*e, "="), *e);
     }
     if (n > MOST)
         fprintf(stderr, " and %d more", n - MOST);
     if (n > 0)
         fputc('\n', stderr);
+}
+
+/* Variables of llama.cpp's programs, LLAMA_ARG_CTX_SIZE for --ctx-size, and of ollama's server. */
+static void note_environment(const args_spec *spec) {
+    note_variables(spec, "LLAMA_ARG_", "llama.cpp's programs");
+    if (arg_find(spec->options, "--port", 6))
+        note_variables(spec, "OLLAMA_", "ollama");
 }
 
 static int read_arguments(parsing *p) {

@@ -32,8 +32,8 @@ int args_parse(const args_spec *spec, int argc, char **argv);
  * *spec->positional, which the caller frees with args_list_fini. */
 int args_parse_between(const args_spec *spec, size_t least, size_t most, int argc, char **argv);
 /* Reports an argument that is neither an option nor the value of one, with what was probably meant:
- * a model, or a prompt. Returns 2. */
-int args_unexpected(const args_spec *spec, const char *s);
+ * a model, or a prompt. next: the argument after it, or NULL: the model of a command such as `run`. Returns 2. */
+int args_unexpected(const args_spec *spec, const char *s, const char *next);
 void args_list_fini(arg_list *list);
 /* Returns the row of a table that has the spelling; NULL: none. */
 const arg_option *args_find(const arg_option *options, const char *name);

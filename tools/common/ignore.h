@@ -21,7 +21,8 @@ typedef struct tool_ignore {
 
 /* For llm_model_params and llm_arch_params; the lists still belong to the tool. */
 static inline llm_arch_ignore ignore_of(const tool_ignore *o) {
-    return (llm_arch_ignore){o->keys.s, o->tensors.s, o->keys.n, o->tensors.n};
+    return (llm_arch_ignore){
+        .key = o->keys.s, .tensor = o->tensors.s, .n_key = o->keys.n, .n_tensor = o->tensors.n};
 }
 
 static inline void ignore_fini(tool_ignore *o) {

@@ -7,12 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "args.h"
 #include "common/folder_name.h"
+#include "ggl/alloc.h"
 #include "ggl/internal/nearest.h"
+#include "common/model_folder.h"
 #include "common/model_name.h"
 #include "shell_quote.h"
 #include "common/split_name.h"
@@ -28,17 +29,6 @@ static const char *given_by(const tool_path *p, char *text, size_t size) {
     const bool is_flag = p->flag[0] == '-';
     snprintf(text, size, "%s%s", is_flag ? p->flag : "", is_flag ? " " : "");
     return text;
-}
-
-static bool is_folder(const char *path) {
-    struct stat st;
-    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
-}
-
-static bool has_file(const char *folder, const char *name) {
-    char path[PATH_MAX];
-    return (size_t)snprintf(path, sizeof path, "%s/%s", folder, name) < sizeof path &&
-           access(path, F_OK) == 0;
 }
 
 /* Writes the folder of a path and returns its name in there. False: the path is too long. */
@@ -65,95 +55,21 @@ static const char *join(char path[PATH_MAX], const char *folder, const char *nam
 
 /* --- folders ---------------------------------------------------------------------------------- */
 
-/* The GGUF files of a folder that a person may mean. */
-typedef struct gguf_files {
-    char *first, *part,
-        *aside; /* the first by name: of a complete model; of a split model that lacks
-                                   parts; a projector or an importance matrix. NULL: none */
-    size_t n;   /* complete models */
-} gguf_files;
-
-static void keep_first(char **kept, const char *name) {
-    if (*kept && strcmp(*kept, name) <= 0)
-        return;
-    free(*kept);
-    *kept = strdup(name);
-}
-
-/* Returns the first part that the split model of a file in the folder lacks; 0: none, or the file is
- * whole. The search ends at that part, so a name cannot make it longer than the folder is. */
-static int lacks_part(const char *folder, const char *name) {
-    const int n = llm_split_n_parts(name);
-    char part[NAME_MAX + 1];
-    for (int k = 1; k <= n && n > 1; k++) {
-        llm_split_part_path(part, sizeof part, name, k);
-        if (!has_file(folder, part))
-            return k;
-    }
-    return 0;
-}
-
-static gguf_files gguf_in(const char *folder) {
-    gguf_files f = {0};
-    DIR *d = opendir(folder);
-    for (struct dirent *e; d && (e = readdir(d));) {
-        if (!ends_with(e->d_name, ".gguf"))
-            continue;
-        const bool aside = llm_model_name_is_aside(e->d_name);
-        const bool model =
-            !aside && llm_split_is_first(e->d_name) && !lacks_part(folder, e->d_name);
-        keep_first(aside ? &f.aside : model ? &f.first : &f.part, e->d_name);
-        f.n += model;
-    }
-    if (d)
-        closedir(d);
-    return f;
-}
-
-/* True for a folder with GGUF files and without safetensors, which may have a config.json, too. */
-static bool has_only_gguf(const char *folder) {
-    bool gguf = false, safetensors = false;
-    DIR *d = opendir(folder);
-    for (struct dirent *e; d && (e = readdir(d));) {
-        gguf |= ends_with(e->d_name, ".gguf");
-        safetensors |= ends_with(e->d_name, ".safetensors");
-    }
-    if (d)
-        closedir(d);
-    return gguf && !safetensors;
-}
-
 /* Refuses a folder without the weights of a Hugging Face folder. */
 static int refuse_folder(const char *tool, const tool_path *p) {
-    char path[PATH_MAX], word[SHELL_WORD], flag[64], more[64] = "";
-    gguf_files f = gguf_in(p->path);
-    if (f.n > 1)
-        snprintf(more, sizeof more, " (the first of %zu)", f.n);
-    if (f.first) {
-        tool_error_about(tool, 1, "%s: %s is a folder, not a file; did you mean %s%s%s?", p->flag,
-                         p->path, given_by(p, flag, sizeof flag),
-                         shell_quote(word, join(path, p->path, f.first)), more);
-    } else if (f.part) {
-        const int lacks = lacks_part(p->path, f.part);
-        llm_split_part_path(path, sizeof path, f.part, lacks);
-        tool_error_about(tool, 1,
-                         "%s: %s is a folder with only a part of a split model; %s, part %d of %d, "
-                         "is missing",
-                         p->flag, p->path, path, lacks, llm_split_n_parts(f.part));
-    } else if (f.aside) {
-        tool_error_about(tool, 1,
-                         "%s: %s is a folder without a model; its %s is a projector or an "
-                         "importance matrix by its name",
-                         p->flag, p->path, f.aside);
-    } else {
-        tool_error_about(tool, 1,
-                         "%s: %s is a folder without a GGUF file, and without the config.json of a "
-                         "Hugging Face folder",
-                         p->flag, p->path);
-    }
-    free(f.first);
-    free(f.part);
-    free(f.aside);
+    char path[PATH_MAX], word[SHELL_WORD], flag[64], more[64] = "", *meant;
+    size_t n;
+    ggl_error err;
+    (void)llm_folder_refuse(p->path, &meant, &n, &err);
+    if (n > 1)
+        snprintf(more, sizeof more, " (the first of %zu)", n);
+    if (meant)
+        tool_error_about(tool, 1, "%s: %s; did you mean %s%s%s?", p->flag, err.msg,
+                         given_by(p, flag, sizeof flag),
+                         shell_quote(word, join(path, p->path, meant)), more);
+    else
+        tool_error_about(tool, 1, "%s: %s", p->flag, err.msg);
+    ggl_free(meant);
     return 1;
 }
 
@@ -166,7 +82,7 @@ static const char *new_name(const char *path, char *name, size_t size) {
         own = llm_folder_name(real);
     if (own.n == 0)
         own = (ggl_str){"model", 5};
-    const bool bin = !is_folder(path) && own.n > 4 && memcmp(own.s + own.n - 4, ".bin", 4) == 0;
+    const bool bin = !llm_is_folder(path) && own.n > 4 && memcmp(own.s + own.n - 4, ".bin", 4) == 0;
     snprintf(name, size, "%.*s.gguf", (int)(bin ? own.n - 4 : own.n), own.s);
     return name;
 }
@@ -207,7 +123,7 @@ static bool cached_snapshot(const char *folder, char *path, size_t size) {
     const int n = snprintf(path, size, "%s/snapshots/%s", folder, hash);
     if (n < 0 || (size_t)n >= size)
         return false;
-    if (hash[0] && has_file(path, "config.json"))
+    if (hash[0] && llm_folder_has(path, "config.json"))
         return true;
     snprintf(path, size, "%s/snapshots", folder);
     DIR *d = opendir(path);
@@ -215,7 +131,7 @@ static bool cached_snapshot(const char *folder, char *path, size_t size) {
     for (struct dirent *e; d && !found && (e = readdir(d));)
         found = e->d_name[0] != '.' &&
                 (size_t)snprintf(path, size, "%s/snapshots/%s", folder, e->d_name) < size &&
-                has_file(path, "config.json");
+                llm_folder_has(path, "config.json");
     if (d)
         closedir(d);
     return found;
@@ -225,12 +141,12 @@ static bool cached_snapshot(const char *folder, char *path, size_t size) {
  * -1 for all else. */
 static int check_folder(const char *tool, const tool_path *p) {
     char path[PATH_MAX], in[SHELL_WORD], flag[64];
-    if (!has_file(p->path, "config.json") && cached_snapshot(p->path, path, sizeof path))
+    if (!llm_folder_has(p->path, "config.json") && cached_snapshot(p->path, path, sizeof path))
         return tool_error_about(
             tool, 1, "%s: %s is a folder of the Hugging Face cache; the model is in it: %s%s",
             p->flag, p->path, given_by(p, flag, sizeof flag), shell_quote(in, path));
     char command[MODEL_PATH_COMMAND];
-    if (p->model && has_file(p->path, "adapter_config.json"))
+    if (p->model && llm_folder_has(p->path, "adapter_config.json"))
         return tool_error_about(
             tool, 1, "%s: %s is an adapter of PEFT; this makes a GGUF file of it: %s", p->flag,
             p->path, model_path_peft(p->path, command, sizeof command));
@@ -244,9 +160,9 @@ static int check_part(const char *tool, const tool_path *p) {
     if (!split_path(p->path, folder, &name) ||
         (!llm_model_name_of_folder(name) && !ends_with(name, ".safetensors")))
         return -1;
-    if (has_file(folder, "config.json") && p->no_folder)
+    if (llm_folder_has(folder, "config.json") && p->no_folder)
         return model_path_refuse(tool, p, "part of a Hugging Face folder", folder);
-    if (has_file(folder, "config.json"))
+    if (llm_folder_has(folder, "config.json"))
         return tool_error_about(tool, 1, "%s: %s is part of a Hugging Face folder; %s%s opens it",
                                 p->flag, p->path, given_by(p, flag, sizeof flag),
                                 shell_quote(word, folder));
@@ -261,13 +177,13 @@ static int check_part(const char *tool, const tool_path *p) {
 }
 
 int model_path_check(const char *tool, const tool_path *p) {
-    const bool folder = is_folder(p->path);
+    const bool folder = llm_is_folder(p->path);
     const int code = folder ? check_folder(tool, p) : -1;
     if (code >= 0 || !p->model || strlen(p->path) >= PATH_MAX)
         return code;
     if (!folder)
         return check_part(tool, p);
-    if (!has_file(p->path, "config.json") || has_only_gguf(p->path))
+    if (!llm_folder_is_model(p->path))
         return refuse_folder(tool, p);
     return p->no_folder ? model_path_refuse(tool, p, "a Hugging Face folder", p->path) : -1;
 }
@@ -282,7 +198,7 @@ bool model_path_is_repo(const char *s) {
     const char *name;
     if (user == 0 || s[0] == '.' || s[user] != '/')
         return false;
-    if (split_path(s, folder, &name) && is_folder(folder))
+    if (split_path(s, folder, &name) && llm_is_folder(folder))
         return false;
     const size_t repo = strspn(s + user + 1, letters);
     const char *end = s + user + 1 + repo;
@@ -380,7 +296,7 @@ int model_path_missing(const char *tool, const tool_path *p, int error) {
                                 shell_quote(word, p->path));
     if (error != ENOENT || !split_path(p->path, folder, &name))
         return tool_error_about(tool, 1, "%s: %s: %s", p->flag, p->path, strerror(error));
-    if (!is_folder(folder))
+    if (!llm_is_folder(folder))
         return tool_error_about(tool, 1, "%s: %s: %s; there is no folder %s", p->flag, p->path,
                                 strerror(error), folder);
     if (missing_part(tool, p) >= 0)

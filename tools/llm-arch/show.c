@@ -142,8 +142,10 @@ static bool mark_tensors(const ggl_gguf *f, const llm_arch *arch, tensor_marks *
     static const char *const all[] = {"*"};
     ggl_error err = {0};
     const llm_arch_source source = llm_arch_source_gguf(f);
-    const llm_arch_params p = {
-        .size = sizeof p, .ignore = {all, all, 1, 1}, .unread = on_unread, .ctx = m};
+    const llm_arch_params p = {.size = sizeof p,
+                               .ignore = {.key = all, .tensor = all, .n_key = 1, .n_tensor = 1},
+                               .unread = on_unread,
+                               .ctx = m};
     if (!(m->mark = calloc(ggl_gguf_n_tensors(f) + 1, 1)))
         return false;
     if (!arch)

@@ -109,7 +109,7 @@ static int read_where(bench_options *o, const arg_list *devices, const bench_lis
 static int check_compare(bench_options *o, const args_spec *spec) {
     const arg_list *alone = spec->positional;
     if (alone->n > 1 || (alone->n == 1 && !o->compare_old))
-        return args_unexpected(spec, alone->s[alone->n - 1]);
+        return args_unexpected(spec, alone->s[alone->n - 1], NULL);
     o->compare_new = alone->n == 1 ? alone->s[0] : NULL;
     if (o->profile &&
         ((o->format != BENCH_MD && o->format != BENCH_JSON && o->format != BENCH_JSONL)))

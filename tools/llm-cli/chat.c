@@ -299,6 +299,11 @@ static int take_line(chat *c, ggl_str line) {
             fputs("\n", stderr);
         return next == CHAT_END ? 0 : -1;
     }
+    if (!c->in.is_terminal && !c->has_told && chat_is_command(line)) {
+        tool_note(TOOL, "'%.*s' is a message: lines are commands only on a terminal",
+                  (int)(line.n < 40 ? line.n : 40), line.s);
+        c->has_told = true;
+    }
     return answer_message(c, line);
 }
 

@@ -436,6 +436,16 @@ static void say_unknown(const char *name) {
             name, name);
 }
 
+bool chat_is_command(ggl_str line) {
+    bool is = false;
+    for (const command *k = commands; k->name; k++) {
+        const size_t n = strlen(k->name) + 1;
+        is = is || (line.n >= n && line.s[0] == '/' && memcmp(line.s + 1, k->name, n - 1) == 0 &&
+                    (line.n == n || strchr(" \t\n", line.s[n])));
+    }
+    return is;
+}
+
 chat_next chat_command(chat *c, ggl_str line, size_t *keep) {
     char name[64];
     char *text = strndup(line.s + 1, line.n - 1);

@@ -36,6 +36,7 @@ typedef struct chat {
     chat_show *show; /* of the answer that is drawn */
     size_t n_read,
         n_shown;    /* bytes of the tokens' texts, and of those that were given to be shown */
+    bool has_told;  /* that a line from a pipe is no command */
     bool has_looks; /* answers are on a terminal that can dim text */
     chat_text tools, tools_object; /* of --tools: an array, {"tools": array}; empty: none */
     ggl_str marks;                 /* the format of answers, for llm_calls */
@@ -78,6 +79,8 @@ void chat_count_used(chat *c);
 
 /* Runs a line that begins with '/'. keep: set for CHAT_ANSWER, as in chat_answer. */
 chat_next chat_command(chat *c, ggl_str line, size_t *keep);
+/* True for a line that is a command on a terminal. */
+bool chat_is_command(ggl_str line);
 void chat_complete(void *ctx, const char *text, size_t cursor, line_words *words);
 /* Prints a line on stderr, dimmed on a terminal; arguments of %s are escaped. */
 void chat_say(const chat *c, const char *fmt, ...) GGL_PRINTF(2, 3);

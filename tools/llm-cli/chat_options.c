@@ -2,6 +2,17 @@
 
 const char *const chat_reasoning_choices[] = {"show", "dim", "hide", "on", "off", "auto", NULL};
 
+/* True after chat_options_settle and before it: --reasoning off. */
+static bool chat_options_without(const chat_options *o) {
+    return o->thinks == TOOL_REASONING_OFF || o->reasoning == N_REASONING + TOOL_REASONING_OFF;
+}
+
+const char *chat_options_idle(const chat_options *o) {
+    return o->reasoning_given && chat_options_without(o) ? "--reasoning off"
+           : o->reasoning_budget == 0                    ? "--reasoning-budget 0"
+                                                         : NULL;
+}
+
 const char *chat_options_flag(const chat_options *o) {
     const struct {
         bool given;
@@ -12,10 +23,10 @@ const char *chat_options_flag(const chat_options *o) {
                {o->template_file, "--chat-template-file"},
                {o->template_vars, "--chat-template-kwargs"},
                {o->tools, "--tools"},
-               {o->reasoning_given, "--reasoning"},
+               {o->reasoning_given && !chat_options_without(o), "--reasoning"},
                {o->format_given, "--reasoning-format"},
                {o->no_bos, "--no-chat-bos"},
-               {o->reasoning_budget >= 0, "--reasoning-budget"}};
+               {o->reasoning_budget > 0, "--reasoning-budget"}};
     for (size_t i = 0; i < sizeof row / sizeof *row; i++)
         if (row[i].given)
             return row[i].flag;

@@ -85,5 +85,7 @@ void chat_options_settle(chat_options *o);
 int chat_options_check(chat_options *o, bool has_text, bool has_ids, bool has_output);
 /* Returns the first flag given that only conversations read; NULL if none. */
 const char *chat_options_flag(const chat_options *o);
+/* Returns a flag that asks for no reasoning, which a text that is continued has not; NULL: none was given. */
+const char *chat_options_idle(const chat_options *o);
 
 #endif

@@ -301,7 +301,9 @@ static void set_facts(cli *c) {
 
 /* Refuses flags that are not read, now that it is known whether this is a conversation. */
 static int check_use(const cli *c) {
-    const char *flag = chat_options_flag(&c->o.chat);
+    const char *flag = chat_options_flag(&c->o.chat), *idle = chat_options_idle(&c->o.chat);
+    if (!c->converses && idle)
+        tool_note(TOOL, "%s: a text is continued without reasoning; the flag has no effect", idle);
     if (c->converses && c->o.n_keep != 0)
         return tool_error(TOOL, 2,
                           "--keep is for texts; a conversation always keeps its system message");

@@ -90,9 +90,21 @@ static int wrong_files(const arg_list *given) {
                       shell_quote(out, n < 2 ? name : given->s[file[1]]), kind);
 }
 
+/* Takes the number of threads that llama.cpp's program has after IN, OUT and TYPE. */
+static void read_threads(options *o) {
+    const char *s = o->args.n == 4 ? o->args.s[3] : "";
+    if (!*s || strspn(s, "0123456789") != strlen(s) || strlen(s) > 3 || atoi(s) < 1 ||
+        !is_type_name(o->args.s[2]) || o->n_threads)
+        return;
+    o->n_threads = atoi(s);
+    o->args.n--;
+}
+
 /* Reads IN, OUT and, without a budget, TYPE. */
 static int read_files(options *o) {
     const bool by_size = budget_wanted(&o->budget);
+    if (!by_size)
+        read_threads(o);
     const size_t n = o->args.n, all = by_size ? 2 : 3;
     const int code = by_size ? -1 : no_budget(&o->budget);
     if (code >= 0)

@@ -64,11 +64,12 @@ typedef struct llm_lora {
 typedef struct llm_open_params {
     size_t size; /* sizeof(llm_open_params) */
     /* Most tokens of the sequence; 0: the model's own context, or 4096; fewer, but at least 2048, if their KV cache
-     * does not fit into memory. */
+     * does not fit into memory. At most 2^30. */
     int64_t n_ctx;
-    int64_t n_ubatch;     /* most tokens computed at once; 0: 512 */
-    int32_t n_threads;    /* of the CPU; 0: one for each physical core that we may use */
-    int32_t n_gpu_layers; /* as -ngl: number of last layers on the devices, or on the first GPU */
+    int64_t n_ubatch;  /* most tokens computed at once; 0: 512 */
+    int32_t n_threads; /* of the CPU; 0: one for each physical core that we may use */
+    int32_t
+        n_gpu_layers; /* as -ngl: number of last layers on the devices, or on the first GPU; INT32_MAX: all */
     /* As --device, in any case: "cpu", "vulkan0", "none" (the CPU alone). With several, as in
      * "vulkan0,vulkan1", the first has all layers, unless n_gpu_layers or split divide them. NULL: "cpu" */
     const char *device;
@@ -102,13 +103,13 @@ typedef struct llm_open_params {
     const char *draft;
     bool lookup;
     int64_t n_guess; /* most tokens guessed at once; 0: 16 */
-    /* Most jobs that llm_generate_jobs computes at once. The KV cache is that many times as large; 0: 1. */
+    /* Most jobs that llm_generate_jobs computes at once. The KV cache is that many times as large; 0: 1. At most 256. */
     int64_t n_parallel;
     /* Of a model "hf:..": an access token, for private and gated repositories; NULL: that of the environment, HF_TOKEN. */
     const char *hub_token;
     bool offline; /* use only what was downloaded before, and no network */
     /* Called with sentences about what is opened: what of a model "hf:.." is downloaded, and what is used instead if the hub
-     * cannot be asked; what the conversion of a folder left out. NULL: none. */
+     * cannot be asked; what the conversion of a folder left out; what became of repack_cache. NULL: none. */
     void (*note)(void *user, const char *text);
     /* Quantize the weights while they are loaded, to a mix or type of llm-quantize, such as "q4_k_m": for folders, and files of
      * f32, f16 or bf16. NULL: they stay as they are. */
@@ -286,8 +287,9 @@ typedef bool llm_piece_fn(void *user, const char *piece, size_t n);
  * prompt, with the special tokens that the model expects at its beginning, and the generated tokens.
  * Text that spells a special token, such as "</s>", becomes that token. params NULL: llm_generate_default(). GGL_LIMIT: the prompt
  * exceeds the context; GGL_CANCELLED: stopped by `each` or llm_cancel, and the sequence has the
- * tokens run so far; GGL_USAGE: params are wrong; GGL_UNSUPPORTED: the model's tokenizer is unknown;
- * GGL_FORMAT: the grammar or schema is wrong, or the model's numbers are not finite; GGL_NOMEM,
+ * tokens run so far; GGL_USAGE: params are wrong; GGL_UNSUPPORTED: the model's tokenizer is unknown, or
+ * the schema has a keyword that cannot be guaranteed; GGL_FORMAT: the grammar or schema is wrong, or no text
+ * fits it, or the model's numbers are not finite; GGL_LIMIT also: the grammar is too large; GGL_NOMEM,
  * GGL_DEVICE. After a failure the context can still be used. */
 GGL_API GGL_NODISCARD ggl_status llm_generate(llm_context *c, const char *prompt,
                                               const llm_generate_params *params, llm_piece_fn *each,
@@ -387,7 +389,7 @@ typedef enum llm_finish {
     LLM_FINISH_ERROR      /* the call failed otherwise */
 } llm_finish;
 
-/* Facts about the last llm_generate, llm_generate_tokens, llm_begin or llm_reply. */
+/* Facts about the last llm_generate, llm_generate_tokens, llm_begin, llm_reply or llm_chat_answer. */
 typedef struct llm_run_info {
     size_t size; /* sizeof(llm_run_info), set by the caller */
     llm_finish finish;

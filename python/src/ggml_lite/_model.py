@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, SupportsIndex, Tuple, Union, cast
 
 from . import _abi
+from ._elsewhere import Hints
 from ._errors import Error, Status
 from ._interrupt import interruptible
 from ._jobs import Batch, Job, Jobs
@@ -45,7 +46,7 @@ def numpy_for(what: str) -> ModuleType:
     return numpy
 
 
-class Model(Measures):
+class Model(Measures, Hints):
     """A model that was opened, with one context: the tokens that it has read and written. Each call keeps the longest beginning that its
     prompt has in common with them, so a conversation that goes on is cheap.
 
@@ -57,11 +58,11 @@ class Model(Measures):
         self,
         path: Path,
         *,
-        n_ctx: int = 0,  # most tokens of the context; 0: the model's own, or as many as fit into memory
-        n_batch: int = 0,  # most tokens that are computed at once; 0: 512
-        n_threads: int = 0,  # of the CPU; 0: one for each physical core
-        n_parallel: int = 0,  # most texts that batch() computes at once; 0: 1. The KV cache is that many times as large
-        n_gpu_layers: int = 0,  # the last so many layers run on the devices, or on the first GPU; -1: all
+        n_ctx: Optional[int] = 0,  # most tokens of the context; 0: the model's own, or as many as fit into memory
+        n_batch: Optional[int] = 0,  # most tokens that are computed at once; 0: 512
+        n_threads: Optional[int] = 0,  # of the CPU; 0: one for each physical core
+        n_parallel: Optional[int] = 0,  # most texts that batch() computes at once; 0: 1. The KV cache is that many times as large
+        n_gpu_layers: Optional[int] = 0,  # the last so many layers run on the devices, or on the first GPU; -1: all
         device: Optional[str] = None,  # "cpu", "vulkan0", "vulkan0,vulkan1", "none"
         split: Optional[str] = None,  # which layers run where: "vulkan0=20,cpu=12", or "auto"
         arch: Optional[str] = None,  # a descriptor's file, or the name of a built-in one
@@ -79,9 +80,9 @@ class Model(Measures):
         n_guess: int = 0,  # most tokens guessed at once; 0: 16
         token: Optional[str] = None,  # of "hf:USER/REPO": for private repositories; None: the environment's HF_TOKEN
         offline: bool = False,  # use only what was downloaded before
-        note: Optional[Callable[[str], object]] = None,  # gets sentences about downloads and conversions; None: logging, as "ggml_lite"
+        note: Optional[Callable[[str], object]] = None,  # gets sentences about downloads, conversions and repack_cache; None: logging, as "ggml_lite"
         type: Optional[str] = None,  # quantize the weights while they are loaded: "q4_k_m", "q8_0" ..
-        n_threads_batch: int = 0,  # of the CPU, for prompts; 0: as n_threads
+        n_threads_batch: Optional[int] = 0,  # of the CPU, for prompts; 0: as n_threads
         fit: bool = False,  # as many layers on the devices as fit into their memory
         strict: bool = False,  # fail if a device cannot run an operation, instead of running it on another one
         tensor_split: Optional[str] = None,  # "3,1": the proportions of the devices' layers
@@ -113,7 +114,7 @@ class Model(Measures):
         self._turn = threading.Lock()  # held from the beginning of a generation to its end
         self._turn_thread: Optional[int] = None
         self._jobs: Dict[Job, None] = {}  # that have not ended
-        self._n_parallel = max(1, n_parallel)
+        self._n_parallel = max(1, n_parallel or 0)
         self._run = run_of(_empty_info())
         # None: it is that of the file, or a built-in one, whose text is not known here
         self._template = chat_template if chat_template and "{" in chat_template else None
@@ -523,6 +524,8 @@ class Model(Measures):
     def logits(self, prompt: Prompt, *, first: int = 0, last: bool = False) -> Array:
         """The logits [n_tokens - first, n_vocab] after each token of a prompt, beginning with token `first`; last: [n_vocab], only after the
         last one. Tokens before these are not run again if the context has them. numpy is needed."""
+        if last and first:
+            raise ValueError(f"first is {first}, which last=True does not use; give one of them")
         np = numpy_for("logits()")
         ids = self._ids(prompt)
         array, n = _abi.array(ids), len(ids)

@@ -48,19 +48,30 @@ ELSEWHERE = {
     "rope_freq_base": 'write overrides={".rope.freq_base": 500000.0}',
     "rope_freq_scale": 'write overrides={".rope.scaling.factor": 4.0}, which is 1 / rope_freq_scale',
     "rope_scaling_type": 'write overrides={".rope.scaling.type": "yarn"}',
+    "yarn_ext_factor": 'write overrides={".rope.scaling.yarn_ext_factor": 1.0}',
+    "yarn_attn_factor": 'write overrides={".rope.scaling.attn_factor": 1.0}',
+    "yarn_beta_fast": 'write overrides={".rope.scaling.yarn_beta_fast": 32.0}',
+    "yarn_beta_slow": 'write overrides={".rope.scaling.yarn_beta_slow": 1.0}',
+    "yarn_orig_ctx": 'write overrides={".rope.scaling.original_context_length": 4096}',
+    "spm_infill": "text is written only after a prompt",
+    "vocab_only": "Model.describe() and Model.plan() read the file alone",
+    "swa_full": "layers with a window keep what they need of it",
+    "op_offload": "place says which operations run on which device",
+    "no_perf": "last_run has the times in any case",
+    "rpc_servers": "other machines are not used",
     "numa": "the system decides where memory is",
     "tokenizer": "the tokenizer is that of the file",
 }
 
 
 def known_arguments(function: F) -> F:
-    """Has the function say what an argument that it does not know could mean."""
+    """Has the function say what an argument that it does not know could mean, and take None as the default."""
     known = [name for name, p in inspect.signature(function).parameters.items() if p.kind is p.KEYWORD_ONLY]
 
     @functools.wraps(function)
     def checked(self: Any, *arguments: Any, **given: Any) -> None:
         refuse_unknown(given, ["path", *known], ELSEWHERE, "argument of Model")
-        function(self, *arguments, **given)
+        function(self, *arguments, **{name: value for name, value in given.items() if value is not None})
 
     return cast(F, checked)
 

@@ -120,6 +120,7 @@ llm_arch_source llm_arch_source_gguf(const ggl_gguf *file);
 typedef struct llm_arch_ignore {
     const char *const *key, *const *tensor;
     size_t n_key, n_tensor;
+    bool is_fixed; /* the caller takes no patterns, so messages propose none */
 } llm_arch_ignore;
 
 /* A low-rank adapter (llm/internal/adapter.h), and how strongly it is applied. */

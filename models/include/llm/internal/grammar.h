@@ -35,9 +35,9 @@ typedef struct llm_matcher llm_matcher;
 
 /* Read a grammar from text[0..n), which is not needed afterwards; `name` stands for it in messages,
  * which have the form "name:line:column: error: ..." with the line and a caret.
- * GGL_FORMAT: the text is no grammar (schema); GGL_UNSUPPORTED: it uses a keyword that cannot be
- * guaranteed (the message names it and its place); GGL_LIMIT: it is too large, or describes no text
- * at all; GGL_NOMEM. *out is NULL on failure. */
+ * GGL_FORMAT: the text is no grammar (schema), or describes no text at all; GGL_UNSUPPORTED: it uses
+ * a keyword that cannot be guaranteed (the message names it and its place); GGL_LIMIT: it is too
+ * large; GGL_NOMEM. *out is NULL on failure. */
 GGL_NODISCARD ggl_status llm_grammar_from_gbnf(llm_grammar **out, const char *text, size_t n,
                                                const char *name, ggl_error *err);
 GGL_NODISCARD ggl_status llm_grammar_from_schema(llm_grammar **out, const char *text, size_t n,

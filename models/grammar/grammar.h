@@ -1,6 +1,6 @@
 /* What the readers of grammars hand over: expressions become a grammar that matchers run. */
-#ifndef LLM_GRAMMAR_MACHINE_H
-#define LLM_GRAMMAR_MACHINE_H
+#ifndef LLM_GRAMMAR_GRAMMAR_H
+#define LLM_GRAMMAR_GRAMMAR_H
 
 #include "expr.h"
 #include "llm/internal/grammar.h"

@@ -1,5 +1,5 @@
 /* Grammars: the expressions and their translation. */
-#include "machine.h"
+#include "grammar.h"
 
 #include <string.h>
 
@@ -48,7 +48,7 @@ static ggl_status compile(llm_grammar *m, llm_exprs *g, int32_t root, ggl_error 
     ggl_status st = llm_translate(&m->pool, &m->exprs, root, NULL, &m->start, err);
     g->use.steps = m->pool.use.steps;
     if (st == GGL_OK && m->start == LLM_BX_NONE)
-        st = ggl_fail(err, GGL_LIMIT, "there is no text that fits the grammar");
+        st = ggl_fail(err, GGL_FORMAT, "there is no text that fits the grammar");
     return st;
 }
 

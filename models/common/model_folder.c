@@ -1,0 +1,125 @@
+#include "model_folder.h"
+
+#include <dirent.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "ggl/alloc.h"
+#include "model_name.h"
+#include "split_name.h"
+
+static bool ends_with(const char *s, const char *end) {
+    const size_t n = strlen(s), n_end = strlen(end);
+    return n >= n_end && strcmp(s + n - n_end, end) == 0;
+}
+
+bool llm_is_folder(const char *path) {
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+bool llm_folder_has(const char *folder, const char *name) {
+    char path[PATH_MAX];
+    return (size_t)snprintf(path, sizeof path, "%s/%s", folder, name) < sizeof path &&
+           access(path, F_OK) == 0;
+}
+
+bool llm_folder_is_model(const char *folder) {
+    bool gguf = false, safetensors = false;
+    DIR *d = opendir(folder);
+    for (struct dirent *e; d && (e = readdir(d));) {
+        gguf |= ends_with(e->d_name, ".gguf");
+        safetensors |= ends_with(e->d_name, ".safetensors");
+    }
+    if (d)
+        closedir(d);
+    return llm_folder_has(folder, "config.json") && (safetensors || !gguf);
+}
+
+/* The GGUF files of a folder that a person may mean. */
+typedef struct gguf_files {
+    char *first, *part,
+        *aside; /* the first by name: of a complete model; of a split model that lacks parts; a projector
+                                   or an importance matrix. NULL: none */
+    size_t n;    /* complete models */
+    bool failed; /* out of memory */
+} gguf_files;
+
+static void keep_first(gguf_files *f, char **kept, const char *name) {
+    const size_t size = strlen(name) + 1;
+    if (*kept && strcmp(*kept, name) <= 0)
+        return;
+    ggl_free(*kept);
+    *kept = ggl_calloc(size, 1);
+    if (*kept)
+        memcpy(*kept, name, size);
+    f->failed |= !*kept;
+}
+
+/* Returns the first part that the split model of a file in the folder lacks; 0: none, or the file is
+ * whole. The search ends at that part, so a name cannot make it longer than the folder is. */
+static int lacks_part(const char *folder, const char *name) {
+    const int n = llm_split_n_parts(name);
+    char part[NAME_MAX + 1];
+    for (int k = 1; k <= n && n > 1; k++) {
+        llm_split_part_path(part, sizeof part, name, k);
+        if (!llm_folder_has(folder, part))
+            return k;
+    }
+    return 0;
+}
+
+static gguf_files gguf_in(const char *folder) {
+    gguf_files f = {0};
+    DIR *d = opendir(folder);
+    for (struct dirent *e; d && (e = readdir(d));) {
+        if (!ends_with(e->d_name, ".gguf"))
+            continue;
+        const bool aside = llm_model_name_is_aside(e->d_name);
+        const bool model =
+            !aside && llm_split_is_first(e->d_name) && !lacks_part(folder, e->d_name);
+        keep_first(&f, aside ? &f.aside : model ? &f.first : &f.part, e->d_name);
+        f.n += model;
+    }
+    if (d)
+        closedir(d);
+    return f;
+}
+
+static ggl_status refuse(const char *folder, const gguf_files *f, ggl_error *err) {
+    char part[NAME_MAX + 1];
+    if (f->failed)
+        return ggl_fail(err, GGL_NOMEM, "out of memory");
+    if (f->first)
+        return ggl_fail(err, GGL_IO, "%s is a folder, not a file", folder);
+    if (f->part) {
+        const int lacks = lacks_part(folder, f->part);
+        llm_split_part_path(part, sizeof part, f->part, lacks);
+        return ggl_fail(
+            err, GGL_IO,
+            "%s is a folder with only a part of a split model; %s, part %d of %d, is missing",
+            folder, part, lacks, llm_split_n_parts(f->part));
+    }
+    if (f->aside)
+        return ggl_fail(err, GGL_IO,
+                        "%s is a folder without a model; its %s is a projector or an importance "
+                        "matrix by its name",
+                        folder, f->aside);
+    return ggl_fail(err, GGL_IO,
+                    "%s is a folder without a GGUF file, and without the config.json of a Hugging "
+                    "Face folder",
+                    folder);
+}
+
+ggl_status llm_folder_refuse(const char *folder, char **meant, size_t *n, ggl_error *err) {
+    const gguf_files f = gguf_in(folder);
+    const ggl_status st = refuse(folder, &f, err);
+    *meant = f.first;
+    *n = f.n;
+    ggl_free(f.part);
+    ggl_free(f.aside);
+    return st;
+}
