@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 
+#include "arrays.h"
 #include "ggl/backends.h"
 #include "ggl/internal/backends.h"
 #include "context.h"
