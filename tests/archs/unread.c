@@ -319,7 +319,7 @@ TEST(long_names) {
         CHECK_HAS(err.msg, "..");
         free(notes);
         const char *all = "*";
-        const llm_arch_ignore ignore = {&all, &all, 1, 1};
+        const llm_arch_ignore ignore = {.key = &all, .tensor = &all, .n_key = 1, .n_tensor = 1};
         CHECK_OK(build_ignoring("", lines, &ignore, &notes, &err), &err);
         CHECK_MSG(!strchr(notes, '\\'), "%s", notes);
         free(notes);
@@ -330,7 +330,8 @@ static void ignoring(const char *key, const char *tensor, const char *lines, con
                      const char *want) {
     ggl_error err;
     char *notes;
-    const llm_arch_ignore ignore = {&key, &tensor, key != NULL, tensor != NULL};
+    const llm_arch_ignore ignore = {
+        .key = &key, .tensor = &tensor, .n_key = key != NULL, .n_tensor = tensor != NULL};
     ggl_status s = build_ignoring("", lines, &ignore, &notes, &err);
     if (error) {
         CHECK(s == GGL_FORMAT);
