@@ -485,9 +485,9 @@ TEST(steps_of_patterns) {
     limited(&(hostile){.n_keys = 20000}, top, NULL);
     for (int i = 0; i < N; i++)
         pattern[i] = "*x*y";
-    limited(&(hostile){.n_keys = 20000}, "", &(llm_arch_ignore){.key = pattern, .n_keys = N});
+    limited(&(hostile){.n_keys = 20000}, "", &(llm_arch_ignore){.key = pattern, .n_key = N});
     limited(&(hostile){.n_tensors = 20000}, "",
-            &(llm_arch_ignore){.tensor = pattern, .n_tensors = N});
+            &(llm_arch_ignore){.tensor = pattern, .n_tensor = N});
     free(top);
 }
 
@@ -521,7 +521,7 @@ TEST(unread_tensors_are_reported) {
             .unread = on_unread,
             .ctx = &t,
             .ignore = {
-                .key = all, .tensor = all, .n_keys = (size_t)ignore, .n_tensors = (size_t)ignore}};
+                .key = all, .tensor = all, .n_key = (size_t)ignore, .n_tensor = (size_t)ignore}};
         ggl_status s = llm_arch_build(arch, &src, &ap, g, NULL, &err);
         CHECK_INT(s, ignore ? GGL_OK : GGL_FORMAT);
         CHECK_STR(t.text, "1 -, 3 a vision tower, 4 a draft layer, 5 -, ");

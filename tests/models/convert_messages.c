@@ -80,7 +80,8 @@ static bool converts_as_advised(const char *flag) {
 
 TEST(patterns_that_fit_nothing) {
     static const char *const slip[] = {"slip.*", "odd"}, *const odd[] = {"odd.weight"};
-    const llm_arch_ignore both = {slip, slip, 1, 1}, keys = {slip, slip, 2, 2};
+    const llm_arch_ignore both = {.key = slip, .tensor = slip, .n_key = 1, .n_tensor = 1},
+                          keys = {.key = slip, .tensor = slip, .n_key = 2, .n_tensor = 2};
     put_tensors(1, odd, 1);
     REQUIRE(put_config(3, 1, ", \"odd\": 7"));
     CHECK(!converts(&both));
@@ -187,7 +188,7 @@ TEST(wrong_vocab_size) {
 /* A name may be empty, and be ignored all the same. */
 TEST(empty_names) {
     static const char *const none[] = {""}, *const all[] = {"*"};
-    const llm_arch_ignore ignore[] = {{none, NULL, 1, 0}, {all, NULL, 1, 0}};
+    const llm_arch_ignore ignore[] = {{.key = none, .n_key = 1}, {.key = all, .n_key = 1}};
     static const char *const list[] = {", \"\": 5", ", \"\": {\"\": 5}", ", \"\": {\"a\": 5}"};
     put_tensors(1, NULL, 0);
     for (size_t i = 0; i < 3; i++) {
