@@ -192,9 +192,9 @@ static ggl_status find_window(const llm_context *c, int64_t *n_window, ggl_error
     const int64_t own = llm_model_n_ctx(c->model);
     if (!c->tokenizer)
         return ggl_fail(err, c->why_no_tokenizer.status, "%s", c->why_no_tokenizer.msg);
-    if (*n_window != 0 && *n_window < LEAST)
-        return ggl_fail(err, GGL_USAGE, "n_window must be 0, or %d or more, but is %" PRId64, LEAST,
-                        *n_window);
+    if (*n_window != 0 && (*n_window < LEAST || *n_window > MOST_WINDOW))
+        return ggl_fail(err, GGL_USAGE, "n_window must be 0, or %d to %d, but is %" PRId64, LEAST,
+                        MOST_WINDOW, *n_window);
     if (*n_window == 0)
         *n_window = own >= LEAST && own < TEXT_CHUNK_SIZE ? own : TEXT_CHUNK_SIZE;
     return GGL_OK;

@@ -31,9 +31,9 @@ static ggl_status check_perplexity(const measurement *m, const char *text, ggl_e
                         p->base ? "with base, which has a text, neither text nor save can be given"
                         : text  ? "a text and its tokens (id) cannot be given together"
                                 : "llm_perplexity needs a text, or base");
-    if (p->n_window != 0 && p->n_window < LEAST_WINDOW)
-        return ggl_fail(err, GGL_USAGE, "n_window must be 0, or %d or more, but is %" PRId64,
-                        LEAST_WINDOW, p->n_window);
+    if (p->n_window != 0 && (p->n_window < LEAST_WINDOW || p->n_window > MOST_WINDOW))
+        return ggl_fail(err, GGL_USAGE, "n_window must be 0, or %d to %d, but is %" PRId64,
+                        LEAST_WINDOW, MOST_WINDOW, p->n_window);
     if (p->n_chunks < 0)
         return ggl_fail(err, GGL_USAGE, "n_chunks must be 0 or more, but is %" PRId64, p->n_chunks);
     if (!m->c->tokenizer)

@@ -187,8 +187,12 @@ bool llm_running_jobs_have(const llm_jobs *all, const llm_job *job) {
 
 void llm_running_jobs_end(llm_jobs *all, const llm_job *job) {
     const running *r = find(all, job);
+    const bool was_inside = all->is_inside;
+    all->is_inside =
+        true; /* callbacks, also of others whose batch is collected, must not free the jobs */
     if (r)
         llm_engine_cancel(all->engine, r->id);
+    all->is_inside = was_inside;
 }
 
 ggl_status llm_context_end_jobs(llm_context *c, ggl_error *err) {
@@ -196,6 +200,7 @@ ggl_status llm_context_end_jobs(llm_context *c, ggl_error *err) {
     ggl_status st = all ? llm_running_jobs_check(all, err) : GGL_OK;
     if (!all || st != GGL_OK)
         return st;
+    all->is_inside = true;
     llm_engine_free(all->engine); /* ends the jobs that are left */
     c->jobs = NULL;
     ggl_free(all);

@@ -40,12 +40,19 @@ ggl_status llm_encode_after(const llm_context *c, const char *prompt, size_t n_p
     size_t k = 0;
     *id = NULL;
     *n_begin = *n_id = 0;
-    char *both = n_prompt <= SIZE_MAX - n ? ggl_calloc(n_prompt + n + 1, 1) : NULL;
+    ggl_status st = llm_need_array("prompt", prompt, n_prompt, err);
+    if (st == GGL_OK)
+        st = llm_need_array("text", text, n, err);
+    if (st != GGL_OK)
+        return st;
+    char *both = n_prompt < SIZE_MAX - n ? ggl_calloc(n_prompt + n + 1, 1) : NULL;
     if (!both)
         return ggl_fail(err, GGL_NOMEM, "out of memory for a text of %zu bytes", n_prompt);
-    memcpy(both, prompt, n_prompt);
-    memcpy(both + n_prompt, text, n);
-    ggl_status st = llm_encode(c, prompt, n_prompt, flags, &begin, n_begin, err);
+    if (n_prompt > 0)
+        memcpy(both, prompt, n_prompt);
+    if (n > 0)
+        memcpy(both + n_prompt, text, n);
+    st = llm_encode(c, prompt, n_prompt, flags, &begin, n_begin, err);
     if (st == GGL_OK)
         st = llm_encode(c, both, n_prompt + n, flags, id, n_id, err);
     while (st == GGL_OK && k < *n_begin && k < *n_id && begin[k] == (*id)[k])
@@ -61,6 +68,7 @@ ggl_status llm_encode_after(const llm_context *c, const char *prompt, size_t n_p
     if (st != GGL_OK) {
         ggl_free(*id);
         *id = NULL;
+        *n_begin = *n_id = 0;
     }
     return st;
 }

@@ -14,6 +14,7 @@
 enum { VERIFY_TOKENS = 8, MOST_VERIFY_TOKENS = 4096 };
 
 typedef struct verification {
+    llm_context *c;
     llm_verify_params p;
     ggl_backend *fast, *reference;
     ggl_graph *graph;
@@ -60,8 +61,14 @@ static ggl_status open_device(verification *v, ggl_error *err) {
     return st == GGL_OK || !p->device_name ? st : ggl_within(err, st, "%s", p->device_name);
 }
 
-static ggl_status compare(verification *v, const llm_context *c, ggl_error *err) {
-    const verify_watch watch = {v->p.progress, v->p.user};
+/* Tells of the progress; false: the call is to end. */
+static bool go_on(void *ctx, size_t done, size_t n) {
+    const verification *v = ctx;
+    return !llm_context_is_cancelled(v->c) && (!v->p.progress || v->p.progress(v->p.user, done, n));
+}
+
+static ggl_status compare(verification *v, llm_context *c, ggl_error *err) {
+    const verify_watch watch = {go_on, v};
     if (v->p.n > MOST_VERIFY_TOKENS)
         return ggl_fail(err, GGL_USAGE, "n is %zu, but at most %d tokens can be verified", v->p.n,
                         MOST_VERIFY_TOKENS);
@@ -124,9 +131,10 @@ static llm_verify_result verified(const verification *v) {
     return out;
 }
 
-ggl_status llm_verify(const llm_context *c, const llm_verify_params *params,
-                      llm_verify_result *result, ggl_error *err) {
-    verification v = {.p = {.size = sizeof v.p}, .result.first = -1};
+ggl_status llm_verify(llm_context *c, const llm_verify_params *params, llm_verify_result *result,
+                      ggl_error *err) {
+    verification v = {.c = c, .p = {.size = sizeof v.p}, .result.first = -1};
+    atomic_store(&c->cancelled, false);
     ggl_status st = GGL_READ_PARAMS(llm_verify_params, &v.p, params, err);
     if (st == GGL_OK)
         st = CHECK_RESULT(llm_verify_result, result, err);

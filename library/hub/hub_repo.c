@@ -95,9 +95,11 @@ void llm_hub_each_model(const hub *h, const hub_list *l, const hub_list *cached,
                        .n_files = llm_split_n_parts(f->path),
                        .cached = cached && llm_hub_list_find(cached, f->path) &&
                                  !llm_hub_is_unfinished(h, f->path)};
-        for (int k = 2; k <= m.n_files; k++) {
+        const hub_file *part = f;
+        for (int k = 2; k <= m.n_files && part;
+             k++) { /* the name may promise many parts that are not there */
             llm_split_part_path(path, sizeof path, f->path, k);
-            const hub_file *part = llm_hub_list_find(l, path);
+            part = llm_hub_list_find(l, path);
             m.size += part ? part->size : 0;
             m.cached = m.cached && llm_hub_list_find(cached, path);
         }

@@ -61,7 +61,7 @@ static void on_end(void *ctx, llm_end why, const llm_sequence_stats *stats, cons
     piece *p = ctx;
     writer *w = p->w;
     if (why == LLM_END_FAILED && w->status == GGL_OK)
-        w->status = ggl_fail(&w->err, GGL_FORMAT, "%s", err->msg);
+        w->status = ggl_fail(&w->err, err->status, "%s", err->msg);
     w->busy[p->slot] = false;
     w->n_running--;
     p->slot = -1;
@@ -127,10 +127,8 @@ static ggl_status write_pieces(writer *w, ggl_error *err) {
         st = begin_pieces(w, complete, err);
         if (st == GGL_OK)
             st = llm_engine_step(w->engine, err);
-        if (w->status != GGL_OK) {
-            *err = w->err;
-            st = w->status;
-        }
+        if (w->status != GGL_OK)
+            st = ggl_fail(err, w->status, "%s", w->err.msg);
         const int64_t n_done = w->n_drawn < w->n_wanted ? w->n_drawn : w->n_wanted;
         if (st == GGL_OK && w->progress &&
             !w->progress(w->ctx, (size_t)n_done, (size_t)w->n_wanted))

@@ -176,6 +176,8 @@ void llm_engine_cancel(llm_engine *e, uint64_t id) {
     if (e->is_busy)
         return;
     e->is_busy = true;
+    if (t->is_under_way)
+        (void)llm_engine_collect_all(e, NULL); /* a failure is that of the sequences in the batch */
     llm_engine_end_all(e);
     e->is_busy = false;
 }

@@ -5,11 +5,13 @@ import json
 import math
 import os
 import tempfile
+import time
 import unittest
 import warnings
+from unittest import mock
 
 from common import STORY
-from ggml_lite import AsyncModel, Cancelled, Error, Message, Model
+from ggml_lite import AsyncModel, Cancelled, Error, Jobs, Message, Model
 
 TEMPLATE = """{% for m in messages %}[{{ m.role }}] {{ m.content }}
 {% endfor %}{% if tools %}Answer with <tool_call>{"name": .., "arguments": ..}</tool_call>
@@ -220,6 +222,17 @@ class Batches(unittest.TestCase):
         self.assertEqual(left.run.finish, "cancelled")
         with self.assertRaisesRegex(TypeError, "with"):
             jobs.step()
+        with self.model.jobs() as jobs:
+            add = self.model._lib.llm_jobs_add
+
+            def interrupted(*arguments):
+                add(*arguments)
+                raise KeyboardInterrupt
+
+            with mock.patch.object(self.model._lib, "llm_jobs_add", interrupted), self.assertRaises(KeyboardInterrupt):
+                jobs.add(STORY, ignore_end=True)
+            gc.collect()
+            self.assertEqual((len(jobs), jobs.step()), (0, []))
         other = Model("builtin:stories", n_parallel=2)
         with other.jobs() as jobs:
             left = jobs.add(STORY, ignore_end=True)
@@ -411,6 +424,44 @@ class Async(unittest.TestCase):
 
         for n_parallel in (1, 2):
             asyncio.run(main(n_parallel))
+
+    def test_tasks_that_have_not_begun(self):
+        async def main():
+            async with await AsyncModel.open("builtin:stories", n_parallel=2) as model:
+                async with model._alone():  # a call that takes long
+                    with self.assertRaises(asyncio.TimeoutError):
+                        await asyncio.wait_for(model.generate(STORY), 0.05)
+                self.assertTrue(await model.generate(STORY, max_tokens=3))
+
+        asyncio.run(main())
+
+    def test_cancelled_while_it_closes(self):
+        async def main():
+            async with await AsyncModel.open("builtin:stories", n_parallel=2) as model:
+                stream = model.stream(STORY, ignore_end=True)
+                await stream.__anext__()
+                step = Jobs.step
+                with mock.patch.object(Jobs, "step", lambda jobs: (time.sleep(0.1), step(jobs))[1]):
+                    closing = asyncio.ensure_future(stream.aclose())
+                    await asyncio.sleep(0.02)
+                    closing.cancel()
+                    with self.assertRaises(asyncio.CancelledError):
+                        await closing
+
+        asyncio.run(main())
+
+    def test_a_warning_that_is_an_error(self):
+        async def main():
+            async with await AsyncModel.open("builtin:stories", n_parallel=2) as model:
+                other = asyncio.ensure_future(model.generate(STORY, max_tokens=100, ignore_end=True))
+                await asyncio.sleep(0.01)
+                with warnings.catch_warnings():
+                    warnings.simplefilter("error")
+                    with self.assertRaises(UserWarning):
+                        await model.generate(STORY, json_schema={"typ": "object"})
+                self.assertTrue(await other)
+
+        asyncio.run(main())
 
     def test_a_loop_that_ends(self):
         model = Model("builtin:stories", n_parallel=2)

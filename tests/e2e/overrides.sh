@@ -75,6 +75,7 @@ yarn="--rope-scaling yarn --rope-scale 4 --yarn-orig-ctx 12"
 }
 refused 2 "--rope-scale and --rope-freq-scale say the same: give one" llm-cli -m "$model" -p x --rope-scale 2 --rope-freq-scale 0.5
 refused 2 "'su' is not one of none, linear, yarn" llm-cli -m "$model" -p x --rope-scaling su
+refused 2 "--rope-freq-scale is 1e-40" llm-cli -m "$model" -p x --rope-freq-scale 1e-40
 refused 1 "Flags that set them: --rope-scale" llm-cli -m "$model" -p x --rope-scaling none --rope-scale 4
 refused 1 "--yarn-attn-factor is for other scalings" llm-cli -m "$model" -p x --rope-scaling yarn --rope-scale 2 --yarn-attn-factor 1.2
 for tool in llm-cli "llm-perplexity -f $text -c 64 --chunks 1" "llm-imatrix -f $text -c 64 --chunks 1 -o $tmp/im.gguf" "llm-bench -p 8 -n 0 -r 1" \

@@ -338,3 +338,39 @@ TEST(jobs_are_ended) {
     CHECK_INT(w->job[6].finish, LLM_FINISH_CANCELLED);
     work_free(w);
 }
+
+/* Several devices compute batches between the steps. A job of such a batch ends at once, too. */
+TEST(jobs_of_several_devices) {
+    enum { MANY = 8 };
+    ggl_error err;
+    llm_context *c = open_with("builtin:stories", (llm_open_params){.n_parallel = MANY,
+                                                                    .device = "cpu,reference",
+                                                                    .split = "cpu=2,reference=3"});
+    llm_job job[MANY] = {{0}};
+    written text[MANY] = {{.n = 0}};
+    const llm_generate_params p = greedy(40);
+    int32_t *id;
+    size_t n, left;
+    REQUIRE(c);
+    REQUIRE_OK(llm_encode(c, "Once upon a time", 16, LLM_ADD_SPECIAL, &id, &n, &err), &err);
+    for (int i = 0; i < MANY; i++) {
+        job[i] = (llm_job){.id = id, .n = n, .params = &p, .each = take, .user = &text[i]};
+        CHECK_OK(llm_jobs_add(c, &job[i], &err), &err);
+    }
+    for (int k = 0; k < 10; k++)
+        CHECK_OK(llm_jobs_step(c, &left, &err), &err);
+    for (int i = 0; i < MANY; i += 2) {
+        llm_jobs_end(c, &job[i]);
+        CHECK_INT(job[i].finish, LLM_FINISH_CANCELLED);
+        job[i] = (llm_job){0}; /* nothing writes into it any more */
+    }
+    do
+        REQUIRE_OK(llm_jobs_step(c, &left, &err), &err);
+    while (left > 0);
+    for (int i = 0; i < MANY; i++) {
+        CHECK_INT(job[i].finish, i % 2 ? LLM_FINISH_LENGTH : LLM_FINISH_NONE);
+        CHECK(i % 2 == 0 || strcmp(text[i].s, text[1].s) == 0);
+    }
+    ggl_free(id);
+    llm_close(c);
+}

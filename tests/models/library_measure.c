@@ -67,6 +67,13 @@ TEST(perplexity_is_that_of_scores) {
     llm_close(c);
 }
 
+/* As if another thread did it. */
+static bool cancel_context(void *user, size_t done, size_t total) {
+    (void)done, (void)total;
+    llm_cancel(user);
+    return true;
+}
+
 static bool stop_soon(void *user, size_t done, size_t total) {
     CHECK(done <= total);
     return ++*(int *)user < 3;
@@ -161,7 +168,8 @@ TEST(perplexity_refuses) {
         const char *message;
     } rows[] = {
         {NULL, 0, 0, GGL_USAGE, "llm_perplexity needs a text, or base"},
-        {text, 3, 0, GGL_USAGE, "n_window must be 0, or 4 or more, but is 3"},
+        {text, 3, 0, GGL_USAGE, "n_window must be 0, or 4 to 1073741824, but is 3"},
+        {text, INT64_MAX, 0, GGL_USAGE, "n_window must be 0, or 4 to 1073741824"},
         {text, WINDOW, -1, GGL_USAGE, "n_chunks must be 0 or more, but is -1"},
         {"Once upon a time", WINDOW, 0, GGL_LIMIT, "with windows of 32 at least 64 are needed"},
         {text, 100, 0, GGL_LIMIT, ""},
@@ -312,7 +320,8 @@ TEST(imatrix_refuses) {
         ggl_status status;
         const char *message;
     } rows[] = {
-        {{.n_window = 3}, GGL_USAGE, "n_window must be 0, or 4 or more, but is 3"},
+        {{.n_window = 3}, GGL_USAGE, "n_window must be 0, or 4 to 1073741824, but is 3"},
+        {{.n_window = INT64_MAX}, GGL_USAGE, "n_window must be 0, or 4 to 1073741824"},
         {{.n_window = WINDOW, .first_chunk = -1},
          GGL_USAGE,
          "first_chunk and n_chunks must be 0 to"},
@@ -383,6 +392,13 @@ TEST(verify_agrees) {
     CHECK(strncmp(err.msg, "--backend: ", 11) == 0);
     p = (llm_verify_params){.size = sizeof p, .progress = stop_soon, .user = &calls};
     CHECK_INT(llm_verify(c, &p, &r, &err), GGL_CANCELLED);
+    p = (llm_verify_params){.size = sizeof p, .progress = cancel_context, .user = c};
+    CHECK_INT(llm_verify(c, &p, &r, &err), GGL_CANCELLED);
+    int32_t *own;
+    CHECK_INT(llm_own_text(c, WINDOW, 50 * WINDOW, cancel_context, c, &own, &err), GGL_CANCELLED);
+    CHECK_INT(llm_own_text(c, WINDOW, 50 * WINDOW, cancel_context, c, &own, NULL), GGL_CANCELLED);
+    p = (llm_verify_params){.size = sizeof p, .n = 2, .n_threads = 1};
+    CHECK_OK(llm_verify(c, &p, &r, &err), &err); /* the cancel before it is forgotten */
     calls = 0;
     r.size = 3;
     CHECK_INT(llm_verify(c, &p, &r, &err), GGL_USAGE);

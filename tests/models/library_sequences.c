@@ -350,8 +350,13 @@ TEST(tokens_of_a_continuation) {
     CHECK_MSG(n_within > 5 && n_within < n - 5, "%zu cuts are within a token", n_within);
     CHECK_INT(llm_encode_after(c, whole, n, "", 0, 0, &id, &n_begin, &n_id, &err), GGL_USAGE);
     CHECK_HAS(err.msg, "42 bytes");
+    CHECK(n_begin == 0 && n_id == 0);
     CHECK_INT(llm_encode_after(c, "", 0, whole, n, 0, &id, &n_begin, &n_id, &err), GGL_USAGE);
     CHECK(!id);
+    CHECK_INT(llm_encode_after(c, NULL, 3, whole, n, 0, &id, &n_begin, &n_id, &err), GGL_USAGE);
+    CHECK_INT(llm_encode_after(c, whole, n, NULL, 3, 0, &id, &n_begin, &n_id, &err), GGL_USAGE);
+    CHECK_INT(llm_encode_after(c, whole, SIZE_MAX - 1, "a", 1, 0, &id, &n_begin, &n_id, &err),
+              GGL_NOMEM);
     ggl_free(all);
     llm_close(c);
 }

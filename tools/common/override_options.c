@@ -1,5 +1,6 @@
 #include "override_options.h"
 
+#include <float.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -88,6 +89,10 @@ int overrides_read(const char *tool, tool_overrides *o) {
     ggl_error err = {0};
     if (says_something(o, ROPE_SCALE) && says_something(o, ROPE_FREQ_SCALE))
         return tool_error(tool, 2, "--rope-scale and --rope-freq-scale say the same: give one");
+    if (says_something(o, ROPE_FREQ_SCALE) && !(1 / o->rope[ROPE_FREQ_SCALE] <= FLT_MAX))
+        return tool_error(tool, 2,
+                          "--rope-freq-scale is %g, which divides by too much: give 1e-38 or more",
+                          o->rope[ROPE_FREQ_SCALE]);
     if (!make_room(o))
         return tool_error(tool, 1, "out of memory");
     char *to = o->copy;

@@ -762,7 +762,7 @@ typedef struct llm_verify_result {
  * context's model, each node of its graph on both, with the same inputs. It uses neither the context's session nor its
  * devices, and changes nothing. params may be NULL. GGL_NOT_FOUND: no device of that name; GGL_USAGE: params are wrong;
  * GGL_UNSUPPORTED, GGL_CANCELLED, GGL_NOMEM, GGL_DEVICE. */
-GGL_API GGL_NODISCARD ggl_status llm_verify(const llm_context *c, const llm_verify_params *params,
+GGL_API GGL_NODISCARD ggl_status llm_verify(llm_context *c, const llm_verify_params *params,
                                             llm_verify_result *result, ggl_error *err);
 
 /* Describes a model, opened by its file alone, as JSON: {"name", "architecture", "descriptor", "tokenizer" (null: not

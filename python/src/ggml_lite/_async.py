@@ -262,9 +262,17 @@ class AsyncModel:
                     yield piece
         finally:
             text.is_unwanted = True
+            if text in self._texts:  # it has not begun
+                self._texts.remove(text)
+                text.has_ended.set()
+            cancelled: Optional[asyncio.CancelledError] = None
             while not text.has_ended.is_set():  # a task may be cancelled again while it waits for that
-                with contextlib.suppress(asyncio.CancelledError):
+                try:
                     await text.has_ended.wait()
+                except asyncio.CancelledError as error:
+                    cancelled = error
+            if cancelled is not None:
+                raise cancelled
 
     async def _run_texts(self) -> None:
         """Runs the texts of all tasks, until there are none. A call that waits for the turn gets it when those that run have ended."""

@@ -105,8 +105,7 @@ class Jobs:
         """Ends a text; its run's `finish` is then "cancelled". One that has ended is left as it is."""
         self._refuse_closed()
         if job in self._left:
-            with self._model._call() as handle:
-                self._model._lib.llm_jobs_end(handle, c.byref(job._job))
+            self._model._wait(lambda handle: self._model._lib.llm_jobs_end(handle, c.byref(job._job)))
             job._take()
             del self._left[job]
 
@@ -129,10 +128,17 @@ class Jobs:
             raise TypeError("Jobs are used in a `with` block")
 
     def _add(self, job: Job) -> Job:
-        with self._model._call() as handle:
-            self._model._lib.llm_jobs_add(handle, c.byref(job._job))
-        self._left[job] = None
-        warn_of_notes(job._params)
+        self._left[job] = None  # before the library has it, so that what a signal's handler raises cannot lose it
+        try:
+            with self._model._call() as handle:
+                self._model._lib.llm_jobs_add(handle, c.byref(job._job))
+            warn_of_notes(job._params)
+        except Error:
+            del self._left[job]  # it was not added
+            raise
+        except BaseException:
+            self.cancel(job)
+            raise
         return job
 
 
