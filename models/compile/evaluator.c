@@ -153,6 +153,7 @@ void llm_arch_eval_fini(arch_eval *ev) {
     ggl_free(ev->weight_name);
     ggl_index_fini(&ev->weight_index);
     ggl_index_fini(&ev->word_index);
+    ggl_free(ev->read_key);
     ggl_index_fini(&ev->read_key_index);
     ggl_free(ev->part);
     ggl_free(ev->made);
