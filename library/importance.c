@@ -188,16 +188,13 @@ static ggl_status make_session(llm_session **out, llm_context *c, llm_session_pa
 
 /* Sets *n_window to the size of windows where the caller gives none. */
 static ggl_status find_window(const llm_context *c, int64_t *n_window, ggl_error *err) {
-    enum { LEAST = 4 };
     const int64_t own = llm_model_n_ctx(c->model);
     if (!c->tokenizer)
         return ggl_fail(err, c->why_no_tokenizer.status, "%s", c->why_no_tokenizer.msg);
-    if (*n_window != 0 && (*n_window < LEAST || *n_window > MOST_WINDOW))
-        return ggl_fail(err, GGL_USAGE, "n_window must be 0, or %d to %d, but is %" PRId64, LEAST,
-                        MOST_WINDOW, *n_window);
-    if (*n_window == 0)
-        *n_window = own >= LEAST && own < TEXT_CHUNK_SIZE ? own : TEXT_CHUNK_SIZE;
-    return GGL_OK;
+    const ggl_status st = llm_check_window(*n_window, err);
+    if (st == GGL_OK && *n_window == 0)
+        *n_window = own >= LEAST_WINDOW && own < TEXT_CHUNK_SIZE ? own : TEXT_CHUNK_SIZE;
+    return st;
 }
 
 static ggl_status write_text(llm_context *c, int64_t n_window, size_t n,
@@ -281,7 +278,6 @@ static ggl_status take_own(run *r, size_t *n, ggl_error *err) {
 
 /* Gets the tokens and their number. */
 static ggl_status take_tokens(run *r, const char *text, size_t n_text, size_t *n, ggl_error *err) {
-    const int64_t n_vocab = llm_tokenizer_n_vocab(r->c->tokenizer);
     r->text.n_ctx = r->n_window;
     if (!text && !r->p.id)
         return take_own(r, n, err);
@@ -294,12 +290,7 @@ static ggl_status take_tokens(run *r, const char *text, size_t n_text, size_t *n
     }
     *n = r->p.n_id;
     r->token = r->p.id;
-    for (size_t i = 0; i < *n; i++)
-        if (r->token[i] < 0 || r->token[i] >= n_vocab)
-            return ggl_fail(err, GGL_USAGE,
-                            "token %" PRId32 " is not in the vocabulary of %" PRId64, r->token[i],
-                            n_vocab);
-    return GGL_OK;
+    return llm_need_tokens(r->token, *n, llm_tokenizer_n_vocab(r->c->tokenizer), err);
 }
 
 static ggl_status choose_windows(run *r, const char *text, size_t n_text, ggl_error *err) {

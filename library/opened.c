@@ -1,4 +1,4 @@
-/* What the tools read of a context that they open in steps. */
+/* The members of a context that tools read while they open it in steps. */
 #include "context.h"
 #include "opening.h"
 

@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "arrays.h"
 #include "context.h"
 #include "ggl/backends.h"
 #include "ggl/internal/backends.h"
@@ -9,8 +10,6 @@
 #include "measure/scores.h"
 #include "measure/text_chunks.h"
 #include "measuring.h"
-
-enum { LEAST_WINDOW = 4 };
 
 /* What a call of llm_perplexity needs. */
 typedef struct measurement {
@@ -31,9 +30,9 @@ static ggl_status check_perplexity(const measurement *m, const char *text, ggl_e
                         p->base ? "with base, which has a text, neither text nor save can be given"
                         : text  ? "a text and its tokens (id) cannot be given together"
                                 : "llm_perplexity needs a text, or base");
-    if (p->n_window != 0 && (p->n_window < LEAST_WINDOW || p->n_window > MOST_WINDOW))
-        return ggl_fail(err, GGL_USAGE, "n_window must be 0, or %d to %d, but is %" PRId64,
-                        LEAST_WINDOW, MOST_WINDOW, p->n_window);
+    const ggl_status st = llm_check_window(p->n_window, err);
+    if (st != GGL_OK)
+        return st;
     if (p->n_chunks < 0)
         return ggl_fail(err, GGL_USAGE, "n_chunks must be 0 or more, but is %" PRId64, p->n_chunks);
     if (!m->c->tokenizer)
@@ -70,15 +69,9 @@ static ggl_status open_base(measurement *m, ggl_error *err) {
 
 /* Checks the caller's tokens. */
 static ggl_status take_ids(measurement *m, ggl_error *err) {
-    const int64_t n_vocab = llm_session_n_vocab(m->c->session);
-    for (size_t i = 0; i < m->p.n_id; i++)
-        if (m->p.id[i] < 0 || m->p.id[i] >= n_vocab)
-            return ggl_fail(err, GGL_USAGE,
-                            "token %" PRId32 " is not in the vocabulary of %" PRId64, m->p.id[i],
-                            n_vocab);
     m->n_chunks = (int64_t)m->p.n_id / m->n_window;
     m->token = m->p.id;
-    return GGL_OK;
+    return llm_need_tokens(m->p.id, m->p.n_id, llm_session_n_vocab(m->c->session), err);
 }
 
 static ggl_status tokenize(measurement *m, const char *text, size_t n, ggl_error *err) {

@@ -1,5 +1,6 @@
 #include "prompt_file.h"
 
+#include "arrays.h"
 #include "cache_settings.h"
 #include "context.h"
 
@@ -39,21 +40,13 @@ ggl_status llm_prompt_file_load(llm_prompt_file *f, const int32_t *id, size_t n,
     return llm_generator_adopt(f->c->generator, id, (size_t)*n_held, err);
 }
 
-/* The number of tokens at the start that the sequences share. */
-static size_t common_beginning(const int32_t *a, size_t n_a, const int32_t *b, size_t n_b) {
-    size_t n = 0;
-    while (n < n_a && n < n_b && a[n] == b[n])
-        n++;
-    return n;
-}
-
 ggl_status llm_prompt_file_save(llm_prompt_file *f, const int32_t *id, size_t n, bool all,
                                 ggl_error *err) {
     size_t n_all, n_held;
     ggl_status st = llm_generator_settle(f->c->generator, &n_held, err);
     const int32_t *held = llm_generator_tokens(f->c->generator, &n_all);
     if (!all)
-        n_held = common_beginning(held, n_held, id, n);
+        n_held = llm_common_beginning(held, n_held, id, n);
     const bool shifted = !all && n_held < n;
     if (st == GGL_OK && shifted)
         st = llm_prompt_cache_save_copy(f->cache, f->path, id, n, err);

@@ -100,7 +100,6 @@ void llm_job_reset(llm_job *job) {
 }
 
 ggl_status llm_running_jobs_add(llm_jobs *all, llm_job *job) {
-    llm_job_reset(job);
     job->finish = LLM_FINISH_ERROR; /* unless it is set again */
     running *r = ggl_calloc(1, sizeof *r);
     if (!r)
@@ -188,8 +187,7 @@ bool llm_running_jobs_have(const llm_jobs *all, const llm_job *job) {
 void llm_running_jobs_end(llm_jobs *all, const llm_job *job) {
     const running *r = find(all, job);
     const bool was_inside = all->is_inside;
-    all->is_inside =
-        true; /* callbacks, also of others whose batch is collected, must not free the jobs */
+    all->is_inside = true; /* callbacks run, also those of others in its batch */
     if (r)
         llm_engine_cancel(all->engine, r->id);
     all->is_inside = was_inside;

@@ -13,7 +13,7 @@ ggl_status llm_running_jobs_new(llm_context *c, int64_t step_ns, ggl_error *err)
 size_t llm_running_jobs_n(const llm_jobs *all);
 /* GGL_USAGE: a callback of a job calls this. */
 ggl_status llm_running_jobs_check(const llm_jobs *all, ggl_error *err);
-/* Hands a job to the engine. After a failure, which is the job's own, job->err says why. */
+/* Hands a job, which was reset, to the engine. After a failure, which is the job's own, job->err says why. */
 ggl_status llm_running_jobs_add(llm_jobs *all, llm_job *job);
 /* Runs one step. GGL_CANCELLED: by llm_cancel; other failures are those of the jobs. */
 ggl_status llm_running_jobs_step(llm_jobs *all, ggl_error *err);

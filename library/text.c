@@ -37,7 +37,6 @@ ggl_status llm_encode_after(const llm_context *c, const char *prompt, size_t n_p
                             const char *text, size_t n, unsigned flags, int32_t **id,
                             size_t *n_begin, size_t *n_id, ggl_error *err) {
     int32_t *begin = NULL;
-    size_t k = 0;
     *id = NULL;
     *n_begin = *n_id = 0;
     ggl_status st = llm_need_array("prompt", prompt, n_prompt, err);
@@ -55,10 +54,9 @@ ggl_status llm_encode_after(const llm_context *c, const char *prompt, size_t n_p
     st = llm_encode(c, prompt, n_prompt, flags, &begin, n_begin, err);
     if (st == GGL_OK)
         st = llm_encode(c, both, n_prompt + n, flags, id, n_id, err);
-    while (st == GGL_OK && k < *n_begin && k < *n_id && begin[k] == (*id)[k])
-        k++;
-    *n_begin = k;
-    if (st == GGL_OK && (k == 0 || k == *n_id))
+    if (st == GGL_OK)
+        *n_begin = llm_common_beginning(begin, *n_begin, *id, *n_id);
+    if (st == GGL_OK && (*n_begin == 0 || *n_begin == *n_id))
         st = ggl_fail(
             err, GGL_USAGE,
             "a prompt of %zu bytes and a text of %zu after it: one of them has no token of its own",

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "arrays.h"
 #include "context.h"
 #include "ggl/backends.h"
 #include "ggl/internal/backends.h"
@@ -42,16 +43,11 @@ static ggl_status build(verification *v, const llm_context *c, ggl_error *err) {
 }
 
 static ggl_status set_tokens(verification *v, ggl_error *err) {
-    for (size_t i = 0; i < v->n; i++) {
-        const int64_t n_vocab = v->arch.n_vocab;
+    const int64_t n_vocab = v->arch.n_vocab;
+    for (size_t i = 0; i < v->n; i++)
         v->token[i] =
             v->p.id ? v->p.id[i] : (int32_t)((uint32_t)i * 2654435761u % (uint64_t)n_vocab);
-        if (v->token[i] < 0 || v->token[i] >= n_vocab)
-            return ggl_fail(err, GGL_USAGE,
-                            "token %" PRId32 " is not in the vocabulary of %" PRId64, v->token[i],
-                            n_vocab);
-    }
-    return GGL_OK;
+    return llm_need_tokens(v->token, v->n, n_vocab, err);
 }
 
 static ggl_status open_device(verification *v, ggl_error *err) {

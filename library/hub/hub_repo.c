@@ -96,8 +96,8 @@ void llm_hub_each_model(const hub *h, const hub_list *l, const hub_list *cached,
                        .cached = cached && llm_hub_list_find(cached, f->path) &&
                                  !llm_hub_is_unfinished(h, f->path)};
         const hub_file *part = f;
-        for (int k = 2; k <= m.n_files && part;
-             k++) { /* the name may promise many parts that are not there */
+        /* up to the first part that is not there, as a name may promise 99,999 */
+        for (int k = 2; k <= m.n_files && part; k++) {
             llm_split_part_path(path, sizeof path, f->path, k);
             part = llm_hub_list_find(l, path);
             m.size += part ? part->size : 0;

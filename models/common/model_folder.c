@@ -11,11 +11,6 @@
 #include "model_name.h"
 #include "split_name.h"
 
-static bool ends_with(const char *s, const char *end) {
-    const size_t n = strlen(s), n_end = strlen(end);
-    return n >= n_end && strcmp(s + n - n_end, end) == 0;
-}
-
 bool llm_is_folder(const char *path) {
     struct stat st;
     return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
@@ -31,8 +26,8 @@ bool llm_folder_is_model(const char *folder) {
     bool gguf = false, safetensors = false;
     DIR *d = opendir(folder);
     for (struct dirent *e; d && (e = readdir(d));) {
-        gguf |= ends_with(e->d_name, ".gguf");
-        safetensors |= ends_with(e->d_name, ".safetensors");
+        gguf |= llm_ends_with(e->d_name, ".gguf");
+        safetensors |= llm_ends_with(e->d_name, ".safetensors");
     }
     if (d)
         closedir(d);
@@ -76,7 +71,7 @@ static gguf_files gguf_in(const char *folder) {
     gguf_files f = {0};
     DIR *d = opendir(folder);
     for (struct dirent *e; d && (e = readdir(d));) {
-        if (!ends_with(e->d_name, ".gguf"))
+        if (!llm_ends_with(e->d_name, ".gguf"))
             continue;
         const bool aside = llm_model_name_is_aside(e->d_name);
         const bool model =

@@ -27,3 +27,8 @@ bool llm_model_name_is_aside(const char *path) {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     return strcasestr(name, "mmproj") || strcasestr(name, "imatrix");
 }
+
+bool llm_ends_with(const char *name, const char *end) {
+    const size_t n = strlen(name), n_end = strlen(end);
+    return n >= n_end && strcmp(name + n - n_end, end) == 0;
+}

@@ -11,4 +11,7 @@ bool llm_model_name_of_folder(const char *name);
  * importance matrix. `path` may have folders, which do not count. */
 bool llm_model_name_is_aside(const char *path);
 
+/* True if the name ends with `end`, such as ".gguf". */
+bool llm_ends_with(const char *name, const char *end);
+
 #endif

@@ -194,7 +194,7 @@ TEST(demanded_calls) {
     llm_close(c);
 }
 
-/* What is no tool would otherwise be lost without a word, and so would a schema in a member that nobody reads. */
+/* Elements of "tools" that are no tools are refused, and so is a schema under a name that is not read: "input_schema". */
 TEST(wrong_tools) {
     static const struct {
         const char *tools, *words;

@@ -254,7 +254,7 @@ typedef struct inside {
     ggl_status eval, add, step, generate;
 } inside;
 
-/* What a callback of a job may not call fails, and what it may call works. */
+/* Calls functions that a callback of a job must not call, whose statuses are kept, and then ends another job. */
 static bool call_all(void *user, const char *piece, size_t n) {
     inside *in = user;
     const int32_t id = 1;

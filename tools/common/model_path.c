@@ -18,11 +18,6 @@
 #include "shell_quote.h"
 #include "common/split_name.h"
 
-static bool ends_with(const char *s, const char *end) {
-    size_t n = strlen(s), n_end = strlen(end);
-    return n >= n_end && strcmp(s + n - n_end, end) == 0;
-}
-
 /* The flag before the path, with a blank, for a message that says what to type: "-m "; "" if the path
  * is an argument. */
 static const char *given_by(const tool_path *p, char *text, size_t size) {
@@ -48,7 +43,7 @@ static bool split_path(const char *path, char folder[PATH_MAX], const char **nam
 /* Writes the path of a file in a folder, "./" left out. */
 static const char *join(char path[PATH_MAX], const char *folder, const char *name) {
     const bool here = strcmp(folder, ".") == 0;
-    const bool slash = !here && !ends_with(folder, "/");
+    const bool slash = !here && !llm_ends_with(folder, "/");
     snprintf(path, PATH_MAX, "%.*s%s%s", here ? 0 : PATH_MAX, folder, slash ? "/" : "", name);
     return path;
 }
@@ -158,7 +153,7 @@ static int check_part(const char *tool, const tool_path *p) {
     char folder[PATH_MAX], word[SHELL_WORD], flag[64];
     const char *name;
     if (!split_path(p->path, folder, &name) ||
-        (!llm_model_name_of_folder(name) && !ends_with(name, ".safetensors")))
+        (!llm_model_name_of_folder(name) && !llm_ends_with(name, ".safetensors")))
         return -1;
     if (llm_folder_has(folder, "config.json") && p->no_folder)
         return model_path_refuse(tool, p, "part of a Hugging Face folder", folder);
@@ -166,7 +161,7 @@ static int check_part(const char *tool, const tool_path *p) {
         return tool_error_about(tool, 1, "%s: %s is part of a Hugging Face folder; %s%s opens it",
                                 p->flag, p->path, given_by(p, flag, sizeof flag),
                                 shell_quote(word, folder));
-    if (!ends_with(p->path, ".safetensors"))
+    if (!llm_ends_with(p->path, ".safetensors"))
         return -1;
     return tool_error_about(
         tool, 1,

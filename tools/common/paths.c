@@ -11,15 +11,11 @@
 #include "args.h"
 #include "ggl/internal/file.h"
 #include "model_path.h"
+#include "common/model_name.h"
 #include "common/split_name.h"
 
 static bool same(const struct stat *a, const struct stat *b) {
     return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
-}
-
-static bool ends_with(const char *s, const char *end) {
-    size_t n = strlen(s), n_end = strlen(end);
-    return n >= n_end && strcmp(s + n - n_end, end) == 0;
 }
 
 /* True if a folder that is read contains the file. Ignores .gguf files, which an earlier run
@@ -29,7 +25,7 @@ static bool folder_has(const char *folder, const struct stat *out) {
     bool has = false;
     for (struct dirent *e; d && !has && (e = readdir(d));) {
         struct stat st;
-        has = !ends_with(e->d_name, ".gguf") && fstatat(dirfd(d), e->d_name, &st, 0) == 0 &&
+        has = !llm_ends_with(e->d_name, ".gguf") && fstatat(dirfd(d), e->d_name, &st, 0) == 0 &&
               same(&st, out);
     }
     if (d)
@@ -56,7 +52,7 @@ static bool is_part(const char *path, const struct stat *out) {
 static bool is_tokenizer_of(const char *path, const struct stat *out) {
     const char *slash = strrchr(path, '/');
     char *folder = strndup(path, slash ? (size_t)(slash - path) + 1 : 0);
-    DIR *d = folder && !ends_with(path, ".gguf") ? opendir(slash ? folder : ".") : NULL;
+    DIR *d = folder && !llm_ends_with(path, ".gguf") ? opendir(slash ? folder : ".") : NULL;
     bool is = false;
     for (struct dirent *e; d && !is && (e = readdir(d));) {
         const char *name = e->d_name;

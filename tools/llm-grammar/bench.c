@@ -10,6 +10,7 @@
 #include "common/process.h"
 #include "common/progress.h"
 #include "common/json.h"
+#include "common/model_name.h"
 #include "ggl/alloc.h"
 #include "ggl/internal/show.h"
 #include "tool.h"
@@ -273,23 +274,18 @@ static int bench_text(bench *b, const char *path, char *s, size_t n, bool lines)
     return 0;
 }
 
-static bool ends_with(const char *s, const char *end) {
-    const size_t n = strlen(s), m = strlen(end);
-    return n >= m && strcmp(s + n - m, end) == 0;
-}
-
 static int bench_file(bench *b, const char *path) {
     size_t n;
     char *s = tool_read_at_most(GRAMMAR_TOOL, path, GRAMMAR_MOST_TEXT, &n);
     if (!s)
         return 1;
-    const int code = bench_text(b, path, s, n, ends_with(path, ".jsonl"));
+    const int code = bench_text(b, path, s, n, llm_ends_with(path, ".jsonl"));
     free(s);
     return code;
 }
 
 static int is_json(const struct dirent *e) {
-    return ends_with(e->d_name, ".json") || ends_with(e->d_name, ".jsonl");
+    return llm_ends_with(e->d_name, ".json") || llm_ends_with(e->d_name, ".jsonl");
 }
 
 static int bench_path(bench *b, const char *path) {

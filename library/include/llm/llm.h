@@ -686,7 +686,7 @@ GGL_API GGL_NODISCARD ggl_status llm_imatrix_save(const llm_imatrix *m, const ch
 /* Windows that were collected in all files and texts. */
 GGL_API int64_t llm_imatrix_windows(const llm_imatrix *m);
 
-/* What the matrix has for a weight of n_mat matrices (experts; else 1) with n_col columns. This struct stays as it is. */
+/* The sums for one weight, which has n_mat matrices (experts; else 1) with n_col columns. This struct stays as it is. */
 typedef struct llm_imatrix_entry {
     const char *name; /* "blk.0.ffn_down.weight" */
     int64_t n_col, n_mat;

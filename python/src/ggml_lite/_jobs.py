@@ -27,7 +27,7 @@ class Job:
         self.error: Optional[Error] = None  # why it failed, which ends no other text; None: it did not
         self._new: List[bytes] = []  # what the model wrote in this step
         self._decoder = decoder()
-        self._ids = (c.c_int32 * len(ids))(*ids)
+        self._ids = _abi.array(ids)
         self._params = params
         new = self._new  # so that the callback does not refer to this object
 

@@ -6,7 +6,6 @@ import operator
 from typing import TYPE_CHECKING, Any, Callable, ContextManager, Iterable, List, Optional, Sequence, SupportsIndex
 
 from . import _abi
-from ._interrupt import interruptible
 from ._opening import Path, file_bytes
 from ._options import flag, text_bytes, whole
 from ._results import Imatrix, Node, Perplexity, Verified
@@ -26,7 +25,6 @@ class Measures:
     if TYPE_CHECKING:
         _lib: _abi.Library
         _own_turn: Callable[[], ContextManager[None]]
-        _call: Callable[[], ContextManager[int]]
         _wait: Callable[[Callable[[int], object]], None]
 
     def perplexity(
@@ -100,7 +98,6 @@ class Measures:
     def verify(self, device: Optional[str] = None, tokens: Optional[Iterable[SupportsIndex]] = None, *, n_threads: int = 0) -> Verified:
         """Compares a device (None: the CPU) with double precision, node by node, for these tokens (None: 8 fixed ones). It is slow."""
         ids = _abi.array([operator.index(t) for t in tokens]) if tokens is not None else None
-        stopped: List[bool] = []
         nodes: List[Node] = []
 
         def on_node(_user: Optional[int], at: int) -> None:
@@ -114,13 +111,7 @@ class Measures:
             id=ids,
             n=len(ids) if ids is not None else 0,
             each=_abi.NodeFn(on_node),
-            progress=_abi.Progress(lambda _user, _done, _n: not stopped),
         )
         r = _abi.VerifyResult(size=c.sizeof(_abi.VerifyResult))
-
-        def run() -> None:
-            with self._call() as handle:
-                self._lib.llm_verify(handle, c.byref(p), c.byref(r))
-
-        interruptible(run, lambda: stopped.append(True))
+        self._wait(lambda handle: self._lib.llm_verify(handle, c.byref(p), c.byref(r)))
         return Verified(nodes, *(getattr(r, name) for name in Verified._fields[1:]))
