@@ -95,7 +95,8 @@ static ggl_status make_session(llm_context *c, const llm_opening *o, int64_t n_k
                                ggl_error *err) {
     llm_session_free(c->session);
     c->session = NULL;
-    c->session_params.n_slots = o->session.n_slots + n_kept;
+    if (!llm_arch_sees_all(llm_model_arch(c->model))) /* which keeps nothing of ended sequences */
+        c->session_params.n_slots = o->session.n_slots + n_kept;
     return llm_placement_session(c->placement, &c->session, c->model, &c->session_params, err);
 }
 
@@ -124,6 +125,32 @@ static ggl_status keep_repack_cache(llm_context *c, ggl_error *err) {
     return GGL_OK;
 }
 
+/* Finds the pooling, and by it which outputs the session computes. A model that sees texts whole gets slots for many
+ * of them. */
+static ggl_status choose_outputs(llm_context *c, const llm_opening *o, ggl_error *err) {
+    llm_session_params *sp = &c->session_params;
+    const bool sees_all = llm_arch_sees_all(llm_model_arch(c->model));
+    const ggl_gguf *file = llm_model_file(c->model);
+    ggl_status st = GGL_OK;
+    if (sees_all)
+        st = llm_pooling_find(&c->pooling, o->pooling, file, err);
+    else if (sp->embeddings || o->pooling)
+        st = o->pooling && strcmp(o->pooling, "rank") == 0
+                 ? llm_pooling_find(&c->pooling, o->pooling, file, err)
+                 : llm_pooling_find_vector(&c->pooling, o->pooling, file, err);
+    if (st != GGL_OK)
+        return st;
+    if (c->pooling == LLM_POOL_RANK && (sees_all || o->pooling)) {
+        sp->only = "score";
+        sp->embeddings = false;
+    } else if (sees_all && sp->embeddings) {
+        sp->only = "embedding";
+    }
+    if (sees_all && sp->n_slots < CHEAP_SLOTS)
+        sp->n_slots = CHEAP_SLOTS;
+    return GGL_OK;
+}
+
 static ggl_status open_session(llm_context *c, const llm_opening *o, ggl_error *err) {
     llm_session_params *sp = &c->session_params;
     const int64_t n_rows = llm_guessing_n_max(&o->guessing) + 1;
@@ -134,8 +161,8 @@ static ggl_status open_session(llm_context *c, const llm_opening *o, ggl_error *
     sp->cancelled = llm_context_is_cancelled;
     sp->cancelled_ctx = c;
     ggl_status st = keep_repack_cache(c, err);
-    if (st == GGL_OK && (sp->embeddings || o->pooling))
-        st = llm_pooling_find(&c->pooling, o->pooling, llm_model_file(c->model), err);
+    if (st == GGL_OK)
+        st = choose_outputs(c, o, err);
     if (st != GGL_OK)
         return st;
     st = o->n_kept_slots < 0 ? make_cheap_session(c, o, err)

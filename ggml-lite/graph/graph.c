@@ -285,13 +285,16 @@ static ggl_tensor *cast_if_needed(ggl_graph *g, ggl_op op, int i_src, ggl_tensor
     return ggl_graph_op(g, GGL_OP_CAST, &x, 1, NULL, 0);
 }
 
-/* Returns the graph's input "pos" or "slot", which the operator reads without naming it; NULL, with
- * the graph's error set, if it has not been declared as it must be. The input "page" does not exist
- * before the graph is finished (store_sizes.c). */
+/* Returns the graph's input "pos", "slot" or "end", which the operator reads without naming it; NULL, with
+ * the graph's error set, if it has not been declared as it must be. "end" may be absent. The input
+ * "page" does not exist before the graph is finished (store_sizes.c). */
 static ggl_tensor *supplied(ggl_graph *g, ggl_op op, const char *name) {
     if (strcmp(name, "page") == 0)
         return NULL;
+    const bool is_end = strcmp(name, "end") == 0;
     ggl_tensor *t = ggl_graph_find_input(g, name);
+    if (!t && is_end)
+        return NULL;
     if (!t)
         return ggl_graph_fail(
             g, GGL_USAGE, "%s needs an input named '%s', made before: i32, batched, no dimensions",
@@ -299,7 +302,7 @@ static ggl_tensor *supplied(ggl_graph *g, ggl_op op, const char *name) {
     if (t->type != GGL_I32 || t->n_dims != 0 || !ggl_is_batched(t))
         return ggl_graph_fail(g, GGL_USAGE,
                               "the input '%s' must be i32, batched, without dimensions", name);
-    *(strcmp(name, "slot") == 0 ? &g->slot : &g->pos) = t;
+    *(is_end ? &g->end : strcmp(name, "slot") == 0 ? &g->slot : &g->pos) = t;
     return t;
 }
 
@@ -379,9 +382,13 @@ static bool make_stores(ggl_graph *g, ggl_tensor *t) {
         return true;
     if (g->body)
         return ggl_graph_fail(g, GGL_USAGE, "a cache is not allowed in the body of a call");
-    return make_store(g, t, 0, GGL_STORE_KEYS, g->params.type_k, t->src[0], "keys") &&
+    /* rows that all see each other are not kept for later tokens, so there is no reason to round them */
+    const bool keeps = !ggl_graph_find_input(g, "end");
+    return make_store(g, t, 0, GGL_STORE_KEYS, keeps ? g->params.type_k : GGL_F32, t->src[0],
+                      "keys") &&
            (is_prefix(t->src[CACHE_V], t->src[CACHE_K]) ||
-            make_store(g, t, 1, GGL_STORE_VALUES, g->params.type_v, t->src[CACHE_V], "values"));
+            make_store(g, t, 1, GGL_STORE_VALUES, keeps ? g->params.type_v : GGL_F32,
+                       t->src[CACHE_V], "values"));
 }
 
 /* Names each dimension of t after a source's dimension of the same size: the one with the same

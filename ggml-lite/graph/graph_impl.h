@@ -24,7 +24,7 @@ struct ggl_graph {
     ggl_error error; /* the first one */
     node_list nodes, inputs, outputs;
     /* inputs that operators read by themselves; NULL if none does */
-    const ggl_tensor *pos, *slot, *page;
+    const ggl_tensor *pos, *slot, *end, *page;
     int64_t n_pages; /* see ggl_graph_n_pages */
     ggl_store **store;
     size_t n_stores, cap_stores;

@@ -52,14 +52,15 @@ int64_t ggl_attend_window(const ggl_tensor *attend) {
     return isnan(window) || window >= 0x1p31 ? 0 : (int64_t)window;
 }
 
-/* Returns the widest window of the nodes that attend to the cache; 0: one reads all positions. */
+/* Returns the widest window of the nodes that attend to the cache; 0: one reads all positions, or
+ * positions after its own, over which a ring would write. */
 static int64_t widest_window(const ggl_graph *g, const ggl_tensor *cache) {
     int64_t widest = 1;
     for (size_t i = 0; i < g->nodes.n; i++) {
         const ggl_tensor *t = g->nodes.at[i];
         if (t->op != GGL_OP_ATTEND || t->src[ATTEND_KV] != cache || !t->needed)
             continue;
-        const int64_t window = ggl_attend_window(t);
+        const int64_t window = t->src[ATTEND_END] ? 0 : ggl_attend_window(t);
         if (window == 0)
             return 0;
         widest = window > widest ? window : widest;

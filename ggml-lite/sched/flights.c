@@ -305,10 +305,11 @@ static flight *free_lane(ggl_sched *s) {
 static void note_rows(const ggl_sched *s, flight *f) {
     const ggl_graph *g = s->plan.g;
     const int32_t *pos = ggl_inputs_lane_value(&s->inputs, &s->plan, f->lane, g->pos),
-                  *slot = ggl_inputs_lane_value(&s->inputs, &s->plan, f->lane, g->slot);
+                  *slot = ggl_inputs_lane_value(&s->inputs, &s->plan, f->lane, g->slot),
+                  *end = ggl_inputs_lane_value(&s->inputs, &s->plan, f->lane, g->end);
     if (!pos || !slot)
         return;
-    ggl_row_use_set(&f->rows, g, pos, slot, f->n, s->inputs.n_pages_set);
+    ggl_row_use_set(&f->rows, g, pos, slot, end, f->n, s->inputs.n_pages_set);
     ggl_sched_note_rewrites(&s->plan, &s->flights, f);
 }
 

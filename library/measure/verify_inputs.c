@@ -20,5 +20,9 @@ ggl_status llm_verify_set_inputs(verify *v, node_device *d, const int32_t *token
         st = set_input(v, d, "slot", scratch);
     for (int32_t i = 0; i < v->m.n; i++)
         scratch[i] = i;
-    return st == GGL_OK ? set_input(v, d, "pos", scratch) : st;
+    if (st == GGL_OK)
+        st = set_input(v, d, "pos", scratch);
+    for (int64_t i = 0; i < v->m.n; i++)
+        scratch[i] = (int32_t)v->m.n;
+    return st == GGL_OK ? set_input(v, d, "end", scratch) : st;
 }

@@ -111,10 +111,10 @@ static void judge_whole(verify *v) {
 static ggl_status run_whole(verify *v, ggl_sched *s, const int32_t *token, int32_t *scratch) {
     int64_t n = v->m.n;
     ggl_status st = ggl_sched_alloc(s, v->err);
-    for (int k = 0; k < 3 && st == GGL_OK; k++) {
-        const char *const name[] = {"token", "pos", "slot"};
+    for (int k = 0; k < 4 && st == GGL_OK; k++) {
+        const char *const name[] = {"token", "pos", "slot", "end"};
         for (int32_t i = 0; i < n; i++)
-            scratch[i] = k == 0 ? token[i] : k == 1 ? i : 0;
+            scratch[i] = k == 0 ? token[i] : k == 1 ? i : k == 2 ? 0 : (int32_t)n;
         if (ggl_graph_find_input(v->g, name[k]))
             st = ggl_sched_set(s, name[k], scratch, (size_t)n * sizeof *scratch, n, v->err);
     }

@@ -13,7 +13,9 @@
 #include "session_impl.h"
 
 #define DEFAULT_CTX 4096
-#define MAX_CTX     ((int64_t)1 << 30)
+#define MAX_WHOLE                                                                                  \
+    8192 /* the longest text of a stage, if none is asked for: it needs memory as a ubatch */
+#define MAX_CTX ((int64_t)1 << 30)
 
 void llm_session_fill_default(llm_session_params *p, size_t size) {
     const llm_session_params d = {.size = sizeof(llm_session_params),
@@ -31,13 +33,20 @@ static ggl_status no_memory(ggl_error *err) {
     return ggl_fail(err, GGL_NOMEM, "out of memory for the session");
 }
 
+/* Returns how many tokens all slots share. What a stage stores is read in the same batch only. */
+static int64_t pool_of(const llm_session *s, const llm_model *m, const llm_session_params *p) {
+    return llm_arch_sees_all(llm_model_arch(m)) && p->n_pool == 0
+               ? s->n_ubatch + s->n_slots * GGL_PAGE
+               : p->n_pool;
+}
+
 static ggl_status build_graph(llm_session *s, const llm_model *m, const llm_session_params *p,
                               ggl_error *err) {
     ggl_graph_params gp = {.size = sizeof gp,
                            .n_pos = s->n_ctx,
                            .n_batch = s->n_ubatch,
                            .n_slots = p->n_slots,
-                           .n_pool = p->n_pool,
+                           .n_pool = pool_of(s, m, p),
                            .type_k = p->type_k,
                            .type_v = p->type_v};
     s->graph = ggl_graph_new(&gp);
@@ -49,7 +58,8 @@ static ggl_status build_graph(llm_session *s, const llm_model *m, const llm_sess
                           .ignore = llm_model_ignore(m),
                           .adapter = p->adapter,
                           .n_adapters = p->n_adapters,
-                          .embedding = p->embeddings};
+                          .embedding = p->embeddings,
+                          .only = p->only};
     ggl_status st = llm_arch_build(llm_model_arch(m), &source, &ap, s->graph, &s->built, err);
     if (st == GGL_OK)
         st = ggl_graph_finish(s->graph, err);
@@ -150,11 +160,15 @@ static ggl_status build_sched(llm_session *s, const llm_model *m, const llm_sess
                            .cache = s->cache,
                            .cache_of = s->identity,
                            .cache_of_size = (1 + p->n_adapters) * sizeof *s->identity,
-                           .early = p->embeddings ? "embedding" : NULL,
+                           .early = s->at_logits >= 0 && s->at_embedding >= 0 ? "embedding" : NULL,
                            .watch = p->watch,
                            .element_word = "token",
                            .group_word = "layer"};
     return ggl_sched_new(&s->sched, s->graph, &sp, err);
+}
+
+static void set_rows(llm_session *s, const llm_session_params *p) {
+    s->n_rows = p->n_rows < 1 ? 1 : p->n_rows < s->n_ubatch ? p->n_rows : s->n_ubatch;
 }
 
 /* Sets the session's sizes from the parameters. */
@@ -179,8 +193,31 @@ static ggl_status set_sizes(llm_session *s, const llm_model *m, const llm_sessio
     s->n_ctx = n_ctx;
     s->n_slots = p->n_slots;
     s->n_ubatch = p->n_ubatch < n_ctx * p->n_slots ? p->n_ubatch : n_ctx * p->n_slots;
-    s->n_rows = p->n_rows < 1 ? 1 : p->n_rows < s->n_ubatch ? p->n_rows : s->n_ubatch;
+    if (llm_arch_sees_all(llm_model_arch(m))) {
+        /* a text is never cut, so the longest one is a ubatch */
+        s->n_ctx = p->n_ctx <= 0 && n_ctx > MAX_WHOLE ? MAX_WHOLE : n_ctx;
+        s->n_ubatch = s->n_ubatch < s->n_ctx ? s->n_ctx : s->n_ubatch;
+    }
+    set_rows(s, p);
     return GGL_OK;
+}
+
+static int find_output(const ggl_graph *g, const char *name) {
+    int i = ggl_graph_n_outputs(g) - 1;
+    while (i >= 0 && strcmp(ggl_graph_get_output(g, i)->name, name) != 0)
+        i--;
+    return i;
+}
+
+/* Notes which outputs the graph has. */
+static void find_outputs(llm_session *s, const llm_session_params *p) {
+    s->at_logits = find_output(s->graph, "logits");
+    s->at_embedding = find_output(s->graph, "embedding");
+    s->at_score = find_output(s->graph, "score");
+    if (s->built.sees_all && s->at_logits < 0) /* vectors and scores are short */
+        s->n_rows = s->n_ubatch;
+    else
+        set_rows(s, p);
 }
 
 static ggl_status alloc_arrays(llm_session *s, ggl_error *err) {
@@ -188,8 +225,9 @@ static ggl_status alloc_arrays(llm_session *s, ggl_error *err) {
     s->token = ggl_calloc(n, sizeof *s->token);
     s->pos = ggl_calloc(n, sizeof *s->pos);
     s->slot = ggl_calloc(n, sizeof *s->slot);
+    s->end = ggl_calloc(n, sizeof *s->end);
     s->row = ggl_calloc(n, sizeof *s->row);
-    return s->token && s->pos && s->slot && s->row ? GGL_OK : no_memory(err);
+    return s->token && s->pos && s->slot && s->end && s->row ? GGL_OK : no_memory(err);
 }
 
 /* Makes room for what is noted of batches under way. */
@@ -221,6 +259,8 @@ ggl_status llm_session_new(llm_session **out, const llm_model *m, const llm_sess
         st = alloc_arrays(s, err);
     if (st == GGL_OK)
         st = build_graph(s, m, p, err);
+    if (st == GGL_OK)
+        find_outputs(s, p);
     for (size_t i = 0; i < p->n_adapters && st == GGL_OK; i++)
         s->adapters = llm_adapter_digest(p->adapter[i], s->adapters);
     if (st == GGL_OK)
@@ -277,6 +317,7 @@ void llm_session_free(llm_session *s) {
     ggl_free(s->token);
     ggl_free(s->pos);
     ggl_free(s->slot);
+    ggl_free(s->end);
     ggl_free(s->row);
     for (int i = 0; i < s->n_lanes; i++)
         ggl_free(s->flight[i].row);
@@ -306,6 +347,22 @@ int64_t llm_session_n_vocab(const llm_session *s) {
 
 int64_t llm_session_n_embd(const llm_session *s) {
     return s->built.n_embd;
+}
+
+int64_t llm_session_n_score(const llm_session *s) {
+    return s->built.score.n;
+}
+
+bool llm_session_sees_all(const llm_session *s) {
+    return s->built.sees_all;
+}
+
+bool llm_session_has_logits(const llm_session *s) {
+    return s->at_logits >= 0;
+}
+
+const llm_arch_result *llm_session_built(const llm_session *s) {
+    return &s->built;
 }
 
 int64_t llm_session_n_layer(const llm_session *s) {

@@ -38,7 +38,7 @@ typedef struct server_options {
     arg_list keys, origins;
     bool no_page, no_slots, shifts, verbose, strict_fields;
     bool embeddings;
-    int pooling; /* an llm_pooling, or LLM_POOL_COUNT: none; less than 0: the model's */
+    int pooling; /* an llm_pooling; less than 0: the model's */
     /* the machine */
     int64_t n_threads, n_threads_batch, priority;
     const char *cpu_mask, *mask, *repack_cache;

@@ -73,7 +73,7 @@ static ggl_str file_string(const ggl_gguf *f, const char *key) {
 
 /* Returns the name of --pooling; NULL: the model's own. */
 static const char *pooling_name(const server_options *o) {
-    const int given = o->pooling == LLM_POOL_COUNT ? LLM_POOL_MEAN : o->pooling;
+    const int given = o->pooling == LLM_POOL_NONE ? LLM_POOL_MEAN : o->pooling;
     return given < 0 ? NULL : llm_pooling_name((llm_pooling)given);
 }
 
@@ -82,8 +82,8 @@ static int find_pooling(const server *s, llm_pooling *pooling) {
     ggl_error err = {0};
     *pooling = (llm_pooling)0;
     if (!s->o->embeddings ||
-        llm_pooling_find(pooling, pooling_name(s->o), llm_model_file(llm_opened_model(s->ctx)),
-                         &err) == GGL_OK)
+        llm_pooling_find_vector(pooling, pooling_name(s->o),
+                                llm_model_file(llm_opened_model(s->ctx)), &err) == GGL_OK)
         return -1;
     return tool_error(TOOL, 1, "--embeddings: %s (--pooling)", err.msg);
 }
@@ -372,7 +372,7 @@ static int set_facts(server *s) {
         .n_parallel = o->n_parallel,
         .n_embd = llm_session_n_embd(llm_opened_session(s->ctx)),
         .pooling = llm_opened_pooling(s->ctx),
-        .all_vectors = o->pooling == LLM_POOL_COUNT,
+        .all_vectors = o->pooling == LLM_POOL_NONE,
         .has_chat = llm_opened_chat(s->ctx) != NULL,
         .shows_tools =
             llm_opened_chat(s->ctx) && shows_tools(llm_chat_get_template(llm_opened_chat(s->ctx))),

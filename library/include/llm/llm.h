@@ -90,7 +90,8 @@ typedef struct llm_open_params {
     /* Conversations begin with the token that the file demands (add_bos_token) although the template does not write it, as with
      * llama.cpp; true: only if the template writes it, as with Hugging Face. */
     bool no_chat_bos;
-    /* Of embeddings: "mean", "last" (token) or "cls" (the first token); NULL: as the model's file says. */
+    /* Of embeddings: "mean", "last" (token) or "cls" (the first token), "none": a vector for each token, or "rank": scores of
+     * a reranker. NULL: as the model's file says. */
     const char *pooling;
     /* Types of the keys and values in the KV cache: "f16", "bf16", "f32", "q8_0" or "q4_0"; NULL: "f16". */
     const char *cache_type_k, *cache_type_v;
@@ -515,6 +516,34 @@ GGL_API GGL_NODISCARD ggl_status llm_score(llm_context *c, const int32_t *prompt
  * GGL_UNSUPPORTED: opened without embeddings. */
 GGL_API GGL_NODISCARD ggl_status llm_embed(llm_context *c, const char *text, size_t n, float *out,
                                            ggl_error *err);
+
+/* Vectors of many texts. Texts of any lengths run together, as many as fit into n_ubatch tokens at once, and without
+ * padding; each has the bits that it has alone. Zero it, and set size. */
+typedef struct llm_embed_params {
+    size_t size;       /* sizeof(llm_embed_params) */
+    bool no_normalize; /* vectors as the model computes them; else of length 1 */
+    int32_t n_dims;    /* only the first numbers of each vector, before it gets length 1; 0: all */
+    /* Called for each text, in order, with its n_rows rows of n numbers, one after the other, valid during the call: one
+     * row, or with the pooling "none" one for each token, not normalized. With the pooling "rank" they are scores. Returning
+     * false stops, and the call returns GGL_CANCELLED. */
+    bool (*each)(void *user, size_t text, size_t n_rows, const float *row, size_t n);
+    void *user;
+} llm_embed_params;
+
+/* Embeds n_texts texts, text[i] of n[i] bytes, as llm_embed does, or lists of tokens, taken as they are. The sequence is
+ * empty afterwards. GGL_USAGE: a text has no tokens; GGL_LIMIT: a text is longer than the context. */
+GGL_API GGL_NODISCARD ggl_status llm_embed_texts(llm_context *c, const char *const *text,
+                                                 const size_t *n, size_t n_texts,
+                                                 const llm_embed_params *params, ggl_error *err);
+GGL_API GGL_NODISCARD ggl_status llm_embed_tokens(llm_context *c, const int32_t *const *id,
+                                                  const size_t *n, size_t n_texts,
+                                                  const llm_embed_params *params, ggl_error *err);
+/* Sets score[i] to the first score that a reranker gives to a query and text i: the larger, the better it answers. Scores
+ * are as the model computes them, which may be any numbers. GGL_UNSUPPORTED: the model is no reranker, or it was opened
+ * with a pooling other than "rank". */
+GGL_API GGL_NODISCARD ggl_status llm_rerank(llm_context *c, const char *query, size_t n_query,
+                                            const char *const *text, const size_t *n,
+                                            size_t n_texts, float *score, ggl_error *err);
 
 /* The tokens of the sequence; *n is their number. Valid until the next call. */
 GGL_API const int32_t *llm_sequence(const llm_context *c, size_t *n);
