@@ -135,12 +135,13 @@ static ggl_status choose_outputs(llm_context *c, const llm_opening *o, ggl_error
     if (sees_all)
         st = llm_pooling_find(&c->pooling, o->pooling, file, err);
     else if (sp->embeddings || o->pooling)
-        st = o->pooling && strcmp(o->pooling, "rank") == 0
+        st = (o->pooling && strcmp(o->pooling, "rank") == 0) ||
+                     llm_arch_has_output(llm_model_arch(c->model), "score")
                  ? llm_pooling_find(&c->pooling, o->pooling, file, err)
                  : llm_pooling_find_vector(&c->pooling, o->pooling, file, err);
     if (st != GGL_OK)
         return st;
-    if (c->pooling == LLM_POOL_RANK && (sees_all || o->pooling)) {
+    if (c->pooling == LLM_POOL_RANK) {
         sp->only = "score";
         sp->embeddings = false;
     } else if (sees_all && sp->embeddings) {

@@ -612,6 +612,12 @@ const char *llm_arch_name(const llm_arch *a) {
 const char *llm_arch_family(const llm_arch *a, int k) {
     return k >= 0 && k < a->n_family ? a->family[k] : NULL;
 }
+bool llm_arch_has_output(const llm_arch *a, const char *name) {
+    for (int k = 0; k < OUT_COUNT; k++)
+        if (strcmp(llm_arch_output_names[k], name) == 0)
+            return a->output[k] >= 0;
+    return false;
+}
 bool llm_arch_sees_all(const llm_arch *a) {
     return a->n_stages > 0;
 }

@@ -13,9 +13,9 @@
 #include "session_impl.h"
 
 #define DEFAULT_CTX 4096
-#define MAX_WHOLE                                                                                  \
-    8192 /* the longest text of a stage, if none is asked for: it needs memory as a ubatch */
-#define MAX_CTX ((int64_t)1 << 30)
+#define MAX_CTX     ((int64_t)1 << 30)
+/* The longest text of a stage, if none is asked for: it needs memory as a ubatch; and if each token has logits. */
+enum { MAX_WHOLE = 8192, MAX_WHOLE_LOGITS = 2048 };
 
 void llm_session_fill_default(llm_session_params *p, size_t size) {
     const llm_session_params d = {.size = sizeof(llm_session_params),
@@ -195,7 +195,9 @@ static ggl_status set_sizes(llm_session *s, const llm_model *m, const llm_sessio
     s->n_ubatch = p->n_ubatch < n_ctx * p->n_slots ? p->n_ubatch : n_ctx * p->n_slots;
     if (llm_arch_sees_all(llm_model_arch(m))) {
         /* a text is never cut, so the longest one is a ubatch */
-        s->n_ctx = p->n_ctx <= 0 && n_ctx > MAX_WHOLE ? MAX_WHOLE : n_ctx;
+        const int64_t most =
+            llm_arch_has_output(llm_model_arch(m), "logits") ? MAX_WHOLE_LOGITS : MAX_WHOLE;
+        s->n_ctx = p->n_ctx <= 0 && n_ctx > most ? most : n_ctx;
         s->n_ubatch = s->n_ubatch < s->n_ctx ? s->n_ctx : s->n_ubatch;
     }
     set_rows(s, p);
@@ -214,7 +216,7 @@ static void find_outputs(llm_session *s, const llm_session_params *p) {
     s->at_logits = find_output(s->graph, "logits");
     s->at_embedding = find_output(s->graph, "embedding");
     s->at_score = find_output(s->graph, "score");
-    if (s->built.sees_all && s->at_logits < 0) /* vectors and scores are short */
+    if (s->built.sees_all) /* any tokens of a text may be wanted, and it runs once */
         s->n_rows = s->n_ubatch;
     else
         set_rows(s, p);

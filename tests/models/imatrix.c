@@ -107,13 +107,14 @@ static void reckon_all(reckoning *r, const toy_run *run, ggl_backend *b) {
     node_map m;
     node_device d;
     ggl_error err = {0};
-    int32_t token[N], pos[N], slot[N] = {0};
+    int32_t token[N], pos[N], end[N], slot[N] = {0};
     *r = (reckoning){0};
     for (int i = 0; i < N; i++) { /* the text of toy_eval */
         pos[i] = i;
-        token[i] = (int32_t)((uint32_t)i * 2654435761u >> 7) % (int32_t)run->n_vocab;
+        end[i] = N;
+        token[i] = (int32_t)((uint32_t)i * 2654435761u >> 7) % (int32_t)run->n_tokens;
         if (token[i] < 0)
-            token[i] += (int32_t)run->n_vocab;
+            token[i] += (int32_t)run->n_tokens;
     }
     if (!CHECK_OK(llm_node_map_init(&m, run->graph, N, &err), &err))
         return;
@@ -121,6 +122,8 @@ static void reckon_all(reckoning *r, const toy_run *run, ggl_backend *b) {
         put_input(&d, "token", token, &err);
         put_input(&d, "pos", pos, &err);
         put_input(&d, "slot", slot, &err);
+        if (run->sees_all)
+            put_input(&d, "end", end, &err);
         if (m.page)
             put_input(&d, "page", m.page, &err);
     }

@@ -46,6 +46,8 @@ const char *llm_arch_name(const llm_arch *arch); /* "llama.arch" */
  * of a file's general.architecture. */
 const char *llm_arch_family(const llm_arch *arch, int k);
 int llm_arch_n_lines(const llm_arch *arch);
+/* True if the descriptor assigns this output: "logits", "embedding" or "score". A model may lack it nevertheless. */
+bool llm_arch_has_output(const llm_arch *arch, const char *name);
 /* True if the descriptor has a stage, whose texts are seen whole. */
 bool llm_arch_sees_all(const llm_arch *arch);
 /* Returns the descriptor's text, which it owns, and its length *n. */
