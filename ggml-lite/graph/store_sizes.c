@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "ggl/internal/graph.h"
+#include "ggl/internal/types.h"
 #include "graph_impl.h"
 
 /* --- stores in use ---------------------------------------------------------------------------- */
@@ -66,6 +67,21 @@ static int64_t widest_window(const ggl_graph *g, const ggl_tensor *cache) {
         widest = window > widest ? window : widest;
     }
     return widest;
+}
+
+/* Gives the stores of a stage the types of other caches if tokens read them: these stay as long as the sequence. */
+static void choose_types(const ggl_graph *g, const ggl_tensor *cache) {
+    const ggl_type type[2] = {g->params.type_k, g->params.type_v};
+    bool is_read = false;
+    size_t row;
+    for (size_t i = 0; i < g->nodes.n; i++) {
+        const ggl_tensor *t = g->nodes.at[i];
+        is_read |= t->op == GGL_OP_ATTEND && t->needed && t->src[ATTEND_KV] == cache &&
+                   t->rows != cache->rows;
+    }
+    for (int k = 0; k < 2 && is_read; k++)
+        if (cache->store[k] && ggl_row_size_checked(type[k], cache->store[k]->ne[0], &row))
+            cache->store[k]->type = type[k];
 }
 
 /* Decides whether the cache's stores are rings, and sets their n_pos. n_pages: those that all slots
@@ -137,8 +153,10 @@ bool ggl_graph_size_stores(ggl_graph *g) {
     const int64_t n_pages = pages_in_all(&g->params);
     drop_unused(g);
     for (size_t i = 0; i < g->nodes.n; i++)
-        if (g->nodes.at[i]->op == GGL_OP_CACHE && g->nodes.at[i]->needed)
+        if (g->nodes.at[i]->op == GGL_OP_CACHE && g->nodes.at[i]->needed) {
+            choose_types(g, g->nodes.at[i]);
             shape_rows(g, g->nodes.at[i], n_pages);
+        }
     for (size_t i = 0; i < g->n_stores; i++)
         if (!size_store(g, g->store[i]))
             return false;

@@ -146,16 +146,18 @@ ggl_status llm_arch_build_with(const llm_arch *arch, const llm_arch_source *sour
     }
     ok = ok && (convert ? convert->expand_ignored(&ev) : llm_arch_check_source(&ev));
     if (result) {
-        *result = (llm_arch_result){.family = ev.family,
-                                    .n_vocab = ev.n_vocab,
-                                    .n_embd = ev.output[OUT_EMBEDDING].n,
-                                    .logits = ev.output[OUT_LOGITS],
-                                    .embedding = ev.output[OUT_EMBEDDING],
-                                    .score = ev.output[OUT_SCORE],
-                                    .sees_all = ev.n_stages > 0,
-                                    .n_layer = ev.n_layer,
-                                    .notes = ev.notes,
-                                    .line_ran = ev.line_ran};
+        *result =
+            (llm_arch_result){.family = ev.family,
+                              .n_vocab = ev.n_vocab,
+                              .n_embd = ev.output[OUT_EMBEDDING].n,
+                              .logits = ev.output[OUT_LOGITS],
+                              .embedding = ev.output[OUT_EMBEDDING],
+                              .score = ev.output[OUT_SCORE],
+                              .sees_all = ev.n_stages > 0 && (!arch->has_tokens || ev.gives_stage),
+                              .reads_text = ev.n_stages > 0 && arch->has_tokens,
+                              .n_layer = ev.n_layer,
+                              .notes = ev.notes,
+                              .line_ran = ev.line_ran};
         ev.notes = NULL;
         ev.line_ran = NULL;
     }

@@ -119,8 +119,9 @@ typedef struct arch_eval arch_eval;
 
 /* The rows that a value belongs to. */
 enum {
-    ROWS_NONE, /* it is the same for all rows */
-    ROWS_EACH, /* each row has its own: a token, or a row of a stage */
+    ROWS_NONE,  /* it is the same for all rows */
+    ROWS_EACH,  /* each row has its own: a token, or a row of a stage that no token reads */
+    ROWS_STAGE, /* each row of a stage that tokens read */
     ROWS_PICKED, /* this and the following: one row of a stage, that of ev->picked[rows - ROWS_PICKED] */
     ARCH_MAX_PICKS = 16
 };
@@ -145,9 +146,11 @@ struct arch_eval {
     int64_t layer;           /* -1: outside of `layer` */
     int64_t n_layer;
     const char *layer_name;
+    const char *prefix;      /* of names of tensors, from here on; NULL: none */
     const arch_stmt *stage;  /* whose block runs; NULL: none */
     arch_value stage_result; /* what it returned; VAL_FAIL: nothing yet */
     int n_stages;
+    bool gives_stage; /* an output belongs to rows of a stage that tokens read */
     uint8_t *rows_of; /* indexed by tensor id: to which rows the value belongs (arch_rows) */
     size_t cap_rows_of;
     int64_t picked[ARCH_MAX_PICKS]; /* rows of stages that were picked; -1: the last one */

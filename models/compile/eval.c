@@ -292,9 +292,21 @@ static void end_stage(arch_eval *ev) {
             ev->global[k] = (arch_slot){0};
 }
 
-/* Makes the input that says how many rows each row's text has. */
-static bool begin_rows(arch_eval *ev, const arch_stmt *s) {
-    ggl_graph_input(ev->g, "end", GGL_I32, 0, NULL, true);
+/* Makes the inputs of the stage. If tokens read it, they have inputs of their own, and two that say where their text is. */
+static bool begin_rows(arch_eval *ev, const arch_stmt *s, arch_slot outer[2]) {
+    static const char *const own[] = {"stage.token", "stage.pos", "stage.slot",
+                                      "stage.end",   "read.slot", "read.end"};
+    outer[0] = ev->global[SLOT_TOKEN];
+    outer[1] = ev->global[SLOT_POS];
+    if (!ev->arch->has_tokens) {
+        ggl_graph_input(ev->g, "end", GGL_I32, 0, NULL, true);
+        return llm_arch_graph_ok(ev, s->place);
+    }
+    for (size_t k = 0; k < sizeof own / sizeof *own; k++) {
+        ggl_tensor *t = ggl_graph_input(ev->g, own[k], GGL_I32, 0, NULL, true);
+        if (k < 2)
+            ev->global[k == 0 ? SLOT_TOKEN : SLOT_POS].v.t = t;
+    }
     return llm_arch_graph_ok(ev, s->place);
 }
 
@@ -309,12 +321,17 @@ static bool run_stage(arch_eval *ev, const arch_stmt *s) {
         llm_arch_error(ev, s->place, "a descriptor has one stage at most");
         return false;
     }
-    if (!begin_rows(ev, s))
+    arch_slot outer[2];
+    if (!begin_rows(ev, s, outer))
         return false;
     ev->stage = s;
     ev->stage_result = ARCH_FAIL;
     const bool whole = llm_arch_run(ev, s->arm[0].body);
     ev->stage = NULL;
+    ev->global[SLOT_TOKEN] = outer[0];
+    ev->global[SLOT_POS] = outer[1];
+    if (ev->arch->has_tokens)
+        ggl_graph_set_group(ev->g, -1); /* the tokens' part before their first layer */
     if (ev->status != GGL_OK)
         return false;
     if (whole || ev->stage_result.kind != VAL_TENSOR || !ggl_is_batched(ev->stage_result.t)) {
@@ -346,6 +363,9 @@ static bool run_one(arch_eval *ev, const arch_stmt *s) {
         return run_for(ev, s);
     case ST_STAGE:
         return run_stage(ev, s);
+    case ST_PREFIX:
+        ev->prefix = s->string;
+        return true;
     case ST_KEEP:
         return run_keep(ev, s);
     case ST_RETURN:

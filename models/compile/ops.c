@@ -232,6 +232,9 @@ arch_value llm_arch_pick(arch_eval *ev, const arch_expr *e, const arch_value *t,
 arch_value llm_arch_pick_row(arch_eval *ev, const arch_expr *e, const arch_value *stage,
                              const arch_value *i) {
     int64_t row;
+    if (ev->arch->has_tokens)
+        return llm_arch_error(ev, e->mark,
+                              "a row of a stage that tokens read: only attention reads it there");
     if (!llm_arch_want_whole(ev, e->b, i, -1, INT32_MAX, &row))
         return ARCH_FAIL;
     int k = 0;

@@ -35,6 +35,7 @@ static bool check_shape(arch_eval *ev, int k, const arch_slot *s, const ggl_tens
 /* Notes what the result has to say of the output. */
 static void note_output(arch_eval *ev, int k, const ggl_tensor *t) {
     const int rows = llm_arch_rows(ev, t);
+    ev->gives_stage |= rows == ROWS_STAGE;
     llm_arch_output *o = &ev->output[k];
     o->n = t->ne[0];
     o->one_row = rows >= ROWS_PICKED;
@@ -132,6 +133,10 @@ bool llm_arch_give_outputs(arch_eval *ev) {
         return false;
     if (!wanted && t[OUT_LOGITS])
         t[OUT_EMBEDDING] = NULL;
+    /* those of a stage that tokens read are made alone */
+    for (int k = 0; k < OUT_COUNT; k++)
+        if (t[k] && !only && llm_arch_rows(ev, t[k]) == ROWS_STAGE && t[OUT_LOGITS])
+            t[k] = NULL;
     n = 0;
     for (int k = 0; k < OUT_COUNT; k++)
         if (t[k] && (!only || strcmp(only, llm_arch_output_names[k]) == 0)) {

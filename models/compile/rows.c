@@ -13,14 +13,16 @@ int llm_arch_rows(const arch_eval *ev, const ggl_tensor *t) {
     if (!t)
         return ROWS_NONE;
     if (t->op == GGL_OP_INPUT && ggl_is_batched(t))
-        return ROWS_EACH;
+        return t->rows == GGL_ROWS_STAGE ? ROWS_STAGE : ROWS_EACH;
     return (size_t)t->id < ev->cap_rows_of ? ev->rows_of[t->id] : ROWS_NONE;
 }
 
 /* Describes rows for messages; returns buf. */
 static const char *rows_text(const arch_eval *ev, int rows, char *buf, size_t size) {
     if (rows == ROWS_EACH)
-        return "each row";
+        return ev->arch->has_tokens ? "each token" : "each row";
+    if (rows == ROWS_STAGE)
+        return "each row of the stage";
     const long long i = ev->picked[rows - ROWS_PICKED];
     if (i < 0)
         snprintf(buf, size, "the last row");

@@ -256,7 +256,9 @@ static const char *name_of(arch_eval *ev, const arch_stmt *s, const shape *want)
 static const char *full_name(arch_eval *ev, const arch_stmt *s, const char *from, bool bias) {
     char buf[512];
     const char *end = bias ? "bias" : "weight", *out,
-               *prefix = ev->stage && ev->stage->string ? ev->stage->string : "";
+               *prefix = ev->stage && ev->stage->string ? ev->stage->string
+                         : ev->prefix                   ? ev->prefix
+                                                        : "";
     if (from) {
         if (!(out = llm_arch_expand(ev, from, s->string_place)) || !bias)
             return out;

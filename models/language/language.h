@@ -168,6 +168,7 @@ typedef enum arch_stmt_kind {
     ST_LAYER,
     ST_FOR,
     ST_STAGE,
+    ST_PREFIX,
     ST_KEEP,
     ST_RETURN,
     ST_REQUIRE,
@@ -201,7 +202,7 @@ struct arch_stmt {
     arch_arm *arm; /* IF; LAYER, FOR, STAGE: one */
     int n_arm;
     /* WEIGHT: the name after `from`. REQUIRE: the message. IGNORE: the text that explains the
-     * key. STAGE: what the names of its tensors begin with, or NULL. */
+     * key. STAGE, PREFIX: what the names of tensors begin with, or NULL. */
     const char *string;
     const char *second; /* WEIGHT: the name to use if `string` is not in the source */
     arch_place string_place;
@@ -306,6 +307,8 @@ struct llm_arch {
     ggl_arena arena;
     arch_text text, prelude;
     int n_lines, language, n_stages;
+    bool
+        has_tokens; /* `token` is read outside of the stages: tokens that read what the stage has stored */
     const char **family;
     arch_place *family_place;
     int n_family;

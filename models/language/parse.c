@@ -170,6 +170,16 @@ static arch_stmt *parse_stage(arch_parser *p) {
     return s->arm[0].body ? s : NULL;
 }
 
+/* "prefix" STRING */
+static arch_stmt *parse_prefix(arch_parser *p) {
+    arch_stmt *s = llm_arch_new_stmt(p, ST_PREFIX);
+    p->tok++;
+    if (s)
+        s->string = p->tok->str;
+    p->tok++;
+    return s && llm_arch_end_of_line(p) ? s : NULL;
+}
+
 static arch_stmt *parse_keep(arch_parser *p) {
     arch_stmt *s = llm_arch_new_stmt(p, ST_KEEP);
     p->saw_state = true;
@@ -305,6 +315,10 @@ static arch_stmt *parse_stmt(arch_parser *p, bool top) {
     if (strcmp(word, "layer") == 0 && name_next)
         return top ? parse_loop(p, ST_LAYER)
                    : llm_arch_parse_fail(p, "a layer loop is allowed only at top level");
+    if (strcmp(word, "prefix") == 0 && llm_arch_next_is(p, TOK_STRING))
+        return top && !p->in_stage
+                   ? parse_prefix(p)
+                   : llm_arch_parse_fail(p, "'prefix' is allowed only at top level");
     if (strcmp(word, "stage") == 0 && name_next &&
         (p->tok[2].kind == TOK_STRING || strcmp(p->tok[2].str ? p->tok[2].str : "", ":") == 0))
         return top && !p->in_stage
@@ -619,7 +633,10 @@ bool llm_arch_has_output(const llm_arch *a, const char *name) {
     return false;
 }
 bool llm_arch_sees_all(const llm_arch *a) {
-    return a->n_stages > 0;
+    return a->n_stages > 0 && !a->has_tokens;
+}
+bool llm_arch_reads_text(const llm_arch *a) {
+    return a->n_stages > 0 && a->has_tokens;
 }
 int llm_arch_n_lines(const llm_arch *a) {
     return a->n_lines;

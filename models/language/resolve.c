@@ -632,6 +632,22 @@ static bool resolve_fused(arch_parser *p) {
     return p->status == GGL_OK;
 }
 
+static void visit_token(void *ctx, arch_expr *e) {
+    llm_arch *a = ctx;
+    a->has_tokens |= e->kind == EX_NAME && e->local < 0 && e->global == SLOT_TOKEN;
+}
+
+/* Sets a->has_tokens if the statement, or one in it that is not in a stage, reads `token`. */
+static void find_tokens(llm_arch *a, arch_stmt *s) {
+    if (s->kind == ST_STAGE)
+        return;
+    for (int k = 0; k < s->n_expr; k++)
+        llm_arch_walk_expr(s->expr[k], visit_token, a);
+    for (int k = 0; k < s->n_arm; k++)
+        for (arch_stmt *x = s->arm[k].body; x; x = x->next)
+            find_tokens(a, x);
+}
+
 bool llm_arch_resolve_text(arch_parser *p) {
     llm_arch *a = p->arch;
     names n = {.p = p};
@@ -646,6 +662,8 @@ bool llm_arch_resolve_text(arch_parser *p) {
     if (p->text->prelude)
         return p->status == GGL_OK;
     check_states(&n, a->body);
+    for (arch_stmt *s = a->body; s; s = s->next)
+        find_tokens(a, s);
     bool any = false;
     for (int k = 0; k < OUT_COUNT; k++) {
         a->output[k] = a->language < 2 && k != OUT_LOGITS

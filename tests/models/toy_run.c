@@ -8,6 +8,7 @@
 #include "ggl/internal/fold.h"
 #include "ggl/internal/graph.h"
 #include "ggl/internal/sched.h"
+#include "llm/internal/text_inputs.h"
 
 bool toy_open(toy_model *t, const char *name, const char *text, size_t n, int variant,
               ggl_error *err) {
@@ -134,20 +135,14 @@ void toy_stop(toy_run *r) {
 }
 
 bool toy_eval(toy_run *r, int slot, int first, int n, float *logits, ggl_error *err) {
-    int32_t token[TOY_CTX], pos[TOY_CTX], slots[TOY_CTX], end[TOY_CTX];
+    int32_t token[TOY_CTX], scratch[TOY_CTX];
     for (int i = 0; i < n; i++) {
-        pos[i] = first + i;
-        slots[i] = slot;
-        end[i] = n;
         token[i] = (int32_t)((uint32_t)(first + i) * 2654435761u >> 7) % (int32_t)r->n_tokens;
         if (token[i] < 0)
             token[i] += (int32_t)r->n_tokens;
     }
-    const size_t size = (size_t)n * sizeof(int32_t);
-    if (ggl_sched_set(r->sched, "token", token, size, n, err) != GGL_OK ||
-        ggl_sched_set(r->sched, "pos", pos, size, n, err) != GGL_OK ||
-        ggl_sched_set(r->sched, "slot", slots, size, n, err) != GGL_OK ||
-        (r->sees_all && ggl_sched_set(r->sched, "end", end, size, n, err) != GGL_OK) ||
+    const llm_text_inputs x = {token, first, slot, n};
+    if (llm_text_inputs_set(&x, r->sched, r->graph, scratch, err) != GGL_OK ||
         (logits ? ggl_sched_run(r->sched, n, NULL, 0, err)
                 : ggl_sched_submit(r->sched, n, NULL, 0, false, NULL, err)) != GGL_OK)
         return false;

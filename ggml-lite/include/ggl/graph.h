@@ -121,6 +121,18 @@ typedef struct ggl_body {
     bool recurrent;
 } ggl_body;
 
+/* The rows that a batched value has one element for. Most graphs have one kind, the tokens that a run computes. A graph
+ * may also have a stage: rows of texts that are read whole, each text in one run of its own (ggl_sched_run_stage), before
+ * the tokens that read it. Inputs whose names begin with "stage." belong to it, and so does all that is computed from them.
+ * Caches of its rows are read by attention of the tokens, which finds slot and number of rows in the inputs "read.slot" and
+ * "read.end". Only attention joins the two. */
+typedef enum ggl_rows {
+    GGL_ROWS_MAIN,
+    GGL_ROWS_STAGE,
+    GGL_ROWS_READ, /* of inputs alone: where tokens find a stage's rows */
+    GGL_ROWS_COUNT
+} ggl_rows;
+
 struct ggl_tensor {
     ggl_op op;
     ggl_type type;
@@ -147,6 +159,7 @@ struct ggl_tensor {
     const char *call;    /* CALL: the name by which backends may know it: one of the prelude's, or
                             "own:NAME" for an op that a descriptor declares itself; NULL: none */
     int scope;           /* for the builder: number of the body that the node is in; 0: none */
+    ggl_rows rows;       /* if it is batched, or a CACHE; never GGL_ROWS_READ */
 
     /* Facts that the builder derives (graph/facts.c), so that code that plans or runs a graph need
      * not. */

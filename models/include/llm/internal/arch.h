@@ -48,7 +48,9 @@ const char *llm_arch_family(const llm_arch *arch, int k);
 int llm_arch_n_lines(const llm_arch *arch);
 /* True if the descriptor assigns this output: "logits", "embedding" or "score". A model may lack it nevertheless. */
 bool llm_arch_has_output(const llm_arch *arch, const char *name);
-/* True if the descriptor has a stage, whose texts are seen whole. */
+/* True if the descriptor has a stage and tokens that read what it stores: an encoder and a decoder. */
+bool llm_arch_reads_text(const llm_arch *arch);
+/* True if the descriptor is a stage, whose texts are seen whole. */
 bool llm_arch_sees_all(const llm_arch *arch);
 /* Returns the descriptor's text, which it owns, and its length *n. */
 const char *llm_arch_text(const llm_arch *arch, size_t *n);
@@ -187,6 +189,9 @@ typedef struct llm_arch_result {
     /* The descriptor is a stage: each token sees all tokens of its text, so a text runs whole, in one batch,
      * and the graph has the input "end" (i32): the number of tokens of each token's text. */
     bool sees_all;
+    /* The descriptor has a stage besides its tokens, and these read it (ggl_rows). The names of the stage's inputs
+     * begin with "stage."; if the graph has no outputs but the stage's, sees_all is set, and tokens are not computed. */
+    bool reads_text;
     /* Turns of the layer loop. Nodes before it have group -1, those in it 0 .. n_layer - 1,
      * those after it n_layer. */
     int64_t n_layer;
