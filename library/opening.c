@@ -95,7 +95,8 @@ static ggl_status make_session(llm_context *c, const llm_opening *o, int64_t n_k
                                ggl_error *err) {
     llm_session_free(c->session);
     c->session = NULL;
-    if (!llm_arch_sees_all(llm_model_arch(c->model))) /* which keeps nothing of ended sequences */
+    if (!llm_arch_sees_all(llm_model_arch(c->model)) &&
+        !llm_arch_reads_text(llm_model_arch(c->model))) /* which keep nothing of ended sequences */
         c->session_params.n_slots = o->session.n_slots + n_kept;
     return llm_placement_session(c->placement, &c->session, c->model, &c->session_params, err);
 }
@@ -129,7 +130,10 @@ static ggl_status keep_repack_cache(llm_context *c, ggl_error *err) {
  * of them. */
 static ggl_status choose_outputs(llm_context *c, const llm_opening *o, ggl_error *err) {
     llm_session_params *sp = &c->session_params;
-    const bool sees_all = llm_arch_sees_all(llm_model_arch(c->model));
+    const bool sees_all =
+        llm_arch_sees_all(llm_model_arch(c->model)) ||
+        (sp->embeddings &&
+         llm_arch_reads_text(llm_model_arch(c->model))); /* the text that is read */
     const ggl_gguf *file = llm_model_file(c->model);
     ggl_status st = GGL_OK;
     if (sees_all)
@@ -147,6 +151,9 @@ static ggl_status choose_outputs(llm_context *c, const llm_opening *o, ggl_error
     } else if (sees_all && sp->embeddings) {
         sp->only = "embedding";
     }
+    /* vectors and scores are compared with others', and short texts need little room: nothing is rounded unless asked for */
+    if (!sp->types_given && (sp->only || llm_arch_reads_text(llm_model_arch(c->model))))
+        sp->type_k = sp->type_v = GGL_F32;
     if (sees_all && sp->n_slots < CHEAP_SLOTS)
         sp->n_slots = CHEAP_SLOTS;
     return GGL_OK;

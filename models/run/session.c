@@ -33,11 +33,18 @@ static ggl_status no_memory(ggl_error *err) {
     return ggl_fail(err, GGL_NOMEM, "out of memory for the session");
 }
 
-/* Returns how many tokens all slots share. What a stage stores is read in the same batch only. */
+/* True if a text is all that the session computes, and it is seen whole. */
+static bool is_whole(const llm_model *m, const llm_session_params *p) {
+    const llm_arch *arch = llm_model_arch(m);
+    return llm_arch_sees_all(arch) ||
+           (llm_arch_reads_text(arch) && p->only && strcmp(p->only, "embedding") == 0);
+}
+
+/* Returns how many tokens all slots share. What is seen whole is read in the same batch only. */
 static int64_t pool_of(const llm_session *s, const llm_model *m, const llm_session_params *p) {
-    return llm_arch_sees_all(llm_model_arch(m)) && p->n_pool == 0
-               ? s->n_ubatch + s->n_slots * GGL_PAGE
-               : p->n_pool;
+    return is_whole(m, p) && p->n_pool == 0 ? s->n_ubatch + s->n_slots * GGL_PAGE
+           : s->reads_text                  ? 2 * p->n_pool
+                                            : p->n_pool;
 }
 
 static ggl_status build_graph(llm_session *s, const llm_model *m, const llm_session_params *p,
@@ -45,7 +52,7 @@ static ggl_status build_graph(llm_session *s, const llm_model *m, const llm_sess
     ggl_graph_params gp = {.size = sizeof gp,
                            .n_pos = s->n_ctx,
                            .n_batch = s->n_ubatch,
-                           .n_slots = p->n_slots,
+                           .n_slots = p->n_slots * (s->reads_text ? 2 : 1),
                            .n_pool = pool_of(s, m, p),
                            .type_k = p->type_k,
                            .type_v = p->type_v};
@@ -193,14 +200,35 @@ static ggl_status set_sizes(llm_session *s, const llm_model *m, const llm_sessio
     s->n_ctx = n_ctx;
     s->n_slots = p->n_slots;
     s->n_ubatch = p->n_ubatch < n_ctx * p->n_slots ? p->n_ubatch : n_ctx * p->n_slots;
-    if (llm_arch_sees_all(llm_model_arch(m))) {
+    s->reads_text = llm_arch_reads_text(llm_model_arch(m)) && !is_whole(m, p);
+    s->prefix = llm_arch_reads_text(llm_model_arch(m)) && !s->reads_text ? "stage." : "";
+    if (is_whole(m, p) || s->reads_text) {
         /* a text is never cut, so the longest one is a ubatch */
-        const int64_t most =
-            llm_arch_has_output(llm_model_arch(m), "logits") ? MAX_WHOLE_LOGITS : MAX_WHOLE;
+        const int64_t most = is_whole(m, p) && llm_arch_sees_all(llm_model_arch(m)) &&
+                                     llm_arch_has_output(llm_model_arch(m), "logits")
+                                 ? MAX_WHOLE_LOGITS
+                                 : MAX_WHOLE;
         s->n_ctx = p->n_ctx <= 0 && n_ctx > most ? most : n_ctx;
         s->n_ubatch = s->n_ubatch < s->n_ctx ? s->n_ctx : s->n_ubatch;
     }
     set_rows(s, p);
+    return GGL_OK;
+}
+
+/* Finds the token with which a model that reads a text begins to write: its own key, or else the one that begins texts. */
+static ggl_status find_start(llm_session *s, const llm_model *m, ggl_error *err) {
+    char key[160];
+    int64_t id = 0;
+    snprintf(key, sizeof key, "%.128s.decoder_start_token_id", s->built.family);
+    int found = ggl_gguf_get_integer(llm_model_file(m), key, &id, err);
+    if (found == 0)
+        found = ggl_gguf_get_integer(llm_model_file(m), "tokenizer.ggml.bos_token_id", &id, err);
+    if (found < 0)
+        return GGL_FORMAT;
+    if (id < 0 || id >= s->built.n_vocab)
+        return ggl_fail(err, GGL_FORMAT, "%s: key %s is %" PRId64 ", which is no token",
+                        ggl_gguf_name(llm_model_file(m)), key, id);
+    s->start = (int32_t)id;
     return GGL_OK;
 }
 
@@ -229,7 +257,11 @@ static ggl_status alloc_arrays(llm_session *s, ggl_error *err) {
     s->slot = ggl_calloc(n, sizeof *s->slot);
     s->end = ggl_calloc(n, sizeof *s->end);
     s->row = ggl_calloc(n, sizeof *s->row);
-    return s->token && s->pos && s->slot && s->end && s->row ? GGL_OK : no_memory(err);
+    s->read_slot = ggl_calloc(n, sizeof *s->read_slot);
+    s->read_end = ggl_calloc(n, sizeof *s->read_end);
+    return s->token && s->pos && s->slot && s->end && s->row && s->read_slot && s->read_end
+               ? GGL_OK
+               : no_memory(err);
 }
 
 /* Makes room for what is noted of batches under way. */
@@ -263,11 +295,14 @@ ggl_status llm_session_new(llm_session **out, const llm_model *m, const llm_sess
         st = build_graph(s, m, p, err);
     if (st == GGL_OK)
         find_outputs(s, p);
+    if (st == GGL_OK && s->reads_text)
+        st = find_start(s, m, err);
     for (size_t i = 0; i < p->n_adapters && st == GGL_OK; i++)
         s->adapters = llm_adapter_digest(p->adapter[i], s->adapters);
     if (st == GGL_OK)
         st = build_sched(s, m, p, err);
-    if (st == GGL_OK && !llm_slots_init(&s->slots, s->graph, s->sched, s->n_slots, s->n_ctx))
+    if (st == GGL_OK && !llm_slots_init(&s->slots, s->graph, s->sched,
+                                        ggl_graph_get_params(s->graph)->n_slots, s->n_ctx))
         st = no_memory(err);
     if (st == GGL_OK)
         st = alloc_flights(s, err);
@@ -321,6 +356,8 @@ void llm_session_free(llm_session *s) {
     ggl_free(s->slot);
     ggl_free(s->end);
     ggl_free(s->row);
+    ggl_free(s->read_slot);
+    ggl_free(s->read_end);
     for (int i = 0; i < s->n_lanes; i++)
         ggl_free(s->flight[i].row);
     ggl_free(s->flight);
@@ -357,6 +394,14 @@ int64_t llm_session_n_score(const llm_session *s) {
 
 bool llm_session_sees_all(const llm_session *s) {
     return s->built.sees_all;
+}
+
+bool llm_session_reads_text(const llm_session *s) {
+    return s->reads_text;
+}
+
+int32_t llm_session_start_token(const llm_session *s) {
+    return s->start;
 }
 
 bool llm_session_has_logits(const llm_session *s) {

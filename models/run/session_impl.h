@@ -36,8 +36,14 @@ struct llm_session {
     char load_notes[400];
     int64_t n_ctx, n_ubatch, n_slots, n_rows;
     int32_t *token, *pos, *slot, *end, *row; /* [n_ubatch]: inputs of the current ubatch */
-    int at_logits, at_embedding, at_score;   /* indices of the graph's outputs; -1: it lacks it */
-    session_flight *flight;                  /* [n_lanes] */
+    /* Tokens read a text, which is in slot n_slots + slot of the graph. [n_ubatch]: where */
+    bool reads_text;
+    int32_t *read_slot, *read_end;
+    int32_t start; /* of such a model: the token with which it begins to write */
+    const char *
+        prefix; /* of the names of the inputs of texts: "", or "stage." if only these are computed */
+    int at_logits, at_embedding, at_score; /* indices of the graph's outputs; -1: it lacks it */
+    session_flight *flight;                /* [n_lanes] */
     int n_lanes;
     slot_table slots;
     int (*place)(void *ctx, int layer, int n_layer, const char *weight); /* from the params */

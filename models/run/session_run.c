@@ -1,6 +1,7 @@
 /* Makes logits from tokens: cuts a batch into ubatches, and keeps several of them under way if the session
  * has several backends. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "ggl/internal/sched.h"
@@ -36,6 +37,22 @@ static ggl_status check_outputs(const llm_session *s, const llm_batch *b, ggl_er
                 err, GGL_USAGE,
                 "the model gives no logits, so it cannot write texts: it makes %s of them",
                 s->at_embedding >= 0 ? "vectors" : "scores");
+    return GGL_OK;
+}
+
+/* The slot of the graph in which the text is that the slot's tokens read. */
+static int text_slot(const llm_session *s, int slot) {
+    return (int)s->n_slots + slot;
+}
+
+/* Checks that the slots have texts to read. */
+static ggl_status check_texts(const llm_session *s, const llm_batch *b, ggl_error *err) {
+    for (int64_t i = 0; i < b->n; i++)
+        if (s->slots.state[text_slot(s, slot_of(b, i))].n_past == 0)
+            return ggl_fail(err, GGL_USAGE,
+                            "the model reads a text before it writes, and slot %d has none: call "
+                            "llm_session_read first",
+                            slot_of(b, i));
     return GGL_OK;
 }
 
@@ -79,6 +96,8 @@ static ggl_status check_batch(llm_session *s, const llm_batch *b, ggl_error *err
         return st;
     for (int64_t i = 0; i < b->n; i++) {
         int slot = slot_of(b, i);
+        if (slot >= s->n_slots)
+            return ggl_fail(err, GGL_USAGE, "slot %d of %" PRId64, slot, s->n_slots);
         st = llm_slots_check_whole(&s->slots, slot, err);
         if (st != GGL_OK)
             return st;
@@ -89,6 +108,8 @@ static ggl_status check_batch(llm_session *s, const llm_batch *b, ggl_error *err
         (void)llm_slots_append(&s->slots, slot);
     }
     st = llm_slots_check_room(&s->slots, b->n, err);
+    if (st == GGL_OK && s->reads_text)
+        st = check_texts(s, b, err);
     return st == GGL_OK && s->built.sees_all ? check_whole_texts(s, b, err) : st;
 }
 
@@ -118,24 +139,44 @@ static int64_t fill_ubatch(llm_session *s, const llm_batch *b, int64_t first, se
         s->token[n] = b->token[i];
         s->slot[n] = slot;
         s->pos[n] = llm_slots_append(&s->slots, slot);
+        if (s->reads_text) {
+            s->read_slot[n] = text_slot(s, slot);
+            s->read_end[n] = (int32_t)s->slots.state[text_slot(s, slot)].n_past;
+        }
     }
     return n;
+}
+
+/* Sets the input prefix + name to the first n values. */
+static ggl_status set_input(llm_session *s, const char *prefix, const char *name,
+                            const int32_t *value, int64_t n, ggl_error *err) {
+    char full[16];
+    snprintf(full, sizeof full, "%s%s", prefix, name);
+    return ggl_sched_set(s->sched, full, value, (size_t)n * sizeof *value, n, err);
+}
+
+/* Sets the inputs of the rows with this prefix, from the session's arrays. */
+static ggl_status set_text(llm_session *s, const char *prefix, int64_t n, ggl_error *err) {
+    ggl_status st = set_input(s, prefix, "token", s->token, n, err);
+    if (st == GGL_OK)
+        st = set_input(s, prefix, "pos", s->pos, n, err);
+    if (st == GGL_OK)
+        st = set_input(s, prefix, "slot", s->slot, n, err);
+    const bool whole = s->built.sees_all || *prefix;
+    return st == GGL_OK && whole ? set_input(s, prefix, "end", s->end, n, err) : st;
 }
 
 /* Starts the ubatch of n tokens that fill_ubatch has made. With has_ticket, it is collected by f->ticket; else
  * nothing is wanted of it. */
 static ggl_status start_ubatch(llm_session *s, int64_t n, session_flight *f, bool has_ticket,
                                ggl_error *err) {
-    const size_t size = (size_t)n * sizeof(int32_t);
-    ggl_status st = ggl_sched_set(s->sched, "token", s->token, size, n, err);
-    if (st == GGL_OK)
-        st = ggl_sched_set(s->sched, "pos", s->pos, size, n, err);
-    if (st == GGL_OK)
-        st = ggl_sched_set(s->sched, "slot", s->slot, size, n, err);
-    if (st == GGL_OK && s->built.sees_all) {
+    if (s->built.sees_all)
         set_ends(s, n);
-        st = ggl_sched_set(s->sched, "end", s->end, size, n, err);
-    }
+    ggl_status st = set_text(s, s->prefix, n, err);
+    if (st == GGL_OK && s->reads_text)
+        st = set_input(s, "read.", "slot", s->read_slot, n, err);
+    if (st == GGL_OK && s->reads_text)
+        st = set_input(s, "read.", "end", s->read_end, n, err);
     if (st != GGL_OK)
         return st;
     llm_slots_start(&s->slots);
@@ -147,6 +188,68 @@ static ggl_status start_ubatch(llm_session *s, int64_t n, session_flight *f, boo
 static const float *output(const llm_session *s, int at) {
     return at >= 0 ? ggl_sched_output(s->sched, at) : NULL;
 }
+
+/* --- a text that tokens read -------------------------------------------------------------------- */
+
+static ggl_status check_read(llm_session *s, int slot, const int32_t *token, int64_t n,
+                             ggl_error *err) {
+    if (!s->reads_text)
+        return ggl_fail(err, GGL_USAGE, "the model reads no text apart from its tokens");
+    if (slot < 0 || slot >= s->n_slots)
+        return ggl_fail(err, GGL_USAGE, "slot %d of %" PRId64, slot, s->n_slots);
+    if (n < 1 || !token)
+        return ggl_fail(err, GGL_USAGE, "the text that the model is to read has no tokens");
+    if (n > s->n_ctx)
+        return ggl_fail(err, GGL_LIMIT,
+                        "the text that the model is to read has %" PRId64
+                        " tokens, but the context is %" PRId64 " (n_ctx, or -c N)",
+                        n, s->n_ctx);
+    for (int64_t i = 0; i < n; i++)
+        if (token[i] < 0 || token[i] >= s->built.n_vocab)
+            return ggl_fail(err, GGL_USAGE,
+                            "token %" PRId32 " is not in the vocabulary of %" PRId64, token[i],
+                            s->built.n_vocab);
+    return GGL_OK;
+}
+
+/* Runs the stage for the text in the session's arrays. */
+static ggl_status run_text(llm_session *s, int64_t n, ggl_error *err) {
+    set_ends(s, n);
+    ggl_status st = set_text(s, "stage.", n, err);
+    if (st == GGL_OK) {
+        llm_slots_start(&s->slots);
+        st = ggl_sched_run_stage(s->sched, n, err);
+    }
+    return st;
+}
+
+ggl_status llm_session_read(llm_session *s, int slot, const int32_t *token, int64_t n,
+                            ggl_error *err) {
+    ggl_status st = check_read(s, slot, token, n, err);
+    const int to = text_slot(s, slot);
+    if (st == GGL_OK)
+        st = llm_slots_clear(&s->slots, slot, err);
+    if (st == GGL_OK)
+        st = llm_slots_clear(&s->slots, to, err);
+    if (st != GGL_OK)
+        return st;
+    llm_slots_begin(&s->slots);
+    for (int64_t i = 0; i < n; i++) {
+        s->token[i] = token[i];
+        s->slot[i] = to;
+        s->pos[i] = llm_slots_append(&s->slots, to);
+    }
+    st = llm_slots_check_room(&s->slots, n, err);
+    if (st == GGL_OK)
+        st = llm_slots_take_pages(&s->slots, err);
+    if (st != GGL_OK)
+        return st;
+    st = run_text(s, n, err);
+    llm_slots_settle(&s->slots, 0, st == GGL_OK);
+    return st;
+}
+
+/* --- what comes out --------------------------------------------------------------------------- */
 
 /* Hands out what a ubatch has computed. */
 static void give(llm_session *s, const session_flight *f) {

@@ -39,7 +39,8 @@ typedef struct cli {
     char *text; /* text of the prompt, if it was given as text */
     size_t text_size;
     llm_tokens prompt;
-    bool converses; /* the text is the first message of a conversation, or no text was given */
+    llm_tokens encoded; /* --encode-tokens */
+    bool converses;     /* the text is the first message of a conversation, or no text was given */
     double t_begin, t_load; /* seconds */
 } cli;
 
@@ -99,6 +100,13 @@ static char *prompt_text(cli *c, size_t *n, int *code) {
 /* Reads the prompt into ids. */
 static int read_prompt(cli *c) {
     ggl_error err = {0};
+    if (c->o.encode_tokens) {
+        const int bad = tool_read_ids(TOOL, "--encode-tokens", c->o.encode_tokens, &c->encoded.id,
+                                      &c->encoded.n);
+        if (bad >= 0)
+            return bad;
+        c->encoded.cap = c->encoded.n;
+    }
     if (c->o.tokens) {
         int bad = tool_read_ids(TOOL, "--tokens", c->o.tokens, &c->prompt.id, &c->prompt.n);
         c->prompt.cap = c->prompt.n;
@@ -158,6 +166,7 @@ static llm_session_params session_params(const cli_options *o) {
         p.n_rows = o->n_ubatch;
     if (constraint_is_given(&o->constraint) && p.n_rows < LLM_FORCED_ROWS)
         p.n_rows = LLM_FORCED_ROWS; /* text that a grammar determines runs in one batch */
+    p.types_given = o->types_given;
     p.type_k = tool_cache_type(o->type_k);
     p.type_v = tool_cache_type(o->type_v);
     p.no_repack = o->no_repack;
@@ -270,6 +279,10 @@ static int converse(cli *c) {
 }
 
 static int complete(cli *c) {
+    if (c->o.encode_tokens) {
+        c->generation.p.read = c->encoded.id;
+        c->generation.p.n_read = c->encoded.n;
+    }
     const completion_setup s = {.o = &c->o,
                                 .ctx = c->ctx,
                                 .prompt = &c->prompt,
@@ -358,6 +371,7 @@ static int run(cli *c) {
 static bool finish(cli *c) {
     ggl_error err = {0};
     cli_generation_close(&c->generation);
+    llm_tokens_fini(&c->encoded);
     const bool complete = llm_context_close(c->ctx, &err) == GGL_OK;
     if (!complete)
         (void)tool_error(TOOL, 1, "%s", err.msg);

@@ -104,6 +104,10 @@ static int parse(cli_options *o, int argc, char **argv, bool only_settings) {
          .help = "read the prompt from FILE; one newline at its end is left out"},
         {"--tokens", ARG_STRING, &o->tokens, .value = "IDS",
          .help = "the prompt as ids: 1,2,3; no BOS is added"},
+        {"--encode-tokens", ARG_STRING, &o->encode_tokens, .value = "IDS",
+         .help = "of a model that reads a text and writes another (T5): the ids of the text to "
+                 "read; the "
+                 "prompt is then the beginning of what it writes"},
         {"-n --n-predict --predict", ARG_INT, &o->n_predict, .value = "N",
          .help = "tokens to generate (default -1: until the text ends, or the context is full)",
          .min = -1, .max = INT32_MAX},

@@ -20,11 +20,12 @@ typedef struct cli_options {
     tool_adapters adapters;
     hub_options hub;
     int type; /* --type */
-    const char *model, *prompt, *prompt_file, *tokens, *logits, *arch, *mask, *cpu_mask,
-        *repack_cache, *plan; /* plan: NULL, "", or "nodes" */
+    const char *model, *prompt, *prompt_file, *tokens, *encode_tokens, *logits, *arch, *mask,
+        *cpu_mask, *repack_cache, *plan; /* plan: NULL, "", or "nodes" */
     int64_t n_predict, n_ctx, n_keep, n_batch, n_ubatch, n_threads, n_threads_batch, priority;
     int type_k, type_v; /* indices into tool_cache_types */
-    int on_full;        /* 1: shift */
+    bool types_given;
+    int on_full; /* 1: shift */
     int64_t seed;
     sampling_options sampling;
     stops_options stops;

@@ -43,6 +43,7 @@ typedef struct server_options {
     int64_t n_threads, n_threads_batch, priority;
     const char *cpu_mask, *mask, *repack_cache;
     int type_k, type_v; /* indices into tool_cache_types */
+    bool types_given;
     bool no_mmap, mlock, no_repack, f16_as_bf16, list_devices;
     placement_options placement;
     /* All keys, of --api-key and the file: [n_api_keys]. They point into `key_text` and argv. */

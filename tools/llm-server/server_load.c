@@ -197,6 +197,7 @@ static void set_opening(server *s) {
     p->n_ubatch = o->n_ubatch;
     p->n_slots = o->n_parallel;
     p->embeddings = o->embeddings;
+    p->types_given = o->types_given;
     p->type_k = tool_cache_type(o->type_k);
     p->type_v = tool_cache_type(o->type_v);
     p->no_repack = o->no_repack;

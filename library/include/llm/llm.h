@@ -271,6 +271,10 @@ typedef struct llm_generate_params {
     bool (*prompt_progress)(void *user, int64_t n_done, int64_t n);
     /* Gets sentences about names in json_schema that have no effect. */
     void (*note)(void *user, const char *text);
+    /* [n_read]: of a model that reads a text before it writes (an encoder and a decoder, such as T5), the tokens of that
+     * text; the prompt is then the beginning of what it writes. NULL: it reads the prompt, and begins with its own start token. */
+    const int32_t *read;
+    size_t n_read;
 } llm_generate_params;
 
 /* llama.cpp's defaults: temp 0.8, top_k 40, top_p 0.95, min_p 0.05, n_max 0, seed 0. */

@@ -41,6 +41,7 @@ typedef struct llm_session_params {
     int64_t n_rows;
     /* Types of the KV cache: f16 (default), f32, bf16, q8_0, q4_0. */
     ggl_type type_k, type_v;
+    bool types_given; /* somebody chose them; else whoever opens the model may choose others (library/opening.c) */
     ggl_backend *const *backend; /* borrowed until the session is freed */
     int n_backends;
     ggl_backend *fold; /* computes constants once, in double: the reference backend */
@@ -107,6 +108,15 @@ int64_t llm_session_n_score(const llm_session *s);
  * n_ctx tokens, and n_ubatch is at least as much. */
 bool llm_session_sees_all(const llm_session *s);
 bool llm_session_has_logits(const llm_session *s);
+/* The model's tokens read a text, which llm_session_read gives to a slot first (an encoder and a decoder). */
+bool llm_session_reads_text(const llm_session *s);
+/* Of such a model: the token with which it begins to write. */
+int32_t llm_session_start_token(const llm_session *s);
+/* Gives the slot the text of n tokens that its tokens read from now on; it has no tokens afterwards. Clearing the slot keeps the
+ * text, copies and shares of it have the text, too. GGL_LIMIT: the text has more than n_ctx tokens; GGL_USAGE: it has none,
+ * a token is out of range, or the model reads no text; and as llm_session_eval. */
+GGL_NODISCARD ggl_status llm_session_read(llm_session *s, int slot, const int32_t *token, int64_t n,
+                                          ggl_error *err);
 /* What the descriptor gave; valid as long as the session. */
 const llm_arch_result *llm_session_built(const llm_session *s);
 int64_t llm_session_n_layer(const llm_session *s);
