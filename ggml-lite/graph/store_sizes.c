@@ -69,7 +69,7 @@ static int64_t widest_window(const ggl_graph *g, const ggl_tensor *cache) {
     return widest;
 }
 
-/* Gives the stores of a stage the types of other caches if tokens read them: these stay as long as the sequence. */
+/* Gives the stores of a stage the types of other caches if main rows read them: these stay as long as the sequence. */
 static void choose_types(const ggl_graph *g, const ggl_tensor *cache) {
     const ggl_type type[2] = {g->params.type_k, g->params.type_v};
     bool is_read = false;
@@ -143,7 +143,7 @@ static bool add_table(ggl_graph *g) {
         const ggl_tensor *cache = x->op == GGL_OP_ATTEND ? x->src[ATTEND_KV] : x;
         if (cache->op != GGL_OP_CACHE || !x->needed || cache->store[0]->ring)
             continue;
-        x->src[x->n_src - 1] = t;
+        x->src[x->op == GGL_OP_ATTEND ? ATTEND_PAGE : CACHE_PAGE] = t;
         t->needed = true;
     }
     return true;

@@ -240,7 +240,7 @@ void ggl_sched_stop_threads(ggl_sched *s) {
 static ggl_status check_run(const ggl_sched *s, ggl_rows of, int64_t n, const int32_t *row,
                             int64_t n_rows, bool early, ggl_error *err) {
     if (of == GGL_ROWS_STAGE && s->plan.n_stage_segs == 0)
-        return ggl_fail(err, GGL_USAGE, "the graph has no stage that tokens read");
+        return ggl_fail(err, GGL_USAGE, "the graph has no stage that other rows read");
     if (!s->allocated)
         return ggl_fail(err, GGL_USAGE,
                         "a run before memory is allocated: call ggl_sched_alloc first");

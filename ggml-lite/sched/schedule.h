@@ -12,7 +12,7 @@
  * The nodes of a graph fall into two phases. The trunk is everything that a store depends on, and
  * nodes that are the same for the whole batch. The tail is the rest, which only outputs need. The
  * trunk runs for the whole batch; then the tail runs for the requested rows only, on those rows of
- * the inputs and of the trunk's values. If tokens read a stage (ggl_rows), its nodes are a trunk of their own, which other runs
+ * the inputs and of the trunk's values. If main rows read a stage (ggl_rows), its nodes are a trunk of their own, which other runs
  * compute. Each phase is cut into segments of one backend each. What the
  * output params.early needs of the tail is cut first, so that a run may end after it. */
 #ifndef GGL_SCHEDULE_H
@@ -109,7 +109,7 @@ typedef struct schedule {
         seg; /* those of the stage, those of the trunk, then those of the tail, the early ones first */
     size_t n_segs, cap_segs;
     size_t
-        n_stage_segs; /* the first ones, of rows that tokens read; 0: there is no stage, or nothing else */
+        n_stage_segs; /* the first ones, of rows that main rows read; 0: there is no stage, or nothing else */
     size_t n_trunk_segs; /* those and the trunk's */
     size_t n_early_segs; /* and the early ones */
     output *out;

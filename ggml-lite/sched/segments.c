@@ -265,7 +265,7 @@ static ggl_status find_stage(schedule *s, ggl_error *err) {
         n[ggl_graph_get_output(s->g, i)->rows]++;
     if (n[GGL_ROWS_MAIN] > 0 && n[GGL_ROWS_STAGE] > 0)
         return ggl_fail(err, GGL_USAGE,
-                        "a graph has outputs of a stage and of the tokens that read it");
+                        "a graph has outputs of a stage and of the rows that read it");
     s->has_stage = false;
     bool has_constants = false;
     for (int i = 0; i < ggl_graph_n_nodes(s->g); i++) {

@@ -84,7 +84,7 @@ TEST(computes) {
     REQUIRE_OK(ggl_backend_open(&reference, "reference", NULL, &err), &err);
     CHECK_STR(mine->name, "mine");
     int k = 0;
-    while (llm_arch_builtin(k, &name, &text, &size) && strncmp(name, "llama", 5) != 0)
+    while (llm_arch_builtin(k, &name, &text, &size) && strcmp(name, "llama.arch") != 0)
         k++;
     REQUIRE(llm_arch_builtin(k, &name, &text, &size));
     if (CHECK_MSG(toy_open(&t, name, text, size, 0, &err), "%s", err.msg)) {

@@ -134,14 +134,19 @@ void toy_stop(toy_run *r) {
     *r = (toy_run){0};
 }
 
+static int32_t toy_token(const toy_run *r, int i) {
+    const int32_t id = (int32_t)((uint32_t)i * 2654435761u >> 7) % (int32_t)r->n_tokens;
+    return id < 0 ? id + (int32_t)r->n_tokens : id;
+}
+
 bool toy_eval(toy_run *r, int slot, int first, int n, float *logits, ggl_error *err) {
-    int32_t token[TOY_CTX], scratch[TOY_CTX];
-    for (int i = 0; i < n; i++) {
-        token[i] = (int32_t)((uint32_t)(first + i) * 2654435761u >> 7) % (int32_t)r->n_tokens;
-        if (token[i] < 0)
-            token[i] += (int32_t)r->n_tokens;
-    }
-    const llm_text_inputs x = {token, first, slot, n};
+    enum { N_READ = 20 };
+    int32_t token[TOY_CTX], scratch[TOY_CTX], read[N_READ];
+    for (int i = 0; i < n; i++)
+        token[i] = toy_token(r, first + i);
+    for (int i = 0; i < N_READ; i++)
+        read[i] = toy_token(r, 1000 + i);
+    const llm_text_inputs x = {token, first, slot, n, r->sees_all ? NULL : read, N_READ};
     if (llm_text_inputs_set(&x, r->sched, r->graph, scratch, err) != GGL_OK ||
         (logits ? ggl_sched_run(r->sched, n, NULL, 0, err)
                 : ggl_sched_submit(r->sched, n, NULL, 0, false, NULL, err)) != GGL_OK)

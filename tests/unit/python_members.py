@@ -25,7 +25,8 @@ ABSENT = {
     "llm_generate_params": {
         "tools": "chat() and answer() have them in the conversation", "tool_choice": "answer() has it in the conversation",
         "n_stop_shown": OF_C, "grammar_name": OF_C, "same_sampler": OF_C, "user": OF_C, "token": "logits() gives them",
-        "shows": OF_C, "force": OF_C, "full": OF_C, "prompt_logits": "logits() gives them", "prompt_progress": OF_C, "note": OF_C},
+        "shows": OF_C, "force": OF_C, "full": OF_C, "prompt_logits": "logits() gives them", "prompt_progress": OF_C, "note": OF_C,
+        "read": "the prompt is what such a model reads", "n_read": "the prompt is what such a model reads"},
 }
 # Structs to which C has appended members that Python does not read.
 SHORTER = {"GenerateParams", "VerifyNode", "VerifyParams", "VerifyResult"}

@@ -41,7 +41,8 @@ typedef struct llm_session_params {
     int64_t n_rows;
     /* Types of the KV cache: f16 (default), f32, bf16, q8_0, q4_0. */
     ggl_type type_k, type_v;
-    bool types_given; /* somebody chose them; else whoever opens the model may choose others (library/opening.c) */
+    bool
+        types_given; /* somebody chose them; else whoever opens the model may choose others (library/opening.c) */
     ggl_backend *const *backend; /* borrowed until the session is freed */
     int n_backends;
     ggl_backend *fold; /* computes constants once, in double: the reference backend */
