@@ -9,6 +9,7 @@
 
 #include "chat.h"
 #include "completion.h"
+#include "diffusion.h"
 #include "common/cache_types.h"
 #include "common/fit_context.h"
 #include "common/input.h"
@@ -40,6 +41,7 @@ typedef struct cli {
     size_t text_size;
     llm_tokens prompt;
     llm_tokens encoded; /* --encode-tokens */
+    bool answers;       /* a model of the diffusion kind answers a message */
     bool converses;     /* the text is the first message of a conversation, or no text was given */
     double t_begin, t_load; /* seconds */
 } cli;
@@ -126,6 +128,10 @@ static int read_prompt(cli *c) {
         return code;
     if (c->converses || c->o.chat.interactive)
         return -1;
+    if (diffusion_is(c->ctx)) {
+        const int wrong = diffusion_prompt(c->ctx, c->text, c->text_size, c->answers, &c->prompt);
+        return wrong >= 0 ? wrong : check_lengths(c);
+    }
     chat_note_template(&c->o, llm_model_file(llm_opened_model(c->ctx)));
     unsigned flags = LLM_TOKENIZE_BOS | (c->o.no_special ? 0u : LLM_TOKENIZE_SPECIAL);
     const ggl_status st =
@@ -290,7 +296,7 @@ static int complete(cli *c) {
                                 .generation = &c->generation,
                                 .facts = &c->facts,
                                 .progress = on_progress};
-    return completion_run(&s);
+    return diffusion_is(c->ctx) && c->o.n_predict != 0 ? diffusion_run(&s) : completion_run(&s);
 }
 
 /* Sets what does not depend on the text. */
@@ -333,6 +339,10 @@ static int run(cli *c) {
     progress_begin(NULL, 0, "loading %s", c->o.model ? c->o.model : "the model");
     int code = open_model(c);
     c->converses = code < 0 && chat_begins(&c->o, llm_model_file(llm_opened_model(c->ctx)));
+    if (code < 0 && diffusion_is(c->ctx)) { /* which writes one text, as an answer if it can chat */
+        c->answers = c->converses;
+        c->converses = false;
+    }
     if (code < 0)
         code = check_use(c);
     if (code < 0 && !c->o.plan) /* before the session, which may take long to make */
