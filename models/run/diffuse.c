@@ -56,15 +56,16 @@ static int by_probability(const void *a, const void *b) {
                         : (x->token > y->token) - (x->token < y->token);
 }
 
-/* Sets p to the probabilities of logits / temp. */
+/* Sets p to the probabilities of logits / temp. A mask is never written: it would stay in the text. */
 static void softmax(diffuser *f, const float *logits, double temp) {
     double top = -INFINITY, sum = 0;
     for (int64_t i = 0; i < f->n_vocab; i++) {
         f->has_nan |= isnan(logits[i]);
-        top = fmax(top, (double)logits[i]);
+        if (i != f->d->mask)
+            top = fmax(top, (double)logits[i]);
     }
     for (int64_t i = 0; i < f->n_vocab; i++)
-        sum += f->p[i] = ggl_exp(((double)logits[i] - top) / temp);
+        sum += f->p[i] = i == f->d->mask ? 0 : ggl_exp(((double)logits[i] - top) / temp);
     for (int64_t i = 0; i < f->n_vocab; i++)
         f->p[i] /= sum;
 }
