@@ -89,6 +89,9 @@ void llm_hf_set_ids(llm_hf_tokenizer *t) {
         if (v && v->kind == JSON_OBJECT)
             v = llm_json_get(v, "content");
         t->id[k] = v && v->kind == JSON_STRING ? llm_hf_find_piece(t, json_str(v)) : -1;
+        /* vocab.json does not say which of its tokens are special: those that have a use are */
+        if (t->id[k] >= 0 && t->vocab && t->type[t->id[k]] == LLM_TOKEN_NORMAL)
+            t->type[t->id[k]] = LLM_TOKEN_CONTROL;
         if (id && id->kind == JSON_ARRAY && id->n > 0)
             id = id->item;
         if (t->id[k] < 0 && id && id->kind == JSON_NUMBER && id->whole && id->number >= 0 &&

@@ -106,7 +106,7 @@ TEST(bytes) {
 
 TEST(bytes_from_two_files) {
     REQUIRE(put_config(5));
-    REQUIRE(put_text("vocab.json", "{\"a\": 0, \"b\": 1, \"ab\": 2}"));
+    REQUIRE(put_text("vocab.json", "{\"a\": 0, \"b\": 1, \"ab\": 2, \"</s>\": 4}"));
     CHECK(!convert());
     CHECK_HAS(err.msg, "there is a vocab.json but no merges.txt");
     REQUIRE(put_text("merges.txt", "#version: 0.2\na b\n"));
@@ -120,16 +120,19 @@ TEST(bytes_from_two_files) {
           number(f, "tokenizer.ggml.token_type", 3) == 3);
     CHECK(!ggl_gguf_find(f, "tokenizer.ggml.pre"));
     CHECK_HAS(notes, "tokenizer.ggml.pre is not written");
+    CHECK_INT(number(f, "tokenizer.ggml.token_type", 4), 1); /* as any other */
     ggl_gguf_close(f);
     REQUIRE(put_text("tokenizer_config.json",
                      "{\"tokenizer_class\": \"Qwen2Tokenizer\", \"added_tokens_decoder\": {\"3\": "
                      "{\"content\": \"<e>\", "
-                     "\"special\": false}}}"));
+                     "\"special\": false}}, \"pad_token\": \"<e>\", "
+                     "\"eos_token\": {\"content\": \"</s>\"}}"));
     f = convert();
     if (!CHECK_MSG(f, "%s", err.msg))
         return;
     CHECK(is_string(f, "tokenizer.ggml.pre", 0, "qwen2") &&
-          number(f, "tokenizer.ggml.token_type", 3) == 4);
+          number(f, "tokenizer.ggml.token_type", 3) == 4 &&
+          number(f, "tokenizer.ggml.token_type", 4) == 3);
     ggl_gguf_close(f);
 }
 
