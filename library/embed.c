@@ -141,28 +141,6 @@ ggl_status llm_embed(llm_context *c, const char *text, size_t n, float *out, ggl
 
 /* --- scores ----------------------------------------------------------------------------------- */
 
-/* Appends the tokens of a query and a text: each as the tokenizer begins and ends texts, but the second without
- * the token that begins a text. Where that is no separator of its own kind ([CLS] a [SEP] b [SEP], by wordpieces),
- * two ends are between them (<s> a </s></s> b </s>). */
-static ggl_status append_pair(const llm_context *c, const char *query, size_t n_query,
-                              const char *text, size_t n, llm_tokens *to, ggl_error *err) {
-    const int32_t bos = llm_tokenizer_bos(c->tokenizer), eos = llm_tokenizer_eos(c->tokenizer);
-    ggl_status st = llm_tokenize(c->tokenizer, query, n_query, LLM_TOKENIZE_BOS, to, err);
-    if (st != GGL_OK)
-        return st;
-    const size_t second = to->n;
-    st = llm_tokenize(c->tokenizer, text, n, LLM_TOKENIZE_BOS, to, err);
-    if (st != GGL_OK || to->n == second || to->id[second] != bos)
-        return st;
-    if (strcmp(llm_tokenizer_kind_name(c->tokenizer), "wordpiece") != 0 && eos >= 0) {
-        to->id[second] = eos;
-        return GGL_OK;
-    }
-    memmove(to->id + second, to->id + second + 1, (to->n - second - 1) * sizeof *to->id);
-    to->n--;
-    return GGL_OK;
-}
-
 typedef struct score_list {
     float *score;
 } score_list;
@@ -187,7 +165,8 @@ ggl_status llm_rerank(llm_context *c, const char *query, size_t n_query, const c
         return st;
     st = lists_init(&l, n_texts, err);
     for (size_t i = 0; i < n_texts && st == GGL_OK; i++) {
-        st = append_pair(c, query, n_query, text[i], n[i], &l.all, err);
+        st = llm_tokenize_pair(c->tokenizer, (ggl_str){query, n_query}, (ggl_str){text[i], n[i]},
+                               &l.all, err);
         l.end[i] = l.all.n;
     }
     if (st == GGL_OK)

@@ -37,16 +37,19 @@ static ggl_status no_memory(ggl_error *err) {
     return ggl_fail(err, GGL_NOMEM, "out of memory for embeddings");
 }
 
-/* Sets which tokens of a text of n are wanted. */
-static void wanted_tokens(const embedder *e, int64_t n, int64_t *first, int64_t *end) {
-    if (e->out.one_row) {
-        *first = e->out.row < 0 ? n - 1 : e->out.row < n ? e->out.row : n - 1;
+void llm_embed_range(const llm_session *s, llm_pooling pooling, int64_t n, int64_t *first,
+                     int64_t *end) {
+    const llm_arch_result *built = llm_session_built(s);
+    const bool scores = pooling == LLM_POOL_RANK;
+    const llm_arch_output *out = scores ? &built->score : &built->embedding;
+    if (out->one_row) {
+        *first = out->row < 0 ? n - 1 : out->row < n ? out->row : n - 1;
         *end = *first + 1;
-    } else if (e->scores && !llm_session_sees_all(e->s)) {
+    } else if (scores && !llm_session_sees_all(s)) {
         *first = n - 1;
         *end = n;
     } else {
-        llm_pooling_range(e->p->pooling, n, first, end);
+        llm_pooling_range(pooling, n, first, end);
     }
 }
 
@@ -60,7 +63,7 @@ static ggl_status pack(embedder *e, size_t k, ggl_error *err) {
         return no_memory(err);
     packed *to = &e->of[e->n_packed];
     *to = (packed){.text = k, .at = e->n, .row = (size_t)e->n_wanted};
-    wanted_tokens(e, (int64_t)t->n, &to->first, &to->end);
+    llm_embed_range(e->s, e->p->pooling, (int64_t)t->n, &to->first, &to->end);
     memcpy(e->token + e->n, t->token, t->n * sizeof *t->token);
     for (int64_t i = 0; i < (int64_t)t->n; i++) {
         e->slot[e->n + i] = e->n_packed;
@@ -105,14 +108,9 @@ static ggl_status pool(embedder *e, packed *t, ggl_error *err) {
     for (int64_t r = 0; r < t->n_rows; r++)
         for (int64_t k = 0; k < e->n_out; k++)
             e->sum[k] += (double)row[r * e->n_out + k];
-    if (e->p->normalize) {
-        t->n_rows = 1;
-        return llm_pooling_result(e->sum, n, row, err);
-    }
-    for (int64_t k = 0; k < n; k++)
-        row[k] = (float)(e->sum[k] / (double)t->n_rows);
+    const ggl_status st = llm_pooling_result(e->sum, n, e->p->normalize ? 0 : t->n_rows, row, err);
     t->n_rows = 1;
-    return GGL_OK;
+    return st;
 }
 
 /* Leaves only the first numbers of each row. */

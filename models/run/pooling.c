@@ -85,7 +85,8 @@ void llm_pooling_range(llm_pooling p, int64_t n, int64_t *first, int64_t *end) {
     *end = p == LLM_POOL_CLS ? 1 : n;
 }
 
-ggl_status llm_pooling_result(const double *sum, int64_t n, float *out, ggl_error *err) {
+ggl_status llm_pooling_result(const double *sum, int64_t n, int64_t n_rows, float *out,
+                              ggl_error *err) {
     double length = 0;
     for (int64_t k = 0; k < n; k++)
         length += sum[k] * sum[k];
@@ -94,6 +95,8 @@ ggl_status llm_pooling_result(const double *sum, int64_t n, float *out, ggl_erro
         return ggl_fail(err, GGL_FORMAT,
                         "the embedding has numbers that are not finite: the model's numbers or "
                         "its descriptor are wrong");
+    if (n_rows > 0)
+        length = (double)n_rows;
     for (int64_t k = 0; k < n; k++)
         out[k] = length > 0 ? (float)(sum[k] / length) : 0;
     return GGL_OK;

@@ -37,8 +37,10 @@ typedef struct server_options {
         grace, max_stall, request_memory, resume_time;
     arg_list keys, origins;
     bool no_page, no_slots, shifts, verbose, strict_fields;
-    bool embeddings;
-    int pooling; /* an llm_pooling; less than 0: the model's */
+    bool
+        embeddings; /* vectors, or by the pooling scores, as far as they are asked for; encoders give them in any case */
+    bool reranking; /* the pooling is LLM_POOL_RANK */
+    int pooling;    /* an llm_pooling; less than 0: the model's */
     /* the machine */
     int64_t n_threads, n_threads_batch, priority;
     const char *cpu_mask, *mask, *repack_cache;

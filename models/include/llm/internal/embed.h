@@ -37,6 +37,11 @@ typedef struct llm_embedding_params {
 GGL_NODISCARD ggl_status llm_embed_all(llm_session *s, const llm_embedding_params *p,
                                        ggl_error *err);
 
+/* Gets the tokens of a text of n, at least 1, whose rows are wanted of the session: *first .. *end - 1. LLM_POOL_RANK: rows of
+ * scores, else of embeddings. */
+void llm_embed_range(const llm_session *s, llm_pooling pooling, int64_t n, int64_t *first,
+                     int64_t *end);
+
 #ifdef __cplusplus
 }
 #endif

@@ -34,10 +34,10 @@ GGL_NODISCARD ggl_status llm_pooling_find_vector(llm_pooling *out, const char *n
                                                  const ggl_gguf *file, ggl_error *err);
 /* Gets the tokens whose vectors are used of a text of n, at least 1: *first .. *end - 1. */
 void llm_pooling_range(llm_pooling p, int64_t n, int64_t *first, int64_t *end);
-/* Writes the sum of their vectors, of n numbers, as a vector of length 1. GGL_FORMAT: a number is not
- * finite. */
-GGL_NODISCARD ggl_status llm_pooling_result(const double *sum, int64_t n, float *out,
-                                            ggl_error *err);
+/* Writes the sum of their vectors, of n numbers, as a vector of length 1, or if n_rows is not 0, as the mean of so many.
+ * GGL_FORMAT: a number is not finite. */
+GGL_NODISCARD ggl_status llm_pooling_result(const double *sum, int64_t n, int64_t n_rows,
+                                            float *out, ggl_error *err);
 
 #ifdef __cplusplus
 }
