@@ -1,4 +1,4 @@
-/* test-outputs -m MODEL --tokens IDS [--tokens IDS ..] --output WHAT [--backend NAME] [--arch FILE] --logits FILE.npy
+/* test-outputs -m MODEL --tokens IDS .. --output WHAT [--backend NAME] [--arch FILE] --logits FILE.npy
  *
  * Runs a model whose tokens all see each other on some texts, all in one batch, and writes one row of floats for each
  * row of its output. WHAT: logits (of all tokens), none, mean, cls, last (embeddings, not normalized) or rank

@@ -2,10 +2,11 @@
 """Runs the engine on models of encoders, rerankers and diffusion models that another engine ran, in a folder that is no part of the repository,
 and compares what they give.
 
-    stages.py --dir FOLDER GOLDEN [NAME ..]
+    stages.py --cli LLM_CLI --dir FOLDER GOLDEN [NAME ..]
 
 GOLDEN has NAME.gguf.xz, NAME.json (the texts' tokens, and which files hold what) and the recorded arrays. All texts run in one batch. Each number
-must be within 1e-4 of the recorded one, in parts of the range of the file's numbers. A line for each file. Exit code 0, 1; 77 without the folder.
+must be within 1e-4 of the recorded one, in parts of the range of the file's numbers. Other texts have to become the recorded tokens. A line for each
+file. Exit code 0, 1; 77 without the folder.
 """
 import argparse
 import io
@@ -54,6 +55,18 @@ def compare(folder, name, entry, got):
     return bool(far <= LIMIT)
 
 
+def same_tokens(a, model, about):
+    """Whether llm-tokenize, beside llm-cli, makes the recorded tokens of the texts."""
+    tool, ok = os.path.join(os.path.dirname(a.cli), "llm-tokenize"), True
+    for t in about.get("texts", []) if os.path.exists(tool) else []:
+        done = subprocess.run([tool, "-m", model, "--ids", "--no-parse-special", "-p", t["text"]],
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True)
+        if done.returncode or json.loads(done.stdout) != t["ids"]:
+            print(f"{about['name']}: other tokens of {t['text']!r}: {(done.stdout + done.stderr).strip()}, not {t['ids']}")
+            ok = False
+    return ok
+
+
 def check(a, name):
     with open(os.path.join(a.golden, name + ".json"), encoding="utf-8") as f:
         about = json.load(f)
@@ -76,14 +89,15 @@ def check(a, name):
     except (RuntimeError, KeyError) as e:
         print(f"{name}: FAILED: {e}")
         ok = False
+    tokens_ok = same_tokens(a, model, about)
     os.unlink(model)
-    return ok
+    return ok and tokens_ok
 
 
 def main():
     p = argparse.ArgumentParser()
+    p.add_argument("--cli", required=True)
     p.add_argument("--dir", default=".")
-    p.add_argument("--cli")
     p.add_argument("golden")
     p.add_argument("names", nargs="*")
     a = p.parse_args()
