@@ -1,28 +1,16 @@
 """The encoder of T5 (Raffel et al. 2020; transformers' modeling_t5.py): biases by the bucket of a distance, scores that are not scaled."""
-import math
-
 from encoders import *
-
-
-def bucket(distance, n):
-    """_relative_position_bucket of key minus query, for an encoder; the last bucket of a side holds all from 128 on."""
-    n //= 2
-    side, distance = n if distance > 0 else 0, abs(distance)
-    if distance < n // 2:
-        return side + distance
-    far = n // 2 + int(math.log(distance / (n // 2)) / math.log(128 / (n // 2)) * (n - n // 2))
-    return side + min(far, n - 1)
+from t5_buckets import bias_of
 
 
 def t5_encoder(k, w, tokens, output):
-    eps, n = k("attention.layer_norm_rms_epsilon"), k("attention.relative_buckets_count")
-    of = [[bucket(j - i, n) for j in range(len(tokens))] for i in range(len(tokens))]
+    eps = k("attention.layer_norm_rms_epsilon")
     x, bias = w["token_embd.weight"][tokens], None
     for l in range(k("block_count")):
         def b(name):
             return w.get(f"enc.blk.{l}.{name}.weight")
         if b("attn_rel_b") is not None:
-            bias = np.moveaxis(b("attn_rel_b")[of], -1, 0)
+            bias = bias_of(b("attn_rel_b"), len(tokens))
         h = rms_norm(x, b("attn_norm"), eps)
         q, key, v = (split_heads(linear(h, b("attn_" + p)), k("attention.head_count")) for p in "qkv")
         x = x + linear(merge_heads(attention(q, key, v, 1.0, both=True, bias=bias)), b("attn_o"))
