@@ -12,5 +12,5 @@ def model(name, seed, more={}, **parts):
 
 
 model("dream", 3701, {"attention.head_count_kv": 2}, n_kv=2, bias="qkv")
-model("dream-sizes", 3702, {"attention.key_length": 14, "rope.freq_base": 300.0, "rope.scaling.type": "linear", "rope.scaling.factor": 3.0,
+model("dream-sizes", 3702, {"attention.causal": False, "attention.key_length": 14, "rope.freq_base": 300.0, "rope.scaling.type": "linear", "rope.scaling.factor": 3.0,
                             "rope.scaling.attn_factor": 1.4}, d=14, bias="o")

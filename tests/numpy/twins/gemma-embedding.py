@@ -38,7 +38,7 @@ def model(name, seed, more={}, n_kv=4, d=16, dv=None, n_layer=3, dense=None):
     encoder(name, "gemma-embedding", keys, w, gemma_embedding)
 
 
-model("gemma-embedding", 3501, {"attention.sliding_window_pattern": 3})
+model("gemma-embedding", 3501, {"attention.causal": False, "attention.sliding_window_pattern": 3})
 model("gemma-embedding-dense", 3502, {"attention.head_count_kv": 2, "attention.value_length": 10, "rope.freq_base": 300.0, "rope.freq_base_swa": 20.0,
                                       "rope.scaling.type": "linear", "rope.scaling.factor": 3.0, "rope.scaling.attn_factor": 1.4,
                                       "dense_2_feat_in": 48, "dense_2_feat_out": 70, "dense_3_feat_in": 70, "dense_3_feat_out": 33,

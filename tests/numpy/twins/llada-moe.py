@@ -31,6 +31,6 @@ def model(name, arch, seed, more={}, d=12, **parts):
     encoder(name, arch, keys, w, forward_of(arch), "logits")
 
 
-model("llada-moe", "llada-moe", 3901, {})
+model("llada-moe", "llada-moe", 3901, {"attention.causal": False})
 model("rnd1", "rnd1", 3902, {"attention.head_count_kv": 2, "attention.key_length": 14, "attention.value_length": 10, "rope.freq_base": 300.0,
                              "rope.scaling.type": "linear", "rope.scaling.factor": 3.0, "rope.scaling.attn_factor": 1.4}, 14, n_kv=2, dv=10)

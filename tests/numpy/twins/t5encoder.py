@@ -36,7 +36,7 @@ def model(name, seed, n_buckets, gated, d=10, biases=(0,), n_layer=3, length=24)
             w.matrix(b + part, N_FF, N_EMBD)
         w.matrix(b + "ffn_down", N_EMBD, N_FF, gain=2)
     w.norm("enc.output_norm", N_EMBD)
-    keys = {**keys_of(n_layer, N_EMBD, N_FF, 4, EPS), "context_length": 256, "attention.key_length": d, "attention.relative_buckets_count": n_buckets}
+    keys = {**keys_of(n_layer, N_EMBD, N_FF, 4, EPS), "context_length": 256, "attention.key_length": d, "attention.relative_buckets_count": n_buckets, **({"attention.causal": False} if gated else {})}
     encoder(name, "t5encoder", keys, w, t5_encoder)
     case = CASES[name]
     case.tokens = [int(t) for t in np.random.default_rng(7).integers(0, N_VOCAB, length)]
