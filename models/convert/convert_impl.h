@@ -19,6 +19,7 @@ struct llm_converter {
     const char *folder, *name, *origin, *class_name;
     llm_json *config;
     llm_json *modules, *prompts; /* convert_modules.c; NULL: the folder is not of sentence-transformers */
+    int n_dense;
     int pooling;                 /* the value of {arch}.pooling_type; 0: unknown */
     llm_arch *arch;
     llm_safetensors *source;
@@ -52,7 +53,7 @@ GGL_NODISCARD ggl_status llm_converter_open_bin(llm_converter *c, int64_t n, ggl
  * config: its path. */
 GGL_NODISCARD ggl_status llm_converter_read_modules(llm_converter *c, const char *config,
                                                     ggl_error *err);
-/* Adds their tensors to c->source, as modules.Dense.0.linear.weight. */
+/* Adds their tensors to c->source, as modules.Dense_0.linear.weight. */
 GGL_NODISCARD ggl_status llm_converter_add_modules(llm_converter *c, ggl_error *err);
 /* Puts the keys of pooling and prompts. */
 GGL_NODISCARD ggl_status llm_converter_put_modules(llm_converter *c, ggl_gguf_writer *w,

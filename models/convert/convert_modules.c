@@ -5,7 +5,7 @@
  *      {"path": "1_Pooling", "type": "sentence_transformers.models.Pooling"}, ..]
  *
  * Each has a folder with a config.json, and a Dense one also has tensors. The convert section sees the latter as if config.json
- * had "modules": {"Dense": [{..}, ..]}. Pooling, prompts and the kind of similarity become keys here, as they have nothing to
+ * had "modules": {"Dense_0": {..}, ..}. Pooling, prompts and the kind of similarity become keys here, as they have nothing to
  * do with what the model is. */
 #include <inttypes.h>
 #include <stdio.h>
@@ -119,7 +119,7 @@ static bool put_word(text *t, const char *s) {
 static ggl_status read_module(llm_converter *c, text *t, const json_value *module, ggl_error *err) {
     const char *path = path_of(c, folder_of(module), "config.json");
     llm_json *config;
-    char *own = NULL;
+    char *own = NULL, name[40];
     size_t n = 0;
     if (!path)
         return llm_converter_no_memory(err);
@@ -137,7 +137,9 @@ static ggl_status read_module(llm_converter *c, text *t, const json_value *modul
     for (size_t i = 0; i < n; i++) /* so that the lines of config.json keep their numbers */
         if (own[i] == '\n' || own[i] == '\r')
             own[i] = ' ';
-    if (s == GGL_OK && own && !(put_word(t, t->n ? ", " : "") && put(t, (ggl_str){own, n})))
+    if (own)
+        snprintf(name, sizeof name, "%s\"Dense_%d\": ", t->n ? ", " : "", c->n_dense++);
+    if (s == GGL_OK && own && !(put_word(t, name) && put(t, (ggl_str){own, n})))
         s = llm_converter_no_memory(err);
     ggl_free(own);
     return s;
@@ -162,7 +164,7 @@ static ggl_status check_kinds(const llm_converter *c, ggl_error *err) {
     return GGL_OK;
 }
 
-/* Puts "modules": {"Dense": [..]} into the text of config.json, as its first value, and parses it anew. */
+/* Puts "modules": {"Dense_0": {..}, ..} into the text of config.json, as its first value, and parses it anew. */
 static ggl_status extend_config(llm_converter *c, const char *path, const text *dense,
                                 ggl_error *err) {
     text t = {0};
@@ -175,9 +177,9 @@ static ggl_status extend_config(llm_converter *c, const char *path, const text *
         return s;
     }
     const size_t head = (size_t)(brace - own) + 1;
-    const bool ok = put(&t, (ggl_str){own, head}) && put_word(&t, "\"modules\": {\"Dense\": [") &&
+    const bool ok = put(&t, (ggl_str){own, head}) && put_word(&t, "\"modules\": {") &&
                     put(&t, (ggl_str){dense->s, dense->n}) &&
-                    put_word(&t, c->config->root.n > 0 ? "]}, " : "]}") &&
+                    put_word(&t, c->config->root.n > 0 ? "}, " : "}") &&
                     put(&t, (ggl_str){own + head, n - head});
     ggl_free(own);
     llm_json *config = NULL;
@@ -232,7 +234,7 @@ ggl_status llm_converter_add_modules(llm_converter *c, ggl_error *err) {
         const ggl_str folder = folder_of(module);
         const char *name = ggl_arena_printf(&c->arena, "%.*s/model.safetensors", (int)folder.n,
                                             folder.s),
-                   *prefix = ggl_arena_printf(&c->arena, "modules.Dense.%d.", n++);
+                   *prefix = ggl_arena_printf(&c->arena, "modules.Dense_%d.", n++);
         s = name && prefix ? llm_safetensors_add(c->source, c->folder, name, prefix, err)
                            : llm_converter_no_memory(err);
     }

@@ -20,6 +20,7 @@ import numpy as np
 
 import folders_mlx
 import folders_parallel
+import gguf
 import today
 from blocks import *
 
@@ -59,7 +60,7 @@ def rotation(c, n, n_ctx):
     """Frequencies and magnitude for n rotated dimensions."""
     r, theta = c["rope"], inverse_frequencies(n, c["theta"])
     kind, factor = r.get("rope_type", "default"), r.get("factor")
-    original = r.get("original_max_position_embeddings", c["max_position_embeddings"])
+    original = r.get("original_max_position_embeddings", c.get("max_position_embeddings"))
     if kind == "linear":
         return theta / factor, 1.0
     if kind == "dynamic":  # by alpha, whatever the length
@@ -391,6 +392,12 @@ def check(a, class_name, scaling, plain):
     os.makedirs(folder, exist_ok=True)
     stored = c.get("layout", c.get("how", {}).get("layout", lambda w: w))(w)
     write_safetensors(os.path.join(folder, "model.safetensors"), stored)
+    for name, content in c.get("how", {}).get("files", {}).items():
+        os.makedirs(os.path.dirname(os.path.join(folder, name)), exist_ok=True)
+        if name.endswith(".safetensors"):
+            write_safetensors(os.path.join(folder, name), content)
+        else:
+            pathlib.Path(folder, name).write_text(json.dumps(content))
     for form in (3, 4, 5):
         own = {k: v for k, v in c.items() if k not in ("kind", "how", "d", "theta", "rope", "partial", "feed", "layout", "write", "type", "like")}
         rope = write_rotation(c, form) if scaling else {}
@@ -403,6 +410,10 @@ def check(a, class_name, scaling, plain):
         if converted.shape != want.shape:
             raise RuntimeError(f"rows of the shape {converted.shape}, not {want.shape}")
         worst = max(worst, np.abs(converted - want).max())
+    found = gguf.read(model)[0] if "keys" in c.get("how", {}) else {}
+    for key, value in c.get("how", {}).get("keys", {}).items():
+        if found.get(key) != value:
+            raise RuntimeError(f"key {key} is {found.get(key)!r}, not {value!r}")
     if scaling in (None, CLASSES[class_name][3][0]):
         check_mlx(a, class_name, folder, model, stored, c.get("type", "auto"), c)
     # the folder opened directly: the file's logits, to the last bit
