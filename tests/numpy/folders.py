@@ -417,11 +417,13 @@ def main():
     a = p.parse_args()
     import folders_deepseek4
     import folders_experts
+    import folders_gpt
     import folders_kin  # which imports this file
     import folders_more
     CLASSES.update(folders_kin.CLASSES)
     CLASSES.update(folders_experts.CLASSES)
     CLASSES.update(folders_more.CLASSES)
+    CLASSES.update(folders_gpt.CLASSES)
     CLASSES.update(folders_deepseek4.CLASSES)
     failed, plain = 0, {}
     for class_name in today.sample("classes", a.classes or CLASSES, a.sample):
