@@ -420,10 +420,12 @@ def main():
     import folders_gpt
     import folders_kin  # which imports this file
     import folders_more
+    import folders_vision
     CLASSES.update(folders_kin.CLASSES)
     CLASSES.update(folders_experts.CLASSES)
     CLASSES.update(folders_more.CLASSES)
     CLASSES.update(folders_gpt.CLASSES)
+    CLASSES.update(folders_vision.CLASSES)
     CLASSES.update(folders_deepseek4.CLASSES)
     failed, plain = 0, {}
     for class_name in today.sample("classes", a.classes or CLASSES, a.sample):
