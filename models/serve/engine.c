@@ -34,11 +34,12 @@ static ggl_status init(llm_engine *e, const llm_engine_params *p, ggl_error *err
     if (!e->p.clock)
         e->p.clock = llm_clock;
     e->sees_all = llm_session_sees_all(p->session);
-    e->n_ubatch = p->n_ubatch > 0 && p->n_ubatch < n_most && !e->sees_all ? p->n_ubatch : n_most;
+    e->n_ubatch = p->n_ubatch > 0 && p->n_ubatch < n_most ? p->n_ubatch : n_most;
     e->n_rows = llm_session_n_rows(p->session);
     e->room.step_ns = p->step_ns > 0 ? p->step_ns : STEP_NS;
     e->deadline = INT64_MAX;
-    const size_t n = (size_t)e->n_ubatch, n_parallel = (size_t)p->n_parallel;
+    const size_t n = (size_t)(e->sees_all ? n_most : e->n_ubatch),
+                 n_parallel = (size_t)p->n_parallel;
     e->run = ggl_calloc(n_parallel, sizeof(task *));
     e->idle_guesser = ggl_calloc(n_parallel, sizeof *e->idle_guesser);
     e->share = ggl_calloc(n_parallel, sizeof *e->share);

@@ -45,7 +45,7 @@ static bool new_session(fixture *f, llm_session **s, int64_t n_slots) {
            CHECK_OK(llm_session_alloc(*s, &f->err), &f->err);
 }
 
-static bool setup(fixture *f) {
+static bool setup_with(fixture *f, int64_t n_ubatch) {
     const char *path = test_path("engine_texts.gguf");
     const ggl_backend_params one = {.size = sizeof one, .n_threads = 1};
     *f = (fixture){.polls_left = -1, .seed = sample_seed()};
@@ -55,9 +55,14 @@ static bool setup(fixture *f) {
         !CHECK_OK(llm_model_open(&f->model, path, NULL, &f->err), &f->err) ||
         !new_session(f, &f->s, SLOTS) || !new_session(f, &f->alone, 1))
         return false;
-    const llm_engine_params p = {.size = sizeof p, .session = f->s, .n_parallel = SLOTS};
+    const llm_engine_params p = {
+        .size = sizeof p, .session = f->s, .n_parallel = SLOTS, .n_ubatch = n_ubatch};
     return CHECK(llm_session_sees_all(f->s)) &&
            CHECK_OK(llm_engine_new(&f->e, &p, &f->err), &f->err);
+}
+
+static bool setup(fixture *f) {
+    return setup_with(f, 0);
 }
 
 static void teardown(fixture *f) {
@@ -195,6 +200,23 @@ TEST(steps) {
         CHECK(finish(&f));
         CHECK_INT(jobs[7].at, 5); /* as many as there are slots */
         CHECK_INT(jobs[9].at, 6);
+    }
+    teardown(&f);
+}
+
+/* Steps may be shorter than the longest text, which then runs alone. */
+TEST(short_steps) {
+    static job jobs[4];
+    fixture f;
+    if (setup_with(&f, 30)) {
+        add(&f, &jobs[0], 20, LLM_POOL_MEAN, 0);
+        add(&f, &jobs[1], 10, LLM_POOL_MEAN, 0);
+        add(&f, &jobs[2], 48, LLM_POOL_MEAN, 0);
+        add(&f, &jobs[3], 1, LLM_POOL_MEAN, 0);
+        CHECK(finish(&f));
+        for (int i = 0; i < 4; i++)
+            check_alone(&f, &jobs[i]);
+        CHECK(jobs[0].at == 1 && jobs[1].at == 1 && jobs[2].at == 2 && jobs[3].at == 3);
     }
     teardown(&f);
 }

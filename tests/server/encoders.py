@@ -150,6 +150,31 @@ def rerank(folder):
         check(long == post(s, "/rerank", {"query": "a", "texts": ["fox " * 44], "raw_scores": True}), "truncate")
 
 
+def causal(folder):
+    """A model that writes ranks by the last token, and writes no more: here its scores are the probabilities of tokens."""
+    with open(os.path.join(MODELS, "../archs/llama.arch")) as f:
+        text = f.read()
+    own = os.path.join(folder, "own.arch")
+    with open(own, "w") as f:
+        f.write(text.replace("\nconvert", "\nscore = softmax(logits)\nconvert", 1))
+    with Server([BINARY, "-m", "builtin:chat", "--arch", own, "--reranking", "-c", "256", "-t", "1"]) as s:
+        texts = [t[:100] for t in some_texts(30)]
+        answer = post(s, "/v1/rerank", {"query": QUERY, "documents": texts})
+        score = {x["index"]: x["relevance_score"] for x in answer["results"]}
+        check(len(set(score.values())) > 20, "scores")
+        many = run_all(s, [("/v1/rerank", {"query": QUERY, "documents": texts[i:i + 3]}) for i in range(20)])
+        check(all({x["index"] + i: x["relevance_score"] for x in a["results"]} == {k: score[k] for k in range(i, i + 3)} for i, a in enumerate(many)), "others")
+        refused(s, "/v1/rerank", {"query": "a", "documents": ["fox " * 300]}, 400, "256 tokens")
+        refused(s, "/v1/completions", {"prompt": "a"}, 501, "/v1/rerank")
+        refused(s, "/v1/embeddings", {"input": "a"}, 501, "/v1/rerank")
+        end = post(s, "/tokenize", {"content": json.loads(s.get("/props")[2])["eos_token"]})["tokens"]
+        ids = [post(s, "/tokenize", {"content": t, "add_special": True})["tokens"] for t in (QUERY, texts[0])]
+    with Server([BINARY, "-m", "builtin:chat", "-c", "256", "-t", "1", "-ctk", "f32", "-ctv", "f32"]) as s: # token 0 after the pair, which is forced to be drawn
+        body = {"prompt": ids[0] + end + ids[1][1:], "n_predict": 1, "n_probs": 1, "temperature": 0, "logit_bias": [[0, 1000]]}
+        drawn = post(s, "/completion", body)["completion_probabilities"][0]
+    check(len(end) == 1 and drawn["id"] == 0 and abs(math.log(score[0]) - drawn["logprob"]) < 1e-3, f"{score[0]}, {drawn}")
+
+
 def unlike(folder):
     """What a model cannot do gets a sentence; everything that looks at the server works."""
     files = {"vectors": encoder_file.encoder(os.path.join(folder, "embed.gguf")),

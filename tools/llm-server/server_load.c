@@ -288,6 +288,7 @@ static int open_engine(server *s) {
                                  .session = llm_opened_session(s->ctx),
                                  .tokenizer = llm_opened_tokenizer(s->ctx),
                                  .n_parallel = n_parallel(s),
+                                 .n_ubatch = s->o->n_ubatch,
                                  .n_queue = n_queue,
                                  .n_queue_each = (n_queue + 1) / 2,
                                  .step_ns = s->o->max_stall * 1000000,

@@ -16,7 +16,7 @@
  * between steps, too. A sequence of theirs that is cancelled ends in the next step.
  *
  * A session that sees texts whole (llm_session_sees_all) takes only sequences with `embedded`. A step runs as many whole
- * texts as fit into the ubatch, and their slots are empty afterwards.
+ * texts as fit, at least one, and their slots are empty afterwards.
  *
  * An engine belongs to one thread. Nobody else uses its session, or its backends while sequences run. */
 #ifndef LLM_ENGINE_H
@@ -41,7 +41,7 @@ typedef struct llm_engine_params {
     int n_parallel;                 /* sequences that run at once, 1 .. the session's n_slots */
     size_t n_queue; /* sequences that may wait; 0: any number. llm_engine_add fails beyond it. */
     size_t n_queue_each; /* the same for one client, without those that had to make room */
-    /* tokens in a step at most; 0: the session's n_ubatch, which sessions that see texts whole always have */
+    /* tokens in a step at most; 0: the session's n_ubatch. A text that is seen whole and is longer runs alone. */
     int64_t n_ubatch;
     /* While sequences generate, pieces of prompts are kept so short that a step takes about this
      * long, in ns, or half as long again as without prompts, if that is more; 0: 50 ms. It changes no
