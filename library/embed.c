@@ -141,6 +141,30 @@ ggl_status llm_embed(llm_context *c, const char *text, size_t n, float *out, ggl
 
 /* --- scores ----------------------------------------------------------------------------------- */
 
+ggl_status llm_encode_pair(const llm_context *c, const char *query, size_t n_query,
+                           const char *text, size_t n, int32_t **id, size_t *n_id, ggl_error *err) {
+    llm_tokens ids = {0};
+    *id = NULL;
+    *n_id = 0;
+    ggl_status st = check_tokenizer(c, err);
+    if (st == GGL_OK)
+        st = llm_need_array("query", query, n_query, err);
+    if (st == GGL_OK)
+        st = llm_need_array("text", text, n, err);
+    if (st == GGL_OK)
+        st = llm_tokenize_pair(c->tokenizer, (ggl_str){query, n_query}, (ggl_str){text, n}, &ids,
+                               err);
+    if (st == GGL_OK && ids.n == 0 && !ggl_grow(&ids.id, &ids.cap, 1, sizeof *ids.id))
+        st = no_memory(err);
+    if (st != GGL_OK) {
+        llm_tokens_fini(&ids);
+        return st;
+    }
+    *id = ids.id;
+    *n_id = ids.n;
+    return GGL_OK;
+}
+
 typedef struct score_list {
     float *score;
 } score_list;

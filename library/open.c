@@ -252,6 +252,10 @@ int32_t llm_context_n_embd(const llm_context *c) {
     return (int32_t)llm_session_n_embd(c->session);
 }
 
+const char *llm_context_pooling(const llm_context *c) {
+    return llm_pooling_name(c->pooling);
+}
+
 bool llm_context_has_chat(const llm_context *c) {
     return c->chat != NULL;
 }

@@ -143,6 +143,10 @@ static ggl_status choose_outputs(llm_context *c, const llm_opening *o, ggl_error
                      llm_arch_has_output(llm_model_arch(c->model), "score")
                  ? llm_pooling_find(&c->pooling, o->pooling, file, err)
                  : llm_pooling_find_vector(&c->pooling, o->pooling, file, err);
+    if (st == GGL_OK && c->pooling == LLM_POOL_RANK &&
+        !llm_arch_has_output(llm_model_arch(c->model), "score"))
+        st = ggl_fail(err, GGL_UNSUPPORTED,
+                      "the model gives no score: it is no reranker or classifier");
     if (st != GGL_OK)
         return st;
     if (c->pooling == LLM_POOL_RANK) {

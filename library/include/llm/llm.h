@@ -553,6 +553,15 @@ GGL_API GGL_NODISCARD ggl_status llm_score(llm_context *c, const int32_t *prompt
 GGL_API GGL_NODISCARD ggl_status llm_embed(llm_context *c, const char *text, size_t n, float *out,
                                            ggl_error *err);
 
+/* How the context makes vectors of texts: "mean", "last", "cls", "none" or "rank"; see llm_open_params.pooling. */
+GGL_API const char *llm_context_pooling(const llm_context *c);
+/* Gets the prompt that an embedding model expects before a text, which the caller puts there: that of the key
+ * sentence_transformers.prompt.NAME of its file. "query" and "document" (also under the names passage and corpus): if there is none, and for
+ * a name of NULL, it is the one that the key sentence_transformers.default_prompt names, or "". The caller frees
+ * *text, of *n bytes and a NUL, by ggl_free. GGL_NOT_FOUND: there is no prompt of another name; the message has their names. */
+GGL_API GGL_NODISCARD ggl_status llm_embed_prompt(const llm_context *c, const char *name,
+                                                  char **text, size_t *n, ggl_error *err);
+
 /* Vectors of many texts. Texts of any lengths run together, as many as fit into n_ubatch tokens at once, and without
  * padding; each has the bits that it has alone. Zero it, and set size. */
 typedef struct llm_embed_params {
@@ -574,6 +583,13 @@ GGL_API GGL_NODISCARD ggl_status llm_embed_texts(llm_context *c, const char *con
 GGL_API GGL_NODISCARD ggl_status llm_embed_tokens(llm_context *c, const int32_t *const *id,
                                                   const size_t *n, size_t n_texts,
                                                   const llm_embed_params *params, ggl_error *err);
+/* Turns a query and a text into the tokens that a reranker reads: in the form of the file's key tokenizer.chat_template.rerank,
+ * in which {query} and {document} stand for them, else one after the other, with the special tokens that the model expects.
+ * The caller frees *id by ggl_free. Statuses of llm_encode. llm_embed_tokens with the pooling "rank" gives all
+ * scores of such tokens. */
+GGL_API GGL_NODISCARD ggl_status llm_encode_pair(const llm_context *c, const char *query,
+                                                 size_t n_query, const char *text, size_t n,
+                                                 int32_t **id, size_t *n_id, ggl_error *err);
 /* Sets score[i] to the first score that a reranker gives to a query and text i: the larger, the better it answers. Scores
  * are as the model computes them, which may be any numbers. GGL_UNSUPPORTED: the model is no reranker, or it was opened
  * with a pooling other than "rank". */
