@@ -100,8 +100,9 @@ def share(build, home, long, n, n_guest, other, leave_out):
     day = int(os.environ.get("GGL_TEST_SEED") or time.time() // 86400)
     there = {line.split()[0] for line, _ in lines(other)}
 
-    def has_turn(word, k, of):
-        return (zlib.crc32(word.encode()) + k) % of == 0
+    def has_turn(word, k, of):  # parts with numbers, such as random.graphs_3, follow each other
+        base, number = re.fullmatch(r"(.*?)(\d*)", word).groups()
+        return (zlib.crc32(base.encode()) + int(number or 0) + k) % of == 0
 
     numbers = []
     for number, (line, program) in enumerate(lines(build), 1):
