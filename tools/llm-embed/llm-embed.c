@@ -94,10 +94,9 @@ static int open_session(job *j) {
 static int check_pooling(const job *j) {
     const options *o = &j->o;
     const llm_pooling pooling = llm_opened_pooling(j->ctx);
-    const char *rank_flag = o->query.n > 0    ? "--query"
-                            : o->n_dims > 0   ? "--dimensions"
-                            : o->no_normalize ? "--no-normalize"
-                                              : NULL;
+    const char *rank_flag = o->query.n > 0  ? "--query"
+                            : o->n_dims > 0 ? "--dimensions"
+                                            : NULL; /* scores are never normalized */
     const char *none_flag = o->query.n > 0              ? "--query"
                             : o->format == FORMAT_TABLE ? "--format table"
                             : o->resume                 ? "--resume"
