@@ -18,9 +18,10 @@ struct llm_converter {
     ggl_arena arena;
     const char *folder, *name, *origin, *class_name;
     llm_json *config;
-    llm_json *modules, *prompts; /* convert_modules.c; NULL: the folder is not of sentence-transformers */
+    llm_json *modules,
+        *prompts; /* convert_modules.c; NULL: the folder is not of sentence-transformers */
     int n_dense;
-    int pooling;                 /* the value of {arch}.pooling_type; 0: unknown */
+    int pooling; /* the value of {arch}.pooling_type; 0: unknown */
     llm_arch *arch;
     llm_safetensors *source;
     bool is_checkpoint; /* `folder` is a llama2.c checkpoint, a file */

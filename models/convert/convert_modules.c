@@ -44,8 +44,7 @@ static ggl_str kind_of(const json_value *module) {
 /* Returns the folder of a module; empty: it has none of its own. Only names without '/' are folders of this folder. */
 static ggl_str folder_of(const json_value *module) {
     const json_value *path = llm_json_get_kind(module, "path", JSON_STRING);
-    const bool plain =
-        path && path->n < 256 && path->s[0] != '.' && !memchr(path->s, '/', path->n);
+    const bool plain = path && path->n < 256 && path->s[0] != '.' && !memchr(path->s, '/', path->n);
     return plain ? json_str(path) : (ggl_str){"", 0};
 }
 
@@ -89,9 +88,10 @@ static ggl_status read_pooling(llm_converter *c, const json_value *config, const
                         "and the last one",
                         path);
     const json_value *prompt = llm_json_get_kind(config, "include_prompt", JSON_BOOL);
-    return prompt && !prompt->flag && !llm_converter_note(c, "the rows of prompts are pooled, too, "
-                                                             "which the model's own programs leave "
-                                                             "out (include_prompt)")
+    return prompt && !prompt->flag &&
+                   !llm_converter_note(c, "the rows of prompts are pooled, too, "
+                                          "which the model's own programs leave "
+                                          "out (include_prompt)")
                ? llm_converter_no_memory(err)
                : GGL_OK;
 }
@@ -251,8 +251,8 @@ static void put_text(ggl_gguf_writer *w, const char *key, const json_value *v) {
 }
 
 static ggl_status put_prompts(llm_converter *c, ggl_gguf_writer *w, ggl_error *err) {
-    const json_value *all = c->prompts ? llm_json_get_kind(&c->prompts->root, "prompts", JSON_OBJECT)
-                                       : NULL;
+    const json_value *all =
+        c->prompts ? llm_json_get_kind(&c->prompts->root, "prompts", JSON_OBJECT) : NULL;
     for (size_t i = 0; all && i < all->n; i++) {
         const ggl_str name = json_name(all, i);
         const char *key = ggl_arena_printf(&c->arena, KEYS "prompt.%.*s", (int)name.n, name.s);

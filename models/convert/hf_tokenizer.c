@@ -40,7 +40,8 @@ static ggl_status read_model(llm_hf_tokenizer *t, const llm_hf_vocab *size, ggl_
         return llm_hf_read_words(t, size, err);
     if (!model || (type && !llm_json_is(type, "BPE")) || !merges)
         return ggl_fail(err, GGL_UNSUPPORTED,
-                        "the tokenizer's type '%.*s' is not supported, only BPE and WordPiece are; --no-tokenizer "
+                        "the tokenizer's type '%.*s' is not supported, only BPE and WordPiece are; "
+                        "--no-tokenizer "
                         "leaves it out",
                         type && type->kind == JSON_STRING ? llm_hf_shown(json_str(type)) : 4,
                         type && type->kind == JSON_STRING ? type->s : "none");

@@ -22,8 +22,8 @@ struct llm_hf_tokenizer {
     const json_value *model_config;
     char *merges_text, *template_text;
     size_t template_n;
-    bool bytes; /* byte-level BPE, model "gpt2"; else "llama" */
-    bool words; /* WordPiece, model "bert" */
+    bool bytes;       /* byte-level BPE, model "gpt2"; else "llama" */
+    bool words;       /* WordPiece, model "bert" */
     int lower, strip; /* of WordPiece: flags of its normalizer; -1: unknown */
     ggl_str *piece;
     int32_t *type;

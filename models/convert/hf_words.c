@@ -15,10 +15,11 @@ static ggl_status check_rules(const json_value *model, ggl_error *err) {
                         "--no-tokenizer leaves the tokenizer out",
                         llm_hf_shown(json_str(mark)), mark->s);
     return most && most->number != 100
-               ? ggl_fail(err, GGL_UNSUPPORTED,
-                          "max_input_chars_per_word is %g, which files cannot say; it is 100 there; "
-                          "--no-tokenizer leaves the tokenizer out",
-                          most->number)
+               ? ggl_fail(
+                     err, GGL_UNSUPPORTED,
+                     "max_input_chars_per_word is %g, which files cannot say; it is 100 there; "
+                     "--no-tokenizer leaves the tokenizer out",
+                     most->number)
                : GGL_OK;
 }
 
@@ -48,8 +49,7 @@ static bool is_special(const llm_hf_tokenizer *t, ggl_str piece) {
         const json_value *v = llm_json_get(t->config ? &t->config->root : NULL, names[k][0]);
         if (v && v->kind == JSON_OBJECT)
             v = llm_json_get(v, "content");
-        if (v && v->kind == JSON_STRING ? same(json_str(v), piece)
-                                        : ggl_str_is(piece, names[k][1]))
+        if (v && v->kind == JSON_STRING ? same(json_str(v), piece) : ggl_str_is(piece, names[k][1]))
             return true;
     }
     return false;
@@ -82,9 +82,8 @@ ggl_status llm_hf_read_word_list(llm_hf_tokenizer *t, const char *text, size_t n
 
 /* Returns a flag of the normalizer: of tokenizer.json, else of tokenizer_config.json. -1: neither has it. */
 static int normalizer_flag(const llm_hf_tokenizer *t, const char *name, const char *in_config) {
-    const json_value *v = t->file ? llm_hf_step(llm_json_get(&t->file->root, "normalizer"),
-                                                "BertNormalizer")
-                                  : NULL;
+    const json_value *v =
+        t->file ? llm_hf_step(llm_json_get(&t->file->root, "normalizer"), "BertNormalizer") : NULL;
     v = v ? llm_json_get_kind(v, name, JSON_BOOL)
           : llm_json_get_kind(t->config ? &t->config->root : NULL, in_config, JSON_BOOL);
     return v ? v->flag : -1;
@@ -94,7 +93,7 @@ void llm_hf_set_words(llm_hf_tokenizer *t) {
     t->lower = normalizer_flag(t, "lowercase", "do_lower_case");
     t->strip = normalizer_flag(t, "strip_accents", "strip_accents");
     if (t->lower < 0 && !t->file)
-        t->lower = 1; /* the default of the class */
+        t->lower = 1;                            /* the default of the class */
     t->add_bos = t->add_eos = t->add_space = -1; /* the kind says it */
 }
 

@@ -38,7 +38,7 @@ typedef struct llm_safetensors {
     ggl_arena arena;
     ggl_file_how how;
     ggl_file_map *map;
-    ggl_str *file; /* names without the folder; s ends in NUL */
+    ggl_str *file;       /* names without the folder; s ends in NUL */
     int n_file, n_added; /* n_added: by llm_safetensors_add */
     ggl_index by_file;
     st_tensor *tensor;

@@ -137,20 +137,21 @@ TEST(bytes_from_two_files) {
 }
 
 #define WORDS                                                                                      \
-    "\"model\": {\"type\": \"WordPiece\", \"unk_token\": \"[UNK]\", "                               \
+    "\"model\": {\"type\": \"WordPiece\", \"unk_token\": \"[UNK]\", "                              \
     "\"continuing_subword_prefix\": \"%s\", \"max_input_chars_per_word\": %d, \"vocab\": "         \
     "{\"[PAD]\": 0, \"[UNK]\": 1, \"[CLS]\": 2, \"[SEP]\": 3, \"the\": 4, \"##ing\": 5, "          \
     "\"th\": 6, \"##e\": 7}}}"
 
 static bool put_words(const char *mark, int most) {
     char text[2048];
-    snprintf(text, sizeof text,
-             "{\"added_tokens\": [{\"id\": 0, \"content\": \"[PAD]\", \"special\": true}, {\"id\": "
-             "1, \"content\": \"[UNK]\", \"special\": true}, {\"id\": 2, \"content\": \"[CLS]\", "
-             "\"special\": true}, {\"id\": 3, \"content\": \"[SEP]\", \"special\": true}], "
-             "\"normalizer\": {\"type\": \"BertNormalizer\", \"lowercase\": true, "
-             "\"strip_accents\": null}, \"pre_tokenizer\": {\"type\": \"BertPreTokenizer\"}, " WORDS,
-             mark, most);
+    snprintf(
+        text, sizeof text,
+        "{\"added_tokens\": [{\"id\": 0, \"content\": \"[PAD]\", \"special\": true}, {\"id\": "
+        "1, \"content\": \"[UNK]\", \"special\": true}, {\"id\": 2, \"content\": \"[CLS]\", "
+        "\"special\": true}, {\"id\": 3, \"content\": \"[SEP]\", \"special\": true}], "
+        "\"normalizer\": {\"type\": \"BertNormalizer\", \"lowercase\": true, "
+        "\"strip_accents\": null}, \"pre_tokenizer\": {\"type\": \"BertPreTokenizer\"}, " WORDS,
+        mark, most);
     return put_text("tokenizer.json", text);
 }
 
@@ -171,8 +172,8 @@ static const char *ids_of(const ggl_gguf *f, const char *text) {
 }
 
 static void check_words(const ggl_gguf *f) {
-    static const char *const pieces[] = {"[PAD]", "[UNK]",          "[CLS]",        "[SEP]",
-                                         "\u2581the", "ing", "\u2581th", "e"};
+    static const char *const pieces[] = {"[PAD]",     "[UNK]", "[CLS]",    "[SEP]",
+                                         "\u2581the", "ing",   "\u2581th", "e"};
     static const int types[] = {3, 3, 3, 3, 1, 1, 1, 1};
     CHECK(is_string(f, "tokenizer.ggml.model", 0, "bert"));
     for (uint64_t i = 0; i < 8; i++) {
@@ -195,8 +196,9 @@ TEST(words) {
         "{\"architectures\": [\"BertModel\"], \"model_type\": \"bert\", \"vocab_size\": 8, "
         "\"num_hidden_layers\": 1, \"hidden_size\": 8, \"num_attention_heads\": 1, "
         "\"intermediate_size\": 8, \"max_position_embeddings\": 8}";
-    static const char tokens[] = "\"cls_token\": \"[CLS]\", \"sep_token\": \"[SEP]\", \"pad_token\": "
-                                 "\"[PAD]\", \"unk_token\": \"[UNK]\"";
+    static const char tokens[] =
+        "\"cls_token\": \"[CLS]\", \"sep_token\": \"[SEP]\", \"pad_token\": "
+        "\"[PAD]\", \"unk_token\": \"[UNK]\"";
     char text[512];
     REQUIRE(put_text("config.json", config) && put_words("##", 100));
     snprintf(text, sizeof text, "{%s}", tokens);
@@ -304,7 +306,7 @@ TEST(broken) {
         const char *text, *words;
     } list[] = {
         {"{}", "tokenizer.json: the tokenizer's type 'none' is not supported, only BPE and "
-         "WordPiece are"},
+               "WordPiece are"},
         {"{\"model\": {\"type\": \"Unigram\", \"vocab\": []}}",
          "a tokenizer of the type 'Unigram' is read from SentencePiece's file, which is missing"},
         {"{\"model\": {\"type\": \"BPE\", \"vocab\": {}, \"merges\": []}}",

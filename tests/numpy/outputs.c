@@ -139,9 +139,8 @@ int main(int argc, char **argv) {
     ggl_status st = ggl_backend_open(&backend, r.backend, NULL, &err);
     if (st == GGL_OK)
         st = ggl_backend_open(&fold, "reference", NULL, &err);
-    const llm_load_params load = {.size = sizeof load,
-                                  .open_backend = ggl_backend_open,
-                                  .close_backend = ggl_backend_close};
+    const llm_load_params load = {
+        .size = sizeof load, .open_backend = ggl_backend_open, .close_backend = ggl_backend_close};
     llm_model_params p = {.size = sizeof p, .arch_path = r.arch, .load = &load};
     if (st == GGL_OK)
         st = llm_model_open(&m, r.model, &p, &err);
