@@ -59,8 +59,9 @@ void llm_hf_set_flags(llm_hf_tokenizer *t) {
         llm_json_get_kind(llm_hf_step(llm_json_get(file, "post_processor"), "TemplateProcessing"),
                           "single", JSON_ARRAY);
     const json_value *post = llm_json_get(file, "post_processor");
-    const int both =
-        llm_hf_step(post, "RobertaProcessing") || llm_hf_step(post, "BertProcessing") ? 1 : -1;
+    const bool both_ends =
+        llm_hf_step(post, "RobertaProcessing") || llm_hf_step(post, "BertProcessing");
+    const int both = both_ends ? 1 : -1;
     t->add_bos = bos ? bos->flag : both;
     t->add_eos = eos ? eos->flag : both;
     if (list && list->n > 0) {
