@@ -12,11 +12,12 @@ static ggl_status check_output(llm_session *s, const llm_sequence_params *p, ggl
         llm_session_has_logits(s) && !llm_session_sees_all(s) && !llm_session_reads_text(s);
     const bool scores = p->pooling == LLM_POOL_RANK;
     if (!p->embedded && !writes && llm_session_has_logits(s))
-        return ggl_fail(err, GGL_USAGE,
-                        "this model does not continue texts: %s. llm-cli runs it, and in programs %s",
-                        llm_session_reads_text(s) ? "it reads a text, and then writes another"
-                                                  : "it writes them by diffusion",
-                        llm_session_reads_text(s) ? "llm_generate" : "llm_diffuse_tokens");
+        return ggl_fail(
+            err, GGL_USAGE,
+            "this model does not continue texts: %s. llm-cli runs it, and in programs %s",
+            llm_session_reads_text(s) ? "it reads a text, and then writes another"
+                                      : "it writes them by diffusion",
+            llm_session_reads_text(s) ? "llm_generate" : "llm_diffuse_tokens");
     if (!p->embedded && !writes)
         return ggl_fail(err, GGL_USAGE, "the session continues no texts: it makes %s of them",
                         llm_session_n_embd(s) > 0 ? "vectors" : "scores");
