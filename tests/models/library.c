@@ -483,7 +483,7 @@ TEST(poolings) {
                 {4, NULL, "llama.pooling_type is 4 (rank", 0},
                 {9, NULL, "llama.pooling_type is 9 (", 0},
                 {1, "first", "none of mean, last, cls, none and rank", 0},
-                {1, "rank", "the model has no output 'score'", 0}};
+                {1, "rank", "the model gives no score", 0}};
     enum { N_ROWS = sizeof rows / sizeof *rows };
     static float e[N_ROWS][4096];
     for (int i = 0; i < N_ROWS; i++) {
