@@ -97,11 +97,34 @@ static ggl_status end_with(llm_context *c, ggl_status st) {
     return st;
 }
 
+/* A model that reads a text reads it, and *id and *n become the beginning of what it writes. */
+static ggl_status read_text(llm_context *c, const int32_t **id, size_t *n, int32_t *start,
+                            ggl_error *err) {
+    const llm_generate_params *p = &c->generation->p;
+    if (!llm_session_reads_text(c->session))
+        return p->read ? ggl_fail(err, GGL_USAGE,
+                                  "read is set, but the model reads no text apart from its prompt")
+                       : GGL_OK;
+    ggl_status st = p->read ? llm_session_read(c->session, 0, p->read, (int64_t)p->n_read, err)
+                            : llm_session_read(c->session, 0, *id, (int64_t)*n, err);
+    if (st == GGL_OK) /* the slot has no tokens now */
+        st = llm_generator_adopt(c->generator, NULL, 0, err);
+    if (st != GGL_OK || p->read)
+        return st;
+    *start = llm_session_start_token(c->session);
+    *id = start;
+    *n = 1;
+    return GGL_OK;
+}
+
 static ggl_status run_prompt(llm_context *c, const int32_t *id, size_t n, ggl_error *err) {
     const generation *g = c->generation;
+    int32_t start;
     if (llm_context_is_cancelled(c)) /* while the prompt was made, or before its first step */
         return ggl_fail(err, GGL_CANCELLED, "stopped by the caller");
-    const ggl_status st = llm_context_give(c, err);
+    ggl_status st = llm_context_give(c, err);
+    if (st == GGL_OK)
+        st = read_text(c, &id, &n, &start, err);
     if (st != GGL_OK)
         return st;
     c->before = llm_generator_get_stats(c->generator);

@@ -160,6 +160,7 @@ static ggl_status session_of(llm_session_params *sp, const llm_open_params *p, g
     sp->progress_ctx = p->user;
     sp->n_slots = largest(p->n_parallel, 1);
     sp->n_rows = largest(ROWS, sp->n_slots);
+    sp->types_given = p->cache_type_k || p->cache_type_v;
     const ggl_status st = read_type(&sp->type_k, "cache_type_k", p->cache_type_k, err);
     return st == GGL_OK ? read_type(&sp->type_v, "cache_type_v", p->cache_type_v, err) : st;
 }
@@ -249,6 +250,10 @@ int32_t llm_context_n_vocab(const llm_context *c) {
 
 int32_t llm_context_n_embd(const llm_context *c) {
     return (int32_t)llm_session_n_embd(c->session);
+}
+
+const char *llm_context_pooling(const llm_context *c) {
+    return llm_pooling_name(c->pooling);
 }
 
 bool llm_context_has_chat(const llm_context *c) {

@@ -95,7 +95,9 @@ static ggl_status make_session(llm_context *c, const llm_opening *o, int64_t n_k
                                ggl_error *err) {
     llm_session_free(c->session);
     c->session = NULL;
-    c->session_params.n_slots = o->session.n_slots + n_kept;
+    if (!llm_arch_sees_all(llm_model_arch(c->model)) &&
+        !llm_arch_reads_text(llm_model_arch(c->model))) /* which keep nothing of ended sequences */
+        c->session_params.n_slots = o->session.n_slots + n_kept;
     return llm_placement_session(c->placement, &c->session, c->model, &c->session_params, err);
 }
 
@@ -124,6 +126,43 @@ static ggl_status keep_repack_cache(llm_context *c, ggl_error *err) {
     return GGL_OK;
 }
 
+/* Finds the pooling, and by it which outputs the session computes. A model that sees texts whole gets slots for many
+ * of them. */
+static ggl_status choose_outputs(llm_context *c, const llm_opening *o, ggl_error *err) {
+    llm_session_params *sp = &c->session_params;
+    const bool sees_all =
+        llm_arch_sees_all(llm_model_arch(c->model)) ||
+        (sp->embeddings &&
+         llm_arch_reads_text(llm_model_arch(c->model))); /* the text that is read */
+    const ggl_gguf *file = llm_model_file(c->model);
+    ggl_status st = GGL_OK;
+    if (sees_all)
+        st = llm_pooling_find(&c->pooling, o->pooling, file, err);
+    else if (sp->embeddings || o->pooling)
+        st = (o->pooling && strcmp(o->pooling, "rank") == 0) ||
+                     llm_arch_has_output(llm_model_arch(c->model), "score")
+                 ? llm_pooling_find(&c->pooling, o->pooling, file, err)
+                 : llm_pooling_find_vector(&c->pooling, o->pooling, file, err);
+    if (st == GGL_OK && c->pooling == LLM_POOL_RANK &&
+        !llm_arch_has_output(llm_model_arch(c->model), "score"))
+        st = ggl_fail(err, GGL_UNSUPPORTED,
+                      "the model gives no score: it is no reranker or classifier");
+    if (st != GGL_OK)
+        return st;
+    if (c->pooling == LLM_POOL_RANK) {
+        sp->only = "score";
+        sp->embeddings = false;
+    } else if (sees_all && sp->embeddings) {
+        sp->only = "embedding";
+    }
+    /* vectors and scores are compared with others', and short texts need little room: nothing is rounded unless asked for */
+    if (!sp->types_given && (sp->only || llm_arch_reads_text(llm_model_arch(c->model))))
+        sp->type_k = sp->type_v = GGL_F32;
+    if (sees_all && sp->n_slots < CHEAP_SLOTS)
+        sp->n_slots = CHEAP_SLOTS;
+    return GGL_OK;
+}
+
 static ggl_status open_session(llm_context *c, const llm_opening *o, ggl_error *err) {
     llm_session_params *sp = &c->session_params;
     const int64_t n_rows = llm_guessing_n_max(&o->guessing) + 1;
@@ -134,8 +173,8 @@ static ggl_status open_session(llm_context *c, const llm_opening *o, ggl_error *
     sp->cancelled = llm_context_is_cancelled;
     sp->cancelled_ctx = c;
     ggl_status st = keep_repack_cache(c, err);
-    if (st == GGL_OK && (sp->embeddings || o->pooling))
-        st = llm_pooling_find(&c->pooling, o->pooling, llm_model_file(c->model), err);
+    if (st == GGL_OK)
+        st = choose_outputs(c, o, err);
     if (st != GGL_OK)
         return st;
     st = o->n_kept_slots < 0 ? make_cheap_session(c, o, err)

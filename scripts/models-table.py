@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Compares docs/models.md with the built-in descriptors: each descriptor has one row, whose architectures, lines, conversion and proof are those of
-the descriptor and the tests. --write updates these columns; the other ones are written by hand. Exit code: 0, they agree or were written;
+"""Compares docs/models.md with the built-in descriptors: each descriptor has one row in one of the tables, whose architectures, lines, conversion
+and proof are those of the descriptor and the tests. --write updates these columns; the other ones are written by hand. Exit code: 0, they agree or were written;
 1, they don't; 2, wrong arguments."""
 import argparse
 import functools
@@ -65,7 +65,7 @@ def row_fixed(row, d):
         row[CONVERSION] = code(d.classes)
     elif not row[CONVERSION].startswith("no"):
         row[CONVERSION] = "no"
-    row[PROOF] = ", ".join(d.proof)
+    row[PROOF] = ", ".join(d.proof) or "none yet"
     return row
 
 
@@ -84,23 +84,30 @@ def check(rows, shipped):
     return faults + [f"a row for {name}, which is not shipped" for name in files]
 
 
+def tables_of(lines):
+    """The first and the last line of each table."""
+    at = [i for i, line in enumerate(lines) if line.startswith("|")]
+    firsts = [i for i in at if i - 1 not in at]
+    return [(i, next(k for k in range(i, len(lines) + 1) if k not in at) - 1) for i in firsts]
+
+
 def main():
     p = argparse.ArgumentParser(description=__doc__)
     p.add_argument("--write", action="store_true", help="update the derived columns, and sort the rows")
     a = p.parse_args()
     with open(PAGE, encoding="utf-8") as f:
         lines = f.read().split("\n")
-    at = [i for i, line in enumerate(lines) if line.startswith("|")]
-    rows = [[c.strip() for c in lines[i].strip("|").split("|")] for i in at[2:]]
+    tables = [[[c.strip() for c in lines[i].strip("|").split("|")] for i in range(first + 2, last + 1)] for first, last in tables_of(lines)]
     paths = [p for p in sorted(glob.glob(f"{ROOT}/models/archs/*.arch")) if not p.endswith("/prelude.arch")]
     shipped = {d.name: d for d in map(Descriptor, paths)}
     if a.write:
-        rows = [row_fixed(r, shipped[r[FILE].strip("`")]) if r[FILE].strip("`") in shipped else r for r in rows]
-        rows.sort(key=lambda r: r[0].lower())
-        table = [COLUMNS, ["---"] * len(COLUMNS)] + rows
-        lines[at[0]:at[-1] + 1] = ["| " + " | ".join(r) + " |" for r in table]
+        tables = [[row_fixed(r, shipped[r[FILE].strip("`")]) if r[FILE].strip("`") in shipped else r for r in rows] for rows in tables]
+        for rows, (first, last) in reversed(list(zip(tables, tables_of(lines)))):
+            rows.sort(key=lambda r: r[0].lower())
+            lines[first : last + 1] = ["| " + " | ".join(r) + " |" for r in [COLUMNS, ["---"] * len(COLUMNS)] + rows]
         with open(PAGE, "w", encoding="utf-8") as f:
             f.write("\n".join(lines))
+    rows = [row for table in tables for row in table]
     faults = check(rows, shipped)
     print("\n".join(faults) if faults else f"docs/models.md: {len(rows)} families, as built in")
     if faults:

@@ -4,9 +4,9 @@
     choose.py near ROOT BUILD FILE..       prints a regular expression of the names of tests that a change of these files can break (near.txt)
     choose.py targets ROOT BUILD [OPTION..]  prints the targets that the tests need which ctest would run with these options, or "all"
     choose.py share ROOT BUILD HOME LONG N M OTHER EXCEPT   prints the numbers, as ctest -I reads them, of the tests that fit HOME or that the
-                                           build OTHER lacks, but only every N-th of those that fit LONG, and all tests of every M-th program
-                                           of the others; other ones each day (GGL_TEST_SEED); none that fits EXCEPT. HOME, LONG and EXCEPT are
-                                           regular expressions of lines such as "e2e.hub [e2e slow]"
+                                           build OTHER lacks, and of the tests of every M-th program of the others; of those
+                                           that fit LONG only every N-th; other ones each day (GGL_TEST_SEED); none that fits EXCEPT.
+                                           HOME, LONG and EXCEPT are regular expressions of lines such as "e2e.hub [e2e slow]"
     choose.py test ROOT BUILD/CTestTestfile.cmake   checks near.txt against the files of the repository and the tests of this build
 """
 import glob
@@ -99,12 +99,20 @@ def share(build, home, long, n, n_guest, other, leave_out):
     with their program, so that this build compiles few of these programs."""
     day = int(os.environ.get("GGL_TEST_SEED") or time.time() // 86400)
     there = {line.split()[0] for line, _ in lines(other)}
+
+    def has_turn(word, k, of):  # parts with numbers, such as random.graphs_3, follow each other
+        base, number = re.fullmatch(r"(.*?)(\d*)", word).groups()
+        return (zlib.crc32(base.encode()) + int(number or 0) + k) % of == 0
+
     numbers = []
     for number, (line, program) in enumerate(lines(build), 1):
         name = line.split()[0]
-        at_home = re.search(home, line) or name not in there
-        turn = (zlib.crc32((name if at_home else program).encode()) + day) % (n if at_home else n_guest) == 0
-        if not re.search(leave_out, line) and (turn or at_home and not re.search(long, line)):
+        is_long = re.search(long, line)
+        if re.search(home, line) or name not in there:
+            runs = not is_long or has_turn(name, day, n)
+        else:  # a long one on each N-th turn of its program
+            runs = has_turn(program, day, n_guest) and (not is_long or has_turn(name, day // n_guest, n))
+        if runs and not re.search(leave_out, line):
             numbers.append(str(number))
     return "0,0,0," + ",".join(numbers)
 

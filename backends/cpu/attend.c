@@ -39,12 +39,21 @@ void ggl_cpu_attend_merge(const group *g, partial *total, const partial *part, c
     }
 }
 
-/* True if scores need an ALiBi slope or a cap, besides the scale. */
+/* True if scores need an ALiBi slope, a bias or a cap, besides the scale. */
 static bool is_adjusted(const group *g) {
-    return g->t->step->attend.cap != 0 || g->t->src[ATTEND_ALIBI].p;
+    return g->t->step->attend.cap != 0 || g->t->src[ATTEND_ALIBI].p || g->t->src[ATTEND_BIAS].p;
 }
 
-/* Scales query q's scores v[n] for positions from `from` on, and applies the cap and alibi. */
+/* Adds the biases of the distances of positions from .. from+n-1 to query q's scores v[n]. */
+static void add_bias(const group *g, int q, float *v, int64_t from, int64_t n) {
+    const cpu_view *bias = &g->t->src[ATTEND_BIAS];
+    const float *row = (const float *)(bias->p + (size_t)g->head[q] * bias->nb[1]);
+    const int64_t far = bias->ne[0] / 2, first = from - g->pos[q];
+    for (int64_t j = 0; j < n; j++)
+        v[j] += row[far + cpu_max(-far, cpu_min(far, first + j))];
+}
+
+/* Scales query q's scores v[n] for positions from `from` on, and applies the cap, alibi and the bias. */
 static void adjust(const group *g, int q, float *v, int64_t from, int64_t n) {
     const cpu_task *t = g->t;
     const cpu_kernels *k = &t->b->k;
@@ -58,10 +67,12 @@ static void adjust(const group *g, int q, float *v, int64_t from, int64_t n) {
     if (t->src[ATTEND_ALIBI].p) {
         float slope = cpu_attend_per_head(&t->src[ATTEND_ALIBI], g->head[q], g->token[q]);
         for (int64_t j = 0; j < n; j++) {
-            float drop = slope * (float)(g->pos[q] - from - j);
+            float drop = slope * fabsf((float)(g->pos[q] - from - j));
             v[j] -= drop;
         }
     }
+    if (t->src[ATTEND_BIAS].p)
+        add_bias(g, q, v, from, n);
 }
 
 void ggl_cpu_attend_weigh(const group *g, int64_t first, float (*w)[GGL_PAGE], int *lo, int *hi,

@@ -71,8 +71,10 @@ static inline float cpu_attend_per_head(const cpu_view *v, int64_t head, int64_t
 
 /* Returns the rows that token l sees. */
 static inline ggl_visible cpu_attend_visible(const cpu_task *t, int64_t l) {
+    const cpu_view *end = &t->src[ATTEND_END];
     return ggl_visible_rows(cpu_attend_number(&t->src[ATTEND_POS], l),
-                            cpu_attend_number(&t->src[ATTEND_SLOT], l), t->step->attend.window);
+                            cpu_attend_number(&t->src[ATTEND_SLOT], l), t->step->attend.window,
+                            end->p ? cpu_attend_number(end, l) : 0);
 }
 
 /* Returns the slot's row of the page table; NULL if the stores are rings, which have no table. */

@@ -42,7 +42,8 @@ static ggl_status attend_compile(cpu_compiler *c, cpu_step *s, ggl_error *err) {
         return st;
     if (s->src[ATTEND_Q].type != GGL_F32 ||
         (s->src[ATTEND_SINKS].region >= 0 && s->src[ATTEND_SINKS].type != GGL_F32) ||
-        (s->src[ATTEND_ALIBI].region >= 0 && s->src[ATTEND_ALIBI].type != GGL_F32))
+        (s->src[ATTEND_ALIBI].region >= 0 && s->src[ATTEND_ALIBI].type != GGL_F32) ||
+        (s->src[ATTEND_BIAS].region >= 0 && s->src[ATTEND_BIAS].type != GGL_F32))
         return ggl_fail(err, GGL_UNSUPPORTED, "attend supports only f32 values");
     int64_t e = s->dst.ne[0], n_heads = s->dst.ne[1];
     s->attend.scale = (float)(isnan(t->num[ATTEND_SCALE]) ? 1 / sqrt((double)s->src[ATTEND_Q].ne[0])

@@ -35,13 +35,14 @@ void ggl_ref_cache(const step_args *a) {
 /* The query heads of one token that share a head of the store. They read the same rows, so each row
  * is decoded once for all of them. */
 typedef struct share {
-    int64_t l, head, n_head;         /* token; first query head, number of query heads */
-    int64_t g;                       /* head of the store */
-    int64_t slot, pos, first, n_pos; /* positions first .. first + n_pos - 1 are visible */
-    double *query;                   /* [n_head][query dimensions] */
-    double *score;                   /* [n_head][n_pos] */
-    double *total;                   /* [n_head]: sums of exp(score - max) */
-    double *out;                     /* [n_head][value dimensions] */
+    int64_t l, head, n_head; /* token; first query head, number of query heads */
+    int64_t g;               /* head of the store */
+    int64_t slot, pos, end; /* end: rows of the slot that see each other; 0: see ggl_visible_rows */
+    int64_t first, n_pos;   /* positions first .. first + n_pos - 1 are visible */
+    double *query;          /* [n_head][query dimensions] */
+    double *score;          /* [n_head][n_pos] */
+    double *total;          /* [n_head]: sums of exp(score - max) */
+    double *out;            /* [n_head][value dimensions] */
 } share;
 
 /* Returns how many doubles of scratch ggl_ref_attend needs. */
@@ -57,7 +58,8 @@ static share share_of(const step_args *a, const ggl_store *keys, int64_t l, int6
     s.head = g * s.n_head;
     s.pos = (int64_t)ggl_ref_get(&a->src[ATTEND_POS], 0, 0, 0, l);
     s.slot = (int64_t)ggl_ref_get(&a->src[ATTEND_SLOT], 0, 0, 0, l);
-    const ggl_visible v = ggl_visible_rows(s.pos, s.slot, ggl_attend_window(a->node));
+    s.end = a->src[ATTEND_END].data ? (int64_t)ggl_ref_get(&a->src[ATTEND_END], 0, 0, 0, l) : 0;
+    const ggl_visible v = ggl_visible_rows(s.pos, s.slot, ggl_attend_window(a->node), s.end);
     s.n_pos = v.end - v.first;
     s.n_pos = s.n_pos < keys->n_pos ? s.n_pos : keys->n_pos; /* the store holds no more */
     s.first = v.end - s.n_pos;
@@ -70,8 +72,14 @@ static share share_of(const step_args *a, const ggl_store *keys, int64_t l, int6
     return s;
 }
 
+/* Returns the index of the distance in a head's biases, which are those of -m .. m; farther ones are as m. */
+static int64_t bias_of(const view *bias, int64_t distance) {
+    const int64_t m = bias->ne[0] / 2;
+    return m + (distance < -m ? -m : distance > m ? m : distance);
+}
+
 static void scores(const step_args *a, const ggl_store *keys, const share *s) {
-    const view *alibi = &a->src[ATTEND_ALIBI];
+    const view *alibi = &a->src[ATTEND_ALIBI], *bias = &a->src[ATTEND_BIAS];
     int64_t d = a->src[ATTEND_Q].ne[0];
     double scale = a->node->num[ATTEND_SCALE], cap = a->node->num[ATTEND_CAP];
     for (int64_t p = 0; p < s->n_pos; p++) {
@@ -85,7 +93,10 @@ static void scores(const step_args *a, const ggl_store *keys, const share *s) {
             if (!isnan(cap))
                 x = cap * ggl_tanh(x / cap);
             if (alibi->data)
-                x -= ggl_ref_get(alibi, s->head + h, 0, 0, s->l) * (double)(s->pos - s->first - p);
+                x -= ggl_ref_get(alibi, s->head + h, 0, 0, s->l) *
+                     fabs((double)(s->pos - s->first - p));
+            if (bias->data)
+                x += ggl_ref_get(bias, bias_of(bias, s->first + p - s->pos), s->head + h, 0, 0);
             s->score[h * s->n_pos + p] = x;
         }
     }

@@ -216,7 +216,7 @@ static ggl_status keep_stores(probe *r, bool states, ggl_error *err) {
     if (st == GGL_OK)
         st = read_table(r, &k, &table, err);
     for (int64_t i = 0; i < r->n; i++) {
-        const int64_t end = ggl_visible_rows(pos[i], slots[i], 0).end;
+        const int64_t end = ggl_visible_rows(pos[i], slots[i], 0, 0).end;
         k.n_pos = end > k.n_pos ? end : k.n_pos;
     }
     for (int i = 0; i < r->n_nodes && st == GGL_OK; i++)

@@ -174,6 +174,8 @@ ggl_tensor *ggl_graph_input(ggl_graph *g, const char *name, ggl_type type, int n
     if (g->error.status == GGL_OK && type != GGL_F32 && type != GGL_I32)
         return ggl_graph_fail(g, GGL_UNSUPPORTED, "input '%s': inputs must be f32 or i32", name);
     ggl_tensor *t = leaf_new(g, GGL_OP_INPUT, name, type, n_dims, ne, batched);
+    if (t && name && strncmp(name, "stage.", 6) == 0)
+        t->rows = GGL_ROWS_STAGE;
     return t && list_push(g, &g->inputs, t) ? t : NULL;
 }
 
@@ -215,6 +217,7 @@ static ggl_tensor *param_new(ggl_graph *g, open_body *b, ggl_tensor *source) {
     if (!p || !list_push(g, &b->sources, source) || !list_push(g, &b->params, p))
         return NULL;
     p->scope = b->scope;
+    p->rows = source->rows;
     p->n_dims = source->n_dims;
     memcpy(p->ne, source->ne, sizeof p->ne);
     memcpy(p->dim_name, source->dim_name, sizeof p->dim_name);
@@ -285,22 +288,41 @@ static ggl_tensor *cast_if_needed(ggl_graph *g, ggl_op op, int i_src, ggl_tensor
     return ggl_graph_op(g, GGL_OP_CAST, &x, 1, NULL, 0);
 }
 
-/* Returns the graph's input "pos" or "slot", which the operator reads without naming it; NULL, with
- * the graph's error set, if it has not been declared as it must be. The input "page" does not exist
- * before the graph is finished (store_sizes.c). */
-static ggl_tensor *supplied(ggl_graph *g, ggl_op op, const char *name) {
+/* Returns the rows to which the new node t belongs, of whose sources the first n are set: those of the first batched
+ * one. Attention belongs to its queries' rows. */
+static ggl_rows rows_of(const ggl_tensor *t, int n) {
+    for (int i = 0; i < n; i++)
+        if (t->src[i] && (ggl_is_batched(t->src[i]) || t->src[i]->op == GGL_OP_CACHE))
+            return t->src[i]->rows;
+    return GGL_ROWS_MAIN;
+}
+
+/* Returns the graph's input "pos", "slot" or "end" of the kind of rows that the node t is made for, which the operator
+ * reads without naming it; NULL, with the graph's error set, if it has not been declared as it must be. "end" may be absent.
+ * The input "page" does not exist before the graph is finished (store_sizes.c). n: sources that are set. */
+static ggl_tensor *supplied(ggl_graph *g, const ggl_tensor *t, int n, const char *name) {
+    static const char *const before[GGL_ROWS_COUNT] = {"", "stage.", "read."};
+    char full[16];
     if (strcmp(name, "page") == 0)
         return NULL;
-    ggl_tensor *t = ggl_graph_find_input(g, name);
-    if (!t)
+    const bool is_end = strcmp(name, "end") == 0, is_pos = strcmp(name, "pos") == 0;
+    ggl_rows rows = rows_of(t, n);
+    if (t->op == GGL_OP_ATTEND && !is_pos && rows == GGL_ROWS_MAIN && n > ATTEND_KV &&
+        t->src[ATTEND_KV] && t->src[ATTEND_KV]->rows == GGL_ROWS_STAGE)
+        rows = GGL_ROWS_READ;
+    snprintf(full, sizeof full, "%s%s", before[rows], name);
+    ggl_tensor *x = ggl_graph_find_input(g, full);
+    if (!x && is_end)
+        return NULL;
+    if (!x)
         return ggl_graph_fail(
             g, GGL_USAGE, "%s needs an input named '%s', made before: i32, batched, no dimensions",
-            ggl_op_get(op).name, name);
-    if (t->type != GGL_I32 || t->n_dims != 0 || !ggl_is_batched(t))
+            ggl_op_get(t->op).name, full);
+    if (x->type != GGL_I32 || x->n_dims != 0 || !ggl_is_batched(x))
         return ggl_graph_fail(g, GGL_USAGE,
-                              "the input '%s' must be i32, batched, without dimensions", name);
-    *(strcmp(name, "slot") == 0 ? &g->slot : &g->pos) = t;
-    return t;
+                              "the input '%s' must be i32, batched, without dimensions", full);
+    *(is_end ? &g->end[rows] : is_pos ? &g->pos[rows] : &g->slot[rows]) = x;
+    return x;
 }
 
 /* Puts the arguments in the signature's order into t->src and t->num. */
@@ -321,7 +343,7 @@ static bool bind_arguments(ggl_graph *g, ggl_tensor *t, ggl_tensor *const *src, 
                                       p.name);
             continue;
         }
-        ggl_tensor *x = p.kind == GGL_PARAM_SUPPLIED ? supplied(g, t->op, p.name)
+        ggl_tensor *x = p.kind == GGL_PARAM_SUPPLIED ? supplied(g, t, t->n_src, p.name)
                         : i_src < n_src              ? src[i_src]
                                                      : NULL;
         i_src += p.kind == GGL_PARAM_TENSOR;
@@ -379,9 +401,13 @@ static bool make_stores(ggl_graph *g, ggl_tensor *t) {
         return true;
     if (g->body)
         return ggl_graph_fail(g, GGL_USAGE, "a cache is not allowed in the body of a call");
-    return make_store(g, t, 0, GGL_STORE_KEYS, g->params.type_k, t->src[0], "keys") &&
+    /* rows that all see each other are not kept for later tokens, so there is no reason to round them */
+    const bool keeps = t->rows == GGL_ROWS_MAIN && !ggl_graph_find_input(g, "end");
+    return make_store(g, t, 0, GGL_STORE_KEYS, keeps ? g->params.type_k : GGL_F32, t->src[0],
+                      "keys") &&
            (is_prefix(t->src[CACHE_V], t->src[CACHE_K]) ||
-            make_store(g, t, 1, GGL_STORE_VALUES, g->params.type_v, t->src[CACHE_V], "values"));
+            make_store(g, t, 1, GGL_STORE_VALUES, keeps ? g->params.type_v : GGL_F32,
+                       t->src[CACHE_V], "values"));
 }
 
 /* Names each dimension of t after a source's dimension of the same size: the one with the same
@@ -435,6 +461,7 @@ ggl_tensor *ggl_graph_op(ggl_graph *g, ggl_op op, ggl_tensor *const *src, int n_
     for (int i = 0; i < t->n_src; i++)
         if (t->src[i] && ggl_is_batched(t->src[i]))
             t->ne[GGL_BATCH_DIM] = GGL_N;
+    t->rows = rows_of(t, t->n_src);
     if (!ggl_shape_infer(g, t))
         return NULL;
     t->type = result_type(t);
@@ -529,6 +556,7 @@ static ggl_tensor *call_new(ggl_graph *g, open_body *b, const char *name, ggl_te
     t->keeps_state = b->recurrent || has_call_with_state(&b->nodes);
     if (name && !(t->call = own_text(g, name)))
         return NULL;
+    t->rows = rows_of(t, t->n_src);
     t->n_dims = result->n_dims;
     memcpy(t->ne, result->ne, sizeof t->ne);
     memcpy(t->dim_name, result->dim_name, sizeof t->dim_name);

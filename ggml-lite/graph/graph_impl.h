@@ -23,8 +23,8 @@ struct ggl_graph {
     ggl_arena arena; /* nodes, names, shapes, constants */
     ggl_error error; /* the first one */
     node_list nodes, inputs, outputs;
-    /* inputs that operators read by themselves; NULL if none does */
-    const ggl_tensor *pos, *slot, *page;
+    /* inputs that operators read by themselves, for each kind of rows; NULL if none does */
+    const ggl_tensor *pos[GGL_ROWS_COUNT], *slot[GGL_ROWS_COUNT], *end[GGL_ROWS_COUNT], *page;
     int64_t n_pages; /* see ggl_graph_n_pages */
     ggl_store **store;
     size_t n_stores, cap_stores;

@@ -251,6 +251,13 @@ static bool shape_attend(ggl_graph *g, ggl_tensor *y) {
         if (y->src[i] && (y->src[i]->n_dims > 1 || y->src[i]->ne[0] != q->ne[1]))
             return fail(g, y, "with %s %s: one number for each of %" PRId64 " heads is needed",
                         i == 2 ? "sinks" : "alibi", TEXT(y->src[i]), q->ne[1]);
+    const ggl_tensor *bias = y->src[ATTEND_BIAS];
+    if (bias && (ggl_is_batched(bias) || bias->n_dims > 2 || bias->ne[0] % 2 != 1 ||
+                 bias->ne[1] != q->ne[1]))
+        return fail(g, y,
+                    "with a bias %s: a constant of [2*m + 1, %" PRId64
+                    "] is needed, for the distances -m .. m of each head",
+                    TEXT(bias), q->ne[1]);
     if (!isnan(y->num[ATTEND_WINDOW]) &&
         (y->num[ATTEND_WINDOW] < 1 || y->num[ATTEND_WINDOW] != floor(y->num[ATTEND_WINDOW])))
         return fail(g, y, "with a window of %g: a whole number of at least 1 is needed",

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "ggl/internal/graph.h"
+#include "ggl/internal/types.h"
 #include "graph_impl.h"
 
 /* --- stores in use ---------------------------------------------------------------------------- */
@@ -52,19 +53,35 @@ int64_t ggl_attend_window(const ggl_tensor *attend) {
     return isnan(window) || window >= 0x1p31 ? 0 : (int64_t)window;
 }
 
-/* Returns the widest window of the nodes that attend to the cache; 0: one reads all positions. */
+/* Returns the widest window of the nodes that attend to the cache; 0: one reads all positions, or
+ * positions after its own, over which a ring would write. */
 static int64_t widest_window(const ggl_graph *g, const ggl_tensor *cache) {
     int64_t widest = 1;
     for (size_t i = 0; i < g->nodes.n; i++) {
         const ggl_tensor *t = g->nodes.at[i];
         if (t->op != GGL_OP_ATTEND || t->src[ATTEND_KV] != cache || !t->needed)
             continue;
-        const int64_t window = ggl_attend_window(t);
+        const int64_t window = t->src[ATTEND_END] ? 0 : ggl_attend_window(t);
         if (window == 0)
             return 0;
         widest = window > widest ? window : widest;
     }
     return widest;
+}
+
+/* Gives the stores of a stage the types of other caches if main rows read them: these stay as long as the sequence. */
+static void choose_types(const ggl_graph *g, const ggl_tensor *cache) {
+    const ggl_type type[2] = {g->params.type_k, g->params.type_v};
+    bool is_read = false;
+    size_t row;
+    for (size_t i = 0; i < g->nodes.n; i++) {
+        const ggl_tensor *t = g->nodes.at[i];
+        is_read |= t->op == GGL_OP_ATTEND && t->needed && t->src[ATTEND_KV] == cache &&
+                   t->rows != cache->rows;
+    }
+    for (int k = 0; k < 2 && is_read; k++)
+        if (cache->store[k] && ggl_row_size_checked(type[k], cache->store[k]->ne[0], &row))
+            cache->store[k]->type = type[k];
 }
 
 /* Decides whether the cache's stores are rings, and sets their n_pos. n_pages: those that all slots
@@ -126,7 +143,7 @@ static bool add_table(ggl_graph *g) {
         const ggl_tensor *cache = x->op == GGL_OP_ATTEND ? x->src[ATTEND_KV] : x;
         if (cache->op != GGL_OP_CACHE || !x->needed || cache->store[0]->ring)
             continue;
-        x->src[x->n_src - 1] = t;
+        x->src[x->op == GGL_OP_ATTEND ? ATTEND_PAGE : CACHE_PAGE] = t;
         t->needed = true;
     }
     return true;
@@ -136,8 +153,10 @@ bool ggl_graph_size_stores(ggl_graph *g) {
     const int64_t n_pages = pages_in_all(&g->params);
     drop_unused(g);
     for (size_t i = 0; i < g->nodes.n; i++)
-        if (g->nodes.at[i]->op == GGL_OP_CACHE && g->nodes.at[i]->needed)
+        if (g->nodes.at[i]->op == GGL_OP_CACHE && g->nodes.at[i]->needed) {
+            choose_types(g, g->nodes.at[i]);
             shape_rows(g, g->nodes.at[i], n_pages);
+        }
     for (size_t i = 0; i < g->n_stores; i++)
         if (!size_store(g, g->store[i]))
             return false;

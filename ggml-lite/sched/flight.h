@@ -10,6 +10,7 @@
 /* A batch in flight, or one whose outputs are not collected yet. It passes one segment after the other,
  * and none before the flight that began before it has: so stores see batches in their order. */
 typedef struct flight {
+    ggl_rows of;    /* the rows that it computes: the stage's, or the main ones */
     int64_t n;      /* size of the batch */
     int32_t *row;   /* indices of the requested rows, [n_rows]; its memory is for schedule.n_rows */
     int64_t n_rows; /* 0: no outputs, so the tail does not run */
@@ -58,10 +59,13 @@ typedef struct flights {
     flight *awaited;     /* the flight that the user's thread waits for; NULL if none */
 } flights;
 
-/* Returns how many segments, from the first on, the flight passes: the trunk's, and, if it has
+/* Returns the end of the segments that the flight passes: those of the stage, or, after these, the trunk's, and, if it has
  * outputs, the tail's, which come after them, or the early ones of these. */
 static inline size_t ggl_sched_n_passed(const schedule *s, const flight *f) {
-    return f->n_rows == 0 ? s->n_trunk_segs : f->ends_early ? s->n_early_segs : s->n_segs;
+    return f->of == GGL_ROWS_STAGE ? s->n_stage_segs
+           : f->n_rows == 0        ? s->n_trunk_segs
+           : f->ends_early         ? s->n_early_segs
+                                   : s->n_segs;
 }
 
 /* --- order.c: flights do not write rows that those before them still read --- */

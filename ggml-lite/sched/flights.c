@@ -237,8 +237,10 @@ void ggl_sched_stop_threads(ggl_sched *s) {
 /* --- starting --------------------------------------------------------------------------------- */
 
 /* Checks the arguments of a run: GGL_USAGE if the batch size, a row or an input does not fit. */
-static ggl_status check_run(const ggl_sched *s, int64_t n, const int32_t *row, int64_t n_rows,
-                            bool early, ggl_error *err) {
+static ggl_status check_run(const ggl_sched *s, ggl_rows of, int64_t n, const int32_t *row,
+                            int64_t n_rows, bool early, ggl_error *err) {
+    if (of == GGL_ROWS_STAGE && s->plan.n_stage_segs == 0)
+        return ggl_fail(err, GGL_USAGE, "the graph has no stage that other rows read");
     if (!s->allocated)
         return ggl_fail(err, GGL_USAGE,
                         "a run before memory is allocated: call ggl_sched_alloc first");
@@ -259,7 +261,8 @@ static ggl_status check_run(const ggl_sched *s, int64_t n, const int32_t *row, i
                             row[i], n);
     for (int i = 0; i < ggl_graph_n_inputs(s->plan.g); i++) {
         const ggl_tensor *t = ggl_graph_get_input(s->plan.g, i);
-        if (t->needed && s->inputs.n[i] < (ggl_is_batched(t) ? n : 1))
+        const bool is_other = s->plan.n_stage_segs > 0 && ggl_is_batched(t) && t->rows != of;
+        if (t->needed && !is_other && s->inputs.n[i] < (ggl_is_batched(t) ? n : 1))
             return ggl_fail(err, GGL_USAGE,
                             "input '%s' is set for %" PRId64
                             " elements of the batch, but the run has %" PRId64,
@@ -304,19 +307,23 @@ static flight *free_lane(ggl_sched *s) {
 /* Notes which rows the flight, whose lane has its inputs, sees and writes. */
 static void note_rows(const ggl_sched *s, flight *f) {
     const ggl_graph *g = s->plan.g;
-    const int32_t *pos = ggl_inputs_lane_value(&s->inputs, &s->plan, f->lane, g->pos),
-                  *slot = ggl_inputs_lane_value(&s->inputs, &s->plan, f->lane, g->slot);
+    const ggl_rows rows = f->of;
+    const int32_t *pos = ggl_inputs_lane_value(&s->inputs, &s->plan, f->lane, g->pos[rows]),
+                  *slot = ggl_inputs_lane_value(&s->inputs, &s->plan, f->lane, g->slot[rows]),
+                  *end = ggl_inputs_lane_value(&s->inputs, &s->plan, f->lane, g->end[rows]);
     if (!pos || !slot)
         return;
-    ggl_row_use_set(&f->rows, g, pos, slot, f->n, s->inputs.n_pages_set);
+    ggl_row_use_set(&f->rows, g, pos, slot, end, f->n, s->inputs.n_pages_set);
     ggl_sched_note_rewrites(&s->plan, &s->flights, f);
 }
 
 /* Makes a flight of the current inputs, the last in the order. */
-static flight *begin(ggl_sched *s, int64_t n, const int32_t *row, int64_t n_rows, bool early,
-                     bool has_ticket) {
+static flight *begin(ggl_sched *s, ggl_rows of, int64_t n, const int32_t *row, int64_t n_rows,
+                     bool early, bool has_ticket) {
     flight *f = free_lane(s);
     *f = (flight){.n = n,
+                  .of = of,
+                  .next = of == GGL_ROWS_STAGE ? 0 : s->plan.n_stage_segs,
                   .row = f->row,
                   .rows = f->rows,
                   .n_rows = n_rows,
@@ -338,7 +345,7 @@ static flight *begin(ggl_sched *s, int64_t n, const int32_t *row, int64_t n_rows
 
 ggl_status ggl_sched_submit(ggl_sched *s, int64_t n, const int32_t *row, int64_t n_rows, bool early,
                             uint64_t *ticket, ggl_error *err) {
-    ggl_status st = check_run(s, n, row, n_rows, early, err);
+    ggl_status st = check_run(s, GGL_ROWS_MAIN, n, row, n_rows, early, err);
     if (ticket)
         *ticket = 0;
     if (st == GGL_OK && n_rows > 0 && !ticket)
@@ -348,7 +355,7 @@ ggl_status ggl_sched_submit(ggl_sched *s, int64_t n, const int32_t *row, int64_t
     lock(s);
     st = wait_for_lane(s, err);
     if (st == GGL_OK) {
-        flight *f = begin(s, n, row, n_rows, early, ticket);
+        flight *f = begin(s, GGL_ROWS_MAIN, n, row, n_rows, early, ticket);
         if (ticket)
             *ticket = f->ticket;
         if (s->flights.has_threads) {
@@ -430,13 +437,13 @@ int ggl_sched_n_lanes(const ggl_sched *s) {
 static ggl_status run_whole(ggl_sched *s, int64_t n, const int32_t *row, int64_t n_rows, bool early,
                             ggl_error *err) {
     n_rows = row ? n_rows : n;
-    ggl_status st = check_run(s, n, row, n_rows, early, err);
+    ggl_status st = check_run(s, GGL_ROWS_MAIN, n, row, n_rows, early, err);
     if (st != GGL_OK)
         return st;
     lock(s);
     st = wait_for_lane(s, err);
     if (st == GGL_OK)
-        st = collect(s, begin(s, n, row, n_rows, early, true), err);
+        st = collect(s, begin(s, GGL_ROWS_MAIN, n, row, n_rows, early, true), err);
     unlock(s);
     return st;
 }
@@ -449,6 +456,22 @@ ggl_status ggl_sched_run(ggl_sched *s, int64_t n, const int32_t *row, int64_t n_
 ggl_status ggl_sched_run_early(ggl_sched *s, int64_t n, const int32_t *row, int64_t n_rows,
                                ggl_error *err) {
     return run_whole(s, n, row, n_rows, true, err);
+}
+
+bool ggl_sched_has_stage(const ggl_sched *s) {
+    return s->plan.n_stage_segs > 0;
+}
+
+ggl_status ggl_sched_run_stage(ggl_sched *s, int64_t n, ggl_error *err) {
+    ggl_status st = check_run(s, GGL_ROWS_STAGE, n, NULL, 0, false, err);
+    if (st != GGL_OK)
+        return st;
+    lock(s);
+    st = wait_for_lane(s, err);
+    if (st == GGL_OK)
+        st = collect(s, begin(s, GGL_ROWS_STAGE, n, NULL, 0, false, true), err);
+    unlock(s);
+    return st;
 }
 
 const float *ggl_sched_output(const ggl_sched *s, int k) {

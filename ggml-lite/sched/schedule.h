@@ -12,7 +12,8 @@
  * The nodes of a graph fall into two phases. The trunk is everything that a store depends on, and
  * nodes that are the same for the whole batch. The tail is the rest, which only outputs need. The
  * trunk runs for the whole batch; then the tail runs for the requested rows only, on those rows of
- * the inputs and of the trunk's values. Each phase is cut into segments of one backend each. What the
+ * the inputs and of the trunk's values. If main rows read a stage (ggl_rows), its nodes are a trunk of their own, which other runs
+ * compute. Each phase is cut into segments of one backend each. What the
  * output params.early needs of the tail is cut first, so that a run may end after it. */
 #ifndef GGL_SCHEDULE_H
 #define GGL_SCHEDULE_H
@@ -101,11 +102,16 @@ typedef struct schedule {
     bool *in_trunk; /* the node runs for the whole batch */
     bool *is_early; /* a node of the tail that params.early needs */
     bool *watched;  /* a node whose operands are shown; NULL if no node's are */
+    bool has_stage; /* nodes of a stage's rows are computed by runs of their own */
     fallback *fallback;
     size_t n_fallbacks, cap_fallbacks;
-    segment *seg; /* those of the trunk, then those of the tail, the early ones first */
-    size_t n_segs, n_trunk_segs, cap_segs;
-    size_t n_early_segs; /* those of the trunk and the early ones */
+    segment *
+        seg; /* those of the stage, those of the trunk, then those of the tail, the early ones first */
+    size_t n_segs, cap_segs;
+    size_t
+        n_stage_segs; /* the first ones, of rows that main rows read; 0: there is no stage, or nothing else */
+    size_t n_trunk_segs; /* those and the trunk's */
+    size_t n_early_segs; /* and the early ones */
     output *out;
     size_t *input_at;              /* by index of input: its offset among all inputs */
     size_t input_size;             /* bytes of all inputs */

@@ -43,17 +43,17 @@ static ggl_status find_early(schedule *s, ggl_error *err) {
 
 /* --- the order of nodes ----------------------------------------------------------------------- */
 
-/* The stages of a run, in their order. */
-enum { STAGE_TRUNK, STAGE_EARLY, STAGE_REST, N_STAGES };
+/* The parts of a schedule, in their order: what the stage's runs compute, then what others do. */
+enum { PART_STAGE, PART_TRUNK, PART_EARLY, PART_REST, N_PARTS };
 
-/* Chooses the segment of each node of a stage, from the end of the stage: the last segment gets
+/* Chooses the segment of each node of a part, from the end of the part: the last segment gets
  * every node of its backend that no other backend waits for, then the segment before it, and so on.
  * A node is ready once all its readers have a segment. So a value is computed as late as its
  * readers allow. With two backends, no order has fewer segments that ends with the same backend. */
 typedef struct cutter {
     schedule *s;
-    int stage;
-    size_t *n_readers;  /* by tensor id: readers in this stage that have no segment yet */
+    int part;
+    size_t *n_readers;  /* by tensor id: readers in this part that have no segment yet */
     size_t *from_end;   /* by tensor id: the number of the node's segment; 0: the last one */
     ggl_tensor **next;  /* by tensor id: the next one in the list of ready nodes */
     ggl_tensor **ready; /* by backend: its list of ready nodes; NULL: none */
@@ -69,9 +69,9 @@ static void cutter_fini(cutter *c) {
     ggl_free(c->latest);
 }
 
-static bool cutter_init(cutter *c, schedule *s, int stage) {
+static bool cutter_init(cutter *c, schedule *s, int part) {
     const size_t n_ids = (size_t)ggl_graph_n_ids(s->g), n_dev = (size_t)s->n_dev;
-    *c = (cutter){.s = s, .stage = stage, .n_dev = s->n_dev};
+    *c = (cutter){.s = s, .part = part, .n_dev = s->n_dev};
     c->n_readers = ggl_calloc(n_ids, sizeof *c->n_readers);
     c->from_end = ggl_calloc(n_ids, sizeof *c->from_end);
     c->next = ggl_calloc(n_ids, sizeof(ggl_tensor *));
@@ -80,12 +80,19 @@ static bool cutter_init(cutter *c, schedule *s, int stage) {
     return c->n_readers && c->from_end && c->next && c->ready && c->latest;
 }
 
-/* True if t is a node that runs in the cutter's stage. */
-static bool in_stage(const cutter *c, const ggl_tensor *t) {
+/* True if t is computed by the runs of a stage, which others read. */
+static bool is_of_stage(const schedule *s, const ggl_tensor *t) {
+    return s->has_stage && t->rows == GGL_ROWS_STAGE &&
+           (ggl_is_batched(t) || t->op == GGL_OP_CACHE);
+}
+
+/* True if t is a node that runs in the cutter's part. */
+static bool in_part(const cutter *c, const ggl_tensor *t) {
     return t && t->computed &&
-           c->stage == (c->s->in_trunk[t->id]   ? STAGE_TRUNK
-                        : c->s->is_early[t->id] ? STAGE_EARLY
-                                                : STAGE_REST);
+           c->part == (is_of_stage(c->s, t)    ? PART_STAGE
+                       : c->s->in_trunk[t->id] ? PART_TRUNK
+                       : c->s->is_early[t->id] ? PART_EARLY
+                                               : PART_REST);
 }
 
 static void push_ready(cutter *c, ggl_tensor *t) {
@@ -96,19 +103,19 @@ static void push_ready(cutter *c, ggl_tensor *t) {
     c->ready[k] = t;
 }
 
-/* Counts the readers of all nodes, and makes those ready that nothing in this stage reads. */
+/* Counts the readers of all nodes, and makes those ready that nothing in this part reads. */
 static void reset_ready(cutter *c) {
     const ggl_graph *g = c->s->g;
     memset(c->n_readers, 0, (size_t)ggl_graph_n_ids(g) * sizeof *c->n_readers);
     for (int i = 0; i < ggl_graph_n_nodes(g); i++) {
         const ggl_tensor *t = ggl_graph_node(g, i);
-        for (int k = 0; in_stage(c, t) && k < ggl_n_reads(t); k++)
-            if (in_stage(c, ggl_read(t, k)))
+        for (int k = 0; in_part(c, t) && k < ggl_n_reads(t); k++)
+            if (in_part(c, ggl_read(t, k)))
                 c->n_readers[ggl_read(t, k)->id]++;
     }
     for (int i = 0; i < ggl_graph_n_nodes(g); i++) {
         ggl_tensor *t = ggl_graph_node(g, i);
-        if (in_stage(c, t) && c->n_readers[t->id] == 0)
+        if (in_part(c, t) && c->n_readers[t->id] == 0)
             push_ready(c, t);
     }
 }
@@ -121,7 +128,7 @@ static void fill_segment(cutter *c, int k, size_t number) {
         c->from_end[t->id] = number;
         for (int i = 0; i < ggl_n_reads(t); i++) {
             ggl_tensor *x = ggl_read(t, i);
-            if (in_stage(c, x) && --c->n_readers[x->id] == 0)
+            if (in_part(c, x) && --c->n_readers[x->id] == 0)
                 push_ready(c, x);
         }
     }
@@ -203,7 +210,7 @@ static size_t cut_groups(cutter *c, size_t n) {
     for (int i = 0; part && n_parts && group && i < ggl_graph_n_nodes(g); i++) {
         const ggl_tensor *t = ggl_graph_node(g, i);
         const size_t k = c->from_end[t->id];
-        if (!in_stage(c, t))
+        if (!in_part(c, t))
             continue;
         total += n_parts[k] == 0 || group[k] != t->group;
         n_parts[k] += n_parts[k] == 0 || group[k] != t->group;
@@ -214,7 +221,7 @@ static size_t cut_groups(cutter *c, size_t n) {
         n_parts[k] += n_parts[k - 1];
     for (int i = 0; total > 0 && i < ggl_graph_n_nodes(g); i++) {
         const ggl_tensor *t = ggl_graph_node(g, i);
-        if (in_stage(c, t))
+        if (in_part(c, t))
             c->from_end[t->id] = n_parts[c->from_end[t->id]] - part[t->id];
     }
     ggl_free(part);
@@ -223,11 +230,11 @@ static size_t cut_groups(cutter *c, size_t n) {
     return total;
 }
 
-/* Appends the segments of a stage. In each of them the nodes keep the order of the graph. */
-static ggl_status cut_stage(schedule *s, int stage, ggl_error *err) {
+/* Appends the segments of a part. In each of them the nodes keep the order of the graph. */
+static ggl_status cut_part(schedule *s, int part, ggl_error *err) {
     cutter c;
     segment **seen = ggl_calloc((size_t)ggl_graph_n_ids(s->g), sizeof(segment *));
-    bool ok = cutter_init(&c, s, stage) && seen;
+    bool ok = cutter_init(&c, s, part) && seen;
     size_t n = ok ? cut_best(&c) : 0;
     if (ok && n > 0 && s->watched) {
         n = cut_groups(&c, n);
@@ -236,10 +243,10 @@ static ggl_status cut_stage(schedule *s, int stage, ggl_error *err) {
     const size_t end = s->n_segs + n;
     ok = ok && ggl_grow(&s->seg, &s->cap_segs, end, sizeof *s->seg);
     while (ok && s->n_segs < end)
-        s->seg[s->n_segs++] = (segment){.phase = stage == STAGE_TRUNK ? TRUNK : TAIL};
+        s->seg[s->n_segs++] = (segment){.phase = part <= PART_TRUNK ? TRUNK : TAIL};
     for (int i = 0; ok && i < ggl_graph_n_nodes(s->g); i++) {
         ggl_tensor *t = ggl_graph_node(s->g, i);
-        if (!in_stage(&c, t))
+        if (!in_part(&c, t))
             continue;
         segment *seg = &s->seg[end - 1 - c.from_end[t->id]];
         seg->backend = s->backend[t->id];
@@ -250,15 +257,43 @@ static ggl_status cut_stage(schedule *s, int stage, ggl_error *err) {
     return ok ? GGL_OK : ggl_sched_no_memory(err);
 }
 
-ggl_status ggl_sched_cut(schedule *s, ggl_error *err) {
-    size_t end[N_STAGES] = {0};
-    find_trunk(s);
-    ggl_status st = find_early(s, err);
-    for (int stage = 0; stage < N_STAGES && st == GGL_OK; stage++) {
-        st = cut_stage(s, stage, err);
-        end[stage] = s->n_segs;
+/* Sets s->has_stage. GGL_USAGE: outputs are of both kinds of rows, or nodes that belong to neither would have to be computed
+ * in both kinds of runs. */
+static ggl_status find_stage(schedule *s, ggl_error *err) {
+    int n[GGL_ROWS_COUNT] = {0};
+    for (int i = 0; i < ggl_graph_n_outputs(s->g); i++)
+        n[ggl_graph_get_output(s->g, i)->rows]++;
+    if (n[GGL_ROWS_MAIN] > 0 && n[GGL_ROWS_STAGE] > 0)
+        return ggl_fail(err, GGL_USAGE,
+                        "a graph has outputs of a stage and of the rows that read it");
+    s->has_stage = false;
+    bool has_constants = false;
+    for (int i = 0; i < ggl_graph_n_nodes(s->g); i++) {
+        const ggl_tensor *t = ggl_graph_node(s->g, i);
+        s->has_stage |= t->computed && t->op == GGL_OP_CACHE && t->rows == GGL_ROWS_STAGE;
+        has_constants |= t->computed && !ggl_is_batched(t) && t->op != GGL_OP_CACHE;
     }
-    s->n_trunk_segs = end[STAGE_TRUNK];
-    s->n_early_segs = end[STAGE_EARLY];
+    s->has_stage &= n[GGL_ROWS_MAIN] > 0;
+    if (s->has_stage && has_constants)
+        return ggl_fail(
+            err, GGL_USAGE,
+            "a graph with a stage has values that depend on no input: ggl_graph_fold computes "
+            "them first");
+    return GGL_OK;
+}
+
+ggl_status ggl_sched_cut(schedule *s, ggl_error *err) {
+    size_t end[N_PARTS] = {0};
+    ggl_status st = find_stage(s, err);
+    find_trunk(s);
+    if (st == GGL_OK)
+        st = find_early(s, err);
+    for (int part = 0; part < N_PARTS && st == GGL_OK; part++) {
+        st = cut_part(s, part, err);
+        end[part] = s->n_segs;
+    }
+    s->n_stage_segs = end[PART_STAGE];
+    s->n_trunk_segs = end[PART_TRUNK];
+    s->n_early_segs = end[PART_EARLY];
     return st;
 }

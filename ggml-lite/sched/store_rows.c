@@ -12,12 +12,12 @@ bool ggl_row_use_init(row_use *u, const ggl_graph *g) {
 }
 
 void ggl_row_use_set(row_use *u, const ggl_graph *g, const int32_t *pos, const int32_t *slot,
-                     int64_t n, uint64_t n_pages_set) {
+                     const int32_t *end, int64_t n, uint64_t n_pages_set) {
     u->n_pages_set = n_pages_set;
     for (int64_t k = 0; k < ggl_graph_get_params(g)->n_slots; k++)
         u->of[k] = (slot_rows){INT64_MAX, -1, 0};
     for (int64_t i = 0; i < n; i++) {
-        const ggl_visible v = ggl_visible_rows(pos[i], slot[i], 0);
+        const ggl_visible v = ggl_visible_rows(pos[i], slot[i], 0, end ? end[i] : 0);
         slot_rows *r = &u->of[v.slot];
         r->low = pos[i] < r->low ? pos[i] : r->low;
         r->high = pos[i] > r->high ? pos[i] : r->high;
@@ -49,18 +49,22 @@ static int64_t most_pos(const ggl_graph *g) {
 
 ggl_status ggl_rows_check(const ggl_graph *g, const ggl_tensor *t, const int32_t *value, int64_t n,
                           ggl_error *err) {
-    const struct {
-        const ggl_tensor *input;
-        const char *what;
-        int64_t n; /* values are 0 .. n-1 */
-    } place[] = {{g->slot, "slot", ggl_graph_get_params(g)->n_slots},
-                 {g->pos, "position", most_pos(g)},
-                 {g->page, "page", g->n_pages}};
-    for (size_t k = 0; k < sizeof place / sizeof *place; k++)
-        for (int64_t i = 0; t == place[k].input && i < n * ggl_count(t); i++)
-            if (value[i] < 0 || value[i] >= place[k].n)
-                return ggl_fail(err, GGL_USAGE, "%s %" PRId32 " of a graph that has %" PRId64,
-                                place[k].what, value[i], place[k].n);
+    const int64_t n_pos = most_pos(g);
+    const char *what = t == g->page ? "page" : NULL;
+    int64_t limit = g->n_pages; /* values are below it */
+    for (int k = 0; k < GGL_ROWS_COUNT && !what; k++) {
+        what = t == g->slot[k]  ? "slot"
+               : t == g->pos[k] ? "position"
+               : t == g->end[k] ? "end"
+                                : NULL;
+        limit = t == g->slot[k]                       ? ggl_graph_get_params(g)->n_slots
+                : t == g->end[k] && n_pos < INT64_MAX ? n_pos + 1
+                                                      : n_pos;
+    }
+    for (int64_t i = 0; what && i < n * ggl_count(t); i++)
+        if (value[i] < 0 || value[i] >= limit)
+            return ggl_fail(err, GGL_USAGE, "%s %" PRId32 " of a graph that has %" PRId64, what,
+                            value[i], limit);
     return GGL_OK;
 }
 

@@ -19,14 +19,15 @@ typedef struct row_use {
 
 /* Allocates `of` for the graph's slots; false: out of memory. ggl_free frees it. */
 bool ggl_row_use_init(row_use *u, const ggl_graph *g);
-/* Sets the rows of a batch of n elements with these positions and slots. */
+/* Sets the rows of a batch of n elements with these positions, slots and ends (NULL: the graph has no
+ * input "end"). */
 void ggl_row_use_set(row_use *u, const ggl_graph *g, const int32_t *pos, const int32_t *slot,
-                     int64_t n, uint64_t n_pages_set);
+                     const int32_t *end, int64_t n, uint64_t n_pages_set);
 /* True if the batch `now` may write a row that the batch `before` can see: that of a position that it has
  * reached, or, in a ring, one that takes the place of an earlier position. */
 bool ggl_row_use_meets(const row_use *now, const row_use *before, const ggl_graph *g);
 
-/* If t is the input "slot", "pos" or "page", checks its values for n elements of the batch.
+/* If t is the input "slot", "pos", "end" or "page", checks its values for n elements of the batch.
  * Backends compute addresses from them without a check. GGL_USAGE: one is not allowed. */
 ggl_status ggl_rows_check(const ggl_graph *g, const ggl_tensor *t, const int32_t *value, int64_t n,
                           ggl_error *err);

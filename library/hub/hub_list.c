@@ -38,12 +38,12 @@ hub_kind llm_hub_kind_of(const char *path) {
     const size_t n = strlen(path), n_end = strlen(".safetensors");
     if (ends_with(path, ".gguf"))
         return HUB_GGUF;
+    if (llm_model_name_of_folder(path))
+        return HUB_TEXT;
     if (strchr(path, '/'))
         return HUB_OTHER;
     if (n > n_end && strcmp(path + n - n_end, ".safetensors") == 0)
         return HUB_WEIGHTS;
-    if (llm_model_name_of_folder(path))
-        return HUB_TEXT;
     return llm_pickle_is_name(path) ? HUB_PICKLE : HUB_OTHER;
 }
 

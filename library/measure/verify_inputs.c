@@ -1,24 +1,18 @@
 /* The inputs of a verified model. */
-#include <string.h>
-
 #include "ggl/internal/graph.h"
+#include "llm/internal/text_inputs.h"
 #include "verify_impl.h"
 
-static ggl_status set_input(verify *v, node_device *d, const char *name, const int32_t *data) {
-    const ggl_tensor *t = ggl_graph_find_input(v->g, name);
-    return t ? llm_node_device_put(d, t, data, v->err) : GGL_OK;
-}
-
-/* Sets the inputs of a device, if it is open. */
 ggl_status llm_verify_set_inputs(verify *v, node_device *d, const int32_t *token,
                                  int32_t *scratch) {
-    if (!d->m)
-        return GGL_OK;
-    ggl_status st = set_input(v, d, "token", token);
-    memset(scratch, 0, (size_t)v->m.n * sizeof *scratch);
-    if (st == GGL_OK)
-        st = set_input(v, d, "slot", scratch);
-    for (int32_t i = 0; i < v->m.n; i++)
-        scratch[i] = i;
-    return st == GGL_OK ? set_input(v, d, "pos", scratch) : st;
+    const llm_text_inputs x = {.token = token, .n = v->m.n};
+    ggl_status st = GGL_OK;
+    for (int i = 0; d->m && i < ggl_graph_n_inputs(v->g) && st == GGL_OK; i++) {
+        const ggl_tensor *t = ggl_graph_get_input(v->g, i);
+        if (!ggl_is_batched(t) || !llm_node_is_placed(d->m, t))
+            continue;
+        llm_text_input(&x, t->name, scratch);
+        st = llm_node_device_put(d, t, scratch, v->err);
+    }
+    return st;
 }

@@ -3,6 +3,7 @@
 
 #include "ggl/alloc.h"
 #include "ggl/internal/graph.h"
+#include "llm/internal/text_inputs.h"
 #include "verify_impl.h"
 
 /* --- what rounding alone does to the outputs -------------------------------------------------- */
@@ -109,16 +110,11 @@ static void judge_whole(verify *v) {
 /* --- the whole graph -------------------------------------------------------------------------- */
 
 static ggl_status run_whole(verify *v, ggl_sched *s, const int32_t *token, int32_t *scratch) {
-    int64_t n = v->m.n;
+    const llm_text_inputs x = {.token = token, .n = v->m.n};
     ggl_status st = ggl_sched_alloc(s, v->err);
-    for (int k = 0; k < 3 && st == GGL_OK; k++) {
-        const char *const name[] = {"token", "pos", "slot"};
-        for (int32_t i = 0; i < n; i++)
-            scratch[i] = k == 0 ? token[i] : k == 1 ? i : 0;
-        if (ggl_graph_find_input(v->g, name[k]))
-            st = ggl_sched_set(s, name[k], scratch, (size_t)n * sizeof *scratch, n, v->err);
-    }
-    return st == GGL_OK ? ggl_sched_run(s, n, NULL, 0, v->err) : st;
+    if (st == GGL_OK)
+        st = llm_text_inputs_set(&x, s, v->g, scratch, v->err);
+    return st == GGL_OK ? ggl_sched_run(s, x.n, NULL, 0, v->err) : st;
 }
 
 ggl_status llm_verify_whole(verify *v, ggl_graph *g, const int32_t *token, int32_t *scratch) {

@@ -3,24 +3,38 @@
 #include <stddef.h>
 #include <string.h>
 
+/* True for the files of sentence-transformers' modules: 1_Pooling/config.json, 2_Dense/model.safetensors. */
+static bool is_of_module(const char *name) {
+    static const char *const names[] = {"_Pooling/config.json", "_Dense/config.json",
+                                        "_Dense/model.safetensors"};
+    const size_t n = strspn(name, "0123456789");
+    for (size_t i = 0; n > 0 && i < sizeof names / sizeof *names; i++)
+        if (strcmp(name + n, names[i]) == 0)
+            return true;
+    return false;
+}
+
 bool llm_model_name_of_folder(const char *name) {
     static const char *const names[] = {"added_tokens.json",
                                         "chat_template.jinja",
                                         "config.json",
+                                        "config_sentence_transformers.json",
                                         "generation_config.json",
                                         "merges.txt",
                                         "model.safetensors.index.json",
+                                        "modules.json",
                                         "sentencepiece.bpe.model",
                                         "spiece.model",
                                         "spm.model",
                                         "tokenizer.json",
                                         "tokenizer.model",
                                         "tokenizer_config.json",
-                                        "vocab.json"};
+                                        "vocab.json",
+                                        "vocab.txt"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(name, names[i]) == 0)
             return true;
-    return false;
+    return is_of_module(name);
 }
 
 bool llm_model_name_is_aside(const char *path) {

@@ -4,7 +4,8 @@
 
 #include <stdbool.h>
 
-/* True for the name of a file that is read from a Hugging Face folder beside the weights, such as config.json or tokenizer.model. */
+/* True for the name of a file that is read from a Hugging Face folder beside the weights, such as config.json, tokenizer.model or
+ * 1_Pooling/config.json. */
 bool llm_model_name_of_folder(const char *name);
 
 /* True for a GGUF file that is not a language model itself: a projector for images (mmproj) or an

@@ -108,81 +108,6 @@ static bool prepare(arch_eval *ev, const llm_arch_params *params) {
     return llm_arch_adapt_init(ev) && llm_arch_eval_init(ev) && bind_predefined(ev);
 }
 
-/* Checks that 'logits' is a score for each token of the vocabulary and makes it the graph's
- * output. */
-static bool give_logits(arch_eval *ev) {
-    const arch_slot *s = &ev->global[ev->arch->logits];
-    char shape[128], text[256];
-    arch_place end = {&ev->arch->text, (uint32_t)(ev->arch->text.n > 0 ? ev->arch->text.n - 1 : 0),
-                      1};
-    if (!s->bound) {
-        llm_arch_error(ev, end,
-                       "'logits' has no value at the end: it is assigned only in a layer, or in a "
-                       "branch that is not taken");
-        return false;
-    }
-    if (s->v.kind != VAL_TENSOR) {
-        llm_arch_error(ev, s->place, "logits must be a tensor: %s",
-                       llm_arch_value_text(&s->v, text, sizeof text));
-        return false;
-    }
-    ggl_tensor *t = s->v.t;
-    if (t->n_dims != 1 || t->ne[0] != ev->n_vocab || !ggl_is_batched(t)) {
-        llm_arch_error_hint(
-            ev, GGL_SHAPE, s->place,
-            "mostly logits = linear(x, output); a model without scores for tokens, such as an "
-            "encoder, cannot be described",
-            "logits is %s%s, but must have a score for each of n_vocab = %lld tokens",
-            ggl_is_batched(t) ? "" : "a constant ", ggl_shape_text(t, shape, sizeof shape),
-            (long long)ev->n_vocab);
-        return false;
-    }
-    ggl_graph_output(ev->g, "logits", t);
-    return llm_arch_graph_ok(ev, s->place) && llm_arch_check_use(ev, t);
-}
-
-/* Finds the product that makes the logits t: goes back from node to source, of several sources to the first
- * that leads to one; a change by an adapter is the second. All parts of joined logits must be products with
- * the same state; constants, as for tokens that cannot follow, do not count. NULL if none.
- * *steps limits the search. */
-static const ggl_tensor *last_product(const ggl_tensor *t, int *steps) {
-    if (!t || !ggl_is_batched(t) || --*steps < 0)
-        return NULL;
-    if (t->op == GGL_OP_LINEAR)
-        return t;
-    const bool is_joined = t->op == GGL_OP_CONCAT;
-    const bool is_cut = t->op == GGL_OP_RESHAPE || t->op == GGL_OP_SPLIT;
-    const ggl_tensor *found = NULL;
-    for (int k = 0; k < t->n_src && (is_joined || !found); k++) {
-        const ggl_tensor *s = t->src[k];
-        if (!s || !ggl_is_batched(s) || (!is_joined && !is_cut && s->ne[0] != t->ne[0]))
-            continue;
-        const ggl_tensor *product = last_product(s, steps);
-        if (is_joined && (!product || (found && found->src[0] != product->src[0])))
-            return NULL;
-        found = found ? found : product;
-    }
-    return found;
-}
-
-/* Makes the graph's output "embedding", if it is wanted. */
-static bool give_embedding(arch_eval *ev) {
-    if (!ev->params || !ev->params->embedding)
-        return true;
-    const arch_slot *s = &ev->global[ev->arch->logits];
-    int steps = 1000;
-    const ggl_tensor *last = last_product(s->v.t, &steps);
-    if (!last || last->src[0]->n_dims != 1 || !ggl_is_batched(last->src[0])) {
-        llm_arch_error_hint(ev, GGL_UNSUPPORTED, s->place, NULL,
-                            "the model gives no embeddings: its logits are not the product of a "
-                            "state and a matrix");
-        return false;
-    }
-    ev->n_embd = last->src[0]->ne[0];
-    ggl_graph_output(ev->g, "embedding", last->src[0]);
-    return llm_arch_graph_ok(ev, s->place);
-}
-
 ggl_status llm_arch_build(const llm_arch *arch, const llm_arch_source *source,
                           const llm_arch_params *params, ggl_graph *graph, llm_arch_result *result,
                           ggl_error *err) {
@@ -212,20 +137,27 @@ ggl_status llm_arch_build_with(const llm_arch *arch, const llm_arch_source *sour
     if (result)
         *result = (llm_arch_result){0};
     bool ok = prepare(&ev, params);
-    if (ok && !(llm_arch_run(&ev, arch->body) && llm_arch_place_parts(&ev) && give_logits(&ev) &&
-                give_embedding(&ev) && llm_arch_check_unused(&ev) && llm_arch_adapt_finish(&ev))) {
+    if (ok &&
+        !(llm_arch_run(&ev, arch->body) && llm_arch_place_parts(&ev) &&
+          llm_arch_give_outputs(&ev) && llm_arch_check_unused(&ev) && llm_arch_adapt_finish(&ev))) {
         ok = false;
         if (!convert)
             llm_arch_report_keys_before(&ev);
     }
     ok = ok && (convert ? convert->expand_ignored(&ev) : llm_arch_check_source(&ev));
     if (result) {
-        *result = (llm_arch_result){.family = ev.family,
-                                    .n_vocab = ev.n_vocab,
-                                    .n_embd = ev.n_embd,
-                                    .n_layer = ev.n_layer,
-                                    .notes = ev.notes,
-                                    .line_ran = ev.line_ran};
+        *result =
+            (llm_arch_result){.family = ev.family,
+                              .n_vocab = ev.n_vocab,
+                              .n_embd = ev.output[OUT_EMBEDDING].n,
+                              .logits = ev.output[OUT_LOGITS],
+                              .embedding = ev.output[OUT_EMBEDDING],
+                              .score = ev.output[OUT_SCORE],
+                              .sees_all = ev.n_stages > 0 && (!arch->has_tokens || ev.gives_stage),
+                              .reads_text = ev.n_stages > 0 && arch->has_tokens,
+                              .n_layer = ev.n_layer,
+                              .notes = ev.notes,
+                              .line_ran = ev.line_ran};
         ev.notes = NULL;
         ev.line_ran = NULL;
     }

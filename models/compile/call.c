@@ -199,7 +199,7 @@ static bool run_as_node(call *c) {
         return false;
     ev->call[ev->n_call++] = t;
     llm_arch_note_made(ev, c->e->mark, t);
-    return unpack(c, t, n_tensors);
+    return llm_arch_note_rows(ev, c->e->mark, t) && unpack(c, t, n_tensors);
 }
 
 /* --- the call --------------------------------------------------------------------------------- */

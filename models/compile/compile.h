@@ -2,6 +2,8 @@
  * a graph.
  *
  *     build.c    the whole build: family, vocabulary, inputs, statements, checks
+ *     outputs.c  makes the outputs of the graph
+ *     rows.c     which rows each value belongs to
  *     evaluator.c  the state of an evaluation, errors, limits
  *     eval.c     statements, layer by layer
  *     expr.c     expressions -> values
@@ -62,6 +64,7 @@ typedef struct arch_value {
     /* indexes a dimension of exactly `range` (topk), not of at least `range` (token, pos) */
     bool exact_range;
     bool number_too; /* an index that is also a number: pos */
+    bool is_stage;   /* TENSOR: the rows of a stage, of which [i] picks one */
 } arch_value;
 
 /* --- evaluating ------------------------------------------------------------------------------- */
@@ -69,6 +72,7 @@ typedef struct arch_value {
 typedef struct arch_slot {
     arch_value v;
     bool bound, in_layer; /* in_layer: first assigned in the current layer; cleared at its end */
+    bool in_stage;        /* first assigned in the current stage; cleared at its end */
     ggl_tensor *state;    /* the STATE node, if bound by `s = state(..)` */
     bool kept;
     arch_place place;
@@ -112,6 +116,15 @@ typedef struct arch_edge { /* `to` counts as used if `from` is used; from NULL: 
 } arch_edge;
 
 typedef struct arch_eval arch_eval;
+
+/* The rows that a value belongs to. */
+enum {
+    ROWS_NONE,  /* it is the same for all rows */
+    ROWS_EACH,  /* each row has its own: a token, or a row of a stage that no token reads */
+    ROWS_STAGE, /* each row of a stage that tokens read */
+    ROWS_PICKED, /* this and the following: one row of a stage, that of ev->picked[rows - ROWS_PICKED] */
+    ARCH_MAX_PICKS = 16
+};
 typedef struct arch_converter arch_converter;
 
 struct arch_eval {
@@ -123,7 +136,8 @@ struct arch_eval {
     bool refused;      /* the error comes from a `require` or an `ignore .. if` */
     ggl_arena arena;
     const char *family;
-    int64_t n_ctx, n_vocab, n_embd;
+    int64_t n_ctx, n_vocab;
+    llm_arch_output output[OUT_COUNT];
     arch_slot *global;
     arch_frame *frame; /* NULL at top level */
     int n_frames, in_recurrent, depth;
@@ -132,6 +146,15 @@ struct arch_eval {
     int64_t layer;           /* -1: outside of `layer` */
     int64_t n_layer;
     const char *layer_name;
+    const char *prefix;      /* of names of tensors, from here on; NULL: none */
+    const arch_stmt *stage;  /* whose block runs; NULL: none */
+    arch_value stage_result; /* what it returned; VAL_FAIL: nothing yet */
+    int n_stages;
+    bool gives_stage; /* an output belongs to rows of a stage that tokens read */
+    uint8_t *rows_of; /* indexed by tensor id: to which rows the value belongs (arch_rows) */
+    size_t cap_rows_of;
+    int64_t picked[ARCH_MAX_PICKS]; /* rows of stages that were picked; -1: the last one */
+    int n_picked;
     int64_t steps;
     size_t const_bytes;
     arch_value one;        /* holds the result of a call that has one */
@@ -288,6 +311,17 @@ const char *llm_arch_expand(arch_eval *ev, const char *s, arch_place p);
  * error. */
 void llm_arch_teach(arch_eval *ev, const arch_expr *e, bool want);
 
+/* rows.c */
+int llm_arch_rows(const arch_eval *ev, const ggl_tensor *t);
+/* Says that t belongs to these rows. False: out of memory, reported. */
+bool llm_arch_set_rows(arch_eval *ev, const ggl_tensor *t, int rows);
+/* Notes to which rows the new node t belongs. False: it mixes rows, which is reported. */
+bool llm_arch_note_rows(arch_eval *ev, arch_place p, const ggl_tensor *t);
+
+/* outputs.c */
+/* Makes the outputs of the graph, after all statements have run. False: reported. */
+bool llm_arch_give_outputs(arch_eval *ev);
+
 /* eval.c */
 bool llm_arch_run(arch_eval *ev, const arch_stmt *s); /* false: failed, or a return ran */
 bool llm_arch_bind(arch_eval *ev, const arch_target *t, const arch_value *v);
@@ -305,6 +339,9 @@ arch_value llm_arch_infix(arch_eval *ev, const arch_expr *e, const arch_value *a
                           const arch_value *b);
 arch_value llm_arch_pick(arch_eval *ev, const arch_expr *e, const arch_value *t,
                          const arch_value *i);
+/* Evaluates S[i], a row of the stage S. */
+arch_value llm_arch_pick_row(arch_eval *ev, const arch_expr *e, const arch_value *stage,
+                             const arch_value *i);
 /* The same as llm_arch_plain_node, with the adapters' part added (adapt.c). */
 ggl_tensor *llm_arch_node(arch_eval *ev, arch_place p, ggl_op op, ggl_tensor *const *src, int n_src,
                           const double *num, int n_num);
@@ -406,7 +443,8 @@ int llm_arch_number_pattern(ggl_str name, char *buf, size_t size, int64_t number
 /* At the end of a build: fails if there is a name that nothing reads. In language 1, which had no
  * such rule, this is a note. */
 bool llm_arch_check_unused(arch_eval *ev);
-bool llm_arch_check_use(arch_eval *ev, ggl_tensor *logits);
+/* Checks that everything declared and computed reaches one of the n outputs. */
+bool llm_arch_check_use(arch_eval *ev, ggl_tensor *const *output, int n);
 
 /* judge.c */
 typedef struct arch_judge arch_judge;

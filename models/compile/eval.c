@@ -43,8 +43,10 @@ bool llm_arch_bind(arch_eval *ev, const arch_target *t, const arch_value *v) {
         llm_arch_error(ev, t->place, "'%s' is the layer's number and cannot be assigned", t->name);
         return false;
     }
-    if (!s->bound)
+    if (!s->bound) {
         s->in_layer = !ev->frame && ev->layer >= 0;
+        s->in_stage = !ev->frame && ev->stage;
+    }
     s->bound = true;
     s->v = *v;
     s->place = t->place;
@@ -206,9 +208,13 @@ static bool run_keep(arch_eval *ev, const arch_stmt *s) {
     return true;
 }
 
-/* Evaluates the results into the frame. Always returns false, which stops the function's body. */
+/* Evaluates the results into the frame, or the stage's. Always returns false, which stops the body. */
 static bool run_return(arch_eval *ev, const arch_stmt *s) {
     arch_frame *f = ev->frame;
+    if (!f) {
+        ev->stage_result = llm_arch_eval_expr(ev, s->expr[0]);
+        return false;
+    }
     /* `return f(..)` returns all results of f */
     if (s->n_expr == 1 && s->expr[0]->kind == EX_CALL) {
         arch_value *v = llm_arch_call(ev, s->expr[0], &f->n_result);
@@ -277,6 +283,70 @@ static bool run_require(arch_eval *ev, const arch_stmt *s) {
     return false;
 }
 
+/* --- stages: texts whose rows see each other ---------------------------------------------------- */
+
+/* Clears the names that the stage assigned. */
+static void end_stage(arch_eval *ev) {
+    for (int k = SLOT_FIRST_FREE; k < ev->arch->n_global; k++)
+        if (ev->global[k].in_stage)
+            ev->global[k] = (arch_slot){0};
+}
+
+/* Makes the inputs of the stage. If tokens read it, they have inputs of their own, and two that say where their text is. */
+static bool begin_rows(arch_eval *ev, const arch_stmt *s, arch_slot outer[2]) {
+    static const char *const own[] = {"stage.token", "stage.pos", "stage.slot",
+                                      "stage.end",   "read.slot", "read.end"};
+    outer[0] = ev->global[SLOT_TOKEN];
+    outer[1] = ev->global[SLOT_POS];
+    if (!ev->arch->has_tokens) {
+        ggl_graph_input(ev->g, "end", GGL_I32, 0, NULL, true);
+        return llm_arch_graph_ok(ev, s->place);
+    }
+    for (size_t k = 0; k < sizeof own / sizeof *own; k++) {
+        ggl_tensor *t = ggl_graph_input(ev->g, own[k], GGL_I32, 0, NULL, true);
+        if (k < 2)
+            ev->global[k == 0 ? SLOT_TOKEN : SLOT_POS].v.t = t;
+    }
+    return llm_arch_graph_ok(ev, s->place);
+}
+
+static bool run_stage(arch_eval *ev, const arch_stmt *s) {
+    const arch_target *t = &s->target[0];
+    char text[256];
+    if (llm_arch_target_slot(ev, t)->bound) {
+        llm_arch_error(ev, t->place, "'%s' already has a value: a stage needs a new name", t->name);
+        return false;
+    }
+    if (ev->n_stages++ > 0) {
+        llm_arch_error(ev, s->place, "a descriptor has one stage at most");
+        return false;
+    }
+    arch_slot outer[2];
+    if (!begin_rows(ev, s, outer))
+        return false;
+    ev->stage = s;
+    ev->stage_result = ARCH_FAIL;
+    const bool whole = llm_arch_run(ev, s->arm[0].body);
+    ev->stage = NULL;
+    ev->global[SLOT_TOKEN] = outer[0];
+    ev->global[SLOT_POS] = outer[1];
+    if (ev->arch->has_tokens)
+        ggl_graph_set_group(ev->g, -1); /* the tokens' part before their first layer */
+    if (ev->status != GGL_OK)
+        return false;
+    if (whole || ev->stage_result.kind != VAL_TENSOR || !ggl_is_batched(ev->stage_result.t)) {
+        llm_arch_error(ev, t->place,
+                       whole ? "the stage '%s' has no result: its last line must be return .."
+                             : "the stage '%s' must return a value of each row: %s",
+                       t->name,
+                       whole ? "" : llm_arch_value_text(&ev->stage_result, text, sizeof text));
+        return false;
+    }
+    end_stage(ev);
+    ev->stage_result.is_stage = true;
+    return llm_arch_bind(ev, t, &ev->stage_result);
+}
+
 /* --- running ---------------------------------------------------------------------------------- */
 
 static bool run_one(arch_eval *ev, const arch_stmt *s) {
@@ -291,6 +361,11 @@ static bool run_one(arch_eval *ev, const arch_stmt *s) {
         return run_layer(ev, s);
     case ST_FOR:
         return run_for(ev, s);
+    case ST_STAGE:
+        return run_stage(ev, s);
+    case ST_PREFIX:
+        ev->prefix = s->string;
+        return true;
     case ST_KEEP:
         return run_keep(ev, s);
     case ST_RETURN:

@@ -157,6 +157,7 @@ void llm_arch_eval_fini(arch_eval *ev) {
     ggl_index_fini(&ev->read_key_index);
     ggl_free(ev->part);
     ggl_free(ev->made);
+    ggl_free(ev->rows_of);
     ggl_free(ev->keep);
     ggl_free(ev->call);
     ggl_free(ev->read);

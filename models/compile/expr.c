@@ -267,6 +267,8 @@ static arch_value eval_index(arch_eval *ev, const arch_expr *e) {
     arch_value i = llm_arch_eval_expr(ev, e->b);
     if (i.kind == VAL_FAIL)
         return i;
+    if (t.kind == VAL_TENSOR && t.is_stage)
+        return llm_arch_pick_row(ev, e, &t, &i);
     if (t.kind == VAL_TENSOR)
         return llm_arch_pick(ev, e, &t, &i);
     bool one_for_all =

@@ -28,7 +28,8 @@ static bool is_engine_key(ggl_str k) {
 }
 
 /* Keys below "{arch}." that the engine reads. */
-static const char *const engine[] = {"context_length", "pooling_type", "vocab_size"};
+static const char *const engine[] = {"context_length", "decoder_start_token_id", "pooling_type",
+                                     "vocab_size"};
 
 bool llm_arch_engine_reads(const arch_eval *ev, ggl_str key) {
     const size_t n = strlen(ev->family) + 1;

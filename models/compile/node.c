@@ -113,5 +113,5 @@ ggl_tensor *llm_arch_plain_node(arch_eval *ev, arch_place p, ggl_op op, ggl_tens
         return NULL;
     name_ones(t);
     llm_arch_note_made(ev, p, t);
-    return ev->status == GGL_OK ? t : NULL;
+    return llm_arch_note_rows(ev, p, t) ? t : NULL;
 }

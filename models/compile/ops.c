@@ -229,6 +229,29 @@ arch_value llm_arch_pick(arch_eval *ev, const arch_expr *e, const arch_value *t,
     return v;
 }
 
+arch_value llm_arch_pick_row(arch_eval *ev, const arch_expr *e, const arch_value *stage,
+                             const arch_value *i) {
+    int64_t row;
+    if (ev->arch->has_tokens)
+        return llm_arch_error(ev, e->mark,
+                              "a row of a stage that tokens read: only attention reads it there");
+    if (!llm_arch_want_whole(ev, e->b, i, -1, INT32_MAX, &row))
+        return ARCH_FAIL;
+    int k = 0;
+    while (k < ev->n_picked && ev->picked[k] != row)
+        k++;
+    if (k == ARCH_MAX_PICKS)
+        return llm_arch_error(ev, e->mark, "more than %d rows are picked", ARCH_MAX_PICKS);
+    ev->picked[k] = row;
+    ev->n_picked = k < ev->n_picked ? ev->n_picked : k + 1;
+    /* a view of its own, which belongs to the picked row */
+    ggl_tensor *t =
+        llm_arch_reshape(ev, e->mark, stage->t, stage->t->n_dims, stage->t->ne, stage->t->dim_name);
+    if (!t || !llm_arch_set_rows(ev, t, ROWS_PICKED + k))
+        return ARCH_FAIL;
+    return llm_arch_tensor_value(t);
+}
+
 /* --- calls of operators ----------------------------------------------------------------------- */
 
 /* The evaluated arguments of a call, by parameter. */

@@ -1,6 +1,6 @@
-/* Checks that everything declared and computed reaches the logits.
+/* Checks that everything declared and computed reaches an output.
  *
- * The walk goes from the logits back through the nodes. It enters the body of a CALL at its
+ * The walk goes from the outputs back through the nodes. It enters the body of a CALL at its
  * result, goes from a parameter to the call's source, from a state to its KEEP, and from the arm
  * of a choice that was taken to the other arm. Nodes that it does not reach are unused. In a
  * chain of unused nodes, the last one, which nothing reads, is reported: the mistake is there. */
@@ -127,6 +127,14 @@ static const char *no_layers(const arch_eval *ev) {
     return ev->n_layer == 0 ? "; the model has no layers (n_layer is 0)" : "";
 }
 
+/* Returns what values must reach, for messages. */
+static const char *outputs_text(const arch_eval *ev) {
+    for (int k = 0; k < OUT_COUNT; k++)
+        if (k != OUT_LOGITS && ev->arch->output[k] >= 0)
+            return "an output";
+    return "the logits";
+}
+
 /* Reports the first unused end of a chain: a KEEP if `kept`, else another node. KEEPs are
  * reported last, because the unused call that contains them is usually the mistake. */
 static bool report_value(walk *w, bool kept) {
@@ -138,10 +146,11 @@ static bool report_value(walk *w, bool kept) {
         if (m->t->op == GGL_OP_CACHE)
             llm_arch_error(ev, m->place, "no attend reads what is cached here");
         else if (m->target)
-            llm_arch_error(ev, m->place, "the value of '%s' does not reach the logits%s", m->target,
-                           no_layers(ev));
+            llm_arch_error(ev, m->place, "the value of '%s' does not reach %s%s", m->target,
+                           outputs_text(ev), no_layers(ev));
         else
-            llm_arch_error(ev, m->place, "this value does not reach the logits%s", no_layers(ev));
+            llm_arch_error(ev, m->place, "this value does not reach %s%s", outputs_text(ev),
+                           no_layers(ev));
         return false;
     }
     return true;
@@ -157,18 +166,19 @@ static bool report_weight(walk *w, uint8_t left) {
             continue;
         const char *hint = x->is_bias ? "linear(x, w) adds it, and w.bias is its value" : NULL;
         ev->status = llm_arch_fail(ev->err, GGL_FORMAT, x->place, x->chain, hint,
-                                   "tensor %s is declared but does not reach the logits%s", x->name,
-                                   no_layers(ev));
+                                   "tensor %s is declared but does not reach %s%s", x->name,
+                                   outputs_text(ev), no_layers(ev));
         return false;
     }
     return true;
 }
 
-bool llm_arch_check_use(arch_eval *ev, ggl_tensor *logits) {
+bool llm_arch_check_use(arch_eval *ev, ggl_tensor *const *output, int n) {
     walk w = {0};
     bool ok = walk_init(&w, ev);
     if (ok) {
-        visit(&w, logits);
+        for (int k = 0; k < n; k++)
+            visit(&w, output[k]);
         spread(&w);
         for (size_t i = 0; i < ev->n_read; i++)
             if (!ev->read[i].from)

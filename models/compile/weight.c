@@ -255,7 +255,10 @@ static const char *name_of(arch_eval *ev, const arch_stmt *s, const shape *want)
  * NULL: reported. */
 static const char *full_name(arch_eval *ev, const arch_stmt *s, const char *from, bool bias) {
     char buf[512];
-    const char *end = bias ? "bias" : "weight", *out;
+    const char *end = bias ? "bias" : "weight", *out,
+               *prefix = ev->stage && ev->stage->string ? ev->stage->string
+                         : ev->prefix                   ? ev->prefix
+                                                        : "";
     if (from) {
         if (!(out = llm_arch_expand(ev, from, s->string_place)) || !bias)
             return out;
@@ -268,9 +271,10 @@ static const char *full_name(arch_eval *ev, const arch_stmt *s, const char *from
         }
         snprintf(buf, sizeof buf, "%.*s.bias", (int)(n - m), out);
     } else if (ev->layer >= 0) {
-        snprintf(buf, sizeof buf, "blk.%" PRId64 ".%s.%s", ev->layer, s->target[0].name, end);
+        snprintf(buf, sizeof buf, "%.128sblk.%" PRId64 ".%s.%s", prefix, ev->layer,
+                 s->target[0].name, end);
     } else {
-        snprintf(buf, sizeof buf, "%s.%s", s->target[0].name, end);
+        snprintf(buf, sizeof buf, "%.128s%s.%s", prefix, s->target[0].name, end);
     }
     return llm_arch_strdup(ev, buf);
 }

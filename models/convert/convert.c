@@ -80,6 +80,8 @@ static ggl_status read_config(llm_converter *c, ggl_error *err) {
     ggl_status s = check_folder(c->folder, err);
     if (s == GGL_OK)
         s = llm_json_read(&c->config, path, MAX_CONFIG, err);
+    if (s == GGL_OK)
+        s = llm_converter_read_modules(c, path, err);
     if (s != GGL_OK)
         return s;
     return llm_converter_choose_class(c, path, err);
@@ -338,6 +340,8 @@ static ggl_status run_section(llm_converter *c, ggl_error *err) {
     ggl_status tensors =
         c->source ? GGL_OK
                   : llm_safetensors_open(&c->source, c->folder, &c->params.how, &tensors_err);
+    if (tensors == GGL_OK)
+        tensors = llm_converter_add_modules(c, &tensors_err);
     if (c->lora)
         tensors = llm_lora_choose_source(c->lora, &c->conv, &c->source, tensors, &tensors_err);
     if (tensors == GGL_NOMEM)
@@ -412,6 +416,8 @@ void llm_converter_free(llm_converter *c) {
     llm_lora_free(c->lora);
     llm_arch_free(c->arch);
     llm_json_free(c->config);
+    llm_json_free(c->modules);
+    llm_json_free(c->prompts);
     ggl_free(c->turn);
     ggl_arena_fini(&c->arena);
     ggl_free(c);

@@ -18,6 +18,10 @@ struct llm_converter {
     ggl_arena arena;
     const char *folder, *name, *origin, *class_name;
     llm_json *config;
+    llm_json *modules,
+        *prompts; /* convert_modules.c; NULL: the folder is not of sentence-transformers */
+    int n_dense;
+    int pooling; /* the value of {arch}.pooling_type; 0: unknown */
     llm_arch *arch;
     llm_safetensors *source;
     bool is_checkpoint; /* `folder` is a llama2.c checkpoint, a file */
@@ -46,6 +50,15 @@ GGL_NODISCARD ggl_status llm_converter_choose_name(llm_converter *c, ggl_error *
 /* convert_bin.c: opens the tokenizer of a llama2.c checkpoint of n tokens: the given one, or one next
  * to the checkpoint. A note reports a missing tokenizer. */
 GGL_NODISCARD ggl_status llm_converter_open_bin(llm_converter *c, int64_t n, ggl_error *err);
+/* convert_modules.c: reads the modules of sentence-transformers, if the folder has them, and adds them to c->config.
+ * config: its path. */
+GGL_NODISCARD ggl_status llm_converter_read_modules(llm_converter *c, const char *config,
+                                                    ggl_error *err);
+/* Adds their tensors to c->source, as modules.Dense_0.linear.weight. */
+GGL_NODISCARD ggl_status llm_converter_add_modules(llm_converter *c, ggl_error *err);
+/* Puts the keys of pooling and prompts. */
+GGL_NODISCARD ggl_status llm_converter_put_modules(llm_converter *c, ggl_gguf_writer *w,
+                                                   ggl_error *err);
 /* convert_groups.c: sets the block types of all tensors, and adds notes on sources that are codes in
  * groups. */
 GGL_NODISCARD ggl_status llm_converter_choose_blocks(llm_converter *c, ggl_error *err);

@@ -36,9 +36,12 @@ static ggl_status read_model(llm_hf_tokenizer *t, const llm_hf_vocab *size, ggl_
             "missing here: get it from where the model comes from (tokenizer.model, "
             "sentencepiece.bpe.model, spiece.model or spm.model); --no-tokenizer leaves "
             "the tokenizer out");
+    if (llm_json_is(type, "WordPiece"))
+        return llm_hf_read_words(t, size, err);
     if (!model || (type && !llm_json_is(type, "BPE")) || !merges)
         return ggl_fail(err, GGL_UNSUPPORTED,
-                        "the tokenizer's type '%.*s' is not supported, only BPE is; --no-tokenizer "
+                        "the tokenizer's type '%.*s' is not supported, only BPE and WordPiece are; "
+                        "--no-tokenizer "
                         "leaves it out",
                         type && type->kind == JSON_STRING ? llm_hf_shown(json_str(type)) : 4,
                         type && type->kind == JSON_STRING ? type->s : "none");
@@ -52,6 +55,14 @@ static ggl_status read_model(llm_hf_tokenizer *t, const llm_hf_vocab *size, ggl_
     if (s == GGL_OK)
         s = llm_hf_merges_from_json(t, merges, err);
     return s == GGL_OK && !t->bytes ? llm_hf_make_scores(t, err) : s;
+}
+
+/* Reads vocab.txt, if the folder has it. */
+static ggl_status read_word_list(llm_hf_tokenizer *t, const llm_hf_vocab *size, ggl_error *err) {
+    size_t n;
+    const ggl_status s = llm_hf_read_text(t, "vocab.txt", &t->merges_text, &n, err);
+    return s == GGL_OK && t->merges_text ? llm_hf_read_word_list(t, t->merges_text, n, size, err)
+                                         : s;
 }
 
 static ggl_status read_two_files(llm_hf_tokenizer *t, const llm_hf_vocab *size, ggl_error *err) {
@@ -108,18 +119,28 @@ static ggl_status read_all(llm_hf_tokenizer *t, const llm_hf_vocab *size, ggl_er
         t->file = NULL;
         return llm_hf_read_sentence_model(t, path, size, err);
     }
-    if (s != GGL_OK || (!t->file && !t->vocab))
+    if (s != GGL_OK)
         return s;
-    s = t->file ? read_model(t, size, err) : read_two_files(t, size, err);
+    s = t->file    ? read_model(t, size, err)
+        : t->vocab ? read_two_files(t, size, err)
+                   : read_word_list(t, size, err);
+    if (s == GGL_OK && t->n == 0)
+        return s;
     if (s == GGL_OK)
         s = t->n_cut > 0 ? llm_hf_cut_merges(t, err) : llm_hf_check_merges(t, err);
     if (s == GGL_OK)
         s = llm_hf_set_pre(t, err);
     if (s != GGL_OK)
-        return ggl_within(err, s, "%s/%s", t->folder, t->file ? "tokenizer.json" : "vocab.json");
+        return ggl_within(err, s, "%s/%s", t->folder,
+                          t->file    ? "tokenizer.json"
+                          : t->vocab ? "vocab.json"
+                                     : "vocab.txt");
     llm_hf_set_ids(t);
     llm_hf_set_flags(t);
-    return llm_hf_set_ends(t, err);
+    if (t->words)
+        llm_hf_set_words(t);
+    s = llm_hf_set_ends(t, err);
+    return s == GGL_OK && t->words ? llm_hf_spell_words(t, err) : s;
 }
 
 ggl_status llm_hf_tokenizer_open(llm_hf_tokenizer **out, const char *folder,

@@ -7,7 +7,7 @@
 #include "hf_tokenizer.h"
 #include "sentence_pieces.h"
 
-enum { BOS, EOS, UNK, PAD, EOT, EOM, N_ID };
+enum { BOS, EOS, UNK, PAD, EOT, EOM, CLS, SEP, MASK, N_ID };
 
 struct llm_hf_tokenizer {
     ggl_arena arena;
@@ -22,7 +22,9 @@ struct llm_hf_tokenizer {
     const json_value *model_config;
     char *merges_text, *template_text;
     size_t template_n;
-    bool bytes; /* byte-level BPE, model "gpt2"; else "llama" */
+    bool bytes;       /* byte-level BPE, model "gpt2"; else "llama" */
+    bool words;       /* WordPiece, model "bert" */
+    int lower, strip; /* of WordPiece: flags of its normalizer; -1: unknown */
     ggl_str *piece;
     int32_t *type;
     float *score;
@@ -89,6 +91,15 @@ void llm_hf_set_flags(llm_hf_tokenizer *t); /* add_bos, add_eos and add_space */
 void llm_hf_set_ids(llm_hf_tokenizer *t);
 /* Gives tokens that end a text the ids eos, eot and eom. Notes those left over. */
 GGL_NODISCARD ggl_status llm_hf_set_ends(llm_hf_tokenizer *t, ggl_error *err);
+
+/* hf_words.c: reads the model of a tokenizer.json, of the type WordPiece; a vocab.txt of n bytes. */
+GGL_NODISCARD ggl_status llm_hf_read_words(llm_hf_tokenizer *t, const llm_hf_vocab *size,
+                                           ggl_error *err);
+GGL_NODISCARD ggl_status llm_hf_read_word_list(llm_hf_tokenizer *t, const char *text, size_t n,
+                                               const llm_hf_vocab *size, ggl_error *err);
+void llm_hf_set_words(llm_hf_tokenizer *t); /* the flags */
+/* Spells the pieces as files do; nothing can be looked up by its spelling afterwards. */
+GGL_NODISCARD ggl_status llm_hf_spell_words(llm_hf_tokenizer *t, ggl_error *err);
 
 /* hf_sentence.c: reads a tokenizer.model. */
 GGL_NODISCARD ggl_status llm_hf_read_sentence_model(llm_hf_tokenizer *t, const char *path,

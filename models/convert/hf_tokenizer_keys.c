@@ -14,7 +14,10 @@ static const struct {
                     {"unk_token", "unk_token_id", "tokenizer.ggml.unknown_token_id"},
                     {"pad_token", "pad_token_id", "tokenizer.ggml.padding_token_id"},
                     {"eot_token", "eot_token_id", "tokenizer.ggml.eot_token_id"},
-                    {"eom_token", "eom_token_id", "tokenizer.ggml.eom_token_id"}};
+                    {"eom_token", "eom_token_id", "tokenizer.ggml.eom_token_id"},
+                    {"cls_token", "cls_token_id", "tokenizer.ggml.cls_token_id"},
+                    {"sep_token", "sep_token_id", "tokenizer.ggml.seperator_token_id"},
+                    {"mask_token", "mask_token_id", "tokenizer.ggml.mask_token_id"}};
 
 const char *llm_hf_class_of(const llm_hf_tokenizer *t, char *buf, size_t size) {
     const json_value *c =
@@ -55,8 +58,12 @@ void llm_hf_set_flags(llm_hf_tokenizer *t) {
     const json_value *list =
         llm_json_get_kind(llm_hf_step(llm_json_get(file, "post_processor"), "TemplateProcessing"),
                           "single", JSON_ARRAY);
-    t->add_bos = bos ? bos->flag : -1;
-    t->add_eos = eos ? eos->flag : -1;
+    const json_value *post = llm_json_get(file, "post_processor");
+    const bool both_ends =
+        llm_hf_step(post, "RobertaProcessing") || llm_hf_step(post, "BertProcessing");
+    const int both = both_ends ? 1 : -1;
+    t->add_bos = bos ? bos->flag : both;
+    t->add_eos = eos ? eos->flag : both;
     if (list && list->n > 0) {
         if (!bos)
             t->add_bos = llm_json_get(&list->item[0], "SpecialToken") != NULL;
@@ -89,13 +96,19 @@ void llm_hf_set_ids(llm_hf_tokenizer *t) {
         if (v && v->kind == JSON_OBJECT)
             v = llm_json_get(v, "content");
         t->id[k] = v && v->kind == JSON_STRING ? llm_hf_find_piece(t, json_str(v)) : -1;
+        /* vocab.json does not say which of its tokens are special: those that have a use are */
+        if (t->id[k] >= 0 && t->vocab && t->type[t->id[k]] == LLM_TOKEN_NORMAL)
+            t->type[t->id[k]] = LLM_TOKEN_CONTROL;
         if (id && id->kind == JSON_ARRAY && id->n > 0)
             id = id->item;
         if (t->id[k] < 0 && id && id->kind == JSON_NUMBER && id->whole && id->number >= 0 &&
             id->number < (double)t->n)
             t->id[k] = (int64_t)id->number;
     }
-    if (!t->bytes && t->id[UNK] >= 0)
+    /* where encoders name the ends of a text otherwise */
+    t->id[BOS] = t->id[BOS] < 0 ? t->id[CLS] : t->id[BOS];
+    t->id[EOS] = t->id[EOS] < 0 ? t->id[SEP] : t->id[EOS];
+    if (!t->bytes && !t->words && t->id[UNK] >= 0)
         t->type[t->id[UNK]] = LLM_TOKEN_UNKNOWN;
 }
 
@@ -191,12 +204,15 @@ static ggl_str model_of_kind(const char *kind) {
 
 void llm_hf_tokenizer_put(const llm_hf_tokenizer *t, ggl_gguf_writer *w) {
     const bool unigram = t->pieces.unigram;
-    ggl_str model = model_of_kind(t->bytes ? "bpe" : unigram ? "unigram" : "spm");
+    ggl_str model = model_of_kind(t->bytes   ? "bpe"
+                                  : t->words ? "wordpiece"
+                                  : unigram  ? "unigram"
+                                             : "spm");
     ggl_gguf_put_string(w, "tokenizer.ggml.model", model.s, model.n);
     if (t->pre.s)
         ggl_gguf_put_string(w, "tokenizer.ggml.pre", t->pre.s, t->pre.n);
     ggl_gguf_put_strings(w, "tokenizer.ggml.tokens", t->piece, (uint64_t)t->n);
-    if (!t->bytes)
+    if (!t->bytes && !t->words)
         ggl_gguf_put(w, "tokenizer.ggml.scores", GGL_GGUF_F32, true, t->score, (uint64_t)t->n);
     ggl_gguf_put(w, "tokenizer.ggml.token_type", GGL_GGUF_I32, true, t->type, (uint64_t)t->n);
     if (t->bytes)
@@ -208,6 +224,8 @@ void llm_hf_tokenizer_put(const llm_hf_tokenizer *t, ggl_gguf_writer *w) {
     put_flag(w, "tokenizer.ggml.add_bos_token", t->add_bos);
     put_flag(w, "tokenizer.ggml.add_eos_token", t->add_eos);
     put_flag(w, "tokenizer.ggml.add_space_prefix", t->add_space);
+    put_flag(w, "tokenizer.ggml.normalizer.lowercase", t->words ? t->lower : -1);
+    put_flag(w, "tokenizer.ggml.normalizer.strip_accents", t->words ? t->strip : -1);
     put_flag(w, "tokenizer.ggml.remove_extra_whitespaces", unigram ? t->pieces.remove_spaces : -1);
     if (unigram && t->pieces.charsmap.n > 0)
         ggl_gguf_put(w, "tokenizer.ggml.precompiled_charsmap", GGL_GGUF_U8, true,

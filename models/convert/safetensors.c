@@ -16,6 +16,7 @@
 #define MAX_HEADER ((uint64_t)100 << 20) /* the format's own limit */
 #define MAX_INDEX  ((size_t)100 << 20)
 #define MAX_FILES  4096
+#define MAX_ADDED  16
 #define MAX_NAME   500
 
 static const struct {
@@ -246,8 +247,8 @@ static ggl_status add_file(llm_safetensors *st, const char *folder, const char *
 }
 
 static ggl_status make_room(llm_safetensors *st, size_t n_file, ggl_error *err) {
-    st->map = ggl_arena_alloc(&st->arena, n_file, sizeof *st->map);
-    st->file = ggl_arena_alloc(&st->arena, n_file, sizeof *st->file);
+    st->map = ggl_arena_alloc(&st->arena, n_file + MAX_ADDED, sizeof *st->map);
+    st->file = ggl_arena_alloc(&st->arena, n_file + MAX_ADDED, sizeof *st->file);
     if (!st->map || !st->file)
         return ggl_fail(err, GGL_NOMEM, "out of memory");
     return ggl_index_init(&st->by_file, n_file, sizeof *st->file, GGL_INDEX_STRINGS, err);
@@ -447,6 +448,23 @@ ggl_status llm_safetensors_open(llm_safetensors **out, const char *folder, const
     else
         llm_safetensors_close(st);
     return s;
+}
+
+ggl_status llm_safetensors_add(llm_safetensors *st, const char *folder, const char *name,
+                               const char *prefix, ggl_error *err) {
+    const size_t n = st->n_tensor;
+    if (st->n_added == MAX_ADDED)
+        return ggl_fail(err, GGL_LIMIT, "%s: more than %d files of modules", folder, MAX_ADDED);
+    st->n_added++;
+    ggl_status s = add_file(st, folder, name, err);
+    for (size_t i = n; i < st->n_tensor && s == GGL_OK; i++) {
+        char *own = ggl_arena_printf(&st->arena, "%s%s", prefix, st->tensor[i].name.s);
+        if (!own)
+            return ggl_fail(err, GGL_NOMEM, "out of memory");
+        st->tensor[i].name = (ggl_str){own, strlen(own)};
+    }
+    ggl_index_fini(&st->by_name);
+    return s == GGL_OK ? llm_safetensors_index(st, err) : s;
 }
 
 ggl_status llm_safetensors_new(llm_safetensors **out, const char *name, ggl_error *err) {

@@ -38,8 +38,8 @@ typedef struct llm_safetensors {
     ggl_arena arena;
     ggl_file_how how;
     ggl_file_map *map;
-    ggl_str *file; /* names without the folder; s ends in NUL */
-    int n_file;
+    ggl_str *file;       /* names without the folder; s ends in NUL */
+    int n_file, n_added; /* n_added: by llm_safetensors_add */
     ggl_index by_file;
     st_tensor *tensor;
     size_t n_tensor, cap_tensor;
@@ -57,6 +57,10 @@ GGL_NODISCARD ggl_status llm_safetensors_open_memory(llm_safetensors **out, cons
  * The caller opens map[0], fills tensor[], and then calls llm_safetensors_index. GGL_NOMEM. */
 GGL_NODISCARD ggl_status llm_safetensors_new(llm_safetensors **out, const char *name,
                                              ggl_error *err);
+/* Adds a file of the folder to what llm_safetensors_open opened; its tensors get names that begin with `prefix`. name and
+ * prefix are borrowed. GGL_LIMIT: too many such files; otherwise as that. */
+GGL_NODISCARD ggl_status llm_safetensors_add(llm_safetensors *st, const char *folder,
+                                             const char *name, const char *prefix, ggl_error *err);
 /* Makes the index of names. GGL_FORMAT: a name occurs twice. GGL_NOMEM. */
 GGL_NODISCARD ggl_status llm_safetensors_index(llm_safetensors *st, ggl_error *err);
 void llm_safetensors_close(llm_safetensors *st);

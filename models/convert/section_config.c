@@ -329,6 +329,28 @@ static arch_value from_json_array(arch_eval *ev, const arch_expr *e, const json_
     return (arch_value){.kind = VAL_LIST, .item = item, .n = v->n};
 }
 
+/* Makes a list of an object whose names are "0", "1", .., such as id2label; *out has no items if it is no such object. False:
+ * reported. */
+static bool as_list(arch_eval *ev, const arch_expr *e, const json_value *v, json_value *out) {
+    *out = (json_value){.kind = JSON_ARRAY};
+    if (v->n == 0 || v->n > 4096 || !llm_json_get(v, "0"))
+        return true;
+    json_value *item = ggl_arena_alloc(&ev->arena, v->n, sizeof *item);
+    if (!item)
+        return llm_arch_nomem(ev), false;
+    for (uint32_t i = 0; i < v->n; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "%" PRIu32, i);
+        const json_value *x = llm_json_get(v, name);
+        if (!llm_arch_step(ev, e->place, (int64_t)v->n) || !x)
+            return ev->status == GGL_OK;
+        item[i] = *x;
+    }
+    out->item = item;
+    out->n = v->n;
+    return true;
+}
+
 arch_value llm_arch_convert_field(arch_eval *ev, const arch_expr *e) {
     const json_value *v;
     char quote[128], text[192];
@@ -337,6 +359,11 @@ arch_value llm_arch_convert_field(arch_eval *ev, const arch_expr *e) {
     llm_arch_quote(e->place, quote, sizeof quote);
     if (v && v->kind == JSON_ARRAY)
         return from_json_array(ev, e, v);
+    json_value list = {.kind = JSON_ARRAY};
+    if (v && v->kind == JSON_OBJECT && !as_list(ev, e, v, &list))
+        return ARCH_FAIL;
+    if (list.n > 0)
+        return from_json_array(ev, e, &list);
     if (v && v->kind == JSON_OBJECT)
         return llm_arch_error(
             ev, e->place, "%s is an object in config.json: one of its values is expected", quote);

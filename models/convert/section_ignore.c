@@ -10,15 +10,19 @@
 
 /* --- patterns --------------------------------------------------------------------------------- */
 
+/* True if one of the statements is a loop over layers, also in a stage, whose number is called so. */
+static bool counts_layers(const arch_stmt *s, const char *name, size_t n) {
+    bool found = false;
+    for (; s && !found; s = s->next)
+        found = s->kind == ST_STAGE ? counts_layers(s->arm->body, name, n)
+                                    : s->kind == ST_LAYER && strlen(s->target[0].name) == n &&
+                                          memcmp(s->target[0].name, name, n) == 0;
+    return found;
+}
+
 /* True for the names of the layer's and the expert's number, which match any number. */
 static bool counts_turns(const llm_arch *arch, const char *name, size_t n) {
-    if (n == 1 && name[0] == 'e')
-        return true;
-    for (const arch_stmt *s = arch->body; s; s = s->next)
-        if (s->kind == ST_LAYER && strlen(s->target[0].name) == n &&
-            memcmp(s->target[0].name, name, n) == 0)
-            return true;
-    return false;
+    return (n == 1 && name[0] == 'e') || counts_layers(arch->body, name, n);
 }
 
 /* Returns a pattern with its {..} replaced. NULL: reported. */

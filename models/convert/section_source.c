@@ -13,6 +13,10 @@ static st_tensor *find_exactly(const arch_conversion *c, const char *stem, bool 
     }
     snprintf(name, sizeof name, "%s.%s", stem, is_bias ? "bias" : "weight");
     st_tensor *t = llm_safetensors_find(c->source, name);
+    if (!t) { /* of a norm in old files */
+        snprintf(name, sizeof name, "%s.%s", stem, is_bias ? "beta" : "gamma");
+        t = llm_safetensors_find(c->source, name);
+    }
     return t || is_bias ? t : llm_safetensors_find(c->source, stem);
 }
 

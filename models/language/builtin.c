@@ -102,7 +102,7 @@ ggl_status llm_arch_open(llm_arch **out, const char *family, ggl_error *err) {
     ggl_str what;
     if (is_other_kind(family, &what))
         return ggl_fail(err, GGL_NOT_FOUND,
-                        "the architecture '%s' is %.*s: this engine runs causal text models only "
+                        "the architecture '%s' is %.*s: this engine runs models of text only "
                         "(docs/architectures.md)",
                         family, (int)what.n, what.s);
     return ggl_fail(

@@ -167,6 +167,8 @@ typedef enum arch_stmt_kind {
     ST_IF,
     ST_LAYER,
     ST_FOR,
+    ST_STAGE,
+    ST_PREFIX,
     ST_KEEP,
     ST_RETURN,
     ST_REQUIRE,
@@ -191,16 +193,16 @@ struct arch_stmt {
     arch_place place; /* the statement's first token */
     int line;
     arch_stmt *next;
-    arch_target *target; /* ASSIGN, WEIGHT, LAYER, FOR, KEEP */
+    arch_target *target; /* ASSIGN, WEIGHT, LAYER, FOR, STAGE, KEEP */
     int n_target;
     /* ASSIGN: 1 value. RETURN: the results. WEIGHT: the shape. LAYER, FOR, REQUIRE, KEEP: 1.
      * IGNORE: keys and strings. ABSENT: keys. */
     arch_expr **expr;
     int n_expr;
-    arch_arm *arm; /* IF; LAYER, FOR: one */
+    arch_arm *arm; /* IF; LAYER, FOR, STAGE: one */
     int n_arm;
     /* WEIGHT: the name after `from`. REQUIRE: the message. IGNORE: the text that explains the
-     * key. */
+     * key. STAGE, PREFIX: what the names of tensors begin with, or NULL. */
     const char *string;
     const char *second; /* WEIGHT: the name to use if `string` is not in the source */
     arch_place string_place;
@@ -297,10 +299,16 @@ enum {
 };
 extern const char *const llm_arch_predefined[SLOT_FIRST_FREE];
 
+/* What a descriptor may compute: top-level names of llm_arch_output_names. */
+typedef enum arch_output { OUT_LOGITS, OUT_EMBEDDING, OUT_SCORE, OUT_COUNT } arch_output;
+extern const char *const llm_arch_output_names[OUT_COUNT];
+
 struct llm_arch {
     ggl_arena arena;
     arch_text text, prelude;
-    int n_lines, language;
+    int n_lines, language, n_stages;
+    bool
+        has_tokens; /* `token` is read outside of the stages: tokens that read what the stage has stored */
     const char **family;
     arch_place *family_place;
     int n_family;
@@ -312,7 +320,7 @@ struct llm_arch {
     const char **global; /* names of the global slots */
     int n_global;
     size_t cap_global;
-    int logits; /* the global slot of `logits` */
+    int output[OUT_COUNT]; /* the global slots of the outputs; -1: the text does not assign it */
     /* the first top-level name that nothing reads, or NULL */
     const arch_target *unused;
     arch_known_key *key;
@@ -331,6 +339,7 @@ typedef struct arch_parser {
     int n_fns;
     bool in_convert;
     const char *in_fn; /* name of the function being parsed, or NULL */
+    bool in_stage;     /* in the block of a stage */
     bool saw_state;    /* that function has a `state` */
     ggl_status status; /* the first failure; parsing stops */
     ggl_error *err;

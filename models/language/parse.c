@@ -149,6 +149,37 @@ static arch_stmt *parse_loop(arch_parser *p, arch_stmt_kind kind) {
     return s->arm[0].body ? s : NULL;
 }
 
+/* "stage" NAME [ STRING ] block */
+static arch_stmt *parse_stage(arch_parser *p) {
+    arch_stmt *s = llm_arch_new_stmt(p, ST_STAGE);
+    p->tok++;
+    if (!s || !parse_targets(p, s, 1))
+        return NULL;
+    if (p->tok->kind == TOK_STRING) {
+        s->string = p->tok->str;
+        p->tok++;
+    }
+    s->n_arm = 1;
+    if (!(s->arm = llm_arch_parse_alloc(p, 1, sizeof *s->arm)))
+        return NULL;
+    s->arm[0].place = s->place;
+    p->arch->n_stages++;
+    p->in_stage = true;
+    s->arm[0].body = parse_block(p, true);
+    p->in_stage = false;
+    return s->arm[0].body ? s : NULL;
+}
+
+/* "prefix" STRING */
+static arch_stmt *parse_prefix(arch_parser *p) {
+    arch_stmt *s = llm_arch_new_stmt(p, ST_PREFIX);
+    p->tok++;
+    if (s)
+        s->string = p->tok->str;
+    p->tok++;
+    return s && llm_arch_end_of_line(p) ? s : NULL;
+}
+
 static arch_stmt *parse_keep(arch_parser *p) {
     arch_stmt *s = llm_arch_new_stmt(p, ST_KEEP);
     p->saw_state = true;
@@ -247,8 +278,8 @@ static arch_stmt *unknown_stmt(arch_parser *p) {
         return llm_arch_parse_fail(p, "instead of '%s %s= ..', write '%s = %s %s ..'", word,
                                    p->tok[1].str, word, word, p->tok[1].str);
     return llm_arch_parse_fail(p, "no statement begins like this: name = value, a weight's NAME "
-                                  "[shape], if, layer, def, op, keep, "
-                                  "return, require, ignore, convert");
+                                  "[shape], if, layer, stage, def, op, "
+                                  "keep, return, require, ignore, convert");
 }
 
 static arch_stmt *parse_stmt(arch_parser *p, bool top) {
@@ -265,8 +296,9 @@ static arch_stmt *parse_stmt(arch_parser *p, bool top) {
     if (strcmp(word, "require") == 0)
         return llm_arch_parse_require(p);
     if (strcmp(word, "return") == 0)
-        return p->in_fn ? parse_return(p)
-                        : llm_arch_parse_fail(p, "'return' is allowed only in a def or op");
+        return p->in_fn || (p->in_stage && top)
+                   ? parse_return(p)
+                   : llm_arch_parse_fail(p, "'return' is allowed only in a def, an op or a stage");
     if (strcmp(word, "keep") == 0 && name_next)
         return p->in_fn ? parse_keep(p)
                         : llm_arch_parse_fail(
@@ -283,6 +315,16 @@ static arch_stmt *parse_stmt(arch_parser *p, bool top) {
     if (strcmp(word, "layer") == 0 && name_next)
         return top ? parse_loop(p, ST_LAYER)
                    : llm_arch_parse_fail(p, "a layer loop is allowed only at top level");
+    if (strcmp(word, "prefix") == 0 && llm_arch_next_is(p, TOK_STRING))
+        return top && !p->in_stage
+                   ? parse_prefix(p)
+                   : llm_arch_parse_fail(p, "'prefix' is allowed only at top level");
+    if (strcmp(word, "stage") == 0 && name_next &&
+        (p->tok[2].kind == TOK_STRING || strcmp(p->tok[2].str ? p->tok[2].str : "", ":") == 0))
+        return top && !p->in_stage
+                   ? parse_stage(p)
+                   : llm_arch_parse_fail(
+                         p, "a stage is allowed only at top level, and not in another stage");
     if ((strcmp(word, "def") == 0 || strcmp(word, "op") == 0 || strcmp(word, "convert") == 0) &&
         name_next)
         return llm_arch_parse_fail(p, "'%s' is allowed only at top level", word);
@@ -583,6 +625,18 @@ const char *llm_arch_name(const llm_arch *a) {
 }
 const char *llm_arch_family(const llm_arch *a, int k) {
     return k >= 0 && k < a->n_family ? a->family[k] : NULL;
+}
+bool llm_arch_has_output(const llm_arch *a, const char *name) {
+    for (int k = 0; k < OUT_COUNT; k++)
+        if (strcmp(llm_arch_output_names[k], name) == 0)
+            return a->output[k] >= 0;
+    return false;
+}
+bool llm_arch_sees_all(const llm_arch *a) {
+    return a->n_stages > 0 && !a->has_tokens;
+}
+bool llm_arch_reads_text(const llm_arch *a) {
+    return a->n_stages > 0 && a->has_tokens;
 }
 int llm_arch_n_lines(const llm_arch *a) {
     return a->n_lines;

@@ -10,6 +10,8 @@
 const char *const llm_arch_predefined[SLOT_FIRST_FREE] = {"token", "pos", "n_ctx", "n_vocab",
                                                           "arch",  "pi",  "inf"};
 
+const char *const llm_arch_output_names[OUT_COUNT] = {"logits", "embedding", "score"};
+
 /* --- calls ------------------------------------------------------------------------------------ */
 
 static const struct {
@@ -630,6 +632,22 @@ static bool resolve_fused(arch_parser *p) {
     return p->status == GGL_OK;
 }
 
+static void visit_token(void *ctx, arch_expr *e) {
+    llm_arch *a = ctx;
+    a->has_tokens |= e->kind == EX_NAME && e->local < 0 && e->global == SLOT_TOKEN;
+}
+
+/* Sets a->has_tokens if the statement, or one in it that is not in a stage, reads `token`. */
+static void find_tokens(llm_arch *a, arch_stmt *s) {
+    if (s->kind == ST_STAGE)
+        return;
+    for (int k = 0; k < s->n_expr; k++)
+        llm_arch_walk_expr(s->expr[k], visit_token, a);
+    for (int k = 0; k < s->n_arm; k++)
+        for (arch_stmt *x = s->arm[k].body; x; x = x->next)
+            find_tokens(a, x);
+}
+
 bool llm_arch_resolve_text(arch_parser *p) {
     llm_arch *a = p->arch;
     names n = {.p = p};
@@ -644,11 +662,19 @@ bool llm_arch_resolve_text(arch_parser *p) {
     if (p->text->prelude)
         return p->status == GGL_OK;
     check_states(&n, a->body);
-    a->logits = find_name(a->global, a->n_global, "logits");
-    if (p->status == GGL_OK && a->logits < 0)
+    for (arch_stmt *s = a->body; s; s = s->next)
+        find_tokens(a, s);
+    bool any = false;
+    for (int k = 0; k < OUT_COUNT; k++) {
+        a->output[k] = a->language < 2 && k != OUT_LOGITS
+                           ? -1
+                           : find_name(a->global, a->n_global, llm_arch_output_names[k]);
+        any |= a->output[k] >= 0;
+    }
+    if (p->status == GGL_OK && !any)
         llm_arch_parse_fail(
-            p, "the descriptor has no 'logits': its last statement must be logits = .. (a model "
-               "without scores for tokens, such as an encoder, cannot be described)");
+            p, "the descriptor has no output: its last statement must be logits = .. (scores for "
+               "the next token), embedding = .. (a vector) or score = ..");
     if (p->status == GGL_OK)
         collect_keys(p);
     if (p->status != GGL_OK || !resolve_fused(p) || !resolve_convert(p))

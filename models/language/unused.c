@@ -72,7 +72,6 @@ static void read_stmts(usage *u, const arch_stmt *s, bool in_fn) {
 
 static void read_all(usage *u) {
     const llm_arch *a = u->arch;
-    u->read[a->logits] = true;
     read_stmts(u, a->body, false);
     for (const arch_fn *f = a->fn; f; f = f->next) {
         read_stmts(u, f->body, true);
@@ -103,8 +102,22 @@ static const arch_target *unread_target(const usage *u, const arch_stmt *s) {
     return NULL;
 }
 
+/* A name of an output that another line reads is an ordinary name, as it was before there were outputs
+ * other than logits. */
+static void find_outputs(llm_arch *a, usage *u) {
+    for (int k = 0; k < OUT_COUNT; k++) {
+        const int slot = a->output[k];
+        if (slot < 0)
+            continue;
+        if (k != OUT_LOGITS && u->read[slot])
+            a->output[k] = -1;
+        u->read[slot] = true;
+    }
+}
+
 void llm_arch_find_unused(llm_arch *arch) {
     usage u = {.arch = arch, .own = -1};
     read_all(&u);
+    find_outputs(arch, &u);
     arch->unused = unread_target(&u, arch->body);
 }

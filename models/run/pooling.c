@@ -7,17 +7,11 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *const names[LLM_POOL_COUNT] = {"mean", "last", "cls"};
+static const char *const names[LLM_POOL_COUNT] = {"mean", "last", "cls", "none", "rank"};
 
 /* By the value of pooling_type. */
-static const struct {
-    int pooling; /* -1: vectors are not made of the tokens' vectors in this way */
-    const char *text;
-} types[] = {{-1, "none: the file does not say how one vector is made of a text"},
-             {LLM_POOL_MEAN, NULL},
-             {LLM_POOL_CLS, NULL},
-             {LLM_POOL_LAST, NULL},
-             {-1, "rank: the model gives a score to a query and a text, not a vector to a text"}};
+static const llm_pooling types[] = {LLM_POOL_NONE, LLM_POOL_MEAN, LLM_POOL_CLS, LLM_POOL_LAST,
+                                    LLM_POOL_RANK};
 enum { N_TYPES = sizeof types / sizeof *types };
 
 const char *llm_pooling_name(llm_pooling p) {
@@ -30,34 +24,60 @@ static ggl_status find_name(llm_pooling *out, const char *name, ggl_error *err) 
             *out = (llm_pooling)i;
             return GGL_OK;
         }
-    return ggl_fail(err, GGL_USAGE, "pooling: '%.40s' is none of mean, last and cls", name);
+    return ggl_fail(err, GGL_USAGE, "pooling: '%.40s' is none of mean, last, cls, none and rank",
+                    name);
+}
+
+/* Gets the value of the file's key, whose name is written to key[size]. 1: it has one; 0: none; -1: it is no
+ * number, which is reported. */
+static int find_type(const ggl_gguf *file, char *key, size_t size, int64_t *type, ggl_error *err) {
+    ggl_str arch;
+    if (ggl_gguf_get_string(file, "general.architecture", &arch, NULL) != 1 || arch.n > 64)
+        return 0;
+    snprintf(key, size, "%.*s.pooling_type", (int)arch.n, arch.s);
+    return ggl_gguf_get_integer(file, key, type, err);
+}
+
+static ggl_status refuse_type(const ggl_gguf *file, const char *key, int64_t type, const char *what,
+                              ggl_error *err) {
+    return ggl_fail(err, GGL_UNSUPPORTED,
+                    "%s: key %s is %" PRId64 " (%s). To make embeddings with this model "
+                    "nevertheless, choose the pooling: mean, last or cls",
+                    ggl_gguf_name(file), key, type, what);
 }
 
 ggl_status llm_pooling_find(llm_pooling *out, const char *name, const ggl_gguf *file,
                             ggl_error *err) {
-    ggl_str arch;
     char key[96];
     int64_t type;
     *out = LLM_POOL_MEAN;
     if (name)
         return find_name(out, name, err);
-    if (ggl_gguf_get_string(file, "general.architecture", &arch, NULL) != 1 || arch.n > 64)
-        return GGL_OK;
-    snprintf(key, sizeof key, "%.*s.pooling_type", (int)arch.n, arch.s);
-    const int found = ggl_gguf_get_integer(file, key, &type, err);
+    const int found = find_type(file, key, sizeof key, &type, err);
     if (found != 1)
         return found < 0 ? GGL_FORMAT : GGL_OK;
-    const bool known = type >= 0 && type < N_TYPES;
-    if (known && types[type].pooling >= 0) {
-        *out = (llm_pooling)types[type].pooling;
-        return GGL_OK;
-    }
-    return ggl_fail(err, GGL_UNSUPPORTED,
-                    "%s: key %s is %" PRId64 " (%s). To make embeddings with this model "
-                    "nevertheless, choose the pooling: mean, last or cls",
-                    ggl_gguf_name(file), key, type,
-                    known ? types[type].text
-                          : "1, 2 and 3 are known: mean, the first and the last token");
+    if (type < 0 || type >= N_TYPES)
+        return refuse_type(file, key, type,
+                           "known are 0 to 4: none, mean, the first and the last token, rank", err);
+    *out = types[type];
+    return GGL_OK;
+}
+
+ggl_status llm_pooling_find_vector(llm_pooling *out, const char *name, const ggl_gguf *file,
+                                   ggl_error *err) {
+    char key[96];
+    int64_t type;
+    const ggl_status st = llm_pooling_find(out, name, file, err);
+    if (st != GGL_OK || name || (*out != LLM_POOL_NONE && *out != LLM_POOL_RANK) ||
+        find_type(file, key, sizeof key, &type, NULL) != 1)
+        return st;
+    return refuse_type(
+        file, key, type,
+        *out == LLM_POOL_NONE
+            ? "none: the file does not say how one vector is made of a text"
+            : "rank: the model gives a score to a query and a text, not a vector to a "
+              "text",
+        err);
 }
 
 void llm_pooling_range(llm_pooling p, int64_t n, int64_t *first, int64_t *end) {
@@ -65,7 +85,8 @@ void llm_pooling_range(llm_pooling p, int64_t n, int64_t *first, int64_t *end) {
     *end = p == LLM_POOL_CLS ? 1 : n;
 }
 
-ggl_status llm_pooling_result(const double *sum, int64_t n, float *out, ggl_error *err) {
+ggl_status llm_pooling_result(const double *sum, int64_t n, int64_t n_rows, float *out,
+                              ggl_error *err) {
     double length = 0;
     for (int64_t k = 0; k < n; k++)
         length += sum[k] * sum[k];
@@ -74,6 +95,8 @@ ggl_status llm_pooling_result(const double *sum, int64_t n, float *out, ggl_erro
         return ggl_fail(err, GGL_FORMAT,
                         "the embedding has numbers that are not finite: the model's numbers or "
                         "its descriptor are wrong");
+    if (n_rows > 0)
+        length = (double)n_rows;
     for (int64_t k = 0; k < n; k++)
         out[k] = length > 0 ? (float)(sum[k] / length) : 0;
     return GGL_OK;

@@ -14,6 +14,8 @@
 
 #define DEFAULT_CTX 4096
 #define MAX_CTX     ((int64_t)1 << 30)
+/* The longest text of a stage, if none is asked for: it needs memory as a ubatch; and if each token has logits. */
+enum { MAX_WHOLE = 8192, MAX_WHOLE_LOGITS = 2048 };
 
 void llm_session_fill_default(llm_session_params *p, size_t size) {
     const llm_session_params d = {.size = sizeof(llm_session_params),
@@ -31,13 +33,27 @@ static ggl_status no_memory(ggl_error *err) {
     return ggl_fail(err, GGL_NOMEM, "out of memory for the session");
 }
 
+/* True if a text is all that the session computes, and it is seen whole. */
+static bool is_whole(const llm_model *m, const llm_session_params *p) {
+    const llm_arch *arch = llm_model_arch(m);
+    return llm_arch_sees_all(arch) ||
+           (llm_arch_reads_text(arch) && p->only && strcmp(p->only, "embedding") == 0);
+}
+
+/* Returns how many tokens all slots share. What is seen whole is read in the same batch only. */
+static int64_t pool_of(const llm_session *s, const llm_model *m, const llm_session_params *p) {
+    return is_whole(m, p) && p->n_pool == 0 ? s->n_ubatch + s->n_slots * GGL_PAGE
+           : s->reads_text                  ? 2 * p->n_pool
+                                            : p->n_pool;
+}
+
 static ggl_status build_graph(llm_session *s, const llm_model *m, const llm_session_params *p,
                               ggl_error *err) {
     ggl_graph_params gp = {.size = sizeof gp,
                            .n_pos = s->n_ctx,
                            .n_batch = s->n_ubatch,
-                           .n_slots = p->n_slots,
-                           .n_pool = p->n_pool,
+                           .n_slots = p->n_slots * (s->reads_text ? 2 : 1),
+                           .n_pool = pool_of(s, m, p),
                            .type_k = p->type_k,
                            .type_v = p->type_v};
     s->graph = ggl_graph_new(&gp);
@@ -49,7 +65,8 @@ static ggl_status build_graph(llm_session *s, const llm_model *m, const llm_sess
                           .ignore = llm_model_ignore(m),
                           .adapter = p->adapter,
                           .n_adapters = p->n_adapters,
-                          .embedding = p->embeddings};
+                          .embedding = p->embeddings,
+                          .only = p->only};
     ggl_status st = llm_arch_build(llm_model_arch(m), &source, &ap, s->graph, &s->built, err);
     if (st == GGL_OK)
         st = ggl_graph_finish(s->graph, err);
@@ -150,11 +167,15 @@ static ggl_status build_sched(llm_session *s, const llm_model *m, const llm_sess
                            .cache = s->cache,
                            .cache_of = s->identity,
                            .cache_of_size = (1 + p->n_adapters) * sizeof *s->identity,
-                           .early = p->embeddings ? "embedding" : NULL,
+                           .early = s->at_logits >= 0 && s->at_embedding >= 0 ? "embedding" : NULL,
                            .watch = p->watch,
                            .element_word = "token",
                            .group_word = "layer"};
     return ggl_sched_new(&s->sched, s->graph, &sp, err);
+}
+
+static void set_rows(llm_session *s, const llm_session_params *p) {
+    s->n_rows = p->n_rows < 1 ? 1 : p->n_rows < s->n_ubatch ? p->n_rows : s->n_ubatch;
 }
 
 /* Sets the session's sizes from the parameters. */
@@ -179,8 +200,54 @@ static ggl_status set_sizes(llm_session *s, const llm_model *m, const llm_sessio
     s->n_ctx = n_ctx;
     s->n_slots = p->n_slots;
     s->n_ubatch = p->n_ubatch < n_ctx * p->n_slots ? p->n_ubatch : n_ctx * p->n_slots;
-    s->n_rows = p->n_rows < 1 ? 1 : p->n_rows < s->n_ubatch ? p->n_rows : s->n_ubatch;
+    s->reads_text = llm_arch_reads_text(llm_model_arch(m)) && !is_whole(m, p);
+    s->prefix = llm_arch_reads_text(llm_model_arch(m)) && !s->reads_text ? "stage." : "";
+    if (is_whole(m, p) || s->reads_text) {
+        /* a text is never cut, so the longest one is a ubatch */
+        const int64_t most = is_whole(m, p) && llm_arch_sees_all(llm_model_arch(m)) &&
+                                     llm_arch_has_output(llm_model_arch(m), "logits")
+                                 ? MAX_WHOLE_LOGITS
+                                 : MAX_WHOLE;
+        s->n_ctx = p->n_ctx <= 0 && n_ctx > most ? most : n_ctx;
+        s->n_ubatch = s->n_ubatch < s->n_ctx ? s->n_ctx : s->n_ubatch;
+    }
+    set_rows(s, p);
     return GGL_OK;
+}
+
+/* Finds the token with which a model that reads a text begins to write: its own key, or else the one that begins texts. */
+static ggl_status find_start(llm_session *s, const llm_model *m, ggl_error *err) {
+    char key[160];
+    int64_t id = 0;
+    snprintf(key, sizeof key, "%.128s.decoder_start_token_id", s->built.family);
+    int found = ggl_gguf_get_integer(llm_model_file(m), key, &id, err);
+    if (found == 0)
+        found = ggl_gguf_get_integer(llm_model_file(m), "tokenizer.ggml.bos_token_id", &id, err);
+    if (found < 0)
+        return GGL_FORMAT;
+    if (id < 0 || id >= s->built.n_vocab)
+        return ggl_fail(err, GGL_FORMAT, "%s: key %s is %" PRId64 ", which is no token",
+                        ggl_gguf_name(llm_model_file(m)), key, id);
+    s->start = (int32_t)id;
+    return GGL_OK;
+}
+
+static int find_output(const ggl_graph *g, const char *name) {
+    int i = ggl_graph_n_outputs(g) - 1;
+    while (i >= 0 && strcmp(ggl_graph_get_output(g, i)->name, name) != 0)
+        i--;
+    return i;
+}
+
+/* Notes which outputs the graph has. */
+static void find_outputs(llm_session *s, const llm_session_params *p) {
+    s->at_logits = find_output(s->graph, "logits");
+    s->at_embedding = find_output(s->graph, "embedding");
+    s->at_score = find_output(s->graph, "score");
+    if (s->built.sees_all) /* any tokens of a text may be wanted, and it runs once */
+        s->n_rows = s->n_ubatch;
+    else
+        set_rows(s, p);
 }
 
 static ggl_status alloc_arrays(llm_session *s, ggl_error *err) {
@@ -188,8 +255,13 @@ static ggl_status alloc_arrays(llm_session *s, ggl_error *err) {
     s->token = ggl_calloc(n, sizeof *s->token);
     s->pos = ggl_calloc(n, sizeof *s->pos);
     s->slot = ggl_calloc(n, sizeof *s->slot);
+    s->end = ggl_calloc(n, sizeof *s->end);
     s->row = ggl_calloc(n, sizeof *s->row);
-    return s->token && s->pos && s->slot && s->row ? GGL_OK : no_memory(err);
+    s->read_slot = ggl_calloc(n, sizeof *s->read_slot);
+    s->read_end = ggl_calloc(n, sizeof *s->read_end);
+    return s->token && s->pos && s->slot && s->end && s->row && s->read_slot && s->read_end
+               ? GGL_OK
+               : no_memory(err);
 }
 
 /* Makes room for what is noted of batches under way. */
@@ -221,11 +293,16 @@ ggl_status llm_session_new(llm_session **out, const llm_model *m, const llm_sess
         st = alloc_arrays(s, err);
     if (st == GGL_OK)
         st = build_graph(s, m, p, err);
+    if (st == GGL_OK)
+        find_outputs(s, p);
+    if (st == GGL_OK && s->reads_text)
+        st = find_start(s, m, err);
     for (size_t i = 0; i < p->n_adapters && st == GGL_OK; i++)
         s->adapters = llm_adapter_digest(p->adapter[i], s->adapters);
     if (st == GGL_OK)
         st = build_sched(s, m, p, err);
-    if (st == GGL_OK && !llm_slots_init(&s->slots, s->graph, s->sched, s->n_slots, s->n_ctx))
+    if (st == GGL_OK && !llm_slots_init(&s->slots, s->graph, s->sched,
+                                        ggl_graph_get_params(s->graph)->n_slots, s->n_ctx))
         st = no_memory(err);
     if (st == GGL_OK)
         st = alloc_flights(s, err);
@@ -277,7 +354,10 @@ void llm_session_free(llm_session *s) {
     ggl_free(s->token);
     ggl_free(s->pos);
     ggl_free(s->slot);
+    ggl_free(s->end);
     ggl_free(s->row);
+    ggl_free(s->read_slot);
+    ggl_free(s->read_end);
     for (int i = 0; i < s->n_lanes; i++)
         ggl_free(s->flight[i].row);
     ggl_free(s->flight);
@@ -306,6 +386,30 @@ int64_t llm_session_n_vocab(const llm_session *s) {
 
 int64_t llm_session_n_embd(const llm_session *s) {
     return s->built.n_embd;
+}
+
+int64_t llm_session_n_score(const llm_session *s) {
+    return s->built.score.n;
+}
+
+bool llm_session_sees_all(const llm_session *s) {
+    return s->built.sees_all;
+}
+
+bool llm_session_reads_text(const llm_session *s) {
+    return s->reads_text;
+}
+
+int32_t llm_session_start_token(const llm_session *s) {
+    return s->start;
+}
+
+bool llm_session_has_logits(const llm_session *s) {
+    return s->at_logits >= 0;
+}
+
+const llm_arch_result *llm_session_built(const llm_session *s) {
+    return &s->built;
 }
 
 int64_t llm_session_n_layer(const llm_session *s) {

@@ -6,10 +6,10 @@
 #include "ggl/internal/gguf.h"
 #include "slot_table.h"
 
-/* A token of which logits or an embedding are wanted: its number in the batch. */
+/* A token of which outputs are wanted: its number in the batch. */
 typedef struct wanted_row {
     int64_t i;
-    bool logits, embedding;
+    bool logits, embedding, score;
 } wanted_row;
 
 /* A ubatch under way, and to whom its results are given. */
@@ -20,6 +20,7 @@ typedef struct session_flight {
     bool is_embedded; /* embeddings alone: no logits are computed */
     void (*each)(void *ctx, int64_t i, const float *logits);
     void (*each_embedding)(void *ctx, int64_t i, const float *embedding);
+    void (*each_score)(void *ctx, int64_t i, const float *score);
     void *ctx;
 } session_flight;
 
@@ -34,8 +35,15 @@ struct llm_session {
     char *cache;       /* name of the cache file; NULL: none */
     char load_notes[400];
     int64_t n_ctx, n_ubatch, n_slots, n_rows;
-    int32_t *token, *pos, *slot, *row; /* [n_ubatch]: inputs of the current ubatch */
-    session_flight *flight;            /* [n_lanes] */
+    int32_t *token, *pos, *slot, *end, *row; /* [n_ubatch]: inputs of the current ubatch */
+    /* Tokens read a text, which is in slot n_slots + slot of the graph. [n_ubatch]: where */
+    bool reads_text;
+    int32_t *read_slot, *read_end;
+    int32_t start; /* of such a model: the token with which it begins to write */
+    const char *
+        prefix; /* of the names of the inputs of texts: "", or "stage." if only these are computed */
+    int at_logits, at_embedding, at_score; /* indices of the graph's outputs; -1: it lacks it */
+    session_flight *flight;                /* [n_lanes] */
     int n_lanes;
     slot_table slots;
     int (*place)(void *ctx, int layer, int n_layer, const char *weight); /* from the params */

@@ -1,6 +1,7 @@
 /* Makes logits from tokens: cuts a batch into ubatches, and keeps several of them under way if the session
  * has several backends. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "ggl/internal/sched.h"
@@ -11,11 +12,76 @@ static int slot_of(const llm_batch *b, int64_t i) {
 }
 
 static bool wants_logits(const llm_batch *b, int64_t i) {
-    return b->want ? b->want[i] : i == b->n - 1 && !b->want_embedding;
+    return b->want ? b->want[i] : i == b->n - 1 && !b->want_embedding && !b->want_score;
+}
+
+static bool wants_score(const llm_batch *b, int64_t i) {
+    return b->want_score && b->want_score[i];
 }
 
 static bool wants_embedding(const llm_batch *b, int64_t i) {
     return b->want_embedding && b->want_embedding[i];
+}
+
+/* Checks that the outputs that the batch wants exist. */
+static ggl_status check_outputs(const llm_session *s, const llm_batch *b, ggl_error *err) {
+    if (b->want_embedding && s->at_embedding < 0)
+        return ggl_fail(err, GGL_USAGE,
+                        "the session gives no embeddings: it was made without "
+                        "llm_session_params.embeddings");
+    if (b->want_score && s->at_score < 0)
+        return ggl_fail(err, GGL_USAGE, "the model gives no scores to texts");
+    for (int64_t i = 0; s->at_logits < 0 && i < b->n; i++)
+        if (wants_logits(b, i))
+            return ggl_fail(
+                err, GGL_USAGE,
+                "the model gives no logits, so it cannot write texts: it makes %s of them",
+                s->at_embedding >= 0 ? "vectors" : "scores");
+    return GGL_OK;
+}
+
+/* The slot of the graph in which the text is that the slot's tokens read. */
+static int text_slot(const llm_session *s, int slot) {
+    return (int)s->n_slots + slot;
+}
+
+/* Checks that the slots have texts to read. */
+static ggl_status check_texts(const llm_session *s, const llm_batch *b, ggl_error *err) {
+    for (int64_t i = 0; i < b->n; i++)
+        if (s->slots.state[text_slot(s, slot_of(b, i))].n_past == 0)
+            return ggl_fail(err, GGL_USAGE,
+                            "the model reads a text before it writes, and slot %d has none: call "
+                            "llm_session_read first",
+                            slot_of(b, i));
+    return GGL_OK;
+}
+
+/* Checks that each text of a model that sees them whole is in the batch whole, which is one ubatch. */
+static ggl_status check_whole_texts(const llm_session *s, const llm_batch *b, ggl_error *err) {
+    int64_t n_rows = 0;
+    for (int64_t i = 0; i < b->n; i++) {
+        const int slot = slot_of(b, i);
+        if (s->slots.state[slot].n_past > 0)
+            return ggl_fail(
+                err, GGL_USAGE,
+                "slot %d has a text already, and the model sees a text whole: clear the "
+                "slot first",
+                slot);
+        n_rows += wants_logits(b, i) || wants_embedding(b, i) || wants_score(b, i);
+    }
+    if (b->n <= s->n_ubatch && n_rows <= s->n_rows)
+        return GGL_OK;
+    return ggl_fail(err, GGL_LIMIT,
+                    "%" PRId64 " tokens of which %" PRId64
+                    " are wanted, but the model sees texts whole, and at most %" PRId64
+                    " and %" PRId64 " are computed at once: use a larger context (n_ctx, or -c N)",
+                    b->n, n_rows, s->n_ubatch, s->n_rows);
+}
+
+/* Sets s->end: the tokens of each slot in the ubatch of n. */
+static void set_ends(llm_session *s, int64_t n) {
+    for (int64_t i = 0; i < n; i++)
+        s->end[i] = (int32_t)s->slots.n_new[s->slot[i]];
 }
 
 /* Checks tokens and slots of a batch, and that the slots have room, before anything runs. Appends
@@ -25,13 +91,14 @@ static ggl_status check_batch(llm_session *s, const llm_batch *b, ggl_error *err
     if (b->n < 0 || (b->n > 0 && !b->token))
         return ggl_fail(err, GGL_USAGE, "a batch of %" PRId64 " tokens%s", b->n,
                         b->n < 0 ? "" : ", but llm_batch.token is NULL");
-    if (b->want_embedding && s->built.n_embd == 0)
-        return ggl_fail(err, GGL_USAGE,
-                        "the session gives no embeddings: it was made without "
-                        "llm_session_params.embeddings");
+    ggl_status st = check_outputs(s, b, err);
+    if (st != GGL_OK)
+        return st;
     for (int64_t i = 0; i < b->n; i++) {
         int slot = slot_of(b, i);
-        ggl_status st = llm_slots_check_whole(&s->slots, slot, err);
+        if (slot >= s->n_slots)
+            return ggl_fail(err, GGL_USAGE, "slot %d of %" PRId64, slot, s->n_slots);
+        st = llm_slots_check_whole(&s->slots, slot, err);
         if (st != GGL_OK)
             return st;
         if (b->token[i] < 0 || b->token[i] >= s->built.n_vocab)
@@ -40,7 +107,10 @@ static ggl_status check_batch(llm_session *s, const llm_batch *b, ggl_error *err
                             s->built.n_vocab);
         (void)llm_slots_append(&s->slots, slot);
     }
-    return llm_slots_check_room(&s->slots, b->n, err);
+    st = llm_slots_check_room(&s->slots, b->n, err);
+    if (st == GGL_OK && s->reads_text)
+        st = check_texts(s, b, err);
+    return st == GGL_OK && s->built.sees_all ? check_whole_texts(s, b, err) : st;
 }
 
 /* Fills the arrays of the next ubatch with tokens from `first` on, as many as fit, with at most
@@ -51,50 +121,146 @@ static int64_t fill_ubatch(llm_session *s, const llm_batch *b, int64_t first, se
                           .is_embedded = true,
                           .each = b->each,
                           .each_embedding = b->each_embedding,
+                          .each_score = b->each_score,
                           .ctx = b->ctx};
     llm_slots_begin(&s->slots);
     for (; n < s->n_ubatch && first + n < b->n; n++) {
         const int64_t i = first + n;
         const int slot = slot_of(b, i);
-        const bool logits = wants_logits(b, i), embedding = wants_embedding(b, i);
-        if (logits || embedding) {
+        const bool logits = wants_logits(b, i), embedding = wants_embedding(b, i),
+                   score = wants_score(b, i);
+        if (logits || embedding || score) {
             if (f->n_rows == s->n_rows)
                 break;
             s->row[f->n_rows] = (int32_t)n;
-            f->row[f->n_rows++] = (wanted_row){i, logits, embedding};
-            f->is_embedded &= !logits;
+            f->row[f->n_rows++] = (wanted_row){i, logits, embedding, score};
+            f->is_embedded &= embedding && !logits && !score;
         }
         s->token[n] = b->token[i];
         s->slot[n] = slot;
         s->pos[n] = llm_slots_append(&s->slots, slot);
+        if (s->reads_text) {
+            s->read_slot[n] = text_slot(s, slot);
+            s->read_end[n] = (int32_t)s->slots.state[text_slot(s, slot)].n_past;
+        }
     }
     return n;
+}
+
+/* Sets the input prefix + name to the first n values. */
+static ggl_status set_input(llm_session *s, const char *prefix, const char *name,
+                            const int32_t *value, int64_t n, ggl_error *err) {
+    char full[16];
+    snprintf(full, sizeof full, "%s%s", prefix, name);
+    return ggl_sched_set(s->sched, full, value, (size_t)n * sizeof *value, n, err);
+}
+
+/* Sets the inputs of the rows with this prefix, from the session's arrays. */
+static ggl_status set_text(llm_session *s, const char *prefix, int64_t n, ggl_error *err) {
+    ggl_status st = set_input(s, prefix, "token", s->token, n, err);
+    if (st == GGL_OK)
+        st = set_input(s, prefix, "pos", s->pos, n, err);
+    if (st == GGL_OK)
+        st = set_input(s, prefix, "slot", s->slot, n, err);
+    const bool whole = s->built.sees_all || *prefix;
+    return st == GGL_OK && whole ? set_input(s, prefix, "end", s->end, n, err) : st;
 }
 
 /* Starts the ubatch of n tokens that fill_ubatch has made. With has_ticket, it is collected by f->ticket; else
  * nothing is wanted of it. */
 static ggl_status start_ubatch(llm_session *s, int64_t n, session_flight *f, bool has_ticket,
                                ggl_error *err) {
-    const size_t size = (size_t)n * sizeof(int32_t);
-    ggl_status st = ggl_sched_set(s->sched, "token", s->token, size, n, err);
-    if (st == GGL_OK)
-        st = ggl_sched_set(s->sched, "pos", s->pos, size, n, err);
-    if (st == GGL_OK)
-        st = ggl_sched_set(s->sched, "slot", s->slot, size, n, err);
+    if (s->built.sees_all)
+        set_ends(s, n);
+    ggl_status st = set_text(s, s->prefix, n, err);
+    if (st == GGL_OK && s->reads_text)
+        st = set_input(s, "read.", "slot", s->read_slot, n, err);
+    if (st == GGL_OK && s->reads_text)
+        st = set_input(s, "read.", "end", s->read_end, n, err);
     if (st != GGL_OK)
         return st;
     llm_slots_start(&s->slots);
-    return ggl_sched_submit(s->sched, n, s->row, f->n_rows, f->n_rows > 0 && f->is_embedded,
-                            has_ticket ? &f->ticket : NULL, err);
+    const bool early = f->n_rows > 0 && f->is_embedded && s->at_logits >= 0;
+    return ggl_sched_submit(s->sched, n, s->row, f->n_rows, early, has_ticket ? &f->ticket : NULL,
+                            err);
 }
+
+static const float *output(const llm_session *s, int at) {
+    return at >= 0 ? ggl_sched_output(s->sched, at) : NULL;
+}
+
+/* --- a text that tokens read -------------------------------------------------------------------- */
+
+static ggl_status check_read(llm_session *s, int slot, const int32_t *token, int64_t n,
+                             ggl_error *err) {
+    if (!s->reads_text)
+        return ggl_fail(err, GGL_USAGE, "the model reads no text apart from its tokens");
+    if (slot < 0 || slot >= s->n_slots)
+        return ggl_fail(err, GGL_USAGE, "slot %d of %" PRId64, slot, s->n_slots);
+    if (n < 1 || !token)
+        return ggl_fail(err, GGL_USAGE, "the text that the model is to read has no tokens");
+    if (n > s->n_ctx)
+        return ggl_fail(err, GGL_LIMIT,
+                        "the text that the model is to read has %" PRId64
+                        " tokens, but the context is %" PRId64 " (n_ctx, or -c N)",
+                        n, s->n_ctx);
+    for (int64_t i = 0; i < n; i++)
+        if (token[i] < 0 || token[i] >= s->built.n_vocab)
+            return ggl_fail(err, GGL_USAGE,
+                            "token %" PRId32 " is not in the vocabulary of %" PRId64, token[i],
+                            s->built.n_vocab);
+    return GGL_OK;
+}
+
+/* Runs the stage for the text in the session's arrays. */
+static ggl_status run_text(llm_session *s, int64_t n, ggl_error *err) {
+    set_ends(s, n);
+    ggl_status st = set_text(s, "stage.", n, err);
+    if (st == GGL_OK) {
+        llm_slots_start(&s->slots);
+        st = ggl_sched_run_stage(s->sched, n, err);
+    }
+    return st;
+}
+
+ggl_status llm_session_read(llm_session *s, int slot, const int32_t *token, int64_t n,
+                            ggl_error *err) {
+    ggl_status st = check_read(s, slot, token, n, err);
+    const int to = text_slot(s, slot);
+    if (st == GGL_OK)
+        st = llm_slots_clear(&s->slots, slot, err);
+    if (st == GGL_OK)
+        st = llm_slots_clear(&s->slots, to, err);
+    if (st != GGL_OK)
+        return st;
+    llm_slots_begin(&s->slots);
+    for (int64_t i = 0; i < n; i++) {
+        s->token[i] = token[i];
+        s->slot[i] = to;
+        s->pos[i] = llm_slots_append(&s->slots, to);
+    }
+    st = llm_slots_check_room(&s->slots, n, err);
+    if (st == GGL_OK)
+        st = llm_slots_take_pages(&s->slots, err);
+    if (st != GGL_OK)
+        return st;
+    st = run_text(s, n, err);
+    llm_slots_settle(&s->slots, 0, st == GGL_OK);
+    return st;
+}
+
+/* --- what comes out --------------------------------------------------------------------------- */
 
 /* Hands out what a ubatch has computed. */
 static void give(llm_session *s, const session_flight *f) {
-    const float *logits = ggl_sched_output(s->sched, 0), *embedding = ggl_sched_output(s->sched, 1);
+    const float *logits = output(s, s->at_logits), *embedding = output(s, s->at_embedding),
+                *score = output(s, s->at_score);
     for (int64_t k = 0; k < f->n_rows; k++) {
         const wanted_row *w = &f->row[k];
         if (w->embedding && f->each_embedding)
             f->each_embedding(f->ctx, w->i, embedding + k * s->built.n_embd);
+        if (w->score && f->each_score)
+            f->each_score(f->ctx, w->i, score + k * s->built.score.n);
         if (!w->logits)
             continue;
         s->logits = logits + k * s->built.n_vocab;
@@ -176,7 +342,7 @@ int llm_session_n_parts(const llm_session *s, int64_t n) {
 static ggl_status check_size(const llm_session *s, const llm_batch *b, ggl_error *err) {
     int64_t n_rows = 0;
     for (int64_t i = 0; i < b->n; i++)
-        n_rows += wants_logits(b, i) || wants_embedding(b, i);
+        n_rows += wants_logits(b, i) || wants_embedding(b, i) || wants_score(b, i);
     if (b->n >= 1 && b->n <= s->n_ubatch && n_rows <= s->n_rows)
         return GGL_OK;
     return ggl_fail(err, GGL_USAGE,

@@ -21,7 +21,12 @@ ggl_status llm_session_cut(llm_session *s, int slot, int64_t n_past, ggl_error *
 }
 
 ggl_status llm_session_share(llm_session *s, int dst, int src, int64_t n_past, ggl_error *err) {
-    return llm_slots_share(&s->slots, dst, src, n_past, err);
+    ggl_status st = llm_slots_share(&s->slots, dst, src, n_past, err);
+    if (st != GGL_OK || !s->reads_text)
+        return st;
+    const int from = (int)s->n_slots + src; /* of the text that they read */
+    return llm_slots_share(&s->slots, (int)s->n_slots + dst, from, s->slots.state[from].n_past,
+                           err);
 }
 
 ggl_status llm_session_copy(llm_session *s, int dst, int src, ggl_error *err) {
@@ -86,6 +91,9 @@ static const char *type_name(int32_t type) {
 ggl_status llm_slot_save(llm_session *s, int slot, int64_t n_past, bool states_only, void **data,
                          size_t *size, ggl_error *err) {
     *data = NULL;
+    if (s->reads_text)
+        return ggl_fail(err, GGL_UNSUPPORTED,
+                        "slots of a model that reads a text before it writes cannot be saved");
     ggl_status st = llm_slots_check_whole(&s->slots, slot, err);
     if (st != GGL_OK)
         return st;

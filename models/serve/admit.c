@@ -141,12 +141,20 @@ static void begin_all(llm_engine *e, int64_t now) {
 
 /* --- waiting tasks ---------------------------------------------------------------------------- */
 
+/* True if a text fits whole into the step beside those of the tasks that run; alone it always does. */
+static bool fits_whole(const llm_engine *e, const task *t) {
+    int64_t n = t->q.n;
+    for (int i = 0; i < e->n_run; i++)
+        n += e->run[i]->q.n;
+    return n <= e->n_ubatch || e->n_run == 0;
+}
+
 /* Gives waiting tasks the free places. Each gets its slot at once, so that the next one finds which
  * pages are left. */
 static void admit(llm_engine *e, int64_t now) {
     while (e->n_run < e->p.n_parallel && e->queue.n > 0) {
         task *t = llm_queue_first(&e->queue);
-        if (!llm_engine_fits(e, t))
+        if (!llm_engine_fits(e, t) || (e->sees_all && !fits_whole(e, t)))
             return;
         (void)llm_queue_take(&e->queue);
         t->where = TASK_RUNS;

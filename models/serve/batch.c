@@ -2,9 +2,10 @@
 #include "engine_impl.h"
 #include "run/session_room.h"
 
-/* True if logits or an embedding are to be shown for the prompt's token at pos. */
+/* True if logits, an embedding or a score are to be shown for the prompt's token at pos. */
 static bool is_shown(const task *t, int64_t pos) {
-    return llm_task_shows(t) && pos >= t->n_prompted && pos < t->stats.n_prompt;
+    const int64_t end = t->p.embedded ? t->embed_end : t->stats.n_prompt;
+    return llm_task_shows(t) && pos >= t->n_prompted && pos < end;
 }
 
 void llm_engine_put(llm_engine *e, task *t, int64_t n) {
@@ -17,9 +18,11 @@ void llm_engine_put(llm_engine *e, task *t, int64_t n) {
         const int64_t at = e->n + i, pos = t->from + i;
         e->slot[at] = q->slot;
         e->filled->owner[at] = t;
-        e->want_embedding[at] = t->p.embedded && is_shown(t, pos);
+        const bool is_row = t->p.embedded && is_shown(t, pos);
+        e->want_embedding[at] = is_row && t->p.pooling != LLM_POOL_RANK;
+        e->want_score[at] = is_row && t->p.pooling == LLM_POOL_RANK;
         e->want[at] = !t->p.embedded && (pos >= q->n - 1 || is_shown(t, pos));
-        e->n_want += e->want[at] || e->want_embedding[at];
+        e->n_want += e->want[at] || is_row;
     }
     e->n += t->n_piece;
     llm_session_estimate_append(e->p.session, q->slot, t->n_piece);
@@ -66,16 +69,16 @@ static void end_prompt(llm_engine *e, task *t) {
         t->stats.t_prompt = llm_engine_now(e);
 }
 
-void llm_engine_on_embedding(void *ctx, int64_t i, const float *embedding) {
+void llm_engine_on_row(void *ctx, int64_t i, const float *row) {
     const part *p = ctx;
     llm_engine *e = p->e;
     task *t = p->owner[i];
     const int64_t pos = t->from + i - t->first;
     if (!t->is_over) {
         t->n_prompted = pos + 1;
-        t->p.embedded(t->p.ctx, pos, embedding);
+        t->p.embedded(t->p.ctx, pos, row);
     }
-    if (pos == t->n_before - 1) {
+    if (pos == t->embed_end - 1) {
         end_prompt(e, t);
         llm_task_over(t, LLM_END_MAX);
     }

@@ -33,11 +33,13 @@ static ggl_status init(llm_engine *e, const llm_engine_params *p, ggl_error *err
     e->p = *p;
     if (!e->p.clock)
         e->p.clock = llm_clock;
+    e->sees_all = llm_session_sees_all(p->session);
     e->n_ubatch = p->n_ubatch > 0 && p->n_ubatch < n_most ? p->n_ubatch : n_most;
     e->n_rows = llm_session_n_rows(p->session);
     e->room.step_ns = p->step_ns > 0 ? p->step_ns : STEP_NS;
     e->deadline = INT64_MAX;
-    const size_t n = (size_t)e->n_ubatch, n_parallel = (size_t)p->n_parallel;
+    const size_t n = (size_t)(e->sees_all ? n_most : e->n_ubatch),
+                 n_parallel = (size_t)p->n_parallel;
     e->run = ggl_calloc(n_parallel, sizeof(task *));
     e->idle_guesser = ggl_calloc(n_parallel, sizeof *e->idle_guesser);
     e->share = ggl_calloc(n_parallel, sizeof *e->share);
@@ -45,6 +47,7 @@ static ggl_status init(llm_engine *e, const llm_engine_params *p, ggl_error *err
     e->slot = ggl_calloc(n, sizeof *e->slot);
     e->want = ggl_calloc(n, sizeof *e->want);
     e->want_embedding = ggl_calloc(n, sizeof *e->want_embedding);
+    e->want_score = ggl_calloc(n, sizeof *e->want_score);
     e->n_lanes = llm_session_n_lanes(p->session);
     e->part = ggl_calloc((size_t)e->n_lanes, sizeof *e->part);
     bool has_parts = e->part;
@@ -54,7 +57,7 @@ static ggl_status init(llm_engine *e, const llm_engine_params *p, ggl_error *err
     }
     e->filled = e->part;
     if (!e->run || !e->idle_guesser || !e->share || !e->token || !e->slot || !e->want ||
-        !e->want_embedding || !has_parts)
+        !e->want_embedding || !e->want_score || !has_parts)
         return ggl_fail(err, GGL_NOMEM, "out of memory for an engine of %d sequences",
                         p->n_parallel);
     while (p->guesser && e->n_idle_guessers < p->n_parallel) { /* the first is lent first */
@@ -112,6 +115,7 @@ void llm_engine_free(llm_engine *e) {
     ggl_free(e->slot);
     ggl_free(e->want);
     ggl_free(e->want_embedding);
+    ggl_free(e->want_score);
     for (int i = 0; i < e->n_lanes && e->part; i++)
         ggl_free(e->part[i].owner);
     ggl_free(e->part);

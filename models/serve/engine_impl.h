@@ -19,6 +19,8 @@ typedef struct part {
 struct llm_engine {
     llm_engine_params p;
     int64_t n_ubatch, n_rows;
+    bool
+        sees_all; /* the session sees texts whole: a task that gets a place runs in the same step, and ends */
     int64_t n_pool; /* tokens for which the KV cache has room */
     kept kept;
     queue queue;
@@ -35,14 +37,14 @@ struct llm_engine {
     room room;
     /* The batch of the step. */
     int32_t *token, *slot; /* [n_ubatch] */
-    bool *want, *want_embedding;
+    bool *want, *want_embedding, *want_score;
     part *part;                   /* [n_lanes]; a step that is alone has the first one */
     int n_lanes;                  /* batches that may be under way */
     int i_part;                   /* the oldest of those that are */
     int n_parts;                  /* their number, in part[], which is a ring */
     part *filled;                 /* the one that is being filled */
     room_share *share;            /* [n_parallel] */
-    int64_t n, n_want;            /* n_want: rows of logits and embeddings */
+    int64_t n, n_want;            /* n_want: rows of logits, embeddings and scores */
     int64_t n_prompt, n_generate; /* tokens of the n */
     double prompt_depth;          /* the sum of the positions of the n_prompt */
     int next;                     /* index in run[] of the first to get room */
@@ -55,7 +57,7 @@ struct llm_engine {
 void llm_engine_put(llm_engine *e, task *t, int64_t n);
 /* The callbacks of a batch; ctx: its part. */
 void llm_engine_on_logits(void *ctx, int64_t i, const float *logits);
-void llm_engine_on_embedding(void *ctx, int64_t i, const float *embedding);
+void llm_engine_on_row(void *ctx, int64_t i, const float *row); /* of embeddings or scores */
 
 /* --- how sequences end (leave.c) -------------------------------------------------------------- */
 

@@ -113,6 +113,13 @@ static void put_prompts(llm_engine *e) {
     }
 }
 
+/* Fills the batch with the whole texts of the tasks that run, all of which fit. */
+static void put_texts(llm_engine *e) {
+    for (int i = 0; i < e->n_run; i++)
+        if (is_reading(e->run[i]))
+            llm_engine_put(e, e->run[i], e->run[i]->q.n);
+}
+
 /* --- the step --------------------------------------------------------------------------------- */
 
 static ggl_status run(llm_engine *e, ggl_error *err) {
@@ -122,8 +129,10 @@ static ggl_status run(llm_engine *e, ggl_error *err) {
                          .want = e->want,
                          .want_embedding =
                              llm_session_n_embd(e->p.session) > 0 ? e->want_embedding : NULL,
+                         .want_score = llm_session_n_score(e->p.session) > 0 ? e->want_score : NULL,
                          .each = llm_engine_on_logits,
-                         .each_embedding = llm_engine_on_embedding,
+                         .each_embedding = llm_engine_on_row,
+                         .each_score = llm_engine_on_row,
                          .ctx = e->filled};
     ggl_error why;
     const ggl_status st = llm_session_eval(e->p.session, &b, &why);
@@ -159,6 +168,11 @@ static void fill(llm_engine *e) {
     e->filled = e->part;
     for (int i = 0; i < e->n_run; i++)
         e->run[i]->n_piece = 0;
+    if (e->sees_all) {
+        llm_session_estimate(e->p.session);
+        put_texts(e);
+        return;
+    }
     const int n_generating = go_back(e);
     const int64_t n_most = most_guesses(e, n_generating, room_to_generate(e));
     const int64_t n_guess = llm_engine_make_room(e, n_most);

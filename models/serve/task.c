@@ -6,15 +6,37 @@
 #include "ggl/internal/alloc.h"
 #include "common/least.h"
 
-static ggl_status check(llm_session *s, const llm_sequence_params *p, ggl_error *err) {
-    if (p->embedded && (p->prompted || p->n_max != 0 || p->embed_from < 0 ||
-                        p->embed_from >= (int64_t)p->n_prompt || llm_session_n_embd(s) == 0))
+/* Checks that the session makes what is wanted. */
+static ggl_status check_output(llm_session *s, const llm_sequence_params *p, ggl_error *err) {
+    const bool writes =
+        llm_session_has_logits(s) && !llm_session_sees_all(s) && !llm_session_reads_text(s);
+    const bool scores = p->pooling == LLM_POOL_RANK;
+    if (!p->embedded && !writes && llm_session_has_logits(s))
+        return ggl_fail(
+            err, GGL_USAGE,
+            "this model does not continue texts: %s. llm-cli runs it, and in programs %s",
+            llm_session_reads_text(s) ? "it reads a text, and then writes another"
+                                      : "it writes them by diffusion",
+            llm_session_reads_text(s) ? "llm_generate" : "llm_diffuse_tokens");
+    if (!p->embedded && !writes)
+        return ggl_fail(err, GGL_USAGE, "the session continues no texts: it makes %s of them",
+                        llm_session_n_embd(s) > 0 ? "vectors" : "scores");
+    if (p->embedded && (p->prompted || p->n_max != 0 ||
+                        (scores ? llm_session_n_score(s) : llm_session_n_embd(s)) == 0))
         return ggl_fail(err, GGL_USAGE,
-                        "embeddings of a prompt of %zu tokens from number %" PRId64
-                        " on, with n_max %" PRId64
-                        "%s: the prompt must have such a token, n_max must be 0, logits cannot be "
-                        "asked for at the same time, and the session must be made with embeddings",
-                        p->n_prompt, p->embed_from, p->n_max, p->prompted ? ", with logits" : "");
+                        "%s of a prompt, with n_max %" PRId64
+                        "%s: n_max must be 0, logits cannot be asked for at the same time, and the "
+                        "session must %s",
+                        scores ? "scores" : "embeddings", p->n_max,
+                        p->prompted ? ", with logits" : "",
+                        scores ? "have scores" : "be made with embeddings");
+    return GGL_OK;
+}
+
+static ggl_status check(llm_session *s, const llm_sequence_params *p, ggl_error *err) {
+    const ggl_status st = check_output(s, p, err);
+    if (st != GGL_OK)
+        return st;
     if (!p->sampler && !p->embedded)
         return ggl_fail(err, GGL_USAGE, "a sequence needs a sampler");
     if (p->n_max < -1)
@@ -49,8 +71,12 @@ ggl_status llm_task_new(task **out, llm_session *s, const llm_sequence_params *p
     if (!t)
         return ggl_fail(err, GGL_NOMEM, "out of memory for a sequence");
     t->p = *p;
+    if (p->embedded)
+        llm_embed_range(s, p->pooling, (int64_t)p->n_prompt, &t->n_prompted, &t->embed_end);
+    if (p->embedded && !llm_session_sees_all(s))
+        t->p.n_prompt = (size_t)t->embed_end; /* later tokens do not change earlier rows */
+    t->p.no_reuse |= llm_session_sees_all(s);
     t->guesser = t->stats.slot = -1;
-    t->n_prompted = p->embedded ? p->embed_from : 0;
     st = llm_seq_init(&t->q, s, guesser, n_guess_max, err);
     t->q.slot = -1;
     t->q.sampler = p->sampler;

@@ -25,8 +25,9 @@ typedef struct task {
     int n_stops;
     uint64_t leader; /* the task that runs the common beginning of both; 0: none */
     int64_t lead_to; /* tokens of that beginning */
-    /* the prompt's tokens whose logits or embeddings were shown already, or are not wanted */
+    /* the prompt's tokens whose logits, embeddings or scores were shown already, or are not wanted */
     int64_t n_prompted;
+    int64_t embed_end; /* the end of those whose embeddings or scores are wanted */
     /* --- in a step, whose batch has n_piece of its tokens from index `first` on: those of positions
      * from .. from + n_piece - 1.
      *

@@ -179,6 +179,21 @@ static ggl_status read_special_ids(llm_tokenizer *t, const table_model *model, c
     return GGL_OK;
 }
 
+/* Copies the text by which a reranker reads a query and a document. */
+static ggl_status read_pair_form(llm_tokenizer *t, const ggl_gguf *file, ggl_error *err) {
+    ggl_str form;
+    const int got = ggl_gguf_get_string(file, "tokenizer.chat_template.rerank", &form, err);
+    if (got < 1)
+        return got < 0 ? GGL_FORMAT : GGL_OK;
+    char *own = ggl_arena_alloc(&t->arena, form.n + 1, 1);
+    if (!own)
+        return out_of_memory(err);
+    if (form.n > 0)
+        memcpy(own, form.s, form.n);
+    t->pair_form = (ggl_str){own, form.n};
+    return GGL_OK;
+}
+
 /* --- special tokens in text ------------------------------------------------------------------- */
 
 static bool is_special(const llm_tokenizer *t, int32_t id) {
@@ -261,6 +276,8 @@ static ggl_status tokenizer_read(llm_tokenizer *t, const table_model *model, con
         s = llm_tokenizer_flag(file, "tokenizer.ggml.add_bos_token", &t->add_bos, err);
     if (s == GGL_OK)
         s = llm_tokenizer_flag(file, "tokenizer.ggml.add_eos_token", &t->add_eos, err);
+    if (s == GGL_OK)
+        s = read_pair_form(t, file, err);
     t->add_bos = t->add_bos || t->model.always_bos;
     t->add_eos = t->add_eos || t->model.always_eos;
     if (s == GGL_OK)

@@ -55,6 +55,8 @@ struct llm_tokenizer {
     bool has_types;            /* the file has token_type; otherwise all are TOKEN_NORMAL */
     int32_t bos, eos, unknown; /* -1: none */
     bool add_bos, add_eos;
+    ggl_str
+        pair_form; /* how a reranker reads a query and a document (pair.c); n 0: one after the other */
     table_model model;      /* the model's row in tokenizers.txt */
     special_tokens special; /* control, user-defined and unknown tokens */
 };

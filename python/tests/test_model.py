@@ -736,8 +736,8 @@ class Numbers(unittest.TestCase):
         self.assertLess(float(np.dot(fox, other)), 0.9999)
         with Model("builtin:stories", embeddings=True, pooling="last") as model:
             self.assertLess(float(np.dot(fox, model.embed("The fox sleeps."))), 0.9999)
-        with self.assertRaisesRegex(Error, "none of mean, last and cls"):
-            Model("builtin:stories", embeddings=True, pooling="rank")
+        with self.assertRaisesRegex(Error, "'max' is none of mean, last, cls, none and rank"):
+            Model("builtin:stories", embeddings=True, pooling="max")
         with Model("builtin:stories") as model, self.assertRaisesRegex(Error, "embeddings=True") as caught:
             model.embed("A fox")
         self.assertEqual(caught.exception.status, Status.UNSUPPORTED)

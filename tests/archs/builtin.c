@@ -234,10 +234,11 @@ static bool is_row_count(const char *at) {
     bool second = at[-1] == ' ' && at[-2] == ',';
     while (line[-1] != '\n')
         line--;
+    line += strspn(line, " ");
     return second &&
            (strncmp(line, "token_embd ", 11) == 0 || strncmp(line, "position_embd ", 14) == 0 ||
-            strstr(line, "ffn_gate_tid2eid ") == line + strspn(line, " ") ||
-            strstr(line, "per_layer_token_embd ") == line + strspn(line, " "));
+            strstr(line, "ffn_gate_tid2eid ") == line ||
+            strstr(line, "per_layer_token_embd ") == line);
 }
 
 /* Wrong ones that no check can find: a length that any number fits (taps of a convolution), a

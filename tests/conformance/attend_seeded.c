@@ -16,13 +16,16 @@ typedef struct problem {
     uint64_t seed;
     int64_t d, e, heads, store_heads, window;
     bool part, sinks, alibi; /* part: values are the leading part of the keys */
+    bool whole;              /* tokens see all those of their slot, which are in one run */
+    int64_t far;             /* there are biases for the distances -far .. far; -1: none */
     float cap, scale;        /* NAN: none */
     ggl_type type_k, type_v;
     int n_slots, n;            /* slots, tokens */
     int n_batch;               /* most tokens of a batch */
     int32_t start[MOST_SLOTS]; /* the slot's first position */
     int32_t pos[MOST_TOKENS], slot[MOST_TOKENS];
-    float *q, *k, *v, *sink, *slope;
+    int32_t end[MOST_TOKENS]; /* of a whole problem: the tokens of the slot */
+    float *q, *k, *v, *sink, *slope, *bias;
 } problem;
 
 static uint64_t below(uint64_t *seed, uint64_t n) {
@@ -86,11 +89,27 @@ static void choose_tokens(problem *p, uint64_t *seed) {
     }
 }
 
+/* Makes the slots' tokens whole texts. */
+static void see_all(problem *p) {
+    int32_t n[MOST_SLOTS] = {0};
+    p->n = p->n < p->n_batch ? p->n : p->n_batch;
+    p->type_k = p->type_v = GGL_F32; /* as which the graph keeps such rows */
+    for (int i = 0; i < p->n; i++)
+        p->pos[i] = n[p->slot[i]]++;
+    for (int i = 0; i < p->n; i++)
+        p->end[i] = n[p->slot[i]];
+    memset(p->start, 0, sizeof p->start);
+}
+
 static void problem_new(problem *p, uint64_t seed) {
     *p = (problem){.seed = seed};
     seed = seed * 0x9e3779b97f4a7c15u + 1;
     choose_types(p, &seed);
     choose_tokens(p, &seed);
+    p->whole = below(&seed, 3) == 0;
+    if (p->whole)
+        see_all(p);
+    p->far = below(&seed, 4) ? -1 : (int64_t)below(&seed, 90);
     p->store_heads = 1 + (int64_t)below(&seed, 3);
     p->heads = p->store_heads * (1 + (int64_t)below(&seed, below(&seed, 3) ? 4 : 12));
     p->window = below(&seed, 3) ? 0 : 1 + (int64_t)below(&seed, 200);
@@ -103,6 +122,7 @@ static void problem_new(problem *p, uint64_t seed) {
     p->v = numbers(&seed, p->n, p->e * p->store_heads);
     p->sink = numbers(&seed, 1, p->heads);
     p->slope = numbers(&seed, 1, p->heads);
+    p->bias = numbers(&seed, p->heads, 2 * (p->far < 0 ? 0 : p->far) + 1);
 }
 
 static void problem_free(problem *p) {
@@ -111,6 +131,7 @@ static void problem_free(problem *p) {
     free(p->v);
     free(p->sink);
     free(p->slope);
+    free(p->bias);
 }
 
 /* --- the contract ---------------------------------------------------------------------------- */
@@ -193,8 +214,14 @@ static float score(const problem *p, int token, int64_t head, int64_t j) {
         s = p->cap * t;
     }
     if (p->alibi) {
-        const float drop = p->slope[head] * (float)(p->pos[token] - j);
+        const float drop = p->slope[head] * fabsf((float)(p->pos[token] - j));
         s -= drop;
+    }
+    if (p->far >= 0) {
+        const int64_t distance = j - p->pos[token], near = distance < -p->far  ? -p->far
+                                                           : distance > p->far ? p->far
+                                                                               : distance;
+        s += p->bias[head * (2 * p->far + 1) + p->far + near];
     }
     return s;
 }
@@ -266,14 +293,17 @@ static part page(const problem *p, int token, int64_t head, int64_t from, int64_
 }
 
 static void attend(const problem *p, int token, int64_t head, float *y) {
-    const int64_t pos = p->pos[token],
-                  from = p->window && pos >= p->window ? pos - p->window + 1 : 0;
+    const int64_t pos = p->pos[token], back = p->whole ? p->window / 2 : p->window - 1,
+                  from = p->window && pos >= back ? pos - back : 0, end = p->end[token] - 1,
+                  last = !p->whole                       ? pos
+                         : p->window && pos + back < end ? pos + back
+                                                         : end;
     part all = {.any = false};
-    for (int64_t span = from / SPAN; span <= pos / SPAN; span++) {
+    for (int64_t span = from / SPAN; span <= last / SPAN; span++) {
         part one = {.any = false};
         for (int64_t n = SPAN / GGL_PAGE * span; n < SPAN / GGL_PAGE * (span + 1); n++) {
             const int64_t a = n * GGL_PAGE > from ? n * GGL_PAGE : from,
-                          b = n * GGL_PAGE + 63 < pos ? n * GGL_PAGE + 63 : pos;
+                          b = n * GGL_PAGE + 63 < last ? n * GGL_PAGE + 63 : last;
             if (a <= b) {
                 const part next = page(p, token, head, a, b);
                 merge(&one, &next, p->e);
@@ -299,19 +329,24 @@ static ggl_graph *graph_of(const problem *p) {
     ggl_graph *g = ggl_graph_new(&gp);
     ggl_graph_input(g, "pos", GGL_I32, 0, NULL, true);
     ggl_graph_input(g, "slot", GGL_I32, 0, NULL, true);
+    if (p->whole)
+        ggl_graph_input(g, "end", GGL_I32, 0, NULL, true);
     ggl_tensor *q = ggl_graph_input(g, "q", GGL_F32, 2, (int64_t[]){p->d, p->heads}, true),
                *k = ggl_graph_input(g, "k", GGL_F32, 2, (int64_t[]){p->d, p->store_heads}, true),
                *v = ggl_graph_input(g, "v", GGL_F32, 2, (int64_t[]){p->e, p->store_heads}, true);
     if (p->part)
         v = ggl_graph_op(g, GGL_OP_SPLIT, &k, 1, (double[]){0, 0, (double)p->e}, 3);
     ggl_tensor *cache = ggl_graph_op(g, GGL_OP_CACHE, (ggl_tensor *[]){k, v}, 2, NULL, 0);
-    ggl_tensor *src[4] = {q, cache};
+    ggl_tensor *src[5] = {q, cache};
     if (p->sinks)
         src[2] = ggl_graph_weight(g, "sinks", GGL_F32, 1, &p->heads, p->sink);
     if (p->alibi)
         src[3] = ggl_graph_weight(g, "slopes", GGL_F32, 1, &p->heads, p->slope);
+    if (p->far >= 0)
+        src[4] =
+            ggl_graph_weight(g, "bias", GGL_F32, 2, (int64_t[]){2 * p->far + 1, p->heads}, p->bias);
     const double num[3] = {(double)p->scale, p->window ? (double)p->window : NAN, (double)p->cap};
-    ggl_graph_output(g, "y", ggl_graph_op(g, GGL_OP_ATTEND, src, 4, num, 3));
+    ggl_graph_output(g, "y", ggl_graph_op(g, GGL_OP_ATTEND, src, 5, num, 3));
     return g;
 }
 
@@ -328,9 +363,10 @@ static bool set_pages(ggl_sched *s, ggl_graph *g, const problem *p, ggl_error *e
 
 static bool run_pieces(ggl_sched *s, const problem *p, uint64_t *seed, float *y, ggl_error *err) {
     const int64_t row = p->e * p->heads;
-    const int most = below(seed, 2) ? p->n_batch : 1 + (int)below(seed, (uint64_t)p->n_batch);
+    const int most =
+        p->whole || below(seed, 2) ? p->n_batch : 1 + (int)below(seed, (uint64_t)p->n_batch);
     for (int at = 0; at < p->n;) {
-        const int piece = below(seed, 3) ? most : 1 + (int)below(seed, (uint64_t)most),
+        const int piece = p->whole || below(seed, 3) ? most : 1 + (int)below(seed, (uint64_t)most),
                   n = piece < p->n - at ? piece : p->n - at;
         const struct {
             const char *name;
@@ -338,13 +374,14 @@ static bool run_pieces(ggl_sched *s, const problem *p, uint64_t *seed, float *y,
             int64_t size;
         } in[] = {{"pos", p->pos + at, 4},
                   {"slot", p->slot + at, 4},
+                  {"end", p->end + at, 4},
                   {"q", p->q + at * p->d * p->heads, 4 * p->d * p->heads},
                   {"k", p->k + at * p->d * p->store_heads, 4 * p->d * p->store_heads},
                   {"v", p->v + at * p->e * p->store_heads, 4 * p->e * p->store_heads}};
-        for (int i = 0; i < (p->part ? 4 : 5); i++)
-            if (!CHECK_OK(
-                    ggl_sched_set(s, in[i].name, in[i].data, (size_t)(in[i].size * n), n, err),
-                    err))
+        for (int i = 0; i < (p->part ? 5 : 6); i++)
+            if ((i != 2 || p->whole) && !CHECK_OK(ggl_sched_set(s, in[i].name, in[i].data,
+                                                                (size_t)(in[i].size * n), n, err),
+                                                  err))
                 return false;
         if (!CHECK_OK(ggl_sched_run(s, n, NULL, 0, err), err))
             return false;
@@ -406,7 +443,8 @@ static void judge(const problem *p, const float *y, const char *name, uint64_t *
         const int token = k ? (int)below(seed, (uint64_t)p->n) : p->n - 1;
         const int64_t head = (int64_t)below(seed, (uint64_t)p->heads);
         float want[96];
-        keep_rows(p, p->slot[token], head / (p->heads / p->store_heads), token);
+        keep_rows(p, p->slot[token], head / (p->heads / p->store_heads),
+                  p->whole ? p->n - 1 : token);
         attend(p, token, head, want);
         CHECK_SAME(y + (token * p->heads + head) * p->e, want, p->e,
                    "seed %llu: token %d of %d, head %lld, %s and %s, %s",
@@ -442,8 +480,9 @@ TEST(attend_seeded) {
     static engines c;
     const char *count = getenv("GGL_ATTEND_COUNT"), *every = getenv("GGL_KERNELS_EVERY");
     const uint64_t first = sample_seed() * 1000003;
-    /* other problems each day; fewer on emulated processors */
-    const int n = count ? atoi(count) : every ? 1 + 6 / atoi(every) : 24;
+    /* other problems each day; fewer under a sanitizer and on emulated processors */
+    const bool few = TEST_SANITIZED && !sample_is_all();
+    const int n = count ? atoi(count) : every ? 1 + 6 / atoi(every) : few ? 6 : 24;
     if (engines_open(&c))
         for (int i = 0; i < n && test_failures < 20; i++)
             check_problem(&c, first + (uint64_t)i);

@@ -9,7 +9,17 @@
 #include "../../backends/cpu/cpu_features.h"
 #include "../../backends/cpu/kernels.h"
 #include "ggl/internal/types.h"
+#include "seed.h"
 #include "test.h"
+
+/* GGL_KERNELS_EVERY=n: each n-th problem, others on each day, for emulated processors, which take
+ * long. `first` becomes the first one. */
+TEST_UNUSED static uint64_t kernels_every(uint64_t *first) {
+    const char *every = getenv("GGL_KERNELS_EVERY");
+    const uint64_t n = every && atoi(every) > 1 ? (uint64_t)atoi(every) : 1;
+    *first = n == 1 ? 0 : sample_seed() % n;
+    return n;
+}
 
 /* Every table from the portable one to this machine's best: [0] is the definition. */
 typedef struct tables {

@@ -1,7 +1,6 @@
 /* conformance.cpu: products of all weight types. */
 #include "../../backends/cpu/quant/rows16.h"
 #include "kernels.h"
-#include "seed.h"
 
 static tables all;
 
@@ -153,13 +152,11 @@ static void check_rows16(const problem *p, int t) {
     guarded_end(&w16, "ggl_cpu_rows16_pack");
 }
 
-/* GGL_KERNELS_EVERY=n: each n-th problem of check_type, others on each day, for emulated processors,
- * which take long. */
 static bool is_chosen(void) {
     static uint64_t at;
-    const char *every = getenv("GGL_KERNELS_EVERY");
-    const uint64_t n = every && atoi(every) > 1 ? (uint64_t)atoi(every) : 1;
-    return n == 1 || at++ % n == sample_seed() % n;
+    uint64_t first;
+    const uint64_t n = kernels_every(&first);
+    return at++ % n == first;
 }
 
 static void check_type(ggl_type type) {

@@ -126,6 +126,7 @@ TEST(models) {
         "$b/llm-cli -m $m --tokens 1,2 -n 0 --place 'blk.*=cpu' --verbose",
         "$b/llm-tokenize -m $m -p 'a story'",
         "$b/llm-perplexity -m $m -f text -c 8",
+        "$b/llm-embed -m $m -f text",
         "$b/llm-imatrix -m $m -f text -c 8 -o i.gguf --show-statistics",
         "$b/llm-quantize -v $m q.gguf q8_0",
         "$b/llm-gguf $m --full",

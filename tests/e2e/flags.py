@@ -11,8 +11,9 @@ import sys
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../..")
 PAGE = os.path.join(ROOT, "docs/from-llama-cpp.md")
 TOOL_OF = {"llama-cli": "llm-cli", "llama-completion": "llm-cli", "llama-server": "llm-server", "llama-perplexity": "llm-perplexity",
-           "llama-tokenize": "llm-tokenize", "llama-bench": "llm-bench", "llama-quantize": "llm-quantize", "llama-imatrix": "llm-imatrix"}
-ALL = ["llama-cli", "llama-completion", "llama-server", "llama-perplexity", "llama-tokenize", "llama-imatrix"]
+           "llama-tokenize": "llm-tokenize", "llama-bench": "llm-bench", "llama-quantize": "llm-quantize", "llama-imatrix": "llm-imatrix",
+           "llama-embedding": "llm-embed"}
+ALL = ["llama-cli", "llama-completion", "llama-server", "llama-perplexity", "llama-tokenize", "llama-imatrix", "llama-embedding"]
 failed = []
 
 

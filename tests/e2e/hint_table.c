@@ -14,6 +14,7 @@ int main(void) {
                  {"llm-imatrix", &imatrix_hints},
                  {"llm-perplexity", &perplexity_hints},
                  {"llm-tokenize", &tokenize_hints},
+                 {"llm-embed", &embed_hints},
                  {"llm-quantize", &quantize_hints},
                  {"llm-convert", &convert_hints},
                  {"llm-gguf", &gguf_hints},

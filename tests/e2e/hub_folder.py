@@ -160,12 +160,12 @@ def test_odd_names():
 def test_refused():
     """A model that cannot be opened is refused before its weights come; llm-tokenize gets none."""
     config = json.loads(FILES["config.json"])
-    other = {"config.json": File(json.dumps({**config, "architectures": ["BertModel"]}).encode(), lfs=False)}
+    other = {"config.json": File(json.dumps({**config, "architectures": ["OtherModel"]}).encode(), lfs=False)}
     for name in ("org/bert.safetensors", "org/bert"):
         repo(name, more=other)
-        run("-hf", name, code=1, has=["no built-in descriptor converts 'BertModel', which config.json names", "--arch FILE"], lacks=["downloading model"])
+        run("-hf", name, code=1, has=["no built-in descriptor converts 'OtherModel', which config.json names", "--arch FILE"], lacks=["downloading model"])
     with open(os.path.join(SOURCE, "models/archs/qwen3.arch"), encoding="utf-8") as f:
-        text = f.read().replace("Qwen3ForCausalLM", "BertModel")
+        text = f.read().replace("Qwen3ForCausalLM", "OtherModel")
     with open(TMP.name + "/bert.arch", "w", encoding="utf-8") as f:
         f.write(text)
     check(run("-hf", "org/bert", "--arch", TMP.name + "/bert.arch")[0] == WANT, "a descriptor of one's own")
@@ -257,6 +257,18 @@ def test_changed():
     run("-hf", "org/hand", lacks=["downloading"])
 
 
+def test_modules():
+    """The modules of sentence-transformers have folders of their own."""
+    modules = [{"idx": i, "path": path, "type": "sentence_transformers.models." + kind}
+               for i, (path, kind) in enumerate([("", "Transformer"), ("1_Pooling", "Pooling"), ("2_Normalize", "Normalize")])]
+    more = {"modules.json": json.dumps(modules).encode(), "1_Pooling/config.json": b'{"pooling_mode_lasttoken": true}',
+            "config_sentence_transformers.json": b'{"prompts": {"query": "q: "}}'}
+    repo("org/modules", more={name: File(data, lfs=False) for name, data in more.items()})
+    out, _ = run("-hf", "org/modules", has=["downloading 6 files"])
+    check(out == WANT, "the text", out)
+    check(all(holds("org/modules", n, data) for n, data in more.items()), "their bytes", in_cache("org/modules"))
+
+
 def test_repaired():
     """A repository whose author removes the file for which it was refused."""
     model = json.loads(FILES["tokenizer.json"])["model"]
@@ -271,12 +283,12 @@ def test_repaired():
         with open(os.path.join(folder, name), "wb") as f:
             f.write(data)
     good = {name: File(data, lfs=False) for name, data in texts.items()}
-    bad = {"tokenizer.json": File(b'{"model":{"type":"WordPiece","vocab":{"[UNK]":0}}}', lfs=False)}
+    bad = {"tokenizer.json": File(b'{"model":{"type":"WordLevel","vocab":{"[UNK]":0}}}', lfs=False)}
     ids = ["--ids", "-p", "Once upon"]
     for tool, args, text in (("llm-cli", [], True), ("llm-tokenize", ids, False)):
         name = "org/repaired-" + tool
         repo(name, more={**good, **bad})
-        run("-hf", name, *args, tool=tool, text=text, code=1, has=["WordPiece"])
+        run("-hf", name, *args, tool=tool, text=text, code=1, has=["WordLevel"])
         check("tokenizer.json" in in_cache(name), "the file that is refused", in_cache(name))
         repo(name, more=good, lacks=["tokenizer.json"])
         want = run("-m", folder, *args, tool=tool, text=text)[0]

@@ -147,7 +147,7 @@ cmp -s good bad || fail "values went into the file, as stdout was closed"
 [ "$(head -c 1 t.json)" = '[' ] && [ "$(tail -n 1 t.json)" = ']' ] || fail "messages went into the timeline"
 "$bin/llm-cli" -p hi -n 4 --temp 0 --logits l.npy <&- >&- 2>&-
 [ $? = 1 ] || fail "all descriptors closed: no error"
-for tool in llm-cli llm-bench llm-quantize llm-convert llm-imatrix llm-gguf llm-lora llm-perplexity llm-arch llm-tokenize llm-grammar; do
+for tool in llm-cli llm-bench llm-quantize llm-convert llm-embed llm-imatrix llm-gguf llm-lora llm-perplexity llm-arch llm-tokenize llm-grammar; do
     for how in '>/dev/full' '>&-'; do
         eval "\"$bin/$tool\" --help $how" 2>err
         [ $? = 1 ] && [ "$(grep -c 'could not write to stdout' err)" = 1 ] || fail "$tool --help $how: $(cat err)"

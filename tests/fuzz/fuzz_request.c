@@ -6,8 +6,9 @@
 #include "fuzz.h"
 #include "llm-server/server.h"
 
-static const dialect *const apis[] = {&api_openai_chat, &api_openai_completions,
-                                      &api_openai_responses, &api_openai_embeddings};
+static const dialect *const apis[] = {&api_openai_chat,      &api_openai_completions,
+                                      &api_openai_responses, &api_openai_embeddings,
+                                      &api_rerank,           &api_tei_embed};
 enum { N_APIS = sizeof apis / sizeof *apis };
 
 static void must(bool ok) {
@@ -87,7 +88,10 @@ bool fuzz_seed(int k, uint8_t **data, size_t *size) {
         "{\"type\": "
         "\"json_object\"}}, \"reasoning\": {\"effort\": \"high\"}, \"include\": "
         "[\"reasoning.encrypted_content\"]}",
-        "\3{\"input\": [[1, 2], [3]], \"encoding_format\": \"base64\", \"dimensions\": 4}"};
+        "\3{\"input\": [[1, 2], [3]], \"encoding_format\": \"base64\", \"dimensions\": 4}",
+        "\4{\"query\": \"a\", \"documents\": [\"b\", {\"text\": \"c\"}], \"top_n\": 1}",
+        "\4{\"query\": \"a\", \"texts\": [\"b\"], \"raw_scores\": true, \"truncate\": true}",
+        "\5{\"inputs\": [\"a\", [1]], \"normalize\": false, \"dimensions\": 2}"};
     if (k >= (int)(sizeof seed / sizeof *seed))
         return false;
     *size = 1 + strlen(seed[k] + 1);

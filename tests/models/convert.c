@@ -530,8 +530,9 @@ TEST(wrong_configurations) {
         {"{", "config.json:1:2:"},
         {"{}", "\"architectures\" is not a list with a name"},
         {"{\"architectures\": []}", "\"architectures\" is not a list with a name"},
-        {"{\"architectures\": [\"OddForCausalLM\"]}",
-         "no built-in descriptor converts 'OddForCausalLM', which config.json names. There are "
+        {"{\"architectures\": [\"UnheardOfForCausalLM\"]}",
+         "no built-in descriptor converts 'UnheardOfForCausalLM', which config.json names. There "
+         "are "
          "sections for "},
         {"{\"architectures\": [\"LlamaForCausalLM\"]}",
          "config.vocab_size is missing in config.json"},

@@ -106,7 +106,7 @@ TEST(bytes) {
 
 TEST(bytes_from_two_files) {
     REQUIRE(put_config(5));
-    REQUIRE(put_text("vocab.json", "{\"a\": 0, \"b\": 1, \"ab\": 2}"));
+    REQUIRE(put_text("vocab.json", "{\"a\": 0, \"b\": 1, \"ab\": 2, \"</s>\": 4}"));
     CHECK(!convert());
     CHECK_HAS(err.msg, "there is a vocab.json but no merges.txt");
     REQUIRE(put_text("merges.txt", "#version: 0.2\na b\n"));
@@ -120,16 +120,143 @@ TEST(bytes_from_two_files) {
           number(f, "tokenizer.ggml.token_type", 3) == 3);
     CHECK(!ggl_gguf_find(f, "tokenizer.ggml.pre"));
     CHECK_HAS(notes, "tokenizer.ggml.pre is not written");
+    CHECK_INT(number(f, "tokenizer.ggml.token_type", 4), 1); /* as any other */
     ggl_gguf_close(f);
     REQUIRE(put_text("tokenizer_config.json",
                      "{\"tokenizer_class\": \"Qwen2Tokenizer\", \"added_tokens_decoder\": {\"3\": "
                      "{\"content\": \"<e>\", "
-                     "\"special\": false}}}"));
+                     "\"special\": false}}, \"pad_token\": \"<e>\", "
+                     "\"eos_token\": {\"content\": \"</s>\"}}"));
     f = convert();
     if (!CHECK_MSG(f, "%s", err.msg))
         return;
     CHECK(is_string(f, "tokenizer.ggml.pre", 0, "qwen2") &&
-          number(f, "tokenizer.ggml.token_type", 3) == 4);
+          number(f, "tokenizer.ggml.token_type", 3) == 4 &&
+          number(f, "tokenizer.ggml.token_type", 4) == 3);
+    ggl_gguf_close(f);
+}
+
+#define WORDS                                                                                      \
+    "\"model\": {\"type\": \"WordPiece\", \"unk_token\": \"[UNK]\", "                              \
+    "\"continuing_subword_prefix\": \"%s\", \"max_input_chars_per_word\": %d, \"vocab\": "         \
+    "{\"[PAD]\": 0, \"[UNK]\": 1, \"[CLS]\": 2, \"[SEP]\": 3, \"the\": 4, \"##ing\": 5, "          \
+    "\"th\": 6, \"##e\": 7}}}"
+
+static bool put_words(const char *mark, int most) {
+    char text[2048];
+    snprintf(
+        text, sizeof text,
+        "{\"added_tokens\": [{\"id\": 0, \"content\": \"[PAD]\", \"special\": true}, {\"id\": "
+        "1, \"content\": \"[UNK]\", \"special\": true}, {\"id\": 2, \"content\": \"[CLS]\", "
+        "\"special\": true}, {\"id\": 3, \"content\": \"[SEP]\", \"special\": true}], "
+        "\"normalizer\": {\"type\": \"BertNormalizer\", \"lowercase\": true, "
+        "\"strip_accents\": null}, \"pre_tokenizer\": {\"type\": \"BertPreTokenizer\"}, " WORDS,
+        mark, most);
+    return put_text("tokenizer.json", text);
+}
+
+/* What a text becomes, as "2 4 3". */
+static const char *ids_of(const ggl_gguf *f, const char *text) {
+    static char out[256];
+    llm_tokenizer *t;
+    llm_tokens ids = {0};
+    out[0] = 0;
+    if (llm_tokenizer_new(&t, f, &err) != GGL_OK)
+        return err.msg;
+    if (llm_tokenize(t, text, strlen(text), LLM_TOKENIZE_BOS, &ids, &err) == GGL_OK)
+        for (size_t i = 0; i < ids.n; i++)
+            snprintf(out + strlen(out), sizeof out - strlen(out), "%s%d", i ? " " : "", ids.id[i]);
+    llm_tokens_fini(&ids);
+    llm_tokenizer_free(t);
+    return out;
+}
+
+static void check_words(const ggl_gguf *f) {
+    static const char *const pieces[] = {"[PAD]",     "[UNK]", "[CLS]",    "[SEP]",
+                                         "\u2581the", "ing",   "\u2581th", "e"};
+    static const int types[] = {3, 3, 3, 3, 1, 1, 1, 1};
+    CHECK(is_string(f, "tokenizer.ggml.model", 0, "bert"));
+    for (uint64_t i = 0; i < 8; i++) {
+        CHECK(is_string(f, "tokenizer.ggml.tokens", i, pieces[i]));
+        CHECK_INT(number(f, "tokenizer.ggml.token_type", i), types[i]);
+    }
+    CHECK_INT(number(f, "tokenizer.ggml.cls_token_id", 0), 2);
+    CHECK_INT(number(f, "tokenizer.ggml.seperator_token_id", 0), 3);
+    CHECK_INT(number(f, "tokenizer.ggml.padding_token_id", 0), 0);
+    CHECK_INT(number(f, "tokenizer.ggml.unknown_token_id", 0), 1);
+    CHECK_INT(number(f, "tokenizer.ggml.bos_token_id", 0), 2); /* as encoders have no others */
+    CHECK_INT(number(f, "tokenizer.ggml.eos_token_id", 0), 3);
+    CHECK(!ggl_gguf_find(f, "tokenizer.ggml.scores") && !ggl_gguf_find(f, "tokenizer.ggml.merges"));
+    CHECK_STR(ids_of(f, "The theing x"), "2 4 4 5 1 3");
+}
+
+/* BERT's kind, of tokenizer.json and of vocab.txt. */
+TEST(words) {
+    static const char config[] =
+        "{\"architectures\": [\"BertModel\"], \"model_type\": \"bert\", \"vocab_size\": 8, "
+        "\"num_hidden_layers\": 1, \"hidden_size\": 8, \"num_attention_heads\": 1, "
+        "\"intermediate_size\": 8, \"max_position_embeddings\": 8}";
+    static const char tokens[] =
+        "\"cls_token\": \"[CLS]\", \"sep_token\": \"[SEP]\", \"pad_token\": "
+        "\"[PAD]\", \"unk_token\": \"[UNK]\"";
+    char text[512];
+    REQUIRE(put_text("config.json", config) && put_words("##", 100));
+    snprintf(text, sizeof text, "{%s}", tokens);
+    REQUIRE(put_text("tokenizer_config.json", text));
+    ggl_gguf *f = convert();
+    if (!CHECK_MSG(f, "%s", err.msg))
+        return;
+    check_words(f);
+    CHECK_INT(number(f, "tokenizer.ggml.normalizer.lowercase", 0), 1);
+    CHECK(!ggl_gguf_find(f, "tokenizer.ggml.normalizer.strip_accents"));
+    ggl_gguf_close(f);
+    REQUIRE(put_words("@@", 100) && !convert());
+    CHECK_HAS(err.msg, "continuing_subword_prefix is '@@'");
+    REQUIRE(put_words("##", 50) && !convert());
+    CHECK_HAS(err.msg, "max_input_chars_per_word is 50");
+
+    REQUIRE(remove(test_path("tokenizer.json")) == 0);
+    REQUIRE(put_text("vocab.txt", "[PAD]\n[UNK]\r\n[CLS]\n[SEP]\nthe\n##ing\nth\n##e"));
+    snprintf(text, sizeof text, "{%s, \"do_lower_case\": false, \"strip_accents\": true}", tokens);
+    REQUIRE(put_text("tokenizer_config.json", text));
+    f = convert();
+    if (!CHECK_MSG(f, "%s", err.msg))
+        return;
+    CHECK_INT(number(f, "tokenizer.ggml.normalizer.lowercase", 0), 0);
+    CHECK_INT(number(f, "tokenizer.ggml.normalizer.strip_accents", 0), 1);
+    CHECK_STR(ids_of(f, "the The"), "2 4 1 3");
+    ggl_gguf_close(f);
+    REQUIRE(put_text("tokenizer_config.json", "{}")); /* its tokens are BERT's, its case lower */
+    f = convert();
+    if (!CHECK_MSG(f, "%s", err.msg))
+        return;
+    CHECK_INT(number(f, "tokenizer.ggml.normalizer.lowercase", 0), 1);
+    CHECK_INT(number(f, "tokenizer.ggml.token_type", 2), 3);
+    ggl_gguf_close(f);
+    REQUIRE(put_text("tokenizer_config.json", "{\"do_lower_case\": 1}") && !convert());
+    CHECK_HAS(err.msg, "do_lower_case is a number");
+}
+
+/* RoBERTa's: bytes, whose texts have a token at both ends. */
+TEST(bytes_with_ends) {
+    REQUIRE(put_config(7));
+    REQUIRE(put_text(
+        "tokenizer.json",
+        "{\"added_tokens\": [{\"id\": 0, \"content\": \"<s>\", \"special\": true}, {\"id\": 2, "
+        "\"content\": \"</s>\", \"special\": true}, {\"id\": 6, \"content\": \"<mask>\", "
+        "\"special\": true}], " BYTE_LEVEL
+        ", \"post_processor\": {\"type\": \"RobertaProcessing\", \"sep\": [\"</s>\", 2], \"cls\": "
+        "[\"<s>\", 0]}, \"model\": {\"type\": \"BPE\", \"vocab\": {\"<s>\": 0, \"<pad>\": 1, "
+        "\"</s>\": 2, \"a\": 3, \"b\": 4, \"ab\": 5}, \"merges\": [\"a b\"]}}"));
+    REQUIRE(put_text("tokenizer_config.json",
+                     "{\"cls_token\": \"<s>\", \"sep_token\": \"</s>\", \"mask_token\": "
+                     "{\"content\": \"<mask>\"}}"));
+    ggl_gguf *f = convert();
+    if (!CHECK_MSG(f, "%s", err.msg))
+        return;
+    CHECK_INT(number(f, "tokenizer.ggml.mask_token_id", 0), 6);
+    CHECK_INT(number(f, "tokenizer.ggml.add_bos_token", 0), 1);
+    CHECK_INT(number(f, "tokenizer.ggml.add_eos_token", 0), 1);
     ggl_gguf_close(f);
 }
 
@@ -178,7 +305,8 @@ TEST(broken) {
     static const struct {
         const char *text, *words;
     } list[] = {
-        {"{}", "tokenizer.json: the tokenizer's type 'none' is not supported, only BPE is"},
+        {"{}", "tokenizer.json: the tokenizer's type 'none' is not supported, only BPE and "
+               "WordPiece are"},
         {"{\"model\": {\"type\": \"Unigram\", \"vocab\": []}}",
          "a tokenizer of the type 'Unigram' is read from SentencePiece's file, which is missing"},
         {"{\"model\": {\"type\": \"BPE\", \"vocab\": {}, \"merges\": []}}",

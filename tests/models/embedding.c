@@ -194,8 +194,9 @@ static void check_descriptors(void) {
     for (int k = 0; llm_arch_builtin(k, &name, &text, &n); k++)
         for (int variant = 0; variant < 2; variant++) {
             toy_model t;
-            if (!sampled(k, TEST_SANITIZED ? 16 : 50) || !strstr(text, "\nlogits ="))
-                continue; /* the prelude has no logits */
+            if (!sampled(k, TEST_SANITIZED ? 16 : 50) || !strstr(text, "\nlogits =") ||
+                strstr(text, "\nembedding ="))
+                continue; /* the prelude has no logits; others say what their embedding is */
             if (!CHECK_OK(toy_open(&t, name, text, n, variant, &err) ? GGL_OK : GGL_IO, &err))
                 continue;
             check_toy(&t, cpu, reference, is_plain(text));
@@ -278,9 +279,10 @@ static int below(fixture *f, int64_t n) {
 typedef struct job {
     fixture *f;
     int32_t prompt[CTX];
-    int64_t n_prompt, from, n; /* n: embeddings so far */
-    float *exact;              /* [n_prompt][n_embd] */
-    llm_sampler *sampler;      /* of a sequence that generates; NULL: of one that is embedded */
+    int64_t n_prompt, from, end, n; /* n: embeddings so far */
+    llm_pooling pooling;
+    float *exact;         /* [n_prompt][n_embd] */
+    llm_sampler *sampler; /* of a sequence that generates; NULL: of one that is embedded */
     bool has_ended;
 } job;
 
@@ -300,7 +302,7 @@ static void compare(void *ctx, int64_t i, const float *embedding) {
 static void on_end(void *ctx, llm_end why, const llm_sequence_stats *stats, const ggl_error *err) {
     job *j = ctx;
     CHECK_OK(err ? err->status : GGL_OK, err);
-    CHECK(!j->has_ended && stats->n_prompt == j->n_prompt);
+    CHECK(!j->has_ended && stats->n_prompt == (j->sampler ? j->n_prompt : j->end));
     CHECK(j->sampler || (why == LLM_END_MAX && stats->n_drawn == 0 && stats->t_prompt > 0));
     j->has_ended = true;
 }
@@ -312,7 +314,8 @@ static void fill(job *j, fixture *f, const int32_t *common) {
     *j = (job){.f = f, .n_prompt = n_common + 1 + below(f, 50)};
     for (int64_t i = 0; i < j->n_prompt; i++)
         j->prompt[i] = i < n_common ? common[i] : below(f, f->n_vocab);
-    j->from = below(f, 2) ? 0 : below(f, 2) ? j->n_prompt - 1 : below(f, j->n_prompt);
+    j->pooling = below(f, 2) ? LLM_POOL_MEAN : below(f, 2) ? LLM_POOL_LAST : LLM_POOL_CLS;
+    llm_pooling_range(j->pooling, j->n_prompt, &j->from, &j->end);
     j->exact = calloc((size_t)(j->n_prompt * f->n_embd), sizeof *j->exact);
     memset(all, true, sizeof all);
     const llm_batch b = {.n = j->n_prompt,
@@ -338,7 +341,7 @@ static void add(llm_engine *e, job *j) {
                                    .sampler = j->sampler,
                                    .n_max = j->sampler ? 12 : 0,
                                    .embedded = j->sampler ? NULL : compare,
-                                   .embed_from = j->from,
+                                   .pooling = j->pooling,
                                    .ended = on_end,
                                    .ctx = j};
     CHECK_OK(llm_engine_add(e, &p, &id, &err), &err);
@@ -365,7 +368,7 @@ TEST(same_bits_among_others) {
         ok = CHECK_OK(llm_engine_step(e, &f.err), &f.err);
     for (int i = 0; i < JOBS && ok; i++) {
         CHECK(jobs[i].has_ended);
-        CHECK_INT(jobs[i].n, jobs[i].sampler ? 0 : jobs[i].n_prompt - jobs[i].from);
+        CHECK_INT(jobs[i].n, jobs[i].sampler ? 0 : jobs[i].end - jobs[i].from);
         llm_sampler_free(jobs[i].sampler);
         free(jobs[i].exact);
     }
@@ -388,14 +391,11 @@ TEST(refused) {
         CHECK_INT(llm_session_n_embd(without), 0);
         CHECK_INT(llm_session_eval(without, &b, &f.err), GGL_USAGE);
         CHECK(strstr(f.err.msg, "llm_session_params.embeddings"));
-        const llm_sequence_params good = {.size = sizeof good,
-                                          .prompt = token,
-                                          .n_prompt = 2,
-                                          .embedded = compare,
-                                          .embed_from = 1};
+        const llm_sequence_params good = {
+            .size = sizeof good, .prompt = token, .n_prompt = 2, .embedded = compare};
         llm_sequence_params bad[3] = {good, good, good};
         bad[0].n_max = 1;
-        bad[1].embed_from = 2;
+        bad[1].pooling = LLM_POOL_RANK; /* the model has no scores */
         bad[2].prompted = compare;
         const llm_engine_params p = {.size = sizeof p, .session = f.s, .n_parallel = 1};
         if (CHECK_OK(llm_engine_new(&e, &p, &f.err), &f.err))

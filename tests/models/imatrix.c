@@ -10,6 +10,7 @@
 #include "sample.h"
 #include "test.h"
 #include "toy_run.h"
+#include "llm/internal/text_inputs.h"
 
 enum { N = 12, CHUNK = 5 };
 
@@ -107,20 +108,24 @@ static void reckon_all(reckoning *r, const toy_run *run, ggl_backend *b) {
     node_map m;
     node_device d;
     ggl_error err = {0};
-    int32_t token[N], pos[N], slot[N] = {0};
+    int32_t token[N], value[N];
     *r = (reckoning){0};
     for (int i = 0; i < N; i++) { /* the text of toy_eval */
-        pos[i] = i;
-        token[i] = (int32_t)((uint32_t)i * 2654435761u >> 7) % (int32_t)run->n_vocab;
+        token[i] = (int32_t)((uint32_t)i * 2654435761u >> 7) % (int32_t)run->n_tokens;
         if (token[i] < 0)
-            token[i] += (int32_t)run->n_vocab;
+            token[i] += (int32_t)run->n_tokens;
     }
     if (!CHECK_OK(llm_node_map_init(&m, run->graph, N, &err), &err))
         return;
     if (CHECK_OK(llm_node_device_init(&d, &m, b, &err), &err)) {
-        put_input(&d, "token", token, &err);
-        put_input(&d, "pos", pos, &err);
-        put_input(&d, "slot", slot, &err);
+        const llm_text_inputs x = {.token = token, .n = N};
+        for (int i = 0; i < ggl_graph_n_inputs(run->graph); i++) {
+            const ggl_tensor *t = ggl_graph_get_input(run->graph, i);
+            if (!ggl_is_batched(t))
+                continue;
+            llm_text_input(&x, t->name, value);
+            put_input(&d, t->name, value, &err);
+        }
         if (m.page)
             put_input(&d, "page", m.page, &err);
     }

@@ -482,7 +482,8 @@ TEST(poolings) {
                 {0, NULL, "llama.pooling_type is 0 (none", 0},
                 {4, NULL, "llama.pooling_type is 4 (rank", 0},
                 {9, NULL, "llama.pooling_type is 9 (", 0},
-                {1, "rank", "none of mean, last and cls", 0}};
+                {1, "first", "none of mean, last, cls, none and rank", 0},
+                {1, "rank", "the model gives no score", 0}};
     enum { N_ROWS = sizeof rows / sizeof *rows };
     static float e[N_ROWS][4096];
     for (int i = 0; i < N_ROWS; i++) {

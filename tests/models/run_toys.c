@@ -109,6 +109,8 @@ static void check_slots(const fixture *f, const toy_model *t, const logits *want
     toy_run r;
     ggl_error err = {0};
     const int cut = 45;
+    if (llm_arch_sees_all(t->arch)) /* nothing can follow a text that is seen whole */
+        return;
     float *got = malloc(want->n * sizeof *got);
     REQUIRE(got);
     if (!CHECK_MSG(toy_start(&r, t, f->cpu, 1, f->reference, -1, GGL_F16, &err), "%s", err.msg)) {

@@ -8,6 +8,7 @@
 #include "ggl/internal/fold.h"
 #include "ggl/internal/graph.h"
 #include "ggl/internal/sched.h"
+#include "llm/internal/text_inputs.h"
 
 bool toy_open(toy_model *t, const char *name, const char *text, size_t n, int variant,
               ggl_error *err) {
@@ -89,7 +90,7 @@ bool toy_start_placed(toy_run *r, const toy_model *t, ggl_backend *const *backen
     r->n_weights = 0;
     ggl_graph_params p = {.size = sizeof p,
                           .n_pos = TOY_CTX,
-                          .n_batch = TOY_BATCH,
+                          .n_batch = llm_arch_sees_all(t->arch) ? TOY_CTX : TOY_BATCH,
                           .n_slots = TOY_SLOTS,
                           .type_k = kv,
                           .type_v = kv};
@@ -102,7 +103,11 @@ bool toy_start_placed(toy_run *r, const toy_model *t, ggl_backend *const *backen
     bool ok =
         r->graph && llm_arch_build(t->arch, t->source ? t->source : llm_arch_toy_source(t->toy),
                                    &ap, r->graph, &built, err) == GGL_OK;
-    r->n_vocab = built.n_vocab;
+    r->n_tokens = built.n_vocab;
+    r->n_vocab = built.logits.n      ? built.logits.n
+                 : built.embedding.n ? built.embedding.n
+                                     : built.score.n;
+    r->sees_all = built.sees_all;
     llm_arch_result_fini(&built);
     ggl_sched_params sp = {.size = sizeof sp,
                            .backend = backend,
@@ -129,19 +134,20 @@ void toy_stop(toy_run *r) {
     *r = (toy_run){0};
 }
 
+static int32_t toy_token(const toy_run *r, int i) {
+    const int32_t id = (int32_t)((uint32_t)i * 2654435761u >> 7) % (int32_t)r->n_tokens;
+    return id < 0 ? id + (int32_t)r->n_tokens : id;
+}
+
 bool toy_eval(toy_run *r, int slot, int first, int n, float *logits, ggl_error *err) {
-    int32_t token[TOY_BATCH], pos[TOY_BATCH], slots[TOY_BATCH];
-    for (int i = 0; i < n; i++) {
-        pos[i] = first + i;
-        slots[i] = slot;
-        token[i] = (int32_t)((uint32_t)(first + i) * 2654435761u >> 7) % (int32_t)r->n_vocab;
-        if (token[i] < 0)
-            token[i] += (int32_t)r->n_vocab;
-    }
-    const size_t size = (size_t)n * sizeof(int32_t);
-    if (ggl_sched_set(r->sched, "token", token, size, n, err) != GGL_OK ||
-        ggl_sched_set(r->sched, "pos", pos, size, n, err) != GGL_OK ||
-        ggl_sched_set(r->sched, "slot", slots, size, n, err) != GGL_OK ||
+    enum { N_READ = 20 };
+    int32_t token[TOY_CTX], scratch[TOY_CTX], read[N_READ];
+    for (int i = 0; i < n; i++)
+        token[i] = toy_token(r, first + i);
+    for (int i = 0; i < N_READ; i++)
+        read[i] = toy_token(r, 1000 + i);
+    const llm_text_inputs x = {token, first, slot, n, r->sees_all ? NULL : read, N_READ};
+    if (llm_text_inputs_set(&x, r->sched, r->graph, scratch, err) != GGL_OK ||
         (logits ? ggl_sched_run(r->sched, n, NULL, 0, err)
                 : ggl_sched_submit(r->sched, n, NULL, 0, false, NULL, err)) != GGL_OK)
         return false;
@@ -155,7 +161,7 @@ bool toy_prompt(toy_run *r, int slot, int n, int chunk, float *logits, ggl_error
     if (ggl_sched_clear_slot(r->sched, slot, err) != GGL_OK)
         return false;
     for (int i = 0, k; i < n; i += k) {
-        k = n - i < chunk ? n - i : chunk;
+        k = n - i < chunk || r->sees_all ? n - i : chunk;
         if (!toy_eval(r, slot, i, k, logits ? logits + (size_t)i * (size_t)r->n_vocab : NULL, err))
             return false;
     }

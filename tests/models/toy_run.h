@@ -25,8 +25,10 @@ typedef struct toy_run {
     ggl_sched *sched;
     float **weight; /* changed ones */
     int n_weights;
-    int64_t n_vocab;
-    int split; /* layers below it run on backend 0, the others on the last */
+    int64_t n_vocab;  /* numbers of the first output: logits, or an embedding or score */
+    int64_t n_tokens; /* of the vocabulary */
+    bool sees_all;    /* texts are seen whole: prompts are not cut, and nothing can follow them */
+    int split;        /* layers below it run on backend 0, the others on the last */
 } toy_run;
 
 /* false: err says why, and nothing is held. */
@@ -45,7 +47,7 @@ bool toy_settle(toy_model *t, int n, ggl_error *err);
 #define TOY_DRAWS 12
 
 #define TOY_CTX   96
-#define TOY_BATCH 32
+#define TOY_BATCH 32 /* TOY_CTX if the model sees texts whole */
 #define TOY_SLOTS 2
 
 /* split < 0: all on backend 0. */
@@ -59,7 +61,7 @@ void toy_stop(toy_run *r);
 /* Tokens first .. first+n-1 of a fixed text into a slot, at those positions; logits [n][n_vocab].
  */
 bool toy_eval(toy_run *r, int slot, int first, int n, float *logits, ggl_error *err);
-/* n tokens in pieces of `chunk` from a cleared slot. */
+/* n tokens in pieces of `chunk` from a cleared slot; whole if the model sees them whole. */
 bool toy_prompt(toy_run *r, int slot, int n, int chunk, float *logits, ggl_error *err);
 
 #endif

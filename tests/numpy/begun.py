@@ -108,6 +108,8 @@ def models(folder, shared):
     for name, case in nano.CASES.items():
         if case.descriptor and not case.embedded:
             continue
+        if any(t.startswith("enc.") for t in case.tensors):  # init knows no prefix of tensors but blk, and so finds no layers
+            continue
         model = os.path.join(folder, f"begun-{name}.gguf")
         gguf.write(model, case.meta(), case.tensors)
         yield name, model, case.arch if case.arch not in families else None

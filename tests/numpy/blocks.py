@@ -141,17 +141,21 @@ def alibi_slopes(n, max_bias=8.0):
 # --- attention
 
 
-def attention(q, k, v, scale=None, window=None, cap=None, sinks=None, slopes=None):
-    """q [T, H, d], k [T, G, d], v [T, G, e] -> [T, H, e]; a window of W sees itself and the W - 1 tokens before it."""
+def attention(q, k, v, scale=None, window=None, cap=None, sinks=None, slopes=None, both=False, bias=None):
+    """q [T, H, d], k [T, G, d], v [T, G, e] -> [T, H, e]; a window of W sees itself and the W - 1 tokens before it. both: tokens see those
+    after them, too, and a window of W those at a distance of at most W / 2; bias [H, T, T]: is added to the scores."""
     n, heads, d = q.shape
     share = heads // k.shape[1]
     i, j = np.meshgrid(np.arange(n), np.arange(n), indexing="ij")
     visible = (j <= i) if window is None else (j <= i) & (j > i - window)
+    if both:
+        visible = abs(i - j) <= (n if window is None else window // 2)
     out = np.zeros((n, heads, v.shape[2]))
     for h in range(heads):
         s = q[:, h] @ k[:, h // share].T * (1 / math.sqrt(d) if scale is None else scale)
         s = s if cap is None else cap * np.tanh(s / cap)
-        s = s if slopes is None else s - slopes[h] * (i - j)
+        s = s if slopes is None else s - slopes[h] * abs(i - j)
+        s = s if bias is None else s + bias[h]
         s = np.where(visible, s, -np.inf)
         if sinks is None:
             p = softmax(s)

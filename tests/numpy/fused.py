@@ -69,13 +69,14 @@ def in_f16(tensors):
 class Runner:
     def __init__(self, a):
         self.a, self.failed = a, 0
+        self.output = None  # as a case's
 
     def logits(self, meta, tensors, tokens, n_ctx, *more):
         path = os.path.join(self.a.dir, f"fused-{os.getpid()}.gguf")
         out = path + ".npy"
         gguf.write(path, meta, tensors)
-        command = [self.a.cli, "-m", path, "--tokens", ",".join(map(str, tokens)), "-n", "0", "-c", str(n_ctx), "-t", "1",
-                   "--logits", out, *(["--backend", "vulkan"] if self.a.vulkan else ["--backend", "cpu"]), *more]
+        how = [os.environ["TEST_OUTPUTS"], "--output", self.output] if self.output else [self.a.cli, "-n", "0", "-c", str(n_ctx), "-t", "1"]
+        command = [*how, "-m", path, "--tokens", ",".join(map(str, tokens)), "--logits", out, "--backend", "vulkan" if self.a.vulkan else "cpu", *more]
         try:
             done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace")
             if done.returncode or "runtime error:" in done.stderr or "Sanitizer" in done.stderr:
@@ -111,11 +112,13 @@ def run_nano(r, archs, sample):
         print("seed", seed)
         cases = random.Random(seed).sample(cases, sample)
     for case in cases:
+        r.output = case.output
         if not r.compare(case.name, case.meta(), case.tensors, case.tokens, case.n_ctx):
             continue
         if case.arch not in seen:
             r.compare(case.name + ", f16", case.meta(), in_f16(case.tensors), case.tokens, case.n_ctx)
         seen.add(case.arch)
+    r.output = None
     print(len(seen), "families")
     if not sample and (len(seen) < LEAST_FAMILIES or MUST - seen):
         print(f"FAILED: fewer than {LEAST_FAMILIES}, or without some of {MUST}")

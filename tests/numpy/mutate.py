@@ -18,6 +18,7 @@ import sys
 
 import numpy as np
 
+import check
 import gguf
 import nano
 import today
@@ -26,7 +27,7 @@ from blocks import distance
 VISIBLE = 1e-3  # the logits' standard deviation is between 1 and 2
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOKEN = re.compile(r'\s+|"[^"]*"|(?<![\w\])])\.[a-z_][\w.]*|\d+\.?\d*(?:e-?\d+)?|[A-Za-z_]\w*|\?\?|\*\*|==|!=|<=|>=|.')
-WORDS = set("if elif else and or not in true false none has return require arch language layer def op keep ignore bias from".split())
+WORDS = set("if elif else and or not in true false none has return require arch language layer def op keep ignore bias from stage prefix".split())
 ALIKE = [["rms_norm", "layer_norm"], ["rope_half", "rope_pair"], ["silu", "gelu", "relu", "sigmoid", "softplus", "gelu_quick"],
          ["softmax", "normalised", "sigmoid"], ["attention", "attend"], ["sqrt", "abs"], ["l2", "flat"], ["heads", "split"],
          ["linear", "max"], ["repeat", "reshape"], ["softcap", "max"], ["exp", "tanh"]]
@@ -249,9 +250,7 @@ class Engine:
         """The logits, or None if refused; the message."""
         with open(self.base + ".arch", "w") as f:
             f.write(text)
-        command = [self.cli, "-m", f"{self.base}-{case.name}.gguf", "--arch", self.base + ".arch", "--tokens",
-                   ",".join(map(str, case.tokens)), "-n", "0", "-c", str(case.n_ctx), "-t", "1", "-ctk", "f32", "-ctv", "f32",
-                   "--logits", self.base + ".npy"]
+        command = check.command_of(self.cli, f"{self.base}-{case.name}.gguf", case, self.base + ".npy") + ["--arch", self.base + ".arch"]
         done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
         if done.returncode not in (0, 1) or "Sanitizer" in done.stderr or "runtime error:" in done.stderr:
             raise RuntimeError(f"exit code {done.returncode}: {done.stderr}")
@@ -266,7 +265,7 @@ class Engine:
             if case.name not in self.golden:
                 self.golden[case.name] = case.logits()
             with np.errstate(invalid="ignore"):
-                if not distance(logits, self.golden[case.name]) <= VISIBLE:
+                if logits.shape != self.golden[case.name].shape or not distance(logits, self.golden[case.name]) <= VISIBLE:
                     self.cases.remove(case)  # it may well tell the next mutant too
                     self.cases.insert(0, case)
                     return "differs", case.name

@@ -17,6 +17,7 @@ class Case:
     """A model (keys, tensors), what computes it here, and how the engine is to run it."""
 
     quantized = False  # whether engines round activations to 8 bits
+    output = None  # of a model whose tokens all see each other: what ./outputs.c calls its output
 
     def __init__(self, name, arch, keys, tensors, forward, n_ctx=0, descriptor=None):
         self.name, self.arch, self.tensors, self.forward, self.descriptor = name, arch, tensors, forward, descriptor
@@ -30,7 +31,7 @@ class Case:
         return os.path.join(os.path.dirname(os.path.abspath(__file__)), "archs", self.descriptor + ".arch")
 
     def meta(self):
-        out = {"general.architecture": self.arch, **{f"{self.arch}.{k}": v for k, v in self.keys.items()}}
+        out = {"general.architecture": self.arch, **{k if k.startswith("tokenizer.") else f"{self.arch}.{k}": v for k, v in self.keys.items()}}
         if self.embedded:
             with open(self.descriptor_path()) as f:
                 out["general.descriptor"] = f.read()

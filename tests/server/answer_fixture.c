@@ -196,6 +196,7 @@ bool server_open(server *s, size_t n_queue) {
                               .n_vocab = llm_session_n_vocab(s->session),
                               .n_embd = llm_session_n_embd(s->session),
                               .n_parallel = FIXTURE_PARALLEL,
+                              .writes = true,
                               .has_chat = true,
                               .sampling = llm_sampler_default(),
                               .n_predict = -1,

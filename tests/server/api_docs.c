@@ -17,6 +17,8 @@ static const struct page {
     {"## POST /api/embed\n", &api_ollama_embed, NULL, {NULL}},
     {"## POST /api/embeddings\n", &api_ollama_embeddings, NULL, {NULL}},
     {"## POST /embedding\n", &api_llamacpp_embedding, NULL, {NULL}},
+    {"## POST /embed\n", &api_tei_embed, NULL, {NULL}},
+    {"## POST /v1/rerank\n", &api_rerank, NULL, {NULL}},
     {"## POST /completion\n",
      &api_llamacpp_completion,
      NULL,

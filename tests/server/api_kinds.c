@@ -44,6 +44,12 @@ static const struct api {
      "{\"model\": \"m\", \"prompt\": \"b\"}"},
     {"embedding", &api_llamacpp_embedding, "\"input\": \"a\"",
      "{\"model\": \"m\", \"content\": [\"a\", [1, 2]], \"embd_normalize\": 2}"},
+    {"tei", &api_tei_embed, "\"inputs\": \"a\"",
+     "{\"inputs\": [\"a\", [1, 2]], \"normalize\": false, \"truncate\": true, \"dimensions\": 1}"},
+    {"rerank", &api_rerank, "\"query\": \"a\", \"documents\": [\"b\"]",
+     "{\"model\": \"m\", \"query\": \"a\", \"documents\": [\"b\", {\"text\": \"c\"}], \"top_n\": "
+     "1, "
+     "\"return_documents\": true}"},
     {"completion", &api_llamacpp_completion, "\"prompt\": \"a\"",
      "{\"model\": \"m\", \"prompt\": [[1, 2], \"a\", {\"prompt_string\": \"b\"}], \"json_schema\": "
      "{\"type\": \"array\"}, "

@@ -9,7 +9,7 @@
 
 extern const dialect api_anthropic_messages, api_ollama_generate, api_ollama_chat, api_ollama_embed,
     api_ollama_embeddings, api_llamacpp_completion, api_llamacpp_infill, api_llamacpp_embedding,
-    api_llamacpp_embeddings;
+    api_llamacpp_embeddings, api_rerank, api_tei_embed;
 
 static server_facts facts = {.model = "toy",
                              .n_ctx = 4096,

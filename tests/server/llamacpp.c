@@ -208,8 +208,9 @@ TEST(writes_embeddings) {
     CHECK(refuses(&api_llamacpp_embedding, "{}", "\"input\" is missing"));
     CHECK(refuses(&api_llamacpp_embedding, "{\"input\": \"a\", \"encoding_format\": \"base64\"}",
                   "\"encoding_format\" must be \"float\""));
-    CHECK(refuses(&api_llamacpp_embedding, "{\"input\": \"a\", \"embd_normalize\": -1}",
+    CHECK(refuses(&api_llamacpp_embedding, "{\"input\": \"a\", \"embd_normalize\": 0}",
                   "\"embd_normalize\" must be 2"));
+    CHECK(request(&api_llamacpp_embedding, "{\"input\": \"a\", \"embd_normalize\": -1}"));
     const ask *a = request(&api_llamacpp_embedding, "{\"content\": [\"a\", [1, 2]], "
                                                     "\"embd_normalize\": 2}");
     CHECK(a && a->kind == ASK_EMBED && a->n_prompts == 2 && a->prompt[1].n == 2);
@@ -405,4 +406,36 @@ TEST(writes_errors) {
     D->error(&e, true, &out);
     CHECK_STR(written(&out), "data: {\"error\": {\"code\": 503, \"message\": \"busy\", \"type\": "
                              "\"unavailable_error\"}}\n\n");
+}
+
+/* Documents with their scores, the best first, in two forms. */
+TEST(writes_ranks) {
+    static const float v[] = {-1, 7, 2, 7, 2, 7}; /* of two numbers, the first counts */
+    static const char two[] =
+        "{\"query\": \"q\", \"documents\": [\"a\", {\"text\": \"b\"}, \"c\"], "
+        "\"top_n\": 2, \"return_documents\": true}";
+    facts.n_score = 2;
+    const ask *a = request(&api_rerank, two);
+    CHECK(a && a->kind == ASK_RANK && a->n_prompts == 3 && str_is(a->query, "q") &&
+          str_is(a->prompt[1].text, "b"));
+    made_up *m = make_answer(a);
+    m->x.n_choices = 3;
+    m->x.embedding = v;
+    CHECK_STR(
+        whole_text(&api_rerank, m),
+        "{\"model\":\"toy\",\"object\":\"list\",\"usage\":{\"prompt_tokens\":20,"
+        "\"total_tokens\":20},\"results\":[{\"index\":1,\"relevance_score\":2,\"document\":{"
+        "\"text\":\"b\"}},{\"index\":2,\"relevance_score\":2,\"document\":{\"text\":\"c\"}}]}");
+    a = request(&api_rerank, "{\"query\": \"q\", \"texts\": [\"a\", \"b\", \"c\"], "
+                             "\"return_text\": true, \"raw_scores\": true, \"top_n\": 1}");
+    m->x.ask = a;
+    CHECK_STR(whole_text(&api_rerank, m), "[{\"index\":1,\"text\":\"b\",\"score\":2}]");
+    m->x.ask = request(&api_rerank, "{\"query\": \"q\", \"texts\": [\"a\", \"b\", \"c\"]}");
+    CHECK_HAS(whole_text(&api_rerank, m), "{\"index\":0,\"score\":0.268941421}]");
+    CHECK(refuses(&api_rerank, "{\"query\": \"q\", \"documents\": [\"a\"], \"texts\": [\"a\"]}",
+                  "two forms"));
+    CHECK(refuses(&api_rerank, "{\"query\": \"q\", \"documents\": [\"a\", 1]}", "documents[1]"));
+    CHECK(refuses(&api_rerank, "{\"query\": \"q\"}", "\"documents\" is missing"));
+    CHECK(refuses(&api_rerank, "{\"documents\": [\"a\"]}", "\"query\" is missing"));
+    facts.n_score = 0;
 }

@@ -610,8 +610,8 @@ static const struct {
     {&api_openai_embeddings, "{\"input\": []}", "input",
      "\"input\" must be a string, a list of strings, a list of tokens or a list of such lists, and "
      "not empty"},
-    {&api_openai_embeddings, "{\"input\": \"a\", \"dimensions\": 3}", "dimensions",
-     "\"dimensions\" is not supported: embeddings of this model have 4; leave it out"},
+    {&api_openai_embeddings, "{\"input\": \"a\", \"dimensions\": 5}", "dimensions",
+     "\"dimensions\" must be a number from 1 to 4, which embeddings of this model have"},
     {&api_openai_responses, "{}", "input",
      "\"input\" must be a string, or a list of at least one item"},
     {&api_openai_responses, "{\"input\": [{\"type\": \"item_reference\", \"id\": \"x\"}]}", "input",

@@ -313,7 +313,7 @@ def errors():
         check(post(s, "/v1/messages", {}, 400)["type"] == "error", "Anthropic's form")
         check(post(s, "/v1/messages/batches", {}, 404)["type"] == "error", "Anthropic's form of a path that is not known")
         for method, path, words in (("GET", "/lora-adapters", "--lora"), ("POST", "/lora-adapters", "--lora"), ("POST", "/slots/0?action=erase", "--slot-save-path"),
-                                    ("POST", "/v1/rerank", "ranks"), ("POST", "/rerank", "ranks"), ("POST", "/embedding", "--embeddings")):
+                                    ("POST", "/embedding", "--embeddings")):
             status, _, body = s.request(method, path, b'{"input": "a"}' if method == "POST" else None)
             check(status == 501 and words in json.loads(body)["error"]["message"], f"{method} {path}: {status} {body}")
         status, headers, _ = s.get("/v1/chat/completions")
@@ -655,6 +655,8 @@ def poolings():
         check(seen[1] != seen[2] and seen[2] != seen[3] and seen[1] != seen[3], "pooling_type has no effect")
         with Server([BINARY, "-m", with_pooling(folder, 4), "-c", "256", "-t", "1"]) as s:
             check("--embeddings" in json.dumps(post(s, "/v1/embeddings", body, 501)), "without --embeddings")
+            for path, body in (("/v1/rerank", {"query": "a", "documents": ["b"]}), ("/rerank", {"query": "a", "texts": ["b"]})):
+                check("--reranking" in json.dumps(post(s, path, body, 501)), "a model that writes")
 
 
 def embeddings():
@@ -668,8 +670,10 @@ def embeddings():
         return [x["embedding"] for x in answer["data"]], answer["usage"]
 
     poolings()
-    fails(2, "add --embeddings", "--pooling", "mean")
-    fails(2, "reranker", "--embeddings", "--pooling", "rank")
+    fails(2, "cannot be used together", "--reranking", "--pooling", "mean")
+    fails(1, "no reranker", "--pooling", "rank", "--port", "0")
+    with Server([BINARY, *SMALL, "--pooling", "last"]) as s: # --embeddings is meant
+        check(len(post(s, "/v1/embeddings", {"input": "a"})["data"][0]["embedding"]) == 128, "--pooling alone")
     with Server([BINARY, *SMALL]) as s:
         for path, body in (("/v1/embeddings", post_json), ("/embeddings", post_json), ("/api/embed", {"input": "a"}), ("/api/embeddings", {"prompt": "a"}),
                            ("/v1/embeddings", dict(post_json, dimensions=3))):
@@ -692,9 +696,13 @@ def embeddings():
             check(post(s, "/api/embed", {"input": texts})["embeddings"] == got, "/api/embed")
             check(post(s, "/embedding", {"content": texts}) == [{"index": i, "embedding": [v]} for i, v in enumerate(got)], "/embedding")
             check(post(s, "/embeddings", post_json)["data"][1]["embedding"] == got[1], "/embeddings")
-            check("embd_normalize" in post(s, "/embedding", {"content": "a", "embd_normalize": -1}, 400)["error"]["message"], "embd_normalize")
+            check("embd_normalize" in post(s, "/embedding", {"content": "a", "embd_normalize": 0}, 400)["error"]["message"], "embd_normalize")
+            plain_length = post(s, "/embedding", {"content": texts[1], "embd_normalize": -1})[0]["embedding"][0]
+            check(near(unit(plain_length), got[1]) and not near(plain_length, got[1]), "as it is")
+            cut = vectors(s, dict(post_json, dimensions=3))[0]
+            check(all(len(a) == 3 and near(a, unit(b[:3])) for a, b in zip(cut, got)), "dimensions")
             check(post(s, "/api/embeddings", {"prompt": texts[1]})["embedding"] == got[1], "/api/embeddings")
-            post(s, "/v1/embeddings", dict(post_json, dimensions=3), 400)
+            post(s, "/v1/embeddings", dict(post_json, dimensions=129), 400)
             check(post(s, "/v1/embeddings", dict(post_json, input=["a " * 600]), 400)["error"], "too long")
             check(post(s, "/v1/chat/completions", CHAT)["choices"] == plain, f"{pooling}: other words")
             check("embedding" in read_capabilities(s), "capabilities")
@@ -727,6 +735,14 @@ def each_token(texts, pooled):
 
 def read_capabilities(s):
     return post(s, "/api/show", {})["capabilities"]
+
+
+def unit(v):
+    return [x / sum(y * y for y in v) ** 0.5 for x in v]
+
+
+def near(a, b):
+    return len(a) == len(b) and all(abs(x - y) < 1e-5 for x, y in zip(a, b))
 
 
 def as_floats(v):

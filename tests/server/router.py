@@ -355,7 +355,7 @@ def presets():
         fails("[a]\nctx-size = 300\n", ":1: [a]", "its file is missing")
         fails("[a]\nmodel = STORIES\nalias = b\n[b]\nmodel = STORIES\n", ":4: [b]", "two models have the name b")
         fails("[a]\nmodel = STORIES.no\n", ":1: [a]", "No such file", code=1)
-        fails("[a]\nmodel = STORIES\npooling = cls\n", ":1: [a]", "add --embeddings")
+        fails("[a]\nmodel = STORIES\npooling = cls\nreranking = 1\n", ":1: [a]", "cannot be used together")
         fails("[a]\nmodel = STORIES\n = 3\n", ":3:", "missing")
         fails("", "there is no model in it", code=1)
         fails("[a]\nmodel = STORIES\n", "--models names the models", more=("-m", STORIES))

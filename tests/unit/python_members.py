@@ -17,7 +17,7 @@ from sampler_rows import ROWS, rows
 STRUCTS = {"Lora": "llm_lora", "TokenBias": "llm_token_bias", "Number": "llm_number", "OpenParams": "llm_open_params",
            "GenerateParams": "llm_generate_params", "RunInfo": "llm_run_info", "Job": "llm_job", "PerplexityParams": "llm_perplexity_params",
            "PerplexityResult": "llm_perplexity_result", "ImatrixParams": "llm_imatrix_params", "ImatrixResult": "llm_imatrix_result",
-           "ImatrixFile": "llm_imatrix_file", "VerifyNode": "llm_verify_node", "VerifyParams": "llm_verify_params", "VerifyResult": "llm_verify_result"}
+           "ImatrixFile": "llm_imatrix_file", "EmbedParams": "llm_embed_params", "VerifyNode": "llm_verify_node", "VerifyParams": "llm_verify_params", "VerifyResult": "llm_verify_result"}
 # Members that Python does not take, each with the reason. This list may only shrink, or grow with a reason.
 OF_C = "for C programs"
 ABSENT = {
@@ -25,7 +25,8 @@ ABSENT = {
     "llm_generate_params": {
         "tools": "chat() and answer() have them in the conversation", "tool_choice": "answer() has it in the conversation",
         "n_stop_shown": OF_C, "grammar_name": OF_C, "same_sampler": OF_C, "user": OF_C, "token": "logits() gives them",
-        "shows": OF_C, "force": OF_C, "full": OF_C, "prompt_logits": "logits() gives them", "prompt_progress": OF_C, "note": OF_C},
+        "shows": OF_C, "force": OF_C, "full": OF_C, "prompt_logits": "logits() gives them", "prompt_progress": OF_C, "note": OF_C,
+        "read": "the prompt is what such a model reads", "n_read": "the prompt is what such a model reads"},
 }
 # Structs to which C has appended members that Python does not read.
 SHORTER = {"GenerateParams", "VerifyNode", "VerifyParams", "VerifyResult"}

@@ -23,7 +23,7 @@ ROOMS = {
     "backends": ["common", "reference cpu vulkan shadow trace", "."],
     "models": ["common", "text", "sample grammar", "template", "calls", "language", "compile", "made_up", "quant", "convert", "load", "run", "guess", "serve"],
     "library": ["builtin place hub measure", "."],
-    "tools": ["common", "conform", "llm-arch llm-bench llm-cli llm-convert llm-gguf llm-grammar llm-imatrix llm-lora llm-perplexity llm-quantize llm-server llm-tokenize"],
+    "tools": ["common", "conform", "llm-arch llm-bench llm-cli llm-convert llm-embed llm-gguf llm-grammar llm-imatrix llm-lora llm-perplexity llm-quantize llm-server llm-tokenize"],
 }
 BELOW = {"ggml-lite": [], "backends": ["ggml-lite"], "models": ["ggml-lite"], "library": ["ggml-lite", "backends", "models"],
          "tools": ["ggml-lite", "backends", "models", "library"]}
@@ -49,7 +49,7 @@ PUBLIC = {
     "backends": {"common": "backends"},
     "library": {".": "llm"},
     "models": {"language": "arch", "compile": "adapter", "text": "tokenizer", "sample": "logprobs sampler samplers stop", "grammar": "grammar", "template": "chat talk template", "calls": "calls", "convert": "convert", "load": "load", "guess": "guess", "serve": "engine",
-               "run": "generate model pooling prompt_cache session"},
+               "run": "diffuse embed text_inputs generate model pooling prompt_cache session"},
 }
 # A definition of a static function, also in a macro that generates some; `static inline` is what any header may have.
 STATIC = re.compile(r"^ *static (?!inline\b)[^=;{]*\([^;{]*\) *(\\\n *)?\{", re.M)

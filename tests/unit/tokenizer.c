@@ -240,6 +240,58 @@ TEST(special_tokens) {
     llm_tokenizer_free(t);
 }
 
+/* The pieces of a query and a document. */
+static const char *pair(const llm_tokenizer *t, const char *query, const char *document) {
+    static char out[4096];
+    ggl_error err = {0};
+    llm_tokens ids = {0};
+    size_t used = 0;
+    const ggl_str q = {query, strlen(query)}, d = {document, strlen(document)};
+    CHECK_OK(llm_tokenize_pair(t, q, d, &ids, &err), &err);
+    out[0] = '\0';
+    for (size_t i = 0; i < ids.n && used + 40 < sizeof out; i++) {
+        const ggl_str piece = llm_token_piece(t, ids.id[i]);
+        used += (size_t)snprintf(out + used, sizeof out - used, "%s%.*s", i ? "|" : "",
+                                 (int)piece.n, piece.s);
+    }
+    llm_tokens_fini(&ids);
+    return out;
+}
+
+static llm_tokenizer *with_pairs(const vocab *v, bool ends, const char *form) {
+    llm_tokenizer *t;
+    ggl_error err = {0};
+    ggl_gguf_writer *w = write_vocab(v, "llama");
+    put_bool(w, "tokenizer.ggml.add_bos_token", ends);
+    put_bool(w, "tokenizer.ggml.add_eos_token", ends);
+    if (form)
+        ggl_gguf_put_string(w, "tokenizer.chat_template.rerank", form, strlen(form));
+    CHECK_OK(from_writer(&t, w, &err), &err);
+    return t;
+}
+
+/* tests/server/encoders.py has pairs of wordpieces. */
+TEST(pairs) {
+    static vocab v;
+    add_usual(&v);
+    llm_tokenizer *t = with_pairs(&v, true, NULL);
+    REQUIRE(t);
+    CHECK_STR(pair(t, "a", "b"), "<s>|▁|a|</s>|</s>|▁|b|</s>");
+    CHECK_STR(pair(t, "", ""), "<s>|</s>|</s>|</s>");
+    llm_tokenizer_free(t);
+    t = with_pairs(&v, false, "");
+    REQUIRE(t);
+    CHECK_STR(pair(t, "a", "b"), "▁|a|▁|b");
+    llm_tokenizer_free(t);
+    t = with_pairs(&v, true, "<s>x{query}</s>{{document}{query{query}");
+    REQUIRE(t);
+    CHECK_STR(pair(t, "a", "b"), "<s>|▁|x|a|</s>|▁|<0x7B>|b|<0x7B>|q|u|e|r|y|a");
+    CHECK_STR(pair(t, "{document}", ""), /* names in the texts stand for nothing */
+              "<s>|▁|x|<0x7B>|d|o|c|u|m|e|n|t|<0x7D>|</"
+              "s>|▁|<0x7B>|<0x7B>|q|u|e|r|y|<0x7B>|d|o|c|u|m|e|n|t|<0x7D>");
+    llm_tokenizer_free(t);
+}
+
 TEST(of_equal_pieces_the_first) {
     static vocab v;
     add_usual(&v);

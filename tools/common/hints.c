@@ -26,6 +26,7 @@
 #define MAPPED     "files are mapped unless --no-mmap is given"
 #define REPACKED   "weights are repacked unless --no-repack is given"
 #define NO_SAMPLES "nothing is sampled: the probabilities of the given text's tokens are added up"
+#define NO_TEXT    "nothing is sampled: no text is written"
 #define NO_LOG     "there is no log, only notes and timings on standard error, which -q leaves out"
 #define NO_WARMUP  "there is no warm-up run"
 #define VERIFY     "llm-arch verify MODEL checks every node"
@@ -63,9 +64,10 @@ enum {
     GGUF = 1 << 7,
     LORA = 1 << 8,
     CONVERT = 1 << 9,
+    EMBED = 1 << 10,
     WRITES = CLI | SERVER,
     MEASURES = IMATRIX | PERPLEXITY,
-    RUNS = WRITES | MEASURES,
+    RUNS = WRITES | MEASURES | EMBED,
     OPENS = RUNS | TOKENIZE
 };
 
@@ -121,7 +123,7 @@ static const arg_hint hints[] = {
     {CLI, "--format", "--json-schema SCHEMA sets the form of the answer", HINT_REFUSED},
     {CLI, "--keepalive", "the model is in memory as long as the program runs", HINT_NOTHING_VALUE},
     {CLI, "--server-base", "llm-cli runs the model itself", HINT_REFUSED},
-    {CLI, "--embedding --embeddings -fim --spm-infill --host --port", "llm-cli only continues text; llm-server has embeddings and infill", HINT_REFUSED},
+    {CLI, "--embedding --embeddings -fim --spm-infill --host --port", "llm-cli only continues text; `llm-embed -m FILE -p TEXT` makes embeddings, llm-server has them and infill", HINT_REFUSED},
     {CLI, "-gan --grp-attn-n -gaw --grp-attn-w", "-c sets the context; --on-full shift goes on when it is full", HINT_REFUSED},
     {CLI, "-ctxcp --ctx-checkpoints --swa-checkpoints -cram --cache-ram", "a conversation keeps all of its cache", HINT_NOTHING_VALUE},
     {CLI, "-v --verbose --log-verbose", "--plan shows what runs where, --trace when", HINT_NOTHING},
@@ -167,9 +169,6 @@ static const arg_hint hints[] = {
     {SERVER, "--sleep-idle-seconds", "--keep-alive", HINT_SAME},
     {SERVER, "--embd-normalize=2", "embeddings always have length 1", HINT_NOTHING},
     {SERVER, "--embd-normalize", "embeddings always have length 1", HINT_REFUSED},
-    {SERVER, "--reranking --rerank",
-     "the score of a reranker's own output (cls.output) is not computed; one that answers yes or no, such as Qwen3-Reranker, runs as a text model", HINT_REFUSED},
-    {SERVER, "--pooling=rank", "the score of a reranker's own output (cls.output) is not computed; --pooling mean, last, cls and none make vectors", HINT_REFUSED},
     {SERVER, "--metrics --slots", "these endpoints are there, unless --no-slots is given", HINT_NOTHING},
     {SERVER, "--props", "GET /props is always there, and no request changes the server's settings", HINT_NOTHING},
     {SERVER, "--no-metrics", "--api-key keeps others from this endpoint", HINT_REFUSED},
@@ -191,7 +190,7 @@ static const arg_hint hints[] = {
     {SERVER, "--lora-base", "--lora FILE applies an adapter to all requests", HINT_REFUSED},
     {SERVER, "--log-verbose", "--verbose", HINT_SAME},
     {SERVER, "--log-prompts-dir", "-v logs each request, --log-file to a file", HINT_REFUSED},
-    {MEASURES | SERVER, "--mmap -mmp", MAPPED, HINT_NOTHING},
+    {MEASURES | EMBED | SERVER, "--mmap -mmp", MAPPED, HINT_NOTHING},
 
     /* llama-bench's flags have a value each, or a list of values to measure. */
     {BENCH, "-fa --flash-attn", NOT_FLASH, HINT_NOTHING_VALUE},
@@ -205,7 +204,7 @@ static const arg_hint hints[] = {
     {BENCH, "-ts --tensor-split", SPLITS, HINT_REFUSED},
     {BENCH, "--gpu-layers", "-ngl", HINT_SAME},
     {BENCH, "-rpc --rpc", NO_RPC, HINT_REFUSED},
-    {MEASURES | BENCH | TOKENIZE, "--list-devices", LIST, HINT_REFUSED},
+    {MEASURES | EMBED | BENCH | TOKENIZE, "--list-devices", LIST, HINT_REFUSED},
     {BENCH, "-nr", "--no-repack", HINT_SAME},
     {BENCH, "--numa --poll --cpu-strict", SCHEDULED, HINT_NOTHING_VALUE},
     {BENCH, "-v --verbose", "--progress shows what is measured, --profile what takes the time", HINT_NOTHING},
@@ -217,24 +216,39 @@ static const arg_hint hints[] = {
     {BENCH, "-c --ctx-size", "the context is as long as a test needs: -p, -n and -d set its tokens", HINT_REFUSED},
     {BENCH, "-np --parallel -ns -npl -npp -ntg", "--sequences measures several at once, -p a prompt, -n generated tokens", HINT_REFUSED},
 
+    {EMBED, "--embd-normalize=2 --normalize", "vectors have length 1 unless --no-normalize is given", HINT_NOTHING},
+    {EMBED, "--embd-normalize=-1", "--no-normalize", HINT_SAME},
+    {EMBED, "--embd-normalize", "vectors have length 1, or with --no-normalize that which the model gives them; other norms are not computed", HINT_REFUSED},
+    {EMBED, "--embd-output-format", "--format jsonl, npy or table", HINT_REFUSED},
+    {EMBED, "--embd-separator --cls-separator", "each line of -f FILE is a text, and -p TEXT is repeatable; --rerank QUERY makes pairs of a query and each line", HINT_REFUSED},
+    {EMBED, "--embedding --embeddings", "llm-embed computes nothing else", HINT_NOTHING},
+    {EMBED, "--reranking", "--rerank QUERY ranks the lines by a reranker's scores", HINT_REFUSED},
+    {EMBED, "--attention", "the model's file and descriptor say what a token sees", HINT_REFUSED},
+    {EMBED, "--context-shift --no-context-shift", "a text fits the context, or --truncate cuts it", HINT_NOTHING},
+    {EMBED, sampling_flags, NO_TEXT, HINT_NOTHING_VALUE},
+    {EMBED, SAMPLING_SWITCHES, NO_TEXT, HINT_NOTHING},
+    {EMBED, "-cb --cont-batching -kvu --kv-unified -no-kvu --no-kv-unified", "texts are always computed together, which does not change their vectors", HINT_NOTHING},
+    {EMBED, "--output-file", "--output", HINT_SAME},
+    {EMBED, "--truncate-dim", "--dimensions", HINT_SAME},
+    {EMBED, "--top-n", "--top", HINT_SAME},
     {MEASURES, "-p --prompt", "-f FILE is the text; -f - reads it from standard input", HINT_REFUSED},
     {IMATRIX, "--imatrix --imatrix-file", "--in-file FILE continues or shows an importance matrix, -o FILE is the new one", HINT_REFUSED},
-    {MEASURES, "-e --escape --no-escape", "the text is taken as it is", HINT_NOTHING},
+    {MEASURES | EMBED, "-e --escape --no-escape", "the text is taken as it is", HINT_NOTHING},
     {IMATRIX, "--ppl", "the perplexity is printed unless --no-ppl is given", HINT_NOTHING},
     {MEASURES, "--context-shift --no-context-shift", "a chunk fits its context", HINT_NOTHING},
     {MEASURES, sampling_flags, NO_SAMPLES, HINT_NOTHING_VALUE},
     {MEASURES, SAMPLING_SWITCHES, NO_SAMPLES, HINT_NOTHING},
-    {MEASURES, "-np --parallel -ns --sequences", "-ub sets how many tokens are computed at once", HINT_NOTHING_VALUE},
+    {MEASURES | EMBED, "-np --parallel -ns --sequences", "-ub sets how many tokens are computed at once", HINT_NOTHING_VALUE},
     {MEASURES, "-cb --cont-batching -kvu --kv-unified -no-kvu --no-kv-unified", "there is one chunk at a time", HINT_NOTHING},
-    {MEASURES, "--mlock -lm=mlock --load-mode=mlock", "the system keeps the parts of a mapped file that are in use", HINT_NOTHING},
-    {MEASURES, "-lm --load-mode", "--no-mmap reads the file instead of mapping it", HINT_REFUSED},
-    {MEASURES, "--repack -nr --no-repack", "repacked weights give the same result", HINT_NOTHING},
-    {MEASURES, "-tb --threads-batch", "-t sets the threads for everything; the result does not depend on it", HINT_NOTHING_VALUE},
-    {MEASURES, "-C --cpu-mask " RANGES, "the system chooses the CPUs; -t sets the number of threads", HINT_REFUSED},
-    {MEASURES, "--prio --prio-batch", "the system sets the priority", HINT_NOTHING_VALUE},
-    {MEASURES, "-v --verbose --log-verbose", NO_LOG, HINT_NOTHING},
-    {IMATRIX, "--log-file", "2>FILE keeps what is printed on standard error", HINT_REFUSED},
-    {MEASURES, "--spec-draft-type-k -ctkd --cache-type-k-draft --spec-draft-type-v -ctvd --cache-type-v-draft",
+    {MEASURES | EMBED, "--mlock -lm=mlock --load-mode=mlock", "the system keeps the parts of a mapped file that are in use", HINT_NOTHING},
+    {MEASURES | EMBED, "-lm --load-mode", "--no-mmap reads the file instead of mapping it", HINT_REFUSED},
+    {MEASURES | EMBED, "--repack -nr --no-repack", "repacked weights give the same result", HINT_NOTHING},
+    {MEASURES | EMBED, "-tb --threads-batch", "-t sets the threads for everything; the result does not depend on it", HINT_NOTHING_VALUE},
+    {MEASURES | EMBED, "-C --cpu-mask " RANGES, "the system chooses the CPUs; -t sets the number of threads", HINT_REFUSED},
+    {MEASURES | EMBED, "--prio --prio-batch", "the system sets the priority", HINT_NOTHING_VALUE},
+    {MEASURES | EMBED, "-v --verbose --log-verbose", NO_LOG, HINT_NOTHING},
+    {IMATRIX | EMBED, "--log-file", "2>FILE keeps what is printed on standard error", HINT_REFUSED},
+    {MEASURES | EMBED, "--spec-draft-type-k -ctkd --cache-type-k-draft --spec-draft-type-v -ctvd --cache-type-v-draft",
      "nothing is generated, so there is no draft model", HINT_NOTHING_VALUE},
 
     {PERPLEXITY, "--hellaswag --hellaswag-tasks --winogrande --winogrande-tasks --multiple-choice " "--multiple-choice-tasks",
@@ -427,6 +441,7 @@ const arg_hints server_hints = {hints, SERVER};
 const arg_hints bench_hints = {hints, BENCH};
 const arg_hints imatrix_hints = {hints, IMATRIX};
 const arg_hints perplexity_hints = {hints, PERPLEXITY};
+const arg_hints embed_hints = {hints, EMBED};
 const arg_hints tokenize_hints = {hints, TOKENIZE};
 const arg_hints quantize_hints = {hints, QUANTIZE};
 const arg_hints gguf_hints = {hints, GGUF};

@@ -33,9 +33,9 @@
      .help = "accepted for users of llama.cpp, but only -ub has an effect (default 2048)"},        \
     {"-ub --ubatch-size", ARG_INT, &(o)->n_ubatch, .value = "N", .min = 1, .max = 65536,           \
      .help = "tokens computed at once (default 512)"},                                             \
-    {"-ctk --cache-type-k", ARG_CHOICE, &(o)->type_k, .value = "TYPE", .choices = tool_cache_types, \
+    {"-ctk --cache-type-k", ARG_CHOICE, &(o)->type_k, .value = "TYPE", .choices = tool_cache_types, .given = &(o)->types_given, \
      .help = "type of cached keys: " TOOL_CACHE_TYPES},                                            \
-    {"-ctv --cache-type-v", ARG_CHOICE, &(o)->type_v, .value = "TYPE", .choices = tool_cache_types, \
+    {"-ctv --cache-type-v", ARG_CHOICE, &(o)->type_v, .value = "TYPE", .choices = tool_cache_types, .given = &(o)->types_given, \
      .help = "type of cached values: " TOOL_CACHE_TYPES}
 
 /* llm-cli, llm-server */

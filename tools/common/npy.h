@@ -24,6 +24,21 @@ ggl_status npy_close(npy_writer *w, ggl_error *err);
 /* Discards the file. No effect after npy_close. */
 void npy_abort(npy_writer *w);
 
+/* For arrays that grow: the bytes of the header, 128 for every shape of two dimensions that a file can have, and a row's bytes. */
+enum { NPY_HEADER = 256 };
+size_t npy_header(char out[NPY_HEADER], const int64_t *shape, int n);
+/* False: a write failed. */
+bool npy_put_row(FILE *f, const float *row, int64_t n_columns);
+
+typedef struct npy_shape {
+    int64_t n_rows, n_columns; /* n_rows may be 0 */
+    size_t begin;              /* where the data begin */
+    size_t size;               /* of the file */
+} npy_shape;
+
+/* Reads only the header of an array of two dimensions, which may have fewer data than it says, or more. Fails as npy_read. */
+ggl_status npy_look(npy_shape *out, const char *path, ggl_error *err);
+
 typedef struct npy_array {
     float *data;               /* [n_rows][n_columns] */
     int64_t n_rows, n_columns; /* at least 1 */

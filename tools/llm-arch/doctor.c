@@ -16,6 +16,7 @@
 #include "ggl/alloc.h"
 #include "ggl/internal/show.h"
 #include "tool.h"
+#include "llm/internal/text_inputs.h"
 
 #define TOOL     "llm-arch doctor"
 #define N_ERRORS 3.0 /* how many standard errors better a reading must be */
@@ -50,6 +51,7 @@ typedef struct doctor {
     int32_t bos; /* negative: none, or tokens are given */
     bool adds_bos;
     int64_t n_vocab;
+    const ggl_graph *graph; /* of the current reading */
     /* by text: nats of each predicted token, of this reading and of the descriptor's */
     double *nats, *as_described;
     int64_t n_nats;
@@ -109,7 +111,7 @@ static void compare(doctor *d, const float *logits) {
 /* Runs one stretch of the text, and judges the predictions of all tokens after the first. */
 static ggl_status read_stretch(doctor *d, ggl_sched *s, const int32_t *id, int n, bool bos,
                                ggl_error *err) {
-    int32_t *in = calloc(3 * (size_t)(n + 1), sizeof *in), *pos = in + n + 1, *slot = pos + n + 1;
+    int32_t *in = calloc(2 * (size_t)(n + 1), sizeof *in), *scratch = in + n + 1;
     if (!in)
         return ggl_fail(err, GGL_NOMEM, "out of memory");
     int m = 0;
@@ -117,16 +119,10 @@ static ggl_status read_stretch(doctor *d, ggl_sched *s, const int32_t *id, int n
         in[m++] = d->bos;
     for (int i = 0; i < n; i++)
         in[m++] = id[i];
-    for (int i = 0; i < m; i++)
-        pos[i] = i;
-    const size_t size = (size_t)m * sizeof *in;
+    const llm_text_inputs x = {.token = in, .n = m};
     ggl_status st = ggl_sched_clear_slot(s, 0, err);
     if (st == GGL_OK)
-        st = ggl_sched_set(s, "token", in, size, m, err);
-    if (st == GGL_OK)
-        st = ggl_sched_set(s, "pos", pos, size, m, err);
-    if (st == GGL_OK)
-        st = ggl_sched_set(s, "slot", slot, size, m, err);
+        st = llm_text_inputs_set(&x, s, d->graph, scratch, err);
     if (st == GGL_OK)
         st = ggl_sched_run(s, m, NULL, 0, err);
     const float *logits = ggl_sched_output(s, 0);
@@ -180,6 +176,7 @@ static ggl_status run_tokens(doctor *d, const llm_arch *arch, bool bos, ggl_erro
         arch_print_notes(&b);
         d->n_vocab = b.result.n_vocab;
     }
+    d->graph = b.graph;
     if (st == GGL_OK)
         st = check_vocabulary(d, err);
     for (size_t i = 0; i + !whole < d->tokens.n && st == GGL_OK; i += stretch)

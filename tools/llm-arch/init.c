@@ -713,13 +713,16 @@ static const char *norm_of(const init *in) {
     return eps && strcmp(eps->key, "attention.layer_norm_epsilon") == 0 ? "layer_norm" : "rms_norm";
 }
 
-/* Finds the parts that almost all models have: the row of a token, and the output after the last layer. */
+/* Finds the parts that almost all models have: the row of a token, and the output after the last layer. Between
+ * embeddings of another width than the layers and the last norm is a matrix, which is left to write. */
 static void find_ends(init *in) {
-    const bool apart = ggl_gguf_find_tensor(in->f, "token_embd.weight") != NULL;
-    in->whole = apart || ggl_gguf_find_tensor(in->f, "output.weight");
+    const ggl_gguf_tensor *table = ggl_gguf_find_tensor(in->f, "token_embd.weight"),
+                          *norm = ggl_gguf_find_tensor(in->f, "output_norm.weight");
+    const bool apart = table != NULL;
+    table = apart ? table : ggl_gguf_find_tensor(in->f, "output.weight");
+    in->whole = table != NULL;
     in->embedding = apart || !in->whole ? "token_embd" : "output";
-    in->normed = in->whole && ggl_gguf_find_tensor(in->f, "output_norm.weight") &&
-                 arch_names_find(&in->names, "eps");
+    in->normed = table && norm && norm->ne[0] == table->ne[0] && arch_names_find(&in->names, "eps");
     arch_names_use(&in->names, "n_layer");
     if (in->normed)
         arch_names_use(&in->names, "eps");
@@ -736,6 +739,17 @@ static void print_logits(const init *in) {
     else
         printf("linear(x, output)");
     printf(part ? ") # the output has scores for some tokens: the last ones?\n" : "\n");
+}
+
+/* Writes the output that a model lacks whose output is its embedding. */
+static void print_tied(const init *in) {
+    static const ggl_str name = {"token_embd.weight", 17};
+    char text[1024];
+    const size_t n = ggl_index_find(&in->by_name, in->name, name);
+    if (n == SIZE_MAX || ggl_gguf_find_tensor(in->f, "output.weight"))
+        return;
+    snprintf(text, sizeof text, "output %s ?? token_embd", in->decl[in->name[n].first].shape);
+    ggl_fprint(stdout, "%-60s # not in this model\n", text);
 }
 
 static void start(init *in, const char *name) {
@@ -760,9 +774,7 @@ static void start(init *in, const char *name) {
     print_rest(in, n_rot != NULL);
     putchar('\n');
     print_groups(in, true);
-    if (ggl_gguf_find_tensor(in->f, "token_embd.weight") &&
-        !ggl_gguf_find_tensor(in->f, "output.weight"))
-        printf("%-60s # not in this model\n", "output [n_embd, n_vocab] ?? token_embd");
+    print_tied(in);
     const arch_name *of = n_rot ? arch_names_find(&in->names, n_rot) : NULL;
     if (of && !of->varies)
         print_rope(in, n_rot);

@@ -26,6 +26,11 @@ typedef struct completion {
     double t_prompt; /* seconds */
 } completion;
 
+/* What a model writes about a text that it has read is no continuation of it. */
+static bool shows_prompt(const completion *c) {
+    return c->s->o->display_prompt && !llm_session_reads_text(llm_opened_session(c->s->ctx));
+}
+
 static void read_run(completion *c) {
     c->run.size = sizeof c->run;
     (void)!llm_last_run(c->s->ctx, &c->run, NULL); /* fails only if the size is wrong */
@@ -238,8 +243,7 @@ static int close_output(completion *c, int code) {
     if (c->s->o->json_output && c->finish) {
         const int wrong = write_record(c);
         code = code < 0 ? wrong : code;
-    } else if (code < 0 &&
-               (c->run.n_generated > 0 || (c->s->o->display_prompt && !c->s->o->tokens)))
+    } else if (code < 0 && (c->run.n_generated > 0 || (shows_prompt(c) && !c->s->o->tokens)))
         text_stream_put(&c->out, "\n", 1);
     ggl_new_file *file = c->out.file;
     if (!file || (code >= 0 && c->run.n_generated == 0))
@@ -253,7 +257,7 @@ static int close_output(completion *c, int code) {
 static void show_prompt(completion *c) {
     const bool colored =
         tool_color(c->s->o->color, c->out.file ? ggl_new_file_stream(c->out.file) : stdout);
-    if (!c->s->text.s || !c->s->o->display_prompt || c->s->o->json_output)
+    if (!c->s->text.s || !shows_prompt(c) || c->s->o->json_output)
         return;
     if (colored)
         text_stream_put(&c->out, COLOR_PROMPT, strlen(COLOR_PROMPT));

@@ -9,6 +9,7 @@
 
 #include "chat.h"
 #include "completion.h"
+#include "diffusion.h"
 #include "common/cache_types.h"
 #include "common/fit_context.h"
 #include "common/input.h"
@@ -39,7 +40,9 @@ typedef struct cli {
     char *text; /* text of the prompt, if it was given as text */
     size_t text_size;
     llm_tokens prompt;
-    bool converses; /* the text is the first message of a conversation, or no text was given */
+    llm_tokens encoded; /* --encode-tokens */
+    bool answers;       /* a model of the diffusion kind answers a message */
+    bool converses;     /* the text is the first message of a conversation, or no text was given */
     double t_begin, t_load; /* seconds */
 } cli;
 
@@ -99,6 +102,13 @@ static char *prompt_text(cli *c, size_t *n, int *code) {
 /* Reads the prompt into ids. */
 static int read_prompt(cli *c) {
     ggl_error err = {0};
+    if (c->o.encode_tokens) {
+        const int bad = tool_read_ids(TOOL, "--encode-tokens", c->o.encode_tokens, &c->encoded.id,
+                                      &c->encoded.n);
+        if (bad >= 0)
+            return bad;
+        c->encoded.cap = c->encoded.n;
+    }
     if (c->o.tokens) {
         int bad = tool_read_ids(TOOL, "--tokens", c->o.tokens, &c->prompt.id, &c->prompt.n);
         c->prompt.cap = c->prompt.n;
@@ -118,6 +128,10 @@ static int read_prompt(cli *c) {
         return code;
     if (c->converses || c->o.chat.interactive)
         return -1;
+    if (diffusion_is(c->ctx)) {
+        const int wrong = diffusion_prompt(c->ctx, c->text, c->text_size, c->answers, &c->prompt);
+        return wrong >= 0 ? wrong : check_lengths(c);
+    }
     chat_note_template(&c->o, llm_model_file(llm_opened_model(c->ctx)));
     unsigned flags = LLM_TOKENIZE_BOS | (c->o.no_special ? 0u : LLM_TOKENIZE_SPECIAL);
     const ggl_status st =
@@ -158,6 +172,7 @@ static llm_session_params session_params(const cli_options *o) {
         p.n_rows = o->n_ubatch;
     if (constraint_is_given(&o->constraint) && p.n_rows < LLM_FORCED_ROWS)
         p.n_rows = LLM_FORCED_ROWS; /* text that a grammar determines runs in one batch */
+    p.types_given = o->types_given;
     p.type_k = tool_cache_type(o->type_k);
     p.type_v = tool_cache_type(o->type_v);
     p.no_repack = o->no_repack;
@@ -270,6 +285,10 @@ static int converse(cli *c) {
 }
 
 static int complete(cli *c) {
+    if (c->o.encode_tokens) {
+        c->generation.p.read = c->encoded.id;
+        c->generation.p.n_read = c->encoded.n;
+    }
     const completion_setup s = {.o = &c->o,
                                 .ctx = c->ctx,
                                 .prompt = &c->prompt,
@@ -277,7 +296,7 @@ static int complete(cli *c) {
                                 .generation = &c->generation,
                                 .facts = &c->facts,
                                 .progress = on_progress};
-    return completion_run(&s);
+    return diffusion_is(c->ctx) && c->o.n_predict != 0 ? diffusion_run(&s) : completion_run(&s);
 }
 
 /* Sets what does not depend on the text. */
@@ -320,6 +339,10 @@ static int run(cli *c) {
     progress_begin(NULL, 0, "loading %s", c->o.model ? c->o.model : "the model");
     int code = open_model(c);
     c->converses = code < 0 && chat_begins(&c->o, llm_model_file(llm_opened_model(c->ctx)));
+    if (code < 0 && diffusion_is(c->ctx)) { /* which writes one text, as an answer if it can chat */
+        c->answers = c->converses;
+        c->converses = false;
+    }
     if (code < 0)
         code = check_use(c);
     if (code < 0 && !c->o.plan) /* before the session, which may take long to make */
@@ -358,6 +381,7 @@ static int run(cli *c) {
 static bool finish(cli *c) {
     ggl_error err = {0};
     cli_generation_close(&c->generation);
+    llm_tokens_fini(&c->encoded);
     const bool complete = llm_context_close(c->ctx, &err) == GGL_OK;
     if (!complete)
         (void)tool_error(TOOL, 1, "%s", err.msg);

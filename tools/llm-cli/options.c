@@ -11,6 +11,9 @@
 #include "ggl/internal/nearest.h"
 #include "ggl/internal/show.h"
 
+static const char *const diffusion_algorithms[] = {
+    "origin", "entropy", "margin", "random", "confidence", "0", "1", "2", "3", "4", NULL};
+
 static const char *const on_full_choices[] = {"stop", "shift", NULL};
 
 static const cli_options defaults = {
@@ -19,6 +22,7 @@ static const cli_options defaults = {
     .n_ubatch = 512,
     .seed = -1,
     .display_prompt = true,
+    .diffusion_algorithm = 4,
     .escape = true,
     .speculate = SPECULATE_DEFAULTS,
     .chat = CHAT_DEFAULTS,
@@ -104,6 +108,10 @@ static int parse(cli_options *o, int argc, char **argv, bool only_settings) {
          .help = "read the prompt from FILE; one newline at its end is left out"},
         {"--tokens", ARG_STRING, &o->tokens, .value = "IDS",
          .help = "the prompt as ids: 1,2,3; no BOS is added"},
+        {"--encode-tokens", ARG_STRING, &o->encode_tokens, .value = "IDS",
+         .help = "of a model that reads a text and writes another (T5): the ids of the text to "
+                 "read; the "
+                 "prompt is then the beginning of what it writes"},
         {"-n --n-predict --predict", ARG_INT, &o->n_predict, .value = "N",
          .help = "tokens to generate (default -1: until the text ends, or the context is full)",
          .min = -1, .max = INT32_MAX},
@@ -133,6 +141,28 @@ static int parse(cli_options *o, int argc, char **argv, bool only_settings) {
         {"--no-escape", ARG_UNFLAG, &o->escape, .help = "leave these escapes as they are typed"},
         {"--no-parse-special", ARG_FLAG, &o->no_special,
          .help = "treat text that spells a control token as text"},
+        {"--diffusion-steps", ARG_INT, &o->diffusion_steps, .value = "N",
+         .help = "of a diffusion model: steps in which the -n tokens (default 64) are unmasked "
+                 "(default "
+                 "0: one for each token)",
+         .max = 1 << 20},
+        {"--diffusion-block-length", ARG_INT, &o->diffusion_block, .value = "N",
+         .help =
+             "tokens of a block; one block is unmasked after the other (default 0: all at once)",
+         .max = 1 << 20},
+        {"--diffusion-eps", ARG_FLOAT, &o->diffusion_eps, .value = "E",
+         .help = "without blocks: the share of masks for the last step (default 0.001)", .max = 1},
+        {"--diffusion-algorithm", ARG_CHOICE, &o->diffusion_algorithm, .value = "HOW",
+         .help = "which masks are replaced first: origin, entropy, margin, random or confidence "
+                 "(default), or their numbers from 0 on",
+         .choices = diffusion_algorithms},
+        {"--diffusion-alg-temp", ARG_FLOAT, &o->diffusion_alg_temp, .value = "T",
+         .help = "randomness of that order (default 0: none)", .max = 100},
+        {"--diffusion-cfg-scale", ARG_FLOAT, &o->diffusion_cfg, .value = "S",
+         .help = "how far to go away from what the model writes without the prompt (default 0)",
+         .max = 100},
+        {"--diffusion-visual", ARG_FLAG, &o->diffusion_visual,
+         .help = "on a terminal: show the text while it unmasks"},
         {"--no-display-prompt", ARG_UNFLAG, &o->display_prompt,
          .help = "print only the generated text"},
         {"--ignore-eos", ARG_FLAG, &o->ignore_eos, .help = "do not stop at the model's end token"},

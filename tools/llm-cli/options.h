@@ -20,11 +20,12 @@ typedef struct cli_options {
     tool_adapters adapters;
     hub_options hub;
     int type; /* --type */
-    const char *model, *prompt, *prompt_file, *tokens, *logits, *arch, *mask, *cpu_mask,
-        *repack_cache, *plan; /* plan: NULL, "", or "nodes" */
+    const char *model, *prompt, *prompt_file, *tokens, *encode_tokens, *logits, *arch, *mask,
+        *cpu_mask, *repack_cache, *plan; /* plan: NULL, "", or "nodes" */
     int64_t n_predict, n_ctx, n_keep, n_batch, n_ubatch, n_threads, n_threads_batch, priority;
     int type_k, type_v; /* indices into tool_cache_types */
-    int on_full;        /* 1: shift */
+    bool types_given;
+    int on_full; /* 1: shift */
     int64_t seed;
     sampling_options sampling;
     stops_options stops;
@@ -34,6 +35,10 @@ typedef struct cli_options {
     speculate_options speculate;
     saved_prompt_options saved_prompt;
     chat_options chat;
+    int64_t diffusion_steps, diffusion_block;
+    int diffusion_algorithm;
+    double diffusion_eps, diffusion_alg_temp, diffusion_cfg;
+    bool diffusion_visual;
     bool json_output, shift, full_given, list_devices, watch, no_mmap, mlock, no_repack,
         f16_as_bf16, display_prompt, escape, ignore_eos, no_special;
 } cli_options;

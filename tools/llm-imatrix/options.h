@@ -26,6 +26,7 @@ typedef struct options {
     int64_t n_ctx, n_chunk, first_chunk, n_batch, n_ubatch, n_threads, write_every, keep_every,
         n_sketch;
     int type_k, type_v, format;
+    bool types_given;
     bool no_mmap, f16_as_bf16, ctx_given, chunks_given, sketch_given, out_given, output, no_ppl,
         statistics, parse_special;
 } options;

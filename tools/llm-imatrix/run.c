@@ -52,6 +52,7 @@ static int open_model(run *r) {
     llm_session_params *sp = &r->opening.session;
     sp->n_ubatch = o->n_ubatch;
     sp->progress = progress_share;
+    sp->types_given = o->types_given;
     sp->type_k = tool_cache_type(o->type_k);
     sp->type_v = tool_cache_type(o->type_v);
     progress_begin(NULL, 0, "loading %s", o->model ? o->model : "the model");

@@ -43,7 +43,7 @@ typedef struct options {
     placement_options placement;
     int64_t n_ctx, n_chunk, n_batch, n_ubatch, n_threads;
     int type_k, type_v, format;
-    bool compare, no_mmap, f16_as_bf16, ctx_given;
+    bool compare, no_mmap, f16_as_bf16, ctx_given, types_given;
 } options;
 
 enum { FORMAT_TEXT, FORMAT_JSON };
@@ -204,6 +204,7 @@ static int open_model(ppl *p) {
     sp->n_ubatch = o->n_ubatch;
     sp->n_rows = o->n_ubatch < ROWS ? o->n_ubatch : ROWS;
     sp->progress = progress_share;
+    sp->types_given = o->types_given;
     sp->type_k = tool_cache_type(o->type_k);
     sp->type_v = tool_cache_type(o->type_v);
     return tool_open_named(&p->ctx, TOOL, &p->opening);

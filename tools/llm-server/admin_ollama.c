@@ -150,7 +150,7 @@ static void put_key(llm_json_out *out, const ggl_gguf_value *v) {
 typedef struct shown {
     const ggl_gguf *file;
     ggl_str template_text;
-    bool has_tools, has_thinking, embeds;
+    bool writes, has_tools, has_thinking, embeds;
     int64_t modified;
 } shown;
 
@@ -168,10 +168,11 @@ static void put_show(llm_json_out *out, const shown *x) {
         llm_json_put_text(out, i ? ", " : "");
         put_key(out, ggl_gguf_value_at(f, i));
     }
-    llm_json_put_text(out, "}, \"capabilities\": [\"completion\"");
-    llm_json_put_text(out, x->has_tools ? ", \"tools\"" : "");
-    llm_json_put_text(out, x->has_thinking ? ", \"thinking\"" : "");
-    llm_json_put_text(out, x->embeds ? ", \"embedding\"" : "");
+    llm_json_put_text(out, "}, \"capabilities\": [");
+    llm_json_put_text(out, x->writes ? "\"completion\"" : "");
+    llm_json_put_text(out, x->writes && x->has_tools ? ", \"tools\"" : "");
+    llm_json_put_text(out, x->writes && x->has_thinking ? ", \"thinking\"" : "");
+    llm_json_put_text(out, !x->embeds ? "" : x->writes ? ", \"embedding\"" : "\"embedding\"");
     llm_json_put_text(out, "], \"modified_at\": ");
     put_time(out, x->modified);
     llm_json_put_text(out, "}");
@@ -210,6 +211,7 @@ void admin_ollama_show(server *s, const http_request *q, http_reply *r) {
                                           : (ggl_str){"", 0},
                      .has_tools = t && llm_template_mentions(t, "tools"),
                      .has_thinking = t && llm_template_mentions(t, "enable_thinking"),
+                     .writes = s->facts.writes,
                      .embeds = s->facts.n_embd > 0,
                      .modified = s->facts.t_start};
     llm_json_out out = {0};
@@ -217,6 +219,24 @@ void admin_ollama_show(server *s, const http_request *q, http_reply *r) {
         return;
     put_show(&out, &x);
     admin_send(&out, r);
+}
+
+/* Sets what the model of a file does, by its kind and the options. */
+static void find_abilities(shown *x, const server_options *o) {
+    const model_card c = model_card_of(x->file);
+    llm_arch *arch = NULL;
+    llm_pooling pooling = LLM_POOL_MEAN;
+    const char *name = o->pooling < 0 ? NULL : llm_pooling_name((llm_pooling)o->pooling);
+    const bool is_known = llm_arch_open(&arch, c.family, NULL) == GGL_OK;
+    const bool only_reads = is_known && server_only_reads(arch);
+    const bool may_rank = only_reads || name || (is_known && llm_arch_has_output(arch, "score"));
+    const bool has_rows = only_reads || o->embeddings;
+    const bool ranks = has_rows && may_rank &&
+                       llm_pooling_find(&pooling, name, x->file, NULL) == GGL_OK &&
+                       pooling == LLM_POOL_RANK;
+    x->writes = !only_reads && !ranks;
+    x->embeds = has_rows && !ranks;
+    llm_arch_free(arch);
 }
 
 /* Programs that list models ask this of each: none is loaded for that. */
@@ -231,11 +251,11 @@ bool admin_ollama_show_file(model *m, const http_request *q, http_reply *r) {
         return false;
     shown x = {.file = f,
                .template_text = find_string(f, "tokenizer.chat_template"),
-               .embeds = o->embeddings,
                .modified = model_get_modified(m)};
     x.has_tools = x.template_text.n > 0 && memmem(x.template_text.s, x.template_text.n, "tools", 5);
     x.has_thinking = x.template_text.n > 0 &&
                      memmem(x.template_text.s, x.template_text.n, "enable_thinking", 15);
+    find_abilities(&x, o);
     if (read_show(model_table(m), q, r)) {
         put_show(&out, &x);
         admin_send(&out, r);

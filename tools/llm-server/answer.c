@@ -254,7 +254,7 @@ static void set_finish(seat *s, llm_end why) {
 static void end_choice(seat *s, llm_end why) {
     job *j = s->job;
     ggl_error err = {0};
-    if (j->ask->kind == ASK_EMBED) {
+    if (ask_has_rows(j->ask)) {
         const ggl_status st = seat_end_embedding(s, &err);
         if (st != GGL_OK)
             job_fail_as(j, GGL_IO, &err); /* the model is at fault, not the request */
@@ -324,7 +324,7 @@ static ggl_status add_choice(seat *s, ggl_error *err) {
                                   .in_slot = a->only_slot + 1,
                                   .shift = j->x.facts->shifts,
                                   .n_keep = n_kept(j, p)};
-    if (a->kind == ASK_EMBED)
+    if (ask_has_rows(a))
         seat_embed_params(s, &params);
     const ggl_status st = llm_engine_add(j->engine, &params, &s->id, err);
     if (st == GGL_OK) {
@@ -400,20 +400,33 @@ void answers_end(answers *x) {
     }
 }
 
+/* Returns why the model cannot give what is asked for; NULL: it can. */
+static const char *why_not(const ask *a, const server_facts *f) {
+    if (a->kind == ASK_EMBED && f->n_embd == 0)
+        return f->n_score > 0 ? "this server ranks documents (/v1/rerank), and gives no embeddings"
+                              : "this server gives no embeddings; start it with --embeddings";
+    if (a->kind == ASK_RANK && f->n_score == 0)
+        return f->writes
+                   ? "this server ranks no documents; start it with a reranker and --reranking"
+                   : "this server gives embeddings (/v1/embeddings), and ranks no documents";
+    if (ask_has_rows(a) || f->writes)
+        return NULL;
+    return f->n_score > 0 ? "this server ranks documents (/v1/rerank), and writes no texts"
+                          : "this server gives embeddings (/v1/embeddings), and writes no texts";
+}
+
 void answer_start(server *s, const dialect *d, ask *a, const http_request *q, http_reply *r) {
-    static const api_error no_vectors = {
-        .status = 501,
-        .type = "unsupported",
-        .message = "this server gives no embeddings; start it with --embeddings"};
     ggl_error err = {0};
     const char *param = NULL;
-    if (a->kind == ASK_EMBED && server_get_facts(s)->n_embd == 0) {
-        ask_free(a);
-        answer_error(d, &no_vectors, r);
-        return;
-    }
     if (a->is_empty) {
         answer_empty(s, d, a, r);
+        return;
+    }
+    const api_error lacks = {
+        .status = 501, .type = "unsupported", .message = why_not(a, server_get_facts(s))};
+    if (lacks.message) {
+        ask_free(a);
+        answer_error(d, &lacks, r);
         return;
     }
     job *j = job_new(s, d, a, q, r);

@@ -1,11 +1,12 @@
-/* Embeddings: each prompt becomes a vector of length 1, or its tokens' vectors as they are. */
+/* Embeddings and scores. Each prompt becomes a vector of length 1, or its tokens' vectors as they are; or, with a query, a
+ * score. */
 #include <math.h>
 #include <string.h>
 
 #include "answer_impl.h"
 
-static int64_t n_embd(const seat *s) {
-    return s->job->x.facts->n_embd;
+static bool has_all_vectors(const job *j) {
+    return j->ask->kind == ASK_EMBED && j->x.facts->all_vectors;
 }
 
 int64_t job_count_vectors(job *j) {
@@ -13,41 +14,50 @@ int64_t job_count_vectors(job *j) {
     for (int i = 0; i < j->x.n_choices; i++) {
         answer_choice *c = &j->x.choice[i];
         c->first_vector = n;
-        c->n_vectors = j->x.facts->all_vectors ? c->n_prompt : 1;
+        c->n_vectors = has_all_vectors(j) ? c->n_prompt : 1;
         n += c->n_vectors;
     }
     return n;
 }
 
-/* The first vector of the seat's choice. */
-static float *vectors(const seat *s) {
-    return s->job->embedding + s->job->x.choice[s->choice].first_vector * n_embd(s);
+/* The first row of the seat's choice. */
+static float *rows(const seat *s) {
+    const job *j = s->job;
+    return j->embedding + j->x.choice[s->choice].first_vector * answer_width(&j->x);
 }
 
-/* Adds a token's vector; they come in order, so the sum has the same bits whoever else is served. */
-static void on_embedded(void *ctx, int64_t i, const float *embedding) {
+/* Adds a token's row; they come in order, so the sum has the same bits whoever else is served. */
+static void on_row(void *ctx, int64_t i, const float *row) {
     seat *s = ctx;
-    if (s->job->x.facts->all_vectors)
-        memcpy(vectors(s) + i * n_embd(s), embedding, (size_t)n_embd(s) * sizeof *embedding);
-    for (int64_t k = 0; k < n_embd(s); k++)
-        s->sum[k] += (double)embedding[k];
+    const int64_t n = answer_width(&s->job->x);
+    if (has_all_vectors(s->job))
+        memcpy(rows(s) + i * n, row, (size_t)n * sizeof *row);
+    if (s->job->ask->kind == ASK_RANK && s->n_rows > 0)
+        return; /* a score for each token: that of the first counts, as in llm_rerank */
+    for (int64_t k = 0; k < n; k++)
+        s->sum[k] += (double)row[k];
+    s->n_rows++;
 }
 
-void seat_embed_params(seat *s, llm_sequence_params *p) {
-    int64_t end;
+void seat_embed_params(const seat *s, llm_sequence_params *p) {
     p->n_max = 0;
-    p->embedded = on_embedded;
-    llm_pooling_range(s->job->x.facts->pooling, (int64_t)p->n_prompt, &p->embed_from, &end);
-    p->n_prompt = (size_t)end; /* later tokens do not change earlier vectors */
+    p->embedded = on_row;
+    p->pooling = s->job->ask->kind == ASK_RANK ? LLM_POOL_RANK : s->job->x.facts->pooling;
 }
 
 ggl_status seat_end_embedding(seat *s, ggl_error *err) {
-    s->job->x.choice[s->choice].n_prompt = (int64_t)seat_prompt(s)->ids.n;
-    for (int64_t k = 0; k < n_embd(s); k++) /* a sum has what its numbers have */
+    const job *j = s->job;
+    const ask *a = j->ask;
+    const bool is_rank = a->kind == ASK_RANK;
+    j->x.choice[s->choice].n_prompt = (int64_t)seat_prompt(s)->ids.n;
+    for (int64_t k = 0; k < answer_width(&j->x); k++) /* a sum has what its numbers have */
         if (!isfinite(s->sum[k]))
             return ggl_fail(err, GGL_FORMAT,
-                            "the embedding has numbers that are not finite: the model's numbers or "
-                            "its descriptor are wrong");
-    return s->job->x.facts->all_vectors ? GGL_OK
-                                        : llm_pooling_result(s->sum, n_embd(s), vectors(s), err);
+                            "the %s has numbers that are not finite: the model's numbers or "
+                            "its descriptor are wrong",
+                            is_rank ? "score" : "embedding");
+    return has_all_vectors(j)
+               ? GGL_OK
+               : llm_pooling_result(s->sum, answer_dims(&j->x),
+                                    is_rank || a->keeps_length ? s->n_rows : 0, rows(s), err);
 }

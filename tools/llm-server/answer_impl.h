@@ -57,7 +57,8 @@ typedef struct seat {
     llm_stop *stop;       /* NULL: there are no stop strings */
     llm_calls *calls;     /* of this choice; NULL: all is content */
     answer_text text;
-    double *sum; /* ASK_EMBED: of the tokens' vectors; [n_embd] */
+    double *sum;    /* ASK_EMBED, ASK_RANK: of the tokens' rows; [answer_width] */
+    int64_t n_rows; /* of them */
     /* Tokens of the prompt that were not given out yet, if their log-probabilities are asked for. */
     answer_token *echo; /* [n_echo] of ANSWER_ECHO_PIECE */
     llm_logprob *echo_top;
@@ -79,7 +80,7 @@ struct job {
     size_t n_prompts;
     int64_t n_too_long;  /* tokens of a prompt that is longer than the context; 0 if none is */
     answer_parts *parts; /* [x.n_choices]; not of streams */
-    float *embedding;    /* ASK_EMBED: x.embedding */
+    float *embedding;    /* ASK_EMBED, ASK_RANK: x.embedding */
     seat *seat;          /* [n_seats] */
     int n_seats;
     size_t n_top; /* of ask->n_top, at most the vocabulary */
@@ -146,16 +147,16 @@ bool job_hold_part(job *j, const answer_part *part);
 void job_stop(job *j);
 void job_fail(job *j, const api_error *e);
 
-/* Holds the vectors of embeddings and the text that they become. GGL_LIMIT: more than one answer may; GGL_NOMEM. */
+/* Holds the rows of an answer and the text that they become. GGL_LIMIT: more than one answer may; GGL_NOMEM. */
 GGL_NODISCARD ggl_status job_hold_vectors(job *j, int64_t n_vectors, ggl_error *err);
 
-/* --- embeddings (answer_embed.c) ---------------------------------------------------------------- */
+/* --- embeddings and scores (answer_embed.c) ----------------------------------------------------- */
 
-/* Sets which vectors each choice has, whose prompt is there, and returns their number. */
+/* Sets which rows each choice has, whose prompt is there, and returns their number. */
 int64_t job_count_vectors(job *j);
 /* Describes the sequence of a choice to the engine. */
-void seat_embed_params(seat *s, llm_sequence_params *p);
-/* Call when its last token has run: makes its embedding. GGL_FORMAT: the model's numbers are not finite. */
+void seat_embed_params(const seat *s, llm_sequence_params *p);
+/* Call when its last row was computed: makes its vector or score. GGL_FORMAT: the model's numbers are not finite. */
 GGL_NODISCARD ggl_status seat_end_embedding(seat *s, ggl_error *err);
 
 /* True if the model may call tools, or else give an answer in a given form. */

@@ -8,8 +8,9 @@ enum {
     SEAT_BYTES = 24, /* of a sampler, for each token of the vocabulary */
     JSON_TOP =
         100, /* an answer's text for a token with its log-probability, and a copy of it: about */
-    JSON_TEXT = 3,   /* a byte of text, as it is collected, and as it is written */
-    JSON_VECTOR = 28 /* a number of an embedding, the same */
+    JSON_TEXT = 3,    /* a byte of text, as it is collected, and as it is written */
+    JSON_VECTOR = 28, /* a number of an embedding, the same */
+    JSON_RANK = 100   /* a document without its text and score, the same */
 };
 
 void answers_limit(answers *x, memory *m) {
@@ -27,7 +28,7 @@ ggl_status job_hold_prompts(job *j, ggl_error *err) {
     for (size_t i = 0; i < j->n_prompts; i++)
         n += j->prompt[i].ids.cap * sizeof *j->prompt[i].ids.id +
              (j->prompt[i].owned ? j->prompt[i].text.n : 0);
-    if (a->kind != ASK_EMBED)
+    if (!ask_has_rows(a))
         n += (size_t)j->n_seats * (size_t)j->x.facts->n_vocab * SEAT_BYTES;
     a->held.of = j->answers->memory;
     if (memory_set(&a->held, n))
@@ -62,7 +63,7 @@ ggl_status job_check_size(const job *j, const char **param, ggl_error *err) {
                  most = (double)memory_most_of_one(j->answers->memory);
     const int64_t n_ctx = j->x.facts->n_ctx, n_most = job_n_most(j),
                   n_max = n_most < n_ctx || j->x.facts->shifts ? n_most : n_ctx;
-    if (a->kind == ASK_EMBED) /* job_hold_vectors */
+    if (ask_has_rows(a)) /* job_hold_vectors */
         return GGL_OK;
     const double n = token_bytes(j, n_choices * (double)(n_max > 0 ? n_max : 0));
     *param = a->n_top >= 0 ? "logprobs" : "n";
@@ -78,8 +79,18 @@ ggl_status job_check_size(const job *j, const char **param, ggl_error *err) {
 }
 
 ggl_status job_hold_vectors(job *j, int64_t n_vectors, ggl_error *err) {
-    const double n = (double)n_vectors * (double)j->x.facts->n_embd * JSON_VECTOR,
-                 most = (double)memory_most_of_one(j->answers->memory);
+    const ask *a = j->ask;
+    const double most = (double)memory_most_of_one(j->answers->memory);
+    double n = (double)n_vectors * (double)answer_width(&j->x) * JSON_VECTOR;
+    for (size_t i = 0; a->returns_texts && i < a->n_prompts; i++)
+        n += (double)a->prompt[i].text.n * JSON_TEXT;
+    if (a->kind == ASK_RANK)
+        n += (double)n_vectors * JSON_RANK;
+    if (n > most && a->kind == ASK_RANK)
+        return ggl_fail(err, GGL_LIMIT,
+                        "%" PRId64 " ranked documents would take %.0f MiB, more than the %.0f MiB "
+                        "that one answer may (an eighth of --request-memory); send fewer at once",
+                        n_vectors, n / 1048576, most / 1048576);
     if (n > most)
         return ggl_fail(err, GGL_LIMIT,
                         "%" PRId64 " embeddings of %" PRId64

@@ -171,7 +171,7 @@ ggl_status answer_chat_prompt(server *s, const ask *a, job_prompt *p, const char
 static ggl_status text_prompt(job *j, const ask_prompt *from, job_prompt *p, const char **param,
                               ggl_error *err) {
     const llm_tokenizer *t = server_tokenizer(j->server);
-    *param = "prompt";
+    *param = ask_has_rows(j->ask) ? "input" : "prompt";
     if (from->text.s) {
         p->text = from->text;
         return llm_tokenize(t, from->text.s, from->text.n, LLM_TOKENIZE_BOS | LLM_TOKENIZE_SPECIAL,
@@ -193,6 +193,27 @@ static ggl_status text_prompt(job *j, const ask_prompt *from, job_prompt *p, con
     return st;
 }
 
+/* A document is read with the query. */
+static ggl_status rank_prompt(job *j, const ask_prompt *from, job_prompt *p, const char **param,
+                              ggl_error *err) {
+    *param = "documents";
+    p->text = from->text;
+    return llm_tokenize_pair(server_tokenizer(j->server), j->ask->query, from->text, &p->ids, err);
+}
+
+/* Cuts off the end of a text that is too long, but not a token that ends texts. Not of a form in which a model that continues
+ * texts reads query and document: its end is the question. */
+static void cut_prompt(const job *j, job_prompt *p) {
+    const size_t most = (size_t)j->x.facts->n_ctx;
+    const bool has_form = j->ask->kind == ASK_RANK && !j->x.facts->sees_all;
+    if (!j->ask->truncates || p->ids.n <= most || has_form)
+        return;
+    const int32_t last = p->ids.id[p->ids.n - 1];
+    p->ids.n = most;
+    if (llm_tokenizer_is_control(server_tokenizer(j->server), last))
+        p->ids.id[most - 1] = last;
+}
+
 static ggl_status check_length(job *j, const job_prompt *p, ggl_error *err) {
     const int64_t n_ctx = j->x.facts->n_ctx;
     if (p->ids.n == 0)
@@ -206,9 +227,10 @@ static ggl_status check_length(job *j, const job_prompt *p, ggl_error *err) {
     /* Programs look for the words of other servers. */
     return ggl_fail(err, GGL_LIMIT,
                     "the prompt of %zu tokens is too large: it exceeds the available context size, "
-                    "the maximum context length is %" PRId64
-                    " tokens; send less, or start the server with a larger -c",
-                    p->ids.n, n_ctx);
+                    "the maximum context length is %" PRId64 " tokens; %s",
+                    p->ids.n, n_ctx,
+                    j->x.facts->sees_all ? "cut it into parts"
+                                         : "send less, or start the server with a larger -c");
 }
 
 static ggl_status make_prompts(job *j, const char **param, ggl_error *err) {
@@ -216,10 +238,14 @@ static ggl_status make_prompts(job *j, const char **param, ggl_error *err) {
     ggl_status st = GGL_OK;
     for (size_t i = 0; i < j->n_prompts && st == GGL_OK; i++) {
         job_prompt *p = &j->prompt[i];
-        st = a->kind == ASK_CHAT ? answer_chat_prompt(j->server, a, p, param, err)
-                                 : text_prompt(j, &a->prompt[i], p, param, err);
+        st = a->kind == ASK_CHAT   ? answer_chat_prompt(j->server, a, p, param, err)
+             : a->kind == ASK_RANK ? rank_prompt(j, &a->prompt[i], p, param, err)
+                                   : text_prompt(j, &a->prompt[i], p, param, err);
+        cut_prompt(j, p);
         if (st == GGL_OK)
             st = check_length(j, p, err);
+        if (st != GGL_OK && ask_has_rows(a) && j->n_prompts > 1)
+            st = ggl_within(err, st, "%s[%zu]", *param, i);
     }
     if (st == GGL_OK)
         *param = NULL;
@@ -256,8 +282,8 @@ static ggl_status make_seat(job *j, seat *s, const llm_grammar *grammar, const c
     const server_facts *f = j->x.facts;
     s->job = j;
     s->choice = -1;
-    if (j->ask->kind == ASK_EMBED) {
-        s->sum = ggl_calloc((size_t)f->n_embd, sizeof *s->sum);
+    if (ask_has_rows(j->ask)) {
+        s->sum = ggl_calloc((size_t)answer_width(&j->x), sizeof *s->sum);
         return s->sum ? GGL_OK : no_memory(err);
     }
     ggl_status st = s == j->seat ? llm_sampler_new(&s->sampler, &j->ask->sampling,
@@ -340,8 +366,9 @@ ggl_status seat_prepare(seat *s, int choice, ggl_error *err) {
     const ask *a = j->ask;
     s->choice = choice;
     s->n_told = -1;
-    if (a->kind == ASK_EMBED) {
-        memset(s->sum, 0, (size_t)j->x.facts->n_embd * sizeof *s->sum);
+    if (ask_has_rows(a)) {
+        memset(s->sum, 0, (size_t)answer_width(&j->x) * sizeof *s->sum);
+        s->n_rows = 0;
         return GGL_OK;
     }
     llm_sampler_reseed(s->sampler, j->x.choice[choice].seed);
@@ -512,7 +539,10 @@ static ggl_status check_limits(const job *j, const char **param, ggl_error *err)
                        ANSWER_MAX_BREAKER_BYTES, "breakers", err);
     if (st != GGL_OK)
         return st;
-    *param = "n";
+    *param = a->kind == ASK_RANK ? "documents" : a->kind == ASK_EMBED ? "input" : "n";
+    if (ask_has_rows(a) && j->n_prompts > ANSWER_MAX_CHOICES)
+        return ggl_fail(err, GGL_LIMIT, "%zu texts are too many: at most %d are taken at once",
+                        j->n_prompts, (int)ANSWER_MAX_CHOICES);
     if (a->n_choices < 1 || j->n_prompts > ANSWER_MAX_CHOICES / (size_t)a->n_choices)
         return ggl_fail(err, GGL_LIMIT,
                         "%zu prompts of %" PRId64 " choices each are too many: at most %d answers "
@@ -577,12 +607,12 @@ static void describe_choices(job *j) {
 
 static ggl_status alloc_vectors(job *j, const char **param, ggl_error *err) {
     const int64_t n = job_count_vectors(j);
-    *param = "input";
+    *param = j->ask->kind == ASK_RANK ? "documents" : "input";
     const ggl_status st = job_hold_vectors(j, n, err);
     if (st != GGL_OK)
         return st;
     j->x.embedding = j->embedding =
-        ggl_calloc((size_t)n, (size_t)j->x.facts->n_embd * sizeof *j->embedding);
+        ggl_calloc((size_t)n, (size_t)answer_width(&j->x) * sizeof *j->embedding);
     return j->embedding ? GGL_OK : no_memory(err);
 }
 
@@ -607,7 +637,7 @@ ggl_status job_prepare(job *j, const char **param, ggl_error *err) {
         a->sampling.seed = random_number() >> 32;
     a->sampling.tokenizer = server_tokenizer(j->server);
     describe_choices(j);
-    if (a->kind == ASK_EMBED)
+    if (ask_has_rows(a))
         st = alloc_vectors(j, param, err);
     return st == GGL_OK ? make_seats(j, param, err) : st;
 }

@@ -154,7 +154,7 @@ static void finish_reply(void *ctx) {
 void job_end_reply(job *j) {
     const answer_choice *last = &j->x.choice[j->x.n_choices - 1];
     const size_t n_floats =
-        (size_t)(last->first_vector + last->n_vectors) * (size_t)j->x.facts->n_embd;
+        (size_t)(last->first_vector + last->n_vectors) * (size_t)answer_width(&j->x);
     count_tokens(j);
     if (j->size + n_floats > ANSWER_LONG && !j->ask->stream && !j->has_failed)
         http_reply_later(j->reply, finish_reply, j);

@@ -2,16 +2,16 @@
 #include "api_openai.h"
 #include "server.h"
 
-/* Vectors have length 1, or are as they are if there is one for each token. */
+/* Vectors have length 1, or are as they are, as always if there is one for each token. */
 static ggl_status read_length(ask *a, const json_value *v, const server_facts *facts,
                               ggl_error *err) {
-    const double is = facts->all_vectors ? -1 : 2;
-    (void)a;
-    if (facts->n_embd == 0 || (v->kind == JSON_NUMBER && v->number == is))
+    a->keeps_length = v->kind == JSON_NUMBER && v->number == -1;
+    if (facts->n_embd == 0 || a->keeps_length ||
+        (!facts->all_vectors && v->kind == JSON_NUMBER && v->number == 2))
         return GGL_OK;
-    return ggl_fail(err, GGL_UNSUPPORTED, "\"embd_normalize\" must be %.0f: %s", is,
-                    facts->all_vectors ? "the vectors of tokens are given as they are"
-                                       : "vectors have length 1");
+    return ggl_fail(err, GGL_UNSUPPORTED, "\"embd_normalize\" must be %s",
+                    facts->all_vectors ? "-1: the vectors of tokens are given as they are"
+                                       : "2, for vectors of length 1, or -1, as they are");
 }
 
 static ggl_status read_content(ask *a, const json_value *v, const server_facts *facts,
@@ -30,7 +30,7 @@ static const field fields[] = {{"model", FIELD_FN, .fn = openai_field_model},
 
 static ggl_status read_embedding(ask *a, const server_facts *facts, const char **param,
                                  ggl_error *err) {
-    const ggl_status st = openai_read_embeddings(a, fields, facts, param, err);
+    const ggl_status st = openai_read_embeddings(a, fields, "input", facts, param, err);
     if (st != GGL_OK || !openai_own_of(a)->base64)
         return st;
     *param = "encoding_format";
@@ -40,7 +40,7 @@ static ggl_status read_embedding(ask *a, const server_facts *facts, const char *
 static ggl_status read_embeddings(ask *a, const server_facts *facts, const char **param,
                                   ggl_error *err) {
     return facts->all_vectors ? read_embedding(a, facts, param, err)
-                              : openai_read_embeddings(a, fields, facts, param, err);
+                              : openai_read_embeddings(a, fields, "input", facts, param, err);
 }
 
 /* A list of texts, with a list of vectors for each. */
@@ -53,7 +53,7 @@ static void embedding_whole(const answer *x, llm_json_out *out) {
         llm_json_put_text(out, ",\"embedding\":");
         for (int64_t k = 0; k < c->n_vectors; k++) {
             llm_json_put_text(out, k > 0 ? "," : "[");
-            openai_put_floats(x->embedding + (c->first_vector + k) * n_embd, n_embd, out);
+            openai_put_floats(x->embedding + (c->first_vector + k) * n_embd, answer_dims(x), out);
         }
         llm_json_put_text(out, "]}");
     }

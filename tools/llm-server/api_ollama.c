@@ -188,6 +188,13 @@ static const field chat_fields[] = {
 #include "fields_ollama.def"
     {"messages", FIELD_FN, .fn = read_messages}, {"tools", FIELD_FN, .fn = ollama_tools}, {0}};
 
+/* 0: all. */
+static ggl_status read_dimensions(ask *a, const json_value *v, const server_facts *facts,
+                                  ggl_error *err) {
+    return v->kind == JSON_NUMBER && v->number == 0 ? GGL_OK
+                                                    : openai_field_dimensions(a, v, facts, err);
+}
+
 static const field embed_fields[] = {
 #include "fields_ollama_embed.def"
     {"input", FIELD_FN, .fn = read_input}, {0}};
@@ -520,7 +527,7 @@ static void embed_whole(const answer *x, llm_json_out *out) {
     llm_json_put_text(out, ", \"embeddings\": [");
     for (int i = 0; i < x->n_choices; i++) {
         llm_json_put_text(out, i ? ", " : "");
-        put_vector(out, x->embedding + i * n, n);
+        put_vector(out, x->embedding + i * n, answer_dims(x));
     }
     put_format(out,
                "], \"total_duration\": %lld, \"load_duration\": 0, \"prompt_eval_count\": %lld}",
@@ -529,7 +536,7 @@ static void embed_whole(const answer *x, llm_json_out *out) {
 
 static void embeddings_whole(const answer *x, llm_json_out *out) {
     llm_json_put_text(out, "{\"embedding\": ");
-    put_vector(out, x->embedding, x->facts->n_embd);
+    put_vector(out, x->embedding, answer_dims(x));
     llm_json_put_text(out, "}");
 }
 

@@ -27,7 +27,9 @@ typedef struct openai_own {
     int64_t top_logprobs;   /* -1: not given */
     openai_tool *tool;      /* [n_tools], if the model is shown any */
     size_t n_tools;
-    int64_t *offset; /* completions with log-probabilities: [choice] characters so far */
+    struct ranked *ranked; /* api_rerank.c: the documents, to be sorted */
+    bool is_tei;           /* in the form of Text Embeddings Inference */
+    int64_t *offset;       /* completions with log-probabilities: [choice] characters so far */
 } openai_own;
 
 static inline openai_own *openai_own_of(const ask *a) {
@@ -68,15 +70,17 @@ ggl_status openai_read_format(ask *a, const json_value *v, openai_style style, g
 /* Writes an effort of reasoning as a variable of the template, unless *kwargs (may be NULL) sets the same variable. */
 ggl_status openai_put_effort(talk_writer *t, const json_value *effort, const json_value *kwargs,
                              ggl_error *err);
-/* Embeddings (api_openai_embeddings.c): reads the fields of a table, some by the readers below, and requires a text. */
-ggl_status openai_read_embeddings(ask *a, const field *table, const server_facts *facts,
-                                  const char **param, ggl_error *err);
+/* Embeddings (api_openai_embeddings.c): reads the fields of a table, some by the readers below, and requires a text,
+ * in the field `name`. */
+ggl_status openai_read_embeddings(ask *a, const field *table, const char *name,
+                                  const server_facts *facts, const char **param, ggl_error *err);
 ggl_status openai_field_input(ask *a, const json_value *v, const server_facts *facts,
                               ggl_error *err);
 ggl_status openai_field_encoding(ask *a, const json_value *v, const server_facts *facts,
                                  ggl_error *err);
 ggl_status openai_field_dimensions(ask *a, const json_value *v, const server_facts *facts,
                                    ggl_error *err);
+field_fn tei_field_direction; /* (api_tei.c) */
 void openai_put_floats(const float *f, int64_t n, llm_json_out *out);
 void openai_embeddings_whole(const answer *x, llm_json_out *out);
 /* Ends the conversation with the tools and sets ask.talk; frees the writer. GGL_UNSUPPORTED: tools and a grammar exclude

@@ -22,15 +22,15 @@ ggl_status openai_field_encoding(ask *a, const json_value *v, const server_facts
 
 ggl_status openai_field_dimensions(ask *a, const json_value *v, const server_facts *facts,
                                    ggl_error *err) {
-    (void)a;
     if (facts->n_embd == 0) /* answered by 501 */
         return GGL_OK;
-    if (v->kind == JSON_NUMBER && v->number == (double)facts->n_embd)
-        return GGL_OK;
-    return ggl_fail(err, GGL_UNSUPPORTED,
-                    "\"dimensions\" is not supported: embeddings of this model have %lld; leave it "
-                    "out",
-                    (long long)facts->n_embd);
+    if (v->kind != JSON_NUMBER || !v->whole || v->number < 1 || v->number > (double)facts->n_embd)
+        return ggl_fail(err, GGL_USAGE,
+                        "\"dimensions\" must be a number from 1 to %lld, which embeddings of this "
+                        "model have",
+                        (long long)facts->n_embd);
+    a->n_dims = (int64_t)v->number;
+    return GGL_OK;
 }
 
 static const field fields[] = {{"model", FIELD_FN, .fn = openai_field_model},
@@ -40,22 +40,22 @@ static const field fields[] = {{"model", FIELD_FN, .fn = openai_field_model},
                                {"user", .kind = FIELD_IGNORED},
                                {0}};
 
-ggl_status openai_read_embeddings(ask *a, const field *table, const server_facts *facts,
-                                  const char **param, ggl_error *err) {
+ggl_status openai_read_embeddings(ask *a, const field *table, const char *name,
+                                  const server_facts *facts, const char **param, ggl_error *err) {
     *param = NULL;
     ggl_status st = openai_begin(a, ASK_EMBED, err);
     if (st == GGL_OK)
         st = read_fields(a, &a->doc->root, table, facts, param, err);
     if (st == GGL_OK && a->n_prompts == 0) {
-        *param = "input";
-        st = ggl_fail(err, GGL_USAGE, "\"input\" is missing: the text to be embedded");
+        *param = name;
+        st = ggl_fail(err, GGL_USAGE, "\"%s\" is missing: the text to be embedded", name);
     }
     return st;
 }
 
 static ggl_status read_embeddings(ask *a, const server_facts *facts, const char **param,
                                   ggl_error *err) {
-    const ggl_status st = openai_read_embeddings(a, fields, facts, param, err);
+    const ggl_status st = openai_read_embeddings(a, fields, "input", facts, param, err);
     return st == GGL_OK ? embed_needs_pooling(facts, err) : st;
 }
 
@@ -102,7 +102,7 @@ void openai_embeddings_whole(const answer *x, llm_json_out *out) {
         openai_put_int(out, i);
         llm_json_put_text(out, ",\"embedding\":");
         (openai_own_of(x->ask)->base64 ? put_base64 : openai_put_floats)(x->embedding + i * n_embd,
-                                                                         n_embd, out);
+                                                                         answer_dims(x), out);
         llm_json_put_text(out, "}");
     }
     llm_json_put_text(out, "],\"model\":");

@@ -9,8 +9,9 @@
 
 typedef enum ask_kind {
     ASK_CHAT, /* messages go through the model's chat template; the answer is read by llm/internal/calls.h */
-    ASK_TEXT, /* texts or tokens are continued */
-    ASK_EMBED /* texts or tokens become vectors */
+    ASK_TEXT,  /* texts or tokens are continued */
+    ASK_EMBED, /* texts or tokens become vectors */
+    ASK_RANK   /* texts get scores: how well each answers the query */
 } ask_kind;
 
 /* A text or tokens to continue: `text`, or with text.s NULL ids. */
@@ -62,10 +63,19 @@ typedef struct ask {
     bool continues; /* the last message is the beginning of the answer, to be continued */
     bool no_turn;   /* the prompt ends after the last message: no turn of the assistant begins */
     bool raw_marks; /* reasoning and calls stay in the text: the answer is all content */
-    /* ASK_TEXT, ASK_EMBED */
+    /* ASK_TEXT, ASK_EMBED; ASK_RANK: the documents */
     ask_prompt *prompt;
     size_t n_prompts;
     bool echo; /* the answer begins with the prompt, also its log-probabilities */
+    /* ASK_EMBED, ASK_RANK */
+    bool truncates;     /* texts that are longer than the context are cut */
+    int64_t n_dims;     /* the first numbers of a vector that are given; 0: all */
+    bool keeps_length;  /* vectors are not brought to length 1 */
+    ggl_str query;      /* s NULL: there is none */
+    int64_t top_n;      /* documents that are given, the best; 0: all */
+    bool returns_texts; /* with their texts */
+    bool
+        raw_scores; /* scores as the model computes them, in a form that otherwise has shares of 1 */
 
     int64_t n_choices;           /* for each prompt; 1 .. 128 */
     int64_t n_max;               /* tokens to draw; -1: until the context is full */
@@ -91,5 +101,10 @@ typedef struct ask {
     double keep_seconds;  /* less than 0: for ever */
     void *own;            /* of the dialect, in `arena` */
 } ask;
+
+/* True if the answer is rows of numbers that the model computes: vectors or scores. */
+static inline bool ask_has_rows(const ask *a) {
+    return a->kind == ASK_EMBED || a->kind == ASK_RANK;
+}
 
 #endif

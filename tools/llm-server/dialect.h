@@ -17,7 +17,11 @@ typedef struct server_facts {
     const char *model; /* its name in answers */
     const char *model_path;
     int64_t n_ctx, n_vocab, n_parallel;
-    int64_t n_embd; /* length of an embedding; 0: the server gives none */
+    bool writes;     /* the model continues texts; else it makes vectors or scores of them */
+    int64_t n_embd;  /* length of an embedding; 0: the server gives none */
+    int64_t n_score; /* numbers of a score, of which the first counts; 0: the server gives none */
+    bool
+        sees_all; /* the model sees texts whole, so that what is cut off of a text's end changes all of it */
     llm_pooling pooling;
     bool
         all_vectors; /* of embeddings: each token's, as it is; pooling is LLM_POOL_MEAN, which runs all tokens */
@@ -89,9 +93,8 @@ typedef struct answer_choice {
     double prompt_s, generate_s; /* seconds */
     uint64_t seed;
     int slot; /* the engine's slot in which it ran; before its end, the requested one; -1: any */
-    ggl_str prompt; /* its text, as the model saw it */
-    int64_t first_vector,
-        n_vectors; /* ASK_EMBED: rows of answer.embedding; one, unless facts.all_vectors */
+    ggl_str prompt;                  /* its text, as the model saw it */
+    int64_t first_vector, n_vectors; /* rows of answer.embedding; one, unless facts.all_vectors */
 } answer_choice;
 
 typedef struct answer_counts { /* of all choices; a prompt of several choices counts once */
@@ -107,9 +110,18 @@ typedef struct answer {
     answer_choice *choice; /* [n_choices] */
     int n_choices;
     answer_counts counts;   /* complete at `end` and `whole` */
-    const float *embedding; /* ASK_EMBED: the rows of all choices, each [n_embd] */
+    const float *embedding; /* ASK_EMBED, ASK_RANK: the rows of all choices, each [answer_width] */
     void *own;              /* what the dialect keeps between calls: own_size zeroed bytes */
 } answer;
+
+/* Returns how many numbers a row has: of a vector, or of a score. */
+static inline int64_t answer_width(const answer *x) {
+    return x->ask->kind == ASK_RANK ? x->facts->n_score : x->facts->n_embd;
+}
+/* Returns how many of them are given. */
+static inline int64_t answer_dims(const answer *x) {
+    return x->ask->n_dims > 0 ? x->ask->n_dims : answer_width(x);
+}
 
 typedef struct api_error {
     int status; /* of HTTP */

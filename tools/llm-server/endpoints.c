@@ -14,7 +14,6 @@
 /* clang-format off */
 static const char no_adapters[] = "adapters are chosen when the server starts (--lora), and cannot be changed by requests";
 static const char one_model[] = "the server has one model, or those of --models, chosen at its start; llm-server -hf USER/REPO downloads one";
-static const char no_ranks[] = "this server ranks no documents";
 
 static const endpoint endpoints[] = {
     {"POST", "/v1/chat/completions", .dialect = &api_openai_chat},
@@ -22,6 +21,10 @@ static const endpoint endpoints[] = {
     {"POST", "/v1/responses",        .dialect = &api_openai_responses},
     {"POST", "/v1/responses/compact", .dialect = &api_openai_compact},
     {"POST", "/v1/embeddings",       .dialect = &api_openai_embeddings},
+    {"POST", "/v1/rerank",           .dialect = &api_rerank},
+    {"POST", "/v1/reranking",        .dialect = &api_rerank},
+    {"POST", "/v2/rerank",           .dialect = &api_rerank},
+    {"POST", "/embed",               .dialect = &api_tei_embed},
     {"POST", "/v1/messages",         .dialect = &api_anthropic_messages},
     {"POST", "/v1/messages/count_tokens", .handle = api_anthropic_count, .errors = &api_anthropic_messages},
     {"POST", "/v1/chat/completions/input_tokens", .handle = api_openai_chat_count},
@@ -66,10 +69,6 @@ static const endpoint endpoints[] = {
 
     {"GET",  "/lora-adapters",       .why = no_adapters},
     {"POST", "/lora-adapters",       .why = no_adapters},
-    {"POST", "/rerank",              .why = no_ranks},
-    {"POST", "/reranking",           .why = no_ranks},
-    {"POST", "/v1/rerank",           .why = no_ranks},
-    {"POST", "/v1/reranking",        .why = no_ranks},
     {0}};
 /* clang-format on */
 

@@ -163,14 +163,18 @@ static void say_where(const program *p) {
         say_models(p->models);
     } else if (s) {
         const server_facts *f = server_get_facts(s);
-        ggl_fprint(stderr,
-                   "  model %s, %" PRId64 " answers at once, context of %" PRId64
-                   " tokens for all\n",
-                   f->model, f->n_parallel, f->n_ctx);
+        if (f->writes)
+            ggl_fprint(stderr,
+                       "  model %s, %" PRId64 " answers at once, context of %" PRId64
+                       " tokens for all\n",
+                       f->model, f->n_parallel, f->n_ctx);
+        else
+            ggl_fprint(stderr, "  model %s, %s of texts of at most %" PRId64 " tokens\n", f->model,
+                       f->n_score > 0 ? "scores" : "vectors", f->n_ctx);
     } else { /* --keep-alive was shorter than the way here */
         ggl_fprint(stderr, "  model %s\n", model_name(models_get_list(p->models)->at[0]));
     }
-    const bool has_chat = !s || server_get_facts(s)->has_chat;
+    const bool has_chat = !s || server_get_facts(s)->has_chat || !server_get_facts(s)->writes;
     if (s)
         model_unpeek(s);
     if (!has_chat)

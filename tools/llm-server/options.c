@@ -13,6 +13,7 @@
 #include "common/paths.h"
 #include "common/reasoning.h"
 #include "ggl/alloc.h"
+#include "llm/internal/pooling.h"
 #include "page.h"
 
 #define TOOL "llm-server"
@@ -43,7 +44,7 @@ static const server_options defaults = {
     .resume_time = 300,
 };
 
-static const char *const pooling_choices[] = {"mean", "last", "cls", "none", NULL};
+static const char *const pooling_choices[] = {"mean", "last", "cls", "none", "rank", NULL};
 
 /* A flag that a file of presets names; see server_options_flag. */
 typedef struct sought_flag {
@@ -174,8 +175,11 @@ static int parse(const char *tool, server_options *o, int argc, char **argv, sou
          .help =
              "how one vector is made from those of a text's tokens: mean, last (the last "
              "token's), cls (the first token's), or none: each token's, for /embedding (default: "
-             "the model's pooling_type, or mean)",
+             "the model's pooling_type, or mean); rank: as --reranking",
          .choices = pooling_choices},
+        {"--reranking --rerank", ARG_FLAG, &o->reranking,
+         .help = "rank documents (/v1/rerank); default for a model whose pooling_type says so, and "
+                 "that writes no texts"},
         {NULL, .help = "HTTP"},
         {"--host", ARG_STRING, &o->host, .value = "HOST",
          .help = "the address to listen on (default 127.0.0.1: this machine only; 0.0.0.0: all; "
@@ -378,8 +382,12 @@ int server_options_read_model(const char *tool, server_options *o, int argc, cha
     code = machine_options_check(tool, o->no_repack, o->f16_as_bf16, o->repack_cache);
     if (code >= 0)
         return code;
-    if (o->pooling >= 0 && !o->embeddings)
-        return tool_error(tool, 2, "--pooling is for embeddings: add --embeddings");
+    if (o->reranking && o->pooling >= 0 && o->pooling != LLM_POOL_RANK)
+        return tool_error(tool, 2, "--reranking and --pooling=%s cannot be used together",
+                          llm_pooling_name((llm_pooling)o->pooling));
+    if (o->reranking)
+        o->pooling = LLM_POOL_RANK;
+    o->embeddings |= o->pooling >= 0;
     if (o->template_name && o->template_file)
         return tool_error(tool, 2,
                           "--chat-template and --chat-template-file cannot be used together");

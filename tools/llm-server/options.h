@@ -37,12 +37,15 @@ typedef struct server_options {
         grace, max_stall, request_memory, resume_time;
     arg_list keys, origins;
     bool no_page, no_slots, shifts, verbose, strict_fields;
-    bool embeddings;
-    int pooling; /* an llm_pooling, or LLM_POOL_COUNT: none; less than 0: the model's */
+    bool
+        embeddings; /* vectors, or by the pooling scores, as far as they are asked for; encoders give them in any case */
+    bool reranking; /* the pooling is LLM_POOL_RANK */
+    int pooling;    /* an llm_pooling; less than 0: the model's */
     /* the machine */
     int64_t n_threads, n_threads_batch, priority;
     const char *cpu_mask, *mask, *repack_cache;
     int type_k, type_v; /* indices into tool_cache_types */
+    bool types_given;
     bool no_mmap, mlock, no_repack, f16_as_bf16, list_devices;
     placement_options placement;
     /* All keys, of --api-key and the file: [n_api_keys]. They point into `key_text` and argv. */

@@ -111,7 +111,7 @@ void answer_failed(const dialect *d, ggl_status st, const ggl_error *err, const 
 extern const dialect api_openai_chat, api_openai_completions, api_openai_responses,
     api_openai_compact, api_openai_embeddings, api_anthropic_messages, api_ollama_generate,
     api_ollama_chat, api_ollama_embed, api_ollama_embeddings, api_llamacpp_completion,
-    api_llamacpp_infill, api_llamacpp_embedding, api_llamacpp_embeddings;
+    api_llamacpp_infill, api_llamacpp_embedding, api_llamacpp_embeddings, api_rerank, api_tei_embed;
 
 /* The lengths of prompts that requests would have. (answer_count.c) */
 void api_anthropic_count(server *s, const http_request *q, http_reply *r);

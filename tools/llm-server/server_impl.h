@@ -85,6 +85,11 @@ void server_stop(server *s);
 /* After server_stop. */
 void server_free(server *s);
 
+/* True if models of this kind see each text whole, so that the server does not let them write. */
+static inline bool server_only_reads(const llm_arch *arch) {
+    return llm_arch_sees_all(arch) || llm_arch_reads_text(arch);
+}
+
 /* Returns /props of a loaded model, a JSON object that lacks is_sleeping and the closing brace; NULL: out of memory. The
  * caller frees it. (server_props.c) */
 char *server_props(const server *s);

@@ -73,19 +73,12 @@ static ggl_str file_string(const ggl_gguf *f, const char *key) {
 
 /* Returns the name of --pooling; NULL: the model's own. */
 static const char *pooling_name(const server_options *o) {
-    const int given = o->pooling == LLM_POOL_COUNT ? LLM_POOL_MEAN : o->pooling;
+    const int given = o->pooling == LLM_POOL_NONE ? LLM_POOL_MEAN : o->pooling;
     return given < 0 ? NULL : llm_pooling_name((llm_pooling)given);
 }
 
-/* Finds the pooling of embeddings. Returns -1, or an exit code. */
-static int find_pooling(const server *s, llm_pooling *pooling) {
-    ggl_error err = {0};
-    *pooling = (llm_pooling)0;
-    if (!s->o->embeddings ||
-        llm_pooling_find(pooling, pooling_name(s->o), llm_model_file(llm_opened_model(s->ctx)),
-                         &err) == GGL_OK)
-        return -1;
-    return tool_error(TOOL, 1, "--embeddings: %s (--pooling)", err.msg);
+static bool only_reads(const server *s) {
+    return server_only_reads(llm_model_arch(llm_opened_model(s->ctx)));
 }
 
 /* --- the session ------------------------------------------------------------------------------ */
@@ -108,7 +101,7 @@ static int64_t n_ctx(const server *s) {
 static void note_context(const server *s) {
     const int64_t n = llm_session_n_ctx(llm_opened_session(s->ctx)), n_parallel = s->o->n_parallel;
     tool_note_context(TOOL, llm_opened_model(s->ctx), n);
-    if (n < FEW_TOKENS * n_parallel)
+    if (n < FEW_TOKENS * n_parallel && !only_reads(s))
         tool_note(TOOL,
                   "%" PRId64 " sequences at once (-np) share %" PRId64
                   " tokens (-c), %.1f each; most will wait",
@@ -185,7 +178,6 @@ static void set_opening(server *s) {
                       .n_ctx_is_most = o->n_ctx <= 0,
                       .n_kept_slots = o->n_cache_slots,
                       .n_guessers = (int)o->n_parallel,
-                      .pooling = o->embeddings ? pooling_name(o) : NULL,
                       .guessing = speculate_choice(TOOL, &o->speculate),
                       .taken = taken,
                       .refuses = lacks_room,
@@ -197,6 +189,7 @@ static void set_opening(server *s) {
     p->n_ubatch = o->n_ubatch;
     p->n_slots = o->n_parallel;
     p->embeddings = o->embeddings;
+    p->types_given = o->types_given;
     p->type_k = tool_cache_type(o->type_k);
     p->type_v = tool_cache_type(o->type_v);
     p->no_repack = o->no_repack;
@@ -219,22 +212,37 @@ static int open_in_room(server *s, llm_opened until) {
                         : tool_tell_opening(s->ctx, TOOL, &s->opening, &s->o->adapters, st, &err);
 }
 
+/* Returns the longest text of a model that only reads; 0: as long as the session allows. It is a ubatch, of which other texts
+ * take what is left. */
+static int64_t longest_text(const server *s) {
+    const int64_t own = llm_model_n_ctx(llm_opened_model(s->ctx)), n = s->o->n_ctx;
+    if (own <= 0 || n <= own)
+        return n;
+    tool_note(TOOL, "the model reads texts of at most %" PRId64 " tokens, fewer than -c %" PRId64,
+              own, n);
+    return own;
+}
+
 static int new_session(server *s) {
     const server_options *o = s->o;
-    llm_pooling pooling;
     llm_session_params *p = &s->opening.session;
-    int code = open_until(s, LLM_OPENED_BACKENDS);
-    if (code < 0)
-        code = find_pooling(s, &pooling);
-    if (code < 0)
-        code = open_until(s, LLM_OPENED_ADAPTERS);
+    int code = open_until(s, LLM_OPENED_ADAPTERS);
     if (code >= 0)
         return code;
+    if (o->pooling == LLM_POOL_RANK &&
+        !llm_arch_has_output(llm_model_arch(llm_opened_model(s->ctx)), "score"))
+        return tool_error(TOOL, 1, "--reranking: the model is no reranker: it has no score");
+    p->embeddings = o->embeddings || only_reads(s);
+    s->opening.pooling = p->embeddings ? pooling_name(o) : NULL;
     p->n_ctx = p->n_pool = n_ctx(s);
+    if (only_reads(s)) {
+        p->n_ctx = longest_text(s);
+        p->n_pool = 0;
+    }
     p->n_rows = o->n_parallel * (speculate_n_max(&o->speculate) + 1);
     if (p->n_rows < LLM_FORCED_ROWS)
         p->n_rows = LLM_FORCED_ROWS; /* text that a grammar determines runs in one batch */
-    if (p->n_rows > MOST_ROWS || (o->embeddings && pooling == LLM_POOL_MEAN))
+    if (p->n_rows > MOST_ROWS || p->embeddings)
         p->n_rows = MOST_ROWS; /* of a mean: a row for each token's embedding */
     code = open_in_room(s, LLM_OPENED_SESSION);
     if (code >= 0)
@@ -266,14 +274,23 @@ static int open_speculation(server *s) {
     return code;
 }
 
+/* Texts that are seen whole take their slots for one step, as many as fit. */
+static int n_parallel(const server *s) {
+    return (int)(only_reads(s) ? llm_session_n_slots(llm_opened_session(s->ctx))
+                               : s->o->n_parallel);
+}
+
 static int open_engine(server *s) {
     ggl_error err = {0};
+    /* a request for vectors or scores waits with as many texts as may run at once */
+    const size_t n_queue = (size_t)s->o->n_queue * (only_reads(s) ? (size_t)n_parallel(s) : 1);
     const llm_engine_params p = {.size = sizeof p,
                                  .session = llm_opened_session(s->ctx),
                                  .tokenizer = llm_opened_tokenizer(s->ctx),
-                                 .n_parallel = (int)s->o->n_parallel,
-                                 .n_queue = (size_t)s->o->n_queue,
-                                 .n_queue_each = ((size_t)s->o->n_queue + 1) / 2,
+                                 .n_parallel = n_parallel(s),
+                                 .n_ubatch = s->o->n_ubatch,
+                                 .n_queue = n_queue,
+                                 .n_queue_each = (n_queue + 1) / 2,
                                  .step_ns = s->o->max_stall * 1000000,
                                  .guesser = llm_guessing_guessers(llm_opened_guessing(s->ctx)),
                                  .n_guess_max = speculate_n_max(&s->o->speculate)};
@@ -357,6 +374,7 @@ static int set_facts(server *s) {
     const server_options *o = s->o;
     server_facts *f = &s->facts;
     llm_json_out info = {0};
+    const llm_pooling pooling = llm_opened_pooling(s->ctx);
     const char *path = ggl_gguf_name(llm_model_file(llm_opened_model(s->ctx)));
     const int code = sampling_options_check_vocab(TOOL, &o->sampling,
                                                   llm_session_n_vocab(llm_opened_session(s->ctx)));
@@ -369,10 +387,13 @@ static int set_facts(server *s) {
         .model_path = path,
         .n_ctx = llm_session_n_ctx(llm_opened_session(s->ctx)),
         .n_vocab = llm_session_n_vocab(llm_opened_session(s->ctx)),
-        .n_parallel = o->n_parallel,
+        .n_parallel = n_parallel(s),
+        .writes = !only_reads(s) && llm_session_has_logits(llm_opened_session(s->ctx)),
         .n_embd = llm_session_n_embd(llm_opened_session(s->ctx)),
-        .pooling = llm_opened_pooling(s->ctx),
-        .all_vectors = o->pooling == LLM_POOL_COUNT,
+        .n_score = llm_session_n_score(llm_opened_session(s->ctx)),
+        .sees_all = llm_session_sees_all(llm_opened_session(s->ctx)),
+        .pooling = pooling == LLM_POOL_NONE ? LLM_POOL_MEAN : pooling,
+        .all_vectors = o->pooling == LLM_POOL_NONE || pooling == LLM_POOL_NONE,
         .has_chat = llm_opened_chat(s->ctx) != NULL,
         .shows_tools =
             llm_opened_chat(s->ctx) && shows_tools(llm_chat_get_template(llm_opened_chat(s->ctx))),

@@ -40,7 +40,7 @@ static void put_defaults(llm_json_out *out, const server *s) {
 static void put_props(llm_json_out *out, const server *s) {
     llm_json_put_text(out, "{\"default_generation_settings\": ");
     put_defaults(out, s);
-    put_format(out, ", \"total_slots\": %" PRId64 "", s->o->n_parallel);
+    put_format(out, ", \"total_slots\": %" PRId64 "", s->facts.n_parallel);
     put_text(out, "model_path", s->facts.model_path);
     put_text(out, "model_alias", s->facts.model);
     llm_json_put_text(out, ", \"chat_template\": ");

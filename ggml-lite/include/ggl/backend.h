@@ -180,7 +180,7 @@ struct ggl_backend {
  * ggl_backend_params; the rows of ops.def, status.def and types.def; the layout of stores of rows;
  * the contract of a function of the vtable. New functions of the library do not count, because a
  * plug-in is linked with its own copy of the library. */
-#define GGL_BACKEND_ABI 4
+#define GGL_BACKEND_ABI 5
 
 /* The symbol `ggl_backend_plugin` of a shared object that ggl_backend_open loads by its path:
  *

@@ -121,6 +121,18 @@ typedef struct ggl_body {
     bool recurrent;
 } ggl_body;
 
+/* The rows that a batched value has one element for. Most graphs have one kind, the elements of the batch that a run computes. A
+ * graph may also have a stage: rows of texts that are read whole, each in a run of its own (ggl_sched_run_stage), before the
+ * main rows that read them. Inputs whose names begin with "stage." belong to it, and so does all that is computed from them.
+ * Caches of its rows are read by attention of the main rows, which finds slot and number of rows in the inputs "read.slot" and
+ * "read.end". Only attention joins the two. */
+typedef enum ggl_rows {
+    GGL_ROWS_MAIN,
+    GGL_ROWS_STAGE,
+    GGL_ROWS_READ, /* of inputs alone: where main rows find a stage's */
+    GGL_ROWS_COUNT
+} ggl_rows;
+
 struct ggl_tensor {
     ggl_op op;
     ggl_type type;
@@ -147,6 +159,7 @@ struct ggl_tensor {
     const char *call;    /* CALL: the name by which backends may know it: one of the prelude's, or
                             "own:NAME" for an op that a descriptor declares itself; NULL: none */
     int scope;           /* for the builder: number of the body that the node is in; 0: none */
+    ggl_rows rows;       /* if it is batched, or a CACHE; never GGL_ROWS_READ */
 
     /* Facts that the builder derives (graph/facts.c), so that code that plans or runs a graph need
      * not. */
@@ -301,7 +314,7 @@ GGL_API GGL_NODISCARD ggl_status ggl_graph_finish(ggl_graph *g, ggl_error *err);
  * such stores. Then a finished graph has an input "page", i32[pages of a slot, n_slots]: for each
  * slot, in the order of positions, the pages that hold them. A slot has at most the pages of n_pos
  * positions, or all pages if these are fewer. A page may belong to several slots, as
- * long as none of them writes to it. CACHE and ATTEND read it as their last source. */
+ * long as none of them writes to it. CACHE and ATTEND read it. */
 GGL_API int64_t ggl_graph_n_pages(const ggl_graph *g);
 
 /* --- rows of a store -------------------------------------------------------------------------- */

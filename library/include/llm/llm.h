@@ -90,7 +90,8 @@ typedef struct llm_open_params {
     /* Conversations begin with the token that the file demands (add_bos_token) although the template does not write it, as with
      * llama.cpp; true: only if the template writes it, as with Hugging Face. */
     bool no_chat_bos;
-    /* Of embeddings: "mean", "last" (token) or "cls" (the first token); NULL: as the model's file says. */
+    /* Of embeddings: "mean", "last" (token) or "cls" (the first token), "none": a vector for each token, or "rank": scores of
+     * a reranker. NULL: as the model's file says. */
     const char *pooling;
     /* Types of the keys and values in the KV cache: "f16", "bf16", "f32", "q8_0" or "q4_0"; NULL: "f16". */
     const char *cache_type_k, *cache_type_v;
@@ -270,6 +271,10 @@ typedef struct llm_generate_params {
     bool (*prompt_progress)(void *user, int64_t n_done, int64_t n);
     /* Gets sentences about names in json_schema that have no effect. */
     void (*note)(void *user, const char *text);
+    /* [n_read]: of a model that reads a text before it writes (an encoder and a decoder, such as T5), the tokens of that
+     * text; the prompt is then the beginning of what it writes. NULL: it reads the prompt, and begins with its own start token. */
+    const int32_t *read;
+    size_t n_read;
 } llm_generate_params;
 
 /* llama.cpp's defaults: temp 0.8, top_k 40, top_p 0.95, min_p 0.05, n_max 0, seed 0. */
@@ -478,6 +483,38 @@ GGL_API bool llm_token_is_end(const llm_context *c, int32_t id);
 GGL_API int32_t llm_token_bos(const llm_context *c);
 GGL_API int32_t llm_token_eos(const llm_context *c);
 
+/* Writes a text with a model of the diffusion kind (Dream, LLaDA), whose tokens all see each other: it begins as masks, which are
+ * replaced by tokens, in any order. Zero it, and set size. */
+typedef struct llm_diffuse_params {
+    size_t size;      /* sizeof(llm_diffuse_params) */
+    int32_t n_length; /* tokens of the answer; 0: 64 */
+    int32_t n_steps;  /* 0: one for each token of the answer */
+    int32_t
+        n_block; /* > 0: blocks of so many tokens are written one after the other (LLaDA); 0: all at once (Dream) */
+    double eps; /* of the schedule without blocks; 0: 0.001 */
+    const char *
+        order; /* which masks are replaced first: "confidence" (NULL: this one), "entropy", "margin", "random", "origin" */
+    double order_temp; /* 0: strictly in that order */
+    double temp;       /* of tokens; 0: the likeliest */
+    int32_t top_k;     /* 0: all */
+    double top_p;      /* 0: all */
+    double
+        cfg_scale; /* > 0: each step computes the text without the prompt, too, and goes away from that */
+    uint64_t seed; /* the same one gives the same text */
+    /* Called before the first step and after each: the tokens of the answer so far, of which some are the mask. False stops with
+     * GGL_CANCELLED. NULL: none. */
+    bool (*step)(void *user, int32_t n_done, int32_t n_steps, const int32_t *id, size_t n,
+                 int32_t mask);
+    void *user;
+} llm_diffuse_params;
+/* Sets *id to the *n tokens of the answer, without those from the first on that ends a text. The caller frees it by
+ * ggl_free. The sequence is empty afterwards. GGL_UNSUPPORTED: the model is of another kind, or names no mask token; GGL_USAGE: a number is
+ * out of range; GGL_LIMIT: prompt and answer exceed the context. */
+GGL_API GGL_NODISCARD ggl_status llm_diffuse_tokens(llm_context *c, const int32_t *prompt,
+                                                    size_t n_prompt,
+                                                    const llm_diffuse_params *params, int32_t **id,
+                                                    size_t *n, ggl_error *err);
+
 /* --- logits, embeddings, and the sequence ----------------------------------------------------- */
 
 /* Appends n tokens to the sequence. Gives the logits after each of them (all), [n][n_vocab], or only
@@ -515,6 +552,50 @@ GGL_API GGL_NODISCARD ggl_status llm_score(llm_context *c, const int32_t *prompt
  * GGL_UNSUPPORTED: opened without embeddings. */
 GGL_API GGL_NODISCARD ggl_status llm_embed(llm_context *c, const char *text, size_t n, float *out,
                                            ggl_error *err);
+
+/* How the context makes vectors of texts: "mean", "last", "cls", "none" or "rank"; see llm_open_params.pooling. */
+GGL_API const char *llm_context_pooling(const llm_context *c);
+/* Gets the prompt that an embedding model expects before a text, which the caller puts there: that of the key
+ * sentence_transformers.prompt.NAME of its file. "query" and "document" (also under the names passage and corpus): if there is none, and for
+ * a name of NULL, it is the one that the key sentence_transformers.default_prompt names, or "". The caller frees
+ * *text, of *n bytes and a NUL, by ggl_free. GGL_NOT_FOUND: there is no prompt of another name; the message has their names. */
+GGL_API GGL_NODISCARD ggl_status llm_embed_prompt(const llm_context *c, const char *name,
+                                                  char **text, size_t *n, ggl_error *err);
+
+/* Vectors of many texts. Texts of any lengths run together, as many as fit into n_ubatch tokens at once, and without
+ * padding; each has the bits that it has alone. Zero it, and set size. */
+typedef struct llm_embed_params {
+    size_t size;       /* sizeof(llm_embed_params) */
+    bool no_normalize; /* vectors as the model computes them; else of length 1 */
+    int32_t n_dims;    /* only the first numbers of each vector, before it gets length 1; 0: all */
+    /* Called for each text, in order, with its n_rows rows of n numbers, one after the other, valid during the call: one
+     * row, or with the pooling "none" one for each token, not normalized. With the pooling "rank" they are scores. Returning
+     * false stops, and the call returns GGL_CANCELLED. */
+    bool (*each)(void *user, size_t text, size_t n_rows, const float *row, size_t n);
+    void *user;
+} llm_embed_params;
+
+/* Embeds n_texts texts, text[i] of n[i] bytes, as llm_embed does, or lists of tokens, taken as they are. The sequence is
+ * empty afterwards. GGL_USAGE: a text has no tokens; GGL_LIMIT: a text is longer than the context. */
+GGL_API GGL_NODISCARD ggl_status llm_embed_texts(llm_context *c, const char *const *text,
+                                                 const size_t *n, size_t n_texts,
+                                                 const llm_embed_params *params, ggl_error *err);
+GGL_API GGL_NODISCARD ggl_status llm_embed_tokens(llm_context *c, const int32_t *const *id,
+                                                  const size_t *n, size_t n_texts,
+                                                  const llm_embed_params *params, ggl_error *err);
+/* Turns a query and a text into the tokens that a reranker reads: in the form of the file's key tokenizer.chat_template.rerank,
+ * in which {query} and {document} stand for them, else one after the other, with the special tokens that the model expects.
+ * The caller frees *id by ggl_free. Statuses of llm_encode. llm_embed_tokens with the pooling "rank" gives all
+ * scores of such tokens. */
+GGL_API GGL_NODISCARD ggl_status llm_encode_pair(const llm_context *c, const char *query,
+                                                 size_t n_query, const char *text, size_t n,
+                                                 int32_t **id, size_t *n_id, ggl_error *err);
+/* Sets score[i] to the first score that a reranker gives to a query and text i: the larger, the better it answers. Scores
+ * are as the model computes them, which may be any numbers. GGL_UNSUPPORTED: the model is no reranker, or it was opened
+ * with a pooling other than "rank". */
+GGL_API GGL_NODISCARD ggl_status llm_rerank(llm_context *c, const char *query, size_t n_query,
+                                            const char *const *text, const size_t *n,
+                                            size_t n_texts, float *score, ggl_error *err);
 
 /* The tokens of the sequence; *n is their number. Valid until the next call. */
 GGL_API const int32_t *llm_sequence(const llm_context *c, size_t *n);

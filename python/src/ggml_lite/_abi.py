@@ -16,6 +16,7 @@ Note = c.CFUNCTYPE(None, c.c_void_p, c.c_char_p)
 PieceFn = c.CFUNCTYPE(c.c_bool, c.c_void_p, c.c_void_p, c.c_size_t)
 PartFn = c.CFUNCTYPE(c.c_bool, c.c_void_p, c.c_int, c.c_void_p, c.c_size_t)
 
+RowsFn = c.CFUNCTYPE(c.c_bool, c.c_void_p, c.c_size_t, c.c_size_t, c.c_void_p, c.c_size_t)
 NodeFn = c.CFUNCTYPE(None, c.c_void_p, c.c_void_p)
 
 ADD_SPECIAL, READ_SPECIAL, SHOW_SPECIAL = 1, 2, 4
@@ -127,6 +128,10 @@ class ImatrixFile(c.Structure):
     _fields_ = fields("size:z tells_window:? n_weights:q n_directed:q")
 
 
+class EmbedParams(c.Structure):
+    _fields_ = fields("size:z no_normalize:? n_dims:i each:call user:p", call=RowsFn)
+
+
 class VerifyNode(c.Structure):
     _fields_ = fields("text:s origin:s what:s departure:d token:q element:q got:d want:d")
 
@@ -185,7 +190,10 @@ FUNCTIONS: Dict[str, Tuple[Any, ...]] = {
     "llm_describe": (STATUS, c.c_char_p, c.POINTER(OpenParams), TextOut, SizeOut),
     "llm_plan": (STATUS, c.c_char_p, c.POINTER(OpenParams), TextOut, SizeOut),
     "llm_cached_models": (STATUS, TextOut, SizeOut),
-    "llm_embed": (STATUS, Context, c.c_char_p, c.c_size_t, Floats),
+    "llm_context_pooling": (c.c_char_p, Context),
+    "llm_embed_prompt": (STATUS, Context, c.c_char_p, TextOut, SizeOut),
+    "llm_embed_texts": (STATUS, Context, c.POINTER(c.c_char_p), SizeOut, c.c_size_t, c.POINTER(EmbedParams)),
+    "llm_rerank": (STATUS, Context, c.c_char_p, c.c_size_t, c.POINTER(c.c_char_p), SizeOut, c.c_size_t, Floats),
     "llm_sequence": (Ids, Context, SizeOut),
     "llm_truncate": (STATUS, Context, c.c_size_t),
     "llm_save": (STATUS, Context, c.c_char_p),

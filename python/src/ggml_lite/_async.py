@@ -12,13 +12,13 @@ from ._jobs import Job, Jobs
 from ._model import Messages, Model, Prompt, Tools
 from ._opening import Path
 from ._options import Options
-from ._results import Imatrix, Message, Part, Perplexity, Result, Score, Verified
+from ._results import Imatrix, Message, Part, Perplexity, Ranked, Result, Score, Verified
 from ._stream import Pieces
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from ._model import Array
+    from ._embed import Vectors
 
 T = TypeVar("T")
 END: Any = object()
@@ -104,8 +104,11 @@ class AsyncModel:
     async def verify(self, device: Optional[str] = None, tokens: Optional[Iterable[SupportsIndex]] = None, **options: Any) -> Verified:
         return await self._call(lambda: self.model.verify(device, tokens, **options))
 
-    async def embed(self, text: Union[str, Sequence[str]]) -> Array:
-        return await self._call(lambda: self.model.embed(text))
+    async def embed(self, text: Union[str, Sequence[str]], **options: Any) -> Vectors:
+        return await self._call(lambda: self.model.embed(text, **options))
+
+    async def rerank(self, query: str, documents: Sequence[str], **options: Any) -> List[Ranked]:
+        return await self._call(lambda: self.model.rerank(query, documents, **options))
 
     def stream(self, prompt: Prompt, **options: Unpack[Options]) -> AsyncIterator[str]:
         if self._runs_alone(options):

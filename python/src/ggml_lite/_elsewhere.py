@@ -1,4 +1,4 @@
-"""Methods that llama-cpp-python's model has, and what is here instead."""
+"""Methods that the models of llama-cpp-python and sentence-transformers have, and what is here instead."""
 from typing import TYPE_CHECKING, Any
 
 METHODS = {
@@ -7,6 +7,10 @@ METHODS = {
     "create_chat_completion": "call chat(), or answer() for a message with reasoning and calls of tools; stream_chat(), stream_answer()",
     "create_chat_completion_openai_v1": "call answer()",
     "create_embedding": "call embed()",
+    "rank": "call rerank(query, documents)",
+    "encode": "call embed(), or tokenize() for tokens",
+    "encode_query": 'call embed(text, prompt_name="query")',
+    "encode_document": 'call embed(text, prompt_name="document")',
     "eval": "call logits(prompt)",
     "scores": "call logits(prompt)",
     "eval_logits": "call logits(prompt)",

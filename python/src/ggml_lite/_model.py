@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, Iterator, List,
 
 from . import _abi
 from ._elsewhere import Hints
+from ._embed import Embeds, numpy_for
 from ._errors import Error, Status
 from ._interrupt import interruptible
 from ._jobs import Batch, Job, Jobs
@@ -24,8 +25,6 @@ from ._results import Message, Metadata, Result, Run, Score, run_of
 from ._stream import Answer, Stream
 
 if TYPE_CHECKING:
-    from types import ModuleType
-
     import numpy
     import numpy.typing
     from typing_extensions import Unpack
@@ -38,15 +37,7 @@ Tools = Sequence[Mapping[str, Any]]
 ROWS = 256  # of logits, which are computed by one call
 
 
-def numpy_for(what: str) -> ModuleType:
-    try:
-        import numpy
-    except ImportError as error:
-        raise ImportError(f"{what} returns a numpy array, and numpy is not installed: pip install numpy") from error
-    return numpy
-
-
-class Model(Measures, Hints):
+class Model(Measures, Embeds, Hints):
     """A model that was opened, with one context: the tokens that it has read and written. Each call keeps the longest beginning that its
     prompt has in common with them, so a conversation that goes on is cheap.
 
@@ -67,8 +58,8 @@ class Model(Measures, Hints):
         split: Optional[str] = None,  # which layers run where: "vulkan0=20,cpu=12", or "auto"
         arch: Optional[str] = None,  # a descriptor's file, or the name of a built-in one
         chat_template: Optional[str] = None,  # a text (Jinja), or the name of a built-in one
-        embeddings: bool = False,  # embed() will be called
-        pooling: Optional[str] = None,  # of embed(): "mean", "last" or "cls" (the first token)
+        embeddings: bool = False,  # embed() or rerank() will be called
+        pooling: Optional[str] = None,  # of embed(): "mean", "last", "cls" (the first token), "none" (a vector for each token), "rank" (scores)
         repack: bool = True,  # False: load faster, take less memory, run slower
         progress: Optional[Callable[[int, int], Optional[bool]]] = None,  # bytes done and in all; False: stop
         chat_bos: bool = True,  # False: conversations begin with the file's first token only if the template writes it
@@ -581,24 +572,6 @@ class Model(Measures, Hints):
             return n_begin.value, list(ids[: n.value])
         finally:
             self._lib.ggl_free(ids)
-
-    def embed(self, text: Union[str, Sequence[str]]) -> Array:
-        """The vector [n_embd], of length 1, that stands for a text; of a list of texts: [n_texts, n_embd]. The model must be opened with
-        embeddings=True. numpy is needed."""
-        np = numpy_for("embed()")
-        if self._handle is not None and self.n_embd == 0:
-            raise Error(Status.UNSUPPORTED, "the model was opened without embeddings: Model(.., embeddings=True)")
-        texts = [text] if isinstance(text, str) else list(text)
-        for one in texts:
-            if not isinstance(one, str):
-                raise TypeError(f"text is {type(one).__name__}, not a str")
-        vectors: Array = np.empty((len(texts), self.n_embd), np.float32)
-        first: Array = vectors[:1].reshape(-1)
-        with self._own_turn():
-            for k, one in enumerate(texts):
-                data, out = one.encode("utf-8"), vectors[k].ctypes.data_as(_abi.Floats)
-                self._wait(lambda handle, data=data, out=out: self._lib.llm_embed(handle, data, len(data), out))  # type: ignore[misc]
-        return first if isinstance(text, str) else vectors
 
     @property
     def context(self) -> List[int]:

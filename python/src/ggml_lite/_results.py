@@ -127,6 +127,13 @@ class Score(NamedTuple):
         return sum(self.logprobs)
 
 
+class Ranked(NamedTuple):
+    """A document's place in a ranking."""
+
+    document: int  # its index in the list that was given
+    score: float
+
+
 class Part(NamedTuple):
     """A piece of an answer."""
 

@@ -117,7 +117,11 @@ test('embeddings', async () => {
         for (const {embedding} of answer.data) assert.ok(Math.abs(Math.hypot(...embedding) - 1) < 1e-5);
     }
     assert.deepEqual(coded.data.map((x) => x.embedding), plain.data.map((x) => [...new Float32Array(x.embedding)]));
-    await assert.rejects(client.embeddings.create({model: 'any', input, dimensions: 3}), OpenAI.BadRequestError);
+    const cut = (await client.embeddings.create({model: 'any', input, dimensions: 3})).data[0].embedding;
+    assert.equal(cut.length, 3);
+    assert.ok(Math.abs(Math.hypot(...cut) - 1) < 1e-5);
+    assert.ok(Math.abs(cut[0] * plain.data[0].embedding[1] - cut[1] * plain.data[0].embedding[0]) < 1e-6);
+    await assert.rejects(client.embeddings.create({model: 'any', input, dimensions: 1000000}), OpenAI.BadRequestError);
 });
 
 test('errors', async () => {

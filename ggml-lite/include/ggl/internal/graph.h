@@ -62,9 +62,14 @@ typedef struct ggl_visible {
     int64_t slot, first, end;
 } ggl_visible;
 
-/* Returns the rows that an element at this position and slot sees through the window (0: all). */
-static inline ggl_visible ggl_visible_rows(int64_t pos, int64_t slot, int64_t window) {
-    const ggl_visible v = {slot, window > 0 && pos >= window ? pos - window + 1 : 0, pos + 1};
+/* Returns the rows that an element at this position and slot sees through the window (0: all). end 0: it
+ * sees itself and those before it. Otherwise its slot has `end` rows, all of which see each other, through
+ * a window up to window / 2 positions away on both sides. */
+static inline ggl_visible ggl_visible_rows(int64_t pos, int64_t slot, int64_t window, int64_t end) {
+    const int64_t back = end > 0 ? window / 2 : window - 1;
+    ggl_visible v = {slot, window > 0 && pos > back ? pos - back : 0, end > 0 ? end : pos + 1};
+    if (window > 0 && end > 0 && pos + back + 1 < end)
+        v.end = pos + back + 1;
     return v;
 }
 

@@ -24,6 +24,8 @@ enum {
     ATTEND_POS = 4,
     ATTEND_SLOT = 5,
     ATTEND_PAGE = 6,
+    ATTEND_BIAS = 7,
+    ATTEND_END = 8,
     ATTEND_SCALE = 0,
     ATTEND_WINDOW = 1,
     ATTEND_CAP = 2

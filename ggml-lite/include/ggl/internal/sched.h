@@ -27,6 +27,11 @@ const char *ggl_sched_cache_note(const ggl_sched *s);
  * beyond it. Its bits are the same; those of the other outputs are undefined. GGL_USAGE, too: there is no such output. */
 GGL_NODISCARD ggl_status ggl_sched_run_early(ggl_sched *s, int64_t n, const int32_t *row,
                                              int64_t n_rows, ggl_error *err);
+/* True if the graph has a stage, which ggl_sched_run_stage runs. */
+bool ggl_sched_has_stage(const ggl_sched *s);
+/* Runs the stage of the graph (ggl_rows) for n of its rows, which are whole texts: stores what the main rows read. GGL_USAGE:
+ * the graph has no stage, or nothing but a stage, which ggl_sched_run computes. */
+GGL_NODISCARD ggl_status ggl_sched_run_stage(ggl_sched *s, int64_t n, ggl_error *err);
 /* Returns the number of batches that may be unfinished, or whose error was not returned yet. */
 int ggl_sched_n_unfinished(ggl_sched *s);
 

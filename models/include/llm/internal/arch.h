@@ -46,6 +46,12 @@ const char *llm_arch_name(const llm_arch *arch); /* "llama.arch" */
  * of a file's general.architecture. */
 const char *llm_arch_family(const llm_arch *arch, int k);
 int llm_arch_n_lines(const llm_arch *arch);
+/* True if the descriptor assigns this output: "logits", "embedding" or "score". A model may lack it nevertheless. */
+bool llm_arch_has_output(const llm_arch *arch, const char *name);
+/* True if the descriptor has a stage and tokens that read what it stores: an encoder and a decoder. */
+bool llm_arch_reads_text(const llm_arch *arch);
+/* True if the descriptor is a stage, whose texts are seen whole. */
+bool llm_arch_sees_all(const llm_arch *arch);
 /* Returns the descriptor's text, which it owns, and its length *n. */
 const char *llm_arch_text(const llm_arch *arch, size_t *n);
 
@@ -142,6 +148,10 @@ typedef struct llm_arch_params {
     /* Also makes the output "embedding": what the product with the matrix of the output reads, mostly the
      * normalized state after the last layer. GGL_UNSUPPORTED if the logits come from no such product. */
     bool embedding;
+    /* Of the outputs "logits", "embedding" and "score", those that the descriptor gives, only this one is
+     * made. NULL: all, but no embedding of a model with logits unless `embedding` is set. GGL_UNSUPPORTED: the
+     * model does not have it. */
+    const char *only;
     /* May be NULL. Called for each tensor i of the source that nothing reads. part (valid during
      * the call): the part of the model that it belongs to if text does not need it ("a vision
      * tower"). part NULL: an unread tensor is an error, unless it is ignored. */
@@ -163,10 +173,25 @@ typedef enum llm_arch_line {
     LLM_ARCH_LINE_PASSED = 4 /* an `if`: no arm was taken */
 } llm_arch_line;
 
+/* An output of a graph. */
+typedef struct llm_arch_output {
+    int64_t n; /* length of its rows; 0: the graph does not have it */
+    bool
+        one_row; /* only row `row` of a text is meant; -1: the last one. Otherwise each row has its own. */
+    int64_t row;
+} llm_arch_output;
+
 typedef struct llm_arch_result {
     const char *family; /* the header's name that the model has; owned by the descriptor */
     int64_t n_vocab;
     int64_t n_embd; /* length of the output "embedding"; 0 if none */
+    llm_arch_output logits, embedding, score;
+    /* The descriptor is a stage: each token sees all tokens of its text, so a text runs whole, in one batch,
+     * and the graph has the input "end" (i32): the number of tokens of each token's text. */
+    bool sees_all;
+    /* The descriptor has a stage besides its tokens, and these read it (ggl_rows). The names of the stage's inputs
+     * begin with "stage."; if the graph has no outputs but the stage's, sees_all is set, and tokens are not computed. */
+    bool reads_text;
     /* Turns of the layer loop. Nodes before it have group -1, those in it 0 .. n_layer - 1,
      * those after it n_layer. */
     int64_t n_layer;
@@ -176,9 +201,10 @@ typedef struct llm_arch_result {
 } llm_arch_result;
 
 /* Builds a model's graph: makes the inputs "token", "pos" and "slot" (i32, one element per token
- * of the batch), the nodes and the output "logits" [n_vocab] in `graph`, which must be new and
+ * of the batch), the nodes and the outputs "logits" [n_vocab], "embedding" [n_embd] and "score", as far
+ * as the descriptor has them, in `graph`, which must be new and
  * which the caller finishes. Checks that every key and tensor of the source is known and that
- * every value reaches the logits. params and result may be NULL. The caller frees *result, which
+ * every value reaches an output. params and result may be NULL. The caller frees *result, which
  * is valid after a failure too, with llm_arch_result_fini. Fails with GGL_FORMAT (descriptor and
  * model do not fit), GGL_LIMIT, GGL_SHAPE or GGL_NOMEM. */
 GGL_NODISCARD ggl_status llm_arch_build(const llm_arch *arch, const llm_arch_source *source,

@@ -15,10 +15,14 @@
  * several batches (llm_session_submit): a step then collects one of these, and the others are computed
  * between steps, too. A sequence of theirs that is cancelled ends in the next step.
  *
+ * A session that sees texts whole (llm_session_sees_all) takes only sequences with `embedded`. A step runs as many whole
+ * texts as fit, at least one, and their slots are empty afterwards.
+ *
  * An engine belongs to one thread. Nobody else uses its session, or its backends while sequences run. */
 #ifndef LLM_ENGINE_H
 #define LLM_ENGINE_H
 
+#include "llm/internal/embed.h"
 #include "llm/internal/prompt_cache.h"
 
 #ifdef __cplusplus
@@ -37,7 +41,8 @@ typedef struct llm_engine_params {
     int n_parallel;                 /* sequences that run at once, 1 .. the session's n_slots */
     size_t n_queue; /* sequences that may wait; 0: any number. llm_engine_add fails beyond it. */
     size_t n_queue_each; /* the same for one client, without those that had to make room */
-    int64_t n_ubatch;    /* tokens in a step at most; 0: the session's n_ubatch */
+    /* tokens in a step at most; 0: the session's n_ubatch. A text that is seen whole and is longer runs alone. */
+    int64_t n_ubatch;
     /* While sequences generate, pieces of prompts are kept so short that a step takes about this
      * long, in ns, or half as long again as without prompts, if that is more; 0: 50 ms. It changes no
      * token. */
@@ -103,11 +108,11 @@ typedef struct llm_sequence_params {
     /* Called for each token of the prompt in order, with its logits [n_vocab], valid during the call;
      * implies no_reuse. NULL: none. */
     void (*prompted)(void *ctx, int64_t i, const float *logits);
-    /* Called for each token of the prompt from embed_from on, in order, with its embedding [n_embd], valid
-     * during the call. The sequence ends after the prompt: n_max must be 0, sampler may be NULL, prompted
-     * must be. Implies no_reuse unless embed_from is the last token. NULL: none. */
-    void (*embedded)(void *ctx, int64_t i, const float *embedding);
-    int64_t embed_from;
+    /* Called for each token of the prompt that the pooling takes (llm_embed_range), in order, with its embedding [n_embd], or
+     * by LLM_POOL_RANK its score [n_score], valid during the call. The sequence ends then: n_max must be 0, sampler
+     * may be NULL, prompted must be. Implies no_reuse unless only the last token is taken. NULL: none. */
+    void (*embedded)(void *ctx, int64_t i, const float *row);
+    llm_pooling pooling;
     /* Called for each drawn token, the end-of-generation token included, with the logits it was drawn
      * from, valid during the call. Returning false ends the sequence. NULL: none. */
     bool (*token)(void *ctx, int32_t id, const float *logits);
@@ -126,7 +131,7 @@ typedef struct llm_sequence_params {
 
 /* Lets a sequence wait for its turn; *id identifies it. GGL_LIMIT: the queue is full, or the prompt
  * does not fit into the context (the message has the numbers); GGL_USAGE: the prompt is empty, a
- * token or parameter is out of range, or the engine is being freed; GGL_NOMEM. After a failure
+ * token or parameter is out of range, the session lacks the output, or the engine is being freed; GGL_NOMEM. After a failure
  * `ended` is not called. */
 GGL_NODISCARD ggl_status llm_engine_add(llm_engine *e, const llm_sequence_params *p, uint64_t *id,
                                         ggl_error *err);

@@ -17,22 +17,27 @@ typedef enum llm_pooling {
     LLM_POOL_MEAN, /* the mean of all tokens */
     LLM_POOL_LAST, /* the last token */
     LLM_POOL_CLS,  /* the first token */
+    LLM_POOL_NONE, /* each token keeps its own */
+    LLM_POOL_RANK, /* no vector: the model's output "score" */
     LLM_POOL_COUNT
 } llm_pooling;
 
-/* Returns "mean", "last" or "cls". */
+/* Returns "mean", "last", "cls", "none" or "rank". */
 const char *llm_pooling_name(llm_pooling p);
 /* Gets the pooling of this name; name NULL: that of the file's key {arch}.pooling_type, or the mean if it
- * has none. GGL_USAGE: there is no such name; GGL_UNSUPPORTED: the key has another value, for example
- * that of models which rank texts and do not make vectors of them; GGL_FORMAT: it is no number. */
+ * has none. GGL_USAGE: there is no such name; GGL_UNSUPPORTED: the key has an unknown value; GGL_FORMAT: it is no
+ * number. */
 GGL_NODISCARD ggl_status llm_pooling_find(llm_pooling *out, const char *name, const ggl_gguf *file,
                                           ggl_error *err);
+/* The same, for one vector of a text. GGL_UNSUPPORTED: also if the file says "none" or "rank". */
+GGL_NODISCARD ggl_status llm_pooling_find_vector(llm_pooling *out, const char *name,
+                                                 const ggl_gguf *file, ggl_error *err);
 /* Gets the tokens whose vectors are used of a text of n, at least 1: *first .. *end - 1. */
 void llm_pooling_range(llm_pooling p, int64_t n, int64_t *first, int64_t *end);
-/* Writes the sum of their vectors, of n numbers, as a vector of length 1. GGL_FORMAT: a number is not
- * finite. */
-GGL_NODISCARD ggl_status llm_pooling_result(const double *sum, int64_t n, float *out,
-                                            ggl_error *err);
+/* Writes the sum of their vectors, of n numbers, as a vector of length 1, or if n_rows is not 0, as the mean of so many.
+ * GGL_FORMAT: a number is not finite. */
+GGL_NODISCARD ggl_status llm_pooling_result(const double *sum, int64_t n, int64_t n_rows,
+                                            float *out, ggl_error *err);
 
 #ifdef __cplusplus
 }

@@ -35,10 +35,14 @@ typedef struct llm_session_params {
     int64_t n_pool;
     /* Also gives embeddings (llm_batch.want_embedding). GGL_UNSUPPORTED: see llm_arch_params. */
     bool embeddings;
+    /* The only output that is computed: "logits", "embedding" or "score"; see llm_arch_params. NULL: all. */
+    const char *only;
     /* Rows of logits and embeddings computed at a time; default 1. Affects only speed and memory. */
     int64_t n_rows;
     /* Types of the KV cache: f16 (default), f32, bf16, q8_0, q4_0. */
     ggl_type type_k, type_v;
+    bool
+        types_given; /* somebody chose them; else whoever opens the model may choose others (library/opening.c) */
     ggl_backend *const *backend; /* borrowed until the session is freed */
     int n_backends;
     ggl_backend *fold; /* computes constants once, in double: the reference backend */
@@ -97,8 +101,25 @@ const char *llm_session_notes(const llm_session *s);
 const char *llm_session_load_notes(const llm_session *s);
 int64_t llm_session_n_ctx(const llm_session *s);
 int64_t llm_session_n_vocab(const llm_session *s);
-/* Length of an embedding; 0 without llm_session_params.embeddings. */
+/* Length of an embedding; 0 without llm_session_params.embeddings, if the model has logits. */
 int64_t llm_session_n_embd(const llm_session *s);
+/* Numbers of the model's output "score"; 0: it has none. */
+int64_t llm_session_n_score(const llm_session *s);
+/* The model sees texts whole: a slot's tokens are all in one batch, and it must be empty before. The longest text has
+ * n_ctx tokens, and n_ubatch is at least as much. */
+bool llm_session_sees_all(const llm_session *s);
+bool llm_session_has_logits(const llm_session *s);
+/* The model's tokens read a text, which llm_session_read gives to a slot first (an encoder and a decoder). */
+bool llm_session_reads_text(const llm_session *s);
+/* Of such a model: the token with which it begins to write. */
+int32_t llm_session_start_token(const llm_session *s);
+/* Gives the slot the text of n tokens that its tokens read from now on; it has no tokens afterwards. Clearing the slot keeps the
+ * text, copies and shares of it have the text, too. GGL_LIMIT: the text has more than n_ctx tokens; GGL_USAGE: it has none,
+ * a token is out of range, or the model reads no text; and as llm_session_eval. */
+GGL_NODISCARD ggl_status llm_session_read(llm_session *s, int slot, const int32_t *token, int64_t n,
+                                          ggl_error *err);
+/* What the descriptor gave; valid as long as the session. */
+const llm_arch_result *llm_session_built(const llm_session *s);
 int64_t llm_session_n_layer(const llm_session *s);
 /* As in llm_session_params. */
 int64_t llm_session_n_rows(const llm_session *s);
@@ -114,12 +135,14 @@ typedef struct llm_batch {
     /* [n]: tokens whose embeddings are wanted; NULL: none. An embedding is what the model's last product
      * makes the logits from. Ubatches in which no logits are wanted compute none. */
     const bool *want_embedding;
+    const bool *want_score; /* [n]: the same for scores; NULL: none */
     /* Called for each token of `want`, in order, with its logits [n_vocab], valid during the
      * call; if the batch is one ubatch with at most n_rows wanted tokens, until the next eval.
      * NULL: none. */
     void (*each)(void *ctx, int64_t i, const float *logits);
     /* The same for each token of `want_embedding`, with its embedding [n_embd]. */
     void (*each_embedding)(void *ctx, int64_t i, const float *embedding);
+    void (*each_score)(void *ctx, int64_t i, const float *score); /* [n_score] */
     /* Called after each ubatch. Returning false stops there with GGL_OK; llm_session_n_past
      * gives the tokens done. NULL: none. */
     bool (*progress)(void *ctx, int64_t n_done, int64_t n);

@@ -1,0 +1,206 @@
+/* Vectors and scores of texts: llm_embed, llm_embed_texts, llm_rerank. */
+#include <string.h>
+
+#include "arrays.h"
+#include "context.h"
+#include "ggl/internal/alloc.h"
+#include "ggl/internal/params.h"
+#include "llm/internal/embed.h"
+
+/* --- tokens ----------------------------------------------------------------------------------- */
+
+/* The tokens of several texts, one after the other. */
+typedef struct token_lists {
+    llm_tokens all;
+    size_t *end; /* [n]: where each list ends */
+    size_t n;
+    llm_embed_text *text; /* [n]: made last, as `all` moves while it grows */
+} token_lists;
+
+static void lists_fini(token_lists *l) {
+    llm_tokens_fini(&l->all);
+    ggl_free(l->end);
+    ggl_free(l->text);
+}
+
+static ggl_status no_memory(ggl_error *err) {
+    return ggl_fail(err, GGL_NOMEM, "out of memory");
+}
+
+static ggl_status lists_init(token_lists *l, size_t n, ggl_error *err) {
+    *l = (token_lists){.n = n};
+    l->end = ggl_calloc(n, sizeof *l->end);
+    l->text = ggl_calloc(n, sizeof *l->text);
+    return l->end && l->text ? GGL_OK : no_memory(err);
+}
+
+static const llm_embed_text *lists_texts(token_lists *l) {
+    for (size_t i = 0, begin = 0; i < l->n; begin = l->end[i++])
+        l->text[i] = (llm_embed_text){l->all.id + begin, l->end[i] - begin};
+    return l->text;
+}
+
+static ggl_status check_tokenizer(const llm_context *c, ggl_error *err) {
+    return c->tokenizer ? GGL_OK
+                        : ggl_fail(err, c->why_no_tokenizer.status, "%s", c->why_no_tokenizer.msg);
+}
+
+/* --- vectors ---------------------------------------------------------------------------------- */
+
+/* Runs the texts in slots of their own: the context's sequence is emptied. */
+static ggl_status run(llm_context *c, const llm_embedding_params *p, ggl_error *err) {
+    atomic_store(&c->cancelled, false);
+    ggl_status st = llm_context_take(c, err);
+    if (st == GGL_OK)
+        st = llm_context_clear(c, err);
+    if (st == GGL_OK)
+        st = llm_embed_all(c->session, p, err);
+    if (c->is_own)
+        (void)llm_context_clear(c, NULL);
+    return st;
+}
+
+/* Hands rows on to the caller of llm_embed_tokens. */
+static bool give_rows(void *ctx, size_t text, int64_t n_rows, const float *row, int64_t n) {
+    const llm_embed_params *p = ctx;
+    return p->each(p->user, text, (size_t)n_rows, row, (size_t)n);
+}
+
+static ggl_status embed_lists(llm_context *c, const llm_embed_text *text, size_t n,
+                              const llm_embed_params *params, ggl_error *err) {
+    llm_embed_params own = {.size = sizeof own};
+    const ggl_status st = GGL_READ_PARAMS(llm_embed_params, &own, params, err);
+    if (st != GGL_OK)
+        return st;
+    if (!own.each)
+        return ggl_fail(err, GGL_USAGE, "llm_embed_params.each is NULL");
+    if (llm_session_n_embd(c->session) == 0 && c->pooling != LLM_POOL_RANK)
+        return ggl_fail(err, GGL_UNSUPPORTED,
+                        "the model was opened without llm_open_params.embeddings");
+    return run(c,
+               &(llm_embedding_params){.text = text,
+                                       .n_texts = n,
+                                       .pooling = c->pooling,
+                                       .n_dims = own.n_dims,
+                                       .normalize = !own.no_normalize,
+                                       .each = give_rows,
+                                       .ctx = &own},
+               err);
+}
+
+ggl_status llm_embed_tokens(llm_context *c, const int32_t *const *id, const size_t *n,
+                            size_t n_texts, const llm_embed_params *params, ggl_error *err) {
+    llm_embed_text *text = ggl_calloc(n_texts, sizeof *text);
+    if (!text)
+        return no_memory(err);
+    for (size_t i = 0; i < n_texts; i++)
+        text[i] = (llm_embed_text){id[i], n[i]};
+    const ggl_status st = embed_lists(c, text, n_texts, params, err);
+    ggl_free(text);
+    return st;
+}
+
+ggl_status llm_embed_texts(llm_context *c, const char *const *text, const size_t *n, size_t n_texts,
+                           const llm_embed_params *params, ggl_error *err) {
+    token_lists l;
+    ggl_status st = check_tokenizer(c, err);
+    if (st != GGL_OK)
+        return st;
+    st = lists_init(&l, n_texts, err);
+    for (size_t i = 0; i < n_texts && st == GGL_OK; i++) {
+        st = llm_tokenize(c->tokenizer, text[i], n[i], LLM_TOKENIZE_BOS, &l.all, err);
+        l.end[i] = l.all.n;
+    }
+    if (st == GGL_OK)
+        st = embed_lists(c, lists_texts(&l), n_texts, params, err);
+    lists_fini(&l);
+    return st;
+}
+
+static bool copy_vector(void *user, size_t text, size_t n_rows, const float *row, size_t n) {
+    (void)text;
+    (void)n_rows;
+    memcpy(user, row, n * sizeof *row);
+    return true;
+}
+
+ggl_status llm_embed(llm_context *c, const char *text, size_t n, float *out, ggl_error *err) {
+    if (c->pooling == LLM_POOL_NONE || c->pooling == LLM_POOL_RANK)
+        return ggl_fail(err, GGL_UNSUPPORTED,
+                        "the model's pooling is '%s', so a text has no single vector: open it with "
+                        "llm_open_params.pooling, or call llm_embed_texts",
+                        llm_pooling_name(c->pooling));
+    const ggl_status st = llm_need_array("text", text, n, err);
+    return st == GGL_OK ? llm_embed_texts(c, &text, &n, 1,
+                                          &(llm_embed_params){.size = sizeof(llm_embed_params),
+                                                              .each = copy_vector,
+                                                              .user = out},
+                                          err)
+                        : st;
+}
+
+/* --- scores ----------------------------------------------------------------------------------- */
+
+ggl_status llm_encode_pair(const llm_context *c, const char *query, size_t n_query,
+                           const char *text, size_t n, int32_t **id, size_t *n_id, ggl_error *err) {
+    llm_tokens ids = {0};
+    *id = NULL;
+    *n_id = 0;
+    ggl_status st = check_tokenizer(c, err);
+    if (st == GGL_OK)
+        st = llm_need_array("query", query, n_query, err);
+    if (st == GGL_OK)
+        st = llm_need_array("text", text, n, err);
+    if (st == GGL_OK)
+        st = llm_tokenize_pair(c->tokenizer, (ggl_str){query, n_query}, (ggl_str){text, n}, &ids,
+                               err);
+    if (st == GGL_OK && ids.n == 0 && !ggl_grow(&ids.id, &ids.cap, 1, sizeof *ids.id))
+        st = no_memory(err);
+    if (st != GGL_OK) {
+        llm_tokens_fini(&ids);
+        return st;
+    }
+    *id = ids.id;
+    *n_id = ids.n;
+    return GGL_OK;
+}
+
+typedef struct score_list {
+    float *score;
+} score_list;
+
+static bool keep_score(void *ctx, size_t text, int64_t n_rows, const float *row, int64_t n) {
+    score_list *l = ctx;
+    (void)n_rows;
+    (void)n;
+    l->score[text] = row[0];
+    return true;
+}
+
+ggl_status llm_rerank(llm_context *c, const char *query, size_t n_query, const char *const *text,
+                      const size_t *n, size_t n_texts, float *score, ggl_error *err) {
+    token_lists l;
+    score_list to = {score};
+    ggl_status st = check_tokenizer(c, err);
+    if (st == GGL_OK && llm_session_n_score(c->session) == 0)
+        st = ggl_fail(err, GGL_UNSUPPORTED,
+                      "the model gives no scores to a query and a text: it is no reranker");
+    if (st != GGL_OK)
+        return st;
+    st = lists_init(&l, n_texts, err);
+    for (size_t i = 0; i < n_texts && st == GGL_OK; i++) {
+        st = llm_tokenize_pair(c->tokenizer, (ggl_str){query, n_query}, (ggl_str){text[i], n[i]},
+                               &l.all, err);
+        l.end[i] = l.all.n;
+    }
+    if (st == GGL_OK)
+        st = run(c,
+                 &(llm_embedding_params){.text = lists_texts(&l),
+                                         .n_texts = n_texts,
+                                         .pooling = LLM_POOL_RANK,
+                                         .each = keep_score,
+                                         .ctx = &to},
+                 err);
+    lists_fini(&l);
+    return st;
+}

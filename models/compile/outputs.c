@@ -1,0 +1,151 @@
+/* Makes the outputs of the graph: those that the descriptor names, and the embedding that is found behind
+ * its logits if it names none. */
+#include <string.h>
+
+#include "compile.h"
+#include "ggl/internal/graph.h"
+
+/* Returns the place where values of the whole text are missing: its end. */
+static arch_place end_of_text(const arch_eval *ev) {
+    const arch_text *t = &ev->arch->text;
+    return (arch_place){t, (uint32_t)(t->n > 0 ? t->n - 1 : 0), 1};
+}
+
+/* Checks the shape of an output. */
+static bool check_shape(arch_eval *ev, int k, const arch_slot *s, const ggl_tensor *t) {
+    const char *name = llm_arch_output_names[k];
+    char shape[128];
+    if (t->n_dims == 1 && ggl_is_batched(t) && (k != OUT_LOGITS || t->ne[0] == ev->n_vocab))
+        return true;
+    ggl_shape_text(t, shape, sizeof shape);
+    if (k == OUT_LOGITS)
+        llm_arch_error_hint(
+            ev, GGL_SHAPE, s->place,
+            "mostly logits = linear(x, output); a model that gives vectors or "
+            "scores has embedding = .. or score = ..",
+            "logits is %s%s, but must have a score for each of n_vocab = %lld tokens",
+            ggl_is_batched(t) ? "" : "a constant ", shape, (long long)ev->n_vocab);
+    else
+        llm_arch_error_hint(ev, GGL_SHAPE, s->place, NULL,
+                            "%s is %s%s, but must be a row of numbers that depends on the text",
+                            name, ggl_is_batched(t) ? "" : "a constant ", shape);
+    return false;
+}
+
+/* Notes what the result has to say of the output. */
+static void note_output(arch_eval *ev, int k, const ggl_tensor *t) {
+    const int rows = llm_arch_rows(ev, t);
+    ev->gives_stage |= rows == ROWS_STAGE;
+    llm_arch_output *o = &ev->output[k];
+    o->n = t->ne[0];
+    o->one_row = rows >= ROWS_PICKED;
+    o->row = o->one_row ? ev->picked[rows - ROWS_PICKED] : 0;
+}
+
+/* Makes output k, if the descriptor gives it; *out is NULL if not. False: reported. */
+static bool give(arch_eval *ev, int k, ggl_tensor **out) {
+    const int slot = ev->arch->output[k];
+    const arch_slot *s = slot >= 0 ? &ev->global[slot] : NULL;
+    char text[256];
+    *out = NULL;
+    if (!s || !s->bound)
+        return true;
+    if (s->v.kind != VAL_TENSOR)
+        return llm_arch_error(ev, s->place, "%s must be a tensor: %s", llm_arch_output_names[k],
+                              llm_arch_value_text(&s->v, text, sizeof text)),
+               false;
+    *out = s->v.t;
+    return check_shape(ev, k, s, *out);
+}
+
+/* Finds the product that makes the logits t: goes back from node to source, of several sources to the first
+ * that leads to one; a change by an adapter is the second. All parts of joined logits must be products with
+ * the same state; constants, as for tokens that cannot follow, do not count. NULL if none.
+ * *steps limits the search. */
+static const ggl_tensor *last_product(const ggl_tensor *t, int *steps) {
+    if (!t || !ggl_is_batched(t) || --*steps < 0)
+        return NULL;
+    if (t->op == GGL_OP_LINEAR)
+        return t;
+    const bool is_joined = t->op == GGL_OP_CONCAT;
+    const bool is_cut = t->op == GGL_OP_RESHAPE || t->op == GGL_OP_SPLIT;
+    const ggl_tensor *found = NULL;
+    for (int k = 0; k < t->n_src && (is_joined || !found); k++) {
+        const ggl_tensor *s = t->src[k];
+        if (!s || !ggl_is_batched(s) || (!is_joined && !is_cut && s->ne[0] != t->ne[0]))
+            continue;
+        const ggl_tensor *product = last_product(s, steps);
+        if (is_joined && (!product || (found && found->src[0] != product->src[0])))
+            return NULL;
+        found = found ? found : product;
+    }
+    return found;
+}
+
+/* Sets *out to what the last product on the way to the logits reads. False: reported. */
+static bool find_embedding(arch_eval *ev, const ggl_tensor *logits, ggl_tensor **out) {
+    int steps = 1000;
+    const ggl_tensor *last = last_product(logits, &steps);
+    if (!last || last->src[0]->n_dims != 1 || !ggl_is_batched(last->src[0])) {
+        llm_arch_error_hint(ev, GGL_UNSUPPORTED, ev->global[ev->arch->output[OUT_LOGITS]].place,
+                            NULL,
+                            "the model gives no embeddings: its logits are not the product of a "
+                            "state and a matrix");
+        return false;
+    }
+    *out = last->src[0];
+    return true;
+}
+
+static bool put(arch_eval *ev, int k, ggl_tensor *t) {
+    note_output(ev, k, t);
+    ggl_graph_output(ev->g, llm_arch_output_names[k], t);
+    const int slot = ev->arch->output[k];
+    return llm_arch_graph_ok(ev, slot >= 0 ? ev->global[slot].place : end_of_text(ev));
+}
+
+bool llm_arch_give_outputs(arch_eval *ev) {
+    ggl_tensor *t[OUT_COUNT] = {NULL}, *given[OUT_COUNT];
+    int n = 0;
+    for (int k = 0; k < OUT_COUNT; k++) {
+        if (!give(ev, k, &t[k]))
+            return false;
+        if (t[k])
+            given[n++] = t[k];
+    }
+    if (n == 0) {
+        int k = 0;
+        while (ev->arch->output[k] < 0)
+            k++;
+        llm_arch_error(ev, end_of_text(ev),
+                       "'%s' has no value at the end: it is assigned only in a layer, or in a "
+                       "branch that is not taken",
+                       llm_arch_output_names[k]);
+        return false;
+    }
+    if (!llm_arch_check_use(ev, given, n))
+        return false;
+    const char *only = ev->params ? ev->params->only : NULL;
+    const bool wanted = (ev->params && ev->params->embedding) ||
+                        (only && strcmp(only, llm_arch_output_names[OUT_EMBEDDING]) == 0);
+    if (wanted && !t[OUT_EMBEDDING] && t[OUT_LOGITS] &&
+        !find_embedding(ev, t[OUT_LOGITS], &t[OUT_EMBEDDING]))
+        return false;
+    if (!wanted && t[OUT_LOGITS])
+        t[OUT_EMBEDDING] = NULL;
+    /* those of a stage that tokens read are made alone */
+    for (int k = 0; k < OUT_COUNT; k++)
+        if (t[k] && !only && llm_arch_rows(ev, t[k]) == ROWS_STAGE && t[OUT_LOGITS])
+            t[k] = NULL;
+    n = 0;
+    for (int k = 0; k < OUT_COUNT; k++)
+        if (t[k] && (!only || strcmp(only, llm_arch_output_names[k]) == 0)) {
+            if (!put(ev, k, t[k]))
+                return false;
+            n++;
+        }
+    if (n == 0)
+        llm_arch_error_hint(ev, GGL_UNSUPPORTED, end_of_text(ev), NULL,
+                            "the model has no output '%s'", only);
+    return n > 0;
+}

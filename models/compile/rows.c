@@ -1,0 +1,64 @@
+/* Which rows a value belongs to: each row of a text or a stage, or one row that was picked, as by S[0]. Operators
+ * compute each row alone, and a picked row is another one than the row that is being computed; so a node must
+ * not mix them. Only attention reads other rows. */
+#include <stdio.h>
+#include <string.h>
+
+#include "compile.h"
+#include "ggl/internal/graph.h"
+
+int llm_arch_rows(const arch_eval *ev, const ggl_tensor *t) {
+    while (t && t->op == GGL_OP_CAST && t->n_src > 0) /* the builder adds casts */
+        t = t->src[0];
+    if (!t)
+        return ROWS_NONE;
+    if (t->op == GGL_OP_INPUT && ggl_is_batched(t))
+        return t->rows == GGL_ROWS_STAGE ? ROWS_STAGE : ROWS_EACH;
+    return (size_t)t->id < ev->cap_rows_of ? ev->rows_of[t->id] : ROWS_NONE;
+}
+
+/* Describes rows for messages; returns buf. */
+static const char *rows_text(const arch_eval *ev, int rows, char *buf, size_t size) {
+    if (rows == ROWS_EACH)
+        return ev->arch->has_tokens ? "each token" : "each row";
+    if (rows == ROWS_STAGE)
+        return "each row of the stage";
+    const long long i = ev->picked[rows - ROWS_PICKED];
+    if (i < 0)
+        snprintf(buf, size, "the last row");
+    else
+        snprintf(buf, size, "row %lld", i);
+    return buf;
+}
+
+bool llm_arch_set_rows(arch_eval *ev, const ggl_tensor *t, int rows) {
+    const size_t old = ev->cap_rows_of;
+    if (!llm_arch_push(ev, &ev->rows_of, &ev->cap_rows_of, (size_t)t->id + 1, sizeof *ev->rows_of))
+        return false;
+    memset(ev->rows_of + old, 0, (ev->cap_rows_of - old) * sizeof *ev->rows_of);
+    ev->rows_of[t->id] = (uint8_t)rows;
+    return true;
+}
+
+bool llm_arch_note_rows(arch_eval *ev, arch_place p, const ggl_tensor *t) {
+    char a[32], b[32];
+    int rows = ROWS_NONE;
+    if (ev->status != GGL_OK)
+        return false;
+    for (int k = 0; k < t->n_src; k++) {
+        /* attention reads rows by their cache, and supplied inputs belong to whatever reads them */
+        const ggl_tensor *x = t->src[k];
+        if (!x || (t->op == GGL_OP_ATTEND && k != ATTEND_Q) ||
+            (x->op == GGL_OP_INPUT && rows != ROWS_NONE))
+            continue;
+        const int own = llm_arch_rows(ev, x);
+        if (own != ROWS_NONE && rows != ROWS_NONE && own != rows) {
+            llm_arch_error(
+                ev, p, "this mixes a value of %s with one of %s: only attention reads other rows",
+                rows_text(ev, rows, a, sizeof a), rows_text(ev, own, b, sizeof b));
+            return false;
+        }
+        rows = own != ROWS_NONE ? own : rows;
+    }
+    return llm_arch_set_rows(ev, t, rows);
+}

@@ -1,0 +1,48 @@
+/* Texts to vectors or scores: packs texts of any lengths into batches. A text's numbers have the same bits whatever
+ * runs beside it.
+ *
+ * Threads: as the session. */
+#ifndef LLM_EMBED_H
+#define LLM_EMBED_H
+
+#include "llm/internal/pooling.h"
+#include "llm/internal/session.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct llm_embed_text {
+    const int32_t *token;
+    size_t n;
+} llm_embed_text;
+
+typedef struct llm_embedding_params {
+    const llm_embed_text *text; /* [n_texts]: each at least one token */
+    size_t n_texts;
+    /* LLM_POOL_RANK: the model's output "score". Of one row if the descriptor picks one, or if the model is causal: the
+     * last token's; else a row for each token. */
+    llm_pooling pooling;
+    int64_t n_dims; /* the numbers of a vector that are kept; 0: all */
+    bool normalize; /* vectors of length 1; not with LLM_POOL_NONE and LLM_POOL_RANK */
+    /* Takes a text's rows of n numbers, all at once, valid during the call. Texts come in their order. False stops, with
+     * GGL_CANCELLED. */
+    bool (*each)(void *ctx, size_t text, int64_t n_rows, const float *row, int64_t n);
+    void *ctx;
+} llm_embedding_params;
+
+/* Uses all slots of the session, which must be empty, and leaves them empty. GGL_USAGE: a text without tokens, or the
+ * session lacks the output; GGL_LIMIT: a text is longer than the context, with its number; and as
+ * llm_session_eval. */
+GGL_NODISCARD ggl_status llm_embed_all(llm_session *s, const llm_embedding_params *p,
+                                       ggl_error *err);
+
+/* Gets the tokens of a text of n, at least 1, whose rows are wanted of the session: *first .. *end - 1. LLM_POOL_RANK: rows of
+ * scores, else of embeddings. */
+void llm_embed_range(const llm_session *s, llm_pooling pooling, int64_t n, int64_t *first,
+                     int64_t *end);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,224 @@
+/* Texts to vectors or scores. As many whole texts as fit make a batch, each in a slot of its own. */
+#include "llm/internal/embed.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "ggl/internal/alloc.h"
+
+/* A text of the batch. */
+typedef struct packed {
+    size_t text;
+    int64_t at;         /* its first token in the batch */
+    int64_t first, end; /* the tokens whose rows are wanted */
+    size_t row;         /* its first row in embedder.row */
+    int64_t n_rows;
+} packed;
+
+typedef struct embedder {
+    llm_session *s;
+    const llm_embedding_params *p;
+    bool scores;
+    int64_t n_out; /* numbers of a row */
+    llm_arch_output out;
+    packed *of; /* [n_slots] */
+    int n_packed;
+    int64_t n, n_wanted;   /* tokens of the batch, and wanted ones */
+    int32_t *token, *slot; /* [cap] */
+    bool *want;
+    size_t cap_token, cap_slot, cap_want;
+    float *row; /* the wanted rows of the batch */
+    size_t cap_row;
+    double *sum; /* [n_out] */
+} embedder;
+
+static ggl_status no_memory(ggl_error *err) {
+    return ggl_fail(err, GGL_NOMEM, "out of memory for embeddings");
+}
+
+void llm_embed_range(const llm_session *s, llm_pooling pooling, int64_t n, int64_t *first,
+                     int64_t *end) {
+    const llm_arch_result *built = llm_session_built(s);
+    const bool scores = pooling == LLM_POOL_RANK;
+    const llm_arch_output *out = scores ? &built->score : &built->embedding;
+    if (out->one_row) {
+        *first = out->row < 0 ? n - 1 : out->row < n ? out->row : n - 1;
+        *end = *first + 1;
+    } else if (scores && !llm_session_sees_all(s)) {
+        *first = n - 1;
+        *end = n;
+    } else {
+        llm_pooling_range(pooling, n, first, end);
+    }
+}
+
+/* Adds a text to the batch. */
+static ggl_status pack(embedder *e, size_t k, ggl_error *err) {
+    const llm_embed_text *t = &e->p->text[k];
+    const size_t end = (size_t)e->n + t->n;
+    if (!ggl_grow(&e->token, &e->cap_token, end, sizeof *e->token) ||
+        !ggl_grow(&e->slot, &e->cap_slot, end, sizeof *e->slot) ||
+        !ggl_grow(&e->want, &e->cap_want, end, sizeof *e->want))
+        return no_memory(err);
+    packed *to = &e->of[e->n_packed];
+    *to = (packed){.text = k, .at = e->n, .row = (size_t)e->n_wanted};
+    llm_embed_range(e->s, e->p->pooling, (int64_t)t->n, &to->first, &to->end);
+    memcpy(e->token + e->n, t->token, t->n * sizeof *t->token);
+    for (int64_t i = 0; i < (int64_t)t->n; i++) {
+        e->slot[e->n + i] = e->n_packed;
+        e->want[e->n + i] = i >= to->first && i < to->end;
+    }
+    e->n_wanted += to->end - to->first;
+    e->n += (int64_t)t->n;
+    e->n_packed++;
+    return GGL_OK;
+}
+
+/* True if the next text fits into the batch. A text alone always does. */
+static bool fits(const embedder *e, size_t k) {
+    const int64_t n = (int64_t)e->p->text[k].n;
+    int64_t needed = 0;
+    for (int i = 0; i < e->n_packed; i++) /* each slot takes whole pages */
+        needed += llm_session_n_needed(e->s, i, (int64_t)e->p->text[e->of[i].text].n);
+    needed +=
+        e->n_packed < llm_session_n_slots(e->s) ? llm_session_n_needed(e->s, e->n_packed, n) : 0;
+    return e->n_packed == 0 ||
+           (e->n_packed < llm_session_n_slots(e->s) && e->n + n <= llm_session_n_ubatch(e->s) &&
+            needed <= llm_session_n_free(e->s));
+}
+
+static void keep_row(void *ctx, int64_t i, const float *row) {
+    embedder *e = ctx;
+    packed *to = &e->of[e->slot[i]];
+    memcpy(e->row + (to->row + (size_t)to->n_rows++) * (size_t)e->n_out, row,
+           (size_t)e->n_out * sizeof *row);
+}
+
+/* Returns how many numbers of each vector are given. */
+static int64_t kept_dims(const embedder *e) {
+    return e->p->n_dims > 0 && !e->scores ? e->p->n_dims : e->n_out;
+}
+
+/* Makes one vector of a text's rows, in place of the first. */
+static ggl_status pool(embedder *e, packed *t, ggl_error *err) {
+    float *row = e->row + t->row * (size_t)e->n_out;
+    const int64_t n = kept_dims(e);
+    memset(e->sum, 0, (size_t)e->n_out * sizeof *e->sum);
+    for (int64_t r = 0; r < t->n_rows; r++)
+        for (int64_t k = 0; k < e->n_out; k++)
+            e->sum[k] += (double)row[r * e->n_out + k];
+    const ggl_status st = llm_pooling_result(e->sum, n, e->p->normalize ? 0 : t->n_rows, row, err);
+    t->n_rows = 1;
+    return st;
+}
+
+/* Leaves only the first numbers of each row. */
+static void cut_rows(const embedder *e, const packed *t) {
+    float *row = e->row + t->row * (size_t)e->n_out;
+    const size_t n = (size_t)kept_dims(e);
+    for (int64_t r = 1; r < t->n_rows && (int64_t)n < e->n_out; r++)
+        memmove(row + (size_t)r * n, row + r * e->n_out, n * sizeof *row);
+}
+
+static ggl_status check_finite(const embedder *e, const packed *t, ggl_error *err) {
+    const float *row = e->row + t->row * (size_t)e->n_out;
+    for (int64_t k = 0; k < t->n_rows * e->n_out; k++)
+        if (!isfinite(row[k]))
+            return ggl_fail(err, GGL_FORMAT,
+                            "the %s of text %zu has numbers that are not finite: the model's "
+                            "numbers or its descriptor are wrong",
+                            e->scores ? "score" : "embedding", t->text + 1);
+    return GGL_OK;
+}
+
+/* Gives the batch's results to the caller. */
+static ggl_status give(embedder *e, ggl_error *err) {
+    const bool pools = !e->scores && e->p->pooling != LLM_POOL_NONE;
+    ggl_status st = GGL_OK;
+    for (int i = 0; i < e->n_packed && st == GGL_OK; i++) {
+        packed *t = &e->of[i];
+        if (pools)
+            st = pool(e, t, err);
+        if (st == GGL_OK)
+            st = check_finite(e, t, err);
+        if (st == GGL_OK)
+            cut_rows(e, t);
+        if (st == GGL_OK && !e->p->each(e->p->ctx, t->text, t->n_rows,
+                                        e->row + t->row * (size_t)e->n_out, kept_dims(e)))
+            st = ggl_fail(err, GGL_CANCELLED, "stopped after text %zu", t->text + 1);
+    }
+    return st;
+}
+
+/* Runs the batch, and empties it and the slots. */
+static ggl_status run(embedder *e, ggl_error *err) {
+    if (!ggl_grow(&e->row, &e->cap_row, (size_t)(e->n_wanted * e->n_out), sizeof *e->row))
+        return no_memory(err);
+    const llm_batch b = {.n = e->n,
+                         .token = e->token,
+                         .slot = e->slot,
+                         .want_embedding = e->scores ? NULL : e->want,
+                         .want_score = e->scores ? e->want : NULL,
+                         .each_embedding = keep_row,
+                         .each_score = keep_row,
+                         .ctx = e};
+    ggl_status st = llm_session_eval(e->s, &b, err);
+    if (st == GGL_OK)
+        st = give(e, err);
+    for (int i = 0; i < e->n_packed; i++) {
+        const ggl_status cleared = llm_session_clear(e->s, i, st == GGL_OK ? err : NULL);
+        st = st == GGL_OK ? cleared : st;
+    }
+    e->n = e->n_wanted = e->n_packed = 0;
+    return st;
+}
+
+/* Checks a text's length; a stage cannot cut it. */
+static ggl_status check_text(const embedder *e, size_t k, ggl_error *err) {
+    const size_t n = e->p->text[k].n;
+    if (n == 0)
+        return ggl_fail(err, GGL_USAGE, "text %zu has no tokens", k + 1);
+    if ((int64_t)n <= llm_session_n_ctx(e->s))
+        return GGL_OK;
+    return ggl_fail(err, GGL_LIMIT,
+                    "text %zu has %zu tokens, but the longest text has %" PRId64
+                    " (n_ctx, or -c N): cut it into parts",
+                    k + 1, n, llm_session_n_ctx(e->s));
+}
+
+static ggl_status run_all(embedder *e, ggl_error *err) {
+    ggl_status st = GGL_OK;
+    for (size_t k = 0; k < e->p->n_texts && st == GGL_OK; k++)
+        st = check_text(e, k, err);
+    for (size_t k = 0; k < e->p->n_texts && st == GGL_OK; k++) {
+        if (!fits(e, k))
+            st = run(e, err);
+        if (st == GGL_OK)
+            st = pack(e, k, err);
+    }
+    return st == GGL_OK && e->n_packed > 0 ? run(e, err) : st;
+}
+
+ggl_status llm_embed_all(llm_session *s, const llm_embedding_params *p, ggl_error *err) {
+    const llm_arch_result *built = llm_session_built(s);
+    embedder e = {.s = s, .p = p, .scores = p->pooling == LLM_POOL_RANK};
+    e.out = e.scores ? built->score : built->embedding;
+    e.n_out = e.out.n;
+    if (e.n_out == 0)
+        return ggl_fail(err, GGL_USAGE, "the model gives no %s",
+                        e.scores ? "score: it is no reranker or classifier" : "embeddings");
+    if (p->n_dims < 0 || (p->n_dims > e.n_out && !e.scores))
+        return ggl_fail(err, GGL_USAGE, "%" PRId64 " dimensions of vectors that have %" PRId64,
+                        p->n_dims, e.n_out);
+    e.of = ggl_calloc((size_t)llm_session_n_slots(s), sizeof *e.of);
+    e.sum = ggl_calloc((size_t)e.n_out, sizeof *e.sum);
+    const ggl_status st = e.of && e.sum ? run_all(&e, err) : no_memory(err);
+    ggl_free(e.of);
+    ggl_free(e.token);
+    ggl_free(e.slot);
+    ggl_free(e.want);
+    ggl_free(e.row);
+    ggl_free(e.sum);
+    return st;
+}

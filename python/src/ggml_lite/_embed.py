@@ -1,0 +1,124 @@
+"""Vectors of texts, and the scores of rerankers."""
+from __future__ import annotations
+
+import ctypes as c
+from typing import TYPE_CHECKING, Any, Callable, ContextManager, Iterable, List, Optional, Sequence, Tuple, Union
+
+from . import _abi
+from ._errors import Error, Status
+from ._options import flag, text_bytes, whole
+from ._results import Ranked
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    import numpy
+    import numpy.typing
+
+    Array = numpy.typing.NDArray[numpy.float32]
+    Vectors = Union[Array, List[Array]]
+
+
+def numpy_for(what: str) -> ModuleType:
+    try:
+        import numpy
+    except ImportError as error:
+        raise ImportError(f"{what} returns a numpy array, and numpy is not installed: pip install numpy") from error
+    return numpy
+
+
+def _given(name: str, texts: Iterable[str], before: str = "") -> Tuple[Any, Any, int]:
+    """Texts for the library, their bytes, and how many they are."""
+    data = []
+    for one in texts:
+        if not isinstance(one, str):
+            raise TypeError(f"{name} is {type(one).__name__}, not a str")
+        data.append((before + one).encode("utf-8"))
+    return (c.c_char_p * len(data))(*data), (c.c_size_t * len(data))(*map(len, data)), len(data)
+
+
+class Embeds:
+    """The calls of a Model that make vectors and scores of texts."""
+
+    if TYPE_CHECKING:
+        _lib: _abi.Library
+        _handle: Optional[int]
+        _n_embd: int
+        _call: Callable[[], ContextManager[int]]
+        _own_turn: Callable[[], ContextManager[None]]
+        _wait: Callable[[Callable[[int], object]], None]
+
+    @property
+    def pooling(self) -> str:
+        """How embed() makes one vector of a text: "mean", "last", "cls", "none" (a vector for each token) or "rank" (scores)."""
+        with self._call() as handle:
+            name: bytes = self._lib.llm_context_pooling(handle)
+            return name.decode()
+
+    def embed(
+        self,
+        text: Union[str, Sequence[str]],
+        *,
+        normalize: bool = True,  # False: vectors as the model computes them
+        dimensions: Optional[int] = None,  # only the first numbers of each vector, which then gets length 1
+        prompt_name: Optional[str] = None,  # which of the model's prompts comes before the texts: "query", "document"; None: the default one
+    ) -> Vectors:
+        """The vector [n_embd], of length 1, that stands for a text; of a list of texts: [n_texts, n_embd]. With the pooling "none" it is
+        [n_tokens, n_embd], and a list of such arrays; with "rank" it has the scores of a classifier's labels. The model must be opened with
+        embeddings=True. numpy is needed."""
+        np = numpy_for("embed()")
+        pooling = self.pooling
+        if self._n_embd == 0 and pooling != "rank":
+            raise Error(Status.UNSUPPORTED, "the model was opened without embeddings: Model(.., embeddings=True)")
+        data, sizes, n = _given("text", [text] if isinstance(text, (str, bytes)) else text, self._prompt(prompt_name))
+        rows: List[Any] = []
+        raised: List[BaseException] = []
+
+        def take(_user: Optional[int], _k: int, n_rows: int, row: Any, n: int) -> bool:
+            try:
+                rows.append(np.empty((n_rows, n), np.float32))
+                c.memmove(rows[-1].ctypes.data, row, rows[-1].nbytes)
+            except BaseException as error:
+                raised.append(error)
+            return not raised
+
+        p = _abi.EmbedParams(
+            size=c.sizeof(_abi.EmbedParams),
+            no_normalize=not flag("normalize", normalize),
+            n_dims=0 if dimensions is None else whole("dimensions", dimensions, 1, 32),
+            each=_abi.RowsFn(take),
+        )
+        try:
+            with self._own_turn():
+                self._wait(lambda handle: self._lib.llm_embed_texts(handle, data, sizes, n, c.byref(p)))
+        except Error:
+            if raised:
+                raise raised[0] from None
+            raise
+        if pooling == "none":
+            return rows[0] if isinstance(text, str) else rows
+        vectors: Array = np.concatenate(rows) if rows else np.empty((0, p.n_dims or self._n_embd), np.float32)
+        first: Array = vectors[:1].reshape(-1)
+        return first if isinstance(text, str) else vectors
+
+    def rerank(self, query: str, documents: Sequence[str], *, top_n: Optional[int] = None) -> List[Ranked]:
+        """How well each document answers a query, by a reranker: pairs of the document's index and its score, the best first; top_n: only so
+        many. Scores are as the model computes them, so that only their order says something. Documents with the same score stay in their order."""
+        if isinstance(documents, (str, bytes)):
+            raise TypeError(f"documents is {type(documents).__name__}, not a list of str")
+        most = None if top_n is None else whole("top_n", top_n, 1, 32)
+        data, sizes, n = _given("a document", documents)
+        asked = text_bytes("query", query)
+        score = (c.c_float * max(n, 1))()
+        with self._own_turn():
+            self._wait(lambda handle: self._lib.llm_rerank(handle, asked, len(asked), data, sizes, n, score))
+        best = sorted(range(n), key=lambda k: -score[k])
+        return [Ranked(k, score[k]) for k in best[:most]]
+
+    def _prompt(self, name: Optional[str]) -> str:
+        """What the model expects before a text."""
+        asked = None if name is None else text_bytes("prompt_name", name)
+        text, n = c.c_void_p(), c.c_size_t()
+        with self._call() as handle:
+            self._lib.llm_embed_prompt(handle, asked, c.byref(text), c.byref(n))
+        return _abi.taken_bytes(self._lib, text, n).decode("utf-8", "replace")

@@ -1,0 +1,145 @@
+"""Vectors of texts, and scores of rerankers. encoder_file, of the project's tests/e2e, makes the models."""
+import asyncio
+import os
+import sys
+import tempfile
+import unittest
+
+from common import needs_numpy
+from ggml_lite import AsyncModel, Error, Model, Ranked, Status
+
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../tests/e2e"))
+try:
+    import encoder_file
+except ImportError:
+    encoder_file = None
+
+TEXTS = ["the fox sleeps", "a cat", "the king eats a big cake in the garden.", "", "dog", "a cat"]
+PROMPTS = [("sentence_transformers.prompt.query", "string", "the fox "), ("sentence_transformers.prompt.passage", "string", "a cat ")]
+
+
+class WithFiles(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        if encoder_file is None:
+            raise unittest.SkipTest("encoder_file.py is missing")
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.embedder = encoder_file.encoder(os.path.join(cls.folder.name, "e.gguf"), keys=PROMPTS)
+        cls.reranker = encoder_file.encoder(os.path.join(cls.folder.name, "r.gguf"), 2, ["LABEL_0"])
+        cls.classifier = encoder_file.encoder(os.path.join(cls.folder.name, "c.gguf"), 3, ["good", "bad", "neither"])
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+
+class Scores(WithFiles):
+    def test_rerank(self):
+        with Model(self.reranker) as model:
+            self.assertEqual(model.pooling, "rank")
+            ranking = model.rerank("a dog", TEXTS)
+            self.assertIsInstance(ranking[0], Ranked)
+            self.assertEqual(sorted(index for index, _ in ranking), list(range(len(TEXTS))))
+            self.assertEqual([r.score for r in ranking], sorted((r.score for r in ranking), reverse=True))
+            equal = [index for index, _ in ranking if TEXTS[index] == "a cat"]
+            self.assertEqual(equal, [1, 5])
+            for r in ranking:
+                self.assertEqual(model.rerank("a dog", [TEXTS[r.document]]), [Ranked(0, r.score)])
+            self.assertEqual(model.rerank("a dog", TEXTS, top_n=2), ranking[:2])
+            self.assertEqual(model.rerank("a dog", iter(TEXTS)), ranking)
+            self.assertNotEqual(model.rerank("the king", TEXTS), ranking)
+            self.assertEqual(model.rerank("a dog", []), [])
+            for arguments in (("a dog", "a cat"), ("a dog", [5]), (b"a dog", TEXTS)):
+                with self.assertRaises(TypeError):
+                    model.rerank(*arguments)
+            with self.assertRaises(ValueError):
+                model.rerank("a dog", TEXTS, top_n=0)
+            with self.assertRaisesRegex(Error, "text 2 has [0-9]+ tokens"):
+                model.rerank("a dog", ["a cat", "a cat " * 40])
+        with Model("builtin:stories") as model, self.assertRaises(Error) as caught:
+            model.rerank("a", ["b"])
+        self.assertEqual(caught.exception.status, Status.UNSUPPORTED)
+
+    def test_rerank_async(self):
+        async def main():
+            async with await AsyncModel.open(self.reranker) as model:
+                return await model.rerank("a dog", TEXTS, top_n=3)
+
+        with Model(self.reranker) as model:
+            self.assertEqual(asyncio.run(main()), model.rerank("a dog", TEXTS)[:3])
+
+
+@needs_numpy
+class Vectors(WithFiles):
+    def test_lists(self):
+        import numpy as np
+
+        with Model(self.embedder, embeddings=True) as model:
+            self.assertEqual(model.pooling, "mean")
+            several = model.embed(TEXTS)
+            self.assertEqual((several.shape, several.dtype), ((len(TEXTS), model.n_embd), np.float32))
+            for text, row in zip(TEXTS, several):
+                np.testing.assert_array_equal(model.embed(text), row)
+            np.testing.assert_array_equal(model.embed(TEXTS * 60), np.tile(several, (60, 1)))
+            self.assertEqual(model.embed([]).shape, (0, model.n_embd))
+            self.assertEqual(model.embed([], dimensions=8).shape, (0, 8))
+            plain = model.embed(TEXTS, normalize=False)
+            np.testing.assert_allclose(plain / np.linalg.norm(plain, axis=1, keepdims=True), several, atol=1e-6)
+            short = model.embed(TEXTS, dimensions=8)
+            np.testing.assert_allclose(short, plain[:, :8] / np.linalg.norm(plain[:, :8], axis=1, keepdims=True), atol=1e-6)
+            with self.assertRaisesRegex(Error, "4000 dimensions"):
+                model.embed(TEXTS, dimensions=4000)
+            for more in ({"dimensions": 0}, {"dimensions": -1}):
+                with self.assertRaises(ValueError):
+                    model.embed(TEXTS, **more)
+            for wrong in (b"a cat", ["a", 5], 5):
+                with self.assertRaises(TypeError):
+                    model.embed(wrong)
+            with self.assertRaisesRegex(Error, "text 2 has [0-9]+ tokens"):
+                model.embed(["a", "a cat " * 40])
+
+    def test_prompts(self):
+        import numpy as np
+
+        with Model(self.embedder, embeddings=True) as model:
+            np.testing.assert_array_equal(model.embed("sleeps", prompt_name="query"), model.embed("the fox sleeps"))
+            np.testing.assert_array_equal(model.embed(["sleeps"], prompt_name="document"), model.embed(["a cat sleeps"]))
+            with self.assertRaisesRegex(Error, "no prompt 'mine'; its prompts are query, passage") as caught:
+                model.embed("sleeps", prompt_name="mine")
+            self.assertEqual(caught.exception.status, Status.NOT_FOUND)
+        with Model("builtin:stories", embeddings=True) as model:
+            np.testing.assert_array_equal(model.embed("a fox", prompt_name="query"), model.embed("a fox"))
+
+    def test_poolings(self):
+        import numpy as np
+
+        with Model(self.embedder, embeddings=True, pooling="none") as model:
+            tokens = model.embed(TEXTS)
+            self.assertEqual([t.shape for t in tokens], [(len(model.tokenize(text)), model.n_embd) for text in TEXTS])
+            np.testing.assert_array_equal(model.embed(TEXTS[0]), tokens[0])
+            self.assertEqual(model.embed([]), [])
+        with Model(self.embedder, embeddings=True) as model:
+            np.testing.assert_allclose(model.embed(TEXTS, normalize=False), [t.mean(axis=0) for t in tokens], atol=1e-5)
+        with Model(self.classifier) as model:
+            scores = model.embed(TEXTS)
+            self.assertEqual(scores.shape, (len(TEXTS), 3))
+            np.testing.assert_array_equal(model.embed(TEXTS[1]), scores[1])
+            self.assertEqual(model.metadata("bert.classifier.output_labels"), ["good", "bad", "neither"])
+        with Model("builtin:stories", embeddings=True, pooling="none") as model:
+            self.assertEqual(model.embed("A fox").shape, (len(model.tokenize("A fox")), model.n_embd))
+
+    def test_async(self):
+        import numpy as np
+
+        async def main():
+            async with await AsyncModel.open(self.embedder, embeddings=True) as model:
+                return await asyncio.gather(model.embed(TEXTS), model.embed("sleeps", prompt_name="query", dimensions=8))
+
+        several, one = asyncio.run(main())
+        with Model(self.embedder, embeddings=True) as model:
+            np.testing.assert_array_equal(several, model.embed(TEXTS))
+            np.testing.assert_array_equal(one, model.embed("the fox sleeps", dimensions=8))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,97 @@
+/* Stages: which rows values belong to, what may be mixed, and which outputs a text has. */
+#include "arch_test.h"
+#include "ggl/internal/graph.h"
+#include "test.h"
+
+/* Parses and checks a text on made-up models; the message of the error, or "". */
+static const char *fault_of(const char *body, ggl_error *err) {
+    char text[4096];
+    llm_arch *a;
+    snprintf(text, sizeof text,
+             "arch t\nlanguage 2\nn = .embedding_length\ntoken_embd [n, n_vocab]\n%s", body);
+    *err = (ggl_error){0};
+    ggl_status s = llm_arch_parse(&a, text, strlen(text), "t.arch", err);
+    if (s == GGL_OK) {
+        s = llm_arch_check(a, NULL, err);
+        llm_arch_free(a);
+    }
+    return s == GGL_OK ? "" : err->msg;
+}
+
+#define STAGE                                                                                      \
+    "stage s:\n  x = token_embd[token]\n  q = heads(x, 1)\n  x = x + attention(q, q, q)\n  "       \
+    "return x\n"
+
+TEST(rows) {
+    static const struct {
+        const char *body, *want;
+    } rows[] = {
+        {STAGE "embedding = s\n", ""},
+        {STAGE "score = s[0]\n", ""},
+        {STAGE "score = s[-1] * 2\n", ""},
+        {STAGE "logits = linear(s, token_embd)\n", ""},
+        {STAGE "score = mean_row(s, s[0])\n", ""},
+        {STAGE "score = s[0] + s\n", "this mixes a value of row 0 with one of each row"},
+        {STAGE "score = s[0] + s[-1]\n", "this mixes a value of row 0 with one of the last row"},
+        {STAGE "score = rms(s[0], 0.1) * rms(s, 0.1)\n", "this mixes a value of row 0"},
+        {STAGE "score = s[-2]\n", "-2"},
+        {STAGE "embedding = x\n", "'x' has no value here"},
+        {"stage s:\n  x = token_embd[token]\nembedding = s\n", "the stage 's' has no result"},
+        {"stage s:\n  return 3\nembedding = s\n", "the stage 's' must return a value of each row"},
+        {"stage s:\n  return token_embd[token]\nstage t:\n  return token_embd[token]\nembedding = "
+         "t\n",
+         "a descriptor has one stage at most"},
+        {"layer l < 2:\n  stage s:\n    return token_embd[token]\nembedding = s\n",
+         "a stage is allowed only at top level"},
+        {"s = 3\nstage s:\n  return token_embd[token]\nembedding = s\n", "'s' already has a value"},
+        {"return token_embd[token]\n", "'return' is allowed only in a def, an op or a stage"},
+        {STAGE "y = token_embd[token] + s\nlogits = linear(y, token_embd)\n",
+         "this mixes a value of each token with one of each row of the stage"},
+        {STAGE "y = token_embd[token]\nlogits = linear(y + s[0], token_embd)\n",
+         "a row of a stage that tokens read"},
+        {STAGE "y = token_embd[token]\nr = cache(heads(s, 1), heads(s, 1))\n"
+               "logits = linear(y + flat(attend(heads(y, 1), r)), token_embd)\n",
+         ""},
+        {STAGE "prefix \"dec.\"\nw [n, n]\ny = linear(token_embd[token], w)\n"
+               "r = cache(heads(s, 1), heads(s, 1))\n"
+               "logits = linear(y + flat(attend(heads(y, 1), r)), token_embd)\n",
+         ""},
+        {STAGE "embedding = 3\n", "embedding must be a tensor"},
+        {STAGE "embedding = token_embd\n", "embedding is a constant"},
+        {STAGE "embedding = s\nscore = s[0]\nscore = score * 2\n", ""},
+        {"x = token_embd[token]\nscore = rms(x, 0.1)\nlogits = linear(score, token_embd)\n", ""},
+        {"x = token_embd[token]\n", "the descriptor has no output"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        ggl_error err;
+        const char *got = fault_of(rows[i].body, &err);
+        if (!*rows[i].want)
+            CHECK_MSG(!*got, "%s: %s", rows[i].body, got);
+        else
+            CHECK_MSG(strstr(got, rows[i].want) != NULL, "%s: '%s', expected to hold '%s'",
+                      rows[i].body, got, rows[i].want);
+    }
+}
+
+/* Descriptors of the engine, and what they are. */
+TEST(kinds) {
+    static const struct {
+        const char *family;
+        bool whole, reads, logits, embedding, score;
+    } rows[] = {
+        {"llama", false, false, true, false, false},    {"qwen3", false, false, true, false, true},
+        {"bert", true, false, false, true, true},       {"dream", true, false, true, false, false},
+        {"t5encoder", true, false, false, true, false}, {"t5", false, true, true, true, false}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        ggl_error err;
+        llm_arch *a;
+        REQUIRE_OK(llm_arch_open(&a, rows[i].family, &err), &err);
+        CHECK_MSG(llm_arch_sees_all(a) == rows[i].whole &&
+                      llm_arch_reads_text(a) == rows[i].reads &&
+                      llm_arch_has_output(a, "logits") == rows[i].logits &&
+                      llm_arch_has_output(a, "embedding") == rows[i].embedding &&
+                      llm_arch_has_output(a, "score") == rows[i].score,
+                  "%s", rows[i].family);
+        llm_arch_free(a);
+    }
+}

@@ -1,0 +1,81 @@
+"""Small encoders with random weights, as GGUF files: an embedding model with a wordpiece vocabulary, a reranker, and a classifier."""
+import random
+import struct
+
+import gguf_file
+
+WORDS = "the a fox cat dog cake bread house garden pond sleeps eats runs sits in on and with small big red old happy story king queen".split()
+DIM, FF, LAYERS, CONTEXT = 32, 64, 2, 48
+
+
+def vocabulary():
+    """Tokens as llama.cpp's converter writes those of BERT: a word begins with U+2581, and ## has been removed from the other pieces."""
+    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    letters = [chr(c) for c in range(97, 123)]
+    return special + ["\u2581" + w for w in WORDS + letters + list(".,?!")] + letters
+
+
+def encoder(path, seed=1, labels=None, keys=()):
+    """Writes a BERT. labels: of a classifier, or of a reranker if there is one; None: an embedding model with mean pooling."""
+    rng = random.Random(seed)
+    tokens = vocabulary()
+    tensors = []
+
+    def put(name, *shape, scale=0.3, centre=0.0):
+        n = 1
+        for k in shape:
+            n *= k
+        tensors.append((name, "f32", list(shape), struct.pack(f"<{n}f", *(rng.gauss(centre, scale) for _ in range(n)))))
+
+    def norm(name):
+        put(name + ".weight", DIM, scale=0.1, centre=1.0)
+        put(name + ".bias", DIM, scale=0.1)
+
+    put("token_embd.weight", DIM, len(tokens))
+    put("token_types.weight", DIM, 2)
+    put("position_embd.weight", DIM, CONTEXT, scale=0.05)
+    norm("token_embd_norm")
+    for layer in range(LAYERS):
+        b = f"blk.{layer}."
+        for name in ("attn_q", "attn_k", "attn_v", "attn_output"):
+            put(f"{b}{name}.weight", DIM, DIM)
+            put(f"{b}{name}.bias", DIM)
+        norm(b + "attn_output_norm")
+        put(b + "ffn_up.weight", DIM, FF)
+        put(b + "ffn_up.bias", FF)
+        put(b + "ffn_down.weight", FF, DIM)
+        put(b + "ffn_down.bias", DIM)
+        norm(b + "layer_output_norm")
+    if labels is not None:
+        put("cls.weight", DIM, DIM)
+        put("cls.bias", DIM)
+        put("cls.output.weight", DIM, len(labels))
+        put("cls.output.bias", len(labels))
+    table = [("general.architecture", "string", "bert"), ("bert.context_length", "u32", CONTEXT), ("bert.embedding_length", "u32", DIM),
+             ("bert.block_count", "u32", LAYERS), ("bert.feed_forward_length", "u32", FF), ("bert.attention.head_count", "u32", 4),
+             ("bert.attention.layer_norm_epsilon", "f32", 1e-6), ("bert.attention.causal", "bool", False),
+             ("bert.pooling_type", "u32", 1 if labels is None else 4), ("tokenizer.ggml.model", "string", "bert"),
+             ("tokenizer.ggml.pre", "string", "jina-v2-en"), ("tokenizer.ggml.token_type_count", "u32", 2),
+             ("tokenizer.ggml.tokens", "string", tokens), ("tokenizer.ggml.token_type", "i32", [3] * 5 + [1] * (len(tokens) - 5)),
+             ("tokenizer.ggml.bos_token_id", "u32", 2), ("tokenizer.ggml.eos_token_id", "u32", 3), ("tokenizer.ggml.unknown_token_id", "u32", 1),
+             ("tokenizer.ggml.seperator_token_id", "u32", 3), ("tokenizer.ggml.padding_token_id", "u32", 0),
+             ("tokenizer.ggml.cls_token_id", "u32", 2), ("tokenizer.ggml.mask_token_id", "u32", 4)]
+    if labels is not None:
+        table.append(("bert.classifier.output_labels", "string", labels))
+    with open(path, "wb") as f:
+        f.write(gguf_file.gguf(table + list(keys), tensors))
+    return path
+
+
+def read_npy(path):
+    """(rows, columns, numbers as a list of rows) of an array that llm-embed has written."""
+    import ast
+
+    with open(path, "rb") as f:
+        data = f.read()
+    n = struct.unpack_from("<H", data, 8)[0]
+    head = ast.literal_eval(data[10 : 10 + n].decode())
+    assert data[:6] == b"\x93NUMPY" and head["descr"] == "<f4" and head["fortran_order"] is False, head
+    rows, columns = head["shape"]
+    values = struct.unpack_from(f"<{rows * columns}f", data, 10 + n)
+    return rows, columns, [list(values[i * columns : (i + 1) * columns]) for i in range(rows)]

@@ -1,0 +1,339 @@
+#!/usr/bin/env python3
+"""llm-embed as users run it: vectors and scores of texts, prompts, rankings, arrays that are completed after an interruption, mistakes.
+
+llm_embed.py TOOLS MODEL    TOOLS: the folder of the programs; MODEL: models/builtin/stories.gguf"""
+import json
+import math
+import os
+import re
+import signal
+import struct
+import subprocess
+import sys
+import unicodedata
+
+from checks import TMP, check, finish, path, put, runner
+from encoder_file import CONTEXT, DIM, encoder, read_npy
+
+TOOLS, STORIES = sys.argv[1:3]
+TOOL = os.path.join(os.path.abspath(TOOLS), "llm-embed")
+run_tool = runner(TOOLS, cwd=TMP.name)
+LINES = ["the fox sleeps", "a cat", "", "the king eats a big cake in the garden.", "dog", "the queen runs on the small house and a cat sits in the pond"]
+CLS, SEP = 2, 3
+
+
+def run(*args, code=0, has="", text=b""):
+    return run_tool("llm-embed", *args, code=code, has=has, text=text)
+
+
+def array(*args, text=b""):
+    """The rows of the array that a run writes."""
+    run(*args, "-o", "out.npy", text=text)
+    rows = read_npy(path("out.npy"))[2]
+    os.remove(path("out.npy"))
+    return rows
+
+
+def objects(*args, text=b"", code=0, has=""):
+    return [json.loads(line) for line in run(*args, text=text, code=code, has=has).splitlines()]
+
+
+def f32(x):
+    return struct.unpack("<f", struct.pack("<f", x))[0]
+
+
+def near(a, b, most=1e-5):
+    return len(a) == len(b) and all(abs(x - y) <= most for x, y in zip(a, b))
+
+
+def dot(a, b):
+    return sum(x * y for x, y in zip(a, b))
+
+
+def ids_of(model, text):
+    return json.loads(run_tool("llm-tokenize", "-m", model, "--ids", "-p", text))
+
+
+def lines(some):
+    return "".join(line + "\n" for line in some).encode()
+
+
+def test_pooling():
+    for model in ("e.gguf", STORIES):
+        say = ["-m", model, "-ctk", "f32", "-ctv", "f32", "--tokens", "2,7,9,30,11"]
+        rows = array(*say, "--pooling", "none")
+        check(len(rows) == 5, "a row for each token", len(rows))
+        plain = {pool: array(*say, "--pooling", pool, "--no-normalize") for pool in ("mean", "cls", "last")}
+        check(near(plain["mean"][0], [sum(c) / 5 for c in zip(*rows)]), "mean")
+        check(plain["cls"] == rows[:1] and plain["last"] == rows[-1:], "cls and last are rows")
+        check(array(*say, "--no-normalize") == plain["mean"], "the default is the mean")
+        unit = array(*say)[0]
+        length = math.sqrt(dot(plain["mean"][0], plain["mean"][0]))
+        check(near(unit, [x / length for x in plain["mean"][0]]) and abs(dot(unit, unit) - 1) < 1e-5, "length 1")
+        cut = array(*say, "--dimensions", "8")[0]
+        length = math.sqrt(dot(unit[:8], unit[:8]))
+        check(near(cut, [x / length for x in unit[:8]]), "--dimensions cuts, then normalizes", [cut, unit])
+    got = objects("-m", "e.gguf", "--tokens", "2,7", "--tokens", "9", "--pooling", "none")
+    check([len(o["embedding"]) for o in got] == [2, 1] and len(got[0]["embedding"][0]) == DIM, "lists of vectors")
+    run_tool("llm-gguf", "set", "e.gguf", "bert.pooling_type=3", "-o", "last.gguf")
+    check(array("-m", "last.gguf", "--tokens", "2,7,9", "--no-normalize") == array("-m", "e.gguf", "--tokens", "2,7,9", "--pooling", "last", "--no-normalize"),
+          "the pooling of the file")
+
+
+def test_texts():
+    put("lines.txt", lines(LINES))
+    want = array("-m", "e.gguf", "-f", "lines.txt")
+    check(len(want) == len(LINES), "a row for each line", len(want))
+    for k, line in enumerate(LINES):
+        check(array("-m", "e.gguf", "-p", line) == want[k:k + 1], "a line has the bits that it has alone", line)
+        check(array("-m", "e.gguf", "--tokens", ",".join(map(str, ids_of("e.gguf", line)))) == want[k:k + 1], "its tokens", line)
+    many = [LINES[i * 7 % 6] + " a" * (i % 13) for i in range(300)]
+    check(array("-m", "e.gguf", "-f", "-", text=lines(many)) == [array("-m", "e.gguf", "-p", x)[0] if i < 30 else y for i, (x, y) in enumerate(
+        zip(many, array("-m", "e.gguf", "-f", "-", "-t", "1", "-c", "40", text=lines(many))))], "any mixture of lengths, threads and contexts")
+    check(array("-m", "e.gguf", text=lines(LINES)) == want, "standard input")
+    check(array("-m", "e.gguf", text=lines(LINES).replace(b"\n", b"\r\n")) == want, "line ends of DOS")
+    check(array("-m", "e.gguf", text=lines(LINES)[:-1]) == want, "no end of the last line")
+    got = objects("-m", "e.gguf", *(word for line in LINES for word in ("-p", line)))
+    check([o["index"] for o in got] == list(range(6)) and [[f32(x) for x in o["embedding"]] for o in got] == want, "lines of JSON have the same bits")
+    run("-m", "e.gguf", "-f", "lines.txt", "-o", "out.jsonl")
+    with open(path("out.jsonl"), encoding="utf-8") as f:
+        check([json.loads(line) for line in f] == got, "-o FILE")
+    causal = array("-m", STORIES, "-f", "-", text=lines(many[:40]))
+    check(causal == [array("-m", STORIES, "-p", x)[0] for x in many[:6]] + causal[6:], "a causal model: a line has the bits that it has alone")
+    named = run_tool("llm-embed", "-p", "a fox", text=b"")
+    check(named == run("-m", "builtin:stories", "-p", "a fox"), "the built-in model is the default")
+
+
+def test_is_lazy():
+    """Lines come out before all have come in."""
+    with subprocess.Popen([TOOL, "-m", path("e.gguf"), "-q"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as p:
+        p.stdin.write(lines(["a cat"] * 5000))
+        p.stdin.flush()
+        check(json.loads(p.stdout.readline())["index"] == 0, "the first line")
+        p.stdin.close()
+        check(len(p.stdout.readlines()) == 4999 and p.wait() == 0, "the others")
+
+
+def test_prompts():
+    query, passage = "the fox ", "a cat "
+    keys = [("sentence_transformers.prompt.query", "string", query), ("sentence_transformers.prompt.passage", "string", passage)]
+    encoder(path("p.gguf"), keys=keys)
+    encoder(path("d.gguf"), keys=keys + [("sentence_transformers.default_prompt", "string", "passage")])
+    plain, with_query, with_passage = (array("-m", "e.gguf", "-p", before + "sleeps") for before in ("", query, passage))
+    one = ["-p", "sleeps"]
+    check(array("-m", "p.gguf", *one) == plain, "no default prompt")
+    check(array("-m", "d.gguf", *one) == with_passage, "the default prompt")
+    check(array("-m", "p.gguf", *one, "--prompt-name", "query") == with_query, "--prompt-name")
+    check(array("-m", "p.gguf", *one, "--document") == with_passage, "--document")
+    check(array("-m", "e.gguf", *one, "--document") == plain, "a model without prompts")
+    ranked = objects("-m", "p.gguf", *one, "--query", "sleeps")
+    check(len(ranked) == 1 and abs(ranked[0]["score"] - dot(with_query[0], with_passage[0])) < 1e-6, "--query has a prompt of its own", ranked)
+    run("-m", "p.gguf", *one, "--prompt-name", "mine", code=1, has="--prompt-name: the model has no prompt 'mine'; its prompts are query, passage")
+    run("-m", "e.gguf", *one, "--prompt-name", "mine", code=1, has="the model has no prompt 'mine': its file has no keys sentence_transformers.prompt.*")
+    check(array("-m", "e.gguf", *one, "--prompt-name", "query") == plain, "every model has queries")
+    encoder(path("bad.gguf"), keys=[("sentence_transformers.default_prompt", "string", "gone")])
+    run("-m", "bad.gguf", *one, code=1, has="there is no key sentence_transformers.prompt.gone")
+
+
+def test_rankings():
+    rows = array("-m", "e.gguf", "-f", "lines.txt")
+    queries = ["a dog", "the garden"]
+    vectors = [array("-m", "e.gguf", "-p", q)[0] for q in queries]
+    say = ["-m", "e.gguf", "-f", "lines.txt", "--query", queries[0], "--query", queries[1]]
+    got = objects(*say)
+    for k, vector in enumerate(vectors):
+        want = sorted(((-f32(dot(vector, row)), i) for i, row in enumerate(rows)))
+        mine = [o for o in got if o["query"] == k]
+        check([o["index"] for o in mine] == [i for _, i in want], "best first", mine)
+        check(near([o["score"] for o in mine], [-s for s, _ in want], 1e-6), "similarities")
+        check([o["text"] for o in mine] == [LINES[i] for _, i in want], "texts")
+        check([o for o in objects(*say, "--top", "2") if o["query"] == k] == mine[:2], "--top")
+    check(near(sum(array(*say), []), [dot(v, r) for r in rows for v in vectors], 1e-6), "an array has a column for each query")
+    table = run(*say, "--format", "table", "--top", "1").splitlines()
+    check(table[0] == queries[0] and table[2].split()[1] == str(got[0]["index"] + 1), "a table", table)
+
+
+def test_scores():
+    for model, labels in (("r.gguf", 1), ("c.gguf", 3)):
+        pairs = [[CLS] + ids_of(model, "a dog")[1:] + ids_of(model, line)[1:] for line in LINES]
+        want = array("-m", model, *(word for ids in pairs for word in ("--tokens", ",".join(map(str, ids)))))
+        check(len(want[0]) == labels, "a column for each label", want)
+        say = ["-m", model, "-f", "lines.txt", "--rerank", "a dog"]
+        check(array(*say) == want, "--rerank: scores of the pairs")
+        got = objects(*say)
+        check([o["index"] for o in got] == sorted(range(6), key=lambda i: -want[i][0]), "best first", got)
+        check([f32(o["score"]) for o in got] == sorted((w[0] for w in want), reverse=True), "scores")
+        check(objects(*say, "--top", "2") == got[:2], "--top")
+    got = objects("-m", "c.gguf", "-p", "a cat")
+    check([s["label"] for s in got[0]["scores"]] == ["good", "bad", "neither"], "names of labels", got)
+    check(near([s["score"] for s in got[0]["scores"]], array("-m", "c.gguf", "-p", "a cat")[0], 1e-6), "scores of labels")
+    check(list(objects("-m", "r.gguf", "-p", "a cat")[0]) == ["index", "score"], "one score")
+    table = run("-m", "c.gguf", "-f", "lines.txt", "--format", "table").splitlines()
+    check(table[0].split() == ["good", "bad", "neither"] and len(table) == 7, "a table of scores", table)
+    check(len(array("-m", "r.gguf", "-p", "a cat", "--pooling", "mean")[0]) == DIM, "vectors of a reranker, if they are asked for")
+    form = "the {query} on {document} and {query}."
+    encoder(path("form.gguf"), 2, ["LABEL_0"], [("tokenizer.chat_template.rerank", "string", form)])
+    text = "the a {document} on small cat and a {document}."
+    check(array("-m", "form.gguf", "-p", "small cat", "--rerank", "a {document}")
+          == array("-m", "r.gguf", "--tokens", ",".join(map(str, ids_of("r.gguf", text)[1:-1]))), "the file's own form of pairs")
+
+
+def width(s):
+    return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in s)
+
+
+def test_tables():
+    texts = ["a cat", "the fox \x1b[31m\tsleeps", "\u732b" * 40, "the small old house in the garden and the big red one", "n\u0303"] * 6
+    got = run("-m", "e.gguf", "--format", "table", text=lines(texts)).splitlines()
+    check(max(map(width, got)) <= 80 and "\x1b" not in "".join(got), "80 columns", max(got, key=width))
+    numbers = [float(x) for line in got for x in re.findall(r"-?\d\.\d\d\d", line)]
+    check(len(numbers) == len(texts) ** 2 and all(-1.001 <= x <= 1.001 for x in numbers), "all similarities", len(numbers))
+    check(re.match(r" +1 +a cat +1\.000", got[1]), "the first row", got[1])
+    got = run("-m", "e.gguf", "--query", texts[2], text=lines(texts), *["--format", "table"]).splitlines()
+    check(max(map(width, got)) <= 80, "80 columns of a ranking", max(got, key=width))
+    run("-m", "e.gguf", "--format", "table", text=lines(["a"] * 501), code=1, has="shows 500 texts at most")
+
+
+def test_truncate():
+    long = "the cat sleeps " * 30
+    n = len(ids_of("e.gguf", long))
+    run("-m", "e.gguf", code=1, has=f"stdin, line 2 has {n} tokens, but the longest text has {CONTEXT} (the context, -c N): --truncate cuts it",
+        text=lines(["a cat", long]))
+    ids = ids_of("e.gguf", long)[:CONTEXT - 1] + [SEP]
+    check(array("-m", "e.gguf", "--truncate", text=lines([long])) == array("-m", "e.gguf", "--tokens", ",".join(map(str, ids))), "--truncate keeps the end")
+    check(array("-m", "e.gguf", "--truncate", "-c", "10", "-p", long) == array("-m", "e.gguf", "--tokens", ",".join(map(str, ids[:9] + [SEP]))), "-c")
+    pair = ([CLS] + ids_of("r.gguf", "a dog")[1:] + ids_of("r.gguf", long)[1:])[:CONTEXT - 1] + [SEP]
+    check(array("-m", "r.gguf", "--truncate", "-p", long, "--rerank", "a dog") == array("-m", "r.gguf", "--tokens", ",".join(map(str, pair))),
+          "--truncate of a pair")
+    run("-m", "r.gguf", "-p", long, "--rerank", "a dog", code=1, has="tokens with the query, but the longest text has")
+
+
+def test_resume():
+    many = [LINES[i * 5 % 6] + " a" * (i % 11) for i in range(5000)]
+    put("many.txt", lines(many))
+    say = ["-m", "e.gguf", "-f", "many.txt", "-o", "v.npy"]
+    run(*say)
+    with open(path("v.npy"), "rb") as f:
+        want = f.read()
+    whole = read_npy(path("v.npy"))
+    check(whole[0] == 5000 and len(want) == 128 + 5000 * DIM * 4, "the whole array")
+
+    def partial(rows, end=b""):
+        text = want[:128].replace(b"(5000,", b"(%d," % rows).rstrip(b"\n ")
+        put("v.npy", text + b" " * (127 - len(text)) + b"\n" + want[128:128 + rows * DIM * 4] + end)
+
+    def same():
+        with open(path("v.npy"), "rb") as f:
+            return f.read() == want
+
+    for rows, end in ((1, b""), (17, b"xyz"), (3000, bytes(DIM * 4 * 7)), (4999, b"")):
+        partial(rows, end)
+        run(*say, "--resume")
+        check(same(), f"--resume after {rows} rows")
+    run(*say, "--resume", has="v.npy has the rows of all 5000 texts already")
+    check(same(), "--resume of a whole file")
+    os.remove(path("v.npy"))
+    run(*say, "--resume")
+    check(same(), "--resume without a file")
+    put("v.npy", b"")
+    run(*say, "--resume")
+    check(same(), "--resume with an empty file")
+
+    # what does not fit is refused, and the file stays
+    encoder(path("other.gguf"), 5)
+    put("shifted.txt", lines(many[1:]))
+    put("short.txt", lines(many[:999]))
+    partial(1000)
+    with open(path("v.npy"), "rb") as f:
+        before = f.read()
+    for args, words in ((["-m", "other.gguf", *say[2:]], "row 1 is not the vector of line 1"), ([*say, "--dimensions", "8"], "row 1 is not the vector"),
+                        ([*say, "--pooling", "cls"], "row 1 is not"), (["-m", "e.gguf", "-f", "shifted.txt", "-o", "v.npy"], "row 1 is not"),
+                        (["-m", "e.gguf", "-f", "short.txt", "-o", "v.npy"], "v.npy has 1000 rows, but there are only 999 texts")):
+        run(*args, "--resume", code=1, has=words)
+        with open(path("v.npy"), "rb") as f:
+            check(f.read() == before, "the file stays", args)
+    put("v.npy", before[:-1])
+    run(*say, "--resume", code=1, has="fewer than its 1000 rows")
+    put("v.npy", b"my diary")
+    run(*say, "--resume", code=1, has="v.npy: is not a .npy file")
+    with open(path("v.npy"), "rb") as f:
+        check(f.read() == b"my diary", "another file stays")
+    os.remove(path("v.npy"))
+
+    # interruptions: with --resume the rows stay, without it nothing appears
+    for resume in ([], ["--resume"]):
+        with subprocess.Popen([TOOL, "-m", path("e.gguf"), "-o", path("v.npy"), *resume], stdin=subprocess.PIPE, stderr=subprocess.PIPE) as p:
+            p.stdin.write(lines(many[:4500]))
+            p.stdin.flush()
+            while not os.path.exists(path("v.npy")) if resume else not [f for f in os.listdir(TMP.name) if f.startswith("v.npy.tmp")]:
+                pass
+            if resume:
+                run(*say, "--resume", code=1, has="another process writes it")
+            p.stdin.write(lines(many[4500:]))
+            p.stdin.flush()
+            p.send_signal(signal.SIGINT)
+            p.stdin.close()
+            err = p.stderr.read().decode()
+            code = p.wait()
+        left = [f for f in os.listdir(TMP.name) if f.startswith("v.npy")]
+        check(code in (130, 0) and (code == 0 or "interrupted" in err), "interrupted", [code, err])
+        check(left == (["v.npy"] if resume or code == 0 else []), "what is left", left)
+        if left and not resume:
+            os.remove(path("v.npy"))
+    rows, _, values = read_npy(path("v.npy")) if os.path.getsize(path("v.npy")) else (0, 0, [])
+    check(values == whole[2][:rows], "the rows that are left")
+    run(*say, "--resume")
+    check(same(), "--resume after an interruption")
+
+
+def test_mistakes():
+    one = ["-m", "e.gguf", "-p", "a cat"]
+    for args, words in (([*one, "-f", "lines.txt"], "-p, -f and --tokens cannot be used together"), ([*one, "--format", "npy"], "-o FILE.npy"),
+                        ([*one, "--resume"], "--resume needs a NumPy array"), ([*one, "--pooling", "max"], "none, mean, cls, last"),
+                        ([*one, "--top", "3"], "--top is for --query and --rerank"), ([*one, "--rerank", "x", "--query", "y"], "--query is for vectors"),
+                        ([*one, "--rerank", "x", "--pooling", "mean"], "--rerank needs --pooling rank"), ([*one, "--tokens", "5"], "cannot be used together"),
+                        (["-m", "e.gguf", "--tokens", "1,x"], "--tokens"), (["-m", "e.gguf", "--tokens", "1", "--document"], "taken as they are"),
+                        ([*one, "--resume", "-o", "x.npy", "--pooling", "none"], "one row for each line"),
+                        ([*one, "--query", "x", "--pooling", "none"], "needs one vector for each text"),
+                        (["-m", "r.gguf", "-p", "a", "--query", "x"], "--query is for vectors, but the model's pooling is rank"),
+                        (["-m", "r.gguf", "-p", "a", "--dimensions", "4"], "--dimensions is for vectors"),
+                        ([*one, "--document", "--prompt-name", "x"], "cannot be used together"), ([*one, "-o", "e.gguf"], "e.gguf")):
+        run(*args, code=2, has=words)
+    for args, words in ((["-m", "gone.gguf", "-p", "a"], "gone.gguf"), (["-m", "e.gguf", "-f", "gone.txt"], "gone.txt"),
+                        ([*one, "--rerank", "x"], "score"), ([*one, "--pooling", "rank"], "score"), ([*one, "--dimensions", "4000"], "4000 dimensions"),
+                        (["-m", "e.gguf", "--tokens", "1,100000"], "100000"), (["-m", "e.gguf", "-f", "e.gguf"], "e.gguf is a GGUF file, not a text"),
+                        (["-m", "e.gguf", "-f", "-"], "stdin is empty: there is no text")):
+        run(*args, code=1, has=words)
+    r = subprocess.run([TOOL, "-m", path("e.gguf")], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    check(r.returncode == 2 and "there is no text: -p TEXT, -f FILE or standard input" in r.stderr, "no text", r.stderr)
+    run("-m", "e.gguf", code=1, has="stdin, line 2 has a byte 0", text=b"a\nb\0c\n")
+    run("-m", "e.gguf", has="stdin, line 2 is not UTF-8", text=b"a\nb\xff\nc\n")
+    # a model whose tokenizer adds nothing to a text
+    got = run("-m", os.path.join(os.path.dirname(STORIES), "../../tests/data/stories-qwen3.gguf"), code=1, text=b"a fox\n\nb\n",
+              has="stdin, line 2 has no tokens: it is empty")
+    check([json.loads(line)["index"] for line in got.splitlines()] == [0], "the lines before a mistake", got)
+    with open("/dev/full", "w", encoding="utf-8") as full:
+        r = subprocess.run([TOOL, *one[:1], path("e.gguf"), *one[2:]], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    check(r.returncode == 1 and "space" in r.stderr, "a full disk", r.stderr)
+    with subprocess.Popen([TOOL, "-m", path("e.gguf"), "-f", path("many.txt")], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as p:
+        p.stdout.readline()
+        p.stdout.close()
+        err = p.stderr.read().decode()
+        check(p.wait() == 1 and err == "", "a broken pipe", err)
+    check(not [f for f in os.listdir(TMP.name) if ".tmp-" in f], "temporary files")
+
+
+encoder(path("e.gguf"))
+encoder(path("r.gguf"), 2, ["LABEL_0"])
+encoder(path("c.gguf"), 3, ["good", "bad", "neither"])
+test_pooling()
+test_texts()
+test_is_lazy()
+test_prompts()
+test_rankings()
+test_scores()
+test_tables()
+test_truncate()
+test_resume()
+test_mistakes()
+sys.exit(finish())

@@ -1,0 +1,349 @@
+/* Sessions of models that see texts whole, or read one before they write: texts beside each other have the bits that they have
+ * alone, a text is not cut, what a slot reads goes with it; and diffusion. */
+#include "ggl/alloc.h"
+#include "ggl/backends.h"
+#include "llm/internal/diffuse.h"
+#include "llm/internal/embed.h"
+#include "tiny_model.h"
+
+#define HEAD "arch tiny\nlanguage 2\ntoken_embd [16, 8]\nf = freqs(8, 1000)\n"
+#define SEES                                                                                       \
+    "stage s:\n  x = token_embd[token]\n  for i < 3:\n    q = rope_half(heads(x, 2), f)\n"         \
+    "    x = x + attention(q, q, heads(x, 2), window = 40 if i == 1 else none)\n  return x\n"
+
+static const char encoder[] =
+    HEAD SEES "embedding = s\nscore = flat(sum(reshape(s[0], 8, 2))) * 3\n";
+static const char diffusion[] = HEAD SEES "logits = linear(s, token_embd)\n";
+static const char reader[] =
+    HEAD "stage e:\n  y = token_embd[token]\n  k = rope_half(heads(y, 2), f)\n  return y + "
+         "attention(k, k, k)\n"
+         "x = token_embd[token]\nq = rope_half(heads(x, 2), f)\nx = x + attention(q, q, q)\n"
+         "r = cache(heads(e, 2), heads(e * 2, 2))\n"
+         "x = x + flat(attend(heads(x, 2), r))\nlogits = linear(x, token_embd)\n";
+
+typedef struct fixture {
+    llm_model *m;
+    ggl_backend *cpu, *fold;
+    llm_session *s;
+} fixture;
+
+static void fixture_fini(fixture *f) {
+    llm_session_free(f->s);
+    llm_model_free(f->m);
+    ggl_backend_close(f->cpu);
+    ggl_backend_close(f->fold);
+}
+
+static bool fixture_init(fixture *f, const char *text, int n_threads, int64_t n_ctx,
+                         int64_t n_slots) {
+    const char *path = test_path("stage.gguf");
+    ggl_error err = {0};
+    *f = (fixture){0};
+    if (!tiny_model_write(path, text, 0.7f) ||
+        !CHECK_OK(llm_model_open(&f->m, path, NULL, &err), &err))
+        return false;
+    const ggl_backend_params bp = {.size = sizeof bp, .n_threads = n_threads};
+    llm_session_params p = llm_session_default();
+    p.n_ctx = n_ctx;
+    p.n_slots = n_slots;
+    p.type_k = p.type_v = GGL_F32;
+    bool ok = CHECK_OK(ggl_backend_open(&f->cpu, "cpu", &bp, &err), &err) &&
+              CHECK_OK(ggl_backend_open(&f->fold, "reference", NULL, &err), &err);
+    p.backend = &f->cpu;
+    p.n_backends = 1;
+    p.fold = f->fold;
+    return ok && CHECK_OK(llm_session_new(&f->s, f->m, &p, &err), &err) &&
+           CHECK_OK(llm_session_alloc(f->s, &err), &err);
+}
+
+/* Token i of text k. */
+static int32_t token_of(int k, int i) {
+    return (int32_t)((uint32_t)(k * 977 + i) * 2654435761u >> 29);
+}
+
+/* --- texts side by side ------------------------------------------------------------------------- */
+
+enum { N_TEXTS = 12, LONGEST = 150 };
+static const int lengths[N_TEXTS] = {1, 5, 64, 130, 3, 65, 150, 2, 17, 63, 128, 1};
+static int32_t words[N_TEXTS][LONGEST];
+
+typedef struct rows {
+    float at[N_TEXTS][LONGEST * 16];
+    int64_t n[N_TEXTS];
+} rows;
+
+static bool take(void *ctx, size_t text, int64_t n_rows, const float *row, int64_t n) {
+    rows *r = ctx;
+    r->n[text] = n_rows * n;
+    memcpy(r->at[text], row, (size_t)(n_rows * n) * sizeof *row);
+    return true;
+}
+
+static bool embed(fixture *f, const llm_embed_text *text, size_t n, llm_pooling pooling,
+                  int64_t n_dims, rows *out) {
+    ggl_error err = {0};
+    return CHECK_OK(llm_embed_all(f->s,
+                                  &(llm_embedding_params){.text = text,
+                                                          .n_texts = n,
+                                                          .pooling = pooling,
+                                                          .n_dims = n_dims,
+                                                          .normalize = pooling < LLM_POOL_NONE,
+                                                          .each = take,
+                                                          .ctx = out},
+                                  &err),
+                    &err);
+}
+
+TEST(side_by_side) {
+    static rows all, alone;
+    llm_embed_text text[N_TEXTS];
+    for (int k = 0; k < N_TEXTS; k++) {
+        for (int i = 0; i < lengths[k]; i++)
+            words[k][i] = token_of(k, i);
+        text[k] = (llm_embed_text){words[k], (size_t)lengths[k]};
+    }
+    fixture f[2];
+    bool ok = fixture_init(&f[0], encoder, 3, 200, 7) && fixture_init(&f[1], encoder, 1, 200, 1);
+    for (int pooling = 0; ok && pooling < LLM_POOL_COUNT; pooling++)
+        for (int64_t n_dims = 0; n_dims <= 5; n_dims += 5) {
+            ok = embed(&f[0], text, N_TEXTS, (llm_pooling)pooling, n_dims, &all);
+            for (int k = 0; ok && k < N_TEXTS; k++) {
+                ok = embed(&f[1], &text[k], 1, (llm_pooling)pooling, n_dims, &alone);
+                CHECK_MSG(all.n[k] == alone.n[0] && all.n[k] > 0 &&
+                              memcmp(all.at[k], alone.at[0], (size_t)all.n[k] * sizeof(float)) == 0,
+                          "text %d of %d tokens, %s: %d numbers", k, lengths[k],
+                          llm_pooling_name((llm_pooling)pooling), (int)all.n[k]);
+            }
+        }
+    /* a change of the last token changes the first one's vector */
+    ok = ok && embed(&f[1], &text[2], 1, LLM_POOL_CLS, 0, &all);
+    words[2][63] = (words[2][63] + 1) % 8;
+    ok = ok && embed(&f[1], &text[2], 1, LLM_POOL_CLS, 0, &alone);
+    CHECK(ok && memcmp(all.at[0], alone.at[0], 16 * sizeof(float)) != 0);
+    fixture_fini(&f[0]);
+    fixture_fini(&f[1]);
+}
+
+TEST(whole) {
+    fixture f;
+    ggl_error err = {0};
+    int32_t id[210];
+    bool want[210];
+    for (int i = 0; i < 210; i++) {
+        id[i] = token_of(0, i);
+        want[i] = true;
+    }
+    REQUIRE(fixture_init(&f, encoder, 1, 200, 2));
+    CHECK(llm_session_sees_all(f.s) && !llm_session_has_logits(f.s) &&
+          llm_session_n_score(f.s) == 2);
+    llm_batch b = {.n = 5, .token = id, .want_embedding = want};
+    CHECK_OK(llm_session_eval(f.s, &b, &err), &err);
+    CHECK_INT(llm_session_eval(f.s, &b, &err), GGL_USAGE);
+    CHECK_HAS(err.msg, "sees a text whole: clear the slot first");
+    CHECK_OK(llm_session_clear(f.s, 0, &err), &err);
+    b.n = 201;
+    CHECK_INT(llm_session_eval(f.s, &b, &err), GGL_LIMIT);
+    b = (llm_batch){.n = 5, .token = id};
+    CHECK_INT(llm_session_eval(f.s, &b, &err), GGL_USAGE);
+    CHECK_HAS(err.msg, "the model gives no logits");
+    CHECK_INT(llm_session_read(f.s, 0, id, 3, &err), GGL_USAGE);
+    const llm_embed_text text[2] = {{id, 3}, {id, 201}};
+    llm_embedding_params p = {.text = text, .n_texts = 2, .each = take};
+    CHECK_INT(llm_embed_all(f.s, &p, &err), GGL_LIMIT);
+    CHECK_HAS(err.msg, "text 2 has 201 tokens, but the longest text has 200");
+    p.n_texts = 1;
+    p.n_dims = 17;
+    CHECK_INT(llm_embed_all(f.s, &p, &err), GGL_USAGE);
+    fixture_fini(&f);
+}
+
+/* --- a text that is read ------------------------------------------------------------------------ */
+
+typedef struct logits {
+    float at[64 * 8];
+    int n;
+} logits;
+
+static void take_logits(void *ctx, int64_t i, const float *x) {
+    logits *l = ctx;
+    (void)i;
+    memcpy(l->at + 8 * l->n++, x, 8 * sizeof *x);
+}
+
+/* Runs n tokens in a slot, in pieces. */
+static bool write_some(fixture *f, int slot, int n, int piece, logits *out) {
+    ggl_error err = {0};
+    int32_t id[64], slots[64];
+    bool want[64];
+    out->n = 0;
+    for (int i = 0; i < n; i++) {
+        id[i] = token_of(5, i);
+        slots[i] = slot;
+        want[i] = true;
+    }
+    for (int i = 0; i < n; i += piece) {
+        const llm_batch b = {.n = n - i < piece ? n - i : piece,
+                             .token = id + i,
+                             .slot = slots,
+                             .want = want,
+                             .each = take_logits,
+                             .ctx = out};
+        if (!CHECK_OK(llm_session_eval(f->s, &b, &err), &err))
+            return false;
+    }
+    return true;
+}
+
+static bool read_text(fixture *f, int slot, int k, int n) {
+    ggl_error err = {0};
+    int32_t id[200];
+    for (int i = 0; i < n; i++)
+        id[i] = token_of(k, i);
+    return CHECK_OK(llm_session_read(f->s, slot, id, n, &err), &err);
+}
+
+static bool same(const logits *a, const logits *b) {
+    return a->n == b->n && memcmp(a->at, b->at, (size_t)a->n * 8 * sizeof(float)) == 0;
+}
+
+TEST(reads) {
+    static logits want, got, other;
+    fixture f;
+    ggl_error err = {0};
+    const int32_t one = 1;
+    REQUIRE(fixture_init(&f, reader, 3, 200, 4));
+    CHECK(llm_session_reads_text(f.s) && !llm_session_sees_all(f.s));
+    CHECK_INT(llm_session_eval(f.s, &(llm_batch){.n = 1, .token = &one}, &err), GGL_USAGE);
+    CHECK_HAS(err.msg, "reads a text before it writes, and slot 0 has none");
+    bool ok = read_text(&f, 0, 1, 130) && write_some(&f, 0, 40, 40, &want);
+    ok = ok && read_text(&f, 1, 2, 7) && write_some(&f, 1, 40, 40, &other);
+    CHECK_MSG(ok && !same(&want, &other), "another text gives the same logits");
+    /* in pieces, again in the same slot, whose text stays */
+    CHECK_OK(llm_session_clear(f.s, 0, &err), &err);
+    CHECK(ok && write_some(&f, 0, 40, 7, &got) && same(&want, &got));
+    /* a copy reads the same text, and is its own */
+    CHECK_OK(llm_session_copy(f.s, 2, 0, &err), &err);
+    CHECK_OK(llm_session_cut(f.s, 2, 0, &err), &err);
+    ok = ok && read_text(&f, 0, 3, 64);
+    CHECK(ok && write_some(&f, 2, 40, 13, &got) && same(&want, &got));
+    /* the first text again, after others */
+    CHECK(ok && read_text(&f, 0, 1, 130) && write_some(&f, 0, 40, 40, &got) && same(&want, &got));
+    int32_t long_one[201] = {0};
+    CHECK_INT(llm_session_read(f.s, 0, long_one, 201, &err), GGL_LIMIT);
+    CHECK_INT(llm_session_read(f.s, 4, long_one, 3, &err), GGL_USAGE);
+    CHECK_INT(llm_session_read(f.s, 0, long_one, 0, &err), GGL_USAGE);
+    long_one[1] = 8;
+    CHECK_INT(llm_session_read(f.s, 0, long_one, 3, &err), GGL_USAGE);
+    void *data;
+    size_t size;
+    CHECK_INT(llm_session_save(f.s, 0, false, &data, &size, &err), GGL_UNSUPPORTED);
+    fixture_fini(&f);
+}
+
+/* Sequences with texts of their own in one batch. */
+TEST(reads_beside_others) {
+    fixture f;
+    ggl_error err = {0};
+    static logits alone[3], together;
+    REQUIRE(fixture_init(&f, reader, 2, 200, 3));
+    bool ok = true;
+    for (int k = 0; k < 3; k++) {
+        ok = ok && read_text(&f, k, k, 1 + 66 * k) && write_some(&f, k, 10, 10, &alone[k]);
+        CHECK_OK(llm_session_clear(f.s, k, &err), &err);
+    }
+    int32_t id[30], slot[30];
+    bool want[30];
+    for (int i = 0; i < 30; i++) {
+        id[i] = token_of(5, i / 3);
+        slot[i] = i % 3;
+        want[i] = true;
+    }
+    const llm_batch b = {
+        .n = 30, .token = id, .slot = slot, .want = want, .each = take_logits, .ctx = &together};
+    CHECK(ok && CHECK_OK(llm_session_eval(f.s, &b, &err), &err));
+    for (int i = 0; i < together.n; i++)
+        CHECK_MSG(memcmp(together.at + 8 * i, alone[i % 3].at + 8 * (i / 3), 8 * sizeof(float)) ==
+                      0,
+                  "token %d of slot %d", i / 3, i % 3);
+    fixture_fini(&f);
+}
+
+/* --- diffusion ---------------------------------------------------------------------------------- */
+
+enum { LENGTH = 40, PROMPT = 6 };
+
+typedef struct steps {
+    int n;
+    bool blocks_in_order;
+} steps;
+
+/* Masks (7) of a block of eight may be gone only if those before it are. */
+static bool on_step(void *ctx, int64_t n_done, const int32_t *id) {
+    steps *s = ctx;
+    (void)n_done;
+    s->n++;
+    int last = -1, first = LENGTH;
+    for (int i = PROMPT; i < LENGTH; i++) {
+        first = id[i] == 7 && i < first ? i : first;
+        last = id[i] != 7 ? i : last;
+    }
+    s->blocks_in_order &= last < 0 || (last - PROMPT) / 8 <= (first - PROMPT) / 8;
+    return true;
+}
+
+static llm_diffusion of(steps *s, int order, int64_t n_block, double temp, uint64_t seed) {
+    static int32_t prompt[PROMPT] = {1, 2, 3, 4, 5, 6};
+    return (llm_diffusion){.prompt = prompt,
+                           .n_prompt = PROMPT,
+                           .n_length = LENGTH,
+                           .n_steps = 10,
+                           .n_block = n_block,
+                           .eps = 0.001,
+                           .order = (llm_diffusion_order)order,
+                           .temp = temp,
+                           .top_p = 1,
+                           .mask = 7,
+                           .shift = order % 2 == 0,
+                           .seed = seed,
+                           .step = on_step,
+                           .ctx = s};
+}
+
+TEST(diffuses) {
+    fixture f[2];
+    ggl_error err = {0};
+    int32_t a[LENGTH], b[LENGTH];
+    int n_other = 0;
+    bool ok = fixture_init(&f[0], diffusion, 1, 64, 1) && fixture_init(&f[1], diffusion, 3, 64, 1);
+    for (int k = 0; ok && k < 4 * LLM_DIFFUSE_N_ORDERS; k++) {
+        steps s = {.blocks_in_order = true};
+        llm_diffusion d = of(&s, k % LLM_DIFFUSE_N_ORDERS, k & 1 ? 8 : 0, k & 2 ? 1 : 0, 5);
+        d.cfg_scale = k % 3 == 0 ? 0.5 : 0;
+        d.top_k = k % 3 == 1 ? 3 : 0;
+        d.order_temp = k % 4 == 3 ? 0.2 : 0;
+        ok = CHECK_OK(llm_diffuse(f[0].s, &d, a, &err), &err) &&
+             CHECK_OK(llm_diffuse(f[1].s, &d, b, &err), &err);
+        CHECK_MSG(ok && memcmp(a, b, sizeof a) == 0, "case %d: threads change the text", k);
+        for (int i = 0; i < LENGTH; i++)
+            CHECK_MSG(a[i] != d.mask, "case %d: token %d is still a mask", k, i);
+        CHECK_MSG(memcmp(a, d.prompt, PROMPT * sizeof *a) == 0, "case %d: the prompt", k);
+        CHECK_MSG(s.n >= 4 && (!d.n_block || s.blocks_in_order), "case %d: %d steps", k, s.n);
+        d.seed = 6;
+        ok = ok && CHECK_OK(llm_diffuse(f[0].s, &d, b, &err), &err);
+        n_other += ok && memcmp(a, b, sizeof a) != 0;
+    }
+    CHECK_MSG(n_other >= 5, "other seeds gave %d other texts", n_other);
+    steps s = {0};
+    llm_diffusion d = of(&s, 0, 0, 1, 1);
+    d.n_length = 65;
+    CHECK_INT(llm_diffuse(f[0].s, &d, a, &err), GGL_LIMIT);
+    d = of(&s, 0, 0, -1, 1);
+    CHECK_INT(llm_diffuse(f[0].s, &d, a, &err), GGL_USAGE);
+    d = of(&s, 0, 0, 1, 1);
+    d.mask = 8;
+    CHECK_INT(llm_diffuse(f[0].s, &d, a, &err), GGL_USAGE);
+    CHECK_INT(llm_diffusion_of(&d, f[0].m, &err), GGL_UNSUPPORTED);
+    CHECK_HAS(err.msg, "mask_token_id");
+    fixture_fini(&f[0]);
+    fixture_fini(&f[1]);
+}

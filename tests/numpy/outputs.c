@@ -1,0 +1,156 @@
+/* test-outputs -m MODEL --tokens IDS .. --output WHAT [--backend NAME] [--arch FILE] --logits FILE.npy
+ *
+ * Runs a model whose tokens all see each other on some texts, all in one batch, and writes one row of floats for each
+ * row of its output. WHAT: logits (of all tokens), none, mean, cls, last (embeddings, not normalized) or rank
+ * (scores). Exit code 0, or 1 with a message. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/npy.h"
+#include "ggl/backends.h"
+#include "llm/internal/embed.h"
+
+enum { MAX_TEXTS = 16, MAX_TOKENS = 4096 };
+
+typedef struct run {
+    const char *model, *output, *backend, *arch, *file;
+    int32_t token[MAX_TOKENS], slot[MAX_TOKENS];
+    bool want[MAX_TOKENS];
+    llm_embed_text text[MAX_TEXTS];
+    size_t n_texts;
+    int64_t n;
+    float *row; /* the output's rows, one after another */
+    int64_t n_rows, n_columns;
+} run;
+
+static bool read_text(run *r, const char *list) {
+    llm_embed_text *t = &r->text[r->n_texts];
+    t->token = r->token + r->n;
+    for (char *end; *list && r->n < MAX_TOKENS; list = *end ? end + 1 : end) {
+        r->slot[r->n] = (int32_t)r->n_texts;
+        r->want[r->n] = true;
+        r->token[r->n++] = (int32_t)strtol(list, &end, 10);
+        if (end == list)
+            return false;
+        t->n++;
+    }
+    r->n_texts++;
+    return true;
+}
+
+static bool read_words(run *r, int argc, char **argv) {
+    for (int i = 1; i + 1 < argc; i += 2) {
+        const char *word = argv[i], *value = argv[i + 1];
+        if (strcmp(word, "-m") == 0)
+            r->model = value;
+        else if (strcmp(word, "--output") == 0)
+            r->output = value;
+        else if (strcmp(word, "--backend") == 0)
+            r->backend = value;
+        else if (strcmp(word, "--arch") == 0)
+            r->arch = value;
+        else if (strcmp(word, "--logits") == 0)
+            r->file = value;
+        else if (strcmp(word, "--tokens") != 0 || r->n_texts == MAX_TEXTS || !read_text(r, value))
+            return false;
+    }
+    return argc % 2 == 1 && r->model && r->file && r->output && r->n > 0;
+}
+
+static void keep(run *r, const float *row, int64_t n_rows, int64_t n) {
+    const size_t old = (size_t)(r->n_rows * n), more = (size_t)(n_rows * n);
+    r->row = realloc(r->row, (old + more) * sizeof *row);
+    memcpy(r->row + old, row, more * sizeof *row);
+    r->n_rows += n_rows;
+    r->n_columns = n;
+}
+
+static bool keep_rows(void *ctx, size_t text, int64_t n_rows, const float *row, int64_t n) {
+    (void)text;
+    keep(ctx, row, n_rows, n);
+    return true;
+}
+
+static void keep_logits(void *ctx, int64_t i, const float *row) {
+    (void)i;
+    run *r = ctx;
+    keep(r, row, 1, r->n_columns);
+}
+
+static ggl_status eval(run *r, llm_session *s, ggl_error *err) {
+    if (strcmp(r->output, "logits") == 0) {
+        r->n_columns = llm_session_n_vocab(s);
+        return llm_session_eval(s,
+                                &(llm_batch){.n = r->n,
+                                             .token = r->token,
+                                             .slot = r->slot,
+                                             .want = r->want,
+                                             .each = keep_logits,
+                                             .ctx = r},
+                                err);
+    }
+    llm_embedding_params p = {.text = r->text, .n_texts = r->n_texts, .each = keep_rows, .ctx = r};
+    const ggl_status st = llm_pooling_find(&p.pooling, r->output, NULL, err);
+    return st == GGL_OK ? llm_embed_all(s, &p, err) : st;
+}
+
+static ggl_status write_rows(const run *r, ggl_error *err) {
+    npy_writer w;
+    const ggl_status st = npy_open(&w, r->file, r->n_rows, r->n_columns, err);
+    if (st != GGL_OK)
+        return st;
+    for (int64_t i = 0; i < r->n_rows; i++)
+        npy_row(&w, r->row + i * r->n_columns, r->n_columns);
+    return npy_close(&w, err);
+}
+
+static ggl_status run_model(run *r, const llm_model *m, ggl_backend *b, ggl_backend *fold,
+                            ggl_error *err) {
+    llm_session_params p = llm_session_default();
+    p.backend = &b;
+    p.n_backends = 1;
+    p.fold = fold;
+    p.n_slots = (int64_t)r->n_texts;
+    p.n_ubatch = r->n;
+    p.type_k = p.type_v = GGL_F32;
+    p.embeddings = strcmp(r->output, "logits") != 0;
+    llm_session *s = NULL;
+    ggl_status st = llm_session_new(&s, m, &p, err);
+    if (st == GGL_OK)
+        st = llm_session_alloc(s, err);
+    if (st == GGL_OK)
+        st = eval(r, s, err);
+    if (st == GGL_OK)
+        st = write_rows(r, err);
+    llm_session_free(s);
+    return st;
+}
+
+int main(int argc, char **argv) {
+    static run r = {.backend = "cpu"};
+    if (!read_words(&r, argc, argv)) {
+        fprintf(stderr, "test-outputs: wrong arguments\n");
+        return 2;
+    }
+    ggl_error err = {0};
+    ggl_backend *backend = NULL, *fold = NULL;
+    llm_model *m = NULL;
+    ggl_status st = ggl_backend_open(&backend, r.backend, NULL, &err);
+    if (st == GGL_OK)
+        st = ggl_backend_open(&fold, "reference", NULL, &err);
+    const llm_load_params load = {
+        .size = sizeof load, .open_backend = ggl_backend_open, .close_backend = ggl_backend_close};
+    llm_model_params p = {.size = sizeof p, .arch_path = r.arch, .load = &load};
+    if (st == GGL_OK)
+        st = llm_model_open(&m, r.model, &p, &err);
+    if (st == GGL_OK)
+        st = run_model(&r, m, backend, fold, &err);
+    if (st != GGL_OK)
+        fprintf(stderr, "%s\n", err.msg);
+    llm_model_free(m);
+    ggl_backend_close(backend);
+    ggl_backend_close(fold);
+    free(r.row);
+    return st != GGL_OK;
+}

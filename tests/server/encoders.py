@@ -1,0 +1,243 @@
+#!/usr/bin/env python3
+"""llm-server with models that see texts whole: embedders and rerankers. encoders.py LLM-SERVER CASE."""
+import asyncio
+import base64
+import json
+import math
+import os
+import random
+import struct
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../e2e"))
+import encoder_file
+from http_layer import check
+from running import Gone, Server, exchange
+
+BINARY = sys.argv[1]
+MODELS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../models/builtin")
+QUERY = "a fox in the garden"
+
+
+def post(server, path, body, status=200):
+    got, _, text = server.post(path, body)
+    check(got == status, f"{path} {str(body)[:200]}: {got} {text[:300]}")
+    return json.loads(text)
+
+
+def refused(server, path, body, status, *words):
+    text = json.dumps(post(server, path, body, status))
+    check(all(w in text for w in words), f"{path}: {text[:300]}")
+
+
+def some_texts(n, seed=1):
+    """Of 1 to 40 words; the longest fill a context of 48."""
+    rng = random.Random(seed)
+    return [" ".join(rng.choice(encoder_file.WORDS) for _ in range(rng.randrange(1, 41))) for _ in range(n)]
+
+
+def vectors(server, texts, **more):
+    answer = post(server, "/v1/embeddings", {"input": texts, **more})
+    check([x["index"] for x in answer["data"]] == list(range(len(answer["data"]))), "index")
+    return [x["embedding"] for x in answer["data"]]
+
+
+def unit(v):
+    return [x / math.sqrt(sum(y * y for y in v)) for x in v]
+
+
+def near(a, b):
+    return len(a) == len(b) and all(abs(x - y) < 1e-5 for x, y in zip(a, b))
+
+
+def run_all(server, requests):
+    async def many():
+        return await asyncio.gather(*(exchange(server.port, "POST", path, body) for path, body in requests))
+    answers = asyncio.run(many())
+    check(all(status == 200 for status, _, _ in answers), [a[::2] for a in answers if a[0] != 200][:3])
+    return [json.loads(body) for _, _, body in answers]
+
+
+# --- cases -----------------------------------------------------------------------------------------
+
+
+def embed(folder):
+    """Vectors in all APIs: of one request, of many at once, and alone they have the same bits."""
+    model = encoder_file.encoder(os.path.join(folder, "embed.gguf"))
+    with Server([BINARY, "-m", model, "-t", "1"]) as s:
+        check(any("vectors of texts of at most 48 tokens" in x for x in s.lines), s.lines)
+        texts = some_texts(150)
+        got = vectors(s, texts)
+        check(all(len(v) == 32 and abs(sum(x * x for x in v) - 1) < 1e-5 for v in got), "length")
+        check([vectors(s, t)[0] for t in texts[:20]] == got[:20], "alone")
+        parts = run_all(s, [("/v1/embeddings", {"input": texts[i:i + 1 + i % 5]}) for i in range(60)])
+        check(all([x["embedding"] for x in a["data"]] == got[i:i + 1 + i % 5] for i, a in enumerate(parts)), "beside others")
+        ids = [post(s, "/tokenize", {"content": t, "add_special": True})["tokens"] for t in texts[:3]]
+        answer = post(s, "/v1/embeddings", {"input": ids, "model": "any"})
+        check([x["embedding"] for x in answer["data"]] == got[:3] and answer["usage"]["prompt_tokens"] == sum(map(len, ids)), "tokens")
+        check(ids[0][0] == 2 and ids[0][-1] == 3, "[CLS] and [SEP]")
+        coded = vectors(s, texts[:3], encoding_format="base64", dimensions=5)
+        check(all(near(struct.unpack("<5f", base64.b64decode(a)), unit(b[:5])) for a, b in zip(coded, got)), "base64, dimensions")
+        check(post(s, "/api/embed", {"input": texts})["embeddings"] == got, "/api/embed")
+        check(near(post(s, "/api/embed", {"input": texts[0], "dimensions": 4})["embeddings"][0], unit(got[0][:4])), "Ollama's dimensions")
+        check(post(s, "/api/embeddings", {"prompt": texts[1]})["embedding"] == got[1], "/api/embeddings")
+        check(post(s, "/embedding", {"content": texts[:2]}) == [{"index": i, "embedding": [got[i]]} for i in range(2)], "/embedding")
+        check(post(s, "/embed", {"inputs": texts[0]}) == [got[0]] and post(s, "/embed", {"inputs": texts}) == got, "/embed")
+        plain = post(s, "/embed", {"inputs": texts[0], "normalize": False})[0]
+        check(near(unit(plain), got[0]) and not near(plain, got[0]), "normalize")
+        long = "fox " * 60
+        refused(s, "/v1/embeddings", {"input": ["a", long]}, 400, "input[1]", "62 tokens", "48 tokens", "parts")
+        refused(s, "/embed", {"inputs": long}, 400, "62 tokens")
+        check(post(s, "/embed", {"inputs": long, "truncate": True}) == vectors(s, "fox " * 46) and
+              post(s, "/api/embed", {"input": long, "truncate": True})["embeddings"] == vectors(s, "fox " * 46), "truncate")
+        refused(s, "/embed", {"inputs": long, "truncate": True, "truncation_direction": "Left"}, 400, "Right")
+        for name, value in (("dimensions", 0), ("dimensions", 33), ("dimensions", "x"), ("input", []), ("input", [[["a"]]]), ("input", {}),
+                            ("input", [1.5]), ("input", [None]), ("input", ["a"] * 5000), ("input", [99999])):
+            refused(s, "/v1/embeddings", {"input": "a", name: value}, 400, name if name == "dimensions" else "")
+        check(len(vectors(s, "")[0]) == 32, "an empty text has its two special tokens")
+    own = [f"--pooling={p}" for p in ("cls", "last", "none")]
+    with Server([BINARY, "-m", model, "-t", "1", own[2]]) as s:
+        rows = post(s, "/embedding", {"input": texts[:9]})
+        mean = [unit([sum(c) for c in zip(*x["embedding"])]) for x in rows]
+        check(all(near(a, b) for a, b in zip(mean, got)), "mean")
+        refused(s, "/v1/embeddings", {"input": "a"}, 400, "--pooling none")
+    for flag, at in ((own[0], 0), (own[1], -1)): # one token is wanted, and the whole text runs
+        with Server([BINARY, "-m", model, "-t", "1", flag]) as s:
+            check(all(near(v, unit(x["embedding"][at])) for v, x in zip(vectors(s, texts[:9]), rows)), flag)
+
+
+def rerank(folder):
+    """Scores in all forms, sorted; each pair alone has the same bits."""
+    model = encoder_file.encoder(os.path.join(folder, "rank.gguf"), seed=2, labels=[""])
+    with Server([BINARY, "-m", model, "-t", "1"]) as s:
+        check(any("scores of texts" in x for x in s.lines), s.lines)
+        texts = [" ".join(t.split()[:30]) for t in some_texts(100, 2)]
+        answer = post(s, "/v1/rerank", {"query": QUERY, "documents": texts, "model": "any"})
+        score = {x["index"]: x["relevance_score"] for x in answer["results"]}
+        check(answer["model"] == "any" and answer["object"] == "list" and set(score) == set(range(100)), answer)
+        check(list(score.values()) == sorted(score.values(), reverse=True) and len(set(score.values())) > 90, "sorted")
+        check(all(x.keys() == {"index", "relevance_score"} for x in answer["results"]), "members")
+        alone = lambda t: post(s, "/rerank", {"query": QUERY, "documents": [t]})
+        check(all(alone(texts[i])["results"][0]["relevance_score"] == score[i] for i in range(10)), "alone")
+        check(answer["usage"]["total_tokens"] == sum(alone(t)["usage"]["total_tokens"] for t in texts), "usage")
+        n = [len(post(s, "/tokenize", {"content": t, "add_special": True})["tokens"]) for t in (QUERY, texts[0])]
+        check(alone(texts[0])["usage"] == {"prompt_tokens": sum(n) - 1, "total_tokens": sum(n) - 1}, "[CLS] query [SEP] text [SEP]")
+        for path in ("/rerank", "/reranking", "/v1/reranking", "/v2/rerank"):
+            check(post(s, path, {"query": QUERY, "documents": texts})["results"] == answer["results"], path)
+        some = post(s, "/v1/rerank", {"query": QUERY, "documents": [{"text": t} for t in texts], "top_n": 3, "return_documents": True})["results"]
+        check([x["index"] for x in some] == list(score)[:3] and all(x["document"] == {"text": texts[x["index"]]} for x in some), some)
+        check(len(post(s, "/v1/rerank", {"query": QUERY, "documents": texts, "top_n": 1000})["results"]) == 100, "top_n")
+        tei = post(s, "/rerank", {"query": QUERY, "texts": texts, "return_text": True})
+        check([x["index"] for x in tei] == list(score) and all(x["text"] == texts[x["index"]] for x in tei), "texts")
+        check(all(abs(x["score"] - 1 / (1 + math.exp(-score[x["index"]]))) < 1e-6 for x in tei), "sigmoid")
+        raw = post(s, "/rerank", {"query": QUERY, "texts": texts, "raw_scores": True})
+        check({x["index"]: x["score"] for x in raw} == score and raw[0].keys() == {"index", "score"}, "raw_scores")
+        many = run_all(s, [("/v1/rerank", {"query": QUERY, "documents": texts[i:i + 9]}) for i in range(40)])
+        check(all({x["index"] + i: x["relevance_score"] for x in a["results"]} == {k: score[k] for k in range(i, i + 9)} for i, a in enumerate(many)), "others")
+        same = post(s, "/v1/rerank", {"query": QUERY, "documents": ["a fox"] * 5})["results"]
+        check([x["index"] for x in same] == list(range(5)), "equal scores keep their order")
+        for body, *words in (({"documents": ["a"]}, "query"), ({"query": "a"}, "documents"), ({"query": "a", "documents": []}, "documents"),
+                             ({"query": "", "documents": ["a"]}, "query"), ({"query": ["a"], "documents": ["a"]}, "query"),
+                             ({"query": "a", "documents": "b"}, "list"), ({"query": "a", "documents": ["b", ["c"]]}, "documents[1]"),
+                             ({"query": "a", "documents": [{"image": "c"}]}, "documents[0]"), ({"query": "a", "texts": [3]}, "texts[0]"),
+                             ({"query": "a", "documents": ["b"], "texts": ["b"]}, "two forms"), ({"query": "a", "documents": ["b"], "top_n": 0}, "top_n"),
+                             ({"query": "a", "documents": ["b"], "top_n": -1}, "top_n"), ({"query": "a", "documents": ["b"] * 10000}, "10000", "4096"),
+                             ({"query": "a", "documents": ["b", "fox " * 60]}, "documents[1]", "64 tokens", "48 tokens")):
+            refused(s, "/v1/rerank", body, 400, *words)
+        long = post(s, "/rerank", {"query": "a", "texts": ["fox " * 60], "truncate": True, "raw_scores": True})
+        check(long == post(s, "/rerank", {"query": "a", "texts": ["fox " * 44], "raw_scores": True}), "truncate")
+
+
+def causal(folder):
+    """A model that writes ranks by the last token, and writes no more: here its scores are the probabilities of tokens."""
+    with open(os.path.join(MODELS, "../archs/llama.arch")) as f:
+        text = f.read()
+    own = os.path.join(folder, "own.arch")
+    with open(own, "w") as f:
+        f.write(text.replace("\nconvert", "\nscore = softmax(logits)\nconvert", 1))
+    with Server([BINARY, "-m", "builtin:chat", "--arch", own, "--reranking", "-c", "256", "-t", "1"]) as s:
+        texts = [t[:100] for t in some_texts(30)]
+        answer = post(s, "/v1/rerank", {"query": QUERY, "documents": texts})
+        score = {x["index"]: x["relevance_score"] for x in answer["results"]}
+        check(len(set(score.values())) > 20, "scores")
+        many = run_all(s, [("/v1/rerank", {"query": QUERY, "documents": texts[i:i + 3]}) for i in range(20)])
+        check(all({x["index"] + i: x["relevance_score"] for x in a["results"]} == {k: score[k] for k in range(i, i + 3)} for i, a in enumerate(many)), "others")
+        refused(s, "/v1/rerank", {"query": "a", "documents": ["fox " * 300]}, 400, "256 tokens")
+        refused(s, "/v1/completions", {"prompt": "a"}, 501, "/v1/rerank")
+        refused(s, "/v1/embeddings", {"input": "a"}, 501, "/v1/rerank")
+        end = post(s, "/tokenize", {"content": json.loads(s.get("/props")[2])["eos_token"]})["tokens"]
+        ids = [post(s, "/tokenize", {"content": t, "add_special": True})["tokens"] for t in (QUERY, texts[0])]
+    with Server([BINARY, "-m", "builtin:chat", "-c", "256", "-t", "1", "-ctk", "f32", "-ctv", "f32"]) as s: # token 0 after the pair, which is forced to be drawn
+        body = {"prompt": ids[0] + end + ids[1][1:], "n_predict": 1, "n_probs": 1, "temperature": 0, "logit_bias": [[0, 1000]]}
+        drawn = post(s, "/completion", body)["completion_probabilities"][0]
+    check(len(end) == 1 and drawn["id"] == 0 and abs(math.log(score[0]) - drawn["logprob"]) < 1e-3, f"{score[0]}, {drawn}")
+
+
+def unlike(folder):
+    """What a model cannot do gets a sentence; everything that looks at the server works."""
+    files = {"vectors": encoder_file.encoder(os.path.join(folder, "embed.gguf")),
+             "scores": encoder_file.encoder(os.path.join(folder, "rank.gguf"), labels=[""])}
+    chat = {"messages": [{"role": "user", "content": "a"}], "max_tokens": 2}
+    writing = (("/v1/chat/completions", chat), ("/v1/completions", {"prompt": "a"}), ("/completion", {"prompt": "a"}), ("/api/generate", {"prompt": "a"}),
+               ("/api/chat", chat), ("/v1/messages", dict(chat, max_tokens=2)), ("/v1/responses", {"input": "a"}))
+    for what, model in files.items():
+        with Server([BINARY, "-m", model, "-t", "1", "-c", "4096"]) as s:
+            check(any("at most 48 tokens, fewer than -c 4096" in x for x in s.lines), s.lines)
+            path = "/v1/embeddings" if what == "vectors" else "/v1/rerank"
+            for other, body in writing:
+                refused(s, other, body, 501, path, "writes no texts")
+            if what == "vectors":
+                refused(s, "/v1/rerank", {"query": "a", "documents": ["b"]}, 501, path, "ranks no documents")
+            else:
+                refused(s, "/v1/embeddings", {"input": "a"}, 501, path, "gives no embeddings")
+                refused(s, "/embed", {"inputs": "a", "dimensions": 3}, 501, path)
+            for look in ("/health", "/props", "/v1/models", "/api/tags", "/api/ps", "/slots"):
+                check(s.get(look)[0] == 200, look)
+            check(s.get("/")[0] == 200 and b"llm" in s.get("/metrics")[2], "the page, metrics")
+            shown = post(s, "/api/show", {})["capabilities"]
+            check(shown == (["embedding"] if what == "vectors" else []), shown)
+            slots = json.loads(s.get("/slots")[2])
+            check(len(slots) == 64 and all(x["use"] == "empty" for x in slots), "slots are empty after a text")
+            check(s.stop() == 0, "exit code")
+    r = subprocess.run([BINARY, "-m", files["vectors"], "--reranking", "--port", "0"], capture_output=True, text=True, timeout=60)
+    check(r.returncode == 1 and "score" in r.stderr, r)
+    with Server([BINARY, "-m", files["scores"], "-t", "1", "--pooling", "mean"]) as s: # the states of a reranker are vectors, too
+        check(len(vectors(s, "a fox")[0]) == 32, "--pooling mean")
+
+
+def several(folder):
+    """One server chats, embeds and ranks, with three models; clients that leave do no harm."""
+    encoder_file.encoder(os.path.join(folder, "embed.gguf"))
+    encoder_file.encoder(os.path.join(folder, "rank.gguf"), seed=2, labels=[""])
+    os.symlink(os.path.abspath(os.path.join(MODELS, "stories-chat.gguf")), os.path.join(folder, "chat.gguf"))
+    with Server([BINARY, "--models", folder, "-t", "1", "-c", "512"]) as s:
+        show = {name: post(s, "/api/show", {"model": name})["capabilities"] for name in ("embed", "rank", "chat")}
+        check(show["embed"] == ["embedding"] and show["rank"] == [] and "completion" in show["chat"], show)
+        texts = some_texts(40)
+        requests = [("/v1/embeddings", {"model": "embed", "input": texts[:20]}), ("/v1/rerank", {"model": "rank", "query": "a fox", "documents": texts[:4]}),
+                    ("/v1/chat/completions", {"model": "chat", "messages": [{"role": "user", "content": "Hello!"}], "max_tokens": 8, "temperature": 0})]
+        requests[1][1]["documents"] = [" ".join(t.split()[:30]) for t in texts[:4]]
+        first = run_all(s, requests)
+        check(len(first[0]["data"]) == 20 and len(first[1]["results"]) == 4 and first[2]["choices"][0]["message"]["content"], first)
+
+        async def leave():
+            async def one(cut):
+                path, body = requests[cut % 2]
+                try:
+                    await exchange(s.port, "POST", path, body, cut=-cut * 40 if cut % 3 else cut)
+                except (Gone, OSError, ValueError):
+                    pass
+            await asyncio.gather(*(one(i) for i in range(1, 60)))
+        asyncio.run(leave())
+        again = run_all(s, requests * 4)
+        check(all(again[i]["data"] == first[0]["data"] and again[i + 1]["results"] == first[1]["results"] for i in range(0, 12, 3)), "again")
+        refused(s, "/v1/embeddings", {"model": "rank", "input": "a"}, 501, "/v1/rerank")
+        refused(s, "/v1/rerank", {"model": "chat", "query": "a", "documents": ["b"]}, 501, "--reranking")
+        check(s.stop() == 0, "exit code")
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as temporary:
+        globals()[sys.argv[2]](temporary)

@@ -1,0 +1,173 @@
+#include "diffusion.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/json_text.h"
+#include "common/process.h"
+#include "common/progress.h"
+#include "common/report.h"
+#include "ggl/alloc.h"
+#include "ggl/internal/file.h"
+
+#define TOOL "llm-cli"
+
+enum { DEFAULT_LENGTH = 64 };
+
+typedef struct view {
+    const completion_setup *s;
+    bool visual; /* the text is drawn again after each step */
+    bool drawn;
+} view;
+
+bool diffusion_is(const llm_context *c) {
+    const llm_arch *arch = llm_model_arch(llm_opened_model(c));
+    return llm_arch_sees_all(arch) && llm_arch_has_output(arch, "logits");
+}
+
+/* --- the prompt ------------------------------------------------------------------------------- */
+
+/* Returns {"messages": [{"role": "user", "content": text}]}, to free(); NULL: out of memory. */
+static char *conversation(const char *text, size_t n) {
+    char *json = NULL;
+    size_t size;
+    FILE *f = open_memstream(&json, &size);
+    if (!f)
+        return NULL;
+    fputs("{\"messages\": [{\"role\": \"user\", \"content\": ", f);
+    json_put_string(f, text, n);
+    fputs("}]}", f);
+    if (fclose(f) == 0)
+        return json;
+    free(json);
+    return NULL;
+}
+
+int diffusion_prompt(llm_context *c, const char *text, size_t n, bool chats, llm_tokens *ids) {
+    ggl_error err = {0};
+    const bool formats = chats && llm_context_has_chat(c);
+    char *json = formats ? conversation(text, n) : NULL, *formed = NULL;
+    size_t n_formed;
+    ggl_status st = GGL_OK;
+    if (formats)
+        st = json ? llm_chat_format(c, json, true, &formed, &n_formed, &err)
+                  : ggl_fail(&err, GGL_NOMEM, "out of memory");
+    if (st == GGL_OK)
+        st = llm_encode(c, formed ? formed : text, formed ? n_formed : n,
+                        formed ? LLM_READ_SPECIAL : LLM_ADD_SPECIAL | LLM_READ_SPECIAL, &ids->id,
+                        &ids->n, &err);
+    ids->cap = ids->n;
+    free(json);
+    ggl_free(formed);
+    return st == GGL_OK ? -1 : tool_error(TOOL, 1, "%s", err.msg);
+}
+
+/* --- as it unmasks ---------------------------------------------------------------------------- */
+
+/* Draws the tokens so far; masks are dots. */
+static void draw(view *v, const int32_t *id, size_t n, int32_t mask) {
+    const llm_tokenizer *t = llm_opened_tokenizer(v->s->ctx);
+    fputs(v->drawn ? "\033[u\033[J" : "\033[s", stdout); /* back to where the text begins */
+    v->drawn = true;
+    for (size_t i = 0; t && i < n; i++) {
+        const ggl_str piece =
+            id[i] == mask ? (ggl_str){"\xc2\xb7", 2} : llm_token_text(t, id[i], false);
+        fwrite(piece.s, 1, piece.n, stdout);
+    }
+    fflush(stdout);
+}
+
+static bool on_step(void *user, int32_t n_done, int32_t n_steps, const int32_t *id, size_t n,
+                    int32_t mask) {
+    view *v = user;
+    (void)n_steps;
+    progress_set(n_done);
+    if (v->visual)
+        draw(v, id, n, mask);
+    return !process_stopped;
+}
+
+/* --- the text --------------------------------------------------------------------------------- */
+
+static llm_diffuse_params params(view *v) {
+    const cli_options *o = v->s->o;
+    static const char *const orders[] = {"origin", "entropy", "margin", "random", "confidence"};
+    return (llm_diffuse_params){
+        .size = sizeof(llm_diffuse_params),
+        .n_length = (int32_t)(o->n_predict > 0 ? o->n_predict : DEFAULT_LENGTH),
+        .n_steps = (int32_t)o->diffusion_steps,
+        .n_block = (int32_t)o->diffusion_block,
+        .eps = o->diffusion_eps,
+        .order = orders[o->diffusion_algorithm % 5],
+        .order_temp = o->diffusion_alg_temp,
+        .temp = v->s->generation->sampling.temp > 0 ? (double)v->s->generation->sampling.temp : 0,
+        .top_k = v->s->generation->sampling.top_k,
+        .top_p = (double)v->s->generation->sampling.top_p,
+        .cfg_scale = o->diffusion_cfg,
+        .seed = (uint64_t)o->seed,
+        .step = on_step,
+        .user = v};
+}
+
+static int put(const cli_options *o, const char *text, size_t n) {
+    ggl_error err = {0};
+    ggl_new_file *f = NULL;
+    if (!o->output) {
+        fwrite(text, 1, n, stdout);
+        putchar('\n');
+        return -1;
+    }
+    ggl_status st = ggl_new_file_open(&f, o->output, &err);
+    if (st == GGL_OK) {
+        fwrite(text, 1, n, ggl_new_file_stream(f));
+        st = ggl_new_file_commit(f, &err);
+    }
+    return st == GGL_OK ? -1 : tool_error(TOOL, 1, "-o: %s", err.msg);
+}
+
+/* Prints the answer's text; without a tokenizer, its ids. */
+static int print(const completion_setup *s, const int32_t *id, size_t n) {
+    ggl_error err = {0};
+    char *text = NULL;
+    size_t size = 0;
+    if (!llm_opened_tokenizer(s->ctx)) {
+        for (size_t i = 0; i < n; i++)
+            printf("%s%" PRId32, i ? "," : "", id[i]);
+        putchar('\n');
+        return -1;
+    }
+    if (llm_decode(s->ctx, id, n, 0, &text, &size, &err) != GGL_OK)
+        return tool_error(TOOL, 1, "%s", err.msg);
+    const int code = put(s->o, text, size);
+    ggl_free(text);
+    return code;
+}
+
+int diffusion_run(const completion_setup *s) {
+    view v = {.s = s, .visual = s->o->diffusion_visual && isatty(STDOUT_FILENO) && !s->o->output};
+    const llm_diffuse_params p = params(&v);
+    ggl_error err = {0};
+    int32_t *id = NULL;
+    size_t n = 0;
+    const double t = process_seconds();
+    progress_begin("steps", p.n_steps > 0 ? p.n_steps : p.n_length, "diffusion");
+    const ggl_status st =
+        llm_diffuse_tokens(s->ctx, s->prompt->id, s->prompt->n, &p, &id, &n, &err);
+    progress_end();
+    if (v.drawn)
+        fputs("\033[u\033[J", stdout);
+    if (process_stopped)
+        return process_stop_code();
+    if (st != GGL_OK)
+        return tool_error(TOOL, st == GGL_USAGE ? 2 : 1, "%s", err.msg);
+    const int code = print(s, id, n);
+    ggl_free(id);
+    const double seconds = process_seconds() - t;
+    if (code < 0 && !tool_is_quiet())
+        fprintf(stderr, "\ndiffusion   %9.1f ms %7zu tokens %10.1f t/s\n", seconds * 1e3, n,
+                seconds > 0 ? (double)n / seconds : 0);
+    return code;
+}

@@ -1,0 +1,356 @@
+/* llm-embed: makes vectors of texts, and ranks texts by similarity or by a reranker's scores. See docs/tools.md. */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "batch.h"
+#include "common/cache_types.h"
+#include "common/load.h"
+#include "common/open_context.h"
+#include "common/paths.h"
+#include "common/process.h"
+#include "common/progress.h"
+#include "ggl/internal/alloc.h"
+#include "labels.h"
+#include "llm/internal/arch.h"
+#include "options.h"
+#include "output.h"
+#include "source.h"
+
+enum { ROWS = 64, NAME = 256 };
+
+/* Vectors of the queries. */
+typedef struct queries {
+    float *row; /* [n][n_dims] */
+    size_t n, n_dims, cap;
+    float *similarity; /* [n], of one text */
+} queries;
+
+typedef struct job {
+    options o;
+    ggl_gguf_params file; /* how it is read */
+    llm_opening opening;
+    llm_context *ctx;
+    source source;
+    batch batch;
+    prompt query_prompt, line_prompt;
+    labels labels;
+    queries queries;
+    output *out;
+    size_t n_done; /* texts */
+} job;
+
+/* --- opening ---------------------------------------------------------------------------------- */
+
+static int open_model(job *j) {
+    const options *o = &j->o;
+    j->file = (ggl_gguf_params){.size = sizeof j->file, .no_mmap = o->no_mmap, .willneed = true};
+    const llm_model_params mp = {.size = sizeof mp,
+                                 .arch_path = o->arch,
+                                 .gguf = &j->file,
+                                 .ignore = ignore_of(&o->ignore),
+                                 .override = o->overrides.text,
+                                 .n_override = o->overrides.n};
+    j->opening = (llm_opening){.loading = tool_loading(o->model, &mp, o->type),
+                               .no_chat = true,
+                               .backend = {.size = sizeof j->opening.backend,
+                                           .n_threads = (int)o->n_threads,
+                                           .n_threads_batch = (int)o->n_threads,
+                                           .mask = o->mask,
+                                           .f16_as_bf16 = o->f16_as_bf16},
+                               .placement = placement_choice(TOOL, &o->placement),
+                               .session = llm_session_default(),
+                               .pooling = embed_options_pooling(o),
+                               .n_kept_slots = -1, /* more texts at once, if that is cheap */
+                               .placed = placement_say,
+                               .cancelled = process_is_stopped,
+                               .ctx = (void *)(uintptr_t)TOOL};
+    llm_session_params *sp = &j->opening.session;
+    sp->embeddings = true;
+    sp->only = "embedding"; /* of a reranker, the library computes its scores alone */
+    sp->n_ubatch = o->n_ubatch;
+    sp->n_rows = o->n_ubatch < ROWS ? o->n_ubatch : ROWS;
+    sp->progress = progress_share;
+    sp->type_k = tool_cache_type(o->type_k);
+    sp->type_v = tool_cache_type(o->type_v);
+    sp->types_given = o->types_given;
+    return tool_open_named(&j->ctx, TOOL, &j->opening);
+}
+
+/* Texts that are computed together share the cache of one. */
+static int open_session(job *j) {
+    llm_session_params *sp = &j->opening.session;
+    const llm_model *m = llm_opened_model(j->ctx);
+    const llm_arch *arch = llm_model_arch(m);
+    sp->n_ctx = j->o.n_ctx;
+    if (!llm_arch_sees_all(arch) && !llm_arch_reads_text(arch))
+        sp->n_pool = sp->n_ctx > 0 ? sp->n_ctx : llm_model_n_ctx(m);
+    const int code = tool_open_weights(j->ctx, TOOL, &j->opening, &j->o.adapters);
+    return code < 0 ? tool_open_context(j->ctx, TOOL, &j->opening, NULL, LLM_OPENED_ALL) : code;
+}
+
+/* Whether the options go with what the model makes. Returns -1, or an exit code. */
+static int check_pooling(const job *j) {
+    const options *o = &j->o;
+    const llm_pooling pooling = llm_opened_pooling(j->ctx);
+    const char *rank_flag = o->query.n > 0  ? "--query"
+                            : o->n_dims > 0 ? "--dimensions"
+                                            : NULL; /* scores are never normalized */
+    const char *none_flag = o->query.n > 0              ? "--query"
+                            : o->format == FORMAT_TABLE ? "--format table"
+                            : o->resume                 ? "--resume"
+                                                        : NULL;
+    if (pooling == LLM_POOL_RANK && rank_flag && !o->rerank)
+        return tool_error(TOOL, 2,
+                          "%s is for vectors, but the model's pooling is rank: it gives scores "
+                          "(--rerank QUERY ranks the lines)",
+                          rank_flag);
+    if (pooling == LLM_POOL_NONE && none_flag)
+        return tool_error(TOOL, 2,
+                          "%s needs one vector for each text, but the pooling is none: choose "
+                          "--pooling mean, cls or last",
+                          none_flag);
+    return -1;
+}
+
+static int open_output(job *j) {
+    ggl_error err = {0};
+    const options *o = &j->o;
+    const output_params p = {.o = o,
+                             .labels = &j->labels,
+                             .scores = llm_opened_pooling(j->ctx) == LLM_POOL_RANK,
+                             .lists = llm_opened_pooling(j->ctx) == LLM_POOL_NONE};
+    const ggl_status st = o->format == FORMAT_NPY       ? output_npy(&j->out, &p, &err)
+                          : o->query.n > 0 || o->rerank ? output_ranking(&j->out, &p, &err)
+                          : o->format == FORMAT_TABLE   ? output_table(&j->out, &p, &err)
+                                                        : output_json(&j->out, &p, &err);
+    return st == GGL_OK ? -1 : tool_error(TOOL, 1, "%s", err.msg);
+}
+
+/* --- queries ---------------------------------------------------------------------------------- */
+
+static ggl_status keep_query(void *user, const result *r, ggl_error *err) {
+    queries *q = user;
+    q->n_dims = r->n;
+    if (!ggl_grow(&q->row, &q->cap, (q->n + 1) * r->n, sizeof *q->row))
+        return ggl_fail(err, GGL_NOMEM, "out of memory for the queries");
+    memcpy(q->row + q->n++ * r->n, r->row, r->n * sizeof *r->row);
+    return GGL_OK;
+}
+
+static int embed_queries(job *j) {
+    ggl_error err = {0};
+    const arg_list *list = &j->o.query;
+    ggl_status st = GGL_OK;
+    for (size_t k = 0; k < list->n && st == GGL_OK; k++) {
+        char name[NAME];
+        snprintf(name, sizeof name, "--query %zu", k + 1);
+        st = batch_add(&j->batch, k, &(source_text){.s = list->s[k], .n = strlen(list->s[k])},
+                       &j->query_prompt, name, &err);
+    }
+    if (st == GGL_OK)
+        st = batch_run(&j->batch, keep_query, &j->queries, &err);
+    if (st == GGL_OK && !(j->queries.similarity = ggl_calloc(list->n + 1, sizeof(float))))
+        return tool_error(TOOL, 1, "out of memory");
+    if (st == GGL_CANCELLED && process_stopped)
+        return process_stop_code();
+    return st == GGL_OK ? -1 : tool_error(TOOL, 1, "%s", err.msg);
+}
+
+static void compare_with_queries(queries *q, const float *row) {
+    for (size_t k = 0; k < q->n; k++) {
+        double sum = 0;
+        for (size_t i = 0; i < q->n_dims; i++)
+            sum += (double)q->row[k * q->n_dims + i] * (double)row[i];
+        q->similarity[k] = (float)sum;
+    }
+}
+
+/* --- texts ------------------------------------------------------------------------------------ */
+
+static ggl_status take(void *user, const result *r, ggl_error *err) {
+    job *j = user;
+    result similarities = *r;
+    if (j->queries.n > 0) {
+        compare_with_queries(&j->queries, r->row);
+        similarities.row = j->queries.similarity;
+        similarities.n = j->queries.n;
+    }
+    const ggl_status st = j->out->take(j->out, &similarities, err);
+    j->n_done += st == GGL_OK;
+    return st == GGL_OK && process_stopped ? ggl_fail(err, GGL_CANCELLED, "interrupted") : st;
+}
+
+/* Reads texts until enough wait, or the end, at which *ends is set. Returns -1, or an exit code after an error; texts before it
+ * wait in any case. */
+static int fill(job *j, bool *ends) {
+    ggl_error err = {0};
+    source_text text;
+    while (!batch_is_full(&j->batch)) {
+        const size_t at = j->source.n;
+        const int code = source_next(&j->source, &text);
+        *ends = code >= 0;
+        if (code >= 0)
+            return code == 0 ? -1 : code;
+        if (at < output_npy_has(j->out) && !output_npy_wants(j->out, at))
+            continue;
+        char name[NAME];
+        source_name(&j->source, at, name, sizeof name);
+        if (batch_add(&j->batch, at, &text, &j->line_prompt, name, &err) != GGL_OK) {
+            *ends = true;
+            return tool_error(TOOL, 1, "%s", err.msg);
+        }
+        if (process_stopped)
+            return process_stop_code();
+    }
+    return -1;
+}
+
+/* Says why the run has ended early. Returns an exit code. */
+static int tell_end(const job *j, ggl_status st, const ggl_error *err) {
+    if (process_stopped)
+        return tool_error(TOOL, process_stop_code(), "interrupted after %zu texts%s", j->n_done,
+                          j->o.resume ? "; the same command goes on after them" : "");
+    return st == GGL_CANCELLED ? 1 : tool_error(TOOL, 1, "%s", err->msg);
+}
+
+static int embed_texts(job *j) {
+    ggl_error err = {0};
+    bool ends = false;
+    int code = -1;
+    while (!ends && code < 0) {
+        code = fill(j, &ends);
+        ggl_status st = batch_run(&j->batch, take, j, &err);
+        if (st == GGL_OK && j->out->flush)
+            st = j->out->flush(j->out, &err);
+        if (st != GGL_OK || process_stopped)
+            return tell_end(j, st, &err);
+        progress_set(j->source.size > 0 ? j->source.n_bytes : (double)j->source.n);
+    }
+    return code;
+}
+
+/* Completes the output. Returns -1, or an exit code. */
+static int finish(job *j) {
+    ggl_error err = {0};
+    const size_t has = output_npy_has(j->out);
+    if (j->source.n == 0)
+        return tool_error_about(TOOL, 1, "%s is empty: there is no text", j->source.path);
+    if (j->source.n < has)
+        return tool_error_about(TOOL, 1, "--resume: %s has %zu rows, but there are only %zu texts",
+                                j->o.out, has, j->source.n);
+    if (has > 0 && j->source.n == has)
+        tool_note(TOOL, "%s has the rows of all %zu texts already", j->o.out, has);
+    const ggl_status st = j->out->end(j->out, &err);
+    return st == GGL_OK ? -1 : tell_end(j, st, &err);
+}
+
+static int embed(job *j) {
+    const source *s = &j->source;
+    const bool shows = j->o.out || !isatty(STDOUT_FILENO) || j->o.query.n > 0 || j->o.rerank;
+    if (shows && s->size > 0)
+        progress_begin(PROGRESS_BYTES, s->size, "embedding");
+    else if (shows)
+        progress_begin("texts", s->arg ? (double)s->arg->n : 0, "embedding");
+    const int code = embed_texts(j);
+    if (shows)
+        progress_end();
+    return code < 0 ? finish(j) : code;
+}
+
+/* --- main ------------------------------------------------------------------------------------- */
+
+static int check_paths(const options *o) {
+    const tool_path paths[] = {
+        {"-m", o->model, .needed = true, .model = true},
+        {"-f", o->file, .needed = true},
+        {"--arch", o->arch, .needed = true, .or_name = true},
+        {"-o", o->out, .written = true},
+        {"--trace", placement_trace(&o->placement), .written = true},
+    };
+    return tool_check_paths(TOOL, paths, sizeof paths / sizeof *paths);
+}
+
+static int read_prompt(prompt *p, const llm_context *c, const char *name) {
+    ggl_error err = {0};
+    const ggl_status st = llm_embed_prompt(c, name, &p->s, &p->n, &err);
+    return st == GGL_OK
+               ? -1
+               : tool_error(TOOL, 1, "%s%s", st == GGL_NOT_FOUND ? "--prompt-name: " : "", err.msg);
+}
+
+/* Gets what the model expects before queries and lines. Lists of tokens, and pairs of a reranker, are taken as they are. */
+static int read_prompts(job *j) {
+    const options *o = &j->o;
+    int code = o->query.n > 0 ? read_prompt(&j->query_prompt, j->ctx, "query") : -1;
+    if (code >= 0 || o->rerank || o->tokens.n > 0)
+        return code;
+    return read_prompt(&j->line_prompt, j->ctx,
+                       o->prompt_name                  ? o->prompt_name
+                       : o->document || o->query.n > 0 ? "document"
+                                                       : NULL);
+}
+
+static int prepare(job *j) {
+    int code = check_paths(&j->o);
+    j->o.hub.arch = j->o.arch;
+    if (code < 0)
+        code = tool_hub_get(TOOL, &j->o.hub, &j->o.model);
+    if (code < 0 && j->o.hub.path[0])
+        code = check_paths(&j->o); /* now with the model's */
+    progress_begin(NULL, 0, "loading %s", j->o.model ? j->o.model : "the model");
+    if (code < 0)
+        code = open_model(j);
+    progress_end();
+    if (code < 0)
+        code = read_prompts(j);
+    if (code < 0)
+        code = labels_read(&j->labels, j->ctx);
+    if (code < 0)
+        code = open_session(j);
+    return code < 0 ? check_pooling(j) : code;
+}
+
+static int run(job *j) {
+    int code = prepare(j);
+    if (code < 0)
+        code = batch_init(&j->batch, j->ctx, &j->o);
+    if (code < 0 && j->o.query.n > 0)
+        code = embed_queries(j);
+    if (code < 0)
+        code = source_open(&j->source, &j->o);
+    if (code < 0)
+        code = open_output(j);
+    if (code < 0)
+        code = embed(j);
+    return code < 0 ? 0 : code;
+}
+
+static void job_fini(job *j) {
+    if (j->out)
+        j->out->close(j->out);
+    source_close(&j->source);
+    batch_fini(&j->batch);
+    ggl_free(j->query_prompt.s);
+    ggl_free(j->line_prompt.s);
+    labels_fini(&j->labels);
+    ggl_free(j->queries.row);
+    ggl_free(j->queries.similarity);
+}
+
+int main(int argc, char **argv) {
+    process_begin();
+    job j = {0};
+    int code = embed_options_read(&j.o, argc, argv);
+    if (code < 0) {
+        process_wait_for_stop();
+        code = run(&j);
+    }
+    job_fini(&j);
+    if (code == 0 && j.ctx && !llm_placement_report(llm_opened_placement(j.ctx), stderr))
+        code = 1;
+    code = tool_close_context(j.ctx, TOOL, code);
+    embed_options_fini(&j.o);
+    return tool_finish(TOOL, code);
+}

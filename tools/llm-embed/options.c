@@ -1,0 +1,196 @@
+#include "options.h"
+
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/hints.h"
+#include "common/load.h"
+#include "common/machine_options.h"
+
+static const char *const poolings[] = {"none", "mean", "cls", "last", "rank", NULL};
+
+static const args_example examples[] = {
+    {"llm-embed -m model.gguf -f lines.txt", "a JSON line with a vector for each line of a file"},
+    {"llm-embed -m model.gguf -f lines.txt -o vectors.npy --resume",
+     "a NumPy array, which the same command completes after an interruption"},
+    {"llm-embed -m model.gguf -f lines.txt --query \"who wrote it?\" --top 5",
+     "the five lines nearest to a question"},
+    {"llm-embed -m model.gguf -p \"a cat\" -p \"a dog\" --format table",
+     "how similar texts are to each other"},
+    {"llm-embed -m reranker.gguf -f lines.txt --rerank \"who wrote it?\"",
+     "the lines by a reranker's scores, best first"},
+    {0}};
+
+/* True if standard input brings texts: a pipe or a file. */
+static bool has_input(void) {
+    struct stat st;
+    return fstat(STDIN_FILENO, &st) == 0 &&
+           (S_ISFIFO(st.st_mode) || S_ISREG(st.st_mode) || S_ISSOCK(st.st_mode));
+}
+
+/* Which texts there are. Returns -1, or an exit code. */
+static int check_texts(options *o) {
+    const int n = (o->text.n > 0) + (o->tokens.n > 0) + (o->file != NULL);
+    if (n > 1)
+        return tool_error(TOOL, 2, "-p, -f and --tokens cannot be used together");
+    if (n == 0 && !has_input())
+        return tool_error(TOOL, 2,
+                          "there is no text: -p TEXT, -f FILE or standard input bring some; see "
+                          "--help");
+    if (n == 0)
+        o->file = "-";
+    const char *flag = o->rerank        ? "--rerank"
+                       : o->document    ? "--document"
+                       : o->prompt_name ? "--prompt-name"
+                                        : NULL;
+    if (o->tokens.n > 0 && flag)
+        return tool_error(TOOL, 2, "%s is for texts; --tokens are taken as they are", flag);
+    return -1;
+}
+
+/* Flags that a reranker's scores have no use for. */
+static int check_rerank(const options *o) {
+    const char *flag = o->query.n > 0    ? "--query"
+                       : o->document     ? "--document"
+                       : o->prompt_name  ? "--prompt-name"
+                       : o->n_dims > 0   ? "--dimensions"
+                       : o->no_normalize ? "--no-normalize"
+                                         : NULL;
+    if (o->rerank && flag)
+        return tool_error(TOOL, 2, "%s is for vectors; --rerank makes scores", flag);
+    if (o->rerank && o->pooling_given && strcmp(poolings[o->pooling], "rank") != 0)
+        return tool_error(TOOL, 2, "--rerank needs --pooling rank, not %s", poolings[o->pooling]);
+    return -1;
+}
+
+static int check_output(options *o) {
+    const size_t n = o->out ? strlen(o->out) : 0;
+    if (!o->format_given && n > 4 && strcmp(o->out + n - 4, ".npy") == 0)
+        o->format = FORMAT_NPY;
+    if (o->format == FORMAT_NPY && !o->out)
+        return tool_error(TOOL, 2, "--format npy needs a file: -o FILE.npy");
+    if (o->resume && o->format != FORMAT_NPY)
+        return tool_error(TOOL, 2, "--resume needs a NumPy array: -o FILE.npy");
+    if (o->resume && o->pooling_given && strcmp(poolings[o->pooling], "none") == 0)
+        return tool_error(TOOL, 2,
+                          "--resume needs one row for each line; --pooling none makes one for "
+                          "each token");
+    if (o->n_top > 0 && o->query.n == 0 && !o->rerank)
+        return tool_error(TOOL, 2, "--top is for --query and --rerank, which rank the lines");
+    if (o->n_top > 0 && o->format == FORMAT_NPY)
+        return tool_error(TOOL, 2, "--top is for --format jsonl and table; an array has all lines");
+    if (o->document && o->prompt_name)
+        return tool_error(TOOL, 2, "--document and --prompt-name cannot be used together");
+    return -1;
+}
+
+static int check(options *o) {
+    if (tool_hub_only_lists(&o->hub))
+        return -1;
+    int code = check_texts(o);
+    if (code < 0)
+        code = check_rerank(o);
+    return code < 0 ? check_output(o) : code;
+}
+
+int embed_options_read(options *o, int argc, char **argv) {
+    static const char *const formats[] = {"jsonl", "npy", "table", NULL};
+    *o = (options){.n_batch = 2048, .n_ubatch = 512};
+    const arg_option table[] = {
+        {NULL, .help = "model and texts"},
+        {"-m --model", ARG_STRING, &o->model, .value = "FILE",
+         .help = "a GGUF file or a Hugging Face folder: an embedding model, a reranker, a "
+                 "classifier, or any other model (default: the built-in model builtin:stories; "
+                 "builtin:chat is another)"},
+        HUB_OPTIONS(o->hub),
+        LOAD_TYPE_OPTION(o->type),
+        {"-p --prompt", ARG_LIST, &o->text, .value = "TEXT", .may_be_empty = true,
+         .help = "a text; repeatable"},
+        {"-f --file", ARG_STRING, &o->file, .value = "FILE",
+         .help = "a text on each line; -: standard input, also if it is a pipe and no text is "
+                 "given"},
+        {"--tokens", ARG_LIST, &o->tokens, .value = "IDS",
+         .help = "a text as token ids, 1,2,3, taken as they are; repeatable"},
+        {"--query", ARG_LIST, &o->query, .value = "TEXT",
+         .help = "rank the lines by their similarity to this question, which gets the model's "
+                 "prompt for queries, and the lines that for documents; repeatable"},
+        {"--document", ARG_FLAG, &o->document,
+         .help = "put the model's prompt for documents before each line"},
+        {"--prompt-name", ARG_STRING, &o->prompt_name, .value = "NAME",
+         .help = "put this prompt of the model before each line, such as query"},
+        {"--rerank", ARG_STRING, &o->rerank, .value = "QUERY",
+         .help = "rank the lines by the scores of a reranker"},
+        {"--truncate", ARG_FLAG, &o->truncate,
+         .help = "cut lines that are longer than the context (default: an error)"},
+        {NULL, .help = "vectors"},
+        {"--pooling", ARG_CHOICE, &o->pooling, .value = "KIND", .choices = poolings,
+         .given = &o->pooling_given,
+         .help = "how one vector is made of a text: mean, cls (the first token), last (token); "
+                 "none: one for each token; rank: a reranker's or classifier's scores (default: as "
+                 "the file says, else mean)"},
+        {"--no-normalize", ARG_FLAG, &o->no_normalize,
+         .help = "vectors as the model computes them (default: of length 1)"},
+        {"--dimensions", ARG_INT, &o->n_dims, .value = "N",
+         .help = "only the first N numbers of each vector, which then gets length 1", .min = 1,
+         .max = 1 << 24},
+        {NULL, .help = "output"},
+        {"-o --output", ARG_STRING, &o->out, .value = "FILE",
+         .help = "the file to write; FILE.npy: a NumPy array (default: standard output)"},
+        {"--format", ARG_CHOICE, &o->format, .value = "FORMAT", .choices = formats,
+         .given = &o->format_given,
+         .help = "jsonl: a line of JSON for each text (default); npy; table: similarities or "
+                 "rankings to read"},
+        {"--top", ARG_INT, &o->n_top, .value = "N",
+         .help = "only the N best lines of each ranking (default: all)", .min = 1,
+         .max = INT32_MAX},
+        {"--resume", ARG_FLAG, &o->resume,
+         .help = "go on after the lines that -o FILE.npy already has; an interrupted run keeps "
+                 "the file"},
+        {NULL, .help = "machine"},
+        {"-c --ctx-size", ARG_INT, &o->n_ctx, .value = "N",
+         .help = "tokens of the longest text (default 0: the model's own, or as much as fits)",
+         .max = 1 << 30},
+        ONE_THREADS_OPTION(o),
+        BATCH_OPTIONS(o),
+        ARCH_OPTION(o),
+        ADAPTER_OPTIONS(o->adapters),
+        IGNORE_OPTIONS(o->ignore),
+        OVERRIDE_OPTIONS(o->overrides),
+        NO_MMAP_OPTION(o),
+        F16_OPTION(o),
+        PLACEMENT_OPTIONS(o->placement),
+        ISA_OPTION(o),
+        {0}};
+    const args_spec spec = {
+        TOOL,
+        "[-m MODEL | -hf USER/REPO] [-p TEXT | -f FILE] [options]",
+        "Makes vectors of texts, which are near each other if the texts mean the like, and ranks "
+        "texts by similarity or by a reranker's scores. Results go to standard output or to -o "
+        "FILE, everything else to standard error.",
+        table,
+        NULL,
+        &embed_hints,
+        .examples = examples};
+    int code = args_parse(&spec, argc, argv);
+    if (code < 0)
+        code = check(o);
+    if (code < 0)
+        code = overrides_read(TOOL, &o->overrides);
+    return code;
+}
+
+const char *embed_options_pooling(const options *o) {
+    return o->rerank ? "rank" : o->pooling_given ? poolings[o->pooling] : NULL;
+}
+
+void embed_options_fini(options *o) {
+    placement_options_fini(&o->placement);
+    adapters_fini(&o->adapters);
+    ignore_fini(&o->ignore);
+    overrides_fini(&o->overrides);
+    tool_hub_fini(&o->hub);
+    args_list_fini(&o->text);
+    args_list_fini(&o->tokens);
+    args_list_fini(&o->query);
+}
