@@ -1,6 +1,7 @@
 /* llm_diffuse_tokens. */
 #include <string.h>
 
+#include "arrays.h"
 #include "context.h"
 #include "ggl/internal/alloc.h"
 #include "ggl/internal/params.h"
@@ -54,6 +55,8 @@ ggl_status llm_diffuse_tokens(llm_context *c, const int32_t *prompt, size_t n_pr
     *id = NULL;
     *n = 0;
     ggl_status st = GGL_READ_PARAMS(llm_diffuse_params, &p, params, err);
+    if (st == GGL_OK)
+        st = llm_need_array("prompt", prompt, n_prompt, err);
     if (st != GGL_OK)
         return st;
     if (!llm_session_sees_all(c->session) || !llm_session_has_logits(c->session))

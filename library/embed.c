@@ -88,14 +88,27 @@ static ggl_status embed_lists(llm_context *c, const llm_embed_text *text, size_t
                err);
 }
 
+/* Checks that there are lists and their lengths. */
+static ggl_status check_lists(const char *name, const void *list, const size_t *n, size_t n_texts,
+                              ggl_error *err) {
+    const ggl_status st = llm_need_array(name, list, n_texts, err);
+    return st == GGL_OK ? llm_need_array("n", n, n_texts, err) : st;
+}
+
 ggl_status llm_embed_tokens(llm_context *c, const int32_t *const *id, const size_t *n,
                             size_t n_texts, const llm_embed_params *params, ggl_error *err) {
+    ggl_status st = check_lists("id", id, n, n_texts, err);
+    if (st != GGL_OK)
+        return st;
     llm_embed_text *text = ggl_calloc(n_texts, sizeof *text);
     if (!text)
         return no_memory(err);
-    for (size_t i = 0; i < n_texts; i++)
+    for (size_t i = 0; i < n_texts && st == GGL_OK; i++) {
+        st = llm_need_array("id[..]", id[i], n[i], err);
         text[i] = (llm_embed_text){id[i], n[i]};
-    const ggl_status st = embed_lists(c, text, n_texts, params, err);
+    }
+    if (st == GGL_OK)
+        st = embed_lists(c, text, n_texts, params, err);
     ggl_free(text);
     return st;
 }
@@ -103,12 +116,16 @@ ggl_status llm_embed_tokens(llm_context *c, const int32_t *const *id, const size
 ggl_status llm_embed_texts(llm_context *c, const char *const *text, const size_t *n, size_t n_texts,
                            const llm_embed_params *params, ggl_error *err) {
     token_lists l;
-    ggl_status st = check_tokenizer(c, err);
+    ggl_status st = check_lists("text", text, n, n_texts, err);
+    if (st == GGL_OK)
+        st = check_tokenizer(c, err);
     if (st != GGL_OK)
         return st;
     st = lists_init(&l, n_texts, err);
     for (size_t i = 0; i < n_texts && st == GGL_OK; i++) {
-        st = llm_tokenize(c->tokenizer, text[i], n[i], LLM_TOKENIZE_BOS, &l.all, err);
+        st = llm_need_array("text[..]", text[i], n[i], err);
+        if (st == GGL_OK)
+            st = llm_tokenize(c->tokenizer, text[i], n[i], LLM_TOKENIZE_BOS, &l.all, err);
         l.end[i] = l.all.n;
     }
     if (st == GGL_OK)
@@ -181,7 +198,13 @@ ggl_status llm_rerank(llm_context *c, const char *query, size_t n_query, const c
                       const size_t *n, size_t n_texts, float *score, ggl_error *err) {
     token_lists l;
     score_list to = {score};
-    ggl_status st = check_tokenizer(c, err);
+    ggl_status st = check_lists("text", text, n, n_texts, err);
+    if (st == GGL_OK)
+        st = llm_need_array("query", query, n_query, err);
+    if (st == GGL_OK)
+        st = llm_need_array("score", score, n_texts, err);
+    if (st == GGL_OK)
+        st = check_tokenizer(c, err);
     if (st == GGL_OK && llm_session_n_score(c->session) == 0)
         st = ggl_fail(err, GGL_UNSUPPORTED,
                       "the model gives no scores to a query and a text: it is no reranker");
@@ -189,6 +212,9 @@ ggl_status llm_rerank(llm_context *c, const char *query, size_t n_query, const c
         return st;
     st = lists_init(&l, n_texts, err);
     for (size_t i = 0; i < n_texts && st == GGL_OK; i++) {
+        st = llm_need_array("text[..]", text[i], n[i], err);
+        if (st != GGL_OK)
+            break;
         st = llm_tokenize_pair(c->tokenizer, (ggl_str){query, n_query}, (ggl_str){text[i], n[i]},
                                &l.all, err);
         l.end[i] = l.all.n;

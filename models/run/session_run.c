@@ -50,8 +50,8 @@ static ggl_status check_texts(const llm_session *s, const llm_batch *b, ggl_erro
     for (int64_t i = 0; i < b->n; i++)
         if (s->slots.state[text_slot(s, slot_of(b, i))].n_past == 0)
             return ggl_fail(err, GGL_USAGE,
-                            "the model reads a text before it writes, and slot %d has none: call "
-                            "llm_session_read first",
+                            "the model reads a text before it writes, and slot %d has none "
+                            "(llm_generate and llm_session_read give it one)",
                             slot_of(b, i));
     return GGL_OK;
 }

@@ -12,16 +12,26 @@ int64_t llm_session_n_past(const llm_session *s, int slot) {
     return slot >= 0 && slot < s->n_slots ? s->slots.state[slot].n_past : 0;
 }
 
+/* The slots of the graph that come after the session's own have texts, which no caller names. */
+static ggl_status check_own(const llm_session *s, int slot, ggl_error *err) {
+    return slot < s->n_slots ? GGL_OK
+                             : ggl_fail(err, GGL_USAGE, "slot %d of %" PRId64, slot, s->n_slots);
+}
+
 ggl_status llm_session_clear(llm_session *s, int slot, ggl_error *err) {
-    return llm_slots_clear(&s->slots, slot, err);
+    const ggl_status st = check_own(s, slot, err);
+    return st == GGL_OK ? llm_slots_clear(&s->slots, slot, err) : st;
 }
 
 ggl_status llm_session_cut(llm_session *s, int slot, int64_t n_past, ggl_error *err) {
-    return llm_slots_cut(&s->slots, slot, n_past, err);
+    const ggl_status st = check_own(s, slot, err);
+    return st == GGL_OK ? llm_slots_cut(&s->slots, slot, n_past, err) : st;
 }
 
 ggl_status llm_session_share(llm_session *s, int dst, int src, int64_t n_past, ggl_error *err) {
-    ggl_status st = llm_slots_share(&s->slots, dst, src, n_past, err);
+    ggl_status st = check_own(s, dst > src ? dst : src, err);
+    if (st == GGL_OK)
+        st = llm_slots_share(&s->slots, dst, src, n_past, err);
     if (st != GGL_OK || !s->reads_text)
         return st;
     const int from = (int)s->n_slots + src; /* of the text that they read */
@@ -163,6 +173,9 @@ static ggl_status check_header(const llm_session *s, const header *h, const char
 ggl_status llm_session_restore(llm_session *s, int slot, const void *data, size_t size,
                                ggl_error *err) {
     header h;
+    if (s->reads_text)
+        return ggl_fail(err, GGL_UNSUPPORTED,
+                        "slots of a model that reads a text before it writes cannot be restored");
     ggl_status st = llm_slots_check(&s->slots, slot, err);
     if (st != GGL_OK)
         return st;
