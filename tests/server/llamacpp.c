@@ -223,7 +223,8 @@ TEST(writes_embeddings) {
         whole_text(&api_llamacpp_embedding, m),
         "[{\"index\":0,\"embedding\":[[1,-0.5]]},{\"index\":1,\"embedding\":[[0.25,0],[3,4]]}]");
     facts.all_vectors = true;
-    CHECK(request(&api_llamacpp_embeddings, "{\"input\": \"a\", \"embd_normalize\": -1}"));
+    m->x.ask = request(&api_llamacpp_embeddings, "{\"input\": \"a\", \"embd_normalize\": -1}");
+    REQUIRE(m->x.ask);
     CHECK_STR(
         whole_text(&api_llamacpp_embeddings, m),
         "[{\"index\":0,\"embedding\":[[1,-0.5]]},{\"index\":1,\"embedding\":[[0.25,0],[3,4]]}]");

@@ -134,7 +134,8 @@ TEST(reads_embeddings) {
         "{\"model\": \"toy\", \"embeddings\": [[1, -0.5], [0.100000001, 0]], \"total_duration\": "
         "1500000000, \"load_duration\": 0, \"prompt_eval_count\": 20}");
     a = request(&api_ollama_embeddings, "{\"prompt\": \"a\"}");
-    CHECK(a && a->kind == ASK_EMBED && a->n_prompts == 1);
+    REQUIRE(a && a->kind == ASK_EMBED && a->n_prompts == 1);
+    m->x.ask = a;
     CHECK_STR(whole_text(&api_ollama_embeddings, m), "{\"embedding\": [1, -0.5]}");
 }
 
