@@ -14,7 +14,7 @@ static const char *const words[] = {
     "butter",  "candle",  "carry",   "castle",   "chair",    "change",  "circle",  "city",
     "clear",   "climb",   "clock",   "cloud",    "coffee",   "cold",    "colour",  "corner",
     "country", "cover",   "danger",  "daughter", "deep",     "desert",  "doctor",  "door",
-    "dream",   "early",   "earth",   "eight",    "empty",    "engine",  "enough",  "evening",
+    "dress",   "early",   "earth",   "eight",    "empty",    "engine",  "enough",  "evening",
     "every",   "family",  "farmer",  "father",   "field",    "finger",  "fire",    "flower",
     "follow",  "forest",  "forget",  "friend",   "garden",   "gather",  "gentle",  "glass",
     "grain",   "green",   "ground",  "hammer",   "happy",    "harbour", "heart",   "heavy",
