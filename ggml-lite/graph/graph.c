@@ -254,12 +254,7 @@ static bool takes_any_type(ggl_op op, int i_src) {
     default:
         break;
     }
-    for (int k = 0; k < ggl_op_get(op).n_params; k++) {
-        ggl_param p = ggl_op_param(op, k);
-        if (p.kind != GGL_PARAM_NUMBER && i_src-- == 0)
-            return p.kind == GGL_PARAM_SUPPLIED;
-    }
-    return false;
+    return ggl_op_supplies(op, i_src);
 }
 
 /* True if the operator would cut a block of the quantized weight x, or pick single elements of

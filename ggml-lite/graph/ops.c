@@ -56,6 +56,16 @@ ggl_param ggl_op_param(ggl_op op, int k) {
     return p;
 }
 
+bool ggl_op_supplies(ggl_op op, int i_src) {
+    const int n = ggl_op_get(op).n_params;
+    for (int k = 0; k < n; k++) {
+        const ggl_param p = ggl_op_param(op, k);
+        if (p.kind != GGL_PARAM_NUMBER && i_src-- == 0)
+            return p.kind == GGL_PARAM_SUPPLIED;
+    }
+    return false;
+}
+
 ggl_op ggl_op_find(const char *name) {
     int op = 0;
     while (op < GGL_OP_COUNT && strcmp(ops[op].name, name) != 0)

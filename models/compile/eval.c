@@ -211,6 +211,10 @@ static bool run_keep(arch_eval *ev, const arch_stmt *s) {
 /* Evaluates the results into the frame, or the stage's. Always returns false, which stops the body. */
 static bool run_return(arch_eval *ev, const arch_stmt *s) {
     arch_frame *f = ev->frame;
+    if (!f && s->n_expr != 1) {
+        llm_arch_error(ev, s->place, "a stage returns one value, but %d are given", s->n_expr);
+        return false;
+    }
     if (!f) {
         ev->stage_result = llm_arch_eval_expr(ev, s->expr[0]);
         return false;

@@ -20,7 +20,8 @@ static bool starts_with(ggl_str s, const char *prefix) {
 }
 
 static bool is_engine_key(ggl_str k) {
-    static const char *const prefixes[] = {"general.", "tokenizer.", "split.", "quantize."};
+    static const char *const prefixes[] = {"general.", "tokenizer.", "split.", "quantize.",
+                                           "diffusion."};
     for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
         if (starts_with(k, prefixes[i]))
             return true;

@@ -385,6 +385,10 @@ static bool allowed_here(arch_eval *ev, const arch_expr *e) {
         llm_arch_error(ev, e->mark, "%s is not allowed in a function with a state", e->name);
         return false;
     }
+    if (ev->stage && ev->arch->has_tokens && e->op == GGL_OP_STATE) {
+        llm_arch_error(ev, e->mark, "a stage whose rows tokens read cannot have a state");
+        return false;
+    }
     return true;
 }
 

@@ -115,8 +115,14 @@ bool llm_arch_give_outputs(arch_eval *ev) {
     }
     if (n == 0) {
         int k = 0;
-        while (ev->arch->output[k] < 0)
+        while (k < OUT_COUNT && ev->arch->output[k] < 0)
             k++;
+        if (k == OUT_COUNT) {
+            llm_arch_error(ev, end_of_text(ev),
+                           "the descriptor has no output: other lines read what has an output's "
+                           "name");
+            return false;
+        }
         llm_arch_error(ev, end_of_text(ev),
                        "'%s' has no value at the end: it is assigned only in a layer, or in a "
                        "branch that is not taken",
@@ -145,7 +151,10 @@ bool llm_arch_give_outputs(arch_eval *ev) {
             n++;
         }
     if (n == 0)
-        llm_arch_error_hint(ev, GGL_UNSUPPORTED, end_of_text(ev), NULL,
-                            "the model has no output '%s'", only);
+        ev->status = ggl_fail(ev->err, GGL_UNSUPPORTED,
+                              strcmp(only, llm_arch_output_names[OUT_SCORE]) == 0
+                                  ? "%s: the model gives no %s: it is no reranker or classifier"
+                                  : "%s: the model gives no %s",
+                              ev->family, only);
     return n > 0;
 }

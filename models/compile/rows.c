@@ -40,6 +40,26 @@ bool llm_arch_set_rows(arch_eval *ev, const ggl_tensor *t, int rows) {
     return true;
 }
 
+/* Checks what stores keep and what is read from them. */
+static bool check_store(arch_eval *ev, arch_place p, const ggl_tensor *t, int rows) {
+    char a[32];
+    const bool stores = t->op == GGL_OP_CACHE || t->op == GGL_OP_STATE || t->op == GGL_OP_KEEP;
+    if (stores && rows >= ROWS_PICKED) {
+        llm_arch_error(ev, p, "the value belongs to %s, but what is stored belongs to each row",
+                       rows_text(ev, rows, a, sizeof a));
+        return false;
+    }
+    const bool crosses = t->op == GGL_OP_ATTEND && rows == ROWS_EACH &&
+                         llm_arch_rows(ev, t->src[ATTEND_KV]) == ROWS_STAGE;
+    if (crosses && ggl_attend_window(t) > 0) {
+        llm_arch_error(ev, p,
+                       "a token has no place among the rows of the stage, so a window of "
+                       "them around it cannot be given");
+        return false;
+    }
+    return true;
+}
+
 bool llm_arch_note_rows(arch_eval *ev, arch_place p, const ggl_tensor *t) {
     char a[32], b[32];
     int rows = ROWS_NONE;
@@ -48,8 +68,7 @@ bool llm_arch_note_rows(arch_eval *ev, arch_place p, const ggl_tensor *t) {
     for (int k = 0; k < t->n_src; k++) {
         /* attention reads rows by their cache, and supplied inputs belong to whatever reads them */
         const ggl_tensor *x = t->src[k];
-        if (!x || (t->op == GGL_OP_ATTEND && k != ATTEND_Q) ||
-            (x->op == GGL_OP_INPUT && rows != ROWS_NONE))
+        if (!x || (t->op == GGL_OP_ATTEND && k != ATTEND_Q) || ggl_op_supplies(t->op, k))
             continue;
         const int own = llm_arch_rows(ev, x);
         if (own != ROWS_NONE && rows != ROWS_NONE && own != rows) {
@@ -60,5 +79,5 @@ bool llm_arch_note_rows(arch_eval *ev, arch_place p, const ggl_tensor *t) {
         }
         rows = own != ROWS_NONE ? own : rows;
     }
-    return llm_arch_set_rows(ev, t, rows);
+    return check_store(ev, p, t, rows) && llm_arch_set_rows(ev, t, rows);
 }

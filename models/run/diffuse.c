@@ -64,6 +64,7 @@ static void softmax(diffuser *f, const float *logits, double temp) {
         if (i != f->d->mask)
             top = fmax(top, (double)logits[i]);
     }
+    f->has_nan |= isinf(top);
     for (int64_t i = 0; i < f->n_vocab; i++)
         sum += f->p[i] = i == f->d->mask ? 0 : ggl_exp(((double)logits[i] - top) / temp);
     for (int64_t i = 0; i < f->n_vocab; i++)

@@ -14,10 +14,10 @@ int64_t llm_session_n_past(const llm_session *s, int slot) {
 
 /* The slots of the graph that come after the session's own have texts, which no caller names. */
 static ggl_status check_own(const llm_session *s, int slot, ggl_error *err) {
-    return slot < s->n_slots ? GGL_OK
-                             : ggl_fail(err, GGL_USAGE,
-                                        "slot %d does not exist; there are %" PRId64, slot,
-                                        s->n_slots);
+    return slot < s->n_slots
+               ? GGL_OK
+               : ggl_fail(err, GGL_USAGE, "slot %d does not exist; there are %" PRId64, slot,
+                          s->n_slots);
 }
 
 ggl_status llm_session_clear(llm_session *s, int slot, ggl_error *err) {

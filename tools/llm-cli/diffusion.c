@@ -159,8 +159,10 @@ int diffusion_run(const completion_setup *s) {
     progress_end();
     if (v.drawn)
         fputs("\033[u\033[J", stdout);
-    if (process_stopped)
+    if (process_stopped) {
+        ggl_free(id);
         return process_stop_code();
+    }
     if (st != GGL_OK)
         return tool_error(TOOL, st == GGL_USAGE ? 2 : 1, "%s", err.msg);
     const int code = print(s, id, n);

@@ -28,6 +28,8 @@ typedef struct ggl_param {
 
 /* Returns argument k (0 .. n_params-1) of the operator. */
 ggl_param ggl_op_param(ggl_op op, int k);
+/* Returns true if source i_src of the operator is an input that the graph supplies ('@'). */
+bool ggl_op_supplies(ggl_op op, int i_src);
 /* Returns the operator with that name or symbol; GGL_OP_COUNT if none. */
 ggl_op ggl_op_find(const char *name);
 
@@ -70,6 +72,8 @@ static inline ggl_visible ggl_visible_rows(int64_t pos, int64_t slot, int64_t wi
     ggl_visible v = {slot, window > 0 && pos > back ? pos - back : 0, end > 0 ? end : pos + 1};
     if (window > 0 && end > 0 && pos + back + 1 < end)
         v.end = pos + back + 1;
+    if (v.first >= v.end) /* a position behind the slot's end sees the last row */
+        v.first = v.end - 1;
     return v;
 }
 
