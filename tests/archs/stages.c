@@ -56,6 +56,24 @@ TEST(rows) {
                "r = cache(heads(s, 1), heads(s, 1))\n"
                "logits = linear(y + flat(attend(heads(y, 1), r)), token_embd)\n",
          ""},
+        {STAGE "y = token_embd[token]\nr = cache(heads(s, 1), heads(s, 1))\n"
+               "logits = linear(y + flat(attend(heads(y, 1), r, window = 3)), token_embd)\n",
+         "a token has no place among the rows of the stage"},
+        {STAGE "y = token_embd[token]\nz = linear(s, token_embd)[token]\n"
+               "logits = linear(y * z, token_embd)\n",
+         "this mixes a value of each row of the stage with one of each token"},
+        {STAGE "z = s[0]\n"
+               "embedding = flat(attend(heads(s, 1), cache(heads(z, 1), heads(z, 1))))\n",
+         "the value belongs to row 0, but what is stored belongs to each row"},
+        {"def run(x):\n  h = state(n)\n  h = h + x\n  return h\n"
+         "stage s:\n  return run(token_embd[token])\n"
+         "y = token_embd[token]\nr = cache(heads(s, 1), heads(s, 1))\n"
+         "logits = linear(y + flat(attend(heads(y, 1), r)), token_embd)\n",
+         "a stage whose rows tokens read cannot have a state"},
+        {"stage s:\n  x = token_embd[token]\n  return x, x\nembedding = s\n",
+         "a stage returns one value, but 2 are given"},
+        {STAGE "embedding = s\ny = embedding * 2\nembedding = y\n",
+         "the descriptor has no output: other lines read what has an output's name"},
         {STAGE "embedding = 3\n", "embedding must be a tensor"},
         {STAGE "embedding = token_embd\n", "embedding is a constant"},
         {STAGE "embedding = s\nscore = s[0]\nscore = score * 2\n", ""},
