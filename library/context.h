@@ -57,6 +57,9 @@ struct llm_context {
     llm_generator_stats before; /* of the generator, before the last generation */
 };
 
+/* Checks that the model gives each token a probability after those before it, as texts that are continued or measured
+ * need; `reads`: it may read a text before. GGL_UNSUPPORTED, with the reason. */
+ggl_status llm_context_check_writes(const llm_context *c, bool reads, ggl_error *err);
 /* True if the call is to end: by llm_cancel, or llm_opening.cancelled. ctx: the context. */
 bool llm_context_is_cancelled(void *ctx);
 /* Makes a generator for slot 0 of the session, which guesses with c->guessing. */

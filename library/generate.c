@@ -122,7 +122,11 @@ static ggl_status run_prompt(llm_context *c, const int32_t *id, size_t n, ggl_er
     int32_t start;
     if (llm_context_is_cancelled(c)) /* while the prompt was made, or before its first step */
         return ggl_fail(err, GGL_CANCELLED, "stopped by the caller");
-    ggl_status st = llm_context_give(c, err);
+    ggl_status st = GGL_OK;
+    if (!g->p.prompt_logits || !llm_session_sees_all(c->session)) /* else all logits are wanted */
+        st = llm_context_check_writes(c, true, err);
+    if (st == GGL_OK)
+        st = llm_context_give(c, err);
     if (st == GGL_OK)
         st = read_text(c, &id, &n, &start, err);
     if (st != GGL_OK)

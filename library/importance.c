@@ -221,7 +221,9 @@ ggl_status llm_own_text(llm_context *c, int64_t n_window, size_t n,
     *id = NULL;
     if (n == 0 || n > INT32_MAX)
         return ggl_fail(err, GGL_USAGE, "n must be 1 to %d, but is %zu", INT32_MAX, n);
-    ggl_status st = find_window(c, &n_window, err);
+    ggl_status st = llm_context_check_writes(c, false, err);
+    if (st == GGL_OK)
+        st = find_window(c, &n_window, err);
     if (st == GGL_OK)
         st = write_text(c, n_window, n, progress, user, id, err);
     if (st != GGL_OK) {

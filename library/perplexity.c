@@ -30,7 +30,9 @@ static ggl_status check_perplexity(const measurement *m, const char *text, ggl_e
                         p->base ? "with base, which has a text, neither text nor save can be given"
                         : text  ? "a text and its tokens (id) cannot be given together"
                                 : "llm_perplexity needs a text, or base");
-    const ggl_status st = llm_check_window(p->n_window, err);
+    ggl_status st = llm_check_window(p->n_window, err);
+    if (st == GGL_OK)
+        st = llm_context_check_writes(m->c, false, err);
     if (st != GGL_OK)
         return st;
     if (p->n_chunks < 0)

@@ -238,6 +238,24 @@ static ggl_status run_scores(llm_context *c, scores *s, ggl_error *err) {
     return st;
 }
 
+ggl_status llm_context_check_writes(const llm_context *c, bool reads, ggl_error *err) {
+    const llm_arch *a = llm_model_arch(c->model);
+    if (!llm_arch_has_output(a, "logits"))
+        return ggl_fail(err, GGL_UNSUPPORTED,
+                        "the model gives no logits: it makes vectors or scores of texts, and "
+                        "does not write them");
+    if (llm_arch_sees_all(a))
+        return ggl_fail(err, GGL_UNSUPPORTED,
+                        "each token of this model sees those after it, too, so none has a "
+                        "probability after those before it: texts are written by diffusion "
+                        "(llm-cli, llm_diffuse_tokens)");
+    if (!reads && llm_arch_reads_text(a))
+        return ggl_fail(err, GGL_UNSUPPORTED,
+                        "the model reads a text and writes another, so a text alone cannot be "
+                        "measured");
+    return GGL_OK;
+}
+
 static ggl_status check_score(const llm_context *c, size_t n_prompt, const int32_t *id, size_t n,
                               ggl_error *err) {
     const int64_t n_ctx = llm_session_n_ctx(c->session), n_vocab = llm_session_n_vocab(c->session);
@@ -285,6 +303,8 @@ ggl_status llm_score(llm_context *c, const int32_t *prompt, size_t n_prompt, con
     ggl_status st = llm_need_array("prompt", prompt, n_prompt, err);
     if (st == GGL_OK)
         st = llm_need_array("id", id, n, err);
+    if (st == GGL_OK)
+        st = llm_context_check_writes(c, true, err);
     if (st == GGL_OK)
         st = check_score(c, n_prompt, id, n, err);
     if (st == GGL_OK && (!append(&all, prompt, n_prompt) || !append(&all, id, n)))

@@ -73,3 +73,26 @@ ggl_status llm_tokenize_pair(const llm_tokenizer *t, ggl_str query, ggl_str docu
     out->n--;
     return GGL_OK;
 }
+
+/* What follows the document is where the pair ends as one without a document does. */
+ggl_status llm_cut_pair(const llm_tokenizer *t, ggl_str query, llm_tokens *pair, size_t n_max,
+                        ggl_error *err) {
+    llm_tokens none = {0};
+    if (pair->n <= n_max)
+        return GGL_OK;
+    ggl_status st = llm_tokenize_pair(t, query, (ggl_str){"", 0}, &none, err);
+    if (st == GGL_OK && none.n >= n_max)
+        st = ggl_fail(err, GGL_LIMIT,
+                      "the query has %zu tokens with those that the model adds, but the context "
+                      "%zu: no document fits beside it",
+                      none.n, n_max);
+    size_t end = 0;
+    while (st == GGL_OK && end < none.n && none.id[none.n - 1 - end] == pair->id[pair->n - 1 - end])
+        end++;
+    if (st == GGL_OK) {
+        memmove(pair->id + n_max - end, pair->id + pair->n - end, end * sizeof *pair->id);
+        pair->n = n_max;
+    }
+    llm_tokens_fini(&none);
+    return st;
+}

@@ -205,6 +205,7 @@ def test_truncate():
     pair = ([CLS] + ids_of("r.gguf", "a dog")[1:] + ids_of("r.gguf", long)[1:])[:CONTEXT - 1] + [SEP]
     check(array("-m", "r.gguf", "--truncate", "-p", long, "--rerank", "a dog") == array("-m", "r.gguf", "--tokens", ",".join(map(str, pair))),
           "--truncate of a pair")
+    run("-m", "r.gguf", "--truncate", "-p", "a cat", "--rerank", "a dog " * 40, code=1, has="no document fits beside it")
     run("-m", "r.gguf", "-p", long, "--rerank", "a dog", code=1, has="tokens with the query, but the longest text has")
 
 

@@ -28,6 +28,60 @@ bool diffusion_is(const llm_context *c) {
     return llm_arch_sees_all(arch) && llm_arch_has_output(arch, "logits");
 }
 
+/* --- options ---------------------------------------------------------------------------------- */
+
+/* Notes which samplers are set in vain. */
+static void note_samplers(const sampling_options *o) {
+    static const char *const read[] = {"temp", "top_k", "top_p"};
+    static const struct {
+        const char *name, *flags;
+        size_t at, size;
+    } numbers[] = {
+#define SAMPLER_NUMBER(kind, name, value, at_0, member, low, high, must, field, flags, ...)        \
+    {#name, flags, offsetof(sampling_options, name), sizeof sampling_defaults.name},
+#include "llm/internal/samplers.def"
+    };
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        bool is_read = false;
+        for (size_t k = 0; k < sizeof read / sizeof *read; k++)
+            is_read = is_read || strcmp(read[k], numbers[i].name) == 0;
+        if (!is_read &&
+            memcmp((const char *)o + numbers[i].at,
+                   (const char *)&sampling_defaults + numbers[i].at, numbers[i].size) != 0)
+            tool_note(TOOL,
+                      "%s has no effect: a text by diffusion is drawn with --temp, --top-k, "
+                      "--top-p and -s",
+                      numbers[i].flags);
+    }
+}
+
+int diffusion_check(const cli_options *o) {
+    const struct {
+        bool given;
+        const char *flag;
+    } unfit[] = {{constraint_is_given(&o->constraint), "a grammar or schema"},
+                 {o->json_output, "--json-output"},
+                 {o->logits != NULL, "--logits without -n 0"},
+                 {o->watch, "--watch"},
+                 {o->saved_prompt.path != NULL, "--prompt-cache"},
+                 {o->speculate.lookup, "--lookup"},
+                 {o->speculate.draft != NULL, "-md"},
+                 {o->stops.reverse.n + o->stops.stop.n > 0, "--stop"},
+                 {o->sampling.biases.n > 0, "--logit-bias"},
+                 {o->ignore_eos, "--ignore-eos"},
+                 {o->shift, "--on-full shift"},
+                 {o->chat.wanted, "-cnv"},
+                 {o->chat.interactive, "-i"}};
+    for (size_t i = 0; i < sizeof unfit / sizeof *unfit; i++)
+        if (unfit[i].given)
+            return tool_error(TOOL, 2,
+                              "this model writes by diffusion, all of a text at once after one "
+                              "prompt, where %s cannot be used",
+                              unfit[i].flag);
+    note_samplers(&o->sampling);
+    return -1;
+}
+
 /* --- the prompt ------------------------------------------------------------------------------- */
 
 /* Returns {"messages": [{"role": "user", "content": text}]}, to free(); NULL: out of memory. */

@@ -321,6 +321,20 @@ static void set_facts(cli *c) {
 /* Refuses flags that are not read, now that it is known whether this is a conversation. */
 static int check_use(const cli *c) {
     const char *flag = chat_options_flag(&c->o.chat), *idle = chat_options_idle(&c->o.chat);
+    const llm_arch *arch = llm_model_arch(llm_opened_model(c->ctx));
+    if (!llm_arch_has_output(arch, "logits") && !c->o.plan)
+        return tool_error(TOOL, 1,
+                          "the model writes no texts: it makes vectors or scores of them "
+                          "(llm-embed, llm-server)");
+    if (c->o.encode_tokens && !llm_arch_reads_text(arch))
+        return tool_error(TOOL, 2,
+                          "--encode-tokens is for models that read a text and write another, and "
+                          "this one continues its prompt");
+    if (diffusion_is(c->ctx) && c->o.n_predict != 0 && !c->o.plan) {
+        const int unfit = diffusion_check(&c->o);
+        if (unfit >= 0)
+            return unfit;
+    }
     if (!c->converses && idle)
         tool_note(TOOL, "%s: a text is continued without reasoning; the flag has no effect", idle);
     if (c->converses && c->o.n_keep != 0)

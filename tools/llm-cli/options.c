@@ -237,9 +237,13 @@ static int parse(cli_options *o, int argc, char **argv, bool only_settings) {
     return change_setting(options, kept, argc, argv);
 }
 
+/* Programs that start in the same second get unlike seeds, too. */
 static void set_seed(cli_options *o) {
-    if (o->seed < 0)
-        o->seed = (int64_t)time(NULL);
+    struct timespec t;
+    if (o->seed >= 0)
+        return;
+    clock_gettime(CLOCK_REALTIME, &t);
+    o->seed = ((int64_t)t.tv_sec * 1000003 + t.tv_nsec) & INT32_MAX;
 }
 
 int cli_options_set(cli_options *o, int argc, char **argv) {

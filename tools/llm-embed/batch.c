@@ -23,8 +23,8 @@ static int find_end(batch *b) {
     return st == GGL_OK ? -1 : tool_error(TOOL, 1, "%s", err.msg);
 }
 
-int batch_init(batch *b, llm_context *ctx, const options *o) {
-    *b = (batch){.ctx = ctx, .o = o, .end = -1};
+int batch_init(batch *b, llm_context *ctx, const llm_tokenizer *t, const options *o) {
+    *b = (batch){.ctx = ctx, .tokenizer = t, .o = o, .end = -1};
     return o->tokens.n > 0 && o->query.n == 0 ? -1 : find_end(b);
 }
 
@@ -63,6 +63,13 @@ static ggl_status check_length(const batch *b, int32_t *id, size_t *n, const cha
                         "%s has %zu tokens%s, but the longest text has %zu (the context, -c N): "
                         "--truncate cuts it",
                         name, *n, b->o->rerank ? " with the query" : "", most);
+    if (b->o->rerank) {
+        llm_tokens pair = {.id = id, .n = *n};
+        const ggl_status st = llm_cut_pair(
+            b->tokenizer, (ggl_str){b->o->rerank, strlen(b->o->rerank)}, &pair, most, err);
+        *n = pair.n;
+        return st;
+    }
     if (b->end >= 0 && id[*n - 1] == b->end)
         id[most - 1] = b->end;
     *n = most;

@@ -2,6 +2,7 @@
 #ifndef TOOLS_EMBED_BATCH_H
 #define TOOLS_EMBED_BATCH_H
 
+#include "llm/internal/tokenizer.h"
 #include "llm/llm.h"
 #include "options.h"
 #include "source.h"
@@ -32,6 +33,7 @@ typedef ggl_status result_fn(void *user, const result *r, ggl_error *err);
 
 typedef struct batch {
     llm_context *ctx;
+    const llm_tokenizer *tokenizer; /* NULL: there is none */
     const options *o;
     int32_t end; /* the token that ends texts; -1: none */
     batch_text *of;
@@ -40,8 +42,8 @@ typedef struct batch {
     size_t n, n_id, n_text, cap, cap_id, cap_text;
 } batch;
 
-/* Returns -1, or an exit code. */
-int batch_init(batch *b, llm_context *ctx, const options *o);
+/* All is borrowed. Returns -1, or an exit code. */
+int batch_init(batch *b, llm_context *ctx, const llm_tokenizer *t, const options *o);
 /* Adds a text, after its prompt. name: how messages call it. GGL_USAGE: it has no tokens; GGL_LIMIT: it is too long. */
 ggl_status batch_add(batch *b, size_t at, const source_text *t, const prompt *before,
                      const char *name, ggl_error *err);

@@ -315,7 +315,7 @@ static int prepare(job *j) {
 static int run(job *j) {
     int code = prepare(j);
     if (code < 0)
-        code = batch_init(&j->batch, j->ctx, &j->o);
+        code = batch_init(&j->batch, j->ctx, llm_opened_tokenizer(j->ctx), &j->o);
     if (code < 0 && j->o.query.n > 0)
         code = embed_queries(j);
     if (code < 0)

@@ -201,17 +201,20 @@ static ggl_status rank_prompt(job *j, const ask_prompt *from, job_prompt *p, con
     return llm_tokenize_pair(server_tokenizer(j->server), j->ask->query, from->text, &p->ids, err);
 }
 
-/* Cuts off the end of a text that is too long, but not a token that ends texts. Not of a form in which a model that continues
- * texts reads query and document: its end is the question. */
-static void cut_prompt(const job *j, job_prompt *p) {
+/* Cuts off the end of a text or document that is too long, but not what a query's form has after it, nor a token that
+ * ends texts. */
+static ggl_status cut_prompt(const job *j, job_prompt *p, ggl_error *err) {
     const size_t most = (size_t)j->x.facts->n_ctx;
-    const bool has_form = j->ask->kind == ASK_RANK && !j->x.facts->sees_all;
-    if (!j->ask->truncates || p->ids.n <= most || has_form)
-        return;
+    const llm_tokenizer *t = server_tokenizer(j->server);
+    if (!j->ask->truncates || p->ids.n <= most)
+        return GGL_OK;
+    if (j->ask->kind == ASK_RANK)
+        return llm_cut_pair(t, j->ask->query, &p->ids, most, err);
     const int32_t last = p->ids.id[p->ids.n - 1];
     p->ids.n = most;
-    if (llm_tokenizer_is_control(server_tokenizer(j->server), last))
+    if (llm_tokenizer_is_control(t, last))
         p->ids.id[most - 1] = last;
+    return GGL_OK;
 }
 
 static ggl_status check_length(job *j, const job_prompt *p, ggl_error *err) {
@@ -241,7 +244,8 @@ static ggl_status make_prompts(job *j, const char **param, ggl_error *err) {
         st = a->kind == ASK_CHAT   ? answer_chat_prompt(j->server, a, p, param, err)
              : a->kind == ASK_RANK ? rank_prompt(j, &a->prompt[i], p, param, err)
                                    : text_prompt(j, &a->prompt[i], p, param, err);
-        cut_prompt(j, p);
+        if (st == GGL_OK)
+            st = cut_prompt(j, p, err);
         if (st == GGL_OK)
             st = check_length(j, p, err);
         if (st != GGL_OK && ask_has_rows(a) && j->n_prompts > 1)

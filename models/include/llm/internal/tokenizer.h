@@ -53,6 +53,11 @@ GGL_NODISCARD ggl_status llm_tokenize(const llm_tokenizer *t, const char *text, 
 GGL_NODISCARD ggl_status llm_tokenize_pair(const llm_tokenizer *t, ggl_str query, ggl_str document,
                                            llm_tokens *out, ggl_error *err);
 
+/* Cuts a pair that llm_tokenize_pair has made of this query to at most n_max tokens, at the end of its document: what
+ * follows the document stays. GGL_LIMIT: the query leaves no room for a document. */
+GGL_NODISCARD ggl_status llm_cut_pair(const llm_tokenizer *t, ggl_str query, llm_tokens *pair,
+                                      size_t n_max, ggl_error *err);
+
 /* Returns the kind, as docs/tokenizers.md calls it: "spm", "bpe", "wordpiece", "unigram", "rwkv"
  * or "plamo2". */
 const char *llm_tokenizer_kind_name(const llm_tokenizer *t);
