@@ -68,6 +68,11 @@ static ggl_status build_graph(llm_session *s, const llm_model *m, const llm_sess
                           .embedding = p->embeddings,
                           .only = p->only};
     ggl_status st = llm_arch_build(llm_model_arch(m), &source, &ap, s->graph, &s->built, err);
+    if (st == GGL_OK && is_whole(m, p) && !s->built.sees_all)
+        st = ggl_fail(err, GGL_UNSUPPORTED,
+                      "%s: the embedding is that of the tokens that are written, and not of the "
+                      "text that is read",
+                      s->built.family);
     if (st == GGL_OK)
         st = ggl_graph_finish(s->graph, err);
     if (st == GGL_OK && p->fold)

@@ -191,6 +191,16 @@ static const float *output(const llm_session *s, int at) {
 
 /* --- a text that tokens read -------------------------------------------------------------------- */
 
+/* Checks that no batch is under way. */
+static ggl_status check_collected(const llm_session *s, ggl_error *err) {
+    for (int k = 0; k < s->n_lanes; k++)
+        if (s->flight[k].ticket != 0)
+            return ggl_fail(err, GGL_USAGE,
+                            "a batch was submitted and is not collected yet: call "
+                            "llm_session_collect first");
+    return GGL_OK;
+}
+
 static ggl_status check_read(llm_session *s, int slot, const int32_t *token, int64_t n,
                              ggl_error *err) {
     if (!s->reads_text)
@@ -225,7 +235,9 @@ static ggl_status run_text(llm_session *s, int64_t n, ggl_error *err) {
 
 ggl_status llm_session_read(llm_session *s, int slot, const int32_t *token, int64_t n,
                             ggl_error *err) {
-    ggl_status st = check_read(s, slot, token, n, err);
+    ggl_status st = check_collected(s, err);
+    if (st == GGL_OK)
+        st = check_read(s, slot, token, n, err);
     const int to = text_slot(s, slot);
     if (st == GGL_OK)
         st = llm_slots_clear(&s->slots, slot, err);
@@ -312,12 +324,9 @@ static ggl_status eval_ubatches(llm_session *s, const llm_batch *b, ggl_error *e
 }
 
 ggl_status llm_session_eval(llm_session *s, const llm_batch *b, ggl_error *err) {
-    for (int k = 0; k < s->n_lanes; k++)
-        if (s->flight[k].ticket != 0)
-            return ggl_fail(err, GGL_USAGE,
-                            "a batch was submitted and is not collected yet: call "
-                            "llm_session_collect first");
-    ggl_status st = check_batch(s, b, err);
+    ggl_status st = check_collected(s, err);
+    if (st == GGL_OK)
+        st = check_batch(s, b, err);
     if (st != GGL_OK)
         return st;
     st = llm_slots_take_pages(&s->slots, err);
