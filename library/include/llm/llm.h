@@ -539,8 +539,10 @@ GGL_API GGL_NODISCARD ggl_status llm_encode_after(const llm_context *c, const ch
 /* Scores a continuation of a prompt: logprob[i] becomes the natural logarithm of the model's probability of token id[i] after the
  * prompt and the tokens before it, and greedy[i] whether it is the likeliest token there. Both are [n], or NULL. The sequence
  * becomes the prompt and all but the last token of id; what it has in common with the prompt is not run again, which makes
- * further continuations of the same prompt cheap. llm_encode_after gives the tokens of both. GGL_USAGE: a token is out of range, or n_prompt or n is 0; GGL_LIMIT: they
- * exceed the context; GGL_CANCELLED, GGL_NOMEM, GGL_DEVICE. */
+ * further continuations of the same prompt cheap. llm_encode_after gives the tokens of both. A model that reads a text and writes
+ * another scores what it would write after the text that the last generation has read. GGL_USAGE: a token is out of range, n_prompt or
+ * n is 0, or no text has been read; GGL_LIMIT: they exceed the context; GGL_UNSUPPORTED: tokens of the model see those after them, or it
+ * gives no logits; GGL_CANCELLED, GGL_NOMEM, GGL_DEVICE. */
 GGL_API GGL_NODISCARD ggl_status llm_score(llm_context *c, const int32_t *prompt, size_t n_prompt,
                                            const int32_t *id, size_t n, double *logprob,
                                            bool *greedy, ggl_error *err);
