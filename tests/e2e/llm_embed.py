@@ -283,6 +283,7 @@ def test_resume():
             os.remove(path("v.npy"))
     rows, _, values = read_npy(path("v.npy")) if os.path.getsize(path("v.npy")) else (0, 0, [])
     check(values == whole[2][:rows], "the rows that are left")
+    check(code == 0 or f"interrupted after {rows} texts" in err, "the number of them", [rows, err])
     run(*say, "--resume")
     check(same(), "--resume after an interruption")
 

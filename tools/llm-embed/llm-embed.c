@@ -38,7 +38,7 @@ typedef struct job {
     labels labels;
     queries queries;
     output *out;
-    size_t n_done; /* texts */
+    size_t n_done; /* texts of this run, and those before them */
 } job;
 
 /* --- opening ---------------------------------------------------------------------------------- */
@@ -178,7 +178,8 @@ static ggl_status take(void *user, const result *r, ggl_error *err) {
         similarities.n = j->queries.n;
     }
     const ggl_status st = j->out->take(j->out, &similarities, err);
-    j->n_done += st == GGL_OK;
+    if (st == GGL_OK)
+        j->n_done = r->at + 1;
     return st == GGL_OK && process_stopped ? ggl_fail(err, GGL_CANCELLED, "interrupted") : st;
 }
 
@@ -209,8 +210,10 @@ static int fill(job *j, bool *ends) {
 
 /* Says why the run has ended early. Returns an exit code. */
 static int tell_end(const job *j, ggl_status st, const ggl_error *err) {
+    const size_t has = output_npy_has(j->out); /* rows of earlier runs */
     if (process_stopped)
-        return tool_error(TOOL, process_stop_code(), "interrupted after %zu texts%s", j->n_done,
+        return tool_error(TOOL, process_stop_code(), "interrupted after %zu texts%s",
+                          j->n_done > has ? j->n_done : has,
                           j->o.resume ? "; the same command goes on after them" : "");
     return st == GGL_CANCELLED ? 1 : tool_error(TOOL, 1, "%s", err->msg);
 }
