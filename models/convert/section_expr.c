@@ -535,6 +535,8 @@ static bool make_constant(arch_eval *ev, const arch_expr *e, recipe **out) {
     in.made = NULL;
     in.call = in.keep = NULL;
     in.read = NULL;
+    in.rows_of = NULL;
+    in.cap_rows_of = 0;
     in.cap_made = in.n_call = in.cap_call = in.n_keep = in.cap_keep = in.n_read = in.cap_read = 0;
     ev->conv->in_constant = true;
     recipe *r = seen && g ? hold_value(&in, e) : (llm_arch_nomem(&in), NULL);
@@ -542,6 +544,7 @@ static bool make_constant(arch_eval *ev, const arch_expr *e, recipe **out) {
     ggl_graph_free(g);
     ggl_free(seen);
     ggl_free(in.made);
+    ggl_free(in.rows_of);
     ggl_free(in.call);
     ggl_free(in.keep);
     ggl_free(in.read);
