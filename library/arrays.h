@@ -10,9 +10,6 @@
 /* Checks an array of n elements that a caller gave. GGL_USAGE: it, or one of its texts, is NULL. */
 ggl_status llm_need_array(const char *name, const void *array, size_t n, ggl_error *err);
 ggl_status llm_need_texts(const char *name, const char *const *text, size_t n, ggl_error *err);
-/* Checks tokens that a caller gave. GGL_USAGE: one is not in a vocabulary of n_vocab. */
-ggl_status llm_need_tokens(const int32_t *id, size_t n, int64_t n_vocab, ggl_error *err);
-
 /* The number of tokens that two sequences have in common at the start. */
 size_t llm_common_beginning(const int32_t *a, size_t n_a, const int32_t *b, size_t n_b);
 

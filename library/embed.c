@@ -182,22 +182,17 @@ ggl_status llm_encode_pair(const llm_context *c, const char *query, size_t n_que
     return GGL_OK;
 }
 
-typedef struct score_list {
-    float *score;
-} score_list;
-
 static bool keep_score(void *ctx, size_t text, int64_t n_rows, const float *row, int64_t n) {
-    score_list *l = ctx;
+    float *score = ctx;
     (void)n_rows;
     (void)n;
-    l->score[text] = row[0];
+    score[text] = row[0];
     return true;
 }
 
 ggl_status llm_rerank(llm_context *c, const char *query, size_t n_query, const char *const *text,
                       const size_t *n, size_t n_texts, float *score, ggl_error *err) {
     token_lists l;
-    score_list to = {score};
     ggl_status st = check_lists("text", text, n, n_texts, err);
     if (st == GGL_OK)
         st = llm_need_array("query", query, n_query, err);
@@ -225,7 +220,7 @@ ggl_status llm_rerank(llm_context *c, const char *query, size_t n_query, const c
                                          .n_texts = n_texts,
                                          .pooling = LLM_POOL_RANK,
                                          .each = keep_score,
-                                         .ctx = &to},
+                                         .ctx = score},
                  err);
     lists_fini(&l);
     return st;

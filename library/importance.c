@@ -292,7 +292,7 @@ static ggl_status take_tokens(run *r, const char *text, size_t n_text, size_t *n
     }
     *n = r->p.n_id;
     r->token = r->p.id;
-    return llm_need_tokens(r->token, *n, llm_tokenizer_n_vocab(r->c->tokenizer), err);
+    return llm_check_tokens(r->token, *n, llm_tokenizer_n_vocab(r->c->tokenizer), err);
 }
 
 static ggl_status choose_windows(run *r, const char *text, size_t n_text, ggl_error *err) {

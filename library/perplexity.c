@@ -2,7 +2,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "arrays.h"
 #include "context.h"
 #include "ggl/backends.h"
 #include "ggl/internal/backends.h"
@@ -73,7 +72,7 @@ static ggl_status open_base(measurement *m, ggl_error *err) {
 static ggl_status take_ids(measurement *m, ggl_error *err) {
     m->n_chunks = (int64_t)m->p.n_id / m->n_window;
     m->token = m->p.id;
-    return llm_need_tokens(m->p.id, m->p.n_id, llm_session_n_vocab(m->c->session), err);
+    return llm_check_tokens(m->p.id, m->p.n_id, llm_session_n_vocab(m->c->session), err);
 }
 
 static ggl_status tokenize(measurement *m, const char *text, size_t n, ggl_error *err) {

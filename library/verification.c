@@ -3,7 +3,6 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "arrays.h"
 #include "context.h"
 #include "ggl/backends.h"
 #include "ggl/internal/backends.h"
@@ -47,7 +46,7 @@ static ggl_status set_tokens(verification *v, ggl_error *err) {
     for (size_t i = 0; i < v->n; i++)
         v->token[i] =
             v->p.id ? v->p.id[i] : (int32_t)((uint32_t)i * 2654435761u % (uint64_t)n_vocab);
-    return llm_need_tokens(v->token, v->n, n_vocab, err);
+    return llm_check_tokens(v->token, v->n, n_vocab, err);
 }
 
 static ggl_status open_device(verification *v, ggl_error *err) {

@@ -132,8 +132,7 @@ static void on_logits(void *ctx, int64_t i, const float *logits) {
     diffuser *f = ctx;
     const llm_diffusion *d = f->d;
     float *other = f->without ? f->without + f->at_without++ * f->n_vocab : NULL;
-    for (int64_t k = 0; other && k < f->n_vocab;
-         k++) /* away from what is said without the prompt */
+    for (int64_t k = 0; other && k < f->n_vocab; k++) /* away from the logits without a prompt */
         other[k] += (1 + (float)d->cfg_scale) * (logits[k] - other[k]);
     softmax(f, other ? other : logits, d->temp > 0 ? d->temp : 1);
     limit(f);
@@ -284,11 +283,7 @@ static ggl_status check(const llm_session *s, const llm_diffusion *d, ggl_error 
     if (d->mask < 0 || d->mask >= llm_session_n_vocab(s))
         return ggl_fail(err, GGL_USAGE, "the mask token %" PRId32 " is not in the vocabulary",
                         d->mask);
-    for (int64_t i = 0; i < d->n_prompt; i++)
-        if (d->prompt[i] < 0 || d->prompt[i] >= llm_session_n_vocab(s))
-            return ggl_fail(err, GGL_USAGE, "token %" PRId32 " is not in the vocabulary",
-                            d->prompt[i]);
-    return GGL_OK;
+    return llm_check_tokens(d->prompt, (size_t)d->n_prompt, llm_session_n_vocab(s), err);
 }
 
 ggl_status llm_diffusion_of(llm_diffusion *d, const llm_model *m, ggl_error *err) {

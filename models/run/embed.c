@@ -25,6 +25,7 @@ typedef struct embedder {
     packed *of; /* [n_slots] */
     int n_packed;
     int64_t n, n_wanted;   /* tokens of the batch, and wanted ones */
+    int64_t n_needed;      /* positions of the pages that its slots take */
     int32_t *token, *slot; /* [cap] */
     bool *want;
     size_t cap_token, cap_slot, cap_want;
@@ -71,6 +72,7 @@ static ggl_status pack(embedder *e, size_t k, ggl_error *err) {
     }
     e->n_wanted += to->end - to->first;
     e->n += (int64_t)t->n;
+    e->n_needed += llm_session_n_needed(e->s, e->n_packed, (int64_t)t->n);
     e->n_packed++;
     return GGL_OK;
 }
@@ -78,14 +80,9 @@ static ggl_status pack(embedder *e, size_t k, ggl_error *err) {
 /* True if the next text fits into the batch. A text alone always does. */
 static bool fits(const embedder *e, size_t k) {
     const int64_t n = (int64_t)e->p->text[k].n;
-    int64_t needed = 0;
-    for (int i = 0; i < e->n_packed; i++) /* each slot takes whole pages */
-        needed += llm_session_n_needed(e->s, i, (int64_t)e->p->text[e->of[i].text].n);
-    needed +=
-        e->n_packed < llm_session_n_slots(e->s) ? llm_session_n_needed(e->s, e->n_packed, n) : 0;
     return e->n_packed == 0 ||
            (e->n_packed < llm_session_n_slots(e->s) && e->n + n <= llm_session_n_ubatch(e->s) &&
-            needed <= llm_session_n_free(e->s));
+            e->n_needed + llm_session_n_needed(e->s, e->n_packed, n) <= llm_session_n_free(e->s));
 }
 
 static void keep_row(void *ctx, int64_t i, const float *row) {
@@ -170,7 +167,7 @@ static ggl_status run(embedder *e, ggl_error *err) {
         const ggl_status cleared = llm_session_clear(e->s, i, st == GGL_OK ? err : NULL);
         st = st == GGL_OK ? cleared : st;
     }
-    e->n = e->n_wanted = e->n_packed = 0;
+    e->n = e->n_wanted = e->n_needed = e->n_packed = 0;
     return st;
 }
 

@@ -39,18 +39,13 @@ void llm_seq_fini(seq *q) {
 /* --- tokens ----------------------------------------------------------------------------------- */
 
 ggl_status llm_seq_check(const llm_session *s, const int32_t *id, size_t n, ggl_error *err) {
-    const int64_t n_ctx = llm_session_n_ctx(s), n_vocab = llm_session_n_vocab(s);
+    const int64_t n_ctx = llm_session_n_ctx(s);
     if (n == 0)
         return ggl_fail(err, GGL_USAGE, "the prompt is empty");
     if (n > (size_t)n_ctx)
         return ggl_fail(err, GGL_LIMIT, "the prompt has %zu tokens, but the context only %" PRId64,
                         n, n_ctx);
-    for (size_t i = 0; i < n; i++)
-        if (id[i] < 0 || id[i] >= n_vocab)
-            return ggl_fail(err, GGL_USAGE,
-                            "token %" PRId32 " is not in the vocabulary of %" PRId64, id[i],
-                            n_vocab);
-    return GGL_OK;
+    return llm_check_tokens(id, n, llm_session_n_vocab(s), err);
 }
 
 int64_t llm_seq_common(const int32_t *a, int64_t n_a, const int32_t *b, int64_t n_b) {

@@ -40,6 +40,15 @@ static ggl_status check_outputs(const llm_session *s, const llm_batch *b, ggl_er
     return GGL_OK;
 }
 
+ggl_status llm_check_tokens(const int32_t *id, size_t n, int64_t n_vocab, ggl_error *err) {
+    for (size_t i = 0; i < n; i++)
+        if (id[i] < 0 || id[i] >= n_vocab)
+            return ggl_fail(err, GGL_USAGE,
+                            "token %" PRId32 " is not in the vocabulary of %" PRId64, id[i],
+                            n_vocab);
+    return GGL_OK;
+}
+
 /* The slot of the graph in which the text is that the slot's tokens read. */
 static int text_slot(const llm_session *s, int slot) {
     return (int)s->n_slots + slot;
@@ -214,12 +223,7 @@ static ggl_status check_read(llm_session *s, int slot, const int32_t *token, int
                         "the text that the model is to read has %" PRId64
                         " tokens, but the context is %" PRId64 " (n_ctx, or -c N)",
                         n, s->n_ctx);
-    for (int64_t i = 0; i < n; i++)
-        if (token[i] < 0 || token[i] >= s->built.n_vocab)
-            return ggl_fail(err, GGL_USAGE,
-                            "token %" PRId32 " is not in the vocabulary of %" PRId64, token[i],
-                            s->built.n_vocab);
-    return GGL_OK;
+    return llm_check_tokens(token, (size_t)n, s->built.n_vocab, err);
 }
 
 /* Runs the stage for the text in the session's arrays. */

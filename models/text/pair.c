@@ -74,7 +74,7 @@ ggl_status llm_tokenize_pair(const llm_tokenizer *t, ggl_str query, ggl_str docu
     return GGL_OK;
 }
 
-/* What follows the document is where the pair ends as one without a document does. */
+/* The pair with an empty document has the same end, which is what follows a document. */
 ggl_status llm_cut_pair(const llm_tokenizer *t, ggl_str query, llm_tokens *pair, size_t n_max,
                         ggl_error *err) {
     llm_tokens none = {0};

@@ -240,22 +240,34 @@ TEST(special_tokens) {
     llm_tokenizer_free(t);
 }
 
-/* The pieces of a query and a document. */
-static const char *pair(const llm_tokenizer *t, const char *query, const char *document) {
+/* The pieces of tokens, which it frees. */
+static const char *join(const llm_tokenizer *t, llm_tokens *ids) {
     static char out[4096];
-    ggl_error err = {0};
-    llm_tokens ids = {0};
     size_t used = 0;
-    const ggl_str q = {query, strlen(query)}, d = {document, strlen(document)};
-    CHECK_OK(llm_tokenize_pair(t, q, d, &ids, &err), &err);
     out[0] = '\0';
-    for (size_t i = 0; i < ids.n && used + 40 < sizeof out; i++) {
-        const ggl_str piece = llm_token_piece(t, ids.id[i]);
+    for (size_t i = 0; i < ids->n && used + 40 < sizeof out; i++) {
+        const ggl_str piece = llm_token_piece(t, ids->id[i]);
         used += (size_t)snprintf(out + used, sizeof out - used, "%s%.*s", i ? "|" : "",
                                  (int)piece.n, piece.s);
     }
-    llm_tokens_fini(&ids);
+    llm_tokens_fini(ids);
     return out;
+}
+
+/* The pieces of a query and a document, cut to at most n_max tokens; "": they cannot be cut, and *err says why. */
+static const char *cut(const llm_tokenizer *t, const char *query, const char *document,
+                       size_t n_max, ggl_error *err) {
+    llm_tokens ids = {0};
+    const ggl_str q = {query, strlen(query)}, d = {document, strlen(document)};
+    CHECK_OK(llm_tokenize_pair(t, q, d, &ids, err), err);
+    if (llm_cut_pair(t, q, &ids, n_max, err) != GGL_OK)
+        ids.n = 0;
+    return join(t, &ids);
+}
+
+static const char *pair(const llm_tokenizer *t, const char *query, const char *document) {
+    ggl_error err = {0};
+    return cut(t, query, document, SIZE_MAX, &err);
 }
 
 static llm_tokenizer *with_pairs(const vocab *v, bool ends, const char *form) {
@@ -292,43 +304,21 @@ TEST(pairs) {
     llm_tokenizer_free(t);
 }
 
-static const char *cut_text;
-
-/* Cuts a pair to n tokens; false: it failed. */
-static bool cut(const llm_tokenizer *t, const char *q, const char *d, size_t n, ggl_error *err) {
-    static char out[512];
-    llm_tokens ids = {0};
-    size_t used = 0;
-    const ggl_str query = {q, strlen(q)}, document = {d, strlen(d)};
-    bool good = llm_tokenize_pair(t, query, document, &ids, err) == GGL_OK &&
-                llm_cut_pair(t, query, &ids, n, err) == GGL_OK;
-    for (size_t i = 0; good && i < ids.n && used + 40 < sizeof out; i++) {
-        const ggl_str piece = llm_token_piece(t, ids.id[i]);
-        used += (size_t)snprintf(out + used, sizeof out - used, "%s%.*s", i ? "|" : "",
-                                 (int)piece.n, piece.s);
-    }
-    llm_tokens_fini(&ids);
-    cut_text = good ? out : "";
-    return good;
-}
-
 TEST(cut_pairs) {
     static vocab v;
     ggl_error err = {0};
     add_usual(&v);
     llm_tokenizer *t = with_pairs(&v, true, NULL);
     REQUIRE(t);
-    CHECK(cut(t, "a", "bcd", 20, &err));
-    CHECK_STR(cut_text, "<s>|▁|a|</s>|</s>|▁|b|c|d|</s>");
-    CHECK(cut(t, "a", "bcd", 8, &err));
-    CHECK_STR(cut_text, "<s>|▁|a|</s>|</s>|▁|b|</s>");
-    CHECK(!cut(t, "aaaa", "bcd", 9, &err));
+    CHECK_STR(cut(t, "a", "bcd", 20, &err), "<s>|▁|a|</s>|</s>|▁|b|c|d|</s>");
+    CHECK_STR(cut(t, "a", "bcd", 8, &err), "<s>|▁|a|</s>|</s>|▁|b|</s>");
+    CHECK_STR(cut(t, "aaaa", "bcd", 9, &err), "");
     CHECK_HAS(err.msg, "the query has 9 tokens with those that the model adds");
     llm_tokenizer_free(t);
     t = with_pairs(&v, true, "<s>{document}: {query}</s>!");
     REQUIRE(t);
-    CHECK(cut(t, "a", "bcdefg", 9, &err));
-    CHECK_STR(cut_text, "<s>|▁|b|<0x3A>|▁|a|</s>|▁|<0x21>"); /* of the document, b is left */
+    CHECK_STR(cut(t, "a", "bcdefg", 9, &err), /* of the document, b is left */
+              "<s>|▁|b|<0x3A>|▁|a|</s>|▁|<0x21>");
     llm_tokenizer_free(t);
 }
 

@@ -26,7 +26,7 @@ typedef struct completion {
     double t_prompt; /* seconds */
 } completion;
 
-/* What a model writes about a text that it has read is no continuation of it. */
+/* A model that reads a text writes another one: its prompt is not shown before it. */
 static bool shows_prompt(const completion *c) {
     return c->s->o->display_prompt && !llm_session_reads_text(llm_opened_session(c->s->ctx));
 }

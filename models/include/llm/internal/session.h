@@ -111,8 +111,11 @@ bool llm_session_sees_all(const llm_session *s);
 bool llm_session_has_logits(const llm_session *s);
 /* The model's tokens read a text, which llm_session_read gives to a slot first (an encoder and a decoder). */
 bool llm_session_reads_text(const llm_session *s);
-/* Of such a model: the token with which it begins to write. */
+/* The token with which such a model begins to write. */
 int32_t llm_session_start_token(const llm_session *s);
+/* Checks tokens that a caller gave. GGL_USAGE: one is not in a vocabulary of n_vocab. */
+GGL_NODISCARD ggl_status llm_check_tokens(const int32_t *id, size_t n, int64_t n_vocab,
+                                          ggl_error *err);
 /* Gives the slot the text of n tokens that its tokens read from now on; it has no tokens afterwards. Clearing the slot keeps the
  * text, copies and shares of it have the text, too. GGL_LIMIT: the text has more than n_ctx tokens; GGL_USAGE: it has none,
  * a token is out of range, or the model reads no text; and as llm_session_eval. */
