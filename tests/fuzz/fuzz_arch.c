@@ -14,8 +14,9 @@ static void require(bool cond) {
         abort();
 }
 
-static void build(const llm_arch *arch, const llm_arch_toy *toy) {
+static void build(const llm_arch *arch, const llm_arch_toy *toy, const char *only) {
     ggl_graph_params p = ggl_graph_default();
+    const llm_arch_params params = {.size = sizeof params, .only = only};
     ggl_error err = {0};
     llm_arch_result result;
     p.n_pos = 64;
@@ -23,15 +24,18 @@ static void build(const llm_arch *arch, const llm_arch_toy *toy) {
     ggl_graph *g = ggl_graph_new(&p);
     if (!g)
         return;
-    ggl_status s = llm_arch_build(arch, llm_arch_toy_source(toy), NULL, g, &result, &err);
+    ggl_status s = llm_arch_build(arch, llm_arch_toy_source(toy), &params, g, &result, &err);
     require(s == GGL_OK || err.msg[0]);
     if (s == GGL_OK && ggl_graph_finish(g, &err) == GGL_OK) {
-        require(ggl_graph_n_outputs(g) == 1);
+        require(only ? ggl_graph_n_outputs(g) == 1 : ggl_graph_n_outputs(g) >= 1);
         fuzz_eval(g);
     }
     llm_arch_result_fini(&result);
     ggl_graph_free(g);
 }
+
+/* All outputs in one graph, and each alone. */
+static const char *const outputs[] = {NULL, "logits", "embedding", "score"};
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     llm_arch *arch;
@@ -47,7 +51,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         if (!toy)
             continue;
         llm_arch_toy_freeze(toy);
-        build(arch, toy);
+        for (size_t k = 0; k < sizeof outputs / sizeof *outputs; k++)
+            if (!outputs[k] || llm_arch_has_output(arch, outputs[k]))
+                build(arch, toy, outputs[k]);
         llm_arch_toy_free(toy);
     }
     llm_arch_free(arch);

@@ -65,9 +65,11 @@ static ggl_status set_inputs(ggl_sched *s, const ggl_graph *g, ggl_error *err) {
         int32_t *data = calloc((size_t)(ggl_count(t) * n), sizeof *data); /* zeros of either type */
         if (!data)
             return GGL_NOMEM;
-        if (strcmp(t->name, "pos") == 0)
+        const char *dot = strrchr(t->name, '.'),
+                   *kind = dot ? dot + 1 : t->name; /* also of a stage's inputs */
+        if (strcmp(kind, "pos") == 0 || strcmp(kind, "end") == 0)
             for (int32_t k = 0; k < n; k++)
-                data[k] = k;
+                data[k] = kind[0] == 'p' ? k : BATCH;
         st = ggl_sched_set(s, t->name, data, (size_t)(ggl_count(t) * n) * sizeof *data, n, err);
         free(data);
     }
