@@ -7,13 +7,14 @@ struct llm_guessing {
     llm_guess **guess; /* [n] */
     const llm_guesser **guesser;
     int n;
-    llm_model *draft; /* NULL: the text is looked up */
-    llm_session *session;
-    llm_placement *own; /* of the draft; NULL: the target's */
+    llm_model *draft;     /* NULL: the text is looked up, or the model's own layers guess */
+    llm_session *session; /* of the draft, or of these layers */
+    llm_heard *heard;     /* what they read */
+    llm_placement *own;   /* of the draft; NULL: the target's */
 };
 
 int64_t llm_guessing_n_max(const llm_guessing_choice *choice) {
-    return choice->lookup || choice->draft ? choice->n_max : 0;
+    return choice->lookup || choice->draft || choice->own ? choice->n_max : 0;
 }
 
 /* --- the draft -------------------------------------------------------------------------------- */
@@ -40,7 +41,8 @@ static llm_session_params session_params(const llm_guessing_choice *c,
     sp.n_pool = 0;
     sp.n_slots = t->n_sequences;
     sp.n_rows = 1;
-    sp.embeddings = false;
+    sp.embeddings = sp.rows = false;
+    sp.only = c->own ? "guess" : NULL;
     sp.repack_cache = NULL;
     sp.adapter = NULL;
     sp.n_adapters = 0;
@@ -75,7 +77,7 @@ static ggl_status open_session(llm_guessing *g, const llm_guessing_choice *c,
         p = g->own;
     }
     if (st == GGL_OK)
-        st = llm_placement_session(p, &g->session, g->draft, &sp, err);
+        st = llm_placement_session(p, &g->session, c->own ? t->model : g->draft, &sp, err);
     *misused = st == GGL_USAGE || st == GGL_NOT_FOUND;
     if (st != GGL_OK)
         return st;
@@ -102,14 +104,14 @@ void llm_guessing_memory(const llm_guessing_choice *c, const llm_guessing_target
     llm_placement *p = NULL;
     ggl_error ignored; /* llm_guessing_open reports it */
     *fixed = *row = 0;
-    if (!c->draft || is_placed(c))
+    if ((!c->draft && !c->own) || is_placed(c))
         return;
     llm_session_params sp = session_params(c, t);
     llm_placement_choice quiet = c->placement;
     quiet.note = quiet.measured = NULL;
-    if (open_file(&m, c, t, &ignored) == GGL_OK &&
+    if ((c->own || open_file(&m, c, t, &ignored) == GGL_OK) &&
         llm_placement_new(&p, &quiet, llm_placement_params(t->placement), &ignored) == GGL_OK &&
-        llm_placement_session(p, &s, m, &sp, &ignored) == GGL_OK)
+        llm_placement_session(p, &s, c->own ? t->model : m, &sp, &ignored) == GGL_OK)
         add_memory(s, c->n_ctx == 0, fixed, row);
     llm_session_free(s);
     (void)llm_placement_close(p, NULL);
@@ -128,8 +130,11 @@ static ggl_status open_guessers(llm_guessing *g, const llm_guessing_choice *c, g
         return ggl_fail(err, GGL_NOMEM, "out of memory");
     ggl_status st = GGL_OK;
     for (int i = 0; i < g->n && st == GGL_OK; i++) {
-        const llm_draft_params dp = {
-            .size = sizeof dp, .session = g->session, .slot = i, .p_min = c->p_min};
+        const llm_draft_params dp = {.size = sizeof dp,
+                                     .session = g->session,
+                                     .slot = i,
+                                     .p_min = c->p_min,
+                                     .heard = g->heard};
         st = c->lookup ? llm_guess_lookup(&g->guess[i], &gp, err)
                        : llm_guess_draft(&g->guess[i], &gp, &dp, err);
         if (st == GGL_OK)
@@ -151,8 +156,10 @@ ggl_status llm_guessing_open(llm_guessing **out, const llm_guessing_choice *c,
         return ggl_fail(err, GGL_NOMEM, "out of memory");
     g->n = t->n_sequences;
     ggl_status st = c->draft ? open_draft(g, c, t, err) : GGL_OK;
-    if (st == GGL_OK && c->draft)
+    if (st == GGL_OK && (c->draft || c->own))
         st = open_session(g, c, t, misused, err);
+    if (st == GGL_OK && c->own)
+        st = llm_heard_new(&g->heard, t->running, err);
     if (st == GGL_OK)
         st = open_guessers(g, c, err);
     if (st == GGL_OK)
@@ -169,6 +176,7 @@ void llm_guessing_close(llm_guessing *g) {
         llm_guess_free(g->guess[i]);
     ggl_free(g->guess);
     ggl_free((void *)g->guesser);
+    llm_heard_free(g->heard);
     llm_session_free(g->session);
     (void)llm_placement_close(g->own, NULL); /* it writes no timeline */
     llm_model_free(g->draft);

@@ -10,7 +10,8 @@
 typedef struct llm_guessing_choice {
     const char
         *draft;  /* a smaller model with the same tokenizer, as llm_loading.path; NULL: none */
-    bool lookup; /* earlier text guesses; not with a draft */
+    bool own;    /* layers of the model itself guess; not with a draft */
+    bool lookup; /* earlier text guesses; with neither */
     int64_t n_max, n_min; /* as llm_guess_params */
     float p_min;          /* as llm_draft_params */
     int64_t n_ctx;        /* of the draft; 0: that of its target */
@@ -21,6 +22,8 @@ typedef struct llm_guessing_choice {
 
 /* What the guesses are for. All pointers are borrowed. */
 typedef struct llm_guessing_target {
+    const llm_model *model;
+    llm_session *running;           /* with llm_session_params.rows if its own layers guess */
     const llm_tokenizer *tokenizer; /* NULL: none */
     llm_placement *placement;
     llm_session_params session; /* as the draft's, except for context, slots, rows and adapters */

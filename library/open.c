@@ -133,7 +133,8 @@ static llm_placement_choice placement_of(const llm_open_params *p) {
 
 static llm_guessing_choice guessing_of(const llm_open_params *p) {
     const llm_draft_params d = llm_draft_default();
-    llm_guessing_choice c = {.draft = p->draft,
+    llm_guessing_choice c = {.draft = p->draft && *p->draft ? p->draft : NULL,
+                             .own = p->draft && !*p->draft,
                              .lookup = p->lookup,
                              .n_max = p->n_guess > 0 ? p->n_guess : llm_guess_default().n_max,
                              .n_min = p->draft_n_min,

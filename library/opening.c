@@ -64,7 +64,9 @@ bool llm_context_is_cancelled(void *ctx) {
 
 /* What the draft guesses for. */
 static llm_guessing_target target_of(const llm_context *c, const llm_opening *o) {
-    return (llm_guessing_target){.tokenizer = c->tokenizer,
+    return (llm_guessing_target){.model = c->model,
+                                 .running = c->session,
+                                 .tokenizer = c->tokenizer,
                                  .placement = c->placement,
                                  .session = c->session_params,
                                  .n_sequences = o->n_guessers > 0 ? o->n_guessers : 1,
@@ -168,6 +170,7 @@ static ggl_status open_session(llm_context *c, const llm_opening *o, ggl_error *
     const int64_t n_rows = llm_guessing_n_max(&o->guessing) + 1;
     *sp = o->session;
     sp->n_rows = sp->n_rows > n_rows ? sp->n_rows : n_rows;
+    sp->rows = o->guessing.own;
     sp->adapter = c->adapter;
     sp->n_adapters = c->n_adapters;
     sp->cancelled = llm_context_is_cancelled;
@@ -268,8 +271,8 @@ static void close_session(llm_context *c) {
     llm_generator_free(c->generator);
     llm_sampler_free(c->sampler);
     llm_kept_grammar_free(c->kept);
+    llm_guessing_close(c->guessing); /* it listens to the session */
     llm_session_free(c->session);
-    llm_guessing_close(c->guessing);
     c->generator = NULL;
     c->sampler = NULL;
     c->kept = NULL;

@@ -111,7 +111,8 @@ ggl_status ggl_sched_list_outputs(schedule *s, const size_t *own, ggl_error *err
             return ggl_sched_too_large(t, 1, err);
         ggl_sched_use_value(&s->dev[k], phase, t, own[t->id] - 1);
         ggl_sched_use_value(&s->dev[k], phase, t, s->n_segs);
-        s->out[i] = (output){.t = t, .backend = k, .phase = phase, .row = row};
+        s->out[i] =
+            (output){.t = t, .backend = k, .phase = phase, .is_whole = t == s->whole, .row = row};
     }
     return GGL_OK;
 }
@@ -144,19 +145,20 @@ static void set_source(const schedule *s, const segment *seg, move *m, const siz
 }
 
 /* Sets where the outputs are, in the io regions and on the host. Outputs of the tail are in the image,
- * those of the trunk have memory of their own, because only some of their rows are wanted. */
+ * those of the trunk have memory of their own, because mostly only some of their rows are wanted. */
 static ggl_status place_outputs(schedule *s, const size_t *own, ggl_error *err) {
     for (int i = 0; i < ggl_graph_n_outputs(s->g); i++) {
         output *o = &s->out[i];
         const device *d = &s->dev[o->backend];
+        const int64_t n = o->is_whole ? s->n_batch : s->n_rows;
         size_t size;
         o->from = d->loc[o->phase][o->t->id].offset;
         o->computed_by = own[o->t->id] - 1;
         o->to = o->phase == TAIL ? d->io.image + o->from : s->host_size;
-        if (o->phase == TRUNK && (!ggl_size_mul((size_t)s->n_rows, o->row, &size) ||
+        if (o->phase == TRUNK && (!ggl_size_mul((size_t)n, o->row, &size) ||
                                   !ggl_size_add(s->host_size, size, &s->host_size) ||
                                   !ggl_size_align(s->host_size, HOST_PAGE, &s->host_size)))
-            return ggl_sched_too_large(o->t, s->n_rows, err);
+            return ggl_sched_too_large(o->t, n, err);
     }
     return GGL_OK;
 }

@@ -118,7 +118,9 @@ static ggl_status do_move(ggl_sched *s, const segment *seg, move *m, const fligh
 
 /* True if the flight computes the output. */
 static bool has_output(const ggl_sched *s, const output *o, const flight *f) {
-    return f->n_rows > 0 && (!f->ends_early || o->phase == TRUNK || s->plan.is_early[o->t->id]);
+    return o->is_whole ? f->ticket != 0
+                       : f->n_rows > 0 &&
+                             (!f->ends_early || o->phase == TRUNK || s->plan.is_early[o->t->id]);
 }
 
 /* --- what goes out ---------------------------------------------------------------------------- */
@@ -164,7 +166,8 @@ static ggl_status bring_out_all(ggl_sched *s, const flight *f, bool starts, ggl_
     }
     for (int i = 0; i < ggl_graph_n_outputs(s->plan.g) && st == GGL_OK; i++) {
         const output *o = &s->plan.out[i];
-        const rows r = {o->to, o->from, o->row, f->n_rows, o->phase == TRUNK};
+        const rows r = {o->to, o->from, o->row, o->is_whole ? f->n : f->n_rows,
+                        o->phase == TRUNK && !o->is_whole};
         if (puts_out(s, o, f))
             st = bring_out(s, d, &r, f, starts, err);
     }

@@ -85,8 +85,10 @@ typedef struct fallback {
 typedef struct output {
     const ggl_tensor *t;
     int backend, phase;
-    size_t from, row;   /* offset in the io region; bytes of one row */
-    size_t to;          /* offset in the lane's host memory, [n_rows][count] f32 */
+    bool is_whole;    /* all elements of the batch are wanted (ggl_sched_params.whole) */
+    size_t from, row; /* offset in the io region; bytes of one row */
+    size_t
+        to; /* offset in the lane's host memory, [n_rows][count] f32; [n_batch][count] if whole */
     size_t computed_by; /* index of the segment */
 } output;
 
@@ -98,11 +100,12 @@ typedef struct schedule {
     device *dev;
     int n_dev;
     /* by tensor id: */
-    int *backend;   /* where a node runs */
-    bool *in_trunk; /* the node runs for the whole batch */
-    bool *is_early; /* a node of the tail that params.early needs */
-    bool *watched;  /* a node whose operands are shown; NULL if no node's are */
-    bool has_stage; /* nodes of a stage's rows are computed by runs of their own */
+    int *backend;            /* where a node runs */
+    bool *in_trunk;          /* the node runs for the whole batch */
+    bool *is_early;          /* a node of the tail that params.early needs */
+    const ggl_tensor *whole; /* the output params.whole; NULL: none */
+    bool *watched;           /* a node whose operands are shown; NULL if no node's are */
+    bool has_stage;          /* nodes of a stage's rows are computed by runs of their own */
     fallback *fallback;
     size_t n_fallbacks, cap_fallbacks;
     segment *

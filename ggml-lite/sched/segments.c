@@ -5,13 +5,13 @@
 #include "schedule.h"
 
 /* Sets s->in_trunk: nodes that write stores, nodes that are not batched (they are the same for all
- * rows), watched nodes, and everything that these read. */
+ * rows), watched nodes, the output that is wanted of all rows, and everything that these read. */
 static void find_trunk(schedule *s) {
     for (int i = ggl_graph_n_nodes(s->g) - 1; i >= 0; i--) {
         const ggl_tensor *t = ggl_graph_node(s->g, i);
         if (!t->computed)
             continue;
-        if (t->op == GGL_OP_CACHE || t->keeps_state || !ggl_is_batched(t) ||
+        if (t->op == GGL_OP_CACHE || t->keeps_state || !ggl_is_batched(t) || t == s->whole ||
             (s->watched && s->watched[t->id]))
             s->in_trunk[t->id] = true;
         for (int k = 0; k < ggl_n_reads(t) && s->in_trunk[t->id]; k++)
@@ -20,17 +20,25 @@ static void find_trunk(schedule *s) {
     }
 }
 
-/* Sets s->is_early: the nodes of the tail that params.early needs. */
-static ggl_status find_early(schedule *s, ggl_error *err) {
-    const char *name = s->params.early;
-    const ggl_tensor *found = NULL;
+/* Sets *out to the output of this name; NULL if name is. GGL_NOT_FOUND: there is none. */
+static ggl_status find_output(const schedule *s, const char *name, const ggl_tensor **out,
+                              ggl_error *err) {
+    *out = NULL;
     for (int i = 0; name && i < ggl_graph_n_outputs(s->g); i++) {
         const ggl_tensor *t = ggl_graph_get_output(s->g, i);
         if (t->name && strcmp(t->name, name) == 0)
-            found = t;
+            *out = t;
     }
+    return name && !*out ? ggl_fail(err, GGL_NOT_FOUND, "the graph has no output '%s'", name)
+                         : GGL_OK;
+}
+
+/* Sets s->is_early: the nodes of the tail that params.early needs. */
+static ggl_status find_early(schedule *s, ggl_error *err) {
+    const ggl_tensor *found;
+    const ggl_status st = find_output(s, s->params.early, &found, err);
     if (!found)
-        return name ? ggl_fail(err, GGL_NOT_FOUND, "the graph has no output '%s'", name) : GGL_OK;
+        return st;
     s->is_early[found->id] = !s->in_trunk[found->id];
     for (int i = ggl_graph_n_nodes(s->g) - 1; i >= 0; i--) {
         const ggl_tensor *t = ggl_graph_node(s->g, i);
@@ -285,6 +293,8 @@ static ggl_status find_stage(schedule *s, ggl_error *err) {
 ggl_status ggl_sched_cut(schedule *s, ggl_error *err) {
     size_t end[N_PARTS] = {0};
     ggl_status st = find_stage(s, err);
+    if (st == GGL_OK)
+        st = find_output(s, s->params.whole, &s->whole, err);
     find_trunk(s);
     if (st == GGL_OK)
         st = find_early(s, err);

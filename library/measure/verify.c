@@ -263,18 +263,15 @@ ggl_status llm_verify_graph(verify_result *out, ggl_graph *g, ggl_backend *b,
     ggl_error own = {0};
     verify v = {.g = g, .out = out, .err = err ? err : &own, .random = 1};
     *out = (verify_result){.first = -1};
-    int32_t *scratch = ggl_calloc((size_t)n, sizeof *scratch);
-    ggl_status st =
-        scratch ? verify_init(&v, b, reference, n) : ggl_fail(v.err, GGL_NOMEM, "out of memory");
+    ggl_status st = verify_init(&v, b, reference, n);
     node_device *open[] = {&v.exact, &v.fast, &v.chain, &v.mirror};
     for (size_t i = 0; i < sizeof open / sizeof *open && st == GGL_OK; i++)
-        st = llm_verify_set_inputs(&v, open[i], token, scratch);
+        st = llm_verify_set_inputs(&v, open[i], token);
     if (st == GGL_OK)
         st = verify_nodes(&v, watch);
     if (st == GGL_OK)
-        st = llm_verify_whole(&v, g, token, scratch);
+        st = llm_verify_whole(&v, g, token);
     verify_fini(&v);
-    ggl_free(scratch);
     if (st != GGL_OK)
         llm_verify_result_fini(out);
     return st;

@@ -51,12 +51,12 @@ ggl_status llm_verify_probe(verify *v, ggl_tensor *t, int n_probes);
 
 /* --- verify_whole.c --------------------------------------------------------------------------- */
 
-/* Runs the graph the usual way, and compares its outputs with those of the chain. scratch[n]: room. */
-ggl_status llm_verify_whole(verify *v, ggl_graph *g, const int32_t *token, int32_t *scratch);
+/* Runs the graph the usual way, and compares its outputs with those of the chain. */
+ggl_status llm_verify_whole(verify *v, ggl_graph *g, const int32_t *token);
 
 /* --- verify.c --------------------------------------------------------------------------------- */
 
 /* Sets the inputs of a device, if it is open. */
-ggl_status llm_verify_set_inputs(verify *v, node_device *d, const int32_t *token, int32_t *scratch);
+ggl_status llm_verify_set_inputs(verify *v, node_device *d, const int32_t *token);
 
 #endif

@@ -82,10 +82,10 @@ static ggl_status shake_node(verify *v, ggl_tensor *t) {
  * alone does not show that: in it the results of refused nodes are rounded to f32, while the
  * reference keeps double precision when it runs as a whole; and a number that a cache rounds to
  * the other side moves the outputs more than anything else. */
-static ggl_status shake(verify *v, const int32_t *token, int32_t *scratch) {
+static ggl_status shake(verify *v, const int32_t *token) {
     ggl_status st = llm_node_device_init(&v->shaken, &v->m, v->exact.b, v->err);
     if (st == GGL_OK)
-        st = llm_verify_set_inputs(v, &v->shaken, token, scratch);
+        st = llm_verify_set_inputs(v, &v->shaken, token);
     for (int i = 0; i < v->m.n_nodes && st == GGL_OK; i++)
         st = shake_node(v, v->m.node[i]);
     for (int k = 0; k < ggl_graph_n_outputs(v->g) && st == GGL_OK; k++) {
@@ -109,21 +109,21 @@ static void judge_whole(verify *v) {
 
 /* --- the whole graph -------------------------------------------------------------------------- */
 
-static ggl_status run_whole(verify *v, ggl_sched *s, const int32_t *token, int32_t *scratch) {
+static ggl_status run_whole(verify *v, ggl_sched *s, const int32_t *token) {
     const llm_text_inputs x = {.token = token, .n = v->m.n};
     ggl_status st = ggl_sched_alloc(s, v->err);
     if (st == GGL_OK)
-        st = llm_text_inputs_set(&x, s, v->g, scratch, v->err);
+        st = llm_text_inputs_set(&x, s, v->g, v->err);
     return st == GGL_OK ? ggl_sched_run(s, x.n, NULL, 0, v->err) : st;
 }
 
-ggl_status llm_verify_whole(verify *v, ggl_graph *g, const int32_t *token, int32_t *scratch) {
+ggl_status llm_verify_whole(verify *v, ggl_graph *g, const int32_t *token) {
     ggl_sched *s = NULL;
     ggl_backend *b[] = {v->fast.b, v->exact.b}; /* the reference runs what b refuses */
     ggl_sched_params p = {.size = sizeof p, .backend = b, .n_backends = v->out->n_refused ? 2 : 1};
     ggl_status st = ggl_sched_new(&s, g, &p, v->err);
     if (st == GGL_OK)
-        st = run_whole(v, s, token, scratch);
+        st = run_whole(v, s, token);
     for (int k = 0; k < ggl_graph_n_outputs(g) && st == GGL_OK; k++) {
         const ggl_tensor *t = ggl_graph_get_output(g, k);
         const float *whole = ggl_sched_output(s, k), *want = v->value[t->id];
@@ -140,7 +140,7 @@ ggl_status llm_verify_whole(verify *v, ggl_graph *g, const int32_t *token, int32
     ggl_sched_free(s);
     judge_whole(v);
     if (st == GGL_OK && v->out->whole_departs) {
-        st = shake(v, token, scratch);
+        st = shake(v, token);
         judge_whole(v);
     }
     return st;

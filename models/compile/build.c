@@ -153,6 +153,8 @@ ggl_status llm_arch_build_with(const llm_arch *arch, const llm_arch_source *sour
                               .logits = ev.output[OUT_LOGITS],
                               .embedding = ev.output[OUT_EMBEDDING],
                               .score = ev.output[OUT_SCORE],
+                              .guess = ev.output[OUT_GUESS],
+                              .n_row = ev.over ? ev.over->ne[0] : 0,
                               .sees_all = ev.n_stages > 0 && (!arch->has_tokens || ev.gives_stage),
                               .reads_text = ev.n_stages > 0 && arch->has_tokens,
                               .n_layer = ev.n_layer,

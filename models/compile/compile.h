@@ -72,7 +72,6 @@ typedef struct arch_value {
 typedef struct arch_slot {
     arch_value v;
     bool bound, in_layer; /* in_layer: first assigned in the current layer; cleared at its end */
-    bool in_stage;        /* first assigned in the current stage; cleared at its end */
     ggl_tensor *state;    /* the STATE node, if bound by `s = state(..)` */
     bool kept;
     arch_place place;
@@ -122,6 +121,7 @@ enum {
     ROWS_NONE,  /* it is the same for all rows */
     ROWS_EACH,  /* each row has its own: a token, or a row of a stage that no token reads */
     ROWS_STAGE, /* each row of a stage that tokens read */
+    ROWS_GUESS, /* each token of a stage over a value of the token before */
     ROWS_PICKED, /* this and the following: one row of a stage, that of ev->picked[rows - ROWS_PICKED] */
     ARCH_MAX_PICKS = 16
 };
@@ -150,6 +150,9 @@ struct arch_eval {
     const arch_stmt *stage;  /* whose block runs; NULL: none */
     arch_value stage_result; /* what it returned; VAL_FAIL: nothing yet */
     int n_stages;
+    /* Of the stage over a value of each token, which foretells (NULL: there is none): that value; the input that gives it
+     * of the token before; and what the stage returned. */
+    ggl_tensor *over, *row, *foretold;
     bool gives_stage; /* an output belongs to rows of a stage that tokens read */
     uint8_t *rows_of; /* indexed by tensor id: to which rows the value belongs (arch_rows) */
     size_t cap_rows_of;

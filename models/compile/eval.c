@@ -43,10 +43,8 @@ bool llm_arch_bind(arch_eval *ev, const arch_target *t, const arch_value *v) {
         llm_arch_error(ev, t->place, "'%s' is the layer's number and cannot be assigned", t->name);
         return false;
     }
-    if (!s->bound) {
+    if (!s->bound)
         s->in_layer = !ev->frame && ev->layer >= 0;
-        s->in_stage = !ev->frame && ev->stage;
-    }
     s->bound = true;
     s->v = *v;
     s->place = t->place;
@@ -287,21 +285,71 @@ static bool run_require(arch_eval *ev, const arch_stmt *s) {
     return false;
 }
 
-/* --- stages: texts whose rows see each other ---------------------------------------------------- */
+/* --- stages ------------------------------------------------------------------------------------- */
 
-/* Clears the names that the stage assigned. */
-static void end_stage(arch_eval *ev) {
-    for (int k = SLOT_FIRST_FREE; k < ev->arch->n_global; k++)
-        if (ev->global[k].in_stage)
-            ev->global[k] = (arch_slot){0};
+/* Runs the stage's block, whose assignments end with it, and sets ev->stage_result. False: reported. */
+static bool run_block(arch_eval *ev, const arch_stmt *s, arch_slot *outer) {
+    const size_t n_bytes = (size_t)ev->arch->n_global * sizeof *outer;
+    const arch_target *t = &s->target[0];
+    char text[256];
+    ev->stage = s;
+    ev->stage_result = ARCH_FAIL;
+    const bool whole = llm_arch_run(ev, s->arm[0].body);
+    ev->stage = NULL;
+    memcpy(ev->global, outer, n_bytes);
+    if (ev->status != GGL_OK)
+        return false;
+    if (!whole && ev->stage_result.kind == VAL_TENSOR && ggl_is_batched(ev->stage_result.t))
+        return true;
+    llm_arch_error(ev, t->place,
+                   whole ? "the stage '%s' has no result: its last line must be return .."
+                         : "the stage '%s' must return a value of each row: %s",
+                   t->name, whole ? "" : llm_arch_value_text(&ev->stage_result, text, sizeof text));
+    return false;
 }
 
+/* A stage over a value of each token: foretells from a token and that value of the token before. The value is an input
+ * of the graph, because when the stage guesses on, its own result takes the value's place. */
+static bool run_over(arch_eval *ev, const arch_stmt *s, arch_slot *outer) {
+    const arch_value v = llm_arch_eval_expr(ev, s->expr[0]);
+    char text[256];
+    if (v.kind == VAL_FAIL)
+        return false;
+    if (v.kind != VAL_TENSOR || v.t->n_dims != 1 || llm_arch_rows(ev, v.t) != ROWS_EACH) {
+        llm_arch_error(ev, s->expr[0]->place, "a stage is over a row of numbers of each token: %s",
+                       llm_arch_value_text(&v, text, sizeof text));
+        return false;
+    }
+    if (ev->over) {
+        llm_arch_error(ev, s->place, "a descriptor has one stage over a value at most");
+        return false;
+    }
+    ev->over = v.t;
+    ev->row = ggl_graph_input(ev->g, "row", GGL_F32, 1, v.t->ne, true);
+    if (!llm_arch_graph_ok(ev, s->place))
+        return false;
+    ev->global[s->expr[0]->global].v = llm_arch_tensor_value(ev->row);
+    if (!run_block(ev, s, outer))
+        return false;
+    ggl_tensor *t = ev->stage_result.t;
+    if (llm_arch_rows(ev, t) != ROWS_GUESS || t->n_dims != 1 || t->ne[0] != v.t->ne[0]) {
+        llm_arch_error(ev, s->target[0].place,
+                       "the stage '%s' must return a row like that of '%s', in whose place it is "
+                       "read to guess one more token: %s",
+                       s->target[0].name, s->expr[0]->name,
+                       llm_arch_value_text(&ev->stage_result, text, sizeof text));
+        return false;
+    }
+    ev->foretold = t;
+    return true;
+}
+
+/* --- texts whose rows see each other --- */
+
 /* Makes the inputs of the stage. If tokens read it, they have inputs of their own, and two that say where their text is. */
-static bool begin_rows(arch_eval *ev, const arch_stmt *s, arch_slot outer[2]) {
+static bool begin_rows(arch_eval *ev, const arch_stmt *s) {
     static const char *const own[] = {"stage.token", "stage.pos", "stage.slot",
                                       "stage.end",   "read.slot", "read.end"};
-    outer[0] = ev->global[SLOT_TOKEN];
-    outer[1] = ev->global[SLOT_POS];
     if (!ev->arch->has_tokens) {
         ggl_graph_input(ev->g, "end", GGL_I32, 0, NULL, true);
         return llm_arch_graph_ok(ev, s->place);
@@ -314,41 +362,32 @@ static bool begin_rows(arch_eval *ev, const arch_stmt *s, arch_slot outer[2]) {
     return llm_arch_graph_ok(ev, s->place);
 }
 
-static bool run_stage(arch_eval *ev, const arch_stmt *s) {
-    const arch_target *t = &s->target[0];
-    char text[256];
-    if (llm_arch_target_slot(ev, t)->bound) {
-        llm_arch_error(ev, t->place, "'%s' already has a value: a stage needs a new name", t->name);
-        return false;
-    }
+static bool run_text(arch_eval *ev, const arch_stmt *s, arch_slot *outer) {
     if (ev->n_stages++ > 0) {
         llm_arch_error(ev, s->place, "a descriptor has one stage at most");
         return false;
     }
-    arch_slot outer[2];
-    if (!begin_rows(ev, s, outer))
-        return false;
-    ev->stage = s;
-    ev->stage_result = ARCH_FAIL;
-    const bool whole = llm_arch_run(ev, s->arm[0].body);
-    ev->stage = NULL;
-    ev->global[SLOT_TOKEN] = outer[0];
-    ev->global[SLOT_POS] = outer[1];
+    const bool ok = begin_rows(ev, s) && run_block(ev, s, outer);
     if (ev->arch->has_tokens)
         ggl_graph_set_group(ev->g, -1); /* the tokens' part before their first layer */
-    if (ev->status != GGL_OK)
-        return false;
-    if (whole || ev->stage_result.kind != VAL_TENSOR || !ggl_is_batched(ev->stage_result.t)) {
-        llm_arch_error(ev, t->place,
-                       whole ? "the stage '%s' has no result: its last line must be return .."
-                             : "the stage '%s' must return a value of each row: %s",
-                       t->name,
-                       whole ? "" : llm_arch_value_text(&ev->stage_result, text, sizeof text));
+    ev->stage_result.is_stage = true;
+    return ok;
+}
+
+static bool run_stage(arch_eval *ev, const arch_stmt *s) {
+    const arch_target *t = &s->target[0];
+    if (llm_arch_target_slot(ev, t)->bound) {
+        llm_arch_error(ev, t->place, "'%s' already has a value: a stage needs a new name", t->name);
         return false;
     }
-    end_stage(ev);
-    ev->stage_result.is_stage = true;
-    return llm_arch_bind(ev, t, &ev->stage_result);
+    const size_t n_bytes = (size_t)ev->arch->n_global * sizeof(arch_slot);
+    arch_slot *outer = ggl_calloc(1, n_bytes);
+    if (!outer)
+        return llm_arch_nomem(ev), false;
+    memcpy(outer, ev->global, n_bytes);
+    const bool ok = s->n_expr > 0 ? run_over(ev, s, outer) : run_text(ev, s, outer);
+    ggl_free(outer);
+    return ok && llm_arch_bind(ev, t, &ev->stage_result);
 }
 
 /* --- running ---------------------------------------------------------------------------------- */

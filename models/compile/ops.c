@@ -385,8 +385,11 @@ static bool allowed_here(arch_eval *ev, const arch_expr *e) {
         llm_arch_error(ev, e->mark, "%s is not allowed in a function with a state", e->name);
         return false;
     }
-    if (ev->stage && ev->arch->has_tokens && e->op == GGL_OP_STATE) {
-        llm_arch_error(ev, e->mark, "a stage whose rows tokens read cannot have a state");
+    if (ev->stage && (ev->arch->has_tokens || ev->over) && e->op == GGL_OP_STATE) {
+        llm_arch_error(ev, e->mark,
+                       ev->over ? "a stage that guesses cannot have a state: wrong guesses could "
+                                  "not be taken back"
+                                : "a stage whose rows tokens read cannot have a state");
         return false;
     }
     return true;

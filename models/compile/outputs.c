@@ -15,16 +15,23 @@ static arch_place end_of_text(const arch_eval *ev) {
 static bool check_shape(arch_eval *ev, int k, const arch_slot *s, const ggl_tensor *t) {
     const char *name = llm_arch_output_names[k];
     char shape[128];
-    if (t->n_dims == 1 && ggl_is_batched(t) && (k != OUT_LOGITS || t->ne[0] == ev->n_vocab))
-        return true;
+    const bool of_tokens = k == OUT_LOGITS || k == OUT_GUESS;
+    const bool is_guess = ggl_is_batched(t) && llm_arch_rows(ev, t) == ROWS_GUESS;
     ggl_shape_text(t, shape, sizeof shape);
-    if (k == OUT_LOGITS)
-        llm_arch_error_hint(
-            ev, GGL_SHAPE, s->place,
-            "mostly logits = linear(x, output); a model that gives vectors or "
-            "scores has embedding = .. or score = ..",
-            "logits is %s%s, but must have a score for each of n_vocab = %lld tokens",
-            ggl_is_batched(t) ? "" : "a constant ", shape, (long long)ev->n_vocab);
+    if (is_guess != (k == OUT_GUESS))
+        llm_arch_error(ev, s->place,
+                       is_guess ? "%s is computed from a stage that guesses: only 'guess' can be"
+                                : "%s must be computed from a stage over a value of each token",
+                       name);
+    else if (t->n_dims == 1 && ggl_is_batched(t) && (!of_tokens || t->ne[0] == ev->n_vocab))
+        return true;
+    else if (of_tokens)
+        llm_arch_error_hint(ev, GGL_SHAPE, s->place,
+                            "mostly logits = linear(x, output); a model that gives vectors or "
+                            "scores has embedding = .. or score = ..",
+                            "%s is %s%s, but must have a score for each of n_vocab = %lld tokens",
+                            name, ggl_is_batched(t) ? "" : "a constant ", shape,
+                            (long long)ev->n_vocab);
     else
         llm_arch_error_hint(ev, GGL_SHAPE, s->place, NULL,
                             "%s is %s%s, but must be a row of numbers that depends on the text",
@@ -97,6 +104,22 @@ static bool find_embedding(arch_eval *ev, const ggl_tensor *logits, ggl_tensor *
     return true;
 }
 
+/* Makes the output "rows": what the stage that guesses is over, or, with its guesses, what takes that value's place.
+ * False: reported. */
+static bool put_rows(arch_eval *ev, const char *only) {
+    const bool guesses = only && strcmp(only, llm_arch_output_names[OUT_GUESS]) == 0;
+    if (!guesses && !(ev->params && ev->params->rows))
+        return true;
+    if (!ev->over) {
+        ev->status = ggl_fail(ev->err, GGL_UNSUPPORTED,
+                              "%s: the model has no layers that guess the tokens after the next",
+                              ev->family);
+        return false;
+    }
+    ggl_graph_output(ev->g, "rows", guesses ? ev->foretold : ev->over);
+    return llm_arch_graph_ok(ev, end_of_text(ev));
+}
+
 static bool put(arch_eval *ev, int k, ggl_tensor *t) {
     note_output(ev, k, t);
     ggl_graph_output(ev->g, llm_arch_output_names[k], t);
@@ -139,9 +162,10 @@ bool llm_arch_give_outputs(arch_eval *ev) {
         return false;
     if (!wanted && t[OUT_LOGITS])
         t[OUT_EMBEDDING] = NULL;
-    /* those of a stage that tokens read are made alone */
+    /* those of a stage that tokens read, and guesses, are made alone */
     for (int k = 0; k < OUT_COUNT; k++)
-        if (t[k] && !only && llm_arch_rows(ev, t[k]) == ROWS_STAGE && t[OUT_LOGITS])
+        if (t[k] && !only &&
+            ((llm_arch_rows(ev, t[k]) == ROWS_STAGE && t[OUT_LOGITS]) || k == OUT_GUESS))
             t[k] = NULL;
     n = 0;
     for (int k = 0; k < OUT_COUNT; k++)
@@ -156,5 +180,5 @@ bool llm_arch_give_outputs(arch_eval *ev) {
                                   ? "%s: the model gives no %s: it is no reranker or classifier"
                                   : "%s: the model gives no %s",
                               ev->family, only);
-    return n > 0;
+    return n > 0 && put_rows(ev, only);
 }

@@ -13,7 +13,9 @@ int llm_arch_rows(const arch_eval *ev, const ggl_tensor *t) {
     if (!t)
         return ROWS_NONE;
     if (t->op == GGL_OP_INPUT && ggl_is_batched(t))
-        return t->rows == GGL_ROWS_STAGE ? ROWS_STAGE : ROWS_EACH;
+        return t->rows == GGL_ROWS_STAGE                 ? ROWS_STAGE
+               : t == ev->row || (ev->stage && ev->over) ? ROWS_GUESS
+                                                         : ROWS_EACH;
     return (size_t)t->id < ev->cap_rows_of ? ev->rows_of[t->id] : ROWS_NONE;
 }
 
@@ -23,6 +25,8 @@ static const char *rows_text(const arch_eval *ev, int rows, char *buf, size_t si
         return ev->arch->has_tokens ? "each token" : "each row";
     if (rows == ROWS_STAGE)
         return "each row of the stage";
+    if (rows == ROWS_GUESS)
+        return "each guess";
     const long long i = ev->picked[rows - ROWS_PICKED];
     if (i < 0)
         snprintf(buf, size, "the last row");
@@ -42,15 +46,20 @@ bool llm_arch_set_rows(arch_eval *ev, const ggl_tensor *t, int rows) {
 
 /* Checks what stores keep and what is read from them. */
 static bool check_store(arch_eval *ev, arch_place p, const ggl_tensor *t, int rows) {
-    char a[32];
+    char a[32], b[32];
     const bool stores = t->op == GGL_OP_CACHE || t->op == GGL_OP_STATE || t->op == GGL_OP_KEEP;
     if (stores && rows >= ROWS_PICKED) {
         llm_arch_error(ev, p, "the value belongs to %s, but what is stored belongs to each row",
                        rows_text(ev, rows, a, sizeof a));
         return false;
     }
-    const bool crosses = t->op == GGL_OP_ATTEND && rows == ROWS_EACH &&
-                         llm_arch_rows(ev, t->src[ATTEND_KV]) == ROWS_STAGE;
+    const int stored = t->op == GGL_OP_ATTEND ? llm_arch_rows(ev, t->src[ATTEND_KV]) : rows;
+    const bool crosses = rows == ROWS_EACH && stored == ROWS_STAGE;
+    if ((rows == ROWS_GUESS) != (stored == ROWS_GUESS)) {
+        llm_arch_error(ev, p, "a value of %s cannot read what is stored of %s",
+                       rows_text(ev, rows, a, sizeof a), rows_text(ev, stored, b, sizeof b));
+        return false;
+    }
     if (crosses && ggl_attend_window(t) > 0) {
         llm_arch_error(ev, p,
                        "a token has no place among the rows of the stage, so a window of "

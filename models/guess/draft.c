@@ -1,11 +1,14 @@
-/* Guesses from a smaller model: its likeliest tokens, run one after the other. Its slot follows the
- * sequence: it is cut where the sequence changed, and runs the tokens that it lacks as one batch. */
+/* Guesses from a smaller model, or from layers of the model itself that guess: the likeliest tokens, run one after the other.
+ * Its slot follows the sequence: it is cut where the sequence changed, and runs the tokens that it lacks. */
 #include <math.h>
 #include <string.h>
 
 #include "ggl/alloc.h"
 #include "ggl/internal/params.h"
+#include "heard.h"
 #include "source.h"
+
+enum { READ = 256 }; /* most rows that are given at once */
 
 typedef struct draft {
     llm_session *session;
@@ -18,7 +21,13 @@ typedef struct draft {
     int64_t n_held;
     int32_t run[LLM_GUESS_MOST];
     int64_t n_run;
-    bool is_ready; /* it holds the whole sequence, and its logits are known */
+    /* Layers of the model itself read with each token what the model computed of the one before. Their guesses are not kept in the
+     * slot, because they were made from guessed rows. heard NULL: a model of its own. */
+    llm_heard *heard;
+    int heard_slot;
+    int64_t n_row;
+    float *given, *last; /* [READ][n_row]: rows that are read; [n_row]: what the next guess reads */
+    bool is_ready;       /* it holds the whole sequence, and its logits are known */
     /* The states after the first n_saved tokens, if the model has some. NULL if none are saved. */
     void *saved;
     size_t saved_size;
@@ -32,7 +41,7 @@ static void draft_follow(void *self, const int32_t *old, size_t n_old, size_t n_
     (void)old;
     if ((size_t)d->n_held > n_same)
         d->n_held = (int64_t)n_same;
-    else if ((size_t)d->n_held == n_old) /* some of the guesses may have been right */
+    else if ((size_t)d->n_held == n_old && !d->heard) /* some of the guesses may have been right */
         for (int64_t i = 0; i < d->n_run && (size_t)d->n_held < n; i++, d->n_held++)
             if (id[d->n_held] != d->run[i])
                 break;
@@ -75,9 +84,49 @@ static ggl_status go_back(draft *d, int64_t n, ggl_error *err) {
     return st;
 }
 
-static ggl_status eval(const draft *d, const int32_t *id, int64_t n, ggl_error *err) {
-    const llm_batch b = {.n = n, .token = id, .slot = d->slots};
+static void keep_row(void *ctx, int64_t i, const float *row) {
+    const draft *d = ctx;
+    (void)i;
+    memcpy(d->last, row, (size_t)d->n_row * sizeof *row);
+}
+
+/* Runs n tokens; row[n][n_row] for layers of the model itself. */
+static ggl_status eval(draft *d, const int32_t *id, int64_t n, const float *row, ggl_error *err) {
+    const llm_batch b = {.n = n,
+                         .token = id,
+                         .slot = d->slots,
+                         .row = row,
+                         .each_row = d->heard ? keep_row : NULL,
+                         .ctx = d};
     return llm_session_eval(d->session, &b, err);
+}
+
+/* Runs n <= READ tokens of the sequence, from number `first` on, with the rows that were heard. */
+static ggl_status eval_heard(draft *d, const int32_t *id, int64_t first, int64_t n,
+                             ggl_error *err) {
+    const size_t n_row = (size_t)d->n_row;
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t before = first + i - 1;
+        const float *row =
+            before < 0 ? NULL : llm_heard_row(d->heard, d->heard_slot, before, id[before]);
+        if (row)
+            memcpy(d->given + (size_t)i * n_row, row, n_row * sizeof *row);
+        else
+            memset(d->given + (size_t)i * n_row, 0, n_row * sizeof *row);
+    }
+    return eval(d, id + first, n, d->given, err);
+}
+
+/* Runs id[first .. n). */
+static ggl_status eval_all(draft *d, const int32_t *id, int64_t first, int64_t n, ggl_error *err) {
+    ggl_status st = GGL_OK;
+    if (!d->heard)
+        return eval(d, id + first, n - first, NULL, err);
+    for (int64_t i = first; i < n && st == GGL_OK; i += READ)
+        st = eval_heard(d, id, i, n - i < READ ? n - i : READ, err);
+    if (st == GGL_OK)
+        llm_heard_drop(d->heard, d->heard_slot, n - 1 - LLM_GUESS_MOST);
+    return st;
 }
 
 /* Runs id[n_held .. n). Afterwards the logits after it are known. */
@@ -89,7 +138,7 @@ static bool run(draft *d, const int32_t *id, int64_t n) {
     for (int64_t i = d->n_held; i < n; i++)
         if (id[i] >= d->n_vocab) /* a token that only the other model has */
             return false;
-    st = eval(d, id + d->n_held, n - d->n_held, &err);
+    st = eval_all(d, id, d->n_held, n, &err);
     if (st == GGL_OK && d->has_states) {
         drop_saved(d);
         st = llm_session_save(d->session, d->slot, true, &d->saved, &d->saved_size, &err);
@@ -122,6 +171,17 @@ static int32_t likeliest(const float *logits, int64_t n, float *p) {
     return (int32_t)best;
 }
 
+/* Takes guesses made from guessed rows out of the slot. False: that failed. */
+static bool forget_run(draft *d) {
+    ggl_error err = {0};
+    if (!d->heard || d->n_run == 0)
+        return true;
+    d->n_run = 0;
+    const ggl_status st = llm_session_cut(d->session, d->slot, d->n_held, &err);
+    d->is_ready = false;
+    return st == GGL_OK || fail(d, st, &err);
+}
+
 static int64_t draft_propose(void *self, const int32_t *id, size_t n, int32_t *out, uint8_t *class,
                              int64_t n_max) {
     draft *d = self;
@@ -135,13 +195,13 @@ static int64_t draft_propose(void *self, const int32_t *id, size_t n, int32_t *o
         float p;
         const int32_t best = likeliest(llm_session_logits(d->session), d->n_vocab, &p);
         if (!(p >= d->p_min))
-            return k;
+            return forget_run(d) ? k : 0;
         out[k] = best;
         class[k] = (uint8_t)(p * (PACE_CLASSES - 1));
         if (++k == n_max)
-            return k;
+            return forget_run(d) ? k : 0;
         ggl_error err = {0};
-        const ggl_status st = eval(d, &best, 1, &err);
+        const ggl_status st = eval(d, &best, 1, d->last, &err);
         if (st != GGL_OK)
             return fail(d, st, &err) ? k : 0;
         d->run[d->n_run++] = best;
@@ -154,7 +214,14 @@ static void draft_free(void *self) {
     draft *d = self;
     drop_saved(d);
     ggl_free(d->slots);
+    ggl_free(d->given);
+    ggl_free(d->last);
     ggl_free(d);
+}
+
+static void draft_in_slot(void *self, int slot) {
+    draft *d = self;
+    d->heard_slot = slot;
 }
 
 static ggl_status draft_failed(const void *self, ggl_error *err) {
@@ -189,12 +256,18 @@ ggl_status llm_guess_draft(llm_guess **out, const llm_guess_params *p,
                  .p_min = dp->p_min,
                  .n_ctx = llm_session_n_ctx(dp->session),
                  .n_vocab = llm_session_n_vocab(dp->session),
+                 .heard = dp->heard,
+                 .n_row = dp->heard ? llm_session_n_row(dp->session) : 0,
                  .has_states = llm_session_has_states(dp->session)};
     ggl_status st = llm_session_clear(dp->session, dp->slot, err);
     d->slots = ggl_calloc((size_t)d->n_ctx, sizeof *d->slots);
     for (int64_t i = 0; i < d->n_ctx && d->slots; i++)
         d->slots[i] = d->slot;
-    if (st == GGL_OK && !d->slots)
+    if (d->heard) {
+        d->given = ggl_calloc((size_t)(READ * d->n_row), sizeof *d->given);
+        d->last = ggl_calloc((size_t)d->n_row, sizeof *d->last);
+    }
+    if (st == GGL_OK && (!d->slots || (d->heard && (!d->given || !d->last))))
         st = ggl_fail(err, GGL_NOMEM, "out of memory for a guesser");
     if (st != GGL_OK) {
         draft_free(d);
@@ -204,6 +277,7 @@ ggl_status llm_guess_draft(llm_guess **out, const llm_guess_params *p,
                            .catch_up = draft_catch_up,
                            .propose = draft_propose,
                            .free = draft_free,
+                           .in_slot = draft_in_slot,
                            .failed = draft_failed,
                            .self = d};
     for (int i = 0; i < PACE_CLASSES; i++) /* as often as the draft expects */

@@ -146,6 +146,12 @@ static int64_t guess(void *self, const int32_t *id, size_t n, size_t n_same, int
     return g->n_used;
 }
 
+static void in_slot(void *self, int slot) {
+    const llm_guess *g = self;
+    if (g->source.in_slot)
+        g->source.in_slot(g->source.self, slot);
+}
+
 /* --- creation --------------------------------------------------------------------------------- */
 
 ggl_status llm_guess_new(llm_guess **out, const llm_guess_params *p, const guess_source *source,
@@ -171,7 +177,7 @@ ggl_status llm_guess_new(llm_guess **out, const llm_guess_params *p, const guess
     if (!g->p.clock)
         g->p.clock = llm_clock;
     g->source = *source;
-    g->guesser = (llm_guesser){.guess = guess, .self = g};
+    g->guesser = (llm_guesser){.guess = guess, .in_slot = in_slot, .self = g};
     llm_pace_init(&g->pace, source->prior);
     *out = g;
     return GGL_OK;

@@ -17,6 +17,7 @@ typedef struct guess_source {
     int64_t (*propose)(void *self, const int32_t *id, size_t n, int32_t *out, uint8_t *class,
                        int64_t n_max);
     void (*free)(void *self);
+    void (*in_slot)(void *self, int slot);                  /* as in llm_guesser */
     ggl_status (*failed)(const void *self, ggl_error *err); /* NULL: it cannot fail */
     /* Guesses cost nearly nothing: they are made at each step, to see how often they would be right. */
     bool is_cheap;

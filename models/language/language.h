@@ -300,7 +300,7 @@ enum {
 extern const char *const llm_arch_predefined[SLOT_FIRST_FREE];
 
 /* What a descriptor may compute: top-level names of llm_arch_output_names. */
-typedef enum arch_output { OUT_LOGITS, OUT_EMBEDDING, OUT_SCORE, OUT_COUNT } arch_output;
+typedef enum arch_output { OUT_LOGITS, OUT_EMBEDDING, OUT_SCORE, OUT_GUESS, OUT_COUNT } arch_output;
 extern const char *const llm_arch_output_names[OUT_COUNT];
 
 struct llm_arch {
@@ -373,6 +373,7 @@ bool llm_arch_at_fused(
 bool llm_arch_parse_fused(arch_parser *p);
 arch_expr *llm_arch_parse_expr(arch_parser *p);
 arch_expr *llm_arch_parse_atom(arch_parser *p); /* without operators */
+arch_expr *llm_arch_parse_name(arch_parser *p); /* the name at the current token */
 /* Parses expressions separated by commas, up to the token that ends the list, which is not
  * consumed. */
 arch_expr **llm_arch_parse_exprs(arch_parser *p, int *n);

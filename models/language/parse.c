@@ -149,11 +149,44 @@ static arch_stmt *parse_loop(arch_parser *p, arch_stmt_kind kind) {
     return s->arm[0].body ? s : NULL;
 }
 
-/* "stage" NAME [ STRING ] block */
+/* "over" NAME "(" "ahead" "=" "1" ")" */
+static bool parse_over(arch_parser *p, arch_stmt *s) {
+    char buf[96];
+    p->tok++;
+    if (p->tok->kind != TOK_NAME || !llm_arch_next_is_symbol(p, "(")) {
+        llm_arch_parse_fail(p, "'over' is followed by a value of each token: over y(ahead = 1)");
+        return false;
+    }
+    s->expr = llm_arch_parse_alloc(p, 1, sizeof *s->expr);
+    if (!s->expr || !(s->expr[0] = llm_arch_parse_name(p)))
+        return false;
+    s->n_expr = 1;
+    p->tok++;
+    if (p->tok->kind != TOK_NAME || strcmp(p->tok->str, "ahead") != 0) {
+        llm_arch_parse_fail(p, "'ahead = 1' is expected here, not %s",
+                            llm_arch_describe(p->tok, buf, sizeof buf));
+        return false;
+    }
+    p->tok++;
+    if (!llm_arch_expect(p, "=", "after 'ahead'"))
+        return false;
+    if (p->tok->kind != TOK_NUMBER || p->tok->num != 1) {
+        llm_arch_parse_fail(p,
+                            "a stage is one token ahead of the value that it is over: ahead = 1");
+        return false;
+    }
+    p->tok++;
+    return llm_arch_expect(p, ")", "after what 'ahead' is");
+}
+
+/* "stage" NAME [ over ] [ STRING ] block */
 static arch_stmt *parse_stage(arch_parser *p) {
     arch_stmt *s = llm_arch_new_stmt(p, ST_STAGE);
     p->tok++;
     if (!s || !parse_targets(p, s, 1))
+        return NULL;
+    const bool over = p->tok->kind == TOK_NAME && strcmp(p->tok->str, "over") == 0;
+    if (over && !parse_over(p, s))
         return NULL;
     if (p->tok->kind == TOK_STRING) {
         s->string = p->tok->str;
@@ -163,7 +196,7 @@ static arch_stmt *parse_stage(arch_parser *p) {
     if (!(s->arm = llm_arch_parse_alloc(p, 1, sizeof *s->arm)))
         return NULL;
     s->arm[0].place = s->place;
-    p->arch->n_stages++;
+    p->arch->n_stages += !over;
     p->in_stage = true;
     s->arm[0].body = parse_block(p, true);
     p->in_stage = false;
@@ -320,7 +353,8 @@ static arch_stmt *parse_stmt(arch_parser *p, bool top) {
                    ? parse_prefix(p)
                    : llm_arch_parse_fail(p, "'prefix' is allowed only at top level");
     if (strcmp(word, "stage") == 0 && name_next &&
-        (p->tok[2].kind == TOK_STRING || strcmp(p->tok[2].str ? p->tok[2].str : "", ":") == 0))
+        (p->tok[2].kind == TOK_STRING || p->tok[2].kind == TOK_NAME ||
+         strcmp(p->tok[2].str ? p->tok[2].str : "", ":") == 0))
         return top && !p->in_stage
                    ? parse_stage(p)
                    : llm_arch_parse_fail(

@@ -157,6 +157,14 @@ static arch_expr *parse_asks(arch_parser *p, arch_place begin, arch_expr_kind ki
     return llm_arch_expect(p, ")", "after the key") ? finish(p, e, begin) : NULL;
 }
 
+arch_expr *llm_arch_parse_name(arch_parser *p) {
+    arch_expr *e = new_expr(p, EX_NAME, llm_arch_token_place(p, p->tok));
+    if (e)
+        e->name = p->tok->str;
+    p->tok++;
+    return e;
+}
+
 static arch_expr *parse_word(arch_parser *p, arch_place begin) {
     const char *word = p->tok->str;
     bool called = p->tok[1].kind == TOK_SYMBOL && strcmp(p->tok[1].str, "(") == 0;
@@ -180,14 +188,13 @@ static arch_expr *parse_word(arch_parser *p, arch_place begin) {
     }
     if (llm_arch_is_reserved(word))
         return llm_arch_parse_fail(p, "a value is expected here, not '%s'", word);
-    arch_expr *e = new_expr(p, called ? EX_CALL : EX_NAME, begin);
+    if (!called)
+        return llm_arch_parse_name(p);
+    arch_expr *e = new_expr(p, EX_CALL, begin);
     if (!e)
         return NULL;
     e->name = word;
-    p->tok++;
-    if (!called)
-        return e;
-    p->tok++;
+    p->tok += 2;
     if (!parse_args(p, e, ")", true) || !finish(p, e, begin))
         return NULL;
     return llm_arch_resolve_call(p, e) ? e : NULL;

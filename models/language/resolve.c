@@ -10,7 +10,7 @@
 const char *const llm_arch_predefined[SLOT_FIRST_FREE] = {"token", "pos", "n_ctx", "n_vocab",
                                                           "arch",  "pi",  "inf"};
 
-const char *const llm_arch_output_names[OUT_COUNT] = {"logits", "embedding", "score"};
+const char *const llm_arch_output_names[OUT_COUNT] = {"logits", "embedding", "score", "guess"};
 
 /* --- calls ------------------------------------------------------------------------------------ */
 

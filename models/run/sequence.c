@@ -159,6 +159,8 @@ ggl_status llm_seq_guess(seq *q, int64_t most, ggl_error *err) {
     const llm_guesser *by = &q->guesser;
     if (most <= 0 || !by->guess)
         return GGL_OK;
+    if (by->in_slot)
+        by->in_slot(by->self, q->slot);
     const int64_t n =
         by->guess(by->self, q->token, (size_t)q->n, (size_t)q->n_told, q->guess, most);
     q->n_told = q->n;

@@ -66,6 +66,7 @@ static ggl_status build_graph(llm_session *s, const llm_model *m, const llm_sess
                           .adapter = p->adapter,
                           .n_adapters = p->n_adapters,
                           .embedding = p->embeddings,
+                          .rows = p->rows,
                           .only = p->only};
     ggl_status st = llm_arch_build(llm_model_arch(m), &source, &ap, s->graph, &s->built, err);
     if (st == GGL_OK && is_whole(m, p) && !s->built.sees_all)
@@ -172,6 +173,7 @@ static ggl_status build_sched(llm_session *s, const llm_model *m, const llm_sess
                            .cache = s->cache,
                            .cache_of = s->identity,
                            .cache_of_size = (1 + p->n_adapters) * sizeof *s->identity,
+                           .whole = s->at_rows >= 0 && !s->guesses ? "rows" : NULL,
                            .early = s->at_logits >= 0 && s->at_embedding >= 0 ? "embedding" : NULL,
                            .watch = p->watch,
                            .element_word = "token",
@@ -246,7 +248,9 @@ static int find_output(const ggl_graph *g, const char *name) {
 
 /* Notes which outputs the graph has. */
 static void find_outputs(llm_session *s, const llm_session_params *p) {
-    s->at_logits = find_output(s->graph, "logits");
+    s->guesses = p->only && strcmp(p->only, "guess") == 0;
+    s->at_logits = find_output(s->graph, s->guesses ? "guess" : "logits");
+    s->at_rows = find_output(s->graph, "rows");
     s->at_embedding = find_output(s->graph, "embedding");
     s->at_score = find_output(s->graph, "score");
     if (s->built.sees_all) /* any tokens of a text may be wanted, and it runs once */
@@ -278,6 +282,14 @@ static ggl_status alloc_flights(llm_session *s, ggl_error *err) {
     for (int i = 0; i < s->n_lanes && ok; i++) {
         s->flight[i].row = ggl_calloc(n_rows, sizeof *s->flight[i].row);
         ok = s->flight[i].row;
+        if (s->at_rows < 0 || s->guesses)
+            continue;
+        s->flight[i].told = ggl_calloc((size_t)s->n_ubatch, sizeof *s->flight[i].told);
+        ok = ok && s->flight[i].told;
+    }
+    if (s->guesses) {
+        s->given = ggl_calloc((size_t)(s->n_ubatch * s->built.n_row), sizeof *s->given);
+        ok = ok && s->given;
     }
     return ok ? GGL_OK : no_memory(err);
 }
@@ -364,8 +376,9 @@ void llm_session_free(llm_session *s) {
     ggl_free(s->read_slot);
     ggl_free(s->read_end);
     for (int i = 0; i < s->n_lanes; i++)
-        ggl_free(s->flight[i].row);
+        ggl_free(s->flight[i].row), ggl_free(s->flight[i].told);
     ggl_free(s->flight);
+    ggl_free(s->given);
     ggl_free(s);
 }
 
@@ -395,6 +408,18 @@ int64_t llm_session_n_embd(const llm_session *s) {
 
 int64_t llm_session_n_score(const llm_session *s) {
     return s->built.score.n;
+}
+
+int64_t llm_session_n_row(const llm_session *s) {
+    return s->at_rows >= 0 ? s->built.n_row : 0;
+}
+
+void llm_session_hear(llm_session *s,
+                      void (*hear)(void *ctx, int slot, int64_t pos, int32_t token,
+                                   const float *row),
+                      void *ctx) {
+    s->hear = hear;
+    s->hear_ctx = ctx;
 }
 
 bool llm_session_sees_all(const llm_session *s) {

@@ -12,15 +12,23 @@ typedef struct wanted_row {
     bool logits, embedding, score;
 } wanted_row;
 
+/* A token whose row is told (llm_session_hear). */
+typedef struct told_token {
+    int32_t slot, pos, token;
+} told_token;
+
 /* A ubatch under way, and to whom its results are given. */
 typedef struct session_flight {
     uint64_t ticket; /* of the scheduler; 0 if none */
     wanted_row *row; /* [n_rows], of at most session.n_rows */
     int64_t n_rows;
+    int64_t n;        /* tokens; `told` if the session's rows are heard */
+    told_token *told; /* [n_ubatch] */
     bool is_embedded; /* embeddings alone: no logits are computed */
     void (*each)(void *ctx, int64_t i, const float *logits);
     void (*each_embedding)(void *ctx, int64_t i, const float *embedding);
     void (*each_score)(void *ctx, int64_t i, const float *score);
+    void (*each_row)(void *ctx, int64_t i, const float *row);
     void *ctx;
 } session_flight;
 
@@ -42,8 +50,13 @@ struct llm_session {
     int32_t start; /* of such a model: the token with which it begins to write */
     const char *
         prefix; /* of the names of the inputs of texts: "", or "stage." if only these are computed */
-    int at_logits, at_embedding, at_score; /* indices of the graph's outputs; -1: it lacks it */
-    session_flight *flight;                /* [n_lanes] */
+    int at_logits, at_embedding, at_score,
+        at_rows;  /* indices of the graph's outputs; -1: it lacks it */
+    bool guesses; /* its logits are guesses, made from tokens and the rows of those before them */
+    float *given; /* [n_ubatch][built.n_row]: these rows; NULL: it makes no guesses */
+    void (*hear)(void *ctx, int slot, int64_t pos, int32_t token, const float *row);
+    void *hear_ctx;
+    session_flight *flight; /* [n_lanes] */
     int n_lanes;
     slot_table slots;
     int (*place)(void *ctx, int layer, int n_layer, const char *weight); /* from the params */

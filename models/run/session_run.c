@@ -7,6 +7,11 @@
 #include "ggl/internal/sched.h"
 #include "session_impl.h"
 
+/* True if each token of a ubatch has a row to tell. */
+static bool tells(const llm_session *s) {
+    return s->at_rows >= 0 && !s->guesses;
+}
+
 static int slot_of(const llm_batch *b, int64_t i) {
     return b->slot ? b->slot[i] : 0;
 }
@@ -31,6 +36,11 @@ static ggl_status check_outputs(const llm_session *s, const llm_batch *b, ggl_er
                         "llm_session_params.embeddings");
     if (b->want_score && s->at_score < 0)
         return ggl_fail(err, GGL_USAGE, "the model gives no scores to texts");
+    if (b->n > 0 && s->guesses != (b->row != NULL))
+        return ggl_fail(err, GGL_USAGE,
+                        s->guesses ? "a session of guesses needs the rows of the tokens before "
+                                     "(llm_batch.row)"
+                                   : "the session reads no rows (llm_batch.row)");
     for (int64_t i = 0; s->at_logits < 0 && i < b->n; i++)
         if (wants_logits(b, i))
             return ggl_fail(
@@ -127,10 +137,12 @@ static ggl_status check_batch(llm_session *s, const llm_batch *b, ggl_error *err
 static int64_t fill_ubatch(llm_session *s, const llm_batch *b, int64_t first, session_flight *f) {
     int64_t n = 0;
     *f = (session_flight){.row = f->row,
+                          .told = f->told,
                           .is_embedded = true,
                           .each = b->each,
                           .each_embedding = b->each_embedding,
                           .each_score = b->each_score,
+                          .each_row = b->each_row,
                           .ctx = b->ctx};
     llm_slots_begin(&s->slots);
     for (; n < s->n_ubatch && first + n < b->n; n++) {
@@ -148,11 +160,17 @@ static int64_t fill_ubatch(llm_session *s, const llm_batch *b, int64_t first, se
         s->token[n] = b->token[i];
         s->slot[n] = slot;
         s->pos[n] = llm_slots_append(&s->slots, slot);
+        if (f->told)
+            f->told[n] = (told_token){slot, s->pos[n], s->token[n]};
+        if (s->guesses)
+            memcpy(s->given + n * s->built.n_row, b->row + i * s->built.n_row,
+                   (size_t)s->built.n_row * sizeof *s->given);
         if (s->reads_text) {
             s->read_slot[n] = text_slot(s, slot);
             s->read_end[n] = (int32_t)s->slots.state[text_slot(s, slot)].n_past;
         }
     }
+    f->n = n;
     return n;
 }
 
@@ -186,6 +204,9 @@ static ggl_status start_ubatch(llm_session *s, int64_t n, session_flight *f, boo
         st = set_input(s, "read.", "slot", s->read_slot, n, err);
     if (st == GGL_OK && s->reads_text)
         st = set_input(s, "read.", "end", s->read_end, n, err);
+    if (st == GGL_OK && s->guesses)
+        st = ggl_sched_set(s->sched, "row", s->given,
+                           (size_t)(n * s->built.n_row) * sizeof *s->given, n, err);
     if (st != GGL_OK)
         return st;
     llm_slots_start(&s->slots);
@@ -270,11 +291,16 @@ ggl_status llm_session_read(llm_session *s, int slot, const int32_t *token, int6
 /* Hands out what a ubatch has computed. */
 static void give(llm_session *s, const session_flight *f) {
     const float *logits = output(s, s->at_logits), *embedding = output(s, s->at_embedding),
-                *score = output(s, s->at_score);
+                *score = output(s, s->at_score), *row = output(s, s->at_rows);
+    for (int64_t i = 0; tells(s) && s->hear && i < f->n; i++)
+        s->hear(s->hear_ctx, f->told[i].slot, f->told[i].pos, f->told[i].token,
+                row + i * s->built.n_row);
     for (int64_t k = 0; k < f->n_rows; k++) {
         const wanted_row *w = &f->row[k];
         if (w->embedding && f->each_embedding)
             f->each_embedding(f->ctx, w->i, embedding + k * s->built.n_embd);
+        if (s->guesses && f->each_row)
+            f->each_row(f->ctx, w->i, row + k * s->built.n_row);
         if (w->score && f->each_score)
             f->each_score(f->ctx, w->i, score + k * s->built.score.n);
         if (!w->logits)
@@ -297,15 +323,16 @@ static ggl_status collect_oldest(llm_session *s, int64_t *first, ggl_error *err)
     return st;
 }
 
-/* Ubatches without wanted tokens have no ticket and are not counted here. */
+/* Ubatches of which nothing is wanted have no ticket and are not counted here. */
 static ggl_status eval_ubatches(llm_session *s, const llm_batch *b, ggl_error *err) {
     int64_t first = 0, end = 0; /* those with tickets that are not collected, by number */
     ggl_status st = GGL_OK;
     for (int64_t i = 0, n; i < b->n && st == GGL_OK; i += n) {
         session_flight *f = &s->flight[end % s->n_lanes];
         n = fill_ubatch(s, b, i, f);
-        st = start_ubatch(s, n, f, f->n_rows > 0, err);
-        end += st == GGL_OK && f->n_rows > 0;
+        const bool is_wanted = f->n_rows > 0 || tells(s);
+        st = start_ubatch(s, n, f, is_wanted, err);
+        end += st == GGL_OK && is_wanted;
         if (st == GGL_OK && end - first == s->n_lanes)
             st = collect_oldest(s, &first, err);
         /* with several lanes it depends on time when none is under way */

@@ -188,7 +188,7 @@ TEST_UNUSED static bool fixture_open(fixture *f, const char *text, uint64_t seed
 
 /* Starts an engine in a session of its own. */
 TEST_UNUSED static bool fixture_start(fixture *f, const fixture_params *p) {
-    f->guesser = (llm_guesser){fixture_guess, fixture_outcome, f};
+    f->guesser = (llm_guesser){.guess = fixture_guess, .outcome = fixture_outcome, .self = f};
     for (int i = 0; i < MOST_GUESSERS; i++)
         f->guessers[i] = &f->guesser;
     if (!fixture_session(f, &f->s, p))

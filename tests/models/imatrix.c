@@ -121,9 +121,9 @@ static void reckon_all(reckoning *r, const toy_run *run, ggl_backend *b) {
         const llm_text_inputs x = {.token = token, .n = N};
         for (int i = 0; i < ggl_graph_n_inputs(run->graph); i++) {
             const ggl_tensor *t = ggl_graph_get_input(run->graph, i);
-            if (!ggl_is_batched(t))
+            if (!ggl_is_batched(t) || !t->needed)
                 continue;
-            llm_text_input(&x, t->name, value);
+            llm_text_input(&x, t, value);
             put_input(&d, t->name, value, &err);
         }
         if (m.page)

@@ -269,12 +269,11 @@ static bool logits_of(const llm_arch *arch, const llm_arch_source *source, ggl_b
     ggl_sched *s = NULL;
     ggl_sched_params sp = {.size = sizeof sp, .backend = &cpu, .n_backends = 1};
     const int32_t token[8] = {1, 5, 2, 7, 3, 9, 4, 6};
-    int32_t scratch[8];
     const llm_text_inputs x = {.token = token, .n = 8};
     bool ok = llm_arch_build(arch, source, NULL, g, NULL, &err) == GGL_OK &&
               ggl_graph_finish(g, &err) == GGL_OK && ggl_graph_fold(g, fold, &err) == GGL_OK &&
               ggl_sched_new(&s, g, &sp, &err) == GGL_OK && ggl_sched_alloc(s, &err) == GGL_OK &&
-              llm_text_inputs_set(&x, s, g, scratch, &err) == GGL_OK &&
+              llm_text_inputs_set(&x, s, g, &err) == GGL_OK &&
               ggl_sched_run(s, 8, NULL, 0, &err) == GGL_OK;
     if (CHECK_MSG(ok, "%s: %s", llm_arch_name(arch), err.msg))
         memcpy(out, ggl_sched_output(s, 0), n * sizeof *out);

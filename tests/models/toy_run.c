@@ -141,13 +141,13 @@ static int32_t toy_token(const toy_run *r, int i) {
 
 bool toy_eval(toy_run *r, int slot, int first, int n, float *logits, ggl_error *err) {
     enum { N_READ = 20 };
-    int32_t token[TOY_CTX], scratch[TOY_CTX], read[N_READ];
+    int32_t token[TOY_CTX], read[N_READ];
     for (int i = 0; i < n; i++)
         token[i] = toy_token(r, first + i);
     for (int i = 0; i < N_READ; i++)
         read[i] = toy_token(r, 1000 + i);
     const llm_text_inputs x = {token, first, slot, n, r->sees_all ? NULL : read, N_READ};
-    if (llm_text_inputs_set(&x, r->sched, r->graph, scratch, err) != GGL_OK ||
+    if (llm_text_inputs_set(&x, r->sched, r->graph, err) != GGL_OK ||
         (logits ? ggl_sched_run(r->sched, n, NULL, 0, err)
                 : ggl_sched_submit(r->sched, n, NULL, 0, false, NULL, err)) != GGL_OK)
         return false;

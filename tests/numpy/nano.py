@@ -137,6 +137,55 @@ def add(*args, **named):
     return case
 
 
+def guess(name, like=None, own=False, over=None, keys={}, **changed):
+    """Adds the case NAME-guess, whose outputs are the guesses of the token after the next: the model of case NAME with the tensors that the layer
+    after its last one lacks, which are like those of the layer `like` (the last one). own: it has an embedding, a norm and an output of its own. The
+    forward pass is that of a model whose only layer it is, and whose embedding of each place is what enters the layer. keys: other ones of
+    the case; changed: of that model. over: from k, w, tokens, n_ctx, the rows that it reads of the token before; None: the model's state after its last norm.
+    The layer returns what goes into the output's product, or, with `over`, what goes into the last norm."""
+    case = CASES[name]
+    n_draft = case.keys["nextn_predict_layers"]
+    w, n_all, n_embd = Weights(sum(map(ord, name))), case.keys["block_count"], case.keys["embedding_length"]
+    w.update(case.tensors)
+    first = n_all - n_draft
+    source = f"blk.{first - 1 if like is None else like}."
+    for l in range(first, n_all):
+        for t in [t for t in w if t.startswith(source) and t.replace(source, f"blk.{l}.") not in w]:
+            w.put(t.replace(source, f"blk.{l}."), w[t].mean() + w[t].std() * w.random.normal(size=w[t].shape))
+        w.matrix(f"blk.{l}.nextn.eh_proj", n_embd, 2 * n_embd, gain=0.5)
+        w.norm(f"blk.{l}.nextn.enorm", n_embd)
+        w.norm(f"blk.{l}.nextn.hnorm", n_embd)
+        if own:
+            n_vocab = len(w["token_embd.weight"])
+            w.matrix(f"blk.{l}.nextn.embed_tokens", n_vocab, n_embd)
+            w.matrix(f"blk.{l}.nextn.shared_head_head", n_vocab, n_embd)
+            w.norm(f"blk.{l}.nextn.shared_head_norm", n_embd)
+    eps = case.keys["attention.layer_norm_rms_epsilon"]
+
+    def normed(x, weight):
+        return x / np.sqrt((x * x).mean(-1, keepdims=True) + eps) * weight
+
+    def forward(k, w, tokens, n_ctx):
+        own_of = lambda part, other: w.get(f"blk.{first}.nextn.{part}.weight", other)
+        hidden = {t: v for t, v in w.items() if not t.startswith("output.")}
+        rows = over(k, w, tokens, n_ctx) if over else case.forward(k, {**hidden, "output.weight": np.eye(n_embd)}, tokens, n_ctx)
+        before = np.concatenate([np.zeros((1, n_embd)), rows[:-1]])
+        enters = np.concatenate([normed(own_of("embed_tokens", w["token_embd.weight"])[tokens], w[f"blk.{first}.nextn.enorm.weight"]),
+                                 normed(before, w[f"blk.{first}.nextn.hnorm.weight"])], axis=-1) @ w[f"blk.{first}.nextn.eh_proj.weight"].T
+        one = {t: v for t, v in w.items() if not t.startswith(("blk.", "output."))}
+        one.update({t.replace(f"blk.{first}.", "blk.0."): v for t, v in w.items() if t.startswith(f"blk.{first}.")})
+        one.update({"token_embd.weight": enters, "output_norm.weight": own_of("shared_head_norm", w["output_norm.weight"]),
+                    "output.weight": own_of("shared_head_head", w.get("output.weight", w["token_embd.weight"]))})
+
+        def key(name, *default):
+            value = {"block_count": 1, "nextn_predict_layers": 0, **changed}.get(name, None)
+            value = k(name, *default) if value is None else value
+            return [value[min(first, len(value) - 1)]] if isinstance(value, list) and name not in changed and name.startswith(("attention.", "swiglu_")) else value
+        return case.forward(key, one, list(range(len(tokens))), n_ctx)
+
+    add(name + "-guess", case.arch, {**case.keys, **keys}, w, forward, case.n_ctx, case.descriptor).output = "guess"
+
+
 def keys_of(n_layer, n_embd, n_ff, n_head, eps, layer_norm=False, **more):
     out = {"block_count": n_layer, "context_length": 64, "embedding_length": n_embd, "feed_forward_length": n_ff,
            "attention.head_count": n_head}

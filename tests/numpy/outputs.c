@@ -1,8 +1,9 @@
-/* test-outputs -m MODEL --tokens IDS .. --output WHAT [--backend NAME] [--arch FILE] --logits FILE.npy
+/* test-outputs -m MODEL --tokens IDS .. --output WHAT [--backend NAME] [--arch FILE] [--pieces N] --logits FILE.npy
  *
  * Runs a model whose tokens all see each other on some texts, all in one batch, and writes one row of floats for each
- * row of its output. WHAT: logits (of all tokens), none, mean, cls, last (embeddings, not normalized) or rank
- * (scores). Exit code 0, or 1 with a message. */
+ * row of its output. WHAT: logits (of all tokens), none, mean, cls, last (embeddings, not normalized), rank
+ * (scores); or, of one text, rows (what layers that guess read of each token), guess (their logits of all tokens) or guess-rows
+ * (what takes the place of rows in further guesses), --pieces: in batches of N tokens. Exit code 0, or 1 with a message. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,8 +20,8 @@ typedef struct run {
     bool want[MAX_TOKENS];
     llm_embed_text text[MAX_TEXTS];
     size_t n_texts;
-    int64_t n;
-    float *row; /* the output's rows, one after another */
+    int64_t n, piece; /* piece 0: all tokens at once */
+    float *row;       /* the output's rows, one after another */
     int64_t n_rows, n_columns;
 } run;
 
@@ -48,6 +49,8 @@ static bool read_words(run *r, int argc, char **argv) {
             r->output = value;
         else if (strcmp(word, "--backend") == 0)
             r->backend = value;
+        else if (strcmp(word, "--pieces") == 0)
+            r->piece = strtol(value, NULL, 10);
         else if (strcmp(word, "--arch") == 0)
             r->arch = value;
         else if (strcmp(word, "--logits") == 0)
@@ -95,6 +98,79 @@ static ggl_status eval(run *r, llm_session *s, ggl_error *err) {
     return st == GGL_OK ? llm_embed_all(s, &p, err) : st;
 }
 
+/* --- layers that guess --- */
+
+static void keep_row(void *ctx, int64_t i, const float *row) {
+    (void)i;
+    run *r = ctx;
+    if (strcmp(r->output, "guess-rows") == 0)
+        keep(r, row, 1, r->n_columns);
+}
+
+static void keep_guess(void *ctx, int64_t i, const float *row) {
+    (void)i;
+    run *r = ctx;
+    if (strcmp(r->output, "guess") == 0)
+        keep(r, row, 1, r->n_columns);
+}
+
+static void hear(void *ctx, int slot, int64_t pos, int32_t token, const float *row) {
+    (void)slot, (void)pos, (void)token;
+    run *r = ctx;
+    keep(r, row, 1, r->n_columns);
+}
+
+/* Runs the model, and then its layers that guess with the rows that it gave. */
+static ggl_status guess(run *r, llm_session *s, llm_session *head, ggl_error *err) {
+    const int64_t n_row = llm_session_n_row(s), n = r->n, most = r->piece ? r->piece : n;
+    r->n_columns = n_row;
+    llm_session_hear(s, hear, r);
+    ggl_status st = llm_session_eval(
+        s, &(llm_batch){.n = n, .token = r->token, .want = (bool[MAX_TOKENS]){false}}, err);
+    llm_session_hear(s, NULL, NULL);
+    if (st != GGL_OK || strcmp(r->output, "rows") == 0)
+        return st;
+    float *given = calloc((size_t)(n * n_row), sizeof *given);
+    memcpy(given + n_row, r->row, (size_t)((n - 1) * n_row) * sizeof *given);
+    r->n_rows = 0;
+    r->n_columns = strcmp(r->output, "guess") == 0 ? llm_session_n_vocab(head) : n_row;
+    for (int64_t i = 0; i < n && st == GGL_OK; i += most)
+        st = llm_session_eval(head,
+                              &(llm_batch){.n = n - i < most ? n - i : most,
+                                           .token = r->token + i,
+                                           .row = given + i * n_row,
+                                           .want = r->want,
+                                           .each = keep_guess,
+                                           .each_row = keep_row,
+                                           .ctx = r},
+                              err);
+    free(given);
+    return st;
+}
+
+static bool is_guess(const run *r) {
+    return strncmp(r->output, "guess", 5) == 0 || strcmp(r->output, "rows") == 0;
+}
+
+static ggl_status run_guess(run *r, const llm_model *m, llm_session_params *p, ggl_error *err) {
+    llm_session *s = NULL, *head = NULL;
+    p->rows = true;
+    ggl_status st = llm_session_new(&s, m, p, err);
+    p->rows = false;
+    p->only = "guess";
+    if (st == GGL_OK)
+        st = llm_session_new(&head, m, p, err);
+    if (st == GGL_OK)
+        st = llm_session_alloc(s, err);
+    if (st == GGL_OK)
+        st = llm_session_alloc(head, err);
+    if (st == GGL_OK)
+        st = guess(r, s, head, err);
+    llm_session_free(s);
+    llm_session_free(head);
+    return st;
+}
+
 static ggl_status write_rows(const run *r, ggl_error *err) {
     npy_writer w;
     const ggl_status st = npy_open(&w, r->file, r->n_rows, r->n_columns, err);
@@ -114,8 +190,15 @@ static ggl_status run_model(run *r, const llm_model *m, ggl_backend *b, ggl_back
     p.n_slots = (int64_t)r->n_texts;
     p.n_ubatch = r->n;
     p.type_k = p.type_v = GGL_F32;
-    p.embeddings = strcmp(r->output, "logits") != 0;
+    p.n_rows = r->n;
     llm_session *s = NULL;
+    if (is_guess(r)) {
+        const ggl_status st = run_guess(r, m, &p, err);
+        return st == GGL_OK ? write_rows(r, err) : st;
+    }
+    p.embeddings = strcmp(r->output, "logits") != 0;
+    if (p.embeddings && strcmp(r->output, "rank") != 0)
+        p.only = "embedding";
     ggl_status st = llm_session_new(&s, m, &p, err);
     if (st == GGL_OK)
         st = llm_session_alloc(s, err);

@@ -1,6 +1,6 @@
 """Nano models of the families whose forward passes are in ./families.py; ./published.py builds others with these functions."""
 import families
-from nano import CASES, Weights, add, keys_of, other_names
+from nano import guess, CASES, Weights, add, keys_of, other_names
 
 
 # --- llama
@@ -272,9 +272,11 @@ def qwen35(name, seed, more={}, n_layer=4, every=4, draft=0, tied=True, dt=".bia
 
 qwen35("qwen35", 61, {"rope.dimension_sections": [2, 1, 1, 0]})
 qwen35("qwen35-draft", 62, {"full_attention_interval": 2, "nextn_predict_layers": 1, **yarn}, n_layer=3, every=2, draft=1, tied=False)
+guess("qwen35-draft", 1, full_attention_interval=1)
 qwen35("qwen35-other-names", 63, {"norm_top_k_prob": True, "attention.head_count_kv": [0, 0, 0, 2]}, dt="")
 experts = {"expert_count": 5, "expert_used_count": 2}
 qwen35("qwen35moe", 64, {**experts, "norm_top_k_prob": True, "expert_gating_func": 1, "expert_weights_norm": True}, n_expert=5, n_each=26, n_shared=52)
 qwen35("qwen35moe-fused", 65, {**experts, "expert_feed_forward_length": 22, "expert_shared_feed_forward_length": 30,
                                "expert_weights_scale": 1.6, "nextn_predict_layers": 2, "attention.recurrent_layers": [True, False, True, True, True]},
        n_layer=3, draft=2, n_expert=5, n_each=22, n_shared=30, fused=True, recurrent=(0, 2))
+guess("qwen35moe-fused", 1, own=True, **{"attention.recurrent_layers": [False]})

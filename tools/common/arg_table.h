@@ -39,6 +39,8 @@ typedef struct arg_option {
     const char *no_choice;      /* what the message about another value adds; may be NULL */
     bool *given;                /* may be NULL; set to true if the option is given */
     char *typed; /* ARG_TYPED bytes for the spelling that was typed, for messages; may be NULL */
+    const char
+        *missing;      /* ARG_STRING: the value if none follows the flag; NULL: that is an error */
     bool may_be_empty; /* ARG_STRING, ARG_LIST: allow "" */
     bool hidden;       /* in the manual page, but not in --help */
     /* ARG_LIST: if the next argument is a number, it belongs to the option, too, and becomes the

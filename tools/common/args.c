@@ -437,6 +437,7 @@ static int set_option(parsing *p, const arg_option *o, const typed_flag *f, cons
         value = "";
     if (!value && follows && !find_option(spec, f->next, strlen(f->next)))
         value = p->argv[++p->i];
+    value = value ? value : o->missing;
     if (!value)
         return wrong(spec->tool, "%.*s: the value %s is missing", f->n_flag, f->flag,
                      o->value ? o->value : "");

@@ -39,7 +39,7 @@ static void print_option(const arg_option *o) {
     for (const char *separator = ""; arg_next_name(&names, &name, &n); separator = ", ")
         at += printf("%s%.*s", separator, (int)n, name);
     if (o->value)
-        at += printf(o->kind == ARG_MAYBE ? "[=%s]" : " %s", o->value);
+        at += printf(o->kind == ARG_MAYBE ? "[=%s]" : o->missing ? " [%s]" : " %s", o->value);
     print_text(o->help ? o->help : "", at, text_column());
 }
 

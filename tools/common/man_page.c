@@ -61,9 +61,9 @@ static void print_option(const arg_option *o) {
         printf("\\fR");
     }
     if (o->value) {
-        printf(o->kind == ARG_MAYBE ? "[=\\fI" : " \\fI");
+        printf(o->kind == ARG_MAYBE ? "[=\\fI" : o->missing ? " [\\fI" : " \\fI");
         print(o->value);
-        printf(o->kind == ARG_MAYBE ? "\\fR]" : "\\fR");
+        printf(o->kind == ARG_MAYBE || o->missing ? "\\fR]" : "\\fR");
     }
     putchar('\n');
     print(o->help ? o->help : "");

@@ -8,17 +8,24 @@
 #include "process.h"
 
 int64_t speculate_n_max(const speculate_options *o) {
-    return o->lookup || o->draft ? o->n_max : 0;
+    return o->lookup || o->draft || o->own ? o->n_max : 0;
 }
 
-int speculate_check(const char *tool, const speculate_options *o) {
-    const bool has_draft = o->draft || o->draft_comes;
+const char speculate_own[] = "the model's own layers";
+
+int speculate_check(const char *tool, speculate_options *o) {
+    o->own = o->own || o->draft == speculate_own;
+    if (o->own)
+        o->draft = NULL;
+    if (o->own && o->draft_comes)
+        return tool_error(tool, 2, "--draft without a model and -hfd cannot be used together");
+    const bool has_draft = o->draft || o->draft_comes || o->own;
     const bool guesses = o->lookup || has_draft;
     if (!guesses && (o->max_given || o->min_given))
-        return tool_error(tool, 2, "%s needs --lookup or --draft MODEL",
+        return tool_error(tool, 2, "%s needs --lookup or --draft",
                           o->max_given ? "--draft-max" : "--draft-min");
     if (!has_draft && o->p_min_given)
-        return tool_error(tool, 2, "--draft-p-min needs --draft MODEL");
+        return tool_error(tool, 2, "--draft-p-min needs --draft");
     if (o->lookup && has_draft)
         return tool_error(tool, 2, "--lookup and --draft cannot be used together");
     if (o->n_min > o->n_max)
@@ -31,12 +38,13 @@ int speculate_check(const char *tool, const speculate_options *o) {
             "of guesses",
             o->draft);
     if (!has_draft && (o->n_ctx || o->placement.devices || o->placement.n_gpu_layers_given))
-        return tool_error(tool, 2, "-cd, -devd and -ngld need a draft model, --draft MODEL");
+        return tool_error(tool, 2, "-cd, -devd and -ngld need a draft: --draft");
     return -1;
 }
 
 llm_guessing_choice speculate_choice(const char *tool, const speculate_options *o) {
     return (llm_guessing_choice){.draft = o->draft,
+                                 .own = o->own,
                                  .lookup = o->lookup,
                                  .n_max = o->n_max,
                                  .n_min = o->n_min,

@@ -8,6 +8,7 @@
 
 typedef struct speculate_options {
     bool lookup;
+    bool own;          /* layers of the model itself guess: --draft without a file */
     const char *draft; /* a file; NULL: none */
     int64_t n_max, n_min, n_ctx;
     double p_min;
@@ -25,8 +26,9 @@ typedef struct speculate_options {
     {NULL, .help = "speed"},                                                                       \
     {"--lookup", ARG_FLAG, &(o).lookup,                                                            \
      .help = "guess the next tokens from earlier text, and check the guesses; faster where text repeats"},  \
-    {"-md --model-draft --draft", ARG_STRING, &(o).draft, .value = "MODEL",                        \
-     .help = "let a smaller model with the same tokenizer guess the next tokens; faster, and the text stays the same"}, \
+    {"-md --model-draft --draft", ARG_STRING, &(o).draft, .value = "MODEL", .missing = speculate_own,    \
+     .help = "let a smaller model with the same tokenizer guess the next tokens, or, without MODEL, layers of the model itself " \
+             "that guess, if it has some; faster, and the text stays the same"}, \
     {"--draft-max --draft-n", ARG_INT, &(o).n_max, .value = "N",                                   \
      .help = "guess at most N tokens at once (default 16)", .min = 1, .max = LLM_GUESS_MOST,         \
      .given = &(o).max_given},                                                                     \
@@ -46,8 +48,10 @@ typedef struct speculate_options {
      .given = &(o).placement.n_gpu_layers_given}
 /* clang-format on */
 
-/* Checks the options against each other. Returns -1, or an exit code after a message. */
-int speculate_check(const char *tool, const speculate_options *o);
+/* The value of --draft without a file. */
+extern const char speculate_own[];
+/* Checks the options against each other, and sets `own`. Returns -1, or an exit code after a message. */
+int speculate_check(const char *tool, speculate_options *o);
 /* Most tokens that are guessed at once; 0 if none are. The session needs a row more. */
 int64_t speculate_n_max(const speculate_options *o);
 /* The choice, which borrows from o. */

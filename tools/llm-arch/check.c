@@ -51,20 +51,32 @@ static int verify_on(tally *t, const arch_built *b, ggl_backend *backend, const 
     return code;
 }
 
-static int check_source(tally *t, const llm_arch *arch, const llm_arch_source *source,
-                        int64_t n_ctx, const char *what, char **notes) {
+/* Checks one graph of the descriptor: the usual one, or that of the output `only`. */
+static int check_graph(tally *t, const llm_arch *arch, const llm_arch_source *source,
+                       const char *only, int64_t n_ctx, const char *what, char **notes) {
     ggl_error err = {0};
     arch_built b;
-    if (arch_build(&b, arch, source, t->ignore, n_ctx, N_RUN, t->backends.reference, &err) !=
-        GGL_OK)
+    const ggl_status st =
+        arch_build(&b, arch, source, t->ignore, only, n_ctx, N_RUN, t->backends.reference, &err);
+    if (only && st == GGL_UNSUPPORTED) /* this model does not have it */
+        return -1;
+    if (st != GGL_OK)
         return tool_error(TOOL, 1, "%s\n  with %s", err.msg, what);
     int code = -1;
     for (int i = 0; i < t->backends.n_other && code < 0; i++)
         code = verify_on(t, &b, t->backends.other[i], llm_arch_name(arch), what);
-    t->n_models++;
     if (notes && b.result.notes)
         *notes = strdup(b.result.notes);
     arch_built_fini(&b);
+    return code;
+}
+
+static int check_source(tally *t, const llm_arch *arch, const llm_arch_source *source,
+                        int64_t n_ctx, const char *what, char **notes) {
+    int code = check_graph(t, arch, source, NULL, n_ctx, what, notes);
+    if (code < 0 && llm_arch_has_output(arch, "guess"))
+        code = check_graph(t, arch, source, "guess", n_ctx, what, NULL);
+    t->n_models++;
     return code;
 }
 

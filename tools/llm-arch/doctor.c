@@ -111,7 +111,7 @@ static void compare(doctor *d, const float *logits) {
 /* Runs one stretch of the text, and judges the predictions of all tokens after the first. */
 static ggl_status read_stretch(doctor *d, ggl_sched *s, const int32_t *id, int n, bool bos,
                                ggl_error *err) {
-    int32_t *in = calloc(2 * (size_t)(n + 1), sizeof *in), *scratch = in + n + 1;
+    int32_t *in = calloc((size_t)(n + 1), sizeof *in);
     if (!in)
         return ggl_fail(err, GGL_NOMEM, "out of memory");
     int m = 0;
@@ -122,7 +122,7 @@ static ggl_status read_stretch(doctor *d, ggl_sched *s, const int32_t *id, int n
     const llm_text_inputs x = {.token = in, .n = m};
     ggl_status st = ggl_sched_clear_slot(s, 0, err);
     if (st == GGL_OK)
-        st = llm_text_inputs_set(&x, s, d->graph, scratch, err);
+        st = llm_text_inputs_set(&x, s, d->graph, err);
     if (st == GGL_OK)
         st = ggl_sched_run(s, m, NULL, 0, err);
     const float *logits = ggl_sched_output(s, 0);
@@ -167,7 +167,7 @@ static ggl_status run_tokens(doctor *d, const llm_arch *arch, bool bos, ggl_erro
     if (whole)
         g.type_k = g.type_v = GGL_F32;
     d->n_nats = 0;
-    ggl_status st = arch_build_graph(&b, arch, &source, &d->ignore, &g, 0, d->reference, err);
+    ggl_status st = arch_build_graph(&b, arch, &source, &d->ignore, NULL, &g, 0, d->reference, err);
     if (st == GGL_OK)
         st = ggl_sched_new(&s, b.graph, &p, err);
     if (st == GGL_OK)

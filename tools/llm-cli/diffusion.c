@@ -65,7 +65,7 @@ int diffusion_check(const cli_options *o) {
                  {o->watch, "--watch"},
                  {o->saved_prompt.path != NULL, "--prompt-cache"},
                  {o->speculate.lookup, "--lookup"},
-                 {o->speculate.draft != NULL, "-md"},
+                 {o->speculate.draft || o->speculate.own, "-md"},
                  {o->stops.reverse.n + o->stops.stop.n > 0, "--stop"},
                  {o->sampling.biases.n > 0, "--logit-bias"},
                  {o->ignore_eos, "--ignore-eos"},

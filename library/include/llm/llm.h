@@ -99,8 +99,8 @@ typedef struct llm_open_params {
     const llm_lora *adapter;
     size_t n_adapters;
     /* Guessing ahead, which makes generating faster and changes no text: a smaller model with the same
-     * tokenizer guesses the next tokens (draft: its path), or the text itself does, where it repeats (lookup). At
-     * most one of the two. llm_generate_jobs does not guess. */
+     * tokenizer guesses the next tokens (draft: its path), or layers of the model itself that guess (draft: ""), or the text
+     * itself does, where it repeats (lookup). At most one of the two. llm_generate_jobs does not guess. */
     const char *draft;
     bool lookup;
     int64_t n_guess; /* most tokens guessed at once; 0: 16 */

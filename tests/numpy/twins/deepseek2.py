@@ -1,6 +1,7 @@
 """DeepSeek 2 and 3 (DeepSeek-AI 2024), after the papers and transformers' modeling_deepseek_v2.py and _v3.py."""
 from mixtures import *
 from nano import CASES, Weights, add, keys_of, other_names
+from nano import guess
 
 N_HEAD, R, ROT, D, DV = 4, 20, 6, 10, 14
 
@@ -102,6 +103,7 @@ model("deepseek2-three", 1123, {**three, "expert_group_count": 4, "expert_group_
       split=True, r_q=22, bias=True, mla=True)
 model("deepseek2-flash", 1124, {**three, "expert_group_count": 1, "expert_group_used_count": 1, "nextn_predict_layers": 1}, split=True, r_q=22,
       bias=True, mla=True, draft=1, arch="glm4moelite")
+guess("deepseek2-flash", own=True, leading_dense_block_count=0)
 model("deepseek2-large", 1125, {**three, "attention.temperature_scale": 0.4, "attention.temperature_length": 5}, split=True, mla=True, n_shared=1)
 model("deepseek2-no-shared", 1126, {"expert_weights_norm": True}, n_shared=0)
 model("deepseek2-dense", 1127, {}, r_q=22, mla=True, split=True, n_dense=3)

@@ -1,6 +1,7 @@
 """dots.llm1 (rednote-hilab 2025), after transformers' modeling_dots1.py, and Hunyuan 3 (Tencent 2026)."""
 from mixtures import *
 from families import scaled_frequencies
+from nano import guess
 
 
 def dots1(k, w, tokens, n_ctx):
@@ -38,4 +39,5 @@ def named(k, w, tokens, n_ctx):
 nano("hy_v3", "hy_v3", 1154, named, {"expert_weights_norm": True, "expert_weights_scale": 1.4, "expert_shared_feed_forward_length": 30,
      "nextn_predict_layers": 1, "attention.key_length": 14, "attention.value_length": 14}, d=14, n_dense=1, n_shared=30, qk_norm="head", draft=1,
      extra=plain_name, factors={"rope_freqs": 7})
+guess("hy_v3")
 nano("hy_v3-plain", "hy_v3", 1155, dots1, {"rope.freq_base": 300.0}, n_shared=22, qk_norm="head", choice_bias=True)

@@ -1,5 +1,6 @@
 """GLM 4 (transformers' modeling_glm4.py): norms around each part, a part of each head rotated, gate and up in one matrix."""
 from kin import *
+from nano import guess
 
 
 def glm4(k, w, tokens, n_ctx):
@@ -25,11 +26,11 @@ def model(name, seed, more={}, drafts=0, **named):
                feed_forward="none", parts=parts, **named)
     case.keys["block_count"] += drafts
     for l in range(case.keys["block_count"] - drafts, case.keys["block_count"]):
-        case.tensors.matrix(f"blk.{l}.nextn.eh_proj", N_EMBD, 2 * N_EMBD)
         case.tensors.norm(f"blk.{l}.attn_norm", N_EMBD)
 
 
 model("glm4", 271, {"rope.dimension_count": 6}, tied=False)
 model("glm4-yarn", 272, {**sizes(14, 2, 10), **YARN, "rope.dimension_count": 8, "nextn_predict_layers": 0}, bias="qkv")
 model("glm4-sections", 273, {**sizes(16, 1), "rope.dimension_sections": [2, 1, 1, 0], "nextn_predict_layers": 2}, drafts=2)
+guess("glm4-sections")
 model("glm4-no-sections", 274, {"rope.dimension_sections": [3, 0, 0, 0]})

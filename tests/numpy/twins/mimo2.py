@@ -1,6 +1,7 @@
 """MiMo V2 Flash (Xiaomi 2025), after the authors' modeling_mimo_v2_flash.py."""
 from mixtures import *
 from families import scaled_frequencies
+from nano import guess
 
 
 def mimo2(k, w, tokens, n_ctx):
@@ -39,6 +40,7 @@ nano("mimo2", "mimo2", 1241, mimo2, {"attention.head_count": [4, 4, 4, 4], "atte
      "attention.sliding_window_pattern": [0, 1, 1, 0], "attention.value_scale": 0.7, "leading_dense_block_count": 1, "expert_gating_func": 2,
      "expert_group_count": 1, "expert_group_used_count": 1, "nextn_predict_layers": 1}, d=14, dv=10, n_layer=3, n_dense=1,
      choice_bias=True, extra=fewer, draft=1)
+guess("mimo2", leading_dense_block_count=0)
 nano("mimo2-fused", "mimo2", 1242, mimo2, {"attention.head_count": [4, 4], "attention.key_length": 12, "attention.sliding_window": 5,
      "attention.sliding_window_pattern": [True, False], "expert_group_count": 3, "expert_group_used_count": 2, "expert_weights_scale": 1.3,
      "rope.scaling.type": "yarn", "rope.scaling.factor": 4.0}, qkv=True, fused=True, tied=True)

@@ -2,6 +2,7 @@
 from mixtures import *
 from families import scaled_frequencies
 from nano import Weights, add, keys_of, other_names
+from nano import guess
 
 K_HEADS, V_HEADS, SIZE, TAPS = 2, 6, 10, 4
 
@@ -91,3 +92,4 @@ model("qwen3next-old", 1112, {"norm_top_k_prob": True, "expert_gating_func": 1, 
 model("qwen3next-draft", 1113, {"attention.head_count_kv": [0, 2, 0, 0], "attention.recurrent_layers": [True, False, True, True], "nextn_predict_layers": 1,
                                 "attention.key_length": 14, "expert_weights_scale": 1.4, "rope.scaling.type": "yarn",
                                 "rope.scaling.factor": 4.0}, layers="mam", fused=True, draft=1)
+guess("qwen3next-draft", 1, keys={"attention.head_count_kv": [0, 2, 0, 2]}, **{"attention.recurrent_layers": [False]})

@@ -1,6 +1,7 @@
 """Step 3.5 Flash (StepFun 2026; modeling_step3p5): windows, gated heads, experts with limits."""
 from kin import *
 from mixtures import chosen_experts, queries_keys_values
+from nano import guess
 
 
 def limited_swiglu(h, gate, up, down, most):
@@ -25,7 +26,7 @@ def feed(k, b, h, l):
     return y + limited_swiglu(h, *(b(f"ffn_{part}_shexp") for part in ("gate", "up", "down")), most)
 
 
-def step35(k, w, tokens, n_ctx):
+def states(k, w, tokens, n_ctx):
     eps, d = k("attention.layer_norm_rms_epsilon"), k("attention.key_length")
     rot = k("rope.dimension_count", d)
     factors = w.get("rope_freqs.weight")
@@ -47,7 +48,11 @@ def step35(k, w, tokens, n_ctx):
             a = a * sigmoid(linear(h, b("attn_gate")))[..., None]
         x = x + linear(merge_heads(a), b("attn_output"))
         x = x + feed(k, b, rms_norm(x, b("ffn_norm"), eps), l)
-    return tied_output(w, rms_norm(x, w["output_norm.weight"], eps))
+    return x
+
+
+def step35(k, w, tokens, n_ctx):
+    return tied_output(w, rms_norm(states(k, w, tokens, n_ctx), w["output_norm.weight"], k("attention.layer_norm_rms_epsilon")))
 
 
 def model(name, seed, more, heads, kv, near, d=16, dv=None, n_dense=1, normed="qk", gate=True, bias=True, factors=0, draft=0, fused=False, tied=False):
@@ -86,6 +91,10 @@ model("step35", 1651, {"rope.freq_base": 900.0, "rope.freq_base_swa": 20.0, "rop
                        "swiglu_clamp_shexp": [0.5, 0.0, 0.4, 0.0], "expert_gating_func": 2, "expert_weights_norm": True, "expert_weights_scale": 1.5,
                        "leading_dense_block_count": 1, "moe_every_n_layers": 1, "nextn_predict_layers": 1},
       [4, 6, 6, 2], [2, 2, 1, 2], [False, True, True], factors=8, draft=1)
+model("step35-draft", 1655, {"rope.freq_base": 900.0, "rope.freq_base_swa": 20.0, "rope.dimension_count": 16, "expert_gating_func": 2, "nextn_predict_layers": 1,
+                             "attention.sliding_window_pattern": [False, True, True, True], "expert_weights_norm": True, "swiglu_clamp_exp": [0.0, 0.4, 0.0, 0.3]},
+      [4, 6, 6, 6], [2, 2, 1, 1], [False, True, True], draft=1)
+guess("step35-draft", over=states)
 model("step35-fused", 1652, {"rope.dimension_count": 16, "rope.dimension_count_swa": 8, "expert_gating_func": 1, "rope.freq_base": 300.0}, [4, 2], [4, 1], [True, False], d=20, dv=10,
       fused=True, n_dense=0, normed="", gate=False, bias=False, tied=True)
 model("step35-plain", 1653, {"attention.head_count_kv": None, **YARN}, [4, 3], [4, 3], [True, False], n_dense=0)

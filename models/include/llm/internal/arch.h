@@ -46,7 +46,7 @@ const char *llm_arch_name(const llm_arch *arch); /* "llama.arch" */
  * of a file's general.architecture. */
 const char *llm_arch_family(const llm_arch *arch, int k);
 int llm_arch_n_lines(const llm_arch *arch);
-/* True if the descriptor assigns this output: "logits", "embedding" or "score". A model may lack it nevertheless. */
+/* True if the descriptor assigns this output: "logits", "embedding", "score" or "guess". A model may lack it nevertheless. */
 bool llm_arch_has_output(const llm_arch *arch, const char *name);
 /* True if the descriptor has a stage and tokens that read what it stores: an encoder and a decoder. */
 bool llm_arch_reads_text(const llm_arch *arch);
@@ -148,9 +148,13 @@ typedef struct llm_arch_params {
     /* Also makes the output "embedding": what the product with the matrix of the output reads, mostly the
      * normalized state after the last layer. GGL_UNSUPPORTED if the logits come from no such product. */
     bool embedding;
-    /* Of the outputs "logits", "embedding" and "score", those that the descriptor gives, only this one is
-     * made. NULL: all, but no embedding of a model with logits unless `embedding` is set. GGL_UNSUPPORTED: the
-     * model does not have it. */
+    /* Also makes the output "rows" [llm_arch_result.n_row]: of each token, what the stage that guesses reads of the token
+     * before. GGL_UNSUPPORTED: the model has no such stage. */
+    bool rows;
+    /* Of the outputs "logits", "embedding", "score" and "guess", those that the descriptor gives, only this one is
+     * made. NULL: all, but no embedding of a model with logits unless `embedding` is set, and no guess. "guess" [n_vocab]
+     * is made from the inputs "token", "pos", "slot" and "row" (f32 [n_row]), with an output "rows", which guesses of the
+     * token after that one read in its place. GGL_UNSUPPORTED: the model does not have it. */
     const char *only;
     /* May be NULL. Called for each tensor i of the source that nothing reads. part (valid during
      * the call): the part of the model that it belongs to if text does not need it ("a vision
@@ -185,7 +189,9 @@ typedef struct llm_arch_result {
     const char *family; /* the header's name that the model has; owned by the descriptor */
     int64_t n_vocab;
     int64_t n_embd; /* length of the output "embedding"; 0 if none */
-    llm_arch_output logits, embedding, score;
+    llm_arch_output logits, embedding, score, guess;
+    int64_t
+        n_row; /* length of the output "rows" and of the input "row"; 0: the model has no stage that guesses */
     /* The descriptor is a stage: each token sees all tokens of its text, so a text runs whole, in one batch,
      * and the graph has the input "end" (i32): the number of tokens of each token's text. */
     bool sees_all;

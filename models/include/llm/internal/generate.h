@@ -35,6 +35,8 @@ typedef struct llm_guesser {
     /* Called after the guesses were used: n_right of the n_guessed were drawn, counted up to the first
      * wrong one or the last that was needed. NULL: none. */
     void (*outcome)(void *self, int64_t n_guessed, int64_t n_right);
+    /* Called before `guess` with the slot of the session in which the sequence is. NULL: none. */
+    void (*in_slot)(void *self, int slot);
     void *self;
 } llm_guesser;
 

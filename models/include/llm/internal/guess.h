@@ -52,6 +52,14 @@ static inline llm_guess_params llm_guess_default(void) {
 GGL_NODISCARD ggl_status llm_guess_lookup(llm_guess **out, const llm_guess_params *p,
                                           ggl_error *err);
 
+/* The rows that a session tells of its tokens (llm_session_params.rows), kept for guesses by the model's own layers, until these
+ * have read them. Guessers of all its slots share them. */
+typedef struct llm_heard llm_heard;
+
+/* Listens to the session, which must live as long. GGL_USAGE: it tells no rows; GGL_NOMEM. */
+GGL_NODISCARD ggl_status llm_heard_new(llm_heard **out, llm_session *session, ggl_error *err);
+void llm_heard_free(llm_heard *h); /* NULL is fine */
+
 typedef struct llm_draft_params {
     size_t size;          /* sizeof(llm_draft_params): ggl/internal/params.h */
     llm_session *session; /* of the draft model, allocated; borrowed */
@@ -60,6 +68,9 @@ typedef struct llm_draft_params {
     int slot;
     /* Guessing ends at the first token whose probability is less. 0: it does not; default 0.75. */
     float p_min;
+    /* NULL: the session's model reads tokens. Else it is a session of guesses (llm_session_params.only), which also reads
+     * these rows; one that was not heard counts as zeros, which makes guesses worse. Borrowed. */
+    llm_heard *heard;
 } llm_draft_params;
 
 void llm_draft_fill_default(llm_draft_params *p, size_t size); /* ggl/internal/params.h */
@@ -69,7 +80,7 @@ static inline llm_draft_params llm_draft_default(void) {
     return p;
 }
 
-/* Guesses what another model, the draft, finds likeliest. A sequence longer than the context of the
+/* Guesses what another model, the draft, finds likeliest, or what the model's own layers for this do. A sequence longer than the context of the
  * draft's session is not guessed. If a run of the draft fails, there are no more guesses (see
  * llm_guess_failed). GGL_USAGE, GGL_NOMEM. */
 GGL_NODISCARD ggl_status llm_guess_draft(llm_guess **out, const llm_guess_params *p,

@@ -35,8 +35,12 @@ typedef struct llm_session_params {
     int64_t n_pool;
     /* Also gives embeddings (llm_batch.want_embedding). GGL_UNSUPPORTED: see llm_arch_params. */
     bool embeddings;
-    /* The only output that is computed: "logits", "embedding" or "score"; see llm_arch_params. NULL: all. */
+    /* The only output that is computed: "logits", "embedding", "score" or "guess"; see llm_arch_params. NULL: all. The
+     * logits of a session of guesses are these. */
     const char *only;
+    /* Also computes for each token the row that the model's guesses read (llm_session_hear). GGL_UNSUPPORTED: it
+     * has no layers that guess. */
+    bool rows;
     /* Rows of logits and embeddings computed at a time; default 1. Affects only speed and memory. */
     int64_t n_rows;
     /* Types of the KV cache: f16 (default), f32, bf16, q8_0, q4_0. */
@@ -129,10 +133,22 @@ int64_t llm_session_n_rows(const llm_session *s);
 int64_t llm_session_n_ubatch(const llm_session *s);
 int64_t llm_session_n_slots(const llm_session *s);
 
+/* Length of the rows that guesses read, in a session with llm_session_params.rows or .only "guess"; else 0. */
+int64_t llm_session_n_row(const llm_session *s);
+/* In a session with llm_session_params.rows, calls hear(ctx, slot, pos, token, row) for each token, in their order, when
+ * its batch is collected; row [n_row] is valid during the call. hear NULL: no more. */
+void llm_session_hear(llm_session *s,
+                      void (*hear)(void *ctx, int slot, int64_t pos, int32_t token,
+                                   const float *row),
+                      void *ctx);
+
 typedef struct llm_batch {
     int64_t n;            /* any number; split into ubatches */
     const int32_t *token; /* [n] */
     const int32_t *slot;  /* [n]: the slot to append each token to; NULL: all to slot 0 */
+    /* [n][n_row], in a session of guesses, NULL in others: what the model gave for the token before each one (zeros
+     * before the first), or a guess before that. */
+    const float *row;
     /* [n]: tokens whose logits are wanted; NULL: only the last, or none with want_embedding */
     const bool *want;
     /* [n]: tokens whose embeddings are wanted; NULL: none. An embedding is what the model's last product
@@ -146,6 +162,8 @@ typedef struct llm_batch {
     /* The same for each token of `want_embedding`, with its embedding [n_embd]. */
     void (*each_embedding)(void *ctx, int64_t i, const float *embedding);
     void (*each_score)(void *ctx, int64_t i, const float *score); /* [n_score] */
+    /* In a session of guesses, called before `each` with what the next guess reads as its row, [n_row]. */
+    void (*each_row)(void *ctx, int64_t i, const float *row);
     /* Called after each ubatch. Returning false stops there with GGL_OK; llm_session_n_past
      * gives the tokens done. NULL: none. */
     bool (*progress)(void *ctx, int64_t n_done, int64_t n);

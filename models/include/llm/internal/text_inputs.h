@@ -20,12 +20,12 @@ typedef struct llm_text_inputs {
     int64_t n_read;
 } llm_text_inputs;
 
-/* Returns how many values an input of this name has, such as "pos" or "stage.pos", and writes them to value[]. */
-int64_t llm_text_input(const llm_text_inputs *x, const char *input, int32_t *value);
-/* Sets all inputs of the graph that the scheduler runs; the caller runs it. If tokens read a stage, it has run.
- * scratch: as many values as n or n_read. */
+/* Returns for how many elements of the batch the text has values of this input, such as "pos" or "stage.pos", and writes
+ * them to value[], as many times the input's size, unless that is NULL. Rows of floats are made up. */
+int64_t llm_text_input(const llm_text_inputs *x, const ggl_tensor *input, void *value);
+/* Sets all inputs that the graph reads, which the scheduler runs; the caller runs it. If tokens read a stage, it has run. */
 GGL_NODISCARD ggl_status llm_text_inputs_set(const llm_text_inputs *x, ggl_sched *s,
-                                             const ggl_graph *g, int32_t *scratch, ggl_error *err);
+                                             const ggl_graph *g, ggl_error *err);
 
 #ifdef __cplusplus
 }
