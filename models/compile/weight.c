@@ -259,7 +259,7 @@ static const char *full_name(arch_eval *ev, const arch_stmt *s, const char *from
                *prefix = ev->stage && ev->stage->string ? ev->stage->string
                          : ev->prefix                   ? ev->prefix
                                                         : "";
-    if (ev->stage && !(prefix = llm_arch_expand(ev, prefix, ev->stage->place)))
+    if (*prefix && !(prefix = llm_arch_expand(ev, prefix, ev->stage ? ev->stage->place : s->place)))
         return NULL;
     if (from) {
         if (!(out = llm_arch_expand(ev, from, s->string_place)) || !bias)

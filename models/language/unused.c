@@ -59,7 +59,7 @@ static void read_stmts(usage *u, const arch_stmt *s, bool in_fn) {
             llm_arch_walk_expr(s->expr[k], visit_name, u);
         llm_arch_walk_expr(s->other, visit_name, u);
         u->own = -1;
-        if (s->kind == ST_WEIGHT) {
+        if (s->kind == ST_WEIGHT || s->kind == ST_STAGE || s->kind == ST_PREFIX) {
             read_braces(u, s->string);
             read_braces(u, s->second);
         }

@@ -91,6 +91,69 @@ TEST(rows) {
     }
 }
 
+/* Stages that guess. */
+#define MAIN "x = token_embd[token]\nlogits = linear(x, token_embd)\n"
+#define AHEAD                                                                                      \
+    "stage d over x(ahead = 1):\n  h = heads(x + token_embd[token], 1)\n  return x + "             \
+    "attention(h, h, h)\n"
+#define GUESS "guess = linear(d, token_embd)\n"
+
+TEST(ahead) {
+    static const struct {
+        const char *body, *want;
+    } rows[] = {
+        {MAIN AHEAD GUESS, ""},
+        {MAIN AHEAD, "the value of 'd' does not reach"},
+        {MAIN GUESS, "'d'"},
+        {MAIN "guess = linear(x, token_embd)\n",
+         "guess must be computed from a stage over a value of each token"},
+        {"x = token_embd[token]\n" AHEAD "logits = linear(d, token_embd)\n",
+         "logits is computed from a stage that guesses: only 'guess' can be"},
+        {MAIN AHEAD "guess = linear(d, token_embd) + logits\n",
+         "this mixes a value of each guess with one of each token"},
+        {MAIN AHEAD "guess = d\n", "must have a score for each of n_vocab"},
+        {MAIN "y = x * 2\nstage d over x(ahead = 1):\n  return x + token_embd[token] + y\n" GUESS,
+         "this mixes a value of each guess with one of each token"},
+        {"x = token_embd[token]\nk = cache(heads(x, 1), heads(x, 1))\n"
+         "y = x + flat(attend(heads(x, 1), k))\nlogits = linear(y, token_embd)\n"
+         "stage d over y(ahead = 1):\n  h = heads(y + token_embd[token], 1)\n"
+         "  return flat(attend(h, k))\n" GUESS,
+         "a value of each guess cannot read what is stored of each token"},
+        {MAIN "stage d over x(ahead = 1):\n  return token_embd[token]\n" GUESS, ""},
+        {MAIN "w [n, 2*n]\nstage d over x(ahead = 1):\n  return linear(x, w)\n" GUESS,
+         "must return a row like that of 'x'"},
+        {MAIN "stage d over x(ahead = 1):\n  y = x\n" GUESS, "the stage 'd' has no result"},
+        {MAIN AHEAD "stage e over x(ahead = 1):\n  return x\n" GUESS,
+         "a descriptor has one stage over a value at most"},
+        {MAIN "stage d over token_embd(ahead = 1):\n  return token_embd[token]\n" GUESS,
+         "a stage is over a row of numbers of each token"},
+        {MAIN "stage d over y(ahead = 1):\n  return y\n" GUESS, "'y'"},
+        {MAIN "stage d over x(ahead = 2):\n  return x\n" GUESS, "ahead = 1"},
+        {MAIN "stage d over x(every = 2):\n  return x\n" GUESS,
+         "'ahead = 1' is expected here, not 'every'"},
+        {MAIN "stage d over x:\n  return x\n" GUESS, "over y(ahead = 1)"},
+        {MAIN "stage d over x(ahead = 1) \"blk.{m}.\":\n  w [n]\n  return x * w\n" GUESS,
+         "must be the name of a whole number"},
+        {MAIN "m = .block_count\nstage d over x(ahead = 1) \"blk.{m}.\":\n  w [n]\n  return x * "
+              "w\n" GUESS,
+         ""},
+        {"def recent(x):\n  s = state(n)\n  keep s = x\n  return s\n" MAIN
+         "stage d over x(ahead = 1):\n  return recent(x)\n" GUESS,
+         "a stage that guesses cannot have a state"},
+        {STAGE "prefix \"dec.\"\nw [n, n]\nx = linear(token_embd[token], w)\nr = cache(heads(s, "
+               "1), heads(s, 1))\n"
+               "x = x + flat(attend(heads(x, 1), r))\nlogits = linear(x, token_embd)\n"
+               "stage d over x(ahead = 1):\n  return x + flat(attend(heads(x, 1), r))\n" GUESS,
+         "a value of each guess cannot read what is stored of each row of the stage"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        ggl_error err;
+        const char *got = fault_of(rows[i].body, &err);
+        CHECK_MSG(*rows[i].want ? strstr(got, rows[i].want) != NULL : !*got, "%s\n%s", rows[i].body,
+                  got);
+    }
+}
+
 /* Descriptors of the engine, and what they are. */
 TEST(kinds) {
     static const struct {

@@ -7,6 +7,7 @@
 #include "ggl/alloc.h"
 #include "ggl/backends.h"
 #include "ggl/internal/gguf.h"
+#include "guess/heard.h"
 #include "llm/internal/guess.h"
 #include "llm/internal/prompt_cache.h"
 #include "seed.h"
@@ -20,6 +21,13 @@ enum { CTX = 256, DRAWN = 48, GUESSES = 16, WIDTH = 16, VOCAB = 24 };
 #define MODEL(parts)                                                                               \
     "arch tiny\nlanguage 1\ntoken_embd [16, n_vocab]\nx = token_embd[token]\n" parts               \
     "logits = linear(x, token_embd)\n"
+/* With a layer of its own that guesses, mostly as the model itself would. */
+#define AHEAD                                                                                      \
+    "arch tiny\nlanguage 2\ntoken_embd [16, n_vocab]\nx = token_embd[token]\n" ALL                 \
+    "logits = linear(x, token_embd)\n"                                                             \
+    "stage draft over x(ahead = 1):\n  h = heads(token_embd[token], 2)\n"                          \
+    "  return token_embd[token] + attention(h, h, h) + x * 0.03\nguess = linear(draft, "           \
+    "token_embd)\n"
 
 /* How a text is generated. */
 typedef enum way { PLAIN, LOOKUP, LOOKUP_PACED, DRAFT, DRAFT_PACED, CACHED, WAYS } way;
@@ -30,7 +38,10 @@ static const char *const way_name[] = {
 typedef struct fixture {
     ggl_backend *cpu, *reference;
     llm_model *model;
-    llm_session *plain, *fast, *draft; /* draft: the same model, with a coarser cache */
+    llm_session *plain, *fast,
+        *draft;  /* draft: the same model, with a coarser cache, or its layers that guess */
+    bool is_own; /* these */
+    llm_heard *heard;
     llm_guess *guess[WAYS];
     int64_t n_vocab, n_guessed[WAYS], n_right[WAYS];
     int32_t prompt[CTX], out[DRAWN];
@@ -59,6 +70,8 @@ static bool session_open(fixture *f, llm_session **s, int64_t n_ubatch, int64_t 
     p.n_ubatch = n_ubatch;
     p.n_rows = n_rows;
     p.type_k = p.type_v = type;
+    p.rows = f->is_own && s == &f->fast;
+    p.only = f->is_own && s == &f->draft ? "guess" : NULL;
     p.backend = &f->cpu;
     p.n_backends = 1;
     p.fold = f->reference;
@@ -67,10 +80,13 @@ static bool session_open(fixture *f, llm_session **s, int64_t n_ubatch, int64_t 
 }
 
 static bool guessers_open(fixture *f) {
+    if (f->is_own && !CHECK_OK(llm_heard_new(&f->heard, f->fast, &f->err), &f->err))
+        return false;
     for (int w = LOOKUP; w <= DRAFT_PACED; w++) {
         llm_guess_params p = llm_guess_default();
         llm_draft_params d = llm_draft_default();
         d.session = f->draft;
+        d.heard = f->heard;
         d.slot = w == DRAFT_PACED;
         d.p_min = w == DRAFT ? 0 : 0.3f;
         p.always = w == LOOKUP || w == DRAFT;
@@ -88,18 +104,21 @@ static bool setup(fixture *f, const char *path, int n_threads, int64_t n_ubatch,
     const bool ok =
         CHECK_OK(ggl_backend_open(&f->cpu, "cpu", &bp, &f->err), &f->err) &&
         CHECK_OK(ggl_backend_open(&f->reference, "reference", NULL, &f->err), &f->err) &&
-        CHECK_OK(llm_model_open(&f->model, path, &mp, &f->err), &f->err) &&
-        session_open(f, &f->plain, 100, 1, 1, GGL_F16) &&
-        session_open(f, &f->fast, n_ubatch, GUESSES + 1, 1, GGL_F16) &&
-        session_open(f, &f->draft, 13, 1, 2, type);
-    if (ok)
+        CHECK_OK(llm_model_open(&f->model, path, &mp, &f->err), &f->err);
+    f->is_own = ok && llm_arch_has_output(llm_model_arch(f->model), "guess");
+    const bool is_open = ok && session_open(f, &f->plain, 100, 1, 1, GGL_F16) &&
+                         session_open(f, &f->fast, n_ubatch, GUESSES + 1, 1, GGL_F16) &&
+                         session_open(f, &f->draft, 13, 1, 2, type);
+    if (is_open)
         f->n_vocab = llm_session_n_vocab(f->plain);
-    return ok && guessers_open(f);
+    return is_open && guessers_open(f);
 }
 
 static void teardown(fixture *f) {
     for (int w = 0; w < WAYS; w++)
         llm_guess_free(f->guess[w]);
+    llm_heard_free(f->heard);
+    f->heard = NULL;
     llm_session_free(f->plain);
     llm_session_free(f->fast);
     llm_session_free(f->draft);
@@ -290,10 +309,8 @@ TEST(drafts_share_a_session) {
     teardown(&f);
 }
 
-static void check_tiny(const char *text) {
+static bool write_tiny(const char *path, const char *text) {
     static float embd[WIDTH * VOCAB];
-    char path[1024];
-    snprintf(path, sizeof path, "%s", test_path("tiny.gguf")); /* test_path reuses its memory */
     ggl_error err = {0};
     for (int i = 0; i < WIDTH * VOCAB; i++)
         embd[i] = 0.6f * sinf((float)i * 1.7f);
@@ -301,9 +318,16 @@ static void check_tiny(const char *text) {
     ggl_gguf_put_string(w, "general.architecture", "tiny", 4);
     ggl_gguf_put_string(w, "general.descriptor", text, strlen(text));
     ggl_gguf_put_tensor(w, "token_embd.weight", GGL_F32, 2, (int64_t[]){WIDTH, VOCAB}, embd);
-    if (CHECK_OK(ggl_gguf_writer_write(w, path, &err), &err))
-        check_model(path, GGL_BF16);
+    const bool ok = CHECK_OK(ggl_gguf_writer_write(w, path, &err), &err);
     ggl_gguf_writer_free(w);
+    return ok;
+}
+
+static void check_tiny(const char *text) {
+    char path[1024];
+    snprintf(path, sizeof path, "%s", test_path("tiny.gguf")); /* test_path reuses its memory */
+    if (write_tiny(path, text))
+        check_model(path, GGL_BF16);
 }
 
 TEST(builtin) {
@@ -320,6 +344,61 @@ TEST(qwen2) {
 
 TEST(qwen3) {
     check_model(DATA "/stories-qwen3.gguf", GGL_Q4_0);
+}
+
+TEST(layers_of_its_own) {
+    check_tiny(AHEAD);
+}
+
+/* A model that predicts from the last token alone, and a layer that does the same: each guess is right, so none is made for another place. */
+TEST(layers_that_know) {
+    fixture f = {.seed = sample_seed(), .n_prompt = 40};
+    char path[1024];
+    snprintf(path, sizeof path, "%s", test_path("tiny.gguf"));
+    const bool ok =
+        CHECK(write_tiny(path, "arch tiny\nlanguage 2\ntoken_embd [16, n_vocab]\nx = "
+                               "token_embd[token]\nlogits = linear(x, token_embd)\n"
+                               "stage draft over x(ahead = 1):\n  return token_embd[token] + x * "
+                               "0\nguess = linear(draft, token_embd)\n")) &&
+        setup(&f, path, 1, 17, GGL_F32);
+    f.sampling = llm_sampler_default();
+    f.sampling.temp = 0;
+    for (int i = 0; i < 40; i++)
+        f.prompt[i] = (int32_t)below(&f, VOCAB);
+    if (ok && generate(&f, DRAFT, f.out))
+        CHECK(f.n_guessed[DRAFT] > DRAWN / 2 && f.n_right[DRAFT] == f.n_guessed[DRAFT]);
+    teardown(&f);
+}
+
+/* Rows that are heard, cut, heard again and dropped. */
+TEST(heard_rows) {
+    fixture f = {.seed = sample_seed()};
+    llm_heard *none = NULL;
+    char path[1024];
+    snprintf(path, sizeof path, "%s", test_path("tiny.gguf"));
+    if (CHECK(write_tiny(path, AHEAD)) && setup(&f, path, 1, 17, GGL_F32)) {
+        const float zero[WIDTH] = {0};
+        const int32_t id[] = {3, 5};
+        CHECK_INT(llm_session_n_row(f.fast), WIDTH);
+        CHECK_INT(llm_session_n_row(f.plain), 0);
+        CHECK_INT(llm_heard_new(&none, f.plain, &f.err), GGL_USAGE);
+        CHECK_HAS(f.err.msg, "llm_session_params.rows");
+        CHECK_INT(llm_session_eval(f.draft, &(llm_batch){.n = 1, .token = id}, &f.err), GGL_USAGE);
+        CHECK_HAS(f.err.msg, "llm_batch.row");
+        CHECK_INT(llm_session_eval(f.fast, &(llm_batch){.n = 1, .token = id, .row = zero}, &f.err),
+                  GGL_USAGE);
+        CHECK_HAS(f.err.msg, "reads no rows");
+        CHECK_OK(llm_session_eval(f.fast, &(llm_batch){.n = 2, .token = id}, &f.err), &f.err);
+        const float *first = llm_heard_row(f.heard, 0, 0, 3);
+        CHECK(first && llm_heard_row(f.heard, 0, 1, 5) == first + WIDTH);
+        CHECK(!llm_heard_row(f.heard, 0, 1, 3) && !llm_heard_row(f.heard, 0, 2, 3));
+        CHECK_OK(llm_session_cut(f.fast, 0, 1, &f.err), &f.err);
+        CHECK_OK(llm_session_eval(f.fast, &(llm_batch){.n = 1, .token = id}, &f.err), &f.err);
+        CHECK(llm_heard_row(f.heard, 0, 1, 3) && !llm_heard_row(f.heard, 0, 1, 5));
+        llm_heard_drop(f.heard, 0, 1);
+        CHECK(!llm_heard_row(f.heard, 0, 0, 3) && llm_heard_row(f.heard, 0, 1, 3));
+    }
+    teardown(&f);
 }
 
 TEST(windows) {
