@@ -183,6 +183,8 @@ static ggl_status open_session(llm_context *c, const llm_opening *o, ggl_error *
     st = o->n_kept_slots < 0 ? make_cheap_session(c, o, err)
                              : make_session(c, o, o->n_kept_slots, err);
     c->misused = st == GGL_USAGE || st == GGL_NOT_FOUND;
+    if (st == GGL_UNSUPPORTED && sp->rows)
+        return ggl_within(err, st, "%s without a model", o->guessing.name);
     if (st == GGL_OK && o->placed)
         o->placed(o->ctx, c->placement, c->session);
     return st == GGL_OK ? fit_session(c, o, err) : st;

@@ -1,0 +1,77 @@
+#!/usr/bin/env python3
+"""Layers of a model that guess ahead, as users of llm-cli have them: the same text as without, and messages where there are none.
+
+guesses.py TOOLS    TOOLS: the folder of the programs"""
+import random
+import struct
+import sys
+
+import gguf_file
+from checks import TMP, check, finish, path, put, runner
+
+run = runner(sys.argv[1], cwd=TMP.name)
+DIM, LAYERS, CONTEXT = 32, 2, 128
+TOKENS = ["<unk>", "<s>", "</s>"] + [f"<0x{b:02X}>" for b in range(256)] + ["\u2581" + w for w in "the a fox cat dog sat ran on mat".split()]
+DESCRIPTOR = """arch foretelling
+language 2
+n_embd = .embedding_length
+n_head = .attention.head_count
+def block(x):
+  attn_q [n_embd, n_embd]
+  attn_k [n_embd, n_embd]
+  attn_v [n_embd, n_embd]
+  h = rms(x, 1e-6)
+  return x + attention(heads(linear(h, attn_q), n_head), heads(linear(h, attn_k), n_head), heads(linear(h, attn_v), n_head)) * 0.2
+token_embd [n_embd, n_vocab]
+output [n_embd, n_vocab]
+x = token_embd[token]
+layer l < .block_count: x = block(x)
+x = rms(x, 1e-6)
+logits = linear(x, output)
+"""
+GUESSES = """n_layer = .block_count
+stage draft over x(ahead = 1) "blk.{n_layer}.":
+  return rms(block(token_embd[token] + x * 0.1), 1e-6)
+guess = linear(draft, output)
+"""
+
+
+def model(name, text, layers):
+    """Writes a small model with random weights, whose descriptor is in the file, with the weights of so many layers."""
+    rng, tensors = random.Random(7), []
+    for tensor, shape in [("token_embd", (DIM, len(TOKENS))), ("output", (DIM, len(TOKENS)))] + [
+            (f"blk.{l}.attn_{part}", (DIM, DIM)) for l in range(layers) for part in "qkv"]:
+        n = shape[0] * shape[1]
+        tensors.append((tensor + ".weight", "f32", list(shape), struct.pack(f"<{n}f", *(rng.gauss(0, 0.4) for _ in range(n)))))
+    keys = [("general.architecture", "string", "foretelling"), ("general.descriptor", "string", text), ("foretelling.context_length", "u32", CONTEXT),
+            ("foretelling.embedding_length", "u32", DIM), ("foretelling.block_count", "u32", LAYERS), ("foretelling.attention.head_count", "u32", 4),
+            ("tokenizer.ggml.model", "string", "llama"), ("tokenizer.ggml.tokens", "string", TOKENS),
+            ("tokenizer.ggml.scores", "f32", [-float(i) for i in range(len(TOKENS))]),
+            ("tokenizer.ggml.token_type", "i32", [2, 3, 3] + [6] * 256 + [1] * (len(TOKENS) - 259)),
+            ("tokenizer.ggml.bos_token_id", "u32", 1), ("tokenizer.ggml.eos_token_id", "u32", 2), ("tokenizer.ggml.unknown_token_id", "u32", 0)]
+    put(name, gguf_file.gguf(keys, tensors))
+
+
+def cli(*args, file="g.gguf", **more):
+    return run("llm-cli", "-m", file, "-p", "the fox", "--ignore-eos", *args, **more)
+
+
+model("g.gguf", DESCRIPTOR + GUESSES, LAYERS + 1)
+model("none.gguf", DESCRIPTOR, LAYERS)
+model("cut.gguf", DESCRIPTOR + GUESSES, LAYERS)
+
+for args in (("-n", "60", "--temp", "0"), ("-n", "60", "--temp", "0", "-ub", "7", "-t", "2"), ("-n", "40", "-s", "3", "--temp", "0.7"),
+             ("-n", "300", "--on-full", "shift", "--temp", "0"), ("-n", "40", "-s", "3", "--grammar", 'root ::= [a-z ]+')):
+    want = cli(*args)
+    for more in (("--draft",), ("--draft", "--draft-p-min", "0", "--draft-max", "5"), ("--spec-type", "draft-mtp"), ("-md",)):
+        check(cli(*args, *more) == want, f"{args} {more}: another text")
+cli("-n", "60", "--temp", "0", "--draft", "--draft-p-min", "0", has="guesses")
+check(cli("-n", "20", "-s", "1", "-c", "64", "--draft", "-cd", "32") == cli("-n", "20", "-s", "1", "-c", "64"), "a smaller context of the guesses")
+
+cli("-n", "4", "--draft", file="none.gguf", code=1, has="--draft without a model: foretelling: the model has no layers that guess")
+cli("-n", "4", file="cut.gguf", code=1, has="tensor blk.2.attn_q.weight is missing")
+cli("-n", "4", "--draft", "", code=2, has="--draft: the value MODEL is empty")
+cli("-n", "4", "--draft", "--lookup", code=2, has="--lookup and --draft cannot be used together")
+cli("-n", "4", "--draft-max", "3", code=2, has="--draft-max needs --lookup or --draft")
+cli("-n", "4", "--draft", path("missing.gguf"), code=1, has="missing.gguf")
+finish()
