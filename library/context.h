@@ -29,7 +29,8 @@ struct llm_context {
     llm_session *session;
     llm_adapter_use *adapter; /* [n_adapters] */
     size_t n_adapters;
-    llm_guessing *guessing; /* NULL: nothing is guessed */
+    llm_guessing *guessing;         /* NULL: nothing is guessed */
+    int32_t tap[LLM_ARCH_MAX_TAPS]; /* layers that the draft reads */
     int64_t n_guess_max;
     llm_sampler *sampler; /* of the last generation; the generator still refers to it */
     llm_generator *generator;

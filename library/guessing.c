@@ -1,6 +1,9 @@
 #include "guessing.h"
 
+#include <string.h>
+
 #include "ggl/alloc.h"
+#include "ggl/internal/graph.h"
 #include "ggl/internal/sched.h"
 
 struct llm_guessing {
@@ -24,8 +27,8 @@ static bool is_placed(const llm_guessing_choice *c) {
 }
 
 static ggl_status open_file(llm_model **out, const llm_guessing_choice *c,
-                            const llm_guessing_target *t, ggl_error *err) {
-    llm_loading l = t->loading;
+                            const llm_loading *loading, ggl_error *err) {
+    llm_loading l = *loading;
     l.path = c->draft;
     l.type = NULL;
     l.model.arch_path = NULL;
@@ -34,7 +37,49 @@ static ggl_status open_file(llm_model **out, const llm_guessing_choice *c,
     return llm_load_named(out, &l, err);
 }
 
-static llm_session_params session_params(const llm_guessing_choice *c,
+/* True if the model guesses from rows of another one. */
+static bool reads_rows(const llm_model *draft) {
+    const llm_arch *arch = draft ? llm_model_arch(draft) : NULL;
+    return arch && llm_arch_has_output(arch, "guess") && !llm_arch_has_output(arch, "logits");
+}
+
+/* Returns which layers of another model a descriptor's input is from. */
+static int taps_of(const llm_model *m, int32_t *tap) {
+    ggl_graph_params gp = ggl_graph_default();
+    const llm_arch_params ap = {
+        .size = sizeof ap, .only = "guess", .n_ctx = 64, .ignore = {.is_fixed = true}};
+    const llm_arch_source source = llm_arch_source_gguf(llm_model_file(m));
+    llm_arch_result r;
+    ggl_error ignored;
+    gp.n_pos = 64;
+    gp.n_batch = 1;
+    ggl_graph *g = ggl_graph_new(&gp);
+    const ggl_status st =
+        g ? llm_arch_build(llm_model_arch(m), &source, &ap, g, &r, &ignored) : GGL_NOMEM;
+    const int n = st == GGL_OK ? r.n_taps : 0;
+    if (n > 0)
+        memcpy(tap, r.tap, (size_t)n * sizeof *tap);
+    if (g)
+        llm_arch_result_fini(&r);
+    ggl_graph_free(g);
+    return n;
+}
+
+int llm_guessing_taps(const llm_guessing_choice *c, const llm_loading *loading, int32_t *tap) {
+    llm_model *m = NULL;
+    ggl_error ignored;
+    ggl_gguf *file = NULL;
+    /* of folders, which take long to read, none is such a model */
+    if (!c->draft || ggl_gguf_open(&file, c->draft, NULL, &ignored) != GGL_OK)
+        return 0;
+    ggl_gguf_close(file);
+    const int n =
+        open_file(&m, c, loading, &ignored) == GGL_OK && reads_rows(m) ? taps_of(m, tap) : 0;
+    llm_model_free(m);
+    return n;
+}
+
+static llm_session_params session_params(const llm_guessing_choice *c, const llm_model *draft,
                                          const llm_guessing_target *t) {
     llm_session_params sp = t->session;
     sp.n_ctx = c->n_ctx ? c->n_ctx : t->n_ctx;
@@ -42,7 +87,10 @@ static llm_session_params session_params(const llm_guessing_choice *c,
     sp.n_slots = t->n_sequences;
     sp.n_rows = 1;
     sp.embeddings = sp.rows = false;
-    sp.only = c->own ? "guess" : NULL;
+    sp.tap = NULL;
+    sp.n_taps = 0;
+    sp.only = c->own || reads_rows(draft) ? "guess" : NULL;
+    sp.other = reads_rows(draft) ? t->model : NULL;
     sp.repack_cache = NULL;
     sp.adapter = NULL;
     sp.n_adapters = 0;
@@ -53,7 +101,7 @@ static llm_session_params session_params(const llm_guessing_choice *c,
 static ggl_status open_draft(llm_guessing *g, const llm_guessing_choice *c,
                              const llm_guessing_target *t, ggl_error *err) {
     const llm_tokenizer *own = NULL;
-    ggl_status st = open_file(&g->draft, c, t, err);
+    ggl_status st = open_file(&g->draft, c, &t->loading, err);
     if (st == GGL_OK)
         st = llm_model_tokenizer(g->draft, &own, err);
     if (st != GGL_OK)
@@ -69,7 +117,7 @@ static ggl_status open_draft(llm_guessing *g, const llm_guessing_choice *c,
 
 static ggl_status open_session(llm_guessing *g, const llm_guessing_choice *c,
                                const llm_guessing_target *t, bool *misused, ggl_error *err) {
-    llm_session_params sp = session_params(c, t);
+    llm_session_params sp = session_params(c, g->draft, t);
     llm_placement *p = t->placement;
     ggl_status st = GGL_OK;
     if (!llm_placement_is_cpu_only(p) || is_placed(c)) {
@@ -106,10 +154,12 @@ void llm_guessing_memory(const llm_guessing_choice *c, const llm_guessing_target
     *fixed = *row = 0;
     if ((!c->draft && !c->own) || is_placed(c))
         return;
-    llm_session_params sp = session_params(c, t);
+    llm_session_params sp;
     llm_placement_choice quiet = c->placement;
     quiet.note = quiet.measured = NULL;
-    if ((c->own || open_file(&m, c, t, &ignored) == GGL_OK) &&
+    const bool is_open = c->own || open_file(&m, c, &t->loading, &ignored) == GGL_OK;
+    sp = session_params(c, m, t);
+    if (is_open &&
         llm_placement_new(&p, &quiet, llm_placement_params(t->placement), &ignored) == GGL_OK &&
         llm_placement_session(p, &s, c->own ? t->model : m, &sp, &ignored) == GGL_OK)
         add_memory(s, c->n_ctx == 0, fixed, row);
@@ -158,7 +208,7 @@ ggl_status llm_guessing_open(llm_guessing **out, const llm_guessing_choice *c,
     ggl_status st = c->draft ? open_draft(g, c, t, err) : GGL_OK;
     if (st == GGL_OK && (c->draft || c->own))
         st = open_session(g, c, t, misused, err);
-    if (st == GGL_OK && c->own)
+    if (st == GGL_OK && (c->own || reads_rows(g->draft)))
         st = llm_heard_new(&g->heard, t->running, err);
     if (st == GGL_OK)
         st = open_guessers(g, c, err);

@@ -8,10 +8,10 @@
 
 /* What guesses. All pointers are borrowed. */
 typedef struct llm_guessing_choice {
-    const char
-        *draft;  /* a smaller model with the same tokenizer, as llm_loading.path; NULL: none */
-    bool own;    /* layers of the model itself guess; not with a draft */
-    bool lookup; /* earlier text guesses; with neither */
+    const char *
+        draft; /* a smaller model with the same tokenizer, or one that reads the target's rows, as llm_loading.path; NULL: none */
+    bool own;  /* layers of the model itself guess; not with a draft */
+    bool lookup;          /* earlier text guesses; with neither */
     int64_t n_max, n_min; /* as llm_guess_params */
     float p_min;          /* as llm_draft_params */
     int64_t n_ctx;        /* of the draft; 0: that of its target */
@@ -23,7 +23,8 @@ typedef struct llm_guessing_choice {
 /* What the guesses are for. All pointers are borrowed. */
 typedef struct llm_guessing_target {
     const llm_model *model;
-    llm_session *running;           /* with llm_session_params.rows if its own layers guess */
+    llm_session
+        *running; /* with .rows if its own layers guess, with .tap as llm_guessing_taps says */
     const llm_tokenizer *tokenizer; /* NULL: none */
     llm_placement *placement;
     llm_session_params session; /* as the draft's, except for context, slots, rows and adapters */
@@ -39,6 +40,9 @@ typedef struct llm_guessing llm_guessing;
 
 /* Most tokens that are guessed at once; 0 if none are. The target's session needs a row more. */
 int64_t llm_guessing_n_max(const llm_guessing_choice *choice);
+/* Returns how many layers of the target the draft reads, and which, in tap[LLM_ARCH_MAX_TAPS]. 0: none, or it cannot be opened, which
+ * llm_guessing_open reports. */
+int llm_guessing_taps(const llm_guessing_choice *choice, const llm_loading *loading, int32_t *tap);
 /* Opens what guesses; *out is NULL if nothing is to guess, and after a failure. *misused, which may be NULL, becomes true if the
  * choice of devices was wrong. */
 ggl_status llm_guessing_open(llm_guessing **out, const llm_guessing_choice *choice,

@@ -171,6 +171,8 @@ static ggl_status open_session(llm_context *c, const llm_opening *o, ggl_error *
     *sp = o->session;
     sp->n_rows = sp->n_rows > n_rows ? sp->n_rows : n_rows;
     sp->rows = o->guessing.own;
+    sp->n_taps = llm_guessing_taps(&o->guessing, &o->loading, c->tap);
+    sp->tap = sp->n_taps > 0 ? c->tap : NULL;
     sp->adapter = c->adapter;
     sp->n_adapters = c->n_adapters;
     sp->cancelled = llm_context_is_cancelled;
@@ -185,6 +187,8 @@ static ggl_status open_session(llm_context *c, const llm_opening *o, ggl_error *
     c->misused = st == GGL_USAGE || st == GGL_NOT_FOUND;
     if (st == GGL_UNSUPPORTED && sp->rows)
         return ggl_within(err, st, "%s without a model", o->guessing.name);
+    if ((st == GGL_UNSUPPORTED || st == GGL_LIMIT) && sp->tap)
+        return ggl_within(err, st, "%s %s", o->guessing.name, o->guessing.draft);
     if (st == GGL_OK && o->placed)
         o->placed(o->ctx, c->placement, c->session);
     return st == GGL_OK ? fit_session(c, o, err) : st;

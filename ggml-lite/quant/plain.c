@@ -188,6 +188,23 @@ void ggl_i32_from_float(const float *src, void *dst, int64_t n) {
     }
 }
 
+void ggl_i64_to_float(const void *src, float *dst, int64_t n) {
+    for (int64_t i = 0; i < n; i++) {
+        int64_t v;
+        memcpy(&v, (const char *)src + 8 * i, 8);
+        dst[i] = (float)v;
+    }
+}
+
+/* As for i32. */
+void ggl_i64_from_float(const float *src, void *dst, int64_t n) {
+    for (int64_t i = 0; i < n; i++) {
+        float x = rintf(src[i]);
+        int64_t v = x != x ? 0 : x >= 0x1p63f ? INT64_MAX : x <= -0x1p63f ? INT64_MIN : (int64_t)x;
+        memcpy((char *)dst + 8 * i, &v, 8);
+    }
+}
+
 void ggl_f64_to_float(const void *src, float *dst, int64_t n) {
     for (int64_t i = 0; i < n; i++) {
         double v;

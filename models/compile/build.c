@@ -154,12 +154,17 @@ ggl_status llm_arch_build_with(const llm_arch *arch, const llm_arch_source *sour
                               .embedding = ev.output[OUT_EMBEDDING],
                               .score = ev.output[OUT_SCORE],
                               .guess = ev.output[OUT_GUESS],
-                              .n_row = ev.over ? ev.over->ne[0] : 0,
+                              .n_row = ev.n_row,
+                              .n_feature = ev.features ? ev.features->ne[0] : 0,
+                              .n_taps = ev.n_taps,
+                              .from_second = ev.over_from_second,
+                              .guess_token = ev.guess_token,
                               .sees_all = ev.n_stages > 0 && (!arch->has_tokens || ev.gives_stage),
                               .reads_text = ev.n_stages > 0 && arch->has_tokens,
                               .n_layer = ev.n_layer,
                               .notes = ev.notes,
                               .line_ran = ev.line_ran};
+        memcpy(result->tap, ev.tap, sizeof ev.tap);
         ev.notes = NULL;
         ev.line_ran = NULL;
     }

@@ -153,7 +153,16 @@ struct arch_eval {
     /* Of the stage over a value of each token, which foretells (NULL: there is none): that value; the input that gives it
      * of the token before; and what the stage returned. */
     ggl_tensor *over, *row, *foretold;
-    bool gives_stage; /* an output belongs to rows of a stage that tokens read */
+    bool over_from_second; /* the first token has no guess: nothing is known before it */
+    /* Rows that enter layers of another model: the input, and the layers' numbers. */
+    ggl_tensor *features;
+    int32_t tap[LLM_ARCH_MAX_TAPS];
+    int n_taps;
+    int64_t n_row;                 /* as in llm_arch_result */
+    const ggl_tensor *guess_token; /* as well */
+    ggl_tensor
+        *tapped[LLM_ARCH_MAX_TAPS]; /* of params.tap: what enters these layers; NULL: not found */
+    bool gives_stage;               /* an output belongs to rows of a stage that tokens read */
     uint8_t *rows_of; /* indexed by tensor id: to which rows the value belongs (arch_rows) */
     size_t cap_rows_of;
     int64_t picked[ARCH_MAX_PICKS]; /* rows of stages that were picked; -1: the last one */

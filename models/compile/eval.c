@@ -117,6 +117,57 @@ static void end_turn(arch_eval *ev) {
             ev->global[k] = (arch_slot){0};
 }
 
+/* --- what enters layers ------------------------------------------------------------------------- */
+
+/* True if the slot has a row of each token. */
+static bool is_state(const arch_eval *ev, const arch_slot *s) {
+    return s->bound && !s->in_layer && s->v.kind == VAL_TENSOR && s->v.t->n_dims == 1 &&
+           llm_arch_rows(ev, s->v.t) == ROWS_EACH;
+}
+
+/* Copies the rows that names have now, by slot; NULL: not one. */
+static bool copy_states(arch_eval *ev, ggl_tensor **out) {
+    for (int k = SLOT_FIRST_FREE; k < ev->arch->n_global; k++)
+        out[k] = is_state(ev, &ev->global[k]) ? ev->global[k].v.t : NULL;
+    return true;
+}
+
+/* What names are before some turns of a loop: the first one, and those that params.tap wants. */
+typedef struct entries {
+    int n, n_global;
+    ggl_tensor **state; /* [1 + n][n_global] */
+} entries;
+
+static bool entries_init(arch_eval *ev, entries *x) {
+    *x = (entries){.n = ev->params && !ev->stage ? ev->params->n_taps : 0,
+                   .n_global = ev->arch->n_global};
+    if (x->n == 0)
+        return true;
+    x->state = ggl_calloc((size_t)(1 + x->n) * (size_t)x->n_global, sizeof(ggl_tensor *));
+    return x->state || (llm_arch_nomem(ev), false);
+}
+
+static void entries_note(arch_eval *ev, const entries *x) {
+    if (x->n > 0 && ev->layer == 0)
+        copy_states(ev, x->state);
+    for (int k = 0; k < x->n; k++)
+        if (ev->params->tap[k] == ev->layer)
+            copy_states(ev, x->state + (1 + k) * x->n_global);
+}
+
+/* Sets ev->tapped, if one name alone has another row after the loop than before it: the state that layers hand on. */
+static void entries_end(arch_eval *ev, entries *x) {
+    int found = -1, n = 0;
+    for (int k = SLOT_FIRST_FREE; x->n > 0 && k < x->n_global; k++)
+        if (x->state[k] && is_state(ev, &ev->global[k]) && ev->global[k].v.t != x->state[k]) {
+            found = k;
+            n++;
+        }
+    for (int k = 0; n == 1 && k < x->n; k++)
+        ev->tapped[k] = x->state[(1 + k) * x->n_global + found];
+    ggl_free(x->state);
+}
+
 static bool run_layer(arch_eval *ev, const arch_stmt *s) {
     arch_value n = llm_arch_eval_expr(ev, s->expr[0]);
     int64_t n_layer;
@@ -130,16 +181,23 @@ static bool run_layer(arch_eval *ev, const arch_stmt *s) {
                        s->target[0].name);
         return false;
     }
+    entries entered;
+    if (!entries_init(ev, &entered))
+        return false;
     ev->layer_name = s->target[0].name;
     for (ev->layer = 0; ev->layer < n_layer; ev->layer++) {
+        entries_note(ev, &entered);
         *slot =
             (arch_slot){.v = llm_arch_number((double)ev->layer), .bound = true, .in_layer = true};
         slot->v.text = ev->layer_name;
         ggl_graph_set_group(ev->g, (int)ev->layer);
-        if (!llm_arch_step(ev, s->place, ev->arch->n_global) || !llm_arch_run(ev, s->arm[0].body))
+        if (!llm_arch_step(ev, s->place, ev->arch->n_global) || !llm_arch_run(ev, s->arm[0].body)) {
+            ggl_free(entered.state);
             return false;
+        }
         end_turn(ev);
     }
+    entries_end(ev, &entered);
     ev->layer = -1;
     ev->layer_name = NULL;
     ev->n_layer = n_layer > ev->n_layer ? n_layer : ev->n_layer;
@@ -308,6 +366,52 @@ static bool run_block(arch_eval *ev, const arch_stmt *s, arch_slot *outer) {
     return false;
 }
 
+/* Sets ev->row, what the stage reads of the token before: an input; of a model that guesses for another one, in elements where that is
+ * not given, what is made from the other's rows. */
+static bool make_row(arch_eval *ev, const arch_stmt *s) {
+    ev->row = ggl_graph_input(ev->g, "row", GGL_F32, 1, ev->over->ne, true);
+    if (ev->features) {
+        ggl_tensor *src[] = {ggl_graph_input(ev->g, "given", GGL_F32, 0, NULL, true), ev->row,
+                             ev->over};
+        ev->row = ggl_graph_op(ev->g, GGL_OP_WHERE, src, 3, NULL, 0);
+        if (!llm_arch_graph_ok(ev, s->place) || !llm_arch_set_rows(ev, ev->row, ROWS_GUESS))
+            return false;
+        llm_arch_note_made(ev, s->place, ev->row);
+    }
+    return llm_arch_graph_ok(ev, s->place);
+}
+
+/* Rows that enter layers of another model. */
+static bool run_input(arch_eval *ev, const arch_stmt *s) {
+    arch_value n = llm_arch_eval_expr(ev, s->expr[0]), list = ARCH_FAIL;
+    int64_t n_row, at;
+    if (n.kind != VAL_FAIL)
+        list = llm_arch_eval_expr(ev, s->other);
+    if (list.kind == VAL_FAIL || !llm_arch_want_whole(ev, s->expr[0], &n, 1, ARCH_MAX_DIM, &n_row))
+        return false;
+    const uint64_t n_taps = list.kind == VAL_LIST ? list.n : 1;
+    if (ev->features || n_taps < 1 || n_taps > LLM_ARCH_MAX_TAPS || n_row % (int64_t)n_taps != 0) {
+        llm_arch_error(ev, s->place,
+                       ev->features ? "a descriptor has one input at most"
+                                    : "an input of %lld numbers from %llu layers: at most %d "
+                                      "layers, whose rows have the same length",
+                       (long long)n_row, (unsigned long long)n_taps, LLM_ARCH_MAX_TAPS);
+        return false;
+    }
+    for (uint64_t i = 0; i < n_taps; i++) {
+        const arch_value v =
+            list.kind == VAL_LIST ? llm_arch_list_item(ev, s->other, &list, (int64_t)i) : list;
+        if (v.kind == VAL_FAIL || !llm_arch_want_whole(ev, s->other, &v, 0, ARCH_MAX_LAYERS, &at))
+            return false;
+        ev->tap[ev->n_taps++] = (int32_t)at;
+    }
+    ev->features = ggl_graph_input(ev->g, "features", GGL_F32, 1, &n_row, true);
+    if (!llm_arch_graph_ok(ev, s->place))
+        return false;
+    const arch_value v = llm_arch_tensor_value(ev->features);
+    return llm_arch_bind(ev, &s->target[0], &v);
+}
+
 /* A stage over a value of each token: foretells from a token and that value of the token before. The value is an input
  * of the graph, because when the stage guesses on, its own result takes the value's place. */
 static bool run_over(arch_eval *ev, const arch_stmt *s, arch_slot *outer) {
@@ -325,8 +429,8 @@ static bool run_over(arch_eval *ev, const arch_stmt *s, arch_slot *outer) {
         return false;
     }
     ev->over = v.t;
-    ev->row = ggl_graph_input(ev->g, "row", GGL_F32, 1, v.t->ne, true);
-    if (!llm_arch_graph_ok(ev, s->place))
+    ev->over_from_second = s->optional;
+    if (!make_row(ev, s))
         return false;
     ev->global[s->expr[0]->global].v = llm_arch_tensor_value(ev->row);
     if (!run_block(ev, s, outer))
@@ -406,6 +510,8 @@ static bool run_one(arch_eval *ev, const arch_stmt *s) {
         return run_for(ev, s);
     case ST_STAGE:
         return run_stage(ev, s);
+    case ST_INPUT:
+        return run_input(ev, s);
     case ST_PREFIX:
         ev->prefix = s->string;
         return true;

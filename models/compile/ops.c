@@ -498,6 +498,18 @@ static arch_value call_concat(args *a) {
     return v;
 }
 
+/* The size of a tensor of the file, by its name; no value if there is none. In a made-up model it is n_vocab. */
+static arch_value size_of_file(arch_eval *ev, const arch_value *name, int64_t dim) {
+    char text[ARCH_MAX_NAME * 2], none[sizeof text + 64];
+    snprintf(text, sizeof text, "%.*s", (int)name->str.n, name->str.s);
+    llm_arch_tensor t = {.name = text, .optional = true, .n_dims = 1, .ne = {ev->n_vocab, 1, 1, 1}};
+    if (ev->src->find_tensor(ev->src->ctx, &t))
+        return llm_arch_number(dim < t.n_dims ? (double)t.ne[dim] : 1);
+    snprintf(none, sizeof none, "tensor %s is missing in %s", text, ev->src->name);
+    const char *why = llm_arch_strdup(ev, none);
+    return why ? llm_arch_none(why) : ARCH_FAIL;
+}
+
 static arch_value call_size(args *a) {
     char text[256];
     int64_t dim;
@@ -509,6 +521,8 @@ static arch_value call_size(args *a) {
     if (x->kind == VAL_NUMBER || (x->key && (x->kind == VAL_BOOL || x->kind == VAL_STRING)))
         /* one value may stand for a list in which .k[l] is the same for all l */
         return llm_arch_number(1);
+    if (x->kind == VAL_STRING)
+        return size_of_file(a->ev, x, dim);
     if (x->kind != VAL_TENSOR)
         return llm_arch_error(a->ev, a->e->arg[0].value->place, "size needs a tensor or list: %s",
                               llm_arch_value_text(x, text, sizeof text));

@@ -11,6 +11,18 @@ static arch_place end_of_text(const arch_eval *ev) {
     return (arch_place){t, (uint32_t)(t->n > 0 ? t->n - 1 : 0), 1};
 }
 
+/* True if the descriptor says which token each of the guesses is. Sets ev->guess_token. */
+static bool names_tokens(arch_eval *ev, const ggl_tensor *guess) {
+    const int slot = ev->arch->guess_token;
+    const arch_value *v = slot >= 0 && ev->global[slot].bound ? &ev->global[slot].v : NULL;
+    if (!v || v->kind != VAL_TENSOR || v->t->op != GGL_OP_WEIGHT || v->t->n_dims != 1 ||
+        v->t->ne[0] != guess->ne[0])
+        return false;
+    ev->guess_token = v->t;
+    return llm_arch_push(ev, &ev->read, &ev->cap_read, ev->n_read + 1, sizeof *ev->read) &&
+           (ev->read[ev->n_read++] = (arch_edge){NULL, v->t}, true);
+}
+
 /* Checks the shape of an output. */
 static bool check_shape(arch_eval *ev, int k, const arch_slot *s, const ggl_tensor *t) {
     const char *name = llm_arch_output_names[k];
@@ -23,7 +35,8 @@ static bool check_shape(arch_eval *ev, int k, const arch_slot *s, const ggl_tens
                        is_guess ? "%s is computed from a stage that guesses: only 'guess' can be"
                                 : "%s must be computed from a stage over a value of each token",
                        name);
-    else if (t->n_dims == 1 && ggl_is_batched(t) && (!of_tokens || t->ne[0] == ev->n_vocab))
+    else if (t->n_dims == 1 && ggl_is_batched(t) &&
+             (!of_tokens || (k == OUT_GUESS && names_tokens(ev, t)) || t->ne[0] == ev->n_vocab))
         return true;
     else if (of_tokens)
         llm_arch_error_hint(ev, GGL_SHAPE, s->place,
@@ -104,19 +117,48 @@ static bool find_embedding(arch_eval *ev, const ggl_tensor *logits, ggl_tensor *
     return true;
 }
 
+/* Returns the rows that enter the layers params.tap, side by side. NULL: reported. */
+static ggl_tensor *join_taps(arch_eval *ev) {
+    const int n = ev->params->n_taps;
+    for (int k = 0; k < n; k++)
+        if (ev->params->tap[k] < 0 || ev->params->tap[k] >= ev->n_layer) {
+            ev->status =
+                ggl_fail(ev->err, GGL_LIMIT, "%s: layer %d does not exist: the model has %lld",
+                         ev->family, (int)ev->params->tap[k], (long long)ev->n_layer);
+            return NULL;
+        } else if (!ev->tapped[k]) {
+            ev->status =
+                ggl_fail(ev->err, GGL_UNSUPPORTED,
+                         "%s: the model's layers do not hand on one row of each token", ev->family);
+            return NULL;
+        }
+    ggl_tensor *t = ev->tapped[0];
+    for (int k = 1; k < n; k++) {
+        ggl_tensor *both[] = {t, ev->tapped[k]};
+        t = ggl_graph_op(ev->g, GGL_OP_CONCAT, both, 2, (double[]){0}, 1);
+    }
+    return llm_arch_graph_ok(ev, end_of_text(ev)) ? t : NULL;
+}
+
 /* Makes the output "rows": what the stage that guesses is over, or, with its guesses, what takes that value's place.
  * False: reported. */
 static bool put_rows(arch_eval *ev, const char *only) {
-    const bool guesses = only && strcmp(only, llm_arch_output_names[OUT_GUESS]) == 0;
-    if (!guesses && !(ev->params && ev->params->rows))
+    const bool guesses = ev->output[OUT_GUESS].n > 0;
+    ggl_tensor *t = guesses ? ev->foretold : ev->over;
+    (void)only;
+    if (!guesses && ev->params && ev->params->n_taps > 0) {
+        if (!(t = join_taps(ev)))
+            return false;
+    } else if (!guesses && !(ev->params && ev->params->rows)) {
         return true;
-    if (!ev->over) {
+    } else if (!ev->over) {
         ev->status = ggl_fail(ev->err, GGL_UNSUPPORTED,
                               "%s: the model has no layers that guess the tokens after the next",
                               ev->family);
         return false;
     }
-    ggl_graph_output(ev->g, "rows", guesses ? ev->foretold : ev->over);
+    ev->n_row = t->ne[0];
+    ggl_graph_output(ev->g, "rows", t);
     return llm_arch_graph_ok(ev, end_of_text(ev));
 }
 
@@ -162,10 +204,10 @@ bool llm_arch_give_outputs(arch_eval *ev) {
         return false;
     if (!wanted && t[OUT_LOGITS])
         t[OUT_EMBEDDING] = NULL;
-    /* those of a stage that tokens read, and guesses, are made alone */
+    /* those of a stage that tokens read, and guesses beside others, are made alone */
     for (int k = 0; k < OUT_COUNT; k++)
         if (t[k] && !only &&
-            ((llm_arch_rows(ev, t[k]) == ROWS_STAGE && t[OUT_LOGITS]) || k == OUT_GUESS))
+            ((llm_arch_rows(ev, t[k]) == ROWS_STAGE && t[OUT_LOGITS]) || (k == OUT_GUESS && n > 1)))
             t[k] = NULL;
     n = 0;
     for (int k = 0; k < OUT_COUNT; k++)

@@ -13,9 +13,9 @@ int llm_arch_rows(const arch_eval *ev, const ggl_tensor *t) {
     if (!t)
         return ROWS_NONE;
     if (t->op == GGL_OP_INPUT && ggl_is_batched(t))
-        return t->rows == GGL_ROWS_STAGE                 ? ROWS_STAGE
-               : t == ev->row || (ev->stage && ev->over) ? ROWS_GUESS
-                                                         : ROWS_EACH;
+        return t->rows == GGL_ROWS_STAGE                                      ? ROWS_STAGE
+               : t == ev->row || (ev->stage && ev->over && t != ev->features) ? ROWS_GUESS
+                                                                              : ROWS_EACH;
     return (size_t)t->id < ev->cap_rows_of ? ev->rows_of[t->id] : ROWS_NONE;
 }
 

@@ -1,5 +1,6 @@
 /* Guesses from a smaller model, or from layers of the model itself that guess: the likeliest tokens, run one after the other.
  * Its slot follows the sequence: it is cut where the sequence changed, and runs the tokens that it lacks. */
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
@@ -25,9 +26,11 @@ typedef struct draft {
      * slot, because they were made from guessed rows. heard NULL: a model of its own. */
     llm_heard *heard;
     int heard_slot;
-    int64_t n_row;
-    float *given, *last; /* [READ][n_row]: rows that are read; [n_row]: what the next guess reads */
-    bool is_ready;       /* it holds the whole sequence, and its logits are known */
+    int64_t n_row, n_heard; /* lengths of their rows, and of those that are heard */
+    int64_t n_first;        /* tokens at the beginning that they do not run: 0 or 1 */
+    float *given,
+        *last;     /* [READ][n_heard]: rows that are read; [n_row]: what the next guess reads */
+    bool is_ready; /* it holds the whole sequence, and its logits are known */
     /* The states after the first n_saved tokens, if the model has some. NULL if none are saved. */
     void *saved;
     size_t saved_size;
@@ -73,7 +76,7 @@ static ggl_status go_back(draft *d, int64_t n, ggl_error *err) {
     ggl_status st = GGL_OK;
     if (d->saved && d->n_saved > n)
         drop_saved(d);
-    if (n > 0 && llm_session_cut(s, d->slot, n, NULL) == GGL_OK)
+    if (n > d->n_first && llm_session_cut(s, d->slot, n - d->n_first, NULL) == GGL_OK)
         d->n_held = n;
     else if (d->saved && llm_session_restore(s, d->slot, d->saved, d->saved_size, NULL) == GGL_OK)
         d->n_held = d->n_saved;
@@ -90,12 +93,14 @@ static void keep_row(void *ctx, int64_t i, const float *row) {
     memcpy(d->last, row, (size_t)d->n_row * sizeof *row);
 }
 
-/* Runs n tokens; row[n][n_row] for layers of the model itself. */
-static ggl_status eval(draft *d, const int32_t *id, int64_t n, const float *row, ggl_error *err) {
+/* Runs n tokens. Layers that guess read row[n][n_row], or feature[n][n_heard] of the model for which they do. */
+static ggl_status eval(draft *d, const int32_t *id, int64_t n, const float *row,
+                       const float *feature, ggl_error *err) {
     const llm_batch b = {.n = n,
                          .token = id,
                          .slot = d->slots,
                          .row = row,
+                         .feature = feature,
                          .each_row = d->heard ? keep_row : NULL,
                          .ctx = d};
     return llm_session_eval(d->session, &b, err);
@@ -104,7 +109,8 @@ static ggl_status eval(draft *d, const int32_t *id, int64_t n, const float *row,
 /* Runs n <= READ tokens of the sequence, from number `first` on, with the rows that were heard. */
 static ggl_status eval_heard(draft *d, const int32_t *id, int64_t first, int64_t n,
                              ggl_error *err) {
-    const size_t n_row = (size_t)d->n_row;
+    const size_t n_row = (size_t)d->n_heard;
+    const bool is_own = llm_session_n_feature(d->session) == 0;
     for (int64_t i = 0; i < n; i++) {
         const int64_t before = first + i - 1;
         const float *row =
@@ -114,15 +120,15 @@ static ggl_status eval_heard(draft *d, const int32_t *id, int64_t first, int64_t
         else
             memset(d->given + (size_t)i * n_row, 0, n_row * sizeof *row);
     }
-    return eval(d, id + first, n, d->given, err);
+    return eval(d, id + first, n, is_own ? d->given : NULL, is_own ? NULL : d->given, err);
 }
 
 /* Runs id[first .. n). */
 static ggl_status eval_all(draft *d, const int32_t *id, int64_t first, int64_t n, ggl_error *err) {
     ggl_status st = GGL_OK;
     if (!d->heard)
-        return eval(d, id + first, n - first, NULL, err);
-    for (int64_t i = first; i < n && st == GGL_OK; i += READ)
+        return eval(d, id + first, n - first, NULL, NULL, err);
+    for (int64_t i = first < d->n_first ? d->n_first : first; i < n && st == GGL_OK; i += READ)
         st = eval_heard(d, id, i, n - i < READ ? n - i : READ, err);
     if (st == GGL_OK)
         llm_heard_drop(d->heard, d->heard_slot, n - 1 - LLM_GUESS_MOST);
@@ -132,6 +138,8 @@ static ggl_status eval_all(draft *d, const int32_t *id, int64_t first, int64_t n
 /* Runs id[n_held .. n). Afterwards the logits after it are known. */
 static bool run(draft *d, const int32_t *id, int64_t n) {
     ggl_error err = {0};
+    if (n <= d->n_first)
+        return false;
     ggl_status st = go_back(d, d->n_held < n ? d->n_held : n - 1, &err);
     if (st != GGL_OK)
         return fail(d, st, &err);
@@ -177,7 +185,7 @@ static bool forget_run(draft *d) {
     if (!d->heard || d->n_run == 0)
         return true;
     d->n_run = 0;
-    const ggl_status st = llm_session_cut(d->session, d->slot, d->n_held, &err);
+    const ggl_status st = llm_session_cut(d->session, d->slot, d->n_held - d->n_first, &err);
     d->is_ready = false;
     return st == GGL_OK || fail(d, st, &err);
 }
@@ -193,7 +201,9 @@ static int64_t draft_propose(void *self, const int32_t *id, size_t n, int32_t *o
         return 0;
     for (;;) {
         float p;
-        const int32_t best = likeliest(llm_session_logits(d->session), d->n_vocab, &p);
+        const int32_t best =
+            llm_session_token_of(d->session, likeliest(llm_session_logits(d->session),
+                                                       llm_session_n_logits(d->session), &p));
         if (!(p >= d->p_min))
             return forget_run(d) ? k : 0;
         out[k] = best;
@@ -201,7 +211,7 @@ static int64_t draft_propose(void *self, const int32_t *id, size_t n, int32_t *o
         if (++k == n_max)
             return forget_run(d) ? k : 0;
         ggl_error err = {0};
-        const ggl_status st = eval(d, &best, 1, d->last, &err);
+        const ggl_status st = eval(d, &best, 1, d->last, NULL, &err);
         if (st != GGL_OK)
             return fail(d, st, &err) ? k : 0;
         d->run[d->n_run++] = best;
@@ -248,6 +258,14 @@ ggl_status llm_guess_draft(llm_guess **out, const llm_guess_params *p,
         return ggl_fail(err, GGL_USAGE,
                         "a draft needs a session, and a least probability from 0 to 1, not %g",
                         (double)dp->p_min);
+    const int64_t n_heard = llm_session_n_feature(dp->session) ? llm_session_n_feature(dp->session)
+                                                               : llm_session_n_row(dp->session);
+    if ((n_heard > 0) != (dp->heard != NULL) ||
+        (dp->heard && llm_heard_n_row(dp->heard) != n_heard))
+        return ggl_fail(err, GGL_USAGE,
+                        "the draft reads rows of %" PRId64 " numbers, but those that are heard "
+                        "have %" PRId64,
+                        n_heard, dp->heard ? llm_heard_n_row(dp->heard) : 0);
     draft *d = ggl_calloc(1, sizeof *d);
     if (!d)
         return ggl_fail(err, GGL_NOMEM, "out of memory for a guesser");
@@ -257,14 +275,16 @@ ggl_status llm_guess_draft(llm_guess **out, const llm_guess_params *p,
                  .n_ctx = llm_session_n_ctx(dp->session),
                  .n_vocab = llm_session_n_vocab(dp->session),
                  .heard = dp->heard,
-                 .n_row = dp->heard ? llm_session_n_row(dp->session) : 0,
+                 .n_row = llm_session_n_row(dp->session),
+                 .n_heard = n_heard,
+                 .n_first = llm_session_from_second(dp->session),
                  .has_states = llm_session_has_states(dp->session)};
     ggl_status st = llm_session_clear(dp->session, dp->slot, err);
     d->slots = ggl_calloc((size_t)d->n_ctx, sizeof *d->slots);
     for (int64_t i = 0; i < d->n_ctx && d->slots; i++)
         d->slots[i] = d->slot;
     if (d->heard) {
-        d->given = ggl_calloc((size_t)(READ * d->n_row), sizeof *d->given);
+        d->given = ggl_calloc((size_t)(READ * d->n_heard), sizeof *d->given);
         d->last = ggl_calloc((size_t)d->n_row, sizeof *d->last);
     }
     if (st == GGL_OK && (!d->slots || (d->heard && (!d->given || !d->last))))

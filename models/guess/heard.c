@@ -42,6 +42,10 @@ const float *llm_heard_row(const llm_heard *h, int slot, int64_t pos, int32_t to
     return i >= 0 && i < s->n && s->token[i] == token ? s->row + i * h->n_row : NULL;
 }
 
+int64_t llm_heard_n_row(const llm_heard *h) {
+    return h->n_row;
+}
+
 void llm_heard_drop(llm_heard *h, int slot, int64_t pos) {
     heard_slot *s = &h->slot[slot];
     const int64_t n = pos - s->first;

@@ -168,6 +168,7 @@ typedef enum arch_stmt_kind {
     ST_LAYER,
     ST_FOR,
     ST_STAGE,
+    ST_INPUT,
     ST_PREFIX,
     ST_KEEP,
     ST_RETURN,
@@ -320,6 +321,7 @@ struct llm_arch {
     const char **global; /* names of the global slots */
     int n_global;
     size_t cap_global;
+    int guess_token;       /* the global slot of the tokens that guesses are; -1: none */
     int output[OUT_COUNT]; /* the global slots of the outputs; -1: the text does not assign it */
     /* the first top-level name that nothing reads, or NULL */
     const arch_target *unused;

@@ -149,9 +149,24 @@ static arch_stmt *parse_loop(arch_parser *p, arch_stmt_kind kind) {
     return s->arm[0].body ? s : NULL;
 }
 
-/* "over" NAME "(" "ahead" "=" "1" ")" */
-static bool parse_over(arch_parser *p, arch_stmt *s) {
+/* NAME "=" "1": an option of `over` */
+static bool parse_one(arch_parser *p, const char *name) {
     char buf[96];
+    if (p->tok->kind != TOK_NAME || strcmp(p->tok->str, name) != 0)
+        return llm_arch_parse_fail(p, "'%s = 1' is expected here, not %s", name,
+                                   llm_arch_describe(p->tok, buf, sizeof buf)),
+               false;
+    p->tok++;
+    if (!llm_arch_expect(p, "=", "after the name of an option"))
+        return false;
+    if (p->tok->kind != TOK_NUMBER || p->tok->num != 1)
+        return llm_arch_parse_fail(p, "'%s' can only be 1", name), false;
+    p->tok++;
+    return true;
+}
+
+/* "over" NAME "(" "ahead" "=" "1" [ "," "from" "=" "1" ] ")" */
+static bool parse_over(arch_parser *p, arch_stmt *s) {
     p->tok++;
     if (p->tok->kind != TOK_NAME || !llm_arch_next_is_symbol(p, "(")) {
         llm_arch_parse_fail(p, "'over' is followed by a value of each token: over y(ahead = 1)");
@@ -162,21 +177,14 @@ static bool parse_over(arch_parser *p, arch_stmt *s) {
         return false;
     s->n_expr = 1;
     p->tok++;
-    if (p->tok->kind != TOK_NAME || strcmp(p->tok->str, "ahead") != 0) {
-        llm_arch_parse_fail(p, "'ahead = 1' is expected here, not %s",
-                            llm_arch_describe(p->tok, buf, sizeof buf));
+    if (!parse_one(p, "ahead"))
         return false;
+    if (llm_arch_accept(p, ",")) {
+        s->optional = true; /* from = 1 */
+        if (!parse_one(p, "from"))
+            return false;
     }
-    p->tok++;
-    if (!llm_arch_expect(p, "=", "after 'ahead'"))
-        return false;
-    if (p->tok->kind != TOK_NUMBER || p->tok->num != 1) {
-        llm_arch_parse_fail(p,
-                            "a stage is one token ahead of the value that it is over: ahead = 1");
-        return false;
-    }
-    p->tok++;
-    return llm_arch_expect(p, ")", "after what 'ahead' is");
+    return llm_arch_expect(p, ")", "after the options of 'over'");
 }
 
 /* "stage" NAME [ over ] [ STRING ] block */
@@ -211,6 +219,31 @@ static arch_stmt *parse_prefix(arch_parser *p) {
         s->string = p->tok->str;
     p->tok++;
     return s && llm_arch_end_of_line(p) ? s : NULL;
+}
+
+/* "input" NAME "[" expr "]" "from" "layers" "(" expr ")" */
+static arch_stmt *parse_input(arch_parser *p) {
+    char buf[96];
+    arch_stmt *s = llm_arch_new_stmt(p, ST_INPUT);
+    p->tok++;
+    if (!s || !parse_targets(p, s, 1))
+        return NULL;
+    p->tok++;
+    if (!(s->expr = llm_arch_parse_exprs(p, &s->n_expr)))
+        return NULL;
+    if (s->n_expr != 1)
+        return llm_arch_parse_fail_at(p, GGL_FORMAT, s->expr[1]->place,
+                                      "an input is a row: it has one dimension");
+    if (!llm_arch_expect(p, "]", "after the length of an input's rows"))
+        return NULL;
+    if (!llm_arch_accept(p, "from") || !llm_arch_is(p, "layers"))
+        return llm_arch_parse_fail(p, "'from layers(LIST)' is expected here, not %s",
+                                   llm_arch_describe(p->tok, buf, sizeof buf));
+    p->tok++;
+    if (!llm_arch_expect(p, "(", "after 'layers'") || !(s->other = llm_arch_parse_expr(p)) ||
+        !llm_arch_expect(p, ")", "after the list of layers"))
+        return NULL;
+    return llm_arch_end_of_line(p) ? s : NULL;
 }
 
 static arch_stmt *parse_keep(arch_parser *p) {
@@ -352,6 +385,11 @@ static arch_stmt *parse_stmt(arch_parser *p, bool top) {
         return top && !p->in_stage
                    ? parse_prefix(p)
                    : llm_arch_parse_fail(p, "'prefix' is allowed only at top level");
+    if (strcmp(word, "input") == 0 && name_next && p->tok[2].kind == TOK_SYMBOL &&
+        strcmp(p->tok[2].str, "[") == 0)
+        return top && !p->in_stage
+                   ? parse_input(p)
+                   : llm_arch_parse_fail(p, "an input is allowed only at top level");
     if (strcmp(word, "stage") == 0 && name_next &&
         (p->tok[2].kind == TOK_STRING || p->tok[2].kind == TOK_NAME ||
          strcmp(p->tok[2].str ? p->tok[2].str : "", ":") == 0))

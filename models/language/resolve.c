@@ -671,6 +671,8 @@ bool llm_arch_resolve_text(arch_parser *p) {
                            : find_name(a->global, a->n_global, llm_arch_output_names[k]);
         any |= a->output[k] >= 0;
     }
+    a->guess_token =
+        a->output[OUT_GUESS] < 0 ? -1 : find_name(a->global, a->n_global, "guess_token");
     if (p->status == GGL_OK && !any)
         llm_arch_parse_fail(
             p, "the descriptor has no output: its last statement must be logits = .. (scores for "

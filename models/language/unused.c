@@ -113,6 +113,8 @@ static void find_outputs(llm_arch *a, usage *u) {
             a->output[k] = -1;
         u->read[slot] = true;
     }
+    if (a->guess_token >= 0)
+        u->read[a->guess_token] = true;
 }
 
 void llm_arch_find_unused(llm_arch *arch) {

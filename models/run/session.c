@@ -47,6 +47,42 @@ static int64_t pool_of(const llm_session *s, const llm_model *m, const llm_sessi
                                             : p->n_pool;
 }
 
+/* A model's file, and that of another model for a token embedding that it lacks. */
+typedef struct two_files {
+    llm_arch_source own, other;
+} two_files;
+
+static bool find_in_two(void *ctx, llm_arch_tensor *t) {
+    const two_files *x = ctx;
+    return x->own.find_tensor(x->own.ctx, t) ||
+           (strcmp(t->name, "token_embd.weight") == 0 && x->other.find_tensor(x->other.ctx, t));
+}
+
+static bool find_key_in_two(void *ctx, const char *name, llm_arch_key *out) {
+    const two_files *x = ctx;
+    return x->own.find_key(x->own.ctx, name, out);
+}
+
+static bool get_item_of_two(void *ctx, const llm_arch_key *key, uint64_t i, llm_arch_item *out) {
+    const two_files *x = ctx;
+    return x->own.get_item(x->own.ctx, key, i, out);
+}
+
+static bool key_of_two(void *ctx, size_t i, ggl_str *name) {
+    const two_files *x = ctx;
+    return x->own.key_at(x->own.ctx, i, name);
+}
+
+static bool tensor_of_two(void *ctx, size_t i, ggl_str *name) {
+    const two_files *x = ctx;
+    return x->own.tensor_at(x->own.ctx, i, name);
+}
+
+static bool is_changed_in_two(void *ctx, size_t i) {
+    const two_files *x = ctx;
+    return x->own.is_changed(x->own.ctx, i);
+}
+
 static ggl_status build_graph(llm_session *s, const llm_model *m, const llm_session_params *p,
                               ggl_error *err) {
     ggl_graph_params gp = {.size = sizeof gp,
@@ -60,6 +96,18 @@ static ggl_status build_graph(llm_session *s, const llm_model *m, const llm_sess
     if (!s->graph)
         return no_memory(err);
     llm_arch_source source = llm_arch_source_gguf(llm_model_file(m));
+    two_files two = {.own = source};
+    if (p->other) {
+        two.other = llm_arch_source_gguf(llm_model_file(p->other));
+        source = (llm_arch_source){.ctx = &two,
+                                   .name = source.name,
+                                   .find_key = find_key_in_two,
+                                   .get_item = get_item_of_two,
+                                   .find_tensor = find_in_two,
+                                   .key_at = key_of_two,
+                                   .tensor_at = tensor_of_two,
+                                   .is_changed = is_changed_in_two};
+    }
     llm_arch_params ap = {.size = sizeof ap,
                           .n_ctx = s->n_ctx,
                           .ignore = llm_model_ignore(m),
@@ -67,6 +115,8 @@ static ggl_status build_graph(llm_session *s, const llm_model *m, const llm_sess
                           .n_adapters = p->n_adapters,
                           .embedding = p->embeddings,
                           .rows = p->rows,
+                          .tap = p->tap,
+                          .n_taps = p->n_taps,
                           .only = p->only};
     ggl_status st = llm_arch_build(llm_model_arch(m), &source, &ap, s->graph, &s->built, err);
     if (st == GGL_OK && is_whole(m, p) && !s->built.sees_all)
@@ -132,7 +182,8 @@ static int add_host(llm_session *s, int n, const ggl_gguf *file) {
 /* Sets s->host to all files that hold weights, and *n to the number of ranges. */
 static ggl_status find_host(llm_session *s, const ggl_gguf *file, const llm_session_params *p,
                             int *n, ggl_error *err) {
-    size_t count = (size_t)ggl_gguf_n_parts(file);
+    size_t count = (size_t)ggl_gguf_n_parts(file) +
+                   (p->other ? (size_t)ggl_gguf_n_parts(llm_model_file(p->other)) : 0);
     for (size_t i = 0; i < p->n_adapters; i++)
         count += (size_t)ggl_gguf_n_parts(llm_adapter_file(p->adapter[i].adapter));
     s->host = ggl_calloc(count, sizeof *s->host);
@@ -142,6 +193,8 @@ static ggl_status find_host(llm_session *s, const ggl_gguf *file, const llm_sess
     *n = add_host(s, 0, file);
     for (size_t i = 0; i < p->n_adapters; i++)
         *n = add_host(s, *n, llm_adapter_file(p->adapter[i].adapter));
+    if (p->other)
+        *n = add_host(s, *n, llm_model_file(p->other));
     return GGL_OK;
 }
 
@@ -259,6 +312,36 @@ static void find_outputs(llm_session *s, const llm_session_params *p) {
         set_rows(s, p);
 }
 
+/* Reads which token each guess is for. */
+static ggl_status find_guess_tokens(llm_session *s, const llm_model *m, ggl_error *err) {
+    const ggl_tensor *t = s->built.guess_token;
+    const char *file = ggl_gguf_name(llm_model_file(m));
+    if (!t)
+        return GGL_OK;
+    if ((t->type != GGL_I32 && t->type != GGL_I64) || !t->data)
+        return ggl_fail(err, GGL_FORMAT, "%s: tensor %s has type %s, but tokens are i32 or i64",
+                        file, t->name, ggl_type_get((int)t->type)->name);
+    s->guess_token = ggl_calloc((size_t)t->ne[0], sizeof *s->guess_token);
+    if (!s->guess_token)
+        return no_memory(err);
+    for (int64_t i = 0; i < t->ne[0]; i++) {
+        int64_t id = 0;
+        int32_t small = 0;
+        if (t->type == GGL_I64)
+            memcpy(&id, (const char *)t->data + i * 8, sizeof id);
+        else
+            memcpy(&small, (const char *)t->data + i * 4, sizeof small);
+        id = t->type == GGL_I64 ? id : small;
+        if (id < 0 || id >= s->built.n_vocab)
+            return ggl_fail(err, GGL_FORMAT,
+                            "%s: element %" PRId64 " of tensor %s is %" PRId64
+                            ", but there are %" PRId64 " tokens",
+                            file, i, t->name, id, s->built.n_vocab);
+        s->guess_token[i] = (int32_t)id;
+    }
+    return GGL_OK;
+}
+
 static ggl_status alloc_arrays(llm_session *s, ggl_error *err) {
     const size_t n = (size_t)s->n_ubatch;
     s->token = ggl_calloc(n, sizeof *s->token);
@@ -291,6 +374,11 @@ static ggl_status alloc_flights(llm_session *s, ggl_error *err) {
         s->given = ggl_calloc((size_t)(s->n_ubatch * s->built.n_row), sizeof *s->given);
         ok = ok && s->given;
     }
+    if (s->guesses && s->built.n_feature > 0) {
+        s->feature = ggl_calloc((size_t)(s->n_ubatch * s->built.n_feature), sizeof *s->feature);
+        s->is_given = ggl_calloc((size_t)s->n_ubatch, sizeof *s->is_given);
+        ok = ok && s->feature && s->is_given;
+    }
     return ok ? GGL_OK : no_memory(err);
 }
 
@@ -312,6 +400,8 @@ ggl_status llm_session_new(llm_session **out, const llm_model *m, const llm_sess
         st = build_graph(s, m, p, err);
     if (st == GGL_OK)
         find_outputs(s, p);
+    if (st == GGL_OK && s->guesses)
+        st = find_guess_tokens(s, m, err);
     if (st == GGL_OK && s->reads_text)
         st = find_start(s, m, err);
     for (size_t i = 0; i < p->n_adapters && st == GGL_OK; i++)
@@ -379,6 +469,9 @@ void llm_session_free(llm_session *s) {
         ggl_free(s->flight[i].row), ggl_free(s->flight[i].told);
     ggl_free(s->flight);
     ggl_free(s->given);
+    ggl_free(s->feature);
+    ggl_free(s->is_given);
+    ggl_free(s->guess_token);
     ggl_free(s);
 }
 
@@ -412,6 +505,22 @@ int64_t llm_session_n_score(const llm_session *s) {
 
 int64_t llm_session_n_row(const llm_session *s) {
     return s->at_rows >= 0 ? s->built.n_row : 0;
+}
+
+int64_t llm_session_n_feature(const llm_session *s) {
+    return s->guesses ? s->built.n_feature : 0;
+}
+
+bool llm_session_from_second(const llm_session *s) {
+    return s->guesses && s->built.from_second;
+}
+
+int64_t llm_session_n_logits(const llm_session *s) {
+    return s->guesses ? s->built.guess.n : s->built.n_vocab;
+}
+
+int32_t llm_session_token_of(const llm_session *s, int64_t i) {
+    return s->guess_token ? s->guess_token[i] : (int32_t)i;
 }
 
 void llm_session_hear(llm_session *s,

@@ -51,9 +51,12 @@ struct llm_session {
     const char *
         prefix; /* of the names of the inputs of texts: "", or "stage." if only these are computed */
     int at_logits, at_embedding, at_score,
-        at_rows;  /* indices of the graph's outputs; -1: it lacks it */
-    bool guesses; /* its logits are guesses, made from tokens and the rows of those before them */
-    float *given; /* [n_ubatch][built.n_row]: these rows; NULL: it makes no guesses */
+        at_rows;    /* indices of the graph's outputs; -1: it lacks it */
+    bool guesses;   /* its logits are guesses, made from tokens and the rows of those before them */
+    float *given;   /* [n_ubatch][built.n_row]: these rows; NULL: it makes no guesses */
+    float *feature; /* [n_ubatch][built.n_feature]: another model's; NULL: it reads none */
+    float *is_given;      /* [n_ubatch]: 1: given counts, 0: feature does */
+    int32_t *guess_token; /* [built.guess.n]; NULL: all tokens */
     void (*hear)(void *ctx, int slot, int64_t pos, int32_t token, const float *row);
     void *hear_ctx;
     session_flight *flight; /* [n_lanes] */

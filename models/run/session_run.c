@@ -36,7 +36,10 @@ static ggl_status check_outputs(const llm_session *s, const llm_batch *b, ggl_er
                         "llm_session_params.embeddings");
     if (b->want_score && s->at_score < 0)
         return ggl_fail(err, GGL_USAGE, "the model gives no scores to texts");
-    if (b->n > 0 && s->guesses != (b->row != NULL))
+    if (b->n > 0 && b->feature && !s->feature)
+        return ggl_fail(err, GGL_USAGE,
+                        "the session reads no rows of another model (llm_batch.feature)");
+    if (b->n > 0 && s->guesses != ((b->row != NULL) != (b->feature != NULL)))
         return ggl_fail(err, GGL_USAGE,
                         s->guesses ? "a session of guesses needs the rows of the tokens before "
                                      "(llm_batch.row)"
@@ -132,6 +135,30 @@ static ggl_status check_batch(llm_session *s, const llm_batch *b, ggl_error *err
     return st == GGL_OK && s->built.sees_all ? check_whole_texts(s, b, err) : st;
 }
 
+/* Copies element i of the batch's rows to element n of the ubatch's. */
+static void give_row(llm_session *s, const llm_batch *b, int64_t i, int64_t n) {
+    const int64_t n_row = s->built.n_row, n_feature = s->built.n_feature;
+    if (b->row)
+        memcpy(s->given + n * n_row, b->row + i * n_row, (size_t)n_row * sizeof *s->given);
+    else
+        memcpy(s->feature + n * n_feature, b->feature + i * n_feature,
+               (size_t)n_feature * sizeof *s->feature);
+    s->is_given[n] = b->row ? 1 : 0;
+}
+
+/* Sets the inputs of guesses. What is not copied is left from before: it does not count. */
+static ggl_status set_rows(llm_session *s, int64_t n, ggl_error *err) {
+    const size_t size = sizeof(float), rows = (size_t)n;
+    ggl_status st =
+        ggl_sched_set(s->sched, "row", s->given, rows * (size_t)s->built.n_row * size, n, err);
+    if (st == GGL_OK && s->feature)
+        st = ggl_sched_set(s->sched, "features", s->feature,
+                           rows * (size_t)s->built.n_feature * size, n, err);
+    if (st == GGL_OK && s->feature)
+        st = ggl_sched_set(s->sched, "given", s->is_given, rows * size, n, err);
+    return st;
+}
+
 /* Fills the arrays of the next ubatch with tokens from `first` on, as many as fit, with at most
  * s->n_rows wanted ones, which f notes. Returns their number. */
 static int64_t fill_ubatch(llm_session *s, const llm_batch *b, int64_t first, session_flight *f) {
@@ -163,8 +190,7 @@ static int64_t fill_ubatch(llm_session *s, const llm_batch *b, int64_t first, se
         if (f->told)
             f->told[n] = (told_token){slot, s->pos[n], s->token[n]};
         if (s->guesses)
-            memcpy(s->given + n * s->built.n_row, b->row + i * s->built.n_row,
-                   (size_t)s->built.n_row * sizeof *s->given);
+            give_row(s, b, i, n);
         if (s->reads_text) {
             s->read_slot[n] = text_slot(s, slot);
             s->read_end[n] = (int32_t)s->slots.state[text_slot(s, slot)].n_past;
@@ -205,8 +231,7 @@ static ggl_status start_ubatch(llm_session *s, int64_t n, session_flight *f, boo
     if (st == GGL_OK && s->reads_text)
         st = set_input(s, "read.", "end", s->read_end, n, err);
     if (st == GGL_OK && s->guesses)
-        st = ggl_sched_set(s->sched, "row", s->given,
-                           (size_t)(n * s->built.n_row) * sizeof *s->given, n, err);
+        st = set_rows(s, n, err);
     if (st != GGL_OK)
         return st;
     llm_slots_start(&s->slots);
@@ -305,7 +330,7 @@ static void give(llm_session *s, const session_flight *f) {
             f->each_score(f->ctx, w->i, score + k * s->built.score.n);
         if (!w->logits)
             continue;
-        s->logits = logits + k * s->built.n_vocab;
+        s->logits = logits + k * llm_session_n_logits(s);
         if (f->each)
             f->each(f->ctx, w->i, s->logits);
     }

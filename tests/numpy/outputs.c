@@ -1,9 +1,11 @@
-/* test-outputs -m MODEL --tokens IDS .. --output WHAT [--backend NAME] [--arch FILE] [--pieces N] --logits FILE.npy
+/* test-outputs -m MODEL --tokens IDS .. --output WHAT [--backend NAME] [--arch FILE] [--pieces N] [--target MODEL] --logits FILE.npy
  *
  * Runs a model whose tokens all see each other on some texts, all in one batch, and writes one row of floats for each
  * row of its output. WHAT: logits (of all tokens), none, mean, cls, last (embeddings, not normalized), rank
  * (scores); or, of one text, rows (what layers that guess read of each token), guess (their logits of all tokens) or guess-rows
- * (what takes the place of rows in further guesses), --pieces: in batches of N tokens. Exit code 0, or 1 with a message. */
+ * (what takes the place of rows in further guesses), --pieces: in batches of N tokens; --target: the model
+ * for which MODEL guesses, without the first token. Exit code 0, or 1 with a message. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,13 +17,14 @@
 enum { MAX_TEXTS = 16, MAX_TOKENS = 4096 };
 
 typedef struct run {
-    const char *model, *output, *backend, *arch, *file;
+    const char *model, *output, *backend, *arch, *file, *target;
     int32_t token[MAX_TOKENS], slot[MAX_TOKENS];
     bool want[MAX_TOKENS];
     llm_embed_text text[MAX_TEXTS];
     size_t n_texts;
-    int64_t n, piece; /* piece 0: all tokens at once */
-    float *row;       /* the output's rows, one after another */
+    int64_t n, piece;  /* piece 0: all tokens at once */
+    llm_session *head; /* of guesses */
+    float *row;        /* the output's rows, one after another */
     int64_t n_rows, n_columns;
 } run;
 
@@ -49,6 +52,8 @@ static bool read_words(run *r, int argc, char **argv) {
             r->output = value;
         else if (strcmp(word, "--backend") == 0)
             r->backend = value;
+        else if (strcmp(word, "--target") == 0)
+            r->target = value;
         else if (strcmp(word, "--pieces") == 0)
             r->piece = strtol(value, NULL, 10);
         else if (strcmp(word, "--arch") == 0)
@@ -107,11 +112,19 @@ static void keep_row(void *ctx, int64_t i, const float *row) {
         keep(r, row, 1, r->n_columns);
 }
 
+/* Scores of all tokens; those that are not guessed have none. */
 static void keep_guess(void *ctx, int64_t i, const float *row) {
     (void)i;
     run *r = ctx;
-    if (strcmp(r->output, "guess") == 0)
-        keep(r, row, 1, r->n_columns);
+    if (strcmp(r->output, "guess") != 0)
+        return;
+    float *all = malloc((size_t)r->n_columns * sizeof *all);
+    for (int64_t k = 0; k < r->n_columns; k++)
+        all[k] = -INFINITY;
+    for (int64_t k = 0; k < llm_session_n_logits(r->head); k++)
+        all[llm_session_token_of(r->head, k)] = row[k];
+    keep(r, all, 1, r->n_columns);
+    free(all);
 }
 
 static void hear(void *ctx, int slot, int64_t pos, int32_t token, const float *row) {
@@ -121,7 +134,7 @@ static void hear(void *ctx, int slot, int64_t pos, int32_t token, const float *r
 }
 
 /* Runs the model, and then its layers that guess with the rows that it gave. */
-static ggl_status guess(run *r, llm_session *s, llm_session *head, ggl_error *err) {
+static ggl_status guess(run *r, llm_session *s, ggl_error *err) {
     const int64_t n_row = llm_session_n_row(s), n = r->n, most = r->piece ? r->piece : n;
     r->n_columns = n_row;
     llm_session_hear(s, hear, r);
@@ -130,21 +143,24 @@ static ggl_status guess(run *r, llm_session *s, llm_session *head, ggl_error *er
     llm_session_hear(s, NULL, NULL);
     if (st != GGL_OK || strcmp(r->output, "rows") == 0)
         return st;
-    float *given = calloc((size_t)(n * n_row), sizeof *given);
-    memcpy(given + n_row, r->row, (size_t)((n - 1) * n_row) * sizeof *given);
+    float *before = calloc((size_t)(n * n_row), sizeof *before);
+    memcpy(before + n_row, r->row, (size_t)((n - 1) * n_row) * sizeof *before);
     r->n_rows = 0;
-    r->n_columns = strcmp(r->output, "guess") == 0 ? llm_session_n_vocab(head) : n_row;
-    for (int64_t i = 0; i < n && st == GGL_OK; i += most)
-        st = llm_session_eval(head,
+    r->n_columns =
+        strcmp(r->output, "guess") == 0 ? llm_session_n_vocab(r->head) : llm_session_n_row(r->head);
+    const bool is_other = llm_session_n_feature(r->head) > 0;
+    for (int64_t i = llm_session_from_second(r->head); i < n && st == GGL_OK; i += most)
+        st = llm_session_eval(r->head,
                               &(llm_batch){.n = n - i < most ? n - i : most,
                                            .token = r->token + i,
-                                           .row = given + i * n_row,
+                                           .row = is_other ? NULL : before + i * n_row,
+                                           .feature = is_other ? before + i * n_row : NULL,
                                            .want = r->want,
                                            .each = keep_guess,
                                            .each_row = keep_row,
                                            .ctx = r},
                               err);
-    free(given);
+    free(before);
     return st;
 }
 
@@ -152,22 +168,30 @@ static bool is_guess(const run *r) {
     return strncmp(r->output, "guess", 5) == 0 || strcmp(r->output, "rows") == 0;
 }
 
-static ggl_status run_guess(run *r, const llm_model *m, llm_session_params *p, ggl_error *err) {
-    llm_session *s = NULL, *head = NULL;
-    p->rows = true;
-    ggl_status st = llm_session_new(&s, m, p, err);
-    p->rows = false;
+/* Opens the head's session from m, and that of the model for which it guesses: the target, or m too. */
+static ggl_status run_guess(run *r, const llm_model *m, const llm_model *target,
+                            llm_session_params *p, ggl_error *err) {
+    llm_session *s = NULL;
     p->only = "guess";
+    p->other = target;
+    ggl_status st = llm_session_new(&r->head, m, p, err);
+    p->only = NULL;
+    p->other = NULL;
+    p->rows = !target;
+    if (st == GGL_OK && target) {
+        p->tap = llm_session_built(r->head)->tap;
+        p->n_taps = llm_session_built(r->head)->n_taps;
+    }
     if (st == GGL_OK)
-        st = llm_session_new(&head, m, p, err);
+        st = llm_session_new(&s, target ? target : m, p, err);
     if (st == GGL_OK)
         st = llm_session_alloc(s, err);
     if (st == GGL_OK)
-        st = llm_session_alloc(head, err);
+        st = llm_session_alloc(r->head, err);
     if (st == GGL_OK)
-        st = guess(r, s, head, err);
+        st = guess(r, s, err);
     llm_session_free(s);
-    llm_session_free(head);
+    llm_session_free(r->head);
     return st;
 }
 
@@ -181,8 +205,8 @@ static ggl_status write_rows(const run *r, ggl_error *err) {
     return npy_close(&w, err);
 }
 
-static ggl_status run_model(run *r, const llm_model *m, ggl_backend *b, ggl_backend *fold,
-                            ggl_error *err) {
+static ggl_status run_model(run *r, const llm_model *m, const llm_model *target, ggl_backend *b,
+                            ggl_backend *fold, ggl_error *err) {
     llm_session_params p = llm_session_default();
     p.backend = &b;
     p.n_backends = 1;
@@ -193,7 +217,7 @@ static ggl_status run_model(run *r, const llm_model *m, ggl_backend *b, ggl_back
     p.n_rows = r->n;
     llm_session *s = NULL;
     if (is_guess(r)) {
-        const ggl_status st = run_guess(r, m, &p, err);
+        const ggl_status st = run_guess(r, m, target, &p, err);
         return st == GGL_OK ? write_rows(r, err) : st;
     }
     p.embeddings = strcmp(r->output, "logits") != 0;
@@ -218,7 +242,7 @@ int main(int argc, char **argv) {
     }
     ggl_error err = {0};
     ggl_backend *backend = NULL, *fold = NULL;
-    llm_model *m = NULL;
+    llm_model *m = NULL, *target = NULL;
     ggl_status st = ggl_backend_open(&backend, r.backend, NULL, &err);
     if (st == GGL_OK)
         st = ggl_backend_open(&fold, "reference", NULL, &err);
@@ -227,11 +251,14 @@ int main(int argc, char **argv) {
     llm_model_params p = {.size = sizeof p, .arch_path = r.arch, .load = &load};
     if (st == GGL_OK)
         st = llm_model_open(&m, r.model, &p, &err);
+    if (st == GGL_OK && r.target)
+        st = llm_model_open(&target, r.target, &p, &err);
     if (st == GGL_OK)
-        st = run_model(&r, m, backend, fold, &err);
+        st = run_model(&r, m, target, backend, fold, &err);
     if (st != GGL_OK)
         fprintf(stderr, "%s\n", err.msg);
     llm_model_free(m);
+    llm_model_free(target);
     ggl_backend_close(backend);
     ggl_backend_close(fold);
     free(r.row);

@@ -73,7 +73,7 @@ typedef struct ggl_type_info {
     bool quantized;
     ggl_type_form form;
     /* Decode and encode n elements, a whole number of blocks. to_float is exact for all types
-     * except f64 and i32, which it rounds to nearest even, and those with minima. from_float rounds
+     * except f64, i32 and i64, which it rounds to nearest even, and those with minima. from_float rounds
      * as the format's published encoder does; it is NULL for types with codebooks, which
      * only from_float_weighted encodes. */
     void (*to_float)(const void *src, float *dst, int64_t n);

@@ -136,6 +136,8 @@ typedef struct llm_adapter_use {
     double scale;               /* finite; 0: as without the adapter, bit for bit */
 } llm_adapter_use;
 
+enum { LLM_ARCH_MAX_TAPS = 16 };
+
 typedef struct llm_arch_params {
     size_t size;   /* sizeof(llm_arch_params): ggl/internal/params.h */
     int64_t n_ctx; /* value of the name `n_ctx`; 0: the graph's n_pos */
@@ -151,6 +153,10 @@ typedef struct llm_arch_params {
     /* Also makes the output "rows" [llm_arch_result.n_row]: of each token, what the stage that guesses reads of the token
      * before. GGL_UNSUPPORTED: the model has no such stage. */
     bool rows;
+    /* Makes the output "rows" of other rows: those that enter the layers tap[n_taps] (counted from 0), side by side, for a model that guesses
+     * for this one. GGL_UNSUPPORTED: layers hand on more than one row; GGL_LIMIT: there is no such layer, or more than LLM_ARCH_MAX_TAPS. */
+    const int32_t *tap;
+    int n_taps;
     /* Of the outputs "logits", "embedding", "score" and "guess", those that the descriptor gives, only this one is
      * made. NULL: all, but no embedding of a model with logits unless `embedding` is set, and no guess. "guess" [n_vocab]
      * is made from the inputs "token", "pos", "slot" and "row" (f32 [n_row]), with an output "rows", which guesses of the
@@ -190,8 +196,15 @@ typedef struct llm_arch_result {
     int64_t n_vocab;
     int64_t n_embd; /* length of the output "embedding"; 0 if none */
     llm_arch_output logits, embedding, score, guess;
-    int64_t
-        n_row; /* length of the output "rows" and of the input "row"; 0: the model has no stage that guesses */
+    int64_t n_row; /* length of the output "rows" and of the input "row"; 0: the graph has none */
+    /* Guesses for another model, from rows that enter its layers tap[n_taps]: length of the input "features" (f32), and those of the token
+     * before are read; in an element with the input "given" (f32) not 0, the input "row" counts in place of what is made from them. 0: none. */
+    int64_t n_feature;
+    int32_t tap[LLM_ARCH_MAX_TAPS];
+    int n_taps;
+    bool from_second; /* the first token of a text is not among those of the stage that guesses */
+    /* The tokens that guesses are, a weight [guess.n] of i32 or i64, owned by the graph; NULL: guess.n is n_vocab. */
+    const ggl_tensor *guess_token;
     /* The descriptor is a stage: each token sees all tokens of its text, so a text runs whole, in one batch,
      * and the graph has the input "end" (i32): the number of tokens of each token's text. */
     bool sees_all;

@@ -41,6 +41,12 @@ typedef struct llm_session_params {
     /* Also computes for each token the row that the model's guesses read (llm_session_hear). GGL_UNSUPPORTED: it
      * has no layers that guess. */
     bool rows;
+    /* Tells rows that enter these layers instead, side by side, for a model that guesses for this one. [n_taps]; as in llm_arch_params. */
+    const int32_t *tap;
+    int n_taps;
+    /* In a session of guesses for another model: that one, whose token embedding is read if its own file has none. Borrowed until
+     * the session is freed. NULL: none. */
+    const llm_model *other;
     /* Rows of logits and embeddings computed at a time; default 1. Affects only speed and memory. */
     int64_t n_rows;
     /* Types of the KV cache: f16 (default), f32, bf16, q8_0, q4_0. */
@@ -133,8 +139,15 @@ int64_t llm_session_n_rows(const llm_session *s);
 int64_t llm_session_n_ubatch(const llm_session *s);
 int64_t llm_session_n_slots(const llm_session *s);
 
-/* Length of the rows that guesses read, in a session with llm_session_params.rows or .only "guess"; else 0. */
+/* Length of the rows that are told or that guesses read, in a session with llm_session_params.rows, .tap or .only "guess"; else 0. */
 int64_t llm_session_n_row(const llm_session *s);
+/* Length of the rows of another model that a session of guesses reads (llm_arch_result.n_feature); 0: it reads n_row numbers. */
+int64_t llm_session_n_feature(const llm_session *s);
+/* In a session of guesses: the first token of a text is not among those that are run. */
+bool llm_session_from_second(const llm_session *s);
+/* How many scores `each` gets, n_vocab or, of guesses for some of the tokens, fewer; and which token the i-th is for. */
+int64_t llm_session_n_logits(const llm_session *s);
+int32_t llm_session_token_of(const llm_session *s, int64_t i);
 /* In a session with llm_session_params.rows, calls hear(ctx, slot, pos, token, row) for each token, in their order, when
  * its batch is collected; row [n_row] is valid during the call. hear NULL: no more. */
 void llm_session_hear(llm_session *s,
@@ -149,6 +162,8 @@ typedef struct llm_batch {
     /* [n][n_row], in a session of guesses, NULL in others: what the model gave for the token before each one (zeros
      * before the first), or a guess before that. */
     const float *row;
+    /* [n][n_feature] in place of row: of a session that guesses for another model, what that gave for the token before. */
+    const float *feature;
     /* [n]: tokens whose logits are wanted; NULL: only the last, or none with want_embedding */
     const bool *want;
     /* [n]: tokens whose embeddings are wanted; NULL: none. An embedding is what the model's last product
