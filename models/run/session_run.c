@@ -143,7 +143,8 @@ static void give_row(llm_session *s, const llm_batch *b, int64_t i, int64_t n) {
     else
         memcpy(s->feature + n * n_feature, b->feature + i * n_feature,
                (size_t)n_feature * sizeof *s->feature);
-    s->is_given[n] = b->row ? 1 : 0;
+    if (s->feature)
+        s->is_given[n] = b->row ? 1 : 0;
 }
 
 /* Sets the inputs of guesses. What is not copied is left from before: it does not count. */
