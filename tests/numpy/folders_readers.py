@@ -1,6 +1,7 @@
-"""Folders of models with an encoder and a decoder that reads it, for ./folders.py: BART, mBART, Marian, laid out as their classes have them, and a forward
-pass that reads that layout (Lewis et al. 2020, Liu et al. 2020, Junczys-Dowmunt et al. 2018; transformers' modeling_bart.py and its copies)."""
+"""Folders of models with an encoder and a decoder that reads it, for ./folders.py: BART, mBART, Marian, T5, laid out as their classes have them, and forward
+passes that read that layout (Lewis et al. 2020, Liu et al. 2020, Junczys-Dowmunt et al. 2018, Raffel et al. 2020; transformers' modeling_*.py)."""
 from folders import *
+from t5_buckets import bias_of, past_bias_of
 
 READ = [5, 30, 2, 21, 8, 8, 39, 14, 1]
 LN_EPS = 1e-5  # of every LayerNorm: no configuration says it
@@ -130,4 +131,90 @@ CLASSES = {
     "MarianMTModel": config(MARIAN, waves=True, gain=0.3, layout=copies("model.", True), keys={"marian.decoder_start_token_id": 39, "marian.forced_bos_token_id": None}),
     "MarianMTModel big": config({**MARIAN, "activation_function": "relu", "scale_embedding": False, "decoder_start_token_id": None}, waves=True, layout=alone("lm_head.weight"),
                                 keys={"marian.decoder_start_token_id": 39}),
+}
+
+
+# --- T5
+
+
+def t5(c, w, n_ctx):
+    gated, buckets = c["feed_forward_proj"] == "gated-gelu", c["relative_attention_num_buckets"]
+    assert buckets == 32
+
+    def norm(x, name):
+        return rms_norm(x, w[name + ".weight"], EPS)
+
+    def cut(x, name):
+        return split_heads(linear(x, w[name + ".weight"]), N_HEAD)
+
+    def side(name, ids, n_layer, text=None):
+        x, bias = w["shared.weight"][ids], None
+        for l in range(n_layer):
+            p = f"{name}.block.{l}.layer."
+            own = p + "0.SelfAttention."
+            if own + "relative_attention_bias.weight" in w:
+                bias = (bias_of if text is None else past_bias_of)(w[own + "relative_attention_bias.weight"], len(ids))
+            h = norm(x, p + "0.layer_norm")
+            a = attention(cut(h, own + "q"), cut(h, own + "k"), cut(h, own + "v"), 1.0, both=text is None, bias=bias)
+            x = x + linear(merge_heads(a), w[own + "o.weight"])
+            if text is not None:
+                cross, h = p + "1.EncDecAttention.", norm(x, p + "1.layer_norm")
+                share = softmax(np.einsum("thd,shd->hts", cut(h, cross + "q"), cut(text, cross + "k")))
+                x = x + linear(merge_heads(np.einsum("hts,shd->thd", share, cut(text, cross + "v"))), w[cross + "o.weight"])
+            p += "1." if text is None else "2."
+            h, f = norm(x, p + "layer_norm"), p + "DenseReluDense."
+            up = gelu(linear(h, w[f + "wi_0.weight"])) * linear(h, w[f + "wi_1.weight"]) if gated else np.maximum(linear(h, w[f + "wi.weight"]), 0)
+            x = x + linear(up, w[f + "wo.weight"])
+        return norm(x, name + ".final_layer_norm")
+
+    text = side("encoder", READ, c["num_layers"])
+    y = side("decoder", TOKENS, c["num_decoder_layers"], text)
+    if c["tie_word_embeddings"]:  # T5 1.0: the rows are scaled for the product with the embeddings
+        return y * N_EMBD**-0.5 @ w["shared.weight"].T
+    return y @ w["lm_head.weight"].T
+
+
+def t5_weights(c, w):
+    d = c["d_kv"]
+    w.matrix("shared.weight", N_VOCAB, N_EMBD)
+    w["shared.weight"] *= 6 if c["tie_word_embeddings"] else 1
+    if not c["tie_word_embeddings"]:
+        w.matrix("lm_head.weight", N_VOCAB, N_EMBD)
+    for name, n_layer in (("encoder", c["num_layers"]), ("decoder", c["num_decoder_layers"])):
+        for l in range(n_layer):
+            p = f"{name}.block.{l}.layer."
+            for part in ("0.SelfAttention.", "1.EncDecAttention.")[: 1 if name == "encoder" else 2]:
+                for n in "qkv":
+                    w.matrix(f"{p}{part}{n}.weight", N_HEAD * d, N_EMBD)
+                w.matrix(f"{p}{part}o.weight", N_EMBD, N_HEAD * d)
+                w.vector(f"{p}{part[0]}.layer_norm.weight", N_EMBD, 1.0)
+            if l == 0 or c["how"]["every"]:
+                w.matrix(f"{p}0.SelfAttention.relative_attention_bias.weight", 32, N_HEAD)
+            p += "1." if name == "encoder" else "2."
+            w.vector(p + "layer_norm.weight", N_EMBD, 1.0)
+            for n in ("wi_0", "wi_1") if c["feed_forward_proj"] == "gated-gelu" else ("wi",):
+                w.matrix(f"{p}DenseReluDense.{n}.weight", N_FF, N_EMBD)
+            w.matrix(p + "DenseReluDense.wo.weight", N_EMBD, N_FF)
+        w.vector(name + ".final_layer_norm.weight", N_EMBD, 1.0)
+
+
+def t5_copies(w):
+    """As T5's own files have them: the embeddings again, and biases of the decoder's other attention that nothing reads."""
+    return {**w, "encoder.embed_tokens.weight": w["shared.weight"], "decoder.embed_tokens.weight": w["shared.weight"],
+            "decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight": np.zeros((32, N_HEAD))}
+
+
+def t5_config(more={}, **how):
+    config = {"d_model": N_EMBD, "d_kv": 16, "d_ff": N_FF, "num_heads": N_HEAD, "num_layers": 2, "num_decoder_layers": 3, "vocab_size": N_VOCAB,
+              "layer_norm_epsilon": EPS, "n_positions": 512, "relative_attention_num_buckets": 32, "feed_forward_proj": "relu", "is_encoder_decoder": True,
+              "tie_word_embeddings": True, "decoder_start_token_id": 0, "eos_token_id": 1, "pad_token_id": 0, "dropout_rate": 0.1, "initializer_factor": 1.0,
+              "model_type": "t5", "output_past": True, "use_cache": True, "task_specific_params": {"summarization": {"num_beams": 4}}, **more}
+    return {**config, "how": {"read": READ, "every": False, **how}}, t5, t5_weights, [None]
+
+
+GATED = {"feed_forward_proj": "gated-gelu", "dense_act_fn": "gelu_new", "is_gated_act": True, "tie_word_embeddings": False, "relative_attention_max_distance": 128}
+CLASSES |= {
+    "T5ForConditionalGeneration": t5_config(layout=t5_copies, keys={"t5.decoder_start_token_id": 0, "t5.decoder_block_count": 3}),
+    "MT5ForConditionalGeneration": t5_config({**GATED, "model_type": "mt5", "num_layers": 3, "classifier_dropout": 0.0}),
+    "UMT5ForConditionalGeneration": t5_config({**GATED, "model_type": "umt5"}, every=True),
 }
