@@ -60,6 +60,19 @@ static ggl_status add_move(schedule *s, size_t i, const ggl_tensor *x, int from,
     return add_departing(s, computes, i, m, seg->phase, err);
 }
 
+/* True if x is an input of one value for the whole batch, which only segments of the stage get so far,
+ * while segment i is none of these. Their runs are not those of i, so i needs a move of its own: the
+ * value may change between the two. */
+static bool is_only_in_stage(const schedule *s, size_t i, const ggl_tensor *x) {
+    if (x->op != GGL_OP_INPUT || ggl_is_batched(x) || i < s->n_stage_segs)
+        return false;
+    for (size_t k = s->n_stage_segs; k <= i; k++)
+        for (size_t m = 0; m < s->seg[k].n_moves; m++)
+            if (s->seg[k].backend == s->seg[i].backend && s->seg[k].move[m].t == x)
+                return false;
+    return s->n_stage_segs > 0;
+}
+
 /* Makes x, an input or the value of another segment, available to segment i: where the segment's
  * device has it, or else by a move, one for each backend and phase. own[] as for provide. */
 ggl_status ggl_sched_provide_value(schedule *s, size_t i, const ggl_tensor *x, const size_t *own,
@@ -67,7 +80,8 @@ ggl_status ggl_sched_provide_value(schedule *s, size_t i, const ggl_tensor *x, c
     segment *seg = &s->seg[i];
     device *d = &s->dev[seg->backend];
     /* a segment of the trunk on this device reads x, too; segments of the trunk come first */
-    const bool has_copy = d->life[TRUNK][x->id].t, input = x->op == GGL_OP_INPUT;
+    const bool again = is_only_in_stage(s, i, x), has_copy = d->life[TRUNK][x->id].t && !again,
+               input = x->op == GGL_OP_INPUT;
     const int at = has_copy ? seg->backend
                    : input  ? -1
                             : s->backend[x->id],
@@ -82,7 +96,7 @@ ggl_status ggl_sched_provide_value(schedule *s, size_t i, const ggl_tensor *x, c
     }
     if (in_place)
         return GGL_OK;
-    const bool moved = d->life[seg->phase][x->id].t;
+    const bool moved = d->life[seg->phase][x->id].t && !again;
     ggl_sched_use_value(d, seg->phase, x, i);
     if (!ggl_is_batched(x) && input) { /* stays for the runs after this one */
         ggl_sched_use_value(d, seg->phase, x, 0);

@@ -85,8 +85,14 @@ static bool find_line(const char *word, const char *name, const char *rest, ggl_
     return false;
 }
 
-bool llm_hf_pre_of_class(const char *class_name, ggl_str *pre) {
-    return find_line("class", class_name, NULL, pre);
+bool llm_hf_pre_of_class(const char *class_name, ggl_str *pre, bool *both_ends) {
+    if (!find_line("class", class_name, NULL, pre))
+        return false;
+    const char *space = memchr(pre->s, ' ', pre->n);
+    *both_ends = space != NULL;
+    if (space)
+        pre->n = (size_t)(space - pre->s);
+    return true;
 }
 
 void llm_hf_unigram_ends(const char *class_name, int *add_bos, int *add_eos) {

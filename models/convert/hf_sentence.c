@@ -1,4 +1,5 @@
-/* Tokenizers of SentencePiece: tokenizer.model in a folder, and tokenizer.bin of llama2.c. */
+/* Tokenizers of SentencePiece: tokenizer.model in a folder, source.spm of Marian, and tokenizer.bin
+ * of llama2.c. */
 #include <string.h>
 #include <unistd.h>
 
@@ -115,6 +116,86 @@ ggl_status llm_hf_read_sentence_model(llm_hf_tokenizer *t, const char *path,
     if (t->id[UNK] >= 0)
         t->type[t->id[UNK]] = LLM_TOKEN_UNKNOWN;
     return llm_hf_set_ends(t, err);
+}
+
+/* Keeps the pieces that a text can be cut into. User-defined ones always apply, so their score is
+ * the best. */
+static ggl_status keep_source(llm_hf_tokenizer *t) {
+    const sentence_pieces *p = &t->pieces;
+    t->source = ggl_arena_alloc(&t->arena, (size_t)p->n + 1, sizeof *t->source);
+    t->source_score = ggl_arena_alloc(&t->arena, (size_t)p->n + 1, sizeof *t->source_score);
+    if (!t->source || !t->source_score)
+        return GGL_NOMEM;
+    for (int64_t i = 0; i < p->n; i++) {
+        if (p->type[i] != LLM_TOKEN_NORMAL && p->type[i] != LLM_TOKEN_USER_DEFINED)
+            continue;
+        t->source[t->n_source] = p->piece[i];
+        t->source_score[t->n_source++] = p->type[i] == LLM_TOKEN_NORMAL ? p->score[i] : 0;
+    }
+    return GGL_OK;
+}
+
+/* Sets the ids and types of the special tokens, and makes user-defined tokens of the languages at
+ * the beginning of a text, >>fra<<, so that texts may name them. */
+static ggl_status set_specials_of_source(llm_hf_tokenizer *t, ggl_error *err) {
+    static const struct {
+        int k;
+        ggl_str name;
+        int32_t type;
+    } own[] = {{EOS, {"</s>", 4}, LLM_TOKEN_CONTROL},
+               {PAD, {"<pad>", 5}, LLM_TOKEN_CONTROL},
+               {UNK, {"<unk>", 5}, LLM_TOKEN_UNKNOWN}};
+    for (int64_t id = 0; id < t->n; id++) {
+        const ggl_str s = t->piece[id];
+        if (s.n > 4 && memcmp(s.s, ">>", 2) == 0 && memcmp(s.s + s.n - 2, "<<", 2) == 0)
+            t->type[id] = LLM_TOKEN_USER_DEFINED;
+    }
+    llm_hf_set_ids(t);
+    for (int i = 0; i < 3; i++) {
+        int64_t *id = &t->id[own[i].k];
+        *id = *id >= 0 ? *id : llm_hf_find_piece(t, own[i].name);
+        if (*id >= 0)
+            t->type[*id] = own[i].type;
+    }
+    if (t->id[UNK] < 0)
+        return ggl_fail(err, GGL_FORMAT, "it has no token <unk>");
+    t->add_bos = 0;
+    t->add_eos = 1;
+    t->add_space = t->pieces.add_space;
+    return llm_hf_set_ends(t, err);
+}
+
+ggl_status llm_hf_read_source_model(llm_hf_tokenizer *t, const char *path, const llm_hf_vocab *size,
+                                    ggl_error *err) {
+    if (llm_hf_flag(t->config ? &t->config->root : NULL, "separate_vocabs", false))
+        return ggl_fail(err, GGL_UNSUPPORTED,
+                        "%s/tokenizer_config.json: \"separate_vocabs\": the text to read has other "
+                        "tokens than the text to write, which is not supported; --no-tokenizer "
+                        "leaves the tokenizer out",
+                        t->folder);
+    ggl_status s = llm_hf_read_optional(t, "added_tokens.json", &t->added, err);
+    if (s == GGL_OK)
+        s = ggl_file_map_open(&t->map, path, err);
+    if (s != GGL_OK)
+        return s;
+    s = llm_sentence_pieces_read_model(&t->pieces, t->map.data, t->map.size, err);
+    if (s == GGL_OK && !t->pieces.unigram)
+        s = ggl_fail(err, GGL_UNSUPPORTED,
+                     "its kind is BPE, but beside a vocab.json only Unigram is supported; "
+                     "--no-tokenizer leaves the tokenizer out");
+    if (s == GGL_OK && keep_source(t) != GGL_OK)
+        s = llm_hf_no_memory(err);
+    if (s == GGL_OK && t->n_source == 0)
+        s = ggl_fail(err, GGL_FORMAT, "it has no pieces that a text can be cut into");
+    if (s != GGL_OK)
+        return ggl_within(err, s, "%s", path);
+    s = llm_hf_read_pieces(t, t->vocab->root.kind == JSON_OBJECT ? &t->vocab->root : NULL, size,
+                           err);
+    if (s == GGL_OK)
+        s = llm_hf_set_pre(t, err);
+    if (s == GGL_OK)
+        s = set_specials_of_source(t, err);
+    return s == GGL_OK ? s : ggl_within(err, s, "%s/vocab.json", t->folder);
 }
 
 static ggl_status read_bin(llm_hf_tokenizer *t, const char *path, int64_t n, ggl_error *err) {

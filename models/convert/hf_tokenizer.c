@@ -112,6 +112,13 @@ static ggl_status read_all(llm_hf_tokenizer *t, const llm_hf_vocab *size, ggl_er
     if (s == GGL_OK && !t->file)
         s = llm_hf_read_optional(t, "vocab.json", &t->vocab, err);
     char *path = NULL;
+    if (s == GGL_OK && t->vocab) {
+        if (!(path = llm_hf_path(t, "source.spm")))
+            return llm_hf_no_memory(err);
+        if (llm_hf_is_there(path))
+            return llm_hf_read_source_model(t, path, size, err);
+        path = NULL;
+    }
     if (s == GGL_OK && needs_sentence_model(t))
         s = find_sentence_model(t, &path, err);
     if (s == GGL_OK && path) {

@@ -1,7 +1,8 @@
 /* Reads a Hugging Face folder's tokenizer and writes it as tokenizer.* keys of a GGUF file. Tokens
  * come from tokenizer.json, else from vocab.json with merges.txt, else from SentencePiece's file
  * (tokenizer.model, sentencepiece.bpe.model, spiece.model, spm.model), which also serves where
- * tokenizer.json has Unigram. Ids, flags and the chat template come from tokenizer_config.json, else
+ * tokenizer.json has Unigram. Beside vocab.json, source.spm has the pieces that cut a text, and
+ * vocab.json the ids (Marian). Ids, flags and the chat template come from tokenizer_config.json, else
  * from config.json; end tokens besides eos from config.json and generation_config.json.
  *
  * Byte-level BPE becomes the model "gpt2". BPE with byte fallback becomes "llama": in tokenizer.json
@@ -40,7 +41,8 @@ bool llm_hf_flag(const json_value *v, const char *name, bool fallback);
  * tokenizer.json, whose patterns are written to found[size], or from the class in
  * tokenizer_config.json. False: unknown. */
 bool llm_hf_find_pre(const json_value *file, char *found, size_t size, ggl_str *pre);
-bool llm_hf_pre_of_class(const char *class_name, ggl_str *pre);
+/* Also sets whether the class adds both ends to a text. */
+bool llm_hf_pre_of_class(const char *class_name, ggl_str *pre, bool *both_ends);
 /* Sets what a class adds to the ends of a text that a Unigram tokenizer.model cuts; "": no class. */
 void llm_hf_unigram_ends(const char *class_name, int *add_bos, int *add_eos);
 /* Sets *ids to the rest of the class's line `ids`: "CUT TOKEN ..", or "-". False: its ids are those of

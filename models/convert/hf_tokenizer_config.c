@@ -49,6 +49,7 @@ static const struct {
     {"strip_accents", is_flag, "true or false"},
     {"add_bos_token", is_flag, "true or false"},
     {"add_eos_token", is_flag, "true or false"},
+    {"separate_vocabs", is_flag, "true or false"},
     {"tokenizer_class", is_string, "a string"},
     {"added_tokens_decoder", is_object, "an object"},
     {"chat_template", is_template,

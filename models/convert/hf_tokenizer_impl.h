@@ -32,6 +32,10 @@ struct llm_hf_tokenizer {
      * in which added tokens count again */
     int64_t n, n_ids, n_given;
     ggl_index by_piece;
+    /* pieces that cut the text to read, if these are not the tokens; n_source 0: they are */
+    ggl_str *source;
+    float *source_score;
+    int64_t n_source;
     ggl_str *merge;
     size_t n_merge;
     ggl_str pre; /* s NULL: unknown */
@@ -104,5 +108,9 @@ GGL_NODISCARD ggl_status llm_hf_spell_words(llm_hf_tokenizer *t, ggl_error *err)
 /* hf_sentence.c: reads a tokenizer.model. */
 GGL_NODISCARD ggl_status llm_hf_read_sentence_model(llm_hf_tokenizer *t, const char *path,
                                                     const llm_hf_vocab *size, ggl_error *err);
+/* Reads Marian's files: source.spm, whose pieces cut the text to read, and vocab.json, which has
+ * the ids. */
+GGL_NODISCARD ggl_status llm_hf_read_source_model(llm_hf_tokenizer *t, const char *path,
+                                                  const llm_hf_vocab *size, ggl_error *err);
 
 #endif

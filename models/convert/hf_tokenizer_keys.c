@@ -26,14 +26,25 @@ const char *llm_hf_class_of(const llm_hf_tokenizer *t, char *buf, size_t size) {
     return buf;
 }
 
+/* Looks up the class of a tokenizer without a tokenizer.json. A folder that does not name it has
+ * the class of its kind of model. */
+static bool find_class(const llm_hf_tokenizer *t, ggl_str *pre, bool *both_ends) {
+    char name[128];
+    const json_value *kind = llm_json_get_kind(t->model_config, "model_type", JSON_STRING);
+    if (!llm_hf_class_of(t, name, sizeof name)[0] && kind)
+        snprintf(name, sizeof name, "%.*s", llm_hf_shown(json_str(kind)), kind->s);
+    return llm_hf_pre_of_class(name, pre, both_ends);
+}
+
 ggl_status llm_hf_set_pre(llm_hf_tokenizer *t, ggl_error *err) {
-    char found[4096] = "", class_name[128];
+    char found[4096] = "";
+    bool both_ends;
     if (!t->bytes) {
         t->pre = (ggl_str){"default", 7};
         return GGL_OK;
     }
     if (!t->file) {
-        if (llm_hf_pre_of_class(llm_hf_class_of(t, class_name, sizeof class_name), &t->pre))
+        if (find_class(t, &t->pre, &both_ends))
             return GGL_OK;
         llm_hf_note(t,
                     "vocab.json and merges.txt do not define how text is cut into words, and the "
@@ -59,8 +70,10 @@ void llm_hf_set_flags(llm_hf_tokenizer *t) {
         llm_json_get_kind(llm_hf_step(llm_json_get(file, "post_processor"), "TemplateProcessing"),
                           "single", JSON_ARRAY);
     const json_value *post = llm_json_get(file, "post_processor");
-    const bool both_ends =
-        llm_hf_step(post, "RobertaProcessing") || llm_hf_step(post, "BertProcessing");
+    ggl_str pre;
+    bool both_ends = llm_hf_step(post, "RobertaProcessing") || llm_hf_step(post, "BertProcessing");
+    if (t->bytes && !file)
+        (void)find_class(t, &pre, &both_ends);
     const int both = both_ends ? 1 : -1;
     t->add_bos = bos ? bos->flag : both;
     t->add_eos = eos ? eos->flag : both;
@@ -96,14 +109,14 @@ void llm_hf_set_ids(llm_hf_tokenizer *t) {
         if (v && v->kind == JSON_OBJECT)
             v = llm_json_get(v, "content");
         t->id[k] = v && v->kind == JSON_STRING ? llm_hf_find_piece(t, json_str(v)) : -1;
-        /* vocab.json does not say which of its tokens are special: those that have a use are */
-        if (t->id[k] >= 0 && t->vocab && t->type[t->id[k]] == LLM_TOKEN_NORMAL)
-            t->type[t->id[k]] = LLM_TOKEN_CONTROL;
         if (id && id->kind == JSON_ARRAY && id->n > 0)
             id = id->item;
         if (t->id[k] < 0 && id && id->kind == JSON_NUMBER && id->whole && id->number >= 0 &&
             id->number < (double)t->n)
             t->id[k] = (int64_t)id->number;
+        /* vocab.json does not say which of its tokens are special: those that have a use are */
+        if (t->id[k] >= 0 && t->vocab && t->type[t->id[k]] == LLM_TOKEN_NORMAL)
+            t->type[t->id[k]] = LLM_TOKEN_CONTROL;
     }
     /* where encoders name the ends of a text otherwise */
     t->id[BOS] = t->id[BOS] < 0 ? t->id[CLS] : t->id[BOS];
@@ -212,8 +225,13 @@ void llm_hf_tokenizer_put(const llm_hf_tokenizer *t, ggl_gguf_writer *w) {
     if (t->pre.s)
         ggl_gguf_put_string(w, "tokenizer.ggml.pre", t->pre.s, t->pre.n);
     ggl_gguf_put_strings(w, "tokenizer.ggml.tokens", t->piece, (uint64_t)t->n);
-    if (!t->bytes && !t->words)
+    if (t->n_source > 0) {
+        ggl_gguf_put_strings(w, "tokenizer.ggml.source_pieces", t->source, (uint64_t)t->n_source);
+        ggl_gguf_put(w, "tokenizer.ggml.source_scores", GGL_GGUF_F32, true, t->source_score,
+                     (uint64_t)t->n_source);
+    } else if (!t->bytes && !t->words) {
         ggl_gguf_put(w, "tokenizer.ggml.scores", GGL_GGUF_F32, true, t->score, (uint64_t)t->n);
+    }
     ggl_gguf_put(w, "tokenizer.ggml.token_type", GGL_GGUF_I32, true, t->type, (uint64_t)t->n);
     if (t->bytes)
         ggl_gguf_put_strings(w, "tokenizer.ggml.merges", t->merge, t->n_merge);

@@ -349,11 +349,19 @@ static bool convert_forgive(arch_eval *ev) {
 
 /* --- weights ---------------------------------------------------------------------------------- */
 
-static const arch_mapping *find_mapping(const arch_conversion *c, const char *name, bool bias) {
-    const arch_mapping *m = c->section->map;
-    while (m && (m->kind != MAP_WEIGHT || m->bias != bias || strcmp(m->name, name) != 0))
-        m = m->next;
-    return m;
+/* Returns the line of a weight that is declared now: the one for its prefix, or else the one
+ * without a prefix. NULL: none. */
+static const arch_mapping *find_mapping(const arch_eval *ev, const char *name, bool bias) {
+    const char *prefix = ev->stage && ev->stage->string ? ev->stage->string : ev->prefix;
+    const arch_mapping *any = NULL;
+    for (const arch_mapping *m = ev->conv->section->map; m; m = m->next) {
+        if (m->kind != MAP_WEIGHT || m->bias != bias || strcmp(m->name, name) != 0)
+            continue;
+        if (m->other && prefix && strcmp(m->other, prefix) == 0)
+            return m;
+        any = m->other ? any : m;
+    }
+    return any;
 }
 
 /* True if the shapes are equal, not counting dimensions of 1. */
@@ -389,8 +397,8 @@ static recipe *make_weight(arch_eval *ev, const arch_stmt *s, bool is_bias,
                            const llm_arch_tensor *t) {
     arch_conversion *c = ev->conv;
     const char *name = s->target[0].name;
-    const arch_mapping *own = is_bias ? find_mapping(c, name, true) : NULL,
-                       *m = own ? own : find_mapping(c, name, false);
+    const arch_mapping *own = is_bias ? find_mapping(ev, name, true) : NULL,
+                       *m = own ? own : find_mapping(ev, name, false);
     recipe *r = NULL;
     if (c->in_constant) {
         llm_arch_error(ev, s->place, "a constant of a conversion cannot declare weights");

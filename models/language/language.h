@@ -248,7 +248,7 @@ typedef struct arch_mapping { /* a line of a convert section */
     arch_map_kind kind;
     arch_place place;
     const char *name;
-    const char *other; /* PREFIX */
+    const char *other; /* PREFIX; WEIGHT: the line is for weights below this prefix only, "enc." */
     bool whole;        /* KEY: written key(".."), a full name */
     bool bias;         /* WEIGHT: name.bias <- */
     arch_expr *expr;   /* NULL: IGNORE of tensors, PREFIX */

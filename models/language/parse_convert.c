@@ -110,7 +110,30 @@ static arch_mapping *parse_condition(arch_parser *p, arch_mapping *m, arch_map_k
     return m;
 }
 
-/* The left side of "<-": KEY | "key" "(" STRING ")" | NAME | NAME ".bias" */
+/* The rest of a weight's name after "NAME .": "bias" | NAME [ "." "bias" ]. In the second form the
+ * first name is the prefix of the weight. */
+static bool parse_weight(arch_parser *p, arch_mapping *m) {
+    if (p->tok->kind == TOK_NAME && !llm_arch_is(p, "bias")) {
+        const size_t n = strlen(m->name);
+        char *prefix = llm_arch_parse_alloc(p, n + 2, 1);
+        if (!prefix)
+            return false;
+        memcpy(prefix, m->name, n);
+        prefix[n] = '.';
+        m->other = prefix;
+        m->name = p->tok->str;
+        p->tok++;
+        if (!llm_arch_accept(p, "."))
+            return true;
+    }
+    m->bias = true;
+    if (!llm_arch_is(p, "bias"))
+        return llm_arch_parse_fail(p, "'bias' is expected after the weight's name and '.'");
+    p->tok++;
+    return true;
+}
+
+/* The left side of "<-": KEY | "key" "(" STRING ")" | [ NAME "." ] NAME [ ".bias" ] */
 static bool parse_made(arch_parser *p, arch_mapping *m) {
     if (llm_arch_is(p, "key") && llm_arch_next_is_symbol(p, "(")) {
         const arch_expr *e = llm_arch_parse_atom(p);
@@ -127,13 +150,7 @@ static bool parse_made(arch_parser *p, arch_mapping *m) {
               : strcmp(m->name, "arch") == 0 ? MAP_ARCH
                                              : MAP_WEIGHT;
     p->tok++;
-    if (m->kind != MAP_WEIGHT || !llm_arch_accept(p, "."))
-        return true;
-    m->bias = true;
-    if (!llm_arch_is(p, "bias"))
-        return llm_arch_parse_fail(p, "'bias' is expected after the weight's name and '.'");
-    p->tok++;
-    return true;
+    return m->kind != MAP_WEIGHT || !llm_arch_accept(p, ".") || parse_weight(p, m);
 }
 
 /* what "<-" expr | "require" .. | "note" .. | "ignore" .. | "use" NAME | "within" config.x |

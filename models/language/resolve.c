@@ -478,13 +478,27 @@ static bool is_declared(arch_parser *p, const arch_mapping *m) {
     return declared;
 }
 
+/* True if a stage or a `prefix` of the descriptor has the prefix of the line's weight. */
+static bool has_prefix(arch_parser *p, const arch_mapping *m) {
+    const arch_stmt *s = p->arch->body;
+    while (s && work(p, m->place) &&
+           ((s->kind != ST_STAGE && s->kind != ST_PREFIX) || !s->string ||
+            strcmp(s->string, m->other) != 0))
+        s = s->next;
+    return s != NULL;
+}
+
+static bool same_string(const char *a, const char *b) {
+    return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
 /* Returns the first line of a section that maps the same key or weight as m; m itself if it is
  * the first. */
 static const arch_mapping *first_of(arch_parser *p, const arch_convert *c, const arch_mapping *m) {
     const arch_mapping *x = c->map;
     while (work(p, m->place) && x != m &&
            (x->kind != m->kind || x->bias != m->bias || x->whole != m->whole ||
-            strcmp(x->name, m->name) != 0))
+            strcmp(x->name, m->name) != 0 || !same_string(x->other, m->other)))
         x = x->next;
     return x;
 }
@@ -566,7 +580,12 @@ static bool resolve_convert(arch_parser *p) {
     for (arch_convert *c = p->arch->convert; c && p->status == GGL_OK; c = c->next) {
         check_classes(p, c);
         for (arch_mapping *m = c->map; m && p->status == GGL_OK; m = m->next) {
-            if (!is_declared(p, m))
+            if (m->kind == MAP_WEIGHT && m->other && !has_prefix(p, m))
+                llm_arch_parse_fail_at(p, GGL_FORMAT, m->place,
+                                       "'%s%s': no stage and no 'prefix' of the descriptor has "
+                                       "\"%s\", and after a weight's name only '.bias' may follow",
+                                       m->other, m->name, m->other);
+            else if (!is_declared(p, m))
                 llm_arch_parse_fail_at(p, GGL_FORMAT, m->place,
                                        "the descriptor declares no weight '%s'", m->name);
             else if (m->kind <= MAP_ARCH && first_of(p, c, m) != m)

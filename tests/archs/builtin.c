@@ -237,8 +237,8 @@ static bool is_row_count(const char *at) {
     line += strspn(line, " ");
     return second &&
            (strncmp(line, "token_embd ", 11) == 0 || strncmp(line, "position_embd ", 14) == 0 ||
-            strstr(line, "ffn_gate_tid2eid ") == line ||
-            strstr(line, "per_layer_token_embd ") == line);
+            strstr(line, "ffn_gate_tid2eid ") == line || strstr(line, "token_types ") == line ||
+            strstr(line, "attn_rel_b ") == line || strstr(line, "per_layer_token_embd ") == line);
 }
 
 /* Wrong ones that no check can find: a length that any number fits (taps of a convolution), a
@@ -253,9 +253,15 @@ static bool is_free(const char *name, const char *from, size_t n_from, const cha
     bool three =
         strcmp(name, "deepseek4.arch") == 0 && is(from, n_from, "every") && is(to, n_to, "3");
     bool shorter = is(from, n_from, "short") && is(to, n_to, "wide");
+    /* made-up models have as many buckets as heads */
+    bool buckets = is(from, n_from, "n_head") &&
+                   (is(to, n_to, "n_rel") || is(to, n_to, ".attention.relative_buckets_count"));
+    /* any number is the size of an embedding; made-up models give dense_2 the same one */
+    bool last = is(from, n_from, ".dense_3_feat_out ?? n_embd") ||
+                is(to, n_to, ".dense_3_feat_out ?? n_embd");
     bool written_one = is(from, n_from, "1") || is(to, n_to, "1");
     return written_one || is(from, n_from, "n_taps") || is_row_count(from) || all_heads ||
-           shorter || three || (by_division && equal);
+           shorter || three || buckets || last || (by_division && equal);
 }
 
 TEST(each_dimension_counts) {

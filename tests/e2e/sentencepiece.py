@@ -167,6 +167,41 @@ def test_fairseq():
     refused(pieces[:2], "CamembertTokenizer", "but here they have 0, 1 and -1; --no-tokenizer")
 
 
+# Marian: pieces of the text to read, with scores; tokens of both texts, with ids. "ana" is no token; "c" and "日本" are no pieces.
+SOURCE = [("<unk>", 0, UNKNOWN), ("<s>", 0, CONTROL), ("</s>", 0, CONTROL)] + [(w, s, NORMAL) for w, s in WORDS] + [("[x]", 0, USER_DEFINED)]
+TOKENS = ["</s>", "<unk>", ">>fra<<", SPACE + "le", "ban", SPACE + "ban", "c", "an", SPACE, "[x]", "日本", "a", "b", "n", SPACE + "a", "<pad>"]
+
+
+def test_source():
+    def put(name, source=SOURCE, tokens=TOKENS, kind=UNIGRAM, config={}, n=len(TOKENS), **more):
+        return folder(name, {"source.spm": model(source, kind, remove=1), "target.spm": model([*SOURCE, (SPACE + "le", -1, NORMAL)], UNIGRAM),
+                             "vocab.json": {t: i for i, t in enumerate(tokens)}, "tokenizer_config.json": {"source_lang": "en", **config},
+                             "config.json": {"architectures": ["LlamaForCausalLM"], "vocab_size": n, "hidden_size": 32, "num_hidden_layers": 1,
+                                             "intermediate_size": 32, "num_attention_heads": 2, "rms_norm_eps": 1e-5, "max_position_embeddings": 64,
+                                             "hidden_act": "silu", "bos_token_id": 0, "eos_token_id": 0, "pad_token_id": n - 1}, **more})
+
+    name = put("marian")
+    # banana: "_ban" -6 and "ana" -3; bananac: a run that is a token; c c: each is one; "日本日" is none
+    for text, want in (("banana", [SPACE + "ban", "<unk>"]), (" ban  an ", [SPACE + "ban", SPACE + "a", "n"]), ("banc", [SPACE + "ban", "c"]), ("日本 日本日", [SPACE, "日本", SPACE, "<unk>"]),
+                       (">>fra<< ban", [">>fra<<", SPACE + "ban"]), ("b[x]", [SPACE, "b", "[x]"]), ("le", [SPACE, "<unk>"]), ("", [])):
+        said = [int(line.split()[0]) for line in ids(name, text).splitlines()]
+        check(said == [TOKENS.index(t) for t in want] + [0], f"other tokens of {text!r}", said)
+    run("llm-convert", name, "-o", path("marian.gguf"), "--vocab-only")
+    get = lambda key: run("llm-gguf", "get", path("marian.gguf"), "tokenizer.ggml." + key).strip()
+    check([get(key) for key in ("model", "eos_token_id", "unknown_token_id", "padding_token_id", "add_bos_token", "add_eos_token")] ==
+          ["t5", "0", "1", str(len(TOKENS) - 1), "false", "true"], "other keys")
+    check(get("source_pieces").split() == [p[0] for p in SOURCE[3:]], "other pieces of the source", get("source_pieces"))
+    check(run("llm-tokenize", "-m", name, "--decode", f"{len(TOKENS) - 1},3,5,10,0") == "le ban日本", "another text of tokens")
+    for words, bad in (("source.spm: its kind is BPE, but beside a vocab.json only Unigram", dict(kind=BPE)),
+                       ('"separate_vocabs": the text to read has other tokens', dict(config={"separate_vocabs": True})),
+                       ("separate_vocabs is a string; it should be true or false", dict(config={"separate_vocabs": "yes"})),
+                       ("source.spm: it has no pieces that a text can be cut into", dict(source=SOURCE[:3])),
+                       ("vocab.json: it has no token <unk>", dict(tokens=[t for t in TOKENS if t != "<unk>"])),
+                       ("vocab.json: the tokenizer has 16 tokens, but the model has rows for 15", dict(n=15)),
+                       ("vocab.json: the object 'vocab' is missing", {"vocab.json": []})):
+        run("llm-convert", put("bad-source", **bad), "-o", path("bad.gguf"), "--vocab-only", code=1, has=words)
+
+
 def trie(units, text):
     """A charsmap of 512 units, of which these are used, and one replacement."""
     return struct.pack("<I", 4 * 512) + b"".join(struct.pack("<I", units.get(i, 0)) for i in range(512)) + text + b"\0"
@@ -210,5 +245,6 @@ if __name__ == "__main__":
     test_bpe()
     test_unigram()
     test_fairseq()
+    test_source()
     test_faults()
     sys.exit(finish())

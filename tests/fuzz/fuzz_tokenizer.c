@@ -102,6 +102,10 @@ static ggl_gguf_writer *seed(const char *model, const char *pre) {
     ggl_gguf_put_strings(w, "tokenizer.ggml.tokens", s, N);
     ggl_gguf_put(w, "tokenizer.ggml.scores", GGL_GGUF_F32, true, score, N);
     ggl_gguf_put(w, "tokenizer.ggml.token_type", GGL_GGUF_I32, true, type, N);
+    if (strcmp(pre, "source") == 0) { /* a text is cut by these: some are tokens */
+        ggl_gguf_put_strings(w, "tokenizer.ggml.source_pieces", s + 3, 5);
+        ggl_gguf_put(w, "tokenizer.ggml.source_scores", GGL_GGUF_F32, true, score, 5);
+    }
     for (int i = 0; i < N_MERGES; i++)
         s[i] = (ggl_str){merges[i], strlen(merges[i])};
     ggl_gguf_put_strings(w, "tokenizer.ggml.merges", s, N_MERGES);
@@ -129,6 +133,7 @@ bool fuzz_seed(int k, uint8_t **data, size_t *size) {
                                            {"gpt2", "jais-2"},
                                            {"bert", ""},
                                            {"t5", ""},
+                                           {"t5", "source"},
                                            {"rwkv", ""},
                                            {"plamo2", ""},
                                            {"gemma4", ""},

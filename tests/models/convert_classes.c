@@ -182,6 +182,12 @@ TEST(published) {
     }
 }
 
+#define READER                                                                                     \
+    "\"d_model\": 64, \"encoder_layers\": 2, \"decoder_layers\": 2, \"encoder_ffn_dim\": 96, "     \
+    "\"decoder_ffn_dim\": 96, \"encoder_attention_heads\": 4, \"decoder_attention_heads\": 4, "    \
+    "\"max_position_embeddings\": 64, \"vocab_size\": 320, \"is_encoder_decoder\": true, "         \
+    "\"eos_token_id\": 2, \"pad_token_id\": 1, "
+
 /* Options that a descriptor does not have are refused by name. */
 TEST(refused_options) {
     static const struct {
@@ -221,6 +227,23 @@ TEST(refused_options) {
          ", \"num_experts\": 4, \"num_experts_per_tok\": 2, \"moe_intermediate_size\": 32, "
          "\"norm_topk_prob\": true, \"mlp_only_layers\": [0]" ROPE4,
          "mlp_only_layers = [0]. If"},
+        {CLASS("BartModel", "bart") READER "\"activation_function\": \"tanh\"}",
+         "an activation that is not bart's"},
+        {CLASS("BartModel", "bart") READER
+         "\"activation_function\": \"gelu\", \"static_position_embeddings\": true}",
+         "positions that are not of this family"},
+        {CLASS("MBartModel", "mbart") READER
+         "\"activation_function\": \"gelu\", \"normalize_before\": false}",
+         "norms that are not of this family"},
+        {CLASS("MarianMTModel", "marian") READER
+         "\"activation_function\": \"swish\", \"share_encoder_decoder_embeddings\": false}",
+         "several tables of embeddings"},
+        {CLASS("MarianMTModel", "marian") READER
+         "\"activation_function\": \"swish\", \"decoder_vocab_size\": 300}",
+         "a decoder with a vocabulary of its own"},
+        {CLASS("BartForConditionalGeneration", "pegasus") READER
+         "\"activation_function\": \"relu\"}",
+         "'arch' must be one of the descriptor's own names"},
     };
     for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
         put_config(list[i].config);

@@ -322,7 +322,9 @@ TEST(wrong_dimensions) {
         {"  w <- concat(\"x\", \"x\", dim = 0)\n", "matrices side by side give no bias"},
         {"  w <- concat(\"x\", rows(\"x\", 0, 2, dim = 1))\n", "concat of [3, 4, 2] and [3, 2, 2]"},
         {"  w <- \"x\"\n  w.scale <- \"x\"\n",
-         "'bias' is expected after the weight's name and '.'"},
+         "'w.scale': no stage and no 'prefix' of the descriptor has \"w.\", and after a weight's "
+         "name only '.bias' may follow"},
+        {"  w <- \"x\"\n  w.* <- \"x\"\n", "'bias' is expected after the weight's name and '.'"},
         {"  w <- \"x\"\n  w.bias <- \"x\"\n  w.bias <- \"x\"\n", "'w' has two lines"},
         {"  w <- \"x\"\n  .l <- list(config.l[e], 3)\n", "'e' is 2, but the list has 2 elements"},
         {"  w <- \"x\"\n  .l <- list(list(e, 2), 3)\n", "a list in a list or stack"},
@@ -348,6 +350,69 @@ TEST(wrong_dimensions) {
         ggl_gguf *f = made_with(shape, line);
         CHECK_MSG(!f, "converted: %s", list[k][0]);
         CHECK_HAS(err.msg, list[k][1]);
+        ggl_gguf_close(f);
+    }
+}
+
+/* Weights of one name in a stage and after it: a line for each, or for both. */
+TEST(prefixes) {
+    static const struct {
+        const char *lines, *words; /* words NULL: it is converted; first: of each tensor */
+        float first[2];
+        int n_bias;
+    } list[] = {
+        {"  s.w <- \"o\"\n  d.w <- \"p\"\n", NULL, {1, 2}, 2},
+        {"  d.w <- \"o\"\n  s.w <- \"p\"\n", NULL, {2, 1}, 2},
+        {"  w <- \"o\"\n", NULL, {1, 1}, 2},
+        {"  w <- \"o\"\n  d.w <- \"p\"\n", NULL, {1, 2}, 2},
+        {"  d.w <- \"p\"\n  w <- \"o\"\n  w.bias <- none\n", NULL, {1, 2}, 0},
+        {"  d.w <- \"p\"\n  w <- \"o\"\n  d.w.bias <- none\n", NULL, {1, 2}, 1},
+        {"  d.w <- \"p\"\n", "'w' has no line in the convert section for it", {0, 0}, 0},
+        {"  w <- \"o\"\n  d.w <- \"p\"\n  d.w <- \"o\"\n", "'w' has two lines", {0, 0}, 0},
+        {"  w <- \"o\"\n  e.w <- \"p\"\n", "'e.w': no stage and no 'prefix'", {0, 0}, 0},
+        {"  w <- \"o\"\n  d.v <- \"p\"\n", "the descriptor declares no weight 'v'", {0, 0}, 0},
+    };
+    static const char *const names[] = {"embed", "o.weight", "p.weight", "o.bias", "p.bias"};
+    layout hf = {.tensor = calloc(5, sizeof(layout_tensor)), .n = 5};
+    for (int i = 0; i < 5; i++) {
+        const int64_t rows = i == 0 ? 6 : 4;
+        float *x = calloc((size_t)(4 * rows), sizeof *x);
+        x[0] = (float)i;
+        hf.tensor[i] = (layout_tensor){.n_dims = i < 3 ? 2 : 1, .ne = {4, rows}, .data = x};
+        snprintf(hf.tensor[i].name, 100, "%s", names[i]);
+    }
+    REQUIRE(layout_write(&hf, test_path("model.safetensors"), "F32"));
+    layout_free(&hf);
+    REQUIRE(put_text("config.json", "{\"architectures\": [\"Own\"]}"));
+    for (size_t k = 0; k < sizeof list / sizeof *list; k++) {
+        char text[1024], path[512];
+        llm_convert_params params = params_of(LLM_CONVERT_AUTO);
+        snprintf(text, sizeof text,
+                 "arch t\nlanguage 2\ndef f(x):\n  w [4, 4] bias?\n  return linear(x, w)\n"
+                 "embd [4, n_vocab]\nstage text \"s.\":\n  return f(embd[token])\n"
+                 "prefix \"d.\"\nread = cache(heads(text, 1), heads(text, 1))\n"
+                 "y = flat(attend(heads(f(embd[token]), 1), read))\n"
+                 "logits = linear(y, embd)\nconvert Own:\n  .vocab_size <- 6\n"
+                 "  embd <- \"embed\"\n  ignore \"*\"\n%s",
+                 list[k].lines);
+        snprintf(path, sizeof path, "%s", test_path("own.arch"));
+        REQUIRE(put_text("own.arch", text));
+        params.arch_path = path;
+        ggl_gguf *f = convert(&params);
+        if (!f) {
+            CHECK_HAS(err.msg, list[k].words ? list[k].words : "(no error)");
+            continue;
+        }
+        CHECK_MSG(!list[k].words, "converted: %s", list[k].lines);
+        int n_bias = 0;
+        for (int i = 0; i < 2 && !list[k].words; i++) {
+            const ggl_gguf_tensor *w = ggl_gguf_find_tensor(f, i ? "d.w.weight" : "s.w.weight");
+            if (CHECK_MSG(w, "%s: no tensor", list[k].lines))
+                CHECK_MSG(((const float *)w->data)[0] == list[k].first[i], "%s: tensor %d is %g",
+                          list[k].lines, i, (double)((const float *)w->data)[0]);
+            n_bias += ggl_gguf_find_tensor(f, i ? "d.w.bias" : "s.w.bias") != NULL;
+        }
+        CHECK_MSG(n_bias == list[k].n_bias, "%s: %d biases", list[k].lines, n_bias);
         ggl_gguf_close(f);
     }
 }

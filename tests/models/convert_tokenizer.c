@@ -104,6 +104,37 @@ TEST(bytes) {
     ggl_gguf_close(f);
 }
 
+/* BART's class, and folders of its kind that name no class: both ends, and special tokens by the ids
+ * of config.json. */
+TEST(both_ends) {
+    static const char *const config[] = {
+        "{\"tokenizer_class\": \"BartTokenizer\"}", "{\"tokenizer_class\": \"BartTokenizerFast\"}",
+        "{\"model_max_length\": 1024}", "{\"tokenizer_class\": \"GPT2Tokenizer\"}"};
+    REQUIRE(put_text("vocab.json", "{\"<s>\": 0, \"<pad>\": 1, \"</s>\": 2, \"a\": 3}") &&
+            put_text("merges.txt", "#version: 0.2\n"));
+    REQUIRE(
+        put_text("config.json",
+                 "{\"architectures\": [\"GPT2LMHeadModel\"], \"vocab_size\": 4, \"n_layer\": 1, "
+                 "\"n_head\": 2, \"n_embd\": 8, \"n_positions\": 8, \"model_type\": \"bart\", "
+                 "\"layer_norm_epsilon\": 1e-5, \"bos_token_id\": 0, \"eos_token_id\": 2, "
+                 "\"pad_token_id\": 1}"));
+    for (int k = 0; k < 4; k++) {
+        REQUIRE(put_text("tokenizer_config.json", config[k]));
+        ggl_gguf *f = convert();
+        if (!CHECK_MSG(f, "%s", err.msg))
+            return;
+        CHECK(is_string(f, "tokenizer.ggml.pre", 0, "gpt-2"));
+        static const int types[] = {3, 3, 3, 1};
+        for (uint64_t i = 0; i < 4; i++)
+            CHECK_INT(number(f, "tokenizer.ggml.token_type", i), types[i]);
+        CHECK_INT(number(f, "tokenizer.ggml.bos_token_id", 0), 0);
+        CHECK_INT(number(f, "tokenizer.ggml.eos_token_id", 0), 2);
+        CHECK_INT(number(f, "tokenizer.ggml.add_bos_token", 0), k < 3 ? 1 : -12345);
+        CHECK_INT(number(f, "tokenizer.ggml.add_eos_token", 0), k < 3 ? 1 : -12345);
+        ggl_gguf_close(f);
+    }
+}
+
 TEST(bytes_from_two_files) {
     REQUIRE(put_config(5));
     REQUIRE(put_text("vocab.json", "{\"a\": 0, \"b\": 1, \"ab\": 2, \"</s>\": 4}"));

@@ -29,7 +29,8 @@ def command_of(cli, model, case, out):
     tokens = ",".join(map(str, case.tokens))
     if case.output:
         return [os.environ["TEST_OUTPUTS"], "-m", model, "--tokens", tokens, "--output", case.output, "--logits", out]
-    return [cli, "-m", model, "--tokens", tokens, "-n", "0", "-c", str(case.n_ctx), "-t", "1", "-ctk", "f32", "-ctv", "f32", "--logits", out]
+    read = ["--encode-tokens", ",".join(map(str, case.read))] if case.read else []
+    return [cli, "-m", model, *read, "--tokens", tokens, "-n", "0", "-c", str(case.n_ctx), "-t", "1", "-ctk", "f32", "-ctv", "f32", "--logits", out]
 
 
 def run_engine(cli, model, case, out, *more):

@@ -18,6 +18,7 @@ class Case:
 
     quantized = False  # whether engines round activations to 8 bits
     output = None  # of a model whose tokens all see each other: what ./outputs.c calls its output
+    read = None  # of a model with an encoder: the tokens that it reads
 
     def __init__(self, name, arch, keys, tensors, forward, n_ctx=0, descriptor=None):
         self.name, self.arch, self.tensors, self.forward, self.descriptor = name, arch, tensors, forward, descriptor

@@ -18,3 +18,17 @@ def bias_of(weight, n):
     """[heads, n, n] of the weight [buckets, heads], for an encoder's n tokens."""
     of = [[bucket(j - i, len(weight)) for j in range(n)] for i in range(n)]
     return np.moveaxis(weight[of], -1, 0)
+
+
+def past_bucket(distance, n):
+    """The same for a decoder, whose tokens see none after them: all buckets are for tokens before."""
+    before = max(-distance, 0)
+    if before < n // 2:
+        return before
+    return min(n // 2 + int(math.log(before / (n // 2)) / math.log(128 / (n // 2)) * (n - n // 2)), n - 1)
+
+
+def past_bias_of(weight, n):
+    """[heads, n, n], for a decoder's n tokens."""
+    of = [[past_bucket(j - i, len(weight)) for j in range(n)] for i in range(n)]
+    return np.moveaxis(weight[of], -1, 0)

@@ -315,6 +315,50 @@ class Unigram(Vocabulary):
         return out
 
 
+class Source(Unigram):
+    """Marian's: a text is cut by the pieces of another vocabulary, and each becomes the token of its spelling. About half of the pieces are tokens;
+    of the tokens some are spelled like pieces, and some only like runs of characters that are no pieces."""
+
+    def __init__(self, rng):
+        super().__init__(rng, False, True, True, True)
+        kept = [(p, s) for p, k, s in zip(self.pieces, self.types, self.scores) if k == NORMAL]
+        source = {p: s for p, s in kept if rng.randrange(4)}
+        self.source = {p.encode(): s for p, s in source.items()}
+        self.keys["source_pieces"] = list(source)
+        self.keys["source_scores"] = Typed(gguf.ARRAY, list(source.values()), gguf.F32)
+        drop = {p for p in source if rng.randrange(4) == 0}
+        keep = [i for i, p in enumerate(self.pieces) if p not in drop]
+        self.pieces, self.types, self.scores = ([x[i] for i in keep] for x in (self.pieces, self.types, self.scores))
+        for s in substrings(rng, ODD + WORDS, 100):
+            self.add(s.replace("\0", ""), NORMAL)
+
+    def encode_stretch(self, data):
+        chars = self.normalized(data)
+        unknown = min(self.source.values()) - 10
+        best = [(0.0, None)] + [None] * len(chars)
+        for begin in range(len(chars)):
+            for end in range(begin + 1, len(chars) + 1):
+                piece = b"".join(chars[begin:end])
+                if piece in self.source or end == begin + 1:
+                    total = best[begin][0] + self.source.get(piece, unknown)
+                    if best[end] is None or total > best[end][0]:
+                        best[end] = (total, begin)
+        cut, at = [], len(chars)
+        while at > 0:
+            cut.insert(0, b"".join(chars[best[at][1]:at]))
+            at = best[at][1]
+        spelled, before = [], False
+        for piece in cut:
+            known = piece in self.source
+            if not known and before:
+                spelled[-1] += piece
+            else:
+                spelled.append(piece)
+            before = not known
+        ids = {**self.ids(UNUSED), **self.ids(NORMAL), **self.ids(USER)}
+        return [ids.get(s, 2) for s in spelled]
+
+
 # --- PLaMo 2
 
 class Plamo2(Vocabulary):
@@ -573,6 +617,7 @@ def main():
     kinds = [("rwkv", Rwkv(rng)), ("plamo2", Plamo2(rng))]
     for bits in (7, 6, 5, 0, 10, 12):
         kinds.append((f"t5 {bits:04b}", Unigram(rng, bool(bits & 8), bool(bits & 4), bool(bits & 2), bool(bits & 1))))
+    kinds.append(("t5 with a source", Source(rng)))
     for spaced, cased, flags in ((True, False, {"lowercase": True}), (False, False, {}), (True, True, {}), (False, True, {"lowercase": False}),
                                  (True, False, {"lowercase": True, "strip_accents": False}),
                                  (True, True, {"lowercase": False, "strip_accents": True})):

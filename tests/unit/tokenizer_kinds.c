@@ -245,6 +245,66 @@ TEST(t5) {
     }
 }
 
+static void put_source(ggl_gguf_writer *w, const char *const *piece, const float *score, size_t n,
+                       size_t n_scores) {
+    ggl_str s[8];
+    for (size_t i = 0; i < n; i++)
+        s[i] = (ggl_str){piece[i], strlen(piece[i])};
+    if (n > 0)
+        ggl_gguf_put_strings(w, "tokenizer.ggml.source_pieces", s, n);
+    if (n_scores > 0)
+        ggl_gguf_put(w, "tokenizer.ggml.source_scores", GGL_GGUF_F32, true, score, n_scores);
+}
+
+/* A text is cut by the source's pieces, whatever the tokens are; each becomes the token of its
+ * spelling. "abc" and "c" are tokens, but no pieces; "ac" is a piece, but no token. */
+TEST(source) {
+    static const char *const piece[] = {"▁", "b", "a", "▁a", "ab", "ac", ""};
+    static const float score[] = {-3, -3, -3, -2, -1, -1, 0};
+    static vocab v;
+    make_t5(&v);
+    add(&v, "日本", 0, NORMAL);
+    add(&v, ">>de<<", 0, USER);
+    ggl_gguf_writer *w = write_vocab(&v);
+    put_source(w, piece, score, 7, 7);
+    put_bool(w, "tokenizer.ggml.add_space_prefix", true);
+    put_bool(w, "tokenizer.ggml.remove_extra_whitespaces", true);
+    llm_tokenizer *t;
+    ggl_error err = {0};
+    REQUIRE_OK(from_writer(&t, w, &err), &err);
+    CHECK_STR(pieces(t, "aab", LLM_TOKENIZE_BOS), "▁a|ab|</s>");
+    CHECK_STR(pieces(t, "abc", 0), "▁|ab|c");    /* c: an unknown character with a token */
+    CHECK_STR(pieces(t, "bac", 0), "▁|b|<unk>"); /* ac: a piece without a token */
+    CHECK_STR(pieces(t, "acac", 0), "▁|<unk>|<unk>");
+    CHECK_STR(pieces(t, "日本 日 本b日本", 0), "▁|日本|▁|<unk>|▁|<unk>|b|日本"); /* runs */
+    CHECK_STR(pieces(t, ">>de<< a", 0), ">>de<<|▁a");
+    CHECK_STR(there_and_back(t, "abc b日本", 0), "abc b日本");
+    llm_tokenizer_free(t);
+
+    static const float none[] = {-1, __builtin_nanf("")};
+    w = write_vocab(&v);
+    put_source(w, piece, none, 2, 2);
+    refuse(w, GGL_FORMAT, "source_scores of piece 1 is not a number");
+    w = write_vocab(&v);
+    put_source(w, piece, score, 3, 2);
+    refuse(w, GGL_FORMAT, "source_scores has 2 entries, for 3 pieces");
+    w = write_vocab(&v);
+    put_source(w, piece, score, 0, 2);
+    refuse(w, GGL_FORMAT, "source_pieces is missing, but tokenizer.ggml.source_scores is there");
+    w = write_vocab(&v);
+    put_source(w, piece, score, 2, 0);
+    refuse(w, GGL_FORMAT, "source_scores is missing, but tokenizer.ggml.source_pieces is there");
+    w = write_vocab(&v);
+    ggl_gguf_put_string(w, "tokenizer.ggml.source_pieces", "a", 1);
+    put_source(w, piece, score, 0, 1);
+    refuse(w, GGL_FORMAT, "source_pieces is not an array of 1 to");
+    make_t5(&v);
+    v.type[2] = NORMAL;
+    w = write_vocab(&v);
+    put_source(w, piece, score, 2, 2);
+    refuse(w, GGL_FORMAT, "there is no unknown token, which pieces of");
+}
+
 TEST(rwkv) {
     static vocab v;
     make_rwkv(&v);
@@ -648,13 +708,17 @@ static bool new_tokenize_detokenize(void *arg) {
 
 TEST(failing_allocations) {
     static vocab v;
-    for (int k = 0; k < N_MAKERS; k++) {
+    static const char *const source[] = {"▁", "a", "b"};
+    static const float score[] = {-1, -2, -3};
+    for (int k = 0; k <= N_MAKERS; k++) {
         void *data;
         size_t size;
         ggl_gguf *file;
         ggl_error err = {0};
-        makers[k](&v);
+        (k < N_MAKERS ? makers[k] : make_t5)(&v);
         ggl_gguf_writer *w = write_vocab(&v);
+        if (k == N_MAKERS)
+            put_source(w, source, score, 3, 3);
         REQUIRE_OK(ggl_gguf_writer_write_memory(w, &data, &size, &err), &err);
         ggl_gguf_writer_free(w);
         REQUIRE_OK(ggl_gguf_open_memory(&file, data, size, "memory", &err), &err);

@@ -111,10 +111,18 @@ static ggl_status begin(completion *c, ggl_error *err) {
     return st;
 }
 
+/* Returns the number of tokens that run before the first one is drawn. If the prompt is the text
+ * that the model reads, that is the token with which its answer begins. */
+static int64_t n_rows(const completion *c) {
+    const bool is_read =
+        llm_session_reads_text(llm_opened_session(c->s->ctx)) && !c->s->o->encode_tokens;
+    return is_read ? 1 : (int64_t)c->s->prompt->n;
+}
+
 static int run_prompt(completion *c) {
     ggl_error err = {0};
     /* opening a pipe waits for its reader */
-    if (c->s->o->logits && npy_open(&c->logits, c->s->o->logits, (int64_t)c->s->prompt->n,
+    if (c->s->o->logits && npy_open(&c->logits, c->s->o->logits, n_rows(c),
                                     llm_context_n_vocab(c->s->ctx), &err) != GGL_OK)
         return process_stopped ? process_stop_code() : tool_error(TOOL, 1, "--logits: %s", err.msg);
     const ggl_status st = begin(c, &err);
