@@ -99,9 +99,20 @@ def bert(c, w, n_ctx):
         f = experts_of(own, p + "mlp.", h) if how.get("experts") and l % 2 == 1 else feed(how, own, p, h)
         x = normed(c, own, h + f, p + n["norm2"])
     if how["output"] == "none":
-        return x
+        return after_pooling(how, w, x)
     pooled = next(name for name in ("classifier.dense", head + "pooler.dense", head + "pooler") if name + ".weight" in w)
     return dense(w, how.get("head_act", np.tanh)(dense(w, x[:1], pooled)), "classifier.out_proj" if pooled == "classifier.dense" else "classifier")
+
+
+def after_pooling(how, w, x):
+    """The dense layer `after`: the folder of its module, or the name of its tensor in the model; its activation, and what is pooled before it."""
+    if not how.get("after"):
+        return x
+    name, act, pooling = how["after"]
+    own = how["files"][name + "/model.safetensors"] if name + "/model.safetensors" in how.get("files", {}) else {
+        "linear" + end: w[name + end] for end in (".weight", ".bias") if name + end in w}
+    x = act(linear(x.mean(0, keepdims=True) if pooling == "mean" else x, own["linear.weight"], own.get("linear.bias")))
+    return x / np.linalg.norm(x, axis=1, keepdims=True) if pooling == "none" else x
 
 
 def bert_weights(c, w):
@@ -191,6 +202,9 @@ NOMIC_CONFIG = {**NO_BERT, "n_layer": 2, "n_embd": N_EMBD, "n_inner": N_FF, "n_h
 MOE_CONFIG = {**NOMIC_CONFIG, "activation_function": "gelu", "qkv_proj_bias": True, "num_experts": 4, "moe_top_k": 2, "moe_every_n_layers": 2,
               "moe_normalize_expert_weights": False, "num_shared_experts": 0, "expert_choice_router": False, "ffn_div": 1, "moe_impl": "megablocks",
               "moe_resid_pdrop": 0.0, "router_aux_loss_coef": 0.1}
+DISTIL_CONFIG = {**NO_BERT, "type_vocab_size": None, "n_layers": 2, "dim": N_EMBD, "hidden_dim": N_FF, "n_heads": N_HEAD, "max_position_embeddings": 64,
+                 "activation": "gelu", "sinusoidal_pos_embds": False, "tie_weights_": True, "qa_dropout": 0.1, "seq_classif_dropout": 0.2,
+                 "model_type": "distilbert"}
 ELECTRA = {**BERT, "project": "embeddings_project"}
 ELECTRA_CONFIG = {"model_type": "electra", "embedding_size": N_EMBD, "summary_type": "first", "summary_use_proj": True, "summary_activation": "gelu",
                   "summary_last_dropout": 0.1, "position_embedding_type": "absolute"}
@@ -211,9 +225,7 @@ CLASSES = {
         **ROBERTA, "position_embedding_type": "rotary", "rotary_emb_base": 2e4, "max_position_embeddings": 66, "lora_adaptations": ["a", "b"],
         "lora_rank": 2, "lora_alpha": 1, "lora_dropout_p": 0.0, "lora_main_params_trainable": False, "lora_prompts": {"a": "x"}, "use_flash_attn": True,
         "emb_pooler": None}),
-    "DistilBertModel": bert_config(DISTIL, layers=2, eps=1e-12, config={**NO_BERT, "type_vocab_size": None, "n_layers": 2, "dim": N_EMBD, "hidden_dim": N_FF,
-                                   "n_heads": N_HEAD, "max_position_embeddings": 64, "activation": "gelu", "sinusoidal_pos_embds": False, "tie_weights_": True,
-                                   "qa_dropout": 0.1, "seq_classif_dropout": 0.2, "model_type": "distilbert"}),
+    "DistilBertModel": bert_config(DISTIL, layers=2, eps=1e-12, config=DISTIL_CONFIG),
     "MPNetModel": bert_config(MPNET, skip=2, n_positions=66, more=POOLER, config={"model_type": "mpnet", "pad_token_id": 1, "type_vocab_size": None,
                                                                                   "relative_attention_num_buckets": 32}),
     "ElectraModel": bert_config(ELECTRA, width=20, act=gelu_erf, config={**ELECTRA_CONFIG, "embedding_size": 20}),
@@ -312,6 +324,7 @@ def before(c, w, n_ctx):
         return dense(w, h, "classifier")
     if how["output"] == "rank":
         return dense(w, np.tanh(dense(w, x[:1], "dense")), "classifier")
+    x = after_pooling(how, w, x)
     for m in how.get("dense", ()):
         x = linear(x, how["files"][m + "/model.safetensors"]["linear.weight"])
     return x
@@ -421,8 +434,17 @@ def drawn(seed, rows, columns):
     return np.float32(np.random.default_rng(seed).normal(size=(rows, columns)) / math.sqrt(columns)).astype(np.float64)
 
 
-def dense_module(rows, columns):
-    return {"in_features": columns, "out_features": rows, "bias": False, "activation_function": "torch.nn.modules.linear.Identity"}
+def dense_module(rows, columns, bias=False, act="linear.Identity"):
+    return {"in_features": columns, "out_features": rows, "bias": bias, "activation_function": "torch.nn.modules." + act}
+
+
+def with_dense(pooled, rows, act="linear.Identity", bias=False):
+    """A folder of sentence-transformers with a dense layer, or PyLate's, which has no pooling."""
+    pool = {"1_Pooling/config.json": pooling(**{pooled: True})} if pooled else {}
+    kinds = ["Transformer", "Pooling", "Dense"] if pooled else ["Transformer", "Dense"]
+    tensors = {"linear.weight": drawn(3, rows, N_EMBD), **({"linear.bias": drawn(4, 1, rows)[0]} if bias else {})}
+    return {"modules.json": [m for m in modules(*kinds) if m["path"] != "3_Dense"], **pool, "2_Dense/config.json": dense_module(rows, N_EMBD, bias, act),
+            "2_Dense/model.safetensors": tensors}
 
 
 MODULES = [("", "Transformer"), ("1_Pooling", "Pooling"), ("2_Dense", "Dense"), ("3_Dense", "Dense"), ("4_Normalize", "Normalize")]
@@ -450,8 +472,22 @@ BERT_FILES = {"modules.json": modules("Transformer", "Pooling"), "1_Pooling/conf
 BERT_KEYS = {"bert.pooling_type": 2, "sentence_transformers.prompt.a": "b: ", "sentence_transformers.default_prompt": "a",
              "sentence_transformers.normalize": False}
 
+SAME = np.asarray  # no activation
+PYLATE = {"prompts": {"query": "", "a": "b"}, "query_prefix": "[Q] ", "document_prefix": "[D] ", "similarity_fn_name": "MaxSim", "query_length": 32}
+PYLATE_KEYS = {"modern-bert.pooling_type": 0, "sentence_transformers.prompt.query": "[Q] ", "sentence_transformers.prompt.document": "[D] ",
+               "sentence_transformers.prompt.a": "b", "sentence_transformers.similarity": "MaxSim"}
+
 CLASSES |= {
     "BertModel sentences": bert_config(BERT, files=BERT_FILES, keys=BERT_KEYS),
+    "HF_ColBERT": bert_config(BERT, prefix="bert.", more={"linear": 20, "bert.pooler.dense": N_EMBD}, no_bias=["linear"], after=("linear", SAME, "none"),
+                              keys={"bert.pooling_type": 0, "bert.dense_2_feat_out": 20}),
+    "BertModel labse": bert_config(BERT, more=POOLER, after=("2_Dense", np.tanh, "cls"), files=with_dense("pooling_mode_cls_token", N_EMBD, "activation.Tanh", True)),
+    "DistilBertModel distiluse": bert_config(DISTIL, layers=2, eps=1e-12, config=DISTIL_CONFIG, after=("2_Dense", np.tanh, "mean"), keys={"bert.pooling_type": 1},
+                                             files=with_dense("pooling_mode_mean_tokens", 20, "activation.Tanh", True)),
+    "ModernBertModel pylate": before_config(MODERN, MODERN_CONFIG, **MODERN_HOW, after=("2_Dense", SAME, "none"), keys=PYLATE_KEYS,
+                                            files={**with_dense(None, 20), "config_sentence_transformers.json": PYLATE}),
+    "T5EncoderModel gtr": before_config(T5, T5_CONFIG, buckets="first", act="relu", d=16, after=("2_Dense", SAME, "rows"),
+                                        files=with_dense("pooling_mode_mean_tokens", 20)),
     "ModernBertModel": before_config(MODERN, MODERN_CONFIG, **MODERN_HOW),
     "ModernBertForMaskedLM": before_config(MODERN, MODERN_CONFIG, **MODERN_HOW, prefix="model.", more={"head.dense": N_EMBD, "decoder": N_VOCAB}, norms=["head.norm"]),
     "ModernBertForSequenceClassification": before_config(MODERN, {**MODERN_CONFIG, **LABELS}, "rank", **MODERN_HOW, prefix="model.", norms=["head.norm"],

@@ -12,7 +12,7 @@ def albert(k, w, tokens, output):
         b = layer(w, int(l / (n_layer / n_group)))
         h = layer_normed(b, x + attend(k, b, x), "attn_output_norm", eps)
         x = layer_normed(b, h + dense(b, act(dense(b, h, "ffn_up")), "ffn_down"), "layer_output_norm", eps)
-    return output_of(output, x, w)
+    return output_of(k, output, x, w)
 
 
 def model(name, seed, more={}, output="none", width=20, n_layer=4, n_group=1, n_labels=1):
@@ -36,4 +36,4 @@ def model(name, seed, more={}, output="none", width=20, n_layer=4, n_group=1, n_
 
 model("albert", 3911)
 model("albert-groups-rank", 3912, {**labels(3), "block_group_count": 2, "hidden_activation": "gelu"}, "rank", n_layer=5, n_group=2, n_labels=3)
-model("albert-wide", 3913, {"attention.causal": None, "tokenizer.ggml.token_type_count": 2}, width=N_EMBD)
+model("albert-wide", 3913, {"dense_2_feat_out": 20, "attention.causal": None, "tokenizer.ggml.token_type_count": 2}, width=N_EMBD)

@@ -54,7 +54,7 @@ def forward_of(arch):
             x = layer_normed(b, h + feed_of(arch, k, b, h), "layer_output_norm", eps)
         if output == "rank" and arch == "electra":
             return classified(w, x[:1], gelu_erf)
-        return output_of(output, x, w)
+        return output_of(k, output, x, w)
     return forward
 
 
@@ -102,5 +102,7 @@ model("jina-bert-v2-norms", "jina-bert-v2", 3007, biased=False, whole_norms=True
 model("jina-bert-v3", "jina-bert-v3", 3008, {"rope.freq_base": 20000.0, "rope.scaling.type": "linear", "rope.scaling.factor": 4.0}, fused=True, types=0)
 model("jina-bert-v2-one", "jina-bert-v2", 3010, one=True)
 model("mpnet", "mpnet", 3011, {"attention.relative_buckets_count": 8}, types=0)
+model("bert-dense-mean", "bert", 3014, {"dense_2_feat_out": 20, "dense_2_activation": "tanh"}, "mean")
+model("bert-dense-first", "bert", 3015, {"dense_2_feat_out": N_EMBD, "dense_2_activation": "tanh", "pooling_type": 2})
 model("electra", "electra", 3012, {"word_embedding_length": 20}, width=20)
 model("electra-rank", "electra", 3013, labels(3), "rank", n_labels=3)
