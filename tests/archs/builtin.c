@@ -237,6 +237,7 @@ static bool is_row_count(const char *at) {
     line += strspn(line, " ");
     return second &&
            (strncmp(line, "token_embd ", 11) == 0 || strncmp(line, "position_embd ", 14) == 0 ||
+            strncmp(line, "token_types ", 12) == 0 || strncmp(line, "attn_rel_b ", 11) == 0 ||
             strstr(line, "ffn_gate_tid2eid ") == line ||
             strstr(line, "per_layer_token_embd ") == line);
 }
