@@ -388,8 +388,9 @@ static arch_value eval_neg(arch_eval *ev, const arch_expr *e) {
         return v;
     ggl_tensor *src[2] = {llm_arch_want_tensor(ev, e->place, &v, "the operand of '-'")};
     src[1] = src[0] ? ggl_graph_number(ev->g, -1) : NULL;
-    return llm_arch_tensor_value(src[0] ? llm_arch_node(ev, e->mark, GGL_OP_MUL, src, 2, NULL, 0)
-                                        : NULL);
+    if (!src[0] || !llm_arch_graph_ok(ev, e->mark))
+        return ARCH_FAIL;
+    return llm_arch_tensor_value(llm_arch_node(ev, e->mark, GGL_OP_MUL, src, 2, NULL, 0));
 }
 
 static arch_value eval_call(arch_eval *ev, const arch_expr *e) {

@@ -250,18 +250,28 @@ static void put_text(ggl_gguf_writer *w, const char *key, const json_value *v) {
         ggl_gguf_put_string(w, key, v->s, v->n);
 }
 
+/* Returns what PyLate, which has ColBERT's models, puts before a text instead of the prompt of this name; NULL: nothing. */
+static const json_value *prefix_of(const json_value *root, ggl_str prompt) {
+    const char *name = ggl_str_is(prompt, "query")      ? "query_prefix"
+                       : ggl_str_is(prompt, "document") ? "document_prefix"
+                                                        : NULL;
+    const json_value *v = name ? llm_json_get_kind(root, name, JSON_STRING) : NULL;
+    return v && v->n > 0 ? v : NULL;
+}
+
 static ggl_status put_prompts(llm_converter *c, ggl_gguf_writer *w, ggl_error *err) {
-    const json_value *all =
-        c->prompts ? llm_json_get_kind(&c->prompts->root, "prompts", JSON_OBJECT) : NULL;
+    const json_value *root = c->prompts ? &c->prompts->root : NULL;
+    const json_value *all = root ? llm_json_get_kind(root, "prompts", JSON_OBJECT) : NULL;
+    put_text(w, KEYS "prompt.query", prefix_of(root, (ggl_str){"query", 5}));
+    put_text(w, KEYS "prompt.document", prefix_of(root, (ggl_str){"document", 8}));
     for (size_t i = 0; all && i < all->n; i++) {
         const ggl_str name = json_name(all, i);
         const char *key = ggl_arena_printf(&c->arena, KEYS "prompt.%.*s", (int)name.n, name.s);
         if (!key)
             return llm_converter_no_memory(err);
-        if (all->item[i].kind == JSON_STRING) /* also an empty one */
+        if (all->item[i].kind == JSON_STRING && !prefix_of(root, name)) /* also an empty one */
             ggl_gguf_put_string(w, key, all->item[i].s, all->item[i].n);
     }
-    const json_value *root = c->prompts ? &c->prompts->root : NULL;
     put_text(w, KEYS "default_prompt", llm_json_get(root, "default_prompt_name"));
     put_text(w, KEYS "similarity", llm_json_get(root, "similarity_fn_name"));
     return GGL_OK;
@@ -271,7 +281,8 @@ ggl_status llm_converter_put_modules(llm_converter *c, ggl_gguf_writer *w, ggl_e
     char key[2 * ARCH_MAX_NAME];
     bool normalizes = false;
     snprintf(key, sizeof key, "%s.pooling_type", c->conv.family);
-    if (c->pooling > 0 && !llm_arch_converted_key(&c->conv, key))
+    /* without a module for pooling it is 0: each row is a vector */
+    if (c->modules && !llm_arch_converted_key(&c->conv, key))
         ggl_gguf_put(w, key, GGL_GGUF_U32, false, &(uint32_t){(uint32_t)c->pooling}, 1);
     for (size_t i = 0; c->modules && i < c->modules->root.n; i++)
         normalizes = normalizes || ggl_str_is(kind_of(&c->modules->root.item[i]), "Normalize");

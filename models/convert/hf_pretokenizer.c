@@ -103,12 +103,22 @@ void llm_hf_unigram_ends(const char *class_name, int *add_bos, int *add_eos) {
     *add_eos = ends.n >= 3 && memcmp(ends.s + ends.n - 3, "eos", 3) == 0;
 }
 
-bool llm_hf_ids_of_class(const char *class_name, ggl_str *ids) {
+/* Finds the first line of the class, or of the class NAME if it is called NAMEFast. */
+static bool find_class(const char *word, const char *class_name, ggl_str *rest) {
     char name[128];
     const size_t n = strlen(class_name);
     const bool fast = n > 4 && strcmp(class_name + n - 4, "Fast") == 0;
     snprintf(name, sizeof name, "%.*s", (int)(fast ? n - 4 : n), class_name);
-    return find_line("ids", name, NULL, ids);
+    return find_line(word, name, NULL, rest);
+}
+
+bool llm_hf_ids_of_class(const char *class_name, ggl_str *ids) {
+    return find_class("ids", class_name, ids);
+}
+
+bool llm_hf_class_folds(const char *class_name) {
+    ggl_str flags;
+    return find_class("fold", class_name, &flags);
 }
 
 bool llm_hf_find_pre(const json_value *file, char *found, size_t size, ggl_str *pre) {

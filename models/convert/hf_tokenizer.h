@@ -43,6 +43,8 @@ bool llm_hf_flag(const json_value *v, const char *name, bool fallback);
 bool llm_hf_find_pre(const json_value *file, char *found, size_t size, ggl_str *pre);
 /* Also sets whether the class adds both ends to a text. */
 bool llm_hf_pre_of_class(const char *class_name, ggl_str *pre, bool *both_ends);
+/* True if a class of a Unigram tokenizer.model converts text to lower case and drops accents, unless its flags say otherwise. */
+bool llm_hf_class_folds(const char *class_name);
 /* Sets what a class adds to the ends of a text that a Unigram tokenizer.model cuts; "": no class. */
 void llm_hf_unigram_ends(const char *class_name, int *add_bos, int *add_eos);
 /* Sets *ids to the rest of the class's line `ids`: "CUT TOKEN ..", or "-". False: its ids are those of

@@ -14,7 +14,7 @@ struct llm_hf_tokenizer {
     const char *folder;
     /* parsed files; NULL: absent */
     llm_json *file, *config, *vocab, *added;
-    /* tokenizer.json beside SentencePiece's file, which has the pieces: for its added tokens */
+    /* tokenizer.json beside SentencePiece's file, which has the pieces: for its added tokens, ends and normalizer */
     llm_json *beside;
     llm_json *generation;   /* generation_config.json */
     sentence_pieces pieces; /* of SentencePiece, from the mapped file */
@@ -24,7 +24,7 @@ struct llm_hf_tokenizer {
     size_t template_n;
     bool bytes;       /* byte-level BPE, model "gpt2"; else "llama" */
     bool words;       /* WordPiece, model "bert" */
-    int lower, strip; /* of WordPiece: flags of its normalizer; -1: unknown */
+    int lower, strip; /* of WordPiece and Unigram: flags of the normalizer; -1: unknown */
     ggl_str *piece;
     int32_t *type;
     float *score;

@@ -61,15 +61,29 @@ ggl_status llm_hf_set_pre(llm_hf_tokenizer *t, ggl_error *err) {
     return noted ? GGL_OK : llm_hf_no_memory(err);
 }
 
+/* Of Unigram: whether text becomes lower case and loses its accents before SentencePiece's own normalizer, as tokenizer.json
+ * says; without it, as the class does that says so in its configuration. */
+static void set_folding(llm_hf_tokenizer *t, const char *class_name) {
+    const json_value *config = t->config ? &t->config->root : NULL,
+                     *normalizer = t->beside ? llm_json_get(&t->beside->root, "normalizer") : NULL;
+    const bool folds = !t->beside && llm_hf_class_folds(class_name);
+    t->lower = llm_hf_step(normalizer, "Lowercase") ||
+               (folds && llm_hf_flag(config, "do_lower_case", true));
+    t->strip = llm_hf_step(normalizer, "StripAccents") ||
+               (folds && !llm_hf_flag(config, "keep_accents", false));
+    t->lower = t->lower ? 1 : -1; /* false is the default of files */
+    t->strip = t->strip ? 1 : -1;
+}
+
 void llm_hf_set_flags(llm_hf_tokenizer *t) {
     const json_value *config = t->config ? &t->config->root : NULL,
                      *file = t->file ? &t->file->root : NULL;
+    const llm_json *ends_of = t->file ? t->file : t->beside;
+    const json_value *post = llm_json_get(ends_of ? &ends_of->root : NULL, "post_processor");
     const json_value *bos = llm_json_get_kind(config, "add_bos_token", JSON_BOOL);
     const json_value *eos = llm_json_get_kind(config, "add_eos_token", JSON_BOOL);
     const json_value *list =
-        llm_json_get_kind(llm_hf_step(llm_json_get(file, "post_processor"), "TemplateProcessing"),
-                          "single", JSON_ARRAY);
-    const json_value *post = llm_json_get(file, "post_processor");
+        llm_json_get_kind(llm_hf_step(post, "TemplateProcessing"), "single", JSON_ARRAY);
     ggl_str pre;
     bool both_ends = llm_hf_step(post, "RobertaProcessing") || llm_hf_step(post, "BertProcessing");
     if (t->bytes && !file)
@@ -93,6 +107,7 @@ void llm_hf_set_flags(llm_hf_tokenizer *t) {
                                  "\"tokenizer_class\" or \"add_bos_token\" would change that");
         t->add_bos = t->add_bos < 0 ? ends[0] : t->add_bos;
         t->add_eos = t->add_eos < 0 ? ends[1] : t->add_eos;
+        set_folding(t, class_name);
     }
     const json_value *space = llm_hf_step(llm_json_get(file, "pre_tokenizer"), "Metaspace");
     bool prepended = llm_hf_step(llm_json_get(file, "normalizer"), "Prepend") != NULL;
@@ -242,8 +257,8 @@ void llm_hf_tokenizer_put(const llm_hf_tokenizer *t, ggl_gguf_writer *w) {
     put_flag(w, "tokenizer.ggml.add_bos_token", t->add_bos);
     put_flag(w, "tokenizer.ggml.add_eos_token", t->add_eos);
     put_flag(w, "tokenizer.ggml.add_space_prefix", t->add_space);
-    put_flag(w, "tokenizer.ggml.normalizer.lowercase", t->words ? t->lower : -1);
-    put_flag(w, "tokenizer.ggml.normalizer.strip_accents", t->words ? t->strip : -1);
+    put_flag(w, "tokenizer.ggml.normalizer.lowercase", t->words || unigram ? t->lower : -1);
+    put_flag(w, "tokenizer.ggml.normalizer.strip_accents", t->words || unigram ? t->strip : -1);
     put_flag(w, "tokenizer.ggml.remove_extra_whitespaces", unigram ? t->pieces.remove_spaces : -1);
     if (unigram && t->pieces.charsmap.n > 0)
         ggl_gguf_put(w, "tokenizer.ggml.precompiled_charsmap", GGL_GGUF_U8, true,

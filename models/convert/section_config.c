@@ -422,24 +422,44 @@ static arch_value need_source(arch_eval *ev, const arch_expr *e, const char *wha
 
 #define MAX_VALUES 65536
 
-/* value("tensor"): the tensor's number, or the list of its numbers. */
-static arch_value tensor_value(arch_eval *ev, const arch_expr *e) {
+/* Finds the tensor that the call's argument names. NULL: *missing is the call's value, as it is missing or reported. */
+static st_tensor *named_tensor(arch_eval *ev, const arch_expr *e, arch_value *missing) {
     const arch_expr *x = e->arg[0].value;
-    char text[300];
+    char text[300], what[ARCH_MAX_NAME + 8];
+    snprintf(what, sizeof what, "%s(..)", e->name);
+    *missing = ARCH_FAIL;
     const char *stem = x->kind == EX_STRING ? llm_arch_expand(ev, x->name, x->place) : NULL;
     if (!stem)
-        return llm_arch_error(ev, x->place,
-                              "value(..) needs the name of a source tensor, in quotes");
-    if (!ev->conv->source)
-        return need_source(ev, e, "value(..)");
+        llm_arch_error(ev, x->place, "%s needs the name of a source tensor, in quotes", what);
+    else if (!ev->conv->source)
+        need_source(ev, e, what);
+    if (!stem || !ev->conv->source)
+        return NULL;
     st_tensor *t = llm_arch_convert_find_source(ev->conv, stem, false);
-    if (!t) {
-        snprintf(text, sizeof text, "tensor %.*s is missing in the folder",
-                 (int)ggl_utf8_cut(stem, strlen(stem), 200), stem);
-        arch_value none = llm_arch_none(llm_arch_strdup(ev, text));
-        none.absent_key = true;
-        return none.text ? none : ARCH_FAIL;
-    }
+    if (t)
+        return t;
+    snprintf(text, sizeof text, "tensor %.*s is missing in the folder",
+             (int)ggl_utf8_cut(stem, strlen(stem), 200), stem);
+    arch_value none = llm_arch_none(llm_arch_strdup(ev, text));
+    none.absent_key = true;
+    if (none.text)
+        *missing = none;
+    return NULL;
+}
+
+/* n_rows("tensor"): the tensor's last dimension, which no value of config.json may say. */
+static arch_value row_count(arch_eval *ev, const arch_expr *e) {
+    arch_value missing;
+    const st_tensor *t = named_tensor(ev, e, &missing);
+    return t ? llm_arch_number(t->n_dims > 0 ? (double)t->ne[t->n_dims - 1] : 1) : missing;
+}
+
+/* value("tensor"): the tensor's number, or the list of its numbers. */
+static arch_value tensor_value(arch_eval *ev, const arch_expr *e) {
+    arch_value missing;
+    st_tensor *t = named_tensor(ev, e, &missing);
+    if (!t)
+        return missing;
     llm_arch_convert_use(ev->conv, t);
     recipe r = {.kind = RECIPE_SOURCE, .source = t};
     int64_t n = 1;
@@ -465,7 +485,7 @@ static arch_value tensor_value(arch_eval *ev, const arch_expr *e) {
     return n == 1 ? item[0] : (arch_value){.kind = VAL_LIST, .item = item, .n = (size_t)n};
 }
 
-/* Calls a function that gives no tensor: list, value, or exp of a number. Those of source
+/* Calls a function that gives no tensor: list, value, n_rows, or exp of a number. Those of source
  * tensors are in section_expr.c. */
 arch_value llm_arch_convert_call(arch_eval *ev, const arch_expr *e) {
     double x;
@@ -474,6 +494,8 @@ arch_value llm_arch_convert_call(arch_eval *ev, const arch_expr *e) {
         return make_list(ev, e);
     if (which == CONVERSION_value)
         return tensor_value(ev, e);
+    if (which == CONVERSION_n_rows)
+        return row_count(ev, e);
     if (which != CONVERSION_exp)
         return llm_arch_error(ev, e->mark, "%s(..) is allowed only where a source tensor is",
                               e->name);

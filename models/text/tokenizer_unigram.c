@@ -1,7 +1,8 @@
 /* SentencePiece's unigram kind (Kudo 2018), used by T5 and related models.
  *
- * The text is normalized: strings of the file's map are replaced, spaces become U+2581, and runs
- * of spaces become one if the file says so. Then it is split into the pieces whose scores,
+ * The text is normalized: accents are dropped and letters become lower case if the file says so
+ * (ALBERT's do), strings of the file's map are replaced, spaces become U+2581, and runs of spaces
+ * become one if the file says so. Then it is split into the pieces whose scores,
  * logarithms of probabilities, have the highest sum. A character that is not a piece becomes the
  * tokens of its bytes, if the vocabulary has them. Otherwise it costs 10 more than the worst
  * piece, and a run of such characters becomes one unknown token.
@@ -16,8 +17,11 @@
 
 #include "best_path.h"
 #include "charsmap.h"
+#include "ggl/internal/alloc.h"
 #include "ggl/internal/gguf.h"
+#include "ggl/internal/steps.h"
 #include "tokenizer_impl.h"
+#include "unicode.h"
 
 #define PENALTY       10 /* a character that is not a piece costs that much more than the worst piece */
 #define SOURCE_PIECES "tokenizer.ggml.source_pieces"
@@ -31,6 +35,7 @@ typedef struct unigram {
     int32_t byte[256];     /* token of each byte, -1: none */
     charsmap map;
     bool add_space_prefix, merge_spaces;
+    bool lower, strip;
 } unigram;
 
 /* --- building --------------------------------------------------------------------------------- */
@@ -38,9 +43,14 @@ typedef struct unigram {
 static ggl_status read_flags(unigram *m, const ggl_gguf *file, ggl_error *err) {
     ggl_status s =
         llm_tokenizer_flag(file, "tokenizer.ggml.add_space_prefix", &m->add_space_prefix, err);
-    return s == GGL_OK ? llm_tokenizer_flag(file, "tokenizer.ggml.remove_extra_whitespaces",
-                                            &m->merge_spaces, err)
-                       : s;
+    if (s == GGL_OK)
+        s = llm_tokenizer_flag(file, "tokenizer.ggml.remove_extra_whitespaces", &m->merge_spaces,
+                               err);
+    if (s == GGL_OK)
+        s = llm_tokenizer_flag(file, "tokenizer.ggml.normalizer.lowercase", &m->lower, err);
+    return s == GGL_OK
+               ? llm_tokenizer_flag(file, "tokenizer.ggml.normalizer.strip_accents", &m->strip, err)
+               : s;
 }
 
 /* Adds the pieces. User-defined ones have probability 1; unused ones never result from text. */
@@ -238,8 +248,45 @@ static ggl_status add_character(unigram_run *r, const char *c, size_t n) {
     return s;
 }
 
-static ggl_status unigram_encode(const llm_tokenizer *t, const char *text, size_t n,
-                                 llm_tokens *out, ggl_error *err) {
+/* Text without accents, or in lower case. */
+typedef struct folded {
+    char *s;
+    size_t n, cap;
+} folded;
+
+static bool fold_character(const unigram *m, folded *f, uint32_t c) {
+    uint32_t part[UNICODE_MOST_PARTS] = {c};
+    const int n = m->strip ? llm_unicode_decompose(c, part) : 1;
+    for (int i = 0; i < n; i++) {
+        uint32_t mark = 0;
+        if (m->strip && (llm_unicode_properties(part[i]) & UNICODE_MN))
+            continue;
+        if (!ggl_grow(&f->s, &f->cap, f->n + 8, 1))
+            return false;
+        f->n +=
+            llm_unicode_encode(m->lower ? llm_unicode_lower(part[i], &mark) : part[i], f->s + f->n);
+        if (mark && !m->strip)
+            f->n += llm_unicode_encode(mark, f->s + f->n);
+    }
+    return true;
+}
+
+/* Folds the text; bytes that are not UTF-8 stay. */
+static ggl_status fold(const unigram *m, folded *f, const char *text, size_t n, ggl_error *err) {
+    bool ok = ggl_grow(&f->s, &f->cap, n + 1, 1);
+    for (size_t i = 0, len; i < n && ok; i += len) {
+        len = llm_utf8_length(text + i, n - i);
+        GGL_STEPS(1);
+        if (len > 1 || (unsigned char)text[i] < 0x80)
+            ok = fold_character(m, f, llm_unicode_decode(text + i, len));
+        else if ((ok = ggl_grow(&f->s, &f->cap, f->n + 1, 1)))
+            f->s[f->n++] = text[i];
+    }
+    return ok ? GGL_OK : ggl_fail(err, GGL_NOMEM, "out of memory for a text");
+}
+
+static ggl_status encode_folded(const llm_tokenizer *t, const char *text, size_t n, llm_tokens *out,
+                                ggl_error *err) {
     static const char replacement_character[] = "\xef\xbf\xbd";
     const unigram *m = t->state;
     unigram_run r = {.t = t, .m = m, .out = out, .err = err};
@@ -271,6 +318,19 @@ static ggl_status unigram_encode(const llm_tokenizer *t, const char *text, size_
         s = end_run(&r);
     llm_best_path_fini(&r.path);
     ggl_free(r.run);
+    return s;
+}
+
+static ggl_status unigram_encode(const llm_tokenizer *t, const char *text, size_t n,
+                                 llm_tokens *out, ggl_error *err) {
+    const unigram *m = t->state;
+    folded f = {0};
+    if (!m->lower && !m->strip)
+        return encode_folded(t, text, n, out, err);
+    ggl_status s = fold(m, &f, text, n, err);
+    if (s == GGL_OK)
+        s = encode_folded(t, f.s, f.n, out, err);
+    ggl_free(f.s);
     return s;
 }
 

@@ -237,8 +237,9 @@ static bool is_row_count(const char *at) {
     line += strspn(line, " ");
     return second &&
            (strncmp(line, "token_embd ", 11) == 0 || strncmp(line, "position_embd ", 14) == 0 ||
-            strstr(line, "ffn_gate_tid2eid ") == line || strstr(line, "token_types ") == line ||
-            strstr(line, "attn_rel_b ") == line || strstr(line, "per_layer_token_embd ") == line);
+            strncmp(line, "token_types ", 12) == 0 || strncmp(line, "attn_rel_b ", 11) == 0 ||
+            strstr(line, "ffn_gate_tid2eid ") == line ||
+            strstr(line, "per_layer_token_embd ") == line);
 }
 
 /* Wrong ones that no check can find: a length that any number fits (taps of a convolution), a

@@ -153,6 +153,22 @@ def test_rankings():
     check(table[0] == queries[0] and table[2].split()[1] == str(got[0]["index"] + 1), "a table", table)
 
 
+def test_tokens_of_queries():
+    """With the pooling none: for each vector of the query the nearest one of the line, summed."""
+    def cosine(a, b):
+        return dot(a, b) / math.sqrt(dot(a, a) * dot(b, b))
+    queries = ["a quick fox", "dog"]
+    none = ["-m", "e.gguf", "--pooling", "none"]
+    texts, asked = ([array(*none, "-p", x) for x in some] for some in (LINES, queries))
+    for how, flags in ((cosine, []), (dot, ["--no-normalize"])):
+        want = [sum(max(how(a, b) for b in text) for a in q) for text in texts for q in asked]
+        got = array(*none, *flags, "-f", "-", "--query", queries[0], "--query", queries[1], text=lines(LINES))
+        check(len(got) == len(LINES) and near(sum(got, []), want, 1e-5), "MaxSim", [got, want])
+    first = objects(*none, "-f", "-", "--query", queries[1], "--top", "1", text=lines(LINES))[0]
+    scores = [sum(max(cosine(a, b) for b in text) for a in asked[1]) for text in texts]
+    check(abs(first["score"] - max(scores)) < 1e-5 and abs(scores[first["index"]] - max(scores)) < 1e-5, "the best line", [first, scores])
+
+
 def test_scores():
     for model, labels in (("r.gguf", 1), ("c.gguf", 3)):
         pairs = [[CLS] + ids_of(model, "a dog")[1:] + ids_of(model, line)[1:] for line in LINES]
@@ -296,7 +312,7 @@ def test_mistakes():
                         ([*one, "--rerank", "x", "--pooling", "mean"], "--rerank needs --pooling rank"), ([*one, "--tokens", "5"], "cannot be used together"),
                         (["-m", "e.gguf", "--tokens", "1,x"], "--tokens"), (["-m", "e.gguf", "--tokens", "1", "--document"], "taken as they are"),
                         ([*one, "--resume", "-o", "x.npy", "--pooling", "none"], "one row for each line"),
-                        ([*one, "--query", "x", "--pooling", "none"], "needs one vector for each text"),
+                        ([*one, "--format", "table", "--pooling", "none"], "needs one vector for each text"),
                         (["-m", "r.gguf", "-p", "a", "--query", "x"], "--query is for vectors, but the model's pooling is rank"),
                         (["-m", "r.gguf", "-p", "a", "--dimensions", "4"], "--dimensions is for vectors"),
                         ([*one, "--document", "--prompt-name", "x"], "cannot be used together"), ([*one, "-o", "e.gguf"], "e.gguf")):

@@ -122,6 +122,19 @@ def test_unigram():
     one = folder("beside", {"spiece.model": model(PIECES, UNIGRAM, remove=1), "tokenizer_config.json": CONFIG, **more})
     check(str(ADDED["<more>"]) in ids(one, "ban<more>"), "tokenizer.json's added tokens are lost", ids(one, "ban<more>"))
     run("llm-convert", folder("alone", json_of), "-o", path("bad.gguf"), "--vocab-only", code=1, has="'Unigram' is read from SentencePiece's file")
+    albert = {"tokenizer_class": "AlbertTokenizerFast", "bos_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>"}
+    steps = {"model": {"type": "Unigram", "vocab": []}, "post_processor": {"type": "TemplateProcessing", "single": [
+        {"SpecialToken": {"id": "<s>", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}, {"SpecialToken": {"id": "</s>", "type_id": 0}}]}, "normalizer": {"type": "Sequence", "normalizers": [
+        {"type": "NFKD"}, {"type": "StripAccents"}, {"type": "Lowercase"}, {"type": "Precompiled", "precompiled_charsmap": ""}]}}
+    for more, folds in (({}, True), ({"do_lower_case": False, "keep_accents": True}, False), ({"tokenizer_class": "XLNetTokenizer", "do_lower_case": True}, False)):
+        one = folder(f"albert{len(more)}", {"spiece.model": model(PIECES, UNIGRAM, remove=1), "tokenizer_config.json": {**albert, **more}})
+        check((ids(one, "BÁNANA") == ids(one, "banana")) == folds, f"lower case of {more}", ids(one, "BÁNANA"))
+    one = folder("albert", {"spiece.model": model(PIECES, UNIGRAM, remove=1), "tokenizer_config.json": {"bos_token": "<s>", "eos_token": "</s>"},
+                                 "tokenizer.json": steps})
+    check(ids(one, "BÁNANA") == ids(one, "banana"), "lower case of tokenizer.json", ids(one, "BÁNANA"))
+    run("llm-convert", one, "-o", path("t5.gguf"), "--vocab-only")
+    check(get("add_bos_token") == "true" and get("add_eos_token") == "true", "the ends of tokenizer.json")
+    check(get("normalizer.lowercase") == "true" and get("normalizer.strip_accents") == "true", "keys of lower case")
     for name in ("tokenizer.json", "spiece.model"):  # a link to nothing, as in a download that was broken off
         broken = folder("broken", {})
         os.symlink("nothing", os.path.join(broken, name))

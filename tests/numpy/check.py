@@ -53,7 +53,7 @@ def in_company(cli, model, case, out):
                           stdin=subprocess.DEVNULL, capture_output=True, text=True)
     if done.returncode:
         raise RuntimeError(done.stderr.strip())
-    return np.load(out)[1:2] if case.output == "rank" else np.load(out)[len(before) : -len(after)]
+    return np.load(out)[1:2] if case.output in ("rank", "mean") else np.load(out)[len(before) : -len(after)]
 
 
 def check(cli, folder, case):

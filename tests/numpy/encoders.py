@@ -37,9 +37,22 @@ def classified(w, row, act=np.tanh, norm=lambda h: h):
     return linear(row, w["cls.output.weight"], w.get("cls.output.bias")) if "cls.output.weight" in w else row
 
 
-def output_of(output, rows, w):
-    """The rows, or the scores of the first."""
-    return rows if output == "none" else classified(w, rows[:1])
+def output_of(k, output, rows, w):
+    """The rows of the embedding, or the scores of the first."""
+    return sentence_dense(k, w, rows) if output in ("none", "mean") else classified(w, rows[:1])
+
+
+def sentence_dense(k, w, rows):
+    """The dense layer of sentence-transformers: on each row, or with an activation on their mean if that is the pooling; of ColBERT, unit rows."""
+    if "dense_2.weight" not in w:
+        return rows
+    pooling, bends = k("pooling_type", 1), k("dense_2_activation", "identity") == "tanh"
+    if bends and pooling == 1:
+        rows = rows.mean(0, keepdims=True)
+    rows = linear(rows, w["dense_2.weight"], w.get("dense_2.bias"))
+    if bends:
+        return np.tanh(rows)
+    return rows / np.linalg.norm(rows, axis=1, keepdims=True) if pooling == 0 else rows
 
 
 def prenorm(k, w, tokens, attention_of, feed, end="output_norm"):
@@ -94,7 +107,9 @@ def llama_weights(seed, n_kv=4, d=12, dv=None, bias="", tied=True, n_layer=2, fe
 
 
 def encoder(name, arch, keys, w, forward, output="none"):
-    """Adds a model. forward(k, w, tokens, output): the rows of its output."""
+    """Adds a model, and if its keys say so a dense layer after it. forward(k, w, tokens, output): the rows of its output."""
+    if "dense_2_feat_out" in keys and "dense_2.weight" not in w:
+        w.matrix("dense_2", keys["dense_2_feat_out"], N_EMBD, bias="dense_2_activation" in keys)
     case = add(name, arch, {key: v for key, v in keys.items() if v is not None}, w,
                lambda k, w, tokens, n_ctx: forward(k, w, tokens, output))
     case.output = output

@@ -1,5 +1,5 @@
 """Folders of encoders and diffusion models for ./folders.py: small models laid out as their classes have them, and forward passes that read that
-layout. GELU is the tanh form, as established engines have it."""
+layout. GELU is the tanh form, as established engines have it, except where `act` says another."""
 from folders import *
 from t5_buckets import bias_of
 
@@ -35,6 +35,9 @@ DISTIL = {"embedding": "embeddings.word_embeddings", "positions": "embeddings.po
           "norm1": "sa_layer_norm", "up": "ffn.lin1", "down": "ffn.lin2", "norm2": "output_layer_norm"}
 MPNET = {**BERT, "types": None, "qkv": ["attention.attn.q", "attention.attn.k", "attention.attn.v"], "o": "attention.attn.o",
          "norm1": "attention.LayerNorm", "bias": "encoder.relative_attention_bias"}
+ALBERT = {**BERT, "project": "encoder.embedding_hidden_mapping_in", "layer": "encoder.albert_layer_groups.{}.albert_layers.0.", "o": "attention.dense",
+          "qkv": ["attention.query", "attention.key", "attention.value"], "norm1": "attention.LayerNorm", "up": "ffn", "down": "ffn_output",
+          "norm2": "full_layer_layer_norm"}
 NOMIC = {"embedding": "embeddings.word_embeddings", "types": "embeddings.token_type_embeddings", "first": "emb_ln", "layer": "encoder.layers.{}.",
          "qkv": "attn.Wqkv", "o": "attn.out_proj", "norm1": "norm1", "up": "mlp.fc11", "gate": "mlp.fc12", "down": "mlp.fc2", "norm2": "norm2"}
 FLASH = {**NOMIC, "qkv": "mixer.Wqkv", "o": "mixer.out_proj", "up": "mlp.fc1", "gate": None}
@@ -50,7 +53,7 @@ def feed(how, w, p, h):
         parts = np.split(up, 2, axis=-1)
         up = gelu(parts[how["halves"] - 1]) * parts[2 - how["halves"]]
     else:
-        up = silu(dense(w, h, p + n["gate"])) * up if n.get("gate") else gelu(up)
+        up = silu(dense(w, h, p + n["gate"])) * up if n.get("gate") else how.get("act", gelu)(up)
     return dense(w, up, p + n["down"])
 
 
@@ -78,8 +81,10 @@ def bert(c, w, n_ctx):
     if n.get("positions"):  # RoBERTa's first position is padding_idx + 1
         x = x + own[n["positions"] + ".weight"][how.get("skip", 0):][: len(TOKENS)]
     x = normed(c, own, x, n["first"])
+    if how.get("width"):
+        x = dense(own, x, n["project"])
     for l in range(c["how"]["layers"]):
-        p = n["layer"].format(l)
+        p = n["layer"].format(how.get("group", int)(l))
         if isinstance(n["qkv"], str):
             q, k, v = np.split(dense(own, x, p + n["qkv"]), 3, axis=-1)
         else:
@@ -94,9 +99,20 @@ def bert(c, w, n_ctx):
         f = experts_of(own, p + "mlp.", h) if how.get("experts") and l % 2 == 1 else feed(how, own, p, h)
         x = normed(c, own, h + f, p + n["norm2"])
     if how["output"] == "none":
+        return after_pooling(how, w, x)
+    pooled = next(name for name in ("classifier.dense", head + "pooler.dense", head + "pooler") if name + ".weight" in w)
+    return dense(w, how.get("head_act", np.tanh)(dense(w, x[:1], pooled)), "classifier.out_proj" if pooled == "classifier.dense" else "classifier")
+
+
+def after_pooling(how, w, x):
+    """The dense layer `after`: the folder of its module, or the name of its tensor in the model; its activation, and what is pooled before it."""
+    if not how.get("after"):
         return x
-    pooled = "classifier.dense" if "classifier.dense.weight" in w else head + "pooler.dense"
-    return dense(w, np.tanh(dense(w, x[:1], pooled)), "classifier.out_proj" if pooled == "classifier.dense" else "classifier")
+    name, act, pooling = how["after"]
+    own = how["files"][name + "/model.safetensors"] if name + "/model.safetensors" in how.get("files", {}) else {
+        "linear" + end: w[name + end] for end in (".weight", ".bias") if name + end in w}
+    x = act(linear(x.mean(0, keepdims=True) if pooling == "mean" else x, own["linear.weight"], own.get("linear.bias")))
+    return x / np.linalg.norm(x, axis=1, keepdims=True) if pooling == "none" else x
 
 
 def bert_weights(c, w):
@@ -108,19 +124,22 @@ def bert_weights(c, w):
         if biased and how.get("biased", True):
             w.vector(f"{head}{name}.bias", rows)
 
-    def norm(name):
-        w.vector(f"{head}{name}.weight", N_EMBD, 1.0)
-        w.vector(f"{head}{name}.bias", N_EMBD)
+    def norm(name, size=N_EMBD):
+        w.vector(f"{head}{name}.weight", size, 1.0)
+        w.vector(f"{head}{name}.bias", size)
 
-    matrix(n["embedding"], N_VOCAB, N_EMBD, False)
+    width = how.get("width", N_EMBD)
+    matrix(n["embedding"], N_VOCAB, width, False)
     if n.get("types"):
-        matrix(n["types"], c.get("type_vocab_size", 2), N_EMBD, False)
+        matrix(n["types"], c.get("type_vocab_size", 2), width, False)
     if n.get("positions"):
-        matrix(n["positions"], stored, N_EMBD, False)
+        matrix(n["positions"], stored, width, False)
+    if how.get("width"):
+        matrix(n["project"], N_EMBD, width)
     if n.get("bias"):
         matrix(n["bias"], 32, N_HEAD, False)
-    norm(n["first"])
-    for l in range(how["layers"]):
+    norm(n["first"], width)
+    for l in sorted({how.get("group", int)(l) for l in range(how["layers"])}):
         p = n["layer"].format(l)
         for name in [n["qkv"]] if isinstance(n["qkv"], str) else n["qkv"]:
             matrix(p + name, (3 if isinstance(n["qkv"], str) else 1) * N_EMBD, N_EMBD)
@@ -142,7 +161,8 @@ def bert_weights(c, w):
         matrix(p + n["down"], N_EMBD, N_FF)
     for name, rows in how.get("more", {}).items():
         w.matrix(name + ".weight", rows, N_EMBD)
-        w.vector(name + ".bias", rows)
+        if name not in how.get("no_bias", ()):
+            w.vector(name + ".bias", rows)
 
 
 def with_adapters(w):
@@ -182,6 +202,15 @@ NOMIC_CONFIG = {**NO_BERT, "n_layer": 2, "n_embd": N_EMBD, "n_inner": N_FF, "n_h
 MOE_CONFIG = {**NOMIC_CONFIG, "activation_function": "gelu", "qkv_proj_bias": True, "num_experts": 4, "moe_top_k": 2, "moe_every_n_layers": 2,
               "moe_normalize_expert_weights": False, "num_shared_experts": 0, "expert_choice_router": False, "ffn_div": 1, "moe_impl": "megablocks",
               "moe_resid_pdrop": 0.0, "router_aux_loss_coef": 0.1}
+DISTIL_CONFIG = {**NO_BERT, "type_vocab_size": None, "n_layers": 2, "dim": N_EMBD, "hidden_dim": N_FF, "n_heads": N_HEAD, "max_position_embeddings": 64,
+                 "activation": "gelu", "sinusoidal_pos_embds": False, "tie_weights_": True, "qa_dropout": 0.1, "seq_classif_dropout": 0.2,
+                 "model_type": "distilbert"}
+ELECTRA = {**BERT, "project": "embeddings_project"}
+ELECTRA_CONFIG = {"model_type": "electra", "embedding_size": N_EMBD, "summary_type": "first", "summary_use_proj": True, "summary_activation": "gelu",
+                  "summary_last_dropout": 0.1, "position_embedding_type": "absolute"}
+ALBERT_CONFIG = {"model_type": "albert", "embedding_size": 20, "num_hidden_groups": 1, "inner_group_num": 1, "hidden_act": "gelu_new",
+                 "net_structure_type": 0, "gap_size": 0, "num_memory_blocks": 0, "down_scale_factor": 1, "classifier_dropout_prob": 0.1,
+                 "position_embedding_type": "absolute"}
 JINA2_CONFIG = {"position_embedding_type": "alibi", "feed_forward_type": "geglu", "attn_implementation": "torch", "emb_pooler": "mean"}
 
 CLASSES = {
@@ -196,11 +225,22 @@ CLASSES = {
         **ROBERTA, "position_embedding_type": "rotary", "rotary_emb_base": 2e4, "max_position_embeddings": 66, "lora_adaptations": ["a", "b"],
         "lora_rank": 2, "lora_alpha": 1, "lora_dropout_p": 0.0, "lora_main_params_trainable": False, "lora_prompts": {"a": "x"}, "use_flash_attn": True,
         "emb_pooler": None}),
-    "DistilBertModel": bert_config(DISTIL, layers=2, eps=1e-12, config={**NO_BERT, "type_vocab_size": None, "n_layers": 2, "dim": N_EMBD, "hidden_dim": N_FF,
-                                   "n_heads": N_HEAD, "max_position_embeddings": 64, "activation": "gelu", "sinusoidal_pos_embds": False, "tie_weights_": True,
-                                   "qa_dropout": 0.1, "seq_classif_dropout": 0.2, "model_type": "distilbert"}),
+    "DistilBertModel": bert_config(DISTIL, layers=2, eps=1e-12, config=DISTIL_CONFIG),
     "MPNetModel": bert_config(MPNET, skip=2, n_positions=66, more=POOLER, config={"model_type": "mpnet", "pad_token_id": 1, "type_vocab_size": None,
                                                                                   "relative_attention_num_buckets": 32}),
+    "ElectraModel": bert_config(ELECTRA, width=20, act=gelu_erf, config={**ELECTRA_CONFIG, "embedding_size": 20}),
+    "ElectraForPreTraining": bert_config(ELECTRA, prefix="electra.", act=gelu_erf, config=ELECTRA_CONFIG,
+                                         more={"discriminator_predictions.dense": N_EMBD, "discriminator_predictions.dense_prediction": 1}),
+    "ElectraForMaskedLM": bert_config(ELECTRA, prefix="electra.", width=20, act=gelu_erf, config={**ELECTRA_CONFIG, "embedding_size": 20},
+                                      more={"generator_predictions.dense": 20, "generator_lm_head": N_VOCAB}),
+    "ElectraForSequenceClassification": bert_config(ELECTRA, "rank", prefix="electra.", width=20, act=gelu_erf, head_act=gelu_erf, more={
+        "classifier.dense": N_EMBD, "classifier.out_proj": 3}, config={**ELECTRA_CONFIG, **LABELS, "embedding_size": 20},
+        keys={"electra.pooling_type": 4, "electra.classifier.output_labels": ["a", "b", "c"]}),
+    "AlbertModel": bert_config(ALBERT, width=20, group=lambda l: 0, more={"pooler": N_EMBD}, config=ALBERT_CONFIG),
+    "AlbertForMaskedLM": bert_config(ALBERT, prefix="albert.", width=20, group=lambda l: l // 2, act=gelu_erf, more={"predictions.dense": 20},
+                                     config={**ALBERT_CONFIG, "hidden_act": "gelu", "num_hidden_layers": 4, "num_hidden_groups": 2}),
+    "AlbertForSequenceClassification": bert_config(ALBERT, "rank", prefix="albert.", width=20, group=lambda l: 0, config={**ALBERT_CONFIG, **LABELS},
+                                                   more={"albert.pooler": N_EMBD, "classifier": 3}, keys={"albert.pooling_type": 4}),
     "NomicBertModel": bert_config(NOMIC, theta=1000, layers=2, biased=False, config=NOMIC_CONFIG),
     "NomicBertModel moe": bert_config({**FLASH, "qkv": "attn.Wqkv", "o": "attn.out_proj"}, theta=1000, layers=2, experts=True, config=MOE_CONFIG),
     "JinaBertForMaskedLM": bert_config(JINA2, prefix="bert.", alibi=True, halves=1, config=JINA2_CONFIG),
@@ -284,6 +324,7 @@ def before(c, w, n_ctx):
         return dense(w, h, "classifier")
     if how["output"] == "rank":
         return dense(w, np.tanh(dense(w, x[:1], "dense")), "classifier")
+    x = after_pooling(how, w, x)
     for m in how.get("dense", ()):
         x = linear(x, how["files"][m + "/model.safetensors"]["linear.weight"])
     return x
@@ -393,8 +434,17 @@ def drawn(seed, rows, columns):
     return np.float32(np.random.default_rng(seed).normal(size=(rows, columns)) / math.sqrt(columns)).astype(np.float64)
 
 
-def dense_module(rows, columns):
-    return {"in_features": columns, "out_features": rows, "bias": False, "activation_function": "torch.nn.modules.linear.Identity"}
+def dense_module(rows, columns, bias=False, act="linear.Identity"):
+    return {"in_features": columns, "out_features": rows, "bias": bias, "activation_function": "torch.nn.modules." + act}
+
+
+def with_dense(pooled, rows, act="linear.Identity", bias=False):
+    """A folder of sentence-transformers with a dense layer, or PyLate's, which has no pooling."""
+    pool = {"1_Pooling/config.json": pooling(**{pooled: True})} if pooled else {}
+    kinds = ["Transformer", "Pooling", "Dense"] if pooled else ["Transformer", "Dense"]
+    tensors = {"linear.weight": drawn(3, rows, N_EMBD), **({"linear.bias": drawn(4, 1, rows)[0]} if bias else {})}
+    return {"modules.json": [m for m in modules(*kinds) if m["path"] != "3_Dense"], **pool, "2_Dense/config.json": dense_module(rows, N_EMBD, bias, act),
+            "2_Dense/model.safetensors": tensors}
 
 
 MODULES = [("", "Transformer"), ("1_Pooling", "Pooling"), ("2_Dense", "Dense"), ("3_Dense", "Dense"), ("4_Normalize", "Normalize")]
@@ -422,8 +472,22 @@ BERT_FILES = {"modules.json": modules("Transformer", "Pooling"), "1_Pooling/conf
 BERT_KEYS = {"bert.pooling_type": 2, "sentence_transformers.prompt.a": "b: ", "sentence_transformers.default_prompt": "a",
              "sentence_transformers.normalize": False}
 
+SAME = np.asarray  # no activation
+PYLATE = {"prompts": {"query": "", "a": "b"}, "query_prefix": "[Q] ", "document_prefix": "[D] ", "similarity_fn_name": "MaxSim", "query_length": 32}
+PYLATE_KEYS = {"modern-bert.pooling_type": 0, "sentence_transformers.prompt.query": "[Q] ", "sentence_transformers.prompt.document": "[D] ",
+               "sentence_transformers.prompt.a": "b", "sentence_transformers.similarity": "MaxSim"}
+
 CLASSES |= {
     "BertModel sentences": bert_config(BERT, files=BERT_FILES, keys=BERT_KEYS),
+    "HF_ColBERT": bert_config(BERT, prefix="bert.", more={"linear": 20, "bert.pooler.dense": N_EMBD}, no_bias=["linear"], after=("linear", SAME, "none"),
+                              keys={"bert.pooling_type": 0, "bert.dense_2_feat_out": 20}),
+    "BertModel labse": bert_config(BERT, more=POOLER, after=("2_Dense", np.tanh, "cls"), files=with_dense("pooling_mode_cls_token", N_EMBD, "activation.Tanh", True)),
+    "DistilBertModel distiluse": bert_config(DISTIL, layers=2, eps=1e-12, config=DISTIL_CONFIG, after=("2_Dense", np.tanh, "mean"), keys={"bert.pooling_type": 1},
+                                             files=with_dense("pooling_mode_mean_tokens", 20, "activation.Tanh", True)),
+    "ModernBertModel pylate": before_config(MODERN, MODERN_CONFIG, **MODERN_HOW, after=("2_Dense", SAME, "none"), keys=PYLATE_KEYS,
+                                            files={**with_dense(None, 20), "config_sentence_transformers.json": PYLATE}),
+    "T5EncoderModel gtr": before_config(T5, T5_CONFIG, buckets="first", act="relu", d=16, after=("2_Dense", SAME, "rows"),
+                                        files=with_dense("pooling_mode_mean_tokens", 20)),
     "ModernBertModel": before_config(MODERN, MODERN_CONFIG, **MODERN_HOW),
     "ModernBertForMaskedLM": before_config(MODERN, MODERN_CONFIG, **MODERN_HOW, prefix="model.", more={"head.dense": N_EMBD, "decoder": N_VOCAB}, norms=["head.norm"]),
     "ModernBertForSequenceClassification": before_config(MODERN, {**MODERN_CONFIG, **LABELS}, "rank", **MODERN_HOW, prefix="model.", norms=["head.norm"],

@@ -232,8 +232,10 @@ def charsmap(replacements):
 
 
 class Unigram(Vocabulary):
-    def __init__(self, rng, with_bytes, prefix, merge, mapped):
+    def __init__(self, rng, with_bytes, prefix, merge, mapped, lower=None, strip=None):
         super().__init__("t5", add_space_prefix=prefix, remove_extra_whitespaces=merge, add_eos_token=False)
+        self.lower, self.strip = lower, strip
+        self.keys |= {k: v for k, v in (("normalizer.lowercase", lower), ("normalizer.strip_accents", strip)) if v is not None}
         self.prefix, self.merge = prefix, merge
         self.map = {}
         if mapped:
@@ -253,8 +255,18 @@ class Unigram(Vocabulary):
         self.add("<extra>", USER, 0.0)
         self.add("unused", UNUSED, 5.0)
 
+    def folded(self, c):
+        """A character without accents, in lower case; as it is if it is no UTF-8."""
+        if len(c) == 1 and c[0] >= 0x80:
+            return c
+        text = c.decode()
+        if self.strip:
+            text = "".join(x for x in unicodedata.normalize("NFD", text) if unicodedata.category(x) != "Mn")
+        return "".join(x.lower() for x in text).encode() if self.lower else text.encode()
+
     def normalized(self, data):
         out, i = [], 0
+        data = b"".join(map(self.folded, characters(data)))
         while i < len(data):
             n = max((n for n in range(1, 8) if data[i:i + n] in self.map), default=0)
             if n:
@@ -618,6 +630,8 @@ def main():
     for bits in (7, 6, 5, 0, 10, 12):
         kinds.append((f"t5 {bits:04b}", Unigram(rng, bool(bits & 8), bool(bits & 4), bool(bits & 2), bool(bits & 1))))
     kinds.append(("t5 with a source", Source(rng)))
+    kinds += [("t5, lower case", Unigram(rng, False, True, True, True, True, True)), ("t5, capitals without accents", Unigram(rng, False, True, True, True, False, True)),
+              ("t5, lower case with accents", Unigram(rng, True, True, True, False, True))]
     for spaced, cased, flags in ((True, False, {"lowercase": True}), (False, False, {}), (True, True, {}), (False, True, {"lowercase": False}),
                                  (True, False, {"lowercase": True, "strip_accents": False}),
                                  (True, True, {"lowercase": False, "strip_accents": True})):

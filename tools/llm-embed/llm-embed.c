@@ -20,10 +20,12 @@
 
 enum { ROWS = 64, NAME = 256 };
 
-/* Vectors of the queries. */
+/* Vectors of the queries: one for each, or with the pooling none one for each token. */
 typedef struct queries {
-    float *row; /* [n][n_dims] */
-    size_t n, n_dims, cap;
+    float *row;  /* [n_rows][n_dims] */
+    size_t *end; /* [n]: the row after the query's last */
+    size_t n, n_rows, n_dims, cap, cap_end;
+    bool cosine;       /* the model's vectors of tokens have any length */
     float *similarity; /* [n], of one text */
 } queries;
 
@@ -97,10 +99,9 @@ static int check_pooling(const job *j) {
     const char *rank_flag = o->query.n > 0  ? "--query"
                             : o->n_dims > 0 ? "--dimensions"
                                             : NULL; /* scores are never normalized */
-    const char *none_flag = o->query.n > 0              ? "--query"
-                            : o->format == FORMAT_TABLE ? "--format table"
-                            : o->resume                 ? "--resume"
-                                                        : NULL;
+    const char *none_flag = o->resume                                      ? "--resume"
+                            : o->format == FORMAT_TABLE && o->query.n == 0 ? "--format table"
+                                                                           : NULL;
     if (pooling == LLM_POOL_RANK && rank_flag && !o->rerank)
         return tool_error(TOOL, 2,
                           "%s is for vectors, but the model's pooling is rank: it gives scores "
@@ -120,7 +121,8 @@ static int open_output(job *j) {
     const output_params p = {.o = o,
                              .labels = &j->labels,
                              .scores = llm_opened_pooling(j->ctx) == LLM_POOL_RANK,
-                             .lists = llm_opened_pooling(j->ctx) == LLM_POOL_NONE};
+                             .lists =
+                                 llm_opened_pooling(j->ctx) == LLM_POOL_NONE && o->query.n == 0};
     const ggl_status st = o->format == FORMAT_NPY       ? output_npy(&j->out, &p, &err)
                           : o->query.n > 0 || o->rerank ? output_ranking(&j->out, &p, &err)
                           : o->format == FORMAT_TABLE   ? output_table(&j->out, &p, &err)
@@ -133,9 +135,11 @@ static int open_output(job *j) {
 static ggl_status keep_query(void *user, const result *r, ggl_error *err) {
     queries *q = user;
     q->n_dims = r->n;
-    if (!ggl_grow(&q->row, &q->cap, (q->n + 1) * r->n, sizeof *q->row))
+    if (!ggl_grow(&q->row, &q->cap, (q->n_rows + r->n_rows) * r->n, sizeof *q->row) ||
+        !ggl_grow(&q->end, &q->cap_end, q->n + 1, sizeof *q->end))
         return ggl_fail(err, GGL_NOMEM, "out of memory for the queries");
-    memcpy(q->row + q->n++ * r->n, r->row, r->n * sizeof *r->row);
+    memcpy(q->row + q->n_rows * r->n, r->row, r->n_rows * r->n * sizeof *r->row);
+    q->end[q->n++] = q->n_rows += r->n_rows;
     return GGL_OK;
 }
 
@@ -143,6 +147,7 @@ static int embed_queries(job *j) {
     ggl_error err = {0};
     const arg_list *list = &j->o.query;
     ggl_status st = GGL_OK;
+    j->queries.cosine = llm_opened_pooling(j->ctx) == LLM_POOL_NONE && !j->o.no_normalize;
     for (size_t k = 0; k < list->n && st == GGL_OK; k++) {
         char name[NAME];
         snprintf(name, sizeof name, "--query %zu", k + 1);
@@ -158,11 +163,27 @@ static int embed_queries(job *j) {
     return st == GGL_OK ? -1 : tool_error(TOOL, 1, "%s", err.msg);
 }
 
-static void compare_with_queries(queries *q, const float *row) {
-    for (size_t k = 0; k < q->n; k++) {
+/* Returns the product of two vectors, or the cosine of their angle. */
+static double product(const queries *q, const float *a, const float *b) {
+    double sum = 0, aa = 0, bb = 0;
+    for (size_t i = 0; i < q->n_dims; i++) {
+        sum += (double)a[i] * (double)b[i];
+        aa += (double)a[i] * (double)a[i];
+        bb += (double)b[i] * (double)b[i];
+    }
+    return !q->cosine ? sum : aa * bb > 0 ? sum / sqrt(aa * bb) : 0;
+}
+
+/* A query's similarity is the sum, over its vectors, of the largest product with one of the text's: ColBERT's MaxSim. */
+static void compare_with_queries(queries *q, const result *text) {
+    for (size_t k = 0, i = 0; k < q->n; k++) {
         double sum = 0;
-        for (size_t i = 0; i < q->n_dims; i++)
-            sum += (double)q->row[k * q->n_dims + i] * (double)row[i];
+        for (; i < q->end[k]; i++) {
+            double most = -INFINITY;
+            for (size_t r = 0; r < text->n_rows; r++)
+                most = fmax(most, product(q, q->row + i * q->n_dims, text->row + r * text->n));
+            sum += most;
+        }
         q->similarity[k] = (float)sum;
     }
 }
@@ -173,8 +194,9 @@ static ggl_status take(void *user, const result *r, ggl_error *err) {
     job *j = user;
     result similarities = *r;
     if (j->queries.n > 0) {
-        compare_with_queries(&j->queries, r->row);
+        compare_with_queries(&j->queries, r);
         similarities.row = j->queries.similarity;
+        similarities.n_rows = 1;
         similarities.n = j->queries.n;
     }
     const ggl_status st = j->out->take(j->out, &similarities, err);
@@ -339,6 +361,7 @@ static void job_fini(job *j) {
     ggl_free(j->line_prompt.s);
     labels_fini(&j->labels);
     ggl_free(j->queries.row);
+    ggl_free(j->queries.end);
     ggl_free(j->queries.similarity);
 }
 

@@ -1,6 +1,7 @@
 """BERT (Devlin et al. 2019; transformers' modeling_bert.py, modeling_xlm_roberta.py), and after its authors' code: Nomic's (Nussbaum et al. 2024;
 modeling_hf_nomic_bert.py), its mixture of experts (2025), Jina's 2 (Guenther et al. 2023; ALiBi on both sides, gated) and 3 (Sturua et al.
-2024; rotary), and MPNet (Song et al. 2020; modeling_mpnet.py: biases by the bucket of a distance). GELU is the tanh form, as established engines have it."""
+2024; rotary), MPNet (Song et al. 2020; modeling_mpnet.py: biases by the bucket of a distance) and ELECTRA (Clark et al. 2020; modeling_electra.py:
+embeddings of another width, and a head with GELU). GELU is the tanh form, as established engines have it; ELECTRA's, which they lack, is its own."""
 from encoders import *
 from t5_buckets import bias_of
 
@@ -17,7 +18,7 @@ def feed_of(arch, k, b, h):
         else:
             gate = dense(b, h, "ffn_gate")
         return dense(b, (silu(gate) if arch == "nomic-bert" else gelu(gate)) * up, "ffn_down")
-    return dense(b, gelu(dense(b, h, "ffn_up")), "ffn_down")
+    return dense(b, (gelu_erf if arch == "electra" else gelu)(dense(b, h, "ffn_up")), "ffn_down")
 
 
 def forward_of(arch):
@@ -28,14 +29,16 @@ def forward_of(arch):
             how = {"slopes": alibi_slopes(n_head)}
         elif arch == "mpnet":
             how = {"bias": bias_of(w["attn_rel_b.weight"], len(tokens))}
-        elif arch != "bert":
+        elif arch not in ("bert", "electra"):
             how = dict(zip(("theta", "mag"), scaled_frequencies(k, k("embedding_length") // n_head)))
         x = w["token_embd.weight"][tokens]
         if "token_types.weight" in w:
             x = x + w["token_types.weight"][0]
-        if arch in ("bert", "mpnet"):
+        if arch in ("bert", "mpnet", "electra"):
             x = x + w["position_embd.weight"][: len(tokens)]
         x = layer_norm(x, w["token_embd_norm.weight"], w["token_embd_norm.bias"], eps)
+        if "token_embd_proj.weight" in w:
+            x = linear(x, w["token_embd_proj.weight"], w["token_embd_proj.bias"])
         for l in range(k("block_count")):
             b = layer(w, l)
             if b("attn_q_norm") is not None:  # of Jina's code models: of the whole row, before the heads
@@ -49,20 +52,24 @@ def forward_of(arch):
             if b("attn_norm_2") is not None:
                 h = layer_normed(b, x + h, "attn_norm_2", eps)
             x = layer_normed(b, h + feed_of(arch, k, b, h), "layer_output_norm", eps)
-        return output_of(output, x, w)
+        if output == "rank" and arch == "electra":
+            return classified(w, x[:1], gelu_erf)
+        return output_of(k, output, x, w)
     return forward
 
 
-def model(name, arch, seed, more={}, output="none", n_head=4, types=2, biased=True, fused=False, n_labels=0, whole_norms=False, every=0, n_layer=2, pooled=True, one=False):
+def model(name, arch, seed, more={}, output="none", n_head=4, types=2, biased=True, fused=False, n_labels=0, whole_norms=False, every=0, n_layer=2, pooled=True, one=False, width=N_EMBD):
     w = Weights(seed)
-    w.embedding(N_VOCAB, N_EMBD)
+    w.embedding(N_VOCAB, width)
     if types:
-        w.put("token_types.weight", 0.25 * w.random.normal(size=(types, N_EMBD)))
-    if arch in ("bert", "mpnet"):
-        w.put("position_embd.weight", 0.25 * w.random.normal(size=(64, N_EMBD)))
+        w.put("token_types.weight", 0.25 * w.random.normal(size=(types, width)))
+    if arch in ("bert", "mpnet", "electra"):
+        w.put("position_embd.weight", 0.25 * w.random.normal(size=(64, width)))
     if arch == "mpnet":
         w.put("attn_rel_b.weight", w.random.normal(size=(8, n_head)))
-    w.norm("token_embd_norm", N_EMBD, True)
+    w.norm("token_embd_norm", width, True)
+    if width != N_EMBD:
+        w.matrix("token_embd_proj", N_EMBD, width, bias=True)
     for l in range(n_layer):
         b = f"blk.{l}."
         w.attention(l, N_EMBD, n_head, n_head, N_EMBD // n_head, bias="qkvo" if biased else "")
@@ -95,3 +102,7 @@ model("jina-bert-v2-norms", "jina-bert-v2", 3007, biased=False, whole_norms=True
 model("jina-bert-v3", "jina-bert-v3", 3008, {"rope.freq_base": 20000.0, "rope.scaling.type": "linear", "rope.scaling.factor": 4.0}, fused=True, types=0)
 model("jina-bert-v2-one", "jina-bert-v2", 3010, one=True)
 model("mpnet", "mpnet", 3011, {"attention.relative_buckets_count": 8}, types=0)
+model("bert-dense-mean", "bert", 3014, {"dense_2_feat_out": 20, "dense_2_activation": "tanh"}, "mean")
+model("bert-dense-first", "bert", 3015, {"dense_2_feat_out": N_EMBD, "dense_2_activation": "tanh", "pooling_type": 2})
+model("electra", "electra", 3012, {"word_embedding_length": 20}, width=20)
+model("electra-rank", "electra", 3013, labels(3), "rank", n_labels=3)

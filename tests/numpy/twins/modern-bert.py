@@ -19,7 +19,7 @@ def modern_bert(k, w, tokens, output):
         x = x + linear(gelu(both[:, :n_ff]) * both[:, n_ff:], b("ffn_down"))
     x = layer_norm(x, w["output_norm.weight"], None, eps)
     if output == "none":
-        return x
+        return sentence_dense(k, w, x)
     # classifier_pooling "mean"; ModernBertPredictionHead: dense, GELU, norm
     norm = (lambda h: layer_norm(h, w["cls.norm.weight"], None, eps)) if "cls.norm.weight" in w else lambda h: h
     return classified(w, x.mean(0, keepdims=True), gelu, norm)
@@ -53,3 +53,4 @@ model("modern-bert-pattern", 3102, {"attention.sliding_window_pattern": 2, "atte
 model("modern-bert-rank", 3103, labels(3), "rank", n_labels=3, bias=False)
 model("modern-bert-dense-rank", 3104, {}, "rank", norm=False)
 model("modern-bert-direct-rank", 3105, labels(2), "rank", n_labels=2, norm=False, pooled=False)
+model("modern-bert-dense", 3106, {"dense_2_feat_out": 20, "pooling_type": 0})

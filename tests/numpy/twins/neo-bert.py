@@ -11,7 +11,7 @@ def neo_bert(k, w, tokens, output):
         return linear(silu(both[:, :n_ff]) * both[:, n_ff:], b("ffn_down"))
 
     rows = prenorm(k, w, tokens, lambda b, h: attend(k, b, h, theta, False, mag), feed, "enc.output_norm")
-    return output_of(output, rows, w)
+    return output_of(k, output, rows, w)
 
 
 def model(name, seed, more={}, output="none", n_labels=0, bias=True, pooled=True, fused=True):

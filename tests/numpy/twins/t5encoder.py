@@ -17,10 +17,10 @@ def t5_encoder(k, w, tokens, output):
         h = rms_norm(x, b("ffn_norm"), eps)
         up = linear(h, b("ffn_up"))
         x = x + linear(np.maximum(up, 0) if b("ffn_gate") is None else gelu(linear(h, b("ffn_gate"))) * up, b("ffn_down"))
-    return rms_norm(x, w["enc.output_norm.weight"], eps)
+    return sentence_dense(k, w, rms_norm(x, w["enc.output_norm.weight"], eps))
 
 
-def model(name, seed, n_buckets, gated, d=10, biases=(0,), n_layer=3, length=24):
+def model(name, seed, n_buckets, gated, d=10, biases=(0,), n_layer=3, length=24, more={}):
     w = Weights(seed)
     w.embedding(N_VOCAB, N_EMBD)
     for l in range(n_layer):
@@ -36,7 +36,7 @@ def model(name, seed, n_buckets, gated, d=10, biases=(0,), n_layer=3, length=24)
             w.matrix(b + part, N_FF, N_EMBD)
         w.matrix(b + "ffn_down", N_EMBD, N_FF, gain=2)
     w.norm("enc.output_norm", N_EMBD)
-    keys = {**keys_of(n_layer, N_EMBD, N_FF, 4, EPS), "context_length": 256, "attention.key_length": d, "attention.relative_buckets_count": n_buckets, **({"attention.causal": False} if gated else {})}
+    keys = {**keys_of(n_layer, N_EMBD, N_FF, 4, EPS), "context_length": 256, "attention.key_length": d, "attention.relative_buckets_count": n_buckets, **({"attention.causal": False} if gated else {}), **more}
     encoder(name, "t5encoder", keys, w, t5_encoder)
     case = CASES[name]
     case.tokens = [int(t) for t in np.random.default_rng(7).integers(0, N_VOCAB, length)]
@@ -44,3 +44,4 @@ def model(name, seed, n_buckets, gated, d=10, biases=(0,), n_layer=3, length=24)
 
 model("t5encoder", 3601, 32, True)
 model("t5encoder-relu", 3602, 8, False, 14, (0, 2), length=150)
+model("t5encoder-dense", 3603, 8, False, more={"dense_2_feat_out": 20})
