@@ -1,3 +1,4 @@
+#include <stdio.h>
 #include <string.h>
 
 #include "ggl/internal/alloc.h"
@@ -185,9 +186,33 @@ static ggl_status keep_store(void *ctx, const ggl_store *s, ggl_error *err) {
     return st;
 }
 
-static ggl_status read_input(const probe *r, const char *name, int32_t *to, ggl_error *err) {
-    const ggl_tensor *t = ggl_graph_find_input(r->p->s.graph, name);
-    return t && r->loc[t->id].region >= 0 ? ggl_probe_read(r, t, to, err) : GGL_OK;
+/* True if the node, or one of its body, reads x. */
+static bool reads(const ggl_tensor *node, const ggl_tensor *x) {
+    bool is = false;
+    for (int k = 0; k < ggl_n_reads(node) && !is; k++)
+        is = ggl_read(node, k) == x;
+    for (int k = 0; k < node->n_src && !is; k++)
+        is = node->src[k] == x;
+    for (int i = 0; node->body && i < node->body->n_node && !is; i++)
+        is = reads(node->body->node[i], x);
+    return is;
+}
+
+/* Reads an input of the batch, if the nodes read it: others hold what an earlier run left. */
+static ggl_status read_input(const probe *r, const ggl_tensor *t, int32_t *to, bool *is_read,
+                             ggl_error *err) {
+    *is_read = false;
+    for (int i = 0; i < r->n_nodes && t && r->loc[t->id].region >= 0 && !*is_read; i++)
+        *is_read = reads(r->node[i], t);
+    return *is_read ? ggl_probe_read(r, t, to, err) : GGL_OK;
+}
+
+static ggl_status read_named(const probe *r, ggl_rows rows, const char *name, int32_t *to,
+                             bool *is_read, ggl_error *err) {
+    static const char *const before[GGL_ROWS_COUNT] = {"", "stage.", "read."};
+    char full[32];
+    snprintf(full, sizeof full, "%s%s", before[rows], name);
+    return read_input(r, ggl_graph_find_input(r->p->s.graph, full), to, is_read, err);
 }
 
 /* Sets k->table, which the caller frees, if the graph has one. */
@@ -198,30 +223,48 @@ static ggl_status read_table(const probe *r, keeping *k, int32_t **table, ggl_er
     *table = ggl_calloc((size_t)ggl_count(t), sizeof **table);
     k->table = *table;
     k->row = t->ne[0];
-    return *table ? read_input(r, "page", *table, err)
+    if (*table && r->loc[t->id].region < 0)
+        return GGL_OK;
+    return *table ? ggl_probe_read(r, t, *table, err)
                   : ggl_fail(err, GGL_NOMEM, "out of memory to check a run");
 }
 
 /* Keeps states as they were before the run, or rows as they are after it: a run adds rows to those
- * that attend reads, and changes none. */
-static ggl_status keep_stores(probe *r, bool states, ggl_error *err) {
-    int32_t *slots = ggl_calloc(2 * (size_t)r->n, sizeof *slots),
-            *pos = slots ? slots + r->n : NULL, *table = NULL;
-    if (!slots)
-        return ggl_fail(err, GGL_NOMEM, "out of memory to check a run");
-    keeping k = {.r = r, .states = states, .slots = slots, .n_pos = 1};
-    ggl_status st = read_input(r, "slot", slots, err);
+ * that attend reads, and changes none. Of one kind of rows (ggl_rows), whose slots the nodes may read: what one of them keeps is more
+ * than it needs, if other nodes see more. */
+static ggl_status keep_seen(probe *r, keeping *k, ggl_rows rows, int32_t *slots, int32_t *pos,
+                            int32_t *end, ggl_error *err) {
+    bool has_slots = false, has_pos = false, has_end = false;
+    ggl_status st = read_named(r, rows, "slot", slots, &has_slots, err);
     if (st == GGL_OK)
-        st = read_input(r, "pos", pos, err);
+        st = read_named(r, rows, "pos", pos, &has_pos, err);
     if (st == GGL_OK)
-        st = read_table(r, &k, &table, err);
+        st = read_named(r, rows, "end", end, &has_end, err);
+    if (st != GGL_OK || !has_slots)
+        return st;
+    k->slots = slots;
+    k->n_pos = 1;
     for (int64_t i = 0; i < r->n; i++) {
-        const int64_t end = ggl_visible_rows(pos[i], slots[i], 0, 0).end;
-        k.n_pos = end > k.n_pos ? end : k.n_pos;
+        const int64_t last = ggl_visible_rows(has_pos ? pos[i] : 0, slots[i], 0,
+                                              has_end ? end[i] : 0)
+                                 .end;
+        k->n_pos = last > k->n_pos ? last : k->n_pos;
     }
     for (int i = 0; i < r->n_nodes && st == GGL_OK; i++)
-        st = ggl_shadow_each_store(r->node[i], &k, keep_store, err);
-    ggl_free(slots);
+        st = ggl_shadow_each_store(r->node[i], k, keep_store, err);
+    return st;
+}
+
+static ggl_status keep_stores(probe *r, bool states, ggl_error *err) {
+    const size_t n = (size_t)r->n;
+    int32_t *in = ggl_calloc(3 * n, sizeof *in), *table = NULL;
+    if (!in)
+        return ggl_fail(err, GGL_NOMEM, "out of memory to check a run");
+    keeping k = {.r = r, .states = states};
+    ggl_status st = read_table(r, &k, &table, err);
+    for (int rows = 0; rows < GGL_ROWS_COUNT && st == GGL_OK; rows++)
+        st = keep_seen(r, &k, (ggl_rows)rows, in, in + n, in + 2 * n, err);
+    ggl_free(in);
     ggl_free(table);
     return st;
 }

@@ -128,7 +128,7 @@ TEST(ahead) {
         {MAIN "stage d over token_embd(ahead = 1):\n  return token_embd[token]\n" GUESS,
          "a stage is over a row of numbers of each token"},
         {MAIN "stage d over y(ahead = 1):\n  return y\n" GUESS, "'y'"},
-        {MAIN "stage d over x(ahead = 2):\n  return x\n" GUESS, "ahead = 1"},
+        {MAIN "stage d over x(ahead = 2):\n  return x\n" GUESS, "'ahead' can only be 1"},
         {MAIN "stage d over x(every = 2):\n  return x\n" GUESS,
          "'ahead = 1' is expected here, not 'every'"},
         {MAIN "stage d over x:\n  return x\n" GUESS, "over y(ahead = 1)"},

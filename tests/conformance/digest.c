@@ -192,7 +192,7 @@ static void digest_file(const char *path, bool all_types) {
         size_t size = 0;
         bool changed = false;
         llm_model *other = NULL;
-        if (!t->from_float || t->type == GGL_I32 || t->type == GGL_F64 || (quick && i % 4 != 1))
+        if (!t->from_float || !ggl_type_has_products(t->type) || (quick && i % 4 != 1))
             continue;
         void *data = rewritten(llm_model_file(m), t->type, &size, &changed);
         snprintf(name, sizeof name, "%s %s", slash ? slash + 1 : path, t->name);

@@ -20,7 +20,7 @@ static void tables_of_products(void) {
 }
 
 static bool is_weight(ggl_type type) {
-    return type != GGL_I32 && type != GGL_F64;
+    return ggl_type_has_products(type);
 }
 
 typedef struct problem {

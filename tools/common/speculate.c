@@ -38,7 +38,7 @@ int speculate_check(const char *tool, speculate_options *o) {
             "of guesses",
             o->draft);
     if (!has_draft && (o->n_ctx || o->placement.devices || o->placement.n_gpu_layers_given))
-        return tool_error(tool, 2, "-cd, -devd and -ngld need a draft: --draft");
+        return tool_error(tool, 2, "-cd, -devd and -ngld need a draft model, --draft");
     return -1;
 }
 

@@ -26,7 +26,7 @@ enum { N_SOME = 5, N_KEPT = 5, EDGE_FORMS = 2 };
 static bool weight_type(int n, ggl_type *out) {
     for (int i = 0; ggl_type_at(i); i++) {
         *out = ggl_type_at(i)->type;
-        if (*out != GGL_I32 && *out != GGL_F64 && n-- == 0)
+        if (ggl_type_has_products(*out) && n-- == 0)
             return true;
     }
     return false;

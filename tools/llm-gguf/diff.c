@@ -138,7 +138,7 @@ static bool compare_data(diff_job *j, const ggl_gguf_tensor *t, const ggl_gguf_t
         const size_t i_b = ggl_row_size(q->type, at), m_b = ggl_row_size(q->type, k);
         if (p == q && memcmp(a + i, b + i, m) == 0) {
             d->n += (double)k;
-        } else if (p == q && (t->type == GGL_I32 || t->type == GGL_F64)) {
+        } else if (p == q && !ggl_type_has_products(t->type)) {
             add_exact(d, t->type, a + i, b + i_b, k);
         } else {
             p->to_float(a + i, j->x, k);

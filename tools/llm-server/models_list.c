@@ -31,13 +31,13 @@ static bool has_end(const char *name, const char *end) {
 
 /* True for files that go with a model: a projector, an importance matrix, a draft. */
 static bool is_aside(const char *name) {
-    static const char *const words[] = {"draft", "mtp", "eagle3"};
+    static const char *const words[] = {"draft", "mtp", "eagle"};
     if (llm_model_name_is_aside(name))
         return true;
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         for (const char *s = strcasestr(name, words[i]); s; s = strcasestr(s + 1, words[i])) {
             const char after = s[strlen(words[i])];
-            if ((s == name || strchr("-_.", s[-1])) && (!after || strchr("-_.", after)))
+            if ((s == name || strchr("-_.", s[-1])) && (!after || strchr("-_.3", after))) /* "eagle3", too */
                 return true;
         }
     return false;

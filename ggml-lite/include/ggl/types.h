@@ -86,6 +86,11 @@ typedef struct ggl_type_info {
     void (*from_float_weighted)(const float *src, const ggl_importance *of, void *dst, int64_t n);
 } ggl_type_info;
 
+/* True for types of weights that products read; the others are numbers of tables and files. */
+static inline bool ggl_type_has_products(ggl_type type) {
+    return type != GGL_I32 && type != GGL_I64 && type != GGL_F64;
+}
+
 /* Returns the properties of the type; NULL for an unknown number (which may come from a file). */
 GGL_API const ggl_type_info *ggl_type_get(int id);
 /* Returns the type with that name ("q8_0", in small or capital letters), or NULL. */
