@@ -139,6 +139,7 @@ static bool is_code(const char *line, size_t n) {
 static bool may_go(const char *line) {
     static const char *const begin[] = {"require ", "ignore \"", "else: ignore \"",
                                         "ignore .rope.dimension_sections ",
+                                        "embedding = ", /* of a model that has another output */
                                         "attn_q, attn_k, attn_v from "};
     line += strspn(line, " ");
     for (size_t i = 0; i < sizeof begin / sizeof *begin; i++)

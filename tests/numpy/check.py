@@ -27,10 +27,19 @@ LIMIT_REFERENCE, LIMIT_CPU = 1e-5, 1e-4
 def command_of(cli, model, case, out):
     """What writes the outputs of all tokens into a file."""
     tokens = ",".join(map(str, case.tokens))
+    target = ["--target", model + ".target"] if case.target else []
     if case.output:
-        return [os.environ["TEST_OUTPUTS"], "-m", model, "--tokens", tokens, "--output", case.output, "--logits", out]
+        return [os.environ["TEST_OUTPUTS"], "-m", model, "--tokens", tokens, "--output", case.output, "--logits", out, *target]
     read = ["--encode-tokens", ",".join(map(str, case.read))] if case.read else []
     return [cli, "-m", model, *read, "--tokens", tokens, "-n", "0", "-c", str(case.n_ctx), "-t", "1", "-ctk", "f32", "-ctv", "f32", "--logits", out]
+
+
+def write(model, case):
+    """Writes the model's file, and that of the one for which it guesses. Returns their paths."""
+    gguf.write(model, case.meta(), case.tensors)
+    if case.target:
+        gguf.write(model + ".target", case.target.meta(), case.target.tensors)
+    return [model, model + ".target"] if case.target else [model]
 
 
 def run_engine(cli, model, case, out, *more):
@@ -58,7 +67,7 @@ def in_company(cli, model, case, out):
 
 def check(cli, folder, case):
     model, out = os.path.join(folder, case.name + ".gguf"), os.path.join(folder, case.name + ".npy")
-    gguf.write(model, case.meta(), case.tensors)
+    files = write(model, case)
     want = case.logits()
     scores = want[want > -np.inf]
     if not np.isfinite(scores).all() or len(scores) < len(want) or scores.std() < 0.1 and len(scores) > 1:
@@ -74,7 +83,7 @@ def check(cli, folder, case):
     ok = reference <= LIMIT_REFERENCE and cpu <= LIMIT_CPU and same
     print(f"{case.name:24} reference {reference:8.1e}  cpu {cpu:8.1e}  in pieces {'the same' if same else 'OTHER BITS'}"
           f"  of {scores.std():5.2f}  {'ok' if ok else 'FAILED'}")
-    return ok, model, out
+    return ok, *files, out
 
 
 def main():

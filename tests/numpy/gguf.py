@@ -12,7 +12,7 @@ import numpy as np
 U32, I32, F32, BOOL, STRING, ARRAY, U64 = 4, 5, 6, 7, 8, 9, 10
 SCALARS = {0: "<B", 1: "<b", 2: "<H", 3: "<h", U32: "<I", I32: "<i", F32: "<f", BOOL: "<?", U64: "<Q", 11: "<q", 12: "<d"}
 ALIGNMENT = 32
-TYPE_F32, TYPE_F16, TYPE_I32 = 0, 1, 26
+TYPE_F32, TYPE_F16, TYPE_I32, TYPE_I64 = 0, 1, 26, 27
 # elements and bytes; 2: q4_0, 3: q4_1, 7: q5_1, 8: q8_0, 30: bf16
 BLOCK_SIZES = {TYPE_F32: (1, 4), TYPE_F16: (1, 2), 2: (32, 18), 3: (32, 20), 7: (32, 24), 8: (32, 34), 30: (1, 2)}
 
@@ -60,7 +60,7 @@ def pack_value(value, kind, inner=None):
 def blocks_of(t, name):
     if isinstance(t, Blocks):
         return t
-    return Blocks({"float32": TYPE_F32, "int32": TYPE_I32}[t.dtype.name], t.shape, t.tobytes())
+    return Blocks({"float32": TYPE_F32, "int32": TYPE_I32, "int64": TYPE_I64}[t.dtype.name], t.shape, t.tobytes())
 
 
 def write(path, meta, tensors):

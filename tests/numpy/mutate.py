@@ -242,9 +242,9 @@ def mutants(d):
 class Engine:
     def __init__(self, cli, folder, name, cases):
         self.cli, self.base, self.cases, self.golden = cli, os.path.join(folder, "mutate-" + name), cases, {}
-        self.ends = [".arch", ".npy"] + [f"-{c.name}.gguf" for c in cases]
+        self.ends = [".arch", ".npy"] + [f"-{c.name}.gguf{end}" for c in cases for end in ("", ".target")]
         for c in cases:
-            gguf.write(f"{self.base}-{c.name}.gguf", c.meta(), c.tensors)
+            check.write(f"{self.base}-{c.name}.gguf", c)
 
     def run(self, text, case):
         """The logits, or None if refused; the message."""

@@ -17,6 +17,7 @@ class Case:
     """A model (keys, tensors), what computes it here, and how the engine is to run it."""
 
     quantized = False  # whether engines round activations to 8 bits
+    target = None  # of a model that guesses for another one: that one's case
     output = None  # of a model whose tokens all see each other: what ./outputs.c calls its output
     read = None  # of a model with an encoder: the tokens that it reads
 

@@ -251,6 +251,7 @@ int main(int argc, char **argv) {
     llm_model_params p = {.size = sizeof p, .arch_path = r.arch, .load = &load};
     if (st == GGL_OK)
         st = llm_model_open(&m, r.model, &p, &err);
+    p.arch_path = NULL;
     if (st == GGL_OK && r.target)
         st = llm_model_open(&target, r.target, &p, &err);
     if (st == GGL_OK)
