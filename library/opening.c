@@ -160,6 +160,8 @@ static ggl_status choose_outputs(llm_context *c, const llm_opening *o, ggl_error
     /* vectors and scores are compared with others', and short texts need little room: nothing is rounded unless asked for */
     if (!sp->types_given && (sp->only || llm_arch_reads_text(llm_model_arch(c->model))))
         sp->type_k = sp->type_v = GGL_F32;
+    if (llm_arch_reads_text(llm_model_arch(c->model)))
+        sp->n_pool = 0; /* a text comes whole: each slot has room for it, and for an answer */
     if (sees_all && sp->n_slots < CHEAP_SLOTS)
         sp->n_slots = CHEAP_SLOTS;
     return GGL_OK;

@@ -115,6 +115,8 @@ ggl_status llm_running_jobs_add(llm_jobs *all, llm_job *job) {
         const llm_sequence_params p = {.size = sizeof p,
                                        .prompt = job->id,
                                        .n_prompt = job->n,
+                                       .read = r->g->p.read,
+                                       .n_read = r->g->p.n_read,
                                        .sampler = r->g->sampler,
                                        .matcher = r->g->kept ? r->g->kept->matcher : NULL,
                                        .n_max = r->g->p.n_max > 0 ? r->g->p.n_max : -1,

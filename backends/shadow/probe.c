@@ -245,9 +245,8 @@ static ggl_status keep_seen(probe *r, keeping *k, ggl_rows rows, int32_t *slots,
     k->slots = slots;
     k->n_pos = 1;
     for (int64_t i = 0; i < r->n; i++) {
-        const int64_t last = ggl_visible_rows(has_pos ? pos[i] : 0, slots[i], 0,
-                                              has_end ? end[i] : 0)
-                                 .end;
+        const int64_t last =
+            ggl_visible_rows(has_pos ? pos[i] : 0, slots[i], 0, has_end ? end[i] : 0).end;
         k->n_pos = last > k->n_pos ? last : k->n_pos;
     }
     for (int i = 0; i < r->n_nodes && st == GGL_OK; i++)

@@ -116,6 +116,8 @@ static void begin(llm_engine *e, task *t, int64_t now) {
         llm_task_failed(t, &err);
         return;
     }
+    if (t->text && llm_session_read(e->p.session, t->q.slot, t->text, t->n_text, &err) != GGL_OK)
+        llm_task_failed(t, &err); /* it ends, and gives its slot back */
     t->has_begun = true;
     t->stats.slot = t->q.slot;
     e->kept.slot[t->q.slot].id = t->node.key;

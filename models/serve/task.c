@@ -8,16 +8,23 @@
 
 /* Checks that the session makes what is wanted. */
 static ggl_status check_output(llm_session *s, const llm_sequence_params *p, ggl_error *err) {
-    const bool writes =
-        llm_session_has_logits(s) && !llm_session_sees_all(s) && !llm_session_reads_text(s);
+    const bool writes = llm_session_has_logits(s) && !llm_session_sees_all(s);
     const bool scores = p->pooling == LLM_POOL_RANK;
     if (!p->embedded && !writes && llm_session_has_logits(s))
-        return ggl_fail(
-            err, GGL_USAGE,
-            "this model does not continue texts: %s. llm-cli runs it, and in programs %s",
-            llm_session_reads_text(s) ? "it reads a text, and then writes another"
-                                      : "it writes them by diffusion",
-            llm_session_reads_text(s) ? "llm_generate" : "llm_diffuse_tokens");
+        return ggl_fail(err, GGL_USAGE,
+                        "this model does not continue texts: it writes them by diffusion. llm-cli "
+                        "runs it, and in programs llm_diffuse_tokens");
+    if (p->read && !llm_session_reads_text(s))
+        return ggl_fail(err, GGL_USAGE,
+                        "read is set, but the model reads no text apart from its prompt");
+    if (p->prompted && !p->read && llm_session_reads_text(s))
+        return ggl_fail(err, GGL_USAGE,
+                        "the model reads the prompt, and does not continue it: there are no "
+                        "logits of its tokens");
+    if (p->embedded && llm_session_reads_text(s))
+        return ggl_fail(err, GGL_USAGE,
+                        "the session writes about the texts that it reads: their vectors need one "
+                        "of its own (llm_session_params.only)");
     if (!p->embedded && !writes)
         return ggl_fail(err, GGL_USAGE, "the session continues no texts: it makes %s of them",
                         llm_session_n_embd(s) > 0 ? "vectors" : "scores");
@@ -47,18 +54,40 @@ static ggl_status check(llm_session *s, const llm_sequence_params *p, ggl_error 
         return ggl_fail(err, GGL_USAGE,
                         "in_slot is %d, but must be 0, or 1 + one of %" PRId64 " slots", p->in_slot,
                         llm_session_n_slots(s));
-    return llm_seq_check(s, p->prompt, p->n_prompt, err);
+    if (p->read && (p->n_read == 0 || p->n_read > (size_t)llm_session_n_ctx(s)))
+        return ggl_fail(err, p->n_read == 0 ? GGL_USAGE : GGL_LIMIT,
+                        "the text that the model is to read has %zu tokens; 1 to %" PRId64
+                        " are possible",
+                        p->n_read, llm_session_n_ctx(s));
+    const ggl_status read =
+        p->read ? llm_check_tokens(p->read, p->n_read, llm_session_n_vocab(s), err) : GGL_OK;
+    return read == GGL_OK ? llm_seq_check(s, p->prompt, p->n_prompt, err) : read;
 }
 
-static ggl_status copy_prompt(task *t, ggl_error *err) {
-    const size_t n = t->p.n_prompt;
-    t->q.token = ggl_calloc(n, sizeof *t->q.token);
-    if (!t->q.token)
+static ggl_status copy(int32_t **to, int64_t *n_to, const int32_t *id, size_t n, ggl_error *err) {
+    *to = ggl_calloc(n, sizeof **to);
+    if (!*to)
         return ggl_fail(err, GGL_NOMEM, "out of memory for a prompt of %zu tokens", n);
-    memcpy(t->q.token, t->p.prompt, n * sizeof *t->q.token);
-    t->p.prompt = NULL; /* it may be gone */
-    t->q.n = t->stats.n_prompt = (int64_t)n;
+    memcpy(*to, id, n * sizeof **to);
+    *n_to = (int64_t)n;
     return GGL_OK;
+}
+
+/* Copies the prompt, and the text that the model is to read before it; both may be gone later. */
+static ggl_status copy_prompt(task *t, const llm_session *s, ggl_error *err) {
+    const llm_sequence_params p = t->p;
+    t->p.prompt = t->p.read = NULL;
+    t->stats.n_prompt = (int64_t)p.n_prompt;
+    if (!llm_session_reads_text(s))
+        return copy(&t->q.token, &t->q.n, p.prompt, p.n_prompt, err);
+    t->p.no_reuse = true; /* what a slot keeps depends on the text, too */
+    const int32_t start = llm_session_start_token(s);
+    const ggl_status st = p.read ? copy(&t->text, &t->n_text, p.read, p.n_read, err)
+                                 : copy(&t->text, &t->n_text, p.prompt, p.n_prompt, err);
+    if (st != GGL_OK)
+        return st;
+    return p.read ? copy(&t->q.token, &t->q.n, p.prompt, p.n_prompt, err)
+                  : copy(&t->q.token, &t->q.n, &start, 1, err);
 }
 
 ggl_status llm_task_new(task **out, llm_session *s, const llm_sequence_params *p,
@@ -85,7 +114,7 @@ ggl_status llm_task_new(task **out, llm_session *s, const llm_sequence_params *p
     if (st == GGL_OK)
         st = llm_seq_constrain(&t->q, p->matcher, p->n_max, err);
     if (st == GGL_OK)
-        st = copy_prompt(t, err);
+        st = copy_prompt(t, s, err);
     if (st != GGL_OK) {
         llm_task_free(t);
         return st;
@@ -111,6 +140,7 @@ ggl_status llm_task_make_room(task *t, ggl_error *err) {
 void llm_task_free(task *t) {
     llm_seq_fini(&t->q);
     ggl_free(t->q.token);
+    ggl_free(t->text);
     ggl_free(t);
 }
 

@@ -15,6 +15,9 @@ typedef struct task {
     enum { TASK_WAITS, TASK_RUNS, TASK_LEAVES } where; /* in the queue, in run[], in leaving */
     struct task *prev, *next;                          /* in the queue, or in leaving */
     struct client *client;                             /* in the queue */
+    int32_t
+        *text; /* [n_text]: read by the model before it writes; NULL: the tokens are its prompt */
+    int64_t n_text;
     /* --- while it runs */
     bool reads;                 /* it runs its prompt: no token was drawn since it got a place */
     bool has_begun;             /* a slot holds its tokens */

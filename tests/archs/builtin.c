@@ -137,7 +137,9 @@ static bool is_code(const char *line, size_t n) {
  * in a loop of one line, and one of a key that is refused for values of its own, which a twin of
  * ../numpy/twins has; names of parts, which ../numpy/fused.py runs. */
 static bool may_go(const char *line) {
-    static const char *const begin[] = {"require ", "ignore \"", "else: ignore \"",
+    static const char *const begin[] = {"require ",
+                                        "ignore \"",
+                                        "else: ignore \"",
                                         "ignore .rope.dimension_sections ",
                                         "embedding = ", /* of a model that has another output */
                                         "attn_q, attn_k, attn_v from "};

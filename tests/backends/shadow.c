@@ -180,7 +180,8 @@ TEST(finds_nothing) {
     ggl_error err = {0};
     for (int k = 0; next_toy(k, &t, &name); k++) {
         size_t n = 0, m = 0;
-        CHECK_MSG(toy_settle(&t, N, &err), "%s", err.msg); /* else f32 may overflow where double does not */
+        CHECK_MSG(toy_settle(&t, N, &err), "%s",
+                  err.msg); /* else f32 may overflow where double does not */
         ggl_type type = kv[k % 3];
         ggl_backend *plain[] = {open_backend("cpu"), open_backend("cpu")},
                     *trusted = open_backend("cpu");

@@ -1,5 +1,6 @@
 /* llm_generate_jobs: many texts at once. */
 #include "library_test.h"
+#include "tiny_model.h"
 
 #include <stdlib.h>
 
@@ -372,5 +373,119 @@ TEST(jobs_of_several_devices) {
         CHECK(i % 2 == 0 || strcmp(text[i].s, text[1].s) == 0);
     }
     ggl_free(id);
+    llm_close(c);
+}
+
+/* --- models that read a text before they write ---------------------------------------------------- */
+
+/* An encoder and a decoder; what is written depends on the text that was read, on what was written, and on places. */
+static const char reader[] =
+    "arch tiny\nlanguage 2\ntoken_embd [16, 8]\nf = freqs(8, 1000)\n"
+    "stage e:\n  y = token_embd[token]\n  k = rope_half(heads(y, 2), f)\n"
+    "  return y + attention(k, k, k)\n"
+    "x = token_embd[token]\nq = rope_half(heads(x, 2), f)\nx = x + attention(q, q, q)\n"
+    "r = cache(heads(e, 2), heads(e * 2, 2))\nx = x + flat(attend(heads(x, 2), r))\n"
+    "logits = linear(x, token_embd)\n";
+
+enum { N_READERS = 24, LONGEST_READ = 60 };
+
+typedef struct drawn {
+    int32_t id[200];
+    int64_t n;
+} drawn;
+
+static bool keep_token(void *user, int32_t id, const float *logits) {
+    drawn *d = user;
+    (void)logits;
+    if (!CHECK(d->n < 200))
+        return false;
+    d->id[d->n++] = id;
+    return true;
+}
+
+typedef struct reading {
+    int32_t text[LONGEST_READ], begin[3];
+    llm_generate_params p;
+    drawn all, alone;
+} reading;
+
+/* Texts of 1 to 60 tokens. Some answers fill their context and go on; some go on from a beginning. */
+static void reading_init(reading *r, llm_job *job, int k, int64_t n_text) {
+    uint32_t x = 77u + (uint32_t)k;
+    for (int64_t i = 0; i < n_text + 3; i++) {
+        x = x * 1664525u + 1013904223u;
+        *(i < n_text ? &r->text[i] : &r->begin[i - n_text]) = (int32_t)(x >> 29);
+    }
+    r->p = greedy(k % 6 == 5 ? 150 : 5 + k);
+    r->p.temp = k % 3 == 0 ? 0 : 1.5f;
+    r->p.seed = (uint64_t)k;
+    r->p.shift = k % 6 == 5;
+    r->p.ignore_end = true;
+    r->p.token = keep_token;
+    r->p.user = &r->all;
+    *job = (llm_job){.id = r->text, .n = (size_t)n_text, .params = &r->p};
+    if (k % 4 == 3) {
+        r->p.read = r->text;
+        r->p.n_read = (size_t)n_text;
+        job->id = r->begin;
+        job->n = 3;
+    }
+}
+
+static void readers_of(int64_t n_parallel) {
+    static reading r[N_READERS];
+    llm_job job[N_READERS];
+    ggl_error err;
+    memset(r, 0, sizeof r);
+    llm_context *c = open_with(test_path("reader.gguf"),
+                               (llm_open_params){.n_ctx = 64, .n_parallel = n_parallel});
+    REQUIRE(c);
+    for (int k = 0; k < N_READERS; k++)
+        reading_init(&r[k], &job[k], k, 1 + (k * 37) % LONGEST_READ);
+    CHECK_OK(llm_generate_jobs(c, job, N_READERS, &err), &err);
+    for (int k = 0; k < N_READERS; k++) {
+        CHECK_OK(job[k].err.status, &job[k].err);
+        r[k].p.user = &r[k].alone;
+        CHECK_OK(llm_generate_tokens(c, job[k].id, job[k].n, &r[k].p, NULL, NULL, &err), &err);
+        CHECK_INT(r[k].all.n, r[k].p.n_max);
+        CHECK_INT(r[k].alone.n, r[k].p.n_max);
+        CHECK(memcmp(r[k].all.id, r[k].alone.id, sizeof r[k].all.id) == 0);
+    }
+    llm_close(c);
+}
+
+TEST(jobs_that_read_a_text) {
+    ggl_error err;
+    REQUIRE(tiny_model_write(test_path("reader.gguf"), reader, 0.7f));
+    readers_of(5);
+    readers_of(1);
+
+    /* what cannot be read */
+    int32_t id[65] = {0}, wrong = 8;
+    drawn d = {.n = 0};
+    llm_generate_params p = greedy(2);
+    p.token = keep_token;
+    p.user = &d;
+    llm_job job = {.id = id, .n = 65, .params = &p};
+    llm_context *c = open_with(test_path("reader.gguf"), (llm_open_params){.n_ctx = 64});
+    REQUIRE(c);
+    CHECK_INT(llm_jobs_add(c, &job, &err), GGL_LIMIT);
+    job.n = 2;
+    p.read = id;
+    p.n_read = 65;
+    CHECK_INT(llm_jobs_add(c, &job, &err), GGL_LIMIT);
+    CHECK_HAS(err.msg, "65 tokens; 1 to 64");
+    p.read = &wrong;
+    p.n_read = 1;
+    CHECK_INT(llm_jobs_add(c, &job, &err), GGL_USAGE);
+    p.n_read = 0;
+    CHECK_INT(llm_jobs_add(c, &job, &err), GGL_USAGE);
+    llm_close(c);
+    c = open_with("builtin:stories", (llm_open_params){.n_parallel = 1});
+    REQUIRE(c);
+    p.read = id;
+    p.n_read = 1;
+    CHECK_INT(llm_jobs_add(c, &job, &err), GGL_USAGE);
+    CHECK_HAS(err.msg, "reads no text");
     llm_close(c);
 }

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""llm-server with models that see texts whole: embedders and rerankers. encoders.py LLM-SERVER CASE."""
+"""llm-server with models that see texts whole: embedders and rerankers, and those that read a text and write another.
+encoders.py LLM-SERVER CASE."""
 import asyncio
 import base64
 import json
@@ -13,6 +14,7 @@ import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../e2e"))
 import encoder_file
+import marian_folder
 from http_layer import check
 from running import Gone, Server, exchange
 
@@ -236,6 +238,47 @@ def several(folder):
         refused(s, "/v1/embeddings", {"model": "rank", "input": "a"}, 501, "/v1/rerank")
         refused(s, "/v1/rerank", {"model": "chat", "query": "a", "documents": ["b"]}, 501, "--reranking")
         check(s.stop() == 0, "exit code")
+
+
+def writes(folder):
+    """An encoder and a decoder: each prompt is read, and the answer is the one that it has alone; with --embeddings, vectors."""
+    model = marian_folder.write(os.path.join(folder, "marian"))
+    rng = random.Random(3)
+    texts = [" ".join(rng.choice(("banana", "ban", "nana", "a", "b")) for _ in range(rng.randrange(1, 7))) for _ in range(40)]
+
+    def ask(text, i):
+        return {"prompt": text, "max_tokens": 8 + i % 17, "temperature": i % 3, "seed": i, "logprobs": 2}
+    requests = [("/v1/completions", ask(t, i)) for i, t in enumerate(texts)]
+    with Server([BINARY, "-m", model, "-t", "2", "-np", "4"]) as s:
+        check(any("4 answers at once, context of 32 tokens for each" in x for x in s.lines), s.lines)
+        check(post(s, "/api/show", {"model": "marian"})["capabilities"] == ["completion"], "capabilities")
+        together = run_all(s, requests)
+        for (path, body), answer in zip(requests, together):
+            alone = post(s, path, body)
+            check(alone["choices"] == answer["choices"], f"beside others: {body} {answer}")
+            n = len(post(s, "/tokenize", {"content": body["prompt"], "add_special": True})["tokens"])
+            check(answer["usage"]["prompt_tokens"] == alone["usage"]["prompt_tokens"] == n, f"{n} tokens: {answer['usage']}")
+        check(len({a["choices"][0]["text"] for a in together}) > 20, "the answers do not depend on the texts")
+        most = post(s, "/completion", {"prompt": "banana", "n_predict": 100, "ignore_eos": True})
+        check(most["tokens_predicted"] == marian_folder.N_CTX and most["truncated"], most)
+        refused(s, "/v1/completions", {"prompt": "banana " * 40}, 400, "32 tokens")
+        refused(s, "/v1/completions", {"prompt": "banana", "echo": True, "logprobs": 1}, 400, "reads the prompt")
+        refused(s, "/v1/embeddings", {"input": "banana"}, 501, "--embeddings")
+
+        async def leave():
+            async def one(cut):
+                try:
+                    await exchange(s.port, "POST", *requests[cut % 40], cut=cut * 9)
+                except (Gone, OSError, ValueError):
+                    pass
+            await asyncio.gather(*(one(i) for i in range(1, 40)))
+        asyncio.run(leave())
+        again = run_all(s, requests)
+        check([a["choices"] for a in again] == [a["choices"] for a in together], "again")
+        check(s.stop() == 0, "exit code")
+    with Server([BINARY, "-m", model, "-t", "1", "--embeddings"]) as s:
+        check(len(vectors(s, "banana")[0]) == marian_folder.N, "vectors")
+        refused(s, "/v1/completions", {"prompt": "banana"}, 501, "/v1/embeddings")
 
 
 if __name__ == "__main__":

@@ -228,7 +228,7 @@ static void find_abilities(shown *x, const server_options *o) {
     llm_pooling pooling = LLM_POOL_MEAN;
     const char *name = o->pooling < 0 ? NULL : llm_pooling_name((llm_pooling)o->pooling);
     const bool is_known = llm_arch_open(&arch, c.family, NULL) == GGL_OK;
-    const bool only_reads = is_known && server_only_reads(arch);
+    const bool only_reads = is_known && server_only_reads(arch, o);
     const bool may_rank = only_reads || name || (is_known && llm_arch_has_output(arch, "score"));
     const bool has_rows = only_reads || o->embeddings;
     const bool ranks = has_rows && may_rank &&

@@ -22,6 +22,7 @@ typedef struct server_facts {
     int64_t n_score; /* numbers of a score, of which the first counts; 0: the server gives none */
     bool
         sees_all; /* the model sees texts whole, so that what is cut off of a text's end changes all of it */
+    bool reads_text; /* the prompt is a text that the model reads before it writes another */
     llm_pooling pooling;
     bool
         all_vectors; /* of embeddings: each token's, as it is; pooling is LLM_POOL_MEAN, which runs all tokens */

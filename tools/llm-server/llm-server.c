@@ -166,8 +166,8 @@ static void say_where(const program *p) {
         if (f->writes)
             ggl_fprint(stderr,
                        "  model %s, %" PRId64 " answers at once, context of %" PRId64
-                       " tokens for all\n",
-                       f->model, f->n_parallel, f->n_ctx);
+                       " tokens for %s\n",
+                       f->model, f->n_parallel, f->n_ctx, f->reads_text ? "each" : "all");
         else
             ggl_fprint(stderr, "  model %s, %s of texts of at most %" PRId64 " tokens\n", f->model,
                        f->n_score > 0 ? "scores" : "vectors", f->n_ctx);

@@ -37,7 +37,8 @@ static bool is_aside(const char *name) {
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         for (const char *s = strcasestr(name, words[i]); s; s = strcasestr(s + 1, words[i])) {
             const char after = s[strlen(words[i])];
-            if ((s == name || strchr("-_.", s[-1])) && (!after || strchr("-_.3", after))) /* "eagle3", too */
+            if ((s == name || strchr("-_.", s[-1])) &&
+                (!after || strchr("-_.3", after))) /* "eagle3", too */
                 return true;
         }
     return false;

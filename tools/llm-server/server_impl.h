@@ -85,9 +85,10 @@ void server_stop(server *s);
 /* After server_stop. */
 void server_free(server *s);
 
-/* True if models of this kind see each text whole, so that the server does not let them write. */
-static inline bool server_only_reads(const llm_arch *arch) {
-    return llm_arch_sees_all(arch) || llm_arch_reads_text(arch);
+/* True if the server does not let models of this kind write: they see each text whole, or --embeddings asks for the vectors
+ * of the text that they read before they write. */
+static inline bool server_only_reads(const llm_arch *arch, const server_options *o) {
+    return llm_arch_sees_all(arch) || (o->embeddings && llm_arch_reads_text(arch));
 }
 
 /* Returns /props of a loaded model, a JSON object that lacks is_sleeping and the closing brace; NULL: out of memory. The

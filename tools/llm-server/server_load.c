@@ -78,7 +78,7 @@ static const char *pooling_name(const server_options *o) {
 }
 
 static bool only_reads(const server *s) {
-    return server_only_reads(llm_model_arch(llm_opened_model(s->ctx)));
+    return server_only_reads(llm_model_arch(llm_opened_model(s->ctx)), s->o);
 }
 
 /* --- the session ------------------------------------------------------------------------------ */
@@ -101,7 +101,8 @@ static int64_t n_ctx(const server *s) {
 static void note_context(const server *s) {
     const int64_t n = llm_session_n_ctx(llm_opened_session(s->ctx)), n_parallel = s->o->n_parallel;
     tool_note_context(TOOL, llm_opened_model(s->ctx), n);
-    if (n < FEW_TOKENS * n_parallel && !only_reads(s))
+    if (n < FEW_TOKENS * n_parallel && !only_reads(s) &&
+        !llm_session_reads_text(llm_opened_session(s->ctx)))
         tool_note(TOOL,
                   "%" PRId64 " sequences at once (-np) share %" PRId64
                   " tokens (-c), %.1f each; most will wait",
@@ -392,6 +393,7 @@ static int set_facts(server *s) {
         .n_embd = llm_session_n_embd(llm_opened_session(s->ctx)),
         .n_score = llm_session_n_score(llm_opened_session(s->ctx)),
         .sees_all = llm_session_sees_all(llm_opened_session(s->ctx)),
+        .reads_text = llm_session_reads_text(llm_opened_session(s->ctx)),
         .pooling = pooling == LLM_POOL_NONE ? LLM_POOL_MEAN : pooling,
         .all_vectors = o->pooling == LLM_POOL_NONE || pooling == LLM_POOL_NONE,
         .has_chat = llm_opened_chat(s->ctx) != NULL,

@@ -93,6 +93,10 @@ typedef struct llm_sequence_params {
     size_t size;           /* sizeof(llm_sequence_params): ggl/internal/params.h */
     const int32_t *prompt; /* [n_prompt], at least one; copied */
     size_t n_prompt;
+    /* [n_read], copied: of a model that reads a text before it writes (llm_session_reads_text), that text; the prompt is then
+     * the beginning of what it writes. NULL: it reads the prompt, and begins with its own start token. Implies no_reuse. */
+    const int32_t *read;
+    size_t n_read;
     llm_sampler
         *sampler; /* borrowed until `ended`; the engine makes it forget, and accept the prompt */
     llm_matcher

@@ -1,0 +1,57 @@
+"""A small Marian (an encoder and a decoder) with random weights, as a folder of Hugging Face with its tokenizer."""
+import os
+import random
+import struct
+
+from checks import write_json, write_safetensors
+from sentencepiece import SOURCE, TOKENS, UNIGRAM, model
+
+N, N_FF, N_LAYER, PAD = 16, 24, 1, len(TOKENS) - 1
+N_CTX = 32
+
+
+def tensors_of():
+    """Returns name -> (type, shape, bytes)."""
+    rng, tensors = random.Random(6), {}
+
+    def add(name, *shape, centre=0.0):
+        n = shape[0] * (shape[1] if len(shape) > 1 else 1)
+        tensors[name] = ("F32", list(shape), struct.pack(f"<{n}f", *(rng.gauss(centre, 0.4) for _ in range(n))))
+
+    def norm(name):
+        add(name + ".weight", N, centre=1.0)
+        add(name + ".bias", N)
+
+    add("model.shared.weight", len(TOKENS), N)
+    add("final_logits_bias", 1, len(TOKENS))
+    for side in ("encoder", "decoder"):
+        for l in range(N_LAYER):
+            p = f"model.{side}.layers.{l}."
+            for part in ("self_attn", "encoder_attn") if side == "decoder" else ("self_attn",):
+                norm(f"{p}{part}_layer_norm")
+                for w in "qkv":
+                    add(f"{p}{part}.{w}_proj.weight", N, N)
+                    add(f"{p}{part}.{w}_proj.bias", N)
+                add(f"{p}{part}.out_proj.weight", N, N)
+                add(f"{p}{part}.out_proj.bias", N)
+            norm(p + "final_layer_norm")
+            for w, rows, columns in (("fc1", N_FF, N), ("fc2", N, N_FF)):
+                add(f"{p}{w}.weight", rows, columns)
+                add(f"{p}{w}.bias", rows)
+    return tensors
+
+
+def write(folder):
+    """Writes the folder, and returns its path."""
+    os.makedirs(folder, exist_ok=True)
+    at = lambda name: os.path.join(folder, name)
+    with open(at("source.spm"), "wb") as f:
+        f.write(model(SOURCE, UNIGRAM, remove=1))
+    write_safetensors(at("model.safetensors"), tensors_of())
+    write_json(at("vocab.json"), {t: i for i, t in enumerate(TOKENS)})
+    write_json(at("config.json"), {
+        "architectures": ["MarianMTModel"], "model_type": "marian", "activation_function": "swish", "d_model": N, "vocab_size": len(TOKENS),
+        "encoder_layers": N_LAYER, "decoder_layers": N_LAYER, "encoder_ffn_dim": N_FF, "decoder_ffn_dim": N_FF, "encoder_attention_heads": 2,
+        "decoder_attention_heads": 2, "max_position_embeddings": N_CTX, "scale_embedding": True, "decoder_start_token_id": PAD,
+        "pad_token_id": PAD, "eos_token_id": 0, "bos_token_id": 0})
+    return folder
