@@ -163,7 +163,8 @@ def test_tokens_of_queries():
     for how, flags in ((cosine, []), (dot, ["--no-normalize"])):
         want = [sum(max(how(a, b) for b in text) for a in q) for text in texts for q in asked]
         got = array(*none, *flags, "-f", "-", "--query", queries[0], "--query", queries[1], text=lines(LINES))
-        check(len(got) == len(LINES) and near(sum(got, []), want, 1e-5), "MaxSim", [got, want])
+        error = [abs(x - w) / max(1, abs(w)) for x, w in zip(sum(got, []), want)]  # the array's numbers are f32
+        check(len(got) == len(LINES) and len(error) == len(want) and max(error) < 1e-6, "MaxSim", [got, want])
     first = objects(*none, "-f", "-", "--query", queries[1], "--top", "1", text=lines(LINES))[0]
     scores = [sum(max(cosine(a, b) for b in text) for a in asked[1]) for text in texts]
     check(abs(first["score"] - max(scores)) < 1e-5 and abs(scores[first["index"]] - max(scores)) < 1e-5, "the best line", [first, scores])
@@ -341,6 +342,21 @@ def test_mistakes():
     check(not [f for f in os.listdir(TMP.name) if ".tmp-" in f], "temporary files")
 
 
+def test_speed():
+    """llm-bench measures vectors and scores of texts, several at once, and says what it cannot measure."""
+    for model in "e.gguf", "r.gguf":
+        out = run_tool("llm-bench", "-m", path(model), "-p", "20", "-n", "4", "--sequences", "1,3", "-r", "1", "--no-limits", "-o", "jsonl",
+                       has="tg4 is not measured: the model sees a text whole")
+        rows = [json.loads(line) for line in out.splitlines()]
+        check([(r["n_prompt"], r["n_gen"], r["n_sequences"], r["type_k"]) for r in rows] == [(20, 0, 1, "f32"), (20, 0, 3, "f32")], "tests", rows)
+        macs = [r["gmac_per_s"] * r["avg_ns"] / r["n_sequences"] for r in rows]
+        check(macs[0] > 1 and abs(macs[0] - macs[1]) < 1e-3 * macs[0], "multiply-adds of a text", macs)
+        check(abs(rows[1]["avg_ts"] * rows[1]["avg_ns"] / 1e9 - 60) < 0.1, "all texts count", rows)
+    run_tool("llm-bench", "-m", path("e.gguf"), "-p", "0", "-n", "4", "--no-limits", code=1, has="nothing was measured")
+    rows = run_tool("llm-bench", "-p", "8", "-n", "0", "--sequences", "1,2", "-r", "1", "--no-limits", "-o", "jsonl").splitlines()
+    check(len(rows) == 1, "prompts of other models run one after the other", rows)
+
+
 encoder(path("e.gguf"))
 encoder(path("r.gguf"), 2, ["LABEL_0"])
 encoder(path("c.gguf"), 3, ["good", "bad", "neither"])
@@ -349,9 +365,11 @@ test_texts()
 test_is_lazy()
 test_prompts()
 test_rankings()
+test_tokens_of_queries()
 test_scores()
 test_tables()
 test_truncate()
 test_resume()
 test_mistakes()
+test_speed()
 sys.exit(finish())

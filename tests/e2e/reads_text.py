@@ -8,7 +8,7 @@ import sys
 import marian_folder
 from checks import TMP, check, finish, path, runner
 from encoder_file import read_npy
-from marian_folder import PAD
+from marian_folder import N, N_FF, PAD
 
 run = runner(sys.argv[1], cwd=TMP.name)
 
@@ -37,8 +37,20 @@ def answers():
     check(first["ids"][0] == 5, "another first token", first["ids"])
 
 
+def speed():
+    """llm-bench measures what is read, what is written, and both."""
+    rows = [json.loads(line) for line in run("llm-bench", "-m", "marian.gguf", "-p", "8", "-n", "4", "-pg", "8,4", "-d", "0,6", "-r", "1", "--no-limits",
+                                             "-o", "jsonl", has="pp8 @ d6 is not measured: the model reads the prompt whole").splitlines()]
+    check([(r["n_prompt"], r["n_gen"], r["n_depth"]) for r in rows] == [(8, 0, 0), (0, 4, 0), (8, 4, 0), (0, 4, 6)], "tests", rows)
+    check(all(r["type_k"] == r["type_v"] == "f32" for r in rows), "types", rows)
+    # of a text nothing runs but the encoder, and the keys and values of it that the decoder reads
+    read = rows[0]["gmac_per_s"] * rows[0]["avg_ns"] / 8
+    check(abs(read - (6 * N * N + 2 * N * N_FF)) < 1, "multiply-adds of a token that is read", read)
+
+
 if __name__ == "__main__":
     marian_folder.write(path("marian"))
     run("llm-convert", "marian", "-o", "marian.gguf")
     answers()
+    speed()
     sys.exit(finish())

@@ -18,7 +18,8 @@ typedef struct scope {
 
 typedef struct counter {
     bench_costs *c;
-    bool *seen; /* [id]: the weight was counted */
+    bool in_stage; /* what is read is not read again for each token */
+    bool *seen;    /* [id]: the weight was counted */
 } counter;
 
 static double elements(const ggl_tensor *t) {
@@ -59,6 +60,8 @@ const ggl_tensor *bench_weight_of(const ggl_tensor *t, const ggl_tensor **part) 
 
 /* Counts the bytes read of a weight. */
 static void count_read(counter *k, const ggl_tensor *w, const ggl_tensor *part) {
+    if (k->in_stage)
+        return;
     if (!part) {
         if (!k->seen[w->id])
             k->c->whole += (double)w->size;
@@ -146,14 +149,19 @@ static void describe(bench_costs *c, const ggl_gguf *f) {
 }
 
 static ggl_status count_graph(bench_costs *c, const ggl_graph *g, ggl_error *err) {
-    counter k = {c, calloc((size_t)ggl_graph_n_ids(g) + 1, sizeof(bool))};
+    counter k = {c, .seen = calloc((size_t)ggl_graph_n_ids(g) + 1, sizeof(bool))};
     bool *trunk = calloc((size_t)ggl_graph_n_ids(g) + 1, sizeof *trunk);
+    bool has_main = false;
+    for (int i = 0; i < ggl_graph_n_nodes(g); i++)
+        has_main |= ggl_graph_node(g, i)->needed && ggl_graph_node(g, i)->rows == GGL_ROWS_MAIN &&
+                    ggl_is_batched(ggl_graph_node(g, i));
     if (k.seen && trunk) {
         mark_trunk(g, trunk);
         for (int i = 0; i < ggl_graph_n_nodes(g); i++) {
             const ggl_tensor *t = ggl_graph_node(g, i);
-            double macs = t->needed ? count_node(&k, t, NULL) : 0;
-            *(trunk[t->id] ? &c->trunk_macs : &c->tail_macs) += macs;
+            k.in_stage = has_main && t->rows == GGL_ROWS_STAGE;
+            const double macs = t->needed ? count_node(&k, t, NULL) : 0;
+            *(k.in_stage ? &c->stage_macs : trunk[t->id] ? &c->trunk_macs : &c->tail_macs) += macs;
         }
         count_stores(c, g);
     }

@@ -15,7 +15,9 @@ typedef struct bench_costs {
      * token; tail: the rest, done for tokens whose logits are wanted. Counts only the experts
      * that a token uses. */
     double trunk_macs, tail_macs;
-    double whole; /* bytes of weights that each run reads, whatever the batch */
+    double
+        stage_macs; /* the same for each token of a text that is read before tokens are written */
+    double whole;   /* bytes of weights that each run reads, whatever the batch */
     struct {
         /* bytes of one; how many there are; how many a token uses: experts, embeddings */
         double bytes, n_total, n_used;

@@ -18,6 +18,7 @@
 #include "plot.h"
 #include "report.h"
 #include "run.h"
+#include "texts.h"
 #include "tool.h"
 
 #define TOOL "llm-bench"
@@ -121,7 +122,9 @@ static bool run_test(bench *b, size_t i) {
     const bench_row *equal = NULL;
     ggl_status st =
         row ? open_model(b, t->model, &err) : ggl_fail(&err, GGL_NOMEM, "out of memory");
-    if (st == GGL_OK) {
+    const char *skipped =
+        st == GGL_OK ? bench_cannot(llm_model_arch(llm_opened_model(b->setup.ctx)), t) : NULL;
+    if (st == GGL_OK && !skipped) {
         b->setup.limits = limits_of(b, t->n_threads);
         if (b->o.delay > 0)
             sleep((unsigned)b->o.delay);
@@ -141,8 +144,11 @@ static bool run_test(bench *b, size_t i) {
         strcpy(b->last_error, err.msg);
         return false;
     }
-    if (equal) {
+    if (skipped && *skipped)
+        tool_note(TOOL, "%s is not measured: %s", text, skipped);
+    if (equal)
         tell_equal(b, row, equal);
+    if (skipped || equal) {
         bench_row_free(row);
         return true;
     }
@@ -220,6 +226,8 @@ static int run_tests(bench *b) {
     if (b->n_same_error)
         tool_error(TOOL, 1, "%zu more test%s failed for the same reason as the one before",
                    b->n_same_error, b->n_same_error == 1 ? "" : "s");
+    if (code == 0 && b->n_rows == 0)
+        code = tool_error(TOOL, 1, "nothing was measured");
     bench_report_end(&b->report, b->row, b->n_rows);
     bench_report_end(&b->report_err, b->row, b->n_rows);
     return b->o.plot && b->n_rows > 0 && !plot(b) ? 1 : code;

@@ -150,8 +150,8 @@ int bench_options_read(bench_options *o, int argc, char **argv, const args_comma
         {"-d --n-depth", ARG_LIST, &l[2].given, .value = "N,..",
          .help = "tokens in the cache before the test (default 0)"},
         {"--sequences", ARG_LIST, &l[6].given, .value = "N,..",
-         .help =
-             "sequences that generate at once, 1 to 16; t/s counts the tokens of all (default 1)"},
+         .help = "sequences that generate at once, or texts that are seen whole, 1 to 16; t/s "
+                 "counts the tokens of all (default 1)"},
         {"-t --threads", ARG_LIST, &l[3].given, .value = "N,..",
          .help = "threads (default: physical cores)"},
         {"-b --batch-size", ARG_LIST, &l[4].given, .value = "N,..",
@@ -235,6 +235,7 @@ int bench_options_read(bench_options *o, int argc, char **argv, const args_comma
         code = code < 0 ? read_list(&l[i]) : code;
     code = code < 0 ? read_where(o, &devices, l[7].to, &splits) : code;
     code = code < 0 ? read_pairs(&pairs, &o->pair) : code;
+    o->types_given = type_k.n > 0 || type_v.n > 0;
     code = code < 0 ? read_types("-ctk", &type_k, &o->type_k) : code;
     code = code < 0 ? read_types("-ctv", &type_v, &o->type_v) : code;
     code = code < 0 ? check_compare(o, &spec) : code;
@@ -290,12 +291,16 @@ static void add_test(tests *all, bench_test t, int64_t n_prompt, int64_t n_gen,
     all->t[all->n++] = t;
 }
 
-/* Adds the tests for prompts, for generation, and for both. Tests of prompts alone have one
- * sequence. */
+/* Adds the tests for prompts, for generation, and for both. Tests of prompts alone have one sequence; those of several are for
+ * models that see texts whole (bench_cannot). */
 static void add_kinds(const bench_options *o, tests *all, bench_test t) {
     for (size_t i = 0; i < o->prompt.n; i++)
-        if (o->prompt.v[i] > 0)
+        if (o->prompt.v[i] > 0) {
             add_test(all, t, o->prompt.v[i], 0, 1);
+            for (size_t s = 0; s < o->sequences.n; s++)
+                if (o->sequences.v[s] > 1)
+                    add_test(all, t, o->prompt.v[i], 0, o->sequences.v[s]);
+        }
     for (size_t i = 0; i < o->gen.n; i++)
         for (size_t s = 0; s < o->sequences.n; s++)
             if (o->gen.v[i] > 0)

@@ -25,7 +25,8 @@ typedef struct bench_options {
     arg_list models, compare;
     int type; /* --type */
     bench_list prompt, gen, depth, threads, batch, ubatch, sequences, type_k, type_v;
-    bench_list pair; /* pp, tg, pp, tg, .. */
+    bool types_given; /* of the KV cache, by the user */
+    bench_list pair;  /* pp, tg, pp, tg, .. */
     bench_where *where;
     size_t n_where;
     char devices_flag[ARG_TYPED]; /* as it was typed; "": not given */

@@ -247,7 +247,7 @@ static int test_width(const bench_options *o) {
                                   .n_gen = !plain   ? o->pair.v[2 * i + 1]
                                            : k == 1 ? largest(&o->gen)
                                                     : 0,
-                                  .n_sequences = plain && k == 0 ? 1 : n_seq,
+                                  .n_sequences = n_seq,
                                   .n_depth = n_depth};
             const size_t n = strlen(bench_test_text(&t, text, sizeof text));
             widest = n > widest ? n : widest;

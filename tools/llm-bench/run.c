@@ -13,6 +13,7 @@
 #include "ggl/backends.h"
 #include "ggl/internal/sched.h"
 #include "llm/internal/session.h"
+#include "texts.h"
 
 enum { MAX_SEQUENCES = 16 };
 
@@ -67,7 +68,8 @@ static int64_t larger(int64_t a, int64_t b) {
     return a > b ? a : b;
 }
 
-static llm_session_params session_params(const bench_options *o, const bench_test *t) {
+static llm_session_params session_params(const bench_setup *s, const bench_test *t) {
+    const bench_options *o = s->o;
     llm_session_params p = llm_session_default();
     p.n_ctx = t->n_depth + t->n_prompt + t->n_gen;
     p.n_ubatch = larger(t->n_ubatch, t->n_sequences);
@@ -76,6 +78,8 @@ static llm_session_params session_params(const bench_options *o, const bench_tes
     p.type_k = (ggl_type)t->type_k;
     p.type_v = (ggl_type)t->type_v;
     p.no_repack = o->no_repack;
+    p.types_given = o->types_given;
+    bench_texts_session(&p, llm_model_arch(llm_opened_model(s->ctx)), t);
     return p;
 }
 
@@ -92,7 +96,7 @@ static ggl_status stage_init(stage *g, const bench_setup *s, const bench_test *t
                                      .profile = collector ? bench_collect : NULL,
                                      .profile_ctx = collector};
     o.placement = placement_choice(NULL, &where);
-    o.session = session_params(s->o, t);
+    o.session = session_params(s, t);
     ggl_status st = llm_context_open(g->ctx, &o, LLM_OPENED_ADAPTERS, err);
     if (st != GGL_OK && llm_opened_step(g->ctx) == LLM_OPENED_ADAPTERS - 1)
         (void)adapters_within(&s->o->adapters, llm_opened_n_adapters(g->ctx), st, err);
@@ -139,9 +143,13 @@ static ggl_status run_prompt(stage *g, int32_t slot, int64_t first, int64_t n, g
 }
 
 static ggl_status run_prompts(stage *g, ggl_error *err) {
+    llm_session *s = llm_opened_session(g->ctx);
     ggl_status st = GGL_OK;
+    if (bench_embeds(s))
+        return bench_embed(s, g->t, g->token, err);
     for (int32_t k = 0; k < g->t->n_sequences && st == GGL_OK && g->t->n_prompt > 0; k++)
-        st = run_prompt(g, k, g->t->n_depth, g->t->n_prompt, err);
+        st = llm_session_reads_text(s) ? bench_read(s, g->t, k, g->token, err)
+                                       : run_prompt(g, k, g->t->n_depth, g->t->n_prompt, err);
     return st;
 }
 
@@ -184,6 +192,8 @@ static ggl_status run_generation(stage *g, int64_t n, int64_t *first_ns, ggl_err
 /* --- going back to the depth ------------------------------------------------------------------ */
 
 static ggl_status fill_depth(stage *g, int32_t slot, ggl_error *err) {
+    if (llm_session_reads_text(llm_opened_session(g->ctx)))
+        return bench_read(llm_opened_session(g->ctx), g->t, slot, g->token, err);
     ggl_status st = llm_session_clear(llm_opened_session(g->ctx), slot, err);
     return st == GGL_OK && g->t->n_depth > 0 ? run_prompt(g, slot, 0, g->t->n_depth, err) : st;
 }
@@ -205,7 +215,9 @@ static ggl_status reach_depth(stage *g, ggl_error *err) {
 static ggl_status go_back(stage *g, ggl_error *err) {
     ggl_status st = GGL_OK;
     for (int32_t k = 0; k < g->t->n_sequences && st == GGL_OK; k++) {
-        if (g->t->n_depth == 0)
+        if (llm_session_reads_text(llm_opened_session(g->ctx)))
+            st = fill_depth(g, k, err);
+        else if (g->t->n_depth == 0)
             st = llm_session_clear(llm_opened_session(g->ctx), k, err);
         else if (llm_session_cut(llm_opened_session(g->ctx), k, g->t->n_depth, NULL) != GGL_OK &&
                  (!g->snapshot[k] ||
@@ -295,8 +307,13 @@ static ggl_status take_profile(const bench_setup *s, const bench_test *t, bench_
 static ggl_status count_rates(bench_row *row, const bench_setup *s, const bench_test *t,
                               ggl_error *err) {
     static bench_costs c;
+    const llm_session *session = llm_opened_session(s->ctx);
+    const char *only = !bench_embeds(session)             ? NULL
+                       : llm_session_n_embd(session) == 0 ? "score"
+                                                          : "embedding";
     const llm_arch_params params = {.size = sizeof params,
                                     .n_ctx = t->n_depth + t->n_prompt + t->n_gen,
+                                    .only = only,
                                     .adapter = llm_opened_adapter(s->ctx),
                                     .n_adapters = llm_opened_n_adapters(s->ctx)};
     ggl_status st = bench_costs_count(&c, llm_opened_model(s->ctx), &params, t->n_ubatch,
@@ -308,9 +325,12 @@ static ggl_status count_rates(bench_row *row, const bench_setup *s, const bench_
     row->model_size = c.size;
     row->n_params = c.n_params;
     if (t->n_gen == 0) {
-        double n = (double)t->n_prompt,
-               evals = (double)((t->n_prompt + t->n_batch - 1) / t->n_batch);
-        rate = row->gmac = (n * c.trunk_macs + evals * c.tail_macs) / ns;
+        const double n = (double)(t->n_prompt * t->n_sequences),
+                     evals = (double)((t->n_prompt + t->n_batch - 1) / t->n_batch);
+        const double macs = llm_session_reads_text(session) ? n * c.stage_macs
+                            : only                          ? n * (c.trunk_macs + c.tail_macs)
+                                   : n * c.trunk_macs + evals * c.tail_macs;
+        rate = row->gmac = macs / ns;
         bool rounded = c.weight_type == GGL_F16 && s->o->f16_as_bf16;
         limit = bench_limit_of(&row->limit, rounded ? GGL_BF16 : c.weight_type);
     } else if (t->n_prompt == 0) {
@@ -370,9 +390,12 @@ static void take_limits(bench_row *row, const bench_setup *s, const stage *g) {
     snprintf(row->limit_of, sizeof row->limit_of, "%s", b->name);
 }
 
-/* Sets what the test ran on: which layers on which backend. */
+/* Sets what the test ran on: which layers on which backend, and the cache's types. */
 static void tell_place(bench_row *row, const stage *g) {
     size_t used = 0;
+    const llm_session_params *p = llm_opened_session_params(g->ctx);
+    snprintf(row->types[0], sizeof row->types[0], "%s", ggl_type_get((int)p->type_k)->name);
+    snprintf(row->types[1], sizeof row->types[1], "%s", ggl_type_get((int)p->type_v)->name);
     snprintf(row->backend, sizeof row->backend, "%s",
              llm_placement_text(llm_opened_placement(g->ctx)));
     row->n_gpu_layers = (double)llm_placement_n_device_layers(llm_opened_placement(g->ctx),
@@ -403,10 +426,7 @@ ggl_status bench_run(bench_row *row, const bench_row **equal, const bench_setup 
                      const bench_test *t, ggl_error *err) {
     stage g;
     *equal = NULL;
-    const ggl_type_info *types[] = {ggl_type_get(t->type_k), ggl_type_get(t->type_v)};
     *row = (bench_row){.test = *t};
-    for (int i = 0; i < 2; i++)
-        snprintf(row->types[i], sizeof row->types[i], "%s", types[i]->name);
     snprintf(row->cpu, sizeof row->cpu, "%s", s->cpu);
     snprintf(row->isa, sizeof row->isa, "%s", bench_peak_best(bench_features(s->o->mask))->name);
     bench_time_text(row->time, sizeof row->time);
