@@ -95,8 +95,9 @@ static ggl_tensor confused(const ggl_tensor *t, double *num) {
 }
 
 static bool can_confuse(const ggl_tensor *t) {
-    return t->op == GGL_OP_ROPE_HALF || t->op == GGL_OP_ROPE_PAIR || t->op == GGL_OP_ATTEND ||
-           t->op == GGL_OP_ADD || t->op == GGL_OP_MUL;
+    if (t->op == GGL_OP_ROPE_HALF || t->op == GGL_OP_ROPE_PAIR)
+        return t->src[1]->ne[0] > 1; /* one pair of numbers is the same in both */
+    return t->op == GGL_OP_ATTEND || t->op == GGL_OP_ADD || t->op == GGL_OP_MUL;
 }
 
 static ggl_status f_compile(ggl_backend *b, const ggl_segment *s, ggl_plan **out, ggl_error *err) {
