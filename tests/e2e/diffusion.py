@@ -2,6 +2,7 @@
 """Texts by diffusion as users of llm-cli write them: the same text for the same seed, what such a text cannot have, and what measures none.
 
 diffusion.py TOOLS    TOOLS: the folder of the programs"""
+import os
 import random
 import struct
 import sys
@@ -67,6 +68,8 @@ def refuses():
     cli("-n", "8", "--min-p", "0.2", has="--min-p has no effect")
     put("long.txt", b"the fox sat on the mat. " * 60)
     run("llm-perplexity", "-m", "d.gguf", "-f", "long.txt", "-c", "16", code=1, has="each token of this model sees those after it, too")
+    said = run("llm-imatrix", "-m", "d.gguf", "-f", "long.txt", "-c", "16", "--chunks", "2", "-o", "i.gguf")
+    check("PPL" not in said and os.path.exists(path("i.gguf")), "a perplexity of tokens that see those after them", said)
 
 
 dream()

@@ -353,6 +353,8 @@ def test_speed():
         check(macs[0] > 1 and abs(macs[0] - macs[1]) < 1e-3 * macs[0], "multiply-adds of a text", macs)
         check(abs(rows[1]["avg_ts"] * rows[1]["avg_ns"] / 1e9 - 60) < 0.1, "all texts count", rows)
     run_tool("llm-bench", "-m", path("e.gguf"), "-p", "0", "-n", "4", "--no-limits", code=1, has="nothing was measured")
+    said = run_tool("llm-quantize", path("e.gguf"), path("q.gguf"), "Q4_K", "--dry-run")
+    check("imatrix self" not in said, "what encoders cannot do is advised", said)
     rows = run_tool("llm-bench", "-p", "8", "-n", "0", "--sequences", "1,2", "-r", "1", "--no-limits", "-o", "jsonl").splitlines()
     check(len(rows) == 1, "prompts of other models run one after the other", rows)
 

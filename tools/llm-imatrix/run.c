@@ -134,11 +134,12 @@ static void begin(run *r, const llm_imatrix_result *so_far) {
     if (!tool_is_quiet())
         fprintf(stderr, "%" PRId64 " chunk%s of %" PRId64 " tokens\n", n, llm_amount_s(n),
                 so_far->n_window);
-    progress_begin("chunks", (double)n, "%s", r->o->no_ppl ? "importance" : "perplexity");
+    progress_begin("chunks", (double)n, "%s",
+                   r->params.no_perplexity ? "importance" : "perplexity");
 }
 
 static void print_chunk(const run *r) {
-    if (r->o->no_ppl || tool_is_quiet())
+    if (r->params.no_perplexity || tool_is_quiet())
         return;
     progress_say("perplexity %.4f", r->so_far.ppl);
     progress_clear();
@@ -230,6 +231,7 @@ static int run_chunks(run *r, int (*save)(void *), void *ctx) {
 
 static void choose_params(run *r) {
     const options *o = r->o;
+    const llm_arch *arch = llm_model_arch(llm_opened_model(r->ctx));
     r->params = (llm_imatrix_params){.size = sizeof r->params,
                                      .n_window = r->text.n_ctx,
                                      .first_chunk = o->first_chunk,
@@ -238,7 +240,7 @@ static void choose_params(run *r) {
                                      .n_id = r->text.n,
                                      .output = o->output,
                                      .n_directions = o->n_sketch > 0 ? (int32_t)o->n_sketch : -1,
-                                     .no_perplexity = o->no_ppl,
+                                     .no_perplexity = o->no_ppl || llm_arch_sees_all(arch),
                                      .name = o->text,
                                      .progress = on_progress,
                                      .each = on_chunk,

@@ -10,6 +10,7 @@
 #include "ggl/internal/types.h"
 #include "importance_read.h"
 #include "job.h"
+#include "llm/internal/arch.h"
 #include "report_svg.h"
 
 static const char *shape_of(const ggl_gguf_tensor *t, char *s, size_t size) {
@@ -185,9 +186,23 @@ static void print_matrix(const job *j, const importance_counts *c) {
                         "columns vary together, and less is lost");
 }
 
+/* Returns whether `--imatrix self` works: the model makes logits of a text. A family that is not known may. */
+static bool measures_itself(const job *j) {
+    ggl_str family = {"", 0};
+    char name[64];
+    llm_arch *arch = NULL;
+    (void)ggl_gguf_get_string(j->file, "general.architecture", &family, NULL);
+    snprintf(name, sizeof name, "%.*s", (int)(family.n < 63 ? family.n : 63), family.s);
+    const bool cannot = llm_arch_open(&arch, name, NULL) == GGL_OK &&
+                        (!llm_arch_has_output(arch, "logits") || llm_arch_reads_text(arch));
+    llm_arch_free(arch);
+    return !cannot;
+}
+
 /* Prints which tensors are encoded with importance, and what would be better. */
 static void print_importance(const job *j) {
     const importance_counts c = count_importance(j);
+    const bool advises = !j->o.imatrix && measures_itself(j);
     if (j->matrix)
         print_matrix(j, &c);
     if (c.n_bad > 0)
@@ -195,8 +210,8 @@ static void print_importance(const job *j) {
                         "%zu tensor%s of less than 3.5 bits without importance, and lose%s much "
                         "more than with it%s",
                         c.n_bad, c.n_bad == 1 ? " gets a type" : "s get types",
-                        c.n_bad == 1 ? "s" : "", j->matrix ? "" : ": --imatrix self collects it");
-    else if (c.n > 0 && !j->o.imatrix)
+                        c.n_bad == 1 ? "s" : "", advises ? ": --imatrix self collects it" : "");
+    else if (c.n > 0 && advises)
         tool_print_item("importance", "not known: with --imatrix self, less is lost");
 }
 
