@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """Measures what guessing ahead gains: llm-cli plain, with --lookup and with --draft, in turns.
 
-    scripts/bench-guesses.py --cli build/release/bin/llm-cli [-m model.gguf] [--draft small.gguf] [-t 1] [-r 10] [-- FLAGS..]
+    scripts/bench-guesses.py --cli build/release/bin/llm-cli [-m model.gguf] [--draft [small.gguf]] [-t 1] [-r 10] [-- FLAGS..]
+
+--draft without a model: layers of the model itself guess. --way NAME=FLAGS adds one more way, such as --way 'two=--draft --draft-max 2'.
 
 It continues some prompts greedily and sorts them by how much of the text repeats itself: "new" are those in which less than a fifth of all runs
 of four words stood before, "repeats" those with more than half (small models often end in loops). Each round runs every way
@@ -9,6 +11,7 @@ on every prompt once, forwards in one round and backwards in the next; a ratio c
 differs from the plain one is an error. Exit code: 0, 1 (a text differs, or the program fails), 2 (usage)."""
 import argparse
 import re
+import shlex
 import statistics
 import subprocess
 import sys
@@ -71,7 +74,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cli", required=True)
     parser.add_argument("-m", "--model")
-    parser.add_argument("--draft")
+    parser.add_argument("--draft", nargs="?", const="", help="a model that guesses; without a value: the model's own layers")
+    parser.add_argument("--way", action="append", default=[], metavar="NAME=FLAGS", help="one more way to run it")
     parser.add_argument("-t", "--threads", default="1")
     parser.add_argument("-n", type=int, default=200, help="tokens to generate (default 200)")
     parser.add_argument("-r", "--rounds", type=int, default=10)
@@ -79,8 +83,11 @@ def main():
     o = parser.parse_args()
     args = (["-m", o.model] if o.model else []) + ["-t", o.threads] + o.flags
     ways = {"plain": [], "lookup": ["--lookup"]}
-    if o.draft:
-        ways["draft"] = ["--draft", o.draft]
+    if o.draft is not None:
+        ways["draft" if o.draft else "own"] = ["--draft", o.draft] if o.draft else ["--draft"]
+    for way in o.way:
+        name, _, flags = way.partition("=")
+        ways[name] = shlex.split(flags)
     print(f"| {'text':8} | {'way':7} | {'t/s':>9} | {'ratio':>6} | {'quartiles':>14} | {'guessed':>8} | {'right':>7} |")
     print("| -------- | ------- | --------: | -----: | -------------: | -------: | ------: |")
     for kind, prompts in sort_prompts(o.cli, args, o.n).items():
