@@ -17,6 +17,7 @@ static ggl_status renew(llm_context *c, ggl_error *err) {
         llm_session_free(session);
         return st;
     }
+    llm_guessing_follow(c->guessing, session);
     llm_generator_free(c->generator);
     llm_session_free(c->session);
     c->generator = generator;

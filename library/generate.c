@@ -105,12 +105,17 @@ static ggl_status read_text(llm_context *c, const int32_t **id, size_t *n, int32
         return p->read ? ggl_fail(err, GGL_USAGE,
                                   "read is set, but the model reads no text apart from its prompt")
                        : GGL_OK;
+    const double begin = seconds();
     ggl_status st = p->read ? llm_session_read(c->session, 0, p->read, (int64_t)p->n_read, err)
                             : llm_session_read(c->session, 0, *id, (int64_t)*n, err);
-    if (st == GGL_OK) /* the slot has no tokens now */
-        st = llm_generator_adopt(c->generator, NULL, 0, err);
+    c->run.prompt_seconds += seconds() - begin;
+    if (llm_session_n_past(c->session, 0) == 0) { /* also if it could not be read after that */
+        const ggl_status adopted = llm_generator_adopt(c->generator, NULL, 0, NULL);
+        st = st == GGL_OK && adopted != GGL_OK ? ggl_fail(err, adopted, "out of memory") : st;
+    }
     if (st != GGL_OK || p->read)
         return st;
+    c->run.n_prompt += (int64_t)*n - 1; /* the start token is counted when it runs */
     *start = llm_session_start_token(c->session);
     *id = start;
     *n = 1;

@@ -115,6 +115,18 @@ static ggl_status open_draft(llm_guessing *g, const llm_guessing_choice *c,
     return st == GGL_OK ? st : ggl_within(err, st, "%s %s", c->name, c->draft);
 }
 
+/* A draft has no text to read apart from the prompt, and knows nothing of one that the model has read. */
+static ggl_status check_reads_no_text(const llm_guessing *g, const llm_guessing_choice *c,
+                                      const llm_guessing_target *t, ggl_error *err) {
+    if (!llm_arch_reads_text(llm_model_arch(t->model)) &&
+        !(g->draft && llm_arch_reads_text(llm_model_arch(g->draft))))
+        return GGL_OK;
+    return ggl_fail(err, GGL_UNSUPPORTED,
+                    "%s: models that read a text and write another are not guessed for by a "
+                    "model; guesses from the text work (lookup)",
+                    c->name);
+}
+
 static ggl_status open_session(llm_guessing *g, const llm_guessing_choice *c,
                                const llm_guessing_target *t, bool *misused, ggl_error *err) {
     llm_session_params sp = session_params(c, g->draft, t);
@@ -207,6 +219,8 @@ ggl_status llm_guessing_open(llm_guessing **out, const llm_guessing_choice *c,
     g->n = t->n_sequences;
     ggl_status st = c->draft ? open_draft(g, c, t, err) : GGL_OK;
     if (st == GGL_OK && (c->draft || c->own))
+        st = check_reads_no_text(g, c, t, err);
+    if (st == GGL_OK && (c->draft || c->own))
         st = open_session(g, c, t, misused, err);
     if (st == GGL_OK && (c->own || reads_rows(g->draft)))
         st = llm_heard_new(&g->heard, t->running, err);
@@ -217,6 +231,11 @@ ggl_status llm_guessing_open(llm_guessing **out, const llm_guessing_choice *c,
     else
         llm_guessing_close(g);
     return st;
+}
+
+void llm_guessing_follow(llm_guessing *g, llm_session *running) {
+    if (g && g->heard)
+        llm_heard_follow(g->heard, running);
 }
 
 void llm_guessing_close(llm_guessing *g) {

@@ -8,9 +8,9 @@
 
 /* What guesses. All pointers are borrowed. */
 typedef struct llm_guessing_choice {
-    const char *
-        draft; /* a smaller model with the same tokenizer, or one that reads the target's rows, as llm_loading.path; NULL: none */
-    bool own;  /* layers of the model itself guess; not with a draft */
+    /* A smaller model with the same tokenizer, or one that reads the target's rows, as llm_loading.path; NULL: none. */
+    const char *draft;
+    bool own;             /* layers of the model itself guess; not with a draft */
     bool lookup;          /* earlier text guesses; with neither */
     int64_t n_max, n_min; /* as llm_guess_params */
     float p_min;          /* as llm_draft_params */
@@ -47,6 +47,8 @@ int llm_guessing_taps(const llm_guessing_choice *choice, const llm_loading *load
  * choice of devices was wrong. */
 ggl_status llm_guessing_open(llm_guessing **out, const llm_guessing_choice *choice,
                              const llm_guessing_target *target, bool *misused, ggl_error *err);
+/* The target has another session now, whose slots are empty. Call it before the old one is freed. g NULL: nothing. */
+void llm_guessing_follow(llm_guessing *g, llm_session *running);
 void llm_guessing_close(llm_guessing *g); /* before the target's placement; NULL is fine */
 /* Adds up what the draft will take of the CPU's memory, in bytes: `row` for each token of the target's context, `fixed`
  * for all else. Both are 0 if there is no draft, devices are chosen for it, or it cannot be opened. */

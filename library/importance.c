@@ -263,6 +263,10 @@ static ggl_status check(const run *r, const char *text, ggl_error *err) {
         return ggl_fail(err, GGL_USAGE,
                         "n_directions must be -1, or a multiple of 4 up to %d, but is %" PRId32,
                         GGL_MAX_DIRECTIONS, p->n_directions);
+    if (llm_arch_reads_text(llm_model_arch(r->c->model)))
+        return ggl_fail(err, GGL_UNSUPPORTED,
+                        "the model reads a text and writes another, so a text alone shows nothing "
+                        "of what is important to it");
     return r->m->n_window > 0 ? ggl_fail(err, GGL_USAGE, "a text is being added to this matrix")
                               : llm_need_array("id", p->id, p->n_id, err);
 }

@@ -199,8 +199,10 @@ static ggl_status open_with(llm_context *c, const char *path, const llm_open_par
         .n_adapters = p->n_adapters,
         .guessing = guessing_of(p),
     };
-    if (!runs) /* a question about the model: see llm_plan */
+    if (!runs) { /* a question about the model: see llm_plan */
         o.guessing.draft = NULL;
+        o.guessing.own = false;
+    }
     ggl_status st = session_of(&o.session, p, err);
     if (st == GGL_OK)
         st = llm_context_open(c, &o, until, err);

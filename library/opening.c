@@ -10,6 +10,8 @@
 #include "generation.h"
 
 enum { CHEAP_SLOTS = 64, CHEAP_SLOTS_WITH_STATES = 4 };
+/* Of contexts that share no pages: the tables of their pages would else take gigabytes before it is known that there is no room. */
+#define MOST_POSITIONS (INT64_C(1) << 31)
 
 /* --- the model -------------------------------------------------------------------------------- */
 
@@ -98,7 +100,8 @@ static ggl_status make_session(llm_context *c, const llm_opening *o, int64_t n_k
     llm_session_free(c->session);
     c->session = NULL;
     if (!llm_arch_sees_all(llm_model_arch(c->model)) &&
-        !llm_arch_reads_text(llm_model_arch(c->model))) /* which keep nothing of ended sequences */
+        !llm_arch_reads_text(llm_model_arch(
+            c->model))) /* what is kept of ended sequences is of no use to later ones */
         c->session_params.n_slots = o->session.n_slots + n_kept;
     return llm_placement_session(c->placement, &c->session, c->model, &c->session_params, err);
 }
@@ -128,6 +131,15 @@ static ggl_status keep_repack_cache(llm_context *c, ggl_error *err) {
     return GGL_OK;
 }
 
+static ggl_status check_has_output(const llm_arch *a, ggl_error *err) {
+    if (llm_arch_has_output(a, "logits") || llm_arch_has_output(a, "embedding") ||
+        llm_arch_has_output(a, "score"))
+        return GGL_OK;
+    return ggl_fail(err, GGL_UNSUPPORTED,
+                    "the model guesses for another one, and does nothing alone: open that one, "
+                    "with this one as its draft (--draft)");
+}
+
 /* Finds the pooling, and by it which outputs the session computes. A model that sees texts whole gets slots for many
  * of them. */
 static ggl_status choose_outputs(llm_context *c, const llm_opening *o, ggl_error *err) {
@@ -137,7 +149,9 @@ static ggl_status choose_outputs(llm_context *c, const llm_opening *o, ggl_error
         (sp->embeddings &&
          llm_arch_reads_text(llm_model_arch(c->model))); /* the text that is read */
     const ggl_gguf *file = llm_model_file(c->model);
-    ggl_status st = GGL_OK;
+    ggl_status st = check_has_output(llm_model_arch(c->model), err);
+    if (st != GGL_OK)
+        return st;
     if (sees_all)
         st = llm_pooling_find(&c->pooling, o->pooling, file, err);
     else if (sp->embeddings || o->pooling)
@@ -160,8 +174,14 @@ static ggl_status choose_outputs(llm_context *c, const llm_opening *o, ggl_error
     /* vectors and scores are compared with others', and short texts need little room: nothing is rounded unless asked for */
     if (!sp->types_given && (sp->only || llm_arch_reads_text(llm_model_arch(c->model))))
         sp->type_k = sp->type_v = GGL_F32;
-    if (llm_arch_reads_text(llm_model_arch(c->model)))
+    if (llm_arch_reads_text(llm_model_arch(c->model)) && !sp->only) {
         sp->n_pool = 0; /* a text comes whole: each slot has room for it, and for an answer */
+        if (sp->n_ctx > 0 && sp->n_slots > MOST_POSITIONS / sp->n_ctx)
+            return ggl_fail(err, GGL_LIMIT,
+                            "%" PRId64 " texts at once (n_parallel, or -np), each in a context "
+                            "of %" PRId64 " tokens (n_ctx, or -c): lower one of the two",
+                            sp->n_slots, sp->n_ctx);
+    }
     if (sees_all && sp->n_slots < CHEAP_SLOTS)
         sp->n_slots = CHEAP_SLOTS;
     return GGL_OK;

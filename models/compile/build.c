@@ -136,6 +136,9 @@ ggl_status llm_arch_build_with(const llm_arch *arch, const llm_arch_source *sour
     ev.arena.limit = ARCH_MAX_MEMORY;
     if (result)
         *result = (llm_arch_result){0};
+    if (params && (params->n_taps < 0 || params->n_taps > LLM_ARCH_MAX_TAPS))
+        return ggl_fail(err, GGL_LIMIT, "n_taps is %d, but must be 0 to %d", params->n_taps,
+                        LLM_ARCH_MAX_TAPS);
     bool ok = prepare(&ev, params);
     if (ok &&
         !(llm_arch_run(&ev, arch->body) && llm_arch_place_parts(&ev) &&

@@ -142,10 +142,9 @@ static ggl_tensor *join_taps(arch_eval *ev) {
 
 /* Makes the output "rows": what the stage that guesses is over, or, with its guesses, what takes that value's place.
  * False: reported. */
-static bool put_rows(arch_eval *ev, const char *only) {
+static bool put_rows(arch_eval *ev) {
     const bool guesses = ev->output[OUT_GUESS].n > 0;
     ggl_tensor *t = guesses ? ev->foretold : ev->over;
-    (void)only;
     if (!guesses && ev->params && ev->params->n_taps > 0) {
         if (!(t = join_taps(ev)))
             return false;
@@ -158,6 +157,8 @@ static bool put_rows(arch_eval *ev, const char *only) {
         return false;
     }
     ev->n_row = t->ne[0];
+    t = ggl_graph_op(ev->g, GGL_OP_CAST, &t, 1, NULL,
+                     0); /* it may be the output "embedding", too */
     ggl_graph_output(ev->g, "rows", t);
     return llm_arch_graph_ok(ev, end_of_text(ev));
 }
@@ -222,5 +223,5 @@ bool llm_arch_give_outputs(arch_eval *ev) {
                                   ? "%s: the model gives no %s: it is no reranker or classifier"
                                   : "%s: the model gives no %s",
                               ev->family, only);
-    return n > 0 && put_rows(ev, only);
+    return n > 0 && put_rows(ev);
 }

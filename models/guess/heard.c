@@ -4,6 +4,8 @@
 
 #include "ggl/internal/alloc.h"
 
+enum { MUCH = 1 << 18 }; /* numbers of rows whose memory is given back */
+
 /* What was heard of one slot: tokens at positions first .. first + n - 1, and their rows. */
 typedef struct heard_slot {
     int64_t first, n;
@@ -49,9 +51,15 @@ int64_t llm_heard_n_row(const llm_heard *h) {
 void llm_heard_drop(llm_heard *h, int slot, int64_t pos) {
     heard_slot *s = &h->slot[slot];
     const int64_t n = pos - s->first;
-    if (n < s->n / 2 || n <= 0) /* so that each row is moved only a few times */
+    if (n < s->n / 2 || n <= 0 || !s->row) /* so that each row is moved only a few times */
         return;
     const size_t left = (size_t)(s->n > n ? s->n - n : 0), n_row = (size_t)h->n_row;
+    if (left == 0 && s->cap_row > MUCH) { /* those of a long prompt */
+        ggl_free(s->token);
+        ggl_free(s->row);
+        *s = (heard_slot){.first = pos};
+        return;
+    }
     memmove(s->token, s->token + n, left * sizeof *s->token);
     memmove(s->row, s->row + (size_t)n * n_row, left * n_row * sizeof *s->row);
     s->first += n;
@@ -77,6 +85,14 @@ ggl_status llm_heard_new(llm_heard **out, llm_session *session, ggl_error *err) 
     llm_session_hear(session, hear, h);
     *out = h;
     return GGL_OK;
+}
+
+void llm_heard_follow(llm_heard *h, llm_session *session) {
+    llm_session_hear(h->session, NULL, NULL);
+    for (int64_t i = 0; i < h->n_slots; i++)
+        h->slot[i].n = 0;
+    h->session = session;
+    llm_session_hear(session, hear, h);
 }
 
 void llm_heard_free(llm_heard *h) {

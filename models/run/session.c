@@ -318,7 +318,10 @@ static ggl_status find_guess_tokens(llm_session *s, const llm_model *m, ggl_erro
     const char *file = ggl_gguf_name(llm_model_file(m));
     if (!t)
         return GGL_OK;
-    if ((t->type != GGL_I32 && t->type != GGL_I64) || !t->data)
+    if (!t->data)
+        return ggl_fail(err, GGL_UNSUPPORTED, "%s: tensor %s is needed, but its data was not read",
+                        file, t->name);
+    if (t->type != GGL_I32 && t->type != GGL_I64)
         return ggl_fail(err, GGL_FORMAT, "%s: tensor %s has type %s, but tokens are i32 or i64",
                         file, t->name, ggl_type_get((int)t->type)->name);
     s->guess_token = ggl_calloc((size_t)t->ne[0], sizeof *s->guess_token);

@@ -305,9 +305,8 @@ ggl_status llm_session_read(llm_session *s, int slot, const int32_t *token, int6
     st = llm_slots_check_room(&s->slots, n, err);
     if (st == GGL_OK)
         st = llm_slots_take_pages(&s->slots, err);
-    if (st != GGL_OK)
-        return st;
-    st = run_text(s, n, err);
+    if (st == GGL_OK)
+        st = run_text(s, n, err);
     llm_slots_settle(&s->slots, 0, st == GGL_OK);
     return st;
 }

@@ -108,6 +108,19 @@ static void add_stops(llm_engine *e, task *t, int64_t n_common) {
     (void)llm_task_add_stop(t, (t->q.n - 1) / GGL_PAGE * GGL_PAGE);
 }
 
+/* Lets the task's slot read its text. If that fails, the task ends, and gives its slot back. */
+static void read_text(llm_engine *e, task *t, int64_t now) {
+    ggl_error err;
+    if (llm_session_read(e->p.session, t->q.slot, t->text, t->n_text, &err) != GGL_OK) {
+        llm_task_failed(t, &err);
+        return;
+    }
+    const int64_t ns = llm_engine_now(e) - now;
+    e->stats.n_prompt += t->stats.n_prompt - t->q.n; /* its first token is counted when it runs */
+    e->stats.prompt_ns += ns;
+    e->stats.busy_ns += ns;
+}
+
 /* Gives a task a slot, which may hold the beginning of its tokens. */
 static void begin(llm_engine *e, task *t, int64_t now) {
     ggl_error err;
@@ -116,8 +129,8 @@ static void begin(llm_engine *e, task *t, int64_t now) {
         llm_task_failed(t, &err);
         return;
     }
-    if (t->text && llm_session_read(e->p.session, t->q.slot, t->text, t->n_text, &err) != GGL_OK)
-        llm_task_failed(t, &err); /* it ends, and gives its slot back */
+    if (t->text)
+        read_text(e, t, now);
     t->has_begun = true;
     t->stats.slot = t->q.slot;
     e->kept.slot[t->q.slot].id = t->node.key;

@@ -8,7 +8,7 @@
 
 bool llm_engine_overlaps(llm_engine *e) {
     if (llm_session_n_parts(e->p.session, e->n_run) < 2 || e->p.guesser ||
-        llm_session_reads_text(e->p.session) || /* which is done while no batch is under way */
+        llm_session_reads_text(e->p.session) || /* no batch may be under way while a text is read */
         llm_engine_now(e) >= e->deadline)
         return false;
     if (e->queue.n > 0 && e->n_run < e->p.n_parallel)

@@ -115,6 +115,7 @@ ggl_status llm_task_new(task **out, llm_session *s, const llm_sequence_params *p
         st = llm_seq_constrain(&t->q, p->matcher, p->n_max, err);
     if (st == GGL_OK)
         st = copy_prompt(t, s, err);
+    t->n_begin = t->q.n;
     if (st != GGL_OK) {
         llm_task_free(t);
         return st;
@@ -161,7 +162,7 @@ void llm_task_failed(task *t, const ggl_error *err) {
 bool llm_task_shift(task *t) {
     seq *q = &t->q;
     ggl_error err;
-    const int64_t n_keep = least(t->p.n_keep < 0 ? t->stats.n_prompt : t->p.n_keep, q->n_ctx / 2),
+    const int64_t n_keep = least(t->p.n_keep < 0 ? t->n_begin : t->p.n_keep, q->n_ctx / 2),
                   n_drop = (q->n - n_keep + 1) / 2;
     t->is_full = false;
     if (n_drop <= 0)

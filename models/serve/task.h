@@ -18,6 +18,8 @@ typedef struct task {
     int32_t
         *text; /* [n_text]: read by the model before it writes; NULL: the tokens are its prompt */
     int64_t n_text;
+    int64_t
+        n_begin; /* tokens that the sequence begins with: the prompt, or of a text that is read the model's own token */
     /* --- while it runs */
     bool reads;                 /* it runs its prompt: no token was drawn since it got a place */
     bool has_begun;             /* a slot holds its tokens */

@@ -3,14 +3,16 @@
 
 reads_text.py TOOLS    TOOLS: the folder of the programs"""
 import json
+import re
 import sys
 
 import marian_folder
-from checks import TMP, check, finish, path, runner
+from checks import TMP, check, finish, path, put, runner
 from encoder_file import read_npy
 from marian_folder import N, N_FF, PAD
 
 run = runner(sys.argv[1], cwd=TMP.name)
+both = runner(sys.argv[1], cwd=TMP.name, both=True)
 
 def cli(*args, **more):
     return run("llm-cli", "-m", "marian.gguf", *args, **more)
@@ -37,6 +39,16 @@ def answers():
     check(first["ids"][0] == 5, "another first token", first["ids"])
 
 
+def refused():
+    """A draft has nothing to guess from; contexts whose tables alone would fill memory."""
+    cli("-p", "a", "-n", "2", "--draft", "marian.gguf", code=1, has="--draft: models that read a text and write another are not guessed for by a model")
+    check(cli("-p", "banana", "-n", "8", "--temp", "0", "--lookup") == cli("-p", "banana", "-n", "8", "--temp", "0"), "--lookup")
+    put("t.txt", b"banana " * 200)
+    run("llm-imatrix", "-m", "marian.gguf", "-f", "t.txt", "-o", "i.gguf", code=1, has="the model reads a text and writes another")
+    _, said = both("llm-cli", "-m", "marian.gguf", "-p", "banana b", "-n", "2")
+    check(re.search(r"prompt .* 5 tokens", said), "the text's tokens are counted", said)
+
+
 def speed():
     """llm-bench measures what is read, what is written, and both."""
     rows = [json.loads(line) for line in run("llm-bench", "-m", "marian.gguf", "-p", "8", "-n", "4", "-pg", "8,4", "-d", "0,6", "-r", "1", "--no-limits",
@@ -53,4 +65,5 @@ if __name__ == "__main__":
     run("llm-convert", "marian", "-o", "marian.gguf")
     answers()
     speed()
+    refused()
     sys.exit(finish())

@@ -420,6 +420,7 @@ static void reading_init(reading *r, llm_job *job, int k, int64_t n_text) {
     r->p.temp = k % 3 == 0 ? 0 : 1.5f;
     r->p.seed = (uint64_t)k;
     r->p.shift = k % 6 == 5;
+    r->p.n_keep = k % 12 == 5 ? -1 : 2;
     r->p.ignore_end = true;
     r->p.token = keep_token;
     r->p.user = &r->all;

@@ -7,6 +7,7 @@ import json
 import math
 import os
 import random
+import re
 import struct
 import subprocess
 import sys
@@ -249,7 +250,7 @@ def writes(folder):
     def ask(text, i):
         return {"prompt": text, "max_tokens": 8 + i % 17, "temperature": i % 3, "seed": i, "logprobs": 2}
     requests = [("/v1/completions", ask(t, i)) for i, t in enumerate(texts)]
-    with Server([BINARY, "-m", model, "-t", "2", "-np", "4"]) as s:
+    with Server([BINARY, "-m", model, "-t", "2", "-np", "4", "--metrics"]) as s:
         check(any("4 answers at once, context of 32 tokens for each" in x for x in s.lines), s.lines)
         check(post(s, "/api/show", {"model": "marian"})["capabilities"] == ["completion"], "capabilities")
         together = run_all(s, requests)
@@ -258,6 +259,9 @@ def writes(folder):
             check(alone["choices"] == answer["choices"], f"beside others: {body} {answer}")
             n = len(post(s, "/tokenize", {"content": body["prompt"], "add_special": True})["tokens"])
             check(answer["usage"]["prompt_tokens"] == alone["usage"]["prompt_tokens"] == n, f"{n} tokens: {answer['usage']}")
+        counted = re.search(rb"^llamacpp:prompt_tokens_total (\d+)", s.get("/metrics")[2], re.M)
+        check(counted and int(counted[1]) == 2 * sum(a["usage"]["prompt_tokens"] for a in together), f"metrics: {counted}")
+        check(all(x["use"] == "empty" for x in json.loads(s.get("/slots")[2])), "slots")
         check(len({a["choices"][0]["text"] for a in together}) > 20, "the answers do not depend on the texts")
         most = post(s, "/completion", {"prompt": "banana", "n_predict": 100, "ignore_eos": True})
         check(most["tokens_predicted"] == marian_folder.N_CTX and most["truncated"], most)

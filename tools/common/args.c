@@ -435,7 +435,9 @@ static int set_option(parsing *p, const arg_option *o, const typed_flag *f, cons
         value = f->next;
     if (!value && maybe)
         value = "";
-    if (!value && follows && !find_option(spec, f->next, strlen(f->next)))
+    const bool is_flag = follows && (find_option(spec, f->next, strlen(f->next)) ||
+                                     (o->missing && f->next[0] == '-' && f->next[1]));
+    if (!value && follows && !is_flag)
         value = p->argv[++p->i];
     value = value ? value : o->missing;
     if (!value)

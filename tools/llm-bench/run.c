@@ -326,7 +326,7 @@ static ggl_status count_rates(bench_row *row, const bench_setup *s, const bench_
     row->n_params = c.n_params;
     if (t->n_gen == 0) {
         const double n = (double)(t->n_prompt * t->n_sequences),
-                     evals = (double)((t->n_prompt + t->n_batch - 1) / t->n_batch);
+                     evals = (double)((t->n_prompt + t->n_batch - 1) / t->n_batch * t->n_sequences);
         const double macs = llm_session_reads_text(session) ? n * c.stage_macs
                             : only                          ? n * (c.trunk_macs + c.tail_macs)
                                    : n * c.trunk_macs + evals * c.tail_macs;

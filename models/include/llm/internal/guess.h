@@ -58,6 +58,8 @@ typedef struct llm_heard llm_heard;
 
 /* Listens to the session, which must live as long. GGL_USAGE: it tells no rows; GGL_NOMEM. */
 GGL_NODISCARD ggl_status llm_heard_new(llm_heard **out, llm_session *session, ggl_error *err);
+/* Listens to another session of the same model and number of slots, whose slots are empty, before the first one is freed. */
+void llm_heard_follow(llm_heard *h, llm_session *session);
 void llm_heard_free(llm_heard *h); /* NULL is fine */
 
 typedef struct llm_draft_params {
