@@ -364,7 +364,7 @@ static const arg_hint hints[] = {
     {WRITES, "--spec-type=none", "nothing is guessed unless --lookup or --model-draft is given", HINT_NOTHING},
     {WRITES, "--spec-type=ngram-*", "--lookup", HINT_SAME},
     {WRITES, "--spec-type=draft-simple", "--model-draft MODEL guesses by a model", HINT_NOTHING},
-    {WRITES, "--spec-type=draft-eagle3", "--model-draft MODEL guesses by a model", HINT_NOTHING},
+    {WRITES, "--spec-type=draft-eagle*", "--model-draft MODEL guesses by a model", HINT_NOTHING},
     {WRITES, "--spec-type=draft-mtp", "--draft", HINT_SAME},
     {WRITES, "--spec-type",
      "--lookup guesses from the text, --model-draft MODEL by a model, --draft by layers of the model itself", HINT_REFUSED},
