@@ -1,4 +1,4 @@
-/* docs/architectures.md, docs/tutorial.md: every example compiles. ```arch is a descriptor, ```arch-part lines of
+/* docs/architectures.md, docs/tutorial.md, docs/tutorial-encoder.md: every example compiles. ```arch is a descriptor, ```arch-part lines of
  * one, ```arch-error lines with the message that they give, after "#! ". */
 #include "arch_test.h"
 #include "test.h"
@@ -157,4 +157,10 @@ TEST(tutorial) {
     int n[3] = {0};
     check_page("tutorial.md", n);
     CHECK(n[0] == 1 && n[1] == 2 && n[2] == 3);
+}
+
+TEST(tutorial_encoder) {
+    int n[3] = {0};
+    check_page("tutorial-encoder.md", n);
+    CHECK(n[0] == 1 && n[1] == 0 && n[2] == 0);
 }

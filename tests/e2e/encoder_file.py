@@ -1,11 +1,13 @@
 """Small encoders with random weights, as GGUF files: an embedding model with a wordpiece vocabulary, a reranker, and a classifier."""
 import random
 import struct
+import sys
 
 import gguf_file
 
 WORDS = "the a fox cat dog cake bread house garden pond sleeps eats runs sits in on and with small big red old happy story king queen".split()
 DIM, FF, LAYERS, CONTEXT = 32, 64, 2, 48
+SIZE = DIM, FF, LAYERS, CONTEXT, 4, 0.3    # .. heads, and how large weights are
 
 
 def vocabulary():
@@ -15,44 +17,49 @@ def vocabulary():
     return special + ["\u2581" + w for w in WORDS + letters + list(".,?!")] + letters
 
 
-def encoder(path, seed=1, labels=None, keys=()):
-    """Writes a BERT. labels: of a classifier, or of a reranker if there is one; None: an embedding model with mean pooling."""
+def encoder(path, seed=1, labels=None, keys=(), size=SIZE, tokens=None, rows=None):
+    """Writes a BERT. labels: of a classifier, or of a reranker if there is one; None: an embedding model with mean pooling. tokens: other
+    ones than vocabulary(), which begin with the same special ones. rows: the embedding, a list of numbers for each token."""
     rng = random.Random(seed)
-    tokens = vocabulary()
+    tokens = tokens or vocabulary()
+    dim, ff, layers, context, heads, scale = size
     tensors = []
 
-    def put(name, *shape, scale=0.3, centre=0.0):
+    def put(name, *shape, scale=scale, centre=0.0):
         n = 1
         for k in shape:
             n *= k
         tensors.append((name, "f32", list(shape), struct.pack(f"<{n}f", *(rng.gauss(centre, scale) for _ in range(n)))))
 
     def norm(name):
-        put(name + ".weight", DIM, scale=0.1, centre=1.0)
-        put(name + ".bias", DIM, scale=0.1)
+        put(name + ".weight", dim, scale=0.1, centre=1.0)
+        put(name + ".bias", dim, scale=0.1)
 
-    put("token_embd.weight", DIM, len(tokens))
-    put("token_types.weight", DIM, 2)
-    put("position_embd.weight", DIM, CONTEXT, scale=0.05)
+    if rows is None:
+        put("token_embd.weight", dim, len(tokens))
+    else:
+        tensors.append(("token_embd.weight", "f32", [dim, len(rows)], b"".join(struct.pack(f"<{dim}f", *row) for row in rows)))
+    put("token_types.weight", dim, 2)
+    put("position_embd.weight", dim, context, scale=0.05)
     norm("token_embd_norm")
-    for layer in range(LAYERS):
+    for layer in range(layers):
         b = f"blk.{layer}."
         for name in ("attn_q", "attn_k", "attn_v", "attn_output"):
-            put(f"{b}{name}.weight", DIM, DIM)
-            put(f"{b}{name}.bias", DIM)
+            put(f"{b}{name}.weight", dim, dim)
+            put(f"{b}{name}.bias", dim)
         norm(b + "attn_output_norm")
-        put(b + "ffn_up.weight", DIM, FF)
-        put(b + "ffn_up.bias", FF)
-        put(b + "ffn_down.weight", FF, DIM)
-        put(b + "ffn_down.bias", DIM)
+        put(b + "ffn_up.weight", dim, ff)
+        put(b + "ffn_up.bias", ff)
+        put(b + "ffn_down.weight", ff, dim)
+        put(b + "ffn_down.bias", dim)
         norm(b + "layer_output_norm")
     if labels is not None:
-        put("cls.weight", DIM, DIM)
-        put("cls.bias", DIM)
-        put("cls.output.weight", DIM, len(labels))
+        put("cls.weight", dim, dim)
+        put("cls.bias", dim)
+        put("cls.output.weight", dim, len(labels))
         put("cls.output.bias", len(labels))
-    table = [("general.architecture", "string", "bert"), ("bert.context_length", "u32", CONTEXT), ("bert.embedding_length", "u32", DIM),
-             ("bert.block_count", "u32", LAYERS), ("bert.feed_forward_length", "u32", FF), ("bert.attention.head_count", "u32", 4),
+    table = [("general.architecture", "string", "bert"), ("bert.context_length", "u32", context), ("bert.embedding_length", "u32", dim),
+             ("bert.block_count", "u32", layers), ("bert.feed_forward_length", "u32", ff), ("bert.attention.head_count", "u32", heads),
              ("bert.attention.layer_norm_epsilon", "f32", 1e-6), ("bert.attention.causal", "bool", False),
              ("bert.pooling_type", "u32", 1 if labels is None else 4), ("tokenizer.ggml.model", "string", "bert"),
              ("tokenizer.ggml.pre", "string", "jina-v2-en"), ("tokenizer.ggml.token_type_count", "u32", 2),
@@ -79,3 +86,7 @@ def read_npy(path):
     rows, columns = head["shape"]
     values = struct.unpack_from(f"<{rows * columns}f", data, 10 + n)
     return rows, columns, [list(values[i * columns : (i + 1) * columns]) for i in range(rows)]
+
+
+if __name__ == "__main__":  # encoder_file.py FILE: an embedding model
+    encoder(sys.argv[1])
