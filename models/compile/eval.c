@@ -126,10 +126,9 @@ static bool is_state(const arch_eval *ev, const arch_slot *s) {
 }
 
 /* Copies the rows that names have now, by slot; NULL: not one. */
-static bool copy_states(arch_eval *ev, ggl_tensor **out) {
+static void copy_states(const arch_eval *ev, ggl_tensor **out) {
     for (int k = SLOT_FIRST_FREE; k < ev->arch->n_global; k++)
         out[k] = is_state(ev, &ev->global[k]) ? ev->global[k].v.t : NULL;
-    return true;
 }
 
 /* What names are before some turns of a loop: the first one, and those that params.tap wants. */

@@ -85,11 +85,15 @@ static ggl_status use_ids_of_class(llm_hf_tokenizer *t, ggl_error *err) {
     return reorder(p, ids, err);
 }
 
+/* Reads the tokens that were added to those of SentencePiece's file, and maps that file. */
+static ggl_status open_model(llm_hf_tokenizer *t, const char *path, ggl_error *err) {
+    const ggl_status s = llm_hf_read_optional(t, "added_tokens.json", &t->added, err);
+    return s == GGL_OK ? ggl_file_map_open(&t->map, path, err) : s;
+}
+
 ggl_status llm_hf_read_sentence_model(llm_hf_tokenizer *t, const char *path,
                                       const llm_hf_vocab *size, ggl_error *err) {
-    ggl_status s = llm_hf_read_optional(t, "added_tokens.json", &t->added, err);
-    if (s == GGL_OK)
-        s = ggl_file_map_open(&t->map, path, err);
+    ggl_status s = open_model(t, path, err);
     if (s != GGL_OK)
         return s;
     s = llm_sentence_pieces_read_model(&t->pieces, t->map.data, t->map.size, err);
@@ -173,9 +177,7 @@ ggl_status llm_hf_read_source_model(llm_hf_tokenizer *t, const char *path, const
                         "tokens than the text to write, which is not supported; --no-tokenizer "
                         "leaves the tokenizer out",
                         t->folder);
-    ggl_status s = llm_hf_read_optional(t, "added_tokens.json", &t->added, err);
-    if (s == GGL_OK)
-        s = ggl_file_map_open(&t->map, path, err);
+    ggl_status s = open_model(t, path, err);
     if (s != GGL_OK)
         return s;
     s = llm_sentence_pieces_read_model(&t->pieces, t->map.data, t->map.size, err);

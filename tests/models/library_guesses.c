@@ -30,18 +30,6 @@ static bool write_adapter(const char *path) {
     return ok;
 }
 
-typedef struct drawn {
-    int32_t id[40];
-    int n;
-} drawn;
-
-static bool keep_token(void *user, int32_t id, const float *logits) {
-    drawn *d = user;
-    (void)logits;
-    d->id[d->n++] = id;
-    return d->n < 40;
-}
-
 static drawn draw(llm_context *c) {
     static const int32_t prompt[] = {3, 1, 4, 1, 5};
     drawn d = {.n = 0};

@@ -389,20 +389,6 @@ static const char reader[] =
 
 enum { N_READERS = 24, LONGEST_READ = 60 };
 
-typedef struct drawn {
-    int32_t id[200];
-    int64_t n;
-} drawn;
-
-static bool keep_token(void *user, int32_t id, const float *logits) {
-    drawn *d = user;
-    (void)logits;
-    if (!CHECK(d->n < 200))
-        return false;
-    d->id[d->n++] = id;
-    return true;
-}
-
 typedef struct reading {
     int32_t text[LONGEST_READ], begin[3];
     llm_generate_params p;

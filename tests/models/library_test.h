@@ -20,6 +20,21 @@ static inline bool take(void *user, const char *piece, size_t n) {
     return true;
 }
 
+/* Tokens of a generation, which keep_token gets as llm_generate_params.token. */
+typedef struct drawn {
+    int32_t id[200];
+    int64_t n;
+} drawn;
+
+static inline bool keep_token(void *user, int32_t id, const float *logits) {
+    drawn *d = user;
+    (void)logits;
+    if (!CHECK(d->n < 200))
+        return false;
+    d->id[d->n++] = id;
+    return true;
+}
+
 /* Opens a model with 128 tokens of context, unless params say otherwise; NULL: a failure, which was reported. */
 static inline llm_context *open_with(const char *name, llm_open_params p) {
     ggl_error err;

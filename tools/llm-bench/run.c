@@ -308,9 +308,7 @@ static ggl_status count_rates(bench_row *row, const bench_setup *s, const bench_
                               ggl_error *err) {
     static bench_costs c;
     const llm_session *session = llm_opened_session(s->ctx);
-    const char *only = !bench_embeds(session)             ? NULL
-                       : llm_session_n_embd(session) == 0 ? "score"
-                                                          : "embedding";
+    const char *only = llm_opened_session_params(s->ctx)->only; /* vectors or scores */
     const llm_arch_params params = {.size = sizeof params,
                                     .n_ctx = t->n_depth + t->n_prompt + t->n_gen,
                                     .only = only,
