@@ -10,7 +10,8 @@
 #include "generation.h"
 
 enum { CHEAP_SLOTS = 64, CHEAP_SLOTS_WITH_STATES = 4 };
-/* Of contexts that share no pages: the tables of their pages would else take gigabytes before it is known that there is no room. */
+/* The most positions of contexts that share no pages. Without a limit, the tables of their pages would take gigabytes before
+ * anything checks whether there is room. */
 #define MOST_POSITIONS (INT64_C(1) << 31)
 
 /* --- the model -------------------------------------------------------------------------------- */

@@ -150,8 +150,8 @@ struct arch_eval {
     const arch_stmt *stage;  /* whose block runs; NULL: none */
     arch_value stage_result; /* what it returned; VAL_FAIL: nothing yet */
     int n_stages;
-    /* Of the stage over a value of each token, which foretells (NULL: there is none): that value; the input that gives it
-     * of the token before; and what the stage returned. */
+    /* A stage that guesses the tokens after the next. over: the value of each token that it is over (NULL: the descriptor has no
+     * such stage); row: the input that gives this value of the token before; foretold: what the stage returned. */
     ggl_tensor *over, *row, *foretold;
     bool over_from_second; /* the first token has no guess: nothing is known before it */
     /* Rows that enter layers of another model: the input, and the layers' numbers. */

@@ -131,7 +131,7 @@ static void copy_states(const arch_eval *ev, ggl_tensor **out) {
         out[k] = is_state(ev, &ev->global[k]) ? ev->global[k].v.t : NULL;
 }
 
-/* What names are before some turns of a loop: the first one, and those that params.tap wants. */
+/* The rows that names have before some turns of a loop: before the first one, and before those that params.tap asks for. */
 typedef struct entries {
     int n, n_global;
     ggl_tensor **state; /* [1 + n][n_global] */

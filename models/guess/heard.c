@@ -6,7 +6,7 @@
 
 enum { MUCH = 1 << 18 }; /* numbers of rows whose memory is given back */
 
-/* What was heard of one slot: tokens at positions first .. first + n - 1, and their rows. */
+/* What was heard of one slot: the tokens at positions first to first + n - 1, and their rows. */
 typedef struct heard_slot {
     int64_t first, n;
     int32_t *token;

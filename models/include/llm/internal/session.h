@@ -139,7 +139,8 @@ int64_t llm_session_n_rows(const llm_session *s);
 int64_t llm_session_n_ubatch(const llm_session *s);
 int64_t llm_session_n_slots(const llm_session *s);
 
-/* Length of the rows that are told or that guesses read, in a session with llm_session_params.rows, .tap or .only "guess"; else 0. */
+/* Length of a row that llm_session_hear gives, or that guesses read; 0 in a session without llm_session_params.rows, .tap and
+ * .only "guess". */
 int64_t llm_session_n_row(const llm_session *s);
 /* Length of the rows of another model that a session of guesses reads (llm_arch_result.n_feature); 0: it reads n_row numbers. */
 int64_t llm_session_n_feature(const llm_session *s);
