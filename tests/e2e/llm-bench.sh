@@ -37,6 +37,11 @@ for shape in toy-llama toy-gpt2 toy-moe toy-lfm2; do
             fail "$shape $type does not run: $(head -c 300 "$tmp/err")"
     done
 done
+does make minilm-l6 q8_0 "$tmp/encoder.gguf" --layers 1 --vocab 400
+embed=$(dirname "$cli")/llm-embed
+"$embed" -m "$tmp/encoder.gguf" -p 'ab c' >"$tmp/text" 2>"$tmp/err" </dev/null || fail "a made encoder does not run: $(head -c 300 "$tmp/err")"
+"$embed" -m "$tmp/encoder.gguf" --tokens 101,104,131,106,102 >"$tmp/ids" 2>/dev/null </dev/null # [CLS] a ##b c [SEP]
+cmp -s "$tmp/text" "$tmp/ids" || fail "a made encoder has another vocabulary"
 toy=("$cli" -m "$tmp/toy-llama-f16.gguf" --tokens 1,2,3,4,5,6,7,8,9,10 -n 1 --temp 0)
 "${toy[@]}" --logits "$tmp/f16.npy" >/dev/null 2>&1 </dev/null
 "${toy[@]}" --logits "$tmp/bf16.npy" --f16-as-bf16 >/dev/null 2>&1 </dev/null || fail "--f16-as-bf16"

@@ -1,6 +1,7 @@
 /* With a pre-tokenizer: byte-level BPE, with 256 characters for the bytes, merges of two
- * letters, and names that occur in no text. Without: SentencePiece, with <unk>, <s>, </s>, 256
- * bytes and pieces. */
+ * letters, and names that occur in no text. The model "bert": WordPiece, with the special tokens
+ * at their published ids, letters and names. Else: SentencePiece, with <unk>, <s>, </s>, 256 bytes
+ * and pieces. */
 #include "vocab.h"
 
 #include <inttypes.h>
@@ -135,6 +136,38 @@ static bool put_bpe(ggl_gguf_writer *w, const bench_shape *s, vocab *v) {
     return put_merges(w, n_pairs);
 }
 
+/* --- WordPiece -------------------------------------------------------------------------------- */
+
+static void put_wordpiece(ggl_gguf_writer *w, const bench_shape *s, vocab *v) {
+    static const struct {
+        int64_t id;
+        const char *text, *key;
+    } special[] = {{0, "[PAD]", "padding"},
+                   {100, "[UNK]", "unknown"},
+                   {101, "[CLS]", "cls"},
+                   {102, "[SEP]", "seperator"}, /* as the key is spelled in published files */
+                   {103, "[MASK]", "mask"}};
+    for (int64_t i = 0; i < v->n; i++) {
+        char *t = v->text[i];
+        int64_t k = i - 104;
+        v->type[i] = NORMAL;
+        if (k >= 0 && k < N_LETTERS) /* at the beginning of a word */
+            snprintf(t, PIECE, "\xe2\x96\x81%c", (char)('a' + k));
+        else if (k >= 0 && k < 2 * N_LETTERS)
+            snprintf(t, PIECE, "%c", (char)('a' + k - N_LETTERS));
+        else
+            snprintf(t, PIECE, "\xe2\x96\x81w%" PRId64, i);
+    }
+    for (size_t i = 0; i < sizeof special / sizeof *special; i++) {
+        char key[64];
+        snprintf(v->text[special[i].id], PIECE, "%s", special[i].text);
+        v->type[special[i].id] = CONTROL;
+        snprintf(key, sizeof key, "tokenizer.ggml.%s_token_id", special[i].key);
+        put_u32(w, key, (uint32_t)special[i].id);
+    }
+    put_pieces(w, s, v);
+}
+
 ggl_status bench_vocab_put(ggl_gguf_writer *w, const bench_shape *s, ggl_error *err) {
     vocab v;
     if (s->n_vocab < 288)
@@ -144,6 +177,8 @@ ggl_status bench_vocab_put(ggl_gguf_writer *w, const bench_shape *s, ggl_error *
     bool ok = vocab_init(&v, s->n_vocab);
     if (ok && s->pre[0])
         ok = put_bpe(w, s, &v);
+    else if (ok && strcmp(s->tokenizer, "bert") == 0)
+        put_wordpiece(w, s, &v);
     else if (ok)
         put_spm(w, s, &v);
     vocab_fini(&v);
