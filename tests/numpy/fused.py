@@ -69,12 +69,15 @@ def in_f16(tensors):
 class Runner:
     def __init__(self, a):
         self.a, self.failed = a, 0
-        self.output = None  # as a case's
+        self.output = self.target = None  # as a case's
 
     def logits(self, meta, tensors, tokens, n_ctx, *more):
         path = os.path.join(self.a.dir, f"fused-{os.getpid()}.gguf")
         out = path + ".npy"
         gguf.write(path, meta, tensors)
+        if self.target:
+            gguf.write(path + ".target", self.target.meta(), self.target.tensors)
+            more += ("--target", path + ".target")
         how = [os.environ["TEST_OUTPUTS"], "--output", self.output] if self.output else [self.a.cli, "-n", "0", "-c", str(n_ctx), "-t", "1"]
         command = [*how, "-m", path, "--tokens", ",".join(map(str, tokens)), "--logits", out, "--backend", "vulkan" if self.a.vulkan else "cpu", *more]
         try:
@@ -83,7 +86,7 @@ class Runner:
                 raise RuntimeError(done.stderr.strip())
             return np.load(out)
         finally:
-            for file in (path, out):
+            for file in (path, path + ".target", out):
                 if os.path.exists(file):
                     os.unlink(file)
 
@@ -112,13 +115,13 @@ def run_nano(r, archs, sample):
         print("seed", seed)
         cases = random.Random(seed).sample(cases, sample)
     for case in cases:
-        r.output = case.output
+        r.output, r.target = case.output, case.target
         if not r.compare(case.name, case.meta(), case.tensors, case.tokens, case.n_ctx):
             continue
         if case.arch not in seen:
             r.compare(case.name + ", f16", case.meta(), in_f16(case.tensors), case.tokens, case.n_ctx)
         seen.add(case.arch)
-    r.output = None
+    r.output = r.target = None
     print(len(seen), "families")
     if not sample and (len(seen) < LEAST_FAMILIES or MUST - seen):
         print(f"FAILED: fewer than {LEAST_FAMILIES}, or without some of {MUST}")

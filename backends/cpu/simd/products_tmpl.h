@@ -3,11 +3,14 @@
  * reordered, odd ones first (CPU_COLUMNS_BF16), and then the f32 rule applies; where the
  * instruction set multiplies pairs of bf16 (V_PAIRS), a lane takes a pair.
  *
- *   rows   multiplies 4 rows at a time, straight from the weights, and prefetches the next 4
+ *   rows   multiplies 4 rows at a time, straight from the weights, with one column or, of f32 and f16, with as
+ *          many as `tile` does, and prefetches the next 4
  *   tile   multiplies a panel of 12 rows, as f32 or as pairs, with all columns: one vector of the
  *          sixteen sums after another, 4 rows by some columns at a time. V_TILE lists the
  *          numbers of columns, largest first; V_COLS is the largest */
 #include "functions.h"
+
+#include <limits.h>
 
 enum { PANEL_ROWS = 12, ROWS = 4 };
 
@@ -158,6 +161,86 @@ INLINE void dot_rows(float *y, const char *w, size_t row_size, const int n_rows,
     store_sums(y, (const vf(*)[V_16])acc, n_rows);
 }
 
+/* --- rows by several columns ---------------------------------------------------------------- */
+
+#ifndef V_PAIRS
+/* Loads V_LANES elements of f32 or f16. */
+INLINE vf load_lanes(const char *w, const int size) {
+    return size == 2 ? v_load_half((const uint16_t *)(const void *)w)
+                     : v_load((const float *)(const void *)w);
+}
+
+/* Multiplies ROWS rows, as they are in the matrix, with n_cols columns. Prefetches the n_ahead rows from `ahead` on. */
+INLINE void direct(float *const *y, int64_t j, const void *const *x, const char *w, size_t row_size,
+                   const int n_cols, int64_t k, const int size, const char *ahead,
+                   const int n_ahead) {
+    vf part[V_16][ROWS][V_COLS];
+    for (int h = 0; h < V_16; h++) {
+        vf a[ROWS][V_COLS];
+        for (int r = 0; r < ROWS; r++)
+            for (int c = 0; c < n_cols; c++)
+                a[r][c] = v_set(0.0f);
+        for (int64_t i = V_LANES * h; i < k; i += 16) {
+            vf v[V_COLS];
+            for (int c = 0; c < n_cols; c++)
+                v[c] = v_load((const float *)x[c] + i);
+            for (int r = 0; r < ROWS; r++) {
+                const vf u = load_lanes(w + (size_t)r * row_size + i * size, size);
+                if (h == 0 && r < n_ahead)
+                    __builtin_prefetch(ahead + (size_t)r * row_size + i * size);
+                for (int c = 0; c < n_cols; c++)
+                    a[r][c] = v_fma(u, v[c], a[r][c]);
+            }
+        }
+        for (int r = 0; r < ROWS; r++)
+            for (int c = 0; c < n_cols; c++)
+                part[h][r][c] = a[r][c];
+    }
+    for (int c = 0; c < n_cols; c++) {
+        vf s[ROWS][V_16];
+        for (int r = 0; r < ROWS; r++)
+            for (int h = 0; h < V_16; h++)
+                s[r][h] = part[h][r][c];
+        store_sums(y[c] + j, (const vf(*)[V_16])s, ROWS);
+    }
+}
+
+/* Multiplies rows of k elements, a multiple of 16, with all columns, ROWS of them at a time. Returns how many rows. The
+ * next rows are prefetched with the first columns, or one with each group of columns: requests that come all at once
+ * would wait for each other. */
+INLINE int64_t direct_rows(float *const *y, const void *const *x, int n_cols, const char *w,
+                           size_t row_size, int64_t n_rows, int64_t k, const int size) {
+    const bool spread = n_cols > 2 * V_COLS;
+    int64_t j = 0;
+    for (; j + ROWS <= n_rows; j += ROWS, w += ROWS * row_size)
+        for (int c = 0, g = 0, taken; c < n_cols; c += taken, g++) {
+            const char *ahead = w + (size_t)(ROWS + (spread ? g : 0)) * row_size;
+            const int n_ahead = spread ? g < ROWS : g == 0 ? ROWS : 0;
+            taken = 0;
+#define TAKE_AHEAD(n, m)                                                                           \
+    if (n_ahead == (m))                                                                            \
+        direct(y + c, j, x + c, w, row_size, n, k, size, ahead, m);
+#define TAKE(n)                                                                                    \
+    if (taken == 0 && n_cols - c >= (n)) {                                                         \
+        TAKE_AHEAD(n, 0)                                                                           \
+        TAKE_AHEAD(n, 1)                                                                           \
+        TAKE_AHEAD(n, ROWS)                                                                        \
+        taken = (n);                                                                               \
+    }
+            V_TILE(TAKE)
+#undef TAKE
+#undef TAKE_AHEAD
+        }
+    return j;
+}
+#else
+INLINE int64_t direct_rows(float *const *y, const void *const *x, int n_cols, const void *w,
+                           size_t row_size, int64_t n_rows, int64_t k, const int size) {
+    (void)y, (void)x, (void)n_cols, (void)w, (void)row_size, (void)n_rows, (void)k, (void)size;
+    return 0;
+}
+#endif
+
 /* --- panels -------------------------------------------------------------------------------- */
 
 /* A panel is [V_16][PANEL_ROWS][panel_step] of 32 bits: the elements for each vector of the sixteen
@@ -174,8 +257,10 @@ static size_t panel_size(int64_t k) {
 #define BY_TYPE(type, size)                                                                        \
     static void rows_##type(float *const *y, const void *const *x, int n_cols, const void *w,      \
                             size_t row_size, int64_t n_rows, int64_t k) {                          \
-        const char *p = w;                                                                         \
         int64_t j = 0;                                                                             \
+        if (n_cols > 1 && k % 16 == 0 && load_##type != load_bf16)                                 \
+            j = direct_rows(y, x, n_cols, (const char *)w, row_size, n_rows, k, size);             \
+        const char *p = (const char *)w + (size_t)j * row_size;                                    \
         for (; j + ROWS <= n_rows; j += ROWS, p += ROWS * row_size)                                \
             for (int c = 0; c < n_cols; c++)                                                       \
                 dot_rows(y[c] + j, p, row_size, ROWS, x[c], k, load_##type, size);                 \
@@ -267,21 +352,30 @@ static void tile(float *const *y, const void *const *x, int n_cols, const void *
     }
 }
 
+/* From so many columns on, a panel is faster than the rows as they are. In vectors of eight or four sums these are read in two
+ * or four passes, each of which loads the same cache lines. */
+enum {
+    F32_PANELS = V_16 == 1   ? INT_MAX
+                 : V_16 == 2 ? 24
+                             : 6,
+    F16_PANELS = V_16 <= 2 ? INT_MAX : 6
+};
+
 static void fill_products(cpu_kernels *k) {
-#define PRODUCT(columns_, type)                                                                    \
+#define PRODUCT(columns_, type, min_cols_)                                                         \
     (cpu_product){.columns = columns_,                                                             \
                   .rows = rows_##type,                                                             \
                   .panel_rows = PANEL_ROWS,                                                        \
                   .panel_unit = 32,                                                                \
-                  .min_cols = 6,                                                                   \
+                  .min_cols = min_cols_,                                                           \
                   .panel_size = panel_size,                                                        \
                   .pack = pack_##type,                                                             \
                   .tile = tile}
 #ifdef V_PAIRS
-    k->product[GGL_BF16] = PRODUCT(CPU_COLUMNS_BF16_PAIRS, bf16);
+    k->product[GGL_BF16] = PRODUCT(CPU_COLUMNS_BF16_PAIRS, bf16, 6);
 #else
-    k->product[GGL_F32] = PRODUCT(CPU_COLUMNS_F32, f32);
-    k->product[GGL_F16] = PRODUCT(CPU_COLUMNS_F32, f16);
-    k->product[GGL_BF16] = PRODUCT(CPU_COLUMNS_BF16, bf16);
+    k->product[GGL_F32] = PRODUCT(CPU_COLUMNS_F32, f32, F32_PANELS);
+    k->product[GGL_F16] = PRODUCT(CPU_COLUMNS_F32, f16, F16_PANELS);
+    k->product[GGL_BF16] = PRODUCT(CPU_COLUMNS_BF16, bf16, 6);
 #endif
 }
