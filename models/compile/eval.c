@@ -461,16 +461,21 @@ static bool run_guess_layer(arch_eval *ev, const arch_stmt *s, int k, arch_slot 
     return false;
 }
 
+static bool mark_used(arch_eval *ev, ggl_tensor *t) {
+    if (!llm_arch_push(ev, &ev->read, &ev->cap_read, ev->n_read + 1, sizeof *ev->read))
+        return false;
+    ev->read[ev->n_read++] = (arch_edge){NULL, t};
+    return true;
+}
+
 /* Runs the block for all layers, so that the tensors of each are known; the one that params.guess_layer asks for is the last. */
 static bool run_guess_layers(arch_eval *ev, const arch_stmt *s, arch_slot *outer) {
     const int at = ev->params ? ev->params->guess_layer : 0;
     for (int k = 0; k < ev->n_guess_layers; k++) {
         if (k == at)
             continue;
-        if (!run_guess_layer(ev, s, k, outer) ||
-            !llm_arch_push(ev, &ev->read, &ev->cap_read, ev->n_read + 1, sizeof *ev->read))
+        if (!run_guess_layer(ev, s, k, outer) || !mark_used(ev, ev->foretold))
             return false;
-        ev->read[ev->n_read++] = (arch_edge){NULL, ev->foretold};
     }
     return run_guess_layer(ev, s, at, outer);
 }
@@ -499,7 +504,7 @@ static bool run_over(arch_eval *ev, const arch_stmt *s, arch_slot *outer) {
     }
     ev->over = v.t;
     ev->over_from_second = s->optional;
-    if (!make_row(ev, s))
+    if (!make_row(ev, s) || !mark_used(ev, ev->over))
         return false;
     return run_guess_layers(ev, s, outer);
 }
