@@ -10,10 +10,12 @@ struct llm_guessing {
     llm_guess **guess; /* [n] */
     const llm_guesser **guesser;
     int n;
-    llm_model *draft;     /* NULL: the text is looked up, or the model's own layers guess */
-    llm_session *session; /* of the draft, or of these layers */
-    llm_heard *heard;     /* what they read */
-    llm_placement *own;   /* of the draft; NULL: the target's */
+    llm_model *draft;      /* NULL: the text is looked up, or the model's own layers guess */
+    llm_session *session;  /* of the draft, or of the first of these layers */
+    llm_heard *heard;      /* what it reads */
+    llm_draft_layer *more; /* [n_more]: the layers after it */
+    int n_more;
+    llm_placement *own; /* of the draft; NULL: the target's */
 };
 
 int64_t llm_guessing_n_max(const llm_guessing_choice *choice) {
@@ -127,6 +129,41 @@ static ggl_status check_reads_no_text(const llm_guessing *g, const llm_guessing_
                     c->name);
 }
 
+/* Makes and allocates a session of the draft, or of a layer that guesses. */
+static ggl_status make_session(llm_session **out, llm_placement *p, const llm_guessing_choice *c,
+                               const llm_guessing_target *t, const llm_model *m,
+                               llm_session_params *sp, ggl_error *err) {
+    ggl_status st = llm_placement_session(p, out, m, sp, err);
+    if (st != GGL_OK)
+        return st;
+    if (t->placed)
+        t->placed(t->ctx, p, *out);
+    st = llm_session_alloc(*out, err);
+    return st == GGL_OK ? st : ggl_within(err, st, "%s", c->name);
+}
+
+/* Opens the layers that guess after the first one. */
+static ggl_status open_more(llm_guessing *g, const llm_guessing_choice *c,
+                            const llm_guessing_target *t, ggl_error *err) {
+    const int n = llm_session_built(g->session)->n_guess_layers - 1;
+    llm_session_params sp = session_params(c, g->draft, t);
+    ggl_status st = GGL_OK;
+    g->more = ggl_calloc((size_t)n + 1, sizeof *g->more);
+    if (!g->more)
+        return ggl_fail(err, GGL_NOMEM, "out of memory");
+    for (int k = 0; k < n && g->n_more < LLM_GUESS_MOST - 1 && st == GGL_OK; k++) {
+        llm_draft_layer *l = &g->more[g->n_more++];
+        llm_session *before = k ? g->more[k - 1].session : g->session;
+        sp.guess_layer = k + 1;
+        st = make_session(&l->session, g->own ? g->own : t->placement, c, t, t->model, &sp, err);
+        if (st == GGL_OK && llm_session_built(l->session)->guess_apart)
+            l->heard = g->heard;
+        else if (st == GGL_OK)
+            st = llm_heard_new(&l->heard, before, err);
+    }
+    return st;
+}
+
 static ggl_status open_session(llm_guessing *g, const llm_guessing_choice *c,
                                const llm_guessing_target *t, bool *misused, ggl_error *err) {
     llm_session_params sp = session_params(c, g->draft, t);
@@ -137,14 +174,9 @@ static ggl_status open_session(llm_guessing *g, const llm_guessing_choice *c,
         p = g->own;
     }
     if (st == GGL_OK)
-        st = llm_placement_session(p, &g->session, c->own ? t->model : g->draft, &sp, err);
-    *misused = st == GGL_USAGE || st == GGL_NOT_FOUND;
-    if (st != GGL_OK)
-        return st;
-    if (t->placed)
-        t->placed(t->ctx, p, g->session);
-    st = llm_session_alloc(g->session, err);
-    return st == GGL_OK ? st : ggl_within(err, st, "%s", c->name);
+        st = make_session(&g->session, p, c, t, c->own ? t->model : g->draft, &sp, err);
+    *misused = !g->session && (st == GGL_USAGE || st == GGL_NOT_FOUND);
+    return st;
 }
 
 static void add_memory(const llm_session *s, bool follows, double *fixed, double *row) {
@@ -154,7 +186,6 @@ static void add_memory(const llm_session *s, bool follows, double *fixed, double
         *fixed += (double)m.weights_copied + (double)m.weights_repacked + (double)m.stores_states +
                   (double)m.arena + (double)m.io;
     }
-    *row /= (double)llm_session_n_ctx(s);
 }
 
 void llm_guessing_memory(const llm_guessing_choice *c, const llm_guessing_target *t, double *fixed,
@@ -171,11 +202,19 @@ void llm_guessing_memory(const llm_guessing_choice *c, const llm_guessing_target
     quiet.note = quiet.measured = NULL;
     const bool is_open = c->own || open_file(&m, c, &t->loading, &ignored) == GGL_OK;
     sp = session_params(c, m, t);
-    if (is_open &&
-        llm_placement_new(&p, &quiet, llm_placement_params(t->placement), &ignored) == GGL_OK &&
-        llm_placement_session(p, &s, c->own ? t->model : m, &sp, &ignored) == GGL_OK)
+    int n_layers = is_open && llm_placement_new(&p, &quiet, llm_placement_params(t->placement),
+                                                &ignored) == GGL_OK;
+    int64_t n_ctx = 1;
+    for (sp.guess_layer = 0; sp.guess_layer < n_layers; sp.guess_layer++) {
+        if (llm_placement_session(p, &s, c->own ? t->model : m, &sp, &ignored) != GGL_OK)
+            break;
         add_memory(s, c->n_ctx == 0, fixed, row);
-    llm_session_free(s);
+        n_ctx = llm_session_n_ctx(s);
+        if (c->own)
+            n_layers = llm_session_built(s)->n_guess_layers;
+        llm_session_free(s);
+    }
+    *row /= (double)n_ctx;
     (void)llm_placement_close(p, NULL);
     llm_model_free(m);
 }
@@ -196,7 +235,9 @@ static ggl_status open_guessers(llm_guessing *g, const llm_guessing_choice *c, g
                                      .session = g->session,
                                      .slot = i,
                                      .p_min = c->p_min,
-                                     .heard = g->heard};
+                                     .heard = g->heard,
+                                     .more = g->more,
+                                     .n_more = g->n_more};
         st = c->lookup ? llm_guess_lookup(&g->guess[i], &gp, err)
                        : llm_guess_draft(&g->guess[i], &gp, &dp, err);
         if (st == GGL_OK)
@@ -224,6 +265,8 @@ ggl_status llm_guessing_open(llm_guessing **out, const llm_guessing_choice *c,
         st = open_session(g, c, t, misused, err);
     if (st == GGL_OK && (c->own || reads_rows(g->draft)))
         st = llm_heard_new(&g->heard, t->running, err);
+    if (st == GGL_OK && c->own)
+        st = open_more(g, c, t, err);
     if (st == GGL_OK)
         st = open_guessers(g, c, err);
     if (st == GGL_OK)
@@ -245,6 +288,12 @@ void llm_guessing_close(llm_guessing *g) {
         llm_guess_free(g->guess[i]);
     ggl_free(g->guess);
     ggl_free((void *)g->guesser);
+    for (int k = g->n_more - 1; k >= 0; k--) {
+        if (g->more[k].heard != g->heard)
+            llm_heard_free(g->more[k].heard);
+        llm_session_free(g->more[k].session);
+    }
+    ggl_free(g->more);
     llm_heard_free(g->heard);
     llm_session_free(g->session);
     (void)llm_placement_close(g->own, NULL); /* it writes no timeline */

@@ -154,6 +154,8 @@ struct arch_eval {
      * such stage); row: the input that gives this value of the token before; foretold: what the stage returned. */
     ggl_tensor *over, *row, *foretold;
     bool over_from_second; /* the first token has no guess: nothing is known before it */
+    int n_guess_layers;    /* as in llm_arch_result */
+    bool guess_apart;
     /* Rows that enter layers of another model: the input, and the layers' numbers. */
     ggl_tensor *features;
     int32_t tap[LLM_ARCH_MAX_TAPS];

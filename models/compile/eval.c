@@ -411,6 +411,75 @@ static bool run_input(arch_eval *ev, const arch_stmt *s) {
     return llm_arch_bind(ev, &s->target[0], &v);
 }
 
+/* Sets ev->n_guess_layers. False: reported. */
+static bool count_guess_layers(arch_eval *ev, const arch_stmt *s) {
+    const int at = ev->params ? ev->params->guess_layer : 0;
+    int64_t n = 1;
+    if (s->n_expr > 1) {
+        const arch_target *t = &s->target[1];
+        const arch_value v = llm_arch_eval_expr(ev, s->expr[1]);
+        if (v.kind == VAL_FAIL || !llm_arch_want_whole(ev, s->expr[1], &v, 1, ARCH_MAX_LAYERS, &n))
+            return false;
+        if (llm_arch_target_slot(ev, t)->bound) {
+            llm_arch_error(ev, t->place,
+                           "'%s' already has a value: the layer's number needs a new name",
+                           t->name);
+            return false;
+        }
+    }
+    ev->n_guess_layers = (int)n;
+    ev->guess_apart = s->apart;
+    if (at >= 0 && at < n)
+        return true;
+    ev->status =
+        ggl_fail(ev->err, GGL_LIMIT, "%s: layer %d that guesses does not exist: there %s %d",
+                 ev->family, at, n == 1 ? "is" : "are", (int)n);
+    return false;
+}
+
+/* Runs the block for layer k, and checks what it returns. False: reported. */
+static bool run_guess_layer(arch_eval *ev, const arch_stmt *s, int k, arch_slot *outer) {
+    const arch_expr *over = s->expr[0];
+    char text[256];
+    if (s->n_expr > 1) {
+        const arch_slot number = {.v = llm_arch_number(k), .bound = true};
+        *llm_arch_target_slot(ev, &s->target[1]) = number;
+        outer[s->target[1].slot] = number;
+    }
+    ev->global[over->global].v = llm_arch_tensor_value(ev->row);
+    if (!run_block(ev, s, outer))
+        return false;
+    ev->foretold = ev->stage_result.t;
+    if (llm_arch_rows(ev, ev->foretold) == ROWS_GUESS && ev->foretold->n_dims == 1 &&
+        ev->foretold->ne[0] == ev->over->ne[0])
+        return true;
+    llm_arch_error(ev, s->target[0].place,
+                   "the stage '%s' must return a row like that of '%s', in whose place it is "
+                   "read to guess one more token: %s",
+                   s->target[0].name, over->name,
+                   llm_arch_value_text(&ev->stage_result, text, sizeof text));
+    return false;
+}
+
+static bool mark_used(arch_eval *ev, ggl_tensor *t) {
+    if (!llm_arch_push(ev, &ev->read, &ev->cap_read, ev->n_read + 1, sizeof *ev->read))
+        return false;
+    ev->read[ev->n_read++] = (arch_edge){NULL, t};
+    return true;
+}
+
+/* Runs the block for all layers, so that the tensors of each are known; the one that params.guess_layer asks for is the last. */
+static bool run_guess_layers(arch_eval *ev, const arch_stmt *s, arch_slot *outer) {
+    const int at = ev->params ? ev->params->guess_layer : 0;
+    for (int k = 0; k < ev->n_guess_layers; k++) {
+        if (k == at)
+            continue;
+        if (!run_guess_layer(ev, s, k, outer) || !mark_used(ev, ev->foretold))
+            return false;
+    }
+    return run_guess_layer(ev, s, at, outer);
+}
+
 /* A stage over a value of each token: foretells from a token and that value of the token before. The value is an input
  * of the graph, because when the stage guesses on, its own result takes the value's place. */
 static bool run_over(arch_eval *ev, const arch_stmt *s, arch_slot *outer) {
@@ -427,24 +496,17 @@ static bool run_over(arch_eval *ev, const arch_stmt *s, arch_slot *outer) {
         llm_arch_error(ev, s->place, "a descriptor has one stage over a value at most");
         return false;
     }
-    ev->over = v.t;
-    ev->over_from_second = s->optional;
-    if (!make_row(ev, s))
-        return false;
-    ev->global[s->expr[0]->global].v = llm_arch_tensor_value(ev->row);
-    if (!run_block(ev, s, outer))
-        return false;
-    ggl_tensor *t = ev->stage_result.t;
-    if (llm_arch_rows(ev, t) != ROWS_GUESS || t->n_dims != 1 || t->ne[0] != v.t->ne[0]) {
-        llm_arch_error(ev, s->target[0].place,
-                       "the stage '%s' must return a row like that of '%s', in whose place it is "
-                       "read to guess one more token: %s",
-                       s->target[0].name, s->expr[0]->name,
-                       llm_arch_value_text(&ev->stage_result, text, sizeof text));
+    if (ev->features && s->n_expr > 1) {
+        llm_arch_error(ev, s->target[1].place,
+                       "a model that guesses for another one has one layer that does: the layers "
+                       "in it are a loop in the stage");
         return false;
     }
-    ev->foretold = t;
-    return true;
+    ev->over = v.t;
+    ev->over_from_second = s->optional;
+    if (!make_row(ev, s) || !mark_used(ev, ev->over))
+        return false;
+    return run_guess_layers(ev, s, outer);
 }
 
 /* --- texts whose rows see each other --- */
@@ -483,6 +545,8 @@ static bool run_stage(arch_eval *ev, const arch_stmt *s) {
         llm_arch_error(ev, t->place, "'%s' already has a value: a stage needs a new name", t->name);
         return false;
     }
+    if (s->n_expr > 0 && !count_guess_layers(ev, s))
+        return false;
     const size_t n_bytes = (size_t)ev->arch->n_global * sizeof(arch_slot);
     arch_slot *outer = ggl_calloc(1, n_bytes);
     if (!outer)

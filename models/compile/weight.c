@@ -251,15 +251,25 @@ static const char *name_of(arch_eval *ev, const arch_stmt *s, const shape *want)
     return second ? s->second : s->string;
 }
 
+/* Returns the beginning of the names of tensors without `from`. Its names in braces are those where it stands, which is at top level, also
+ * in a function. NULL: reported. */
+static const char *prefix_here(arch_eval *ev, const arch_stmt *s) {
+    const char *prefix = ev->stage && ev->stage->string ? ev->stage->string : ev->prefix;
+    arch_frame *inner = ev->frame;
+    if (!prefix)
+        return "";
+    ev->frame = NULL;
+    prefix = llm_arch_expand(ev, prefix, ev->stage ? ev->stage->place : s->place);
+    ev->frame = inner;
+    return prefix;
+}
+
 /* Returns the full name of the weight or its bias: from the `from` string, or blk.N.NAME.weight.
  * NULL: reported. */
 static const char *full_name(arch_eval *ev, const arch_stmt *s, const char *from, bool bias) {
     char buf[512];
-    const char *end = bias ? "bias" : "weight", *out,
-               *prefix = ev->stage && ev->stage->string ? ev->stage->string
-                         : ev->prefix                   ? ev->prefix
-                                                        : "";
-    if (*prefix && !(prefix = llm_arch_expand(ev, prefix, ev->stage ? ev->stage->place : s->place)))
+    const char *end = bias ? "bias" : "weight", *out, *prefix = prefix_here(ev, s);
+    if (!prefix)
         return NULL;
     if (from) {
         if (!(out = llm_arch_expand(ev, from, s->string_place)) || !bias)

@@ -13,6 +13,10 @@ enum { READ = 256 }; /* most rows that are given at once */
 
 typedef struct draft {
     llm_session *session;
+    /* [n_layers]: layers that guess one after the other; that of `session` is the first. Each holds the same tokens. */
+    llm_draft_layer *layer;
+    int n_layers;
+    bool is_apart; /* each of them reads rows of the model */
     int slot;
     int32_t *slots; /* [n_ctx], each of them `slot` */
     float p_min;
@@ -69,6 +73,13 @@ static bool fail(draft *d, ggl_status st, const ggl_error *err) {
     return false;
 }
 
+static ggl_status cut(draft *d, int64_t n, ggl_error *err) {
+    ggl_status st = GGL_OK;
+    for (int k = 0; k < d->n_layers && st == GGL_OK; k++)
+        st = llm_session_cut(d->layer[k].session, d->slot, n, err);
+    return st;
+}
+
 /* Makes the slot hold no more than the first n tokens: fewer, if its states or rings cannot go back
  * so far. */
 static ggl_status go_back(draft *d, int64_t n, ggl_error *err) {
@@ -76,13 +87,14 @@ static ggl_status go_back(draft *d, int64_t n, ggl_error *err) {
     ggl_status st = GGL_OK;
     if (d->saved && d->n_saved > n)
         drop_saved(d);
-    if (n > d->n_first && llm_session_cut(s, d->slot, n - d->n_first, NULL) == GGL_OK)
+    if (n > d->n_first && cut(d, n - d->n_first, NULL) == GGL_OK)
         d->n_held = n;
     else if (d->saved && llm_session_restore(s, d->slot, d->saved, d->saved_size, NULL) == GGL_OK)
         d->n_held = d->n_saved;
     else {
         d->n_held = 0;
-        st = llm_session_clear(s, d->slot, err);
+        for (int k = 0; k < d->n_layers && st == GGL_OK; k++)
+            st = llm_session_clear(d->layer[k].session, d->slot, err);
     }
     return st;
 }
@@ -94,7 +106,7 @@ static void keep_row(void *ctx, int64_t i, const float *row) {
 }
 
 /* Runs n tokens. Layers that guess read row[n][n_row], or feature[n][n_heard] of the model for which they do. */
-static ggl_status eval(draft *d, const int32_t *id, int64_t n, const float *row,
+static ggl_status eval(draft *d, llm_session *s, const int32_t *id, int64_t n, const float *row,
                        const float *feature, ggl_error *err) {
     const llm_batch b = {.n = n,
                          .token = id,
@@ -103,33 +115,52 @@ static ggl_status eval(draft *d, const int32_t *id, int64_t n, const float *row,
                          .feature = feature,
                          .each_row = d->heard ? keep_row : NULL,
                          .ctx = d};
-    return llm_session_eval(d->session, &b, err);
+    return llm_session_eval(s, &b, err);
 }
 
-/* Runs n <= READ tokens of the sequence, from number `first` on, with the rows that were heard. */
-static ggl_status eval_heard(draft *d, const int32_t *id, int64_t first, int64_t n,
+/* Tokens of a sequence, and guesses that follow it. */
+typedef struct followed {
+    const int32_t *id, *guess;
+    int64_t n; /* of id */
+} followed;
+
+static int32_t token_at(const followed *f, int64_t i) {
+    return i < f->n ? f->id[i] : f->guess[i - f->n];
+}
+
+/* Runs n <= READ tokens from number `first` on, all of the sequence or all guesses, in layer k, with the rows that it has heard. */
+static ggl_status eval_heard(draft *d, int k, const followed *f, int64_t first, int64_t n,
                              ggl_error *err) {
+    const llm_draft_layer *l = &d->layer[k];
     const size_t n_row = (size_t)d->n_heard;
-    const bool is_own = llm_session_n_feature(d->session) == 0;
+    const bool is_own = llm_session_n_feature(l->session) == 0;
+    const int slot = l->heard == d->heard ? d->heard_slot : d->slot;
     for (int64_t i = 0; i < n; i++) {
-        const int64_t before = first + i - 1;
+        const int64_t before = first + i - (d->is_apart ? k + 1 : 1);
         const float *row =
-            before < 0 ? NULL : llm_heard_row(d->heard, d->heard_slot, before, id[before]);
+            before < 0 ? NULL : llm_heard_row(l->heard, slot, before, token_at(f, before));
         if (row)
             memcpy(d->given + (size_t)i * n_row, row, n_row * sizeof *row);
         else
             memset(d->given + (size_t)i * n_row, 0, n_row * sizeof *row);
     }
-    return eval(d, id + first, n, is_own ? d->given : NULL, is_own ? NULL : d->given, err);
+    const int32_t *id = first < f->n ? f->id + first : f->guess + (first - f->n);
+    return eval(d, l->session, id, n, is_own ? d->given : NULL, is_own ? NULL : d->given, err);
 }
 
-/* Runs id[first .. n). */
+/* Runs id[first .. n), piece by piece in all layers, so that few of the rows that they tell are kept. */
 static ggl_status eval_all(draft *d, const int32_t *id, int64_t first, int64_t n, ggl_error *err) {
+    const followed f = {.id = id, .n = n};
     ggl_status st = GGL_OK;
     if (!d->heard)
-        return eval(d, id + first, n - first, NULL, NULL, err);
-    for (int64_t i = first < d->n_first ? d->n_first : first; i < n && st == GGL_OK; i += READ)
-        st = eval_heard(d, id, i, n - i < READ ? n - i : READ, err);
+        return eval(d, d->session, id + first, n - first, NULL, NULL, err);
+    for (int64_t i = first < d->n_first ? d->n_first : first; i < n && st == GGL_OK; i += READ) {
+        const int64_t piece = n - i < READ ? n - i : READ;
+        for (int k = 0; k < d->n_layers && st == GGL_OK; k++)
+            st = eval_heard(d, k, &f, i, piece, err);
+        for (int k = 1; k < d->n_layers && !d->is_apart; k++)
+            llm_heard_drop(d->layer[k].heard, d->slot, i + piece - 1 - LLM_GUESS_MOST);
+    }
     if (st == GGL_OK)
         llm_heard_drop(d->heard, d->heard_slot, n - 1 - LLM_GUESS_MOST);
     return st;
@@ -215,37 +246,48 @@ static bool forget_run(draft *d) {
     if (!d->heard || d->n_run == 0)
         return true;
     d->n_run = 0;
-    const ggl_status st = llm_session_cut(d->session, d->slot, d->n_held - d->n_first, &err);
+    const ggl_status st = cut(d, d->n_held - d->n_first, &err);
     d->is_ready = false;
     return st == GGL_OK || fail(d, st, &err);
+}
+
+/* Runs what the next guess needs: in the layer that makes it, all of the k guesses before it; in the last one, which makes all that
+ * follow, the newest. Returns the session that has its logits; NULL: that failed. */
+static llm_session *run_guesses(draft *d, const int32_t *id, size_t n, const int32_t *out,
+                                int64_t k) {
+    const followed f = {.id = id, .guess = out, .n = (int64_t)n};
+    const int last = d->n_layers - 1;
+    llm_session *s = d->layer[k < last ? k : last].session;
+    ggl_error err = {0};
+    const ggl_status st = k <= last
+                              ? eval_heard(d, (int)k, &f, f.n, k, &err)
+                              : eval(d, s, &out[k - 1], 1, d->heard ? d->last : NULL, NULL, &err);
+    d->run[d->n_run++] = out[k - 1];
+    return st == GGL_OK || fail(d, st, &err) ? s : NULL;
 }
 
 static int64_t draft_propose(void *self, const int32_t *id, size_t n, int32_t *out, uint8_t *class,
                              int64_t n_max) {
     draft *d = self;
     const int64_t room = d->n_ctx - (int64_t)n + 1; /* the last guess is not run */
+    const llm_session *s = d->session;
     int64_t k = 0;
     n_max = n_max < room ? n_max : room;
-    (void)id;
     if (!d->is_ready)
         return 0;
-    for (;;) {
+    while (s) {
         float p;
         const int32_t best =
-            llm_session_token_of(d->session, likeliest(llm_session_logits(d->session),
-                                                       llm_session_n_logits(d->session), &p));
+            llm_session_token_of(s, likeliest(llm_session_logits(s), llm_session_n_logits(s), &p));
         if (!(p >= d->p_min))
             return forget_run(d) ? k : 0;
         out[k] = best;
         class[k] = (uint8_t)(p * (PACE_CLASSES - 1));
         if (++k == n_max)
             return forget_run(d) ? k : 0;
-        ggl_error err = {0};
-        const ggl_status st = eval(d, &best, 1, d->last, NULL, &err);
-        if (st != GGL_OK)
-            return fail(d, st, &err) ? k : 0;
-        d->run[d->n_run++] = best;
+        s = run_guesses(d, id, n, out, k);
     }
+    return 0;
 }
 
 /* --- creation --------------------------------------------------------------------------------- */
@@ -256,6 +298,7 @@ static void draft_free(void *self) {
     ggl_free(d->slots);
     ggl_free(d->given);
     ggl_free(d->last);
+    ggl_free(d->layer);
     ggl_free(d);
 }
 
@@ -276,6 +319,51 @@ void llm_draft_fill_default(llm_draft_params *p, size_t size) {
     ggl_params_fill(p, size, &d, sizeof d);
 }
 
+/* Checks the sessions and what they read. */
+static ggl_status check_draft(const llm_draft_params *dp, ggl_error *err) {
+    if (!dp->session || !(dp->p_min >= 0 && dp->p_min <= 1))
+        return ggl_fail(err, GGL_USAGE,
+                        "a draft needs a session, and a least probability from 0 to 1, not %g",
+                        (double)dp->p_min);
+    if (dp->n_more < 0 || dp->n_more >= LLM_GUESS_MOST || (dp->n_more > 0 && !dp->heard))
+        return ggl_fail(err, GGL_USAGE, "%d more layers that guess: 0 to %d are allowed",
+                        dp->n_more, LLM_GUESS_MOST - 1);
+    for (int k = 0; k <= dp->n_more; k++) {
+        const llm_session *s = k ? dp->more[k - 1].session : dp->session;
+        const llm_heard *heard = k ? dp->more[k - 1].heard : dp->heard;
+        const int64_t n =
+            llm_session_n_feature(s) ? llm_session_n_feature(s) : llm_session_n_row(s);
+        if ((n > 0) != (heard != NULL) || (heard && llm_heard_n_row(heard) != n))
+            return ggl_fail(err, GGL_USAGE,
+                            "the draft reads rows of %" PRId64
+                            " numbers, but those that are heard have %" PRId64,
+                            n, heard ? llm_heard_n_row(heard) : 0);
+    }
+    return GGL_OK;
+}
+
+/* Sets what is allocated, and clears the slot. */
+static ggl_status set_up(draft *d, const llm_draft_params *dp, ggl_error *err) {
+    ggl_status st = GGL_OK;
+    d->n_layers = 1 + dp->n_more;
+    d->layer = ggl_calloc((size_t)d->n_layers, sizeof *d->layer);
+    d->slots = ggl_calloc((size_t)d->n_ctx, sizeof *d->slots);
+    if (d->heard) {
+        d->given = ggl_calloc((size_t)(READ * d->n_heard), sizeof *d->given);
+        d->last = ggl_calloc((size_t)d->n_row, sizeof *d->last);
+    }
+    if (!d->layer || !d->slots || (d->heard && (!d->given || !d->last)))
+        return ggl_fail(err, GGL_NOMEM, "out of memory for a guesser");
+    for (int64_t i = 0; i < d->n_ctx; i++)
+        d->slots[i] = d->slot;
+    d->layer[0] = (llm_draft_layer){dp->session, dp->heard};
+    for (int k = 0; k < dp->n_more; k++)
+        d->layer[1 + k] = dp->more[k];
+    for (int k = 0; k < d->n_layers && st == GGL_OK; k++)
+        st = llm_session_clear(d->layer[k].session, d->slot, err);
+    return st;
+}
+
 ggl_status llm_guess_draft(llm_guess **out, const llm_guess_params *p,
                            const llm_draft_params *draft_params, ggl_error *err) {
     llm_draft_params own = llm_draft_default();
@@ -284,18 +372,9 @@ ggl_status llm_guess_draft(llm_guess **out, const llm_guess_params *p,
     const ggl_status is_read = GGL_READ_PARAMS(llm_draft_params, &own, draft_params, err);
     if (is_read != GGL_OK)
         return is_read;
-    if (!dp->session || !(dp->p_min >= 0 && dp->p_min <= 1))
-        return ggl_fail(err, GGL_USAGE,
-                        "a draft needs a session, and a least probability from 0 to 1, not %g",
-                        (double)dp->p_min);
-    const int64_t n_heard = llm_session_n_feature(dp->session) ? llm_session_n_feature(dp->session)
-                                                               : llm_session_n_row(dp->session);
-    if ((n_heard > 0) != (dp->heard != NULL) ||
-        (dp->heard && llm_heard_n_row(dp->heard) != n_heard))
-        return ggl_fail(err, GGL_USAGE,
-                        "the draft reads rows of %" PRId64 " numbers, but those that are heard "
-                        "have %" PRId64,
-                        n_heard, dp->heard ? llm_heard_n_row(dp->heard) : 0);
+    ggl_status st = check_draft(dp, err);
+    if (st != GGL_OK)
+        return st;
     draft *d = ggl_calloc(1, sizeof *d);
     if (!d)
         return ggl_fail(err, GGL_NOMEM, "out of memory for a guesser");
@@ -305,20 +384,12 @@ ggl_status llm_guess_draft(llm_guess **out, const llm_guess_params *p,
                  .n_ctx = llm_session_n_ctx(dp->session),
                  .n_vocab = llm_session_n_vocab(dp->session),
                  .heard = dp->heard,
+                 .is_apart = llm_session_built(dp->session)->guess_apart,
                  .n_row = llm_session_n_row(dp->session),
-                 .n_heard = n_heard,
+                 .n_heard = dp->heard ? llm_heard_n_row(dp->heard) : 0,
                  .n_first = llm_session_from_second(dp->session),
                  .has_states = llm_session_has_states(dp->session)};
-    ggl_status st = llm_session_clear(dp->session, dp->slot, err);
-    d->slots = ggl_calloc((size_t)d->n_ctx, sizeof *d->slots);
-    for (int64_t i = 0; i < d->n_ctx && d->slots; i++)
-        d->slots[i] = d->slot;
-    if (d->heard) {
-        d->given = ggl_calloc((size_t)(READ * d->n_heard), sizeof *d->given);
-        d->last = ggl_calloc((size_t)d->n_row, sizeof *d->last);
-    }
-    if (st == GGL_OK && (!d->slots || (d->heard && (!d->given || !d->last))))
-        st = ggl_fail(err, GGL_NOMEM, "out of memory for a guesser");
+    st = set_up(d, dp, err);
     if (st != GGL_OK) {
         draft_free(d);
         return st;

@@ -68,7 +68,7 @@ void llm_heard_drop(llm_heard *h, int slot, int64_t pos) {
 
 ggl_status llm_heard_new(llm_heard **out, llm_session *session, ggl_error *err) {
     *out = NULL;
-    if (llm_session_n_row(session) == 0)
+    if (!llm_session_tells(session))
         return ggl_fail(err, GGL_USAGE,
                         "the session tells no rows: it was made without llm_session_params.rows");
     llm_heard *h = ggl_calloc(1, sizeof *h);

@@ -197,7 +197,8 @@ struct arch_stmt {
     arch_target *target; /* ASSIGN, WEIGHT, LAYER, FOR, STAGE, KEEP */
     int n_target;
     /* ASSIGN: 1 value. RETURN: the results. WEIGHT: the shape. LAYER, FOR, REQUIRE, KEEP: 1.
-     * IGNORE: keys and strings. ABSENT: keys. */
+     * IGNORE: keys and strings. ABSENT: keys. STAGE: none, or the value that it is over and, if given, the number of its
+     * layers, whose name is the second target. */
     arch_expr **expr;
     int n_expr;
     arch_arm *arm; /* IF; LAYER, FOR, STAGE: one */
@@ -207,7 +208,8 @@ struct arch_stmt {
     const char *string;
     const char *second; /* WEIGHT: the name to use if `string` is not in the source */
     arch_place string_place;
-    bool optional; /* WEIGHT: '?' */
+    bool optional; /* WEIGHT: '?'; STAGE: `from = 1` */
+    bool apart;    /* STAGE of several layers: `ahead = NAME + 1` */
     bool bias, bias_optional;
     arch_expr *other; /* WEIGHT: the value after `??`; IGNORE, ABSENT: the condition or NULL */
 };

@@ -149,24 +149,60 @@ static arch_stmt *parse_loop(arch_parser *p, arch_stmt_kind kind) {
     return s->arm[0].body ? s : NULL;
 }
 
-/* NAME "=" "1": an option of `over` */
-static bool parse_one(arch_parser *p, const char *name) {
+/* The beginning of an option of `over`: NAME "=". */
+static bool parse_option(arch_parser *p, const char *name) {
     char buf[96];
     if (p->tok->kind != TOK_NAME || strcmp(p->tok->str, name) != 0)
         return llm_arch_parse_fail(p, "'%s = 1' is expected here, not %s", name,
                                    llm_arch_describe(p->tok, buf, sizeof buf)),
                false;
     p->tok++;
-    if (!llm_arch_expect(p, "=", "after the name of an option"))
-        return false;
+    return llm_arch_expect(p, "=", "after the name of an option");
+}
+
+static bool parse_one(arch_parser *p, const char *name) {
     if (p->tok->kind != TOK_NUMBER || p->tok->num != 1)
-        return llm_arch_parse_fail(p, "'%s' can only be 1", name), false;
+        return llm_arch_parse_fail(p, "'%s' can only be 1%s", name,
+                                   strcmp(name, "ahead") == 0
+                                       ? ", or that after the number of a layer: i + 1"
+                                       : ""),
+               false;
     p->tok++;
     return true;
 }
 
-/* "over" NAME "(" "ahead" "=" "1" [ "," "from" "=" "1" ] ")" */
+/* "layer" NAME "<" expr, after "layer" */
+static bool parse_layers_over(arch_parser *p, arch_stmt *s) {
+    arch_target *both = llm_arch_parse_alloc(p, 2, sizeof *both);
+    arch_expr **expr = llm_arch_parse_alloc(p, 2, sizeof *expr);
+    if (!both || !expr)
+        return false;
+    both[0] = s->target[0];
+    expr[0] = s->expr[0];
+    if (!parse_target(p, &both[1]) ||
+        !llm_arch_expect(p, "<", "after the name of the layer's number") ||
+        !(expr[1] = llm_arch_parse_expr(p)))
+        return false;
+    s->target = both;
+    s->expr = expr;
+    s->n_target = s->n_expr = 2;
+    return true;
+}
+
+/* Checks `ahead = NAME + 1`, which counts the layers that it names. False: reported. */
+static bool check_counted(arch_parser *p, const arch_stmt *s, const arch_target *counted) {
+    if (!counted->name || (s->n_target == 2 && strcmp(s->target[1].name, counted->name) == 0))
+        return true;
+    llm_arch_parse_fail_at(p, GGL_FORMAT, counted->place,
+                           "'%s' is not the number of a layer of this stage: over y(ahead = %s + "
+                           "1, layer %s < n)",
+                           counted->name, counted->name, counted->name);
+    return false;
+}
+
+/* "over" NAME "(" "ahead" "=" ( "1" | NAME "+" "1" ) [ "," "from" "=" "1" ] [ "," "layer" NAME "<" expr ] ")" */
 static bool parse_over(arch_parser *p, arch_stmt *s) {
+    arch_target counted = {0};
     p->tok++;
     if (p->tok->kind != TOK_NAME || !llm_arch_next_is_symbol(p, "(")) {
         llm_arch_parse_fail(p, "'over' is followed by a value of each token: over y(ahead = 1)");
@@ -177,14 +213,26 @@ static bool parse_over(arch_parser *p, arch_stmt *s) {
         return false;
     s->n_expr = 1;
     p->tok++;
-    if (!parse_one(p, "ahead"))
+    if (!parse_option(p, "ahead"))
         return false;
-    if (llm_arch_accept(p, ",")) {
-        s->optional = true; /* from = 1 */
-        if (!parse_one(p, "from"))
+    if (p->tok->kind == TOK_NAME) {
+        s->apart = true;
+        if (!parse_target(p, &counted) || !llm_arch_expect(p, "+", "after the number of a layer"))
             return false;
     }
-    return llm_arch_expect(p, ")", "after the options of 'over'");
+    if (!parse_one(p, "ahead"))
+        return false;
+    bool more = llm_arch_accept(p, ",");
+    if (more && !llm_arch_is(p, "layer")) {
+        s->optional = true;
+        if (!parse_option(p, "from") || !parse_one(p, "from"))
+            return false;
+        more = llm_arch_accept(p, ",");
+    }
+    if (more &&
+        (!llm_arch_expect(p, "layer", "as the last option of 'over'") || !parse_layers_over(p, s)))
+        return false;
+    return check_counted(p, s, &counted) && llm_arch_expect(p, ")", "after the options of 'over'");
 }
 
 /* "stage" NAME [ over ] [ STRING ] block */

@@ -117,6 +117,7 @@ static ggl_status build_graph(llm_session *s, const llm_model *m, const llm_sess
                           .rows = p->rows,
                           .tap = p->tap,
                           .n_taps = p->n_taps,
+                          .guess_layer = p->guess_layer,
                           .only = p->only};
     ggl_status st = llm_arch_build(llm_model_arch(m), &source, &ap, s->graph, &s->built, err);
     if (st == GGL_OK && is_whole(m, p) && !s->built.sees_all)
@@ -226,7 +227,7 @@ static ggl_status build_sched(llm_session *s, const llm_model *m, const llm_sess
                            .cache = s->cache,
                            .cache_of = s->identity,
                            .cache_of_size = (1 + p->n_adapters) * sizeof *s->identity,
-                           .whole = s->at_rows >= 0 && !s->guesses ? "rows" : NULL,
+                           .whole = s->tells ? "rows" : NULL,
                            .early = s->at_logits >= 0 && s->at_embedding >= 0 ? "embedding" : NULL,
                            .watch = p->watch,
                            .element_word = "token",
@@ -304,6 +305,10 @@ static void find_outputs(llm_session *s, const llm_session_params *p) {
     s->guesses = p->only && strcmp(p->only, "guess") == 0;
     s->at_logits = find_output(s->graph, s->guesses ? "guess" : "logits");
     s->at_rows = find_output(s->graph, "rows");
+    /* of layers that guess, those before the last one tell theirs to the next */
+    s->tells =
+        s->at_rows >= 0 &&
+        (!s->guesses || (!s->built.guess_apart && p->guess_layer + 1 < s->built.n_guess_layers));
     s->at_embedding = find_output(s->graph, "embedding");
     s->at_score = find_output(s->graph, "score");
     if (s->built.sees_all) /* any tokens of a text may be wanted, and it runs once */
@@ -368,7 +373,7 @@ static ggl_status alloc_flights(llm_session *s, ggl_error *err) {
     for (int i = 0; i < s->n_lanes && ok; i++) {
         s->flight[i].row = ggl_calloc(n_rows, sizeof *s->flight[i].row);
         ok = s->flight[i].row;
-        if (s->at_rows < 0 || s->guesses)
+        if (!s->tells)
             continue;
         s->flight[i].told = ggl_calloc((size_t)s->n_ubatch, sizeof *s->flight[i].told);
         ok = ok && s->flight[i].told;
@@ -524,6 +529,10 @@ int64_t llm_session_n_logits(const llm_session *s) {
 
 int32_t llm_session_token_of(const llm_session *s, int64_t i) {
     return s->guess_token ? s->guess_token[i] : (int32_t)i;
+}
+
+bool llm_session_tells(const llm_session *s) {
+    return s->tells;
 }
 
 void llm_session_hear(llm_session *s,

@@ -6,9 +6,9 @@
 #include "ggl/internal/gguf.h"
 #include "slot_table.h"
 
-/* A token of which outputs are wanted: its number in the batch. */
+/* A token of which outputs are wanted: its number in the batch, and in the ubatch. */
 typedef struct wanted_row {
-    int64_t i;
+    int64_t i, at;
     bool logits, embedding, score;
 } wanted_row;
 
@@ -53,6 +53,7 @@ struct llm_session {
     int at_logits, at_embedding, at_score,
         at_rows;    /* indices of the graph's outputs; -1: it lacks it */
     bool guesses;   /* its logits are guesses, made from tokens and the rows of those before them */
+    bool tells;     /* it computes the output "rows" for all tokens (llm_session_hear) */
     float *given;   /* [n_ubatch][built.n_row]: these rows; NULL: it makes no guesses */
     float *feature; /* [n_ubatch][built.n_feature]: another model's; NULL: it reads none */
     float *is_given;      /* [n_ubatch]: 1: given counts, 0: feature does */

@@ -7,11 +7,6 @@
 #include "ggl/internal/sched.h"
 #include "session_impl.h"
 
-/* True if each token of a ubatch has a row to tell. */
-static bool tells(const llm_session *s) {
-    return s->at_rows >= 0 && !s->guesses;
-}
-
 static int slot_of(const llm_batch *b, int64_t i) {
     return b->slot ? b->slot[i] : 0;
 }
@@ -182,7 +177,7 @@ static int64_t fill_ubatch(llm_session *s, const llm_batch *b, int64_t first, se
             if (f->n_rows == s->n_rows)
                 break;
             s->row[f->n_rows] = (int32_t)n;
-            f->row[f->n_rows++] = (wanted_row){i, logits, embedding, score};
+            f->row[f->n_rows++] = (wanted_row){i, n, logits, embedding, score};
             f->is_embedded &= embedding && !logits && !score;
         }
         s->token[n] = b->token[i];
@@ -317,7 +312,7 @@ ggl_status llm_session_read(llm_session *s, int slot, const int32_t *token, int6
 static void give(llm_session *s, const session_flight *f) {
     const float *logits = output(s, s->at_logits), *embedding = output(s, s->at_embedding),
                 *score = output(s, s->at_score), *row = output(s, s->at_rows);
-    for (int64_t i = 0; tells(s) && s->hear && i < f->n; i++)
+    for (int64_t i = 0; s->tells && s->hear && i < f->n; i++)
         s->hear(s->hear_ctx, f->told[i].slot, f->told[i].pos, f->told[i].token,
                 row + i * s->built.n_row);
     for (int64_t k = 0; k < f->n_rows; k++) {
@@ -325,7 +320,7 @@ static void give(llm_session *s, const session_flight *f) {
         if (w->embedding && f->each_embedding)
             f->each_embedding(f->ctx, w->i, embedding + k * s->built.n_embd);
         if (s->guesses && f->each_row)
-            f->each_row(f->ctx, w->i, row + k * s->built.n_row);
+            f->each_row(f->ctx, w->i, row + (s->tells ? w->at : k) * s->built.n_row);
         if (w->score && f->each_score)
             f->each_score(f->ctx, w->i, score + k * s->built.score.n);
         if (!w->logits)
@@ -355,7 +350,7 @@ static ggl_status eval_ubatches(llm_session *s, const llm_batch *b, ggl_error *e
     for (int64_t i = 0, n; i < b->n && st == GGL_OK; i += n) {
         session_flight *f = &s->flight[end % s->n_lanes];
         n = fill_ubatch(s, b, i, f);
-        const bool is_wanted = f->n_rows > 0 || tells(s);
+        const bool is_wanted = f->n_rows > 0 || s->tells;
         st = start_ubatch(s, n, f, is_wanted, err);
         end += st == GGL_OK && is_wanted;
         if (st == GGL_OK && end - first == s->n_lanes)

@@ -57,6 +57,8 @@ def cli(*args, file="g.gguf", **more):
 
 
 model("g.gguf", DESCRIPTOR + GUESSES, LAYERS + 1)
+for name, ahead in (("row", "1"), ("apart", "i + 1")):
+    model(name + ".gguf", DESCRIPTOR + GUESSES.replace("ahead = 1", f"ahead = {ahead}, layer i < 3").replace("{n_layer}", "{n_layer + i}"), LAYERS + 3)
 model("none.gguf", DESCRIPTOR, LAYERS)
 model("cut.gguf", DESCRIPTOR + GUESSES, LAYERS)
 
@@ -65,6 +67,8 @@ for args in (("-n", "60", "--temp", "0"), ("-n", "60", "--temp", "0", "-ub", "7"
     want = cli(*args)
     for more in (("--draft",), ("--draft", "--draft-p-min", "0", "--draft-max", "5"), ("--spec-type", "draft-mtp"), ("-md",)):
         check(cli(*args, *more) == want, f"{args} {more}: another text")
+    for file in ("row.gguf", "apart.gguf"):
+        check(cli(*args, "--draft", "--draft-p-min", "0", file=file) == want, f"{args} {file}: another text")
 cli("-n", "60", "--temp", "0", "--draft", "--draft-p-min", "0", has="guesses")
 check(cli("-n", "20", "-s", "1", "-c", "64", "--draft", "-cd", "32") == cli("-n", "20", "-s", "1", "-c", "64"), "a smaller context of the guesses")
 

@@ -13,7 +13,7 @@
 #include "seed.h"
 #include "test.h"
 
-enum { CTX = 256, DRAWN = 48, GUESSES = 16, WIDTH = 16, VOCAB = 24 };
+enum { CTX = 256, DRAWN = 48, GUESSES = 16, WIDTH = 16, VOCAB = 24, LAYERS = 3 };
 
 #define WINDOW "h = heads(x, 2)\nx = x + attention(h, h, h, window = 49)\n"
 #define STATES "x = x + flat(sum(transpose(recent(x, 3))))\n"
@@ -29,6 +29,14 @@ enum { CTX = 256, DRAWN = 48, GUESSES = 16, WIDTH = 16, VOCAB = 24 };
     "  return token_embd[token] + attention(h, h, h) + x * 0.03\nguess = linear(draft, "           \
     "token_embd)\n"
 
+/* Three of them; they differ, and mostly guess as the model would. */
+#define AHEAD_BY(ahead)                                                                            \
+    "arch tiny\nlanguage 2\ntoken_embd [16, n_vocab]\nx = token_embd[token]\n" ALL                 \
+    "logits = linear(x, token_embd)\n"                                                             \
+    "stage draft over x(ahead = " ahead ", layer k < 3):\n  h = heads(token_embd[token], 2)\n"     \
+    "  return token_embd[token] + attention(h, h, h) + x * 0.03 * k\nguess = linear(draft, "       \
+    "token_embd)\n"
+
 /* How a text is generated. */
 typedef enum way { PLAIN, LOOKUP, LOOKUP_PACED, DRAFT, DRAFT_PACED, CACHED, WAYS } way;
 static const char *const way_name[] = {
@@ -42,6 +50,8 @@ typedef struct fixture {
         *draft;  /* draft: the same model, with a coarser cache, or its layers that guess */
     bool is_own; /* these */
     llm_heard *heard;
+    llm_draft_layer more[LAYERS]; /* the layers after the first */
+    int n_more;
     llm_guess *guess[WAYS];
     int64_t n_vocab, n_guessed[WAYS], n_right[WAYS];
     int32_t prompt[CTX], out[DRAWN];
@@ -71,7 +81,8 @@ static bool session_open(fixture *f, llm_session **s, int64_t n_ubatch, int64_t 
     p.n_rows = n_rows;
     p.type_k = p.type_v = type;
     p.rows = f->is_own && s == &f->fast;
-    p.only = f->is_own && s == &f->draft ? "guess" : NULL;
+    p.only = f->is_own && s != &f->fast && s != &f->plain ? "guess" : NULL;
+    p.guess_layer = s == &f->draft ? 0 : f->n_more;
     p.backend = &f->cpu;
     p.n_backends = 1;
     p.fold = f->reference;
@@ -79,14 +90,35 @@ static bool session_open(fixture *f, llm_session **s, int64_t n_ubatch, int64_t 
            CHECK_OK(llm_session_alloc(*s, &f->err), &f->err);
 }
 
-static bool guessers_open(fixture *f) {
-    if (f->is_own && !CHECK_OK(llm_heard_new(&f->heard, f->fast, &f->err), &f->err))
+/* Opens the layers that guess after the first. */
+static bool layers_open(fixture *f, ggl_type type) {
+    const llm_arch_result *built = llm_session_built(f->draft);
+    llm_session *before = f->draft;
+    for (bool ok = true; f->n_more < built->n_guess_layers - 1;
+         before = f->more[f->n_more - 1].session) {
+        llm_draft_layer *l = &f->more[f->n_more++];
+        ok = session_open(f, &l->session, 13, 1, 2, type) &&
+             CHECK(llm_session_tells(before) == !built->guess_apart);
+        l->heard = f->heard;
+        if (ok && !built->guess_apart)
+            ok = CHECK_OK(llm_heard_new(&l->heard, before, &f->err), &f->err);
+        if (!ok)
+            return false;
+    }
+    return true;
+}
+
+static bool guessers_open(fixture *f, ggl_type type) {
+    if (f->is_own &&
+        (!CHECK_OK(llm_heard_new(&f->heard, f->fast, &f->err), &f->err) || !layers_open(f, type)))
         return false;
     for (int w = LOOKUP; w <= DRAFT_PACED; w++) {
         llm_guess_params p = llm_guess_default();
         llm_draft_params d = llm_draft_default();
         d.session = f->draft;
         d.heard = f->heard;
+        d.more = f->more;
+        d.n_more = f->n_more;
         d.slot = w == DRAFT_PACED;
         d.p_min = w == DRAFT ? 0 : 0.3f;
         p.always = w == LOOKUP || w == DRAFT;
@@ -111,12 +143,18 @@ static bool setup(fixture *f, const char *path, int n_threads, int64_t n_ubatch,
                          session_open(f, &f->draft, 13, 1, 2, type);
     if (is_open)
         f->n_vocab = llm_session_n_vocab(f->plain);
-    return is_open && guessers_open(f);
+    return is_open && guessers_open(f, type);
 }
 
 static void teardown(fixture *f) {
     for (int w = 0; w < WAYS; w++)
         llm_guess_free(f->guess[w]);
+    for (; f->n_more > 0; f->n_more--) {
+        const llm_draft_layer *l = &f->more[f->n_more - 1];
+        if (l->heard != f->heard)
+            llm_heard_free(l->heard);
+        llm_session_free(l->session);
+    }
     llm_heard_free(f->heard);
     f->heard = NULL;
     llm_session_free(f->plain);
@@ -368,6 +406,89 @@ TEST(layers_that_know) {
     if (ok && generate(&f, DRAFT, f.out))
         CHECK(f.n_guessed[DRAFT] > DRAWN / 2 && f.n_right[DRAFT] == f.n_guessed[DRAFT]);
     teardown(&f);
+}
+
+TEST(layers_in_a_row) {
+    check_tiny(AHEAD_BY("1"));
+}
+
+TEST(layers_apart) {
+    check_tiny(AHEAD_BY("k + 1"));
+}
+
+/* What layer k returns for the token at p: its embedding, and 0.7 of the row that it reads. guessed: that of the newest guess. */
+#define BLEND(ahead)                                                                               \
+    "arch tiny\nlanguage 2\ntoken_embd [16, n_vocab]\nx = token_embd[token]\n"                     \
+    "logits = linear(x, token_embd)\nstage draft over x(ahead = " ahead                            \
+    ", layer k < 3):\n  return token_embd[token] + x * 0.7\nguess = linear(draft, token_embd)\n"
+
+static float embedded(int64_t id, int i) {
+    return 0.6f * sinf((float)(id * WIDTH + i) * 1.7f);
+}
+
+static int32_t best_of(const float *row) {
+    int32_t best = 0;
+    float most = -INFINITY;
+    for (int32_t id = 0; id < VOCAB; id++) {
+        float score = 0;
+        for (int i = 0; i < WIDTH; i++)
+            score += row[i] * embedded(id, i);
+        if (score > most)
+            most = score, best = id;
+    }
+    return best;
+}
+
+/* Sets row to what layer k returns for token p; id: the tokens, and the guesses so far. Layers after the last one are the last one again. */
+static void blend(const int32_t *id, int64_t p, int k, bool is_apart, float *row) {
+    const int at = k < LAYERS ? k : LAYERS - 1;
+    if (k < 0 || (is_apart && k < LAYERS)) {
+        const int64_t before = p - at - 1;
+        for (int i = 0; i < WIDTH; i++)
+            row[i] = k < 0 ? embedded(id[p], i)
+                           : embedded(id[p], i) + (before < 0 ? 0 : 0.7f * embedded(id[before], i));
+        return;
+    }
+    float before[WIDTH] = {0};
+    if (p > 0)
+        blend(id, p - 1, k - 1, is_apart, before);
+    for (int i = 0; i < WIDTH; i++)
+        row[i] = embedded(id[p], i) + 0.7f * before[i];
+}
+
+/* Compares guesses with those that are computed here. */
+static void check_blend(fixture *f, bool is_apart) {
+    const llm_guesser *g = llm_guess_guesser(f->guess[DRAFT]);
+    int32_t id[64], out[5];
+    for (size_t n = 1, n_old = 0; n < 40; n_old = n, n += 1 + below(f, 4)) {
+        for (size_t i = n_old; i < n; i++)
+            id[i] = (int32_t)below(f, VOCAB);
+        const size_t n_past = (size_t)llm_session_n_past(f->fast, 0);
+        const llm_batch b = {.n = (int64_t)(n - 1 - n_past), .token = id + n_past};
+        if (b.n > 0 && !CHECK_OK(llm_session_eval(f->fast, &b, &f->err), &f->err))
+            return;
+        const int64_t n_out = g->guess(g->self, id, n, n_old, out, 5);
+        CHECK_INT(n_out, 5);
+        for (int k = 0; k < n_out; k++) {
+            float row[WIDTH];
+            blend(id, (int64_t)n - 1 + k, k, is_apart, row);
+            if (!CHECK_INT(out[k], best_of(row)))
+                return;
+            id[n + (size_t)k] = out[k];
+        }
+    }
+}
+
+TEST(rows_of_layers) {
+    static const char *const text[] = {BLEND("1"), BLEND("k + 1")};
+    for (int k = 0; k < 2; k++) {
+        fixture f = {.seed = sample_seed()};
+        char path[1024];
+        snprintf(path, sizeof path, "%s", test_path("tiny.gguf"));
+        if (CHECK(write_tiny(path, text[k])) && setup(&f, path, 1, 17, GGL_F32))
+            check_blend(&f, k == 1);
+        teardown(&f);
+    }
 }
 
 /* Rows that are heard, cut, heard again and dropped. */

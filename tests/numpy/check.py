@@ -28,6 +28,7 @@ def command_of(cli, model, case, out):
     """What writes the outputs of all tokens into a file."""
     tokens = ",".join(map(str, case.tokens))
     target = ["--target", model + ".target"] if case.target else []
+    target += ["--layer", str(case.layer)] if case.layer else []
     if case.output:
         return [os.environ["TEST_OUTPUTS"], "-m", model, "--tokens", tokens, "--output", case.output, "--logits", out, *target]
     read = ["--encode-tokens", ",".join(map(str, case.read))] if case.read else []

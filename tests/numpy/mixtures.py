@@ -58,7 +58,7 @@ def output_of(b, a):
     return linear(merge_heads(a), b("attn_output"), b("attn_output", ".bias"))
 
 
-def decoder(k, w, tokens, attend, feed, n_layer=None, second="ffn_norm"):
+def decoded(k, w, tokens, attend, feed, n_layer=None, second="ffn_norm"):
     """x + attend(norm(x)), then x + feed(norm(x)): both are called with the layer's tensors, the rows and the layer's number."""
     eps = k("attention.layer_norm_rms_epsilon")
     x = w["token_embd.weight"][tokens]
@@ -66,7 +66,11 @@ def decoder(k, w, tokens, attend, feed, n_layer=None, second="ffn_norm"):
         b = layer(w, l)
         x = x + attend(b, rms_norm(x, b("attn_norm"), eps), l)
         x = x + feed(b, rms_norm(x, b(second), eps), l)
-    return tied_output(w, rms_norm(x, w["output_norm.weight"], eps))
+    return x
+
+
+def decoder(k, w, *rest, **more):
+    return tied_output(w, rms_norm(decoded(k, w, *rest, **more), w["output_norm.weight"], k("attention.layer_norm_rms_epsilon")))
 
 
 def nano(name, arch, seed, forward, more={}, n_kv=4, d=12, dv=None, bias="", tied=False, n_layer=2, n_dense=0, n_ff=78, n_expert=6, n_each=22,

@@ -18,6 +18,7 @@ class Case:
 
     quantized = False  # whether engines round activations to 8 bits
     target = None  # of a model that guesses for another one: that one's case
+    layer = 0  # of several layers that guess, the one that does
     output = None  # of a model whose tokens all see each other: what ./outputs.c calls its output
     read = None  # of a model with an encoder: the tokens that it reads
 
@@ -139,15 +140,18 @@ def add(*args, **named):
     return case
 
 
-def guess(name, like=None, own=False, over=None, keys={}, **changed):
+def guess(name, like=None, own=False, over=None, keys={}, layer=0, apart=False, **changed):
     """Adds the case NAME-guess, whose outputs are the guesses of the token after the next: the model of case NAME with the tensors that the layer
     after its last one lacks, which are like those of the layer `like` (the last one). own: it has an embedding, a norm and an output of its own. The
     forward pass is that of a model whose only layer it is, and whose embedding of each place is what enters the layer. keys: other ones of
     the case; changed: of that model. over: from k, w, tokens, n_ctx, the rows that it reads of the token before; None: the model's state after its last norm.
-    The layer returns what goes into the output's product, or, with `over`, what goes into the last norm."""
+    The layer returns what goes into the output's product, or, with `over`, what goes into the last norm.
+    layer: which of several layers gives the guesses (the case NAME-guess-LAYER); each reads what the one before it gave for the token before, or, if they are
+    apart, the model's rows of the token LAYER + 1 before."""
     case = CASES[name]
-    n_draft = case.keys["nextn_predict_layers"]
-    w, n_all, n_embd = Weights(sum(map(ord, name))), case.keys["block_count"], case.keys["embedding_length"]
+    own_keys = {**case.keys, **keys}
+    n_draft = own_keys["nextn_predict_layers"]
+    w, n_all, n_embd = Weights(sum(map(ord, name))), own_keys["block_count"], case.keys["embedding_length"]
     w.update(case.tensors)
     first = n_all - n_draft
     source = f"blk.{first - 1 if like is None else like}."
@@ -167,25 +171,37 @@ def guess(name, like=None, own=False, over=None, keys={}, **changed):
     def normed(x, weight):
         return x / np.sqrt((x * x).mean(-1, keepdims=True) + eps) * weight
 
-    def forward(k, w, tokens, n_ctx):
-        own_of = lambda part, other: w.get(f"blk.{first}.nextn.{part}.weight", other)
+    def rows_of(k, w, tokens, n_ctx):
         hidden = {t: v for t, v in w.items() if not t.startswith("output.")}
-        rows = over(k, w, tokens, n_ctx) if over else case.forward(k, {**hidden, "output.weight": np.eye(n_embd)}, tokens, n_ctx)
-        before = np.concatenate([np.zeros((1, n_embd)), rows[:-1]])
-        enters = np.concatenate([normed(own_of("embed_tokens", w["token_embd.weight"])[tokens], w[f"blk.{first}.nextn.enorm.weight"]),
-                                 normed(before, w[f"blk.{first}.nextn.hnorm.weight"])], axis=-1) @ w[f"blk.{first}.nextn.eh_proj.weight"].T
+        return over(k, w, tokens, n_ctx) if over else case.forward(k, {**hidden, "output.weight": np.eye(n_embd)}, tokens, n_ctx)
+
+    def one_layer(k, w, l, before, tokens):
+        """Keys and tensors of the model whose only layer it is."""
+        own_of = lambda part, other: w.get(f"blk.{l}.nextn.{part}.weight", other)
+        enters = np.concatenate([normed(own_of("embed_tokens", w["token_embd.weight"])[tokens], w[f"blk.{l}.nextn.enorm.weight"]),
+                                 normed(before, w[f"blk.{l}.nextn.hnorm.weight"])], axis=-1) @ w[f"blk.{l}.nextn.eh_proj.weight"].T
         one = {t: v for t, v in w.items() if not t.startswith(("blk.", "output."))}
-        one.update({t.replace(f"blk.{first}.", "blk.0."): v for t, v in w.items() if t.startswith(f"blk.{first}.")})
+        one.update({t.replace(f"blk.{l}.", "blk.0."): v for t, v in w.items() if t.startswith(f"blk.{l}.")})
         one.update({"token_embd.weight": enters, "output_norm.weight": own_of("shared_head_norm", w["output_norm.weight"]),
                     "output.weight": own_of("shared_head_head", w.get("output.weight", w["token_embd.weight"]))})
 
         def key(name, *default):
             value = {"block_count": 1, "nextn_predict_layers": 0, **changed}.get(name, None)
             value = k(name, *default) if value is None else value
-            return [value[min(first, len(value) - 1)]] if isinstance(value, list) and name not in changed and name.startswith(("attention.", "swiglu_")) else value
-        return case.forward(key, one, list(range(len(tokens))), n_ctx)
+            return [value[min(l, len(value) - 1)]] if isinstance(value, list) and name not in changed and name.startswith(("attention.", "swiglu_")) else value
+        return key, one
 
-    add(name + "-guess", case.arch, {**case.keys, **keys}, w, forward, case.n_ctx, case.descriptor).output = "guess"
+    def forward(k, w, tokens, n_ctx):
+        target = rows = rows_of(k, w, tokens, n_ctx)
+        places = list(range(len(tokens)))
+        for at in range(layer + 1):
+            n = min(at + 1 if apart else 1, len(tokens))
+            key, one = one_layer(k, w, first + at, np.concatenate([np.zeros((n, n_embd)), (target if apart else rows)[: len(tokens) - n]]), tokens)
+            rows = rows_of(key, one, places, n_ctx)
+        return case.forward(key, one, places, n_ctx)
+
+    added = add(name + "-guess" + (f"-{layer}" if layer else ""), case.arch, own_keys, w, forward, case.n_ctx, case.descriptor)
+    added.output, added.layer = "guess", layer
 
 
 def keys_of(n_layer, n_embd, n_ff, n_head, eps, layer_norm=False, **more):

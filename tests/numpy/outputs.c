@@ -1,10 +1,10 @@
-/* test-outputs -m MODEL --tokens IDS .. --output WHAT [--backend NAME] [--arch FILE] [--pieces N] [--target MODEL] --logits FILE.npy
+/* test-outputs -m MODEL --tokens IDS .. --output WHAT [--backend NAME] [--arch FILE] [--pieces N] [--layer K] [--target MODEL] --logits FILE.npy
  *
  * Runs a model whose tokens all see each other on some texts, all in one batch, and writes one row of floats for each
  * row of its output. WHAT: logits (of all tokens), none, mean, cls, last (embeddings, not normalized), rank
  * (scores); or, of one text, rows (what layers that guess read of each token), guess (their logits of all tokens) or guess-rows
- * (what takes the place of rows in further guesses), --pieces: in batches of N tokens; --target: the model
- * for which MODEL guesses, without the first token. Exit code 0, or 1 with a message. */
+ * (what takes the place of rows in further guesses), --pieces: in batches of N tokens; --layer: of several layers that guess, number K;
+ * --target: the model for which MODEL guesses, without the first token. Exit code 0, or 1 with a message. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 #include "ggl/backends.h"
 #include "llm/internal/embed.h"
 
-enum { MAX_TEXTS = 16, MAX_TOKENS = 4096 };
+enum { MAX_TEXTS = 16, MAX_TOKENS = 4096, MAX_LAYERS = 8 };
 
 typedef struct run {
     const char *model, *output, *backend, *arch, *file, *target;
@@ -22,9 +22,10 @@ typedef struct run {
     bool want[MAX_TOKENS];
     llm_embed_text text[MAX_TEXTS];
     size_t n_texts;
-    int64_t n, piece;  /* piece 0: all tokens at once */
-    llm_session *head; /* of guesses */
-    float *row;        /* the output's rows, one after another */
+    int64_t n, piece;                       /* piece 0: all tokens at once */
+    int layer;                              /* that guesses */
+    llm_session *layers[MAX_LAYERS], *head; /* [layer + 1]; head: the last one, of guesses */
+    float *row;                             /* the output's rows, one after another */
     int64_t n_rows, n_columns;
 } run;
 
@@ -56,6 +57,8 @@ static bool read_words(run *r, int argc, char **argv) {
             r->target = value;
         else if (strcmp(word, "--pieces") == 0)
             r->piece = strtol(value, NULL, 10);
+        else if (strcmp(word, "--layer") == 0)
+            r->layer = (int)strtol(value, NULL, 10);
         else if (strcmp(word, "--arch") == 0)
             r->arch = value;
         else if (strcmp(word, "--logits") == 0)
@@ -63,7 +66,8 @@ static bool read_words(run *r, int argc, char **argv) {
         else if (strcmp(word, "--tokens") != 0 || r->n_texts == MAX_TEXTS || !read_text(r, value))
             return false;
     }
-    return argc % 2 == 1 && r->model && r->file && r->output && r->n > 0;
+    return argc % 2 == 1 && r->model && r->file && r->output && r->n > 0 && r->layer >= 0 &&
+           r->layer < MAX_LAYERS;
 }
 
 static void keep(run *r, const float *row, int64_t n_rows, int64_t n) {
@@ -133,34 +137,57 @@ static void hear(void *ctx, int slot, int64_t pos, int32_t token, const float *r
     keep(r, row, 1, r->n_columns);
 }
 
-/* Runs the model, and then its layers that guess with the rows that it gave. */
-static ggl_status guess(run *r, llm_session *s, ggl_error *err) {
-    const int64_t n_row = llm_session_n_row(s), n = r->n, most = r->piece ? r->piece : n;
-    r->n_columns = n_row;
-    llm_session_hear(s, hear, r);
-    ggl_status st = llm_session_eval(
-        s, &(llm_batch){.n = n, .token = r->token, .want = (bool[MAX_TOKENS]){false}}, err);
-    llm_session_hear(s, NULL, NULL);
-    if (st != GGL_OK || strcmp(r->output, "rows") == 0)
-        return st;
+/* Runs layer k with the rows of the tokens `distance` before, row[n][n_row]. */
+static ggl_status run_layer(run *r, int k, const float *row, int64_t n_row, int64_t distance,
+                            ggl_error *err) {
+    llm_session *head = r->layers[k];
+    const int64_t n = r->n, most = r->piece ? r->piece : n;
+    const bool is_other = llm_session_n_feature(head) > 0, is_last = k == r->layer;
     float *before = calloc((size_t)(n * n_row), sizeof *before);
-    memcpy(before + n_row, r->row, (size_t)((n - 1) * n_row) * sizeof *before);
-    r->n_rows = 0;
-    r->n_columns =
-        strcmp(r->output, "guess") == 0 ? llm_session_n_vocab(r->head) : llm_session_n_row(r->head);
-    const bool is_other = llm_session_n_feature(r->head) > 0;
-    for (int64_t i = llm_session_from_second(r->head); i < n && st == GGL_OK; i += most)
-        st = llm_session_eval(r->head,
+    if (distance < n)
+        memcpy(before + distance * n_row, row, (size_t)((n - distance) * n_row) * sizeof *before);
+    ggl_status st = GGL_OK;
+    for (int64_t i = llm_session_from_second(head); i < n && st == GGL_OK; i += most)
+        st = llm_session_eval(head,
                               &(llm_batch){.n = n - i < most ? n - i : most,
                                            .token = r->token + i,
                                            .row = is_other ? NULL : before + i * n_row,
                                            .feature = is_other ? before + i * n_row : NULL,
-                                           .want = r->want,
-                                           .each = keep_guess,
-                                           .each_row = keep_row,
+                                           .want = is_last ? r->want : NULL,
+                                           .each = is_last ? keep_guess : NULL,
+                                           .each_row = is_last ? keep_row : NULL,
                                            .ctx = r},
                               err);
     free(before);
+    return st;
+}
+
+/* Runs the model, and then its layers that guess with the rows that it gave, or that the layer before them gave. */
+static ggl_status guess(run *r, llm_session *s, ggl_error *err) {
+    const int64_t n_row = llm_session_n_row(s);
+    const bool is_apart = llm_session_built(r->head)->guess_apart;
+    r->n_columns = n_row;
+    llm_session_hear(s, hear, r);
+    ggl_status st = llm_session_eval(
+        s, &(llm_batch){.n = r->n, .token = r->token, .want = (bool[MAX_TOKENS]){false}}, err);
+    llm_session_hear(s, NULL, NULL);
+    if (st != GGL_OK || strcmp(r->output, "rows") == 0)
+        return st;
+    for (int k = 0; k <= r->layer && st == GGL_OK; k++) {
+        float *rows = r->row;
+        r->row = NULL;
+        r->n_rows = 0;
+        if (k == r->layer)
+            r->n_columns = strcmp(r->output, "guess") == 0 ? llm_session_n_vocab(r->head)
+                                                           : llm_session_n_row(r->head);
+        else if (!is_apart)
+            llm_session_hear(r->layers[k], hear, r);
+        st = run_layer(r, k, rows, n_row, is_apart ? k + 1 : 1, err);
+        if (is_apart && k < r->layer)
+            r->row = rows;
+        else
+            free(rows);
+    }
     return st;
 }
 
@@ -174,7 +201,12 @@ static ggl_status run_guess(run *r, const llm_model *m, const llm_model *target,
     llm_session *s = NULL;
     p->only = "guess";
     p->other = target;
-    ggl_status st = llm_session_new(&r->head, m, p, err);
+    ggl_status st = GGL_OK;
+    for (int k = 0; k <= r->layer && st == GGL_OK; k++) {
+        p->guess_layer = k;
+        st = llm_session_new(&r->layers[k], m, p, err);
+    }
+    r->head = r->layers[r->layer];
     p->only = NULL;
     p->other = NULL;
     p->rows = !target;
@@ -186,12 +218,13 @@ static ggl_status run_guess(run *r, const llm_model *m, const llm_model *target,
         st = llm_session_new(&s, target ? target : m, p, err);
     if (st == GGL_OK)
         st = llm_session_alloc(s, err);
-    if (st == GGL_OK)
-        st = llm_session_alloc(r->head, err);
+    for (int k = 0; k <= r->layer && st == GGL_OK; k++)
+        st = llm_session_alloc(r->layers[k], err);
     if (st == GGL_OK)
         st = guess(r, s, err);
     llm_session_free(s);
-    llm_session_free(r->head);
+    for (int k = 0; k <= r->layer; k++)
+        llm_session_free(r->layers[k]);
     return st;
 }
 

@@ -280,3 +280,4 @@ qwen35("qwen35moe-fused", 65, {**experts, "expert_feed_forward_length": 22, "exp
                                "expert_weights_scale": 1.6, "nextn_predict_layers": 2, "attention.recurrent_layers": [True, False, True, True, True]},
        n_layer=3, draft=2, n_expert=5, n_each=22, n_shared=30, fused=True, recurrent=(0, 2))
 guess("qwen35moe-fused", 1, own=True, **{"attention.recurrent_layers": [False]})
+guess("qwen35moe-fused", 1, own=True, layer=1, **{"attention.recurrent_layers": [False]})

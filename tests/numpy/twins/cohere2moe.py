@@ -1,6 +1,7 @@
 """Cohere 2 with experts (Cohere 2026): Cohere 2 (modeling_cohere2.py) with dense layers first, then experts, averaged with shared ones."""
 from mixtures import *
 from families import scaled_frequencies
+from nano import CASES, guess
 
 
 def cohere2moe(k, w, tokens, n_ctx):
@@ -33,5 +34,22 @@ nano("cohere2moe", "cohere2moe", 1721, cohere2moe, {"attention.sliding_window": 
      d=14, n_kv=2, n_layer=5, n_dense=1, n_shared=30, second="", draft=1, factors={"rope_freqs": 7})
 nano("cohere2moe-rms", "cohere2moe", 1722, cohere2moe, {"attention.sliding_window": 5, "logit_scale": 1.3, "leading_dense_block_count": 0, "expert_shared_count": 2,
      "attention.sliding_window_pattern": [True, False, True]}, n_layer=3, n_shared=44, second="", fused=True, bias="qkv", tied=True)
+nano("cohere2moe-draft", "cohere2moe", 1724, cohere2moe, {"attention.sliding_window": 5, "logit_scale": 1.3, "leading_dense_block_count": 0, "expert_shared_count": 2,
+     "attention.sliding_window_pattern": [True, False, True, False], "nextn_predict_layers": 1}, n_layer=3, n_shared=44, second="", bias="qkv", draft=1)
+
+
+def turned(k, w, tokens, n_ctx):
+    """The layer that guesses has positions, and sees everything: as the only layer of a model in which dense layers would be that."""
+    wide = lambda name, *rest: {"attention.sliding_window": 1000, "attention.sliding_window_pattern": [True] * 9}.get(name, None) or k(name, *rest)
+    return cohere2moe(wide if k("block_count") == 1 else k, w, tokens, n_ctx)
+
+
+def rows(k, w, tokens, n_ctx):
+    eye = {**{name: t for name, t in w.items() if not name.startswith("output.")}, "output.weight": np.eye(len(w["output_norm.weight"]))}
+    return turned(k, eye, tokens, n_ctx) / k("logit_scale")
+
+
+CASES["cohere2moe-draft"].forward = turned
+guess("cohere2moe-draft", over=rows)
 nano("cohere2moe-plain", "cohere2moe", 1723, cohere2moe, {"attention.sliding_window": 5, "logit_scale": 1.3, "leading_dense_block_count": 0, "expert_gating_func": 1,
      "rope.scaling.type": "yarn", "rope.scaling.factor": 4.0}, second="")

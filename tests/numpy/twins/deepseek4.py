@@ -1,7 +1,7 @@
 """DeepSeek V4 (DeepSeek-AI 2026), after the paper, transformers' modeling_deepseek_v4.py and the authors' inference code for the mixing of
 the residual rows (mHC). Summaries are listed for each layer, whole ones only, and each token picks those that it may see."""
 from mixtures import *
-from nano import CASES, Weights, add, keys_of
+from nano import CASES, Weights, add, guess, keys_of
 
 N_HC = 4
 
@@ -62,7 +62,8 @@ def clamped(x, gate, up, down, most):
     return linear(silu(g) * u, down)
 
 
-def deepseek4(k, w, tokens, n_ctx):
+def states(k, w, tokens, n_ctx, x=None):
+    """The residual rows [T, rows, n] after all layers; x: before them."""
     eps, n_head, d, rot = k("attention.layer_norm_rms_epsilon"), k("attention.head_count"), k("attention.key_length"), k("rope.dimension_count")
     far, base = inverse_frequencies(rot, k("attention.compress_rope_freq_base")), k("rope.freq_base", 10000.0)
     if k("rope.scaling.type", None) == "yarn":
@@ -110,15 +111,47 @@ def deepseek4(k, w, tokens, n_ctx):
         y = experts(h, weights, of, lambda e, x: clamped(x, gate[e], up[e], down[e], most))
         return y + clamped(h, b("ffn_gate_shexp"), b("ffn_up_shexp"), b("ffn_down_shexp"), k("swiglu_clamp_shexp", k("swiglu_clamp_exp", [0] * 9))[l])
 
-    x = np.repeat(w["token_embd.weight"][tokens][:, None], N_HC, 1)
+    x = np.repeat(w["token_embd.weight"][tokens][:, None], N_HC, 1) if x is None else x
     for l in range(k("block_count") - (k("nextn_predict_layers", 0) if any("nextn" in name for name in w) else 0)):
         b = layer(w, l)
         for name, norm, part in (("attn", "attn_norm", attend), ("ffn", "ffn_norm", feed)):
             y, post, comb = mixed(k, x, b(f"hc_{name}_fn"), b(f"hc_{name}_base"), b(f"hc_{name}_scale"), eps)
             x = after(x, part(b, rms_norm(y, b(norm), eps), l), post, comb)
+    return x
+
+
+def last(k, w, x):
+    eps = k("attention.layer_norm_rms_epsilon")
     m = linear(rms_norm(x.reshape(len(x), -1), None, eps), w["output_hc_fn.weight"])
     pre = sigmoid(m * w["output_hc_scale.weight"] + w["output_hc_base.weight"]) + k("hyper_connection.epsilon")
     return linear(rms_norm(np.einsum("tr,trn->tn", pre, x), w["output_norm.weight"], eps), w["output.weight"])
+
+
+def deepseek4(k, w, tokens, n_ctx):
+    return last(k, w, states(k, w, tokens, n_ctx))
+
+
+def guessed(first):
+    """What the layer number `first`, behind the model's, guesses."""
+    def forward(k, w, tokens, n_ctx):
+        eps, b = k("attention.layer_norm_rms_epsilon"), layer(w, first)
+        rows = states(k, w, tokens, n_ctx)
+        before = np.concatenate([np.zeros_like(rows[:1]), rows[:-1]])
+        own = w.get(f"blk.{first}.nextn.embed_tokens.weight", w["token_embd.weight"])
+        e = np.repeat(rms_norm(own[tokens], b("nextn.enorm"), eps)[:, None], N_HC, 1)
+        x = linear(np.concatenate([e, rms_norm(before, b("nextn.hnorm"), eps)], -1), b("nextn.eh_proj"))
+        one = {t.replace(f"blk.{first}.", "blk.0."): v for t, v in w.items() if t.startswith(f"blk.{first}.") and "nextn" not in t}
+        values = {"block_count": 1, "compress_ratios": 0, "hash_layer_count": 0}
+        key = lambda name, *rest: (values[name] if name in values else [0] if name == "attention.compress_ratios" else
+                                   k(name, *rest)[first:][:1] or rest[0] if name.startswith("swiglu_clamp") else k(name, *rest))
+        x = states(key, one, tokens, n_ctx, x)
+        head = {"output.weight": w["output.weight"], "output_norm.weight": w["output_norm.weight"]}
+        head.update({t: w[t] for t in w if t.startswith("output_hc")})
+        head.update({t.replace(f"blk.{first}.nextn.hc_head", "output_hc"): w[t] for t in w if t.startswith(f"blk.{first}.nextn.hc_head")})
+        for part, name in (("shared_head_norm", "output_norm"), ("shared_head_head", "output")):
+            head[name + ".weight"] = w.get(f"blk.{first}.nextn.{part}.weight", head[name + ".weight"])
+        return last(k, head, x)
+    return forward
 
 
 def model(name, seed, ratios, more={}, hashed=0, draft=0, n_group=2, clamp=True, n_shared=1):
@@ -187,3 +220,33 @@ model("deepseek4-all-chosen", 1902, [4, 6], {"attention.indexer.top_k": 40, "hyp
 model("deepseek4-plain", 1903, [0, 8], {"hyper_connection.sinkhorn_iterations": 1, "attention.indexer.top_k": 7}, clamp=False, n_group=1, hashed=2)
 for key in ("expert_shared_count", "expert_gating_func", "expert_weights_norm", "attention.value_length", "expert_weights_scale", "rope.freq_base"):
     del CASES["deepseek4-plain"].keys[key]
+
+
+def model_that_guesses(name, like, own):
+    """The case `like` with a layer that guesses behind its last one, which is like its first one. own: it has its own ends."""
+    case = CASES[like]
+    w, first, n_embd = Weights(sum(map(ord, name))), len(case.keys["attention.compress_ratios"]) - 1, case.keys["embedding_length"]
+    w.update({t: v for t, v in case.tensors.items() if not t.startswith(f"blk.{first}.")})
+    for t in [t for t in w if t.startswith("blk.0.") and "tid2eid" not in t]:
+        w.put(t.replace("blk.0.", f"blk.{first}."), w[t].mean() + w[t].std() * w.random.normal(size=w[t].shape))
+    b = f"blk.{first}."
+    w.vector(b + "exp_probs_b.bias", case.keys["expert_count"], 0.5)
+    w.matrix(b + "nextn.eh_proj", n_embd, 2 * n_embd, gain=0.5)
+    w.norm(b + "nextn.enorm", n_embd)
+    w.norm(b + "nextn.hnorm", n_embd)
+    if own:
+        n_vocab = len(w["token_embd.weight"])
+        w.matrix(b + "nextn.embed_tokens", n_vocab, n_embd)
+        w.matrix(b + "nextn.shared_head_head", n_vocab, n_embd)
+        w.norm(b + "nextn.shared_head_norm", n_embd)
+        w.matrix(b + "nextn.hc_head_fn", N_HC, N_HC * n_embd, gain=2)
+        w.vector(b + "nextn.hc_head_base.weight", N_HC, 0.7)
+        w.vector(b + "nextn.hc_head_scale.weight", 1, 0.3, 1.0)
+    keys = {**case.keys, "block_count": first + 1, "nextn_predict_layers": 1}
+    keys.update({key: list(keys[key]) + [0.5] * (first + 1 - len(keys[key])) for key in keys if key.startswith("swiglu_clamp")})
+    case = add(name, "deepseek4", keys, w, guessed(first))
+    case.output = "guess"
+
+
+model_that_guesses("deepseek4-guess", "deepseek4", True)
+model_that_guesses("deepseek4-plain-guess", "deepseek4-all-chosen", False)

@@ -1,7 +1,7 @@
 """GLM-4.5 (Zhipu AI 2025), after transformers' modeling_glm4_moe.py."""
 from mixtures import *
 from families import scaled_frequencies
-from nano import guess
+from nano import CASES, guess
 
 
 def glm4moe(k, w, tokens, n_ctx):
@@ -26,6 +26,7 @@ nano("glm4moe", "glm4moe", 1141, glm4moe, {**three, "attention.head_count_kv": 2
      "expert_group_count": 1, "expert_group_used_count": 1}, n_kv=2, d=14, bias="qkv", n_dense=1, n_shared=22, choice_bias=True, draft=1,
      second="post_attention_norm")
 guess("glm4moe", leading_dense_block_count=0)
+guess("glm4moe", layer=1, keys={"nextn_predict_layers": 2, "block_count": CASES["glm4moe"].keys["block_count"] + 1}, leading_dense_block_count=0)
 nano("glm4moe-norms", "glm4moe", 1142, glm4moe, {"expert_group_count": 3, "expert_group_used_count": 2, "rope.scaling.type": "yarn",
      "rope.scaling.factor": 4.0, "expert_feed_forward_length": None, "attention.value_length": 10}, dv=10, qk_norm="head", n_each=26, fused=True,
      tied=True, second="post_attention_norm", bias="qkvo")

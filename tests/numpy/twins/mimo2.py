@@ -4,7 +4,7 @@ from families import scaled_frequencies
 from nano import guess
 
 
-def mimo2(k, w, tokens, n_ctx):
+def states(k, w, tokens, n_ctx):
     rot = k("rope.dimension_count", k("attention.key_length"))
     theta, mag = scaled_frequencies(k, rot)
     near = inverse_frequencies(rot, k("rope.freq_base_swa", k("rope.freq_base", 10000.0)))
@@ -21,7 +21,11 @@ def mimo2(k, w, tokens, n_ctx):
     def feed(b, h, l):
         return swiglu(b, h) if b("ffn_gate_inp") is None else routed(k, b, h, gating=2, normal=True)
 
-    return decoder(k, w, tokens, attend, feed)
+    return decoded(k, w, tokens, attend, feed)
+
+
+def mimo2(k, w, tokens, n_ctx):
+    return tied_output(w, rms_norm(states(k, w, tokens, n_ctx), w["output_norm.weight"], k("attention.layer_norm_rms_epsilon")))
 
 
 def sinks(w, l):
@@ -40,7 +44,8 @@ nano("mimo2", "mimo2", 1241, mimo2, {"attention.head_count": [4, 4, 4, 4], "atte
      "attention.sliding_window_pattern": [0, 1, 1, 0], "attention.value_scale": 0.7, "leading_dense_block_count": 1, "expert_gating_func": 2,
      "expert_group_count": 1, "expert_group_used_count": 1, "nextn_predict_layers": 1}, d=14, dv=10, n_layer=3, n_dense=1,
      choice_bias=True, extra=fewer, draft=1)
-guess("mimo2", leading_dense_block_count=0)
+guess("mimo2", over=states, leading_dense_block_count=0)
+guess("mimo2", over=states, layer=2, apart=True, keys={"nextn_predict_layers": 3, "block_count": 6}, leading_dense_block_count=0)
 nano("mimo2-fused", "mimo2", 1242, mimo2, {"attention.head_count": [4, 4], "attention.key_length": 12, "attention.sliding_window": 5,
      "attention.sliding_window_pattern": [True, False], "expert_group_count": 3, "expert_group_used_count": 2, "expert_weights_scale": 1.3,
      "rope.scaling.type": "yarn", "rope.scaling.factor": 4.0}, qkv=True, fused=True, tied=True)

@@ -2,7 +2,7 @@
 from blocks import *
 from families import *
 from mixtures import chosen_experts
-from nano import Weights, add, keys_of
+from nano import CASES, Weights, add, keys_of
 from statespace import *
 
 
@@ -21,11 +21,12 @@ def mixture(k, b, h):
     return y + squared(h, b("ffn_up_shexp"), b("ffn_down_shexp"))
 
 
-def forward(k, w, tokens, n_ctx):
+def states(k, w, tokens, n_ctx, x=None, first=0, end=None):
+    """The rows after layers first .. end - 1; x: before them."""
     eps, n_head = k("attention.layer_norm_rms_epsilon"), k("attention.head_count")
     w = {name.replace("latent_in", "latent_down").replace("latent_out", "latent_up"): t for name, t in w.items()}
-    x = w["token_embd.weight"][tokens]
-    for l in range(k("block_count") - k("nextn_predict_layers", 0)):
+    x = w["token_embd.weight"][tokens] if x is None else x
+    for l in range(first, end or k("block_count") - k("nextn_predict_layers", 0)):
         b, n_kv, n_ff = layer(w, l), k("attention.head_count_kv")[l], k("feed_forward_length")[l]
         h = rms_norm(x, b("attn_norm"), eps)
         if not n_kv and not n_ff:
@@ -37,7 +38,23 @@ def forward(k, w, tokens, n_ctx):
             x = x + mixture(k, b, h)
         else:
             x = x + dense(b, np.maximum(dense(b, h, "ffn_up"), 0) ** 2, "ffn_down")
-    return tied_output(w, rms_norm(x, w["output_norm.weight"], eps))
+    return x
+
+
+def forward(k, w, tokens, n_ctx):
+    return tied_output(w, rms_norm(states(k, w, tokens, n_ctx), w["output_norm.weight"], k("attention.layer_norm_rms_epsilon")))
+
+
+def guessed(k, w, tokens, n_ctx):
+    """By the last two layers, one after the other."""
+    eps, n = k("attention.layer_norm_rms_epsilon"), k("block_count")
+    rows = rms_norm(states(k, w, tokens, n_ctx), w["output_norm.weight"], eps)
+    b = layer(w, n - 2)
+    before = np.concatenate([np.zeros_like(rows[:1]), rows[:-1]])
+    e = rms_norm(w["token_embd.weight"][tokens], b("nextn.enorm"), eps)
+    x = linear(np.concatenate([e, rms_norm(before, b("nextn.hnorm"), eps)], -1), b("nextn.eh_proj"))
+    x = states(k, w, tokens, n_ctx, x, n - 2, n)
+    return tied_output(w, rms_norm(x, w[f"blk.{n - 1}.nextn.shared_head_norm.weight"], eps))
 
 
 def model(name, arch, seed, more={}, kinds="MAFM", d=9, dv=None, n_g=1, tied=True, bias=False, n_exp=0, short=0, other=False, choice=True, draft=0):
@@ -87,3 +104,11 @@ model("nemotron_h_omni", "nemotron_h_omni", 1695, {"moe_latent_size": 20}, n_exp
 model("nemotron_h-common", "nemotron_h", 1696, {"attention.key_length": 9, "attention.value_length": 9, "ssm.group_count": 2}, n_g=2, bias=True, tied=False)
 model("nemotron_h_moe-common", "nemotron_h_moe", 1699, {"attention.key_length": 9, "attention.value_length": 9, "ssm.group_count": 2, "expert_weights_norm": True,
       "expert_weights_scale": 1.6, "expert_feed_forward_length": 26, "expert_shared_count": 1}, n_g=2, bias=True, n_exp=6)
+model("nemotron_h_moe-guess", "nemotron_h_moe", 1697, {"expert_weights_norm": True, "expert_weights_scale": 1.6, "nextn_predict_layers": 2, "moe_latent_size": 20},
+      kinds="MAFMAF", n_exp=5, short=20)
+guesses = CASES["nemotron_h_moe-guess"]
+for part in ("enorm", "hnorm"):
+    guesses.tensors.norm("blk.4.nextn." + part, 36)
+guesses.tensors.matrix("blk.4.nextn.eh_proj", 36, 72, gain=0.5)
+guesses.tensors.norm("blk.5.nextn.shared_head_norm", 36)
+guesses.forward, guesses.output = guessed, "guess"

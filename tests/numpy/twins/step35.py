@@ -95,6 +95,7 @@ model("step35-draft", 1655, {"rope.freq_base": 900.0, "rope.freq_base_swa": 20.0
                              "attention.sliding_window_pattern": [False, True, True, True], "expert_weights_norm": True, "swiglu_clamp_exp": [0.0, 0.4, 0.0, 0.3]},
       [4, 6, 6, 6], [2, 2, 1, 1], [False, True, True], draft=1)
 guess("step35-draft", over=states)
+guess("step35-draft", over=states, layer=2, keys={"nextn_predict_layers": 3, "block_count": 6})
 model("step35-fused", 1652, {"rope.dimension_count": 16, "rope.dimension_count_swa": 8, "expert_gating_func": 1, "rope.freq_base": 300.0}, [4, 2], [4, 1], [True, False], d=20, dv=10,
       fused=True, n_dense=0, normed="", gate=False, bias=False, tied=True)
 model("step35-plain", 1653, {"attention.head_count_kv": None, **YARN}, [4, 3], [4, 3], [True, False], n_dense=0)

@@ -162,6 +162,9 @@ typedef struct llm_arch_params {
      * is made from the inputs "token", "pos", "slot" and "row" (f32 [n_row]), with an output "rows", which guesses of the
      * token after that one read in its place. GGL_UNSUPPORTED: the model does not have it. */
     const char *only;
+    /* Of several layers that guess, the one that "guess" is made from, counted from 0 (llm_arch_result.n_guess_layers).
+     * GGL_LIMIT: there is no such layer. */
+    int guess_layer;
     /* May be NULL. Called for each tensor i of the source that nothing reads. part (valid during
      * the call): the part of the model that it belongs to if text does not need it ("a vision
      * tower"). part NULL: an unread tensor is an error, unless it is ignored. */
@@ -203,6 +206,11 @@ typedef struct llm_arch_result {
     int32_t tap[LLM_ARCH_MAX_TAPS];
     int n_taps;
     bool from_second; /* the first token of a text is not among those of the stage that guesses */
+    /* How many layers guess: number k (llm_arch_params.guess_layer) is made to guess after k guesses of those before it. It reads, with each token,
+     * "rows" of layer k - 1 of the token before; or, if guess_apart, the model's "rows" of the token k + 1 before. Layer 0 reads the model's of the
+     * token before in both cases. 0: none guesses. */
+    int n_guess_layers;
+    bool guess_apart;
     /* The tokens that guesses are, a weight [guess.n] of i32 or i64, owned by the graph; NULL: guess.n is n_vocab. */
     const ggl_tensor *guess_token;
     /* The descriptor is a stage: each token sees all tokens of its text, so a text runs whole, in one batch,

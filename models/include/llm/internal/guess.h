@@ -62,6 +62,13 @@ GGL_NODISCARD ggl_status llm_heard_new(llm_heard **out, llm_session *session, gg
 void llm_heard_follow(llm_heard *h, llm_session *session);
 void llm_heard_free(llm_heard *h); /* NULL is fine */
 
+/* One of several layers that guess, after the first (llm_session_params.guess_layer), and what it reads: rows that the session of the layer
+ * before it tells, or, if llm_arch_result.guess_apart, those of the model. Both are borrowed. */
+typedef struct llm_draft_layer {
+    llm_session *session;
+    llm_heard *heard;
+} llm_draft_layer;
+
 typedef struct llm_draft_params {
     size_t size;          /* sizeof(llm_draft_params): ggl/internal/params.h */
     llm_session *session; /* of the draft model, allocated; borrowed */
@@ -73,6 +80,10 @@ typedef struct llm_draft_params {
     /* NULL: the session's model reads tokens. Else it is a session of guesses (llm_session_params.only), which also reads
      * these rows; one that was not heard counts as zeros, which makes guesses worse. Borrowed. */
     llm_heard *heard;
+    /* The layers that guess after that of `session`, in their order: each guesses one token further, and the last one all that follow. Their
+     * sessions have the same slots and context. */
+    const llm_draft_layer *more;
+    int n_more; /* less than LLM_GUESS_MOST */
 } llm_draft_params;
 
 void llm_draft_fill_default(llm_draft_params *p, size_t size); /* ggl/internal/params.h */

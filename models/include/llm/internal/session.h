@@ -44,6 +44,7 @@ typedef struct llm_session_params {
     /* Tells rows that enter these layers instead, side by side, for a model that guesses for this one. [n_taps]; as in llm_arch_params. */
     const int32_t *tap;
     int n_taps;
+    int guess_layer; /* with .only "guess": as in llm_arch_params */
     /* In a session of guesses for another model: that one, whose token embedding is read if its own file has none. Borrowed until
      * the session is freed. NULL: none. */
     const llm_model *other;
@@ -149,7 +150,10 @@ bool llm_session_from_second(const llm_session *s);
 /* How many scores `each` gets, n_vocab or, of guesses for some of the tokens, fewer; and which token the i-th is for. */
 int64_t llm_session_n_logits(const llm_session *s);
 int32_t llm_session_token_of(const llm_session *s, int64_t i);
-/* In a session with llm_session_params.rows, calls hear(ctx, slot, pos, token, row) for each token, in their order, when
+/* True if the session tells rows: with llm_session_params.rows or .tap, and one of guesses whose rows the next layer
+ * that guesses reads. */
+bool llm_session_tells(const llm_session *s);
+/* In such a session, calls hear(ctx, slot, pos, token, row) for each token, in their order, when
  * its batch is collected; row [n_row] is valid during the call. hear NULL: no more. */
 void llm_session_hear(llm_session *s,
                       void (*hear)(void *ctx, int slot, int64_t pos, int32_t token,
