@@ -106,8 +106,10 @@ static ggl_status read_text(llm_context *c, const int32_t **id, size_t *n, int32
                                   "read is set, but the model reads no text apart from its prompt")
                        : GGL_OK;
     const double begin = seconds();
-    ggl_status st = p->read ? llm_session_read(c->session, 0, p->read, (int64_t)p->n_read, err)
-                            : llm_session_read(c->session, 0, *id, (int64_t)*n, err);
+    bool is_found;
+    const int32_t *text = p->read ? p->read : *id;
+    const int64_t n_text = (int64_t)(p->read ? p->n_read : *n);
+    ggl_status st = llm_session_read_once(c->session, 0, text, n_text, &is_found, err);
     c->run.prompt_seconds += seconds() - begin;
     if (llm_session_n_past(c->session, 0) == 0) { /* also if it could not be read after that */
         const ggl_status adopted = llm_generator_adopt(c->generator, NULL, 0, NULL);
@@ -115,7 +117,8 @@ static ggl_status read_text(llm_context *c, const int32_t **id, size_t *n, int32
     }
     if (st != GGL_OK || p->read)
         return st;
-    c->run.n_prompt += (int64_t)*n - 1; /* the start token is counted when it runs */
+    /* the start token is counted when it runs */
+    *(is_found ? &c->run.n_reused : &c->run.n_prompt) += n_text - 1;
     *start = llm_session_start_token(c->session);
     *id = start;
     *n = 1;

@@ -80,10 +80,10 @@ static ggl_status copy_prompt(task *t, const llm_session *s, ggl_error *err) {
     t->stats.n_prompt = (int64_t)p.n_prompt;
     if (!llm_session_reads_text(s))
         return copy(&t->q.token, &t->q.n, p.prompt, p.n_prompt, err);
-    t->p.no_reuse = true; /* what a slot keeps depends on the text, too */
     const int32_t start = llm_session_start_token(s);
-    const ggl_status st = p.read ? copy(&t->text, &t->n_text, p.read, p.n_read, err)
-                                 : copy(&t->text, &t->n_text, p.prompt, p.n_prompt, err);
+    const ggl_status st = p.read ? copy(&t->text, &t->q.n_text, p.read, p.n_read, err)
+                                 : copy(&t->text, &t->q.n_text, p.prompt, p.n_prompt, err);
+    t->q.text = t->text;
     if (st != GGL_OK)
         return st;
     return p.read ? copy(&t->q.token, &t->q.n, p.prompt, p.n_prompt, err)

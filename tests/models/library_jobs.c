@@ -441,6 +441,85 @@ static void readers_of(int64_t n_parallel) {
     llm_close(c);
 }
 
+/* Generates k tokens after `begin`, for the text that is read. */
+static bool write_on(llm_context *c, const reading *r, size_t n_text, const int32_t *begin,
+                     size_t n_begin, int64_t k, drawn *out, llm_run_info *run) {
+    ggl_error err;
+    llm_generate_params p = r->p;
+    *out = (drawn){.n = 0};
+    *run = (llm_run_info){.size = sizeof *run};
+    p.n_max = k;
+    p.shift = false;
+    p.read = r->text;
+    p.n_read = n_text;
+    p.user = out;
+    return CHECK_OK(llm_generate_tokens(c, begin, n_begin, &p, NULL, NULL, &err), &err) &&
+           CHECK_OK(llm_last_run(c, run, &err), &err);
+}
+
+/* A sequence that has read a text is saved with it, and goes on in another context; all answers to a text read it once. */
+TEST(text_that_was_read) {
+    static reading r[3];
+    static drawn all, part, rest;
+    ggl_error err;
+    llm_job job[3];
+    llm_run_info run;
+    size_t n, n_text;
+    const char *model = test_path("reader-save.gguf"), *file = test_path("reader.saved");
+    REQUIRE(tiny_model_write(model, reader, 0.7f));
+    memset(r, 0, sizeof r);
+    reading_init(&r[0], &job[0], 3, 50);
+    llm_context *c = open_with(model, (llm_open_params){.n_ctx = 64});
+    REQUIRE(c && write_on(c, &r[0], 50, r[0].begin, 3, 30, &all, &run));
+    CHECK_INT(run.n_reused, 0);
+    REQUIRE(write_on(c, &r[0], 50, r[0].begin, 3, 12, &part, &run));
+    CHECK(memcmp(part.id, all.id, 12 * sizeof *all.id) == 0 && run.n_reused == 2);
+    REQUIRE_OK(llm_save(c, file, &err), &err);
+    llm_close(c);
+    c = open_with(model, (llm_open_params){.n_ctx = 64});
+    REQUIRE(c);
+    CHECK(llm_sequence_read(c, &n_text) == NULL && n_text == 0);
+    REQUIRE_OK(llm_restore(c, file, &err), &err);
+    int32_t held[64];
+    const int32_t *id = llm_sequence(c, &n), *text = llm_sequence_read(c, &n_text);
+    REQUIRE(n == 15 && n_text == 50 && memcmp(text, r[0].text, 50 * sizeof *text) == 0);
+    memcpy(held, id, n * sizeof *id);
+    r[0].p.seed = 3;
+    REQUIRE(write_on(c, &r[0], 50, held, n, 18, &rest, &run));
+    CHECK(run.n_reused == 14 && run.n_prompt == 1);
+    drawn again;
+    REQUIRE_OK(llm_truncate(c, 0, &err), &err);
+    REQUIRE(write_on(c, &r[0], 2, held, n, 18, &again, &run));
+    CHECK(run.n_reused == 0 && memcmp(again.id, rest.id, 18 * sizeof *rest.id) != 0);
+    REQUIRE(write_on(c, &r[0], 50, held, n, 18, &again, &run));
+    CHECK(run.n_reused == 0 && memcmp(again.id, rest.id, 18 * sizeof *rest.id) == 0);
+    llm_close(c);
+
+    /* jobs of one prompt: the second finds the text in the slot of the first, which still runs */
+    c = open_with(model, (llm_open_params){.n_ctx = 64, .n_parallel = 2});
+    REQUIRE(c);
+    for (int k = 0; k < 3; k++) {
+        reading_init(&r[k], &job[k], 3 * k, 50);
+        memcpy(r[k].text, r[0].text, sizeof r[k].text);
+        r[k].p.read = NULL;
+        job[k] = (llm_job){.id = r[k].text, .n = 50, .params = &r[k].p};
+    }
+    REQUIRE_OK(llm_generate_jobs(c, job, 3, &err), &err);
+    for (int k = 0; k < 3; k++) {
+        CHECK_INT(job[k].n_reused, k ? 49 : 0);
+        CHECK_INT(job[k].n_prompt, k ? 1 : 50);
+    }
+    llm_close(c);
+    c = open_with(model, (llm_open_params){.n_ctx = 64});
+    for (int k = 0; c && k < 3; k++) {
+        r[k].p.user = &r[k].alone;
+        REQUIRE_OK(llm_generate_tokens(c, r[k].text, 50, &r[k].p, NULL, NULL, &err), &err);
+        CHECK(r[k].alone.n == r[k].all.n &&
+              memcmp(r[k].alone.id, r[k].all.id, sizeof r[k].all.id) == 0);
+    }
+    llm_close(c);
+}
+
 TEST(jobs_that_read_a_text) {
     ggl_error err;
     REQUIRE(tiny_model_write(test_path("reader.gguf"), reader, 0.7f));

@@ -253,18 +253,26 @@ def writes(folder):
     with Server([BINARY, "-m", model, "-t", "2", "-np", "4", "--metrics"]) as s:
         check(any("4 answers at once, context of 32 tokens for each" in x for x in s.lines), s.lines)
         check(post(s, "/api/show", {"model": "marian"})["capabilities"] == ["completion"], "capabilities")
-        together = run_all(s, requests)
+        together, repeated = run_all(s, requests), []
         for (path, body), answer in zip(requests, together):
             alone = post(s, path, body)
+            repeated.append(alone)
             check(alone["choices"] == answer["choices"], f"beside others: {body} {answer}")
             n = len(post(s, "/tokenize", {"content": body["prompt"], "add_special": True})["tokens"])
             check(answer["usage"]["prompt_tokens"] == alone["usage"]["prompt_tokens"] == n, f"{n} tokens: {answer['usage']}")
         counted = re.search(rb"^llamacpp:prompt_tokens_total (\d+)", s.get("/metrics")[2], re.M)
-        check(counted and int(counted[1]) == 2 * sum(a["usage"]["prompt_tokens"] for a in together), f"metrics: {counted}")
-        check(all(x["use"] == "empty" for x in json.loads(s.get("/slots")[2])), "slots")
+        cached = lambda a: a["usage"].get("prompt_tokens_details", {}).get("cached_tokens", 0)
+        check(counted and int(counted[1]) == sum(a["usage"]["prompt_tokens"] - cached(a) for a in together + repeated), f"metrics: {counted}")
         check(len({a["choices"][0]["text"] for a in together}) > 20, "the answers do not depend on the texts")
         most = post(s, "/completion", {"prompt": "banana", "n_predict": 100, "ignore_eos": True})
         check(most["tokens_predicted"] == marian_folder.N_CTX and most["truncated"], most)
+        # a text is read once: for all answers of a request, and for the next one
+        one = ask("ban nana b", 7)
+        many = post(s, "/v1/completions", {**one, "n": 3})
+        n = many["usage"]["prompt_tokens"]
+        check([c["text"] for c in many["choices"]][0] == post(s, "/v1/completions", one)["choices"][0]["text"], "the first of three answers")
+        check(cached(post(s, "/v1/completions", one)) == n - 1, "a text that was read")
+        check(post(s, "/completion", {"prompt": "ban nana b", "cache_prompt": False})["timings"]["cache_n"] == 0, "cache_prompt")
         refused(s, "/v1/completions", {"prompt": "banana " * 40}, 400, "32 tokens")
         refused(s, "/v1/completions", {"prompt": "banana", "echo": True, "logprobs": 1}, 400, "reads the prompt")
         refused(s, "/v1/embeddings", {"input": "banana"}, 501, "--embeddings")
@@ -279,6 +287,19 @@ def writes(folder):
         asyncio.run(leave())
         again = run_all(s, requests)
         check([a["choices"] for a in again] == [a["choices"] for a in together], "again")
+        check(s.stop() == 0, "exit code")
+    # a slot is saved with the text, and its answer comes again without reading that
+    files = ["--slot-save-path", folder]
+    said = {"prompt": "nana ban a a", "n_predict": 12, "temperature": 0, "ignore_eos": True, "id_slot": 1}
+    with Server([BINARY, "-m", model, "-t", "1", "-np", "2", *files]) as s:
+        want = post(s, "/completion", said)
+        r = post(s, "/slots/1?action=save", {"filename": "a.slot"})
+        check(want["timings"]["cache_n"] == 0 and r["n_saved"] == 12 and r["n_written"] > 64 * 16 * 8, r)
+        check(s.stop() == 0, "exit code")
+    with Server([BINARY, "-m", model, "-t", "1", "-np", "2", *files]) as s:
+        check(post(s, "/slots/0?action=restore", {"filename": "a.slot"})["n_restored"] == 12, "restored")
+        got = post(s, "/completion", said)
+        check(got["content"] == want["content"] and got["timings"]["cache_n"] == want["timings"]["prompt_n"] - 1, got)
         check(s.stop() == 0, "exit code")
     with Server([BINARY, "-m", model, "-t", "1", "--embeddings"]) as s:
         check(len(vectors(s, "banana")[0]) == marian_folder.N, "vectors")

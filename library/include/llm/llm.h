@@ -601,11 +601,14 @@ GGL_API GGL_NODISCARD ggl_status llm_rerank(llm_context *c, const char *query, s
 
 /* The tokens of the sequence; *n is their number. Valid until the next call. */
 GGL_API const int32_t *llm_sequence(const llm_context *c, size_t *n);
+/* The tokens of the text that the sequence reads, of a model that reads one before it writes; *n is 0 if there is none. Valid until
+ * the next call. With llm_generate_params.read the same, a generation does not read it again. */
+GGL_API const int32_t *llm_sequence_read(const llm_context *c, size_t *n);
 /* Keeps the first n tokens of the sequence; 0 empties it. Only llm_eval needs this: calls with a prompt
  * do it themselves. A model with recurrent states cannot go back, so its n tokens are run again. GGL_USAGE: there are fewer than n. */
 GGL_API GGL_NODISCARD ggl_status llm_truncate(llm_context *c, size_t n, ggl_error *err);
 
-/* Saves the sequence, with its KV cache and states, to a file, which appears when it is complete; llm_restore makes it
+/* Saves the sequence, with its KV cache and states, and the text that it reads, if there is one, to a file, which appears when it is complete; llm_restore makes it
  * the sequence again, so that its tokens need not run. llm_save runs the last token of a generation, which was only
  * drawn. Only a context that computes the same bits can use the file: of the
  * same model, adapters, placement and types of the KV cache. GGL_USAGE: the sequence is empty, or there is another file

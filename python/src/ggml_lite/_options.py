@@ -44,6 +44,8 @@ class Options(TypedDict, total=False):
     ignore_end             go on after the model ended its text
     shift                  when the context is full, drop the older half of its tokens, and go on
     n_keep                 how many tokens of the prompt stay then; -1: all; default 0
+    read                   of a model that reads a text before it writes (T5, BART): the tokens of that text; the prompt is then the
+                           beginning of what it writes
     show_special           the text has special tokens, too
     grammar                the text follows this grammar, in GBNF
     json_schema            the text is JSON of this schema, a dict or its text; True: any JSON
@@ -79,6 +81,7 @@ class Options(TypedDict, total=False):
     ignore_end: Optional[bool]
     shift: Optional[bool]
     n_keep: Optional[SupportsIndex]
+    read: Optional[Sequence[int]]
     show_special: Optional[bool]
     grammar: Optional[str]
     json_schema: Union[str, Mapping[str, Any], bool, None]
@@ -225,6 +228,13 @@ def set_bias(p: GenerateParams, value: Any) -> None:
     p.bias, p.n_bias = (TokenBias * len(biases))(*biases), len(biases)
 
 
+def set_read(p: GenerateParams, value: Any) -> None:
+    ids = [whole("a token of read", id, 0, 31) for id in value]
+    if not ids:
+        raise ValueError("read has no tokens")
+    p.read, p.n_read = (c.c_int32 * len(ids))(*ids), len(ids)
+
+
 def stages(name: str, value: Any) -> bytes:
     return text_bytes(name, value if isinstance(value, str) else ";".join(value))
 
@@ -269,6 +279,7 @@ SETTERS: Dict[str, Any] = {
     "ignore_end": ("ignore_end", flag),
     "shift": ("shift", flag),
     "n_keep": ("n_keep", whole, -1, 64),
+    "read": set_read,
     "show_special": ("show_special", flag),
     "grammar": ("grammar", text_bytes),
     "json_schema": ("json_schema", schema_bytes),
