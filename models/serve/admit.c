@@ -59,6 +59,8 @@ static void insert(llm_engine *e, task *t) {
 static void prepare(llm_engine *e, task *t) {
     ggl_error err;
     t->turn = ++e->last_turn;
+    if (t->diffuser)
+        return;
     if (llm_task_make_room(t, &err) != GGL_OK)
         llm_task_failed(t, &err);
     if (t->q.sampler)

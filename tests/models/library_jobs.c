@@ -555,3 +555,139 @@ TEST(jobs_that_read_a_text) {
     CHECK_HAS(err.msg, "reads no text");
     llm_close(c);
 }
+
+/* --- models that write by diffusion --------------------------------------------------------------- */
+
+static const char diffusion[] =
+    "arch tiny\nlanguage 2\ntoken_embd [16, 8]\nf = freqs(8, 1000)\nstage s:\n  x = "
+    "token_embd[token]\n"
+    "  for i < 3:\n    q = rope_half(heads(x, 2), f)\n    x = x + attention(q, q, heads(x, 2))\n"
+    "  return x\nlogits = linear(s, token_embd)\n";
+
+enum { MASK = 7, N_DIFFUSED = 20 };
+
+/* Returns the answer of llm_diffuse_tokens with the numbers of p. */
+static void diffuse_alone(llm_context *c, const llm_job *job, drawn *out) {
+    ggl_error err;
+    int32_t *id;
+    size_t n;
+    llm_diffuse_params d =
+        job->params->diffuse ? *job->params->diffuse : (llm_diffuse_params){.size = sizeof d};
+    d.n_length = (int32_t)job->params->n_max;
+    d.temp = (double)job->params->temp;
+    d.top_k = job->params->top_k;
+    d.top_p = (double)job->params->top_p;
+    d.seed = job->params->seed;
+    *out = (drawn){.n = 0};
+    if (!CHECK_OK(llm_diffuse_tokens(c, job->id, job->n, &d, &id, &n, &err), &err))
+        return;
+    out->n = (int64_t)n;
+    memcpy(out->id, id, n * sizeof *id);
+    ggl_free(id);
+}
+
+static bool same_drawn(const drawn *a, const drawn *b) {
+    return a->n == b->n && memcmp(a->id, b->id, (size_t)a->n * sizeof *a->id) == 0;
+}
+
+/* Texts beside each other, some in blocks, some computed twice, have the tokens that each has alone. */
+static void diffuses(int64_t n_ctx, bool shift) {
+    static const char *const orders[] = {NULL, "origin", "entropy", "margin", "random"};
+    static drawn all[N_DIFFUSED], alone, one;
+    llm_generate_params p[N_DIFFUSED];
+    llm_diffuse_params d[N_DIFFUSED];
+    llm_job job[N_DIFFUSED];
+    int32_t prompt[N_DIFFUSED];
+    ggl_error err;
+    const char *const keys[] = {"tokenizer.ggml.mask_token_id=int:7",
+                                shift ? "diffusion.shift_logits=bool:true"
+                                      : "diffusion.shift_logits=bool:false"};
+    llm_context *c =
+        open_with(test_path("diffusion.gguf"),
+                  (llm_open_params){.n_ctx = n_ctx, .override = keys, .n_override = 2});
+    REQUIRE(c);
+    for (int k = 0; k < N_DIFFUSED; k++) {
+        prompt[k] = k % 7;
+        all[k] = (drawn){.n = 0};
+        d[k] = (llm_diffuse_params){.size = sizeof d[k],
+                                    .n_steps = k % 4 * 5,
+                                    .n_block = k % 3 ? 0 : 8,
+                                    .order = orders[k % 5],
+                                    .order_temp = k % 7 == 6 ? 0.5 : 0,
+                                    .cfg_scale = k % 6 == 5 ? 0.8 : 0};
+        p[k] = greedy(4 + k * 5 % 37);
+        p[k].temp = k % 2 ? 1.25f : 0;
+        p[k].top_k = k % 5 == 3 ? 3 : 0;
+        p[k].top_p = k % 5 == 1 ? 0.7f : 0;
+        p[k].seed = (uint64_t)k;
+        p[k].token = keep_token;
+        p[k].user = &all[k];
+        p[k].diffuse = k == 2 ? NULL : &d[k];
+        job[k] = (llm_job){.id = &prompt[k], .n = 1, .params = &p[k]};
+    }
+    CHECK_OK(llm_generate_jobs(c, job, N_DIFFUSED, &err), &err);
+    for (int k = 0; k < N_DIFFUSED; k++) {
+        CHECK_OK(job[k].err.status, &job[k].err);
+        CHECK(job[k].finish == LLM_FINISH_LENGTH && job[k].n_generated == p[k].n_max);
+        diffuse_alone(c, &job[k], &alone);
+        CHECK_MSG(alone.n == p[k].n_max && same_drawn(&all[k], &alone), "text %d", k);
+        one = (drawn){.n = 0};
+        p[k].user = &one;
+        CHECK_OK(llm_generate_tokens(c, job[k].id, 1, &p[k], NULL, NULL, &err), &err);
+        CHECK_MSG(same_drawn(&one, &alone), "text %d by llm_generate_tokens", k);
+        for (int64_t i = 0; i < one.n; i++)
+            CHECK(one.id[i] != MASK);
+    }
+    size_t n;
+    CHECK(llm_sequence(c, &n) && n == 0);
+    llm_close(c);
+}
+
+TEST(jobs_by_diffusion) {
+    ggl_error err;
+    REQUIRE(tiny_model_write(test_path("diffusion.gguf"), diffusion, 0.7f));
+    diffuses(48, true);
+    diffuses(150, false);
+
+    /* what such a text cannot have */
+    const char *const key = "tokenizer.ggml.mask_token_id=int:7";
+    const int32_t id = 1;
+    drawn out = {.n = 0};
+    llm_generate_params p = greedy(0);
+    llm_diffuse_params d = {.size = sizeof d};
+    p.token = keep_token;
+    p.user = &out;
+    llm_context *c = open_with(test_path("diffusion.gguf"),
+                               (llm_open_params){.n_ctx = 40, .override = &key, .n_override = 1});
+    REQUIRE(c);
+    CHECK_OK(llm_generate_tokens(c, &id, 1, &p, NULL, NULL, &err), &err);
+    CHECK_INT(out.n, 39); /* what fits, which is less than 64 */
+    p.n_max = 40;
+    CHECK_INT(llm_generate_tokens(c, &id, 1, &p, NULL, NULL, &err), GGL_LIMIT);
+    p.n_max = 4;
+    CHECK_INT(llm_generate_tokens(c, &id, 0, &p, NULL, NULL, &err), GGL_USAGE);
+    d.order = "best";
+    p.diffuse = &d;
+    CHECK_INT(llm_generate_tokens(c, &id, 1, &p, NULL, NULL, &err), GGL_USAGE);
+    CHECK_HAS(err.msg, "order 'best'");
+    d.order = NULL;
+    d.eps = 2;
+    llm_job job = {.id = &id, .n = 1, .params = &p};
+    CHECK_INT(llm_jobs_add(c, &job, &err), GGL_USAGE);
+    p.diffuse = NULL;
+    p.shift = true;
+    CHECK_INT(llm_jobs_add(c, &job, &err), GGL_UNSUPPORTED);
+    CHECK_HAS(err.msg, "writes by diffusion");
+    p.shift = false;
+    const llm_token_bias bias = {1, -1};
+    p.bias = &bias;
+    p.n_bias = 1;
+    CHECK_INT(llm_generate_tokens(c, &id, 1, &p, NULL, NULL, &err), GGL_UNSUPPORTED);
+    llm_close(c);
+    c = open_with("builtin:stories", (llm_open_params){.n_parallel = 1});
+    REQUIRE(c);
+    p = greedy(3);
+    p.diffuse = &d;
+    CHECK_INT(llm_generate_tokens(c, &id, 1, &p, NULL, NULL, &err), GGL_USAGE);
+    llm_close(c);
+}
