@@ -8,7 +8,7 @@ import math
 import os
 from typing import Any, Collection, Dict, Iterable, List, Mapping, Optional, Sequence, SupportsIndex, Tuple, TypedDict, Union
 
-from ._abi import GenerateParams, Library, Note, Number, TokenBias
+from ._abi import DiffuseParams, GenerateParams, Library, Note, Number, TokenBias
 
 
 class Options(TypedDict, total=False):
@@ -49,7 +49,13 @@ class Options(TypedDict, total=False):
     show_special           the text has special tokens, too
     grammar                the text follows this grammar, in GBNF
     json_schema            the text is JSON of this schema, a dict or its text; True: any JSON
-    json_spaces            JSON may have white space between values"""
+    json_spaces            JSON may have white space between values
+    diffusion_steps        of a model that writes by diffusion: steps in which the answer's tokens are unmasked; 0: one for each, the default
+    diffusion_block_length one block of so many tokens is unmasked after the other; 0: all at once, the default
+    diffusion_eps          without blocks: the share of masks for the last step; default 0.001
+    diffusion_algorithm    which masks come first: "confidence", the default, "entropy", "margin", "random" or "origin"
+    diffusion_alg_temp     randomness of that order; default 0
+    diffusion_cfg_scale    how far to go away from what is written without the prompt; default 0"""
 
     max_tokens: Optional[SupportsIndex]
     temperature: Optional[float]
@@ -86,6 +92,12 @@ class Options(TypedDict, total=False):
     grammar: Optional[str]
     json_schema: Union[str, Mapping[str, Any], bool, None]
     json_spaces: Optional[bool]
+    diffusion_steps: Optional[SupportsIndex]
+    diffusion_block_length: Optional[SupportsIndex]
+    diffusion_eps: Optional[float]
+    diffusion_algorithm: Optional[str]
+    diffusion_alg_temp: Optional[float]
+    diffusion_cfg_scale: Optional[float]
 
 
 # Options that other programs have, and what is here instead: the name of an option, or words.
@@ -235,6 +247,11 @@ def set_read(p: GenerateParams, value: Any) -> None:
     p.read, p.n_read = (c.c_int32 * len(ids))(*ids), len(ids)
 
 
+def set_diffusion(p: GenerateParams, given: Mapping[str, Any]) -> None:
+    schedule = DiffuseParams(size=c.sizeof(DiffuseParams), **given)
+    p.diffuse = c.pointer(schedule)
+
+
 def stages(name: str, value: Any) -> bytes:
     return text_bytes(name, value if isinstance(value, str) else ";".join(value))
 
@@ -286,6 +303,16 @@ SETTERS: Dict[str, Any] = {
     "json_spaces": ("json_spaces", flag),
 }
 
+# Options whose members are those of DiffuseParams.
+SCHEDULE: Dict[str, Any] = {
+    "diffusion_steps": ("n_steps", whole, 0, 32),
+    "diffusion_block_length": ("n_block", whole, 0, 32),
+    "diffusion_eps": ("eps", above_0),
+    "diffusion_algorithm": ("order", text_bytes),
+    "diffusion_alg_temp": ("order_temp", number),
+    "diffusion_cfg_scale": ("cfg_scale", number),
+}
+
 
 def other_numbers(lib: Library) -> Dict[str, Any]:
     """Numbers of the sampler that are no members of the struct, as SETTERS has options."""
@@ -304,7 +331,7 @@ def generate_params(lib: Library, options: Mapping[str, Any]) -> GenerateParams:
     p = GenerateParams()
     lib.llm_generate_fill_default(c.byref(p), c.sizeof(p))
     set_random_seed(p)
-    setters, numbers = {**SETTERS, **other_numbers(lib)}, {}
+    setters, numbers, schedule = {**SETTERS, **SCHEDULE, **other_numbers(lib)}, {}, {}
     refuse_unknown(options, setters, ELSEWHERE, "option")
     for name, value in options.items():
         setter = setters[name]
@@ -315,11 +342,15 @@ def generate_params(lib: Library, options: Mapping[str, Any]) -> GenerateParams:
         else:
             member, convert, *limits = setter
             given = convert(name, value, *limits)
-            if member:
+            if name in SCHEDULE:
+                schedule[member] = given
+            elif member:
                 setattr(p, member, given)
             else:
                 numbers[name] = given
     set_numbers(p, numbers)
+    if schedule:
+        set_diffusion(p, schedule)
     if p.json_schema:
         collect_notes(p)
     return p
