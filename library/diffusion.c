@@ -2,27 +2,22 @@
 #include <string.h>
 
 #include "arrays.h"
-#include "context.h"
+#include "generation.h"
 #include "ggl/internal/alloc.h"
 #include "ggl/internal/params.h"
-#include "llm/internal/diffuse.h"
 
-/* By llm_diffusion_order. */
-static const char *const orders[LLM_DIFFUSE_N_ORDERS] = {"origin", "entropy", "margin", "random",
-                                                         "confidence"};
-
-static ggl_status find_order(const char *name, llm_diffusion_order *out, ggl_error *err) {
-    *out = LLM_DIFFUSE_CONFIDENCE;
-    if (!name)
-        return GGL_OK;
-    for (int k = 0; k < LLM_DIFFUSE_N_ORDERS; k++)
-        if (strcmp(orders[k], name) == 0) {
-            *out = (llm_diffusion_order)k;
-            return GGL_OK;
-        }
-    return ggl_fail(err, GGL_USAGE,
-                    "order '%.40s' is none of origin, entropy, margin, random and confidence",
-                    name);
+ggl_status llm_diffusion_read(llm_diffusion *d, const llm_context *c, const llm_diffuse_params *p,
+                              ggl_error *err) {
+    if (!llm_session_sees_all(c->session) || !llm_session_has_logits(c->session))
+        return ggl_fail(err, GGL_UNSUPPORTED, "the model is not of the diffusion kind");
+    *d = llm_diffusion_default();
+    d->n_steps = p->n_steps;
+    d->n_block = p->n_block;
+    d->eps = p->eps == 0 ? d->eps : p->eps;
+    d->order_temp = p->order_temp;
+    d->cfg_scale = p->cfg_scale;
+    const ggl_status st = p->order ? llm_diffusion_order_find(p->order, &d->order, err) : GGL_OK;
+    return st == GGL_OK ? llm_diffusion_of(d, c->model, err) : st;
 }
 
 typedef struct teller {
@@ -59,32 +54,26 @@ ggl_status llm_diffuse_tokens(llm_context *c, const int32_t *prompt, size_t n_pr
         st = llm_need_array("prompt", prompt, n_prompt, err);
     if (st != GGL_OK)
         return st;
-    if (!llm_session_sees_all(c->session) || !llm_session_has_logits(c->session))
-        return ggl_fail(err, GGL_UNSUPPORTED, "the model is not of the diffusion kind");
-    const int32_t n_new = p.n_length == 0 ? 64 : p.n_length;
-    llm_diffusion d = {.prompt = prompt,
-                       .n_prompt = (int64_t)n_prompt,
-                       .n_length = (int64_t)n_prompt + n_new,
-                       .n_steps = p.n_steps == 0 ? n_new : p.n_steps,
-                       .n_block = p.n_block,
-                       .eps = p.eps == 0 ? 0.001 : p.eps,
-                       .order_temp = p.order_temp,
-                       .temp = p.temp,
-                       .top_k = p.top_k,
-                       .top_p = p.top_p == 0 ? 1 : p.top_p,
-                       .cfg_scale = p.cfg_scale,
-                       .seed = p.seed};
+    const int32_t n_new = p.n_length == 0 ? LLM_DIFFUSION_LENGTH : p.n_length;
+    llm_diffusion d;
     teller t = {&p, &d, c};
-    d.step = tell;
-    d.ctx = &t;
-    st = find_order(p.order, &d.order, err);
-    if (st == GGL_OK)
-        st = llm_diffusion_of(&d, c->model, err);
+    st = llm_diffusion_read(&d, c, &p, err);
     if (st == GGL_OK && n_new < 1)
         st = ggl_fail(err, GGL_USAGE, "n_length is %d, but must be 1 or more", (int)n_new);
+    if (st != GGL_OK)
+        return st;
+    d.prompt = prompt;
+    d.n_prompt = (int64_t)n_prompt;
+    d.n_length = d.n_prompt + n_new;
+    d.n_steps = d.n_steps == 0 ? n_new : d.n_steps;
+    d.temp = p.temp;
+    d.top_k = p.top_k;
+    d.top_p = p.top_p == 0 ? 1 : p.top_p;
+    d.seed = p.seed;
+    d.step = tell;
+    d.ctx = &t;
     atomic_store(&c->cancelled, false);
-    if (st == GGL_OK)
-        st = llm_context_take(c, err);
+    st = llm_context_take(c, err);
     if (st == GGL_OK)
         st = llm_context_clear(c, err);
     if (st != GGL_OK)

@@ -56,6 +56,36 @@ static ggl_status force(const llm_context *c, const generation *g, ggl_error *er
     return n > 0 ? llm_sampler_force(c->sampler, id, n, err) : GGL_OK;
 }
 
+/* Takes the next token of a text by diffusion, once it and those before it are settled. */
+static ggl_status settle(llm_context *c, generation *g, ggl_error *err) {
+    bool is_done = false;
+    ggl_status st = GGL_OK;
+    while (st == GGL_OK && !is_done && llm_diffuser_n_settled(g->diffuser) == g->n_given)
+        st = llm_context_is_cancelled(c)
+                 ? ggl_fail(err, GGL_CANCELLED, "stopped by the caller")
+                 : llm_diffuser_run_pass(g->diffuser, c->session, &is_done, err);
+    if (st == GGL_OK && llm_diffuser_n_settled(g->diffuser) > g->n_given)
+        st = llm_generation_take(g, c, llm_diffuser_text(g->diffuser)[g->n_given++], NULL, err);
+    if (st == GGL_OK && g->n_given == g->diffusion.n_length && g->finish == LLM_FINISH_NONE)
+        g->finish = LLM_FINISH_LENGTH;
+    set_counts(c, g);
+    return st;
+}
+
+/* Begins a text by diffusion. */
+static ggl_status begin_diffusion(llm_context *c, generation *g, ggl_error *err) {
+    ggl_status st = llm_context_give(c, err);
+    if (st == GGL_OK)
+        st = llm_session_clear(c->session, 0, err);
+    if (st == GGL_OK)
+        st = llm_generator_adopt(c->generator, NULL, 0, err);
+    if (st == GGL_OK)
+        st = llm_diffuser_new(&g->diffuser, c->session, &g->diffusion, err);
+    g->n_given = g->diffusion.n_prompt;
+    c->run.n_prompt = g->diffusion.n_prompt;
+    return st;
+}
+
 /* Draws a token. If it is the last one, sets the reason. */
 static ggl_status draw(llm_context *c, generation *g, ggl_error *err) {
     int32_t id;
@@ -78,7 +108,8 @@ static ggl_status step(llm_context *c, generation *g, ggl_error *err) {
     while (!llm_stopped_text_has(&g->text) && g->finish == LLM_FINISH_NONE) {
         const ggl_status st = llm_context_is_cancelled(c)
                                   ? ggl_fail(err, GGL_CANCELLED, "stopped by the caller")
-                                  : draw(c, g, err);
+                              : g->diffuser ? settle(c, g, err)
+                                            : draw(c, g, err);
         if (st != GGL_OK)
             return st;
         if (g->finish != LLM_FINISH_NONE)
@@ -106,8 +137,10 @@ static ggl_status read_text(llm_context *c, const int32_t **id, size_t *n, int32
                                   "read is set, but the model reads no text apart from its prompt")
                        : GGL_OK;
     const double begin = seconds();
-    ggl_status st = p->read ? llm_session_read(c->session, 0, p->read, (int64_t)p->n_read, err)
-                            : llm_session_read(c->session, 0, *id, (int64_t)*n, err);
+    bool is_found;
+    const int32_t *text = p->read ? p->read : *id;
+    const int64_t n_text = (int64_t)(p->read ? p->n_read : *n);
+    ggl_status st = llm_session_read_once(c->session, 0, text, n_text, &is_found, err);
     c->run.prompt_seconds += seconds() - begin;
     if (llm_session_n_past(c->session, 0) == 0) { /* also if it could not be read after that */
         const ggl_status adopted = llm_generator_adopt(c->generator, NULL, 0, NULL);
@@ -115,7 +148,8 @@ static ggl_status read_text(llm_context *c, const int32_t **id, size_t *n, int32
     }
     if (st != GGL_OK || p->read)
         return st;
-    c->run.n_prompt += (int64_t)*n - 1; /* the start token is counted when it runs */
+    /* the start token is counted when it runs */
+    *(is_found ? &c->run.n_reused : &c->run.n_prompt) += n_text - 1;
     *start = llm_session_start_token(c->session);
     *id = start;
     *n = 1;
@@ -123,11 +157,13 @@ static ggl_status read_text(llm_context *c, const int32_t **id, size_t *n, int32
 }
 
 static ggl_status run_prompt(llm_context *c, const int32_t *id, size_t n, ggl_error *err) {
-    const generation *g = c->generation;
+    generation *g = c->generation;
     int32_t start;
     if (llm_context_is_cancelled(c)) /* while the prompt was made, or before its first step */
         return ggl_fail(err, GGL_CANCELLED, "stopped by the caller");
     ggl_status st = GGL_OK;
+    if (g->diffusion.n_length > 0)
+        return begin_diffusion(c, g, err);
     if (!g->p.prompt_logits || !llm_session_sees_all(c->session)) /* else all logits are wanted */
         st = llm_context_check_writes(c, true, err);
     if (st == GGL_OK)

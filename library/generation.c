@@ -191,6 +191,62 @@ static ggl_status set_grammar(generation *g, llm_context *c, const int32_t *id, 
     return GGL_OK;
 }
 
+/* --- diffusion -------------------------------------------------------------------------------- */
+
+static ggl_status check_diffusion(const llm_generate_params *p, ggl_error *err) {
+    const struct {
+        bool given;
+        const char *name;
+    } unfit[] = {{grammar_text(p) != NULL, "a grammar or schema"},
+                 {llm_demands_call(p->tool_choice), "a tool_choice that demands a call"},
+                 {p->n_bias > 0, "a bias of tokens"},
+                 {p->force != NULL, "force"},
+                 {p->read != NULL, "read"},
+                 {p->shift || p->full, "a context that goes on when it is full"}};
+    for (size_t i = 0; i < sizeof unfit / sizeof *unfit; i++)
+        if (unfit[i].given)
+            return ggl_fail(err, GGL_UNSUPPORTED,
+                            "this model writes by diffusion, all of a text at once, where %s "
+                            "cannot be used",
+                            unfit[i].name);
+    return GGL_OK;
+}
+
+/* Sets g->diffusion for a prompt of n tokens, if the model writes by diffusion. */
+static ggl_status set_diffusion(generation *g, const llm_context *c, const int32_t *id, size_t n,
+                                ggl_error *err) {
+    const llm_generate_params *p = &g->p;
+    const bool diffuses = llm_session_sees_all(c->session) && llm_session_has_logits(c->session);
+    llm_diffuse_params schedule = {.size = sizeof schedule};
+    llm_sampler_params s = c->sampling ? *c->sampling : llm_sampler_default();
+    if (!diffuses && p->diffuse)
+        return ggl_fail(err, GGL_USAGE,
+                        "diffuse is set, but the model does not write by diffusion");
+    if (!diffuses || p->prompt_logits) /* else the logits of the text are all that is wanted */
+        return GGL_OK;
+    ggl_status st = check_diffusion(p, err);
+    if (st == GGL_OK)
+        st = GGL_READ_PARAMS(llm_diffuse_params, &schedule, p->diffuse, err);
+    if (st == GGL_OK && !c->sampling)
+        st = set_numbers(&s, p, err);
+    if (st == GGL_OK)
+        st = llm_diffusion_read(&g->diffusion, c, &schedule, err);
+    if (st != GGL_OK)
+        return st;
+    const int64_t room = llm_session_n_ctx(c->session) - (int64_t)n;
+    int64_t n_new = p->n_max;
+    if (n_new == 0)
+        n_new = room < LLM_DIFFUSION_LENGTH && room > 0 ? room : LLM_DIFFUSION_LENGTH;
+    llm_diffusion *d = &g->diffusion;
+    d->prompt = id;
+    d->n_prompt = (int64_t)n;
+    d->n_length = d->n_prompt + n_new;
+    llm_diffusion_sample(d, &s);
+    return GGL_OK;
+}
+
+/* --- all -------------------------------------------------------------------------------------- */
+
 ggl_status llm_generation_new(generation **out, llm_context *c, const llm_generate_params *params,
                               const int32_t *id, size_t n, ggl_error *err) {
     generation *g = *out = ggl_calloc(1, sizeof *g);
@@ -207,7 +263,9 @@ ggl_status llm_generation_new(generation **out, llm_context *c, const llm_genera
         st = set_stops(g, err);
     if (st == GGL_OK)
         st = set_grammar(g, c, id, n, err);
-    return st == GGL_OK ? set_sampler(g, c, err) : st;
+    if (st == GGL_OK)
+        st = set_sampler(g, c, err);
+    return st == GGL_OK ? set_diffusion(g, c, id, n, err) : st;
 }
 
 void llm_kept_grammar_free(kept_grammar *k) {
@@ -230,6 +288,7 @@ void llm_generation_free(llm_context *c, generation *g) {
     llm_kept_grammar_free(drop);
     llm_sampler_free(g->sampler);
     llm_stopped_text_fini(&g->text);
+    llm_diffuser_free(g->diffuser);
     ggl_free(g);
 }
 

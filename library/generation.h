@@ -4,6 +4,7 @@
 #define LIBRARY_GENERATION_H
 
 #include "context.h"
+#include "llm/internal/diffuse.h"
 #include "stopped_text.h"
 
 /* What was made of a grammar or a schema. */
@@ -21,12 +22,19 @@ typedef struct generation {
     llm_finish finish;    /* LLM_FINISH_NONE: more tokens can be generated */
     int64_t n_generated;
     stopped_text text;
+    /* Of a model of the diffusion kind: */
+    llm_diffusion diffusion; /* n_length: of the whole text; 0: the model is of another kind */
+    llm_diffuser *diffuser;  /* of llm_begin; the tokens before n_given were taken */
+    int64_t n_given;
 } generation;
 
 /* Checks the parameters, which may be NULL, and makes what chooses the tokens after the prompt id[0 .. n). Sets *out,
  * unless memory is lacking for it, also on failure. Statuses as of llm_generate. */
 ggl_status llm_generation_new(generation **out, llm_context *c, const llm_generate_params *params,
                               const int32_t *id, size_t n, ggl_error *err);
+/* The schedule of p; *d gets neither a prompt nor what the sampler has. GGL_UNSUPPORTED: the model is of another kind. */
+ggl_status llm_diffusion_read(llm_diffusion *d, const llm_context *c, const llm_diffuse_params *p,
+                              ggl_error *err);
 /* Frees it, and keeps its grammar for the next one. g may be NULL. */
 void llm_generation_free(llm_context *c, generation *g);
 void llm_kept_grammar_free(kept_grammar *k); /* NULL is fine */

@@ -34,22 +34,41 @@ void llm_prompt_file_close(llm_prompt_file *f) {
     ggl_free(f);
 }
 
-ggl_status llm_prompt_file_load(llm_prompt_file *f, const int32_t *id, size_t n, int64_t *n_held,
-                                ggl_error *why, ggl_error *err) {
-    why->status = llm_prompt_cache_load(f->cache, f->path, id, n, n_held, why);
-    return llm_generator_adopt(f->c->generator, id, (size_t)*n_held, err);
+/* What the model reads, and the beginning of what it writes, which may be *start. */
+static llm_file_prompt split(const llm_context *c, const llm_file_prompt *p, int32_t *start) {
+    if (!llm_session_reads_text(c->session) || p->read)
+        return *p;
+    *start = llm_session_start_token(c->session);
+    return (llm_file_prompt){.id = start, .n = 1, .read = p->id, .n_read = p->n};
 }
 
-ggl_status llm_prompt_file_save(llm_prompt_file *f, const int32_t *id, size_t n, bool all,
+ggl_status llm_prompt_file_load(llm_prompt_file *f, const llm_file_prompt *prompt, int64_t *n_held,
+                                ggl_error *why, ggl_error *err) {
+    int32_t start;
+    int64_t n_text;
+    const llm_file_prompt p = split(f->c, prompt, &start);
+    llm_prompt_cache_text(f->cache, p.read, p.n_read);
+    why->status = llm_prompt_cache_load(f->cache, f->path, p.id, p.n, n_held, why);
+    llm_prompt_cache_text(f->cache, NULL, 0);
+    const ggl_status st = llm_generator_adopt(f->c->generator, p.id, (size_t)*n_held, err);
+    (void)llm_session_text(f->c->session, 0, &n_text);
+    if (p.read != prompt->read && why->status == GGL_OK && n_text > 0)
+        *n_held = n_text - 1;
+    return st;
+}
+
+ggl_status llm_prompt_file_save(llm_prompt_file *f, const llm_file_prompt *prompt, bool all,
                                 ggl_error *err) {
     size_t n_all, n_held;
+    int32_t start;
+    const llm_file_prompt p = split(f->c, prompt, &start);
     ggl_status st = llm_generator_settle(f->c->generator, &n_held, err);
     const int32_t *held = llm_generator_tokens(f->c->generator, &n_all);
     if (!all)
-        n_held = llm_common_beginning(held, n_held, id, n);
-    const bool shifted = !all && n_held < n;
+        n_held = llm_common_beginning(held, n_held, p.id, p.n);
+    const bool shifted = !all && n_held < p.n;
     if (st == GGL_OK && shifted)
-        st = llm_prompt_cache_save_copy(f->cache, f->path, id, n, err);
+        st = llm_prompt_cache_save_copy(f->cache, f->path, p.id, p.n, err);
     if ((st == GGL_NOT_FOUND || (st == GGL_OK && !shifted)) && n_held > 0)
         st = llm_prompt_cache_save(f->cache, f->path, held, n_held, err);
     return st;

@@ -13,12 +13,18 @@ typedef struct llm_prompt_file llm_prompt_file;
 ggl_status llm_prompt_file_open(llm_prompt_file **out, llm_context *c, const char *path,
                                 bool read_only, ggl_error *err);
 void llm_prompt_file_close(llm_prompt_file *f); /* NULL is fine */
-/* Sets the sequence to what the file has of a prompt, *n_held tokens, before llm_begin. why->status: why it is not used; GGL_OK: it is.
- * Statuses of llm_restore. */
-ggl_status llm_prompt_file_load(llm_prompt_file *f, const int32_t *id, size_t n, int64_t *n_held,
+/* What llm_begin gets. */
+typedef struct llm_file_prompt {
+    const int32_t *id;   /* [n] */
+    const int32_t *read; /* [n_read], as of llm_generate_params */
+    size_t n, n_read;
+} llm_file_prompt;
+/* Sets the sequence to what the file has of a prompt, *n_held tokens of id, before llm_begin. If the model reads the prompt as a text,
+ * these are all but one, as it writes a token of its own. why->status: why it is not used; GGL_OK: it is. Statuses of llm_restore. */
+ggl_status llm_prompt_file_load(llm_prompt_file *f, const llm_file_prompt *prompt, int64_t *n_held,
                                 ggl_error *why, ggl_error *err);
 /* Writes the file, with the prompt, or with all of the sequence. GGL_NOT_FOUND, GGL_UNSUPPORTED: it cannot be kept any more. */
-ggl_status llm_prompt_file_save(llm_prompt_file *f, const int32_t *id, size_t n, bool all,
+ggl_status llm_prompt_file_save(llm_prompt_file *f, const llm_file_prompt *prompt, bool all,
                                 ggl_error *err);
 
 #endif

@@ -112,6 +112,8 @@ ggl_status llm_running_jobs_add(llm_jobs *all, llm_job *job) {
     if (st == GGL_OK && r->g->p.same_sampler)
         st = ggl_fail(&job->err, GGL_USAGE, "same_sampler: each job has a sampler of its own");
     if (st == GGL_OK) {
+        const llm_diffusion *d = &r->g->diffusion;
+        const int64_t n_max = d->n_length > 0 ? d->n_length - d->n_prompt : r->g->p.n_max;
         const llm_sequence_params p = {.size = sizeof p,
                                        .prompt = job->id,
                                        .n_prompt = job->n,
@@ -119,7 +121,8 @@ ggl_status llm_running_jobs_add(llm_jobs *all, llm_job *job) {
                                        .n_read = r->g->p.n_read,
                                        .sampler = r->g->sampler,
                                        .matcher = r->g->kept ? r->g->kept->matcher : NULL,
-                                       .n_max = r->g->p.n_max > 0 ? r->g->p.n_max : -1,
+                                       .n_max = n_max > 0 ? n_max : -1,
+                                       .diffusion = d->n_length > 0 ? d : NULL,
                                        .ignore_eog = r->g->p.ignore_end,
                                        .shift = r->g->p.shift,
                                        .n_keep = r->g->p.n_keep,

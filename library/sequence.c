@@ -143,6 +143,13 @@ const float *llm_logits(const llm_context *c) {
     return c->logits;
 }
 
+const int32_t *llm_sequence_read(const llm_context *c, size_t *n) {
+    int64_t n_text;
+    const int32_t *text = llm_session_text(c->session, 0, &n_text);
+    *n = (size_t)n_text;
+    return text;
+}
+
 const int32_t *llm_sequence(const llm_context *c, size_t *n) {
     if (!c->is_own)
         return llm_generator_tokens(c->generator, n);

@@ -368,6 +368,7 @@ static bool make_store(ggl_graph *g, ggl_tensor *t, int k, ggl_store_kind kind, 
     if (!s || !ggl_grow(&g->store, &g->cap_stores, g->n_stores + 1, sizeof *g->store))
         return no_memory(g);
     *s = (ggl_store){.kind = kind, .type = type, .group = t->group, .n_pos = 1};
+    s->of_stage = t->rows == GGL_ROWS_STAGE;
     memcpy(s->ne, like->ne, sizeof s->ne);
     s->name = ggl_arena_printf(&g->arena, t->group < 0 ? "%s" : "%s of group %d", what, t->group);
     if (!s->name)

@@ -79,6 +79,9 @@ static void choose_types(const ggl_graph *g, const ggl_tensor *cache) {
         is_read |= t->op == GGL_OP_ATTEND && t->needed && t->src[ATTEND_KV] == cache &&
                    t->rows != cache->rows;
     }
+    for (int k = 0; k < 2; k++)
+        if (cache->store[k])
+            cache->store[k]->is_read = is_read;
     for (int k = 0; k < 2 && is_read; k++)
         if (cache->store[k] && ggl_row_size_checked(type[k], cache->store[k]->ne[0], &row))
             cache->store[k]->type = type[k];

@@ -16,7 +16,12 @@ typedef struct slot_call {
     int64_t n_pos;    /* rows of positions 0 .. n_pos-1 */
     bool states_only; /* no rows */
     char *bytes;      /* SAVE writes to it, RESTORE reads from it */
+    ggl_slot_part part;
 } slot_call;
+
+static bool is_of(ggl_slot_part part, const ggl_store *st) {
+    return part == GGL_SLOT_ALL || (part == GGL_SLOT_TEXT ? st->is_read : !st->of_stage);
+}
 
 /* Returns the device that holds the store; NULL if none does, as no node that runs uses it. */
 static device *device_of(const ggl_sched *s, const ggl_store *st) {
@@ -75,7 +80,7 @@ static ggl_status act(ggl_sched *s, slot_call c, ggl_error *err) {
     ggl_status status = ggl_sched_finish(s, err);
     for (int i = 0; i < ggl_graph_n_stores(s->plan.g) && status == GGL_OK; i++) {
         const ggl_store *st = ggl_graph_store(s->plan.g, i);
-        device *d = device_of(s, st);
+        device *d = is_of(c.part, st) ? device_of(s, st) : NULL;
         size_t done = 0;
         if (d)
             status = act_on(s, d, st, &c, &done, err);
@@ -87,11 +92,14 @@ static ggl_status act(ggl_sched *s, slot_call c, ggl_error *err) {
 
 ggl_status ggl_sched_clear_slot(ggl_sched *s, int slot, ggl_error *err) {
     /* Only states: attention reads no rows of later positions, so old rows may stay. */
-    return act(s, (slot_call){CLEAR, slot, slot, 0, true, NULL}, err);
+    return act(s, (slot_call){.what = CLEAR, .slot = slot, .other = slot, .states_only = true},
+               err);
 }
 
 ggl_status ggl_sched_copy_slot(ggl_sched *s, int dst, int src, int64_t n_pos, ggl_error *err) {
-    return dst == src ? GGL_OK : act(s, (slot_call){COPY, dst, src, n_pos, false, NULL}, err);
+    return dst == src
+               ? GGL_OK
+               : act(s, (slot_call){.what = COPY, .slot = dst, .other = src, .n_pos = n_pos}, err);
 }
 
 ggl_status ggl_sched_copy_page(ggl_sched *s, int32_t dst, int32_t src, ggl_error *err) {
@@ -110,22 +118,39 @@ ggl_status ggl_sched_copy_page(ggl_sched *s, int32_t dst, int32_t src, ggl_error
     return status;
 }
 
-size_t ggl_sched_slot_size(const ggl_sched *s, int64_t n_pos, bool states_only) {
+size_t ggl_sched_part_size(const ggl_sched *s, ggl_slot_part part, int64_t n_pos,
+                           bool states_only) {
     size_t size = 0;
-    for (int i = 0; i < ggl_graph_n_stores(s->plan.g); i++)
-        size += ggl_rows_size(ggl_graph_store(s->plan.g, i), n_pos, states_only);
+    for (int i = 0; i < ggl_graph_n_stores(s->plan.g); i++) {
+        const ggl_store *st = ggl_graph_store(s->plan.g, i);
+        size += is_of(part, st) ? ggl_rows_size(st, n_pos, states_only) : 0;
+    }
     return size;
+}
+
+ggl_status ggl_sched_save_part(ggl_sched *s, ggl_slot_part part, int slot, int64_t n_pos,
+                               bool states_only, void *dst, ggl_error *err) {
+    return act(s, (slot_call){SAVE, slot, slot, n_pos, states_only, dst, part}, err);
+}
+
+ggl_status ggl_sched_restore_part(ggl_sched *s, ggl_slot_part part, int slot, int64_t n_pos,
+                                  bool states_only, const void *src, ggl_error *err) {
+    char *bytes = (char *)src; /* which RESTORE only reads */
+    return act(s, (slot_call){RESTORE, slot, slot, n_pos, states_only, bytes, part}, err);
+}
+
+size_t ggl_sched_slot_size(const ggl_sched *s, int64_t n_pos, bool states_only) {
+    return ggl_sched_part_size(s, GGL_SLOT_ALL, n_pos, states_only);
 }
 
 ggl_status ggl_sched_save_slot(ggl_sched *s, int slot, int64_t n_pos, bool states_only, void *dst,
                                ggl_error *err) {
-    return act(s, (slot_call){SAVE, slot, slot, n_pos, states_only, dst}, err);
+    return ggl_sched_save_part(s, GGL_SLOT_ALL, slot, n_pos, states_only, dst, err);
 }
 
 ggl_status ggl_sched_restore_slot(ggl_sched *s, int slot, int64_t n_pos, bool states_only,
                                   const void *src, ggl_error *err) {
-    char *bytes = (char *)src; /* which RESTORE only reads */
-    return act(s, (slot_call){RESTORE, slot, slot, n_pos, states_only, bytes}, err);
+    return ggl_sched_restore_part(s, GGL_SLOT_ALL, slot, n_pos, states_only, src, err);
 }
 
 bool ggl_sched_has_states(const ggl_sched *s) {

@@ -21,10 +21,9 @@ typedef struct ranked {
     int32_t token;
 } ranked;
 
-typedef struct diffuser {
-    llm_session *s;
-    const llm_diffusion *d;
-    int32_t *id;
+struct llm_diffuser {
+    llm_diffusion d; /* its prompt is the beginning of id */
+    int32_t *id;     /* [n_length] */
     int64_t n_vocab;
     uint64_t random;
     candidate *found; /* [n_length] */
@@ -36,7 +35,11 @@ typedef struct diffuser {
     int64_t n_without, at_without;
     bool has_nan;
     int32_t *masked; /* [n_length]: the text without the prompt */
-} diffuser;
+    /* The pass that is next: step i_step (of block i_block) replaces masks of from .. to-1, n_masks of them. */
+    int64_t i_step, i_block, from, to, n_masks;
+    bool is_without; /* it is the one without the prompt, which comes first */
+};
+typedef llm_diffuser diffuser;
 
 /* --- chance ----------------------------------------------------------------------------------- */
 
@@ -61,33 +64,56 @@ static void softmax(diffuser *f, const float *logits, double temp) {
     double top = -INFINITY, sum = 0;
     for (int64_t i = 0; i < f->n_vocab; i++) {
         f->has_nan |= isnan(logits[i]);
-        if (i != f->d->mask)
+        if (i != f->d.mask)
             top = fmax(top, (double)logits[i]);
     }
     f->has_nan |= isinf(top);
     for (int64_t i = 0; i < f->n_vocab; i++)
-        sum += f->p[i] = i == f->d->mask ? 0 : ggl_exp(((double)logits[i] - top) / temp);
+        sum += f->p[i] = i == f->d.mask ? 0 : ggl_exp(((double)logits[i] - top) / temp);
     for (int64_t i = 0; i < f->n_vocab; i++)
         f->p[i] /= sum;
 }
 
+/* Sets order to the n likeliest tokens, likeliest first. It is a heap with the last of them on top until all were seen. */
+static void rank(diffuser *f, int64_t n) {
+    ranked *o = f->order;
+    int64_t n_held = 0;
+    for (int32_t i = 0; i < f->n_vocab; i++) {
+        const ranked x = {f->p[i], i};
+        int64_t at = 0;
+        if (n_held < n) {
+            for (at = n_held++; at > 0 && by_probability(&o[(at - 1) / 2], &x) < 0;
+                 at = (at - 1) / 2)
+                o[at] = o[(at - 1) / 2];
+        } else if (by_probability(&x, &o[0]) < 0) {
+            for (int64_t k; (k = 2 * at + 1) < n; at = k) {
+                k += k + 1 < n && by_probability(&o[k], &o[k + 1]) < 0;
+                if (by_probability(&o[k], &x) < 0)
+                    break;
+                o[at] = o[k];
+            }
+        } else {
+            continue;
+        }
+        o[at] = x;
+    }
+    qsort(o, (size_t)n, sizeof *o, by_probability);
+}
+
 /* Leaves the top_k likeliest tokens, and of these the fewest whose probabilities reach top_p. */
 static void limit(diffuser *f) {
-    const llm_diffusion *d = f->d;
+    const llm_diffusion *d = &f->d;
     if (d->top_k == 0 && d->top_p >= 1)
         return;
-    for (int32_t i = 0; i < f->n_vocab; i++)
-        f->order[i] = (ranked){f->p[i], i};
-    qsort(f->order, (size_t)f->n_vocab, sizeof *f->order, by_probability);
     double sum = 0;
     int64_t n = 0;
     const int64_t most = d->top_k > 0 && d->top_k < f->n_vocab ? d->top_k : f->n_vocab;
+    rank(f, most);
     while (n < most && (n == 0 || sum < d->top_p))
         sum += f->order[n++].p;
-    for (int64_t i = n; i < f->n_vocab; i++)
-        f->p[f->order[i].token] = 0;
+    memset(f->p, 0, (size_t)f->n_vocab * sizeof *f->p);
     for (int64_t i = 0; i < n; i++)
-        f->p[f->order[i].token] /= sum;
+        f->p[f->order[i].token] = f->order[i].p / sum;
 }
 
 /* Draws a token by p; with a temperature of 0, the likeliest, of equals the first. */
@@ -95,7 +121,7 @@ static int32_t draw(diffuser *f) {
     int32_t best = 0;
     for (int32_t i = 1; i < f->n_vocab; i++)
         best = f->p[i] > f->p[best] ? i : best;
-    if (f->d->temp <= 0)
+    if (f->d.temp <= 0)
         return best;
     double x = next_random(f);
     for (int32_t i = 0; i < f->n_vocab; i++) {
@@ -109,7 +135,7 @@ static int32_t draw(diffuser *f) {
 /* Returns how soon the mask for which `token` was drawn is to be replaced. */
 static double key_of(diffuser *f, int32_t token) {
     double entropy = 0, first = 0, second = 0;
-    switch (f->d->order) {
+    switch (f->d.order) {
     case LLM_DIFFUSE_ENTROPY:
         for (int64_t i = 0; i < f->n_vocab; i++)
             entropy += f->p[i] * ggl_log(f->p[i] + 1e-10);
@@ -127,10 +153,14 @@ static double key_of(diffuser *f, int32_t token) {
     }
 }
 
-/* Takes the logits of a mask. */
-static void on_logits(void *ctx, int64_t i, const float *logits) {
+void llm_diffuser_logits(void *ctx, int64_t i, const float *logits) {
     diffuser *f = ctx;
-    const llm_diffusion *d = f->d;
+    const llm_diffusion *d = &f->d;
+    if (f->is_without) {
+        memcpy(f->without + f->n_without++ * f->n_vocab, logits,
+               (size_t)f->n_vocab * sizeof *logits);
+        return;
+    }
     float *other = f->without ? f->without + f->at_without++ * f->n_vocab : NULL;
     for (int64_t k = 0; other && k < f->n_vocab; k++) /* away from the logits without a prompt */
         other[k] += (1 + (float)d->cfg_scale) * (logits[k] - other[k]);
@@ -142,42 +172,7 @@ static void on_logits(void *ctx, int64_t i, const float *logits) {
     c->key = key_of(f, c->token);
 }
 
-static void keep_logits(void *ctx, int64_t i, const float *logits) {
-    diffuser *f = ctx;
-    (void)i;
-    memcpy(f->without + f->n_without++ * f->n_vocab, logits, (size_t)f->n_vocab * sizeof *logits);
-}
-
 /* --- a step ----------------------------------------------------------------------------------- */
-
-static ggl_status eval(diffuser *f, const int32_t *id, void (*each)(void *, int64_t, const float *),
-                       ggl_error *err) {
-    const llm_batch b = {.n = f->d->n_length, .token = id, .want = f->want, .each = each, .ctx = f};
-    ggl_status st = llm_session_clear(f->s, 0, err);
-    return st == GGL_OK ? llm_session_eval(f->s, &b, err) : st;
-}
-
-/* Computes candidates for the masks of from .. to-1. */
-static ggl_status find(diffuser *f, int64_t from, int64_t to, ggl_error *err) {
-    const llm_diffusion *d = f->d;
-    const int64_t back = d->shift ? 1 : 0;
-    ggl_status st = GGL_OK;
-    memset(f->want, 0, (size_t)d->n_length * sizeof *f->want);
-    for (int64_t i = from; i < to; i++)
-        f->want[i - back] |= f->id[i] == d->mask;
-    f->n_found = f->n_without = f->at_without = 0;
-    if (f->without) {
-        memcpy(f->masked, f->id, (size_t)d->n_length * sizeof *f->id);
-        for (int64_t i = 0; i < d->n_prompt; i++)
-            f->masked[i] = d->mask;
-        st = eval(f, f->masked, keep_logits, err);
-    }
-    if (st == GGL_OK)
-        st = eval(f, f->id, on_logits, err);
-    if (st == GGL_OK && f->has_nan)
-        st = ggl_fail(err, GGL_FORMAT, "the model's logits are not finite");
-    return st;
-}
 
 static int by_key(const void *a, const void *b) {
     const candidate *x = a, *y = b;
@@ -188,9 +183,9 @@ static int by_key(const void *a, const void *b) {
 /* Replaces n of the masks found. With order_temp they are drawn by softmax of their keys, without putting back: the
  * largest of key / temp plus Gumbel noise. */
 static void replace(diffuser *f, int64_t n) {
-    for (int64_t i = 0; i < f->n_found && f->d->order_temp > 0; i++)
-        f->found[i].key = f->found[i].key / f->d->order_temp -
-                          ggl_log(-ggl_log(next_random(f) + 1e-300) + 1e-300);
+    for (int64_t i = 0; i < f->n_found && f->d.order_temp > 0; i++)
+        f->found[i].key =
+            f->found[i].key / f->d.order_temp - ggl_log(-ggl_log(next_random(f) + 1e-300) + 1e-300);
     qsort(f->found, (size_t)f->n_found, sizeof *f->found, by_key);
     for (int64_t i = 0; i < n && i < f->n_found; i++)
         f->id[f->found[i].at] = f->found[i].token;
@@ -199,66 +194,116 @@ static void replace(diffuser *f, int64_t n) {
 static int64_t n_masks(const diffuser *f, int64_t from, int64_t to) {
     int64_t n = 0;
     for (int64_t i = from; i < to; i++)
-        n += f->id[i] == f->d->mask;
+        n += f->id[i] == f->d.mask;
     return n;
 }
 
 static ggl_status tell(const diffuser *f, int64_t n_done, ggl_error *err) {
-    return f->d->step && !f->d->step(f->d->ctx, n_done, f->id)
+    return f->d.step && !f->d.step(f->d.ctx, n_done, f->id)
                ? ggl_fail(err, GGL_CANCELLED, "stopped by the caller")
                : GGL_OK;
 }
 
 /* --- schedules -------------------------------------------------------------------------------- */
 
-/* Dream's: step i of n leaves the share of masks that t - s of t are, for times t from 1 to eps. */
-static ggl_status by_time(diffuser *f, ggl_error *err) {
-    const llm_diffusion *d = f->d;
-    ggl_status st = GGL_OK;
-    for (int64_t i = 0; i < d->n_steps && st == GGL_OK; i++) {
-        const double share = (1 - d->eps) / (double)d->n_steps, t = 1 - (double)i * share,
-                     s = t - share, p = i + 1 < d->n_steps ? 1 - s / t : 1;
-        const int64_t masks = n_masks(f, d->n_prompt, d->n_length);
-        if (masks == 0)
-            break;
-        st = find(f, d->n_prompt, d->n_length, err);
-        int64_t n = (int64_t)((double)masks * p);
-        if (st == GGL_OK && d->order == LLM_DIFFUSE_ORIGIN) { /* each by chance */
-            n = 0;
-            for (int64_t k = 0; k < f->n_found; k++)
-                n += next_random(f) < p;
-            n = i + 1 < d->n_steps ? n : masks;
-        }
-        if (st == GGL_OK) {
-            replace(f, n);
-            st = tell(f, i + 1, err);
-        }
+/* Dream's: step i of n leaves the share of masks that t - s of t are, for times t from 1 to eps. Finds the masks of the next step;
+ * false: there is none. */
+static bool next_by_time(diffuser *f) {
+    f->from = f->d.n_prompt;
+    f->to = f->d.n_length;
+    f->n_masks = n_masks(f, f->from, f->to);
+    return f->n_masks > 0 && f->i_step < f->d.n_steps;
+}
+
+/* Returns how many masks the step replaces. */
+static int64_t n_by_time(diffuser *f) {
+    const llm_diffusion *d = &f->d;
+    const bool is_last = f->i_step + 1 >= d->n_steps;
+    const double share = (1 - d->eps) / (double)d->n_steps, t = 1 - (double)f->i_step * share,
+                 s = t - share, p = is_last ? 1 : 1 - s / t;
+    int64_t n = (int64_t)((double)f->n_masks * p);
+    if (d->order == LLM_DIFFUSE_ORIGIN) { /* each by chance */
+        n = 0;
+        for (int64_t k = 0; k < f->n_found; k++)
+            n += next_random(f) < p;
+        n = is_last ? f->n_masks : n;
     }
-    return st;
+    return n;
+}
+
+static int64_t n_blocks(const llm_diffusion *d) {
+    return (d->n_length - d->n_prompt + d->n_block - 1) / d->n_block;
+}
+
+/* Steps of each block. */
+static int64_t n_each(const llm_diffusion *d) {
+    const int64_t each = d->n_steps / n_blocks(d);
+    return each > 0 ? each : 1;
 }
 
 /* LLaDA's: the same number of masks in each step of a block. */
-static ggl_status by_blocks(diffuser *f, ggl_error *err) {
-    const llm_diffusion *d = f->d;
-    const int64_t n_new = d->n_length - d->n_prompt,
-                  n_blocks = (n_new + d->n_block - 1) / d->n_block,
-                  each = d->n_steps / n_blocks > 0 ? d->n_steps / n_blocks : 1;
-    ggl_status st = GGL_OK;
-    for (int64_t b = 0; b < n_blocks && st == GGL_OK; b++) {
-        const int64_t from = d->n_prompt + b * d->n_block,
-                      to = from + d->n_block < d->n_length ? from + d->n_block : d->n_length;
-        for (int64_t i = 0; i < each && st == GGL_OK; i++) {
-            const int64_t masks = n_masks(f, from, to), left = each - i;
-            if (masks == 0)
-                break;
-            st = find(f, from, to, err);
-            if (st == GGL_OK) {
-                replace(f, (masks + left - 1) / left);
-                st = tell(f, b * each + i + 1, err);
-            }
-        }
+static bool next_by_blocks(diffuser *f) {
+    const llm_diffusion *d = &f->d;
+    for (; f->i_block < n_blocks(d); f->i_block++, f->i_step = 0) {
+        f->from = d->n_prompt + f->i_block * d->n_block;
+        f->to = f->from + d->n_block < d->n_length ? f->from + d->n_block : d->n_length;
+        f->n_masks = n_masks(f, f->from, f->to);
+        if (f->n_masks > 0 && f->i_step < n_each(d))
+            return true;
     }
-    return st;
+    return false;
+}
+
+static int64_t n_by_blocks(const diffuser *f) {
+    const int64_t left = n_each(&f->d) - f->i_step;
+    return (f->n_masks + left - 1) / left;
+}
+
+/* --- passes ----------------------------------------------------------------------------------- */
+
+const int32_t *llm_diffuser_pass(llm_diffuser *f, const bool **want) {
+    const llm_diffusion *d = &f->d;
+    const int64_t back = d->shift ? 1 : 0;
+    *want = f->want;
+    if (f->n_without > 0 && !f->is_without) /* the second one of a step */
+        return f->id;
+    if (!(d->n_block > 0 ? next_by_blocks(f) : next_by_time(f)))
+        return NULL;
+    memset(f->want, 0, (size_t)d->n_length * sizeof *f->want);
+    for (int64_t i = f->from; i < f->to; i++)
+        f->want[i - back] |= f->id[i] == d->mask;
+    f->n_found = f->n_without = f->at_without = 0;
+    f->is_without = f->without != NULL;
+    if (!f->without)
+        return f->id;
+    memcpy(f->masked, f->id, (size_t)d->n_length * sizeof *f->id);
+    for (int64_t i = 0; i < d->n_prompt; i++)
+        f->masked[i] = d->mask;
+    return f->masked;
+}
+
+ggl_status llm_diffuser_end_pass(llm_diffuser *f, ggl_error *err) {
+    if (f->is_without) {
+        f->is_without = false;
+        return GGL_OK;
+    }
+    f->n_without = 0;
+    if (f->has_nan)
+        return ggl_fail(err, GGL_FORMAT, "the model's logits are not finite");
+    replace(f, f->d.n_block > 0 ? n_by_blocks(f) : n_by_time(f));
+    f->i_step++;
+    return tell(f, (f->d.n_block > 0 ? f->i_block * n_each(&f->d) : 0) + f->i_step, err);
+}
+
+const int32_t *llm_diffuser_text(const llm_diffuser *f) {
+    return f->id;
+}
+
+int64_t llm_diffuser_n_settled(const llm_diffuser *f) {
+    int64_t n = f->d.n_prompt;
+    while (n < f->d.n_length && f->id[n] != f->d.mask)
+        n++;
+    return n;
 }
 
 /* --- all -------------------------------------------------------------------------------------- */
@@ -286,6 +331,36 @@ static ggl_status check(const llm_session *s, const llm_diffusion *d, ggl_error 
     return llm_check_tokens(d->prompt, (size_t)d->n_prompt, llm_session_n_vocab(s), err);
 }
 
+/* By llm_diffusion_order. */
+static const char *const orders[LLM_DIFFUSE_N_ORDERS] = {"origin", "entropy", "margin", "random",
+                                                         "confidence"};
+
+const char *llm_diffusion_order_name(llm_diffusion_order order) {
+    return orders[order];
+}
+
+ggl_status llm_diffusion_order_find(const char *name, llm_diffusion_order *out, ggl_error *err) {
+    for (int k = 0; k < LLM_DIFFUSE_N_ORDERS; k++)
+        if (strcmp(orders[k], name) == 0) {
+            *out = (llm_diffusion_order)k;
+            return GGL_OK;
+        }
+    return ggl_fail(err, GGL_USAGE,
+                    "order '%.40s' is none of origin, entropy, margin, random and confidence",
+                    name);
+}
+
+llm_diffusion llm_diffusion_default(void) {
+    return (llm_diffusion){.eps = 0.001, .order = LLM_DIFFUSE_CONFIDENCE, .top_p = 1};
+}
+
+void llm_diffusion_sample(llm_diffusion *d, const llm_sampler_params *s) {
+    d->temp = s->temp > 0 ? (double)s->temp : 0;
+    d->top_k = s->top_k > 0 ? s->top_k : 0;
+    d->top_p = s->top_p > 0 ? (double)s->top_p : 1;
+    d->seed = s->seed;
+}
+
 ggl_status llm_diffusion_of(llm_diffusion *d, const llm_model *m, ggl_error *err) {
     const ggl_gguf *file = llm_model_file(m);
     int64_t id = -1;
@@ -304,36 +379,86 @@ ggl_status llm_diffusion_of(llm_diffusion *d, const llm_model *m, ggl_error *err
 }
 
 static bool alloc(diffuser *f) {
-    const size_t n = (size_t)f->d->n_length, n_vocab = (size_t)f->n_vocab;
+    const size_t n = (size_t)f->d.n_length, n_vocab = (size_t)f->n_vocab;
+    f->id = ggl_calloc(n, sizeof *f->id);
     f->found = ggl_calloc(n, sizeof *f->found);
     f->want = ggl_calloc(n, sizeof *f->want);
     f->p = ggl_calloc(n_vocab, sizeof *f->p);
     f->order = ggl_calloc(n_vocab, sizeof *f->order);
-    bool ok = f->found && f->want && f->p && f->order;
-    if (ok && f->d->cfg_scale > 0) {
+    bool ok = f->id && f->found && f->want && f->p && f->order;
+    if (ok && f->d.cfg_scale > 0) {
+        const size_t n_new = n - (size_t)f->d.n_prompt, n_block = (size_t)f->d.n_block,
+                     n_rows = n_block > 0 && n_block < n_new ? n_block : n_new;
         f->masked = ggl_calloc(n, sizeof *f->masked);
-        f->without = ggl_calloc(n * n_vocab, sizeof *f->without);
+        f->without = ggl_calloc(n_rows * n_vocab, sizeof *f->without);
         ok = f->masked && f->without;
     }
     return ok;
 }
 
-ggl_status llm_diffuse(llm_session *s, const llm_diffusion *d, int32_t *id, ggl_error *err) {
-    ggl_status st = check(s, d, err);
+ggl_status llm_diffuser_new(llm_diffuser **out, const llm_session *s, const llm_diffusion *d,
+                            ggl_error *err) {
+    llm_diffusion own = *d;
+    *out = NULL;
+    own.n_steps = own.n_steps == 0 ? own.n_length - own.n_prompt : own.n_steps;
+    const ggl_status st = check(s, &own, err);
     if (st != GGL_OK)
         return st;
-    diffuser f = {.s = s, .d = d, .id = id, .n_vocab = llm_session_n_vocab(s), .random = d->seed};
-    memcpy(id, d->prompt, (size_t)d->n_prompt * sizeof *id);
+    diffuser *f = ggl_calloc(1, sizeof *f);
+    if (f)
+        *f = (diffuser){.d = own, .n_vocab = llm_session_n_vocab(s), .random = d->seed};
+    if (!f || !alloc(f)) {
+        llm_diffuser_free(f);
+        return ggl_fail(err, GGL_NOMEM, "out of memory for the diffusion");
+    }
+    memcpy(f->id, d->prompt, (size_t)d->n_prompt * sizeof *f->id);
     for (int64_t i = d->n_prompt; i < d->n_length; i++)
-        id[i] = d->mask;
-    st = alloc(&f) ? tell(&f, 0, err) : ggl_fail(err, GGL_NOMEM, "out of memory for the diffusion");
+        f->id[i] = d->mask;
+    f->d.prompt = f->id;
+    *out = f;
+    return GGL_OK;
+}
+
+void llm_diffuser_free(llm_diffuser *f) {
+    if (!f)
+        return;
+    ggl_free(f->id);
+    ggl_free(f->found);
+    ggl_free(f->want);
+    ggl_free(f->p);
+    ggl_free(f->order);
+    ggl_free(f->masked);
+    ggl_free(f->without);
+    ggl_free(f);
+}
+
+ggl_status llm_diffuser_run_pass(llm_diffuser *f, llm_session *s, bool *is_done, ggl_error *err) {
+    const bool *want;
+    const int32_t *id = llm_diffuser_pass(f, &want);
+    *is_done = !id;
+    if (!id)
+        return GGL_OK;
+    const llm_batch b = {
+        .n = f->d.n_length, .token = id, .want = want, .each = llm_diffuser_logits, .ctx = f};
+    ggl_status st = llm_session_clear(s, 0, err);
     if (st == GGL_OK)
-        st = d->n_block > 0 ? by_blocks(&f, err) : by_time(&f, err);
-    ggl_free(f.found);
-    ggl_free(f.want);
-    ggl_free(f.p);
-    ggl_free(f.order);
-    ggl_free(f.masked);
-    ggl_free(f.without);
+        st = llm_session_eval(s, &b, err);
+    if (st == GGL_OK)
+        st = llm_diffuser_end_pass(f, err);
+    const ggl_status cleared = llm_session_clear(s, 0, st == GGL_OK ? err : NULL);
+    return st == GGL_OK ? cleared : st;
+}
+
+ggl_status llm_diffuse(llm_session *s, const llm_diffusion *d, int32_t *id, ggl_error *err) {
+    llm_diffuser *f;
+    bool is_done = false;
+    ggl_status st = llm_diffuser_new(&f, s, d, err);
+    if (st == GGL_OK)
+        st = tell(f, 0, err);
+    while (st == GGL_OK && !is_done)
+        st = llm_diffuser_run_pass(f, s, &is_done, err);
+    if (st == GGL_OK)
+        memcpy(id, llm_diffuser_text(f), (size_t)d->n_length * sizeof *id);
+    llm_diffuser_free(f);
     return st;
 }

@@ -19,6 +19,8 @@ struct llm_prompt_cache {
     llm_session *session;
     int slot;
     prompt_cache_key key;
+    const int32_t *text; /* [n_text]: what the model is to read (llm_prompt_cache_text) */
+    size_t n_text;
     /* A copy of the slot with the first n tokens of a prompt, for models that cannot go back there.
      * data NULL: none. */
     prompt_cache_entry copy;
@@ -147,13 +149,22 @@ static bool can_cut(const llm_prompt_cache *c) {
     return !c->session->slots.has_states && c->session->slots.rollback == INT64_MAX;
 }
 
+void llm_prompt_cache_text(llm_prompt_cache *c, const int32_t *id, size_t n) {
+    c->text = id;
+    c->n_text = n;
+}
+
 /* --- loading ---------------------------------------------------------------------------------- */
 
 /* Sets the slot to at most the first `want` tokens of an entry. Returns false if it cannot. */
 static bool restore(llm_prompt_cache *c, const prompt_cache_entry *e, int64_t want,
                     ggl_error *err) {
     llm_session *s = c->session;
-    if ((int64_t)e->n > want && s->slots.has_states) {
+    bool fits = true;
+    if (s->reads_text &&
+        llm_slot_has_text(s, e->data, e->size, c->text, (int64_t)c->n_text, &fits, err) != GGL_OK)
+        return false;
+    if (!fits || ((int64_t)e->n > want && s->slots.has_states)) {
         err->status = GGL_OK; /* the sequences differ too early; nothing is wrong */
         return false;
     }
@@ -180,7 +191,8 @@ static ggl_status use(llm_prompt_cache *c, const void *data, size_t size, const 
     while (same < n && same < content.n && id[same] == content.id[same])
         same++;
     const int64_t want = (int64_t)(same == n && n > 0 ? n - 1 : same);
-    for (int i = 0; i < content.n_entries && want > 0; i++) {
+    const bool is_of_use = want > 0 || c->session->reads_text;
+    for (int i = 0; i < content.n_entries && is_of_use; i++) {
         ggl_error why = {0};
         if (restore(c, &content.entry[i], want, &why))
             return GGL_OK;

@@ -36,6 +36,9 @@ typedef struct seq {
     /* The slot holds the first n_kept tokens. Wrong guesses may follow them until llm_seq_go_back. */
     int32_t *token; /* [n]; belongs to the owner, who makes room for one more than will run */
     int64_t n, n_kept;
+    /* Of a model that reads a text before it writes: that text, [n_text], of the owner. NULL: the session alone knows it. */
+    const int32_t *text;
+    int64_t n_text;
     seq_snapshot snapshot[SEQ_N_SNAPSHOTS];
     llm_guesser guesser; /* .guess NULL if none */
     int64_t n_guess_max; /* no more than the slot can go back */

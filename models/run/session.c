@@ -351,7 +351,7 @@ static ggl_status find_guess_tokens(llm_session *s, const llm_model *m, ggl_erro
 }
 
 static ggl_status alloc_arrays(llm_session *s, ggl_error *err) {
-    const size_t n = (size_t)s->n_ubatch;
+    const size_t n = (size_t)s->n_ubatch, n_ctx = (size_t)s->n_ctx;
     s->token = ggl_calloc(n, sizeof *s->token);
     s->pos = ggl_calloc(n, sizeof *s->pos);
     s->slot = ggl_calloc(n, sizeof *s->slot);
@@ -359,7 +359,10 @@ static ggl_status alloc_arrays(llm_session *s, ggl_error *err) {
     s->row = ggl_calloc(n, sizeof *s->row);
     s->read_slot = ggl_calloc(n, sizeof *s->read_slot);
     s->read_end = ggl_calloc(n, sizeof *s->read_end);
-    return s->token && s->pos && s->slot && s->end && s->row && s->read_slot && s->read_end
+    if (s->reads_text)
+        s->text = ggl_calloc((size_t)s->n_slots * n_ctx, sizeof *s->text);
+    return s->token && s->pos && s->slot && s->end && s->row && s->read_slot && s->read_end &&
+                   (s->text || !s->reads_text)
                ? GGL_OK
                : no_memory(err);
 }
@@ -473,6 +476,7 @@ void llm_session_free(llm_session *s) {
     ggl_free(s->row);
     ggl_free(s->read_slot);
     ggl_free(s->read_end);
+    ggl_free(s->text);
     for (int i = 0; i < s->n_lanes; i++)
         ggl_free(s->flight[i].row), ggl_free(s->flight[i].told);
     ggl_free(s->flight);

@@ -47,6 +47,7 @@ struct llm_session {
     /* Tokens read a text, which is in slot n_slots + slot of the graph. [n_ubatch]: where */
     bool reads_text;
     int32_t *read_slot, *read_end;
+    int32_t *text; /* [n_slots][n_ctx]: the texts' tokens; NULL: no texts are read */
     int32_t start; /* of such a model: the token with which it begins to write */
     const char *
         prefix; /* of the names of the inputs of texts: "", or "stage." if only these are computed */
@@ -68,9 +69,17 @@ struct llm_session {
     const float *logits;
 };
 
+/* The slot of the graph in which the text is that the slot's tokens read. */
+static inline int llm_text_slot(const llm_session *s, int slot) {
+    return (int)s->n_slots + slot;
+}
+
 /* Saves the first n_past tokens of a slot as llm_session_save does. Fewer than the slot has are
  * possible if its model has no states and no rings. */
 ggl_status llm_slot_save(llm_session *s, int slot, int64_t n_past, bool states_only, void **data,
                          size_t *size, ggl_error *err);
+/* Sets *out: whether these bytes are a saved slot whose tokens read this text (n 0: none). Statuses of llm_session_restore. */
+ggl_status llm_slot_has_text(const llm_session *s, const void *data, size_t size,
+                             const int32_t *token, int64_t n, bool *out, ggl_error *err);
 
 #endif

@@ -57,15 +57,10 @@ ggl_status llm_check_tokens(const int32_t *id, size_t n, int64_t n_vocab, ggl_er
     return GGL_OK;
 }
 
-/* The slot of the graph in which the text is that the slot's tokens read. */
-static int text_slot(const llm_session *s, int slot) {
-    return (int)s->n_slots + slot;
-}
-
 /* Checks that the slots have texts to read. */
 static ggl_status check_texts(const llm_session *s, const llm_batch *b, ggl_error *err) {
     for (int64_t i = 0; i < b->n; i++)
-        if (s->slots.state[text_slot(s, slot_of(b, i))].n_past == 0)
+        if (s->slots.state[llm_text_slot(s, slot_of(b, i))].n_past == 0)
             return ggl_fail(err, GGL_USAGE,
                             "the model reads a text before it writes, and slot %d has none "
                             "(llm_generate and llm_session_read give it one)",
@@ -188,8 +183,8 @@ static int64_t fill_ubatch(llm_session *s, const llm_batch *b, int64_t first, se
         if (s->guesses)
             give_row(s, b, i, n);
         if (s->reads_text) {
-            s->read_slot[n] = text_slot(s, slot);
-            s->read_end[n] = (int32_t)s->slots.state[text_slot(s, slot)].n_past;
+            s->read_slot[n] = llm_text_slot(s, slot);
+            s->read_end[n] = (int32_t)s->slots.state[llm_text_slot(s, slot)].n_past;
         }
     }
     f->n = n;
@@ -284,7 +279,7 @@ ggl_status llm_session_read(llm_session *s, int slot, const int32_t *token, int6
     ggl_status st = check_collected(s, err);
     if (st == GGL_OK)
         st = check_read(s, slot, token, n, err);
-    const int to = text_slot(s, slot);
+    const int to = llm_text_slot(s, slot);
     if (st == GGL_OK)
         st = llm_slots_clear(&s->slots, slot, err);
     if (st == GGL_OK)
@@ -303,6 +298,8 @@ ggl_status llm_session_read(llm_session *s, int slot, const int32_t *token, int6
     if (st == GGL_OK)
         st = run_text(s, n, err);
     llm_slots_settle(&s->slots, 0, st == GGL_OK);
+    if (st == GGL_OK)
+        memcpy(s->text + slot * s->n_ctx, token, (size_t)n * sizeof *token);
     return st;
 }
 

@@ -30,15 +30,52 @@ ggl_status llm_session_cut(llm_session *s, int slot, int64_t n_past, ggl_error *
     return st == GGL_OK ? llm_slots_cut(&s->slots, slot, n_past, err) : st;
 }
 
+/* Lets slot dst read the text that slot src reads. */
+static ggl_status share_text(llm_session *s, int dst, int src, ggl_error *err) {
+    const int64_t n = s->slots.state[llm_text_slot(s, src)].n_past;
+    const ggl_status st =
+        llm_slots_share(&s->slots, llm_text_slot(s, dst), llm_text_slot(s, src), n, err);
+    if (st == GGL_OK && dst != src)
+        memcpy(s->text + dst * s->n_ctx, s->text + src * s->n_ctx, (size_t)n * sizeof *s->text);
+    return st;
+}
+
+const int32_t *llm_session_text(const llm_session *s, int slot, int64_t *n) {
+    const bool has = s->reads_text && slot >= 0 && slot < s->n_slots;
+    *n = has ? s->slots.state[llm_text_slot(s, slot)].n_past : 0;
+    return *n > 0 ? s->text + slot * s->n_ctx : NULL;
+}
+
+static bool has_text(const llm_session *s, int slot, const int32_t *token, int64_t n) {
+    int64_t n_text;
+    const int32_t *text = llm_session_text(s, slot, &n_text);
+    return text && n_text == n && memcmp(text, token, (size_t)n * sizeof *token) == 0;
+}
+
+ggl_status llm_session_read_once(llm_session *s, int slot, const int32_t *token, int64_t n,
+                                 bool *is_found, ggl_error *err) {
+    int from = slot;
+    *is_found = slot >= 0 && slot < s->n_slots && token && has_text(s, slot, token, n);
+    if (*is_found)
+        return GGL_OK;
+    for (from = 0; token && from < s->n_slots && !has_text(s, from, token, n);)
+        from++;
+    if (!token || from == s->n_slots)
+        return llm_session_read(s, slot, token, n, err);
+    ggl_status st = llm_session_clear(s, slot, err);
+    if (st == GGL_OK)
+        st = share_text(s, slot, from, err);
+    *is_found = st == GGL_OK;
+    return st;
+}
+
 ggl_status llm_session_share(llm_session *s, int dst, int src, int64_t n_past, ggl_error *err) {
     ggl_status st = check_own(s, dst > src ? dst : src, err);
     if (st == GGL_OK)
         st = llm_slots_share(&s->slots, dst, src, n_past, err);
     if (st != GGL_OK || !s->reads_text)
         return st;
-    const int from = (int)s->n_slots + src; /* of the text that they read */
-    return llm_slots_share(&s->slots, (int)s->n_slots + dst, from, s->slots.state[from].n_past,
-                           err);
+    return share_text(s, dst, src, err);
 }
 
 ggl_status llm_session_copy(llm_session *s, int dst, int src, ggl_error *err) {
@@ -64,17 +101,20 @@ bool llm_session_has_states(const llm_session *s) {
 
 /* --- saving and restoring --------------------------------------------------------------------- */
 
-/* A saved slot: | header | bytes of ggl_sched_save_slot |. It fits only sessions with the same
- * stores. */
+/* A saved slot: | header | bytes of its stores |, and, if its tokens read a text, | the text's tokens i32 | bytes of its stores |.
+ * It fits only sessions with the same stores. */
 typedef struct header {
     char magic[8];
     uint32_t version, states_only;
     int64_t n_past, n_high, size; /* as in slot_state; size: bytes after the header */
     uint64_t shape, sum; /* hashes of the stores' shapes; and of this, with sum 0, and the bytes */
     int32_t type_k, type_v; /* of the KV cache, as ggl_type */
+    int64_t n_text;         /* tokens of the text; 0: none is saved */
 } header;
 
-enum { VERSION = 5 }; /* 4: words of four codes in pages of quantized rows; 5: sum is of all */
+enum {
+    VERSION = 6
+}; /* 4: words of four codes in pages of quantized rows; 5: sum is of all; 6: n_text */
 static const char magic[8] = "ggl-slot";
 
 static uint64_t shape_hash(const llm_session *s) {
@@ -89,6 +129,11 @@ static uint64_t shape_hash(const llm_session *s) {
     return h;
 }
 
+/* What of a slot of the session's own is saved. */
+static ggl_slot_part main_part(const llm_session *s) {
+    return s->reads_text ? GGL_SLOT_MAIN : GGL_SLOT_ALL;
+}
+
 static uint64_t sum_of(const header *h, const char *bytes, size_t size) {
     header own = *h;
     own.sum = 0;
@@ -100,13 +145,36 @@ static const char *type_name(int32_t type) {
     return t ? t->name : "?";
 }
 
+/* Sizes of the parts of a saved slot, in their order. */
+typedef struct parts {
+    size_t own, text_tokens, text;
+} parts;
+
+static parts parts_of(const llm_session *s, const header *h) {
+    return (parts){
+        .own = ggl_sched_part_size(s->sched, main_part(s), h->n_past, h->states_only != 0),
+        .text_tokens = (size_t)h->n_text * sizeof *s->text,
+        .text = h->n_text > 0 ? ggl_sched_part_size(s->sched, GGL_SLOT_TEXT, h->n_text, false) : 0};
+}
+
+static ggl_status save_bytes(llm_session *s, int slot, const header *h, char *bytes,
+                             ggl_error *err) {
+    const parts p = parts_of(s, h);
+    const ggl_status st = ggl_sched_save_part(s->sched, main_part(s), slot, h->n_past,
+                                              h->states_only != 0, bytes, err);
+    if (st != GGL_OK || h->n_text == 0)
+        return st;
+    memcpy(bytes + p.own, s->text + slot * s->n_ctx, p.text_tokens);
+    return ggl_sched_save_part(s->sched, GGL_SLOT_TEXT, llm_text_slot(s, slot), h->n_text, false,
+                               bytes + p.own + p.text_tokens, err);
+}
+
 ggl_status llm_slot_save(llm_session *s, int slot, int64_t n_past, bool states_only, void **data,
                          size_t *size, ggl_error *err) {
     *data = NULL;
-    if (s->reads_text)
-        return ggl_fail(err, GGL_UNSUPPORTED,
-                        "slots of a model that reads a text before it writes cannot be saved");
-    ggl_status st = llm_slots_check_whole(&s->slots, slot, err);
+    ggl_status st = check_own(s, slot, err);
+    if (st == GGL_OK)
+        st = llm_slots_check_whole(&s->slots, slot, err);
     if (st != GGL_OK)
         return st;
     header h = {.version = VERSION,
@@ -118,11 +186,14 @@ ggl_status llm_slot_save(llm_session *s, int slot, int64_t n_past, bool states_o
                 .type_k = (int32_t)ggl_graph_get_params(s->graph)->type_k,
                 .type_v = (int32_t)ggl_graph_get_params(s->graph)->type_v};
     memcpy(h.magic, magic, sizeof magic);
-    h.size = (int64_t)ggl_sched_slot_size(s->sched, h.n_past, states_only);
+    if (!states_only)
+        (void)llm_session_text(s, slot, &h.n_text);
+    const parts p = parts_of(s, &h);
+    h.size = (int64_t)(p.own + p.text_tokens + p.text);
     char *bytes = ggl_calloc(sizeof h + (size_t)h.size, 1);
     if (!bytes)
         return ggl_fail(err, GGL_NOMEM, "out of memory for a slot of %" PRId64 " bytes", h.size);
-    st = ggl_sched_save_slot(s->sched, slot, h.n_past, states_only, bytes + sizeof h, err);
+    st = save_bytes(s, slot, &h, bytes + sizeof h, err);
     if (st != GGL_OK) {
         ggl_free(bytes);
         return st;
@@ -132,6 +203,13 @@ ggl_status llm_slot_save(llm_session *s, int slot, int64_t n_past, bool states_o
     *data = bytes;
     *size = sizeof h + (size_t)h.size;
     return GGL_OK;
+}
+
+size_t llm_session_save_size(const llm_session *s, int slot) {
+    header h = {.n_past = llm_session_n_past(s, slot)};
+    (void)llm_session_text(s, slot, &h.n_text);
+    const parts p = parts_of(s, &h);
+    return sizeof h + p.own + p.text_tokens + p.text;
 }
 
 ggl_status llm_session_save(llm_session *s, int slot, bool states_only, void **data, size_t *size,
@@ -162,8 +240,15 @@ static ggl_status check_header(const llm_session *s, const header *h, const char
         return ggl_fail(err, GGL_FORMAT,
                         "the slot was saved by a session of another model, or with other "
                         "adapters");
+    const bool has_text = s->reads_text && h->states_only == 0;
+    if (h->n_text < has_text || h->n_text > (has_text ? s->n_ctx : 0))
+        return ggl_fail(err, h->n_text > s->n_ctx ? GGL_LIMIT : GGL_FORMAT,
+                        "the saved slot has read a text of %" PRId64
+                        " tokens; here a text has %d to %" PRId64,
+                        h->n_text, has_text, has_text ? s->n_ctx : 0);
+    const parts sizes = parts_of(s, h);
     if (h->size < 0 || (uint64_t)h->size != size ||
-        (uint64_t)h->size != ggl_sched_slot_size(s->sched, h->n_past, h->states_only != 0))
+        size != sizes.own + sizes.text_tokens + sizes.text)
         return ggl_fail(err, GGL_FORMAT,
                         "the saved slot has %zu bytes, but its header says %" PRId64, size,
                         h->size);
@@ -172,28 +257,81 @@ static ggl_status check_header(const llm_session *s, const header *h, const char
     return GGL_OK;
 }
 
+/* The text of a saved slot; NULL: it has none. Its tokens need not be aligned. */
+static const char *saved_text(const llm_session *s, const header *h, const char *bytes) {
+    return h->n_text > 0 ? bytes + parts_of(s, h).own : NULL;
+}
+
+static ggl_status read_header(const llm_session *s, header *h, const void *data, size_t size,
+                              ggl_error *err) {
+    if (!data || size < sizeof *h || memcmp(data, magic, sizeof magic) != 0)
+        return ggl_fail(err, GGL_FORMAT, "these bytes are not a saved slot");
+    memcpy(h, data, sizeof *h);
+    return check_header(s, h, (const char *)data + sizeof *h, size - sizeof *h, err);
+}
+
+ggl_status llm_slot_has_text(const llm_session *s, const void *data, size_t size,
+                             const int32_t *token, int64_t n, bool *out, ggl_error *err) {
+    header h;
+    *out = false;
+    const ggl_status st = read_header(s, &h, data, size, err);
+    if (st != GGL_OK)
+        return st;
+    const char *text = saved_text(s, &h, (const char *)data + sizeof h);
+    *out = h.n_text == n && (n == 0 || memcmp(text, token, (size_t)n * sizeof *token) == 0);
+    return GGL_OK;
+}
+
+/* Restores the text that the slot's tokens read. */
+static ggl_status restore_text(llm_session *s, int slot, const header *h, const char *text,
+                               ggl_error *err) {
+    const int to = llm_text_slot(s, slot);
+    int32_t *token = s->text + slot * s->n_ctx;
+    const size_t size = (size_t)h->n_text * sizeof *token;
+    ggl_status st = llm_slots_begin_restore(&s->slots, to, h->n_text, false, err);
+    if (st != GGL_OK)
+        return st;
+    memcpy(token, text, size);
+    st = llm_check_tokens(token, (size_t)h->n_text, s->built.n_vocab, err);
+    st = st == GGL_USAGE ? GGL_FORMAT : st;
+    if (st == GGL_OK)
+        st =
+            ggl_sched_restore_part(s->sched, GGL_SLOT_TEXT, to, h->n_text, false, text + size, err);
+    llm_slots_end_restore(&s->slots, to, h->n_text, h->n_text, st == GGL_OK);
+    if (st != GGL_OK && llm_slots_clear(&s->slots, to, NULL) != GGL_OK)
+        return st; /* it has no tokens all the same */
+    return st;
+}
+
+/* Checks that there is room for the slot's tokens, and for the text that they read. */
+static ggl_status check_room(llm_session *s, int slot, const header *h, ggl_error *err) {
+    const ggl_status st =
+        llm_slots_check_restore(&s->slots, slot, h->n_past, h->states_only != 0, err);
+    return st == GGL_OK && h->n_text > 0
+               ? llm_slots_check_restore(&s->slots, llm_text_slot(s, slot), h->n_text, false, err)
+               : st;
+}
+
 ggl_status llm_session_restore(llm_session *s, int slot, const void *data, size_t size,
                                ggl_error *err) {
     header h;
-    if (s->reads_text)
-        return ggl_fail(err, GGL_UNSUPPORTED,
-                        "slots of a model that reads a text before it writes cannot be restored");
-    ggl_status st = llm_slots_check(&s->slots, slot, err);
-    if (st != GGL_OK)
-        return st;
-    if (!data || size < sizeof h || memcmp(data, magic, sizeof magic) != 0)
-        return ggl_fail(err, GGL_FORMAT, "these bytes are not a saved slot");
-    memcpy(&h, data, sizeof h);
-    const char *bytes = (const char *)data + sizeof h;
-    st = check_header(s, &h, bytes, size - sizeof h, err);
+    ggl_status st = check_own(s, slot, err);
     if (st == GGL_OK)
-        st = llm_slots_check_restore(&s->slots, slot, h.n_past, h.states_only != 0, err);
+        st = llm_slots_check(&s->slots, slot, err);
+    if (st == GGL_OK)
+        st = read_header(s, &h, data, size, err);
+    if (st == GGL_OK)
+        st = check_room(s, slot, &h, err);
     if (st != GGL_OK)
         return st;
+    const char *bytes = (const char *)data + sizeof h, *text = saved_text(s, &h, bytes);
     const bool states_only = h.states_only != 0;
     st = llm_slots_begin_restore(&s->slots, slot, h.n_past, states_only, err);
+    if (st == GGL_OK && text)
+        st = restore_text(s, slot, &h, text, err);
     if (st == GGL_OK)
-        st = ggl_sched_restore_slot(s->sched, slot, h.n_past, states_only, bytes, err);
+        st =
+            ggl_sched_restore_part(s->sched, main_part(s), slot, h.n_past, states_only, bytes, err);
     llm_slots_end_restore(&s->slots, slot, h.n_past,
                           states_only ? s->slots.state[slot].n_high : h.n_high, st == GGL_OK);
     return st;

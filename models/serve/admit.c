@@ -59,6 +59,8 @@ static void insert(llm_engine *e, task *t) {
 static void prepare(llm_engine *e, task *t) {
     ggl_error err;
     t->turn = ++e->last_turn;
+    if (t->diffuser)
+        return;
     if (llm_task_make_room(t, &err) != GGL_OK)
         llm_task_failed(t, &err);
     if (t->q.sampler)
@@ -79,7 +81,7 @@ static bool find_leader(llm_engine *e, task *t) {
     task *by = NULL;
     for (int i = 0; i < e->n_run; i++) {
         task *o = e->run[i];
-        if (!o->has_begun || !o->reads || o->is_over)
+        if (!o->has_begun || !o->reads || o->is_over || t->text)
             continue;
         const int64_t n_common = llm_seq_common(t->q.token, n, o->q.token, o->q.n);
         if (n_common > most && n_common > o->q.n_kept) {
@@ -108,15 +110,25 @@ static void add_stops(llm_engine *e, task *t, int64_t n_common) {
     (void)llm_task_add_stop(t, (t->q.n - 1) / GGL_PAGE * GGL_PAGE);
 }
 
-/* Lets the task's slot read its text. If that fails, the task ends, and gives its slot back. */
+/* Lets the task's slot read its text, unless a slot has it. If that fails, the task ends, and gives its slot back. */
 static void read_text(llm_engine *e, task *t, int64_t now) {
     ggl_error err;
-    if (llm_session_read(e->p.session, t->q.slot, t->text, t->n_text, &err) != GGL_OK) {
+    bool is_found = false;
+    const seq *q = &t->q;
+    const ggl_status st =
+        t->p.no_reuse
+            ? llm_session_read(e->p.session, q->slot, q->text, q->n_text, &err)
+            : llm_session_read_once(e->p.session, q->slot, q->text, q->n_text, &is_found, &err);
+    if (st != GGL_OK) {
         llm_task_failed(t, &err);
         return;
     }
-    const int64_t ns = llm_engine_now(e) - now;
-    e->stats.n_prompt += t->stats.n_prompt - t->q.n; /* its first token is counted when it runs */
+    /* if the text is the prompt, its first token is counted when it runs */
+    const int64_t ns = llm_engine_now(e) - now, n = t->stats.n_prompt - t->n_begin;
+    if (is_found)
+        t->n_found = n;
+    else
+        e->stats.n_prompt += n;
     e->stats.prompt_ns += ns;
     e->stats.busy_ns += ns;
 }
@@ -138,8 +150,8 @@ static void begin(llm_engine *e, task *t, int64_t now) {
     if (!t->has_begun_before) {
         t->has_begun_before = true;
         t->stats.t_begun = now;
-        t->stats.n_reused = t->q.n_kept;
-        e->stats.n_reused += t->q.n_kept;
+        t->stats.n_reused = t->q.n_kept + t->n_found;
+        e->stats.n_reused += t->stats.n_reused;
     }
 }
 

@@ -1,5 +1,8 @@
 /* What runs in a batch, and what is drawn from its results. */
 #include "engine_impl.h"
+
+#include <string.h>
+
 #include "run/session_room.h"
 
 /* True if logits, an embedding or a score are to be shown for the prompt's token at pos. */
@@ -84,10 +87,58 @@ void llm_engine_on_row(void *ctx, int64_t i, const float *row) {
     }
 }
 
+void llm_engine_put_pass(llm_engine *e, task *t) {
+    const bool *want;
+    const int32_t *id = llm_diffuser_pass(t->diffuser, &want);
+    const int64_t n = t->q.n;
+    t->first = e->n;
+    t->from = 0;
+    t->n_piece = t->n_before = n;
+    memcpy(e->token + e->n, id, (size_t)n * sizeof *id);
+    for (int64_t i = 0; i < n; i++) {
+        e->slot[e->n + i] = t->q.slot;
+        e->filled->owner[e->n + i] = t;
+        e->want[e->n + i] = want[i];
+        e->want_embedding[e->n + i] = e->want_score[e->n + i] = false;
+        e->n_want += want[i];
+    }
+    e->n += n;
+    e->n_prompt += t->reads ? t->n_begin : 0;
+    e->n_generate += n - (t->reads ? t->n_begin : 0);
+    llm_session_estimate_append(e->p.session, t->q.slot, n);
+}
+
+void llm_engine_end_pass(llm_engine *e, task *t) {
+    ggl_error err;
+    if (t->reads)
+        t->stats.t_prompt = llm_engine_now(e);
+    t->reads = false;
+    ggl_status st = llm_session_clear(e->p.session, t->q.slot, &err); /* for the next pass */
+    if (st == GGL_OK)
+        st = llm_diffuser_end_pass(t->diffuser, &err);
+    if (st != GGL_OK) {
+        llm_task_failed(t, &err);
+        return;
+    }
+    const int32_t *id = llm_diffuser_text(t->diffuser);
+    const int64_t n = llm_diffuser_n_settled(t->diffuser);
+    while (t->n_given < n && !t->is_over) {
+        const int32_t next = id[t->n_given++];
+        t->q.n_drawn++;
+        e->stats.n_drawn++;
+        t->stats.t_last = llm_engine_now(e);
+        decide(e, t, next, !t->p.token || t->p.token(t->p.ctx, next, NULL));
+    }
+}
+
 void llm_engine_on_logits(void *ctx, int64_t i, const float *logits) {
     const part *p = ctx;
     llm_engine *e = p->e;
     task *t = p->owner[i];
+    if (t->diffuser) {
+        llm_diffuser_logits(t->diffuser, i - t->first, logits);
+        return;
+    }
     const int64_t pos = t->from + i - t->first, row = pos - (t->n_before - 1);
     if (!t->is_over && is_shown(t, pos)) {
         t->n_prompted = pos + 1;

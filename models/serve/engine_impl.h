@@ -55,6 +55,9 @@ struct llm_engine {
 
 /* Appends at most n of the tokens that a task has to run to the batch, guesses included. */
 void llm_engine_put(llm_engine *e, task *t, int64_t n);
+/* Appends the whole text of a task that writes by diffusion; and, after the batch has run, gives its caller what is settled. */
+void llm_engine_put_pass(llm_engine *e, task *t);
+void llm_engine_end_pass(llm_engine *e, task *t);
 /* The callbacks of a batch; ctx: its part. */
 void llm_engine_on_logits(void *ctx, int64_t i, const float *logits);
 void llm_engine_on_row(void *ctx, int64_t i, const float *row); /* of embeddings or scores */

@@ -1,6 +1,7 @@
 #include "kept.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "ggl/alloc.h"
 #include "run/session_room.h"
@@ -65,17 +66,22 @@ static const int32_t *tokens(const kept *k, int i, int64_t *n) {
     return s->by ? s->by->token : s->token;
 }
 
-/* How many tokens slot i has in common with the beginning of id[0 .. n). */
-static int64_t common(const kept *k, int i, const int32_t *id, int64_t n) {
-    int64_t n_slot;
+/* How many tokens slot i has in common with q, without its last one. What a slot holds depends on the text that it has read, and
+ * snapshots do not say which one that was. */
+static int64_t common(const kept *k, int i, const seq *q) {
+    int64_t n_slot, n_text;
+    const int32_t *text = q->text ? llm_session_text(k->session, i, &n_text) : NULL;
+    if (q->text && (k->has_states || !text || n_text != q->n_text ||
+                    memcmp(text, q->text, (size_t)n_text * sizeof *text) != 0))
+        return 0;
     const int32_t *token = tokens(k, i, &n_slot);
-    return llm_seq_common(id, n, token, n_slot);
+    return llm_seq_common(q->token, q->n - 1, token, n_slot);
 }
 
 int64_t llm_kept_common(const kept *k, const seq *q) {
     int64_t most = 0;
     for (int i = 0; i < k->n; i++) {
-        const int64_t n_common = common(k, i, q->token, q->n - 1);
+        const int64_t n_common = common(k, i, q);
         most = n_common > most ? n_common : most;
     }
     return most;
@@ -83,7 +89,7 @@ int64_t llm_kept_common(const kept *k, const seq *q) {
 
 /* Returns how many of the tokens of q, without its last one, slot i can give. */
 static int64_t offers(const kept *k, int i, const seq *q) {
-    const int64_t n = common(k, i, q->token, q->n - 1);
+    const int64_t n = common(k, i, q);
     if (!k->has_states || n == 0 || n == llm_session_n_past(k->session, i))
         return n;
     /* the slot's states are those after its last token */

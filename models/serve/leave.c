@@ -42,7 +42,7 @@ void llm_engine_take_out(llm_engine *e, task *t) {
 
 static void end_running(llm_engine *e, task *t) {
     llm_engine_take_out(e, t);
-    if (t->has_begun && (e->sees_all || t->text)) /* of no use to later sequences */
+    if (t->has_begun && e->sees_all) /* of no use to later sequences */
         llm_kept_give_back(&e->kept, &t->q);
     else if (t->has_begun)
         llm_kept_end(&e->kept, &t->q);

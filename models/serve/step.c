@@ -115,9 +115,13 @@ static void put_prompts(llm_engine *e) {
 
 /* Fills the batch with the whole texts of the tasks that run, all of which fit. */
 static void put_texts(llm_engine *e) {
-    for (int i = 0; i < e->n_run; i++)
-        if (is_reading(e->run[i]))
-            llm_engine_put(e, e->run[i], e->run[i]->q.n);
+    for (int i = 0; i < e->n_run; i++) {
+        task *t = e->run[i];
+        if (t->diffuser && t->has_begun && !t->is_over)
+            llm_engine_put_pass(e, t);
+        else if (is_reading(t))
+            llm_engine_put(e, t, t->q.n);
+    }
 }
 
 /* --- the step --------------------------------------------------------------------------------- */
@@ -142,6 +146,8 @@ static ggl_status run(llm_engine *e, ggl_error *err) {
             continue;
         if (st != GGL_OK)
             llm_task_failed(t, &why);
+        else if (t->diffuser)
+            llm_engine_end_pass(e, t);
         else if (t->from + t->n_piece < t->n_before)
             t->q.n_kept = t->from + t->n_piece;
     }

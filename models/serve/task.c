@@ -10,10 +10,17 @@
 static ggl_status check_output(llm_session *s, const llm_sequence_params *p, ggl_error *err) {
     const bool writes = llm_session_has_logits(s) && !llm_session_sees_all(s);
     const bool scores = p->pooling == LLM_POOL_RANK;
-    if (!p->embedded && !writes && llm_session_has_logits(s))
+    const bool diffuses = llm_session_has_logits(s) && llm_session_sees_all(s);
+    if (p->diffusion ? !diffuses : !p->embedded && diffuses)
         return ggl_fail(err, GGL_USAGE,
-                        "this model does not continue texts: it writes them by diffusion. llm-cli "
-                        "runs it, and in programs llm_diffuse_tokens");
+                        p->diffusion ? "the model does not write by diffusion"
+                                     : "this model does not continue texts: it writes them by "
+                                       "diffusion (llm_sequence_params.diffusion)");
+    if (p->diffusion && (p->n_max < 1 || p->matcher || p->prompted || p->embedded))
+        return ggl_fail(err, GGL_USAGE,
+                        "a text by diffusion has n_max tokens (%" PRId64
+                        "), at least 1, and neither a grammar nor logits of its prompt",
+                        p->n_max);
     if (p->read && !llm_session_reads_text(s))
         return ggl_fail(err, GGL_USAGE,
                         "read is set, but the model reads no text apart from its prompt");
@@ -25,7 +32,7 @@ static ggl_status check_output(llm_session *s, const llm_sequence_params *p, ggl
         return ggl_fail(err, GGL_USAGE,
                         "the session writes about the texts that it reads: their vectors need one "
                         "of its own (llm_session_params.only)");
-    if (!p->embedded && !writes)
+    if (!p->embedded && !p->diffusion && !writes)
         return ggl_fail(err, GGL_USAGE, "the session continues no texts: it makes %s of them",
                         llm_session_n_embd(s) > 0 ? "vectors" : "scores");
     if (p->embedded && (p->prompted || p->n_max != 0 ||
@@ -44,7 +51,7 @@ static ggl_status check(llm_session *s, const llm_sequence_params *p, ggl_error 
     const ggl_status st = check_output(s, p, err);
     if (st != GGL_OK)
         return st;
-    if (!p->sampler && !p->embedded)
+    if (!p->sampler && !p->embedded && !p->diffusion)
         return ggl_fail(err, GGL_USAGE, "a sequence needs a sampler");
     if (p->n_max < -1)
         return ggl_fail(err, GGL_USAGE, "n_max is %" PRId64 ", but must be -1 or more", p->n_max);
@@ -80,14 +87,50 @@ static ggl_status copy_prompt(task *t, const llm_session *s, ggl_error *err) {
     t->stats.n_prompt = (int64_t)p.n_prompt;
     if (!llm_session_reads_text(s))
         return copy(&t->q.token, &t->q.n, p.prompt, p.n_prompt, err);
-    t->p.no_reuse = true; /* what a slot keeps depends on the text, too */
     const int32_t start = llm_session_start_token(s);
-    const ggl_status st = p.read ? copy(&t->text, &t->n_text, p.read, p.n_read, err)
-                                 : copy(&t->text, &t->n_text, p.prompt, p.n_prompt, err);
+    const ggl_status st = p.read ? copy(&t->text, &t->q.n_text, p.read, p.n_read, err)
+                                 : copy(&t->text, &t->q.n_text, p.prompt, p.n_prompt, err);
+    t->q.text = t->text;
     if (st != GGL_OK)
         return st;
     return p.read ? copy(&t->q.token, &t->q.n, p.prompt, p.n_prompt, err)
                   : copy(&t->q.token, &t->q.n, &start, 1, err);
+}
+
+/* Returns the most tokens that the sequence can come to have: one more than the context is drawn. */
+static size_t most_tokens(const task *t) {
+    const int64_t most = t->q.n_ctx + 1, n = t->q.n, n_max = t->p.n_max;
+    return (size_t)(n_max < 0 || n_max > most - n ? most : n + n_max);
+}
+
+ggl_status llm_task_make_room(task *t, ggl_error *err) {
+    size_t n = (size_t)t->q.n;
+    if (!ggl_grow(&t->q.token, &n, most_tokens(t), sizeof *t->q.token))
+        return ggl_fail(err, GGL_NOMEM, "out of memory for a sequence of %zu tokens",
+                        most_tokens(t));
+    return GGL_OK;
+}
+
+/* Makes what writes the text, which is the sequence from now on. */
+static ggl_status make_diffuser(task *t, const llm_session *s, ggl_error *err) {
+    llm_diffusion d = *t->p.diffusion;
+    const int64_t most = llm_session_n_ctx(s) - t->q.n;
+    d.prompt = t->q.token;
+    d.n_prompt = t->q.n;
+    d.step = NULL;
+    if (t->p.n_max > most)
+        return ggl_fail(err, GGL_LIMIT,
+                        "a prompt of %" PRId64 " tokens and an answer of %" PRId64
+                        " exceed the context of %" PRId64,
+                        t->q.n, t->p.n_max, llm_session_n_ctx(s));
+    d.n_length = t->n_given = t->q.n;
+    d.n_length += t->p.n_max;
+    t->p.diffusion = NULL;
+    ggl_status st = llm_diffuser_new(&t->diffuser, s, &d, err);
+    if (st == GGL_OK)
+        st = llm_task_make_room(t, err);
+    t->q.n = st == GGL_OK ? d.n_length : t->q.n;
+    return st;
 }
 
 ggl_status llm_task_new(task **out, llm_session *s, const llm_sequence_params *p,
@@ -116,6 +159,8 @@ ggl_status llm_task_new(task **out, llm_session *s, const llm_sequence_params *p
     if (st == GGL_OK)
         st = copy_prompt(t, s, err);
     t->n_begin = t->q.n;
+    if (st == GGL_OK && t->p.diffusion)
+        st = make_diffuser(t, s, err);
     if (st != GGL_OK) {
         llm_task_free(t);
         return st;
@@ -124,24 +169,11 @@ ggl_status llm_task_new(task **out, llm_session *s, const llm_sequence_params *p
     return GGL_OK;
 }
 
-/* Returns the most tokens that the sequence can come to have: one more than the context is drawn. */
-static size_t most_tokens(const task *t) {
-    const int64_t most = t->q.n_ctx + 1, n = t->q.n, n_max = t->p.n_max;
-    return (size_t)(n_max < 0 || n_max > most - n ? most : n + n_max);
-}
-
-ggl_status llm_task_make_room(task *t, ggl_error *err) {
-    size_t n = (size_t)t->q.n;
-    if (!ggl_grow(&t->q.token, &n, most_tokens(t), sizeof *t->q.token))
-        return ggl_fail(err, GGL_NOMEM, "out of memory for a sequence of %zu tokens",
-                        most_tokens(t));
-    return GGL_OK;
-}
-
 void llm_task_free(task *t) {
     llm_seq_fini(&t->q);
     ggl_free(t->q.token);
     ggl_free(t->text);
+    llm_diffuser_free(t->diffuser);
     ggl_free(t);
 }
 

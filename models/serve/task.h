@@ -15,9 +15,11 @@ typedef struct task {
     enum { TASK_WAITS, TASK_RUNS, TASK_LEAVES } where; /* in the queue, in run[], in leaving */
     struct task *prev, *next;                          /* in the queue, or in leaving */
     struct client *client;                             /* in the queue */
-    int32_t
-        *text; /* [n_text]: read by the model before it writes; NULL: the tokens are its prompt */
-    int64_t n_text;
+    int32_t *text; /* of q: read by the model before it writes; NULL: the tokens are its prompt */
+    llm_diffuser *
+        diffuser; /* NULL: it draws one token after the other. Its q.token has room for the text, of q.n tokens */
+    int64_t n_given; /* tokens of the text, prompt included, that the caller has */
+    int64_t n_found; /* tokens of the prompt that are a text which a slot had read before */
     int64_t
         n_begin; /* tokens that the sequence begins with: the prompt, or of a text that is read the model's own token */
     /* --- while it runs */

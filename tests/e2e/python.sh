@@ -78,7 +78,7 @@ case $got in
 *) fail "the installed package says '$got', not version $version and a library in $tmp" ;;
 esac
 "${run[@]}" -c 'import importlib.metadata as m; assert m.version("ggml-lite") == "'"$version"'"' || fail "the package's metadata differ"
-passes "${preload[@]}" "${run[@]}" -- test_text test_answers test_embed test_model test_placement test_package test_lm_eval test_docs
+passes "${preload[@]}" "${run[@]}" -- test_text test_answers test_embed test_reads test_model test_placement test_package test_lm_eval test_docs
 
 # With numpy, for what needs it.
 numpy=

@@ -49,6 +49,27 @@ def refused():
     check(re.search(r"prompt .* 5 tokens", said), "the text's tokens are counted", said)
 
 
+def saved():
+    """A text that was read comes from the file; another one is read, and replaces it."""
+    long = "banana ban anana b a " * 3
+    args = ("-n", "12", "--temp", "1.5", "-s", "3", "--ignore-eos")
+    want, other = cli("-p", long, *args), cli("-p", "a banana", *args)
+    for file, more in (("p.cache", ()), ("a.cache", ("--prompt-cache-all",))):
+        n = 0
+        for text, answer, hit in ((long, want, False), (long, want, True), ("a banana", other, False), (long, want, False), (long, want, True)):
+            out, said = both("llm-cli", "-m", "marian.gguf", "-p", text, *args, "--prompt-cache", file, *more)
+            check(out == answer, f"{file}: another text", (out, answer))
+            check(("from cache" in said) == hit, f"{file}: run {n}", said)
+            n += 1
+    # the answer goes on, from the file that has all of it
+    read = run("llm-tokenize", "-m", "marian.gguf", "--ids", "-p", long).strip().strip("[]")
+    first = ",".join(map(str, [PAD] + json.loads(cli("-p", long, *args, "--json-output"))["ids"]))
+    cont = ("--encode-tokens", read, "--tokens", first, "-n", "8", "--temp", "0", "--ignore-eos")
+    out, said = both("llm-cli", "-m", "marian.gguf", *cont, "--prompt-cache", "a.cache")
+    check(out == cli(*cont), "an answer that goes on", out)
+    check("from cache" in said, "an answer that is in the file runs again", said)
+
+
 def speed():
     """llm-bench measures what is read, what is written, and both."""
     rows = [json.loads(line) for line in run("llm-bench", "-m", "marian.gguf", "-p", "8", "-n", "4", "-pg", "8,4", "-d", "0,6", "-r", "1", "--no-limits",
@@ -65,5 +86,6 @@ if __name__ == "__main__":
     run("llm-convert", "marian", "-o", "marian.gguf")
     answers()
     speed()
+    saved()
     refused()
     sys.exit(finish())

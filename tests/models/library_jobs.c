@@ -441,6 +441,85 @@ static void readers_of(int64_t n_parallel) {
     llm_close(c);
 }
 
+/* Generates k tokens after `begin`, for the text that is read. */
+static bool write_on(llm_context *c, const reading *r, size_t n_text, const int32_t *begin,
+                     size_t n_begin, int64_t k, drawn *out, llm_run_info *run) {
+    ggl_error err;
+    llm_generate_params p = r->p;
+    *out = (drawn){.n = 0};
+    *run = (llm_run_info){.size = sizeof *run};
+    p.n_max = k;
+    p.shift = false;
+    p.read = r->text;
+    p.n_read = n_text;
+    p.user = out;
+    return CHECK_OK(llm_generate_tokens(c, begin, n_begin, &p, NULL, NULL, &err), &err) &&
+           CHECK_OK(llm_last_run(c, run, &err), &err);
+}
+
+/* A sequence that has read a text is saved with it, and goes on in another context; all answers to a text read it once. */
+TEST(text_that_was_read) {
+    static reading r[3];
+    static drawn all, part, rest;
+    ggl_error err;
+    llm_job job[3];
+    llm_run_info run;
+    size_t n, n_text;
+    const char *model = test_path("reader-save.gguf"), *file = test_path("reader.saved");
+    REQUIRE(tiny_model_write(model, reader, 0.7f));
+    memset(r, 0, sizeof r);
+    reading_init(&r[0], &job[0], 3, 50);
+    llm_context *c = open_with(model, (llm_open_params){.n_ctx = 64});
+    REQUIRE(c && write_on(c, &r[0], 50, r[0].begin, 3, 30, &all, &run));
+    CHECK_INT(run.n_reused, 0);
+    REQUIRE(write_on(c, &r[0], 50, r[0].begin, 3, 12, &part, &run));
+    CHECK(memcmp(part.id, all.id, 12 * sizeof *all.id) == 0 && run.n_reused == 2);
+    REQUIRE_OK(llm_save(c, file, &err), &err);
+    llm_close(c);
+    c = open_with(model, (llm_open_params){.n_ctx = 64});
+    REQUIRE(c);
+    CHECK(llm_sequence_read(c, &n_text) == NULL && n_text == 0);
+    REQUIRE_OK(llm_restore(c, file, &err), &err);
+    int32_t held[64];
+    const int32_t *id = llm_sequence(c, &n), *text = llm_sequence_read(c, &n_text);
+    REQUIRE(n == 15 && n_text == 50 && memcmp(text, r[0].text, 50 * sizeof *text) == 0);
+    memcpy(held, id, n * sizeof *id);
+    r[0].p.seed = 3;
+    REQUIRE(write_on(c, &r[0], 50, held, n, 18, &rest, &run));
+    CHECK(run.n_reused == 14 && run.n_prompt == 1);
+    drawn again;
+    REQUIRE_OK(llm_truncate(c, 0, &err), &err);
+    REQUIRE(write_on(c, &r[0], 2, held, n, 18, &again, &run));
+    CHECK(run.n_reused == 0 && memcmp(again.id, rest.id, 18 * sizeof *rest.id) != 0);
+    REQUIRE(write_on(c, &r[0], 50, held, n, 18, &again, &run));
+    CHECK(run.n_reused == 0 && memcmp(again.id, rest.id, 18 * sizeof *rest.id) == 0);
+    llm_close(c);
+
+    /* jobs of one prompt: the second finds the text in the slot of the first, which still runs */
+    c = open_with(model, (llm_open_params){.n_ctx = 64, .n_parallel = 2});
+    REQUIRE(c);
+    for (int k = 0; k < 3; k++) {
+        reading_init(&r[k], &job[k], 3 * k, 50);
+        memcpy(r[k].text, r[0].text, sizeof r[k].text);
+        r[k].p.read = NULL;
+        job[k] = (llm_job){.id = r[k].text, .n = 50, .params = &r[k].p};
+    }
+    REQUIRE_OK(llm_generate_jobs(c, job, 3, &err), &err);
+    for (int k = 0; k < 3; k++) {
+        CHECK_INT(job[k].n_reused, k ? 49 : 0);
+        CHECK_INT(job[k].n_prompt, k ? 1 : 50);
+    }
+    llm_close(c);
+    c = open_with(model, (llm_open_params){.n_ctx = 64});
+    for (int k = 0; c && k < 3; k++) {
+        r[k].p.user = &r[k].alone;
+        REQUIRE_OK(llm_generate_tokens(c, r[k].text, 50, &r[k].p, NULL, NULL, &err), &err);
+        CHECK(r[k].alone.n == r[k].all.n &&
+              memcmp(r[k].alone.id, r[k].all.id, sizeof r[k].all.id) == 0);
+    }
+    llm_close(c);
+}
+
 TEST(jobs_that_read_a_text) {
     ggl_error err;
     REQUIRE(tiny_model_write(test_path("reader.gguf"), reader, 0.7f));
@@ -474,5 +553,141 @@ TEST(jobs_that_read_a_text) {
     p.n_read = 1;
     CHECK_INT(llm_jobs_add(c, &job, &err), GGL_USAGE);
     CHECK_HAS(err.msg, "reads no text");
+    llm_close(c);
+}
+
+/* --- models that write by diffusion --------------------------------------------------------------- */
+
+static const char diffusion[] =
+    "arch tiny\nlanguage 2\ntoken_embd [16, 8]\nf = freqs(8, 1000)\nstage s:\n  x = "
+    "token_embd[token]\n"
+    "  for i < 3:\n    q = rope_half(heads(x, 2), f)\n    x = x + attention(q, q, heads(x, 2))\n"
+    "  return x\nlogits = linear(s, token_embd)\n";
+
+enum { MASK = 7, N_DIFFUSED = 20 };
+
+/* Returns the answer of llm_diffuse_tokens with the numbers of p. */
+static void diffuse_alone(llm_context *c, const llm_job *job, drawn *out) {
+    ggl_error err;
+    int32_t *id;
+    size_t n;
+    llm_diffuse_params d =
+        job->params->diffuse ? *job->params->diffuse : (llm_diffuse_params){.size = sizeof d};
+    d.n_length = (int32_t)job->params->n_max;
+    d.temp = (double)job->params->temp;
+    d.top_k = job->params->top_k;
+    d.top_p = (double)job->params->top_p;
+    d.seed = job->params->seed;
+    *out = (drawn){.n = 0};
+    if (!CHECK_OK(llm_diffuse_tokens(c, job->id, job->n, &d, &id, &n, &err), &err))
+        return;
+    out->n = (int64_t)n;
+    memcpy(out->id, id, n * sizeof *id);
+    ggl_free(id);
+}
+
+static bool same_drawn(const drawn *a, const drawn *b) {
+    return a->n == b->n && memcmp(a->id, b->id, (size_t)a->n * sizeof *a->id) == 0;
+}
+
+/* Texts beside each other, some in blocks, some computed twice, have the tokens that each has alone. */
+static void diffuses(int64_t n_ctx, bool shift) {
+    static const char *const orders[] = {NULL, "origin", "entropy", "margin", "random"};
+    static drawn all[N_DIFFUSED], alone, one;
+    llm_generate_params p[N_DIFFUSED];
+    llm_diffuse_params d[N_DIFFUSED];
+    llm_job job[N_DIFFUSED];
+    int32_t prompt[N_DIFFUSED];
+    ggl_error err;
+    const char *const keys[] = {"tokenizer.ggml.mask_token_id=int:7",
+                                shift ? "diffusion.shift_logits=bool:true"
+                                      : "diffusion.shift_logits=bool:false"};
+    llm_context *c =
+        open_with(test_path("diffusion.gguf"),
+                  (llm_open_params){.n_ctx = n_ctx, .override = keys, .n_override = 2});
+    REQUIRE(c);
+    for (int k = 0; k < N_DIFFUSED; k++) {
+        prompt[k] = k % 7;
+        all[k] = (drawn){.n = 0};
+        d[k] = (llm_diffuse_params){.size = sizeof d[k],
+                                    .n_steps = k % 4 * 5,
+                                    .n_block = k % 3 ? 0 : 8,
+                                    .order = orders[k % 5],
+                                    .order_temp = k % 7 == 6 ? 0.5 : 0,
+                                    .cfg_scale = k % 6 == 5 ? 0.8 : 0};
+        p[k] = greedy(4 + k * 5 % 37);
+        p[k].temp = k % 2 ? 1.25f : 0;
+        p[k].top_k = k % 5 == 3 ? 3 : 0;
+        p[k].top_p = k % 5 == 1 ? 0.7f : 0;
+        p[k].seed = (uint64_t)k;
+        p[k].token = keep_token;
+        p[k].user = &all[k];
+        p[k].diffuse = k == 2 ? NULL : &d[k];
+        job[k] = (llm_job){.id = &prompt[k], .n = 1, .params = &p[k]};
+    }
+    CHECK_OK(llm_generate_jobs(c, job, N_DIFFUSED, &err), &err);
+    for (int k = 0; k < N_DIFFUSED; k++) {
+        CHECK_OK(job[k].err.status, &job[k].err);
+        CHECK(job[k].finish == LLM_FINISH_LENGTH && job[k].n_generated == p[k].n_max);
+        diffuse_alone(c, &job[k], &alone);
+        CHECK_MSG(alone.n == p[k].n_max && same_drawn(&all[k], &alone), "text %d", k);
+        one = (drawn){.n = 0};
+        p[k].user = &one;
+        CHECK_OK(llm_generate_tokens(c, job[k].id, 1, &p[k], NULL, NULL, &err), &err);
+        CHECK_MSG(same_drawn(&one, &alone), "text %d by llm_generate_tokens", k);
+        for (int64_t i = 0; i < one.n; i++)
+            CHECK(one.id[i] != MASK);
+    }
+    size_t n;
+    CHECK(llm_sequence(c, &n) && n == 0);
+    llm_close(c);
+}
+
+TEST(jobs_by_diffusion) {
+    ggl_error err;
+    REQUIRE(tiny_model_write(test_path("diffusion.gguf"), diffusion, 0.7f));
+    diffuses(48, true);
+    diffuses(150, false);
+
+    /* what such a text cannot have */
+    const char *const key = "tokenizer.ggml.mask_token_id=int:7";
+    const int32_t id = 1;
+    drawn out = {.n = 0};
+    llm_generate_params p = greedy(0);
+    llm_diffuse_params d = {.size = sizeof d};
+    p.token = keep_token;
+    p.user = &out;
+    llm_context *c = open_with(test_path("diffusion.gguf"),
+                               (llm_open_params){.n_ctx = 40, .override = &key, .n_override = 1});
+    REQUIRE(c);
+    CHECK_OK(llm_generate_tokens(c, &id, 1, &p, NULL, NULL, &err), &err);
+    CHECK_INT(out.n, 39); /* what fits, which is less than 64 */
+    p.n_max = 40;
+    CHECK_INT(llm_generate_tokens(c, &id, 1, &p, NULL, NULL, &err), GGL_LIMIT);
+    p.n_max = 4;
+    CHECK_INT(llm_generate_tokens(c, &id, 0, &p, NULL, NULL, &err), GGL_USAGE);
+    d.order = "best";
+    p.diffuse = &d;
+    CHECK_INT(llm_generate_tokens(c, &id, 1, &p, NULL, NULL, &err), GGL_USAGE);
+    CHECK_HAS(err.msg, "order 'best'");
+    d.order = NULL;
+    d.eps = 2;
+    llm_job job = {.id = &id, .n = 1, .params = &p};
+    CHECK_INT(llm_jobs_add(c, &job, &err), GGL_USAGE);
+    p.diffuse = NULL;
+    p.shift = true;
+    CHECK_INT(llm_jobs_add(c, &job, &err), GGL_UNSUPPORTED);
+    CHECK_HAS(err.msg, "writes by diffusion");
+    p.shift = false;
+    const llm_token_bias bias = {1, -1};
+    p.bias = &bias;
+    p.n_bias = 1;
+    CHECK_INT(llm_generate_tokens(c, &id, 1, &p, NULL, NULL, &err), GGL_UNSUPPORTED);
+    llm_close(c);
+    c = open_with("builtin:stories", (llm_open_params){.n_parallel = 1});
+    REQUIRE(c);
+    p = greedy(3);
+    p.diffuse = &d;
+    CHECK_INT(llm_generate_tokens(c, &id, 1, &p, NULL, NULL, &err), GGL_USAGE);
     llm_close(c);
 }

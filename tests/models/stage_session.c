@@ -234,9 +234,90 @@ TEST(reads) {
     CHECK_INT(llm_session_read(f.s, 0, long_one, 0, &err), GGL_USAGE);
     long_one[1] = 8;
     CHECK_INT(llm_session_read(f.s, 0, long_one, 3, &err), GGL_USAGE);
-    void *data;
-    size_t size;
-    CHECK_INT(llm_session_save(f.s, 0, false, &data, &size, &err), GGL_UNSUPPORTED);
+    fixture_fini(&f);
+}
+
+/* Runs tokens from..n-1 of the sequence that write_some runs; the slot has those before. */
+static bool go_on(fixture *f, int slot, int from, int n, logits *out) {
+    ggl_error err = {0};
+    out->n = 0;
+    for (int i = from; i < n; i++) {
+        const int32_t id = token_of(5, i);
+        const llm_batch b = {.n = 1, .token = &id, .slot = &slot, .each = take_logits, .ctx = out};
+        if (!CHECK_OK(llm_session_eval(f->s, &b, &err), &err))
+            return false;
+    }
+    return true;
+}
+
+static bool ends_as(const logits *all, int from, const logits *part) {
+    return part->n == all->n - from &&
+           memcmp(all->at + 8 * from, part->at, (size_t)part->n * 8 * sizeof(float)) == 0;
+}
+
+/* A saved slot has the text, of which only what the tokens read is kept; what it cannot be restored to is refused. */
+TEST(saves_the_text) {
+    static logits want, got;
+    fixture f[3];
+    ggl_error err = {0};
+    void *data = NULL;
+    size_t size = 0;
+    int64_t n;
+    const bool ok = fixture_init(&f[0], reader, 3, 200, 3) &&
+                    fixture_init(&f[1], reader, 1, 256, 2) &&
+                    fixture_init(&f[2], reader, 1, 100, 1);
+    REQUIRE(ok && read_text(&f[0], 1, 1, 130) && write_some(&f[0], 1, 40, 40, &want));
+    REQUIRE_OK(llm_session_cut(f[0].s, 1, 20, &err), &err);
+    REQUIRE_OK(llm_session_save(f[0].s, 1, false, &data, &size, &err), &err);
+    CHECK_INT(size, llm_session_save_size(f[0].s, 1));
+    /* 3 pages of the text's keys and values and 1 of the answer's, 16 + 16 numbers a row, and the text's tokens */
+    CHECK_MSG(size < 4 * 64 * 32 * 4 + 130 * 4 + 128, "%zu bytes", size);
+    /* in another session that has another text there, and beside one with a text of its own */
+    CHECK(read_text(&f[1], 0, 2, 7) && write_some(&f[1], 0, 9, 9, &got));
+    CHECK(read_text(&f[1], 1, 3, 99));
+    REQUIRE_OK(llm_session_restore(f[1].s, 0, data, size, &err), &err);
+    CHECK_INT(llm_session_n_past(f[1].s, 0), 20);
+    const int32_t *text = llm_session_text(f[1].s, 0, &n);
+    CHECK(n == 130 && text && text[0] == token_of(1, 0) && text[129] == token_of(1, 129));
+    CHECK(go_on(&f[1], 0, 20, 40, &got) && ends_as(&want, 20, &got));
+    CHECK_OK(llm_session_clear(f[1].s, 0, &err), &err);
+    CHECK(write_some(&f[1], 0, 40, 7, &got) && same(&want, &got));
+    /* the text is longer than this session's context; damage */
+    CHECK_INT(llm_session_restore(f[2].s, 0, data, size, &err), GGL_LIMIT);
+    CHECK_HAS(err.msg, "a text of 130 tokens");
+    for (size_t i = 0; i < size; i += i < 200 ? 1 : 997) {
+        ((char *)data)[i] ^= 1;
+        CHECK_MSG(llm_session_restore(f[1].s, 0, data, size, &err) != GGL_OK, "byte %zu", i);
+        ((char *)data)[i] ^= 1;
+    }
+    CHECK_INT(llm_session_restore(f[1].s, 0, data, size - 1, &err), GGL_FORMAT);
+    CHECK_INT(llm_session_restore(f[1].s, 2, data, size, &err), GGL_USAGE);
+    ggl_free(data);
+    for (int k = 0; k < 3; k++)
+        fixture_fini(&f[k]);
+}
+
+/* A text that a slot has is not read again, and copies of it are their own. */
+TEST(reads_once) {
+    static logits want, got;
+    fixture f;
+    ggl_error err = {0};
+    int32_t id[130];
+    bool is_found;
+    for (int i = 0; i < 130; i++)
+        id[i] = token_of(1, i);
+    REQUIRE(fixture_init(&f, reader, 2, 200, 3));
+    REQUIRE_OK(llm_session_read_once(f.s, 0, id, 130, &is_found, &err), &err);
+    CHECK(!is_found && write_some(&f, 0, 40, 40, &want));
+    REQUIRE_OK(llm_session_read_once(f.s, 0, id, 130, &is_found, &err), &err);
+    CHECK(is_found && llm_session_n_past(f.s, 0) == 40);
+    REQUIRE_OK(llm_session_read_once(f.s, 2, id, 130, &is_found, &err), &err);
+    CHECK(is_found && read_text(&f, 0, 2, 64) && write_some(&f, 2, 40, 11, &got) &&
+          same(&want, &got));
+    REQUIRE_OK(llm_session_read_once(f.s, 1, id, 129, &is_found, &err), &err);
+    CHECK(!is_found);
+    CHECK_INT(llm_session_read_once(f.s, 3, id, 3, &is_found, &err), GGL_USAGE);
+    CHECK_INT(llm_session_read_once(f.s, 0, NULL, 3, &is_found, &err), GGL_USAGE);
     fixture_fini(&f);
 }
 

@@ -14,6 +14,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../e2e"))
+import dream_file
 import encoder_file
 import marian_folder
 from http_layer import check
@@ -253,18 +254,26 @@ def writes(folder):
     with Server([BINARY, "-m", model, "-t", "2", "-np", "4", "--metrics"]) as s:
         check(any("4 answers at once, context of 32 tokens for each" in x for x in s.lines), s.lines)
         check(post(s, "/api/show", {"model": "marian"})["capabilities"] == ["completion"], "capabilities")
-        together = run_all(s, requests)
+        together, repeated = run_all(s, requests), []
         for (path, body), answer in zip(requests, together):
             alone = post(s, path, body)
+            repeated.append(alone)
             check(alone["choices"] == answer["choices"], f"beside others: {body} {answer}")
             n = len(post(s, "/tokenize", {"content": body["prompt"], "add_special": True})["tokens"])
             check(answer["usage"]["prompt_tokens"] == alone["usage"]["prompt_tokens"] == n, f"{n} tokens: {answer['usage']}")
         counted = re.search(rb"^llamacpp:prompt_tokens_total (\d+)", s.get("/metrics")[2], re.M)
-        check(counted and int(counted[1]) == 2 * sum(a["usage"]["prompt_tokens"] for a in together), f"metrics: {counted}")
-        check(all(x["use"] == "empty" for x in json.loads(s.get("/slots")[2])), "slots")
+        cached = lambda a: a["usage"].get("prompt_tokens_details", {}).get("cached_tokens", 0)
+        check(counted and int(counted[1]) == sum(a["usage"]["prompt_tokens"] - cached(a) for a in together + repeated), f"metrics: {counted}")
         check(len({a["choices"][0]["text"] for a in together}) > 20, "the answers do not depend on the texts")
         most = post(s, "/completion", {"prompt": "banana", "n_predict": 100, "ignore_eos": True})
         check(most["tokens_predicted"] == marian_folder.N_CTX and most["truncated"], most)
+        # a text is read once: for all answers of a request, and for the next one
+        one = ask("ban nana b", 7)
+        many = post(s, "/v1/completions", {**one, "n": 3})
+        n = many["usage"]["prompt_tokens"]
+        check([c["text"] for c in many["choices"]][0] == post(s, "/v1/completions", one)["choices"][0]["text"], "the first of three answers")
+        check(cached(post(s, "/v1/completions", one)) == n - 1, "a text that was read")
+        check(post(s, "/completion", {"prompt": "ban nana b", "cache_prompt": False})["timings"]["cache_n"] == 0, "cache_prompt")
         refused(s, "/v1/completions", {"prompt": "banana " * 40}, 400, "32 tokens")
         refused(s, "/v1/completions", {"prompt": "banana", "echo": True, "logprobs": 1}, 400, "reads the prompt")
         refused(s, "/v1/embeddings", {"input": "banana"}, 501, "--embeddings")
@@ -280,9 +289,95 @@ def writes(folder):
         again = run_all(s, requests)
         check([a["choices"] for a in again] == [a["choices"] for a in together], "again")
         check(s.stop() == 0, "exit code")
+    # a slot is saved with the text, and its answer comes again without reading that
+    files = ["--slot-save-path", folder]
+    said = {"prompt": "nana ban a a", "n_predict": 12, "temperature": 0, "ignore_eos": True, "id_slot": 1}
+    with Server([BINARY, "-m", model, "-t", "1", "-np", "2", *files]) as s:
+        want = post(s, "/completion", said)
+        r = post(s, "/slots/1?action=save", {"filename": "a.slot"})
+        check(want["timings"]["cache_n"] == 0 and r["n_saved"] == 12 and r["n_written"] > 64 * 16 * 8, r)
+        check(s.stop() == 0, "exit code")
+    with Server([BINARY, "-m", model, "-t", "1", "-np", "2", *files]) as s:
+        check(post(s, "/slots/0?action=restore", {"filename": "a.slot"})["n_restored"] == 12, "restored")
+        got = post(s, "/completion", said)
+        check(got["content"] == want["content"] and got["timings"]["cache_n"] == want["timings"]["prompt_n"] - 1, got)
+        check(s.stop() == 0, "exit code")
     with Server([BINARY, "-m", model, "-t", "1", "--embeddings"]) as s:
         check(len(vectors(s, "banana")[0]) == marian_folder.N, "vectors")
         refused(s, "/v1/completions", {"prompt": "banana"}, 501, "/v1/embeddings")
+
+
+def diffuses(folder):
+    """A model that writes by diffusion: the text of llm-cli, in all APIs, alone and beside others; a stream gives what is settled."""
+    model, rng = dream_file.write(os.path.join(folder, "dream.gguf"), has_bytes=False, context=160), random.Random(4)
+    schedules = [({}, []), ({"diffusion_steps": 3}, ["--diffusion-steps", "3"]), ({"diffusion_block_length": 5}, ["--diffusion-block-length", "5"]),
+                 ({"diffusion_algorithm": "entropy", "diffusion_alg_temp": 0.5}, ["--diffusion-algorithm", "entropy", "--diffusion-alg-temp", "0.5"]),
+                 ({"diffusion_algorithm": 0, "diffusion_eps": 0.01}, ["--diffusion-algorithm", "origin", "--diffusion-eps", "0.01"]),
+                 ({"diffusion_cfg_scale": 1.5}, ["--diffusion-cfg-scale", "1.5"])]
+    bodies, flags = [], []
+    for i in range(24):
+        text, n, (fields, args) = " ".join(rng.choice(("the fox", "a cat", "dog")) for _ in range(1 + i % 3)), 4 + i * 7 % 23, schedules[i % 6]
+        temp = i % 3
+        bodies.append({"prompt": text, "max_tokens": n, "temperature": temp, "seed": i, **fields})
+        flags.append(["-p", text, "-n", str(n), "--temp", str(temp), "-s", str(i), *args])
+    cli = sys.argv[3]
+    # llm-cli leaves out the space of a text's first word
+    want = [" " + subprocess.run([cli, "-m", model, "-no-cnv", *f], capture_output=True, text=True, check=True).stdout[:-1] for f in flags]
+    with Server([BINARY, "-m", model, "-t", "2", "-np", "6", "--chat-template", "chatml", "--metrics"]) as s:
+        check(any("6 answers at once, context of 160 tokens for each" in x for x in s.lines), s.lines)
+        check(post(s, "/api/show", {"model": "dream"})["capabilities"] == ["completion"], "capabilities")
+        together = run_all(s, [("/v1/completions", b) for b in bodies])
+        check([a["choices"][0]["text"] for a in together] == want, "texts of llm-cli")
+        check([post(s, "/v1/completions", b)["choices"][0]["text"] for b in bodies[:8]] == want[:8], "alone")
+        check(len(set(want)) > 15, "texts that do not depend on prompts and seeds")
+        for a, b in zip(together, bodies):
+            u = a["usage"]
+            check(u["completion_tokens"] <= b["max_tokens"] and (a["choices"][0]["finish_reason"] == "length") == (u["completion_tokens"] == b["max_tokens"]), u)
+        one = bodies[7]
+        pieces = [json.loads(line[6:]) for line in s.post("/completion", {**one, "n_predict": one["max_tokens"], "stream": True})[2].decode().splitlines()
+                  if line.startswith("data: {")]
+        check("".join(x["content"] for x in pieces) == want[7] and len(pieces) > 2, pieces)
+        two = post(s, "/v1/completions", {**one, "n": 2})
+        check(two["choices"][0]["text"] == want[7] != two["choices"][1]["text"], "seeds of two choices")
+        word = want[7].split()[2]
+        stopped = post(s, "/v1/completions", {**one, "stop": word})["choices"][0]
+        check(stopped["text"] == want[7][:want[7].find(word)] and stopped["finish_reason"] == "stop", stopped)
+        chat = {"messages": [{"role": "user", "content": "the fox"}], "temperature": 0, "max_tokens": 12}
+        answer = post(s, "/v1/chat/completions", chat)["choices"][0]["message"]["content"]
+        prompt = post(s, "/apply-template", {"messages": chat["messages"]})["prompt"]
+        check(answer == post(s, "/completion", {"prompt": prompt, "n_predict": 12, "temperature": 0})["content"].lstrip(), answer)
+        check(len(post(s, "/completion", {"prompt": "the fox", "ignore_eos": True, "return_tokens": True})["tokens"]) == 64, "what fits")
+        check(all(x["use"] == "empty" for x in json.loads(s.get("/slots")[2])), "slots")
+        refused(s, "/v1/completions", {"prompt": "the fox", "max_tokens": 158}, 400, "has room for 151")
+        refused(s, "/v1/completions", {"prompt": "the fox", "max_tokens": 0}, 400, "1 or more")
+        refused(s, "/v1/completions", {"prompt": "the fox", "logprobs": 1}, 400, "log-probabilities")
+        refused(s, "/v1/chat/completions", {**chat, "response_format": {"type": "json_object"}}, 400, "writes by diffusion")
+        refused(s, "/v1/completions", {"prompt": "the fox", "logit_bias": {"5": 1}}, 400, "a bias")
+        refused(s, "/v1/completions", {"prompt": "the fox", "diffusion_algorithm": "best"}, 400, "diffusion_algorithm")
+        refused(s, "/v1/completions", {"prompt": "the fox", "diffusion_eps": 1}, 400, "diffusion_eps")
+        refused(s, "/v1/embeddings", {"input": "the fox"}, 501, "--embeddings")
+
+        async def leave():
+            async def one(cut):
+                try:
+                    await exchange(s.port, "POST", "/v1/completions", bodies[cut % 24], cut=cut * 9)
+                except (Gone, OSError, ValueError):
+                    pass
+            await asyncio.gather(*(one(i) for i in range(1, 30)))
+        asyncio.run(leave())
+        check([a["choices"][0]["text"] for a in run_all(s, [("/v1/completions", b) for b in bodies])] == want, "again")
+        check(s.stop() == 0, "exit code")
+    with Server([BINARY, "-m", model, "-t", "1", "--diffusion-steps", "3", "--diffusion-block-length", "5"]) as s:
+        said = ["-m", model, "-no-cnv", "-p", "a cat", "-n", "9", "--temp", "0", "--diffusion-steps", "3", "--diffusion-block-length", "5"]
+        want = " " + subprocess.run([cli, *said], capture_output=True, text=True, check=True).stdout[:-1]
+        check(post(s, "/completion", {"prompt": "a cat", "n_predict": 9, "temperature": 0})["content"] == want, "the server's schedule")
+    with Server([BINARY, "-m", model, "-t", "1", "--embeddings"]) as s:
+        check(len(vectors(s, "the fox")[0]) == dream_file.DIM, "vectors")
+        refused(s, "/v1/completions", {"prompt": "the fox"}, 501, "/v1/embeddings")
+    with Server([BINARY, "-m", "builtin:stories", "-t", "1"]) as s:
+        refused(s, "/completion", {"prompt": "the fox", "diffusion_steps": 3}, 400, "diffusion_steps", "by diffusion")
+    r = subprocess.run([BINARY, "-m", model, "--lookup", "--port", "0"], capture_output=True, text=True, timeout=60, check=False)
+    check(r.returncode == 2 and "--lookup: the model writes by diffusion" in r.stderr, r.stderr)
 
 
 if __name__ == "__main__":

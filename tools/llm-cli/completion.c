@@ -95,14 +95,21 @@ static llm_generate_params params(completion *c) {
     return p;
 }
 
+static llm_file_prompt file_prompt(const completion *c) {
+    return (llm_file_prompt){.id = c->s->prompt->id,
+                             .n = c->s->prompt->n,
+                             .read = c->s->generation->p.read,
+                             .n_read = c->s->generation->p.n_read};
+}
+
 /* Runs the prompt, from where the prompt cache ends. */
 static ggl_status begin(completion *c, ggl_error *err) {
     const llm_generate_params p = params(c);
     const double t = process_seconds();
     progress_begin("tokens", 0, "prompt");
     /* all tokens have to run if their logits are wanted */
-    ggl_status st =
-        c->s->o->logits ? GGL_OK : saved_prompt_load(c->saved_prompt, c->s->prompt, err);
+    const llm_file_prompt all = file_prompt(c);
+    ggl_status st = c->s->o->logits ? GGL_OK : saved_prompt_load(c->saved_prompt, &all, err);
     if (st == GGL_OK)
         st = llm_begin(c->s->ctx, c->s->prompt->id, c->s->prompt->n, &p, err);
     progress_end();
@@ -288,7 +295,8 @@ static int run(completion *c) {
     if (code >= 0)
         return code;
     llm_opened_end(c->s->ctx);
-    const bool saved = !c->s->prompt->n || saved_prompt_write(c->saved_prompt, c->s->prompt);
+    const llm_file_prompt all = file_prompt(c);
+    const bool saved = !all.n || saved_prompt_write(c->saved_prompt, &all);
     print_times(c);
     return saved ? -1 : 1;
 }

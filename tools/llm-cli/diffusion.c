@@ -15,8 +15,6 @@
 
 #define TOOL "llm-cli"
 
-enum { DEFAULT_LENGTH = 64 };
-
 typedef struct view {
     const completion_setup *s;
     bool visual; /* the text is drawn again after each step */
@@ -148,19 +146,19 @@ static bool on_step(void *user, int32_t n_done, int32_t n_steps, const int32_t *
 
 static llm_diffuse_params params(view *v) {
     const cli_options *o = v->s->o;
-    static const char *const orders[] = {"origin", "entropy", "margin", "random", "confidence"};
+    const llm_diffusion d = diffusion_schedule(&o->diffusion);
     return (llm_diffuse_params){
         .size = sizeof(llm_diffuse_params),
-        .n_length = (int32_t)(o->n_predict > 0 ? o->n_predict : DEFAULT_LENGTH),
-        .n_steps = (int32_t)o->diffusion_steps,
-        .n_block = (int32_t)o->diffusion_block,
-        .eps = o->diffusion_eps,
-        .order = orders[o->diffusion_algorithm % 5],
-        .order_temp = o->diffusion_alg_temp,
+        .n_length = (int32_t)(o->n_predict > 0 ? o->n_predict : LLM_DIFFUSION_LENGTH),
+        .n_steps = (int32_t)d.n_steps,
+        .n_block = (int32_t)d.n_block,
+        .eps = d.eps,
+        .order = llm_diffusion_order_name(d.order),
+        .order_temp = d.order_temp,
         .temp = v->s->generation->sampling.temp > 0 ? (double)v->s->generation->sampling.temp : 0,
         .top_k = v->s->generation->sampling.top_k,
         .top_p = (double)v->s->generation->sampling.top_p,
-        .cfg_scale = o->diffusion_cfg,
+        .cfg_scale = d.cfg_scale,
         .seed = (uint64_t)o->seed,
         .step = on_step,
         .user = v};

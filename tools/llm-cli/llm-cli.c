@@ -330,11 +330,6 @@ static int check_use(const cli *c) {
         return tool_error(TOOL, 2,
                           "--encode-tokens is for models that read a text and write another, and "
                           "this one continues its prompt");
-    if (c->o.saved_prompt.path && llm_arch_reads_text(arch))
-        return tool_error(
-            TOOL, 2,
-            "--prompt-cache keeps a prompt that goes on, but this model reads it as a "
-            "text, and writes another");
     if (diffusion_is(c->ctx) && c->o.n_predict != 0 && !c->o.plan) {
         const int unfit = diffusion_check(&c->o);
         if (unfit >= 0)

@@ -11,9 +11,6 @@
 #include "ggl/internal/nearest.h"
 #include "ggl/internal/show.h"
 
-static const char *const diffusion_algorithms[] = {
-    "origin", "entropy", "margin", "random", "confidence", "0", "1", "2", "3", "4", NULL};
-
 static const char *const on_full_choices[] = {"stop", "shift", NULL};
 
 static const cli_options defaults = {
@@ -22,7 +19,7 @@ static const cli_options defaults = {
     .n_ubatch = 512,
     .seed = -1,
     .display_prompt = true,
-    .diffusion_algorithm = 4,
+    .diffusion = DIFFUSION_DEFAULTS,
     .escape = true,
     .speculate = SPECULATE_DEFAULTS,
     .chat = CHAT_DEFAULTS,
@@ -141,26 +138,7 @@ static int parse(cli_options *o, int argc, char **argv, bool only_settings) {
         {"--no-escape", ARG_UNFLAG, &o->escape, .help = "leave these escapes as they are typed"},
         {"--no-parse-special", ARG_FLAG, &o->no_special,
          .help = "treat text that spells a control token as text"},
-        {"--diffusion-steps", ARG_INT, &o->diffusion_steps, .value = "N",
-         .help = "of a diffusion model: steps in which the -n tokens (default 64) are unmasked "
-                 "(default "
-                 "0: one for each token)",
-         .max = 1 << 20},
-        {"--diffusion-block-length", ARG_INT, &o->diffusion_block, .value = "N",
-         .help =
-             "tokens of a block; one block is unmasked after the other (default 0: all at once)",
-         .max = 1 << 20},
-        {"--diffusion-eps", ARG_FLOAT, &o->diffusion_eps, .value = "E",
-         .help = "without blocks: the share of masks for the last step (default 0.001)", .max = 1},
-        {"--diffusion-algorithm", ARG_CHOICE, &o->diffusion_algorithm, .value = "HOW",
-         .help = "which masks are replaced first: origin, entropy, margin, random or confidence "
-                 "(default), or their numbers from 0 on",
-         .choices = diffusion_algorithms},
-        {"--diffusion-alg-temp", ARG_FLOAT, &o->diffusion_alg_temp, .value = "T",
-         .help = "randomness of that order (default 0: none)", .max = 100},
-        {"--diffusion-cfg-scale", ARG_FLOAT, &o->diffusion_cfg, .value = "S",
-         .help = "how far to go away from what the model writes without the prompt (default 0)",
-         .max = 100},
+        DIFFUSION_OPTIONS(o->diffusion),
         {"--diffusion-visual", ARG_FLAG, &o->diffusion_visual,
          .help = "on a terminal: show the text while it unmasks"},
         {"--no-display-prompt", ARG_UNFLAG, &o->display_prompt,

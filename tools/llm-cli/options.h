@@ -9,6 +9,7 @@
 #include "common/ignore.h"
 #include "common/override_options.h"
 #include "common/placement_options.h"
+#include "common/diffusion_options.h"
 #include "common/sampling_options.h"
 #include "common/speculate.h"
 #include "saved_prompt.h"
@@ -35,9 +36,7 @@ typedef struct cli_options {
     speculate_options speculate;
     saved_prompt_options saved_prompt;
     chat_options chat;
-    int64_t diffusion_steps, diffusion_block;
-    int diffusion_algorithm;
-    double diffusion_eps, diffusion_alg_temp, diffusion_cfg;
+    diffusion_options diffusion;
     bool diffusion_visual;
     bool json_output, shift, full_given, list_devices, watch, no_mmap, mlock, no_repack,
         f16_as_bf16, display_prompt, escape, ignore_eos, no_special;

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 
 #include "common/progress.h"
-#include "prompt_file.h"
 
 struct saved_prompt {
     const char *tool;
@@ -44,13 +43,12 @@ void saved_prompt_close(saved_prompt *s) {
     free(s);
 }
 
-ggl_status saved_prompt_load(saved_prompt *s, const llm_tokens *prompt, ggl_error *err) {
+ggl_status saved_prompt_load(saved_prompt *s, const llm_file_prompt *prompt, ggl_error *err) {
     ggl_error why = {0};
     if (!s)
         return GGL_OK;
     progress_begin(NULL, 0, "reading %s", s->o->path);
-    const ggl_status st =
-        llm_prompt_file_load(s->file, prompt->id, prompt->n, &s->n_held, &why, err);
+    const ggl_status st = llm_prompt_file_load(s->file, prompt, &s->n_held, &why, err);
     progress_end();
     if (why.status != GGL_OK && (why.status != GGL_NOT_FOUND || s->o->read_only))
         tool_note(s->tool, "--prompt-cache: %s; the prompt runs without it", why.msg);
@@ -61,13 +59,13 @@ int64_t saved_prompt_n_held(const saved_prompt *s) {
     return s ? s->n_held : 0;
 }
 
-bool saved_prompt_write(saved_prompt *s, const llm_tokens *prompt) {
+bool saved_prompt_write(saved_prompt *s, const llm_file_prompt *prompt) {
     const size_t n = prompt->n;
     ggl_error err = {0};
     if (!s || s->o->read_only || (!s->o->all && (size_t)s->n_held + 1 >= n && s->n_held > 0))
         return true;
     progress_begin(NULL, 0, "writing %s", s->o->path);
-    const ggl_status st = llm_prompt_file_save(s->file, prompt->id, n, s->o->all, &err);
+    const ggl_status st = llm_prompt_file_save(s->file, prompt, s->o->all, &err);
     progress_end();
     if (st == GGL_NOT_FOUND || st == GGL_UNSUPPORTED) { /* the text is complete without it */
         tool_note(s->tool, "the prompt is not saved: %s", err.msg);

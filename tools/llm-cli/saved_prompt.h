@@ -5,6 +5,7 @@
 #include "common/args.h"
 #include "llm/internal/tokenizer.h"
 #include "llm/llm.h"
+#include "prompt_file.h"
 
 typedef struct saved_prompt_options {
     const char *path; /* NULL: none */
@@ -29,10 +30,10 @@ int saved_prompt_open(saved_prompt **out, const char *tool, const saved_prompt_o
                       llm_context *c);
 void saved_prompt_close(saved_prompt *s); /* NULL is fine */
 /* Sets the sequence to what the file has of the prompt, before llm_begin. Problems with the file are only noted. s may be NULL. */
-ggl_status saved_prompt_load(saved_prompt *s, const llm_tokens *prompt, ggl_error *err);
+ggl_status saved_prompt_load(saved_prompt *s, const llm_file_prompt *prompt, ggl_error *err);
 /* Tokens of the prompt that came from the file. */
 int64_t saved_prompt_n_held(const saved_prompt *s);
 /* Writes the file at the end, if it does not have all of the prompt. False, after a message: it could not. */
-bool saved_prompt_write(saved_prompt *s, const llm_tokens *prompt);
+bool saved_prompt_write(saved_prompt *s, const llm_file_prompt *prompt);
 
 #endif

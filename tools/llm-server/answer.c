@@ -324,8 +324,17 @@ static ggl_status add_choice(seat *s, ggl_error *err) {
                                   .in_slot = a->only_slot + 1,
                                   .shift = j->x.facts->shifts,
                                   .n_keep = n_kept(j, p)};
-    if (ask_has_rows(a))
+    llm_diffusion d = a->diffusion;
+    if (ask_has_rows(a)) {
         seat_embed_params(s, &params);
+    } else if (j->x.facts->diffuses) {
+        llm_diffusion_sample(&d, &a->sampling);
+        d.seed = j->x.choice[s->choice].seed;
+        params.diffusion = &d;
+        params.n_max = job_n_diffused(j, p);
+        params.sampler = NULL;
+        params.shift = false;
+    }
     const ggl_status st = llm_engine_add(j->engine, &params, &s->id, err);
     if (st == GGL_OK) {
         s->is_added = true;

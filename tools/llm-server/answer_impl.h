@@ -139,6 +139,8 @@ GGL_NODISCARD ggl_status job_hold_prompts(job *j, ggl_error *err);
 GGL_NODISCARD ggl_status job_hold_matchers(job *j, ggl_error *err);
 /* Returns the most tokens of an answer; -1: until the context is full. One that shifts the context could go on for ever. */
 int64_t job_n_most(const job *j);
+/* The length of an answer that is written by diffusion. */
+int64_t job_n_diffused(const job *j, const job_prompt *p);
 /* GGL_LIMIT: the answer could take more memory than one may. */
 GGL_NODISCARD ggl_status job_check_size(const job *j, const char **param, ggl_error *err);
 /* Holds what a part adds to an answer without a stream. False: it does not fit; the job has failed. */

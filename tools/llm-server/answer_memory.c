@@ -22,6 +22,25 @@ void answers_keep(answers *x, stream_table *s) {
     x->streams = s;
 }
 
+int64_t job_n_diffused(const job *j, const job_prompt *p) {
+    const int64_t n = j->ask->n_max, room = j->x.facts->n_ctx - (int64_t)p->ids.n;
+    return n >= 0 ? n : room < LLM_DIFFUSION_LENGTH ? room : LLM_DIFFUSION_LENGTH;
+}
+
+/* Bytes of what writes a text by diffusion (llm_diffuser), for the longest answer. */
+static size_t diffuser_bytes(const job *j) {
+    const llm_diffusion *d = &j->ask->diffusion;
+    size_t n_most = 0;
+    for (size_t i = 0; i < j->n_prompts; i++) {
+        const int64_t n = job_n_diffused(j, &j->prompt[i]);
+        n_most = n > 0 && (size_t)n > n_most ? (size_t)n : n_most;
+    }
+    if (d->n_block > 0 && (size_t)d->n_block < n_most)
+        n_most = (size_t)d->n_block;
+    return (size_t)j->x.facts->n_vocab *
+           (SEAT_BYTES + (d->cfg_scale > 0 ? n_most * sizeof(float) : 0));
+}
+
 ggl_status job_hold_prompts(job *j, ggl_error *err) {
     ask *a = j->ask;
     size_t n = a->n_held_doc + (size_t)j->x.n_choices * sizeof *j->x.choice;
@@ -30,6 +49,8 @@ ggl_status job_hold_prompts(job *j, ggl_error *err) {
              (j->prompt[i].owned ? j->prompt[i].text.n : 0);
     if (!ask_has_rows(a))
         n += (size_t)j->n_seats * (size_t)j->x.facts->n_vocab * SEAT_BYTES;
+    if (!ask_has_rows(a) && j->x.facts->diffuses)
+        n += (size_t)j->n_seats * diffuser_bytes(j);
     a->held.of = j->answers->memory;
     if (memory_set(&a->held, n))
         return GGL_OK;

@@ -620,6 +620,41 @@ static ggl_status alloc_vectors(job *j, const char **param, ggl_error *err) {
     return j->embedding ? GGL_OK : no_memory(err);
 }
 
+/* A text by diffusion is written at once, so it has a length, and no token is drawn from the logits after those before it. */
+static ggl_status check_diffusion(const job *j, const char **param, ggl_error *err) {
+    const ask *a = j->ask;
+    const struct {
+        bool given;
+        const char *param, *name;
+    } unfit[] = {{a->form != ASK_ANY, "response_format", "a grammar or schema"},
+                 {a->tool_choice >= ASK_TOOLS_REQUIRED, "tool_choice", "a demanded call of a tool"},
+                 {a->n_top >= 0, "logprobs", "log-probabilities"},
+                 {a->sampling.n_bias > 0, "logit_bias", "a bias of tokens"},
+                 {a->reasoning_budget >= 0 && a->reasoning_budget != j->x.facts->reasoning_budget,
+                  "reasoning_budget", "a limit of reasoning"}};
+    for (size_t i = 0; i < sizeof unfit / sizeof *unfit; i++)
+        if (unfit[i].given) {
+            *param = unfit[i].param;
+            return ggl_fail(err, GGL_UNSUPPORTED,
+                            "the model writes by diffusion, all of a text at once, where %s "
+                            "cannot be used",
+                            unfit[i].name);
+        }
+    *param = "max_tokens";
+    for (size_t i = 0; i < j->n_prompts; i++) {
+        const int64_t n = job_n_diffused(j, &j->prompt[i]),
+                      room = j->x.facts->n_ctx - (int64_t)j->prompt[i].ids.n;
+        if (n < 1 || n > room)
+            return ggl_fail(err, n < 1 ? GGL_USAGE : GGL_LIMIT,
+                            "an answer of %" PRId64
+                            " tokens: a text by diffusion has 1 or more, and "
+                            "after the prompt the context has room for %" PRId64,
+                            n, room);
+    }
+    *param = NULL;
+    return GGL_OK;
+}
+
 ggl_status job_prepare(job *j, const char **param, ggl_error *err) {
     ask *a = j->ask;
     ggl_status st = check_limits(j, param, err);
@@ -633,6 +668,8 @@ ggl_status job_prepare(job *j, const char **param, ggl_error *err) {
         st = make_prompts(j, param, err);
     if (st == GGL_OK)
         st = check_echo(j, param, err);
+    if (st == GGL_OK && j->x.facts->diffuses && !ask_has_rows(a))
+        st = check_diffusion(j, param, err);
     if (st == GGL_OK)
         st = job_hold_prompts(j, err);
     if (st != GGL_OK)

@@ -4,6 +4,7 @@
 #define LLM_SERVER_ASK_H
 
 #include "common/json.h"
+#include "llm/internal/diffuse.h"
 #include "llm/internal/sampler.h"
 #include "memory.h"
 
@@ -82,6 +83,7 @@ typedef struct ask {
     int64_t n_keep;              /* tokens that a full context keeps; -1: the prompt */
     int64_t reasoning_budget;    /* tokens of reasoning, after which it is ended; -1: no limit */
     llm_sampler_params sampling; /* seed: of the first choice, each further one has one more */
+    llm_diffusion diffusion;     /* the schedule */
     bool has_seed;               /* without it a random one is taken */
     ggl_str *stop;
     size_t n_stops;

@@ -9,6 +9,7 @@ ask *ask_new(const server_facts *facts) {
     a->n_max = facts->n_predict;
     a->n_keep = facts->n_keep;
     a->sampling = facts->sampling;
+    a->diffusion = facts->diffusion;
     a->has_seed = facts->has_seed;
     a->reasoning_budget = facts->reasoning_budget;
     a->n_top = -1;

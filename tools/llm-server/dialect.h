@@ -6,6 +6,7 @@
 
 #include "ask.h"
 #include "common/json_write.h"
+#include "llm/internal/diffuse.h"
 #include "llm/internal/logprobs.h"
 #include "llm/internal/pooling.h"
 
@@ -22,6 +23,8 @@ typedef struct server_facts {
     int64_t n_score; /* numbers of a score, of which the first counts; 0: the server gives none */
     bool
         sees_all; /* the model sees texts whole, so that what is cut off of a text's end changes all of it */
+    bool diffuses; /* it writes them by diffusion: an answer has a length from the start */
+    llm_diffusion diffusion; /* the server's defaults, with the model's mask */
     bool reads_text; /* the prompt is a text that the model reads before it writes another */
     llm_pooling pooling;
     bool

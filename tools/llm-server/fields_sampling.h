@@ -17,7 +17,9 @@
 typedef ggl_status field_fn(ask *a, const json_value *v, const server_facts *facts, ggl_error *err);
 
 field_fn field_top_k, field_dry_breakers, field_mirostat, field_samplers, field_grammar,
-    field_json_schema, field_guided_json, field_n_probs, field_cache_prompt, field_time_limit;
+    field_json_schema, field_guided_json, field_n_probs, field_cache_prompt, field_time_limit,
+    field_diffusion_steps, field_diffusion_block, field_diffusion_eps, field_diffusion_order,
+    field_diffusion_order_temp, field_diffusion_cfg;
 
 /* Accepts any value: for fields that are read later, or whose names alone are to be checked. */
 field_fn field_any;

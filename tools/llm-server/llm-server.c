@@ -164,10 +164,10 @@ static void say_where(const program *p) {
     } else if (s) {
         const server_facts *f = server_get_facts(s);
         if (f->writes)
-            ggl_fprint(stderr,
-                       "  model %s, %" PRId64 " answers at once, context of %" PRId64
-                       " tokens for %s\n",
-                       f->model, f->n_parallel, f->n_ctx, f->reads_text ? "each" : "all");
+            ggl_fprint(
+                stderr,
+                "  model %s, %" PRId64 " answers at once, context of %" PRId64 " tokens for %s\n",
+                f->model, f->n_parallel, f->n_ctx, f->reads_text || f->sees_all ? "each" : "all");
         else
             ggl_fprint(stderr, "  model %s, %s of texts of at most %" PRId64 " tokens\n", f->model,
                        f->n_score > 0 ? "scores" : "vectors", f->n_ctx);

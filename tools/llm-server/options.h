@@ -4,6 +4,7 @@
 
 #include "common/adapters.h"
 #include "common/args.h"
+#include "common/diffusion_options.h"
 #include "common/hub_options.h"
 #include "common/ignore.h"
 #include "common/override_options.h"
@@ -29,6 +30,7 @@ typedef struct server_options {
     const char *slot_path; /* a folder for saved slots; NULL if none are saved */
     int64_t n_ctx, n_parallel, n_cache_slots, n_queue, n_predict, n_keep, n_batch, n_ubatch;
     sampling_options sampling;
+    diffusion_options diffusion;
     int64_t seed;
     speculate_options speculate;
     /* HTTP */

@@ -1,6 +1,7 @@
 /* Readers of the fields that several APIs share. */
 #include <float.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "fields_sampling.h"
@@ -95,6 +96,62 @@ ggl_status field_samplers(ask *a, const json_value *v, const server_facts *facts
     text[v->n] = '\0';
     const ggl_status st = llm_sampler_read_letters(&a->sampling, text, err);
     return st == GGL_OK ? st : ggl_within(err, st, "samplers");
+}
+
+/* --- diffusion ---------------------------------------------------------------------------------- */
+
+static ggl_status check_diffuses(const char *name, const server_facts *facts, ggl_error *err) {
+    return facts->diffuses ? GGL_OK
+                           : ggl_fail(err, GGL_USAGE,
+                                      "\"%s\" is for models that write by diffusion, and this one "
+                                      "does not",
+                                      name);
+}
+
+static ggl_status read_diffusion(const char *name, const json_value *v, double low, double high,
+                                 bool whole, double *out, const server_facts *facts,
+                                 ggl_error *err) {
+    const ggl_status st = check_diffuses(name, facts, err);
+    if (st != GGL_OK)
+        return st;
+    if (v->kind != JSON_NUMBER || !(v->number >= low && v->number <= high) || (whole && !v->whole))
+        return ggl_fail(err, GGL_USAGE, "\"%s\" must be %s from %g to %g", name,
+                        whole ? "an integer" : "a number", low, high);
+    *out = v->number;
+    return GGL_OK;
+}
+
+#define DIFFUSION_FIELD(fn, name, member, type, low, high, whole)                                  \
+    ggl_status fn(ask *a, const json_value *v, const server_facts *facts, ggl_error *err) {        \
+        double x = 0;                                                                              \
+        const ggl_status st = read_diffusion(name, v, low, high, whole, &x, facts, err);           \
+        if (st == GGL_OK)                                                                          \
+            a->diffusion.member = (type)x;                                                         \
+        return st;                                                                                 \
+    }
+DIFFUSION_FIELD(field_diffusion_steps, "diffusion_steps", n_steps, int64_t, 0, 1 << 20, true)
+DIFFUSION_FIELD(field_diffusion_block, "diffusion_block_length", n_block, int64_t, 0, 1 << 20, true)
+DIFFUSION_FIELD(field_diffusion_eps, "diffusion_eps", eps, double, 1e-9, 0.999999, false)
+DIFFUSION_FIELD(field_diffusion_order_temp, "diffusion_alg_temp", order_temp, double, 0, 100, false)
+DIFFUSION_FIELD(field_diffusion_cfg, "diffusion_cfg_scale", cfg_scale, double, 0, 100, false)
+
+/* A name, or its number. */
+ggl_status field_diffusion_order(ask *a, const json_value *v, const server_facts *facts,
+                                 ggl_error *err) {
+    char name[16];
+    ggl_status st = check_diffuses("diffusion_algorithm", facts, err);
+    if (st != GGL_OK)
+        return st;
+    if (is_int(v, 0) && v->number < LLM_DIFFUSE_N_ORDERS) {
+        a->diffusion.order = (llm_diffusion_order)v->number;
+        return GGL_OK;
+    }
+    const bool fits = v->kind == JSON_STRING && v->n < sizeof name && !memchr(v->s, 0, v->n);
+    snprintf(name, sizeof name, "%.*s", fits ? (int)v->n : 0, fits ? v->s : "");
+    return llm_diffusion_order_find(name, &a->diffusion.order, NULL) == GGL_OK
+               ? GGL_OK
+               : wrong(err, "diffusion_algorithm",
+                       "origin, entropy, margin, random or confidence, or their numbers from 0 on");
 }
 
 /* --- the answer --------------------------------------------------------------------------------- */

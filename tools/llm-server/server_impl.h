@@ -85,10 +85,11 @@ void server_stop(server *s);
 /* After server_stop. */
 void server_free(server *s);
 
-/* True if the server does not let models of this kind write: they see each text whole, or --embeddings asks for the vectors
- * of the text that they read before they write. */
+/* True if the server does not let models of this kind write: they are encoders, or --embeddings asks for the vectors of the text that
+ * they read before they write, or that they see whole and write by diffusion. */
 static inline bool server_only_reads(const llm_arch *arch, const server_options *o) {
-    return llm_arch_sees_all(arch) || (o->embeddings && llm_arch_reads_text(arch));
+    const bool diffuses = llm_arch_sees_all(arch) && llm_arch_has_output(arch, "logits");
+    return diffuses || llm_arch_reads_text(arch) ? o->embeddings : llm_arch_sees_all(arch);
 }
 
 /* Returns /props of a loaded model, a JSON object that lacks is_sleeping and the closing brace; NULL: out of memory. The

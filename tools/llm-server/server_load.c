@@ -98,10 +98,15 @@ static int64_t n_ctx(const server *s) {
     return s->o->n_ctx > 0 ? s->o->n_ctx : own > 0 ? own : DEFAULT_CTX;
 }
 
+/* True if texts are seen whole: each is a ubatch, of which others take what is left. */
+static bool sees_all(const server *s) {
+    return only_reads(s) || llm_arch_sees_all(llm_model_arch(llm_opened_model(s->ctx)));
+}
+
 static void note_context(const server *s) {
     const int64_t n = llm_session_n_ctx(llm_opened_session(s->ctx)), n_parallel = s->o->n_parallel;
     tool_note_context(TOOL, llm_opened_model(s->ctx), n);
-    if (n < FEW_TOKENS * n_parallel && !only_reads(s) &&
+    if (n < FEW_TOKENS * n_parallel && !sees_all(s) &&
         !llm_session_reads_text(llm_opened_session(s->ctx)))
         tool_note(TOOL,
                   "%" PRId64 " sequences at once (-np) share %" PRId64
@@ -213,7 +218,7 @@ static int open_in_room(server *s, llm_opened until) {
                         : tool_tell_opening(s->ctx, TOOL, &s->opening, &s->o->adapters, st, &err);
 }
 
-/* Returns the longest text of a model that only reads; 0: as long as the session allows. It is a ubatch, of which other texts
+/* Returns the longest text of a model that sees it whole; 0: as long as the session allows. It is a ubatch, of which other texts
  * take what is left. */
 static int64_t longest_text(const server *s) {
     const int64_t own = llm_model_n_ctx(llm_opened_model(s->ctx)), n = s->o->n_ctx;
@@ -233,10 +238,14 @@ static int new_session(server *s) {
     if (o->pooling == LLM_POOL_RANK &&
         !llm_arch_has_output(llm_model_arch(llm_opened_model(s->ctx)), "score"))
         return tool_error(TOOL, 1, "--reranking: the model is no reranker: it has no score");
+    if (!only_reads(s) && sees_all(s) && speculate_n_max(&o->speculate) > 0)
+        return tool_error(TOOL, 2,
+                          "%s: the model writes by diffusion, where nothing is guessed ahead",
+                          o->speculate.lookup ? "--lookup" : "--draft");
     p->embeddings = o->embeddings || only_reads(s);
     s->opening.pooling = p->embeddings ? pooling_name(o) : NULL;
     p->n_ctx = p->n_pool = n_ctx(s);
-    if (only_reads(s)) {
+    if (sees_all(s)) {
         p->n_ctx = longest_text(s);
         p->n_pool = 0;
     }
@@ -374,6 +383,7 @@ static void read_fim(server *s) {
 static int set_facts(server *s) {
     const server_options *o = s->o;
     server_facts *f = &s->facts;
+    ggl_error err = {0};
     llm_json_out info = {0};
     const llm_pooling pooling = llm_opened_pooling(s->ctx);
     const char *path = ggl_gguf_name(llm_model_file(llm_opened_model(s->ctx)));
@@ -393,6 +403,8 @@ static int set_facts(server *s) {
         .n_embd = llm_session_n_embd(llm_opened_session(s->ctx)),
         .n_score = llm_session_n_score(llm_opened_session(s->ctx)),
         .sees_all = llm_session_sees_all(llm_opened_session(s->ctx)),
+        .diffuses = !only_reads(s) && sees_all(s),
+        .diffusion = diffusion_schedule(&o->diffusion),
         .reads_text = llm_session_reads_text(llm_opened_session(s->ctx)),
         .pooling = pooling == LLM_POOL_NONE ? LLM_POOL_MEAN : pooling,
         .all_vectors = o->pooling == LLM_POOL_NONE || pooling == LLM_POOL_NONE,
@@ -411,6 +423,8 @@ static int set_facts(server *s) {
         .max_seconds = (double)o->max_seconds,
         .tokenizer = llm_opened_tokenizer(s->ctx),
         .fim = s->fim};
+    if (f->diffuses && llm_diffusion_of(&f->diffusion, llm_opened_model(s->ctx), &err) != GGL_OK)
+        return tool_error(TOOL, 1, "%s", err.msg);
     read_fim(s);
     f->sampling.seed = o->seed >= 0 ? (uint64_t)o->seed : 0;
     put_info(&info, s);

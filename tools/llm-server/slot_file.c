@@ -66,8 +66,7 @@ ggl_status slot_read_name(slot_request *x, const json_value *v, ggl_error *err) 
 
 /* Holds the memory of a slot that is saved: it is copied before it is written. */
 static ggl_status hold_copy(const slot_request *x, int64_t n_past, memory_hold *h, ggl_error *err) {
-    const ggl_sched *sched = llm_session_sched(llm_opened_session(x->s->ctx));
-    const size_t n = (size_t)ggl_sched_slot_size(sched, n_past, false),
+    const size_t n = llm_session_save_size(llm_opened_session(x->s->ctx), x->slot),
                  most = memory_most(h->of, h->use);
     if (memory_set(h, n))
         return GGL_OK;

@@ -107,6 +107,8 @@ typedef struct ggl_store {
     size_t page_size; /* rows: bytes of a page, with all heads */
     size_t slot_size; /* bytes of a state, or of n_pos positions; a multiple of 64 */
     size_t size;      /* bytes of all slots */
+    bool of_stage;    /* it has rows of the graph's stage (ggl_rows) */
+    bool is_read;     /* of a stage: main rows read it, so it is needed after the stage's run */
 } ggl_store;
 
 /* The body of a call. param[i] stands for the call's source i. Nodes come after their sources; those

@@ -196,6 +196,31 @@ typedef struct llm_number {
     double value;
 } llm_number;
 
+/* How a model of the diffusion kind (Dream, LLaDA), whose tokens all see each other, writes a text: it begins as masks, which are
+ * replaced by tokens, in any order. Zero it, and set size. */
+typedef struct llm_diffuse_params {
+    size_t size;      /* sizeof(llm_diffuse_params) */
+    int32_t n_length; /* tokens of the answer; 0: 64 */
+    int32_t n_steps;  /* 0: one for each token of the answer */
+    int32_t
+        n_block; /* > 0: blocks of so many tokens are written one after the other (LLaDA); 0: all at once (Dream) */
+    double eps; /* of the schedule without blocks; 0: 0.001 */
+    const char *
+        order; /* which masks are replaced first: "confidence" (NULL: this one), "entropy", "margin", "random", "origin" */
+    double order_temp; /* 0: strictly in that order */
+    double temp;       /* of tokens; 0: the likeliest */
+    int32_t top_k;     /* 0: all */
+    double top_p;      /* 0: all */
+    double
+        cfg_scale; /* > 0: each step computes the text without the prompt, too, and goes away from that */
+    uint64_t seed; /* the same one gives the same text */
+    /* Called before the first step and after each: the tokens of the answer so far, of which some are the mask. False stops with
+     * GGL_CANCELLED. NULL: none. */
+    bool (*step)(void *user, int32_t n_done, int32_t n_steps, const int32_t *id, size_t n,
+                 int32_t mask);
+    void *user;
+} llm_diffuse_params;
+
 typedef struct llm_generate_params {
     size_t size;   /* sizeof(llm_generate_params) */
     int64_t n_max; /* most tokens to generate; 0: until the text ends, or the context is full */
@@ -275,6 +300,11 @@ typedef struct llm_generate_params {
      * text; the prompt is then the beginning of what it writes. NULL: it reads the prompt, and begins with its own start token. */
     const int32_t *read;
     size_t n_read;
+    /* Of a model of the diffusion kind: how masks are replaced, by n_steps, n_block, eps, order, order_temp and cfg_scale. NULL: by their
+     * defaults. Length, temperature, top_k, top_p and seed are those above; n_max 0: 64, or what fits. Such a text takes no other stages of
+     * the sampler, no grammar, schema or demanded tool, and no bias. It is returned as far as it is settled from the left, and `token` gets no
+     * logits (NULL). The sequence is empty afterwards. */
+    const llm_diffuse_params *diffuse;
 } llm_generate_params;
 
 /* llama.cpp's defaults: temp 0.8, top_k 40, top_p 0.95, min_p 0.05, n_max 0, seed 0. */
@@ -483,31 +513,7 @@ GGL_API bool llm_token_is_end(const llm_context *c, int32_t id);
 GGL_API int32_t llm_token_bos(const llm_context *c);
 GGL_API int32_t llm_token_eos(const llm_context *c);
 
-/* Writes a text with a model of the diffusion kind (Dream, LLaDA), whose tokens all see each other: it begins as masks, which are
- * replaced by tokens, in any order. Zero it, and set size. */
-typedef struct llm_diffuse_params {
-    size_t size;      /* sizeof(llm_diffuse_params) */
-    int32_t n_length; /* tokens of the answer; 0: 64 */
-    int32_t n_steps;  /* 0: one for each token of the answer */
-    int32_t
-        n_block; /* > 0: blocks of so many tokens are written one after the other (LLaDA); 0: all at once (Dream) */
-    double eps; /* of the schedule without blocks; 0: 0.001 */
-    const char *
-        order; /* which masks are replaced first: "confidence" (NULL: this one), "entropy", "margin", "random", "origin" */
-    double order_temp; /* 0: strictly in that order */
-    double temp;       /* of tokens; 0: the likeliest */
-    int32_t top_k;     /* 0: all */
-    double top_p;      /* 0: all */
-    double
-        cfg_scale; /* > 0: each step computes the text without the prompt, too, and goes away from that */
-    uint64_t seed; /* the same one gives the same text */
-    /* Called before the first step and after each: the tokens of the answer so far, of which some are the mask. False stops with
-     * GGL_CANCELLED. NULL: none. */
-    bool (*step)(void *user, int32_t n_done, int32_t n_steps, const int32_t *id, size_t n,
-                 int32_t mask);
-    void *user;
-} llm_diffuse_params;
-/* Sets *id to the *n tokens of the answer, without those from the first on that ends a text. The caller frees it by
+/* Writes a text by diffusion, as llm_generate_tokens does. Sets *id to the *n tokens of the answer, without those from the first on that ends a text. The caller frees it by
  * ggl_free. The sequence is empty afterwards. GGL_UNSUPPORTED: the model is of another kind, or names no mask token; GGL_USAGE: a number is
  * out of range; GGL_LIMIT: prompt and answer exceed the context. */
 GGL_API GGL_NODISCARD ggl_status llm_diffuse_tokens(llm_context *c, const int32_t *prompt,
@@ -601,11 +607,14 @@ GGL_API GGL_NODISCARD ggl_status llm_rerank(llm_context *c, const char *query, s
 
 /* The tokens of the sequence; *n is their number. Valid until the next call. */
 GGL_API const int32_t *llm_sequence(const llm_context *c, size_t *n);
+/* The tokens of the text that the sequence reads, of a model that reads one before it writes; *n is 0 if there is none. Valid until
+ * the next call. With llm_generate_params.read the same, a generation does not read it again. */
+GGL_API const int32_t *llm_sequence_read(const llm_context *c, size_t *n);
 /* Keeps the first n tokens of the sequence; 0 empties it. Only llm_eval needs this: calls with a prompt
  * do it themselves. A model with recurrent states cannot go back, so its n tokens are run again. GGL_USAGE: there are fewer than n. */
 GGL_API GGL_NODISCARD ggl_status llm_truncate(llm_context *c, size_t n, ggl_error *err);
 
-/* Saves the sequence, with its KV cache and states, to a file, which appears when it is complete; llm_restore makes it
+/* Saves the sequence, with its KV cache and states, and the text that it reads, if there is one, to a file, which appears when it is complete; llm_restore makes it
  * the sequence again, so that its tokens need not run. llm_save runs the last token of a generation, which was only
  * drawn. Only a context that computes the same bits can use the file: of the
  * same model, adapters, placement and types of the KV cache. GGL_USAGE: the sequence is empty, or there is another file

@@ -64,6 +64,12 @@ class OpenParams(c.Structure):
     )
 
 
+class DiffuseParams(c.Structure):
+    _fields_ = fields(
+        "size:z n_length:i n_steps:i n_block:i eps:d order:s order_temp:d temp:d top_k:i top_p:d cfg_scale:d seed:Q step:p user:p"
+    )
+
+
 class GenerateParams(c.Structure):
     is_empty = False  # no token is to be generated, which n_max cannot say
     notes: Tuple[List[str], ...] = ()  # what `note` has got: one list
@@ -73,7 +79,10 @@ class GenerateParams(c.Structure):
         xtc_probability:f xtc_threshold:f dry_multiplier:f dry_base:f dry_allowed_length:i dry_last_n:i dry_breakers:texts n_dry_breakers:z
         mirostat:i mirostat_tau:f mirostat_eta:f bias:biases n_bias:z samplers:s json_spaces:? show_special:? tools:s tool_choice:s
         number:numbers n_numbers:z n_stop_shown:z shift:? n_keep:q grammar_name:s same_sampler:?
-        user:p token:p shows:p force:p full:p prompt_logits:p prompt_progress:p note:says""",
+        user:p token:p shows:p force:p full:p prompt_logits:p prompt_progress:p note:says read:ids n_read:z
+        diffuse:schedule""",
+        ids=Ids,
+        schedule=c.POINTER(DiffuseParams),
         says=Note,
         texts=c.POINTER(c.c_char_p),
         biases=c.POINTER(TokenBias),
@@ -195,6 +204,7 @@ FUNCTIONS: Dict[str, Tuple[Any, ...]] = {
     "llm_embed_texts": (STATUS, Context, c.POINTER(c.c_char_p), SizeOut, c.c_size_t, c.POINTER(EmbedParams)),
     "llm_rerank": (STATUS, Context, c.c_char_p, c.c_size_t, c.POINTER(c.c_char_p), SizeOut, c.c_size_t, Floats),
     "llm_sequence": (Ids, Context, SizeOut),
+    "llm_sequence_read": (Ids, Context, SizeOut),
     "llm_truncate": (STATUS, Context, c.c_size_t),
     "llm_save": (STATUS, Context, c.c_char_p),
     "llm_restore": (STATUS, Context, c.c_char_p),

@@ -581,6 +581,14 @@ class Model(Measures, Embeds, Hints):
             ids = self._lib.llm_sequence(handle, c.byref(n))
             return list(ids[: n.value]) if n.value else []
 
+    @property
+    def text_read(self) -> List[int]:
+        """The tokens of the text that the model has read before it wrote, if it is one that reads a text first (T5, BART)."""
+        n = c.c_size_t()
+        with self._call() as handle:
+            ids = self._lib.llm_sequence_read(handle, c.byref(n))
+            return list(ids[: n.value]) if n.value else []
+
     def reset(self) -> None:
         """Empties the context. Calls need no such thing before them: their results never depend on it."""
         with self._own_turn():

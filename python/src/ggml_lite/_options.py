@@ -8,7 +8,7 @@ import math
 import os
 from typing import Any, Collection, Dict, Iterable, List, Mapping, Optional, Sequence, SupportsIndex, Tuple, TypedDict, Union
 
-from ._abi import GenerateParams, Library, Note, Number, TokenBias
+from ._abi import DiffuseParams, GenerateParams, Library, Note, Number, TokenBias
 
 
 class Options(TypedDict, total=False):
@@ -44,10 +44,18 @@ class Options(TypedDict, total=False):
     ignore_end             go on after the model ended its text
     shift                  when the context is full, drop the older half of its tokens, and go on
     n_keep                 how many tokens of the prompt stay then; -1: all; default 0
+    read                   of a model that reads a text before it writes (T5, BART): the tokens of that text; the prompt is then the
+                           beginning of what it writes
     show_special           the text has special tokens, too
     grammar                the text follows this grammar, in GBNF
     json_schema            the text is JSON of this schema, a dict or its text; True: any JSON
-    json_spaces            JSON may have white space between values"""
+    json_spaces            JSON may have white space between values
+    diffusion_steps        of a model that writes by diffusion: steps in which the answer's tokens are unmasked; 0: one for each, the default
+    diffusion_block_length one block of so many tokens is unmasked after the other; 0: all at once, the default
+    diffusion_eps          without blocks: the share of masks for the last step; default 0.001
+    diffusion_algorithm    which masks come first: "confidence", the default, "entropy", "margin", "random" or "origin"
+    diffusion_alg_temp     randomness of that order; default 0
+    diffusion_cfg_scale    how far to go away from what is written without the prompt; default 0"""
 
     max_tokens: Optional[SupportsIndex]
     temperature: Optional[float]
@@ -79,10 +87,17 @@ class Options(TypedDict, total=False):
     ignore_end: Optional[bool]
     shift: Optional[bool]
     n_keep: Optional[SupportsIndex]
+    read: Optional[Sequence[int]]
     show_special: Optional[bool]
     grammar: Optional[str]
     json_schema: Union[str, Mapping[str, Any], bool, None]
     json_spaces: Optional[bool]
+    diffusion_steps: Optional[SupportsIndex]
+    diffusion_block_length: Optional[SupportsIndex]
+    diffusion_eps: Optional[float]
+    diffusion_algorithm: Optional[str]
+    diffusion_alg_temp: Optional[float]
+    diffusion_cfg_scale: Optional[float]
 
 
 # Options that other programs have, and what is here instead: the name of an option, or words.
@@ -225,6 +240,18 @@ def set_bias(p: GenerateParams, value: Any) -> None:
     p.bias, p.n_bias = (TokenBias * len(biases))(*biases), len(biases)
 
 
+def set_read(p: GenerateParams, value: Any) -> None:
+    ids = [whole("a token of read", id, 0, 31) for id in value]
+    if not ids:
+        raise ValueError("read has no tokens")
+    p.read, p.n_read = (c.c_int32 * len(ids))(*ids), len(ids)
+
+
+def set_diffusion(p: GenerateParams, given: Mapping[str, Any]) -> None:
+    schedule = DiffuseParams(size=c.sizeof(DiffuseParams), **given)
+    p.diffuse = c.pointer(schedule)
+
+
 def stages(name: str, value: Any) -> bytes:
     return text_bytes(name, value if isinstance(value, str) else ";".join(value))
 
@@ -269,10 +296,21 @@ SETTERS: Dict[str, Any] = {
     "ignore_end": ("ignore_end", flag),
     "shift": ("shift", flag),
     "n_keep": ("n_keep", whole, -1, 64),
+    "read": set_read,
     "show_special": ("show_special", flag),
     "grammar": ("grammar", text_bytes),
     "json_schema": ("json_schema", schema_bytes),
     "json_spaces": ("json_spaces", flag),
+}
+
+# Options whose members are those of DiffuseParams.
+SCHEDULE: Dict[str, Any] = {
+    "diffusion_steps": ("n_steps", whole, 0, 32),
+    "diffusion_block_length": ("n_block", whole, 0, 32),
+    "diffusion_eps": ("eps", above_0),
+    "diffusion_algorithm": ("order", text_bytes),
+    "diffusion_alg_temp": ("order_temp", number),
+    "diffusion_cfg_scale": ("cfg_scale", number),
 }
 
 
@@ -293,7 +331,7 @@ def generate_params(lib: Library, options: Mapping[str, Any]) -> GenerateParams:
     p = GenerateParams()
     lib.llm_generate_fill_default(c.byref(p), c.sizeof(p))
     set_random_seed(p)
-    setters, numbers = {**SETTERS, **other_numbers(lib)}, {}
+    setters, numbers, schedule = {**SETTERS, **SCHEDULE, **other_numbers(lib)}, {}, {}
     refuse_unknown(options, setters, ELSEWHERE, "option")
     for name, value in options.items():
         setter = setters[name]
@@ -304,11 +342,15 @@ def generate_params(lib: Library, options: Mapping[str, Any]) -> GenerateParams:
         else:
             member, convert, *limits = setter
             given = convert(name, value, *limits)
-            if member:
+            if name in SCHEDULE:
+                schedule[member] = given
+            elif member:
                 setattr(p, member, given)
             else:
                 numbers[name] = given
     set_numbers(p, numbers)
+    if schedule:
+        set_diffusion(p, schedule)
     if p.json_schema:
         collect_notes(p)
     return p

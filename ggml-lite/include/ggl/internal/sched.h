@@ -32,6 +32,21 @@ bool ggl_sched_has_stage(const ggl_sched *s);
 /* Runs the stage of the graph (ggl_rows) for n of its rows, which are whole texts: stores what the main rows read. GGL_USAGE:
  * the graph has no stage, or nothing but a stage, which ggl_sched_run computes. */
 GGL_NODISCARD ggl_status ggl_sched_run_stage(ggl_sched *s, int64_t n, ggl_error *err);
+/* Of a graph with a stage, the texts are in slots of their own. What a slot of main rows keeps, and what is needed of a text
+ * after its run, are different stores. */
+typedef enum ggl_slot_part {
+    GGL_SLOT_ALL,  /* all stores */
+    GGL_SLOT_MAIN, /* those of main rows */
+    GGL_SLOT_TEXT  /* those of the stage that main rows read */
+} ggl_slot_part;
+/* As ggl_sched_slot_size, ggl_sched_save_slot and ggl_sched_restore_slot, for these stores. */
+size_t ggl_sched_part_size(const ggl_sched *s, ggl_slot_part part, int64_t n_pos, bool states_only);
+GGL_NODISCARD ggl_status ggl_sched_save_part(ggl_sched *s, ggl_slot_part part, int slot,
+                                             int64_t n_pos, bool states_only, void *dst,
+                                             ggl_error *err);
+GGL_NODISCARD ggl_status ggl_sched_restore_part(ggl_sched *s, ggl_slot_part part, int slot,
+                                                int64_t n_pos, bool states_only, const void *src,
+                                                ggl_error *err);
 /* Returns the number of batches that may be unfinished, or whose error was not returned yet. */
 int ggl_sched_n_unfinished(ggl_sched *s);
 

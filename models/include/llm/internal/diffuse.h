@@ -6,6 +6,7 @@
 #ifndef LLM_DIFFUSE_H
 #define LLM_DIFFUSE_H
 
+#include "llm/internal/sampler.h"
 #include "llm/internal/session.h"
 
 #ifdef __cplusplus
@@ -22,11 +23,19 @@ typedef enum llm_diffusion_order {
     LLM_DIFFUSE_N_ORDERS
 } llm_diffusion_order;
 
+/* "origin", "entropy", "margin", "random", "confidence". */
+const char *llm_diffusion_order_name(llm_diffusion_order order);
+/* GGL_USAGE: none has that name. */
+GGL_NODISCARD ggl_status llm_diffusion_order_find(const char *name, llm_diffusion_order *out,
+                                                  ggl_error *err);
+
+enum { LLM_DIFFUSION_LENGTH = 64 }; /* tokens of an answer, if nobody says another number */
+
 typedef struct llm_diffusion {
     const int32_t *prompt; /* [n_prompt] */
     int64_t n_prompt;
     int64_t n_length; /* of prompt and answer */
-    int64_t n_steps;
+    int64_t n_steps;  /* 0: one for each token of the answer */
     int64_t
         n_block; /* > 0: masks of one block of so many tokens after the other (LLaDA); 0: of all (Dream) */
     double
@@ -46,10 +55,42 @@ typedef struct llm_diffusion {
     void *ctx;
 } llm_diffusion;
 
+/* Confidence, eps 0.001, and all tokens; all else is 0. */
+llm_diffusion llm_diffusion_default(void);
+/* Sets what a sampler has: the temperature, top_k, top_p and the seed. */
+void llm_diffusion_sample(llm_diffusion *d, const llm_sampler_params *s);
 /* Reads from the model's file what the parameters do not say: mask and shift. GGL_UNSUPPORTED: the file names no mask token. */
 GGL_NODISCARD ggl_status llm_diffusion_of(llm_diffusion *d, const llm_model *m, ggl_error *err);
-/* Writes the text to id[n_length]. The same seed gives the same text, with any number of threads. GGL_USAGE: a number is out
- * of range, or the model is of another kind; GGL_LIMIT: n_length exceeds the context; and as llm_session_eval. */
+/* A text that is being written. The caller runs its passes, in a slot that is empty before each, maybe beside other texts:
+ *
+ *     while ((id = llm_diffuser_pass(f, &want)) != NULL) {
+ *         .. run id[0 .. n_length), and call llm_diffuser_logits for each token i of which want[i] ..
+ *         if (llm_diffuser_end_pass(f, &err) != GGL_OK) ..
+ *     }
+ *
+ * The same seed gives the same text, with any number of threads, and whatever runs beside it. */
+typedef struct llm_diffuser llm_diffuser;
+
+/* Copies *d and its prompt. GGL_USAGE: a number is out of range, or the model is of another kind; GGL_LIMIT: n_length exceeds
+ * the context; GGL_NOMEM. */
+GGL_NODISCARD ggl_status llm_diffuser_new(llm_diffuser **out, const llm_session *s,
+                                          const llm_diffusion *d, ggl_error *err);
+void llm_diffuser_free(llm_diffuser *f); /* NULL is fine */
+/* Returns the tokens of the next pass, [n_length], and whose logits are wanted, both valid until it ends; NULL: the text is done. */
+const int32_t *llm_diffuser_pass(llm_diffuser *f, const bool **want);
+/* ctx: the diffuser. In the order of i. */
+void llm_diffuser_logits(void *ctx, int64_t i, const float *logits);
+/* GGL_FORMAT: the logits are not finite; GGL_CANCELLED: by d->step. */
+GGL_NODISCARD ggl_status llm_diffuser_end_pass(llm_diffuser *f, ggl_error *err);
+/* The text so far, [n_length], with masks. */
+const int32_t *llm_diffuser_text(const llm_diffuser *f);
+/* Tokens of prompt and answer before the first mask: they stay as they are. */
+int64_t llm_diffuser_n_settled(const llm_diffuser *f);
+
+/* Runs the next pass alone, in slot 0 of the session, which is empty afterwards. *is_done: there was none. */
+GGL_NODISCARD ggl_status llm_diffuser_run_pass(llm_diffuser *f, llm_session *s, bool *is_done,
+                                               ggl_error *err);
+/* Writes the text to id[n_length], in slot 0, which is empty afterwards. Statuses as above, and as llm_session_eval. */
 GGL_NODISCARD ggl_status llm_diffuse(llm_session *s, const llm_diffusion *d, int32_t *id,
                                      ggl_error *err);
 

@@ -15,13 +15,14 @@
  * several batches (llm_session_submit): a step then collects one of these, and the others are computed
  * between steps, too. A sequence of theirs that is cancelled ends in the next step.
  *
- * A session that sees texts whole (llm_session_sees_all) takes only sequences with `embedded`. A step runs as many whole
- * texts as fit, at least one, and their slots are empty afterwards.
+ * A session that sees texts whole (llm_session_sees_all) takes only sequences with `embedded` or `diffusion`. A step runs as many
+ * whole texts as fit, at least one, and their slots are empty afterwards.
  *
  * An engine belongs to one thread. Nobody else uses its session, or its backends while sequences run. */
 #ifndef LLM_ENGINE_H
 #define LLM_ENGINE_H
 
+#include "llm/internal/diffuse.h"
 #include "llm/internal/embed.h"
 #include "llm/internal/prompt_cache.h"
 
@@ -94,7 +95,7 @@ typedef struct llm_sequence_params {
     const int32_t *prompt; /* [n_prompt], at least one; copied */
     size_t n_prompt;
     /* [n_read], copied: of a model that reads a text before it writes (llm_session_reads_text), that text; the prompt is then
-     * the beginning of what it writes. NULL: it reads the prompt, and begins with its own start token. Implies no_reuse. */
+     * the beginning of what it writes. NULL: it reads the prompt, and begins with its own start token. */
     const int32_t *read;
     size_t n_read;
     llm_sampler
@@ -131,6 +132,10 @@ typedef struct llm_sequence_params {
      * If more than half of the context would stay, its first half does. With n_max -1 only the end of the text ends it. */
     bool shift;
     int64_t n_keep;
+    /* Of a session of the diffusion kind: how the text is written, copied. prompt, n_prompt and n_length of it, and its step, are not
+     * read: the answer has n_max tokens, 1 or more. A step of the engine is a pass over the text, and `token` gets what is settled from
+     * the left, with logits NULL. sampler may be NULL, matcher and prompted must be. NULL: the session continues texts. */
+    const llm_diffusion *diffusion;
 } llm_sequence_params;
 
 /* Lets a sequence wait for its turn; *id identifies it. GGL_LIMIT: the queue is full, or the prompt

@@ -44,6 +44,10 @@ GGL_NODISCARD ggl_status llm_prompt_cache_new(llm_prompt_cache **out,
                                               const llm_prompt_cache_params *p, ggl_error *err);
 void llm_prompt_cache_free(llm_prompt_cache *c); /* NULL is fine */
 
+/* Of a model that reads a text before it writes: a load is of use only if the sequence of the file has read this one, which it then
+ * need not read again. Borrowed until the cache is freed, or has another one. */
+void llm_prompt_cache_text(llm_prompt_cache *c, const int32_t *id, size_t n);
+
 /* Sets the slot to as much of the file's sequence as id[0 .. n) begins with, but not all n tokens: the
  * last one has to run, because its logits are wanted. *n_held (may be 0) is the number of tokens in
  * the slot. Unless it returns GGL_OK, the slot is empty. GGL_NOT_FOUND: there is no such file, or it

@@ -132,6 +132,13 @@ GGL_NODISCARD ggl_status llm_check_tokens(const int32_t *id, size_t n, int64_t n
  * a token is out of range, or the model reads no text; and as llm_session_eval. */
 GGL_NODISCARD ggl_status llm_session_read(llm_session *s, int slot, const int32_t *token, int64_t n,
                                           ggl_error *err);
+/* Returns the *n tokens of the text that the slot's tokens read, valid until it reads another one; *n is 0 if it has read none, or
+ * the model reads no text. */
+const int32_t *llm_session_text(const llm_session *s, int slot, int64_t *n);
+/* As llm_session_read, but runs nothing if a slot, maybe this one, has the text already: *is_found, and the text is shared. If it
+ * is this one, its tokens stay. */
+GGL_NODISCARD ggl_status llm_session_read_once(llm_session *s, int slot, const int32_t *token,
+                                               int64_t n, bool *is_found, ggl_error *err);
 /* What the descriptor gave; valid as long as the session. */
 const llm_arch_result *llm_session_built(const llm_session *s);
 int64_t llm_session_n_layer(const llm_session *s);
@@ -264,11 +271,13 @@ int64_t llm_session_n_cached(llm_session *s);
 int64_t llm_session_cut_limit(const llm_session *s);
 bool llm_session_has_states(const llm_session *s);
 
-/* Saves a slot as bytes: all of it, or with states_only just the states that cannot be cut back.
+/* Saves a slot as bytes: all of it, with the text that its tokens read, or with states_only just the states that cannot be cut back.
  * The latter is a small snapshot for the same slot, usable while the slot's first n_past tokens
  * are unchanged. The caller frees *data with ggl_free. */
 GGL_NODISCARD ggl_status llm_session_save(llm_session *s, int slot, bool states_only, void **data,
                                           size_t *size, ggl_error *err);
+/* Bytes that all of a slot takes when it is saved. */
+size_t llm_session_save_size(const llm_session *s, int slot);
 /* Restores a saved slot. GGL_FORMAT: the bytes are damaged, or from another model or cache type, or
  * saved with other adapters;
  * GGL_LIMIT: they hold more than n_ctx tokens, or more than pages are free for. */
