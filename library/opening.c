@@ -133,6 +133,13 @@ static ggl_status keep_repack_cache(llm_context *c, ggl_error *err) {
 }
 
 static ggl_status check_has_output(const llm_arch *a, ggl_error *err) {
+    const char *input = llm_arch_reads_rows(a);
+    if (input)
+        return ggl_fail(
+            err, GGL_UNSUPPORTED,
+            "the model reads rows of numbers (the input '%s' of its descriptor), such as "
+            "those of a picture or of sound, and no text",
+            input);
     if (llm_arch_has_output(a, "logits") || llm_arch_has_output(a, "embedding") ||
         llm_arch_has_output(a, "score"))
         return GGL_OK;

@@ -87,6 +87,11 @@ static bool bind_predefined(arch_eval *ev) {
     return true;
 }
 
+/* True if the model computes with rows alone. */
+static bool has_no_tokens(const llm_arch *arch) {
+    return !arch->has_tokens && arch->last_stage && arch->last_stage->of_rows;
+}
+
 /* Finds family, context and vocabulary, and sets up the evaluator. False: reported. */
 static bool prepare(arch_eval *ev, const llm_arch_params *params) {
     int64_t n_ctx, n_vocab;
@@ -97,7 +102,9 @@ static bool prepare(arch_eval *ev, const llm_arch_params *params) {
     if (!(params && params->n_vocab) && !has_rows_for_tokens(ev, n_vocab))
         return false;
     ev->n_vocab = params && params->n_vocab ? params->n_vocab : find_n_vocab(ev, n_vocab);
-    if (ev->n_vocab < 1 || ev->n_vocab > INT32_MAX) {
+    if (ev->n_vocab < 1 && has_no_tokens(ev->arch))
+        ev->n_vocab = 0;
+    else if (ev->n_vocab < 1 || ev->n_vocab > INT32_MAX) {
         llm_arch_source_error(ev,
                               "the size of the vocabulary is unknown: there is no %s.vocab_size, "
                               "tokenizer.ggml.tokens or token_embd.weight",
@@ -157,7 +164,8 @@ ggl_status llm_arch_build_with(const llm_arch *arch, const llm_arch_source *sour
                               .embedding = ev.output[OUT_EMBEDDING],
                               .score = ev.output[OUT_SCORE],
                               .guess = ev.output[OUT_GUESS],
-                              .n_row = ev.n_row,
+                              .rows = ev.output[OUT_ROWS],
+                              .n_row = ev.n_row ? ev.n_row : ev.output[OUT_ROWS].n,
                               .n_feature = ev.features ? ev.features->ne[0] : 0,
                               .n_taps = ev.n_taps,
                               .from_second = ev.over_from_second,
@@ -166,10 +174,14 @@ ggl_status llm_arch_build_with(const llm_arch *arch, const llm_arch_source *sour
                               .guess_token = ev.guess_token,
                               .sees_all = ev.n_stages > 0 && (!arch->has_tokens || ev.gives_stage),
                               .reads_text = ev.n_stages > 0 && arch->has_tokens,
+                              .n_sources = ev.n_sources,
+                              .n_given = ev.n_given,
                               .n_layer = ev.n_layer,
                               .notes = ev.notes,
                               .line_ran = ev.line_ran};
         memcpy(result->tap, ev.tap, sizeof ev.tap);
+        for (int k = 0; k < ev.n_sources; k++)
+            result->source[k] = ev.source[k].row;
         ev.notes = NULL;
         ev.line_ran = NULL;
     }

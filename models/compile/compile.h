@@ -6,6 +6,7 @@
  *     rows.c     which rows each value belongs to
  *     evaluator.c  the state of an evaluation, errors, limits
  *     eval.c     statements, layer by layer
+ *     row_stages.c  stages over rows of an input or of another stage
  *     expr.c     expressions -> values
  *     value.c    conversions of values, and their names in messages
  *     call.c     functions and bodies
@@ -43,7 +44,8 @@ typedef enum arch_value_kind {
     VAL_STRING,
     VAL_LIST,
     VAL_TENSOR,
-    VAL_CACHE
+    VAL_CACHE,
+    VAL_ROWS /* those of an input, or of a stage that only stages read */
 } arch_value_kind;
 
 typedef struct arch_value {
@@ -65,6 +67,7 @@ typedef struct arch_value {
     bool exact_range;
     bool number_too; /* an index that is also a number: pos */
     bool is_stage;   /* TENSOR: the rows of a stage, of which [i] picks one */
+    int source;      /* ROWS, and TENSOR in a stage over them: 1 + index into ev->source; else 0 */
 } arch_value;
 
 /* --- evaluating ------------------------------------------------------------------------------- */
@@ -114,6 +117,13 @@ typedef struct arch_edge { /* `to` counts as used if `from` is used; from NULL: 
     ggl_tensor *to;
 } arch_edge;
 
+/* An input, or a stage over rows. */
+typedef struct arch_source {
+    llm_arch_rows_of row;
+    const char *dim_name[GGL_MAX_DIMS];
+    ggl_tensor *result; /* what the stage returned; NULL: an input */
+} arch_source;
+
 typedef struct arch_eval arch_eval;
 
 /* The rows that a value belongs to. */
@@ -150,6 +160,8 @@ struct arch_eval {
     const arch_stmt *stage;  /* whose block runs; NULL: none */
     arch_value stage_result; /* what it returned; VAL_FAIL: nothing yet */
     int n_stages;
+    arch_source source[LLM_ARCH_MAX_SOURCES];
+    int n_sources;
     /* A stage that guesses the tokens after the next. over: the value of each token that it is over (NULL: the descriptor has no
      * such stage); row: the input that gives this value of the token before; foretold: what the stage returned. */
     ggl_tensor *over, *row, *foretold;
@@ -160,6 +172,7 @@ struct arch_eval {
     ggl_tensor *features;
     int32_t tap[LLM_ARCH_MAX_TAPS];
     int n_taps;
+    int64_t n_given;               /* length of given(x); 0: the descriptor has none */
     int64_t n_row;                 /* as in llm_arch_result */
     const ggl_tensor *guess_token; /* as well */
     ggl_tensor
@@ -340,6 +353,19 @@ bool llm_arch_give_outputs(arch_eval *ev);
 bool llm_arch_run(arch_eval *ev, const arch_stmt *s); /* false: failed, or a return ran */
 bool llm_arch_bind(arch_eval *ev, const arch_target *t, const arch_value *v);
 arch_slot *llm_arch_target_slot(arch_eval *ev, const arch_target *t);
+
+/* Runs the stage's block, whose assignments end with it, and sets ev->stage_result. False: reported. */
+bool llm_arch_run_block(arch_eval *ev, const arch_stmt *s, arch_slot *outer);
+
+#define LLM_ARCH_ONE_TEXT "a descriptor has one stage of a text at most, and no other beside it"
+
+/* row_stages.c */
+bool llm_arch_run_rows_input(arch_eval *ev, const arch_stmt *s); /* false: reported */
+/* Runs a stage over rows, and sets ev->stage_result. False: reported. */
+bool llm_arch_run_rows_stage(arch_eval *ev, const arch_stmt *s, arch_slot *outer);
+/* Evaluates around(rows, first, k): the k rows from pos * every + from + first on, as the last dimension. */
+arch_value llm_arch_around(arch_eval *ev, const arch_expr *e, const arch_value *rows, int64_t first,
+                           int64_t k);
 
 /* call.c */
 /* Returns the call's *n results, valid until the next call; NULL: reported. */

@@ -344,8 +344,7 @@ static bool run_require(arch_eval *ev, const arch_stmt *s) {
 
 /* --- stages ------------------------------------------------------------------------------------- */
 
-/* Runs the stage's block, whose assignments end with it, and sets ev->stage_result. False: reported. */
-static bool run_block(arch_eval *ev, const arch_stmt *s, arch_slot *outer) {
+bool llm_arch_run_block(arch_eval *ev, const arch_stmt *s, arch_slot *outer) {
     const size_t n_bytes = (size_t)ev->arch->n_global * sizeof *outer;
     const arch_target *t = &s->target[0];
     char text[256];
@@ -382,6 +381,8 @@ static bool make_row(arch_eval *ev, const arch_stmt *s) {
 
 /* Rows that enter layers of another model. */
 static bool run_input(arch_eval *ev, const arch_stmt *s) {
+    if (s->string)
+        return llm_arch_run_rows_input(ev, s);
     arch_value n = llm_arch_eval_expr(ev, s->expr[0]), list = ARCH_FAIL;
     int64_t n_row, at;
     if (n.kind != VAL_FAIL)
@@ -447,7 +448,7 @@ static bool run_guess_layer(arch_eval *ev, const arch_stmt *s, int k, arch_slot 
         outer[s->target[1].slot] = number;
     }
     ev->global[over->global].v = llm_arch_tensor_value(ev->row);
-    if (!run_block(ev, s, outer))
+    if (!llm_arch_run_block(ev, s, outer))
         return false;
     ev->foretold = ev->stage_result.t;
     if (llm_arch_rows(ev, ev->foretold) == ROWS_GUESS && ev->foretold->n_dims == 1 &&
@@ -529,10 +530,10 @@ static bool begin_rows(arch_eval *ev, const arch_stmt *s) {
 
 static bool run_text(arch_eval *ev, const arch_stmt *s, arch_slot *outer) {
     if (ev->n_stages++ > 0) {
-        llm_arch_error(ev, s->place, "a descriptor has one stage at most");
+        llm_arch_error(ev, s->place, LLM_ARCH_ONE_TEXT);
         return false;
     }
-    const bool ok = begin_rows(ev, s) && run_block(ev, s, outer);
+    const bool ok = begin_rows(ev, s) && llm_arch_run_block(ev, s, outer);
     if (ev->arch->has_tokens)
         ggl_graph_set_group(ev->g, -1); /* the tokens' part before their first layer */
     ev->stage_result.is_stage = true;
@@ -545,14 +546,16 @@ static bool run_stage(arch_eval *ev, const arch_stmt *s) {
         llm_arch_error(ev, t->place, "'%s' already has a value: a stage needs a new name", t->name);
         return false;
     }
-    if (s->n_expr > 0 && !count_guess_layers(ev, s))
+    if (s->n_expr > 0 && !s->of_rows && !count_guess_layers(ev, s))
         return false;
     const size_t n_bytes = (size_t)ev->arch->n_global * sizeof(arch_slot);
     arch_slot *outer = ggl_calloc(1, n_bytes);
     if (!outer)
         return llm_arch_nomem(ev), false;
     memcpy(outer, ev->global, n_bytes);
-    const bool ok = s->n_expr > 0 ? run_over(ev, s, outer) : run_text(ev, s, outer);
+    const bool ok = s->of_rows      ? llm_arch_run_rows_stage(ev, s, outer)
+                    : s->n_expr > 0 ? run_over(ev, s, outer)
+                                    : run_text(ev, s, outer);
     ggl_free(outer);
     return ok && llm_arch_bind(ev, t, &ev->stage_result);
 }

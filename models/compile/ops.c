@@ -551,6 +551,45 @@ static arch_value call_count(args *a) {
     return v;
 }
 
+static arch_value call_around(args *a) {
+    int64_t first, k;
+    const arch_value *v = a->value;
+    if (!llm_arch_want_whole(a->ev, arg_expr(a, 1, 0), &v[a->first[1]], -ARCH_MAX_DIM, ARCH_MAX_DIM,
+                             &first) ||
+        !llm_arch_want_whole(a->ev, arg_expr(a, 2, 0), &v[a->first[2]], 1, ARCH_MAX_DIM, &k))
+        return ARCH_FAIL;
+    return llm_arch_around(a->ev, a->e, &v[a->first[0]], first, k);
+}
+
+/* given(x): the row that the caller gives in place of a token's, if it gives one, else x. */
+static arch_value call_given(args *a) {
+    arch_eval *ev = a->ev;
+    ggl_tensor *x = get_tensor(a, 0, 0);
+    char shape[128];
+    if (!x)
+        return ARCH_FAIL;
+    if (x->n_dims != 1 || llm_arch_rows(ev, x) != ROWS_EACH || ev->stage || !ev->arch->has_tokens)
+        return llm_arch_error(
+            ev, a->e->mark,
+            "given(x) stands for a row of each token, outside of stages, and x is "
+            "%s",
+            ggl_shape_text(x, shape, sizeof shape));
+    if (ev->n_given > 0 && ev->n_given != x->ne[0])
+        return llm_arch_error(ev, a->e->mark, "rows that are given have %lld numbers elsewhere",
+                              (long long)ev->n_given);
+    ev->n_given = x->ne[0];
+    if (!ev->params || !ev->params->given)
+        return a->value[0];
+    ggl_tensor *is = ggl_graph_find_input(ev->g, "is_given"),
+               *row = ggl_graph_find_input(ev->g, "given_row");
+    is = is ? is : ggl_graph_input(ev->g, "is_given", GGL_F32, 0, NULL, true);
+    row = row ? row : ggl_graph_input(ev->g, "given_row", GGL_F32, 1, x->ne, true);
+    if (!llm_arch_graph_ok(ev, a->e->mark))
+        return ARCH_FAIL;
+    ggl_tensor *src[] = {is, row, x};
+    return llm_arch_tensor_value(llm_arch_node(ev, a->e->mark, GGL_OP_WHERE, src, 3, NULL, 0));
+}
+
 static arch_value call_builtin(args *a) {
     double x;
     switch (a->e->builtin) {
@@ -560,6 +599,10 @@ static arch_value call_builtin(args *a) {
         return call_size(a);
     case FN_COUNT:
         return call_count(a);
+    case FN_AROUND:
+        return call_around(a);
+    case FN_GIVEN:
+        return call_given(a);
     case FN_CEIL:
         return get_number(a, 0, 0, &x) ? llm_arch_number(ceil(x)) : ARCH_FAIL;
     case FN_LOG2:

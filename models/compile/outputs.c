@@ -140,6 +140,26 @@ static ggl_tensor *join_taps(arch_eval *ev) {
     return llm_arch_graph_ok(ev, end_of_text(ev)) ? t : NULL;
 }
 
+/* Returns what the stage over rows returned that is meant by params.only; NULL: an output is meant. */
+static ggl_tensor *only_stage(const arch_eval *ev) {
+    const char *only = ev->params ? ev->params->only : NULL;
+    for (int k = 0; only && k < ev->n_sources; k++)
+        if (ev->source[k].result && strcmp(ev->source[k].row.name, only) == 0)
+            return ev->source[k].result;
+    return NULL;
+}
+
+/* Makes the output "rows" of a stage. False: reported. */
+static bool put_stage(arch_eval *ev, ggl_tensor *t) {
+    ev->n_row = 1;
+    for (int d = 0; d < t->n_dims; d++)
+        ev->n_row *= t->ne[d];
+    ev->gives_stage |= llm_arch_rows(ev, t) == ROWS_STAGE;
+    t = ggl_graph_op(ev->g, GGL_OP_CAST, &t, 1, NULL, 0);
+    ggl_graph_output(ev->g, "rows", t);
+    return llm_arch_graph_ok(ev, end_of_text(ev));
+}
+
 /* Makes the output "rows": what the stage that guesses is over, or, with its guesses, what takes that value's place.
  * False: reported. */
 static bool put_rows(arch_eval *ev) {
@@ -197,6 +217,14 @@ bool llm_arch_give_outputs(arch_eval *ev) {
     }
     if (!llm_arch_check_use(ev, given, n))
         return false;
+    ggl_tensor *stage = only_stage(ev);
+    if (stage)
+        return put_stage(ev, stage);
+    if (ev->params && ev->params->given && ev->n_given == 0) {
+        ev->status = ggl_fail(ev->err, GGL_UNSUPPORTED,
+                              "%s: the model takes no rows in place of tokens", ev->family);
+        return false;
+    }
     const char *only = ev->params ? ev->params->only : NULL;
     const bool wanted = (ev->params && ev->params->embedding) ||
                         (only && strcmp(only, llm_arch_output_names[OUT_EMBEDDING]) == 0);

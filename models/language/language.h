@@ -197,17 +197,18 @@ struct arch_stmt {
     arch_target *target; /* ASSIGN, WEIGHT, LAYER, FOR, STAGE, KEEP */
     int n_target;
     /* ASSIGN: 1 value. RETURN: the results. WEIGHT: the shape. LAYER, FOR, REQUIRE, KEEP: 1.
-     * IGNORE: keys and strings. ABSENT: keys. STAGE: none, or the value that it is over and, if given, the number of its
+     * IGNORE: keys and strings. ABSENT: keys. INPUT: the shape of a row. STAGE: none, or the value that it is over and, if given, the number of its
      * layers, whose name is the second target. */
     arch_expr **expr;
     int n_expr;
     arch_arm *arm; /* IF; LAYER, FOR, STAGE: one */
     int n_arm;
     /* WEIGHT: the name after `from`. REQUIRE: the message. IGNORE: the text that explains the
-     * key. STAGE, PREFIX: what the names of tensors begin with, or NULL. */
+     * key. STAGE, PREFIX: what the names of tensors begin with, or NULL. INPUT: its kind; NULL: layers. */
     const char *string;
     const char *second; /* WEIGHT: the name to use if `string` is not in the source */
     arch_place string_place;
+    bool of_rows;  /* STAGE: over rows; expr is the name of their source, every, from */
     bool optional; /* WEIGHT: '?'; STAGE: `from = 1` */
     bool apart;    /* STAGE of several layers: `ahead = NAME + 1` */
     bool bias, bias_optional;
@@ -303,13 +304,21 @@ enum {
 extern const char *const llm_arch_predefined[SLOT_FIRST_FREE];
 
 /* What a descriptor may compute: top-level names of llm_arch_output_names. */
-typedef enum arch_output { OUT_LOGITS, OUT_EMBEDDING, OUT_SCORE, OUT_GUESS, OUT_COUNT } arch_output;
+typedef enum arch_output {
+    OUT_LOGITS,
+    OUT_EMBEDDING,
+    OUT_SCORE,
+    OUT_GUESS,
+    OUT_ROWS,
+    OUT_COUNT
+} arch_output;
 extern const char *const llm_arch_output_names[OUT_COUNT];
 
 struct llm_arch {
     ggl_arena arena;
     arch_text text, prelude;
     int n_lines, language, n_stages;
+    const arch_stmt *last_stage; /* of texts or rows: the one that tokens and outputs read */
     bool
         has_tokens; /* `token` is read outside of the stages: tokens that read what the stage has stored */
     const char **family;
@@ -417,6 +426,8 @@ typedef enum arch_builtin_fn {
     FN_COUNT,
     FN_CEIL,
     FN_LOG2,
+    FN_AROUND,
+    FN_GIVEN,
     FN_BUILTIN_COUNT
 } arch_builtin_fn;
 

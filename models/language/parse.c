@@ -200,14 +200,67 @@ static bool check_counted(arch_parser *p, const arch_stmt *s, const arch_target 
     return false;
 }
 
+/* "every" "=" expr, "from" "=" expr, in any order: options of a stage over rows, in s->expr[1] and [2] */
+static bool parse_row_options(arch_parser *p, arch_stmt *s) {
+    static const char *const name[] = {"every", "from"};
+    char buf[96];
+    bool seen[2] = {false};
+    if (!llm_arch_accept(p, "("))
+        return true;
+    do {
+        int k = 0;
+        while (k < 2 && !llm_arch_is(p, name[k]))
+            k++;
+        if (k == 2 || seen[k])
+            return llm_arch_parse_fail(p,
+                                       "options of 'over' rows are 'every = N' and 'from = N', "
+                                       "each once, not %s",
+                                       llm_arch_describe(p->tok, buf, sizeof buf)),
+                   false;
+        seen[k] = true;
+        p->tok++;
+        if (!llm_arch_expect(p, "=", "after the name of an option") ||
+            !(s->expr[1 + k] = llm_arch_parse_expr(p)))
+            return false;
+    } while (llm_arch_accept(p, ","));
+    return llm_arch_expect(p, ")", "after the options of 'over'");
+}
+
+/* A whole number as an expression. */
+static arch_expr *number_expr(arch_parser *p, double x) {
+    arch_expr *e = llm_arch_parse_alloc(p, 1, sizeof *e);
+    if (e)
+        *e = (arch_expr){.kind = EX_NUMBER,
+                         .place = llm_arch_token_place(p, p->tok),
+                         .mark = llm_arch_token_place(p, p->tok),
+                         .num = x,
+                         .local = -1,
+                         .global = -1};
+    return e;
+}
+
+/* NAME [ "(" options ")" ]: the rows of an input, or of another stage */
+static bool parse_over_rows(arch_parser *p, arch_stmt *s) {
+    s->of_rows = true;
+    s->n_expr = 3;
+    s->expr = llm_arch_parse_alloc(p, 3, sizeof *s->expr);
+    return s->expr && (s->expr[0] = llm_arch_parse_name(p)) && (s->expr[1] = number_expr(p, 1)) &&
+           (s->expr[2] = number_expr(p, 0)) && parse_row_options(p, s);
+}
+
 /* "over" NAME "(" "ahead" "=" ( "1" | NAME "+" "1" ) [ "," "from" "=" "1" ] [ "," "layer" NAME "<" expr ] ")" */
 static bool parse_over(arch_parser *p, arch_stmt *s) {
     arch_target counted = {0};
     p->tok++;
-    if (p->tok->kind != TOK_NAME || !llm_arch_next_is_symbol(p, "(")) {
-        llm_arch_parse_fail(p, "'over' is followed by a value of each token: over y(ahead = 1)");
+    if (p->tok->kind != TOK_NAME) {
+        llm_arch_parse_fail(p, "'over' is followed by the name of an input or a stage, or by a "
+                               "value of each token: over y(ahead = 1)");
         return false;
     }
+    const bool of_tokens = llm_arch_next_is_symbol(p, "(") && p->tok[2].kind == TOK_NAME &&
+                           strcmp(p->tok[2].str, "ahead") == 0;
+    if (!of_tokens)
+        return parse_over_rows(p, s);
     s->expr = llm_arch_parse_alloc(p, 1, sizeof *s->expr);
     if (!s->expr || !(s->expr[0] = llm_arch_parse_name(p)))
         return false;
@@ -252,7 +305,10 @@ static arch_stmt *parse_stage(arch_parser *p) {
     if (!(s->arm = llm_arch_parse_alloc(p, 1, sizeof *s->arm)))
         return NULL;
     s->arm[0].place = s->place;
-    p->arch->n_stages += !over;
+    if (!over || s->of_rows) {
+        p->arch->n_stages++;
+        p->arch->last_stage = s;
+    }
     p->in_stage = true;
     s->arm[0].body = parse_block(p, true);
     p->in_stage = false;
@@ -269,9 +325,22 @@ static arch_stmt *parse_prefix(arch_parser *p) {
     return s && llm_arch_end_of_line(p) ? s : NULL;
 }
 
-/* "input" NAME "[" expr "]" "from" "layers" "(" expr ")" */
-static arch_stmt *parse_input(arch_parser *p) {
+/* "floats" "(" ")": a kind of input; in s->string */
+static arch_stmt *parse_input_kind(arch_parser *p, arch_stmt *s) {
     char buf[96];
+    if (!llm_arch_is(p, "floats"))
+        return llm_arch_parse_fail(p, "'layers(LIST)' or 'floats()' is expected here, not %s",
+                                   llm_arch_describe(p->tok, buf, sizeof buf));
+    s->string = p->tok->str;
+    p->tok++;
+    return llm_arch_expect(p, "(", "after the kind of an input") &&
+                   llm_arch_expect(p, ")", "after the kind of an input") && llm_arch_end_of_line(p)
+               ? s
+               : NULL;
+}
+
+/* "input" NAME "[" expr { "," expr } "]" "from" ( "layers" "(" expr ")" | "floats" "(" ")" ) */
+static arch_stmt *parse_input(arch_parser *p) {
     arch_stmt *s = llm_arch_new_stmt(p, ST_INPUT);
     p->tok++;
     if (!s || !parse_targets(p, s, 1))
@@ -279,14 +348,14 @@ static arch_stmt *parse_input(arch_parser *p) {
     p->tok++;
     if (!(s->expr = llm_arch_parse_exprs(p, &s->n_expr)))
         return NULL;
+    if (!llm_arch_expect(p, "]", "after the shape of an input's rows") ||
+        !llm_arch_expect(p, "from", "after the shape of an input's rows"))
+        return NULL;
+    if (!llm_arch_is(p, "layers"))
+        return parse_input_kind(p, s);
     if (s->n_expr != 1)
         return llm_arch_parse_fail_at(p, GGL_FORMAT, s->expr[1]->place,
-                                      "an input is a row: it has one dimension");
-    if (!llm_arch_expect(p, "]", "after the length of an input's rows"))
-        return NULL;
-    if (!llm_arch_accept(p, "from") || !llm_arch_is(p, "layers"))
-        return llm_arch_parse_fail(p, "'from layers(LIST)' is expected here, not %s",
-                                   llm_arch_describe(p->tok, buf, sizeof buf));
+                                      "rows of layers have one dimension");
     p->tok++;
     if (!llm_arch_expect(p, "(", "after 'layers'") || !(s->other = llm_arch_parse_expr(p)) ||
         !llm_arch_expect(p, ")", "after the list of layers"))
@@ -757,6 +826,29 @@ bool llm_arch_sees_all(const llm_arch *a) {
 }
 bool llm_arch_reads_text(const llm_arch *a) {
     return a->n_stages > 0 && a->has_tokens;
+}
+
+/* A stage may stand in an `if`. */
+static const char *rows_stage_in(const llm_arch *a, const arch_stmt *s, int *k) {
+    const char *found = NULL;
+    for (; s && !found; s = s->next) {
+        if (s->kind == ST_STAGE && s->of_rows && s != a->last_stage && (*k)-- == 0)
+            return s->target[0].name;
+        for (int i = 0; s->kind == ST_IF && i < s->n_arm && !found; i++)
+            found = rows_stage_in(a, s->arm[i].body, k);
+    }
+    return found;
+}
+
+const char *llm_arch_reads_rows(const llm_arch *a) {
+    const arch_stmt *s = a->last_stage && a->last_stage->of_rows ? a->body : NULL;
+    while (s && (s->kind != ST_INPUT || !s->string))
+        s = s->next;
+    return s ? s->target[0].name : NULL;
+}
+
+const char *llm_arch_rows_stage(const llm_arch *a, int k) {
+    return rows_stage_in(a, a->body, &k);
 }
 int llm_arch_n_lines(const llm_arch *a) {
     return a->n_lines;

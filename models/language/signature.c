@@ -17,6 +17,12 @@ static const arch_sig builtins[FN_BUILTIN_COUNT] = {
     [FN_COUNT] = {"count", {{"x", false, false, false, NAN}}, 1},
     [FN_CEIL] = {"ceil", {{"x", true, false, false, NAN}}, 1},
     [FN_LOG2] = {"log2", {{"x", true, false, false, NAN}}, 1},
+    [FN_AROUND] = {"around",
+                   {{"rows", false, false, false, NAN},
+                    {"first", true, false, false, NAN},
+                    {"k", true, false, false, NAN}},
+                   3},
+    [FN_GIVEN] = {"given", {{"x", false, false, false, NAN}}, 1},
 };
 
 int llm_arch_find_builtin(const char *name) {

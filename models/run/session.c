@@ -4,6 +4,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "ggl/internal/graph.h"
@@ -33,11 +34,20 @@ static ggl_status no_memory(ggl_error *err) {
     return ggl_fail(err, GGL_NOMEM, "out of memory for the session");
 }
 
+static bool is_rows_stage(const llm_arch *arch, const char *name) {
+    const char *stage;
+    for (int k = 0; (stage = llm_arch_rows_stage(arch, k)); k++)
+        if (strcmp(stage, name) == 0)
+            return true;
+    return false;
+}
+
 /* True if a text is all that the session computes, and it is seen whole. */
 static bool is_whole(const llm_model *m, const llm_session_params *p) {
     const llm_arch *arch = llm_model_arch(m);
     return llm_arch_sees_all(arch) ||
-           (llm_arch_reads_text(arch) && p->only && strcmp(p->only, "embedding") == 0);
+           (llm_arch_reads_text(arch) && p->only &&
+            (strcmp(p->only, "embedding") == 0 || is_rows_stage(arch, p->only)));
 }
 
 /* Returns how many tokens all slots share. What is seen whole is read in the same batch only. */
@@ -115,6 +125,7 @@ static ggl_status build_graph(llm_session *s, const llm_model *m, const llm_sess
                           .n_adapters = p->n_adapters,
                           .embedding = p->embeddings,
                           .rows = p->rows,
+                          .given = p->given,
                           .tap = p->tap,
                           .n_taps = p->n_taps,
                           .guess_layer = p->guess_layer,
@@ -317,6 +328,32 @@ static void find_outputs(llm_session *s, const llm_session_params *p) {
         set_rows(s, p);
 }
 
+/* Lists the graph's inputs of rows, "rows.NAME" and "rows.NAME.FIRST.K". */
+static ggl_status find_inputs(llm_session *s, ggl_error *err) {
+    for (int i = 0; i < ggl_graph_n_inputs(s->graph); i++) {
+        const ggl_tensor *t = ggl_graph_get_input(s->graph, i);
+        const char *name = t->name + (strncmp(t->name, "stage.", 6) == 0 ? 6 : 0), *end;
+        if (!t->needed || strncmp(name, "rows.", 5) != 0)
+            continue;
+        if (s->n_inputs == MAX_ROWS_INPUTS)
+            return ggl_fail(err, GGL_LIMIT, "%s: a stage reads more than %d inputs",
+                            s->built.family, MAX_ROWS_INPUTS);
+        llm_rows_input *x = &s->input[s->n_inputs++];
+        *x = (llm_rows_input){.name = t->name, .k = 1, .n = ggl_count(t)};
+        name += 5;
+        end = name + strcspn(name, ".");
+        while (strncmp(s->built.source[x->source].name, name, (size_t)(end - name)) != 0 ||
+               s->built.source[x->source].name[end - name])
+            x->source++;
+        if (*end) {
+            char *rest;
+            x->first = strtoll(end + 1, &rest, 10);
+            x->k = strtoll(rest + 1, NULL, 10);
+        }
+    }
+    return GGL_OK;
+}
+
 /* Reads which token each guess is for. */
 static ggl_status find_guess_tokens(llm_session *s, const llm_model *m, ggl_error *err) {
     const ggl_tensor *t = s->built.guess_token;
@@ -368,7 +405,7 @@ static ggl_status alloc_arrays(llm_session *s, ggl_error *err) {
 }
 
 /* Makes room for what is noted of batches under way. */
-static ggl_status alloc_flights(llm_session *s, ggl_error *err) {
+static ggl_status alloc_flights(llm_session *s, const llm_session_params *p, ggl_error *err) {
     const size_t n_lanes = (size_t)ggl_sched_n_lanes(s->sched), n_rows = (size_t)s->n_rows;
     s->flight = ggl_calloc(n_lanes, sizeof *s->flight);
     s->n_lanes = s->flight ? (int)n_lanes : 0;
@@ -390,6 +427,11 @@ static ggl_status alloc_flights(llm_session *s, ggl_error *err) {
         s->is_given = ggl_calloc((size_t)s->n_ubatch, sizeof *s->is_given);
         ok = ok && s->feature && s->is_given;
     }
+    if (p->given) {
+        s->put = ggl_calloc((size_t)(s->n_ubatch * s->built.n_given), sizeof *s->put);
+        s->is_put = ggl_calloc((size_t)s->n_ubatch, sizeof *s->is_put);
+        ok = ok && s->put && s->is_put;
+    }
     return ok ? GGL_OK : no_memory(err);
 }
 
@@ -409,8 +451,10 @@ ggl_status llm_session_new(llm_session **out, const llm_model *m, const llm_sess
         st = alloc_arrays(s, err);
     if (st == GGL_OK)
         st = build_graph(s, m, p, err);
-    if (st == GGL_OK)
+    if (st == GGL_OK) {
         find_outputs(s, p);
+        st = find_inputs(s, err);
+    }
     if (st == GGL_OK && s->guesses)
         st = find_guess_tokens(s, m, err);
     if (st == GGL_OK && s->reads_text)
@@ -423,7 +467,7 @@ ggl_status llm_session_new(llm_session **out, const llm_model *m, const llm_sess
                                         ggl_graph_get_params(s->graph)->n_slots, s->n_ctx))
         st = no_memory(err);
     if (st == GGL_OK)
-        st = alloc_flights(s, err);
+        st = alloc_flights(s, p, err);
     if (st != GGL_OK) {
         llm_session_free(s);
         return st;
@@ -483,6 +527,8 @@ void llm_session_free(llm_session *s) {
     ggl_free(s->given);
     ggl_free(s->feature);
     ggl_free(s->is_given);
+    ggl_free(s->put);
+    ggl_free(s->is_put);
     ggl_free(s->guess_token);
     ggl_free(s);
 }
@@ -521,6 +567,18 @@ int64_t llm_session_n_row(const llm_session *s) {
 
 int64_t llm_session_n_feature(const llm_session *s) {
     return s->guesses ? s->built.n_feature : 0;
+}
+
+int64_t llm_session_n_given(const llm_session *s) {
+    return s->put ? s->built.n_given : 0;
+}
+
+int llm_session_n_rows_inputs(const llm_session *s) {
+    return s->n_inputs;
+}
+
+const llm_rows_input *llm_session_rows_input(const llm_session *s, int k) {
+    return &s->input[k];
 }
 
 bool llm_session_from_second(const llm_session *s) {

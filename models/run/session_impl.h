@@ -32,6 +32,8 @@ typedef struct session_flight {
     void *ctx;
 } session_flight;
 
+enum { MAX_ROWS_INPUTS = 32 };
+
 struct llm_session {
     ggl_graph *graph;
     ggl_sched *sched;
@@ -57,6 +59,10 @@ struct llm_session {
     bool tells;     /* it computes the output "rows" for all tokens (llm_session_hear) */
     float *given;   /* [n_ubatch][built.n_row]: these rows; NULL: it makes no guesses */
     float *feature; /* [n_ubatch][built.n_feature]: another model's; NULL: it reads none */
+    /* Of params.given, [n_ubatch][built.n_given] and [n_ubatch]: rows in place of tokens, and 1 where they count; NULL */
+    float *put, *is_put;
+    llm_rows_input input[MAX_ROWS_INPUTS]; /* of a stage over rows */
+    int n_inputs;
     float *is_given;      /* [n_ubatch]: 1: given counts, 0: feature does */
     int32_t *guess_token; /* [built.guess.n]; NULL: all tokens */
     void (*hear)(void *ctx, int slot, int64_t pos, int32_t token, const float *row);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "ggl/internal/graph.h"
 #include "ggl/internal/sched.h"
 #include "session_impl.h"
 
@@ -12,7 +13,8 @@ static int slot_of(const llm_batch *b, int64_t i) {
 }
 
 static bool wants_logits(const llm_batch *b, int64_t i) {
-    return b->want ? b->want[i] : i == b->n - 1 && !b->want_embedding && !b->want_score;
+    return b->want ? b->want[i]
+                   : i == b->n - 1 && !b->want_embedding && !b->want_score && !b->input;
 }
 
 static bool wants_score(const llm_batch *b, int64_t i) {
@@ -39,6 +41,15 @@ static ggl_status check_outputs(const llm_session *s, const llm_batch *b, ggl_er
                         s->guesses ? "a session of guesses needs the rows of the tokens before "
                                      "(llm_batch.row)"
                                    : "the session reads no rows (llm_batch.row)");
+    if (b->n > 0 && (b->input != NULL) != (s->n_inputs > 0))
+        return ggl_fail(err, GGL_USAGE,
+                        s->n_inputs > 0 ? "a stage over rows needs them (llm_batch.input)"
+                                        : "the session has no stage over rows (llm_batch.input)");
+    if (b->n > 0 && (b->given || b->is_given) && !(s->put && b->given && b->is_given))
+        return ggl_fail(
+            err, GGL_USAGE,
+            "rows in place of tokens need llm_session_params.given, and llm_batch.given "
+            "with .is_given");
     for (int64_t i = 0; s->at_logits < 0 && i < b->n; i++)
         if (wants_logits(b, i))
             return ggl_fail(
@@ -100,7 +111,7 @@ static void set_ends(llm_session *s, int64_t n) {
  * its tokens to s->slots. */
 static ggl_status check_batch(llm_session *s, const llm_batch *b, ggl_error *err) {
     llm_slots_begin(&s->slots);
-    if (b->n < 0 || (b->n > 0 && !b->token))
+    if (b->n < 0 || (b->n > 0 && !b->token && !b->input))
         return ggl_fail(err, GGL_USAGE, "a batch of %" PRId64 " tokens%s", b->n,
                         b->n < 0 ? "" : ", but llm_batch.token is NULL");
     ggl_status st = check_outputs(s, b, err);
@@ -113,7 +124,7 @@ static ggl_status check_batch(llm_session *s, const llm_batch *b, ggl_error *err
         st = llm_slots_check_whole(&s->slots, slot, err);
         if (st != GGL_OK)
             return st;
-        if (b->token[i] < 0 || b->token[i] >= s->built.n_vocab)
+        if (b->token && (b->token[i] < 0 || b->token[i] >= s->built.n_vocab))
             return ggl_fail(err, GGL_USAGE,
                             "token %" PRId32 " is not in the vocabulary of %" PRId64, b->token[i],
                             s->built.n_vocab);
@@ -135,6 +146,32 @@ static void give_row(llm_session *s, const llm_batch *b, int64_t i, int64_t n) {
                (size_t)n_feature * sizeof *s->feature);
     if (s->feature)
         s->is_given[n] = b->row ? 1 : 0;
+}
+
+/* Copies the row that stands for token i to element n of the ubatch, if there is one. */
+static void put_row(llm_session *s, const llm_batch *b, int64_t i, int64_t n) {
+    const int64_t n_given = s->built.n_given;
+    const bool is = b->is_given && b->is_given[i];
+    s->is_put[n] = is ? 1 : 0;
+    if (is)
+        memcpy(s->put + n * n_given, b->given + i * n_given, (size_t)n_given * sizeof *s->put);
+}
+
+/* Sets the inputs of rows in place of tokens. */
+static ggl_status set_put(llm_session *s, int64_t n, ggl_error *err) {
+    const size_t size = sizeof(float), rows = (size_t)n;
+    const ggl_status st = ggl_sched_set(s->sched, "given_row", s->put,
+                                        rows * (size_t)s->built.n_given * size, n, err);
+    return st == GGL_OK ? ggl_sched_set(s->sched, "is_given", s->is_put, rows * size, n, err) : st;
+}
+
+/* Sets the inputs of a stage over rows, which runs in one ubatch. */
+static ggl_status set_inputs(llm_session *s, const llm_batch *b, ggl_error *err) {
+    ggl_status st = GGL_OK;
+    for (int k = 0; b->n > 0 && k < s->n_inputs && st == GGL_OK; k++)
+        st = ggl_sched_set(s->sched, s->input[k].name, b->input[k],
+                           (size_t)(b->n * s->input[k].n) * sizeof(float), b->n, err);
+    return st;
 }
 
 /* Sets the inputs of guesses. What is not copied is left from before: it does not count. */
@@ -175,13 +212,15 @@ static int64_t fill_ubatch(llm_session *s, const llm_batch *b, int64_t first, se
             f->row[f->n_rows++] = (wanted_row){i, n, logits, embedding, score};
             f->is_embedded &= embedding && !logits && !score;
         }
-        s->token[n] = b->token[i];
+        s->token[n] = b->token ? b->token[i] : 0;
         s->slot[n] = slot;
         s->pos[n] = llm_slots_append(&s->slots, slot);
         if (f->told)
             f->told[n] = (told_token){slot, s->pos[n], s->token[n]};
         if (s->guesses)
             give_row(s, b, i, n);
+        if (s->put)
+            put_row(s, b, i, n);
         if (s->reads_text) {
             s->read_slot[n] = llm_text_slot(s, slot);
             s->read_end[n] = (int32_t)s->slots.state[llm_text_slot(s, slot)].n_past;
@@ -196,6 +235,9 @@ static ggl_status set_input(llm_session *s, const char *prefix, const char *name
                             const int32_t *value, int64_t n, ggl_error *err) {
     char full[16];
     snprintf(full, sizeof full, "%s%s", prefix, name);
+    const ggl_tensor *t = ggl_graph_find_input(s->graph, full);
+    if (!t || !t->needed) /* the rows of a stage have no tokens, and not all need positions */
+        return GGL_OK;
     return ggl_sched_set(s->sched, full, value, (size_t)n * sizeof *value, n, err);
 }
 
@@ -223,6 +265,8 @@ static ggl_status start_ubatch(llm_session *s, int64_t n, session_flight *f, boo
         st = set_input(s, "read.", "end", s->read_end, n, err);
     if (st == GGL_OK && s->guesses)
         st = set_rows(s, n, err);
+    if (st == GGL_OK && s->put)
+        st = set_put(s, n, err);
     if (st != GGL_OK)
         return st;
     llm_slots_start(&s->slots);
@@ -379,6 +423,8 @@ ggl_status llm_session_eval(llm_session *s, const llm_batch *b, ggl_error *err) 
         return st;
     st = llm_slots_take_pages(&s->slots, err);
     if (st == GGL_OK)
+        st = set_inputs(s, b, err);
+    if (st == GGL_OK)
         st = eval_ubatches(s, b, err);
     llm_slots_settle(&s->slots, 0, st == GGL_OK);
     return st;
@@ -425,6 +471,8 @@ ggl_status llm_session_submit(llm_session *s, const llm_batch *b, uint64_t *tick
         st = check_batch(s, b, err);
     if (st == GGL_OK)
         st = llm_slots_take_pages(&s->slots, err);
+    if (st == GGL_OK)
+        st = set_inputs(s, b, err);
     if (st != GGL_OK)
         return st;
     const int64_t n = fill_ubatch(s, b, 0, f);

@@ -18,14 +18,28 @@ static const char *fault_of(const char *body, ggl_error *err) {
     return s == GGL_OK ? "" : err->msg;
 }
 
+typedef struct fault {
+    const char *body, *want; /* "": there is none */
+} fault;
+
+static void check_faults(const fault *row, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        ggl_error err;
+        const char *got = fault_of(row[i].body, &err);
+        if (!*row[i].want)
+            CHECK_MSG(!*got, "%s: %s", row[i].body, got);
+        else
+            CHECK_MSG(strstr(got, row[i].want) != NULL, "%s: '%s', expected to hold '%s'",
+                      row[i].body, got, row[i].want);
+    }
+}
+
 #define STAGE                                                                                      \
     "stage s:\n  x = token_embd[token]\n  q = heads(x, 1)\n  x = x + attention(q, q, q)\n  "       \
     "return x\n"
 
 TEST(rows) {
-    static const struct {
-        const char *body, *want;
-    } rows[] = {
+    static const fault rows[] = {
         {STAGE "embedding = s\n", ""},
         {STAGE "score = s[0]\n", ""},
         {STAGE "score = s[-1] * 2\n", ""},
@@ -40,7 +54,7 @@ TEST(rows) {
         {"stage s:\n  return 3\nembedding = s\n", "the stage 's' must return a value of each row"},
         {"stage s:\n  return token_embd[token]\nstage t:\n  return token_embd[token]\nembedding = "
          "t\n",
-         "a descriptor has one stage at most"},
+         "a descriptor has one stage of a text at most"},
         {"layer l < 2:\n  stage s:\n    return token_embd[token]\nembedding = s\n",
          "a stage is allowed only at top level"},
         {"s = 3\nstage s:\n  return token_embd[token]\nembedding = s\n", "'s' already has a value"},
@@ -80,15 +94,7 @@ TEST(rows) {
         {"x = token_embd[token]\nscore = rms(x, 0.1)\nlogits = linear(score, token_embd)\n", ""},
         {"x = token_embd[token]\n", "the descriptor has no output"},
     };
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        ggl_error err;
-        const char *got = fault_of(rows[i].body, &err);
-        if (!*rows[i].want)
-            CHECK_MSG(!*got, "%s: %s", rows[i].body, got);
-        else
-            CHECK_MSG(strstr(got, rows[i].want) != NULL, "%s: '%s', expected to hold '%s'",
-                      rows[i].body, got, rows[i].want);
-    }
+    check_faults(rows, sizeof rows / sizeof *rows);
 }
 
 /* Stages that guess. */
@@ -98,10 +104,53 @@ TEST(rows) {
     "attention(h, h, h)\n"
 #define GUESS "guess = linear(d, token_embd)\n"
 
+#define OVER  "input seen [6] from floats()\nstage a over seen:\n  return seen * 2\n"
+#define PLAIN "logits = linear(token_embd[token], token_embd)\n"
+
+TEST(over_rows) {
+    static const fault rows[] = {
+        {"input seen [6] from floats()\nstage a over seen:\n  return seen\nrows = a\n",
+         "token_embd.weight is declared but does not reach"},
+        {OVER "stage b over a(every = 3, from = 1):\n  w [6, n]\n  return linear(a, w)\n"
+              "y = token_embd[token]\nr = cache(heads(b, 1), heads(b, 1))\n"
+              "logits = linear(y + flat(attend(heads(y, 1), r)), token_embd)\n",
+         ""},
+        {OVER "stage b over a:\n  return around(a, -1, 3)\nr = cache(b, b)\n"
+              "w [n, 6]\ny = linear(token_embd[token], w)\n"
+              "z = linear(flat(attend(heads(y, 1), r)), w)\nlogits = linear(z, token_embd)\n",
+         "error"},
+        {"input seen [n] from floats()\nstage a over seen:\n  return seen * 2\n"
+         "y = token_embd[token] + a\nlogits = linear(y, token_embd)\n",
+         "this mixes a value of each token with one of each row of the stage"},
+        {OVER "stage b over a:\n  return a + seen\n" PLAIN,
+         "rows, which only a stage over them reads"},
+        {OVER "stage b over a:\n  return around(seen, 0, 2)\n" PLAIN,
+         "around(rows, first, k) needs the name that the stage is over"},
+        {OVER "stage b over a:\n  return a * token\n" PLAIN, "a stage over rows has no token"},
+        {OVER "stage b over a(every = 0):\n  return a\n" PLAIN, "'0' is 0; 1 to"},
+        {OVER "stage b over a(from = -1):\n  return a\n" PLAIN, "-1"},
+        {OVER "stage b over a(every = 2, every = 3):\n  return a\n" PLAIN,
+         "each once, not 'every'"},
+        {OVER "stage b over a(by = 2):\n  return a\n" PLAIN, "not 'by'"},
+        {OVER "stage b over n:\n  return n\n" PLAIN,
+         "a stage is over an input or a stage before it"},
+        {"y = token_embd[token]\nstage b over y:\n  return y\n" PLAIN, "over y(ahead = 1)"},
+        {"input seen [6] from fish()\n" PLAIN, "'layers(LIST)' or 'floats()' is expected here"},
+        {"input seen [2, 2, 2, 2] from floats()\n" PLAIN, "at most 3 dimensions"},
+        {"input seen [2, 3] from layers([1])\n" PLAIN, "rows of layers have one dimension"},
+        {OVER "stage a over seen:\n  return seen\n" PLAIN, "'a' already has a value"},
+        {STAGE OVER "embedding = s\n", "a descriptor has one stage of a text at most"},
+        {OVER STAGE "embedding = s\n", "a descriptor has one stage of a text at most"},
+        {"x = given(token_embd[token])\nlogits = linear(x, token_embd)\n", ""},
+        {STAGE "embedding = given(s)\n", "given(x) stands for a row of each token"},
+        {"x = given(3)\nlogits = linear(token_embd[token], token_embd)\n",
+         "given(x) stands for a row"},
+    };
+    check_faults(rows, sizeof rows / sizeof *rows);
+}
+
 TEST(ahead) {
-    static const struct {
-        const char *body, *want;
-    } rows[] = {
+    static const fault rows[] = {
         {MAIN AHEAD GUESS, ""},
         {MAIN AHEAD, "the value of 'd' does not reach"},
         {MAIN GUESS, "'d'"},
@@ -148,9 +197,8 @@ TEST(ahead) {
          ""},
         {"input y [n] from layers(0)\nstage d over y(ahead = 1, layer k < 2):\n  return y\n" GUESS,
          "a model that guesses for another one has one layer that does"},
-        {MAIN "stage d over x(every = 2):\n  return x\n" GUESS,
-         "'ahead = 1' is expected here, not 'every'"},
-        {MAIN "stage d over x:\n  return x\n" GUESS, "over y(ahead = 1)"},
+        {MAIN "stage d over x(every = 2):\n  return x\n" GUESS, "over x(ahead = 1)"},
+        {MAIN "stage d over x:\n  return x\n" GUESS, "over x(ahead = 1)"},
         {MAIN "stage d over x(ahead = 1) \"blk.{m}.\":\n  w [n]\n  return x * w\n" GUESS,
          "must be the name of a whole number"},
         {MAIN "m = .block_count\nstage d over x(ahead = 1) \"blk.{m}.\":\n  w [n]\n  return x * "
@@ -165,12 +213,7 @@ TEST(ahead) {
                "stage d over x(ahead = 1):\n  return x + flat(attend(heads(x, 1), r))\n" GUESS,
          "a value of each guess cannot read what is stored of each row of the stage"},
     };
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        ggl_error err;
-        const char *got = fault_of(rows[i].body, &err);
-        CHECK_MSG(*rows[i].want ? strstr(got, rows[i].want) != NULL : !*got, "%s\n%s", rows[i].body,
-                  got);
-    }
+    check_faults(rows, sizeof rows / sizeof *rows);
 }
 
 /* Descriptors of the engine, and what they are. */

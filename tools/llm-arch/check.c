@@ -76,6 +76,9 @@ static int check_source(tally *t, const llm_arch *arch, const llm_arch_source *s
     int code = check_graph(t, arch, source, NULL, n_ctx, what, notes);
     if (code < 0 && llm_arch_has_output(arch, "guess"))
         code = check_graph(t, arch, source, "guess", n_ctx, what, NULL);
+    const char *stage;
+    for (int k = 0; code < 0 && (stage = llm_arch_rows_stage(arch, k)); k++)
+        code = check_graph(t, arch, source, stage, n_ctx, what, NULL);
     t->n_models++;
     return code;
 }

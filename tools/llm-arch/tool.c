@@ -156,7 +156,7 @@ void arch_backends_close(arch_backends *b) {
 
 void arch_tokens(int32_t *token, int n, int64_t n_vocab) {
     for (int i = 0; i < n; i++)
-        token[i] = (int32_t)((uint32_t)i * 2654435761u % (uint64_t)n_vocab);
+        token[i] = n_vocab > 0 ? (int32_t)((uint32_t)i * 2654435761u % (uint64_t)n_vocab) : 0;
 }
 
 static void append(char *buf, size_t size, const char *fmt, const char *a, const char *b) {

@@ -4,6 +4,8 @@
 
 const char *bench_cannot(const llm_arch *arch, const bench_test *t) {
     const bool sees_all = llm_arch_sees_all(arch);
+    if (llm_arch_reads_rows(arch))
+        return "the model reads rows of numbers, and no text";
     if (!sees_all && t->n_gen == 0 && t->n_sequences > 1)
         return ""; /* prompts run one after the other */
     if (sees_all && t->n_gen > 0)

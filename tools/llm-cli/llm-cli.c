@@ -324,8 +324,11 @@ static int check_use(const cli *c) {
     const llm_arch *arch = llm_model_arch(llm_opened_model(c->ctx));
     if (!llm_arch_has_output(arch, "logits") && !c->o.plan)
         return tool_error(TOOL, 1,
-                          "the model writes no texts: it makes vectors or scores of them "
-                          "(llm-embed, llm-server)");
+                          llm_arch_reads_rows(arch)
+                              ? "the model reads rows of numbers, such as those of a picture or of "
+                                "sound, and writes no texts"
+                              : "the model writes no texts: it makes vectors or scores of them "
+                                "(llm-embed, llm-server)");
     if (c->o.encode_tokens && !llm_arch_reads_text(arch))
         return tool_error(TOOL, 2,
                           "--encode-tokens is for models that read a text and write another, and "

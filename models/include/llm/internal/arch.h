@@ -52,6 +52,8 @@ bool llm_arch_has_output(const llm_arch *arch, const char *name);
 bool llm_arch_reads_text(const llm_arch *arch);
 /* True if the descriptor is a stage, whose texts are seen whole. */
 bool llm_arch_sees_all(const llm_arch *arch);
+/* Returns the name of the input whose rows the descriptor's stages read, and which no text replaces; NULL: it has none. */
+const char *llm_arch_reads_rows(const llm_arch *arch);
 /* Returns the descriptor's text, which it owns, and its length *n. */
 const char *llm_arch_text(const llm_arch *arch, size_t *n);
 
@@ -118,6 +120,10 @@ typedef struct llm_arch_source {
 
 llm_arch_source llm_arch_source_gguf(const ggl_gguf *file);
 
+/* Returns the name of the k-th of the stages over rows that only other stages read, in the order in which they run; NULL: there are
+ * no more. */
+const char *llm_arch_rows_stage(const llm_arch *arch, int k);
+
 /* --- building --------------------------------------------------------------------------------- */
 
 /* Patterns for full names of keys and tensors ('*' matches anything) that the descriptor need
@@ -136,7 +142,18 @@ typedef struct llm_adapter_use {
     double scale;               /* finite; 0: as without the adapter, bit for bit */
 } llm_adapter_use;
 
-enum { LLM_ARCH_MAX_TAPS = 16 };
+enum { LLM_ARCH_MAX_TAPS = 16, LLM_ARCH_MAX_SOURCES = 16, LLM_ARCH_MAX_ROW_DIMS = 3 };
+
+/* Rows of an input that the caller prepares, or those that a stage over rows returns. */
+typedef struct llm_arch_rows_of {
+    const char *name;                      /* owned by the descriptor */
+    int64_t ne[LLM_ARCH_MAX_ROW_DIMS + 1]; /* of a row */
+    int n_dims;
+    bool is_input;
+    /* Of a stage: its row i reads the row i * every + from of this one, which stands before it in the list. */
+    int over;
+    int64_t every, from;
+} llm_arch_rows_of;
 
 typedef struct llm_arch_params {
     size_t size;   /* sizeof(llm_arch_params): ggl/internal/params.h */
@@ -157,8 +174,11 @@ typedef struct llm_arch_params {
      * for this one. GGL_UNSUPPORTED: layers hand on more than one row; GGL_LIMIT: there is no such layer, or more than LLM_ARCH_MAX_TAPS. */
     const int32_t *tap;
     int n_taps;
-    /* Of the outputs "logits", "embedding", "score" and "guess", those that the descriptor gives, only this one is
-     * made. NULL: all, but no embedding of a model with logits unless `embedding` is set, and no guess. "guess" [n_vocab]
+    /* Makes the inputs "given_row" (f32 [n_given]) and "is_given" (f32): where the latter is not 0, the former is the value of
+     * given(x). GGL_UNSUPPORTED: the descriptor has none. */
+    bool given;
+    /* Of the outputs "logits", "embedding", "score", "rows" and "guess", those that the descriptor gives, only this one is
+     * made; or only the output "rows" of the stage of this name, which other stages read (llm_arch_rows_stage). NULL: all, but no embedding of a model with logits unless `embedding` is set, and no guess. "guess" [n_vocab]
      * is made from the inputs "token", "pos", "slot" and "row" (f32 [n_row]), with an output "rows", which guesses of the
      * token after that one read in its place. GGL_UNSUPPORTED: the model does not have it. */
     const char *only;
@@ -198,7 +218,7 @@ typedef struct llm_arch_result {
     const char *family; /* the header's name that the model has; owned by the descriptor */
     int64_t n_vocab;
     int64_t n_embd; /* length of the output "embedding"; 0 if none */
-    llm_arch_output logits, embedding, score, guess;
+    llm_arch_output logits, embedding, score, guess, rows;
     int64_t n_row; /* length of the output "rows" and of the input "row"; 0: the graph has none */
     /* Guesses for another model, from rows that enter its layers tap[n_taps]: length of the input "features" (f32), and those of the token
      * before are read; in an element with the input "given" (f32) not 0, the input "row" counts in place of what is made from them. 0: none. */
@@ -219,6 +239,12 @@ typedef struct llm_arch_result {
     /* The descriptor has a stage besides its tokens, and these read it (ggl_rows). The names of the stage's inputs
      * begin with "stage."; if the graph has no outputs but the stage's, sees_all is set, and tokens are not computed. */
     bool reads_text;
+    /* Inputs and stages over rows, in the order in which they run. The graph of a stage has the inputs "pos", "slot", "end", and of the
+     * rows of its source "rows.NAME", or "rows.NAME.FIRST.K": the K rows from the one at FIRST on, from the row that it reads, those
+     * that do not exist being zeros. If tokens read the last stage, all these names begin with "stage.". */
+    llm_arch_rows_of source[LLM_ARCH_MAX_SOURCES];
+    int n_sources;
+    int64_t n_given; /* numbers of a row that stands for a token; 0: the descriptor takes none */
     /* Turns of the layer loop. Nodes before it have group -1, those in it 0 .. n_layer - 1,
      * those after it n_layer. */
     int64_t n_layer;

@@ -44,6 +44,7 @@ typedef struct llm_session_params {
     /* Tells rows that enter these layers instead, side by side, for a model that guesses for this one. [n_taps]; as in llm_arch_params. */
     const int32_t *tap;
     int n_taps;
+    bool given;      /* rows may stand for tokens (llm_batch.given); see llm_arch_params */
     int guess_layer; /* with .only "guess": as in llm_arch_params */
     /* In a session of guesses for another model: that one, whose token embedding is read if its own file has none. Borrowed until
      * the session is freed. NULL: none. */
@@ -151,6 +152,8 @@ int64_t llm_session_n_slots(const llm_session *s);
  * .only "guess". */
 int64_t llm_session_n_row(const llm_session *s);
 /* Length of the rows of another model that a session of guesses reads (llm_arch_result.n_feature); 0: it reads n_row numbers. */
+/* Numbers of a row that stands for a token; 0: made without params.given. */
+int64_t llm_session_n_given(const llm_session *s);
 int64_t llm_session_n_feature(const llm_session *s);
 /* In a session of guesses: the first token of a text is not among those that are run. */
 bool llm_session_from_second(const llm_session *s);
@@ -176,6 +179,13 @@ typedef struct llm_batch {
     const float *row;
     /* [n][n_feature] in place of row: of a session that guesses for another model, what that gave for the token before. */
     const float *feature;
+    /* Of a stage over rows, in place of token: values of each of its inputs (llm_session_rows_input), n rows each. NULL in other
+     * sessions. */
+    const float *const *input;
+    /* [n][n_given] and [n], of a session made with params.given: where is_given is set, the row stands for the token, whose
+     * number is then only a number from the vocabulary. NULL: none. */
+    const float *given;
+    const bool *is_given;
     /* [n]: tokens whose logits are wanted; NULL: only the last, or none with want_embedding */
     const bool *want;
     /* [n]: tokens whose embeddings are wanted; NULL: none. An embedding is what the model's last product
@@ -209,6 +219,17 @@ typedef struct llm_batch {
  * llm_session_restore or llm_session_copy. A states-only snapshot is enough for that restore,
  * because the cache's rows are still there. */
 GGL_NODISCARD ggl_status llm_session_eval(llm_session *s, const llm_batch *b, ggl_error *err);
+
+/* An input of a stage over rows: for its row i, the k rows from i * every + from + first on of llm_arch_result.source[source]; those
+ * that do not exist are zeros. */
+typedef struct llm_rows_input {
+    const char *name; /* of the graph's input */
+    int source;
+    int64_t first, k;
+    int64_t n; /* numbers for each row of the stage */
+} llm_rows_input;
+int llm_session_n_rows_inputs(const llm_session *s);
+const llm_rows_input *llm_session_rows_input(const llm_session *s, int k);
 /* Returns logits [n_vocab] of the last wanted token of the last eval; valid until the next eval. */
 const float *llm_session_logits(const llm_session *s);
 

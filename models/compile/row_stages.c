@@ -1,0 +1,190 @@
+/* Stages over rows: those of an input that the caller prepares, or those that another stage has returned. Each of these stages
+ * is a graph of its own, run one after the other; in each, the rows that it reads of its source are inputs, which
+ * the caller fills. So one build makes the nodes of all stages, and keeps those of the one that is asked for. */
+#include <stdio.h>
+#include <string.h>
+
+#include "ggl/internal/graph.h"
+#include "compile.h"
+
+/* Adds a source of rows. NULL: too many, reported. */
+static arch_source *add_source(arch_eval *ev, const arch_target *t) {
+    if (ev->n_sources == LLM_ARCH_MAX_SOURCES) {
+        llm_arch_error(ev, t->place, "more than %d inputs and stages", LLM_ARCH_MAX_SOURCES);
+        return NULL;
+    }
+    arch_source *s = &ev->source[ev->n_sources++];
+    *s = (arch_source){.row = {.name = t->name, .over = -1, .every = 1}};
+    return s;
+}
+
+static arch_value rows_value(const arch_eval *ev) {
+    return (arch_value){.kind = VAL_ROWS, .source = ev->n_sources};
+}
+
+bool llm_arch_run_rows_input(arch_eval *ev, const arch_stmt *s) {
+    arch_source *to = add_source(ev, &s->target[0]);
+    if (!to)
+        return false;
+    if (s->n_expr >= GGL_MAX_DIMS) { /* `around` adds one */
+        llm_arch_error(ev, s->place, "a row of an input has at most %d dimensions",
+                       GGL_MAX_DIMS - 1);
+        return false;
+    }
+    for (int d = 0; d < s->n_expr; d++) {
+        const arch_value v = llm_arch_eval_expr(ev, s->expr[d]);
+        if (v.kind == VAL_FAIL ||
+            !llm_arch_want_whole(ev, s->expr[d], &v, 1, ARCH_MAX_DIM, &to->row.ne[d]))
+            return false;
+        to->dim_name[d] = v.text;
+    }
+    to->row.n_dims = s->n_expr;
+    to->row.is_input = true;
+    const arch_value v = rows_value(ev);
+    return llm_arch_bind(ev, &s->target[0], &v);
+}
+
+/* Returns the input with these dimensions that gives rows of the source to the stage that runs; NULL: reported. The source's
+ * result counts as used if the input is. */
+static ggl_tensor *rows_input(arch_eval *ev, arch_place p, const arch_source *from,
+                              const char *name, int n_dims, const int64_t *ne) {
+    ggl_tensor *t = ggl_graph_find_input(ev->g, name);
+    if (t)
+        return t;
+    t = ggl_graph_input(ev->g, name, GGL_F32, n_dims, ne, true);
+    if (!llm_arch_graph_ok(ev, p))
+        return NULL;
+    for (int d = 0; d < from->row.n_dims; d++)
+        t->dim_name[d] = from->dim_name[d];
+    if (from->result) {
+        if (!llm_arch_push(ev, &ev->read, &ev->cap_read, ev->n_read + 1, sizeof *ev->read))
+            return NULL;
+        ev->read[ev->n_read++] = (arch_edge){t, from->result};
+    }
+    return t;
+}
+
+/* The beginning of the names of a stage's inputs. */
+static const char *before(const arch_eval *ev) {
+    return ev->arch->has_tokens ? "stage." : "";
+}
+
+arch_value llm_arch_around(arch_eval *ev, const arch_expr *e, const arch_value *rows, int64_t first,
+                           int64_t k) {
+    char name[2 * ARCH_MAX_NAME + 64];
+    int64_t ne[GGL_MAX_DIMS];
+    if (rows->kind != VAL_TENSOR || !rows->source)
+        return llm_arch_error(ev, e->mark,
+                              "around(rows, first, k) needs the name that the stage is over");
+    const arch_source *from = &ev->source[rows->source - 1];
+    const int n = from->row.n_dims;
+    memcpy(ne, from->row.ne, sizeof from->row.ne);
+    ne[n] = k;
+    snprintf(name, sizeof name, "%srows.%s.%lld.%lld", before(ev), from->row.name, (long long)first,
+             (long long)k);
+    return llm_arch_tensor_value(rows_input(ev, e->mark, from, name, n + 1, ne));
+}
+
+/* Returns the source that the stage is over; NULL: reported. */
+static const arch_source *find_source(arch_eval *ev, const arch_stmt *s) {
+    const arch_value v = llm_arch_eval_expr(ev, s->expr[0]);
+    char text[256];
+    if (v.kind == VAL_ROWS)
+        return &ev->source[v.source - 1];
+    if (v.kind == VAL_TENSOR && ggl_is_batched(v.t) && llm_arch_rows(ev, v.t) == ROWS_EACH)
+        llm_arch_error(ev, s->expr[0]->place,
+                       "a stage over a value of each token guesses ahead: over %s(ahead = 1)",
+                       s->expr[0]->name);
+    else if (v.kind != VAL_FAIL)
+        llm_arch_error(ev, s->expr[0]->place, "a stage is over an input or a stage before it: %s",
+                       llm_arch_value_text(&v, text, sizeof text));
+    return NULL;
+}
+
+/* True if the graph is this stage's. Of others, nothing is known of how many rows they have. */
+static bool is_meant(const arch_eval *ev, const arch_stmt *s) {
+    const char *only = ev->params ? ev->params->only : NULL;
+    const char *stage;
+    for (int k = 0; only && (stage = llm_arch_rows_stage(ev->arch, k)); k++)
+        if (strcmp(stage, only) == 0)
+            return strcmp(s->target[0].name, only) == 0;
+    return s == ev->arch->last_stage;
+}
+
+/* Gives `pos` of the stage, and no token. False: reported. */
+static bool begin(arch_eval *ev, const arch_stmt *s) {
+    static const char *const name[] = {"pos", "slot", "end"};
+    char full[32];
+    for (int k = 0; k < 3; k++) {
+        snprintf(full, sizeof full, "%s%s", before(ev), name[k]);
+        ggl_tensor *t = ggl_graph_find_input(ev->g, full);
+        if (!t)
+            t = ggl_graph_input(ev->g, full, GGL_I32, 0, NULL, true);
+        if (k == 0)
+            ev->global[SLOT_POS].v.t = t;
+    }
+    ev->global[SLOT_POS].v.range = is_meant(ev, s) ? ev->n_ctx : 1;
+    if (ev->arch->has_tokens &&
+        s == ev->arch->last_stage) { /* where the rows are that tokens read */
+        ggl_graph_input(ev->g, "read.slot", GGL_I32, 0, NULL, true);
+        ggl_graph_input(ev->g, "read.end", GGL_I32, 0, NULL, true);
+    }
+    ev->global[SLOT_TOKEN].v =
+        llm_arch_none("a stage over rows has no token: only one of a text has");
+    return llm_arch_graph_ok(ev, s->place);
+}
+
+bool llm_arch_run_rows_stage(arch_eval *ev, const arch_stmt *s, arch_slot *outer) {
+    const arch_source *from = find_source(ev, s);
+    char name[2 * ARCH_MAX_NAME + 16];
+    if (!from)
+        return false;
+    const int over = (int)(from - ev->source);
+    int n_before = 0;
+    for (int k = 0; k < ev->n_sources; k++)
+        n_before += ev->source[k].result != NULL;
+    if (ev->n_stages > n_before) {
+        llm_arch_error(ev, s->place, LLM_ARCH_ONE_TEXT);
+        return false;
+    }
+    arch_source *to = add_source(ev, &s->target[0]);
+    if (!to)
+        return false;
+    int64_t *const option[] = {&to->row.every, &to->row.from};
+    for (int k = 0; k < 2; k++) {
+        const arch_value v = llm_arch_eval_expr(ev, s->expr[1 + k]);
+        if (v.kind == VAL_FAIL ||
+            !llm_arch_want_whole(ev, s->expr[1 + k], &v, k == 0 ? 1 : 0, ARCH_MAX_DIM, option[k]))
+            return false;
+    }
+    to->row.over = over;
+    if (!begin(ev, s))
+        return false;
+    snprintf(name, sizeof name, "%srows.%s", before(ev), from->row.name);
+    arch_value v =
+        llm_arch_tensor_value(rows_input(ev, s->place, from, name, from->row.n_dims, from->row.ne));
+    if (v.kind == VAL_FAIL)
+        return false;
+    v.source = over + 1;
+    ev->global[s->expr[0]->global].v = v;
+    if (!llm_arch_run_block(ev, s, outer))
+        return false;
+    ggl_tensor *t = ev->stage_result.t;
+    if (t->n_dims >= GGL_MAX_DIMS) {
+        llm_arch_error(ev, s->place, "a stage returns rows of at most %d dimensions",
+                       GGL_MAX_DIMS - 1);
+        return false;
+    }
+    to->result = t;
+    to->row.n_dims = t->n_dims;
+    for (int d = 0; d < t->n_dims; d++) {
+        to->row.ne[d] = t->ne[d];
+        to->dim_name[d] = t->dim_name[d];
+    }
+    ev->n_stages++;
+    if (s == ev->arch->last_stage)
+        ev->stage_result.is_stage = true;
+    else
+        ev->stage_result = (arch_value){.kind = VAL_ROWS, .source = (int)(to - ev->source) + 1};
+    return true;
+}

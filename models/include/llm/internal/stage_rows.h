@@ -1,0 +1,38 @@
+/* Models whose stages are over rows: of an input that the caller prepares, such as a spectrogram or the patches of a picture
+ * (docs/architectures.md, "Stages"). Each stage is a session of its own; what one returns is what the next one reads.
+ *
+ * Threads: as of a session, one at a time may use an llm_stages. */
+#ifndef LLM_STAGE_ROWS_H
+#define LLM_STAGE_ROWS_H
+
+#include "llm/internal/session.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct llm_stages llm_stages;
+
+/* Makes the stages of the model, for an input of n rows. params (NULL: the defaults): .n_ctx, .n_ubatch, .n_rows, .n_slots and .only
+ * are not used. GGL_UNSUPPORTED: the model has no such stages; else the statuses of llm_session_new and llm_session_alloc. */
+GGL_NODISCARD ggl_status llm_stages_new(llm_stages **out, const llm_model *m,
+                                        const llm_session_params *params, int64_t n,
+                                        ggl_error *err);
+void llm_stages_free(llm_stages *s); /* NULL is fine */
+
+/* Numbers of a row of the input, and of a row of the result. */
+int64_t llm_stages_n_input(const llm_stages *s);
+int64_t llm_stages_n_row(const llm_stages *s);
+/* The session of the last stage, for its notes, its plan and its sizes. */
+llm_session *llm_stages_last(const llm_stages *s);
+
+/* Runs all stages for an input of n rows, [n][n_input], and sets *rows, [*n_rows][n_row], valid until the next call: what the
+ * descriptor's output `rows` is of each row of the last stage. GGL_LIMIT: n is more than the stages were made for; GGL_USAGE: it is
+ * less than 1, or so small that a stage has no rows. */
+GGL_NODISCARD ggl_status llm_stages_run(llm_stages *s, const float *input, int64_t n,
+                                        const float **rows, int64_t *n_rows, ggl_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,235 @@
+/* Runs stages over rows one after the other. */
+#include "llm/internal/stage_rows.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "ggl/internal/alloc.h"
+#include "ggl/internal/params.h"
+
+/* Rows of the input or of a stage; its index is that in llm_arch_result.source. */
+typedef struct rows {
+    llm_session *session; /* NULL: the input */
+    int64_t n, n_row;     /* how many there are, and the numbers of each */
+    const float *row;
+    float *own; /* [n][n_row]; NULL: row is the caller's */
+    size_t cap_own;
+} rows;
+
+struct llm_stages {
+    int n_sources;
+    llm_arch_rows_of of[LLM_ARCH_MAX_SOURCES];
+    rows source[LLM_ARCH_MAX_SOURCES];
+    float *gathered[LLM_ARCH_MAX_SOURCES * 2]; /* the inputs of the stage that runs */
+    size_t cap_gathered[LLM_ARCH_MAX_SOURCES * 2];
+    int64_t n_most; /* rows of the input */
+};
+enum { MAX_GATHERED = LLM_ARCH_MAX_SOURCES * 2 };
+
+static ggl_status no_memory(ggl_error *err) {
+    return ggl_fail(err, GGL_NOMEM, "out of memory for the stages of a model");
+}
+
+/* Returns how many rows a stage has over n rows of its source. */
+static int64_t rows_over(const llm_arch_rows_of *x, int64_t n) {
+    return n > x->from ? (n - x->from + x->every - 1) / x->every : 0;
+}
+
+static int64_t numbers_of(const llm_arch_rows_of *x) {
+    int64_t n = 1;
+    for (int d = 0; d < x->n_dims; d++)
+        n *= x->ne[d];
+    return n;
+}
+
+/* --- making ----------------------------------------------------------------------------------- */
+
+/* Returns the name of stage `at` for llm_session_params.only; NULL: it is the last one, whose outputs are all made. */
+static const char *only_name(const llm_arch *arch, int n_before) {
+    return llm_arch_rows_stage(arch, n_before);
+}
+
+static ggl_status make_session(llm_session **out, const llm_model *m, const llm_session_params *p,
+                               const char *only, int64_t n, ggl_error *err) {
+    llm_session_params own = *p;
+    own.n_ctx = own.n_ubatch = own.n_rows = n;
+    own.n_slots = 1;
+    own.only = only;
+    ggl_status st = llm_session_new(out, m, &own, err);
+    if (st == GGL_OK)
+        st = llm_session_alloc(*out, err);
+    return st;
+}
+
+/* Finds out what the stages are: a graph names them all. */
+static ggl_status list_sources(llm_stages *s, const llm_model *m, ggl_error *err) {
+    llm_arch_result built;
+    ggl_graph_params gp = ggl_graph_default();
+    ggl_graph *g = ggl_graph_new(&gp);
+    const llm_arch_source source = llm_arch_source_gguf(llm_model_file(m));
+    const llm_arch_params ap = {.size = sizeof ap, .n_ctx = 1, .ignore = llm_model_ignore(m)};
+    if (!g)
+        return no_memory(err);
+    const ggl_status st = llm_arch_build(llm_model_arch(m), &source, &ap, g, &built, err);
+    s->n_sources = built.n_sources;
+    memcpy(s->of, built.source, sizeof s->of);
+    llm_arch_result_fini(&built);
+    ggl_graph_free(g);
+    return st;
+}
+
+static ggl_status make_sessions(llm_stages *s, const llm_model *m, const llm_session_params *p,
+                                int64_t n, ggl_error *err) {
+    ggl_status st = GGL_OK;
+    int n_stages = 0, n_inputs = 0;
+    for (int k = 0; k < s->n_sources && st == GGL_OK; k++) {
+        rows *x = &s->source[k];
+        const llm_arch_rows_of *of = &s->of[k];
+        x->n_row = numbers_of(of);
+        x->n = of->is_input ? n : rows_over(of, s->source[of->over].n);
+        n_inputs += of->is_input;
+        if (of->is_input)
+            continue;
+        if (x->n < 1)
+            return ggl_fail(err, GGL_USAGE,
+                            "the input has %" PRId64 " rows, of which the stage '%s' makes none", n,
+                            of->name);
+        st = make_session(&x->session, m, p, only_name(llm_model_arch(m), n_stages++), x->n, err);
+    }
+    if (st == GGL_OK && n_inputs != 1)
+        st = ggl_fail(err, GGL_UNSUPPORTED, "the model has %d inputs of rows", n_inputs);
+    return st;
+}
+
+ggl_status llm_stages_new(llm_stages **out, const llm_model *m, const llm_session_params *params,
+                          int64_t n, ggl_error *err) {
+    llm_session_params own = llm_session_default();
+    ggl_status st = GGL_READ_PARAMS(llm_session_params, &own, params, err);
+    *out = NULL;
+    if (st != GGL_OK)
+        return st;
+    if (!llm_arch_sees_all(llm_model_arch(m)))
+        return ggl_fail(err, GGL_UNSUPPORTED, "the model has no stages over rows alone");
+    llm_stages *s = ggl_calloc(1, sizeof *s);
+    if (!s)
+        return no_memory(err);
+    s->n_most = n;
+    st = list_sources(s, m, err);
+    if (st == GGL_OK && s->n_sources == 0)
+        st = ggl_fail(err, GGL_UNSUPPORTED,
+                      "the model reads texts, and no rows: it has no stage over an input");
+    if (st == GGL_OK)
+        st = make_sessions(s, m, &own, n, err);
+    if (st != GGL_OK) {
+        llm_stages_free(s);
+        return st;
+    }
+    *out = s;
+    return GGL_OK;
+}
+
+void llm_stages_free(llm_stages *s) {
+    if (!s)
+        return;
+    for (int k = 0; k < s->n_sources; k++) {
+        llm_session_free(s->source[k].session);
+        ggl_free(s->source[k].own);
+    }
+    for (int k = 0; k < MAX_GATHERED; k++)
+        ggl_free(s->gathered[k]);
+    ggl_free(s);
+}
+
+int64_t llm_stages_n_input(const llm_stages *s) {
+    int k = 0;
+    while (!s->of[k].is_input)
+        k++;
+    return s->source[k].n_row;
+}
+
+static const rows *last_of(const llm_stages *s) {
+    return &s->source[s->n_sources - 1];
+}
+
+llm_session *llm_stages_last(const llm_stages *s) {
+    return last_of(s)->session;
+}
+
+int64_t llm_stages_n_row(const llm_stages *s) {
+    return llm_session_n_row(llm_stages_last(s));
+}
+
+/* --- running ---------------------------------------------------------------------------------- */
+
+/* Copies the rows that an input of the stage has: those around each row that it reads, of `from`. */
+static void gather(const llm_rows_input *x, const llm_arch_rows_of *of, const rows *from, int64_t n,
+                   float *to) {
+    const int64_t n_row = from->n_row;
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t k = 0; k < x->k; k++, to += n_row) {
+            const int64_t at = i * of->every + of->from + x->first + k;
+            if (at >= 0 && at < from->n)
+                memcpy(to, from->row + at * n_row, (size_t)n_row * sizeof *to);
+            else
+                memset(to, 0, (size_t)n_row * sizeof *to);
+        }
+}
+
+static void keep_row(void *ctx, int slot, int64_t pos, int32_t token, const float *row) {
+    rows *x = ctx;
+    const int64_t n_row = llm_session_n_row(x->session);
+    (void)slot, (void)token;
+    memcpy(x->own + pos * n_row, row, (size_t)n_row * sizeof *row);
+}
+
+static ggl_status run_stage(llm_stages *s, int at, ggl_error *err) {
+    rows *x = &s->source[at];
+    const llm_arch_rows_of *of = &s->of[at];
+    const int n_inputs = llm_session_n_rows_inputs(x->session);
+    const size_t n_own = (size_t)(x->n * llm_session_n_row(x->session));
+    if (n_inputs > MAX_GATHERED)
+        return ggl_fail(err, GGL_LIMIT, "the stage '%s' reads more than %d inputs", of->name,
+                        MAX_GATHERED);
+    if (!ggl_grow(&x->own, &x->cap_own, n_own, sizeof *x->own))
+        return no_memory(err);
+    for (int k = 0; k < n_inputs; k++) {
+        const llm_rows_input *in = llm_session_rows_input(x->session, k);
+        if (!ggl_grow(&s->gathered[k], &s->cap_gathered[k], (size_t)(x->n * in->n),
+                      sizeof *s->gathered[k]))
+            return no_memory(err);
+        gather(in, of, &s->source[in->source], x->n, s->gathered[k]);
+    }
+    const llm_batch b = {.n = x->n, .input = (const float *const *)s->gathered};
+    llm_session_hear(x->session, keep_row, x);
+    ggl_status st = llm_session_eval(x->session, &b, err);
+    const ggl_status cleared = llm_session_clear(x->session, 0, st == GGL_OK ? err : NULL);
+    x->row = x->own;
+    return st == GGL_OK ? cleared : st;
+}
+
+ggl_status llm_stages_run(llm_stages *s, const float *input, int64_t n, const float **out,
+                          int64_t *n_out, ggl_error *err) {
+    if (n > s->n_most)
+        return ggl_fail(err, GGL_LIMIT,
+                        "the input has %" PRId64 " rows, but the stages were made for %" PRId64, n,
+                        s->n_most);
+    for (int k = 0; k < s->n_sources; k++) {
+        rows *x = &s->source[k];
+        const llm_arch_rows_of *of = &s->of[k];
+        x->n = of->is_input ? n : rows_over(of, s->source[of->over].n);
+        if (x->n < 1)
+            return ggl_fail(err, GGL_USAGE,
+                            "the input has %" PRId64 " rows, of which the stage '%s' makes none", n,
+                            of->name);
+        if (of->is_input) {
+            x->row = input;
+            continue;
+        }
+        const ggl_status st = run_stage(s, k, err);
+        if (st != GGL_OK)
+            return st;
+    }
+    *out = last_of(s)->row;
+    *n_out = last_of(s)->n;
+    return GGL_OK;
+}

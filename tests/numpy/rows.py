@@ -1,0 +1,156 @@
+#!/usr/bin/env python3
+"""Stages over rows, and rows in place of tokens, of seeded shapes: results within 5e-6 of the range of a pass in float64 (on the cpu, 1e-4), and the same bits
+whether a row is given or is the token's.
+
+    rows.py --cli LLM_CLI --dir FOLDER ROWS
+
+ROWS is the program test-rows. Exit code 0, 1.
+"""
+import argparse
+import math
+import os
+import subprocess
+import sys
+
+import numpy as np
+
+import gguf
+import today
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+class Runner:
+    def __init__(self, a):
+        self.a, self.failed = a, 0
+        self.at = lambda name: os.path.join(a.dir, f"rows-{os.getpid()}.{name}")
+
+    def run(self, arch, meta, tensors, *words, rows=None, backend="cpu", code=0):
+        gguf.write(self.at("gguf"), meta, tensors)
+        np.ascontiguousarray(rows, np.float32).tofile(self.at("in"))
+        command = [self.a.rows, "-m", self.at("gguf"), "--arch", os.path.join(HERE, "archs", "rows", arch), "--backend", backend, "--out", self.at("out"),
+                   *(self.at("in") if w is None else w for w in words)]
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+        if done.returncode != code or "runtime error" in done.stderr:
+            raise RuntimeError(f"exit code {done.returncode}: {done.stderr.strip()}")
+        return np.fromfile(self.at("out"), np.float32) if code == 0 else done.stderr
+
+    def tell(self, name, ok, what=""):
+        self.failed += not ok
+        print(f"{name:44} {'ok' if ok else 'FAILED'} {what}")
+
+    def clean(self):
+        for name in ("gguf", "in", "out"):
+            if os.path.exists(self.at(name)):
+                os.unlink(self.at(name))
+
+
+def gelu(x):
+    return 0.5 * x * (1 + np.vectorize(math.erf)(x / math.sqrt(2)))
+
+
+def convolved(x, w, b, every):
+    """x [n, in], w [out, in, k]: as torch.nn.Conv1d, with k // 2 zeros on both sides."""
+    k = w.shape[2]
+    padded = np.pad(x, ((k // 2, k // 2), (0, 0)))
+    return np.array([sum(w[:, :, j] @ padded[i + j] for j in range(k)) + b for i in range(0, len(x), every)])
+
+
+def attended(x, n_head, w, l, window):
+    n, d = len(x), x.shape[1] // n_head
+    cut = lambda y: y.reshape(n, n_head, d)
+    q, k, v = (cut(x @ w[f"enc.blk.{l}.attn_{p}.weight"].T + (w[f"enc.blk.{l}.attn_q.bias"] if p == "q" else 0)) for p in "qkv")
+    s = np.einsum("ihd,jhd->hij", q, k) / math.sqrt(d)
+    if window:
+        s = np.where(np.abs(np.arange(n)[:, None] - np.arange(n)) <= window // 2, s, -np.inf)
+    e = np.exp(s - s.max(-1, keepdims=True))
+    return np.einsum("hij,jhd->ihd", e / e.sum(-1, keepdims=True), v).reshape(n, -1)
+
+
+def forward(w, x, n_head, n_layer, join):
+    w = {name: t.astype(np.float64) for name, t in w.items()}
+    x = gelu(convolved(x, w["enc.conv1.weight"], w["enc.conv1.bias"], 1))
+    x = convolved(x, w["enc.conv2.weight"], 0, 2) + x[::2]
+    x = x + w["enc.position_embd.weight"][: len(x)]
+    for l in range(n_layer):
+        x = x + attended(x, n_head, w, l, 6 if l == 1 else None)
+    rows = []
+    for i in range(1, len(x), join):
+        row = np.zeros((join, x.shape[1]))
+        row[: len(x[i : i + join])] = x[i : i + join]
+        rows.append(w["mm.m.weight"] @ row.ravel() + w["mm.m.bias"])
+    return np.array(rows)
+
+
+def test_stages(r, seed):
+    g = np.random.default_rng(seed)
+    n_head, n_in, join, n_layer, n_out = (int(g.integers(*x)) for x in ((1, 4), (1, 20), (1, 5), (0, 4), (1, 40)))
+    n_embd, n = n_head * int(g.integers(1, 20)), int(g.integers(3, 150))
+    random = lambda *shape: (g.normal(size=shape) / math.sqrt(shape[-1])).astype(np.float32)
+    w = {"enc.conv1.weight": random(n_embd, n_in, 3), "enc.conv1.bias": random(n_embd), "enc.conv2.weight": random(n_embd, n_embd, 5),
+         "enc.position_embd.weight": random(80, n_embd), "mm.m.weight": random(n_out, n_embd * join), "mm.m.bias": random(n_out)}
+    for l in range(n_layer):
+        w |= {f"enc.blk.{l}.attn_{p}.weight": random(n_embd, n_embd) for p in "qkv"} | {f"enc.blk.{l}.attn_q.bias": random(n_embd)}
+    meta = {"general.architecture": "rows"} | {"rows." + k: v for k, v in {
+        "embedding_length": n_embd, "input_length": n_in, "attention.head_count": n_head, "join": join, "context_length": 80, "block_count": n_layer,
+        "output_length": n_out}.items()}
+    x = g.normal(size=(n, n_in)).astype(np.float32)
+    want = forward(w, x.astype(np.float64), n_head, n_layer, join)
+    name = f"{n} rows of {n_in}, {n_layer} layers of {n_embd}, {join} joined"
+    for backend, most in (("cpu", 1e-4), ("reference", 5e-6)):
+        got = r.run("rows.arch", meta, w, "--rows", None, str(n), rows=x, backend=backend)
+        off = np.abs(got.reshape(-1, n_out) - want).max() / np.abs(want).max() if got.size == want.size else np.inf
+        r.tell(f"{name}, {backend}", off < most, f"{off:.1e} of the range, {len(want)} rows")
+    return meta, w, n_in
+
+
+def test_mistakes(r, meta, w, n_in):
+    """Inputs that give a stage no rows, or more rows than it has positions for."""
+    for n, words in ((1, "makes none"), (400, "position_embd")):
+        said = r.run("rows.arch", meta, w, "--rows", None, str(n), rows=np.zeros((n, n_in)), code=1)
+        r.tell(f"{n} rows", words in said, said.strip()[:60])
+
+
+def test_given(r, seed):
+    g = np.random.default_rng(seed)
+    n_embd, n_vocab, n_layer = 2 * 2 * int(g.integers(1, 12)), 40, int(g.integers(1, 4))
+    random = lambda *shape: (g.normal(size=shape) / math.sqrt(shape[-1])).astype(np.float32)
+    w = {"token_embd.weight": random(n_vocab, n_embd)}
+    for l in range(n_layer):
+        w |= {f"blk.{l}.attn_{p}.weight": random(n_embd, n_embd) for p in "qv"}
+    meta = {"general.architecture": "given", "given.embedding_length": n_embd, "given.block_count": n_layer, "given.vocab_size": n_vocab,
+            "given.context_length": 64}
+    tokens = g.integers(0, n_vocab, int(g.integers(4, 40)))
+    first = int(g.integers(0, len(tokens) - 1))
+    n = int(g.integers(1, len(tokens) - first))
+    logits = lambda tokens, first, rows: r.run("given.arch", meta, w, "--tokens", ",".join(map(str, tokens)), "--given", None, str(first), str(len(rows)),
+                                               rows=rows)
+    own = w["token_embd.weight"][tokens[first : first + n]] * np.float32(3)
+    plain = logits(tokens, 0, own[:0])
+    others = tokens.copy()
+    others[first : first + n] = 0
+    same = logits(others, first, own)
+    r.tell(f"{n} of {len(tokens)} tokens given, from {first}", np.array_equal(plain.view(np.uint32), same.view(np.uint32)))
+    other = logits(tokens, first, own + np.float32(1)).reshape(len(tokens), -1)
+    plain = plain.reshape(len(tokens), -1)
+    r.tell("other rows change what follows, and no more", np.array_equal(plain[:first], other[:first]) and (plain[first:] != other[first:]).any(1).all())
+
+
+def main():
+    p = argparse.ArgumentParser()
+    p.add_argument("--cli")
+    p.add_argument("--dir", required=True)
+    p.add_argument("rows")
+    r = Runner(p.parse_args())
+    try:
+        for seed in today.sample("shapes", range(40), 6):
+            model = test_stages(r, seed)
+            test_given(r, seed)
+        test_mistakes(r, *model)
+    finally:
+        r.clean()
+    return int(r.failed > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
