@@ -45,11 +45,18 @@ static bool reads_rows(const llm_model *draft) {
     return arch && llm_arch_has_output(arch, "guess") && !llm_arch_has_output(arch, "logits");
 }
 
-/* Returns which layers of another model a descriptor's input is from. */
+static void missing(void *ctx, const char *name) {
+    (void)ctx, (void)name;
+}
+
+/* Returns which layers of another model a descriptor's input is from. Tensors of that model are missing here. */
 static int taps_of(const llm_model *m, int32_t *tap) {
     ggl_graph_params gp = ggl_graph_default();
-    const llm_arch_params ap = {
-        .size = sizeof ap, .only = "guess", .n_ctx = 64, .ignore = {.is_fixed = true}};
+    const llm_arch_params ap = {.size = sizeof ap,
+                                .only = "guess",
+                                .n_ctx = 64,
+                                .ignore = {.is_fixed = true},
+                                .missing = missing};
     const llm_arch_source source = llm_arch_source_gguf(llm_model_file(m));
     llm_arch_result r;
     ggl_error ignored;

@@ -155,7 +155,7 @@ struct arch_eval {
     ggl_tensor *over, *row, *foretold;
     bool over_from_second; /* the first token has no guess: nothing is known before it */
     int n_guess_layers;    /* as in llm_arch_result */
-    bool guess_apart;
+    bool guess_apart, guess_stays;
     /* Rows that enter layers of another model: the input, and the layers' numbers. */
     ggl_tensor *features;
     int32_t tap[LLM_ARCH_MAX_TAPS];

@@ -7,7 +7,7 @@
 #include "compile.h"
 #include "ggl/internal/graph.h"
 
-int llm_arch_rows(const arch_eval *ev, const ggl_tensor *t) {
+static int rows_of(const arch_eval *ev, const ggl_tensor *t) {
     while (t && t->op == GGL_OP_CAST && t->n_src > 0) /* the builder adds casts */
         t = t->src[0];
     if (!t)
@@ -17,6 +17,12 @@ int llm_arch_rows(const arch_eval *ev, const ggl_tensor *t) {
                : t == ev->row || (ev->stage && ev->over && t != ev->features) ? ROWS_GUESS
                                                                               : ROWS_EACH;
     return (size_t)t->id < ev->cap_rows_of ? ev->rows_of[t->id] : ROWS_NONE;
+}
+
+/* What a model reads of another one is known in the elements in which it guesses, and nowhere else. */
+int llm_arch_rows(const arch_eval *ev, const ggl_tensor *t) {
+    const int rows = rows_of(ev, t);
+    return rows == ROWS_EACH && ev->features && ev->over ? ROWS_GUESS : rows;
 }
 
 /* Describes rows for messages; returns buf. */

@@ -200,7 +200,7 @@ static bool check_counted(arch_parser *p, const arch_stmt *s, const arch_target 
     return false;
 }
 
-/* "over" NAME "(" "ahead" "=" ( "1" | NAME "+" "1" ) [ "," "from" "=" "1" ] [ "," "layer" NAME "<" expr ] ")" */
+/* "over" NAME "(" "ahead" "=" ( "1" | NAME "+" "1" ) [ "," "from" "=" "1" ] [ "," "stay" "=" "1" ] [ "," "layer" NAME "<" expr ] ")" */
 static bool parse_over(arch_parser *p, arch_stmt *s) {
     arch_target counted = {0};
     p->tok++;
@@ -223,9 +223,15 @@ static bool parse_over(arch_parser *p, arch_stmt *s) {
     if (!parse_one(p, "ahead"))
         return false;
     bool more = llm_arch_accept(p, ",");
-    if (more && !llm_arch_is(p, "layer")) {
+    if (more && !llm_arch_is(p, "layer") && !llm_arch_is(p, "stay")) {
         s->optional = true;
         if (!parse_option(p, "from") || !parse_one(p, "from"))
+            return false;
+        more = llm_arch_accept(p, ",");
+    }
+    if (more && llm_arch_is(p, "stay")) {
+        s->stays = true;
+        if (!parse_option(p, "stay") || !parse_one(p, "stay"))
             return false;
         more = llm_arch_accept(p, ",");
     }

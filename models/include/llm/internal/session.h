@@ -167,7 +167,8 @@ typedef struct llm_batch {
     /* [n][n_row], in a session of guesses, NULL in others: what the model gave for the token before each one (zeros
      * before the first), or a guess before that. */
     const float *row;
-    /* [n][n_feature] in place of row: of a session that guesses for another model, what that gave for the token before. */
+    /* [n][n_feature] in place of row: of a session that guesses for another model, what that gave for the token before. With
+     * llm_arch_result.guess_stays it is always given, and row, too, for a guess after a guess. */
     const float *feature;
     /* [n]: tokens whose logits are wanted; NULL: only the last, or none with want_embedding */
     const bool *want;
