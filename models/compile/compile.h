@@ -164,6 +164,7 @@ struct arch_eval {
     const ggl_tensor *guess_token; /* as well */
     ggl_tensor
         *tapped[LLM_ARCH_MAX_TAPS]; /* of params.tap: what enters these layers; NULL: not found */
+    bool tapped_twice;              /* in two loops over layers */
     bool gives_stage;               /* an output belongs to rows of a stage that tokens read */
     uint8_t *rows_of; /* indexed by tensor id: to which rows the value belongs (arch_rows) */
     size_t cap_rows_of;

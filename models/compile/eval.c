@@ -162,8 +162,11 @@ static void entries_end(arch_eval *ev, entries *x) {
             found = k;
             n++;
         }
-    for (int k = 0; n == 1 && k < x->n; k++)
-        ev->tapped[k] = x->state[(1 + k) * x->n_global + found];
+    for (int k = 0; n == 1 && k < x->n; k++) {
+        ggl_tensor *t = x->state[(1 + k) * x->n_global + found];
+        ev->tapped_twice |= t && ev->tapped[k];
+        ev->tapped[k] = t ? t : ev->tapped[k];
+    }
     ggl_free(x->state);
 }
 

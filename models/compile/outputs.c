@@ -174,6 +174,10 @@ static ggl_tensor *tapped_rows(arch_eval *ev, int k) {
                               ev->family, at, (long long)ev->n_layer);
         return NULL;
     }
+    if (ev->tapped_twice)
+        return no_rows(
+            ev,
+            "the model has two loops over layers, so that a layer's number may mean one of each");
     return ev->tapped[k] ? ev->tapped[k]
                          : no_rows(ev, "the model's layers do not hand on one row of each token");
 }

@@ -108,6 +108,13 @@ for head in ("head.gguf", "stays.gguf"):
     cli("-n", "60", "--temp", "0", "--draft", head, "--draft-p-min", "0", file="none.gguf", has="guesses")
 check(cli("-n", "20", "-s", "1", "-c", "64", "--draft", "-cd", "32") == cli("-n", "20", "-s", "1", "-c", "64"), "a smaller context of the guesses")
 
+check(cli("-n", "20", "--temp", "0", "--spec-type", "draft-mtp", "--draft", "head.gguf", file="none.gguf") == cli("-n", "20", "--temp", "0", file="none.gguf"),
+      "--spec-type draft-mtp and a file")
+cli("-n", "20", "--temp", "0", "--draft", "head.gguf", "--spec-type", "draft-mtp", "--guess-always", file="none.gguf", has="guesses")
+cli("-n", "20", "--draft", "head.gguf", "--draft", "stays.gguf", file="none.gguf", code=2, has="has only one value")
+cli("-n", "4", "--spec-type", "ngram-mod,draft-mtp", code=2, has="not several at once")
+cli("-n", "4", "--guess-always", code=2, has="--guess-always needs --lookup or --draft")
+cli("-n", "4", file="head.gguf", code=1, has="it guesses for another one, -m MODEL --draft head.gguf")
 cli("-n", "4", "--draft", file="none.gguf", code=1, has="--draft without a model: foretelling: the model has no layers that guess")
 cli("-n", "4", file="cut.gguf", code=1, has="tensor blk.2.attn_q.weight is missing")
 cli("-n", "4", "--draft", "", code=2, has="--draft: the value MODEL is empty")

@@ -575,6 +575,30 @@ TEST(guesses_in_place) {
     llm_model_free(head);
 }
 
+/* Layer 1 is in both loops, layer 2 in the second alone. */
+TEST(layers_of_two_loops) {
+    fixture f = {.seed = sample_seed()};
+    const llm_model_params mp = {.size = sizeof mp, .arch_dirs = ""};
+    llm_session_params p = llm_session_default();
+    char path[1024];
+    snprintf(path, sizeof path, "%s", test_path("tiny.gguf"));
+    if (CHECK(write_tiny(path, "arch tiny\nlanguage 2\ntoken_embd [16, n_vocab]\nx = "
+                               "token_embd[token]\nlayer l < 2: x = x * 2\nlayer l < 3: x = x + 1\n"
+                               "logits = linear(x, token_embd)\n")) &&
+        CHECK_OK(ggl_backend_open(&f.cpu, "cpu", NULL, &f.err), &f.err) &&
+        CHECK_OK(llm_model_open(&f.model, path, &mp, &f.err), &f.err)) {
+        p.backend = &f.cpu;
+        p.n_backends = 1;
+        p.n_taps = 1;
+        p.tap = (int32_t[]){2};
+        CHECK_OK(llm_session_new(&f.fast, f.model, &p, &f.err), &f.err);
+        p.tap = (int32_t[]){1};
+        CHECK_INT(llm_session_new(&f.plain, f.model, &p, &f.err), GGL_UNSUPPORTED);
+        CHECK_HAS(f.err.msg, "two loops over layers");
+    }
+    teardown(&f);
+}
+
 /* Rows that are heard, cut, heard again and dropped. */
 TEST(heard_rows) {
     fixture f = {.seed = sample_seed()};
@@ -602,6 +626,12 @@ TEST(heard_rows) {
         CHECK(llm_heard_row(f.heard, 0, 1, 3) && !llm_heard_row(f.heard, 0, 1, 5));
         llm_heard_drop(f.heard, 0, 1);
         CHECK(!llm_heard_row(f.heard, 0, 0, 3) && llm_heard_row(f.heard, 0, 1, 3));
+        llm_heard_pause(f.heard, true);
+        CHECK_OK(llm_session_eval(f.fast, &(llm_batch){.n = 1, .token = id}, &f.err), &f.err);
+        CHECK(!llm_heard_row(f.heard, 0, 1, 3) && !llm_heard_row(f.heard, 0, 2, 3));
+        llm_heard_pause(f.heard, false);
+        CHECK_OK(llm_session_eval(f.fast, &(llm_batch){.n = 1, .token = id + 1}, &f.err), &f.err);
+        CHECK(llm_heard_row(f.heard, 0, 3, 5) && !llm_heard_row(f.heard, 0, 2, 3));
     }
     teardown(&f);
 }
