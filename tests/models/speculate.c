@@ -10,6 +10,7 @@
 #include "guess/heard.h"
 #include "llm/internal/guess.h"
 #include "llm/internal/prompt_cache.h"
+#include "llm/internal/text_inputs.h"
 #include "seed.h"
 #include "test.h"
 
@@ -573,6 +574,19 @@ TEST(guesses_in_place) {
         check_in_place(&f);
     teardown(&f);
     llm_model_free(head);
+}
+
+/* Checks of graphs take both ways of a model that guesses for another one. */
+TEST(made_up_rows_are_of_both_kinds) {
+    const int32_t token[4] = {0};
+    const llm_text_inputs x = {.token = token, .first = 3, .n = 4};
+    ggl_tensor given = {.name = "given", .type = GGL_F32};
+    for (int d = 0; d < GGL_MAX_DIMS; d++)
+        given.ne[d] = 1;
+    float value[4];
+    CHECK_INT(llm_text_input(&x, &given, value), 4);
+    for (int i = 0; i < 4; i++)
+        CHECK(value[i] == (float)((3 + i) % 2));
 }
 
 /* Layer 1 is in both loops, layer 2 in the second alone. */
