@@ -45,11 +45,18 @@ static bool reads_rows(const llm_model *draft) {
     return arch && llm_arch_has_output(arch, "guess") && !llm_arch_has_output(arch, "logits");
 }
 
-/* Returns which layers of another model a descriptor's input is from. */
+static void missing(void *ctx, const char *name) {
+    (void)ctx, (void)name;
+}
+
+/* Returns which layers of another model a descriptor's input is from. Tensors of that model are missing here. */
 static int taps_of(const llm_model *m, int32_t *tap) {
     ggl_graph_params gp = ggl_graph_default();
-    const llm_arch_params ap = {
-        .size = sizeof ap, .only = "guess", .n_ctx = 64, .ignore = {.is_fixed = true}};
+    const llm_arch_params ap = {.size = sizeof ap,
+                                .only = "guess",
+                                .n_ctx = 64,
+                                .ignore = {.is_fixed = true},
+                                .missing = missing};
     const llm_arch_source source = llm_arch_source_gguf(llm_model_file(m));
     llm_arch_result r;
     ggl_error ignored;
@@ -188,6 +195,12 @@ static void add_memory(const llm_session *s, bool follows, double *fixed, double
     }
 }
 
+/* Bytes that are kept of a token of the target until the draft has read it. */
+static double heard_row(const llm_session *s) {
+    const int64_t n = llm_session_n_feature(s) ? llm_session_n_feature(s) : llm_session_n_row(s);
+    return n > 0 ? (double)n * sizeof(float) + sizeof(int32_t) : 0;
+}
+
 void llm_guessing_memory(const llm_guessing_choice *c, const llm_guessing_target *t, double *fixed,
                          double *row) {
     llm_model *m = NULL;
@@ -205,16 +218,19 @@ void llm_guessing_memory(const llm_guessing_choice *c, const llm_guessing_target
     int n_layers = is_open && llm_placement_new(&p, &quiet, llm_placement_params(t->placement),
                                                 &ignored) == GGL_OK;
     int64_t n_ctx = 1;
+    double heard = 0;
     for (sp.guess_layer = 0; sp.guess_layer < n_layers; sp.guess_layer++) {
         if (llm_placement_session(p, &s, c->own ? t->model : m, &sp, &ignored) != GGL_OK)
             break;
         add_memory(s, c->n_ctx == 0, fixed, row);
         n_ctx = llm_session_n_ctx(s);
+        if (sp.guess_layer == 0)
+            heard = heard_row(s) * t->n_sequences;
         if (c->own)
             n_layers = llm_session_built(s)->n_guess_layers;
         llm_session_free(s);
     }
-    *row /= (double)n_ctx;
+    *row = *row / (double)n_ctx + heard;
     (void)llm_placement_close(p, NULL);
     llm_model_free(m);
 }
@@ -225,6 +241,7 @@ static ggl_status open_guessers(llm_guessing *g, const llm_guessing_choice *c, g
     llm_guess_params gp = llm_guess_default();
     gp.n_max = c->n_max;
     gp.n_min = c->n_min;
+    gp.always = c->always;
     g->guess = ggl_calloc((size_t)g->n, sizeof *g->guess);
     g->guesser = ggl_calloc((size_t)g->n, sizeof *g->guesser);
     if (!g->guess || !g->guesser)
@@ -281,6 +298,11 @@ void llm_guessing_follow(llm_guessing *g, llm_session *running) {
         llm_heard_follow(g->heard, running);
 }
 
+void llm_guessing_pause(llm_guessing *g, bool is_paused) {
+    if (g && g->heard)
+        llm_heard_pause(g->heard, is_paused);
+}
+
 void llm_guessing_close(llm_guessing *g) {
     if (!g)
         return;
@@ -307,4 +329,9 @@ const llm_guesser *const *llm_guessing_guessers(const llm_guessing *g) {
 
 ggl_status llm_guessing_failed(const llm_guessing *g, ggl_error *err) {
     return g ? llm_guess_failed(g->guess[0], err) : GGL_OK;
+}
+
+int64_t llm_guessing_declined(const llm_guessing *g, int64_t *n_steps) {
+    *n_steps = 0;
+    return g ? llm_guess_declined(g->guess[0], n_steps) : 0;
 }

@@ -12,6 +12,7 @@ typedef struct llm_guessing_choice {
     const char *draft;
     bool own;             /* layers of the model itself guess; not with a draft */
     bool lookup;          /* earlier text guesses; with neither */
+    bool always;          /* all guesses are used, also where they do not pay */
     int64_t n_max, n_min; /* as llm_guess_params */
     float p_min;          /* as llm_draft_params */
     int64_t n_ctx;        /* of the draft; 0: that of its target */
@@ -49,13 +50,17 @@ ggl_status llm_guessing_open(llm_guessing **out, const llm_guessing_choice *choi
                              const llm_guessing_target *target, bool *misused, ggl_error *err);
 /* The target has another session now, whose slots are empty. Call it before the old one is freed. g NULL: nothing. */
 void llm_guessing_follow(llm_guessing *g, llm_session *running);
+/* While others use the target's session, what it computes is not kept for guesses. g NULL: nothing. */
+void llm_guessing_pause(llm_guessing *g, bool is_paused);
 void llm_guessing_close(llm_guessing *g); /* before the target's placement; NULL is fine */
-/* Adds up what the draft will take of the CPU's memory, in bytes: `row` for each token of the target's context, `fixed`
- * for all else. Both are 0 if there is no draft, devices are chosen for it, or it cannot be opened. */
+/* Adds up what the draft will take of the CPU's memory, in bytes: `row` for each token of the target's context, with the rows of the target that
+ * are kept until the draft has read them, `fixed` for all else. Both are 0 if there is no draft, devices are chosen for it, or it cannot be opened. */
 void llm_guessing_memory(const llm_guessing_choice *choice, const llm_guessing_target *target,
                          double *fixed, double *row);
 /* The guessers [n_sequences]; NULL if g is. All run the same draft, in slots of one session, so one thread uses them. */
 const llm_guesser *const *llm_guessing_guessers(const llm_guessing *g);
+/* Returns as llm_guess_declined does, of the first sequence. */
+int64_t llm_guessing_declined(const llm_guessing *g, int64_t *n_steps);
 /* Why guessing ended early; GGL_OK: it did not. */
 ggl_status llm_guessing_failed(const llm_guessing *g, ggl_error *err);
 

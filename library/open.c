@@ -136,6 +136,7 @@ static llm_guessing_choice guessing_of(const llm_open_params *p) {
     llm_guessing_choice c = {.draft = p->draft && *p->draft ? p->draft : NULL,
                              .own = p->draft && !*p->draft,
                              .lookup = p->lookup,
+                             .always = p->guess_always,
                              .n_max = p->n_guess > 0 ? p->n_guess : llm_guess_default().n_max,
                              .n_min = p->draft_n_min,
                              .p_min = p->draft_p_min > 0 ? p->draft_p_min : d.p_min,

@@ -207,6 +207,7 @@ ggl_status llm_context_end_jobs(llm_context *c, ggl_error *err) {
     llm_engine_free(all->engine); /* ends the jobs that are left */
     c->jobs = NULL;
     ggl_free(all);
+    llm_guessing_pause(c->guessing, false);
     for (int k = 0; k < (int)llm_session_n_slots(c->session); k++) {
         const ggl_status cleared = llm_session_clear(
             c->session, k, st == GGL_OK ? err : NULL); /* the first failure counts */

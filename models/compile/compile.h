@@ -167,7 +167,7 @@ struct arch_eval {
     ggl_tensor *over, *row, *foretold;
     bool over_from_second; /* the first token has no guess: nothing is known before it */
     int n_guess_layers;    /* as in llm_arch_result */
-    bool guess_apart;
+    bool guess_apart, guess_stays;
     /* Rows that enter layers of another model: the input, and the layers' numbers. */
     ggl_tensor *features;
     int32_t tap[LLM_ARCH_MAX_TAPS];
@@ -177,6 +177,7 @@ struct arch_eval {
     const ggl_tensor *guess_token; /* as well */
     ggl_tensor
         *tapped[LLM_ARCH_MAX_TAPS]; /* of params.tap: what enters these layers; NULL: not found */
+    bool tapped_twice;              /* in two loops over layers */
     bool gives_stage;               /* an output belongs to rows of a stage that tokens read */
     uint8_t *rows_of; /* indexed by tensor id: to which rows the value belongs (arch_rows) */
     size_t cap_rows_of;

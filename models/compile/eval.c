@@ -162,8 +162,11 @@ static void entries_end(arch_eval *ev, entries *x) {
             found = k;
             n++;
         }
-    for (int k = 0; n == 1 && k < x->n; k++)
-        ev->tapped[k] = x->state[(1 + k) * x->n_global + found];
+    for (int k = 0; n == 1 && k < x->n; k++) {
+        ggl_tensor *t = x->state[(1 + k) * x->n_global + found];
+        ev->tapped_twice |= t && ev->tapped[k];
+        ev->tapped[k] = t ? t : ev->tapped[k];
+    }
     ggl_free(x->state);
 }
 
@@ -379,6 +382,21 @@ static bool make_row(arch_eval *ev, const arch_stmt *s) {
     return llm_arch_graph_ok(ev, s->place);
 }
 
+/* Returns which rows a name in the list of an input means. 0: none, reported. */
+static int named_tap(arch_eval *ev, const arch_expr *e, ggl_str name) {
+    static const struct {
+        const char *name;
+        int tap;
+    } taps[] = {{"state", LLM_TAP_STATE}, {"window", LLM_TAP_WINDOW}, {"all", LLM_TAP_ALL}};
+    for (size_t k = 0; k < sizeof taps / sizeof *taps; k++)
+        if (name.n == strlen(taps[k].name) && memcmp(name.s, taps[k].name, name.n) == 0)
+            return taps[k].tap;
+    llm_arch_error(ev, e->place,
+                   "a layer's number, \"state\", \"window\" or \"all\" is expected, not \"%.*s\"",
+                   (int)ggl_utf8_cut(name.s, name.n, 64), name.s);
+    return 0;
+}
+
 /* Rows that enter layers of another model. */
 static bool run_input(arch_eval *ev, const arch_stmt *s) {
     if (s->string)
@@ -390,20 +408,30 @@ static bool run_input(arch_eval *ev, const arch_stmt *s) {
     if (list.kind == VAL_FAIL || !llm_arch_want_whole(ev, s->expr[0], &n, 1, ARCH_MAX_DIM, &n_row))
         return false;
     const uint64_t n_taps = list.kind == VAL_LIST ? list.n : 1;
-    if (ev->features || n_taps < 1 || n_taps > LLM_ARCH_MAX_TAPS || n_row % (int64_t)n_taps != 0) {
+    bool is_equal = true; /* rows that enter layers have the same length */
+    if (ev->features || n_taps < 1 || n_taps > LLM_ARCH_MAX_TAPS) {
         llm_arch_error(ev, s->place,
                        ev->features ? "a descriptor has one input at most"
-                                    : "an input of %lld numbers from %llu layers: at most %d "
-                                      "layers, whose rows have the same length",
-                       (long long)n_row, (unsigned long long)n_taps, LLM_ARCH_MAX_TAPS);
+                                    : "an input from %llu layers: 1 to %d are allowed",
+                       (unsigned long long)n_taps, LLM_ARCH_MAX_TAPS);
         return false;
     }
     for (uint64_t i = 0; i < n_taps; i++) {
         const arch_value v =
             list.kind == VAL_LIST ? llm_arch_list_item(ev, s->other, &list, (int64_t)i) : list;
-        if (v.kind == VAL_FAIL || !llm_arch_want_whole(ev, s->other, &v, 0, ARCH_MAX_LAYERS, &at))
+        const int named = v.kind == VAL_STRING ? named_tap(ev, s->other, v.str) : 0;
+        at = named;
+        if (v.kind == VAL_FAIL || ev->status != GGL_OK ||
+            (named == 0 && !llm_arch_want_whole(ev, s->other, &v, 0, ARCH_MAX_LAYERS, &at)))
             return false;
+        is_equal = is_equal && named == 0;
         ev->tap[ev->n_taps++] = (int32_t)at;
+    }
+    if (is_equal && n_row % (int64_t)n_taps != 0) {
+        llm_arch_error(ev, s->place,
+                       "an input of %lld numbers from %llu layers, whose rows have the same length",
+                       (long long)n_row, (unsigned long long)n_taps);
+        return false;
     }
     ev->features = ggl_graph_input(ev->g, "features", GGL_F32, 1, &n_row, true);
     if (!llm_arch_graph_ok(ev, s->place))
@@ -505,6 +533,11 @@ static bool run_over(arch_eval *ev, const arch_stmt *s, arch_slot *outer) {
     }
     ev->over = v.t;
     ev->over_from_second = s->optional;
+    ev->guess_stays = s->stays;
+    if (s->stays && !ev->features) {
+        llm_arch_error(ev, s->place, "only a model that guesses for another one can have stay = 1");
+        return false;
+    }
     if (!make_row(ev, s) || !mark_used(ev, ev->over))
         return false;
     return run_guess_layers(ev, s, outer);

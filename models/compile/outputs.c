@@ -117,25 +117,79 @@ static bool find_embedding(arch_eval *ev, const ggl_tensor *logits, ggl_tensor *
     return true;
 }
 
-/* Returns the rows that enter the layers params.tap, side by side. NULL: reported. */
+/* --- rows for a model that guesses --- */
+
+static void *no_rows(arch_eval *ev, const char *why) {
+    ev->status = ggl_fail(ev->err, GGL_UNSUPPORTED, "%s: %s", ev->family, why);
+    return NULL;
+}
+
+static ggl_tensor *side_by_side(arch_eval *ev, ggl_tensor *a, ggl_tensor *b) {
+    return a ? ggl_graph_op(ev->g, GGL_OP_CONCAT, (ggl_tensor *[]){a, b}, 2, (double[]){0}, 1) : b;
+}
+
+static ggl_tensor *as_row(arch_eval *ev, ggl_tensor *t) {
+    double n = 1;
+    for (int d = 0; d < t->n_dims; d++)
+        n *= (double)t->ne[d];
+    return t->n_dims == 1 ? t : ggl_graph_op(ev->g, GGL_OP_RESHAPE, &t, 1, &n, 1);
+}
+
+/* Returns what the last attention with, or without, a window stores of a token. NULL: reported. */
+static ggl_tensor *stored_rows(arch_eval *ev, bool window) {
+    const ggl_tensor *last = NULL;
+    for (size_t i = 0; i < ev->cap_made; i++) {
+        const ggl_tensor *t = ev->made[i].t;
+        if (t && t->op == GGL_OP_ATTEND && (ggl_attend_window(t) > 0) == window &&
+            llm_arch_rows(ev, t) == ROWS_EACH)
+            last = t;
+    }
+    const ggl_tensor *cache = last ? last->src[ATTEND_KV] : NULL;
+    if (!cache || cache->op != GGL_OP_CACHE)
+        return no_rows(
+            ev, window
+                    ? "the model has no attention with a window, whose keys and values are wanted"
+                    : "the model has no attention that sees everything, whose keys and values are "
+                      "wanted");
+    ggl_tensor *row = NULL;
+    for (int k = 0; k < cache->n_src; k++)
+        if (cache->src[k] && !ggl_op_supplies(GGL_OP_CACHE, k))
+            row = side_by_side(ev, row, as_row(ev, cache->src[k]));
+    return row;
+}
+
+/* Returns the rows of params.tap[k]. NULL: reported. */
+static ggl_tensor *tapped_rows(arch_eval *ev, int k) {
+    const int at = ev->params->tap[k];
+    const int logits = ev->arch->output[OUT_LOGITS];
+    ggl_tensor *t = NULL;
+    if (at == LLM_TAP_STATE && (logits < 0 || ev->global[logits].v.kind != VAL_TENSOR))
+        return no_rows(ev, "the model gives no logits");
+    if (at == LLM_TAP_STATE)
+        return find_embedding(ev, ev->global[logits].v.t, &t) ? t : NULL;
+    if (at == LLM_TAP_WINDOW || at == LLM_TAP_ALL)
+        return stored_rows(ev, at == LLM_TAP_WINDOW);
+    if (at < 0 || at >= ev->n_layer) {
+        ev->status = ggl_fail(ev->err, GGL_LIMIT, "%s: layer %d does not exist: the model has %lld",
+                              ev->family, at, (long long)ev->n_layer);
+        return NULL;
+    }
+    if (ev->tapped_twice)
+        return no_rows(
+            ev,
+            "the model has two loops over layers, so that a layer's number may mean one of each");
+    return ev->tapped[k] ? ev->tapped[k]
+                         : no_rows(ev, "the model's layers do not hand on one row of each token");
+}
+
+/* Returns the rows params.tap, side by side. NULL: reported. */
 static ggl_tensor *join_taps(arch_eval *ev) {
-    const int n = ev->params->n_taps;
-    for (int k = 0; k < n; k++)
-        if (ev->params->tap[k] < 0 || ev->params->tap[k] >= ev->n_layer) {
-            ev->status =
-                ggl_fail(ev->err, GGL_LIMIT, "%s: layer %d does not exist: the model has %lld",
-                         ev->family, (int)ev->params->tap[k], (long long)ev->n_layer);
+    ggl_tensor *t = NULL;
+    for (int k = 0; k < ev->params->n_taps; k++) {
+        ggl_tensor *next = tapped_rows(ev, k);
+        if (!next)
             return NULL;
-        } else if (!ev->tapped[k]) {
-            ev->status =
-                ggl_fail(ev->err, GGL_UNSUPPORTED,
-                         "%s: the model's layers do not hand on one row of each token", ev->family);
-            return NULL;
-        }
-    ggl_tensor *t = ev->tapped[0];
-    for (int k = 1; k < n; k++) {
-        ggl_tensor *both[] = {t, ev->tapped[k]};
-        t = ggl_graph_op(ev->g, GGL_OP_CONCAT, both, 2, (double[]){0}, 1);
+        t = side_by_side(ev, t, next);
     }
     return llm_arch_graph_ok(ev, end_of_text(ev)) ? t : NULL;
 }

@@ -11,7 +11,7 @@ static bool is_guess_stage(const arch_stmt *s) {
     return s && s->n_expr > 0 && !s->of_rows;
 }
 
-int llm_arch_rows(const arch_eval *ev, const ggl_tensor *t) {
+static int rows_of(const arch_eval *ev, const ggl_tensor *t) {
     while (t && t->op == GGL_OP_CAST && t->n_src > 0) /* the builder adds casts */
         t = t->src[0];
     if (!t)
@@ -21,6 +21,12 @@ int llm_arch_rows(const arch_eval *ev, const ggl_tensor *t) {
                : t == ev->row || (is_guess_stage(ev->stage) && t != ev->features) ? ROWS_GUESS
                                                                                   : ROWS_EACH;
     return (size_t)t->id < ev->cap_rows_of ? ev->rows_of[t->id] : ROWS_NONE;
+}
+
+/* What a model reads of another one is known in the elements in which it guesses, and nowhere else. */
+int llm_arch_rows(const arch_eval *ev, const ggl_tensor *t) {
+    const int rows = rows_of(ev, t);
+    return rows == ROWS_EACH && ev->features && ev->over ? ROWS_GUESS : rows;
 }
 
 /* Describes rows for messages; returns buf. */

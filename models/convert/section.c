@@ -29,7 +29,16 @@ void llm_arch_conversion_fini(arch_conversion *c) {
     ggl_arena_fini(&c->arena);
 }
 
+/* "{e}" within stack(..), and "{config.x}". */
 static bool convert_number(const arch_eval *ev, const char *name, double *out) {
+    static const char config[] = "config.";
+    if (strncmp(name, config, sizeof config - 1) == 0) {
+        const char *key = name + (sizeof config - 1);
+        const json_value *v = llm_json_get(ev->conv->inner, key);
+        v = v ? v : llm_json_get(ev->conv->config, key);
+        *out = v && v->kind == JSON_NUMBER ? v->number : -1;
+        return *out >= 0 && *out <= ARCH_MAX_DIM && *out == floor(*out);
+    }
     if (!ev->conv->stacking || strcmp(name, "e") != 0)
         return false;
     *out = (double)ev->conv->e;

@@ -509,9 +509,8 @@ arch_value llm_arch_convert_has(arch_eval *ev, const arch_expr *e) {
     const json_value *v;
     if (e->kind == EX_STRING) {
         const char *name = llm_arch_expand(ev, e->name, e->place);
-        if (name && !ev->conv->source)
-            return need_source(ev, e, "has(\"..\")");
-        return name ? llm_arch_bool(llm_arch_convert_find_source(ev->conv, name, false) != NULL)
+        return name ? llm_arch_bool(ev->conv->source &&
+                                    llm_arch_convert_find_source(ev->conv, name, false) != NULL)
                     : ARCH_FAIL;
     }
     return find_field(ev, e, &v) ? llm_arch_bool(v && v->kind != JSON_NULL) : ARCH_FAIL;

@@ -17,6 +17,7 @@ typedef struct draft {
     llm_draft_layer *layer;
     int n_layers;
     bool is_apart; /* each of them reads rows of the model */
+    bool stays;    /* further guesses are made in the place of the first */
     int slot;
     int32_t *slots; /* [n_ctx], each of them `slot` */
     float p_min;
@@ -128,12 +129,10 @@ static int32_t token_at(const followed *f, int64_t i) {
     return i < f->n ? f->id[i] : f->guess[i - f->n];
 }
 
-/* Runs n <= READ tokens from number `first` on, all of the sequence or all guesses, in layer k, with the rows that it has heard. */
-static ggl_status eval_heard(draft *d, int k, const followed *f, int64_t first, int64_t n,
-                             ggl_error *err) {
+/* Sets d->given to the rows that layer k has heard for n <= READ tokens from number `first` on. */
+static void give_heard(draft *d, int k, const followed *f, int64_t first, int64_t n) {
     const llm_draft_layer *l = &d->layer[k];
     const size_t n_row = (size_t)d->n_heard;
-    const bool is_own = llm_session_n_feature(l->session) == 0;
     const int slot = l->heard == d->heard ? d->heard_slot : d->slot;
     for (int64_t i = 0; i < n; i++) {
         const int64_t before = first + i - (d->is_apart ? k + 1 : 1);
@@ -144,8 +143,23 @@ static ggl_status eval_heard(draft *d, int k, const followed *f, int64_t first, 
         else
             memset(d->given + (size_t)i * n_row, 0, n_row * sizeof *row);
     }
+}
+
+/* Runs n <= READ tokens from number `first` on, all of the sequence or all guesses, in layer k, with the rows that it has heard. */
+static ggl_status eval_heard(draft *d, int k, const followed *f, int64_t first, int64_t n,
+                             ggl_error *err) {
+    llm_session *s = d->layer[k].session;
+    const bool is_own = llm_session_n_feature(s) == 0;
     const int32_t *id = first < f->n ? f->id + first : f->guess + (first - f->n);
-    return eval(d, l->session, id, n, is_own ? d->given : NULL, is_own ? NULL : d->given, err);
+    give_heard(d, k, f, first, n);
+    return eval(d, s, id, n, is_own ? d->given : NULL, is_own ? NULL : d->given, err);
+}
+
+/* Runs the newest guess in the place of the first one, with what was heard for that. */
+static ggl_status eval_in_place(draft *d, const followed *f, int32_t guess, ggl_error *err) {
+    const ggl_status st = llm_session_cut(d->session, d->slot, d->n_held - d->n_first - 1, err);
+    give_heard(d, 0, f, f->n - 1, 1);
+    return st == GGL_OK ? eval(d, d->session, &guess, 1, d->last, d->given, err) : st;
 }
 
 /* Runs id[first .. n), piece by piece in all layers, so that few of the rows that they tell are kept. */
@@ -259,10 +273,16 @@ static llm_session *run_guesses(draft *d, const int32_t *id, size_t n, const int
     const int last = d->n_layers - 1;
     llm_session *s = d->layer[k < last ? k : last].session;
     ggl_error err = {0};
-    const ggl_status st = k <= last
-                              ? eval_heard(d, (int)k, &f, f.n, k, &err)
-                              : eval(d, s, &out[k - 1], 1, d->heard ? d->last : NULL, NULL, &err);
-    d->run[d->n_run++] = out[k - 1];
+    ggl_status st = GGL_OK;
+    if (d->stays)
+        st = eval_in_place(d, &f, out[k - 1], &err);
+    else if (k <= last)
+        st = eval_heard(d, (int)k, &f, f.n, k, &err);
+    else
+        st = eval(d, s, &out[k - 1], 1, d->heard ? d->last : NULL, NULL, &err);
+    if (!d->stays)
+        d->run[d->n_run++] = out[k - 1];
+    d->is_ready = !d->stays;
     return st == GGL_OK || fail(d, st, &err) ? s : NULL;
 }
 
@@ -385,6 +405,7 @@ ggl_status llm_guess_draft(llm_guess **out, const llm_guess_params *p,
                  .n_vocab = llm_session_n_vocab(dp->session),
                  .heard = dp->heard,
                  .is_apart = llm_session_built(dp->session)->guess_apart,
+                 .stays = llm_session_built(dp->session)->guess_stays,
                  .n_row = llm_session_n_row(dp->session),
                  .n_heard = dp->heard ? llm_heard_n_row(dp->heard) : 0,
                  .n_first = llm_session_from_second(dp->session),

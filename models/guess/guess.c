@@ -24,6 +24,7 @@ struct llm_guess {
     int64_t source_ns; /* 0: the source was not asked */
     int64_t n_read, read_ns;
     int64_t t_end; /* of the last call; 0: there was none */
+    int64_t n_steps, n_declined;
 };
 
 void llm_guess_fill_default(llm_guess_params *p, size_t size) {
@@ -111,11 +112,12 @@ static int64_t ask(llm_guess *g, int64_t n_max) {
     return not_charged;
 }
 
-/* Sets the proposals, and how many of them to use. Returns as `ask` does. */
-static int64_t propose(llm_guess *g, int64_t n_max) {
+/* Sets the proposals, and how many of them to use, and *declined if none is because they would not pay. Returns as `ask` does. */
+static int64_t propose(llm_guess *g, int64_t n_max, bool *declined) {
     const bool always = g->p.always;
     int64_t most = n_max;
     g->n_out = g->n_used = g->source_ns = g->n_read = 0;
+    *declined = n_max > 0 && !always;
     if (!always && !llm_pace_allows(&g->pace, g->n_made > 2 ? g->n_made : 0))
         return 0;
     if (!always && !g->source.is_cheap) {
@@ -126,6 +128,7 @@ static int64_t propose(llm_guess *g, int64_t n_max) {
         return 0;
     const int64_t not_charged = ask(g, most);
     g->n_used = always ? g->n_out : llm_pace_choose(&g->pace, g->class, g->n_out, true);
+    *declined = g->n_out > 0 && g->n_used == 0;
     if (g->n_used < g->p.n_min)
         g->n_used = 0;
     return not_charged;
@@ -139,7 +142,10 @@ static int64_t guess(void *self, const int32_t *id, size_t n, size_t n_same, int
         g->n_out = g->n_used = g->t_end = 0;
         return 0;
     }
-    const int64_t not_charged = propose(g, n_max < g->p.n_max ? n_max : g->p.n_max);
+    bool declined = false;
+    const int64_t not_charged = propose(g, n_max < g->p.n_max ? n_max : g->p.n_max, &declined);
+    g->n_steps++;
+    g->n_declined += declined;
     memcpy(out, g->out, (size_t)g->n_used * sizeof *out);
     g->t_end = now(g);
     g->guess_ns = g->t_end - begin - not_charged;
@@ -193,6 +199,11 @@ void llm_guess_free(llm_guess *g) {
 
 const llm_guesser *llm_guess_guesser(llm_guess *g) {
     return &g->guesser;
+}
+
+int64_t llm_guess_declined(const llm_guess *g, int64_t *n_steps) {
+    *n_steps = g->n_steps;
+    return g->n_declined;
 }
 
 ggl_status llm_guess_failed(const llm_guess *g, ggl_error *err) {

@@ -95,6 +95,15 @@ void llm_heard_follow(llm_heard *h, llm_session *session) {
     llm_session_hear(session, hear, h);
 }
 
+void llm_heard_pause(llm_heard *h, bool is_paused) {
+    for (int64_t i = 0; i < h->n_slots && is_paused; i++) {
+        ggl_free(h->slot[i].token);
+        ggl_free(h->slot[i].row);
+        h->slot[i] = (heard_slot){0};
+    }
+    llm_session_hear(h->session, is_paused ? NULL : hear, h);
+}
+
 void llm_heard_free(llm_heard *h) {
     if (!h)
         return;

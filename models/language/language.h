@@ -211,6 +211,7 @@ struct arch_stmt {
     bool of_rows;  /* STAGE: over rows; expr is the name of their source, every, from */
     bool optional; /* WEIGHT: '?'; STAGE: `from = 1` */
     bool apart;    /* STAGE of several layers: `ahead = NAME + 1` */
+    bool stays;    /* STAGE: `stay = 1` */
     bool bias, bias_optional;
     arch_expr *other; /* WEIGHT: the value after `??`; IGNORE, ABSENT: the condition or NULL */
 };

@@ -248,7 +248,7 @@ static bool parse_over_rows(arch_parser *p, arch_stmt *s) {
            (s->expr[2] = number_expr(p, 0)) && parse_row_options(p, s);
 }
 
-/* "over" NAME "(" "ahead" "=" ( "1" | NAME "+" "1" ) [ "," "from" "=" "1" ] [ "," "layer" NAME "<" expr ] ")" */
+/* "over" NAME "(" "ahead" "=" ( "1" | NAME "+" "1" ) [ "," "from" "=" "1" ] [ "," "stay" "=" "1" ] [ "," "layer" NAME "<" expr ] ")" */
 static bool parse_over(arch_parser *p, arch_stmt *s) {
     arch_target counted = {0};
     p->tok++;
@@ -276,9 +276,15 @@ static bool parse_over(arch_parser *p, arch_stmt *s) {
     if (!parse_one(p, "ahead"))
         return false;
     bool more = llm_arch_accept(p, ",");
-    if (more && !llm_arch_is(p, "layer")) {
+    if (more && !llm_arch_is(p, "layer") && !llm_arch_is(p, "stay")) {
         s->optional = true;
         if (!parse_option(p, "from") || !parse_one(p, "from"))
+            return false;
+        more = llm_arch_accept(p, ",");
+    }
+    if (more && llm_arch_is(p, "stay")) {
+        s->stays = true;
+        if (!parse_option(p, "stay") || !parse_one(p, "stay"))
             return false;
         more = llm_arch_accept(p, ",");
     }

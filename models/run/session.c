@@ -57,15 +57,22 @@ static int64_t pool_of(const llm_session *s, const llm_model *m, const llm_sessi
                                             : p->n_pool;
 }
 
-/* A model's file, and that of another model for a token embedding that it lacks. */
+/* A model's file, and that of another model: for a token embedding that it lacks, and for tensors that it names "target:NAME". */
 typedef struct two_files {
     llm_arch_source own, other;
 } two_files;
 
 static bool find_in_two(void *ctx, llm_arch_tensor *t) {
+    static const char other[] = "target:";
     const two_files *x = ctx;
-    return x->own.find_tensor(x->own.ctx, t) ||
-           (strcmp(t->name, "token_embd.weight") == 0 && x->other.find_tensor(x->other.ctx, t));
+    const char *name = t->name;
+    if (strncmp(name, other, sizeof other - 1) != 0)
+        return x->own.find_tensor(x->own.ctx, t) ||
+               (strcmp(name, "token_embd.weight") == 0 && x->other.find_tensor(x->other.ctx, t));
+    t->name = name + (sizeof other - 1);
+    const bool found = x->other.find_tensor(x->other.ctx, t);
+    t->name = name;
+    return found;
 }
 
 static bool find_key_in_two(void *ctx, const char *name, llm_arch_key *out) {

@@ -36,7 +36,9 @@ static ggl_status check_outputs(const llm_session *s, const llm_batch *b, ggl_er
     if (b->n > 0 && b->feature && !s->feature)
         return ggl_fail(err, GGL_USAGE,
                         "the session reads no rows of another model (llm_batch.feature)");
-    if (b->n > 0 && s->guesses != ((b->row != NULL) != (b->feature != NULL)))
+    const bool has_rows =
+        s->built.guess_stays ? b->feature != NULL : (b->row != NULL) != (b->feature != NULL);
+    if (b->n > 0 && (s->guesses ? !has_rows : b->row || b->feature))
         return ggl_fail(err, GGL_USAGE,
                         s->guesses ? "a session of guesses needs the rows of the tokens before "
                                      "(llm_batch.row)"
@@ -141,7 +143,7 @@ static void give_row(llm_session *s, const llm_batch *b, int64_t i, int64_t n) {
     const int64_t n_row = s->built.n_row, n_feature = s->built.n_feature;
     if (b->row)
         memcpy(s->given + n * n_row, b->row + i * n_row, (size_t)n_row * sizeof *s->given);
-    else
+    if (b->feature)
         memcpy(s->feature + n * n_feature, b->feature + i * n_feature,
                (size_t)n_feature * sizeof *s->feature);
     if (s->feature)

@@ -10,6 +10,12 @@ static bool is_stage(const char *input) {
     return strncmp(input, "stage.", strlen("stage.")) == 0;
 }
 
+/* Which elements read a guess's row, and not what is made from another model's rows: every second one. */
+static void alternate(const llm_text_inputs *x, float *value) {
+    for (int64_t i = 0; i < x->n; i++)
+        value[i] = (float)((x->first + i) % 2);
+}
+
 /* Numbers from -1 to 1, the same for each run: a row that the tokens before would have given. */
 static void make_up_rows(const llm_text_inputs *x, int64_t size, float *value) {
     for (int64_t i = 0; i < x->n; i++)
@@ -25,7 +31,9 @@ int64_t llm_text_input(const llm_text_inputs *x, const ggl_tensor *input, void *
     const int64_t n = reads ? x->n_read : x->n;
     const int32_t first = reads ? 0 : x->first;
     int32_t *out = value;
-    if (out && input->type == GGL_F32)
+    if (out && strcmp(name, "given") == 0)
+        alternate(x, value);
+    else if (out && input->type == GGL_F32)
         make_up_rows(x, ggl_count(input), value);
     for (int32_t i = 0; out && input->type != GGL_F32 && i < n; i++)
         out[i] = strcmp(name, "token") == 0  ? (reads ? x->read : x->token)[i]

@@ -195,6 +195,17 @@ TEST(ahead) {
               "stage d over x(ahead = k + 1, layer k < 2) \"blk.{m + k}.\":\n  return scaled(x)\n"
               "guess = linear(d, token_embd) * (k + 1)\n",
          ""},
+        {"input y [n] from layers([\"state\", \"some\"])\nstage d over y(ahead = 1):\n  return "
+         "y\n" GUESS,
+         "a layer's number, \"state\", \"window\" or \"all\" is expected, not \"some\""},
+        {"input y [n] from layers([0, 1, 2])\nstage d over y(ahead = 1):\n  return y\n" GUESS,
+         "from 3 layers, whose rows have the same length"},
+        {MAIN "stage d over x(ahead = 1, stay = 1):\n  return x\n" GUESS,
+         "only a model that guesses for another one can have stay = 1"},
+        {MAIN "stage d over x(ahead = 1, stay = 2):\n  return x\n" GUESS, "'stay' can only be 1"},
+        {"input y [n] from layers(0)\nz = y * 2\nstage d over y(ahead = 1, from = 1, stay = 1):\n"
+         "  return y + token_embd[token] + z\n" GUESS,
+         ""},
         {"input y [n] from layers(0)\nstage d over y(ahead = 1, layer k < 2):\n  return y\n" GUESS,
          "a model that guesses for another one has one layer that does"},
         {MAIN "stage d over x(every = 2):\n  return x\n" GUESS, "over x(ahead = 1)"},

@@ -36,10 +36,40 @@ guess = linear(draft, output)
 """
 
 
-def model(name, text, layers):
+# For another model: from rows of its layers and its token embedding, and from what its attention stores, guesses in one place.
+HEAD = """arch foretelling
+language 2
+n_embd = .embedding_length
+ignore .block_count, .attention.head_count, "blk.*"
+token_embd [n_embd, n_vocab]
+input taken [2*n_embd] from layers([0, 1])
+a, b = split(taken, n_embd, n_embd)
+y = a + b
+stage draft over y(ahead = 1, from = 1):
+  h = heads(token_embd[token] + y * 0.1, 4)
+  return rms(token_embd[token] + y * 0.1 + attention(h, h, h) * 0.2, 1e-6)
+output [n_embd, n_vocab]
+guess = linear(draft, output)
+"""
+STAYS = """arch foretelling
+language 2
+n_embd = .embedding_length
+ignore .block_count, .attention.head_count, "blk.*"
+output [n_embd, n_vocab]
+input taken [3*n_embd] from layers(["state", "all"])
+y, k, v = split(taken, n_embd, n_embd, n_embd)
+stage draft over y(ahead = 1, from = 1, stay = 1):
+  embd [n_embd, n_vocab] from "target:token_embd.weight"
+  q = heads(embd[token] + y, 4)
+  return rms(embd[token] + y * 0.1 + flat(attend(q, cache(heads(k, 4), heads(v, 4)))) * 0.2, 1e-6)
+guess = linear(draft, output)
+"""
+
+
+def model(name, text, layers, parts=("token_embd", "output")):
     """Writes a small model with random weights, whose descriptor is in the file, with the weights of so many layers."""
     rng, tensors = random.Random(7), []
-    for tensor, shape in [("token_embd", (DIM, len(TOKENS))), ("output", (DIM, len(TOKENS)))] + [
+    for tensor, shape in [(part, (DIM, len(TOKENS))) for part in parts] + [
             (f"blk.{l}.attn_{part}", (DIM, DIM)) for l in range(layers) for part in "qkv"]:
         n = shape[0] * shape[1]
         tensors.append((tensor + ".weight", "f32", list(shape), struct.pack(f"<{n}f", *(rng.gauss(0, 0.4) for _ in range(n)))))
@@ -60,6 +90,8 @@ model("g.gguf", DESCRIPTOR + GUESSES, LAYERS + 1)
 for name, ahead in (("row", "1"), ("apart", "i + 1")):
     model(name + ".gguf", DESCRIPTOR + GUESSES.replace("ahead = 1", f"ahead = {ahead}, layer i < 3").replace("{n_layer}", "{n_layer + i}"), LAYERS + 3)
 model("none.gguf", DESCRIPTOR, LAYERS)
+model("head.gguf", HEAD, 0, ("output",))
+model("stays.gguf", STAYS, 0, ("output",))
 model("cut.gguf", DESCRIPTOR + GUESSES, LAYERS)
 
 for args in (("-n", "60", "--temp", "0"), ("-n", "60", "--temp", "0", "-ub", "7", "-t", "2"), ("-n", "40", "-s", "3", "--temp", "0.7"),
@@ -69,9 +101,20 @@ for args in (("-n", "60", "--temp", "0"), ("-n", "60", "--temp", "0", "-ub", "7"
         check(cli(*args, *more) == want, f"{args} {more}: another text")
     for file in ("row.gguf", "apart.gguf"):
         check(cli(*args, "--draft", "--draft-p-min", "0", file=file) == want, f"{args} {file}: another text")
+    for head in ("head.gguf", "stays.gguf"):
+        check(cli(*args, "--draft", head, "--draft-p-min", "0", file="none.gguf") == cli(*args, file="none.gguf"), f"{args} --draft {head}: another text")
 cli("-n", "60", "--temp", "0", "--draft", "--draft-p-min", "0", has="guesses")
+for head in ("head.gguf", "stays.gguf"):
+    cli("-n", "60", "--temp", "0", "--draft", head, "--draft-p-min", "0", file="none.gguf", has="guesses")
 check(cli("-n", "20", "-s", "1", "-c", "64", "--draft", "-cd", "32") == cli("-n", "20", "-s", "1", "-c", "64"), "a smaller context of the guesses")
 
+check(cli("-n", "20", "--temp", "0", "--spec-type", "draft-mtp", "--draft", "head.gguf", file="none.gguf") == cli("-n", "20", "--temp", "0", file="none.gguf"),
+      "--spec-type draft-mtp and a file")
+cli("-n", "20", "--temp", "0", "--draft", "head.gguf", "--spec-type", "draft-mtp", "--guess-always", file="none.gguf", has="guesses")
+cli("-n", "20", "--draft", "head.gguf", "--draft", "stays.gguf", file="none.gguf", code=2, has="has only one value")
+cli("-n", "4", "--spec-type", "ngram-mod,draft-mtp", code=2, has="not several at once")
+cli("-n", "4", "--guess-always", code=2, has="--guess-always needs --lookup or --draft")
+cli("-n", "4", file="head.gguf", code=1, has="it guesses for another one, -m MODEL --draft head.gguf")
 cli("-n", "4", "--draft", file="none.gguf", code=1, has="--draft without a model: foretelling: the model has no layers that guess")
 cli("-n", "4", file="cut.gguf", code=1, has="tensor blk.2.attn_q.weight is missing")
 cli("-n", "4", "--draft", "", code=2, has="--draft: the value MODEL is empty")

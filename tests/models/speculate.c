@@ -10,6 +10,7 @@
 #include "guess/heard.h"
 #include "llm/internal/guess.h"
 #include "llm/internal/prompt_cache.h"
+#include "llm/internal/text_inputs.h"
 #include "seed.h"
 #include "test.h"
 
@@ -491,6 +492,127 @@ TEST(rows_of_layers) {
     }
 }
 
+/* A model that guesses for another one: each guess after a token is made in its place, where it sees the tokens before, all alike. */
+static const char in_place[] = "arch tiny\nlanguage 2\ninput taken [16] from layers([\"state\"])\n"
+                               "y = taken + 0\nstage draft over y(ahead = 1, from = 1, stay = 1):\n"
+                               "  embd [16, n_vocab] from \"target:token_embd.weight\"\n"
+                               "  q = heads(embd[token] * 0, 1)\n"
+                               "  a = attend(q, cache(heads(taken, 1), heads(taken, 1)))\n"
+                               "  return embd[token] + y * 0.7 + flat(a) * 0.5\n"
+                               "token_embd [16, n_vocab]\nguess = linear(draft, token_embd)\n";
+
+/* Sets the session of the model that guesses, f->draft, and that of the other one, f->fast. */
+static bool pair_open(fixture *f, const llm_model *head) {
+    llm_session_params p = llm_session_default();
+    p.n_ctx = CTX;
+    p.type_k = p.type_v = GGL_F32;
+    p.backend = &f->cpu;
+    p.n_backends = 1;
+    p.fold = f->reference;
+    p.only = "guess";
+    p.other = f->model;
+    if (!CHECK_OK(llm_session_new(&f->draft, head, &p, &f->err), &f->err))
+        return false;
+    CHECK(llm_session_built(f->draft)->guess_stays);
+    p.only = NULL;
+    p.other = NULL;
+    p.tap = llm_session_built(f->draft)->tap;
+    p.n_taps = llm_session_built(f->draft)->n_taps;
+    return CHECK_OK(llm_session_new(&f->fast, f->model, &p, &f->err), &f->err) &&
+           CHECK_OK(llm_session_alloc(f->fast, &f->err), &f->err) &&
+           CHECK_OK(llm_session_alloc(f->draft, &f->err), &f->err) &&
+           CHECK_OK(llm_heard_new(&f->heard, f->fast, &f->err), &f->err);
+}
+
+static void check_in_place(fixture *f) {
+    const llm_draft_params dp = {.size = sizeof dp, .session = f->draft, .heard = f->heard};
+    llm_guess_params gp = llm_guess_default();
+    int32_t id[64], out[5];
+    gp.always = true;
+    if (!CHECK_OK(llm_guess_draft(&f->guess[DRAFT], &gp, &dp, &f->err), &f->err))
+        return;
+    const llm_guesser *g = llm_guess_guesser(f->guess[DRAFT]);
+    for (size_t n = 2, n_old = 0; n < 40; n_old = n, n += 1 + below(f, 4)) {
+        for (size_t i = n_old; i < n; i++)
+            id[i] = (int32_t)below(f, VOCAB);
+        const size_t n_past = (size_t)llm_session_n_past(f->fast, 0);
+        const llm_batch b = {.n = (int64_t)(n - 1 - n_past), .token = id + n_past};
+        if (b.n > 0 && !CHECK_OK(llm_session_eval(f->fast, &b, &f->err), &f->err))
+            return;
+        float mean[WIDTH] = {0}, row[WIDTH];
+        for (int i = 0; i < WIDTH; i++) {
+            for (size_t t = 0; t + 1 < n; t++)
+                mean[i] += embedded(id[t], i) / (float)(n - 1);
+            row[i] = embedded(id[n - 2], i);
+        }
+        CHECK_INT(g->guess(g->self, id, n, n_old, out, 5), 5);
+        for (int k = 0; k < 5; k++) {
+            for (int i = 0; i < WIDTH; i++)
+                row[i] = embedded(k ? out[k - 1] : id[n - 1], i) + 0.7f * row[i] + 0.5f * mean[i];
+            if (!CHECK_INT(out[k], best_of(row)))
+                return;
+        }
+    }
+}
+
+TEST(guesses_in_place) {
+    fixture f = {.seed = sample_seed()};
+    const llm_model_params mp = {.size = sizeof mp, .arch_dirs = ""};
+    llm_model *head = NULL;
+    char path[1024], other[1024];
+    snprintf(path, sizeof path, "%s", test_path("head.gguf"));
+    snprintf(other, sizeof other, "%s", test_path("tiny.gguf"));
+    const bool ok =
+        CHECK(write_tiny(other, "arch tiny\nlanguage 2\ntoken_embd [16, n_vocab]\nx = "
+                                "token_embd[token]\nlogits = linear(x, token_embd)\n")) &&
+        CHECK(write_tiny(path, in_place)) &&
+        CHECK_OK(ggl_backend_open(&f.cpu, "cpu", NULL, &f.err), &f.err) &&
+        CHECK_OK(ggl_backend_open(&f.reference, "reference", NULL, &f.err), &f.err) &&
+        CHECK_OK(llm_model_open(&f.model, other, &mp, &f.err), &f.err) &&
+        CHECK_OK(llm_model_open(&head, path, &mp, &f.err), &f.err);
+    if (ok && pair_open(&f, head))
+        check_in_place(&f);
+    teardown(&f);
+    llm_model_free(head);
+}
+
+/* Checks of graphs take both ways of a model that guesses for another one. */
+TEST(made_up_rows_are_of_both_kinds) {
+    const int32_t token[4] = {0};
+    const llm_text_inputs x = {.token = token, .first = 3, .n = 4};
+    ggl_tensor given = {.name = "given", .type = GGL_F32};
+    for (int d = 0; d < GGL_MAX_DIMS; d++)
+        given.ne[d] = 1;
+    float value[4];
+    CHECK_INT(llm_text_input(&x, &given, value), 4);
+    for (int i = 0; i < 4; i++)
+        CHECK(value[i] == (float)((3 + i) % 2));
+}
+
+/* Layer 1 is in both loops, layer 2 in the second alone. */
+TEST(layers_of_two_loops) {
+    fixture f = {.seed = sample_seed()};
+    const llm_model_params mp = {.size = sizeof mp, .arch_dirs = ""};
+    llm_session_params p = llm_session_default();
+    char path[1024];
+    snprintf(path, sizeof path, "%s", test_path("tiny.gguf"));
+    if (CHECK(write_tiny(path, "arch tiny\nlanguage 2\ntoken_embd [16, n_vocab]\nx = "
+                               "token_embd[token]\nlayer l < 2: x = x * 2\nlayer l < 3: x = x + 1\n"
+                               "logits = linear(x, token_embd)\n")) &&
+        CHECK_OK(ggl_backend_open(&f.cpu, "cpu", NULL, &f.err), &f.err) &&
+        CHECK_OK(llm_model_open(&f.model, path, &mp, &f.err), &f.err)) {
+        p.backend = &f.cpu;
+        p.n_backends = 1;
+        p.n_taps = 1;
+        p.tap = (int32_t[]){2};
+        CHECK_OK(llm_session_new(&f.fast, f.model, &p, &f.err), &f.err);
+        p.tap = (int32_t[]){1};
+        CHECK_INT(llm_session_new(&f.plain, f.model, &p, &f.err), GGL_UNSUPPORTED);
+        CHECK_HAS(f.err.msg, "two loops over layers");
+    }
+    teardown(&f);
+}
+
 /* Rows that are heard, cut, heard again and dropped. */
 TEST(heard_rows) {
     fixture f = {.seed = sample_seed()};
@@ -518,6 +640,12 @@ TEST(heard_rows) {
         CHECK(llm_heard_row(f.heard, 0, 1, 3) && !llm_heard_row(f.heard, 0, 1, 5));
         llm_heard_drop(f.heard, 0, 1);
         CHECK(!llm_heard_row(f.heard, 0, 0, 3) && llm_heard_row(f.heard, 0, 1, 3));
+        llm_heard_pause(f.heard, true);
+        CHECK_OK(llm_session_eval(f.fast, &(llm_batch){.n = 1, .token = id}, &f.err), &f.err);
+        CHECK(!llm_heard_row(f.heard, 0, 1, 3) && !llm_heard_row(f.heard, 0, 2, 3));
+        llm_heard_pause(f.heard, false);
+        CHECK_OK(llm_session_eval(f.fast, &(llm_batch){.n = 1, .token = id + 1}, &f.err), &f.err);
+        CHECK(llm_heard_row(f.heard, 0, 3, 5) && !llm_heard_row(f.heard, 0, 2, 3));
     }
     teardown(&f);
 }

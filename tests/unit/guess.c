@@ -118,6 +118,21 @@ TEST(text_that_repeats_is_faster) {
     }
 }
 
+/* Guesses that cost as much as a step each are declined, unless they are asked for. */
+TEST(declined_steps_are_counted) {
+    for (int always = 0; always < 2; always++) {
+        world w = {.seed = 3, .plain_ns = 1e6, .cost = 1.5};
+        int64_t n_steps;
+        random_text(&w, 3);
+        llm_guess *g = lookup_new(&w, always);
+        (void)generate(&w, g, 10);
+        const int64_t n_declined = llm_guess_declined(g, &n_steps);
+        CHECK_MSG(always ? n_declined == 0 : n_declined > n_steps / 2, "%d of %d", (int)n_declined,
+                  (int)n_steps);
+        llm_guess_free(g);
+    }
+}
+
 /* A long piece of noise must not end guessing for good, nor a repetition make it careless. */
 TEST(the_pace_follows_the_text) {
     world w = {.seed = 5, .plain_ns = 1e6, .cost = 0.1};

@@ -363,7 +363,9 @@ static int shown(const char *s) {
 /* Stores a value of an option that may already have one. Returns -1 or an exit code. */
 static int give_value(parsing *p, const arg_option *o, const typed_flag *f, const char *value) {
     given_value *g = &p->given[o - p->spec->options]; /* the built-in options have no values */
-    const bool again = g->flag && o->kind != ARG_LIST;
+    if (g->flag && o->missing && value == o->missing && g->value != o->missing)
+        return -1; /* an option without its value adds nothing to one with a value */
+    const bool again = g->flag && o->kind != ARG_LIST && !(o->missing && g->value == o->missing);
     const old_value old = again ? save_value(o) : (old_value){0};
     const int code = read_value(p->spec, o, f->flag, f->n_flag, value);
     if (code < 0 && again && !p->spec->last_wins && !same_value(o, &old))

@@ -361,6 +361,7 @@ static const arg_hint hints[] = {
     {WRITES, "--spec-draft-device", "--device-draft", HINT_SAME},
     {WRITES, "--spec-draft-ngl", "--n-gpu-layers-draft", HINT_SAME},
     {WRITES, "--spec-default", "--lookup", HINT_SAME},
+    {WRITES, "--spec-type=*,*", "one of --lookup and --draft guesses, not several at once", HINT_REFUSED},
     {WRITES, "--spec-type=none", "nothing is guessed unless --lookup or --model-draft is given", HINT_NOTHING},
     {WRITES, "--spec-type=ngram-*", "--lookup", HINT_SAME},
     {WRITES, "--spec-type=draft-simple", "--model-draft MODEL guesses by a model", HINT_NOTHING},

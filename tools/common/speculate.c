@@ -21,9 +21,11 @@ int speculate_check(const char *tool, speculate_options *o) {
         return tool_error(tool, 2, "--draft without a model and -hfd cannot be used together");
     const bool has_draft = o->draft || o->draft_comes || o->own;
     const bool guesses = o->lookup || has_draft;
-    if (!guesses && (o->max_given || o->min_given))
+    if (!guesses && (o->max_given || o->min_given || o->always))
         return tool_error(tool, 2, "%s needs --lookup or --draft",
-                          o->max_given ? "--draft-max" : "--draft-min");
+                          o->max_given   ? "--draft-max"
+                          : o->min_given ? "--draft-min"
+                                         : "--guess-always");
     if (!has_draft && o->p_min_given)
         return tool_error(tool, 2, "--draft-p-min needs --draft");
     if (o->lookup && has_draft)
@@ -46,6 +48,7 @@ llm_guessing_choice speculate_choice(const char *tool, const speculate_options *
     return (llm_guessing_choice){.draft = o->draft,
                                  .own = o->own,
                                  .lookup = o->lookup,
+                                 .always = o->always,
                                  .n_max = o->n_max,
                                  .n_min = o->n_min,
                                  .p_min = (float)o->p_min,

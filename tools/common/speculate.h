@@ -13,6 +13,7 @@ typedef struct speculate_options {
     int64_t n_max, n_min, n_ctx;
     double p_min;
     bool max_given, min_given, p_min_given;
+    bool always; /* also where guesses do not pay */
     bool
         draft_comes; /* a draft will be downloaded (common/hub_options.h); then `draft` names its file */
     placement_options placement; /* of the draft: only devices and n_gpu_layers */
@@ -38,6 +39,8 @@ typedef struct speculate_options {
     {"--draft-p-min", ARG_FLOAT, &(o).p_min, .value = "P",                                         \
      .help = "stop guessing when the draft's best token is less probable than P (default 0.75)", .min = 0, .max = 1, \
      .given = &(o).p_min_given},                                                                   \
+    {"--guess-always", ARG_FLAG, &(o).always,                                                      \
+     .help = "use all guesses, also where they are measured to make generation slower"},           \
     {"-cd --ctx-size-draft", ARG_INT, &(o).n_ctx, .value = "N",                                    \
      .help = "context of the draft model (default 0: as -c)", .min = 0, .max = 1 << 30},                 \
     {"-devd --device-draft", ARG_STRING, &(o).placement.devices, .value = "NAME,..",               \

@@ -184,9 +184,16 @@ static void print_guesses(const completion *c) {
     ggl_error err = {0};
     if (!llm_opened_guessing(c->s->ctx))
         return;
+    int64_t n_steps;
+    const int64_t n_declined = llm_guessing_declined(llm_opened_guessing(c->s->ctx), &n_steps);
     if (!tool_is_quiet())
         fprintf(stderr, "guesses                  %7" PRId64 " tokens %10" PRId64 " right\n",
                 c->run.n_guessed, c->run.n_right);
+    if (!tool_is_quiet() && n_declined > 0)
+        fprintf(stderr,
+                "no guesses               %7" PRId64 " steps  %10" PRId64
+                " in all: they do not pay (--guess-always)\n",
+                n_declined, n_steps);
     if (llm_guessing_failed(llm_opened_guessing(c->s->ctx), &err) != GGL_OK)
         tool_warning(TOOL, "the draft model stopped guessing: %s", err.msg);
 }

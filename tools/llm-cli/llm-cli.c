@@ -322,6 +322,11 @@ static void set_facts(cli *c) {
 static int check_use(const cli *c) {
     const char *flag = chat_options_flag(&c->o.chat), *idle = chat_options_idle(&c->o.chat);
     const llm_arch *arch = llm_model_arch(llm_opened_model(c->ctx));
+    if (llm_arch_has_output(arch, "guess") && !llm_arch_has_output(arch, "logits") && !c->o.plan)
+        return tool_error(TOOL, 1,
+                          "the model writes no texts alone: it guesses for another one, -m MODEL "
+                          "--draft %s",
+                          c->o.model);
     if (!llm_arch_has_output(arch, "logits") && !c->o.plan)
         return tool_error(TOOL, 1,
                           llm_arch_reads_rows(arch)

@@ -144,6 +144,8 @@ typedef struct llm_open_params {
      * ".rope.freq_base=float:500000". It is an error if nothing reads the key, or if it is a list in the file. */
     const char *const *override;
     size_t n_override;
+    bool
+        guess_always; /* use all guesses, also where they are measured to make generating slower; for measurements */
 } llm_open_params;
 
 /* Opens a model and makes it ready to run. path: a GGUF file, a Hugging Face folder (config.json,

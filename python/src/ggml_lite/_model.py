@@ -89,6 +89,7 @@ class Model(Measures, Embeds, Hints):
         draft_p_min: float = 0,  # the least probability of a guess; 0: 0.75
         draft_device: Optional[str] = None,  # where the draft runs, as device; None: the CPU
         draft_n_gpu_layers: int = 0,  # as n_gpu_layers
+        guess_always: bool = False,  # use all guesses, also where they make generating slower
         # keys of the file that have another value in this model, or are added: {".rope.freq_base": 500000.0}, with "." for the architecture's
         overrides: Mapping[str, Union[bool, int, float, str]] = MappingProxyType({}),
     ):
@@ -154,6 +155,7 @@ class Model(Measures, Embeds, Hints):
             draft_n_ctx=whole("draft_n_ctx", draft_n_ctx, 0, 64),
             draft_n_min=whole("draft_n_min", draft_n_min, 0, 64),
             draft_p_min=number("draft_p_min", draft_p_min),
+            guess_always=flag("guess_always", guess_always),
             draft_n_gpu_layers=layers(whole("draft_n_gpu_layers", draft_n_gpu_layers, -1, 32)),
         )
         p.adapter, p.n_adapters = loras(adapters)

@@ -142,7 +142,16 @@ typedef struct llm_adapter_use {
     double scale;               /* finite; 0: as without the adapter, bit for bit */
 } llm_adapter_use;
 
-enum { LLM_ARCH_MAX_TAPS = 16, LLM_ARCH_MAX_SOURCES = 16, LLM_ARCH_MAX_ROW_DIMS = 3 };
+enum {
+    LLM_ARCH_MAX_TAPS = 16,
+    LLM_ARCH_MAX_SOURCES = 16,
+    LLM_ARCH_MAX_ROW_DIMS = 3,
+    /* Rows that a model tells another one besides those that enter its layers: the state that the last product makes the
+     * logits from; keys and values, side by side, of the last attention with a window, and of the last without. */
+    LLM_TAP_STATE = -1,
+    LLM_TAP_WINDOW = -2,
+    LLM_TAP_ALL = -3
+};
 
 /* Rows of an input that the caller prepares, or those that a stage over rows returns. */
 typedef struct llm_arch_rows_of {
@@ -170,8 +179,9 @@ typedef struct llm_arch_params {
     /* Also makes the output "rows" [llm_arch_result.n_row]: of each token, what the stage that guesses reads of the token
      * before. GGL_UNSUPPORTED: the model has no such stage. */
     bool rows;
-    /* Makes the output "rows" of other rows: those that enter the layers tap[n_taps] (counted from 0), side by side, for a model that guesses
-     * for this one. GGL_UNSUPPORTED: layers hand on more than one row; GGL_LIMIT: there is no such layer, or more than LLM_ARCH_MAX_TAPS. */
+    /* Makes the output "rows" of other rows: those that enter the layers tap[n_taps] (counted from 0; or LLM_TAP_ ..), side by side, for a model that
+     * guesses for this one. GGL_UNSUPPORTED: layers hand on more than one row, or it has no such rows; GGL_LIMIT: there is no such layer, or more than
+     * LLM_ARCH_MAX_TAPS. */
     const int32_t *tap;
     int n_taps;
     /* Makes the inputs "given_row" (f32 [n_given]) and "is_given" (f32): where the latter is not 0, the former is the value of
@@ -231,6 +241,9 @@ typedef struct llm_arch_result {
      * token before in both cases. 0: none guesses. */
     int n_guess_layers;
     bool guess_apart;
+    /* Further guesses are made in the place of the first: the element runs again with the features that it had, the newest guess as its token, and
+     * "rows" of the last run as its row. */
+    bool guess_stays;
     /* The tokens that guesses are, a weight [guess.n] of i32 or i64, owned by the graph; NULL: guess.n is n_vocab. */
     const ggl_tensor *guess_token;
     /* The descriptor is a stage: each token sees all tokens of its text, so a text runs whole, in one batch,

@@ -60,6 +60,8 @@ typedef struct llm_heard llm_heard;
 GGL_NODISCARD ggl_status llm_heard_new(llm_heard **out, llm_session *session, ggl_error *err);
 /* Listens to another session of the same model and number of slots, whose slots are empty, before the first one is freed. */
 void llm_heard_follow(llm_heard *h, llm_session *session);
+/* While it is paused, the session is not listened to. What was heard before is dropped. */
+void llm_heard_pause(llm_heard *h, bool is_paused);
 void llm_heard_free(llm_heard *h); /* NULL is fine */
 
 /* One of several layers that guess, after the first (llm_session_params.guess_layer), and what it reads: rows that the session of the layer
@@ -107,6 +109,8 @@ GGL_NODISCARD ggl_status llm_draft_fits(const llm_tokenizer *model, const llm_to
 void llm_guess_free(llm_guess *g); /* NULL is fine */
 /* For llm_generator_params.guesser: valid until g is freed. */
 const llm_guesser *llm_guess_guesser(llm_guess *g);
+/* Returns in how many steps no guess was used because guesses would not have paid, of *n_steps in which it was asked. */
+int64_t llm_guess_declined(const llm_guess *g, int64_t *n_steps);
 /* Returns why guessing ended, with a message in *err; GGL_OK: it has not. */
 ggl_status llm_guess_failed(const llm_guess *g, ggl_error *err);
 

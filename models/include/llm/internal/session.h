@@ -177,7 +177,8 @@ typedef struct llm_batch {
     /* [n][n_row], in a session of guesses, NULL in others: what the model gave for the token before each one (zeros
      * before the first), or a guess before that. */
     const float *row;
-    /* [n][n_feature] in place of row: of a session that guesses for another model, what that gave for the token before. */
+    /* [n][n_feature] in place of row: of a session that guesses for another model, what that gave for the token before. With
+     * llm_arch_result.guess_stays it is always given, and row, too, for a guess after a guess. */
     const float *feature;
     /* Of a stage over rows, in place of token: values of each of its inputs (llm_session_rows_input), n rows each. NULL in other
      * sessions. */

@@ -1,0 +1,103 @@
+#!/usr/bin/env python3
+"""Converts Hugging Face folders with layers that guess ahead.
+
+    folders_ahead.py --dir FOLDER --convert LLM_CONVERT
+
+In each folder, such a layer has the weights of one of the model's layers, under the names that published folders have. So in the GGUF file
+its tensors must be that layer's, to the last bit, and the others those of the folder. Then the layer has to guess, from the file and from the
+folder. Exit code 0, 1.
+"""
+import argparse
+import json
+import os
+import shutil
+import sys
+
+import numpy as np
+
+import folders
+import folders_experts
+import folders_more
+import gguf
+from folders import N_EMBD, N_LAYER, N_VOCAB, TOKENS, Weights, run, write_rotation, write_safetensors
+
+BEHIND = {"eh_proj": ("eh_proj", 0), "enorm": ("enorm", 0), "hnorm": ("hnorm", 0), "shared_head.norm": ("shared_head_norm", 0),
+          "shared_head.head": ("shared_head_head", 0), "embed_tokens": ("embed_tokens", 0)}
+APART = {"fc": ("eh_proj", 0), "pre_fc_norm_embedding": ("enorm", 1), "pre_fc_norm_hidden": ("hnorm", 1), "norm": ("shared_head_norm", 1)}
+# class: the layer that is repeated, the beginning of its names, that of the other tensors, these and their names in the file, what is added
+CASES = {
+    "DeepseekV3ForCausalLM": (1, f"model.layers.{N_LAYER}.", f"model.layers.{N_LAYER}.", BEHIND),
+    "Glm4MoeForCausalLM": (1, f"model.layers.{N_LAYER}.", f"model.layers.{N_LAYER}.", BEHIND),
+    "Qwen3NextForCausalLM": (None, "mtp.layers.0.", "mtp.", APART),
+    "Qwen3_5ForCausalLM": (None, "mtp.layers.0.", "mtp.", APART),
+    "Qwen3_5MoeForCausalLM": (None, "mtp.layers.0.", "mtp.", APART),
+}
+
+
+def guesses(model, out):
+    run(os.environ["TEST_OUTPUTS"], "-m", model, "--tokens", ",".join(map(str, TOKENS)), "--output", "guess", "--logits", out)
+    return np.load(out)
+
+
+def check(a, name):
+    config, _, make, scalings = {**folders.CLASSES, **folders_experts.CLASSES, **folders_more.CLASSES}[name]
+    like, begin, others, parts = CASES[name]
+    folder, model = os.path.join(a.dir, f"ahead-{name}"), os.path.join(a.dir, f"ahead-{name}.gguf")
+    c = {**config, "rope": {}}
+    w = Weights(len(name))
+    make(c, w)
+    for t in [t for t in w if t.startswith(begin)]:
+        del w[t]
+    n_layer = c.get("num_hidden_layers", N_LAYER)
+    if like is None:  # the last one with attention
+        like = max(l for l in range(n_layer) if f"model.layers.{l}.self_attn.q_proj.weight" in w)
+    source = f"model.layers.{like}."
+    w.update({begin + t[len(source):]: w[t] for t in list(w) if t.startswith(source)})
+    for part in parts:
+        shape = {"eh_proj": (N_EMBD, 2 * N_EMBD), "fc": (N_EMBD, 2 * N_EMBD), "embed_tokens": (N_VOCAB, N_EMBD), "shared_head.head": (N_VOCAB, N_EMBD)}
+        w[f"{others}{part}.weight"] = w.random.normal(size=shape.get(part, (N_EMBD,))).astype(np.float32)
+    os.makedirs(folder, exist_ok=True)
+    write_safetensors(os.path.join(folder, "model.safetensors"), w)
+    own = {k: v for k, v in c.items() if k not in ("kind", "how", "d", "theta", "rope", "partial", "feed", "layout", "write", "type", "like")}
+    with open(os.path.join(folder, "config.json"), "w") as f:
+        json.dump({"architectures": [name], **c.get("write", dict)({**own, **write_rotation(c, 4)})}, f)
+    run(a.convert, folder, "-o", model, "--type", "f32")
+    keys, tensors = gguf.read(model)
+    arch, faults = keys["general.architecture"], []
+    if (keys.get(f"{arch}.block_count"), keys.get(f"{arch}.nextn_predict_layers")) != (n_layer + 1, 1):
+        faults.append(f"block_count is {keys.get(f'{arch}.block_count')}, nextn_predict_layers {keys.get(f'{arch}.nextn_predict_layers')}")
+    for t in [t for t in tensors if t.startswith(f"blk.{like}.")]:
+        twin = tensors.get(t.replace(f"blk.{like}.", f"blk.{n_layer}."))
+        if twin is None or not np.array_equal(twin, tensors[t]):
+            faults.append(f"{t} is not repeated")
+    for part, (to, plus) in parts.items():
+        got = tensors.get(f"blk.{n_layer}.nextn.{to}.weight")
+        if got is None or not np.array_equal(got, w[f"{others}{part}.weight"] + np.float32(plus)):
+            faults.append(f"nextn.{to} is not {others}{part}")
+    if not faults and not np.array_equal(guesses(model, model + ".npy"), guesses(folder, model + ".npy")):
+        faults.append("the folder guesses otherwise than its file")
+    print(f"{name:24} {'; '.join(faults) or 'ok'}")
+    shutil.rmtree(folder)
+    os.unlink(model)
+    return not faults
+
+
+def main():
+    p = argparse.ArgumentParser()
+    p.add_argument("--cli")
+    p.add_argument("--convert")
+    p.add_argument("--dir", default=".")
+    a = p.parse_args()
+    os.makedirs(a.dir, exist_ok=True)
+    failed = 0
+    for name in CASES:
+        try:
+            failed += not check(a, name)
+        except RuntimeError as e:
+            failed += 1
+            print(f"{name:24} FAILED: {e}")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
