@@ -26,6 +26,16 @@ typedef struct shares {
     bool first[CPU_GROUP];      /* the second is taken as it is */
 } shares;
 
+/* What relative positions add to the scores of a group, all in the thread's scratch. Products with a row are for 64 queries or
+ * keys side by side. */
+typedef struct cpu_relative {
+    int32_t *row;   /* [2 m + 1]: the row of each distance from least .. most; others are not set */
+    float *queries; /* [d][64] */
+    float *by_query,
+        *by_key; /* [rows][64]: rows of rel_k times queries; rows of rel_q times a page of keys */
+    int64_t first_row, last_row; /* the rows that by_query has */
+} cpu_relative;
+
 /* Queries that read the same head of the store. */
 typedef struct group {
     const cpu_task *t;
@@ -44,6 +54,7 @@ typedef struct group {
     float
         *panel_values; /* scratch, [64][step]: a page of values; also of few queries, if the values
                             are part of the keys: [64][e] */
+    cpu_relative relative;
 } group;
 
 /* Returns e, padded to sixteens. */
@@ -115,6 +126,20 @@ void ggl_cpu_attend_merge(const group *g, partial *total, const partial *part, c
 /* attend_panels.c: merges the page that begins with position `first` into `total`, for more than
  * CPU_QUERIES queries and stores that panels serve. page: scratch. */
 void ggl_cpu_attend_panels(const group *g, int64_t first, partial *page, partial *total);
+
+/* attend_relative.c. Returns the floats of scratch that relative positions need; 0: the node has none. */
+int64_t ggl_cpu_attend_relative_floats(const cpu_step *s);
+/* Divides the scratch at `memory`, and multiplies the group's queries with the rows of all distances that they see. */
+void ggl_cpu_attend_relative_begin(group *g, float *memory);
+/* Decodes a page of keys to [d][64]. */
+void ggl_cpu_attend_decode_keys(const group *g, const char *page);
+/* Adds to w[q] what relative positions add to the products of the queries with the page of keys in g->panel_keys, whose first
+ * position is `first`. */
+void ggl_cpu_attend_relative_add(const group *g, int64_t first, float (*w)[GGL_PAGE]);
+
+static inline bool cpu_attend_is_relative(const group *g) {
+    return g->t->src[ATTEND_REL_ROW].p != NULL;
+}
 
 /* Returns true if panels serve these stores: their types have no blocks. */
 static inline bool cpu_attend_has_panels(const cpu_step *s) {

@@ -104,6 +104,8 @@ void ggl_cpu_attend_panels(const group *g, int64_t first, partial *page, partial
         k->panel_scores(w + q, g->query + q, (int)cpu_min(CPU_TILE, g->n - q), g->panel_keys,
                         ks->ne[0]);
     }
+    if (cpu_attend_is_relative(g))
+        ggl_cpu_attend_relative_add(g, first, w);
     ggl_cpu_attend_weigh(g, first, w, lo, hi, page);
     if (vs)
         decode_values(g, vs, values);

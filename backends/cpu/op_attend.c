@@ -43,7 +43,10 @@ static ggl_status attend_compile(cpu_compiler *c, cpu_step *s, ggl_error *err) {
     if (s->src[ATTEND_Q].type != GGL_F32 ||
         (s->src[ATTEND_SINKS].region >= 0 && s->src[ATTEND_SINKS].type != GGL_F32) ||
         (s->src[ATTEND_ALIBI].region >= 0 && s->src[ATTEND_ALIBI].type != GGL_F32) ||
-        (s->src[ATTEND_BIAS].region >= 0 && s->src[ATTEND_BIAS].type != GGL_F32))
+        (s->src[ATTEND_BIAS].region >= 0 && s->src[ATTEND_BIAS].type != GGL_F32) ||
+        (s->src[ATTEND_REL_K].region >= 0 && s->src[ATTEND_REL_K].type != GGL_F32) ||
+        (s->src[ATTEND_REL_Q].region >= 0 && s->src[ATTEND_REL_Q].type != GGL_F32) ||
+        (s->src[ATTEND_REL_ROW].region >= 0 && s->src[ATTEND_REL_ROW].type != GGL_F32))
         return ggl_fail(err, GGL_UNSUPPORTED, "attend supports only f32 values");
     int64_t e = s->dst.ne[0], n_heads = s->dst.ne[1];
     s->attend.scale = (float)(isnan(t->num[ATTEND_SCALE]) ? 1 / sqrt((double)s->src[ATTEND_Q].ne[0])
@@ -52,14 +55,18 @@ static ggl_status attend_compile(cpu_compiler *c, cpu_step *s, ggl_error *err) {
     s->attend.cap = isnan(t->num[ATTEND_CAP]) ? 0 : (float)t->num[ATTEND_CAP];
     const int64_t per = n_heads / s->attend.kept[0].store->ne[1],
                   n = ggl_cpu_compiler_n_max(c) * per, step = cpu_attend_step(e);
-    s->attend.most = (int)cpu_min(n, cpu_attend_has_panels(s) ? CPU_GROUP : CPU_QUERIES);
-    const bool panels = s->attend.most > CPU_QUERIES;
+    const int64_t relative = ggl_cpu_attend_relative_floats(s); /* for at most 64 queries */
+    s->attend.most = (int)cpu_min(n, !cpu_attend_has_panels(s) ? CPU_QUERIES
+                                     : relative > 0            ? GGL_PAGE
+                                                               : CPU_GROUP);
+    const bool panels = s->attend.most > CPU_QUERIES || relative > 0;
     /* per thread: partial results of a page, of a span, and of all; rounded queries; a page of keys
      * and values */
     s->thread_size =
-        sizeof(float) * (size_t)((2 * s->attend.most + CPU_QUERIES) * step + rounded_floats(s) +
-                                 (panels ? s->src[ATTEND_Q].ne[0] * GGL_PAGE : 0) +
-                                 (panels || !s->attend.kept[1].store ? step * GGL_PAGE : 0));
+        sizeof(float) *
+        (size_t)((2 * s->attend.most + CPU_QUERIES) * step + rounded_floats(s) +
+                 (panels ? s->src[ATTEND_Q].ne[0] * GGL_PAGE : 0) +
+                 (panels || !s->attend.kept[1].store ? step * GGL_PAGE : 0) + relative);
     /* shared, for one token whose spans run in parallel: a partial result of each head and span */
     s->shared_size = (size_t)n_heads * (size_t)most_spans(s) * partial_floats(e) * sizeof(float);
     return GGL_OK;
@@ -132,6 +139,10 @@ static void one_page(const group *g, int64_t first, partial *page, partial *tota
                            ? g->keys + cpu_attend_page(g, first + GGL_PAGE) * ks->page_size
                            : keys;
     scores_of(g, w, keys, vs ? values : next);
+    if (cpu_attend_is_relative(g)) {
+        ggl_cpu_attend_decode_keys(g, keys);
+        ggl_cpu_attend_relative_add(g, first, w);
+    }
     ggl_cpu_attend_weigh(g, first, w, lo, hi, page);
     if (vs)
         values_of(g, w, lo, hi, values, vs->type, next, page->o);
@@ -207,6 +218,8 @@ static void group_next(group *g, const cpu_task *t, const unit_queries *of, int6
         group_add(g, *i / of->per, of->store_head * of->per + *i % of->per);
     for (int q = 0; q < g->n && rounded_floats(t->step) > 0; q++)
         t->b->k.quantize(g->rounded[q], g->query[q], t->src[ATTEND_Q].ne[0]);
+    if (cpu_attend_is_relative(g))
+        ggl_cpu_attend_relative_begin(g, g->panel_keys + t->src[ATTEND_Q].ne[0] * GGL_PAGE);
 }
 
 /* Sets *out to the partial results for a span: its visible pages, merged in ascending order. */

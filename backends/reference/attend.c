@@ -43,13 +43,14 @@ typedef struct share {
     double *score;          /* [n_head][n_pos] */
     double *total;          /* [n_head]: sums of exp(score - max) */
     double *out;            /* [n_head][value dimensions] */
+    double *key;            /* [query dimensions]: a key, with relative positions */
 } share;
 
 /* Returns how many doubles of scratch ggl_ref_attend needs. */
 int64_t ggl_ref_attend_scratch(const ggl_tensor *node) {
     const ggl_tensor *q = node->src[ATTEND_Q], *kv = node->src[ATTEND_KV];
     int64_t n_head = q->ne[1] / kv->store[0]->ne[1];
-    return n_head * (q->ne[0] + kv->store[0]->n_pos + 1 + node->ne[0]);
+    return n_head * (q->ne[0] + kv->store[0]->n_pos + 1 + node->ne[0]) + q->ne[0];
 }
 
 static share share_of(const step_args *a, const ggl_store *keys, int64_t l, int64_t g) {
@@ -67,15 +68,40 @@ static share share_of(const step_args *a, const ggl_store *keys, int64_t l, int6
     s.score = s.query + s.n_head * q->ne[0];
     s.total = s.score + s.n_head * keys->n_pos;
     s.out = s.total + s.n_head;
+    s.key = s.out + s.n_head * a->dst.ne[0];
     for (int64_t h = 0; h < s.n_head; h++)
         ggl_ref_get_row(q, s.head + h, 0, l, s.query + h * q->ne[0]);
     return s;
 }
 
-/* Returns the index of the distance in a head's biases, which are those of -m .. m; farther ones are as m. */
+/* Returns the index of the distance among those of -m .. m, of a head's biases or of row numbers; farther ones are as m. */
 static int64_t bias_of(const view *bias, int64_t distance) {
     const int64_t m = bias->ne[0] / 2;
     return m + (distance < -m ? -m : distance > m ? m : distance);
+}
+
+/* Returns the row of the distance in the tables of relative positions. */
+static int64_t relative_row(const step_args *a, int64_t distance) {
+    const view *row = &a->src[ATTEND_REL_ROW],
+               *table = &a->src[a->src[ATTEND_REL_K].data ? ATTEND_REL_K : ATTEND_REL_Q];
+    return ggl_relative_row(ggl_ref_get(row, bias_of(row, distance), 0, 0, 0), table->ne[1]);
+}
+
+/* Returns x[d] times the distance's row in the table for head g of the store; 0 without a table. */
+static double relative_product(const view *table, int64_t row, int64_t g, const double *x) {
+    double sum = 0;
+    for (int64_t i = 0; table->data && i < table->ne[0]; i++)
+        sum += x[i] * ggl_ref_get(table, i, row, table->ne[2] == 1 ? 0 : g, 0);
+    return sum;
+}
+
+/* Returns what relative positions add to the product of a query and the stored key. */
+static double relative(const step_args *a, const share *s, int64_t p, const double *query) {
+    const int64_t row = relative_row(a, s->first + p - s->pos), d = a->src[ATTEND_Q].ne[0];
+    for (int64_t i = 0; i < d; i++)
+        s->key[i] = (double)a->stored[i];
+    return relative_product(&a->src[ATTEND_REL_K], row, s->g, query) +
+           relative_product(&a->src[ATTEND_REL_Q], row, s->g, s->key);
 }
 
 static void scores(const step_args *a, const ggl_store *keys, const share *s) {
@@ -89,6 +115,8 @@ static void scores(const step_args *a, const ggl_store *keys, const share *s) {
             double x = 0;
             for (int64_t i = 0; i < d; i++)
                 x += s->query[h * d + i] * (double)a->stored[i];
+            if (a->src[ATTEND_REL_ROW].data)
+                x += relative(a, s, p, s->query + h * d);
             x *= isnan(scale) ? 1 / sqrt((double)d) : scale;
             if (!isnan(cap))
                 x = cap * ggl_tanh(x / cap);

@@ -430,8 +430,8 @@ static const char *attend_refuses(const vk_backend *b, const ggl_tensor *node) {
     if (!is_f32(node->src[ATTEND_Q]) || !is_f32(node->src[ATTEND_SINKS]) ||
         !is_f32(node->src[ATTEND_ALIBI]))
         return "attention needs f32 values";
-    if (node->src[ATTEND_END] || node->src[ATTEND_BIAS])
-        return "attention to later rows, and biases by distance, are not supported";
+    if (node->src[ATTEND_END] || node->src[ATTEND_BIAS] || node->src[ATTEND_REL_ROW])
+        return "attention to later rows, and biases and rows by distance, are not supported";
     return node->src[ATTEND_Q]->ne[0] > MOST_DIMS || node->ne[0] > MOST_DIMS
                ? "attention supports heads of at most 2048 dimensions"
                : NULL;

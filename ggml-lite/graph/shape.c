@@ -240,6 +240,38 @@ static bool shape_cache(ggl_graph *g, ggl_tensor *y) {
     return true;
 }
 
+/* Checks the rows of an attention's relative positions: both tables have rows as long as the queries', for each head of the
+ * keys or for all, and the number of a row for each distance is given. */
+static bool shape_relative(ggl_graph *g, ggl_tensor *y) {
+    const ggl_tensor *q = y->src[ATTEND_Q], *k = y->src[ATTEND_KV]->src[CACHE_K],
+                     *table[2] = {y->src[ATTEND_REL_K], y->src[ATTEND_REL_Q]},
+                     *row = y->src[ATTEND_REL_ROW];
+    for (int i = 0; i < 2; i++) {
+        const ggl_tensor *t = table[i];
+        if (t && (ggl_is_batched(t) || t->n_dims < 2 || t->n_dims > 3 || t->ne[0] != q->ne[0] ||
+                  t->ne[1] > GGL_MAX_REL_ROWS || (t->ne[2] != 1 && t->ne[2] != k->ne[1])))
+            return fail(g, y,
+                        "with %s %s: a constant of [%" PRId64 ", n] or [%" PRId64 ", n, %" PRId64
+                        "] is needed, with at most %d rows",
+                        i ? "rel_q" : "rel_k", TEXT(t), q->ne[0], q->ne[0], k->ne[1],
+                        GGL_MAX_REL_ROWS);
+    }
+    if (table[0] && table[1] && table[0]->ne[1] != table[1]->ne[1])
+        return fail(g, y, "with rel_k %s and rel_q %s: their numbers of rows differ",
+                    TEXT(table[0]), TEXT(table[1]));
+    if (!row && (table[0] || table[1]))
+        return fail(g, y,
+                    "with rows of relative positions, but without rel_row, which says which "
+                    "row each distance has");
+    if (row && !table[0] && !table[1])
+        return fail(g, y, "with rel_row, but without rel_k or rel_q, whose rows it numbers");
+    if (row && (ggl_is_batched(row) || row->n_dims > 1 || row->ne[0] % 2 != 1))
+        return fail(g, y,
+                    "with rel_row %s: a constant of [2*m + 1] is needed, for the distances -m .. m",
+                    TEXT(row));
+    return true;
+}
+
 static bool shape_attend(ggl_graph *g, ggl_tensor *y) {
     const ggl_tensor *q = y->src[ATTEND_Q], *kv = y->src[ATTEND_KV];
     if (kv->op != GGL_OP_CACHE)
@@ -258,6 +290,8 @@ static bool shape_attend(ggl_graph *g, ggl_tensor *y) {
                     "with a bias %s: a constant of [2*m + 1, %" PRId64
                     "] is needed, for the distances -m .. m of each head",
                     TEXT(bias), q->ne[1]);
+    if (!shape_relative(g, y))
+        return false;
     if (!isnan(y->num[ATTEND_WINDOW]) &&
         (y->num[ATTEND_WINDOW] < 1 || y->num[ATTEND_WINDOW] != floor(y->num[ATTEND_WINDOW])))
         return fail(g, y, "with a window of %g: a whole number of at least 1 is needed",

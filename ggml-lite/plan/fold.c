@@ -1,5 +1,5 @@
 /* Constant folding: computes every node that depends on no input, once, in double, and makes it a
- * constant. */
+ * constant. Large products may be left to another backend, which computes them in f32, in a second pass. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -7,7 +7,9 @@
 #include "ggl/internal/graph.h"
 #include "graph/graph_impl.h"
 
-#define MOST_BYTES ((size_t)64 << 20)
+/* Of constants, as f64; of large products and what is made of them, as f32. */
+#define MOST_BYTES         ((size_t)64 << 20)
+#define MOST_PRODUCT_BYTES ((size_t)1 << 30)
 
 /* --- what is constant ------------------------------------------------------------------------- */
 
@@ -43,7 +45,10 @@ typedef struct fold {
     node_list nodes;  /* the nodes to compute, and views of weights */
     node_list wanted; /* those of them that other nodes read: they become constants */
     node_list leaves; /* the leaves that they read */
-    bool *constant;   /* by id: depends on no input */
+    ggl_type type;    /* of results that are numbers: f64 or f32 */
+    bool no_products; /* large products are left to a later pass */
+    bool *constant;   /* by id: depends on no input, and is to be computed */
+    bool *large;      /* by id: a large product, or made of one */
     bool *part_of;    /* by id: a constant other than a gather of a weight is computed from it */
     ggl_loc *loc;     /* by id */
     ggl_buffer *region[GGL_REGION_WEIGHT]; /* leaves and results all lie in GGL_REGION_IO */
@@ -91,7 +96,7 @@ static bool place_wanted(fold *f, ggl_tensor *x) {
     if (!x || !f->constant[x->id] || ggl_is_of_weight(x) || f->loc[x->id].region >= 0)
         return true;
     if (x->type != GGL_I32)
-        x->type = GGL_F64;
+        x->type = f->type;
     return ggl_value_bytes(x, 1, &size) && place(f, x, &f->wanted, size);
 }
 
@@ -107,34 +112,50 @@ static bool place_all_wanted(fold *f, ggl_tensor *const *node, size_t n) {
     return true;
 }
 
-/* Fails because the constants have `total` bytes; returns false. */
-static bool refuse_size(ggl_graph *g, size_t total, const ggl_tensor *largest) {
+/* Fails because the constants have `total` bytes, more than `most`; returns false. */
+static bool refuse_size(ggl_graph *g, size_t total, size_t most, const ggl_tensor *largest) {
     char text[256];
     ggl_graph_fail(g, GGL_LIMIT,
-                   "the graph computes %zu MiB of constants at load, at most 64 are allowed; the "
+                   "the graph computes %zu MiB of constants at load, at most %zu are allowed; the "
                    "largest is %s %s %s%s; convert the file instead",
-                   total >> 20, ggl_op_get(largest->op).name,
+                   total >> 20, most >> 20, ggl_op_get(largest->op).name,
                    ggl_shape_text(largest, text, sizeof text), largest->origin ? "at " : "",
                    largest->origin ? largest->origin : "");
     return false;
 }
 
-/* Sets f->constant and f->part_of. */
+/* Sets f->constant, f->large and f->part_of. */
 static void find_constants(fold *f) {
     for (size_t i = 0; i < f->g->nodes.n; i++) {
         const ggl_tensor *t = f->g->nodes.at[i];
-        f->constant[t->id] = is_constant(t, f->constant);
+        f->large[t->id] = ggl_is_large_product(t);
+        for (int k = 0; k < ggl_n_reads(t); k++)
+            f->large[t->id] |= ggl_read(t, k) && f->large[ggl_read(t, k)->id];
+        f->constant[t->id] = !(f->no_products && f->large[t->id]) && is_constant(t, f->constant);
         for (int k = 0; f->constant[t->id] && !ggl_is_of_weight(t) && k < ggl_n_reads(t); k++)
             if (ggl_read(t, k))
                 f->part_of[ggl_read(t, k)->id] = true;
     }
 }
 
-/* Sets f->nodes and f->wanted. Fails if all constants together, as f64, exceed MOST_BYTES. */
+/* The bytes of constants, and the largest one. */
+typedef struct total {
+    size_t bytes;
+    const ggl_tensor *largest;
+} total;
+
+static void add_to(total *sum, const ggl_tensor *t, size_t size) {
+    if (!ggl_size_add(sum->bytes, (size_t)ggl_count(t) * size,
+                      &sum->bytes)) /* see GGL_MAX_ELEMENTS */
+        sum->bytes = SIZE_MAX;
+    if (!sum->largest || ggl_count(t) > ggl_count(sum->largest))
+        sum->largest = t;
+}
+
+/* Sets f->nodes and f->wanted. Fails if all constants together exceed the limits. */
 static bool collect(fold *f) {
     ggl_graph *g = f->g;
-    size_t total = 0;
-    const ggl_tensor *largest = NULL;
+    total small = {0}, large = {0};
     find_constants(f);
     for (size_t i = 0; i < g->nodes.n; i++) {
         ggl_tensor *t = g->nodes.at[i];
@@ -144,15 +165,15 @@ static bool collect(fold *f) {
             continue;
         if (!push(g, &f->nodes, t))
             return false;
-        if (view)
-            continue;
-        if (!ggl_size_add(total, (size_t)ggl_count(t) * 8, &total)) /* see GGL_MAX_ELEMENTS */
-            total = SIZE_MAX;
-        if (!largest || ggl_count(t) > ggl_count(largest))
-            largest = t;
+        if (!view && f->large[t->id])
+            add_to(&large, t, sizeof(float));
+        else if (!view)
+            add_to(&small, t, sizeof(double));
     }
-    return total > MOST_BYTES ? refuse_size(g, total, largest)
-                              : place_all_wanted(f, g->nodes.at, g->nodes.n);
+    return small.bytes > MOST_BYTES ? refuse_size(g, small.bytes, MOST_BYTES, small.largest)
+           : large.bytes > MOST_PRODUCT_BYTES
+               ? refuse_size(g, large.bytes, MOST_PRODUCT_BYTES, large.largest)
+               : place_all_wanted(f, g->nodes.at, g->nodes.n);
 }
 
 static ggl_status upload_leaves(fold *f, ggl_error *err) {
@@ -226,15 +247,15 @@ static ggl_status compute(fold *f, ggl_error *err) {
     return s;
 }
 
-ggl_status ggl_graph_fold(ggl_graph *g, ggl_backend *b, ggl_error *err) {
-    if (!g->finished || g->settled)
-        return ggl_fail(err, GGL_USAGE,
-                        "a graph is folded once, after ggl_graph_finish and before ggl_sched_new");
-    fold f = {.g = g, .b = b};
+/* Computes the graph's constants on b, as numbers of that type. */
+static ggl_status pass(ggl_graph *g, ggl_backend *b, ggl_type type, bool no_products,
+                       ggl_error *err) {
+    fold f = {.g = g, .b = b, .type = type, .no_products = no_products};
     f.loc = ggl_calloc((size_t)g->n_ids, sizeof *f.loc);
     f.constant = ggl_calloc((size_t)g->n_ids, sizeof *f.constant);
+    f.large = ggl_calloc((size_t)g->n_ids, sizeof *f.large);
     f.part_of = ggl_calloc((size_t)g->n_ids, sizeof *f.part_of);
-    ggl_status s = f.loc && f.constant && f.part_of
+    ggl_status s = f.loc && f.constant && f.large && f.part_of
                        ? GGL_OK
                        : ggl_fail(err, GGL_NOMEM, "out of memory for constants");
     for (int i = 0; i < g->n_ids && f.loc; i++)
@@ -245,10 +266,25 @@ ggl_status ggl_graph_fold(ggl_graph *g, ggl_backend *b, ggl_error *err) {
         s = compute(&f, err);
     ggl_free(f.loc);
     ggl_free(f.constant);
+    ggl_free(f.large);
     ggl_free(f.part_of);
     ggl_free(f.nodes.at);
     ggl_free(f.wanted.at);
     ggl_free(f.leaves.at);
     ggl_graph_mark(g); /* nodes that only constants depended on are no longer needed */
-    return s == GGL_OK ? ggl_graph_settle(g, err) : s;
+    return s;
+}
+
+ggl_status ggl_graph_fold_by(ggl_graph *g, ggl_backend *b, ggl_backend *products, ggl_error *err) {
+    if (!g->finished || g->settled)
+        return ggl_fail(err, GGL_USAGE,
+                        "a graph is folded once, after ggl_graph_finish and before ggl_sched_new");
+    ggl_status s = pass(g, b, GGL_F64, products != NULL, err);
+    if (s == GGL_OK)
+        s = ggl_graph_settle(g, err);
+    return s == GGL_OK && products ? pass(g, products, GGL_F32, false, err) : s;
+}
+
+ggl_status ggl_graph_fold(ggl_graph *g, ggl_backend *b, ggl_error *err) {
+    return ggl_graph_fold_by(g, b, NULL, err);
 }

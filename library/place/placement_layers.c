@@ -79,6 +79,7 @@ static ggl_status session_new(llm_placement *p, llm_session **out, const llm_mod
                               llm_session_params *sp, ggl_error *err) {
     sp->backend = p->backend;
     sp->fold = p->reference;
+    sp->fold_products = p->host >= 0 ? p->traced[p->host] : NULL;
     sp->place = place;
     sp->place_ctx = p;
     sp->strict = p->o.strict;

@@ -110,6 +110,7 @@ typedef struct arch_made { /* a node and where it was made; use.c checks that it
     arch_place place;
     int32_t siblings;   /* results of one call share a number > 0; one used result is enough */
     const char *target; /* the name it was assigned to, or NULL */
+    bool large;         /* a large product of constants, or made of one */
 } arch_made;
 
 typedef struct arch_edge { /* `to` counts as used if `from` is used; from NULL: always */
@@ -184,7 +185,7 @@ struct arch_eval {
     int64_t picked[ARCH_MAX_PICKS]; /* rows of stages that were picked; -1: the last one */
     int n_picked;
     int64_t steps;
-    size_t const_bytes;
+    size_t const_bytes, product_bytes;
     arch_value one;        /* holds the result of a call that has one */
     const char *vary_name; /* if set, this name evaluates to vary_value; for hints in weight.c */
     arch_value vary_value;

@@ -12,11 +12,20 @@ bool llm_arch_graph_ok(arch_eval *ev, arch_place p) {
     return s == GGL_OK;
 }
 
+/* True if t is a large product of values that depend on no token, or made of one. */
+static bool is_large(const arch_eval *ev, const ggl_tensor *t) {
+    bool large = ggl_is_large_product(t);
+    for (int k = 0; k < t->n_src && !large && !ggl_is_batched(t); k++)
+        large = t->src[k] && (size_t)t->src[k]->id < ev->cap_made && ev->made[t->src[k]->id].large;
+    return large;
+}
+
 void llm_arch_note_made(arch_eval *ev, arch_place p, ggl_tensor *t) {
     if (!llm_arch_push(ev, &ev->made, &ev->cap_made, (size_t)t->id + 1, sizeof *ev->made))
         return;
     /* for a node made in the prelude, the place is the descriptor's call */
-    ev->made[t->id] = (arch_made){.t = t, .place = llm_arch_users_place(ev, p)};
+    ev->made[t->id] =
+        (arch_made){.t = t, .place = llm_arch_users_place(ev, p), .large = is_large(ev, t)};
 }
 
 /* True for elementwise operators of several operands. */
@@ -78,9 +87,12 @@ static bool check_constant(arch_eval *ev, arch_place p, const ggl_tensor *t) {
     if (ggl_is_batched(t) || t->op == GGL_OP_RESHAPE || t->op == GGL_OP_SPLIT ||
         t->op == GGL_OP_CACHE || t->op == GGL_OP_KEEP)
         return true;
-    double size = 4.0 * (double)ggl_count(t);
-    if (size + (double)ev->const_bytes <= ARCH_MAX_CONST) {
-        ev->const_bytes += (size_t)size;
+    const double size = 4.0 * (double)ggl_count(t);
+    const bool large = is_large(ev, t);
+    const size_t most = large ? ARCH_MAX_PRODUCTS : ARCH_MAX_CONST;
+    size_t *bytes = large ? &ev->product_bytes : &ev->const_bytes;
+    if (size + (double)*bytes <= (double)most) {
+        *bytes += (size_t)size;
         return true;
     }
     char shape[128];
@@ -93,8 +105,8 @@ static bool check_constant(arch_eval *ev, arch_place p, const ggl_tensor *t) {
                             ggl_shape_text(w, shape, sizeof shape));
     else
         llm_arch_error_hint(ev, GGL_LIMIT, p, NULL,
-                            "the constant %s: computed constants need more than %d MiB",
-                            ggl_shape_text(t, shape, sizeof shape), ARCH_MAX_CONST >> 20);
+                            "the constant %s: computed constants need more than %zu MiB",
+                            ggl_shape_text(t, shape, sizeof shape), most >> 20);
     return false;
 }
 

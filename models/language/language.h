@@ -21,19 +21,20 @@
 #include "llm/internal/arch.h"
 
 /* The language's limits (docs/architectures.md, Limits). */
-#define ARCH_MAX_TEXT    (256 * 1024)
-#define ARCH_MAX_NAME    64
-#define ARCH_MAX_NESTING 100
-#define ARCH_MAX_ARGS    64
-#define ARCH_MAX_CALLS   16
-#define ARCH_MAX_DEPTH   400  /* depth of nested expressions, summed over all calls */
-#define ARCH_MAX_NAMES   4096 /* names in a text or in a function; keys; functions */
-#define ARCH_MAX_STEPS   10000000
-#define ARCH_MAX_LAYERS  4096
-#define ARCH_MAX_DIM     2147483647.0
-#define ARCH_MAX_K       1024
-#define ARCH_MAX_CONST   (64 << 20)  /* bytes of computed constants, as f32 */
-#define ARCH_MAX_MEMORY  (256 << 20) /* of one build, not counting the graph */
+#define ARCH_MAX_TEXT     (256 * 1024)
+#define ARCH_MAX_NAME     64
+#define ARCH_MAX_NESTING  100
+#define ARCH_MAX_ARGS     64
+#define ARCH_MAX_CALLS    16
+#define ARCH_MAX_DEPTH    400  /* depth of nested expressions, summed over all calls */
+#define ARCH_MAX_NAMES    4096 /* names in a text or in a function; keys; functions */
+#define ARCH_MAX_STEPS    10000000
+#define ARCH_MAX_LAYERS   4096
+#define ARCH_MAX_DIM      2147483647.0
+#define ARCH_MAX_K        1024
+#define ARCH_MAX_CONST    (64 << 20)  /* bytes of computed constants, as f32 */
+#define ARCH_MAX_PRODUCTS (1 << 30)   /* of large products among them (ggl_is_large_product) */
+#define ARCH_MAX_MEMORY   (256 << 20) /* of one build, not counting the graph */
 
 /* --- texts, places, errors: error.c ----------------------------------------------------------- */
 
@@ -445,7 +446,7 @@ typedef struct arch_sig_param {
     double fallback;
 } arch_sig_param;
 
-#define ARCH_MAX_SIG 8
+#define ARCH_MAX_SIG 12
 /* The signature of an operator or builtin, without the arguments that the engine supplies (pos,
  * slot). */
 typedef struct arch_sig {

@@ -118,27 +118,37 @@ static void fill_random(made_tensor *m) {
 
 #define TOY_MAX_ELEMENTS (1 << 22) /* of a tensor; a toy should not need more */
 
-static made_tensor *make_tensor(llm_arch_toy *t, const llm_arch_tensor *want) {
+/* Gives m its data, in the shape of `want`. False: t->status. */
+static bool shape_tensor(llm_arch_toy *t, made_tensor *m, const llm_arch_tensor *want) {
     double n = 1;
     for (int d = 0; d < GGL_MAX_DIMS; d++)
         n *= (double)want->ne[d];
     t->status = n > TOY_MAX_ELEMENTS ? GGL_LIMIT : GGL_NOMEM;
-    if (n > TOY_MAX_ELEMENTS || !ggl_grow(&t->made, &t->cap_made, t->n_made + 1, sizeof *t->made))
-        return NULL;
-    made_tensor *m = &t->made[t->n_made];
-    *m = (made_tensor){.name = str_of(ggl_arena_strndup(&t->arena, want->name, strlen(want->name))),
-                       .n_dims = want->n_dims};
-    m->data = ggl_arena_alloc(&t->arena, (size_t)n, sizeof *m->data);
-    if (!m->name.s || !m->data)
-        return NULL;
+    m->data = n > TOY_MAX_ELEMENTS ? NULL : ggl_arena_alloc(&t->arena, (size_t)n, sizeof *m->data);
+    if (!m->data)
+        return false;
+    m->n_dims = want->n_dims;
     memcpy(m->ne, want->ne, sizeof m->ne);
     if (t->filled)
         fill_random(m);
-    t->n_made++;
-    if (!index_made(t))
-        return NULL;
     t->status = GGL_OK;
-    return m;
+    return true;
+}
+
+static made_tensor *make_tensor(llm_arch_toy *t, const llm_arch_tensor *want) {
+    t->status = GGL_NOMEM;
+    if (!ggl_grow(&t->made, &t->cap_made, t->n_made + 1, sizeof *t->made))
+        return NULL;
+    made_tensor *m = &t->made[t->n_made];
+    *m =
+        (made_tensor){.name = str_of(ggl_arena_strndup(&t->arena, want->name, strlen(want->name)))};
+    if (!m->name.s || !shape_tensor(t, m, want))
+        return NULL;
+    t->n_made++;
+    if (index_made(t))
+        return m;
+    t->status = GGL_NOMEM;
+    return NULL;
 }
 
 /* True if the variant has this optional tensor. */
@@ -155,12 +165,10 @@ static bool toy_find_tensor(void *ctx, llm_arch_tensor *t) {
     bool again = m && !toy->frozen && memcmp(m->ne, t->ne, sizeof m->ne) != 0;
     if (!m && (toy->frozen || (t->optional && !is_there(toy, t->name))))
         return false;
-    /* made by an earlier build, whose keys were changed since */
-    if (again)
-        m->name = str_of("");
-    if (!m || again)
-        m = make_tensor(toy, t);
-    if (!m)
+    /* again: made by an earlier build, whose keys were changed since */
+    if (again && !shape_tensor(toy, m, t))
+        return false;
+    if (!m && !(m = make_tensor(toy, t)))
         return false;
     t->type = GGL_F32;
     t->n_dims = m->n_dims;
@@ -442,8 +450,7 @@ llm_arch_toy *llm_arch_toy_new(const llm_arch *arch, int variant, ggl_error *err
         return NULL;
     t->filled = true;
     for (size_t i = 0; i < t->n_made; i++)
-        if (t->made[i].name.n > 0)
-            fill_random(&t->made[i]);
+        fill_random(&t->made[i]);
     return t;
 }
 

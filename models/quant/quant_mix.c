@@ -60,7 +60,7 @@ static const double embedding_weight[2] = {0.13, 0.9};
 /* Matrices that are not quantized: small ones, and ones where small errors do much harm. */
 static const char *const kept[] = {
     "_norm.weight", "ffn_gate_inp.weight", "ffn_gate_tid2eid.weight", "altup", "laurel", "per_layer_model_proj",
-    "=position_embd.weight", "=token_types.weight", ".position_embd", "ssm_conv1d", "shortconv.conv.weight",
+    "=position_embd.weight", "=token_types.weight", "=rel_embd.weight", ".position_embd", "ssm_conv1d", "shortconv.conv.weight",
     "indexer.k_proj.weight", "indexer.q_proj.weight", "attn_rel_b.weight",
     "time_mix_first.weight", "time_mix_w0.weight", "time_mix_w1.weight", "time_mix_w2.weight", "time_mix_v0.weight",
     "time_mix_v1.weight", "time_mix_v2.weight", "time_mix_a0.weight", "time_mix_a1.weight", "time_mix_a2.weight",

@@ -146,7 +146,7 @@ static ggl_status build_graph(llm_session *s, const llm_model *m, const llm_sess
     if (st == GGL_OK)
         st = ggl_graph_finish(s->graph, err);
     if (st == GGL_OK && p->fold)
-        st = ggl_graph_fold(s->graph, p->fold, err);
+        st = ggl_graph_fold_by(s->graph, p->fold, p->fold_products, err);
     return st;
 }
 

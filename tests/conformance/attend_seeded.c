@@ -18,14 +18,18 @@ typedef struct problem {
     bool part, sinks, alibi; /* part: values are the leading part of the keys */
     bool whole;              /* tokens see all those of their slot, which are in one run */
     int64_t far;             /* there are biases for the distances -far .. far; -1: none */
-    float cap, scale;        /* NAN: none */
+    int64_t rows,
+        near; /* rows of relative positions, 0: none; they have numbers for the distances -near .. near */
+    int64_t tables;        /* of them: one for all heads of the store, or one for each */
+    bool by_query, by_key; /* rel_k, rel_q */
+    float cap, scale;      /* NAN: none */
     ggl_type type_k, type_v;
     int n_slots, n;            /* slots, tokens */
     int n_batch;               /* most tokens of a batch */
     int32_t start[MOST_SLOTS]; /* the slot's first position */
     int32_t pos[MOST_TOKENS], slot[MOST_TOKENS];
     int32_t end[MOST_TOKENS]; /* of a whole problem: the tokens of the slot */
-    float *q, *k, *v, *sink, *slope, *bias;
+    float *q, *k, *v, *sink, *slope, *bias, *rel_k, *rel_q, *row;
 } problem;
 
 static uint64_t below(uint64_t *seed, uint64_t n) {
@@ -101,6 +105,24 @@ static void see_all(problem *p) {
     memset(p->start, 0, sizeof p->start);
 }
 
+/* Rows that grow with the distance, as buckets of distances do, or any; also numbers that are not whole, and none of a row. */
+static void choose_rows(problem *p, uint64_t *seed) {
+    static const float odd[] = {-3, -0.5f, 0.999f, 1e30f, -INFINITY, INFINITY, NAN};
+    const bool any = below(seed, 3) == 0;
+    p->rows = below(seed, 3) ? 0 : 1 + (int64_t)below(seed, 90);
+    p->near = (int64_t)below(seed, 200);
+    p->by_query = below(seed, 3) > 0;
+    p->by_key = !p->by_query || below(seed, 3) > 0;
+    p->tables = below(seed, 2) ? 1 : p->store_heads;
+    p->row = malloc((size_t)(2 * p->near + 1) * sizeof *p->row);
+    for (int64_t i = 0; i <= 2 * p->near; i++) {
+        p->row[i] = any ? (float)below(seed, (uint64_t)p->rows + 1) + 0.5f
+                        : (float)(i * p->rows / (2 * p->near + 1));
+        if (any && below(seed, 9) == 0)
+            p->row[i] = odd[below(seed, sizeof odd / sizeof *odd)];
+    }
+}
+
 static void problem_new(problem *p, uint64_t seed) {
     *p = (problem){.seed = seed};
     seed = seed * 0x9e3779b97f4a7c15u + 1;
@@ -123,6 +145,9 @@ static void problem_new(problem *p, uint64_t seed) {
     p->sink = numbers(&seed, 1, p->heads);
     p->slope = numbers(&seed, 1, p->heads);
     p->bias = numbers(&seed, p->heads, 2 * (p->far < 0 ? 0 : p->far) + 1);
+    choose_rows(p, &seed);
+    p->rel_k = numbers(&seed, (p->rows + 1) * p->tables, p->d);
+    p->rel_q = numbers(&seed, (p->rows + 1) * p->tables, p->d);
 }
 
 static void problem_free(problem *p) {
@@ -132,6 +157,9 @@ static void problem_free(problem *p) {
     free(p->sink);
     free(p->slope);
     free(p->bias);
+    free(p->rel_k);
+    free(p->rel_q);
+    free(p->row);
 }
 
 /* --- the contract ---------------------------------------------------------------------------- */
@@ -206,9 +234,33 @@ static float product(const problem *p, const float *q, int64_t j) {
     return a;
 }
 
+static int64_t nearest(int64_t distance, int64_t far) {
+    return distance < -far ? -far : distance > far ? far : distance;
+}
+
+/* The product of x and the row of the distance in a table, of the head of the store. */
+static float relative(const problem *p, const float *table, int64_t head, int64_t distance,
+                      const float *x) {
+    const float number = p->row[p->near + nearest(distance, p->near)];
+    const int64_t r = number >= (float)p->rows ? p->rows - 1
+                      : number > 0             ? (int64_t)number
+                                               : 0,
+                  t = p->tables == 1 ? 0 : head / (p->heads / p->store_heads);
+    float a = 0;
+    for (int64_t i = 0; i < p->d; i++)
+        a = fmaf(table[(t * p->rows + r) * p->d + i], x[i], a);
+    return a;
+}
+
 static float score(const problem *p, int token, int64_t head, int64_t j) {
-    const float scale = isnan(p->scale) ? (float)(1 / sqrt((double)p->d)) : p->scale;
-    float s = product(p, p->q + (token * p->heads + head) * p->d, j) * scale;
+    const float scale = isnan(p->scale) ? (float)(1 / sqrt((double)p->d)) : p->scale,
+                *q = p->q + (token * p->heads + head) * p->d;
+    float s = product(p, q, j);
+    if (p->rows && p->by_query)
+        s += relative(p, p->rel_k, head, j - p->pos[token], q);
+    if (p->rows && p->by_key)
+        s += relative(p, p->rel_q, head, j - p->pos[token], kept.x[j]);
+    s *= scale;
     if (!isnan(p->cap)) {
         const float t = ggl_tanhf(s / p->cap);
         s = p->cap * t;
@@ -218,10 +270,7 @@ static float score(const problem *p, int token, int64_t head, int64_t j) {
         s -= drop;
     }
     if (p->far >= 0) {
-        const int64_t distance = j - p->pos[token], near = distance < -p->far  ? -p->far
-                                                           : distance > p->far ? p->far
-                                                                               : distance;
-        s += p->bias[head * (2 * p->far + 1) + p->far + near];
+        s += p->bias[head * (2 * p->far + 1) + p->far + nearest(j - p->pos[token], p->far)];
     }
     return s;
 }
@@ -337,7 +386,7 @@ static ggl_graph *graph_of(const problem *p) {
     if (p->part)
         v = ggl_graph_op(g, GGL_OP_SPLIT, &k, 1, (double[]){0, 0, (double)p->e}, 3);
     ggl_tensor *cache = ggl_graph_op(g, GGL_OP_CACHE, (ggl_tensor *[]){k, v}, 2, NULL, 0);
-    ggl_tensor *src[5] = {q, cache};
+    ggl_tensor *src[8] = {q, cache};
     if (p->sinks)
         src[2] = ggl_graph_weight(g, "sinks", GGL_F32, 1, &p->heads, p->sink);
     if (p->alibi)
@@ -345,8 +394,15 @@ static ggl_graph *graph_of(const problem *p) {
     if (p->far >= 0)
         src[4] =
             ggl_graph_weight(g, "bias", GGL_F32, 2, (int64_t[]){2 * p->far + 1, p->heads}, p->bias);
+    const int64_t table[3] = {p->d, p->rows, p->tables}, n_row = 2 * p->near + 1;
+    if (p->rows && p->by_query)
+        src[5] = ggl_graph_weight(g, "rel_k", GGL_F32, 3, table, p->rel_k);
+    if (p->rows && p->by_key)
+        src[6] = ggl_graph_weight(g, "rel_q", GGL_F32, 3, table, p->rel_q);
+    if (p->rows)
+        src[7] = ggl_graph_weight(g, "rel_row", GGL_F32, 1, &n_row, p->row);
     const double num[3] = {(double)p->scale, p->window ? (double)p->window : NAN, (double)p->cap};
-    ggl_graph_output(g, "y", ggl_graph_op(g, GGL_OP_ATTEND, src, 5, num, 3));
+    ggl_graph_output(g, "y", ggl_graph_op(g, GGL_OP_ATTEND, src, 8, num, 3));
     return g;
 }
 

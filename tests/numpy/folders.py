@@ -438,6 +438,7 @@ def main():
     p.add_argument("--sample", type=int, help="so many classes, others each day")
     p.add_argument("classes", nargs="*")
     a = p.parse_args()
+    import folders_deberta
     import folders_deepseek4
     import folders_encoders
     import folders_experts
@@ -453,6 +454,7 @@ def main():
     CLASSES.update(folders_vision.CLASSES)
     CLASSES.update(folders_deepseek4.CLASSES)
     CLASSES.update(folders_encoders.CLASSES)
+    CLASSES.update(folders_deberta.CLASSES)
     CLASSES.update(folders_readers.CLASSES)
     failed, plain = 0, {}
     for class_name in today.sample("classes", a.classes or CLASSES, a.sample):

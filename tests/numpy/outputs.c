@@ -1,4 +1,5 @@
-/* test-outputs -m MODEL --tokens IDS .. --output WHAT [--backend NAME] [--arch FILE] [--pieces N] [--layer K] [--target MODEL] --logits FILE.npy
+/* test-outputs -m MODEL --tokens IDS .. --output WHAT [--backend NAME] [--arch FILE] [--pieces N] [--layer K] [--target MODEL]
+ *     [--lora FILE:SCALE ..] --logits FILE.npy
  *
  * Runs a model whose tokens all see each other on some texts, all in one batch, and writes one row of floats for each
  * row of its output. WHAT: logits (of all tokens), none, mean, cls, last (embeddings, not normalized), rank
@@ -14,7 +15,7 @@
 #include "ggl/backends.h"
 #include "llm/internal/embed.h"
 
-enum { MAX_TEXTS = 16, MAX_TOKENS = 4096, MAX_LAYERS = 8 };
+enum { MAX_TEXTS = 16, MAX_TOKENS = 4096, MAX_LAYERS = 8, MAX_ADAPTERS = 4 };
 
 typedef struct run {
     const char *model, *output, *backend, *arch, *file, *target;
@@ -25,7 +26,10 @@ typedef struct run {
     int64_t n, piece;                       /* piece 0: all tokens at once */
     int layer;                              /* that guesses */
     llm_session *layers[MAX_LAYERS], *head; /* [layer + 1]; head: the last one, of guesses */
-    float *row;                             /* the output's rows, one after another */
+    const char *lora[MAX_ADAPTERS];
+    llm_adapter_use adapter[MAX_ADAPTERS];
+    size_t n_adapters;
+    float *row; /* the output's rows, one after another */
     int64_t n_rows, n_columns;
 } run;
 
@@ -61,6 +65,8 @@ static bool read_words(run *r, int argc, char **argv) {
             r->layer = (int)strtol(value, NULL, 10);
         else if (strcmp(word, "--arch") == 0)
             r->arch = value;
+        else if (strcmp(word, "--lora") == 0 && r->n_adapters < MAX_ADAPTERS)
+            r->lora[r->n_adapters++] = value;
         else if (strcmp(word, "--logits") == 0)
             r->file = value;
         else if (strcmp(word, "--tokens") != 0 || r->n_texts == MAX_TEXTS || !read_text(r, value))
@@ -248,6 +254,8 @@ static ggl_status run_model(run *r, const llm_model *m, const llm_model *target,
     p.n_ubatch = r->n;
     p.type_k = p.type_v = GGL_F32;
     p.n_rows = r->n;
+    p.adapter = r->adapter;
+    p.n_adapters = r->n_adapters;
     llm_session *s = NULL;
     if (is_guess(r)) {
         const ggl_status st = run_guess(r, m, target, &p, err);
@@ -264,6 +272,22 @@ static ggl_status run_model(run *r, const llm_model *m, const llm_model *target,
     if (st == GGL_OK)
         st = write_rows(r, err);
     llm_session_free(s);
+    return st;
+}
+
+/* Opens FILE:SCALE, each adapter of --lora. */
+static ggl_status open_adapters(run *r, ggl_error *err) {
+    ggl_status st = GGL_OK;
+    for (size_t i = 0; i < r->n_adapters && st == GGL_OK; i++) {
+        char path[4096];
+        const char *colon = strrchr(r->lora[i], ':');
+        if (!colon)
+            return ggl_fail(err, GGL_USAGE, "--lora FILE:SCALE");
+        snprintf(path, sizeof path, "%.*s", (int)(colon - r->lora[i]), r->lora[i]);
+        llm_adapter *a = NULL;
+        st = llm_adapter_open(&a, path, NULL, err);
+        r->adapter[i] = (llm_adapter_use){a, strtod(colon + 1, NULL)};
+    }
     return st;
 }
 
@@ -288,11 +312,15 @@ int main(int argc, char **argv) {
     if (st == GGL_OK && r.target)
         st = llm_model_open(&target, r.target, &p, &err);
     if (st == GGL_OK)
+        st = open_adapters(&r, &err);
+    if (st == GGL_OK)
         st = run_model(&r, m, target, backend, fold, &err);
     if (st != GGL_OK)
         fprintf(stderr, "%s\n", err.msg);
     llm_model_free(m);
     llm_model_free(target);
+    for (size_t i = 0; i < r.n_adapters; i++)
+        llm_adapter_free((llm_adapter *)r.adapter[i].adapter);
     ggl_backend_close(backend);
     ggl_backend_close(fold);
     free(r.row);

@@ -667,7 +667,7 @@ TEST(a_call_with_more_sources_than_a_step_has) {
     ggl_program program;
     const ggl_program_params params = {.refuses = takes_all, .value_type = GGL_F32};
     CHECK_INT(ggl_program_build(&program, &s, &params, &err), GGL_LIMIT);
-    CHECK_HAS(err.msg, "mine has 40 sources; at most 10");
+    CHECK_HAS(err.msg, "mine has 40 sources; at most 12");
     free(loc);
     ggl_graph_free(g);
 }
@@ -733,6 +733,75 @@ TEST(positions_and_slots_are_checked) {
 static const char *no_power(const ggl_backend *b, const ggl_tensor *node) {
     (void)b;
     return node->op == GGL_OP_POW ? "it has no powers" : NULL;
+}
+
+/* y = x + (a large product of constants + 1) + exp of a small one. What the second backend computes is what a run computes, in f32
+ * from the weight in its own type. */
+TEST(large_products_of_constants) {
+    enum { IN = 1024, OUT = 256, ROWS = 64 };
+    static uint16_t w[IN * OUT];
+    static float r[IN * ROWS], out[3][ROWS * OUT];
+    uint64_t seed = 5;
+    for (int i = 0; i < IN * OUT; i++)
+        w[i] = ggl_f32_to_bf16(test_random_float(&seed));
+    for (int i = 0; i < IN * ROWS; i++)
+        r[i] = test_random_float(&seed);
+    for (int how = 0; how < 3;
+         how++) { /* by the reference; by the CPU; as an input's product in a run */
+        fixture f;
+        ggl_backend *reference = NULL;
+        REQUIRE(begin(&f));
+        ggl_tensor *matrix = ggl_graph_weight(f.g, "w", GGL_BF16, 2, (int64_t[]){IN, OUT}, w);
+        ggl_tensor *rows = how < 2
+                               ? ggl_graph_weight(f.g, "r", GGL_F32, 2, (int64_t[]){IN, ROWS}, r)
+                               : ggl_graph_input(f.g, "r", GGL_F32, 2, (int64_t[]){IN, ROWS}, true);
+        ggl_tensor *x = ggl_graph_input(f.g, "x", GGL_F32, 0, NULL, true);
+        ggl_tensor *large = ggl_linear(f.g, rows, matrix, NULL);
+        ggl_tensor *sum = ggl_binary(f.g, GGL_OP_ADD, large, ggl_graph_number(f.g, 1));
+        ggl_tensor *small = ggl_unary(f.g, GGL_OP_EXP, ggl_graph_number(f.g, -2));
+        sum = ggl_binary(f.g, GGL_OP_ADD, sum, small);
+        ggl_graph_output(f.g, "y", ggl_binary(f.g, GGL_OP_ADD, sum, x));
+        REQUIRE_OK(ggl_graph_finish(f.g, &f.err), &f.err);
+        REQUIRE_OK(ggl_backend_open(&reference, "reference", NULL, &f.err), &f.err);
+        REQUIRE_OK(ggl_backend_open(&f.b, "cpu", NULL, &f.err), &f.err);
+        REQUIRE_OK(ggl_graph_fold_by(f.g, reference, how == 1 ? f.b : NULL, &f.err), &f.err);
+        CHECK((large->op == GGL_OP_LINEAR) == (how == 2) || !large->needed);
+        const ggl_sched_params p = {.size = sizeof p, .backend = &f.b, .n_backends = 1};
+        REQUIRE_OK(ggl_sched_new(&f.s, f.g, &p, &f.err), &f.err);
+        REQUIRE_OK(ggl_sched_alloc(f.s, &f.err), &f.err);
+        const float zero = 0;
+        REQUIRE(set(&f, "x", &zero, 1) && (how < 2 || set(&f, "r", r, 1)));
+        REQUIRE_OK(ggl_sched_run(f.s, 1, NULL, 0, &f.err), &f.err);
+        memcpy(out[how], ggl_sched_output(f.s, 0), sizeof out[how]);
+        end(&f);
+        ggl_backend_close(reference);
+    }
+    CHECK(memcmp(out[1], out[2], sizeof out[1]) == 0);
+    double far = 0;
+    for (int i = 0; i < ROWS * OUT; i++)
+        far = fmax(far, fabs((double)out[0][i] - (double)out[1][i]));
+    CHECK(far > 0 &&
+          far < 0.5); /* sums of 1024 numbers below 1, of which the CPU rounds one side to bf16 */
+}
+
+/* More than is allowed of them. */
+TEST(too_many_large_products) {
+    enum { IN = 1 << 14, ROWS = 1 << 14, OUT = 1 << 15 };
+    ggl_error err = {0};
+    ggl_backend *b = NULL;
+    REQUIRE_OK(ggl_backend_open(&b, "reference", NULL, &err), &err);
+    ggl_graph *g = ggl_graph_new(NULL);
+    static const float none[1];
+    ggl_tensor *w = ggl_graph_weight(g, "w", GGL_F32, 2, (int64_t[]){IN, OUT}, none);
+    ggl_tensor *r = ggl_graph_weight(g, "r", GGL_F32, 2, (int64_t[]){IN, ROWS}, none);
+    ggl_tensor *x = ggl_graph_input(g, "x", GGL_F32, 0, NULL, true);
+    ggl_tensor *y = ggl_linear(g, r, w, NULL);
+    ggl_graph_output(g, "y", ggl_binary(g, GGL_OP_ADD, y, x));
+    REQUIRE_OK(ggl_graph_finish(g, &err), &err);
+    CHECK_INT(ggl_graph_fold_by(g, b, b, &err), GGL_LIMIT);
+    CHECK_HAS(err.msg, "computes 2048 MiB of constants at load, at most 1024 are allowed");
+    ggl_graph_free(g);
+    ggl_backend_close(b);
 }
 
 /* Folding asks the backend first: one that lacks an operator would be handed a node that it cannot

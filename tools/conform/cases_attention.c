@@ -186,6 +186,61 @@ static ggl_tensor *attend_twice(conform_build *c) {
     return case_node(c, GGL_OP_ATTEND, src, 2, num, 2);
 }
 
+/* Rows of relative positions. size: length of a row, of a value, query heads, store heads, window, rows, m of the distances -m .. m,
+ * tables (1: rel_k, 2: rel_q, 3: both); CONFORM_PART: one table for all heads. */
+static const conform_form relatives[] = {
+    {.size = {16, 16, 3, 3, 0, 9, 5, 3}, .n = 40, .n_batch = 16},
+    {.size = {16, 24, 4, 2, 0, 33, 70, 3},
+     .n = 200,
+     .n_batch = 130,
+     .type_k = GGL_F16,
+     .type_v = GGL_F16,
+     .with = CONFORM_SINKS | CONFORM_SCALE},
+    {.size = {20, 16, 6, 2, 37, 5, 200, 1},
+     .n = 150,
+     .n_batch = 64,
+     .n_slots = 3,
+     .turn = 7,
+     .type_k = GGL_F16,
+     .with = CONFORM_PART | CONFORM_ALIBI},
+    {.size = {33, 17, 4, 1, 0, 70, 3, 2}, .n = 150, .n_batch = 50, .n_slots = 2, .turn = 25},
+    {.size = {64, 64, 2, 2, 0, 64, 30, 3},
+     .n = 140,
+     .n_batch = 140,
+     .type_k = GGL_Q8_0,
+     .type_v = GGL_F16},
+    {.size = {32, 32, 2, 1, 50, 1, 0, 3},
+     .n = 90,
+     .n_batch = 1,
+     .type_k = GGL_Q4_0,
+     .type_v = GGL_Q4_0},
+};
+static ggl_tensor *attend_relative(conform_build *c) {
+    const int64_t *s = c->f.size, d = s[0], h = s[2], g = s[3];
+    const int64_t table[3] = {d, s[5], c->f.with & CONFORM_PART ? 1 : g};
+    case_positions(c);
+    case_slots(c);
+    c->about = 1;
+    ggl_tensor *src[8] = {VALUE(c, d, h),
+                          OP2(c, CACHE, OP1(c, ABS, VALUE(c, d, g)), VALUE(c, s[1], g))};
+    if (c->f.with & CONFORM_SINKS)
+        src[2] = case_weight(c, GGL_F32, DIMS(h));
+    if (c->f.with & CONFORM_ALIBI)
+        src[3] = case_weight(c, GGL_F32, DIMS(h));
+    if (s[7] & 1)
+        src[5] = case_weight(c, GGL_F32, 3, table);
+    if (s[7] & 2)
+        src[6] = case_weight(c, GGL_F32, 3, table);
+    /* up to 0.3 times a power of two, so that the product is exact: rows in any order, also numbers beyond the last one */
+    int64_t most = 4;
+    while (most < 4 * s[5])
+        most *= 2;
+    src[7] = OP2(c, MUL, OP1(c, ABS, case_weight(c, GGL_F32, DIMS(2 * s[6] + 1))),
+                 NUMBER(c, (double)most));
+    double num[3] = {c->f.with & CONFORM_SCALE ? 0.4 : NAN, s[4] ? (double)s[4] : NAN, NAN};
+    return case_node(c, GGL_OP_ATTEND, src, 8, num, 3);
+}
+
 #define ATTEND(NAME, fn, list)                                                                     \
     .name = NAME, .op = GGL_OP_ATTEND, .build = fn, FORM_LIST(list), .bound = 2e-3,                \
     .bound_quantized = 3e-2
@@ -210,6 +265,7 @@ static const conform_case attention[] = {
     {ATTEND("attend_twice", attend_twice, twices)},
     {ATTEND("attend_shared", attend_of, shareds)},
     {ATTEND("attend_turns", attend_of, turns)},
+    {ATTEND("attend_relative", attend_relative, relatives)},
 };
 KIND(attention, attention);
 

@@ -33,7 +33,9 @@ extern "C" {
 #define GGL_BATCH_DIM 3    /* the dimension that may be GGL_N */
 #define GGL_N         (-1) /* the size of the batch, which each run chooses */
 #define GGL_MAX_NODES (1 << 20)
-#define GGL_PAGE      64 /* positions in a page of a store of rows */
+/* The most rows of relative positions of an ATTEND node. */
+#define GGL_MAX_REL_ROWS (1 << 14)
+#define GGL_PAGE         64 /* positions in a page of a store of rows */
 
 typedef enum ggl_op {
 #define OP(ID, name, signature, rule, result, bits, kind, text) GGL_OP_##ID,

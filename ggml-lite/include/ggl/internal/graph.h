@@ -80,6 +80,17 @@ static inline ggl_visible ggl_visible_rows(int64_t pos, int64_t slot, int64_t wi
 /* Returns the window of an ATTEND node; 0: all positions. */
 int64_t ggl_attend_window(const ggl_tensor *attend);
 
+/* True for a product that takes long to compute, in a graph that has to be folded (ggl/internal/fold.h). */
+static inline bool ggl_is_large_product(const ggl_tensor *t) {
+    return t->op == GGL_OP_LINEAR && !ggl_is_batched(t) &&
+           (double)ggl_count(t) * (double)t->src[0]->ne[0] >= 1 << 24;
+}
+
+/* Returns the row, of n, that an element of an ATTEND node's rel_row means: rounded down, and at most the first or last. NaN: 0. */
+static inline int64_t ggl_relative_row(double x, int64_t n) {
+    return x >= (double)n ? n - 1 : x >= 0 ? (int64_t)x : 0;
+}
+
 /* Returns true if stores can hold rows of that type. */
 bool ggl_store_can_keep(ggl_type type);
 /* Sets *out to the bytes of the pages that hold the first n_pos positions of a slot; for a state,

@@ -26,6 +26,9 @@ enum {
     ATTEND_PAGE = 6,
     ATTEND_BIAS = 7,
     ATTEND_END = 8,
+    ATTEND_REL_K = 9,
+    ATTEND_REL_Q = 10,
+    ATTEND_REL_ROW = 11,
     ATTEND_SCALE = 0,
     ATTEND_WINDOW = 1,
     ATTEND_CAP = 2

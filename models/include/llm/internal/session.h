@@ -57,7 +57,8 @@ typedef struct llm_session_params {
         types_given; /* somebody chose them; else whoever opens the model may choose others (library/opening.c) */
     ggl_backend *const *backend; /* borrowed until the session is freed */
     int n_backends;
-    ggl_backend *fold; /* computes constants once, in double: the reference backend */
+    ggl_backend *fold;          /* computes constants once, in double: the reference backend */
+    ggl_backend *fold_products; /* computes large products among them, in f32; NULL: fold does */
     /* Returns the index of the backend for a layer: -1 is the part before the first, n_layer the
      * part after the last. With a weight's name: the backend for the layer's nodes that read
      * this weight, or -1 for no preference. NULL: the first backend runs everything. Called by
