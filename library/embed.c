@@ -3,6 +3,7 @@
 
 #include "arrays.h"
 #include "context.h"
+#include "embed_task.h"
 #include "ggl/internal/alloc.h"
 #include "ggl/internal/params.h"
 #include "llm/internal/embed.h"
@@ -34,9 +35,9 @@ static ggl_status lists_init(token_lists *l, size_t n, ggl_error *err) {
     return l->end && l->text ? GGL_OK : no_memory(err);
 }
 
-static const llm_embed_text *lists_texts(token_lists *l) {
+static llm_embed_text *lists_texts(token_lists *l) {
     for (size_t i = 0, begin = 0; i < l->n; begin = l->end[i++])
-        l->text[i] = (llm_embed_text){l->all.id + begin, l->end[i] - begin};
+        l->text[i] = (llm_embed_text){.token = l->all.id + begin, .n = l->end[i] - begin};
     return l->text;
 }
 
@@ -66,7 +67,7 @@ static bool give_rows(void *ctx, size_t text, int64_t n_rows, const float *row, 
     return p->each(p->user, text, (size_t)n_rows, row, (size_t)n);
 }
 
-static ggl_status embed_lists(llm_context *c, const llm_embed_text *text, size_t n,
+static ggl_status embed_lists(llm_context *c, llm_embed_text *text, size_t n,
                               const llm_embed_params *params, ggl_error *err) {
     llm_embed_params own = {.size = sizeof own};
     const ggl_status st = GGL_READ_PARAMS(llm_embed_params, &own, params, err);
@@ -77,6 +78,12 @@ static ggl_status embed_lists(llm_context *c, const llm_embed_text *text, size_t
     if (llm_session_n_embd(c->session) == 0 && c->pooling != LLM_POOL_RANK)
         return ggl_fail(err, GGL_UNSUPPORTED,
                         "the model was opened without llm_open_params.embeddings");
+    int task;
+    const ggl_status chosen = llm_task_choose(c, own.task, &task, err);
+    if (chosen != GGL_OK)
+        return chosen;
+    for (size_t i = 0; i < n; i++)
+        text[i].task = task;
     return run(c,
                &(llm_embedding_params){.text = text,
                                        .n_texts = n,
@@ -105,7 +112,7 @@ ggl_status llm_embed_tokens(llm_context *c, const int32_t *const *id, const size
         return no_memory(err);
     for (size_t i = 0; i < n_texts && st == GGL_OK; i++) {
         st = llm_need_array("id[..]", id[i], n[i], err);
-        text[i] = (llm_embed_text){id[i], n[i]};
+        text[i] = (llm_embed_text){.token = id[i], .n = n[i]};
     }
     if (st == GGL_OK)
         st = embed_lists(c, text, n_texts, params, err);

@@ -56,6 +56,8 @@ struct llm_session {
     bool guesses;   /* its logits are guesses, made from tokens and the rows of those before them */
     float *given;   /* [n_ubatch][built.n_row]: these rows; NULL: it makes no guesses */
     float *feature; /* [n_ubatch][built.n_feature]: another model's; NULL: it reads none */
+    int64_t n_tasks;      /* of adapters for tasks; 0: there are none */
+    float *task;          /* [n_ubatch][n_tasks]: 1: the token is of the task */
     float *is_given;      /* [n_ubatch]: 1: given counts, 0: feature does */
     int32_t *guess_token; /* [built.guess.n]; NULL: all tokens */
     void (*hear)(void *ctx, int slot, int64_t pos, int32_t token, const float *row);

@@ -122,6 +122,8 @@ static ggl_status check_batch(llm_session *s, const llm_batch *b, ggl_error *err
             return ggl_fail(err, GGL_USAGE,
                             "token %" PRId32 " is not in the vocabulary of %" PRId64, b->token[i],
                             s->built.n_vocab);
+        if (b->task && (b->task[i] < 0 || b->task[i] > s->n_tasks))
+            return ggl_fail(err, GGL_USAGE, "task %" PRId32 " of %" PRId64, b->task[i], s->n_tasks);
         (void)llm_slots_append(&s->slots, slot);
     }
     st = llm_slots_check_room(&s->slots, b->n, err);
@@ -185,6 +187,8 @@ static int64_t fill_ubatch(llm_session *s, const llm_batch *b, int64_t first, se
         s->pos[n] = llm_slots_append(&s->slots, slot);
         if (f->told)
             f->told[n] = (told_token){slot, s->pos[n], s->token[n]};
+        for (int64_t k = 0; k < s->n_tasks; k++)
+            s->task[n * s->n_tasks + k] = b->task && b->task[i] == k + 1 ? 1 : 0;
         if (s->guesses)
             give_row(s, b, i, n);
         if (s->reads_text) {
@@ -228,6 +232,9 @@ static ggl_status start_ubatch(llm_session *s, int64_t n, session_flight *f, boo
         st = set_input(s, "read.", "end", s->read_end, n, err);
     if (st == GGL_OK && s->guesses)
         st = set_rows(s, n, err);
+    if (st == GGL_OK && s->n_tasks > 0)
+        st = ggl_sched_set(s->sched, "task", s->task, (size_t)(n * s->n_tasks) * sizeof *s->task, n,
+                           err);
     if (st != GGL_OK)
         return st;
     llm_slots_start(&s->slots);

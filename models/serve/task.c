@@ -57,6 +57,8 @@ static ggl_status check(llm_session *s, const llm_sequence_params *p, ggl_error 
         return ggl_fail(err, GGL_USAGE, "n_max is %" PRId64 ", but must be -1 or more", p->n_max);
     if (p->n_keep < -1)
         return ggl_fail(err, GGL_USAGE, "n_keep is %" PRId64 ", but must be -1 or more", p->n_keep);
+    if (p->task < 0 || p->task > llm_session_n_tasks(s))
+        return ggl_fail(err, GGL_USAGE, "task %d of %" PRId64, p->task, llm_session_n_tasks(s));
     if (p->in_slot < 0 || p->in_slot > llm_session_n_slots(s))
         return ggl_fail(err, GGL_USAGE,
                         "in_slot is %d, but must be 0, or 1 + one of %" PRId64 " slots", p->in_slot,
@@ -147,7 +149,7 @@ ggl_status llm_task_new(task **out, llm_session *s, const llm_sequence_params *p
         llm_embed_range(s, p->pooling, (int64_t)p->n_prompt, &t->n_prompted, &t->embed_end);
     if (p->embedded && !llm_session_sees_all(s))
         t->p.n_prompt = (size_t)t->embed_end; /* later tokens do not change earlier rows */
-    t->p.no_reuse |= llm_session_sees_all(s);
+    t->p.no_reuse |= llm_session_sees_all(s) || llm_session_n_tasks(s) > 0;
     t->guesser = t->stats.slot = -1;
     st = llm_seq_init(&t->q, s, guesser, n_guess_max, err);
     t->q.slot = -1;

@@ -242,6 +242,34 @@ def several(folder):
         check(s.stop() == 0, "exit code")
 
 
+def tasks(folder):
+    """Adapters for tasks, one for each text of a batch, and prompts that the model's file has."""
+    model = encoder_file.encoder(os.path.join(folder, "embed.gguf"), keys=[("sentence_transformers.prompt.clustering", "string", "a cat ")])
+    names = {"retrieval.query": "the fox ", "retrieval.passage": "a dog ", "separation": ""}
+    files = [encoder_file.adapter(os.path.join(folder, f"{k}.gguf"), t, p, k) for k, (t, p) in enumerate(names.items())]
+    texts = some_texts(12)
+    alone = {}
+    for file, task in zip(files, names):
+        with Server([BINARY, "-m", model, "-t", "1", "--lora", file]) as s:
+            alone[task] = vectors(s, [names[task] + t for t in texts])
+    with Server([BINARY, "-m", model, "-t", "1"]) as s:
+        alone[None] = vectors(s, texts)
+        check(vectors(s, texts[0], prompt_name="clustering") == vectors(s, "a cat " + texts[0]), "prompt_name")
+        refused(s, "/v1/embeddings", {"input": "a fox", "task": "separation"}, 400, "no adapter", "--lora")
+    with Server([BINARY, "-m", model, "-t", "2", "--lora", ",".join(files)]) as s:
+        check(vectors(s, texts) == alone[None], "without a task")
+        for task in names:
+            check(vectors(s, texts, task=task) == alone[task] != alone[None], task)
+        check(post(s, "/embed", {"inputs": texts, "prompt_name": "query"}) == alone["retrieval.query"], "/embed")
+        check(post(s, "/embed", {"inputs": texts, "prompt_name": ""}) == alone[None], "no prompt")
+        jobs = [(task, texts[i]) for i in range(12) for task in names]
+        got = run_all(s, [("/v1/embeddings", {"input": t, "task": task}) for task, t in jobs])
+        check([a["data"][0]["embedding"] for a in got] == [alone[task][texts.index(t)] for task, t in jobs], "beside others")
+        refused(s, "/v1/embeddings", {"input": "a fox", "task": "classification"}, 400, "no adapter")
+        refused(s, "/embed", {"inputs": "a fox", "prompt_name": "mine"}, 400, "mine", "clustering")
+        refused(s, "/v1/embeddings", {"input": "a fox", "task": 3}, 400, "task")
+
+
 def writes(folder):
     """An encoder and a decoder: each prompt is read, and the answer is the one that it has alone; with --embeddings, vectors."""
     model = marian_folder.write(os.path.join(folder, "marian"))

@@ -69,8 +69,12 @@ typedef struct ask {
     size_t n_prompts;
     bool echo; /* the answer begins with the prompt, also its log-probabilities */
     /* ASK_EMBED, ASK_RANK */
-    bool truncates;     /* texts that are longer than the context are cut */
-    int64_t n_dims;     /* the first numbers of a vector that are given; 0: all */
+    bool truncates; /* texts that are longer than the context are cut */
+    int64_t n_dims; /* the first numbers of a vector that are given; 0: all */
+    const char *
+        task; /* of the adapters for tasks, and whose prompt comes before texts; NULL: the default */
+    const char *
+        prompt_name; /* the model's prompt of this name comes before texts; NULL: none, or the task's */
     bool keeps_length;  /* vectors are not brought to length 1 */
     ggl_str query;      /* s NULL: there is none */
     int64_t top_n;      /* documents that are given, the best; 0: all */

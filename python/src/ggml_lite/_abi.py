@@ -138,7 +138,7 @@ class ImatrixFile(c.Structure):
 
 
 class EmbedParams(c.Structure):
-    _fields_ = fields("size:z no_normalize:? n_dims:i each:call user:p", call=RowsFn)
+    _fields_ = fields("size:z no_normalize:? n_dims:i each:call user:p task:s", call=RowsFn)
 
 
 class VerifyNode(c.Structure):
@@ -200,6 +200,7 @@ FUNCTIONS: Dict[str, Tuple[Any, ...]] = {
     "llm_plan": (STATUS, c.c_char_p, c.POINTER(OpenParams), TextOut, SizeOut),
     "llm_cached_models": (STATUS, TextOut, SizeOut),
     "llm_context_pooling": (c.c_char_p, Context),
+    "llm_find_task": (c.c_int32, Context, c.c_char_p),
     "llm_embed_prompt": (STATUS, Context, c.c_char_p, TextOut, SizeOut),
     "llm_embed_texts": (STATUS, Context, c.POINTER(c.c_char_p), SizeOut, c.c_size_t, c.POINTER(EmbedParams)),
     "llm_rerank": (STATUS, Context, c.c_char_p, c.c_size_t, c.POINTER(c.c_char_p), SizeOut, c.c_size_t, Floats),

@@ -15,6 +15,7 @@ extern "C" {
 typedef struct llm_embed_text {
     const int32_t *token;
     size_t n;
+    int task; /* as of llm_batch */
 } llm_embed_text;
 
 typedef struct llm_embedding_params {
