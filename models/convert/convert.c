@@ -368,6 +368,10 @@ static ggl_status open_rest(llm_converter *c, ggl_error *err) {
         s = llm_converter_choose_section(c, err);
     if (s == GGL_OK)
         s = llm_converter_choose_name(c, err);
+    static const char reads[] = "config.reranker";
+    if (s == GGL_OK && !c->is_checkpoint)
+        s = llm_converter_add_reranker(
+            c, memmem(c->arch->text.s, c->arch->text.n, reads, strlen(reads)) != NULL, err);
     if (s == GGL_OK && c->params.adapter)
         s = llm_lora_open(&c->lora, c->params.adapter, &c->params.ignore, err);
     else if (s == GGL_OK && c->params.task)
@@ -421,6 +425,7 @@ void llm_converter_free(llm_converter *c) {
     llm_lora_free(c->lora);
     llm_arch_free(c->arch);
     llm_json_free(c->config);
+    llm_json_free(c->plain_config);
     llm_json_free(c->modules);
     llm_json_free(c->prompts);
     ggl_free(c->turn);

@@ -21,6 +21,7 @@ static const char TOOL[] = "llm-convert";
 typedef struct options {
     const char *out, *arch, *arch_class, *base, *task, *tokenizer;
     int type, extra;
+    bool reranker, no_reranker;
     bool vocab_only, no_tokenizer, dry_run;
     arg_list folder, ignore_config, ignore_tensor;
 } options;
@@ -92,6 +93,9 @@ static int convert(const options *o, ggl_backend *reference) {
     params.tokenizer = o->tokenizer;
     params.adapter = o->base ? o->folder.s[0] : NULL;
     params.task = o->task;
+    params.reranker = o->no_reranker ? LLM_CONVERT_NO_RERANKER
+                      : o->reranker  ? LLM_CONVERT_RERANKER
+                                     : LLM_CONVERT_RERANKER_BY_NAME;
     progress_begin(NULL, 0, "reading %s", o->folder.s[0]);
     ggl_status s = llm_converter_open(&c, o->base ? o->base : o->folder.s[0], &params, &err);
     progress_end();
@@ -157,6 +161,8 @@ static int check_options(const options *o) {
     if ((o->base || o->task) && (o->dry_run || o->vocab_only || (o->base && o->task)))
         return tool_error(TOOL, 2, "%s cannot be used together with --dry-run%s or --vocab-only",
                           o->base ? "--base" : "--task", o->base ? ", --task" : "");
+    if (o->reranker && o->no_reranker)
+        return tool_error(TOOL, 2, "--reranker and --no-reranker contradict each other");
     if (o->tokenizer && o->no_tokenizer)
         return tool_error(TOOL, 2, "--tokenizer and --no-tokenizer contradict each other");
     if (o->vocab_only && o->no_tokenizer)
@@ -182,6 +188,10 @@ int main(int argc, char **argv) {
         {"--task", ARG_STRING, &o.task, .value = "NAME",
          .help = "write the LoRA adapter for this task that FOLDER has beside the model "
                  "(jina-embeddings-v3: retrieval.query, retrieval.passage, ..)"},
+        {"--reranker", ARG_FLAG, &o.reranker,
+         .help = "FOLDER is a causal model that judges a document with \"yes\" or \"no\" "
+                 "(Qwen3-Reranker): make a reranker (default if it is named so)"},
+        {"--no-reranker", ARG_FLAG, &o.no_reranker, .help = "it is a model that writes texts"},
         {"--arch", ARG_STRING, &o.arch, .value = "FILE",
          .help = "descriptor whose convert section to use, instead of the built-in one for the "
                  "folder's architecture"},
