@@ -67,6 +67,11 @@ static ggl_status pack(embedder *e, size_t k, ggl_error *err) {
     *to = (packed){.text = k, .at = e->n, .row = (size_t)e->n_wanted};
     llm_embed_range(e->s, e->p->pooling, (int64_t)t->n, &to->first, &to->end);
     memcpy(e->token + e->n, t->token, t->n * sizeof *t->token);
+    if (llm_session_reads_text(
+            e->s)) { /* the decoder's tokens are those before it; the text is read in run() */
+        memmove(e->token + e->n + 1, e->token + e->n, (t->n - 1) * sizeof *t->token);
+        e->token[e->n] = llm_session_start_token(e->s);
+    }
     for (int64_t i = 0; i < (int64_t)t->n; i++) {
         e->slot[e->n + i] = e->n_packed;
         e->task[e->n + i] = t->task;
@@ -163,7 +168,13 @@ static ggl_status run(embedder *e, ggl_error *err) {
                          .each_embedding = keep_row,
                          .each_score = keep_row,
                          .ctx = e};
-    ggl_status st = llm_session_eval(e->s, &b, err);
+    ggl_status st = GGL_OK;
+    for (int k = 0; k < e->n_packed && st == GGL_OK && llm_session_reads_text(e->s); k++) {
+        const llm_embed_text *t = &e->p->text[e->of[k].text];
+        st = llm_session_read(e->s, k, t->token, (int64_t)t->n, err);
+    }
+    if (st == GGL_OK)
+        st = llm_session_eval(e->s, &b, err);
     if (st == GGL_OK)
         st = give(e, err);
     for (int i = 0; i < e->n_packed; i++) {

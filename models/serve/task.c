@@ -28,7 +28,7 @@ static ggl_status check_output(llm_session *s, const llm_sequence_params *p, ggl
         return ggl_fail(err, GGL_USAGE,
                         "the model reads the prompt, and does not continue it: there are no "
                         "logits of its tokens");
-    if (p->embedded && llm_session_reads_text(s))
+    if (p->embedded && llm_session_reads_text(s) && (!scores || p->read))
         return ggl_fail(err, GGL_USAGE,
                         "the session writes about the texts that it reads: their vectors need one "
                         "of its own (llm_session_params.only)");
@@ -95,6 +95,14 @@ static ggl_status copy_prompt(task *t, const llm_session *s, ggl_error *err) {
     t->q.text = t->text;
     if (st != GGL_OK)
         return st;
+    if (p.embedded) { /* a classifier's decoder reads the text, too, from its own start token on */
+        const ggl_status copied = copy(&t->q.token, &t->q.n, p.prompt, p.n_prompt, err);
+        if (copied == GGL_OK) {
+            memmove(t->q.token + 1, t->q.token, (p.n_prompt - 1) * sizeof *t->q.token);
+            t->q.token[0] = start;
+        }
+        return copied;
+    }
     return p.read ? copy(&t->q.token, &t->q.n, p.prompt, p.n_prompt, err)
                   : copy(&t->q.token, &t->q.n, &start, 1, err);
 }

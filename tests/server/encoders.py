@@ -317,6 +317,19 @@ def writes(folder):
         again = run_all(s, requests)
         check([a["choices"] for a in again] == [a["choices"] for a in together], "again")
         check(s.stop() == 0, "exit code")
+    # a classifier reads a text with both halves: the scores of its first label, alone and beside others
+    judge, texts = marian_folder.write(os.path.join(folder, "judge"), ["yes", "no"]), texts[:30]
+    with Server([BINARY, "-m", judge, "-t", "2", "-np", "3", "--reranking"]) as s:
+        def ranked(some):
+            return {x["index"]: x["relevance_score"] for x in post(s, "/v1/rerank", {"query": "ban", "documents": some})["results"]}
+        got = ranked(texts)
+        check(len(set(got.values())) > 15 and all(ranked([t])[0] == got[i] for i, t in enumerate(texts)), "scores")
+        by_tool = subprocess.run([os.path.join(os.path.dirname(sys.argv[3]), "llm-embed"), "-m", judge, "--rerank", "ban", *sum((["-p", t] for t in texts), [])],
+                                 capture_output=True, text=True, check=False) if len(sys.argv) > 3 and os.path.exists(os.path.join(os.path.dirname(sys.argv[3]), "llm-embed")) else None
+        check(not by_tool or by_tool.returncode == 0, by_tool and by_tool.stderr)
+        for line in by_tool.stdout.splitlines() if by_tool else []:
+            x = json.loads(line)
+            check(abs(x["score"] - got[x["index"]]) < 1e-6, f"llm-embed: {x} {got[x['index']]}")
     # a slot is saved with the text, and its answer comes again without reading that
     files = ["--slot-save-path", folder]
     said = {"prompt": "nana ban a a", "n_predict": 12, "temperature": 0, "ignore_eos": True, "id_slot": 1}
