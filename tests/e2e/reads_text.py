@@ -45,6 +45,7 @@ def refused():
     check(cli("-p", "banana", "-n", "8", "--temp", "0", "--lookup") == cli("-p", "banana", "-n", "8", "--temp", "0"), "--lookup")
     put("t.txt", b"banana " * 200)
     run("llm-imatrix", "-m", "marian.gguf", "-f", "t.txt", "-o", "i.gguf", code=1, has="the model reads a text and writes another")
+    run("llm-arch", "doctor", "marian.gguf", "--text", "t.txt", code=1, has="the model reads a text and writes another, so no reading")
     _, said = both("llm-cli", "-m", "marian.gguf", "-p", "banana b", "-n", "2")
     check(re.search(r"prompt .* 5 tokens", said), "the text's tokens are counted", said)
 

@@ -417,6 +417,10 @@ def diffuses(folder):
         refused(s, "/v1/completions", {"prompt": "the fox"}, 501, "/v1/embeddings")
     with Server([BINARY, "-m", "builtin:stories", "-t", "1"]) as s:
         refused(s, "/completion", {"prompt": "the fox", "diffusion_steps": 3}, 400, "diffusion_steps", "by diffusion")
+        text = post(s, "/v1/completions", {"prompt": "the fox", "max_tokens": 60, "seed": 1, "response_format": {"type": "json_schema", "json_schema": {
+            "name": "n", "schema": {"enum": ["fox", "dog"]}}}})["choices"][0]["text"]
+        check(json.loads(text) in ("fox", "dog"), text)
+        refused(s, "/v1/responses", {"input": "the fox"}, 400, "no chat template", '"param": "input"')
     r = subprocess.run([BINARY, "-m", model, "--lookup", "--port", "0"], capture_output=True, text=True, timeout=60, check=False)
     check(r.returncode == 2 and "--lookup: the model writes by diffusion" in r.stderr, r.stderr)
 

@@ -137,7 +137,7 @@ ggl_status answer_chat_prompt(server *s, const ask *a, job_prompt *p, const char
     char tag[TAG_SIZE + 1];
     ggl_str vars[3] = {a->talk};
     size_t n = 1;
-    *param = "messages";
+    *param = a->talk_name ? a->talk_name : "messages";
     if (!chat)
         return ggl_fail(err, GGL_UNSUPPORTED,
                         "the model has no chat template; start the server with --chat-template");

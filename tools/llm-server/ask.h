@@ -57,7 +57,8 @@ typedef struct ask {
     /* ASK_CHAT: a JSON object for llm_chat_prompt with "messages" in OpenAI's form, perhaps "tools" (a list in
      * OpenAI's form) and further variables of the template. add_generation_prompt is set by answer.c. */
     ggl_str talk;
-    ggl_str tools; /* the list alone; s NULL: none */
+    const char *talk_name; /* the request's field that the conversation is from; NULL: "messages" */
+    ggl_str tools;         /* the list alone; s NULL: none */
     ask_tools tool_choice;
     ggl_str tool;   /* ASK_TOOLS_NAMED */
     bool one_call;  /* at most one call in an answer (parallel_tool_calls: false) */
