@@ -305,6 +305,13 @@ typedef struct llm_generate_params {
      * the sampler, no grammar, schema or demanded tool, and no bias. It is returned as far as it is settled from the left, and `token` gets no
      * logits (NULL). The sequence is empty afterwards. */
     const llm_diffuse_params *diffuse;
+    /* > 1: the text is the likeliest that a search of so many beams finds (at most 64, and llm_open_params.n_parallel), instead of one that is drawn;
+     * no sampler, grammar, schema or bias acts on it, and the sequence is empty afterwards. n_max 0: until the context is full. Models that
+     * translate or summarize were published for it. A text's score is the sum of its log-probabilities divided by its length ^
+     * length_penalty; early_stopping: end as soon as n_beams texts have ended. (As transformers defines them.) Not in llm_generate_jobs. */
+    int32_t n_beams;
+    float length_penalty; /* 1 is usual, and the default; with 0, long texts score less */
+    bool early_stopping;
 } llm_generate_params;
 
 /* llama.cpp's defaults: temp 0.8, top_k 40, top_p 0.95, min_p 0.05, n_max 0, seed 0. */

@@ -80,7 +80,7 @@ class GenerateParams(c.Structure):
         mirostat:i mirostat_tau:f mirostat_eta:f bias:biases n_bias:z samplers:s json_spaces:? show_special:? tools:s tool_choice:s
         number:numbers n_numbers:z n_stop_shown:z shift:? n_keep:q grammar_name:s same_sampler:?
         user:p token:p shows:p force:p full:p prompt_logits:p prompt_progress:p note:says read:ids n_read:z
-        diffuse:schedule""",
+        diffuse:schedule n_beams:i length_penalty:f early_stopping:?""",
         ids=Ids,
         schedule=c.POINTER(DiffuseParams),
         says=Note,
