@@ -428,6 +428,7 @@ void llm_converter_free(llm_converter *c) {
     llm_json_free(c->plain_config);
     llm_json_free(c->modules);
     llm_json_free(c->prompts);
+    llm_json_free(c->artifact);
     ggl_free(c->turn);
     ggl_arena_fini(&c->arena);
     ggl_free(c);

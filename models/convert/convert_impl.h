@@ -20,7 +20,8 @@ struct llm_converter {
     llm_json *config;
     llm_json *plain_config; /* what config was before reranker.c replaced it; NULL: it was not */
     llm_json *modules,
-        *prompts; /* convert_modules.c; NULL: the folder is not of sentence-transformers */
+        *prompts,  /* convert_modules.c; NULL: the folder is not of sentence-transformers */
+        *artifact; /* of ColBERT's own program; NULL: there is none */
     int n_dense;
     int pooling; /* the value of {arch}.pooling_type; 0: unknown */
     llm_arch *arch;

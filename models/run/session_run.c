@@ -95,10 +95,12 @@ static ggl_status check_whole_texts(const llm_session *s, const llm_batch *b, gg
                     b->n, n_rows, s->n_ubatch, s->n_rows);
 }
 
-/* Sets s->end: the tokens of each slot in the ubatch of n. */
+/* Sets s->end: the tokens of each slot in the ubatch of n, which fewer of them see where s->seen says so. */
 static void set_ends(llm_session *s, int64_t n) {
-    for (int64_t i = 0; i < n; i++)
-        s->end[i] = (int32_t)s->slots.n_new[s->slot[i]];
+    for (int64_t i = 0; i < n; i++) {
+        const int32_t all = (int32_t)s->slots.n_new[s->slot[i]];
+        s->end[i] = s->end[i] > 0 && s->end[i] < all ? s->end[i] : all;
+    }
 }
 
 /* Checks tokens and slots of a batch, and that the slots have room, before anything runs. Appends
@@ -183,6 +185,7 @@ static int64_t fill_ubatch(llm_session *s, const llm_batch *b, int64_t first, se
             f->is_embedded &= embedding && !logits && !score;
         }
         s->token[n] = b->token[i];
+        s->end[n] = b->seen ? b->seen[i] : 0;
         s->slot[n] = slot;
         s->pos[n] = llm_slots_append(&s->slots, slot);
         if (f->told)
@@ -301,6 +304,7 @@ ggl_status llm_session_read(llm_session *s, int slot, const int32_t *token, int6
     llm_slots_begin(&s->slots);
     for (int64_t i = 0; i < n; i++) {
         s->token[i] = token[i];
+        s->end[i] = 0;
         s->slot[i] = to;
         s->pos[i] = llm_slots_append(&s->slots, to);
     }

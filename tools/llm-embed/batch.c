@@ -147,7 +147,8 @@ ggl_status batch_run(batch *b, const char *task, result_fn *each, void *user, gg
                                 .n_dims = (int32_t)b->o->n_dims,
                                 .each = take,
                                 .user = &t,
-                                .task = task};
+                                .task = task,
+                                .query = b->is_query};
     const int32_t **id = ggl_calloc(b->n + 1, sizeof *id);
     size_t *n = ggl_calloc(b->n + 1, sizeof *n);
     ggl_status st = id && n ? GGL_OK : no_memory(err);

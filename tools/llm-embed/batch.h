@@ -35,7 +35,8 @@ typedef struct batch {
     llm_context *ctx;
     const llm_tokenizer *tokenizer; /* NULL: there is none */
     const options *o;
-    int32_t end; /* the token that ends texts; -1: none */
+    bool is_query; /* what waits are queries */
+    int32_t end;   /* the token that ends texts; -1: none */
     batch_text *of;
     int32_t *id;
     char *text;

@@ -168,6 +168,7 @@ static int embed_queries(job *j) {
         st = batch_add(&j->batch, k, &(source_text){.s = list->s[k], .n = strlen(list->s[k])},
                        &j->query_prompt, name, &err);
     }
+    j->batch.is_query = true;
     if (st == GGL_OK)
         st = batch_run(&j->batch, "query", keep_query, &j->queries, &err);
     if (st == GGL_OK && !(j->queries.similarity = ggl_calloc(list->n + 1, sizeof(float))))
@@ -256,6 +257,7 @@ static int tell_end(const job *j, ggl_status st, const ggl_error *err) {
 
 static int embed_texts(job *j) {
     ggl_error err = {0};
+    j->batch.is_query = j->o.prompt_name && strcmp(j->o.prompt_name, "query") == 0;
     bool ends = false;
     int code = -1;
     while (!ends && code < 0) {

@@ -599,6 +599,9 @@ typedef struct llm_embed_params {
      * mean retrieval.query and retrieval.passage if there are adapters for these, and else nothing. NULL: the task of all opened adapters
      * that have one, if it is the same; else none. GGL_NOT_FOUND: there is no adapter for a task of another name. */
     const char *task;
+    /* The texts are queries. Models of ColBERT's kind fill them up to a length of their own (the key sentence_transformers.query_length) with the
+     * mask token, whose vectors count, too; other texts see these tokens only if sentence_transformers.attend_to_expansion_tokens says so. */
+    bool query;
 } llm_embed_params;
 
 /* Embeds n_texts texts, text[i] of n[i] bytes, as llm_embed does, or lists of tokens, taken as they are. The sequence is

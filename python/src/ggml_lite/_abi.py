@@ -138,7 +138,7 @@ class ImatrixFile(c.Structure):
 
 
 class EmbedParams(c.Structure):
-    _fields_ = fields("size:z no_normalize:? n_dims:i each:call user:p task:s", call=RowsFn)
+    _fields_ = fields("size:z no_normalize:? n_dims:i each:call user:p task:s query:?", call=RowsFn)
 
 
 class VerifyNode(c.Structure):

@@ -89,6 +89,7 @@ class Embeds:
             n_dims=0 if dimensions is None else whole("dimensions", dimensions, 1, 32),
             each=_abi.RowsFn(take),
             task=self._task(prompt_name, task),
+            query=prompt_name == "query",
         )
         try:
             with self._own_turn():

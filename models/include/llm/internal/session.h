@@ -169,7 +169,9 @@ typedef struct llm_batch {
     int64_t n;            /* any number; split into ubatches */
     const int32_t *token; /* [n] */
     const int32_t *slot;  /* [n]: the slot to append each token to; NULL: all to slot 0 */
-    const int32_t *task;  /* [n]: the task of each token, from 1 on, 0: none; NULL: all none */
+    /* [n]: of a text that is seen whole, how many of its tokens all see, from the first on; 0, or NULL: all. */
+    const int32_t *seen;
+    const int32_t *task; /* [n]: the task of each token, from 1 on, 0: none; NULL: all none */
     /* [n][n_row], in a session of guesses, NULL in others: what the model gave for the token before each one (zeros
      * before the first), or a guess before that. */
     const float *row;
