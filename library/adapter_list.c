@@ -1,5 +1,9 @@
 #include "adapter_list.h"
 
+#include <string.h>
+
+#include "embed_task.h"
+
 #include "ggl/alloc.h"
 
 static ggl_status open_one(llm_adapter_use *to, const llm_lora *from, const llm_model *m,
@@ -10,9 +14,24 @@ static ggl_status open_one(llm_adapter_use *to, const llm_lora *from, const llm_
         return st;
     st = llm_adapter_check(a, m, err);
     if (st == GGL_OK)
-        *to = (llm_adapter_use){a, from->scale};
+        *to = (llm_adapter_use){.adapter = a, .scale = from->scale};
     else
         llm_adapter_free(a);
+    return st;
+}
+
+/* Numbers the task of use[i], which may be that of one before it. */
+static ggl_status number_task(llm_adapter_use *use, size_t i, int *n_tasks, ggl_error *err) {
+    static const char key[] = "adapter.lora.task_name";
+    ggl_str own, other;
+    ggl_status st = llm_adapter_text(use[i].adapter, key, &own, err);
+    for (size_t k = 0; k < i && st == GGL_OK && own.n > 0 && use[i].task == 0; k++) {
+        st = llm_adapter_text(use[k].adapter, key, &other, err);
+        if (st == GGL_OK && other.n == own.n && memcmp(other.s, own.s, own.n) == 0)
+            use[i].task = use[k].task;
+    }
+    if (st == GGL_OK && own.n > 0 && use[i].task == 0)
+        use[i].task = ++*n_tasks;
     return st;
 }
 
@@ -26,9 +45,12 @@ ggl_status llm_adapter_list_open(llm_adapter_use **use, size_t *n_use, const llm
     if (!*use)
         return ggl_fail(err, GGL_NOMEM, "out of memory for %zu adapters", n);
     ggl_status st = GGL_OK;
+    int n_tasks = 0;
     for (size_t i = 0; i < n && st == GGL_OK; i++) {
         st = open_one(&(*use)[i], &from[i], m, err);
         *n_use += st == GGL_OK;
+        if (st == GGL_OK)
+            st = number_task(*use, i, &n_tasks, err);
     }
     return st;
 }

@@ -1,9 +1,12 @@
 /* Vectors and scores of texts: llm_embed, llm_embed_texts, llm_rerank. */
+#include <inttypes.h>
 #include <string.h>
 
 #include "arrays.h"
 #include "context.h"
+#include "embed_task.h"
 #include "ggl/internal/alloc.h"
+#include "ggl/internal/gguf.h"
 #include "ggl/internal/params.h"
 #include "llm/internal/embed.h"
 
@@ -34,9 +37,9 @@ static ggl_status lists_init(token_lists *l, size_t n, ggl_error *err) {
     return l->end && l->text ? GGL_OK : no_memory(err);
 }
 
-static const llm_embed_text *lists_texts(token_lists *l) {
+static llm_embed_text *lists_texts(token_lists *l) {
     for (size_t i = 0, begin = 0; i < l->n; begin = l->end[i++])
-        l->text[i] = (llm_embed_text){l->all.id + begin, l->end[i] - begin};
+        l->text[i] = (llm_embed_text){.token = l->all.id + begin, .n = l->end[i] - begin};
     return l->text;
 }
 
@@ -66,7 +69,68 @@ static bool give_rows(void *ctx, size_t text, int64_t n_rows, const float *row, 
     return p->each(p->user, text, (size_t)n_rows, row, (size_t)n);
 }
 
-static ggl_status embed_lists(llm_context *c, const llm_embed_text *text, size_t n,
+/* --- queries of ColBERT's kind ------------------------------------------------------------------ */
+
+/* How queries are filled up. */
+typedef struct expansion {
+    int64_t length; /* 0: not at all */
+    int32_t mask;
+    bool is_seen;
+} expansion;
+
+static ggl_status find_expansion(const llm_context *c, expansion *x, ggl_error *err) {
+    enum { MOST = 512 };
+    const ggl_gguf *file = llm_model_file(c->model);
+    int64_t mask = -1;
+    *x = (expansion){0};
+    if (c->pooling != LLM_POOL_NONE || !llm_session_sees_all(c->session))
+        return GGL_OK;
+    if (ggl_gguf_get_integer(file, "sentence_transformers.query_length", &x->length, err) < 0 ||
+        ggl_gguf_get_integer(file, "tokenizer.ggml.mask_token_id", &mask, err) < 0 ||
+        ggl_gguf_get_bool(file, "sentence_transformers.attend_to_expansion_tokens", &x->is_seen,
+                          err) < 0)
+        return GGL_FORMAT;
+    if (x->length == 0)
+        return GGL_OK;
+    if (x->length < 0 || x->length > MOST || mask < 0 || mask >= llm_session_n_vocab(c->session))
+        return ggl_fail(err, GGL_FORMAT,
+                        "%s: queries of %" PRId64 " tokens (sentence_transformers.query_length), "
+                        "filled with the token %" PRId64
+                        " (tokenizer.ggml.mask_token_id): 0 to %d, "
+                        "and a token of the vocabulary are expected",
+                        ggl_gguf_name(file), x->length, mask, MOST);
+    x->mask = (int32_t)mask;
+    x->length =
+        x->length < llm_session_n_ctx(c->session) ? x->length : llm_session_n_ctx(c->session);
+    return GGL_OK;
+}
+
+/* Fills the texts up, in *all, which the caller frees. */
+static ggl_status expand(const llm_context *c, llm_embed_text *text, size_t n, int32_t **all,
+                         ggl_error *err) {
+    expansion x;
+    ggl_status st = find_expansion(c, &x, err);
+    *all = NULL;
+    if (st != GGL_OK || x.length == 0)
+        return st;
+    *all = ggl_calloc(n * (size_t)x.length, sizeof **all);
+    if (!*all)
+        return no_memory(err);
+    for (size_t i = 0; i < n; i++) {
+        int32_t *to = *all + i * (size_t)x.length;
+        if (text[i].n == 0 || text[i].n >= (size_t)x.length)
+            continue; /* long ones are not cut */
+        memcpy(to, text[i].token, text[i].n * sizeof *to);
+        for (size_t k = text[i].n; k < (size_t)x.length; k++)
+            to[k] = x.mask;
+        text[i].n_seen = x.is_seen ? 0 : (int32_t)text[i].n;
+        text[i].token = to;
+        text[i].n = (size_t)x.length;
+    }
+    return GGL_OK;
+}
+
+static ggl_status embed_lists(llm_context *c, llm_embed_text *text, size_t n,
                               const llm_embed_params *params, ggl_error *err) {
     llm_embed_params own = {.size = sizeof own};
     const ggl_status st = GGL_READ_PARAMS(llm_embed_params, &own, params, err);
@@ -77,15 +141,26 @@ static ggl_status embed_lists(llm_context *c, const llm_embed_text *text, size_t
     if (llm_session_n_embd(c->session) == 0 && c->pooling != LLM_POOL_RANK)
         return ggl_fail(err, GGL_UNSUPPORTED,
                         "the model was opened without llm_open_params.embeddings");
-    return run(c,
-               &(llm_embedding_params){.text = text,
-                                       .n_texts = n,
-                                       .pooling = c->pooling,
-                                       .n_dims = own.n_dims,
-                                       .normalize = !own.no_normalize,
-                                       .each = give_rows,
-                                       .ctx = &own},
-               err);
+    int task;
+    const ggl_status chosen = llm_task_choose(c, own.task, &task, err);
+    if (chosen != GGL_OK)
+        return chosen;
+    for (size_t i = 0; i < n; i++)
+        text[i].task = task;
+    int32_t *all = NULL;
+    ggl_status made = own.query ? expand(c, text, n, &all, err) : GGL_OK;
+    if (made == GGL_OK)
+        made = run(c,
+                   &(llm_embedding_params){.text = text,
+                                           .n_texts = n,
+                                           .pooling = c->pooling,
+                                           .n_dims = own.n_dims,
+                                           .normalize = !own.no_normalize,
+                                           .each = give_rows,
+                                           .ctx = &own},
+                   err);
+    ggl_free(all);
+    return made;
 }
 
 /* Checks that there are lists and their lengths. */
@@ -105,7 +180,7 @@ ggl_status llm_embed_tokens(llm_context *c, const int32_t *const *id, const size
         return no_memory(err);
     for (size_t i = 0; i < n_texts && st == GGL_OK; i++) {
         st = llm_need_array("id[..]", id[i], n[i], err);
-        text[i] = (llm_embed_text){id[i], n[i]};
+        text[i] = (llm_embed_text){.token = id[i], .n = n[i]};
     }
     if (st == GGL_OK)
         st = embed_lists(c, text, n_texts, params, err);

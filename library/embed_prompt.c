@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "context.h"
+#include "embed_task.h"
 #include "ggl/internal/gguf.h"
 #include "ggl/internal/show.h"
 
@@ -69,6 +70,10 @@ static ggl_status refuse(const llm_context *c, const char *name, ggl_error *err)
 }
 
 static ggl_status find(const llm_context *c, const char *name, ggl_str *out, ggl_error *err) {
+    /* an adapter's prompt is for the task of that name */
+    const ggl_status st = llm_task_prompt(c, name, out, err);
+    if (st != GGL_OK || out->s)
+        return st;
     if (!name)
         return find_default(c, out, err);
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)

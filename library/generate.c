@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include "common/json.h"
+#include "beams.h"
 #include "context.h"
 #include "generation.h"
 #include "llm/internal/calls.h"
@@ -72,6 +73,43 @@ static ggl_status settle(llm_context *c, generation *g, ggl_error *err) {
     return st;
 }
 
+/* Takes the next token of what a search of beams has found. */
+static ggl_status take_found(llm_context *c, generation *g, ggl_error *err) {
+    ggl_status st = GGL_OK;
+    if ((size_t)g->n_given < g->n_found)
+        st = llm_generation_take(g, c, g->found[g->n_given++], NULL, err);
+    if (st == GGL_OK && (size_t)g->n_given == g->n_found && g->finish == LLM_FINISH_NONE)
+        g->finish = g->has_ended ? LLM_FINISH_END : LLM_FINISH_LENGTH;
+    if (g->has_ended && (size_t)g->n_given == g->n_found && g->finish == LLM_FINISH_LENGTH)
+        g->finish = LLM_FINISH_END;
+    set_counts(c, g);
+    return st;
+}
+
+/* Searches the text that follows a prompt with beams. */
+static ggl_status begin_beams(llm_context *c, const int32_t *id, size_t n, ggl_error *err) {
+    generation *g = c->generation;
+    const int64_t room = llm_session_n_ctx(c->session) - (int64_t)n + 1;
+    const double begin = seconds();
+    if ((int64_t)n > llm_session_n_ctx(c->session) || n == 0)
+        return ggl_fail(err, n == 0 ? GGL_USAGE : GGL_LIMIT,
+                        "a prompt of %zu tokens; 1 to %" PRId64 " are possible", n,
+                        llm_session_n_ctx(c->session));
+    const llm_beams_params p = {.n = g->p.n_beams,
+                                .length_penalty = (double)g->p.length_penalty,
+                                .early = g->p.early_stopping,
+                                .n_max = g->p.n_max > 0 && g->p.n_max < room ? g->p.n_max : room,
+                                .ignore_end = g->p.ignore_end};
+    ggl_status st = llm_generator_adopt(c->generator, NULL, 0, err);
+    if (st == GGL_OK)
+        st = llm_beams_search(c, id, n, &p, &g->found, &g->n_found, &g->has_ended, err);
+    if (st == GGL_OK && !g->found && !(g->found = ggl_calloc(1, sizeof *g->found)))
+        st = ggl_fail(err, GGL_NOMEM, "out of memory");
+    c->run.seconds += seconds() - begin;
+    c->run.n_prompt += (int64_t)n;
+    return st;
+}
+
 /* Begins a text by diffusion. */
 static ggl_status begin_diffusion(llm_context *c, generation *g, ggl_error *err) {
     ggl_status st = llm_context_give(c, err);
@@ -109,6 +147,7 @@ static ggl_status step(llm_context *c, generation *g, ggl_error *err) {
         const ggl_status st = llm_context_is_cancelled(c)
                                   ? ggl_fail(err, GGL_CANCELLED, "stopped by the caller")
                               : g->diffuser ? settle(c, g, err)
+                              : g->found    ? take_found(c, g, err)
                                             : draw(c, g, err);
         if (st != GGL_OK)
             return st;
@@ -173,6 +212,8 @@ static ggl_status run_prompt(llm_context *c, const int32_t *id, size_t n, ggl_er
     if (st != GGL_OK)
         return st;
     c->before = llm_generator_get_stats(c->generator);
+    if (g->p.n_beams > 1)
+        return begin_beams(c, id, n, err);
     return run_tokens(
         c, &(llm_prompt){.id = id, .n = n, .each = g->p.prompt_logits, .ctx = g->p.user}, err);
 }

@@ -1,9 +1,11 @@
 #include "generation.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 #include "arrays.h"
+#include "beams.h"
 #include "demand.h"
 #include "ggl/internal/alloc.h"
 #include "ggl/internal/params.h"
@@ -12,7 +14,7 @@
 
 static llm_generate_params defaults(void) {
     const llm_sampler_params s = llm_sampler_default();
-    llm_generate_params p = {.size = sizeof p};
+    llm_generate_params p = {.size = sizeof p, .length_penalty = 1};
 #define MEMBER(member)                                         p.member =
 #define BY_NAME                                                (void)
 #define SAMPLER_NUMBER(kind, name, by_default, at_0, set, ...) set s.name;
@@ -245,6 +247,34 @@ static ggl_status set_diffusion(generation *g, const llm_context *c, const int32
     return GGL_OK;
 }
 
+/* --- beams ------------------------------------------------------------------------------------ */
+
+static ggl_status check_beams(const llm_generate_params *p, const llm_context *c, ggl_error *err) {
+    const int64_t n_slots = llm_session_n_slots(c->session);
+    if (p->n_beams < 0 || p->n_beams > LLM_MAX_BEAMS || !isfinite(p->length_penalty))
+        return ggl_fail(err, GGL_USAGE,
+                        "n_beams is %d, and length_penalty %g; 0 to %d beams, and a finite penalty "
+                        "are possible",
+                        (int)p->n_beams, (double)p->length_penalty, LLM_MAX_BEAMS);
+    if (p->n_beams <= 1)
+        return GGL_OK;
+    if (grammar_text(p) || llm_demands_call(p->tool_choice) || p->n_bias > 0 || p->force ||
+        (c->sampling && c->sampling->n_bias > 0) || p->full || p->shift || p->prompt_logits)
+        return ggl_fail(
+            err, GGL_USAGE,
+            "beams are for plain texts: without a grammar, schema, demanded call, bias, "
+            "forced tokens, logits of the prompt, and a context that goes on when it is "
+            "full");
+    if (p->n_beams > n_slots || llm_session_sees_all(c->session))
+        return ggl_fail(err, GGL_USAGE,
+                        p->n_beams > n_slots
+                            ? "%d beams need as many sequences (llm_open_params.n_parallel), but "
+                              "there are %" PRId64
+                            : "%d beams: the model does not write one token after the other",
+                        (int)p->n_beams, n_slots);
+    return GGL_OK;
+}
+
 /* --- all -------------------------------------------------------------------------------------- */
 
 ggl_status llm_generation_new(generation **out, llm_context *c, const llm_generate_params *params,
@@ -265,6 +295,8 @@ ggl_status llm_generation_new(generation **out, llm_context *c, const llm_genera
         st = set_grammar(g, c, id, n, err);
     if (st == GGL_OK)
         st = set_sampler(g, c, err);
+    if (st == GGL_OK)
+        st = check_beams(&g->p, c, err);
     return st == GGL_OK ? set_diffusion(g, c, id, n, err) : st;
 }
 
@@ -289,6 +321,7 @@ void llm_generation_free(llm_context *c, generation *g) {
     llm_sampler_free(g->sampler);
     llm_stopped_text_fini(&g->text);
     llm_diffuser_free(g->diffuser);
+    ggl_free(g->found);
     ggl_free(g);
 }
 

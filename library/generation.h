@@ -26,6 +26,10 @@ typedef struct generation {
     llm_diffusion diffusion; /* n_length: of the whole text; 0: the model is of another kind */
     llm_diffuser *diffuser;  /* of llm_begin; the tokens before n_given were taken */
     int64_t n_given;
+    /* Of a search of beams: what it has found, [n_found]; the tokens before n_given were taken. NULL: there is none */
+    int32_t *found;
+    size_t n_found;
+    bool has_ended; /* and then the text ends, else it was cut off */
 } generation;
 
 /* Checks the parameters, which may be NULL, and makes what chooses the tokens after the prompt id[0 .. n). Sets *out,

@@ -182,7 +182,7 @@ static ggl_status choose_outputs(llm_context *c, const llm_opening *o, ggl_error
     /* vectors and scores are compared with others', and short texts need little room: nothing is rounded unless asked for */
     if (!sp->types_given && (sp->only || llm_arch_reads_text(llm_model_arch(c->model))))
         sp->type_k = sp->type_v = GGL_F32;
-    if (llm_arch_reads_text(llm_model_arch(c->model)) && !sp->only) {
+    if (llm_arch_reads_text(llm_model_arch(c->model)) && !(sees_all && sp->embeddings)) {
         sp->n_pool = 0; /* a text comes whole: each slot has room for it, and for an answer */
         if (sp->n_ctx > 0 && sp->n_slots > MOST_POSITIONS / sp->n_ctx)
             return ggl_fail(err, GGL_LIMIT,

@@ -111,6 +111,8 @@ ggl_status llm_running_jobs_add(llm_jobs *all, llm_job *job) {
     ggl_status st = llm_generation_new(&r->g, all->c, job->params, job->id, job->n, &job->err);
     if (st == GGL_OK && r->g->p.same_sampler)
         st = ggl_fail(&job->err, GGL_USAGE, "same_sampler: each job has a sampler of its own");
+    if (st == GGL_OK && r->g->p.n_beams > 1)
+        st = ggl_fail(&job->err, GGL_USAGE, "n_beams: a job has one sequence");
     if (st == GGL_OK) {
         const llm_diffusion *d = &r->g->diffusion;
         const int64_t n_max = d->n_length > 0 ? d->n_length - d->n_prompt : r->g->p.n_max;

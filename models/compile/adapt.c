@@ -84,6 +84,21 @@ static ggl_tensor *scaled(arch_eval *ev, arch_place p, ggl_tensor *t, double sca
     return src[1] ? llm_arch_plain_node(ev, p, GGL_OP_MUL, src, 2, NULL, 0) : t;
 }
 
+/* Multiplies t by the token's share of the change's task. */
+static ggl_tensor *of_task(arch_eval *ev, arch_place p, ggl_tensor *t, const arch_change *c) {
+    if (c->task == 0 || !t)
+        return t;
+    if (ev->arch->has_tokens && ev->n_stages > 0) {
+        llm_arch_error(ev, p,
+                       "%.200s is for a task, which a model with a text that is read before it "
+                       "writes cannot choose",
+                       llm_adapter_name(c->adapter));
+        return NULL;
+    }
+    ggl_tensor *src[2] = {t, split(ev, p, ev->adapt->task, 0, (double[]){0, c->task - 1, 1})};
+    return src[1] ? llm_arch_plain_node(ev, p, GGL_OP_MUL, src, 2, NULL, 0) : NULL;
+}
+
 /* Returns linear(x, w) without a bias. */
 static ggl_tensor *product(arch_eval *ev, arch_place p, ggl_tensor *x, ggl_tensor *w) {
     ggl_tensor *src[3] = {x, w, NULL};
@@ -130,7 +145,7 @@ static ggl_tensor *inner(arch_eval *ev, arch_place p, const arch_change *c, ggl_
     if (t)
         return t;
     t = product(ev, p, x, columns_as(ev, p, c, false, scope));
-    return share(ev, s, scaled(ev, p, t, c->scale));
+    return share(ev, s, of_task(ev, p, scaled(ev, p, t, c->scale), c));
 }
 
 /* Returns what the arch_change c of the weight adds to the node t, a product or a lookup of rows. NULL: nothing
@@ -144,8 +159,39 @@ static ggl_tensor *addend(arch_eval *ev, arch_place p, const ggl_tensor *t, arch
         return NULL;
     ggl_tensor *src[2] = {c.rows, t->src[1]};
     ggl_tensor *row = llm_arch_plain_node(ev, p, GGL_OP_PICK, src, 2, NULL, 0);
-    row = row ? scaled(ev, p, row, c.scale) : NULL;
+    row = row ? of_task(ev, p, scaled(ev, p, row, c.scale), &c) : NULL;
     return row ? product(ev, p, row, columns_as(ev, p, &c, true, t->scope)) : NULL;
+}
+
+/* True for one row of a matrix, which is not looked up by an index of the batch: token_types[0]. */
+static bool is_row(const ggl_tensor *t) {
+    const ggl_tensor *from = t->op == GGL_OP_RESHAPE && t->n_dims == 1 ? t->src[0] : NULL;
+    return from && from->op == GGL_OP_SPLIT && (int)from->num[0] == 1 && from->num[2] == 1 &&
+           from->n_dims == 2;
+}
+
+/* Returns what the change c of the weight adds to one of its rows. NULL: as of addend. */
+static ggl_tensor *row_addend(arch_eval *ev, arch_place p, const ggl_tensor *t, arch_change c,
+                              int scope) {
+    if (!cut_pair(ev, p, t->src[0], &c) || c.rows->n_dims != 2)
+        return NULL;
+    ggl_tensor *row = reshaped(ev, p, c.rows, 1, c.rows->ne);
+    row = row ? of_task(ev, p, scaled(ev, p, row, c.scale), &c) : NULL;
+    return row ? product(ev, p, row, columns_as(ev, p, &c, true, scope)) : NULL;
+}
+
+/* t is a sum of which src[k] is a row with changes, the first at `first`: adds these to `sum`. */
+static ggl_tensor *add_to_row(arch_eval *ev, arch_place p, ggl_tensor *sum, const ggl_tensor *t,
+                              int k, size_t first) {
+    const struct arch_adapt *x = ev->adapt;
+    for (size_t i = first; i > 0 && sum; i = x->change[i - 1].next) {
+        const arch_change c = x->change[i - 1];
+        if (c.scale == 0)
+            continue;
+        ggl_tensor *src[2] = {sum, row_addend(ev, p, t->src[k], c, t->scope)};
+        sum = src[1] ? llm_arch_plain_node(ev, p, GGL_OP_ADD, src, 2, NULL, 0) : NULL;
+    }
+    return sum;
 }
 
 /* Reports that the node t reads an adapted weight in a way that has no low-rank change. */
@@ -173,13 +219,18 @@ ggl_tensor *llm_arch_adapted(arch_eval *ev, arch_place p, ggl_tensor *t) {
         return NULL;
     const int place = t->op == GGL_OP_LINEAR ? 1 : t->op == GGL_OP_PICK ? 0 : -1;
     size_t first = 0;
+    ggl_tensor *sum = t;
     for (int k = 0; k < t->n_src; k++) {
         const size_t at = t->src[k] ? llm_arch_adapt_changes(ev, t->src[k]) : 0;
+        if (at && ev->status == GGL_OK && t->op == GGL_OP_ADD && is_row(t->src[k])) {
+            if (!(sum = add_to_row(ev, p, sum, t, k, at)))
+                return NULL;
+            continue;
+        }
         if (ev->status != GGL_OK || (at && k != place))
             return at ? refuse_use(ev, p, t, &x->change[at - 1]) : NULL;
         first = at ? at : first;
     }
-    ggl_tensor *sum = t;
     for (size_t i = first; i > 0; i = x->change[i - 1].next) {
         const arch_change c = x->change[i - 1];
         if (c.scale == 0)

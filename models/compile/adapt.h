@@ -11,6 +11,7 @@ typedef struct arch_change {
     ggl_tensor *columns; /* [in, rank] or [in, rank, n]; flipped: [rank, in] */
     bool flipped;
     double scale;
+    int task; /* of llm_adapter_use */
     const llm_adapter *adapter;
     const arch_pair *pair;
     size_t next; /* 1 + the index of the weight's next change; 0: none */
@@ -43,7 +44,8 @@ typedef struct arch_scaling {
 struct arch_adapt {
     const llm_adapter_use *use;
     size_t n;
-    bool **hit; /* for each use and pair: it changes a weight */
+    ggl_tensor *task; /* the input [n_tasks]; NULL: no adapter is for a task */
+    bool **hit;       /* for each use and pair: it changes a weight */
     arch_change *change;
     size_t n_change, cap_change;
     /* by id of a WEIGHT: 0: not looked up yet, 1: no change, else 2 + the index of the first one */

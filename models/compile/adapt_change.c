@@ -94,8 +94,11 @@ static bool change_by(arch_eval *ev, ggl_tensor *w, size_t use, const arch_pair 
     if (!pair_fits(p, w->n_dims, w->ne))
         return refuse_shape(ev, u->adapter, p, w->name, w->n_dims, w->ne);
     const int n = columns->ne[2] == 1 && w->ne[2] != 1 ? 2 : w->n_dims;
-    arch_change c = {
-        .flipped = p->embedding, .scale = scale_of(u, p), .adapter = u->adapter, .pair = p};
+    arch_change c = {.flipped = p->embedding,
+                     .scale = scale_of(u, p),
+                     .task = u->task,
+                     .adapter = u->adapter,
+                     .pair = p};
     c.rows = leaf(ev, rows, w->n_dims, rows->ne, rows->data);
     c.columns = leaf(ev, columns, n, columns->ne, columns->data);
     return add_change(ev, w, c, use);
@@ -214,7 +217,7 @@ static bool change_part(arch_eval *ev, const arch_part *part, size_t use, const 
     if (w->n_dims < 2 || p->a->ne[0] != whole->ne[0] || p->a->ne[2] != 1 ||
         ggl_extents(p->b->ne, 1, GGL_MAX_DIMS, 1) != n_rows)
         return refuse_shape(ev, u->adapter, p, whole->name, whole->n_dims, whole->ne);
-    arch_change c = {.scale = scale_of(u, p), .adapter = u->adapter, .pair = p};
+    arch_change c = {.scale = scale_of(u, p), .task = u->task, .adapter = u->adapter, .pair = p};
     for (size_t i = 0; i < x->n_later && !c.columns; i++) /* the first part's are everybody's */
         if (x->later[i].from == p->b && x->later[i].part.whole == part->whole)
             c.columns = x->later[i].columns;
@@ -279,6 +282,22 @@ bool llm_arch_adapt_init(arch_eval *ev) {
         return llm_arch_nomem(ev), false;
     ev->adapt = x;
     return true;
+}
+
+bool llm_arch_adapt_input(arch_eval *ev) {
+    struct arch_adapt *x = ev->adapt;
+    int64_t n = 0;
+    for (size_t i = 0; x && i < x->n; i++)
+        n = x->use[i].task > n ? x->use[i].task : n;
+    if (n > LLM_ARCH_MAX_TASKS) {
+        ev->status = ggl_fail(ev->err, GGL_LIMIT,
+                              "there are adapters for %" PRId64 " tasks; at most %d are supported",
+                              n, LLM_ARCH_MAX_TASKS);
+        return false;
+    }
+    if (n > 0 && !(x->task = ggl_graph_input(ev->g, "task", GGL_F32, 1, &n, true)))
+        ev->status = ggl_graph_error(ev->g, ev->err);
+    return ev->status == GGL_OK;
 }
 
 void llm_arch_adapt_fini(arch_eval *ev) {

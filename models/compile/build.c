@@ -75,6 +75,8 @@ static bool bind_predefined(arch_eval *ev) {
         if (k < 2)
             ev->global[slots[k]].v = llm_arch_tensor_value(t);
     }
+    if (!llm_arch_adapt_input(ev))
+        return false;
     ev->global[SLOT_TOKEN].v.range = ev->n_vocab;
     ev->global[SLOT_POS].v.range = ev->n_ctx;
     ev->global[SLOT_POS].v.number_too = true;

@@ -450,6 +450,8 @@ int64_t llm_arch_rows_before(const arch_part *part);
 /* adapt.c: every function does nothing, or returns its argument, if there are no adapters. */
 /* Checks the adapters of ev->params and sets ev->adapt. False: reported. */
 bool llm_arch_adapt_init(arch_eval *ev);
+/* Makes the input "task", if an adapter is for a task. False: reported. */
+bool llm_arch_adapt_input(arch_eval *ev);
 void llm_arch_adapt_fini(arch_eval *ev);
 /* Takes a node that was just made. If it computes with an adapted weight, returns a node that has
  * the adapters' part added; NULL: reported (the operator cannot be adapted). */

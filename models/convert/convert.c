@@ -368,15 +368,21 @@ static ggl_status open_rest(llm_converter *c, ggl_error *err) {
         s = llm_converter_choose_section(c, err);
     if (s == GGL_OK)
         s = llm_converter_choose_name(c, err);
+    static const char reads[] = "config.reranker";
+    if (s == GGL_OK && !c->is_checkpoint)
+        s = llm_converter_add_reranker(
+            c, memmem(c->arch->text.s, c->arch->text.n, reads, strlen(reads)) != NULL, err);
     if (s == GGL_OK && c->params.adapter)
         s = llm_lora_open(&c->lora, c->params.adapter, &c->params.ignore, err);
+    else if (s == GGL_OK && c->params.task)
+        s = llm_lora_open_task(&c->lora, c->folder, &c->config->root, c->params.task, err);
     if (s == GGL_OK && c->lora)
         s = llm_lora_check_model(c->lora, &c->config->root, err);
     if (s != GGL_OK)
         return s;
     s = run_section(c, err);
     const bool named = begins_with_folder(err->msg, c->folder) ||
-                       (c->lora && begins_with_folder(err->msg, c->params.adapter));
+                       (c->params.adapter && begins_with_folder(err->msg, c->params.adapter));
     return s == GGL_OK || s == GGL_NOMEM || named ? s : ggl_within(err, s, "%s", c->folder);
 }
 
@@ -390,11 +396,14 @@ ggl_status llm_converter_open(llm_converter **out, const char *folder,
     err = err ? err : &own;
     c->params = llm_convert_default();
     ggl_status s = GGL_READ_PARAMS(llm_convert_params, &c->params, params, err);
-    c->params.no_tokenizer = c->params.no_tokenizer || c->params.adapter;
+    const bool is_adapter = c->params.adapter || c->params.task;
+    c->params.no_tokenizer = c->params.no_tokenizer || is_adapter;
     c->folder = ggl_arena_strndup(&c->arena, folder, strlen(folder));
     if (s == GGL_OK && !c->folder)
         s = llm_converter_no_memory(err);
-    if (s == GGL_OK && c->params.adapter && (c->params.dry_run || c->params.vocab_only))
+    if (s == GGL_OK && c->params.adapter && c->params.task)
+        s = ggl_fail(err, GGL_USAGE, "an adapter of PEFT has no tasks");
+    if (s == GGL_OK && is_adapter && (c->params.dry_run || c->params.vocab_only))
         s = ggl_fail(err, GGL_USAGE, "an adapter has no dry run, and no tokenizer of its own");
     if (s == GGL_OK)
         s = open_rest(c, err);
@@ -416,8 +425,10 @@ void llm_converter_free(llm_converter *c) {
     llm_lora_free(c->lora);
     llm_arch_free(c->arch);
     llm_json_free(c->config);
+    llm_json_free(c->plain_config);
     llm_json_free(c->modules);
     llm_json_free(c->prompts);
+    llm_json_free(c->artifact);
     ggl_free(c->turn);
     ggl_arena_fini(&c->arena);
     ggl_free(c);

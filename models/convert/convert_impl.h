@@ -18,8 +18,10 @@ struct llm_converter {
     ggl_arena arena;
     const char *folder, *name, *origin, *class_name;
     llm_json *config;
+    llm_json *plain_config; /* what config was before reranker.c replaced it; NULL: it was not */
     llm_json *modules,
-        *prompts; /* convert_modules.c; NULL: the folder is not of sentence-transformers */
+        *prompts,  /* convert_modules.c; NULL: the folder is not of sentence-transformers */
+        *artifact; /* of ColBERT's own program; NULL: there is none */
     int n_dense;
     int pooling; /* the value of {arch}.pooling_type; 0: unknown */
     llm_arch *arch;
@@ -59,6 +61,8 @@ GGL_NODISCARD ggl_status llm_converter_add_modules(llm_converter *c, ggl_error *
 /* Puts the keys of pooling and prompts. */
 GGL_NODISCARD ggl_status llm_converter_put_modules(llm_converter *c, ggl_gguf_writer *w,
                                                    ggl_error *err);
+/* reranker.c: adds the value "reranker" to c->config, if the section reads it (is_read), and the folder is to become one. */
+GGL_NODISCARD ggl_status llm_converter_add_reranker(llm_converter *c, bool is_read, ggl_error *err);
 /* convert_groups.c: sets the block types of all tensors, and adds notes on sources that are codes in
  * groups. */
 GGL_NODISCARD ggl_status llm_converter_choose_blocks(llm_converter *c, ggl_error *err);

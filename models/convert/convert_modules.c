@@ -208,6 +208,8 @@ ggl_status llm_converter_read_modules(llm_converter *c, const char *config, ggl_
     ggl_status s = read_optional(c, "modules.json", &c->modules, err);
     if (s == GGL_OK)
         s = read_optional(c, "config_sentence_transformers.json", &c->prompts, err);
+    if (s == GGL_OK)
+        s = read_optional(c, "artifact.metadata", &c->artifact, err);
     if (s != GGL_OK || !c->modules)
         return s;
     s = check_kinds(c, err);
@@ -259,6 +261,28 @@ static const json_value *prefix_of(const json_value *root, ggl_str prompt) {
     return v && v->n > 0 ? v : NULL;
 }
 
+/* Puts how ColBERT's models fill up queries: with masks, up to a length. PyLate has it in its configuration, ColBERT's own program in a
+ * file of its own. */
+static void put_expansion(const llm_converter *c, ggl_gguf_writer *w) {
+    static const char *const names[2][2] = {{"query_length", "attend_to_expansion_tokens"},
+                                            {"query_maxlen", "attend_to_mask_tokens"}};
+    const json_value *own = c->prompts ? &c->prompts->root : NULL, *root = own;
+    const bool is_pylate = own && llm_json_get(own, names[0][0]);
+    if (!is_pylate)
+        root = c->artifact ? &c->artifact->root : NULL;
+    const char *const *name = names[!is_pylate];
+    const json_value *length = root ? llm_json_get_kind(root, name[0], JSON_NUMBER) : NULL,
+                     *does = root ? llm_json_get_kind(root, "do_query_expansion", JSON_BOOL) : NULL,
+                     *seen = root ? llm_json_get_kind(root, name[1], JSON_BOOL) : NULL;
+    if (!length || !length->whole || length->number < 1 || length->number > 512 ||
+        (does && !does->flag))
+        return;
+    ggl_gguf_put(w, KEYS "query_length", GGL_GGUF_U32, false, &(uint32_t){(uint32_t)length->number},
+                 1);
+    ggl_gguf_put(w, KEYS "attend_to_expansion_tokens", GGL_GGUF_BOOL, false,
+                 &(uint8_t){seen && seen->flag}, 1);
+}
+
 static ggl_status put_prompts(llm_converter *c, ggl_gguf_writer *w, ggl_error *err) {
     const json_value *root = c->prompts ? &c->prompts->root : NULL;
     const json_value *all = root ? llm_json_get_kind(root, "prompts", JSON_OBJECT) : NULL;
@@ -272,6 +296,7 @@ static ggl_status put_prompts(llm_converter *c, ggl_gguf_writer *w, ggl_error *e
         if (all->item[i].kind == JSON_STRING && !prefix_of(root, name)) /* also an empty one */
             ggl_gguf_put_string(w, key, all->item[i].s, all->item[i].n);
     }
+    put_expansion(c, w);
     put_text(w, KEYS "default_prompt", llm_json_get(root, "default_prompt_name"));
     put_text(w, KEYS "similarity", llm_json_get(root, "similarity_fn_name"));
     return GGL_OK;

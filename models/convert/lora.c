@@ -361,6 +361,12 @@ void llm_lora_free(llm_lora *l) {
 ggl_status llm_lora_choose_source(llm_lora *l, arch_conversion *c, llm_safetensors **source,
                                   ggl_status opened, ggl_error *err) {
     c->only_some = true;
+    if (l->task) {
+        ggl_status st = opened == GGL_OK ? llm_lora_find_tasks(l, *source, err) : opened;
+        if (st == GGL_OK)
+            st = make_weights(l, err);
+        return st == GGL_OK ? match(l, c->section, *source, err) : st;
+    }
     c->partial = opened == GGL_NOT_FOUND;
     if (c->partial)
         *source = l->weights;
@@ -372,4 +378,8 @@ void llm_lora_put_keys(const llm_lora *l, ggl_gguf_writer *w) {
     ggl_gguf_put_string(w, "general.type", "adapter", strlen("adapter"));
     ggl_gguf_put_string(w, "adapter.type", "lora", strlen("lora"));
     ggl_gguf_put(w, "adapter.lora.alpha", GGL_GGUF_F32, false, &alpha, 1);
+    if (l->task)
+        ggl_gguf_put_string(w, "adapter.lora.task_name", l->task, strlen(l->task));
+    if (l->task && *l->prompt)
+        ggl_gguf_put_string(w, "adapter.lora.prompt_prefix", l->prompt, strlen(l->prompt));
 }

@@ -20,6 +20,10 @@ typedef struct llm_lora llm_lora;
  * that may be ignored. */
 GGL_NODISCARD ggl_status llm_lora_open(llm_lora **out, const char *folder,
                                        const llm_arch_ignore *ignore, ggl_error *err);
+/* Opens the adapter for a task that the model's folder has itself, with its config.json. GGL_USAGE: there is no such task. */
+GGL_NODISCARD ggl_status llm_lora_open_task(llm_lora **out, const char *folder,
+                                            const json_value *config, const char *task,
+                                            ggl_error *err);
 void llm_lora_free(llm_lora *l);
 /* Checks what depends on the model: `config` is its config.json. */
 GGL_NODISCARD ggl_status llm_lora_check_model(const llm_lora *l, const json_value *config,

@@ -29,7 +29,13 @@ struct llm_lora {
     int64_t rank;
     double alpha;
     bool rslora, fan_in;
+    /* Of an adapter for a task, which the model's own folder has (lora_task.c): */
+    const char *task, *prompt; /* task NULL: it is a folder of PEFT */
+    int64_t i_task, n_tasks;
 };
+
+/* Adds the task's pairs, which are among the model's tensors. */
+ggl_status llm_lora_find_tasks(llm_lora *l, const llm_safetensors *model, ggl_error *err);
 
 /* The key adapter.lora.alpha: the scale of a pair is this divided by its rank. */
 double llm_lora_alpha(const llm_lora *l);

@@ -321,7 +321,7 @@ static bool take_apart(taking *t, const converted_tensor *w, converted_tensor *t
 static ggl_status check_used(const llm_lora *l, const arch_conversion *c, ggl_error *err) {
     for (size_t i = 0; i < l->model->n_tensor; i++) {
         const lora_weight *w = pair_of(l, &l->model->tensor[i]);
-        if (w && !l->model->tensor[i].used)
+        if (w && !l->task && !l->model->tensor[i].used)
             return ggl_fail(err, GGL_UNSUPPORTED,
                             "%s: no weight of %s is made from %.300s, for which there is a pair",
                             l->file_path, c->family, w->name.s);

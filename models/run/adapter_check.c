@@ -24,7 +24,7 @@ static ggl_status build(const llm_model *m, llm_arch_params ap, ggl_error *err) 
 }
 
 ggl_status llm_adapter_check(const llm_adapter *a, const llm_model *m, ggl_error *err) {
-    const llm_adapter_use use = {a, 1};
+    const llm_adapter_use use = {.adapter = a, .scale = 1};
     return build(m, (llm_arch_params){.adapter = &use, .n_adapters = 1}, err);
 }
 

@@ -24,11 +24,11 @@ typedef struct embedder {
     llm_arch_output out;
     packed *of; /* [n_slots] */
     int n_packed;
-    int64_t n, n_wanted;   /* tokens of the batch, and wanted ones */
-    int64_t n_needed;      /* positions of the pages that its slots take */
-    int32_t *token, *slot; /* [cap] */
+    int64_t n, n_wanted;                 /* tokens of the batch, and wanted ones */
+    int64_t n_needed;                    /* positions of the pages that its slots take */
+    int32_t *token, *slot, *task, *seen; /* [cap] */
     bool *want;
-    size_t cap_token, cap_slot, cap_want;
+    size_t cap_token, cap_slot, cap_task, cap_seen, cap_want;
     float *row; /* the wanted rows of the batch */
     size_t cap_row;
     double *sum; /* [n_out] */
@@ -60,14 +60,23 @@ static ggl_status pack(embedder *e, size_t k, ggl_error *err) {
     const size_t end = (size_t)e->n + t->n;
     if (!ggl_grow(&e->token, &e->cap_token, end, sizeof *e->token) ||
         !ggl_grow(&e->slot, &e->cap_slot, end, sizeof *e->slot) ||
+        !ggl_grow(&e->task, &e->cap_task, end, sizeof *e->task) ||
+        !ggl_grow(&e->seen, &e->cap_seen, end, sizeof *e->seen) ||
         !ggl_grow(&e->want, &e->cap_want, end, sizeof *e->want))
         return no_memory(err);
     packed *to = &e->of[e->n_packed];
     *to = (packed){.text = k, .at = e->n, .row = (size_t)e->n_wanted};
     llm_embed_range(e->s, e->p->pooling, (int64_t)t->n, &to->first, &to->end);
     memcpy(e->token + e->n, t->token, t->n * sizeof *t->token);
+    if (llm_session_reads_text(
+            e->s)) { /* the decoder's tokens are those before it; the text is read in run() */
+        memmove(e->token + e->n + 1, e->token + e->n, (t->n - 1) * sizeof *t->token);
+        e->token[e->n] = llm_session_start_token(e->s);
+    }
     for (int64_t i = 0; i < (int64_t)t->n; i++) {
         e->slot[e->n + i] = e->n_packed;
+        e->task[e->n + i] = t->task;
+        e->seen[e->n + i] = t->n_seen;
         e->want[e->n + i] = i >= to->first && i < to->end;
     }
     e->n_wanted += to->end - to->first;
@@ -155,12 +164,20 @@ static ggl_status run(embedder *e, ggl_error *err) {
     const llm_batch b = {.n = e->n,
                          .token = e->token,
                          .slot = e->slot,
+                         .task = e->task,
+                         .seen = e->seen,
                          .want_embedding = e->scores ? NULL : e->want,
                          .want_score = e->scores ? e->want : NULL,
                          .each_embedding = keep_row,
                          .each_score = keep_row,
                          .ctx = e};
-    ggl_status st = llm_session_eval(e->s, &b, err);
+    ggl_status st = GGL_OK;
+    for (int k = 0; k < e->n_packed && st == GGL_OK && llm_session_reads_text(e->s); k++) {
+        const llm_embed_text *t = &e->p->text[e->of[k].text];
+        st = llm_session_read(e->s, k, t->token, (int64_t)t->n, err);
+    }
+    if (st == GGL_OK)
+        st = llm_session_eval(e->s, &b, err);
     if (st == GGL_OK)
         st = give(e, err);
     for (int i = 0; i < e->n_packed; i++) {
@@ -214,6 +231,8 @@ ggl_status llm_embed_all(llm_session *s, const llm_embedding_params *p, ggl_erro
     ggl_free(e.of);
     ggl_free(e.token);
     ggl_free(e.slot);
+    ggl_free(e.task);
+    ggl_free(e.seen);
     ggl_free(e.want);
     ggl_free(e.row);
     ggl_free(e.sum);

@@ -403,6 +403,11 @@ static ggl_status alloc_arrays(llm_session *s, ggl_error *err) {
     s->row = ggl_calloc(n, sizeof *s->row);
     s->read_slot = ggl_calloc(n, sizeof *s->read_slot);
     s->read_end = ggl_calloc(n, sizeof *s->read_end);
+    const ggl_tensor *task = ggl_graph_find_input(s->graph, "task");
+    s->n_tasks = task ? task->ne[0] : 0;
+    s->task = ggl_calloc(n * (size_t)s->n_tasks, sizeof *s->task);
+    if (!s->task)
+        return no_memory(err);
     if (s->reads_text)
         s->text = ggl_calloc((size_t)s->n_slots * n_ctx, sizeof *s->text);
     return s->token && s->pos && s->slot && s->end && s->row && s->read_slot && s->read_end &&
@@ -455,9 +460,9 @@ ggl_status llm_session_new(llm_session **out, const llm_model *m, const llm_sess
         return no_memory(err);
     ggl_status st = set_sizes(s, m, p, err);
     if (st == GGL_OK)
-        st = alloc_arrays(s, err);
-    if (st == GGL_OK)
         st = build_graph(s, m, p, err);
+    if (st == GGL_OK)
+        st = alloc_arrays(s, err);
     if (st == GGL_OK) {
         find_outputs(s, p);
         st = find_inputs(s, err);
@@ -536,6 +541,7 @@ void llm_session_free(llm_session *s) {
     ggl_free(s->is_given);
     ggl_free(s->put);
     ggl_free(s->is_put);
+    ggl_free(s->task);
     ggl_free(s->guess_token);
     ggl_free(s);
 }
@@ -610,6 +616,10 @@ void llm_session_hear(llm_session *s,
                       void *ctx) {
     s->hear = hear;
     s->hear_ctx = ctx;
+}
+
+int64_t llm_session_n_tasks(const llm_session *s) {
+    return s->n_tasks;
 }
 
 bool llm_session_sees_all(const llm_session *s) {

@@ -63,6 +63,8 @@ struct llm_session {
     float *put, *is_put;
     llm_rows_input input[MAX_ROWS_INPUTS]; /* of a stage over rows */
     int n_inputs;
+    int64_t n_tasks;      /* of adapters for tasks; 0: there are none */
+    float *task;          /* [n_ubatch][n_tasks]: 1: the token is of the task */
     float *is_given;      /* [n_ubatch]: 1: given counts, 0: feature does */
     int32_t *guess_token; /* [built.guess.n]; NULL: all tokens */
     void (*hear)(void *ctx, int slot, int64_t pos, int32_t token, const float *row);

@@ -103,10 +103,12 @@ static ggl_status check_whole_texts(const llm_session *s, const llm_batch *b, gg
                     b->n, n_rows, s->n_ubatch, s->n_rows);
 }
 
-/* Sets s->end: the tokens of each slot in the ubatch of n. */
+/* Sets s->end: the tokens of each slot in the ubatch of n, which fewer of them see where s->seen says so. */
 static void set_ends(llm_session *s, int64_t n) {
-    for (int64_t i = 0; i < n; i++)
-        s->end[i] = (int32_t)s->slots.n_new[s->slot[i]];
+    for (int64_t i = 0; i < n; i++) {
+        const int32_t all = (int32_t)s->slots.n_new[s->slot[i]];
+        s->end[i] = s->end[i] > 0 && s->end[i] < all ? s->end[i] : all;
+    }
 }
 
 /* Checks tokens and slots of a batch, and that the slots have room, before anything runs. Appends
@@ -130,6 +132,8 @@ static ggl_status check_batch(llm_session *s, const llm_batch *b, ggl_error *err
             return ggl_fail(err, GGL_USAGE,
                             "token %" PRId32 " is not in the vocabulary of %" PRId64, b->token[i],
                             s->built.n_vocab);
+        if (b->task && (b->task[i] < 0 || b->task[i] > s->n_tasks))
+            return ggl_fail(err, GGL_USAGE, "task %" PRId32 " of %" PRId64, b->task[i], s->n_tasks);
         (void)llm_slots_append(&s->slots, slot);
     }
     st = llm_slots_check_room(&s->slots, b->n, err);
@@ -215,10 +219,13 @@ static int64_t fill_ubatch(llm_session *s, const llm_batch *b, int64_t first, se
             f->is_embedded &= embedding && !logits && !score;
         }
         s->token[n] = b->token ? b->token[i] : 0;
+        s->end[n] = b->seen ? b->seen[i] : 0;
         s->slot[n] = slot;
         s->pos[n] = llm_slots_append(&s->slots, slot);
         if (f->told)
             f->told[n] = (told_token){slot, s->pos[n], s->token[n]};
+        for (int64_t k = 0; k < s->n_tasks; k++)
+            s->task[n * s->n_tasks + k] = b->task && b->task[i] == k + 1 ? 1 : 0;
         if (s->guesses)
             give_row(s, b, i, n);
         if (s->put)
@@ -269,6 +276,9 @@ static ggl_status start_ubatch(llm_session *s, int64_t n, session_flight *f, boo
         st = set_rows(s, n, err);
     if (st == GGL_OK && s->put)
         st = set_put(s, n, err);
+    if (st == GGL_OK && s->n_tasks > 0)
+        st = ggl_sched_set(s->sched, "task", s->task, (size_t)(n * s->n_tasks) * sizeof *s->task, n,
+                           err);
     if (st != GGL_OK)
         return st;
     llm_slots_start(&s->slots);
@@ -335,6 +345,7 @@ ggl_status llm_session_read(llm_session *s, int slot, const int32_t *token, int6
     llm_slots_begin(&s->slots);
     for (int64_t i = 0; i < n; i++) {
         s->token[i] = token[i];
+        s->end[i] = 0;
         s->slot[i] = to;
         s->pos[i] = llm_slots_append(&s->slots, to);
     }

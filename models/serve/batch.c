@@ -20,6 +20,8 @@ void llm_engine_put(llm_engine *e, task *t, int64_t n) {
     for (int64_t i = 0; i < t->n_piece; i++) {
         const int64_t at = e->n + i, pos = t->from + i;
         e->slot[at] = q->slot;
+        if (e->task)
+            e->task[at] = t->p.task;
         e->filled->owner[at] = t;
         const bool is_row = t->p.embedded && is_shown(t, pos);
         e->want_embedding[at] = is_row && t->p.pooling != LLM_POOL_RANK;
@@ -97,6 +99,8 @@ void llm_engine_put_pass(llm_engine *e, task *t) {
     memcpy(e->token + e->n, id, (size_t)n * sizeof *id);
     for (int64_t i = 0; i < n; i++) {
         e->slot[e->n + i] = t->q.slot;
+        if (e->task)
+            e->task[e->n + i] = t->p.task;
         e->filled->owner[e->n + i] = t;
         e->want[e->n + i] = want[i];
         e->want_embedding[e->n + i] = e->want_score[e->n + i] = false;

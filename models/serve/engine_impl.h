@@ -36,7 +36,7 @@ struct llm_engine {
     uint64_t last_id, last_turn;
     room room;
     /* The batch of the step. */
-    int32_t *token, *slot; /* [n_ubatch] */
+    int32_t *token, *slot, *task; /* [n_ubatch]; task NULL: the session has none */
     bool *want, *want_embedding, *want_score;
     part *part;                   /* [n_lanes]; a step that is alone has the first one */
     int n_lanes;                  /* batches that may be under way */

@@ -54,6 +54,7 @@ static ggl_status start(llm_engine *e, int n, bool *any, ggl_error *err) {
     const llm_batch b = {.n = p->n,
                          .token = e->token,
                          .slot = e->slot,
+                         .task = e->task,
                          .want = e->want,
                          .each = llm_engine_on_logits,
                          .ctx = p};

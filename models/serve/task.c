@@ -28,7 +28,7 @@ static ggl_status check_output(llm_session *s, const llm_sequence_params *p, ggl
         return ggl_fail(err, GGL_USAGE,
                         "the model reads the prompt, and does not continue it: there are no "
                         "logits of its tokens");
-    if (p->embedded && llm_session_reads_text(s))
+    if (p->embedded && llm_session_reads_text(s) && (!scores || p->read))
         return ggl_fail(err, GGL_USAGE,
                         "the session writes about the texts that it reads: their vectors need one "
                         "of its own (llm_session_params.only)");
@@ -57,6 +57,8 @@ static ggl_status check(llm_session *s, const llm_sequence_params *p, ggl_error 
         return ggl_fail(err, GGL_USAGE, "n_max is %" PRId64 ", but must be -1 or more", p->n_max);
     if (p->n_keep < -1)
         return ggl_fail(err, GGL_USAGE, "n_keep is %" PRId64 ", but must be -1 or more", p->n_keep);
+    if (p->task < 0 || p->task > llm_session_n_tasks(s))
+        return ggl_fail(err, GGL_USAGE, "task %d of %" PRId64, p->task, llm_session_n_tasks(s));
     if (p->in_slot < 0 || p->in_slot > llm_session_n_slots(s))
         return ggl_fail(err, GGL_USAGE,
                         "in_slot is %d, but must be 0, or 1 + one of %" PRId64 " slots", p->in_slot,
@@ -93,6 +95,14 @@ static ggl_status copy_prompt(task *t, const llm_session *s, ggl_error *err) {
     t->q.text = t->text;
     if (st != GGL_OK)
         return st;
+    if (p.embedded) { /* a classifier's decoder reads the text, too, from its own start token on */
+        const ggl_status copied = copy(&t->q.token, &t->q.n, p.prompt, p.n_prompt, err);
+        if (copied == GGL_OK) {
+            memmove(t->q.token + 1, t->q.token, (p.n_prompt - 1) * sizeof *t->q.token);
+            t->q.token[0] = start;
+        }
+        return copied;
+    }
     return p.read ? copy(&t->q.token, &t->q.n, p.prompt, p.n_prompt, err)
                   : copy(&t->q.token, &t->q.n, &start, 1, err);
 }
@@ -147,7 +157,7 @@ ggl_status llm_task_new(task **out, llm_session *s, const llm_sequence_params *p
         llm_embed_range(s, p->pooling, (int64_t)p->n_prompt, &t->n_prompted, &t->embed_end);
     if (p->embedded && !llm_session_sees_all(s))
         t->p.n_prompt = (size_t)t->embed_end; /* later tokens do not change earlier rows */
-    t->p.no_reuse |= llm_session_sees_all(s);
+    t->p.no_reuse |= llm_session_sees_all(s) || llm_session_n_tasks(s) > 0;
     t->guesser = t->stats.slot = -1;
     st = llm_seq_init(&t->q, s, guesser, n_guess_max, err);
     t->q.slot = -1;

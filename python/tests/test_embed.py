@@ -110,6 +110,20 @@ class Vectors(WithFiles):
         with Model("builtin:stories", embeddings=True) as model:
             np.testing.assert_array_equal(model.embed("a fox", prompt_name="query"), model.embed("a fox"))
 
+    def test_tasks(self):
+        import numpy as np
+
+        files = [encoder_file.adapter(os.path.join(self.folder.name, f"{k}.gguf"), t, p, k)
+                 for k, (t, p) in enumerate({"retrieval.query": "the fox ", "separation": ""}.items())]
+        with Model(self.embedder, embeddings=True, adapters=files[:1]) as model:
+            alone = model.embed("sleeps", prompt_name="query")
+        with Model(self.embedder, embeddings=True, adapters=files) as model:
+            np.testing.assert_array_equal(model.embed("sleeps", prompt_name="query"), alone)
+            np.testing.assert_array_equal(model.embed("sleeps", task="retrieval.query"), alone)
+            self.assertFalse(np.array_equal(model.embed("sleeps", task="separation"), model.embed("sleeps")))
+            with self.assertRaisesRegex(Error, "'mine'"):
+                model.embed("sleeps", task="mine")
+
     def test_poolings(self):
         import numpy as np
 

@@ -39,6 +39,16 @@ class Reads(unittest.TestCase):
                     with self.assertRaises((TypeError, ValueError)):
                         model.generate(written, read=wrong)
 
+    def test_beams(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = marian_folder.write(os.path.join(folder, "marian"))
+            with Model(path, n_parallel=4) as model:
+                texts = [model.generate("banana b", n_beams=n, max_tokens=6, **more) for n, more in ((2, {}), (4, {}), (4, {"length_penalty": 0.0}))]
+                self.assertEqual(texts[1], model.generate("banana b", n_beams=4, max_tokens=6, length_penalty=1.0, seed=5, temperature=2))
+                self.assertEqual(model.context, [])
+                with self.assertRaisesRegex(Error, "5 beams need as many sequences"):
+                    model.generate("banana b", n_beams=5)
+
     def test_diffusion(self):
         with tempfile.TemporaryDirectory() as folder, Model(dream_file.write(os.path.join(folder, "d.gguf"), has_bytes=False)) as model:
             options = {"max_tokens": 12, "temperature": 1.5, "seed": 3}

@@ -35,6 +35,7 @@ def refuses():
     cli("-n", "8", "--min-p", "0.2", has="--min-p has no effect")
     put("long.txt", b"the fox sat on the mat. " * 60)
     run("llm-perplexity", "-m", "d.gguf", "-f", "long.txt", "-c", "16", code=1, has="each token of this model sees those after it, too")
+    run("llm-arch", "doctor", "d.gguf", "--text", "long.txt", code=1, has="each token of this model sees those after it, so no reading predicts a text better")
     said = run("llm-imatrix", "-m", "d.gguf", "-f", "long.txt", "-c", "16", "--chunks", "2", "-o", "i.gguf")
     check("PPL" not in said and os.path.exists(path("i.gguf")), "a perplexity of tokens that see those after them", said)
 

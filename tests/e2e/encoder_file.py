@@ -74,6 +74,18 @@ def encoder(path, seed=1, labels=None, keys=(), size=SIZE, tokens=None, rows=Non
     return path
 
 
+def adapter(path, task, prompt, seed):
+    """Writes an adapter for a task of encoder()'s model, which changes the queries of its first layer, and one row for all tokens."""
+    rng = random.Random(seed)
+    tensors = [(f"{name}.lora_{half}", "f32", [n, 2] if half == "a" else [2, n], struct.pack(f"<{2 * n}f", *(rng.gauss(0, 0.5) for _ in range(2 * n))))
+               for name, a, b in (("blk.0.attn_q.weight", DIM, DIM), ("token_types.weight", DIM, 2)) for half, n in (("a", a), ("b", b))]
+    keys = [("general.type", "string", "adapter"), ("adapter.type", "string", "lora"), ("general.architecture", "string", "bert"),
+            ("adapter.lora.alpha", "f32", 4.0), ("adapter.lora.task_name", "string", task), ("adapter.lora.prompt_prefix", "string", prompt)]
+    with open(path, "wb") as f:
+        f.write(gguf_file.gguf(keys, tensors))
+    return path
+
+
 def read_npy(path):
     """(rows, columns, numbers as a list of rows) of an array that llm-embed has written."""
     import ast

@@ -41,17 +41,25 @@ def tensors_of():
     return tensors
 
 
-def write(folder):
-    """Writes the folder, and returns its path."""
+def write(folder, labels=None):
+    """Writes the folder, and returns its path. labels: of a classifier."""
     os.makedirs(folder, exist_ok=True)
     at = lambda name: os.path.join(folder, name)
     with open(at("source.spm"), "wb") as f:
         f.write(model(SOURCE, UNIGRAM, remove=1))
-    write_safetensors(at("model.safetensors"), tensors_of())
+    tensors, more = tensors_of(), {}
+    if labels:
+        rng = random.Random(9)
+        for name, rows in (("dense", N), ("out_proj", len(labels))):
+            for end, n in ((".weight", rows * N), (".bias", rows)):
+                shape = [rows, N] if end == ".weight" else [rows]
+                tensors[f"classification_head.{name}{end}"] = ("F32", shape, struct.pack(f"<{n}f", *(rng.gauss(0, 0.4) for _ in range(n))))
+        more = {"architectures": ["BartForSequenceClassification"], "id2label": {str(i): label for i, label in enumerate(labels)}}
+    write_safetensors(at("model.safetensors"), tensors)
     write_json(at("vocab.json"), {t: i for i, t in enumerate(TOKENS)})
     write_json(at("config.json"), {
         "architectures": ["MarianMTModel"], "model_type": "marian", "activation_function": "swish", "d_model": N, "vocab_size": len(TOKENS),
         "encoder_layers": N_LAYER, "decoder_layers": N_LAYER, "encoder_ffn_dim": N_FF, "decoder_ffn_dim": N_FF, "encoder_attention_heads": 2,
         "decoder_attention_heads": 2, "max_position_embeddings": N_CTX, "scale_embedding": True, "decoder_start_token_id": PAD,
-        "pad_token_id": PAD, "eos_token_id": 0, "bos_token_id": 0})
+        "pad_token_id": PAD, "eos_token_id": 0, "bos_token_id": 0, **more})
     return folder

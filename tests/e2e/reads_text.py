@@ -3,6 +3,7 @@
 
 reads_text.py TOOLS    TOOLS: the folder of the programs"""
 import json
+import math
 import re
 import sys
 
@@ -45,6 +46,7 @@ def refused():
     check(cli("-p", "banana", "-n", "8", "--temp", "0", "--lookup") == cli("-p", "banana", "-n", "8", "--temp", "0"), "--lookup")
     put("t.txt", b"banana " * 200)
     run("llm-imatrix", "-m", "marian.gguf", "-f", "t.txt", "-o", "i.gguf", code=1, has="the model reads a text and writes another")
+    run("llm-arch", "doctor", "marian.gguf", "--text", "t.txt", code=1, has="the model reads a text and writes another, so no reading")
     _, said = both("llm-cli", "-m", "marian.gguf", "-p", "banana b", "-n", "2")
     check(re.search(r"prompt .* 5 tokens", said), "the text's tokens are counted", said)
 
@@ -70,6 +72,55 @@ def saved():
     check("from cache" in said, "an answer that is in the file runs again", said)
 
 
+def beams():
+    """The text that a search of beams finds is that of a search written here, over the model's own logits (transformers' BeamSearchScorer)."""
+    seen = {}
+
+    def after(read, written):
+        key = read, tuple(written)
+        if key not in seen:
+            cli("--encode-tokens", read, "--tokens", ",".join(map(str, written)), "-n", "0", "--logits", "l.npy")
+            row = read_npy(path("l.npy"))[2][-1]
+            total = math.log(sum(math.exp(x - max(row)) for x in row)) + max(row)
+            seen[key] = [x - total for x in row]
+        return seen[key]
+
+    def search(read, n, penalty, early, most, end=0):
+        held, kept = [(0.0, [PAD])], []
+        for length in range(1, most + 1):
+            found = sorted(((score + p, ids, token) for score, ids in held for token, p in enumerate(after(read, ids)) if p > float("-inf")), key=lambda x: -x[0])[:2 * n]
+            held = []
+            for rank, (score, ids, token) in enumerate(found):
+                if token == end and rank < n:
+                    kept = sorted(kept + [(score / length ** penalty, ids[1:])], key=lambda x: -x[0])[:n]
+                elif token != end:
+                    held.append((score, ids + [token]))
+                if len(held) == n:
+                    break
+            if len(kept) == n and (early or kept[-1][0] >= found[0][0] / length ** penalty):
+                return kept[0][1]
+        return max(kept + [(score / most ** penalty, ids[1:]) for score, ids in held], key=lambda x: x[0])[1]
+
+    found = set()
+    for text in ("banana b", "a ban"):
+        read = run("llm-tokenize", "-m", "marian.gguf", "--ids", "-p", text).strip().strip("[]").replace(" ", "")
+        for n, penalty, early, most in ((2, 1, False, 6), (4, 1, False, 5), (3, 0, False, 6), (3, 2.5, True, 6)):
+            want = search(read, n, penalty, early, most)
+            flags = ["--beams", str(n), "-n", str(most), *(["--length-penalty", str(penalty)] if penalty != 1 else []), *(["--early-stopping"] if early else [])]
+            for threads in "1", "2":
+                got = json.loads(cli("-p", text, *flags, "-t", threads, "--json-output"))["ids"]
+                check([t for t in got if t] == want, f"{text}, {flags}", (got, want))
+            found.add(tuple(want))
+    check(len(found) > 2, "searches that find the same", found)
+    # a model that continues its prompt
+    texts = {n: run("llm-cli", "-m", "builtin:stories", "-p", "Once upon a time", "--beams", n, "-n", "20") for n in "124"}
+    check(len(set(texts.values())) > 1 and all(t.startswith("Once upon a time") for t in texts.values()), "beams of a causal model", texts)
+    check(cli("-p", "banana b", "--beams", "1", "-n", "5", "--temp", "0") == cli("-p", "banana b", "-n", "5", "--temp", "0"), "one beam")
+    cli("-p", "a", "--beams", "3", "-cnv", code=2, has="--beams are for texts")
+    cli("-p", "a", "--early-stopping", code=2, has="--early-stopping needs --beams")
+    cli("-p", "a", "--beams", "3", "-l", "5+1", code=1, has="beams are for plain texts")
+
+
 def speed():
     """llm-bench measures what is read, what is written, and both."""
     rows = [json.loads(line) for line in run("llm-bench", "-m", "marian.gguf", "-p", "8", "-n", "4", "-pg", "8,4", "-d", "0,6", "-r", "1", "--no-limits",
@@ -87,5 +138,6 @@ if __name__ == "__main__":
     answers()
     speed()
     saved()
+    beams()
     refused()
     sys.exit(finish())

@@ -29,7 +29,7 @@ static void make_toy(void) {
 
 /* Builds the toy's graph with the adapter twice, at two scales. */
 static void build(const llm_adapter *a) {
-    const llm_adapter_use use[] = {{a, 0.5}, {a, 0}};
+    const llm_adapter_use use[] = {{.adapter = a, .scale = 0.5}, {.adapter = a}};
     const llm_arch_params p = {.size = sizeof p, .adapter = use, .n_adapters = 2};
     ggl_error err = {0};
     ggl_graph *g = ggl_graph_new(NULL);
@@ -52,7 +52,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     }
     const llm_adapter_info info = llm_adapter_describe(a);
     require(info.n_pairs > 0 && info.rank_min >= 1 && info.rank_min <= info.rank_max);
-    require(llm_adapter_digest((llm_adapter_use){a, 1}, 0) != 0);
+    require(llm_adapter_digest((llm_adapter_use){.adapter = a, .scale = 1}, 0) != 0);
     build(a);
     llm_adapter_free(a);
     return 0;

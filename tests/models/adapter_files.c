@@ -250,7 +250,7 @@ TEST(sessions_side_by_side) {
     setup(&f);
     change c = {0};
     llm_adapter *a = open_file(&c, test_path("a.gguf"));
-    const llm_adapter_use use = {a, 1};
+    const llm_adapter_use use = {.adapter = a, .scale = 1};
     const llm_session_params plain = params_of(&f, NULL, 0), adapted = params_of(&f, &use, 1);
     llm_session *s = run(&f, &plain), *t = run(&f, &adapted), *u = run(&f, &plain);
     REQUIRE(s && t && u);
@@ -283,7 +283,7 @@ TEST(scales_that_are_no_numbers) {
     llm_adapter *a = open_file(&c, test_path("a.gguf"));
     const double scale[] = {NAN, INFINITY, -INFINITY};
     for (int i = 0; i < 3; i++) {
-        const llm_adapter_use use = {a, scale[i]};
+        const llm_adapter_use use = {.adapter = a, .scale = scale[i]};
         const llm_session_params p = params_of(&f, &use, 1);
         CHECK_INT(llm_session_new(&s, f.m, &p, &err), GGL_USAGE);
         CHECK_HAS(err.msg, "finite");
@@ -304,7 +304,11 @@ TEST(saved_slots) {
     llm_adapter *a = open_file(&c, test_path("a.gguf"));
     c.value = 0.25f;
     llm_adapter *b = open_file(&c, test_path("b.gguf"));
-    const llm_adapter_use uses[] = {{a, 1}, {a, 0.5}, {b, 1}, {a, 0}, {a, 1}};
+    const llm_adapter_use uses[] = {{.adapter = a, .scale = 1},
+                                    {.adapter = a, .scale = 0.5},
+                                    {.adapter = b, .scale = 1},
+                                    {.adapter = a},
+                                    {.adapter = a, .scale = 1}};
     const llm_session_params p = params_of(&f, uses, 1);
     llm_session *s = run(&f, &p);
     REQUIRE(s);
@@ -335,7 +339,7 @@ TEST(repack_caches) {
     remove(cache);
     change c = {.value = 1};
     llm_adapter *a = open_file(&c, test_path("a.gguf"));
-    const llm_adapter_use use = {a, 1};
+    const llm_adapter_use use = {.adapter = a, .scale = 1};
     llm_session_params p = params_of(&f, &use, 1), plain = params_of(&f, NULL, 0);
     p.repack_cache = plain.repack_cache = cache;
     static const int with[] = {0, 0, 1, 1, 0};
@@ -368,7 +372,7 @@ TEST(placed_with_the_weight) {
     ggl_backend *both[] = {f.cpu, second};
     change c = {0};
     llm_adapter *a = open_file(&c, test_path("a.gguf"));
-    const llm_adapter_use use = {a, 1};
+    const llm_adapter_use use = {.adapter = a, .scale = 1};
     llm_session_params p = params_of(&f, &use, 1);
     llm_session *one = run(&f, &p);
     p.backend = both;

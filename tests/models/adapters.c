@@ -125,7 +125,7 @@ static int try_weight(fixture *f, const ggl_tensor *w, const char *family) {
     toy_adapter_add(&one, w->name, w->n_dims, w->ne, 1, false);
     ggl_graph *g = NULL;
     if (CHECK_MSG(toy_adapter_open(&one, family, &err), "%s: %s", w->name, err.msg)) {
-        const llm_adapter_use use = {one.adapter, 1};
+        const llm_adapter_use use = {.adapter = one.adapter, .scale = 1};
         g = build(f, &use, 1, NULL, &err);
         if (g)
             toy_adapter_add(&f->x, w->name, w->n_dims, w->ne, 7, false);
@@ -205,7 +205,7 @@ static size_t n_other_bits(const logits *a, const logits *b) {
 
 /* The adapted model is near the merged one, and not near the plain one. */
 static void check_merged(fixture *f, logits *adapted) {
-    const llm_adapter_use use = {f->x.adapter, f->scale};
+    const llm_adapter_use use = {.adapter = f->x.adapter, .scale = f->scale};
     logits merged = {0}, plain = {0};
     toy_model t = f->t;
     f->t.change = merge;
@@ -236,7 +236,7 @@ static void check_merged(fixture *f, logits *adapted) {
 
 /* On the CPU: near the reference, and the same bits in every way. */
 static void check_ways(fixture *f, const logits *exact) {
-    const llm_adapter_use use = {f->x.adapter, f->scale};
+    const llm_adapter_use use = {.adapter = f->x.adapter, .scale = f->scale};
     const struct {
         const char *what;
         ggl_backend *const *b;
@@ -266,7 +266,7 @@ static void check_nothing(fixture *f) {
     toy_adapter zero = {.alpha = 2};
     logits plain = {0}, got = {0};
     ggl_error err = {0};
-    llm_adapter_use use = {f->x.adapter, 0};
+    llm_adapter_use use = {.adapter = f->x.adapter, .scale = 0};
     const ggl_str family = llm_adapter_describe(f->x.adapter).architecture;
     char name[64];
     snprintf(name, sizeof name, "%.*s", (int)family.n, family.s);
@@ -278,7 +278,7 @@ static void check_nothing(fixture *f) {
     f->t.n_adapters = 1;
     if (ok && prompt(f, f->cpu, 1, -1, 8, &got, "scale 0"))
         CHECK_MSG(n_other_bits(&plain, &got) == 0, "%s: scale 0 changes bits", f->name);
-    use = (llm_adapter_use){zero.adapter, 1};
+    use = (llm_adapter_use){.adapter = zero.adapter, .scale = 1};
     if (ok && prompt(f, f->cpu, 1, -1, 8, &got, "lora_b = 0"))
         CHECK_MSG(!(distance(&got, &plain) > 0), "%s: lora_b = 0 changes logits", f->name);
     f->t.adapter = NULL;
@@ -383,7 +383,7 @@ static void check_joined(bool whole, bool part) {
         toy_adapter_add(&f.x, k.name, 2, k.ne, 5, false);
     REQUIRE_OK(toy_adapter_open(&f.x, "llama", &err) ? GGL_OK : err.status, &err);
     f.t.source = &source;
-    const llm_adapter_use use = {f.x.adapter, f.scale};
+    const llm_adapter_use use = {.adapter = f.x.adapter, .scale = f.scale};
     bool ok = prompt(&f, &f.reference, 1, -1, TOY_BATCH, &plain, "plain");
     f.t.adapter = &use;
     f.t.n_adapters = 1;
@@ -450,7 +450,7 @@ TEST(output_of_tied_embedding) {
     toy_adapter_add(&f.x, "output.weight", 2, w.ne, 5, false);
     REQUIRE_OK(toy_adapter_open(&f.x, "llama", &err) ? GGL_OK : err.status, &err);
     f.t.source = &source;
-    const llm_adapter_use use = {f.x.adapter, f.scale};
+    const llm_adapter_use use = {.adapter = f.x.adapter, .scale = f.scale};
     f.t.adapter = &use;
     f.t.n_adapters = 1;
     bool ok = prompt(&f, &f.reference, 1, -1, TOY_BATCH, &adapted, "adapted");
@@ -476,12 +476,14 @@ TEST(several_at_once) {
     for (size_t i = 0; i < f.x.n; i += 2)
         toy_adapter_add(&second, f.x.pair[i].name, f.x.pair[i].n_dims, f.x.pair[i].ne, 11, false);
     REQUIRE_OK(toy_adapter_open(&second, "llama", &err) ? GGL_OK : err.status, &err);
-    llm_adapter_use use[] = {{f.x.adapter, 0.5}, {second.adapter, -0.25}, {f.x.adapter, 0.25}};
+    llm_adapter_use use[] = {{.adapter = f.x.adapter, .scale = 0.5},
+                             {.adapter = second.adapter, .scale = -0.25},
+                             {.adapter = f.x.adapter, .scale = 0.25}};
     f.t.adapter = use;
     f.t.n_adapters = 3;
     bool ok = prompt(&f, &f.reference, 1, -1, TOY_BATCH, &adapted, "adapted");
     use[0] = use[1];
-    use[1] = (llm_adapter_use){f.x.adapter, 0.75};
+    use[1] = (llm_adapter_use){.adapter = f.x.adapter, .scale = 0.75};
     f.t.n_adapters = 2;
     ok = ok && prompt(&f, &f.reference, 1, -1, TOY_BATCH, &swapped, "swapped");
     f.t.n_adapters = 0;

@@ -475,12 +475,15 @@ BERT_KEYS = {"bert.pooling_type": 2, "sentence_transformers.prompt.a": "b: ", "s
 SAME = np.asarray  # no activation
 PYLATE = {"prompts": {"query": "", "a": "b"}, "query_prefix": "[Q] ", "document_prefix": "[D] ", "similarity_fn_name": "MaxSim", "query_length": 32}
 PYLATE_KEYS = {"modern-bert.pooling_type": 0, "sentence_transformers.prompt.query": "[Q] ", "sentence_transformers.prompt.document": "[D] ",
-               "sentence_transformers.prompt.a": "b", "sentence_transformers.similarity": "MaxSim"}
+               "sentence_transformers.prompt.a": "b", "sentence_transformers.similarity": "MaxSim", "sentence_transformers.query_length": 32,
+               "sentence_transformers.attend_to_expansion_tokens": False}
 
 CLASSES |= {
     "BertModel sentences": bert_config(BERT, files=BERT_FILES, keys=BERT_KEYS),
     "HF_ColBERT": bert_config(BERT, prefix="bert.", more={"linear": 20, "bert.pooler.dense": N_EMBD}, no_bias=["linear"], after=("linear", SAME, "none"),
-                              keys={"bert.pooling_type": 0, "bert.dense_2_feat_out": 20}),
+                              files={"artifact.metadata": {"query_maxlen": 24, "attend_to_mask_tokens": True, "doc_maxlen": 180}},
+                              keys={"bert.pooling_type": 0, "bert.dense_2_feat_out": 20, "sentence_transformers.query_length": 24,
+                                    "sentence_transformers.attend_to_expansion_tokens": True}),
     "BertModel labse": bert_config(BERT, more=POOLER, after=("2_Dense", np.tanh, "cls"), files=with_dense("pooling_mode_cls_token", N_EMBD, "activation.Tanh", True)),
     "DistilBertModel distiluse": bert_config(DISTIL, layers=2, eps=1e-12, config=DISTIL_CONFIG, after=("2_Dense", np.tanh, "mean"), keys={"bert.pooling_type": 1},
                                              files=with_dense("pooling_mode_mean_tokens", 20, "activation.Tanh", True)),

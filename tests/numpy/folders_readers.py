@@ -45,6 +45,10 @@ def seq2seq(c, w, n_ctx):
                 x = x + f(norm(x, p + ln)) if before else norm(x + f(x), p + ln)
         return norm(x, f"{head}{name}.layer_norm") if before else x
 
+    if how.get("output") == "rank":  # a classifier: the decoder reads the text, too, from its start token on, and its last row has the scores
+        text = side("encoder", TOKENS, c["encoder_layers"])
+        row = side("decoder", [c["decoder_start_token_id"], *TOKENS[:-1]], c["decoder_layers"], text)[-1:]
+        return dense(w, np.tanh(dense(w, row, "classification_head.dense")), "classification_head.out_proj")
     text = side("encoder", READ, c["encoder_layers"])
     y = side("decoder", TOKENS, c["decoder_layers"], text) @ embedding.T + w.get("final_logits_bias", np.zeros((1, N_VOCAB)))
     if waves:
@@ -83,6 +87,9 @@ def weights(c, w):
             matrix(p + "fc1", N_FF, N_EMBD)
             matrix(p + "fc2", N_EMBD, N_FF)
             norm(p + "final_layer_norm")
+    if how.get("output") == "rank":
+        matrix("classification_head.dense", N_EMBD, N_EMBD)
+        matrix("classification_head.out_proj", 3, N_EMBD)
     if how["biased"]:
         w["final_logits_bias"] = np.float32(w.random.normal(size=(1, N_VOCAB))).astype(np.float64)
 
@@ -127,6 +134,9 @@ CLASSES = {
     "BartModel": config({"prefix": " ", "_num_labels": 3, "replacing_rate": 0, "student_encoder_layers": None}, prefix="", biased=False),
     "BartForConditionalGeneration": config({"forced_bos_token_id": 0, "encoder_layers": 3, "decoder_layers": 1, "task_specific_params": {"summarization": {"num_beams": 4}}},
                                            layout=copies("model.", False), keys={"bart.decoder_start_token_id": 2, "bart.forced_bos_token_id": 0}),
+    "BartForSequenceClassification": config({"decoder_layers": 3, "id2label": {"0": "contradiction", "1": "neutral", "2": "entailment"}, "label2id": {
+        "contradiction": 0, "entailment": 2, "neutral": 1}}, biased=False, output="rank", layout=copies("model.", False),
+        keys={"bart.pooling_type": 4, "bart.classifier.output_labels": ["contradiction", "neutral", "entailment"]}),
     "MBartForConditionalGeneration": config({**MBART, "activation_function": "relu"}, before=True, gain=0.3, layout=alone("model.decoder.embed_tokens.weight")),
     "MarianMTModel": config(MARIAN, waves=True, gain=0.3, layout=copies("model.", True), keys={"marian.decoder_start_token_id": 39, "marian.forced_bos_token_id": None}),
     "MarianMTModel big": config({**MARIAN, "activation_function": "relu", "scale_embedding": False, "decoder_start_token_id": None}, waves=True, layout=alone("lm_head.weight"),

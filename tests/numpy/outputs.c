@@ -286,7 +286,7 @@ static ggl_status open_adapters(run *r, ggl_error *err) {
         snprintf(path, sizeof path, "%.*s", (int)(colon - r->lora[i]), r->lora[i]);
         llm_adapter *a = NULL;
         st = llm_adapter_open(&a, path, NULL, err);
-        r->adapter[i] = (llm_adapter_use){a, strtod(colon + 1, NULL)};
+        r->adapter[i] = (llm_adapter_use){.adapter = a, .scale = strtod(colon + 1, NULL)};
     }
     return st;
 }

@@ -79,6 +79,14 @@ const llm_chat *server_chat(const server *s) {
 const llm_tokenizer *server_tokenizer(const server *s) {
     return s->tokenizer;
 }
+ggl_status server_find_task(const server *s, const char *task, const char *prompt_name,
+                            int32_t *number, char **before, size_t *n_before, const char **param,
+                            ggl_error *err) {
+    (void)s, (void)task, (void)prompt_name, (void)before, (void)n_before, (void)err;
+    *number = 0;
+    *param = NULL;
+    return GGL_OK;
+}
 answers *server_answers(const server *s) {
     return s->answers;
 }

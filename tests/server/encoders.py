@@ -242,6 +242,34 @@ def several(folder):
         check(s.stop() == 0, "exit code")
 
 
+def tasks(folder):
+    """Adapters for tasks, one for each text of a batch, and prompts that the model's file has."""
+    model = encoder_file.encoder(os.path.join(folder, "embed.gguf"), keys=[("sentence_transformers.prompt.clustering", "string", "a cat ")])
+    names = {"retrieval.query": "the fox ", "retrieval.passage": "a dog ", "separation": ""}
+    files = [encoder_file.adapter(os.path.join(folder, f"{k}.gguf"), t, p, k) for k, (t, p) in enumerate(names.items())]
+    texts = some_texts(12)
+    alone = {}
+    for file, task in zip(files, names):
+        with Server([BINARY, "-m", model, "-t", "1", "--lora", file]) as s:
+            alone[task] = vectors(s, [names[task] + t for t in texts])
+    with Server([BINARY, "-m", model, "-t", "1"]) as s:
+        alone[None] = vectors(s, texts)
+        check(vectors(s, texts[0], prompt_name="clustering") == vectors(s, "a cat " + texts[0]), "prompt_name")
+        refused(s, "/v1/embeddings", {"input": "a fox", "task": "separation"}, 400, "no adapter", "--lora")
+    with Server([BINARY, "-m", model, "-t", "2", "--lora", ",".join(files)]) as s:
+        check(vectors(s, texts) == alone[None], "without a task")
+        for task in names:
+            check(vectors(s, texts, task=task) == alone[task] != alone[None], task)
+        check(post(s, "/embed", {"inputs": texts, "prompt_name": "query"}) == alone["retrieval.query"], "/embed")
+        check(post(s, "/embed", {"inputs": texts, "prompt_name": ""}) == alone[None], "no prompt")
+        jobs = [(task, texts[i]) for i in range(12) for task in names]
+        got = run_all(s, [("/v1/embeddings", {"input": t, "task": task}) for task, t in jobs])
+        check([a["data"][0]["embedding"] for a in got] == [alone[task][texts.index(t)] for task, t in jobs], "beside others")
+        refused(s, "/v1/embeddings", {"input": "a fox", "task": "classification"}, 400, "no adapter")
+        refused(s, "/embed", {"inputs": "a fox", "prompt_name": "mine"}, 400, "mine", "clustering")
+        refused(s, "/v1/embeddings", {"input": "a fox", "task": 3}, 400, "task")
+
+
 def writes(folder):
     """An encoder and a decoder: each prompt is read, and the answer is the one that it has alone; with --embeddings, vectors."""
     model = marian_folder.write(os.path.join(folder, "marian"))
@@ -289,6 +317,19 @@ def writes(folder):
         again = run_all(s, requests)
         check([a["choices"] for a in again] == [a["choices"] for a in together], "again")
         check(s.stop() == 0, "exit code")
+    # a classifier reads a text with both halves: the scores of its first label, alone and beside others
+    judge, texts = marian_folder.write(os.path.join(folder, "judge"), ["yes", "no"]), texts[:30]
+    with Server([BINARY, "-m", judge, "-t", "2", "-np", "3", "--reranking"]) as s:
+        def ranked(some):
+            return {x["index"]: x["relevance_score"] for x in post(s, "/v1/rerank", {"query": "ban", "documents": some})["results"]}
+        got = ranked(texts)
+        check(len(set(got.values())) > 15 and all(ranked([t])[0] == got[i] for i, t in enumerate(texts)), "scores")
+        by_tool = subprocess.run([os.path.join(os.path.dirname(sys.argv[3]), "llm-embed"), "-m", judge, "--rerank", "ban", *sum((["-p", t] for t in texts), [])],
+                                 capture_output=True, text=True, check=False) if len(sys.argv) > 3 and os.path.exists(os.path.join(os.path.dirname(sys.argv[3]), "llm-embed")) else None
+        check(not by_tool or by_tool.returncode == 0, by_tool and by_tool.stderr)
+        for line in by_tool.stdout.splitlines() if by_tool else []:
+            x = json.loads(line)
+            check(abs(x["score"] - got[x["index"]]) < 1e-6, f"llm-embed: {x} {got[x['index']]}")
     # a slot is saved with the text, and its answer comes again without reading that
     files = ["--slot-save-path", folder]
     said = {"prompt": "nana ban a a", "n_predict": 12, "temperature": 0, "ignore_eos": True, "id_slot": 1}
@@ -376,6 +417,10 @@ def diffuses(folder):
         refused(s, "/v1/completions", {"prompt": "the fox"}, 501, "/v1/embeddings")
     with Server([BINARY, "-m", "builtin:stories", "-t", "1"]) as s:
         refused(s, "/completion", {"prompt": "the fox", "diffusion_steps": 3}, 400, "diffusion_steps", "by diffusion")
+        text = post(s, "/v1/completions", {"prompt": "the fox", "max_tokens": 60, "seed": 1, "response_format": {"type": "json_schema", "json_schema": {
+            "name": "n", "schema": {"enum": ["fox", "dog"]}}}})["choices"][0]["text"]
+        check(json.loads(text) in ("fox", "dog"), text)
+        refused(s, "/v1/responses", {"input": "the fox"}, 400, "no chat template", '"param": "input"')
     r = subprocess.run([BINARY, "-m", model, "--lookup", "--port", "0"], capture_output=True, text=True, timeout=60, check=False)
     check(r.returncode == 2 and "--lookup: the model writes by diffusion" in r.stderr, r.stderr)
 

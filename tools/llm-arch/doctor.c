@@ -477,6 +477,16 @@ static int open_all(doctor *d, const char *path) {
         st = ggl_backend_open(&d->reference, "reference", NULL, &err);
     if (st != GGL_OK)
         return tool_error(TOOL, 1, "%s", err.msg);
+    const llm_arch *arch = llm_model_arch(d->model);
+    if (d->text_file && (!llm_arch_has_output(arch, "logits") || llm_arch_sees_all(arch) ||
+                         llm_arch_reads_text(arch)))
+        return tool_error(TOOL, 1,
+                          "--text: %s, so no reading predicts a text better than another; --logits "
+                          "and --tokens compare with another program",
+                          llm_arch_reads_text(arch) ? "the model reads a text and writes another"
+                          : llm_arch_has_output(arch, "logits")
+                              ? "each token of this model sees those after it"
+                              : "the model gives no logits");
     if (!d->ctx_given && !d->logits_file) /* a BOS needs a position, too */
         d->n_ctx = arch_context(llm_model_file(d->model), d->n_ctx + 1) - 1;
     return d->logits_file ? -1 : read_text(d);

@@ -76,13 +76,22 @@ static void print_first(const run *r) {
            f->of.token, f->of.element, f->of.what, f->of.got, f->of.want, f->of.error, f->of.unit);
 }
 
+/* What the model's last numbers are. */
+static const char *last_numbers(const run *r) {
+    const llm_arch *arch = llm_model_arch(llm_opened_model(r->ctx));
+    return llm_arch_has_output(arch, "logits")      ? "logits"
+           : llm_arch_has_output(arch, "embedding") ? "vectors"
+                                                    : "scores";
+}
+
 static int report(const run *r) {
     const llm_verify_result *v = &r->result;
+    const char *numbers = last_numbers(r);
     if (print_worst(r) != 0)
         return 1;
-    printf("\nlogits, up to %.4g: rounding is %.3g; the whole run differs from its single nodes by "
+    printf("\n%s, up to %.4g: rounding is %.3g; the whole run differs from its single nodes by "
            "%.3g%s\n",
-           v->largest, v->rounding, v->whole,
+           numbers, v->largest, v->rounding, v->whole,
            v->whole_departs ? ": too much"
            : v->whole == 0  ? ": the same bits"
                             : "");
@@ -97,10 +106,10 @@ static int report(const run *r) {
     }
     if (v->n_nan) {
         printf("\n%" PRId64 " of %" PRId64
-               " logits are NaN on the reference, too: the model's numbers or its "
+               " %s are NaN on the reference, too: the model's numbers or its "
                "descriptor are wrong, not the backend;\n"
                "the first value with a NaN is\n  %s\n",
-               v->n_nan, v->n_logits, v->first_nan);
+               v->n_nan, v->n_logits, numbers, v->first_nan);
         return 1;
     }
     printf("\n%" PRId64 " nodes agree with the reference\n", v->n_nodes);

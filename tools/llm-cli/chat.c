@@ -28,7 +28,7 @@ static bool has_template(const ggl_gguf *file) {
 bool chat_begins(const cli_options *o, const ggl_gguf *file) {
     const chat_options *k = &o->chat;
     if (k->refused || k->interactive || o->plan || o->logits || o->watch || o->saved_prompt.path ||
-        (!file && o->arch))
+        o->n_beams > 1 || (!file && o->arch))
         return false;
     if (k->wanted || k->single)
         return true;

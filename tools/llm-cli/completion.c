@@ -92,6 +92,10 @@ static llm_generate_params params(completion *c) {
     p.token = on_token;
     p.prompt_progress = c->s->progress;
     p.prompt_logits = c->s->o->logits ? on_logits : NULL;
+    if (c->s->o->n_predict != 0 && c->s->o->n_beams > 1)
+        p.n_beams = (int32_t)c->s->o->n_beams;
+    p.length_penalty = (float)c->s->o->length_penalty;
+    p.early_stopping = c->s->o->early_stopping;
     return p;
 }
 

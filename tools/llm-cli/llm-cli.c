@@ -168,6 +168,9 @@ static llm_session_params session_params(const cli_options *o) {
     llm_session_params p = llm_session_default();
     p.n_ctx = o->n_ctx;
     p.n_ubatch = o->n_ubatch;
+    p.n_slots = o->n_beams;
+    if (o->n_beams > 1)
+        p.n_rows = o->n_beams;
     if (o->logits)
         p.n_rows = o->n_ubatch;
     if (constraint_is_given(&o->constraint) && p.n_rows < LLM_FORCED_ROWS)

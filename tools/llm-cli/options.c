@@ -20,6 +20,8 @@ static const cli_options defaults = {
     .seed = -1,
     .display_prompt = true,
     .diffusion = DIFFUSION_DEFAULTS,
+    .n_beams = 1,
+    .length_penalty = 1,
     .escape = true,
     .speculate = SPECULATE_DEFAULTS,
     .chat = CHAT_DEFAULTS,
@@ -138,6 +140,17 @@ static int parse(cli_options *o, int argc, char **argv, bool only_settings) {
         {"--no-escape", ARG_UNFLAG, &o->escape, .help = "leave these escapes as they are typed"},
         {"--no-parse-special", ARG_FLAG, &o->no_special,
          .help = "treat text that spells a control token as text"},
+        {"--beams", ARG_INT, &o->n_beams, .value = "N",
+         .help =
+             "write the likeliest text that a search of N beams finds (models that translate or "
+             "summarize); default 1: draw one token after the other",
+         .min = 1, .max = 64},
+        {"--length-penalty", ARG_FLOAT, &o->length_penalty, .value = "X",
+         .help = "with --beams: a text's score is the sum of its log-probabilities / length ^ X "
+                 "(default 1)",
+         .min = -10, .max = 10},
+        {"--early-stopping", ARG_FLAG, &o->early_stopping,
+         .help = "with --beams: end as soon as N texts have ended"},
         DIFFUSION_OPTIONS(o->diffusion),
         {"--diffusion-visual", ARG_FLAG, &o->diffusion_visual,
          .help = "on a terminal: show the text while it unmasks"},
@@ -253,11 +266,17 @@ int cli_options_read(cli_options *o, int argc, char **argv) {
     const bool has_text = o->prompt || o->prompt_file;
     if ((code = chat_options_check(&o->chat, has_text, o->tokens != NULL, o->output)) >= 0)
         return code;
-    const bool only_text = o->logits || o->watch || o->saved_prompt.path;
+    const bool only_text = o->logits || o->watch || o->saved_prompt.path || o->n_beams > 1;
     if (only_text && (o->chat.wanted || o->chat.single || o->chat.interactive))
         return tool_error("llm-cli", 2,
-                          "--logits, --watch and --prompt-cache are for texts, not for -cnv, -st "
-                          "and -i");
+                          "--logits, --watch, --prompt-cache and --beams are for texts, not for "
+                          "-cnv, -st and -i");
+    if (o->n_beams > 1 && (o->saved_prompt.path || (o->logits && o->n_predict)))
+        return tool_error("llm-cli", 2, "--beams cannot be used together with %s",
+                          o->saved_prompt.path ? "--prompt-cache" : "--logits without -n 0");
+    if (o->n_beams <= 1 && (o->early_stopping || o->length_penalty != 1))
+        return tool_error("llm-cli", 2, "%s needs --beams",
+                          o->early_stopping ? "--early-stopping" : "--length-penalty");
     if (o->json_output && o->chat.interactive)
         return tool_error("llm-cli", 2, "--json-output and -i cannot be used together");
     if (o->watch && (!o->arch || !(o->prompt || o->prompt_file || o->tokens)))

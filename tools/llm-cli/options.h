@@ -37,6 +37,9 @@ typedef struct cli_options {
     saved_prompt_options saved_prompt;
     chat_options chat;
     diffusion_options diffusion;
+    int64_t n_beams;
+    double length_penalty;
+    bool early_stopping;
     bool diffusion_visual;
     bool json_output, shift, full_given, list_devices, watch, no_mmap, mlock, no_repack,
         f16_as_bf16, display_prompt, escape, ignore_eos, no_special;

@@ -16,8 +16,9 @@ bool record_token(record *r, int32_t id, const float *logits, int32_t n_vocab) {
     if (!ggl_grow(&r->id, &r->cap_id, r->n + 1, sizeof *r->id) ||
         !ggl_grow(&r->logprob, &r->cap_logprob, r->n + 1, sizeof *r->logprob))
         return false;
-    llm_logprob chosen = {.id = id};
-    (void)llm_logprobs(logits, n_vocab, &chosen, NULL, 0);
+    llm_logprob chosen = {.id = id, .logprob = NAN};
+    if (logits) /* else the token was found by a search */
+        (void)llm_logprobs(logits, n_vocab, &chosen, NULL, 0);
     r->id[r->n] = id;
     r->logprob[r->n++] = chosen.logprob;
     return true;

@@ -19,8 +19,9 @@
 static const char TOOL[] = "llm-convert";
 
 typedef struct options {
-    const char *out, *arch, *arch_class, *base, *tokenizer;
+    const char *out, *arch, *arch_class, *base, *task, *tokenizer;
     int type, extra;
+    bool reranker, no_reranker;
     bool vocab_only, no_tokenizer, dry_run;
     arg_list folder, ignore_config, ignore_tensor;
 } options;
@@ -91,6 +92,10 @@ static int convert(const options *o, ggl_backend *reference) {
     params.progress = show_progress;
     params.tokenizer = o->tokenizer;
     params.adapter = o->base ? o->folder.s[0] : NULL;
+    params.task = o->task;
+    params.reranker = o->no_reranker ? LLM_CONVERT_NO_RERANKER
+                      : o->reranker  ? LLM_CONVERT_RERANKER
+                                     : LLM_CONVERT_RERANKER_BY_NAME;
     progress_begin(NULL, 0, "reading %s", o->folder.s[0]);
     ggl_status s = llm_converter_open(&c, o->base ? o->base : o->folder.s[0], &params, &err);
     progress_end();
@@ -153,8 +158,11 @@ static int check_options(const options *o) {
     if (!o->out && !o->dry_run)
         return tool_error(TOOL, 2, "-o FILE is missing, as in: llm-convert %s -o model.gguf",
                           shell_quote(word, o->folder.s[0]));
-    if (o->base && (o->dry_run || o->vocab_only))
-        return tool_error(TOOL, 2, "--base cannot be used together with --dry-run or --vocab-only");
+    if ((o->base || o->task) && (o->dry_run || o->vocab_only || (o->base && o->task)))
+        return tool_error(TOOL, 2, "%s cannot be used together with --dry-run%s or --vocab-only",
+                          o->base ? "--base" : "--task", o->base ? ", --task" : "");
+    if (o->reranker && o->no_reranker)
+        return tool_error(TOOL, 2, "--reranker and --no-reranker contradict each other");
     if (o->tokenizer && o->no_tokenizer)
         return tool_error(TOOL, 2, "--tokenizer and --no-tokenizer contradict each other");
     if (o->vocab_only && o->no_tokenizer)
@@ -177,6 +185,13 @@ int main(int argc, char **argv) {
         {"--base", ARG_STRING, &o.base, .value = "MODEL_FOLDER",
          .help = "FOLDER is a LoRA adapter (PEFT) for the model of MODEL_FOLDER, which needs only "
                  "config.json"},
+        {"--task", ARG_STRING, &o.task, .value = "NAME",
+         .help = "write the LoRA adapter for this task that FOLDER has beside the model "
+                 "(jina-embeddings-v3: retrieval.query, retrieval.passage, ..)"},
+        {"--reranker", ARG_FLAG, &o.reranker,
+         .help = "FOLDER is a causal model that judges a document with \"yes\" or \"no\" "
+                 "(Qwen3-Reranker): make a reranker (default if it is named so)"},
+        {"--no-reranker", ARG_FLAG, &o.no_reranker, .help = "it is a model that writes texts"},
         {"--arch", ARG_STRING, &o.arch, .value = "FILE",
          .help = "descriptor whose convert section to use, instead of the built-in one for the "
                  "folder's architecture"},

@@ -140,13 +140,15 @@ static bool take(void *user, size_t k, size_t n_rows, const float *row, size_t n
     return t->st == GGL_OK;
 }
 
-ggl_status batch_run(batch *b, result_fn *each, void *user, ggl_error *err) {
+ggl_status batch_run(batch *b, const char *task, result_fn *each, void *user, ggl_error *err) {
     taker t = {.b = b, .each = each, .user = user};
     const llm_embed_params p = {.size = sizeof p,
                                 .no_normalize = b->o->no_normalize,
                                 .n_dims = (int32_t)b->o->n_dims,
                                 .each = take,
-                                .user = &t};
+                                .user = &t,
+                                .task = task,
+                                .query = b->is_query};
     const int32_t **id = ggl_calloc(b->n + 1, sizeof *id);
     size_t *n = ggl_calloc(b->n + 1, sizeof *n);
     ggl_status st = id && n ? GGL_OK : no_memory(err);

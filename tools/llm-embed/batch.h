@@ -35,7 +35,8 @@ typedef struct batch {
     llm_context *ctx;
     const llm_tokenizer *tokenizer; /* NULL: there is none */
     const options *o;
-    int32_t end; /* the token that ends texts; -1: none */
+    bool is_query; /* what waits are queries */
+    int32_t end;   /* the token that ends texts; -1: none */
     batch_text *of;
     int32_t *id;
     char *text;
@@ -49,8 +50,8 @@ ggl_status batch_add(batch *b, size_t at, const source_text *t, const prompt *be
                      const char *name, ggl_error *err);
 /* True if so many tokens wait that more make nothing faster. */
 bool batch_is_full(const batch *b);
-/* Computes what waits, and empties it. Statuses of llm_embed_tokens, and of `each`. */
-ggl_status batch_run(batch *b, result_fn *each, void *user, ggl_error *err);
+/* Computes what waits, and empties it. task: as of llm_embed_params. Statuses of llm_embed_tokens, and of `each`. */
+ggl_status batch_run(batch *b, const char *task, result_fn *each, void *user, ggl_error *err);
 void batch_fini(batch *b);
 
 #endif

@@ -143,6 +143,20 @@ static ggl_status keep_query(void *user, const result *r, ggl_error *err) {
     return GGL_OK;
 }
 
+/* The name under which lines have their prompt and task; NULL: the default. */
+static const char *line_kind(const options *o) {
+    return o->task                         ? o->task
+           : o->prompt_name                ? o->prompt_name
+           : o->document || o->query.n > 0 ? "document"
+                                           : NULL;
+}
+
+/* A prompt's name need not be that of a task. */
+static const char *line_task(const job *j) {
+    const char *kind = line_kind(&j->o);
+    return j->o.task || llm_find_task(j->ctx, kind) > 0 ? kind : NULL;
+}
+
 static int embed_queries(job *j) {
     ggl_error err = {0};
     const arg_list *list = &j->o.query;
@@ -154,8 +168,9 @@ static int embed_queries(job *j) {
         st = batch_add(&j->batch, k, &(source_text){.s = list->s[k], .n = strlen(list->s[k])},
                        &j->query_prompt, name, &err);
     }
+    j->batch.is_query = true;
     if (st == GGL_OK)
-        st = batch_run(&j->batch, keep_query, &j->queries, &err);
+        st = batch_run(&j->batch, "query", keep_query, &j->queries, &err);
     if (st == GGL_OK && !(j->queries.similarity = ggl_calloc(list->n + 1, sizeof(float))))
         return tool_error(TOOL, 1, "out of memory");
     if (st == GGL_CANCELLED && process_stopped)
@@ -242,11 +257,12 @@ static int tell_end(const job *j, ggl_status st, const ggl_error *err) {
 
 static int embed_texts(job *j) {
     ggl_error err = {0};
+    j->batch.is_query = j->o.prompt_name && strcmp(j->o.prompt_name, "query") == 0;
     bool ends = false;
     int code = -1;
     while (!ends && code < 0) {
         code = fill(j, &ends);
-        ggl_status st = batch_run(&j->batch, take, j, &err);
+        ggl_status st = batch_run(&j->batch, line_task(j), take, j, &err);
         if (st == GGL_OK && j->out->flush)
             st = j->out->flush(j->out, &err);
         if (st != GGL_OK || process_stopped)
@@ -297,24 +313,24 @@ static int check_paths(const options *o) {
     return tool_check_paths(TOOL, paths, sizeof paths / sizeof *paths);
 }
 
-static int read_prompt(prompt *p, const llm_context *c, const char *name) {
+static int read_prompt(prompt *p, const llm_context *c, const char *name, bool is_task) {
     ggl_error err = {0};
     const ggl_status st = llm_embed_prompt(c, name, &p->s, &p->n, &err);
-    return st == GGL_OK
-               ? -1
-               : tool_error(TOOL, 1, "%s%s", st == GGL_NOT_FOUND ? "--prompt-name: " : "", err.msg);
+    return st == GGL_OK ? -1
+                        : tool_error(TOOL, 1, "%s%s",
+                                     st != GGL_NOT_FOUND ? ""
+                                     : is_task           ? "--task: "
+                                                         : "--prompt-name: ",
+                                     err.msg);
 }
 
 /* Gets what the model expects before queries and lines. Lists of tokens, and pairs of a reranker, are taken as they are. */
 static int read_prompts(job *j) {
     const options *o = &j->o;
-    int code = o->query.n > 0 ? read_prompt(&j->query_prompt, j->ctx, "query") : -1;
+    int code = o->query.n > 0 ? read_prompt(&j->query_prompt, j->ctx, "query", false) : -1;
     if (code >= 0 || o->rerank || o->tokens.n > 0)
         return code;
-    return read_prompt(&j->line_prompt, j->ctx,
-                       o->prompt_name                  ? o->prompt_name
-                       : o->document || o->query.n > 0 ? "document"
-                                                       : NULL);
+    return read_prompt(&j->line_prompt, j->ctx, line_kind(o), o->task);
 }
 
 static int prepare(job *j) {

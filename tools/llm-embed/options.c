@@ -54,6 +54,7 @@ static int check_rerank(const options *o) {
     const char *flag = o->query.n > 0    ? "--query"
                        : o->document     ? "--document"
                        : o->prompt_name  ? "--prompt-name"
+                       : o->task         ? "--task"
                        : o->n_dims > 0   ? "--dimensions"
                        : o->no_normalize ? "--no-normalize"
                                          : NULL;
@@ -80,8 +81,10 @@ static int check_output(options *o) {
         return tool_error(TOOL, 2, "--top is for --query and --rerank, which rank the lines");
     if (o->n_top > 0 && o->format == FORMAT_NPY)
         return tool_error(TOOL, 2, "--top is for --format jsonl and table; an array has all lines");
-    if (o->document && o->prompt_name)
-        return tool_error(TOOL, 2, "--document and --prompt-name cannot be used together");
+    if (o->document + (o->prompt_name != NULL) + (o->task != NULL) > 1)
+        return tool_error(TOOL, 2, "%s and %s cannot be used together",
+                          o->document ? "--document" : "--prompt-name",
+                          o->task ? "--task" : "--prompt-name");
     return -1;
 }
 
@@ -115,6 +118,9 @@ int embed_options_read(options *o, int argc, char **argv) {
         {"--query", ARG_LIST, &o->query, .value = "TEXT",
          .help = "rank the lines by their similarity to this question, which gets the model's "
                  "prompt for queries, and the lines that for documents; repeatable"},
+        {"--task", ARG_STRING, &o->task, .value = "NAME",
+         .help = "use the adapter (--lora) for this task, such as retrieval.query, and its prompt; "
+                 "--query and --document use those for retrieval"},
         {"--document", ARG_FLAG, &o->document,
          .help = "put the model's prompt for documents before each line"},
         {"--prompt-name", ARG_STRING, &o->prompt_name, .value = "NAME",

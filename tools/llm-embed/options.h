@@ -19,7 +19,7 @@ typedef struct options {
     tool_adapters adapters;
     hub_options hub;
     int type; /* --type */
-    const char *model, *arch, *mask, *file, *prompt_name, *rerank, *out;
+    const char *model, *arch, *mask, *file, *prompt_name, *task, *rerank, *out;
     arg_list text, tokens, query;
     placement_options placement;
     int64_t n_ctx, n_batch, n_ubatch, n_threads, n_dims, n_top;

@@ -42,6 +42,7 @@ static void on_row(void *ctx, int64_t i, const float *row) {
 void seat_embed_params(const seat *s, llm_sequence_params *p) {
     p->n_max = 0;
     p->embedded = on_row;
+    p->task = s->job->task;
     p->pooling = s->job->ask->kind == ASK_RANK ? LLM_POOL_RANK : s->job->x.facts->pooling;
 }
 

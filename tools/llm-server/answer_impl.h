@@ -77,6 +77,9 @@ struct job {
     http_reply *reply;
     answer x;
     job_prompt *prompt; /* [n_prompts] */
+    char *before;       /* [n_before]: comes before each text that becomes a vector */
+    size_t n_before;
+    int32_t task; /* of these; 0: none */
     size_t n_prompts;
     int64_t n_too_long;  /* tokens of a prompt that is longer than the context; 0 if none is */
     answer_parts *parts; /* [x.n_choices]; not of streams */

@@ -137,7 +137,7 @@ ggl_status answer_chat_prompt(server *s, const ask *a, job_prompt *p, const char
     char tag[TAG_SIZE + 1];
     ggl_str vars[3] = {a->talk};
     size_t n = 1;
-    *param = "messages";
+    *param = a->talk_name ? a->talk_name : "messages";
     if (!chat)
         return ggl_fail(err, GGL_UNSUPPORTED,
                         "the model has no chat template; start the server with --chat-template");
@@ -168,10 +168,24 @@ ggl_status answer_chat_prompt(server *s, const ask *a, job_prompt *p, const char
     return st;
 }
 
+/* Encodes a text after what comes before texts of its task. */
+static ggl_status text_after(job *j, const ask_prompt *from, job_prompt *p, ggl_error *err) {
+    p->text.n = j->n_before + from->text.n;
+    p->text.s = p->owned = ggl_calloc(p->text.n + 1, 1);
+    if (!p->owned)
+        return no_memory(err);
+    memcpy(p->owned, j->before, j->n_before);
+    memcpy(p->owned + j->n_before, from->text.s, from->text.n);
+    return llm_tokenize(server_tokenizer(j->server), p->text.s, p->text.n,
+                        LLM_TOKENIZE_BOS | LLM_TOKENIZE_SPECIAL, &p->ids, err);
+}
+
 static ggl_status text_prompt(job *j, const ask_prompt *from, job_prompt *p, const char **param,
                               ggl_error *err) {
     const llm_tokenizer *t = server_tokenizer(j->server);
     *param = ask_has_rows(j->ask) ? "input" : "prompt";
+    if (from->text.s && j->n_before > 0)
+        return text_after(j, from, p, err);
     if (from->text.s) {
         p->text = from->text;
         return llm_tokenize(t, from->text.s, from->text.n, LLM_TOKENIZE_BOS | LLM_TOKENIZE_SPECIAL,
@@ -238,7 +252,10 @@ static ggl_status check_length(job *j, const job_prompt *p, ggl_error *err) {
 
 static ggl_status make_prompts(job *j, const char **param, ggl_error *err) {
     const ask *a = j->ask;
-    ggl_status st = GGL_OK;
+    ggl_status st = a->kind == ASK_EMBED
+                        ? server_find_task(j->server, a->task, a->prompt_name, &j->task, &j->before,
+                                           &j->n_before, param, err)
+                        : GGL_OK;
     for (size_t i = 0; i < j->n_prompts && st == GGL_OK; i++) {
         job_prompt *p = &j->prompt[i];
         st = a->kind == ASK_CHAT   ? answer_chat_prompt(j->server, a, p, param, err)

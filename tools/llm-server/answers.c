@@ -85,6 +85,7 @@ void job_free(job *j) {
         llm_tokens_fini(&j->prompt[i].ids);
     }
     ggl_free(j->prompt);
+    ggl_free(j->before);
     ggl_free(j->x.choice);
     ggl_free(j->x.own);
     ggl_free(j->parts);

@@ -78,6 +78,12 @@ ggl_status openai_field_input(ask *a, const json_value *v, const server_facts *f
                               ggl_error *err);
 ggl_status openai_field_encoding(ask *a, const json_value *v, const server_facts *facts,
                                  ggl_error *err);
+ggl_status openai_field_format(ask *a, const json_value *v, const server_facts *facts,
+                               ggl_error *err);
+ggl_status openai_field_task(ask *a, const json_value *v, const server_facts *facts,
+                             ggl_error *err);
+ggl_status openai_field_prompt_name(ask *a, const json_value *v, const server_facts *facts,
+                                    ggl_error *err);
 ggl_status openai_field_dimensions(ask *a, const json_value *v, const server_facts *facts,
                                    ggl_error *err);
 field_fn tei_field_direction; /* (api_tei.c) */

@@ -47,8 +47,8 @@ static ggl_status is_text(ask *a, const json_value *v, const server_facts *facts
                : ggl_fail(err, GGL_UNSUPPORTED, "not supported");
 }
 
-static ggl_status read_format(ask *a, const json_value *v, const server_facts *facts,
-                              ggl_error *err) {
+ggl_status openai_field_format(ask *a, const json_value *v, const server_facts *facts,
+                               ggl_error *err) {
     (void)facts;
     const ggl_status st = openai_read_format(a, v, OPENAI_NESTED, err);
     return st == GGL_OK ? st : ggl_within(err, st, "response_format");
@@ -111,7 +111,7 @@ static const field fields[] = {
     {"n", FIELD_INT, .at = FIELD_AT(n_choices), .min = 1, .max = MOST_CHOICES},
     {"stop", .kind = FIELD_STOPS},
 #include "fields_sampling.def"
-    {"response_format", FIELD_FN, .fn = read_format},
+    {"response_format", FIELD_FN, .fn = openai_field_format},
 #include "fields_llamacpp.def"
     {"logprobs", FIELD_FN, .fn = read_logprobs},
     {"top_logprobs", FIELD_FN, .fn = read_top_logprobs},

@@ -52,6 +52,7 @@ static const field fields[] = {
     {"best_of", FIELD_FN, .fn = read_best_of}, /* after n */
     {"echo", FIELD_BOOL, .at = FIELD_AT(echo)},
     {"stop", .kind = FIELD_STOPS},
+    {"response_format", FIELD_FN, .fn = openai_field_format},
 #include "fields_sampling.def"
 #include "fields_llamacpp.def"
     {"logprobs", FIELD_FN, .fn = read_logprobs},

@@ -33,10 +33,37 @@ ggl_status openai_field_dimensions(ask *a, const json_value *v, const server_fac
     return GGL_OK;
 }
 
+/* Copies a name to the arena. */
+static ggl_status read_name(ask *a, const json_value *v, const char *name, const char **out,
+                            ggl_error *err) {
+    if (v->kind == JSON_STRING && v->n == 0) /* as if it were absent */
+        return GGL_OK;
+    if (v->kind != JSON_STRING || v->n > 100 || memchr(v->s, 0, v->n))
+        return ggl_fail(err, GGL_USAGE, "\"%s\" must be a name of 1 to 100 bytes", name);
+    *out = ggl_arena_strndup(&a->arena, v->s, v->n);
+    return *out ? GGL_OK : ggl_fail(err, GGL_NOMEM, "out of memory for a request");
+}
+
+/* Jina's: "retrieval.query". */
+ggl_status openai_field_task(ask *a, const json_value *v, const server_facts *facts,
+                             ggl_error *err) {
+    (void)facts;
+    return read_name(a, v, "task", &a->task, err);
+}
+
+/* Text Embeddings Inference's: "query". */
+ggl_status openai_field_prompt_name(ask *a, const json_value *v, const server_facts *facts,
+                                    ggl_error *err) {
+    (void)facts;
+    return read_name(a, v, "prompt_name", &a->prompt_name, err);
+}
+
 static const field fields[] = {{"model", FIELD_FN, .fn = openai_field_model},
                                {"input", FIELD_FN, .fn = openai_field_input},
                                {"encoding_format", FIELD_FN, .fn = openai_field_encoding},
                                {"dimensions", FIELD_FN, .fn = openai_field_dimensions},
+                               {"task", FIELD_FN, .fn = openai_field_task},
+                               {"prompt_name", FIELD_FN, .fn = openai_field_prompt_name},
                                {"user", .kind = FIELD_IGNORED},
                                {0}};
 

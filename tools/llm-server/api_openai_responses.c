@@ -180,6 +180,7 @@ static ggl_status read_responses(ask *a, const server_facts *facts, const char *
                                  ggl_error *err) {
     *param = NULL;
     ggl_status st = openai_begin(a, ASK_CHAT, err);
+    a->talk_name = "input";
     if (st == GGL_OK)
         st = read_fields(a, &a->doc->root, fields, facts, param, err);
     if (st == GGL_OK && (openai_own_of(a)->logprobs || openai_own_of(a)->top_logprobs > 0))
@@ -205,6 +206,7 @@ static ggl_status read_compact(ask *a, const server_facts *facts, const char **p
         "remains to be done. Write only the summary.";
     *param = NULL;
     ggl_status st = openai_begin(a, ASK_CHAT, err);
+    a->talk_name = "input";
     if (st == GGL_OK)
         st = read_fields(a, &a->doc->root, fields, facts, param, err);
     a->stream = false;

@@ -31,8 +31,8 @@ static const field fields[] = {{"model", FIELD_FN, .fn = openai_field_model},
                                {"truncate", FIELD_BOOL, .at = FIELD_AT(truncates)},
                                {"truncation_direction", FIELD_FN, .fn = tei_field_direction},
                                {"dimensions", FIELD_FN, .fn = openai_field_dimensions},
-                               {"prompt_name", FIELD_REFUSED, .fn = field_is_empty,
-                                .why = "write the prompt before each text"},
+                               {"prompt_name", FIELD_FN, .fn = openai_field_prompt_name},
+                               {"task", FIELD_FN, .fn = openai_field_task},
                                {0}};
 
 static ggl_status read_embed(ask *a, const server_facts *facts, const char **param,

@@ -57,7 +57,8 @@ typedef struct ask {
     /* ASK_CHAT: a JSON object for llm_chat_prompt with "messages" in OpenAI's form, perhaps "tools" (a list in
      * OpenAI's form) and further variables of the template. add_generation_prompt is set by answer.c. */
     ggl_str talk;
-    ggl_str tools; /* the list alone; s NULL: none */
+    const char *talk_name; /* the request's field that the conversation is from; NULL: "messages" */
+    ggl_str tools;         /* the list alone; s NULL: none */
     ask_tools tool_choice;
     ggl_str tool;   /* ASK_TOOLS_NAMED */
     bool one_call;  /* at most one call in an answer (parallel_tool_calls: false) */
@@ -69,8 +70,12 @@ typedef struct ask {
     size_t n_prompts;
     bool echo; /* the answer begins with the prompt, also its log-probabilities */
     /* ASK_EMBED, ASK_RANK */
-    bool truncates;     /* texts that are longer than the context are cut */
-    int64_t n_dims;     /* the first numbers of a vector that are given; 0: all */
+    bool truncates; /* texts that are longer than the context are cut */
+    int64_t n_dims; /* the first numbers of a vector that are given; 0: all */
+    const char *
+        task; /* of the adapters for tasks, and whose prompt comes before texts; NULL: the default */
+    const char *
+        prompt_name; /* the model's prompt of this name comes before texts; NULL: none, or the task's */
     bool keeps_length;  /* vectors are not brought to length 1 */
     ggl_str query;      /* s NULL: there is none */
     int64_t top_n;      /* documents that are given, the best; 0: all */

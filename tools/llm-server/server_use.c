@@ -13,6 +13,24 @@ const llm_chat *server_chat(const server *s) {
     return llm_opened_chat(s->ctx);
 }
 
+ggl_status server_find_task(const server *s, const char *task, const char *prompt_name,
+                            int32_t *number, char **before, size_t *n_before, const char **param,
+                            ggl_error *err) {
+    const char *name = prompt_name ? prompt_name : task;
+    *number = llm_find_task(s->ctx, task ? task : prompt_name);
+    *param = "task";
+    if (task && *number == 0)
+        return ggl_fail(err, GGL_USAGE,
+                        "the server has no adapter for the task \"%s\" (--lora opens some)", task);
+    if (*number == 0)
+        *number = llm_find_task(s->ctx, NULL);
+    *param = "prompt_name";
+    const ggl_status st = name ? llm_embed_prompt(s->ctx, name, before, n_before, err) : GGL_OK;
+    if (st == GGL_OK)
+        *param = NULL;
+    return st == GGL_NOT_FOUND ? GGL_USAGE : st;
+}
+
 const llm_tokenizer *server_tokenizer(const server *s) {
     return llm_opened_tokenizer(s->ctx);
 }

@@ -307,6 +307,13 @@ typedef struct llm_generate_params {
      * the sampler, no grammar, schema or demanded tool, and no bias. It is returned as far as it is settled from the left, and `token` gets no
      * logits (NULL). The sequence is empty afterwards. */
     const llm_diffuse_params *diffuse;
+    /* > 1: the text is the likeliest that a search of so many beams finds (at most 64, and llm_open_params.n_parallel), instead of one that is drawn;
+     * no sampler, grammar, schema or bias acts on it, and the sequence is empty afterwards. n_max 0: until the context is full. Models that
+     * translate or summarize were published for it. A text's score is the sum of its log-probabilities divided by its length ^
+     * length_penalty; early_stopping: end as soon as n_beams texts have ended. (As transformers defines them.) Not in llm_generate_jobs. */
+    int32_t n_beams;
+    float length_penalty; /* 1 is usual, and the default; with 0, long texts score less */
+    bool early_stopping;
 } llm_generate_params;
 
 /* llama.cpp's defaults: temp 0.8, top_k 40, top_p 0.95, min_p 0.05, n_max 0, seed 0. */
@@ -566,11 +573,18 @@ GGL_API GGL_NODISCARD ggl_status llm_embed(llm_context *c, const char *text, siz
 /* How the context makes vectors of texts: "mean", "last", "cls", "none" or "rank"; see llm_open_params.pooling. */
 GGL_API const char *llm_context_pooling(const llm_context *c);
 /* Gets the prompt that an embedding model expects before a text, which the caller puts there: that of the key
- * sentence_transformers.prompt.NAME of its file. "query" and "document" (also under the names passage and corpus): if there is none, and for
+ * sentence_transformers.prompt.NAME of its file. Of an adapter
+ * for a task (llm_embed_params.task), it is that of its key adapter.lora.prompt_prefix. "query" and "document" (also under the names passage and corpus): if there is none, and for
  * a name of NULL, it is the one that the key sentence_transformers.default_prompt names, or "". The caller frees
  * *text, of *n bytes and a NUL, by ggl_free. GGL_NOT_FOUND: there is no prompt of another name; the message has their names. */
 GGL_API GGL_NODISCARD ggl_status llm_embed_prompt(const llm_context *c, const char *name,
                                                   char **text, size_t *n, ggl_error *err);
+
+/* Returns the name of the k-th task for which there are adapters, *n bytes; NULL past the end. Valid until llm_close. */
+GGL_API const char *llm_context_task(const llm_context *c, size_t k, size_t *n);
+
+/* Returns 1 + k of the task that llm_embed_params.task would choose by this name, which may be NULL; 0: none. */
+GGL_API int32_t llm_find_task(const llm_context *c, const char *name);
 
 /* Vectors of many texts. Texts of any lengths run together, as many as fit into n_ubatch tokens at once, and without
  * padding; each has the bits that it has alone. Zero it, and set size. */
@@ -583,6 +597,13 @@ typedef struct llm_embed_params {
      * false stops, and the call returns GGL_CANCELLED. */
     bool (*each)(void *user, size_t text, size_t n_rows, const float *row, size_t n);
     void *user;
+    /* Adapters whose file names a task (adapter.lora.task_name) count only if it is chosen: by its name, or as "query" or "document", which
+     * mean retrieval.query and retrieval.passage if there are adapters for these, and else nothing. NULL: the task of all opened adapters
+     * that have one, if it is the same; else none. GGL_NOT_FOUND: there is no adapter for a task of another name. */
+    const char *task;
+    /* The texts are queries. Models of ColBERT's kind fill them up to a length of their own (the key sentence_transformers.query_length) with the
+     * mask token, whose vectors count, too; other texts see these tokens only if sentence_transformers.attend_to_expansion_tokens says so. */
+    bool query;
 } llm_embed_params;
 
 /* Embeds n_texts texts, text[i] of n[i] bytes, as llm_embed does, or lists of tokens, taken as they are. The sequence is

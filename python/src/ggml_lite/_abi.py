@@ -80,7 +80,7 @@ class GenerateParams(c.Structure):
         mirostat:i mirostat_tau:f mirostat_eta:f bias:biases n_bias:z samplers:s json_spaces:? show_special:? tools:s tool_choice:s
         number:numbers n_numbers:z n_stop_shown:z shift:? n_keep:q grammar_name:s same_sampler:?
         user:p token:p shows:p force:p full:p prompt_logits:p prompt_progress:p note:says read:ids n_read:z
-        diffuse:schedule""",
+        diffuse:schedule n_beams:i length_penalty:f early_stopping:?""",
         ids=Ids,
         schedule=c.POINTER(DiffuseParams),
         says=Note,
@@ -138,7 +138,7 @@ class ImatrixFile(c.Structure):
 
 
 class EmbedParams(c.Structure):
-    _fields_ = fields("size:z no_normalize:? n_dims:i each:call user:p", call=RowsFn)
+    _fields_ = fields("size:z no_normalize:? n_dims:i each:call user:p task:s query:?", call=RowsFn)
 
 
 class VerifyNode(c.Structure):
@@ -200,6 +200,7 @@ FUNCTIONS: Dict[str, Tuple[Any, ...]] = {
     "llm_plan": (STATUS, c.c_char_p, c.POINTER(OpenParams), TextOut, SizeOut),
     "llm_cached_models": (STATUS, TextOut, SizeOut),
     "llm_context_pooling": (c.c_char_p, Context),
+    "llm_find_task": (c.c_int32, Context, c.c_char_p),
     "llm_embed_prompt": (STATUS, Context, c.c_char_p, TextOut, SizeOut),
     "llm_embed_texts": (STATUS, Context, c.POINTER(c.c_char_p), SizeOut, c.c_size_t, c.POINTER(EmbedParams)),
     "llm_rerank": (STATUS, Context, c.c_char_p, c.c_size_t, c.POINTER(c.c_char_p), SizeOut, c.c_size_t, Floats),

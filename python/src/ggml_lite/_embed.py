@@ -62,6 +62,7 @@ class Embeds:
         normalize: bool = True,  # False: vectors as the model computes them
         dimensions: Optional[int] = None,  # only the first numbers of each vector, which then gets length 1
         prompt_name: Optional[str] = None,  # which of the model's prompts comes before the texts: "query", "document"; None: the default one
+        task: Optional[str] = None,  # the adapter for this task (adapters=), such as "retrieval.query", with its prompt; None: that of prompt_name
     ) -> Vectors:
         """The vector [n_embd], of length 1, that stands for a text; of a list of texts: [n_texts, n_embd]. With the pooling "none" it is
         [n_tokens, n_embd], and a list of such arrays; with "rank" it has the scores of a classifier's labels. The model must be opened with
@@ -70,7 +71,7 @@ class Embeds:
         pooling = self.pooling
         if self._n_embd == 0 and pooling != "rank":
             raise Error(Status.UNSUPPORTED, "the model was opened without embeddings: Model(.., embeddings=True)")
-        data, sizes, n = _given("text", [text] if isinstance(text, (str, bytes)) else text, self._prompt(prompt_name))
+        data, sizes, n = _given("text", [text] if isinstance(text, (str, bytes)) else text, self._prompt(prompt_name if task is None else task))
         rows: List[Any] = []
         raised: List[BaseException] = []
 
@@ -87,6 +88,8 @@ class Embeds:
             no_normalize=not flag("normalize", normalize),
             n_dims=0 if dimensions is None else whole("dimensions", dimensions, 1, 32),
             each=_abi.RowsFn(take),
+            task=self._task(prompt_name, task),
+            query=prompt_name == "query",
         )
         try:
             with self._own_turn():
@@ -114,6 +117,14 @@ class Embeds:
             self._wait(lambda handle: self._lib.llm_rerank(handle, asked, len(asked), data, sizes, n, score))
         best = sorted(range(n), key=lambda k: -score[k])
         return [Ranked(k, score[k]) for k in best[:most]]
+
+    def _task(self, prompt_name: Optional[str], task: Optional[str]) -> Optional[bytes]:
+        """Of which task the adapter counts: a prompt's name need not be that of one."""
+        if task is not None:
+            return text_bytes("task", task)
+        name = None if prompt_name is None else text_bytes("prompt_name", prompt_name)
+        with self._call() as handle:
+            return name if name and self._lib.llm_find_task(handle, name) > 0 else None
 
     def _prompt(self, name: Optional[str]) -> str:
         """What the model expects before a text."""

@@ -46,6 +46,9 @@ class Options(TypedDict, total=False):
     n_keep                 how many tokens of the prompt stay then; -1: all; default 0
     read                   of a model that reads a text before it writes (T5, BART): the tokens of that text; the prompt is then the
                            beginning of what it writes
+    n_beams                the likeliest text that a search of so many beams finds, instead of a drawn one; n_parallel of Model is as many
+    length_penalty         with n_beams: a text's score is the sum of its log-probabilities / length ^ this; default 1
+    early_stopping         with n_beams: end as soon as so many texts have ended
     show_special           the text has special tokens, too
     grammar                the text follows this grammar, in GBNF
     json_schema            the text is JSON of this schema, a dict or its text; True: any JSON
@@ -88,6 +91,9 @@ class Options(TypedDict, total=False):
     shift: Optional[bool]
     n_keep: Optional[SupportsIndex]
     read: Optional[Sequence[int]]
+    n_beams: Optional[SupportsIndex]
+    length_penalty: Optional[float]
+    early_stopping: Optional[bool]
     show_special: Optional[bool]
     grammar: Optional[str]
     json_schema: Union[str, Mapping[str, Any], bool, None]
@@ -297,6 +303,9 @@ SETTERS: Dict[str, Any] = {
     "shift": ("shift", flag),
     "n_keep": ("n_keep", whole, -1, 64),
     "read": set_read,
+    "n_beams": ("n_beams", whole, 0, 32),
+    "length_penalty": ("length_penalty", number),
+    "early_stopping": ("early_stopping", flag),
     "show_special": ("show_special", flag),
     "grammar": ("grammar", text_bytes),
     "json_schema": ("json_schema", schema_bytes),

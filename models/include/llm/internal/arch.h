@@ -140,7 +140,10 @@ typedef struct llm_adapter llm_adapter;
 typedef struct llm_adapter_use {
     const llm_adapter *adapter; /* borrowed until the graph is freed */
     double scale;               /* finite; 0: as without the adapter, bit for bit */
+    int task; /* > 0: counts only for tokens of this task, by the graph's input "task"; 0: for all */
 } llm_adapter_use;
+
+enum { LLM_ARCH_MAX_TASKS = 64 };
 
 enum {
     LLM_ARCH_MAX_TAPS = 16,
@@ -171,7 +174,9 @@ typedef struct llm_arch_params {
      * tokenizer.ggml.tokens, else token_embd's rows. */
     int64_t n_vocab;
     llm_arch_ignore ignore;
-    const llm_adapter_use *adapter; /* applied all together */
+    /* Applied all together. If some are for tasks, the graph has an input "task" [n] f32 for each token: which share of each task's change
+     * it gets, mostly 1 for one of them. */
+    const llm_adapter_use *adapter;
     size_t n_adapters;
     /* Also makes the output "embedding": what the product with the matrix of the output reads, mostly the
      * normalized state after the last layer. GGL_UNSUPPORTED if the logits come from no such product. */

@@ -53,6 +53,11 @@ typedef struct llm_convert_params {
      * form of llm/internal/adapter.h. Of the model's folder config.json is needed, and the tensors' names
      * and shapes if it has any. NULL: convert the model. */
     const char *adapter;
+    /* Convert the adapter for this task, which the folder has beside the model, as jina-embeddings-v3. NULL: the model. */
+    const char *task;
+    /* Of a causal model that judges a query and a document with "yes" or "no": keep what makes it a reranker. By default, if the
+     * folder, or _name_or_path in config.json, is named so. */
+    enum { LLM_CONVERT_RERANKER_BY_NAME, LLM_CONVERT_RERANKER, LLM_CONVERT_NO_RERANKER } reranker;
     bool vocab_only; /* write keys and tokenizer; do not look for tensors */
     /* Do not fail llm_converter_open for errors of folder and section, but collect them for
      * llm_converter_report. */
