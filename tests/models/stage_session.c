@@ -100,7 +100,7 @@ TEST(side_by_side) {
     for (int k = 0; k < N_TEXTS; k++) {
         for (int i = 0; i < lengths[k]; i++)
             words[k][i] = token_of(k, i);
-        text[k] = (llm_embed_text){words[k], (size_t)lengths[k]};
+        text[k] = (llm_embed_text){.token = words[k], .n = (size_t)lengths[k]};
     }
     fixture f[2];
     bool ok = fixture_init(&f[0], encoder, 3, 200, 7) && fixture_init(&f[1], encoder, 1, 200, 1);
@@ -147,7 +147,7 @@ TEST(whole) {
     CHECK_INT(llm_session_eval(f.s, &b, &err), GGL_USAGE);
     CHECK_HAS(err.msg, "the model gives no logits");
     CHECK_INT(llm_session_read(f.s, 0, id, 3, &err), GGL_USAGE);
-    const llm_embed_text text[2] = {{id, 3}, {id, 201}};
+    const llm_embed_text text[2] = {{.token = id, .n = 3}, {.token = id, .n = 201}};
     llm_embedding_params p = {.text = text, .n_texts = 2, .each = take};
     CHECK_INT(llm_embed_all(f.s, &p, &err), GGL_LIMIT);
     CHECK_HAS(err.msg, "text 2 has 201 tokens, but the longest text has 200");

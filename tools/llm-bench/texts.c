@@ -37,7 +37,7 @@ ggl_status bench_embed(llm_session *s, const bench_test *t, const int32_t *token
     llm_embed_text text[16];
     const bool ranks = llm_session_n_embd(s) == 0;
     for (int64_t k = 0; k < t->n_sequences; k++)
-        text[k] = (llm_embed_text){token, (size_t)t->n_prompt};
+        text[k] = (llm_embed_text){.token = token, .n = (size_t)t->n_prompt};
     const llm_embedding_params p = {.text = text,
                                     .n_texts = (size_t)t->n_sequences,
                                     .pooling = ranks ? LLM_POOL_RANK : LLM_POOL_MEAN,
