@@ -95,12 +95,14 @@ bool llm_hf_pre_of_class(const char *class_name, ggl_str *pre, bool *both_ends) 
     return true;
 }
 
-void llm_hf_unigram_ends(const char *class_name, int *add_bos, int *add_eos) {
+bool llm_hf_unigram_ends(const char *class_name, const char *kind, int *add_bos, int *add_eos) {
     ggl_str ends = {"", 0};
-    if (!find_line("unigram", class_name[0] ? class_name : "-", NULL, &ends))
-        (void)find_line("unigram", "*", NULL, &ends);
+    bool known = find_line("unigram", class_name[0] ? class_name : kind, NULL, &ends);
+    if (!known)
+        known = find_line("unigram", class_name[0] ? "*" : "-", NULL, &ends) && class_name[0];
     *add_bos = ends.n >= 3 && memcmp(ends.s, "bos", 3) == 0;
     *add_eos = ends.n >= 3 && memcmp(ends.s + ends.n - 3, "eos", 3) == 0;
+    return known;
 }
 
 /* Finds the first line of the class, or of the class NAME if it is called NAMEFast. */

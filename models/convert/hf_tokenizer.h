@@ -45,8 +45,9 @@ bool llm_hf_find_pre(const json_value *file, char *found, size_t size, ggl_str *
 bool llm_hf_pre_of_class(const char *class_name, ggl_str *pre, bool *both_ends);
 /* True if a class of a Unigram tokenizer.model converts text to lower case and drops accents, unless its flags say otherwise. */
 bool llm_hf_class_folds(const char *class_name);
-/* Sets what a class adds to the ends of a text that a Unigram tokenizer.model cuts; "": no class. */
-void llm_hf_unigram_ends(const char *class_name, int *add_bos, int *add_eos);
+/* Sets what a class adds to the ends of a text that a Unigram tokenizer.model cuts; "": no class, then by the kind of model. Returns
+ * false if neither is known: then as T5 does. */
+bool llm_hf_unigram_ends(const char *class_name, const char *kind, int *add_bos, int *add_eos);
 /* Sets *ids to the rest of the class's line `ids`: "CUT TOKEN ..", or "-". False: its ids are those of
  * tokenizer.model. */
 bool llm_hf_ids_of_class(const char *class_name, ggl_str *ids);

@@ -26,13 +26,19 @@ const char *llm_hf_class_of(const llm_hf_tokenizer *t, char *buf, size_t size) {
     return buf;
 }
 
+/* Writes the kind of model to buf, "" if it has none; returns buf. */
+static const char *kind_of(const llm_hf_tokenizer *t, char *buf, size_t size) {
+    const json_value *kind = llm_json_get_kind(t->model_config, "model_type", JSON_STRING);
+    snprintf(buf, size, "%.*s", kind ? llm_hf_shown(json_str(kind)) : 0, kind ? kind->s : "");
+    return buf;
+}
+
 /* Looks up the class of a tokenizer without a tokenizer.json. A folder that does not name it has
  * the class of its kind of model. */
 static bool find_class(const llm_hf_tokenizer *t, ggl_str *pre, bool *both_ends) {
     char name[128];
-    const json_value *kind = llm_json_get_kind(t->model_config, "model_type", JSON_STRING);
-    if (!llm_hf_class_of(t, name, sizeof name)[0] && kind)
-        snprintf(name, sizeof name, "%.*s", llm_hf_shown(json_str(kind)), kind->s);
+    if (!llm_hf_class_of(t, name, sizeof name)[0])
+        (void)kind_of(t, name, sizeof name);
     return llm_hf_pre_of_class(name, pre, both_ends);
 }
 
@@ -98,10 +104,11 @@ void llm_hf_set_flags(llm_hf_tokenizer *t) {
             t->add_eos = llm_json_get(&list->item[list->n - 1], "SpecialToken") != NULL;
     }
     if (t->pieces.unigram) {
-        char class_name[128];
+        char class_name[128], kind[128];
         int ends[2];
-        llm_hf_unigram_ends(llm_hf_class_of(t, class_name, sizeof class_name), &ends[0], &ends[1]);
-        if (!class_name[0] && (t->add_bos < 0 || t->add_eos < 0))
+        const bool known = llm_hf_unigram_ends(llm_hf_class_of(t, class_name, sizeof class_name),
+                                               kind_of(t, kind, sizeof kind), &ends[0], &ends[1]);
+        if (!known && (t->add_bos < 0 || t->add_eos < 0))
             (void)llm_hf_note(t, "no tokenizer_config.json names the tokenizer's class: texts end "
                                  "with </s> and do not begin with <s>, as T5's; its "
                                  "\"tokenizer_class\" or \"add_bos_token\" would change that");

@@ -54,6 +54,12 @@ static ggl_status tokenize_form(const llm_tokenizer *t, ggl_str query, ggl_str d
     return st;
 }
 
+/* True if texts end with what also stands between two, as with wordpieces or, in other kinds, a token of that name. Else two
+ * ends are between them. */
+static bool ends_by_separator(const llm_tokenizer *t) {
+    return t->kind == &llm_tokenizer_wordpiece || ggl_str_is(llm_token_piece(t, t->eos), "[SEP]");
+}
+
 ggl_status llm_tokenize_pair(const llm_tokenizer *t, ggl_str query, ggl_str document,
                              llm_tokens *out, ggl_error *err) {
     if (t->pair_form.n > 0)
@@ -65,7 +71,7 @@ ggl_status llm_tokenize_pair(const llm_tokenizer *t, ggl_str query, ggl_str docu
     st = llm_tokenize(t, document.s, document.n, LLM_TOKENIZE_BOS, out, err);
     if (st != GGL_OK || out->n == second || out->id[second] != t->bos)
         return st;
-    if (t->kind != &llm_tokenizer_wordpiece && t->eos >= 0) {
+    if (t->eos >= 0 && !ends_by_separator(t)) {
         out->id[second] = t->eos;
         return GGL_OK;
     }

@@ -147,6 +147,26 @@ def test_unigram():
     check(ids(sp, "ban  ban ") == ids(sp, "ban ban"), "spaces are not removed", ids(sp, "ban  ban "))
 
 
+def test_ends_by_kind():
+    """DeBERTa's own folders name no class, and their spm.model has tokens and ids of its own; [MASK] is added."""
+    pieces = [("[PAD]", 0, CONTROL), ("[CLS]", 0, CONTROL), ("[SEP]", 0, CONTROL), ("[UNK]", 0, UNKNOWN)] + [(w, s, NORMAL) for w, s in WORDS]
+    ids_of = field(40, 3) + field(41, 1) + field(42, 2) + field(43, 0)
+    trained = b"".join(piece(*p) for p in pieces) + field(2, field(3, UNIGRAM) + ids_of) + field(3, field(1, b"identity") + field(3, 1) + field(4, 1))
+    config = {"architectures": ["LlamaForCausalLM"], "vocab_size": len(pieces) + 5, "hidden_size": 32, "num_hidden_layers": 1, "intermediate_size": 32,
+              "num_attention_heads": 2, "rms_norm_eps": 1e-5, "max_position_embeddings": 64, "hidden_act": "silu"}
+    for kind, ends in (("deberta-v2", "true\ntrue\n"), ("another", "false\ntrue\n")):
+        one = folder("kind-" + kind, {"spm.model": trained, "added_tokens.json": {"[MASK]": len(pieces)}, "config.json": {**config, "model_type": kind},
+                                      "tokenizer_config.json": {"do_lower_case": False, "vocab_type": "spm"}})
+        run("llm-convert", one, "-o", path("t5.gguf"), "--vocab-only", has="" if kind == "deberta-v2" else "names the tokenizer's class")
+        get = lambda key: run("llm-gguf", "get", path("t5.gguf"), "tokenizer.ggml." + key)
+        check(f"{get('add_bos_token')}{get('add_eos_token')}" == ends, f"the ends of {kind}")
+        numbers = [get(key + "_token_id").strip() for key in ("bos", "padding", "eos", "unknown")]
+        check(numbers == ["1", "0", "2", "3"], f"the special ids of {kind}", numbers)
+        said = [line.split()[0] for line in ids(path("t5.gguf"), "banana").splitlines()]
+        want = ["1"] * (kind == "deberta-v2") + [str(4 + 6), str(4 + 7), "2"]
+        check(said == want, f"other ids of {kind}", said)
+
+
 FAIRSEQ = {"XLMRoberta": ["<s>", "<pad>", "</s>", "<unk>"],
            "Camembert": ["<s>NOTUSED", "<pad>", "</s>NOTUSED", "<unk>", "<unk>NOTUSED", "<s>", "</s>"]}
 
@@ -257,6 +277,7 @@ def test_faults():
 if __name__ == "__main__":
     test_bpe()
     test_unigram()
+    test_ends_by_kind()
     test_fairseq()
     test_source()
     test_faults()

@@ -282,7 +282,19 @@ static llm_tokenizer *with_pairs(const vocab *v, bool ends, const char *form) {
     return t;
 }
 
-/* tests/server/encoders.py has pairs of wordpieces. */
+/* The ends' spelling says how many are between the texts. tests/server/encoders.py has pairs of wordpieces. */
+TEST(pairs_with_a_separator) {
+    static vocab v;
+    add_usual(&v);
+    v.piece[1] = (ggl_str){"[CLS]", 5};
+    v.piece[2] = (ggl_str){"[SEP]", 5};
+    llm_tokenizer *t = with_pairs(&v, true, NULL);
+    REQUIRE(t);
+    CHECK_STR(pair(t, "a", "b"), "[CLS]|▁|a|[SEP]|▁|b|[SEP]");
+    CHECK_STR(pair(t, "", ""), "[CLS]|[SEP]|[SEP]");
+    llm_tokenizer_free(t);
+}
+
 TEST(pairs) {
     static vocab v;
     add_usual(&v);

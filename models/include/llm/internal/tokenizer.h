@@ -48,8 +48,8 @@ GGL_NODISCARD ggl_status llm_tokenize(const llm_tokenizer *t, const char *text, 
 
 /* Appends the ids of a query and a document, as a reranker reads them. If the file has the key
  * tokenizer.chat_template.rerank: those of this text, in which {query} and {document} stand for the two. Else one after the
- * other, each as the tokenizer begins and ends texts, but the second without the token that begins a text. Where that is
- * no separator of its own kind ([CLS] a [SEP] b [SEP], by wordpieces), two ends are between them (<s> a </s></s> b </s>). */
+ * other, each as the tokenizer begins and ends texts, but the second without the token that begins a text. Where the end is
+ * no separator ([CLS] a [SEP] b [SEP], by wordpieces or that name), two ends are between them (<s> a </s></s> b </s>). */
 GGL_NODISCARD ggl_status llm_tokenize_pair(const llm_tokenizer *t, ggl_str query, ggl_str document,
                                            llm_tokens *out, ggl_error *err);
 
