@@ -57,6 +57,7 @@ struct llm_session {
     float *given;   /* [n_ubatch][built.n_row]: these rows; NULL: it makes no guesses */
     float *feature; /* [n_ubatch][built.n_feature]: another model's; NULL: it reads none */
     float *is_given;      /* [n_ubatch]: 1: given counts, 0: feature does */
+    int32_t mask;         /* of blocks of guesses */
     int32_t *guess_token; /* [built.guess.n]; NULL: all tokens */
     void (*hear)(void *ctx, int slot, int64_t pos, int32_t token, const float *row);
     void *hear_ctx;
