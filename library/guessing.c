@@ -94,7 +94,7 @@ static llm_session_params session_params(const llm_guessing_choice *c, const llm
     sp.n_ctx = c->n_ctx ? c->n_ctx : t->n_ctx;
     sp.n_pool = 0;
     sp.n_slots = t->n_sequences;
-    sp.n_rows = 1;
+    sp.n_rows = reads_rows(draft) ? c->n_max : 1; /* it may guess in blocks */
     sp.embeddings = sp.rows = false;
     sp.tap = NULL;
     sp.n_taps = 0;

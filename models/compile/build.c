@@ -174,6 +174,7 @@ ggl_status llm_arch_build_with(const llm_arch *arch, const llm_arch_source *sour
                               .n_guess_layers = ev.n_guess_layers,
                               .guess_apart = ev.guess_apart,
                               .guess_stays = ev.guess_stays,
+                              .n_guess_block = ev.n_guess_block,
                               .guess_token = ev.guess_token,
                               .sees_all = ev.n_stages > 0 && (!arch->has_tokens || ev.gives_stage),
                               .reads_text = ev.n_stages > 0 && arch->has_tokens,

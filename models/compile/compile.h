@@ -169,6 +169,8 @@ struct arch_eval {
     bool over_from_second; /* the first token has no guess: nothing is known before it */
     int n_guess_layers;    /* as in llm_arch_result */
     bool guess_apart, guess_stays;
+    int64_t n_guess_block;
+    ggl_tensor *in_block; /* the input that says whether an element is in a block */
     /* Rows that enter layers of another model: the input, and the layers' numbers. */
     ggl_tensor *features;
     int32_t tap[LLM_ARCH_MAX_TAPS];
@@ -178,6 +180,7 @@ struct arch_eval {
     const ggl_tensor *guess_token; /* as well */
     ggl_tensor
         *tapped[LLM_ARCH_MAX_TAPS]; /* of params.tap: what enters these layers; NULL: not found */
+    ggl_tensor *left;               /* what leaves the last layer; NULL: not found */
     bool tapped_twice;              /* in two loops over layers */
     bool gives_stage;               /* an output belongs to rows of a stage that tokens read */
     uint8_t *rows_of; /* indexed by tensor id: to which rows the value belongs (arch_rows) */

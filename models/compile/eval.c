@@ -154,7 +154,7 @@ static void entries_note(arch_eval *ev, const entries *x) {
             copy_states(ev, x->state + (1 + k) * x->n_global);
 }
 
-/* Sets ev->tapped, if one name alone has another row after the loop than before it: the state that layers hand on. */
+/* Sets ev->tapped and ev->left, if one name alone has another row after the loop than before it: the state that layers hand on. */
 static void entries_end(arch_eval *ev, entries *x) {
     int found = -1, n = 0;
     for (int k = SLOT_FIRST_FREE; x->n > 0 && k < x->n_global; k++)
@@ -167,6 +167,8 @@ static void entries_end(arch_eval *ev, entries *x) {
         ev->tapped_twice |= t && ev->tapped[k];
         ev->tapped[k] = t ? t : ev->tapped[k];
     }
+    if (x->n > 0 && ev->layer >= ev->n_layer)
+        ev->left = n == 1 ? ev->global[found].v.t : NULL;
     ggl_free(x->state);
 }
 
@@ -370,6 +372,12 @@ bool llm_arch_run_block(arch_eval *ev, const arch_stmt *s, arch_slot *outer) {
 /* Sets ev->row, what the stage reads of the token before: an input; of a model that guesses for another one, in elements where that is
  * not given, what is made from the other's rows. */
 static bool make_row(arch_eval *ev, const arch_stmt *s) {
+    if (s->in_block) { /* elements of a block read no rows; what is stored of the others is made from the other model's */
+        ggl_graph_input(ev->g, "end", GGL_I32, 0, NULL, true);
+        ev->in_block = ggl_graph_input(ev->g, "given", GGL_F32, 0, NULL, true);
+        ev->row = ev->over;
+        return llm_arch_graph_ok(ev, s->place);
+    }
     ev->row = ggl_graph_input(ev->g, "row", GGL_F32, 1, ev->over->ne, true);
     if (ev->features) {
         ggl_tensor *src[] = {ggl_graph_input(ev->g, "given", GGL_F32, 0, NULL, true), ev->row,
@@ -456,6 +464,8 @@ static bool count_guess_layers(arch_eval *ev, const arch_stmt *s) {
             return false;
         }
     }
+    ev->n_guess_block = s->in_block ? n : 0;
+    n = s->in_block ? 1 : n;
     ev->n_guess_layers = (int)n;
     ev->guess_apart = s->apart;
     if (at >= 0 && at < n)
@@ -471,7 +481,9 @@ static bool run_guess_layer(arch_eval *ev, const arch_stmt *s, int k, arch_slot 
     const arch_expr *over = s->expr[0];
     char text[256];
     if (s->n_expr > 1) {
-        const arch_slot number = {.v = llm_arch_number(k), .bound = true};
+        const arch_slot number = {.v = s->in_block ? llm_arch_tensor_value(ev->in_block)
+                                                   : llm_arch_number(k),
+                                  .bound = true};
         *llm_arch_target_slot(ev, &s->target[1]) = number;
         outer[s->target[1].slot] = number;
     }
@@ -525,7 +537,12 @@ static bool run_over(arch_eval *ev, const arch_stmt *s, arch_slot *outer) {
         llm_arch_error(ev, s->place, "a descriptor has one stage over a value at most");
         return false;
     }
-    if (ev->features && s->n_expr > 1) {
+    if (s->in_block && (!ev->features || !s->optional)) {
+        llm_arch_error(ev, s->place,
+                       "only a model that guesses for another one, from = 1, guesses in blocks");
+        return false;
+    }
+    if (ev->features && s->n_expr > 1 && !s->in_block) {
         llm_arch_error(ev, s->target[1].place,
                        "a model that guesses for another one has one layer that does: the layers "
                        "in it are a loop in the stage");

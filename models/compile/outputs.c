@@ -169,11 +169,13 @@ static ggl_tensor *tapped_rows(arch_eval *ev, int k) {
         return find_embedding(ev, ev->global[logits].v.t, &t) ? t : NULL;
     if (at == LLM_TAP_WINDOW || at == LLM_TAP_ALL)
         return stored_rows(ev, at == LLM_TAP_WINDOW);
-    if (at < 0 || at >= ev->n_layer) {
+    if (at < 0 || at > ev->n_layer) {
         ev->status = ggl_fail(ev->err, GGL_LIMIT, "%s: layer %d does not exist: the model has %lld",
                               ev->family, at, (long long)ev->n_layer);
         return NULL;
     }
+    if (at == ev->n_layer && ev->left)
+        return ev->left;
     if (ev->tapped_twice)
         return no_rows(
             ev,

@@ -18,6 +18,8 @@ typedef struct draft {
     int n_layers;
     bool is_apart; /* each of them reads rows of the model */
     bool stays;    /* further guesses are made in the place of the first */
+    int64_t
+        n_block; /* all are made at once, with the token before in a block of so many; 0: one after the other */
     int slot;
     int32_t *slots; /* [n_ctx], each of them `slot` */
     float p_min;
@@ -286,6 +288,58 @@ static llm_session *run_guesses(draft *d, const int32_t *id, size_t n, const int
     return st == GGL_OK || fail(d, st, &err) ? s : NULL;
 }
 
+/* Guesses of a block. */
+typedef struct block_guesses {
+    const llm_session *s;
+    int32_t id[LLM_GUESS_MOST];
+    float p[LLM_GUESS_MOST];
+    int64_t n;
+} block_guesses;
+
+static void take_guess(void *ctx, int64_t i, const float *logits) {
+    block_guesses *g = ctx;
+    (void)i;
+    g->id[g->n] =
+        llm_session_token_of(g->s, likeliest(logits, llm_session_n_logits(g->s), &g->p[g->n]));
+    g->n++;
+}
+
+/* Makes all guesses at once: runs the newest token and masks, in a block that is as long for each number of guesses, and takes them out of the slot,
+ * which has so much room. */
+static int64_t propose_block(draft *d, int32_t newest, int32_t *out, uint8_t *class, int64_t n_max,
+                             int64_t room) {
+    block_guesses g = {.s = d->session};
+    int32_t id[LLM_GUESS_MOST + 1];
+    bool want[LLM_GUESS_MOST + 1];
+    ggl_error err = {0};
+    const int64_t n = d->n_block < room ? d->n_block : room;
+    if (n < 2)
+        return 0;
+    for (int64_t i = 0; i < n; i++) {
+        id[i] = i ? llm_session_mask(d->session) : newest;
+        want[i] = i > 0 && i <= n_max;
+    }
+    const llm_batch b = {.n = n,
+                         .token = id,
+                         .slot = d->slots,
+                         .is_block = true,
+                         .want = want,
+                         .each = take_guess,
+                         .ctx = &g};
+    d->is_ready = false;
+    ggl_status st = llm_session_eval(d->session, &b, &err);
+    if (st == GGL_OK)
+        st = cut(d, d->n_held - d->n_first, &err);
+    if (st != GGL_OK)
+        return (void)fail(d, st, &err), 0;
+    int64_t k = 0;
+    for (; k < g.n && g.p[k] >= d->p_min; k++) {
+        out[k] = g.id[k];
+        class[k] = (uint8_t)(g.p[k] * (PACE_CLASSES - 1));
+    }
+    return k;
+}
+
 static int64_t draft_propose(void *self, const int32_t *id, size_t n, int32_t *out, uint8_t *class,
                              int64_t n_max) {
     draft *d = self;
@@ -295,6 +349,8 @@ static int64_t draft_propose(void *self, const int32_t *id, size_t n, int32_t *o
     n_max = n_max < room ? n_max : room;
     if (!d->is_ready)
         return 0;
+    if (d->n_block > 0) /* the masks have places in the slot, too */
+        return propose_block(d, id[n - 1], out, class, n_max, room);
     while (s) {
         float p;
         const int32_t best =
@@ -384,6 +440,15 @@ static ggl_status set_up(draft *d, const llm_draft_params *dp, ggl_error *err) {
     return st;
 }
 
+/* Returns how many elements a block has: as many as the session computes at once. */
+static int64_t block_of(const llm_session *s) {
+    int64_t n = llm_session_built(s)->n_guess_block;
+    const int64_t most[] = {llm_session_n_rows(s) + 1, llm_session_n_ubatch(s), LLM_GUESS_MOST + 1};
+    for (size_t k = 0; k < sizeof most / sizeof *most; k++)
+        n = most[k] < n ? most[k] : n;
+    return n;
+}
+
 ggl_status llm_guess_draft(llm_guess **out, const llm_guess_params *p,
                            const llm_draft_params *draft_params, ggl_error *err) {
     llm_draft_params own = llm_draft_default();
@@ -406,6 +471,7 @@ ggl_status llm_guess_draft(llm_guess **out, const llm_guess_params *p,
                  .heard = dp->heard,
                  .is_apart = llm_session_built(dp->session)->guess_apart,
                  .stays = llm_session_built(dp->session)->guess_stays,
+                 .n_block = block_of(dp->session),
                  .n_row = llm_session_n_row(dp->session),
                  .n_heard = dp->heard ? llm_heard_n_row(dp->heard) : 0,
                  .n_first = llm_session_from_second(dp->session),

@@ -213,6 +213,7 @@ struct arch_stmt {
     bool optional; /* WEIGHT: '?'; STAGE: `from = 1` */
     bool apart;    /* STAGE of several layers: `ahead = NAME + 1` */
     bool stays;    /* STAGE: `stay = 1` */
+    bool in_block; /* STAGE: `block NAME < n`; the name is the second target */
     bool bias, bias_optional;
     arch_expr *other; /* WEIGHT: the value after `??`; IGNORE, ABSENT: the condition or NULL */
 };

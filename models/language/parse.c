@@ -171,7 +171,7 @@ static bool parse_one(arch_parser *p, const char *name) {
     return true;
 }
 
-/* "layer" NAME "<" expr, after "layer" */
+/* ( "layer" | "block" ) NAME "<" expr, after the first word */
 static bool parse_layers_over(arch_parser *p, arch_stmt *s) {
     arch_target *both = llm_arch_parse_alloc(p, 2, sizeof *both);
     arch_expr **expr = llm_arch_parse_alloc(p, 2, sizeof *expr);
@@ -180,7 +180,9 @@ static bool parse_layers_over(arch_parser *p, arch_stmt *s) {
     both[0] = s->target[0];
     expr[0] = s->expr[0];
     if (!parse_target(p, &both[1]) ||
-        !llm_arch_expect(p, "<", "after the name of the layer's number") ||
+        !llm_arch_expect(p, "<",
+                         s->in_block ? "after the name that says whether an element is guessed"
+                                     : "after the name of the layer's number") ||
         !(expr[1] = llm_arch_parse_expr(p)))
         return false;
     s->target = both;
@@ -248,7 +250,7 @@ static bool parse_over_rows(arch_parser *p, arch_stmt *s) {
            (s->expr[2] = number_expr(p, 0)) && parse_row_options(p, s);
 }
 
-/* "over" NAME "(" "ahead" "=" ( "1" | NAME "+" "1" ) [ "," "from" "=" "1" ] [ "," "stay" "=" "1" ] [ "," "layer" NAME "<" expr ] ")" */
+/* "over" NAME "(" "ahead" "=" ( "1" | NAME "+" "1" ) [ "," "from" "=" "1" ] [ "," "stay" "=" "1" ] [ "," ( "layer" | "block" ) NAME "<" expr ] ")" */
 static bool parse_over(arch_parser *p, arch_stmt *s) {
     arch_target counted = {0};
     p->tok++;
@@ -276,7 +278,7 @@ static bool parse_over(arch_parser *p, arch_stmt *s) {
     if (!parse_one(p, "ahead"))
         return false;
     bool more = llm_arch_accept(p, ",");
-    if (more && !llm_arch_is(p, "layer") && !llm_arch_is(p, "stay")) {
+    if (more && !llm_arch_is(p, "layer") && !llm_arch_is(p, "stay") && !llm_arch_is(p, "block")) {
         s->optional = true;
         if (!parse_option(p, "from") || !parse_one(p, "from"))
             return false;
@@ -288,8 +290,9 @@ static bool parse_over(arch_parser *p, arch_stmt *s) {
             return false;
         more = llm_arch_accept(p, ",");
     }
-    if (more &&
-        (!llm_arch_expect(p, "layer", "as the last option of 'over'") || !parse_layers_over(p, s)))
+    s->in_block = more && llm_arch_accept(p, "block");
+    if (more && ((!s->in_block && !llm_arch_expect(p, "layer", "as the last option of 'over'")) ||
+                 !parse_layers_over(p, s)))
         return false;
     return check_counted(p, s, &counted) && llm_arch_expect(p, ")", "after the options of 'over'");
 }

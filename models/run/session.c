@@ -394,6 +394,23 @@ static ggl_status find_guess_tokens(llm_session *s, const llm_model *m, ggl_erro
     return GGL_OK;
 }
 
+/* Finds the token of masks, which a model that guesses in blocks needs. */
+static ggl_status find_mask(llm_session *s, const llm_model *m, ggl_error *err) {
+    int64_t id = -1;
+    const char *file = ggl_gguf_name(llm_model_file(m)), *key = "tokenizer.ggml.mask_token_id";
+    const int found = ggl_gguf_get_integer(llm_model_file(m), key, &id, err);
+    if (found < 0)
+        return GGL_FORMAT;
+    if (id < 0 || id >= s->built.n_vocab)
+        return ggl_fail(
+            err, GGL_FORMAT,
+            "%s: key %s is %s, but the model guesses in blocks, and needs the token that "
+            "stands where one is guessed",
+            file, key, found ? "no token" : "missing");
+    s->mask = (int32_t)id;
+    return GGL_OK;
+}
+
 static ggl_status alloc_arrays(llm_session *s, ggl_error *err) {
     const size_t n = (size_t)s->n_ubatch, n_ctx = (size_t)s->n_ctx;
     s->token = ggl_calloc(n, sizeof *s->token);
@@ -469,6 +486,8 @@ ggl_status llm_session_new(llm_session **out, const llm_model *m, const llm_sess
     }
     if (st == GGL_OK && s->guesses)
         st = find_guess_tokens(s, m, err);
+    if (st == GGL_OK && s->guesses && s->built.n_guess_block > 0)
+        st = find_mask(s, m, err);
     if (st == GGL_OK && s->reads_text)
         st = find_start(s, m, err);
     for (size_t i = 0; i < p->n_adapters && st == GGL_OK; i++)
@@ -596,6 +615,10 @@ const llm_rows_input *llm_session_rows_input(const llm_session *s, int k) {
 
 bool llm_session_from_second(const llm_session *s) {
     return s->guesses && s->built.from_second;
+}
+
+int32_t llm_session_mask(const llm_session *s) {
+    return s->mask;
 }
 
 int64_t llm_session_n_logits(const llm_session *s) {

@@ -66,6 +66,7 @@ struct llm_session {
     int64_t n_tasks;      /* of adapters for tasks; 0: there are none */
     float *task;          /* [n_ubatch][n_tasks]: 1: the token is of the task */
     float *is_given;      /* [n_ubatch]: 1: given counts, 0: feature does */
+    int32_t mask;         /* of blocks of guesses */
     int32_t *guess_token; /* [built.guess.n]; NULL: all tokens */
     void (*hear)(void *ctx, int slot, int64_t pos, int32_t token, const float *row);
     void *hear_ctx;

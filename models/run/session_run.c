@@ -36,8 +36,15 @@ static ggl_status check_outputs(const llm_session *s, const llm_batch *b, ggl_er
     if (b->n > 0 && b->feature && !s->feature)
         return ggl_fail(err, GGL_USAGE,
                         "the session reads no rows of another model (llm_batch.feature)");
+    if (b->n > 0 && b->is_block &&
+        (!s->built.n_guess_block || b->row || b->feature || b->n > s->n_ubatch))
+        return ggl_fail(err, GGL_USAGE,
+                        "a block of %" PRId64 " guesses: the session makes %s, of at most %" PRId64
+                        " tokens, without rows",
+                        b->n, s->built.n_guess_block ? "blocks" : "no blocks", s->n_ubatch);
     const bool has_rows =
-        s->built.guess_stays ? b->feature != NULL : (b->row != NULL) != (b->feature != NULL);
+        b->is_block ||
+        (s->built.guess_stays ? b->feature != NULL : (b->row != NULL) != (b->feature != NULL));
     if (b->n > 0 && (s->guesses ? !has_rows : b->row || b->feature))
         return ggl_fail(err, GGL_USAGE,
                         s->guesses ? "a session of guesses needs the rows of the tokens before "
@@ -151,7 +158,8 @@ static void give_row(llm_session *s, const llm_batch *b, int64_t i, int64_t n) {
         memcpy(s->feature + n * n_feature, b->feature + i * n_feature,
                (size_t)n_feature * sizeof *s->feature);
     if (s->feature)
-        s->is_given[n] = b->row ? 1 : 0;
+        s->is_given[n] = b->row || b->is_block ? 1 : 0;
+    s->end[n] = b->is_block ? (int32_t)(s->slots.state[slot_of(b, i)].n_past + b->n) : 0;
 }
 
 /* Copies the row that stands for token i to element n of the ubatch, if there is one. */
@@ -183,8 +191,11 @@ static ggl_status set_inputs(llm_session *s, const llm_batch *b, ggl_error *err)
 /* Sets the inputs of guesses. What is not copied is left from before: it does not count. */
 static ggl_status set_rows(llm_session *s, int64_t n, ggl_error *err) {
     const size_t size = sizeof(float), rows = (size_t)n;
-    ggl_status st =
-        ggl_sched_set(s->sched, "row", s->given, rows * (size_t)s->built.n_row * size, n, err);
+    const bool in_blocks = s->built.n_guess_block > 0;
+    ggl_status st = in_blocks
+                        ? ggl_sched_set(s->sched, "end", s->end, rows * sizeof *s->end, n, err)
+                        : ggl_sched_set(s->sched, "row", s->given,
+                                        rows * (size_t)s->built.n_row * size, n, err);
     if (st == GGL_OK && s->feature)
         st = ggl_sched_set(s->sched, "features", s->feature,
                            rows * (size_t)s->built.n_feature * size, n, err);

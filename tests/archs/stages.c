@@ -208,6 +208,13 @@ TEST(ahead) {
          ""},
         {"input y [n] from layers(0)\nstage d over y(ahead = 1, layer k < 2):\n  return y\n" GUESS,
          "a model that guesses for another one has one layer that does"},
+        {"input y [n] from layers(0)\nstage d over y(ahead = 1, from = 1, block b < 4):\n"
+         "  return where(b, token_embd[token], y)\n" GUESS,
+         ""},
+        {MAIN "stage d over x(ahead = 1, block b < 4):\n  return x\n" GUESS,
+         "only a model that guesses for another one, from = 1, guesses in blocks"},
+        {MAIN "stage d over x(ahead = 1, block b):\n  return x\n" GUESS,
+         "after the name that says whether an element is guessed"},
         {MAIN "stage d over x(every = 2):\n  return x\n" GUESS, "over x(ahead = 1)"},
         {MAIN "stage d over x:\n  return x\n" GUESS, "over x(ahead = 1)"},
         {MAIN "stage d over x(ahead = 1) \"blk.{m}.\":\n  w [n]\n  return x * w\n" GUESS,

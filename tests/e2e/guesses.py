@@ -64,9 +64,25 @@ stage draft over y(ahead = 1, from = 1, stay = 1):
   return rms(embd[token] + y * 0.1 + flat(attend(q, cache(heads(k, 4), heads(v, 4)))) * 0.2, 1e-6)
 guess = linear(draft, output)
 """
+BLOCK = """arch foretelling
+language 2
+n_embd = .embedding_length
+ignore .block_count, .attention.head_count, "blk.*"
+token_embd [n_embd, n_vocab]
+input taken [2*n_embd] from layers([1, 2])
+a, b = split(taken, n_embd, n_embd)
+y = a + b
+freq, mag = rope_scaled(n_embd / 4, 10000)
+stage draft over y(ahead = 1, from = 1, block c < 5):
+  h = heads(where(c, token_embd[token], y), 4)
+  h = rope_half(h, freq, mag)
+  return rms(token_embd[token] + attention(h, h, h), 1e-6)
+output [n_embd, n_vocab]
+guess = linear(draft, output)
+"""
 
 
-def model(name, text, layers, parts=("token_embd", "output")):
+def model(name, text, layers, parts=("token_embd", "output"), more=()):
     """Writes a small model with random weights, whose descriptor is in the file, with the weights of so many layers."""
     rng, tensors = random.Random(7), []
     for tensor, shape in [(part, (DIM, len(TOKENS))) for part in parts] + [
@@ -78,7 +94,7 @@ def model(name, text, layers, parts=("token_embd", "output")):
             ("tokenizer.ggml.model", "string", "llama"), ("tokenizer.ggml.tokens", "string", TOKENS),
             ("tokenizer.ggml.scores", "f32", [-float(i) for i in range(len(TOKENS))]),
             ("tokenizer.ggml.token_type", "i32", [2, 3, 3] + [6] * 256 + [1] * (len(TOKENS) - 259)),
-            ("tokenizer.ggml.bos_token_id", "u32", 1), ("tokenizer.ggml.eos_token_id", "u32", 2), ("tokenizer.ggml.unknown_token_id", "u32", 0)]
+            ("tokenizer.ggml.bos_token_id", "u32", 1), ("tokenizer.ggml.eos_token_id", "u32", 2), ("tokenizer.ggml.unknown_token_id", "u32", 0), *more]
     put(name, gguf_file.gguf(keys, tensors))
 
 
@@ -92,6 +108,8 @@ for name, ahead in (("row", "1"), ("apart", "i + 1")):
 model("none.gguf", DESCRIPTOR, LAYERS)
 model("head.gguf", HEAD, 0, ("output",))
 model("stays.gguf", STAYS, 0, ("output",))
+model("block.gguf", BLOCK, 0, ("output",), [("tokenizer.ggml.mask_token_id", "u32", 7)])
+model("maskless.gguf", BLOCK, 0, ("output",))
 model("cut.gguf", DESCRIPTOR + GUESSES, LAYERS)
 
 for args in (("-n", "60", "--temp", "0"), ("-n", "60", "--temp", "0", "-ub", "7", "-t", "2"), ("-n", "40", "-s", "3", "--temp", "0.7"),
@@ -101,10 +119,10 @@ for args in (("-n", "60", "--temp", "0"), ("-n", "60", "--temp", "0", "-ub", "7"
         check(cli(*args, *more) == want, f"{args} {more}: another text")
     for file in ("row.gguf", "apart.gguf"):
         check(cli(*args, "--draft", "--draft-p-min", "0", file=file) == want, f"{args} {file}: another text")
-    for head in ("head.gguf", "stays.gguf"):
+    for head in ("head.gguf", "stays.gguf", "block.gguf"):
         check(cli(*args, "--draft", head, "--draft-p-min", "0", file="none.gguf") == cli(*args, file="none.gguf"), f"{args} --draft {head}: another text")
 cli("-n", "60", "--temp", "0", "--draft", "--draft-p-min", "0", has="guesses")
-for head in ("head.gguf", "stays.gguf"):
+for head in ("head.gguf", "stays.gguf", "block.gguf"):
     cli("-n", "60", "--temp", "0", "--draft", head, "--draft-p-min", "0", file="none.gguf", has="guesses")
 check(cli("-n", "20", "-s", "1", "-c", "64", "--draft", "-cd", "32") == cli("-n", "20", "-s", "1", "-c", "64"), "a smaller context of the guesses")
 
@@ -115,6 +133,7 @@ cli("-n", "20", "--draft", "head.gguf", "--draft", "stays.gguf", file="none.gguf
 cli("-n", "4", "--spec-type", "ngram-mod,draft-mtp", code=2, has="not several at once")
 cli("-n", "4", "--guess-always", code=2, has="--guess-always needs --lookup or --draft")
 cli("-n", "4", file="head.gguf", code=1, has="it guesses for another one, -m MODEL --draft head.gguf")
+cli("-n", "4", "--draft", "maskless.gguf", file="none.gguf", code=1, has="key tokenizer.ggml.mask_token_id is missing, but the model guesses in blocks")
 cli("-n", "4", "--draft", file="none.gguf", code=1, has="--draft without a model: foretelling: the model has no layers that guess")
 cli("-n", "4", file="cut.gguf", code=1, has="tensor blk.2.attn_q.weight is missing")
 cli("-n", "4", "--draft", "", code=2, has="--draft: the value MODEL is empty")

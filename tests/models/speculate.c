@@ -356,6 +356,7 @@ static bool write_tiny(const char *path, const char *text) {
     ggl_gguf_writer *w = ggl_gguf_writer_new();
     ggl_gguf_put_string(w, "general.architecture", "tiny", 4);
     ggl_gguf_put_string(w, "general.descriptor", text, strlen(text));
+    ggl_gguf_put(w, "tokenizer.ggml.mask_token_id", GGL_GGUF_U32, false, (uint32_t[]){9}, 1);
     ggl_gguf_put_tensor(w, "token_embd.weight", GGL_F32, 2, (int64_t[]){WIDTH, VOCAB}, embd);
     const bool ok = CHECK_OK(ggl_gguf_writer_write(w, path, &err), &err);
     ggl_gguf_writer_free(w);
@@ -511,9 +512,11 @@ static bool pair_open(fixture *f, const llm_model *head) {
     p.fold = f->reference;
     p.only = "guess";
     p.other = f->model;
+    p.n_rows = 5;
     if (!CHECK_OK(llm_session_new(&f->draft, head, &p, &f->err), &f->err))
         return false;
-    CHECK(llm_session_built(f->draft)->guess_stays);
+    CHECK(llm_session_built(f->draft)->guess_stays !=
+          (llm_session_built(f->draft)->n_guess_block > 0));
     p.only = NULL;
     p.other = NULL;
     p.tap = llm_session_built(f->draft)->tap;
@@ -522,6 +525,53 @@ static bool pair_open(fixture *f, const llm_model *head) {
            CHECK_OK(llm_session_alloc(f->fast, &f->err), &f->err) &&
            CHECK_OK(llm_session_alloc(f->draft, &f->err), &f->err) &&
            CHECK_OK(llm_heard_new(&f->heard, f->fast, &f->err), &f->err);
+}
+
+/* One that makes its guesses at once: each mask sees the tokens before, the newest one and the other masks, all alike. */
+static const char in_block[] =
+    "arch tiny\nlanguage 2\ninput taken [16] from layers([\"state\"])\n"
+    "y = taken + 0\nstage draft over y(ahead = 1, from = 1, block b < 6):\n"
+    "  embd [16, n_vocab] from \"target:token_embd.weight\"\n"
+    "  r = heads(where(b, embd[token] * 0.3, y), 1)\n"
+    "  a = attention(heads(embd[token] * 0, 1), r, r)\n"
+    "  return embd[token] * 0.1 + a\n"
+    "token_embd [16, n_vocab]\nguess = linear(draft, token_embd)\n";
+enum { MASK = 9 };
+
+static void check_in_block(fixture *f) {
+    const llm_draft_params dp = {.size = sizeof dp, .session = f->draft, .heard = f->heard};
+    llm_guess_params gp = llm_guess_default();
+    int32_t id[64], out[8];
+    gp.always = true;
+    if (!CHECK_OK(llm_guess_draft(&f->guess[DRAFT], &gp, &dp, &f->err), &f->err))
+        return;
+    const llm_guesser *g = llm_guess_guesser(f->guess[DRAFT]);
+    CHECK_INT(llm_session_mask(f->draft), MASK);
+    for (size_t n = 2, n_old = 0; n < 40; n_old = n, n += 1 + below(f, 4)) {
+        for (size_t i = n_old; i < n; i++)
+            id[i] = (int32_t)below(f, VOCAB);
+        const size_t n_past = (size_t)llm_session_n_past(f->fast, 0);
+        const llm_batch b = {.n = (int64_t)(n - 1 - n_past), .token = id + n_past};
+        if (b.n > 0 && !CHECK_OK(llm_session_eval(f->fast, &b, &f->err), &f->err))
+            return;
+        const int n_max = 1 + (int)below(f, 7), n_out = n_max < 5 ? n_max : 5;
+        float row[WIDTH];
+        for (int i = 0; i < WIDTH; i++) {
+            float sum = 0.3f * (embedded(id[n - 1], i) + 5 * embedded(MASK, i));
+            for (size_t t = 0; t + 1 < n; t++)
+                sum += embedded(id[t], i);
+            row[i] = 0.1f * embedded(MASK, i) + sum / (float)(n + 5);
+        }
+        CHECK_INT(g->guess(g->self, id, n, n_old, out, n_max), n_out);
+        for (int k = 0; k < n_out; k++)
+            if (!CHECK_INT(out[k], best_of(row)))
+                return;
+        CHECK_INT(llm_session_n_past(f->draft, 0), (int64_t)n - 1);
+    }
+    const int32_t two[] = {1, 2};
+    const llm_batch b = {.n = 2, .token = two, .is_block = true};
+    CHECK_INT(llm_session_eval(f->fast, &b, &f->err), GGL_USAGE);
+    CHECK_HAS(f->err.msg, "no blocks");
 }
 
 static void check_in_place(fixture *f) {
@@ -555,7 +605,7 @@ static void check_in_place(fixture *f) {
     }
 }
 
-TEST(guesses_in_place) {
+static void check_pair(const char *text, void (*check)(fixture *f)) {
     fixture f = {.seed = sample_seed()};
     const llm_model_params mp = {.size = sizeof mp, .arch_dirs = ""};
     llm_model *head = NULL;
@@ -565,15 +615,23 @@ TEST(guesses_in_place) {
     const bool ok =
         CHECK(write_tiny(other, "arch tiny\nlanguage 2\ntoken_embd [16, n_vocab]\nx = "
                                 "token_embd[token]\nlogits = linear(x, token_embd)\n")) &&
-        CHECK(write_tiny(path, in_place)) &&
+        CHECK(write_tiny(path, text)) &&
         CHECK_OK(ggl_backend_open(&f.cpu, "cpu", NULL, &f.err), &f.err) &&
         CHECK_OK(ggl_backend_open(&f.reference, "reference", NULL, &f.err), &f.err) &&
         CHECK_OK(llm_model_open(&f.model, other, &mp, &f.err), &f.err) &&
         CHECK_OK(llm_model_open(&head, path, &mp, &f.err), &f.err);
     if (ok && pair_open(&f, head))
-        check_in_place(&f);
+        check(&f);
     teardown(&f);
     llm_model_free(head);
+}
+
+TEST(guesses_in_place) {
+    check_pair(in_place, check_in_place);
+}
+
+TEST(guesses_in_a_block) {
+    check_pair(in_block, check_in_block);
 }
 
 /* Checks of graphs take both ways of a model that guesses for another one. */

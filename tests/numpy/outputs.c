@@ -5,7 +5,7 @@
  * row of its output. WHAT: logits (of all tokens), none, mean, cls, last (embeddings, not normalized), rank
  * (scores); or, of one text, rows (what layers that guess read of each token), guess (their logits of all tokens) or guess-rows
  * (what takes the place of rows in further guesses), --pieces: in batches of N tokens; --layer: of several layers that guess, number K;
- * --target: the model for which MODEL guesses, without the first token. Exit code 0, or 1 with a message. */
+ * of a model that guesses in blocks: the logits of a block after the text. --target: the model for which MODEL guesses, without the first token. Exit code 0, or 1 with a message. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 #include "ggl/backends.h"
 #include "llm/internal/embed.h"
 
-enum { MAX_TEXTS = 16, MAX_TOKENS = 4096, MAX_LAYERS = 8, MAX_ADAPTERS = 4 };
+enum { MAX_TEXTS = 16, MAX_TOKENS = 4096, MAX_LAYERS = 8, MAX_ADAPTERS = 4, MAX_BLOCK = 32 };
 
 typedef struct run {
     const char *model, *output, *backend, *arch, *file, *target;
@@ -143,12 +143,31 @@ static void hear(void *ctx, int slot, int64_t pos, int32_t token, const float *r
     keep(r, row, 1, r->n_columns);
 }
 
+/* Runs a block that begins with the last token, after the others' rows: the scores of its other elements are kept. */
+static ggl_status run_block(run *r, int64_t n_block, ggl_error *err) {
+    int32_t token[MAX_BLOCK];
+    bool want[MAX_BLOCK];
+    for (int64_t i = 0; i < n_block; i++) {
+        token[i] = i ? llm_session_mask(r->head) : r->token[r->n - 1];
+        want[i] = i > 0;
+    }
+    return llm_session_eval(r->head,
+                            &(llm_batch){.n = n_block,
+                                         .token = token,
+                                         .is_block = true,
+                                         .want = want,
+                                         .each = keep_guess,
+                                         .ctx = r},
+                            err);
+}
+
 /* Runs layer k with the rows of the tokens `distance` before, row[n][n_row]. */
 static ggl_status run_layer(run *r, int k, const float *row, int64_t n_row, int64_t distance,
                             ggl_error *err) {
     llm_session *head = r->layers[k];
     const int64_t n = r->n, most = r->piece ? r->piece : n;
-    const bool is_other = llm_session_n_feature(head) > 0, is_last = k == r->layer;
+    const int64_t n_block = llm_session_built(head)->n_guess_block;
+    const bool is_other = llm_session_n_feature(head) > 0, is_last = k == r->layer && !n_block;
     float *before = calloc((size_t)(n * n_row), sizeof *before);
     if (distance < n)
         memcpy(before + distance * n_row, row, (size_t)((n - distance) * n_row) * sizeof *before);
@@ -165,7 +184,7 @@ static ggl_status run_layer(run *r, int k, const float *row, int64_t n_row, int6
                                            .ctx = r},
                               err);
     free(before);
-    return st;
+    return st == GGL_OK && n_block && n_block <= MAX_BLOCK ? run_block(r, n_block, err) : st;
 }
 
 /* Runs the model, and then its layers that guess with the rows that it gave, or that the layer before them gave. */

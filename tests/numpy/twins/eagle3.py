@@ -1,21 +1,5 @@
 """EAGLE-3 (Li et al. 2025, arXiv 2503.01840; the authors' modeling): one layer that reads a token and what three layers of another model had before it."""
-from kin import *
-from nano import CASES, Case
-
-
-def entering(k, w, tokens, layers):
-    """The rows that enter these layers of a llama, side by side."""
-    eps, n_head = k("attention.layer_norm_rms_epsilon"), k("attention.head_count")
-    theta, mag = scaled_frequencies(k, k("attention.key_length"))
-    x, before = w["token_embd.weight"][tokens], []
-    for l in range(k("block_count")):
-        before.append(x)
-        b = layer(w, l)
-        h = rms_norm(x, b("attn_norm"), eps)
-        q, key, v = (split_heads(h @ b("attn_" + part).T, n) for part, n in (("q", n_head), ("k", 2), ("v", 2)))
-        x = x + merge_heads(attention(rotate(q, theta, False, mag), rotate(key, theta, False, mag), v)) @ b("attn_output").T
-        x = x + swiglu(b, rms_norm(x, b("ffn_norm"), eps))
-    return np.concatenate([before[l] for l in layers], axis=-1)
+from tapped import *
 
 
 def guesses(case):
@@ -41,20 +25,6 @@ def guesses(case):
         out[:, w["d2t"].astype(int)] = scores
         return out
     return forward
-
-
-def target(n_embd, seed):
-    w = Weights(seed)
-    w.embedding(N_VOCAB, n_embd, False)
-    for l in range(4):
-        w.norm(f"blk.{l}.attn_norm", n_embd)
-        w.norm(f"blk.{l}.ffn_norm", n_embd)
-        w.attention(l, n_embd, 4, 2, 10)
-        w.gated(l, n_embd, 52)
-    w.norm("output_norm", n_embd)
-    keys = {**keys_of(4, n_embd, 52, 4, 1e-2), "attention.head_count_kv": 2, "attention.key_length": 10, "attention.value_length": 10,
-            "rope.freq_base": 300.0, "rope.dimension_count": 10, "vocab_size": N_VOCAB}
-    return Case("eagle3-target", "llama", keys, w, None)
 
 
 def model(name, seed, n_embd, heads, more={}, layers=(1, 2, 3), d=12, own=True, some=0, factors=0, norm_fc=False, n_target=34):

@@ -184,7 +184,8 @@ typedef struct llm_arch_params {
     /* Also makes the output "rows" [llm_arch_result.n_row]: of each token, what the stage that guesses reads of the token
      * before. GGL_UNSUPPORTED: the model has no such stage. */
     bool rows;
-    /* Makes the output "rows" of other rows: those that enter the layers tap[n_taps] (counted from 0; or LLM_TAP_ ..), side by side, for a model that
+    /* Makes the output "rows" of other rows: those that enter the layers tap[n_taps] (counted from 0; their number: what leaves the last; or
+     * LLM_TAP_ ..), side by side, for a model that
      * guesses for this one. GGL_UNSUPPORTED: layers hand on more than one row, or it has no such rows; GGL_LIMIT: there is no such layer, or more than
      * LLM_ARCH_MAX_TAPS. */
     const int32_t *tap;
@@ -249,6 +250,10 @@ typedef struct llm_arch_result {
     /* Further guesses are made in the place of the first: the element runs again with the features that it had, the newest guess as its token, and
      * "rows" of the last run as its row. */
     bool guess_stays;
+    /* Guesses are made all at once, in a block of at most so many elements behind those of the text: its newest token and then masks, whose scores are
+     * those of the guesses. The elements of a block have the input "given" 1 and "end" (i32) the number of elements with the block, all of which
+     * they see; the others have 0 and 0. There is no input "row". 0: they are made one after the other. */
+    int64_t n_guess_block;
     /* The tokens that guesses are, a weight [guess.n] of i32 or i64, owned by the graph; NULL: guess.n is n_vocab. */
     const ggl_tensor *guess_token;
     /* The descriptor is a stage: each token sees all tokens of its text, so a text runs whole, in one batch,

@@ -160,6 +160,8 @@ int64_t llm_session_n_given(const llm_session *s);
 int64_t llm_session_n_feature(const llm_session *s);
 /* In a session of guesses: the first token of a text is not among those that are run. */
 bool llm_session_from_second(const llm_session *s);
+/* In a session that guesses in blocks: the token of a mask, which stands where one is guessed. */
+int32_t llm_session_mask(const llm_session *s);
 /* How many scores `each` gets, n_vocab or, of guesses for some of the tokens, fewer; and which token the i-th is for. */
 int64_t llm_session_n_logits(const llm_session *s);
 int32_t llm_session_token_of(const llm_session *s, int64_t i);
@@ -193,6 +195,9 @@ typedef struct llm_batch {
      * number is then only a number from the vocabulary. NULL: none. */
     const float *given;
     const bool *is_given;
+    /* A block of guesses (llm_arch_result.n_guess_block), which see each other: at most n_ubatch tokens, in one slot, and n_rows wanted. They have
+     * neither row nor feature. */
+    bool is_block;
     /* [n]: tokens whose logits are wanted; NULL: only the last, or none with want_embedding */
     const bool *want;
     /* [n]: tokens whose embeddings are wanted; NULL: none. An embedding is what the model's last product
