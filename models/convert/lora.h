@@ -20,7 +20,8 @@ typedef struct llm_lora llm_lora;
  * that may be ignored. */
 GGL_NODISCARD ggl_status llm_lora_open(llm_lora **out, const char *folder,
                                        const llm_arch_ignore *ignore, ggl_error *err);
-/* Opens the adapter for a task that the model's folder has itself, with its config.json. GGL_USAGE: there is no such task. */
+/* Opens the adapter for a task that the model's folder has itself, with its config.json. The caller frees
+ * *out, after a failure, too. GGL_USAGE: there is no such task. */
 GGL_NODISCARD ggl_status llm_lora_open_task(llm_lora **out, const char *folder,
                                             const json_value *config, const char *task,
                                             ggl_error *err);

@@ -46,8 +46,7 @@ static const char *prompt_of(llm_lora *l, const json_value *config) {
 
 ggl_status llm_lora_open_task(llm_lora **out, const char *folder, const json_value *config,
                               const char *task, ggl_error *err) {
-    *out = NULL;
-    llm_lora *l = ggl_calloc(1, sizeof *l);
+    llm_lora *l = *out = ggl_calloc(1, sizeof *l);
     if (!l)
         return ggl_fail(err, GGL_NOMEM, "out of memory");
     l->folder = l->file_path = ggl_arena_strndup(&l->arena, folder, strlen(folder));
@@ -72,15 +71,12 @@ ggl_status llm_lora_open_task(llm_lora **out, const char *folder, const json_val
                    "\"lora_rank\" must be a whole number of at least 1, and \"lora_alpha\" a "
                    "finite number",
                    err);
-    if (st != GGL_OK) {
-        llm_lora_free(l);
+    if (st != GGL_OK)
         return st;
-    }
     l->i_task = (int64_t)i;
     l->n_tasks = tasks->n;
     l->rank = (int64_t)rank->number;
     l->alpha = alpha->number;
-    *out = l;
     return GGL_OK;
 }
 

@@ -141,7 +141,7 @@ TEST(abi) {
         IS(sizeof(ggl_segment), 64),
         IS(sizeof(ggl_plan), 8),
         IS(sizeof(ggl_tensor), 208),
-        IS(sizeof(ggl_store), 88),
+        IS(sizeof(ggl_store), 96),
         IS(sizeof(ggl_body), 48),
         IS(sizeof(ggl_error), 2052),
         IS(sizeof(ggl_plugin), 40),

@@ -25,8 +25,7 @@ ABSENT = {
     "llm_generate_params": {
         "tools": "chat() and answer() have them in the conversation", "tool_choice": "answer() has it in the conversation",
         "n_stop_shown": OF_C, "grammar_name": OF_C, "same_sampler": OF_C, "user": OF_C, "token": "logits() gives them",
-        "shows": OF_C, "force": OF_C, "full": OF_C, "prompt_logits": "logits() gives them", "prompt_progress": OF_C, "note": OF_C,
-        "read": "the prompt is what such a model reads", "n_read": "the prompt is what such a model reads"},
+        "shows": OF_C, "force": OF_C, "full": OF_C, "prompt_logits": "logits() gives them", "prompt_progress": OF_C, "note": OF_C},
 }
 # Structs to which C has appended members that Python does not read.
 SHORTER = {"GenerateParams", "VerifyNode", "VerifyParams", "VerifyResult"}
@@ -86,7 +85,7 @@ def absent_faults(name, want, taken, absent):
 
 
 def taken_by_options(options, names):
-    taken = set_by(options.generate_params, names) | set_by(options.set_numbers, names)
+    taken = set_by(options.generate_params, names) | set_by(options.set_numbers, names) | set_by(options.set_diffusion, names)
     for setter in options.SETTERS.values():
         taken |= set_by(setter, names) if callable(setter) else {setter[0]}
     return taken
@@ -101,7 +100,7 @@ def number_faults(text, options):
         if member and (member[1] not in members or (field not in options.SETTERS and field not in options.ELSEWHERE)):
             faults.append(f"samplers.def: the number {field} (member {member[1]}) is no option of Python, and ELSEWHERE does not say what is")
     keys = set(options.Options.__annotations__)
-    return faults + [f"Options and SETTERS differ: {name}" for name in sorted(keys ^ set(options.SETTERS))]
+    return faults + [f"Options and SETTERS differ: {name}" for name in sorted(keys ^ {*options.SETTERS, *options.SCHEDULE})]
 
 
 def self_test():
