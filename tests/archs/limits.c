@@ -174,6 +174,11 @@ TEST(large_weight) {
                        NULL, &err),
               GGL_LIMIT);
     CHECK_HAS(err.msg, "arithmetic on the large weight token_embd.weight");
+    /* products that take long have a limit of their own */
+    CHECK_INT(arch_try("a = repeat(reshape(iota(64), 64, 1), 64, 20000)\n",
+                       "x = x * sum(sum(linear(a, a), 1))\n", "", NULL, &err),
+              GGL_LIMIT);
+    CHECK_HAS(err.msg, "the constant [20000, 20000]: computed constants need more than 1024 MiB");
 }
 
 TEST(many_names) {

@@ -97,6 +97,43 @@ TEST(rows) {
     check_faults(rows, sizeof rows / sizeof *rows);
 }
 
+#define NEAR(arguments)                                                                            \
+    "m [n, 5]\nr [3]\nstage s:\n  x = token_embd[token]\n  q = heads(x, 1)\n  x = x * "            \
+    "(sum(sum(m, 1)) + "                                                                           \
+    "sum(r))\n  x = x + attention(q, q, q" arguments ")\n  return x\nembedding = s\n"
+
+/* Rows of relative positions. */
+TEST(relative) {
+    static const struct {
+        const char *body, *want;
+    } rows[] = {
+        {NEAR(", rel_k = m, rel_row = r"), ""},
+        {NEAR(", rel_q = m, rel_row = iota(9) - 2"), ""},
+        {NEAR(", rel_k = m, rel_q = reshape(m, n, 5, 1), rel_row = r"), ""},
+        {NEAR(", rel_k = m"), "without rel_row, which says which row each distance has"},
+        {NEAR(", rel_row = r"), "without rel_k or rel_q, whose rows it numbers"},
+        {NEAR(", rel_k = m, rel_row = iota(4)"), "a constant of [2*m + 1] is needed"},
+        {NEAR(", rel_k = m, rel_row = reshape(r, 3, 1)"), "a constant of [2*m + 1] is needed"},
+        {NEAR(", rel_k = m, rel_row = x"), "a constant of [2*m + 1] is needed"},
+        {NEAR(", rel_k = x, rel_row = r"), "with rel_k"},
+        {NEAR(", rel_q = r, rel_row = r"), "with rel_q"},
+        {NEAR(", rel_q = reshape(m, n / 2, 5, 2), rel_row = r"), "with rel_q"},
+        {NEAR(", rel_k = m, rel_q = concat(m, m, dim = 1), rel_row = r"),
+         "their numbers of rows differ"},
+        {NEAR(", rel_k = repeat(reshape(iota(n), n, 1), n, 20000), rel_row = r"),
+         "at most 16384 rows"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        ggl_error err;
+        const char *got = fault_of(rows[i].body, &err);
+        if (!*rows[i].want)
+            CHECK_MSG(!*got, "%s: %s", rows[i].body, got);
+        else
+            CHECK_MSG(strstr(got, rows[i].want) != NULL, "%s: '%s', expected to hold '%s'",
+                      rows[i].body, got, rows[i].want);
+    }
+}
+
 /* Stages that guess. */
 #define MAIN "x = token_embd[token]\nlogits = linear(x, token_embd)\n"
 #define AHEAD                                                                                      \
