@@ -254,12 +254,18 @@ static size_t panel_size(int64_t k) {
     return V_16 * (size_t)panel_step(k) * PANEL_ROWS * sizeof(float);
 }
 
+/* Two functions, because one whose parts are both inlined spills the registers of the inner loops. */
 #define BY_TYPE(type, size)                                                                        \
+    static __attribute__((noinline))                                                               \
+    int64_t direct_##type(float *const *y, const void *const *x, int n_cols, const void *w,        \
+                          size_t row_size, int64_t n_rows, int64_t k) {                            \
+        return direct_rows(y, x, n_cols, (const char *)w, row_size, n_rows, k, size);              \
+    }                                                                                              \
     static void rows_##type(float *const *y, const void *const *x, int n_cols, const void *w,      \
                             size_t row_size, int64_t n_rows, int64_t k) {                          \
         int64_t j = 0;                                                                             \
         if (n_cols > 1 && k % 16 == 0 && load_##type != load_bf16)                                 \
-            j = direct_rows(y, x, n_cols, (const char *)w, row_size, n_rows, k, size);             \
+            j = direct_##type(y, x, n_cols, w, row_size, n_rows, k);                               \
         const char *p = (const char *)w + (size_t)j * row_size;                                    \
         for (; j + ROWS <= n_rows; j += ROWS, p += ROWS * row_size)                                \
             for (int c = 0; c < n_cols; c++)                                                       \
