@@ -23,6 +23,11 @@ static arch_value rows_value(const arch_eval *ev) {
 }
 
 bool llm_arch_run_rows_input(arch_eval *ev, const arch_stmt *s) {
+    if (llm_arch_target_slot(ev, &s->target[0])->bound) {
+        llm_arch_error(ev, s->target[0].place,
+                       "'%s' already has a value: an input needs a new name", s->target[0].name);
+        return false;
+    }
     arch_source *to = add_source(ev, &s->target[0]);
     if (!to)
         return false;

@@ -175,6 +175,7 @@ TEST(over_rows) {
         {"input seen [6] from fish()\n" PLAIN, "'layers(LIST)' or 'floats()' is expected here"},
         {"input seen [2, 2, 2, 2] from floats()\n" PLAIN, "at most 3 dimensions"},
         {"input seen [2, 3] from layers([1])\n" PLAIN, "rows of layers have one dimension"},
+        {OVER "input seen [7] from floats()\n" PLAIN, "'seen' already has a value"},
         {OVER "stage a over seen:\n  return seen\n" PLAIN, "'a' already has a value"},
         {STAGE OVER "embedding = s\n", "a descriptor has one stage of a text at most"},
         {OVER STAGE "embedding = s\n", "a descriptor has one stage of a text at most"},

@@ -1,5 +1,5 @@
 /* With a pre-tokenizer: byte-level BPE, with 256 characters for the bytes, merges of two
- * letters, and names that occur in no text. The model "bert": WordPiece, with the special tokens
+ * letters, and names that occur in no text. "wordpiece": WordPiece, with the special tokens
  * at their published ids, letters and names. Else: SentencePiece, with <unk>, <s>, </s>, 256 bytes
  * and pieces. */
 #include "vocab.h"
@@ -41,11 +41,15 @@ static void put_u32(ggl_gguf_writer *w, const char *key, uint32_t x) {
     ggl_gguf_put(w, key, GGL_GGUF_U32, false, &x, 1);
 }
 
+static bool is_wordpiece(const bench_shape *s) {
+    return strcmp(s->pre, "wordpiece") == 0;
+}
+
 static void put_pieces(ggl_gguf_writer *w, const bench_shape *s, vocab *v) {
     for (int64_t i = 0; i < v->n; i++)
         v->piece[i] = (ggl_str){v->text[i], strlen(v->text[i])};
     ggl_gguf_put_string(w, "tokenizer.ggml.model", s->tokenizer, strlen(s->tokenizer));
-    if (s->pre[0])
+    if (s->pre[0] && !is_wordpiece(s))
         ggl_gguf_put_string(w, "tokenizer.ggml.pre", s->pre, strlen(s->pre));
     ggl_gguf_put_strings(w, "tokenizer.ggml.tokens", v->piece, (uint64_t)v->n);
     ggl_gguf_put(w, "tokenizer.ggml.token_type", GGL_GGUF_I32, true, v->type, (uint64_t)v->n);
@@ -175,10 +179,10 @@ ggl_status bench_vocab_put(ggl_gguf_writer *w, const bench_shape *s, ggl_error *
                         "a vocabulary of %" PRId64 " tokens; at least 288 are needed for the bytes",
                         s->n_vocab);
     bool ok = vocab_init(&v, s->n_vocab);
-    if (ok && s->pre[0])
-        ok = put_bpe(w, s, &v);
-    else if (ok && strcmp(s->tokenizer, "bert") == 0)
+    if (ok && is_wordpiece(s))
         put_wordpiece(w, s, &v);
+    else if (ok && s->pre[0])
+        ok = put_bpe(w, s, &v);
     else if (ok)
         put_spm(w, s, &v);
     vocab_fini(&v);
