@@ -270,7 +270,7 @@ def tied(a, folder):
     n_tied = n_refused = 0
     for k, name in enumerate(dict.fromkeys([*first, *second])):
         case = nano.CASES[name]
-        if "output.weight" in case.tensors or "token_embd.weight" not in case.tensors or case.descriptor or case.target:
+        if "output.weight" in case.tensors or "token_embd.weight" not in case.tensors or case.descriptor or case.output or case.target:
             continue
         m = Model(a, folder, "model", case.meta(), case.tensors, case.tokens[:8], case.n_ctx)
         rng = np.random.default_rng(k)
