@@ -178,6 +178,7 @@ TEST(over_rows) {
         {OVER "stage a over seen:\n  return seen\n" PLAIN, "'a' already has a value"},
         {STAGE OVER "embedding = s\n", "a descriptor has one stage of a text at most"},
         {OVER STAGE "embedding = s\n", "a descriptor has one stage of a text at most"},
+        {"input seen [6] from floats()\n" PLAIN, "nothing reads 'seen'"},
         {"x = given(token_embd[token])\nlogits = linear(x, token_embd)\n", ""},
         {STAGE "embedding = given(s)\n", "given(x) stands for a row of each token"},
         {"x = given(3)\nlogits = linear(token_embd[token], token_embd)\n",
