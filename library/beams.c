@@ -11,6 +11,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "generation.h"
 #include "ggl/alloc.h"
 #include "ggl/internal/math.h"
 
@@ -237,17 +238,20 @@ static void fini(search *s) {
 }
 
 ggl_status llm_beams_search(llm_context *c, const int32_t *id, size_t n, const llm_beams_params *p,
-                            int32_t **out, size_t *n_out, bool *has_ended, ggl_error *err) {
+                            int32_t **out, size_t *n_out, bool *has_ended, double *prompt_seconds,
+                            ggl_error *err) {
     search s = {.c = c, .p = p, .n_beams = 1, .n_vocab = (int32_t)llm_session_n_vocab(c->session)};
     *out = NULL;
     *n_out = 0;
     *has_ended = false;
+    const double begin = llm_generation_seconds();
     ggl_status st = alloc(&s) ? llm_session_clear(c->session, 0, err)
                               : ggl_fail(err, GGL_NOMEM, "out of memory for %d beams", (int)p->n);
     if (st == GGL_OK)
         st = llm_session_eval(
             c->session, &(llm_batch){.n = (int64_t)n, .token = id, .each = on_logits, .ctx = &s},
             err);
+    *prompt_seconds = llm_generation_seconds() - begin;
     if (st == GGL_OK)
         st = search_on(&s, err);
     const hypothesis *best = NULL;

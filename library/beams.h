@@ -15,9 +15,10 @@ typedef struct llm_beams_params {
 } llm_beams_params;
 
 /* Searches the text that follows id[0 .. n), which runs in slot 0, after the text that this slot reads if the model reads one. *out: its
- * *n_out tokens, without one that ends it, to be freed by ggl_free; *has_ended: it has one. All slots are empty afterwards.
+ * *n_out tokens, without one that ends it, to be freed by ggl_free; *has_ended: it has one; *prompt_seconds: what id took. All slots are empty afterwards.
  * GGL_CANCELLED, GGL_FORMAT (logits that are not finite), and as llm_session_eval. */
 ggl_status llm_beams_search(llm_context *c, const int32_t *id, size_t n, const llm_beams_params *p,
-                            int32_t **out, size_t *n_out, bool *has_ended, ggl_error *err);
+                            int32_t **out, size_t *n_out, bool *has_ended, double *prompt_seconds,
+                            ggl_error *err);
 
 #endif

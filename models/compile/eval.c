@@ -529,8 +529,16 @@ static bool run_over(arch_eval *ev, const arch_stmt *s, arch_slot *outer) {
     if (v.kind == VAL_FAIL)
         return false;
     if (v.kind != VAL_TENSOR || v.t->n_dims != 1 || llm_arch_rows(ev, v.t) != ROWS_EACH) {
-        llm_arch_error(ev, s->expr[0]->place, "a stage is over a row of numbers of each token: %s",
-                       llm_arch_value_text(&v, text, sizeof text));
+        if (v.kind == VAL_ROWS)
+            llm_arch_error(
+                ev, s->expr[0]->place,
+                "'ahead' is for a value of each token; a stage over the rows of '%s' has "
+                "the options 'every' and 'from'",
+                s->expr[0]->name);
+        else
+            llm_arch_error(ev, s->expr[0]->place,
+                           "a stage is over a row of numbers of each token: %s",
+                           llm_arch_value_text(&v, text, sizeof text));
         return false;
     }
     if (ev->over) {

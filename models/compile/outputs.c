@@ -70,6 +70,12 @@ static bool give(arch_eval *ev, int k, ggl_tensor **out) {
     *out = NULL;
     if (!s || !s->bound)
         return true;
+    if (s->v.kind == VAL_ROWS)
+        return llm_arch_error(ev, s->place,
+                              "%s: these rows are for another stage; only those of the last stage "
+                              "can be an output",
+                              llm_arch_output_names[k]),
+               false;
     if (s->v.kind != VAL_TENSOR)
         return llm_arch_error(ev, s->place, "%s must be a tensor: %s", llm_arch_output_names[k],
                               llm_arch_value_text(&s->v, text, sizeof text)),

@@ -469,9 +469,9 @@ static arch_stmt *unknown_stmt(arch_parser *p) {
     if (is_update(p->tok + 1))
         return llm_arch_parse_fail(p, "instead of '%s %s= ..', write '%s = %s %s ..'", word,
                                    p->tok[1].str, word, word, p->tok[1].str);
-    return llm_arch_parse_fail(p, "no statement begins like this: name = value, a weight's NAME "
-                                  "[shape], if, layer, stage, def, op, "
-                                  "keep, return, require, ignore, convert");
+    return llm_arch_parse_fail(p, "no statement begins like this; those that there are: NAME = "
+                                  "value, a weight's NAME [shape], input, layer, for, if, stage, "
+                                  "prefix, def, op, keep, return, require, ignore, convert");
 }
 
 static arch_stmt *parse_stmt(arch_parser *p, bool top) {

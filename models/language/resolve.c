@@ -696,7 +696,8 @@ bool llm_arch_resolve_text(arch_parser *p) {
     if (p->status == GGL_OK && !any)
         llm_arch_parse_fail(
             p, "the descriptor has no output: its last statement must be logits = .. (scores for "
-               "the next token), embedding = .. (a vector) or score = ..");
+               "the next token), embedding = .. (a vector), score = .., or rows = .. (of a stage "
+               "over rows)");
     if (p->status == GGL_OK)
         collect_keys(p);
     if (p->status != GGL_OK || !resolve_fused(p) || !resolve_convert(p))

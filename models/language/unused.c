@@ -1,4 +1,4 @@
-/* A top-level name that nothing reads is an error. Otherwise a limit that is read from a key and
+/* A top-level name that nothing reads, also of an input or a stage, is an error. Otherwise a limit that is read from a key and
  * then forgotten would go unnoticed, and its key would count as read. It is reported only if
  * there is no other error, so that a descriptor can be written from top to bottom. */
 #include <ctype.h>
@@ -91,7 +91,8 @@ static const arch_target *unread_target(const usage *u, const arch_stmt *s) {
         int n_read = 0;
         for (int k = 0; k < s->n_target; k++)
             n_read += u->read[s->target[k].slot];
-        if (s->kind == ST_ASSIGN && s->n_target > 0 && n_read == 0)
+        const bool names = s->kind == ST_ASSIGN || s->kind == ST_INPUT || s->kind == ST_STAGE;
+        if (names && s->n_target > 0 && n_read == 0)
             return &s->target[0];
         for (int k = 0; k < s->n_arm; k++) {
             const arch_target *t = unread_target(u, s->arm[k].body);

@@ -37,6 +37,9 @@ static const expected syntax[] = {
     {"if = 3\n", "3:4: error: a value is expected here, not '='"},
     {"in = 3\n", "3:1: error: a name is expected, not 'in'"},
     {"linear(1, 2)\n", "3:1: error: no statement begins like this"},
+    {"inptu seen [4] from floats()\n",
+     "3:1: error: no statement begins like this; those that there are: NAME = value, a weight's "
+     "NAME [shape], input, layer, for"},
     {"3 = x\n", "3:1: error: a statement begins with a name, not with a number"},
     {"x, x = split(1, 1, 1)\n", "3:4: error: 'x' occurs twice on the left of '='"},
     {"x, = 3\n", "3:4: error: a name is expected, not '='"},

@@ -33,6 +33,8 @@ def refuses():
         cli("-n", "8", *args, code=2, has=fits % name)
     cli("-n", "8", "--encode-tokens", "5", code=2, has="--encode-tokens is for models that read a text and write another")
     cli("-n", "8", "--min-p", "0.2", has="--min-p has no effect")
+    for args in (("--diffusion-steps", "4"), ("--diffusion-algorithm", "origin"), ("--diffusion-visual",)):
+        run("llm-cli", "-m", "builtin:stories", "-p", "the fox", "-n", "2", *args, code=2, has=f"{args[0]} is for models that write by diffusion")
     put("long.txt", b"the fox sat on the mat. " * 60)
     run("llm-perplexity", "-m", "d.gguf", "-f", "long.txt", "-c", "16", code=1, has="each token of this model sees those after it, too")
     run("llm-arch", "doctor", "d.gguf", "--text", "long.txt", code=1, has="each token of this model sees those after it, so no reading predicts a text better")

@@ -130,6 +130,7 @@ def test_prompts():
     check(len(ranked) == 1 and abs(ranked[0]["score"] - dot(with_query[0], with_passage[0])) < 1e-6, "--query has a prompt of its own", ranked)
     run("-m", "p.gguf", *one, "--prompt-name", "mine", code=1, has="--prompt-name: the model has no prompt 'mine'; its prompts are query, passage")
     run("-m", "e.gguf", *one, "--prompt-name", "mine", code=1, has="the model has no prompt 'mine': its file has no keys sentence_transformers.prompt.*")
+    run("-m", "e.gguf", *one, "--task", "mine", code=1, has="there is no adapter for the task 'mine' (--lora opens some)")
     check(array("-m", "e.gguf", *one, "--prompt-name", "query") == plain, "every model has queries")
     encoder(path("bad.gguf"), keys=[("sentence_transformers.default_prompt", "string", "gone")])
     run("-m", "bad.gguf", *one, code=1, has="there is no key sentence_transformers.prompt.gone")

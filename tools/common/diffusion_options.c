@@ -13,3 +13,14 @@ llm_diffusion diffusion_schedule(const diffusion_options *o) {
     d.cfg_scale = o->cfg;
     return d;
 }
+
+const char *diffusion_options_given(const diffusion_options *o) {
+    const diffusion_options none = DIFFUSION_DEFAULTS;
+    return o->steps != none.steps           ? "--diffusion-steps"
+           : o->block != none.block         ? "--diffusion-block-length"
+           : o->eps != none.eps             ? "--diffusion-eps"
+           : o->algorithm != none.algorithm ? "--diffusion-algorithm"
+           : o->alg_temp != none.alg_temp   ? "--diffusion-alg-temp"
+           : o->cfg != none.cfg             ? "--diffusion-cfg-scale"
+                                            : NULL;
+}

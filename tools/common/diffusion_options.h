@@ -20,6 +20,9 @@ extern const char *const diffusion_algorithms[];
 /* The schedule that the options say. */
 llm_diffusion diffusion_schedule(const diffusion_options *o);
 
+/* The first flag whose value is not its default; NULL: none. */
+const char *diffusion_options_given(const diffusion_options *o);
+
 /* clang-format off */
 #define DIFFUSION_OPTIONS(o)                                                                       \
     {"--diffusion-steps", ARG_INT, &(o).steps, .value = "N",                                       \

@@ -117,8 +117,8 @@ static ggl_status begin(completion *c, ggl_error *err) {
     if (st == GGL_OK)
         st = llm_begin(c->s->ctx, c->s->prompt->id, c->s->prompt->n, &p, err);
     progress_end();
-    c->t_prompt = process_seconds() - t;
     read_run(c);
+    c->t_prompt = process_seconds() - t - c->run.seconds; /* a search of beams has ended by now */
     return st;
 }
 

@@ -346,6 +346,13 @@ static int check_use(const cli *c) {
         if (unfit >= 0)
             return unfit;
     }
+    const char *vain =
+        c->o.diffusion_visual ? "--diffusion-visual" : diffusion_options_given(&c->o.diffusion);
+    if (!diffusion_is(c->ctx) && vain)
+        return tool_error(TOOL, 2,
+                          "%s is for models that write by diffusion, and this one writes one token "
+                          "after the other",
+                          vain);
     if (!c->converses && idle)
         tool_note(TOOL, "%s: a text is continued without reasoning; the flag has no effect", idle);
     if (c->converses && c->o.n_keep != 0)

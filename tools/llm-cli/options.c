@@ -271,9 +271,15 @@ int cli_options_read(cli_options *o, int argc, char **argv) {
         return tool_error("llm-cli", 2,
                           "--logits, --watch, --prompt-cache and --beams are for texts, not for "
                           "-cnv, -st and -i");
-    if (o->n_beams > 1 && (o->saved_prompt.path || (o->logits && o->n_predict)))
-        return tool_error("llm-cli", 2, "--beams cannot be used together with %s",
-                          o->saved_prompt.path ? "--prompt-cache" : "--logits without -n 0");
+    const char *unfit = o->saved_prompt.path        ? "--prompt-cache"
+                        : o->logits && o->n_predict ? "--logits without -n 0"
+                        : o->speculate.lookup       ? "--lookup"
+                        : o->speculate.draft || o->speculate.own || o->speculate.draft_comes
+                            ? "--draft"
+                        : constraint_is_given(&o->constraint) ? "a grammar or schema"
+                                                              : NULL;
+    if (o->n_beams > 1 && unfit)
+        return tool_error("llm-cli", 2, "--beams cannot be used together with %s", unfit);
     if (o->n_beams <= 1 && (o->early_stopping || o->length_penalty != 1))
         return tool_error("llm-cli", 2, "%s needs --beams",
                           o->early_stopping ? "--early-stopping" : "--length-penalty");

@@ -316,12 +316,9 @@ static int check_paths(const options *o) {
 static int read_prompt(prompt *p, const llm_context *c, const char *name, bool is_task) {
     ggl_error err = {0};
     const ggl_status st = llm_embed_prompt(c, name, &p->s, &p->n, &err);
-    return st == GGL_OK ? -1
-                        : tool_error(TOOL, 1, "%s%s",
-                                     st != GGL_NOT_FOUND ? ""
-                                     : is_task           ? "--task: "
-                                                         : "--prompt-name: ",
-                                     err.msg);
+    if (st == GGL_OK || (st == GGL_NOT_FOUND && is_task)) /* embedding names the tasks there are */
+        return -1;
+    return tool_error(TOOL, 1, "%s%s", st == GGL_NOT_FOUND ? "--prompt-name: " : "", err.msg);
 }
 
 /* Gets what the model expects before queries and lines. Lists of tokens, and pairs of a reranker, are taken as they are. */

@@ -174,9 +174,13 @@ static void say_where(const program *p) {
     } else { /* --keep-alive was shorter than the way here */
         ggl_fprint(stderr, "  model %s\n", model_name(models_get_list(p->models)->at[0]));
     }
+    const char *vain =
+        s && !server_get_facts(s)->diffuses ? diffusion_options_given(&o->diffusion) : NULL;
     const bool has_chat = !s || server_get_facts(s)->has_chat || !server_get_facts(s)->writes;
     if (s)
         model_unpeek(s);
+    if (vain)
+        tool_note(TOOL, "%s has no effect: this model does not write by diffusion", vain);
     if (!has_chat)
         tool_note(TOOL, "the model has no chat template, so it only continues texts "
                         "(/v1/completions); --chat-template NAME|FILE gives it one");

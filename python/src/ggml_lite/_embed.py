@@ -71,7 +71,13 @@ class Embeds:
         pooling = self.pooling
         if self._n_embd == 0 and pooling != "rank":
             raise Error(Status.UNSUPPORTED, "the model was opened without embeddings: Model(.., embeddings=True)")
-        data, sizes, n = _given("text", [text] if isinstance(text, (str, bytes)) else text, self._prompt(prompt_name if task is None else task))
+        try:
+            before = self._prompt(prompt_name if task is None else task)
+        except Error as error:
+            if task is None or error.status != Status.NOT_FOUND:
+                raise
+            before = ""  # llm_embed_texts says which tasks there are
+        data, sizes, n = _given("text", [text] if isinstance(text, (str, bytes)) else text, before)
         rows: List[Any] = []
         raised: List[BaseException] = []
 
