@@ -39,8 +39,6 @@ ggl_status llm_generation_new(generation **out, llm_context *c, const llm_genera
 /* The schedule of p; *d gets neither a prompt nor what the sampler has. GGL_UNSUPPORTED: the model is of another kind. */
 ggl_status llm_diffusion_read(llm_diffusion *d, const llm_context *c, const llm_diffuse_params *p,
                               ggl_error *err);
-/* Seconds of a clock that only goes forward. */
-double llm_generation_seconds(void);
 /* Frees it, and keeps its grammar for the next one. g may be NULL. */
 void llm_generation_free(llm_context *c, generation *g);
 void llm_kept_grammar_free(kept_grammar *k); /* NULL is fine */
