@@ -108,6 +108,8 @@ def models(folder, shared):
     for name, case in nano.CASES.items():
         if case.descriptor and not case.embedded:
             continue
+        if case.output == "guess" and case.keys.get("nextn_predict_layers", 1) > 1:  # lists of its keys end before the layers that guess
+            continue
         if any(t.startswith("enc.") for t in case.tensors):  # init knows no prefix of tensors but blk, and so finds no layers
             continue
         model = os.path.join(folder, f"begun-{name}.gguf")
