@@ -106,6 +106,11 @@ static const arch_source *find_source(arch_eval *ev, const arch_stmt *s) {
     return NULL;
 }
 
+/* True for the last stage. In an `if`, another branch may have one of its name. */
+static bool is_last(const arch_eval *ev, const arch_stmt *s) {
+    return strcmp(s->target[0].name, ev->arch->last_stage->target[0].name) == 0;
+}
+
 /* True if the graph is this stage's. Of others, nothing is known of how many rows they have. */
 static bool is_meant(const arch_eval *ev, const arch_stmt *s) {
     const char *only = ev->params ? ev->params->only : NULL;
@@ -113,7 +118,7 @@ static bool is_meant(const arch_eval *ev, const arch_stmt *s) {
     for (int k = 0; only && (stage = llm_arch_rows_stage(ev->arch, k)); k++)
         if (strcmp(stage, only) == 0)
             return strcmp(s->target[0].name, only) == 0;
-    return s == ev->arch->last_stage;
+    return is_last(ev, s);
 }
 
 /* Gives `pos` of the stage, and no token. False: reported. */
@@ -129,8 +134,7 @@ static bool begin(arch_eval *ev, const arch_stmt *s) {
             ev->global[SLOT_POS].v.t = t;
     }
     ev->global[SLOT_POS].v.range = is_meant(ev, s) ? ev->n_ctx : 1;
-    if (ev->arch->has_tokens &&
-        s == ev->arch->last_stage) { /* where the rows are that tokens read */
+    if (ev->arch->has_tokens && is_last(ev, s)) { /* where the rows are that tokens read */
         ggl_graph_input(ev->g, "read.slot", GGL_I32, 0, NULL, true);
         ggl_graph_input(ev->g, "read.end", GGL_I32, 0, NULL, true);
     }
@@ -187,7 +191,7 @@ bool llm_arch_run_rows_stage(arch_eval *ev, const arch_stmt *s, arch_slot *outer
         to->dim_name[d] = t->dim_name[d];
     }
     ev->n_stages++;
-    if (s == ev->arch->last_stage)
+    if (is_last(ev, s))
         ev->stage_result.is_stage = true;
     else
         ev->stage_result = (arch_value){.kind = VAL_ROWS, .source = (int)(to - ev->source) + 1};

@@ -44,11 +44,6 @@ static int64_t numbers_of(const llm_arch_rows_of *x) {
 
 /* --- making ----------------------------------------------------------------------------------- */
 
-/* Returns the name of stage `at` for llm_session_params.only; NULL: it is the last one, whose outputs are all made. */
-static const char *only_name(const llm_arch *arch, int n_before) {
-    return llm_arch_rows_stage(arch, n_before);
-}
-
 static ggl_status make_session(llm_session **out, const llm_model *m, const llm_session_params *p,
                                const char *only, int64_t n, ggl_error *err) {
     llm_session_params own = *p;
@@ -81,7 +76,7 @@ static ggl_status list_sources(llm_stages *s, const llm_model *m, ggl_error *err
 static ggl_status make_sessions(llm_stages *s, const llm_model *m, const llm_session_params *p,
                                 int64_t n, ggl_error *err) {
     ggl_status st = GGL_OK;
-    int n_stages = 0, n_inputs = 0;
+    int n_inputs = 0;
     for (int k = 0; k < s->n_sources && st == GGL_OK; k++) {
         rows *x = &s->source[k];
         const llm_arch_rows_of *of = &s->of[k];
@@ -94,7 +89,8 @@ static ggl_status make_sessions(llm_stages *s, const llm_model *m, const llm_ses
             return ggl_fail(err, GGL_USAGE,
                             "the input has %" PRId64 " rows, of which the stage '%s' makes none", n,
                             of->name);
-        st = make_session(&x->session, m, p, only_name(llm_model_arch(m), n_stages++), x->n, err);
+        /* of the last one, all outputs are made */
+        st = make_session(&x->session, m, p, k + 1 < s->n_sources ? of->name : NULL, x->n, err);
     }
     if (st == GGL_OK && n_inputs != 1)
         st = ggl_fail(err, GGL_UNSUPPORTED, "the model has %d inputs of rows", n_inputs);

@@ -136,6 +136,14 @@ def test_given(r, seed):
     r.tell("other rows change what follows, and no more", np.array_equal(plain[:first], other[:first]) and (plain[first:] != other[first:]).any(1).all())
 
 
+def test_branches(r):
+    """Of stages in the branches of an `if`, those of the branch that is taken run, all of them."""
+    x = np.arange(12, dtype=np.float32).reshape(6, 2)
+    for kind in (1, 2):
+        got = r.run("branches.arch", {"general.architecture": "branches", "branches.context_length": 16, "branches.kind": kind}, {}, "--rows", None, "6", rows=x)
+        r.tell(f"branch {kind}", np.array_equal(got, (x * (kind + 1) + 100 * kind).ravel()), str(got[:4]))
+
+
 def main():
     p = argparse.ArgumentParser()
     p.add_argument("--cli")
@@ -147,6 +155,7 @@ def main():
             model = test_stages(r, seed)
             test_given(r, seed)
         test_mistakes(r, *model)
+        test_branches(r)
     finally:
         r.clean()
     return int(r.failed > 0)
