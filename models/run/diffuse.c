@@ -1,5 +1,6 @@
 #include "llm/internal/diffuse.h"
 
+#include <float.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -357,7 +358,7 @@ llm_diffusion llm_diffusion_default(void) {
 void llm_diffusion_sample(llm_diffusion *d, const llm_sampler_params *s) {
     d->temp = s->temp > 0 ? (double)s->temp : 0;
     d->top_k = s->top_k > 0 ? s->top_k : 0;
-    d->top_p = s->top_p > 0 ? (double)s->top_p : 1;
+    d->top_p = s->top_p > 0 ? (double)s->top_p : DBL_MIN; /* 0: the likeliest, as of a sampler */
     d->seed = s->seed;
 }
 
