@@ -303,13 +303,24 @@ static ggl_status restore_text(llm_session *s, int slot, const header *h, const 
     return st;
 }
 
-/* Checks that there is room for the slot's tokens, and for the text that they read. */
+/* Checks that there is room for the slot's tokens, and for the text that they read, also for both together. */
 static ggl_status check_room(llm_session *s, int slot, const header *h, ggl_error *err) {
-    const ggl_status st =
-        llm_slots_check_restore(&s->slots, slot, h->n_past, h->states_only != 0, err);
-    return st == GGL_OK && h->n_text > 0
-               ? llm_slots_check_restore(&s->slots, llm_text_slot(s, slot), h->n_text, false, err)
-               : st;
+    const page_pool *pages = &s->slots.pages;
+    const int to = llm_text_slot(s, slot);
+    ggl_status st = llm_slots_check_restore(&s->slots, slot, h->n_past, h->states_only != 0, err);
+    if (st == GGL_OK && h->n_text > 0)
+        st = llm_slots_check_restore(&s->slots, to, h->n_text, false, err);
+    if (st != GGL_OK || h->n_text == 0 || pages->n_each == 0)
+        return st;
+    const int64_t most = llm_pages_available(pages, slot) + llm_pages_available(pages, to) -
+                         pages->n_unused; /* which both have counted */
+    if (llm_pages_for(pages, h->n_past) + llm_pages_for(pages, h->n_text) > most)
+        st = ggl_fail(err, GGL_LIMIT,
+                      "the saved slot has %" PRId64 " tokens and a text of %" PRId64
+                      ", but the KV cache has room for %" PRId64
+                      " together: clear or cut other slots",
+                      h->n_past, h->n_text, most * GGL_PAGE);
+    return st;
 }
 
 ggl_status llm_session_restore(llm_session *s, int slot, const void *data, size_t size,

@@ -34,8 +34,9 @@ static void fixture_fini(fixture *f) {
     ggl_backend_close(f->fold);
 }
 
-static bool fixture_init(fixture *f, const char *text, int n_threads, int64_t n_ctx,
-                         int64_t n_slots) {
+/* n_pool: as llm_session_params.n_pool. */
+static bool fixture_init_pool(fixture *f, const char *text, int n_threads, int64_t n_ctx,
+                              int64_t n_slots, int64_t n_pool) {
     const char *path = test_path("stage.gguf");
     ggl_error err = {0};
     *f = (fixture){0};
@@ -46,6 +47,7 @@ static bool fixture_init(fixture *f, const char *text, int n_threads, int64_t n_
     llm_session_params p = llm_session_default();
     p.n_ctx = n_ctx;
     p.n_slots = n_slots;
+    p.n_pool = n_pool;
     p.type_k = p.type_v = GGL_F32;
     bool ok = CHECK_OK(ggl_backend_open(&f->cpu, "cpu", &bp, &err), &err) &&
               CHECK_OK(ggl_backend_open(&f->fold, "reference", NULL, &err), &err);
@@ -54,6 +56,11 @@ static bool fixture_init(fixture *f, const char *text, int n_threads, int64_t n_
     p.fold = f->fold;
     return ok && CHECK_OK(llm_session_new(&f->s, f->m, &p, &err), &err) &&
            CHECK_OK(llm_session_alloc(f->s, &err), &err);
+}
+
+static bool fixture_init(fixture *f, const char *text, int n_threads, int64_t n_ctx,
+                         int64_t n_slots) {
+    return fixture_init_pool(f, text, n_threads, n_ctx, n_slots, 0);
 }
 
 /* Token i of text k. */
@@ -294,6 +301,26 @@ TEST(saves_the_text) {
     CHECK_INT(llm_session_restore(f[1].s, 2, data, size, &err), GGL_USAGE);
     ggl_free(data);
     for (int k = 0; k < 3; k++)
+        fixture_fini(&f[k]);
+}
+
+/* There is room for a saved slot's tokens, and for its text, but not for both. */
+TEST(restores_what_fits_together) {
+    static logits want;
+    fixture f[2];
+    ggl_error err = {0};
+    void *data = NULL;
+    size_t size = 0;
+    int64_t n;
+    const bool ok =
+        fixture_init(&f[0], reader, 1, 200, 1) && fixture_init_pool(&f[1], reader, 1, 200, 2, 96);
+    REQUIRE(ok && read_text(&f[0], 0, 1, 130) && write_some(&f[0], 0, 40, 40, &want));
+    REQUIRE_OK(llm_session_save(f[0].s, 0, false, &data, &size, &err), &err);
+    CHECK(read_text(&f[1], 0, 2, 9));
+    CHECK_INT(llm_session_restore(f[1].s, 0, data, size, &err), GGL_LIMIT);
+    CHECK(llm_session_text(f[1].s, 0, &n) && n == 9); /* nothing has changed */
+    ggl_free(data);
+    for (int k = 0; k < 2; k++)
         fixture_fini(&f[k]);
 }
 
