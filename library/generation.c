@@ -242,7 +242,7 @@ static ggl_status set_diffusion(generation *g, const llm_context *c, const int32
     llm_diffusion *d = &g->diffusion;
     d->prompt = id;
     d->n_prompt = (int64_t)n;
-    d->n_length = d->n_prompt + n_new;
+    d->n_length = n_new < INT64_MAX - d->n_prompt ? d->n_prompt + n_new : INT64_MAX;
     llm_diffusion_sample(d, &s);
     return GGL_OK;
 }

@@ -664,6 +664,10 @@ TEST(jobs_by_diffusion) {
     CHECK_INT(out.n, 39); /* what fits, which is less than 64 */
     p.n_max = 40;
     CHECK_INT(llm_generate_tokens(c, &id, 1, &p, NULL, NULL, &err), GGL_LIMIT);
+    p.n_max = INT64_MAX;
+    CHECK_INT(llm_generate_tokens(c, &id, 1, &p, NULL, NULL, &err), GGL_LIMIT);
+    llm_job longest = {.id = &id, .n = 1, .params = &p};
+    CHECK_INT(llm_jobs_add(c, &longest, &err), GGL_LIMIT);
     p.n_max = 4;
     CHECK_INT(llm_generate_tokens(c, &id, 0, &p, NULL, NULL, &err), GGL_USAGE);
     d.order = "best";
