@@ -25,6 +25,25 @@ static bool wants_embedding(const llm_batch *b, int64_t i) {
     return b->want_embedding && b->want_embedding[i];
 }
 
+/* Checks a block of guesses: its tokens see each other, so they run in one ubatch and one slot. */
+static ggl_status check_block(const llm_session *s, const llm_batch *b, ggl_error *err) {
+    int64_t n_wanted = 0;
+    bool is_one_slot = true;
+    for (int64_t i = 0; i < b->n; i++) {
+        n_wanted += wants_logits(b, i);
+        is_one_slot = is_one_slot && slot_of(b, i) == slot_of(b, 0);
+    }
+    if (s->built.n_guess_block > 0 && !b->row && !b->feature && b->n <= s->n_ubatch &&
+        n_wanted <= s->n_rows && is_one_slot)
+        return GGL_OK;
+    return ggl_fail(err, GGL_USAGE,
+                    "a block of %" PRId64 " guesses, of which %" PRId64
+                    " are wanted: the session makes %s, in one slot, of at most %" PRId64
+                    " tokens and %" PRId64 " wanted ones, without rows",
+                    b->n, n_wanted, s->built.n_guess_block ? "blocks" : "no blocks", s->n_ubatch,
+                    s->n_rows);
+}
+
 /* Checks that the outputs that the batch wants exist. */
 static ggl_status check_outputs(const llm_session *s, const llm_batch *b, ggl_error *err) {
     if (b->want_embedding && s->at_embedding < 0)
@@ -36,12 +55,9 @@ static ggl_status check_outputs(const llm_session *s, const llm_batch *b, ggl_er
     if (b->n > 0 && b->feature && !s->feature)
         return ggl_fail(err, GGL_USAGE,
                         "the session reads no rows of another model (llm_batch.feature)");
-    if (b->n > 0 && b->is_block &&
-        (!s->built.n_guess_block || b->row || b->feature || b->n > s->n_ubatch))
-        return ggl_fail(err, GGL_USAGE,
-                        "a block of %" PRId64 " guesses: the session makes %s, of at most %" PRId64
-                        " tokens, without rows",
-                        b->n, s->built.n_guess_block ? "blocks" : "no blocks", s->n_ubatch);
+    const ggl_status st = b->n > 0 && b->is_block ? check_block(s, b, err) : GGL_OK;
+    if (st != GGL_OK)
+        return st;
     const bool has_rows =
         b->is_block ||
         (s->built.guess_stays ? b->feature != NULL : (b->row != NULL) != (b->feature != NULL));

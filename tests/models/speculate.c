@@ -513,6 +513,7 @@ static bool pair_open(fixture *f, const llm_model *head) {
     p.only = "guess";
     p.other = f->model;
     p.n_rows = 5;
+    p.n_slots = 2;
     if (!CHECK_OK(llm_session_new(&f->draft, head, &p, &f->err), &f->err))
         return false;
     CHECK(llm_session_built(f->draft)->guess_stays !=
@@ -572,6 +573,17 @@ static void check_in_block(fixture *f) {
     const llm_batch b = {.n = 2, .token = two, .is_block = true};
     CHECK_INT(llm_session_eval(f->fast, &b, &f->err), GGL_USAGE);
     CHECK_HAS(f->err.msg, "no blocks");
+    /* more wanted ones than run at once; two slots */
+    const int32_t six[6] = {1, MASK, MASK, MASK, MASK, MASK};
+    const int slots[6] = {0, 0, 0, 0, 0, 1};
+    bool want[6] = {true, true, true, true, true, true};
+    llm_batch block = {.n = 6, .token = six, .want = want, .is_block = true};
+    CHECK_INT(llm_session_eval(f->draft, &block, &f->err), GGL_USAGE);
+    CHECK_HAS(f->err.msg, "of which 6 are wanted");
+    want[0] = false;
+    block.slot = slots;
+    CHECK_INT(llm_session_eval(f->draft, &block, &f->err), GGL_USAGE);
+    CHECK_HAS(f->err.msg, "one slot");
 }
 
 static void check_in_place(fixture *f) {
