@@ -425,6 +425,8 @@ def diffuses(folder):
         refused(s, "/v1/responses", {"input": "the fox"}, 400, "no chat template", '"param": "input"')
     r = subprocess.run([BINARY, "-m", model, "--lookup", "--port", "0"], capture_output=True, text=True, timeout=60, check=False)
     check(r.returncode == 2 and "--lookup: the model writes by diffusion" in r.stderr, r.stderr)
+    r = subprocess.run([BINARY, "-m", model, "--diffusion-eps", "1", "--port", "0"], capture_output=True, text=True, timeout=60, check=False)
+    check(r.returncode == 2 and "--diffusion-eps: 1 is out of range" in r.stderr, r.stderr)
 
 
 if __name__ == "__main__":

@@ -31,7 +31,7 @@ const char *diffusion_options_given(const diffusion_options *o);
     {"--diffusion-block-length", ARG_INT, &(o).block, .value = "N",                                \
      .help = "tokens of a block; one block is unmasked after the other (default 0: all at once)", .max = 1 << 20}, \
     {"--diffusion-eps", ARG_FLOAT, &(o).eps, .value = "E",                                         \
-     .help = "without blocks: the share of masks for the last step (default 0.001)", .max = 1},    \
+     .help = "without blocks: the share of masks for the last step (default 0.001)", .max = 0.999999}, \
     {"--diffusion-algorithm", ARG_CHOICE, &(o).algorithm, .value = "HOW",                          \
      .help = "which masks are replaced first: origin, entropy, margin, random or confidence "      \
              "(default), or their numbers from 0 on", .choices = diffusion_algorithms},            \
