@@ -244,14 +244,14 @@ ggl_status llm_beams_search(llm_context *c, const int32_t *id, size_t n, const l
     *out = NULL;
     *n_out = 0;
     *has_ended = false;
-    const double begin = 1e-9 * (double)llm_clock(NULL);
+    const double begin = llm_seconds();
     ggl_status st = alloc(&s) ? llm_session_clear(c->session, 0, err)
                               : ggl_fail(err, GGL_NOMEM, "out of memory for %d beams", (int)p->n);
     if (st == GGL_OK)
         st = llm_session_eval(
             c->session, &(llm_batch){.n = (int64_t)n, .token = id, .each = on_logits, .ctx = &s},
             err);
-    *prompt_seconds = 1e-9 * (double)llm_clock(NULL) - begin;
+    *prompt_seconds = llm_seconds() - begin;
     if (st == GGL_OK)
         st = search_on(&s, err);
     const hypothesis *best = NULL;

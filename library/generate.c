@@ -25,11 +25,11 @@ static void set_counts(llm_context *c, const generation *g) {
 
 /* Makes the sequence these tokens, and counts them as a part of the prompt. */
 static ggl_status run_tokens(llm_context *c, const llm_prompt *p, ggl_error *err) {
-    const double t = 1e-9 * (double)llm_clock(NULL);
+    const double t = llm_seconds();
     const ggl_status st = c->cache ? llm_prompt_cache_prompt(c->cache, c->generator, p, err)
                                    : llm_generator_prompt(c->generator, p, err);
     const llm_generator_stats stats = llm_generator_get_stats(c->generator);
-    c->run.prompt_seconds += 1e-9 * (double)llm_clock(NULL) - t;
+    c->run.prompt_seconds += llm_seconds() - t;
     c->run.n_reused += stats.n_reused;
     c->run.n_prompt += stats.n_prompt;
     return st;
@@ -84,7 +84,7 @@ static ggl_status take_found(llm_context *c, generation *g, ggl_error *err) {
 static ggl_status begin_beams(llm_context *c, const int32_t *id, size_t n, ggl_error *err) {
     generation *g = c->generation;
     const int64_t room = llm_session_n_ctx(c->session) - (int64_t)n + 1;
-    const double begin = 1e-9 * (double)llm_clock(NULL);
+    const double begin = llm_seconds();
     double prompt = 0;
     if ((int64_t)n > llm_session_n_ctx(c->session) || n == 0)
         return ggl_fail(err, n == 0 ? GGL_USAGE : GGL_LIMIT,
@@ -101,7 +101,7 @@ static ggl_status begin_beams(llm_context *c, const int32_t *id, size_t n, ggl_e
     if (st == GGL_OK && !g->found && !(g->found = ggl_calloc(1, sizeof *g->found)))
         st = ggl_fail(err, GGL_NOMEM, "out of memory");
     c->run.prompt_seconds += prompt;
-    c->run.seconds += 1e-9 * (double)llm_clock(NULL) - begin - prompt;
+    c->run.seconds += llm_seconds() - begin - prompt;
     c->run.n_prompt += (int64_t)n;
     return st;
 }
@@ -171,12 +171,12 @@ static ggl_status read_text(llm_context *c, const int32_t **id, size_t *n, int32
         return p->read ? ggl_fail(err, GGL_USAGE,
                                   "read is set, but the model reads no text apart from its prompt")
                        : GGL_OK;
-    const double begin = 1e-9 * (double)llm_clock(NULL);
+    const double begin = llm_seconds();
     bool is_found;
     const int32_t *text = p->read ? p->read : *id;
     const int64_t n_text = (int64_t)(p->read ? p->n_read : *n);
     ggl_status st = llm_session_read_once(c->session, 0, text, n_text, &is_found, err);
-    c->run.prompt_seconds += 1e-9 * (double)llm_clock(NULL) - begin;
+    c->run.prompt_seconds += llm_seconds() - begin;
     if (llm_session_n_past(c->session, 0) == 0) { /* also if it could not be read after that */
         const ggl_status adopted = llm_generator_adopt(c->generator, NULL, 0, NULL);
         st = st == GGL_OK && adopted != GGL_OK ? ggl_fail(err, adopted, "out of memory") : st;
@@ -274,9 +274,9 @@ ggl_status llm_next(llm_context *c, const char **piece, size_t *n, ggl_error *er
     *n = 0;
     if (!g)
         return GGL_OK;
-    const double t = 1e-9 * (double)llm_clock(NULL), prompt = c->run.prompt_seconds;
+    const double t = llm_seconds(), prompt = c->run.prompt_seconds;
     const ggl_status st = step(c, g, err);
-    c->run.seconds += 1e-9 * (double)llm_clock(NULL) - t - (c->run.prompt_seconds - prompt);
+    c->run.seconds += llm_seconds() - t - (c->run.prompt_seconds - prompt);
     if (st != GGL_OK) {
         *piece = take_rest(c, g, n);
         return end_with(c, st);

@@ -6,5 +6,7 @@
 
 /* Returns nanoseconds since some fixed point in the past. They never go back. `ctx` is not used. */
 int64_t llm_clock(void *ctx);
+/* The same in seconds. */
+double llm_seconds(void);
 
 #endif

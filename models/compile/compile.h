@@ -273,6 +273,8 @@ bool llm_arch_step(arch_eval *ev, arch_place p, int64_t n);
 /* Counts the steps of matching a name with n patterns; false: too many, reported. */
 bool llm_arch_step_patterns(arch_eval *ev, size_t n, ggl_str name);
 bool llm_arch_push(arch_eval *ev, void *array, size_t *cap, size_t n, size_t size);
+/* Lets `to` count as used if `from` is used; from NULL: always. False: out of memory, reported. */
+bool llm_arch_add_edge(arch_eval *ev, const ggl_tensor *from, ggl_tensor *to);
 /* Makes room for n names in an index, which is created if necessary. */
 static inline ggl_status arch_index_room(ggl_index *x, const void *array, size_t n, size_t stride,
                                          ggl_error *err) {
@@ -400,6 +402,10 @@ ggl_tensor *llm_arch_plain_node(arch_eval *ev, arch_place p, ggl_op op, ggl_tens
                                 int n_src, const double *num, int n_num);
 bool llm_arch_graph_ok(arch_eval *ev, arch_place p); /* reports the graph's error, if any */
 void llm_arch_note_made(arch_eval *ev, arch_place p, ggl_tensor *t);
+
+/* Returns the graph's batched input of this name, which is made if there is none. NULL: reported. */
+ggl_tensor *llm_arch_input(arch_eval *ev, arch_place p, const char *name, ggl_type type, int n_dims,
+                           const int64_t *ne);
 
 /* weight_table.c */
 arch_weight *llm_arch_find_weight(arch_eval *ev, const char *name);

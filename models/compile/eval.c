@@ -502,20 +502,13 @@ static bool run_guess_layer(arch_eval *ev, const arch_stmt *s, int k, arch_slot 
     return false;
 }
 
-static bool mark_used(arch_eval *ev, ggl_tensor *t) {
-    if (!llm_arch_push(ev, &ev->read, &ev->cap_read, ev->n_read + 1, sizeof *ev->read))
-        return false;
-    ev->read[ev->n_read++] = (arch_edge){NULL, t};
-    return true;
-}
-
 /* Runs the block for all layers, so that the tensors of each are known; the one that params.guess_layer asks for is the last. */
 static bool run_guess_layers(arch_eval *ev, const arch_stmt *s, arch_slot *outer) {
     const int at = ev->params ? ev->params->guess_layer : 0;
     for (int k = 0; k < ev->n_guess_layers; k++) {
         if (k == at)
             continue;
-        if (!run_guess_layer(ev, s, k, outer) || !mark_used(ev, ev->foretold))
+        if (!run_guess_layer(ev, s, k, outer) || !llm_arch_add_edge(ev, NULL, ev->foretold))
             return false;
     }
     return run_guess_layer(ev, s, at, outer);
@@ -563,7 +556,7 @@ static bool run_over(arch_eval *ev, const arch_stmt *s, arch_slot *outer) {
         llm_arch_error(ev, s->place, "only a model that guesses for another one can have stay = 1");
         return false;
     }
-    if (!make_row(ev, s) || !mark_used(ev, ev->over))
+    if (!make_row(ev, s) || !llm_arch_add_edge(ev, NULL, ev->over))
         return false;
     return run_guess_layers(ev, s, outer);
 }
@@ -604,16 +597,16 @@ static bool run_stage(arch_eval *ev, const arch_stmt *s) {
         llm_arch_error(ev, t->place, "'%s' already has a value: a stage needs a new name", t->name);
         return false;
     }
-    if (s->n_expr > 0 && !s->of_rows && !count_guess_layers(ev, s))
+    if (arch_guesses(s) && !count_guess_layers(ev, s))
         return false;
     const size_t n_bytes = (size_t)ev->arch->n_global * sizeof(arch_slot);
     arch_slot *outer = ggl_calloc(1, n_bytes);
     if (!outer)
         return llm_arch_nomem(ev), false;
     memcpy(outer, ev->global, n_bytes);
-    const bool ok = s->of_rows      ? llm_arch_run_rows_stage(ev, s, outer)
-                    : s->n_expr > 0 ? run_over(ev, s, outer)
-                                    : run_text(ev, s, outer);
+    const bool ok = s->of_rows        ? llm_arch_run_rows_stage(ev, s, outer)
+                    : arch_guesses(s) ? run_over(ev, s, outer)
+                                      : run_text(ev, s, outer);
     ggl_free(outer);
     return ok && llm_arch_bind(ev, t, &ev->stage_result);
 }

@@ -107,6 +107,13 @@ bool llm_arch_push(arch_eval *ev, void *array, size_t *cap, size_t n, size_t siz
     return false;
 }
 
+bool llm_arch_add_edge(arch_eval *ev, const ggl_tensor *from, ggl_tensor *to) {
+    if (!llm_arch_push(ev, &ev->read, &ev->cap_read, ev->n_read + 1, sizeof *ev->read))
+        return false;
+    ev->read[ev->n_read++] = (arch_edge){from, to};
+    return true;
+}
+
 /* --- begin and end ---------------------------------------------------------------------------- */
 
 bool llm_arch_find_family(arch_eval *ev) {

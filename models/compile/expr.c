@@ -64,10 +64,8 @@ typedef struct arm {
 } arm;
 
 static void add_edge(arm *a, ggl_tensor *to) {
-    arch_eval *ev = a->ev;
-    if (to && to != a->from &&
-        llm_arch_push(ev, &ev->read, &ev->cap_read, ev->n_read + 1, sizeof *ev->read))
-        ev->read[ev->n_read++] = (arch_edge){a->from, to};
+    if (to && to != a->from)
+        (void)llm_arch_add_edge(a->ev, a->from, to); /* failing, it sets ev->status */
 }
 
 static void visit_read(void *ctx, arch_expr *e) {

@@ -127,3 +127,11 @@ ggl_tensor *llm_arch_plain_node(arch_eval *ev, arch_place p, ggl_op op, ggl_tens
     llm_arch_note_made(ev, p, t);
     return llm_arch_note_rows(ev, p, t) ? t : NULL;
 }
+
+ggl_tensor *llm_arch_input(arch_eval *ev, arch_place p, const char *name, ggl_type type, int n_dims,
+                           const int64_t *ne) {
+    ggl_tensor *t = ggl_graph_find_input(ev->g, name);
+    if (!t)
+        t = ggl_graph_input(ev->g, name, type, n_dims, ne, true);
+    return llm_arch_graph_ok(ev, p) ? t : NULL;
+}

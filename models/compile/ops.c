@@ -580,13 +580,10 @@ static arch_value call_given(args *a) {
     ev->n_given = x->ne[0];
     if (!ev->params || !ev->params->given)
         return a->value[0];
-    ggl_tensor *is = ggl_graph_find_input(ev->g, "is_given"),
-               *row = ggl_graph_find_input(ev->g, "given_row");
-    is = is ? is : ggl_graph_input(ev->g, "is_given", GGL_F32, 0, NULL, true);
-    row = row ? row : ggl_graph_input(ev->g, "given_row", GGL_F32, 1, x->ne, true);
-    if (!llm_arch_graph_ok(ev, a->e->mark))
+    ggl_tensor *src[] = {llm_arch_input(ev, a->e->mark, "is_given", GGL_F32, 0, NULL),
+                         llm_arch_input(ev, a->e->mark, "given_row", GGL_F32, 1, x->ne), x};
+    if (!src[0] || !src[1])
         return ARCH_FAIL;
-    ggl_tensor *src[] = {is, row, x};
     return llm_arch_tensor_value(llm_arch_node(ev, a->e->mark, GGL_OP_WHERE, src, 3, NULL, 0));
 }
 

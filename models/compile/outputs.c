@@ -19,8 +19,7 @@ static bool names_tokens(arch_eval *ev, const ggl_tensor *guess) {
         v->t->ne[0] != guess->ne[0])
         return false;
     ev->guess_token = v->t;
-    return llm_arch_push(ev, &ev->read, &ev->cap_read, ev->n_read + 1, sizeof *ev->read) &&
-           (ev->read[ev->n_read++] = (arch_edge){NULL, v->t}, true);
+    return llm_arch_add_edge(ev, NULL, v->t);
 }
 
 /* Checks the shape of an output. */
@@ -213,9 +212,7 @@ static ggl_tensor *only_stage(const arch_eval *ev) {
 
 /* Makes the output "rows" of a stage. False: reported. */
 static bool put_stage(arch_eval *ev, ggl_tensor *t) {
-    ev->n_row = 1;
-    for (int d = 0; d < t->n_dims; d++)
-        ev->n_row *= t->ne[d];
+    ev->n_row = ggl_count(t);
     ev->gives_stage |= llm_arch_rows(ev, t) == ROWS_STAGE;
     t = ggl_graph_op(ev->g, GGL_OP_CAST, &t, 1, NULL, 0);
     ggl_graph_output(ev->g, "rows", t);

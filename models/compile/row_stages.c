@@ -53,20 +53,10 @@ bool llm_arch_run_rows_input(arch_eval *ev, const arch_stmt *s) {
  * result counts as used if the input is. */
 static ggl_tensor *rows_input(arch_eval *ev, arch_place p, const arch_source *from,
                               const char *name, int n_dims, const int64_t *ne) {
-    ggl_tensor *t = ggl_graph_find_input(ev->g, name);
-    if (t)
-        return t;
-    t = ggl_graph_input(ev->g, name, GGL_F32, n_dims, ne, true);
-    if (!llm_arch_graph_ok(ev, p))
-        return NULL;
-    for (int d = 0; d < from->row.n_dims; d++)
+    ggl_tensor *t = llm_arch_input(ev, p, name, GGL_F32, n_dims, ne);
+    for (int d = 0; t && d < from->row.n_dims; d++)
         t->dim_name[d] = from->dim_name[d];
-    if (from->result) {
-        if (!llm_arch_push(ev, &ev->read, &ev->cap_read, ev->n_read + 1, sizeof *ev->read))
-            return NULL;
-        ev->read[ev->n_read++] = (arch_edge){t, from->result};
-    }
-    return t;
+    return t && from->result && !llm_arch_add_edge(ev, t, from->result) ? NULL : t;
 }
 
 /* The beginning of the names of a stage's inputs. */
@@ -127,9 +117,7 @@ static bool begin(arch_eval *ev, const arch_stmt *s) {
     char full[32];
     for (int k = 0; k < 3; k++) {
         snprintf(full, sizeof full, "%s%s", before(ev), name[k]);
-        ggl_tensor *t = ggl_graph_find_input(ev->g, full);
-        if (!t)
-            t = ggl_graph_input(ev->g, full, GGL_I32, 0, NULL, true);
+        ggl_tensor *t = llm_arch_input(ev, s->place, full, GGL_I32, 0, NULL);
         if (k == 0)
             ev->global[SLOT_POS].v.t = t;
     }

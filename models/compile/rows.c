@@ -7,19 +7,16 @@
 #include "compile.h"
 #include "ggl/internal/graph.h"
 
-static bool is_guess_stage(const arch_stmt *s) {
-    return s && s->n_expr > 0 && !s->of_rows;
-}
-
 static int rows_of(const arch_eval *ev, const ggl_tensor *t) {
     while (t && t->op == GGL_OP_CAST && t->n_src > 0) /* the builder adds casts */
         t = t->src[0];
     if (!t)
         return ROWS_NONE;
     if (t->op == GGL_OP_INPUT && ggl_is_batched(t))
-        return t->rows == GGL_ROWS_STAGE                                          ? ROWS_STAGE
-               : t == ev->row || (is_guess_stage(ev->stage) && t != ev->features) ? ROWS_GUESS
-                                                                                  : ROWS_EACH;
+        return t->rows == GGL_ROWS_STAGE ? ROWS_STAGE
+               : t == ev->row || (ev->stage && arch_guesses(ev->stage) && t != ev->features)
+                   ? ROWS_GUESS
+                   : ROWS_EACH;
     return (size_t)t->id < ev->cap_rows_of ? ev->rows_of[t->id] : ROWS_NONE;
 }
 

@@ -218,6 +218,11 @@ struct arch_stmt {
     arch_expr *other; /* WEIGHT: the value after `??`; IGNORE, ABSENT: the condition or NULL */
 };
 
+/* True for a stage over a value of each token, which guesses the tokens after the next. */
+static inline bool arch_guesses(const arch_stmt *s) {
+    return s->kind == ST_STAGE && s->n_expr > 0 && !s->of_rows;
+}
+
 typedef struct arch_param {
     const char *name;
     arch_place place;

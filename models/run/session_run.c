@@ -271,9 +271,11 @@ static ggl_status set_input(llm_session *s, const char *prefix, const char *name
                             const int32_t *value, int64_t n, ggl_error *err) {
     char full[16];
     snprintf(full, sizeof full, "%s%s", prefix, name);
-    const ggl_tensor *t = ggl_graph_find_input(s->graph, full);
-    if (!t || !t->needed) /* the rows of a stage have no tokens, and not all need positions */
-        return GGL_OK;
+    if (s->n_inputs > 0) { /* the rows of a stage have no tokens, and not all need positions */
+        const ggl_tensor *t = ggl_graph_find_input(s->graph, full);
+        if (!t || !t->needed)
+            return GGL_OK;
+    }
     return ggl_sched_set(s->sched, full, value, (size_t)n * sizeof *value, n, err);
 }
 

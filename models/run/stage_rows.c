@@ -35,13 +35,6 @@ static int64_t rows_over(const llm_arch_rows_of *x, int64_t n) {
     return n > x->from ? (n - x->from + x->every - 1) / x->every : 0;
 }
 
-static int64_t numbers_of(const llm_arch_rows_of *x) {
-    int64_t n = 1;
-    for (int d = 0; d < x->n_dims; d++)
-        n *= x->ne[d];
-    return n;
-}
-
 /* --- making ----------------------------------------------------------------------------------- */
 
 static ggl_status make_session(llm_session **out, const llm_model *m, const llm_session_params *p,
@@ -80,7 +73,7 @@ static ggl_status make_sessions(llm_stages *s, const llm_model *m, const llm_ses
     for (int k = 0; k < s->n_sources && st == GGL_OK; k++) {
         rows *x = &s->source[k];
         const llm_arch_rows_of *of = &s->of[k];
-        x->n_row = numbers_of(of);
+        x->n_row = ggl_extents(of->ne, 0, of->n_dims, 1);
         x->n = of->is_input ? n : rows_over(of, s->source[of->over].n);
         n_inputs += of->is_input;
         if (of->is_input)

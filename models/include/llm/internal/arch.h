@@ -148,7 +148,6 @@ enum { LLM_ARCH_MAX_TASKS = 64 };
 enum {
     LLM_ARCH_MAX_TAPS = 16,
     LLM_ARCH_MAX_SOURCES = 16,
-    LLM_ARCH_MAX_ROW_DIMS = 3,
     /* Rows that a model tells another one besides those that enter its layers: the state that the last product makes the
      * logits from; keys and values, side by side, of the last attention with a window, and of the last without. */
     LLM_TAP_STATE = -1,
@@ -158,8 +157,8 @@ enum {
 
 /* Rows of an input that the caller prepares, or those that a stage over rows returns. */
 typedef struct llm_arch_rows_of {
-    const char *name;                      /* owned by the descriptor */
-    int64_t ne[LLM_ARCH_MAX_ROW_DIMS + 1]; /* of a row */
+    const char *name;         /* owned by the descriptor */
+    int64_t ne[GGL_MAX_DIMS]; /* of a row */
     int n_dims;
     bool is_input;
     /* Of a stage: its row i reads the row i * every + from of this one, which stands before it in the list. */
