@@ -78,7 +78,7 @@ static bool bind_predefined(arch_eval *ev) {
     if (!llm_arch_adapt_input(ev))
         return false;
     ev->global[SLOT_TOKEN].v.range = ev->n_vocab;
-    ev->global[SLOT_POS].v.range = ev->n_ctx;
+    ev->global[SLOT_POS].v.range = llm_arch_only_stage(ev) ? 1 : ev->n_ctx;
     ev->global[SLOT_POS].v.number_too = true;
     ev->global[SLOT_N_CTX].v = llm_arch_number((double)ev->n_ctx);
     ev->global[SLOT_N_VOCAB].v = llm_arch_number((double)ev->n_vocab);

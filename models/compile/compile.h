@@ -367,6 +367,9 @@ bool llm_arch_run_block(arch_eval *ev, const arch_stmt *s, arch_slot *outer);
 #define LLM_ARCH_ONE_TEXT "a descriptor has one stage of a text at most, and no other beside it"
 
 /* row_stages.c */
+
+/* Returns the name of the stage over rows that is all that is computed, and that other stages read; NULL: there is none. */
+const char *llm_arch_only_stage(const arch_eval *ev);
 bool llm_arch_run_rows_input(arch_eval *ev, const arch_stmt *s); /* false: reported */
 /* Runs a stage over rows, and sets ev->stage_result. False: reported. */
 bool llm_arch_run_rows_stage(arch_eval *ev, const arch_stmt *s, arch_slot *outer);

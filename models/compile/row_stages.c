@@ -43,6 +43,12 @@ bool llm_arch_run_rows_input(arch_eval *ev, const arch_stmt *s) {
             return false;
         to->dim_name[d] = v.text;
     }
+    if (s->other) {
+        const arch_value v = llm_arch_eval_expr(ev, s->other);
+        if (v.kind == VAL_FAIL ||
+            !llm_arch_want_whole(ev, s->other, &v, 1, ARCH_MAX_DIM, &to->row.most))
+            return false;
+    }
     to->row.n_dims = s->n_expr;
     to->row.is_input = true;
     const arch_value v = rows_value(ev);
@@ -101,18 +107,33 @@ static bool is_last(const arch_eval *ev, const arch_stmt *s) {
     return strcmp(s->target[0].name, ev->arch->last_stage->target[0].name) == 0;
 }
 
-/* True if the graph is this stage's. Of others, nothing is known of how many rows they have. */
-static bool is_meant(const arch_eval *ev, const arch_stmt *s) {
-    const char *only = ev->params ? ev->params->only : NULL;
-    const char *stage;
+const char *llm_arch_only_stage(const arch_eval *ev) {
+    const char *only = ev->params ? ev->params->only : NULL, *stage = NULL;
     for (int k = 0; only && (stage = llm_arch_rows_stage(ev->arch, k)); k++)
         if (strcmp(stage, only) == 0)
-            return strcmp(s->target[0].name, only) == 0;
-    return is_last(ev, s);
+            break;
+    return stage;
+}
+
+/* True if the graph is this stage's. Of others, nothing is known of how many rows they have. */
+static bool is_meant(const arch_eval *ev, const arch_stmt *s) {
+    const char *only = llm_arch_only_stage(ev);
+    return only ? strcmp(s->target[0].name, only) == 0 : is_last(ev, s);
+}
+
+/* Returns below which number the positions of the stage's rows are. */
+static int64_t n_pos(const arch_eval *ev, const arch_stmt *s, const arch_source *to) {
+    if (!is_meant(ev, s))
+        return 1;
+    if (!ev->arch->has_tokens || !is_last(ev, s))
+        return ev->n_ctx;
+    return ev->params && ev->params->n_read ? ev->params->n_read
+           : to->row.most                   ? to->row.most
+                                            : ev->n_ctx;
 }
 
 /* Gives `pos` of the stage, and no token. False: reported. */
-static bool begin(arch_eval *ev, const arch_stmt *s) {
+static bool begin(arch_eval *ev, const arch_stmt *s, const arch_source *to) {
     static const char *const name[] = {"pos", "slot", "end"};
     char full[32];
     for (int k = 0; k < 3; k++) {
@@ -121,7 +142,7 @@ static bool begin(arch_eval *ev, const arch_stmt *s) {
         if (k == 0)
             ev->global[SLOT_POS].v.t = t;
     }
-    ev->global[SLOT_POS].v.range = is_meant(ev, s) ? ev->n_ctx : 1;
+    ev->global[SLOT_POS].v.range = n_pos(ev, s, to);
     if (ev->arch->has_tokens && is_last(ev, s)) { /* where the rows are that tokens read */
         ggl_graph_input(ev->g, "read.slot", GGL_I32, 0, NULL, true);
         ggl_graph_input(ev->g, "read.end", GGL_I32, 0, NULL, true);
@@ -155,7 +176,8 @@ bool llm_arch_run_rows_stage(arch_eval *ev, const arch_stmt *s, arch_slot *outer
             return false;
     }
     to->row.over = over;
-    if (!begin(ev, s))
+    to->row.most = from->row.most ? llm_arch_rows_over(&to->row, from->row.most) : 0;
+    if (!begin(ev, s, to))
         return false;
     snprintf(name, sizeof name, "%srows.%s", before(ev), from->row.name);
     arch_value v =

@@ -334,7 +334,7 @@ static arch_stmt *parse_prefix(arch_parser *p) {
     return s && llm_arch_end_of_line(p) ? s : NULL;
 }
 
-/* "floats" "(" ")": a kind of input; in s->string */
+/* "floats" "(" [ "rows" "=" expr ] ")": a kind of input, in s->string, and its option, in s->other */
 static arch_stmt *parse_input_kind(arch_parser *p, arch_stmt *s) {
     char buf[96];
     if (!llm_arch_is(p, "floats"))
@@ -342,13 +342,18 @@ static arch_stmt *parse_input_kind(arch_parser *p, arch_stmt *s) {
                                    llm_arch_describe(p->tok, buf, sizeof buf));
     s->string = p->tok->str;
     p->tok++;
-    return llm_arch_expect(p, "(", "after the kind of an input") &&
-                   llm_arch_expect(p, ")", "after the kind of an input") && llm_arch_end_of_line(p)
-               ? s
-               : NULL;
+    if (!llm_arch_expect(p, "(", "after the kind of an input"))
+        return NULL;
+    if (llm_arch_is(p, "rows")) {
+        p->tok++;
+        if (!llm_arch_expect(p, "=", "after 'rows'") || !(s->other = llm_arch_parse_expr(p)))
+            return NULL;
+    }
+    return llm_arch_expect(p, ")", "after the kind of an input") && llm_arch_end_of_line(p) ? s
+                                                                                            : NULL;
 }
 
-/* "input" NAME "[" expr { "," expr } "]" "from" ( "layers" "(" expr ")" | "floats" "(" ")" ) */
+/* "input" NAME "[" expr { "," expr } "]" "from" ( "layers" "(" expr ")" | "floats" "(" [ "rows" "=" expr ] ")" ) */
 static arch_stmt *parse_input(arch_parser *p) {
     arch_stmt *s = llm_arch_new_stmt(p, ST_INPUT);
     p->tok++;

@@ -254,3 +254,21 @@ ggl_status llm_model_tokenizer(llm_model *m, const llm_tokenizer **out, ggl_erro
     *out = there;
     return GGL_OK;
 }
+
+ggl_status llm_model_rows(const llm_model *m, llm_arch_rows_of out[LLM_ARCH_MAX_SOURCES], int *n,
+                          ggl_error *err) {
+    llm_arch_result built;
+    const ggl_graph_params gp = ggl_graph_default();
+    ggl_graph *g = ggl_graph_new(&gp);
+    const llm_arch_source source = llm_arch_source_gguf(m->file);
+    const llm_arch_params ap = {.size = sizeof ap, .n_ctx = 1, .ignore = m->ignore};
+    *n = 0;
+    if (!g)
+        return ggl_fail(err, GGL_NOMEM, "out of memory for the stages of a model");
+    const ggl_status st = llm_arch_build(m->arch, &source, &ap, g, &built, err);
+    *n = st == GGL_OK ? built.n_sources : 0;
+    memcpy(out, built.source, (size_t)*n * sizeof *out);
+    llm_arch_result_fini(&built);
+    ggl_graph_free(g);
+    return st;
+}

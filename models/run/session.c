@@ -50,11 +50,21 @@ static bool is_whole(const llm_model *m, const llm_session_params *p) {
             (strcmp(p->only, "embedding") == 0 || is_rows_stage(arch, p->only)));
 }
 
-/* Returns how many tokens all slots share. What is seen whole is read in the same batch only. */
+static int64_t in_pages(int64_t n) {
+    return (n + GGL_PAGE - 1) / GGL_PAGE * GGL_PAGE;
+}
+
+/* Returns how many tokens all slots share. What is seen whole is read in the same batch only; rows that tokens read have room
+ * besides that of the tokens. */
 static int64_t pool_of(const llm_session *s, const llm_model *m, const llm_session_params *p) {
-    return is_whole(m, p) && p->n_pool == 0 ? s->n_ubatch + s->n_slots * GGL_PAGE
-           : s->reads_text                  ? 2 * p->n_pool
-                                            : p->n_pool;
+    if (is_whole(m, p) && p->n_pool == 0)
+        return s->n_ubatch + s->n_slots * GGL_PAGE;
+    if (!s->reads_text)
+        return p->n_pool;
+    if (!llm_arch_reads_rows(llm_model_arch(m)))
+        return 2 * p->n_pool;
+    return (p->n_pool ? p->n_pool : s->n_slots * in_pages(s->n_ctx)) +
+           s->n_slots * in_pages(s->n_read);
 }
 
 /* A model's file, and that of another model: for a token embedding that it lacks, and for tensors that it names "target:NAME". */
@@ -103,7 +113,7 @@ static bool is_changed_in_two(void *ctx, size_t i) {
 static ggl_status build_graph(llm_session *s, const llm_model *m, const llm_session_params *p,
                               ggl_error *err) {
     ggl_graph_params gp = {.size = sizeof gp,
-                           .n_pos = s->n_ctx,
+                           .n_pos = s->n_ctx > s->n_read ? s->n_ctx : s->n_read,
                            .n_batch = s->n_ubatch,
                            .n_slots = p->n_slots * (s->reads_text ? 2 : 1),
                            .n_pool = pool_of(s, m, p),
@@ -127,6 +137,7 @@ static ggl_status build_graph(llm_session *s, const llm_model *m, const llm_sess
     }
     llm_arch_params ap = {.size = sizeof ap,
                           .n_ctx = s->n_ctx,
+                          .n_read = s->n_read,
                           .ignore = llm_model_ignore(m),
                           .adapter = p->adapter,
                           .n_adapters = p->n_adapters,
@@ -257,6 +268,22 @@ static void set_rows(llm_session *s, const llm_session_params *p) {
     s->n_rows = p->n_rows < 1 ? 1 : p->n_rows < s->n_ubatch ? p->n_rows : s->n_ubatch;
 }
 
+/* Sets how many rows tokens read at most. They run in one ubatch. */
+static ggl_status count_rows(llm_session *s, const llm_model *m, const llm_session_params *p,
+                             ggl_error *err) {
+    llm_arch_rows_of rows[LLM_ARCH_MAX_SOURCES];
+    int n = 0;
+    ggl_status st = GGL_OK;
+    if (p->n_read < 0 || p->n_read > MAX_CTX)
+        return ggl_fail(err, GGL_LIMIT, "n_read must be 0 to 2^30, but is %" PRId64, p->n_read);
+    if (p->n_read == 0)
+        st = llm_model_rows(m, rows, &n, err);
+    const int64_t own = st == GGL_OK && n > 0 ? rows[n - 1].most : 0;
+    s->n_read = p->n_read ? p->n_read : own ? own : s->n_ctx;
+    s->n_ubatch = s->n_ubatch < s->n_read ? s->n_read : s->n_ubatch;
+    return st;
+}
+
 /* Sets the session's sizes from the parameters. */
 static ggl_status set_sizes(llm_session *s, const llm_model *m, const llm_session_params *p,
                             ggl_error *err) {
@@ -281,7 +308,12 @@ static ggl_status set_sizes(llm_session *s, const llm_model *m, const llm_sessio
     s->n_ubatch = p->n_ubatch < n_ctx * p->n_slots ? p->n_ubatch : n_ctx * p->n_slots;
     s->reads_text = llm_arch_reads_text(llm_model_arch(m)) && !is_whole(m, p);
     s->prefix = llm_arch_reads_text(llm_model_arch(m)) && !s->reads_text ? "stage." : "";
-    if (is_whole(m, p) || s->reads_text) {
+    const bool reads_rows = s->reads_text && llm_arch_reads_rows(llm_model_arch(m));
+    if (reads_rows) {
+        const ggl_status st = count_rows(s, m, p, err);
+        if (st != GGL_OK)
+            return st;
+    } else if (is_whole(m, p) || s->reads_text) {
         /* a text is never cut, so the longest one is a ubatch */
         const int64_t most = is_whole(m, p) && llm_arch_sees_all(llm_model_arch(m)) &&
                                      llm_arch_has_output(llm_model_arch(m), "logits")
@@ -289,7 +321,9 @@ static ggl_status set_sizes(llm_session *s, const llm_model *m, const llm_sessio
                                  : MAX_WHOLE;
         s->n_ctx = p->n_ctx <= 0 && n_ctx > most ? most : n_ctx;
         s->n_ubatch = s->n_ubatch < s->n_ctx ? s->n_ctx : s->n_ubatch;
+        s->n_read = s->reads_text ? s->n_ctx : 0;
     }
+    s->n_id = reads_rows ? LLM_ROWS_ID : s->n_read;
     set_rows(s, p);
     return GGL_OK;
 }
@@ -412,7 +446,7 @@ static ggl_status find_mask(llm_session *s, const llm_model *m, ggl_error *err) 
 }
 
 static ggl_status alloc_arrays(llm_session *s, ggl_error *err) {
-    const size_t n = (size_t)s->n_ubatch, n_ctx = (size_t)s->n_ctx;
+    const size_t n = (size_t)s->n_ubatch;
     s->token = ggl_calloc(n, sizeof *s->token);
     s->pos = ggl_calloc(n, sizeof *s->pos);
     s->slot = ggl_calloc(n, sizeof *s->slot);
@@ -426,9 +460,9 @@ static ggl_status alloc_arrays(llm_session *s, ggl_error *err) {
     if (!s->task)
         return no_memory(err);
     if (s->reads_text)
-        s->text = ggl_calloc((size_t)s->n_slots * n_ctx, sizeof *s->text);
+        s->read_id = ggl_calloc((size_t)(s->n_slots * s->n_id), sizeof *s->read_id);
     return s->token && s->pos && s->slot && s->end && s->row && s->read_slot && s->read_end &&
-                   (s->text || !s->reads_text)
+                   (s->read_id || !s->reads_text)
                ? GGL_OK
                : no_memory(err);
 }
@@ -464,6 +498,14 @@ static ggl_status alloc_flights(llm_session *s, const llm_session_params *p, ggl
     return ok ? GGL_OK : no_memory(err);
 }
 
+static bool init_slots(llm_session *s) {
+    const slot_limits limits = {.n_slots = ggl_graph_get_params(s->graph)->n_slots,
+                                .n_first = s->n_slots,
+                                .n_ctx = s->n_ctx,
+                                .n_read = s->n_read};
+    return llm_slots_init(&s->slots, s->graph, s->sched, &limits);
+}
+
 ggl_status llm_session_new(llm_session **out, const llm_model *m, const llm_session_params *params,
                            ggl_error *err) {
     llm_session_params own = llm_session_default();
@@ -494,8 +536,7 @@ ggl_status llm_session_new(llm_session **out, const llm_model *m, const llm_sess
         s->adapters = llm_adapter_digest(p->adapter[i], s->adapters);
     if (st == GGL_OK)
         st = build_sched(s, m, p, err);
-    if (st == GGL_OK && !llm_slots_init(&s->slots, s->graph, s->sched,
-                                        ggl_graph_get_params(s->graph)->n_slots, s->n_ctx))
+    if (st == GGL_OK && !init_slots(s))
         st = no_memory(err);
     if (st == GGL_OK)
         st = alloc_flights(s, p, err);
@@ -551,7 +592,7 @@ void llm_session_free(llm_session *s) {
     ggl_free(s->row);
     ggl_free(s->read_slot);
     ggl_free(s->read_end);
-    ggl_free(s->text);
+    ggl_free(s->read_id);
     for (int i = 0; i < s->n_lanes; i++)
         ggl_free(s->flight[i].row), ggl_free(s->flight[i].told);
     ggl_free(s->flight);

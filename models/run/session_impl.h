@@ -1,4 +1,4 @@
-/* Shared by session.c, session_run.c, session_slots.c and prompt_cache.c. */
+/* Shared by session.c, session_run.c, session_read.c, session_slots.c and prompt_cache.c. */
 #ifndef LLM_SESSION_IMPL_H
 #define LLM_SESSION_IMPL_H
 
@@ -46,10 +46,13 @@ struct llm_session {
     char load_notes[400];
     int64_t n_ctx, n_ubatch, n_slots, n_rows;
     int32_t *token, *pos, *slot, *end, *row; /* [n_ubatch]: inputs of the current ubatch */
-    /* Tokens read a text, which is in slot n_slots + slot of the graph. [n_ubatch]: where */
+    /* Tokens read a text, or rows of numbers, which are in slot n_slots + slot of the graph. [n_ubatch]: where */
     bool reads_text;
     int32_t *read_slot, *read_end;
-    int32_t *text; /* [n_slots][n_ctx]: the texts' tokens; NULL: no texts are read */
+    int64_t n_read; /* most tokens of the text, or rows of the stage */
+    /* [n_slots][n_id]: what the slots' tokens read: a text's tokens, or what identifies rows; NULL: they read nothing */
+    int32_t *read_id;
+    int64_t n_id;
     int32_t start; /* of such a model: the token with which it begins to write */
     const char *
         prefix; /* of the names of the inputs of texts: "", or "stage." if only these are computed */
@@ -82,6 +85,43 @@ struct llm_session {
 static inline int llm_text_slot(const llm_session *s, int slot) {
     return (int)s->n_slots + slot;
 }
+
+static inline bool llm_session_reads_rows(const llm_session *s) {
+    return s->reads_text && s->n_inputs > 0;
+}
+
+/* Returns how many words of read_id stand for n tokens of a text, or n rows. */
+static inline int64_t llm_id_words(const llm_session *s, int64_t n) {
+    return n > 0 && s->n_inputs > 0 ? LLM_ROWS_ID : n;
+}
+
+static inline int32_t *llm_read_id(const llm_session *s, int slot) {
+    return s->read_id + slot * s->n_id;
+}
+
+/* Returns how many tokens of a text, or rows, the slot's tokens read. */
+static inline int64_t llm_n_read(const llm_session *s, int slot) {
+    return s->reads_text ? s->slots.state[llm_text_slot(s, slot)].n_past : 0;
+}
+
+/* --- session_run.c --- */
+
+/* Checks that no batch is under way. */
+ggl_status llm_session_check_collected(const llm_session *s, ggl_error *err);
+/* Sets the inputs of the rows with this prefix, from the session's arrays of n tokens. */
+ggl_status llm_session_set_text(llm_session *s, const char *prefix, int64_t n, ggl_error *err);
+/* Sets the inputs of a stage over rows, which runs in one ubatch of n. */
+ggl_status llm_session_set_inputs(llm_session *s, const float *const *input, int64_t n,
+                                  ggl_error *err);
+/* Sets s->end: the tokens of each slot in the ubatch of n, which fewer of them see where it says so. */
+void llm_session_set_ends(llm_session *s, int64_t n);
+
+/* --- session_read.c --- */
+
+/* Lets slot dst read what slot src reads. */
+ggl_status llm_session_share_read(llm_session *s, int dst, int src, ggl_error *err);
+
+/* --- session_slots.c --- */
 
 /* Saves the first n_past tokens of a slot as llm_session_save does. Fewer than the slot has are
  * possible if its model has no states and no rings. */

@@ -66,10 +66,11 @@ static ggl_status check_outputs(const llm_session *s, const llm_batch *b, ggl_er
                         s->guesses ? "a session of guesses needs the rows of the tokens before "
                                      "(llm_batch.row)"
                                    : "the session reads no rows (llm_batch.row)");
-    if (b->n > 0 && (b->input != NULL) != (s->n_inputs > 0))
+    const bool runs_rows = s->n_inputs > 0 && !s->reads_text;
+    if (b->n > 0 && (b->input != NULL) != runs_rows)
         return ggl_fail(err, GGL_USAGE,
-                        s->n_inputs > 0 ? "a stage over rows needs them (llm_batch.input)"
-                                        : "the session has no stage over rows (llm_batch.input)");
+                        runs_rows ? "a stage over rows needs them (llm_batch.input)"
+                                  : "the session has no stage over rows (llm_batch.input)");
     if (b->n > 0 && (b->given || b->is_given) && !(s->put && b->given && b->is_given))
         return ggl_fail(
             err, GGL_USAGE,
@@ -98,8 +99,11 @@ static ggl_status check_texts(const llm_session *s, const llm_batch *b, ggl_erro
     for (int64_t i = 0; i < b->n; i++)
         if (s->slots.state[llm_text_slot(s, slot_of(b, i))].n_past == 0)
             return ggl_fail(err, GGL_USAGE,
-                            "the model reads a text before it writes, and slot %d has none "
-                            "(llm_generate and llm_session_read give it one)",
+                            s->n_inputs > 0
+                                ? "the model reads rows of an input before it writes, and slot %d "
+                                  "has none (llm_stages_read gives it some)"
+                                : "the model reads a text before it writes, and slot %d has none "
+                                  "(llm_generate and llm_session_read give it one)",
                             slot_of(b, i));
     return GGL_OK;
 }
@@ -126,8 +130,7 @@ static ggl_status check_whole_texts(const llm_session *s, const llm_batch *b, gg
                     b->n, n_rows, s->n_ubatch, s->n_rows);
 }
 
-/* Sets s->end: the tokens of each slot in the ubatch of n, which fewer of them see where s->seen says so. */
-static void set_ends(llm_session *s, int64_t n) {
+void llm_session_set_ends(llm_session *s, int64_t n) {
     for (int64_t i = 0; i < n; i++) {
         const int32_t all = (int32_t)s->slots.n_new[s->slot[i]];
         s->end[i] = s->end[i] > 0 && s->end[i] < all ? s->end[i] : all;
@@ -195,12 +198,12 @@ static ggl_status set_put(llm_session *s, int64_t n, ggl_error *err) {
     return st == GGL_OK ? ggl_sched_set(s->sched, "is_given", s->is_put, rows * size, n, err) : st;
 }
 
-/* Sets the inputs of a stage over rows, which runs in one ubatch. */
-static ggl_status set_inputs(llm_session *s, const llm_batch *b, ggl_error *err) {
+ggl_status llm_session_set_inputs(llm_session *s, const float *const *input, int64_t n,
+                                  ggl_error *err) {
     ggl_status st = GGL_OK;
-    for (int k = 0; b->n > 0 && k < s->n_inputs && st == GGL_OK; k++)
-        st = ggl_sched_set(s->sched, s->input[k].name, b->input[k],
-                           (size_t)(b->n * s->input[k].n) * sizeof(float), b->n, err);
+    for (int k = 0; n > 0 && k < s->n_inputs && st == GGL_OK; k++)
+        st = ggl_sched_set(s->sched, s->input[k].name, input[k],
+                           (size_t)(n * s->input[k].n) * sizeof(float), n, err);
     return st;
 }
 
@@ -279,8 +282,7 @@ static ggl_status set_input(llm_session *s, const char *prefix, const char *name
     return ggl_sched_set(s->sched, full, value, (size_t)n * sizeof *value, n, err);
 }
 
-/* Sets the inputs of the rows with this prefix, from the session's arrays. */
-static ggl_status set_text(llm_session *s, const char *prefix, int64_t n, ggl_error *err) {
+ggl_status llm_session_set_text(llm_session *s, const char *prefix, int64_t n, ggl_error *err) {
     ggl_status st = set_input(s, prefix, "token", s->token, n, err);
     if (st == GGL_OK)
         st = set_input(s, prefix, "pos", s->pos, n, err);
@@ -295,8 +297,8 @@ static ggl_status set_text(llm_session *s, const char *prefix, int64_t n, ggl_er
 static ggl_status start_ubatch(llm_session *s, int64_t n, session_flight *f, bool has_ticket,
                                ggl_error *err) {
     if (s->built.sees_all)
-        set_ends(s, n);
-    ggl_status st = set_text(s, s->prefix, n, err);
+        llm_session_set_ends(s, n);
+    ggl_status st = llm_session_set_text(s, s->prefix, n, err);
     if (st == GGL_OK && s->reads_text)
         st = set_input(s, "read.", "slot", s->read_slot, n, err);
     if (st == GGL_OK && s->reads_text)
@@ -318,75 +320,6 @@ static ggl_status start_ubatch(llm_session *s, int64_t n, session_flight *f, boo
 
 static const float *output(const llm_session *s, int at) {
     return at >= 0 ? ggl_sched_output(s->sched, at) : NULL;
-}
-
-/* --- a text that tokens read -------------------------------------------------------------------- */
-
-/* Checks that no batch is under way. */
-static ggl_status check_collected(const llm_session *s, ggl_error *err) {
-    for (int k = 0; k < s->n_lanes; k++)
-        if (s->flight[k].ticket != 0)
-            return ggl_fail(err, GGL_USAGE,
-                            "a batch was submitted and is not collected yet: call "
-                            "llm_session_collect first");
-    return GGL_OK;
-}
-
-static ggl_status check_read(llm_session *s, int slot, const int32_t *token, int64_t n,
-                             ggl_error *err) {
-    if (!s->reads_text)
-        return ggl_fail(err, GGL_USAGE, "the model reads no text apart from its tokens");
-    if (slot < 0 || slot >= s->n_slots)
-        return ggl_fail(err, GGL_USAGE, "slot %d of %" PRId64, slot, s->n_slots);
-    if (n < 1 || !token)
-        return ggl_fail(err, GGL_USAGE, "the text that the model is to read has no tokens");
-    if (n > s->n_ctx)
-        return ggl_fail(err, GGL_LIMIT,
-                        "the text that the model is to read has %" PRId64
-                        " tokens, but the context is %" PRId64 " (n_ctx, or -c N)",
-                        n, s->n_ctx);
-    return llm_check_tokens(token, (size_t)n, s->built.n_vocab, err);
-}
-
-/* Runs the stage for the text in the session's arrays. */
-static ggl_status run_text(llm_session *s, int64_t n, ggl_error *err) {
-    set_ends(s, n);
-    ggl_status st = set_text(s, "stage.", n, err);
-    if (st == GGL_OK) {
-        llm_slots_start(&s->slots);
-        st = ggl_sched_run_stage(s->sched, n, err);
-    }
-    return st;
-}
-
-ggl_status llm_session_read(llm_session *s, int slot, const int32_t *token, int64_t n,
-                            ggl_error *err) {
-    ggl_status st = check_collected(s, err);
-    if (st == GGL_OK)
-        st = check_read(s, slot, token, n, err);
-    const int to = llm_text_slot(s, slot);
-    if (st == GGL_OK)
-        st = llm_slots_clear(&s->slots, slot, err);
-    if (st == GGL_OK)
-        st = llm_slots_clear(&s->slots, to, err);
-    if (st != GGL_OK)
-        return st;
-    llm_slots_begin(&s->slots);
-    for (int64_t i = 0; i < n; i++) {
-        s->token[i] = token[i];
-        s->end[i] = 0;
-        s->slot[i] = to;
-        s->pos[i] = llm_slots_append(&s->slots, to);
-    }
-    st = llm_slots_check_room(&s->slots, n, err);
-    if (st == GGL_OK)
-        st = llm_slots_take_pages(&s->slots, err);
-    if (st == GGL_OK)
-        st = run_text(s, n, err);
-    llm_slots_settle(&s->slots, 0, st == GGL_OK);
-    if (st == GGL_OK)
-        memcpy(s->text + slot * s->n_ctx, token, (size_t)n * sizeof *token);
-    return st;
 }
 
 /* --- what comes out --------------------------------------------------------------------------- */
@@ -457,15 +390,24 @@ static ggl_status eval_ubatches(llm_session *s, const llm_batch *b, ggl_error *e
     return st == GGL_OK ? finished : st;
 }
 
+ggl_status llm_session_check_collected(const llm_session *s, ggl_error *err) {
+    for (int k = 0; k < s->n_lanes; k++)
+        if (s->flight[k].ticket != 0)
+            return ggl_fail(err, GGL_USAGE,
+                            "a batch was submitted and is not collected yet: call "
+                            "llm_session_collect first");
+    return GGL_OK;
+}
+
 ggl_status llm_session_eval(llm_session *s, const llm_batch *b, ggl_error *err) {
-    ggl_status st = check_collected(s, err);
+    ggl_status st = llm_session_check_collected(s, err);
     if (st == GGL_OK)
         st = check_batch(s, b, err);
     if (st != GGL_OK)
         return st;
     st = llm_slots_take_pages(&s->slots, err);
-    if (st == GGL_OK)
-        st = set_inputs(s, b, err);
+    if (st == GGL_OK && b->input)
+        st = llm_session_set_inputs(s, b->input, b->n, err);
     if (st == GGL_OK)
         st = eval_ubatches(s, b, err);
     llm_slots_settle(&s->slots, 0, st == GGL_OK);
@@ -513,8 +455,8 @@ ggl_status llm_session_submit(llm_session *s, const llm_batch *b, uint64_t *tick
         st = check_batch(s, b, err);
     if (st == GGL_OK)
         st = llm_slots_take_pages(&s->slots, err);
-    if (st == GGL_OK)
-        st = set_inputs(s, b, err);
+    if (st == GGL_OK && b->input)
+        st = llm_session_set_inputs(s, b->input, b->n, err);
     if (st != GGL_OK)
         return st;
     const int64_t n = fill_ubatch(s, b, 0, f);

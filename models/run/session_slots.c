@@ -30,52 +30,13 @@ ggl_status llm_session_cut(llm_session *s, int slot, int64_t n_past, ggl_error *
     return st == GGL_OK ? llm_slots_cut(&s->slots, slot, n_past, err) : st;
 }
 
-/* Lets slot dst read the text that slot src reads. */
-static ggl_status share_text(llm_session *s, int dst, int src, ggl_error *err) {
-    const int64_t n = s->slots.state[llm_text_slot(s, src)].n_past;
-    const ggl_status st =
-        llm_slots_share(&s->slots, llm_text_slot(s, dst), llm_text_slot(s, src), n, err);
-    if (st == GGL_OK && dst != src)
-        memcpy(s->text + dst * s->n_ctx, s->text + src * s->n_ctx, (size_t)n * sizeof *s->text);
-    return st;
-}
-
-const int32_t *llm_session_text(const llm_session *s, int slot, int64_t *n) {
-    const bool has = s->reads_text && slot >= 0 && slot < s->n_slots;
-    *n = has ? s->slots.state[llm_text_slot(s, slot)].n_past : 0;
-    return *n > 0 ? s->text + slot * s->n_ctx : NULL;
-}
-
-static bool has_text(const llm_session *s, int slot, const int32_t *token, int64_t n) {
-    int64_t n_text;
-    const int32_t *text = llm_session_text(s, slot, &n_text);
-    return text && n_text == n && memcmp(text, token, (size_t)n * sizeof *token) == 0;
-}
-
-ggl_status llm_session_read_once(llm_session *s, int slot, const int32_t *token, int64_t n,
-                                 bool *is_found, ggl_error *err) {
-    int from = slot;
-    *is_found = slot >= 0 && slot < s->n_slots && token && has_text(s, slot, token, n);
-    if (*is_found)
-        return GGL_OK;
-    for (from = 0; token && from < s->n_slots && !has_text(s, from, token, n);)
-        from++;
-    if (!token || from == s->n_slots)
-        return llm_session_read(s, slot, token, n, err);
-    ggl_status st = llm_session_clear(s, slot, err);
-    if (st == GGL_OK)
-        st = share_text(s, slot, from, err);
-    *is_found = st == GGL_OK;
-    return st;
-}
-
 ggl_status llm_session_share(llm_session *s, int dst, int src, int64_t n_past, ggl_error *err) {
     ggl_status st = check_own(s, dst > src ? dst : src, err);
     if (st == GGL_OK)
         st = llm_slots_share(&s->slots, dst, src, n_past, err);
     if (st != GGL_OK || !s->reads_text)
         return st;
-    return share_text(s, dst, src, err);
+    return llm_session_share_read(s, dst, src, err);
 }
 
 ggl_status llm_session_copy(llm_session *s, int dst, int src, ggl_error *err) {
@@ -101,7 +62,7 @@ bool llm_session_has_states(const llm_session *s) {
 
 /* --- saving and restoring --------------------------------------------------------------------- */
 
-/* A saved slot: | header | bytes of its stores |, and, if its tokens read a text, | the text's tokens i32 | bytes of its stores |.
+/* A saved slot: | header | bytes of its stores |, and, if its tokens read a text or rows, | read_id i32 | bytes of its stores |.
  * It fits only sessions with the same stores. */
 typedef struct header {
     char magic[8];
@@ -109,7 +70,7 @@ typedef struct header {
     int64_t n_past, n_high, size; /* as in slot_state; size: bytes after the header */
     uint64_t shape, sum; /* hashes of the stores' shapes; and of this, with sum 0, and the bytes */
     int32_t type_k, type_v; /* of the KV cache, as ggl_type */
-    int64_t n_text;         /* tokens of the text; 0: none is saved */
+    int64_t n_text;         /* tokens of the text, or rows; 0: none is saved */
 } header;
 
 enum {
@@ -147,13 +108,13 @@ static const char *type_name(int32_t type) {
 
 /* Sizes of the parts of a saved slot, in their order. */
 typedef struct parts {
-    size_t own, text_tokens, text;
+    size_t own, text_id, text;
 } parts;
 
 static parts parts_of(const llm_session *s, const header *h) {
     return (parts){
         .own = ggl_sched_part_size(s->sched, main_part(s), h->n_past, h->states_only != 0),
-        .text_tokens = (size_t)h->n_text * sizeof *s->text,
+        .text_id = (size_t)llm_id_words(s, h->n_text) * sizeof *s->read_id,
         .text = h->n_text > 0 ? ggl_sched_part_size(s->sched, GGL_SLOT_TEXT, h->n_text, false) : 0};
 }
 
@@ -164,9 +125,9 @@ static ggl_status save_bytes(llm_session *s, int slot, const header *h, char *by
                                               h->states_only != 0, bytes, err);
     if (st != GGL_OK || h->n_text == 0)
         return st;
-    memcpy(bytes + p.own, s->text + slot * s->n_ctx, p.text_tokens);
+    memcpy(bytes + p.own, llm_read_id(s, slot), p.text_id);
     return ggl_sched_save_part(s->sched, GGL_SLOT_TEXT, llm_text_slot(s, slot), h->n_text, false,
-                               bytes + p.own + p.text_tokens, err);
+                               bytes + p.own + p.text_id, err);
 }
 
 ggl_status llm_slot_save(llm_session *s, int slot, int64_t n_past, bool states_only, void **data,
@@ -187,9 +148,9 @@ ggl_status llm_slot_save(llm_session *s, int slot, int64_t n_past, bool states_o
                 .type_v = (int32_t)ggl_graph_get_params(s->graph)->type_v};
     memcpy(h.magic, magic, sizeof magic);
     if (!states_only)
-        (void)llm_session_text(s, slot, &h.n_text);
+        h.n_text = llm_n_read(s, slot);
     const parts p = parts_of(s, &h);
-    h.size = (int64_t)(p.own + p.text_tokens + p.text);
+    h.size = (int64_t)(p.own + p.text_id + p.text);
     char *bytes = ggl_calloc(sizeof h + (size_t)h.size, 1);
     if (!bytes)
         return ggl_fail(err, GGL_NOMEM, "out of memory for a slot of %" PRId64 " bytes", h.size);
@@ -207,9 +168,9 @@ ggl_status llm_slot_save(llm_session *s, int slot, int64_t n_past, bool states_o
 
 size_t llm_session_save_size(const llm_session *s, int slot) {
     header h = {.n_past = llm_session_n_past(s, slot)};
-    (void)llm_session_text(s, slot, &h.n_text);
+    h.n_text = llm_n_read(s, slot);
     const parts p = parts_of(s, &h);
-    return sizeof h + p.own + p.text_tokens + p.text;
+    return sizeof h + p.own + p.text_id + p.text;
 }
 
 ggl_status llm_session_save(llm_session *s, int slot, bool states_only, void **data, size_t *size,
@@ -241,14 +202,13 @@ static ggl_status check_header(const llm_session *s, const header *h, const char
                         "the slot was saved by a session of another model, or with other "
                         "adapters");
     const bool has_text = s->reads_text && h->states_only == 0;
-    if (h->n_text < has_text || h->n_text > (has_text ? s->n_ctx : 0))
-        return ggl_fail(err, h->n_text > s->n_ctx ? GGL_LIMIT : GGL_FORMAT,
+    if (h->n_text < has_text || h->n_text > (has_text ? s->n_read : 0))
+        return ggl_fail(err, h->n_text > s->n_read ? GGL_LIMIT : GGL_FORMAT,
                         "the saved slot has read a text of %" PRId64
                         " tokens; here a text has %d to %" PRId64,
-                        h->n_text, has_text, has_text ? s->n_ctx : 0);
+                        h->n_text, has_text, has_text ? s->n_read : 0);
     const parts sizes = parts_of(s, h);
-    if (h->size < 0 || (uint64_t)h->size != size ||
-        size != sizes.own + sizes.text_tokens + sizes.text)
+    if (h->size < 0 || (uint64_t)h->size != size || size != sizes.own + sizes.text_id + sizes.text)
         return ggl_fail(err, GGL_FORMAT,
                         "the saved slot has %zu bytes, but its header says %" PRId64, size,
                         h->size);
@@ -278,7 +238,8 @@ ggl_status llm_slot_has_text(const llm_session *s, const void *data, size_t size
     if (st != GGL_OK)
         return st;
     const char *text = saved_text(s, &h, (const char *)data + sizeof h);
-    *out = h.n_text == n && (n == 0 || memcmp(text, token, (size_t)n * sizeof *token) == 0);
+    *out = llm_id_words(s, h.n_text) == n &&
+           (n == 0 || memcmp(text, token, (size_t)n * sizeof *token) == 0);
     return GGL_OK;
 }
 
@@ -286,13 +247,14 @@ ggl_status llm_slot_has_text(const llm_session *s, const void *data, size_t size
 static ggl_status restore_text(llm_session *s, int slot, const header *h, const char *text,
                                ggl_error *err) {
     const int to = llm_text_slot(s, slot);
-    int32_t *token = s->text + slot * s->n_ctx;
-    const size_t size = (size_t)h->n_text * sizeof *token;
+    int32_t *token = llm_read_id(s, slot);
+    const size_t size = parts_of(s, h).text_id;
     ggl_status st = llm_slots_begin_restore(&s->slots, to, h->n_text, false, err);
     if (st != GGL_OK)
         return st;
     memcpy(token, text, size);
-    st = llm_check_tokens(token, (size_t)h->n_text, s->built.n_vocab, err);
+    if (!llm_session_reads_rows(s))
+        st = llm_check_tokens(token, (size_t)h->n_text, s->built.n_vocab, err);
     st = st == GGL_USAGE ? GGL_FORMAT : st;
     if (st == GGL_OK)
         st =

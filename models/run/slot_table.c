@@ -7,13 +7,13 @@
 #include "ggl/internal/graph.h"
 #include "ggl/internal/sched.h"
 
-bool llm_slots_init(slot_table *t, const ggl_graph *g, ggl_sched *sched, int64_t n_slots,
-                    int64_t n_ctx) {
-    const int64_t n_pages = ggl_graph_n_pages(g);
+bool llm_slots_init(slot_table *t, const ggl_graph *g, ggl_sched *sched,
+                    const slot_limits *limits) {
+    const int64_t n_pages = ggl_graph_n_pages(g), n_slots = limits->n_slots;
     const int64_t each = n_pages ? ggl_graph_find_input(g, "page")->ne[0] : 0;
     *t = (slot_table){.sched = sched,
+                      .limits = *limits,
                       .n_slots = n_slots,
-                      .n_ctx = n_ctx,
                       .has_states = ggl_sched_has_states(sched),
                       .rollback = ggl_sched_rollback_limit(sched)};
     t->state = ggl_calloc((size_t)n_slots, sizeof *t->state);
@@ -148,11 +148,12 @@ ggl_status llm_slots_check_room(slot_table *t, int64_t n, ggl_error *err) {
     llm_pages_estimate(&t->pages);
     for (int k = 0; k < t->n_slots; k++) {
         const int64_t n_past = t->state[k].n_past;
-        if (t->n_new[k] > t->n_ctx - n_past)
+        const int64_t most = k < t->limits.n_first ? t->limits.n_ctx : t->limits.n_read;
+        if (t->n_new[k] > most - n_past)
             return ggl_fail(err, GGL_LIMIT,
                             "%" PRId64 " tokens after %" PRId64
                             " do not fit into the context of %" PRId64,
-                            t->n_new[k], n_past, t->n_ctx);
+                            t->n_new[k], n_past, most);
         llm_pages_estimate_append(&t->pages, k, n_past, t->n_new[k]);
     }
     if (llm_pages_lacking(&t->pages) > 0)

@@ -23,9 +23,15 @@ typedef struct slot_state {
     bool broken; /* a run or restore failed midway: rows or states are invalid */
 } slot_state;
 
+/* How many tokens slots have at most: n_ctx, and from slot n_first on, whose tokens others read, n_read. */
+typedef struct slot_limits {
+    int64_t n_slots, n_first, n_ctx, n_read;
+} slot_limits;
+
 typedef struct slot_table {
     ggl_sched *sched; /* borrowed */
-    int64_t n_slots, n_ctx;
+    slot_limits limits;
+    int64_t n_slots;
     bool has_memory;   /* ggl_sched_alloc has succeeded, and the pages are set */
     bool has_states;   /* the model has states, which cannot go back */
     int64_t rollback;  /* rings have all rows while n_high - n_past is at most this */
@@ -37,8 +43,7 @@ typedef struct slot_table {
 } slot_table;
 
 /* No slot has tokens at first. False: out of memory; free the table all the same. */
-bool llm_slots_init(slot_table *t, const ggl_graph *g, ggl_sched *sched, int64_t n_slots,
-                    int64_t n_ctx);
+bool llm_slots_init(slot_table *t, const ggl_graph *g, ggl_sched *sched, const slot_limits *limits);
 void llm_slots_fini(slot_table *t);
 /* Sets the graph's input "page" for the first time; the scheduler has its memory. */
 ggl_status llm_slots_ready(slot_table *t, ggl_error *err);

@@ -6,6 +6,7 @@
 
 #include "ggl/internal/alloc.h"
 #include "ggl/internal/params.h"
+#include "common/sha256.h"
 
 /* Rows of the input or of a stage; its index is that in llm_arch_result.source. */
 typedef struct rows {
@@ -23,6 +24,7 @@ struct llm_stages {
     float *gathered[LLM_ARCH_MAX_SOURCES * 2]; /* the inputs of the stage that runs */
     size_t cap_gathered[LLM_ARCH_MAX_SOURCES * 2];
     int64_t n_most; /* rows of the input */
+    bool is_read;   /* tokens read the last stage, in its session */
 };
 enum { MAX_GATHERED = LLM_ARCH_MAX_SOURCES * 2 };
 
@@ -30,60 +32,44 @@ static ggl_status no_memory(ggl_error *err) {
     return ggl_fail(err, GGL_NOMEM, "out of memory for the stages of a model");
 }
 
-/* Returns how many rows a stage has over n rows of its source. */
-static int64_t rows_over(const llm_arch_rows_of *x, int64_t n) {
-    return n > x->from ? (n - x->from + x->every - 1) / x->every : 0;
-}
-
 /* --- making ----------------------------------------------------------------------------------- */
 
-static ggl_status make_session(llm_session **out, const llm_model *m, const llm_session_params *p,
-                               const char *only, int64_t n, ggl_error *err) {
+/* Makes the session of stage k, which has n rows; that of the last one is also the session of the tokens that read it. */
+static ggl_status make_session(llm_stages *s, int k, const llm_model *m,
+                               const llm_session_params *p, ggl_error *err) {
+    llm_session **out = &s->source[k].session;
+    const int64_t n = s->source[k].n;
+    const bool is_last = k + 1 == s->n_sources;
     llm_session_params own = *p;
-    own.n_ctx = own.n_ubatch = own.n_rows = n;
-    own.n_slots = 1;
-    own.only = only;
-    ggl_status st = llm_session_new(out, m, &own, err);
-    if (st == GGL_OK)
-        st = llm_session_alloc(*out, err);
-    return st;
+    if (is_last && s->is_read) {
+        own.n_read = n;
+    } else {
+        own.n_ctx = own.n_ubatch = own.n_rows = n;
+        own.n_slots = 1;
+        own.only = is_last ? NULL : s->of[k].name; /* of the last one, all outputs are made */
+    }
+    const ggl_status st = llm_session_new(out, m, &own, err);
+    return st == GGL_OK ? llm_session_alloc(*out, err) : st;
 }
 
-/* Finds out what the stages are: a graph names them all. */
-static ggl_status list_sources(llm_stages *s, const llm_model *m, ggl_error *err) {
-    llm_arch_result built;
-    ggl_graph_params gp = ggl_graph_default();
-    ggl_graph *g = ggl_graph_new(&gp);
-    const llm_arch_source source = llm_arch_source_gguf(llm_model_file(m));
-    const llm_arch_params ap = {.size = sizeof ap, .n_ctx = 1, .ignore = llm_model_ignore(m)};
-    if (!g)
-        return no_memory(err);
-    const ggl_status st = llm_arch_build(llm_model_arch(m), &source, &ap, g, &built, err);
-    s->n_sources = built.n_sources;
-    memcpy(s->of, built.source, sizeof s->of);
-    llm_arch_result_fini(&built);
-    ggl_graph_free(g);
-    return st;
+static ggl_status no_rows(const llm_arch_rows_of *of, int64_t n, ggl_error *err) {
+    return ggl_fail(err, GGL_USAGE,
+                    "the input has %" PRId64 " rows, of which the stage '%s' makes none", n,
+                    of->name);
 }
 
 static ggl_status make_sessions(llm_stages *s, const llm_model *m, const llm_session_params *p,
-                                int64_t n, ggl_error *err) {
+                                ggl_error *err) {
     ggl_status st = GGL_OK;
     int n_inputs = 0;
     for (int k = 0; k < s->n_sources && st == GGL_OK; k++) {
         rows *x = &s->source[k];
         const llm_arch_rows_of *of = &s->of[k];
         x->n_row = ggl_extents(of->ne, 0, of->n_dims, 1);
-        x->n = of->is_input ? n : rows_over(of, s->source[of->over].n);
+        x->n = of->is_input ? s->n_most : llm_arch_rows_over(of, s->source[of->over].n);
         n_inputs += of->is_input;
-        if (of->is_input)
-            continue;
-        if (x->n < 1)
-            return ggl_fail(err, GGL_USAGE,
-                            "the input has %" PRId64 " rows, of which the stage '%s' makes none", n,
-                            of->name);
-        /* of the last one, all outputs are made */
-        st = make_session(&x->session, m, p, k + 1 < s->n_sources ? of->name : NULL, x->n, err);
+        if (!of->is_input)
+            st = x->n < 1 ? no_rows(of, s->n_most, err) : make_session(s, k, m, p, err);
     }
     if (st == GGL_OK && n_inputs != 1)
         st = ggl_fail(err, GGL_UNSUPPORTED, "the model has %d inputs of rows", n_inputs);
@@ -97,18 +83,21 @@ ggl_status llm_stages_new(llm_stages **out, const llm_model *m, const llm_sessio
     *out = NULL;
     if (st != GGL_OK)
         return st;
-    if (!llm_arch_sees_all(llm_model_arch(m)))
-        return ggl_fail(err, GGL_UNSUPPORTED, "the model has no stages over rows alone");
     llm_stages *s = ggl_calloc(1, sizeof *s);
     if (!s)
         return no_memory(err);
-    s->n_most = n;
-    st = list_sources(s, m, err);
+    s->is_read = llm_arch_reads_text(llm_model_arch(m));
+    st = llm_model_rows(m, s->of, &s->n_sources, err);
     if (st == GGL_OK && s->n_sources == 0)
         st = ggl_fail(err, GGL_UNSUPPORTED,
                       "the model reads texts, and no rows: it has no stage over an input");
+    s->n_most = n ? n : s->of[0].most;
+    if (st == GGL_OK && s->n_most < 1)
+        st = ggl_fail(err, GGL_USAGE,
+                      "%s does not say how many rows its input has at most, so the caller must",
+                      llm_arch_name(llm_model_arch(m)));
     if (st == GGL_OK)
-        st = make_sessions(s, m, &own, n, err);
+        st = make_sessions(s, m, &own, err);
     if (st != GGL_OK) {
         llm_stages_free(s);
         return st;
@@ -171,16 +160,14 @@ static void keep_row(void *ctx, int slot, int64_t pos, int32_t token, const floa
     memcpy(x->own + pos * n_row, row, (size_t)n_row * sizeof *row);
 }
 
-static ggl_status run_stage(llm_stages *s, int at, ggl_error *err) {
-    rows *x = &s->source[at];
+/* Gathers what stage `at` reads. */
+static ggl_status gather_inputs(llm_stages *s, int at, ggl_error *err) {
+    const rows *x = &s->source[at];
     const llm_arch_rows_of *of = &s->of[at];
     const int n_inputs = llm_session_n_rows_inputs(x->session);
-    const size_t n_own = (size_t)(x->n * llm_session_n_row(x->session));
     if (n_inputs > MAX_GATHERED)
         return ggl_fail(err, GGL_LIMIT, "the stage '%s' reads more than %d inputs", of->name,
                         MAX_GATHERED);
-    if (!ggl_grow(&x->own, &x->cap_own, n_own, sizeof *x->own))
-        return no_memory(err);
     for (int k = 0; k < n_inputs; k++) {
         const llm_rows_input *in = llm_session_rows_input(x->session, k);
         if (!ggl_grow(&s->gathered[k], &s->cap_gathered[k], (size_t)(x->n * in->n),
@@ -188,6 +175,14 @@ static ggl_status run_stage(llm_stages *s, int at, ggl_error *err) {
             return no_memory(err);
         gather(in, of, &s->source[in->source], x->n, s->gathered[k]);
     }
+    return GGL_OK;
+}
+
+static ggl_status run_stage(llm_stages *s, int at, ggl_error *err) {
+    rows *x = &s->source[at];
+    const size_t n_own = (size_t)(x->n * llm_session_n_row(x->session));
+    if (!ggl_grow(&x->own, &x->cap_own, n_own, sizeof *x->own))
+        return no_memory(err);
     const llm_batch b = {.n = x->n, .input = (const float *const *)s->gathered};
     llm_session_hear(x->session, keep_row, x);
     ggl_status st = llm_session_eval(x->session, &b, err);
@@ -196,29 +191,67 @@ static ggl_status run_stage(llm_stages *s, int at, ggl_error *err) {
     return st == GGL_OK ? cleared : st;
 }
 
-ggl_status llm_stages_run(llm_stages *s, const float *input, int64_t n, const float **out,
-                          int64_t *n_out, ggl_error *err) {
+/* Runs the stages over n rows, and gathers what the last one reads; that one runs only if no tokens read it. */
+static ggl_status run(llm_stages *s, const float *input, int64_t n, ggl_error *err) {
     if (n > s->n_most)
         return ggl_fail(err, GGL_LIMIT,
                         "the input has %" PRId64 " rows, but the stages were made for %" PRId64, n,
                         s->n_most);
-    for (int k = 0; k < s->n_sources; k++) {
+    ggl_status st = GGL_OK;
+    for (int k = 0; k < s->n_sources && st == GGL_OK; k++) {
         rows *x = &s->source[k];
         const llm_arch_rows_of *of = &s->of[k];
-        x->n = of->is_input ? n : rows_over(of, s->source[of->over].n);
+        x->n = of->is_input ? n : llm_arch_rows_over(of, s->source[of->over].n);
         if (x->n < 1)
-            return ggl_fail(err, GGL_USAGE,
-                            "the input has %" PRId64 " rows, of which the stage '%s' makes none", n,
-                            of->name);
+            return no_rows(of, n, err);
         if (of->is_input) {
             x->row = input;
             continue;
         }
-        const ggl_status st = run_stage(s, k, err);
-        if (st != GGL_OK)
-            return st;
+        st = gather_inputs(s, k, err);
+        if (st == GGL_OK && !(s->is_read && k + 1 == s->n_sources))
+            st = run_stage(s, k, err);
     }
+    return st;
+}
+
+ggl_status llm_stages_run(llm_stages *s, const float *input, int64_t n, const float **out,
+                          int64_t *n_out, ggl_error *err) {
+    if (s->is_read)
+        return ggl_fail(err, GGL_USAGE,
+                        "the model's tokens read its stages, which give no rows (llm_stages_read)");
+    const ggl_status st = run(s, input, n, err);
     *out = last_of(s)->row;
     *n_out = last_of(s)->n;
-    return GGL_OK;
+    return st;
+}
+
+/* Which rows these are: the hexadecimal digits of their digest, four to a word. */
+static void identify(const float *input, size_t n, int32_t id[LLM_ROWS_ID]) {
+    sha256 sum;
+    char hex[SHA256_HEX];
+    llm_sha256_begin(&sum);
+    llm_sha256_add(&sum, input, n * sizeof *input);
+    llm_sha256_end(&sum, hex);
+    memcpy(id, hex, SHA256_HEX - 1);
+}
+_Static_assert(LLM_ROWS_ID * sizeof(int32_t) == SHA256_HEX - 1, "an id is a digest");
+
+ggl_status llm_stages_read(llm_stages *s, int slot, const float *input, int64_t n, bool *is_found,
+                           ggl_error *err) {
+    llm_session *last = last_of(s)->session;
+    int32_t id[LLM_ROWS_ID];
+    *is_found = false;
+    if (!s->is_read)
+        return ggl_fail(err, GGL_USAGE, "the model has no tokens that read its stages");
+    if (n < 1 || n > s->n_most)
+        return run(s, input, n, err); /* which says why not */
+    identify(input, (size_t)(n * llm_stages_n_input(s)), id);
+    ggl_status st = llm_session_find_read(last, slot, id, LLM_ROWS_ID, is_found, err);
+    if (st != GGL_OK || *is_found)
+        return st;
+    st = run(s, input, n, err);
+    return st == GGL_OK ? llm_session_read_rows(last, slot, (const float *const *)s->gathered,
+                                                last_of(s)->n, id, err)
+                        : st;
 }

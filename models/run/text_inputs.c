@@ -17,10 +17,10 @@ static void alternate(const llm_text_inputs *x, float *value) {
 }
 
 /* Numbers from -1 to 1, the same for each run: a row that the tokens before would have given. */
-static void make_up_rows(const llm_text_inputs *x, int64_t size, float *value) {
-    for (int64_t i = 0; i < x->n; i++)
+static void make_up_rows(int64_t first, int64_t n, int64_t size, float *value) {
+    for (int64_t i = 0; i < n; i++)
         for (int64_t k = 0; k < size; k++) {
-            const uint32_t mixed = (uint32_t)((x->first + i + 1) * 40503 + k) * 2654435761u;
+            const uint32_t mixed = (uint32_t)((first + i + 1) * 40503 + k) * 2654435761u;
             value[i * size + k] = (float)((int32_t)mixed >> 8) / (float)(1 << 23);
         }
 }
@@ -34,12 +34,13 @@ int64_t llm_text_input(const llm_text_inputs *x, const ggl_tensor *input, void *
     if (out && strcmp(name, "given") == 0)
         alternate(x, value);
     else if (out && input->type == GGL_F32)
-        make_up_rows(x, ggl_count(input), value);
+        make_up_rows(first, n, ggl_count(input), value);
     for (int32_t i = 0; out && input->type != GGL_F32 && i < n; i++)
         out[i] = strcmp(name, "token") == 0  ? (reads ? x->read : x->token)[i]
                  : strcmp(name, "pos") == 0  ? first + i
                  : strcmp(name, "slot") == 0 ? x->slot
                  : of_read                   ? (int32_t)x->n_read /* "end" */
+                 : x->read                   ? first + i + 1      /* wherever the text is cut */
                                              : first + (int32_t)n;
     return n;
 }

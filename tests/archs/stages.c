@@ -177,6 +177,14 @@ TEST(over_rows) {
          "a stage is over an input or a stage before it"},
         {"y = token_embd[token]\nstage b over y:\n  return y\n" PLAIN, "over y(ahead = 1)"},
         {"input seen [6] from fish()\n" PLAIN, "'layers(LIST)' or 'floats()' is expected here"},
+        {"input seen [6] from floats(rows = 0)\n" PLAIN, "'0' is 0; 1 to"},
+        {"input seen [6] from floats(rows 3)\n" PLAIN, "'=' is expected after 'rows'"},
+        {"input seen [6] from floats(3)\n" PLAIN, "')' is expected after the kind of an input"},
+        {"table [6, 9]\ninput seen [6] from floats(rows = 10)\nstage a over seen:\n"
+         "  return seen + table[pos]\ny = token_embd[token]\n"
+         "r = cache(heads(a, 1), heads(a, 1))\n"
+         "logits = linear(y + flat(attend(heads(y, 1), r)), token_embd)\n",
+         "10 positions, but"},
         {"input seen [2, 2, 2, 2] from floats()\n" PLAIN, "at most 3 dimensions"},
         {"input seen [2, 3] from layers([1])\n" PLAIN, "rows of layers have one dimension"},
         {OVER "input seen [7] from floats()\n" PLAIN, "'seen' already has a value"},

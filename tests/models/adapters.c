@@ -107,9 +107,9 @@ static ggl_graph *build(fixture *f, const llm_adapter_use *use, size_t n, char *
 /* Weights that no adapter can change, by a part of their names: they are not used in products, but
  * for example as a convolution's taps. Any other refusal is a failure. */
 static bool may_be_refused(const char *name, const ggl_error *err) {
-    static const char *const part[] = {"conv.weight",    "ssm_conv1d",  "ssm_a",
-                                       "ssm_d",          "_norm.",      "time_mix_first",
-                                       "compressor_ape", "token_types", "attn_rel_b"};
+    static const char *const part[] = {
+        "conv.weight",    "ssm_conv1d",     "ssm_a",       "ssm_d",      "_norm.",
+        "time_mix_first", "compressor_ape", "token_types", "attn_rel_b", "rel_embd"};
     if (strstr(err->msg, "only products and lookups of rows can be adapted") == NULL)
         return false;
     for (size_t i = 0; i < sizeof part / sizeof *part; i++)

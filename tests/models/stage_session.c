@@ -21,6 +21,15 @@ static const char reader[] =
          "r = cache(heads(e, 2), heads(e * 2, 2))\n"
          "x = x + flat(attend(heads(x, 2), r))\nlogits = linear(x, token_embd)\n";
 
+/* The same over rows of four numbers, in place of a text. */
+static const char hearer[] =
+    HEAD "input heard [4] from floats(rows = 150)\n"
+         "stage e over heard:\n  y = concat(heard, heard + 1, heard * 2, heard * heard)\n"
+         "  k = rope_half(heads(y, 2), f)\n  return y + attention(k, k, k)\n"
+         "x = token_embd[token]\nq = rope_half(heads(x, 2), f)\nx = x + attention(q, q, q)\n"
+         "r = cache(heads(e, 2), heads(e * 2, 2))\n"
+         "x = x + flat(attend(heads(x, 2), r))\nlogits = linear(x, token_embd)\n";
+
 typedef struct fixture {
     llm_model *m;
     ggl_backend *cpu, *fold;
@@ -374,6 +383,67 @@ TEST(reads_beside_others) {
                       0,
                   "token %d of slot %d", i / 3, i % 3);
     fixture_fini(&f);
+}
+
+/* Gives the slot the n rows of input k. */
+static bool hear(fixture *f, int slot, int k, int n) {
+    static float x[150 * 4];
+    const float *const input[] = {x};
+    ggl_error err = {0};
+    int32_t id[LLM_ROWS_ID] = {k, n};
+    for (int i = 0; i < 4 * n; i++)
+        x[i] = (float)(i * 37 % 101 * (k + 1) % 29 - 14) / 20;
+    return CHECK_OK(llm_session_read_rows(f->s, slot, input, n, id, &err), &err);
+}
+
+/* Rows that tokens read are kept, shared, saved and restored like a text; there may be more of them than of tokens. */
+TEST(reads_rows) {
+    static logits want, got, other;
+    fixture f[2];
+    ggl_error err = {0};
+    void *data = NULL;
+    size_t size = 0;
+    int64_t n;
+    bool is_found;
+    const int32_t one = 1, id[LLM_ROWS_ID] = {1, 150};
+    REQUIRE(fixture_init(&f[0], hearer, 3, 48, 4) && fixture_init(&f[1], hearer, 1, 64, 2));
+    CHECK(llm_session_reads_text(f[0].s) && !llm_session_sees_all(f[0].s));
+    CHECK_INT(llm_session_n_ctx(f[0].s), 48);
+    CHECK_INT(llm_session_eval(f[0].s, &(llm_batch){.n = 1, .token = &one}, &err), GGL_USAGE);
+    CHECK_HAS(err.msg, "reads rows of an input before it writes, and slot 0 has none");
+    CHECK_INT(llm_session_read(f[0].s, 0, &one, 1, &err), GGL_USAGE);
+    CHECK_HAS(err.msg, "rows of numbers, and no text");
+    CHECK_INT(llm_session_read_rows(f[0].s, 0, NULL, 3, id, &err), GGL_USAGE);
+    CHECK_INT(llm_session_read_rows(f[0].s, 0, (const float *const[]){NULL}, 151, id, &err),
+              GGL_LIMIT);
+    CHECK_HAS(err.msg, "151 rows, but it was made for 150");
+    bool ok = hear(&f[0], 0, 1, 150) && write_some(&f[0], 0, 40, 40, &want);
+    ok = ok && hear(&f[0], 1, 2, 7) && write_some(&f[0], 1, 40, 40, &other);
+    CHECK_MSG(ok && !same(&want, &other), "other rows give the same logits");
+    static const int32_t too_many[9] = {0};
+    CHECK_INT(llm_session_eval(f[0].s, &(llm_batch){.n = 9, .token = too_many}, &err), GGL_LIMIT);
+    CHECK(!llm_session_text(f[0].s, 0, &n) && n == 0);
+    CHECK_OK(llm_session_find_read(f[0].s, 2, id, LLM_ROWS_ID, &is_found, &err), &err);
+    CHECK(is_found && write_some(&f[0], 2, 40, 7, &got) && same(&want, &got));
+    CHECK_OK(llm_session_find_read(f[0].s, 3, (int32_t[LLM_ROWS_ID]){1, 149}, LLM_ROWS_ID,
+                                   &is_found, &err),
+             &err);
+    CHECK(!is_found);
+    CHECK(hear(&f[0], 0, 3, 64)); /* the copy is its own */
+    REQUIRE_OK(llm_session_cut(f[0].s, 2, 20, &err), &err);
+    REQUIRE_OK(llm_session_save(f[0].s, 2, false, &data, &size, &err), &err);
+    CHECK(hear(&f[1], 1, 2, 99));
+    REQUIRE_OK(llm_session_restore(f[1].s, 0, data, size, &err), &err);
+    CHECK_OK(llm_session_find_read(f[1].s, 0, id, LLM_ROWS_ID, &is_found, &err), &err);
+    CHECK(is_found && go_on(&f[1], 0, 20, 40, &got) && ends_as(&want, 20, &got));
+    for (size_t i = 0; i < size; i += i < 200 ? 1 : 997) {
+        ((char *)data)[i] ^= 1;
+        CHECK_MSG(llm_session_restore(f[1].s, 0, data, size, &err) != GGL_OK, "byte %zu", i);
+        ((char *)data)[i] ^= 1;
+    }
+    ggl_free(data);
+    for (int k = 0; k < 2; k++)
+        fixture_fini(&f[k]);
 }
 
 /* --- diffusion ---------------------------------------------------------------------------------- */

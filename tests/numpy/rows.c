@@ -1,8 +1,10 @@
 /* test-rows -m MODEL --arch FILE [--backend NAME] --rows FILE N --out FILE
  * test-rows -m MODEL --arch FILE [--backend NAME] --tokens IDS --given FILE FIRST N --out FILE
  *
+ * test-rows -m MODEL --arch FILE [--backend NAME] --tokens IDS --read FILE N --out FILE
+ *
  * Runs stages over N rows of a file of floats, and writes the rows that come out; or runs tokens, of which the N from FIRST on are replaced
- * by such rows, and writes the logits of all. The files are plain arrays of floats. Exit code 0, or 1 with a message. */
+ * by such rows, and writes the logits of all; or runs tokens that read the stages over the N rows. The files are plain arrays of floats. Exit code 0, or 1 with a message. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +15,7 @@
 enum { MAX_TOKENS = 512 };
 
 typedef struct run {
-    const char *model, *arch, *backend, *rows, *tokens, *given, *out;
+    const char *model, *arch, *backend, *rows, *given, *read, *tokens, *out;
     int64_t n, first;
     float *in; /* what the file has */
     size_t n_in;
@@ -25,25 +27,25 @@ static bool read_words(run *r, int argc, char **argv) {
     for (int i = 1; i < argc; i++) {
         const struct {
             const char *word, **value;
-        } words[] = {{"-m", &r->model},    {"--arch", &r->arch},   {"--backend", &r->backend},
-                     {"--rows", &r->rows}, {"--given", &r->given}, {"--tokens", &r->tokens},
-                     {"--out", &r->out}};
+        } words[] = {{"-m", &r->model},        {"--arch", &r->arch},   {"--backend", &r->backend},
+                     {"--rows", &r->rows},     {"--given", &r->given}, {"--read", &r->read},
+                     {"--tokens", &r->tokens}, {"--out", &r->out}};
         size_t k = 0;
-        while (k < 7 && strcmp(words[k].word, argv[i]) != 0)
+        while (k < 8 && strcmp(words[k].word, argv[i]) != 0)
             k++;
-        if (k == 7 || ++i == argc)
+        if (k == 8 || ++i == argc)
             return false;
         *words[k].value = argv[i];
         if (k == 4)
             r->first = i + 1 < argc ? strtoll(argv[++i], NULL, 10) : 0;
-        if (k == 3 || k == 4)
+        if (k >= 3 && k <= 5)
             r->n = i + 1 < argc ? strtoll(argv[++i], NULL, 10) : 0;
     }
-    return r->model && r->arch && r->out && (r->rows || (r->tokens && r->given));
+    return r->model && r->arch && r->out && (r->rows || (r->tokens && (r->given || r->read)));
 }
 
 static bool read_floats(run *r) {
-    FILE *f = fopen(r->rows ? r->rows : r->given, "rb");
+    FILE *f = fopen(r->rows ? r->rows : r->given ? r->given : r->read, "rb");
     r->in = calloc(1 << 20, sizeof *r->in);
     if (!f || !r->in)
         return false;
@@ -75,17 +77,77 @@ static void write_logits(void *ctx, int64_t i, const float *logits) {
     fwrite(logits, sizeof *logits, (size_t)r->n_in, r->to);
 }
 
-static ggl_status run_given(run *r, const llm_model *m, llm_session_params *p, ggl_error *err) {
-    static int32_t token[MAX_TOKENS];
-    static bool is_given[MAX_TOKENS], want[MAX_TOKENS];
-    int64_t n = 0, n_given;
+/* What each token's logits were, alone. */
+typedef struct both {
+    const run *r;
+    const float *alone;
+    bool differ;
+} both;
+
+static void compare_logits(void *ctx, int64_t i, const float *logits) {
+    both *b = ctx;
+    const size_t n = b->r->n_in;
+    b->differ |= memcmp(b->alone + (size_t)i * n, logits, n * sizeof *logits) != 0;
+    fwrite(logits, sizeof *logits, n, b->r->to);
+}
+
+static int32_t token[MAX_TOKENS];
+static bool want[MAX_TOKENS];
+
+static int64_t read_tokens(const run *r) {
+    int64_t n = 0;
     for (const char *s = r->tokens; n < MAX_TOKENS && *s; s += *s == ',') {
         char *end;
-        is_given[n] = n >= r->first && n < r->first + r->n;
         want[n] = true;
         token[n++] = (int32_t)strtol(s, &end, 10);
         s = end;
     }
+    return n;
+}
+
+/* The tokens are run one after the other, and in a second slot together, which shares what the first has read. */
+static ggl_status run_reading(run *r, const llm_model *m, llm_session_params *p, ggl_error *err) {
+    static const int32_t slot[MAX_TOKENS] = {0};
+    static int32_t other[MAX_TOKENS];
+    llm_stages *s = NULL;
+    bool is_found = true;
+    const int64_t n = read_tokens(r);
+    p->n_slots = 2;
+    ggl_status st = llm_stages_new(&s, m, p, 0, err);
+    if (st == GGL_OK)
+        st = llm_stages_read(s, 0, r->in, r->n, &is_found, err);
+    if (st == GGL_OK && is_found)
+        st = ggl_fail(err, GGL_USAGE, "nothing was read before");
+    if (st == GGL_OK)
+        st = llm_stages_read(s, 1, r->in, r->n, &is_found, err);
+    if (st == GGL_OK && !is_found)
+        st = ggl_fail(err, GGL_USAGE, "the same rows are computed again");
+    llm_session *session = st == GGL_OK ? llm_stages_last(s) : NULL;
+    r->n_in = session ? (size_t)llm_session_n_vocab(session) : 0;
+    float *first = calloc((size_t)n * r->n_in + 1, sizeof *first), *at = first;
+    for (int64_t i = 0; i < n && st == GGL_OK; i++, at += r->n_in) {
+        st = llm_session_eval(session, &(llm_batch){.n = 1, .token = &token[i], .slot = slot}, err);
+        if (st == GGL_OK)
+            memcpy(at, llm_session_logits(session), r->n_in * sizeof *at);
+        other[i] = 1;
+    }
+    both b = {.r = r, .alone = first};
+    const llm_batch all = {
+        .n = n, .token = token, .slot = other, .want = want, .each = compare_logits, .ctx = &b};
+    if (st == GGL_OK)
+        st = llm_session_eval(session, &all, err);
+    if (st == GGL_OK && b.differ)
+        st = ggl_fail(err, GGL_USAGE, "other bits alone and together");
+    free(first);
+    llm_stages_free(s);
+    return st;
+}
+
+static ggl_status run_given(run *r, const llm_model *m, llm_session_params *p, ggl_error *err) {
+    static bool is_given[MAX_TOKENS];
+    int64_t n = read_tokens(r), n_given;
+    for (int64_t i = 0; i < r->n && r->first + i < n; i++)
+        is_given[r->first + i] = true;
     llm_session *s = NULL;
     p->given = true;
     p->n_rows = n;
@@ -131,7 +193,9 @@ int main(int argc, char **argv) {
     p.n_backends = 1;
     p.type_k = p.type_v = GGL_F32;
     if (st == GGL_OK)
-        st = r.rows ? run_rows(&r, m, &p, &err) : run_given(&r, m, &p, &err);
+        st = r.rows   ? run_rows(&r, m, &p, &err)
+             : r.read ? run_reading(&r, m, &p, &err)
+                      : run_given(&r, m, &p, &err);
     if (st != GGL_OK)
         fprintf(stderr, "test-rows: %s\n", err.msg);
     llm_model_free(m);

@@ -63,8 +63,31 @@ def attended(x, n_head, w, l, window):
     s = np.einsum("ihd,jhd->hij", q, k) / math.sqrt(d)
     if window:
         s = np.where(np.abs(np.arange(n)[:, None] - np.arange(n)) <= window // 2, s, -np.inf)
+    return np.einsum("hij,jhd->ihd", softmax(s), v).reshape(n, -1)
+
+
+def softmax(s):
     e = np.exp(s - s.max(-1, keepdims=True))
-    return np.einsum("hij,jhd->ihd", e / e.sum(-1, keepdims=True), v).reshape(n, -1)
+    return e / e.sum(-1, keepdims=True)
+
+
+def hears(w, x, tokens, n_head, n_enc, n_dec):
+    w = {name: t.astype(np.float64) for name, t in w.items()}
+    x = convolved(gelu(convolved(x, w["enc.conv1.weight"], 0, 1)), w["enc.conv2.weight"], 0, 2)
+    x = x + w["enc.position_embd.weight"][: len(x)]
+    for l in range(n_enc):
+        x = x + attended(x, n_head, w, l, None)
+    y = w["dec.token_embd.weight"][tokens] + w["dec.position_embd.weight"][: len(tokens)]
+    cut = lambda z: z.reshape(len(z), n_head, -1)
+    for l in range(n_dec):
+        at = lambda part, z: cut(z @ w[f"dec.blk.{l}.{part}.weight"].T)
+        q = at("attn_q", y)
+        s = np.einsum("ihd,jhd->hij", q, q) / math.sqrt(q.shape[2])
+        s = np.where(np.arange(len(y))[:, None] >= np.arange(len(y)), s, -np.inf)
+        y = y + np.einsum("hij,jhd->ihd", softmax(s), q).reshape(len(y), -1)
+        s = np.einsum("ihd,jhd->hij", at("cross_q", y), at("cross_k", x)) / math.sqrt(q.shape[2])
+        y = y + np.einsum("hij,jhd->ihd", softmax(s), at("cross_v", x)).reshape(len(y), -1)
+    return y @ w["dec.token_embd.weight"].T
 
 
 def forward(w, x, n_head, n_layer, join):
@@ -102,6 +125,32 @@ def test_stages(r, seed):
         off = np.abs(got.reshape(-1, n_out) - want).max() / np.abs(want).max() if got.size == want.size else np.inf
         r.tell(f"{name}, {backend}", off < most, f"{off:.1e} of the range, {len(want)} rows")
     return meta, w, n_in
+
+
+def test_hears(r, seed):
+    g = np.random.default_rng(seed)
+    n_head, n_in, n_enc, n_dec, n_vocab = (int(g.integers(*x)) for x in ((1, 4), (1, 20), (0, 3), (1, 4), (9, 40)))
+    n_embd, most, n_ctx = n_head * int(g.integers(1, 20)), int(g.integers(3, 150)), int(g.integers(4, 90))
+    n, tokens = int(g.integers(1, most + 1)), g.integers(0, n_vocab, int(g.integers(1, n_ctx + 1)))
+    random = lambda *shape: (g.normal(size=shape) / math.sqrt(shape[-1])).astype(np.float32)
+    w = {"enc.conv1.weight": random(n_embd, n_in, 3), "enc.conv2.weight": random(n_embd, n_embd, 3),
+         "enc.position_embd.weight": random((most + 1) // 2, n_embd), "dec.token_embd.weight": random(n_vocab, n_embd),
+         "dec.position_embd.weight": random(n_ctx, n_embd)}
+    for l in range(n_enc):
+        w |= {f"enc.blk.{l}.attn_{p}.weight": random(n_embd, n_embd) for p in "qkv"} | {f"enc.blk.{l}.attn_q.bias": random(n_embd)}
+    for l in range(n_dec):
+        w |= {f"dec.blk.{l}.{p}.weight": random(n_embd, n_embd) for p in ("attn_q", "cross_q", "cross_k", "cross_v")}
+    meta = {"general.architecture": "hears", "tokenizer.ggml.bos_token_id": 0} | {"hears." + k: v for k, v in {
+        "embedding_length": n_embd, "input_length": n_in, "input_count": most, "attention.head_count": n_head, "enc_block_count": n_enc,
+        "block_count": n_dec, "context_length": n_ctx, "vocab_size": n_vocab}.items()}
+    x = g.normal(size=(n, n_in)).astype(np.float32)
+    want = hears(w, x.astype(np.float64), tokens, n_head, n_enc, n_dec)
+    for backend, limit in (("cpu", 1e-4), ("reference", 5e-6)):
+        got = r.run("hears.arch", meta, w, "--read", None, str(n), "--tokens", ",".join(map(str, tokens)), rows=x, backend=backend)
+        off = np.abs(got.reshape(len(tokens), -1) - want).max() / np.abs(want).max() if got.size == want.size else np.inf
+        r.tell(f"{len(tokens)} tokens that read {n} rows, {n_enc} + {n_dec} layers of {n_embd}, {backend}", off < limit, f"{off:.1e} of the range")
+    said = r.run("hears.arch", meta, w, "--read", None, str(most + 1), "--tokens", "0", rows=np.zeros((most + 1, n_in)), code=1)
+    r.tell("one row too many", f"has {most + 1} rows" in said and f"made for {most}" in said, said.strip()[:60])
 
 
 def test_mistakes(r, meta, w, n_in):
@@ -154,6 +203,7 @@ def main():
         for seed in today.sample("shapes", range(40), 6):
             model = test_stages(r, seed)
             test_given(r, seed)
+            test_hears(r, seed)
         test_mistakes(r, *model)
         test_branches(r)
     finally:

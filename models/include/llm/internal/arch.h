@@ -161,14 +161,23 @@ typedef struct llm_arch_rows_of {
     int64_t ne[GGL_MAX_DIMS]; /* of a row */
     int n_dims;
     bool is_input;
+    int64_t most; /* how many rows there are at most; 0: the descriptor does not say */
     /* Of a stage: its row i reads the row i * every + from of this one, which stands before it in the list. */
     int over;
     int64_t every, from;
 } llm_arch_rows_of;
 
+/* Returns how many rows the stage has over n rows of what it is over. */
+static inline int64_t llm_arch_rows_over(const llm_arch_rows_of *x, int64_t n) {
+    return n > x->from ? (n - x->from + x->every - 1) / x->every : 0;
+}
+
 typedef struct llm_arch_params {
     size_t size;   /* sizeof(llm_arch_params): ggl/internal/params.h */
     int64_t n_ctx; /* value of the name `n_ctx`; 0: the graph's n_pos */
+    /* Of a model whose tokens read a stage over rows: at most so many rows; 0: what the descriptor says (llm_arch_rows_of.most),
+     * or else n_ctx. */
+    int64_t n_read;
     /* Value of the name `n_vocab`. 0: {arch}.vocab_size, else the number of
      * tokenizer.ggml.tokens, else token_embd's rows. */
     int64_t n_vocab;

@@ -29,6 +29,8 @@ typedef struct llm_session_params {
     int64_t n_ctx;    /* most tokens in a slot; 0: the model's context length, or 4096 */
     int64_t n_ubatch; /* most tokens computed at once; default 512 */
     int64_t n_slots;  /* default 1 */
+    /* Of a model whose tokens read rows of numbers: most rows of the stage that they read; 0: what the descriptor says, or else n_ctx. */
+    int64_t n_read;
     /* Tokens for which the KV cache has room, in pages of 64 that all slots share: a slot takes them
      * as it grows, and slots with a common beginning have the same ones. 0, the default: n_ctx for
      * each slot, so that a slot can always grow up to n_ctx. */
@@ -135,12 +137,23 @@ GGL_NODISCARD ggl_status llm_check_tokens(const int32_t *id, size_t n, int64_t n
 GGL_NODISCARD ggl_status llm_session_read(llm_session *s, int slot, const int32_t *token, int64_t n,
                                           ggl_error *err);
 /* Returns the *n tokens of the text that the slot's tokens read, valid until it reads another one; *n is 0 if it has read none, or
- * the model reads no text. */
+ * the model reads no text, but rows. */
 const int32_t *llm_session_text(const llm_session *s, int slot, int64_t *n);
 /* As llm_session_read, but runs nothing if a slot, maybe this one, has the text already: *is_found, and the text is shared. If it
  * is this one, its tokens stay. */
 GGL_NODISCARD ggl_status llm_session_read_once(llm_session *s, int slot, const int32_t *token,
                                                int64_t n, bool *is_found, ggl_error *err);
+/* The same for a model whose tokens read the last of its stages over rows: gives the slot n rows for each of that stage's
+ * inputs (llm_session_rows_input). id says which rows they are, for llm_session_find_read. llm_stages_read calls this
+ * (llm/internal/stage_rows.h). Statuses of llm_session_read. */
+enum { LLM_ROWS_ID = 16 };
+GGL_NODISCARD ggl_status llm_session_read_rows(llm_session *s, int slot, const float *const *input,
+                                               int64_t n, const int32_t id[LLM_ROWS_ID],
+                                               ggl_error *err);
+/* Lets the slot read what a slot, maybe this one, has read: a text of these n_words tokens, or the rows of this id. *is_found: as for
+ * llm_session_read_once; false, and nothing is changed: no slot has read it. */
+GGL_NODISCARD ggl_status llm_session_find_read(llm_session *s, int slot, const int32_t *id,
+                                               int64_t n_words, bool *is_found, ggl_error *err);
 /* What the descriptor gave; valid as long as the session. */
 const llm_arch_result *llm_session_built(const llm_session *s);
 int64_t llm_session_n_layer(const llm_session *s);

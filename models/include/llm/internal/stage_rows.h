@@ -13,8 +13,10 @@ extern "C" {
 
 typedef struct llm_stages llm_stages;
 
-/* Makes the stages of the model, for an input of n rows. params (NULL: the defaults): .n_ctx, .n_ubatch, .n_rows, .n_slots and .only
- * are not used. GGL_UNSUPPORTED: the model has no such stages; else the statuses of llm_session_new and llm_session_alloc. */
+/* Makes the stages of the model, for an input of at most n rows; 0: what the descriptor says. params (NULL: the defaults): of a model whose
+ * tokens read the last stage, they are those of its session, without .n_read; else .n_ctx, .n_ubatch, .n_rows, .n_slots and .only
+ * are not used. GGL_USAGE: n is 0, and the descriptor does not say; GGL_UNSUPPORTED: the model has no such stages; else the statuses of
+ * llm_session_new and llm_session_alloc. */
 GGL_NODISCARD ggl_status llm_stages_new(llm_stages **out, const llm_model *m,
                                         const llm_session_params *params, int64_t n,
                                         ggl_error *err);
@@ -23,7 +25,8 @@ void llm_stages_free(llm_stages *s); /* NULL is fine */
 /* Numbers of a row of the input, and of a row of the result. */
 int64_t llm_stages_n_input(const llm_stages *s);
 int64_t llm_stages_n_row(const llm_stages *s);
-/* The session of the last stage, for its notes, its plan and its sizes. */
+/* The session of the last stage: of a model whose tokens read it, that in which they run, and else for its notes, its plan and its
+ * sizes. */
 llm_session *llm_stages_last(const llm_stages *s);
 
 /* Runs all stages for an input of n rows, [n][n_input], and sets *rows, [*n_rows][n_row], valid until the next call: what the
@@ -31,6 +34,11 @@ llm_session *llm_stages_last(const llm_stages *s);
  * less than 1, or so small that a stage has no rows. */
 GGL_NODISCARD ggl_status llm_stages_run(llm_stages *s, const float *input, int64_t n,
                                         const float **rows, int64_t *n_rows, ggl_error *err);
+/* Runs all stages for the n rows that the tokens of this slot read from now on; the slot has no tokens afterwards. If a slot has read
+ * the same rows already, that is shared, and nothing runs: *is_found; if it is this one, its tokens stay. Statuses of llm_stages_run and
+ * llm_session_read_rows. */
+GGL_NODISCARD ggl_status llm_stages_read(llm_stages *s, int slot, const float *input, int64_t n,
+                                         bool *is_found, ggl_error *err);
 
 #ifdef __cplusplus
 }
