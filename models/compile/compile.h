@@ -45,7 +45,8 @@ typedef enum arch_value_kind {
     VAL_LIST,
     VAL_TENSOR,
     VAL_CACHE,
-    VAL_ROWS /* those of an input, or of a stage that only stages read */
+    VAL_ROWS,    /* those of an input, or of a stage that only stages read */
+    VAL_PREPARED /* says how an input's rows are prepared */
 } arch_value_kind;
 
 typedef struct arch_value {
@@ -163,6 +164,7 @@ struct arch_eval {
     int n_stages;
     arch_source source[LLM_ARCH_MAX_SOURCES];
     int n_sources;
+    arch_source *preparing; /* the input whose `from` is evaluated, or NULL */
     /* A stage that guesses the tokens after the next. over: the value of each token that it is over (NULL: the descriptor has no
      * such stage); row: the input that gives this value of the token before; foretold: what the stage returned. */
     ggl_tensor *over, *row, *foretold;
@@ -373,6 +375,10 @@ const char *llm_arch_only_stage(const arch_eval *ev);
 bool llm_arch_run_rows_input(arch_eval *ev, const arch_stmt *s); /* false: reported */
 /* Runs a stage over rows, and sets ev->stage_result. False: reported. */
 bool llm_arch_run_rows_stage(arch_eval *ev, const arch_stmt *s, arch_slot *outer);
+/* Evaluate floats(rows) and sound(rate, window, step, seconds, range, filters) for the input that is declared. */
+arch_value llm_arch_from_floats(arch_eval *ev, const arch_expr *e, int64_t rows);
+arch_value llm_arch_from_sound(arch_eval *ev, const arch_expr *e, const llm_arch_sound *sound,
+                               double seconds, ggl_tensor *filter);
 /* Evaluates around(rows, first, k): the k rows from pos * every + from + first on, as the last dimension. */
 arch_value llm_arch_around(arch_eval *ev, const arch_expr *e, const arch_value *rows, int64_t first,
                            int64_t k);

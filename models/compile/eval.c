@@ -407,7 +407,7 @@ static int named_tap(arch_eval *ev, const arch_expr *e, ggl_str name) {
 
 /* Rows that enter layers of another model. */
 static bool run_input(arch_eval *ev, const arch_stmt *s) {
-    if (s->string)
+    if (s->of_rows)
         return llm_arch_run_rows_input(ev, s);
     arch_value n = llm_arch_eval_expr(ev, s->expr[0]), list = ARCH_FAIL;
     int64_t n_row, at;

@@ -587,6 +587,32 @@ static arch_value call_given(args *a) {
     return llm_arch_tensor_value(llm_arch_node(ev, a->e->mark, GGL_OP_WHERE, src, 3, NULL, 0));
 }
 
+static arch_value call_floats(args *a) {
+    int64_t rows = 0;
+    if (!is_absent(a, 0) && !llm_arch_want_whole(a->ev, arg_expr(a, 0, 0), &a->value[a->first[0]],
+                                                 1, ARCH_MAX_DIM, &rows))
+        return ARCH_FAIL;
+    return llm_arch_from_floats(a->ev, a->e, rows);
+}
+
+static arch_value call_sound(args *a) {
+    llm_arch_sound s = {.range = a->sig.param[4].fallback};
+    double seconds;
+    int64_t *const whole[] = {&s.rate, &s.window, &s.step};
+    for (int k = 0; k < 3; k++)
+        if (!llm_arch_want_whole(a->ev, arg_expr(a, k, 0), &a->value[a->first[k]], 1, 1 << 20,
+                                 whole[k]))
+            return ARCH_FAIL;
+    if (!llm_arch_want_number(a->ev, arg_expr(a, 3, 0), &a->value[a->first[3]], &seconds) ||
+        (!is_absent(a, 4) &&
+         !llm_arch_want_number(a->ev, arg_expr(a, 4, 0), &a->value[a->first[4]], &s.range)))
+        return ARCH_FAIL;
+    ggl_tensor *filter = is_absent(a, 5) ? NULL : get_tensor(a, 5, 0);
+    if (!filter && !is_absent(a, 5))
+        return ARCH_FAIL;
+    return llm_arch_from_sound(a->ev, a->e, &s, seconds, filter);
+}
+
 static arch_value call_builtin(args *a) {
     double x;
     switch (a->e->builtin) {
@@ -600,6 +626,10 @@ static arch_value call_builtin(args *a) {
         return call_around(a);
     case FN_GIVEN:
         return call_given(a);
+    case FN_FLOATS:
+        return call_floats(a);
+    case FN_SOUND:
+        return call_sound(a);
     case FN_CEIL:
         return get_number(a, 0, 0, &x) ? llm_arch_number(ceil(x)) : ARCH_FAIL;
     case FN_LOG2:

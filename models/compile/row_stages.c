@@ -43,16 +43,55 @@ bool llm_arch_run_rows_input(arch_eval *ev, const arch_stmt *s) {
             return false;
         to->dim_name[d] = v.text;
     }
-    if (s->other) {
-        const arch_value v = llm_arch_eval_expr(ev, s->other);
-        if (v.kind == VAL_FAIL ||
-            !llm_arch_want_whole(ev, s->other, &v, 1, ARCH_MAX_DIM, &to->row.most))
-            return false;
-    }
     to->row.n_dims = s->n_expr;
     to->row.is_input = true;
+    ev->preparing = to;
+    const bool ok = llm_arch_eval_expr(ev, s->other).kind == VAL_PREPARED;
+    ev->preparing = NULL;
+    if (!ok)
+        return false;
     const arch_value v = rows_value(ev);
     return llm_arch_bind(ev, &s->target[0], &v);
+}
+
+static arch_value prepared(arch_eval *ev, const arch_expr *e, int64_t rows) {
+    if (!ev->preparing)
+        return llm_arch_error(ev, e->mark,
+                              "this says how the rows of an input are prepared: input NAME [n] "
+                              "from %s(..)",
+                              e->name);
+    ev->preparing->row.most = rows;
+    return (arch_value){.kind = VAL_PREPARED};
+}
+
+arch_value llm_arch_from_floats(arch_eval *ev, const arch_expr *e, int64_t rows) {
+    return prepared(ev, e, rows);
+}
+
+arch_value llm_arch_from_sound(arch_eval *ev, const arch_expr *e, const llm_arch_sound *sound,
+                               double seconds, ggl_tensor *filter) {
+    const double rows = seconds * (double)sound->rate / (double)sound->step;
+    const arch_value v = prepared(ev, e, (int64_t)rows);
+    if (v.kind == VAL_FAIL)
+        return v;
+    llm_arch_rows_of *row = &ev->preparing->row;
+    const int64_t ne[] = {sound->window / 2 + 1, row->ne[0]};
+    char shape[128];
+    if (row->n_dims != 1 || rows < 1 || rows > ARCH_MAX_DIM || sound->window % 2 != 0)
+        return llm_arch_error(ev, e->mark,
+                              "sound becomes rows of one dimension, the number of bands, for an "
+                              "even window, and here 1 row or more");
+    row->sound = *sound;
+    if (!filter)
+        return v;
+    if (filter->op != GGL_OP_WEIGHT || filter->n_dims != 2 || filter->ne[0] != ne[0] ||
+        filter->ne[1] != ne[1])
+        return llm_arch_error(
+            ev, e->mark, "filters must be a tensor of the file, [%lld, %lld], but are %s",
+            (long long)ne[0], (long long)ne[1], ggl_shape_text(filter, shape, sizeof shape));
+    row->sound.filter = filter->data;
+    row->sound.filter_type = filter->type;
+    return llm_arch_add_edge(ev, NULL, filter) ? v : (arch_value){.kind = VAL_FAIL};
 }
 
 /* Returns the input with these dimensions that gives rows of the source to the stage that runs; NULL: reported. The source's

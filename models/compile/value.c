@@ -19,10 +19,16 @@ arch_value llm_arch_none(const char *missing) {
 }
 
 const char *llm_arch_kind_text(const arch_value *v) {
-    static const char *const text[] = {
-        "an error",      "none",     "a number",
-        "true or false", "a string", "a list",
-        "a tensor",      "a cache",  "rows, which only a stage over them reads"};
+    static const char *const text[] = {"an error",
+                                       "none",
+                                       "a number",
+                                       "true or false",
+                                       "a string",
+                                       "a list",
+                                       "a tensor",
+                                       "a cache",
+                                       "rows, which only a stage over them reads",
+                                       "the rows of an input"};
     return v->kind == VAL_TENSOR && v->range ? "an index" : text[v->kind];
 }
 

@@ -205,17 +205,19 @@ struct arch_stmt {
     arch_arm *arm; /* IF; LAYER, FOR, STAGE: one */
     int n_arm;
     /* WEIGHT: the name after `from`. REQUIRE: the message. IGNORE: the text that explains the
-     * key. STAGE, PREFIX: what the names of tensors begin with, or NULL. INPUT: its kind; NULL: layers. */
+     * key. STAGE, PREFIX: what the names of tensors begin with, or NULL. */
     const char *string;
     const char *second; /* WEIGHT: the name to use if `string` is not in the source */
     arch_place string_place;
-    bool of_rows;  /* STAGE: over rows; expr is the name of their source, every, from */
+    /* STAGE: over rows; expr is the name of their source, every, from. INPUT: `other` says how they are prepared */
+    bool of_rows;
     bool optional; /* WEIGHT: '?'; STAGE: `from = 1` */
     bool apart;    /* STAGE of several layers: `ahead = NAME + 1` */
     bool stays;    /* STAGE: `stay = 1` */
     bool in_block; /* STAGE: `block NAME < n`; the name is the second target */
     bool bias, bias_optional;
-    arch_expr *other; /* WEIGHT: the value after `??`; IGNORE, ABSENT: the condition or NULL */
+    /* WEIGHT: the value after `??`; IGNORE, ABSENT: the condition or NULL; INPUT: what it is from */
+    arch_expr *other;
 };
 
 /* True for a stage over a value of each token, which guesses the tokens after the next. */
@@ -436,6 +438,8 @@ typedef enum arch_builtin_fn {
     FN_LOG2,
     FN_AROUND,
     FN_GIVEN,
+    FN_FLOATS,
+    FN_SOUND,
     FN_BUILTIN_COUNT
 } arch_builtin_fn;
 

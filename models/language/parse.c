@@ -334,26 +334,23 @@ static arch_stmt *parse_prefix(arch_parser *p) {
     return s && llm_arch_end_of_line(p) ? s : NULL;
 }
 
-/* "floats" "(" [ "rows" "=" expr ] ")": a kind of input, in s->string, and its option, in s->other */
-static arch_stmt *parse_input_kind(arch_parser *p, arch_stmt *s) {
+/* A call of one of the functions that say how rows are prepared: in s->other */
+static arch_stmt *parse_prepared(arch_parser *p, arch_stmt *s) {
     char buf[96];
-    if (!llm_arch_is(p, "floats"))
-        return llm_arch_parse_fail(p, "'layers(LIST)' or 'floats()' is expected here, not %s",
+    if (!llm_arch_is(p, "floats") && !llm_arch_is(p, "sound"))
+        return llm_arch_parse_fail(p,
+                                   "'layers(LIST)', 'floats()' or 'sound(..)' is expected here, "
+                                   "not %s",
                                    llm_arch_describe(p->tok, buf, sizeof buf));
-    s->string = p->tok->str;
-    p->tok++;
-    if (!llm_arch_expect(p, "(", "after the kind of an input"))
-        return NULL;
-    if (llm_arch_is(p, "rows")) {
-        p->tok++;
-        if (!llm_arch_expect(p, "=", "after 'rows'") || !(s->other = llm_arch_parse_expr(p)))
-            return NULL;
-    }
-    return llm_arch_expect(p, ")", "after the kind of an input") && llm_arch_end_of_line(p) ? s
-                                                                                            : NULL;
+    s->of_rows = true;
+    s->other = llm_arch_parse_expr(p);
+    if (s->other && s->other->kind != EX_CALL)
+        return llm_arch_parse_fail_at(p, GGL_FORMAT, s->other->place,
+                                      "an input is from a call, such as floats()");
+    return s->other && llm_arch_end_of_line(p) ? s : NULL;
 }
 
-/* "input" NAME "[" expr { "," expr } "]" "from" ( "layers" "(" expr ")" | "floats" "(" [ "rows" "=" expr ] ")" ) */
+/* "input" NAME "[" expr { "," expr } "]" "from" ( "layers" "(" expr ")" | call ) */
 static arch_stmt *parse_input(arch_parser *p) {
     arch_stmt *s = llm_arch_new_stmt(p, ST_INPUT);
     p->tok++;
@@ -366,7 +363,7 @@ static arch_stmt *parse_input(arch_parser *p) {
         !llm_arch_expect(p, "from", "after the shape of an input's rows"))
         return NULL;
     if (!llm_arch_is(p, "layers"))
-        return parse_input_kind(p, s);
+        return parse_prepared(p, s);
     if (s->n_expr != 1)
         return llm_arch_parse_fail_at(p, GGL_FORMAT, s->expr[1]->place,
                                       "rows of layers have one dimension");
@@ -855,11 +852,19 @@ static const char *rows_stage_in(const llm_arch *a, const arch_stmt *s, int *k) 
     return found;
 }
 
+static const char *rows_input_in(const arch_stmt *s) {
+    const char *found = NULL;
+    for (; s && !found; s = s->next) {
+        if (s->kind == ST_INPUT && s->of_rows)
+            return s->target[0].name;
+        for (int i = 0; s->kind == ST_IF && i < s->n_arm && !found; i++)
+            found = rows_input_in(s->arm[i].body);
+    }
+    return found;
+}
+
 const char *llm_arch_reads_rows(const llm_arch *a) {
-    const arch_stmt *s = a->last_stage && a->last_stage->of_rows ? a->body : NULL;
-    while (s && (s->kind != ST_INPUT || !s->string))
-        s = s->next;
-    return s ? s->target[0].name : NULL;
+    return a->last_stage && a->last_stage->of_rows ? rows_input_in(a->body) : NULL;
 }
 
 const char *llm_arch_rows_stage(const llm_arch *a, int k) {

@@ -23,6 +23,15 @@ static const arch_sig builtins[FN_BUILTIN_COUNT] = {
                     {"k", true, false, false, NAN}},
                    3},
     [FN_GIVEN] = {"given", {{"x", false, false, false, NAN}}, 1},
+    [FN_FLOATS] = {"floats", {{"rows", true, true, false, 0}}, 1},
+    [FN_SOUND] = {"sound",
+                  {{"rate", true, false, false, NAN},
+                   {"window", true, false, false, NAN},
+                   {"step", true, false, false, NAN},
+                   {"seconds", true, false, false, NAN},
+                   {"range", true, true, false, 8},
+                   {"filters", false, true, false, NAN}},
+                  6},
 };
 
 int llm_arch_find_builtin(const char *name) {

@@ -176,10 +176,26 @@ TEST(over_rows) {
         {OVER "stage b over n:\n  return n\n" PLAIN,
          "a stage is over an input or a stage before it"},
         {"y = token_embd[token]\nstage b over y:\n  return y\n" PLAIN, "over y(ahead = 1)"},
-        {"input seen [6] from fish()\n" PLAIN, "'layers(LIST)' or 'floats()' is expected here"},
+        {"input seen [6] from fish()\n" PLAIN,
+         "'layers(LIST)', 'floats()' or 'sound(..)' is expected here"},
         {"input seen [6] from floats(rows = 0)\n" PLAIN, "'0' is 0; 1 to"},
-        {"input seen [6] from floats(rows 3)\n" PLAIN, "'=' is expected after 'rows'"},
-        {"input seen [6] from floats(3)\n" PLAIN, "')' is expected after the kind of an input"},
+        {"input seen [6] from floats() + 1\n" PLAIN, "an input is from a call, such as floats()"},
+        {"input seen [6] from floats(lines = 3)\n" PLAIN, "'lines'"},
+        {"x = floats()\n" PLAIN, "this says how the rows of an input are prepared"},
+        {"input seen [6] from sound(rate = 16000, window = 400, step = 160)\n" PLAIN, "seconds"},
+        {"input seen [6] from sound(rate = 1000, window = 7, step = 10, seconds = 1)\n" PLAIN,
+         "an even window"},
+        {"input seen [6] from sound(rate = 1000, window = 8, step = 10, seconds = 0.001)\n" PLAIN,
+         "1 row or more"},
+        {"w [4, 6]\ninput seen [6] from sound(rate = 1000, window = 8, step = 10, seconds = 1, "
+         "filters = w)\n" PLAIN,
+         "filters must be a tensor of the file, [5, 6], but are [4, 6]"},
+        {"w [5, 6]\nm [6, n]\ninput seen [6] from sound(rate = 1000, window = 8, step = 10, "
+         "seconds = 1, "
+         "filters = w)\nstage a over seen:\n  return seen * 2\ny = token_embd[token]\n"
+         "r = cache(heads(linear(a, m), 1), heads(linear(a, m), 1))\n"
+         "logits = linear(y + flat(attend(heads(y, 1), r)), token_embd)\n",
+         ""},
         {"table [6, 9]\ninput seen [6] from floats(rows = 10)\nstage a over seen:\n"
          "  return seen + table[pos]\ny = token_embd[token]\n"
          "r = cache(heads(a, 1), heads(a, 1))\n"

@@ -155,13 +155,25 @@ enum {
     LLM_TAP_ALL = -3
 };
 
+/* Sound that becomes rows, one for each `step` of its samples: of the `window` samples around it (a Hann window), the decimal logarithm
+ * of the power in each of the row's bands, which reach from 0 to half of the rate evenly on Slaney's mel scale; at most `range` below the largest of the sound;
+ * plus 4, divided by 4. */
+typedef struct llm_arch_sound {
+    int64_t rate, window, step; /* samples per second; samples */
+    double range;
+    /* [bands][window / 2 + 1] of the type: the weight of each frequency in each band; NULL: as above. Valid as long as the source. */
+    const void *filter;
+    ggl_type filter_type;
+} llm_arch_sound;
+
 /* Rows of an input that the caller prepares, or those that a stage over rows returns. */
 typedef struct llm_arch_rows_of {
     const char *name;         /* owned by the descriptor */
     int64_t ne[GGL_MAX_DIMS]; /* of a row */
     int n_dims;
     bool is_input;
-    int64_t most; /* how many rows there are at most; 0: the descriptor does not say */
+    llm_arch_sound sound; /* of such an input; rate 0: it is not from sound */
+    int64_t most;         /* how many rows there are at most; 0: the descriptor does not say */
     /* Of a stage: its row i reads the row i * every + from of this one, which stands before it in the list. */
     int over;
     int64_t every, from;
