@@ -192,6 +192,8 @@ ggl_status ggl_schedule_build(schedule *s, ggl_error *err) {
         st = ggl_sched_cut(s, err);
     if (st == GGL_OK)
         st = ggl_sched_find_readers(s, err);
+    if (st == GGL_OK)
+        st = ggl_sched_share_stores(s, err);
     s->n_lanes = n_lanes(s);
     if (st == GGL_OK)
         st = ggl_sched_repack_place(s, err);
@@ -261,5 +263,6 @@ void ggl_schedule_fini(schedule *s) {
     ggl_free(s->in_trunk);
     ggl_free(s->is_early);
     ggl_free(s->watched);
+    ggl_free(s->shares);
     ggl_free(s->input_at);
 }

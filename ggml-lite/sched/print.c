@@ -74,7 +74,8 @@ static void add_nodes(const ggl_sched *s, ggl_tensor *const *node, size_t n, boo
         for (int k = 0; k < ggl_n_reads(t); k++)
             add_weight(ggl_read(t, k), seen, z);
         for (int k = 0; k < 2; k++)
-            if ((t->op == GGL_OP_CACHE || t->op == GGL_OP_STATE) && t->store[k])
+            if ((t->op == GGL_OP_CACHE || t->op == GGL_OP_STATE) && t->store[k] &&
+                s->plan.shares[t->store[k]->id] < 0)
                 z->stores += t->store[k]->size;
         if (t->group >= 0 && t->computed) {
             z->first_group =

@@ -152,6 +152,12 @@ ggl_status ggl_sched_place_store(schedule *s, device *d, const ggl_store *store,
            *total = is_state ? &d->stores.states_size : &d->stores.rows_size;
     if (d->stores.loc[store->id].region >= 0)
         return GGL_OK;
+    const int owner = s->shares[store->id];
+    if (owner >= 0) { /* which has no place yet if nodes are not in the order of ids */
+        const ggl_status st = ggl_sched_place_store(s, d, ggl_graph_store(s->g, owner), err);
+        d->stores.loc[store->id] = d->stores.loc[owner];
+        return st;
+    }
     if (!ggl_size_align(size, 64, &size) || !ggl_size_add(*total, store->size, total) ||
         !ggl_size_add(d->stores.rows_size, d->stores.states_size, &all))
         return ggl_fail(err, GGL_LIMIT, "what %" PRId64 " slots keep does not fit into memory",

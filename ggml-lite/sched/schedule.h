@@ -105,6 +105,7 @@ typedef struct schedule {
     bool *is_early;          /* a node of the tail that params.early needs */
     const ggl_tensor *whole; /* the output params.whole; NULL: none */
     bool *watched;           /* a node whose operands are shown; NULL if no node's are */
+    int *shares;             /* by store id: the store whose memory it uses; -1: its own */
     bool has_stage;          /* nodes of a stage's rows are computed by runs of their own */
     fallback *fallback;
     size_t n_fallbacks, cap_fallbacks;
@@ -173,6 +174,8 @@ bool ggl_sched_place_in(device *d, pieces *p, int first, size_t size, ggl_loc *l
 ggl_status ggl_sched_place_weight(schedule *s, device *d, ggl_tensor *t, ggl_error *err);
 ggl_status ggl_sched_place_const(device *d, ggl_tensor *t, ggl_error *err);
 ggl_status ggl_sched_place_store(schedule *s, device *d, const ggl_store *store, ggl_error *err);
+/* shared_stores.c: sets s->shares; the segments are known. */
+ggl_status ggl_sched_share_stores(schedule *s, ggl_error *err);
 
 /* --- crossings.c, moves.c: what crosses segments --- */
 

@@ -257,6 +257,7 @@ static ggl_status build_sched(llm_session *s, const llm_model *m, const llm_sess
                            .cache_of = s->identity,
                            .cache_of_size = (1 + p->n_adapters) * sizeof *s->identity,
                            .whole = s->tells ? "rows" : NULL,
+                           .forgets = s->built.sees_all,
                            .early = s->at_logits >= 0 && s->at_embedding >= 0 ? "embedding" : NULL,
                            .watch = p->watch,
                            .element_word = "token",

@@ -4,6 +4,7 @@
 #include "ggl/backends.h"
 #include "llm/internal/diffuse.h"
 #include "llm/internal/embed.h"
+#include "ggl/internal/sched.h"
 #include "tiny_model.h"
 
 #define HEAD "arch tiny\nlanguage 2\ntoken_embd [16, 8]\nf = freqs(8, 1000)\n"
@@ -171,6 +172,22 @@ TEST(whole) {
     p.n_dims = 17;
     CHECK_INT(llm_embed_all(f.s, &p, &err), GGL_USAGE);
     fixture_fini(&f);
+}
+
+/* Layers that see a text whole store their keys and values for themselves alone, in the memory of one or two. */
+TEST(layers_share_memory) {
+    static const char one[] =
+        HEAD "stage s:\n  x = token_embd[token]\n  q = rope_half(heads(x, 2), f)\n"
+             "  return x + attention(q, q, q)\nembedding = s\n";
+    fixture f[2];
+    ggl_memory three, alone;
+    REQUIRE(fixture_init(&f[0], encoder, 1, 200, 2) && fixture_init(&f[1], one, 1, 200, 2));
+    CHECK(ggl_sched_memory(llm_session_sched(f[0].s), 0, &three) &&
+          ggl_sched_memory(llm_session_sched(f[1].s), 0, &alone));
+    /* the last layer is computed in two parts, for all tokens and for wanted ones */
+    CHECK(three.stores_rows <= 2 * alone.stores_rows && alone.stores_rows > 0);
+    for (int k = 0; k < 2; k++)
+        fixture_fini(&f[k]);
 }
 
 /* --- a text that is read ------------------------------------------------------------------------ */

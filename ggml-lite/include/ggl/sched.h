@@ -94,6 +94,8 @@ typedef struct ggl_sched_params {
     /* The name of an output of which each element of a batch is wanted, also of batches that have no other rows, but
      * a ticket: ggl_sched_output then returns [n][ggl_count] of it, n the size of the batch. NULL: none. */
     const char *whole;
+    /* No run reads what another one has stored: stores share memory where their uses in a run do not overlap. */
+    bool forgets;
     /* The words of ggl_sched_print for an element of the batch and for a group, singular. NULL:
      * "element", "group". Borrowed. */
     const char *element_word, *group_word;
