@@ -9,6 +9,7 @@
 #include "llm/internal/generate.h"
 #include "llm/internal/pooling.h"
 #include "llm/internal/prompt_cache.h"
+#include "llm/internal/stage_rows.h"
 #include "llm/llm.h"
 #include "steps.h"
 
@@ -27,6 +28,8 @@ struct llm_context {
     llm_session_params session_params; /* with which `session` was made */
     char *repack_cache;                /* a copy for session_params */
     llm_session *session;
+    llm_stages *
+        stages; /* of a model whose tokens read rows of an input, such as sound: they end in `session`; NULL: of others */
     llm_adapter_use *adapter; /* [n_adapters] */
     size_t n_adapters;
     llm_guessing *guessing;         /* NULL: nothing is guessed */

@@ -171,6 +171,10 @@ static ggl_status read_text(llm_context *c, const int32_t **id, size_t *n, int32
         return p->read ? ggl_fail(err, GGL_USAGE,
                                   "read is set, but the model reads no text apart from its prompt")
                        : GGL_OK;
+    if (c->stages)
+        return ggl_fail(err, GGL_UNSUPPORTED,
+                        "the model writes down what it hears, and reads no text "
+                        "(llm_transcribe, llm-transcribe)");
     const double begin = llm_seconds();
     bool is_found;
     const int32_t *text = p->read ? p->read : *id;

@@ -133,7 +133,7 @@ static ggl_status keep_repack_cache(llm_context *c, ggl_error *err) {
 }
 
 static ggl_status check_has_output(const llm_arch *a, ggl_error *err) {
-    const char *input = llm_arch_reads_rows(a);
+    const char *input = llm_arch_reads_text(a) ? NULL : llm_arch_reads_rows(a);
     if (input)
         return ggl_fail(
             err, GGL_UNSUPPORTED,
@@ -235,13 +235,15 @@ static ggl_status open_guesses(llm_context *c, const llm_opening *o, ggl_error *
 static ggl_status open_weights(llm_context *c, const llm_opening *o, ggl_error *err) {
     char advice[128];
     llm_session_params *sp = &c->session_params;
-    const ggl_status st = llm_session_alloc(c->session, err);
+    ggl_status st = llm_session_alloc(c->session, err);
     if (st != GGL_OK && st != GGL_CANCELLED)
         return ggl_fail(
             err, st, "%s%s", err->msg,
             llm_placement_advice(c->placement, c->model, sp, st, advice, sizeof advice));
     (void)o;
     sp->n_ctx = llm_session_n_ctx(c->session);
+    if (st == GGL_OK && llm_arch_reads_rows(llm_model_arch(c->model)))
+        st = llm_stages_before(&c->stages, c->model, sp, c->session, err);
     sp->progress = NULL; /* of another one, with other scales of adapters */
     return st;
 }
@@ -308,7 +310,9 @@ static void close_session(llm_context *c) {
     llm_sampler_free(c->sampler);
     llm_kept_grammar_free(c->kept);
     llm_guessing_close(c->guessing); /* it listens to the session */
+    llm_stages_free(c->stages);
     llm_session_free(c->session);
+    c->stages = NULL;
     c->generator = NULL;
     c->sampler = NULL;
     c->kept = NULL;

@@ -64,7 +64,7 @@ static int64_t pool_of(const llm_session *s, const llm_model *m, const llm_sessi
     if (!llm_arch_reads_rows(llm_model_arch(m)))
         return 2 * p->n_pool;
     return (p->n_pool ? p->n_pool : s->n_slots * in_pages(s->n_ctx)) +
-           s->n_slots * in_pages(s->n_read);
+           (p->n_inputs > 0 ? p->n_inputs : s->n_slots) * in_pages(s->n_read);
 }
 
 /* A model's file, and that of another model: for a token embedding that it lacks, and for tensors that it names "target:NAME". */

@@ -25,6 +25,7 @@ struct llm_stages {
     size_t cap_gathered[LLM_ARCH_MAX_SOURCES * 2];
     int64_t n_most; /* rows of the input */
     bool is_read;   /* tokens read the last stage, in its session */
+    bool is_lent;   /* that session is the caller's */
 };
 enum { MAX_GATHERED = LLM_ARCH_MAX_SOURCES * 2 };
 
@@ -40,6 +41,8 @@ static ggl_status make_session(llm_stages *s, int k, const llm_model *m,
     llm_session **out = &s->source[k].session;
     const int64_t n = s->source[k].n;
     const bool is_last = k + 1 == s->n_sources;
+    if (*out) /* the caller's */
+        return GGL_OK;
     llm_session_params own = *p;
     if (is_last && s->is_read) {
         own.n_read = n;
@@ -76,8 +79,9 @@ static ggl_status make_sessions(llm_stages *s, const llm_model *m, const llm_ses
     return st;
 }
 
-ggl_status llm_stages_new(llm_stages **out, const llm_model *m, const llm_session_params *params,
-                          int64_t n, ggl_error *err) {
+/* last: the session of the tokens that read the last stage, if the caller has it, else NULL. */
+static ggl_status make(llm_stages **out, const llm_model *m, const llm_session_params *params,
+                       int64_t n, llm_session *last, ggl_error *err) {
     llm_session_params own = llm_session_default();
     ggl_status st = GGL_READ_PARAMS(llm_session_params, &own, params, err);
     *out = NULL;
@@ -87,6 +91,7 @@ ggl_status llm_stages_new(llm_stages **out, const llm_model *m, const llm_sessio
     if (!s)
         return no_memory(err);
     s->is_read = llm_arch_reads_text(llm_model_arch(m));
+    s->is_lent = last != NULL;
     st = llm_model_rows(m, s->of, &s->n_sources, err);
     if (st == GGL_OK && s->n_sources == 0)
         st = ggl_fail(err, GGL_UNSUPPORTED,
@@ -97,6 +102,8 @@ ggl_status llm_stages_new(llm_stages **out, const llm_model *m, const llm_sessio
                       "%s does not say how many rows its input has at most, so the caller must",
                       llm_arch_name(llm_model_arch(m)));
     if (st == GGL_OK)
+        s->source[s->n_sources - 1].session = last;
+    if (st == GGL_OK)
         st = make_sessions(s, m, &own, err);
     if (st != GGL_OK) {
         llm_stages_free(s);
@@ -106,11 +113,22 @@ ggl_status llm_stages_new(llm_stages **out, const llm_model *m, const llm_sessio
     return GGL_OK;
 }
 
+ggl_status llm_stages_new(llm_stages **out, const llm_model *m, const llm_session_params *params,
+                          int64_t n, ggl_error *err) {
+    return make(out, m, params, n, NULL, err);
+}
+
+ggl_status llm_stages_before(llm_stages **out, const llm_model *m, const llm_session_params *params,
+                             llm_session *last, ggl_error *err) {
+    return make(out, m, params, 0, last, err);
+}
+
 void llm_stages_free(llm_stages *s) {
     if (!s)
         return;
     for (int k = 0; k < s->n_sources; k++) {
-        llm_session_free(s->source[k].session);
+        if (!s->is_lent || k + 1 < s->n_sources)
+            llm_session_free(s->source[k].session);
         ggl_free(s->source[k].own);
     }
     for (int k = 0; k < MAX_GATHERED; k++)
@@ -123,6 +141,17 @@ int64_t llm_stages_n_input(const llm_stages *s) {
     while (!s->of[k].is_input)
         k++;
     return s->source[k].n_row;
+}
+
+const llm_arch_sound *llm_stages_sound(const llm_stages *s) {
+    int k = 0;
+    while (!s->of[k].is_input)
+        k++;
+    return s->of[k].sound.rate ? &s->of[k].sound : NULL;
+}
+
+int64_t llm_stages_n_most(const llm_stages *s) {
+    return s->n_most;
 }
 
 static const rows *last_of(const llm_stages *s) {

@@ -647,6 +647,68 @@ GGL_API GGL_NODISCARD ggl_status llm_truncate(llm_context *c, size_t n, ggl_erro
 GGL_API GGL_NODISCARD ggl_status llm_save(llm_context *c, const char *path, ggl_error *err);
 GGL_API GGL_NODISCARD ggl_status llm_restore(llm_context *c, const char *path, ggl_error *err);
 
+/* --- speech ------------------------------------------------------------------------------------ */
+
+/* A piece of speech that was written down. This struct stays as it is. */
+typedef struct llm_speech {
+    double start, end; /* seconds after the sound's beginning */
+    const char *text;  /* [n] and a NUL */
+    size_t n;
+    const int32_t *id; /* [n_id]: its tokens, with those that stand for times */
+    size_t n_id;
+    const char *language; /* "en"; "": the model is not told which */
+    double logprob;       /* the mean of its window's tokens */
+    double
+        no_speech; /* the probability that the window is silence, says the model; 0: it does not say */
+    double temperature; /* at which it was written */
+} llm_speech;
+
+/* How sound is written down; the defaults are those of openai/whisper. Zero it, and set size. */
+typedef struct llm_transcribe_params {
+    size_t size; /* sizeof(llm_transcribe_params) */
+    const char *
+        language; /* its code ("de") or name ("german"); NULL or "auto": the likeliest of the first window */
+    bool translate;  /* into English */
+    bool no_times;   /* without times in a window: a window is one piece */
+    bool no_context; /* the model does not see what it wrote of the window before */
+    const char
+        *prompt; /* what may have been said before, or how names are spelled; NULL: nothing */
+    /* A window is written again, at a temperature that is higher by temperature_step, up to 1, if the mean of the log-probabilities is below
+     * least_logprob, or the entropy of its last 32 tokens below least_entropy: it repeats itself. */
+    float temperature;      /* the first one */
+    float temperature_step; /* 0: 0.2; less: there is one trial */
+    float least_logprob;    /* 0: -1 */
+    float least_entropy;    /* 0: 2.4; less: none */
+    float
+        no_speech; /* silence from this probability on, if the log-probabilities are below least_logprob, too; 0: 0.6 */
+    int32_t n_beams,
+        n_best; /* at temperature 0, and above it; 0: 5, but at most llm_open_params.n_parallel */
+    uint64_t seed;
+    double offset, duration; /* in seconds: the part that is written down; duration 0: to the end */
+    const void *data;        /* [n_data]: the bytes of a file, in place of the one named path */
+    size_t n_data;
+    /* Samples without a header: "s16le" or "f32le"; NULL: the file says what it is. raw_rate 0: the model's rate; raw_channels 0: 1 */
+    const char *raw;
+    int32_t raw_rate, raw_channels;
+    /* Called for each piece, in order, with members that are valid during the call. False: GGL_CANCELLED. */
+    bool (*each)(void *user, const llm_speech *piece);
+    /* Called with the seconds that are done, and all; less than 0: not known. False: GGL_CANCELLED. May be NULL. */
+    bool (*progress)(void *user, double done, double all);
+    void (*note)(
+        void *user,
+        const char
+            *text); /* what was done to the sound, and the language that was found; may be NULL */
+    void *user;
+} llm_transcribe_params;
+
+/* Writes down the speech of a file of sound (path, "-": standard input), with a model that hears. WAV is always read; FLAC, MP3 and Ogg if the
+ * build has libsndfile. Sound of any length is read in windows, as the model was trained to, in little memory. The sequence is empty
+ * afterwards. GGL_UNSUPPORTED: the model does not hear, or the kind of sound; GGL_USAGE: params are wrong, or the model does not know the
+ * language; GGL_FORMAT: the sound is damaged; GGL_CANCELLED, GGL_IO, GGL_NOMEM, GGL_DEVICE. */
+GGL_API GGL_NODISCARD ggl_status llm_transcribe(llm_context *c, const char *path,
+                                                const llm_transcribe_params *params,
+                                                ggl_error *err);
+
 /* --- measuring -------------------------------------------------------------------------------- */
 
 /* The shares of tokens of llm_perplexity_result's quantiles: 0 (the least), 0.001, 0.01, 0.05, 0.1, 0.25, 0.5 (the median), 0.75,

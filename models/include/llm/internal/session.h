@@ -31,6 +31,8 @@ typedef struct llm_session_params {
     int64_t n_slots;  /* default 1 */
     /* Of a model whose tokens read rows of numbers: most rows of the stage that they read; 0: what the descriptor says, or else n_ctx. */
     int64_t n_read;
+    int64_t
+        n_inputs; /* how many different inputs its slots read at the same time; 0: each its own */
     /* Tokens for which the KV cache has room, in pages of 64 that all slots share: a slot takes them
      * as it grows, and slots with a common beginning have the same ones. 0, the default: n_ctx for
      * each slot, so that a slot can always grow up to n_ctx. */

@@ -20,7 +20,17 @@ typedef struct llm_stages llm_stages;
 GGL_NODISCARD ggl_status llm_stages_new(llm_stages **out, const llm_model *m,
                                         const llm_session_params *params, int64_t n,
                                         ggl_error *err);
+/* Makes the stages before the last one, whose session the caller has, for as many rows as the descriptor says; `last` must outlive
+ * them. params: those of that session. Statuses of llm_stages_new. */
+GGL_NODISCARD ggl_status llm_stages_before(llm_stages **out, const llm_model *m,
+                                           const llm_session_params *params, llm_session *last,
+                                           ggl_error *err);
 void llm_stages_free(llm_stages *s); /* NULL is fine */
+
+/* How the input is made of sound; NULL: it is not. */
+const llm_arch_sound *llm_stages_sound(const llm_stages *s);
+/* The most rows of the input. */
+int64_t llm_stages_n_most(const llm_stages *s);
 
 /* Numbers of a row of the input, and of a row of the result. */
 int64_t llm_stages_n_input(const llm_stages *s);
