@@ -9,8 +9,7 @@
 typedef struct sound_decoder {
     int rate, n_channels;
     int64_t n_frames; /* a frame is a sample of each channel; -1: until the end */
-    int64_t
-        n_lost; /* bytes that the header promises, and the file does not have; after the end for a pipe */
+    int64_t n_lost;   /* promised by the header, and not there; of a pipe, after its end */
     void *ctx;
     /* Reads at most n frames into to[n][n_channels]; *got is 0 at the end only. GGL_FORMAT, GGL_IO. */
     ggl_status (*read)(struct sound_decoder *d, float *to, int64_t n, int64_t *got, ggl_error *err);

@@ -58,6 +58,8 @@ static ggl_status other_read(sound_decoder *d, float *to, int64_t n, int64_t *go
                             o->b->name, (long long)(o->n_frames + i / d->n_channels),
                             (double)to[i]);
     o->n_frames += *got;
+    if (*got == 0 && d->n_frames > o->n_frames)
+        d->n_lost = d->n_frames - o->n_frames;
     return GGL_OK;
 }
 

@@ -61,16 +61,6 @@ typedef struct pcm {
     unsigned char part[];
 } pcm;
 
-ggl_status llm_sound_check(const char *name, int64_t rate, int64_t n_channels, ggl_error *err) {
-    if (rate < SOUND_LEAST_RATE || rate > SOUND_MOST_RATE)
-        return ggl_fail(err, GGL_UNSUPPORTED, "%s: %lld samples per second, not %d to %d", name,
-                        (long long)rate, SOUND_LEAST_RATE, SOUND_MOST_RATE);
-    if (n_channels < 1 || n_channels > SOUND_MOST_CHANNELS)
-        return ggl_fail(err, GGL_UNSUPPORTED, "%s: %lld channels, not 1 to %d", name,
-                        (long long)n_channels, SOUND_MOST_CHANNELS);
-    return GGL_OK;
-}
-
 static ggl_status pcm_read(sound_decoder *d, float *to, int64_t n, int64_t *got, ggl_error *err) {
     pcm *p = d->ctx;
     const size_t size = (size_t)encodings[p->encoding].size;
@@ -90,7 +80,7 @@ static ggl_status pcm_read(sound_decoder *d, float *to, int64_t n, int64_t *got,
         p->at += (int64_t)some;
     }
     if (some == 0 && p->n_bytes >= 0)
-        d->n_lost = p->n_bytes - p->at;
+        d->n_lost = p->n_bytes / (int64_t)p->n_frame - p->at / (int64_t)p->n_frame;
     const size_t n_frames = p->n_kept / p->n_frame;
     const unsigned char *from = p->part;
     for (size_t i = 0; i < n_frames * (size_t)d->n_channels; i++, from += size) {
@@ -143,8 +133,8 @@ ggl_status llm_sound_pcm(sound_decoder *d, sound_bytes *b, sound_encoding encodi
                          .close = pcm_close};
     if (b->size >= 0) { /* what a pipe's header says shows at the end */
         const int64_t left = b->size > b->at ? b->size - b->at : 0;
-        d->n_lost = n_bytes > left ? n_bytes - left : 0;
         d->n_frames = (n_bytes < 0 || n_bytes > left ? left : n_bytes) / (int64_t)n_frame;
+        d->n_lost = n_bytes < 0 ? 0 : n_bytes / (int64_t)n_frame - d->n_frames;
     }
     return GGL_OK;
 }

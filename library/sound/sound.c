@@ -65,14 +65,6 @@ static const sound_kind *kind_of(const unsigned char *head, size_t n_head) {
     return NULL;
 }
 
-ggl_status llm_sound_unreadable(const sound_bytes *b, const char *kind, const char *reason,
-                                ggl_error *err) {
-    const char *const path = b->fd == 0 ? "-" : b->name;
-    return ggl_fail(err, GGL_UNSUPPORTED,
-                    "%s: is %s, %s convert it: ffmpeg -i %s -ar 16000 -ac 1 out.wav", b->name, kind,
-                    reason, path);
-}
-
 static bool is_wav(const unsigned char *head, size_t n) {
     return n == HEAD && memcmp(head + 8, "WAVE", 4) == 0 &&
            (memcmp(head, "RIFF", 4) == 0 || memcmp(head, "RF64", 4) == 0 ||
@@ -256,7 +248,7 @@ const char *llm_sound_note(llm_sound *s) {
     if (d->n_channels > 1)
         n += snprintf(note + n, room - (size_t)n, "%s channels mixed", s->resampler ? "," : "");
     if (d->n_lost > 0)
-        snprintf(note + n, room - (size_t)n, "%sit ends %lld bytes before its header says",
+        snprintf(note + n, room - (size_t)n, "%sit ends %lld samples before its header says",
                  n ? "; " : "", (long long)d->n_lost);
     return note;
 }

@@ -56,10 +56,11 @@ GGL_NODISCARD ggl_status llm_sound_rewind(llm_sound *s, ggl_error *err);
 bool llm_sound_can_rewind(const llm_sound *s); /* false: a pipe or a device */
 
 int llm_sound_rate(const llm_sound *s); /* of the samples that are read, in Hz */
-/* The number of samples that are read in all; -1: it is not known yet. */
+/* The number of samples that are read in all; -1: it is not known yet, of a pipe. Of damaged files that are not WAV it is what their header
+ * says, until the end was read. */
 int64_t llm_sound_n_samples(const llm_sound *s);
-/* What was done to the sound: "44100 Hz, 2 channels: resampled to 16000 Hz, channels mixed; .."; "" if nothing was. After the end of a pipe it
- * may say more. Valid until the next call. */
+/* What was done to the sound, and whether it is complete: "44100 Hz, 2 channels: resampled to 16000 Hz, channels mixed; it ends 512 samples
+ * before its header says", or parts of that, or "". At the end it may say more than before. Valid until the next call. */
 const char *llm_sound_note(llm_sound *s);
 
 /* The library by which the build reads more than WAV, "libsndfile-1.2.0"; NULL: none. */
