@@ -15,6 +15,7 @@
 #include "ggl/internal/params.h"
 #include "ggl/internal/show.h"
 #include "keys.h"
+#include "legacy.h"
 #include "pickle.h"
 
 #define MAX_CONFIG ((size_t)16 << 20)
@@ -42,8 +43,15 @@ static ggl_status refuse_file(const char *path, ggl_error *err) {
         return ggl_fail(err, GGL_IO,
                         "%s: is a file; give the folder that contains config.json, '%.*s'", path,
                         slash ? n_folder : 1, slash ? path : ".");
+    if (n >= 4 && memcmp(head, "lmgg", 4) == 0)
+        return ggl_fail(err, GGL_FORMAT,
+                        "%s: is a model in ggml's format before GGUF; of these, only speech models "
+                        "are read, and its header is not that of one: convert the original model",
+                        path);
     return ggl_fail(err, GGL_FORMAT,
-                    "%s: is neither a folder with config.json nor a llama2.c checkpoint", path);
+                    "%s: is neither a folder with config.json nor a file of llama2.c or a speech "
+                    "model in ggml's format before GGUF",
+                    path);
 }
 
 /* Checks that `folder` is a folder. A missing one, or a file in it, is the likeliest mistake of
@@ -56,11 +64,45 @@ static ggl_status check_folder(const char *folder, ggl_error *err) {
     return S_ISDIR(st.st_mode) ? GGL_OK : refuse_file(folder, err);
 }
 
+static ggl_status other_tokenizer(const llm_converter *c, ggl_error *err) {
+    return ggl_fail(err, GGL_USAGE,
+                    "%s: a tokenizer is given, but only a llama2.c checkpoint has it in a file of "
+                    "any name",
+                    c->folder);
+}
+
+/* Opens the tokenizer of n tokens in a speech model's file. */
+static ggl_status open_legacy_tokens(llm_converter *c, int64_t n, ggl_error *err) {
+    return llm_hf_tokenizer_open_legacy(&c->tokenizer, c->source->map[0].data, n, err);
+}
+
+/* Models in one file, which is opened as what a folder has. */
+static const struct {
+    bool (*is)(const char *path);
+    ggl_status (*open)(llm_safetensors **out, llm_json **config, const char *path,
+                       const ggl_file_how *how, ggl_error *err);
+    ggl_status (*open_tokens)(llm_converter *c, int64_t n, ggl_error *err);
+} file_kinds[] = {{llm_checkpoint_is, llm_checkpoint_open, llm_converter_open_bin},
+                  {llm_legacy_is, llm_legacy_open, open_legacy_tokens}};
+enum { N_FILE_KINDS = sizeof file_kinds / sizeof *file_kinds };
+
+bool llm_converter_is_file(const char *path) {
+    int k = 0;
+    while (k < N_FILE_KINDS && !file_kinds[k].is(path))
+        k++;
+    return k < N_FILE_KINDS;
+}
+
 static ggl_status read_config(llm_converter *c, ggl_error *err) {
-    if (llm_checkpoint_is(c->folder)) {
+    for (int k = 0; k < N_FILE_KINDS; k++) {
+        if (!file_kinds[k].is(c->folder))
+            continue;
         const ggl_status opened =
-            llm_checkpoint_open(&c->source, &c->config, c->folder, &c->params.how, err);
-        c->is_checkpoint = true;
+            file_kinds[k].open(&c->source, &c->config, c->folder, &c->params.how, err);
+        c->is_file = true;
+        c->open_tokens = file_kinds[k].open_tokens;
+        if (opened == GGL_OK && c->params.tokenizer && c->open_tokens != llm_converter_open_bin)
+            return other_tokenizer(c, err);
         return opened == GGL_OK ? llm_converter_choose_class(c, c->folder, err) : opened;
     }
     if (llm_pickle_is(c->folder)) {
@@ -69,11 +111,7 @@ static ggl_status read_config(llm_converter *c, ggl_error *err) {
                         llm_pickle_advice(c->folder, advice));
     }
     if (c->params.tokenizer)
-        return ggl_fail(
-            err, GGL_USAGE,
-            "%s: a tokenizer is given, but only a llama2.c checkpoint has it in a file of "
-            "any name",
-            c->folder);
+        return other_tokenizer(c, err);
     char *path = ggl_arena_printf(&c->arena, "%s/config.json", c->folder);
     if (!path)
         return llm_converter_no_memory(err);
@@ -117,21 +155,26 @@ static const char *no_tokenizer(const llm_converter *c) {
            "(such as tokenizer.model), and no vocab.json with merges.txt";
 }
 
+static ggl_status add_tokenizer_notes(llm_converter *c, ggl_error *err) {
+    const char *text;
+    for (int k = 0; c->tokenizer && (text = llm_hf_tokenizer_note(c->tokenizer, k)); k++)
+        if (!llm_converter_note(c, text))
+            return llm_converter_no_memory(err);
+    return GGL_OK;
+}
+
 static ggl_status open_tokenizer(llm_converter *c, ggl_error *err) {
     if (c->params.no_tokenizer)
         return GGL_OK;
-    if (c->is_checkpoint)
-        return llm_converter_open_bin(c, n_vocab(c), err);
+    if (c->is_file) {
+        const ggl_status opened = c->open_tokens(c, n_vocab(c), err);
+        return opened == GGL_OK ? add_tokenizer_notes(c, err) : opened;
+    }
     const llm_hf_vocab vocab = {n_vocab(c), c->params.extra_tokens == LLM_CONVERT_CUT_EXTRA};
     ggl_status s = llm_hf_tokenizer_open(&c->tokenizer, c->folder, &c->config->root, &vocab, err);
     if (s == GGL_OK && !c->tokenizer && !llm_converter_note(c, no_tokenizer(c)))
         s = llm_converter_no_memory(err);
-    const char *text;
-    for (int k = 0; s == GGL_OK && c->tokenizer && (text = llm_hf_tokenizer_note(c->tokenizer, k));
-         k++)
-        if (!llm_converter_note(c, text))
-            s = llm_converter_no_memory(err);
-    return s;
+    return s == GGL_OK ? add_tokenizer_notes(c, err) : s;
 }
 
 /* In a dry run, stores the error as a fault and returns GGL_OK. */
@@ -369,7 +412,7 @@ static ggl_status open_rest(llm_converter *c, ggl_error *err) {
     if (s == GGL_OK)
         s = llm_converter_choose_name(c, err);
     static const char reads[] = "config.reranker";
-    if (s == GGL_OK && !c->is_checkpoint)
+    if (s == GGL_OK && !c->is_file)
         s = llm_converter_add_reranker(
             c, memmem(c->arch->text.s, c->arch->text.n, reads, strlen(reads)) != NULL, err);
     if (s == GGL_OK && c->params.adapter)

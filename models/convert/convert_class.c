@@ -180,7 +180,7 @@ ggl_status llm_converter_choose_name(llm_converter *c, ggl_error *err) {
     const char *folder = c->params.adapter ? c->params.adapter : c->folder;
     char real[PATH_MAX];
     ggl_str name = llm_folder_name(folder);
-    if (c->is_checkpoint)
+    if (c->is_file)
         name.n = without_ending(name.s, name.n);
     const json_value *v = llm_json_get_kind(&c->config->root, "_name_or_path", JSON_STRING);
     if ((name.n == 0 || name.s[0] == '.') && v) {

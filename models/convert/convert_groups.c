@@ -51,6 +51,8 @@ ggl_status llm_converter_choose_blocks(llm_converter *c, ggl_error *err) {
         converted_tensor *t = &c->conv.tensor[i];
         const recipe *groups = llm_groups_of(t->recipe);
         double error = 0;
+        if (!t->only_f32 && c->params.type == LLM_CONVERT_AUTO)
+            t->block_type = llm_recipe_blocks(t->recipe);
         if (!groups || t->only_f32 || c->params.type != LLM_CONVERT_AUTO)
             continue;
         t->block_type = llm_groups_block_type(t->recipe, &error);

@@ -26,8 +26,9 @@ struct llm_converter {
     int pooling; /* the value of {arch}.pooling_type; 0: unknown */
     llm_arch *arch;
     llm_safetensors *source;
-    bool is_checkpoint; /* `folder` is a llama2.c checkpoint, a file */
-    llm_lora *lora;     /* the adapter; NULL: the folder itself is converted */
+    bool is_file; /* `folder` is a model in one file, of another format: file_kinds of convert.c */
+    ggl_status (*open_tokens)(llm_converter *c, int64_t n, ggl_error *err); /* of such a file */
+    llm_lora *lora; /* the adapter; NULL: the folder itself is converted */
     arch_conversion conv;
     llm_hf_tokenizer *tokenizer; /* NULL: the folder has none */
     tensor_turn *turn;
@@ -37,6 +38,8 @@ struct llm_converter {
     bool built;          /* the descriptor was built, so it is known which tensors are read */
 };
 
+/* convert.c: true if the path is a model in one file, which is opened as what a folder has. */
+bool llm_converter_is_file(const char *path);
 /* convert_notes.c: adds a note. False: out of memory. */
 bool llm_converter_note(llm_converter *c, const char *text);
 ggl_status llm_converter_no_memory(ggl_error *err);

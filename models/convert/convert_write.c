@@ -31,8 +31,9 @@ ggl_type llm_converter_type(const llm_converter *c, const converted_tensor *t) {
 static const struct {
     ggl_type type;
     uint32_t value;
-} file_types[] = {{GGL_F32, 0},  {GGL_Q8_0, 7},  {GGL_Q5_1, 9},
-                  {GGL_Q4_1, 3}, {GGL_BF16, 32}, {GGL_F16, 1}};
+} file_types[] = {{GGL_F32, 0},   {GGL_Q8_0, 7},  {GGL_Q5_1, 9},  {GGL_Q4_1, 3},  {GGL_Q5_0, 8},
+                  {GGL_Q4_0, 2},  {GGL_Q2_K, 10}, {GGL_Q3_K, 11}, {GGL_Q4_K, 14}, {GGL_Q5_K, 16},
+                  {GGL_Q6_K, 18}, {GGL_BF16, 32}, {GGL_F16, 1}};
 enum { N_FILE_TYPES = sizeof file_types / sizeof *file_types };
 
 /* Returns general.file_type, by the type of most numbers. *blocks: some tensors are quantized. */
@@ -109,11 +110,12 @@ static ggl_status copy_tensor(llm_converter *c, const recipe *r, ggl_gguf_sink *
                               ggl_error *err) {
     const st_tensor *t = r->source;
     const char *data = t->data;
-    const size_t element = t->type == GGL_F32 ? 4 : 2;
+    const ggl_type_info *type = ggl_type_get(t->type);
+    const size_t most = ((size_t)4 << 20) / type->size * type->size;
     ggl_status s = GGL_OK;
     for (size_t at = 0, n; s == GGL_OK && at < t->size; at += n) {
-        n = t->size - at < (size_t)4 << 20 ? t->size - at : (size_t)4 << 20;
-        *bad += llm_convert_count_bad(data + at, n / element, (ggl_type)t->type);
+        n = t->size - at < most ? t->size - at : most;
+        *bad += llm_convert_count_bad(data + at, n / type->size * (size_t)type->block, type->type);
         s = ggl_gguf_sink_write(to, data + at, n, err);
         written(c, r, n);
     }

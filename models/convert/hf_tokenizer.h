@@ -30,6 +30,11 @@ GGL_NODISCARD ggl_status llm_hf_tokenizer_open(llm_hf_tokenizer **out, const cha
 /* Opens llama2.c's tokenizer.bin for a model of n tokens. GGL_SHAPE: it has another number of them. */
 GGL_NODISCARD ggl_status llm_hf_tokenizer_open_bin(llm_hf_tokenizer **out, const char *path,
                                                    int64_t n, ggl_error *err);
+/* legacy_tokens.c: makes the tokenizer of a speech model of n tokens from those that its file has (legacy.h): byte-level BPE, whose merges
+ * follow from the order of the tokens. data: a file that llm_legacy_open has opened; it must outlive the tokenizer. GGL_UNSUPPORTED: no
+ * published vocabulary has n tokens. */
+GGL_NODISCARD ggl_status llm_hf_tokenizer_open_legacy(llm_hf_tokenizer **out, const void *data,
+                                                      int64_t n, ggl_error *err);
 /* hf_tokenizer_config.c: checks the types of tokenizer_config.json's values. GGL_FORMAT: a type
  * is wrong. */
 GGL_NODISCARD ggl_status llm_hf_check_config(const json_value *root, ggl_error *err);

@@ -22,6 +22,14 @@ static ggl_status check_range(const float *x, int64_t n, ggl_type type, ggl_erro
 
 ggl_status llm_convert_piece(recipe *r, const ggl_type_info *type, int64_t first, int64_t n,
                              float *x, void *out, size_t *bad, ggl_error *err) {
+    const st_tensor *from;
+    if (type->quantized && llm_recipe_blocks(r) == (int)type->type) {
+        const size_t size = ggl_row_size(type->type, n);
+        const char *data = llm_recipe_in_place(r, &from);
+        memcpy(out, data + ggl_row_size(type->type, first), size);
+        *bad += llm_convert_count_bad(out, (size_t)n, type->type);
+        return GGL_OK;
+    }
     if (type->quantized) {
         llm_groups_pack(r, type->type, first, n, out, bad);
         return GGL_OK;
@@ -57,6 +65,19 @@ static size_t count_bad_16(const char *data, size_t n, uint16_t mask) {
     return bad;
 }
 
+/* Of blocks: those that a factor spoils count whole. */
+static size_t count_bad_blocks(const char *data, size_t n, const ggl_type_info *type) {
+    float x[256];
+    char block[256];
+    size_t bad = 0;
+    for (size_t i = 0; i < n / (size_t)type->block; i++) {
+        memcpy(block, data + i * type->size, type->size);
+        type->to_float(block, x, type->block);
+        bad += count_bad_32((const char *)x, (size_t)type->block, 0x7f800000);
+    }
+    return bad;
+}
+
 size_t llm_convert_count_bad(const void *data, size_t n, ggl_type type) {
     switch (type) { /* numbers whose exponent has all bits set */
     case GGL_F32:
@@ -66,7 +87,9 @@ size_t llm_convert_count_bad(const void *data, size_t n, ggl_type type) {
     case GGL_BF16:
         return count_bad_16(data, n, 0x7f80);
     default:
-        return 0; /* integers */
+        return ggl_type_get((int)type)->quantized
+                   ? count_bad_blocks(data, n, ggl_type_get((int)type))
+                   : 0; /* integers */
     }
 }
 

@@ -30,7 +30,8 @@ ggl_type llm_recipe_type(const recipe *r) {
 }
 
 bool llm_recipe_has_factors(const recipe *r) {
-    bool found = r->kind == RECIPE_GROUPS || r->kind == RECIPE_FP8;
+    bool found = r->kind == RECIPE_GROUPS || r->kind == RECIPE_FP8 ||
+                 (r->kind == RECIPE_SOURCE && llm_recipe_blocks(r) >= 0);
     for (int k = 0; k < r->n_part && !found; k++)
         found = llm_recipe_has_factors(r->part[k]);
     return found;
@@ -91,7 +92,14 @@ const void *llm_recipe_in_place(const recipe *r, const st_tensor **from) {
     if (!data || same)
         return data;
     const ggl_type_info *type = ggl_type_get((*from)->type);
-    return type
-               ? (const char *)data + (size_t)(r->x * ggl_extents(r->ne, 0, r->dim, 1)) * type->size
+    const int64_t at = r->x * ggl_extents(r->ne, 0, r->dim, 1);
+    return type && at % type->block == 0
+               ? (const char *)data + (size_t)(at / type->block) * type->size
                : NULL;
+}
+
+int llm_recipe_blocks(const recipe *r) {
+    const st_tensor *from;
+    const ggl_type_info *type = llm_recipe_in_place(r, &from) ? ggl_type_get(from->type) : NULL;
+    return type && type->quantized && r->ne[0] % type->block == 0 ? (int)type->type : -1;
 }

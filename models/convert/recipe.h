@@ -49,7 +49,7 @@ int64_t llm_recipe_count(const recipe *r);
  * to F32). GROUPS have the nearest one. Other packed types become BF16; the product of an FP8 number
  * and its factor is rounded to it. WHOLE is I32. */
 ggl_type llm_recipe_type(const recipe *r);
-/* True if numbers are codes times factors of f16 to f32, so that they have more digits than llm_recipe_type. */
+/* True if numbers are codes times factors, so that they have more digits than llm_recipe_type. */
 bool llm_recipe_has_factors(const recipe *r);
 /* For a recipe of the kinds PAIRS, REGROUP, ROWS and JOIN: returns the element of *part that is element
  * `first`. *run: how many elements from there on are adjacent in the part, at least. */
@@ -63,6 +63,8 @@ GGL_NODISCARD ggl_status llm_recipe_read(recipe *r, int64_t first, int64_t n, fl
 /* recipe.c: returns the numbers where the folder's file has them, if the recipe changes neither them nor their
  * order; *from: the tensor that they belong to. NULL: they must be read. */
 const void *llm_recipe_in_place(const recipe *r, const st_tensor **from);
+/* Returns the type of the blocks that the tensor has there; -1: it has none, or they do not fit its rows. */
+int llm_recipe_blocks(const recipe *r);
 /* Returns true if reading holds something in memory (`held`): then one thread at a time may read. */
 bool llm_recipe_holds(const recipe *r);
 void llm_recipe_drop(recipe *r); /* recipe_read.c: frees what reading holds in memory */

@@ -11,18 +11,24 @@
  * aligned. */
 static void read_source(const st_tensor *t, int64_t first, int64_t n, float *out) {
     const ggl_type_info *type = ggl_type_get(t->type);
+    const int64_t block = type->block; /* of single numbers: 1 */
     union {
         double align;
         char bytes[4096];
     } buf;
-    const char *from = (const char *)t->data + (size_t)first * type->size;
-    int64_t most = (int64_t)(sizeof buf / type->size);
-    for (int64_t k; n > 0; n -= k) {
-        k = n < most ? n : most;
-        memcpy(buf.bytes, from, (size_t)k * type->size);
-        type->to_float(buf.bytes, out, k);
-        from += (size_t)k * type->size;
-        out += k;
+    float whole[256]; /* a block of which only a part is wanted */
+    const int64_t most = (int64_t)(sizeof buf / type->size);
+    for (int64_t k; n > 0; n -= k, first += k, out += k) {
+        const int64_t at = first % block, n_block = at > 0 || n < block ? 1
+                                                    : n / block < most  ? n / block
+                                                                        : most;
+        const bool part = at > 0 || n < block;
+        memcpy(buf.bytes, (const char *)t->data + (size_t)(first / block) * type->size,
+               (size_t)n_block * type->size);
+        type->to_float(buf.bytes, part ? whole : out, n_block * block);
+        k = !part ? n_block * block : block - at < n ? block - at : n;
+        if (part)
+            memcpy(out, whole + at, (size_t)k * sizeof *out);
     }
 }
 

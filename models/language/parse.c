@@ -844,7 +844,8 @@ static const char *rows_stage_in(const llm_arch *a, const arch_stmt *s, int *k) 
     const char *found = NULL;
     for (; s && !found; s = s->next) {
         if (s->kind == ST_STAGE && s->of_rows &&
-            strcmp(s->target[0].name, a->last_stage->target[0].name) != 0 && (*k)-- == 0)
+            (a->has_tokens || strcmp(s->target[0].name, a->last_stage->target[0].name) != 0) &&
+            (*k)-- == 0)
             return s->target[0].name;
         for (int i = 0; s->kind == ST_IF && i < s->n_arm && !found; i++)
             found = rows_stage_in(a, s->arm[i].body, k);

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "common/model_folder.h"
-#include "convert/checkpoint.h"
 #include "convert/pickle.h"
 #include "ggl/alloc.h"
 #include "ggl/internal/params.h"
@@ -36,7 +35,7 @@ static void free_loaded(void *owner) {
 }
 
 bool llm_load_converts(const char *path) {
-    return llm_is_folder(path) || llm_checkpoint_is(path) || llm_pickle_is(path);
+    return llm_is_folder(path) || llm_converter_is_file(path) || llm_pickle_is(path);
 }
 
 /* --- the tensors and their places ------------------------------------------------------------- */
@@ -45,8 +44,8 @@ bool llm_load_converts(const char *path) {
 static const void *in_place(const load_tensor *t) {
     const st_tensor *from = NULL;
     const void *data = llm_recipe_in_place(t->recipe, &from);
-    return data && from->type == (int)t->type->type && (uintptr_t)data % t->type->size == 0 ? data
-                                                                                            : NULL;
+    const size_t align = t->type->quantized ? 1 : t->type->size;
+    return data && from->type == (int)t->type->type && (uintptr_t)data % align == 0 ? data : NULL;
 }
 
 static ggl_status list_tensors(loaded *l, ggl_error *err) {

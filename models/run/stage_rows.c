@@ -26,6 +26,7 @@ struct llm_stages {
     int64_t n_most; /* rows of the input */
     bool is_read;   /* tokens read the last stage, in its session */
     bool is_lent;   /* that session is the caller's */
+    bool is_within; /* the model has tokens, which do not run here */
 };
 enum { MAX_GATHERED = LLM_ARCH_MAX_SOURCES * 2 };
 
@@ -49,7 +50,8 @@ static ggl_status make_session(llm_stages *s, int k, const llm_model *m,
     } else {
         own.n_ctx = own.n_ubatch = own.n_rows = n;
         own.n_slots = 1;
-        own.only = is_last ? NULL : s->of[k].name; /* of the last one, all outputs are made */
+        /* of the last one of a model without tokens, all outputs are made */
+        own.only = is_last && !s->is_within ? NULL : s->of[k].name;
     }
     const ggl_status st = llm_session_new(out, m, &own, err);
     return st == GGL_OK ? llm_session_alloc(*out, err) : st;
@@ -90,9 +92,11 @@ static ggl_status make(llm_stages **out, const llm_model *m, const llm_session_p
     llm_stages *s = ggl_calloc(1, sizeof *s);
     if (!s)
         return no_memory(err);
-    s->is_read = llm_arch_reads_text(llm_model_arch(m));
     s->is_lent = last != NULL;
     st = llm_model_rows(m, s->of, &s->n_sources, err);
+    s->is_within =
+        s->n_sources > 0 && own.only && strcmp(own.only, s->of[s->n_sources - 1].name) == 0;
+    s->is_read = llm_arch_reads_text(llm_model_arch(m)) && !s->is_within;
     if (st == GGL_OK && s->n_sources == 0)
         st = ggl_fail(err, GGL_UNSUPPORTED,
                       "the model reads texts, and no rows: it has no stage over an input");

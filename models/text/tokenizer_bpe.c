@@ -17,6 +17,7 @@
 
 #include "ggl/internal/gguf.h"
 #include "ggl/internal/show.h"
+#include "byte_spelling.h"
 #include "merge_queue.h"
 #include "pretok.h"
 #include "tokenizer_dna.h"
@@ -45,36 +46,12 @@ typedef struct bpe {
 
 /* --- the alphabet ----------------------------------------------------------------------------- */
 
-/* True for printable Latin-1 characters, which stand for themselves. The other bytes are U+0100,
- * U+0101, .. in order. */
-static bool byte_is_printable(unsigned b) {
-    return (b >= 0x21 && b <= 0x7e) || (b >= 0xa1 && b <= 0xff && b != 0xad);
-}
-
-static uint32_t byte_to_character(unsigned b) {
-    if (byte_is_printable(b))
-        return b;
-    return 0x100 + (b <= 0x20 ? b : b <= 0xa0 ? b - 0x7f + 0x21 : 0x43);
-}
-
 /* Returns the byte that a character stands for, or -1. */
 static int character_to_byte(uint32_t c) {
     if (c < 0x100)
-        return byte_is_printable(c) ? (int)c : -1;
+        return llm_byte_is_printable(c) ? (int)c : -1;
     c -= 0x100;
     return c <= 0x20 ? (int)c : c <= 0x42 ? (int)(c - 0x21 + 0x7f) : c == 0x43 ? 0xad : -1;
-}
-
-/* Writes the spelling of a byte, 1 or 2 bytes of UTF-8; returns their number. */
-static size_t spell_byte(unsigned b, char *out) {
-    uint32_t c = byte_to_character(b);
-    if (c < 0x80) {
-        out[0] = (char)c;
-        return 1;
-    }
-    out[0] = (char)(0xc0 | c >> 6);
-    out[1] = (char)(0x80 | (c & 0x3f));
-    return 2;
 }
 
 /* Returns the bytes that a piece spells, or the piece itself if a character stands for no byte. */
@@ -208,7 +185,7 @@ static ggl_status read_symbols(llm_tokenizer *t, bpe *m, const ggl_gguf *file, g
     memcpy(y.s, t->piece, y.n * sizeof *y.s);
     for (unsigned b = 0; b < 256 && s == GGL_OK && !m->pre.raw; b++) {
         char c[2];
-        m->byte[b] = symbol_of(t, m, &y, c, spell_byte(b, c));
+        m->byte[b] = symbol_of(t, m, &y, c, llm_spell_byte(b, c));
         s = m->byte[b] < 0 ? no_memory(err) : GGL_OK;
     }
     if (s == GGL_OK)
@@ -336,7 +313,7 @@ static int32_t whole_word(bpe_run *r, const char *word, size_t n) {
     if (r->m->pre.raw)
         return llm_spellings_find(&r->m->piece, r->t->piece, word, n);
     for (size_t i = 0; i < n; i++)
-        used += spell_byte((unsigned char)word[i], r->spelled + used);
+        used += llm_spell_byte((unsigned char)word[i], r->spelled + used);
     return llm_spellings_find(&r->m->piece, r->t->piece, r->spelled, used);
 }
 

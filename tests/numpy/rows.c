@@ -1,9 +1,10 @@
 /* test-rows -m MODEL --arch FILE [--backend NAME] --rows FILE N --out FILE
+ * test-rows -m MODEL --arch FILE [--backend NAME] --rows FILE N --only STAGE --out FILE
  * test-rows -m MODEL --arch FILE [--backend NAME] --tokens IDS --given FILE FIRST N --out FILE
  *
  * test-rows -m MODEL --arch FILE [--backend NAME] --tokens IDS --read FILE N --out FILE
  *
- * Runs stages over N rows of a file of floats, and writes the rows that come out; or runs tokens, of which the N from FIRST on are replaced
+ * Runs stages over N rows of a file of floats, and writes the rows that come out, also if tokens would read them; or runs tokens, of which the N from FIRST on are replaced
  * by such rows, and writes the logits of all; or runs tokens that read the stages over the N rows. The files are plain arrays of floats. Exit code 0, or 1 with a message. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +16,7 @@
 enum { MAX_TOKENS = 512 };
 
 typedef struct run {
-    const char *model, *arch, *backend, *rows, *given, *read, *tokens, *out;
+    const char *model, *arch, *backend, *rows, *given, *read, *tokens, *only, *out;
     int64_t n, first;
     float *in; /* what the file has */
     size_t n_in;
@@ -29,11 +30,12 @@ static bool read_words(run *r, int argc, char **argv) {
             const char *word, **value;
         } words[] = {{"-m", &r->model},        {"--arch", &r->arch},   {"--backend", &r->backend},
                      {"--rows", &r->rows},     {"--given", &r->given}, {"--read", &r->read},
-                     {"--tokens", &r->tokens}, {"--out", &r->out}};
+                     {"--tokens", &r->tokens}, {"--out", &r->out},     {"--only", &r->only}};
+        enum { N_WORDS = sizeof words / sizeof *words };
         size_t k = 0;
-        while (k < 8 && strcmp(words[k].word, argv[i]) != 0)
+        while (k < N_WORDS && strcmp(words[k].word, argv[i]) != 0)
             k++;
-        if (k == 8 || ++i == argc)
+        if (k == N_WORDS || ++i == argc)
             return false;
         *words[k].value = argv[i];
         if (k == 4)
@@ -192,6 +194,7 @@ int main(int argc, char **argv) {
     p.backend = &backend;
     p.n_backends = 1;
     p.type_k = p.type_v = GGL_F32;
+    p.only = r.only;
     if (st == GGL_OK)
         st = r.rows   ? run_rows(&r, m, &p, &err)
              : r.read ? run_reading(&r, m, &p, &err)

@@ -120,7 +120,7 @@ typedef struct llm_arch_source {
 
 llm_arch_source llm_arch_source_gguf(const ggl_gguf *file);
 
-/* Returns the name of the k-th of the stages over rows that only other stages read, in the order in which they run; NULL: there are
+/* Returns the name of the k-th of the stages over rows that other stages or tokens read, in the order in which they run; NULL: there are
  * no more. */
 const char *llm_arch_rows_stage(const llm_arch *arch, int k);
 
@@ -214,7 +214,7 @@ typedef struct llm_arch_params {
      * given(x). GGL_UNSUPPORTED: the descriptor has none. */
     bool given;
     /* Of the outputs "logits", "embedding", "score", "rows" and "guess", those that the descriptor gives, only this one is
-     * made; or only the output "rows" of the stage of this name, which other stages read (llm_arch_rows_stage). NULL: all, but no embedding of a model with logits unless `embedding` is set, and no guess. "guess" [n_vocab]
+     * made; or only the output "rows" of the stage of this name, which other stages or tokens read (llm_arch_rows_stage). NULL: all, but no embedding of a model with logits unless `embedding` is set, and no guess. "guess" [n_vocab]
      * is made from the inputs "token", "pos", "slot" and "row" (f32 [n_row]), with an output "rows", which guesses of the
      * token after that one read in its place. GGL_UNSUPPORTED: the model does not have it. */
     const char *only;

@@ -14,7 +14,8 @@ extern "C" {
 typedef struct llm_stages llm_stages;
 
 /* Makes the stages of the model, for an input of at most n rows; 0: what the descriptor says. params (NULL: the defaults): of a model whose
- * tokens read the last stage, they are those of its session, without .n_read; else .n_ctx, .n_ubatch, .n_rows, .n_slots and .only
+ * tokens read the last stage, they are those of its session, without .n_read, or with .only, the name of that stage, its rows are wanted
+ * (llm_stages_run), and no tokens run; else .n_ctx, .n_ubatch, .n_rows, .n_slots and .only
  * are not used. GGL_USAGE: n is 0, and the descriptor does not say; GGL_UNSUPPORTED: the model has no such stages; else the statuses of
  * llm_session_new and llm_session_alloc. */
 GGL_NODISCARD ggl_status llm_stages_new(llm_stages **out, const llm_model *m,
