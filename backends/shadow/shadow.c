@@ -172,6 +172,7 @@ ggl_status ggl_shadow_wrap(ggl_backend **out, ggl_backend *inner, ggl_backend *t
     b->random = p.seed;
     b->trusted = trusted;
     ggl_wrap_init(&b->w, inner);
+    b->w.base.looks_back = true;
     b->w.v.close = s_close;
     b->w.v.compile = s_compile;
     b->w.v.run = s_run;

@@ -46,7 +46,7 @@ struct speech_decoder {
 
 /* --- memory ----------------------------------------------------------------------------------- */
 
-ggl_status speech_decoder_new(speech_decoder **out, llm_session *s, ggl_error *err) {
+ggl_status llm_speech_decoder_new(speech_decoder **out, llm_session *s, ggl_error *err) {
     speech_decoder *d = *out = ggl_calloc(1, sizeof *d);
     if (!d)
         return ggl_fail(err, GGL_NOMEM, "out of memory for what is heard");
@@ -64,7 +64,7 @@ ggl_status speech_decoder_new(speech_decoder **out, llm_session *s, ggl_error *e
     return ok ? GGL_OK : ggl_fail(err, GGL_NOMEM, "out of memory for what is heard");
 }
 
-void speech_decoder_free(speech_decoder *d) {
+void llm_speech_decoder_free(speech_decoder *d) {
     if (!d)
         return;
     written *const all[] = {d->text, d->next, d->done};
@@ -117,7 +117,7 @@ static void consider(speech_decoder *d, step_of x) {
 
 /* Finds the steps of text i after its logits, which the rules have changed: one, or those that are among the likeliest of all. */
 static void find_steps(speech_decoder *d, int i, const float *logits) {
-    const double all = speech_log_sum(logits, d->n_vocab);
+    const double all = llm_speech_log_sum(logits, d->n_vocab);
     const written *x = &d->text[i];
     if (isinf(all)) { /* the rules leave nothing */
         d->found[d->n_found++] = (step_of){i, d->p->rules.tokens->end, x->sum};
@@ -141,10 +141,11 @@ static void on_logits(void *ctx, int64_t i, const float *logits) {
     if (d->has_nan)
         return;
     if (d->is_prompt && i == d->at_start && t->no_speech >= 0)
-        d->no_speech = ggl_exp((double)logits[t->no_speech] - speech_log_sum(logits, d->n_vocab));
+        d->no_speech =
+            ggl_exp((double)logits[t->no_speech] - llm_speech_log_sum(logits, d->n_vocab));
     memcpy(d->logits, logits, (size_t)d->n_vocab * sizeof *logits);
     if (!d->is_prompt) {
-        speech_rules_apply(&d->p->rules, d->text[i].id, d->text[i].n, d->logits);
+        llm_speech_rules_apply(&d->p->rules, d->text[i].id, d->text[i].n, d->logits);
         find_steps(d, (int)i, d->logits);
     }
 }
@@ -281,7 +282,7 @@ static ggl_status write_texts(speech_decoder *d, int n, ggl_error *err) {
     ggl_status st = GGL_OK;
     d->most_found = d->temperature > 0 ? MOST_TEXTS : n > 1 ? n + n : 1;
     /* all begin after the same logits; beams begin with different tokens */
-    speech_rules_apply(&p->rules, NULL, 0, d->logits);
+    llm_speech_rules_apply(&p->rules, NULL, 0, d->logits);
     d->n_found = 0;
     for (int k = 0; k < (d->temperature > 0 ? n : 1); k++)
         find_steps(d, k, d->logits);
@@ -351,8 +352,8 @@ static int fewer(int64_t a, int64_t b) {
     return (int)(a < b ? a : b);
 }
 
-ggl_status speech_decode(speech_decoder *d, const speech_decoding *p, const int32_t *prompt,
-                         size_t n, size_t at_start, speech_text *out, ggl_error *err) {
+ggl_status llm_speech_decode(speech_decoder *d, const speech_decoding *p, const int32_t *prompt,
+                             size_t n, size_t at_start, speech_text *out, ggl_error *err) {
     const int64_t n_slots = llm_session_n_slots(d->s);
     const int room = fewer(MOST_TEXTS, n_slots);
     ggl_status st = GGL_OK;
@@ -379,8 +380,8 @@ ggl_status speech_decode(speech_decoder *d, const speech_decoding *p, const int3
     return st;
 }
 
-ggl_status speech_detect(speech_decoder *d, const speech_tokens *t, int32_t *id, double *p,
-                         ggl_error *err) {
+ggl_status llm_speech_detect(speech_decoder *d, const speech_tokens *t, int32_t *id, double *p,
+                             ggl_error *err) {
     const speech_decoding plain = {.rules = {.tokens = t}};
     *id = t->first_language;
     *p = 1;
@@ -395,6 +396,6 @@ ggl_status speech_detect(speech_decoder *d, const speech_tokens *t, int32_t *id,
     const float *x = d->logits + t->first_language;
     for (int32_t k = 1; k < t->n_languages; k++)
         *id = x[k] > d->logits[*id] ? t->first_language + k : *id;
-    *p = ggl_exp((double)d->logits[*id] - speech_log_sum(x, t->n_languages));
+    *p = ggl_exp((double)d->logits[*id] - llm_speech_log_sum(x, t->n_languages));
     return llm_session_clear(d->s, 0, err);
 }

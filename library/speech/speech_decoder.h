@@ -32,18 +32,19 @@ typedef struct speech_text {
 typedef struct speech_decoder speech_decoder;
 
 /* Makes a decoder for a session whose slots read what is heard. It uses all slots. The session and the tokens stay the caller's. */
-GGL_NODISCARD ggl_status speech_decoder_new(speech_decoder **out, llm_session *s, ggl_error *err);
-void speech_decoder_free(speech_decoder *d); /* NULL is fine */
+GGL_NODISCARD ggl_status llm_speech_decoder_new(speech_decoder **out, llm_session *s,
+                                                ggl_error *err);
+void llm_speech_decoder_free(speech_decoder *d); /* NULL is fine */
 
 /* Writes what slot 0 hears after prompt[0 .. n), into *out, whose ids are replaced. at_start: which token of the prompt is <|startoftranscript|>.
  * All slots are empty afterwards, but keep what they read. GGL_CANCELLED; GGL_FORMAT: numbers that are not finite; as
  * llm_session_eval. */
-GGL_NODISCARD ggl_status speech_decode(speech_decoder *d, const speech_decoding *p,
-                                       const int32_t *prompt, size_t n, size_t at_start,
-                                       speech_text *out, ggl_error *err);
+GGL_NODISCARD ggl_status llm_speech_decode(speech_decoder *d, const speech_decoding *p,
+                                           const int32_t *prompt, size_t n, size_t at_start,
+                                           speech_text *out, ggl_error *err);
 
 /* Sets *id to the likeliest language of what slot 0 hears, and *p to its probability among all. */
-GGL_NODISCARD ggl_status speech_detect(speech_decoder *d, const speech_tokens *t, int32_t *id,
-                                       double *p, ggl_error *err);
+GGL_NODISCARD ggl_status llm_speech_detect(speech_decoder *d, const speech_tokens *t, int32_t *id,
+                                           double *p, ggl_error *err);
 
 #endif

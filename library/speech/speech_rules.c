@@ -9,7 +9,7 @@ static void forbid(float *logits, int32_t from, int32_t to) {
         logits[id] = -INFINITY;
 }
 
-double speech_log_sum(const float *logits, int32_t n) {
+double llm_speech_log_sum(const float *logits, int32_t n) {
     double top = -INFINITY, sum = 0;
     for (int32_t k = 0; k < n; k++)
         top = fmax(top, (double)logits[k]);
@@ -52,7 +52,7 @@ static void apply_first(const speech_rules *r, float *logits) {
 /* If a time is likelier than any other token, it is a time. */
 static void prefer_times(const speech_rules *r, float *logits) {
     const speech_tokens *t = r->tokens;
-    const double times = speech_log_sum(logits + t->first_time, t->n_times);
+    const double times = llm_speech_log_sum(logits + t->first_time, t->n_times);
     double top = -INFINITY;
     for (int32_t id = 0; id < t->first_time; id++)
         top = fmax(top, (double)logits[id]);
@@ -60,7 +60,7 @@ static void prefer_times(const speech_rules *r, float *logits) {
         forbid(logits, 0, t->first_time);
 }
 
-void speech_rules_apply(const speech_rules *r, const int32_t *id, size_t n, float *logits) {
+void llm_speech_rules_apply(const speech_rules *r, const int32_t *id, size_t n, float *logits) {
     const speech_tokens *t = r->tokens;
     for (int32_t k = 0; k < t->n_vocab; k++)
         if (t->is_never[k])

@@ -14,9 +14,9 @@ typedef struct speech_rules {
 } speech_rules;
 
 /* Sets the logits [n_vocab] of tokens that may not follow id[0 .. n), what was written so far, to -INFINITY. */
-void speech_rules_apply(const speech_rules *r, const int32_t *id, size_t n, float *logits);
+void llm_speech_rules_apply(const speech_rules *r, const int32_t *id, size_t n, float *logits);
 
 /* log(sum(exp(logits[0 .. n)))); -INFINITY if all are. */
-double speech_log_sum(const float *logits, int32_t n);
+double llm_speech_log_sum(const float *logits, int32_t n);
 
 #endif

@@ -20,8 +20,8 @@ static int64_t cut_none(const speech_tokens *t, const int32_t *id, size_t n, int
     return window_ms;
 }
 
-int64_t speech_cut(const speech_tokens *t, const int32_t *id, size_t n, int64_t window_ms,
-                   bool (*each)(void *ctx, const speech_segment *s), void *ctx) {
+int64_t llm_speech_cut(const speech_tokens *t, const int32_t *id, size_t n, int64_t window_ms,
+                       bool (*each)(void *ctx, const speech_segment *s), void *ctx) {
     /* one time at the end: nothing is spoken after it */
     const bool ends_alone =
         n >= 1 && speech_is_time(t, id[n - 1]) && !(n >= 2 && speech_is_time(t, id[n - 2]));

@@ -38,25 +38,25 @@ static const char *const languages[][2] = {
 };
 enum { N_LANGUAGES = sizeof languages / sizeof *languages };
 
-const char *speech_language_code(const speech_tokens *t, int32_t id, size_t *n) {
+const char *llm_speech_language_code(const speech_tokens *t, int32_t id, size_t *n) {
     const ggl_str s = llm_token_text(t->tokenizer, id, true);
     *n = s.n - 4; /* <| and |> */
     return s.s + 2;
 }
 
-const char *speech_language_name(const char *code) {
+const char *llm_speech_language_name(const char *code) {
     for (int k = 0; k < N_LANGUAGES; k++)
         if (strcmp(languages[k][0], code) == 0)
             return languages[k][1];
     return NULL;
 }
 
-int32_t speech_find_language(const speech_tokens *t, const char *name) {
+int32_t llm_speech_find_language(const speech_tokens *t, const char *name) {
     for (int k = 0; k < N_LANGUAGES; k++)
         name = strcasecmp(languages[k][1], name) == 0 ? languages[k][0] : name;
     for (int32_t id = t->first_language; id < t->first_language + t->n_languages; id++) {
         size_t n;
-        const char *code = speech_language_code(t, id, &n);
+        const char *code = llm_speech_language_code(t, id, &n);
         if (n == strlen(name) && strncasecmp(code, name, n) == 0)
             return id;
     }
@@ -170,8 +170,8 @@ static ggl_status find_blank(speech_tokens *t, ggl_error *err) {
     return st;
 }
 
-ggl_status speech_tokens_init(speech_tokens *t, const llm_tokenizer *tokenizer, int32_t n_vocab,
-                              const int32_t *never, size_t n_never, ggl_error *err) {
+ggl_status llm_speech_tokens_init(speech_tokens *t, const llm_tokenizer *tokenizer, int32_t n_vocab,
+                                  const int32_t *never, size_t n_never, ggl_error *err) {
     *t = (speech_tokens){.tokenizer = tokenizer,
                          .n_vocab = n_vocab,
                          .end = -1,
@@ -210,7 +210,7 @@ ggl_status speech_tokens_init(speech_tokens *t, const llm_tokenizer *tokenizer, 
     return st;
 }
 
-void speech_tokens_fini(speech_tokens *t) {
+void llm_speech_tokens_fini(speech_tokens *t) {
     ggl_free(t->is_never);
     *t = (speech_tokens){0};
 }

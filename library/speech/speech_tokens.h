@@ -24,11 +24,11 @@ typedef struct speech_tokens {
 } speech_tokens;
 
 /* Finds the tokens. n_vocab: of the model's logits. never [n_never]: the file's list of tokens that are never written; NULL: that of the
- * published program. GGL_UNSUPPORTED: the vocabulary is not that of a speech model; GGL_NOMEM. Free with speech_tokens_fini in any case. */
-GGL_NODISCARD ggl_status speech_tokens_init(speech_tokens *t, const llm_tokenizer *tokenizer,
-                                            int32_t n_vocab, const int32_t *never, size_t n_never,
-                                            ggl_error *err);
-void speech_tokens_fini(speech_tokens *t);
+ * published program. GGL_UNSUPPORTED: the vocabulary is not that of a speech model; GGL_NOMEM. Free with llm_speech_tokens_fini in any case. */
+GGL_NODISCARD ggl_status llm_speech_tokens_init(speech_tokens *t, const llm_tokenizer *tokenizer,
+                                                int32_t n_vocab, const int32_t *never,
+                                                size_t n_never, ggl_error *err);
+void llm_speech_tokens_fini(speech_tokens *t);
 
 /* True for a time, which stands for SPEECH_MS_PER_TOKEN * (id - first_time) milliseconds. */
 static inline bool speech_is_time(const speech_tokens *t, int32_t id) {
@@ -36,10 +36,10 @@ static inline bool speech_is_time(const speech_tokens *t, int32_t id) {
 }
 
 /* The code of a language's token, such as "en": *n bytes. */
-const char *speech_language_code(const speech_tokens *t, int32_t id, size_t *n);
+const char *llm_speech_language_code(const speech_tokens *t, int32_t id, size_t *n);
 /* The name of the language with this code, such as "english"; NULL: it is not known. */
-const char *speech_language_name(const char *code);
+const char *llm_speech_language_name(const char *code);
 /* Returns the token of a language by its code or its name, in any case; -1: the model has none. */
-int32_t speech_find_language(const speech_tokens *t, const char *name);
+int32_t llm_speech_find_language(const speech_tokens *t, const char *name);
 
 #endif

@@ -65,6 +65,7 @@ enum {
     LORA = 1 << 8,
     CONVERT = 1 << 9,
     EMBED = 1 << 10,
+    TRANSCRIBE = 1 << 11,
     WRITES = CLI | SERVER,
     MEASURES = IMATRIX | PERPLEXITY,
     RUNS = WRITES | MEASURES | EMBED,
@@ -447,6 +448,7 @@ const arg_hints imatrix_hints = {hints, IMATRIX};
 const arg_hints perplexity_hints = {hints, PERPLEXITY};
 const arg_hints embed_hints = {hints, EMBED};
 const arg_hints tokenize_hints = {hints, TOKENIZE};
+const arg_hints transcribe_hints = {hints, TRANSCRIBE};
 const arg_hints quantize_hints = {hints, QUANTIZE};
 const arg_hints gguf_hints = {hints, GGUF};
 const arg_hints lora_hints = {hints, LORA};

@@ -165,6 +165,7 @@ struct ggl_backend {
     bool
         software; /* the device is emulated on the CPU, slower than the cpu backend: it is used only
                       if it is named */
+    bool looks_back; /* it reads stores after a run, so no two may share memory */
     /* The scheduler sets it while it calls compile and run. If it returns true, compile returns
      * GGL_CANCELLED, and run stops between two steps with it and leaves what it has written as it
      * is. A backend may ignore it. May be NULL. */

@@ -709,6 +709,21 @@ GGL_API GGL_NODISCARD ggl_status llm_transcribe(llm_context *c, const char *path
                                                 const llm_transcribe_params *params,
                                                 ggl_error *err);
 
+/* The steps of it. Of params, only what says what sound it is counts. GGL_USAGE: the sound ends before the offset; else as llm_transcribe.
+ *
+ * llm_hear empties the sequence, whose tokens then hear the sound's window from params.offset on (llm_eval).
+ * llm_sound_rows calls each(user, row, n, n_row) with the rows [n][n_row] that the model would read, from params.offset on, and of a window of silence
+ * after the sound; false: GGL_CANCELLED.
+ * llm_heard_rows gets what the model's stages make of the window, [*n][*n_row], to be freed by ggl_free. */
+GGL_API GGL_NODISCARD ggl_status llm_hear(llm_context *c, const char *path,
+                                          const llm_transcribe_params *params, ggl_error *err);
+GGL_API GGL_NODISCARD ggl_status llm_sound_rows(
+    llm_context *c, const char *path, const llm_transcribe_params *params,
+    bool (*each)(void *user, const float *row, size_t n, size_t n_row), void *user, ggl_error *err);
+GGL_API GGL_NODISCARD ggl_status llm_heard_rows(llm_context *c, const char *path,
+                                                const llm_transcribe_params *params, float **row,
+                                                size_t *n, size_t *n_row, ggl_error *err);
+
 /* --- measuring -------------------------------------------------------------------------------- */
 
 /* The shares of tokens of llm_perplexity_result's quantiles: 0 (the least), 0.001, 0.01, 0.05, 0.1, 0.25, 0.5 (the median), 0.75,

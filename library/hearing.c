@@ -1,0 +1,154 @@
+/* Sound that a model hears: hearing.h. */
+#include "hearing.h"
+
+#include <string.h>
+
+#include "ggl/internal/alloc.h"
+
+enum { PART = 16384 };
+
+static ggl_status no_memory(ggl_error *err) {
+    return ggl_fail(err, GGL_NOMEM, "out of memory for sound");
+}
+
+/* --- opening ---------------------------------------------------------------------------------- */
+
+/* Filters as floats, [*n]; NULL: they are computed. */
+static ggl_status read_filters(const llm_arch_sound *s, int64_t n, float **out, ggl_error *err) {
+    const ggl_type_info *type = ggl_type_get((int)s->filter_type);
+    *out = NULL;
+    if (!s->filter)
+        return GGL_OK;
+    if (!type || !type->to_float || n % type->block != 0)
+        return ggl_fail(err, GGL_UNSUPPORTED, "filters of sound cannot have the type %s",
+                        type ? type->name : "?");
+    if (!(*out = ggl_calloc((size_t)n, sizeof **out)))
+        return no_memory(err);
+    type->to_float(s->filter, *out, n);
+    return GGL_OK;
+}
+
+static ggl_status open_mel(hearing *h, ggl_error *err) {
+    const llm_arch_sound *s = h->how;
+    float *filter;
+    ggl_status st = read_filters(s, h->n_mel * (s->window / 2 + 1), &filter, err);
+    llm_mel_params p = llm_mel_default();
+    p.rate = (int)s->rate;
+    p.n_window = (int)s->window;
+    p.n_step = (int)s->step;
+    p.n_mel = (int)h->n_mel;
+    p.range = s->range;
+    p.filter = filter;
+    if (st == GGL_OK)
+        st = llm_mel_new(&h->mel, &p, err);
+    ggl_free(filter);
+    h->rows = ggl_calloc((size_t)(h->n_window * h->n_mel), sizeof *h->rows);
+    return st == GGL_OK && !h->rows ? no_memory(err) : st;
+}
+
+static ggl_status open_sound(hearing *h, const char *path, const llm_transcribe_params *p,
+                             ggl_error *err) {
+    static const char *const kinds[] = {
+        [LLM_SOUND_NOT_RAW] = "", [LLM_SOUND_S16LE] = "s16le", [LLM_SOUND_F32LE] = "f32le"};
+    int raw = 0;
+    while (p->raw && raw < 3 && strcmp(kinds[raw], p->raw) != 0)
+        raw++;
+    if (raw == 3)
+        return ggl_fail(err, GGL_USAGE, "raw is '%s'; it can be s16le or f32le", p->raw);
+    const llm_sound_params sp = {.rate = (int)h->how->rate,
+                                 .raw = (llm_sound_raw)raw,
+                                 .raw_rate = p->raw_rate,
+                                 .raw_channels = p->raw_channels,
+                                 .data = p->data,
+                                 .n_data = p->n_data};
+    return llm_sound_open(&h->sound, path, &sp, err);
+}
+
+int64_t llm_hearing_rows_in(const hearing *h, double seconds) {
+    return (int64_t)(seconds * (double)h->how->rate / (double)h->how->step + 0.5);
+}
+
+double llm_hearing_seconds(const hearing *h, int64_t rows) {
+    return (double)rows * (double)h->how->step / (double)h->how->rate;
+}
+
+/* --- listening -------------------------------------------------------------------------------- */
+
+/* Reads a part of the sound into the stream. */
+static ggl_status listen(hearing *h, ggl_error *err) {
+    float part[PART];
+    int64_t n = 0;
+    if (llm_context_is_cancelled(h->c))
+        return ggl_fail(err, GGL_CANCELLED, "stopped by the caller");
+    const ggl_status st = llm_sound_read(h->sound, part, PART, &n, err);
+    if (st != GGL_OK)
+        return st;
+    if (n > 0)
+        return llm_mel_stream_add(h->stream, part, n, err);
+    llm_mel_stream_end(h->stream);
+    return GGL_OK;
+}
+
+/* Finds the largest value of a sound that can be read twice. */
+static ggl_status measure(hearing *h, ggl_error *err) {
+    ggl_status st = llm_mel_stream_new(&h->stream, h->mel, err);
+    h->largest = llm_mel_silence(h->mel);
+    if (st != GGL_OK || !llm_sound_can_rewind(h->sound))
+        return st;
+    while (st == GGL_OK && !llm_mel_stream_has_ended(h->stream)) {
+        st = listen(h, err);
+        if (st == GGL_OK)
+            st = llm_mel_stream_measure(h->stream, err);
+        llm_mel_stream_drop(h->stream, llm_mel_stream_n_rows(h->stream));
+    }
+    h->largest = llm_mel_stream_largest(h->stream);
+    h->is_measured = true;
+    llm_mel_stream_free(h->stream);
+    h->stream = NULL;
+    if (st == GGL_OK)
+        st = llm_sound_rewind(h->sound, err);
+    return st == GGL_OK ? llm_mel_stream_new(&h->stream, h->mel, err) : st;
+}
+
+ggl_status llm_hearing_window(hearing *h, int64_t at, int64_t until, int64_t *n, ggl_error *err) {
+    ggl_status st = GGL_OK;
+    while (st == GGL_OK && !llm_mel_stream_has_ended(h->stream) &&
+           llm_mel_stream_n_rows(h->stream) < at + h->n_window) {
+        st = listen(h, err);
+        if (st == GGL_OK && !h->is_measured)
+            st = llm_mel_stream_measure(h->stream, err);
+        llm_mel_stream_drop(h->stream, at);
+    }
+    const int64_t have = llm_mel_stream_n_rows(h->stream), end = have < until ? have : until;
+    *n = end - at < h->n_window ? end - at : h->n_window;
+    if (st != GGL_OK)
+        return st;
+    if (!h->is_measured)
+        h->largest = llm_mel_stream_largest(h->stream);
+    return llm_mel_stream_rows(h->stream, at, h->n_window, h->largest, h->rows, err);
+}
+
+/* --- all of it -------------------------------------------------------------------------------- */
+
+ggl_status llm_hearing_open(hearing *h, llm_context *c, const char *path,
+                            const llm_transcribe_params *p, ggl_error *err) {
+    h->c = c;
+    h->how = c->stages ? llm_stages_sound(c->stages) : NULL;
+    if (!h->how)
+        return ggl_fail(err, GGL_UNSUPPORTED,
+                        "the model does not hear: its descriptor has no input from sound");
+    h->n_mel = llm_stages_n_input(c->stages);
+    h->n_window = llm_stages_n_most(c->stages);
+    ggl_status st = open_mel(h, err);
+    if (st == GGL_OK)
+        st = open_sound(h, path, p, err);
+    return st == GGL_OK ? measure(h, err) : st;
+}
+
+void llm_hearing_close(hearing *h) {
+    llm_mel_stream_free(h->stream);
+    llm_mel_free(h->mel);
+    llm_sound_close(h->sound);
+    ggl_free(h->rows);
+    *h = (hearing){0};
+}

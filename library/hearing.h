@@ -1,0 +1,37 @@
+/* Sound that a model hears: opened, and made into the rows that its first stage reads, window by window. */
+#ifndef LIBRARY_HEARING_H
+#define LIBRARY_HEARING_H
+
+#include "context.h"
+#include "sound/mel_stream.h"
+#include "sound/sound.h"
+
+typedef struct hearing {
+    llm_context *c;
+    const llm_arch_sound *how;
+    llm_sound *sound;
+    llm_mel *mel;
+    llm_mel_stream *stream;
+    double largest;   /* value of the sound */
+    bool is_measured; /* by a first pass */
+    int64_t n_window; /* rows of a window */
+    int64_t n_mel;    /* numbers of a row */
+    float *rows;      /* [n_window][n_mel] */
+} hearing;
+
+/* Opens the sound that path and params name, and reads it once if that is possible, to measure it. *h is zero before; free it with
+ * llm_hearing_close in any case. Statuses of llm_transcribe. */
+GGL_NODISCARD ggl_status llm_hearing_open(hearing *h, llm_context *c, const char *path,
+                                          const llm_transcribe_params *p, ggl_error *err);
+void llm_hearing_close(hearing *h);
+
+/* Reads until the window of rows from `at` on can be computed, computes it, and sets *n to how many of its rows are of the sound, before row
+ * `until`; the others show silence. 0: the sound has ended before. `at` never goes back. */
+GGL_NODISCARD ggl_status llm_hearing_window(hearing *h, int64_t at, int64_t until, int64_t *n,
+                                            ggl_error *err);
+
+/* Rows in so many seconds, and back. */
+int64_t llm_hearing_rows_in(const hearing *h, double seconds);
+double llm_hearing_seconds(const hearing *h, int64_t rows);
+
+#endif

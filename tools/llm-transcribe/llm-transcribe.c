@@ -1,0 +1,320 @@
+/* llm-transcribe: writes down what is said in sounds. See docs/tools.md. */
+#include <math.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/cache_types.h"
+#include "common/load.h"
+#include "common/npy.h"
+#include "common/open_context.h"
+#include "common/paths.h"
+#include "common/process.h"
+#include "common/progress.h"
+#include "ggl/internal/alloc.h"
+#include "ggl/internal/file.h"
+#include "options.h"
+#include "output.h"
+
+typedef struct job {
+    options o;
+    ggl_gguf_params file; /* how it is read */
+    llm_opening opening;
+    llm_context *ctx;
+    output out;
+    double duration; /* of the sound, in seconds; less than 0: not known */
+} job;
+
+/* --- opening ---------------------------------------------------------------------------------- */
+
+static int64_t larger(int64_t a, int64_t b) {
+    return a > b ? a : b;
+}
+
+static int open_model(job *j) {
+    const options *o = &j->o;
+    j->file = (ggl_gguf_params){.size = sizeof j->file, .no_mmap = o->no_mmap, .willneed = true};
+    const llm_model_params mp = {.size = sizeof mp,
+                                 .arch_path = o->arch,
+                                 .gguf = &j->file,
+                                 .override = o->overrides.text,
+                                 .n_override = o->overrides.n};
+    j->opening = (llm_opening){.loading = tool_loading(o->model, &mp, o->type),
+                               .no_chat = true,
+                               .backend = {.size = sizeof j->opening.backend,
+                                           .n_threads = (int)o->n_threads,
+                                           .n_threads_batch = (int)o->n_threads,
+                                           .mask = o->mask,
+                                           .f16_as_bf16 = o->f16_as_bf16},
+                               .placement = placement_choice(TOOL, &o->placement),
+                               .session = llm_session_default(),
+                               .placed = placement_say,
+                               .cancelled = process_is_stopped,
+                               .ctx = (void *)(uintptr_t)TOOL};
+    llm_session_params *sp = &j->opening.session;
+    sp->n_ubatch = o->n_ubatch;
+    sp->n_slots = o->tokens || o->dump ? 1 : larger(o->n_beams, o->n_best);
+    sp->n_inputs = 1; /* which all slots hear */
+    sp->n_rows = larger(sp->n_slots, 16);
+    sp->progress = progress_share;
+    sp->type_k = tool_cache_type(o->type_k);
+    sp->type_v = tool_cache_type(o->type_v);
+    sp->types_given = o->types_given;
+    return tool_open_named(&j->ctx, TOOL, &j->opening);
+}
+
+static int check_model(const job *j) {
+    const llm_arch *arch = llm_model_arch(llm_opened_model(j->ctx));
+    if (llm_arch_reads_rows(arch) && llm_arch_reads_text(arch))
+        return -1;
+    return tool_error(TOOL, 1,
+                      "%s does not hear: its architecture (%s) reads texts; llm-transcribe needs a "
+                      "model such as Whisper",
+                      j->o.model ? j->o.model : "the built-in model", llm_arch_family(arch, 0));
+}
+
+static int check_paths(const options *o) {
+    tool_path paths[8] = {{"-m", o->model, .needed = true, .model = true},
+                          {"--arch", o->arch, .needed = true, .or_name = true},
+                          {"-o", o->out, .written = true},
+                          {"--logits", o->logits, .written = true},
+                          {"--trace", placement_trace(&o->placement), .written = true}};
+    return tool_check_paths(TOOL, paths, 5);
+}
+
+static int prepare(job *j) {
+    int code = check_paths(&j->o);
+    j->o.hub.arch = j->o.arch;
+    if (code < 0)
+        code = tool_hub_get(TOOL, &j->o.hub, &j->o.model);
+    if (code < 0 && j->o.hub.path[0])
+        code = check_paths(&j->o); /* now with the model's */
+    if (code < 0 && !j->o.model)
+        code = tool_error(TOOL, 2, "there is no model: -m FILE names one that hears; see --help");
+    progress_begin(NULL, 0, "loading %s", j->o.model ? j->o.model : "the model");
+    if (code < 0)
+        code = open_model(j);
+    progress_end();
+    if (code < 0)
+        code = check_model(j);
+    if (code < 0)
+        code = tool_open_weights(j->ctx, TOOL, &j->opening, NULL);
+    return code < 0 ? tool_open_context(j->ctx, TOOL, &j->opening, NULL, LLM_OPENED_ALL) : code;
+}
+
+/* --- writing ---------------------------------------------------------------------------------- */
+
+static bool on_piece(void *user, const llm_speech *piece) {
+    job *j = user;
+    progress_clear();
+    output_piece(&j->out, piece);
+    return !process_stopped && !ferror(j->out.to);
+}
+
+static bool on_progress(void *user, double done, double all) {
+    job *j = user;
+    j->duration = all;
+    progress_share(NULL, (size_t)fmax(done, 0), (size_t)fmax(all, 0));
+    return !process_stopped;
+}
+
+static void on_note(void *user, const char *text) {
+    (void)user;
+    tool_note(TOOL, "%s", text);
+}
+
+static llm_transcribe_params params_of(job *j) {
+    const options *o = &j->o;
+    const float no_step = -1;
+    return (llm_transcribe_params){
+        .size = sizeof(llm_transcribe_params),
+        .language = o->language,
+        .translate = o->translate,
+        .no_times = o->no_times,
+        .no_context = o->no_context,
+        .prompt = o->prompt,
+        .temperature = (float)o->temperature,
+        .temperature_step = o->temperature_step > 0 ? (float)o->temperature_step : no_step,
+        .least_logprob = (float)o->least_logprob,
+        .least_entropy = o->least_entropy > 0 ? (float)o->least_entropy : -1,
+        .no_speech = (float)o->no_speech,
+        .n_beams = (int32_t)o->n_beams,
+        .n_best = (int32_t)o->n_best,
+        .seed = o->seed,
+        .offset = o->offset,
+        .duration = o->duration,
+        .raw = transcribe_options_raw(o),
+        .raw_rate = (int32_t)o->raw_rate,
+        .raw_channels = (int32_t)o->raw_channels,
+        .each = on_piece,
+        .progress = on_progress,
+        .note = on_note,
+        .user = j};
+}
+
+/* Reports why a sound could not be written down. Returns an exit code. */
+static int tell(const char *sound, ggl_status st, const ggl_error *err) {
+    if (process_stopped)
+        return process_stop_code();
+    (void)st;
+    return tool_error(TOOL, st == GGL_USAGE ? 2 : 1, "%s%s%s",
+                      strstr(err->msg, sound) == err->msg ? "" : sound,
+                      strstr(err->msg, sound) == err->msg ? "" : ": ", err->msg);
+}
+
+/* Writes down a sound to j->out.to. Returns -1, or an exit code. */
+static int transcribe(job *j, const char *sound) {
+    ggl_error err = {0};
+    const llm_transcribe_params p = params_of(j);
+    j->out = (output){.to = j->out.to, .format = j->o.format, .is_translated = j->o.translate};
+    j->duration = -1;
+    output_begin(&j->out);
+    progress_begin("s", 0, "%s", strcmp(sound, "-") == 0 ? "standard input" : sound);
+    const ggl_status st = llm_transcribe(j->ctx, sound, &p, &err);
+    progress_end();
+    output_end(&j->out, j->duration);
+    if (st != GGL_OK)
+        return tell(sound, st, &err);
+    return j->out.failed ? tool_error(TOOL, 1, "out of memory") : -1;
+}
+
+/* Writes down a sound to a file, which appears when it is complete. */
+static int transcribe_to(job *j, const char *sound, const char *path) {
+    ggl_error err = {0};
+    ggl_new_file *f;
+    if (ggl_new_file_open(&f, path, &err) != GGL_OK)
+        return tool_error(TOOL, 1, "%s", err.msg);
+    j->out.to = ggl_new_file_stream(f);
+    const int code = transcribe(j, sound);
+    if (code >= 0) {
+        ggl_new_file_discard(f);
+        return code;
+    }
+    ggl_new_file_note(f);
+    return ggl_new_file_commit(f, &err) == GGL_OK ? -1 : tool_error(TOOL, 1, "%s", err.msg);
+}
+
+/* DIR/talk.srt for recordings/talk.wav. Returns NULL: out of memory. */
+static char *path_in(const char *folder, const char *sound, const char *end) {
+    const char *slash = strrchr(sound, '/'), *name = slash ? slash + 1 : sound;
+    const char *dot = strrchr(name, '.');
+    const int n = dot && dot > name ? (int)(dot - name) : (int)strlen(name);
+    const bool is_input = strcmp(sound, "-") == 0;
+    const size_t size = strlen(folder) + (size_t)n + strlen(end) + 16;
+    char *path = ggl_calloc(size, 1);
+    if (path)
+        snprintf(path, size, "%s/%.*s.%s", folder, is_input ? 5 : n, is_input ? "stdin" : name,
+                 end);
+    return path;
+}
+
+static int transcribe_all(job *j) {
+    const options *o = &j->o;
+    int code = -1;
+    for (size_t k = 0; k < o->sounds.n && code < 0; k++) {
+        char *path =
+            o->folder ? path_in(o->folder, o->sounds.s[k], transcribe_format_end(o->format)) : NULL;
+        j->out.to = stdout;
+        if (o->folder && !path)
+            return tool_error(TOOL, 1, "out of memory");
+        code = o->out || path ? transcribe_to(j, o->sounds.s[k], o->out ? o->out : path)
+                              : transcribe(j, o->sounds.s[k]);
+        ggl_free(path);
+    }
+    return code;
+}
+
+/* --- steps, as arrays --------------------------------------------------------------------------- */
+
+/* Rows [n][n_row] that come in pieces. */
+typedef struct rows {
+    float *at;
+    size_t n, n_row, cap;
+} rows;
+
+static bool add_rows(void *user, const float *row, size_t n, size_t n_row) {
+    rows *r = user;
+    r->n_row = n_row;
+    if (!ggl_grow(&r->at, &r->cap, (r->n + n) * n_row, sizeof *r->at))
+        return false;
+    memcpy(r->at + r->n * n_row, row, n * n_row * sizeof *row);
+    r->n += n;
+    return true;
+}
+
+/* Writes the rows, or `turned` the columns. */
+static int write_rows(const char *path, const rows *r, bool turned) {
+    ggl_error err = {0};
+    npy_writer w = {0};
+    const size_t n = turned ? r->n_row : r->n, m = turned ? r->n : r->n_row;
+    float *column = ggl_calloc(m + 1, sizeof *column);
+    ggl_status st = column ? npy_open(&w, path, (int64_t)n, (int64_t)m, &err)
+                           : ggl_fail(&err, GGL_NOMEM, "out of memory");
+    for (size_t i = 0; i < n && st == GGL_OK; i++) {
+        for (size_t k = 0; k < m; k++)
+            column[k] = turned ? r->at[k * r->n_row + i] : r->at[i * r->n_row + k];
+        npy_row(&w, column, (int64_t)m);
+    }
+    if (st == GGL_OK)
+        st = npy_close(&w, &err);
+    ggl_free(column);
+    return st == GGL_OK ? -1 : tool_error(TOOL, 1, "%s", err.msg);
+}
+
+/* --dump: a spectrogram has a row for each band, as others write it. */
+static int dump(job *j) {
+    ggl_error err = {0};
+    rows r = {0};
+    const llm_transcribe_params p = params_of(j);
+    const char *sound = j->o.sounds.s[0];
+    const bool mel = j->o.dump == DUMP_MEL;
+    const ggl_status st = mel ? llm_sound_rows(j->ctx, sound, &p, add_rows, &r, &err)
+                              : llm_heard_rows(j->ctx, sound, &p, &r.at, &r.n, &r.n_row, &err);
+    const int code = st == GGL_OK ? write_rows(j->o.out, &r, mel) : tell(sound, st, &err);
+    ggl_free(r.at);
+    return code;
+}
+
+/* --tokens and --logits. */
+static int write_logits(job *j) {
+    ggl_error err = {0};
+    int32_t *id;
+    size_t n = 0;
+    const llm_transcribe_params p = params_of(j);
+    const int code = tool_read_ids(TOOL, "--tokens", j->o.tokens, &id, &n);
+    if (code >= 0)
+        return code;
+    rows r = {.n_row = (size_t)llm_context_n_vocab(j->ctx)};
+    ggl_status st = llm_hear(j->ctx, j->o.sounds.s[0], &p, &err);
+    const float *logits = NULL;
+    if (st == GGL_OK)
+        st = llm_eval(j->ctx, id, n, true, &logits, &err);
+    if (st == GGL_OK && !add_rows(&r, logits, n, r.n_row))
+        st = ggl_fail(&err, GGL_NOMEM, "out of memory");
+    const int written =
+        st == GGL_OK ? write_rows(j->o.logits, &r, false) : tell(j->o.sounds.s[0], st, &err);
+    ggl_free(r.at);
+    ggl_free(id);
+    return written;
+}
+
+static int run(job *j) {
+    int code = prepare(j);
+    if (code < 0)
+        code = j->o.dump ? dump(j) : j->o.tokens ? write_logits(j) : transcribe_all(j);
+    return code < 0 ? 0 : code;
+}
+
+int main(int argc, char **argv) {
+    process_begin();
+    job j = {0};
+    int code = transcribe_options_read(&j.o, argc, argv);
+    if (code < 0) {
+        process_wait_for_stop();
+        code = run(&j);
+    }
+    if (code == 0 && j.ctx && !llm_placement_report(llm_opened_placement(j.ctx), stderr))
+        code = 1;
+    code = tool_close_context(j.ctx, TOOL, code);
+    transcribe_options_fini(&j.o);
+    return tool_finish(TOOL, code);
+}

@@ -1,0 +1,170 @@
+#include "options.h"
+
+#include <string.h>
+
+#include "common/hints.h"
+#include "common/load.h"
+#include "common/machine_options.h"
+
+static const char *const raws[] = {"none", "s16le", "f32le", NULL};
+static const char *const formats[] = {"text", "times", "srt", "vtt", "json", NULL};
+static const char *const ends[] = {"txt", "txt", "srt", "vtt", "json"};
+
+static const args_example examples[] = {
+    {"llm-transcribe -m ggml-base.bin talk.wav", "the text of a recording"},
+    {"llm-transcribe -m ggml-base.bin talk.wav -o talk.srt", "subtitles"},
+    {"llm-transcribe -m model.gguf -l de --translate talk.wav", "German speech, in English"},
+    {"arecord -f S16_LE -r 16000 | llm-transcribe -m model.gguf -",
+     "what is said into the microphone, until ctrl-C"},
+    {0}};
+
+const char *transcribe_options_raw(const options *o) {
+    return o->raw > 0 ? raws[o->raw] : NULL;
+}
+
+const char *transcribe_format_end(int format) {
+    return ends[format];
+}
+
+/* -o FILE.srt chooses the format. */
+static void choose_format(options *o) {
+    const char *dot = o->out ? strrchr(o->out, '.') : NULL;
+    for (int k = FORMAT_SRT; dot && !o->format_given && k < N_FORMATS; k++)
+        if (strcmp(dot + 1, ends[k]) == 0)
+            o->format = k;
+}
+
+static int check(options *o) {
+    const char *single = o->out ? "-o" : o->tokens ? "--tokens" : o->dump ? "--dump" : NULL;
+    if (tool_hub_only_lists(&o->hub))
+        return -1;
+    if (o->sounds.n == 0)
+        return tool_error(TOOL, 2,
+                          "there is no sound: give files, or - for standard input; see --help");
+    if (o->sounds.n > 1 && single)
+        return tool_error(TOOL, 2, "%s is for one sound; --output-dir DIR writes a file for each",
+                          single);
+    if (o->out && o->folder)
+        return tool_error(TOOL, 2, "-o and --output-dir cannot be used together");
+    if ((o->tokens != NULL) != (o->logits != NULL))
+        return tool_error(TOOL, 2, "--tokens and --logits need each other");
+    if (o->dump && !o->out)
+        return tool_error(TOOL, 2, "--dump needs a file: -o FILE.npy");
+    if (o->raw == 0 && (o->raw_rate || o->raw_channels))
+        return tool_error(TOOL, 2, "--raw-rate and --raw-channels are for --raw");
+    choose_format(o);
+    return -1;
+}
+
+int transcribe_options_read(options *o, int argc, char **argv) {
+    static const char *const dumps[] = {"none", "mel", "encoder", NULL};
+    *o = (options){.n_batch = 2048,
+                   .n_ubatch = 512,
+                   .n_beams = 5,
+                   .n_best = 5,
+                   .temperature_step = 0.2,
+                   .least_logprob = -1,
+                   .least_entropy = 2.4,
+                   .no_speech = 0.6};
+    const arg_option table[] = {
+        {NULL, .help = "model and sound"},
+        {"-m --model", ARG_STRING, &o->model, .value = "FILE",
+         .help = "a model that hears: a GGUF file, a file of ggml from before GGUF "
+                 "(ggml-base.bin), or a Hugging Face folder"},
+        HUB_OPTIONS(o->hub),
+        LOAD_TYPE_OPTION(o->type),
+        {"-l --language", ARG_STRING, &o->language, .value = "LANG",
+         .help = "the language that is spoken: a code (de) or a name (german); auto: the "
+                 "likeliest of the first half minute (default)"},
+        {"-tr --translate", ARG_FLAG, &o->translate, .help = "write in English"},
+        {"--prompt", ARG_STRING, &o->prompt, .value = "TEXT",
+         .help = "what may have been said before: names and words as they are spelled"},
+        {"-ot --offset", ARG_FLOAT, &o->offset, .value = "SECONDS", .max = 1e8,
+         .help = "where to begin (default 0)"},
+        {"-d --duration", ARG_FLOAT, &o->duration, .value = "SECONDS", .max = 1e8,
+         .help = "how much is written down (default 0: all)"},
+        {"--raw", ARG_CHOICE, &o->raw, .value = "KIND", .choices = raws,
+         .help = "the sounds are samples without a header: s16le or f32le (default none: the files "
+                 "say what "
+                 "they are)"},
+        {"--raw-rate", ARG_INT, &o->raw_rate, .value = "HZ", .min = 1, .max = 1 << 22,
+         .help = "of --raw (default: the model's, mostly 16000)"},
+        {"--raw-channels", ARG_INT, &o->raw_channels, .value = "N", .min = 1, .max = 64,
+         .help = "of --raw (default 1)"},
+        {NULL, .help = "output"},
+        {"-o --output", ARG_STRING, &o->out, .value = "FILE",
+         .help = "the file to write; .srt, .vtt and .json choose the format (default: standard "
+                 "output)"},
+        {"--output-dir", ARG_STRING, &o->folder, .value = "DIR",
+         .help = "write a file in this folder for each sound, by its name"},
+        {"--format", ARG_CHOICE, &o->format, .value = "FORMAT", .choices = formats,
+         .given = &o->format_given,
+         .help = "text: a line for each piece (default); times: with its times; srt, vtt: "
+                 "subtitles; json: all that is known of it"},
+        {"--no-timestamps", ARG_FLAG, &o->no_times,
+         .help = "let the model write no times: half a minute is one piece"},
+        {NULL, .help = "how it is written"},
+        {"-bs --beam-size", ARG_INT, &o->n_beams, .value = "N", .min = 1, .max = 64,
+         .help = "texts that are searched side by side (default 5; 1: the likeliest token each "
+                 "time, which is faster)"},
+        {"-bo --best-of", ARG_INT, &o->n_best, .value = "N", .min = 1, .max = 64,
+         .help =
+             "texts that are drawn at a temperature above 0, of which the best stays (default 5)"},
+        {"-tp --temperature", ARG_FLOAT, &o->temperature, .value = "T", .max = 1,
+         .help = "the first one (default 0)"},
+        {"-tpi --temperature-inc", ARG_FLOAT, &o->temperature_step, .value = "T", .max = 1,
+         .help = "half a minute that became nonsense is written again, at a temperature higher by "
+                 "this (default 0.2; 0: "
+                 "never)"},
+        {"-lpt --logprob-thold", ARG_FLOAT, &o->least_logprob, .value = "P", .min = -1e6, .max = 0,
+         .help = "nonsense: the mean log-probability is below this (default -1)"},
+        {"-et --entropy-thold", ARG_FLOAT, &o->least_entropy, .value = "H", .max = 1e6,
+         .help = "nonsense: the last 32 tokens repeat themselves, and their entropy is below this "
+                 "(default 2.4)"},
+        {"-nth --no-speech-thold", ARG_FLOAT, &o->no_speech, .value = "P", .max = 1,
+         .help = "silence: the model says so with this probability (default 0.6)"},
+        {"-nc --no-context", ARG_FLAG, &o->no_context,
+         .help = "each half minute by itself, without what was written before"},
+        {"-s --seed", ARG_UINT64, &o->seed, .value = "N", .help = "of what is drawn (default 0)"},
+        {NULL, .help = "machine"},
+        ONE_THREADS_OPTION(o),
+        BATCH_OPTIONS(o),
+        ARCH_OPTION(o),
+        OVERRIDE_OPTIONS(o->overrides),
+        NO_MMAP_OPTION(o),
+        F16_OPTION(o),
+        PLACEMENT_OPTIONS(o->placement),
+        ISA_OPTION(o),
+        {NULL, .help = "steps, as NumPy arrays"},
+        {"--dump", ARG_CHOICE, &o->dump, .value = "WHAT", .choices = dumps,
+         .help = "write to -o FILE.npy what the model reads, mel, or what its encoder makes of the "
+                 "first half minute"},
+        {"--tokens", ARG_STRING, &o->tokens, .value = "IDS",
+         .help = "tokens that hear the first half minute: 1,2,3"},
+        {"--logits", ARG_STRING, &o->logits, .value = "FILE",
+         .help = "write the scores after each of --tokens to this file"},
+        {0}};
+    const args_spec spec = {
+        TOOL,
+        "-m MODEL [options] SOUND..",
+        "Writes down what is said in sounds: WAV, and FLAC, MP3 and Ogg if the build has "
+        "libsndfile. The text goes to standard output or to a file, everything else to "
+        "standard error.",
+        table,
+        &o->sounds,
+        &transcribe_hints,
+        .examples = examples};
+    int code = args_parse(&spec, argc, argv);
+    if (code < 0)
+        code = check(o);
+    if (code < 0)
+        code = overrides_read(TOOL, &o->overrides);
+    return code;
+}
+
+void transcribe_options_fini(options *o) {
+    placement_options_fini(&o->placement);
+    overrides_fini(&o->overrides);
+    tool_hub_fini(&o->hub);
+    args_list_fini(&o->sounds);
+}

@@ -1,0 +1,37 @@
+/* The options of llm-transcribe. */
+#ifndef TOOLS_TRANSCRIBE_OPTIONS_H
+#define TOOLS_TRANSCRIBE_OPTIONS_H
+
+#include "common/args.h"
+#include "common/hub_options.h"
+#include "common/override_options.h"
+#include "common/placement_options.h"
+
+#define TOOL "llm-transcribe"
+
+enum { FORMAT_TEXT, FORMAT_TIMES, FORMAT_SRT, FORMAT_VTT, FORMAT_JSON, N_FORMATS };
+enum { DUMP_NOTHING, DUMP_MEL, DUMP_ENCODER };
+
+typedef struct options {
+    arg_list sounds;
+    hub_options hub;
+    tool_overrides overrides;
+    placement_options placement;
+    int type; /* --type */
+    const char *model, *arch, *mask, *language, *prompt, *out, *folder, *tokens, *logits;
+    int64_t n_threads, n_ubatch, n_batch, n_beams, n_best, raw_rate, raw_channels;
+    double temperature, temperature_step, least_logprob, least_entropy, no_speech, offset, duration;
+    uint64_t seed;
+    int format, raw, dump, type_k, type_v;
+    bool translate, no_times, no_context, no_mmap, f16_as_bf16, types_given, format_given;
+} options;
+
+/* Returns -1, or an exit code. */
+int transcribe_options_read(options *o, int argc, char **argv);
+/* The name of --raw; NULL: the files say what they are. */
+const char *transcribe_options_raw(const options *o);
+/* "txt", "srt", ..: how names of files of the format end. */
+const char *transcribe_format_end(int format);
+void transcribe_options_fini(options *o);
+
+#endif

@@ -1,0 +1,123 @@
+#include "output.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "common/json_text.h"
+#include "ggl/internal/alloc.h"
+
+/* hh:mm:ss.mmm, with the sign before the milliseconds that the format wants. */
+static void put_time(FILE *to, double seconds, char point) {
+    const int64_t ms = (int64_t)floor(seconds * 1000 + 0.5);
+    fprintf(to, "%02lld:%02lld:%02lld%c%03lld", (long long)(ms / 3600000),
+            (long long)(ms / 60000 % 60), (long long)(ms / 1000 % 60), point,
+            (long long)(ms % 1000));
+}
+
+/* The text without the space at its beginning. */
+static ggl_str trimmed(const llm_speech *piece) {
+    size_t k = 0;
+    while (k < piece->n && piece->text[k] == ' ')
+        k++;
+    return (ggl_str){piece->text + k, piece->n - k};
+}
+
+static void put_times(FILE *to, const llm_speech *piece, char point) {
+    put_time(to, piece->start, point);
+    fputs(" --> ", to);
+    put_time(to, piece->end, point);
+}
+
+static void put_text(FILE *to, ggl_str s) {
+    fwrite(s.s, 1, s.n, to);
+    fputc('\n', to);
+}
+
+/* A line of subtitles must not look like the line of its times, and must not be empty. */
+static void put_subtitle(FILE *to, ggl_str s) {
+    static const char arrow[] = "-->";
+    for (size_t i = 0; i < s.n; i++) {
+        if (s.n - i >= 3 && memcmp(s.s + i, arrow, 3) == 0) {
+            fputs("->", to);
+            i += 2;
+        } else if (s.s[i] == '\n' || s.s[i] == '\r') {
+            fputc(' ', to);
+        } else {
+            fputc(s.s[i], to);
+        }
+    }
+    fputs("\n\n", to);
+}
+
+static void put_json(output *o, const llm_speech *piece) {
+    FILE *to = o->to;
+    if (!ggl_grow(&o->text, &o->cap_text, o->n_text + piece->n + 1, 1)) {
+        o->failed = true;
+        return;
+    }
+    memcpy(o->text + o->n_text, piece->text, piece->n);
+    o->n_text += piece->n;
+    fprintf(to,
+            "%s    {\"id\": %lld, \"start\": %.2f, \"end\": %.2f, \"text\": ", o->n ? ",\n" : "",
+            (long long)o->n, piece->start, piece->end);
+    json_put_string(to, piece->text, piece->n);
+    fputs(", \"tokens\": [", to);
+    for (size_t k = 0; k < piece->n_id; k++)
+        fprintf(to, "%s%d", k ? ", " : "", (int)piece->id[k]);
+    fprintf(to, "], \"temperature\": %g, \"avg_logprob\": %.6f, \"no_speech_prob\": %.6f}",
+            piece->temperature, piece->logprob, piece->no_speech);
+}
+
+void output_begin(output *o) {
+    if (o->format == FORMAT_VTT)
+        fputs("WEBVTT\n\n", o->to);
+    if (o->format == FORMAT_JSON)
+        fputs("{\n  \"segments\": [\n", o->to);
+}
+
+void output_piece(output *o, const llm_speech *piece) {
+    FILE *to = o->to;
+    const ggl_str s = trimmed(piece);
+    snprintf(o->language, sizeof o->language, "%s", piece->language);
+    switch (o->format) {
+    case FORMAT_TIMES:
+        fputc('[', to);
+        put_times(to, piece, '.');
+        fputs("]  ", to);
+        put_text(to, s);
+        break;
+    case FORMAT_SRT:
+        fprintf(to, "%lld\n", (long long)o->n + 1);
+        put_times(to, piece, ',');
+        fputc('\n', to);
+        put_subtitle(to, s);
+        break;
+    case FORMAT_VTT:
+        put_times(to, piece, '.');
+        fputc('\n', to);
+        put_subtitle(to, s);
+        break;
+    case FORMAT_JSON:
+        put_json(o, piece);
+        break;
+    default:
+        put_text(to, s);
+    }
+    o->n++;
+    o->end = piece->end;
+    fflush(to);
+}
+
+void output_end(output *o, double duration) {
+    FILE *to = o->to;
+    if (o->format == FORMAT_JSON) {
+        fprintf(to, "%s  ],\n  \"task\": \"%s\",\n  \"language\": ", o->n ? "\n" : "",
+                o->is_translated ? "translate" : "transcribe");
+        json_put_string(to, o->language, strlen(o->language));
+        fprintf(to, ",\n  \"duration\": %.2f,\n  \"text\": ", duration < 0 ? o->end : duration);
+        json_put_string(to, o->text ? o->text : "", o->n_text);
+        fputs("\n}\n", to);
+    }
+    ggl_free(o->text);
+    o->text = NULL;
+}
