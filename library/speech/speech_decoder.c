@@ -34,6 +34,7 @@ struct speech_decoder {
     written done[MOST_TEXTS];
     int n_done;
     float *logits; /* [n_vocab]: of one text, changed by the rules */
+    float *share;  /* [n_vocab]: of the probabilities, for draw */
     step_of found[2 * MOST_TEXTS + 2];
     int n_found, most_found;
     uint64_t random;
@@ -54,7 +55,8 @@ ggl_status llm_speech_decoder_new(speech_decoder **out, llm_session *s, ggl_erro
     d->n_vocab = (int32_t)llm_session_n_vocab(s);
     d->most = (size_t)(llm_session_n_ctx(s) / 2);
     d->logits = ggl_calloc((size_t)d->n_vocab, sizeof *d->logits);
-    bool ok = d->logits;
+    d->share = ggl_calloc((size_t)d->n_vocab, sizeof *d->share);
+    bool ok = d->logits && d->share;
     written *const all[] = {d->text, d->next, d->done};
     for (int k = 0; k < 3; k++)
         for (int i = 0; i < MOST_TEXTS && i < llm_session_n_slots(s) && ok; i++) {
@@ -72,6 +74,7 @@ void llm_speech_decoder_free(speech_decoder *d) {
         for (int i = 0; i < MOST_TEXTS; i++)
             ggl_free(all[k][i].id);
     ggl_free(d->logits);
+    ggl_free(d->share);
     ggl_free(d);
 }
 
@@ -87,19 +90,13 @@ static double draw_number(speech_decoder *d) {
 
 /* Draws a token by its probability at the temperature. */
 static int32_t draw(speech_decoder *d, const float *logits) {
-    double top = -INFINITY, sum = 0;
     int32_t last = 0;
-    for (int32_t k = 0; k < d->n_vocab; k++)
-        top = fmax(top, (double)logits[k]);
-    for (int32_t k = 0; k < d->n_vocab; k++)
-        sum += ggl_exp(((double)logits[k] - top) / d->temperature);
-    double left = draw_number(d) * sum;
-    for (int32_t k = 0; k < d->n_vocab; k++) {
-        const double p = ggl_exp(((double)logits[k] - top) / d->temperature);
-        last = p > 0 ? k : last;
-        if ((left -= p) < 0 && p > 0)
-            return k;
-    }
+    double left = draw_number(d) * llm_speech_shares(logits, d->n_vocab, d->temperature, d->share);
+    for (int32_t k = 0; k < d->n_vocab && left >= 0; k++)
+        if (d->share[k] > 0) {
+            last = k;
+            left -= (double)d->share[k];
+        }
     return last;
 }
 
@@ -128,16 +125,21 @@ static void find_steps(speech_decoder *d, int i, const float *logits) {
         d->found[d->n_found++] = (step_of){i, id, x->sum + (double)logits[id] - all};
         return;
     }
-    for (int32_t k = 0; k < d->n_vocab; k++)
-        if (logits[k] > -INFINITY)
-            consider(d, (step_of){i, k, x->sum + (double)logits[k] - all});
+    for (int32_t k = 0; k < d->n_vocab; k++) {
+        const double sum = x->sum + (double)logits[k] - all;
+        if (logits[k] > -INFINITY && /* most are no better than the last that was found */
+            (d->n_found < d->most_found || sum > d->found[d->n_found - 1].sum))
+            consider(d, (step_of){i, k, sum});
+    }
 }
 
 static void on_logits(void *ctx, int64_t i, const float *logits) {
     speech_decoder *d = ctx;
     const speech_tokens *t = d->p->rules.tokens;
+    int n_nan = 0;
     for (int32_t k = 0; k < d->n_vocab; k++)
-        d->has_nan |= isnan(logits[k]);
+        n_nan += logits[k] != logits[k];
+    d->has_nan |= n_nan > 0;
     if (d->has_nan)
         return;
     if (d->is_prompt && i == d->at_start && t->no_speech >= 0)

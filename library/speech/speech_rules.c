@@ -9,15 +9,58 @@ static void forbid(float *logits, int32_t from, int32_t to) {
         logits[id] = -INFINITY;
 }
 
+/* Sets to[i] to e^((x[i] - top) * at), 0 below SPEECH_NOTHING: 2^z for z = n + f, f of -0.5 to 0.5, by the series of 2^f, to 2e-7. A loop
+ * without calls, which compilers turn into vectors; the same bits on every machine. */
+static void exponentials(const float *x, int32_t n, float top, float at, float *to) {
+    for (int32_t i = 0; i < n; i++) {
+        const float d = (x[i] - top) * at, e = d > SPEECH_NOTHING ? d : SPEECH_NOTHING;
+        const float z = e * 1.44269504f;
+        const int32_t whole = (int32_t)(z - 0.5f);
+        const float f = z - (float)whole;
+        float p = 0.000154035304f;
+        p = p * f + 0.00133335581f;
+        p = p * f + 0.00961812911f;
+        p = p * f + 0.0555041087f;
+        p = p * f + 0.240226507f;
+        p = p * f + 0.693147181f;
+        p = p * f + 1.0f;
+        union {
+            int32_t bits;
+            float power;
+        } two = {.bits = (whole + 127) * (1 << 23)};
+        to[i] = d > SPEECH_NOTHING ? p * two.power : 0.0f;
+    }
+}
+
+static float largest(const float *x, int32_t n) {
+    float top = -INFINITY;
+    for (int32_t i = 0; i < n; i++)
+        top = x[i] > top ? x[i] : top;
+    return top;
+}
+
+double llm_speech_shares(const float *logits, int32_t n, double temperature, float *to) {
+    double sum = 0;
+    exponentials(logits, n, largest(logits, n), (float)(1 / temperature), to);
+    for (int32_t i = 0; i < n; i++)
+        sum += (double)to[i];
+    return sum;
+}
+
 double llm_speech_log_sum(const float *logits, int32_t n) {
-    double top = -INFINITY, sum = 0;
-    for (int32_t k = 0; k < n; k++)
-        top = fmax(top, (double)logits[k]);
+    float part[256];
+    enum { PART = sizeof part / sizeof *part };
+    const float top = largest(logits, n);
+    double sum = 0;
     if (isinf(top))
-        return top;
-    for (int32_t k = 0; k < n; k++)
-        sum += ggl_exp((double)logits[k] - top);
-    return top + ggl_log(sum);
+        return (double)top;
+    for (int32_t i = 0; i < n; i += PART) {
+        const int32_t m = n - i < PART ? n - i : PART;
+        exponentials(logits + i, m, top, 1, part);
+        for (int32_t k = 0; k < m; k++)
+            sum += (double)part[k];
+    }
+    return (double)top + ggl_log(sum);
 }
 
 /* Times come in pairs, except that one may end the text; and they do not go back. */
@@ -53,10 +96,7 @@ static void apply_first(const speech_rules *r, float *logits) {
 static void prefer_times(const speech_rules *r, float *logits) {
     const speech_tokens *t = r->tokens;
     const double times = llm_speech_log_sum(logits + t->first_time, t->n_times);
-    double top = -INFINITY;
-    for (int32_t id = 0; id < t->first_time; id++)
-        top = fmax(top, (double)logits[id]);
-    if (times > top)
+    if (times > (double)largest(logits, t->first_time))
         forbid(logits, 0, t->first_time);
 }
 

@@ -16,7 +16,13 @@ typedef struct speech_rules {
 /* Sets the logits [n_vocab] of tokens that may not follow id[0 .. n), what was written so far, to -INFINITY. */
 void llm_speech_rules_apply(const speech_rules *r, const int32_t *id, size_t n, float *logits);
 
-/* log(sum(exp(logits[0 .. n)))); -INFINITY if all are. */
+/* A logit that is so far from the largest counts as -INFINITY: exp(-40) is less than the last digit of a double. */
+#define SPEECH_NOTHING (-40.0f)
+
+/* Sets to[0 .. n) to the exponentials of (logits - the largest) / temperature, in f32, and returns their sum. */
+double llm_speech_shares(const float *logits, int32_t n, double temperature, float *to);
+
+/* log(sum(exp(logits[0 .. n)))), of such exponentials; -INFINITY if all logits are. */
 double llm_speech_log_sum(const float *logits, int32_t n);
 
 #endif

@@ -14,7 +14,7 @@ static const args_example examples[] = {
     {"llm-transcribe -m ggml-base.bin talk.wav", "the text of a recording"},
     {"llm-transcribe -m ggml-base.bin talk.wav -o talk.srt", "subtitles"},
     {"llm-transcribe -m model.gguf -l de --translate talk.wav", "German speech, in English"},
-    {"arecord -f S16_LE -r 16000 | llm-transcribe -m model.gguf -",
+    {"arecord -f S16_LE -r16000 | llm-transcribe -m model.gguf -",
      "what is said into the microphone, until ctrl-C"},
     {0}};
 
