@@ -376,7 +376,9 @@ ggl_status llm_speech_decode(speech_decoder *d, const speech_decoding *p, const 
         is_done = is_good(p, out) || !(p->step > 0) || t + p->step > 1 + 1e-6;
     }
     for (int k = 0; k < n_slots; k++) {
-        const ggl_status cleared = llm_session_clear(d->s, k, st == GGL_OK ? err : NULL);
+        ggl_error *why = st == GGL_OK ? err : NULL;
+        const ggl_status cleared =
+            k > 0 ? llm_session_unread(d->s, k, why) : llm_session_clear(d->s, k, why);
         st = st == GGL_OK ? cleared : st;
     }
     return st;

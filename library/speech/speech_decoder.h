@@ -37,7 +37,7 @@ GGL_NODISCARD ggl_status llm_speech_decoder_new(speech_decoder **out, llm_sessio
 void llm_speech_decoder_free(speech_decoder *d); /* NULL is fine */
 
 /* Writes what slot 0 hears after prompt[0 .. n), into *out, whose ids are replaced. at_start: which token of the prompt is <|startoftranscript|>.
- * All slots are empty afterwards, but keep what they read. GGL_CANCELLED; GGL_FORMAT: numbers that are not finite; as
+ * All slots are empty afterwards; the first one keeps what it reads. GGL_CANCELLED; GGL_FORMAT: numbers that are not finite; as
  * llm_session_eval. */
 GGL_NODISCARD ggl_status llm_speech_decode(speech_decoder *d, const speech_decoding *p,
                                            const int32_t *prompt, size_t n, size_t at_start,

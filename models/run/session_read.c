@@ -42,6 +42,12 @@ static ggl_status clear(llm_session *s, int slot, ggl_error *err) {
     return st == GGL_OK ? llm_slots_clear(&s->slots, llm_text_slot(s, slot), err) : st;
 }
 
+ggl_status llm_session_unread(llm_session *s, int slot, ggl_error *err) {
+    if (slot < 0 || slot >= s->n_slots)
+        return ggl_fail(err, GGL_USAGE, "slot %d of %" PRId64, slot, s->n_slots);
+    return s->reads_text ? clear(s, slot, err) : llm_slots_clear(&s->slots, slot, err);
+}
+
 /* Fills the session's arrays, and makes room for the rows. */
 static ggl_status prepare(llm_session *s, int to, const reading *r, ggl_error *err) {
     llm_slots_begin(&s->slots);

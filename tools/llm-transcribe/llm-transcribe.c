@@ -124,7 +124,7 @@ static void on_note(void *user, const char *text) {
 
 static llm_transcribe_params params_of(job *j) {
     const options *o = &j->o;
-    const float no_step = -1;
+    const float no_step = -1, nothing = 1e-30f; /* zeros stand for defaults */
     return (llm_transcribe_params){
         .size = sizeof(llm_transcribe_params),
         .language = o->language,
@@ -134,9 +134,9 @@ static llm_transcribe_params params_of(job *j) {
         .prompt = o->prompt,
         .temperature = (float)o->temperature,
         .temperature_step = o->temperature_step > 0 ? (float)o->temperature_step : no_step,
-        .least_logprob = (float)o->least_logprob,
+        .least_logprob = o->least_logprob < 0 ? (float)o->least_logprob : -nothing,
         .least_entropy = o->least_entropy > 0 ? (float)o->least_entropy : -1,
-        .no_speech = (float)o->no_speech,
+        .no_speech = o->no_speech > 0 ? (float)o->no_speech : nothing,
         .n_beams = (int32_t)o->n_beams,
         .n_best = (int32_t)o->n_best,
         .seed = o->seed,

@@ -156,6 +156,8 @@ GGL_NODISCARD ggl_status llm_session_read_rows(llm_session *s, int slot, const f
  * llm_session_read_once; false, and nothing is changed: no slot has read it. */
 GGL_NODISCARD ggl_status llm_session_find_read(llm_session *s, int slot, const int32_t *id,
                                                int64_t n_words, bool *is_found, ggl_error *err);
+/* Empties the slot, and gives back what its tokens read. */
+GGL_NODISCARD ggl_status llm_session_unread(llm_session *s, int slot, ggl_error *err);
 /* What the descriptor gave; valid as long as the session. */
 const llm_arch_result *llm_session_built(const llm_session *s);
 int64_t llm_session_n_layer(const llm_session *s);

@@ -1,0 +1,368 @@
+#!/usr/bin/env python3
+"""Speech: llm-transcribe beside a pass in float64 that shares no code with it, for seeded models and sounds: the spectrogram, encoder and decoder, the rules
+for times, greedy and with beams, languages, windows that begin where the last piece ended, what was written before, silence. The tokens and
+times of all pieces are the same, log-probabilities within 1e-3.
+
+    transcribe.py --transcribe LLM_TRANSCRIBE --dir FOLDER
+
+Exit code 0, 1.
+"""
+import argparse
+import io
+import json
+import lzma
+import math
+import os
+import struct
+import subprocess
+import sys
+
+import numpy as np
+
+import gguf
+import today
+
+RATE, N_MEL = 16000, 12
+WORDS = ["<|endoftext|>", "<|startoftranscript|>", "<|en|>", "<|de|>", "<|yue|>", "<|translate|>", "<|transcribe|>", "<|startoflm|>", "<|startofprev|>", "<|nospeech|>",
+         "<|notimestamps|>"]
+END, START, EN, DE, YUE, TRANSLATE, TRANSCRIBE, LM, PREV, SILENT, NO_TIMES = range(256, 256 + len(WORDS))
+FIRST, N_TIMES = 256 + len(WORDS), 301
+N_VOCAB = FIRST + N_TIMES
+
+
+def byte_names():
+    """GPT-2's names of bytes: printable ones stand for themselves, the others for characters from U+0100 on."""
+    plain = [*range(33, 127), *range(161, 173), *range(174, 256)]
+    other = iter(range(256, 512))
+    return [chr(b) if b in plain else chr(next(other)) for b in range(256)]
+
+
+VOCABULARY = byte_names() + WORDS + [f"<|{k * 0.02:.2f}|>" for k in range(N_TIMES)]
+SPACE = byte_names().index("\u0120")
+
+
+# --- the model --------------------------------------------------------------------------------------
+
+
+def make_model(g):
+    n_head, n_enc, n_dec, n_ctx, n_sound = (int(g.integers(*x)) for x in ((1, 4), (0, 3), (1, 3), (12, 40), (50, 160)))
+    n_embd = n_head * 2 * int(g.integers(4, 9))
+    random = lambda *shape: (g.normal(size=shape) / math.sqrt(shape[-1])).astype(np.float32)
+    w = {"token_embd.weight": (2 * g.normal(size=(N_VOCAB, n_embd)) / math.sqrt(n_embd)).astype(np.float32), "enc.conv1.weight": random(n_embd, N_MEL, 3),
+         "enc.conv1.bias": random(n_embd), "enc.conv2.weight": random(n_embd, n_embd, 3), "enc.conv2.bias": random(n_embd),
+         "enc.position_embd.weight": random(n_sound, n_embd), "dec.position_embd.weight": random(n_ctx, n_embd)}
+
+    def norm(name):
+        w[name + ".weight"], w[name + ".bias"] = 1 + random(n_embd), random(n_embd)
+
+    def attention(at, kind):
+        norm(f"{at}.{kind}_norm")
+        for p in "qkvo":
+            w[f"{at}.{kind}_{p}.weight"] = 2 * random(n_embd, n_embd)
+            if p != "k":
+                w[f"{at}.{kind}_{p}.bias"] = random(n_embd)
+
+    for part, n in (("enc", n_enc), ("dec", n_dec)):
+        for l in range(n):
+            at = f"{part}.blk.{l}"
+            attention(at, "attn")
+            if part == "dec":
+                attention(at, "cross_attn")
+            norm(f"{at}.ffn_norm")
+            for name, shape in (("up", (2 * n_embd, n_embd)), ("down", (n_embd, 2 * n_embd))):
+                w[f"{at}.ffn_{name}.weight"], w[f"{at}.ffn_{name}.bias"] = random(*shape), random(shape[0])
+        norm(f"{part}.output_norm")
+    meta = {"general.architecture": "whisper"} | {"whisper." + k: v for k, v in {
+        "embedding_length": n_embd, "feed_forward_length": 2 * n_embd, "block_count": n_enc, "decoder_block_count": n_dec, "attention.head_count": n_head,
+        "context_length": n_ctx, "audio.context_length": n_sound, "audio.mel_count": N_MEL, "vocab_size": N_VOCAB, "decoder_start_token_id": START}.items()}
+    meta |= {"tokenizer.ggml.model": "gpt2", "tokenizer.ggml.pre": "gpt-2", "tokenizer.ggml.tokens": VOCABULARY,
+             "tokenizer.ggml.token_type": [1] * 256 + [3] * (N_VOCAB - 256), "tokenizer.ggml.merges": gguf.Typed(gguf.ARRAY, [], gguf.STRING), "tokenizer.ggml.eos_token_id": END}
+    return meta, w, (n_embd, n_head, n_enc, n_dec, n_ctx, n_sound)
+
+
+def gelu(x):
+    return 0.5 * x * (1 + np.vectorize(math.erf)(x / math.sqrt(2)))
+
+
+def softmax(s):
+    e = np.exp(s - s.max(-1, keepdims=True))
+    return e / e.sum(-1, keepdims=True)
+
+
+class Model:
+    def __init__(self, w, shape):
+        self.w = {k: v.astype(np.float64) for k, v in w.items()}
+        self.n_embd, self.n_head, self.n_enc, self.n_dec, self.n_ctx, self.n_sound = shape
+
+    def norm(self, x, name):
+        c = x - x.mean(-1, keepdims=True)
+        return c / np.sqrt((c * c).mean(-1, keepdims=True) + 1e-5) * self.w[name + ".weight"] + self.w[name + ".bias"]
+
+    def linear(self, x, name):
+        return x @ self.w[name + ".weight"].T + self.w.get(name + ".bias", 0)
+
+    def attend(self, at, kind, x, to, causal=False):
+        cut = lambda z: z.reshape(len(z), self.n_head, -1)
+        q, k, v = (cut(self.linear(z, f"{at}.{kind}_{p}")) for p, z in (("q", x), ("k", to), ("v", to)))
+        s = np.einsum("ihd,jhd->hij", q, k) / math.sqrt(q.shape[2])
+        if causal:
+            s = np.where(np.arange(len(x))[:, None] >= np.arange(len(to)), s, -np.inf)
+        return self.linear(np.einsum("hij,jhd->ihd", softmax(s), v).reshape(len(x), -1), f"{at}.{kind}_o")
+
+    def feed(self, at, x):
+        return x + self.linear(gelu(self.linear(self.norm(x, at + ".ffn_norm"), at + ".ffn_up")), at + ".ffn_down")
+
+    def conv(self, x, name, every):
+        k, n = self.w[name + ".weight"], len(x)
+        p = np.vstack([np.zeros((1, x.shape[1])), x, np.zeros((1, x.shape[1]))])
+        return np.array([sum(k[:, :, j] @ p[i + j] for j in range(3)) + self.w[name + ".bias"] for i in range(0, n, every)])
+
+    def encode(self, mel):
+        x = gelu(self.conv(gelu(self.conv(mel, "enc.conv1", 1)), "enc.conv2", 2)) + self.w["enc.position_embd.weight"]
+        for l in range(self.n_enc):
+            h = self.norm(x, f"enc.blk.{l}.attn_norm")
+            x = self.feed(f"enc.blk.{l}", x + self.attend(f"enc.blk.{l}", "attn", h, h))
+        return self.norm(x, "enc.output_norm")
+
+    def decode(self, heard, ids):
+        x = self.w["token_embd.weight"][ids] + self.w["dec.position_embd.weight"][: len(ids)]
+        for l in range(self.n_dec):
+            at = f"dec.blk.{l}"
+            h = self.norm(x, at + ".attn_norm")
+            x = x + self.attend(at, "attn", h, h, True)
+            x = self.feed(at, x + self.attend(at, "cross_attn", self.norm(x, at + ".cross_attn_norm"), heard))
+        return self.norm(x, "dec.output_norm") @ self.w["token_embd.weight"].T
+
+
+# --- the sound --------------------------------------------------------------------------------------
+
+
+def make_sound(g):
+    """Bursts of tones and noise, with pauses, as 16-bit samples."""
+    parts = []
+    for _ in range(int(g.integers(2, 9))):
+        n = int(g.integers(800, 24000))
+        t = np.arange(n) / RATE
+        tone = np.sin(2 * np.pi * g.uniform(80, 5000) * t) * g.uniform(0, 1)
+        parts += [g.uniform(0, 0.6) * (tone + 0.3 * g.normal(size=n)), np.zeros(int(g.integers(0, 9000)))]
+    return np.clip(np.concatenate(parts) * 20000, -32768, 32767).astype("<i2")
+
+
+def write_wav(path, x):
+    with open(path, "wb") as f:
+        f.write(b"RIFF" + struct.pack("<I", 36 + 2 * len(x)) + b"WAVEfmt " + struct.pack("<IHHIIHH", 16, 1, 1, RATE, 2 * RATE, 2, 16))
+        f.write(b"data" + struct.pack("<I", 2 * len(x)) + x.tobytes())
+
+
+def mel_of(hz):
+    return hz * 3 / 200 if hz < 1000 else 15 + 27 * math.log(hz / 1000) / math.log(6.4)
+
+
+def hz_of(mel):
+    return mel * 200 / 3 if mel < 15 else 1000 * math.exp(math.log(6.4) * (mel - 15) / 27)
+
+
+def filters():
+    edge = [hz_of(m) for m in np.linspace(0, mel_of(RATE / 2), N_MEL + 2)]
+    f = np.arange(201) * RATE / 400
+    return np.array([2 / (c - a) * np.maximum(0, np.minimum((f - a) / (b - a), (c - f) / (c - b))) for a, b, c in zip(edge, edge[1:], edge[2:])])
+
+
+def spectrogram(x, n_more):
+    """Rows of the sound, and n_more of silence after it."""
+    x = x.astype(np.float64) / 32768
+    n = len(x) // 160
+    padded = np.concatenate([x[1:201][::-1], x, np.zeros(160 * n_more + 400)])
+    window = 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(400) / 400)
+    power = np.array([np.abs(np.fft.rfft(padded[160 * i : 160 * i + 400] * window)) ** 2 for i in range(n + n_more)])
+    rows = np.log10(np.maximum(power @ filters().T, 1e-10))
+    return n, (np.maximum(rows, rows.max() - 8) + 4) / 4
+
+
+# --- writing it down --------------------------------------------------------------------------------
+
+
+def is_time(t):
+    return t >= FIRST
+
+
+def allowed(said, logits, times):
+    x = logits.copy()
+    x[[*range(START, FIRST)]] = -np.inf
+    for c in "\"#()*+/:;<=>@[\\]^_`{|}~":
+        x[byte_names().index(c)] = -np.inf
+    x[SPACE] = -np.inf  # " -" and " '" begin with it, and notes of music with " " and then bytes
+    for first in ("\u2669".encode()[0],):
+        x[first] = -np.inf
+    if not said:
+        x[END] = -np.inf
+    if not times:
+        x[FIRST:] = -np.inf
+        return x
+    last, before = bool(said) and is_time(said[-1]), len(said) < 2 or is_time(said[-2])
+    if last and before:
+        x[FIRST:] = -np.inf
+    elif last:
+        x[:END] = -np.inf
+    marks = [t for t in said if is_time(t)]
+    if marks:
+        x[FIRST : marks[-1] + (0 if last and not before else 1)] = -np.inf
+    if not said:
+        x[:FIRST] = -np.inf
+        x[FIRST + 51 :] = -np.inf
+    p = x - np.log(np.exp(x - x.max()).sum()) - x.max()
+    if np.log(np.exp(p[FIRST:]).sum() + 1e-300) > p[:FIRST].max():
+        x[:FIRST] = -np.inf
+    return x
+
+
+def log_softmax(x):
+    return x - x.max() - np.log(np.exp(x - x.max()).sum())
+
+
+def search(m, heard, prompt, times, n_beams):
+    """Beams as published: those that end are kept until there are enough; the mean of log-probabilities decides. Returns ids and the mean."""
+    beams, done = [([], 0.0)], []
+    for _ in range(m.n_ctx // 2):
+        steps = []
+        for said, total in beams:
+            p = log_softmax(allowed(said, m.decode(heard, prompt + said)[-1], times))
+            steps += [(total + p[t], said, int(t)) for t in np.argsort(-p)[: 2 * n_beams] if p[t] > -np.inf]
+        beams = []
+        for total, said, t in sorted(steps, key=lambda s: -s[0])[: 2 * n_beams]:
+            if len(beams) == n_beams:
+                break
+            if t != END:
+                beams.append((said + [t], total))
+            elif len(done) < n_beams:
+                done.append((said, total))
+        if not beams or len(done) >= n_beams or len(prompt) + len(beams[0][0]) > m.n_ctx:
+            break
+    done += beams[: n_beams - len(done)]
+    said, total = max(done, key=lambda d: d[1] / max(1, len(d[0])))
+    return said, total / (len(said) + 1)
+
+
+def cut(said, at, window):
+    """Pieces (start, end, tokens) in ms, and where the next window begins, in rows."""
+    marks = [is_time(t) for t in said]
+    ends = [k for k in range(1, len(said)) if marks[k - 1] and marks[k]]
+    alone = marks[-2:] == [False, True] or (len(said) == 1 and marks == [True])
+    ms = lambda t: 20 * (t - FIRST)
+    if not ends:
+        last = [ms(t) for t in said if is_time(t) and t > FIRST]
+        return [(0, last[-1] if last else 10 * window, said)], at + window
+    pieces, first = [], 0
+    for k in ends + ([len(said)] if alone else []):
+        pieces.append((ms(said[first]), ms(said[k - 1]), said[first:k]))
+        first = k
+    return pieces, at + (window if alone else min(window, ms(said[first - 1]) // 10))  # a model of short windows may name later times
+
+
+def transcribe(m, x, times, n_beams, language, translate, context):
+    n_window = 2 * m.n_sound
+    n, rows = spectrogram(x, n_window)
+    at, history, begin, out, token = 0, [], 0, [], None
+    while at < n:
+        window = min(n_window, n - at)
+        heard = m.encode(rows[at : at + n_window])
+        if token is None:
+            token = language or EN + int(np.argmax(m.decode(heard, [START])[0][EN : YUE + 1]))
+        said_before = history[begin:][-(m.n_ctx // 2 - 1) :]
+        prompt = ([PREV] + said_before if said_before else []) + [START, token, TRANSLATE if translate else TRANSCRIBE] + ([] if times else [NO_TIMES])
+        silence = softmax(m.decode(heard, prompt)[prompt.index(START)])[SILENT]
+        said, mean = search(m, heard, prompt, times, n_beams)
+        if silence > 0.6 and mean < -1:
+            at += window
+            continue
+        pieces, after = cut(said, at, window)
+        for start, end, ids in pieces:
+            text = bytes(t for t in ids if t < 256)
+            if end > start and text.strip(b" "):
+                out.append((round(at * 0.01 + start / 1000, 2), round(at * 0.01 + end / 1000, 2), ids, mean))
+                history += ids
+        if not context:
+            begin = len(history)
+        at = after if after > at else at + window
+    return VOCABULARY[token].strip("<|>"), out
+
+
+# --- comparing --------------------------------------------------------------------------------------
+
+
+def run(a, files, *words):
+    done = subprocess.run([a.transcribe, "-q", "-m", files + ".gguf", "--format", "json", *words, files + ".wav"], stdin=subprocess.DEVNULL, capture_output=True)
+    if done.returncode != 0 or b"runtime error" in done.stderr:
+        raise RuntimeError(f"exit code {done.returncode}: {done.stderr.decode().strip()}")
+    return json.loads(done.stdout)
+
+
+def test(a, seed):
+    g = np.random.default_rng(seed)
+    files = os.path.join(a.dir, f"transcribe-{os.getpid()}")
+    meta, w, shape = make_model(g)
+    x = make_sound(g)
+    failed = 0
+    try:
+        gguf.write(files + ".gguf", meta, w)
+        write_wav(files + ".wav", x)
+        m = Model(w, shape)
+        times, translate, context = bool(g.integers(4)), bool(g.integers(3) == 0), bool(g.integers(3))
+        language, n_beams = [None, DE, EN][int(g.integers(3))], int(g.choice([1, 1, 2, 5]))
+        words = ["-bs", str(n_beams), "-tpi", "0"] + ([] if times else ["--no-timestamps"]) + (["--translate"] if translate else []) + ([] if context else ["-nc"])
+        got = run(a, files, *words, *(["-l", VOCABULARY[language].strip("<|>")] if language else []))
+        code, want = transcribe(m, x, times, n_beams, language, translate, context)
+        same = [(s["start"], s["end"], s["tokens"]) for s in got["segments"]] == [p[:3] for p in want]
+        off = max([abs(s["avg_logprob"] - p[3]) for s, p in zip(got["segments"], want)], default=0)
+        ok = same and off < 1e-3 and (not want or got["language"] == code)
+        failed += not ok
+        print(f"{len(x) / RATE:.1f} s, windows of {shape[5] / 50:.1f} s, {len(want)} pieces, {' '.join(words)} {'ok' if ok else 'FAILED'} {off:.0e}")
+        if not same:
+            print("   got", [(s["start"], s["end"], s["tokens"]) for s in got["segments"]], "\n  want", [p[:3] for p in want])
+        words = ["-bs", "1", "-bo", "3", "-lpt", "0", "-nth", "1", "-et", "0"]
+        warm = run(a, files, *words)
+        ok = all(s["temperature"] == 1 for s in warm["segments"]) and warm == run(a, files, *words, "-t", "2")
+        failed += not ok
+        print(f"   drawn texts {'ok' if ok else 'FAILED'}")
+    finally:
+        for end in (".gguf", ".wav"):
+            if os.path.exists(files + end):
+                os.unlink(files + end)
+    return failed
+
+
+def golden(a, folder):
+    """The recorded steps of a nano model in ggml's format before GGUF: spectrogram, encoder, logits."""
+    load = lambda name: np.load(io.BytesIO(lzma.open(f"{folder}/{name}.npy.xz").read())).astype(np.float64)
+    at = lambda name: os.path.join(a.dir, f"transcribe-{os.getpid()}.{name}")
+    ids, failed = "50258,50259,50359,50363,440,1359,2848,15700,257,2099,8174,11", 0
+    with open(at("bin"), "wb") as f:
+        f.write(lzma.open(f"{folder}/whisper-80-f16.bin.xz").read())
+    load("whisper-80-f16.44k.samples").astype("<f4").tofile(at("raw"))
+    for name, words in (("31s", [f"{folder}/speech-31s.wav"]), ("44k", ["--raw", "f32le", at("raw")])):
+        for step, out, limit in (("mel", ["--dump", "mel", "-o"], 1e-5), ("enc0", ["--dump", "encoder", "-o"], 1e-4), ("logits0", ["--tokens", ids, "--logits"], 1e-4)):
+            subprocess.run([a.transcribe, "-q", "-m", at("bin"), *out, at("npy"), *words], stdin=subprocess.DEVNULL, check=True)
+            want, got = load(f"whisper-80-f16.{name}.{step}"), np.load(at("npy"))
+            off = np.abs(got - want).max() / (1 if step == "mel" else np.abs(want).max()) if got.shape == want.shape else np.inf
+            failed += not off < limit
+            print(f"{name} {step} {'ok' if off < limit else 'FAILED'} {off:.1e}")
+    for name in ("bin", "raw", "npy"):
+        os.unlink(at(name))
+    return failed
+
+
+def main():
+    p = argparse.ArgumentParser()
+    p.add_argument("--transcribe", required=True)
+    p.add_argument("--dir", required=True)
+    p.add_argument("--cli")
+    a = p.parse_args()
+    media = os.path.join(os.environ.get("GGL_SHARED", ""), "stages/media")
+    failed = sum(test(a, seed) for seed in today.sample("models", range(60), 6))
+    if os.path.exists(f"{media}/whisper-80-f16.bin.xz"):
+        failed += golden(a, media)
+    return int(failed > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
