@@ -180,7 +180,9 @@ static ggl_status choose_outputs(llm_context *c, const llm_opening *o, ggl_error
         sp->only = "embedding";
     }
     /* vectors and scores are compared with others', and short texts need little room: nothing is rounded unless asked for */
-    if (!sp->types_given && (sp->only || llm_arch_reads_text(llm_model_arch(c->model))))
+    const llm_arch *arch = llm_model_arch(c->model);
+    const bool hears = llm_arch_reads_text(arch) && llm_arch_reads_rows(arch); /* long inputs */
+    if (!sp->types_given && (sp->only || (llm_arch_reads_text(arch) && !hears)))
         sp->type_k = sp->type_v = GGL_F32;
     if (llm_arch_reads_text(llm_model_arch(c->model)) && !(sees_all && sp->embeddings)) {
         sp->n_pool = 0; /* a text comes whole: each slot has room for it, and for an answer */

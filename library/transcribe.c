@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "hearing.h"
+#include "common/clock.h"
 #include "ggl/internal/alloc.h"
 #include "ggl/internal/gguf.h"
 #include "ggl/internal/params.h"
@@ -262,7 +263,11 @@ static ggl_status write_window(transcriber *t, int64_t n, ggl_error *err) {
     int32_t prompt[1024];
     size_t at_start;
     bool is_found;
+    llm_run_info *run = &t->c->run;
+    double begin = llm_seconds();
     ggl_status st = llm_stages_read(t->c->stages, 0, t->h.rows, t->h.n_window, &is_found, err);
+    run->prompt_seconds += llm_seconds() - begin;
+    run->n_prompt += t->h.n_window;
     if (st == GGL_OK && !t->code[0])
         st = detect(t, err);
     if (st != GGL_OK)
@@ -279,7 +284,10 @@ static ggl_status write_window(transcriber *t, int64_t n, ggl_error *err) {
                                .seed = p->seed,
                                .cancelled = is_cancelled,
                                .ctx = t->c};
+    begin = llm_seconds();
     st = llm_speech_decode(t->decoder, &d, prompt, n_prompt, at_start, &t->text, err);
+    run->seconds += llm_seconds() - begin;
+    run->n_generated += t->text.n_written;
     if (st != GGL_OK)
         return st;
     const int64_t ms = (int64_t)(1000 * llm_hearing_seconds(&t->h, n) + 0.5);
@@ -342,6 +350,9 @@ ggl_status llm_transcribe(llm_context *c, const char *path, const llm_transcribe
                                                : INT64_MAX;
     if (st == GGL_OK)
         st = write_all(&t, err);
+    c->run.finish = st == GGL_OK          ? LLM_FINISH_END
+                    : st == GGL_CANCELLED ? LLM_FINISH_CANCELLED
+                                          : LLM_FINISH_ERROR;
     llm_hearing_close(&t.h);
     llm_speech_decoder_free(t.decoder);
     llm_speech_tokens_fini(&t.tokens);

@@ -41,6 +41,7 @@ struct speech_decoder {
     /* the trial under way */
     const speech_decoding *p;
     double temperature, no_speech;
+    int64_t n_written; /* tokens of all trials */
     bool is_prompt, has_nan;
     int64_t at_start;
 };
@@ -268,6 +269,7 @@ static ggl_status run(speech_decoder *d, ggl_error *err) {
         slot[k] = d->text[k].slot;
         want[k] = true;
     }
+    d->n_written += d->n_texts;
     llm_batch b = {.n = d->n_texts, .token = token, .slot = slot, .want = want};
     return eval(d, &b, err);
 }
@@ -364,6 +366,7 @@ ggl_status llm_speech_decode(speech_decoder *d, const speech_decoding *p, const 
     d->no_speech = 0;
     d->has_nan = false;
     d->random = p->seed;
+    d->n_written = 0;
     bool is_done = false;
     for (double t = p->temperature; st == GGL_OK && !is_done; t += p->step) {
         d->temperature = t < 1e-6 ? 0 : t;
@@ -375,6 +378,7 @@ ggl_status llm_speech_decode(speech_decoder *d, const speech_decoding *p, const 
             st = keep(d, best_of(d), out, err);
         is_done = is_good(p, out) || !(p->step > 0) || t + p->step > 1 + 1e-6;
     }
+    out->n_written = d->n_written;
     for (int k = 0; k < n_slots; k++) {
         ggl_error *why = st == GGL_OK ? err : NULL;
         const ggl_status cleared =

@@ -27,6 +27,7 @@ typedef struct speech_text {
     double entropy;     /* of the last 32 tokens; INFINITY: there are fewer */
     double no_speech;   /* the probability of <|nospeech|>; 0: the model has none */
     double temperature; /* at which it was written */
+    int64_t n_written;  /* tokens of all trials and beams */
 } speech_text;
 
 typedef struct speech_decoder speech_decoder;

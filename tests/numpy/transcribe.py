@@ -291,7 +291,7 @@ def transcribe(m, x, times, n_beams, language, translate, context):
 
 
 def run(a, files, *words):
-    done = subprocess.run([a.transcribe, "-q", "-m", files + ".gguf", "--format", "json", *words, files + ".wav"], stdin=subprocess.DEVNULL, capture_output=True)
+    done = subprocess.run([a.transcribe, "-q", "-m", files + ".gguf", "--format", "json", "-ctk", "f32", "-ctv", "f32", *words, files + ".wav"], stdin=subprocess.DEVNULL, capture_output=True)
     if done.returncode != 0 or b"runtime error" in done.stderr:
         raise RuntimeError(f"exit code {done.returncode}: {done.stderr.decode().strip()}")
     return json.loads(done.stdout)

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "common/cache_types.h"
+#include "common/clock.h"
 #include "common/load.h"
 #include "common/npy.h"
 #include "common/open_context.h"
@@ -58,7 +59,9 @@ static int open_model(job *j) {
     sp->progress = progress_share;
     sp->type_k = tool_cache_type(o->type_k);
     sp->type_v = tool_cache_type(o->type_v);
-    sp->types_given = o->types_given;
+    sp->types_given = o->types_given || o->tokens;
+    if (o->tokens && !o->types_given) /* scores are compared with others' */
+        sp->type_k = sp->type_v = GGL_F32;
     return tool_open_named(&j->ctx, TOOL, &j->opening);
 }
 
@@ -161,6 +164,16 @@ static int tell(const char *sound, ggl_status st, const ggl_error *err) {
                       strstr(err->msg, sound) == err->msg ? "" : ": ", err->msg);
 }
 
+/* Says how long it took. */
+static void tell_speed(const job *j, double seconds) {
+    ggl_error err;
+    llm_run_info run = {.size = sizeof run};
+    const double heard = j->duration < 0 ? j->out.end : j->duration;
+    if (llm_last_run(j->ctx, &run, &err) == GGL_OK && run.n_prompt > 0)
+        tool_note(TOOL, "%.1f s of sound in %.1f s: encoder %.1f s, %lld tokens in %.1f s", heard,
+                  seconds, run.prompt_seconds, (long long)run.n_generated, run.seconds);
+}
+
 /* Writes down a sound to j->out.to. Returns -1, or an exit code. */
 static int transcribe(job *j, const char *sound) {
     ggl_error err = {0};
@@ -169,9 +182,12 @@ static int transcribe(job *j, const char *sound) {
     j->duration = -1;
     output_begin(&j->out);
     progress_begin("s", 0, "%s", strcmp(sound, "-") == 0 ? "standard input" : sound);
+    const double begin = llm_seconds();
     const ggl_status st = llm_transcribe(j->ctx, sound, &p, &err);
     progress_end();
     output_end(&j->out, j->duration);
+    if (st == GGL_OK)
+        tell_speed(j, llm_seconds() - begin);
     if (st != GGL_OK)
         return tell(sound, st, &err);
     return j->out.failed ? tool_error(TOOL, 1, "out of memory") : -1;
