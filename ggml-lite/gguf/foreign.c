@@ -12,8 +12,7 @@ const char *ggl_gguf_foreign_format(const uint8_t *data, size_t size) {
         {"version https://git-lfs", "a Git LFS pointer: the model itself has not been downloaded; "
                                     "'git lfs pull' in its folder "
                                     "does that"},
-        {"lmgg", "a model in ggml's format before GGUF; of these, only speech models are read, and "
-                 "its header is not that of one: convert the original model"},
+        {"lmgg", "a model in ggml's format before GGUF; llm-convert reads those of speech models"},
         {"fmgg", "a model in ggml's format before GGUF"},
         {"tjgg", "a model in ggml's format before GGUF"},
         {"FUGG", "a GGUF file with its bytes swapped"},

@@ -43,6 +43,7 @@ typedef struct arch_conversion {
     const llm_arch *arch;
     const arch_convert *section;
     const json_value *config;
+    const json_value *generation; /* of generation_config.json; NULL: the folder has none */
     llm_safetensors *source;
     const char *no_source; /* why `source` is NULL */
     bool needs_source;     /* a line failed because it is */
@@ -96,7 +97,7 @@ void llm_arch_conversion_fini(arch_conversion *c);
 const converted_key *llm_arch_converted_key(const arch_conversion *c, const char *name);
 
 /* section_config.c: stores the names of config.a.b ("a", "b") in name[], at most `most`, and
- * returns how many it has. *root: "config", "rope", or "" for anything else. */
+ * returns how many it has. *root: "config", "generation", "rope", or "" for anything else. */
 int llm_arch_field_path(const arch_expr *e, const char **name, int most, const char **root);
 #define ARCH_ROPE_NAMES 3
 /* Returns the name of `rope.NAME` in config.json's rope objects. *outside: its names outside of

@@ -19,6 +19,7 @@
 #include "pickle.h"
 
 #define MAX_CONFIG ((size_t)16 << 20)
+#define GENERATION "generation_config.json"
 
 void llm_convert_fill_default(llm_convert_params *p, size_t size) {
     const llm_convert_params d = {.size = sizeof(llm_convert_params), .type = LLM_CONVERT_AUTO};
@@ -62,6 +63,12 @@ static ggl_status check_folder(const char *folder, ggl_error *err) {
         return ggl_fail(err, GGL_IO, "%s: %s", folder,
                         errno == ENOENT ? "the folder does not exist" : strerror(errno));
     return S_ISDIR(st.st_mode) ? GGL_OK : refuse_file(folder, err);
+}
+
+static bool has_file(const llm_converter *c, const char *name) {
+    char path[4096];
+    int n = snprintf(path, sizeof path, "%s/%s", c->folder, name);
+    return n > 0 && (size_t)n < sizeof path && access(path, F_OK) == 0;
 }
 
 static ggl_status other_tokenizer(const llm_converter *c, ggl_error *err) {
@@ -118,6 +125,11 @@ static ggl_status read_config(llm_converter *c, ggl_error *err) {
     ggl_status s = check_folder(c->folder, err);
     if (s == GGL_OK)
         s = llm_json_read(&c->config, path, MAX_CONFIG, err);
+    if (s == GGL_OK && has_file(c, GENERATION)) {
+        char *beside = ggl_arena_printf(&c->arena, "%s/" GENERATION, c->folder);
+        s = beside ? llm_json_read(&c->generation, beside, MAX_CONFIG, err)
+                   : llm_converter_no_memory(err);
+    }
     if (s == GGL_OK)
         s = llm_converter_read_modules(c, path, err);
     if (s != GGL_OK)
@@ -135,12 +147,6 @@ static int64_t n_vocab(const llm_converter *c) {
     const llm_arch_item *item =
         k && k->key.type == LLM_ARCH_NUMBER && !k->key.is_list ? k->key.handle : NULL;
     return item && item->number >= 1 && item->number <= INT32_MAX ? (int64_t)item->number : 0;
-}
-
-static bool has_file(const llm_converter *c, const char *name) {
-    char path[4096];
-    int n = snprintf(path, sizeof path, "%s/%s", c->folder, name);
-    return n > 0 && (size_t)n < sizeof path && access(path, F_OK) == 0;
 }
 
 /* Returns a note on why no tokenizer is written. It names files with another form of tokenizer. */
@@ -368,6 +374,7 @@ static ggl_status check_finished(const llm_converter *c, ggl_error *err) {
 static ggl_status run_section(llm_converter *c, ggl_error *err) {
     c->conv.arch = c->arch;
     c->conv.config = &c->config->root;
+    c->conv.generation = c->generation ? &c->generation->root : NULL;
     c->conv.backend = c->params.backend;
     c->conv.collect = c->params.dry_run;
     c->conv.ignore = &c->params.ignore;
@@ -468,6 +475,7 @@ void llm_converter_free(llm_converter *c) {
     llm_lora_free(c->lora);
     llm_arch_free(c->arch);
     llm_json_free(c->config);
+    llm_json_free(c->generation);
     llm_json_free(c->plain_config);
     llm_json_free(c->modules);
     llm_json_free(c->prompts);

@@ -17,7 +17,7 @@ struct llm_converter {
     llm_convert_params params;
     ggl_arena arena;
     const char *folder, *name, *origin, *class_name;
-    llm_json *config;
+    llm_json *config, *generation; /* generation: NULL: there is no generation_config.json */
     llm_json *plain_config; /* what config was before reranker.c replaced it; NULL: it was not */
     llm_json *modules,
         *prompts,  /* convert_modules.c; NULL: the folder is not of sentence-transformers */

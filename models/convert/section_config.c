@@ -1,5 +1,5 @@
-/* Reads values of config.json for a convert section: `config.a.b`, the value itself, and `rope.x`,
- * which hides the different forms of the rotation's parameters:
+/* Reads values of config.json for a convert section: `config.a.b`, the value itself, `generation.a`, a
+ * value of generation_config.json beside it, and `rope.x`, which hides the different forms of the rotation's parameters:
  *
  *     rope_theta, rope_scaling: {type or rope_type, ..}                 transformers up to 4
  *     rope_parameters: {rope_theta, rope_type, ..}                      transformers 5
@@ -136,13 +136,18 @@ static bool find_config(arch_eval *ev, const arch_expr *e, const json_value **ou
         *out = ev->conv->config;
         return true;
     }
+    if (e->kind == EX_NAME && strcmp(e->name, "generation") == 0) {
+        *out = ev->conv->generation;
+        return true;
+    }
     if (e->kind == EX_INDEX)
         return find_element(ev, e, out);
     if (e->kind == EX_FIELD && ev->conv->inner && e->a->kind == EX_NAME &&
         strcmp(e->a->name, "config") == 0)
         return find_outermost(ev, e, out);
     if (e->kind != EX_FIELD) {
-        llm_arch_error(ev, e->place, "only config and rope have parts: config.a.b, rope.theta");
+        llm_arch_error(ev, e->place,
+                       "only config, generation and rope have parts: config.a.b, rope.theta");
         return false;
     }
     if (!find_config(ev, e->a, out) || !count_steps(ev, e, *out))
@@ -310,6 +315,14 @@ static arch_value from_json(const json_value *v) {
     }
 }
 
+/* The file that a value is looked up in, for messages. */
+static const char *file_of(const arch_expr *e) {
+    const char *root;
+    return llm_arch_field_path(e, NULL, 0, &root) > 0 && strcmp(root, "generation") == 0
+               ? "generation_config.json"
+               : "config.json";
+}
+
 static arch_value from_json_array(arch_eval *ev, const arch_expr *e, const json_value *v) {
     char quote[128];
     arch_value *item = ggl_arena_alloc(&ev->arena, v->n + 1, sizeof *item);
@@ -320,10 +333,10 @@ static arch_value from_json_array(arch_eval *ev, const arch_expr *e, const json_
     for (size_t i = 0; i < v->n; i++) {
         if (v->item[i].kind >= JSON_ARRAY)
             return llm_arch_error(ev, e->place,
-                                  "element %zu of %s is %s in config.json: a list of numbers, "
+                                  "element %zu of %s is %s in %s: a list of numbers, "
                                   "strings or booleans is expected",
                                   i, llm_arch_quote(e->place, quote, sizeof quote),
-                                  llm_json_kind_text(v->item[i].kind));
+                                  llm_json_kind_text(v->item[i].kind), file_of(e));
         item[i] = from_json(&v->item[i]);
     }
     return (arch_value){.kind = VAL_LIST, .item = item, .n = v->n};
@@ -365,11 +378,11 @@ arch_value llm_arch_convert_field(arch_eval *ev, const arch_expr *e) {
     if (list.n > 0)
         return from_json_array(ev, e, &list);
     if (v && v->kind == JSON_OBJECT)
-        return llm_arch_error(
-            ev, e->place, "%s is an object in config.json: one of its values is expected", quote);
+        return llm_arch_error(ev, e->place, "%s is an object in %s: one of its values is expected",
+                              quote, file_of(e));
     if (v && v->kind != JSON_NULL)
         return from_json(v);
-    snprintf(text, sizeof text, "%s is missing in config.json", quote);
+    snprintf(text, sizeof text, "%s is missing in %s", quote, file_of(e));
     arch_value none = llm_arch_none(llm_arch_strdup(ev, text));
     none.absent_key = true;
     return none.text ? none : ARCH_FAIL;
@@ -411,6 +424,40 @@ static arch_value make_list(arch_eval *ev, const arch_expr *e) {
     }
     c->stacking = false;
     return ok ? (arch_value){.kind = VAL_LIST, .item = item, .n = (size_t)n} : ARCH_FAIL;
+}
+
+/* joined(config.x): the elements of the lists in a list, one after the other. */
+static arch_value join_lists(arch_eval *ev, const arch_expr *e) {
+    const arch_expr *of = e->arg[0].value;
+    const json_value *v = NULL;
+    char quote[128];
+    size_t n = 0;
+    bool are_lists = true;
+    if (of->kind != EX_FIELD)
+        return llm_arch_error(ev, of->place, "joined(..) needs a value config.x or generation.x");
+    if (!find_field(ev, of, &v))
+        return ARCH_FAIL;
+    if (!is_there(v))
+        return llm_arch_convert_field(ev, of); /* none */
+    for (size_t i = 0; v->kind == JSON_ARRAY && i < v->n; i++) {
+        are_lists = are_lists && v->item[i].kind == JSON_ARRAY;
+        n += v->item[i].n;
+    }
+    if (v->kind != JSON_ARRAY || !are_lists)
+        return llm_arch_error(ev, of->place, "%s in %s is no list of lists",
+                              llm_arch_quote(of->place, quote, sizeof quote), file_of(of));
+    arch_value *item = ggl_arena_alloc(&ev->arena, n + 1, sizeof *item);
+    if (!item)
+        return llm_arch_nomem(ev);
+    arch_value all = {.kind = VAL_LIST, .item = item};
+    for (size_t i = 0; i < v->n; i++) {
+        const arch_value part = from_json_array(ev, of, &v->item[i]);
+        if (part.kind == VAL_FAIL)
+            return part;
+        for (size_t k = 0; k < part.n; k++)
+            item[all.n++] = part.item[k];
+    }
+    return all;
 }
 
 /* Fails because the folder's tensors, which `what` needs, are not there. */
@@ -485,7 +532,7 @@ static arch_value tensor_value(arch_eval *ev, const arch_expr *e) {
     return n == 1 ? item[0] : (arch_value){.kind = VAL_LIST, .item = item, .n = (size_t)n};
 }
 
-/* Calls a function that gives no tensor: list, value, n_rows, or exp of a number. Those of source
+/* Calls a function that gives no tensor: list, value, n_rows, joined, or exp of a number. Those of source
  * tensors are in section_expr.c. */
 arch_value llm_arch_convert_call(arch_eval *ev, const arch_expr *e) {
     double x;
@@ -496,6 +543,8 @@ arch_value llm_arch_convert_call(arch_eval *ev, const arch_expr *e) {
         return tensor_value(ev, e);
     if (which == CONVERSION_n_rows)
         return row_count(ev, e);
+    if (which == CONVERSION_joined)
+        return join_lists(ev, e);
     if (which != CONVERSION_exp)
         return llm_arch_error(ev, e->mark, "%s(..) is allowed only where a source tensor is",
                               e->name);

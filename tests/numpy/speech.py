@@ -1,0 +1,509 @@
+#!/usr/bin/env python3
+"""Speech models in both forms in which they are published, a folder and a file in ggml's format before GGUF: seeded nano models of random weights, converted and
+opened directly. Rows of the spectrogram -> the encoder's rows and the tokens' logits must be within 5e-6 of the range of a forward pass in float64 (on the cpu, 1e-4);
+tokens, merges and keys those that were put in; quantized tensors keep their bits.
+
+    speech.py --cli LLM_CLI --dir FOLDER ROWS [MEDIA]
+
+ROWS is the program test-rows. MEDIA has recorded spectrograms, rows and logits of a larger model, if there is such a folder: they must agree within 1e-4.
+Exit code 0, 1.
+"""
+import argparse
+import io
+import json
+import lzma
+import math
+import os
+import shutil
+import struct
+import subprocess
+import sys
+
+import numpy as np
+
+import today
+import weights
+from gguf import read_blocks
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+LIMITS = {"reference": 5e-6, "cpu": 1e-4}
+LANGUAGES = ("en zh de es ru ko fr ja pt tr pl ca nl ar sv it id hi fi vi he uk el ms cs ro da hu ta no th ur hr bg lt la mi ml cy sk te fa lv bn sr az sl kn et mk "
+             "br eu is hy ne mn bs kk sq sw gl mr pa si km sn yo so af oc ka be tg sd gu am yi lo uz fo ht ps tk nn mt sa lb my bo tl mg as tt haw ln ha ba jw su").split()
+TASKS = "translate transcribe startoflm startofprev nospeech notimestamps".split()
+# a folder's name of a layer's part, and the other file's
+PARTS = {"self_attn_layer_norm": "attn_ln", "self_attn.q_proj": "attn.query", "self_attn.k_proj": "attn.key", "self_attn.v_proj": "attn.value",
+         "self_attn.out_proj": "attn.out", "encoder_attn_layer_norm": "cross_attn_ln", "encoder_attn.q_proj": "cross_attn.query",
+         "encoder_attn.k_proj": "cross_attn.key", "encoder_attn.v_proj": "cross_attn.value", "encoder_attn.out_proj": "cross_attn.out",
+         "final_layer_norm": "mlp_ln", "fc1": "mlp.0", "fc2": "mlp.2"}
+
+
+# --- the forward pass
+
+
+def norm(x, w, name):
+    y = (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + 1e-5)
+    return y * w[name + ".weight"] + w[name + ".bias"]
+
+
+def line(x, w, name):
+    return x @ w[name + ".weight"].T + w.get(name + ".bias", 0)
+
+
+def softmax(s):
+    e = np.exp(s - s.max(-1, keepdims=True))
+    return e / e.sum(-1, keepdims=True)
+
+
+def attend(x, of, w, p, n_head, causal=False):
+    d = x.shape[1] // n_head
+    out = np.zeros_like(x)
+    q, k, v = line(x, w, p + ".q_proj"), line(of, w, p + ".k_proj"), line(of, w, p + ".v_proj")
+    for h in range(n_head):
+        at = slice(h * d, h * d + d)
+        s = q[:, at] @ k[:, at].T / math.sqrt(d)
+        s = np.where(np.arange(len(x))[:, None] >= np.arange(len(of)), s, -np.inf) if causal else s
+        out[:, at] = softmax(s) @ v[:, at]
+    return line(out, w, p + ".out_proj")
+
+
+def convolve(x, w, name, every):
+    """As torch.nn.Conv1d with 3 taps and a padding of 1; x [rows, channels]."""
+    taps, rows = w[name + ".weight"], np.pad(x, ((1, 1), (0, 0)))
+    return np.array([sum(taps[:, :, k] @ rows[i + k] for k in range(3)) for i in range(0, len(x), every)]) + w[name + ".bias"]
+
+
+ACTIVE = {"erf": lambda x: 0.5 * x * (1 + np.vectorize(math.erf)(x / math.sqrt(2))),
+          "tanh": lambda x: 0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))}
+
+
+def feed(x, w, p, active):
+    return x + line(active(line(norm(x, w, p + ".final_layer_norm"), w, p + ".fc1")), w, p + ".fc2")
+
+
+def encode(c, w, mel, active):
+    x = active(convolve(active(convolve(mel, w, "encoder.conv1", 1)), w, "encoder.conv2", 2))
+    x = x + w["encoder.embed_positions.weight"][: len(x)]
+    for l in range(c["n_enc"]):
+        p = f"encoder.layers.{l}"
+        y = norm(x, w, p + ".self_attn_layer_norm")
+        x = feed(x + attend(y, y, w, p + ".self_attn", c["n_head"]), w, p, active)
+    return norm(x, w, "encoder.layer_norm")
+
+
+def decode(c, w, heard, tokens, active):
+    x = w["decoder.embed_tokens.weight"][tokens] + w["decoder.embed_positions.weight"][: len(tokens)]
+    for l in range(c["n_dec"]):
+        p = f"decoder.layers.{l}"
+        y = norm(x, w, p + ".self_attn_layer_norm")
+        x = x + attend(y, y, w, p + ".self_attn", c["n_head"], True)
+        x = x + attend(norm(x, w, p + ".encoder_attn_layer_norm"), heard, w, p + ".encoder_attn", c["n_head"])
+        x = feed(x, w, p, active)
+    return norm(x, w, "decoder.layer_norm") @ w["decoder.embed_tokens.weight"].T
+
+
+# --- tokens
+
+
+def alphabet():
+    """The bytes in the order of their ids, and their spellings."""
+    shown = [*range(33, 127), *range(161, 173), *range(174, 256)]
+    rest = [b for b in range(256) if b not in shown]
+    return shown + rest, {**{b: chr(b) for b in shown}, **{b: chr(256 + i) for i, b in enumerate(rest)}}
+
+
+def train(g, n):
+    """Tokens of n bytes and merges, in order, and the merges."""
+    order, _ = alphabet()
+    tokens, merges = [bytes([b]) for b in order], []
+    syllables = [bytes(g.choice(list("abcdeéß".encode()), int(g.integers(1, 4)))) for _ in range(12)]
+    words = [[bytes([b]) for b in b" " + b"".join(syllables[int(i)] for i in g.integers(0, 12, int(g.integers(1, 5))))] for _ in range(300)]
+    while len(tokens) < n:
+        count = {}
+        for word in words:
+            for pair in zip(word, word[1:]):
+                count[pair] = count.get(pair, 0) + 1
+        pair = max((p for p in count if p[0] + p[1] not in tokens), key=lambda p: (count[p], p))
+        tokens.append(pair[0] + pair[1])
+        merges.append(pair)
+        for word in words:
+            i = 0
+            while i + 1 < len(word):
+                if (word[i], word[i + 1]) == pair:
+                    word[i : i + 2] = [pair[0] + pair[1]]
+                i += 1
+    return tokens, merges
+
+
+def specials():
+    return [f"<|{name}|>" for name in ["endoftext", "startoftranscript", *LANGUAGES, *TASKS]] + [f"<|{i * 2 // 100}.{i * 2 % 100:02}|>" for i in range(1501)]
+
+
+# --- files
+
+
+def slaney(n_mel):
+    """The usual bands: triangles over hertz whose corners are even in mel, each of area 1."""
+    step = math.log(6.4) / 27
+    mel = lambda f: f * 3 / 200 if f < 1000 else 15 + math.log(f / 1000) / step
+    hertz = lambda m: m * 200 / 3 if m < 15 else 1000 * math.exp((m - 15) * step)
+    f = np.array([hertz(m) for m in np.linspace(0, mel(8000), n_mel + 2)])
+    bins = np.linspace(0, 8000, 201)
+    bank = np.array([np.maximum(0, np.minimum((bins - f[b]) / (f[b + 1] - f[b]), (f[b + 2] - bins) / (f[b + 2] - f[b + 1]))) for b in range(n_mel)])
+    return (bank.astype(np.float32) * (2 / (f[2:] - f[:-2]))[:, None].astype(np.float32)).astype(np.float32)
+
+
+def legacy_name(name):
+    words = name.split(".")
+    if words[1] == "layers":
+        return ".".join([words[0], "blocks", words[2], PARTS[".".join(words[3:-1])], words[-1]])
+    return {"encoder.embed_positions.weight": "encoder.positional_embedding", "decoder.embed_positions.weight": "decoder.positional_embedding",
+            "decoder.embed_tokens.weight": "decoder.token_embedding.weight", "encoder.layer_norm": "encoder.ln_post",
+            "decoder.layer_norm": "decoder.ln"}.get(name, name.replace("encoder.layer_norm", "encoder.ln_post").replace("decoder.layer_norm", "decoder.ln"))
+
+
+# where blocks have halves
+SCALES = {"q4_0": [0], "q4_1": [0, 2], "q5_0": [0], "q5_1": [0, 2], "q8_0": [0], "q2_k": [80, 82], "q3_k": [108], "q4_k": [0, 2], "q5_k": [0, 2], "q6_k": [208]}
+
+
+def random_blocks(g, name, shape):
+    """Bytes of blocks, and the numbers that they mean."""
+    _, n, size, _ = weights.TYPES[name]
+    b = g.integers(0, 256, (int(np.prod(shape)) // n, size), np.uint8)
+    for scale in (1, 0):  # first to see how large the numbers are
+        scale = scale or 0.5 / math.sqrt(shape[-1]) / weights.decode(name, b).std()
+        for at in SCALES[name]:
+            b[:, at : at + 2] = (g.uniform(0.5, 1.5, (len(b), 1)) * scale).astype("<f2").view(np.uint8)
+    return b.tobytes(), weights.decode(name, b).reshape(shape)
+
+
+def legacy_file(c, w, tokens, bank, kind, g):
+    """The file, and its weights as they are in it. kind: of the matrices."""
+    number = {"f32": 0, "f16": 1}.get(kind) if kind in ("f32", "f16") else weights.TYPES[kind][0]
+    file_type = {"f32": 0, "f16": 1, "q4_0": 2, "q4_1": 3, "q5_0": 8, "q5_1": 9, "q8_0": 7, "q2_k": 10, "q3_k": 11, "q4_k": 12, "q5_k": 13, "q6_k": 14}[kind]
+    out = [b"lmgg", struct.pack("<11i", c["n_vocab"], c["n_sound"], c["d"], c["n_head"], c["n_enc"], c["n_text"], c["d"], c["n_head"], c["n_dec"], c["n_mel"],
+                                file_type + (2000 if number > 1 else 0)), struct.pack("<2i", *bank.shape), bank.tobytes(), struct.pack("<i", len(tokens))]
+    out += [struct.pack("<i", len(t)) + t for t in tokens]
+    stored, blocks = {}, {}
+    for name, x in w.items():
+        is_conv = "conv" in name and x.ndim == 3
+        plain = x.ndim < 2 or "embed_positions" in name or number == 0
+        if not plain and not is_conv and number > 1:
+            data, stored[name] = random_blocks(g, kind, x.shape)
+            type_number = number
+            blocks[name] = data
+        else:
+            half = not plain
+            y = x.astype("<f2" if half else "<f4")
+            data, type_number, stored[name] = y.tobytes(), int(half), y.astype(np.float32)
+        ne = list(x.shape[::-1]) if not (x.ndim == 1 and "conv" in name) else [1, len(x)]
+        text = legacy_name(name).encode()
+        out.append(struct.pack(f"<3i{len(ne)}i", len(ne), len(text), type_number, *ne) + text + data)
+    return b"".join(out), stored, blocks
+
+
+def write_safetensors(path, tensors):
+    head, at = {}, 0
+    for name, x in tensors.items():
+        head[name] = {"dtype": {"<f4": "F32", "<f2": "F16"}[x.dtype.str], "shape": list(x.shape), "data_offsets": [at, at + x.nbytes]}
+        at += x.nbytes
+    text = json.dumps(head).encode()
+    with open(path, "wb") as f:
+        f.write(struct.pack("<Q", len(text)) + text + b"".join(x.tobytes() for x in tensors.values()))
+
+
+def suppressed(c):
+    return [1, 2, 7, c["end"] + 1]
+
+
+def config_of(c, form):
+    """As published: "small" for the first models, "large" with what came with large-v3."""
+    a = {"_name_or_path": "openai/whisper-nano", "activation_dropout": 0.0, "activation_function": "gelu", "architectures": ["WhisperForConditionalGeneration"],
+         "attention_dropout": 0.0, "begin_suppress_tokens": [220, c["end"]], "bos_token_id": c["end"], "d_model": c["d"], "decoder_attention_heads": c["n_head"],
+         "decoder_ffn_dim": c["n_ff"], "decoder_layerdrop": 0.0, "decoder_layers": c["n_dec"], "decoder_start_token_id": c["end"] + 1, "dropout": 0.0,
+         "encoder_attention_heads": c["n_head"], "encoder_ffn_dim": c["n_ff"], "encoder_layerdrop": 0.0, "encoder_layers": c["n_enc"], "eos_token_id": c["end"],
+         "forced_decoder_ids": [[1, 50259], [2, 50359], [3, 50363]], "init_std": 0.02, "is_encoder_decoder": True, "max_length": c["n_text"],
+         "max_source_positions": c["n_sound"], "max_target_positions": c["n_text"], "model_type": "whisper", "num_hidden_layers": c["n_enc"],
+         "num_mel_bins": c["n_mel"], "pad_token_id": c["end"], "scale_embedding": False, "suppress_tokens": suppressed(c), "torch_dtype": "float32",
+         "transformers_version": "4.27.0.dev0", "use_cache": True, "vocab_size": c["n_vocab"]}
+    if form == "large":
+        a |= {"apply_spec_augment": False, "classifier_proj_size": 256, "mask_feature_length": 10, "mask_feature_min_masks": 0, "mask_feature_prob": 0.0,
+              "mask_time_length": 10, "mask_time_min_masks": 2, "mask_time_prob": 0.05, "median_filter_width": 7, "use_weighted_layer_sum": False,
+              "torch_dtype": "float16", "transformers_version": "4.46.0.dev0"}
+        for name in ("forced_decoder_ids", "suppress_tokens", "begin_suppress_tokens", "max_length"):
+            del a[name]
+    return a
+
+
+def write_folder(path, c, w, tokens, merges, form):
+    os.mkdir(path)
+    config = config_of(c, form)
+    half = form == "large"
+    prefix = "model." if form != "bare" else ""
+    if form == "bare":
+        config["architectures"] = ["WhisperModel"]
+    stored = {name: x.astype("<f2" if half else "<f4") for name, x in w.items()}
+    write_safetensors(os.path.join(path, "model.safetensors"), {prefix + name: x for name, x in stored.items()})
+    _, spelling = alphabet()
+    spell = lambda t: "".join(spelling[b] for b in t)
+    vocab, added = {spell(t): i for i, t in enumerate(tokens)}, {name: c["end"] + i for i, name in enumerate(specials())}
+    pairs = [f"{spell(a)} {spell(b)}" for a, b in merges]
+    files = {"config.json": config, "normalizer.json": {"accessorise": "accessorize"},
+             "special_tokens_map.json": {"bos_token": "<|endoftext|>", "eos_token": "<|endoftext|>", "unk_token": "<|endoftext|>"},
+             "tokenizer_config.json": {"tokenizer_class": "WhisperTokenizer", "bos_token": "<|endoftext|>", "eos_token": "<|endoftext|>", "errors": "replace",
+                                       "unk_token": "<|endoftext|>", "model_max_length": 1024, "add_prefix_space": False, "add_bos_token": False},
+             "preprocessor_config.json": {"feature_size": c["n_mel"], "sampling_rate": 16000}, "vocab.json": vocab, "added_tokens.json": added}
+    if form != "bare":
+        files["generation_config.json"] = {"alignment_heads": [[1, 0], [c["n_dec"] - 1, 2]], "begin_suppress_tokens": [220, c["end"]], "is_multilingual": True,
+                                           "decoder_start_token_id": c["end"] + 1, "eos_token_id": c["end"], "suppress_tokens": suppressed(c),
+                                           "lang_to_id": {"<|en|>": c["end"] + 2}, "max_initial_timestamp_index": 50}
+    if form == "large":
+        files["tokenizer.json"] = {
+            "version": "1.0", "added_tokens": [{"id": i, "content": name, "special": "." not in name, "normalized": False} for name, i in added.items()],
+            "normalizer": None, "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True},
+            "post_processor": {"type": "TemplateProcessing", "single": [{"SpecialToken": {"id": "<|startoftranscript|>", "type_id": 0}},
+                                                                         {"Sequence": {"id": "A", "type_id": 0}}], "pair": [], "special_tokens": {}},
+            "decoder": {"type": "ByteLevel"}, "model": {"type": "BPE", "dropout": None, "unk_token": None, "vocab": vocab, "merges": pairs}}
+    for name, value in files.items():
+        with open(os.path.join(path, name), "w", encoding="utf-8") as f:
+            json.dump(value, f, ensure_ascii=False)
+    with open(os.path.join(path, "merges.txt"), "w", encoding="utf-8") as f:
+        f.write("#version: 0.2\n" + "\n".join(pairs) + "\n")
+    return {name: x.astype(np.float32) for name, x in stored.items()}
+
+
+# --- the tests
+
+
+class Tester:
+    def __init__(self, a):
+        self.rows, self.failed = a.rows, 0
+        self.convert_tool = os.path.join(os.path.dirname(a.cli), "llm-convert")
+        self.dir = os.path.join(a.dir, f"speech-{os.getpid()}")
+        os.mkdir(self.dir)
+
+    def at(self, name):
+        return os.path.join(self.dir, name)
+
+    def tell(self, name, ok, what=""):
+        self.failed += not ok
+        print(f"{name:44} {'ok' if ok else 'FAILED'} {what}")
+
+    def run(self, *command, code=0):
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+        if done.returncode != code or "runtime error" in done.stderr:
+            raise RuntimeError(f"{' '.join(command)}: exit code {done.returncode}: {done.stderr.strip()}")
+        return done.stderr
+
+    def put(self, name, data):
+        with open(self.at(name), "wb") as f:
+            f.write(data)
+        return self.at(name)
+
+    def convert(self, source, *words, code=0):
+        return self.run(self.convert_tool, source, "-o", self.at("model.gguf"), *words, code=code)
+
+    def compute(self, model, rows, words, backend="cpu"):
+        np.ascontiguousarray(rows, np.float32).tofile(self.at("rows"))
+        words = [self.at("rows") if w is None else w for w in words]
+        self.run(self.rows, "-m", model, "--arch", os.path.join(HERE, "..", "..", "models", "archs", "whisper.arch"), "--backend", backend,
+                 "--out", self.at("out"), *words)
+        return np.fromfile(self.at("out"), np.float32)
+
+    def compare(self, what, model, rows, tokens, want, backends=("reference", "cpu")):
+        """want: the encoder's rows and the logits."""
+        n = str(len(rows))
+        ids = ",".join(map(str, tokens))
+        for backend in backends:
+            got = [self.compute(model, rows, ["--rows", None, n, "--only", "enc"], backend), self.compute(model, rows, ["--tokens", ids, "--read", None, n], backend)]
+            far = [np.abs(g.reshape(x.shape) - x).max() / (x.max() - x.min()) for g, x in zip(got, want)]
+            self.tell(f"{what}, {backend}", max(far) <= LIMITS[backend], "rows %.1e, logits %.1e" % tuple(far))
+
+
+def shape_of(g, block=0):
+    n_head = int(g.integers(3, 5)) if not block else 4
+    c = {"n_head": n_head, "d": block or n_head * 2 * int(g.integers(1, 5)), "n_enc": int(g.integers(1, 4)), "n_dec": int(g.integers(1, 4)),
+         "n_sound": int(g.integers(3, 30)), "n_text": int(g.integers(12, 30)), "n_mel": int(g.choice([80, 128])), "end": 300, "n_vocab": 300 + len(specials())}
+    return c | {"n_ff": 4 * c["d"]}
+
+
+def weights_of(c, g):
+    w = {}
+    put = lambda name, *shape: w.update({name: (g.standard_normal(shape) * (0.5 / math.sqrt(shape[-1]) if len(shape) > 1 else 0.1)).astype(np.float32)})
+
+    def dense(name, rows, columns, bias=True):
+        put(name + ".weight", rows, columns)
+        if bias:
+            put(name + ".bias", rows)
+
+    def normed(name):
+        put(name + ".bias", c["d"])
+        w[name + ".weight"] = (1 + 0.1 * g.standard_normal(c["d"])).astype(np.float32)
+
+    for k, n in ((1, c["n_mel"]), (2, c["d"])):
+        w[f"encoder.conv{k}.weight"] = (g.standard_normal((c["d"], n, 3)) / math.sqrt(3 * n)).astype(np.float32)
+        put(f"encoder.conv{k}.bias", c["d"])
+    for side, n, most in (("encoder", c["n_enc"], c["n_sound"]), ("decoder", c["n_dec"], c["n_text"])):
+        put(side + ".embed_positions.weight", most, c["d"])
+        for l in range(n):
+            for part in ["self_attn", *(["encoder_attn"] if side == "decoder" else [])]:
+                p = f"{side}.layers.{l}.{part}"
+                normed(p + "_layer_norm")
+                for q in ("q_proj", "k_proj", "v_proj", "out_proj"):
+                    dense(f"{p}.{q}", c["d"], c["d"], q != "k_proj")
+            p = f"{side}.layers.{l}"
+            normed(p + ".final_layer_norm")
+            dense(p + ".fc1", c["n_ff"], c["d"])
+            dense(p + ".fc2", c["d"], c["n_ff"])
+        normed(side + ".layer_norm")
+    put("decoder.embed_tokens.weight", c["n_vocab"], c["d"])
+    return w
+
+
+def passed(c, w, rows, tokens, form):
+    w = {name: x.astype(np.float64) for name, x in w.items()}
+    heard = encode(c, w, rows.astype(np.float64), ACTIVE[form])
+    return heard, decode(c, w, heard, tokens, ACTIVE[form])
+
+
+def keys_of(path):
+    return {name: v.value if hasattr(v, "value") else v for name, v in read_blocks(path)[0].items()}
+
+
+def check_keys(t, what, c, tokens, merges, form):
+    """The keys of t's model.gguf. form: of the folder; None: it comes from the other kind of file."""
+    _, spelling = alphabet()
+    spell = lambda x: "".join(spelling[b] for b in x)
+    k, wrong = keys_of(t.at("model.gguf")), []
+    want = {"tokenizer.ggml.tokens": [spell(x) for x in tokens] + specials(), "tokenizer.ggml.merges": [f"{spell(a)} {spell(b)}" for a, b in merges],
+            "tokenizer.ggml.eos_token_id": c["end"], "tokenizer.ggml.pre": "gpt-2", "whisper.decoder_start_token_id": c["end"] + 1,
+            "whisper.audio.mel_count": c["n_mel"], "whisper.audio.context_length": c["n_sound"], "whisper.decoder_block_count": c["n_dec"]}
+    if form:
+        want["whisper.suppress_tokens"] = suppressed(c)
+        want["whisper.begin_suppress_tokens"] = [220, c["end"]]
+        want["whisper.alignment_heads"] = [1, 0, c["n_dec"] - 1, 2] if form != "bare" else None
+    else:
+        want["whisper.hidden_activation"] = "gelu_tanh"
+        want["tokenizer.ggml.token_type"] = [1] * c["end"] + [3] * len(specials())
+    for name, value in want.items():
+        if k.get(name) != value:
+            wrong.append(f"{name}: {str(k.get(name))[:200]}, not {str(value)[:200]}")
+    t.tell(f"{what}, keys", not wrong, "; ".join(wrong))
+
+
+def test_folders(t, seed):
+    g = np.random.default_rng(seed)
+    for form in ("small", "large", "bare"):
+        c = shape_of(g)
+        w = weights_of(c, g)
+        text, merges = train(g, c["end"] - 1)
+        text.append(b"")  # as the vocabulary of several languages has it
+        folder = t.at(form)
+        stored = write_folder(folder, c, w, text, merges, form)
+        rows = g.standard_normal((2 * c["n_sound"] - int(g.integers(0, 3)), c["n_mel"])).astype(np.float32)
+        tokens = [int(x) for x in g.integers(0, c["n_vocab"], 9)]
+        want = passed(c, stored, rows, tokens, "erf")
+        t.convert(folder)
+        t.compare(f"folder {seed} {form}", t.at("model.gguf"), rows, tokens, want)
+        check_keys(t, f"folder {seed} {form}", c, text, merges, form)
+        shutil.rmtree(folder)
+
+
+def test_legacy(t, seed):
+    g = np.random.default_rng(seed)
+    kinds = ["f32", "f16", g.choice(["q4_0", "q4_1", "q5_0", "q5_1", "q8_0"]), g.choice(["q2_k", "q3_k", "q4_k", "q5_k", "q6_k"])]
+    for kind in map(str, kinds):
+        c = shape_of(g, 256 if "k" in kind else 32 if kind[0] == "q" else 0)
+        w, bank = weights_of(c, g), slaney(c["n_mel"])
+        text, merges = train(g, c["end"] - 1)
+        text.append(b"")
+        if kind == "f16":
+            bank = (bank * 1.001).astype(np.float32)
+        data, stored, blocks = legacy_file(c, w, text, bank, kind, g)
+        file = t.put("model.bin", data)
+        rows = g.standard_normal((2 * c["n_sound"], c["n_mel"])).astype(np.float32)
+        tokens = [int(x) for x in g.integers(0, c["n_vocab"], 9)]
+        note = t.convert(file)
+        t.compare(f"file {seed} {kind}", t.at("model.gguf"), rows, tokens, passed(c, stored, rows, tokens, "tanh"),
+                  ("reference", "cpu") if not blocks else ("reference",))
+        check_keys(t, f"file {seed} {kind}", c, text, merges, None)
+        made = {name: x for name, x in read_blocks(t.at("model.gguf"))[1].items()}
+        kept = [x.data for x in made.values() if x.kind > 1]
+        t.tell(f"file {seed} {kind}, blocks", sorted(kept) == sorted(blocks.values()) and "note" not in note, note.strip() if "note" in note else "")
+        filters = made.get("mel_filters.weight")
+        t.tell(f"file {seed} {kind}, bands", (filters is not None and filters.data == bank.tobytes()) if kind == "f16" else filters is None)
+        words = ["--tokens", ",".join(map(str, tokens)), "--read", None, str(len(rows))]
+        same = [t.compute(x, rows, words) for x in (file, t.at("model.gguf"))]
+        t.tell(f"file {seed} {kind}, opened directly", same[0].tobytes() == same[1].tobytes())
+
+
+def test_faults(t):
+    """Files that are no such model, or damaged: a line that says what is wrong."""
+    g = np.random.default_rng(1)
+    c = shape_of(g)
+    w, (tokens, _), bank = weights_of(c, g), train(g, c["end"]), slaney(c["n_mel"])
+    data, _, _ = legacy_file(c, w, tokens, bank, "f16", g)
+    at_tokens = 56 + bank.nbytes
+    at_tensor = at_tokens + 4 + sum(4 + len(x) for x in tokens)
+    patched = lambda at, *x: data[:at] + struct.pack(f"<{len(x)}i", *x) + data[at + 4 * len(x) :]
+    cases = [(data[:-7], "bytes of type f"), (data[: at_tensor + 14], "in the name of a tensor"), (data[: at_tensor + 3], "too few for another one"),
+             (data[:50], "its header is not that of one"), (data[: at_tokens + 9], "the file ends at token"), (data[:200], "the bands of the spectrogram have"),
+             (patched(4, -1), "the header's n_vocab is -1"), (patched(16, 0), "the header's n_audio_head is 0"), (patched(40, 7), "its header is not that of one"),
+             (patched(44, 1008), "quantized in version 1"), (patched(52, 200), f"bands of 200 numbers; it should have {c['n_mel']}"),
+             (patched(at_tokens, c["n_vocab"] + 1), f"has {c['n_vocab'] + 1} tokens"), (patched(at_tokens + 4, 300), "token 0 has 300 bytes"),
+             (patched(at_tensor, 5), "dimensions and a name of"), (patched(at_tensor + 8, 4), "has the type 4, which is unknown"),
+             (patched(at_tensor + 8, 26), "has the type 26"), (patched(at_tensor + 12, -5), "is not positive"),
+             (patched(at_tensor + 8, 12, 0x7FFFFF01), "no whole blocks of q4_k"), (patched(at_tensor + 12, 2**31 - 1, 2**31 - 1, 2**31 - 1), "too large"),
+             (data[:at_tensor], "the source of enc.conv1.weight")]
+    for k, (bad, words) in enumerate(cases):
+        said = t.convert(t.put("bad.bin", bad), code=1)
+        t.tell(f"fault {k}", words in said and "bad.bin" in said and (len(said.strip().splitlines()) == 1 or ".arch" in said), said.strip() if words not in said else "")
+    c["n_vocab"] = 51867
+    said = t.convert(t.put("bad.bin", legacy_file(c, weights_of(c, g), tokens, bank, "f16", g)[0]), code=1)
+    t.tell("fault: unknown special tokens", "among 51867 tokens (n_vocab) are not known" in said, said.strip())
+    once = struct.pack("<3i2i", 2, 1, 0, 1, 1) + b"x" + bytes(4)
+    said = t.convert(t.put("bad.bin", data + once + once), code=1)
+    t.tell("fault: a tensor twice", "tensor 'x' occurs twice" in said, said.strip())
+    said = t.convert(t.put("bad.bin", data + once), code=1)
+    t.tell("fault: a tensor that nothing reads", "x" in said and "bad.bin" in said, said.strip()[:200])
+
+
+def test_recorded(t, media):
+    """A model of real sizes of its sound and vocabulary, and what float64 gives for two recorded sounds."""
+    load = lambda name: np.load(io.BytesIO(lzma.open(os.path.join(media, name + ".npy.xz")).read())).astype(np.float64)
+    name = "whisper-80-f16"
+    with lzma.open(os.path.join(media, name + ".bin.xz")) as f:
+        file = t.put("recorded.bin", f.read())
+    tokens = [50258, 50259, 50359, 50363, 440, 1359, 2848, 15700, 257, 2099, 8174, 11]
+    t.convert(file)
+    for model in (file, t.at("model.gguf")):
+        for sound in ("44k", "31s"):
+            rows = np.zeros((3000, 80), np.float32)
+            mel = load(f"{name}.{sound}.mel").T[:3000]
+            rows[: len(mel)] = mel
+            t.compare(f"recorded {sound} {model[-4:]}", model, rows, tokens, (load(f"{name}.{sound}.enc0"), load(f"{name}.{sound}.logits0")), ("cpu",))
+
+
+def main():
+    p = argparse.ArgumentParser()
+    p.add_argument("--cli", required=True)
+    p.add_argument("--dir", required=True)
+    p.add_argument("rows")
+    p.add_argument("media", nargs="?", default="")
+    a = p.parse_args()
+    t = Tester(a)
+    try:
+        for seed in today.sample("models", range(20), 1):
+            test_folders(t, seed)
+            test_legacy(t, seed)
+        test_faults(t)
+        if os.path.isdir(a.media):
+            test_recorded(t, a.media)
+        else:
+            print("skipped: recorded sounds (no folder of them)")
+    finally:
+        shutil.rmtree(t.dir)
+    return int(t.failed > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
