@@ -33,7 +33,7 @@ class Descriptor:
         self.classes = [c for line in re.findall(r"^convert ([^:]*):", text, re.M) for c in names(line)]
         self.proof = []
         twins = os.path.join(ROOT, "tests/numpy")
-        here = [os.path.join(twins, f) for f in ("plain.py", "constructs.py", "families.py")]
+        here = [os.path.join(twins, f) for f in ("plain.py", "constructs.py", "families.py", "folders_speech.py")]
         if os.path.exists(f"{twins}/twins/{self.name}.py") or any(mentions(p, self.architectures) for p in here):
             self.proof.append("twin")
         if any(a in goldens() for a in self.architectures):

@@ -50,8 +50,8 @@ static ggl_status refuse_file(const char *path, ggl_error *err) {
                         "are read, and its header is not that of one: convert the original model",
                         path);
     return ggl_fail(err, GGL_FORMAT,
-                    "%s: is neither a folder with config.json nor a file of llama2.c or a speech "
-                    "model in ggml's format before GGUF",
+                    "%s: is neither a folder with config.json nor a llama2.c checkpoint, nor a "
+                    "speech model in ggml's format before GGUF",
                     path);
 }
 

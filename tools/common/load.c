@@ -160,6 +160,6 @@ int tool_refuse_converted(const char *tool, const tool_path *p) {
     load.note = NULL;
     const ggl_status st = llm_load(&f, p->path, &only_keys, &load, &err);
     ggl_gguf_close(f);
-    return st == GGL_OK ? model_path_refuse(tool, p, "a checkpoint of llama2.c", p->path)
+    return st == GGL_OK ? model_path_refuse(tool, p, "a model of another format", p->path)
                         : tool_error(tool, 1, "%s", err.msg);
 }

@@ -221,13 +221,15 @@ int main(int argc, char **argv) {
          "prints what would be written"},
         {"llm-convert stories15M.bin -o stories.gguf",
          "converts a llama2.c checkpoint, with the tokenizer.bin next to it"},
+        {"llm-convert ggml-base.bin -o whisper.gguf", "converts a model of whisper.cpp"},
         {"llm-convert my-adapter --base Qwen3-0.6B -o adapter.gguf", "converts a LoRA adapter"},
         {0}};
     const args_spec spec = {TOOL,
                             "FOLDER -o FILE [options]",
                             "Makes a GGUF file from a Hugging Face folder (config.json, "
-                            "safetensors, tokenizer), from that of a PEFT adapter, or from a "
-                            "checkpoint of llama2.c.",
+                            "safetensors, tokenizer), from that of a PEFT adapter, from a "
+                            "checkpoint of llama2.c, or from a speech model in ggml's format "
+                            "before GGUF.",
                             table,
                             &o.folder,
                             &convert_hints,

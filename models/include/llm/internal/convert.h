@@ -1,6 +1,6 @@
 /* Converts a Hugging Face folder (config.json, safetensors, tokenizer) to a GGUF file by a
  * descriptor's convert section: docs/architectures.md, "Conversion from Hugging Face". A checkpoint
- * file of llama2.c may be given in place of the folder.
+ * file of llama2.c, or a speech model's file in ggml's format before GGUF, may be given in place of the folder.
  *
  *     llm_convert_params params = llm_convert_default();
  *     params.backend = reference;  // computes constants, such as rope factors

@@ -1,5 +1,5 @@
 /* Opens what a person has as a GGUF file: a GGUF file itself, a Hugging Face folder (config.json,
- * safetensors, tokenizer), or a checkpoint of llama2.c, without writing one.
+ * safetensors, tokenizer), a checkpoint of llama2.c, or a speech model in ggml's format before GGUF, without writing one.
  *
  *     llm_load_params p = {.size = sizeof p, .n_threads = 8,
  *                          .open_backend = ggl_backend_open, .close_backend = ggl_backend_close};

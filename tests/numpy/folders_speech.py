@@ -3,7 +3,7 @@
 opened directly. Rows of the spectrogram -> the encoder's rows and the tokens' logits must be within 5e-6 of the range of a forward pass in float64 (on the cpu, 1e-4);
 tokens, merges and keys those that were put in; quantized tensors keep their bits.
 
-    speech.py --cli LLM_CLI --dir FOLDER ROWS [MEDIA]
+    folders_speech.py --cli LLM_CLI --dir FOLDER ROWS [MEDIA]
 
 ROWS is the program test-rows. MEDIA has recorded spectrograms, rows and logits of a larger model, if there is such a folder: they must agree within 1e-4.
 Exit code 0, 1.
