@@ -221,7 +221,8 @@ int main(int argc, char **argv) {
          "prints what would be written"},
         {"llm-convert stories15M.bin -o stories.gguf",
          "converts a llama2.c checkpoint, with the tokenizer.bin next to it"},
-        {"llm-convert ggml-base.bin -o whisper.gguf", "converts a model of whisper.cpp"},
+        {"llm-convert ggml-base.bin -o base.gguf",
+         "converts a speech model in ggml's older format"},
         {"llm-convert my-adapter --base Qwen3-0.6B -o adapter.gguf", "converts a LoRA adapter"},
         {0}};
     const args_spec spec = {TOOL,
