@@ -2,6 +2,7 @@
 
 #include <math.h>
 
+#include "common/mel_bands.h"
 #include "ggl/alloc.h"
 #include "ggl/internal/math.h"
 #include "real_fft.h"
@@ -59,34 +60,14 @@ static ggl_status check_params(const llm_mel_params *p, ggl_error *err) {
     return GGL_OK;
 }
 
-/* Slaney's scale: 3 / 200 steps per Hz up to 1000 Hz, which is step 15; from there on 27 steps for a factor of 6.4. */
-static const double LINEAR = 200.0 / 3, KNEE_HZ = 1000, KNEE = 15;
-
-static double mel_of(double hz) {
-    return hz < KNEE_HZ ? hz / LINEAR : KNEE + ggl_log(hz / KNEE_HZ) * 27 / ggl_log(6.4);
-}
-
-static double hz_of(double mel) {
-    return mel < KNEE ? mel * LINEAR : KNEE_HZ * ggl_exp((mel - KNEE) * ggl_log(6.4) / 27);
-}
-
-/* A triangle of area 1 over the frequencies low, middle, high. */
-static double triangle(double hz, double low, double middle, double high) {
-    const double up = (hz - low) / (middle - low), down = (high - hz) / (high - middle);
-    const double least = up < down ? up : down;
-    return least > 0 ? least * 2 / (high - low) : 0;
-}
-
 /* The filter of band b, for all bins. */
 static ggl_status filter_of(const llm_mel_params *p, int b, double *out, ggl_error *err) {
     const int n_bin = p->n_window / 2 + 1;
-    double corner[3];
-    for (int i = 0; i < 3; i++)
-        corner[i] = hz_of(mel_of(p->rate / 2.0) * (b + i) / (p->n_mel + 1));
+    if (!p->filter)
+        llm_mel_band(p->rate, p->n_window, p->n_mel, b, out);
     for (int k = 0; k < n_bin; k++) {
-        out[k] = p->filter
-                     ? (double)p->filter[(size_t)b * (size_t)n_bin + (size_t)k]
-                     : triangle((double)k * p->rate / p->n_window, corner[0], corner[1], corner[2]);
+        if (p->filter)
+            out[k] = (double)p->filter[(size_t)b * (size_t)n_bin + (size_t)k];
         if (!isfinite(out[k]))
             return ggl_fail(err, GGL_USAGE,
                             "log-mel: the filter of band %d has %g for bin %d, not a finite number",

@@ -336,6 +336,10 @@ TEST(wrong_dimensions) {
          "value(..) needs the name of a source tensor, in quotes"},
         {"  w <- \"x\"\n  .l <- n_rows(1)\n",
          "n_rows(..) needs the name of a source tensor, in quotes"},
+        {"  w <- \"x\"\n  .l <- joined(config.l)\n", "config.l in config.json is no list of lists"},
+        {"  w <- \"x\"\n  .l <- joined(generation.l)\n",
+         "generation.l is missing in generation_config.json"},
+        {"  w <- \"x\"\n  .l <- joined(3)\n", "joined(..) needs a value config.x or generation.x"},
         {"  w <- \"x\"\n  note true\n", "a 'note' needs a text"},
         {"  w <- \"x\"\n  within config.l + 1\n", "'within' needs an object of config.json"},
         {"  w <- \"x\"\n  prefix \"a\"\n", "'prefix' needs beginnings of names"},
@@ -452,11 +456,15 @@ TEST(made_values) {
          2,
          {400, 402}},
         {"  key(\"t.l\") <- 3\n", "t.l", 1, {3}},
+        {"  .l <- joined(generation.heads)\n", "t.l", 4, {1, 2, 3, 4}},
+        {"  .l <- joined(generation.none) ?? generation.a.b\n", "t.l", 1, {7}},
     };
     put_source();
     REQUIRE(put_text("config.json",
                      "{\"architectures\": [\"Own\"], \"kinds\": [\"full\", \"near\", \"full\"], "
                      "\"blocks\": [{\"n\": 5}, {\"n\": null}, {\"n\": 6}]}"));
+    REQUIRE(put_text("generation_config.json",
+                     "{\"heads\": [[1, 2], [], [3, 4]], \"a\": {\"b\": 7}, \"c\": 1}"));
     for (size_t k = 0; k < sizeof list / sizeof *list; k++) {
         char line[600];
         snprintf(line, sizeof line, "  w <- \"x\"\n%s%s%s", list[k].line,
