@@ -426,7 +426,7 @@ def test_legacy(t, seed):
         t.compare(f"file {seed} {kind}", t.at("model.gguf"), rows, tokens, passed(c, stored, rows, tokens, "tanh"),
                   ("reference", "cpu") if not blocks else ("reference",))
         check_keys(t, f"file {seed} {kind}", c, text, merges, None)
-        made = {name: x for name, x in read_blocks(t.at("model.gguf"))[1].items()}
+        made = read_blocks(t.at("model.gguf"))[1]
         kept = [x.data for x in made.values() if x.kind > 1]
         t.tell(f"file {seed} {kind}, blocks", sorted(kept) == sorted(blocks.values()) and "note" not in note, note.strip() if "note" in note else "")
         filters = made.get("mel_filters.weight")
@@ -434,6 +434,9 @@ def test_legacy(t, seed):
         words = ["--tokens", ",".join(map(str, tokens)), "--read", None, str(len(rows))]
         same = [t.compute(x, rows, words) for x in (file, t.at("model.gguf"))]
         t.tell(f"file {seed} {kind}, opened directly", same[0].tobytes() == same[1].tobytes())
+        if blocks:
+            t.convert(file, "--type", "f32")
+            t.compare(f"file {seed} {kind} as f32", t.at("model.gguf"), rows, tokens, passed(c, stored, rows, tokens, "tanh"), ("reference",))
 
 
 def test_faults(t):

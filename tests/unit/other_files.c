@@ -1,7 +1,9 @@
-/* Readers of other formats' files, with each of their allocations failing in turn: a llama2.c checkpoint, its tokenizer.bin, and
- * SentencePiece's tokenizer.model. tests/models/convert_packed.c does the same with the converter. */
+/* Readers of other formats' files, with each of their allocations failing in turn: a llama2.c checkpoint, its tokenizer.bin, a
+ * speech model in ggml's format before GGUF, and SentencePiece's tokenizer.model. tests/models/convert_packed.c does the same with the converter. */
 #include "alloc_fail.h"
 #include "convert/checkpoint.h"
+#include "convert/hf_tokenizer.h"
+#include "convert/legacy.h"
 #include "convert/sentence_pieces.h"
 #include "test.h"
 
@@ -41,6 +43,54 @@ TEST(checkpoint) {
     put_i32(37, GROUP);
     CHECK(alloc_fail_each(open_checkpoint, &n_tensor) > 5);
     CHECK_INT(n_tensor, 3 + 2 * 8);
+}
+
+/* --- a speech model: a header, one band, three tokens, a tensor ------------------------------- */
+
+static unsigned char speech[1000];
+static size_t n_speech;
+
+static void put_speech(const void *x, size_t n) {
+    memcpy(speech + n_speech, x, n);
+    n_speech += n;
+}
+
+static bool open_speech(void *arg) {
+    llm_safetensors *st;
+    llm_json *config;
+    llm_hf_tokenizer *t = NULL;
+    ggl_error err = {0};
+    ggl_status s = llm_legacy_open_memory(&st, &config, speech, n_speech, "speech", &err);
+    CHECK_MSG(s == GGL_OK || s == GGL_NOMEM, "%s", err.msg);
+    CHECK((s == GGL_OK) == (st != NULL) && (s == GGL_OK) == (config != NULL));
+    *(size_t *)arg = st ? st->n_tensor : 0;
+    if (s == GGL_OK)
+        s = llm_hf_tokenizer_open_legacy(&t, speech, 3 + 1608, &err);
+    CHECK_MSG(s == GGL_OK || s == GGL_NOMEM, "%s", err.msg);
+    CHECK((s == GGL_OK) == (t != NULL));
+    llm_hf_tokenizer_free(t);
+    llm_safetensors_close(st);
+    llm_json_free(config);
+    return s == GGL_OK;
+}
+
+TEST(speech) {
+    static const int head[] = {3 + 1608, 4, 2, 1, 1, 4, 2, 1, 1, 1, 0, 1, 201},
+                     tensor[] = {1, 1, 0, 2};
+    static const char bands[4 * 201] = {0}, tokens[] = "\3\0\0\0"
+                                                       "\1\0\0\0a"
+                                                       "\1\0\0\0b"
+                                                       "\2\0\0\0ab";
+    size_t n_tensor = 0;
+    put_speech("lmgg", 4);
+    put_speech(head, sizeof head);
+    put_speech(bands, sizeof bands);
+    put_speech(tokens, sizeof tokens - 1);
+    put_speech(tensor, sizeof tensor);
+    put_speech("x", 1);
+    put_speech(bands, 8);
+    CHECK(alloc_fail_each(open_speech, &n_tensor) > 10);
+    CHECK_INT(n_tensor, 2); /* the bands are not the usual ones */
 }
 
 typedef ggl_status read_pieces(sentence_pieces *p, const void *data, size_t size, ggl_error *err);
