@@ -439,6 +439,26 @@ def test_legacy(t, seed):
             t.compare(f"file {seed} {kind} as f32", t.at("model.gguf"), rows, tokens, passed(c, stored, rows, tokens, "tanh"), ("reference",))
 
 
+def test_specials(t):
+    """The ids of special tokens in the three published vocabularies, and those that the merges cannot make."""
+    g = np.random.default_rng(1)
+    for n_vocab, ids in ((51864, {"endoftext": 50256, "startoftranscript": 50257, "en": 50258, "su": 50356, "translate": 50357, "notimestamps": 50362, "0.00": 50363}),
+                         (51865, {"endoftext": 50257, "startoftranscript": 50258, "en": 50259, "su": 50357, "translate": 50358, "nospeech": 50362, "0.00": 50364}),
+                         (51866, {"endoftext": 50257, "en": 50259, "yue": 50358, "translate": 50359, "transcribe": 50360, "startoflm": 50361, "startofprev": 50362,
+                                  "nospeech": 50363, "notimestamps": 50364, "0.00": 50365, "29.98": 51864, "30.00": 51865})):
+        c = shape_of(g) | {"n_vocab": n_vocab}
+        text = [bytes([b]) for b in alphabet()[0]] + [b"ab", b"abcd", b"abc", b"ab", b"abcde", b""]  # abcd is not two of those before it
+        file = t.put("specials.bin", legacy_file(c, {}, text, slaney(c["n_mel"]), "f32", g)[0])
+        note = t.convert(file, "--vocab-only")
+        k = keys_of(t.at("model.gguf"))
+        got, types = k["tokenizer.ggml.tokens"], k["tokenizer.ggml.token_type"]
+        wrong = [f"{name}: {got.index(f'<|{name}|>')}" for name, i in ids.items() if got[i] != f"<|{name}|>"]
+        wrong += [] if len(set(got[ids["endoftext"]:])) == n_vocab - ids["endoftext"] and set(types[ids["endoftext"]:]) == {3} else ["names"]
+        wrong += [] if k["tokenizer.ggml.merges"] == ["a b", "ab c", "abcd e"] and "1 of the file's tokens are the same" in note else [str(k["tokenizer.ggml.merges"])]
+        wrong += [] if "1 of the file's tokens are not two earlier ones" in note and got[262] == "[PAD262]" and types[262] == 5 else [note]
+        t.tell(f"special tokens of {n_vocab}", not wrong and k["tokenizer.ggml.eos_token_id"] == ids["endoftext"], str(wrong) if wrong else "")
+
+
 def test_faults(t):
     """Files that are no such model, or damaged: a line that says what is wrong."""
     g = np.random.default_rng(1)
@@ -498,6 +518,7 @@ def main():
         for seed in today.sample("models", range(20), 1):
             test_folders(t, seed)
             test_legacy(t, seed)
+        test_specials(t)
         test_faults(t)
         if os.path.isdir(a.media):
             test_recorded(t, a.media)
