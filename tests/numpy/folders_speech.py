@@ -21,11 +21,13 @@ import sys
 
 import numpy as np
 
+import mutate
 import today
 import weights
 from gguf import read_blocks
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+DESCRIPTOR = os.path.join(HERE, "..", "..", "models", "archs", "whisper.arch")
 LIMITS = {"reference": 5e-6, "cpu": 1e-4}
 LANGUAGES = ("en zh de es ru ko fr ja pt tr pl ca nl ar sv it id hi fi vi he uk el ms cs ro da hu ta no th ur hr bg lt la mi ml cy sk te fa lv bn sr az sl kn et mk "
              "br eu is hy ne mn bs kk sq sw gl mr pa si km sn yo so af oc ka be tg sd gu am yi lo uz fo ht ps tk nn mt sa lb my bo tl mg as tt haw ln ha ba jw su").split()
@@ -305,8 +307,7 @@ class Tester:
     def compute(self, model, rows, words, backend="cpu"):
         np.ascontiguousarray(rows, np.float32).tofile(self.at("rows"))
         words = [self.at("rows") if w is None else w for w in words]
-        self.run(self.rows, "-m", model, "--arch", os.path.join(HERE, "..", "..", "models", "archs", "whisper.arch"), "--backend", backend,
-                 "--out", self.at("out"), *words)
+        self.run(self.rows, "-m", model, "--arch", DESCRIPTOR, "--backend", backend, "--out", self.at("out"), *words)
         return np.fromfile(self.at("out"), np.float32)
 
     def compare(self, what, model, rows, tokens, want, backends=("reference", "cpu")):
@@ -439,6 +440,43 @@ def test_legacy(t, seed):
             t.compare(f"file {seed} {kind} as f32", t.at("model.gguf"), rows, tokens, passed(c, stored, rows, tokens, "tanh"), ("reference",))
 
 
+def test_mutants(t):
+    """Descriptors with a line, a dimension or an operand changed are refused, or give other logits. What most of the others change means the same."""
+    g, models = np.random.default_rng(3), []
+    for form in ("erf", "tanh"):
+        c = shape_of(g) | {"n_enc": 2, "n_dec": 3, "n_sound": 9, "n_text": 14}
+        w, (text, merges) = weights_of(c, g), train(g, c["end"])
+        if form == "erf":
+            stored = write_folder(t.at("folder"), c, w, text, merges, "small")
+            t.convert(t.at("folder"))
+            shutil.rmtree(t.at("folder"))
+        else:
+            data, stored, _ = legacy_file(c, w, text, (slaney(c["n_mel"]) * 1.01).astype(np.float32), "f16", g)
+            t.convert(t.put("model.bin", data))
+        os.rename(t.at("model.gguf"), t.at(form))
+        rows, tokens = g.standard_normal((18, c["n_mel"])).astype(np.float32), [int(x) for x in g.integers(0, c["n_vocab"], 9)]
+        rows.tofile(t.at(form + ".rows"))
+        models.append((t.at(form), tokens, passed(c, stored, rows, tokens, form)[1]))
+
+    def is_found(text):
+        t.put("mutant.arch", text.encode())
+        for model, tokens, want in models:
+            done = subprocess.run([t.rows, "-m", model, "--arch", t.at("mutant.arch"), "--out", t.at("out"), "--tokens", ",".join(map(str, tokens)),
+                                   "--read", model + ".rows", "18"], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+            if done.returncode not in (0, 1) or "runtime error" in done.stderr:
+                raise RuntimeError(f"exit code {done.returncode}: {done.stderr}\n{text}")
+            got = np.fromfile(t.at("out"), np.float32) if done.returncode == 0 else np.zeros(0)
+            if got.size != want.size or not np.abs(got.reshape(want.shape) - want).max() <= 1e-3 * want.std():
+                return True
+        return False
+
+    d = mutate.Descriptor(DESCRIPTOR)
+    d.n_names = 4
+    some = today.sample("mutants", list(mutate.mutants(d)), 100)
+    found = sum(is_found(text) for *_, text in some)
+    t.tell("mutants", not is_found("\n".join(d.lines) + "\n") and found >= 0.9 * len(some), f"{found} of {len(some)} are found")
+
+
 def test_specials(t):
     """The ids of special tokens in the three published vocabularies, and those that the merges cannot make."""
     g = np.random.default_rng(1)
@@ -518,6 +556,7 @@ def main():
         for seed in today.sample("models", range(20), 1):
             test_folders(t, seed)
             test_legacy(t, seed)
+        test_mutants(t)
         test_specials(t)
         test_faults(t)
         if os.path.isdir(a.media):
