@@ -34,9 +34,20 @@ static bool misleads(const char *s, size_t n) {
            (c[1] == 0x81 && c[2] >= 0xa6 && c[2] <= 0xa9);
 }
 
+static const char *base_name(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+/* True for the names that speech models in ggml's older format have. Other models have had such names, too, so these files are only
+ * chosen where no others are. */
+static bool is_older(const char *path) {
+    return strncmp(base_name(path), "ggml-", 5) == 0 && ends_with(path, ".bin");
+}
+
 hub_kind llm_hub_kind_of(const char *path) {
     const size_t n = strlen(path), n_end = strlen(".safetensors");
-    if (ends_with(path, ".gguf"))
+    if (ends_with(path, ".gguf") || is_older(path))
         return HUB_GGUF;
     if (llm_model_name_of_folder(path))
         return HUB_TEXT;
@@ -257,14 +268,10 @@ size_t llm_hub_list_n_gguf(const hub_list *l) {
 
 /* --- which one is meant ----------------------------------------------------------------------- */
 
-static const char *base_name(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 /* True if the file can be chosen without its name. */
-static bool is_model(const hub_file *f) {
-    return f->kind == HUB_GGUF && llm_split_is_first(f->path) && !llm_model_name_is_aside(f->path);
+static bool is_model(const hub_file *f, bool older) {
+    return f->kind == HUB_GGUF && is_older(f->path) == older && llm_split_is_first(f->path) &&
+           !llm_model_name_is_aside(f->path);
 }
 
 /* True if the path names this quantization: "x-Q4_K_M.gguf" and "Q4_K_M/x.gguf" have Q4_K_M, but not Q4_K. */
@@ -276,12 +283,13 @@ static bool has_quant(const char *path, const char *quant) {
     return false;
 }
 
-static const hub_file *with_quant(const hub_list *l, const char *quant, size_t *n_others) {
+static const hub_file *with_quant(const hub_list *l, const char *quant, bool older,
+                                  size_t *n_others) {
     const hub_file *best = NULL;
     size_t n = 0;
     for (size_t i = 0; i < l->n; i++) {
         const hub_file *f = &l->file[i];
-        if (!is_model(f) || !has_quant(f->path, quant))
+        if (!is_model(f, older) || !has_quant(f->path, quant))
             continue;
         n++;
         if (!best || strlen(base_name(f->path)) < strlen(base_name(best->path)))
@@ -311,19 +319,29 @@ static const hub_file *first_part(const hub_list *l, const hub_file *f) {
     return llm_hub_list_find(l, path);
 }
 
-const hub_file *llm_hub_list_choose(const hub_list *l, const hub_wish *wish, size_t *n_others) {
+/* Chooses a file without its name. */
+static const hub_file *any_model(const hub_list *l, bool older, size_t *n_others) {
     static const char *const defaults[] = {"Q4_K_M", "Q8_0"};
+    const hub_file *f = NULL;
+    for (size_t i = 0; !f && i < sizeof defaults / sizeof *defaults; i++)
+        f = with_quant(l, defaults[i], older, n_others);
+    for (size_t i = 0; !f && i < l->n; i++)
+        f = is_model(&l->file[i], older) ? &l->file[i] : NULL;
+    return f;
+}
+
+const hub_file *llm_hub_list_choose(const hub_list *l, const hub_wish *wish, size_t *n_others) {
     const hub_file *f = NULL;
     *n_others = 0;
     if (wish->file) {
         f = with_name(l, wish->file);
         return f && f->kind != HUB_GGUF ? llm_hub_list_folder(l) : first_part(l, f);
     }
-    if (wish->quant)
-        return with_quant(l, wish->quant, n_others);
-    for (size_t i = 0; !f && i < sizeof defaults / sizeof *defaults; i++)
-        f = with_quant(l, defaults[i], n_others);
-    for (size_t i = 0; !f && i < l->n; i++)
-        f = is_model(&l->file[i]) ? &l->file[i] : NULL;
-    return f ? f : llm_hub_list_folder(l);
+    if (wish->quant) {
+        f = with_quant(l, wish->quant, false, n_others);
+        return f ? f : with_quant(l, wish->quant, true, n_others);
+    }
+    f = any_model(l, false, n_others);
+    f = f ? f : llm_hub_list_folder(l);
+    return f ? f : any_model(l, true, n_others);
 }

@@ -19,8 +19,8 @@ enum { HUB_MOST_PATH = 512 }; /* bytes of a file's path within its repository, w
 #define HUB_INDEX  "model.safetensors.index.json" /* which file has which tensor */
 
 typedef enum hub_kind {
-    HUB_OTHER,   /* nothing that is read */
-    HUB_GGUF,    /* a GGUF file, in any folder */
+    HUB_OTHER, /* nothing that is read */
+    HUB_GGUF, /* a model in one file, in any folder: of GGUF, or as ggml-base.bin of its older format */
     HUB_WEIGHTS, /* safetensors at the top of the repository */
     HUB_TEXT,    /* another file of a Hugging Face folder, such as config.json or tokenizer.model */
     HUB_PICKLE   /* weights as a pickle of PyTorch, which is never downloaded */

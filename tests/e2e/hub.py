@@ -5,6 +5,7 @@ import re
 import select
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 
@@ -43,6 +44,17 @@ def test_choice():
     run("-hf", "user/eight", has=["b-Q8_0.gguf"])
     HUB.add("user/first", {"z.gguf": File(DATA), "c.gguf": File(DATA)})
     run("-hf", "user/first", has=["downloading c.gguf"])
+
+
+def test_older():
+    """Speech models in ggml's older format, by what their names have besides "ggml"; here, one without tensors."""
+    n_mel, words = 1, [b"a", b"b", b"ab"]
+    data = b"lmgg" + struct.pack("<11i", 3 + 1608, 4, 2, 1, 1, 4, 2, 1, 1, n_mel, 0) + struct.pack("<2i", n_mel, 201) + bytes(4 * 201)
+    data += struct.pack("<i", len(words)) + b"".join(struct.pack("<i", len(w)) + w for w in words)
+    HUB.add("user/speech", {name: File(data) for name in ("ggml-base.bin", "ggml-base-q5_1.bin", "ggml-base.en.bin")})
+    for wish, name in ((":base-q5_1", "ggml-base-q5_1.bin"), (":base.en", "ggml-base.en.bin"), (":base", "ggml-base.bin")):
+        out, _ = run("-hf", "user/speech" + wish, "--ids", "-p", "ab", tool="llm-tokenize", text=False)
+        check(out.strip() == "[2]" and holds("user/speech", name, data), f"user/speech{wish} is {name}", out)
 
 
 def test_list():

@@ -253,6 +253,10 @@ TEST(kinds) {
                  {"chat_template.jinja", HUB_TEXT},
                  {"pytorch_model-00001-of-00002.bin", HUB_PICKLE},
                  {"stories.bin", HUB_OTHER},
+                 {"ggml-base.bin", HUB_GGUF},
+                 {"a/ggml-base-q5_1.bin", HUB_GGUF},
+                 {"ggml-base.bin.part", HUB_OTHER},
+                 {"ggml-base-encoder.mlmodelc.zip", HUB_OTHER},
                  {"consolidated.00.pth", HUB_PICKLE},
                  {"model.onnx", HUB_OTHER},
                  {"", HUB_OTHER}};
@@ -264,6 +268,24 @@ TEST(kinds) {
     }
     CHECK(!llm_hub_is_path("a\n.safetensors") && !llm_hub_is_path(".a.safetensors") &&
           !llm_hub_is_path("a\\b.safetensors"));
+}
+
+/* Files of ggml's older format are chosen last, by their sizes or types. */
+TEST(older_choice) {
+    static const char *const path[] = {"ggml-base-q5_1.bin", "ggml-base-q8_0.bin", "ggml-base.bin",
+                                       "ggml-base.en.bin",   "ggml-tiny.bin",      NULL};
+    static const char *const mixed[] = {"config.json", "model.safetensors", "ggml-model.bin", NULL};
+    hub_list l = list_of(path);
+    CHECK_STR(chosen(&l, NULL, NULL, 0), "ggml-base-q8_0.bin");
+    CHECK_STR(chosen(&l, "base", NULL, 3), "ggml-base.bin");
+    CHECK_STR(chosen(&l, "base-q5_1", NULL, 0), "ggml-base-q5_1.bin");
+    CHECK_STR(chosen(&l, "base.en", NULL, 0), "ggml-base.en.bin");
+    CHECK_STR(chosen(&l, NULL, "ggml-tiny.bin", 0), "ggml-tiny.bin");
+    llm_hub_list_fini(&l);
+    l = list_of(mixed);
+    CHECK_STR(chosen(&l, NULL, NULL, 0), "config.json");
+    CHECK_STR(chosen(&l, NULL, "ggml-model.bin", 0), "ggml-model.bin");
+    llm_hub_list_fini(&l);
 }
 
 /* A folder is chosen without a GGUF file that fits, and by the name of any of its files. */
