@@ -153,12 +153,18 @@ static ggl_status forbid_notes(speech_tokens *t, ggl_error *err) {
     return st == GGL_OK ? forbid_each(t, music, true, err) : st;
 }
 
+/* True for <|..|>, of whatever kind the file says it is. */
+static bool is_order(ggl_str s) {
+    return s.n > 4 && memcmp(s.s, "<|", 2) == 0 && memcmp(s.s + s.n - 2, "|>", 2) == 0;
+}
+
 /* Tokens that tell the model what to do are never written, and neither are those that no text has. */
 static void forbid_orders(speech_tokens *t) {
     for (int32_t id = 0; id < t->n_vocab; id++)
         if (id != t->end && !speech_is_time(t, id) &&
             (id >= llm_tokenizer_n_vocab(t->tokenizer) ||
-             llm_tokenizer_is_control(t->tokenizer, id)))
+             llm_tokenizer_is_control(t->tokenizer, id) ||
+             is_order(llm_token_text(t->tokenizer, id, true))))
             forbid(t, id);
 }
 

@@ -76,7 +76,7 @@ def make_model(g):
         "embedding_length": n_embd, "feed_forward_length": 2 * n_embd, "block_count": n_enc, "decoder_block_count": n_dec, "attention.head_count": n_head,
         "context_length": n_ctx, "audio.context_length": n_sound, "audio.mel_count": N_MEL, "vocab_size": N_VOCAB, "decoder_start_token_id": START}.items()}
     meta |= {"tokenizer.ggml.model": "gpt2", "tokenizer.ggml.pre": "gpt-2", "tokenizer.ggml.tokens": VOCABULARY,
-             "tokenizer.ggml.token_type": [1] * 256 + [3] * (N_VOCAB - 256), "tokenizer.ggml.merges": gguf.Typed(gguf.ARRAY, [], gguf.STRING), "tokenizer.ggml.eos_token_id": END}
+             "tokenizer.ggml.token_type": [1] * 256 + [int(g.choice([3, 4]))] * (N_VOCAB - 256), "tokenizer.ggml.merges": gguf.Typed(gguf.ARRAY, [], gguf.STRING), "tokenizer.ggml.eos_token_id": END}
     return meta, w, (n_embd, n_head, n_enc, n_dec, n_ctx, n_sound)
 
 

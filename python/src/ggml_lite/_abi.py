@@ -90,6 +90,25 @@ class GenerateParams(c.Structure):
     )
 
 
+class Speech(c.Structure):
+    _fields_ = fields("start:d end:d text:p n:z id:ids n_id:z language:s logprob:d no_speech:d temperature:d", ids=Ids)
+
+
+SpeechFn = c.CFUNCTYPE(c.c_bool, c.c_void_p, c.POINTER(Speech))
+SpeechProgress = c.CFUNCTYPE(c.c_bool, c.c_void_p, c.c_double, c.c_double)
+
+
+class TranscribeParams(c.Structure):
+    _fields_ = fields(
+        """size:z language:s translate:? no_times:? no_context:? prompt:s temperature:f temperature_step:f least_logprob:f least_entropy:f
+        no_speech:f n_beams:i n_best:i seed:Q offset:d duration:d data:s n_data:z raw:s raw_rate:i raw_channels:i each:call progress:done
+        note:says user:p""",
+        call=SpeechFn,
+        done=SpeechProgress,
+        says=Note,
+    )
+
+
 class RunInfo(c.Structure):
     _fields_ = fields(
         "size:z finish:i stop:i n_reused:q n_prompt:q n_generated:q n_guessed:q n_right:q "
@@ -203,6 +222,7 @@ FUNCTIONS: Dict[str, Tuple[Any, ...]] = {
     "llm_find_task": (c.c_int32, Context, c.c_char_p),
     "llm_embed_prompt": (STATUS, Context, c.c_char_p, TextOut, SizeOut),
     "llm_embed_texts": (STATUS, Context, c.POINTER(c.c_char_p), SizeOut, c.c_size_t, c.POINTER(EmbedParams)),
+    "llm_transcribe": (STATUS, Context, c.c_char_p, c.POINTER(TranscribeParams)),
     "llm_rerank": (STATUS, Context, c.c_char_p, c.c_size_t, c.POINTER(c.c_char_p), SizeOut, c.c_size_t, Floats),
     "llm_sequence": (Ids, Context, SizeOut),
     "llm_sequence_read": (Ids, Context, SizeOut),

@@ -12,7 +12,7 @@ from ._jobs import Job, Jobs
 from ._model import Messages, Model, Prompt, Tools
 from ._opening import Path
 from ._options import Options
-from ._results import Imatrix, Message, Part, Perplexity, Ranked, Result, Score, Verified
+from ._results import Imatrix, Message, Part, Perplexity, Piece, Ranked, Result, Score, Verified
 from ._stream import Pieces
 
 if TYPE_CHECKING:
@@ -106,6 +106,9 @@ class AsyncModel:
 
     async def embed(self, text: Union[str, Sequence[str]], **options: Any) -> Vectors:
         return await self._call(lambda: self.model.embed(text, **options))
+
+    async def transcribe(self, sound: Union[Path, bytes], **options: Any) -> List[Piece]:
+        return await self._call(lambda: self.model.transcribe(sound, **options))
 
     async def rerank(self, query: str, documents: Sequence[str], **options: Any) -> List[Ranked]:
         return await self._call(lambda: self.model.rerank(query, documents, **options))

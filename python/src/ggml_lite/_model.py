@@ -22,6 +22,7 @@ from ._notes import warn, warn_of_notes
 from ._opening import Path, file_bytes, known_arguments, layers, loras, overridden, rules
 from ._options import Options, flag, generate_params, number, text_bytes, whole
 from ._results import Message, Metadata, Result, Run, Score, run_of
+from ._speech import Hears
 from ._stream import Answer, Stream
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ Tools = Sequence[Mapping[str, Any]]
 ROWS = 256  # of logits, which are computed by one call
 
 
-class Model(Measures, Embeds, Hints):
+class Model(Measures, Embeds, Hears, Hints):
     """A model that was opened, with one context: the tokens that it has read and written. Each call keeps the longest beginning that its
     prompt has in common with them, so a conversation that goes on is cheap.
 

@@ -37,6 +37,19 @@ def run_of(info: Any) -> Run:
     return Run(finish, info.stop if info.stop >= 0 else None, info.n_reused, info.n_prompt, info.n_generated, *more)
 
 
+class Piece(NamedTuple):
+    """A piece of speech that was written down."""
+
+    start: float  # seconds
+    end: float
+    text: str
+    language: str  # "en"; "": the model is not told which
+    tokens: List[int]  # with those that stand for times
+    logprob: float  # the mean of its window's tokens
+    no_speech: float  # the probability that its window is silence
+    temperature: float  # at which it was written
+
+
 class Result(NamedTuple):
     """One text of a batch."""
 

@@ -1,0 +1,100 @@
+"""Speech that a model writes down."""
+from __future__ import annotations
+
+import ctypes as c
+from typing import TYPE_CHECKING, Any, Callable, ContextManager, List, Optional, Union
+
+from . import _abi
+from ._errors import Error
+from ._opening import Path, file_bytes
+from ._options import flag, text_bytes, whole
+from ._results import Piece
+
+
+class Hears:
+    """The calls of a Model that hear."""
+
+    if TYPE_CHECKING:
+        _lib: _abi.Library
+        _own_turn: Callable[[], ContextManager[None]]
+        _wait: Callable[[Callable[[int], object]], None]
+
+    def transcribe(
+        self,
+        sound: Union[Path, bytes],
+        *,
+        language: Optional[str] = None,  # "de" or "german"; None: the likeliest of the first half minute
+        translate: bool = False,  # into English
+        prompt: Optional[str] = None,  # what may have been said before: names and words as they are spelled
+        times: bool = True,  # False: half a minute is one piece
+        context: bool = True,  # the model sees what it wrote of the half minute before
+        beams: int = 5,  # texts that are searched side by side, at most n_parallel of the model
+        best_of: int = 5,  # texts that are drawn at temperatures above 0
+        temperature: float = 0.0,  # the first one
+        temperature_step: float = 0.2,  # half a minute that became nonsense is written again at a higher one; 0: never
+        logprob_threshold: float = -1.0,  # nonsense: the mean log-probability is below this
+        entropy_threshold: float = 2.4,  # nonsense: it repeats itself
+        no_speech_threshold: float = 0.6,  # silence from this probability on
+        seed: int = 0,
+        offset: float = 0.0,  # seconds that are left out
+        duration: float = 0.0,  # seconds that are written down; 0: all
+        raw: Optional[str] = None,  # samples without a header: "s16le" or "f32le"
+        raw_rate: int = 0,  # 0: the model's
+        raw_channels: int = 0,  # 0: 1
+        each: Optional[Callable[[Piece], Any]] = None,  # called for each piece as it comes; False ends the call
+        note: Optional[Callable[[str], Any]] = None,  # told what was done to the sound, and the language that was found
+    ) -> List[Piece]:
+        """What is said in a sound: the path of a file (WAV; others as the library was built), or its bytes."""
+        pieces: List[Piece] = []
+        raised: List[BaseException] = []
+
+        def guarded(call: Callable[[], Any]) -> bool:
+            try:
+                return call() is not False and not raised
+            except BaseException as error:
+                raised.append(error)
+                return False
+
+        def take(s: Any) -> Any:
+            text = c.string_at(s.text, s.n).decode("utf-8", "replace")
+            piece = Piece(s.start, s.end, text, s.language.decode(), s.id[: s.n_id], s.logprob, s.no_speech, s.temperature)
+            pieces.append(piece)
+            return each(piece) if each else None
+
+        nothing = 1e-30  # zeros stand for defaults
+        data = bytes(sound) if isinstance(sound, (bytes, bytearray)) else None
+        path = file_bytes("sound", sound) if not isinstance(sound, (bytes, bytearray)) else b"the bytes"
+        p = _abi.TranscribeParams(
+            size=c.sizeof(_abi.TranscribeParams),
+            language=None if language is None else text_bytes("language", language),
+            translate=flag("translate", translate),
+            no_times=not flag("times", times),
+            no_context=not flag("context", context),
+            prompt=None if prompt is None else text_bytes("prompt", prompt),
+            temperature=temperature,
+            temperature_step=temperature_step or -1,
+            least_logprob=logprob_threshold or -nothing,
+            least_entropy=entropy_threshold or -1,
+            no_speech=no_speech_threshold or nothing,
+            n_beams=whole("beams", beams, 1, 32),
+            n_best=whole("best_of", best_of, 1, 32),
+            seed=whole("seed", seed, 0, 64),
+            offset=offset,
+            duration=duration,
+            data=data,
+            n_data=len(data or b""),
+            raw=None if raw is None else text_bytes("raw", raw),
+            raw_rate=whole("raw_rate", raw_rate, 0, 32),
+            raw_channels=whole("raw_channels", raw_channels, 0, 32),
+            each=_abi.SpeechFn(lambda _user, s: guarded(lambda: take(s.contents))),
+            progress=_abi.SpeechProgress(lambda _user, _done, _all: not raised),
+            note=_abi.Note(lambda _user, text: guarded(lambda: note and note(text.decode("utf-8", "replace"))) and None),
+        )
+        try:
+            with self._own_turn():
+                self._wait(lambda handle: self._lib.llm_transcribe(handle, path, c.byref(p)))
+        except Error:
+            if raised:
+                raise raised[0] from None
+            raise
+        return pieces

@@ -1,0 +1,71 @@
+"""Speech that is written down. tests/numpy/transcribe.py of the project makes the models and sounds, and compares what the library writes with a pass of its own."""
+import asyncio
+import os
+import sys
+import tempfile
+import unittest
+
+from common import needs_numpy
+from ggml_lite import AsyncModel, Error, Model, Piece
+
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../tests/numpy"))
+
+
+@needs_numpy
+class Speech(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        import numpy
+
+        try:
+            import gguf
+            import transcribe
+        except ImportError:
+            raise unittest.SkipTest("tests/numpy is missing") from None
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.model, cls.sound = (os.path.join(cls.folder.name, name) for name in ("m.gguf", "s.wav"))
+        g = numpy.random.default_rng(4)
+        meta, weights, _ = transcribe.make_model(g)
+        gguf.write(cls.model, meta, weights)
+        transcribe.write_wav(cls.sound, transcribe.make_sound(g))
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def test_transcribe(self):
+        seen, notes = [], []
+        with Model(self.model, n_parallel=5) as model:
+            pieces = model.transcribe(self.sound, temperature_step=0, each=seen.append, note=notes.append)
+            self.assertTrue(pieces)
+            self.assertIsInstance(pieces[0], Piece)
+            self.assertEqual(pieces, seen)
+            self.assertTrue(any("language" in note for note in notes))
+            with open(self.sound, "rb") as file:
+                self.assertEqual(model.transcribe(file.read(), temperature_step=0), pieces)
+            self.assertEqual({p.language for p in model.transcribe(self.sound, language="german", temperature_step=0)}, {"de"})
+            with self.assertRaises(Error):
+                model.transcribe(self.sound, each=lambda piece: False)
+            with self.assertRaises(ZeroDivisionError):
+                model.transcribe(self.sound, each=lambda piece: 1 / 0)
+            with self.assertRaisesRegex(Error, "klingon"):
+                model.transcribe(self.sound, language="klingon")
+            with self.assertRaisesRegex(Error, "nowhere.wav"):
+                model.transcribe("nowhere.wav")
+            with self.assertRaises(ValueError):
+                model.transcribe(self.sound, beams=0)
+            with self.assertRaisesRegex(Error, "reads no text"):
+                model.generate("a")
+
+            async def later():
+                return await AsyncModel(model).transcribe(self.sound, temperature_step=0)
+
+            self.assertEqual(asyncio.run(later()), pieces)
+
+    def test_no_ears(self):
+        with Model("builtin:stories") as model, self.assertRaisesRegex(Error, "does not hear"):
+            model.transcribe(self.sound)
+
+
+if __name__ == "__main__":
+    unittest.main()
