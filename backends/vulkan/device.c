@@ -236,19 +236,24 @@ static uint32_t count_units(const answers *a) {
     return type < sizeof typical / sizeof *typical && typical[type] ? typical[type] : 16;
 }
 
+/* Returns how many storage buffers a shader can use. */
+static uint32_t most_buffers(const VkPhysicalDeviceLimits *l) {
+    const uint32_t of_stage = l->maxPerStageDescriptorStorageBuffers,
+                   of_set = l->maxDescriptorSetStorageBuffers;
+    return of_stage < of_set ? of_stage : of_set;
+}
+
 /* Vulkan promises only 4 storage buffers for a shader. */
 static ggl_status check_limits(const answers *a, ggl_error *err) {
     const VkPhysicalDeviceProperties *p = &a->properties.properties;
-    const uint32_t of_stage = p->limits.maxPerStageDescriptorStorageBuffers,
-                   of_set = p->limits.maxDescriptorSetStorageBuffers,
-                   most = of_stage < of_set ? of_stage : of_set;
-    if (most >= VK_MAX_BIND)
+    const uint32_t most = most_buffers(&p->limits);
+    if (most >= VK_LEAST_BIND)
         return GGL_OK;
     return ggl_fail(
         err, GGL_UNSUPPORTED,
         "%s: its shaders can use %u storage buffers; this backend needs %d. Use another "
         "device, such as cpu",
-        p->deviceName, most, VK_MAX_BIND);
+        p->deviceName, most, VK_LEAST_BIND);
 }
 
 /* Returns the kind of handles of memory that the device makes and takes; 0: none. */
@@ -281,6 +286,7 @@ static void set_limits(vk_backend *b, const bool *has, const answers *a) {
         .shared_size = l->maxComputeSharedMemorySize,
         .local_size =
             (uint32_t)smaller(l->maxComputeWorkGroupInvocations, l->maxComputeWorkGroupSize[0]),
+        .n_bind = (uint32_t)smaller(most_buffers(l), VK_MAX_BIND),
         .units = count_units(a),
         .import_align = smaller(a->import.minImportedHostPointerAlignment, SIZE_MAX),
         .shared_kind = b->features.peer ? shared_kind(b, has[EXT_DMA_BUF]) : 0,

@@ -26,8 +26,10 @@ enum {
     ALIGN = 256, /* of the result in the scratch */
     BLOCK = 32,  /* numbers that are rounded together, and the words that they become */
     BLOCK_WORDS = 12,
-    SPANS = 256, /* most workgroups among which the positions of a query are divided */
-    GROUPS = 8   /* of 64; with fewer on a unit, positions are divided among several */
+    SPANS = 256,      /* most workgroups among which the positions of a query are divided */
+    GROUPS = 8,       /* of 64; with fewer on a unit, positions are divided among several */
+    MOST_ALIGN = 256, /* of bindings, so that what is before an operand has less than 64 numbers */
+    FEW_TOKENS = 8    /* that see later ones: up to so many, attend.comp processes them */
 };
 
 /* OPTIONS of shaders/attend.glsl */
@@ -42,7 +44,11 @@ enum {
     MIXED = 128,
     WIDE_TILES = 256,
     CODED_K = 512,
-    CODED_V = 1024
+    CODED_V = 1024,
+    END = 2048,
+    BIAS = 4096, /* this and the next ones: attend_distance.glsl */
+    REL_K = 8192,
+    REL_Q = 16384
 };
 
 static bool has(const ggl_operand *o) {
@@ -145,6 +151,12 @@ static int64_t tile_of(const shape *s) {
     return s->matrix ? TILE_MATRIX : TILE;
 }
 
+/* True if the step has operands that only attend.comp and attend_tiles.comp read. */
+static bool has_more(const ggl_step *step) {
+    return has(&step->src[ATTEND_END]) || has(&step->src[ATTEND_BIAS]) ||
+           has(&step->src[ATTEND_REL_ROW]);
+}
+
 /* True if attend_matrix.comp computes this number of queries of each head of the store. */
 static bool uses_matrix(const vk_backend *b, const shape *s, int64_t pairs) {
     const vk_limits *l = &b->limits;
@@ -156,7 +168,15 @@ static bool uses_matrix(const vk_backend *b, const shape *s, int64_t pairs) {
            s->halves <= ggl_vk_most_bound(b);
 }
 
-static shape shape_of(const vk_backend *b, const ggl_step *step, int64_t n_batch) {
+/* True if tiles compute the queries. Of tokens that see later ones, they compute all batches but the smallest, in which products have
+ * other bits, too, and their positions are not divided: so an element's bits do not depend on the others of the batch. */
+static bool uses_tiles(const ggl_step *step, const shape *s, int64_t first, int64_t pairs) {
+    const bool many = has(&step->src[ATTEND_END]) ? first + s->n_batch > FEW_TOKENS : pairs >= TILE;
+    return s->matrix || (many && s->dims <= TILE_DIMS);
+}
+
+/* first: tokens of the batch that earlier pieces have. */
+static shape shape_of(const vk_backend *b, const ggl_step *step, int64_t first, int64_t n_batch) {
     const ggl_tensor *cache = step->node->src[ATTEND_KV];
     shape s = {.keys = cache->store[0],
                .values = cache->store[1],
@@ -174,10 +194,10 @@ static shape shape_of(const vk_backend *b, const ggl_step *step, int64_t n_batch
         s.queries *= 2;
     s.n_groups = ceil_div(pairs, s.queries) * s.keys->ne[1];
     s.halves = (size_t)(n_batch * step->dst.ne[1]) * ggl_vk_halves_size(s.keys->ne[0]);
-    s.matrix = uses_matrix(b, &s, pairs);
-    if (s.matrix || (pairs >= TILE && s.dims <= TILE_DIMS))
+    s.matrix = !has_more(step) && uses_matrix(b, &s, pairs);
+    if (uses_tiles(step, &s, first, pairs))
         s.n_tiles = ceil_div(pairs, tile_of(&s)) * s.keys->ne[1];
-    s.spans = spans_of(b, step, &s);
+    s.spans = s.n_tiles && has(&step->src[ATTEND_END]) ? 1 : spans_of(b, step, &s);
     return s;
 }
 
@@ -211,7 +231,7 @@ static size_t scratch_of(const ggl_step *step, const shape *s) {
 static size_t attend_scratch(const vk_backend *b, const ggl_step *step, int64_t n) {
     size_t most = 0;
     for (int64_t i = 1; i <= n; i++) {
-        const shape s = shape_of(b, step, i);
+        const shape s = shape_of(b, step, 0, i);
         const size_t size = scratch_of(step, &s);
         most = size > most ? size : most;
     }
@@ -229,12 +249,15 @@ static uint32_t options_of(const ggl_step *step, const shape *s) {
     return (ggl_attend_window(step->node) > 0 ? WINDOW : 0) | (!isnan(num[ATTEND_CAP]) ? CAP : 0) |
            (has(&step->src[ATTEND_SINKS]) ? SINKS : 0) |
            (has(&step->src[ATTEND_ALIBI]) ? ALIBI : 0) | (s->spans > 1 ? SPLIT : 0) |
-           (s->values ? 0 : IN_KEYS) | (s->keys->ring ? RING : 0);
+           (s->values ? 0 : IN_KEYS) | (s->keys->ring ? RING : 0) |
+           (has(&step->src[ATTEND_END]) ? END : 0) | (has(&step->src[ATTEND_BIAS]) ? BIAS : 0) |
+           (has(&step->src[ATTEND_REL_K]) ? REL_K : 0) |
+           (has(&step->src[ATTEND_REL_Q]) ? REL_Q : 0);
 }
 
-/* True if the tokens of a tile may have different slots. Such tiles are left to attend.comp. */
+/* True if the tokens of a tile may have different slots, and such tiles are left to attend.comp. */
 static bool may_mix(const vk_emit *e, const shape *s) {
-    return e->n_slots > 1 && s->n_batch > 1 &&
+    return !has(&e->step->src[ATTEND_END]) && e->n_slots > 1 && s->n_batch > 1 &&
            e->step->dst.ne[1] / s->keys->ne[1] % tile_of(s) != 0;
 }
 
@@ -252,12 +275,47 @@ static vk_shader tiles_shader_of(const vk_features *f, const shape *s) {
     return shader[s->coded_tiles][f->half];
 }
 
+/* What is the same for all dispatches of a step that has the operands of attend_distance.glsl. */
+typedef struct distances {
+    uint32_t bias_most, bias_step, rel_most, rel_rows, k_step, k_head, q_step, q_head;
+} distances;
+
+static distances distances_of(const vk_emit *e) {
+    const ggl_operand *src = e->step->src, *bias = &src[ATTEND_BIAS], *k = &src[ATTEND_REL_K],
+                      *q = &src[ATTEND_REL_Q], *row = &src[ATTEND_REL_ROW];
+    return (distances){.bias_most = has(bias) ? (uint32_t)bias->ne[0] / 2 : 0,
+                       .bias_step = ggl_vk_stride(e, bias, 1),
+                       .rel_most = has(row) ? (uint32_t)row->ne[0] / 2 : 0,
+                       .rel_rows = has(row) ? (uint32_t)(has(k) ? k : q)->ne[1] : 0,
+                       .k_step = ggl_vk_stride(e, k, 1),
+                       .k_head = ggl_vk_stride(e, k, 2),
+                       .q_step = ggl_vk_stride(e, q, 1),
+                       .q_head = ggl_vk_stride(e, q, 2)};
+}
+
+#define DISTANCES(x)                                                                               \
+    .bias_most = x.bias_most, .bias_step = x.bias_step, .rel_most = x.rel_most,                    \
+    .rel_rows = x.rel_rows, .rel_k_step = x.k_step, .rel_k_head = x.k_head,                        \
+    .rel_q_step = x.q_step, .rel_q_head = x.q_head
+
+/* Binds what only some attention has: the ends of texts, and operands by distance. */
+static void bind_more(vk_emit *e, vk_call *c, vk_push_attend *p) {
+    static const int begins[] = {ATTEND_END, ATTEND_BIAS, ATTEND_REL_K, ATTEND_REL_Q};
+    if (!has_more(e->step))
+        return;
+    for (int i = 0; i < 4; i++)
+        p->begins |= ggl_vk_bind(e, c, &e->step->src[begins[i]], false) << 8 * i;
+    p->rel_row_at = ggl_vk_bind(e, c, &e->step->src[ATTEND_REL_ROW], false);
+    assert(ggl_vk_stride(e, &e->step->src[ATTEND_END], GGL_BATCH_DIM) <= 1);
+}
+
 /* Chooses the shader, and its constants and workgroups. */
 static vk_call call_of(const vk_emit *e, const shape *s, bool tiles, uint32_t options) {
     const vk_features *f = &e->b->features;
     const ggl_type k = s->keys->type, v = value_type(s);
     const uint32_t dims = (uint32_t)s->dims, key_dims = (uint32_t)s->keys->ne[0];
     const vk_matrix *m = &e->b->limits.matrix;
+    const distances x = distances_of(e);
     if (tiles && s->matrix)
         return (vk_call){.shader = VK_SHADER_ATTEND_MATRIX,
                          VK_SPEC(attend_matrix, .local = local_matrix(e->b), .type_k = k,
@@ -270,7 +328,7 @@ static vk_call call_of(const vk_emit *e, const shape *s, bool tiles, uint32_t op
         return (vk_call){.shader = tiles_shader_of(f, s),
                          VK_SPEC(attend_tiles, .local = LOCAL_TILES, .type_k = k, .type_v = v,
                                  .e = dims, .d = key_dims,
-                                 .options = options | (s->coded_tiles ? CODED_K : 0)),
+                                 .options = options | (s->coded_tiles ? CODED_K : 0), DISTANCES(x)),
                          .groups = {ggl_vk_groups(s->n_tiles * s->spans, 1)}};
     return (vk_call){.shader = shader_of(f, s),
                      VK_SPEC(attend, .local = LOCAL, .type_k = k, .type_v = v, .q = s->queries,
@@ -278,7 +336,7 @@ static vk_call call_of(const vk_emit *e, const shape *s, bool tiles, uint32_t op
                              .options = options | (s->n_tiles ? MIXED : 0) |
                                         (s->matrix ? WIDE_TILES : 0) | (s->coded_k ? CODED_K : 0) |
                                         (s->coded_v ? CODED_V : 0),
-                             .ahead = f->ahead ? 16 : 4),
+                             .ahead = f->ahead ? 16 : 4, DISTANCES(x)),
                      .groups = {ggl_vk_groups(s->n_groups * s->spans, 1)}};
 }
 
@@ -334,6 +392,7 @@ static ggl_status emit_spans(vk_emit *e, const shape *s, bool tiles, ggl_error *
     steps_of(e, sinks, 0, p->sinks_step);
     p->alibi_at = ggl_vk_bind(e, &c, alibi, false);
     steps_of(e, alibi, 0, p->alibi_step);
+    bind_more(e, &c, p);
     assert(p->k_at % 16 == 0 && p->v_at % 16 == 0 && (s->spans == 1 || p->y_at % 4 == 0));
     p->n_pos = (uint32_t)s->keys->n_pos;
     p->n_slots = (uint32_t)e->n_slots;
@@ -410,7 +469,7 @@ static ggl_status emit_and_round(vk_emit *e, const shape *s, ggl_error *err) {
 }
 
 static ggl_status attend_emit(vk_emit *e, ggl_error *err) {
-    const shape s = shape_of(e->b, e->step, n_batch_of(e));
+    const shape s = shape_of(e->b, e->step, e->first, n_batch_of(e));
     return rounding(e->step) && !rounds_itself(&s) ? emit_and_round(e, &s, err)
                                                    : emit_all(e, &s, err);
 }
@@ -421,17 +480,16 @@ static int attend_chain(const vk_backend *b, const ggl_step *step, int n) {
     return step->dst.region < 0 ? ggl_vk_and_form(step, n, 1) : 1;
 }
 
-static bool is_f32(const ggl_tensor *t) {
-    return !t || t->type == GGL_F32;
-}
-
 static const char *attend_refuses(const vk_backend *b, const ggl_tensor *node) {
-    (void)b;
-    if (!is_f32(node->src[ATTEND_Q]) || !is_f32(node->src[ATTEND_SINKS]) ||
-        !is_f32(node->src[ATTEND_ALIBI]))
-        return "attention needs f32 values";
-    if (node->src[ATTEND_END] || node->src[ATTEND_BIAS] || node->src[ATTEND_REL_ROW])
-        return "attention to later rows, and biases and rows by distance, are not supported";
+    static const int floats[] = {ATTEND_Q,     ATTEND_SINKS, ATTEND_ALIBI,  ATTEND_BIAS,
+                                 ATTEND_REL_K, ATTEND_REL_Q, ATTEND_REL_ROW};
+    for (size_t i = 0; i < sizeof floats / sizeof *floats; i++)
+        if (node->src[floats[i]] && node->src[floats[i]]->type != GGL_F32)
+            return "attention needs f32 values";
+    const bool more = node->src[ATTEND_END] || node->src[ATTEND_BIAS] || node->src[ATTEND_REL_ROW];
+    if (more && (b->limits.n_bind < VK_MAX_BIND || b->limits.offset_align > MOST_ALIGN))
+        return "attention to later rows, and biases and rows by distance, need a device whose "
+               "shaders can use 14 storage buffers";
     return node->src[ATTEND_Q]->ne[0] > MOST_DIMS || node->ne[0] > MOST_DIMS
                ? "attention supports heads of at most 2048 dimensions"
                : NULL;

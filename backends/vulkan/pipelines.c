@@ -86,7 +86,7 @@ ggl_status ggl_vk_pipelines_open(vk_backend *b, ggl_error *err) {
     if (!b->pipelines)
         return ggl_fail(err, GGL_NOMEM, "out of memory for a backend");
     VkResult r = create_cache(b);
-    for (int n = 1; n <= VK_MAX_BIND && r == VK_SUCCESS; n++)
+    for (int n = 1; n <= (int)b->limits.n_bind && r == VK_SUCCESS; n++)
         r = create_layout(b, n);
     return r == VK_SUCCESS ? GGL_OK : ggl_vk_fail(err, r, "pipelines");
 }

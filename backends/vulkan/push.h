@@ -32,8 +32,10 @@ typedef struct vk_push_attend {
     float cap;
     uint32_t n_spans;
     uint32_t sums_at;
+    uint32_t begins;
+    uint32_t rel_row_at;
 } vk_push_attend;
-_Static_assert(sizeof(vk_push_attend) == 120, "as in attend.glsl");
+_Static_assert(sizeof(vk_push_attend) == 128, "as in attend.glsl");
 
 typedef struct vk_push_attend_merge {
     uint32_t n_heads;

@@ -16,8 +16,36 @@ typedef struct vk_spec_attend {
     uint32_t d;
     uint32_t options;
     uint32_t ahead;
+    uint32_t bias_most;
+    uint32_t bias_step;
+    uint32_t rel_most;
+    uint32_t rel_rows;
+    uint32_t rel_k_step;
+    uint32_t rel_k_head;
+    uint32_t rel_q_step;
+    uint32_t rel_q_head;
 } vk_spec_attend;
-_Static_assert(sizeof(vk_spec_attend) == 32, "as in attend.comp");
+_Static_assert(sizeof(vk_spec_attend) == 64, "as in attend.comp");
+
+typedef struct vk_spec_attend_distance {
+    uint32_t unused_0;
+    uint32_t unused_1;
+    uint32_t unused_2;
+    uint32_t unused_3;
+    uint32_t unused_4;
+    uint32_t unused_5;
+    uint32_t unused_6;
+    uint32_t unused_7;
+    uint32_t bias_most;
+    uint32_t bias_step;
+    uint32_t rel_most;
+    uint32_t rel_rows;
+    uint32_t rel_k_step;
+    uint32_t rel_k_head;
+    uint32_t rel_q_step;
+    uint32_t rel_q_head;
+} vk_spec_attend_distance;
+_Static_assert(sizeof(vk_spec_attend_distance) == 64, "as in attend_distance.glsl");
 
 typedef struct vk_spec_attend_matrix {
     uint32_t local;
@@ -49,8 +77,18 @@ typedef struct vk_spec_attend_tiles {
     uint32_t e;
     uint32_t d;
     uint32_t options;
+    uint32_t unused_6;
+    uint32_t unused_7;
+    uint32_t bias_most;
+    uint32_t bias_step;
+    uint32_t rel_most;
+    uint32_t rel_rows;
+    uint32_t rel_k_step;
+    uint32_t rel_k_head;
+    uint32_t rel_q_step;
+    uint32_t rel_q_head;
 } vk_spec_attend_tiles;
-_Static_assert(sizeof(vk_spec_attend_tiles) == 24, "as in attend_tiles.comp");
+_Static_assert(sizeof(vk_spec_attend_tiles) == 64, "as in attend_tiles.comp");
 
 typedef struct vk_spec_cache {
     uint32_t local;
@@ -322,6 +360,7 @@ _Static_assert(sizeof(vk_spec_weighted) == 68, "as in weighted.comp");
 typedef union vk_spec {
     uint32_t word[VK_MAX_SPEC];
     vk_spec_attend attend;
+    vk_spec_attend_distance attend_distance;
     vk_spec_attend_matrix attend_matrix;
     vk_spec_attend_merge attend_merge;
     vk_spec_attend_tiles attend_tiles;

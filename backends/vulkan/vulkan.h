@@ -13,7 +13,8 @@
 #include "spec.h"
 
 enum {
-    VK_MAX_BIND = 9,
+    VK_LEAST_BIND = 9,  /* buffers of a shader, without which a device is refused */
+    VK_MAX_BIND = 14,   /* of attention to later rows, or by distance */
     VK_MAX_PUSH = 32,   /* words: the 128 bytes that every device supports */
     VK_MAX_LOCAL = 128, /* invocations per workgroup that every device supports */
     VK_MAX_GROUPS = 65535
@@ -59,6 +60,7 @@ typedef struct vk_limits {
     uint32_t max_range;    /* most bytes of a binding */
     uint32_t shared_size;  /* bytes of shared memory of a workgroup */
     uint32_t local_size;   /* most invocations of a workgroup */
+    uint32_t n_bind;       /* most buffers of a shader: VK_LEAST_BIND to VK_MAX_BIND */
     vk_matrix matrix;      /* with the feature */
     uint32_t units;        /* that run workgroups beside each other */
     size_t import_align;   /* alignment of imported host memory */

@@ -29,6 +29,7 @@ layout(constant_id = 7) const uint AHEAD = 4; /* loads before the first is used:
 
 #define TILE (WIDE_TILES ? 64 : 32)
 #include "attend.glsl"
+#include "attend_distance.glsl"
 
 const uint L = PAGE;                   /* invocations */
 const uint FOURS = PAGE / 4;           /* of positions of a page */
@@ -112,15 +113,14 @@ void multiply_keys(uint page, out vec4 s[Q]) {
 void set_queries(uint first, uint store_head) {
     if (me() < Q) {
         uint token = token_of(min(first + me(), n_pairs() - 1));
-        int pos = positions[pos_at + token * pos_step];
-        q_from[me()] = WINDOW ? max(pos - window + 1, 0) : 0;
-        q_last[me()] = first + me() < n_pairs() ? pos : -1;
+        ivec2 rows = seen_by(token);
+        q_from[me()] = rows.x;
+        q_last[me()] = first + me() < n_pairs() ? rows.y : -1;
         q_slot[me()] = slots[slot_at + token * slot_step];
     }
     uint at[Q];
     [[unroll]] for (uint q = 0; q < Q; q++) {
-        uint pair = min(first + q, n_pairs() - 1);
-        at[q] = q_at + token_of(pair) * q_step[1] + head_of(pair, store_head) * q_step[0];
+        at[q] = query_at(min(first + q, n_pairs() - 1), store_head);
     }
     load_queries(at);
     [[unroll]] for (uint k = 0; k < OWN; k++) {
@@ -144,7 +144,7 @@ bool sees(uint takes, uint q, int p) {
 
 /* Adds the parts of own scores, and finishes them; hidden ones are -infinity. Leaves the largest
  * of four in part[]. */
-void set_scores(uint first, uint store_head, uint takes, int begin, out vec4 s[OWN]) {
+void set_scores(uint first, uint store_head, uint takes, uint k_page, int begin, out vec4 s[OWN]) {
     [[unroll]] for (uint k = 0; k < OWN; k++) {
         uint o = me() + k * L, q = o / FOURS, pair = min(first + q, n_pairs() - 1);
         s[k] = vec4(-INFINITY);
@@ -152,11 +152,14 @@ void set_scores(uint first, uint store_head, uint takes, int begin, out vec4 s[O
             vec4 all = partial[o];
             [[unroll]] for (uint i = 1; i < PARTS; i++)
                 all += partial[i * SCORES + o];
+            int pos = END ? position_of(token_of(pair)) : q_last[q];
+            if (RELATIVE)
+                all += relative(k_page, o % FOURS, store_head, pair, begin + int(o % FOURS * 4) - pos);
             float most = -INFINITY;
             [[unroll]] for (uint i = 0; i < 4; i++) {
                 int p = begin + int(o % FOURS * 4 + i);
                 if (sees(takes, q, p))
-                    s[k][i] = score_of(all[i], token_of(pair), head_of(pair, store_head), q_last[q], p);
+                    s[k][i] = biased_score_of(all[i], token_of(pair), head_of(pair, store_head), pos, p);
                 most = larger(most, s[k][i]);
             }
             part[o] = most;
@@ -253,7 +256,7 @@ void one_page(uint pair, uint slot, uint store_head, uint takes, uint number, ui
     [[unroll]] for (uint q = 0; q < Q; q++)
         partial[(me() / FOURS * Q + q) * FOURS + me() % FOURS] = s[q];
     barrier();
-    set_scores(pair, store_head, takes, begin, own);
+    set_scores(pair, store_head, takes, k_page, begin, own);
     if (CODED_V)
         set_units(takes, begin, edge);
     barrier();

@@ -9,7 +9,8 @@ const bool WINDOW = (OPTIONS & 1) != 0, CAP = (OPTIONS & 2) != 0, SINKS = (OPTIO
            MIXED = (OPTIONS & 128) != 0, /* only tiles whose tokens have different slots */
            WIDE_TILES = (OPTIONS & 256) != 0, /* the tiles are those of attend_matrix.comp */
            CODED_K = (OPTIONS & 512) != 0,    /* codes of keys are multiplied (attend_codes.glsl, attend_tiles_codes.glsl), .. */
-           CODED_V = (OPTIONS & 1024) != 0;   /* .. and of values (attend_weights.glsl, for attend.comp), in integers */
+           CODED_V = (OPTIONS & 1024) != 0,   /* .. and of values (attend_weights.glsl, for attend.comp), in integers */
+           END = (OPTIONS & 2048) != 0;       /* tokens see all rows of their text, also later ones */
 
 layout(set = 0, binding = 0) readonly buffer Queries { float queries[]; };
 /* The stores, in words, and in twos and fours of them: rows of a page are aligned accordingly. */
@@ -26,6 +27,7 @@ layout(set = 0, binding = 5) readonly buffer Slots { int slots[]; };
 layout(set = 0, binding = 6) readonly buffer Pages { int pages[]; };
 layout(set = 0, binding = 7) readonly buffer Sinks { float sinks[]; };
 layout(set = 0, binding = 8) readonly buffer Alibi { float alibi[]; };
+layout(set = 0, binding = 9) readonly buffer Ends { int ends[]; };
 
 layout(push_constant) uniform Push {
     uint n_heads, n_store_heads, n_batch;
@@ -40,6 +42,9 @@ layout(push_constant) uniform Push {
     float scale, cap;
     uint n_spans;
     uint sums_at;                         /* weighted sums of partial results, in vectors */
+    /* Where ends, biases, rel_k and rel_q begin in their bindings: a byte of `begins` each. Bindings are aligned to at most 256
+     * bytes, so these are less than 64. */
+    uint begins, rel_row_at;
 };
 
 #include "functions.glsl"
@@ -216,6 +221,26 @@ uint head_of(uint pair, uint store_head) {
     return store_head * per + pair % per;
 }
 
+/* Where the query of a pair begins. */
+uint query_at(uint pair, uint store_head) {
+    return q_at + token_of(pair) * q_step[1] + head_of(pair, store_head) * q_step[0];
+}
+
+int position_of(uint token) {
+    return positions[pos_at + token * pos_step];
+}
+
+/* Returns the first and the last position that a token sees, by the rule of ggl_visible_rows (ggl/internal/graph.h). */
+ivec2 seen_by(uint token) {
+    int pos = position_of(token), end = END ? ends[(begins & 0xff) + token] : 0, back = window - 1, last = pos;
+    if (end > 0) {
+        back = window / 2;
+        last = WINDOW && end - 1 - pos > back ? pos + back : end - 1;
+    }
+    int first = WINDOW ? max(pos - back, 0) : 0;
+    return ivec2(END ? min(first, last) : first, last);
+}
+
 /* Whether the tokens of the tile from pair `first` on have the same slot; with one slot, others are
  * none. attend_tiles.comp or attend_matrix.comp processes these tiles, attend.comp the others. */
 bool in_one_slot(uint first) {
@@ -229,13 +254,13 @@ bool in_one_slot(uint first) {
     return same;
 }
 
-/* Turns the product of a query and the key of position p into a score. */
+/* Turns the product of a query at position `pos` and the key at position p into a score. */
 float score_of(float product, uint token, uint head, int pos, int p) {
     float s = product * scale;
     if (CAP)
         s = cap * tanh_of(s / cap);
     if (ALIBI)
-        s -= alibi[alibi_at + head * alibi_step[0] + token * alibi_step[1]] * float(pos - p);
+        s -= alibi[alibi_at + head * alibi_step[0] + token * alibi_step[1]] * abs(float(pos - p));
     return s;
 }
 

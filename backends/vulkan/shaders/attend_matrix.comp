@@ -98,24 +98,19 @@ uint own_column() {
 
 const uint Q_POWER = (D + DEEP - 1) / DEEP * (DEEP / 8); /* where a query's power is (linear_halves.comp) */
 
-uint query_at(uint first, uint q, uint store_head) {
-    uint pair = min(first + q, n_pairs() - 1);
-    return q_at + token_of(pair) * q_step[1] + head_of(pair, store_head) * q_step[0];
-}
-
 /* Sets up the queries from pair `first` on, among those that read this head of the store. */
 void set_queries(uint first, uint store_head) {
     barrier();
     for (uint q = me(); q < TILE; q += LOCAL) {
         set_seen(first, q);
-        power[q] = uintBitsToFloat(halves[query_at(first, q, store_head) + Q_POWER].x);
+        power[q] = uintBitsToFloat(halves[query_at(min(first + q, n_pairs() - 1), store_head) + Q_POWER].x);
     }
     if (me() == 0)
         grew = odd[0] = odd[1] = 0;
     n_pages = n_pieces = 0;
     [[unroll]] for (uint i = 0; i < Q_LOADS; i++) {
         uint o = me() + i * LOCAL;
-        query_from[i] = query_at(first, o / (DEEP / 8), store_head) + o % (DEEP / 8);
+        query_from[i] = query_at(min(first + o / (DEEP / 8), n_pairs() - 1), store_head) + o % (DEEP / 8);
     }
     [[unroll]] for (uint i = 0; i < SHARES; i++) {
         top[i] = -INFINITY;

@@ -1,17 +1,27 @@
 /* Shared by attend_tiles.comp and attend_matrix.comp: which positions the queries of a tile see. */
 
 shared int q_from[TILE], q_last[TILE]; /* positions that queries see; last -1: no query */
+shared int q_slot[END ? TILE : 1];     /* with END a tile may have several slots, one of which is processed at a time */
+int own_slot;                          /* this one */
 
 /* Sets them for query q of the tile from pair `first` on. */
 void set_seen(uint first, uint q) {
     uint token = token_of(min(first + q, n_pairs() - 1));
-    int pos = positions[pos_at + token * pos_step], slot = slots[slot_at + token * slot_step];
-    q_from[q] = WINDOW ? max(pos - window + 1, 0) : 0;
-    q_last[q] = first + q < n_pairs() && slot >= 0 && uint(slot) < n_slots ? pos : -1;
+    int slot = slots[slot_at + token * slot_step];
+    bool takes = first + q < n_pairs() && slot >= 0 && uint(slot) < n_slots;
+    ivec2 rows = seen_by(token);
+    q_from[q] = rows.x;
+    q_last[q] = takes ? rows.y : -1;
+    if (END)
+        q_slot[q] = takes ? slot : -1;
+}
+
+bool is_own(uint q) {
+    return !END || q_slot[q] == own_slot;
 }
 
 bool sees(uint q, int p) {
-    return p >= q_from[q] && p <= q_last[q];
+    return is_own(q) && p >= q_from[q] && p <= q_last[q];
 }
 
 struct seen {
@@ -23,7 +33,9 @@ struct seen {
 seen all_seen(uint span) {
     seen s = seen(0x7fffffff, -1, 0, 0x7fffffff, 1, 0);
     for (uint q = 0; q < TILE; q++)
-        if (q_last[q] >= 0) {
+        if (q_last[q] >= 0 && !is_own(q)) {
+            s.all_to = -1;
+        } else if (q_last[q] >= 0) {
             s.from = min(s.from, q_from[q]);
             s.to = max(s.to, q_last[q]);
             s.all_from = max(s.all_from, q_from[q]);

@@ -9,7 +9,7 @@
  * the same head of the store, in the same slot, page by page. Keys, queries and values are decoded
  * to shared memory in pieces, whose words are loaded while the piece before is multiplied. An
  * invocation computes the scores of 4 queries and 4 positions, and then some weighted sums, over all
- * positions. With IDOT the scores of keys with codes are integer dot products (attend_tiles_codes.glsl). With SPLIT it writes
+ * positions. With END, tokens of a tile may have different slots, one after the other. With IDOT the scores of keys with codes are integer dot products (attend_tiles_codes.glsl). With SPLIT it writes
  * partial results, as attend.comp does. */
 
 layout(local_size_x_id = 0) in; /* 128 */
@@ -21,6 +21,7 @@ layout(constant_id = 5) const uint OPTIONS = 0;
 
 #define TILE 32
 #include "attend.glsl"
+#include "attend_distance.glsl"
 #include "attend_seen.glsl"
 
 const uint L = 128;
@@ -58,13 +59,13 @@ vec4 sum[STRIPS][OWN];
 
 /* Sets up the queries from pair `first` on, among those that read this head of the store. */
 void set_queries(uint first, uint store_head) {
-    uint q = me() / QUARTERS, pair = min(first + q, n_pairs() - 1), token = token_of(pair);
+    uint q = me() / QUARTERS;
     barrier();
     if (me() % QUARTERS == 0)
         set_seen(first, q);
     if (CODED_K)
         round_queries(first, store_head);
-    own_query = q_at + token * q_step[1] + head_of(pair, store_head) * q_step[0];
+    own_query = query_at(min(first + q, n_pairs() - 1), store_head);
     top = -INFINITY;
     total = 0;
     [[unroll]] for (uint c = 0; c < STRIPS; c++)
@@ -142,15 +143,18 @@ void multiply_keys(uint page, out vec4 s[4]) {
 }
 
 /* Finishes own scores; hidden ones are -infinity. */
-void put_scores(uint first, uint store_head, int begin, vec4 s[4]) {
+void put_scores(uint first, uint store_head, uint k_page, int begin, vec4 s[4]) {
     uint four = me() % FOURS;
     [[unroll]] for (uint i = 0; i < 4; i++) {
         uint q = me() / FOURS * 4 + i, pair = min(first + q, n_pairs() - 1);
-        vec4 x = vec4(-INFINITY);
+        int pos = END ? position_of(token_of(pair)) : q_last[q];
+        vec4 all = s[i], x = vec4(-INFINITY);
+        if (RELATIVE)
+            all += relative(k_page, four, store_head, pair, begin + int(four * 4) - pos);
         [[unroll]] for (uint k = 0; k < 4; k++) {
             int p = begin + int(four * 4 + k);
             if (sees(q, p))
-                x[k] = score_of(s[i][k], token_of(pair), head_of(pair, store_head), q_last[q], p);
+                x[k] = biased_score_of(all[k], token_of(pair), head_of(pair, store_head), pos, p);
         }
         area[q * ROW + four] = x;
     }
@@ -256,8 +260,9 @@ void add_strip(uint page, uint lo, uint hi, uint c, bool edge) {
 
 /* --- tiles ------------------------------------------------------------------------------------ */
 
-/* Processes the positions that the queries see, as far as they belong to `span`. */
+/* Processes the positions that the queries of a slot see, as far as they belong to `span`. */
 void pages_of(uint pair, uint slot, uint store_head, uint span) {
+    own_slot = int(slot);
     seen all = all_seen(span);
     for (uint number = all.number; number <= all.last; number++) {
         int begin = int(number * PAGE);
@@ -265,10 +270,21 @@ void pages_of(uint pair, uint slot, uint store_head, uint span) {
              row = page_row(slot, store_head, number);
         vec4 s[4];
         multiply_keys(key_page(row), s);
-        put_scores(pair, store_head, begin, s);
+        put_scores(pair, store_head, key_page(row), begin, s);
         set_weights(begin);
         [[unroll]] for (uint c = 0; c < STRIPS; c++)
             add_strip(IN_KEYS ? key_page(row) : value_page(row), lo, hi, c, is_edge(all, begin));
+    }
+}
+
+/* Processes the slots of the tile's queries, each once. Each query has the bits that it would have alone. */
+void slots_of(uint pair, uint store_head, uint span) {
+    for (uint q = 0; q < TILE; q++) {
+        bool is_new = q_slot[q] >= 0;
+        for (uint i = 0; i < q; i++)
+            is_new = is_new && q_slot[i] != q_slot[q];
+        if (is_new)
+            pages_of(pair, uint(q_slot[q]), store_head, span);
     }
 }
 
@@ -300,11 +316,13 @@ void main() {
     for (uint u = gl_WorkGroupID.x; u < n; u += gl_NumWorkGroups.x) {
         uint span = u % n_spans, store_head = u / n_spans % n_store_heads,
              first = u / n_spans / n_store_heads * TILE;
-        if (!in_one_slot(first))
+        if (!END && !in_one_slot(first))
             continue;
-        uint slot = n_slots == 1 ? 0 : uint(slots[slot_at + token_of(first) * slot_step]);
         set_queries(first, store_head);
-        pages_of(first, slot, store_head, span);
+        if (END)
+            slots_of(first, store_head, span);
+        else
+            pages_of(first, n_slots == 1 ? 0 : uint(slots[slot_at + token_of(first) * slot_step]), store_head, span);
         store_results(first, store_head, span);
     }
 }

@@ -31,8 +31,7 @@ void round_query(uint from, uint q, uint b) {
 /* Rounds the queries from pair `first` on. */
 void round_queries(uint first, uint store_head) {
     for (uint o = me(); o < BLOCKS * TILE; o += L) {
-        uint pair = min(first + o % TILE, n_pairs() - 1),
-             at = q_at + token_of(pair) * q_step[1] + head_of(pair, store_head) * q_step[0];
+        uint at = query_at(min(first + o % TILE, n_pairs() - 1), store_head);
         round_query(at + o / TILE * BLOCK, o % TILE, o / TILE);
     }
 }
