@@ -61,12 +61,16 @@ static void mark_needed(ggl_tensor *const *node, size_t n) {
 }
 
 /* Sets the type of calls and of nodes that only move elements. A computed one is i32 if its source
- * (or body's result) is, else f32. A gather that is not computed has the type of its stack; an f64
- * constant counts as f32, because it is rounded before it is read (settle.c). */
-static void set_type(ggl_tensor *t) {
-    bool moved = t->op == GGL_OP_RESHAPE || t->op == GGL_OP_SPLIT || t->op == GGL_OP_PICK;
+ * (or body's result) is, else f32; but in a body, a part of a param has the param's type, because it may be read where it lies, in a
+ * weight. A gather that is not computed has the type of its stack; an f64 constant counts as f32, because it is rounded before it
+ * is read (settle.c). */
+static void set_type(ggl_tensor *t, bool in_body) {
+    bool part = t->op == GGL_OP_RESHAPE || t->op == GGL_OP_SPLIT,
+         moved = part || t->op == GGL_OP_PICK;
     const ggl_tensor *from = t->body ? t->body->result : moved ? t->src[0] : NULL;
-    if (from && t->computed)
+    if (from && t->computed && part && in_body && from->type != GGL_F64)
+        t->type = from->type;
+    else if (from && t->computed)
         t->type = from->type == GGL_I32 ? GGL_I32 : GGL_F32;
     else if (from && t->gather)
         t->type = from->type == GGL_F64 ? GGL_F32 : from->type;
@@ -88,7 +92,7 @@ static void mark_computed(ggl_tensor *const *node, size_t n) {
 }
 
 /* Sets the types of the n nodes, and `computed` and the types in their bodies. */
-static void mark_bodies_and_types(ggl_tensor *const *node, size_t n) {
+static void mark_bodies_and_types(ggl_tensor *const *node, size_t n, bool in_body) {
     for (size_t i = 0; i < n; i++) {
         ggl_body *b = node[i]->body;
         for (int k = 0; b && k < b->n_param; k++)
@@ -97,9 +101,9 @@ static void mark_bodies_and_types(ggl_tensor *const *node, size_t n) {
             bool result = b->result->gather && node[i]->needed;
             mark_computed(b->node, (size_t)b->n_node);
             b->result->computed |= result;
-            mark_bodies_and_types(b->node, (size_t)b->n_node);
+            mark_bodies_and_types(b->node, (size_t)b->n_node, true);
         }
-        set_type(node[i]);
+        set_type(node[i], in_body);
     }
 }
 
@@ -112,7 +116,7 @@ void ggl_graph_mark(ggl_graph *g) {
     mark_computed(g->nodes.at, g->nodes.n);
     for (size_t i = 0; i < g->outputs.n; i++)
         g->outputs.at[i]->computed |= g->outputs.at[i]->gather;
-    mark_bodies_and_types(g->nodes.at, g->nodes.n);
+    mark_bodies_and_types(g->nodes.at, g->nodes.n, false);
 }
 
 /* --- reading ---------------------------------------------------------------------------------- */

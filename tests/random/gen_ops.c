@@ -649,6 +649,26 @@ static int one_for_each_head(gen *g, int h) {
     }
 }
 
+/* For each head, biases of the distances -m .. m. */
+static int one_for_each_distance(gen *g, int h) {
+    const int ne[2] = {1 + 2 * choose(g, 9), h};
+    if (!chance(g, 3))
+        return -1;
+    return chance(g, 2) ? weight(g, 2, ne, ONE_OF(g, W_F32, W_F16), 2) : constant(g, 2, ne, 2);
+}
+
+/* Rows of relative positions, of the heads of the keys or of all, and the number of each distance's row, which may be no row. */
+static void add_relative(gen *g, int d, int heads, int *src) {
+    const int kind = choose(g, 3), n = 1 + choose(g, 9), n_row = 1 + 2 * choose(g, 8);
+    const int dims = chance(g, 2) ? 3 : 2, ne[3] = {d, n, heads};
+    if (!chance(g, 3))
+        return;
+    for (int k = 0; k < 2; k++)
+        if (kind == k || kind == 2)
+            src[5 + k] = chance(g, 2) ? weight(g, dims, ne, W_F32, 1) : constant(g, dims, ne, 1);
+    src[7] = chance(g, 2) ? weight(g, 1, &n_row, W_F32, n + 1) : constant(g, 1, &n_row, n + 1);
+}
+
 static int make_attend(gen *g) {
     int cache = last_cache(g);
     if (cache < 0)
@@ -656,10 +676,12 @@ static int make_attend(gen *g) {
     int k = node(g, cache)->src[0], v = node(g, cache)->src[1];
     int d = node(g, k)->ne[0], h = node(g, k)->ne[1] * (1 + choose(g, 2)), q = heads_of(g, d, h);
     int sinks = one_for_each_head(g, h), alibi = one_for_each_head(g, h);
+    int src[8] = {q, cache, sinks, alibi, one_for_each_distance(g, h), -1, -1, -1};
+    add_relative(g, d, node(g, k)->ne[1], src);
     double num[3] = {chance(g, 2) ? NAN : 0.25,
                      chance(g, 2) ? NAN : 1 + choose(g, chance(g, 2) ? 70 : 8),
                      chance(g, 3) ? 2 : NAN};
-    int y = add(g, R_ATTEND, 4, (const int[]){q, cache, sinks, alibi}, 3, num);
+    int y = add(g, R_ATTEND, 8, src, 3, num);
     g->p->node[y].batched = true;
     set_shape(g, y, node(g, q)->n_dims, (const int[]){node(g, v)->ne[0], h});
     set_magnitude(g, y, node(g, v)->magnitude);

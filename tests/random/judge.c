@@ -121,12 +121,21 @@ static void act(judge *j, const r_action *a) {
     j->n_changes += a->kind == R_CHANGE;
 }
 
+/* True if the node's elements are copies. The reference rounds values that other segments read to f32, and others not: so a copy and what
+ * it is of may differ by that. */
+static bool is_copy(const r_node *t) {
+    return t->op == R_CONCAT || t->op == R_REPEAT || t->op == R_TRANSPOSE || t->op == R_PICK ||
+           t->op == R_ROPE_HALF || t->op == R_ROPE_PAIR || t->op == R_AMAX || t->op == R_CALL;
+}
+
 /* What no other number is known to be equal to has an identity of its own. */
 static void identify(judge *j, int i, uint64_t salt) {
     for (int e = 0; e < r_count(&j->p->node[i]); e++) {
         number *x = &j->value[i][e];
         if (x->id == 0 && x->e > 0)
             x->id = r_mix(salt, (uint64_t)i << 32 | (uint64_t)e);
+        else if (x->e > 0 && j->given != JUDGE_CPU && is_copy(&j->p->node[i]))
+            x->id = r_mix(x->id, (uint64_t)i);
     }
 }
 

@@ -159,6 +159,7 @@ typedef struct attention {
     int size, e;              /* of a position; of a value's row */
     const number *rows;
     number query[MOST_ROW]; /* of the head, as its products take it */
+    number plain[MOST_ROW]; /* as its products with relative positions take it */
     int type_v;             /* of values with weights that are rounded; else W_F32 */
     int first, pos;
 } attention;
@@ -206,6 +207,29 @@ static double off_by_weights(const attention *a, int i, const double *share, dou
     return off / top_share;
 }
 
+/* Returns the index of the distance among those of -m .. m, of which there are n; farther ones are as m. */
+static int index_of(int distance, int n) {
+    const int m = n / 2;
+    return m + (distance < -m ? -m : distance > m ? m : distance);
+}
+
+/* Adds the product of x and the distance's row in a table to *v, and to its error and size. */
+static void add_relative(const judge *j, const r_node *t, const attention *a, int table, int p,
+                         const number *x, double *v, double *e, double *size) {
+    const r_node *all = &j->p->node[table], *row = &j->p->node[t->src[7]];
+    const int at = index_of(p - a->pos, row->ne[0]);
+    const float number_of = (float)element(j, t->src[7], at, 0, 0)->v;
+    const int last = all->ne[1] - 1, r = number_of >= last ? last
+                                         : number_of > 0   ? (int)number_of
+                                                           : 0;
+    for (int i = 0; i < a->d; i++) {
+        const number *y = element(j, table, i, r, all->ne[2] == 1 ? 0 : a->of);
+        *v += x[i].v * y->v;
+        *e += fabs(x[i].v) * y->e + fabs(y->v) * x[i].e + x[i].e * y->e;
+        *size += fabs(x[i].v * y->v);
+    }
+}
+
 static number score(const judge *j, const r_node *t, const attention *a, int p) {
     const number *q = a->query, *k = a->rows + p * a->size + a->of * a->d;
     double v = 0, e = 0, size = 0, cap = t->num[2];
@@ -215,7 +239,11 @@ static number score(const judge *j, const r_node *t, const attention *a, int p) 
         e += fabs(q[i].v) * k[i].e + fabs(k[i].v) * q[i].e + q[i].e * k[i].e;
         size += fabs(q[i].v * k[i].v);
     }
-    number s = rounded(v * scale, fabs(scale) * (e + a->d * UNIT * size), 2);
+    if (t->src[5] >= 0)
+        add_relative(j, t, a, t->src[5], p, a->plain, &v, &e, &size);
+    if (t->src[6] >= 0)
+        add_relative(j, t, a, t->src[6], p, k, &v, &e, &size);
+    number s = rounded(v * scale, fabs(scale) * (e + (a->d + 2) * UNIT * size), 2);
     if (!isnan(cap)) {
         double off = s.e;
         s = rounded(cap * tanh(s.v / cap), off, 10);
@@ -224,6 +252,11 @@ static number score(const judge *j, const r_node *t, const attention *a, int p) 
         number slope = *element(j, t->src[3], a->head, 0, 0);
         double far = a->pos - p;
         s = rounded(s.v - slope.v * far, s.e + slope.e * far + UNIT * fabs(slope.v * far), 1);
+    }
+    if (t->src[4] >= 0) {
+        const int at = index_of(p - a->pos, j->p->node[t->src[4]].ne[0]);
+        number bias = *element(j, t->src[4], at, a->head, 0);
+        s = rounded(s.v + bias.v, s.e + bias.e, 1);
     }
     return s;
 }
@@ -280,6 +313,7 @@ void judge_attend(judge *j, int i, const r_token *token) {
     for (a.head = 0; a.head < q->ne[1]; a.head++) {
         a.of = a.head * k->ne[1] / q->ne[1];
         memcpy(a.query, j->value[t->src[0]] + a.head * a.d, (size_t)a.d * sizeof *a.query);
+        memcpy(a.plain, a.query, sizeof a.query);
         if (w_is_quantized(j->p->type_k)) /* keys of other types are multiplied as floats */
             prepare(j, j->p->type_k, a.query, a.d);
         attend_head(j, t, &a, j->value[i] + a.head * a.e);

@@ -72,6 +72,32 @@ static bool no_alibi(r_program *p, int i) {
     return had;
 }
 
+static bool no_biases(r_program *p, int i) {
+    r_node *t = &p->node[i];
+    bool had = t->op == R_ATTEND && t->src[4] >= 0;
+    t->src[4] = had ? -1 : t->src[4];
+    return had;
+}
+
+static bool no_relative(r_program *p, int i) {
+    r_node *t = &p->node[i];
+    bool had = t->op == R_ATTEND && t->src[7] >= 0;
+    for (int k = 5; had && k < 8; k++)
+        t->src[k] = -1;
+    return had;
+}
+
+/* As if the first table were the second one. */
+static bool other_table(r_program *p, int i) {
+    r_node *t = &p->node[i];
+    if (t->op != R_ATTEND || (t->src[5] >= 0) == (t->src[6] >= 0))
+        return false;
+    const int was = t->src[5];
+    t->src[5] = t->src[6];
+    t->src[6] = was;
+    return true;
+}
+
 static bool wider_window(r_program *p, int i) {
     r_node *t = &p->node[i];
     if (t->op != R_ATTEND || isnan(t->num[1]))
@@ -224,6 +250,9 @@ static const struct {
     {"linear without its bias", no_bias},
     {"attend without sinks", no_sinks},
     {"attend without alibi", no_alibi},
+    {"attend without biases", no_biases},
+    {"attend without relative positions", no_relative},
+    {"attend with keys' relative positions for queries", other_table},
     {"attend with a window one wider", wider_window},
     {"attend with a scale a thousandth larger", other_scale},
     {"attend with a cap a hundredth larger", other_cap},
