@@ -56,10 +56,18 @@ static float value(conform_build *c, conform_fill fill, int64_t i) {
     return c->flush ? subnormal_as_zero(x) : x;
 }
 
+/* Returns how many of all tokens have the slot of token i, if `range` slots take turns. */
+static int32_t tokens_of_slot(const conform_build *c, int64_t turn, int64_t range, int64_t i) {
+    const int64_t before = i / turn % range * turn, round = range * turn,
+                  rest = c->f.n % round - before;
+    return (int32_t)(c->f.n / round * turn + (rest < 0 ? 0 : rest < turn ? rest : turn));
+}
+
 static int32_t index_value(conform_build *c, conform_fill fill, int64_t range, int64_t i) {
     const int64_t turn = c->f.turn > 0 ? c->f.turn : 1;
     return fill == FILL_POS    ? (int32_t)(i / (range * turn) * turn + i % turn)
            : fill == FILL_SLOT ? (int32_t)(i / turn % range)
+           : fill == FILL_END  ? tokens_of_slot(c, turn, range, i)
                                : (int32_t)(conform_draw(&c->seed) % (uint64_t)range);
 }
 
@@ -89,8 +97,11 @@ static ggl_tensor *new_input(conform_build *c, bool batched, conform_fill fill, 
         return NULL;
     conform_input *in = &c->input[c->n_inputs];
     int64_t n = batched ? c->f.n : 1;
-    if (fill == FILL_POS || fill == FILL_SLOT)
-        snprintf(in->name, sizeof in->name, "%s", fill == FILL_POS ? "pos" : "slot");
+    if (fill >= FILL_POS)
+        snprintf(in->name, sizeof in->name, "%s",
+                 fill == FILL_POS    ? "pos"
+                 : fill == FILL_SLOT ? "slot"
+                                     : "end");
     else
         snprintf(in->name, sizeof in->name, "x%d", c->n_inputs);
     in->batched = batched;
@@ -220,6 +231,10 @@ void case_positions(conform_build *c) {
 
 void case_slots(conform_build *c) {
     new_input(c, true, FILL_SLOT, c->f.n_slots, 0, NULL);
+}
+
+void case_ends(conform_build *c) {
+    new_input(c, true, FILL_END, c->f.n_slots, 0, NULL);
 }
 
 /* --- graphs ----------------------------------------------------------------------------------- */

@@ -12,7 +12,8 @@ typedef enum conform_fill {
     FILL_SMALL,
     FILL_INDEX, /* from here on i32: numbers below `range` */
     FILL_POS,   /* positions for `range` slots that take turns: 0 0 1 1 .. for two */
-    FILL_SLOT
+    FILL_SLOT,
+    FILL_END /* the number of tokens of the slot */
 } conform_fill;
 
 typedef struct conform_input {
@@ -55,9 +56,10 @@ ggl_tensor *case_call(conform_build *c, const char *name, ggl_tensor *result, co
                       int n_num);
 ggl_tensor *case_op(conform_build *c, ggl_op o, ggl_tensor *a, ggl_tensor *b, ggl_tensor *d,
                     int n_num, const double *num);
-/* Make the inputs of positions and slots, for the form's number of slots. */
+/* Make the inputs of positions, slots and ends, for the form's number of slots. */
 void case_positions(conform_build *c);
 void case_slots(conform_build *c);
+void case_ends(conform_build *c);
 
 /* Returns the next number of a sequence (splitmix64), the same on every machine. */
 uint64_t conform_draw(uint64_t *state);

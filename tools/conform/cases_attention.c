@@ -45,8 +45,8 @@ static ggl_tensor *rope_pair(conform_build *c) {
 
 /* --- attention -------------------------------------------------------------------------------- */
 
-/* size: lengths of rows of keys and values, query heads, store heads, window, cap. PART: values
- * are the beginning of the keys; SCALE, SINKS, ALIBI: the option of that name. */
+/* size: lengths of rows of keys and values, query heads, store heads, window, cap, biases of a head (0: none). PART: values
+ * are the beginning of the keys; SCALE, SINKS, ALIBI: the option of that name; SEES_ALL: there are ends. */
 static const conform_form shorts[] = {
     {.size = {16, 16, 4, 4}, .n = 150, .n_batch = 64, .type_k = GGL_F16, .type_v = GGL_F16},
     {.size = {24, 8, 6, 2}, .n = 150, .n_batch = 64, .type_v = GGL_F16, .with = CONFORM_SCALE},
@@ -128,6 +128,37 @@ static const conform_form turns[] = {
      .type_k = GGL_F16,
      .with = CONFORM_PART | CONFORM_SINKS | CONFORM_SCALE},
 };
+/* Texts that are seen whole, some in one batch, which begin and end within tiles and pages; also as few tokens as are not computed in tiles, a
+ * value of more dimensions than those have, and biases by distance, with which positions after a token count, or the last ones before it. */
+static const conform_form wholes[] = {
+    {.size = {16, 16, 4, 4}, .n = 150, .n_slots = 3, .turn = 37, .with = CONFORM_SEES_ALL},
+    {.size = {24, 20, 6, 2, 33, 5, 41},
+     .n = 200,
+     .n_slots = 2,
+     .turn = 70,
+     .with = CONFORM_SEES_ALL | CONFORM_SINKS | CONFORM_SCALE},
+    {.size = {16, 16, 3, 3, 20}, .n = 130, .with = CONFORM_SEES_ALL | CONFORM_ALIBI},
+    {.size = {16, 16, 4, 1, 1, 0, 1},
+     .n = 20,
+     .n_slots = 7,
+     .with = CONFORM_SEES_ALL | CONFORM_PART},
+    {.size = {16, 16, 4, 4, 0, 0, 9},
+     .n = 7,
+     .n_slots = 2,
+     .with = CONFORM_SEES_ALL | CONFORM_ALIBI},
+    {.size = {8, 520, 2, 1}, .n = 70, .n_slots = 2, .turn = 9, .with = CONFORM_SEES_ALL},
+    {.size = {32, 32, 4, 4, 0, 0, 301},
+     .n = 150,
+     .n_batch = 64,
+     .n_slots = 2,
+     .type_k = GGL_F16,
+     .type_v = GGL_F16},
+    {.size = {32, 64, 2, 1, 40, 0, 21},
+     .n = 90,
+     .n_batch = 9,
+     .type_k = GGL_Q8_0,
+     .type_v = GGL_Q4_0},
+};
 /* Several spans of 1024 positions. */
 static const conform_form longs[] = {
     {.size = {8, 8, 2, 2}, .n = 2200, .n_batch = 1000},
@@ -139,18 +170,22 @@ static ggl_tensor *attend_of(conform_build *c) {
     const int64_t *s = c->f.size, d = s[0], e = s[1], h = s[2], g = s[3];
     case_positions(c);
     case_slots(c);
+    if (c->f.with & CONFORM_SEES_ALL)
+        case_ends(c);
     c->about = 1;
     ggl_tensor *q = VALUE(c, d, h), *k = OP1(c, ABS, VALUE(c, d, g));
     ggl_tensor *v =
         c->f.with & CONFORM_PART ? OP1N(c, SPLIT, k, 3, 0, 0, (double)e) : VALUE(c, e, g);
-    ggl_tensor *src[4] = {q, OP2(c, CACHE, k, v), NULL, NULL};
+    ggl_tensor *src[5] = {q, OP2(c, CACHE, k, v)};
     if (c->f.with & CONFORM_SINKS)
         src[2] = case_weight(c, GGL_F32, DIMS(h));
     if (c->f.with & CONFORM_ALIBI)
         src[3] = case_weight(c, GGL_F32, DIMS(h));
+    if (s[6])
+        src[4] = case_weight(c, GGL_F32, DIMS(s[6], h));
     double num[3] = {c->f.with & CONFORM_SCALE ? 0.4 : NAN, s[4] ? (double)s[4] : NAN,
                      s[5] ? (double)s[5] : NAN};
-    return case_node(c, GGL_OP_ATTEND, src, 4, num, 3);
+    return case_node(c, GGL_OP_ATTEND, src, 5, num, 3);
 }
 
 /* The keys are the same for all tokens, also rotated by each token's position. size: length of a row,
@@ -214,12 +249,19 @@ static const conform_form relatives[] = {
      .n_batch = 1,
      .type_k = GGL_Q4_0,
      .type_v = GGL_Q4_0},
+    {.size = {16, 16, 4, 4, 0, 20, 40, 3},
+     .n = 150,
+     .n_slots = 3,
+     .turn = 37,
+     .with = CONFORM_SEES_ALL},
 };
 static ggl_tensor *attend_relative(conform_build *c) {
     const int64_t *s = c->f.size, d = s[0], h = s[2], g = s[3];
     const int64_t table[3] = {d, s[5], c->f.with & CONFORM_PART ? 1 : g};
     case_positions(c);
     case_slots(c);
+    if (c->f.with & CONFORM_SEES_ALL)
+        case_ends(c);
     c->about = 1;
     ggl_tensor *src[8] = {VALUE(c, d, h),
                           OP2(c, CACHE, OP1(c, ABS, VALUE(c, d, g)), VALUE(c, s[1], g))};
@@ -265,6 +307,7 @@ static const conform_case attention[] = {
     {ATTEND("attend_twice", attend_twice, twices)},
     {ATTEND("attend_shared", attend_of, shareds)},
     {ATTEND("attend_turns", attend_of, turns)},
+    {ATTEND("attend_whole", attend_of, wholes), .edges = EDGE(NAN)},
     {ATTEND("attend_relative", attend_relative, relatives)},
 };
 KIND(attention, attention);
