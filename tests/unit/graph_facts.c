@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "ggl/backends.h"
+#include "ggl/compose.h"
 #include "ggl/internal/fold.h"
 #include "ggl/internal/graph.h"
 #include "ggl/internal/types.h"
@@ -316,6 +317,34 @@ TEST(gathers_of_other_types_meet_arithmetic) {
             }
             end(&f);
         }
+}
+
+/* A part of a weight's part that comes into a body: a kernel for the composite reads f32, and this is f16. */
+TEST(a_composite_of_a_part_of_a_weight_in_a_body) {
+    enum { FIRST = 2, PART = 4 };
+    for (int k = 0; k < 2; k++) {
+        fixture f;
+        REQUIRE(begin(&f));
+        ggl_tensor *x = ggl_graph_input(f.g, "x", GGL_F32, 1, (int64_t[]){PART}, true);
+        ggl_tensor *t = stack_of(&f, GGL_F16);
+        t = ggl_graph_op(f.g, GGL_OP_SPLIT, &t, 1, (double[]){2, 1, 2}, 3);
+        ggl_tensor **param = ggl_body_begin(f.g, &x, 1);
+        REQUIRE(param);
+        x = param[0];
+        t = ggl_graph_op(f.g, GGL_OP_SPLIT, &t, 1, (double[]){0, FIRST, PART}, 3);
+        t = ggl_binary(f.g, GGL_OP_ADD, ggl_silu(f.g, t), x);
+        REQUIRE(start(&f, backends[k], ggl_body_end(f.g, NULL, t, NULL, 0)));
+        REQUIRE(set(&f, "x", (float[PART]){0}, 1));
+        REQUIRE_OK(ggl_sched_run(f.s, 1, NULL, 0, &f.err), &f.err);
+        for (int e = 0; e < PART * D * 2; e++) {
+            const int at = D * D + e / PART * D + FIRST + e % PART;
+            const double w = ((at * at * 37 + at * 5) % 23 - 8) / 8.0, want = w / (1 + exp(-w)),
+                         got = (double)ggl_sched_output(f.s, 0)[e];
+            CHECK_MSG(fabs(got - want) < 1e-6, "%s: %d is %g, expected %g", backends[k], e, got,
+                      want);
+        }
+        end(&f);
+    }
 }
 
 /* Without folding, constants that only change places are rounded like any other. */

@@ -59,7 +59,7 @@ ggl_store *ggl_graph_store(const ggl_graph *g, int i);
 
 /* The rows that an element of the batch sees: positions first .. end-1 of its slot. Backends, the scheduler
  * and tests ask ggl_visible_rows, so that what an element sees is decided here alone (and, for shaders, in
- * attend_seen.glsl and attend.comp of backends/vulkan/shaders). */
+ * attend.glsl of backends/vulkan/shaders). */
 typedef struct ggl_visible {
     int64_t slot, first, end;
 } ggl_visible;
