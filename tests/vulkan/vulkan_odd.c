@@ -60,6 +60,37 @@ TEST(a_shader_with_few_buffers) {
         CHECK_HAS(err.msg, "its shaders can use 4 storage buffers; this backend needs ");
 }
 
+/* Makes attention, with an input `end` or without; returns why the device refuses it. */
+static const char *refusal_of_attention(const ggl_backend *b, bool to_later_rows) {
+    const ggl_graph_params gp = {.size = sizeof gp, .n_pos = 64, .n_batch = 4, .n_slots = 1};
+    ggl_graph *g = ggl_graph_new(&gp);
+    ggl_graph_input(g, "pos", GGL_I32, 0, NULL, true);
+    ggl_graph_input(g, "slot", GGL_I32, 0, NULL, true);
+    if (to_later_rows)
+        ggl_graph_input(g, "end", GGL_I32, 0, NULL, true);
+    ggl_tensor *x = ggl_graph_input(g, "x", GGL_F32, 2, (int64_t[]){4, 1}, true);
+    ggl_tensor *kv = ggl_graph_op(g, GGL_OP_CACHE, (ggl_tensor *[]){x, x}, 2, NULL, 0);
+    ggl_tensor *y = ggl_graph_op(g, GGL_OP_ATTEND, (ggl_tensor *[]){x, kv}, 2, NULL, 0);
+    const char *why = CHECK(y) ? b->v->refuses(b, y) : "no graph";
+    ggl_graph_free(g);
+    return why;
+}
+
+/* Enough buffers for all but attention that reads more than other attention does. */
+TEST(a_shader_with_some_buffers) {
+    ggl_error err = {0};
+    ggl_backend *b = open_odd("some_bindings", &err);
+    if (!b && !err.msg[0])
+        return;
+    REQUIRE_OK(b ? GGL_OK : GGL_UNSUPPORTED, &err);
+    (void)asked();
+    check_works(b);
+    CHECK(!refusal_of_attention(b, false));
+    const char *why = refusal_of_attention(b, true);
+    CHECK_HAS(why ? why : "", "14 storage buffers");
+    ggl_backend_close(b);
+}
+
 TEST(a_queue_without_graphics) {
     ggl_error err = {0};
     ggl_backend *b = open_odd("families", &err);

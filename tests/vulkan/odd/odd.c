@@ -102,6 +102,8 @@ static void properties(VkPhysicalDevice d, VkPhysicalDeviceProperties2 *p) {
     odd_real.GetPhysicalDeviceProperties2(d, p);
     if (odd_is("bindings"))
         p->properties.limits.maxPerStageDescriptorStorageBuffers = 4;
+    if (odd_is("some_bindings"))
+        p->properties.limits.maxDescriptorSetStorageBuffers = 13;
     if (odd_is("uncached"))
         p->properties.deviceType = VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU;
     if (odd_is("matrix"))

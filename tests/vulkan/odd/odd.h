@@ -5,6 +5,7 @@
  *   portability   the device leaves out parts of Vulkan: an instance lists it only if it asks for such
  *                 devices, and a device must enable VK_KHR_portability_subset
  *   bindings      a shader can use 4 storage buffers
+ *   some_bindings a shader can use 13 storage buffers
  *   families      queue family 0 draws and computes, family 1 only computes
  *   uncached      an integrated device with two kinds of memory: 0 is the device's own, which the host
  *                 sees but does not cache; 1 is the host's, cached
