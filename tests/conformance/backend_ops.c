@@ -72,7 +72,8 @@ static void check_variant(const conform_case *info, const conform_form *f, ggl_b
         if (w->params.mask && w->params.n_threads > 1 && info->op != GGL_OP_LINEAR)
             continue;
         conform_form g = *f;
-        g.chunk = w->chunk;
+        g.chunk =
+            f->with & CONFORM_SEES_ALL ? 0 : w->chunk; /* a text that is seen whole is not cut */
         g.unnamed = w->unnamed;
         g.pages =
             i; /* another order of pages for each, and the one that slots have by themselves */
