@@ -98,6 +98,10 @@ expect 0 "attn_q " graph llama "$model"
 grep -qx '' "$tmp/out" && grep -q '^layers\? ' "$tmp/out" || fail "graph: no empty line between its blocks: $(cat "$tmp/out")"
 expect 0 "digraph" graph "$tmp/tiny.arch" --format dot
 expect 2 "--format" graph llama --format png
+expect 0 "enc.conv1 " graph whisper --stage wide # a stage over rows is a graph of its own
+expect 0 "--stage NAME draws wide" graph whisper
+expect 2 "has no stage 'x' of its own; it has wide" graph whisper --stage x
+expect 2 "llama.arch has no stage 'x' of its own" graph llama --stage x
 "$arch" graph llama "$model" --format svg -o "$tmp/g.svg" || fail "graph --format svg"
 head -c 4 "$tmp/g.svg" | grep -q '<svg' && tail -c 8 "$tmp/g.svg" | grep -q '</svg>' || fail "no whole SVG"
 expect 0 "token_embd  768×50257 f16" graph --shape gpt2-124m

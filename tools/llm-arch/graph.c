@@ -86,6 +86,7 @@ static void print_dot(FILE *out, const figure *f, const char *name) {
 typedef struct options {
     const char *backend, *out;
     const char *shape; /* NULL: not given */
+    const char *stage; /* NULL: not given */
     int format;
     int64_t variant;
     tool_ignore ignore;
@@ -129,7 +130,8 @@ static ggl_status build(const options *o, const llm_arch *arch, const char *mode
     ggl_graph_params p = ggl_graph_default();
     p.n_pos = from->toy ? llm_arch_toy_n_ctx(from->toy) : arch_context(from->file, 64);
     p.n_batch = p.n_pos < 16 ? p.n_pos : 16;
-    return arch_build_graph(b, arch, &source, &o->ignore, NULL, &p, from->shape.n_vocab, fold, err);
+    return arch_build_graph(b, arch, &source, &o->ignore, o->stage, &p, from->shape.n_vocab, fold,
+                            err);
 }
 
 static ggl_status print_to(FILE *out, const options *o, const figure *f, const llm_arch *arch,
@@ -159,6 +161,25 @@ static int print(const options *o, const figure *f, const llm_arch *arch, const 
     return 0;
 }
 
+/* Checks --stage, and says which stages are graphs of their own. */
+static bool check_stage(const options *o, const llm_arch *arch) {
+    char names[256] = "";
+    const char *stage;
+    for (int k = 0; (stage = llm_arch_rows_stage(arch, k)); k++) {
+        const size_t n = strlen(names);
+        if (o->stage && strcmp(o->stage, stage) == 0)
+            return true;
+        snprintf(names + n, sizeof names - n, "%s%s", n ? ", " : "", stage);
+    }
+    if (o->stage)
+        tool_error(TOOL, 2, "--stage: %s has no stage '%s' of its own%s%s", llm_arch_name(arch),
+                   o->stage, *names ? "; it has " : "", names);
+    else if (*names)
+        tool_note(TOOL, "stages before this one are graphs of their own: --stage NAME draws %s",
+                  names);
+    return !o->stage;
+}
+
 /* file: the descriptor; NULL: that of the shape. */
 static int draw(const options *o, const char *file, const char *model) {
     ggl_error err = {0};
@@ -176,6 +197,10 @@ static int draw(const options *o, const char *file, const char *model) {
         tool_error(TOOL, 1, "%s", err.msg);
     if (!arch)
         return 1;
+    if (!check_stage(o, arch)) {
+        llm_arch_free(arch);
+        return 2;
+    }
     ggl_status st = ggl_backend_open(&reference, "reference", NULL, &err);
     if (st == GGL_OK)
         st = build(o, arch, model, &from, &b, reference, &err);
@@ -212,6 +237,9 @@ int arch_graph(int argc, char **argv) {
          .help = "without a model: draw everything that is optional, instead of nothing"},
         {"--shape", ARG_STRING, &o.shape, .value = "NAME",
          .help = "without a model: use the sizes of a published model ('llm-bench make --list')"},
+        {"--stage", ARG_STRING, &o.stage, .value = "NAME",
+         .help = "draw this stage over rows, which is a graph of its own (default: the last one, "
+                 "and the tokens)"},
         {"--backend", ARG_STRING, &o.backend, .value = "NAME",
          .help = "mark the composites of this backend (default cpu)"},
         IGNORE_OPTIONS(o.ignore),
