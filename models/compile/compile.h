@@ -342,6 +342,9 @@ void llm_arch_mark_read(arch_eval *ev, const arch_expr *e, const arch_value *tak
 /* Replaces "{l}" or "{n_layer + i}" in s by whole numbers. The result lives in the arena; NULL:
  * reported. */
 const char *llm_arch_expand(arch_eval *ev, const char *s, arch_place p);
+/* True if a name in braces is one of the descriptor that has no value here, such as the index of a
+ * stage outside of it. */
+bool llm_arch_lacks_number(arch_eval *ev, const char *s, arch_place p);
 
 /* teach.c, for made-up models: changes keys so that condition e becomes `want`. Reports no
  * error. */

@@ -126,6 +126,23 @@ static bool sum_named(arch_eval *ev, const char *s, const char *end, double *sum
     return true;
 }
 
+bool llm_arch_lacks_number(arch_eval *ev, const char *s, arch_place p) {
+    const int64_t cost = 1 + ev->arch->n_global / 8;
+    for (const char *end; (s = strchr(s, '{')) && (end = strchr(s, '}')); s = end + 1) {
+        double x;
+        ggl_str bad;
+        if (!llm_arch_step(ev, p, cost * (1 + (end - s) / 2)))
+            return false;
+        if (sum_named(ev, s + 1, end, &x, &bad))
+            continue;
+        for (int k = 0; k < ev->arch->n_global; k++)
+            if (strlen(ev->arch->global[k]) == bad.n &&
+                memcmp(ev->arch->global[k], bad.s, bad.n) == 0)
+                return !find_slot(ev, -1, k);
+    }
+    return false;
+}
+
 const char *llm_arch_expand(arch_eval *ev, const char *s, arch_place p) {
     char buf[512];
     size_t n = 0;

@@ -51,8 +51,12 @@ static bool take_shape(arch_eval *ev, const arch_expr *e, recipe *r, const st_te
     return true;
 }
 
-/* Makes the recipe of a source tensor. *out stays NULL if the folder lacks it. */
+/* Makes the recipe of a source tensor. *out stays NULL if the folder lacks it. It lacks those of a
+ * stage's layers, "mtp.{nth}", while other layers are made: where that leaves a weight without a
+ * source, missing_source reports the name. */
 static bool make_source(arch_eval *ev, const arch_expr *e, bool is_bias, recipe **out) {
+    if (llm_arch_lacks_number(ev, e->name, e->place))
+        return ev->status == GGL_OK;
     const char *stem = llm_arch_expand(ev, e->name, e->place);
     if (!stem)
         return false;

@@ -54,6 +54,11 @@ static const struct {
      {0, 4, 8, 12},
      {0, 1, 2, 3},
      {0, 1, 2, 3}},
+    /* y has no value where w is declared */
+    {OWN "  w <- \"none\" ?? stack(\"w{y}.{e}\", 4) ?? \"w\"\n  f <- \"f\"\n",
+     {0, 4, 8, 12},
+     {0, 1, 2, 3},
+     {0, 1, 2, 3}},
 };
 
 /* Sections that are wrong. */
@@ -82,6 +87,8 @@ static const struct {
     {OWN "  .l <- config.a\n", "config.a is an object in config.json"},
     {OWN "  .l <- transpose(\"a\")\n", "transpose(..) is allowed only where a source tensor is"},
     {OWN "  w <- stack(stack(\"w\", 2), 2)\n", "a stack in a stack"},
+    {OWN "  w <- \"w{y}\" ?? \"w{z}\"\n", "'{z}' must be the name of a whole number"},
+    {OWN "  w <- \"w{y}\" ?? \"none\"\n", "'{y}' must be the name of a whole number"},
     {OWN "  w <- stack(\"w{e}\", 2)\n",
      "nothing in the folder is the source of w.weight; it comes from w0.weight (its weight)"},
     {OWN "  w <- log(\"w\")\n",
