@@ -30,21 +30,16 @@ static ggl_status read_model(llm_hf_tokenizer *t, const llm_hf_vocab *size, ggl_
                      *type = llm_json_get(model, "type");
     const json_value *merges = llm_json_get_kind(model, "merges", JSON_ARRAY);
     if (llm_json_is(type, "Unigram"))
-        return ggl_fail(
-            err, GGL_UNSUPPORTED,
-            "a tokenizer of the type 'Unigram' is read from SentencePiece's file, which is "
-            "missing here: get it from where the model comes from (tokenizer.model, "
-            "sentencepiece.bpe.model, spiece.model or spm.model); --no-tokenizer leaves "
-            "the tokenizer out");
+        return llm_hf_read_unigram(t, size, err);
     if (llm_json_is(type, "WordPiece"))
         return llm_hf_read_words(t, size, err);
     if (!model || (type && !llm_json_is(type, "BPE")) || !merges)
-        return ggl_fail(err, GGL_UNSUPPORTED,
-                        "the tokenizer's type '%.*s' is not supported, only BPE and WordPiece are; "
-                        "--no-tokenizer "
-                        "leaves it out",
-                        type && type->kind == JSON_STRING ? llm_hf_shown(json_str(type)) : 4,
-                        type && type->kind == JSON_STRING ? type->s : "none");
+        return ggl_fail(
+            err, GGL_UNSUPPORTED,
+            "the tokenizer's type '%.*s' is not supported, only BPE, Unigram and WordPiece "
+            "are; --no-tokenizer leaves it out",
+            type && type->kind == JSON_STRING ? llm_hf_shown(json_str(type)) : 4,
+            type && type->kind == JSON_STRING ? type->s : "none");
     t->bytes = llm_hf_step(llm_json_get(root, "pre_tokenizer"), "ByteLevel") ||
                llm_hf_step(llm_json_get(root, "decoder"), "ByteLevel");
     if (!t->bytes && !llm_hf_flag(model, "byte_fallback", false))
@@ -94,11 +89,17 @@ static ggl_status find_sentence_model(llm_hf_tokenizer *t, char **path, ggl_erro
     return GGL_OK;
 }
 
-/* True if SentencePiece's file is to be read: the others are missing, or of a type that is only read
- * from that file. */
-static bool needs_sentence_model(const llm_hf_tokenizer *t) {
+/* True if SentencePiece's file is read where the folder has it: the others are missing, or made from it. But if the class gives
+ * tokens an order of its own that is not known, tokenizer.json has it. */
+static bool prefers_sentence_model(const llm_hf_tokenizer *t) {
     const json_value *model = llm_json_get(t->file ? &t->file->root : NULL, "model");
-    return t->file ? llm_json_is(llm_json_get(model, "type"), "Unigram") : !t->vocab;
+    char name[128];
+    ggl_str ids;
+    if (!t->file)
+        return !t->vocab;
+    return llm_json_is(llm_json_get(model, "type"), "Unigram") &&
+           !(llm_hf_ids_of_class(llm_hf_class_of(t, name, sizeof name), &ids) &&
+             ggl_str_is(ids, "-"));
 }
 
 static ggl_status read_all(llm_hf_tokenizer *t, const llm_hf_vocab *size, ggl_error *err) {
@@ -119,7 +120,7 @@ static ggl_status read_all(llm_hf_tokenizer *t, const llm_hf_vocab *size, ggl_er
             return llm_hf_read_source_model(t, path, size, err);
         path = NULL;
     }
-    if (s == GGL_OK && needs_sentence_model(t))
+    if (s == GGL_OK && prefers_sentence_model(t))
         s = find_sentence_model(t, &path, err);
     if (s == GGL_OK && path) {
         t->beside = t->file;
@@ -146,6 +147,8 @@ static ggl_status read_all(llm_hf_tokenizer *t, const llm_hf_vocab *size, ggl_er
     llm_hf_set_flags(t);
     if (t->words)
         llm_hf_set_words(t);
+    if (t->pieces.unigram && (s = llm_hf_set_unigram_ends(t, err)) != GGL_OK)
+        return ggl_within(err, s, "%s/tokenizer.json", t->folder);
     s = llm_hf_set_ends(t, err);
     return s == GGL_OK && t->words ? llm_hf_spell_words(t, err) : s;
 }

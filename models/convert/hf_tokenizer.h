@@ -1,14 +1,13 @@
 /* Reads a Hugging Face folder's tokenizer and writes it as tokenizer.* keys of a GGUF file. Tokens
  * come from tokenizer.json, else from vocab.json with merges.txt, else from SentencePiece's file
- * (tokenizer.model, sentencepiece.bpe.model, spiece.model, spm.model), which also serves where
- * tokenizer.json has Unigram. Beside vocab.json, source.spm has the pieces that cut a text, and
+ * (tokenizer.model, sentencepiece.bpe.model, spiece.model, spm.model), which goes before a
+ * tokenizer.json that has Unigram. Beside vocab.json, source.spm has the pieces that cut a text, and
  * vocab.json the ids (Marian). Ids, flags and the chat template come from tokenizer_config.json, else
  * from config.json; end tokens besides eos from config.json and generation_config.json.
  *
  * Byte-level BPE becomes the model "gpt2". BPE with byte fallback becomes "llama": in tokenizer.json
  * (exported from SentencePiece) its scores are made from the order of the merges; tokenizer.model has
- * them. Unigram of tokenizer.model becomes "t5". Other types of tokenizer.json (WordPiece, and
- * Unigram without that file) are refused by name. */
+ * them. Unigram of either file becomes "t5", WordPiece "bert". */
 #ifndef LLM_HF_TOKENIZER_H
 #define LLM_HF_TOKENIZER_H
 

@@ -105,6 +105,12 @@ void llm_hf_set_words(llm_hf_tokenizer *t); /* the flags */
 /* Spells the pieces as files do; nothing can be looked up by its spelling afterwards. */
 GGL_NODISCARD ggl_status llm_hf_spell_words(llm_hf_tokenizer *t, ggl_error *err);
 
+/* hf_unigram.c: reads the model of a tokenizer.json, of the type Unigram, and what it does to a text first. */
+GGL_NODISCARD ggl_status llm_hf_read_unigram(llm_hf_tokenizer *t, const llm_hf_vocab *size,
+                                             ggl_error *err);
+/* Sets the ids of the unknown token, and of what its post_processor adds to a text. */
+GGL_NODISCARD ggl_status llm_hf_set_unigram_ends(llm_hf_tokenizer *t, ggl_error *err);
+
 /* hf_sentence.c: reads a tokenizer.model. */
 GGL_NODISCARD ggl_status llm_hf_read_sentence_model(llm_hf_tokenizer *t, const char *path,
                                                     const llm_hf_vocab *size, ggl_error *err);

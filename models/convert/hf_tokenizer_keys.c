@@ -68,11 +68,11 @@ ggl_status llm_hf_set_pre(llm_hf_tokenizer *t, ggl_error *err) {
 }
 
 /* Of Unigram: whether text becomes lower case and loses its accents before SentencePiece's own normalizer, as tokenizer.json
- * says; without it, as the class does that says so in its configuration. */
-static void set_folding(llm_hf_tokenizer *t, const char *class_name) {
+ * says (`file`); without it, as the class does that says so in its configuration. */
+static void set_folding(llm_hf_tokenizer *t, const llm_json *file, const char *class_name) {
     const json_value *config = t->config ? &t->config->root : NULL,
-                     *normalizer = t->beside ? llm_json_get(&t->beside->root, "normalizer") : NULL;
-    const bool folds = !t->beside && llm_hf_class_folds(class_name);
+                     *normalizer = llm_json_get(file ? &file->root : NULL, "normalizer");
+    const bool folds = !file && llm_hf_class_folds(class_name);
     t->lower = llm_hf_step(normalizer, "Lowercase") ||
                (folds && llm_hf_flag(config, "do_lower_case", true));
     t->strip = llm_hf_step(normalizer, "StripAccents") ||
@@ -108,13 +108,15 @@ void llm_hf_set_flags(llm_hf_tokenizer *t) {
         int ends[2];
         const bool known = llm_hf_unigram_ends(llm_hf_class_of(t, class_name, sizeof class_name),
                                                kind_of(t, kind, sizeof kind), &ends[0], &ends[1]);
-        if (!known && (t->add_bos < 0 || t->add_eos < 0))
+        if (file) /* without a post_processor it adds nothing */
+            ends[0] = ends[1] = 0;
+        else if (!known && (t->add_bos < 0 || t->add_eos < 0))
             (void)llm_hf_note(t, "no tokenizer_config.json names the tokenizer's class: texts end "
                                  "with </s> and do not begin with <s>, as T5's; its "
                                  "\"tokenizer_class\" or \"add_bos_token\" would change that");
         t->add_bos = t->add_bos < 0 ? ends[0] : t->add_bos;
         t->add_eos = t->add_eos < 0 ? ends[1] : t->add_eos;
-        set_folding(t, class_name);
+        set_folding(t, ends_of, class_name);
     }
     const json_value *space = llm_hf_step(llm_json_get(file, "pre_tokenizer"), "Metaspace");
     bool prepended = llm_hf_step(llm_json_get(file, "normalizer"), "Prepend") != NULL;

@@ -202,8 +202,10 @@ static ggl_status check_traits(const traits *t, ggl_error *err) {
     return GGL_OK;
 }
 
-static ggl_status check_charsmap(sentence_pieces *p, ggl_error *err) {
+ggl_status llm_sentence_pieces_check_charsmap(sentence_pieces *p, ggl_error *err) {
     charsmap m;
+    if (p->charsmap.n == 0)
+        return GGL_OK;
     const ggl_status s = llm_charsmap_parse(&m, &p->arena, "its precompiled_charsmap",
                                             p->charsmap.s, p->charsmap.n, err);
     return s == GGL_OK ? llm_charsmap_check(&m, err) : s;
@@ -228,8 +230,8 @@ ggl_status llm_sentence_pieces_read_model(sentence_pieces *p, const void *data, 
         s = llm_sentence_pieces_make_room(p, p->n, err);
     if (s == GGL_OK)
         s = read_parts(p, m, true, &t, err);
-    if (s == GGL_OK && t.kind == UNIGRAM && p->charsmap.n > 0)
-        s = check_charsmap(p, err);
+    if (s == GGL_OK && t.kind == UNIGRAM)
+        s = llm_sentence_pieces_check_charsmap(p, err);
     int64_t *const ids[] = {&p->bos, &p->eos, &p->unknown, &p->pad};
     for (int k = 0; k < 4; k++)
         limit_id(p, ids[k]);

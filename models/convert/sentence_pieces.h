@@ -52,6 +52,8 @@ GGL_NODISCARD ggl_status llm_sentence_pieces_read_bin(sentence_pieces *p, const 
  * kind of tokenizer. */
 GGL_NODISCARD ggl_status llm_sentence_pieces_read_model(sentence_pieces *p, const void *data,
                                                         size_t size, ggl_error *err);
+/* Checks p->charsmap, if it is not empty. GGL_FORMAT, GGL_LIMIT or GGL_NOMEM. */
+GGL_NODISCARD ggl_status llm_sentence_pieces_check_charsmap(sentence_pieces *p, ggl_error *err);
 void llm_sentence_pieces_fini(sentence_pieces *p);
 /* Makes room for n pieces, for the readers. GGL_LIMIT, GGL_NOMEM. */
 GGL_NODISCARD ggl_status llm_sentence_pieces_make_room(sentence_pieces *p, int64_t n,

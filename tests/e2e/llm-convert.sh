@@ -76,10 +76,10 @@ expect 1 "'OwnForCausalLm', which --arch-class names (did you mean 'OwnForCausal
 expect 1 "no built-in descriptor converts 'LlamaForCausaILM', which --arch-class names (did you mean 'LlamaForCausalLM'?)" "$model" -o "$tmp/out.gguf" \
     --arch-class LlamaForCausaILM
 # a tokenizer that is not known, and none asked for
-cp -r "$model" "$tmp/unigram"
-echo '{"model": {"type": "Unigram", "vocab": []}}' >"$tmp/unigram/tokenizer.json"
-expect 1 "a tokenizer of the type 'Unigram' is read from SentencePiece's file" "$tmp/unigram" -o "$tmp/out.gguf" --arch "$tmp/own.arch"
-expect 0 "own" "$tmp/unigram" -o "$tmp/out.gguf" --arch "$tmp/own.arch" --no-tokenizer
+cp -r "$model" "$tmp/unknown"
+echo '{"model": {"type": "WordLevel", "vocab": []}}' >"$tmp/unknown/tokenizer.json"
+expect 1 "the tokenizer's type 'WordLevel' is not supported, only BPE, Unigram and WordPiece are" "$tmp/unknown" -o "$tmp/out.gguf" --arch "$tmp/own.arch"
+expect 0 "own" "$tmp/unknown" -o "$tmp/out.gguf" --arch "$tmp/own.arch" --no-tokenizer
 grep -q note "$tmp/err" && fail "--no-tokenizer: $(cat "$tmp/err")"
 expect 1 "no built-in descriptor converts 'OwnForCausalLM'" "$model" -o "$tmp/out.gguf"
 # the message of the run before names no class: none is of its family

@@ -1,9 +1,12 @@
 """SentencePiece's tokenizer.model, made here: BPE compared with the same tokenizer as tokenizer.json, Unigram with its definition.
 
 sentencepiece.py TOOLS    TOOLS: the folder of the programs"""
-import json, os, struct, sys
+import base64, json, os, random, struct, sys, unicodedata
 
 from checks import check, finish, path, runner
+
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../numpy"))
+from charsmap import charsmap
 
 run = runner(sys.argv[1])
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = range(1, 7)
@@ -121,7 +124,6 @@ def test_unigram():
     more = {"tokenizer.json": {"model": {"type": "Unigram", "vocab": []}, "added_tokens": [{"id": i, "content": t, "special": True} for t, i in ADDED.items()]}}
     one = folder("beside", {"spiece.model": model(PIECES, UNIGRAM, remove=1), "tokenizer_config.json": CONFIG, **more})
     check(str(ADDED["<more>"]) in ids(one, "ban<more>"), "tokenizer.json's added tokens are lost", ids(one, "ban<more>"))
-    run("llm-convert", folder("alone", json_of), "-o", path("bad.gguf"), "--vocab-only", code=1, has="'Unigram' is read from SentencePiece's file")
     albert = {"tokenizer_class": "AlbertTokenizerFast", "bos_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>"}
     steps = {"model": {"type": "Unigram", "vocab": []}, "post_processor": {"type": "TemplateProcessing", "single": [
         {"SpecialToken": {"id": "<s>", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}, {"SpecialToken": {"id": "</s>", "type_id": 0}}]}, "normalizer": {"type": "Sequence", "normalizers": [
@@ -145,6 +147,160 @@ def test_unigram():
     want = [str(first + 6), str(first + 7)]  # "_ban", "ana": -6 - 3
     check(all(w in said for w in want), "other tokens of banana", said)
     check(ids(sp, "ban  ban ") == ids(sp, "ban ban"), "spaces are not removed", ids(sp, "ban  ban "))
+
+
+# --- Unigram in tokenizer.json ----------------------------------------------------------------------------------------------------
+
+SPLIT = [{"type": "WhitespaceSplit"}, {"type": "Metaspace", "replacement": SPACE, "add_prefix_space": True}]
+ONE_SPACE = {"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": SPACE}
+
+
+def template(first, last):
+    one = lambda ids: [{"SpecialToken": {"id": t, "type_id": 0}} for t in ids]
+    return {"type": "TemplateProcessing", "single": [*one(first), {"Sequence": {"id": "A", "type_id": 0}}, *one(last)], "pair": []}
+
+
+def unigram_json(pieces, normalizers=(), pre=SPLIT, post=template(["<s>"], ["</s>"]), added=(), **model):
+    kinds = {p[0]: p[2] for p in pieces}
+    special = [{"id": i, "content": p[0], "special": p[2] != USER_DEFINED} for i, p in enumerate(pieces) if p[2] in (CONTROL, USER_DEFINED)]
+    return {"added_tokens": special + list(added), "normalizer": {"type": "Sequence", "normalizers": list(normalizers)},
+            "pre_tokenizer": {"type": "Sequence", "pretokenizers": list(pre)}, "post_processor": post, "decoder": {"type": "Metaspace"},
+            "model": {"type": "Unigram", "unk_id": list(kinds.values()).index(UNKNOWN) if UNKNOWN in kinds.values() else None,
+                      "vocab": [[p[0], p[1]] for p in pieces], "byte_fallback": BYTE in kinds.values(), **model}}
+
+
+ALPHABET = "the cat sat on a mat naïve café Über größer Катя это кошка 日本語の文章 中文分詞 한국어 สวัสดี नमस्ते العربية ﬁne Ａｂｃ １２３ ™ Ⅷ 😀 e\u0301"
+GAPS = [" ", "  ", "   ", "\t", "\n", "\u3000", "\u00a0", ""]
+
+
+def texts_of(rng, n):
+    words = ALPHABET.split(" ")
+    for _ in range(n):
+        text = ""
+        for _ in range(rng.randrange(1, 9)):
+            word = rng.choice(words)
+            text += rng.choice([word, word[rng.randrange(len(word)):], chr(rng.randrange(0xa1, 0x500)), "<s>", "[x]"]) + rng.choice(GAPS)
+        yield rng.choice(["", " ", "  "]) + text
+
+
+def random_pieces(rng, with_bytes):
+    """Pieces of a random vocabulary: parts of words with random scores."""
+    head = [("<s>", 0, CONTROL), ("<pad>", 0, CONTROL), ("</s>", 0, CONTROL), ("<unk>", 0, UNKNOWN)]
+    names = {SPACE, *"aeinot"}
+    for word in ALPHABET.split(" ") * 6:
+        word = unicodedata.normalize("NFKC", rng.choice(["", SPACE]) + word)
+        i = rng.randrange(len(word))
+        names.add(word[i:i + rng.randrange(1, 6)])
+    head += [(f"<0x{i:02X}>", 0, BYTE) for i in range(256)] if with_bytes else []
+    return head + [(w, -rng.randrange(4, 80) / 4, NORMAL) for w in sorted(names)] + [("[x]", 0, USER_DEFINED), ("<mask>", 0, CONTROL)]
+
+
+def nfkc_map():
+    """Part of what SentencePiece's nmt_nfkc replaces."""
+    to = {c: unicodedata.normalize("NFKC", c) for c in [*map(chr, range(0xa0, 0x500)), *"Ａｂｃ１２３ﬁ™Ⅷ\u3000", "e\u0301"]}
+    to = {k.encode(): v.encode() for k, v in to.items() if k != v}
+    return charsmap({**to, b"\t": b" ", b"\n": b" ", b"\x01": b""})
+
+
+def keys_of(name, file="keys.gguf"):
+    run("llm-convert", name, "-o", path(file), "--vocab-only")
+    return {k: run("llm-gguf", "get", path(file), "tokenizer.ggml." + k).strip()
+            for k in ("model", "tokens", "scores", "token_type", "add_space_prefix", "remove_extra_whitespaces", "add_bos_token", "add_eos_token",
+                      "bos_token_id", "eos_token_id", "unknown_token_id", "padding_token_id")}
+
+
+def sized(name, pieces, files, **more):
+    """A folder whose model has a row for each piece."""
+    one = folder(name, files)
+    config = json.load(open(one + "/config.json"))
+    with open(one + "/config.json", "w") as f:
+        json.dump({**config, "vocab_size": len(pieces), **more}, f)
+    return one
+
+
+def test_unigram_json():
+    """The same tokenizer as SentencePiece's file and as tokenizer.json gives the same keys, and the same tokens of random texts."""
+    seed = int(os.environ.get("GGL_TEST_SEED", "1"))
+    rng = random.Random(seed)
+    config = {"tokenizer_class": "T5Tokenizer", "add_bos_token": True, "add_eos_token": True,
+              **{k: f"<{v}>" for k, v in (("bos_token", "s"), ("eos_token", "/s"), ("unk_token", "unk"), ("pad_token", "pad"))}}
+    map_of = nfkc_map()
+    step = {"type": "Precompiled", "precompiled_charsmap": base64.b64encode(map_of).decode()}
+    meta = lambda **more: [{"type": "Metaspace", "replacement": SPACE, **more}]
+    one_space = [{"type": "Strip", "strip_left": False, "strip_right": True}, ONE_SPACE]
+    escape = {"type": "Replace", "pattern": {"String": " "}, "content": SPACE}
+    ways = [(1, 1, [step], SPLIT), (1, 1, [step, *one_space], meta(prepend_scheme="always", split=True)), (0, 1, [step, *one_space], meta(prepend_scheme="never")),
+            (1, 0, [{"type": "Prepend", "prepend": SPACE}, escape], []), (1, 1, one_space, meta(add_prefix_space=True))]
+    for k, (prefix, remove, normalizers, pre) in enumerate(ways):
+        pieces = random_pieces(rng, k % 2)
+        ids_of_pieces = field(40, 3) + field(41, 0) + field(42, 2) + field(43, 1)
+        mapped = map_of if step in normalizers else b""
+        sp = sized(f"same-sp{k}", pieces, {"spiece.model": model(pieces, UNIGRAM, prefix, remove, mapped, ids_of_pieces), "tokenizer_config.json": config})
+        js = sized(f"same-json{k}", pieces, {"tokenizer.json": unigram_json(pieces, normalizers, pre), "tokenizer_config.json": config})
+        want, seen = keys_of(sp, "sp.gguf"), keys_of(js, "json.gguf")
+        check(want == seen, f"other keys of way {k}", [(x, want[x], seen[x]) for x in want if want[x] != seen[x]])
+        check(("precompiled_charsmap" in run("llm-gguf", path("json.gguf"))) == bool(mapped), f"the charsmap of way {k}")
+        lines = "".join(json.dumps(t) + "\n" for t in texts_of(rng, 300)).encode()
+        a, b = (run("llm-tokenize", "-m", path(f), "--json-lines", text=lines).splitlines() for f in ("sp.gguf", "json.gguf"))
+        bad = [x for x in zip(lines.decode().splitlines(), a, b) if x[1] != x[2]]
+        check(not bad and len(a) == 300, f"other tokens of way {k}, seed {seed}", bad[:2])
+    # a folder opens as it is, and pieces beyond a space never apply if words are cut first
+    more = [*pieces, (f"a{SPACE}a", -0.5, NORMAL)]
+    for split in (True, False):
+        one = sized(f"beyond{split}", more, {"tokenizer.json": unigram_json(more, [], meta(split=split)), "tokenizer_config.json": config})
+        check((str(len(pieces)) in ids(one, "a a").split()) != split, f"a piece of two words with split {split}", ids(one, "a a"))
+
+
+def test_unigram_json_ends():
+    pieces = random_pieces(random.Random(3), False) + [("xx_XX", 0, CONTROL)]
+    at = {"": "none", **{p[0]: str(i) for i, p in enumerate(pieces)}}
+    roberta = {"type": "RobertaProcessing", "sep": ["</s>", 2], "cls": ["<s>", 0]}
+    for k, (post, config, first, last) in enumerate([
+            (template(["<s>"], ["</s>"]), {}, "<s>", "</s>"), (template([], ["</s>"]), {}, "", "</s>"), (None, {"tokenizer_class": "T5Tokenizer"}, "", ""),
+            (roberta, {}, "<s>", "</s>"), (template(["xx_XX"], ["</s>"]), {"bos_token": "<s>", "eos_token": "</s>"}, "xx_XX", "</s>"),
+            (template([], ["</s>"]), {"add_eos_token": False}, "", "")]):
+        one = sized(f"ends-json{k}", pieces, {"tokenizer.json": unigram_json(pieces, post=post), "tokenizer_config.json": config})
+        said = [x.split()[0] for x in ids(one, "a").splitlines()]
+        want = [at[first]] * (first != "") + [x for x in said if x not in (at["<s>"], at["xx_XX"], at["</s>"])] + [at[last]] * (last != "")
+        check(said == want, f"other ends of {post}", said)
+    alone = sized("alone-json", pieces, {"tokenizer.json": unigram_json(pieces)})
+    run("llm-convert", alone, "-o", path("keys.gguf"), "--vocab-only")
+    check(run("llm-gguf", "get", path("keys.gguf"), "tokenizer.ggml.unknown_token_id").strip() == "3", "the unknown token of unk_id")
+
+    # the class has an order of its own: tokenizer.json says which
+    other = sized("order-json", pieces, {"tokenizer.json": unigram_json(pieces), "spiece.model": model(PIECES, UNIGRAM),
+                                         "tokenizer_config.json": {"tokenizer_class": "PegasusTokenizerFast"}})
+    check(ids(other, "a") == ids(alone, "a"), "tokenizer.json of a class with an order of its own", ids(other, "a"))
+
+    def wrong(words, change=lambda j: None, **more):
+        j = unigram_json(pieces, **more)
+        change(j)
+        run("llm-convert", sized("bad-json", pieces, {"tokenizer.json": j}), "-o", path("bad.gguf"), "--vocab-only", code=1, has="tokenizer.json: " + words)
+
+    nfd, lower, mapped = {"type": "NFD"}, {"type": "Lowercase"}, {"type": "Precompiled", "precompiled_charsmap": base64.b64encode(nfkc_map()).decode()}
+    wrong("normalizer: a step 'NFKC' of Unigram is not supported", normalizers=[{"type": "NFKC"}])
+    wrong("pre_tokenizer: a step 'Punctuation' of Unigram is not supported", pre=[{"type": "Punctuation"}, *SPLIT])
+    wrong("pre_tokenizer: a step 'none' of Unigram is not supported", pre=[{}])
+    wrong("a step 'Replace' of '``', which is not supported", normalizers=[{"type": "Replace", "pattern": {"String": "``"}, "content": "\""}])
+    wrong("a step 'Lowercase' after 'Precompiled'", normalizers=[mapped, lower])
+    wrong("a step 'StripAccents' after 'Precompiled', or without", normalizers=[{"type": "StripAccents"}])
+    wrong("a step 'NFD' or 'NFKD' without 'StripAccents'", normalizers=[nfd])
+    wrong("a second step 'Precompiled'", normalizers=[mapped, mapped])
+    wrong("a step 'Prepend' of other text", normalizers=[{"type": "Prepend", "prepend": "_"}])
+    wrong("a step 'Strip' without one that makes one space", normalizers=[{"type": "Strip", "strip_right": True}], pre=SPLIT[1:])
+    wrong("spaces do not become", pre=[])
+    wrong("a step 'Metaspace' whose replacement is not", pre=[{"type": "Metaspace", "replacement": "_"}])
+    wrong("a step 'Metaspace' after 'WhitespaceSplit' that does not", pre=[SPLIT[0], {"type": "Metaspace", "prepend_scheme": "first"}])
+    for text, words in (("AAA", "its length is 3"), ("AA*A", "no digit at 2"), ("A===", "no digit at 1"), ("BAAAAAAAAAE=", "its precompiled_charsmap has 8 bytes")):
+        wrong(words if text[0] == "B" else "precompiled_charsmap is not base64: " + words, normalizers=[{"type": "Precompiled", "precompiled_charsmap": text}])
+    wrong("precompiled_charsmap is a number, not a string", normalizers=[{"type": "Precompiled", "precompiled_charsmap": 3}])
+    wrong("post_processor adds several tokens to one end of a text", post=template([], ["</s>", "<s>"]))
+    wrong("post_processor adds '<none>', which is no token", post=template(["<none>"], []))
+    wrong("unk_id is 999999, but the vocabulary has", unk_id=999999)
+    wrong("the array 'vocab' is missing", vocab={"a": 1})
+    for entry in (["a"], ["", 1], ["zz", "1"], [1, 1], "zz", ["zz", 1e39]):
+        wrong(f"entry {len(pieces)} of the vocabulary is not", change=lambda j, e=entry: j["model"]["vocab"].append(e))
+    wrong("token '<s>' has the ids 0 and 9", change=lambda j: j["model"]["vocab"].__setitem__(9, ["<s>", 1]))
 
 
 def test_ends_by_kind():
@@ -277,6 +433,8 @@ def test_faults():
 if __name__ == "__main__":
     test_bpe()
     test_unigram()
+    test_unigram_json()
+    test_unigram_json_ends()
     test_ends_by_kind()
     test_fairseq()
     test_source()

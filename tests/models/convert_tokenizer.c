@@ -336,10 +336,9 @@ TEST(broken) {
     static const struct {
         const char *text, *words;
     } list[] = {
-        {"{}", "tokenizer.json: the tokenizer's type 'none' is not supported, only BPE and "
-               "WordPiece are"},
-        {"{\"model\": {\"type\": \"Unigram\", \"vocab\": []}}",
-         "a tokenizer of the type 'Unigram' is read from SentencePiece's file, which is missing"},
+        {"{}", "tokenizer.json: the tokenizer's type 'none' is not supported, only BPE, Unigram "
+               "and WordPiece are"},
+        {"{\"model\": {\"type\": \"Unigram\", \"vocab\": {}}}", "the array 'vocab' is missing"},
         {"{\"model\": {\"type\": \"BPE\", \"vocab\": {}, \"merges\": []}}",
          "neither works on bytes nor falls back to them is not supported"},
         {"{" BYTE_LEVEL ", \"model\": {\"vocab\": [], \"merges\": []}}",

@@ -19,6 +19,7 @@ import numpy as np
 
 import gguf
 import nano
+from charsmap import charsmap
 from gguf import Typed
 
 NORMAL, UNKNOWN, CONTROL, USER, UNUSED, BYTE = 1, 2, 3, 4, 5, 6
@@ -193,43 +194,6 @@ class Rwkv(Vocabulary):
 
 
 # --- unigram
-
-def charsmap(replacements):
-    """SentencePiece's blob: a trie as a double array (each unit by trying), and the replacements."""
-    texts, place = b"", {}
-    for text in replacements.values():
-        if text not in place:
-            place[text] = len(texts)
-            texts += text + b"\0"
-    trie = {}
-    for key, text in replacements.items():
-        node = trie
-        for b in key:
-            node = node.setdefault(b, {})
-        node["value"] = place[text]
-    units = {0: 0}
-
-    def lay(node, unit):
-        labels = [0 if b == "value" else b for b in node]
-        for offset in range(1, 1 << 21):
-            at = [unit ^ offset ^ b for b in labels]
-            if not any(i in units for i in at):
-                break
-        for i in at:
-            units[i] = 0
-        units[unit] |= offset << 2 | 1 << 9 if offset % 256 == 0 else offset << 10
-        units[unit] |= ("value" in node) << 8
-        for b, child in node.items():
-            if b == "value":
-                units[unit ^ offset] = 1 << 31 | child
-            else:
-                units[unit ^ offset ^ b] = b
-                lay(child, unit ^ offset ^ b)
-
-    lay(trie, 0)
-    data = struct.pack(f"<{max(units) + 1}I", *(units.get(i, 0xFF) for i in range(max(units) + 1)))
-    return struct.pack("<I", len(data)) + data + texts
-
 
 class Unigram(Vocabulary):
     def __init__(self, rng, with_bytes, prefix, merge, mapped, lower=None, strip=None):
