@@ -37,7 +37,8 @@ static void add_piece(sentence_pieces *p, ggl_str text, float score, int32_t typ
     p->type[p->n++] = type;
 }
 
-/* Puts the tokens of `ids`, "CUT TOKEN ..", in place of the first CUT pieces, and <mask> at the end. */
+/* Puts the tokens of `ids`, "CUT TOKEN .. [+ LANGUAGE ..]", in place of the first CUT pieces, and the languages and <mask> at the
+ * end. */
 static ggl_status reorder(sentence_pieces *p, ggl_str ids, ggl_error *err) {
     const ggl_str *piece = p->piece;
     const float *score = p->score;
@@ -48,14 +49,21 @@ static ggl_status reorder(sentence_pieces *p, ggl_str ids, ggl_error *err) {
     if (s != GGL_OK)
         return s;
     p->n = 0;
+    int64_t next = cut; /* the first piece that is not there yet */
     for (const char *at = ids.s + 2; at < end;) {
         const char *space = memchr(at, ' ', (size_t)(end - at));
         const ggl_str token = {at, (size_t)((space ? space : end) - at)};
-        add_piece(p, token, 0, ggl_str_is(token, "<unk>") ? LLM_TOKEN_UNKNOWN : LLM_TOKEN_CONTROL);
         at += token.n + 1;
+        if (!ggl_str_is(token, "+")) {
+            add_piece(p, token, 0,
+                      ggl_str_is(token, "<unk>") ? LLM_TOKEN_UNKNOWN : LLM_TOKEN_CONTROL);
+            continue;
+        }
+        for (; next < n; next++)
+            add_piece(p, piece[next], score[next], type[next]);
     }
-    for (int64_t id = cut; id < n; id++)
-        add_piece(p, piece[id], score[id], type[id]);
+    for (; next < n; next++)
+        add_piece(p, piece[next], score[next], type[next]);
     add_piece(p, (ggl_str){"<mask>", 6}, 0, LLM_TOKEN_CONTROL);
     p->bos = id_of(p, "<s>");
     p->eos = id_of(p, "</s>");
@@ -70,7 +78,7 @@ static ggl_status use_ids_of_class(llm_hf_tokenizer *t, ggl_error *err) {
     char name[128];
     ggl_str ids;
     sentence_pieces *p = &t->pieces;
-    if (!llm_hf_ids_of_class(llm_hf_class_of(t, name, sizeof name), &ids))
+    if (!llm_hf_ids_of_class(llm_hf_class_or_kind(t, name, sizeof name), &ids))
         return GGL_OK;
     if (ggl_str_is(ids, "-"))
         return ggl_fail(err, GGL_UNSUPPORTED,

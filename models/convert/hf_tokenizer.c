@@ -98,7 +98,7 @@ static bool prefers_sentence_model(const llm_hf_tokenizer *t) {
     if (!t->file)
         return !t->vocab;
     return llm_json_is(llm_json_get(model, "type"), "Unigram") &&
-           !(llm_hf_ids_of_class(llm_hf_class_of(t, name, sizeof name), &ids) &&
+           !(llm_hf_ids_of_class(llm_hf_class_or_kind(t, name, sizeof name), &ids) &&
              ggl_str_is(ids, "-"));
 }
 

@@ -85,11 +85,14 @@ GGL_NODISCARD ggl_status llm_hf_cut_merges(llm_hf_tokenizer *t, ggl_error *err);
 /* Makes scores from the merges. */
 GGL_NODISCARD ggl_status llm_hf_make_scores(llm_hf_tokenizer *t, ggl_error *err);
 
-/* hf_tokenizer_keys.c: returns the class of tokenizer_config.json, in buf; "" if none. */
-const char *llm_hf_class_of(const llm_hf_tokenizer *t, char *buf, size_t size);
+/* hf_tokenizer_keys.c: returns the class that tokenizer_config.json names, else config.json, else the kind of model, in buf; "" if
+ * there is none. */
+const char *llm_hf_class_or_kind(const llm_hf_tokenizer *t, char *buf, size_t size);
 /* Sets t->pre, the name of the pre-tokenizer, or adds a note that it is
  * unknown. */
 GGL_NODISCARD ggl_status llm_hf_set_pre(llm_hf_tokenizer *t, ggl_error *err);
+/* True if the class has tokens for languages, with which a text says its own: no file says how. */
+bool llm_hf_names_languages(const llm_hf_tokenizer *t);
 void llm_hf_set_flags(llm_hf_tokenizer *t); /* add_bos, add_eos and add_space */
 /* Sets t->id: tokenizer_config.json names the token, else config.json has its id or a list of ids. */
 void llm_hf_set_ids(llm_hf_tokenizer *t);

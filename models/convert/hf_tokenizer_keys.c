@@ -19,27 +19,29 @@ static const struct {
                     {"sep_token", "sep_token_id", "tokenizer.ggml.seperator_token_id"},
                     {"mask_token", "mask_token_id", "tokenizer.ggml.mask_token_id"}};
 
-const char *llm_hf_class_of(const llm_hf_tokenizer *t, char *buf, size_t size) {
-    const json_value *c =
-        llm_json_get_kind(t->config ? &t->config->root : NULL, "tokenizer_class", JSON_STRING);
-    snprintf(buf, size, "%.*s", c ? llm_hf_shown(json_str(c)) : 0, c ? c->s : "");
+/* Writes a string of a file to buf, "" if it has none; returns buf. */
+static const char *string_of(const json_value *root, const char *name, char *buf, size_t size) {
+    const json_value *v = llm_json_get_kind(root, name, JSON_STRING);
+    snprintf(buf, size, "%.*s", v ? llm_hf_shown(json_str(v)) : 0, v ? v->s : "");
     return buf;
 }
 
-/* Writes the kind of model to buf, "" if it has none; returns buf. */
-static const char *kind_of(const llm_hf_tokenizer *t, char *buf, size_t size) {
-    const json_value *kind = llm_json_get_kind(t->model_config, "model_type", JSON_STRING);
-    snprintf(buf, size, "%.*s", kind ? llm_hf_shown(json_str(kind)) : 0, kind ? kind->s : "");
+/* Returns the class that a file names, in buf; "" if none does. */
+static const char *class_of(const llm_hf_tokenizer *t, char *buf, size_t size) {
+    if (!string_of(t->config ? &t->config->root : NULL, "tokenizer_class", buf, size)[0])
+        (void)string_of(t->model_config, "tokenizer_class", buf, size);
     return buf;
+}
+
+const char *llm_hf_class_or_kind(const llm_hf_tokenizer *t, char *buf, size_t size) {
+    return class_of(t, buf, size)[0] ? buf : string_of(t->model_config, "model_type", buf, size);
 }
 
 /* Looks up the class of a tokenizer without a tokenizer.json. A folder that does not name it has
  * the class of its kind of model. */
 static bool find_class(const llm_hf_tokenizer *t, ggl_str *pre, bool *both_ends) {
     char name[128];
-    if (!llm_hf_class_of(t, name, sizeof name)[0])
-        (void)kind_of(t, name, sizeof name);
-    return llm_hf_pre_of_class(name, pre, both_ends);
+    return llm_hf_pre_of_class(llm_hf_class_or_kind(t, name, sizeof name), pre, both_ends);
 }
 
 ggl_status llm_hf_set_pre(llm_hf_tokenizer *t, ggl_error *err) {
@@ -81,6 +83,13 @@ static void set_folding(llm_hf_tokenizer *t, const llm_json *file, const char *c
     t->strip = t->strip ? 1 : -1;
 }
 
+bool llm_hf_names_languages(const llm_hf_tokenizer *t) {
+    char name[128];
+    ggl_str ids;
+    return llm_hf_ids_of_class(llm_hf_class_or_kind(t, name, sizeof name), &ids) &&
+           memchr(ids.s, '+', ids.n);
+}
+
 void llm_hf_set_flags(llm_hf_tokenizer *t) {
     const json_value *config = t->config ? &t->config->root : NULL,
                      *file = t->file ? &t->file->root : NULL;
@@ -94,10 +103,11 @@ void llm_hf_set_flags(llm_hf_tokenizer *t) {
     bool both_ends = llm_hf_step(post, "RobertaProcessing") || llm_hf_step(post, "BertProcessing");
     if (t->bytes && !file)
         (void)find_class(t, &pre, &both_ends);
+    const bool languages = t->pieces.unigram && llm_hf_names_languages(t);
     const int both = both_ends ? 1 : -1;
     t->add_bos = bos ? bos->flag : both;
     t->add_eos = eos ? eos->flag : both;
-    if (list && list->n > 0) {
+    if (list && list->n > 0 && !languages) {
         if (!bos)
             t->add_bos = llm_json_get(&list->item[0], "SpecialToken") != NULL;
         if (!eos)
@@ -106,9 +116,14 @@ void llm_hf_set_flags(llm_hf_tokenizer *t) {
     if (t->pieces.unigram) {
         char class_name[128], kind[128];
         int ends[2];
-        const bool known = llm_hf_unigram_ends(llm_hf_class_of(t, class_name, sizeof class_name),
-                                               kind_of(t, kind, sizeof kind), &ends[0], &ends[1]);
-        if (file) /* without a post_processor it adds nothing */
+        const bool known = llm_hf_unigram_ends(
+            class_of(t, class_name, sizeof class_name),
+            string_of(t->model_config, "model_type", kind, sizeof kind), &ends[0], &ends[1]);
+        if (languages)
+            (void)llm_hf_note(t, ends[1] ? "a text begins with the token of its language"
+                                         : "a text ends with </s> and the token of its language, "
+                                           "which its writer adds");
+        else if (file) /* without a post_processor it adds nothing */
             ends[0] = ends[1] = 0;
         else if (!known && (t->add_bos < 0 || t->add_eos < 0))
             (void)llm_hf_note(t, "no tokenizer_config.json names the tokenizer's class: texts end "

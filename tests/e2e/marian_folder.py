@@ -1,17 +1,19 @@
-"""A small Marian (an encoder and a decoder) with random weights, as a folder of Hugging Face with its tokenizer."""
+"""Small models that read a text and write another, with random weights, as folders of Hugging Face with their tokenizers: Marian, and mBART."""
 import os
 import random
 import struct
 
 from checks import write_json, write_safetensors
-from sentencepiece import SOURCE, TOKENS, UNIGRAM, model
+from sentencepiece import LANGUAGES, SOURCE, TOKENS, UNIGRAM, language_tokens, model
 
 N, N_FF, N_LAYER, PAD = 16, 24, 1, len(TOKENS) - 1
 N_CTX = 32
+SHAPE = {"d_model": N, "encoder_layers": N_LAYER, "decoder_layers": N_LAYER, "encoder_ffn_dim": N_FF, "decoder_ffn_dim": N_FF, "encoder_attention_heads": 2,
+         "decoder_attention_heads": 2, "max_position_embeddings": N_CTX, "scale_embedding": True}
 
 
-def tensors_of():
-    """Returns name -> (type, shape, bytes)."""
+def tensors_of(n_vocab=len(TOKENS), learned=False):
+    """Returns name -> (type, shape, bytes). learned: mBART's, with positions of its own and further norms."""
     rng, tensors = random.Random(6), {}
 
     def add(name, *shape, centre=0.0):
@@ -22,9 +24,13 @@ def tensors_of():
         add(name + ".weight", N, centre=1.0)
         add(name + ".bias", N)
 
-    add("model.shared.weight", len(TOKENS), N)
-    add("final_logits_bias", 1, len(TOKENS))
+    add("model.shared.weight", n_vocab, N)
+    add("final_logits_bias", 1, n_vocab)
     for side in ("encoder", "decoder"):
+        if learned:
+            add(f"model.{side}.embed_positions.weight", N_CTX + 2, N)
+            norm(f"model.{side}.layernorm_embedding")
+            norm(f"model.{side}.layer_norm")
         for l in range(N_LAYER):
             p = f"model.{side}.layers.{l}."
             for part in ("self_attn", "encoder_attn") if side == "decoder" else ("self_attn",):
@@ -58,8 +64,19 @@ def write(folder, labels=None):
     write_safetensors(at("model.safetensors"), tensors)
     write_json(at("vocab.json"), {t: i for i, t in enumerate(TOKENS)})
     write_json(at("config.json"), {
-        "architectures": ["MarianMTModel"], "model_type": "marian", "activation_function": "swish", "d_model": N, "vocab_size": len(TOKENS),
-        "encoder_layers": N_LAYER, "decoder_layers": N_LAYER, "encoder_ffn_dim": N_FF, "decoder_ffn_dim": N_FF, "encoder_attention_heads": 2,
-        "decoder_attention_heads": 2, "max_position_embeddings": N_CTX, "scale_embedding": True, "decoder_start_token_id": PAD,
-        "pad_token_id": PAD, "eos_token_id": 0, "bos_token_id": 0, **more})
+        "architectures": ["MarianMTModel"], "model_type": "marian", "activation_function": "swish", **SHAPE, "vocab_size": len(TOKENS),
+        "decoder_start_token_id": PAD, "pad_token_id": PAD, "eos_token_id": 0, "bos_token_id": 0, **more})
+    return folder
+
+
+def write_languages(folder, codes=LANGUAGES, config={}):
+    """Writes a folder of mBART, whose texts name their languages."""
+    os.makedirs(folder, exist_ok=True)
+    at = lambda name: os.path.join(folder, name)
+    n = len(language_tokens(codes))
+    with open(at("sentencepiece.bpe.model"), "wb") as f:
+        f.write(model(SOURCE, UNIGRAM, remove=1))
+    write_safetensors(at("model.safetensors"), tensors_of(n, True))
+    write_json(at("config.json"), {"architectures": ["MBartForConditionalGeneration"], "model_type": "mbart", "activation_function": "gelu", **SHAPE,
+                                   "vocab_size": n, "decoder_start_token_id": 2, "pad_token_id": 1, "eos_token_id": 2, "bos_token_id": 0, **config})
     return folder

@@ -11,6 +11,7 @@ import marian_folder
 from checks import TMP, check, finish, path, put, runner
 from encoder_file import read_npy
 from marian_folder import N, N_FF, PAD
+from sentencepiece import LANGUAGES, SPACE, language_tokens
 
 run = runner(sys.argv[1], cwd=TMP.name)
 both = runner(sys.argv[1], cwd=TMP.name, both=True)
@@ -70,6 +71,42 @@ def saved():
     out, said = both("llm-cli", "-m", "marian.gguf", *cont, "--prompt-cache", "a.cache")
     check(out == cli(*cont), "an answer that goes on", out)
     check("from cache" in said, "an answer that is in the file runs again", said)
+
+
+def languages():
+    """mBART's text names its language, and its answer begins with the one that --answer-begin names."""
+    for name, codes, config, text in (("mbart50", LANGUAGES, {"tokenizer_class": "MBart50Tokenizer"}, "en_XX banana b"),
+                                      ("mbart25", LANGUAGES[:25], {}, "banana b</s>en_XX")):
+        folder = marian_folder.write_languages(path(name), codes, config)
+        tokens = language_tokens(codes)
+        read = run("llm-tokenize", "-m", folder, "--ids", "-p", text).strip().strip("[]").replace(" ", "")
+        args = ("-m", folder, "-p", text, "-n", "6", "--temp", "0", "--ignore-eos")
+        answers = set()
+        for language in ("fr_XX", "de_DE", "fr_XX ban"):
+            said = json.loads(run("llm-cli", *args, "--answer-begin", language, "--json-output"))
+            written = [2, *(tokens.index(t) for t in language.replace(" ", f" {SPACE}").split(" "))]
+            for token in said["ids"]:
+                run("llm-cli", "-m", folder, "--encode-tokens", read, "--tokens", ",".join(map(str, written)), "-n", "0", "--logits", "l.npy")
+                row = read_npy(path("l.npy"))[2][-1]
+                check(row.index(max(row)) == token, f"{name}, {language}: {token} after {written} is not the likeliest", row)
+                written.append(token)
+            check(len(said["ids"]) == 6, f"{name}: no answer", said)
+            check(run("llm-cli", *args, "--answer-begin", language).rstrip("\n") == said["text"], f"{name}: another text", said)
+            answers.add(tuple(said["ids"]))
+        check(len(answers) > 1, f"{name}: languages do not matter", answers)
+        # as the key of files with one language
+        key = f"mbart.forced_bos_token_id=int:{tokens.index('fr_XX')}"
+        forced = json.loads(run("llm-cli", *args[:4], "-n", "7", *args[6:], "--override-kv", key, "--json-output"))["ids"]
+        own = json.loads(run("llm-cli", *args, "--answer-begin", "fr_XX", "--json-output"))["ids"]
+        check(forced == [tokens.index("fr_XX"), *own], f"{name}: other tokens with the key", (forced, own))
+        run("llm-cli", *args[:6], "--answer-begin", "fr_XX", "--beams", "3")
+    cached = ("--answer-begin", "fr_XX", "--prompt-cache", "m.cache")
+    first, (again, said) = run("llm-cli", *args, *cached), both("llm-cli", *args, *cached)
+    check(first == again and "from cache" in said, "a text that was read is not in the file", said)
+    run("llm-cli", "-m", "builtin:stories", "-p", "a", "--answer-begin", "b", code=2, has="--answer-begin is for models that read a text and write another")
+    run("llm-cli", "-m", folder, "--tokens", "1", "--answer-begin", "b", code=2, has="--answer-begin needs the text to read from -p or -f")
+    run("llm-cli", "-m", folder, "-i", "--answer-begin", "b", code=2, has="--answer-begin is for a text, not for a conversation")
+    run("llm-cli", *args, "--answer-begin", "ban " * 40, code=1, has="the prompt has 41 tokens, but the context only 32")
 
 
 def beams():
@@ -143,6 +180,7 @@ if __name__ == "__main__":
     answers()
     speed()
     saved()
+    languages()
     beams()
     refused()
     sys.exit(finish())

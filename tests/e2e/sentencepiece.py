@@ -351,7 +351,7 @@ def test_fairseq():
         run("llm-convert", folder("refused", {"tokenizer.model": model(pieces, UNIGRAM, more=more), "tokenizer_config.json": {"tokenizer_class": name}}),
             "-o", path("bad.gguf"), "--vocab-only", code=1, has=words)
 
-    refused(pieces, "MBartTokenizerFast", "tokenizer.model: MBartTokenizerFast gives tokens other ids than this file")
+    refused(pieces, "PegasusTokenizerFast", "tokenizer.model: PegasusTokenizerFast gives tokens other ids than this file")
     refused(pieces, "XLMRobertaTokenizer", "but here they have 0, 2 and 1; --no-tokenizer leaves it out", more=field(41, 2) + field(42, 1))
     refused(pieces[:2], "CamembertTokenizer", "but here they have 0, 1 and -1; --no-tokenizer")
 
@@ -389,6 +389,42 @@ def test_source():
                        ("vocab.json: the tokenizer has 16 tokens, but the model has rows for 15", dict(n=15)),
                        ("vocab.json: the object 'vocab' is missing", {"vocab.json": []})):
         run("llm-convert", put("bad-source", **bad), "-o", path("bad.gguf"), "--vocab-only", code=1, has=words)
+
+
+# mBART's languages: the 25 of the first version, in the order of their ids, and those that version 50 adds
+LANGUAGES = ("ar_AR cs_CZ de_DE en_XX es_XX et_EE fi_FI fr_XX gu_IN hi_IN it_IT ja_XX kk_KZ ko_KR lt_LT lv_LV my_MM ne_NP nl_XX ro_RO ru_RU si_LK tr_TR "
+             "vi_VN zh_CN af_ZA az_AZ bn_IN fa_IR he_IL hr_HR id_ID ka_GE km_KH mk_MK ml_IN mn_MN mr_IN pl_PL ps_AF pt_XX sv_SE sw_KE ta_IN te_IN th_TH "
+             "tl_XX uk_UA ur_PK xh_ZA gl_ES sl_SI").split()
+
+
+def language_tokens(codes):
+    """The tokens of mBART with the pieces of SOURCE, in the order of their ids."""
+    return ["<s>", "<pad>", "</s>", "<unk>"] + [p[0] for p in SOURCE[3:]] + codes + ["<mask>"]
+
+
+def test_languages():
+    """Classes whose texts name their languages: with a class in either file, with the kind of model alone, and beside or in a tokenizer.json."""
+    for k, (codes, config, in_config) in enumerate([(LANGUAGES, {"tokenizer_class": "MBart50Tokenizer"}, {}), (LANGUAGES, {}, {"tokenizer_class": "MBart50TokenizerFast"}),
+                                                    (LANGUAGES[:25], {"tokenizer_class": "MBartTokenizerFast"}, {}), (LANGUAGES[:25], {}, {"model_type": "mbart"})]):
+        want = language_tokens(codes)
+        added = [{"id": want.index(t), "content": t, "special": True} for t in codes + ["<mask>"]]
+        after = len(codes) == 25
+        post = template([], ["</s>", "en_XX"]) if after else template(["en_XX"], ["</s>"])
+        score = {p[0]: p[1] for p in SOURCE}
+        kinds = {"<unk>": UNKNOWN, "[x]": USER_DEFINED}
+        js = unigram_json([(t, score.get(t, 0), kinds.get(t, NORMAL if t in score else CONTROL)) for t in want], post=post)
+        for files in ({"sentencepiece.bpe.model": model(SOURCE, UNIGRAM, remove=1)}, {"tokenizer.json": js},
+                      {"sentencepiece.bpe.model": model(SOURCE, UNIGRAM, remove=1), "tokenizer.json": {"model": {"type": "Unigram"}, "added_tokens": added, "post_processor": post}}):
+            one = sized(f"languages{k}{len(files)}", want, {**files, "tokenizer_config.json": {**config, "bos_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>"}}, **in_config)
+            text = "banana</s>de_DE" if after else "de_DE banana"
+            said = [int(line.split()[0]) for line in ids(one, text).splitlines()]
+            parts = [SPACE + "ban", "ana", "</s>"]
+            check(said == [want.index(t) for t in (parts + ["de_DE"] if after else ["de_DE"] + parts)], f"other tokens of {config}, {list(files)}", said)
+            run("llm-convert", one, "-o", path("t5.gguf"), "--vocab-only", has="a text ends with </s> and the token" if after else "a text begins with the token of its language")
+            check(run("llm-gguf", "get", path("t5.gguf"), "tokenizer.ggml.tokens").split() == want, f"another order of {config}, {list(files)}")
+            os.remove(path(f"languages{k}{len(files)}/tokenizer_config.json"))
+            for file in files:
+                os.remove(os.path.join(one, file))
 
 
 def trie(units, text):
@@ -438,5 +474,6 @@ if __name__ == "__main__":
     test_ends_by_kind()
     test_fairseq()
     test_source()
+    test_languages()
     test_faults()
     sys.exit(finish())

@@ -122,7 +122,8 @@ COMMON = {"activation_dropout": 0.1, "activation_function": "gelu", "add_bias_lo
 MARIAN = {"model_type": "marian", "activation_function": "swish", "bad_words_ids": [[39]], "decoder_start_token_id": 39, "decoder_vocab_size": N_VOCAB,
           "eos_token_id": 0, "extra_pos_embeddings": N_VOCAB + 1, "forced_eos_token_id": 0, "max_length": 512, "normalize_embedding": False,
           "pad_token_id": 39, "scale_embedding": True, "share_encoder_decoder_embeddings": True, "static_position_embeddings": True}
-MBART = {"model_type": "mbart", "normalize_before": True, "add_final_layer_norm": True, "scale_embedding": True, "output_past": True, "max_length": 200}
+MBART = {"model_type": "mbart", "normalize_before": True, "add_final_layer_norm": True, "scale_embedding": True, "output_past": True, "max_length": 200,
+         "_num_labels": 3, "tokenizer_class": "MBart50Tokenizer"}
 
 
 def config(more={}, scale=1, **how):

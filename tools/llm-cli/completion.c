@@ -126,7 +126,7 @@ static ggl_status begin(completion *c, ggl_error *err) {
  * that the model reads, that is the token with which its answer begins. */
 static int64_t n_rows(const completion *c) {
     const bool is_read =
-        llm_session_reads_text(llm_opened_session(c->s->ctx)) && !c->s->o->encode_tokens;
+        llm_session_reads_text(llm_opened_session(c->s->ctx)) && !c->s->generation->p.read;
     return is_read ? 1 : (int64_t)c->s->prompt->n;
 }
 

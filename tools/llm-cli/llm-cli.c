@@ -40,7 +40,7 @@ typedef struct cli {
     char *text; /* text of the prompt, if it was given as text */
     size_t text_size;
     llm_tokens prompt;
-    llm_tokens encoded; /* --encode-tokens */
+    llm_tokens encoded; /* the text to read, if the prompt is the beginning of the answer */
     bool answers;       /* a model of the diffusion kind answers a message */
     bool converses;     /* the text is the first message of a conversation, or no text was given */
     double t_begin, t_load; /* seconds */
@@ -288,7 +288,7 @@ static int converse(cli *c) {
 }
 
 static int complete(cli *c) {
-    if (c->o.encode_tokens) {
+    if (c->encoded.n > 0) {
         c->generation.p.read = c->encoded.id;
         c->generation.p.n_read = c->encoded.n;
     }
@@ -300,6 +300,23 @@ static int complete(cli *c) {
                                 .facts = &c->facts,
                                 .progress = on_progress};
     return diffusion_is(c->ctx) && c->o.n_predict != 0 ? diffusion_run(&s) : completion_run(&s);
+}
+
+/* The prompt becomes the text to read, and the new prompt begins the answer: the model's start token, and --answer-begin. */
+static int begin_answer(cli *c) {
+    ggl_error err = {0};
+    char start[16];
+    snprintf(start, sizeof start, "%" PRId32, llm_session_start_token(llm_opened_session(c->ctx)));
+    c->encoded = c->prompt;
+    c->prompt = (llm_tokens){0};
+    const int bad = tool_read_ids(TOOL, "the start token", start, &c->prompt.id, &c->prompt.n);
+    c->prompt.cap = c->prompt.n;
+    if (bad >= 0)
+        return bad;
+    return llm_tokenize(llm_opened_tokenizer(c->ctx), c->o.answer_begin, strlen(c->o.answer_begin),
+                        LLM_TOKENIZE_SPECIAL, &c->prompt, &err) == GGL_OK
+               ? -1
+               : tool_error(TOOL, 1, "--answer-begin: %s", err.msg);
 }
 
 /* Sets what does not depend on the text. */
@@ -337,15 +354,18 @@ static int check_use(const cli *c) {
                                 "sound, and writes no texts"
                               : "the model writes no texts: it makes vectors or scores of them "
                                 "(llm-embed, llm-server)");
-    if (c->o.encode_tokens && !llm_arch_reads_text(arch))
+    if ((c->o.encode_tokens || c->o.answer_begin) && !llm_arch_reads_text(arch))
         return tool_error(TOOL, 2,
-                          "--encode-tokens is for models that read a text and write another, and "
-                          "this one continues its prompt");
+                          "%s is for models that read a text and write another, and this one "
+                          "continues its prompt",
+                          c->o.encode_tokens ? "--encode-tokens" : "--answer-begin");
     if (diffusion_is(c->ctx) && c->o.n_predict != 0 && !c->o.plan) {
         const int unfit = diffusion_check(&c->o);
         if (unfit >= 0)
             return unfit;
     }
+    if (c->o.answer_begin && (c->converses || c->o.chat.interactive))
+        return tool_error(TOOL, 2, "--answer-begin is for a text, not for a conversation");
     const char *vain =
         c->o.diffusion_visual ? "--diffusion-visual" : diffusion_options_given(&c->o.diffusion);
     if (!diffusion_is(c->ctx) && vain)
@@ -385,6 +405,8 @@ static int run(cli *c) {
     if (code < 0 && c->o.plan)
         return print_plan(c);
     if (code < 0)
+        code = check_lengths(c);
+    if (code < 0 && c->o.answer_begin && (code = begin_answer(c)) < 0)
         code = check_lengths(c);
     progress_begin(PROGRESS_BYTES, 0, "loading the draft model");
     if (code < 0)

@@ -111,6 +111,10 @@ static int parse(cli_options *o, int argc, char **argv, bool only_settings) {
          .help = "of a model that reads a text and writes another (T5): the ids of the text to "
                  "read; the "
                  "prompt is then the beginning of what it writes"},
+        {"--answer-begin", ARG_STRING, &o->answer_begin, .value = "TEXT",
+         .help =
+             "of a model that reads a text and writes another: what it writes begins with TEXT, "
+             "which is not printed; the token of a language, for those that translate (mBART)"},
         {"-n --n-predict --predict", ARG_INT, &o->n_predict, .value = "N",
          .help = "tokens to generate (default -1: until the text ends, or the context is full)",
          .min = -1, .max = INT32_MAX},
@@ -283,6 +287,10 @@ int cli_options_read(cli_options *o, int argc, char **argv) {
     if (o->n_beams <= 1 && (o->early_stopping || o->length_penalty != 1))
         return tool_error("llm-cli", 2, "%s needs --beams",
                           o->early_stopping ? "--early-stopping" : "--length-penalty");
+    if (o->answer_begin && (o->tokens || o->encode_tokens))
+        return tool_error("llm-cli", 2,
+                          "--answer-begin needs the text to read from -p or -f; with "
+                          "--encode-tokens, --tokens is the beginning of what the model writes");
     if (o->json_output && o->chat.interactive)
         return tool_error("llm-cli", 2, "--json-output and -i cannot be used together");
     if (o->watch && (!o->arch || !(o->prompt || o->prompt_file || o->tokens)))
