@@ -69,13 +69,14 @@ static ggl_status settle(llm_context *c, generation *g, ggl_error *err) {
 
 /* Takes the next token of what a search of beams has found. */
 static ggl_status take_found(llm_context *c, generation *g, ggl_error *err) {
+    size_t n;
+    int32_t end;
+    const int32_t *found = llm_beams_best(g->beams, &n, &end);
     ggl_status st = GGL_OK;
-    if ((size_t)g->n_given < g->n_found)
-        st = llm_generation_take(g, c, g->found[g->n_given++], NULL, err);
-    if (st == GGL_OK && (size_t)g->n_given == g->n_found && g->finish == LLM_FINISH_NONE)
-        g->finish = g->has_ended ? LLM_FINISH_END : LLM_FINISH_LENGTH;
-    if (g->has_ended && (size_t)g->n_given == g->n_found && g->finish == LLM_FINISH_LENGTH)
-        g->finish = LLM_FINISH_END;
+    if ((size_t)g->n_given < n)
+        st = llm_generation_take(g, c, found[g->n_given++], NULL, err);
+    if (st == GGL_OK && (size_t)g->n_given == n && g->finish == LLM_FINISH_NONE)
+        g->finish = end >= 0 ? LLM_FINISH_END : LLM_FINISH_LENGTH;
     set_counts(c, g);
     return st;
 }
@@ -90,16 +91,16 @@ static ggl_status begin_beams(llm_context *c, const int32_t *id, size_t n, ggl_e
         return ggl_fail(err, n == 0 ? GGL_USAGE : GGL_LIMIT,
                         "a prompt of %zu tokens; 1 to %" PRId64 " are possible", n,
                         llm_session_n_ctx(c->session));
-    const llm_beams_params p = {.n = g->p.n_beams,
-                                .length_penalty = (double)g->p.length_penalty,
-                                .early = g->p.early_stopping,
-                                .n_max = g->p.n_max > 0 && g->p.n_max < room ? g->p.n_max : room,
-                                .ignore_end = g->p.ignore_end};
-    ggl_status st = llm_generator_adopt(c->generator, NULL, 0, err);
+    llm_beams_params p = llm_generation_beams(g);
+    p.n_max = p.n_max > 0 && p.n_max < room ? p.n_max : room;
+    ggl_status st = llm_session_clear(c->session, 0, err);
     if (st == GGL_OK)
-        st = llm_beams_search(c, id, n, &p, &g->found, &g->n_found, &g->has_ended, &prompt, err);
-    if (st == GGL_OK && !g->found && !(g->found = ggl_calloc(1, sizeof *g->found)))
-        st = ggl_fail(err, GGL_NOMEM, "out of memory");
+        st = llm_generator_adopt(c->generator, NULL, 0, err);
+    if (st == GGL_OK)
+        st = llm_beams_new(&g->beams, &p, c->tokenizer, (int32_t)llm_session_n_vocab(c->session),
+                           err);
+    if (st == GGL_OK)
+        st = llm_context_search(c, g->beams, p.n, id, n, &prompt, err);
     c->run.prompt_seconds += prompt;
     c->run.seconds += llm_seconds() - begin - prompt;
     c->run.n_prompt += (int64_t)n;
@@ -143,7 +144,7 @@ static ggl_status step(llm_context *c, generation *g, ggl_error *err) {
         const ggl_status st = llm_context_is_cancelled(c)
                                   ? ggl_fail(err, GGL_CANCELLED, "stopped by the caller")
                               : g->diffuser ? settle(c, g, err)
-                              : g->found    ? take_found(c, g, err)
+                              : g->beams    ? take_found(c, g, err)
                                             : draw(c, g, err);
         if (st != GGL_OK)
             return st;

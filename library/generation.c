@@ -275,6 +275,14 @@ static ggl_status check_beams(const llm_generate_params *p, const llm_context *c
     return GGL_OK;
 }
 
+llm_beams_params llm_generation_beams(const generation *g) {
+    return (llm_beams_params){.n = g->p.n_beams,
+                              .length_penalty = (double)g->p.length_penalty,
+                              .early = g->p.early_stopping,
+                              .n_max = g->p.n_max,
+                              .ignore_end = g->p.ignore_end};
+}
+
 /* --- all -------------------------------------------------------------------------------------- */
 
 ggl_status llm_generation_new(generation **out, llm_context *c, const llm_generate_params *params,
@@ -321,7 +329,7 @@ void llm_generation_free(llm_context *c, generation *g) {
     llm_sampler_free(g->sampler);
     llm_stopped_text_fini(&g->text);
     llm_diffuser_free(g->diffuser);
-    ggl_free(g->found);
+    llm_beams_free(g->beams);
     ggl_free(g);
 }
 

@@ -4,6 +4,7 @@
 #define LIBRARY_GENERATION_H
 
 #include "context.h"
+#include "llm/internal/beams.h"
 #include "llm/internal/diffuse.h"
 #include "stopped_text.h"
 
@@ -26,10 +27,8 @@ typedef struct generation {
     llm_diffusion diffusion; /* n_length: of the whole text; 0: the model is of another kind */
     llm_diffuser *diffuser;  /* of llm_begin; the tokens before n_given were taken */
     int64_t n_given;
-    /* Of a search of beams: what it has found, [n_found]; the tokens before n_given were taken. NULL: there is none */
-    int32_t *found;
-    size_t n_found;
-    bool has_ended; /* and then the text ends, else it was cut off */
+    /* Of a search of beams, unless a job runs it; the tokens before n_given of what it has found were taken. NULL: there is none */
+    llm_beams *beams;
 } generation;
 
 /* Checks the parameters, which may be NULL, and makes what chooses the tokens after the prompt id[0 .. n). Sets *out,
@@ -39,6 +38,8 @@ ggl_status llm_generation_new(generation **out, llm_context *c, const llm_genera
 /* The schedule of p; *d gets neither a prompt nor what the sampler has. GGL_UNSUPPORTED: the model is of another kind. */
 ggl_status llm_diffusion_read(llm_diffusion *d, const llm_context *c, const llm_diffuse_params *p,
                               ggl_error *err);
+/* What a search of beams needs of its parameters; n_max 0: as many tokens as there is room for. */
+llm_beams_params llm_generation_beams(const generation *g);
 /* Frees it, and keeps its grammar for the next one. g may be NULL. */
 void llm_generation_free(llm_context *c, generation *g);
 void llm_kept_grammar_free(kept_grammar *k); /* NULL is fine */

@@ -111,10 +111,9 @@ ggl_status llm_running_jobs_add(llm_jobs *all, llm_job *job) {
     ggl_status st = llm_generation_new(&r->g, all->c, job->params, job->id, job->n, &job->err);
     if (st == GGL_OK && r->g->p.same_sampler)
         st = ggl_fail(&job->err, GGL_USAGE, "same_sampler: each job has a sampler of its own");
-    if (st == GGL_OK && r->g->p.n_beams > 1)
-        st = ggl_fail(&job->err, GGL_USAGE, "n_beams: a job has one sequence");
     if (st == GGL_OK) {
         const llm_diffusion *d = &r->g->diffusion;
+        const llm_beams_params beams = llm_generation_beams(r->g);
         const int64_t n_max = d->n_length > 0 ? d->n_length - d->n_prompt : r->g->p.n_max;
         const llm_sequence_params p = {.size = sizeof p,
                                        .prompt = job->id,
@@ -124,6 +123,7 @@ ggl_status llm_running_jobs_add(llm_jobs *all, llm_job *job) {
                                        .sampler = r->g->sampler,
                                        .matcher = r->g->kept ? r->g->kept->matcher : NULL,
                                        .n_max = n_max > 0 ? n_max : -1,
+                                       .beams = beams.n > 1 ? &beams : NULL,
                                        .diffusion = d->n_length > 0 ? d : NULL,
                                        .ignore_eog = r->g->p.ignore_end,
                                        .shift = r->g->p.shift,

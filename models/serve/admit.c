@@ -40,19 +40,22 @@ static void expire_all(llm_engine *e, int64_t now) {
 /* --- places and slots ------------------------------------------------------------------------- */
 
 static void lend_guesser(llm_engine *e, task *t) {
-    if (!e->p.guesser)
+    if (!e->p.guesser || t->group)
         return;
     t->guesser = e->idle_guesser[--e->n_idle_guessers];
     t->q.guesser = *e->p.guesser[t->guesser];
     t->q.n_told = 0;
 }
 
-/* Inserts a task into run[], which is in the order of turns: a preempted task gets its old place. */
-static void insert(llm_engine *e, task *t) {
+/* run[] is in the order of turns: a preempted task gets its old place. */
+void llm_engine_insert(llm_engine *e, task *t) {
     int i = e->n_run++;
     for (; i > 0 && e->run[i - 1]->turn > t->turn; i--)
         e->run[i] = e->run[i - 1];
     e->run[i] = t;
+    t->where = TASK_RUNS;
+    t->reads = true;
+    t->lead_to = 0;
 }
 
 /* Prepares a task that gets a place for the first time. */
@@ -61,7 +64,7 @@ static void prepare(llm_engine *e, task *t) {
     t->turn = ++e->last_turn;
     if (t->diffuser)
         return;
-    if (llm_task_make_room(t, &err) != GGL_OK)
+    if (llm_group_make_room(t, &err) != GGL_OK)
         llm_task_failed(t, &err);
     if (t->q.sampler)
         llm_seq_tell_sampler(&t->q);
@@ -157,7 +160,8 @@ static void begin(llm_engine *e, task *t, int64_t now) {
 
 /* Gives a task a slot, unless it should wait until another task has run the beginning of its tokens. */
 static void begin_if_free(llm_engine *e, task *t, int64_t now) {
-    if (!t->has_begun && !t->is_over && !is_led(e, t) && !(llm_task_reuses(t) && find_leader(e, t)))
+    if (!t->has_begun && !t->is_over && !t->waits && !is_led(e, t) &&
+        !(llm_task_reuses(t) && find_leader(e, t)))
         begin(e, t, now);
 }
 
@@ -176,21 +180,28 @@ static bool fits_whole(const llm_engine *e, const task *t) {
     return n <= e->n_ubatch || e->n_run == 0;
 }
 
+/* The free places; a group has taken those of all its beams from its beginning on. */
+static int n_free_places(const llm_engine *e) {
+    int n = e->p.n_parallel;
+    for (int i = 0; i < e->n_run; i++)
+        n -= llm_task_is_beam(e->run[i]) ? 0 : llm_group_n(e->run[i]);
+    return n;
+}
+
 /* Gives waiting tasks the free places. Each gets its slot at once, so that the next one finds which
  * pages are left. */
 static void admit(llm_engine *e, int64_t now) {
-    while (e->n_run < e->p.n_parallel && e->queue.n > 0) {
+    while (e->queue.n > 0) {
         task *t = llm_queue_first(&e->queue);
-        if (!llm_engine_fits(e, t) || (e->sees_all && !fits_whole(e, t)))
+        if (llm_group_n(t) > n_free_places(e) || !llm_engine_fits(e, t) ||
+            (e->sees_all && !fits_whole(e, t)))
             return;
         (void)llm_queue_take(&e->queue);
-        t->where = TASK_RUNS;
-        t->reads = true;
-        t->lead_to = 0;
         if (t->turn == 0)
             prepare(e, t);
         lend_guesser(e, t);
-        insert(e, t);
+        llm_engine_insert(e, t);
+        llm_group_resume(e, t);
         begin_if_free(e, t, now);
     }
 }

@@ -68,9 +68,10 @@ static void draw(llm_engine *e, task *t, const float *logits) {
 
 /* The task's last token has run. */
 static void end_prompt(llm_engine *e, task *t) {
+    const bool is_first = t->reads && t->q.n_drawn == 0;
     llm_seq_ran(&t->q);
     t->reads = false;
-    if (t->q.n_drawn == 0)
+    if (is_first)
         t->stats.t_prompt = llm_engine_now(e);
 }
 
@@ -150,6 +151,8 @@ void llm_engine_on_logits(void *ctx, int64_t i, const float *logits) {
     }
     if (row == 0)
         end_prompt(e, t);
-    if (row >= 0 && t->q.at == row && !t->is_over)
+    if (row == 0 && t->group && !t->is_over)
+        llm_group_logits(e, t, logits);
+    else if (row >= 0 && t->q.at == row && !t->is_over)
         draw(e, t, logits);
 }

@@ -156,12 +156,21 @@ ggl_status llm_engine_add(llm_engine *e, const llm_sequence_params *params, uint
                         p->n_prompt, e->n_pool);
     task *t;
     const llm_guesser *guesser = e->p.guesser ? e->p.guesser[0] : NULL;
-    ggl_status st = llm_task_new(&t, e->p.session, p, guesser, e->p.n_guess_max, err);
+    if (p->beams && p->beams->n > e->p.n_parallel)
+        return ggl_fail(err, GGL_LIMIT,
+                        "%d beams need as many sequences, but there are places for %d at once",
+                        (int)p->beams->n, e->p.n_parallel);
+    ggl_status st =
+        llm_task_new(&t, e->p.session, p, p->beams ? NULL : guesser, e->p.n_guess_max, err);
     if (st != GGL_OK)
         return st;
-    if (!llm_table_reserve(&e->ids) || !llm_queue_add(&e->queue, t)) {
+    if (p->beams && p->n_max != 0)
+        st = llm_group_new(e, t, p, err);
+    if (st == GGL_OK && (!llm_table_reserve(&e->ids) || !llm_queue_add(&e->queue, t)))
+        st = ggl_fail(err, GGL_NOMEM, "out of memory for a list of %zu sequences", e->ids.n);
+    if (st != GGL_OK) {
         llm_task_free(t);
-        return ggl_fail(err, GGL_NOMEM, "out of memory for a list of %zu sequences", e->ids.n);
+        return st;
     }
     *id = t->node.key = ++e->last_id;
     llm_table_put(&e->ids, &t->node);
@@ -183,7 +192,7 @@ void llm_engine_cancel(llm_engine *e, uint64_t id) {
     if (e->is_busy)
         return;
     e->is_busy = true;
-    if (t->is_under_way)
+    if (llm_group_is_under_way(t))
         (void)llm_engine_collect_all(e, NULL); /* a failure is that of the sequences in the batch */
     llm_engine_end_all(e);
     e->is_busy = false;
@@ -192,7 +201,10 @@ void llm_engine_cancel(llm_engine *e, uint64_t id) {
 /* --- looking ---------------------------------------------------------------------------------- */
 
 int llm_engine_n_running(const llm_engine *e) {
-    return e->n_run;
+    int n = 0;
+    for (int i = 0; i < e->n_run; i++)
+        n += !llm_task_is_beam(e->run[i]);
+    return n;
 }
 
 size_t llm_engine_n_waiting(const llm_engine *e) {

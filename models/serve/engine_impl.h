@@ -1,5 +1,5 @@
 /* Shared by engine.c (sequences come), leave.c (they end), make_room.c (memory for them), admit.c (which ones
- * run), step.c (what a step runs), batch.c (what a batch runs, and what is drawn) and overlap.c (steps that overlap on
+ * run), beam_group.c (those that have several beams), step.c (what a step runs), batch.c (what a batch runs, and what is drawn) and overlap.c (steps that overlap on
  * several backends). */
 #ifndef LLM_ENGINE_IMPL_H
 #define LLM_ENGINE_IMPL_H
@@ -69,8 +69,31 @@ int64_t llm_engine_now(const llm_engine *e);
 void llm_engine_leave(llm_engine *e, task *t, llm_end why);
 /* Takes a task out of run[], with its guesser. */
 void llm_engine_take_out(llm_engine *e, task *t);
-/* Ends the tasks that are over, and lets those whose context is full shift. */
+/* Lets searches of beams take their step, ends the tasks that are over, and lets those whose context is full shift. */
 void llm_engine_end_all(llm_engine *e);
+
+/* --- beams (beam_group.c) --------------------------------------------------------------------- */
+
+/* Makes the group of a task that has beams. */
+ggl_status llm_group_new(llm_engine *e, task *t, const llm_sequence_params *p, ggl_error *err);
+/* The places that a task takes. */
+static inline int llm_group_n(const task *t) {
+    return t->group ? t->group->n : 1;
+}
+/* Makes room for the tokens of all beams; see llm_task_make_room. */
+ggl_status llm_group_make_room(task *t, ggl_error *err);
+/* Gives the beams of a task that was preempted their places again, beside its own. */
+void llm_group_resume(llm_engine *e, task *t);
+/* Takes the logits after a beam's text. */
+void llm_group_logits(llm_engine *e, task *t, const float *logits);
+/* Lets the groups whose logits are complete take a step: beams get the slots of others, or the text is found. Not while a batch runs. */
+void llm_group_step_all(llm_engine *e);
+/* Ends a search with what it has. */
+void llm_group_cut(llm_engine *e, task *t);
+/* Takes the beams of a task out of run[] and their slots, but not its own. */
+void llm_group_leave(llm_engine *e, task *t);
+/* True if a batch that is under way has a token of the task or of its beams. */
+bool llm_group_is_under_way(const task *t);
 
 /* --- several batches under way (overlap.c) ---------------------------------------------------- */
 
@@ -102,6 +125,8 @@ bool llm_engine_unblock(llm_engine *e);
 
 /* --- places and slots (admit.c) --------------------------------------------------------------- */
 
+/* Puts a task into run[]. */
+void llm_engine_insert(llm_engine *e, task *t);
 /* Ends tasks whose deadline has passed, and gives free places to waiting tasks. A task also gets a slot,
  * unless it should wait until another task has run the beginning that their prompts share. */
 void llm_engine_admit(llm_engine *e, int64_t now);

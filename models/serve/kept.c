@@ -192,6 +192,17 @@ ggl_status llm_kept_begin(kept *k, seq *q, bool reuse, int want, ggl_error *err)
     return GGL_OK;
 }
 
+ggl_status llm_kept_copy(kept *k, seq *q, const seq *from, ggl_error *err) {
+    if (q->slot < 0) {
+        q->slot = choose_victim(k);
+        forget(&k->slot[q->slot]);
+        k->slot[q->slot].by = q;
+    }
+    const ggl_status st = llm_session_copy(k->session, q->slot, from->slot, err);
+    q->n_kept = st == GGL_OK ? from->n_kept : 0;
+    return st;
+}
+
 void llm_kept_end(kept *k, seq *q) {
     kept_slot *s = &k->slot[q->slot];
     const int64_t n_past = llm_session_n_past(k->session, q->slot);

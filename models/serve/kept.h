@@ -44,6 +44,9 @@ int llm_kept_spare(kept *k, const seq *q, int64_t *n);
  * With `reuse` the slot then holds as many of the sequence's tokens as the best slot can give; else it is empty. Sets
  * q->n_kept to their number. The tokens that the slot held before are lost. */
 ggl_status llm_kept_begin(kept *k, seq *q, bool reuse, int want, ggl_error *err);
+/* Lets q hold what the sequence `from` does: in its own slot, or, if it has none, in one in which no sequence runs, of which there must be one.
+ * q's tokens must begin with those of `from`. */
+ggl_status llm_kept_copy(kept *k, seq *q, const seq *from, ggl_error *err);
 /* The sequence leaves its slot, which keeps its contents and becomes the owner of q->token. */
 void llm_kept_end(kept *k, seq *q);
 /* The sequence leaves its slot, which is cleared. The sequence keeps its tokens. */

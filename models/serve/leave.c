@@ -40,7 +40,15 @@ void llm_engine_take_out(llm_engine *e, task *t) {
     t->guesser = -1;
 }
 
+/* Of a group, all tasks end for the reason of the first that is over. */
 static void end_running(llm_engine *e, task *t) {
+    task *first = t->group ? t->group->member[0] : t;
+    if (!first->is_over) {
+        llm_task_over(first, t->why);
+        first->err = t->err;
+    }
+    t = first;
+    llm_group_leave(e, t);
     llm_engine_take_out(e, t);
     if (t->has_begun && e->sees_all) /* of no use to later sequences */
         llm_kept_give_back(&e->kept, &t->q);
@@ -59,6 +67,7 @@ static void shift_all(llm_engine *e) {
 /* Callbacks may add to both lists. A sequence in a batch that is under way ends after it. */
 void llm_engine_end_all(llm_engine *e) {
     bool again = true;
+    llm_group_step_all(e);
     while (again) {
         again = e->leaving != NULL;
         for (task *t; (t = e->leaving) != NULL;) {
@@ -67,7 +76,7 @@ void llm_engine_end_all(llm_engine *e) {
         }
         for (int i = 0; i < e->n_run;) {
             task *t = e->run[i];
-            const bool ends = t->is_over && !t->is_under_way;
+            const bool ends = t->is_over && !llm_group_is_under_way(t);
             again |= ends;
             if (ends)
                 end_running(e, t); /* the next one is now at i */

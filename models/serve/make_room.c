@@ -10,6 +10,13 @@ static int64_t pages_from(const task *t, int64_t n_held) {
     return t->q.n / GGL_PAGE - n_held / GGL_PAGE + 1;
 }
 
+/* Estimates the first pages of beams that have no slots yet. What they have in common with the first one is shared. */
+static void estimate_beams(llm_session *s, const task *t) {
+    for (int i = 1; i < llm_group_n(t); i++)
+        if (t->group->member[i]->where != TASK_RUNS)
+            llm_session_estimate_pages(s, pages_from(t->group->member[i], t->n_begin));
+}
+
 /* Estimates what the running tasks need until they draw, and a waiting one that gets n_offer tokens
  * from a slot. */
 static void estimate_beside(llm_engine *e, const task *t, int64_t n_offer) {
@@ -21,8 +28,11 @@ static void estimate_beside(llm_engine *e, const task *t, int64_t n_offer) {
             llm_session_estimate_append(s, o->q.slot, llm_task_todo(o) + 1);
         else
             llm_session_estimate_pages(s, pages_from(o, o->lead_to));
+        if (!llm_task_is_beam(o))
+            estimate_beams(s, o);
     }
     llm_session_estimate_pages(s, pages_from(t, n_offer));
+    estimate_beams(s, t);
     /* A task that was preempted needs one more page for each running task, or it would soon be preempted
      * again. */
     if (t->turn > 0)
@@ -47,21 +57,25 @@ bool llm_engine_fits(llm_engine *e, const task *t) {
 
 /* --- making room ------------------------------------------------------------------------------ */
 
-/* Returns the task that began last; NULL if fewer than n have begun. */
+/* Returns the task that began last; NULL if fewer than n have begun. The tasks of a group, which have the same turn, are one. */
 static task *last_begun(const llm_engine *e, int n) {
     task *last = NULL;
-    for (int i = 0; i < e->n_run; i++)
-        if (e->run[i]->has_begun && !e->run[i]->is_over) {
-            last = e->run[i];
-            n--;
-        }
+    for (int i = 0; i < e->n_run; i++) {
+        task *t = e->run[i];
+        if (!t->has_begun || t->is_over)
+            continue;
+        n -= !last || last->turn != t->turn;
+        last = t->group ? t->group->member[0] : t;
+    }
     return n > 0 ? NULL : last;
 }
 
 /* Takes a task out of its slot and puts it back into the queue. It will run again from its tokens. */
 static void preempt(llm_engine *e, task *t) {
+    llm_group_leave(e, t);
     llm_engine_take_out(e, t);
-    llm_kept_give_back(&e->kept, &t->q);
+    if (t->has_begun)
+        llm_kept_give_back(&e->kept, &t->q);
     t->has_begun = false;
     t->n_stops = 0;
     t->where = TASK_WAITS;
@@ -74,7 +88,7 @@ static void estimate_next(const llm_engine *e, int64_t n_guess) {
     llm_session_estimate(e->p.session);
     for (int i = 0; i < e->n_run; i++) {
         const task *t = e->run[i];
-        if (!t->reads && !t->is_over)
+        if (llm_task_generates(t))
             llm_session_estimate_append(e->p.session, t->q.slot, llm_task_next(t, n_guess));
     }
 }
@@ -126,7 +140,9 @@ bool llm_engine_unblock(llm_engine *e) {
         return true;
     }
     t = last_begun(e, 1);
-    if (t && !(t->p.shift && !t->reads && llm_task_shift(t)))
+    if (t && t->group)
+        llm_group_cut(e, t);
+    else if (t && !(t->p.shift && !t->reads && llm_task_shift(t)))
         llm_task_over(t, LLM_END_CONTEXT);
     return t != NULL;
 }

@@ -29,7 +29,7 @@ static void fill(llm_engine *e, part *p, int n) {
     const int first = e->next < e->n_run ? e->next : 0;
     for (int k = 0; k < e->n_run && e->n < most; k++) {
         const int i = (first + k) % e->n_run;
-        if (e->run[i]->is_under_way)
+        if (e->run[i]->is_under_way || e->run[i]->waits)
             continue;
         llm_engine_put(e, e->run[i], 1);
         e->next = i + 1;

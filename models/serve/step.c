@@ -15,7 +15,7 @@ static int go_back(llm_engine *e) {
     for (int i = 0; i < e->n_run; i++) {
         task *t = e->run[i];
         ggl_error err;
-        if (t->reads || t->is_over)
+        if (!llm_task_generates(t))
             continue;
         if (llm_seq_go_back(&t->q, t->q.n - 1, &err) != GGL_OK)
             llm_task_failed(t, &err);
@@ -70,7 +70,7 @@ static void put_generating(llm_engine *e, int64_t n_guess) {
     e->next = 0;
     for (int k = 0; k < n; k++) {
         task *t = e->run[(first + k) % n];
-        if (t->reads || t->is_over)
+        if (!llm_task_generates(t))
             continue;
         if (e->n >= n_room) {
             e->next = (first + k) % n;

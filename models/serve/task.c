@@ -21,6 +21,10 @@ static ggl_status check_output(llm_session *s, const llm_sequence_params *p, ggl
                         "a text by diffusion has n_max tokens (%" PRId64
                         "), at least 1, and neither a grammar nor logits of its prompt",
                         p->n_max);
+    if (p->beams && (!writes || p->matcher || p->prompted || p->embedded || p->shift))
+        return ggl_fail(err, GGL_USAGE,
+                        "beams are for texts that are written one token after the other, without a "
+                        "grammar, logits of the prompt and a context that shifts");
     if (p->read && !llm_session_reads_text(s))
         return ggl_fail(err, GGL_USAGE,
                         "read is set, but the model reads no text apart from its prompt");
@@ -51,7 +55,7 @@ static ggl_status check(llm_session *s, const llm_sequence_params *p, ggl_error 
     const ggl_status st = check_output(s, p, err);
     if (st != GGL_OK)
         return st;
-    if (!p->sampler && !p->embedded && !p->diffusion)
+    if (!p->sampler && !p->embedded && !p->diffusion && !p->beams)
         return ggl_fail(err, GGL_USAGE, "a sequence needs a sampler");
     if (p->n_max < -1)
         return ggl_fail(err, GGL_USAGE, "n_max is %" PRId64 ", but must be -1 or more", p->n_max);
@@ -153,6 +157,7 @@ ggl_status llm_task_new(task **out, llm_session *s, const llm_sequence_params *p
     if (!t)
         return ggl_fail(err, GGL_NOMEM, "out of memory for a sequence");
     t->p = *p;
+    t->p.beams = NULL; /* the caller's */
     if (p->embedded)
         llm_embed_range(s, p->pooling, (int64_t)p->n_prompt, &t->n_prompted, &t->embed_end);
     if (p->embedded && !llm_session_sees_all(s))
@@ -180,6 +185,13 @@ ggl_status llm_task_new(task **out, llm_session *s, const llm_sequence_params *p
 }
 
 void llm_task_free(task *t) {
+    if (t->group && t->place == 0) {
+        for (int32_t i = 1; i < t->group->n; i++)
+            if (t->group->member[i])
+                llm_task_free(t->group->member[i]);
+        llm_beams_free(t->group->beams);
+        ggl_free(t->group);
+    }
     llm_seq_fini(&t->q);
     ggl_free(t->q.token);
     ggl_free(t->text);

@@ -8,6 +8,15 @@
 
 enum { TASK_N_STOPS = 16 };
 
+/* A search of beams: one task for each place of a beam. The first is that of the caller, which runs the prompt; the others get
+ * slots when it has run. The group runs, waits and ends as one. */
+typedef struct group {
+    llm_beams *beams;
+    struct task *member[LLM_MAX_BEAMS]; /* [n]; the beam in place i is that of member[i] */
+    int32_t n;
+    int32_t n_left; /* beams whose logits are to come before the next step of the search */
+} group;
+
 typedef struct task {
     table_node node; /* key: the sequence's id */
     llm_sequence_params p;
@@ -18,12 +27,15 @@ typedef struct task {
     int32_t *text; /* of q: read by the model before it writes; NULL: the tokens are its prompt */
     llm_diffuser *
         diffuser; /* NULL: it draws one token after the other. Its q.token has room for the text, of q.n tokens */
+    group *group;    /* NULL: it has no beams */
+    int32_t place;   /* in the group */
     int64_t n_given; /* tokens of the text, prompt included, that the caller has */
     int64_t n_found; /* tokens of the prompt that are a text which a slot had read before */
     int64_t
         n_begin; /* tokens that the sequence begins with: the prompt, or of a text that is read the model's own token */
     /* --- while it runs */
     bool reads;                 /* it runs its prompt: no token was drawn since it got a place */
+    bool waits;                 /* for the other beams of its group: it has nothing to run */
     bool has_begun;             /* a slot holds its tokens */
     bool has_begun_before;      /* t_begun and n_reused of its statistics are set */
     uint64_t turn;              /* tasks that began later make room first */
@@ -58,7 +70,16 @@ typedef struct task {
  * change from step to step; NULL if none. Statuses as for llm_engine_add. */
 ggl_status llm_task_new(task **out, llm_session *s, const llm_sequence_params *p,
                         const llm_guesser *guesser, int64_t n_guess_max, ggl_error *err);
+/* Frees the other tasks of its group, too, if it is the first one. */
 void llm_task_free(task *t);
+/* True if it has a token to run next. */
+static inline bool llm_task_generates(const task *t) {
+    return !t->reads && !t->waits && !t->is_over;
+}
+/* True for all but the first task of a group. */
+static inline bool llm_task_is_beam(const task *t) {
+    return t->group && t->place > 0;
+}
 /* Makes room for all tokens that it may draw. Call before it runs. */
 ggl_status llm_task_make_room(task *t, ggl_error *err);
 

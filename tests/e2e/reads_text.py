@@ -122,15 +122,15 @@ def beams():
             seen[key] = [x - total for x in row]
         return seen[key]
 
-    def search(read, n, penalty, early, most, end=0):
+    def search(read, n, penalty, early, most, ends=(0,)):
         held, kept = [(0.0, [PAD])], []
         for length in range(1, most + 1):
-            found = sorted(((score + p, ids, token) for score, ids in held for token, p in enumerate(after(read, ids)) if p > float("-inf")), key=lambda x: -x[0])[:2 * n]
+            found = sorted(((score + p, ids, token) for score, ids in held for token, p in enumerate(after(read, ids)) if p > float("-inf")), key=lambda x: -x[0])[:(1 + len(ends)) * n]
             held = []
             for rank, (score, ids, token) in enumerate(found):
-                if token == end and rank < n:
+                if token in ends and rank < n:
                     kept = sorted(kept + [(score / length ** penalty, ids[1:])], key=lambda x: -x[0])[:n]
-                elif token != end:
+                elif token not in ends:
                     held.append((score, ids + [token]))
                 if len(held) == n:
                     break
@@ -149,6 +149,15 @@ def beams():
                 check([t for t in got if t] == want, f"{text}, {flags}", (got, want))
             found.add(tuple(want))
     check(len(found) > 2, "searches that find the same", found)
+    # several tokens that end a text: those that the best texts begin with, and others
+    read = run("llm-tokenize", "-m", "marian.gguf", "--ids", "-p", "banana b").strip().strip("[]").replace(" ", "")
+    firsts = sorted({t for ids in found for t in ids[1:3]})
+    for n in (2, 3):
+        for eot, eom in zip(firsts, firsts[1:] + [5]):
+            want = search(read, n, 1, False, 6, (0, eot, eom))
+            got = json.loads(cli("--encode-tokens", read, "--tokens", str(PAD), "--beams", str(n), "-n", "6", "--json-output", "--override-kv",
+                                 f"tokenizer.ggml.eot_token_id=int:{eot}", "--override-kv", f"tokenizer.ggml.eom_token_id=int:{eom}"))["ids"]
+            check([t for t in got if t not in (0, eot, eom)] == want, f"{n} beams, which {eot} and {eom} end", (got, want))
     # a model that continues its prompt
     texts = {n: run("llm-cli", "-m", "builtin:stories", "-p", "Once upon a time", "--beams", n, "-n", "20") for n in "124"}
     check(len(set(texts.values())) > 1 and all(t.startswith("Once upon a time") for t in texts.values()), "beams of a causal model", texts)

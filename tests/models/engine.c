@@ -42,6 +42,7 @@ static void check_round(fixture *f, int n_jobs, bool guesses, int n_backends) {
                               .n_queue = below(f, 3) ? 0 : (size_t)(1 + below(f, 10)),
                               .n_backends = n_backends,
                               .guesses = guesses};
+    f->most_beams = p.n_parallel < 8 ? p.n_parallel : 8;
     bool ok = fixture_start(f, &p);
     for (int i = 0; ok && i < 12 && many; i++) {
         job *j = job_random(f);

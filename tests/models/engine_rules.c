@@ -533,6 +533,54 @@ TEST(last_ones_make_room) {
     finish();
 }
 
+/* A search beside others: each step runs a token of all. If the cache is full, the search makes room as a whole, and begins
+ * again; alone, it ends with what it has. */
+TEST(beams_beside_others) {
+    if (start(MODEL(ALL), &(fixture_params)POOL(384))) {
+        job *first = add(1, 30, 200, 1), *search = job_plain(&f, 2, 40, 100),
+            *last = job_plain(&f, 3, 30, 200);
+        search->beams = (llm_beams_params){.n = 2, .length_penalty = 1};
+        CHECK(job_add(search, (llm_sequence_params){.size = sizeof(llm_sequence_params)}));
+        CHECK(job_add(last, (llm_sequence_params){.size = sizeof(llm_sequence_params)}));
+        while (!first->has_ended && f.n_steps < 1000) {
+            const int64_t n = first->n;
+            fixture_step(&f);
+            CHECK(n == 0 || first->n == n + 1);
+            CHECK(f.n_steps > 1 || llm_engine_n_running(f.e) == 3);
+        }
+        CHECK(fixture_finish(&f) && llm_engine_get_stats(f.e).n_preempted > 0);
+        CHECK_INT(search->why, LLM_END_MAX);
+        CHECK_INT(search->n, 100);
+        job *alone = job_plain(&f, 4, 100, 100);
+        alone->beams = (llm_beams_params){.n = 8, .length_penalty = 1};
+        CHECK(job_add(alone, (llm_sequence_params){.size = sizeof(llm_sequence_params)}));
+        CHECK(fixture_finish(&f));
+        CHECK_INT(alone->why, LLM_END_CONTEXT);
+        CHECK(alone->n > 0 && alone->n < 100);
+    }
+    finish();
+}
+
+/* While a search runs, it has all its places; when it is cancelled, others have them at once. */
+TEST(beams_leave_at_once) {
+    if (start(MODEL(ALL), &(fixture_params)POOL(0))) {
+        job *search = job_plain(&f, 2, 40, 100);
+        search->beams = (llm_beams_params){.n = 7};
+        CHECK(job_add(search, (llm_sequence_params){.size = sizeof(llm_sequence_params)}));
+        const job *other = add(1, 10, 20, 1), *waits = add(3, 10, 5, 2);
+        for (int i = 0; i < 4; i++)
+            fixture_step(&f);
+        CHECK(other->n > 0 && waits->n == 0 && llm_engine_n_waiting(f.e) == 1);
+        llm_engine_cancel(f.e, search->id);
+        CHECK(search->has_ended && search->why == LLM_END_CANCELLED && search->n == 0);
+        fixture_step(&f);
+        CHECK(waits->n == 1 && llm_engine_n_running(f.e) == 2);
+        CHECK(fixture_finish(&f));
+        CHECK_INT(llm_engine_get_stats(f.e).n_ended, 3);
+    }
+    finish();
+}
+
 TEST(one_may_use_all_pages) {
     if (start(MODEL(ALL), &(fixture_params)POOL(256))) {
         add(1, 100, 20, 0);
@@ -870,6 +918,13 @@ TEST(refusals) {
         CHECK_INT(llm_engine_add(f.e, &p, &id, &f.err), GGL_LIMIT);
         CHECK_HAS(f.err.msg, "the prompt has 257 tokens, but the context only 256");
         p.n_prompt = 1;
+        p.beams = &(llm_beams_params){.n = 3, .n_max = 1};
+        CHECK_INT(llm_engine_add(f.e, &p, &id, &f.err), GGL_LIMIT);
+        CHECK_HAS(f.err.msg, "3 beams need as many sequences, but there are places for 2");
+        p.shift = true;
+        p.beams = &(llm_beams_params){.n = 2, .n_max = 1};
+        CHECK_INT(llm_engine_add(f.e, &p, &id, &f.err), GGL_USAGE);
+        CHECK_HAS(f.err.msg, "without a grammar");
         p.n_max = -2;
         CHECK_INT(llm_engine_add(f.e, &p, &id, &f.err), GGL_USAGE);
         CHECK_INT(id, 0);
@@ -1020,6 +1075,7 @@ static void every_allocation(const char *text, void *arg) {
         for (int i = 0; i < 3; i++) {
             job *j = job_plain(&f, i, 70, 4);
             j->grammar = i == 1 ? f.grammar[1] : NULL;
+            j->beams = (llm_beams_params){.n = i == 2 ? 2 : 0};
             CHECK(job_tools(j));
         }
         const long n = alloc_fail_each(run_some, arg);

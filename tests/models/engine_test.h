@@ -39,7 +39,8 @@ typedef struct job {
     int64_t n_max;
     int64_t stop_at, cancel_at; /* tokens after which its callback does that; less than 0: never */
     bool shows_prompt;
-    bool shifts; /* and keeps n_keep */
+    llm_beams_params beams; /* n 0: none */
+    bool shifts;            /* and keeps n_keep */
     int64_t n_keep;
     llm_sampler *sampler;
     llm_matcher *matcher;
@@ -68,6 +69,7 @@ typedef struct fixture {
     int n_jobs, n_ended;
     int32_t common[CTX]; /* what many prompts begin with */
     uint64_t seed;
+    int most_beams; /* of random jobs; 0: they have none */
     int64_t now;
     atomic_int_least64_t polls_left; /* until a run is cancelled; less than 0: never */
     bool is_cancelled;               /* some run was, whose end may not be collected yet */
@@ -282,6 +284,13 @@ TEST_UNUSED static job *job_random(fixture *f) {
     j->shows_prompt = below(f, 8) == 0;
     j->shifts = j->n_max >= 0 && below(f, 3) == 0;
     j->n_keep = below(f, 3) ? below(f, 150) : -1;
+    if (f->most_beams > 0 && below(f, 4) == 0 && j->n_max >= 0) {
+        j->beams =
+            (llm_beams_params){1 + below(f, f->most_beams + 1), 1 - below(f, 3), below(f, 2), 1, 0};
+        j->n_max %= 40;
+        j->grammar = NULL;
+        j->shows_prompt = j->shifts = false;
+    }
     return j;
 }
 
@@ -295,7 +304,8 @@ static void job_on_prompted(void *ctx, int64_t i, const float *logits) {
 static bool job_on_token(void *ctx, int32_t id, const float *logits) {
     job *j = ctx;
     CHECK(!j->has_ended);
-    memcpy(j->logits + j->n * VOCAB, logits, VOCAB * sizeof *logits);
+    if (CHECK((logits != NULL) == (j->beams.n == 0)) && logits)
+        memcpy(j->logits + j->n * VOCAB, logits, VOCAB * sizeof *logits);
     j->token[j->n++] = id;
     j->last_step = j->f->n_steps;
     if (j->f->on_token)
@@ -337,6 +347,7 @@ TEST_UNUSED static bool job_add(job *j, llm_sequence_params p) {
     p.n_prompt = j->n_prompt;
     p.sampler = j->sampler;
     p.matcher = j->matcher;
+    p.beams = j->beams.n > 0 ? &j->beams : NULL;
     p.n_max = j->n_max;
     p.shift = j->shifts;
     p.n_keep = j->n_keep;
@@ -420,12 +431,65 @@ static bool job_compare(const job *j, llm_generator *g) {
     return ok && job_check_end(j, st, id);
 }
 
+/* --- what a search of beams alone finds -------------------------------------------------------- */
+
+static void job_score(void *ctx, int64_t i, const float *logits) {
+    const llm_beam *x = (const llm_beam *)((void **)ctx)[1];
+    (void)i;
+    llm_beams_logits(((void **)ctx)[0], x->place, logits);
+}
+
+/* Runs all of a text. */
+static bool job_run_text(job *j, llm_beams *b, llm_beam x, const int32_t *id, size_t n) {
+    const llm_batch batch = {
+        .n = (int64_t)n, .token = id, .each = job_score, .ctx = (void *[]){b, &x}};
+    return CHECK_OK(llm_session_clear(j->f->alone, 0, &j->f->err), &j->f->err) &&
+           CHECK_OK(llm_session_eval(j->f->alone, &batch, &j->f->err), &j->f->err);
+}
+
+/* Compares the tokens with those of a search that runs each text anew, and copies no slots. */
+static bool job_check_beams(job *j) {
+    static int32_t text[2][LLM_MAX_BEAMS][2 * CTX];
+    fixture *f = j->f;
+    llm_beams *b = NULL;
+    llm_beams_params p = j->beams;
+    size_t n = j->n_prompt, n_best;
+    int32_t end;
+    const int64_t most = CTX + 1 - (int64_t)n, n_max = j->n_max < most ? j->n_max : most;
+    p.n_max = j->why == LLM_END_CONTEXT ? j->n : n_max; /* the text was cut off there */
+    if (j->why == LLM_END_MAX && !CHECK_INT(j->n, p.n_max))
+        return false;
+    if (p.n_max == 0 || j->n == 0)
+        return CHECK_INT(j->n, 0);
+    bool is_done = false, ok = CHECK_OK(llm_beams_new(&b, &p, NULL, VOCAB, &f->err), &f->err) &&
+                               job_run_text(j, b, (llm_beam){0, 0, 0}, j->prompt, n);
+    memcpy(text[0][0], j->prompt, n * sizeof *j->prompt);
+    while (ok && CHECK_OK(llm_beams_step(b, &is_done, &f->err), &f->err) && !is_done) {
+        memcpy(text[1], text[0], sizeof text[0]);
+        for (int i = 0; i < llm_beams_n(b) && ok; i++) {
+            const llm_beam x = llm_beams_at(b, i);
+            memcpy(text[0][x.place], text[1][x.parent], n * sizeof(int32_t));
+            text[0][x.place][n] = x.token;
+            ok = job_run_text(j, b, x, text[0][x.place], n + 1);
+        }
+        n++;
+    }
+    const int32_t *best = ok ? llm_beams_best(b, &n_best, &end) : NULL;
+    ok = ok && CHECK(best && (int64_t)n_best >= j->n) &&
+         CHECK_MSG(memcmp(best, j->token, (size_t)j->n * sizeof *best) == 0,
+                   "job %d: other tokens of %d beams", (int)j->id, (int)p.n);
+    llm_beams_free(b);
+    return ok;
+}
+
 /* Compares tokens and logits with those of a generator alone, and why it ended. */
 TEST_UNUSED static bool job_check(job *j) {
     fixture *f = j->f;
     llm_generator *g = NULL;
     if (!CHECK(j->has_ended))
         return false;
+    if (j->beams.n > 0)
+        return job_check_beams(j);
     llm_sampler_reset(j->sampler);
     if (j->matcher)
         llm_matcher_reset(j->matcher);

@@ -43,6 +43,17 @@ static bool work_init(work *w, const llm_context *c) {
     return true;
 }
 
+/* Some of the jobs are searches of beams: one cut off, one that takes all sequences and ends by itself, one that ends early. */
+static void work_search(work *w) {
+    w->p[1].n_beams = 2;
+    w->p[3].n_beams = 3;
+    w->p[3].n_max = 100;
+    w->p[5].n_beams = 3;
+    w->p[5].n_max = 0;
+    w->p[5].length_penalty = 2;
+    w->p[5].early_stopping = true;
+}
+
 static void work_free(work *w) {
     for (int i = 0; i < N; i++)
         ggl_free(w->id[i]);
@@ -88,9 +99,10 @@ TEST(a_cut_text_is_incomplete) {
 
 TEST(each_text_is_that_of_the_job_alone) {
     ggl_error err;
-    llm_context *c = open_parallel(3);
+    llm_context *c = open_with("builtin:stories", (llm_open_params){.n_parallel = 3, .n_ctx = 256});
     work *w = c ? calloc(1, sizeof *w) : NULL;
     REQUIRE(w && work_init(w, c));
+    work_search(w);
     CHECK_OK(llm_generate_jobs(c, w->job, N, &err), &err);
     size_t n;
     (void)llm_sequence(c, &n);
@@ -110,6 +122,38 @@ TEST(each_text_is_that_of_the_job_alone) {
     }
     CHECK_INT(w->job[2].finish, LLM_FINISH_STOP);
     CHECK_INT(w->job[4].finish, LLM_FINISH_END);
+    CHECK_INT(w->job[3].finish, LLM_FINISH_LENGTH);
+    CHECK_INT(w->job[5].finish, LLM_FINISH_END);
+    work_free(w);
+    llm_close(c);
+}
+
+/* Room for beams, and how a search is stopped: all that it had is free afterwards. */
+TEST(beams_take_sequences) {
+    ggl_error err;
+    llm_context *c = open_parallel(3);
+    work *w = c ? calloc(1, sizeof *w) : NULL;
+    REQUIRE(w && work_init(w, c));
+    work_search(w);
+    w->p[3].n_beams = 4;
+    CHECK_INT(llm_jobs_add(c, &w->job[3], &err), GGL_USAGE);
+    CHECK_HAS(err.msg,
+              "4 beams need as many sequences (llm_open_params.n_parallel), but there are 3");
+    size_t left;
+    CHECK_OK(llm_jobs_add(c, &w->job[5], &err), &err);
+    CHECK_OK(llm_jobs_add(c, &w->job[0], &err), &err);
+    for (int k = 0; k < 6; k++)
+        CHECK_OK(llm_jobs_step(c, &left, &err), &err);
+    CHECK_INT(left, 2); /* jobs, not beams; the other one waits for a sequence */
+    CHECK(w->t[0].n == 0 && w->t[5].n == 0);
+    llm_jobs_end(c, &w->job[5]);
+    CHECK_INT(w->job[5].finish, LLM_FINISH_CANCELLED);
+    w->p[3].n_beams = 3;
+    CHECK_OK(llm_jobs_add(c, &w->job[3], &err), &err);
+    do
+        REQUIRE_OK(llm_jobs_step(c, &left, &err), &err);
+    while (left > 0);
+    CHECK(w->t[0].n > 0 && w->t[3].n > 0);
     work_free(w);
     llm_close(c);
 }
@@ -222,12 +266,13 @@ TEST(jobs_come_between_steps) {
     llm_context *c = open_parallel(3);
     work *w = c ? calloc(1, sizeof *w) : NULL;
     REQUIRE(w && work_init(w, c));
+    work_search(w);
     static const int after[N] = {0, 0, 1, 4, 4, 9, 30}; /* steps */
     size_t left = 0;
     CHECK_OK(llm_jobs_step(c, &left, &err), &err); /* without jobs, it does nothing */
     CHECK_INT(left, 0);
     int next = 0;
-    for (int i = 0; i < 200 && (next < N || left > 0); i++) {
+    for (int i = 0; i < 400 && (next < N || left > 0); i++) {
         while (next < N && after[next] <= i) {
             CHECK_OK(llm_jobs_add(c, &w->job[next], &err), &err);
             CHECK_INT(w->job[next++].finish, LLM_FINISH_NONE);
@@ -427,8 +472,10 @@ static void readers_of(int64_t n_parallel) {
     llm_context *c = open_with(test_path("reader.gguf"),
                                (llm_open_params){.n_ctx = 64, .n_parallel = n_parallel});
     REQUIRE(c);
-    for (int k = 0; k < N_READERS; k++)
+    for (int k = 0; k < N_READERS; k++) {
         reading_init(&r[k], &job[k], k, 1 + (k * 37) % LONGEST_READ);
+        r[k].p.n_beams = n_parallel > 1 && k % 4 == 2 ? 2 + k % 3 : 0;
+    }
     CHECK_OK(llm_generate_jobs(c, job, N_READERS, &err), &err);
     for (int k = 0; k < N_READERS; k++) {
         CHECK_OK(job[k].err.status, &job[k].err);

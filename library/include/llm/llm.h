@@ -310,7 +310,8 @@ typedef struct llm_generate_params {
     /* > 1: the text is the likeliest that a search of so many beams finds (at most 64, and llm_open_params.n_parallel), instead of one that is drawn;
      * no sampler, grammar, schema or bias acts on it, and the sequence is empty afterwards. n_max 0: until the context is full. Models that
      * translate or summarize were published for it. A text's score is the sum of its log-probabilities divided by its length ^
-     * length_penalty; early_stopping: end as soon as n_beams texts have ended. (As transformers defines them.) Not in llm_generate_jobs. */
+     * length_penalty; early_stopping: end as soon as n_beams texts have ended. (As transformers defines them.) A job takes as
+     * many of the n_parallel sequences, waits until they are free, and gets its text when the search is done. */
     int32_t n_beams;
     float length_penalty; /* 1 is usual, and the default; with 0, long texts score less */
     bool early_stopping;

@@ -22,6 +22,7 @@
 #ifndef LLM_ENGINE_H
 #define LLM_ENGINE_H
 
+#include "llm/internal/beams.h"
 #include "llm/internal/diffuse.h"
 #include "llm/internal/embed.h"
 #include "llm/internal/prompt_cache.h"
@@ -137,10 +138,15 @@ typedef struct llm_sequence_params {
      * read: the answer has n_max tokens, 1 or more. A step of the engine is a pass over the text, and `token` gets what is settled from
      * the left, with logits NULL. sampler may be NULL, matcher and prompted must be. NULL: the session continues texts. */
     const llm_diffusion *diffusion;
+    /* The text is the best one that a search of beams finds, copied; its n_max is not read, and ignore_end is ignore_eog. Each beam takes one of
+     * n_parallel places, and the sequence waits until so many are free. `token` gets the text when the search is done, with logits
+     * NULL. sampler may be NULL, matcher, prompted, embedded and diffusion must be, and shift false. If the pages of the cache do not suffice for
+     * the beams of a sequence that is alone, the search ends with what there is (LLM_END_CONTEXT). NULL: tokens are drawn. */
+    const llm_beams_params *beams;
 } llm_sequence_params;
 
 /* Lets a sequence wait for its turn; *id identifies it. GGL_LIMIT: the queue is full, or the prompt
- * does not fit into the context (the message has the numbers); GGL_USAGE: the prompt is empty, a
+ * does not fit into the context, or there are more beams than n_parallel (the message has the numbers); GGL_USAGE: the prompt is empty, a
  * token or parameter is out of range, the session lacks the output, or the engine is being freed; GGL_NOMEM. After a failure
  * `ended` is not called. */
 GGL_NODISCARD ggl_status llm_engine_add(llm_engine *e, const llm_sequence_params *p, uint64_t *id,
@@ -153,7 +159,7 @@ void llm_engine_cancel(llm_engine *e, uint64_t id);
  * step, and is also returned. The engine goes on after both. */
 GGL_NODISCARD ggl_status llm_engine_step(llm_engine *e, ggl_error *err);
 
-int llm_engine_n_running(const llm_engine *e);
+int llm_engine_n_running(const llm_engine *e); /* sequences, however many beams they have */
 size_t llm_engine_n_waiting(const llm_engine *e);
 
 /* --- what it does ----------------------------------------------------------------------------- */
