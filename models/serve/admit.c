@@ -30,9 +30,14 @@ static void expire_waiting(void *ctx, task *t) {
 static void expire_all(llm_engine *e, int64_t now) {
     expiry x = {e, now};
     e->deadline = INT64_MAX;
-    for (int i = 0; i < e->n_run; i++)
-        if (has_expired(&x, e->run[i]))
-            llm_task_over(e->run[i], LLM_END_DEADLINE);
+    for (int i = 0; i < e->n_run; i++) {
+        task *t = e->run[i];
+        if (!has_expired(&x, t))
+            continue;
+        if (t->group && !t->is_over) /* as much as there is, as of others */
+            llm_group_cut(e, t->group->member[0], LLM_END_DEADLINE);
+        llm_task_over(t, LLM_END_DEADLINE);
+    }
     llm_queue_each(&e->queue, expire_waiting, &x);
     llm_engine_end_all(e);
 }
@@ -45,17 +50,6 @@ static void lend_guesser(llm_engine *e, task *t) {
     t->guesser = e->idle_guesser[--e->n_idle_guessers];
     t->q.guesser = *e->p.guesser[t->guesser];
     t->q.n_told = 0;
-}
-
-/* run[] is in the order of turns: a preempted task gets its old place. */
-void llm_engine_insert(llm_engine *e, task *t) {
-    int i = e->n_run++;
-    for (; i > 0 && e->run[i - 1]->turn > t->turn; i--)
-        e->run[i] = e->run[i - 1];
-    e->run[i] = t;
-    t->where = TASK_RUNS;
-    t->reads = true;
-    t->lead_to = 0;
 }
 
 /* Prepares a task that gets a place for the first time. */

@@ -123,11 +123,11 @@ static void finish(llm_engine *e, task *t, llm_end why) {
         llm_task_over(t->group->member[i], why);
 }
 
-void llm_group_cut(llm_engine *e, task *t) {
+void llm_group_cut(llm_engine *e, task *t, llm_end why) {
     ggl_error err;
     if (llm_beams_cut(t->group->beams, &err) != GGL_OK)
         llm_task_failed(t, &err);
-    finish(e, t, LLM_END_CONTEXT);
+    finish(e, t, why);
 }
 
 /* Lets the beams have the tokens that the search has chosen. */

@@ -51,6 +51,14 @@ struct llm_engine {
     llm_engine_stats stats;
 };
 
+/* --- those that run (run_list.c) -------------------------------------------------------------- */
+
+int64_t llm_engine_now(const llm_engine *e);
+/* Puts a task into run[]. */
+void llm_engine_insert(llm_engine *e, task *t);
+/* Takes a task out of run[], with its guesser. */
+void llm_engine_take_out(llm_engine *e, task *t);
+
 /* --- batches (batch.c) ------------------------------------------------------------------------ */
 
 /* Appends at most n of the tokens that a task has to run to the batch, guesses included. */
@@ -64,11 +72,8 @@ void llm_engine_on_row(void *ctx, int64_t i, const float *row); /* of embeddings
 
 /* --- how sequences end (leave.c) -------------------------------------------------------------- */
 
-int64_t llm_engine_now(const llm_engine *e);
 /* Takes a task out of the queue, to be ended by llm_engine_end_all for this reason. */
 void llm_engine_leave(llm_engine *e, task *t, llm_end why);
-/* Takes a task out of run[], with its guesser. */
-void llm_engine_take_out(llm_engine *e, task *t);
 /* Lets searches of beams take their step, ends the tasks that are over, and lets those whose context is full shift. */
 void llm_engine_end_all(llm_engine *e);
 
@@ -88,8 +93,8 @@ void llm_group_resume(llm_engine *e, task *t);
 void llm_group_logits(llm_engine *e, task *t, const float *logits);
 /* Lets the groups whose logits are complete take a step: beams get the slots of others, or the text is found. Not while a batch runs. */
 void llm_group_step_all(llm_engine *e);
-/* Ends a search with what it has. */
-void llm_group_cut(llm_engine *e, task *t);
+/* Ends a search with what it has, for this reason. */
+void llm_group_cut(llm_engine *e, task *t, llm_end why);
 /* Takes the beams of a task out of run[] and their slots, but not its own. */
 void llm_group_leave(llm_engine *e, task *t);
 /* True if a batch that is under way has a token of the task or of its beams. */
@@ -125,8 +130,6 @@ bool llm_engine_unblock(llm_engine *e);
 
 /* --- places and slots (admit.c) --------------------------------------------------------------- */
 
-/* Puts a task into run[]. */
-void llm_engine_insert(llm_engine *e, task *t);
 /* Ends tasks whose deadline has passed, and gives free places to waiting tasks. A task also gets a slot,
  * unless it should wait until another task has run the beginning that their prompts share. */
 void llm_engine_admit(llm_engine *e, int64_t now);

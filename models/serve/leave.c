@@ -1,10 +1,6 @@
 /* How sequences end. */
 #include "engine_impl.h"
 
-int64_t llm_engine_now(const llm_engine *e) {
-    return e->p.clock(e->p.clock_ctx);
-}
-
 void llm_engine_leave(llm_engine *e, task *t, llm_end why) {
     llm_task_over(t, why);
     llm_queue_remove(&e->queue, t);
@@ -27,17 +23,6 @@ static void end(llm_engine *e, task *t) {
     if (t->p.ended)
         t->p.ended(t->p.ctx, t->why, &t->stats, t->why == LLM_END_FAILED ? &t->err : NULL);
     llm_task_free(t);
-}
-
-void llm_engine_take_out(llm_engine *e, task *t) {
-    int i = 0;
-    while (e->run[i] != t)
-        i++;
-    for (e->n_run--; i < e->n_run; i++)
-        e->run[i] = e->run[i + 1];
-    if (t->guesser >= 0)
-        e->idle_guesser[e->n_idle_guessers++] = t->guesser;
-    t->guesser = -1;
 }
 
 /* Of a group, all tasks end for the reason of the first that is over. */

@@ -141,7 +141,7 @@ bool llm_engine_unblock(llm_engine *e) {
     }
     t = last_begun(e, 1);
     if (t && t->group)
-        llm_group_cut(e, t);
+        llm_group_cut(e, t, LLM_END_CONTEXT);
     else if (t && !(t->p.shift && !t->reads && llm_task_shift(t)))
         llm_task_over(t, LLM_END_CONTEXT);
     return t != NULL;

@@ -456,7 +456,9 @@ static bool job_check_beams(job *j) {
     size_t n = j->n_prompt, n_best;
     int32_t end;
     const int64_t most = CTX + 1 - (int64_t)n, n_max = j->n_max < most ? j->n_max : most;
-    p.n_max = j->why == LLM_END_CONTEXT ? j->n : n_max; /* the text was cut off there */
+    p.n_max = j->why == LLM_END_CONTEXT || j->why == LLM_END_DEADLINE
+                  ? j->n
+                  : n_max; /* the text was cut off there */
     if (j->why == LLM_END_MAX && !CHECK_INT(j->n, p.n_max))
         return false;
     if (p.n_max == 0 || j->n == 0)

@@ -11,7 +11,9 @@
  *             .. run its token in its place, and call llm_beams_logits ..
  *     }
  *
- * A place that gets a copy is not the parent of any beam, so copies may be made in any order. */
+ * A place that gets a copy is not the parent of any beam, so copies may be made in any order.
+ *
+ * Threads: a search belongs to one at a time. */
 #ifndef LLM_BEAMS_H
 #define LLM_BEAMS_H
 

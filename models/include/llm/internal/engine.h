@@ -141,7 +141,7 @@ typedef struct llm_sequence_params {
     /* The text is the best one that a search of beams finds, copied; its n_max is not read, and ignore_end is ignore_eog. Each beam takes one of
      * n_parallel places, and the sequence waits until so many are free. `token` gets the text when the search is done, with logits
      * NULL. sampler may be NULL, matcher, prompted, embedded and diffusion must be, and shift false. If the pages of the cache do not suffice for
-     * the beams of a sequence that is alone, the search ends with what there is (LLM_END_CONTEXT). NULL: tokens are drawn. */
+     * the beams of a sequence that is alone, the search ends with what there is (LLM_END_CONTEXT), as at a deadline. NULL: tokens are drawn. */
     const llm_beams_params *beams;
 } llm_sequence_params;
 
