@@ -71,7 +71,7 @@ static ggl_status settle(llm_context *c, generation *g, ggl_error *err) {
 static ggl_status take_found(llm_context *c, generation *g, ggl_error *err) {
     size_t n;
     int32_t end;
-    const int32_t *found = llm_beams_best(g->beams, &n, &end);
+    const int32_t *found = llm_beams_best(g->beams, 0, &n, &end);
     ggl_status st = GGL_OK;
     if ((size_t)g->n_given < n)
         st = llm_generation_take(g, c, found[g->n_given++], NULL, err);

@@ -248,11 +248,23 @@ llm_beam llm_beams_at(const llm_beams *b, int32_t i) {
     return b->beam[i];
 }
 
-const int32_t *llm_beams_best(const llm_beams *b, size_t *n, int32_t *end) {
-    const hypothesis *best = NULL;
-    for (int32_t k = 0; k < b->n_kept; k++)
-        best = !best || b->kept[k].score > best->score ? &b->kept[k] : best;
-    *n = best ? best->n : 0;
-    *end = best ? best->end : -1;
-    return best ? best->id : NULL;
+/* True if hypothesis i is better than k; of equals, the one that was found before is. */
+static bool is_better(const llm_beams *b, int32_t i, int32_t k) {
+    return b->kept[i].score > b->kept[k].score || (b->kept[i].score == b->kept[k].score && i < k);
+}
+
+const int32_t *llm_beams_best(const llm_beams *b, int32_t rank, size_t *n, int32_t *end) {
+    *n = 0;
+    *end = -1;
+    for (int32_t k = 0; k < b->n_kept; k++) {
+        int32_t n_better = 0;
+        for (int32_t i = 0; i < b->n_kept; i++)
+            n_better += is_better(b, i, k);
+        if (n_better != rank)
+            continue;
+        *n = b->kept[k].n;
+        *end = b->kept[k].end;
+        return b->kept[k].id;
+    }
+    return NULL;
 }

@@ -100,27 +100,42 @@ void llm_group_logits(llm_engine *e, task *t, const float *logits) {
     t->group->n_left--;
 }
 
-/* Gives the caller a token. */
-static void give(llm_engine *e, task *t, int32_t id) {
+/* Gives the caller a token. Returns false if the caller wants no more of this text. */
+static bool give(llm_engine *e, task *t, int32_t id) {
     t->q.n_drawn++;
     e->stats.n_drawn++;
-    if (t->p.token && !t->p.token(t->p.ctx, id, NULL))
-        llm_task_over(t, LLM_END_STOPPED);
+    return !t->p.token || t->p.token(t->p.ctx, id, NULL);
 }
 
-/* Gives the caller the best text. why: the reason of its end, if it was cut off. */
-static void finish(llm_engine *e, task *t, llm_end why) {
+/* Gives the caller a text. why: the reason of its end, if it was cut off. Returns the reason. */
+static llm_end give_text(llm_engine *e, task *t, int32_t rank, llm_end why) {
     size_t n;
     int32_t end;
-    const int32_t *id = llm_beams_best(t->group->beams, &n, &end);
-    for (size_t i = 0; i < n && !t->is_over; i++)
-        give(e, t, id[i]);
-    if (end >= 0 && !t->is_over) {
-        give(e, t, end);
-        why = LLM_END_EOG;
+    const int32_t *id = llm_beams_best(t->group->beams, rank, &n, &end);
+    bool goes_on = true;
+    t->q.n_drawn = 0;
+    for (size_t i = 0; i < n && goes_on && !t->is_over; i++)
+        goes_on = give(e, t, id[i]);
+    if (!goes_on)
+        return LLM_END_STOPPED;
+    if (end < 0 || t->is_over)
+        return why;
+    (void)give(e, t, end);
+    return LLM_END_EOG;
+}
+
+/* Gives the caller the best texts, and ends the group. */
+static void finish(llm_engine *e, task *t, llm_end why) {
+    const int32_t n = t->p.n_texts > 1 ? t->p.n_texts : 1;
+    llm_end last = why;
+    for (int32_t k = 0; k < n && !t->is_over; k++) {
+        last = give_text(e, t, k, why);
+        t->stats.n_drawn = t->q.n_drawn;
+        if (k + 1 < n && !t->is_over)
+            t->p.text_ended(t->p.ctx, last, &t->stats);
     }
     for (int i = 0; i < t->group->n; i++)
-        llm_task_over(t->group->member[i], why);
+        llm_task_over(t->group->member[i], last);
 }
 
 void llm_group_cut(llm_engine *e, task *t, llm_end why) {

@@ -25,6 +25,9 @@ static ggl_status check_output(llm_session *s, const llm_sequence_params *p, ggl
         return ggl_fail(err, GGL_USAGE,
                         "beams are for texts that are written one token after the other, without a "
                         "grammar, logits of the prompt and a context that shifts");
+    if (p->n_texts > 1 && (!p->text_ended || !p->beams || p->n_texts > p->beams->n))
+        return ggl_fail(err, GGL_USAGE, "%d texts need as many beams, and text_ended",
+                        (int)p->n_texts);
     if (p->read && !llm_session_reads_text(s))
         return ggl_fail(err, GGL_USAGE,
                         "read is set, but the model reads no text apart from its prompt");

@@ -476,7 +476,7 @@ static bool job_check_beams(job *j) {
         }
         n++;
     }
-    const int32_t *best = ok ? llm_beams_best(b, &n_best, &end) : NULL;
+    const int32_t *best = ok ? llm_beams_best(b, 0, &n_best, &end) : NULL;
     ok = ok && CHECK(best && (int64_t)n_best >= j->n) &&
          CHECK_MSG(memcmp(best, j->token, (size_t)j->n * sizeof *best) == 0,
                    "job %d: other tokens of %d beams", (int)j->id, (int)p.n);

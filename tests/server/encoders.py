@@ -303,6 +303,12 @@ def writes(folder):
         check(cached(post(s, "/v1/completions", one)) == n - 1, "a text that was read")
         check(post(s, "/completion", {"prompt": "ban nana b", "cache_prompt": False})["timings"]["cache_n"] == 0, "cache_prompt")
         refused(s, "/v1/completions", {"prompt": "banana " * 40}, 400, "32 tokens")
+        # searches beside each other and others
+        searches = [("/completion", {"prompt": t, "n_predict": 12, "num_beams": 2 + i % 3} if i % 2 else ask(t, i)) for i, t in enumerate(texts[:16])]
+        for (path, body), answer in zip(searches, run_all(s, searches)):
+            if "num_beams" in body:
+                out = subprocess.run([sys.argv[3], "-m", model, "-p", body["prompt"], "-n", "12", "--beams", str(body["num_beams"])], capture_output=True, text=True)
+                check(answer["content"].strip() == out.stdout.strip(), f"{body}: {answer['content']}, alone {out.stdout}")
         refused(s, "/v1/completions", {"prompt": "banana", "echo": True, "logprobs": 1}, 400, "reads the prompt")
         refused(s, "/v1/embeddings", {"input": "banana"}, 501, "--embeddings")
 

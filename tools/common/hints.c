@@ -348,7 +348,7 @@ static const arg_hint hints[] = {
     {WRITES, "--mirostat=1", "only version 2 is supported: --mirostat 2", HINT_REFUSED},
     {WRITES, "--adaptive-target --adaptive-decay", "adaptive-p is not supported; --mirostat 2 also holds the text near a target", HINT_REFUSED},
     {WRITES, "-bs --backend-sampling", CPU_SAMPLE, HINT_NOTHING},
-    {WRITES, "--num-beams", "llm-cli has --beams N; llm-server has no beam search", HINT_REFUSED},
+    {WRITES, "--num-beams", "llm-cli has --beams N; requests to llm-server have \"num_beams\"", HINT_REFUSED},
     {WRITES, "--do-sample --stream", "text is sampled unless --temp 0 is given, and printed as it comes", HINT_NOTHING},
     {WRITES, "--load-in-4bit --load-in-8bit --quantization", "llm-quantize IN OUT TYPE makes a smaller file, such as Q4_K_M", HINT_REFUSED},
     {WRITES, "--dtype --torch-dtype", "the file's types are used; llm-quantize IN OUT TYPE changes them", HINT_REFUSED},

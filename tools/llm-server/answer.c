@@ -276,9 +276,29 @@ static void end_choice(seat *s, llm_end why) {
 
 static void job_go_on(job *j);
 
+/* One of the texts of a search of beams has ended: the next one is that of the next choice. */
+static void on_text(void *ctx, llm_end why, const llm_sequence_stats *stats) {
+    seat *s = ctx;
+    job *j = s->job;
+    ggl_error err = {0};
+    const int next = s->choice + 1;
+    if (j->is_over)
+        return;
+    j->n_ended++;
+    take_stats(&j->x.choice[s->choice], stats);
+    end_choice(s, why);
+    seat_clear(s);
+    const ggl_status st = seat_prepare(s, next, &err);
+    s->choice = next;
+    if (st != GGL_OK)
+        job_fail_as(j, st, &err);
+}
+
 static void on_end(void *ctx, llm_end why, const llm_sequence_stats *stats, const ggl_error *err) {
     seat *s = ctx;
     job *j = s->job;
+    while (!j->is_over && (s->choice + 1) % job_n_texts(j) != 0)
+        on_text(ctx, why, stats); /* the search was stopped before it had texts */
     s->is_added = false;
     j->n_running--;
     j->n_ended++;
@@ -334,6 +354,11 @@ static ggl_status add_choice(seat *s, ggl_error *err) {
         params.n_max = job_n_diffused(j, p);
         params.sampler = NULL;
         params.shift = false;
+    } else if (a->beams.n > 0) {
+        params.beams = &a->beams;
+        params.n_texts = job_n_texts(j);
+        params.text_ended = on_text;
+        params.shift = false;
     }
     const ggl_status st = llm_engine_add(j->engine, &params, &s->id, err);
     if (st == GGL_OK) {
@@ -362,8 +387,8 @@ static void job_go_on(job *j) {
     ggl_error err = {0};
     for (int i = 0; i < j->n_seats && st == GGL_OK && !j->is_over; i++) {
         seat *s = &j->seat[i];
-        if (s->choice < 0 && j->n_seated < j->x.n_choices)
-            st = seat_prepare(s, j->n_seated++, &err);
+        if (s->choice < 0 && j->n_seated * job_n_texts(j) < j->x.n_choices)
+            st = seat_prepare(s, j->n_seated++ * job_n_texts(j), &err);
         if (st == GGL_OK && s->choice >= 0 && !s->is_added)
             st = add_choice(s, &err);
     }

@@ -130,6 +130,10 @@ void job_free(job *j);
 GGL_NODISCARD ggl_status seat_limit_reasoning(seat *s, ggl_error *err);
 GGL_NODISCARD ggl_status seat_prepare(seat *s, int choice, ggl_error *err);
 void seat_clear(seat *s); /* after its choice has ended */
+/* The choices that a seat has one after the other from one sequence: those of a prompt are the best texts of one search of beams. */
+static inline int job_n_texts(const job *j) {
+    return j->ask->beams.n > 0 ? (int)j->ask->n_choices : 1;
+}
 static inline job_prompt *seat_prompt(const seat *s) {
     return &s->job->prompt[s->choice / s->job->ask->n_choices];
 }

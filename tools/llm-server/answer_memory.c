@@ -6,6 +6,8 @@
 
 enum {
     SEAT_BYTES = 24, /* of a sampler, for each token of the vocabulary */
+    BEAM_BYTES =
+        12, /* of a beam, for each token of the context: its text, and the search's tree of all texts */
     JSON_TOP =
         100, /* an answer's text for a token with its log-probability, and a copy of it: about */
     JSON_TEXT = 3,    /* a byte of text, as it is collected, and as it is written */
@@ -49,6 +51,7 @@ ggl_status job_hold_prompts(job *j, ggl_error *err) {
              (j->prompt[i].owned ? j->prompt[i].text.n : 0);
     if (!ask_has_rows(a))
         n += (size_t)j->n_seats * (size_t)j->x.facts->n_vocab * SEAT_BYTES;
+    n += (size_t)a->beams.n * (size_t)j->n_seats * (size_t)(j->x.facts->n_ctx + 1) * BEAM_BYTES;
     if (!ask_has_rows(a) && j->x.facts->diffuses)
         n += (size_t)j->n_seats * diffuser_bytes(j);
     a->held.of = j->answers->memory;

@@ -506,7 +506,7 @@ static ggl_status make_seats(job *j, const char **param, ggl_error *err) {
     for (int i = 0; i < j->n_seats && st == GGL_OK; i++) {
         st = make_seat(j, &j->seat[i], grammar, param, err);
         if (st == GGL_OK)
-            st = seat_prepare(&j->seat[i], i, err);
+            st = seat_prepare(&j->seat[i], i * job_n_texts(j), err);
         if (st == GGL_OK && i == 0 && grammar)
             st = check_ending(j, j->seat[0].matcher, err);
     }
@@ -597,7 +597,8 @@ static ggl_status alloc_choices(job *j, ggl_error *err) {
     const ask *a = j->ask;
     const size_t n = j->n_prompts * (size_t)a->n_choices,
                  n_parallel = (size_t)j->x.facts->n_parallel;
-    const size_t n_seats = n < n_parallel ? n : n_parallel;
+    const size_t n_sequences = n / (size_t)job_n_texts(j),
+                 n_seats = n_sequences < n_parallel ? n_sequences : n_parallel;
     j->prompt = ggl_calloc(j->n_prompts, sizeof *j->prompt);
     j->x.choice = ggl_calloc(n, sizeof *j->x.choice);
     j->parts = ggl_calloc(a->stream ? 0 : n, sizeof *j->parts);
@@ -672,9 +673,54 @@ static ggl_status check_diffusion(const job *j, const char **param, ggl_error *e
     return GGL_OK;
 }
 
+/* Finds out how many beams are searched, and refuses what cannot be had with them. */
+static ggl_status check_beams(job *j, const char **param, ggl_error *err) {
+    ask *a = j->ask;
+    if (a->wants_beams && a->beams.n == 0)
+        a->beams.n = (int32_t)a->n_choices;
+    if (a->beams.n == 1 && !a->wants_beams)
+        a->beams.n = 0;
+    if (a->beams.n == 0)
+        return GGL_OK;
+    const struct {
+        bool given;
+        const char *param, *name;
+    } unfit[] = {{a->form != ASK_ANY, "response_format", "a grammar or schema"},
+                 {a->tool_choice >= ASK_TOOLS_REQUIRED, "tool_choice", "a demanded call of a tool"},
+                 {a->n_top >= 0, "logprobs", "log-probabilities"},
+                 {a->sampling.n_bias > 0, "logit_bias", "a bias of tokens"},
+                 {j->x.facts->diffuses, "num_beams", "a model that writes by diffusion"},
+                 {a->reasoning_budget >= 0 && a->reasoning_budget != j->x.facts->reasoning_budget,
+                  "reasoning_budget", "a limit of reasoning"}};
+    for (size_t i = 0; i < sizeof unfit / sizeof *unfit; i++)
+        if (unfit[i].given) {
+            *param = unfit[i].param;
+            return ggl_fail(err, GGL_UNSUPPORTED, "beams cannot be used together with %s",
+                            unfit[i].name);
+        }
+    *param = "n";
+    if (a->n_choices > a->beams.n)
+        return ggl_fail(err, GGL_USAGE,
+                        "a search of %d beams gives as many texts at most, and not %" PRId64,
+                        (int)a->beams.n, a->n_choices);
+    const int64_t most =
+        j->x.facts->n_parallel < LLM_MAX_BEAMS ? j->x.facts->n_parallel : LLM_MAX_BEAMS;
+    if (a->beams.n <= most) {
+        *param = NULL;
+        return GGL_OK;
+    }
+    *param = "num_beams";
+    return ggl_fail(err, GGL_USAGE,
+                    "%d beams take as many slots: the server has %" PRId64
+                    " (--parallel), and a search at most %d beams",
+                    (int)a->beams.n, j->x.facts->n_parallel, LLM_MAX_BEAMS);
+}
+
 ggl_status job_prepare(job *j, const char **param, ggl_error *err) {
     ask *a = j->ask;
     ggl_status st = check_limits(j, param, err);
+    if (st == GGL_OK && !ask_has_rows(a))
+        st = check_beams(j, param, err);
     if (st == GGL_OK) {
         set_top(j);
         st = job_check_size(j, param, err);

@@ -4,6 +4,7 @@
 #define LLM_SERVER_ASK_H
 
 #include "common/json.h"
+#include "llm/internal/beams.h"
 #include "llm/internal/diffuse.h"
 #include "llm/internal/sampler.h"
 #include "memory.h"
@@ -89,6 +90,8 @@ typedef struct ask {
     int64_t reasoning_budget;    /* tokens of reasoning, after which it is ended; -1: no limit */
     llm_sampler_params sampling; /* seed: of the first choice, each further one has one more */
     llm_diffusion diffusion;     /* the schedule */
+    llm_beams_params beams;      /* n 0: tokens are drawn, unless wants_beams, then n_choices are */
+    bool wants_beams;            /* vLLM's way to ask for them */
     bool has_seed;               /* without it a random one is taken */
     ggl_str *stop;
     size_t n_stops;

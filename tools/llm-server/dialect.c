@@ -11,6 +11,7 @@ ask *ask_new(const server_facts *facts) {
     a->sampling = facts->sampling;
     a->diffusion = facts->diffusion;
     a->has_seed = facts->has_seed;
+    a->beams.length_penalty = 1;
     a->reasoning_budget = facts->reasoning_budget;
     a->n_top = -1;
     a->only_slot = -1;

@@ -57,9 +57,9 @@ GGL_NODISCARD ggl_status llm_beams_cut(llm_beams *b, ggl_error *err);
 
 int32_t llm_beams_n(const llm_beams *b); /* beams that are left */
 llm_beam llm_beams_at(const llm_beams *b, int32_t i);
-/* Returns the *n tokens of the best text, without the one that ends it, valid until b is freed. *end: that one; -1: the text was cut
- * off. NULL: none was found. */
-const int32_t *llm_beams_best(const llm_beams *b, size_t *n, int32_t *end);
+/* Returns the *n tokens of the best text, without the one that ends it, valid until b is freed; rank 1: the second best, and so
+ * on. *end: the one that ends it; -1: the text was cut off. NULL: there are not so many texts. */
+const int32_t *llm_beams_best(const llm_beams *b, int32_t rank, size_t *n, int32_t *end);
 
 #ifdef __cplusplus
 }

@@ -143,6 +143,10 @@ typedef struct llm_sequence_params {
      * NULL. sampler may be NULL, matcher, prompted, embedded and diffusion must be, and shift false. If the pages of the cache do not suffice for
      * the beams of a sequence that is alone, the search ends with what there is (LLM_END_CONTEXT), as at a deadline. NULL: tokens are drawn. */
     const llm_beams_params *beams;
+    /* The n_texts best texts are given, the best one first; 0: one. n_drawn of the statistics is that of one text. Called after each of
+     * them but the last one, as `ended` is after that. NULL if n_texts is at most 1. */
+    int32_t n_texts;
+    void (*text_ended)(void *ctx, llm_end why, const llm_sequence_stats *stats);
 } llm_sequence_params;
 
 /* Lets a sequence wait for its turn; *id identifies it. GGL_LIMIT: the queue is full, or the prompt
