@@ -28,7 +28,7 @@ PATIENCE = 120
 def body(r):
     """Returns (path, body)."""
     stream = r.random() < 0.6
-    kind = r.randrange(9)
+    kind = r.randrange(10)
     text = " ".join(r.choice("once upon a time there was the little red dog".split()) for _ in range(r.choice([1, 5, 60])))
     more = {"max_tokens": r.choice([1, 5, 30]), "stream": stream, "seed": r.randrange(100), "ignore_eos": r.random() < 0.3}
     if kind == 0:
@@ -46,6 +46,8 @@ def body(r):
         return "/v1/messages", {"messages": [{"role": "user", "content": text}], "max_tokens": 10, "stream": stream}
     if kind == 6:
         return "/api/generate", {"prompt": text, "stream": stream, "options": {"num_predict": 8}}
+    if kind == 7:
+        return "/v1/completions", dict(more, prompt=text, num_beams=r.randrange(1, 9))
     return "/v1/chat/completions", dict(more, messages=[{"role": "user", "content": text}], logprobs=r.random() < 0.3)
 
 
