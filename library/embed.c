@@ -9,6 +9,7 @@
 #include "ggl/internal/gguf.h"
 #include "ggl/internal/params.h"
 #include "llm/internal/embed.h"
+#include "opening.h"
 
 /* --- tokens ----------------------------------------------------------------------------------- */
 
@@ -83,7 +84,7 @@ static ggl_status find_expansion(const llm_context *c, expansion *x, ggl_error *
     const ggl_gguf *file = llm_model_file(c->model);
     int64_t mask = -1;
     *x = (expansion){0};
-    if (c->pooling != LLM_POOL_NONE || !llm_session_sees_all(c->session))
+    if (!llm_session_sees_all(c->session))
         return GGL_OK;
     if (ggl_gguf_get_integer(file, "sentence_transformers.query_length", &x->length, err) < 0 ||
         ggl_gguf_get_integer(file, "tokenizer.ggml.mask_token_id", &mask, err) < 0 ||
@@ -105,11 +106,31 @@ static ggl_status find_expansion(const llm_context *c, expansion *x, ggl_error *
     return GGL_OK;
 }
 
+/* Writes masks after the first n tokens of a query. Returns what others see: as llm_batch.seen. */
+static int32_t fill(const expansion *x, int32_t *id, size_t n) {
+    for (size_t k = n; k < (size_t)x->length; k++)
+        id[k] = x->mask;
+    return x->is_seen ? 0 : (int32_t)n;
+}
+
+ggl_status llm_fill_query(const llm_context *c, llm_tokens *ids, int32_t *n_seen, ggl_error *err) {
+    expansion x;
+    *n_seen = 0;
+    const ggl_status st = find_expansion(c, &x, err);
+    if (st != GGL_OK || ids->n == 0 || ids->n >= (size_t)x.length) /* long ones are not cut */
+        return st;
+    if (!ggl_grow(&ids->id, &ids->cap, (size_t)x.length, sizeof *ids->id))
+        return no_memory(err);
+    *n_seen = fill(&x, ids->id, ids->n);
+    ids->n = (size_t)x.length;
+    return GGL_OK;
+}
+
 /* Fills the texts up, in *all, which the caller frees. */
 static ggl_status expand(const llm_context *c, llm_embed_text *text, size_t n, int32_t **all,
                          ggl_error *err) {
-    expansion x;
-    ggl_status st = find_expansion(c, &x, err);
+    expansion x = {0};
+    const ggl_status st = c->pooling == LLM_POOL_NONE ? find_expansion(c, &x, err) : GGL_OK;
     *all = NULL;
     if (st != GGL_OK || x.length == 0)
         return st;
@@ -121,9 +142,7 @@ static ggl_status expand(const llm_context *c, llm_embed_text *text, size_t n, i
         if (text[i].n == 0 || text[i].n >= (size_t)x.length)
             continue; /* long ones are not cut */
         memcpy(to, text[i].token, text[i].n * sizeof *to);
-        for (size_t k = text[i].n; k < (size_t)x.length; k++)
-            to[k] = x.mask;
-        text[i].n_seen = x.is_seen ? 0 : (int32_t)text[i].n;
+        text[i].n_seen = fill(&x, to, text[i].n);
         text[i].token = to;
         text[i].n = (size_t)x.length;
     }

@@ -83,6 +83,9 @@ llm_session *llm_opened_session(const llm_context *c);
 /* With which the session was made. */
 const llm_session_params *llm_opened_session_params(const llm_context *c);
 llm_guessing *llm_opened_guessing(const llm_context *c);
+/* Fills a query up with masks as llm_embed_params.query does, for a caller that wants a vector of each token. *n_seen: the tokens at
+ * its beginning that others see (llm_batch.seen). GGL_FORMAT: the model's keys are wrong; GGL_NOMEM. */
+ggl_status llm_fill_query(const llm_context *c, llm_tokens *ids, int32_t *n_seen, ggl_error *err);
 /* In place of the members about sampling of all parameters; borrowed, and may change. */
 void llm_opened_set_sampling(llm_context *c, const llm_sampler_params *sampling);
 /* Frees what llm_begin has begun, before the next call would. */

@@ -22,6 +22,8 @@ void llm_engine_put(llm_engine *e, task *t, int64_t n) {
         e->slot[at] = q->slot;
         if (e->task)
             e->task[at] = t->p.task;
+        if (e->seen)
+            e->seen[at] = t->p.n_seen;
         e->filled->owner[at] = t;
         const bool is_row = t->p.embedded && is_shown(t, pos);
         e->want_embedding[at] = is_row && t->p.pooling != LLM_POOL_RANK;
@@ -102,6 +104,7 @@ void llm_engine_put_pass(llm_engine *e, task *t) {
         e->slot[e->n + i] = t->q.slot;
         if (e->task)
             e->task[e->n + i] = t->p.task;
+        e->seen[e->n + i] = 0;
         e->filled->owner[e->n + i] = t;
         e->want[e->n + i] = want[i];
         e->want_embedding[e->n + i] = e->want_score[e->n + i] = false;

@@ -37,6 +37,7 @@ struct llm_engine {
     room room;
     /* The batch of the step. */
     int32_t *token, *slot, *task; /* [n_ubatch]; task NULL: the session has none */
+    int32_t *seen;                /* [n_ubatch]; NULL: it does not see texts whole */
     bool *want, *want_embedding, *want_score;
     part *part;                   /* [n_lanes]; a step that is alone has the first one */
     int n_lanes;                  /* batches that may be under way */

@@ -130,6 +130,7 @@ static ggl_status run(llm_engine *e, ggl_error *err) {
     const llm_batch b = {.n = e->n,
                          .token = e->token,
                          .slot = e->slot,
+                         .seen = e->seen,
                          .task = e->task,
                          .want = e->want,
                          .want_embedding =

@@ -64,6 +64,9 @@ static ggl_status check(llm_session *s, const llm_sequence_params *p, ggl_error 
         return ggl_fail(err, GGL_USAGE, "n_max is %" PRId64 ", but must be -1 or more", p->n_max);
     if (p->n_keep < -1)
         return ggl_fail(err, GGL_USAGE, "n_keep is %" PRId64 ", but must be -1 or more", p->n_keep);
+    if (p->n_seen < 0 || (size_t)p->n_seen > p->n_prompt || (p->n_seen && !p->embedded))
+        return ggl_fail(err, GGL_USAGE, "n_seen is %d, of a prompt of %zu tokens", (int)p->n_seen,
+                        p->n_prompt);
     if (p->task < 0 || p->task > llm_session_n_tasks(s))
         return ggl_fail(err, GGL_USAGE, "task %d of %" PRId64, p->task, llm_session_n_tasks(s));
     if (p->in_slot < 0 || p->in_slot > llm_session_n_slots(s))

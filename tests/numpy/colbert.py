@@ -2,7 +2,9 @@
 """Queries of ColBERT's kind: filled up with masks that other tokens do not see. llm-embed's scores of lines are compared with MaxSim over the rows of a
 forward pass of BERT in numpy (Devlin et al. 2018; Khattab & Zaharia 2020, section 3.2).
 
-    colbert.py --cli LLM_CLI --dir FOLDER --embed LLM_EMBED
+    colbert.py --cli LLM_CLI --dir FOLDER --embed LLM_EMBED [--server LLM_SERVER]
+
+llm-server's vectors of tokens and its /v1/rerank are compared, too.
 
 Exit code 0, 1."""
 import argparse
@@ -14,8 +16,10 @@ import sys
 import numpy as np
 
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../e2e"))
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../server"))
 import encoder_file
 import gguf
+import running
 from blocks import attention, gelu, layer_norm, linear
 
 HEADS, EPS, LENGTH, MASK = 4, 1e-6, 12, 4
@@ -42,6 +46,7 @@ def main():
     parser = argparse.ArgumentParser()
     for name in ("--cli", "--dir", "--embed"):
         parser.add_argument(name, required=True)
+    parser.add_argument("--server")
     a = parser.parse_args()
     vocabulary = {t[1:]: i for i, t in reversed(list(enumerate(encoder_file.vocabulary()))) if t.startswith("\u2581")}
     tokens = lambda text: [2, *(vocabulary[word] for word in text.split()), 3]
@@ -64,6 +69,27 @@ def main():
         ok = far < 1e-4
         print(f"{name:10} {far:8.1e} of {want[0]:.3f}  {'ok' if ok else 'FAILED ' + done.stderr}")
         faults += not ok
+        if a.server:
+            with running.Server([a.server, "-m", model, "--pooling", "none", "-t", "1"]) as s:
+                def post(path, body):
+                    status, _, text = s.post(path, body)
+                    return json.loads(text) if status == 200 else print("FAILED:", path, status, text)
+
+                unit = lambda rows: rows / np.linalg.norm(rows, axis=1, keepdims=True)
+                rows = [unit(np.array(x["embedding"])) for x in post("/embedding", {"input": [QUERY, LINES[3]], "prompt_name": "query"})]
+                plain = unit(np.array(post("/embedding", {"input": QUERY, "prompt_name": "document"})[0]["embedding"]))
+                short = tokens(LINES[3])
+                far = max(np.abs(rows[0] - query).max() if rows[0].shape == query.shape else np.inf,
+                          np.inf if len(rows[1]) != (LENGTH if seen is not None else len(short)) else 0,
+                          np.abs(plain - forward(w, ids, 99)).max() if len(plain) == n else np.inf)
+                ranked = post("/v1/rerank", {"query": QUERY, "documents": LINES, "return_documents": True})
+                got = {x["index"]: x["relevance_score"] for x in ranked["results"]}
+                far = max(far, max(abs(got.get(i, np.nan) - x) for i, x in enumerate(want)))
+                order = [x["index"] for x in ranked["results"]]
+                ok = far < 1e-4 and order == sorted(range(len(want)), key=lambda i: -want[i]) and all(LINES[x["index"]] == x["document"]["text"] for x in ranked["results"])
+                ok &= ranked["usage"]["prompt_tokens"] == len(filled) + sum(len(tokens(x)) for x in LINES)
+                print(f"{name:10} {far:8.1e}, llm-server  {'ok' if ok else 'FAILED'}")
+                faults += not ok
     for keys, words in (([("sentence_transformers.query_length", "u32", 1000)], "0 to 512"),):
         model = encoder_file.encoder(os.path.join(a.dir, "wrong.gguf"), keys=keys)
         done = subprocess.run([a.embed, "-m", model, "--pooling", "none", "--query", QUERY, "-p", "king"], capture_output=True, text=True)

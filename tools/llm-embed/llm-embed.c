@@ -9,6 +9,7 @@
 #include "common/load.h"
 #include "common/open_context.h"
 #include "common/paths.h"
+#include "common/max_sim.h"
 #include "common/process.h"
 #include "common/progress.h"
 #include "ggl/internal/alloc.h"
@@ -178,29 +179,10 @@ static int embed_queries(job *j) {
     return st == GGL_OK ? -1 : tool_error(TOOL, 1, "%s", err.msg);
 }
 
-/* Returns the product of two vectors, or the cosine of their angle. */
-static double product(const queries *q, const float *a, const float *b) {
-    double sum = 0, aa = 0, bb = 0;
-    for (size_t i = 0; i < q->n_dims; i++) {
-        sum += (double)a[i] * (double)b[i];
-        aa += (double)a[i] * (double)a[i];
-        bb += (double)b[i] * (double)b[i];
-    }
-    return !q->cosine ? sum : aa * bb > 0 ? sum / sqrt(aa * bb) : 0;
-}
-
-/* A query's similarity is the sum, over its vectors, of the largest product with one of the text's: ColBERT's MaxSim. */
 static void compare_with_queries(queries *q, const result *text) {
-    for (size_t k = 0, i = 0; k < q->n; k++) {
-        double sum = 0;
-        for (; i < q->end[k]; i++) {
-            double most = -INFINITY;
-            for (size_t r = 0; r < text->n_rows; r++)
-                most = fmax(most, product(q, q->row + i * q->n_dims, text->row + r * text->n));
-            sum += most;
-        }
-        q->similarity[k] = (float)sum;
-    }
+    for (size_t k = 0, begin = 0; k < q->n; begin = q->end[k++])
+        q->similarity[k] = (float)tool_max_sim(q->row + begin * q->n_dims, q->end[k] - begin,
+                                               text->row, text->n_rows, q->n_dims, q->cosine);
 }
 
 /* --- texts ------------------------------------------------------------------------------------ */

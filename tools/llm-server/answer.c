@@ -439,7 +439,7 @@ static const char *why_not(const ask *a, const server_facts *f) {
     if (a->kind == ASK_EMBED && f->n_embd == 0)
         return f->n_score > 0 ? "this server ranks documents (/v1/rerank), and gives no embeddings"
                               : "this server gives no embeddings; start it with --embeddings";
-    if (a->kind == ASK_RANK && f->n_score == 0)
+    if (a->kind == ASK_RANK && f->n_score == 0 && !f->all_vectors)
         return f->writes
                    ? "this server ranks no documents; start it with a reranker and --reranking"
                    : "this server gives embeddings (/v1/embeddings), and ranks no documents";
@@ -447,6 +447,22 @@ static const char *why_not(const ask *a, const server_facts *f) {
         return NULL;
     return f->n_score > 0 ? "this server ranks documents (/v1/rerank), and writes no texts"
                           : "this server gives embeddings (/v1/embeddings), and writes no texts";
+}
+
+/* With a vector for each token, documents are ranked by the similarity of these to the query's. */
+static bool compare(ask *a) {
+    const size_t n = a->n_prompts;
+    ask_prompt *all = ggl_arena_alloc(&a->arena, n + 1, sizeof *all);
+    if (!all)
+        return false;
+    for (size_t i = 0; i < n; i++)
+        all[i] = a->prompt[i];
+    all[n].text = a->query;
+    a->prompt = all;
+    a->n_prompts = n + 1;
+    a->kind = ASK_EMBED;
+    a->compares = true;
+    return true;
 }
 
 void answer_start(server *s, const dialect *d, ask *a, const http_request *q, http_reply *r) {
@@ -463,7 +479,8 @@ void answer_start(server *s, const dialect *d, ask *a, const http_request *q, ht
         answer_error(d, &lacks, r);
         return;
     }
-    job *j = job_new(s, d, a, q, r);
+    const bool good = a->kind != ASK_RANK || server_get_facts(s)->n_score > 0 || compare(a);
+    job *j = good ? job_new(s, d, a, q, r) : NULL;
     if (!j) {
         ask_free(a);
         answer_failed(d, GGL_NOMEM, NULL, NULL, r);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "answer_impl.h"
+#include "common/max_sim.h"
 
 static bool has_all_vectors(const job *j) {
     return j->ask->kind == ASK_EMBED && j->x.facts->all_vectors;
@@ -42,7 +43,8 @@ static void on_row(void *ctx, int64_t i, const float *row) {
 void seat_embed_params(const seat *s, llm_sequence_params *p) {
     p->n_max = 0;
     p->embedded = on_row;
-    p->task = s->job->task;
+    p->n_seen = seat_prompt(s)->n_seen;
+    p->task = seat_prompt(s)->task;
     p->pooling = s->job->ask->kind == ASK_RANK ? LLM_POOL_RANK : s->job->x.facts->pooling;
 }
 
@@ -61,4 +63,17 @@ ggl_status seat_end_embedding(seat *s, ggl_error *err) {
                ? GGL_OK
                : llm_pooling_result(s->sum, answer_dims(&j->x),
                                     is_rank || a->keeps_length ? s->n_rows : 0, rows(s), err);
+}
+
+void job_compare(job *j) {
+    const int64_t n = answer_width(&j->x);
+    const answer_choice *query = &j->x.choice[j->x.n_choices - 1];
+    const float *of_query = j->embedding + query->first_vector * n;
+    for (int i = 0; i + 1 < j->x.n_choices;
+         i++) { /* the vectors of text i begin at row i or later */
+        const answer_choice *c = &j->x.choice[i];
+        j->embedding[i * n] = (float)tool_max_sim(of_query, (size_t)query->n_vectors,
+                                                  j->embedding + c->first_vector * n,
+                                                  (size_t)c->n_vectors, (size_t)n, true);
+    }
 }

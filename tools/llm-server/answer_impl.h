@@ -44,6 +44,8 @@ typedef struct job_prompt {
     char *owned;    /* its memory; NULL: it is the request's */
     size_t n_begun; /* bytes at its end that belong to the message that is continued */
     llm_tokens ids;
+    int32_t task;   /* of a text that becomes vectors; 0: none */
+    int32_t n_seen; /* tokens of a filled query that others see; 0: all */
 } job_prompt;
 
 /* A place for a choice that runs, used by one choice after another. There are as many as can run at once. */
@@ -79,7 +81,6 @@ struct job {
     job_prompt *prompt; /* [n_prompts] */
     char *before;       /* [n_before]: comes before each text that becomes a vector */
     size_t n_before;
-    int32_t task; /* of these; 0: none */
     size_t n_prompts;
     int64_t n_too_long;  /* tokens of a prompt that is longer than the context; 0 if none is */
     answer_parts *parts; /* [x.n_choices]; not of streams */
@@ -167,6 +168,8 @@ int64_t job_count_vectors(job *j);
 void seat_embed_params(const seat *s, llm_sequence_params *p);
 /* Call when its last row was computed: makes its vector or score. GGL_FORMAT: the model's numbers are not finite. */
 GGL_NODISCARD ggl_status seat_end_embedding(seat *s, ggl_error *err);
+/* Puts the similarity of each text to the last one, the query, in place of its vectors. */
+void job_compare(job *j);
 
 /* True if the model may call tools, or else give an answer in a given form. */
 static inline bool ask_is_either(const ask *a) {

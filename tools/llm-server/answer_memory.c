@@ -105,7 +105,8 @@ ggl_status job_check_size(const job *j, const char **param, ggl_error *err) {
 ggl_status job_hold_vectors(job *j, int64_t n_vectors, ggl_error *err) {
     const ask *a = j->ask;
     const double most = (double)memory_most_of_one(j->answers->memory);
-    double n = (double)n_vectors * (double)answer_width(&j->x) * JSON_VECTOR;
+    double n = (double)n_vectors * (double)answer_width(&j->x) *
+               (a->compares ? (double)sizeof(float) : JSON_VECTOR);
     for (size_t i = 0; a->returns_texts && i < a->n_prompts; i++)
         n += (double)a->prompt[i].text.n * JSON_TEXT;
     if (a->kind == ASK_RANK)

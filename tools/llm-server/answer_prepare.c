@@ -183,7 +183,7 @@ static ggl_status text_after(job *j, const ask_prompt *from, job_prompt *p, ggl_
 static ggl_status text_prompt(job *j, const ask_prompt *from, job_prompt *p, const char **param,
                               ggl_error *err) {
     const llm_tokenizer *t = server_tokenizer(j->server);
-    *param = ask_has_rows(j->ask) ? "input" : "prompt";
+    *param = j->ask->compares ? "documents" : ask_has_rows(j->ask) ? "input" : "prompt";
     if (from->text.s && j->n_before > 0)
         return text_after(j, from, p, err);
     if (from->text.s) {
@@ -250,19 +250,47 @@ static ggl_status check_length(job *j, const job_prompt *p, ggl_error *err) {
                                          : "send less, or start the server with a larger -c");
 }
 
+/* The prompt's name for a text; NULL: none is given. */
+static const char *prompt_name(const ask *a, bool is_last) {
+    return !a->compares ? a->prompt_name : is_last ? "query" : "document";
+}
+
+/* Finds the task of a text, and what comes before it. Only the query, the last one, differs from those before. */
+static ggl_status find_task(job *j, size_t i, const char **param, ggl_error *err) {
+    const ask *a = j->ask;
+    const bool is_last = i + 1 == j->n_prompts;
+    if (i > 0 && !(a->compares && is_last)) {
+        j->prompt[i].task = j->prompt[0].task;
+        return GGL_OK;
+    }
+    ggl_free(j->before);
+    j->before = NULL;
+    j->n_before = 0;
+    return server_find_task(j->server, a->task, prompt_name(a, a->compares && is_last),
+                            &j->prompt[i].task, &j->before, &j->n_before, param, err);
+}
+
+/* As llm-embed and Python have it: the prompt of this name says that texts are queries. */
+static bool is_query(const job *j, size_t i) {
+    const char *name = prompt_name(j->ask, i + 1 == j->n_prompts);
+    return j->ask->kind == ASK_EMBED && j->x.facts->all_vectors && name &&
+           strcmp(name, "query") == 0;
+}
+
 static ggl_status make_prompts(job *j, const char **param, ggl_error *err) {
     const ask *a = j->ask;
-    ggl_status st = a->kind == ASK_EMBED
-                        ? server_find_task(j->server, a->task, a->prompt_name, &j->task, &j->before,
-                                           &j->n_before, param, err)
-                        : GGL_OK;
+    ggl_status st = GGL_OK;
     for (size_t i = 0; i < j->n_prompts && st == GGL_OK; i++) {
         job_prompt *p = &j->prompt[i];
+        if (a->kind == ASK_EMBED && (st = find_task(j, i, param, err)) != GGL_OK)
+            break;
         st = a->kind == ASK_CHAT   ? answer_chat_prompt(j->server, a, p, param, err)
              : a->kind == ASK_RANK ? rank_prompt(j, &a->prompt[i], p, param, err)
                                    : text_prompt(j, &a->prompt[i], p, param, err);
         if (st == GGL_OK)
             st = cut_prompt(j, p, err);
+        if (st == GGL_OK && is_query(j, i))
+            st = server_fill_query(j->server, &p->ids, &p->n_seen, err);
         if (st == GGL_OK)
             st = check_length(j, p, err);
         if (st != GGL_OK && ask_has_rows(a) && j->n_prompts > 1)

@@ -114,7 +114,11 @@ static bool write_whole(job *j) {
     for (int i = 0; i < j->x.n_choices; i++)
         if (!j->x.choice[i].part)
             return false;
+    if (j->ask->compares)
+        job_compare(j);
+    j->x.n_choices -= j->ask->compares; /* the query is not listed */
     j->dialect->whole(&j->x, &j->out);
+    j->x.n_choices += j->ask->compares;
     return !j->out.failed;
 }
 

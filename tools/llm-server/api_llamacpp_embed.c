@@ -25,6 +25,8 @@ static const field fields[] = {{"model", FIELD_FN, .fn = openai_field_model},
                                {"embd_normalize", FIELD_FN, .fn = read_length},
                                {"encoding_format", FIELD_FN, .fn = openai_field_encoding},
                                {"dimensions", FIELD_FN, .fn = openai_field_dimensions},
+                               {"task", FIELD_FN, .fn = openai_field_task},
+                               {"prompt_name", FIELD_FN, .fn = openai_field_prompt_name},
                                {"user", .kind = FIELD_IGNORED},
                                {0}};
 

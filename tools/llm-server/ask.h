@@ -77,8 +77,10 @@ typedef struct ask {
         task; /* of the adapters for tasks, and whose prompt comes before texts; NULL: the default */
     const char *
         prompt_name; /* the model's prompt of this name comes before texts; NULL: none, or the task's */
-    bool keeps_length;  /* vectors are not brought to length 1 */
-    ggl_str query;      /* s NULL: there is none */
+    bool keeps_length; /* vectors are not brought to length 1 */
+    ggl_str query;     /* s NULL: there is none */
+    bool
+        compares; /* the last text is the query, and the others get its similarity: texts have a vector for each token */
     int64_t top_n;      /* documents that are given, the best; 0: all */
     bool returns_texts; /* with their texts */
     bool

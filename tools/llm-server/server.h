@@ -42,6 +42,9 @@ uint64_t server_client(const server *s, const http_request *q);
 uint64_t models_client(const models *t, const http_request *q);
 const llm_chat *server_chat(const server *s); /* NULL: the model has no template */
 const llm_tokenizer *server_tokenizer(const server *s);
+/* llm_fill_query. */
+GGL_NODISCARD ggl_status server_fill_query(const server *s, llm_tokens *ids, int32_t *n_seen,
+                                           ggl_error *err);
 /* Finds the task of texts that become vectors, *number as of llm_sequence_params, and what comes before them, *before, which the caller
  * frees by ggl_free; it stays NULL if neither name is given. GGL_USAGE: there is no such task or prompt; *param is the field. */
 GGL_NODISCARD ggl_status server_find_task(const server *s, const char *task,

@@ -31,6 +31,10 @@ ggl_status server_find_task(const server *s, const char *task, const char *promp
     return st == GGL_NOT_FOUND ? GGL_USAGE : st;
 }
 
+ggl_status server_fill_query(const server *s, llm_tokens *ids, int32_t *n_seen, ggl_error *err) {
+    return llm_fill_query(s->ctx, ids, n_seen, err);
+}
+
 const llm_tokenizer *server_tokenizer(const server *s) {
     return llm_opened_tokenizer(s->ctx);
 }

@@ -119,7 +119,8 @@ typedef struct llm_sequence_params {
      * may be NULL, prompted must be. Implies no_reuse unless only the last token is taken. NULL: none. */
     void (*embedded)(void *ctx, int64_t i, const float *row);
     llm_pooling pooling;
-    int task; /* llm_batch.task of its tokens; such a sequence shares nothing with others */
+    int32_t n_seen; /* of a text that is seen whole: llm_batch.seen; 0: all */
+    int task;       /* llm_batch.task of its tokens; such a sequence shares nothing with others */
     /* Called for each drawn token, the end-of-generation token included, with the logits it was drawn
      * from, valid during the call. Returning false ends the sequence. NULL: none. */
     bool (*token)(void *ctx, int32_t id, const float *logits);
