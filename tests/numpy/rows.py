@@ -105,6 +105,13 @@ def forward(w, x, n_head, n_layer, join):
     return np.array(rows)
 
 
+def moved(run, x, want):
+    """How far results move, as a share of their range, if the last digits of the input's floats do. Some random models have attention so sharp that f32 between
+    operators moves them by more than the usual bound."""
+    g = np.random.default_rng(1)
+    return max(np.abs(run(x * (1 + g.uniform(-1, 1, x.shape) * 2.0**-24)) - want).max() for _ in range(4)) / np.abs(want).max()
+
+
 def test_stages(r, seed):
     g = np.random.default_rng(seed)
     n_head, n_in, join, n_layer, n_out = (int(g.integers(*x)) for x in ((1, 4), (1, 20), (1, 5), (0, 4), (1, 40)))
@@ -118,12 +125,14 @@ def test_stages(r, seed):
         "embedding_length": n_embd, "input_length": n_in, "attention.head_count": n_head, "join": join, "context_length": 80, "block_count": n_layer,
         "output_length": n_out}.items()}
     x = g.normal(size=(n, n_in)).astype(np.float32)
-    want = forward(w, x.astype(np.float64), n_head, n_layer, join)
+    run = lambda x: forward(w, x, n_head, n_layer, join)
+    want = run(x.astype(np.float64))
+    least = 20 * moved(run, x.astype(np.float64), want)
     name = f"{n} rows of {n_in}, {n_layer} layers of {n_embd}, {join} joined"
     for backend, most in (("cpu", 1e-4), ("reference", 5e-6)):
         got = r.run("rows.arch", meta, w, "--rows", None, str(n), rows=x, backend=backend)
         off = np.abs(got.reshape(-1, n_out) - want).max() / np.abs(want).max() if got.size == want.size else np.inf
-        r.tell(f"{name}, {backend}", off < most, f"{off:.1e} of the range, {len(want)} rows")
+        r.tell(f"{name}, {backend}", off < max(most, least), f"{off:.1e} of the range, {len(want)} rows, by rounding {least:.1e}")
     return meta, w, n_in
 
 
@@ -144,11 +153,13 @@ def test_hears(r, seed):
         "embedding_length": n_embd, "input_length": n_in, "input_count": most, "attention.head_count": n_head, "enc_block_count": n_enc,
         "block_count": n_dec, "context_length": n_ctx, "vocab_size": n_vocab}.items()}
     x = g.normal(size=(n, n_in)).astype(np.float32)
-    want = hears(w, x.astype(np.float64), tokens, n_head, n_enc, n_dec)
+    run = lambda x: hears(w, x, tokens, n_head, n_enc, n_dec)
+    want = run(x.astype(np.float64))
+    least = 20 * moved(run, x.astype(np.float64), want)
     for backend, limit in (("cpu", 1e-4), ("reference", 5e-6)):
         got = r.run("hears.arch", meta, w, "--read", None, str(n), "--tokens", ",".join(map(str, tokens)), rows=x, backend=backend)
         off = np.abs(got.reshape(len(tokens), -1) - want).max() / np.abs(want).max() if got.size == want.size else np.inf
-        r.tell(f"{len(tokens)} tokens that read {n} rows, {n_enc} + {n_dec} layers of {n_embd}, {backend}", off < limit, f"{off:.1e} of the range")
+        r.tell(f"{len(tokens)} tokens that read {n} rows, {n_enc} + {n_dec} layers of {n_embd}, {backend}", off < max(limit, least), f"{off:.1e} of the range, by rounding {least:.1e}")
     said = r.run("hears.arch", meta, w, "--read", None, str(most + 1), "--tokens", "0", rows=np.zeros((most + 1, n_in)), code=1)
     r.tell("one row too many", f"has {most + 1} rows" in said and f"made for {most}" in said, said.strip()[:60])
 
