@@ -320,7 +320,8 @@ static ggl_status open_keys(llm_converter *c, ggl_error *err) {
     ggl_status s = settle(c, llm_arch_convert_keys(&c->conv, err), err);
     if (s == GGL_OK)
         s = settle(c, llm_arch_convert_check_keys(&c->conv, err), err);
-    for (size_t i = 0; s == GGL_OK && i < c->conv.n_note; i++)
+    /* those are about the model, and an adapter is written without it */
+    for (size_t i = 0; s == GGL_OK && !c->lora && i < c->conv.n_note; i++)
         if (!llm_converter_note(c, c->conv.note[i]))
             s = llm_converter_no_memory(err);
     /* a dry run's report lists them; the model's own conversion judges them for an adapter */

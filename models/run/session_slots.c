@@ -202,11 +202,12 @@ static ggl_status check_header(const llm_session *s, const header *h, const char
                         "the slot was saved by a session of another model, or with other "
                         "adapters");
     const bool has_text = s->reads_text && h->states_only == 0;
-    if (h->n_text < has_text || h->n_text > (has_text ? s->n_read : 0))
+    const bool needs_text = has_text && h->n_past > 0; /* an empty slot may have read nothing */
+    if (h->n_text < needs_text || h->n_text > (has_text ? s->n_read : 0))
         return ggl_fail(err, h->n_text > s->n_read ? GGL_LIMIT : GGL_FORMAT,
                         "the saved slot has read a text of %" PRId64
                         " tokens; here a text has %d to %" PRId64,
-                        h->n_text, has_text, has_text ? s->n_read : 0);
+                        h->n_text, needs_text, has_text ? s->n_read : 0);
     const parts sizes = parts_of(s, h);
     if (h->size < 0 || (uint64_t)h->size != size || size != sizes.own + sizes.text_id + sizes.text)
         return ggl_fail(err, GGL_FORMAT,
@@ -302,6 +303,8 @@ ggl_status llm_session_restore(llm_session *s, int slot, const void *data, size_
     st = llm_slots_begin_restore(&s->slots, slot, h.n_past, states_only, err);
     if (st == GGL_OK && text)
         st = restore_text(s, slot, &h, text, err);
+    else if (st == GGL_OK && s->reads_text && !states_only)
+        st = llm_slots_clear(&s->slots, llm_text_slot(s, slot), err);
     if (st == GGL_OK)
         st =
             ggl_sched_restore_part(s->sched, main_part(s), slot, h.n_past, states_only, bytes, err);

@@ -19,6 +19,8 @@ def writes():
     check(cli("-n", "12", "-s", "5") == cli("-n", "12", "-s", "5", "-t", "2"), "one seed, one text")
     check(cli("-n", "12", "-s", "5", "--temp", "2") != cli("-n", "12", "-s", "6", "--temp", "2"), "another seed, another text")
     check(cli("-n", "12", "--temp", "0", "-s", "1") == cli("-n", "12", "--temp", "0", "-s", "2"), "without temperature nothing is drawn")
+    surest = {cli("-n", "12", "-s", s, "--temp", "5", *more) for s in "123" for more in (("--top-p", "0"), ("--top-k", "1"))}
+    check(len(surest) == 1, "--top-p 0 is the likeliest token", surest)
     check(cli("-n", "12", "-s", "5", "--diffusion-steps", "3") != "", "three steps")
     cli("-n", "8", "-s", "1", "--override-kv", "diffusion.shift_logits=bool:false")
     cli("-n", "0", "--logits", "l.npy")

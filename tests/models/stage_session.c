@@ -315,6 +315,17 @@ TEST(saves_the_text) {
     CHECK(go_on(&f[1], 0, 20, 40, &got) && ends_as(&want, 20, &got));
     CHECK_OK(llm_session_clear(f[1].s, 0, &err), &err);
     CHECK(write_some(&f[1], 0, 40, 7, &got) && same(&want, &got));
+    /* a slot that has read nothing is empty, also where another one had a text; it needs one before it writes */
+    void *nothing = NULL;
+    size_t n_nothing = 0;
+    const int32_t one = 1;
+    REQUIRE_OK(llm_session_save(f[0].s, 2, false, &nothing, &n_nothing, &err), &err);
+    REQUIRE_OK(llm_session_restore(f[1].s, 0, nothing, n_nothing, &err), &err);
+    CHECK_INT(llm_session_n_past(f[1].s, 0), 0);
+    CHECK(llm_session_text(f[1].s, 0, &n) == NULL && n == 0);
+    CHECK_INT(llm_session_eval(f[1].s, &(llm_batch){.n = 1, .token = &one}, &err), GGL_USAGE);
+    CHECK_HAS(err.msg, "slot 0 has none");
+    ggl_free(nothing);
     /* the text is longer than this session's context; damage */
     CHECK_INT(llm_session_restore(f[2].s, 0, data, size, &err), GGL_LIMIT);
     CHECK_HAS(err.msg, "a text of 130 tokens");

@@ -80,7 +80,8 @@ def main():
 
     for task in TASKS:
         adapter[task] = f"{folder}-{task}.gguf"
-        run(a.convert, folder, "--task", task, "-o", adapter[task])
+        done = subprocess.run([a.convert, folder, "--task", task, "-o", adapter[task]], capture_output=True, text=True)
+        check(done.returncode == 0 and "without a task" not in done.stdout + done.stderr, done.stdout, done.stderr)
         keys, tensors = gguf.read(adapter[task])[:2]
         check(keys["adapter.lora.task_name"] == task and keys.get("adapter.lora.prompt_prefix") == PROMPTS.get(task), task, keys)
         check(keys["adapter.lora.alpha"] == ALPHA and "token_types.weight.lora_a" in tensors and "blk.1.attn_k.weight.lora_b" in tensors, sorted(tensors))

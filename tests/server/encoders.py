@@ -388,6 +388,7 @@ def diffuses(folder):
         check(two["choices"][0]["text"] == want[7] != two["choices"][1]["text"], "seeds of two choices")
         surest = [post(s, "/v1/completions", {**one, "temperature": 1, **x})["choices"][0]["text"] for x in ({"top_p": 0}, {"top_k": 1}, {"top_p": 1, "top_k": 0})]
         check(surest[0] == surest[1] != surest[2], surest)
+        refused(s, "/v1/completions", {**one, "diffusion_steps": 1 << 20}, 400, "must be an integer from 0 to 160")
         word = want[7].split()[2]
         stopped = post(s, "/v1/completions", {**one, "stop": word})["choices"][0]
         check(stopped["text"] == want[7][:want[7].find(word)] and stopped["finish_reason"] == "stop", stopped)

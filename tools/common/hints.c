@@ -369,7 +369,8 @@ static const arg_hint hints[] = {
     {WRITES, "--spec-type=draft-eagle*", "--model-draft MODEL guesses by a model", HINT_NOTHING},
     {WRITES, "--spec-type=draft-mtp", "--draft", HINT_SAME},
     {WRITES, "--spec-type",
-     "--lookup guesses from the text, --model-draft MODEL by a model, --draft by layers of the model itself", HINT_REFUSED},
+     "its values are none, ngram-*, draft-simple, draft-eagle* or draft-mtp; here --lookup guesses from the text, --model-draft MODEL by a model, "
+     "--draft by layers of the model itself", HINT_REFUSED},
     {WRITES, "--spec-draft-threads -td --threads-draft --spec-draft-threads-batch -tbd --threads-batch-draft "
      "--spec-draft-cpu-mask -Cd --cpu-mask-draft --spec-draft-cpu-range -Crd --cpu-range-draft "
      "--spec-draft-cpu-strict --cpu-strict-draft --spec-draft-prio --prio-draft "

@@ -146,7 +146,8 @@ static bool on_step(void *user, int32_t n_done, int32_t n_steps, const int32_t *
 
 static llm_diffuse_params params(view *v) {
     const cli_options *o = v->s->o;
-    const llm_diffusion d = diffusion_schedule(&o->diffusion);
+    llm_diffusion d = diffusion_schedule(&o->diffusion);
+    llm_diffusion_sample(&d, &v->s->generation->sampling);
     return (llm_diffuse_params){
         .size = sizeof(llm_diffuse_params),
         .n_length = (int32_t)(o->n_predict > 0 ? o->n_predict : LLM_DIFFUSION_LENGTH),
@@ -155,9 +156,9 @@ static llm_diffuse_params params(view *v) {
         .eps = d.eps,
         .order = llm_diffusion_order_name(d.order),
         .order_temp = d.order_temp,
-        .temp = v->s->generation->sampling.temp > 0 ? (double)v->s->generation->sampling.temp : 0,
-        .top_k = v->s->generation->sampling.top_k,
-        .top_p = (double)v->s->generation->sampling.top_p,
+        .temp = d.temp,
+        .top_k = (int32_t)d.top_k,
+        .top_p = d.top_p,
         .cfg_scale = d.cfg_scale,
         .seed = (uint64_t)o->seed,
         .step = on_step,

@@ -129,7 +129,9 @@ static ggl_status read_diffusion(const char *name, const json_value *v, double l
             a->diffusion.member = (type)x;                                                         \
         return st;                                                                                 \
     }
-DIFFUSION_FIELD(field_diffusion_steps, "diffusion_steps", n_steps, int64_t, 0, 1 << 20, true)
+/* The longest answer has fewer tokens; each step computes all of a text, even if it settles none of them. */
+DIFFUSION_FIELD(field_diffusion_steps, "diffusion_steps", n_steps, int64_t, 0, (double)facts->n_ctx,
+                true)
 DIFFUSION_FIELD(field_diffusion_block, "diffusion_block_length", n_block, int64_t, 0, 1 << 20, true)
 DIFFUSION_FIELD(field_diffusion_eps, "diffusion_eps", eps, double, 1e-9, 0.999999, false)
 DIFFUSION_FIELD(field_diffusion_order_temp, "diffusion_alg_temp", order_temp, double, 0, 100, false)
