@@ -9,6 +9,7 @@
 #include "ggl/internal/alloc.h"
 #include "ggl/internal/gguf.h"
 #include "ggl/internal/params.h"
+#include "ggl/internal/show.h"
 #include "speech/speech_decoder.h"
 #include "speech/speech_segments.h"
 
@@ -201,23 +202,46 @@ static size_t make_prompt(const transcriber *t, int32_t *prompt, size_t *at_star
     return n;
 }
 
-/* Sets t->piece to the text of the tokens. */
+/* Appends bytes to t->piece, of which *n are used. False: out of memory. */
+static bool append(transcriber *t, size_t *n, const char *s, size_t n_s) {
+    if (!ggl_grow(&t->piece, &t->cap_piece, *n + n_s + 1, 1))
+        return false;
+    if (n_s > 0) /* s may be NULL */
+        memcpy(t->piece + *n, s, n_s);
+    *n += n_s;
+    t->piece[*n] = 0;
+    return true;
+}
+
+/* Puts U+FFFD in place of each byte of t->piece that is no part of a character. */
+static bool mend(transcriber *t, size_t *n) {
+    static const char unknown[] = "\xef\xbf\xbd";
+    const size_t n_raw = *n;
+    if (ggl_utf8_is_valid(t->piece, n_raw))
+        return true;
+    char *raw = ggl_calloc(n_raw + 1, 1);
+    bool ok = raw;
+    if (ok)
+        memcpy(raw, t->piece, n_raw);
+    *n = 0;
+    for (size_t at = 0, len; at < n_raw && ok; at += len ? len : 1) {
+        len = ggl_utf8_length(raw + at, n_raw - at);
+        ok = len ? append(t, n, raw + at, len) : append(t, n, unknown, 3);
+    }
+    ggl_free(raw);
+    return ok;
+}
+
+/* Sets t->piece to the text of the tokens, *n_text bytes of UTF-8. */
 static ggl_status write_piece(transcriber *t, const int32_t *id, size_t n, size_t *n_text,
                               ggl_error *err) {
-    size_t size = 0;
-    for (size_t k = 0; k < n; k++)
+    bool ok = append(t, n_text, "", 0);
+    for (size_t k = 0; k < n && ok; k++)
         if (!speech_is_time(&t->tokens, id[k])) {
             const ggl_str s = llm_token_text(t->c->tokenizer, id[k], false);
-            if (!ggl_grow(&t->piece, &t->cap_piece, size + s.n + 1, 1))
-                return no_memory(err);
-            memcpy(t->piece + size, s.s, s.n);
-            size += s.n;
+            ok = append(t, n_text, s.s, s.n);
         }
-    if (!ggl_grow(&t->piece, &t->cap_piece, size + 1, 1))
-        return no_memory(err);
-    t->piece[size] = 0;
-    *n_text = size;
-    return GGL_OK;
+    return ok && mend(t, n_text) ? GGL_OK : no_memory(err);
 }
 
 typedef struct cutting {
@@ -310,12 +334,22 @@ static ggl_status tell_progress(transcriber *t, ggl_error *err) {
                : GGL_OK;
 }
 
-static ggl_status write_all(transcriber *t, ggl_error *err) {
+/* The sound has nothing to write down. */
+static ggl_status tell_nothing(const transcriber *t, const char *path, ggl_error *err) {
+    if (t->p.offset > 0)
+        return ggl_fail(err, GGL_USAGE, "%s: the sound ends before %g seconds", path, t->p.offset);
+    note(t, "the sound is so short that there is nothing to write down");
+    return GGL_OK;
+}
+
+static ggl_status write_all(transcriber *t, const char *path, ggl_error *err) {
     int64_t n = 0;
     ggl_status st = GGL_OK;
     t->at = t->first;
     while (st == GGL_OK && t->at < t->until) {
         st = llm_hearing_window(&t->h, t->at, t->until, &n, err);
+        if (st == GGL_OK && n <= 0 && t->at == t->first)
+            st = tell_nothing(t, path, err);
         if (st != GGL_OK || n <= 0)
             break;
         st = write_window(t, n, err);
@@ -349,7 +383,7 @@ ggl_status llm_transcribe(llm_context *c, const char *path, const llm_transcribe
     t.until = st == GGL_OK && t.p.duration > 0 ? t.first + llm_hearing_rows_in(&t.h, t.p.duration)
                                                : INT64_MAX;
     if (st == GGL_OK)
-        st = write_all(&t, err);
+        st = write_all(&t, path, err);
     c->run.finish = st == GGL_OK          ? LLM_FINISH_END
                     : st == GGL_CANCELLED ? LLM_FINISH_CANCELLED
                                           : LLM_FINISH_ERROR;

@@ -13,9 +13,11 @@ import json
 import lzma
 import math
 import os
+import shutil
 import struct
 import subprocess
 import sys
+import tempfile
 
 import numpy as np
 
@@ -331,6 +333,55 @@ def test(a, seed):
     return failed
 
 
+def mistakes(a):
+    """What people type, and broken sounds: each is a sentence with exit code 1 or 2; what is written of the others can be read again."""
+    g, failed = np.random.default_rng(4), 0
+    folder = tempfile.mkdtemp(dir=a.dir)
+    at = lambda name: os.path.join(folder, name)
+    meta, w, _ = make_model(g)
+    gguf.write(at("m.gguf"), meta, w)
+    x = make_sound(g)
+    write_wav(at("s.wav"), x)
+    write_wav(at("none.wav"), x[:0])
+    write_wav(at("silence.wav"), np.zeros(90000, "<i2"))
+    whole = open(at("s.wav"), "rb").read()
+    for name, data in (("cut.wav", whole[: len(whole) // 2]), ("text.wav", b"no sound at all"), ("empty.wav", b"")):
+        with open(at(name), "wb") as f:
+            f.write(data)
+
+    def tell(words, code, says, *checks, **more):
+        nonlocal failed
+        done = subprocess.run([a.transcribe, *words], cwd=folder, capture_output=True, timeout=60, **{"stdin": subprocess.DEVNULL, **more})
+        ok = done.returncode == code and says in done.stderr.decode() and all(check(done.stdout.decode()) for check in checks)
+        failed += not ok
+        if not ok:
+            print(f"{' '.join(words)} FAILED: {done.returncode}, {done.stderr.decode()[-300:]}")
+
+    model, quick = ["-m", "m.gguf"], ["-bs", "1", "-tpi", "0"]
+    for words, code, says in (
+        ([*model], 2, "there is no sound"), (["s.wav"], 2, "there is no model"), ([*model, "nowhere.wav"], 1, "nowhere.wav"), ([*model, "."], 1, "directory"),
+        ([*model, "text.wav"], 1, "as no kind of sound"), ([*model, "empty.wav"], 1, "empty"), ([*model, "-l", "klingon", "s.wav"], 2, "klingon"),
+        ([*model, "-ot", "999", "s.wav"], 2, "the sound ends before 999 seconds"), ([*model, "none.wav"], 0, "nothing to write down"),
+        ([*model, *quick, "cut.wav"], 0, "before its header says"), ([*model, *quick, "silence.wav"], 0, ""), ([*model, "-o", "no/x.srt", "s.wav"], 1, "folder does not exist"),
+        ([*model, "--output-dir", "no", "s.wav"], 1, "folder does not exist"), ([*model, "-o", "x", "s.wav", "cut.wav"], 2, "--output-dir"),
+        ([*model, "--tokens", "1", "s.wav"], 2, "need each other"), ([*model, "--tokens", "99999", "--logits", "l.npy", "s.wav"], 2, "99999 is not in the vocabulary"),
+        ([*model, "--dump", "mel", "s.wav"], 2, "-o FILE.npy"), (["-m", "builtin:stories", "s.wav"], 1, "does not hear"), ([*model, "-ml", "1", "s.wav"], 2, "are not told apart"),
+        ([*model, "-f", "s.wav"], 2, "without a flag"), ([*model, "--raw-rate", "8000", "s.wav"], 2, "are for --raw"), ([*model, *quick, "-o", "/dev/full", "s.wav"], 1, "/dev/full")):
+        tell(words, code, says)
+    pieces = run_json = json.loads(subprocess.run([a.transcribe, "-q", *model, *quick, "--format", "json", "s.wav"], cwd=folder, capture_output=True, check=True).stdout)
+    times = [(s["start"], s["end"]) for s in run_json["segments"]]
+    stamp = lambda t: round(sum(float(p) * f for p, f in zip(t.replace(",", ".").split(":"), (3600, 60, 1))), 2)
+    of = lambda text: [tuple(stamp(t) for t in line.split(" --> ")) for line in text.splitlines() if " --> " in line]
+    tell([*model, *quick, "-osrt", "s.wav"], 0, "", lambda s: of(s) == times and s.startswith("1\n") == bool(times))
+    tell([*model, *quick, "--format", "vtt", "s.wav"], 0, "", lambda s: of(s) == times and s.startswith("WEBVTT\n\n"))
+    with open(at("s.wav"), "rb") as f:
+        tell([*model, *quick, "--format", "srt", "-"], 0, "", stdin=f)
+    tell([*model, *quick, "--output-dir", ".", "--format", "json", "s.wav", "silence.wav"], 0, "", lambda s: json.load(open(at("s.json"))) == pieces and os.path.exists(at("silence.json")))
+    shutil.rmtree(folder)
+    print(f"mistakes {'ok' if not failed else 'FAILED'}")
+    return failed
+
+
 def golden(a, folder):
     """The recorded steps of a nano model in ggml's format before GGUF: spectrogram, encoder, logits."""
     load = lambda name: np.load(io.BytesIO(lzma.open(f"{folder}/{name}.npy.xz").read())).astype(np.float64)
@@ -359,6 +410,7 @@ def main():
     a = p.parse_args()
     media = os.path.join(os.environ.get("GGL_SHARED", ""), "stages/media")
     failed = sum(test(a, seed) for seed in today.sample("models", range(60), 6))
+    failed += mistakes(a)
     if os.path.exists(f"{media}/whisper-80-f16.bin.xz"):
         failed += golden(a, media)
     return int(failed > 0)

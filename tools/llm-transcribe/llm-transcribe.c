@@ -1,4 +1,5 @@
 /* llm-transcribe: writes down what is said in sounds. See docs/tools.md. */
+#include <errno.h>
 #include <math.h>
 #include <string.h>
 #include <unistd.h>
@@ -22,7 +23,9 @@ typedef struct job {
     llm_opening opening;
     llm_context *ctx;
     output out;
-    double duration; /* of the sound, in seconds; less than 0: not known */
+    double duration;  /* of the sound, in seconds; less than 0: not known */
+    const char *path; /* of the file that is written; NULL: standard output */
+    int lost;         /* why it could not be written; 0: it could */
 } job;
 
 /* --- opening ---------------------------------------------------------------------------------- */
@@ -75,13 +78,44 @@ static int check_model(const job *j) {
                       j->o.model ? j->o.model : "the built-in model", llm_arch_family(arch, 0));
 }
 
+/* DIR/talk.srt for recordings/talk.wav. Returns NULL: out of memory. */
+static char *path_in(const char *folder, const char *sound, const char *end) {
+    const char *slash = strrchr(sound, '/'), *name = slash ? slash + 1 : sound;
+    const char *dot = strrchr(name, '.');
+    const int n = dot && dot > name ? (int)(dot - name) : (int)strlen(name);
+    const bool is_input = strcmp(sound, "-") == 0;
+    const size_t size = strlen(folder) + (size_t)n + strlen(end) + 16;
+    char *path = ggl_calloc(size, 1);
+    if (path)
+        snprintf(path, size, "%s/%.*s.%s", folder, is_input ? 5 : n, is_input ? "stdin" : name,
+                 end);
+    return path;
+}
+
+static int check_in_folder(const options *o, const char *sound) {
+    char *path = path_in(o->folder, sound, transcribe_format_end(o->format));
+    if (!path)
+        return tool_error(TOOL, 1, "out of memory");
+    const tool_path to = {"--output-dir", path, .written = true};
+    const int code = tool_check_paths(TOOL, &to, 1);
+    ggl_free(path);
+    return code;
+}
+
 static int check_paths(const options *o) {
     tool_path paths[8] = {{"-m", o->model, .needed = true, .model = true},
                           {"--arch", o->arch, .needed = true, .or_name = true},
                           {"-o", o->out, .written = true},
                           {"--logits", o->logits, .written = true},
                           {"--trace", placement_trace(&o->placement), .written = true}};
-    return tool_check_paths(TOOL, paths, 5);
+    int code = tool_check_paths(TOOL, paths, 5);
+    for (size_t k = 0; k < o->sounds.n && code < 0; k++) {
+        const tool_path sound = {"the sound", o->sounds.s[k], .needed = true};
+        code = strcmp(o->sounds.s[k], "-") == 0 ? -1 : tool_check_paths(TOOL, &sound, 1);
+    }
+    for (size_t k = 0; o->folder && k < o->sounds.n && code < 0; k++)
+        code = check_in_folder(o, o->sounds.s[k]);
+    return code;
 }
 
 static int prepare(job *j) {
@@ -109,8 +143,11 @@ static int prepare(job *j) {
 static bool on_piece(void *user, const llm_speech *piece) {
     job *j = user;
     progress_clear();
+    errno = 0;
     output_piece(&j->out, piece);
-    return !process_stopped && !ferror(j->out.to);
+    if (ferror(j->out.to))
+        j->lost = errno ? errno : EIO;
+    return !process_stopped && !j->lost;
 }
 
 static bool on_progress(void *user, double done, double all) {
@@ -155,10 +192,13 @@ static llm_transcribe_params params_of(job *j) {
 }
 
 /* Reports why a sound could not be written down. Returns an exit code. */
-static int tell(const char *sound, ggl_status st, const ggl_error *err) {
+static int tell(const job *j, const char *sound, ggl_status st, const ggl_error *err) {
     if (process_stopped)
         return process_stop_code();
-    (void)st;
+    if (j->lost) /* tool_finish reports standard output */
+        return j->path
+                   ? tool_error(TOOL, 1, "%s: cannot be written: %s", j->path, strerror(j->lost))
+                   : 1;
     return tool_error(TOOL, st == GGL_USAGE ? 2 : 1, "%s%s%s",
                       strstr(err->msg, sound) == err->msg ? "" : sound,
                       strstr(err->msg, sound) == err->msg ? "" : ": ", err->msg);
@@ -189,7 +229,7 @@ static int transcribe(job *j, const char *sound) {
     if (st == GGL_OK)
         tell_speed(j, llm_seconds() - begin);
     if (st != GGL_OK)
-        return tell(sound, st, &err);
+        return tell(j, sound, st, &err);
     return j->out.failed ? tool_error(TOOL, 1, "out of memory") : -1;
 }
 
@@ -199,6 +239,7 @@ static int transcribe_to(job *j, const char *sound, const char *path) {
     ggl_new_file *f;
     if (ggl_new_file_open(&f, path, &err) != GGL_OK)
         return tool_error(TOOL, 1, "%s", err.msg);
+    j->path = path;
     j->out.to = ggl_new_file_stream(f);
     const int code = transcribe(j, sound);
     if (code >= 0) {
@@ -207,20 +248,6 @@ static int transcribe_to(job *j, const char *sound, const char *path) {
     }
     ggl_new_file_note(f);
     return ggl_new_file_commit(f, &err) == GGL_OK ? -1 : tool_error(TOOL, 1, "%s", err.msg);
-}
-
-/* DIR/talk.srt for recordings/talk.wav. Returns NULL: out of memory. */
-static char *path_in(const char *folder, const char *sound, const char *end) {
-    const char *slash = strrchr(sound, '/'), *name = slash ? slash + 1 : sound;
-    const char *dot = strrchr(name, '.');
-    const int n = dot && dot > name ? (int)(dot - name) : (int)strlen(name);
-    const bool is_input = strcmp(sound, "-") == 0;
-    const size_t size = strlen(folder) + (size_t)n + strlen(end) + 16;
-    char *path = ggl_calloc(size, 1);
-    if (path)
-        snprintf(path, size, "%s/%.*s.%s", folder, is_input ? 5 : n, is_input ? "stdin" : name,
-                 end);
-    return path;
 }
 
 static int transcribe_all(job *j) {
@@ -285,7 +312,7 @@ static int dump(job *j) {
     const bool mel = j->o.dump == DUMP_MEL;
     const ggl_status st = mel ? llm_sound_rows(j->ctx, sound, &p, add_rows, &r, &err)
                               : llm_heard_rows(j->ctx, sound, &p, &r.at, &r.n, &r.n_row, &err);
-    const int code = st == GGL_OK ? write_rows(j->o.out, &r, mel) : tell(sound, st, &err);
+    const int code = st == GGL_OK ? write_rows(j->o.out, &r, mel) : tell(j, sound, st, &err);
     ggl_free(r.at);
     return code;
 }
@@ -307,7 +334,7 @@ static int write_logits(job *j) {
     if (st == GGL_OK && !add_rows(&r, logits, n, r.n_row))
         st = ggl_fail(&err, GGL_NOMEM, "out of memory");
     const int written =
-        st == GGL_OK ? write_rows(j->o.logits, &r, false) : tell(j->o.sounds.s[0], st, &err);
+        st == GGL_OK ? write_rows(j->o.logits, &r, false) : tell(j, j->o.sounds.s[0], st, &err);
     ggl_free(r.at);
     ggl_free(id);
     return written;

@@ -653,7 +653,7 @@ GGL_API GGL_NODISCARD ggl_status llm_restore(llm_context *c, const char *path, g
 /* A piece of speech that was written down. This struct stays as it is. */
 typedef struct llm_speech {
     double start, end; /* seconds after the sound's beginning */
-    const char *text;  /* [n] and a NUL */
+    const char *text;  /* [n] and a NUL: UTF-8, with U+FFFD for bytes that are no character */
     size_t n;
     const int32_t *id; /* [n_id]: its tokens, with those that stand for times */
     size_t n_id;
