@@ -35,6 +35,7 @@ static void on_model(void *user, const hub_model *m) {
     w->no_memory = w->no_memory || !path;
     if (path)
         w->each(w->user, &c);
+    free(path);
 }
 
 static int is_shown(const struct dirent *e) {
