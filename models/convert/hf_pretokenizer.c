@@ -118,6 +118,10 @@ bool llm_hf_ids_of_class(const char *class_name, ggl_str *ids) {
     return find_class("ids", class_name, ids);
 }
 
+bool llm_hf_languages_of_class(const char *class_name, ggl_str *tokens) {
+    return find_class("languages", class_name, tokens);
+}
+
 bool llm_hf_class_folds(const char *class_name) {
     ggl_str flags;
     return find_class("fold", class_name, &flags);

@@ -37,33 +37,23 @@ static void add_piece(sentence_pieces *p, ggl_str text, float score, int32_t typ
     p->type[p->n++] = type;
 }
 
-/* Puts the tokens of `ids`, "CUT TOKEN .. [+ LANGUAGE ..]", in place of the first CUT pieces, and the languages and <mask> at the
- * end. */
-static ggl_status reorder(sentence_pieces *p, ggl_str ids, ggl_error *err) {
+/* Puts the tokens of `ids`, "CUT TOKEN ..", in place of the first CUT pieces, and the languages and <mask> at the end. */
+static ggl_status reorder(sentence_pieces *p, ggl_str ids, ggl_str languages, ggl_error *err) {
     const ggl_str *piece = p->piece;
     const float *score = p->score;
     const int32_t *type = p->type;
     const int64_t n = p->n, cut = ids.s[0] - '0';
-    const char *end = ids.s + ids.n;
-    const ggl_status s = llm_sentence_pieces_make_room(p, n + (int64_t)ids.n, err);
+    ggl_str token;
+    const ggl_status s = llm_sentence_pieces_make_room(p, n + (int64_t)(ids.n + languages.n), err);
     if (s != GGL_OK)
         return s;
     p->n = 0;
-    int64_t next = cut; /* the first piece that is not there yet */
-    for (const char *at = ids.s + 2; at < end;) {
-        const char *space = memchr(at, ' ', (size_t)(end - at));
-        const ggl_str token = {at, (size_t)((space ? space : end) - at)};
-        at += token.n + 1;
-        if (!ggl_str_is(token, "+")) {
-            add_piece(p, token, 0,
-                      ggl_str_is(token, "<unk>") ? LLM_TOKEN_UNKNOWN : LLM_TOKEN_CONTROL);
-            continue;
-        }
-        for (; next < n; next++)
-            add_piece(p, piece[next], score[next], type[next]);
-    }
-    for (; next < n; next++)
-        add_piece(p, piece[next], score[next], type[next]);
+    for (ggl_str left = {ids.s + 2, ids.n - 2}; llm_hf_next_word(&left, &token);)
+        add_piece(p, token, 0, ggl_str_is(token, "<unk>") ? LLM_TOKEN_UNKNOWN : LLM_TOKEN_CONTROL);
+    for (int64_t id = cut; id < n; id++)
+        add_piece(p, piece[id], score[id], type[id]);
+    while (llm_hf_next_word(&languages, &token))
+        add_piece(p, token, 0, LLM_TOKEN_CONTROL);
     add_piece(p, (ggl_str){"<mask>", 6}, 0, LLM_TOKEN_CONTROL);
     p->bos = id_of(p, "<s>");
     p->eos = id_of(p, "</s>");
@@ -90,7 +80,7 @@ static ggl_status use_ids_of_class(llm_hf_tokenizer *t, ggl_error *err) {
                         "%s takes for granted that <unk>, <s> and </s> have the ids 0, 1 and 2, "
                         "but here they have %lld, %lld and %lld; --no-tokenizer leaves it out",
                         name, (long long)p->unknown, (long long)p->bos, (long long)p->eos);
-    return reorder(p, ids, err);
+    return reorder(p, ids, t->languages, err);
 }
 
 /* Reads the tokens that were added to those of SentencePiece's file, and maps that file. */
@@ -177,6 +167,29 @@ static ggl_status set_specials_of_source(llm_hf_tokenizer *t, ggl_error *err) {
     return llm_hf_set_ends(t, err);
 }
 
+/* Of BPE: gives the tokens the scores of the pieces that are spelled like them. A token that is no piece never results from text. */
+static ggl_status score_tokens(llm_hf_tokenizer *t, ggl_error *err) {
+    const sentence_pieces *p = &t->pieces;
+    int64_t n_lost = 0;
+    for (int64_t id = 0; id < t->n; id++)
+        t->type[id] = t->type[id] == LLM_TOKEN_NORMAL ? LLM_TOKEN_UNUSED : t->type[id];
+    for (int64_t i = 0; i < p->n; i++) {
+        const int64_t id = llm_hf_find_piece(t, p->piece[i]);
+        const bool is_text = p->type[i] != LLM_TOKEN_UNKNOWN && p->type[i] != LLM_TOKEN_CONTROL;
+        n_lost += id < 0 && is_text;
+        if (id < 0 || t->type[id] != LLM_TOKEN_UNUSED)
+            continue;
+        t->type[id] = p->type[i];
+        t->score[id] = p->score[i];
+    }
+    return n_lost == 0 || llm_hf_note(t, ggl_arena_printf(&t->arena,
+                                                          "%lld pieces of SentencePiece's file are "
+                                                          "not in vocab.json, and are left out",
+                                                          (long long)n_lost))
+               ? GGL_OK
+               : llm_hf_no_memory(err);
+}
+
 ggl_status llm_hf_read_source_model(llm_hf_tokenizer *t, const char *path, const llm_hf_vocab *size,
                                     ggl_error *err) {
     if (llm_hf_flag(t->config ? &t->config->root : NULL, "separate_vocabs", false))
@@ -189,22 +202,29 @@ ggl_status llm_hf_read_source_model(llm_hf_tokenizer *t, const char *path, const
     if (s != GGL_OK)
         return s;
     s = llm_sentence_pieces_read_model(&t->pieces, t->map.data, t->map.size, err);
-    if (s == GGL_OK && !t->pieces.unigram)
+    if (s == GGL_OK && !t->pieces.unigram && t->languages.n == 0)
         s = ggl_fail(err, GGL_UNSUPPORTED,
                      "its kind is BPE, but beside a vocab.json only Unigram is supported; "
                      "--no-tokenizer leaves the tokenizer out");
-    if (s == GGL_OK && keep_source(t) != GGL_OK)
+    if (s == GGL_OK && t->pieces.unigram && keep_source(t) != GGL_OK)
         s = llm_hf_no_memory(err);
-    if (s == GGL_OK && t->n_source == 0)
+    if (s == GGL_OK && t->pieces.unigram && t->n_source == 0)
         s = ggl_fail(err, GGL_FORMAT, "it has no pieces that a text can be cut into");
     if (s != GGL_OK)
         return ggl_within(err, s, "%s", path);
+    t->first_language = t->vocab->root.kind == JSON_OBJECT ? t->vocab->root.n : 0;
     s = llm_hf_read_pieces(t, t->vocab->root.kind == JSON_OBJECT ? &t->vocab->root : NULL, size,
                            err);
+    if (s == GGL_OK && !t->pieces.unigram)
+        s = score_tokens(t, err);
     if (s == GGL_OK)
         s = llm_hf_set_pre(t, err);
     if (s == GGL_OK)
         s = set_specials_of_source(t, err);
+    if (s == GGL_OK && t->languages.n > 0)
+        s = note_normalizer(t) && llm_hf_note(t, "a text begins with the token of its language")
+                ? GGL_OK
+                : llm_hf_no_memory(err);
     return s == GGL_OK ? s : ggl_within(err, s, "%s/vocab.json", t->folder);
 }
 

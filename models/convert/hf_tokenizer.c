@@ -112,14 +112,15 @@ static ggl_status read_all(llm_hf_tokenizer *t, const llm_hf_vocab *size, ggl_er
         s = llm_hf_read_optional(t, "tokenizer.json", &t->file, err);
     if (s == GGL_OK && !t->file)
         s = llm_hf_read_optional(t, "vocab.json", &t->vocab, err);
-    char *path = NULL;
-    if (s == GGL_OK && t->vocab) {
-        if (!(path = llm_hf_path(t, "source.spm")))
-            return llm_hf_no_memory(err);
-        if (llm_hf_is_there(path))
-            return llm_hf_read_source_model(t, path, size, err);
-        path = NULL;
-    }
+    char *path = NULL, name[128];
+    if (llm_hf_languages_of_class(llm_hf_class_or_kind(t, name, sizeof name), &t->languages) &&
+        t->vocab && s == GGL_OK)
+        s = find_sentence_model(t, &path, err);
+    if (s == GGL_OK && t->vocab && !path && !(path = llm_hf_path(t, "source.spm")))
+        return llm_hf_no_memory(err);
+    if (s == GGL_OK && path && llm_hf_is_there(path))
+        return llm_hf_read_source_model(t, path, size, err);
+    path = NULL;
     if (s == GGL_OK && prefers_sentence_model(t))
         s = find_sentence_model(t, &path, err);
     if (s == GGL_OK && path) {

@@ -56,6 +56,9 @@ bool llm_hf_unigram_ends(const char *class_name, const char *kind, int *add_bos,
  * tokenizer.model. */
 bool llm_hf_ids_of_class(const char *class_name, ggl_str *ids);
 
+/* Sets *tokens to the tokens, with a space between, with which texts of the class name their language. False: it has none. */
+bool llm_hf_languages_of_class(const char *class_name, ggl_str *tokens);
+
 void llm_hf_tokenizer_free(llm_hf_tokenizer *t);
 /* Returns the k-th note, or NULL past the end. */
 const char *llm_hf_tokenizer_note(const llm_hf_tokenizer *t, int k);

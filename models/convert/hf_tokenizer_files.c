@@ -62,3 +62,11 @@ void llm_hf_tokenizer_free(llm_hf_tokenizer *t) {
     ggl_arena_fini(&t->arena);
     ggl_free(t);
 }
+
+bool llm_hf_next_word(ggl_str *list, ggl_str *word) {
+    const char *space = list->n > 0 ? memchr(list->s, ' ', list->n) : NULL;
+    *word = (ggl_str){list->s, space ? (size_t)(space - list->s) : list->n};
+    const size_t n = word->n + (space != NULL);
+    *list = (ggl_str){list->s + n, list->n - n};
+    return word->n > 0;
+}

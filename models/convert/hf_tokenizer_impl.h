@@ -42,7 +42,9 @@ struct llm_hf_tokenizer {
     int64_t id[N_ID];
     int add_bos, add_eos, add_space; /* -1: unknown */
     ggl_str chat;                    /* chat template; s NULL: none */
-    int64_t n_cut;                   /* tokens that were dropped */
+    ggl_str languages; /* tokens with which texts name their language, a space between; n 0: none */
+    int64_t first_language; /* beside a vocab.json: the id of the first one */
+    int64_t n_cut;          /* tokens that were dropped */
     const char *note[8];
     int n_note;
 };
@@ -91,8 +93,8 @@ const char *llm_hf_class_or_kind(const llm_hf_tokenizer *t, char *buf, size_t si
 /* Sets t->pre, the name of the pre-tokenizer, or adds a note that it is
  * unknown. */
 GGL_NODISCARD ggl_status llm_hf_set_pre(llm_hf_tokenizer *t, ggl_error *err);
-/* True if the class has tokens for languages, with which a text says its own: no file says how. */
-bool llm_hf_names_languages(const llm_hf_tokenizer *t);
+/* Takes the next of some words, a space between, off *list. False: there are no more. */
+bool llm_hf_next_word(ggl_str *list, ggl_str *word);
 void llm_hf_set_flags(llm_hf_tokenizer *t); /* add_bos, add_eos and add_space */
 /* Sets t->id: tokenizer_config.json names the token, else config.json has its id or a list of ids. */
 void llm_hf_set_ids(llm_hf_tokenizer *t);

@@ -83,13 +83,6 @@ static void set_folding(llm_hf_tokenizer *t, const llm_json *file, const char *c
     t->strip = t->strip ? 1 : -1;
 }
 
-bool llm_hf_names_languages(const llm_hf_tokenizer *t) {
-    char name[128];
-    ggl_str ids;
-    return llm_hf_ids_of_class(llm_hf_class_or_kind(t, name, sizeof name), &ids) &&
-           memchr(ids.s, '+', ids.n);
-}
-
 void llm_hf_set_flags(llm_hf_tokenizer *t) {
     const json_value *config = t->config ? &t->config->root : NULL,
                      *file = t->file ? &t->file->root : NULL;
@@ -103,7 +96,7 @@ void llm_hf_set_flags(llm_hf_tokenizer *t) {
     bool both_ends = llm_hf_step(post, "RobertaProcessing") || llm_hf_step(post, "BertProcessing");
     if (t->bytes && !file)
         (void)find_class(t, &pre, &both_ends);
-    const bool languages = t->pieces.unigram && llm_hf_names_languages(t);
+    const bool languages = t->pieces.unigram && t->languages.n > 0;
     const int both = both_ends ? 1 : -1;
     t->add_bos = bos ? bos->flag : both;
     t->add_eos = eos ? eos->flag : both;

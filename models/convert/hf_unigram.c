@@ -304,7 +304,7 @@ ggl_status llm_hf_set_unigram_ends(llm_hf_tokenizer *t, ggl_error *err) {
         t->id[UNK] = t->pieces.unknown;
         t->type[t->id[UNK]] = LLM_TOKEN_UNKNOWN;
     }
-    if (llm_hf_names_languages(t)) /* the template has one language of many */
+    if (t->languages.n > 0) /* the template has one language of many */
         return GGL_OK;
     if (by_template)
         return read_template(t, llm_json_get_kind(by_template, "single", JSON_ARRAY), err);

@@ -71,6 +71,11 @@ static ggl_status each_added(llm_hf_tokenizer *t, on_added f, ggl_error *err) {
     ggl_status s = each_listed(t, list && list->kind == JSON_ARRAY ? list : NULL, f, err);
     if (s != GGL_OK || t->file)
         return s;
+    ggl_str left = t->first_language > 0 ? t->languages : (ggl_str){"", 0}, token;
+    for (int64_t id = t->first_language; s == GGL_OK && llm_hf_next_word(&left, &token); id++)
+        s = f(t, id, token, true, err);
+    if (s != GGL_OK)
+        return s;
     if (t->added && t->added->root.kind != JSON_OBJECT)
         return ggl_fail(err, GGL_FORMAT, "added_tokens.json is %s, not an object",
                         llm_json_kind_text(t->added->root.kind));

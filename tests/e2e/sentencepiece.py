@@ -427,6 +427,22 @@ def test_languages():
                 os.remove(os.path.join(one, file))
 
 
+def test_languages_after_a_vocabulary():
+    """M2M100: vocab.json has the ids, SentencePiece's file of the kind BPE the pieces, and the languages follow the last id, in the order of their names."""
+    vocab = ["<s>", "<pad>", "</s>", "<unk>"] + [p[0] for p in reversed(SOURCE[3:])] + ["madeupword0000"]
+    n_vocab = len(vocab) + 100 + 8  # the model has rows for eight words more
+    for k, (config, in_config) in enumerate([({"tokenizer_class": "M2M100Tokenizer"}, {}), ({}, {"model_type": "m2m_100"})]):
+        one = folder(f"m2m{k}", {"vocab.json": {t: i for i, t in enumerate(vocab)}, "sentencepiece.bpe.model": model(SOURCE, BPE, remove=1),
+                                 "tokenizer_config.json": {**config, "bos_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>", "pad_token": "<pad>"}})
+        old = json.load(open(one + "/config.json"))
+        with open(one + "/config.json", "w") as f:
+            json.dump({**old, "vocab_size": n_vocab, **in_config}, f)
+        said = [int(line.split()[0]) for line in ids(one, "__am__ban").splitlines()]
+        want = [len(vocab) + 1, vocab.index(SPACE + "ban"), vocab.index("</s>")]
+        check(said == want, f"other tokens of M2M100 {config}", (said, want))
+        run("llm-convert", one, "-o", path("m2m.gguf"), "--vocab-only", has="a text begins with the token of its language")
+
+
 def trie(units, text):
     """A charsmap of 512 units, of which these are used, and one replacement."""
     return struct.pack("<I", 4 * 512) + b"".join(struct.pack("<I", units.get(i, 0)) for i in range(512)) + text + b"\0"
@@ -475,5 +491,6 @@ if __name__ == "__main__":
     test_fairseq()
     test_source()
     test_languages()
+    test_languages_after_a_vocabulary()
     test_faults()
     sys.exit(finish())

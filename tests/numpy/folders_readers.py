@@ -31,7 +31,9 @@ def seq2seq(c, w, n_ctx):
     def side(name, ids, n_layer, text=None):
         x = embedding[ids] * (math.sqrt(N_EMBD) if c.get("scale_embedding") else 1)
         if waves:
-            angle = np.arange(len(ids))[:, None] / 10000 ** (np.arange(0, N_EMBD, 2) / N_EMBD)
+            n = N_EMBD // 2
+            angle = np.arange(len(ids))[:, None] / 10000 ** (np.arange(n) / n) if not before else \
+                (np.arange(len(ids)) + 2)[:, None] / 10000 ** (np.arange(n) / (n - 1))
             x = x + np.concatenate([np.sin(angle), np.cos(angle)], axis=1)
         else:  # the table begins with two rows for padding
             x = norm(x + w[f"{head}{name}.embed_positions.weight"][2 : 2 + len(ids)], f"{head}{name}.layernorm_embedding")
@@ -51,7 +53,7 @@ def seq2seq(c, w, n_ctx):
         return dense(w, np.tanh(dense(w, row, "classification_head.dense")), "classification_head.out_proj")
     text = side("encoder", READ, c["encoder_layers"])
     y = side("decoder", TOKENS, c["decoder_layers"], text) @ embedding.T + w.get("final_logits_bias", np.zeros((1, N_VOCAB)))
-    if waves:
+    if waves and not before:
         y[:, c["pad_token_id"]] = -np.inf
     if c.get("forced_bos_token_id") is not None:
         y[0] = np.where(np.arange(N_VOCAB) == c["forced_bos_token_id"], 0, -np.inf)
@@ -125,6 +127,9 @@ MARIAN = {"model_type": "marian", "activation_function": "swish", "bad_words_ids
 MBART = {"model_type": "mbart", "normalize_before": True, "add_final_layer_norm": True, "scale_embedding": True, "output_past": True, "max_length": 200,
          "_num_labels": 3, "tokenizer_class": "MBart50Tokenizer"}
 
+M2M100 = {"model_type": "m2m_100", "activation_function": "relu", "scale_embedding": True, "max_length": 200, "encoder_layers": 3,
+          **{k: None for k in ("normalize_before", "add_final_layer_norm", "static_position_embeddings", "normalize_embedding", "add_bias_logits", "classif_dropout")}}
+
 
 def config(more={}, scale=1, **how):
     how = {"prefix": "model.", "waves": False, "before": False, "biased": True, "read": READ, **how}
@@ -139,6 +144,8 @@ CLASSES = {
         "contradiction": 0, "entailment": 2, "neutral": 1}}, biased=False, output="rank", layout=copies("model.", False),
         keys={"bart.pooling_type": 4, "bart.classifier.output_labels": ["contradiction", "neutral", "entailment"]}),
     "MBartForConditionalGeneration": config({**MBART, "activation_function": "relu"}, before=True, gain=0.3, layout=alone("model.decoder.embed_tokens.weight")),
+    "M2M100ForConditionalGeneration": config(M2M100, waves=True, before=True, gain=0.3, biased=False, layout=copies("model.", False),
+                                             keys={"m2m_100.decoder_start_token_id": 2}),
     "MarianMTModel": config(MARIAN, waves=True, gain=0.3, layout=copies("model.", True), keys={"marian.decoder_start_token_id": 39, "marian.forced_bos_token_id": None}),
     "MarianMTModel big": config({**MARIAN, "activation_function": "relu", "scale_embedding": False, "decoder_start_token_id": None}, waves=True, layout=alone("lm_head.weight"),
                                 keys={"marian.decoder_start_token_id": 39}),

@@ -1,5 +1,5 @@
-"""BART (Lewis et al. 2020), mBART (Liu et al. 2020) and Marian (Junczys-Dowmunt et al. 2018) as published (transformers' modeling_bart.py,
-modeling_mbart.py, modeling_marian.py): an encoder, and a decoder that also attends to its rows."""
+"""BART (Lewis et al. 2020), mBART (Liu et al. 2020), Marian (Junczys-Dowmunt et al. 2018) and M2M100 (Fan et al. 2020) as published (transformers'
+modeling_bart.py, modeling_mbart.py, modeling_marian.py, modeling_m2m_100.py): an encoder, and a decoder that also attends to its rows."""
 from families import *
 from nano import Weights, add, keys_of
 
@@ -21,8 +21,18 @@ def sinusoids(n_tokens, n):
     return out
 
 
+def fairseq_sinusoids(n_tokens, n):
+    """The same of p + 2, as fairseq has them: the exponents end at 1 (tensor2tensor's, with two rows for padding before the first)."""
+    out = np.zeros((n_tokens, n))
+    for p in range(n_tokens):
+        for i in range(n // 2):
+            angle = (p + 2) * math.exp(-i * math.log(10000) / (n // 2 - 1))
+            out[p, i], out[p, n // 2 + i] = math.sin(angle), math.cos(angle)
+    return out
+
+
 def seq2seq(arch):
-    pre_norm = arch == "mbart"
+    pre_norm = arch in ("mbart", "m2m_100")
 
     def sublayer(b, x, name, f, eps):
         return x + f(layer_normed(b, x, name, eps)) if pre_norm else layer_normed(b, x + f(x), name, eps)
@@ -35,8 +45,8 @@ def seq2seq(arch):
 
         def rows(side, ids):
             x = w["token_embd.weight"][ids] * np.float64(np.float32(k("embedding_scale", 1.0)))
-            if arch == "marian":
-                return x + sinusoids(len(ids), N_EMBD)
+            if arch in ("marian", "m2m_100"):
+                return x + (sinusoids if arch == "marian" else fairseq_sinusoids)(len(ids), N_EMBD)
             return layer_normed(part_of(w, side), x + w[side + "position_embd.weight"][: len(ids)], "token_embd_norm", eps)
 
         def stack(side, x, n_layer, both, text=None):
@@ -83,10 +93,10 @@ def model(name, arch, seed, more={}, biased=False, n_enc=2, n_dec=2, n_embd=N_EM
             w.matrix(prefix + part, n_embd, n_embd, gain=gain, bias=True)
 
     for side, n_layer in (("enc.", n_enc), ("dec.", n_dec)):
-        if arch != "marian":
+        if arch not in ("marian", "m2m_100"):
             w.put(side + "position_embd.weight", 0.25 * w.random.normal(size=(N_POS, n_embd)))
             w.norm(side + "token_embd_norm", n_embd, True)
-        if arch == "mbart":
+        if arch in ("mbart", "m2m_100"):
             w.norm(side + "output_norm", n_embd, True)
         for l in range(n_layer):
             b = f"{side}blk.{l}."
@@ -107,3 +117,4 @@ model("bart-large", "bart", 3902, {"forced_bos_token_id": 7, "embedding_scale": 
 model("mbart", "mbart", 3903, {"embedding_scale": 3.0, "hidden_activation": "gelu_tanh"}, biased=True, n_enc=1, n_dec=3)
 model("marian", "marian", 3904, {"embedding_scale": 2.0, "hidden_activation": "silu", "decoder_start_token_id": 33}, biased=True)
 model("marian-plain", "marian", 3905, {"hidden_activation": "gelu"})
+model("m2m_100", "m2m_100", 3906, {"embedding_scale": 2.0, "hidden_activation": "relu", "decoder_start_token_id": 2}, n_enc=3)
