@@ -166,14 +166,50 @@ typedef struct llm_arch_sound {
     ggl_type filter_type;
 } llm_arch_sound;
 
+/* How a picture is brought to the size that a model sees; in docs/architectures.md, "Stages". */
+typedef enum llm_arch_fit {
+    LLM_FIT_STRETCH, /* to size x size */
+    LLM_FIT_PAD,     /* to fit into size x size, in the middle of it */
+    LLM_FIT_CROP,    /* the shorter side to size, and the middle size x size of that */
+    LLM_FIT_FOLLOW, /* near its own size: sides of whole blocks, with `least` to `most` pixels; stretched */
+    LLM_FIT_FOLLOW_PAD, /* the same, but to fit into it, in the middle */
+    LLM_FIT_LONGEST /* no side longer than size, made smaller if need be, and rounded up to whole blocks; stretched */
+} llm_arch_fit;
+
+/* How the values between pixels are computed. */
+typedef enum llm_arch_resize {
+    LLM_RESIZE_LINEAR, /* of two by two pixels, corners on corners, cut off to a byte */
+    LLM_RESIZE_CUBIC, /* Lagrange's polynomial through four by four pixels, pixel i at i * from / to, rounded to a byte */
+    LLM_RESIZE_PIL_LINEAR, /* as Pillow's resize: a filter as wide as a new pixel, BILINEAR, */
+    LLM_RESIZE_PIL_CUBIC,  /* BICUBIC */
+    LLM_RESIZE_PIL_LANCZOS /* or LANCZOS */
+} llm_arch_resize;
+
+/* A picture that becomes rows, one for each patch of patch x patch pixels, [patch, patch, 3]: x within the patch first, then y, then red,
+ * green and blue. A value is (byte / 255 - mean) / std. */
+typedef struct llm_arch_picture {
+    int64_t patch; /* 0: the input is not from a picture */
+    int64_t size;  /* of fits other than those that follow: pixels of a side */
+    int64_t block; /* patches of a side of a block, whose rows stand together; 1: no blocks */
+    llm_arch_fit fit;
+    llm_arch_resize resize;
+    int64_t least, most; /* of fits that follow: pixels */
+    uint8_t color[3];    /* around what is padded: red, green, blue */
+    double mean[3], std[3];
+    int64_t first; /* so many rows of zeros before those of the patches */
+    int64_t table; /* side of a table of positions, between whose entries the places are; 0: none */
+    const char *begin, *end; /* texts around the rows; NULL: none. Owned by the descriptor */
+} llm_arch_picture;
+
 /* Rows of an input that the caller prepares, or those that a stage over rows returns. */
 typedef struct llm_arch_rows_of {
     const char *name;         /* owned by the descriptor */
     int64_t ne[GGL_MAX_DIMS]; /* of a row */
     int n_dims;
     bool is_input;
-    llm_arch_sound sound; /* of such an input; rate 0: it is not from sound */
-    int64_t most;         /* how many rows there are at most; 0: the descriptor does not say */
+    llm_arch_sound sound;     /* of such an input; rate 0: it is not from sound */
+    llm_arch_picture picture; /* of such an input; patch 0: it is not from a picture */
+    int64_t most;             /* how many rows there are at most; 0: the descriptor does not say */
     /* Of a stage: its row i reads the row i * every + from of this one, which stands before it in the list. */
     int over;
     int64_t every, from;
