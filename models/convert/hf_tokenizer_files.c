@@ -64,7 +64,11 @@ void llm_hf_tokenizer_free(llm_hf_tokenizer *t) {
 }
 
 bool llm_hf_next_word(ggl_str *list, ggl_str *word) {
-    const char *space = list->n > 0 ? memchr(list->s, ' ', list->n) : NULL;
+    if (list->n == 0) { /* which may have no text at all */
+        *word = (ggl_str){"", 0};
+        return false;
+    }
+    const char *space = memchr(list->s, ' ', list->n);
     *word = (ggl_str){list->s, space ? (size_t)(space - list->s) : list->n};
     const size_t n = word->n + (space != NULL);
     *list = (ggl_str){list->s + n, list->n - n};
