@@ -52,7 +52,7 @@ static ggl_status rope_compile(cpu_compiler *c, cpu_step *s, ggl_error *err) {
     (void)c;
     const ggl_operand *f = &s->src[ROPE_HALF_F];
     if (s->src[0].type != GGL_F32 || (f->type != GGL_F32 && f->type != GGL_F64) ||
-        s->src[ROPE_HALF_POS].type != GGL_I32)
+        s->src[ROPE_HALF_AT].type != GGL_I32)
         return ggl_fail(err, GGL_UNSUPPORTED, "rope of %s with frequencies of %s",
                         ggl_type_get(s->src[0].type)->name, ggl_type_get(f->type)->name);
     s->rope.n_terms = (int)f->ne[0];

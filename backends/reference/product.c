@@ -72,7 +72,7 @@ void ggl_ref_linear(const step_args *a) {
 /* Rotates each pair of a row by the angle pos * f and scales it by mag; copies elements from 2 r
  * on. */
 void ggl_ref_rope(const step_args *a) {
-    const view *x = &a->src[ROPE_HALF_X], *f = &a->src[ROPE_HALF_F], *pos = &a->src[ROPE_HALF_POS];
+    const view *x = &a->src[ROPE_HALF_X], *f = &a->src[ROPE_HALF_F], *pos = &a->src[ROPE_HALF_AT];
     int64_t r = f->ne[0];
     bool half = a->node->op == GGL_OP_ROPE_HALF;
     double mag = a->node->num[ROPE_HALF_MAG];

@@ -215,7 +215,7 @@ static ggl_status emit_parts(vk_emit *e, const part *p, int n, ggl_error *err) {
     if (n == 1 && p->kind == PART_ROTATED)
         return ggl_vk_emit_rope(e, p->rope, err);
     const shared s = shared_of(p, n);
-    const ggl_operand *pos = s.cache ? &s.cache->src[CACHE_POS] : &s.rope->src[ROPE_HALF_POS],
+    const ggl_operand *pos = s.cache ? &s.cache->src[CACHE_POS] : &s.rope->src[ROPE_HALF_AT],
                       *slot = s.cache ? &s.cache->src[CACHE_SLOT] : &absent,
                       *page = s.cache ? &s.cache->src[CACHE_PAGE] : &absent,
                       *freq = s.rope ? &s.rope->src[ROPE_HALF_F] : &absent;

@@ -5,7 +5,7 @@ enum { LOCAL = 64, ROWS = 4 /* shaders/rope.comp */ };
 
 ggl_status ggl_vk_emit_rope(vk_emit *e, const ggl_step *step, ggl_error *err) {
     const ggl_operand *x = &step->src[ROPE_HALF_X], *f = &step->src[ROPE_HALF_F],
-                      *pos = &step->src[ROPE_HALF_POS], *y = &step->dst;
+                      *pos = &step->src[ROPE_HALF_AT], *y = &step->dst;
     vk_call c = {.shader = VK_SHADER_ROPE,
                  VK_SPEC(rope, .local = LOCAL, .half = step->node->op == GGL_OP_ROPE_HALF,
                          .doubles = f->type == GGL_F64)};

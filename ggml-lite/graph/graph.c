@@ -342,6 +342,8 @@ static bool bind_arguments(ggl_graph *g, ggl_tensor *t, ggl_tensor *const *src, 
                         : i_src < n_src              ? src[i_src]
                                                      : NULL;
         i_src += p.kind == GGL_PARAM_TENSOR;
+        if (!x && p.supplied[0])
+            x = supplied(g, t, t->n_src, p.supplied);
         if (!x && !p.optional)
             return ggl_graph_fail(g, GGL_USAGE, "%s: the argument '%s' is missing", info.name,
                                   p.name);

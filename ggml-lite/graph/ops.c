@@ -51,7 +51,10 @@ ggl_param ggl_op_param(ggl_op op, int k) {
     s += n;
     p.variadic = *s == '.';
     p.optional = *s == '?' || *s == '=';
-    if (*s == '=')
+    if (s[0] == '=' && s[1] == '@') {
+        n = strcspn(s + 2, " ");
+        memcpy(p.supplied, s + 2, n < sizeof p.supplied ? n : sizeof p.supplied - 1);
+    } else if (*s == '=')
         p.fallback = ggl_number_value(s + 1, strlen(s + 1));
     return p;
 }
@@ -61,7 +64,7 @@ bool ggl_op_supplies(ggl_op op, int i_src) {
     for (int k = 0; k < n; k++) {
         const ggl_param p = ggl_op_param(op, k);
         if (p.kind != GGL_PARAM_NUMBER && i_src-- == 0)
-            return p.kind == GGL_PARAM_SUPPLIED;
+            return p.kind == GGL_PARAM_SUPPLIED || p.supplied[0];
     }
     return false;
 }

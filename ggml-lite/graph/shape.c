@@ -222,7 +222,9 @@ static bool shape_linear(ggl_graph *g, ggl_tensor *y) {
 }
 
 static bool shape_rope(ggl_graph *g, ggl_tensor *y) {
-    const ggl_tensor *x = y->src[0], *f = y->src[1];
+    const ggl_tensor *x = y->src[0], *f = y->src[1], *at = y->src[ROPE_HALF_AT];
+    if (at->type != GGL_I32 || at->n_dims != 0 || !ggl_is_batched(at))
+        return fail(g, y, "at %s: a whole number for each element is needed", TEXT(at));
     if (ggl_is_batched(f) || f->n_dims != 1)
         return fail(g, y, "with the frequencies %s: a constant row is needed", TEXT(f));
     if (x->n_dims < 1 || 2 * f->ne[0] > x->ne[0])

@@ -180,6 +180,9 @@ ggl_status llm_arch_build_with(const llm_arch *arch, const llm_arch_source *sour
                               .reads_text = ev.n_stages > 0 && arch->has_tokens,
                               .n_sources = ev.n_sources,
                               .n_given = ev.n_given,
+                              .n_given_more = ev.n_given_more,
+                              .has_places = ev.has_places,
+                              .given_together = ev.given_together,
                               .n_layer = ev.n_layer,
                               .notes = ev.notes,
                               .line_ran = ev.line_ran};

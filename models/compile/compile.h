@@ -7,6 +7,7 @@
  *     evaluator.c  the state of an evaluation, errors, limits
  *     eval.c     statements, layer by layer
  *     row_stages.c  stages over rows of an input or of another stage
+ *     picture.c  rows that are made of a picture, and places in it
  *     expr.c     expressions -> values
  *     value.c    conversions of values, and their names in messages
  *     call.c     functions and bodies
@@ -178,6 +179,9 @@ struct arch_eval {
     int32_t tap[LLM_ARCH_MAX_TAPS];
     int n_taps;
     int64_t n_given;               /* length of given(x); 0: the descriptor has none */
+    int64_t n_given_more;          /* of given_more(n) */
+    bool given_together;           /* given rows that stand together see each other */
+    bool has_places;               /* as in llm_arch_result */
     int64_t n_row;                 /* as in llm_arch_result */
     const ggl_tensor *guess_token; /* as well */
     ggl_tensor
@@ -382,6 +386,13 @@ bool llm_arch_run_rows_stage(arch_eval *ev, const arch_stmt *s, arch_slot *outer
 arch_value llm_arch_from_floats(arch_eval *ev, const arch_expr *e, int64_t rows);
 arch_value llm_arch_from_sound(arch_eval *ev, const arch_expr *e, const llm_arch_sound *sound,
                                double seconds, ggl_tensor *filter);
+/* picture(..), whose arguments are v[0 .. ) in the order of its signature, NULL for one that is absent, and where they stand. */
+arch_value llm_arch_from_picture(arch_eval *ev, const arch_expr *e, const arch_value *const *v,
+                                 const arch_expr *const *arg);
+/* How many rows a picture has at most. */
+int64_t llm_arch_picture_rows(const llm_arch_picture *p);
+/* Evaluates the place e of a row or a token: patch.x, pos.t. */
+arch_value llm_arch_place_of(arch_eval *ev, const arch_expr *e, const arch_value *v);
 /* Evaluates around(rows, first, k): the k rows from pos * every + from + first on, as the last dimension. */
 arch_value llm_arch_around(arch_eval *ev, const arch_expr *e, const arch_value *rows, int64_t first,
                            int64_t k);

@@ -126,9 +126,9 @@ bool llm_arch_find_family(arch_eval *ev) {
         return false;
     }
     for (int i = 0; i < a->n_family; i++)
-        if (strlen(a->family[i]) == item.string.n &&
-            memcmp(a->family[i], item.string.s, item.string.n) == 0) {
-            ev->family = a->family[i];
+        if (strlen(a->key_family[i]) == item.string.n &&
+            memcmp(a->key_family[i], item.string.s, item.string.n) == 0) {
+            ev->family = a->key_family[i];
             return true;
         }
     char shown[4 * 64 + 1]; /* a zero byte, too, is seen */

@@ -301,10 +301,14 @@ static arch_value eval_index(arch_eval *ev, const arch_expr *e) {
                           llm_arch_value_text(&t, text, sizeof text));
 }
 
-static arch_value eval_bias(arch_eval *ev, const arch_expr *e) {
+static arch_value eval_part(arch_eval *ev, const arch_expr *e) {
     arch_value v = llm_arch_eval_expr(ev, e->a);
     char text[256];
-    if (v.kind == VAL_NONE || v.kind == VAL_FAIL)
+    if (v.kind == VAL_FAIL)
+        return v;
+    if (strcmp(e->name, "bias") != 0)
+        return llm_arch_place_of(ev, e, &v);
+    if (v.kind == VAL_NONE)
         return v;
     if (v.kind != VAL_TENSOR)
         return llm_arch_error(ev, e->mark, "only weights have a bias: %s",
@@ -454,8 +458,8 @@ static arch_value eval_one(arch_eval *ev, const arch_expr *e) {
         return llm_arch_number(ev->arch->language);
     case EX_INDEX:
         return eval_index(ev, e);
-    case EX_BIAS:
-        return eval_bias(ev, e);
+    case EX_PART:
+        return eval_part(ev, e);
     case EX_NEG:
         return eval_neg(ev, e);
     case EX_NOT:

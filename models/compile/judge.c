@@ -102,7 +102,7 @@ void llm_arch_judge_free(arch_judge *j) {
 static bool is_plain(const arch_expr *e) {
     if (!e)
         return true;
-    if (e->kind == EX_NAME || e->kind == EX_CALL || e->kind == EX_BIAS || e->kind == EX_FIELD)
+    if (e->kind == EX_NAME || e->kind == EX_CALL || e->kind == EX_PART || e->kind == EX_FIELD)
         return false;
     for (int i = 0; i < e->n_arg; i++)
         if (!is_plain(e->arg[i].value))

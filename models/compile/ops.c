@@ -395,6 +395,12 @@ static bool allowed_here(arch_eval *ev, const arch_expr *e) {
     return true;
 }
 
+/* In a graph with the input "end", a window reaches half of its width back: returns the one that reaches as far as `window` does in
+ * a graph without. Forward, an element sees up to its end, which is nearer than that. */
+static double window_back(double window) {
+    return window > 1 ? 2 * window - 2 : window;
+}
+
 static arch_value call_op(args *a) {
     arch_eval *ev = a->ev;
     arch_value v;
@@ -424,6 +430,9 @@ static arch_value call_op(args *a) {
             src[n_src] = a->value[a->first[1]].bias;
         n_src++;
     }
+    if (a->e->op == GGL_OP_ATTEND && ev->given_together && ev->params && ev->params->given &&
+        !ev->stage)
+        num[ATTEND_WINDOW] = window_back(num[ATTEND_WINDOW]);
     ggl_tensor *t = llm_arch_node(ev, a->e->mark, a->e->op, src, n_src, num, n_num);
     if (t)
         name_sizes(a, t);
@@ -578,11 +587,38 @@ static arch_value call_given(args *a) {
         return llm_arch_error(ev, a->e->mark, "rows that are given have %lld numbers elsewhere",
                               (long long)ev->n_given);
     ev->n_given = x->ne[0];
+    int64_t together = 0;
+    if (!is_absent(a, 1) &&
+        !llm_arch_want_whole(ev, arg_expr(a, 1, 0), &a->value[a->first[1]], 0, 1, &together))
+        return ARCH_FAIL;
+    ev->given_together |= together;
     if (!ev->params || !ev->params->given)
         return a->value[0];
     ggl_tensor *src[] = {llm_arch_input(ev, a->e->mark, "is_given", GGL_F32, 0, NULL),
                          llm_arch_input(ev, a->e->mark, "given_row", GGL_F32, 1, x->ne), x};
-    if (!src[0] || !src[1])
+    if (!src[0] || !src[1] ||
+        (together && !llm_arch_input(ev, a->e->mark, "end", GGL_I32, 0, NULL)))
+        return ARCH_FAIL;
+    return llm_arch_tensor_value(llm_arch_node(ev, a->e->mark, GGL_OP_WHERE, src, 3, NULL, 0));
+}
+
+/* given_more(n): n further numbers of the rows that the caller gives, zeros for a token; none if no rows are given. */
+static arch_value call_given_more(args *a) {
+    arch_eval *ev = a->ev;
+    int64_t n;
+    if (!llm_arch_want_whole(ev, arg_expr(a, 0, 0), &a->value[a->first[0]], 1, ARCH_MAX_DIM, &n))
+        return ARCH_FAIL;
+    if (ev->n_given == 0 || ev->n_given_more > 0 || ev->stage)
+        return llm_arch_error(ev, a->e->mark,
+                              "given_more(n) follows given(x), once, outside of stages");
+    ev->n_given_more = n;
+    if (!ev->params || !ev->params->given)
+        return llm_arch_none("no rows are given");
+    const double zero = 0;
+    ggl_tensor *src[] = {llm_arch_input(ev, a->e->mark, "is_given", GGL_F32, 0, NULL),
+                         llm_arch_input(ev, a->e->mark, "given_more", GGL_F32, 1, &n),
+                         ggl_graph_const(ev->g, 0, NULL, &zero)};
+    if (!src[0] || !src[1] || !src[2])
         return ARCH_FAIL;
     return llm_arch_tensor_value(llm_arch_node(ev, a->e->mark, GGL_OP_WHERE, src, 3, NULL, 0));
 }
@@ -613,6 +649,16 @@ static arch_value call_sound(args *a) {
     return llm_arch_from_sound(a->ev, a->e, &s, seconds, filter);
 }
 
+static arch_value call_picture(args *a) {
+    const arch_value *v[ARCH_MAX_SIG] = {NULL};
+    const arch_expr *e[ARCH_MAX_SIG] = {NULL};
+    for (int k = 0; k < a->sig.n_param; k++) {
+        v[k] = is_absent(a, k) ? NULL : &a->value[a->first[k]];
+        e[k] = v[k] ? arg_expr(a, k, 0) : a->e;
+    }
+    return llm_arch_from_picture(a->ev, a->e, v, e);
+}
+
 static arch_value call_builtin(args *a) {
     double x;
     switch (a->e->builtin) {
@@ -626,10 +672,14 @@ static arch_value call_builtin(args *a) {
         return call_around(a);
     case FN_GIVEN:
         return call_given(a);
+    case FN_GIVEN_MORE:
+        return call_given_more(a);
     case FN_FLOATS:
         return call_floats(a);
     case FN_SOUND:
         return call_sound(a);
+    case FN_PICTURE:
+        return call_picture(a);
     case FN_CEIL:
         return get_number(a, 0, 0, &x) ? llm_arch_number(ceil(x)) : ARCH_FAIL;
     case FN_LOG2:

@@ -76,6 +76,14 @@ static bool check_store(arch_eval *ev, arch_place p, const ggl_tensor *t, int ro
     return true;
 }
 
+/* True for a position that the descriptor gives: at = .. */
+static bool is_given_position(const ggl_tensor *t, int k) {
+    const bool is_rope = t->op == GGL_OP_ROPE_HALF || t->op == GGL_OP_ROPE_PAIR;
+    const char *name = t->src[k] && t->src[k]->op == GGL_OP_INPUT ? t->src[k]->name : "";
+    return is_rope && k == ROPE_HALF_AT && strcmp(name, "pos") != 0 &&
+           strcmp(name, "stage.pos") != 0;
+}
+
 bool llm_arch_note_rows(arch_eval *ev, arch_place p, const ggl_tensor *t) {
     char a[32], b[32];
     int rows = ROWS_NONE;
@@ -84,7 +92,8 @@ bool llm_arch_note_rows(arch_eval *ev, arch_place p, const ggl_tensor *t) {
     for (int k = 0; k < t->n_src; k++) {
         /* attention reads rows by their cache, and supplied inputs belong to whatever reads them */
         const ggl_tensor *x = t->src[k];
-        if (!x || (t->op == GGL_OP_ATTEND && k != ATTEND_Q) || ggl_op_supplies(t->op, k))
+        const bool supplied = ggl_op_supplies(t->op, k) && !is_given_position(t, k);
+        if (!x || (t->op == GGL_OP_ATTEND && k != ATTEND_Q) || supplied)
             continue;
         const int own = llm_arch_rows(ev, x);
         if (own != ROWS_NONE && rows != ROWS_NONE && own != rows) {

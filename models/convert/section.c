@@ -212,9 +212,9 @@ static bool convert_family(arch_eval *ev, const arch_mapping *m) {
     if (v.kind == VAL_FAIL)
         return false;
     for (int k = 0; k < ev->arch->n_family; k++)
-        if (v.kind == VAL_STRING && strlen(ev->arch->family[k]) == v.str.n &&
-            memcmp(ev->arch->family[k], v.str.s, v.str.n) == 0) {
-            ev->family = ev->arch->family[k];
+        if (v.kind == VAL_STRING && strlen(ev->arch->key_family[k]) == v.str.n &&
+            memcmp(ev->arch->key_family[k], v.str.s, v.str.n) == 0) {
+            ev->family = ev->arch->key_family[k];
             ev->global[SLOT_ARCH].v.str = (ggl_str){ev->family, v.str.n};
             return true;
         }
@@ -289,7 +289,7 @@ ggl_status llm_arch_convert_keys(arch_conversion *c, ggl_error *err) {
                     .layer = -1,
                     .convert = &arch_conversion_ops,
                     .conv = c,
-                    .family = c->arch->family[0]};
+                    .family = c->arch->key_family[0]};
     ev.arena.limit = c->arena.limit = ARCH_MAX_MEMORY;
     ev.g = ggl_graph_new(NULL); /* in case an expression makes a tensor */
     bool ok = ev.g && llm_arch_eval_init(&ev) && run_keys(&ev);

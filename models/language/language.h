@@ -122,7 +122,7 @@ typedef enum arch_expr_kind {
     EX_NAMES,    /* names(.key), in the prelude: true if the descriptor's own text names key a */
     EX_LANGUAGE, /* in the prelude: the number of the language that the descriptor is written in */
     EX_INDEX,    /* a[b] */
-    EX_BIAS,     /* a.bias */
+    EX_PART,     /* a.bias, or a place: a.x */
     EX_FIELD,    /* a.name, where a is `config` or `rope` (convert sections only) */
     EX_NEG,
     EX_NOT,
@@ -331,7 +331,8 @@ struct llm_arch {
     const arch_stmt *last_stage; /* of texts or rows: the one that tokens and outputs read */
     bool
         has_tokens; /* `token` is read outside of the stages: tokens that read what the stage has stored */
-    const char **family;
+    const char **family;     /* as written: "llama", or "clip:mlp" */
+    const char **key_family; /* without what stands behind ':' */
     arch_place *family_place;
     int n_family;
     arch_stmt *body;
@@ -438,8 +439,10 @@ typedef enum arch_builtin_fn {
     FN_LOG2,
     FN_AROUND,
     FN_GIVEN,
+    FN_GIVEN_MORE,
     FN_FLOATS,
     FN_SOUND,
+    FN_PICTURE,
     FN_BUILTIN_COUNT
 } arch_builtin_fn;
 
@@ -454,9 +457,10 @@ typedef struct arch_sig_param {
     char name[16];
     bool number, optional, variadic;
     double fallback;
+    char supplied[16]; /* what stands for it if it is not given; "": nothing */
 } arch_sig_param;
 
-#define ARCH_MAX_SIG 12
+#define ARCH_MAX_SIG 16
 /* The signature of an operator or builtin, without the arguments that the engine supplies (pos,
  * slot). */
 typedef struct arch_sig {

@@ -337,10 +337,10 @@ static arch_stmt *parse_prefix(arch_parser *p) {
 /* A call of one of the functions that say how rows are prepared: in s->other */
 static arch_stmt *parse_prepared(arch_parser *p, arch_stmt *s) {
     char buf[96];
-    if (!llm_arch_is(p, "floats") && !llm_arch_is(p, "sound"))
+    if (!llm_arch_is(p, "floats") && !llm_arch_is(p, "sound") && !llm_arch_is(p, "picture"))
         return llm_arch_parse_fail(p,
-                                   "'layers(LIST)', 'floats()' or 'sound(..)' is expected here, "
-                                   "not %s",
+                                   "'layers(LIST)', 'floats()', 'sound(..)' or 'picture(..)' is "
+                                   "expected here, not %s",
                                    llm_arch_describe(p->tok, buf, sizeof buf));
     s->of_rows = true;
     s->other = llm_arch_parse_expr(p);
@@ -677,6 +677,17 @@ static bool parse_families(arch_parser *p) {
     if (!(a->family_place = llm_arch_parse_alloc(p, (size_t)a->n_family, sizeof *place)))
         return false;
     memcpy(a->family_place, place, (size_t)a->n_family * sizeof *place);
+    if (!(a->key_family = llm_arch_parse_alloc(p, (size_t)a->n_family, sizeof *a->key_family)))
+        return false;
+    for (int k = 0; k < a->n_family; k++) {
+        const size_t n = strcspn(a->family[k], ":");
+        char *name = llm_arch_parse_alloc(p, n + 1, 1);
+        if (!name)
+            return false;
+        memcpy(name, a->family[k], n);
+        name[n] = 0;
+        a->key_family[k] = name;
+    }
     return true;
 }
 

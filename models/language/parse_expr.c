@@ -236,12 +236,20 @@ arch_expr *llm_arch_parse_atom(arch_parser *p) {
                                llm_arch_describe(t, buf, sizeof buf));
 }
 
+static bool is_part(const char *name) {
+    static const char *const parts[] = {"bias", "t", "x", "y", "corner", "share"};
+    bool found = false;
+    for (size_t k = 0; k < sizeof parts / sizeof *parts; k++)
+        found |= strcmp(parts[k], name) == 0;
+    return found;
+}
+
 static arch_expr *parse_postfix(arch_parser *p) {
     arch_place begin = llm_arch_token_place(p, p->tok);
     arch_expr *e = llm_arch_parse_atom(p);
     while (e && (llm_arch_is(p, "[") || llm_arch_is(p, "."))) {
         bool index = llm_arch_is(p, "[");
-        arch_expr *f = new_expr(p, index ? EX_INDEX : EX_BIAS, llm_arch_token_place(p, p->tok));
+        arch_expr *f = new_expr(p, index ? EX_INDEX : EX_PART, llm_arch_token_place(p, p->tok));
         if (!f)
             return NULL;
         f->a = e;
@@ -255,8 +263,10 @@ static arch_expr *parse_postfix(arch_parser *p) {
             f->name = p->tok->str;
             if (p->in_convert)
                 f->kind = EX_FIELD;
-            else if (strcmp(f->name, "bias") != 0)
-                return llm_arch_parse_fail(p, "values have no part '%s'; weights have '.bias'",
+            else if (!is_part(f->name))
+                return llm_arch_parse_fail(p,
+                                           "values have no part '%s'; weights have '.bias', and "
+                                           "places .t, .x and .y",
                                            f->name);
             f->mark = llm_arch_token_place(p, p->tok++);
         }

@@ -22,7 +22,10 @@ static const arch_sig builtins[FN_BUILTIN_COUNT] = {
                     {"first", true, false, false, NAN},
                     {"k", true, false, false, NAN}},
                    3},
-    [FN_GIVEN] = {"given", {{"x", false, false, false, NAN}}, 1},
+    [FN_GIVEN] = {"given",
+                  {{"x", false, false, false, NAN}, {"together", true, true, false, 0}},
+                  2},
+    [FN_GIVEN_MORE] = {"given_more", {{"n", true, false, false, NAN}}, 1},
     [FN_FLOATS] = {"floats", {{"rows", true, true, false, 0}}, 1},
     [FN_SOUND] = {"sound",
                   {{"rate", true, false, false, NAN},
@@ -32,6 +35,22 @@ static const arch_sig builtins[FN_BUILTIN_COUNT] = {
                    {"range", true, true, false, 8},
                    {"filters", false, true, false, NAN}},
                   6},
+    [FN_PICTURE] = {"picture",
+                    {{"patch", true, false, false, NAN},
+                     {"mean", false, false, false, NAN},
+                     {"std", false, false, false, NAN},
+                     {"size", true, true, false, NAN},
+                     {"fit", false, true, false, NAN},
+                     {"resize", false, true, false, NAN},
+                     {"block", true, true, false, 1},
+                     {"least", true, true, false, NAN},
+                     {"most", true, true, false, NAN},
+                     {"color", false, true, false, NAN},
+                     {"first", true, true, false, 0},
+                     {"table", true, true, false, 0},
+                     {"begin", false, true, false, NAN},
+                     {"end", false, true, false, NAN}},
+                    14},
 };
 
 int llm_arch_find_builtin(const char *name) {
@@ -58,6 +77,7 @@ arch_sig llm_arch_sig_of_op(ggl_op op) {
                                .variadic = p.variadic,
                                .fallback = p.fallback};
         memcpy(to->name, p.name, sizeof to->name);
+        memcpy(to->supplied, p.supplied, sizeof to->supplied);
     }
     return s;
 }
@@ -106,9 +126,10 @@ const char *llm_arch_sig_text(const arch_sig *s, char *buf, size_t size) {
         bool has_default = p->optional && p->fallback == p->fallback;
         n += (size_t)snprintf(buf + n, size - n, "%s%s%s%s%s", k ? ", " : "", p->name,
                               p->variadic ? ", .." : "", p->optional ? " = " : "",
-                              has_default   ? number_text(p->fallback, num, sizeof num)
-                              : p->optional ? "none"
-                                            : "");
+                              has_default      ? number_text(p->fallback, num, sizeof num)
+                              : p->supplied[0] ? p->supplied
+                              : p->optional    ? "none"
+                                               : "");
     }
     if (n < size)
         snprintf(buf + n, size - n, ")");

@@ -304,7 +304,7 @@ static void set_facts(llm_arch_toy *t, int alternative) {
 static bool set_variant(llm_arch_toy *t, int variant) {
     const arch_survey *s = &t->s;
     int per_family = variants_of_family(s), alternative = -1;
-    t->family = t->arch->family[variant / per_family];
+    t->family = t->arch->key_family[variant / per_family];
     variant %= per_family;
     t->base_present = variant % 2;
     int what = variant / 2 - 1;

@@ -39,6 +39,18 @@ static ggl_status arch_given(llm_model *m, const char *given, ggl_error *err) {
     return st;
 }
 
+/* Of a family that a descriptor for each kind of projector has: appends ":KIND". */
+static void add_kind(const llm_model *m, char *name, size_t size) {
+    char key[2 * (4 * 64 + 1) + 32];
+    ggl_str kind;
+    const size_t n = strlen(name);
+    snprintf(key, sizeof key, "%s.projector_type", name);
+    if (ggl_gguf_get_string(m->file, key, &kind, NULL) == 1) {
+        name[n] = ':';
+        ggl_show(name + n + 1, size - n - 1, kind.s, kind.n < 64 ? kind.n : 64);
+    }
+}
+
 static ggl_status arch_builtin(llm_model *m, ggl_error *err) {
     const char *file = ggl_gguf_name(m->file);
     ggl_str family;
@@ -49,8 +61,9 @@ static ggl_status arch_builtin(llm_model *m, ggl_error *err) {
         return ggl_fail(
             err, GGL_FORMAT,
             "%s: the key general.architecture is missing, so the kind of model is unknown", file);
-    char name[4 * 64 + 1]; /* the family's name, cut and escaped for messages */
+    char name[2 * (4 * 64 + 1)]; /* the family's name, cut and escaped for messages */
     ggl_show(name, sizeof name, family.s, family.n < 64 ? family.n : 64);
+    add_kind(m, name, sizeof name);
     ggl_status st = llm_arch_open(&m->arch, name, err);
     if (st != GGL_OK)
         return ggl_within(err, st, "%s", file);

@@ -45,7 +45,10 @@ ggl_status llm_seq_check(const llm_session *s, const int32_t *id, size_t n, ggl_
     if (n > (size_t)n_ctx)
         return ggl_fail(err, GGL_LIMIT, "the prompt has %zu tokens, but the context only %" PRId64,
                         n, n_ctx);
-    return llm_check_tokens(id, n, llm_session_n_vocab(s), err);
+    ggl_status st = GGL_OK;
+    for (size_t i = 0; i < n && st == GGL_OK; i++)
+        st = llm_session_check_token(s, id[i], err);
+    return st;
 }
 
 int64_t llm_seq_common(const int32_t *a, int64_t n_a, const int32_t *b, int64_t n_b) {

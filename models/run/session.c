@@ -143,7 +143,7 @@ static ggl_status build_graph(llm_session *s, const llm_model *m, const llm_sess
                           .n_adapters = p->n_adapters,
                           .embedding = p->embeddings,
                           .rows = p->rows,
-                          .given = p->given,
+                          .given = p->media != NULL,
                           .tap = p->tap,
                           .n_taps = p->n_taps,
                           .guess_layer = p->guess_layer,
@@ -153,6 +153,10 @@ static ggl_status build_graph(llm_session *s, const llm_model *m, const llm_sess
         st = ggl_fail(err, GGL_UNSUPPORTED,
                       "%s: the embedding is that of the tokens that are written, and not of the "
                       "text that is read",
+                      s->built.family);
+    if (st == GGL_OK && p->media && s->built.n_given == 0)
+        st = ggl_fail(err, GGL_UNSUPPORTED,
+                      "%s: the model takes no rows of pictures or sound in place of tokens",
                       s->built.family);
     if (st == GGL_OK)
         st = ggl_graph_finish(s->graph, err);
@@ -370,7 +374,16 @@ static void find_outputs(llm_session *s, const llm_session_params *p) {
         set_rows(s, p);
 }
 
-/* Lists the graph's inputs of rows, "rows.NAME" and "rows.NAME.FIRST.K". */
+/* Returns the part that the end of an input's name stands for. */
+static llm_rows_part part_named(const char *end) {
+    static const char *const name[] = {"", ".y", ".x", ".corner", ".share"};
+    int k = LLM_ROWS_SHARE;
+    while (k > 0 && strcmp(name[k], end) != 0)
+        k--;
+    return (llm_rows_part)k;
+}
+
+/* Lists the graph's inputs of rows, "rows.NAME", "rows.NAME.FIRST.K" and "rows.NAME.PART". */
 static ggl_status find_inputs(llm_session *s, ggl_error *err) {
     for (int i = 0; i < ggl_graph_n_inputs(s->graph); i++) {
         const ggl_tensor *t = ggl_graph_get_input(s->graph, i);
@@ -387,7 +400,8 @@ static ggl_status find_inputs(llm_session *s, ggl_error *err) {
         while (strncmp(s->built.source[x->source].name, name, (size_t)(end - name)) != 0 ||
                s->built.source[x->source].name[end - name])
             x->source++;
-        if (*end) {
+        x->part = part_named(end);
+        if (*end && x->part == LLM_ROWS_SELF) {
             char *rest;
             x->first = strtoll(end + 1, &rest, 10);
             x->k = strtoll(rest + 1, NULL, 10);
@@ -468,6 +482,25 @@ static ggl_status alloc_arrays(llm_session *s, ggl_error *err) {
                : no_memory(err);
 }
 
+/* Makes room for rows that stand for tokens, and for their places. */
+static bool alloc_media(llm_session *s, const llm_session_params *p) {
+    static const char *const name[3] = {"pos.t", "pos.y", "pos.x"};
+    const size_t n = (size_t)s->n_ubatch;
+    s->media = p->media;
+    s->put = ggl_calloc(n * (size_t)s->built.n_given, sizeof *s->put);
+    s->put_more = ggl_calloc(n * (size_t)s->built.n_given_more + 1, sizeof *s->put_more);
+    s->is_put = ggl_calloc(n, sizeof *s->is_put);
+    bool ok = s->put && s->put_more && s->is_put;
+    for (int k = 0; k < 3 && s->built.has_places && ok; k++) {
+        const ggl_tensor *t = ggl_graph_find_input(s->graph, name[k]);
+        s->at_place[k] = t && t->needed ? ggl_calloc(n, sizeof *s->at_place[k]) : NULL;
+        ok = s->at_place[k] || !t || !t->needed;
+    }
+    if (s->built.has_places)
+        s->behind = ggl_calloc((size_t)(s->n_slots * s->n_ctx), sizeof *s->behind);
+    return ok && (s->behind || !s->built.has_places);
+}
+
 /* Makes room for what is noted of batches under way. */
 static ggl_status alloc_flights(llm_session *s, const llm_session_params *p, ggl_error *err) {
     const size_t n_lanes = (size_t)ggl_sched_n_lanes(s->sched), n_rows = (size_t)s->n_rows;
@@ -491,12 +524,7 @@ static ggl_status alloc_flights(llm_session *s, const llm_session_params *p, ggl
         s->is_given = ggl_calloc((size_t)s->n_ubatch, sizeof *s->is_given);
         ok = ok && s->feature && s->is_given;
     }
-    if (p->given) {
-        s->put = ggl_calloc((size_t)(s->n_ubatch * s->built.n_given), sizeof *s->put);
-        s->is_put = ggl_calloc((size_t)s->n_ubatch, sizeof *s->is_put);
-        ok = ok && s->put && s->is_put;
-    }
-    return ok ? GGL_OK : no_memory(err);
+    return ok && (!p->media || alloc_media(s, p)) ? GGL_OK : no_memory(err);
 }
 
 static bool init_slots(llm_session *s) {
@@ -601,7 +629,11 @@ void llm_session_free(llm_session *s) {
     ggl_free(s->feature);
     ggl_free(s->is_given);
     ggl_free(s->put);
+    ggl_free(s->put_more);
     ggl_free(s->is_put);
+    for (int k = 0; k < 3; k++)
+        ggl_free(s->at_place[k]);
+    ggl_free(s->behind);
     ggl_free(s->task);
     ggl_free(s->guess_token);
     ggl_free(s);
@@ -644,7 +676,7 @@ int64_t llm_session_n_feature(const llm_session *s) {
 }
 
 int64_t llm_session_n_given(const llm_session *s) {
-    return s->put ? s->built.n_given : 0;
+    return s->put ? s->built.n_given + s->built.n_given_more : 0;
 }
 
 int llm_session_n_rows_inputs(const llm_session *s) {

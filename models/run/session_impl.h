@@ -62,8 +62,14 @@ struct llm_session {
     bool tells;     /* it computes the output "rows" for all tokens (llm_session_hear) */
     float *given;   /* [n_ubatch][built.n_row]: these rows; NULL: it makes no guesses */
     float *feature; /* [n_ubatch][built.n_feature]: another model's; NULL: it reads none */
-    /* Of params.given, [n_ubatch][built.n_given] and [n_ubatch]: rows in place of tokens, and 1 where they count; NULL */
-    float *put, *is_put;
+    const llm_media *media; /* of the params: rows that stand for tokens; NULL: none do */
+    /* [n_ubatch][built.n_given], .. n_given_more, and [n_ubatch]: such rows, and 1 where they count; NULL */
+    float *put, *put_more, *is_put;
+    int32_t *
+        at_place[3]; /* [n_ubatch]: for pos.t, pos.y and pos.x; NULL: the graph has no such input */
+    /* [n_slots * n_ctx]: how many places the elements up to this one lie behind its position, because pictures take fewer places than they have
+     * rows. NULL: the model has no places */
+    int32_t *behind;
     llm_rows_input input[MAX_ROWS_INPUTS]; /* of a stage over rows */
     int n_inputs;
     int64_t n_tasks;      /* of adapters for tasks; 0: there are none */

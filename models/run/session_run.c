@@ -71,11 +71,6 @@ static ggl_status check_outputs(const llm_session *s, const llm_batch *b, ggl_er
         return ggl_fail(err, GGL_USAGE,
                         runs_rows ? "a stage over rows needs them (llm_batch.input)"
                                   : "the session has no stage over rows (llm_batch.input)");
-    if (b->n > 0 && (b->given || b->is_given) && !(s->put && b->given && b->is_given))
-        return ggl_fail(
-            err, GGL_USAGE,
-            "rows in place of tokens need llm_session_params.given, and llm_batch.given "
-            "with .is_given");
     for (int64_t i = 0; s->at_logits < 0 && i < b->n; i++)
         if (wants_logits(b, i))
             return ggl_fail(
@@ -91,6 +86,27 @@ ggl_status llm_check_tokens(const int32_t *id, size_t n, int64_t n_vocab, ggl_er
             return ggl_fail(err, GGL_USAGE,
                             "token %" PRId32 " is not in the vocabulary of %" PRId64, id[i],
                             n_vocab);
+    return GGL_OK;
+}
+
+ggl_status llm_session_check_token(const llm_session *s, int32_t id, ggl_error *err) {
+    llm_media_row row;
+    if (id >= 0 || !s->media)
+        return llm_check_tokens(&id, 1, s->built.n_vocab, err);
+    if (!llm_media_get(s->media, id, &row))
+        return ggl_fail(err, GGL_USAGE,
+                        "token %" PRId32 " stands for a row of a picture that is not there any "
+                        "more: show it again",
+                        id);
+    if (row.n_row != llm_session_n_given(s))
+        return ggl_fail(err, GGL_USAGE,
+                        "a row of %" PRId64 " numbers, but the model takes %" PRId64, row.n_row,
+                        llm_session_n_given(s));
+    if (s->built.given_together && row.n > s->n_ubatch)
+        return ggl_fail(err, GGL_LIMIT,
+                        "a picture of %" PRId64 " rows, which see each other, but %" PRId64
+                        " tokens are computed at once: raise n_ubatch (-ub N)",
+                        row.n, s->n_ubatch);
     return GGL_OK;
 }
 
@@ -154,10 +170,9 @@ static ggl_status check_batch(llm_session *s, const llm_batch *b, ggl_error *err
         st = llm_slots_check_whole(&s->slots, slot, err);
         if (st != GGL_OK)
             return st;
-        if (b->token && (b->token[i] < 0 || b->token[i] >= s->built.n_vocab))
-            return ggl_fail(err, GGL_USAGE,
-                            "token %" PRId32 " is not in the vocabulary of %" PRId64, b->token[i],
-                            s->built.n_vocab);
+        st = b->token ? llm_session_check_token(s, b->token[i], err) : GGL_OK;
+        if (st != GGL_OK)
+            return st;
         if (b->task && (b->task[i] < 0 || b->task[i] > s->n_tasks))
             return ggl_fail(err, GGL_USAGE, "task %" PRId32 " of %" PRId64, b->task[i], s->n_tasks);
         (void)llm_slots_append(&s->slots, slot);
@@ -181,21 +196,52 @@ static void give_row(llm_session *s, const llm_batch *b, int64_t i, int64_t n) {
     s->end[n] = b->is_block ? (int32_t)(s->slots.state[slot_of(b, i)].n_past + b->n) : 0;
 }
 
-/* Copies the row that stands for token i to element n of the ubatch, if there is one. */
-static void put_row(llm_session *s, const llm_batch *b, int64_t i, int64_t n) {
-    const int64_t n_given = s->built.n_given;
-    const bool is = b->is_given && b->is_given[i];
-    s->is_put[n] = is ? 1 : 0;
-    if (is)
-        memcpy(s->put + n * n_given, b->given + i * n_given, (size_t)n_given * sizeof *s->put);
+/* True if the ubatch, which has n tokens, must end before this one: the rows of a picture that see each other are in one. */
+static bool begins_next(const llm_session *s, int32_t id, int64_t n) {
+    llm_media_row row;
+    return s->built.given_together && id < 0 && n > 0 && llm_media_get(s->media, id, &row) &&
+           row.i == 0 && n + row.n > s->n_ubatch;
 }
 
-/* Sets the inputs of rows in place of tokens. */
+/* Sets what the row with this id stands for in element n of the ubatch, whose slot and position are set, and the places of that element. Of a
+ * token, only the latter. */
+static void put_row(llm_session *s, int32_t id, int64_t n) {
+    const int64_t n_given = s->built.n_given, n_more = s->built.n_given_more, pos = s->pos[n];
+    llm_media_row row = {.n = 1, .n_pos = 1};
+    const bool is = id < 0 && llm_media_get(s->media, id, &row);
+    s->is_put[n] = is ? 1 : 0;
+    if (is) {
+        memcpy(s->put + n * n_given, row.row, (size_t)n_given * sizeof *s->put);
+        memcpy(s->put_more + n * n_more, row.row + n_given, (size_t)n_more * sizeof *s->put);
+    }
+    if (s->built.given_together)
+        s->end[n] = (int32_t)(pos - row.i + row.n);
+    if (!s->behind)
+        return;
+    int32_t *behind = s->behind + s->slot[n] * s->n_ctx + pos;
+    const int32_t before = pos > 0 ? behind[-1] : 0;
+    for (int k = 0; k < 3; k++)
+        if (s->at_place[k])
+            s->at_place[k][n] = (int32_t)(pos - row.i) - before + row.place[k];
+    *behind = before + (row.i + 1 == row.n ? (int32_t)(row.n - row.n_pos) : 0);
+}
+
+/* Sets the inputs of rows in place of tokens, and of places. */
 static ggl_status set_put(llm_session *s, int64_t n, ggl_error *err) {
+    static const char *const name[3] = {"pos.t", "pos.y", "pos.x"};
     const size_t size = sizeof(float), rows = (size_t)n;
-    const ggl_status st = ggl_sched_set(s->sched, "given_row", s->put,
-                                        rows * (size_t)s->built.n_given * size, n, err);
-    return st == GGL_OK ? ggl_sched_set(s->sched, "is_given", s->is_put, rows * size, n, err) : st;
+    const size_t n_more = (size_t)s->built.n_given_more;
+    ggl_status st = ggl_sched_set(s->sched, "given_row", s->put,
+                                  rows * (size_t)s->built.n_given * size, n, err);
+    if (st == GGL_OK && n_more > 0)
+        st = ggl_sched_set(s->sched, "given_more", s->put_more, rows * n_more * size, n, err);
+    if (st == GGL_OK)
+        st = ggl_sched_set(s->sched, "is_given", s->is_put, rows * size, n, err);
+    for (int k = 0; k < 3 && st == GGL_OK; k++)
+        if (s->at_place[k])
+            st = ggl_sched_set(s->sched, name[k], s->at_place[k], rows * sizeof *s->at_place[k], n,
+                               err);
+    return st;
 }
 
 ggl_status llm_session_set_inputs(llm_session *s, const float *const *input, int64_t n,
@@ -239,6 +285,9 @@ static int64_t fill_ubatch(llm_session *s, const llm_batch *b, int64_t first, se
     for (; n < s->n_ubatch && first + n < b->n; n++) {
         const int64_t i = first + n;
         const int slot = slot_of(b, i);
+        const int32_t id = b->token ? b->token[i] : 0;
+        if (id < 0 && begins_next(s, id, n))
+            break;
         const bool logits = wants_logits(b, i), embedding = wants_embedding(b, i),
                    score = wants_score(b, i);
         if (logits || embedding || score) {
@@ -248,7 +297,7 @@ static int64_t fill_ubatch(llm_session *s, const llm_batch *b, int64_t first, se
             f->row[f->n_rows++] = (wanted_row){i, n, logits, embedding, score};
             f->is_embedded &= embedding && !logits && !score;
         }
-        s->token[n] = b->token ? b->token[i] : 0;
+        s->token[n] = id < 0 ? 0 : id;
         s->end[n] = b->seen ? b->seen[i] : 0;
         s->slot[n] = slot;
         s->pos[n] = llm_slots_append(&s->slots, slot);
@@ -259,7 +308,7 @@ static int64_t fill_ubatch(llm_session *s, const llm_batch *b, int64_t first, se
         if (s->guesses)
             give_row(s, b, i, n);
         if (s->put)
-            put_row(s, b, i, n);
+            put_row(s, id, n);
         if (s->reads_text) {
             s->read_slot[n] = llm_text_slot(s, slot);
             s->read_end[n] = (int32_t)s->slots.state[llm_text_slot(s, slot)].n_past;
@@ -288,7 +337,7 @@ ggl_status llm_session_set_text(llm_session *s, const char *prefix, int64_t n, g
         st = set_input(s, prefix, "pos", s->pos, n, err);
     if (st == GGL_OK)
         st = set_input(s, prefix, "slot", s->slot, n, err);
-    const bool whole = s->built.sees_all || *prefix;
+    const bool whole = s->built.sees_all || *prefix || (s->media && s->built.given_together);
     return st == GGL_OK && whole ? set_input(s, prefix, "end", s->end, n, err) : st;
 }
 

@@ -27,6 +27,7 @@ struct llm_stages {
     bool is_read;   /* tokens read the last stage, in its session */
     bool is_lent;   /* that session is the caller's */
     bool is_within; /* the model has tokens, which do not run here */
+    const llm_row_places *places;
 };
 enum { MAX_GATHERED = LLM_ARCH_MAX_SOURCES * 2 };
 
@@ -154,6 +155,17 @@ const llm_arch_sound *llm_stages_sound(const llm_stages *s) {
     return s->of[k].sound.rate ? &s->of[k].sound : NULL;
 }
 
+const llm_arch_picture *llm_stages_picture(const llm_stages *s) {
+    int k = 0;
+    while (!s->of[k].is_input)
+        k++;
+    return s->of[k].picture.patch ? &s->of[k].picture : NULL;
+}
+
+void llm_stages_place(llm_stages *s, const llm_row_places *places) {
+    s->places = places;
+}
+
 int64_t llm_stages_n_most(const llm_stages *s) {
     return s->n_most;
 }
@@ -186,6 +198,27 @@ static void gather(const llm_rows_input *x, const llm_arch_rows_of *of, const ro
         }
 }
 
+/* Copies the places of the rows that a stage reads of the input. They are i32 or f32, and moved as they are. */
+static void gather_places(const llm_stages *s, const llm_rows_input *x, const llm_arch_rows_of *of,
+                          const rows *from, int64_t n, float *to) {
+    const llm_row_places *p = s->places;
+    const bool in_table = x->part >= LLM_ROWS_CORNER;
+    const void *all = !p                           ? NULL
+                      : x->part == LLM_ROWS_SHARE  ? (const void *)p->share
+                      : x->part == LLM_ROWS_CORNER ? (const void *)p->corner
+                                                   : (const void *)p->yx;
+    const int64_t each = in_table ? 4 : 2, take = in_table ? 4 : 1,
+                  first = x->part == LLM_ROWS_X ? 1 : 0;
+    for (int64_t i = 0; i < n; i++, to += take) {
+        const int64_t at = i * of->every + of->from;
+        if (all && at < from->n)
+            memcpy(to, (const char *)all + (size_t)(at * each + first) * sizeof *to,
+                   (size_t)take * sizeof *to);
+        else
+            memset(to, 0, (size_t)take * sizeof *to);
+    }
+}
+
 static void keep_row(void *ctx, int slot, int64_t pos, int32_t token, const float *row) {
     rows *x = ctx;
     const int64_t n_row = llm_session_n_row(x->session);
@@ -206,7 +239,10 @@ static ggl_status gather_inputs(llm_stages *s, int at, ggl_error *err) {
         if (!ggl_grow(&s->gathered[k], &s->cap_gathered[k], (size_t)(x->n * in->n),
                       sizeof *s->gathered[k]))
             return no_memory(err);
-        gather(in, of, &s->source[in->source], x->n, s->gathered[k]);
+        if (in->part != LLM_ROWS_SELF)
+            gather_places(s, in, of, &s->source[in->source], x->n, s->gathered[k]);
+        else
+            gather(in, of, &s->source[in->source], x->n, s->gathered[k]);
     }
     return GGL_OK;
 }

@@ -76,8 +76,8 @@ static const expected syntax[] = {
      "3:5: error: unknown function 'splt'; did you mean split(x, size, .., dim = 0)?"},
     /* words of other languages */
     {"x = rope(1, 2)\n",
-     "3:5: error: unknown function 'rope'; did you mean rope_half(x, f, mag = 1) or "
-     "rope_pair(x, f, mag = 1)?"},
+     "3:5: error: unknown function 'rope'; did you mean rope_half(x, f, mag = 1, at = pos) or "
+     "rope_pair(x, f, mag = 1, at = pos)?"},
     {"x = swish(1)\n", "3:5: error: unknown function 'swish'; did you mean silu(x)?"},
     {"x = pow(1, 2)\n", "3:5: error: unknown function 'pow'; write a power as a ** b"},
     {"def rope(x) = x\nx = rope(1) / nix\n", "4:15: error: unknown name 'nix'"},

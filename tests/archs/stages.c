@@ -177,7 +177,7 @@ TEST(over_rows) {
          "a stage is over an input or a stage before it"},
         {"y = token_embd[token]\nstage b over y:\n  return y\n" PLAIN, "over y(ahead = 1)"},
         {"input seen [6] from fish()\n" PLAIN,
-         "'layers(LIST)', 'floats()' or 'sound(..)' is expected here"},
+         "'layers(LIST)', 'floats()', 'sound(..)' or 'picture(..)' is expected here"},
         {"input seen [6] from floats(rows = 0)\n" PLAIN, "'0' is 0; 1 to"},
         {"input seen [6] from floats() + 1\n" PLAIN, "an input is from a call, such as floats()"},
         {"input seen [6] from floats(lines = 3)\n" PLAIN, "'lines'"},

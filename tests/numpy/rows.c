@@ -146,34 +146,35 @@ static ggl_status run_reading(run *r, const llm_model *m, llm_session_params *p,
 }
 
 static ggl_status run_given(run *r, const llm_model *m, llm_session_params *p, ggl_error *err) {
-    static bool is_given[MAX_TOKENS];
-    int64_t n = read_tokens(r), n_given;
-    for (int64_t i = 0; i < r->n && r->first + i < n; i++)
-        is_given[r->first + i] = true;
+    const uint8_t id[LLM_MEDIA_ID] = {7};
+    const int64_t n = read_tokens(r);
+    int32_t begin;
     llm_session *s = NULL;
-    p->given = true;
+    llm_media *media = NULL;
+    ggl_status st = llm_media_new(&media, 0, err);
+    p->media = media;
     p->n_rows = n;
-    ggl_status st = llm_session_new(&s, m, p, err);
+    if (st == GGL_OK)
+        st = llm_session_new(&s, m, p, err);
     if (st == GGL_OK)
         st = llm_session_alloc(s, err);
-    n_given = st == GGL_OK ? llm_session_n_given(s) : 0;
-    float *row = calloc((size_t)(n * n_given) + 1, sizeof *row);
-    if (st == GGL_OK && row && (int64_t)r->n_in == r->n * n_given) {
-        memcpy(row + r->first * n_given, r->in, r->n_in * sizeof *row);
-        r->n_in = (size_t)llm_session_n_vocab(s);
-        const llm_batch b = {.n = n,
-                             .token = token,
-                             .given = row,
-                             .is_given = is_given,
-                             .want = want,
-                             .each = write_logits,
-                             .ctx = r};
-        st = llm_session_eval(s, &b, err);
-    } else if (st == GGL_OK) {
+    if (st == GGL_OK && (int64_t)r->n_in != r->n * llm_session_n_given(s))
         st = ggl_fail(err, GGL_USAGE, "rows of another length");
+    if (st == GGL_OK && r->n > 0)
+        st = llm_media_add(
+            media, id,
+            &(llm_media_rows){
+                .row = r->in, .n = r->n, .n_row = llm_session_n_given(s), .n_pos = r->n},
+            &begin, err);
+    if (st == GGL_OK) {
+        for (int64_t i = 0; i < r->n && r->first + i < n; i++)
+            token[r->first + i] = begin - (int32_t)i;
+        r->n_in = (size_t)llm_session_n_vocab(s);
+        const llm_batch b = {.n = n, .token = token, .want = want, .each = write_logits, .ctx = r};
+        st = llm_session_eval(s, &b, err);
     }
-    free(row);
     llm_session_free(s);
+    llm_media_free(media);
     return st;
 }
 

@@ -21,14 +21,15 @@ typedef enum ggl_param_kind {
 typedef struct ggl_param {
     ggl_param_kind kind;
     char name[16];
-    bool optional;   /* '?', or it has a default */
-    bool variadic;   /* '#size..': one or more numbers */
-    double fallback; /* the default; NaN: none */
+    bool optional;     /* '?', or it has a default */
+    bool variadic;     /* '#size..': one or more numbers */
+    double fallback;   /* the default; NaN: none */
+    char supplied[16]; /* the input that stands for an argument that is not given; "": none does */
 } ggl_param;
 
 /* Returns argument k (0 .. n_params-1) of the operator. */
 ggl_param ggl_op_param(ggl_op op, int k);
-/* Returns true if source i_src of the operator is an input that the graph supplies ('@'). */
+/* Returns true if source i_src of the operator is an input that the graph supplies ('@'), or that the caller gives in place of one. */
 bool ggl_op_supplies(ggl_op op, int i_src);
 /* Returns the operator with that name or symbol; GGL_OP_COUNT if none. */
 ggl_op ggl_op_find(const char *name);

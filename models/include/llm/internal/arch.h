@@ -42,8 +42,8 @@ GGL_NODISCARD ggl_status llm_arch_parse(llm_arch **out, const char *text, size_t
 void llm_arch_free(llm_arch *arch);
 
 const char *llm_arch_name(const llm_arch *arch); /* "llama.arch" */
-/* Returns the k-th name in its header, k = 0, 1, .., or NULL past the end. The names are values
- * of a file's general.architecture. */
+/* Returns the k-th name in its header, k = 0, 1, .., or NULL past the end. The names are values of a file's general.architecture, or
+ * "A:KIND" for files of the architecture A whose key A.projector_type is KIND. */
 const char *llm_arch_family(const llm_arch *arch, int k);
 int llm_arch_n_lines(const llm_arch *arch);
 /* True if the descriptor assigns this output: "logits", "embedding", "score" or "guess". A model may lack it nevertheless. */
@@ -198,7 +198,7 @@ typedef struct llm_arch_picture {
     double mean[3], std[3];
     int64_t first; /* so many rows of zeros before those of the patches */
     int64_t table; /* side of a table of positions, between whose entries the places are; 0: none */
-    const char *begin, *end; /* texts around the rows; NULL: none. Owned by the descriptor */
+    char begin[64], end[64]; /* texts around the rows in a prompt */
 } llm_arch_picture;
 
 /* Rows of an input that the caller prepares, or those that a stage over rows returns. */
@@ -324,6 +324,12 @@ typedef struct llm_arch_result {
     llm_arch_rows_of source[LLM_ARCH_MAX_SOURCES];
     int n_sources;
     int64_t n_given; /* numbers of a row that stands for a token; 0: the descriptor takes none */
+    int64_t n_given_more; /* numbers of such a row behind these, for the input "given_more" */
+    /* With params.given, the graph may have the inputs pos.t, pos.y and pos.x (i32): the place of each token in a text with pictures. */
+    bool has_places;
+    /* With params.given, the graph has the input "end" (i32): how many elements of its slot an element sees, its own position + 1 for a
+     * token. Rows of a picture see it whole. */
+    bool given_together;
     /* Turns of the layer loop. Nodes before it have group -1, those in it 0 .. n_layer - 1,
      * those after it n_layer. */
     int64_t n_layer;

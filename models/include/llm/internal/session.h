@@ -15,6 +15,7 @@
 #define LLM_SESSION_H
 
 #include "ggl/sched.h"
+#include "llm/internal/media.h"
 #include "llm/internal/adapter.h"
 #include "llm/internal/model.h"
 
@@ -48,7 +49,8 @@ typedef struct llm_session_params {
     /* Tells rows that enter these layers instead, side by side, for a model that guesses for this one. [n_taps]; as in llm_arch_params. */
     const int32_t *tap;
     int n_taps;
-    bool given;      /* rows may stand for tokens (llm_batch.given); see llm_arch_params */
+    /* Tokens below 0 stand for rows of this table; borrowed. NULL: there are none. GGL_UNSUPPORTED: the model takes none. */
+    const llm_media *media;
     int guess_layer; /* with .only "guess": as in llm_arch_params */
     /* In a session of guesses for another model: that one, whose token embedding is read if its own file has none. Borrowed until
      * the session is freed. NULL: none. */
@@ -133,6 +135,9 @@ int32_t llm_session_start_token(const llm_session *s);
 /* Checks tokens that a caller gave. GGL_USAGE: one is not in a vocabulary of n_vocab. */
 GGL_NODISCARD ggl_status llm_check_tokens(const int32_t *id, size_t n, int64_t n_vocab,
                                           ggl_error *err);
+/* The same for a token that the session is to run, or the id of a row that it is to read. GGL_USAGE also: there is no such row; GGL_LIMIT: its
+ * picture is too large. */
+GGL_NODISCARD ggl_status llm_session_check_token(const llm_session *s, int32_t id, ggl_error *err);
 /* Gives the slot the text of n tokens that its tokens read from now on; it has no tokens afterwards. Clearing the slot keeps the
  * text, copies and shares of it have the text, too. GGL_LIMIT: the text has more than n_ctx tokens; GGL_USAGE: it has none,
  * a token is out of range, or the model reads no text; and as llm_session_eval. */
@@ -172,7 +177,7 @@ int64_t llm_session_n_tasks(const llm_session *s);
  * .only "guess". */
 int64_t llm_session_n_row(const llm_session *s);
 /* Length of the rows of another model that a session of guesses reads (llm_arch_result.n_feature); 0: it reads n_row numbers. */
-/* Numbers of a row that stands for a token; 0: made without params.given. */
+/* Numbers of a row that stands for a token; 0: made without params.media. */
 int64_t llm_session_n_given(const llm_session *s);
 int64_t llm_session_n_feature(const llm_session *s);
 /* In a session of guesses: the first token of a text is not among those that are run. */
@@ -194,7 +199,7 @@ void llm_session_hear(llm_session *s,
 
 typedef struct llm_batch {
     int64_t n;            /* any number; split into ubatches */
-    const int32_t *token; /* [n] */
+    const int32_t *token; /* [n]; below 0: a row of params.media */
     const int32_t *slot;  /* [n]: the slot to append each token to; NULL: all to slot 0 */
     /* [n]: of a text that is seen whole, how many of its tokens all see, from the first on; 0, or NULL: all. */
     const int32_t *seen;
@@ -208,10 +213,6 @@ typedef struct llm_batch {
     /* Of a stage over rows, in place of token: values of each of its inputs (llm_session_rows_input), n rows each. NULL in other
      * sessions. */
     const float *const *input;
-    /* [n][n_given] and [n], of a session made with params.given: where is_given is set, the row stands for the token, whose
-     * number is then only a number from the vocabulary. NULL: none. */
-    const float *given;
-    const bool *is_given;
     /* A block of guesses (llm_arch_result.n_guess_block), which see each other: at most n_ubatch tokens, in one slot, and n_rows wanted. They have
      * neither row nor feature. */
     bool is_block;
@@ -251,11 +252,19 @@ GGL_NODISCARD ggl_status llm_session_eval(llm_session *s, const llm_batch *b, gg
 
 /* An input of a stage over rows: for its row i, the k rows from i * every + from + first on of llm_arch_result.source[source]; those
  * that do not exist are zeros. */
+typedef enum llm_rows_part {
+    LLM_ROWS_SELF,   /* the rows themselves, f32 */
+    LLM_ROWS_Y,      /* i32: the places of patches in the picture's grid */
+    LLM_ROWS_X,      /* i32 */
+    LLM_ROWS_CORNER, /* i32 [4]: those in a table around them, */
+    LLM_ROWS_SHARE   /* f32 [4]: and the share of each */
+} llm_rows_part;
 typedef struct llm_rows_input {
     const char *name; /* of the graph's input */
     int source;
     int64_t first, k;
-    int64_t n; /* numbers for each row of the stage */
+    llm_rows_part part; /* what of them; with a place, k is 1 and first 0 */
+    int64_t n;          /* numbers for each row of the stage */
 } llm_rows_input;
 int llm_session_n_rows_inputs(const llm_session *s);
 const llm_rows_input *llm_session_rows_input(const llm_session *s, int k);

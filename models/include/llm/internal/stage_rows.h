@@ -40,6 +40,17 @@ int64_t llm_stages_n_row(const llm_stages *s);
  * sizes. */
 llm_session *llm_stages_last(const llm_stages *s);
 
+/* Where the rows of a picture are, for what a descriptor reads of them (NAME.y ..): of its n rows, in the order of llm_rows_part. */
+typedef struct llm_row_places {
+    const int32_t *yx;     /* [n][2] */
+    const int32_t *corner; /* [n][4], and their shares; NULL: the picture has no table */
+    const float *share;
+} llm_row_places;
+/* The places of the next input's rows; borrowed until it has run. NULL: all are 0. */
+void llm_stages_place(llm_stages *s, const llm_row_places *places);
+/* How the input is made of a picture; NULL: it is not. */
+const llm_arch_picture *llm_stages_picture(const llm_stages *s);
+
 /* Runs all stages for an input of n rows, [n][n_input], and sets *rows, [*n_rows][n_row], valid until the next call: what the
  * descriptor's output `rows` is of each row of the last stage. GGL_LIMIT: n is more than the stages were made for; GGL_USAGE: it is
  * less than 1, or so small that a stage has no rows. */

@@ -1,0 +1,171 @@
+/* Rows that stand for tokens, by their ids. */
+#include "llm/internal/media.h"
+
+#include <string.h>
+
+#include "ggl/internal/alloc.h"
+
+typedef struct entry {
+    uint8_t id[LLM_MEDIA_ID];
+    llm_media_rows rows; /* row and place are one allocation */
+    int32_t first;
+    int64_t n_held;
+    uint64_t used; /* when it was added or found last, as a count of these */
+} entry;
+
+struct llm_media {
+    entry *entry; /* [n], by falling first: ids do not overlap */
+    size_t n, cap;
+    size_t most_bytes, free_bytes; /* of rows that nobody holds: allowed, and there */
+    uint64_t clock;
+};
+
+ggl_status llm_media_new(llm_media **out, size_t most_bytes, ggl_error *err) {
+    if (!(*out = ggl_calloc(1, sizeof **out)))
+        return ggl_fail(err, GGL_NOMEM, "out of memory for a table of rows");
+    (*out)->most_bytes = most_bytes;
+    return GGL_OK;
+}
+
+void llm_media_free(llm_media *m) {
+    for (size_t i = 0; m && i < m->n; i++)
+        ggl_free((void *)m->entry[i].rows.row);
+    if (m)
+        ggl_free(m->entry);
+    ggl_free(m);
+}
+
+static size_t bytes_of(const entry *e) {
+    return (size_t)(e->rows.n * (e->rows.n_row * (int64_t)sizeof(float) +
+                                 (e->rows.place ? 3 * (int64_t)sizeof(int32_t) : 0)));
+}
+
+/* The number of entries that begin above the id: the last of them may have it. */
+static size_t count_above(const llm_media *m, int32_t id) {
+    size_t low = 0, high = m->n;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (m->entry[middle].first >= id)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static entry *find_id(const llm_media *m, int32_t id) {
+    const size_t n = m ? count_above(m, id) : 0;
+    entry *e = n > 0 ? &m->entry[n - 1] : NULL;
+    return e && (int64_t)e->first - id < e->rows.n ? e : NULL;
+}
+
+static entry *find_digest(llm_media *m, const uint8_t id[LLM_MEDIA_ID]) {
+    for (size_t i = 0; i < m->n; i++)
+        if (memcmp(m->entry[i].id, id, LLM_MEDIA_ID) == 0)
+            return &m->entry[i];
+    return NULL;
+}
+
+static void hold(llm_media *m, entry *e) {
+    if (e->n_held++ == 0)
+        m->free_bytes -= bytes_of(e);
+    e->used = ++m->clock;
+}
+
+/* Drops rows that nobody holds until few enough are left. */
+static void drop(llm_media *m) {
+    while (m->free_bytes > m->most_bytes) {
+        entry *oldest = NULL;
+        for (size_t i = 0; i < m->n; i++)
+            if (m->entry[i].n_held == 0 && (!oldest || m->entry[i].used < oldest->used))
+                oldest = &m->entry[i];
+        m->free_bytes -= bytes_of(oldest);
+        ggl_free((void *)oldest->rows.row);
+        m->n--;
+        memmove(oldest, oldest + 1, (size_t)(m->entry + m->n - oldest) * sizeof *oldest);
+    }
+}
+
+/* Returns the first id of n that follow from the digest and are free: one that others have is passed over. 0: all are taken. */
+static int32_t free_ids(const llm_media *m, const uint8_t id[LLM_MEDIA_ID], int64_t n) {
+    uint32_t word;
+    memcpy(&word, id, sizeof word);
+    int64_t first = -1 - (int64_t)(word & 0x7fffffff);
+    for (size_t tries = 0; tries <= 2 * m->n + 2; tries++) {
+        if (first - n < INT32_MIN) /* not enough below it */
+            first = -1;
+        const size_t k = count_above(m, (int32_t)(first - n + 1));
+        const entry *last =
+            k > 0 ? &m->entry[k - 1] : NULL; /* the lowest that reaches above the end */
+        if (!last || (int64_t)last->first - last->rows.n + 1 > first)
+            return (int32_t)first;
+        first = (int64_t)last->first - last->rows.n;
+    }
+    return 0;
+}
+
+bool llm_media_find(llm_media *m, const uint8_t id[LLM_MEDIA_ID], int32_t *first, int64_t *n) {
+    entry *e = find_digest(m, id);
+    if (!e)
+        return false;
+    hold(m, e);
+    *first = e->first;
+    *n = e->rows.n;
+    return true;
+}
+
+ggl_status llm_media_add(llm_media *m, const uint8_t id[LLM_MEDIA_ID], const llm_media_rows *rows,
+                         int32_t *first, ggl_error *err) {
+    int64_t n;
+    if (llm_media_find(m, id, first, &n))
+        return GGL_OK;
+    if (rows->n < 1 || rows->n > 1 << 24 || rows->n_row < 1 || rows->n_row > 1 << 24)
+        return ggl_fail(err, GGL_LIMIT, "%lld rows of %lld numbers cannot stand for tokens",
+                        (long long)rows->n, (long long)rows->n_row);
+    entry e = {.rows = *rows, .n_held = 1, .used = ++m->clock};
+    memcpy(e.id, id, LLM_MEDIA_ID);
+    const size_t n_floats = (size_t)(rows->n * rows->n_row);
+    float *own = ggl_calloc(bytes_of(&e), 1);
+    if (!own || !ggl_grow(&m->entry, &m->cap, m->n + 1, sizeof *m->entry)) {
+        ggl_free(own);
+        return ggl_fail(err, GGL_NOMEM, "out of memory for %lld rows", (long long)rows->n);
+    }
+    e.first = free_ids(m, id, rows->n);
+    if (e.first == 0) {
+        ggl_free(own);
+        return ggl_fail(err, GGL_LIMIT, "there are too many rows at once");
+    }
+    memcpy(own, rows->row, n_floats * sizeof *own);
+    e.rows.row = own;
+    if (rows->place) {
+        e.rows.place = (int32_t *)(own + n_floats);
+        memcpy(own + n_floats, rows->place, (size_t)rows->n * 3 * sizeof *rows->place);
+    }
+    const size_t at = count_above(m, e.first);
+    memmove(m->entry + at + 1, m->entry + at, (m->n - at) * sizeof *m->entry);
+    m->entry[at] = e;
+    m->n++;
+    *first = e.first;
+    return GGL_OK;
+}
+
+void llm_media_release(llm_media *m, int32_t first) {
+    entry *e = m ? find_id(m, first) : NULL;
+    if (!e || e->n_held == 0 || --e->n_held > 0)
+        return;
+    m->free_bytes += bytes_of(e);
+    drop(m);
+}
+
+bool llm_media_get(const llm_media *m, int32_t id, llm_media_row *out) {
+    const entry *e = find_id(m, id);
+    if (!e)
+        return false;
+    const llm_media_rows *r = &e->rows;
+    const int64_t i = (int64_t)e->first - id;
+    *out = (llm_media_row){
+        .row = r->row + i * r->n_row, .n_row = r->n_row, .i = i, .n = r->n, .n_pos = r->n_pos};
+    for (int k = 0; k < 3; k++)
+        out->place[k] = r->place ? r->place[i * 3 + k] : (int32_t)i;
+    return true;
+}
