@@ -119,7 +119,9 @@ static arch_value result_of(arch_eval *ev, arch_place p, ggl_tensor *t, const ar
         return v;
     }
     for (int k = 0; k < n_in; k++) {
-        if (!in[k] || !in[k]->range || (t->op == GGL_OP_PICK && k == 1))
+        const bool is_rope = t->op == GGL_OP_ROPE_HALF || t->op == GGL_OP_ROPE_PAIR;
+        if (!in[k] || !in[k]->range || (t->op == GGL_OP_PICK && k == 1) ||
+            (is_rope && k == ROPE_HALF_AT))
             continue;
         if (t->type != GGL_I32 && !in[k]->number_too)
             return llm_arch_error(ev, p,
@@ -511,7 +513,7 @@ static arch_value call_concat(args *a) {
 static arch_value size_of_file(arch_eval *ev, const arch_value *name, int64_t dim) {
     char text[ARCH_MAX_NAME * 2], none[sizeof text + 64];
     snprintf(text, sizeof text, "%.*s", (int)name->str.n, name->str.s);
-    llm_arch_tensor t = {.name = text, .optional = true, .n_dims = 1, .ne = {ev->n_vocab, 1, 1, 1}};
+    llm_arch_tensor t = {.name = text, .optional = true, .is_asked = true, .n_dims = 1, .ne = {ev->n_vocab, 1, 1, 1}};
     if (ev->src->find_tensor(ev->src->ctx, &t))
         return llm_arch_number(dim < t.n_dims ? (double)t.ne[dim] : 1);
     snprintf(none, sizeof none, "tensor %s is missing in %s", text, ev->src->name);

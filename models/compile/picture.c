@@ -90,7 +90,7 @@ static bool read_args(arch_eval *ev, const arch_value *const *v, const arch_expr
         [ARG_PATCH] = {&p->patch, 1, 1024},      [ARG_SIZE] = {&p->size, 1, 1 << 15},
         [ARG_BLOCK] = {&p->block, 1, 64},        [ARG_LEAST] = {&p->least, 1, MOST_PIXELS},
         [ARG_MOST] = {&p->most, 1, MOST_PIXELS}, [ARG_FIRST] = {&p->first, 0, 64},
-        [ARG_TABLE] = {&p->table, 2, 1 << 12},
+        [ARG_TABLE] = {&p->table, 1, 1 << 12},
     };
     double color[3] = {0};
     int fit = LLM_FIT_STRETCH, resize = LLM_RESIZE_LINEAR;
@@ -183,7 +183,7 @@ arch_value llm_arch_place_of(arch_eval *ev, const arch_expr *e, const arch_value
                               "pos.t, pos.y and pos.x");
     ev->has_places = true;
     if (!ev->params || !ev->params->given)
-        return *v;
+        return llm_arch_none("a text without pictures has one position for each token, pos");
     snprintf(name, sizeof name, "pos.%s", e->name);
     arch_value place = llm_arch_tensor_value(llm_arch_input(ev, e->mark, name, GGL_I32, 0, NULL));
     if (place.t)

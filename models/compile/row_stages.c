@@ -165,7 +165,7 @@ static int64_t n_pos(const arch_eval *ev, const arch_stmt *s, const arch_source 
     if (!is_meant(ev, s))
         return 1;
     if (!ev->arch->has_tokens || !is_last(ev, s))
-        return ev->n_ctx;
+        return to->row.most ? to->row.most : ev->n_ctx;
     return ev->params && ev->params->n_read ? ev->params->n_read
            : to->row.most                   ? to->row.most
                                             : ev->n_ctx;

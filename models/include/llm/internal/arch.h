@@ -89,6 +89,7 @@ typedef struct llm_arch_item {
 typedef struct llm_arch_tensor {
     const char *name;
     bool optional; /* declared with '?', 'bias?' or '??' */
+    bool is_asked; /* only its size is asked for: size("NAME") */
     /* In: as declared (made-up sources use this). Out: as the source has it. */
     ggl_type type;
     int n_dims;
