@@ -1,0 +1,138 @@
+#include "fit.h"
+
+#include <math.h>
+
+enum {
+    SIDE = 1 << 30, /* the largest side; products of two of them do not overflow */
+    RATIO = 200     /* of the sides, at most, of fits that follow */
+};
+
+typedef struct sides {
+    double width, height;
+} sides;
+
+/* --- fits that follow the picture's own size ------------------------------------------------- */
+
+/* Multiples of `side` that are near the picture's own size; if that makes too many or too few pixels, those that are as near to its shape. */
+static sides follow(const llm_arch_picture *rule, sides own, double side) {
+    const double most = (double)rule->most, least = (double)rule->least;
+    const bool is_stretched = rule->fit == LLM_FIT_FOLLOW;
+    /* Halves: to the even multiple where the picture is stretched, else up. */
+    sides to = {
+        is_stretched ? nearbyint(own.width / side) * side : floor(own.width / side + 0.5) * side,
+        is_stretched ? nearbyint(own.height / side) * side : floor(own.height / side + 0.5) * side};
+    to = (sides){fmax(to.width, side), fmax(to.height, side)};
+    if (to.width * to.height > most) {
+        const double by = sqrt(own.height * own.width / most);
+        to = (sides){fmax(floor(own.width / by / side) * side, side),
+                     fmax(floor(own.height / by / side) * side, side)};
+    } else if (to.width * to.height < least) {
+        const double by = sqrt(least / (own.height * own.width));
+        to = (sides){ceil(own.width * by / side) * side, ceil(own.height * by / side) * side};
+    }
+    return to;
+}
+
+/* Smaller, if a side is too long, and up to whole blocks. */
+static sides longest(const llm_arch_picture *rule, sides own, double side) {
+    const double size = (double)rule->size;
+    const double ratio = fmax(own.height / size, own.width / size);
+    if (ratio > 1)
+        own = (sides){fmax(floor(own.width / ratio), 1), fmax(floor(own.height / ratio), 1)};
+    return (sides){ceil(own.width / side) * side, ceil(own.height / side) * side};
+}
+
+/* --- where it lies --------------------------------------------------------------------------- */
+
+/* To fit into `to`, in the middle: computed in floats, like the processors that models were published with. */
+static void pad(llm_picture_fit *f, int64_t width, int64_t height) {
+    const float by_width = (float)f->width / (float)width,
+                by_height = (float)f->height / (float)height;
+    const float scale = by_width < by_height ? by_width : by_height;
+    const int64_t w = (int64_t)ceilf((float)width * scale),
+                  h = (int64_t)ceilf((float)height * scale);
+    f->inner_width = w < f->width ? w : f->width;
+    f->inner_height = h < f->height ? h : f->height;
+    f->left = (f->width - f->inner_width) / 2;
+    f->top = (f->height - f->inner_height) / 2;
+}
+
+/* The shorter side to `size`, the longer one cut off to a whole number; the middle of it. */
+static void crop(llm_picture_fit *f, int64_t size, int64_t width, int64_t height) {
+    const bool is_tall = width <= height;
+    const int64_t longer = size * (is_tall ? height : width) / (is_tall ? width : height);
+    f->inner_width = is_tall ? size : longer;
+    f->inner_height = is_tall ? longer : size;
+    f->left = -((f->inner_width - f->width) / 2);
+    f->top = -((f->inner_height - f->height) / 2);
+}
+
+static ggl_status check(const llm_arch_picture *rule, int64_t width, int64_t height,
+                        const char *name, ggl_error *err) {
+    const bool follows = rule->fit == LLM_FIT_FOLLOW || rule->fit == LLM_FIT_FOLLOW_PAD;
+    if (width < 1 || height < 1 || width > SIDE || height > SIDE)
+        return ggl_fail(err, GGL_USAGE, "%s: a picture of %lld x %lld pixels", name,
+                        (long long)width, (long long)height);
+    if (rule->patch < 1 || rule->block < 1 || rule->patch > SIDE / 2 / rule->block ||
+        rule->first < 0 || rule->first > SIDE || rule->table < 0 || rule->table > 1 << 15)
+        return ggl_fail(err, GGL_USAGE,
+                        "%s: patches of %lld pixels in blocks of %lld, %lld rows before them, a "
+                        "table of %lld",
+                        name, (long long)rule->patch, (long long)rule->block,
+                        (long long)rule->first, (long long)rule->table);
+    if (follows ? rule->least < 0 || rule->most < 1 || rule->least > rule->most
+                : rule->size < rule->patch * rule->block || rule->size > SIDE)
+        return ggl_fail(err, GGL_USAGE, "%s: sides of %lld pixels, or %lld to %lld pixels in all",
+                        name, (long long)rule->size, (long long)rule->least, (long long)rule->most);
+    if (follows && (width > RATIO * height || height > RATIO * width))
+        return ggl_fail(err, GGL_LIMIT,
+                        "%s: has %lld x %lld pixels; the model reads pictures of which no side is "
+                        "more than %d times as long as the other: cut it into parts",
+                        name, (long long)width, (long long)height, RATIO);
+    return GGL_OK;
+}
+
+/* The size of what the model sees; as a double, in which no such size is wrong. */
+static sides size_of(const llm_arch_picture *rule, int64_t width, int64_t height) {
+    const double side = (double)(rule->patch * rule->block), size = (double)rule->size;
+    const sides own = {(double)width, (double)height};
+    switch (rule->fit) {
+    case LLM_FIT_FOLLOW:
+    case LLM_FIT_FOLLOW_PAD:
+        return follow(rule, own, side);
+    case LLM_FIT_LONGEST:
+        return longest(rule, own, side);
+    case LLM_FIT_STRETCH:
+    case LLM_FIT_PAD:
+    case LLM_FIT_CROP:
+        break;
+    }
+    return (sides){size, size};
+}
+
+ggl_status llm_picture_fit_for(llm_picture_fit *f, const llm_arch_picture *rule, int64_t width,
+                               int64_t height, const char *name, ggl_error *err) {
+    *f = (llm_picture_fit){0};
+    const ggl_status st = check(rule, width, height, name, err);
+    if (st != GGL_OK)
+        return st;
+    const sides to = size_of(rule, width, height);
+    if (to.width * to.height > LLM_PICTURE_SEEN)
+        return ggl_fail(err, GGL_LIMIT,
+                        "%s: the model would see %.0f x %.0f pixels of it, more than %d", name,
+                        to.width, to.height, LLM_PICTURE_SEEN);
+    f->width = f->inner_width = (int64_t)to.width;
+    f->height = f->inner_height = (int64_t)to.height;
+    if (rule->fit == LLM_FIT_PAD || rule->fit == LLM_FIT_FOLLOW_PAD)
+        pad(f, width, height);
+    else if (rule->fit == LLM_FIT_CROP)
+        crop(f, rule->size, width, height);
+    f->nx = f->width / rule->patch;
+    f->ny = f->height / rule->patch;
+    f->n_rows = rule->first + f->nx * f->ny;
+    if (f->nx % rule->block || f->ny % rule->block)
+        return ggl_fail(
+            err, GGL_USAGE, "%s: %lld x %lld patches, which are no blocks of %lld x %lld", name,
+            (long long)f->nx, (long long)f->ny, (long long)rule->block, (long long)rule->block);
+    return GGL_OK;
+}
