@@ -195,6 +195,7 @@ static ggl_status open_with(llm_context *c, const char *path, const llm_open_par
                     .n_threads_batch = p->n_threads_batch,
                     .f16_as_bf16 = p->f16_as_bf16},
         .placement = placement_of(p),
+        .mmproj = p->mmproj,
         .pooling = p->pooling,
         .adapter = p->adapter,
         .n_adapters = p->n_adapters,

@@ -197,6 +197,26 @@ static ggl_status choose_outputs(llm_context *c, const llm_opening *o, ggl_error
     return GGL_OK;
 }
 
+/* Opens the eye, whose rows the session reads. */
+static ggl_status open_eye(llm_context *c, const llm_opening *o, ggl_error *err) {
+    llm_loading l = o->loading;
+    if (!o->mmproj || c->eye)
+        return GGL_OK;
+    if (!c->tokenizer)
+        return ggl_fail(
+            err, GGL_UNSUPPORTED,
+            "pictures stand in a text, which needs a tokenizer, and the model has none");
+    l.path = o->mmproj;
+    l.type = NULL;
+    l.model.arch_path = NULL;
+    l.model.override = NULL;
+    l.model.n_override = 0;
+    const ggl_status st = llm_eye_open(&c->eye, &l, err);
+    if (st == GGL_OK)
+        llm_model_set_marks(c->model, llm_eye_marks(c->eye));
+    return st;
+}
+
 static ggl_status open_session(llm_context *c, const llm_opening *o, ggl_error *err) {
     llm_session_params *sp = &c->session_params;
     const int64_t n_rows = llm_guessing_n_max(&o->guessing) + 1;
@@ -212,8 +232,11 @@ static ggl_status open_session(llm_context *c, const llm_opening *o, ggl_error *
     ggl_status st = keep_repack_cache(c, err);
     if (st == GGL_OK)
         st = choose_outputs(c, o, err);
+    if (st == GGL_OK)
+        st = open_eye(c, o, err);
     if (st != GGL_OK)
         return st;
+    sp->media = c->eye ? llm_eye_media(c->eye) : NULL;
     st = o->n_kept_slots < 0 ? make_cheap_session(c, o, err)
                              : make_session(c, o, o->n_kept_slots, err);
     c->misused = st == GGL_USAGE || st == GGL_NOT_FOUND;
@@ -244,6 +267,8 @@ static ggl_status open_weights(llm_context *c, const llm_opening *o, ggl_error *
             llm_placement_advice(c->placement, c->model, sp, st, advice, sizeof advice));
     (void)o;
     sp->n_ctx = llm_session_n_ctx(c->session);
+    if (st == GGL_OK && c->eye)
+        st = llm_eye_start(c->eye, sp, llm_session_n_given(c->session), err);
     if (st == GGL_OK && llm_arch_reads_rows(llm_model_arch(c->model)))
         st = llm_stages_before(&c->stages, c->model, sp, c->session, err);
     sp->progress = NULL; /* of another one, with other scales of adapters */
@@ -297,6 +322,8 @@ ggl_status llm_context_open(llm_context *c, const llm_opening *o, llm_opened unt
 static void close_model(llm_context *c) {
     llm_vocab_free(c->vocab);
     llm_chat_free(c->chat);
+    llm_eye_close(c->eye);
+    c->eye = NULL;
     llm_model_free(c->model);
     c->vocab = NULL;
     c->tokenizer = NULL;
@@ -314,6 +341,7 @@ static void close_session(llm_context *c) {
     llm_guessing_close(c->guessing); /* it listens to the session */
     llm_stages_free(c->stages);
     llm_session_free(c->session);
+    llm_eye_stop(c->eye);
     c->stages = NULL;
     c->generator = NULL;
     c->sampler = NULL;

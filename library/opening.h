@@ -29,6 +29,7 @@ typedef struct llm_opening {
     bool no_chat;      /* no template is opened */
     bool no_tokenizer; /* nor a tokenizer */
     ggl_backend_params backend;
+    const char *mmproj; /* as llm_open_params */
     llm_placement_choice placement;
     /* Without the members for backends, adapters and `cancelled`. n_ctx 0: as much as fits. n_rows is a minimum */
     llm_session_params session;

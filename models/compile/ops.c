@@ -513,7 +513,11 @@ static arch_value call_concat(args *a) {
 static arch_value size_of_file(arch_eval *ev, const arch_value *name, int64_t dim) {
     char text[ARCH_MAX_NAME * 2], none[sizeof text + 64];
     snprintf(text, sizeof text, "%.*s", (int)name->str.n, name->str.s);
-    llm_arch_tensor t = {.name = text, .optional = true, .is_asked = true, .n_dims = 1, .ne = {ev->n_vocab, 1, 1, 1}};
+    llm_arch_tensor t = {.name = text,
+                         .optional = true,
+                         .is_asked = true,
+                         .n_dims = 1,
+                         .ne = {ev->n_vocab, 1, 1, 1}};
     if (ev->src->find_tensor(ev->src->ctx, &t))
         return llm_arch_number(dim < t.n_dims ? (double)t.ne[dim] : 1);
     snprintf(none, sizeof none, "tensor %s is missing in %s", text, ev->src->name);

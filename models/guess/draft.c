@@ -191,7 +191,7 @@ static bool run(draft *d, const int32_t *id, int64_t n) {
     if (st != GGL_OK)
         return fail(d, st, &err);
     for (int64_t i = d->n_held; i < n; i++)
-        if (id[i] >= d->n_vocab) /* a token that only the other model has */
+        if (id[i] < 0 || id[i] >= d->n_vocab) /* a token or row that only the other model has */
             return false;
     st = eval_all(d, id, d->n_held, n, &err);
     if (st == GGL_OK && d->has_states) {

@@ -1,6 +1,7 @@
 /* Rows that stand for tokens, by their ids. */
 #include "llm/internal/media.h"
 
+#include <pthread.h>
 #include <string.h>
 
 #include "ggl/internal/alloc.h"
@@ -14,6 +15,7 @@ typedef struct entry {
 } entry;
 
 struct llm_media {
+    pthread_mutex_t lock;
     entry *entry; /* [n], by falling first: ids do not overlap */
     size_t n, cap;
     size_t most_bytes, free_bytes; /* of rows that nobody holds: allowed, and there */
@@ -24,14 +26,17 @@ ggl_status llm_media_new(llm_media **out, size_t most_bytes, ggl_error *err) {
     if (!(*out = ggl_calloc(1, sizeof **out)))
         return ggl_fail(err, GGL_NOMEM, "out of memory for a table of rows");
     (*out)->most_bytes = most_bytes;
+    pthread_mutex_init(&(*out)->lock, NULL);
     return GGL_OK;
 }
 
 void llm_media_free(llm_media *m) {
-    for (size_t i = 0; m && i < m->n; i++)
+    if (!m)
+        return;
+    for (size_t i = 0; i < m->n; i++)
         ggl_free((void *)m->entry[i].rows.row);
-    if (m)
-        ggl_free(m->entry);
+    pthread_mutex_destroy(&m->lock);
+    ggl_free(m->entry);
     ggl_free(m);
 }
 
@@ -54,7 +59,7 @@ static size_t count_above(const llm_media *m, int32_t id) {
 }
 
 static entry *find_id(const llm_media *m, int32_t id) {
-    const size_t n = m ? count_above(m, id) : 0;
+    const size_t n = count_above(m, id);
     entry *e = n > 0 ? &m->entry[n - 1] : NULL;
     return e && (int64_t)e->first - id < e->rows.n ? e : NULL;
 }
@@ -104,7 +109,7 @@ static int32_t free_ids(const llm_media *m, const uint8_t id[LLM_MEDIA_ID], int6
     return 0;
 }
 
-bool llm_media_find(llm_media *m, const uint8_t id[LLM_MEDIA_ID], int32_t *first, int64_t *n) {
+static bool find(llm_media *m, const uint8_t id[LLM_MEDIA_ID], int32_t *first, int64_t *n) {
     entry *e = find_digest(m, id);
     if (!e)
         return false;
@@ -114,10 +119,17 @@ bool llm_media_find(llm_media *m, const uint8_t id[LLM_MEDIA_ID], int32_t *first
     return true;
 }
 
-ggl_status llm_media_add(llm_media *m, const uint8_t id[LLM_MEDIA_ID], const llm_media_rows *rows,
-                         int32_t *first, ggl_error *err) {
+bool llm_media_find(llm_media *m, const uint8_t id[LLM_MEDIA_ID], int32_t *first, int64_t *n) {
+    pthread_mutex_lock(&m->lock);
+    const bool found = find(m, id, first, n);
+    pthread_mutex_unlock(&m->lock);
+    return found;
+}
+
+static ggl_status add(llm_media *m, const uint8_t id[LLM_MEDIA_ID], const llm_media_rows *rows,
+                      int32_t *first, ggl_error *err) {
     int64_t n;
-    if (llm_media_find(m, id, first, &n))
+    if (find(m, id, first, &n))
         return GGL_OK;
     if (rows->n < 1 || rows->n > 1 << 24 || rows->n_row < 1 || rows->n_row > 1 << 24)
         return ggl_fail(err, GGL_LIMIT, "%lld rows of %lld numbers cannot stand for tokens",
@@ -149,23 +161,40 @@ ggl_status llm_media_add(llm_media *m, const uint8_t id[LLM_MEDIA_ID], const llm
     return GGL_OK;
 }
 
+ggl_status llm_media_add(llm_media *m, const uint8_t id[LLM_MEDIA_ID], const llm_media_rows *rows,
+                         int32_t *first, ggl_error *err) {
+    pthread_mutex_lock(&m->lock);
+    const ggl_status st = add(m, id, rows, first, err);
+    pthread_mutex_unlock(&m->lock);
+    return st;
+}
+
 void llm_media_release(llm_media *m, int32_t first) {
-    entry *e = m ? find_id(m, first) : NULL;
-    if (!e || e->n_held == 0 || --e->n_held > 0)
+    if (!m)
         return;
-    m->free_bytes += bytes_of(e);
-    drop(m);
+    pthread_mutex_lock(&m->lock);
+    entry *e = find_id(m, first);
+    if (e && e->n_held > 0 && --e->n_held == 0) {
+        m->free_bytes += bytes_of(e);
+        drop(m);
+    }
+    pthread_mutex_unlock(&m->lock);
 }
 
 bool llm_media_get(const llm_media *m, int32_t id, llm_media_row *out) {
-    const entry *e = find_id(m, id);
-    if (!e)
+    if (!m)
         return false;
-    const llm_media_rows *r = &e->rows;
-    const int64_t i = (int64_t)e->first - id;
-    *out = (llm_media_row){
-        .row = r->row + i * r->n_row, .n_row = r->n_row, .i = i, .n = r->n, .n_pos = r->n_pos};
-    for (int k = 0; k < 3; k++)
-        out->place[k] = r->place ? r->place[i * 3 + k] : (int32_t)i;
-    return true;
+    pthread_mutex_t *lock = &((llm_media *)m)->lock; /* what others see does not change */
+    pthread_mutex_lock(lock);
+    const entry *e = find_id(m, id);
+    if (e) {
+        const llm_media_rows *r = &e->rows;
+        const int64_t i = (int64_t)e->first - id;
+        *out = (llm_media_row){
+            .row = r->row + i * r->n_row, .n_row = r->n_row, .i = i, .n = r->n, .n_pos = r->n_pos};
+        for (int k = 0; k < 3; k++)
+            out->place[k] = r->place ? r->place[i * 3 + k] : (int32_t)i;
+    }
+    pthread_mutex_unlock(lock);
+    return e != NULL;
 }

@@ -253,6 +253,12 @@ int64_t llm_model_file_n_ctx(const ggl_gguf *file) {
     return found && n >= 1 && n <= 0x1p53 && n == floor(n) ? (int64_t)n : 0;
 }
 
+void llm_model_set_marks(llm_model *m, const llm_marks *marks) {
+    llm_tokenizer *t = atomic_load(&m->tokenizer);
+    if (t)
+        llm_tokenizer_set_marks(t, marks);
+}
+
 ggl_status llm_model_tokenizer(llm_model *m, const llm_tokenizer **out, ggl_error *err) {
     llm_tokenizer *made = NULL, *there = atomic_load(&m->tokenizer);
     *out = NULL;

@@ -381,6 +381,28 @@ static ggl_status tokenize_parts(const llm_tokenizer *t, const char *text, size_
     return s;
 }
 
+/* Tokenizes what stands between marks, and what these stand for. */
+static ggl_status tokenize_marked(const llm_tokenizer *t, const char *text, size_t n, bool control,
+                                  llm_tokens *out, ggl_error *err) {
+    const llm_marks *m = control ? t->marks : NULL;
+    size_t from = 0, at = 0, size;
+    ggl_status s = GGL_OK;
+    while (s == GGL_OK && m && m->find(m->ctx, text, n, &at, &size)) {
+        if (at > from)
+            s = tokenize_parts(t, text + from, at - from, control, out, err);
+        if (s == GGL_OK)
+            s = m->append(m->ctx, t, text + at, out, err);
+        from = at += size;
+    }
+    return s == GGL_OK && (n > from || from == 0)
+               ? tokenize_parts(t, text + from, n - from, control, out, err)
+               : s;
+}
+
+void llm_tokenizer_set_marks(llm_tokenizer *t, const llm_marks *marks) {
+    t->marks = marks;
+}
+
 ggl_status llm_tokenize(const llm_tokenizer *t, const char *text, size_t n, unsigned flags,
                         llm_tokens *out, ggl_error *err) {
     const bool control = flags & LLM_TOKENIZE_SPECIAL;
@@ -388,7 +410,7 @@ ggl_status llm_tokenize(const llm_tokenizer *t, const char *text, size_t n, unsi
     if ((flags & LLM_TOKENIZE_BOS) && t->add_bos && t->bos >= 0)
         s = llm_tokens_append(out, t->bos, err);
     if (s == GGL_OK)
-        s = tokenize_parts(t, text, n, control, out, err);
+        s = tokenize_marked(t, text, n, control, out, err);
     if (s == GGL_OK && (flags & LLM_TOKENIZE_BOS) && t->add_eos && t->eos >= 0)
         s = llm_tokens_append(out, t->eos, err);
     return s;

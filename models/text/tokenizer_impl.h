@@ -44,7 +44,8 @@ extern const llm_tokenizer_kind llm_tokenizer_spm, llm_tokenizer_bpe, llm_tokeni
 
 struct llm_tokenizer {
     const llm_tokenizer_kind *kind;
-    void *state; /* the kind's own */
+    const llm_marks *marks; /* NULL: none */
+    void *state;            /* the kind's own */
     ggl_arena arena;
     int32_t n_vocab;
     ggl_str *piece;            /* [n_vocab], spelled as in the file */
@@ -73,7 +74,6 @@ int32_t llm_spellings_find(const ggl_index *x, const ggl_str *strings, const cha
  * absent. */
 GGL_NODISCARD ggl_status llm_tokenizer_flag(const ggl_gguf *file, const char *key, bool *out,
                                             ggl_error *err);
-ggl_status llm_tokens_append(llm_tokens *out, int32_t id, ggl_error *err);
 /* Returns the length of the valid UTF-8 character at s[0..n), n > 0, or 1 for an invalid byte. */
 size_t llm_utf8_length(const char *s, size_t n);
 

@@ -280,6 +280,22 @@ static chat_next do_read(chat *c, const char *argument, size_t *keep) {
     return CHAT_READ;
 }
 
+static chat_next do_image(chat *c, const char *argument, size_t *keep) {
+    char mark[LLM_IMAGE_MARK];
+    ggl_error err = {0};
+    (void)keep;
+    if (!*argument)
+        return wants("image", "FILE");
+    char *path = path_of(argument);
+    const ggl_status st = path ? llm_see(c->ctx, &(llm_image){.path = path}, mark, &err) : GGL_OK;
+    if (path && st != GGL_OK)
+        (void)tool_error(TOOL, 0, "%s", err.msg);
+    else if (path && chat_text_add(&c->attached, mark, strlen(mark)))
+        chat_say(c, "(%s will precede your next message)", path);
+    free(path);
+    return CHAT_READ;
+}
+
 /* --- settings --------------------------------------------------------------------------------- */
 
 /* Prints a setting, or all of them. */
@@ -385,6 +401,7 @@ static const command commands[] = {
     {"save", "FILE", "save the conversation as JSON", do_save, true},
     {"load", "FILE", "go on with a saved one", do_load, true},
     {"read", "FILE", "put a text file before your next message", do_read, true},
+    {"image", "FILE", "show a picture before your next message", do_image, true},
     {"tool", "RESULT", "answer with the result of a tool that was called", do_tool, false},
     {"show", "", "print the conversation", do_show, false},
     {"stats", "", "speed and size", do_stats, false},

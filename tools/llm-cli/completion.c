@@ -64,7 +64,9 @@ static void note_shift(completion *c) {
 
 static void on_logits(void *user, int64_t i, const float *logits) {
     completion *c = user;
-    (void)i;
+    const llm_tokens *prompt = c->s->prompt;
+    if ((size_t)i < prompt->n && prompt->id[i] < 0) /* a row of a picture: no token follows it */
+        return;
     npy_row(&c->logits, logits, llm_context_n_vocab(c->s->ctx));
 }
 
@@ -127,7 +129,10 @@ static ggl_status begin(completion *c, ggl_error *err) {
 static int64_t n_rows(const completion *c) {
     const bool is_read =
         llm_session_reads_text(llm_opened_session(c->s->ctx)) && !c->s->generation->p.read;
-    return is_read ? 1 : (int64_t)c->s->prompt->n;
+    int64_t n = 0;
+    for (size_t i = 0; i < c->s->prompt->n; i++)
+        n += c->s->prompt->id[i] >= 0;
+    return is_read ? 1 : n;
 }
 
 static int run_prompt(completion *c) {

@@ -10,6 +10,7 @@
 #include "chat.h"
 #include "completion.h"
 #include "diffusion.h"
+#include "images.h"
 #include "common/cache_types.h"
 #include "common/fit_context.h"
 #include "common/input.h"
@@ -99,9 +100,10 @@ static char *prompt_text(cli *c, size_t *n, int *code) {
     return text;
 }
 
-/* Reads the prompt into ids. */
+static int tokenize_prompt(cli *c);
+
+/* Reads the prompt, into ids unless pictures have to be looked at before. */
 static int read_prompt(cli *c) {
-    ggl_error err = {0};
     if (c->o.encode_tokens) {
         const int bad = tool_read_ids(TOOL, "--encode-tokens", c->o.encode_tokens, &c->encoded.id,
                                       &c->encoded.n);
@@ -126,6 +128,11 @@ static int read_prompt(cli *c) {
     c->t_begin += process_seconds() - t; /* a pipe may keep us waiting, which is not loading */
     if (!c->text)
         return code;
+    return c->o.image.n > 0 ? -1 : tokenize_prompt(c);
+}
+
+static int tokenize_prompt(cli *c) {
+    ggl_error err = {0};
     if (c->converses || c->o.chat.interactive)
         return -1;
     if (diffusion_is(c->ctx)) {
@@ -205,6 +212,7 @@ static int set_opening(cli *c) {
                     .n_threads_batch = (int)o->n_threads_batch,
                     .mask = o->mask,
                     .f16_as_bf16 = o->f16_as_bf16},
+        .mmproj = o->mmproj,
         .placement = placement_choice(TOOL, &o->placement),
         .session = session_params(o),
         .guessing = speculate_choice(TOOL, &o->speculate),
@@ -354,6 +362,14 @@ static int check_use(const cli *c) {
                                 "sound, and writes no texts"
                               : "the model writes no texts: it makes vectors or scores of them "
                                 "(llm-embed, llm-server)");
+    if (c->o.image.n > 0 && !c->o.mmproj && !c->o.plan)
+        return tool_error(TOOL, 2,
+                          "--image needs the model's eye: --mmproj FILE, the file beside the "
+                          "model's that is mostly named mmproj-*.gguf");
+    const char *unseen = c->o.tokens ? "--tokens" : diffusion_is(c->ctx) ? "diffusion" : NULL;
+    if (c->o.image.n > 0 && (unseen || c->o.no_special))
+        return tool_error(TOOL, 2, "--image and %s cannot be used together",
+                          unseen ? unseen : "--no-parse-special");
     if ((c->o.encode_tokens || c->o.answer_begin) && !llm_arch_reads_text(arch))
         return tool_error(TOOL, 2,
                           "%s is for models that read a text and write another, and this one "
@@ -418,6 +434,12 @@ static int run(cli *c) {
     progress_end();
     if (code < 0)
         code = open_weights(c);
+    if (code >= 0)
+        return code;
+    if (c->o.image.n > 0)
+        code = images_show(c->ctx, &c->o.image, &c->text, &c->text_size);
+    if (c->o.image.n > 0 && code < 0)
+        code = tokenize_prompt(c);
     if (code >= 0)
         return code;
     set_facts(c);
@@ -512,6 +534,7 @@ static int check_paths(const cli_options *o) {
         {"--trace", placement_trace(&o->placement), .written = true},
         {"--repack-cache", cache, .written = true, .optional = true},
         {"--draft", o->speculate.draft, .needed = true, .model = true},
+        {"--mmproj", o->mmproj, .needed = true, .model = true},
         {"--prompt-cache", o->saved_prompt.path, .written = !o->saved_prompt.read_only},
     };
     return tool_check_paths(TOOL, paths, sizeof paths / sizeof *paths);

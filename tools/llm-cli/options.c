@@ -105,6 +105,12 @@ static int parse(cli_options *o, int argc, char **argv, bool only_settings) {
          .help = "the text to continue (default: standard input, if it is piped)"},
         {"-f --file", ARG_STRING, &o->prompt_file, .value = "FILE",
          .help = "read the prompt from FILE; one newline at its end is left out"},
+        {"-mm --mmproj", ARG_STRING, &o->mmproj, .value = "FILE",
+         .help = "the eye of a model that sees: the file beside its own, mostly named "
+                 "mmproj-*.gguf"},
+        {"--image", ARG_LIST, &o->image, .value = "FILE",
+         .help = "show a picture: where the prompt has <__media__>, else before it; repeatable. "
+                 "In a conversation: /image FILE"},
         {"--tokens", ARG_STRING, &o->tokens, .value = "IDS",
          .help = "the prompt as ids: 1,2,3; no BOS is added"},
         {"--encode-tokens", ARG_STRING, &o->encode_tokens, .value = "IDS",
@@ -322,6 +328,7 @@ int cli_options_read(cli_options *o, int argc, char **argv) {
 }
 
 void cli_options_fini(cli_options *o) {
+    args_list_fini(&o->image);
     sampling_options_fini(&o->sampling);
     args_list_fini(&o->stops.reverse);
     args_list_fini(&o->stops.stop);

@@ -21,6 +21,8 @@ typedef struct cli_options {
     tool_adapters adapters;
     hub_options hub;
     int type; /* --type */
+    const char *mmproj;
+    arg_list image;
     const char *model, *prompt, *prompt_file, *tokens, *encode_tokens, *answer_begin, *logits,
         *arch, *mask, *cpu_mask, *repack_cache, *plan; /* plan: NULL, "", or "nodes" */
     int64_t n_predict, n_ctx, n_keep, n_batch, n_ubatch, n_threads, n_threads_batch, priority;

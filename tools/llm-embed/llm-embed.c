@@ -8,6 +8,7 @@
 #include "common/cache_types.h"
 #include "common/load.h"
 #include "common/open_context.h"
+#include "common/npy.h"
 #include "common/paths.h"
 #include "common/max_sim.h"
 #include "common/process.h"
@@ -62,6 +63,7 @@ static int open_model(job *j) {
                                            .n_threads_batch = (int)o->n_threads,
                                            .mask = o->mask,
                                            .f16_as_bf16 = o->f16_as_bf16},
+                               .mmproj = o->mmproj,
                                .placement = placement_choice(TOOL, &o->placement),
                                .session = llm_session_default(),
                                .pooling = embed_options_pooling(o),
@@ -70,8 +72,9 @@ static int open_model(job *j) {
                                .cancelled = process_is_stopped,
                                .ctx = (void *)(uintptr_t)TOOL};
     llm_session_params *sp = &j->opening.session;
-    sp->embeddings = true;
-    sp->only = "embedding"; /* of a reranker, the library computes its scores alone */
+    sp->embeddings = !o->image;
+    sp->only =
+        o->image ? NULL : "embedding"; /* of a reranker, the library computes its scores alone */
     sp->n_ubatch = o->n_ubatch;
     sp->n_rows = o->n_ubatch < ROWS ? o->n_ubatch : ROWS;
     sp->progress = progress_share;
@@ -290,6 +293,8 @@ static int check_paths(const options *o) {
         {"-f", o->file, .needed = true},
         {"--arch", o->arch, .needed = true, .or_name = true},
         {"-o", o->out, .written = true},
+        {"--mmproj", o->mmproj, .needed = true, .model = true},
+        {"--image", o->image, .needed = true},
         {"--trace", placement_trace(&o->placement), .written = true},
     };
     return tool_check_paths(TOOL, paths, sizeof paths / sizeof *paths);
@@ -332,8 +337,35 @@ static int prepare(job *j) {
     return code < 0 ? check_pooling(j) : code;
 }
 
+/* --dump: a step of looking at a picture. */
+static int dump(job *j) {
+    ggl_error err = {0};
+    float *value = NULL;
+    size_t n[3] = {0, 0, 1};
+    npy_writer w = {0};
+    const llm_image image = {.path = j->o.image};
+    const bool pixels = j->o.dump == DUMP_PIXELS;
+    ggl_status st = pixels ? llm_image_pixels(j->ctx, &image, &value, &n[0], &n[1], &err)
+                           : llm_image_rows(j->ctx, &image, &value, &n[0], &n[1], &err);
+    if (pixels)
+        n[2] = 3;
+    const int64_t shape[3] = {(int64_t)n[0], (int64_t)n[1], (int64_t)n[2]};
+    if (st == GGL_OK)
+        st = npy_open_shape(&w, j->o.out, shape, pixels ? 3 : 2, &err);
+    if (st == GGL_OK)
+        npy_row(&w, value, (int64_t)(n[0] * n[1] * n[2]));
+    if (st == GGL_OK)
+        st = npy_close(&w, &err);
+    ggl_free(value);
+    if (process_stopped)
+        return process_stop_code();
+    return st == GGL_OK ? 0 : tool_error(TOOL, 1, "%s", err.msg);
+}
+
 static int run(job *j) {
     int code = prepare(j);
+    if (code < 0 && j->o.image)
+        return dump(j);
     if (code < 0)
         code = batch_init(&j->batch, j->ctx, llm_opened_tokenizer(j->ctx), &j->o);
     if (code < 0 && j->o.query.n > 0)

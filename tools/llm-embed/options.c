@@ -88,9 +88,29 @@ static int check_output(options *o) {
     return -1;
 }
 
+/* A picture is looked at, and no text is read. */
+static int check_image(const options *o) {
+    const char *lacks = !o->image              ? "--image FILE"
+                        : !o->mmproj           ? "--mmproj FILE, the model's eye"
+                        : o->dump == DUMP_NONE ? "--dump pixels or rows"
+                        : !o->out              ? "-o FILE.npy"
+                                               : NULL;
+    if (lacks)
+        return tool_error(TOOL, 2, "%s needs %s",
+                          o->image  ? "--image"
+                          : o->dump ? "--dump"
+                                    : "--mmproj",
+                          lacks);
+    if (o->text.n + o->tokens.n > 0 || o->file || o->rerank || o->query.n > 0)
+        return tool_error(TOOL, 2, "--image and texts cannot be used together");
+    return -1;
+}
+
 static int check(options *o) {
     if (tool_hub_only_lists(&o->hub))
         return -1;
+    if (o->image || o->mmproj || o->dump)
+        return check_image(o);
     int code = check_texts(o);
     if (code < 0)
         code = check_rerank(o);
@@ -98,6 +118,7 @@ static int check(options *o) {
 }
 
 int embed_options_read(options *o, int argc, char **argv) {
+    static const char *const dumps[] = {"none", "pixels", "rows", NULL};
     static const char *const formats[] = {"jsonl", "npy", "table", NULL};
     *o = (options){.n_batch = 2048, .n_ubatch = 512};
     const arg_option table[] = {
@@ -129,6 +150,13 @@ int embed_options_read(options *o, int argc, char **argv) {
          .help = "rank the lines by the scores of a reranker"},
         {"--truncate", ARG_FLAG, &o->truncate,
          .help = "cut lines that are longer than the context (default: an error)"},
+        {"-mm --mmproj", ARG_STRING, &o->mmproj, .value = "FILE",
+         .help = "the eye of a model that sees: the file beside its own, mostly named "
+                 "mmproj-*.gguf"},
+        {"--image", ARG_STRING, &o->image, .value = "FILE", .help = "look at a picture: --dump"},
+        {"--dump", ARG_CHOICE, &o->dump, .value = "WHAT", .choices = dumps,
+         .help = "write a step of looking at the picture to -o FILE.npy: pixels, as the eye sees "
+                 "them, or rows, which the eye makes for the text model"},
         {NULL, .help = "vectors"},
         {"--pooling", ARG_CHOICE, &o->pooling, .value = "KIND", .choices = poolings,
          .given = &o->pooling_given,

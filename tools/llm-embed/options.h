@@ -11,6 +11,7 @@
 
 #define TOOL "llm-embed"
 
+enum { DUMP_NONE, DUMP_PIXELS, DUMP_ROWS };
 enum { FORMAT_JSONL, FORMAT_NPY, FORMAT_TABLE };
 
 typedef struct options {
@@ -19,6 +20,8 @@ typedef struct options {
     tool_adapters adapters;
     hub_options hub;
     int type; /* --type */
+    const char *mmproj, *image;
+    int dump; /* one of DUMP_* */
     const char *model, *arch, *mask, *file, *prompt_name, *task, *rerank, *out;
     arg_list text, tokens, query;
     placement_options placement;

@@ -146,6 +146,8 @@ typedef struct llm_open_params {
     size_t n_override;
     bool
         guess_always; /* use all guesses, also where they are measured to make generating slower; for measurements */
+    /* The file of an eye, which makes rows of pictures for this model (mostly named mmproj-*.gguf): see llm_see. NULL: none. */
+    const char *mmproj;
 } llm_open_params;
 
 /* Opens a model and makes it ready to run. path: a GGUF file, a Hugging Face folder (config.json,
@@ -506,6 +508,41 @@ enum {
     LLM_READ_SPECIAL = 2, /* llm_encode: text that spells a special token becomes that token */
     LLM_SHOW_SPECIAL = 4  /* llm_decode: write special tokens, too */
 };
+
+/* A picture: the path of its file ("-": standard input), or the n bytes of one, with a name for messages. PPM and BMP are always read; PNG, JPEG and
+ * WebP if the library was built for them. This struct stays as it is. */
+typedef struct llm_image {
+    const char *path; /* NULL: data */
+    const void *data; /* NULL: path */
+    size_t n;
+    const char *name; /* of data; NULL: "the picture" */
+} llm_image;
+
+enum { LLM_IMAGE_MARK = 77 }; /* bytes of a picture's mark, with its NUL */
+
+/* True if the model was opened with an eye (llm_open_params.mmproj). */
+GGL_API bool llm_context_sees(const llm_context *c);
+/* Shows a picture to the model: *mark becomes a text that stands for it wherever special tokens are read, in a prompt (llm_generate) or a message
+ * (llm_reply), so
+ *
+ *     char mark[LLM_IMAGE_MARK], text[256];
+ *     st = llm_see(c, &(llm_image){.path = "cat.jpg"}, mark, &err);
+ *     snprintf(text, sizeof text, "%s What is in this picture?", mark);
+ *     st = llm_reply(c, &(llm_message){"user", text}, 1, NULL, each, user, &err);
+ *
+ * asks about it. The eye looks once; the same picture has the same mark, and costs nothing again. What it saw is kept until llm_unsee, and then as
+ * long as there is room (256 MiB). GGL_UNSUPPORTED: the model has no eye, or this kind of picture is not read; GGL_LIMIT: it is too
+ * large, or has a shape that the eye does not see; GGL_FORMAT: it is damaged; GGL_IO, GGL_NOMEM, GGL_DEVICE, GGL_CANCELLED. */
+GGL_API GGL_NODISCARD ggl_status llm_see(llm_context *c, const llm_image *image,
+                                         char mark[LLM_IMAGE_MARK], ggl_error *err);
+GGL_API void llm_unsee(llm_context *c, const char *mark);
+/* The steps of it: the pixels that the eye sees, [*height][*width][3] of red, green and blue, normalised; and the rows that it makes of them,
+ * [*n][*n_row]. To be freed by ggl_free. Statuses of llm_see. */
+GGL_API GGL_NODISCARD ggl_status llm_image_pixels(llm_context *c, const llm_image *image,
+                                                  float **pixel, size_t *height, size_t *width,
+                                                  ggl_error *err);
+GGL_API GGL_NODISCARD ggl_status llm_image_rows(llm_context *c, const llm_image *image, float **row,
+                                                size_t *n, size_t *n_row, ggl_error *err);
 
 /* Turns n bytes of text into tokens. The caller frees *id by ggl_free. GGL_UNSUPPORTED: the
  * model's tokenizer is unknown; GGL_LIMIT, GGL_NOMEM. */

@@ -2,7 +2,8 @@
  * (llm_session_params.media). A text names a row by a token id below 0, so whatever handles tokens handles rows: prompts, slots and
  * prefixes that are shared. Rows of equal contents have the same ids, which depend on the contents alone, as far as two do not collide in 31 bits.
  *
- * Threads: only the one that runs the session may use the table. */
+ * Threads: any number may use a table at the same time. A row that llm_media_get has found is there as long as somebody holds its picture, or
+ * the thread that runs the session does nothing else. */
 #ifndef LLM_MEDIA_H
 #define LLM_MEDIA_H
 

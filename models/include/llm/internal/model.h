@@ -70,6 +70,8 @@ GGL_NODISCARD ggl_status llm_model_rows(const llm_model *m,
  * this at once; all get the same one. */
 GGL_NODISCARD ggl_status llm_model_tokenizer(llm_model *m, const llm_tokenizer **out,
                                              ggl_error *err);
+/* Marks of texts that its tokenizer reads (llm_tokenizer_set_marks), if that was made. */
+void llm_model_set_marks(llm_model *m, const llm_marks *marks);
 
 #ifdef __cplusplus
 }

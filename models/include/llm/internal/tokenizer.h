@@ -40,6 +40,22 @@ GGL_NODISCARD ggl_status llm_tokenizer_new(llm_tokenizer **out, const ggl_gguf *
                                            ggl_error *err);
 void llm_tokenizer_free(llm_tokenizer *t);
 
+/* Appends one token. GGL_NOMEM. */
+GGL_NODISCARD ggl_status llm_tokens_append(llm_tokens *out, int32_t id, ggl_error *err);
+
+/* Marks in a text stand for other tokens, such as the rows of a picture, where special tokens are read (LLM_TOKENIZE_SPECIAL). The text
+ * between two marks is tokenized alone. */
+typedef struct llm_marks {
+    /* Finds the first mark in text[*at .. n), and sets *at and *size to where it is; false: there is none. */
+    bool (*find)(void *ctx, const char *text, size_t n, size_t *at, size_t *size);
+    /* Appends what the mark stands for. */
+    ggl_status (*append)(void *ctx, const llm_tokenizer *t, const char *mark, llm_tokens *out,
+                         ggl_error *err);
+    void *ctx;
+} llm_marks;
+/* Call before the tokenizer is used; marks is borrowed. NULL: none. */
+void llm_tokenizer_set_marks(llm_tokenizer *t, const llm_marks *marks);
+
 /* Appends the ids of text[0..n) to *out, in nearly linear time. The text need not be valid
  * UTF-8: depending on the kind, stray bytes become byte tokens, U+FFFD or nothing. Thread-safe:
  * does not change the tokenizer. Fails with GGL_NOMEM or GGL_LIMIT (more than 2^30 - 1 bytes). */

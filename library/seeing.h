@@ -1,0 +1,28 @@
+/* Pictures that a model sees: a second file, its eye, makes rows of them, which stand for tokens of the text model. */
+#ifndef LIBRARY_SEEING_H
+#define LIBRARY_SEEING_H
+
+#include "llm/internal/media.h"
+#include "llm/internal/stage_rows.h"
+#include "llm/internal/tokenizer.h"
+#include "llm/llm.h"
+#include "loading.h"
+
+typedef struct llm_eye llm_eye;
+
+/* Opens the file of an eye. GGL_UNSUPPORTED: it makes no rows of pictures; else as llm_open. */
+ggl_status llm_eye_open(llm_eye **out, const llm_loading *l, ggl_error *err);
+void llm_eye_close(llm_eye *e); /* NULL is fine */
+/* Where its rows are kept. */
+const llm_media *llm_eye_media(const llm_eye *e);
+/* Makes its stages, which run on the backends of p. n_given: numbers of a row that the text model takes. GGL_FORMAT: the eye's rows have
+ * others; else as llm_stages_new. */
+ggl_status llm_eye_start(llm_eye *e, const llm_session_params *p, int64_t n_given, ggl_error *err);
+
+/* Frees the stages, whose backends are closed next; the rows that there are stay. NULL is fine. */
+void llm_eye_stop(llm_eye *e);
+
+/* What stands for a picture in a text: its mark becomes the texts around it, and its rows. GGL_USAGE: the picture is not there. */
+const llm_marks *llm_eye_marks(const llm_eye *e);
+
+#endif

@@ -1,0 +1,73 @@
+#include "images.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/process.h"
+#include "common/progress.h"
+
+#define TOOL "llm-cli"
+
+static const char place[] = "<__media__>"; /* llama.cpp's */
+enum { PLACE = sizeof place - 1, MARK = LLM_IMAGE_MARK - 1 };
+
+static size_t count_places(const char *text, size_t n) {
+    size_t found = 0;
+    for (const char *at = text; (at = memmem(at, n - (size_t)(at - text), place, PLACE));
+         at += PLACE)
+        found++;
+    return found;
+}
+
+/* Shows each picture, and writes the marks one after the other. */
+static int show_all(llm_context *c, const arg_list *image, char *mark) {
+    ggl_error err = {0};
+    for (size_t k = 0; k < image->n; k++) {
+        char one[LLM_IMAGE_MARK];
+        progress_begin(NULL, 0, "looking at %s", image->s[k]);
+        const ggl_status st = llm_see(c, &(llm_image){.path = image->s[k]}, one, &err);
+        progress_end();
+        if (st != GGL_OK)
+            return process_stopped ? process_stop_code() : tool_error(TOOL, 1, "%s", err.msg);
+        memcpy(mark + k * MARK, one, MARK);
+    }
+    return -1;
+}
+
+int images_show(llm_context *c, const arg_list *image, char **text, size_t *n) {
+    const size_t n_places = count_places(*text, *n);
+    if (n_places > image->n)
+        return tool_error(
+            TOOL, 2,
+            "the prompt has %zu times <__media__>, where a picture stands, but --image "
+            "gives %zu",
+            n_places, image->n);
+    char *mark = malloc(image->n * MARK + 1), *all = malloc(image->n * MARK + *n + 1);
+    int code = mark && all ? show_all(c, image, mark) : tool_error(TOOL, 1, "out of memory");
+    if (code >= 0) {
+        free(mark);
+        free(all);
+        return code;
+    }
+    const size_t n_before = (image->n - n_places) * MARK;
+    size_t used = n_before, k = image->n - n_places;
+    memcpy(all, mark, n_before);
+    for (const char *from = *text, *end = *text + *n;;) {
+        const char *at = memmem(from, (size_t)(end - from), place, PLACE);
+        const size_t n_text = (size_t)((at ? at : end) - from);
+        memcpy(all + used, from, n_text);
+        used += n_text;
+        if (!at)
+            break;
+        memcpy(all + used, mark + k++ * MARK, MARK);
+        used += MARK;
+        from = at + PLACE;
+    }
+    all[used] = 0;
+    free(mark);
+    free(*text);
+    *text = all;
+    *n = used;
+    return -1;
+}

@@ -1,0 +1,12 @@
+/* Pictures that the command line names. */
+#ifndef TOOLS_CLI_IMAGES_H
+#define TOOLS_CLI_IMAGES_H
+
+#include "common/args.h"
+#include "llm/llm.h"
+
+/* Shows the pictures to the model, and puts each where the prompt has the next "<__media__>"; those beyond go before it. *text, of *n bytes, is
+ * replaced by one that the caller frees by free(). Returns -1, or an exit code after an error message. */
+int images_show(llm_context *c, const arg_list *image, char **text, size_t *n);
+
+#endif
