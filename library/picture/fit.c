@@ -13,24 +13,31 @@ typedef struct sides {
 
 /* --- fits that follow the picture's own size ------------------------------------------------- */
 
-/* Multiples of `side` that are near the picture's own size; if that makes too many or too few pixels, those that are as near to its shape. */
+static sides multiples(sides x, double side, double (*round)(double x)) {
+    return (sides){round(x.width / side) * side, round(x.height / side) * side};
+}
+
+static double half_up(double x) {
+    return floor(x + 0.5);
+}
+
+/* Multiples of `side` that are near the picture's own size; if that makes too many or too few pixels, those that are as near to its shape.
+ * Where the picture is stretched, halves become even, and a side that is far too short counts as 0 at first, so that there are too few. */
 static sides follow(const llm_arch_picture *rule, sides own, double side) {
-    const double most = (double)rule->most, least = (double)rule->least;
     const bool is_stretched = rule->fit == LLM_FIT_FOLLOW;
-    /* Halves: to the even multiple where the picture is stretched, else up. */
-    sides to = {
-        is_stretched ? nearbyint(own.width / side) * side : floor(own.width / side + 0.5) * side,
-        is_stretched ? nearbyint(own.height / side) * side : floor(own.height / side + 0.5) * side};
-    to = (sides){fmax(to.width, side), fmax(to.height, side)};
+    const double most = (double)rule->most, least = (double)rule->least,
+                 pixels = own.height * own.width;
+    sides to = multiples(own, side, is_stretched ? nearbyint : half_up);
+    if (!is_stretched)
+        to = (sides){fmax(to.width, side), fmax(to.height, side)};
     if (to.width * to.height > most) {
-        const double by = sqrt(own.height * own.width / most);
-        to = (sides){fmax(floor(own.width / by / side) * side, side),
-                     fmax(floor(own.height / by / side) * side, side)};
+        const double by = sqrt(pixels / most);
+        to = multiples((sides){own.width / by, own.height / by}, side, floor);
     } else if (to.width * to.height < least) {
-        const double by = sqrt(least / (own.height * own.width));
-        to = (sides){ceil(own.width * by / side) * side, ceil(own.height * by / side) * side};
+        const double by = sqrt(least / pixels);
+        to = multiples((sides){own.width * by, own.height * by}, side, ceil);
     }
-    return to;
+    return (sides){fmax(to.width, side), fmax(to.height, side)};
 }
 
 /* Smaller, if a side is too long, and up to whole blocks. */

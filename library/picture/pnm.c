@@ -20,11 +20,12 @@ static bool read_number(const picture_source *s, size_t *at, int64_t *to) {
         else
             ++*at;
     }
+    const bool is_apart = *at > begin;
     size_t n_digits = 0;
     *to = 0;
     for (; *at < s->n && s->data[*at] >= '0' && s->data[*at] <= '9' && n_digits < 10; n_digits++)
         *to = *to * 10 + (s->data[(*at)++] - '0');
-    return *at > begin && n_digits > 0 && n_digits < 10;
+    return is_apart && n_digits > 0 && n_digits < 10;
 }
 
 static bool read_header(const picture_source *s, header *h) {

@@ -124,15 +124,18 @@ def resized(a, width, height, how):
 
 
 def followed(rule, width, height):
-    side, round_ = rule["patch"] * rule["block"], round if rule["fit"] == FOLLOW else lambda x: math.floor(x + 0.5)
-    w, h = (max(side, round_(x / side) * side) for x in (width, height))
+    side = rule["patch"] * rule["block"]
+    if rule["fit"] == FOLLOW:
+        w, h = (round(x / side) * side for x in (width, height))
+    else:
+        w, h = (max(side, math.floor(x / side + 0.5) * side) for x in (width, height))
     if w * h > rule["most"]:
         by = math.sqrt(width * height / rule["most"])
         w, h = (max(side, math.floor(x / by / side) * side) for x in (width, height))
     elif w * h < rule["least"]:
         by = math.sqrt(rule["least"] / (width * height))
         w, h = (math.ceil(x * by / side) * side for x in (width, height))
-    return w, h
+    return max(w, side), max(h, side)
 
 
 def seen(rule, a):

@@ -1,0 +1,532 @@
+/* unit.picture: pictures that this code reads by itself, what it refuses, and those that libpng reads. */
+#include "picture/picture.h"
+
+#include "alloc_fail.h"
+#include "picture/prepare.h"
+#include "picture_bytes.h"
+#include "test.h"
+
+static picture_bytes b;
+
+static uint32_t some_byte(int x, int y, int c) {
+    return (uint32_t)(x * 37 + y * 101 + c * 53 + 11) & 0xff;
+}
+
+static const char *words_of(const void *data, size_t n, ggl_status want) {
+    static ggl_error err;
+    llm_picture *p;
+    err = (ggl_error){0};
+    CHECK_INT(llm_picture_read(&p, data, n, "x", NULL, &err), want);
+    CHECK(p == NULL);
+    return err.msg;
+}
+
+/* Reads b, and checks its size. */
+static llm_picture *read_b(int width, int height) {
+    llm_picture *p;
+    ggl_error err = {0};
+    if (!CHECK_OK(llm_picture_read(&p, b.data, b.n, "x", NULL, &err), &err))
+        return NULL;
+    CHECK_INT(p->width, width);
+    CHECK_INT(p->height, height);
+    return p;
+}
+
+static void check_pixels(const llm_picture *p, uint32_t (*want)(int x, int y, int c)) {
+    int64_t n_wrong = 0;
+    for (int y = 0; y < p->height; y++)
+        for (int x = 0; x < p->width; x++)
+            for (int c = 0; c < 3; c++)
+                n_wrong += p->rgb[(y * p->width + x) * 3 + c] != want(x, y, c);
+    CHECK_INT(n_wrong, 0);
+}
+
+/* All beginnings of b are errors, and the allocation of what a header promises is never written beyond its bytes. */
+static void check_cut(const char *words) {
+    for (size_t n = 0; n < b.n; n++) {
+        unsigned char *copy = malloc(n + 1); /* so that a sanitizer sees what is read behind it */
+        ggl_error err = {0};
+        llm_picture *p;
+        memcpy(copy, b.data, n);
+        if (CHECK_MSG(llm_picture_read(&p, copy, n, "x", NULL, &err) != GGL_OK,
+                      "cut to %zu of %zu bytes: no error", n, b.n))
+            CHECK(strncmp(err.msg, "x: ", 3) == 0);
+        if (n + 4 >= b.n)
+            CHECK_HAS(err.msg, words);
+        llm_picture_free(p);
+        free(copy);
+    }
+}
+
+/* --- PPM and PGM ----------------------------------------------------------------------------- */
+
+static uint32_t counted(int i, int y, int c) {
+    (void)y, (void)c;
+    return (uint32_t)(i * 29 + 7) % 256;
+}
+
+static uint32_t ppm_want(int x, int y, int c) {
+    return counted((y * 5 + x) * 3 + c, 0, 0);
+}
+
+static uint32_t pgm_want(int x, int y, int c) {
+    (void)c;
+    return counted(y * 5 + x, 0, 0);
+}
+
+TEST(ppm) {
+    put_ppm(&b, "P6\n# made here\n5 3 # and wide\r255\n", 45, 1, counted);
+    llm_picture *p = read_b(5, 3);
+    check_pixels(p, ppm_want);
+    llm_picture_free(p);
+    check_cut("PPM or PGM that ends early, after 4");
+    put_ppm(&b, "P5 5 3 255 ", 15, 1, counted);
+    p = read_b(5, 3);
+    check_pixels(p, pgm_want);
+    llm_picture_free(p);
+}
+
+static uint32_t wide_sample(int i, int y, int c) {
+    (void)y, (void)c;
+    return (uint32_t)i * 200;
+}
+
+TEST(ppm_is_scaled) {
+    put_ppm(&b, "P5 6 1 1000\n", 6, 2, wide_sample);
+    llm_picture *p = read_b(6, 1);
+    for (int i = 0; i < 6 && p; i++)
+        CHECK_INT(p->rgb[3 * i + 1], i * 51);
+    llm_picture_free(p);
+    put(&b, "trailing bytes are no fault", 10);
+    llm_picture_free(read_b(6, 1));
+    b.n = 0;
+    put(&b, "P5 3 1 2\n\0\1\7", 12); /* the last one is larger than the largest */
+    p = read_b(3, 1);
+    CHECK_INT(p->rgb[0], 0);
+    CHECK_INT(p->rgb[3], 128);
+    CHECK_INT(p->rgb[6], 255);
+    llm_picture_free(p);
+}
+
+TEST(ppm_headers) {
+    static const struct {
+        const char *text, *words;
+        ggl_status st;
+    } wrong[] = {
+        {"P6", "without width", GGL_FORMAT},
+        {"P65 5 255\n", "without width", GGL_FORMAT},
+        {"P6 5 5 255", "without width", GGL_FORMAT},
+        {"P6 5 5 255#\n", "without width", GGL_FORMAT},
+        {"P6 5 x 255\n", "without width", GGL_FORMAT},
+        {"P6 -5 5 255\n", "without width", GGL_FORMAT},
+        {"P6 5 5 0\n", "largest value 0, not 1 to 65535", GGL_FORMAT},
+        {"P6 5 5 65536\n", "largest value 65536", GGL_FORMAT},
+        {"P6 0 5 255\n", "has 0 x 5 pixels", GGL_FORMAT},
+        {"P6 99999999999 1 255\n", "without width", GGL_FORMAT},
+        {"P6 999999999 999999999 255\n",
+         "has 999999999 x 999999999 pixels, more than the 178956970", GGL_LIMIT},
+        {"P6 20000 10000 255\n",
+         "20000 x 10000 pixels, more than the 178956970 that are read: make it smaller", GGL_LIMIT},
+        {"P6 13000 13000 255\n", "ends early, after 0 of 507000000 bytes", GGL_FORMAT},
+        {"P3 1 1 255\n1 2 3", "as text, which is not read here: convert it: ffmpeg",
+         GGL_UNSUPPORTED},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        CHECK_HAS(words_of(wrong[i].text, strlen(wrong[i].text), wrong[i].st), wrong[i].words);
+}
+
+/* --- BMP ------------------------------------------------------------------------------------- */
+
+TEST(bmp) {
+    for (int k = 0; k < 6; k++) {
+        const int bits = k < 3 ? 24 : 32, height = k % 2 ? -4 : 4;
+        put_bmp(&b, 5 + k, height, bits, k == 5, some_byte);
+        llm_picture *p = read_b(5 + k, 4);
+        check_pixels(p, some_byte);
+        llm_picture_free(p);
+    }
+    put_bmp(&b, 4, 4, 24, false, some_byte);
+    check_cut("BMP that ends early, after ");
+    put_bmp(&b, 4, 4, 32, true, some_byte);
+    check_cut("BMP that ends early, after ");
+}
+
+/* A row that is not padded at the very end, and the oldest header. */
+TEST(bmp_old_header) {
+    b.n = 0;
+    put(&b, "BM\0\0\0\0\0\0\0\0\x1a\0\0\0\x0c\0\0\0\x01\0\x02\0\x01\0\x18\0", 26);
+    put(&b, "\1\2\3\0\4\5\6", 7);
+    llm_picture *p = read_b(1, 2);
+    CHECK(p && memcmp(p->rgb, "\6\5\4\3\2\1", 6) == 0);
+    llm_picture_free(p);
+}
+
+static const char *changed_bmp(int at, uint32_t to, int n, ggl_status want) {
+    picture_bytes c;
+    put_bmp(&b, 4, 4, 24, false, some_byte);
+    c.n = 0;
+    put_little(&c, to, n);
+    memcpy(b.data + at, c.data, (size_t)n);
+    return words_of(b.data, b.n, want);
+}
+
+TEST(bmp_headers) {
+    CHECK_HAS(changed_bmp(28, 8, 2, GGL_UNSUPPORTED),
+              "8 bits for each pixel and compression 0; 24");
+    CHECK_HAS(changed_bmp(30, 1, 4, GGL_UNSUPPORTED), "24 bits for each pixel and compression 1");
+    CHECK_HAS(changed_bmp(30, 3, 4, GGL_UNSUPPORTED), "24 bits for each pixel and compression 3");
+    CHECK_HAS(changed_bmp(10, 0xffffffff, 4, GGL_FORMAT), "begin at 4294967295");
+    CHECK_HAS(changed_bmp(18, 0xffffffff, 4, GGL_FORMAT), "has -1 x 4 pixels");
+    CHECK_HAS(changed_bmp(22, 0x80000000, 4, GGL_LIMIT), "has 4 x 2147483648 pixels");
+    CHECK_HAS(changed_bmp(22, 0, 4, GGL_FORMAT), "has 4 x 0 pixels");
+    CHECK_HAS(changed_bmp(14, 39, 4, GGL_FORMAT), "within its header");
+    CHECK_HAS(changed_bmp(14, 0xffffffff, 4, GGL_FORMAT), "within its header");
+    put_bmp(&b, 4, 4, 32, true, some_byte);
+    b.data[54] = 0x7f; /* a mask */
+    CHECK_HAS(words_of(b.data, b.n, GGL_UNSUPPORTED), "whose colors are not whole bytes");
+}
+
+/* --- other kinds, limits --------------------------------------------------------------------- */
+
+TEST(kinds) {
+    static const struct {
+        const char *bytes;
+        size_t n;
+        const char *words;
+        ggl_status st;
+    } kinds[] = {
+        {"", 0, "x: is empty", GGL_FORMAT},
+        {"P", 1, "begins with \"P\", as no kind of picture that is known here; this build reads ",
+         GGL_UNSUPPORTED},
+        {"\0\1\2\3\4", 5, "begins with \"", GGL_UNSUPPORTED},
+        {"GIF89a", 6, "x: is GIF, which is not read here: convert it: ffmpeg -i x out.ppm",
+         GGL_UNSUPPORTED},
+        {"II*\0\0\0\0\0", 8, "is TIFF", GGL_UNSUPPORTED},
+        {"\0\0\0\x1c"
+         "ftypheic",
+         12, "is HEIC", GGL_UNSUPPORTED},
+        {"\0\0\0\x1c"
+         "ftypavif",
+         12, "is AVIF", GGL_UNSUPPORTED},
+        {"\0\0\0\x1c"
+         "ftypisom",
+         12, "is a video", GGL_UNSUPPORTED},
+        {"<svg xmlns", 10, "SVG", GGL_UNSUPPORTED},
+        {"<!DOCTYPE html>", 15, "HTML", GGL_UNSUPPORTED},
+    };
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        CHECK_HAS(words_of(kinds[i].bytes, kinds[i].n, kinds[i].st), kinds[i].words);
+    CHECK_HAS(llm_picture_kinds(), "PPM, BMP");
+    static const struct {
+        const char *name, *bytes, *package;
+    } optional[] = {{"PNG", "\x89PNG\r\n\x1a\n\0\0\0\r", "libpng-dev"},
+                    {"JPEG", "\xff\xd8\xff\xe0\0\x10JFIF\0\1", "libjpeg-dev"},
+                    {"WebP", "RIFF\0\0\0\0WEBP", "libwebp-dev"}};
+    for (size_t i = 0; i < sizeof optional / sizeof *optional; i++) {
+        const bool is_read = strstr(llm_picture_kinds(), optional[i].name) != NULL;
+        const char *words = words_of(optional[i].bytes, 12, is_read ? GGL_FORMAT : GGL_UNSUPPORTED);
+        CHECK_HAS(words, optional[i].name);
+        if (!is_read)
+            CHECK_HAS(words, optional[i].package);
+    }
+}
+
+TEST(limits) {
+    llm_picture *p;
+    ggl_error err = {0};
+    put_bmp(&b, 8, 8, 24, false, some_byte);
+    CHECK_INT(llm_picture_read(&p, b.data, b.n, "x", &(llm_picture_limits){.pixels = 63}, &err),
+              GGL_LIMIT);
+    CHECK_HAS(err.msg, "x: has 8 x 8 pixels, more than the 63 that are read");
+    CHECK_INT(llm_picture_read(&p, b.data, b.n, "x", &(llm_picture_limits){.bytes = 100}, &err),
+              GGL_LIMIT);
+    CHECK_HAS(err.msg, "x: has 246 bytes, more than the 100 that are read");
+    CHECK_OK(llm_picture_read(&p, b.data, b.n, "x", &(llm_picture_limits){64, 246}, &err), &err);
+    llm_picture_free(p);
+    CHECK_INT(llm_picture_new(&p, 0, 1, "x", &err), GGL_USAGE);
+    CHECK_INT(llm_picture_new(&p, 1, (1LL << 30) + 1, "x", &err), GGL_USAGE);
+    llm_picture_free(NULL);
+}
+
+TEST(files) {
+    llm_picture *p;
+    ggl_error err = {0};
+    const char *path = test_path("picture");
+    put_bmp(&b, 8, 8, 24, false, some_byte);
+    CHECK(test_write_file(path, b.data, b.n));
+    if (CHECK_OK(llm_picture_read_file(&p, path, NULL, &err), &err))
+        check_pixels(p, some_byte);
+    llm_picture_free(p);
+    CHECK_OK(llm_picture_read_file(&p, path, &(llm_picture_limits){.bytes = 246}, &err), &err);
+    llm_picture_free(p);
+    CHECK_INT(llm_picture_read_file(&p, path, &(llm_picture_limits){.bytes = 245}, &err),
+              GGL_LIMIT);
+    CHECK_HAS(err.msg, "has more than the 245 bytes that are read");
+    CHECK(p == NULL);
+    CHECK_INT(llm_picture_read_file(&p, test_path("none"), NULL, &err), GGL_IO);
+    CHECK_INT(llm_picture_read_file(&p, test_folder(), NULL, &err), GGL_IO);
+    CHECK_INT(llm_picture_read_file(&p, "/dev/zero", &(llm_picture_limits){.bytes = 200000}, &err),
+              GGL_LIMIT);
+    CHECK(test_write_file(path, "", 0));
+    CHECK_INT(llm_picture_read_file(&p, path, NULL, &err), GGL_FORMAT);
+    CHECK_HAS(err.msg, "is empty");
+}
+
+/* --- PNG ------------------------------------------------------------------------------------- */
+
+static png_how how; /* of the picture that is read */
+
+static uint32_t png_sample(int x, int y, int c) {
+    return (uint32_t)(x * 2311 + y * 977 + c * 12347 + 99) & ((1U << how.depth) - 1);
+}
+
+static uint32_t png_want(int x, int y, int c) {
+    static const int times[] = {7, 5, 3};
+    if (how.color == PNG_PALETTE)
+        return png_sample(x, y, 0) * (uint32_t)times[c] & 0xff;
+    const uint32_t value = png_sample(x, y, how.color & 2 ? c : 0);
+    return how.depth == 16 ? value >> 8 : value * 255 / ((1U << how.depth) - 1);
+}
+
+static void need_png(void) {
+    if (!strstr(llm_picture_kinds(), "PNG"))
+        SKIP("a build without libpng");
+}
+
+TEST(png) {
+    static const struct {
+        int color, depth;
+    } all[] = {{PNG_GREY, 1},      {PNG_GREY, 2},       {PNG_GREY, 4},       {PNG_GREY, 8},
+               {PNG_GREY, 16},     {PNG_RGB, 8},        {PNG_RGB, 16},       {PNG_PALETTE, 1},
+               {PNG_PALETTE, 2},   {PNG_PALETTE, 4},    {PNG_PALETTE, 8},    {PNG_GREY_ALPHA, 8},
+               {PNG_RGB_ALPHA, 8}, {PNG_RGB_ALPHA, 16}, {PNG_GREY_ALPHA, 16}};
+    need_png();
+    if (test_skipped)
+        return;
+    for (size_t k = 0; k < sizeof all / sizeof *all; k++)
+        for (int i = 0; i < 4; i++) {
+            how = (png_how){.width = i == 3 ? 1 : 13,
+                            .height = i == 3 ? 1 : 9,
+                            .depth = all[k].depth,
+                            .color = all[k].color,
+                            .interlaced = i > 1,
+                            .transparent = i % 2 && all[k].color < PNG_GREY_ALPHA,
+                            .sample = png_sample};
+            put_png(&b, &how);
+            llm_picture *p = read_b(how.width, how.height);
+            if (p)
+                check_pixels(p, png_want);
+            llm_picture_free(p);
+        }
+}
+
+TEST(png_damaged) {
+    need_png();
+    if (test_skipped)
+        return;
+    how = (png_how){.width = 7,
+                    .height = 5,
+                    .depth = 8,
+                    .color = PNG_RGB,
+                    .orientation = 6,
+                    .sample = png_sample};
+    put_png(&b, &how);
+    check_cut("PNG that ends early");
+    /* a wrong sum of the header, the pixels and the end; one of the chunk with the orientation counts for nothing */
+    static const char *const names[] = {"IHDR", "IDAT", "IEND"};
+    for (int i = 0; i < 3; i++) {
+        put_png(&b, &how);
+        unsigned char *at = memmem(b.data, b.n, names[i], 4);
+        const size_t n = (size_t)at[-1] + ((size_t)at[-2] << 8);
+        at[4 + n] ^= 1;
+        const char *words = words_of(b.data, b.n, GGL_FORMAT);
+        CHECK_HAS(words, "x: PNG that is damaged: ");
+        CHECK_HAS(words, names[i]);
+    }
+    how.orientation = 0;
+    how.sample = png_sample;
+    put_png(&b, &how);
+    b.data[16] = 0x7f; /* a width of two milliards; the limit is checked before the sum can be */
+    const size_t at = 12;
+    const uint32_t sum = png_sum(b.data + at, 17);
+    for (int k = 0; k < 4; k++)
+        b.data[at + 17 + (size_t)k] = (unsigned char)(sum >> (24 - 8 * k));
+    CHECK_HAS(words_of(b.data, b.n, GGL_LIMIT), "more than the 178956970 that are read");
+}
+
+/* --- orientation ----------------------------------------------------------------------------- */
+
+/* A picture of 3 x 2 pixels 1 to 6, and what is seen for each orientation, as the standard describes it: where its row 0 and column 0 are. */
+static uint32_t numbered(int x, int y, int c) {
+    (void)c;
+    return (uint32_t)(y * 3 + x + 1);
+}
+
+TEST(orientation) {
+    static const unsigned char want[][6] = {
+        {1, 2, 3, 4, 5, 6}, {3, 2, 1, 6, 5, 4}, {6, 5, 4, 3, 2, 1}, {4, 5, 6, 1, 2, 3},
+        {1, 4, 2, 5, 3, 6}, {4, 1, 5, 2, 6, 3}, {6, 3, 5, 2, 4, 1}, {3, 6, 2, 5, 1, 4}};
+    need_png();
+    if (test_skipped)
+        return;
+    for (int o = 0; o <= 9; o++) {
+        const bool is_turned = o >= 5 && o <= 8;
+        how = (png_how){.width = 3,
+                        .height = 2,
+                        .depth = 8,
+                        .color = PNG_GREY,
+                        .orientation = o,
+                        .sample = numbered};
+        put_png(&b, &how);
+        llm_picture *p = read_b(is_turned ? 2 : 3, is_turned ? 3 : 2);
+        for (int i = 0; i < 6 && p; i++)
+            CHECK_INT(p->rgb[3 * i], want[o >= 1 && o <= 8 ? o - 1 : 0][i]);
+        llm_picture_free(p);
+    }
+}
+
+/* --- preparing ------------------------------------------------------------------------------- */
+
+static const llm_arch_picture follows = {.patch = 14,
+                                         .block = 2,
+                                         .fit = LLM_FIT_FOLLOW,
+                                         .resize = LLM_RESIZE_PIL_CUBIC,
+                                         .least = 56 * 56,
+                                         .most = 28 * 28 * 1280,
+                                         .std = {1, 1, 1}};
+
+static void expect_fit(const llm_arch_picture *rule, int64_t width, int64_t height,
+                       int64_t to_width, int64_t to_height) {
+    llm_picture_fit f;
+    ggl_error err = {0};
+    if (!CHECK_OK(llm_picture_fit_for(&f, rule, width, height, "x", &err), &err))
+        return;
+    CHECK_INT(f.width, to_width);
+    CHECK_INT(f.height, to_height);
+    CHECK_INT(f.n_rows, rule->first + f.nx * f.ny);
+}
+
+TEST(fits) {
+    llm_arch_picture rule = follows;
+    expect_fit(&rule, 640, 480, 644, 476);
+    expect_fit(&rule, 70, 42, 56, 56); /* 2.5 and 1.5: to the even multiple */
+    expect_fit(&rule, 1, 1, 56, 56);
+    expect_fit(&rule, 5, 1000, 28, 812); /* 0 wide at first, and so too small */
+    expect_fit(&rule, 10000, 10000, 980, 980);
+    rule.fit = LLM_FIT_LONGEST;
+    rule.patch = 16, rule.block = 1, rule.size = 1024;
+    expect_fit(&rule, 1024, 1024, 1024, 1024);
+    expect_fit(&rule, 2000, 1000, 1024, 512);
+    expect_fit(&rule, 17, 1, 32, 16);
+    expect_fit(&rule, 10000, 1, 1024, 16);
+    rule.fit = LLM_FIT_CROP;
+    rule.size = 336, rule.first = 1;
+    expect_fit(&rule, 1, 10000, 336, 336);
+    rule.fit = LLM_FIT_PAD;
+    expect_fit(&rule, 10000, 1, 336, 336);
+}
+
+TEST(rules_and_shapes_without_a_size) {
+    llm_picture_fit f;
+    ggl_error err = {0};
+    llm_arch_picture rule = follows;
+    CHECK_INT(llm_picture_fit_for(&f, &rule, 201, 1, "x", &err), GGL_LIMIT);
+    CHECK_HAS(
+        err.msg,
+        "x: has 201 x 1 pixels; the model reads pictures of which no side is more than 200 times");
+    CHECK_INT(llm_picture_fit_for(&f, &rule, 1, 201, "x", &err), GGL_LIMIT);
+    CHECK_OK(llm_picture_fit_for(&f, &rule, 200, 1, "x", &err), &err);
+    CHECK_INT(llm_picture_fit_for(&f, &rule, 0, 1, "x", &err), GGL_USAGE);
+    CHECK_INT(llm_picture_fit_for(&f, &rule, INT64_MAX, 1, "x", &err), GGL_USAGE);
+    rule.least = rule.most = INT64_MAX;
+    CHECK_INT(llm_picture_fit_for(&f, &rule, 30, 30, "x", &err), GGL_LIMIT);
+    CHECK_HAS(err.msg, "the model would see");
+    rule = follows;
+    rule.patch = 1LL << 40;
+    CHECK_INT(llm_picture_fit_for(&f, &rule, 30, 30, "x", &err), GGL_USAGE);
+    rule = follows;
+    rule.least = rule.most + 1;
+    CHECK_INT(llm_picture_fit_for(&f, &rule, 30, 30, "x", &err), GGL_USAGE);
+    rule = follows;
+    rule.fit = LLM_FIT_PAD;
+    CHECK_INT(llm_picture_fit_for(&f, &rule, 30, 30, "x", &err), GGL_USAGE);
+    rule.size = 14 * 3;
+    CHECK_INT(llm_picture_fit_for(&f, &rule, 30, 30, "x", &err), GGL_USAGE);
+    CHECK_HAS(err.msg, "3 x 3 patches, which are no blocks of 2 x 2");
+}
+
+/* What is cut off is not computed: it would be a gigabyte. */
+TEST(cut_off_pictures_take_little_memory) {
+    llm_picture *p, *seen;
+    ggl_error err = {0};
+    llm_arch_picture rule = {
+        .patch = 14, .size = 336, .block = 1, .fit = LLM_FIT_CROP, .std = {1, 1, 1}};
+    REQUIRE_OK(llm_picture_new(&p, 10000, 1, "x", &err), &err);
+    for (int k = 0; k <= LLM_RESIZE_PIL_LANCZOS; k++) {
+        const size_t before = alloc_bytes();
+        rule.resize = (llm_arch_resize)k;
+        if (CHECK_OK(llm_picture_seen(&seen, &rule, p, "x", &err), &err))
+            CHECK_INT(seen->width, 336);
+        CHECK(alloc_bytes() - before < 1000000);
+        llm_picture_free(seen);
+    }
+    rule.resize = (llm_arch_resize)77;
+    CHECK_INT(llm_picture_seen(&seen, &rule, p, "x", &err), GGL_USAGE);
+    CHECK(seen == NULL);
+    llm_picture_free(p);
+}
+
+/* A color stays what it is, however it is resized. */
+TEST(one_color) {
+    llm_picture *p, *seen;
+    ggl_error err = {0};
+    llm_arch_picture rule = {.patch = 1, .size = 29, .block = 1, .std = {1, 1, 1}};
+    REQUIRE_OK(llm_picture_new(&p, 100, 7, "x", &err), &err);
+    memset(p->rgb, 200, 100 * 7 * 3);
+    for (int k = 0; k <= LLM_RESIZE_PIL_LANCZOS; k++) {
+        int n_wrong = 0;
+        rule.resize = (llm_arch_resize)k;
+        REQUIRE_OK(llm_picture_seen(&seen, &rule, p, "x", &err), &err);
+        for (int i = 0; i < 29 * 29 * 3; i++)
+            n_wrong += seen->rgb[i] != 200;
+        CHECK_INT(n_wrong, 0);
+        llm_picture_free(seen);
+    }
+    llm_picture_free(p);
+}
+
+TEST(rows_need_whole_blocks) {
+    llm_picture *p;
+    llm_picture_rows *r;
+    ggl_error err = {0};
+    REQUIRE_OK(llm_picture_new(&p, 28, 42, "x", &err), &err);
+    CHECK_INT(llm_picture_rows_new(&r, &follows, p, "x", &err), GGL_USAGE);
+    CHECK_HAS(err.msg, "28 x 42 pixels, which are no blocks of 2 x 2 patches of 14");
+    CHECK(r == NULL);
+    llm_picture_free(p);
+}
+
+static bool prepare(void *arg) {
+    llm_picture *p = NULL, *seen = NULL;
+    llm_picture_rows *r = NULL;
+    ggl_error err = {0};
+    llm_arch_picture rule = follows;
+    rule.table = 3;
+    rule.resize = *(llm_arch_resize *)arg;
+    ggl_status st = llm_picture_read(&p, b.data, b.n, "x", NULL, &err);
+    if (st == GGL_OK)
+        st = llm_picture_seen(&seen, &rule, p, "x", &err);
+    if (st == GGL_OK)
+        st = llm_picture_rows_new(&r, &rule, seen, "x", &err);
+    CHECK(st == GGL_OK || (st == GGL_NOMEM && strncmp(err.msg, "x: out of memory", 16) == 0));
+    llm_picture_free(p);
+    llm_picture_free(seen);
+    llm_picture_rows_free(r);
+    return st == GGL_OK;
+}
+
+TEST(without_memory) {
+    put_bmp(&b, 30, 20, 24, false, some_byte);
+    for (int k = 0; k <= LLM_RESIZE_PIL_LANCZOS; k++)
+        CHECK(alloc_fail_each(prepare, &k) > 5);
+}
