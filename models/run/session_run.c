@@ -153,6 +153,25 @@ void llm_session_set_ends(llm_session *s, int64_t n) {
     }
 }
 
+/* Checks that a row of a picture whose rows see each other has the next one behind it, and is not one of the rows for which something is
+ * wanted: these end a ubatch when there are enough of them. */
+static ggl_status check_together(const llm_session *s, const llm_batch *b, int64_t i,
+                                 ggl_error *err) {
+    const int32_t id = b->token[i];
+    llm_media_row row;
+    if (!llm_media_get(s->media, id, &row) || row.i + 1 == row.n)
+        return GGL_OK;
+    if (i + 1 == b->n || b->token[i + 1] != id - 1 || slot_of(b, i + 1) != slot_of(b, i))
+        return ggl_fail(err, GGL_USAGE,
+                        "row %" PRId64 " of a picture of %" PRId64
+                        " ends a text, but all of its rows see each other",
+                        row.i, row.n);
+    return wants_logits(b, i) || wants_embedding(b, i) || wants_score(b, i)
+               ? ggl_fail(err, GGL_UNSUPPORTED,
+                          "of a picture whose rows see each other, only the last one has an output")
+               : GGL_OK;
+}
+
 /* Checks tokens and slots of a batch, and that the slots have room, before anything runs. Appends
  * its tokens to s->slots. */
 static ggl_status check_batch(llm_session *s, const llm_batch *b, ggl_error *err) {
@@ -171,6 +190,8 @@ static ggl_status check_batch(llm_session *s, const llm_batch *b, ggl_error *err
         if (st != GGL_OK)
             return st;
         st = b->token ? llm_session_check_token(s, b->token[i], err) : GGL_OK;
+        if (st == GGL_OK && b->token && b->token[i] < 0 && s->built.given_together)
+            st = check_together(s, b, i, err);
         if (st != GGL_OK)
             return st;
         if (b->task && (b->task[i] < 0 || b->task[i] > s->n_tasks))
@@ -196,11 +217,25 @@ static void give_row(llm_session *s, const llm_batch *b, int64_t i, int64_t n) {
     s->end[n] = b->is_block ? (int32_t)(s->slots.state[slot_of(b, i)].n_past + b->n) : 0;
 }
 
-/* True if the ubatch, which has n tokens, must end before this one: the rows of a picture that see each other are in one. */
-static bool begins_next(const llm_session *s, int32_t id, int64_t n) {
+/* True if the ubatch, which has n tokens, must end before token i: the rows of a picture that see each other, as far as they are new, are in one. */
+static bool begins_next(const llm_session *s, const llm_batch *b, int64_t i, int64_t n) {
+    const int32_t id = b->token[i];
     llm_media_row row;
-    return s->built.given_together && id < 0 && n > 0 && llm_media_get(s->media, id, &row) &&
-           row.i == 0 && n + row.n > s->n_ubatch;
+    if (!s->built.given_together || n == 0 || !llm_media_get(s->media, id, &row))
+        return false;
+    const bool goes_on =
+        row.i > 0 && b->token[i - 1] == id + 1 && slot_of(b, i - 1) == slot_of(b, i);
+    return !goes_on && n + row.n - row.i > s->n_ubatch;
+}
+
+int64_t llm_session_whole_rows(const llm_session *s, const int32_t *token, int64_t n_token,
+                               int64_t n) {
+    llm_media_row row;
+    if (!s->built.given_together || n <= 0 || n >= n_token || token[n] >= 0 ||
+        !llm_media_get(s->media, token[n], &row))
+        return n;
+    const int64_t begin = n - row.i, end = begin + row.n;
+    return begin > 0 ? begin : end < n_token ? end : n_token;
 }
 
 /* Sets what the row with this id stands for in element n of the ubatch, whose slot and position are set, and the places of that element. Of a
@@ -286,7 +321,7 @@ static int64_t fill_ubatch(llm_session *s, const llm_batch *b, int64_t first, se
         const int64_t i = first + n;
         const int slot = slot_of(b, i);
         const int32_t id = b->token ? b->token[i] : 0;
-        if (id < 0 && begins_next(s, id, n))
+        if (id < 0 && begins_next(s, b, i, n))
             break;
         const bool logits = wants_logits(b, i), embedding = wants_embedding(b, i),
                    score = wants_score(b, i);

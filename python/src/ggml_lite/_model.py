@@ -411,9 +411,9 @@ class Model(Measures, Embeds, Hears, Sees, Hints):
         for k, message in enumerate(messages):
             if not isinstance(message, Mapping):
                 raise TypeError(f"messages[{k}] is {type(message).__name__}, not a mapping")
-        messages = [dict(message) for message in messages]
-        self._with_marks(messages)
-        talk: Dict[str, Any] = {**(variables or {}), "messages": messages}
+        copies = [dict(message) for message in messages]
+        self._with_marks(copies)
+        talk: Dict[str, Any] = {**(variables or {}), "messages": copies}
         if isinstance(tools, (str, bytes, Mapping)):
             raise TypeError(f"tools is {type(tools).__name__}, not a sequence of mappings")
         if tools is not None:

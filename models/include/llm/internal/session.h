@@ -176,9 +176,13 @@ int64_t llm_session_n_tasks(const llm_session *s);
 /* Length of a row that llm_session_hear gives, or that guesses read; 0 in a session without llm_session_params.rows, .tap and
  * .only "guess". */
 int64_t llm_session_n_row(const llm_session *s);
-/* Length of the rows of another model that a session of guesses reads (llm_arch_result.n_feature); 0: it reads n_row numbers. */
 /* Numbers of a row that stands for a token; 0: made without params.media. */
 int64_t llm_session_n_given(const llm_session *s);
+/* Returns how many of token[0..n_token), the next ones of a slot, to run together in place of the first n. Rows of a picture that see each other are
+ * not parted: it ends before one, or, if nothing is before it, behind it. Such a picture has at most n_ubatch rows. */
+int64_t llm_session_whole_rows(const llm_session *s, const int32_t *token, int64_t n_token,
+                               int64_t n);
+/* Length of the rows of another model that a session of guesses reads (llm_arch_result.n_feature); 0: it reads n_row numbers. */
 int64_t llm_session_n_feature(const llm_session *s);
 /* In a session of guesses: the first token of a text is not among those that are run. */
 bool llm_session_from_second(const llm_session *s);
