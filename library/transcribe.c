@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "hearing.h"
 #include "common/clock.h"
@@ -25,6 +26,7 @@ typedef struct transcriber {
     int64_t first, until; /* rows that are written down; until INT64_MAX: all */
     int32_t language;     /* its token; -1: none, or not known yet */
     char code[8];
+    int32_t *prompt; /* [n_ctx]: of a window */
     llm_tokens said; /* what was written, and before it the caller's prompt */
     size_t context;  /* from which of them on the next window sees them */
     char *piece;     /* a segment's text */
@@ -80,62 +82,73 @@ static ggl_status read_params(transcriber *t, const llm_transcribe_params *param
     return GGL_OK;
 }
 
-/* Reads the file's list of tokens that are never written; *n 0: it has none. */
-static ggl_status read_never(const transcriber *t, int32_t **id, size_t *n, ggl_error *err) {
-    const ggl_gguf *file = llm_model_file(t->c->model);
-    char key[160];
-    snprintf(key, sizeof key, "%.100s.suppress_tokens", llm_session_built(t->c->session)->family);
-    const ggl_gguf_value *v = ggl_gguf_find(file, key);
-    *id = NULL;
-    *n = 0;
-    if (!v || !v->is_array || v->n == 0)
-        return GGL_OK;
-    if (!(*id = ggl_calloc((size_t)v->n, sizeof **id)))
+/* How many tokens tell the model what to do: where to begin and, if it knows several languages, which one and the task; and no times. */
+static int64_t n_orders(const transcriber *t) {
+    return 1 + (t->tokens.n_languages > 0 ? 2 : 0) + t->p.no_times;
+}
+
+static ggl_status open_decoder(transcriber *t, ggl_error *err) {
+    const int64_t n_ctx = llm_session_n_ctx(t->c->session);
+    if (n_orders(t) + 1 > n_ctx)
+        return ggl_fail(err, GGL_LIMIT,
+                        "%s: the context has %" PRId64 " tokens, too few: %" PRId64
+                        " tell the model what to do, and at least one is written",
+                        ggl_gguf_name(llm_model_file(t->c->model)), n_ctx, n_orders(t));
+    if (!(t->prompt = ggl_calloc((size_t)n_ctx, sizeof *t->prompt)))
         return no_memory(err);
-    for (uint64_t k = 0; k < v->n; k++) {
-        double x = -1;
-        if (!ggl_gguf_number(v, k, &x))
-            return ggl_fail(err, GGL_FORMAT, "key %s is no list of tokens", key);
-        (*id)[(*n)++] = x >= 0 && x < INT32_MAX ? (int32_t)x : -1;
-    }
-    return GGL_OK;
+    return llm_speech_decoder_new(&t->decoder, t->c->session, err);
 }
 
 static ggl_status open_tokens(transcriber *t, ggl_error *err) {
     llm_context *c = t->c;
-    int32_t *never;
-    size_t n;
+    speech_keys keys;
     if (!c->tokenizer)
         return ggl_fail(err, c->why_no_tokenizer.status, "%s", c->why_no_tokenizer.msg);
-    ggl_status st = read_never(t, &never, &n, err);
+    ggl_status st = llm_speech_keys_read(&keys, llm_model_file(c->model),
+                                         llm_session_built(c->session)->family, err);
     if (st == GGL_OK)
         st = llm_speech_tokens_init(&t->tokens, c->tokenizer,
-                                    (int32_t)llm_session_n_vocab(c->session), never, n, err);
-    ggl_free(never);
-    return st == GGL_OK ? llm_speech_decoder_new(&t->decoder, c->session, err) : st;
+                                    (int32_t)llm_session_n_vocab(c->session), &keys, err);
+    llm_speech_keys_fini(&keys);
+    return st == GGL_OK ? open_decoder(t, err) : st;
+}
+
+static bool is_english(const char *name) {
+    return strcasecmp(name, "en") == 0 || strcasecmp(name, "english") == 0;
 }
 
 static ggl_status choose_language(transcriber *t, ggl_error *err) {
     const char *name = t->p.language;
+    const bool is_given = name && strcmp(name, "auto") != 0;
     t->language = -1;
-    if (!name || strcmp(name, "auto") == 0)
+    if (t->tokens.n_languages == 0) {
+        memcpy(t->code, "en", 3);
+        if (is_given && !is_english(name))
+            return ggl_fail(err, GGL_USAGE, "the model knows English alone, and not '%s'", name);
+        if (t->p.translate)
+            note(t, "the model knows English alone: there is nothing to translate");
         return GGL_OK;
-    t->language = llm_speech_find_language(&t->tokens, name);
-    const bool is_only =
-        t->tokens.n_languages == 0 && (strcmp(name, "en") == 0 || strcmp(name, "english") == 0);
-    if (t->language < 0 && !is_only)
-        return ggl_fail(err, GGL_USAGE, "the model does not know the language '%s'%s", name,
-                        t->tokens.n_languages == 0 ? ": it is told none"
-                                                   : "; give its code, such "
-                                                     "as \"de\", or its "
-                                                     "English name");
-    return GGL_OK;
+    }
+    if (t->p.translate && t->tokens.translate < 0)
+        return ggl_fail(err, GGL_UNSUPPORTED,
+                        "the model does not translate: its tokens lack <|translate|>");
+    if (is_given)
+        t->language = llm_speech_find_language(&t->tokens, name);
+    return is_given && t->language < 0
+               ? ggl_fail(err, GGL_USAGE,
+                          "the model does not know the language '%s'; give its code, such as "
+                          "\"de\", or its English name",
+                          name)
+               : GGL_OK;
 }
 
 static ggl_status read_prompt(transcriber *t, ggl_error *err) {
     const char *s = t->p.prompt;
     if (!s || !*s)
         return GGL_OK;
+    if (t->tokens.previous < 0)
+        return ggl_fail(err, GGL_UNSUPPORTED,
+                        "the model takes no prompt: its tokens lack <|startofprev|>");
     const size_t n = strlen(s);
     char *text = ggl_calloc(n + 2, 1);
     if (!text)
@@ -161,8 +174,6 @@ static ggl_status detect(transcriber *t, ggl_error *err) {
     char text[96];
     double p;
     size_t n;
-    if (t->tokens.n_languages == 0)
-        return GGL_OK;
     const bool is_asked = t->language < 0;
     if (is_asked) {
         const ggl_status st = llm_speech_detect(t->decoder, &t->tokens, &t->language, &p, err);
@@ -179,12 +190,22 @@ static ggl_status detect(transcriber *t, ggl_error *err) {
     return GGL_OK;
 }
 
-/* Makes the prompt of a window: what was written before, as much as half of the context holds, and what to do. *at_start: the place of the token
- * that begins it. Returns its length. */
-static size_t make_prompt(const transcriber *t, int32_t *prompt, size_t *at_start) {
+/* Returns how many tokens of what was written before stand in a prompt, at most: half of the context, with the token that begins them, as
+ * published, and no more than leave room for the orders and a token. */
+static size_t most_before(const transcriber *t) {
+    const int64_t n_ctx = llm_session_n_ctx(t->c->session), half = n_ctx / 2 - 1,
+                  room = n_ctx - 1 - n_orders(t) - 1;
+    const int64_t most = half < room ? half : room;
+    return most > 0 ? (size_t)most : 0;
+}
+
+/* Makes the prompt of a window: what was written before, and what to do. *at_start: the place of the token that begins it. Returns its
+ * length. */
+static size_t make_prompt(transcriber *t, size_t *at_start) {
     const speech_tokens *k = &t->tokens;
-    const size_t most = (size_t)(llm_session_n_ctx(t->c->session) / 2 - 1);
+    const size_t most = most_before(t);
     const size_t first = t->said.n - t->context > most ? t->said.n - most : t->context;
+    int32_t *const prompt = t->prompt;
     size_t n = 0;
     if (first < t->said.n && k->previous >= 0) {
         prompt[n++] = k->previous;
@@ -284,7 +305,6 @@ static bool on_segment(void *ctx, const speech_segment *s) {
 /* Writes down the window, of which n rows are sound, and moves on. */
 static ggl_status write_window(transcriber *t, int64_t n, ggl_error *err) {
     const llm_transcribe_params *p = &t->p;
-    int32_t prompt[1024];
     size_t at_start;
     bool is_found;
     llm_run_info *run = &t->c->run;
@@ -296,7 +316,7 @@ static ggl_status write_window(transcriber *t, int64_t n, ggl_error *err) {
         st = detect(t, err);
     if (st != GGL_OK)
         return st;
-    const size_t n_prompt = make_prompt(t, prompt, &at_start);
+    const size_t n_prompt = make_prompt(t, &at_start);
     const speech_decoding d = {.rules = {&t->tokens, !p->no_times, FIRST_TIME},
                                .temperature = (double)p->temperature,
                                .step = (double)p->temperature_step,
@@ -309,7 +329,7 @@ static ggl_status write_window(transcriber *t, int64_t n, ggl_error *err) {
                                .cancelled = is_cancelled,
                                .ctx = t->c};
     begin = llm_seconds();
-    st = llm_speech_decode(t->decoder, &d, prompt, n_prompt, at_start, &t->text, err);
+    st = llm_speech_decode(t->decoder, &d, t->prompt, n_prompt, at_start, &t->text, err);
     run->seconds += llm_seconds() - begin;
     run->n_generated += t->text.n_written;
     if (st != GGL_OK)
@@ -392,6 +412,7 @@ ggl_status llm_transcribe(llm_context *c, const char *path, const llm_transcribe
     llm_speech_tokens_fini(&t.tokens);
     llm_tokens_fini(&t.text.ids);
     llm_tokens_fini(&t.said);
+    ggl_free(t.prompt);
     ggl_free(t.piece);
     return st;
 }

@@ -28,6 +28,7 @@ typedef struct step_of {
 struct speech_decoder {
     llm_session *s;
     int32_t n_vocab;
+    bool *want;  /* [n_ctx]: of a prompt */
     size_t most; /* tokens of a text: half of the context, as published */
     written text[MOST_TEXTS], next[MOST_TEXTS];
     int n_texts; /* that are being written */
@@ -57,7 +58,8 @@ ggl_status llm_speech_decoder_new(speech_decoder **out, llm_session *s, ggl_erro
     d->most = (size_t)(llm_session_n_ctx(s) / 2);
     d->logits = ggl_calloc((size_t)d->n_vocab, sizeof *d->logits);
     d->share = ggl_calloc((size_t)d->n_vocab, sizeof *d->share);
-    bool ok = d->logits && d->share;
+    d->want = ggl_calloc((size_t)llm_session_n_ctx(s), sizeof *d->want);
+    bool ok = d->logits && d->share && d->want;
     written *const all[] = {d->text, d->next, d->done};
     for (int k = 0; k < 3; k++)
         for (int i = 0; i < MOST_TEXTS && i < llm_session_n_slots(s) && ok; i++) {
@@ -76,6 +78,7 @@ void llm_speech_decoder_free(speech_decoder *d) {
             ggl_free(all[k][i].id);
     ggl_free(d->logits);
     ggl_free(d->share);
+    ggl_free(d->want);
     ggl_free(d);
 }
 
@@ -169,14 +172,14 @@ static ggl_status eval(speech_decoder *d, llm_batch *b, ggl_error *err) {
 /* Runs the prompt in slot 0, and begins n texts with it; d->logits are those after it. */
 static ggl_status begin(speech_decoder *d, const int32_t *prompt, size_t n, int n_texts,
                         ggl_error *err) {
-    bool want[1024] = {false};
-    if (n < 1 || n >= sizeof want || (int64_t)n >= llm_session_n_ctx(d->s))
+    if (n < 1 || (int64_t)n >= llm_session_n_ctx(d->s))
         return ggl_fail(err, GGL_LIMIT, "a prompt of %zu tokens in a context of %" PRId64, n,
                         llm_session_n_ctx(d->s));
-    want[d->at_start] = want[n - 1] = true;
+    memset(d->want, 0, n * sizeof *d->want);
+    d->want[d->at_start] = d->want[n - 1] = true;
     ggl_status st = llm_session_clear(d->s, 0, err);
     d->is_prompt = true;
-    llm_batch b = {.n = (int64_t)n, .token = prompt, .want = want};
+    llm_batch b = {.n = (int64_t)n, .token = prompt, .want = d->want};
     if (st == GGL_OK)
         st = eval(d, &b, err);
     d->is_prompt = false;

@@ -382,6 +382,7 @@ def check_keys(t, what, c, tokens, merges, form):
         want["whisper.suppress_tokens"] = suppressed(c)
         want["whisper.begin_suppress_tokens"] = [220, c["end"]]
         want["whisper.alignment_heads"] = [1, 0, c["n_dec"] - 1, 2] if form != "bare" else None
+        want["whisper.multilingual"] = True if form != "bare" else None
     else:
         want["whisper.hidden_activation"] = "gelu_tanh"
         want["tokenizer.ggml.token_type"] = [1] * c["end"] + [3] * len(specials())

@@ -21,6 +21,7 @@ import tempfile
 
 import numpy as np
 
+import folders_speech
 import gguf
 import today
 
@@ -261,17 +262,17 @@ def cut(said, at, window):
     return pieces, at + (window if alone else min(window, ms(said[first - 1]) // 10))  # a model of short windows may name later times
 
 
-def transcribe(m, x, times, n_beams, language, translate, context):
+def transcribe(m, x, times, n_beams, language, translate, context, english=False):
     n_window = 2 * m.n_sound
     n, rows = spectrogram(x, n_window)
     at, history, begin, out, token = 0, [], 0, [], None
     while at < n:
         window = min(n_window, n - at)
         heard = m.encode(rows[at : at + n_window])
-        if token is None:
+        if token is None and not english:
             token = language or EN + int(np.argmax(m.decode(heard, [START])[0][EN : YUE + 1]))
         said_before = history[begin:][-(m.n_ctx // 2 - 1) :]
-        prompt = ([PREV] + said_before if said_before else []) + [START, token, TRANSLATE if translate else TRANSCRIBE] + ([] if times else [NO_TIMES])
+        prompt = ([PREV] + said_before if said_before else []) + [START] + ([] if english else [token, TRANSLATE if translate else TRANSCRIBE]) + ([] if times else [NO_TIMES])
         silence = softmax(m.decode(heard, prompt)[prompt.index(START)])[SILENT]
         said, mean = search(m, heard, prompt, times, n_beams)
         if silence > 0.6 and mean < -1:
@@ -286,7 +287,7 @@ def transcribe(m, x, times, n_beams, language, translate, context):
         if not context:
             begin = len(history)
         at = after if after > at else at + window
-    return VOCABULARY[token].strip("<|>"), out
+    return "en" if english else VOCABULARY[token].strip("<|>"), out
 
 
 # --- comparing --------------------------------------------------------------------------------------
@@ -304,21 +305,24 @@ def test(a, seed):
     files = os.path.join(a.dir, f"transcribe-{os.getpid()}")
     meta, w, shape = make_model(g)
     x = make_sound(g)
-    failed = 0
+    failed, english = 0, seed % 4 == 0
+    if english or seed % 4 == 1:
+        meta |= {"whisper.multilingual": not english}
     try:
         gguf.write(files + ".gguf", meta, w)
         write_wav(files + ".wav", x)
         m = Model(w, shape)
         times, translate, context = bool(g.integers(4)), bool(g.integers(3) == 0), bool(g.integers(3))
         language, n_beams = [None, DE, EN][int(g.integers(3))], int(g.choice([1, 1, 2, 5]))
+        language = EN if english and language else language
         words = ["-bs", str(n_beams), "-tpi", "0"] + ([] if times else ["--no-timestamps"]) + (["--translate"] if translate else []) + ([] if context else ["-nc"])
         got = run(a, files, *words, *(["-l", VOCABULARY[language].strip("<|>")] if language else []))
-        code, want = transcribe(m, x, times, n_beams, language, translate, context)
+        code, want = transcribe(m, x, times, n_beams, language, translate, context, english)
         same = [(s["start"], s["end"], s["tokens"]) for s in got["segments"]] == [p[:3] for p in want]
         off = max([abs(s["avg_logprob"] - p[3]) for s, p in zip(got["segments"], want)], default=0)
         ok = same and off < 1e-3 and (not want or got["language"] == code)
         failed += not ok
-        print(f"{len(x) / RATE:.1f} s, windows of {shape[5] / 50:.1f} s, {len(want)} pieces, {' '.join(words)} {'ok' if ok else 'FAILED'} {off:.0e}")
+        print(f"{seed}{' English' if english else ''}: {len(x) / RATE:.1f} s, windows of {shape[5] / 50:.1f} s, {len(want)} pieces, {' '.join(words)} {'ok' if ok else 'FAILED'} {off:.0e}")
         if not same:
             print("   got", [(s["start"], s["end"], s["tokens"]) for s in got["segments"]], "\n  want", [p[:3] for p in want])
         words = ["-bs", "1", "-bo", "3", "-lpt", "0", "-nth", "1", "-et", "0"]
@@ -368,6 +372,41 @@ def mistakes(a):
         ([*model, "--dump", "mel", "s.wav"], 2, "-o FILE.npy"), (["-m", "builtin:stories", "s.wav"], 1, "does not hear"), ([*model, "-ml", "1", "s.wav"], 2, "are not told apart"),
         ([*model, "-f", "s.wav"], 2, "without a flag"), ([*model, "--raw-rate", "8000", "s.wav"], 2, "are for --raw"), ([*model, *quick, "-o", "/dev/full", "s.wav"], 1, "/dev/full")):
         tell(words, code, says)
+    def variant(name, n_ctx=None, lacks=(), **keys):
+        """Another model: with another context, without some tokens, or with other keys."""
+        other = meta | {"whisper." + k: v for k, v in keys.items()} | {"tokenizer.ggml.tokens": [f"unused {i}" if t in lacks else t for i, t in enumerate(VOCABULARY)]}
+        weights = dict(w)
+        if n_ctx:
+            other |= {"whisper.context_length": n_ctx}
+            weights["dec.position_embd.weight"] = (g.normal(size=(n_ctx, weights["dec.position_embd.weight"].shape[1])) / 4).astype(np.float32)
+        gguf.write(at(name), other, weights)
+        return ["-m", name, *quick]
+
+    # a context longer than that of any published model, and the shortest ones
+    tell([*variant("long.gguf", 4200), "--prompt", "a" * 4000, "s.wav"], 0, "")
+    for n_ctx in (1, 2, 3, 4, 5, 8):
+        for words in (["-l", "en"], ["-l", "en", "--no-timestamps", "--prompt", "abc"]):
+            few = n_ctx < (5 if "--prompt" in words else 4)
+            tell([*variant("short.gguf", n_ctx), *words, "s.wav"], 1 if few else 0, "short.gguf: the context has" if few else "")
+    only = variant("english.gguf", multilingual=False)
+    for words, code, says in (
+        ([*variant("lacks-1.gguf", lacks=["<|transcribe|>"]), "s.wav"], 1, "there is no <|transcribe|>"), ([*variant("lacks-2.gguf", lacks=["<|translate|>"]), "--translate", "s.wav"], 1, "lack <|translate|>"),
+        (["-m", "lacks-2.gguf", *quick, "s.wav"], 0, ""), ([*variant("lacks-3.gguf", lacks=["<|startofprev|>"]), "--prompt", "a", "s.wav"], 1, "lack <|startofprev|>"),
+        ([*only, "--translate", "s.wav"], 0, "knows English alone: there is nothing to translate"), ([*only, "-l", "de", "s.wav"], 2, "knows English alone, and not 'de'"),
+        ([*only, "-l", "English", "s.wav"], 0, ""), ([*variant("key-1.gguf", multilingual=3), "s.wav"], 1, "key-1.gguf: key 'whisper.multilingual'"),
+        ([*variant("key-2.gguf", suppress_tokens=["a"]), "s.wav"], 1, "key-2.gguf: key whisper.suppress_tokens is no list of tokens")):
+        tell(words, code, says)
+    # models that do not say whether they know English alone: files from before GGUF, by the number of their tokens
+    for n_vocab, alone in ((51864, True), (51865, False)):
+        c = {"n_vocab": n_vocab, "n_sound": 50, "d": 8, "n_head": 1, "n_enc": 1, "n_text": 16, "n_dec": 1, "n_mel": N_MEL, "n_ff": 32, "end": 51864 - 1608 + (not alone)}
+        text = [bytes([b]) for b in folders_speech.alphabet()[0]] + [b"%d" % i for i in range(1000, 1000 + c["end"] - 256)]
+        with open(at("old.bin"), "wb") as f:
+            f.write(folders_speech.legacy_file(c, folders_speech.weights_of(c, g), text, folders_speech.slaney(N_MEL), "f32", g)[0])
+        convert = os.path.join(os.path.dirname(a.transcribe), "llm-convert")
+        for name in ("old.bin", "new.gguf") if os.path.exists(convert) else ("old.bin",):
+            if name == "new.gguf":
+                subprocess.run([convert, at("old.bin"), "-o", at("new.gguf")], check=True, capture_output=True)
+            tell(["-m", name, *quick, "-d", "1", "--translate", "s.wav"], 0, "knows English alone" if alone else "the language is")
     pieces = run_json = json.loads(subprocess.run([a.transcribe, "-q", *model, *quick, "--format", "json", "s.wav"], cwd=folder, capture_output=True, check=True).stdout)
     times = [(s["start"], s["end"]) for s in run_json["segments"]]
     stamp = lambda t: round(sum(float(p) * f for p, f in zip(t.replace(",", ".").split(":"), (3600, 60, 1))), 2)
