@@ -56,7 +56,7 @@ def softmax(s):
     return e / e.sum(-1, keepdims=True)
 
 
-def attend(x, of, w, p, n_head, causal=False):
+def attend(x, of, w, p, n_head, causal=False, shares=None):
     d = x.shape[1] // n_head
     out = np.zeros_like(x)
     q, k, v = line(x, w, p + ".q_proj"), line(of, w, p + ".k_proj"), line(of, w, p + ".v_proj")
@@ -65,6 +65,8 @@ def attend(x, of, w, p, n_head, causal=False):
         s = q[:, at] @ k[:, at].T / math.sqrt(d)
         s = np.where(np.arange(len(x))[:, None] >= np.arange(len(of)), s, -np.inf) if causal else s
         out[:, at] = softmax(s) @ v[:, at]
+        if shares is not None:
+            shares.append(softmax(s))
     return line(out, w, p + ".out_proj")
 
 
@@ -92,13 +94,13 @@ def encode(c, w, mel, active):
     return norm(x, w, "encoder.layer_norm")
 
 
-def decode(c, w, heard, tokens, active):
+def decode(c, w, heard, tokens, active, shares=None):
     x = w["decoder.embed_tokens.weight"][tokens] + w["decoder.embed_positions.weight"][: len(tokens)]
     for l in range(c["n_dec"]):
         p = f"decoder.layers.{l}"
         y = norm(x, w, p + ".self_attn_layer_norm")
         x = x + attend(y, y, w, p + ".self_attn", c["n_head"], True)
-        x = x + attend(norm(x, w, p + ".encoder_attn_layer_norm"), heard, w, p + ".encoder_attn", c["n_head"])
+        x = x + attend(norm(x, w, p + ".encoder_attn_layer_norm"), heard, w, p + ".encoder_attn", c["n_head"], shares=shares)
         x = feed(x, w, p, active)
     return norm(x, w, "decoder.layer_norm") @ w["decoder.embed_tokens.weight"].T
 
@@ -360,6 +362,13 @@ def weights_of(c, g):
     return w
 
 
+def aligned(c, w, rows, tokens, form, heads):
+    """Of each token, the shares of attention of these (layer, head)."""
+    shares, w = [], {name: x.astype(np.float64) for name, x in w.items()}
+    decode(c, w, encode(c, w, rows.astype(np.float64), ACTIVE[form]), tokens, ACTIVE[form], shares)
+    return np.array([shares[l * c["n_head"] + h] for l, h in heads]).transpose(1, 0, 2)
+
+
 def passed(c, w, rows, tokens, form):
     w = {name: x.astype(np.float64) for name, x in w.items()}
     heard = encode(c, w, rows.astype(np.float64), ACTIVE[form])
@@ -442,7 +451,7 @@ def test_legacy(t, seed):
 
 
 def test_mutants(t):
-    """Descriptors with a line, a dimension or an operand changed are refused, or give other logits. What most of the others change means the same."""
+    """Descriptors with a line, a dimension or an operand changed are refused, or give other logits or alignments. What most of the others change means the same."""
     g, models = np.random.default_rng(3), []
     for form in ("erf", "tanh"):
         c = shape_of(g) | {"n_enc": 2, "n_dec": 3, "n_sound": 9, "n_text": 14}
@@ -457,18 +466,20 @@ def test_mutants(t):
         os.rename(t.at("model.gguf"), t.at(form))
         rows, tokens = g.standard_normal((18, c["n_mel"])).astype(np.float32), [int(x) for x in g.integers(0, c["n_vocab"], 9)]
         rows.tofile(t.at(form + ".rows"))
-        models.append((t.at(form), tokens, passed(c, stored, rows, tokens, form)[1]))
+        heads = [(1, 0), (2, 2)] if form == "erf" else [(l, h) for l in (1, 2) for h in range(c["n_head"])]
+        models.append((t.at(form), tokens, passed(c, stored, rows, tokens, form)[1], aligned(c, stored, rows, tokens, form, heads)))
 
     def is_found(text):
         t.put("mutant.arch", text.encode())
-        for model, tokens, want in models:
+        for model, tokens, *both in models:
             done = subprocess.run([t.rows, "-m", model, "--arch", t.at("mutant.arch"), "--out", t.at("out"), "--tokens", ",".join(map(str, tokens)),
-                                   "--read", model + ".rows", "18"], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+                                   "--read", model + ".rows", "18", "--align", t.at("shares")], stdin=subprocess.DEVNULL, capture_output=True, text=True)
             if done.returncode not in (0, 1) or "runtime error" in done.stderr:
                 raise RuntimeError(f"exit code {done.returncode}: {done.stderr}\n{text}")
-            got = np.fromfile(t.at("out"), np.float32) if done.returncode == 0 else np.zeros(0)
-            if got.size != want.size or not np.abs(got.reshape(want.shape) - want).max() <= 1e-3 * want.std():
-                return True
+            for name, want in zip(("out", "shares"), both):
+                got = np.fromfile(t.at(name), np.float32) if done.returncode == 0 else np.zeros(0)
+                if got.size != want.size or not np.abs(got.reshape(want.shape) - want).max() <= 1e-3 * want.std():
+                    return True
         return False
 
     d = mutate.Descriptor(DESCRIPTOR)
