@@ -9,6 +9,8 @@ ROWS is the program test-rows. MEDIA has recorded spectrograms, rows and logits 
 Exit code 0, 1.
 """
 import argparse
+import base64
+import gzip
 import io
 import json
 import lzma
@@ -509,6 +511,28 @@ def test_specials(t):
         t.tell(f"special tokens of {n_vocab}", not wrong and k["tokenizer.ggml.eos_token_id"] == ids["endoftext"], str(wrong) if wrong else "")
 
 
+# heads of attention that show when a token is heard, a truth value for each of all layers, as openai/whisper publishes them: packed, in base 85
+SHOWING = {(4, 6, 384, 51864): b"ABzY8J1N>@0{>%R00Bk>$p{7v037`oCl~+#00", (4, 6, 384, 51865): b"ABzY8bu8Lr0{>%RKn9Fp%m@SkK7Kt=7ytkO",
+           (6, 8, 512, 51864): b"ABzY8;40c<0{>%RzzG;p*o+Vo09|#PsxSZm00", (6, 8, 512, 51865): b"ABzY8KQ!870{>%RzyTQH3`Q^yNP!>##QT-<FaQ7m",
+           (12, 12, 768, 51864): b"ABzY8>?_)10{>%RpeA61k&I|OI3I$65C{;;pbCHh0B{qLQ;+}v00", (12, 12, 768, 51865): b"ABzY8DmU6=0{>%Rpa?J`kvJ6qF(V^F86#Xh7JUGMK}P<N0000",
+           (24, 16, 1024, 51864): b"ABzY8usPae0{>%R7<zz_OvQ{)4kMa0BMw6u5rT}kRKX;$NfYBv00*Hl@qhsU00", (24, 16, 1024, 51865): b"ABzY8B0Jh+0{>%R7}kK1fFL7w6%<-Pf*t^=N)Qr&0RR9",
+           (32, 20, 1280, 51865): b"ABzY8zd+h!0{>%R7=D0pU<_bnWW*tkYAhobTNnu$jnkEkXqp)j;w1Tzk)UH3X%SZd&fFZ2fC2yj",
+           (32, 20, 1280, 51866): b"ABzY8gWO1E0{>%R7(9S+Kn!D~%ngiGaR?*L!iJG9p-nab0JQ=-{D1-g00", (4, 20, 1280, 51866): b"ABzY8j^C+e0{>%RARaKHP%t(lGR*)0g!tONPyhe`"}
+
+
+def test_heads(t):
+    """Files of the published sizes get the key alignment_heads, others do not."""
+    text, wrong = [bytes([b]) for b in alphabet()[0]], []
+    for (n_layer, n_head, d, n_vocab), packed in [*SHOWING.items(), ((2, 20, 1280, 51865), None), ((6, 8, 512, 51866), None)]:
+        c = {"n_vocab": n_vocab, "n_sound": 8, "d": d, "n_head": n_head, "n_enc": 1, "n_text": 16, "n_dec": n_layer, "n_mel": 80, "n_ff": 4 * d, "end": 50257 - (n_vocab == 51864)}
+        t.convert(t.put("heads.bin", legacy_file(c, {}, text, slaney(80), "f32", None)[0]), "--vocab-only")
+        shows = np.frombuffer(gzip.decompress(base64.b85decode(packed)), bool).reshape(n_layer, n_head) if packed else None
+        want = [int(x) for x in np.argwhere(shows).ravel()] if packed else None
+        if keys_of(t.at("model.gguf")).get("whisper.alignment_heads") != want:
+            wrong.append(str((n_layer, d, n_vocab)))
+    t.tell("heads of attention of published sizes", not wrong, "; ".join(wrong))
+
+
 def test_faults(t):
     """Files that are no such model, or damaged: a line that says what is wrong."""
     g = np.random.default_rng(1)
@@ -570,6 +594,7 @@ def main():
             test_legacy(t, seed)
         test_mutants(t)
         test_specials(t)
+        test_heads(t)
         test_faults(t)
         if os.path.isdir(a.media):
             test_recorded(t, a.media)
