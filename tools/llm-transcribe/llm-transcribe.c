@@ -58,6 +58,7 @@ static int open_model(job *j) {
     sp->n_ubatch = o->n_ubatch;
     sp->n_slots = o->tokens || o->dump ? 1 : larger(o->n_beams, o->n_best);
     sp->n_inputs = 1; /* which all slots hear */
+    sp->alignment = o->words;
     sp->n_rows = larger(sp->n_slots, 16);
     sp->progress = progress_share;
     sp->type_k = tool_cache_type(o->type_k);
@@ -182,6 +183,7 @@ static llm_transcribe_params params_of(job *j) {
         .seed = o->seed,
         .offset = o->offset,
         .duration = o->duration,
+        .words = o->words,
         .raw = transcribe_options_raw(o),
         .raw_rate = (int32_t)o->raw_rate,
         .raw_channels = (int32_t)o->raw_channels,
@@ -218,7 +220,14 @@ static void tell_speed(const job *j, double seconds) {
 static int transcribe(job *j, const char *sound) {
     ggl_error err = {0};
     const llm_transcribe_params p = params_of(j);
-    j->out = (output){.to = j->out.to, .format = j->o.format, .is_translated = j->o.translate};
+    j->out = (output){.to = j->out.to,
+                      .format = j->o.format,
+                      .is_translated = j->o.translate,
+                      .has_words = j->o.words,
+                      .lines = {.most_words = j->o.most_words,
+                                .most_width = j->o.most_width,
+                                .most_lines = j->o.most_lines,
+                                .highlight = j->o.highlight}};
     j->duration = -1;
     output_begin(&j->out);
     progress_begin("s", 0, "%s", strcmp(sound, "-") == 0 ? "standard input" : sound);

@@ -22,10 +22,10 @@ static ggl_str trimmed(const llm_speech *piece) {
     return (ggl_str){piece->text + k, piece->n - k};
 }
 
-static void put_times(FILE *to, const llm_speech *piece, char point) {
-    put_time(to, piece->start, point);
+static void put_times(FILE *to, double start, double end, char point) {
+    put_time(to, start, point);
     fputs(" --> ", to);
-    put_time(to, piece->end, point);
+    put_time(to, end, point);
 }
 
 static void put_text(FILE *to, ggl_str s) {
@@ -33,20 +33,32 @@ static void put_text(FILE *to, ggl_str s) {
     fputc('\n', to);
 }
 
-/* A line of subtitles must not look like the line of its times, and must not be empty. */
-static void put_subtitle(FILE *to, ggl_str s) {
+/* A line of subtitles must not look like the line of its times, and must not be empty. has_lines: ends of lines in the text are meant. */
+static void put_subtitle(FILE *to, ggl_str s, bool has_lines) {
     static const char arrow[] = "-->";
     for (size_t i = 0; i < s.n; i++) {
         if (s.n - i >= 3 && memcmp(s.s + i, arrow, 3) == 0) {
             fputs("->", to);
             i += 2;
-        } else if (s.s[i] == '\n' || s.s[i] == '\r') {
+        } else if ((s.s[i] == '\n' && !has_lines) || s.s[i] == '\r') {
             fputc(' ', to);
         } else {
             fputc(s.s[i], to);
         }
     }
     fputs("\n\n", to);
+}
+
+static void put_words(FILE *to, const llm_speech *piece) {
+    fputs(", \"words\": [", to);
+    for (size_t k = 0; k < piece->n_words; k++) {
+        const llm_word *w = &piece->word[k];
+        fputs(k ? ", {\"word\": " : "{\"word\": ", to);
+        json_put_string(to, w->text, w->n);
+        fprintf(to, ", \"start\": %.2f, \"end\": %.2f, \"probability\": %.6f}", w->start, w->end,
+                w->probability);
+    }
+    fputs("]", to);
 }
 
 static void put_json(output *o, const llm_speech *piece) {
@@ -64,11 +76,36 @@ static void put_json(output *o, const llm_speech *piece) {
     fputs(", \"tokens\": [", to);
     for (size_t k = 0; k < piece->n_id; k++)
         fprintf(to, "%s%d", k ? ", " : "", (int)piece->id[k]);
-    fprintf(to, "], \"temperature\": %g, \"avg_logprob\": %.6f, \"no_speech_prob\": %.6f}",
+    fputs("]", to);
+    if (o->has_words)
+        put_words(to, piece);
+    fprintf(to, ", \"temperature\": %g, \"avg_logprob\": %.6f, \"no_speech_prob\": %.6f}",
             piece->temperature, piece->logprob, piece->no_speech);
 }
 
+/* Writes a text and its times in one of the formats that have times. */
+static void put_timed(output *o, double start, double end, ggl_str s) {
+    FILE *to = o->to;
+    if (o->format == FORMAT_SRT)
+        fprintf(to, "%lld\n", (long long)o->n_subtitles + 1);
+    if (o->format == FORMAT_TIMES)
+        fputc('[', to);
+    put_times(to, start, end, o->format == FORMAT_SRT ? ',' : '.');
+    fputs(o->format == FORMAT_TIMES ? "]  " : "\n", to);
+    if (o->format == FORMAT_TIMES)
+        put_text(to, s);
+    else
+        put_subtitle(to, s, lines_are_wanted(&o->lines));
+    o->n_subtitles++;
+}
+
+static void on_lines(void *ctx, double start, double end, const char *text, size_t n) {
+    put_timed(ctx, start, end, (ggl_str){text, n});
+}
+
 void output_begin(output *o) {
+    o->lines.put = on_lines;
+    o->lines.ctx = o;
     if (o->format == FORMAT_VTT)
         fputs("WEBVTT\n\n", o->to);
     if (o->format == FORMAT_JSON)
@@ -76,40 +113,25 @@ void output_begin(output *o) {
 }
 
 void output_piece(output *o, const llm_speech *piece) {
-    FILE *to = o->to;
     const ggl_str s = trimmed(piece);
     snprintf(o->language, sizeof o->language, "%s", piece->language);
-    switch (o->format) {
-    case FORMAT_TIMES:
-        fputc('[', to);
-        put_times(to, piece, '.');
-        fputs("]  ", to);
-        put_text(to, s);
-        break;
-    case FORMAT_SRT:
-        fprintf(to, "%lld\n", (long long)o->n + 1);
-        put_times(to, piece, ',');
-        fputc('\n', to);
-        put_subtitle(to, s);
-        break;
-    case FORMAT_VTT:
-        put_times(to, piece, '.');
-        fputc('\n', to);
-        put_subtitle(to, s);
-        break;
-    case FORMAT_JSON:
+    if (o->format == FORMAT_TEXT)
+        put_text(o->to, s);
+    else if (o->format == FORMAT_JSON)
         put_json(o, piece);
-        break;
-    default:
-        put_text(to, s);
-    }
+    else if (lines_are_wanted(&o->lines))
+        lines_add(&o->lines, piece);
+    else
+        put_timed(o, piece->start, piece->end, s);
     o->n++;
     o->end = piece->end;
-    fflush(to);
+    fflush(o->to);
 }
 
 void output_end(output *o, double duration) {
     FILE *to = o->to;
+    lines_end(&o->lines);
+    o->failed |= o->lines.failed;
     if (o->format == FORMAT_JSON) {
         fprintf(to, "%s  ],\n  \"task\": \"%s\",\n  \"language\": ", o->n ? "\n" : "",
                 o->is_translated ? "translate" : "transcribe");

@@ -4,14 +4,16 @@
 
 #include <stdio.h>
 
-#include "llm/llm.h"
+#include "lines.h"
 #include "options.h"
 
 typedef struct output {
     FILE *to;
     int format;
-    bool is_translated;
-    int64_t n;  /* pieces */
+    bool is_translated, has_words;
+    lines lines; /* of subtitles by words */
+    int64_t n;   /* pieces */
+    int64_t n_subtitles;
     double end; /* of the last one */
     char language[16];
     char *text; /* JSON: of all pieces */
