@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "llm-transcribe/lines.h"
+#include "common/speech_lines.h"
 #include "test.h"
 
 static char got[4096];

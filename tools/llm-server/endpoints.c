@@ -9,6 +9,7 @@
 #include "answer_impl.h"
 #include "ggl/internal/nearest.h"
 #include "models.h"
+#include "multipart.h"
 #include "server_impl.h"
 
 /* clang-format off */
@@ -25,6 +26,8 @@ static const endpoint endpoints[] = {
     {"POST", "/v1/reranking",        .dialect = &api_rerank},
     {"POST", "/v2/rerank",           .dialect = &api_rerank},
     {"POST", "/embed",               .dialect = &api_tei_embed},
+    {"POST", "/v1/audio/transcriptions", .handle = speech_transcribe, .takes_form = true},
+    {"POST", "/v1/audio/translations", .handle = speech_translate, .takes_form = true},
     {"POST", "/v1/messages",         .dialect = &api_anthropic_messages},
     {"POST", "/v1/messages/count_tokens", .handle = api_anthropic_count, .errors = &api_anthropic_messages},
     {"POST", "/v1/chat/completions/input_tokens", .handle = api_openai_chat_count},
@@ -202,11 +205,15 @@ bool endpoints_accept(void *ctx, const http_request *q, http_reply *r) {
     if (!models_is_ready(t) && !e->needs_no_model)
         return fail(t, q, r, 503, "overloaded", "the model is being loaded; try again soon");
     const char *type = q->header(q, "Content-Type");
-    if (strcmp(e->method, "POST") == 0 && !is_json_type(type, q->header(q, "Origin"))) {
+    if (strcmp(e->method, "POST") == 0 && !e->takes_form &&
+        !is_json_type(type, q->header(q, "Origin"))) {
         snprintf(text, sizeof text, "the Content-Type must be application/json, not %.100s",
                  type ? type : "missing");
         return fail(t, q, r, 415, "invalid_request", text);
     }
+    if (e->takes_form && !multipart_is_type(type))
+        return fail(t, q, r, 415, "invalid_request",
+                    "the Content-Type must be multipart/form-data, with the sound as \"file\"");
     if (e->needs_no_model) { /* here, in case all workers are busy */
         models_count(t, NULL, COUNT_REQUESTS);
         e->handle_all(t, q, r);
@@ -235,7 +242,9 @@ static bool hold_body(models *t, const http_request *q, http_reply *r, memory_ho
     char text[300];
     *kept = doc_bytes(q->body);
     *h = (memory_hold){.of = m, .use = MEMORY_REQUESTS};
-    const size_t n = *kept + q->body.n * TEXT_BYTES, most = memory_most(m, h->use);
+    const bool is_form = multipart_is_type(q->header(q, "Content-Type"));
+    *kept = is_form ? q->body.n : *kept;
+    const size_t n = *kept + (is_form ? 0 : q->body.n * TEXT_BYTES), most = memory_most(m, h->use);
     if (memory_set(h, n))
         return true;
     if (n > most)
@@ -287,6 +296,15 @@ static void run(const endpoint *e, server *s, memory_hold held, size_t kept, con
     if (!e->dialect) {
         e->handle(s, q, r);
         memory_force(&held, 0);
+        return;
+    }
+    if (server_get_facts(s)->hears) {
+        const ggl_status no = ggl_fail(&err, GGL_USAGE,
+                                       "the model hears, and does not continue texts: send sounds "
+                                       "to /v1/audio/transcriptions");
+        memory_force(&held, 0);
+        server_count(s, COUNT_ERRORS);
+        answer_failed(e->dialect, no, &err, "model", r);
         return;
     }
     const ggl_status st = read_ask(s, e->dialect, &a, q, r, &param, &err);

@@ -58,6 +58,7 @@ struct server {
     message *first, **last;
     bool ends; /* no messages are taken any more */
 
+    atomic_int n_speech; /* sounds that wait */
     pthread_t thread;
     bool has_thread;
     atomic_int exit_code;    /* of loading; -1: it went well */
@@ -84,6 +85,8 @@ GGL_NODISCARD ggl_status server_start(server *s, ggl_error *err);
 void server_stop(server *s);
 /* After server_stop. */
 void server_free(server *s);
+/* True once server_stop was called. */
+bool server_ends(server *s);
 
 /* True if the server does not let models of this kind write: they are encoders, or --embeddings asks for the vectors of the text that
  * they read before they write, or that they see whole and write by diffusion. */

@@ -24,6 +24,7 @@ enum {
     MOST_TEMPLATE = 1 << 20, /* bytes */
     DEFAULT_CTX = 4096,
     FEW_TOKENS = 32,  /* for a prompt and its answer */
+    SPEECH_SLOTS = 5, /* texts that are tried for a window of sound */
     MOST_ROWS = 64,   /* of logits at a time */
     ENOUGH_CTX = 8192 /* without -c, other models are not unloaded for a longer context */
 };
@@ -79,6 +80,12 @@ static const char *pooling_name(const server_options *o) {
 
 static bool only_reads(const server *s) {
     return server_only_reads(llm_model_arch(llm_opened_model(s->ctx)), s->o);
+}
+
+/* True if the model writes down sounds. */
+static bool hears(const server *s) {
+    const llm_arch *a = llm_model_arch(llm_opened_model(s->ctx));
+    return llm_arch_reads_rows(a) && llm_arch_reads_text(a);
 }
 
 /* --- the session ------------------------------------------------------------------------------ */
@@ -254,6 +261,10 @@ static int new_session(server *s) {
         p->n_rows = LLM_FORCED_ROWS; /* text that a grammar determines runs in one batch */
     if (p->n_rows > MOST_ROWS || p->embeddings)
         p->n_rows = MOST_ROWS; /* of a mean: a row for each token's embedding */
+    if (hears(s)) {
+        p->n_slots = SPEECH_SLOTS;
+        p->n_inputs = 1; /* which all slots hear */
+    }
     code = open_in_room(s, LLM_OPENED_SESSION);
     if (code >= 0)
         return code;
@@ -286,6 +297,8 @@ static int open_speculation(server *s) {
 
 /* Texts that are seen whole take their slots for one step, as many as fit. */
 static int n_parallel(const server *s) {
+    if (hears(s))
+        return 1;
     return (int)(only_reads(s) ? llm_session_n_slots(llm_opened_session(s->ctx))
                                : s->o->n_parallel);
 }
@@ -399,7 +412,8 @@ static int set_facts(server *s) {
         .n_ctx = llm_session_n_ctx(llm_opened_session(s->ctx)),
         .n_vocab = llm_session_n_vocab(llm_opened_session(s->ctx)),
         .n_parallel = n_parallel(s),
-        .writes = !only_reads(s) && llm_session_has_logits(llm_opened_session(s->ctx)),
+        .writes = !only_reads(s) && !hears(s) && llm_session_has_logits(llm_opened_session(s->ctx)),
+        .hears = hears(s),
         .n_embd = llm_session_n_embd(llm_opened_session(s->ctx)),
         .n_score = llm_session_n_score(llm_opened_session(s->ctx)),
         .sees_all = llm_session_sees_all(llm_opened_session(s->ctx)),

@@ -15,14 +15,13 @@
 #include "ggl/internal/alloc.h"
 #include "ggl/internal/file.h"
 #include "options.h"
-#include "output.h"
 
 typedef struct job {
     options o;
     ggl_gguf_params file; /* how it is read */
     llm_opening opening;
     llm_context *ctx;
-    output out;
+    speech_text out;
     double duration;  /* of the sound, in seconds; less than 0: not known */
     const char *path; /* of the file that is written; NULL: standard output */
     int lost;         /* why it could not be written; 0: it could */
@@ -145,7 +144,7 @@ static bool on_piece(void *user, const llm_speech *piece) {
     job *j = user;
     progress_clear();
     errno = 0;
-    output_piece(&j->out, piece);
+    speech_text_piece(&j->out, piece);
     if (ferror(j->out.to))
         j->lost = errno ? errno : EIO;
     return !process_stopped && !j->lost;
@@ -220,21 +219,21 @@ static void tell_speed(const job *j, double seconds) {
 static int transcribe(job *j, const char *sound) {
     ggl_error err = {0};
     const llm_transcribe_params p = params_of(j);
-    j->out = (output){.to = j->out.to,
-                      .format = j->o.format,
-                      .is_translated = j->o.translate,
-                      .has_words = j->o.words,
-                      .lines = {.most_words = j->o.most_words,
-                                .most_width = j->o.most_width,
-                                .most_lines = j->o.most_lines,
-                                .highlight = j->o.highlight}};
+    j->out = (speech_text){.to = j->out.to,
+                           .format = j->o.format,
+                           .is_translated = j->o.translate,
+                           .has_words = j->o.words,
+                           .lines = {.most_words = j->o.most_words,
+                                     .most_width = j->o.most_width,
+                                     .most_lines = j->o.most_lines,
+                                     .highlight = j->o.highlight}};
     j->duration = -1;
-    output_begin(&j->out);
+    speech_text_begin(&j->out);
     progress_begin("s", 0, "%s", strcmp(sound, "-") == 0 ? "standard input" : sound);
     const double begin = llm_seconds();
     const ggl_status st = llm_transcribe(j->ctx, sound, &p, &err);
     progress_end();
-    output_end(&j->out, j->duration);
+    speech_text_end(&j->out, j->duration);
     if (st == GGL_OK)
         tell_speed(j, llm_seconds() - begin);
     if (st != GGL_OK)

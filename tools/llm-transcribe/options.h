@@ -6,10 +6,10 @@
 #include "common/hub_options.h"
 #include "common/override_options.h"
 #include "common/placement_options.h"
+#include "common/speech_text.h"
 
 #define TOOL "llm-transcribe"
 
-enum { FORMAT_TEXT, FORMAT_TIMES, FORMAT_SRT, FORMAT_VTT, FORMAT_JSON, N_FORMATS };
 enum { DUMP_NOTHING, DUMP_MEL, DUMP_ENCODER };
 
 typedef struct options {

@@ -1,4 +1,4 @@
-#include "lines.h"
+#include "speech_lines.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* Subtitles by words: how many stand in one and in a line, and which one is said. The rules are those of openai/whisper (utils.py). */
-#ifndef TOOLS_TRANSCRIBE_LINES_H
-#define TOOLS_TRANSCRIBE_LINES_H
+#ifndef TOOLS_SPEECH_LINES_H
+#define TOOLS_SPEECH_LINES_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,13 +1,14 @@
-/* What llm-transcribe writes: text, subtitles or JSON. */
-#ifndef TOOLS_TRANSCRIBE_OUTPUT_H
-#define TOOLS_TRANSCRIBE_OUTPUT_H
+/* Speech that was written down, as text, subtitles or JSON. */
+#ifndef TOOLS_SPEECH_TEXT_H
+#define TOOLS_SPEECH_TEXT_H
 
 #include <stdio.h>
 
-#include "lines.h"
-#include "options.h"
+#include "speech_lines.h"
 
-typedef struct output {
+enum { FORMAT_TEXT, FORMAT_TIMES, FORMAT_SRT, FORMAT_VTT, FORMAT_JSON, N_FORMATS };
+
+typedef struct speech_text {
     FILE *to;
     int format;
     bool is_translated, has_words;
@@ -19,11 +20,11 @@ typedef struct output {
     char *text; /* JSON: of all pieces */
     size_t n_text, cap_text;
     bool failed; /* out of memory */
-} output;
+} speech_text;
 
-void output_begin(output *o);
-void output_piece(output *o, const llm_speech *piece);
+void speech_text_begin(speech_text *o);
+void speech_text_piece(speech_text *o, const llm_speech *piece);
 /* duration: of the sound, in seconds; less than 0: it is not known. */
-void output_end(output *o, double duration);
+void speech_text_end(speech_text *o, double duration);
 
 #endif

@@ -1,10 +1,11 @@
-#include "output.h"
+#include "speech_text.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "common/json_text.h"
 #include "ggl/internal/alloc.h"
+#include "ggl/str.h"
 
 /* hh:mm:ss.mmm, with the sign before the milliseconds that the format wants. */
 static void put_time(FILE *to, double seconds, char point) {
@@ -61,7 +62,7 @@ static void put_words(FILE *to, const llm_speech *piece) {
     fputs("]", to);
 }
 
-static void put_json(output *o, const llm_speech *piece) {
+static void put_json(speech_text *o, const llm_speech *piece) {
     FILE *to = o->to;
     if (!ggl_grow(&o->text, &o->cap_text, o->n_text + piece->n + 1, 1)) {
         o->failed = true;
@@ -84,7 +85,7 @@ static void put_json(output *o, const llm_speech *piece) {
 }
 
 /* Writes a text and its times in one of the formats that have times. */
-static void put_timed(output *o, double start, double end, ggl_str s) {
+static void put_timed(speech_text *o, double start, double end, ggl_str s) {
     FILE *to = o->to;
     if (o->format == FORMAT_SRT)
         fprintf(to, "%lld\n", (long long)o->n_subtitles + 1);
@@ -103,7 +104,7 @@ static void on_lines(void *ctx, double start, double end, const char *text, size
     put_timed(ctx, start, end, (ggl_str){text, n});
 }
 
-void output_begin(output *o) {
+void speech_text_begin(speech_text *o) {
     o->lines.put = on_lines;
     o->lines.ctx = o;
     if (o->format == FORMAT_VTT)
@@ -112,7 +113,7 @@ void output_begin(output *o) {
         fputs("{\n  \"segments\": [\n", o->to);
 }
 
-void output_piece(output *o, const llm_speech *piece) {
+void speech_text_piece(speech_text *o, const llm_speech *piece) {
     const ggl_str s = trimmed(piece);
     snprintf(o->language, sizeof o->language, "%s", piece->language);
     if (o->format == FORMAT_TEXT)
@@ -128,7 +129,7 @@ void output_piece(output *o, const llm_speech *piece) {
     fflush(o->to);
 }
 
-void output_end(output *o, double duration) {
+void speech_text_end(speech_text *o, double duration) {
     FILE *to = o->to;
     lines_end(&o->lines);
     o->failed |= o->lines.failed;
