@@ -1,7 +1,6 @@
 # Fields of requests, and answers.
 set_source_files_properties(answer_fixture.c answer_text.c PROPERTIES COMPILE_DEFINITIONS
     BUILTIN_CHAT_MODEL="${PROJECT_SOURCE_DIR}/models/builtin/stories-chat.gguf")
-ggl_test(server.multipart multipart.c LIBS tools-server-api)
 ggl_test(server.read_fields read_fields.c LIBS tools-server-api COUNT_ALLOCATIONS)
 target_include_directories(test-server-read_fields PRIVATE ${PROJECT_SOURCE_DIR}/models) # private headers
 ggl_test(server.answer_text answer_text.c LIBS tools-server-answer llm::models)

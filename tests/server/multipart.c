@@ -136,3 +136,34 @@ TEST(generated_forms) {
         free(exact);
     }
 }
+
+TEST(a_part_is_found_by_its_name) {
+    static const char type[] = "multipart/form-data; boundary=b";
+    static const char text[] = "--b\r\n" HEAD "\r\n1\r\n--b\r\n" HEAD "\r\n2\r\n--b--";
+    const ggl_str body = {text, sizeof text - 1};
+    ggl_str found;
+    CHECK(multipart_find(&found, type, body, "a") && is(found, "1", 1));
+    CHECK(!multipart_find(&found, type, body, "b"));
+    CHECK(!multipart_find(&found, "multipart/form-data", body, "a"));
+    CHECK(!multipart_find(&found, type, (ggl_str){text, body.n - 2}, "a"));
+}
+
+/* Bodies of many almost-borders. If each were searched to the end of the body, this would not end. */
+TEST(hostile_bodies_take_one_pass) {
+    enum { MIB = 1 << 20 };
+    static const char *const repeated[] = {"\r\n--bx", "\r\n--b x", "\r\n--",
+                                           "\r\n",     "-",         "\r\n--b\t \r"};
+    char *text = malloc(8 * MIB);
+    REQUIRE(text);
+    for (size_t i = 0; i < sizeof repeated / sizeof *repeated; i++) {
+        size_t k = (size_t)snprintf(text, MIB, "--b\r\n" HEAD "\r\n");
+        const size_t step = strlen(repeated[i]);
+        for (; k + step + 16 < 8 * MIB; k += step)
+            memcpy(text + k, repeated[i], step);
+        CHECK_INT(multipart_read(part, MOST, &n, "b", (ggl_str){text, k}, &err), GGL_FORMAT);
+        k += (size_t)snprintf(text + k, 16, "\r\n--b--");
+        CHECK_OK(multipart_read(part, MOST, &n, "b", (ggl_str){text, k}, &err), &err);
+        CHECK_INT(n, 1);
+    }
+    free(text);
+}

@@ -70,9 +70,9 @@ static void put_json(speech_text *o, const llm_speech *piece) {
     }
     memcpy(o->text + o->n_text, piece->text, piece->n);
     o->n_text += piece->n;
-    fprintf(to,
-            "%s    {\"id\": %lld, \"start\": %.2f, \"end\": %.2f, \"text\": ", o->n ? ",\n" : "",
-            (long long)o->n, piece->start, piece->end);
+    fprintf(to, "%s    {\"id\": %lld, \"seek\": %lld, \"start\": %.2f, \"end\": %.2f, \"text\": ",
+            o->n ? ",\n" : "", (long long)o->n, (long long)floor(100 * o->window + 0.5),
+            piece->start, piece->end);
     json_put_string(to, piece->text, piece->n);
     fputs(", \"tokens\": [", to);
     for (size_t k = 0; k < piece->n_id; k++)
@@ -113,6 +113,10 @@ void speech_text_begin(speech_text *o) {
         fputs("{\n  \"segments\": [\n", o->to);
 }
 
+void speech_text_window(speech_text *o, double seconds) {
+    o->window = seconds;
+}
+
 void speech_text_piece(speech_text *o, const llm_speech *piece) {
     const ggl_str s = trimmed(piece);
     snprintf(o->language, sizeof o->language, "%s", piece->language);
@@ -138,7 +142,8 @@ void speech_text_end(speech_text *o, double duration) {
                 o->is_translated ? "translate" : "transcribe");
         json_put_string(to, o->language, strlen(o->language));
         fprintf(to, ",\n  \"duration\": %.2f,\n  \"text\": ", duration < 0 ? o->end : duration);
-        json_put_string(to, o->text ? o->text : "", o->n_text);
+        const size_t skip = o->trims && o->n_text > 0 && o->text[0] == ' ';
+        json_put_string(to, o->text ? o->text + skip : "", o->n_text - skip);
         fputs("\n}\n", to);
     }
     ggl_free(o->text);

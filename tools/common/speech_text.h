@@ -12,10 +12,12 @@ typedef struct speech_text {
     FILE *to;
     int format;
     bool is_translated, has_words;
+    bool trims;  /* JSON: the whole text lacks the space at its beginning */
     lines lines; /* of subtitles by words */
     int64_t n;   /* pieces */
     int64_t n_subtitles;
-    double end; /* of the last one */
+    double end;    /* of the last one */
+    double window; /* where the window begins that is being written down, in seconds */
     char language[16];
     char *text; /* JSON: of all pieces */
     size_t n_text, cap_text;
@@ -23,6 +25,8 @@ typedef struct speech_text {
 } speech_text;
 
 void speech_text_begin(speech_text *o);
+/* Pieces that follow are of the window that begins there. */
+void speech_text_window(speech_text *o, double seconds);
 void speech_text_piece(speech_text *o, const llm_speech *piece);
 /* duration: of the sound, in seconds; less than 0: it is not known. */
 void speech_text_end(speech_text *o, double duration);

@@ -54,16 +54,9 @@ char *endpoint_model(const http_request *q) {
     const char *of_query = q->parameter(q, "model");
     ggl_str name = {of_query, of_query ? strlen(of_query) : 0};
     const char *type = q->header(q, "Content-Type");
-    char boundary[MULTIPART_BOUNDARY + 1];
-    multipart_part part[64];
-    size_t n = 0;
     const bool is_form = multipart_is_type(type);
-    if (is_form && (multipart_boundary(type, boundary, &unread) != GGL_OK ||
-                    multipart_read(part, 64, &n, boundary, q->body, &unread) != GGL_OK))
-        n = 0;
-    for (size_t i = 0; i < n && !of_query; i++)
-        if (part[i].name.n == 5 && memcmp(part[i].name.s, "model", 5) == 0)
-            name = part[i].data;
+    if (!name.s && is_form)
+        (void)multipart_find(&name, type, q->body, "model");
     if (!name.s && !is_form && q->body.n > 0 &&
         llm_json_parse(&doc, q->body.s, q->body.n, "request", &unread) == GGL_OK) {
         const json_value *v = llm_json_get_kind(&doc->root, "model", JSON_STRING);

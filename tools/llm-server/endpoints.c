@@ -28,6 +28,7 @@ static const endpoint endpoints[] = {
     {"POST", "/embed",               .dialect = &api_tei_embed},
     {"POST", "/v1/audio/transcriptions", .handle = speech_transcribe, .takes_form = true},
     {"POST", "/v1/audio/translations", .handle = speech_translate, .takes_form = true},
+    {"POST", "/inference",           .handle = speech_infer, .takes_form = true},
     {"POST", "/v1/messages",         .dialect = &api_anthropic_messages},
     {"POST", "/v1/messages/count_tokens", .handle = api_anthropic_count, .errors = &api_anthropic_messages},
     {"POST", "/v1/chat/completions/input_tokens", .handle = api_openai_chat_count},
@@ -233,18 +234,17 @@ static size_t doc_bytes(ggl_str body) {
     return body.n + n_marks * VALUE_BYTES;
 }
 
-/* Holds what reading a body may take at most: its texts are rendered and tokenized, too. *kept: what stays of it. False: it
+/* Holds what reading a body may take at most: its texts are rendered and tokenized, too, unless it is a form, of which nothing is copied. *kept: what stays of it. False: it
  * was refused. */
-static bool hold_body(models *t, const http_request *q, http_reply *r, memory_hold *h,
-                      size_t *kept) {
+static bool hold_body(models *t, const endpoint *e, const http_request *q, http_reply *r,
+                      memory_hold *h, size_t *kept) {
     memory *m = models_memory(t);
     enum { TEXT_BYTES = 40 }; /* for each byte, as far as seen */
     char text[300];
-    *kept = doc_bytes(q->body);
+    *kept = e->takes_form ? q->body.n : doc_bytes(q->body);
     *h = (memory_hold){.of = m, .use = MEMORY_REQUESTS};
-    const bool is_form = multipart_is_type(q->header(q, "Content-Type"));
-    *kept = is_form ? q->body.n : *kept;
-    const size_t n = *kept + (is_form ? 0 : q->body.n * TEXT_BYTES), most = memory_most(m, h->use);
+    const size_t n = *kept + (e->takes_form ? 0 : q->body.n * TEXT_BYTES),
+                 most = memory_most(m, h->use);
     if (memory_set(h, n))
         return true;
     if (n > most)
@@ -298,15 +298,6 @@ static void run(const endpoint *e, server *s, memory_hold held, size_t kept, con
         memory_force(&held, 0);
         return;
     }
-    if (server_get_facts(s)->hears) {
-        const ggl_status no = ggl_fail(&err, GGL_USAGE,
-                                       "the model hears, and does not continue texts: send sounds "
-                                       "to /v1/audio/transcriptions");
-        memory_force(&held, 0);
-        server_count(s, COUNT_ERRORS);
-        answer_failed(e->dialect, no, &err, "model", r);
-        return;
-    }
     const ggl_status st = read_ask(s, e->dialect, &a, q, r, &param, &err);
     if (a) {
         a->held = held;
@@ -342,12 +333,13 @@ static void go_on(models *t, server *s, const ggl_error *err, const http_request
     char allowed[64];
     memory_hold held;
     size_t kept;
+    const endpoint *e = endpoint_find(q->method, q->path, allowed, sizeof allowed);
     if (!s)
         fail_model(t, err->status, err, q, r);
     else if (http_reply_is_gone(r))
         http_reply_end(r);
-    else if (hold_body(t, q, r, &held, &kept))
-        run(endpoint_find(q->method, q->path, allowed, sizeof allowed), s, held, kept, q, r);
+    else if (hold_body(t, e, q, r, &held, &kept))
+        run(e, s, held, kept, q, r);
     if (s)
         server_release(s);
 }
@@ -393,7 +385,7 @@ void endpoints_handle(void *ctx, const http_request *q, http_reply *r) {
     }
     say_id(q, r);
     streams_expire(models_streams(t));
-    if (!hold_body(t, q, r, &held, &kept))
+    if (!hold_body(t, e, q, r, &held, &kept))
         return;
     char *name = models_is_single(t) ? NULL : endpoint_model(q);
     if (e->handle_all && !(e->handle && (models_is_single(t) || name))) {

@@ -228,3 +228,19 @@ ggl_status multipart_read(multipart_part *part, size_t most, size_t *n, const ch
     }
     return st;
 }
+
+bool multipart_find(ggl_str *data, const char *type, ggl_str body, const char *name) {
+    char boundary[MULTIPART_BOUNDARY + 1];
+    multipart_part part[MULTIPART_MOST];
+    size_t n = 0;
+    ggl_error unread; /* who reads the form says what is wrong with it */
+    if (multipart_boundary(type, boundary, &unread) != GGL_OK ||
+        multipart_read(part, MULTIPART_MOST, &n, boundary, body, &unread) != GGL_OK)
+        return false;
+    for (size_t i = 0; i < n; i++)
+        if (ggl_str_is(part[i].name, name)) {
+            *data = part[i].data;
+            return true;
+        }
+    return false;
+}

@@ -7,7 +7,11 @@
 #include "ggl/status.h"
 #include "ggl/str.h"
 
-enum { MULTIPART_BOUNDARY = 70, MULTIPART_HEADER = 8192 /* bytes of a part's headers */ };
+enum {
+    MULTIPART_BOUNDARY = 70,
+    MULTIPART_HEADER = 8192, /* bytes of a part's headers */
+    MULTIPART_MOST = 64      /* parts of a request */
+};
 
 /* All strings are parts of the body. */
 typedef struct multipart_part {
@@ -25,5 +29,7 @@ GGL_NODISCARD ggl_status multipart_boundary(const char *type, char out[MULTIPART
  * `most` parts, or a header is too long; GGL_UNSUPPORTED: a part is encoded. */
 GGL_NODISCARD ggl_status multipart_read(multipart_part *part, size_t most, size_t *n,
                                         const char *boundary, ggl_str body, ggl_error *err);
+/* Finds the first part of that name in a body of that media type. False: there is none, or the form is damaged. */
+bool multipart_find(ggl_str *data, const char *type, ggl_str body, const char *name);
 
 #endif

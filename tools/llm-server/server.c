@@ -40,7 +40,7 @@ static bool wait_for_message(server *s, bool has_answers) {
     return !ends;
 }
 
-bool server_ends(server *s) {
+static bool is_ending(server *s) {
     pthread_mutex_lock(&s->lock);
     const bool ends = s->ends;
     pthread_mutex_unlock(&s->lock);
@@ -62,8 +62,9 @@ static void serve(server *s) {
         }
         if (llm_engine_step(e, &err) != GGL_OK && !s->aborts)
             ggl_fprint(stderr, TOOL ": a step failed: %s\n", err.msg);
-        goes_on = !server_ends(s);
+        goes_on = !is_ending(s);
     }
+    speech_queue_end(s->speech);
     read_messages(s); /* those that came before the end; what they begin ends with the engine */
     llm_engine_free(e);
     s->engine = NULL;

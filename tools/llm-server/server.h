@@ -130,5 +130,6 @@ void api_openai_responses_count(server *s, const http_request *q, http_reply *r)
 /* Forms with a sound. (speech.c) */
 void speech_transcribe(server *s, const http_request *q, http_reply *r);
 void speech_translate(server *s, const http_request *q, http_reply *r);
+void speech_infer(server *s, const http_request *q, http_reply *r);
 
 #endif

@@ -84,8 +84,7 @@ static bool only_reads(const server *s) {
 
 /* True if the model writes down sounds. */
 static bool hears(const server *s) {
-    const llm_arch *a = llm_model_arch(llm_opened_model(s->ctx));
-    return llm_arch_reads_rows(a) && llm_arch_reads_text(a);
+    return model_card_hears(llm_model_arch(llm_opened_model(s->ctx)));
 }
 
 /* --- the session ------------------------------------------------------------------------------ */
@@ -97,7 +96,7 @@ static bool on_load(void *ctx, size_t done, size_t total) {
 
 static bool is_aborted(void *ctx) {
     const server *s = ctx;
-    return s->aborts;
+    return s->aborts || (s->speech && speech_queue_stops(s->speech));
 }
 
 static int64_t n_ctx(const server *s) {
@@ -261,9 +260,12 @@ static int new_session(server *s) {
         p->n_rows = LLM_FORCED_ROWS; /* text that a grammar determines runs in one batch */
     if (p->n_rows > MOST_ROWS || p->embeddings)
         p->n_rows = MOST_ROWS; /* of a mean: a row for each token's embedding */
-    if (hears(s)) {
+    if (hears(s)) {            /* -c and -np are for texts of requests */
+        p->n_ctx = p->n_pool = 0;
         p->n_slots = SPEECH_SLOTS;
         p->n_inputs = 1; /* which all slots hear */
+        p->embeddings = false;
+        s->opening.pooling = NULL;
     }
     code = open_in_room(s, LLM_OPENED_SESSION);
     if (code >= 0)
@@ -319,6 +321,12 @@ static int open_engine(server *s) {
                                  .n_guess_max = speculate_n_max(&s->o->speculate)};
     const ggl_status st = llm_engine_new(&s->engine, &p, &err);
     return st == GGL_OK ? -1 : tool_error(TOOL, 1, "%s", err.msg);
+}
+
+/* The context writes down sounds on the queue's thread, and the engine's keeps away from it. */
+static int open_speech(server *s) {
+    s->speech = hears(s) ? speech_queue_new((size_t)s->o->n_queue) : NULL;
+    return s->speech || !hears(s) ? -1 : tool_error(TOOL, 1, "no thread for sounds");
 }
 
 /* --- facts ------------------------------------------------------------------------------------ */
@@ -479,6 +487,8 @@ int server_load(server *s) {
         code = set_facts(s);
     if (code < 0)
         note_memory(s);
+    if (code < 0)
+        code = open_speech(s);
     progress_end();
     s->load_seconds = process_seconds() - begin;
     if (code < 0)
@@ -488,6 +498,8 @@ int server_load(server *s) {
 }
 
 void server_unload(server *s) {
+    speech_queue_end(s->speech);
+    speech_queue_free(s->speech);
     llm_engine_free(s->engine);
     (void)tool_close_context(s->ctx, TOOL, 0);
     adapters_forget(&s->o->adapters);

@@ -1,154 +1,67 @@
-/* Speech that is written down: forms with a sound, and their answers. A sound takes the model as a whole: others wait in the
- * engine's mailbox, in order. */
-#include <inttypes.h>
-#include <math.h>
+/* Sounds and the answers about them: each is a turn in the queue of its model (speech_queue.h). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "admin.h"
-#include "answer_impl.h"
 #include "common/process.h"
 #include "common/speech_text.h"
-#include "llm/llm.h"
+#include "ggl/internal/alloc.h"
 #include "models.h"
-#include "multipart.h"
 #include "server_impl.h"
+#include "speech_form.h"
 
-enum { MOST_PARTS = 64 };
+enum { SIGN_SECONDS = 10 }; /* between signs of life in a stream */
 
 typedef struct speech_job {
+    speech_turn turn; /* the first member */
     server *s;
     http_reply *r;
-    char *body, *language, *prompt;
-    ggl_str file;
-    int format; /* of formats[] */
-    bool translates, streams, has_begun;
-    double temperature, until;
-    memory_hold held; /* for the body */
+    char *body;
+    speech_ask ask;
+    memory_hold held, held_text; /* for the body; for what was written */
+    double until;                /* when the time for the answer ends; 0: never */
+    bool is_late;                /* it has ended */
+
+    FILE *to; /* what `out` writes: the answer, except for those that `text` is */
+    char *written;
+    size_t n_written;
     speech_text out;
     char *text; /* of all pieces */
     size_t n_text, cap_text;
-    double duration;
+    double duration;  /* of the sound, in seconds; less than 0: not known */
+    bool lacks_room;  /* for the text */
+    bool has_begun;   /* a stream was */
+    double last_sent; /* in a stream, in seconds */
 } speech_job;
 
-static const char *const formats[] = {"json", "text", "srt", "vtt", "verbose_json", NULL};
-static const int writers[] = {FORMAT_TEXT, FORMAT_TEXT, FORMAT_SRT, FORMAT_VTT, FORMAT_JSON};
-static const char *const types[] = {"application/json", "text/plain; charset=utf-8",
-                                    "application/x-subrip; charset=utf-8",
-                                    "text/vtt; charset=utf-8", "application/json"};
-
-/* --- fields ----------------------------------------------------------------------------------- */
-
-static bool is(ggl_str s, const char *word) {
-    return s.n == strlen(word) && memcmp(s.s, word, s.n) == 0;
+static speech_job *job_of(speech_turn *t) {
+    return (speech_job *)t;
 }
 
-static ggl_status set_file(speech_job *j, ggl_str v, ggl_error *err) {
-    j->file = v;
-    return v.n > 0 ? GGL_OK : ggl_fail(err, GGL_USAGE, "\"file\" is empty: the bytes of a sound");
+static void free_job(speech_job *j) {
+    memory_force(&j->held, 0);
+    memory_force(&j->held_text, 0);
+    speech_ask_fini(&j->ask);
+    ggl_free(j->body);
+    ggl_free(j->text);
+    if (j->to)
+        (void)fclose(j->to);
+    free(j->written);
+    server_release(j->s); /* which may be freed now */
+    ggl_free(j);
 }
 
-static ggl_status copy(char **out, ggl_str v, const char *name, ggl_error *err) {
-    ggl_free(*out);
-    *out = ggl_calloc(v.n + 1, 1);
-    if (!*out)
-        return ggl_fail(err, GGL_NOMEM, "out of memory");
-    memcpy(*out, v.s, v.n);
-    return memchr(v.s, '\0', v.n) ? ggl_fail(err, GGL_USAGE, "\"%s\" has a byte 0", name) : GGL_OK;
+/* --- streams ---------------------------------------------------------------------------------- */
+
+/* Sends a part of a stream, and begins it if it has not begun. */
+static void put(speech_job *j, const char *s, size_t n) {
+    if (!j->has_begun)
+        http_reply_begin(j->r, 200, "text/event-stream", true);
+    j->has_begun = true;
+    http_reply_write(j->r, s, n);
+    j->last_sent = process_seconds();
 }
-
-static ggl_status set_language(speech_job *j, ggl_str v, ggl_error *err) {
-    const ggl_status st = copy(&j->language, v, "language", err);
-    if (st == GGL_OK && v.n == 0) {
-        ggl_free(j->language); /* as if it were not given */
-        j->language = NULL;
-    }
-    return st;
-}
-
-static ggl_status set_prompt(speech_job *j, ggl_str v, ggl_error *err) {
-    return copy(&j->prompt, v, "prompt", err);
-}
-
-static ggl_status set_format(speech_job *j, ggl_str v, ggl_error *err) {
-    for (j->format = 0; formats[j->format]; j->format++)
-        if (is(v, formats[j->format]))
-            return GGL_OK;
-    return ggl_fail(err, GGL_USAGE,
-                    "\"response_format\" must be json, text, srt, vtt or verbose_json");
-}
-
-static ggl_status set_temperature(speech_job *j, ggl_str v, ggl_error *err) {
-    char text[32], *end = text;
-    snprintf(text, sizeof text, "%.*s", v.n < sizeof text ? (int)v.n : 0, v.s);
-    j->temperature = strtod(text, &end);
-    return end != text && !*end && j->temperature >= 0 && j->temperature <= 1
-               ? GGL_OK
-               : ggl_fail(err, GGL_USAGE, "\"temperature\" must be a number from 0 to 1");
-}
-
-static ggl_status set_stream(speech_job *j, ggl_str v, ggl_error *err) {
-    j->streams = is(v, "true") || is(v, "1") || is(v, "True");
-    return j->streams || is(v, "false") || is(v, "0") || is(v, "False")
-               ? GGL_OK
-               : ggl_fail(err, GGL_USAGE, "\"stream\" must be true or false");
-}
-
-static ggl_status set_times(speech_job *j, ggl_str v, ggl_error *err) {
-    (void)j;
-    return is(v, "segment") ? GGL_OK
-                            : ggl_fail(err, GGL_UNSUPPORTED,
-                                       "\"timestamp_granularities[]\" must be segment: the server "
-                                       "gives no times of words");
-}
-
-static ggl_status set_nothing(speech_job *j, ggl_str v, ggl_error *err) {
-    (void)j, (void)v, (void)err;
-    return GGL_OK;
-}
-
-static const struct {
-    const char *name;
-    ggl_status (*set)(speech_job *j, ggl_str v, ggl_error *err);
-} fields[] = {{"file", set_file},
-              {"model", set_nothing}, /* chose the server */
-              {"language", set_language},
-              {"prompt", set_prompt},
-              {"response_format", set_format},
-              {"temperature", set_temperature},
-              {"stream", set_stream},
-              {"timestamp_granularities[]", set_times},
-              {NULL}};
-
-static ggl_status read_form(speech_job *j, ignored_fields *ignored, const http_request *q,
-                            const char **param, ggl_error *err) {
-    char boundary[MULTIPART_BOUNDARY + 1];
-    multipart_part part[MOST_PARTS];
-    size_t n = 0;
-    const char *type = q->header(q, "Content-Type");
-    if (!multipart_is_type(type))
-        return ggl_fail(err, GGL_USAGE, "the request must be a form: multipart/form-data");
-    ggl_status st = multipart_boundary(type, boundary, err);
-    if (st == GGL_OK)
-        st = multipart_read(part, MOST_PARTS, &n, boundary,
-                            (ggl_str){j->body ? j->body : "", q->body.n}, err);
-    for (size_t i = 0; i < n && st == GGL_OK; i++) {
-        size_t k = 0;
-        while (fields[k].name && !is(part[i].name, fields[k].name))
-            k++;
-        *param = fields[k].name;
-        st = fields[k].name ? fields[k].set(j, part[i].data, err)
-                            : fields_ignore(ignored, NULL, part[i].name, err);
-    }
-    if (st == GGL_OK && !j->file.s) {
-        *param = "file";
-        st = ggl_fail(err, GGL_USAGE, "\"file\" is missing: the bytes of a sound");
-    }
-    return st;
-}
-
-/* --- on the engine's thread ------------------------------------------------------------------- */
 
 static void put_event(speech_job *j, const char *type, const char *member, ggl_str text) {
     llm_json_out out = {0};
@@ -159,181 +72,265 @@ static void put_event(speech_job *j, const char *type, const char *member, ggl_s
     llm_json_put_text(&out, "\": ");
     llm_json_put_string(&out, text);
     llm_json_put_text(&out, "}\n\n");
-    if (!j->has_begun)
-        http_reply_begin(j->r, 200, "text/event-stream", true);
-    j->has_begun = true;
+    j->lacks_room |= out.failed;
     if (!out.failed)
-        http_reply_write(j->r, out.s, out.n);
+        put(j, out.s, out.n);
     ggl_free(out.s);
 }
 
-static bool goes_on(const speech_job *j) {
-    return !http_reply_is_gone(j->r) && !server_ends(j->s) &&
-           (j->until <= 0 || process_seconds() < j->until);
-}
+/* --- the end ---------------------------------------------------------------------------------- */
 
-static bool on_piece(void *user, const llm_speech *p) {
-    speech_job *j = user;
-    const size_t skip = j->n_text == 0 && p->n > 0 && p->text[0] == ' ';
-    if (!ggl_grow(&j->text, &j->cap_text, j->n_text + p->n + 1, 1)) {
-        j->out.failed = true;
-        return false;
-    }
-    memcpy(j->text + j->n_text, p->text + skip, p->n - skip);
-    j->n_text += p->n - skip;
-    if (j->streams)
-        put_event(j, "delta", "delta", (ggl_str){p->text + skip, p->n - skip});
-    else
-        speech_text_piece(&j->out, p);
-    return goes_on(j);
-}
-
-static bool on_progress(void *user, double done, double all) {
-    speech_job *j = user;
-    (void)done;
-    j->duration = all;
-    return goes_on(j);
-}
-
-static void free_job(speech_job *j) {
-    memory_force(&j->held, 0);
-    server_release(j->s);
-    ggl_free(j->body);
-    ggl_free(j->language);
-    ggl_free(j->prompt);
-    ggl_free(j->text);
-    ggl_free(j);
-}
-
-static void send(speech_job *j, const char *bytes, size_t n) {
-    const ggl_str text = {j->text ? j->text : "", j->n_text};
-    llm_json_out out = {0};
-    if (j->streams) {
-        put_event(j, "done", "text", text);
-    } else if (j->format == 0) {
-        llm_json_put_text(&out, "{\"text\": ");
-        llm_json_put_string(&out, text);
-        llm_json_put_text(&out, "}");
-        admin_send(&out, j->r);
+/* Answers with an error, as an event if the stream has begun. */
+static void answer_with(speech_job *j, const api_error *e) {
+    server_count(j->s, http_reply_is_gone(j->r) ? COUNT_GONE : COUNT_ERRORS);
+    if (!j->has_begun) {
+        answer_error(&api_openai_chat, e, j->r);
         return;
-    } else {
-        http_reply_begin(j->r, 200, types[j->format], false);
-        http_reply_write(j->r, bytes, n);
     }
+    llm_json_out out = {0};
+    llm_json_put_text(&out, "data: ");
+    api_openai_chat.error(e, false, &out);
+    llm_json_put_text(&out, "\n\n");
+    if (!out.failed)
+        put(j, out.s, out.n);
+    ggl_free(out.s);
     http_reply_end(j->r);
 }
 
 static void fail(speech_job *j, ggl_status st, const ggl_error *err) {
-    server_count(j->s, http_reply_is_gone(j->r) ? COUNT_GONE : COUNT_ERRORS);
-    if (!j->has_begun) {
-        answer_failed(&api_openai_chat, st, err, st == GGL_CANCELLED ? NULL : "file", j->r);
+    static const api_error late = {
+        .status = 504,
+        .type = "timeout",
+        .message = "the time for the answer (--max-time) ended before the sound did; send a "
+                   "shorter one, or allow more time"};
+    static const api_error ends = {
+        .status = 503, .type = "overloaded", .message = "the server is ending"};
+    /* a sound that was refused, unless the words are about the language */
+    const char *param = st == GGL_USAGE && strstr(err->msg, "language")                ? "language"
+                        : st == GGL_FORMAT || st == GGL_UNSUPPORTED || st == GGL_USAGE ? "file"
+                                                                                       : NULL;
+    const api_error e = api_error_of(st, err, param);
+    /* who is gone reads nothing of what is said here */
+    answer_with(j, j->is_late ? &late : st == GGL_CANCELLED ? &ends : &e);
+}
+
+/* Sends bytes as the whole answer. */
+static void send_all(speech_job *j, const char *type, const char *s, size_t n) {
+    const ggl_error no_room = {.msg = "out of memory for the answer (--request-memory)"};
+    if (!http_reply_reserve(j->r, n)) {
+        fail(j, GGL_NOMEM, &no_room);
         return;
     }
-    llm_json_out out = {0};
-    const api_error e = api_error_of(st, err, NULL);
-    llm_json_put_text(&out, "data: ");
-    api_openai_chat.error(&e, false, &out);
-    llm_json_put_text(&out, "\n\n");
-    if (!out.failed)
-        http_reply_write(j->r, out.s, out.n);
-    ggl_free(out.s);
+    http_reply_begin(j->r, 200, type, false);
+    http_reply_write(j->r, s, n);
     http_reply_end(j->r);
 }
 
-static void transcribe(void *ctx, llm_engine *e) {
-    speech_job *j = ctx;
-    ggl_error err = {0};
-    char *bytes = NULL;
-    size_t n = 0;
-    const double most = j->s->facts.max_seconds;
-    (void)e;
-    j->until = most > 0 ? process_seconds() + most : 0;
-    j->s->n_speech--;
-    j->out = (speech_text){.format = writers[j->format], .is_translated = j->translates};
-    j->out.to = open_memstream(&bytes, &n);
-    const llm_transcribe_params p = {.size = sizeof p,
-                                     .language = j->language,
-                                     .prompt = j->prompt,
-                                     .translate = j->translates,
-                                     .temperature = (float)j->temperature,
-                                     .data = j->file.s,
-                                     .n_data = j->file.n,
-                                     .each = on_piece,
-                                     .progress = on_progress,
-                                     .user = j};
-    ggl_status st = !j->out.to   ? ggl_fail(&err, GGL_NOMEM, "out of memory")
-                    : goes_on(j) ? GGL_OK
-                                 : ggl_fail(&err, GGL_CANCELLED, "the server is ending");
-    if (st == GGL_OK) {
-        speech_text_begin(&j->out);
-        st = llm_transcribe(j->s->ctx, "file", &p, &err);
-        speech_text_end(&j->out, j->duration);
+static void send_json(speech_job *j, ggl_str text) {
+    llm_json_out out = {0};
+    llm_json_put_text(&out, "{\"text\": ");
+    llm_json_put_string(&out, text);
+    llm_json_put_text(&out, "}\n");
+    if (out.failed)
+        fail(j, GGL_NOMEM, NULL);
+    else
+        send_all(j, "application/json", out.s, out.n);
+    ggl_free(out.s);
+}
+
+static void send_answer(speech_job *j) {
+    static const char *const types[N_SPEECH_FORMATS] = {[SPEECH_TEXT] = "text/plain; charset=utf-8",
+                                                        [SPEECH_SRT] =
+                                                            "application/x-subrip; charset=utf-8",
+                                                        [SPEECH_VTT] = "text/vtt; charset=utf-8",
+                                                        [SPEECH_VERBOSE] = "application/json"};
+    const ggl_str text = {j->text ? j->text : "", j->n_text};
+    if (j->ask.streams) {
+        put_event(j, "done", "text", text);
+        http_reply_end(j->r);
+    } else if (j->ask.format == SPEECH_JSON) {
+        send_json(j, text);
+    } else if (j->ask.format == SPEECH_TEXT) {
+        send_all(j, types[SPEECH_TEXT], text.s, text.n);
+    } else {
+        send_all(j, types[j->ask.format], j->written, j->n_written);
     }
-    const bool failed = j->out.to && (ferror(j->out.to) || j->out.failed);
-    if (j->out.to && fclose(j->out.to) != 0)
-        st = ggl_fail(&err, GGL_NOMEM, "out of memory");
-    if (failed)
-        st = ggl_fail(&err, GGL_NOMEM, "out of memory");
+}
+
+/* --- on the queue's thread -------------------------------------------------------------------- */
+
+static bool is_wanted(speech_turn *t) {
+    speech_job *j = job_of(t);
+    const double now = process_seconds();
+    j->is_late |= j->until > 0 && now >= j->until;
+    if (j->ask.streams && now - j->last_sent >= SIGN_SECONDS)
+        put(j, ": it goes on\n\n", 14);
+    return !j->is_late && !http_reply_is_gone(j->r);
+}
+
+/* Appends to the text. */
+static bool add_text(speech_job *j, const char *s, size_t n) {
+    if (!ggl_grow(&j->text, &j->cap_text, j->n_text + n + 1, 1))
+        return false;
+    memcpy(j->text + j->n_text, s, n);
+    j->n_text += n;
+    return true;
+}
+
+/* The text of whisper.cpp has a line for each piece; OpenAI's is that of the model, without the space at its beginning, and as a text ends
+ * with a line break. */
+static bool add_piece(speech_job *j, const llm_speech *p) {
+    const bool has_lines = j->ask.api == SPEECH_INFERENCE;
+    const size_t skip = (has_lines || j->n_text == 0) && *p->text == ' ';
+    return add_text(j, p->text + skip, p->n - skip) && (!has_lines || add_text(j, "\n", 1));
+}
+
+static bool on_piece(void *user, const llm_speech *p) {
+    speech_job *j = user;
+    const size_t before = j->n_text;
+    const size_t n_json = 64 + 6 * p->n + 12 * p->n_id; /* at most, of what is written */
+    j->lacks_room |=
+        !memory_set(&j->held_text, j->cap_text + 2 * (j->n_written + n_json)) || !add_piece(j, p);
+    if (j->lacks_room)
+        return false;
+    if (j->ask.streams)
+        put_event(j, "delta", "delta", (ggl_str){j->text + before, j->n_text - before});
+    else if (j->ask.format > SPEECH_TEXT)
+        speech_text_piece(&j->out, p);
+    j->lacks_room |= j->out.failed || ferror(j->to);
+    return !j->lacks_room;
+}
+
+static bool on_progress(void *user, double done, double all) {
+    speech_job *j = user;
+    j->duration = all;
+    speech_text_window(&j->out, done);
+    return true;
+}
+
+/* Ends what is written. */
+static ggl_status close_text(speech_job *j, ggl_error *err) {
+    speech_text_end(&j->out, j->duration);
+    j->lacks_room |= ferror(j->to) || fclose(j->to) != 0;
+    j->to = NULL;
+    if (j->ask.format == SPEECH_TEXT && j->ask.api != SPEECH_INFERENCE && !j->ask.streams)
+        j->lacks_room |= !add_text(j, "\n", 1);
+    return j->lacks_room ? ggl_fail(err, GGL_NOMEM, "out of memory for the text") : GGL_OK;
+}
+
+static void transcribe(speech_turn *t) {
+    static const int writers[N_SPEECH_FORMATS] = {
+        [SPEECH_SRT] = FORMAT_SRT, [SPEECH_VTT] = FORMAT_VTT, [SPEECH_VERBOSE] = FORMAT_JSON};
+    speech_job *j = job_of(t);
+    ggl_error err = {0};
+    ggl_status st = GGL_CANCELLED;
+    llm_transcribe_params p = j->ask.how;
+    p.each = on_piece;
+    p.progress = on_progress;
+    p.user = j;
+    j->to = open_memstream(&j->written, &j->n_written);
+    if (!j->to)
+        st = ggl_fail(&err, GGL_NOMEM, "out of memory for a request");
+    else if (is_wanted(t))
+        st = GGL_OK;
+    if (st == GGL_OK) {
+        j->out = (speech_text){.to = j->to,
+                               .format = writers[j->ask.format],
+                               .is_translated = p.translate,
+                               .trims = true};
+        speech_text_begin(&j->out);
+        speech_text_window(&j->out, p.offset);
+        st = llm_transcribe(j->s->ctx, "file", &p, &err);
+        const ggl_status closed = close_text(j, j->lacks_room || st == GGL_OK ? &err : NULL);
+        st = closed == GGL_OK ? st : closed;
+    }
     if (st == GGL_OK)
-        send(j, bytes, n);
+        send_answer(j);
     else
         fail(j, st, &err);
-    free(bytes);
+    free_job(j);
+}
+
+static void leave(speech_turn *t) {
+    speech_job *j = job_of(t);
+    fail(j, GGL_CANCELLED, NULL);
     free_job(j);
 }
 
 /* --- requests --------------------------------------------------------------------------------- */
 
-static void start(server *s, bool translates, const http_request *q, http_reply *r) {
-    static const api_error deaf = {.status = 400,
-                                   .type = "invalid_request",
-                                   .message =
-                                       "the model does not hear; name one that does, such as "
-                                       "Whisper",
+static speech_job *new_job(server *s, const http_request *q, http_reply *r) {
+    const double now = process_seconds(), most = s->facts.max_seconds;
+    speech_job *j = ggl_calloc(1, sizeof *j);
+    if (!j)
+        return NULL;
+    memory *account = models_memory(model_table(s->model_row));
+    *j = (speech_job){.turn = {.client = server_client(s, q),
+                               .run = transcribe,
+                               .leave = leave,
+                               .is_wanted = is_wanted},
+                      .s = s,
+                      .r = r,
+                      .held = {.of = account, .use = MEMORY_REQUESTS},
+                      .held_text = {.of = account, .use = MEMORY_ANSWERS},
+                      .until = most > 0 ? now + most : 0,
+                      .duration = -1,
+                      .last_sent = now};
+    server_hold(s);
+    memory_force(&j->held, q->body.n);
+    j->body = http_reply_take_body(r);
+    return j;
+}
+
+static void refuse(server *s, const api_error *e, server_counter which, http_reply *r) {
+    server_count(s, which);
+    answer_error(&api_openai_chat, e, r);
+}
+
+static void start(server *s, speech_api api, const http_request *q, http_reply *r) {
+    static const api_error deaf = {.status = 501,
+                                   .type = "unsupported",
+                                   .message = "the model reads texts, and hears nothing; name one "
+                                              "that writes down sounds, such as Whisper",
                                    .param = "model"};
-    static const api_error full = {.status = 503,
-                                   .type = "overloaded",
-                                   .message = "too many sounds wait (--queue); try again later"};
     ggl_error err = {0};
     const char *param = NULL;
-    ignored_fields ignored = {.strict = s->facts.strict_fields};
-    if (!s->facts.hears) {
-        server_count(s, COUNT_ERRORS);
-        answer_error(&api_openai_chat, &deaf, r);
+    if (!s->speech) {
+        refuse(s, &deaf, COUNT_ERRORS, r);
         return;
     }
-    speech_job *j = ggl_calloc(1, sizeof *j);
-    ggl_status st = j ? GGL_OK : ggl_fail(&err, GGL_NOMEM, "out of memory");
-    if (j) {
-        *j = (speech_job){.s = s, .r = r, .translates = translates, .duration = -1};
-        server_hold(s);
-        j->held =
-            (memory_hold){.of = models_memory(model_table(s->model_row)), .use = MEMORY_REQUESTS};
-        memory_force(&j->held, q->body.n);
-        j->body = http_reply_take_body(r);
-        st = read_form(j, &ignored, q, &param, &err);
+    const size_t n = q->body.n;
+    speech_job *j = new_job(s, q, r);
+    ggl_status st = j ? GGL_OK : ggl_fail(&err, GGL_NOMEM, "out of memory for a request");
+    if (j)
+        st = speech_ask_read(&j->ask, api, s->facts.strict_fields, q->header(q, "Content-Type"),
+                             (ggl_str){j->body ? j->body : "", n}, &param, &err);
+    if (j)
+        server_say_ignored(s, &j->ask.ignored, q, r);
+    if (st != GGL_OK) {
+        const api_error e = api_error_of(st, &err, param);
+        refuse(s, &e, COUNT_ERRORS, r);
+    } else {
+        st = speech_queue_add(s->speech, &j->turn, &err);
+        if (st == GGL_OK)
+            return;
+        const api_error full = {.status = 429, .type = "rate_limit", .message = err.msg};
+        const api_error ends = api_error_of(st, &err, NULL);
+        refuse(s, st == GGL_LIMIT ? &full : &ends, st == GGL_LIMIT ? COUNT_REJECTED : COUNT_ERRORS,
+               r);
     }
-    server_say_ignored(s, &ignored, q, r);
-    const bool is_full = st == GGL_OK && s->n_speech++ >= s->o->n_queue;
-    if (st == GGL_OK && !is_full && server_post(s, transcribe, j))
-        return;
-    if (st == GGL_OK) {
-        s->n_speech--;
-        st = ggl_fail(&err, GGL_CANCELLED, "the server is ending");
-    }
-    server_count(s, is_full ? COUNT_REJECTED : COUNT_ERRORS);
-    if (is_full)
-        answer_error(&api_openai_chat, &full, r);
-    else
-        answer_failed(&api_openai_chat, st, &err, param, r);
     if (j)
         free_job(j);
 }
 
 void speech_transcribe(server *s, const http_request *q, http_reply *r) {
-    start(s, false, q, r);
+    start(s, SPEECH_TRANSCRIPTIONS, q, r);
 }
 
 void speech_translate(server *s, const http_request *q, http_reply *r) {
-    start(s, true, q, r);
+    start(s, SPEECH_TRANSLATIONS, q, r);
+}
+
+void speech_infer(server *s, const http_request *q, http_reply *r) {
+    start(s, SPEECH_INFERENCE, q, r);
 }

@@ -153,6 +153,7 @@ static bool on_piece(void *user, const llm_speech *piece) {
 static bool on_progress(void *user, double done, double all) {
     job *j = user;
     j->duration = all;
+    speech_text_window(&j->out, done);
     progress_share(NULL, (size_t)fmax(done, 0), (size_t)fmax(all, 0));
     return !process_stopped;
 }
@@ -229,6 +230,7 @@ static int transcribe(job *j, const char *sound) {
                                      .highlight = j->o.highlight}};
     j->duration = -1;
     speech_text_begin(&j->out);
+    speech_text_window(&j->out, j->o.offset);
     progress_begin("s", 0, "%s", strcmp(sound, "-") == 0 ? "standard input" : sound);
     const double begin = llm_seconds();
     const ggl_status st = llm_transcribe(j->ctx, sound, &p, &err);
