@@ -39,7 +39,7 @@ bool llm_legacy_find_specials(int64_t n_vocab, legacy_specials *out);
 
 /* Returns the heads of attention that show when a token is heard, "layer,head,layer,head,..", of the published model whose decoder has these sizes; NULL: none
  * has. */
-const char *llm_legacy_heads(int64_t n_layer, int64_t n_state, int64_t n_vocab);
+const char *llm_legacy_heads(int64_t n_layer, int64_t n_head, int64_t n_state, int64_t n_vocab);
 
 /* Sets token[] to the bytes of the *n tokens in the file, which stay in `data`; the array is in the arena. For a file that llm_legacy_open
  * has opened. GGL_NOMEM. */

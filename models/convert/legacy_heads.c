@@ -27,10 +27,11 @@ static const struct {
     {4, 1280, 51866, "2,4,2,11,3,3,3,6,3,11,3,14"},
 };
 
-const char *llm_legacy_heads(int64_t n_layer, int64_t n_state, int64_t n_vocab) {
+const char *llm_legacy_heads(int64_t n_layer, int64_t n_head, int64_t n_state, int64_t n_vocab) {
+    enum { OF_HEAD = 64 }; /* numbers of each head */
     for (size_t k = 0; k < sizeof published / sizeof *published; k++)
         if (published[k].n_layer == n_layer && published[k].n_state == n_state &&
-            published[k].n_vocab == n_vocab)
+            published[k].n_vocab == n_vocab && n_state == OF_HEAD * n_head)
             return published[k].heads;
     return NULL;
 }

@@ -523,7 +523,7 @@ SHOWING = {(4, 6, 384, 51864): b"ABzY8J1N>@0{>%R00Bk>$p{7v037`oCl~+#00", (4, 6, 
 def test_heads(t):
     """Files of the published sizes get the key alignment_heads, others do not."""
     text, wrong = [bytes([b]) for b in alphabet()[0]], []
-    for (n_layer, n_head, d, n_vocab), packed in [*SHOWING.items(), ((2, 20, 1280, 51865), None), ((6, 8, 512, 51866), None)]:
+    for (n_layer, n_head, d, n_vocab), packed in [*SHOWING.items(), ((2, 20, 1280, 51865), None), ((6, 8, 512, 51866), None), ((4, 3, 384, 51864), None)]:
         c = {"n_vocab": n_vocab, "n_sound": 8, "d": d, "n_head": n_head, "n_enc": 1, "n_text": 16, "n_dec": n_layer, "n_mel": 80, "n_ff": 4 * d, "end": 50257 - (n_vocab == 51864)}
         t.convert(t.put("heads.bin", legacy_file(c, {}, text, slaney(80), "f32", None)[0]), "--vocab-only")
         shows = np.frombuffer(gzip.decompress(base64.b85decode(packed)), bool).reshape(n_layer, n_head) if packed else None
