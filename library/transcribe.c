@@ -428,7 +428,9 @@ static ggl_status write_window(transcriber *t, int64_t n, ggl_error *err) {
         st = give_piece(t, &t->segment[k], &t->placed[k], err);
     if (p->no_context || t->text.temperature > 0.5)
         t->context = t->said.n;
-    t->at += next > 0 && next < ms ? llm_hearing_rows_in(&t->h, 0.001 * (double)next) : n;
+    const int64_t rows =
+        next > 0 && next < ms ? llm_hearing_rows_in(&t->h, 0.001 * (double)next) : n;
+    t->at += rows > 0 ? rows : 1; /* a row may be longer than the time of a token */
     return st;
 }
 

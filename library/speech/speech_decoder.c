@@ -1,5 +1,6 @@
 #include "speech_decoder.h"
 
+#include <float.h>
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -42,8 +43,8 @@ struct speech_decoder {
     /* the trial under way */
     const speech_decoding *p;
     double temperature, no_speech;
-    int64_t n_written; /* tokens of all trials */
-    bool is_prompt, has_nan;
+    int64_t n_written;          /* tokens of all trials */
+    bool is_prompt, is_damaged; /* is_damaged: a number is not finite */
     int64_t at_start;
 };
 
@@ -120,7 +121,11 @@ static void consider(speech_decoder *d, step_of x) {
 static void find_steps(speech_decoder *d, int i, const float *logits) {
     const double all = llm_speech_log_sum(logits, d->n_vocab);
     const written *x = &d->text[i];
-    if (isinf(all)) { /* the rules leave nothing */
+    if (isinf(all) && d->temperature == 0) { /* the rules leave nothing */
+        consider(d, (step_of){i, d->p->rules.tokens->end, x->sum});
+        return;
+    }
+    if (isinf(all)) {
         d->found[d->n_found++] = (step_of){i, d->p->rules.tokens->end, x->sum};
         return;
     }
@@ -140,11 +145,11 @@ static void find_steps(speech_decoder *d, int i, const float *logits) {
 static void on_logits(void *ctx, int64_t i, const float *logits) {
     speech_decoder *d = ctx;
     const speech_tokens *t = d->p->rules.tokens;
-    int n_nan = 0;
+    int n_finite = 0;
     for (int32_t k = 0; k < d->n_vocab; k++)
-        n_nan += logits[k] != logits[k];
-    d->has_nan |= n_nan > 0;
-    if (d->has_nan)
+        n_finite += fabsf(logits[k]) <= FLT_MAX;
+    d->is_damaged |= n_finite < d->n_vocab;
+    if (d->is_damaged)
         return;
     if (d->is_prompt && i == d->at_start && t->no_speech >= 0)
         d->no_speech =
@@ -163,7 +168,7 @@ static ggl_status eval(speech_decoder *d, llm_batch *b, ggl_error *err) {
     b->ctx = d;
     d->n_found = 0;
     ggl_status st = llm_session_eval(d->s, b, err);
-    if (st == GGL_OK && d->has_nan)
+    if (st == GGL_OK && d->is_damaged)
         st = ggl_fail(err, GGL_FORMAT,
                       "the model's numbers are not finite: its file may be damaged");
     return st;
@@ -367,7 +372,7 @@ ggl_status llm_speech_decode(speech_decoder *d, const speech_decoding *p, const 
     d->p = p;
     d->at_start = (int64_t)at_start;
     d->no_speech = 0;
-    d->has_nan = false;
+    d->is_damaged = false;
     d->random = p->seed;
     d->n_written = 0;
     bool is_done = false;
@@ -400,7 +405,7 @@ ggl_status llm_speech_detect(speech_decoder *d, const speech_tokens *t, int32_t 
         return GGL_OK;
     d->p = &plain;
     d->at_start = 0;
-    d->has_nan = false;
+    d->is_damaged = false;
     ggl_status st = begin(d, &t->start, 1, 1, err);
     if (st != GGL_OK)
         return st;

@@ -30,7 +30,8 @@ RATE, N_MEL = 16000, 12
 WORDS = ["<|endoftext|>", "<|startoftranscript|>", "<|en|>", "<|de|>", "<|yue|>", "<|translate|>", "<|transcribe|>", "<|startoflm|>", "<|startofprev|>", "<|nospeech|>",
          "<|notimestamps|>"]
 TEXTS = [" a", " the", " b", "ck", "d\u00e9", " \u201c", "\u4e2d", ", ", "..", " [", "()", "\u3002", " \u00e9\u00e9", "-c", " \"", "\uff01"]  # tokens besides single bytes
-N_TEXTS = 256 + len(TEXTS)
+TEXTS_FIRST = 256
+N_TEXTS = TEXTS_FIRST + len(TEXTS)
 END, START, EN, DE, YUE, TRANSLATE, TRANSCRIBE, LM, PREV, SILENT, NO_TIMES = range(N_TEXTS, N_TEXTS + len(WORDS))
 FIRST, N_TIMES = N_TEXTS + len(WORDS), 301
 N_VOCAB = FIRST + N_TIMES
@@ -562,6 +563,25 @@ def mistakes(a):
         ([*only, "-l", "English", "s.wav"], 0, ""), ([*variant("key-1.gguf", multilingual=3), "s.wav"], 1, "key-1.gguf: key 'whisper.multilingual'"),
         ([*variant("key-2.gguf", suppress_tokens=["a"]), "s.wav"], 1, "key-2.gguf: key whisper.suppress_tokens is no list of tokens")):
         tell(words, code, says)
+    # a weight that makes scores infinite, and rows that are longer than the times of tokens
+    w["token_embd.weight"][TEXTS_FIRST + 3] = 0
+    w["token_embd.weight"][TEXTS_FIRST + 3, 0] = 3e38
+    tell([*variant("huge.gguf"), "s.wav"], 1, "the model's numbers are not finite")
+    w["token_embd.weight"][TEXTS_FIRST + 3, 0] = 0
+    with open(folders_speech.DESCRIPTOR, encoding="utf-8") as f:
+        slow = f.read().replace("step = 160, seconds = n_sound / 50,", "step = 1600, seconds = n_sound / 5,")
+    with open(at("slow.arch"), "w", encoding="utf-8") as f:
+        f.write(slow)
+    # the scores are the same for all tokens: each window has a piece of 20 ms, and the next one begins after it
+    same = ("dec.output_norm.weight", "dec.output_norm.bias", "token_embd.weight")
+    old = {name: w[name].copy() for name in same}
+    for name in same:
+        w[name][:] = 0
+    w["dec.output_norm.bias"][0] = 1
+    w["token_embd.weight"][:, 0] = -5
+    w["token_embd.weight"][[FIRST, FIRST + 1, TEXTS_FIRST], 0] = 6, 5, 3
+    tell([*variant("slow.gguf"), "--arch", "slow.arch", "-l", "en", "s.wav"], 0, "")
+    w.update(old)
     # heads of attention that tell when words are said: ones that do not exist are told of only if words are wanted
     for heads, says in (([9, 0], "a layer that the decoder lacks: .alignment_heads[2*i] = 9, n_dec ="), ([0, 7], "a head that its layers lack: .alignment_heads[2*i + 1] = 7, n_head ="),
                         ([0], "no pairs of a layer and a head"), ([0, 0] * 3000, "more alignment_heads than any decoder has: n_pair = 3000"), ([-1, 0], "without a head of the decoder")):
