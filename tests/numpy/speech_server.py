@@ -21,6 +21,7 @@ import time
 import numpy as np
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "server"))
+import folders_speech
 import gguf
 import transcribe
 from running import Server
@@ -79,6 +80,10 @@ def endless():
     """A sound of some hours, which takes many minutes if nobody stops it."""
     data = os.urandom(12 << 20)
     return b"RIFF" + struct.pack("<I", 36 + len(data)) + b"WAVEfmt " + struct.pack("<IHHIIHH", 16, 1, 1, 1000, 1000, 1, 8) + b"data" + struct.pack("<I", len(data)) + data
+
+
+def silence():
+    return b"RIFF" + struct.pack("<I", 36) + b"WAVEfmt " + struct.pack("<IHHIIHH", 16, 1, 1, 16000, 32000, 2, 16) + b"data" + struct.pack("<I", 0)
 
 
 class Open:
@@ -161,13 +166,29 @@ def formats(x):
         check(x.transcribe("-l", "de") != lines and x.transcribe("--translate") != lines, "the fields change nothing")
         check(json.loads(text_of(s, "/inference", x.sound)) == {"text": lines} and text_of(s, "/inference", x.sound, response_format="text") == lines, "inference")
         check(text_of(s, "/audio/transcriptions", x.sound, response_format="text") == whole + "\n", "without /v1")
+        said_words(s, x, whole)
         check(s.stop() == 0, "exit code")
+
+
+def said_words(s, x, whole):
+    """Times of words are a list of their own; segments are there if they are asked for."""
+    own = json.loads(x.transcribe("--format", "json", "--word-timestamps"))
+    each = [{**w, "word": w["word"].strip(" ")} for p in own["segments"] for w in p.pop("words")]
+    check(len(each) > 2, own)
+    asks = ("timestamp_granularities[]", "word")
+    got = json.loads(text_of(s, PATH, x.sound, [asks], response_format="verbose_json"))
+    check(got == {**{k: own[k] for k in ("task", "language", "duration")}, "text": own["text"].removeprefix(" "), "words": each}, got)
+    got = json.loads(text_of(s, PATH, x.sound, [asks, ("timestamp_granularities[]", "segment")], response_format="verbose_json"))
+    check(got["words"] == each and got["segments"] == own["segments"], got)
+    check(json.loads(text_of(s, PATH, x.sound, response_format="verbose_json"))["text"] == whole, "without words")
+    silent = json.loads(text_of(s, PATH, silence(), [asks], response_format="verbose_json", language="en"))
+    check(isinstance(silent["words"], list), silent)
 
 
 def refusals(s, x):
     for sound, fields, words in ((None, {"model": "m"}, '\\"file\\" is missing'), (b"", {}, '\\"file\\" is empty'), (b"abc", {}, "no kind of sound"), (x.sound[:20], {}, "file: ends within"),
                                  (b"\x7fELF" + bytes(100), {}, "no kind of sound"), (x.sound, {"response_format": "x"}, "json, text, srt, vtt or verbose_json"),
-                                 (x.sound, {"timestamp_granularities[]": "word"}, "no times of words"), (x.sound, {"temperature": "2"}, "from 0 to 1"),
+                                 (x.sound, {"timestamp_granularities[]": "word"}, "need the"), (x.sound, {"timestamp_granularities[]": "letter"}, "word or segment"), (x.sound, {"temperature": "2"}, "from 0 to 1"),
                                  (x.sound, {"language": "klingon"}, "does not know the language"), (x.sound, {"language": "d\0e"}, "without a NUL"),
                                  (x.sound, {"stream": "true", "response_format": "srt"}, "response_format"), (x.sound, [("prompt", "a"), ("prompt", "b")], "given twice"),
                                  (x.sound, [("a", "b")] * 70, "more than 64 parts"), (x.sound, {"include[]": "logprobs"}, "not supported")):
@@ -203,6 +224,20 @@ def refused_(x):
         check(s.get("/props")[0] == 200 and json.loads(s.get("/props")[2])["modalities"]["audio"], "props")
         check(text_of(s, PATH, x.sound), "it still works")
         check(s.stop() == 0, "exit code")
+    with open(folders_speech.DESCRIPTOR, encoding="utf-8") as f:
+        plain = f.read().replace('if asked("alignment"):\n  require', "if false:\n  require").replace("  alignment = shown\n", "")
+    with open(os.path.join(x.folder, "plain.arch"), "w", encoding="utf-8") as f:
+        f.write(plain)
+    with x.server("--arch", os.path.join(x.folder, "plain.arch")) as s: # whose attention is not shown
+        error = refused(s, PATH, x.sound, "does not show when words", fields={"timestamp_granularities[]": "word", "response_format": "verbose_json"})
+        check(error["param"] == "timestamp_granularities[]", error)
+        check(text_of(s, PATH, x.sound), "its text")
+    meta, w, _ = transcribe.make_model(np.random.default_rng(9))
+    gguf.write(x.model + ".heads", meta | {"whisper.alignment_heads": gguf.Typed(gguf.ARRAY, [9, 0], gguf.I32)}, w)
+    with Server([x.args.server, "-t", "1", "-m", x.model + ".heads"]) as s: # whose file names heads that it lacks
+        check("there are no times of words" in "".join(s.lines) and "a layer that the decoder lacks" in "".join(s.lines), s.lines)
+        refused(s, PATH, x.sound, "does not show when words", fields={"timestamp_granularities[]": "word", "response_format": "verbose_json"})
+        check(text_of(s, PATH, x.sound, response_format="srt") == x.transcribe("--format", "srt"), "its text")
     with Server([x.args.server, "-t", "1", "-m", os.path.join(x.args.builtin, "stories.gguf")]) as s:
         for path in (PATH, "/v1/audio/translations", "/inference"):
             refused(s, path, x.sound, "hears nothing", want=501)

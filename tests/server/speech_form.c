@@ -77,28 +77,28 @@ TEST(wrong_values_are_named) {
     static const struct {
         speech_api api;
         const char *name, *value, *words;
-    } cases[] = {{0, "response_format", "diarized_json", "json, text, srt, vtt or verbose_json"},
-                 {0, "response_format", "JSON", "but is 'JSON'"},
-                 {0, "temperature", "1.5", "from 0 to 1"},
-                 {0, "temperature", "-0.1", "from 0 to 1"},
-                 {0, "temperature", "nan", "from 0 to 1"},
-                 {0, "temperature", "0x1p-1", "from 0 to 1"},
-                 {0, "temperature", "0.5 ", "from 0 to 1"},
-                 {0, "temperature", "0.00000000000000000000000000000000000001", "from 0 to 1"},
-                 {0, "temperature", "+", "from 0 to 1"},
-                 {0, "stream", "yes", "true or false"},
-                 {0, "timestamp_granularities[]", "letter", "must be segment"},
-                 {0, "timestamp_granularities[]", "word", "no times of words"},
-                 {0, "timestamp_granularities", "word", "no times of words"},
-                 {0, "language", "\xff", "UTF-8"},
-                 {0, "prompt", "\xc3", "UTF-8"},
-                 {2, "beam_size", "1.5", "whole number"},
-                 {2, "beam_size", "65", "from -1 to 64"},
-                 {2, "best_of", "-2", "from -1 to 64"},
-                 {2, "max_context", "64", "-1 or 0"},
-                 {2, "offset_t", "-1", "from 0"},
-                 {2, "duration", "1e12", "from 0"},
-                 {2, "translate", "maybe", "true or false"}};
+    } cases[] = {
+        {0, "response_format", "diarized_json", "json, text, srt, vtt or verbose_json"},
+        {0, "response_format", "JSON", "but is 'JSON'"},
+        {0, "temperature", "1.5", "from 0 to 1"},
+        {0, "temperature", "-0.1", "from 0 to 1"},
+        {0, "temperature", "nan", "from 0 to 1"},
+        {0, "temperature", "0x1p-1", "from 0 to 1"},
+        {0, "temperature", "0.5 ", "from 0 to 1"},
+        {0, "temperature", "0.00000000000000000000000000000000000001", "from 0 to 1"},
+        {0, "temperature", "+", "from 0 to 1"},
+        {0, "stream", "yes", "true or false"},
+        {0, "timestamp_granularities[]", "letter", "must be word or segment"},
+        {0, "timestamp_granularities[]", "word", "need the \"response_format\" verbose_json"},
+        {0, "language", "\xff", "UTF-8"},
+        {0, "prompt", "\xc3", "UTF-8"},
+        {2, "beam_size", "1.5", "whole number"},
+        {2, "beam_size", "65", "from -1 to 64"},
+        {2, "best_of", "-2", "from -1 to 64"},
+        {2, "max_context", "64", "-1 or 0"},
+        {2, "offset_t", "-1", "from 0"},
+        {2, "duration", "1e12", "from 0"},
+        {2, "translate", "maybe", "true or false"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         CHECK(READ(cases[i].api, cases[i].name, cases[i].value) != GGL_OK);
         CHECK_HAS(err.msg, cases[i].words);
@@ -120,6 +120,38 @@ TEST(wrong_values_are_named) {
     CHECK_INT(READ(SPEECH_TRANSCRIPTIONS, "stream", "1", "response_format", "srt"), GGL_USAGE);
     CHECK_STR(param, "response_format");
     CHECK_INT(READ(SPEECH_TRANSCRIPTIONS, "file", "x", "file", "x"), GGL_USAGE);
+    speech_ask_fini(&asked);
+}
+
+TEST(texts_have_a_length) {
+    static char text[(1 << 16) + 2], body[sizeof text + 1024];
+    for (size_t n = 1 << 16; n <= (1 << 16) + 1; n++) {
+        memset(text, 'a', n);
+        const int n_body =
+            snprintf(body, sizeof body,
+                     "--b\r\nContent-Disposition: form-data; name=\"file\"\r\n\r\ns\r\n"
+                     "--b\r\nContent-Disposition: form-data; name=\"prompt\"\r\n\r\n"
+                     "%s\r\n--b--\r\n",
+                     text);
+        const ggl_status st =
+            speech_ask_read(&asked, SPEECH_TRANSCRIPTIONS, false, "multipart/form-data; boundary=b",
+                            (ggl_str){body, (size_t)n_body}, &param, &err);
+        CHECK_INT(st, n > 1 << 16 ? GGL_LIMIT : GGL_OK);
+        speech_ask_fini(&asked);
+    }
+    CHECK_HAS(err.msg, "\"prompt\" has 65537 bytes");
+    CHECK_STR(param, "prompt");
+}
+
+TEST(words_are_asked_for) {
+    REQUIRE_OK(READ(SPEECH_TRANSCRIPTIONS, "timestamp_granularities[]", "word", "response_format",
+                    "verbose_json"),
+               &err);
+    CHECK(asked.how.words && !asked.has_segments);
+    REQUIRE_OK(READ(SPEECH_TRANSLATIONS, "timestamp_granularities[]", "segment",
+                    "timestamp_granularities[]", "word", "response_format", "verbose_json"),
+               &err);
+    CHECK(asked.how.words && asked.has_segments);
     speech_ask_fini(&asked);
 }
 

@@ -1,6 +1,7 @@
 #include "speech_text.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/json_text.h"
@@ -50,16 +51,46 @@ static void put_subtitle(FILE *to, ggl_str s, bool has_lines) {
     fputs("\n\n", to);
 }
 
+static void put_word(FILE *to, const llm_word *w, const char *text, size_t n) {
+    fputs("{\"word\": ", to);
+    json_put_string(to, text, n);
+    fprintf(to, ", \"start\": %.2f, \"end\": %.2f, \"probability\": %.6f}", w->start, w->end,
+            w->probability);
+}
+
 static void put_words(FILE *to, const llm_speech *piece) {
     fputs(", \"words\": [", to);
     for (size_t k = 0; k < piece->n_words; k++) {
-        const llm_word *w = &piece->word[k];
-        fputs(k ? ", {\"word\": " : "{\"word\": ", to);
-        json_put_string(to, w->text, w->n);
-        fprintf(to, ", \"start\": %.2f, \"end\": %.2f, \"probability\": %.6f}", w->start, w->end,
-                w->probability);
+        fputs(k ? ", " : "", to);
+        put_word(to, &piece->word[k], piece->word[k].text, piece->word[k].n);
     }
     fputs("]", to);
+}
+
+/* Adds the words to the list of all, without the spaces around them. */
+static void list_words(speech_text *o, const llm_speech *piece) {
+    if (!o->words)
+        o->words = open_memstream(&o->word_list, &o->n_word_list);
+    for (size_t k = 0; k < piece->n_words && o->words; k++) {
+        const char *s = piece->word[k].text;
+        size_t n = piece->word[k].n;
+        for (; n > 0 && *s == ' '; s++)
+            n--;
+        while (n > 0 && s[n - 1] == ' ')
+            n--;
+        fputs(o->n_word_list > 0 || k > 0 ? ",\n    " : "    ", o->words);
+        put_word(o->words, &piece->word[k], s, n);
+    }
+    o->failed |= !o->words || fflush(o->words) != 0;
+}
+
+static void put_list(speech_text *o) {
+    if (o->words)
+        o->failed |= fclose(o->words) != 0;
+    o->words = NULL;
+    fprintf(o->to, "\n  \"words\": [%s", o->n_word_list > 0 ? "\n" : "");
+    fwrite(o->word_list, 1, o->n_word_list, o->to);
+    fputs(o->n_word_list > 0 ? "\n  ]," : "],", o->to);
 }
 
 static void put_json(speech_text *o, const llm_speech *piece) {
@@ -70,6 +101,10 @@ static void put_json(speech_text *o, const llm_speech *piece) {
     }
     memcpy(o->text + o->n_text, piece->text, piece->n);
     o->n_text += piece->n;
+    if (o->has_words && o->words_apart)
+        list_words(o, piece);
+    if (o->no_segments)
+        return;
     fprintf(to, "%s    {\"id\": %lld, \"seek\": %lld, \"start\": %.2f, \"end\": %.2f, \"text\": ",
             o->n ? ",\n" : "", (long long)o->n, (long long)floor(100 * o->window + 0.5),
             piece->start, piece->end);
@@ -78,7 +113,7 @@ static void put_json(speech_text *o, const llm_speech *piece) {
     for (size_t k = 0; k < piece->n_id; k++)
         fprintf(to, "%s%d", k ? ", " : "", (int)piece->id[k]);
     fputs("]", to);
-    if (o->has_words)
+    if (o->has_words && !o->words_apart)
         put_words(to, piece);
     fprintf(to, ", \"temperature\": %g, \"avg_logprob\": %.6f, \"no_speech_prob\": %.6f}",
             piece->temperature, piece->logprob, piece->no_speech);
@@ -110,7 +145,7 @@ void speech_text_begin(speech_text *o) {
     if (o->format == FORMAT_VTT)
         fputs("WEBVTT\n\n", o->to);
     if (o->format == FORMAT_JSON)
-        fputs("{\n  \"segments\": [\n", o->to);
+        fputs(o->no_segments ? "{" : "{\n  \"segments\": [\n", o->to);
 }
 
 void speech_text_window(speech_text *o, double seconds) {
@@ -138,7 +173,11 @@ void speech_text_end(speech_text *o, double duration) {
     lines_end(&o->lines);
     o->failed |= o->lines.failed;
     if (o->format == FORMAT_JSON) {
-        fprintf(to, "%s  ],\n  \"task\": \"%s\",\n  \"language\": ", o->n ? "\n" : "",
+        if (!o->no_segments)
+            fputs(o->n ? "\n  ]," : "  ],", to);
+        if (o->has_words && o->words_apart)
+            put_list(o);
+        fprintf(to, "\n  \"task\": \"%s\",\n  \"language\": ",
                 o->is_translated ? "translate" : "transcribe");
         json_put_string(to, o->language, strlen(o->language));
         fprintf(to, ",\n  \"duration\": %.2f,\n  \"text\": ", duration < 0 ? o->end : duration);
@@ -147,5 +186,6 @@ void speech_text_end(speech_text *o, double duration) {
         fputs("\n}\n", to);
     }
     ggl_free(o->text);
-    o->text = NULL;
+    free(o->word_list);
+    o->text = o->word_list = NULL;
 }

@@ -12,7 +12,9 @@ typedef struct speech_text {
     FILE *to;
     int format;
     bool is_translated, has_words;
-    bool trims;  /* JSON: the whole text lacks the space at its beginning */
+    bool trims; /* JSON: the whole text lacks the space at its beginning */
+    /* JSON: words are a list of their own, without the spaces around them; and there are no segments. */
+    bool words_apart, no_segments;
     lines lines; /* of subtitles by words */
     int64_t n;   /* pieces */
     int64_t n_subtitles;
@@ -21,6 +23,9 @@ typedef struct speech_text {
     char language[16];
     char *text; /* JSON: of all pieces */
     size_t n_text, cap_text;
+    FILE *words; /* what writes the list of words, so far word_list[n_word_list] */
+    char *word_list;
+    size_t n_word_list;
     bool failed; /* out of memory */
 } speech_text;
 

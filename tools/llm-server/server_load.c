@@ -25,7 +25,9 @@ enum {
     DEFAULT_CTX = 4096,
     FEW_TOKENS = 32,  /* for a prompt and its answer */
     SPEECH_SLOTS = 5, /* texts that are tried for a window of sound */
-    MOST_ROWS = 64,   /* of logits at a time */
+    SPEECH_ROWS =
+        16,         /* tokens whose attention is looked at together, to find when words were said */
+    MOST_ROWS = 64, /* of logits at a time */
     ENOUGH_CTX = 8192 /* without -c, other models are not unloaded for a longer context */
 };
 
@@ -235,6 +237,20 @@ static int64_t longest_text(const server *s) {
     return own;
 }
 
+/* Opens the session so that it also finds when words are said. A file may name heads of attention that its decoder lacks, such as those of the
+ * larger model from which it was made: then the next attempt is for texts alone. */
+static void find_words(server *s) {
+    ggl_error err = {0};
+    llm_session_params *p = &s->opening.session;
+    p->alignment = llm_arch_has_output(llm_model_arch(llm_opened_model(s->ctx)), "alignment");
+    const ggl_status st =
+        p->alignment ? llm_context_open(s->ctx, &s->opening, LLM_OPENED_SESSION, &err) : GGL_OK;
+    if (st != GGL_FORMAT && st != GGL_UNSUPPORTED)
+        return;
+    tool_note(TOOL, "there are no times of words: %s", err.msg);
+    p->alignment = false;
+}
+
 static int new_session(server *s) {
     const server_options *o = s->o;
     llm_session_params *p = &s->opening.session;
@@ -264,8 +280,10 @@ static int new_session(server *s) {
         p->n_ctx = p->n_pool = 0;
         p->n_slots = SPEECH_SLOTS;
         p->n_inputs = 1; /* which all slots hear */
+        p->n_rows = SPEECH_ROWS;
         p->embeddings = false;
         s->opening.pooling = NULL;
+        find_words(s);
     }
     code = open_in_room(s, LLM_OPENED_SESSION);
     if (code >= 0)
@@ -422,6 +440,7 @@ static int set_facts(server *s) {
         .n_parallel = n_parallel(s),
         .writes = !only_reads(s) && !hears(s) && llm_session_has_logits(llm_opened_session(s->ctx)),
         .hears = hears(s),
+        .has_words = llm_session_n_aligned_heads(llm_opened_session(s->ctx)) > 0,
         .n_embd = llm_session_n_embd(llm_opened_session(s->ctx)),
         .n_score = llm_session_n_score(llm_opened_session(s->ctx)),
         .sees_all = llm_session_sees_all(llm_opened_session(s->ctx)),

@@ -185,12 +185,21 @@ static bool add_piece(speech_job *j, const llm_speech *p) {
     return add_text(j, p->text + skip, p->n - skip) && (!has_lines || add_text(j, "\n", 1));
 }
 
+/* The most bytes that are written of a piece: as JSON, in which a byte may become six. */
+static size_t most_json(const llm_speech *p) {
+    enum { MEMBERS = 300, WORD = 120, BYTE = 6, TOKEN = 12 };
+    size_t n = MEMBERS + BYTE * p->n + TOKEN * p->n_id;
+    for (size_t k = 0; k < p->n_words; k++)
+        n += WORD + BYTE * p->word[k].n;
+    return n;
+}
+
 static bool on_piece(void *user, const llm_speech *p) {
     speech_job *j = user;
     const size_t before = j->n_text;
-    const size_t n_json = 64 + 6 * p->n + 12 * p->n_id; /* at most, of what is written */
-    j->lacks_room |=
-        !memory_set(&j->held_text, j->cap_text + 2 * (j->n_written + n_json)) || !add_piece(j, p);
+    const size_t n_all = j->n_written + j->out.n_word_list + most_json(p);
+    j->lacks_room |= !memory_set(&j->held_text, j->cap_text + j->out.cap_text + p->n + 2 * n_all) ||
+                     !add_piece(j, p);
     if (j->lacks_room)
         return false;
     if (j->ask.streams)
@@ -237,6 +246,9 @@ static void transcribe(speech_turn *t) {
         j->out = (speech_text){.to = j->to,
                                .format = writers[j->ask.format],
                                .is_translated = p.translate,
+                               .has_words = p.words,
+                               .words_apart = true,
+                               .no_segments = p.words && !j->ask.has_segments,
                                .trims = true};
         speech_text_begin(&j->out);
         speech_text_window(&j->out, p.offset);
@@ -307,6 +319,11 @@ static void start(server *s, speech_api api, const http_request *q, http_reply *
                              (ggl_str){j->body ? j->body : "", n}, &param, &err);
     if (j)
         server_say_ignored(s, &j->ask.ignored, q, r);
+    if (st == GGL_OK && j->ask.how.words && !s->facts.has_words) {
+        param = "timestamp_granularities[]";
+        st = ggl_fail(&err, GGL_UNSUPPORTED,
+                      "\"%s\" must be segment: the model does not show when words are said", param);
+    }
     if (st != GGL_OK) {
         const api_error e = api_error_of(st, &err, param);
         refuse(s, &e, COUNT_ERRORS, r);

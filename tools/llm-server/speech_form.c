@@ -12,6 +12,9 @@
 #include "ggl/internal/show.h"
 #include "multipart.h"
 
+/* Bytes of a text. A model sees some hundred tokens of a prompt, and tokens take more memory than a form's account has for them. */
+enum { MOST_TEXT = 1 << 16 };
+
 /* --- values ----------------------------------------------------------------------------------- */
 
 static ggl_status wrong(const speech_field *f, const char *wanted, ggl_str v, ggl_error *err) {
@@ -57,6 +60,9 @@ static ggl_status read_bool(const speech_field *f, ggl_str v, bool *out, ggl_err
 
 /* Copies a text, and ends it with a NUL. */
 static ggl_status read_text(const speech_field *f, ggl_str v, const char **out, ggl_error *err) {
+    if (v.n > MOST_TEXT)
+        return ggl_fail(err, GGL_LIMIT, "\"%s\" has %zu bytes; at most %d are read", f->name, v.n,
+                        (int)MOST_TEXT);
     if (memchr(v.s, '\0', v.n) || !ggl_utf8_is_valid(v.s, v.n))
         return ggl_fail(err, GGL_USAGE, "\"%s\" must be a text in UTF-8 without a NUL", f->name);
     char *text = ggl_calloc(v.n + 1, 1);
@@ -106,11 +112,10 @@ static ggl_status set_stream(speech_ask *a, const speech_field *f, ggl_str v, gg
 }
 
 static ggl_status set_times(speech_ask *a, const speech_field *f, ggl_str v, ggl_error *err) {
-    (void)a;
-    if (ggl_str_is(v, "word"))
-        return ggl_fail(err, GGL_UNSUPPORTED,
-                        "\"%s\" must be segment: the server gives no times of words", f->name);
-    return ggl_str_is(v, "segment") ? GGL_OK : wrong(f, "segment", v, err);
+    const bool is_word = ggl_str_is(v, "word"), is_segment = ggl_str_is(v, "segment");
+    a->how.words |= is_word;
+    a->has_segments |= is_segment;
+    return is_word || is_segment ? GGL_OK : wrong(f, "word or segment", v, err);
 }
 
 static ggl_status set_temperature(speech_ask *a, const speech_field *f, ggl_str v, ggl_error *err) {
@@ -347,6 +352,11 @@ ggl_status speech_ask_read(speech_ask *a, speech_api api, bool strict, const cha
     *param = "response_format";
     if (a->streams && a->format > SPEECH_TEXT)
         return ggl_fail(err, GGL_USAGE, "\"response_format\" must be json or text of a stream");
+    *param = "timestamp_granularities[]";
+    if (a->how.words && a->format != SPEECH_VERBOSE)
+        return ggl_fail(err, GGL_USAGE,
+                        "times of words (\"timestamp_granularities[]\") need the "
+                        "\"response_format\" verbose_json");
     *param = NULL;
     return GGL_OK;
 }
