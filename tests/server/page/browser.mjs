@@ -860,6 +860,25 @@ only('a recording becomes text in the message', async (mock) => {
     await tab.until(() => document.querySelector('#sound-state').textContent === '');
     assert.equal(mock.requests.length, 1);
 
+    await tab.eval(() => {
+        const { mediaDevices } = navigator; // who presses again while the browser asks opens no second microphone
+        window.asked = 0;
+        mediaDevices.getUserMedia = async (what) => {
+            window.asked++;
+            await new Promise((resolve) => (window.allow = resolve));
+            delete mediaDevices.getUserMedia;
+            return mediaDevices.getUserMedia(what);
+        };
+    });
+    await tab.click('#record');
+    await tab.click('#record');
+    assert.equal(await tab.eval(() => window.asked), 1);
+    await tab.eval(() => window.allow());
+    await tab.until(() => document.querySelector('#record').classList.contains('recording'));
+    await tab.press('Escape');
+    await tab.until(() => document.querySelector('#sound-state').textContent === '');
+    assert.equal(mock.requests.length, 1);
+
     mock.options.heard = null; // it takes for ever
     await tab.click('#record');
     await tab.until(() => document.querySelector('#sound-state').textContent.startsWith('Recording, 0:01'));

@@ -66,6 +66,10 @@ export class Speech {
             notice(NO_MICROPHONE, { error: true });
             return;
         }
+        if (this.asks) {
+            return; // the browser has not been answered yet; two microphones would be open, and one of them for ever
+        }
+        this.asks = true;
         try {
             const stream = await navigator.mediaDevices.getUserMedia({ audio: { channelCount: 1 } }),
                 recorder = new MediaRecorder(stream),
@@ -86,6 +90,7 @@ export class Speech {
             const why = error.name === 'NotAllowedError' ? 'the browser does not allow it' : error.message;
             notice(`Nothing can be recorded: ${why}.`, { error: true });
         }
+        this.asks = false;
     }
 
     tick() {
@@ -116,7 +121,7 @@ export class Speech {
     choose() {
         const file = $('sound-file').files[0];
         $('sound-file').value = '';
-        return file && this.is === 'idle' ? this.write(file, file.name, true) : undefined;
+        return file && this.is === 'idle' && !this.asks ? this.write(file, file.name, true) : undefined;
     }
 
     /** Has a sound written down. converts: if the server does not read its kind, the browser may. */
