@@ -539,6 +539,19 @@ def mistakes(a):
         ([*model, "--dump", "mel", "s.wav"], 2, "-o FILE.npy"), (["-m", "builtin:stories", "s.wav"], 1, "does not hear"), ([*model, "-ml", "1", "s.wav"], 2, "--max-words-per-line 1, each word by itself"),
         ([*model, "-f", "s.wav"], 2, "without a flag"), ([*model, "--raw-rate", "8000", "s.wav"], 2, "are for --raw"), ([*model, *quick, "-o", "/dev/full", "s.wav"], 1, "/dev/full")):
         tell(words, code, says)
+    # what is written is neither the sound nor another one's text
+    for folder_of in ("one", "two"):
+        os.mkdir(at(folder_of))
+        shutil.copyfile(at("s.wav"), at(folder_of + "/t.wav"))
+    shutil.copyfile(at("s.wav"), at("t.txt"))
+    for words, says in ((["-o", "s.wav", "s.wav"], "s.wav"), (["--logits", "one/t.wav", "--tokens", "1", "one/t.wav"], "one/t.wav"), (["--output-dir", ".", "t.txt"], "t.txt"),
+                        (["--output-dir", ".", "one/t.wav", "two/t.wav"], "one/t.wav and two/t.wav would both be written to ./t.txt")):
+        tell([*model, *quick, *words], 2, says)
+    with open(at("s.wav"), "rb") as f:
+        if f.read() != whole:
+            print("a sound was overwritten FAILED")
+            failed += 1
+
     def variant(name, n_ctx=None, lacks=(), **keys):
         """Another model: with another context, without some tokens, or with other keys."""
         other = meta | {"whisper." + k: v for k, v in keys.items()} | {"tokenizer.ggml.tokens": [f"unused {i}" if t in lacks else t for i, t in enumerate(VOCABULARY)]}

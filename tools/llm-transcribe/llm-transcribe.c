@@ -92,12 +92,32 @@ static char *path_in(const char *folder, const char *sound, const char *end) {
     return path;
 }
 
-static int check_in_folder(const options *o, const char *sound) {
-    char *path = path_in(o->folder, sound, transcribe_format_end(o->format));
-    if (!path)
+/* Sets *path to the file of sound k, and checks that it is neither the sound nor that of a sound before it. */
+static int check_in_folder(const options *o, size_t k, char **path) {
+    const char *sound = o->sounds.s[k];
+    path[k] = path_in(o->folder, sound, transcribe_format_end(o->format));
+    if (!path[k])
         return tool_error(TOOL, 1, "out of memory");
-    const tool_path to = {"--output-dir", path, .written = true};
-    const int code = tool_check_paths(TOOL, &to, 1);
+    const bool is_input = strcmp(sound, "-") == 0;
+    const tool_path both[] = {{"--output-dir", path[k], .written = true},
+                              {"the sound", sound, .needed = false}};
+    const int code = tool_check_paths(TOOL, both, is_input ? 1 : 2);
+    for (size_t i = 0; i < k && code < 0; i++)
+        if (strcmp(path[i], path[k]) == 0)
+            return tool_error_about(TOOL, 2,
+                                    "--output-dir: %s and %s would both be written to %s; write "
+                                    "them down by two commands",
+                                    o->sounds.s[i], sound, path[k]);
+    return code;
+}
+
+static int check_folder(const options *o) {
+    char **path = ggl_calloc(o->sounds.n, sizeof *path);
+    int code = path ? -1 : tool_error(TOOL, 1, "out of memory");
+    for (size_t k = 0; k < o->sounds.n && code < 0; k++)
+        code = check_in_folder(o, k, path);
+    for (size_t k = 0; path && k < o->sounds.n; k++)
+        ggl_free(path[k]);
     ggl_free(path);
     return code;
 }
@@ -108,14 +128,14 @@ static int check_paths(const options *o) {
                           {"-o", o->out, .written = true},
                           {"--logits", o->logits, .written = true},
                           {"--trace", placement_trace(&o->placement), .written = true}};
-    int code = tool_check_paths(TOOL, paths, 5);
+    if (o->sounds.n == 1 && strcmp(o->sounds.s[0], "-") != 0)
+        paths[5] = (tool_path){"the sound", o->sounds.s[0], .needed = true};
+    int code = tool_check_paths(TOOL, paths, 6);
     for (size_t k = 0; k < o->sounds.n && code < 0; k++) {
         const tool_path sound = {"the sound", o->sounds.s[k], .needed = true};
         code = strcmp(o->sounds.s[k], "-") == 0 ? -1 : tool_check_paths(TOOL, &sound, 1);
     }
-    for (size_t k = 0; o->folder && k < o->sounds.n && code < 0; k++)
-        code = check_in_folder(o, o->sounds.s[k]);
-    return code;
+    return code < 0 && o->folder && o->sounds.n > 0 ? check_folder(o) : code;
 }
 
 static int prepare(job *j) {
