@@ -43,6 +43,18 @@ TEST(words_are_counted) {
     check((lines){.most_words = 3}, "0-3 And so, my;3-4 fellow;8-11 ask n\u00f6t \u4e2d;");
 }
 
+TEST(subtitles_are_not_empty) {
+    for (int highlight = 0; highlight < 2; highlight++) {
+        const llm_word word[] = {{0, 1, "\n", 1, 1}, {1, 2, " ", 1, 1}, {2, 3, " so", 3, 1}};
+        lines l = {.most_words = 1, .highlight = highlight, .put = put};
+        got[0] = 0;
+        lines_add(&l, &(llm_speech){.word = word, .n_words = 3});
+        lines_end(&l);
+        CHECK(!l.failed);
+        CHECK_STR(got, highlight ? "2-3 <u>so</u>;" : "2-3 so;");
+    }
+}
+
 TEST(lines_have_a_width) {
     check((lines){.most_width = 8}, "0-4 And so,\nmy\nfellow;8-11 ask n\u00f6t\n\u4e2d;");
     check((lines){.most_width = 9}, "0-4 And so,\nmy fellow;8-11 ask n\u00f6t \u4e2d;");

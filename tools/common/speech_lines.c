@@ -58,11 +58,13 @@ static void put_highlighted(lines *l, size_t k) {
     l->put(l->ctx, w->start, w->end, l->shown, n);
 }
 
+/* Calls put for the words so far, of which one at least must show something: a subtitle is not empty. */
 static void put_subtitle(lines *l) {
     if (l->n == 0 || l->failed)
         return;
     double last = l->word[0].start;
-    if (!l->highlight)
+    l->n = l->n_text > 0 ? l->n : 0;
+    if (!l->highlight && l->n > 0)
         l->put(l->ctx, last, l->word[l->n - 1].end, l->text, l->n_text);
     for (size_t k = 0; l->highlight && k < l->n && !l->failed; k++) {
         if (l->word[k].start > last) /* nothing is said in between */
