@@ -460,7 +460,6 @@ typedef struct arch_sig_param {
     char name[16];
     bool number, optional, variadic;
     double fallback;
-    char supplied[16]; /* what stands for it if it is not given; "": nothing */
 } arch_sig_param;
 
 #define ARCH_MAX_SIG 16
