@@ -98,8 +98,8 @@ static ggl_tensor confused(const ggl_tensor *t, double *num) {
 static bool can_confuse(const ggl_tensor *t) {
     if (t->op == GGL_OP_ROPE_HALF || t->op == GGL_OP_ROPE_PAIR)
         return t->src[1]->ne[0] > 1; /* one pair of numbers is the same in both */
-    if (t->op == GGL_OP_ATTEND)      /* of one row, which has all weight whatever the scale */
-        return !(t->num[ATTEND_WINDOW] < 2);
+    if (t->op == GGL_OP_ATTEND)      /* of one row, and for a mean of rows, no scale matters */
+        return !(t->num[ATTEND_WINDOW] < 2) && t->src[0]->ne[0] > 1;
     return t->op == GGL_OP_ADD || t->op == GGL_OP_MUL;
 }
 
