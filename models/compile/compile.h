@@ -364,8 +364,6 @@ bool llm_arch_note_rows(arch_eval *ev, arch_place p, const ggl_tensor *t);
 
 /* outputs.c */
 /* Makes the outputs of the graph, after all statements have run. False: reported. */
-/* True if the caller wants this output, which is made on request alone. */
-bool llm_arch_is_asked(const arch_eval *ev, int output);
 bool llm_arch_give_outputs(arch_eval *ev);
 
 /* eval.c */
@@ -439,6 +437,8 @@ arch_weight *llm_arch_add_weight(arch_eval *ev, const char *name, ggl_tensor *t,
                                  bool is_bias);
 
 /* names.c */
+/* True if the caller wants this output, which is made on request alone. */
+bool llm_arch_is_asked(const arch_eval *ev, int output);
 /* Matches s with a pattern: '*' matches anything, the character `number` (0: none) one or more
  * digits. */
 bool llm_arch_match_number(const char *pattern, char number, const char *s, size_t n);

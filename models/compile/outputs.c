@@ -249,14 +249,6 @@ static bool put(arch_eval *ev, int k, ggl_tensor *t) {
     return llm_arch_graph_ok(ev, slot >= 0 ? ev->global[slot].place : end_of_text(ev));
 }
 
-bool llm_arch_is_asked(const arch_eval *ev, int output) {
-    const llm_arch_params *p = ev->params;
-    if (p && p->only)
-        return strcmp(p->only, llm_arch_output_names[output]) == 0;
-    return p &&
-           ((output == OUT_EMBEDDING && p->embedding) || (output == OUT_ALIGNMENT && p->alignment));
-}
-
 bool llm_arch_give_outputs(arch_eval *ev) {
     ggl_tensor *t[OUT_COUNT] = {NULL}, *given[OUT_COUNT];
     int n = 0;
