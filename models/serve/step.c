@@ -93,7 +93,7 @@ static int64_t wanted_piece(const llm_engine *e, const task *t) {
 static int64_t piece_of(llm_engine *e, const task *t, int64_t n) {
     const int32_t *token = t->q.token + t->q.n_kept;
     const int64_t n_token = llm_task_todo(t), most = e->n_most - e->n;
-    n = llm_engine_most_piece(e, t, n);
+    n = llm_engine_most_piece(e, t, least(n, most)); /* the piece before may have become longer */
     const int64_t whole = llm_session_whole_rows(e->p.session, token, n_token, n);
     if (whole <= n)
         return whole;

@@ -1,5 +1,5 @@
 /* For tests of engines: small models, sequences with random parameters, and what a generator alone draws
- * for them. One file of a test program includes this. */
+ * for them. One file of a test program includes this. It may define FIXTURE_MEDIA, rows that stand for tokens (llm_session_params.media). */
 #ifndef TESTS_ENGINE_TEST_H
 #define TESTS_ENGINE_TEST_H
 
@@ -149,6 +149,9 @@ static bool fixture_session(fixture *f, llm_session **s, const fixture_params *p
     sp.n_backends = fixture_n_backends = p->n_backends > 0 ? p->n_backends : 1;
     sp.place = fixture_place;
     sp.fold = f->reference;
+#ifdef FIXTURE_MEDIA
+    sp.media = FIXTURE_MEDIA;
+#endif
     sp.cancelled = fixture_cancels;
     sp.cancelled_ctx = f;
     return CHECK_OK(llm_session_new(s, f->model, &sp, &f->err), &f->err) &&

@@ -113,7 +113,8 @@ typedef struct llm_sequence_params {
     bool no_reuse;    /* runs the whole prompt; what was run before is not used */
     /* Called for each token of the prompt in order, with its logits [n_vocab], valid during the call;
      * implies no_reuse. NULL: none. */
-    void (*prompted)(void *ctx, int64_t i, const float *logits);
+    void (*prompted)(void *ctx, int64_t i,
+                     const float *logits); /* not of rows of pictures, but for the last one */
     /* Called for each token of the prompt that the pooling takes (llm_embed_range), in order, with its embedding [n_embd], or
      * by LLM_POOL_RANK its score [n_score], valid during the call. The sequence ends then: n_max must be 0, sampler
      * may be NULL, prompted must be. Implies no_reuse unless only the last token is taken. NULL: none. */
