@@ -217,6 +217,9 @@ static void print_times(const completion *c) {
     double n_prompt = (double)(n_saved ? (int64_t)c->s->prompt->n - n_saved : c->run.n_prompt),
            n_gen = (double)(c->run.n_generated > 1 ? c->run.n_generated - 1 : 0);
     fprintf(stderr, "\nload        %9.1f ms\n", c->s->facts->load * 1e3);
+    if (c->s->facts->n_pictures > 0)
+        fprintf(stderr, "pictures    %9.1f ms %7zu\n", c->s->facts->pictures * 1e3,
+                c->s->facts->n_pictures);
     fprintf(stderr, "prompt      %9.1f ms %7.0f tokens %10.1f t/s\n", c->t_prompt * 1e3, n_prompt,
             c->t_prompt > 0 ? n_prompt / c->t_prompt : 0);
     if (n_saved > 0)

@@ -436,13 +436,17 @@ static int run(cli *c) {
         code = open_weights(c);
     if (code >= 0)
         return code;
+    const double since = process_seconds();
     if (c->o.image.n > 0)
         code = images_show(c->ctx, &c->o.image, &c->text, &c->text_size);
+    const double looked = process_seconds() - since;
     if (c->o.image.n > 0 && code < 0)
         code = tokenize_prompt(c);
     if (code >= 0)
         return code;
     set_facts(c);
+    c->facts.pictures = looked;
+    c->facts.n_pictures = c->o.image.n;
     if (c->converses || c->o.chat.interactive)
         return converse(c);
     code = complete(c);
