@@ -59,6 +59,12 @@ llm_guessing *llm_opened_guessing(const llm_context *c) {
     return c->guessing;
 }
 
+ggl_status llm_seen_tokens(const llm_context *c, const char *mark, llm_tokens *ids,
+                           ggl_error *err) {
+    const llm_marks *m = llm_eye_marks(c->eye);
+    return m->append(m->ctx, c->tokenizer, mark, ids, err);
+}
+
 void llm_opened_set_sampling(llm_context *c, const llm_sampler_params *sampling) {
     c->sampling = sampling;
 }
