@@ -49,6 +49,10 @@
     "-mm --mmproj -mmu --mmproj-url -mmdev --mmproj-device --mmproj-auto --mmproj-offload "        \
     "--image --audio --video --image-min-tokens --image-max-tokens"
 #define NO_MEDIA          "--no-mmproj --no-mmproj-auto --no-mmproj-offload"
+#define EYE_NAMED         "an eye is opened only if --mmproj FILE names it"
+#define EYE_DEVICE        "the eye runs on the model's first device"
+#define ONLY_PICTURES     "only texts and pictures are supported"
+#define EYE_SIZE          "the keys of the eye's file say how large pictures are seen"
 #define SAMPLING_SWITCHES "--ignore-eos -bs --backend-sampling"
 #define NAMED_MODELS      "--*-default --fim-*-spec"
 
@@ -67,9 +71,11 @@ enum {
     EMBED = 1 << 10,
     TRANSCRIBE = 1 << 11,
     WRITES = CLI | SERVER,
+    SEES = CLI | SERVER | EMBED,
     MEASURES = IMATRIX | PERPLEXITY,
     RUNS = WRITES | MEASURES | EMBED,
-    OPENS = RUNS | TOKENIZE
+    OPENS = RUNS | TOKENIZE,
+    BLIND = MEASURES | TOKENIZE
 };
 
 /* clang-format off */
@@ -457,8 +463,17 @@ static const arg_hint hints[] = {
     {OPENS | BENCH, DOCKER, NO_DOCKER, HINT_REFUSED},
     {RUNS, NAMED_MODELS, NO_MODELS, HINT_REFUSED},
     {RUNS, ADAPTERS, NO_ADAPTER, HINT_REFUSED},
-    {OPENS, MEDIA, ONLY_TEXT, HINT_REFUSED},
-    {OPENS, NO_MEDIA, ONLY_TEXT, HINT_NOTHING},
+    {SEES, "-mmu --mmproj-url", "download the file, and name it by --mmproj FILE", HINT_REFUSED},
+    {SEES, "-mmdev --mmproj-device", EYE_DEVICE, HINT_REFUSED},
+    {SEES, "--mmproj-offload", EYE_DEVICE, HINT_NOTHING},
+    {SEES, "--no-mmproj-offload", EYE_DEVICE, HINT_REFUSED},
+    {SEES, "--image-min-tokens --image-max-tokens", EYE_SIZE, HINT_REFUSED},
+    {SERVER, "--image", "requests have pictures, which the eye of --mmproj FILE sees", HINT_REFUSED},
+    {SEES, "--audio --video", ONLY_PICTURES, HINT_REFUSED},
+    {SEES, "--mmproj-auto", EYE_NAMED, HINT_REFUSED},
+    {SEES, "--no-mmproj --no-mmproj-auto", EYE_NAMED, HINT_NOTHING},
+    {BLIND, MEDIA, ONLY_TEXT, HINT_REFUSED},
+    {BLIND, NO_MEDIA, ONLY_TEXT, HINT_NOTHING},
     {OPENS | QUANTIZE, "--usage", "--help", HINT_SAME},
     {OPENS, "--completion-bash", "--completion=bash", HINT_SAME},
     {OPENS, "--license --model-vocab", "see --help", HINT_REFUSED},

@@ -86,6 +86,9 @@ static int parse(const char *tool, server_options *o, int argc, char **argv, sou
          .help = "a GGUF file or a Hugging Face folder (default: the built-in model builtin:chat; "
                  "builtin:stories continues texts)"},
         HUB_OPTIONS(o->hub),
+        {"-mm --mmproj", ARG_STRING, &o->mmproj, .value = "FILE",
+         .help = "the eye of a model that sees: the file beside its own, mostly named "
+                 "mmproj-*.gguf; requests may then have pictures"},
         LOAD_TYPE_OPTION(o->type),
         {"-a --alias", ARG_STRING, &o->alias, .value = "NAME[,NAME..]",
          .help = "the model's name in answers (default: the file's), and further names of it"},
@@ -433,6 +436,7 @@ int server_options_check_paths(const char *tool, const server_options *o) {
                                {"--chat-template-file", o->template_file, .needed = true},
                                {"--arch", o->arch, .needed = true, .or_name = true},
                                {"--api-key-file", o->key_file, .needed = true},
+                               {"--mmproj", o->mmproj, .needed = true, .model = true},
                                {"--draft", o->speculate.draft, .needed = true},
                                {"--trace", placement_trace(&o->placement), .written = true},
                                {"--repack-cache", cache, .written = true, .optional = true}};

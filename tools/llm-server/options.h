@@ -14,7 +14,7 @@
 
 typedef struct server_options {
     int type; /* --type */
-    const char *model, *alias, *tags, *arch;
+    const char *model, *mmproj, *alias, *tags, *arch;
     const char *models; /* a folder, or a file of presets; NULL: one model */
     int64_t models_max;
     bool no_autoload;

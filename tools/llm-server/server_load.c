@@ -93,6 +93,12 @@ static bool is_aborted(void *ctx) {
     return s->aborts;
 }
 
+/* The eye has a thread of its own once the model is loaded. */
+static bool stops_seeing(void *ctx) {
+    const server *s = ctx;
+    return s->looks ? looks_stops(s->looks) : s->aborts;
+}
+
 static int64_t n_ctx(const server *s) {
     const int64_t own = llm_model_n_ctx(llm_opened_model(s->ctx));
     return s->o->n_ctx > 0 ? s->o->n_ctx : own > 0 ? own : DEFAULT_CTX;
@@ -174,6 +180,9 @@ static void set_opening(server *s) {
     s->opening =
         (llm_opening){.loading = tool_loading(o->model ? o->model : "builtin:chat", &mp, o->type),
                       .no_chat = true,
+                      .mmproj = o->mmproj,
+                      .sees_apart = true,
+                      .stops_seeing = stops_seeing,
                       .backend = {.size = sizeof s->opening.backend,
                                   .n_threads = (int)o->n_threads,
                                   .n_threads_batch = (int)o->n_threads_batch,
@@ -400,6 +409,7 @@ static int set_facts(server *s) {
         .n_vocab = llm_session_n_vocab(llm_opened_session(s->ctx)),
         .n_parallel = n_parallel(s),
         .writes = !only_reads(s) && llm_session_has_logits(llm_opened_session(s->ctx)),
+        .n_row = llm_context_sees(s->ctx) ? llm_session_n_given(llm_opened_session(s->ctx)) : 0,
         .n_embd = llm_session_n_embd(llm_opened_session(s->ctx)),
         .n_score = llm_session_n_score(llm_opened_session(s->ctx)),
         .sees_all = llm_session_sees_all(llm_opened_session(s->ctx)),
@@ -444,6 +454,14 @@ static int get_model(server *s) {
     return code;
 }
 
+/* Starts what looks at pictures, if the model sees them. */
+static int start_looks(server *s) {
+    if (s->facts.n_row == 0)
+        return -1;
+    s->looks = looks_new(s, (size_t)s->o->n_queue, s->facts.fetches);
+    return s->looks ? -1 : tool_error(TOOL, 1, "no thread could be started");
+}
+
 int server_load(server *s) {
     const double begin = process_seconds();
     progress_begin(NULL, 0, "loading %s", s->o->model ? s->o->model : "the model");
@@ -464,6 +482,8 @@ int server_load(server *s) {
     if (code < 0)
         code = set_facts(s);
     if (code < 0)
+        code = start_looks(s);
+    if (code < 0)
         note_memory(s);
     progress_end();
     s->load_seconds = process_seconds() - begin;
@@ -474,6 +494,8 @@ int server_load(server *s) {
 }
 
 void server_unload(server *s) {
+    looks_end(s->looks); /* unless the engine's thread did */
+    looks_free(s->looks);
     llm_engine_free(s->engine);
     (void)tool_close_context(s->ctx, TOOL, 0);
     adapters_forget(&s->o->adapters);
