@@ -33,6 +33,13 @@ typedef struct hub_wanted {
  * no program curl), GGL_NOMEM. */
 GGL_NODISCARD ggl_status llm_hub_get(char **path, const hub_wanted *w, ggl_error *err);
 
+/* Reads what is at the address that a stranger has given, of https or http: at most n_most bytes, within some seconds. Only public addresses are
+ * connected to, never this machine, its network, or the services of a cloud; so are those of at most three redirects. No proxy is used. The
+ * caller frees *bytes by ggl_free. GGL_USAGE: it is no such address, or not public; GGL_LIMIT: there are more bytes; GGL_NOT_FOUND,
+ * GGL_IO, GGL_FORMAT: it cannot be read; GGL_CANCELLED: watch->stopped; GGL_UNSUPPORTED: there is no program curl; GGL_NOMEM. */
+GGL_NODISCARD ggl_status llm_hub_read_public(unsigned char **bytes, size_t *n, const char *url,
+                                             size_t n_most, const hub_watch *watch, ggl_error *err);
+
 /* A model of a repository: a GGUF file with its parts, or the Hugging Face folder. */
 typedef struct hub_model {
     const char *path; /* of the first part; of a folder's weights or config.json */

@@ -238,6 +238,36 @@ def others():
         at_rest(s)
 
 
+def addresses():
+    """Pictures are fetched from public hosts alone, if at all, and no answer tells what else there is."""
+    def says(server, address, words, status=400):
+        text = json.dumps(post(server, "/v1/chat/completions", {"messages": [{"role": "user", "content": [
+            {"type": "image_url", "image_url": {"url": address}}]}]}, status))
+        check(words in text, f"{address}: {text[:300]}")
+
+    with seeing() as s:
+        says(s, "https://example.org/a.png", "--allow-image-urls")
+        says(s, "file:///etc/passwd", "must be data:image")
+    # the server itself has a public name for everybody but itself: only by number can it be asked here
+    with Server([BINARY, "--mmproj", eye(), "-c", "512", "-t", "1", "--allow-image-urls"], env={"PATH": "/none"}) as s:
+        here = f"127.0.0.1:{s.port}"
+        for address in (f"http://{here}/icon.svg", f"http://localhost:{s.port}/", "http://127.1/", "http://2130706433/x", "http://0x7f.0.0.1/", "http://[::1]/",
+                        "http://[::ffff:10.0.0.1]/", "http://169.254.169.254/latest/meta-data", "https://10.1.2.3/a.png", "http://192.168.1.1/",
+                        "http://100.100.100.200/", "http://[fd00:ec2::254]/", "http://0.0.0.0/"):
+            says(s, address, "picture 1 of 1: the address: its host is not a public one")
+        says(s, "http://user:word@8.8.8.8/", "no address of the form")
+        says(s, "http://8.8.8.8 /", "a space")
+        says(s, "http://" + "a" * 5000, "at most 4000")
+        says(s, "file:///etc/passwd", "must be data:image")
+        says(s, "http://8.8.8.8/a.png", "curl") # which is not in that folder
+        block = {"type": "image", "source": {"type": "url", "url": "http://127.0.0.1/"}}
+        check("not a public one" in json.dumps(post(s, "/v1/messages", {"max_tokens": 1, "messages": [{"role": "user", "content": [block]}]}, 400)), "Anthropic")
+        check("not a public one" in json.dumps(post(s, "/v1/messages/count_tokens", {"messages": [{"role": "user", "content": [block]}]}, 400)), "count")
+        n_before = metrics(s)
+        check(answer(s, chat(RED, "a"))[1] > N_ROWS, n_before)
+        at_rest(s)
+
+
 def leaves():
     """A client that leaves is not waited for, while the model looks and before, and the end of the server does not wait."""
     slow = eye_file.slow(FOLDER.name + "/mmproj-slow.gguf", N_EMBD, layers=24)
@@ -275,7 +305,7 @@ def leaves():
         at_rest(s)
 
 
-CASES = {f.__name__: f for f in (apis, completion, names, errors, says_so, others, leaves)}
+CASES = {f.__name__: f for f in (apis, completion, names, errors, says_so, others, addresses, leaves)}
 
 if __name__ == "__main__":
     CASES[sys.argv[2]]()

@@ -1,13 +1,17 @@
-/* Looks at the pictures of requests: each request is a turn of the eye's thread. */
+/* Looks at the pictures of requests: each request is a turn of the eye's thread, and before that, if it has pictures by their address, a turn of
+ * those that fetch. */
 #include "answer_impl.h"
+#include "common/public_file.h"
 #include "models.h"
 #include "server_impl.h"
 #include "turn_queue.h"
 
+enum { FETCHERS = 4, MOST_FETCHED = 20 << 20 }; /* bytes of a picture */
+
 struct looks {
-    server *s;
-    turn_queue *eye; /* one thread: the model looks at one picture at a time */
-    turn *at;        /* the turn that runs there; on its thread */
+    turn_queue *eye;     /* one thread: the model looks at one picture at a time */
+    turn *at;            /* the turn that runs there; on its thread */
+    turn_queue *fetcher; /* NULL: nothing is fetched */
 };
 
 /* What the server keeps of a request's pictures: ask.looked. */
@@ -67,6 +71,19 @@ static bool is_wanted(turn *t) {
 
 static void leave(turn *t) {
     fail(look_of(t), GGL_CANCELLED);
+}
+
+/* Puts it into a queue, where `run` is called. False: it was refused, as *e says. */
+static bool queue(look *k, turn_queue *q, void (*run)(turn *t), api_error *e) {
+    k->turn.run = run;
+    const ggl_status st = turn_queue_add(q, &k->turn, &k->why);
+    if (st == GGL_LIMIT) {
+        server_count(k->s, COUNT_REJECTED);
+        *e = (api_error){.status = 429, .type = "rate_limit", .message = k->why.msg};
+    } else if (st != GGL_OK) {
+        *e = api_error_of(st, &k->why, NULL);
+    }
+    return st == GGL_OK;
 }
 
 /* --- looking ---------------------------------------------------------------------------------- */
@@ -146,6 +163,46 @@ bool looks_stops(const looks *l) {
     return l->at && turn_queue_stops(l->eye, l->at);
 }
 
+/* --- fetching --------------------------------------------------------------------------------- */
+
+static bool stops_fetching(void *ctx) {
+    look *k = ctx;
+    return turn_queue_stops(k->s->looks->fetcher, &k->turn);
+}
+
+/* Fetches a picture, for whose largest size there must be room. */
+static ggl_status fetch_one(look *k, ask_image *image) {
+    memory_hold *held = &k->a->held;
+    const size_t n_before = held->n;
+    if (!memory_set(held, n_before + MOST_FETCHED))
+        return ggl_fail(&k->why, GGL_NOMEM,
+                        "no memory for the picture (--request-memory); try again later");
+    ggl_status st = tool_read_public(&image->bytes, &image->n, image->url, MOST_FETCHED,
+                                     stops_fetching, k, &k->why);
+    if (st == GGL_NOT_FOUND ||
+        st == GGL_IO) /* of the picture, and not of an endpoint or a file here */
+        st = GGL_FORMAT;
+    memory_force(held, n_before + image->n);
+    return st;
+}
+
+static void run_fetch(turn *t) {
+    look *k = look_of(t);
+    ask *a = k->a;
+    ggl_status st = GGL_OK;
+    for (size_t i = 0; i < a->n_images && st == GGL_OK; i++) {
+        if (a->image[i].bytes)
+            continue;
+        st = stops_fetching(k) ? GGL_CANCELLED : fetch_one(k, &a->image[i]);
+        if (st != GGL_OK && st != GGL_CANCELLED)
+            (void)ggl_within(&k->why, st, "picture %zu of %zu: the address", i + 1, a->n_images);
+    }
+    if (st != GGL_OK)
+        fail(k, st);
+    else if (!queue(k, k->s->looks->eye, run, &k->e))
+        end_look(k);
+}
+
 /* --- all of them ------------------------------------------------------------------------------ */
 
 void server_look(server *s, ask *a, http_reply *r, uint64_t client, int64_t deadline,
@@ -156,33 +213,33 @@ void server_look(server *s, ask *a, http_reply *r, uint64_t client, int64_t dead
         done(ctx, &e);
         return;
     }
-    *k = (look){.turn = {.client = client, .run = run, .leave = leave, .is_wanted = is_wanted},
+    *k = (look){.turn = {.client = client, .leave = leave, .is_wanted = is_wanted},
                 .s = s,
                 .a = a,
                 .r = r,
                 .deadline = deadline,
                 .done = done,
                 .ctx = ctx};
-    const ggl_status st = turn_queue_add(s->looks->eye, &k->turn, &k->why);
-    if (st == GGL_OK)
+    bool fetches = false;
+    for (size_t i = 0; i < a->n_images; i++)
+        fetches |= !a->image[i].bytes;
+    const bool is_queued = fetches ? queue(k, s->looks->fetcher, run_fetch, &k->e)
+                                   : queue(k, s->looks->eye, run, &k->e);
+    if (is_queued)
         return;
-    const api_error full = {.status = 429, .type = "rate_limit", .message = k->why.msg};
-    const api_error ends = api_error_of(st, &k->why, NULL);
-    if (st == GGL_LIMIT)
-        server_count(s, COUNT_REJECTED);
-    done(ctx, st == GGL_LIMIT ? &full : &ends);
+    done(ctx, &k->e);
     ggl_free(k);
 }
 
-looks *looks_new(server *s, size_t n_most, bool fetches) {
+looks *looks_new(size_t n_most, bool fetches) {
     looks *l = ggl_calloc(1, sizeof *l);
-    (void)fetches;
     if (!l)
         return NULL;
-    l->s = s;
     l->eye = turn_queue_new(n_most, 1);
-    if (l->eye)
+    l->fetcher = fetches ? turn_queue_new(n_most, FETCHERS) : NULL;
+    if (l->eye && (l->fetcher || !fetches))
         return l;
+    looks_end(l);
     looks_free(l);
     return NULL;
 }
@@ -190,12 +247,14 @@ looks *looks_new(server *s, size_t n_most, bool fetches) {
 void looks_end(looks *l) {
     if (!l)
         return;
+    turn_queue_end(l->fetcher); /* first, because it hands on to the eye's */
     turn_queue_end(l->eye);
 }
 
 void looks_free(looks *l) {
     if (!l)
         return;
+    turn_queue_free(l->fetcher);
     turn_queue_free(l->eye);
     ggl_free(l);
 }

@@ -221,6 +221,9 @@ static int parse(const char *tool, server_options *o, int argc, char **argv, sou
          .help = "open connections from one address (default 0: no limit)", .min = 0, .max = 1e5},
         {"--threads-http", ARG_INT, &o->n_http_threads, .value = "N",
          .help = "threads that read requests and prepare answers (default 2)", .min = 1, .max = 64},
+        {"--allow-image-urls", ARG_FLAG, &o->image_urls,
+         .help = "fetch pictures whose address a request gives, from public hosts of the internet "
+                 "alone, by the program curl (default: requests have the pictures themselves)"},
         {"--no-slots", ARG_FLAG, &o->no_slots, .help = "do not answer GET /slots"},
         {"--no-webui", ARG_FLAG, &o->no_page, .help = "do not serve the chat page at /"},
         {"-v --verbose", ARG_FLAG, &o->verbose, .help = "log each request on standard error"},

@@ -38,6 +38,7 @@ typedef struct server_options {
     int64_t port, n_http_threads, max_body, max_connections, max_per_client, timeout, max_seconds,
         grace, max_stall, request_memory, resume_time;
     arg_list keys, origins;
+    bool image_urls; /* pictures are fetched from their addresses */
     bool no_page, no_slots, shifts, verbose, strict_fields;
     bool
         embeddings; /* vectors, or by the pooling scores, as far as they are asked for; encoders give them in any case */

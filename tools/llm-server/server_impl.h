@@ -77,9 +77,9 @@ void server_unload(server *s);
 
 /* --- looks.c: see server_look --- */
 
-/* Starts the threads on which the server's model looks, and, if pictures are fetched from addresses, those which fetch. At most n_most requests
+/* Starts the threads on which a model looks, and, if pictures are fetched from addresses, those which fetch. At most n_most requests
  * wait. NULL: there is no memory, or no thread. */
-looks *looks_new(server *s, size_t n_most, bool fetches);
+looks *looks_new(size_t n_most, bool fetches);
 /* Ends them: what runs is given up. NULL is fine. */
 void looks_end(looks *l);
 void looks_free(looks *l); /* after its end; NULL is fine */

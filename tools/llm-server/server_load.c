@@ -409,6 +409,7 @@ static int set_facts(server *s) {
         .n_vocab = llm_session_n_vocab(llm_opened_session(s->ctx)),
         .n_parallel = n_parallel(s),
         .writes = !only_reads(s) && llm_session_has_logits(llm_opened_session(s->ctx)),
+        .fetches = o->image_urls,
         .n_row = llm_context_sees(s->ctx) ? llm_session_n_given(llm_opened_session(s->ctx)) : 0,
         .n_embd = llm_session_n_embd(llm_opened_session(s->ctx)),
         .n_score = llm_session_n_score(llm_opened_session(s->ctx)),
@@ -458,7 +459,7 @@ static int get_model(server *s) {
 static int start_looks(server *s) {
     if (s->facts.n_row == 0)
         return -1;
-    s->looks = looks_new(s, (size_t)s->o->n_queue, s->facts.fetches);
+    s->looks = looks_new((size_t)s->o->n_queue, s->facts.fetches);
     return s->looks ? -1 : tool_error(TOOL, 1, "no thread could be started");
 }
 
