@@ -198,10 +198,27 @@ static ggl_status choose_outputs(llm_context *c, const llm_opening *o, ggl_error
     return GGL_OK;
 }
 
+/* Leaves out an eye that came by itself and is of no use here, as of a kind that is not known. False: that is an error. */
+static bool leave_eye_out(llm_context *c, const llm_opening *o, ggl_status why,
+                          const ggl_error *err) {
+    char text[sizeof err->msg + 100];
+    if (!o->mmproj_came || (why != GGL_UNSUPPORTED && why != GGL_NOT_FOUND && why != GGL_FORMAT))
+        return false;
+    if (c->eye)
+        llm_model_set_marks(c->model, NULL);
+    llm_eye_close(c->eye);
+    c->eye = NULL;
+    c->eye_left_out = true;
+    snprintf(text, sizeof text, "the model sees no pictures: %s", err->msg);
+    if (o->loading.note)
+        o->loading.note(o->loading.ctx, text);
+    return true;
+}
+
 /* Opens the eye, whose rows the session reads. */
 static ggl_status open_eye(llm_context *c, const llm_opening *o, ggl_error *err) {
     llm_loading l = o->loading;
-    if (!o->mmproj || c->eye)
+    if (!o->mmproj || c->eye || c->eye_left_out)
         return GGL_OK;
     if (!c->tokenizer)
         return ggl_fail(
@@ -212,10 +229,17 @@ static ggl_status open_eye(llm_context *c, const llm_opening *o, ggl_error *err)
     l.model.arch_path = NULL;
     l.model.override = NULL;
     l.model.n_override = 0;
-    const ggl_status st = llm_eye_open(&c->eye, &l, err);
+    ggl_error why = {0};
+    const ggl_status st = llm_eye_open(&c->eye, &l, &why);
     if (st == GGL_OK && !o->sees_apart)
         llm_model_set_marks(c->model, llm_eye_marks(c->eye));
-    return st;
+    return st == GGL_OK || leave_eye_out(c, o, st, &why) ? GGL_OK
+                                                         : ggl_fail(err, st, "%s", why.msg);
+}
+
+static ggl_status make_any_session(llm_context *c, const llm_opening *o, ggl_error *err) {
+    return o->n_kept_slots < 0 ? make_cheap_session(c, o, err)
+                               : make_session(c, o, o->n_kept_slots, err);
 }
 
 static ggl_status open_session(llm_context *c, const llm_opening *o, ggl_error *err) {
@@ -237,9 +261,15 @@ static ggl_status open_session(llm_context *c, const llm_opening *o, ggl_error *
         st = open_eye(c, o, err);
     if (st != GGL_OK)
         return st;
+    ggl_error why = {0};
     sp->media = c->eye ? llm_eye_media(c->eye) : NULL;
-    st = o->n_kept_slots < 0 ? make_cheap_session(c, o, err)
-                             : make_session(c, o, o->n_kept_slots, err);
+    st = make_any_session(c, o, &why);
+    if (st != GGL_OK && c->eye && leave_eye_out(c, o, st, &why)) {
+        sp->media = NULL;
+        st = make_any_session(c, o, &why);
+    }
+    if (st != GGL_OK)
+        (void)ggl_fail(err, st, "%s", why.msg);
     c->misused = st == GGL_USAGE || st == GGL_NOT_FOUND;
     if (st == GGL_UNSUPPORTED && sp->rows)
         return ggl_within(err, st, "%s without a model", o->guessing.name);

@@ -22,6 +22,9 @@ typedef struct hub_wanted {
     const char *token; /* for private and gated repositories; NULL: HF_TOKEN */
     const char *
         arch; /* the descriptor by which a folder is checked before its weights come; NULL: a built-in one */
+    /* Also get the repository's eye (mmproj), if it has one beside a GGUF file: set to its path, which the caller frees by free(), or to NULL. NULL:
+     * it is not wanted */
+    char **eye;
     bool offline;    /* use what is in the cache, and no network */
     bool no_weights; /* of a Hugging Face folder, get no weights */
     hub_watch watch;

@@ -268,6 +268,33 @@ def addresses():
         at_rest(s)
 
 
+def folders():
+    """A folder with one model and its eye; one that is of no use; and presets."""
+    models = FOLDER.name + "/models"
+    chat_model = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../models/builtin/stories-chat.gguf")
+    with open(chat_model, "rb") as f:
+        data = f.read()
+    with open(eye(), "rb") as f:
+        sight = f.read()
+    for name, files in {"sees": {"a.gguf": data, "mmproj-a-f16.gguf": sight, "mmproj-a-f32.gguf": b"x"}, "blind": {"b.gguf": data, "mmproj-b.gguf": data},
+                        "two": {"c.gguf": data, "d.gguf": data, "mmproj-c.gguf": sight}}.items():
+        os.makedirs(f"{models}/{name}")
+        for path, content in files.items():
+            with open(f"{models}/{name}/{path}", "wb") as f:
+                f.write(content)
+    presets = FOLDER.name + "/models.ini"
+    with open(presets, "w") as f:
+        f.write(f"[*]\nctx-size = 512\n[sees]\nmodel = {chat_model}\nmmproj = {eye()}\n[blind]\nmodel = {chat_model}\n")
+    for options, seeing_ones in (([models], {"sees"}), ([models, "--no-mmproj"], set()), ([presets], {"sees"})):
+        with Server([BINARY, "--models", *options, "-t", "1", "-c", "512"]) as s:
+            for name in ("sees", "blind"):
+                status, _, text = s.post("/v1/chat/completions", {**chat(RED, "a"), "model": name})
+                check((status == 200) == (name in seeing_ones) and (status == 200 or b"image input is not supported" in text), (options, name, status, text[:300]))
+            data_of = {m["id"]: m for m in json.loads(s.get("/v1/models")[2])["data"]}
+            check({k for k, m in data_of.items() if "multimodal" in m.get("capabilities", [])} == seeing_ones, data_of)
+            check(options != [models] or any("the model sees no pictures" in line for line in s.lines), s.lines)
+
+
 def leaves():
     """A client that leaves is not waited for, while the model looks and before, and the end of the server does not wait."""
     slow = eye_file.slow(FOLDER.name + "/mmproj-slow.gguf", N_EMBD, layers=24)
@@ -305,7 +332,7 @@ def leaves():
         at_rest(s)
 
 
-CASES = {f.__name__: f for f in (apis, completion, names, errors, says_so, others, addresses, leaves)}
+CASES = {f.__name__: f for f in (apis, completion, names, errors, says_so, others, addresses, folders, leaves)}
 
 if __name__ == "__main__":
     CASES[sys.argv[2]]()

@@ -89,6 +89,7 @@ static int parse(const char *tool, server_options *o, int argc, char **argv, sou
         {"-mm --mmproj", ARG_STRING, &o->mmproj, .value = "FILE",
          .help = "the eye of a model that sees: the file beside its own, mostly named "
                  "mmproj-*.gguf; requests may then have pictures"},
+        HUB_EYE_OPTION(o->hub),
         LOAD_TYPE_OPTION(o->type),
         {"-a --alias", ARG_STRING, &o->alias, .value = "NAME[,NAME..]",
          .help = "the model's name in answers (default: the file's), and further names of it"},
@@ -417,12 +418,13 @@ int server_options_read(server_options *o, int argc, char **argv) {
     const int code = server_options_read_model(TOOL, o, argc, argv);
     if (code >= 0)
         return code;
-    if (o->models && (o->model || o->hub.repo || o->hub.url || o->alias))
+    if (o->models && (o->model || o->mmproj || o->hub.repo || o->hub.url || o->alias))
         return tool_error(
             TOOL, 2,
             "--models names the models, so %s cannot be used beside it; a file of presets "
             "has it for each model",
             o->model      ? "-m"
+            : o->mmproj   ? "--mmproj"
             : o->hub.repo ? "-hf"
             : o->hub.url  ? "-mu"
                           : "-a");

@@ -38,6 +38,8 @@ typedef struct server_options {
     int64_t port, n_http_threads, max_body, max_connections, max_per_client, timeout, max_seconds,
         grace, max_stall, request_memory, resume_time;
     arg_list keys, origins;
+    bool
+        mmproj_came; /* it lies beside the model in a folder of --models, and is left out if it is of no use */
     bool image_urls; /* pictures are fetched from their addresses */
     bool no_page, no_slots, shifts, verbose, strict_fields;
     bool

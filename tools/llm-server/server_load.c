@@ -181,6 +181,7 @@ static void set_opening(server *s) {
         (llm_opening){.loading = tool_loading(o->model ? o->model : "builtin:chat", &mp, o->type),
                       .no_chat = true,
                       .mmproj = o->mmproj,
+                      .mmproj_came = o->mmproj_came || o->hub.eye,
                       .sees_apart = true,
                       .stops_seeing = stops_seeing,
                       .backend = {.size = sizeof s->opening.backend,
@@ -449,7 +450,7 @@ static int get_model(server *s) {
     int code = -1;
     o->hub.arch = o->arch;
     if (!o->hub.path[0] && !o->model)
-        code = tool_hub_get(TOOL, &o->hub, &o->model);
+        code = tool_hub_get_seeing(TOOL, &o->hub, &o->model, &o->mmproj);
     if (code < 0 && !o->hub.path[1] && !o->speculate.draft)
         code = tool_hub_get_draft(TOOL, &o->hub, &o->speculate.draft);
     return code;
