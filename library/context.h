@@ -11,7 +11,6 @@
 #include "llm/internal/prompt_cache.h"
 #include "llm/internal/stage_rows.h"
 #include "llm/llm.h"
-#include "seeing.h"
 #include "steps.h"
 
 typedef struct llm_jobs llm_jobs;
@@ -31,8 +30,8 @@ struct llm_context {
     llm_session *session;
     llm_stages *
         stages; /* of a model whose tokens read rows of an input, such as sound: they end in `session`; NULL: of others */
-    llm_eye *eye;      /* NULL: it sees no pictures */
-    bool eye_left_out; /* the one that came with the model is of no use */
+    struct llm_eye *eye; /* NULL: it sees no pictures */
+    bool eye_left_out;   /* the one that came with the model is of no use */
     llm_placement *
         eye_placement; /* with llm_opening.sees_apart; NULL: the eye runs on the session's backends */
     llm_adapter_use *adapter; /* [n_adapters] */

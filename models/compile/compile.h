@@ -162,6 +162,7 @@ struct arch_eval {
     const char *prefix;      /* of names of tensors, from here on; NULL: none */
     const arch_stmt *stage;  /* whose block runs; NULL: none */
     arch_value stage_result; /* what it returned; VAL_FAIL: nothing yet */
+    arch_value stage_pos;    /* the numbers of the rows of the last stage that ran */
     int n_stages;
     arch_source source[LLM_ARCH_MAX_SOURCES];
     int n_sources;
@@ -363,6 +364,8 @@ bool llm_arch_note_rows(arch_eval *ev, arch_place p, const ggl_tensor *t);
 
 /* outputs.c */
 /* Makes the outputs of the graph, after all statements have run. False: reported. */
+/* True if the caller wants this output, which is made on request alone. */
+bool llm_arch_is_asked(const arch_eval *ev, int output);
 bool llm_arch_give_outputs(arch_eval *ev);
 
 /* eval.c */

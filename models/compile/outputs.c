@@ -249,6 +249,14 @@ static bool put(arch_eval *ev, int k, ggl_tensor *t) {
     return llm_arch_graph_ok(ev, slot >= 0 ? ev->global[slot].place : end_of_text(ev));
 }
 
+bool llm_arch_is_asked(const arch_eval *ev, int output) {
+    const llm_arch_params *p = ev->params;
+    if (p && p->only)
+        return strcmp(p->only, llm_arch_output_names[output]) == 0;
+    return p &&
+           ((output == OUT_EMBEDDING && p->embedding) || (output == OUT_ALIGNMENT && p->alignment));
+}
+
 bool llm_arch_give_outputs(arch_eval *ev) {
     ggl_tensor *t[OUT_COUNT] = {NULL}, *given[OUT_COUNT];
     int n = 0;
@@ -285,8 +293,17 @@ bool llm_arch_give_outputs(arch_eval *ev) {
         return false;
     }
     const char *only = ev->params ? ev->params->only : NULL;
-    const bool wanted = (ev->params && ev->params->embedding) ||
-                        (only && strcmp(only, llm_arch_output_names[OUT_EMBEDDING]) == 0);
+    const bool wanted = llm_arch_is_asked(ev, OUT_EMBEDDING);
+    if (llm_arch_is_asked(ev, OUT_ALIGNMENT) && !t[OUT_ALIGNMENT]) {
+        ev->status =
+            ggl_fail(ev->err, GGL_UNSUPPORTED,
+                     "%s: the model's descriptor does not say which of its attention shows "
+                     "when a token is heard (the output 'alignment')",
+                     ev->family);
+        return false;
+    }
+    if (!llm_arch_is_asked(ev, OUT_ALIGNMENT))
+        t[OUT_ALIGNMENT] = NULL;
     if (wanted && !t[OUT_EMBEDDING] && t[OUT_LOGITS] &&
         !find_embedding(ev, t[OUT_LOGITS], &t[OUT_EMBEDDING]))
         return false;

@@ -320,6 +320,7 @@ typedef enum arch_output {
     OUT_SCORE,
     OUT_GUESS,
     OUT_ROWS,
+    OUT_ALIGNMENT,
     OUT_COUNT
 } arch_output;
 extern const char *const llm_arch_output_names[OUT_COUNT];
@@ -443,6 +444,8 @@ typedef enum arch_builtin_fn {
     FN_FLOATS,
     FN_SOUND,
     FN_PICTURE,
+    FN_PLACE,
+    FN_ASKED,
     FN_BUILTIN_COUNT
 } arch_builtin_fn;
 

@@ -51,6 +51,8 @@ static const arch_sig builtins[FN_BUILTIN_COUNT] = {
                      {"begin", false, true, false, NAN},
                      {"end", false, true, false, NAN}},
                     14},
+    [FN_PLACE] = {"place", {{"x", false, false, false, NAN}}, 1},
+    [FN_ASKED] = {"asked", {{"output", false, false, false, NAN}}, 1},
 };
 
 int llm_arch_find_builtin(const char *name) {

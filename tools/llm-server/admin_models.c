@@ -70,6 +70,9 @@ static void put_model_object(llm_json_out *out, model *m) {
                (int64_t)t);
     put_status(out, m);
     llm_json_put_text(out, admin_sees(m, s) ? ADMIN_SEES : "");
+    if (s ? s->facts.hears : model_get_card(m)->hears)
+        llm_json_put_text(out, ", \"architecture\": {\"input_modalities\": [\"audio\"], "
+                               "\"output_modalities\": [\"text\"]}");
     llm_json_put_text(out, ", \"meta\": ");
     if (s)
         llm_json_put_text(out, server_model_info(s));

@@ -21,6 +21,8 @@ typedef struct server_facts {
     bool writes;     /* the model continues texts; else it makes vectors or scores of them */
     int64_t n_row;   /* numbers of a row of a picture; 0: the model sees none */
     bool fetches;    /* pictures are fetched from their addresses */
+    bool hears;      /* it writes down what is said in sounds, and nothing else */
+    bool has_words;  /* it also shows when each word is said */
     int64_t n_embd;  /* length of an embedding; 0: the server gives none */
     int64_t n_score; /* numbers of a score, of which the first counts; 0: the server gives none */
     bool

@@ -9,6 +9,7 @@
 #include "answer_impl.h"
 #include "ggl/internal/nearest.h"
 #include "models.h"
+#include "multipart.h"
 #include "server_impl.h"
 
 /* clang-format off */
@@ -25,6 +26,9 @@ static const endpoint endpoints[] = {
     {"POST", "/v1/reranking",        .dialect = &api_rerank},
     {"POST", "/v2/rerank",           .dialect = &api_rerank},
     {"POST", "/embed",               .dialect = &api_tei_embed},
+    {"POST", "/v1/audio/transcriptions", .handle = speech_transcribe, .takes_form = true},
+    {"POST", "/v1/audio/translations", .handle = speech_translate, .takes_form = true},
+    {"POST", "/inference",           .handle = speech_infer, .takes_form = true},
     {"POST", "/v1/messages",         .dialect = &api_anthropic_messages},
     {"POST", "/v1/messages/count_tokens", .handle = api_anthropic_count, .errors = &api_anthropic_messages},
     {"POST", "/v1/chat/completions/input_tokens", .handle = api_openai_chat_count},
@@ -202,11 +206,15 @@ bool endpoints_accept(void *ctx, const http_request *q, http_reply *r) {
     if (!models_is_ready(t) && !e->needs_no_model)
         return fail(t, q, r, 503, "overloaded", "the model is being loaded; try again soon");
     const char *type = q->header(q, "Content-Type");
-    if (strcmp(e->method, "POST") == 0 && !is_json_type(type, q->header(q, "Origin"))) {
+    if (strcmp(e->method, "POST") == 0 && !e->takes_form &&
+        !is_json_type(type, q->header(q, "Origin"))) {
         snprintf(text, sizeof text, "the Content-Type must be application/json, not %.100s",
                  type ? type : "missing");
         return fail(t, q, r, 415, "invalid_request", text);
     }
+    if (e->takes_form && !multipart_is_type(type))
+        return fail(t, q, r, 415, "invalid_request",
+                    "the Content-Type must be multipart/form-data, with the sound as \"file\"");
     if (e->needs_no_model) { /* here, in case all workers are busy */
         models_count(t, NULL, COUNT_REQUESTS);
         e->handle_all(t, q, r);
@@ -266,15 +274,16 @@ static int why_no_room(memory *m, size_t n_body, size_t n, char *text, size_t si
     return n > most ? 413 : 503;
 }
 
-/* Holds what reading a body may take at most; read_ask checks that its long runs of digits are pictures. *kept: what stays of it. False: it
+/* Holds what reading a body may take at most, unless it is a form, of which nothing is copied; read_ask checks that its long runs of digits are pictures. *kept: what stays of it. False: it
  * was refused. */
 static bool hold_body(models *t, const endpoint *e, const http_request *q, http_reply *r,
                       memory_hold *h, size_t *kept) {
     memory *m = models_memory(t);
     char text[300];
-    *kept = doc_bytes(q->body);
+    *kept = e->takes_form ? q->body.n : doc_bytes(q->body);
     *h = (memory_hold){.of = m, .use = MEMORY_REQUESTS};
-    const size_t n = *kept + reading_bytes(q->body.n, e->dialect ? digit_bytes(q->body) : 0);
+    const size_t n_digits = e->dialect ? digit_bytes(q->body) : 0,
+                 n = *kept + (e->takes_form ? 0 : reading_bytes(q->body.n, n_digits));
     if (memory_set(h, n))
         return true;
     const int status = why_no_room(m, q->body.n, n, text, sizeof text);

@@ -51,8 +51,8 @@ static void put_props(llm_json_out *out, const server *s) {
     put_token(out, "eos_token", s, llm_tokenizer_eos(llm_opened_tokenizer(s->ctx)));
     llm_json_put_text(out, ", \"build_info\": \"b" TOOLS_VERSION
                            "-llm-server\", \"media_marker\": \"" IMAGE_PLACE "\"");
-    put_format(out, ", \"modalities\": {\"vision\": %s, \"audio\": false}",
-               s->facts.n_row > 0 ? "true" : "false");
+    put_format(out, ", \"modalities\": {\"vision\": %s, \"audio\": %s}",
+               s->facts.n_row > 0 ? "true" : "false", s->facts.hears ? "true" : "false");
 }
 
 char *server_props(const server *s) {
