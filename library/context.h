@@ -30,7 +30,10 @@ struct llm_context {
     llm_session *session;
     llm_stages *
         stages; /* of a model whose tokens read rows of an input, such as sound: they end in `session`; NULL: of others */
-    struct llm_eye *eye;      /* NULL: it sees no pictures */
+    struct llm_eye *eye; /* NULL: it sees no pictures */
+    bool eye_left_out;   /* the one that came with the model is of no use */
+    llm_placement *
+        eye_placement; /* with llm_opening.sees_apart; NULL: the eye runs on the session's backends */
     llm_adapter_use *adapter; /* [n_adapters] */
     size_t n_adapters;
     llm_guessing *guessing;         /* NULL: nothing is guessed */

@@ -1,6 +1,7 @@
 /* The members of a context that tools read while they open it in steps. */
 #include "context.h"
 #include "opening.h"
+#include "seeing.h"
 
 llm_opened llm_opened_step(const llm_context *c) {
     return c->opened;
@@ -57,6 +58,12 @@ const llm_session_params *llm_opened_session_params(const llm_context *c) {
 
 llm_guessing *llm_opened_guessing(const llm_context *c) {
     return c->guessing;
+}
+
+ggl_status llm_seen_tokens(const llm_context *c, const char *mark, llm_tokens *ids,
+                           ggl_error *err) {
+    const llm_marks *m = llm_eye_marks(c->eye);
+    return m->append(m->ctx, c->tokenizer, mark, ids, err);
 }
 
 void llm_opened_set_sampling(llm_context *c, const llm_sampler_params *sampling) {

@@ -94,6 +94,7 @@ static ggl_status fit_session(llm_context *c, const llm_opening *o, ggl_error *e
         return GGL_OK;
     const llm_guessing_target t = target_of(c, o);
     llm_guessing_memory(&o->guessing, &t, &f.others.draft_fixed, &f.others.draft_row);
+    f.others.draft_fixed += c->eye ? llm_eye_bytes(c->eye) : 0;
     return llm_fit_session(&f, &c->session, err);
 }
 
@@ -198,10 +199,27 @@ static ggl_status choose_outputs(llm_context *c, const llm_opening *o, ggl_error
     return GGL_OK;
 }
 
+/* Leaves out an eye that came by itself and is of no use here, as of a kind that is not known. False: that is an error. */
+static bool leave_eye_out(llm_context *c, const llm_opening *o, ggl_status why,
+                          const ggl_error *err) {
+    char text[sizeof err->msg + 100];
+    if (!o->mmproj_came || (why != GGL_UNSUPPORTED && why != GGL_NOT_FOUND && why != GGL_FORMAT))
+        return false;
+    if (c->eye)
+        llm_model_set_marks(c->model, NULL);
+    llm_eye_close(c->eye);
+    c->eye = NULL;
+    c->eye_left_out = true;
+    snprintf(text, sizeof text, "the model sees no pictures: %s", err->msg);
+    if (o->loading.note)
+        o->loading.note(o->loading.ctx, text);
+    return true;
+}
+
 /* Opens the eye, whose rows the session reads. */
 static ggl_status open_eye(llm_context *c, const llm_opening *o, ggl_error *err) {
     llm_loading l = o->loading;
-    if (!o->mmproj || c->eye)
+    if (!o->mmproj || c->eye || c->eye_left_out)
         return GGL_OK;
     if (!c->tokenizer)
         return ggl_fail(
@@ -212,10 +230,17 @@ static ggl_status open_eye(llm_context *c, const llm_opening *o, ggl_error *err)
     l.model.arch_path = NULL;
     l.model.override = NULL;
     l.model.n_override = 0;
-    const ggl_status st = llm_eye_open(&c->eye, &l, err);
-    if (st == GGL_OK)
+    ggl_error why = {0};
+    const ggl_status st = llm_eye_open(&c->eye, &l, &why);
+    if (st == GGL_OK && !o->sees_apart)
         llm_model_set_marks(c->model, llm_eye_marks(c->eye));
-    return st;
+    return st == GGL_OK || leave_eye_out(c, o, st, &why) ? GGL_OK
+                                                         : ggl_fail(err, st, "%s", why.msg);
+}
+
+static ggl_status make_any_session(llm_context *c, const llm_opening *o, ggl_error *err) {
+    return o->n_kept_slots < 0 ? make_cheap_session(c, o, err)
+                               : make_session(c, o, o->n_kept_slots, err);
 }
 
 static ggl_status open_session(llm_context *c, const llm_opening *o, ggl_error *err) {
@@ -237,9 +262,15 @@ static ggl_status open_session(llm_context *c, const llm_opening *o, ggl_error *
         st = open_eye(c, o, err);
     if (st != GGL_OK)
         return st;
+    ggl_error why = {0};
     sp->media = c->eye ? llm_eye_media(c->eye) : NULL;
-    st = o->n_kept_slots < 0 ? make_cheap_session(c, o, err)
-                             : make_session(c, o, o->n_kept_slots, err);
+    st = make_any_session(c, o, &why);
+    if (st != GGL_OK && c->eye && leave_eye_out(c, o, st, &why)) {
+        sp->media = NULL;
+        st = make_any_session(c, o, &why);
+    }
+    if (st != GGL_OK)
+        (void)ggl_fail(err, st, "%s", why.msg);
     c->misused = st == GGL_USAGE || st == GGL_NOT_FOUND;
     if (st == GGL_UNSUPPORTED && sp->rows)
         return ggl_within(err, st, "%s without a model", o->guessing.name);
@@ -258,6 +289,25 @@ static ggl_status open_guesses(llm_context *c, const llm_opening *o, ggl_error *
     return llm_guessing_open(&c->guessing, &o->guessing, &t, &c->misused, err);
 }
 
+/* Makes the eye ready to look, on the session's backends or on some of its own. */
+static ggl_status start_eye(llm_context *c, const llm_opening *o, ggl_error *err) {
+    llm_session_params sp = c->session_params;
+    const int64_t n_given = llm_session_n_given(c->session);
+    if (!o->sees_apart)
+        return llm_eye_start(c->eye, &sp, n_given, err);
+    llm_placement_choice quiet = o->placement;
+    quiet.note = quiet.measured = NULL;
+    quiet.trace = quiet.shadow = NULL; /* a file has one writer */
+    const ggl_status st = llm_placement_new(&c->eye_placement, &quiet, &o->backend, err);
+    if (st != GGL_OK)
+        return st;
+    sp.backend = llm_placement_backends(c->eye_placement);
+    sp.n_backends = llm_placement_n_backends(c->eye_placement);
+    sp.cancelled = o->stops_seeing;
+    sp.cancelled_ctx = o->ctx;
+    return llm_eye_start(c->eye, &sp, n_given, err);
+}
+
 static ggl_status open_weights(llm_context *c, const llm_opening *o, ggl_error *err) {
     char advice[128];
     llm_session_params *sp = &c->session_params;
@@ -269,7 +319,7 @@ static ggl_status open_weights(llm_context *c, const llm_opening *o, ggl_error *
     (void)o;
     sp->n_ctx = llm_session_n_ctx(c->session);
     if (st == GGL_OK && c->eye)
-        st = llm_eye_start(c->eye, sp, llm_session_n_given(c->session), err);
+        st = start_eye(c, o, err);
     if (st == GGL_OK && llm_arch_reads_rows(llm_model_arch(c->model)))
         st = llm_stages_before(&c->stages, c->model, sp, c->session, err);
     sp->progress = NULL; /* of another one, with other scales of adapters */
@@ -343,6 +393,8 @@ static void close_session(llm_context *c) {
     llm_stages_free(c->stages);
     llm_session_free(c->session);
     llm_eye_stop(c->eye);
+    (void)llm_placement_close(c->eye_placement, NULL); /* it has no trace, whose file could fail */
+    c->eye_placement = NULL;
     c->stages = NULL;
     c->generator = NULL;
     c->sampler = NULL;

@@ -30,6 +30,13 @@ typedef struct llm_opening {
     bool no_tokenizer; /* nor a tokenizer */
     ggl_backend_params backend;
     const char *mmproj; /* as llm_open_params */
+    bool
+        mmproj_came; /* it came with the model, without being asked for: one that cannot be used is left out, with a note */
+    /* The eye has backends of its own, so that one thread may show pictures (llm_see) while another one runs the session; and no mark in a
+     * text stands for a picture: llm_seen_tokens gives the tokens of one. */
+    bool sees_apart;
+    /* With sees_apart: asked while the eye looks, in place of `cancelled`. NULL: it looks to the end. */
+    bool (*stops_seeing)(void *ctx);
     llm_placement_choice placement;
     /* Without the members for backends, adapters and `cancelled`. n_ctx 0: as much as fits. n_rows is a minimum */
     llm_session_params session;
@@ -49,7 +56,7 @@ typedef struct llm_opening {
     void (*placed)(void *ctx, const llm_placement *p, const llm_session *s);
     /* Asked between the steps of a run, besides llm_cancel; true ends it with GGL_CANCELLED. NULL: none. */
     bool (*cancelled)(void *ctx);
-    void *ctx; /* of these five */
+    void *ctx; /* of these six */
 } llm_opening;
 
 /* A context that has nothing yet. llm_close frees it. */
@@ -87,6 +94,9 @@ llm_guessing *llm_opened_guessing(const llm_context *c);
 /* Fills a query up with masks as llm_embed_params.query does, for a caller that wants a vector of each token. *n_seen: the tokens at
  * its beginning that others see (llm_batch.seen). GGL_FORMAT: the model's keys are wrong; GGL_NOMEM. */
 ggl_status llm_fill_query(const llm_context *c, llm_tokens *ids, int32_t *n_seen, ggl_error *err);
+/* Appends the tokens that stand for a picture which llm_see has shown: the texts around it, and its rows, whose ids are below 0. GGL_USAGE:
+ * it is not there any more; GGL_NOMEM. Any thread. */
+ggl_status llm_seen_tokens(const llm_context *c, const char *mark, llm_tokens *ids, ggl_error *err);
 /* In place of the members about sampling of all parameters; borrowed, and may change. */
 void llm_opened_set_sampling(llm_context *c, const llm_sampler_params *sampling);
 /* Frees what llm_begin has begun, before the next call would. */

@@ -152,6 +152,14 @@ void llm_eye_stop(llm_eye *e) {
     e->stages = NULL;
 }
 
+double llm_eye_bytes(const llm_eye *e) {
+    const ggl_gguf *f = llm_model_file(e->model);
+    double n = 0;
+    for (size_t i = 0; i < ggl_gguf_n_tensors(f); i++)
+        n += (double)ggl_gguf_tensor_at(f, i)->size;
+    return n;
+}
+
 const llm_media *llm_eye_media(const llm_eye *e) {
     return e->media;
 }

@@ -19,6 +19,9 @@ const llm_media *llm_eye_media(const llm_eye *e);
  * others; else as llm_stages_new. */
 ggl_status llm_eye_start(llm_eye *e, const llm_session_params *p, int64_t n_given, ggl_error *err);
 
+/* The bytes of its weights, which are copied when they are repacked. */
+double llm_eye_bytes(const llm_eye *e);
+
 /* Frees the stages, whose backends are closed next; the rows that there are stay. NULL is fine. */
 void llm_eye_stop(llm_eye *e);
 

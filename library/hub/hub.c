@@ -76,17 +76,24 @@ static void end(hub *h) {
     free(h->cache);
     free(h->folder);
     free(h->path);
+    free(h->eye);
 }
 
 ggl_status llm_hub_get(char **path, const hub_wanted *w, ggl_error *err) {
     hub h;
     *path = NULL;
+    if (w->eye)
+        *w->eye = NULL;
     ggl_status st = begin(&h, w, err);
     if (st == GGL_OK)
         st = w->repo ? llm_hub_get_repo(&h, err) : llm_hub_get_url(&h, err);
     if (st == GGL_OK) {
         *path = h.path;
         h.path = NULL;
+    }
+    if (st == GGL_OK && w->eye) {
+        *w->eye = h.eye;
+        h.eye = NULL;
     }
     end(&h);
     return st;

@@ -22,6 +22,9 @@ typedef struct hub_wanted {
     const char *token; /* for private and gated repositories; NULL: HF_TOKEN */
     const char *
         arch; /* the descriptor by which a folder is checked before its weights come; NULL: a built-in one */
+    /* Also get the repository's eye (mmproj), if it has one beside a GGUF file: set to its path, which the caller frees by free(), or to NULL. NULL:
+     * it is not wanted */
+    char **eye;
     bool offline;    /* use what is in the cache, and no network */
     bool no_weights; /* of a Hugging Face folder, get no weights */
     hub_watch watch;
@@ -32,6 +35,13 @@ typedef struct hub_wanted {
  * repository or file, or it may not be read; GGL_CANCELLED: w->watch.stopped; GGL_IO, GGL_FORMAT, GGL_LIMIT, GGL_UNSUPPORTED (there is
  * no program curl), GGL_NOMEM. */
 GGL_NODISCARD ggl_status llm_hub_get(char **path, const hub_wanted *w, ggl_error *err);
+
+/* Reads what is at the address that a stranger has given, of https or http: at most n_most bytes, within some seconds. Only public addresses are
+ * connected to, never this machine, its network, or the services of a cloud; so are those of at most three redirects. No proxy is used. The
+ * caller frees *bytes by ggl_free. GGL_USAGE: it is no such address, or not public; GGL_LIMIT: there are more bytes; GGL_NOT_FOUND,
+ * GGL_IO, GGL_FORMAT: it cannot be read; GGL_CANCELLED: watch->stopped; GGL_UNSUPPORTED: there is no program curl; GGL_NOMEM. */
+GGL_NODISCARD ggl_status llm_hub_read_public(unsigned char **bytes, size_t *n, const char *url,
+                                             size_t n_most, const hub_watch *watch, ggl_error *err);
 
 /* A model of a repository: a GGUF file with its parts, or the Hugging Face folder. */
 typedef struct hub_model {

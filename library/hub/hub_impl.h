@@ -19,7 +19,8 @@ typedef struct hub {
     hub_list list;            /* the files that the hub lists */
     hub_list cached;          /* the files in the folder */
     int mark;                 /* the open mark of an unfinished download; -1: none */
-    char *path;               /* the result: the model's file or folder */
+    char *path;               /* the result: the model's file or folder, */
+    char *eye;                /* and its eye's file; NULL: it has none, or it is not wanted */
 } hub;
 
 /* Files of hub.list. */

@@ -1,6 +1,7 @@
 #include "hub_list.h"
 
 #include <dirent.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -328,6 +329,27 @@ static const hub_file *any_model(const hub_list *l, bool older, size_t *n_others
     for (size_t i = 0; !f && i < l->n; i++)
         f = is_model(&l->file[i], older) ? &l->file[i] : NULL;
     return f;
+}
+
+const hub_file *llm_hub_list_eye(const hub_list *l, const hub_file *model) {
+    enum { ELSEWHERE = 1000 };
+    const size_t n_folder = (size_t)(base_name(model->path) - model->path);
+    const hub_file *best = NULL;
+    int best_rank = INT_MAX;
+    for (size_t i = 0; i < l->n; i++) {
+        const hub_file *f = &l->file[i];
+        int rank = llm_model_name_eye_rank(f->path);
+        if (f->kind != HUB_GGUF || !llm_split_is_first(f->path) || rank < 0)
+            continue;
+        const bool is_beside = (size_t)(base_name(f->path) - f->path) == n_folder &&
+                               memcmp(f->path, model->path, n_folder) == 0;
+        rank += is_beside ? 0 : ELSEWHERE;
+        if (rank < best_rank) {
+            best = f;
+            best_rank = rank;
+        }
+    }
+    return best;
 }
 
 const hub_file *llm_hub_list_choose(const hub_list *l, const hub_wish *wish, size_t *n_others) {

@@ -80,4 +80,8 @@ size_t llm_hub_list_n_gguf(const hub_list *l);
  * else the first GGUF file, else the folder. If several have the quantization, the one with the shortest name is chosen, and *n_others is the number of the others. */
 const hub_file *llm_hub_list_choose(const hub_list *l, const hub_wish *wish, size_t *n_others);
 
+/* Returns the eye (mmproj) that belongs to a model of the list: of several, the one in the model's folder, and of f16, else bf16, q8_0, f32, or the first. NULL:
+ * there is none. */
+const hub_file *llm_hub_list_eye(const hub_list *l, const hub_file *model);
+
 #endif

@@ -214,6 +214,17 @@ static ggl_status set_path(hub *h, const hub_file *f, ggl_error *err) {
     return h->path ? GGL_OK : ggl_fail(err, GGL_NOMEM, "out of memory");
 }
 
+/* Returns the eye of a model, if it is wanted; NULL: none. */
+static const hub_file *find_eye(const hub *h, const hub_list *l, const hub_file *model) {
+    return h->w->eye && model->kind == HUB_GGUF ? llm_hub_list_eye(l, model) : NULL;
+}
+
+/* Sets h->eye to a file's path in the cache; NULL: there is none. */
+static ggl_status set_eye(hub *h, const hub_file *f, ggl_error *err) {
+    h->eye = f ? llm_hub_join(h->cache, h->folder, f->path) : NULL;
+    return h->eye || !f ? GGL_OK : ggl_fail(err, GGL_NOMEM, "out of memory");
+}
+
 /* Returns the file of the cache that is meant, if all parts of its model are there; NULL: none. */
 static const hub_file *find_cached(const hub *h, const hub_wish *wish) {
     size_t n_others;
@@ -260,10 +271,12 @@ static ggl_status use_cached(hub *h, const hub_wish *wish, ggl_status of_hub, co
     else if (reason)
         llm_watch_say(&h->w->watch, HUB_NOTES, "%s. The folder in the cache is used: %s/%s", reason,
                       h->cache, h->folder);
-    return set_path(h, f, err);
+    const hub_file *eye = find_eye(h, &h->cached, f);
+    const ggl_status st = set_eye(h, eye && !llm_hub_is_unfinished(h, eye->path) ? eye : NULL, err);
+    return st == GGL_OK ? set_path(h, f, err) : st;
 }
 
-/* Gets a file or the folder that the hub lists. */
+/* Gets a file or the folder that the hub lists, and the eye of a file. */
 static ggl_status get_listed(hub *h, const hub_wish *wish, ggl_error *err) {
     size_t n_others;
     const hub_file *f = llm_hub_list_choose(&h->list, wish, &n_others);
@@ -273,7 +286,12 @@ static ggl_status get_listed(hub *h, const hub_wish *wish, ggl_error *err) {
         llm_watch_say(&h->w->watch, HUB_NOTES,
                       "%s has %zu files with this quantization; %s is used, but each can be named",
                       h->name, n_others + 1, f->path);
-    const ggl_status st = f->kind == HUB_GGUF ? fetch_parts(h, f, err) : llm_hub_get_folder(h, err);
+    ggl_status st = f->kind == HUB_GGUF ? fetch_parts(h, f, err) : llm_hub_get_folder(h, err);
+    const hub_file *eye = st == GGL_OK ? find_eye(h, &h->list, f) : NULL;
+    if (eye)
+        st = fetch_parts(h, eye, err);
+    if (st == GGL_OK)
+        st = set_eye(h, eye, err);
     return st == GGL_OK ? set_path(h, f, err) : st;
 }
 

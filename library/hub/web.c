@@ -155,18 +155,27 @@ static void configure(child *c, const web_request *q) {
 }
 
 static int start_curl(child *c, const web_request *q) {
-    char offset[24], agent[64];
+    char offset[24], agent[64], connect[128];
     const bool secure = strncasecmp(q->url, "https:", 6) == 0;
     const char *argv[40];
     size_t n = 0;
     snprintf(agent, sizeof agent, "ggml-lite/%s", ggl_version());
-    const char *const always[] = {"curl", "-q", "-sS", "-N", "-L", "-g", "--max-redirs", "5",
+    const char *const always[] = {"curl", "-q", "-sS", "-N", "-g", "--max-redirs", "5",
                                   "--suppress-connect-headers", "-A", agent, "--proto",
                                   "=https,http", "-K", "-",
                                   /* a connection on which nothing comes for a minute is dead */
                                   "--speed-limit", "1", "--speed-time", "60"};
     for (size_t i = 0; i < sizeof always / sizeof *always; i++)
         argv[n++] = always[i];
+    if (q->connect_to) {
+        snprintf(connect, sizeof connect, "::%s", q->connect_to);
+        argv[n++] = "--connect-to";
+        argv[n++] = connect;
+        argv[n++] = "--noproxy";
+        argv[n++] = "*";
+    } else {
+        argv[n++] = "-L";
+    }
     argv[n++] = "--proto-redir";
     argv[n++] = secure ? "=https" : "=https,http";
     argv[n++] = "--connect-timeout";
@@ -203,7 +212,7 @@ static void begin_block(reader *r, int status) {
     web_answer *a = r->a;
     a->status = status;
     a->length = a->retry_after = -1;
-    a->etag[0] = a->modified[0] = a->code[0] = a->next[0] = '\0';
+    a->etag[0] = a->modified[0] = a->code[0] = a->next[0] = a->location[0] = '\0';
     a->weak = false;
     r->moves = false;
     r->begun = true;
@@ -260,8 +269,10 @@ static void read_header(reader *r, const char *name, const char *value) {
         snprintf(a->code, sizeof a->code, "%.*s", (int)sizeof a->code - 1, value);
     else if (strcasecmp(name, "Link") == 0)
         read_link(a, value);
-    else if (strcasecmp(name, "Location") == 0)
-        r->moves = true;
+    else if (strcasecmp(name, "Location") == 0) {
+        snprintf(a->location, sizeof a->location, "%s", value);
+        r->moves = !r->q->connect_to;
+    }
 }
 
 /* Reads the line of a header. */

@@ -26,6 +26,8 @@ typedef struct web_request {
         if_etag; /* with offset: a server whose file has another ETag now sends all of it; NULL: none */
     bool head;  /* ask for the headers only */
     bool hurry; /* give up after a few seconds, because the caller has a fallback */
+    /* "ADDRESS:PORT": connect there, whatever the URL's host is, through no proxy, and follow no redirect (web_answer.location). NULL: as above */
+    const char *connect_to;
     /* Receives the body of an answer with status 200 or 206, piece by piece; `a` already has the headers. NULL: the body is
      * dropped. Returns false to stop. */
     bool (*body)(void *ctx, const struct web_answer *a, const char *data, size_t n);
@@ -44,6 +46,7 @@ typedef struct web_answer {
     char modified[64];       /* Last-Modified; "": none */
     char code[64];           /* X-Error-Code: what a hub says about an error */
     char next[WEB_MOST_URL]; /* the URL of the next page of a list (Link: <..>; rel="next") */
+    char location[WEB_MOST_URL]; /* Location; "": none */
     /* of a redirect to where the file is stored: the file's own ETag and size */
     char linked_etag[128]; /* "": none */
     int64_t linked_size;   /* -1: none */

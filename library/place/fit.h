@@ -19,9 +19,10 @@ typedef struct llm_fit_memory {
  * the index of the memory that allows the least. */
 int64_t llm_fit_tokens(const llm_fit_memory *m, int n, int64_t n_ctx, int *tightest);
 
-/* Memory that others take: a draft model, and other models of the process. */
+/* Memory that others take: a draft model, an eye, and other models of the process. */
 typedef struct llm_fit_others {
-    double draft_fixed, draft_row; /* a draft model, of the CPU's memory: as fixed and row above */
+    double draft_fixed,
+        draft_row; /* a draft model, of the CPU's memory: as fixed and row above; an eye's weights are in the former */
     /* Returns the bytes that other models of this process use and the measurement takes for free: of "", weights in
      * mapped files; of a device, all. NULL: none. */
     double (*taken)(void *ctx, const char *device);

@@ -412,6 +412,10 @@ ggl_backend *llm_placement_backend(const llm_placement *p, int k) {
     return p->backend[k];
 }
 
+ggl_backend *const *llm_placement_backends(const llm_placement *p) {
+    return p->backend;
+}
+
 int64_t llm_placement_n_device_layers(const llm_placement *p, const llm_session *s) {
     int64_t n = 0;
     if (p->n_parts == 0)

@@ -80,6 +80,8 @@ const ggl_backend_params *llm_placement_params(const llm_placement *p);
 int llm_placement_n_backends(const llm_placement *p);
 /* Returns the k-th, in the order of a session's backends. */
 ggl_backend *llm_placement_backend(const llm_placement *p, int k);
+/* Returns all of them, [llm_placement_n_backends]; borrowed. */
+ggl_backend *const *llm_placement_backends(const llm_placement *p);
 /* Prints the findings of `shadow`, if it was chosen. Returns false if an error was beyond its bound. */
 bool llm_placement_report(const llm_placement *p, FILE *out);
 /* Returns the number of layers that are not on the CPU, of a session made with this placement. */

@@ -42,6 +42,27 @@ bool llm_model_name_is_aside(const char *path) {
     return strcasestr(name, "mmproj") || strcasestr(name, "imatrix");
 }
 
+/* True if the name has this word between its ends, dashes and the like, in any case of letters. */
+static bool has_word(const char *name, const char *word) {
+    const size_t n = strlen(word);
+    for (const char *s = name; (s = strcasestr(s, word)); s++)
+        if ((s == name || strchr("-._", s[-1])) && (!s[n] || strchr("-._", s[n])))
+            return true;
+    return false;
+}
+
+int llm_model_name_eye_rank(const char *path) {
+    static const char *const liked[] = {"f16", "bf16", "q8_0", "f32"};
+    enum { N = sizeof liked / sizeof *liked };
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    int k = 0;
+    if (!strcasestr(name, "mmproj"))
+        return -1;
+    while (k < N && !has_word(name, liked[k]))
+        k++;
+    return k;
+}
+
 bool llm_ends_with(const char *name, const char *end) {
     const size_t n = strlen(name), n_end = strlen(end);
     return n >= n_end && strcmp(name + n - n_end, end) == 0;

@@ -13,6 +13,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "common/base64.h"
 #include "hf_tokenizer_impl.h"
 #include "ggl/internal/show.h"
 
@@ -37,34 +38,15 @@ static ggl_status refuse(const char *why, ggl_error *err) {
 
 /* --- steps of the normalizer ------------------------------------------------------------------ */
 
-/* The value of a digit of base64; -1: it is none. */
-static int digit_value(char c) {
-    return c >= 'A' && c <= 'Z'   ? c - 'A'
-           : c >= 'a' && c <= 'z' ? c - 'a' + 26
-           : c >= '0' && c <= '9' ? c - '0' + 52
-           : c == '+'             ? 62
-           : c == '/'             ? 63
-                                  : -1;
-}
-
 static ggl_status decode_base64(ggl_arena *arena, ggl_str text, ggl_str *out, ggl_error *err) {
-    unsigned char *to = ggl_arena_alloc(arena, text.n / 4 * 3 + 4, 1);
-    size_t n = text.n, n_out = 0;
-    uint32_t bits = 0;
+    unsigned char *to = ggl_arena_alloc(arena, llm_base64_room(text.n) + 1, 1);
+    size_t n = 0, wrong;
     if (!to)
         return llm_hf_no_memory(err);
-    while (n > 0 && text.n - n < 2 && text.s[n - 1] == '=')
-        n--;
-    for (size_t i = 0; i < n; i++) {
-        const int digit = digit_value(text.s[i]);
-        if (digit < 0 || text.n % 4 != 0)
-            return ggl_fail(err, GGL_FORMAT, "precompiled_charsmap is not base64: %s %zu",
-                            digit < 0 ? "no digit at" : "its length is", digit < 0 ? i : text.n);
-        bits = bits << 6 | (uint32_t)digit;
-        if (i % 4 > 0)
-            to[n_out++] = (unsigned char)(bits >> (6 - 2 * (i % 4)));
-    }
-    *out = (ggl_str){(const char *)to, n_out};
+    if (!llm_base64_decode(to, &n, text, &wrong))
+        return ggl_fail(err, GGL_FORMAT, "precompiled_charsmap is not base64: %s %zu",
+                        wrong < text.n ? "no digit at" : "its length is", wrong);
+    *out = (ggl_str){(const char *)to, n};
     return GGL_OK;
 }
 

@@ -382,9 +382,9 @@ static ggl_status tokenize_parts(const llm_tokenizer *t, const char *text, size_
 }
 
 /* Tokenizes what stands between marks, and what these stand for. */
-static ggl_status tokenize_marked(const llm_tokenizer *t, const char *text, size_t n, bool control,
-                                  llm_tokens *out, ggl_error *err) {
-    const llm_marks *m = control ? t->marks : NULL;
+static ggl_status tokenize_marked(const llm_tokenizer *t, const llm_marks *marks, const char *text,
+                                  size_t n, bool control, llm_tokens *out, ggl_error *err) {
+    const llm_marks *m = control ? marks : NULL;
     size_t from = 0, at = 0, size;
     ggl_status s = GGL_OK;
     while (s == GGL_OK && m && m->find(m->ctx, text, n, &at, &size)) {
@@ -405,12 +405,17 @@ void llm_tokenizer_set_marks(llm_tokenizer *t, const llm_marks *marks) {
 
 ggl_status llm_tokenize(const llm_tokenizer *t, const char *text, size_t n, unsigned flags,
                         llm_tokens *out, ggl_error *err) {
+    return llm_tokenize_marked(t, t->marks, text, n, flags, out, err);
+}
+
+ggl_status llm_tokenize_marked(const llm_tokenizer *t, const llm_marks *marks, const char *text,
+                               size_t n, unsigned flags, llm_tokens *out, ggl_error *err) {
     const bool control = flags & LLM_TOKENIZE_SPECIAL;
     ggl_status s = GGL_OK;
     if ((flags & LLM_TOKENIZE_BOS) && t->add_bos && t->bos >= 0)
         s = llm_tokens_append(out, t->bos, err);
     if (s == GGL_OK)
-        s = tokenize_marked(t, text, n, control, out, err);
+        s = tokenize_marked(t, marks, text, n, control, out, err);
     if (s == GGL_OK && (flags & LLM_TOKENIZE_BOS) && t->add_eos && t->eos >= 0)
         s = llm_tokens_append(out, t->eos, err);
     return s;

@@ -9,6 +9,7 @@ import struct
 import subprocess
 import sys
 
+import eye_file
 import mock_hub
 from checks import TMP, check
 from hub_run import BIN, CLI, DATA, ENV, EXAMPLE, HUB, MODEL, OTHER, ROOT, TEXT, begin, cached, holds, main, parts, ranges, run, stalls, together, wait_for
@@ -22,16 +23,16 @@ def test_choice():
     want = run("-m", MODEL)[0]
     for wish, path in (("", "a-Q4_K_M.gguf"), (":latest", "a-Q4_K_M.gguf"), (":q8_0", "a-Q8_0.gguf"), (":Q4_K", "a-Q4_K.gguf"), (":Q2_K", "q2/a-q2_k.gguf")):
         HUB.take_log()
-        out, _ = run("-hf", "user/choice" + wish)
+        out, _ = run("-hf", "user/choice" + wish, "--no-mmproj")
         check(out == want, f"user/choice{wish}: the text", out)
         check(holds("user/choice", path, DATA), f"user/choice{wish} is {path}", os.listdir(os.path.join(ROOT, "hub/user/choice")))
         n = len(ranges(HUB.take_log()))
         check(n == (wish != ":latest"), f"user/choice{wish}: {n} downloads")
     check(sorted(os.listdir(os.path.join(ROOT, "hub/user/choice"))) == sorted(
         ["a-Q8_0.gguf", "a-Q8_0.gguf.version", "a-Q4_K_M.gguf", "a-Q4_K_M.gguf.version", "a-Q4_K.gguf", "a-Q4_K.gguf.version", "q2"]), "only these files")
-    run("-hf", "user/choice", "-hff", "A-q8_0.gguf")
-    run("-hf", HUB.url + "/user/choice:Q8_0")
-    run("-hf", "https://huggingface.co/user/choice", "--offline")
+    run("-hf", "user/choice", "-hff", "A-q8_0.gguf", "--no-mmproj")
+    run("-hf", HUB.url + "/user/choice:Q8_0", "--no-mmproj")
+    run("-hf", "https://huggingface.co/user/choice", "--offline", "--no-mmproj")
     run("-hf", "user/choice:Q5_K_M", code=1, has=["user/choice has no file with quantization Q5_K_M; its GGUF files are", "a-Q8_0.gguf", "q2/a-q2_k.gguf", "MB"], lacks=["README"])
     run("-hf", "user/choice", "-hff", "b.gguf", code=1, has=["user/choice has no file b.gguf; ", "a-Q4_K.gguf"])
     HUB.add("user/none", {"model.safetensors": File(b"x"), "mmproj.gguf": File(b"x")})
@@ -44,6 +45,28 @@ def test_choice():
     run("-hf", "user/eight", has=["b-Q8_0.gguf"])
     HUB.add("user/first", {"z.gguf": File(DATA), "c.gguf": File(DATA)})
     run("-hf", "user/first", has=["downloading c.gguf"])
+
+
+def test_eye():
+    """The eye of a repository comes with its model, and one that is of no use is left out."""
+    red, eye = TMP.name + "/red.ppm", TMP.name + "/eye.gguf"
+    with open(red, "wb") as f:
+        f.write(eye_file.ppm((255, 0, 0)))
+    eye_file.llava(eye, 128)
+    with open(eye, "rb") as f:
+        bytes_of_eye = f.read()
+    HUB.add("user/sees", {"a-Q4_K_M.gguf": File(DATA), "mmproj-a-F16.gguf": File(bytes_of_eye), "mmproj-a-F32.gguf": File(b"x")})
+    HUB.take_log()
+    want, _ = run("-m", MODEL, "--mmproj", eye, "--image", red)
+    got, _ = run("-hf", "user/sees", "--image", red)
+    check(got == want != "" and len(ranges(HUB.take_log())) == 2, "a model with its eye", got)
+    check(holds("user/sees", "mmproj-a-F16.gguf", bytes_of_eye) and not os.path.exists(cached("user/sees", "mmproj-a-F32.gguf")), "the eye of f16")
+    check(run("-hf", "user/sees", "--image", red)[0] == want and not ranges(HUB.take_log()), "nothing is downloaded again")
+    check(run("-hf", "user/sees", "--image", red, "--offline")[0] == want, "offline")
+    run("-hf", "user/sees", "--image", red, "--no-mmproj", code=2, has=["--image needs the model's eye"])
+    run("-hf", "user/sees", "--image", red, "--mmproj", eye)
+    HUB.add("user/useless", {"a-Q4_K_M.gguf": File(DATA), "mmproj-a-F16.gguf": File(OTHER)})
+    run("-hf", "user/useless", has=["the model sees no pictures", "makes no rows of pictures"])
 
 
 def test_older():

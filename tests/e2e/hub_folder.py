@@ -102,7 +102,7 @@ def test_tools():
 def test_choice():
     """GGUF files come first; a file of the folder names the folder."""
     repo("org/both", more={"b-Q4_K_M.gguf": File(DATA), "mmproj.gguf": File(b"x")})
-    run("-hf", "org/both", has=["downloading b-Q4_K_M.gguf"], lacks=["safetensors"])
+    run("-hf", "org/both", "--no-mmproj", has=["downloading b-Q4_K_M.gguf"], lacks=["safetensors"])
     check(in_cache("org/both") == ["b-Q4_K_M.gguf"], "only the GGUF file", in_cache("org/both"))
     out, _ = run("-hf", "org/both", "--hf-list", text=False)
     check([line.split()[2] for line in out.splitlines()] == ["b-Q4_K_M.gguf", "mmproj.gguf", WEIGHTS[0]], "--hf-list of both", out)

@@ -73,6 +73,21 @@ int server_n_slots(const server *s) {
 const server_facts *server_get_facts(const server *s) {
     return &s->facts;
 }
+/* The eye of these tests, if facts.n_row says that there is one: a picture is as many rows as its file has bytes. */
+void server_look(server *s, ask *a, http_reply *r, uint64_t client, int64_t deadline,
+                 looked_fn *done, void *ctx) {
+    static const api_error bad = {
+        .status = 400, .type = "invalid_request", .message = "a picture is bad"};
+    (void)r, (void)client, (void)deadline;
+    s->n_looks += a->n_images;
+    for (size_t i = 0; i < a->n_images; i++) {
+        for (size_t k = 0; k < a->image[i].n && !s->looks_fail; k++)
+            if (llm_tokens_append(&a->image[i].seen, -1 - (int32_t)(100 * i + k), NULL) != GGL_OK)
+                abort();
+        a->n_rows += a->image[i].n;
+    }
+    done(ctx, s->looks_fail ? &bad : NULL);
+}
 const llm_chat *server_chat(const server *s) {
     return s->chat;
 }

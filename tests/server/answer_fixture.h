@@ -47,6 +47,8 @@ struct server {
     bool embeds;        /* it gives embeddings; set before server_open, as the next */
     const dialect *api; /* NULL: fixture_api */
     int64_t now;        /* of the fake clock, which goes on 1 ms at each look; 0: the system's */
+    size_t n_looks;     /* pictures that were looked at */
+    bool looks_fail;    /* they are bad */
     bool ends;          /* nothing can be posted any more */
     ggl_error err;
 };

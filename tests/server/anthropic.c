@@ -179,7 +179,7 @@ TEST(refuses_what_it_does_not_do) {
         {"{" HI ", \"model\": 3}", "\"model\" must be a string"},
         {"{" HI ", \"system\": 3}", "\"system\" must be a string or a list"},
         {"{" HI ", \"system\": [{\"type\": \"image\"}]}",
-         "system: content[0]: a block of type \"image\" is not supported"},
+         "system: content[0]: image input is not supported"},
         {"{" HI ", \"container\": \"c\"}",
          "\"container\" is not supported: this server runs no code"},
         {"{" HI ", \"mcp_servers\": [{}]}", "\"mcp_servers\" is not supported"},
@@ -220,7 +220,7 @@ TEST(refuses_what_it_does_not_do) {
          "\"content\" must be a string or an array, not a number"},
         {"{\"max_tokens\": 1, \"messages\": [{\"role\": \"user\", \"content\": [{\"type\": "
          "\"image\", \"source\": {}}]}]}",
-         "messages[0]: content[0]: a block of type \"image\" is not supported"},
+         "messages[0]: content[0]: image input is not supported"},
         {"{\"max_tokens\": 1, \"messages\": [{\"role\": \"user\", \"content\": [{\"type\": "
          "\"document\"}]}]}",
          "\"document\""},

@@ -178,7 +178,7 @@ TEST(refuses_what_it_does_not_do) {
         {"{\"prompt\": [[1.5]]}", "1.5 is not a token"},
         {"{\"prompt\": [1, true]}", "cannot have true or false"},
         {"{\"prompt\": {\"prompt_string\": \"a\", \"multimodal_data\": [\"x\"]}}",
-         "\"multimodal_data\" is not supported"},
+         "prompt: image input is not supported"},
         {"{\"prompt\": \"a\", \"n_predikt\": 1}", "did you mean \"n_predict\""},
         {"{\"prompt\": \"a\", \"n_predict\": -2}", "\"n_predict\" is -2"},
         {"{\"prompt\": \"a\", \"n_indent\": 4}", "\"n_indent\" is not supported"},

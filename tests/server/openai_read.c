@@ -544,7 +544,8 @@ static const struct {
      "{\"messages\": [{\"role\": \"user\", \"content\": [{\"type\": \"image_url\", \"image_url\": "
      "{}}]}]}",
      "messages",
-     "messages[0]: content[0]: \"image_url\" is not supported: the model reads only text"},
+     "messages[0]: content[0]: image input is not supported: the server was started without an eye "
+     "for its model (--mmproj FILE)"},
     {&api_openai_chat, "{\"messages\": [{\"role\": \"user\", \"content\": [{\"type\": \"txt\"}]}]}",
      "messages", "messages[0]: content[0]: \"txt\" is not a type of part; use \"text\""},
     {&api_openai_chat, "{\"messages\": [{\"role\": \"user\", \"content\": 5}]}", "messages",

@@ -124,6 +124,37 @@ static const char *chosen(const hub_list *l, const char *quant, const char *file
     return f ? f->path : "none";
 }
 
+/* The eye that belongs to the model of this path. */
+static const char *eye_of(const hub_list *l, const char *model) {
+    const hub_file *m = llm_hub_list_find(l, model), *f = m ? llm_hub_list_eye(l, m) : NULL;
+    return f ? f->path : "none";
+}
+
+TEST(eyes) {
+    static const char *const path[] = {"a-Q4_K_M.gguf",
+                                       "mmproj-a-BF16.gguf",
+                                       "mmproj-a-F32.gguf",
+                                       "mmproj-a-f16.gguf",
+                                       "b/b-Q8_0.gguf",
+                                       "b/b-mmproj-Q8_0.gguf",
+                                       "b/mmproj.gguf",
+                                       "c/c-Q8_0.gguf",
+                                       "mmproj/d-Q8_0.gguf",
+                                       "mmproj-f16.txt",
+                                       NULL};
+    hub_list l = list_of(path);
+    CHECK_STR(eye_of(&l, "a-Q4_K_M.gguf"), "mmproj-a-f16.gguf");
+    CHECK_STR(eye_of(&l, "b/b-Q8_0.gguf"), "b/b-mmproj-Q8_0.gguf"); /* beside it */
+    CHECK_STR(eye_of(&l, "c/c-Q8_0.gguf"), "mmproj-a-f16.gguf");
+    llm_hub_list_fini(&l);
+    l = list_of(path + 4);
+    CHECK_STR(eye_of(&l, "c/c-Q8_0.gguf"), "b/b-mmproj-Q8_0.gguf");
+    llm_hub_list_fini(&l);
+    l = list_of(path + 7);
+    CHECK_STR(eye_of(&l, "mmproj/d-Q8_0.gguf"), "none"); /* a folder's name does not count */
+    llm_hub_list_fini(&l);
+}
+
 TEST(choice) {
     static const char *const path[] = {"b-Q4_K_M.gguf",     "UD-b-Q4_K_M.gguf",
                                        "b-Q8_0.gguf",       "b-Q4_K.gguf",

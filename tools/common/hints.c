@@ -45,8 +45,14 @@
 #define ADAPTERS                                                                                   \
     "--control-vector --control-vector-scaled --control-vector-layer-range "                       \
     "--lora-init-without-apply"
-#define PICTURES          "-mm --mmproj --image"
-#define MEDIA             "--audio --video --image-min-tokens --image-max-tokens"
+#define MEDIA                                                                                      \
+    "-mm --mmproj -mmu --mmproj-url -mmdev --mmproj-device --mmproj-auto --mmproj-offload "        \
+    "--image --audio --video --image-min-tokens --image-max-tokens"
+#define NO_MEDIA          "--no-mmproj --no-mmproj-auto --no-mmproj-offload"
+#define EYE_NAMED         "an eye is opened only if --mmproj FILE names it"
+#define EYE_DEVICE        "the eye runs on the model's first device"
+#define ONLY_PICTURES     "only texts and pictures are supported"
+#define EYE_SIZE          "the keys of the eye's file say how large pictures are seen"
 #define SAMPLING_SWITCHES "--ignore-eos -bs --backend-sampling"
 #define NAMED_MODELS      "--*-default --fim-*-spec"
 
@@ -65,10 +71,11 @@ enum {
     EMBED = 1 << 10,
     TRANSCRIBE = 1 << 11,
     WRITES = CLI | SERVER,
+    SEES = CLI | SERVER | EMBED,
     MEASURES = IMATRIX | PERPLEXITY,
     RUNS = WRITES | MEASURES | EMBED,
     OPENS = RUNS | TOKENIZE,
-    SEES = CLI | EMBED
+    BLIND = MEASURES | TOKENIZE
 };
 
 /* clang-format off */
@@ -465,15 +472,18 @@ static const arg_hint hints[] = {
     {OPENS | BENCH, DOCKER, NO_DOCKER, HINT_REFUSED},
     {RUNS, NAMED_MODELS, NO_MODELS, HINT_REFUSED},
     {RUNS, ADAPTERS, NO_ADAPTER, HINT_REFUSED},
-    {OPENS & ~SEES, PICTURES " -mmu --mmproj-url -mmdev --mmproj-device --mmproj-offload --mmproj-auto", ONLY_TEXT, HINT_REFUSED},
-    {OPENS & ~SEES, "--no-mmproj --no-mmproj-auto --no-mmproj-offload", ONLY_TEXT, HINT_NOTHING},
-    {SEES, "-mmu --mmproj-url", "nothing is downloaded by an address: --mmproj=FILE names a file", HINT_REFUSED},
-    {SEES, "-mmdev --mmproj-device", "pictures are read on the devices of the model", HINT_REFUSED},
-    {SEES, "--mmproj-offload", "pictures are read on the devices of the model", HINT_NOTHING},
-    {SEES, "--no-mmproj-offload", "pictures are read on the devices of the model", HINT_NOTHING},
-    {SEES, "--mmproj-auto", "--mmproj=FILE names the file", HINT_REFUSED},
-    {SEES, "--no-mmproj --no-mmproj-auto", "pictures are read only if --mmproj is given", HINT_NOTHING},
-    {OPENS, MEDIA, "pictures have the sizes that their models were trained with, and sound and films are not read", HINT_REFUSED},
+    {SEES, "-mmu --mmproj-url", "download the file, and name it by --mmproj FILE", HINT_REFUSED},
+    {SEES, "-mmdev --mmproj-device", EYE_DEVICE, HINT_REFUSED},
+    {SEES, "--mmproj-offload", EYE_DEVICE, HINT_NOTHING},
+    {SEES, "--no-mmproj-offload", EYE_DEVICE, HINT_REFUSED},
+    {SEES, "--image-min-tokens --image-max-tokens", EYE_SIZE, HINT_REFUSED},
+    {SERVER, "--image", "requests have pictures, which the eye of --mmproj FILE sees", HINT_REFUSED},
+    {SEES, "--audio --video", ONLY_PICTURES, HINT_REFUSED},
+    {WRITES, "--mmproj-auto", "the eye of a repository is opened unless --no-mmproj is given", HINT_NOTHING},
+    {EMBED, "--mmproj-auto", EYE_NAMED, HINT_REFUSED},
+    {EMBED, "--no-mmproj --no-mmproj-auto", EYE_NAMED, HINT_NOTHING},
+    {BLIND, MEDIA, ONLY_TEXT, HINT_REFUSED},
+    {BLIND, NO_MEDIA, ONLY_TEXT, HINT_NOTHING},
     {OPENS | QUANTIZE, "--usage", "--help", HINT_SAME},
     {OPENS, "--completion-bash", "--completion=bash", HINT_SAME},
     {OPENS, "--license --model-vocab", "see --help", HINT_REFUSED},

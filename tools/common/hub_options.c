@@ -112,7 +112,8 @@ static hub_wanted wanted_of(const hub_options *o, watching *w) {
                         .watch = {on_event, process_is_stopped, w}};
 }
 
-int tool_hub_get(const char *tool, hub_options *o, const char **model) {
+/* wants_eye: also get that of the repository. */
+static int get(const char *tool, hub_options *o, const char **model, bool wants_eye) {
     watching w = {.tool = tool};
     ggl_error err = {0};
     if (!o->repo && !o->url && *model &&
@@ -138,6 +139,7 @@ int tool_hub_get(const char *tool, hub_options *o, const char **model) {
     wanted.file = o->file;
     wanted.url = o->url;
     wanted.arch = o->arch;
+    wanted.eye = wants_eye ? &o->eye : NULL;
     const ggl_status st = o->list ? llm_hub_models(&wanted, print_model, NULL, &err)
                                   : llm_hub_get(&o->path[0], &wanted, &err);
     if (st != GGL_OK)
@@ -146,6 +148,17 @@ int tool_hub_get(const char *tool, hub_options *o, const char **model) {
         return tool_finish(tool, 0);
     *model = o->path[0];
     return -1;
+}
+
+int tool_hub_get(const char *tool, hub_options *o, const char **model) {
+    return get(tool, o, model, false);
+}
+
+int tool_hub_get_seeing(const char *tool, hub_options *o, const char **model, const char **eye) {
+    const int code = get(tool, o, model, !*eye && !o->no_eye);
+    if (code < 0 && o->eye)
+        *eye = o->eye;
+    return code;
 }
 
 int tool_hub_get_draft(const char *tool, hub_options *o, const char **draft) {
@@ -169,4 +182,6 @@ void tool_hub_fini(hub_options *o) {
         free(o->path[i]);
         o->path[i] = NULL;
     }
+    free(o->eye);
+    o->eye = NULL;
 }

@@ -213,6 +213,7 @@ static int set_opening(cli *c) {
                     .mask = o->mask,
                     .f16_as_bf16 = o->f16_as_bf16},
         .mmproj = o->mmproj,
+        .mmproj_came = o->hub.eye != NULL,
         .placement = placement_choice(TOOL, &o->placement),
         .session = session_params(o),
         .guessing = speculate_choice(TOOL, &o->speculate),
@@ -548,7 +549,7 @@ static int check_paths(const cli_options *o) {
  * that the models' are known. */
 static int get_models(cli_options *o) {
     o->hub.arch = o->arch;
-    int code = tool_hub_get(TOOL, &o->hub, &o->model);
+    int code = tool_hub_get_seeing(TOOL, &o->hub, &o->model, &o->mmproj);
     if (code < 0)
         code = tool_hub_get_draft(TOOL, &o->hub, &o->speculate.draft);
     return code < 0 && (o->hub.path[0] || o->hub.path[1]) ? check_paths(o) : code;

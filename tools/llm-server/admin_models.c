@@ -9,6 +9,10 @@
 #include "endpoints.h"
 #include "server_impl.h"
 
+bool admin_sees(const model *m, const server *s) {
+    return s ? s->facts.n_row > 0 : model_options(m)->mmproj != NULL;
+}
+
 static void put_status(llm_json_out *out, model *m) {
     const model_status x = model_get_status(m);
     put_format(out, ", \"status\": {\"value\": \"%s\"", model_state_names[x.state]);
@@ -65,6 +69,7 @@ static void put_model_object(llm_json_out *out, model *m) {
                ", \"object\": \"model\", \"created\": %" PRId64 ", \"owned_by\": \"llm-server\"",
                (int64_t)t);
     put_status(out, m);
+    llm_json_put_text(out, admin_sees(m, s) ? ADMIN_SEES : "");
     if (s ? s->facts.hears : model_get_card(m)->hears)
         llm_json_put_text(out, ", \"architecture\": {\"input_modalities\": [\"audio\"], "
                                "\"output_modalities\": [\"text\"]}");

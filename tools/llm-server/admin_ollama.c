@@ -49,7 +49,8 @@ static void put_time(llm_json_out *out, int64_t seconds) {
     admin_put_string(out, text);
 }
 
-static void put_model_row(llm_json_out *out, const char *name, const model_card *c) {
+/* sees: as model_sees. */
+static void put_model_row(llm_json_out *out, const char *name, const model_card *c, bool sees) {
     llm_json_put_text(out, "\"name\": ");
     admin_put_string(out, name);
     llm_json_put_text(out, ", \"model\": ");
@@ -58,6 +59,7 @@ static void put_model_row(llm_json_out *out, const char *name, const model_card 
     put_format(out, ", \"size\": %.0f, \"digest\": \"%016" PRIx64 "%048d\", \"details\": ", c->size,
                c->digest, 0);
     put_details(out, c);
+    llm_json_put_text(out, sees ? ADMIN_SEES : "");
 }
 
 /* The card of the row, so that loading changes nothing of it; without a row, that of the model. s: may be NULL. */
@@ -76,7 +78,7 @@ void admin_ollama_tags(models *t, const http_request *q, http_reply *r) {
         server *s = model_peek(m);
         const model_card c = card_of(m, s);
         llm_json_put_text(&out, i > 0 ? ", {" : "{");
-        put_model_row(&out, model_name(m), &c);
+        put_model_row(&out, model_name(m), &c, admin_sees(m, s));
         llm_json_put_text(&out, ", \"modified_at\": ");
         put_time(&out, !s                    ? model_get_modified(m)
                        : models_is_single(t) ? s->facts.t_start
@@ -105,7 +107,7 @@ void admin_ollama_ps(models *t, const http_request *q, http_reply *r) {
         const model_card c = card_of(m, s);
         llm_json_put_text(&out, is_first ? "{" : ", {");
         is_first = false;
-        put_model_row(&out, model_name(m), &c);
+        put_model_row(&out, model_name(m), &c, admin_sees(m, s));
         llm_json_put_text(&out, ", \"expires_at\": ");
         if (x.seconds_left >= 0)
             put_time(&out, (int64_t)time(NULL) + (int64_t)x.seconds_left);
@@ -150,7 +152,7 @@ static void put_key(llm_json_out *out, const ggl_gguf_value *v) {
 typedef struct shown {
     const ggl_gguf *file;
     ggl_str template_text;
-    bool writes, has_tools, has_thinking, embeds;
+    bool writes, has_tools, has_thinking, embeds, sees;
     int64_t modified;
 } shown;
 
@@ -171,6 +173,7 @@ static void put_show(llm_json_out *out, const shown *x) {
     llm_json_put_text(out, "}, \"capabilities\": [");
     llm_json_put_text(out, x->writes ? "\"completion\"" : "");
     llm_json_put_text(out, x->writes && x->has_tools ? ", \"tools\"" : "");
+    llm_json_put_text(out, x->writes && x->sees ? ", \"vision\"" : "");
     llm_json_put_text(out, x->writes && x->has_thinking ? ", \"thinking\"" : "");
     llm_json_put_text(out, !x->embeds ? "" : x->writes ? ", \"embedding\"" : "\"embedding\"");
     llm_json_put_text(out, "], \"modified_at\": ");
@@ -213,6 +216,7 @@ void admin_ollama_show(server *s, const http_request *q, http_reply *r) {
                      .has_thinking = t && llm_template_mentions(t, "enable_thinking"),
                      .writes = s->facts.writes,
                      .embeds = s->facts.n_embd > 0,
+                     .sees = s->facts.n_row > 0,
                      .modified = s->facts.t_start};
     llm_json_out out = {0};
     if (!read_show(model_table(s->model_row), q, r))
@@ -252,6 +256,7 @@ bool admin_ollama_show_file(model *m, const http_request *q, http_reply *r) {
         return false;
     shown x = {.file = f,
                .template_text = find_string(f, "tokenizer.chat_template"),
+               .sees = admin_sees(m, NULL),
                .modified = model_get_modified(m)};
     x.has_tools = x.template_text.n > 0 && memmem(x.template_text.s, x.template_text.n, "tools", 5);
     x.has_thinking = x.template_text.n > 0 &&

@@ -467,9 +467,45 @@ static bool compare(ask *a) {
     return true;
 }
 
-void answer_start(server *s, const dialect *d, ask *a, const http_request *q, http_reply *r) {
+/* Ends a job that has not begun. */
+static void refuse(job *j, const api_error *e) {
+    const dialect *d = j->dialect;
+    http_reply *r = j->reply;
+    api_error own = *e;
+    if (j->n_too_long > 0) {
+        own.type = "too_long";
+        own.n_prompt = j->n_too_long;
+        own.n_ctx = j->x.facts->n_ctx;
+    }
+    if (http_reply_is_gone(r))
+        server_count(j->server, COUNT_GONE);
+    job_free(j);
+    answer_error(d, &own, r);
+}
+
+static void fail_before(job *j, ggl_status st, const ggl_error *err, const char *param) {
+    const api_error e = st == GGL_OK ? ending : api_error_of(st, err, param);
+    refuse(j, &e);
+}
+
+/* Prepares a job, whose pictures were looked at, and hands it to the engine. */
+static void prepare(job *j) {
     ggl_error err = {0};
     const char *param = NULL;
+    const ggl_status st = job_prepare(j, &param, &err);
+    if (st != GGL_OK || !server_post(j->server, job_begin, j))
+        fail_before(j, st, &err, param);
+}
+
+static void on_looked(void *ctx, const api_error *e) {
+    job *j = ctx;
+    if (e)
+        refuse(j, e);
+    else
+        prepare(j);
+}
+
+void answer_start(server *s, const dialect *d, ask *a, const http_request *q, http_reply *r) {
     if (a->is_empty) {
         answer_empty(s, d, a, r);
         return;
@@ -488,15 +524,15 @@ void answer_start(server *s, const dialect *d, ask *a, const http_request *q, ht
         answer_failed(d, GGL_NOMEM, NULL, NULL, r);
         return;
     }
-    const ggl_status st = job_prepare(j, &param, &err);
-    if (st == GGL_OK && server_post(s, job_begin, j))
+    if (a->n_images == 0) {
+        prepare(j);
         return;
-    api_error e = st == GGL_OK ? ending : api_error_of(st, &err, param);
-    if (j->n_too_long > 0) {
-        e.type = "too_long";
-        e.n_prompt = j->n_too_long;
-        e.n_ctx = server_get_facts(s)->n_ctx;
     }
-    job_free(j);
-    answer_error(d, &e, r);
+    ggl_error err = {0};
+    const char *param = NULL;
+    const ggl_status st = job_check_limits(j, &param, &err);
+    if (st == GGL_OK)
+        server_look(s, a, r, j->client, j->deadline, on_looked, j);
+    else
+        fail_before(j, st, &err, param);
 }

@@ -6,42 +6,86 @@
 
 typedef ggl_status reader(ask *a, const server_facts *facts, const char **param, ggl_error *err);
 
-static ggl_status count(server *s, ask *a, reader *read, ggl_str body, size_t *n,
-                        const char **param, ggl_error *err) {
+/* A request whose tokens are counted. */
+typedef struct counting {
+    server *s; /* held */
+    ask *a;
+    http_reply *r;
+    const dialect *d;
+    const char *object; /* a member of the answer before the number */
+} counting;
+
+/* Answers, and frees it. st: what was wrong before. */
+static void end_count(counting *c, ggl_status st, const char *param, ggl_error *err) {
     job_prompt prompt = {0};
-    if (!a)
-        return ggl_fail(err, GGL_NOMEM, "out of memory for a request");
-    ggl_status st = llm_json_parse(&a->doc, body.s, body.n, "request", err);
+    char text[100];
     if (st == GGL_OK)
-        st = read(a, server_get_facts(s), param, err);
-    if (st == GGL_OK)
-        st = answer_chat_prompt(s, a, &prompt, param, err);
-    *n = prompt.ids.n;
+        st = answer_chat_prompt(c->s, c->a, &prompt, &param, err);
+    const int size =
+        snprintf(text, sizeof text, "{%s\"input_tokens\": %zu}", c->object, prompt.ids.n);
     llm_tokens_fini(&prompt.ids);
     ggl_free(prompt.owned);
-    return st;
+    ask_free(c->a);
+    server_release(c->s);
+    if (st == GGL_OK) {
+        http_reply_begin(c->r, 200, "application/json", false);
+        http_reply_write(c->r, text, (size_t)size);
+        http_reply_end(c->r);
+    } else {
+        answer_failed(c->d, st, err, param, c->r);
+    }
+    ggl_free(c);
 }
 
-/* `object`: a member of the answer before the number. */
+static void on_looked(void *ctx, const api_error *e) {
+    counting *c = ctx;
+    ggl_error err = {0};
+    if (!e) {
+        end_count(c, GGL_OK, NULL, &err);
+        return;
+    }
+    ask_free(c->a);
+    server_release(c->s);
+    answer_error(c->d, e, c->r);
+    ggl_free(c);
+}
+
+/* Enters what a request with pictures holds while they are looked at. */
+static ggl_status hold_images(server *s, ask *a, ggl_error *err) {
+    size_t n = 0;
+    for (size_t i = 0; i < a->n_images; i++)
+        n += a->image[i].n;
+    a->held = (memory_hold){.of = server_answers(s)->memory, .use = MEMORY_REQUESTS};
+    return memory_set(&a->held, n) ? GGL_OK
+                                   : ggl_fail(err, GGL_NOMEM,
+                                              "no memory for the request (--request-memory); try "
+                                              "again later");
+}
+
 static void answer_count(server *s, const http_request *q, http_reply *r, const dialect *d,
                          reader *read, const char *object) {
+    counting *c = ggl_calloc(1, sizeof *c);
     ask *a = ask_new(server_get_facts(s));
     const char *param = NULL;
     ggl_error err = {0};
-    size_t n = 0;
-    const ggl_status st = count(s, a, read, q->body, &n, &param, &err);
-    if (a)
-        server_say_ignored(s, &a->ignored, q, r);
-    if (st == GGL_OK) {
-        char text[100];
-        const int size = snprintf(text, sizeof text, "{%s\"input_tokens\": %zu}", object, n);
-        http_reply_begin(r, 200, "application/json", false);
-        http_reply_write(r, text, (size_t)size);
-        http_reply_end(r);
-    } else {
-        answer_failed(d, st, &err, param, r);
+    if (!c || !a) {
+        ggl_free(c);
+        ask_free(a);
+        answer_failed(d, GGL_NOMEM, NULL, NULL, r);
+        return;
     }
-    ask_free(a);
+    *c = (counting){.s = s, .a = a, .r = r, .d = d, .object = object};
+    server_hold(s);
+    ggl_status st = llm_json_parse(&a->doc, q->body.s, q->body.n, "request", &err);
+    if (st == GGL_OK)
+        st = read(a, server_get_facts(s), &param, &err);
+    server_say_ignored(s, &a->ignored, q, r);
+    if (st == GGL_OK && a->n_images > 0)
+        st = hold_images(s, a, &err);
+    if (st == GGL_OK && a->n_images > 0)
+        server_look(s, a, r, server_client(s, q), 0, on_looked, c);
+    else
+        end_count(c, st, param, &err);
 }
 
 #define OBJECT "\"object\": \"response.input_tokens\", "

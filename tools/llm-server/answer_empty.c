@@ -6,7 +6,7 @@
 void answer_empty(server *s, const dialect *d, ask *a, http_reply *r) {
     llm_json_out out = {0};
     answer x = {.ask = a, .facts = server_get_facts(s), .created = (int64_t)time(NULL)};
-    answer_random_text(x.id, 29);
+    random_text(x.id, 29);
     if (a->has_keep)
         server_keep(s, a->keep_seconds);
     x.own = ggl_calloc(1, d->own_size);

@@ -116,6 +116,8 @@ struct job {
 
 /* Makes a job; NULL: out of memory, and nothing was taken. */
 job *job_new(server *s, const dialect *d, ask *a, const http_request *q, http_reply *r);
+/* Checks what the request itself says, before anything takes time. *param: the field that is wrong. */
+GGL_NODISCARD ggl_status job_check_limits(const job *j, const char **param, ggl_error *err);
 /* Makes prompts, samplers, matchers and all else that takes time. *param: the field that is wrong. */
 GGL_NODISCARD ggl_status job_prepare(job *j, const char **param, ggl_error *err);
 /* Makes the prompt of a conversation (ASK_CHAT). The caller frees p->owned and p->ids, also on failure. */
@@ -184,8 +186,6 @@ static inline bool ask_is_steered(const ask *a) {
 }
 
 int64_t answers_now(const answers *x); /* in ns (answers.c) */
-/* n random letters and digits, and a NUL. */
-void answer_random_text(char *text, size_t n);
 
 /* --- what is written (answer_reply.c) ----------------------------------------------------------- */
 

@@ -45,7 +45,8 @@ static size_t diffuser_bytes(const job *j) {
 
 ggl_status job_hold_prompts(job *j, ggl_error *err) {
     ask *a = j->ask;
-    size_t n = a->n_held_doc + (size_t)j->x.n_choices * sizeof *j->x.choice;
+    size_t n = a->n_held_doc + (size_t)j->x.n_choices * sizeof *j->x.choice +
+               a->n_rows * (size_t)j->x.facts->n_row * sizeof(float);
     for (size_t i = 0; i < j->n_prompts; i++)
         n += j->prompt[i].ids.cap * sizeof *j->prompt[i].ids.id +
              (j->prompt[i].owned ? j->prompt[i].text.n : 0);

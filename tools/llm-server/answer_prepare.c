@@ -3,33 +3,11 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h> /* getentropy is here on macOS, and in unistd.h elsewhere */
 #include <time.h>
-#include <unistd.h>
 
 #include "answer_impl.h"
 #include "answer_talk.h"
-#include "common/clock.h"
-
-/* --- random numbers ----------------------------------------------------------------------------- */
-
-static uint64_t random_number(void) {
-    uint64_t x = 0;
-    if (getentropy(&x, sizeof x) != 0)
-        x = (uint64_t)llm_clock(NULL) * 0x9e3779b97f4a7c15u;
-    return x;
-}
-
-void answer_random_text(char *text, size_t n) {
-    static const char letters[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-    uint64_t x = 0;
-    for (size_t i = 0; i < n; i++, x /= 62) {
-        if (i % 8 == 0)
-            x = random_number();
-        text[i] = letters[x % 62];
-    }
-    text[n] = '\0';
-}
+#include "api_images.h"
 
 /* --- prompts ------------------------------------------------------------------------------------ */
 
@@ -128,6 +106,62 @@ static ggl_status cut_at_tag(job_prompt *p, const char *tag, ggl_error *err) {
     return GGL_OK;
 }
 
+static bool find_image(void *ctx, const char *text, size_t n, size_t *at, size_t *size) {
+    size_t which;
+    *size = IMAGE_MARK;
+    return image_find_mark(ctx, text, n, at, &which);
+}
+
+static ggl_status append_image(void *ctx, const llm_tokenizer *t, const char *mark, llm_tokens *ids,
+                               ggl_error *err) {
+    const ask *a = ctx;
+    size_t at = 0, which = 0;
+    (void)t;
+    (void)image_find_mark(a, mark, IMAGE_MARK, &at, &which);
+    const llm_tokens *seen = &a->image[which].seen;
+    if (!ggl_grow(&ids->id, &ids->cap, ids->n + seen->n, sizeof *ids->id))
+        return no_memory(err);
+    if (seen->n > 0)
+        memcpy(ids->id + ids->n, seen->id, seen->n * sizeof *ids->id);
+    ids->n += seen->n;
+    return GGL_OK;
+}
+
+/* Tokenizes a text in which the request's own marks stand for its pictures. */
+static ggl_status tokenize_seen(const server *s, const ask *a, ggl_str text, unsigned flags,
+                                llm_tokens *ids, ggl_error *err) {
+    const llm_marks marks = {.find = find_image, .append = append_image, .ctx = (void *)a};
+    return llm_tokenize_marked(server_tokenizer(s), a->n_images > 0 ? &marks : NULL, text.s, text.n,
+                               flags, ids, err);
+}
+
+/* Checks that the template shows all pictures. */
+static ggl_status check_shown(const ask *a, ggl_str text, ggl_error *err) {
+    bool shown[IMAGE_MOST] = {false};
+    for (size_t at = 0, which; image_find_mark(a, text.s, text.n, &at, &which); at += IMAGE_MARK)
+        shown[which] = true;
+    for (size_t i = 0; i < a->n_images; i++)
+        if (!shown[i])
+            return ggl_fail(
+                err, GGL_UNSUPPORTED,
+                "the chat template leaves out picture %zu of %zu: give it in a message of the "
+                "user",
+                i + 1, a->n_images);
+    return GGL_OK;
+}
+
+/* Puts what people may see in place of marks in the prompt's text. */
+static void hide_marks(const ask *a, job_prompt *p) {
+    if (a->n_images == 0)
+        return;
+    char *begun = p->owned + p->text.n - p->n_begun;
+    const size_t n_begun = image_hide_marks(a, begun, p->n_begun),
+                 n = image_hide_marks(a, p->owned, p->text.n - p->n_begun);
+    memmove(p->owned + n, begun, n_begun);
+    p->text.n = n + n_begun;
+    p->n_begun = n_begun;
+}
+
 ggl_status answer_chat_prompt(server *s, const ask *a, job_prompt *p, const char **param,
                               ggl_error *err) {
     static const char asks[] = "{\"add_generation_prompt\": true}",
@@ -144,7 +178,7 @@ ggl_status answer_chat_prompt(server *s, const ask *a, job_prompt *p, const char
     ggl_status st = answer_fit_talk(chat, a->talk, &fitted, err);
     if (fitted.n > 0)
         vars[0] = (ggl_str){fitted.s, fitted.n};
-    answer_random_text(tag, TAG_SIZE);
+    random_text(tag, TAG_SIZE);
     if (st == GGL_OK && a->continues)
         st = tag_messages(&tagged, vars[0], tag, err);
     if (a->continues)
@@ -161,8 +195,11 @@ ggl_status answer_chat_prompt(server *s, const ask *a, job_prompt *p, const char
     if (st == GGL_OK && a->continues)
         st = count_begun(chat, vars[0], p, err);
     if (st == GGL_OK)
-        st = llm_tokenize(server_tokenizer(s), p->text.s, p->text.n, LLM_TOKENIZE_SPECIAL, &p->ids,
-                          err);
+        st = check_shown(a, p->text, err);
+    if (st == GGL_OK)
+        st = tokenize_seen(s, a, p->text, LLM_TOKENIZE_SPECIAL, &p->ids, err);
+    if (st == GGL_OK)
+        hide_marks(a, p);
     ggl_free(fitted.s);
     ggl_free(tagged.s);
     return st;
@@ -180,12 +217,27 @@ static ggl_status text_after(job *j, const ask_prompt *from, job_prompt *p, ggl_
                         LLM_TOKENIZE_BOS | LLM_TOKENIZE_SPECIAL, &p->ids, err);
 }
 
+/* Encodes a text with pictures. */
+static ggl_status seen_text(job *j, const ask_prompt *from, job_prompt *p, ggl_error *err) {
+    const unsigned flags = LLM_TOKENIZE_BOS | LLM_TOKENIZE_SPECIAL;
+    p->text.n = from->text.n;
+    p->text.s = p->owned = ggl_calloc(p->text.n + 1, 1);
+    if (!p->owned)
+        return no_memory(err);
+    memcpy(p->owned, from->text.s, from->text.n);
+    const ggl_status st = tokenize_seen(j->server, j->ask, from->text, flags, &p->ids, err);
+    hide_marks(j->ask, p);
+    return st;
+}
+
 static ggl_status text_prompt(job *j, const ask_prompt *from, job_prompt *p, const char **param,
                               ggl_error *err) {
     const llm_tokenizer *t = server_tokenizer(j->server);
     *param = j->ask->compares ? "documents" : ask_has_rows(j->ask) ? "input" : "prompt";
     if (from->text.s && j->n_before > 0)
         return text_after(j, from, p, err);
+    if (from->text.s && j->ask->n_images > 0)
+        return seen_text(j, from, p, err);
     if (from->text.s) {
         p->text = from->text;
         return llm_tokenize(t, from->text.s, from->text.n, LLM_TOKENIZE_BOS | LLM_TOKENIZE_SPECIAL,
@@ -388,7 +440,7 @@ static bool take_part(void *ctx, const answer_part *part) {
     char id[40] = "call_";
     answer_part p = *part;
     if (p.kind == PART_CALL && p.id.n == 0 && !p.is_continued) {
-        answer_random_text(id + 5, 24);
+        random_text(id + 5, 24);
         p.id = (ggl_str){id, strlen(id)};
     }
     return job_give(s->job, s->choice, &p);
@@ -575,7 +627,7 @@ static ggl_status check_echo(const job *j, const char **param, ggl_error *err) {
                     n_tokens, n_each, n_choices, (int)ANSWER_MAX_ECHO_TOP);
 }
 
-static ggl_status check_limits(const job *j, const char **param, ggl_error *err) {
+ggl_status job_check_limits(const job *j, const char **param, ggl_error *err) {
     const ask *a = j->ask;
     const llm_sampler_params *p = &a->sampling;
     *param = "stop";
@@ -746,7 +798,7 @@ static ggl_status check_beams(job *j, const char **param, ggl_error *err) {
 
 ggl_status job_prepare(job *j, const char **param, ggl_error *err) {
     ask *a = j->ask;
-    ggl_status st = check_limits(j, param, err);
+    ggl_status st = job_check_limits(j, param, err);
     if (st == GGL_OK && !ask_has_rows(a))
         st = check_beams(j, param, err);
     if (st == GGL_OK) {
@@ -793,7 +845,7 @@ job *job_new(server *s, const dialect *d, ask *a, const http_request *q, http_re
     j->t_start = j->t_said = answers_now(j->answers);
     if (seconds > 0 && seconds < 1e9)
         j->deadline = j->t_start + (int64_t)(seconds * 1e9);
-    answer_random_text(j->x.id, 29);
+    random_text(j->x.id, 29);
     const char *id = a->stream && j->answers->streams ? q->header(q, "X-Conversation-Id") : NULL;
     j->resume_id = id ? strdup(id) : NULL;
     server_hold(s);

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "api_anthropic.h"
+#include "api_images.h"
 #include "api_shape.h"
 #include "api_talk.h"
 #include "fields_sampling.h"
@@ -10,8 +11,13 @@
 /* A block of a message's content, by the fields of all types. */
 typedef struct block {
     const json_value *type, *text, *tool_name, *id, *name, *input, *tool_use_id, *content,
-        *is_error, *thinking;
+        *is_error, *thinking, *source;
 } block;
+
+/* Where a picture is. */
+typedef struct source {
+    const json_value *type, *media_type, *data, *url;
+} source;
 
 static const shape_row text_rows[] = {
     {"type", SHAPE_STRING | SHAPE_REQUIRED, offsetof(block, type), NULL},
@@ -47,6 +53,18 @@ static const shape_row thinking_rows[] = {
     {"thinking", SHAPE_STRING | SHAPE_REQUIRED, offsetof(block, thinking), NULL},
     {"signature", SHAPE_IGNORED, 0, NULL},
     {0}};
+static const shape_row image_rows[] = {
+    {"type", SHAPE_STRING | SHAPE_REQUIRED, offsetof(block, type), NULL},
+    {"cache_control", SHAPE_IGNORED, 0, NULL},
+    {"source", SHAPE_OBJECT | SHAPE_REQUIRED, offsetof(block, source), NULL},
+    {0}};
+static const shape_row source_rows[] = {
+    {"type", SHAPE_STRING | SHAPE_REQUIRED, offsetof(source, type), NULL},
+    {"media_type", SHAPE_STRING, offsetof(source, media_type), NULL},
+    {"data", SHAPE_STRING, offsetof(source, data), NULL},
+    {"url", SHAPE_STRING, offsetof(source, url), NULL},
+    {"file_id", SHAPE_REFUSED, 0, "the server keeps no files"},
+    {0}};
 static const shape_row redacted_rows[] = {
     {"type", SHAPE_STRING | SHAPE_REQUIRED, offsetof(block, type), NULL},
     {"cache_control", SHAPE_IGNORED, 0, NULL},
@@ -66,7 +84,8 @@ typedef struct reading {
     const char *role;          /* of the message under way; NULL: none */
     bool is_open;              /* it has been begun in `talk` */
     bool has_calls, continues; /* of the last message */
-    use *use;                  /* [n_uses], sorted by id */
+    bool after_image; /* the message's text ends with a picture, which has no line of its own */
+    use *use;         /* [n_uses], sorted by id */
     size_t n_uses;
 } reading;
 
@@ -78,8 +97,10 @@ static int compare_uses(const void *a, const void *b) {
 }
 
 static void open_message(reading *r, const char *role) {
-    if (!r->is_open)
+    if (!r->is_open) {
         talk_begin(&r->talk, role);
+        r->after_image = false;
+    }
     r->is_open = true;
 }
 
@@ -98,7 +119,36 @@ static const char *between(const reading *r) {
 
 static ggl_status add_text(reading *r, const block *b) {
     open_message(r, r->role);
-    talk_text(&r->talk, json_str(b->text), between(r));
+    talk_text(&r->talk, json_str(b->text), r->after_image ? "" : between(r));
+    r->after_image = false;
+    return GGL_OK;
+}
+
+/* Finds the mark of a picture. */
+static ggl_status image_mark(reading *r, const json_value *of, ggl_str *mark) {
+    source s;
+    ggl_status st = read_shape(&s, sizeof s, &r->ask->ignored, of, source_rows, r->err);
+    if (st != GGL_OK)
+        return ggl_within(r->err, st, "source");
+    if (llm_json_is(s.type, "base64") && s.data)
+        st = image_of_base64(r->ask, json_str(s.data), mark, r->err);
+    else if (llm_json_is(s.type, "url") && s.url)
+        st = image_of_url(r->ask, json_str(s.url), mark, r->err);
+    else
+        st = ggl_fail(r->err, GGL_USAGE,
+                      "a source must have the \"type\" \"base64\" and \"data\", or \"url\" and "
+                      "\"url\"");
+    return st == GGL_OK ? st : ggl_within(r->err, st, "source");
+}
+
+static ggl_status add_image(reading *r, const block *b) {
+    ggl_str mark = {0};
+    const ggl_status st = image_mark(r, b->source, &mark);
+    if (st != GGL_OK)
+        return st;
+    open_message(r, r->role);
+    talk_text(&r->talk, mark, "");
+    r->after_image = true;
     return GGL_OK;
 }
 
@@ -111,18 +161,39 @@ static ggl_status add_tool_use(reading *r, const block *b) {
     return GGL_OK;
 }
 
-/* Adds the text of a result: a string, or a list of texts and of tools that a search has found. Of a tool the name is enough,
- * because the model is shown all tools from the beginning. A picture or document becomes a text that says so: it is part of
- * each further request, which would otherwise all be refused. */
+/* Adds the picture of a result. */
+static ggl_status result_image(reading *r, const json_value *v) {
+    block b;
+    ggl_str mark = {0};
+    ggl_status st = read_shape(&b, sizeof b, &r->ask->ignored, v, image_rows, r->err);
+    if (st == GGL_OK)
+        st = image_mark(r, b.source, &mark);
+    if (st == GGL_OK)
+        talk_text(&r->talk, mark, "");
+    return st;
+}
+
+/* Adds the text of a result: a string, or a list of texts, pictures, and tools that a search has found. Of a tool the name is enough,
+ * because the model is shown all tools from the beginning. A document, and a picture that the model does not see, becomes a text that says so: it is
+ * part of each further request, which would otherwise all be refused. */
 static ggl_status result_text(reading *r, const json_value *content) {
     if (content && content->kind == JSON_STRING)
         talk_text(&r->talk, json_str(content), "");
+    bool after_image = false;
     for (size_t i = 0; content && content->kind == JSON_ARRAY && i < content->n; i++) {
         const json_value *v = &content->item[i], *type = llm_json_get(v, "type");
         block b;
         const bool is_tool = type && llm_json_is(type, "tool_reference");
+        const char *before = i > 0 && !after_image ? "\n" : "";
+        after_image = type && llm_json_is(type, "image") && r->ask->sees;
+        if (after_image) {
+            const ggl_status st = result_image(r, v);
+            if (st != GGL_OK)
+                return ggl_within(r->err, st, "content[%zu]", i);
+            continue;
+        }
         if (type && (llm_json_is(type, "image") || llm_json_is(type, "document"))) {
-            talk_text(&r->talk, llm_part_left_out(llm_json_is(type, "image")), i > 0 ? "\n" : "");
+            talk_text(&r->talk, llm_part_left_out(llm_json_is(type, "image")), before);
             continue;
         }
         if (type && type->kind == JSON_STRING && !is_tool && !llm_json_is(type, "text"))
@@ -133,7 +204,7 @@ static ggl_status result_text(reading *r, const json_value *content) {
                                          is_tool ? reference_rows : text_rows, r->err);
         if (st != GGL_OK)
             return ggl_within(r->err, st, "content[%zu]", i);
-        talk_text(&r->talk, is_tool ? (ggl_str){"tool: ", 6} : json_str(b.text), i > 0 ? "\n" : "");
+        talk_text(&r->talk, is_tool ? (ggl_str){"tool: ", 6} : json_str(b.text), before);
         if (is_tool)
             talk_text(&r->talk, json_str(b.tool_name), "");
     }
@@ -181,6 +252,7 @@ static const struct block_type {
     ggl_status (*add)(reading *r, const block *b);
 } block_types[] = {
     {"text", text_rows, add_text},
+    {"image", image_rows, add_image},
     {"tool_use", tool_use_rows, add_tool_use},
     {"tool_result", tool_result_rows, add_tool_result},
     {"thinking", thinking_rows, add_thinking},
@@ -194,13 +266,15 @@ static ggl_status add_block(reading *r, const json_value *v) {
         return ggl_fail(r->err, GGL_USAGE, "a block must be an object with a \"type\"");
     for (size_t i = 0; i < sizeof block_types / sizeof *block_types; i++)
         if (llm_json_is(type, block_types[i].name)) {
-            const ggl_status st =
-                read_shape(&b, sizeof b, &r->ask->ignored, v, block_types[i].rows, r->err);
+            ggl_status st =
+                block_types[i].rows == image_rows ? image_check_seen(r->ask, r->err) : GGL_OK;
+            if (st == GGL_OK)
+                st = read_shape(&b, sizeof b, &r->ask->ignored, v, block_types[i].rows, r->err);
             return st == GGL_OK ? block_types[i].add(r, &b) : st;
         }
     return ggl_fail(r->err, GGL_UNSUPPORTED,
-                    "a block of type \"%.*s\" is not supported: this server reads text, tool_use, "
-                    "tool_result and thinking",
+                    "a block of type \"%.*s\" is not supported: this server reads text, image, "
+                    "tool_use, tool_result and thinking",
                     (int)(type->n < 40 ? type->n : 40), type->s);
 }
 

@@ -176,8 +176,10 @@ ggl_status fim_prompt(ask *a, const server_facts *facts, const fim_request *q, g
                         "that, such as <|fim_prefix|>");
     a->n_prompts = 1;
     a->prompt = ggl_arena_alloc(&a->arena, 1, sizeof *a->prompt);
-    ggl_status st = a->prompt ? add_gap(&gap, t, mark, q, err)
+    ggl_status st = a->prompt ? ask_hold_text(a, a->n_digits, err)
                               : ggl_fail(err, GGL_NOMEM, "out of memory for a prompt");
+    if (st == GGL_OK)
+        st = add_gap(&gap, t, mark, q, err);
     if (st == GGL_OK)
         st = llm_tokenize(t, "", 0, LLM_TOKENIZE_BOS, &ids, err);
     const size_t n_answer = a->n_max > 0 ? (size_t)a->n_max : 0;

@@ -1,5 +1,6 @@
 /* llama.cpp's /completion and /infill. */
 #include "api_fim.h"
+#include "api_images.h"
 #include "api_openai.h"
 #include "api_prompt.h"
 #include "api_pieces.h"
@@ -25,14 +26,46 @@ static own_ask *own_of(ask *a) {
 /* --- prompts ------------------------------------------------------------------------------------ */
 
 typedef struct prompt_object {
-    const json_value *text;
+    const json_value *text, *data;
 } prompt_object;
+
+/* Puts the marks of pictures where the text says that they stand. */
+static ggl_status put_images(ask *a, const json_value *data, ggl_str text, ask_prompt *p,
+                             ggl_error *err) {
+    static const char place[] = IMAGE_PLACE;
+    const char *end = text.s + text.n, *s = text.s, *at;
+    llm_json_out out = {0};
+    size_t n = 0;
+    ggl_status st = image_check_seen(a, err);
+    while (st == GGL_OK && (at = memmem(s, (size_t)(end - s), place, sizeof place - 1))) {
+        const json_value *v = n < data->n ? &data->item[n] : NULL;
+        ggl_str mark = {0};
+        if (v && v->kind != JSON_STRING)
+            st = ggl_fail(err, GGL_USAGE, "multimodal_data[%zu] must be a string of base64", n);
+        else if (v && (st = image_of_base64(a, json_str(v), &mark, err)) != GGL_OK)
+            (void)ggl_within(err, st, "multimodal_data[%zu]", n);
+        llm_json_put(&out, s, (size_t)(at - s));
+        llm_json_put(&out, mark.s ? mark.s : "", mark.n);
+        s = at + sizeof place - 1;
+        n++;
+    }
+    if (st == GGL_OK && n != data->n)
+        st = ggl_fail(err, GGL_USAGE,
+                      "the text has %zu times " IMAGE_PLACE ", where a picture stands, but "
+                      "\"multimodal_data\" has %u",
+                      n, (unsigned)data->n);
+    llm_json_put(&out, s, (size_t)(end - s));
+    if (st == GGL_OK)
+        return ask_keep(a, &out, &p->text, err);
+    ggl_free(out.s);
+    return st;
+}
 
 static ggl_status read_prompt(ask *a, const json_value *v, const server_facts *facts, ask_prompt *p,
                               ggl_error *err) {
     static const shape_row rows[] = {
         {"prompt_string", SHAPE_STRING | SHAPE_REQUIRED, offsetof(prompt_object, text), NULL},
-        {"multimodal_data", SHAPE_REFUSED, 0, "this server reads text"},
+        {"multimodal_data", SHAPE_LIST, offsetof(prompt_object, data), NULL},
         {0}};
     prompt_object o;
     ggl_status st = GGL_OK;
@@ -45,7 +78,9 @@ static ggl_status read_prompt(ask *a, const json_value *v, const server_facts *f
                       llm_json_kind_text((json_kind)v->kind));
     if (st == GGL_OK)
         p->text = json_str(v->kind == JSON_OBJECT ? o.text : v);
-    return st;
+    return st == GGL_OK && v->kind == JSON_OBJECT && o.data && o.data->n > 0
+               ? put_images(a, o.data, p->text, p, err)
+               : st;
 }
 
 static ggl_status read_prompts(ask *a, const server_facts *facts, ggl_error *err) {

@@ -167,6 +167,16 @@ static ggl_status read_top_logprobs(ask *a, const json_value *v, const server_fa
     return GGL_OK;
 }
 
+static ggl_status read_images(ask *a, const json_value *v, const server_facts *facts,
+                              ggl_error *err) {
+    (void)facts;
+    if (v->kind != JSON_ARRAY)
+        return ggl_fail(err, GGL_USAGE, "\"images\" must be a list, not %s",
+                        llm_json_kind_text((json_kind)v->kind));
+    own_of(a)->images = v;
+    return GGL_OK;
+}
+
 static ggl_status read_options(ask *a, const json_value *v, const server_facts *facts,
                                ggl_error *err);
 
@@ -176,7 +186,7 @@ static const field generate_fields[] = {
     {"suffix", FIELD_FN, .fn = read_suffix},
     {"system", FIELD_FN, .fn = read_system},
     {"raw", FIELD_FN, .fn = read_raw},
-    {"images", FIELD_REFUSED, .fn = field_is_empty, .why = "this server reads text"},
+    {"images", FIELD_FN, .fn = read_images},
     {"template", FIELD_REFUSED, .fn = field_is_empty,
      .why =
          "start the server with --chat-template-file, or set \"raw\" and write the whole prompt"},
@@ -266,15 +276,23 @@ static ggl_status read_options(ask *a, const json_value *v, const server_facts *
 
 /* --- requests ----------------------------------------------------------------------------------- */
 
+/* The text, after the pictures, if there are some. */
 static ggl_status one_prompt(ask *a, ggl_error *err) {
     ask_prompt *p = ggl_arena_alloc(&a->arena, 1, sizeof *p);
+    llm_json_out marks = {0};
     if (!p)
         return ggl_fail(err, GGL_NOMEM, "out of memory for a request");
     const ggl_str text = own_of(a)->prompt;
     p->text = text.s ? text : (ggl_str){"", 0};
     a->prompt = p;
     a->n_prompts = 1;
-    return GGL_OK;
+    const ggl_status st = ollama_images(a, own_of(a)->images, &marks, err);
+    if (st == GGL_OK && marks.n > 0) {
+        llm_json_put(&marks, p->text.s, p->text.n);
+        return ask_keep(a, &marks, &p->text, err);
+    }
+    ggl_free(marks.s);
+    return st;
 }
 
 static ggl_status read_by(ask *a, const field *table, const server_facts *facts, const char **param,
@@ -308,7 +326,8 @@ static ggl_status read_generate(ask *a, const server_facts *facts, const char **
     if (st != GGL_OK)
         return st;
     const ollama_ask *own = a->own;
-    if (own->prompt.n == 0)
+    const bool has_images = own->images && own->images->n > 0;
+    if (own->prompt.n == 0 && !has_images)
         return ask_nothing(a);
     a->kind = own->raw || own->suffix.n > 0 || !facts->has_chat ? ASK_TEXT : ASK_CHAT;
     if (a->kind == ASK_CHAT)
@@ -321,8 +340,17 @@ static ggl_status read_generate(ask *a, const server_facts *facts, const char **
                               "into the prompt"
                             : "\"system\" is not supported: the model has no chat template");
     }
-    if (own->suffix.n == 0)
+    if (own->suffix.n == 0) {
+        *param = "images";
         return one_prompt(a, err);
+    }
+    if (has_images) {
+        *param = "images";
+        return ggl_fail(
+            err, GGL_UNSUPPORTED,
+            "\"images\" are not supported beside \"suffix\": the text around a gap has no "
+            "pictures");
+    }
     *param = "suffix";
     const ggl_status filled =
         fim_prompt(a, facts, &(fim_request){.before = own->prompt, .after = own->suffix}, err);

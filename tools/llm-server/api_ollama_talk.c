@@ -1,11 +1,12 @@
 /* Ollama's messages as a conversation in OpenAI's form. */
+#include "api_images.h"
 #include "api_ollama.h"
 #include "api_shape.h"
 #include "api_talk.h"
 #include "fields_sampling.h"
 
 typedef struct message {
-    const json_value *role, *content, *thinking, *calls, *tool_name, *call_id;
+    const json_value *role, *content, *thinking, *calls, *tool_name, *call_id, *images;
 } message;
 
 static const shape_row message_rows[] = {
@@ -15,7 +16,7 @@ static const shape_row message_rows[] = {
     {"tool_calls", SHAPE_LIST, offsetof(message, calls), NULL},
     {"tool_name", SHAPE_STRING, offsetof(message, tool_name), NULL},
     {"tool_call_id", SHAPE_STRING, offsetof(message, call_id), NULL},
-    {"images", SHAPE_REFUSED, 0, "this server reads text"},
+    {"images", SHAPE_LIST, offsetof(message, images), NULL},
     {0}};
 
 typedef struct call {
@@ -62,8 +63,25 @@ static const char *known_role(const json_value *v) {
     return NULL;
 }
 
-static ggl_status add_message(talk_writer *t, ignored_fields *x, const json_value *v, bool *answers,
+ggl_status ollama_images(ask *a, const json_value *images, llm_json_out *out, ggl_error *err) {
+    for (size_t i = 0; images && i < images->n; i++) {
+        const json_value *v = &images->item[i];
+        ggl_str mark = {0};
+        const ggl_status st =
+            v->kind == JSON_STRING
+                ? image_of_base64(a, json_str(v), &mark, err)
+                : ggl_fail(err, GGL_USAGE, "a picture must be a string of base64, not %s",
+                           llm_json_kind_text((json_kind)v->kind));
+        if (st != GGL_OK)
+            return ggl_within(err, st, "images[%zu]", i);
+        llm_json_put(out, mark.s, mark.n);
+    }
+    return GGL_OK;
+}
+
+static ggl_status add_message(talk_writer *t, ask *a, const json_value *v, bool *answers,
                               ggl_error *err) {
+    ignored_fields *x = &a->ignored;
     message m;
     ggl_status st = read_shape(&m, sizeof m, x, v, message_rows, err);
     if (st != GGL_OK)
@@ -74,6 +92,7 @@ static ggl_status add_message(talk_writer *t, ignored_fields *x, const json_valu
                         "\"role\" must be \"system\", \"user\", \"assistant\" or \"tool\"");
     *answers = strcmp(role, "assistant") == 0 && !m.calls;
     talk_begin(t, role);
+    st = ollama_images(a, m.images, &t->text, err);
     if (m.content)
         talk_text(t, json_str(m.content), "");
     if (m.thinking)
@@ -91,7 +110,7 @@ static ggl_status add_message(talk_writer *t, ignored_fields *x, const json_valu
 static ggl_status add_messages(talk_writer *t, ask *a, const json_value *messages, ggl_error *err) {
     bool answers = false;
     for (size_t i = 0; i < messages->n; i++) {
-        const ggl_status st = add_message(t, &a->ignored, &messages->item[i], &answers, err);
+        const ggl_status st = add_message(t, a, &messages->item[i], &answers, err);
         if (st != GGL_OK)
             return ggl_within(err, st, "messages[%zu]", i);
     }
@@ -109,7 +128,10 @@ ggl_status ollama_talk(ask *a, const char **param, ggl_error *err) {
     } else {
         if (own->system.n > 0)
             talk_message(&t, "system", own->system);
-        talk_message(&t, "user", own->prompt);
+        talk_begin(&t, "user");
+        st = ollama_images(a, own->images, &t.text, err);
+        talk_text(&t, own->prompt, "");
+        talk_end_message(&t);
     }
     if (st != GGL_OK) {
         talk_free(&t);

@@ -24,15 +24,21 @@ static ggl_status read_id(const json_value *v, const server_facts *facts, int32_
     return GGL_OK;
 }
 
+static ggl_status add_text(ask *a, llm_tokens *ids, const json_value *v, unsigned flags,
+                           const server_facts *facts, ggl_error *err) {
+    if (!facts->tokenizer)
+        return ggl_fail(err, GGL_UNSUPPORTED, "the model has no tokenizer; give ids");
+    const ggl_status st = ask_hold_text(a, v->n, err);
+    return st == GGL_OK ? llm_tokenize(facts->tokenizer, v->s, v->n, flags, ids, err) : st;
+}
+
 /* Appends an element of a mixed list: an id, or the ids of a text. */
-static ggl_status add_element(llm_tokens *ids, const json_value *v, bool first,
+static ggl_status add_element(ask *a, llm_tokens *ids, const json_value *v, bool first,
                               const server_facts *facts, ggl_error *err) {
     const unsigned flags = LLM_TOKENIZE_SPECIAL | (first ? LLM_TOKENIZE_BOS : 0);
     int32_t id = 0;
     if (v->kind == JSON_STRING)
-        return facts->tokenizer
-                   ? llm_tokenize(facts->tokenizer, v->s, v->n, flags, ids, err)
-                   : ggl_fail(err, GGL_UNSUPPORTED, "the model has no tokenizer; give ids");
+        return add_text(a, ids, v, flags, facts, err);
     if (v->kind != JSON_NUMBER)
         return ggl_fail(err, GGL_USAGE, "a list of ids and strings cannot have %s",
                         llm_json_kind_text((json_kind)v->kind));
@@ -50,7 +56,7 @@ ggl_status prompt_of_list(ask *a, const json_value *v, const server_facts *facts
     llm_tokens ids = {0};
     ggl_status st = GGL_OK;
     for (size_t i = 0; i < v->n && st == GGL_OK; i++)
-        st = add_element(&ids, &v->item[i], i == 0, facts, err);
+        st = add_element(a, &ids, &v->item[i], i == 0, facts, err);
     if (st == GGL_OK)
         st = prompt_of_ids(a, p, ids.id, ids.n, err);
     llm_tokens_fini(&ids);

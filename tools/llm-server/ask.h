@@ -7,6 +7,7 @@
 #include "llm/internal/beams.h"
 #include "llm/internal/diffuse.h"
 #include "llm/internal/sampler.h"
+#include "llm/internal/tokenizer.h"
 #include "memory.h"
 
 typedef enum ask_kind {
@@ -32,6 +33,15 @@ typedef enum ask_tools {
     ASK_TOOLS_REQUIRED, /* the answer is a call of one of them, by a grammar, */
     ASK_TOOLS_NAMED     /* or of the one that `tool` names */
 } ask_tools;
+
+/* A picture: the bytes of its file, or where it is (api_images.h). */
+typedef struct ask_image {
+    unsigned char
+        *bytes; /* [n], owned; NULL: it is yet to be fetched from `url`, or was looked at */
+    size_t n;
+    const char *url;
+    llm_tokens seen; /* the tokens that stand for it, once it was looked at */
+} ask_image;
 
 /* The names in a request that this server does not know. */
 typedef struct ignored_fields {
@@ -112,7 +122,27 @@ typedef struct ask {
     bool has_keep;        /* the model stays loaded for a time after its last use: */
     double keep_seconds;  /* less than 0: for ever */
     void *own;            /* of the dialect, in `arena` */
+
+    size_t
+        n_digits; /* bytes of long runs of such characters as pictures' digits are, which were not counted as text yet */
+    bool sees, fetches; /* it may have pictures, also by their address */
+    ask_image *image;   /* [n_images] */
+    size_t n_images, cap_images;
+    size_t n_image_text; /* bytes of `doc` that are pictures' digits */
+    size_t n_rows;       /* that they became, as far as they were looked at */
+    char image_key[33];  /* the beginning of their marks */
+    /* Lets go of what the server keeps of them, `looked`. NULL: it keeps nothing. */
+    void (*unsee)(struct ask *a);
+    void *looked;
 } ask;
+
+/* What a byte of text may take while it is rendered and tokenized, as far as seen. */
+enum { ASK_TEXT_BYTES = 40 };
+/* Holds memory for a text of n bytes that is tokenized while the request is read, unless it is held already. GGL_NOMEM. (dialect.c) */
+GGL_NODISCARD ggl_status ask_hold_text(ask *a, size_t n, ggl_error *err);
+
+/* Frees the files of the pictures, which were looked at. (dialect.c) */
+void ask_drop_files(ask *a);
 
 /* True if the answer is rows of numbers that the model computes: vectors or scores. */
 static inline bool ask_has_rows(const ask *a) {

@@ -19,6 +19,8 @@ typedef struct server_facts {
     const char *model_path;
     int64_t n_ctx, n_vocab, n_parallel;
     bool writes;     /* the model continues texts; else it makes vectors or scores of them */
+    int64_t n_row;   /* numbers of a row of a picture; 0: the model sees none */
+    bool fetches;    /* pictures are fetched from their addresses */
     bool hears;      /* it writes down what is said in sounds, and nothing else */
     bool has_words;  /* it also shows when each word is said */
     int64_t n_embd;  /* length of an embedding; 0: the server gives none */
@@ -174,6 +176,10 @@ typedef struct dialect {
  * NULL: out of memory. The caller sets `doc`, whose text must live as long. */
 ask *ask_new(const server_facts *facts);
 void ask_free(ask *a); /* also doc and arena. NULL is fine. */
+
+uint64_t random_number(void);
+/* n random letters and digits, and a NUL. */
+void random_text(char *text, size_t n);
 
 /* GGL_UNSUPPORTED: the server gives a vector for each token, which only llama.cpp's /embedding can have. */
 GGL_NODISCARD ggl_status embed_needs_pooling(const server_facts *facts, ggl_error *err);

@@ -141,7 +141,7 @@ static const dialect *error_form(const char *path) {
 /* Gives the reply an id, in the header where the path's clients look for it. */
 static void say_id(const http_request *q, http_reply *r) {
     char id[32] = "req_";
-    answer_random_text(id + 4, 24);
+    random_text(id + 4, 24);
     http_reply_header(
         r, error_form(q->path) == &api_anthropic_messages ? "request-id" : "x-request-id", id);
 }
@@ -234,30 +234,60 @@ static size_t doc_bytes(ggl_str body) {
     return body.n + n_marks * VALUE_BYTES;
 }
 
-/* Holds what reading a body may take at most: its texts are rendered and tokenized, too, unless it is a form, of which nothing is copied. *kept: what stays of it. False: it
+/* What reading n bytes may take at most, of which n_image are the digits of pictures: these are decoded, all else is rendered and
+ * tokenized. */
+static size_t reading_bytes(size_t n, size_t n_image) {
+    enum { IMAGE_BYTES = 2 };
+    return (n - n_image) * ASK_TEXT_BYTES + n_image * IMAGE_BYTES;
+}
+
+/* Returns how many bytes of a body may be the digits of pictures: those of long runs of such characters, in which a slash may be escaped. */
+static size_t digit_bytes(ggl_str body) {
+    enum { LONG = 1024 };
+    size_t n = 0, n_run = 0;
+    for (size_t i = 0; i <= body.n; i++) {
+        const char c = i < body.n ? body.s[i] : '"';
+        if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '/' && c <= '9') ||
+            c == '+' || c == '=' || c == '\\') {
+            n_run++;
+            continue;
+        }
+        n += n_run >= LONG ? n_run : 0;
+        n_run = 0;
+    }
+    return n;
+}
+
+/* Writes why a request of n_body bytes, which may take n, is refused, and returns the status. */
+static int why_no_room(memory *m, size_t n_body, size_t n, char *text, size_t size) {
+    const size_t most = memory_most(m, MEMORY_REQUESTS);
+    if (n > most)
+        snprintf(text, size,
+                 "a request of %zu bytes may take %zu MiB, more than the %zu MiB that requests may "
+                 "have together (half of --request-memory)",
+                 n_body, n >> 20, most >> 20);
+    else
+        snprintf(text, size,
+                 "no memory for the request: it may take %zu MiB, and requests hold %zu of the %zu "
+                 "MiB that they may have together (--request-memory); try again later",
+                 n >> 20, memory_held(m, MEMORY_REQUESTS) >> 20, most >> 20);
+    return n > most ? 413 : 503;
+}
+
+/* Holds what reading a body may take at most, unless it is a form, of which nothing is copied; read_ask checks that its long runs of digits are pictures. *kept: what stays of it. False: it
  * was refused. */
 static bool hold_body(models *t, const endpoint *e, const http_request *q, http_reply *r,
                       memory_hold *h, size_t *kept) {
     memory *m = models_memory(t);
-    enum { TEXT_BYTES = 40 }; /* for each byte, as far as seen */
     char text[300];
     *kept = e->takes_form ? q->body.n : doc_bytes(q->body);
     *h = (memory_hold){.of = m, .use = MEMORY_REQUESTS};
-    const size_t n = *kept + (e->takes_form ? 0 : q->body.n * TEXT_BYTES),
-                 most = memory_most(m, h->use);
+    const size_t n_digits = e->dialect ? digit_bytes(q->body) : 0,
+                 n = *kept + (e->takes_form ? 0 : reading_bytes(q->body.n, n_digits));
     if (memory_set(h, n))
         return true;
-    if (n > most)
-        snprintf(text, sizeof text,
-                 "a request of %zu bytes may take %zu MiB, more than the %zu MiB that requests may "
-                 "have together (half of --request-memory)",
-                 q->body.n, n >> 20, most >> 20);
-    else
-        snprintf(text, sizeof text,
-                 "no memory for the request: it may take %zu MiB, and requests hold %zu of the %zu "
-                 "MiB that they may have together (--request-memory); try again later",
-                 n >> 20, memory_held(m, h->use) >> 20, most >> 20);
-    return fail(t, q, r, n > most ? 413 : 503, n > most ? "too_large" : "overloaded", text);
+    const int status = why_no_room(m, q->body.n, n, text, sizeof text);
+    return fail(t, q, r, status, status == 413 ? "too_large" : "overloaded", text);
 }
 
 /* Reads the fields. An id of a stream that is too long, and tools that the template does not show to the model, are named
@@ -275,16 +305,36 @@ static ggl_status read_fields_of(server *s, const dialect *d, ask *a, const http
     return fields_ignore(&a->ignored, NULL, (ggl_str){"tools", 5}, err);
 }
 
-/* Reads the body into an ask. */
-static ggl_status read_ask(server *s, const dialect *d, ask **out, const http_request *q,
-                           http_reply *r, const char **param, ggl_error *err) {
+/* Reads the body into an ask, which has the memory that is held from here on. */
+static ggl_status read_ask(server *s, const dialect *d, ask **out, memory_hold held, size_t kept,
+                           const http_request *q, http_reply *r, const char **param,
+                           ggl_error *err) {
     ask *a = *out = ask_new(server_get_facts(s));
-    if (!a)
+    if (!a) {
+        memory_force(&held, 0);
         return ggl_fail(err, GGL_NOMEM, "out of memory for a request");
+    }
+    a->held = held;
+    a->n_held_doc = kept;
+    a->n_digits = digit_bytes(q->body);
     a->body = http_reply_take_body(r); /* the request's bytes are freed before the answer ends */
     const ggl_status st =
         llm_json_parse(&a->doc, a->body ? a->body : "", q->body.n, "request", err);
     return st == GGL_OK ? read_fields_of(s, d, a, q, param, err) : st;
+}
+
+/* Holds what the request takes now that it is known which of its bytes are pictures. False: it was refused. */
+static bool hold_read(server *s, const dialect *d, ask *a, size_t n_body, http_reply *r) {
+    char text[300];
+    const size_t n = a->n_held_doc + reading_bytes(n_body, a->n_image_text);
+    if (n <= a->held.n || memory_set(&a->held, n))
+        return true;
+    const int status = why_no_room(a->held.of, n_body, n, text, sizeof text);
+    const api_error e = {
+        .status = status, .type = status == 413 ? "too_large" : "overloaded", .message = text};
+    server_count(s, COUNT_ERRORS);
+    answer_error(d, &e, r);
+    return false;
 }
 
 /* Answers a request for a model that is loaded. held: what hold_body gave; the answer has it from here on. */
@@ -298,21 +348,17 @@ static void run(const endpoint *e, server *s, memory_hold held, size_t kept, con
         memory_force(&held, 0);
         return;
     }
-    const ggl_status st = read_ask(s, e->dialect, &a, q, r, &param, &err);
-    if (a) {
-        a->held = held;
-        a->n_held_doc = kept;
-    } else {
-        memory_force(&held, 0);
-    }
+    const ggl_status st = read_ask(s, e->dialect, &a, held, kept, q, r, &param, &err);
     if (a)
         server_say_ignored(s, &a->ignored, q, r);
-    if (st == GGL_OK) {
+    if (st == GGL_OK && hold_read(s, e->dialect, a, q->body.n, r)) {
         answer_start(s, e->dialect, a, q, r);
         return;
     }
-    server_count(s, COUNT_ERRORS);
-    answer_failed(e->dialect, st, &err, param, r);
+    if (st != GGL_OK) {
+        server_count(s, COUNT_ERRORS);
+        answer_failed(e->dialect, st, &err, param, r);
+    }
     ask_free(a);
 }
 

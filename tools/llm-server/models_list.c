@@ -53,15 +53,14 @@ static void name_file(char *buf, size_t size, const char *name) {
     snprintf(buf, size, "%.*s", (int)n, name);
 }
 
-/* Offers a file or folder. */
-static int offer(folder *f, const char *path, const char *name) {
+/* Offers a file or folder. eye: the path of its eye; NULL: none. */
+static int offer(folder *f, const char *path, const char *name, const char *eye) {
     ggl_error err = {0};
     model_card card;
-    const size_t n = strlen(path) + 4;
-    char *flag = malloc(n);
-    if (!flag)
-        return tool_error(TOOL, 1, "out of memory");
-    snprintf(flag, n, "-m=%s", path);
+    char model_flag[MOST_PATH + 8], eye_flag[MOST_PATH + 16];
+    const char *flag[2] = {model_flag, eye_flag};
+    snprintf(model_flag, sizeof model_flag, "-m=%s", path);
+    snprintf(eye_flag, sizeof eye_flag, "--mmproj=%s", eye ? eye : "");
     int code = -1;
     const ggl_status st = llm_load_converts(path) ? GGL_OK : model_card_read(&card, path, &err);
     if (models_find_exactly(f->table, name)) {
@@ -70,11 +69,10 @@ static int offer(folder *f, const char *path, const char *name) {
     } else if (st != GGL_OK) {
         tool_note(TOOL, "--models: left out: %s", err.msg);
     } else {
-        code = models_list_add(f->table, TOOL, name, f->argc, f->argv, (const char *const[]){flag},
-                               1, false);
+        code = models_list_add(f->table, TOOL, name, f->argc, f->argv, flag, eye ? 2 : 1, false,
+                               eye != NULL);
         f->n_found++;
     }
-    free(flag);
     return code;
 }
 
@@ -109,11 +107,11 @@ static int read_entry(folder *f, const char *path, const char *name, const char 
     if (is_model_file(path, name)) {
         name_file(file, sizeof file, name);
         snprintf(called, sizeof called, "%s%s%s", prefix, *prefix ? "/" : "", file);
-        return offer(f, path, called);
+        return offer(f, path, called, NULL);
     }
     if (*prefix || stat(path, &st) != 0 || !S_ISDIR(st.st_mode))
         return -1;
-    return has_config(path) ? offer(f, path, name) : read_folder(f, path, name);
+    return has_config(path) ? offer(f, path, name, NULL) : read_folder(f, path, name);
 }
 
 /* Returns the only model file of a folder; -1: none or several. */
@@ -131,10 +129,28 @@ static int only_file(const char *path, struct dirent **entry, int n) {
     return only;
 }
 
-/* A folder within the folder, with files of one model, gives the model its name. */
+/* Finds the eye of a folder's only model. Returns NULL: there is none, or none is wanted. */
+static const char *find_eye(const folder *f, const char *path, struct dirent **entry, int n,
+                            char full[MOST_PATH]) {
+    const server_options *o = models_options(f->table);
+    int best = -1, best_rank = 0;
+    for (int i = 0; i < n && !o->hub.no_eye && !o->mmproj; i++) {
+        const int rank = llm_model_name_eye_rank(entry[i]->d_name);
+        if (rank < 0 || !has_end(entry[i]->d_name, ".gguf") || (best >= 0 && rank >= best_rank))
+            continue;
+        best = i;
+        best_rank = rank;
+    }
+    if (best < 0)
+        return NULL;
+    snprintf(full, MOST_PATH, "%s/%s", path, entry[best]->d_name);
+    return full;
+}
+
+/* A folder within the folder, with files of one model, gives the model its name, and its eye. */
 static int read_folder(folder *f, const char *path, const char *prefix) {
     struct dirent **entry;
-    char full[MOST_PATH];
+    char full[MOST_PATH], of_eye[MOST_PATH];
     int code = -1;
     const int n = scandir(path, &entry, is_visible, by_name);
     if (n < 0)
@@ -145,7 +161,7 @@ static int read_folder(folder *f, const char *path, const char *prefix) {
         if (size >= (int)sizeof full)
             continue;
         if (only >= 0)
-            code = i == only ? offer(f, full, prefix) : -1;
+            code = i == only ? offer(f, full, prefix, find_eye(f, path, entry, n, of_eye)) : -1;
         else
             code = read_entry(f, full, entry[i]->d_name, prefix);
     }

@@ -39,13 +39,15 @@ static int read_options(const char *tool, server_options *o, int argc, char **ar
 }
 
 int models_list_add(models *t, const char *tool, const char *name, int argc, char **argv,
-                    const char *const *flag, size_t n_flags, bool loads) {
+                    const char *const *flag, size_t n_flags, bool loads, bool eye_came) {
     ggl_error err = {0}, unread;
     server_options *o = ggl_calloc(1, sizeof *o);
     char **all = join(argc, argv, flag, n_flags);
     model_card card = {.weight_type = ""};
     int code = o && all ? read_options(tool, o, argc + (int)n_flags, all)
                         : tool_error(tool, 1, "out of memory");
+    if (code < 0)
+        o->mmproj_came = eye_came;
     if (code < 0 && o->model && !llm_load_converts(o->model) &&
         model_card_read(&card, o->model, &unread) != GGL_OK)
         card.is_known = false; /* loading it gives the error again */

@@ -86,6 +86,10 @@ static int parse(const char *tool, server_options *o, int argc, char **argv, sou
          .help = "a GGUF file or a Hugging Face folder (default: the built-in model builtin:chat; "
                  "builtin:stories continues texts)"},
         HUB_OPTIONS(o->hub),
+        {"-mm --mmproj", ARG_STRING, &o->mmproj, .value = "FILE",
+         .help = "the eye of a model that sees: the file beside its own, mostly named "
+                 "mmproj-*.gguf; requests may then have pictures"},
+        HUB_EYE_OPTION(o->hub),
         LOAD_TYPE_OPTION(o->type),
         {"-a --alias", ARG_STRING, &o->alias, .value = "NAME[,NAME..]",
          .help = "the model's name in answers (default: the file's), and further names of it"},
@@ -218,6 +222,9 @@ static int parse(const char *tool, server_options *o, int argc, char **argv, sou
          .help = "open connections from one address (default 0: no limit)", .min = 0, .max = 1e5},
         {"--threads-http", ARG_INT, &o->n_http_threads, .value = "N",
          .help = "threads that read requests and prepare answers (default 2)", .min = 1, .max = 64},
+        {"--allow-image-urls", ARG_FLAG, &o->image_urls,
+         .help = "fetch pictures whose address a request gives, from public hosts of the internet "
+                 "alone, by the program curl (default: requests have the pictures themselves)"},
         {"--no-slots", ARG_FLAG, &o->no_slots, .help = "do not answer GET /slots"},
         {"--no-webui", ARG_FLAG, &o->no_page, .help = "do not serve the chat page at /"},
         {"-v --verbose", ARG_FLAG, &o->verbose, .help = "log each request on standard error"},
@@ -411,12 +418,13 @@ int server_options_read(server_options *o, int argc, char **argv) {
     const int code = server_options_read_model(TOOL, o, argc, argv);
     if (code >= 0)
         return code;
-    if (o->models && (o->model || o->hub.repo || o->hub.url || o->alias))
+    if (o->models && (o->model || o->mmproj || o->hub.repo || o->hub.url || o->alias))
         return tool_error(
             TOOL, 2,
             "--models names the models, so %s cannot be used beside it; a file of presets "
             "has it for each model",
             o->model      ? "-m"
+            : o->mmproj   ? "--mmproj"
             : o->hub.repo ? "-hf"
             : o->hub.url  ? "-mu"
                           : "-a");
@@ -433,6 +441,7 @@ int server_options_check_paths(const char *tool, const server_options *o) {
                                {"--chat-template-file", o->template_file, .needed = true},
                                {"--arch", o->arch, .needed = true, .or_name = true},
                                {"--api-key-file", o->key_file, .needed = true},
+                               {"--mmproj", o->mmproj, .needed = true, .model = true},
                                {"--draft", o->speculate.draft, .needed = true},
                                {"--trace", placement_trace(&o->placement), .written = true},
                                {"--repack-cache", cache, .written = true, .optional = true}};

@@ -14,7 +14,7 @@
 
 typedef struct server_options {
     int type; /* --type */
-    const char *model, *alias, *tags, *arch;
+    const char *model, *mmproj, *alias, *tags, *arch;
     const char *models; /* a folder, or a file of presets; NULL: one model */
     int64_t models_max;
     bool no_autoload;
@@ -38,6 +38,9 @@ typedef struct server_options {
     int64_t port, n_http_threads, max_body, max_connections, max_per_client, timeout, max_seconds,
         grace, max_stall, request_memory, resume_time;
     arg_list keys, origins;
+    bool
+        mmproj_came; /* it lies beside the model in a folder of --models, and is left out if it is of no use */
+    bool image_urls; /* pictures are fetched from their addresses */
     bool no_page, no_slots, shifts, verbose, strict_fields;
     bool
         embeddings; /* vectors, or by the pooling scores, as far as they are asked for; encoders give them in any case */

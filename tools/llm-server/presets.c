@@ -201,7 +201,7 @@ static int add_row(reading *r, const section *s, int argc, char **argv) {
         flag[all->n + i] = s->flag[i];
     snprintf(r->tool, sizeof r->tool, TOOL ": %.500s:%d: [%.60s]", r->path, s->line, s->name);
     const int code = models_list_add(r->table, r->tool, s->name, argc, argv, flag, all->n + s->n,
-                                     s->loads || all->loads);
+                                     s->loads || all->loads, false);
     ggl_free(flag);
     return code;
 }

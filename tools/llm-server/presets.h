@@ -11,7 +11,7 @@ int models_list(models *t, int argc, char **argv);
 /* Adds a row. flags: those of the model alone, which are added to the command line's; borrowed as long as the table
  * lives. tool: the beginning of messages. (models_row.c) */
 int models_list_add(models *t, const char *tool, const char *name, int argc, char **argv,
-                    const char *const *flag, size_t n_flags, bool loads);
+                    const char *const *flag, size_t n_flags, bool loads, bool eye_came);
 
 /* Reads a file of presets:
  *

@@ -200,6 +200,8 @@ static ggl_status add_text_bias(const reading *r, bias_list *l, ggl_str text, fl
         return ggl_fail(r->err, GGL_UNSUPPORTED,
                         "\"%s\": the model has no tokenizer for texts; give ids", r->field->name);
     if (text.n > 0)
+        st = ask_hold_text(r->ask, text.n, r->err);
+    if (text.n > 0 && st == GGL_OK)
         st = llm_tokenize(r->facts->tokenizer, text.s, text.n, 0, &ids, r->err);
     for (size_t i = 0; i < ids.n && st == GGL_OK; i++)
         st = add_bias(r, l, ids.id[i], bias);

@@ -108,6 +108,13 @@ void server_count(server *s, server_counter which);
 /* Carries out a request whose body was read: prepares prompts, sampler and grammar on the calling thread, gives
  * the sequences to the engine, and answers through r. Takes the ask, also on failure, and ends r. (answer.c) */
 void answer_start(server *s, const dialect *d, ask *a, const http_request *q, http_reply *r);
+/* Called once pictures were looked at. e: why that failed; NULL: it did not. */
+typedef void looked_fn(void *ctx, const api_error *e);
+/* Looks at the pictures of a request, when it is its client's turn: sets ask.image[].seen, which stay until ask_free. The model's eye looks once at
+ * equal pictures. Then calls `done`, now or on one of the workers' threads; until then nobody else uses the ask and the reply. deadline:
+ * of answers_now; 0: none. (looks.c) */
+void server_look(server *s, ask *a, http_reply *r, uint64_t client, int64_t deadline,
+                 looked_fn *done, void *ctx);
 /* Answers with an error in the dialect's form. */
 void answer_error(const dialect *d, const api_error *e, http_reply *r);
 /* The error for a status and a sentence, which it borrows. */

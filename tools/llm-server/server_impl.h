@@ -28,6 +28,8 @@ typedef struct used_memory {
 
 enum { SERVER_MEMORIES = 8 };
 
+typedef struct looks looks; /* looks.c */
+
 struct server {
     model *model_row; /* whose server it is; not used here */
     const char *name; /* the model's; NULL: that of its file */
@@ -41,6 +43,7 @@ struct server {
     llm_context *ctx; /* without a generator */
     llm_engine *engine;
     answers *answers;
+    looks *looks;         /* of a model that sees; NULL: it does not */
     speech_queue *speech; /* of a model that hears; NULL: it does not */
     char *model_info;
     double load_seconds, repack_seconds;
@@ -74,6 +77,17 @@ struct server {
 int server_load(server *s);
 /* Frees it. */
 void server_unload(server *s);
+
+/* --- looks.c: see server_look --- */
+
+/* Starts the threads on which a model looks, and, if pictures are fetched from addresses, those which fetch. At most n_most requests
+ * wait. NULL: there is no memory, or no thread. */
+looks *looks_new(size_t n_most, bool fetches);
+/* Ends them: what runs is given up. NULL is fine. */
+void looks_end(looks *l);
+void looks_free(looks *l); /* after its end; NULL is fine */
+/* True if the eye is to give up the picture at which it looks. On its thread. */
+bool looks_stops(const looks *l);
 
 /* --- server.c --- */
 

@@ -101,6 +101,12 @@ static bool is_aborted(void *ctx) {
     return s->aborts || (s->speech && speech_queue_stops(s->speech));
 }
 
+/* The eye has a thread of its own once the model is loaded. */
+static bool stops_seeing(void *ctx) {
+    const server *s = ctx;
+    return s->looks ? looks_stops(s->looks) : s->aborts;
+}
+
 static int64_t n_ctx(const server *s) {
     const int64_t own = llm_model_n_ctx(llm_opened_model(s->ctx));
     return s->o->n_ctx > 0 ? s->o->n_ctx : own > 0 ? own : DEFAULT_CTX;
@@ -182,6 +188,10 @@ static void set_opening(server *s) {
     s->opening =
         (llm_opening){.loading = tool_loading(o->model ? o->model : "builtin:chat", &mp, o->type),
                       .no_chat = true,
+                      .mmproj = o->mmproj,
+                      .mmproj_came = o->mmproj_came || o->hub.eye,
+                      .sees_apart = true,
+                      .stops_seeing = stops_seeing,
                       .backend = {.size = sizeof s->opening.backend,
                                   .n_threads = (int)o->n_threads,
                                   .n_threads_batch = (int)o->n_threads_batch,
@@ -441,6 +451,8 @@ static int set_facts(server *s) {
         .writes = !only_reads(s) && !hears(s) && llm_session_has_logits(llm_opened_session(s->ctx)),
         .hears = hears(s),
         .has_words = llm_session_n_aligned_heads(llm_opened_session(s->ctx)) > 0,
+        .fetches = o->image_urls,
+        .n_row = llm_context_sees(s->ctx) ? llm_session_n_given(llm_opened_session(s->ctx)) : 0,
         .n_embd = llm_session_n_embd(llm_opened_session(s->ctx)),
         .n_score = llm_session_n_score(llm_opened_session(s->ctx)),
         .sees_all = llm_session_sees_all(llm_opened_session(s->ctx)),
@@ -479,10 +491,18 @@ static int get_model(server *s) {
     int code = -1;
     o->hub.arch = o->arch;
     if (!o->hub.path[0] && !o->model)
-        code = tool_hub_get(TOOL, &o->hub, &o->model);
+        code = tool_hub_get_seeing(TOOL, &o->hub, &o->model, &o->mmproj);
     if (code < 0 && !o->hub.path[1] && !o->speculate.draft)
         code = tool_hub_get_draft(TOOL, &o->hub, &o->speculate.draft);
     return code;
+}
+
+/* Starts what looks at pictures, if the model sees them. */
+static int start_looks(server *s) {
+    if (s->facts.n_row == 0)
+        return -1;
+    s->looks = looks_new((size_t)s->o->n_queue, s->facts.fetches);
+    return s->looks ? -1 : tool_error(TOOL, 1, "no thread could be started");
 }
 
 int server_load(server *s) {
@@ -505,6 +525,8 @@ int server_load(server *s) {
     if (code < 0)
         code = set_facts(s);
     if (code < 0)
+        code = start_looks(s);
+    if (code < 0)
         note_memory(s);
     if (code < 0)
         code = open_speech(s);
@@ -517,6 +539,8 @@ int server_load(server *s) {
 }
 
 void server_unload(server *s) {
+    looks_end(s->looks); /* unless the engine's thread did */
+    looks_free(s->looks);
     speech_queue_end(s->speech);
     speech_queue_free(s->speech);
     llm_engine_free(s->engine);

@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "api_images.h"
 #include "api_pieces.h"
 #include "server_impl.h"
 
@@ -49,8 +50,9 @@ static void put_props(llm_json_out *out, const server *s) {
     put_token(out, "bos_token", s, llm_tokenizer_bos(llm_opened_tokenizer(s->ctx)));
     put_token(out, "eos_token", s, llm_tokenizer_eos(llm_opened_tokenizer(s->ctx)));
     llm_json_put_text(out, ", \"build_info\": \"b" TOOLS_VERSION
-                           "-llm-server\", \"modalities\": {\"vision\": false, \"audio\": ");
-    llm_json_put_text(out, s->facts.hears ? "true}" : "false}");
+                           "-llm-server\", \"media_marker\": \"" IMAGE_PLACE "\"");
+    put_format(out, ", \"modalities\": {\"vision\": %s, \"audio\": %s}",
+               s->facts.n_row > 0 ? "true" : "false", s->facts.hears ? "true" : "false");
 }
 
 char *server_props(const server *s) {

@@ -795,6 +795,94 @@ function smallWav() {
     return Buffer.concat([head, data]);
 }
 
+/** A red picture of 40 x 30 pixels, as a file. */
+function pictureFile() {
+    const path = join(folder, 'red.png');
+    writeFileSync(
+        path,
+        Buffer.from(
+            'iVBORw0KGgoAAAANSUhEUgAAACgAAAAeCAIAAADRv8uKAAAAK0lEQVR42u3NMQ0AAAgDsCmZf1GIQQYcTfo3056IWCwWi8VisVgsFov/xgsV3yDM6pKOHAAAAABJRU5ErkJggg==',
+            'base64',
+        ),
+    );
+    return path;
+}
+
+/** Pastes or drops a picture of w x h pixels, of a type. */
+function giveImage(tab, name, w, h, type = 'image/png') {
+    return tab.eval(
+        async (event, width, height, kind) => {
+            const canvas = Object.assign(document.createElement('canvas'), { width, height });
+            canvas.getContext('2d').fillRect(0, 0, width, height);
+            const blob = await new Promise((resolve) => canvas.toBlob(resolve, kind));
+            const data = new DataTransfer();
+            data.items.add(new File([blob], 'a.' + kind.split('/')[1], { type: kind }));
+            const target = document.querySelector('#text');
+            target.dispatchEvent(
+                event === 'paste'
+                    ? new ClipboardEvent('paste', { clipboardData: data, bubbles: true, cancelable: true })
+                    : new DragEvent('drop', { dataTransfer: data, bubbles: true, cancelable: true }),
+            );
+        },
+        name,
+        w,
+        h,
+        type,
+    );
+}
+
+only('pictures are chosen, pasted and dropped, shown, sent and kept', async (mock) => {
+    mock.options.sees = ['mock-model'];
+    const tab = await openPage(mock);
+    const thumbs = (n) => tab.until((wanted) => document.querySelectorAll('#pictures li').length === wanted, n);
+    await tab.chooseFile('#picture-file', pictureFile());
+    await thumbs(1);
+    await giveImage(tab, 'paste', 300, 20);
+    await thumbs(2);
+    await giveImage(tab, 'drop', 5000, 40);
+    await thumbs(3);
+    await giveImage(tab, 'drop', 10, 10);
+    await thumbs(4);
+    await tab.click('#pictures button', 3);
+    await thumbs(3);
+    await shot(tab, 'pictures');
+    await say(tab, 'say What a picture');
+    assert.equal(await tab.count('#pictures li'), 0);
+    assert.equal(await tab.count('.user .picture'), 3);
+    const sent = mock.requests.at(-1).messages.at(-1).content;
+    assert.deepEqual(sent.map((part) => part.type), ['image_url', 'image_url', 'image_url', 'text']);
+    assert.equal(sent[0].image_url.url, 'data:image/png;base64,' + readFileSync(pictureFile()).toString('base64'));
+    assert.match(sent[1].image_url.url, /^data:image\/png;base64,/);
+    assert.match(sent[2].image_url.url, /^data:image\/jpeg;base64,/); // it was too large
+    const size = await tab.eval(() => [...document.querySelectorAll('.user .picture img')].map((i) => [i.naturalWidth, i.naturalHeight]));
+    assert.deepEqual(size, [[40, 30], [300, 20], [2048, 16]]);
+    await stored(tab);
+    await tab.reload();
+    await tab.until(FINISHED, 1);
+    assert.equal(await tab.count('.user .picture'), 3);
+    await tab.click('.user .picture');
+    assert.equal(await tab.count('.user .picture.large'), 1);
+    // a question of pictures alone; an edited one keeps them
+    await tab.chooseFile('#picture-file', pictureFile());
+    await thumbs(1);
+    await tab.click('#text');
+    await tab.press('Enter');
+    await tab.until(FINISHED, 2);
+    assert.deepEqual(mock.requests.at(-1).messages.at(-1).content.map((part) => part.type), ['image_url']);
+    assert.equal(mock.requests.at(-1).messages[0].content.length, 4);
+    await shot(tab, 'pictures-shown');
+    await checkClean(tab);
+});
+
+only('a model that sees no pictures is offered none', async (mock) => {
+    const tab = await openPage(mock);
+    assert.equal(await tab.eval(() => document.querySelector('#picture').hidden), true);
+    await giveImage(tab, 'paste', 10, 10);
+    await tab.until(() => document.querySelector('.notice')?.textContent.includes('sees no pictures'));
+    assert.equal(await tab.count('#pictures li'), 0);
+    await checkClean(tab);
+});
+
 only('a sound file is written down, with times', async (mock) => {
     mock.options.models = ['hears'];
     mock.options.hears = ['hears'];

@@ -73,6 +73,7 @@ async function serve(mock, folder, sample, request, response) {
             data: (mock.options.models ?? ['mock-model']).map((id) => ({
                 id,
                 object: 'model',
+                ...(mock.options.sees?.includes(id) ? { capabilities: ['completion', 'multimodal'] } : {}),
                 status: { value: mock.options.unloaded?.includes(id) ? 'unloaded' : 'loaded' },
                 ...(mock.options.hears?.includes(id) ? { architecture: { input_modalities: ['audio'] } } : {}),
             })),
@@ -131,7 +132,8 @@ function json(response, status, value) {
 }
 
 async function chat(mock, body, sample, request, response) {
-    const said = body.messages.at(-1).content,
+    const content = body.messages.at(-1).content,
+        said = Array.isArray(content) ? content.map((part) => part.text ?? 'picture').join(' ') : content,
         [word, ...more] = said.split(' '),
         rest = more.join(' ');
     if (word === 'refuse') {

@@ -312,3 +312,26 @@ test('a chain of many messages is checked and shown in linear time', () => {
     }
     assert.equal(tree.path(tree.checkConversation(talk)).length, 20000);
 });
+
+test('pictures of questions are sent before the text, kept, and checked', () => {
+    const picture = 'data:image/png;base64,iVBORw0KGgo=';
+    const talk = tree.newConversation({});
+    const first = tree.addMessage(talk, tree.ROOT, 'user', 'What is it?', { pictures: [picture, picture] });
+    const second = tree.addMessage(talk, tree.addMessage(talk, first.id, 'assistant', 'A cat.').id, 'user', '', { pictures: [picture] });
+    const part = { type: 'image_url', image_url: { url: picture } };
+    assert.deepEqual(tree.requestMessages(talk, second.id), [
+        { role: 'user', content: [part, part, { type: 'text', text: 'What is it?' }] },
+        { role: 'assistant', content: 'A cat.' },
+        { role: 'user', content: [part] },
+    ]);
+    assert.deepEqual(tree.checkConversation(JSON.parse(JSON.stringify(talk))), talk);
+    for (const bad of ['https://example.org/a.png', 'data:text/html;base64,YQ==', 'data:image/svg+xml,<svg>', 'data:image/png;base64,a"b', 5]) {
+        const file = structuredClone(talk);
+        file.messages[first.id].pictures = [picture, bad];
+        assert.equal(tree.checkConversation(file).messages[first.id].pictures, undefined, String(bad));
+    }
+    assert.equal(tree.titleOf(talk), 'What is it?');
+    const untitled = tree.newConversation({});
+    tree.addMessage(untitled, tree.ROOT, 'user', '', { pictures: [picture] });
+    assert.equal(tree.titleOf(untitled), 'Picture');
+});

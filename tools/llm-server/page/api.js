@@ -31,13 +31,14 @@ export class Api {
         }
     }
 
-    /** The models: [{id, isLoaded, hears}]; one that hears writes down sounds, and no answers. */
+    /** The models: [{id, isLoaded, hears, sees}]; one that hears writes down sounds, and no answers; one that sees takes pictures. */
     async models() {
         const answer = await this.get('v1/models');
         return (Array.isArray(answer?.data) ? answer.data : []).map((m) => ({
             id: String(m.id),
             isLoaded: (m.status?.value ?? 'loaded') === 'loaded',
             hears: String(m.architecture?.input_modalities) === 'audio',
+            sees: Array.isArray(m.capabilities) && m.capabilities.includes('multimodal'),
         }));
     }
 

@@ -3,9 +3,10 @@
 import { $, grow } from './dom.js';
 
 export class Composer {
-    /** send(text): returns false if it cannot be sent now; stop(): ends the answer; editLast(): arrow up in an empty field. */
-    constructor(send, stop, editLast) {
-        Object.assign(this, { send, editLast });
+    /** send(text): returns false if it cannot be sent now; stop(): ends the answer; editLast(): arrow up in an empty field; pictures: those that
+     * go with the message. */
+    constructor(send, stop, editLast, pictures) {
+        Object.assign(this, { send, editLast, pictures });
         this.area = $('text');
         this.area.addEventListener('input', () => this.typed());
         this.area.addEventListener('keydown', (event) => this.key(event));
@@ -35,7 +36,7 @@ export class Composer {
 
     submit() {
         const text = this.area.value.trim();
-        if (text && this.send(text) !== false) {
+        if (this.isComplete() && this.send(text) !== false) {
             this.area.value = '';
             this.typed();
         }
@@ -43,7 +44,13 @@ export class Composer {
 
     typed() {
         grow(this.area);
-        $('send').disabled = !this.area.value.trim();
+        $('send').disabled = !this.isComplete();
+    }
+
+    /** True if there is something to send, and all pictures have been read. */
+    isComplete() {
+        const { urls, reading } = this.pictures;
+        return !reading && (this.area.value.trim() !== '' || urls.length > 0);
     }
 
     /** Shows the button that stops instead of the one that sends. */

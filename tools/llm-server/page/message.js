@@ -2,6 +2,7 @@
 
 import { el, grow, icon, iconButton } from './dom.js';
 import { codeText } from './code.js';
+import { pictureList } from './pictures.js';
 import { Renderer } from './render.js';
 import { TokenView } from './tokens.js';
 import { promptText, seconds, speedText } from './answer.js';
@@ -93,6 +94,8 @@ export class MessageView {
         const { message } = this;
         if (!this.assistant) {
             this.body.textContent = message.content;
+            this.body.hidden = !message.content && Boolean(message.pictures);
+            this.showPictures();
             return;
         }
         this.text.show(message.content, running, grown);
@@ -111,6 +114,14 @@ export class MessageView {
         this.speed.title = message.stats ? promptText(message.stats) : '';
         if (this.tokenView) {
             this.tokenView.show(message.tokens ?? []);
+        }
+    }
+
+    /** Shows the pictures of a question above its text. A message's pictures never change. */
+    showPictures() {
+        if (this.message.pictures && !this.pictures) {
+            this.pictures = el('div', { class: 'seen' }, ...pictureList(this.message.pictures));
+            this.body.before(this.pictures);
         }
     }
 

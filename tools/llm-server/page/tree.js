@@ -1,11 +1,12 @@
 // A conversation: a tree of messages, in which every edit and every further answer is a branch, and a path is shown.
 //
 // {version, id, created, title: {v, at}, settings: {v, at}, picks: {parent: {v: child, at}}, messages: {id: message}}.
-// A message: {id, parent, role, content, created, at} and, of an answer, what answer.js reports. `at` grows with every
+// A message: {id, parent, role, content, created, at}, of a question perhaps pictures (data URIs), and, of an answer, what answer.js reports. `at` grows with every
 // change, so that two copies of a conversation, changed in two tabs or restored from a file, merge without loss:
 // of each part the later one stays. A deleted message is a mark {id, parent, created, at, gone: true}.
 
 import { cleanSettings } from './fields.js';
+import { isPicture } from './pictures.js';
 
 export const ROOT = 'root';
 const ROLES = ['user', 'assistant'];
@@ -130,9 +131,10 @@ export function titleOf(talk) {
     if (talk.title.v) {
         return talk.title.v;
     }
-    const first = path(talk)[0]?.message.content ?? '';
-    const line = first.trim().split('\n', 1)[0];
-    return line.length > 60 ? line.slice(0, 59).trimEnd() + '…' : line || 'New conversation';
+    const first = path(talk)[0]?.message,
+        line = (first?.content ?? '').trim().split('\n', 1)[0];
+    const untitled = first?.pictures ? 'Picture' : 'New conversation';
+    return line.length > 60 ? line.slice(0, 59).trimEnd() + '…' : line || untitled;
 }
 
 /** When the conversation was last changed, in milliseconds. */
@@ -145,9 +147,18 @@ export function requestMessages(talk, until) {
     const list = talk.settings.v.system ? [{ role: 'system', content: talk.settings.v.system }] : [];
     const chain = [];
     for (let m = talk.messages[until]; m; m = talk.messages[m.parent]) {
-        chain.push({ role: m.role, content: m.content });
+        chain.push({ role: m.role, content: contentOf(m) });
     }
     return list.concat(chain.reverse());
+}
+
+/** A message's content in OpenAI's form: its pictures come before the text. */
+function contentOf(m) {
+    if (!m.pictures?.length) {
+        return m.content;
+    }
+    const parts = m.pictures.map((url) => ({ type: 'image_url', image_url: { url } }));
+    return m.content ? [...parts, { type: 'text', text: m.content }] : parts;
 }
 
 /** Merges b into a: of each part the later one stays. Order and repetition do not matter. */
@@ -228,6 +239,9 @@ function checkMessage(m, talk) {
         if (typeof m[name] === 'string') {
             copy[name] = m[name];
         }
+    }
+    if (Array.isArray(m.pictures) && m.role === 'user' && m.pictures.every(isPicture)) {
+        copy.pictures = m.pictures;
     }
     if (m.stats && typeof m.stats === 'object') {
         copy.stats = Object.fromEntries(Object.entries(m.stats).filter(([, v]) => v === null || Number.isFinite(v)));

@@ -61,6 +61,10 @@ void llm_tokenizer_set_marks(llm_tokenizer *t, const llm_marks *marks);
  * does not change the tokenizer. Fails with GGL_NOMEM or GGL_LIMIT (more than 2^30 - 1 bytes). */
 GGL_NODISCARD ggl_status llm_tokenize(const llm_tokenizer *t, const char *text, size_t n,
                                       unsigned flags, llm_tokens *out, ggl_error *err);
+/* The same with other marks than those of llm_tokenizer_set_marks. NULL: none. */
+GGL_NODISCARD ggl_status llm_tokenize_marked(const llm_tokenizer *t, const llm_marks *marks,
+                                             const char *text, size_t n, unsigned flags,
+                                             llm_tokens *out, ggl_error *err);
 
 /* Appends the ids of a query and a document, as a reranker reads them. If the file has the key
  * tokenizer.chat_template.rerank: those of this text, in which {query} and {document} stand for the two. Else one after the

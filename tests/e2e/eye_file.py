@@ -1,0 +1,86 @@
+"""Eyes with random weights, as GGUF files (mmproj), and pictures for them."""
+import random
+import struct
+import zlib
+
+import gguf_file
+
+
+class Maker:
+    def __init__(self, seed):
+        self.rng = random.Random(seed)
+        self.tensors = []
+
+    def put(self, name, *shape, scale=0.2, centre=0.0):
+        n = 1
+        for k in shape:
+            n *= k
+        self.tensors.append((name, "f32", list(shape), struct.pack(f"<{n}f", *(self.rng.gauss(centre, scale) for _ in range(n)))))
+
+    def norm(self, name, dim):
+        self.put(name + ".weight", dim, scale=0.1, centre=1.0)
+        self.put(name + ".bias", dim, scale=0.1)
+
+    def layers(self, n, dim, ff):
+        for i in range(n):
+            b = f"v.blk.{i}."
+            self.norm(b + "ln1", dim)
+            self.norm(b + "ln2", dim)
+            for name, rows, columns in (("attn_q", dim, dim), ("attn_k", dim, dim), ("attn_v", dim, dim), ("attn_out", dim, dim), ("ffn_up", dim, ff),
+                                        ("ffn_down", ff, dim)):
+                self.put(f"{b}{name}.weight", rows, columns)
+                self.put(f"{b}{name}.bias", columns, scale=0.05)
+
+    def write(self, path, kind, size, patch, layers, dim, ff, more=()):
+        keys = [("general.architecture", "string", "clip"), ("clip.has_vision_encoder", "bool", True), ("clip.projector_type", "string", kind),
+                ("clip.vision.image_size", "u32", size), ("clip.vision.patch_size", "u32", patch), ("clip.vision.embedding_length", "u32", dim),
+                ("clip.vision.feed_forward_length", "u32", ff), ("clip.vision.block_count", "u32", layers), ("clip.vision.projection_dim", "u32", dim),
+                ("clip.vision.attention.head_count", "u32", 2), ("clip.vision.attention.layer_norm_epsilon", "f32", 1e-5),
+                ("clip.vision.image_mean", "f32", [0.5, 0.5, 0.5]), ("clip.vision.image_std", "f32", [0.3, 0.3, 0.3]), ("clip.use_gelu", "bool", False)]
+        with open(path, "wb") as f:
+            f.write(gguf_file.gguf(keys + list(more), self.tensors))
+        return path
+
+
+def llava(path, n_embd, seed=1, side=4):
+    """LLaVA's kind: side * side rows of n_embd numbers, of any picture."""
+    patch, dim, ff = 8, 16, 32
+    m = Maker(seed)
+    m.put("v.patch_embd.weight", patch, patch, 3, dim, scale=0.05)
+    m.put("v.position_embd.weight", dim, side * side)
+    m.norm("v.pre_ln", dim)
+    m.layers(2, dim, ff)
+    m.put("mm.0.weight", dim, 24)
+    m.put("mm.0.bias", 24)
+    m.put("mm.2.weight", 24, n_embd)
+    m.put("mm.2.bias", n_embd)
+    return m.write(path, "mlp", side * patch, patch, 2, dim, ff, [("clip.has_llava_projector", "bool", True)])
+
+
+def slow(path, n_embd, seed=1, side=64, layers=8):
+    """Gemma 3's kind, with so many patches that it looks for a while: (side / 4) squared rows."""
+    patch, dim, ff = 4, 32, 64
+    m = Maker(seed)
+    m.put("v.patch_embd.weight", patch, patch, 3, dim, scale=0.05)
+    m.put("v.patch_embd.bias", dim)
+    m.put("v.position_embd.weight", dim, side * side)
+    m.layers(layers, dim, ff)
+    m.norm("v.post_ln", dim)
+    m.put("mm.soft_emb_norm.weight", dim, scale=0.1, centre=1.0)
+    m.put("mm.input_projection.weight", n_embd, dim)
+    return m.write(path, "gemma3", side * patch, patch, layers, dim, ff)
+
+
+def png(color, size=24, other=(0, 0, 0)):
+    """A picture whose upper half has one color, the lower half another one."""
+    rows = b"".join(b"\0" + bytes(color if y < size // 2 else other) * size for y in range(size))
+
+    def chunk(kind, data):
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", size, size, 8, 2, 0, 0, 0)) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
+
+
+def ppm(color, size=24, other=(0, 0, 0)):
+    """The same in a format that every build reads."""
+    return f"P6\n{size} {size}\n255\n".encode() + b"".join(bytes(color if y < size // 2 else other) * size for y in range(size))

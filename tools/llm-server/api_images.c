@@ -1,0 +1,202 @@
+#include "api_images.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "common/base64.h"
+#include "dialect.h"
+
+enum { KEY = IMAGE_MARK - 4 }; /* letters of a mark, before the number's three digits and a "_" */
+_Static_assert(KEY + 1 == sizeof((ask *)0)->image_key, "the room for it");
+_Static_assert(IMAGE_MOST <= 1000, "three digits");
+
+static ggl_status no_memory(ggl_error *err) {
+    return ggl_fail(err, GGL_NOMEM, "out of memory for a picture");
+}
+
+/* --- marks -------------------------------------------------------------------------------------- */
+
+bool image_find_mark(const ask *a, const char *text, size_t n, size_t *at, size_t *which) {
+    const char *end = text + n, *s = text + *at;
+    while (a->n_images > 0 && (s = memmem(s, (size_t)(end - s), a->image_key, KEY))) {
+        size_t k = 0, i = KEY;
+        while (i < IMAGE_MARK - 1 && s + i < end && s[i] >= '0' && s[i] <= '9')
+            k = k * 10 + (size_t)(s[i++] - '0');
+        if (i == IMAGE_MARK - 1 && s + i < end && s[i] == '_' && k < a->n_images) {
+            *at = (size_t)(s - text);
+            *which = k;
+            return true;
+        }
+        s += KEY;
+    }
+    return false;
+}
+
+size_t image_hide_marks(const ask *a, char *text, size_t n) {
+    static const char place[] = IMAGE_PLACE;
+    _Static_assert(sizeof place <= IMAGE_MARK, "the text becomes shorter");
+    size_t from = 0, at = 0, which, n_out = 0;
+    while (image_find_mark(a, text, n, &at, &which)) {
+        memmove(text + n_out, text + from, at - from);
+        n_out += at - from;
+        memcpy(text + n_out, place, sizeof place - 1);
+        n_out += sizeof place - 1;
+        from = at += IMAGE_MARK;
+    }
+    memmove(text + n_out, text + from, n - from);
+    return n_out + n - from;
+}
+
+/* --- adding ------------------------------------------------------------------------------------- */
+
+ggl_status image_check_seen(const ask *a, ggl_error *err) {
+    return a->sees ? GGL_OK
+                   : ggl_fail(err, GGL_UNSUPPORTED,
+                              "image input is not supported: the server was started without an eye "
+                              "for its model (--mmproj FILE)");
+}
+
+/* Makes room for a picture, and its mark. */
+static ggl_status begin_image(ask *a, ask_image **out, ggl_str *mark, ggl_error *err) {
+    const ggl_status st = image_check_seen(a, err);
+    if (st != GGL_OK)
+        return st;
+    if (a->n_images == IMAGE_MOST)
+        return ggl_fail(err, GGL_LIMIT, "a request has at most %d pictures", IMAGE_MOST);
+    if (a->n_images == 0) {
+        memcpy(a->image_key, "media", 5);
+        random_text(a->image_key + 5, KEY - 5);
+    }
+    char *text = ggl_arena_alloc(&a->arena, IMAGE_MARK + 1, 1);
+    if (!text || !ggl_grow(&a->image, &a->cap_images, a->n_images + 1, sizeof *a->image))
+        return no_memory(err);
+    snprintf(text, IMAGE_MARK + 1, "%s%03zu_", a->image_key, a->n_images);
+    *mark = (ggl_str){text, IMAGE_MARK};
+    *out = &a->image[a->n_images];
+    **out = (ask_image){0};
+    return GGL_OK;
+}
+
+ggl_status image_of_base64(ask *a, ggl_str digits, ggl_str *mark, ggl_error *err) {
+    ask_image *image = NULL;
+    size_t wrong = 0;
+    const ggl_status st = begin_image(a, &image, mark, err);
+    if (st != GGL_OK)
+        return st;
+    unsigned char *bytes = ggl_calloc(llm_base64_room(digits.n) + 1, 1);
+    if (!bytes)
+        return no_memory(err);
+    const bool good = llm_base64_decode(bytes, &image->n, digits, &wrong);
+    if (good && image->n > 0) {
+        image->bytes = bytes;
+        a->n_images++;
+        a->n_image_text += digits.n;
+        return GGL_OK;
+    }
+    ggl_free(bytes);
+    return digits.n == 0 ? ggl_fail(err, GGL_USAGE, "a picture has no bytes")
+           : wrong < digits.n
+               ? ggl_fail(err, GGL_USAGE,
+                          "a picture is not base64: character %zu does not belong there", wrong)
+               : ggl_fail(
+                     err, GGL_USAGE,
+                     "a picture is not base64: it has %zu characters, which is no multiple of 4",
+                     digits.n);
+}
+
+static bool begins(ggl_str s, const char *with) {
+    const size_t n = strlen(with);
+    return s.n >= n && strncasecmp(s.s, with, n) == 0;
+}
+
+static ggl_status of_address(ask *a, ggl_str url, ggl_str *mark, ggl_error *err) {
+    ask_image *image = NULL;
+    ggl_status st = begin_image(a, &image, mark, err);
+    if (st != GGL_OK)
+        return st;
+    if (!a->fetches)
+        return ggl_fail(
+            err, GGL_UNSUPPORTED,
+            "this server does not fetch pictures from addresses (--allow-image-urls): send "
+            "the picture itself, as data:image/png;base64,..");
+    if (url.n > IMAGE_MOST_URL)
+        return ggl_fail(err, GGL_LIMIT,
+                        "a picture's address has %zu bytes, but may have at most %d", url.n,
+                        IMAGE_MOST_URL);
+    for (size_t i = 0; i < url.n; i++)
+        if ((unsigned char)url.s[i] <= ' ' || url.s[i] == 127)
+            return ggl_fail(err, GGL_USAGE,
+                            "a picture's address has a space or a control character");
+    image->url = ggl_arena_strndup(&a->arena, url.s, url.n);
+    if (!image->url)
+        return no_memory(err);
+    a->n_images++;
+    return GGL_OK;
+}
+
+ggl_status image_of_url(ask *a, ggl_str url, ggl_str *mark, ggl_error *err) {
+    static const char coding[] = ";base64";
+    enum { MOST_HEAD = 200, CODING = sizeof coding - 1 };
+    const char *comma =
+        url.n > 0 ? memchr(url.s, ',', url.n < MOST_HEAD ? url.n : MOST_HEAD) : NULL;
+    if (begins(url, "http://") || begins(url, "https://"))
+        return of_address(a, url, mark, err);
+    const size_t n_head = comma ? (size_t)(comma - url.s) : 0;
+    if (begins(url, "data:image/") && n_head > CODING &&
+        strncasecmp(comma - CODING, coding, CODING) == 0)
+        return image_of_base64(a, (ggl_str){comma + 1, url.n - n_head - 1}, mark, err);
+    return ggl_fail(
+        err, GGL_USAGE,
+        "a picture must be data:image/TYPE;base64,DIGITS, or an address that begins with "
+        "https:// or http://");
+}
+
+/* --- parts -------------------------------------------------------------------------------------- */
+
+/* Types of OpenAI's APIs, and others that clients send. */
+static const char *const types[] = {"image_url", "input_image", "image", "computer_screenshot"};
+
+bool image_is_part(const json_value *part) {
+    const json_value *type = llm_json_get_kind(part, "type", JSON_STRING);
+    for (size_t i = 0; type && i < sizeof types / sizeof *types; i++)
+        if (llm_json_is(type, types[i]))
+            return true;
+    return false;
+}
+
+static const field part_fields[] = {{"type", .kind = FIELD_IGNORED},
+                                    {"image_url", .kind = FIELD_IGNORED},
+                                    {"image", .kind = FIELD_IGNORED},
+                                    {"url", .kind = FIELD_IGNORED},
+                                    {"detail", .kind = FIELD_IGNORED},
+                                    {"file_id", FIELD_REFUSED, .why = "the server keeps no files"},
+                                    {"cache_control", .kind = FIELD_IGNORED},
+                                    {"prompt_cache_breakpoint", .kind = FIELD_IGNORED},
+                                    {0}};
+static const field url_fields[] = {
+    {"url", .kind = FIELD_IGNORED}, {"detail", .kind = FIELD_IGNORED}, {0}};
+
+/* The address is a string, or the member "url" of an object. */
+ggl_status image_of_part(ask *a, const json_value *part, ggl_str *mark, ggl_error *err) {
+    static const char *const names[] = {"image_url", "url", "image"};
+    const char *param;
+    const json_value *v = NULL;
+    ggl_status st = image_check_seen(a, err);
+    if (st == GGL_OK)
+        st = read_fields(a, part, part_fields, NULL, &param, err);
+    for (size_t i = 0; i < sizeof names / sizeof *names && !v; i++)
+        v = llm_json_get(part, names[i]);
+    if (st == GGL_OK && v && v->kind == JSON_OBJECT) {
+        st = read_fields(a, v, url_fields, NULL, &param, err);
+        v = llm_json_get(v, "url");
+    }
+    if (st != GGL_OK)
+        return st;
+    if (!v || v->kind != JSON_STRING)
+        return ggl_fail(
+            err, GGL_USAGE,
+            "a picture needs \"image_url\": {\"url\": ..}, data:image/TYPE;base64,DIGITS or "
+            "an address");
+    return image_of_url(a, json_str(v), mark, err);
+}
