@@ -169,6 +169,7 @@ static arch_value place_of_row(arch_eval *ev, const arch_expr *e, const arch_sou
         ev, e->mark, name, share ? GGL_F32 : GGL_I32, in_table, in_table ? &four : NULL));
     if (v.t && !share)
         v.range = in_table ? p->table * p->table : from->row.most;
+    v.number_too = !in_table;
     return v;
 }
 

@@ -334,4 +334,24 @@ class Qwen3VL(Qwen2VL):
             self.deep.append(self.lin(gelu(self.lin(self.normed(x.reshape(-1, 4 * self.n), b + "norm"), b + "fc1")), b + "fc2"))
 
 
-KINDS = {"llava": Llava, "llava-norm": LlavaNorm, "gemma3": Gemma3, "qwen2vl": Qwen2VL, "qwen3vl": Qwen3VL}
+class Qwen25VL(Qwen2VL):
+    kind, rms = "qwen2.5vl_merger", True
+
+    def make(self):
+        super().make()
+        self.every = int(self.g.integers(0, 4))
+        self.across = int(self.g.integers(1, 4)) # squares of 2 x 2 patches along a window
+        self.keys |= {"n_wa_pattern": self.every, "window_size": self.across * 2 * self.p + int(self.g.integers(0, 2 * self.p))}
+        self.about += f", windows of {2 * self.across}, but each {self.every}."
+
+    def tensors(self):
+        self.layers(gate=True, fused=bool(self.g.integers(2)))
+
+    def sees(self, l, place):
+        if self.every == 0 or (l + 1) % self.every == 0:
+            return None
+        window = place // (2 * self.across)
+        return (window[:, None] == window[None]).all(2)
+
+
+KINDS = {"llava": Llava, "llava-norm": LlavaNorm, "gemma3": Gemma3, "qwen2vl": Qwen2VL, "qwen2.5vl": Qwen25VL, "qwen3vl": Qwen3VL}
