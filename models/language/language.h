@@ -443,6 +443,7 @@ typedef enum arch_builtin_fn {
     FN_FLOATS,
     FN_SOUND,
     FN_PICTURE,
+    FN_TILES,
     FN_BUILTIN_COUNT
 } arch_builtin_fn;
 
@@ -460,7 +461,7 @@ typedef struct arch_sig_param {
     char supplied[16]; /* what stands for it if it is not given; "": nothing */
 } arch_sig_param;
 
-#define ARCH_MAX_SIG 16
+#define ARCH_MAX_SIG 20
 /* The signature of an operator or builtin, without the arguments that the engine supplies (pos,
  * slot). */
 typedef struct arch_sig {

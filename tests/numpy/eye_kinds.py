@@ -354,4 +354,276 @@ class Qwen25VL(Qwen2VL):
         return (window[:, None] == window[None]).all(2)
 
 
-KINDS = {"llava": Llava, "llava-norm": LlavaNorm, "gemma3": Gemma3, "qwen2vl": Qwen2VL, "qwen2.5vl": Qwen25VL, "qwen3vl": Qwen3VL}
+# --- tiles ---------------------------------------------------------------------------------------
+
+
+def fitted(a, width, height, how, pad=False, color=(0, 0, 0)):
+    """A picture resized to this size, or to fit into its middle."""
+    if not pad:
+        return picture.resized(a, width, height, how)
+    f4 = np.float32
+    scale = min(f4(width) / f4(a.shape[1]), f4(height) / f4(a.shape[0]))
+    inner = picture.resized(a, min(width, math.ceil(f4(a.shape[1]) * scale)), min(height, math.ceil(f4(a.shape[0]) * scale)), how)
+    out = np.tile(np.array(color, np.uint8), (height, width, 1))
+    top, left = (height - inner.shape[0]) // 2, (width - inner.shape[1]) // 2
+    out[top : top + inner.shape[0], left : left + inner.shape[1]] = inner
+    return out
+
+
+def best_grid(grids, size, width, height):
+    """Of (across, down): in which the picture is largest, up to its own size; and of these, the smallest."""
+    def merit(g):
+        f4 = np.float32
+        w, h = g[0] * size, g[1] * size
+        scale = min(f4(w) / f4(width), f4(h) / f4(height))
+        seen = min(int(f4(width) * scale) * int(f4(height) * scale), width * height)
+        return -seen, w * h - seen
+    return min(grids, key=merit)
+
+
+class Tiled(Square):
+    """Pictures of one size, seen in tiles and as a whole."""
+
+    whole_first = False
+    tiles_begin = tiles_end = tile = tile_end = next = line = whole = whole_end = ""
+
+    def words(self):
+        pass
+
+    def grid_of(self, width, height):
+        """Tiles across and down; None: the whole alone."""
+
+    def tiles_of(self, a, across, down):
+        size = self.side * self.p
+        all_of_them = fitted(a, across * size, down * size, picture.CUBIC, pad=True)
+        return [[all_of_them[y * size : (y + 1) * size, x * size : (x + 1) * size] for x in range(across)] for y in range(down)]
+
+    def whole_of(self, a):
+        return fitted(a, self.side * self.p, self.side * self.p, picture.LINEAR)
+
+    def seen(self, pixels):
+        rows = self.see_square(pixels)
+        return Seen(rows, [(0, k) for k in range(len(rows))])
+
+    def look(self, a):
+        grid = self.grid_of(a.shape[1], a.shape[0])
+        whole = [self.whole, self.seen(self.whole_of(a)), self.whole_end]
+        tiles = []
+        if grid:
+            lines = []
+            for y, line in enumerate(self.tiles_of(a, *grid)):
+                parts = []
+                for x, tile in enumerate(line):
+                    at = {"y": y + 1, "x": x + 1}
+                    parts += [self.next] * (x > 0) + [self.tile.format(**at), self.seen(tile), self.tile_end.format(**at)]
+                lines += [self.line] * (y > 0) + parts
+            tiles = [self.tiles_begin, *lines, self.tiles_end]
+        parts = [self.begin, *(whole + tiles if self.whole_first else tiles + whole), self.end]
+        return [x for x in parts if not isinstance(x, str) or x]
+
+
+class Merged(Tiled):
+    """Rows of squares of patches, with positions of a table."""
+
+    first = 0
+
+    def make(self):
+        self.merge = int(self.g.choice(self.merges))
+        self.sized(4, self.merge)
+        self.keys["projector.scale_factor"] = self.merge
+        self.about = f", {self.side} on a side, {self.merge} x {self.merge} together"
+        self.tensors()
+
+    def start(self, x):
+        raise NotImplementedError
+
+    def ends(self, x):
+        raise NotImplementedError
+
+    turns = None
+
+    def see_square(self, pixels):
+        x = blocks_of(self.start(self.embedded(pixels)), self.merge).reshape(-1, self.n)
+        x = self.before(x)
+        for l in range(self.n_layer):
+            x = self.layer(x, l, **self.more)
+        return self.ends(x)
+
+    more = {}
+
+    def before(self, x):
+        return x
+
+
+class Idefics3(Merged):
+    kind, merges = "idefics3", (1, 2, 3)
+    line, tile, whole, whole_end = "\n", "<fake_token_around_image><row_{y}_col_{x}>", "\n\n<fake_token_around_image><global-img>", "<fake_token_around_image>"
+
+    def tensors(self):
+        for name in ("<fake_token_around_image>", "<global-img>", *(f"<row_{y}_col_{x}>" for y in range(1, 5) for x in range(1, 5))):
+            word(name)
+        size = self.side * self.p
+        self.longest = int(self.g.integers(0, 2) * self.g.integers(1, 4 * size + 1))
+        if self.longest or self.g.integers(2):
+            self.keys["preproc_image_size"] = self.longest
+        self.about += f", tiles along {self.longest}"
+        self.patch_tensors()
+        self.matrix("v.position_embd", self.side**2, self.n, bias=False)
+        self.layers()
+        self.norm("v.post_ln", self.n)
+        self.matrix("mm.model.fc", self.n_text, self.merge**2 * self.n, bias=False)
+
+    def grid_of(self, width, height):
+        size = self.side * self.p
+        return self.longest and tuple(-(-x * self.longest // (max(width, height) * size)) for x in (width, height))
+
+    def start(self, x):
+        return x + self.w64["v.position_embd.weight"].reshape(x.shape)
+
+    def ends(self, x):
+        return self.lin(self.normed(x, "v.post_ln").reshape(-1, self.merge**2 * self.n), "mm.model.fc")
+
+
+class InternVL(Merged):
+    kind, merges, begin, end = "internvl", (2,), "<img>", "</img>"
+
+    def tensors(self):
+        self.most = int(self.g.integers(1, 13))
+        if self.most != 12 or self.g.integers(2):
+            self.keys |= {"preproc_min_tiles": 1, "preproc_max_tiles": self.most}
+        self.about += f", up to {self.most} tiles"
+        self.patch_tensors()
+        self.vector("v.class_embd", self.n)
+        self.matrix("v.position_embd", self.side**2 + 1, self.n, bias=False)
+        self.layers(bias=True)
+        for l in range(self.n_layer):
+            for name in ("ls1", "ls2"):
+                self.norm(f"v.blk.{l}.{name}", self.n, False)
+        self.more = {"scaled": True}
+        self.norm("mm.model.mlp.0", self.merge**2 * self.n)
+        self.matrix("mm.model.mlp.1", 30, self.merge**2 * self.n)
+        self.matrix("mm.model.mlp.3", self.n_text, 30)
+
+    def grid_of(self, width, height):
+        size = self.side * self.p
+        if max(width, height) > size:
+            return best_grid([(a, b) for a in range(1, self.most + 1) for b in range(1, self.most + 1) if a * b <= self.most], size, width, height)
+
+    def start(self, x):
+        return x + self.w64["v.position_embd.weight"][1:].reshape(x.shape)
+
+    def before(self, x):
+        return np.concatenate([(self.w64["v.class_embd"] + self.w64["v.position_embd.weight"][0])[None], x])
+
+    def ends(self, x):
+        x = self.normed(x[1:].reshape(-1, self.merge**2 * self.n), "mm.model.mlp.0", 1e-5)
+        return self.lin(gelu(self.lin(x, "mm.model.mlp.1")), "mm.model.mlp.3")
+
+
+class Llama4(Merged):
+    kind, merges, begin, end, whole = "llama4", (1, 2), "<|image_start|>", "<|image_end|>", "<|image|>"
+    next, line, tiles_end = "<|tile_x_separator|>", "<|tile_y_separator|>", "<|tile_y_separator|>"
+
+    def tensors(self):
+        for name in (self.next, self.line, self.whole):
+            word(name)
+        self.w["v.patch_embd.weight"] = (self.g.normal(size=(self.n, 3 * self.p**2)) / math.sqrt(3 * self.p**2)).astype(np.float32)
+        self.vector("v.class_embd", self.n)
+        self.matrix("v.position_embd", self.side**2 + 1, self.n, bias=False)
+        self.norm("v.pre_ln", self.n)
+        self.norm("v.post_ln", self.n)
+        self.layers()
+        place = blocks_of(1 + np.moveaxis(np.indices((self.side, self.side)), 0, -1), self.merge).reshape(-1, 2)
+        place = np.concatenate([place, [[0, 0]]])  # the class row is the last one, and stays as it is
+        self.more = {"angle": line_and_column(place[:, ::-1], self.n // self.n_head), "halves": False}
+        self.matrix("mm.model.mlp.1", 30, self.merge**2 * self.n, bias=False)
+        self.matrix("mm.model.mlp.2", 34, 30, bias=False)
+        self.matrix("mm.model.fc", self.n_text, 34, bias=False)
+
+    def grid_of(self, width, height):
+        size = self.side * self.p
+        if max(width, height) > size:
+            return best_grid([(a, b) for a in (1, 2, 3) for b in (1, 2, 3) if a * b > 1], size, width, height)
+
+    def start(self, x):
+        return x + self.w64["v.position_embd.weight"][:-1].reshape(x.shape)
+
+    def before(self, x):
+        return self.normed(np.concatenate([x, (self.w64["v.class_embd"] + self.w64["v.position_embd.weight"][-1])[None]]), "v.pre_ln")
+
+    def ends(self, x):
+        x = self.normed(x, "v.post_ln")[:-1].reshape(-1, self.merge**2 * self.n)
+        return self.lin(gelu(self.lin(gelu(self.lin(x, "mm.model.mlp.1")), "mm.model.mlp.2")), "mm.model.fc")
+
+
+class LlavaTiled(Llava, Tiled):
+    whole_first = True
+    look = Tiled.look
+
+    def make(self):
+        super().make()
+        size = self.side * self.p
+        self.grids = [(1, 2), (2, 1), (2, 2), (3, 1), (1, 3)][: int(self.g.integers(1, 6))]
+        self.keys["image_grid_pinpoints"] = [x * size for g in self.grids for x in g]
+        self.about += f", grids {self.grids}"
+
+    def grid_of(self, width, height):
+        size = self.side * self.p
+        if max(width, height) > size:
+            return best_grid(self.grids, size, width, height)
+
+
+# --- lines of rows ------------------------------------------------------------------------------
+
+
+class Pixtral(Eye):
+    kind, rms, end, line = "pixtral", True, "[IMG_END]", "[IMG_BREAK]"
+
+    def make(self):
+        word(self.line)
+        self.merge = int(self.g.integers(1, 3))
+        unit = (self.merge * self.p) ** 2
+        self.least, self.most = unit * int(self.g.integers(1, 9)), unit * int(self.g.integers(9, 40))
+        self.keys |= {"image_size": 99, "image_min_pixels": self.least, "image_max_pixels": self.most}
+        if self.merge > 1 or self.g.integers(2):
+            self.keys["spatial_merge_size"] = self.merge
+        self.about = f", {self.merge} x {self.merge} together"
+        self.patch_tensors(False)
+        self.norm("v.pre_ln", self.n, False)
+        self.layers(bias=False, gate=True)
+        bias = bool(self.g.integers(2))
+        if self.g.integers(2):
+            self.norm("mm.input_norm", self.n, False)
+        if self.merge > 1:
+            self.matrix("mm.patch_merger", self.n, self.merge**2 * self.n, bias=False)
+        self.matrix("mm.1", 30, self.n, bias=bias)
+        self.matrix("mm.2", self.n_text, 30, bias=bias)
+        self.vector("v.token_embd.img_break", self.n_text)
+
+    def fit_text(self, text):
+        text.w["token_embd.weight"][256 + WORDS.index(self.line)] = self.w["v.token_embd.img_break"]
+
+    def look(self, a):
+        m, d = self.merge, self.n // self.n_head
+        x = self.embedded(picture.seen(self.rule(picture.FOLLOW_PAD, picture.LINEAR, block=m, least=self.least, most=self.most), a))
+        ny, nx = x.shape[:2]
+        place = np.moveaxis(np.indices((ny, nx)), 0, -1).reshape(-1, 2).astype(float)
+        f = 10000.0 ** (-2 * np.arange(d // 2) / d)
+        angle = np.concatenate([place[:, :1] * f[0::2], place[:, 1:] * f[1::2]], 1)
+        x = self.normed(x.reshape(-1, self.n), "v.pre_ln")
+        for l in range(self.n_layer):
+            x = self.layer(x, l, angle, halves=False)
+        if "mm.input_norm.weight" in self.w:
+            x = self.normed(x, "mm.input_norm")
+        if m > 1:  # as torch's unfold: the numbers of a row outermost
+            x = blocks_of(x.reshape(ny, nx, self.n), m).swapaxes(2, 3).reshape(-1, m * m * self.n)
+            x = self.lin(x, "mm.patch_merger")
+        x = self.lin(gelu(self.lin(x, "mm.1")), "mm.2").reshape(ny // m, nx // m, -1)
+        out = []
+        for k, row in enumerate(x):
+            out += [self.line] * (k > 0) + [Seen(row, [(0, i) for i in range(len(row))])]
+        return out + [self.end]
+
+
+KINDS = {"llava": Llava, "llava-norm": LlavaNorm, "gemma3": Gemma3, "qwen2vl": Qwen2VL, "qwen2.5vl": Qwen25VL, "qwen3vl": Qwen3VL, "idefics3": Idefics3,
+         "internvl": InternVL, "llama4": Llama4, "llava-tiles": LlavaTiled, "pixtral": Pixtral}
