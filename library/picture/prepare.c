@@ -78,6 +78,13 @@ static double table_place(int64_t i, int64_t n, int64_t side, int64_t *at) {
     return x - (double)*at;
 }
 
+/* The cell of a table in which the patch begins. */
+static void find_cell(llm_picture_rows *r, int64_t k, int64_t side) {
+    for (int i = 0; i < 4; i++)
+        r->entry[k][i] = (int32_t)(r->y[k] * side / r->ny * side + r->x[k] * side / r->nx);
+    r->share[k][0] = 1;
+}
+
 static void find_entries(llm_picture_rows *r, int64_t k, int64_t side) {
     int64_t x0, y0;
     const double fx = table_place(r->x[k], r->nx, side, &x0),
@@ -110,7 +117,7 @@ static void fill(llm_picture_rows *r, const llm_arch_picture *rule, const llm_pi
         r->y[k] = (int32_t)(b / n_across * block + j / block);
         fill_row(r->row + k * r->n_row, p, rule->patch, r->x[k], r->y[k], &l);
         if (r->entry)
-            find_entries(r, k, rule->table);
+            (rule->cells ? find_cell : find_entries)(r, k, rule->table);
     }
 }
 

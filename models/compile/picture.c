@@ -83,6 +83,7 @@ enum {
     ARG_END,
     ARG_LINE,
     ARG_ORIGIN,
+    ARG_CELLS,
     ARG_COUNT
 };
 _Static_assert(ARG_COUNT <= ARCH_MAX_SIG, "the signature has room for them");
@@ -92,13 +93,19 @@ static bool read_args(arch_eval *ev, const arch_value *const *v, const arch_expr
                       llm_arch_picture *p) {
     static const char *const fits[] = {"stretch",    "pad",     "crop", "follow",
                                        "follow_pad", "longest", "area"};
+    int64_t cells = 0;
     const struct {
         int64_t *to, least, most;
     } whole[ARG_COUNT] = {
-        [ARG_PATCH] = {&p->patch, 1, 1024},      [ARG_SIZE] = {&p->size, 1, 1 << 15},
-        [ARG_BLOCK] = {&p->block, 1, 64},        [ARG_LEAST] = {&p->least, 1, MOST_PIXELS},
-        [ARG_MOST] = {&p->most, 1, MOST_PIXELS}, [ARG_FIRST] = {&p->first, 0, 64},
-        [ARG_TABLE] = {&p->table, 1, 1 << 12},   [ARG_ORIGIN] = {&p->origin, 0, 1},
+        [ARG_PATCH] = {&p->patch, 1, 1024},
+        [ARG_SIZE] = {&p->size, 1, 1 << 15},
+        [ARG_BLOCK] = {&p->block, 1, 64},
+        [ARG_LEAST] = {&p->least, 1, MOST_PIXELS},
+        [ARG_MOST] = {&p->most, 1, MOST_PIXELS},
+        [ARG_FIRST] = {&p->first, 0, 1024},
+        [ARG_TABLE] = {&p->table, 1, 1 << 12},
+        [ARG_ORIGIN] = {&p->origin, 0, 1},
+        [ARG_CELLS] = {&cells, 0, 1},
     };
     double color[3] = {0};
     int fit = LLM_FIT_STRETCH, resize = LLM_RESIZE_LINEAR;
@@ -118,6 +125,7 @@ static bool read_args(arch_eval *ev, const arch_value *const *v, const arch_expr
         return false;
     for (int k = 0; k < 3; k++)
         p->color[k] = (uint8_t)color[k];
+    p->cells = cells == 1;
     p->fit = (llm_arch_fit)fit;
     p->resize = (llm_arch_resize)resize;
     return true;

@@ -55,6 +55,7 @@ def line_and_column(place, d, base=10000.0):
 
 class Eye:
     text, n_deep, eps, rms, begin, end = "llama", 0, 1e-2, False, "", ""
+    extra = {}  # keys that are not of the vision part
 
     def __init__(self, g):
         self.g, self.w = g, {}
@@ -73,7 +74,7 @@ class Eye:
                   "attention.layer_norm_epsilon": self.eps, "patch_size": self.p, "projection_dim": self.n_text,
                   "image_mean": [float(x) for x in self.mean], "image_std": [float(x) for x in self.std], **self.keys}
         self.meta = {"general.architecture": "clip", "clip.has_vision_encoder": True, "clip.projector_type": self.kind, **use}
-        self.meta |= {"clip.vision." + k: v for k, v in vision.items()}
+        self.meta |= {"clip.vision." + k: v for k, v in vision.items()} | self.extra
         self.about = f"{self.n_layer} layers of {self.n}, patches of {self.p}{self.about}"
 
     def fit_text(self, text):
@@ -573,6 +574,79 @@ class LlavaTiled(Llava, Tiled):
             return best_grid(self.grids, size, width, height)
 
 
+class MiniCPMV(Tiled):
+    kind, whole_first, whole, whole_end, line = "resampler", True, "<image>", "</image>", "\n"
+
+    def make(self):
+        g = self.g
+        self.n_text = 128 * int(g.integers(1, 3))
+        self.size = self.p * int(g.integers(1, 5)) + int(g.integers(0, self.p))
+        self.keys["image_size"] = self.size
+        version = int(g.choice([0, 2, 3, 4, 5, 6, 100045]))
+        if version in (0, 2):
+            self.tiles_begin, self.tile, self.tile_end, self.tiles_end = "<slice>", "<image>", "</image>", "</slice>"
+        else:
+            self.tile, self.tile_end = "<slice>", "</slice>"
+        for name in ("<image>", "</image>", "<slice>", "</slice>"):
+            word(name)
+        own = bool(g.integers(2))
+        n_query = int(g.integers(2, 9)) if own else 96 if version in (0, 2) else 64
+        self.about = f", about {self.size} pixels, version {version}, {n_query} queries"
+        self.extra = ({"clip.minicpmv_version": version} if version else {}) | ({"clip.minicpmv_query_num": n_query} if own else {})
+        self.patch_tensors()
+        self.matrix("v.position_embd", 4900, self.n, bias=False)
+        self.layers()
+        self.norm("v.post_ln", self.n)
+        n = self.n_text
+        self.vector("resampler.query", n_query, n)
+        self.matrix("resampler.kv", n, self.n, bias=False)
+        for name in ("q", "k", "v", "out"):
+            self.matrix("resampler.attn." + name, n, n, 2.0)
+        for name in ("q", "kv", "post"):
+            self.norm("resampler.ln_" + name, n)
+        self.matrix("resampler.proj", n, n, bias=False)
+
+    def patches_of(self, width, height):
+        """Sides of about size x size pixels, of whole patches."""
+        shape = width / height
+        h = int(self.size / math.sqrt(shape))
+        w = int(h * shape)
+        return tuple(max(1, math.floor(x / self.p + 0.5)) * self.p for x in (w, h))
+
+    def grid_of(self, width, height):
+        n = min(9, math.ceil(width * height / self.size**2))
+        if n < 2:
+            return None
+        grids = [(m, k // m) for k in (n - 1, n, n + 1) if 1 < k <= 9 for m in range(1, k + 1) if k % m == 0]
+        return min(grids, key=lambda g: abs(math.log(width / height) - math.log(g[0] / g[1])))
+
+    def whole_of(self, a):
+        return picture.resized(a, *self.patches_of(a.shape[1], a.shape[0]), picture.LINEAR)
+
+    def tiles_of(self, a, across, down):
+        w, h = self.patches_of(*(max(1, math.floor(x / k + 0.5)) for x, k in ((a.shape[1], across), (a.shape[0], down))))
+        all_of_them = fitted(a, across * w, down * h, picture.CUBIC, pad=True)
+        return [[all_of_them[y * h : (y + 1) * h, x * w : (x + 1) * w] for x in range(across)] for y in range(down)]
+
+    def see_square(self, pixels):
+        x = self.embedded(pixels)
+        ny, nx = x.shape[:2]
+        table = self.w64["v.position_embd.weight"].reshape(70, 70, self.n)
+        y, x_ = np.indices((ny, nx))
+        x = (x + table[70 * y // ny, 70 * x_ // nx]).reshape(-1, self.n)
+        for l in range(self.n_layer):
+            x = self.layer(x, l)
+        n = self.n_text
+        v = self.normed(self.lin(self.normed(x, "v.post_ln"), "resampler.kv"), "resampler.ln_kv")
+        f = 10000.0 ** (-np.arange(n // 4) / (n // 4))
+        places = [t for place in (x_, y) for t in (np.sin(place.reshape(-1, 1) * f), np.cos(place.reshape(-1, 1) * f))]
+        q = self.lin(self.normed(self.w64["resampler.query"], "resampler.ln_q"), "resampler.attn.q")
+        k = self.lin(v + np.concatenate(places, 1), "resampler.attn.k")
+        q, k, v = (split_heads(t, n // 128) for t in (q, k, self.lin(v, "resampler.attn.v")))
+        a = np.einsum("hij,jhd->ihd", softmax(np.einsum("ihd,jhd->hij", q, k) / math.sqrt(128)), v)
+        return self.lin(self.normed(self.lin(merge_heads(a), "resampler.attn.out"), "resampler.ln_post"), "resampler.proj")
+
+
 # --- lines of rows ------------------------------------------------------------------------------
 
 
@@ -626,4 +700,4 @@ class Pixtral(Eye):
 
 
 KINDS = {"llava": Llava, "llava-norm": LlavaNorm, "gemma3": Gemma3, "qwen2vl": Qwen2VL, "qwen2.5vl": Qwen25VL, "qwen3vl": Qwen3VL, "idefics3": Idefics3,
-         "internvl": InternVL, "llama4": Llama4, "llava-tiles": LlavaTiled, "pixtral": Pixtral}
+         "internvl": InternVL, "llama4": Llama4, "llava-tiles": LlavaTiled, "pixtral": Pixtral, "minicpmv": MiniCPMV}

@@ -228,8 +228,10 @@ typedef struct llm_arch_picture {
     uint8_t color[3];    /* around what is padded: red, green, blue */
     double mean[3], std[3];
     int64_t first; /* so many rows of zeros before those of the patches */
+    bool
+        cells; /* of a table: a patch's entry is that of the cell in which it begins, not those around it */
     int64_t
-        origin; /* the first line and column, 0 or 1, as the descriptor sees them; those rows are at 0 */
+        origin; /* 0 or 1: the first line and column as the descriptor sees them; `first` rows are at 0 */
     int64_t table; /* side of a table of positions, between whose entries the places are; 0: none */
     char begin[LLM_ARCH_TEXT], end[LLM_ARCH_TEXT]; /* texts around the rows in a prompt */
     char line[LLM_ARCH_TEXT];                      /* between two lines of rows */
@@ -248,11 +250,13 @@ typedef struct llm_arch_rows_of {
     /* Of a stage: its row i reads the row i * every + from of this one, which stands before it in the list. */
     int over;
     int64_t every, from;
+    int64_t count; /* it has no more rows than that; 0: as many as there are */
 } llm_arch_rows_of;
 
 /* Returns how many rows the stage has over n rows of what it is over. */
 static inline int64_t llm_arch_rows_over(const llm_arch_rows_of *x, int64_t n) {
-    return n > x->from ? (n - x->from + x->every - 1) / x->every : 0;
+    const int64_t all = n > x->from ? (n - x->from + x->every - 1) / x->every : 0;
+    return x->count > 0 && all > x->count ? x->count : all;
 }
 
 typedef struct llm_arch_params {
