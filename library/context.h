@@ -11,7 +11,6 @@
 #include "llm/internal/prompt_cache.h"
 #include "llm/internal/stage_rows.h"
 #include "llm/llm.h"
-#include "seeing.h"
 #include "steps.h"
 
 typedef struct llm_jobs llm_jobs;
@@ -31,7 +30,7 @@ struct llm_context {
     llm_session *session;
     llm_stages *
         stages; /* of a model whose tokens read rows of an input, such as sound: they end in `session`; NULL: of others */
-    llm_eye *eye;             /* NULL: it sees no pictures */
+    struct llm_eye *eye;      /* NULL: it sees no pictures */
     llm_adapter_use *adapter; /* [n_adapters] */
     size_t n_adapters;
     llm_guessing *guessing;         /* NULL: nothing is guessed */

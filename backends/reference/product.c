@@ -4,7 +4,7 @@
 #include "ggl/internal/math.h"
 #include "reference.h"
 
-static int64_t clip(int64_t i, int64_t n) {
+static int64_t shared_or_own(int64_t i, int64_t n) {
     return n == 1 ? 0 : i;
 }
 
@@ -12,8 +12,8 @@ static int64_t clip(int64_t i, int64_t n) {
  * place, or the one that the index picks. Returns false if the index is out of range. */
 static bool matrix_at(const step_args *a, int64_t j, int64_t k, int64_t l, int64_t *b, int64_t *c) {
     const view *w = &a->src[LINEAR_W], *index = &a->src[LINEAR_INDEX];
-    *b = clip(j, w->ne[2]);
-    *c = clip(ggl_is_batched(a->node->src[LINEAR_W]) ? l : k, w->ne[3]);
+    *b = shared_or_own(j, w->ne[2]);
+    *c = shared_or_own(ggl_is_batched(a->node->src[LINEAR_W]) ? l : k, w->ne[3]);
     if (index->data) {
         *b = (int64_t)ggl_ref_get(index, j, 0, 0, l);
         *c = 0;

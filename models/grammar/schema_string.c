@@ -82,8 +82,8 @@ static int32_t pair_escape(schema *s, uint32_t first, uint32_t last) {
 }
 
 /* The part of a class that is within a range. */
-static size_t clip(const llm_exprs *g, const llm_expr *e, uint32_t first, uint32_t last,
-                   llm_char_range *out) {
+static size_t range_part(const llm_exprs *g, const llm_expr *e, uint32_t first, uint32_t last,
+                         llm_char_range *out) {
     size_t n = 0;
     for (int32_t i = 0; i < e->n; i++) {
         llm_char_range r = g->range[e->first + i];
@@ -120,23 +120,23 @@ static int32_t encode_class(schema *s, const llm_expr *e) {
     size_t n = 0;
     spelled_as_itself(s, own);
     for (size_t k = 0; k < N_ITSELF; k++)
-        n += clip(g, e, own[k].first, own[k].last, part + n);
+        n += range_part(g, e, own[k].first, own[k].last, part + n);
     way[n_ways++] = llm_expr_class(g, part, (int32_t)n, false);
     n = 0;
     for (size_t k = 0; k < 8; k++)
         for (size_t i =
-                 clip(g, e, (unsigned char)short_char[k], (unsigned char)short_char[k], part);
+                 range_part(g, e, (unsigned char)short_char[k], (unsigned char)short_char[k], part);
              i > 0; i--)
             part[room + n++] =
                 (llm_char_range){(unsigned char)short_letter[k], (unsigned char)short_letter[k]};
     way[n_ways++] =
         llm_expr_seq2(g, text_expr(s, "\\"), llm_expr_class(g, part + room, (int32_t)n, false));
     for (size_t k = 0; k < sizeof escaped / sizeof *escaped; k++) {
-        n = clip(g, e, escaped[k].first, escaped[k].last, part);
+        n = range_part(g, e, escaped[k].first, escaped[k].last, part);
         for (size_t i = 0; i < n; i++)
             way[n_ways++] = unicode_escape(s, part[i].first, part[i].last);
     }
-    n = clip(g, e, 0x10000, 0x10ffff, part);
+    n = range_part(g, e, 0x10000, 0x10ffff, part);
     for (size_t i = 0; i < n; i++)
         way[n_ways++] = pair_escape(s, part[i].first, part[i].last);
     return llm_expr_alt(g, way, n_ways);

@@ -438,7 +438,7 @@ static arch_stmt *parse_ignore(arch_parser *p) {
             return NULL;
     } else if (llm_arch_accept(p, "if")) {
         for (int k = 0; k < s->n_expr; k++)
-            if (s->expr[k]->kind == EX_STRING && s->expr[k]->name[0] == '.')
+            if (s->expr[k]->kind == EX_STRING && s->expr[k]->name[0] == '.' && !p->text->prelude)
                 return llm_arch_parse_fail(
                     p, "a pattern of keys cannot have a condition: name the keys");
         if (!(s->other = llm_arch_parse_expr(p)))

@@ -531,6 +531,22 @@ static void report_all(report *r) {
         report_untaken(r, f->used ? f->body : NULL);
 }
 
+/* Builds the graph of texts in which rows are given in place of tokens, if the model takes any, for the lines that only this one runs. */
+static ggl_status run_given(const llm_arch_toy *t, uint8_t *ran, ggl_error *err) {
+    const llm_arch_params p = {.size = sizeof p, .given = true};
+    ggl_graph_params size = ggl_graph_default();
+    llm_arch_result result = {0};
+    size.n_pos = t->n_ctx;
+    ggl_graph *g = ggl_graph_new(&size);
+    ggl_status st = g ? llm_arch_build(t->arch, &t->source, &p, g, &result, err)
+                      : ggl_fail(err, GGL_NOMEM, "out of memory");
+    for (int i = 0; i < t->arch->n_lines && result.line_ran; i++)
+        ran[i] |= result.line_ran[i];
+    llm_arch_result_fini(&result);
+    ggl_graph_free(g);
+    return st;
+}
+
 ggl_status llm_arch_check(const llm_arch *arch, char **notes, ggl_error *err) {
     int n = llm_arch_toy_n_variants(arch);
     uint8_t *ran = ggl_calloc((size_t)arch->n_lines, 1);
@@ -543,6 +559,8 @@ ggl_status llm_arch_check(const llm_arch *arch, char **notes, ggl_error *err) {
         status = toy_new(&t, arch, v, &result, err);
         for (int i = 0; i < arch->n_lines && result.line_ran; i++)
             ran[i] |= result.line_ran[i];
+        if (status == GGL_OK && result.n_given > 0)
+            status = run_given(t, ran, err);
         llm_arch_result_fini(&result);
         llm_arch_toy_free(t);
     }

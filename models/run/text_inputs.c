@@ -10,7 +10,7 @@ static bool is_stage(const char *input) {
     return strncmp(input, "stage.", strlen("stage.")) == 0;
 }
 
-/* Which elements read a guess's row, and not what is made from another model's rows: every second one. */
+/* Which elements read a row that is given, and not what is made from a token or another model's rows: every second one. */
 static void alternate(const llm_text_inputs *x, float *value) {
     for (int64_t i = 0; i < x->n; i++)
         value[i] = (float)((x->first + i) % 2);
@@ -25,19 +25,28 @@ static void make_up_rows(int64_t first, int64_t n, int64_t size, float *value) {
         }
 }
 
+/* True for the number of a place, of a token or of a patch. */
+static bool is_place(const char *name) {
+    return strcmp(name, "pos") == 0 || (strlen(name) == 1 && strchr("tyx", *name));
+}
+
 int64_t llm_text_input(const llm_text_inputs *x, const ggl_tensor *input, void *value) {
     const char *dot = strrchr(input->name, '.'), *name = dot ? dot + 1 : input->name;
     const bool reads = x->read && is_stage(input->name), of_read = x->read && dot;
     const int64_t n = reads ? x->n_read : x->n;
     const int32_t first = reads ? 0 : x->first;
     int32_t *out = value;
-    if (out && strcmp(name, "given") == 0)
+    if (out && (strcmp(name, "given") == 0 || strcmp(name, "is_given") == 0))
         alternate(x, value);
     else if (out && input->type == GGL_F32)
         make_up_rows(first, n, ggl_count(input), value);
-    for (int32_t i = 0; out && input->type != GGL_F32 && i < n; i++)
+    const bool is_list =
+        ggl_count(input) > 1; /* of entries of a table, whose first one all elements read */
+    if (out && is_list && input->type != GGL_F32)
+        memset(value, 0, (size_t)(n * ggl_count(input)) * sizeof *out);
+    for (int32_t i = 0; out && !is_list && input->type != GGL_F32 && i < n; i++)
         out[i] = strcmp(name, "token") == 0  ? (reads ? x->read : x->token)[i]
-                 : strcmp(name, "pos") == 0  ? first + i
+                 : is_place(name)            ? first + i
                  : strcmp(name, "slot") == 0 ? x->slot
                  : of_read                   ? (int32_t)x->n_read /* "end" */
                  : x->read                   ? first + i + 1      /* wherever the text is cut */

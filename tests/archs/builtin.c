@@ -196,6 +196,13 @@ TEST(each_line_counts) {
 
 /* Weights' dimensions: each replaced by each of the descriptor's other ones, checked with fresh
  * made-up values, which take any shape: only the formulas can tell. */
+static size_t dimension_size(const char *s) {
+    size_t n = 0;
+    for (int depth = 0; s[n] && s[n] != ']' && (depth > 0 || s[n] != ','); n++)
+        depth += (s[n] == '(') - (s[n] == ')');
+    return n;
+}
+
 static int dimensions(const char *text, const char **at, size_t *len, int max) {
     int n = 0;
     bool in_convert = false, begin = true;
@@ -207,7 +214,7 @@ static int dimensions(const char *text, const char **at, size_t *len, int max) {
             const char *open = end + strspn(end, " ");
             if (!in_convert && end > name && *open == '[' && open > end) {
                 for (s = open + 1; *s != ']' && n < max;) {
-                    size_t size = strcspn(s, ",]");
+                    size_t size = dimension_size(s);
                     at[n] = s;
                     len[n++] = size;
                     s += size + (s[size] == ',');
@@ -241,13 +248,13 @@ static bool is_row_count(const char *at) {
     return second &&
            (strncmp(line, "token_embd ", 11) == 0 || strncmp(line, "position_embd ", 14) == 0 ||
             strncmp(line, "token_types ", 12) == 0 || strncmp(line, "attn_rel_b ", 11) == 0 ||
-            strstr(line, "ffn_gate_tid2eid ") == line ||
+            strncmp(line, "rel_embd ", 9) == 0 || strstr(line, "ffn_gate_tid2eid ") == line ||
             strstr(line, "per_layer_token_embd ") == line);
 }
 
 /* Wrong ones that no check can find: a length that any number fits (taps of a convolution), a
  * written 1, which broadcasts as any number does in its place, and two names of one number (where
- * the head size is n_embd / n_head, and where the made-up number happens to be the written one). */
+ * the head size is n_embd / n_head, and where the made-up number happens to be the written one, or two made-up ones are equal). */
 static bool is_free(const char *name, const char *from, size_t n_from, const char *to,
                     size_t n_to) {
     bool by_division = strcmp(name, "lfm2.arch") == 0 || strcmp(name, "phi3.arch") == 0;
@@ -263,9 +270,19 @@ static bool is_free(const char *name, const char *from, size_t n_from, const cha
     /* any number is the size of an embedding; made-up models give dense_2 the same one */
     bool last = is(from, n_from, ".dense_3_feat_out ?? n_embd") ||
                 is(to, n_to, ".dense_3_feat_out ?? n_embd");
+    /* a draft may know fewer tokens than its target */
+    bool drafts = (is(from, n_from, "n_draft") && is(to, n_to, "n_vocab")) ||
+                  (is(from, n_from, "n_vocab") && is(to, n_to, "n_draft"));
+    bool order = strcmp(name, "gemma4-assistant.arch") == 0 && is(from, n_from, "n_vocab");
+    bool states = strcmp(name, "qwen3next.arch") == 0 &&
+                  (is(from, n_from, "2*n_embd") || is(to, n_to, "2*n_embd"));
+    bool heard = strcmp(name, "whisper.arch") == 0 && is(from, n_from, "3");
+    /* what a file says of a tensor's size is true of it */
+    bool read = strncmp(from, "size(", 5) == 0 || strncmp(to, "size(", 5) == 0;
     bool written_one = is(from, n_from, "1") || is(to, n_to, "1");
     return written_one || is(from, n_from, "n_taps") || is_row_count(from) || all_heads ||
-           shorter || three || buckets || last || (by_division && equal);
+           shorter || three || buckets || last || drafts || order || states || heard || read ||
+           (by_division && equal);
 }
 
 TEST(each_dimension_counts) {

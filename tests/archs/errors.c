@@ -567,7 +567,7 @@ TEST(family) {
     CHECK_HAS(err.msg,
               "no built-in descriptor for the architecture 'lama' (did you mean 'llama'?)");
     static const char *const other[][2] = {
-        {"clip", "reads pictures or sound: this engine runs models of text only"},
+        {"flux", "makes pictures or films: this engine runs models of text only"},
         {"a", "no built-in descriptor for the architecture 'a'"},
         {"ber", "no built-in descriptor for the architecture 'ber'"},
     };

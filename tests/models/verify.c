@@ -353,7 +353,7 @@ TEST(products_only) {
         if (open_backends(&f) &&
             CHECK_MSG(toy_open(&t, name, text, n, 1, &f.err), "%s", f.err.msg)) {
             f.f.refusal = all_but_linear;
-            if (build(&f, t.arch, llm_arch_toy_source(t.toy)) &&
+            if (llm_arch_reads_text(t.arch) && build(&f, t.arch, llm_arch_toy_source(t.toy)) &&
                 CHECK_MSG(!first_wrong(&f, ggl_graph_get_output(f.g, 0), NO_FAULT, &r),
                           "%s: a node departs", name)) {
                 CHECK_MSG(r.n > 4 && r.n_refused > 2 * r.n, "%s: %zu nodes, %zu refused", name, r.n,

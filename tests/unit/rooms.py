@@ -49,7 +49,7 @@ PUBLIC = {
     "backends": {"common": "backends"},
     "library": {".": "llm"},
     "models": {"language": "arch", "compile": "adapter", "text": "tokenizer", "sample": "logprobs sampler samplers stop", "grammar": "grammar", "template": "chat talk template", "calls": "calls", "convert": "convert", "load": "load", "guess": "guess", "serve": "engine",
-               "run": "beams diffuse embed text_inputs generate model pooling prompt_cache session stage_rows"},
+               "run": "beams diffuse embed text_inputs generate media model pooling prompt_cache session stage_rows"},
 }
 # A definition of a static function, also in a macro that generates some; `static inline` is what any header may have.
 STATIC = re.compile(r"^ *static (?!inline\b)[^=;{]*\([^;{]*\) *(\\\n *)?\{", re.M)

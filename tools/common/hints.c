@@ -45,10 +45,8 @@
 #define ADAPTERS                                                                                   \
     "--control-vector --control-vector-scaled --control-vector-layer-range "                       \
     "--lora-init-without-apply"
-#define MEDIA                                                                                      \
-    "-mm --mmproj -mmu --mmproj-url -mmdev --mmproj-device --mmproj-auto --mmproj-offload "        \
-    "--image --audio --video --image-min-tokens --image-max-tokens"
-#define NO_MEDIA          "--no-mmproj --no-mmproj-auto --no-mmproj-offload"
+#define PICTURES          "-mm --mmproj --image"
+#define MEDIA             "--audio --video --image-min-tokens --image-max-tokens"
 #define SAMPLING_SWITCHES "--ignore-eos -bs --backend-sampling"
 #define NAMED_MODELS      "--*-default --fim-*-spec"
 
@@ -69,7 +67,8 @@ enum {
     WRITES = CLI | SERVER,
     MEASURES = IMATRIX | PERPLEXITY,
     RUNS = WRITES | MEASURES | EMBED,
-    OPENS = RUNS | TOKENIZE
+    OPENS = RUNS | TOKENIZE,
+    SEES = CLI | EMBED
 };
 
 /* clang-format off */
@@ -457,8 +456,15 @@ static const arg_hint hints[] = {
     {OPENS | BENCH, DOCKER, NO_DOCKER, HINT_REFUSED},
     {RUNS, NAMED_MODELS, NO_MODELS, HINT_REFUSED},
     {RUNS, ADAPTERS, NO_ADAPTER, HINT_REFUSED},
-    {OPENS, MEDIA, ONLY_TEXT, HINT_REFUSED},
-    {OPENS, NO_MEDIA, ONLY_TEXT, HINT_NOTHING},
+    {OPENS & ~SEES, PICTURES " -mmu --mmproj-url -mmdev --mmproj-device --mmproj-offload --mmproj-auto", ONLY_TEXT, HINT_REFUSED},
+    {OPENS & ~SEES, "--no-mmproj --no-mmproj-auto --no-mmproj-offload", ONLY_TEXT, HINT_NOTHING},
+    {SEES, "-mmu --mmproj-url", "nothing is downloaded by an address: --mmproj=FILE names a file", HINT_REFUSED},
+    {SEES, "-mmdev --mmproj-device", "pictures are read on the devices of the model", HINT_REFUSED},
+    {SEES, "--mmproj-offload", "pictures are read on the devices of the model", HINT_NOTHING},
+    {SEES, "--no-mmproj-offload", "pictures are read on the devices of the model", HINT_NOTHING},
+    {SEES, "--mmproj-auto", "--mmproj=FILE names the file", HINT_REFUSED},
+    {SEES, "--no-mmproj --no-mmproj-auto", "pictures are read only if --mmproj is given", HINT_NOTHING},
+    {OPENS, MEDIA, "pictures have the sizes that their models were trained with, and sound and films are not read", HINT_REFUSED},
     {OPENS | QUANTIZE, "--usage", "--help", HINT_SAME},
     {OPENS, "--completion-bash", "--completion=bash", HINT_SAME},
     {OPENS, "--license --model-vocab", "see --help", HINT_REFUSED},

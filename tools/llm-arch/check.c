@@ -51,14 +51,16 @@ static int verify_on(tally *t, const arch_built *b, ggl_backend *backend, const 
     return code;
 }
 
-/* Checks one graph of the descriptor: the usual one, or that of the output `only`. */
+/* Checks one graph of the descriptor: the usual one, that of the output `only`, or that of texts in which rows are given in place of
+ * tokens. */
 static int check_graph(tally *t, const llm_arch *arch, const llm_arch_source *source,
-                       const char *only, int64_t n_ctx, const char *what, char **notes) {
+                       const char *only, bool given, int64_t n_ctx, const char *what,
+                       char **notes) {
     ggl_error err = {0};
     arch_built b;
-    const ggl_status st =
-        arch_build(&b, arch, source, t->ignore, only, n_ctx, N_RUN, t->backends.reference, &err);
-    if (only && st == GGL_UNSUPPORTED) /* this model does not have it */
+    const ggl_status st = arch_build(&b, arch, source, t->ignore, only, given, n_ctx, N_RUN,
+                                     t->backends.reference, &err);
+    if ((only || given) && st == GGL_UNSUPPORTED) /* this model does not have it */
         return -1;
     if (st != GGL_OK)
         return tool_error(TOOL, 1, "%s\n  with %s", err.msg, what);
@@ -73,12 +75,14 @@ static int check_graph(tally *t, const llm_arch *arch, const llm_arch_source *so
 
 static int check_source(tally *t, const llm_arch *arch, const llm_arch_source *source,
                         int64_t n_ctx, const char *what, char **notes) {
-    int code = check_graph(t, arch, source, NULL, n_ctx, what, notes);
+    int code = check_graph(t, arch, source, NULL, false, n_ctx, what, notes);
     if (code < 0 && llm_arch_has_output(arch, "guess"))
-        code = check_graph(t, arch, source, "guess", n_ctx, what, NULL);
+        code = check_graph(t, arch, source, "guess", false, n_ctx, what, NULL);
+    if (code < 0 && llm_arch_reads_text(arch))
+        code = check_graph(t, arch, source, NULL, true, n_ctx, what, NULL);
     const char *stage;
     for (int k = 0; code < 0 && (stage = llm_arch_rows_stage(arch, k)); k++)
-        code = check_graph(t, arch, source, stage, n_ctx, what, NULL);
+        code = check_graph(t, arch, source, stage, false, n_ctx, what, NULL);
     t->n_models++;
     return code;
 }

@@ -226,7 +226,7 @@ static ggl_status descriptor_lines(const llm_arch *arch, const char *model, bool
     if (st == GGL_OK)
         st = ggl_backend_open(&fold, "reference", NULL, err);
     if (st == GGL_OK)
-        st = arch_build(&b, arch, &source, ignore, NULL,
+        st = arch_build(&b, arch, &source, ignore, NULL, false,
                         toy ? llm_arch_toy_n_ctx(toy) : arch_context(f, 64), 16, fold, err);
     if (first)
         arch_print_notes(&b);

@@ -167,7 +167,8 @@ static ggl_status run_tokens(doctor *d, const llm_arch *arch, bool bos, ggl_erro
     if (whole)
         g.type_k = g.type_v = GGL_F32;
     d->n_nats = 0;
-    ggl_status st = arch_build_graph(&b, arch, &source, &d->ignore, NULL, &g, 0, d->reference, err);
+    ggl_status st =
+        arch_build_graph(&b, arch, &source, &d->ignore, NULL, false, &g, 0, d->reference, err);
     if (st == GGL_OK)
         st = ggl_sched_new(&s, b.graph, &p, err);
     if (st == GGL_OK)

@@ -46,7 +46,7 @@ static int embed(const llm_arch *arch, const char *model, const char *out,
     const char *text = llm_arch_text(arch, &n);
     /* check that it fits */
     ggl_status st =
-        arch_build(&b, arch, &source, ignore, NULL, arch_context(f, 64), 16, NULL, &err);
+        arch_build(&b, arch, &source, ignore, NULL, false, arch_context(f, 64), 16, NULL, &err);
     arch_print_notes(&b);
     if (st == GGL_OK)
         st = write_model(f, text, n, out, &err);

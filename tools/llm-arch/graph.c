@@ -130,8 +130,8 @@ static ggl_status build(const options *o, const llm_arch *arch, const char *mode
     ggl_graph_params p = ggl_graph_default();
     p.n_pos = from->toy ? llm_arch_toy_n_ctx(from->toy) : arch_context(from->file, 64);
     p.n_batch = p.n_pos < 16 ? p.n_pos : 16;
-    return arch_build_graph(b, arch, &source, &o->ignore, o->stage, &p, from->shape.n_vocab, fold,
-                            err);
+    return arch_build_graph(b, arch, &source, &o->ignore, o->stage, false, &p, from->shape.n_vocab,
+                            fold, err);
 }
 
 static ggl_status print_to(FILE *out, const options *o, const figure *f, const llm_arch *arch,

@@ -64,10 +64,10 @@ llm_arch *arch_open(const char *tool, const char *file) {
 }
 
 ggl_status arch_build_graph(arch_built *out, const llm_arch *arch, const llm_arch_source *source,
-                            const tool_ignore *ignore, const char *only,
+                            const tool_ignore *ignore, const char *only, bool given,
                             const ggl_graph_params *params, int64_t n_vocab, ggl_backend *fold,
                             ggl_error *err) {
-    llm_arch_params ap = {.size = sizeof ap, .n_vocab = n_vocab, .only = only};
+    llm_arch_params ap = {.size = sizeof ap, .n_vocab = n_vocab, .only = only, .given = given};
     if (ignore)
         ap.ignore = ignore_of(ignore);
     *out = (arch_built){.graph = ggl_graph_new(params)};
@@ -89,12 +89,12 @@ int64_t arch_context(const ggl_gguf *file, int64_t n_ctx) {
 }
 
 ggl_status arch_build(arch_built *out, const llm_arch *arch, const llm_arch_source *source,
-                      const tool_ignore *ignore, const char *only, int64_t n_ctx, int64_t n_batch,
-                      ggl_backend *fold, ggl_error *err) {
+                      const tool_ignore *ignore, const char *only, bool given, int64_t n_ctx,
+                      int64_t n_batch, ggl_backend *fold, ggl_error *err) {
     ggl_graph_params p = ggl_graph_default();
     p.n_pos = n_ctx;
     p.n_batch = n_batch < n_ctx ? n_batch : n_ctx;
-    return arch_build_graph(out, arch, source, ignore, only, &p, 0, fold, err);
+    return arch_build_graph(out, arch, source, ignore, only, given, &p, 0, fold, err);
 }
 
 void arch_print_notes(const arch_built *b) {

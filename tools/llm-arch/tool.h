@@ -35,12 +35,12 @@ typedef struct arch_built {
 } arch_built;
 /* Builds it; `ignore` may be NULL, `only` (llm_arch_params) too. */
 ggl_status arch_build(arch_built *out, const llm_arch *arch, const llm_arch_source *source,
-                      const tool_ignore *ignore, const char *only, int64_t n_ctx, int64_t n_batch,
-                      ggl_backend *fold, ggl_error *err);
+                      const tool_ignore *ignore, const char *only, bool given, int64_t n_ctx,
+                      int64_t n_batch, ggl_backend *fold, ggl_error *err);
 /* The same with all parameters of the graph, the number of tokens (0: the source's), and the
  * backend that folds it (NULL: it is not folded). */
 ggl_status arch_build_graph(arch_built *out, const llm_arch *arch, const llm_arch_source *source,
-                            const tool_ignore *ignore, const char *only,
+                            const tool_ignore *ignore, const char *only, bool given,
                             const ggl_graph_params *params, int64_t n_vocab, ggl_backend *fold,
                             ggl_error *err);
 void arch_print_notes(const arch_built *b); /* prints them on stderr */

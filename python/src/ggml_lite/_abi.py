@@ -56,7 +56,7 @@ class OpenParams(c.Structure):
         user:p no_chat_bos:? pooling:s cache_type_k:s cache_type_v:s adapter:loras n_adapters:z draft:s lookup:? n_guess:q n_parallel:q
         hub_token:s offline:? note:says type:s n_threads_batch:i fit:? strict:? tensor_split:s place:texts n_place:z cpu_moe:? n_cpu_moe:q
         repack_cache:s no_mmap:? mlock:? f16_as_bf16:? draft_n_ctx:q draft_n_min:q draft_p_min:f draft_device:s draft_n_gpu_layers:i
-        override:texts n_override:z guess_always:?""",
+        override:texts n_override:z guess_always:? mmproj:s""",
         texts=c.POINTER(c.c_char_p),
         call=Progress,
         loras=c.POINTER(Lora),
@@ -88,6 +88,10 @@ class GenerateParams(c.Structure):
         biases=c.POINTER(TokenBias),
         numbers=c.POINTER(Number),
     )
+
+
+class Image(c.Structure):
+    _fields_ = fields("path:s data:s n:z name:s")
 
 
 class Speech(c.Structure):
@@ -222,6 +226,9 @@ FUNCTIONS: Dict[str, Tuple[Any, ...]] = {
     "llm_find_task": (c.c_int32, Context, c.c_char_p),
     "llm_embed_prompt": (STATUS, Context, c.c_char_p, TextOut, SizeOut),
     "llm_embed_texts": (STATUS, Context, c.POINTER(c.c_char_p), SizeOut, c.c_size_t, c.POINTER(EmbedParams)),
+    "llm_context_sees": (c.c_bool, Context),
+    "llm_see": (STATUS, Context, c.POINTER(Image), c.c_char_p),
+    "llm_unsee": (None, Context, c.c_char_p),
     "llm_transcribe": (STATUS, Context, c.c_char_p, c.POINTER(TranscribeParams)),
     "llm_rerank": (STATUS, Context, c.c_char_p, c.c_size_t, c.POINTER(c.c_char_p), SizeOut, c.c_size_t, Floats),
     "llm_sequence": (Ids, Context, SizeOut),

@@ -21,6 +21,7 @@ from ._measure import Measures
 from ._notes import warn, warn_of_notes
 from ._opening import Path, file_bytes, known_arguments, layers, loras, overridden, rules
 from ._options import Options, flag, generate_params, number, text_bytes, whole
+from ._pictures import Sees
 from ._results import Message, Metadata, Result, Run, Score, run_of
 from ._speech import Hears
 from ._stream import Answer, Stream
@@ -38,7 +39,7 @@ Tools = Sequence[Mapping[str, Any]]
 ROWS = 256  # of logits, which are computed by one call
 
 
-class Model(Measures, Embeds, Hears, Hints):
+class Model(Measures, Embeds, Hears, Sees, Hints):
     """A model that was opened, with one context: the tokens that it has read and written. Each call keeps the longest beginning that its
     prompt has in common with them, so a conversation that goes on is cheap.
 
@@ -91,6 +92,7 @@ class Model(Measures, Embeds, Hears, Hints):
         draft_device: Optional[str] = None,  # where the draft runs, as device; None: the CPU
         draft_n_gpu_layers: int = 0,  # as n_gpu_layers
         guess_always: bool = False,  # use all guesses, also where they make generating slower
+        mmproj: Optional[Path] = None,  # the file of an eye for this model, mostly named mmproj-*.gguf: it sees pictures
         # keys of the file that have another value in this model, or are added: {".rope.freq_base": 500000.0}, with "." for the architecture's
         overrides: Mapping[str, Union[bool, int, float, str]] = MappingProxyType({}),
     ):
@@ -108,6 +110,7 @@ class Model(Measures, Embeds, Hears, Hints):
         self._turn_thread: Optional[int] = None
         self._jobs: Dict[Job, None] = {}  # that have not ended
         self._n_parallel = max(1, n_parallel or 0)
+        self._shown: List[str] = []  # marks of the last conversation's pictures
         self._run = run_of(_empty_info())
         # None: it is that of the file, or a built-in one, whose text is not known here
         self._template = chat_template if chat_template and "{" in chat_template else None
@@ -140,6 +143,7 @@ class Model(Measures, Embeds, Hears, Hints):
             progress=_abi.Progress(on_progress),
             no_chat_bos=not flag("chat_bos", chat_bos),
             draft=None if draft is None else file_bytes("draft", draft),
+            mmproj=None if mmproj is None else file_bytes("mmproj", mmproj),
             lookup=flag("lookup", lookup),
             n_guess=whole("n_guess", n_guess, 0, 64),
             offline=flag("offline", offline),
@@ -407,7 +411,9 @@ class Model(Measures, Embeds, Hears, Hints):
         for k, message in enumerate(messages):
             if not isinstance(message, Mapping):
                 raise TypeError(f"messages[{k}] is {type(message).__name__}, not a mapping")
-        talk: Dict[str, Any] = {**(variables or {}), "messages": [dict(message) for message in messages]}
+        messages = [dict(message) for message in messages]
+        self._with_marks(messages)
+        talk: Dict[str, Any] = {**(variables or {}), "messages": messages}
         if isinstance(tools, (str, bytes, Mapping)):
             raise TypeError(f"tools is {type(tools).__name__}, not a sequence of mappings")
         if tools is not None:

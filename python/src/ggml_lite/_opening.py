@@ -30,7 +30,7 @@ ELSEWHERE = {
     "type_k": "cache_type_k",
     "type_v": "cache_type_v",
     "chat_format": "chat_template",
-    "chat_handler": "pictures are not read; for a template of your own there is chat_template",
+    "chat_handler": "mmproj= names the file of an eye; for a template of your own there is chat_template",
     "draft_model": "write draft=path, or lookup=True",
     "n_ubatch": "n_batch",
     "n_seq_max": "n_parallel",

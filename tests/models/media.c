@@ -1,0 +1,151 @@
+/* The table of rows that stand for tokens: what was added is found by its digest and by its ids, which never overlap; rows that somebody holds stay, and of
+ * the others those that were not asked for the longest go first. Seeded orders of calls, against a list. */
+#include "llm/internal/media.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "seed.h"
+#include "test.h"
+
+enum { N_ROW = 3 };
+
+static void digest_of(int k, uint32_t begin, uint8_t id[LLM_MEDIA_ID]) {
+    memset(id, 0, LLM_MEDIA_ID);
+    memcpy(id, &begin, 4);
+    memcpy(id + 4, &k, sizeof k);
+}
+
+static ggl_status add(llm_media *m, const uint8_t id[LLM_MEDIA_ID], int64_t n, float value,
+                      const int32_t *place, int32_t *first, ggl_error *err) {
+    float *row = malloc((size_t)(n * N_ROW) * sizeof *row);
+    for (int64_t i = 0; i < n * N_ROW; i++)
+        row[i] = value + (float)(i / N_ROW);
+    const llm_media_rows rows = {
+        .row = row, .n = n, .n_row = N_ROW, .place = place, .n_pos = n + 2};
+    const ggl_status st = llm_media_add(m, id, &rows, first, err);
+    free(row);
+    return st;
+}
+
+TEST(rows_by_id) {
+    llm_media *m;
+    ggl_error err = {0};
+    uint8_t id[LLM_MEDIA_ID];
+    const int32_t place[] = {0, 4, 5, 0, 6, 7};
+    int32_t first, again;
+    int64_t n;
+    llm_media_row r;
+    REQUIRE_OK(llm_media_new(&m, 1 << 20, &err), &err);
+    digest_of(1, 77, id);
+    REQUIRE_OK(add(m, id, 2, 10, place, &first, &err), &err);
+    CHECK_INT(first, -78); /* the digest's first 31 bits say so */
+    REQUIRE(llm_media_get(m, first - 1, &r));
+    CHECK(r.row[0] == 11 && r.n_row == N_ROW && r.i == 1 && r.n == 2 && r.n_pos == 4);
+    CHECK(r.place[0] == 0 && r.place[1] == 6 && r.place[2] == 7);
+    CHECK(!llm_media_get(m, first + 1, &r) && !llm_media_get(m, first - 2, &r));
+    CHECK(!llm_media_get(m, 5, &r) && !llm_media_get(NULL, first, &r));
+    REQUIRE_OK(add(m, id, 2, 10, place, &again, &err), &err); /* the same contents */
+    CHECK_INT(again, first);
+    CHECK(llm_media_find(m, id, &again, &n) && again == first && n == 2);
+    digest_of(2, 77, id); /* other contents, the same beginning of the digest */
+    CHECK(!llm_media_find(m, id, &again, &n));
+    REQUIRE_OK(add(m, id, 3, 20, NULL, &again, &err), &err);
+    CHECK(again != first);
+    REQUIRE(llm_media_get(m, again - 2, &r));
+    CHECK(r.row[0] == 22 && r.place[0] == 2 && r.place[1] == 2 && r.place[2] == 2);
+    digest_of(3, 0x7fffffff, id); /* there is no room below the lowest id */
+    REQUIRE_OK(add(m, id, 5, 30, NULL, &again, &err), &err);
+    CHECK(again < 0 && llm_media_get(m, again - 4, &r) && r.row[0] == 34);
+    digest_of(4, 0, id);
+    CHECK_INT(llm_media_add(m, id, &(llm_media_rows){.n = 0, .n_row = 1}, &again, &err), GGL_LIMIT);
+    llm_media_free(m);
+}
+
+/* --- seeded orders ---------------------------------------------------------------------------- */
+
+enum { PICTURES = 24, STEPS = 4000, MOST = 700 };
+
+typedef struct picture {
+    uint8_t id[LLM_MEDIA_ID];
+    int64_t n;
+    int32_t first;
+    int held;
+    int used; /* step of the last call; 0: it is not there */
+} picture;
+
+static size_t bytes(const picture *p) {
+    return (size_t)(p->n * N_ROW) * sizeof(float);
+}
+
+static uint64_t next(uint64_t *state) {
+    *state = *state * 6364136223846793005u + 1442695040888963407u;
+    return *state >> 33;
+}
+
+/* Which of them are there after a release, by the rule of the header. */
+static void forget(picture *p) {
+    for (;;) {
+        size_t sum = 0;
+        picture *oldest = NULL;
+        for (int k = 0; k < PICTURES; k++)
+            if (p[k].used && !p[k].held) {
+                sum += bytes(&p[k]);
+                oldest = !oldest || p[k].used < oldest->used ? &p[k] : oldest;
+            }
+        if (sum <= MOST)
+            return;
+        oldest->used = 0;
+    }
+}
+
+static void check_all(const llm_media *m, const picture *p) {
+    llm_media_row r;
+    for (int k = 0; k < PICTURES; k++)
+        for (int64_t i = 0; p[k].used && i < p[k].n; i++)
+            CHECK(llm_media_get(m, (int32_t)(p[k].first - i), &r) && r.i == i && r.n == p[k].n &&
+                  r.row[0] == (float)(1000 * k + i));
+}
+
+TEST(seeded_orders) {
+    llm_media *m;
+    ggl_error err = {0};
+    picture p[PICTURES] = {0};
+    uint64_t state = sample_seed();
+    REQUIRE_OK(llm_media_new(&m, MOST, &err), &err);
+    for (int k = 0; k < PICTURES; k++) { /* many begin near each other, and near both ends */
+        const uint32_t near[] = {0, 5, 9, 0x7ffffffe, 0x7ffffff0};
+        digest_of(k, near[k % 5], p[k].id);
+        p[k].n = 1 + k % 7;
+    }
+    for (int step = 1; step <= STEPS; step++) {
+        const int k = (int)(next(&state) % PICTURES);
+        int32_t first;
+        int64_t n;
+        switch (next(&state) % 4) {
+        case 0:
+            REQUIRE_OK(add(m, p[k].id, p[k].n, 1000 * (float)k, NULL, &first, &err), &err);
+            CHECK(!p[k].used || first == p[k].first);
+            p[k].first = first;
+            p[k].held++;
+            p[k].used = step;
+            break;
+        case 1:
+            if (CHECK(llm_media_find(m, p[k].id, &first, &n) == (p[k].used > 0)) && p[k].used) {
+                CHECK(first == p[k].first && n == p[k].n);
+                p[k].held++;
+                p[k].used = step;
+            }
+            break;
+        default:
+            if (!p[k].held)
+                break;
+            llm_media_release(m, p[k].first);
+            if (--p[k].held == 0)
+                forget(p);
+        }
+        if (step % 16 == 0)
+            check_all(m, p);
+    }
+    llm_media_free(m);
+}
