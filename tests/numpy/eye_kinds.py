@@ -233,6 +233,27 @@ class LlavaNorm(Llava):
         return self.normed(self.lin(gelu(self.normed(self.lin(x, "mm.0"), "mm.1")), "mm.3"), "mm.4")
 
 
+class Janus(Square):
+    kind = "janus_pro"
+
+    def make(self):
+        self.sized()
+        self.about = f", {self.side} on a side"
+        self.patch_tensors()
+        self.matrix("v.position_embd", self.side**2, self.n, bias=False)
+        self.layers(fused=bool(self.g.integers(2)))
+        self.norm("v.post_ln", self.n)
+        self.matrix("mm.0", 30, self.n)
+        self.matrix("mm.1", self.n_text, 30)
+
+    def see(self, a):
+        seen = picture.seen(self.rule(picture.PAD, picture.LINEAR, self.side * self.p, color=(127, 127, 127)), a)
+        x = self.embedded(seen).reshape(-1, self.n) + self.w64["v.position_embd.weight"]
+        for l in range(self.n_layer):
+            x = self.layer(x, l)
+        return Seen(self.lin(self.act(self.lin(self.normed(x, "v.post_ln"), "mm.0")), "mm.1"), grid(self.side, self.side))
+
+
 class Gemma3(Square):
     kind, text, begin, end = "gemma3", "gemma3", "<start_of_image>", "<end_of_image>"
 
@@ -700,4 +721,4 @@ class Pixtral(Eye):
 
 
 KINDS = {"llava": Llava, "llava-norm": LlavaNorm, "gemma3": Gemma3, "qwen2vl": Qwen2VL, "qwen2.5vl": Qwen25VL, "qwen3vl": Qwen3VL, "idefics3": Idefics3,
-         "internvl": InternVL, "llama4": Llama4, "llava-tiles": LlavaTiled, "pixtral": Pixtral, "minicpmv": MiniCPMV}
+         "internvl": InternVL, "llama4": Llama4, "llava-tiles": LlavaTiled, "pixtral": Pixtral, "minicpmv": MiniCPMV, "janus": Janus}
