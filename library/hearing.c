@@ -5,7 +5,7 @@
 
 #include "ggl/internal/alloc.h"
 
-enum { PART = 16384 };
+enum { PART = 4096 }; /* samples, on the stack of a thread that may have little of it */
 
 static ggl_status no_memory(ggl_error *err) {
     return ggl_fail(err, GGL_NOMEM, "out of memory for sound");

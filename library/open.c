@@ -156,6 +156,7 @@ static ggl_status session_of(llm_session_params *sp, const llm_open_params *p, g
     sp->n_ctx = p->n_ctx;
     sp->n_ubatch = p->n_ubatch ? p->n_ubatch : UBATCH;
     sp->embeddings = p->embeddings;
+    sp->alignment = p->words;
     sp->no_repack = p->no_repack;
     sp->repack_cache = p->repack_cache;
     sp->progress = p->progress;

@@ -27,7 +27,7 @@ ggl_status llm_context_take(llm_context *c, ggl_error *err) {
     size_t n_held, n;
     llm_context_end(c);
     ggl_status st = llm_context_end_jobs(c, err);
-    if (st != GGL_OK || c->is_own)
+    if (st != GGL_OK || c->is_own || !c->generator) /* without one, nobody else has written */
         return st;
     c->ids.n = 0;
     const int32_t *id = llm_generator_tokens(c->generator, &n);

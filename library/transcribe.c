@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "hearing.h"
 #include "common/clock.h"
@@ -12,8 +13,16 @@
 #include "ggl/internal/show.h"
 #include "speech/speech_decoder.h"
 #include "speech/speech_segments.h"
+#include "speech/speech_words.h"
+#include "speech/word_split.h"
 
 enum { FIRST_TIME = 1000 / SPEECH_MS_PER_TOKEN, DEFAULT_TEXTS = 5 };
+
+/* Bytes that grow. */
+typedef struct bytes {
+    char *s;
+    size_t cap;
+} bytes;
 
 typedef struct transcriber {
     llm_context *c;
@@ -25,12 +34,22 @@ typedef struct transcriber {
     int64_t first, until; /* rows that are written down; until INT64_MAX: all */
     int32_t language;     /* its token; -1: none, or not known yet */
     char code[8];
-    llm_tokens said; /* what was written, and before it the caller's prompt */
-    size_t context;  /* from which of them on the next window sees them */
-    char *piece;     /* a segment's text */
-    size_t cap_piece;
-    int64_t at; /* the window's first row */
-    bool is_stopped;
+    int32_t *prompt;         /* [n_ctx]: of a window */
+    llm_tokens said;         /* what was written, and before it the caller's prompt */
+    size_t context;          /* from which of them on the next window sees them */
+    bytes piece, raw;        /* a segment's text, as UTF-8 and as the tokens have it */
+    int64_t at;              /* the window's first row */
+    size_t at_start;         /* where in `prompt` the tokens begin that tell the model what to do */
+    speech_segment *segment; /* [n_segments]: of the window */
+    speech_piece *placed;    /* [n_segments]: when they were said */
+    size_t n_segments, cap_segments, cap_placed;
+    bool is_full; /* there was no memory for a segment */
+    /* With params.words: those of the window; what the caller gets of them; where the last piece ended. */
+    speech_words words;
+    llm_word *given;
+    size_t cap_given;
+    bytes word_text;
+    double last_end;
 } transcriber;
 
 /* --- opening ---------------------------------------------------------------------------------- */
@@ -80,62 +99,79 @@ static ggl_status read_params(transcriber *t, const llm_transcribe_params *param
     return GGL_OK;
 }
 
-/* Reads the file's list of tokens that are never written; *n 0: it has none. */
-static ggl_status read_never(const transcriber *t, int32_t **id, size_t *n, ggl_error *err) {
-    const ggl_gguf *file = llm_model_file(t->c->model);
-    char key[160];
-    snprintf(key, sizeof key, "%.100s.suppress_tokens", llm_session_built(t->c->session)->family);
-    const ggl_gguf_value *v = ggl_gguf_find(file, key);
-    *id = NULL;
-    *n = 0;
-    if (!v || !v->is_array || v->n == 0)
-        return GGL_OK;
-    if (!(*id = ggl_calloc((size_t)v->n, sizeof **id)))
+/* How many tokens tell the model what to do: where to begin and, if it knows several languages, which one and the task; and no times. */
+static int64_t n_orders(const transcriber *t) {
+    return 1 + (t->tokens.n_languages > 0 ? 2 : 0) + t->p.no_times;
+}
+
+static ggl_status open_decoder(transcriber *t, ggl_error *err) {
+    if (t->p.words && llm_session_n_aligned_heads(t->c->session) == 0)
+        return ggl_fail(err, GGL_UNSUPPORTED, "the model was opened without llm_open_params.words");
+    if (t->p.words && t->p.translate)
+        note(
+            t,
+            "words of another language than the spoken one have times that are only roughly right");
+    const int64_t n_ctx = llm_session_n_ctx(t->c->session);
+    if (n_orders(t) + 1 > n_ctx)
+        return ggl_fail(err, GGL_LIMIT,
+                        "%s: the context has %" PRId64 " tokens, too few: %" PRId64
+                        " tell the model what to do, and at least one is written",
+                        ggl_gguf_name(llm_model_file(t->c->model)), n_ctx, n_orders(t));
+    if (!(t->prompt = ggl_calloc((size_t)n_ctx, sizeof *t->prompt)))
         return no_memory(err);
-    for (uint64_t k = 0; k < v->n; k++) {
-        double x = -1;
-        if (!ggl_gguf_number(v, k, &x))
-            return ggl_fail(err, GGL_FORMAT, "key %s is no list of tokens", key);
-        (*id)[(*n)++] = x >= 0 && x < INT32_MAX ? (int32_t)x : -1;
-    }
-    return GGL_OK;
+    return llm_speech_decoder_new(&t->decoder, t->c->session, err);
 }
 
 static ggl_status open_tokens(transcriber *t, ggl_error *err) {
     llm_context *c = t->c;
-    int32_t *never;
-    size_t n;
+    speech_keys keys;
     if (!c->tokenizer)
         return ggl_fail(err, c->why_no_tokenizer.status, "%s", c->why_no_tokenizer.msg);
-    ggl_status st = read_never(t, &never, &n, err);
+    ggl_status st = llm_speech_keys_read(&keys, llm_model_file(c->model),
+                                         llm_session_built(c->session)->family, err);
     if (st == GGL_OK)
         st = llm_speech_tokens_init(&t->tokens, c->tokenizer,
-                                    (int32_t)llm_session_n_vocab(c->session), never, n, err);
-    ggl_free(never);
-    return st == GGL_OK ? llm_speech_decoder_new(&t->decoder, c->session, err) : st;
+                                    (int32_t)llm_session_n_vocab(c->session), &keys, err);
+    llm_speech_keys_fini(&keys);
+    return st == GGL_OK ? open_decoder(t, err) : st;
+}
+
+static bool is_english(const char *name) {
+    return strcasecmp(name, "en") == 0 || strcasecmp(name, "english") == 0;
 }
 
 static ggl_status choose_language(transcriber *t, ggl_error *err) {
     const char *name = t->p.language;
+    const bool is_given = name && strcmp(name, "auto") != 0;
     t->language = -1;
-    if (!name || strcmp(name, "auto") == 0)
+    if (t->tokens.n_languages == 0) {
+        memcpy(t->code, "en", 3);
+        if (is_given && !is_english(name))
+            return ggl_fail(err, GGL_USAGE, "the model knows English alone, and not '%s'", name);
+        if (t->p.translate)
+            note(t, "the model knows English alone: there is nothing to translate");
         return GGL_OK;
-    t->language = llm_speech_find_language(&t->tokens, name);
-    const bool is_only =
-        t->tokens.n_languages == 0 && (strcmp(name, "en") == 0 || strcmp(name, "english") == 0);
-    if (t->language < 0 && !is_only)
-        return ggl_fail(err, GGL_USAGE, "the model does not know the language '%s'%s", name,
-                        t->tokens.n_languages == 0 ? ": it is told none"
-                                                   : "; give its code, such "
-                                                     "as \"de\", or its "
-                                                     "English name");
-    return GGL_OK;
+    }
+    if (t->p.translate && t->tokens.translate < 0)
+        return ggl_fail(err, GGL_UNSUPPORTED,
+                        "the model does not translate: its tokens lack <|translate|>");
+    if (is_given)
+        t->language = llm_speech_find_language(&t->tokens, name);
+    return is_given && t->language < 0
+               ? ggl_fail(err, GGL_USAGE,
+                          "the model does not know the language '%s'; give its code, such as "
+                          "\"de\", or its English name",
+                          name)
+               : GGL_OK;
 }
 
 static ggl_status read_prompt(transcriber *t, ggl_error *err) {
     const char *s = t->p.prompt;
     if (!s || !*s)
         return GGL_OK;
+    if (t->tokens.previous < 0)
+        return ggl_fail(err, GGL_UNSUPPORTED,
+                        "the model takes no prompt: its tokens lack <|startofprev|>");
     const size_t n = strlen(s);
     char *text = ggl_calloc(n + 2, 1);
     if (!text)
@@ -161,8 +197,6 @@ static ggl_status detect(transcriber *t, ggl_error *err) {
     char text[96];
     double p;
     size_t n;
-    if (t->tokens.n_languages == 0)
-        return GGL_OK;
     const bool is_asked = t->language < 0;
     if (is_asked) {
         const ggl_status st = llm_speech_detect(t->decoder, &t->tokens, &t->language, &p, err);
@@ -179,19 +213,28 @@ static ggl_status detect(transcriber *t, ggl_error *err) {
     return GGL_OK;
 }
 
-/* Makes the prompt of a window: what was written before, as much as half of the context holds, and what to do. *at_start: the place of the token
- * that begins it. Returns its length. */
-static size_t make_prompt(const transcriber *t, int32_t *prompt, size_t *at_start) {
+/* Returns how many tokens of what was written before stand in a prompt, at most: half of the context, with the token that begins them, as
+ * published, and no more than leave room for the orders and a token. */
+static size_t most_before(const transcriber *t) {
+    const int64_t n_ctx = llm_session_n_ctx(t->c->session), half = n_ctx / 2 - 1,
+                  room = n_ctx - 1 - n_orders(t) - 1;
+    const int64_t most = half < room ? half : room;
+    return most > 0 ? (size_t)most : 0;
+}
+
+/* Makes the prompt of a window: what was written before, and, from t->at_start on, what to do. Returns its length. */
+static size_t make_prompt(transcriber *t) {
     const speech_tokens *k = &t->tokens;
-    const size_t most = (size_t)(llm_session_n_ctx(t->c->session) / 2 - 1);
+    const size_t most = most_before(t);
     const size_t first = t->said.n - t->context > most ? t->said.n - most : t->context;
+    int32_t *const prompt = t->prompt;
     size_t n = 0;
     if (first < t->said.n && k->previous >= 0) {
         prompt[n++] = k->previous;
         memcpy(prompt + n, t->said.id + first, (t->said.n - first) * sizeof *prompt);
         n += t->said.n - first;
     }
-    *at_start = n;
+    t->at_start = n;
     prompt[n++] = k->start;
     if (t->language >= 0) {
         prompt[n++] = t->language;
@@ -202,90 +245,148 @@ static size_t make_prompt(const transcriber *t, int32_t *prompt, size_t *at_star
     return n;
 }
 
-/* Appends bytes to t->piece, of which *n are used. False: out of memory. */
-static bool append(transcriber *t, size_t *n, const char *s, size_t n_s) {
-    if (!ggl_grow(&t->piece, &t->cap_piece, *n + n_s + 1, 1))
+/* Appends bytes to *to, of which *n are used. False: out of memory. */
+static bool append(bytes *to, size_t *n, const char *s, size_t n_s) {
+    if (!ggl_grow(&to->s, &to->cap, *n + n_s + 1, 1))
         return false;
     if (n_s > 0) /* s may be NULL */
-        memcpy(t->piece + *n, s, n_s);
+        memcpy(to->s + *n, s, n_s);
     *n += n_s;
-    t->piece[*n] = 0;
+    to->s[*n] = 0;
     return true;
 }
 
-/* Puts U+FFFD in place of each byte of t->piece that is no part of a character. */
-static bool mend(transcriber *t, size_t *n) {
+/* Appends bytes with U+FFFD in place of each that is no part of a character. */
+static bool append_mended(bytes *to, size_t *n, const char *s, size_t n_s) {
     static const char unknown[] = "\xef\xbf\xbd";
-    const size_t n_raw = *n;
-    if (ggl_utf8_is_valid(t->piece, n_raw))
-        return true;
-    char *raw = ggl_calloc(n_raw + 1, 1);
-    bool ok = raw;
-    if (ok)
-        memcpy(raw, t->piece, n_raw);
-    *n = 0;
-    for (size_t at = 0, len; at < n_raw && ok; at += len ? len : 1) {
-        len = ggl_utf8_length(raw + at, n_raw - at);
-        ok = len ? append(t, n, raw + at, len) : append(t, n, unknown, 3);
+    bool ok = append(to, n, "", 0);
+    for (size_t at = 0, len; at < n_s && ok; at += len ? len : 1) {
+        len = ggl_utf8_length(s + at, n_s - at);
+        ok = len ? append(to, n, s + at, len) : append(to, n, unknown, 3);
     }
-    ggl_free(raw);
     return ok;
 }
 
 /* Sets t->piece to the text of the tokens, *n_text bytes of UTF-8. */
 static ggl_status write_piece(transcriber *t, const int32_t *id, size_t n, size_t *n_text,
                               ggl_error *err) {
-    bool ok = append(t, n_text, "", 0);
+    size_t n_raw = 0;
+    bool ok = append(&t->raw, &n_raw, "", 0);
     for (size_t k = 0; k < n && ok; k++)
         if (!speech_is_time(&t->tokens, id[k])) {
             const ggl_str s = llm_token_text(t->c->tokenizer, id[k], false);
-            ok = append(t, n_text, s.s, s.n);
+            ok = append(&t->raw, &n_raw, s.s, s.n);
         }
-    return ok && mend(t, n_text) ? GGL_OK : no_memory(err);
+    *n_text = 0;
+    return ok && append_mended(&t->piece, n_text, t->raw.s, n_raw) ? GGL_OK : no_memory(err);
 }
 
-typedef struct cutting {
-    transcriber *t;
-    ggl_status st;
-    ggl_error *err;
-} cutting;
-
 static bool on_segment(void *ctx, const speech_segment *s) {
-    cutting *x = ctx;
-    transcriber *t = x->t;
-    size_t n = 0;
-    x->st = write_piece(t, s->id, s->n, &n, x->err);
-    if (x->st != GGL_OK)
-        return false;
-    const bool is_empty = s->end_ms <= s->start_ms || strspn(t->piece, " ") == n;
-    if (is_empty)
-        return true;
-    if (!ggl_grow(&t->said.id, &t->said.cap, t->said.n + s->n, sizeof *t->said.id)) {
-        x->st = no_memory(x->err);
+    transcriber *t = ctx;
+    const bool ok = ggl_grow(&t->segment, &t->cap_segments, t->n_segments + 1, sizeof *s) &&
+                    ggl_grow(&t->placed, &t->cap_placed, t->n_segments + 1, sizeof *t->placed);
+    if (!ok) {
+        t->is_full = true;
         return false;
     }
+    const double begin = llm_hearing_seconds(&t->h, t->at);
+    speech_piece *p = &t->placed[t->n_segments];
+    *p = (speech_piece){.start = begin + 0.001 * (double)s->start_ms,
+                        .end = begin + 0.001 * (double)s->end_ms};
+    for (size_t k = 0; k < s->n; k++)
+        p->n_text += s->id[k] < t->tokens.end;
+    t->segment[t->n_segments++] = *s;
+    return true;
+}
+
+/* Finds the words of the window, of which n rows are sound, and the times of its pieces by them. *next, where the next window begins, in
+ * milliseconds: after the last word, as published, unless the text says that nothing is spoken after it. */
+static ggl_status find_words(transcriber *t, int64_t n, int64_t ms, int64_t *next, ggl_error *err) {
+    const hearing *h = &t->h;
+    const int64_t n_read = llm_session_n_aligned_rows(t->c->session);
+    const size_t n_ids = t->text.ids.n;
+    const int32_t *id = t->text.ids.id;
+    const speech_segment *last = &t->segment[t->n_segments - 1]; /* what follows it is not kept */
+    const double begin = llm_hearing_seconds(h, t->at);
+    const speech_window w = {.order = t->prompt + t->at_start,
+                             .n_orders = (size_t)(n_orders(t) - t->p.no_times),
+                             .id = id,
+                             .n = (size_t)(last->id + last->n - id),
+                             .n_rows = n * n_read / h->n_window,
+                             .row_seconds = llm_hearing_seconds(h, h->n_window) / (double)n_read,
+                             .no_spaces = llm_word_has_no_spaces(t->code)};
+    ggl_status st = llm_speech_words_find(&t->words, t->c->session, &t->tokens, &w, err);
+    if (st == GGL_OK)
+        st = llm_speech_words_place(&t->words, begin, t->placed, t->n_segments, &t->last_end, err);
+    if (st != GGL_OK)
+        return st;
+    if (t->words.n == 0)
+        t->last_end = t->placed[t->n_segments - 1].end;
+    else
+        t->last_end = t->words.word[t->words.n - 1].end;
+    const bool ends_alone = n_ids >= 2 && speech_is_time(&t->tokens, id[n_ids - 1]) &&
+                            !speech_is_time(&t->tokens, id[n_ids - 2]);
+    if (!ends_alone && t->last_end > begin)
+        *next = (int64_t)(1000 * (t->last_end - begin) + 0.5);
+    *next = *next < ms ? *next : ms;
+    return GGL_OK;
+}
+
+/* Makes what the caller gets of the piece's words, and their texts. */
+static ggl_status write_words(transcriber *t, const speech_piece *p, ggl_error *err) {
+    size_t n = 0;
+    if (!ggl_grow(&t->given, &t->cap_given, p->n_words, sizeof *t->given))
+        return no_memory(err);
+    for (size_t k = 0; k < p->n_words; k++) {
+        const speech_word *x = &t->words.word[p->first + k];
+        const size_t from = n;
+        if (!append_mended(&t->word_text, &n, t->words.text + x->text, x->n_text))
+            return no_memory(err);
+        t->given[k] = (llm_word){
+            .start = x->start, .end = x->end, .n = n - from, .probability = x->probability};
+        n++; /* the NUL behind it */
+    }
+    n = 0;
+    for (size_t k = 0; k < p->n_words; k++) { /* now they do not move any more */
+        t->given[k].text = t->word_text.s + n;
+        n += t->given[k].n + 1;
+    }
+    return GGL_OK;
+}
+
+/* Gives the caller a piece of the window, and remembers its tokens. */
+static ggl_status give_piece(transcriber *t, const speech_segment *s, const speech_piece *p,
+                             ggl_error *err) {
+    size_t n;
+    ggl_status st = write_piece(t, s->id, s->n, &n, err);
+    if (st != GGL_OK || p->end <= p->start || strspn(t->piece.s, " ") == n)
+        return st;
+    if (t->p.words)
+        st = write_words(t, p, err);
+    if (st != GGL_OK)
+        return st;
+    if (!ggl_grow(&t->said.id, &t->said.cap, t->said.n + s->n, sizeof *t->said.id))
+        return no_memory(err);
     memcpy(t->said.id + t->said.n, s->id, s->n * sizeof *s->id);
     t->said.n += s->n;
-    const double begin = llm_hearing_seconds(&t->h, t->at);
-    const llm_speech piece = {.start = begin + 0.001 * (double)s->start_ms,
-                              .end = begin + 0.001 * (double)s->end_ms,
-                              .text = t->piece,
+    const llm_speech piece = {.start = p->start,
+                              .end = p->end,
+                              .text = t->piece.s,
                               .n = n,
                               .id = s->id,
                               .n_id = s->n,
                               .language = t->code,
                               .logprob = t->text.mean,
                               .no_speech = t->text.no_speech,
-                              .temperature = t->text.temperature};
-    t->is_stopped = t->p.each && !t->p.each(t->p.user, &piece);
-    return !t->is_stopped;
+                              .temperature = t->text.temperature,
+                              .word = t->given,
+                              .n_words = t->p.words ? p->n_words : 0};
+    return t->p.each && !t->p.each(t->p.user, &piece) ? stopped(err) : GGL_OK;
 }
 
 /* Writes down the window, of which n rows are sound, and moves on. */
 static ggl_status write_window(transcriber *t, int64_t n, ggl_error *err) {
     const llm_transcribe_params *p = &t->p;
-    int32_t prompt[1024];
-    size_t at_start;
     bool is_found;
     llm_run_info *run = &t->c->run;
     double begin = llm_seconds();
@@ -296,7 +397,7 @@ static ggl_status write_window(transcriber *t, int64_t n, ggl_error *err) {
         st = detect(t, err);
     if (st != GGL_OK)
         return st;
-    const size_t n_prompt = make_prompt(t, prompt, &at_start);
+    const size_t n_prompt = make_prompt(t);
     const speech_decoding d = {.rules = {&t->tokens, !p->no_times, FIRST_TIME},
                                .temperature = (double)p->temperature,
                                .step = (double)p->temperature_step,
@@ -309,20 +410,28 @@ static ggl_status write_window(transcriber *t, int64_t n, ggl_error *err) {
                                .cancelled = is_cancelled,
                                .ctx = t->c};
     begin = llm_seconds();
-    st = llm_speech_decode(t->decoder, &d, prompt, n_prompt, at_start, &t->text, err);
+    st = llm_speech_decode(t->decoder, &d, t->prompt, n_prompt, t->at_start, &t->text, err);
     run->seconds += llm_seconds() - begin;
     run->n_generated += t->text.n_written;
     if (st != GGL_OK)
         return st;
     const int64_t ms = (int64_t)(1000 * llm_hearing_seconds(&t->h, n) + 0.5);
     int64_t next = ms;
-    cutting x = {t, GGL_OK, err};
+    t->n_segments = 0;
     if (!(t->text.no_speech > d.no_speech && t->text.mean < d.least))
-        next = llm_speech_cut(&t->tokens, t->text.ids.id, t->text.ids.n, ms, on_segment, &x);
+        next = llm_speech_cut(&t->tokens, t->text.ids.id, t->text.ids.n, ms, on_segment, t);
+    if (t->is_full)
+        return no_memory(err);
+    if (p->words && t->n_segments > 0)
+        st = find_words(t, n, ms, &next, err);
+    for (size_t k = 0; k < t->n_segments && st == GGL_OK; k++)
+        st = give_piece(t, &t->segment[k], &t->placed[k], err);
     if (p->no_context || t->text.temperature > 0.5)
         t->context = t->said.n;
-    t->at += next > 0 && next < ms ? llm_hearing_rows_in(&t->h, 0.001 * (double)next) : n;
-    return t->is_stopped ? stopped(err) : x.st;
+    const int64_t rows =
+        next > 0 && next < ms ? llm_hearing_rows_in(&t->h, 0.001 * (double)next) : n;
+    t->at += rows > 0 ? rows : 1; /* a row may be longer than the time of a token */
+    return st;
 }
 
 static ggl_status tell_progress(transcriber *t, ggl_error *err) {
@@ -392,6 +501,13 @@ ggl_status llm_transcribe(llm_context *c, const char *path, const llm_transcribe
     llm_speech_tokens_fini(&t.tokens);
     llm_tokens_fini(&t.text.ids);
     llm_tokens_fini(&t.said);
-    ggl_free(t.piece);
+    ggl_free(t.prompt);
+    llm_speech_words_fini(&t.words);
+    ggl_free(t.piece.s);
+    ggl_free(t.raw.s);
+    ggl_free(t.segment);
+    ggl_free(t.placed);
+    ggl_free(t.given);
+    ggl_free(t.word_text.s);
     return st;
 }

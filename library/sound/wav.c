@@ -110,8 +110,8 @@ static ggl_status read_chunks(header *h, sound_bytes *b, ggl_error *err) {
 
 /* Programs that write to a pipe do not know the size: they leave 0 or the largest number, in the data and in the whole. */
 static int64_t data_size(const header *h) {
-    const bool is_unknown = h->riff_size == UINT32_MAX || h->riff_size + 8 <= h->data_at ||
-                            h->riff_size > INT64_MAX / 2;
+    const bool is_unknown = h->riff_size == UINT32_MAX || h->riff_size > INT64_MAX / 2 ||
+                            h->riff_size + 8 <= h->data_at;
     if (h->data_size < 0 || h->data_size == UINT32_MAX || h->data_size > INT64_MAX / 2)
         return STREAM;
     return h->data_size == 0 && is_unknown ? STREAM : h->data_size;

@@ -1,5 +1,6 @@
 #include "speech_decoder.h"
 
+#include <float.h>
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -28,6 +29,7 @@ typedef struct step_of {
 struct speech_decoder {
     llm_session *s;
     int32_t n_vocab;
+    bool *want;  /* [n_ctx]: of a prompt */
     size_t most; /* tokens of a text: half of the context, as published */
     written text[MOST_TEXTS], next[MOST_TEXTS];
     int n_texts; /* that are being written */
@@ -41,8 +43,8 @@ struct speech_decoder {
     /* the trial under way */
     const speech_decoding *p;
     double temperature, no_speech;
-    int64_t n_written; /* tokens of all trials */
-    bool is_prompt, has_nan;
+    int64_t n_written;          /* tokens of all trials */
+    bool is_prompt, is_damaged; /* is_damaged: a number is not finite */
     int64_t at_start;
 };
 
@@ -57,7 +59,8 @@ ggl_status llm_speech_decoder_new(speech_decoder **out, llm_session *s, ggl_erro
     d->most = (size_t)(llm_session_n_ctx(s) / 2);
     d->logits = ggl_calloc((size_t)d->n_vocab, sizeof *d->logits);
     d->share = ggl_calloc((size_t)d->n_vocab, sizeof *d->share);
-    bool ok = d->logits && d->share;
+    d->want = ggl_calloc((size_t)llm_session_n_ctx(s), sizeof *d->want);
+    bool ok = d->logits && d->share && d->want;
     written *const all[] = {d->text, d->next, d->done};
     for (int k = 0; k < 3; k++)
         for (int i = 0; i < MOST_TEXTS && i < llm_session_n_slots(s) && ok; i++) {
@@ -76,6 +79,7 @@ void llm_speech_decoder_free(speech_decoder *d) {
             ggl_free(all[k][i].id);
     ggl_free(d->logits);
     ggl_free(d->share);
+    ggl_free(d->want);
     ggl_free(d);
 }
 
@@ -117,7 +121,11 @@ static void consider(speech_decoder *d, step_of x) {
 static void find_steps(speech_decoder *d, int i, const float *logits) {
     const double all = llm_speech_log_sum(logits, d->n_vocab);
     const written *x = &d->text[i];
-    if (isinf(all)) { /* the rules leave nothing */
+    if (isinf(all) && d->temperature == 0) { /* the rules leave nothing */
+        consider(d, (step_of){i, d->p->rules.tokens->end, x->sum});
+        return;
+    }
+    if (isinf(all)) {
         d->found[d->n_found++] = (step_of){i, d->p->rules.tokens->end, x->sum};
         return;
     }
@@ -137,11 +145,11 @@ static void find_steps(speech_decoder *d, int i, const float *logits) {
 static void on_logits(void *ctx, int64_t i, const float *logits) {
     speech_decoder *d = ctx;
     const speech_tokens *t = d->p->rules.tokens;
-    int n_nan = 0;
+    int n_finite = 0;
     for (int32_t k = 0; k < d->n_vocab; k++)
-        n_nan += logits[k] != logits[k];
-    d->has_nan |= n_nan > 0;
-    if (d->has_nan)
+        n_finite += fabsf(logits[k]) <= FLT_MAX;
+    d->is_damaged |= n_finite < d->n_vocab;
+    if (d->is_damaged)
         return;
     if (d->is_prompt && i == d->at_start && t->no_speech >= 0)
         d->no_speech =
@@ -160,7 +168,7 @@ static ggl_status eval(speech_decoder *d, llm_batch *b, ggl_error *err) {
     b->ctx = d;
     d->n_found = 0;
     ggl_status st = llm_session_eval(d->s, b, err);
-    if (st == GGL_OK && d->has_nan)
+    if (st == GGL_OK && d->is_damaged)
         st = ggl_fail(err, GGL_FORMAT,
                       "the model's numbers are not finite: its file may be damaged");
     return st;
@@ -169,14 +177,14 @@ static ggl_status eval(speech_decoder *d, llm_batch *b, ggl_error *err) {
 /* Runs the prompt in slot 0, and begins n texts with it; d->logits are those after it. */
 static ggl_status begin(speech_decoder *d, const int32_t *prompt, size_t n, int n_texts,
                         ggl_error *err) {
-    bool want[1024] = {false};
-    if (n < 1 || n >= sizeof want || (int64_t)n >= llm_session_n_ctx(d->s))
+    if (n < 1 || (int64_t)n >= llm_session_n_ctx(d->s))
         return ggl_fail(err, GGL_LIMIT, "a prompt of %zu tokens in a context of %" PRId64, n,
                         llm_session_n_ctx(d->s));
-    want[d->at_start] = want[n - 1] = true;
+    memset(d->want, 0, n * sizeof *d->want);
+    d->want[d->at_start] = d->want[n - 1] = true;
     ggl_status st = llm_session_clear(d->s, 0, err);
     d->is_prompt = true;
-    llm_batch b = {.n = (int64_t)n, .token = prompt, .want = want};
+    llm_batch b = {.n = (int64_t)n, .token = prompt, .want = d->want};
     if (st == GGL_OK)
         st = eval(d, &b, err);
     d->is_prompt = false;
@@ -364,7 +372,7 @@ ggl_status llm_speech_decode(speech_decoder *d, const speech_decoding *p, const 
     d->p = p;
     d->at_start = (int64_t)at_start;
     d->no_speech = 0;
-    d->has_nan = false;
+    d->is_damaged = false;
     d->random = p->seed;
     d->n_written = 0;
     bool is_done = false;
@@ -397,7 +405,7 @@ ggl_status llm_speech_detect(speech_decoder *d, const speech_tokens *t, int32_t 
         return GGL_OK;
     d->p = &plain;
     d->at_start = 0;
-    d->has_nan = false;
+    d->is_damaged = false;
     ggl_status st = begin(d, &t->start, 1, 1, err);
     if (st != GGL_OK)
         return st;

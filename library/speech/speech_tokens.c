@@ -5,6 +5,7 @@
 #include <strings.h>
 
 #include "ggl/alloc.h"
+#include "ggl/internal/gguf.h"
 
 /* --- languages -------------------------------------------------------------------------------- */
 
@@ -61,6 +62,46 @@ int32_t llm_speech_find_language(const speech_tokens *t, const char *name) {
             return id;
     }
     return -1;
+}
+
+/* How many tokens the published models have that know English alone; others have more. */
+enum { N_VOCAB_OF_ENGLISH = 51864 };
+
+/* --- what the file says ------------------------------------------------------------------------ */
+
+static ggl_status read_never(speech_keys *k, const ggl_gguf *file, const char *key,
+                             const ggl_gguf_value *v, ggl_error *err) {
+    if (!(k->never = ggl_calloc((size_t)v->n + 1, sizeof *k->never)))
+        return ggl_fail(err, GGL_NOMEM, "out of memory for the tokens of speech");
+    for (uint64_t i = 0; i < v->n; i++) {
+        double x = -1;
+        if (!v->is_array || !ggl_gguf_number(v, i, &x))
+            return ggl_fail(err, GGL_FORMAT, "%s: key %s is no list of tokens", ggl_gguf_name(file),
+                            key);
+        k->never[k->n_never++] = x >= 0 && x < INT32_MAX ? (int32_t)x : -1;
+    }
+    return GGL_OK;
+}
+
+ggl_status llm_speech_keys_read(speech_keys *k, const ggl_gguf *file, const char *family,
+                                ggl_error *err) {
+    char key[160];
+    *k = (speech_keys){.is_multilingual = -1};
+    snprintf(key, sizeof key, "%.100s.multilingual", family);
+    bool is_multilingual;
+    const int found = ggl_gguf_get_bool(file, key, &is_multilingual, err);
+    if (found < 0)
+        return GGL_FORMAT;
+    if (found)
+        k->is_multilingual = is_multilingual;
+    snprintf(key, sizeof key, "%.100s.suppress_tokens", family);
+    const ggl_gguf_value *v = ggl_gguf_find(file, key);
+    return v ? read_never(k, file, key, v, err) : GGL_OK;
+}
+
+void llm_speech_keys_fini(speech_keys *k) {
+    ggl_free(k->never);
+    *k = (speech_keys){0};
 }
 
 /* --- finding the tokens ----------------------------------------------------------------------- */
@@ -176,8 +217,34 @@ static ggl_status find_blank(speech_tokens *t, ggl_error *err) {
     return st;
 }
 
+/* What the tokens lack that every speech model has; NULL: nothing. */
+static const char *missing(const speech_tokens *t) {
+    return t->start < 0                              ? "<|startoftranscript|>"
+           : t->end < 0                              ? "<|endoftext|>"
+           : t->no_times < 0                         ? "<|notimestamps|>"
+           : t->first_time < 0                       ? "<|0.00|>"
+           : t->n_languages > 0 && t->transcribe < 0 ? "<|transcribe|>"
+                                                     : NULL;
+}
+
+/* Finds the tokens by their texts. */
+static void find(speech_tokens *t, const speech_keys *keys) {
+    const int32_t n = llm_tokenizer_n_vocab(t->tokenizer);
+    for (int32_t id = 0; id < n && id < t->n_vocab; id++) {
+        const ggl_str s = llm_token_text(t->tokenizer, id, true);
+        if (s.n > 4 && s.s[0] == '<' && s.s[1] == '|')
+            note(t, id, s);
+    }
+    const bool is_multilingual =
+        keys->is_multilingual < 0 ? t->n_vocab != N_VOCAB_OF_ENGLISH : keys->is_multilingual > 0;
+    if (t->start >= 0 && is_multilingual)
+        count_languages(t);
+    if (t->first_time >= 0)
+        count_times(t);
+}
+
 ggl_status llm_speech_tokens_init(speech_tokens *t, const llm_tokenizer *tokenizer, int32_t n_vocab,
-                                  const int32_t *never, size_t n_never, ggl_error *err) {
+                                  const speech_keys *keys, ggl_error *err) {
     *t = (speech_tokens){.tokenizer = tokenizer,
                          .n_vocab = n_vocab,
                          .end = -1,
@@ -188,30 +255,20 @@ ggl_status llm_speech_tokens_init(speech_tokens *t, const llm_tokenizer *tokeniz
                          .no_speech = -1,
                          .no_times = -1,
                          .first_time = -1};
-    const int32_t n = llm_tokenizer_n_vocab(tokenizer);
-    for (int32_t id = 0; id < n && id < n_vocab; id++) {
-        const ggl_str s = llm_token_text(tokenizer, id, true);
-        if (s.n > 4 && s.s[0] == '<' && s.s[1] == '|')
-            note(t, id, s);
-    }
-    if (t->end < 0 || t->start < 0 || t->no_times < 0 || t->first_time < 0)
+    find(t, keys);
+    if (missing(t))
         return ggl_fail(err, GGL_UNSUPPORTED,
                         "the model's tokens are not those of a model that writes down speech: "
                         "there is no %s",
-                        t->start < 0      ? "<|startoftranscript|>"
-                        : t->end < 0      ? "<|endoftext|>"
-                        : t->no_times < 0 ? "<|notimestamps|>"
-                                          : "<|0.00|>");
-    count_times(t);
-    count_languages(t);
+                        missing(t));
     t->is_never = ggl_calloc((size_t)n_vocab, 1);
     if (!t->is_never)
         return ggl_fail(err, GGL_NOMEM, "out of memory for the tokens of speech");
     ggl_status st = find_blank(t, err);
-    if (st == GGL_OK && !never)
+    if (st == GGL_OK && keys->n_never == 0)
         st = forbid_notes(t, err);
-    for (size_t k = 0; never && k < n_never; k++)
-        forbid(t, never[k]);
+    for (size_t k = 0; k < keys->n_never; k++)
+        forbid(t, keys->never[k]);
     forbid_orders(t);
     return st;
 }

@@ -7,27 +7,44 @@
 #ifndef LIBRARY_SPEECH_TOKENS_H
 #define LIBRARY_SPEECH_TOKENS_H
 
+#include "ggl/gguf.h"
 #include "llm/internal/tokenizer.h"
 
 enum { SPEECH_MS_PER_TOKEN = 20 };
+
+/* What the model's file says of its tokens. */
+typedef struct speech_keys {
+    int32_t
+        *never; /* [n_never]: the list of tokens that are never written; n_never 0: it has none */
+    size_t n_never;
+    int is_multilingual; /* 1, 0; -1: the file does not say */
+} speech_keys;
+
+/* Reads the keys suppress_tokens and multilingual of the family. GGL_FORMAT: a key has another type; GGL_NOMEM. Free with
+ * llm_speech_keys_fini in any case. */
+GGL_NODISCARD ggl_status llm_speech_keys_read(speech_keys *k, const ggl_gguf *file,
+                                              const char *family, ggl_error *err);
+void llm_speech_keys_fini(speech_keys *k);
 
 typedef struct speech_tokens {
     const llm_tokenizer *tokenizer; /* borrowed */
     int32_t n_vocab;
     /* Ids; -1: the vocabulary has no such token. All have `end`, `start`, `no_times` and times. */
     int32_t end, start, translate, transcribe, previous, no_speech, no_times;
-    int32_t first_time, n_times; /* ids first_time .. first_time + n_times - 1 */
-    int32_t first_language,
-        n_languages;   /* n_languages 0: the model knows one language, and is not told it */
-    uint8_t *is_never; /* [n_vocab]: 1: never written */
-    int32_t blank;     /* " ", which is never the first one; -1: none */
+    int32_t first_time, n_times;         /* ids first_time .. first_time + n_times - 1 */
+    int32_t first_language, n_languages; /* n_languages 0: the model knows English alone, and is
+                                            neither told a language nor what to do */
+    uint8_t *is_never;                   /* [n_vocab]: 1: never written */
+    int32_t blank;                       /* " ", which is never the first one; -1: none */
 } speech_tokens;
 
-/* Finds the tokens. n_vocab: of the model's logits. never [n_never]: the file's list of tokens that are never written; NULL: that of the
- * published program. GGL_UNSUPPORTED: the vocabulary is not that of a speech model; GGL_NOMEM. Free with llm_speech_tokens_fini in any case. */
+/* Finds the tokens. n_vocab: of the model's logits. keys: its file's; without a list of tokens that are never written, that of the published
+ * program counts. Vocabularies of models that know English alone have tokens of languages, too, which those models were never trained with; so if
+ * the file does not say which it is, the number of tokens does, as in the published program.
+ * GGL_UNSUPPORTED: the vocabulary is not that of a speech model; GGL_NOMEM. Free with llm_speech_tokens_fini in any case. */
 GGL_NODISCARD ggl_status llm_speech_tokens_init(speech_tokens *t, const llm_tokenizer *tokenizer,
-                                                int32_t n_vocab, const int32_t *never,
-                                                size_t n_never, ggl_error *err);
+                                                int32_t n_vocab, const speech_keys *keys,
+                                                ggl_error *err);
 void llm_speech_tokens_fini(speech_tokens *t);
 
 /* True for a time, which stands for SPEECH_MS_PER_TOKEN * (id - first_time) milliseconds. */

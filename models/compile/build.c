@@ -167,6 +167,7 @@ ggl_status llm_arch_build_with(const llm_arch *arch, const llm_arch_source *sour
                               .score = ev.output[OUT_SCORE],
                               .guess = ev.output[OUT_GUESS],
                               .rows = ev.output[OUT_ROWS],
+                              .alignment = ev.output[OUT_ALIGNMENT],
                               .n_row = ev.n_row ? ev.n_row : ev.output[OUT_ROWS].n,
                               .n_feature = ev.features ? ev.features->ne[0] : 0,
                               .n_taps = ev.n_taps,

@@ -162,6 +162,7 @@ struct arch_eval {
     const char *prefix;      /* of names of tensors, from here on; NULL: none */
     const arch_stmt *stage;  /* whose block runs; NULL: none */
     arch_value stage_result; /* what it returned; VAL_FAIL: nothing yet */
+    arch_value stage_pos;    /* the numbers of the rows of the last stage that ran */
     int n_stages;
     arch_source source[LLM_ARCH_MAX_SOURCES];
     int n_sources;
@@ -439,6 +440,8 @@ arch_weight *llm_arch_add_weight(arch_eval *ev, const char *name, ggl_tensor *t,
                                  bool is_bias);
 
 /* names.c */
+/* True if the caller wants this output, which is made on request alone. */
+bool llm_arch_is_asked(const arch_eval *ev, int output);
 /* Matches s with a pattern: '*' matches anything, the character `number` (0: none) one or more
  * digits. */
 bool llm_arch_match_number(const char *pattern, char number, const char *s, size_t n);

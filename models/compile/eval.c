@@ -576,6 +576,7 @@ static bool begin_rows(arch_eval *ev, const arch_stmt *s) {
         if (k < 2)
             ev->global[k == 0 ? SLOT_TOKEN : SLOT_POS].v.t = t;
     }
+    ev->stage_pos = ev->global[SLOT_POS].v;
     return llm_arch_graph_ok(ev, s->place);
 }
 

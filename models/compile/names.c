@@ -1,10 +1,18 @@
-/* Names of keys and tensors: patterns that match them, and what the descriptor and the file have. */
+/* Names of keys and tensors: patterns that match them, and what the descriptor and the file have. Which outputs are named by the caller. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "compile.h"
 #include "ggl/internal/show.h"
+
+bool llm_arch_is_asked(const arch_eval *ev, int output) {
+    const llm_arch_params *p = ev->params;
+    if (p && p->only)
+        return strcmp(p->only, llm_arch_output_names[output]) == 0;
+    return p &&
+           ((output == OUT_EMBEDDING && p->embedding) || (output == OUT_ALIGNMENT && p->alignment));
+}
 
 static bool is_digit(char c) {
     return c >= '0' && c <= '9';

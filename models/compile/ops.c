@@ -666,6 +666,32 @@ static arch_value call_picture(args *a) {
                                                                                    e);
 }
 
+/* place(x): the number of the stage's row to which x belongs. */
+static arch_value call_place(args *a) {
+    const ggl_tensor *x = get_tensor(a, 0, 0);
+    if (!x)
+        return ARCH_FAIL;
+    return llm_arch_rows(a->ev, x) == ROWS_STAGE
+               ? a->ev->stage_pos
+               : llm_arch_error(a->ev, a->e->mark,
+                                "place(x) is the number of a row of the stage that tokens read, "
+                                "and x is no value of these rows");
+}
+
+/* asked("NAME"): whether the output, which is made on request alone, is wanted. */
+static arch_value call_asked(args *a) {
+    static const int on_request[] = {OUT_EMBEDDING, OUT_ALIGNMENT};
+    const arch_value *v = &a->value[0];
+    for (int k = 0; v->kind == VAL_STRING && k < 2; k++) {
+        const char *name = llm_arch_output_names[on_request[k]];
+        if (v->str.n == strlen(name) && memcmp(v->str.s, name, v->str.n) == 0)
+            return llm_arch_bool(llm_arch_is_asked(a->ev, on_request[k]));
+    }
+    return llm_arch_error(a->ev, a->e->mark,
+                          "asked needs the name of an output that is made on request: "
+                          "\"embedding\" or \"alignment\"");
+}
+
 static arch_value call_builtin(args *a) {
     double x;
     switch (a->e->builtin) {
@@ -688,6 +714,10 @@ static arch_value call_builtin(args *a) {
     case FN_PICTURE:
     case FN_TILES:
         return call_picture(a);
+    case FN_PLACE:
+        return call_place(a);
+    case FN_ASKED:
+        return call_asked(a);
     case FN_CEIL:
         return get_number(a, 0, 0, &x) ? llm_arch_number(ceil(x)) : ARCH_FAIL;
     case FN_LOG2:

@@ -285,8 +285,17 @@ bool llm_arch_give_outputs(arch_eval *ev) {
         return false;
     }
     const char *only = ev->params ? ev->params->only : NULL;
-    const bool wanted = (ev->params && ev->params->embedding) ||
-                        (only && strcmp(only, llm_arch_output_names[OUT_EMBEDDING]) == 0);
+    const bool wanted = llm_arch_is_asked(ev, OUT_EMBEDDING);
+    if (llm_arch_is_asked(ev, OUT_ALIGNMENT) && !t[OUT_ALIGNMENT]) {
+        ev->status =
+            ggl_fail(ev->err, GGL_UNSUPPORTED,
+                     "%s: the model's descriptor does not say which of its attention shows "
+                     "when a token is heard (the output 'alignment')",
+                     ev->family);
+        return false;
+    }
+    if (!llm_arch_is_asked(ev, OUT_ALIGNMENT))
+        t[OUT_ALIGNMENT] = NULL;
     if (wanted && !t[OUT_EMBEDDING] && t[OUT_LOGITS] &&
         !find_embedding(ev, t[OUT_LOGITS], &t[OUT_EMBEDDING]))
         return false;

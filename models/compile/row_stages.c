@@ -182,6 +182,7 @@ static bool begin(arch_eval *ev, const arch_stmt *s, const arch_source *to) {
             ev->global[SLOT_POS].v.t = t;
     }
     ev->global[SLOT_POS].v.range = n_pos(ev, s, to);
+    ev->stage_pos = ev->global[SLOT_POS].v;
     if (ev->arch->has_tokens && is_last(ev, s)) { /* where the rows are that tokens read */
         ggl_graph_input(ev->g, "read.slot", GGL_I32, 0, NULL, true);
         ggl_graph_input(ev->g, "read.end", GGL_I32, 0, NULL, true);

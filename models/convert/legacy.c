@@ -17,7 +17,7 @@ enum { RATE = 16000, WINDOW = 400, N_BIN = WINDOW / 2 + 1 };
 enum { MOST_TOKEN = 256, MOST_NAME = 500, MOST_DIMS = 4, QUANT_VERSION = 2 };
 
 /* The header's fields, and the most that each may be: with these, no product of two is too large. */
-enum { VOCAB, MELS = 9, FTYPE };
+enum { VOCAB, STATE = 6, HEADS, LAYERS, MELS, FTYPE };
 static const struct {
     const char *name;
     int32_t most;
@@ -260,6 +260,13 @@ static ggl_status make_config(llm_json **out, const reader *r, ggl_error *err) {
     if (llm_legacy_find_specials(r->field[VOCAB], &specials)) {
         snprintf(number, sizeof number, ", \"start_of_transcript\": %" PRId64, specials.end + 1);
         llm_json_put_text(&text, number);
+    }
+    const char *heads =
+        llm_legacy_heads(r->field[LAYERS], r->field[HEADS], r->field[STATE], r->field[VOCAB]);
+    if (heads) {
+        llm_json_put_text(&text, ", \"alignment_heads\": [");
+        llm_json_put_text(&text, heads);
+        llm_json_put_text(&text, "]");
     }
     llm_json_put_text(&text, "}");
     ggl_status s = text.failed ? ggl_fail(err, GGL_NOMEM, "out of memory")

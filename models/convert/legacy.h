@@ -37,6 +37,10 @@ enum { LEGACY_TIMESTAMPS = 1501, LEGACY_LANGUAGES = 100 };
 /* Finds them by the number of the model's tokens. False: no published vocabulary has that many. */
 bool llm_legacy_find_specials(int64_t n_vocab, legacy_specials *out);
 
+/* Returns the heads of attention that show when a token is heard, "layer,head,layer,head,..", of the published model whose decoder has these sizes; NULL: none
+ * has. */
+const char *llm_legacy_heads(int64_t n_layer, int64_t n_head, int64_t n_state, int64_t n_vocab);
+
 /* Sets token[] to the bytes of the *n tokens in the file, which stay in `data`; the array is in the arena. For a file that llm_legacy_open
  * has opened. GGL_NOMEM. */
 GGL_NODISCARD ggl_status llm_legacy_tokens(const void *data, ggl_arena *arena, ggl_str **token,

@@ -320,6 +320,7 @@ typedef enum arch_output {
     OUT_SCORE,
     OUT_GUESS,
     OUT_ROWS,
+    OUT_ALIGNMENT,
     OUT_COUNT
 } arch_output;
 extern const char *const llm_arch_output_names[OUT_COUNT];
@@ -444,6 +445,8 @@ typedef enum arch_builtin_fn {
     FN_SOUND,
     FN_PICTURE,
     FN_TILES,
+    FN_PLACE,
+    FN_ASKED,
     FN_BUILTIN_COUNT
 } arch_builtin_fn;
 
@@ -458,7 +461,6 @@ typedef struct arch_sig_param {
     char name[16];
     bool number, optional, variadic;
     double fallback;
-    char supplied[16]; /* what stands for it if it is not given; "": nothing */
 } arch_sig_param;
 
 #define ARCH_MAX_SIG 20

@@ -10,8 +10,8 @@
 const char *const llm_arch_predefined[SLOT_FIRST_FREE] = {"token", "pos", "n_ctx", "n_vocab",
                                                           "arch",  "pi",  "inf"};
 
-const char *const llm_arch_output_names[OUT_COUNT] = {"logits", "embedding", "score", "guess",
-                                                      "rows"};
+const char *const llm_arch_output_names[OUT_COUNT] = {"logits", "embedding", "score",
+                                                      "guess",  "rows",      "alignment"};
 
 /* --- calls ------------------------------------------------------------------------------------ */
 

@@ -73,6 +73,8 @@ static const arch_sig builtins[FN_BUILTIN_COUNT] = {
                    {"whole", false, true, false, NAN},
                    {"whole_end", false, true, false, NAN}},
                   17},
+    [FN_PLACE] = {"place", {{"x", false, false, false, NAN}}, 1},
+    [FN_ASKED] = {"asked", {{"output", false, false, false, NAN}}, 1},
 };
 
 int llm_arch_find_builtin(const char *name) {
@@ -99,7 +101,6 @@ arch_sig llm_arch_sig_of_op(ggl_op op) {
                                .variadic = p.variadic,
                                .fallback = p.fallback};
         memcpy(to->name, p.name, sizeof to->name);
-        memcpy(to->supplied, p.supplied, sizeof to->supplied);
     }
     return s;
 }
@@ -140,18 +141,30 @@ const char *llm_arch_fn_signature(const arch_fn *fn, char *buf, size_t size) {
     return buf;
 }
 
+/* Returns what stands for an optional argument of an operator that is not given: the name of an input in buf, or "none". */
+static const char *instead_of(const char *op, const char *param, char buf[16]) {
+    for (int i = 0; i < GGL_OP_COUNT; i++)
+        for (int k = 0;
+             strcmp(ggl_op_get((ggl_op)i).name, op) == 0 && k < ggl_op_get((ggl_op)i).n_params;
+             k++) {
+            const ggl_param p = ggl_op_param((ggl_op)i, k);
+            if (strcmp(p.name, param) == 0 && p.supplied[0])
+                return memcpy(buf, p.supplied, sizeof p.supplied);
+        }
+    return "none";
+}
+
 const char *llm_arch_sig_text(const arch_sig *s, char *buf, size_t size) {
     size_t n = (size_t)snprintf(buf, size, "%s(", s->name);
     for (int k = 0; k < s->n_param && n < size; k++) {
         const arch_sig_param *p = &s->param[k];
-        char num[40];
+        char num[40], supplied[16];
         bool has_default = p->optional && p->fallback == p->fallback;
         n += (size_t)snprintf(buf + n, size - n, "%s%s%s%s%s", k ? ", " : "", p->name,
                               p->variadic ? ", .." : "", p->optional ? " = " : "",
-                              has_default      ? number_text(p->fallback, num, sizeof num)
-                              : p->supplied[0] ? p->supplied
-                              : p->optional    ? "none"
-                                               : "");
+                              has_default   ? number_text(p->fallback, num, sizeof num)
+                              : p->optional ? instead_of(s->name, p->name, supplied)
+                                            : "");
     }
     if (n < size)
         snprintf(buf + n, size - n, ")");

@@ -45,6 +45,7 @@ struct llm_arch_toy {
     int64_t n_ctx;
     int n_fact, n_lists; /* n_lists: facts that have a second value */
     bool base_present, frozen, repaired;
+    bool is_aligned;    /* built with the output "alignment", which is made on request */
     bool filled;        /* tensors have values; before that only shapes */
     const char *turned; /* the group that differs from base_present, or NULL */
     made_tensor *made;
@@ -309,6 +310,7 @@ static bool set_variant(llm_arch_toy *t, int variant) {
     t->family = t->arch->key_family[variant / per_family];
     variant %= per_family;
     t->base_present = variant % 2;
+    t->is_aligned = variant != 0 && llm_arch_has_output(t->arch, "alignment");
     int what = variant / 2 - 1;
     if (what >= s->n_group)
         alternative = what - s->n_group;
@@ -393,7 +395,8 @@ static ggl_status settle(llm_arch_toy *t, llm_arch_result *result, ggl_error *er
         if (!g)
             return ggl_fail(err, GGL_NOMEM, "out of memory");
         llm_arch_result_fini(result);
-        s = llm_arch_build(t->arch, &t->source, NULL, g, result, err);
+        const llm_arch_params ap = {.size = sizeof ap, .alignment = t->is_aligned};
+        s = llm_arch_build(t->arch, &t->source, &ap, g, result, err);
         if (s == GGL_OK)
             s = ggl_graph_finish(g, err);
         ggl_graph_free(g);

@@ -110,7 +110,7 @@ static ggl_status run(llm_generator *g, const llm_prompt *prompt, ggl_error *err
     seq *q = &g->q;
     const int64_t first = q->n_kept, n_new = q->n - first, n = llm_seq_fill(q, g->batch, q->n_ctx);
     for (int64_t i = 0; i < n; i++)
-        g->want[i] = ctx.prompt || i >= n_new - 1;
+        g->want[i] = (ctx.prompt && g->batch[i] >= 0) || i >= n_new - 1;
     const bool is_long = n_new > 1 && g->p.progress;
     const llm_batch b = {.n = n,
                          .token = g->batch,

@@ -142,6 +142,7 @@ static ggl_status build_graph(llm_session *s, const llm_model *m, const llm_sess
                           .adapter = p->adapter,
                           .n_adapters = p->n_adapters,
                           .embedding = p->embeddings,
+                          .alignment = p->alignment,
                           .rows = p->rows,
                           .given = p->media != NULL,
                           .tap = p->tap,
@@ -236,6 +237,12 @@ static ggl_status build_sched(llm_session *s, const llm_model *m, const llm_sess
                               ggl_error *err) {
     const ggl_gguf *file = llm_model_file(m);
     int n_host = 0;
+    /* what mostly is wanted, and then costs no more than in a session without the others */
+    const char *early = s->at_logits < 0       ? NULL
+                        : s->at_alignment >= 0 ? "logits"
+                        : s->at_embedding >= 0 ? "embedding"
+                                               : NULL;
+    s->can_end_early = early != NULL;
     ggl_status st = find_host(s, file, p, &n_host, err);
     s->place = p->place;
     s->place_ctx = p->place_ctx;
@@ -262,7 +269,7 @@ static ggl_status build_sched(llm_session *s, const llm_model *m, const llm_sess
                            .cache_of_size = (1 + p->n_adapters) * sizeof *s->identity,
                            .whole = s->tells ? "rows" : NULL,
                            .forgets = s->built.sees_all,
-                           .early = s->at_logits >= 0 && s->at_embedding >= 0 ? "embedding" : NULL,
+                           .early = early,
                            .watch = p->watch,
                            .element_word = "token",
                            .group_word = "layer"};
@@ -368,6 +375,7 @@ static void find_outputs(llm_session *s, const llm_session_params *p) {
         (!s->guesses || (!s->built.guess_apart && p->guess_layer + 1 < s->built.n_guess_layers));
     s->at_embedding = find_output(s->graph, "embedding");
     s->at_score = find_output(s->graph, "score");
+    s->at_alignment = find_output(s->graph, "alignment");
     if (s->built.sees_all) /* any tokens of a text may be wanted, and it runs once */
         s->n_rows = s->n_ubatch;
     else
@@ -381,6 +389,17 @@ static llm_rows_part part_named(const char *end) {
     while (k > 0 && strcmp(name[k], end) != 0)
         k--;
     return (llm_rows_part)k;
+}
+
+/* Checks that the alignment has a number for each row that tokens read at most. */
+static ggl_status check_alignment(const llm_session *s, ggl_error *err) {
+    return s->at_alignment < 0 || (s->n_read > 0 && s->built.alignment.n % s->n_read == 0)
+               ? GGL_OK
+               : ggl_fail(err, GGL_UNSUPPORTED,
+                          "%s: the output 'alignment' has %" PRId64
+                          " numbers, which are not some for each of %" PRId64
+                          " rows that tokens read",
+                          s->built.family, s->built.alignment.n, s->n_read);
 }
 
 /* Lists the graph's inputs of rows, "rows.NAME", "rows.NAME.FIRST.K" and "rows.NAME.PART". */
@@ -554,6 +573,8 @@ ggl_status llm_session_new(llm_session **out, const llm_model *m, const llm_sess
     if (st == GGL_OK) {
         find_outputs(s, p);
         st = find_inputs(s, err);
+        if (st == GGL_OK)
+            st = check_alignment(s, err);
     }
     if (st == GGL_OK && s->guesses)
         st = find_guess_tokens(s, m, err);
@@ -665,6 +686,14 @@ int64_t llm_session_n_embd(const llm_session *s) {
 
 int64_t llm_session_n_score(const llm_session *s) {
     return s->built.score.n;
+}
+
+int64_t llm_session_n_aligned_heads(const llm_session *s) {
+    return s->at_alignment >= 0 ? s->built.alignment.n / s->n_read : 0;
+}
+
+int64_t llm_session_n_aligned_rows(const llm_session *s) {
+    return s->at_alignment >= 0 ? s->n_read : 0;
 }
 
 int64_t llm_session_n_row(const llm_session *s) {

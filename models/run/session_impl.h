@@ -9,7 +9,7 @@
 /* A token of which outputs are wanted: its number in the batch, and in the ubatch. */
 typedef struct wanted_row {
     int64_t i, at;
-    bool logits, embedding, score;
+    bool logits, embedding, score, alignment;
 } wanted_row;
 
 /* A token whose row is told (llm_session_hear). */
@@ -24,10 +24,11 @@ typedef struct session_flight {
     int64_t n_rows;
     int64_t n;        /* tokens; `told` if the session's rows are heard */
     told_token *told; /* [n_ubatch] */
-    bool is_embedded; /* embeddings alone: no logits are computed */
+    bool is_early;    /* the rest of the outputs is not computed (ggl_sched_params.early) */
     void (*each)(void *ctx, int64_t i, const float *logits);
     void (*each_embedding)(void *ctx, int64_t i, const float *embedding);
     void (*each_score)(void *ctx, int64_t i, const float *score);
+    void (*each_alignment)(void *ctx, int64_t i, const float *share);
     void (*each_row)(void *ctx, int64_t i, const float *row);
     void *ctx;
 } session_flight;
@@ -56,8 +57,9 @@ struct llm_session {
     int32_t start; /* of such a model: the token with which it begins to write */
     const char *
         prefix; /* of the names of the inputs of texts: "", or "stage." if only these are computed */
-    int at_logits, at_embedding, at_score,
-        at_rows;    /* indices of the graph's outputs; -1: it lacks it */
+    int at_logits, at_embedding, at_score, at_alignment,
+        at_rows;        /* indices of the graph's outputs; -1: it lacks it */
+    bool can_end_early; /* a run may end after the output ggl_sched_params.early */
     bool guesses;   /* its logits are guesses, made from tokens and the rows of those before them */
     bool tells;     /* it computes the output "rows" for all tokens (llm_session_hear) */
     float *given;   /* [n_ubatch][built.n_row]: these rows; NULL: it makes no guesses */

@@ -14,15 +14,25 @@ static int slot_of(const llm_batch *b, int64_t i) {
 
 static bool wants_logits(const llm_batch *b, int64_t i) {
     return b->want ? b->want[i]
-                   : i == b->n - 1 && !b->want_embedding && !b->want_score && !b->input;
+                   : i == b->n - 1 && !b->want_embedding && !b->want_score && !b->want_alignment &&
+                         !b->input;
 }
 
 static bool wants_score(const llm_batch *b, int64_t i) {
     return b->want_score && b->want_score[i];
 }
 
+static bool wants_alignment(const llm_batch *b, int64_t i) {
+    return b->want_alignment && b->want_alignment[i];
+}
+
 static bool wants_embedding(const llm_batch *b, int64_t i) {
     return b->want_embedding && b->want_embedding[i];
+}
+
+static bool is_wanted(const llm_batch *b, int64_t i) {
+    return wants_logits(b, i) || wants_embedding(b, i) || wants_score(b, i) ||
+           wants_alignment(b, i);
 }
 
 /* Checks a block of guesses: its tokens see each other, so they run in one ubatch and one slot. */
@@ -52,6 +62,10 @@ static ggl_status check_outputs(const llm_session *s, const llm_batch *b, ggl_er
                         "llm_session_params.embeddings");
     if (b->want_score && s->at_score < 0)
         return ggl_fail(err, GGL_USAGE, "the model gives no scores to texts");
+    if (b->want_alignment && s->at_alignment < 0)
+        return ggl_fail(err, GGL_USAGE,
+                        "the session gives no alignments: it was made without "
+                        "llm_session_params.alignment");
     if (b->n > 0 && b->feature && !s->feature)
         return ggl_fail(err, GGL_USAGE,
                         "the session reads no rows of another model (llm_batch.feature)");
@@ -135,7 +149,7 @@ static ggl_status check_whole_texts(const llm_session *s, const llm_batch *b, gg
                 "slot %d has a text already, and the model sees a text whole: clear the "
                 "slot first",
                 slot);
-        n_rows += wants_logits(b, i) || wants_embedding(b, i) || wants_score(b, i);
+        n_rows += is_wanted(b, i);
     }
     if (b->n <= s->n_ubatch && n_rows <= s->n_rows)
         return GGL_OK;
@@ -151,6 +165,25 @@ void llm_session_set_ends(llm_session *s, int64_t n) {
         const int32_t all = (int32_t)s->slots.n_new[s->slot[i]];
         s->end[i] = s->end[i] > 0 && s->end[i] < all ? s->end[i] : all;
     }
+}
+
+/* Checks that a row of a picture whose rows see each other has the next one behind it, and is not one of the rows for which something is
+ * wanted: these end a ubatch when there are enough of them. */
+static ggl_status check_together(const llm_session *s, const llm_batch *b, int64_t i,
+                                 ggl_error *err) {
+    const int32_t id = b->token[i];
+    llm_media_row row;
+    if (!llm_media_get(s->media, id, &row) || row.i + 1 == row.n)
+        return GGL_OK;
+    if (i + 1 == b->n || b->token[i + 1] != id - 1 || slot_of(b, i + 1) != slot_of(b, i))
+        return ggl_fail(err, GGL_USAGE,
+                        "row %" PRId64 " of a picture of %" PRId64
+                        " ends a text, but all of its rows see each other",
+                        row.i, row.n);
+    return wants_logits(b, i) || wants_embedding(b, i) || wants_score(b, i)
+               ? ggl_fail(err, GGL_UNSUPPORTED,
+                          "of a picture whose rows see each other, only the last one has an output")
+               : GGL_OK;
 }
 
 /* Checks tokens and slots of a batch, and that the slots have room, before anything runs. Appends
@@ -171,6 +204,8 @@ static ggl_status check_batch(llm_session *s, const llm_batch *b, ggl_error *err
         if (st != GGL_OK)
             return st;
         st = b->token ? llm_session_check_token(s, b->token[i], err) : GGL_OK;
+        if (st == GGL_OK && b->token && b->token[i] < 0 && s->built.given_together)
+            st = check_together(s, b, i, err);
         if (st != GGL_OK)
             return st;
         if (b->task && (b->task[i] < 0 || b->task[i] > s->n_tasks))
@@ -196,11 +231,25 @@ static void give_row(llm_session *s, const llm_batch *b, int64_t i, int64_t n) {
     s->end[n] = b->is_block ? (int32_t)(s->slots.state[slot_of(b, i)].n_past + b->n) : 0;
 }
 
-/* True if the ubatch, which has n tokens, must end before this one: the rows of a picture that see each other are in one. */
-static bool begins_next(const llm_session *s, int32_t id, int64_t n) {
+/* True if the ubatch, which has n tokens, must end before token i: the rows of a picture that see each other, as far as they are new, are in one. */
+static bool begins_next(const llm_session *s, const llm_batch *b, int64_t i, int64_t n) {
+    const int32_t id = b->token[i];
     llm_media_row row;
-    return s->built.given_together && id < 0 && n > 0 && llm_media_get(s->media, id, &row) &&
-           row.i == 0 && n + row.n > s->n_ubatch;
+    if (!s->built.given_together || n == 0 || !llm_media_get(s->media, id, &row))
+        return false;
+    const bool goes_on =
+        row.i > 0 && b->token[i - 1] == id + 1 && slot_of(b, i - 1) == slot_of(b, i);
+    return !goes_on && n + row.n - row.i > s->n_ubatch;
+}
+
+int64_t llm_session_whole_rows(const llm_session *s, const int32_t *token, int64_t n_token,
+                               int64_t n) {
+    llm_media_row row;
+    if (!s->built.given_together || n <= 0 || n >= n_token || token[n] >= 0 ||
+        !llm_media_get(s->media, token[n], &row))
+        return n;
+    const int64_t begin = n - row.i, end = begin + row.n;
+    return begin > 0 ? begin : end < n_token ? end : n_token;
 }
 
 /* Sets what the row with this id stands for in element n of the ubatch, whose slot and position are set, and the places of that element. Of a
@@ -275,10 +324,11 @@ static int64_t fill_ubatch(llm_session *s, const llm_batch *b, int64_t first, se
     int64_t n = 0;
     *f = (session_flight){.row = f->row,
                           .told = f->told,
-                          .is_embedded = true,
+                          .is_early = true,
                           .each = b->each,
                           .each_embedding = b->each_embedding,
                           .each_score = b->each_score,
+                          .each_alignment = b->each_alignment,
                           .each_row = b->each_row,
                           .ctx = b->ctx};
     llm_slots_begin(&s->slots);
@@ -286,16 +336,17 @@ static int64_t fill_ubatch(llm_session *s, const llm_batch *b, int64_t first, se
         const int64_t i = first + n;
         const int slot = slot_of(b, i);
         const int32_t id = b->token ? b->token[i] : 0;
-        if (id < 0 && begins_next(s, id, n))
+        if (id < 0 && begins_next(s, b, i, n))
             break;
         const bool logits = wants_logits(b, i), embedding = wants_embedding(b, i),
-                   score = wants_score(b, i);
-        if (logits || embedding || score) {
+                   score = wants_score(b, i), alignment = wants_alignment(b, i);
+        if (logits || embedding || score || alignment) {
             if (f->n_rows == s->n_rows)
                 break;
             s->row[f->n_rows] = (int32_t)n;
-            f->row[f->n_rows++] = (wanted_row){i, n, logits, embedding, score};
-            f->is_embedded &= embedding && !logits && !score;
+            f->row[f->n_rows++] = (wanted_row){i, n, logits, embedding, score, alignment};
+            f->is_early &= s->at_alignment >= 0 ? !embedding && !score && !alignment
+                                                : embedding && !logits && !score;
         }
         s->token[n] = id < 0 ? 0 : id;
         s->end[n] = b->seen ? b->seen[i] : 0;
@@ -362,7 +413,7 @@ static ggl_status start_ubatch(llm_session *s, int64_t n, session_flight *f, boo
     if (st != GGL_OK)
         return st;
     llm_slots_start(&s->slots);
-    const bool early = f->n_rows > 0 && f->is_embedded && s->at_logits >= 0;
+    const bool early = f->n_rows > 0 && f->is_early && s->can_end_early;
     return ggl_sched_submit(s->sched, n, s->row, f->n_rows, early, has_ticket ? &f->ticket : NULL,
                             err);
 }
@@ -376,7 +427,8 @@ static const float *output(const llm_session *s, int at) {
 /* Hands out what a ubatch has computed. */
 static void give(llm_session *s, const session_flight *f) {
     const float *logits = output(s, s->at_logits), *embedding = output(s, s->at_embedding),
-                *score = output(s, s->at_score), *row = output(s, s->at_rows);
+                *score = output(s, s->at_score), *share = output(s, s->at_alignment),
+                *row = output(s, s->at_rows);
     for (int64_t i = 0; s->tells && s->hear && i < f->n; i++)
         s->hear(s->hear_ctx, f->told[i].slot, f->told[i].pos, f->told[i].token,
                 row + i * s->built.n_row);
@@ -388,6 +440,8 @@ static void give(llm_session *s, const session_flight *f) {
             f->each_row(f->ctx, w->i, row + (s->tells ? w->at : k) * s->built.n_row);
         if (w->score && f->each_score)
             f->each_score(f->ctx, w->i, score + k * s->built.score.n);
+        if (w->alignment && f->each_alignment)
+            f->each_alignment(f->ctx, w->i, share + k * s->built.alignment.n);
         if (!w->logits)
             continue;
         s->logits = logits + k * llm_session_n_logits(s);
@@ -478,7 +532,7 @@ int llm_session_n_parts(const llm_session *s, int64_t n) {
 static ggl_status check_size(const llm_session *s, const llm_batch *b, ggl_error *err) {
     int64_t n_rows = 0;
     for (int64_t i = 0; i < b->n; i++)
-        n_rows += wants_logits(b, i) || wants_embedding(b, i) || wants_score(b, i);
+        n_rows += is_wanted(b, i);
     if (b->n >= 1 && b->n <= s->n_ubatch && n_rows <= s->n_rows)
         return GGL_OK;
     return ggl_fail(err, GGL_USAGE,

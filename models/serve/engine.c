@@ -38,8 +38,10 @@ static ggl_status init(llm_engine *e, const llm_engine_params *p, ggl_error *err
     e->n_rows = llm_session_n_rows(p->session);
     e->room.step_ns = p->step_ns > 0 ? p->step_ns : STEP_NS;
     e->deadline = INT64_MAX;
-    const size_t n = (size_t)(e->sees_all ? n_most : e->n_ubatch),
-                 n_parallel = (size_t)p->n_parallel;
+    /* a picture whose rows see each other is not parted, and may be more than there is room for */
+    const bool together = llm_session_built(p->session)->given_together;
+    e->n_most = e->sees_all ? n_most : e->n_ubatch + (together ? n_most : 0);
+    const size_t n = (size_t)e->n_most, n_parallel = (size_t)p->n_parallel;
     e->run = ggl_calloc(n_parallel, sizeof(task *));
     e->idle_guesser = ggl_calloc(n_parallel, sizeof *e->idle_guesser);
     e->share = ggl_calloc(n_parallel, sizeof *e->share);

@@ -12,13 +12,15 @@
 typedef struct part {
     llm_engine *e;
     uint64_t ticket; /* if it is under way beside others */
-    task **owner;    /* [n] of n_ubatch */
+    task **owner;    /* [n] of n_most */
     int64_t n;
 } part;
 
 struct llm_engine {
     llm_engine_params p;
     int64_t n_ubatch, n_rows;
+    int64_t
+        n_most; /* elements of a batch: n_ubatch, or more for texts and pictures that are not parted */
     bool
         sees_all; /* the session sees texts whole: a task that gets a place runs in the same step, and ends */
     int64_t n_pool; /* tokens for which the KV cache has room */
@@ -36,8 +38,8 @@ struct llm_engine {
     uint64_t last_id, last_turn;
     room room;
     /* The batch of the step. */
-    int32_t *token, *slot, *task; /* [n_ubatch]; task NULL: the session has none */
-    int32_t *seen;                /* [n_ubatch]; NULL: it does not see texts whole */
+    int32_t *token, *slot, *task; /* [n_most]; task NULL: the session has none */
+    int32_t *seen;                /* [n_most]; NULL: it does not see texts whole */
     bool *want, *want_embedding, *want_score;
     part *part;                   /* [n_lanes]; a step that is alone has the first one */
     int n_lanes;                  /* batches that may be under way */

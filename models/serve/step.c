@@ -89,6 +89,17 @@ static int64_t wanted_piece(const llm_engine *e, const task *t) {
     return least(n, (n_before > 0 ? n_before : 0) + (n_rows > 1 ? n_rows : 1));
 }
 
+/* Returns how many tokens of a prompt to run in this step, about n: there are pages for them, and pictures stay whole. */
+static int64_t piece_of(llm_engine *e, const task *t, int64_t n) {
+    const int32_t *token = t->q.token + t->q.n_kept;
+    const int64_t n_token = llm_task_todo(t), most = e->n_most - e->n;
+    n = llm_engine_most_piece(e, t, n);
+    const int64_t whole = llm_session_whole_rows(e->p.session, token, n_token, n);
+    if (whole <= n)
+        return whole;
+    return whole <= most && llm_engine_most_piece(e, t, whole) == whole ? whole : 0;
+}
+
 /* Fills the rest of the batch with pieces of prompts. */
 static void put_prompts(llm_engine *e) {
     int n = 0;
@@ -107,7 +118,7 @@ static void put_prompts(llm_engine *e) {
         task *t = e->run[i];
         if (!is_reading(t))
             continue;
-        const int64_t n_piece = llm_engine_most_piece(e, t, e->share[n++].get);
+        const int64_t n_piece = piece_of(e, t, e->share[n++].get);
         if (n_piece > 0)
             llm_engine_put(e, t, n_piece);
     }

@@ -35,7 +35,7 @@ class Speech(unittest.TestCase):
 
     def test_transcribe(self):
         seen, notes = [], []
-        with Model(self.model, n_parallel=5) as model:
+        with Model(self.model, n_parallel=5, words=True) as model:
             pieces = model.transcribe(self.sound, temperature_step=0, each=seen.append, note=notes.append)
             self.assertTrue(pieces)
             self.assertIsInstance(pieces[0], Piece)
@@ -43,6 +43,11 @@ class Speech(unittest.TestCase):
             self.assertTrue(any("language" in note for note in notes))
             with open(self.sound, "rb") as file:
                 self.assertEqual(model.transcribe(file.read(), temperature_step=0), pieces)
+            self.assertFalse(pieces[0].words)
+            said = model.transcribe(self.sound, temperature_step=0, words=True)
+            self.assertEqual("".join(w.text for p in said for w in p.words), "".join(p.text for p in said))
+            self.assertTrue(all(0 <= w.start <= w.end and 0 <= w.probability <= 1 for p in said for w in p.words))
+            self.assertTrue(any(p.words for p in said))
             self.assertEqual({p.language for p in model.transcribe(self.sound, language="german", temperature_step=0)}, {"de"})
             with self.assertRaises(Error):
                 model.transcribe(self.sound, each=lambda piece: False)
@@ -63,6 +68,10 @@ class Speech(unittest.TestCase):
             self.assertEqual(asyncio.run(later()), pieces)
 
     def test_no_ears(self):
+        with Model(self.model) as model, self.assertRaisesRegex(Error, "opened without llm_open_params.words"):
+            model.transcribe(self.sound, words=True)
+        with self.assertRaisesRegex(Error, "alignment"):
+            Model("builtin:stories", words=True)
         with Model("builtin:stories") as model, self.assertRaisesRegex(Error, "does not hear"):
             model.transcribe(self.sound)
 

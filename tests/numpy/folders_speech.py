@@ -9,6 +9,8 @@ ROWS is the program test-rows. MEDIA has recorded spectrograms, rows and logits 
 Exit code 0, 1.
 """
 import argparse
+import base64
+import gzip
 import io
 import json
 import lzma
@@ -56,7 +58,7 @@ def softmax(s):
     return e / e.sum(-1, keepdims=True)
 
 
-def attend(x, of, w, p, n_head, causal=False):
+def attend(x, of, w, p, n_head, causal=False, shares=None):
     d = x.shape[1] // n_head
     out = np.zeros_like(x)
     q, k, v = line(x, w, p + ".q_proj"), line(of, w, p + ".k_proj"), line(of, w, p + ".v_proj")
@@ -65,6 +67,8 @@ def attend(x, of, w, p, n_head, causal=False):
         s = q[:, at] @ k[:, at].T / math.sqrt(d)
         s = np.where(np.arange(len(x))[:, None] >= np.arange(len(of)), s, -np.inf) if causal else s
         out[:, at] = softmax(s) @ v[:, at]
+        if shares is not None:
+            shares.append(softmax(s))
     return line(out, w, p + ".out_proj")
 
 
@@ -92,13 +96,13 @@ def encode(c, w, mel, active):
     return norm(x, w, "encoder.layer_norm")
 
 
-def decode(c, w, heard, tokens, active):
+def decode(c, w, heard, tokens, active, shares=None):
     x = w["decoder.embed_tokens.weight"][tokens] + w["decoder.embed_positions.weight"][: len(tokens)]
     for l in range(c["n_dec"]):
         p = f"decoder.layers.{l}"
         y = norm(x, w, p + ".self_attn_layer_norm")
         x = x + attend(y, y, w, p + ".self_attn", c["n_head"], True)
-        x = x + attend(norm(x, w, p + ".encoder_attn_layer_norm"), heard, w, p + ".encoder_attn", c["n_head"])
+        x = x + attend(norm(x, w, p + ".encoder_attn_layer_norm"), heard, w, p + ".encoder_attn", c["n_head"], shares=shares)
         x = feed(x, w, p, active)
     return norm(x, w, "decoder.layer_norm") @ w["decoder.embed_tokens.weight"].T
 
@@ -360,6 +364,13 @@ def weights_of(c, g):
     return w
 
 
+def aligned(c, w, rows, tokens, form, heads):
+    """Of each token, the shares of attention of these (layer, head)."""
+    shares, w = [], {name: x.astype(np.float64) for name, x in w.items()}
+    decode(c, w, encode(c, w, rows.astype(np.float64), ACTIVE[form]), tokens, ACTIVE[form], shares)
+    return np.array([shares[l * c["n_head"] + h] for l, h in heads]).transpose(1, 0, 2)
+
+
 def passed(c, w, rows, tokens, form):
     w = {name: x.astype(np.float64) for name, x in w.items()}
     heard = encode(c, w, rows.astype(np.float64), ACTIVE[form])
@@ -382,6 +393,7 @@ def check_keys(t, what, c, tokens, merges, form):
         want["whisper.suppress_tokens"] = suppressed(c)
         want["whisper.begin_suppress_tokens"] = [220, c["end"]]
         want["whisper.alignment_heads"] = [1, 0, c["n_dec"] - 1, 2] if form != "bare" else None
+        want["whisper.multilingual"] = True if form != "bare" else None
     else:
         want["whisper.hidden_activation"] = "gelu_tanh"
         want["tokenizer.ggml.token_type"] = [1] * c["end"] + [3] * len(specials())
@@ -441,7 +453,7 @@ def test_legacy(t, seed):
 
 
 def test_mutants(t):
-    """Descriptors with a line, a dimension or an operand changed are refused, or give other logits. What most of the others change means the same."""
+    """Descriptors with a line, a dimension or an operand changed are refused, or give other logits or alignments. What most of the others change means the same."""
     g, models = np.random.default_rng(3), []
     for form in ("erf", "tanh"):
         c = shape_of(g) | {"n_enc": 2, "n_dec": 3, "n_sound": 9, "n_text": 14}
@@ -456,18 +468,20 @@ def test_mutants(t):
         os.rename(t.at("model.gguf"), t.at(form))
         rows, tokens = g.standard_normal((18, c["n_mel"])).astype(np.float32), [int(x) for x in g.integers(0, c["n_vocab"], 9)]
         rows.tofile(t.at(form + ".rows"))
-        models.append((t.at(form), tokens, passed(c, stored, rows, tokens, form)[1]))
+        heads = [(1, 0), (2, 2)] if form == "erf" else [(l, h) for l in (1, 2) for h in range(c["n_head"])]
+        models.append((t.at(form), tokens, passed(c, stored, rows, tokens, form)[1], aligned(c, stored, rows, tokens, form, heads)))
 
     def is_found(text):
         t.put("mutant.arch", text.encode())
-        for model, tokens, want in models:
+        for model, tokens, *both in models:
             done = subprocess.run([t.rows, "-m", model, "--arch", t.at("mutant.arch"), "--out", t.at("out"), "--tokens", ",".join(map(str, tokens)),
-                                   "--read", model + ".rows", "18"], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+                                   "--read", model + ".rows", "18", "--align", t.at("shares")], stdin=subprocess.DEVNULL, capture_output=True, text=True)
             if done.returncode not in (0, 1) or "runtime error" in done.stderr:
                 raise RuntimeError(f"exit code {done.returncode}: {done.stderr}\n{text}")
-            got = np.fromfile(t.at("out"), np.float32) if done.returncode == 0 else np.zeros(0)
-            if got.size != want.size or not np.abs(got.reshape(want.shape) - want).max() <= 1e-3 * want.std():
-                return True
+            for name, want in zip(("out", "shares"), both):
+                got = np.fromfile(t.at(name), np.float32) if done.returncode == 0 else np.zeros(0)
+                if got.size != want.size or not np.abs(got.reshape(want.shape) - want).max() <= 1e-3 * want.std():
+                    return True
         return False
 
     d = mutate.Descriptor(DESCRIPTOR)
@@ -495,6 +509,28 @@ def test_specials(t):
         wrong += [] if k["tokenizer.ggml.merges"] == ["a b", "ab c", "abcd e"] and "1 of the file's tokens are the same" in note else [str(k["tokenizer.ggml.merges"])]
         wrong += [] if "1 of the file's tokens are not two earlier ones" in note and got[262] == "[PAD262]" and types[262] == 5 else [note]
         t.tell(f"special tokens of {n_vocab}", not wrong and k["tokenizer.ggml.eos_token_id"] == ids["endoftext"], str(wrong) if wrong else "")
+
+
+# heads of attention that show when a token is heard, a truth value for each of all layers, as openai/whisper publishes them: packed, in base 85
+SHOWING = {(4, 6, 384, 51864): b"ABzY8J1N>@0{>%R00Bk>$p{7v037`oCl~+#00", (4, 6, 384, 51865): b"ABzY8bu8Lr0{>%RKn9Fp%m@SkK7Kt=7ytkO",
+           (6, 8, 512, 51864): b"ABzY8;40c<0{>%RzzG;p*o+Vo09|#PsxSZm00", (6, 8, 512, 51865): b"ABzY8KQ!870{>%RzyTQH3`Q^yNP!>##QT-<FaQ7m",
+           (12, 12, 768, 51864): b"ABzY8>?_)10{>%RpeA61k&I|OI3I$65C{;;pbCHh0B{qLQ;+}v00", (12, 12, 768, 51865): b"ABzY8DmU6=0{>%Rpa?J`kvJ6qF(V^F86#Xh7JUGMK}P<N0000",
+           (24, 16, 1024, 51864): b"ABzY8usPae0{>%R7<zz_OvQ{)4kMa0BMw6u5rT}kRKX;$NfYBv00*Hl@qhsU00", (24, 16, 1024, 51865): b"ABzY8B0Jh+0{>%R7}kK1fFL7w6%<-Pf*t^=N)Qr&0RR9",
+           (32, 20, 1280, 51865): b"ABzY8zd+h!0{>%R7=D0pU<_bnWW*tkYAhobTNnu$jnkEkXqp)j;w1Tzk)UH3X%SZd&fFZ2fC2yj",
+           (32, 20, 1280, 51866): b"ABzY8gWO1E0{>%R7(9S+Kn!D~%ngiGaR?*L!iJG9p-nab0JQ=-{D1-g00", (4, 20, 1280, 51866): b"ABzY8j^C+e0{>%RARaKHP%t(lGR*)0g!tONPyhe`"}
+
+
+def test_heads(t):
+    """Files of the published sizes get the key alignment_heads, others do not."""
+    text, wrong = [bytes([b]) for b in alphabet()[0]], []
+    for (n_layer, n_head, d, n_vocab), packed in [*SHOWING.items(), ((2, 20, 1280, 51865), None), ((6, 8, 512, 51866), None), ((4, 3, 384, 51864), None)]:
+        c = {"n_vocab": n_vocab, "n_sound": 8, "d": d, "n_head": n_head, "n_enc": 1, "n_text": 16, "n_dec": n_layer, "n_mel": 80, "n_ff": 4 * d, "end": 50257 - (n_vocab == 51864)}
+        t.convert(t.put("heads.bin", legacy_file(c, {}, text, slaney(80), "f32", None)[0]), "--vocab-only")
+        shows = np.frombuffer(gzip.decompress(base64.b85decode(packed)), bool).reshape(n_layer, n_head) if packed else None
+        want = [int(x) for x in np.argwhere(shows).ravel()] if packed else None
+        if keys_of(t.at("model.gguf")).get("whisper.alignment_heads") != want:
+            wrong.append(str((n_layer, d, n_vocab)))
+    t.tell("heads of attention of published sizes", not wrong, "; ".join(wrong))
 
 
 def test_faults(t):
@@ -558,6 +594,7 @@ def main():
             test_legacy(t, seed)
         test_mutants(t)
         test_specials(t)
+        test_heads(t)
         test_faults(t)
         if os.path.isdir(a.media):
             test_recorded(t, a.media)

@@ -2,10 +2,10 @@
  * test-rows -m MODEL --arch FILE [--backend NAME] --rows FILE N --only STAGE --out FILE
  * test-rows -m MODEL --arch FILE [--backend NAME] --tokens IDS --given FILE FIRST N --out FILE
  *
- * test-rows -m MODEL --arch FILE [--backend NAME] --tokens IDS --read FILE N --out FILE
+ * test-rows -m MODEL --arch FILE [--backend NAME] --tokens IDS --read FILE N [--align FILE] --out FILE
  *
  * Runs stages over N rows of a file of floats, and writes the rows that come out, also if tokens would read them; or runs tokens, of which the N from FIRST on are replaced
- * by such rows, and writes the logits of all; or runs tokens that read the stages over the N rows. The files are plain arrays of floats. Exit code 0, or 1 with a message. */
+ * by such rows, and writes the logits of all; or runs tokens that read the stages over the N rows; --align: and writes their alignments. The files are plain arrays of floats. Exit code 0, or 1 with a message. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,11 +16,11 @@
 enum { MAX_TOKENS = 512 };
 
 typedef struct run {
-    const char *model, *arch, *backend, *rows, *given, *read, *tokens, *only, *out;
+    const char *model, *arch, *backend, *rows, *given, *read, *tokens, *only, *out, *align;
     int64_t n, first;
     float *in; /* what the file has */
     size_t n_in;
-    FILE *to;
+    FILE *to, *aligned;
 } run;
 
 static bool read_words(run *r, int argc, char **argv) {
@@ -30,7 +30,8 @@ static bool read_words(run *r, int argc, char **argv) {
             const char *word, **value;
         } words[] = {{"-m", &r->model},        {"--arch", &r->arch},   {"--backend", &r->backend},
                      {"--rows", &r->rows},     {"--given", &r->given}, {"--read", &r->read},
-                     {"--tokens", &r->tokens}, {"--out", &r->out},     {"--only", &r->only}};
+                     {"--tokens", &r->tokens}, {"--out", &r->out},     {"--only", &r->only},
+                     {"--align", &r->align}};
         enum { N_WORDS = sizeof words / sizeof *words };
         size_t k = 0;
         while (k < N_WORDS && strcmp(words[k].word, argv[i]) != 0)
@@ -93,6 +94,14 @@ static void compare_logits(void *ctx, int64_t i, const float *logits) {
     fwrite(logits, sizeof *logits, n, b->r->to);
 }
 
+static int64_t n_share;
+
+static void write_share(void *ctx, int64_t i, const float *share) {
+    const both *b = ctx;
+    (void)i;
+    fwrite(share, sizeof *share, (size_t)n_share, b->r->aligned);
+}
+
 static int32_t token[MAX_TOKENS];
 static bool want[MAX_TOKENS];
 
@@ -115,6 +124,7 @@ static ggl_status run_reading(run *r, const llm_model *m, llm_session_params *p,
     bool is_found = true;
     const int64_t n = read_tokens(r);
     p->n_slots = 2;
+    p->alignment = r->align != NULL;
     ggl_status st = llm_stages_new(&s, m, p, 0, err);
     if (st == GGL_OK)
         st = llm_stages_read(s, 0, r->in, r->n, &is_found, err);
@@ -134,8 +144,16 @@ static ggl_status run_reading(run *r, const llm_model *m, llm_session_params *p,
         other[i] = 1;
     }
     both b = {.r = r, .alone = first};
-    const llm_batch all = {
-        .n = n, .token = token, .slot = other, .want = want, .each = compare_logits, .ctx = &b};
+    const llm_batch all = {.n = n,
+                           .token = token,
+                           .slot = other,
+                           .want = want,
+                           .each = compare_logits,
+                           .want_alignment = r->align ? want : NULL,
+                           .each_alignment = write_share,
+                           .ctx = &b};
+    n_share =
+        session ? llm_session_n_aligned_heads(session) * llm_session_n_aligned_rows(session) : 0;
     if (st == GGL_OK)
         st = llm_session_eval(session, &all, err);
     if (st == GGL_OK && b.differ)
@@ -184,16 +202,23 @@ int main(int argc, char **argv) {
         fprintf(stderr, "test-rows: wrong arguments\n");
         return 1;
     }
+    if (r.align && !(r.aligned = fopen(r.align, "wb"))) {
+        fprintf(stderr, "test-rows: %s cannot be written\n", r.align);
+        return 1;
+    }
     ggl_error err = {0};
-    ggl_backend *backend = NULL;
+    ggl_backend *backend = NULL, *fold = NULL;
     llm_model *m = NULL;
     const llm_model_params mp = {.size = sizeof mp, .arch_path = r.arch};
     ggl_status st = ggl_backend_open(&backend, r.backend, NULL, &err);
+    if (st == GGL_OK)
+        st = ggl_backend_open(&fold, "reference", NULL, &err);
     if (st == GGL_OK)
         st = llm_model_open(&m, r.model, &mp, &err);
     llm_session_params p = llm_session_default();
     p.backend = &backend;
     p.n_backends = 1;
+    p.fold = fold;
     p.type_k = p.type_v = GGL_F32;
     p.only = r.only;
     if (st == GGL_OK)
@@ -204,7 +229,10 @@ int main(int argc, char **argv) {
         fprintf(stderr, "test-rows: %s\n", err.msg);
     llm_model_free(m);
     ggl_backend_close(backend);
+    ggl_backend_close(fold);
     fclose(r.to);
+    if (r.aligned)
+        fclose(r.aligned);
     free(r.in);
     return st == GGL_OK ? 0 : 1;
 }

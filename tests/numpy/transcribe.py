@@ -8,6 +8,7 @@ times of all pieces are the same, log-probabilities within 1e-3.
 Exit code 0, 1.
 """
 import argparse
+import codecs
 import io
 import json
 import lzma
@@ -21,14 +22,18 @@ import tempfile
 
 import numpy as np
 
+import folders_speech
 import gguf
 import today
 
 RATE, N_MEL = 16000, 12
 WORDS = ["<|endoftext|>", "<|startoftranscript|>", "<|en|>", "<|de|>", "<|yue|>", "<|translate|>", "<|transcribe|>", "<|startoflm|>", "<|startofprev|>", "<|nospeech|>",
          "<|notimestamps|>"]
-END, START, EN, DE, YUE, TRANSLATE, TRANSCRIBE, LM, PREV, SILENT, NO_TIMES = range(256, 256 + len(WORDS))
-FIRST, N_TIMES = 256 + len(WORDS), 301
+TEXTS = [" a", " the", " b", "ck", "d\u00e9", " \u201c", "\u4e2d", ", ", "..", " [", "()", "\u3002", " \u00e9\u00e9", "-c", " \"", "\uff01"]  # tokens besides single bytes
+TEXTS_FIRST = 256
+N_TEXTS = TEXTS_FIRST + len(TEXTS)
+END, START, EN, DE, YUE, TRANSLATE, TRANSCRIBE, LM, PREV, SILENT, NO_TIMES = range(N_TEXTS, N_TEXTS + len(WORDS))
+FIRST, N_TIMES = N_TEXTS + len(WORDS), 301
 N_VOCAB = FIRST + N_TIMES
 
 
@@ -39,8 +44,9 @@ def byte_names():
     return [chr(b) if b in plain else chr(next(other)) for b in range(256)]
 
 
-VOCABULARY = byte_names() + WORDS + [f"<|{k * 0.02:.2f}|>" for k in range(N_TIMES)]
+VOCABULARY = byte_names() + ["".join(byte_names()[b] for b in t.encode()) for t in TEXTS] + WORDS + [f"<|{k * 0.02:.2f}|>" for k in range(N_TIMES)]
 SPACE = byte_names().index("\u0120")
+BYTES = [bytes([b]) for b in range(256)] + [t.encode() for t in TEXTS]  # of each token that is text
 
 
 # --- the model --------------------------------------------------------------------------------------
@@ -78,7 +84,7 @@ def make_model(g):
         "embedding_length": n_embd, "feed_forward_length": 2 * n_embd, "block_count": n_enc, "decoder_block_count": n_dec, "attention.head_count": n_head,
         "context_length": n_ctx, "audio.context_length": n_sound, "audio.mel_count": N_MEL, "vocab_size": N_VOCAB, "decoder_start_token_id": START}.items()}
     meta |= {"tokenizer.ggml.model": "gpt2", "tokenizer.ggml.pre": "gpt-2", "tokenizer.ggml.tokens": VOCABULARY,
-             "tokenizer.ggml.token_type": [1] * 256 + [int(g.choice([3, 4]))] * (N_VOCAB - 256), "tokenizer.ggml.merges": gguf.Typed(gguf.ARRAY, [], gguf.STRING), "tokenizer.ggml.eos_token_id": END}
+             "tokenizer.ggml.token_type": [1] * N_TEXTS + [int(g.choice([3, 4]))] * (N_VOCAB - N_TEXTS), "tokenizer.ggml.merges": gguf.Typed(gguf.ARRAY, [], gguf.STRING), "tokenizer.ggml.eos_token_id": END}
     return meta, w, (n_embd, n_head, n_enc, n_dec, n_ctx, n_sound)
 
 
@@ -103,12 +109,14 @@ class Model:
     def linear(self, x, name):
         return x @ self.w[name + ".weight"].T + self.w.get(name + ".bias", 0)
 
-    def attend(self, at, kind, x, to, causal=False):
+    def attend(self, at, kind, x, to, causal=False, shares=None):
         cut = lambda z: z.reshape(len(z), self.n_head, -1)
         q, k, v = (cut(self.linear(z, f"{at}.{kind}_{p}")) for p, z in (("q", x), ("k", to), ("v", to)))
         s = np.einsum("ihd,jhd->hij", q, k) / math.sqrt(q.shape[2])
         if causal:
             s = np.where(np.arange(len(x))[:, None] >= np.arange(len(to)), s, -np.inf)
+        if shares is not None:
+            shares.append(softmax(s))
         return self.linear(np.einsum("hij,jhd->ihd", softmax(s), v).reshape(len(x), -1), f"{at}.{kind}_o")
 
     def feed(self, at, x):
@@ -126,13 +134,13 @@ class Model:
             x = self.feed(f"enc.blk.{l}", x + self.attend(f"enc.blk.{l}", "attn", h, h))
         return self.norm(x, "enc.output_norm")
 
-    def decode(self, heard, ids):
+    def decode(self, heard, ids, shares=None):
         x = self.w["token_embd.weight"][ids] + self.w["dec.position_embd.weight"][: len(ids)]
         for l in range(self.n_dec):
             at = f"dec.blk.{l}"
             h = self.norm(x, at + ".attn_norm")
             x = x + self.attend(at, "attn", h, h, True)
-            x = self.feed(at, x + self.attend(at, "cross_attn", self.norm(x, at + ".cross_attn_norm"), heard))
+            x = self.feed(at, x + self.attend(at, "cross_attn", self.norm(x, at + ".cross_attn_norm"), heard, shares=shares))
         return self.norm(x, "dec.output_norm") @ self.w["token_embd.weight"].T
 
 
@@ -179,6 +187,131 @@ def spectrogram(x, n_more):
     power = np.array([np.abs(np.fft.rfft(padded[160 * i : 160 * i + 400] * window)) ** 2 for i in range(n + n_more)])
     rows = np.log10(np.maximum(power @ filters().T, 1e-10))
     return n, (np.maximum(rows, rows.max() - 8) + 4) / 4
+
+
+# --- words ------------------------------------------------------------------------------------------
+
+SIGNS = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"
+BEFORE, AFTER, ENDS = "\"'\u201c\u00bf([{-", "\"'.\u3002,\uff0c!\uff01?\uff1f:\uff1a\u201d)]}\u3001", ".\u3002!\uff01?\uff1f"
+codecs.register_error("each", lambda e: ("\ufffd", e.start + 1))  # U+FFFD for each byte that is no part of a character
+
+
+def text_of(ids):
+    return b"".join(BYTES[t] for t in ids).decode("utf-8", "each")
+
+
+def way(cost):
+    """The row's first column in the cheapest way through the table."""
+    n, m = cost.shape
+    best, came = np.full((n + 1, m + 1), np.inf), {}
+    best[0, 0] = 0
+    for i in range(1, n + 1):
+        for j in range(1, m + 1):
+            both, row, column = best[i - 1, j - 1], best[i - 1, j], best[i, j - 1]
+            came[i, j] = (0, 1) if column <= min(both, row) else (1, 1) if both <= row else (1, 0)
+            best[i, j] = cost[i - 1, j - 1] + best[i - came[i, j][0], j - came[i, j][1]]
+    i, j, first = n, m, [0] * n
+    while i > 0:
+        first[i - 1] = j - 1
+        i, j = i - came[i, j][0], j - came[i, j][1]
+    return first
+
+
+def medians(x):
+    if len(x) <= 3:
+        return x
+    wide = np.pad(x, 3, mode="reflect")
+    return np.array([np.median(wide[k : k + 7]) for k in range(len(x))])
+
+
+def split(ids, spaceless):
+    """Lists of tokens, each a word."""
+    whole, words, some, offset = text_of(ids) + "|", [], [], 0
+    for k, t in enumerate(ids):
+        some.append(t)
+        text = text_of(some)
+        bad = text.find("\ufffd")
+        if bad >= 0 and whole[offset + bad] != "\ufffd" and k + 1 < len(ids):
+            continue
+        offset += len(text)
+        if words and not spaceless and not text.startswith(" ") and text.strip(" \t\n\r\v\f") not in SIGNS:
+            words[-1] += some
+        else:
+            words.append(some)
+        some = []
+    return words
+
+
+def find_words(m, heard, orders, ids, n_rows, heads, spaceless):
+    """[text, tokens, start, end, probability] of each word, in seconds of the window."""
+    shares = []
+    all_ids = orders + [NO_TIMES] + ids + [END]
+    logits = m.decode(heard, all_ids, shares)[len(orders) :, :END]
+    p = [softmax(logits[k])[t] for k, t in enumerate(ids)]
+    x = np.array([shares[l][h][:, :n_rows] for l, h in heads])
+    x = x / x.sum(-1, keepdims=True)
+    x = (x - x.mean(1, keepdims=True)) / np.maximum(x.std(1, keepdims=True), 1e-300)
+    table = np.mean([[medians(line) for line in head] for head in x], axis=0)[len(orders) : -1]
+    first, words, at = way(-table), [], 0
+    for tokens in split(ids, spaceless):
+        end = at + len(tokens)
+        words.append([text_of(tokens), tokens, first[at] / 50, first[end] / 50, float(np.mean(p[at:end]))])
+        at = end
+    return words
+
+
+def place_words(words, pieces, begin, last_end):
+    """pieces: [start, end, number of tokens that are text], which get a list of words [start, end, text, probability] and new times. Returns where they end."""
+    lengths = [w[3] - w[2] for w in words if w[3] != w[2]]
+    usual = min(0.7, float(np.median(lengths))) if lengths else 0.0
+    most = 2 * usual
+    for a, b in zip(words, words[1:]):
+        if lengths and b[3] - b[2] > most:
+            if b[0] in ENDS:
+                b[3] = b[2] + most
+            elif a[0] in ENDS:
+                b[2] = b[3] - most
+    into = len(words) - 1
+    for k in range(len(words) - 2, -1, -1):
+        a = words[k]
+        if a[0].startswith(" ") and a[0].strip() in BEFORE:
+            words[into][0], words[into][1], a[0], a[1] = a[0] + words[into][0], a[1] + words[into][1], "", []
+        else:
+            into = k
+    into = 0
+    for k in range(1, len(words)):
+        a, b = words[into], words[k]
+        if not a[0].endswith(" ") and b[0] in AFTER:
+            a[0], a[1], b[0], b[1] = a[0] + b[0], a[1] + b[1], "", []
+        else:
+            into = k
+    at = 0
+    for piece in pieces:
+        n, own = 0, []
+        while at < len(words) and n < piece[2]:
+            text, tokens, start, end, p = words[at]
+            n, at = n + len(tokens), at + 1
+            if text:
+                own.append([math.floor(100 * (begin + start) + 0.5) / 100, math.floor(100 * (begin + end) + 0.5) / 100, text, p])
+        piece.append(own)
+        if not own:
+            continue
+        a, b = own[0], own[1] if len(own) > 1 else None
+        if a[1] - last_end > 4 * usual and (a[1] - a[0] > most or (b and b[1] - a[0] > 2 * most)):
+            if b and b[1] - b[0] > most:
+                a[1] = b[0] = max(b[1] / 2, b[1] - most)
+            a[0] = max(0, a[1] - most)
+        if piece[0] < a[1] and piece[0] - 0.5 > a[0]:
+            a[0] = max(0, min(a[1] - usual, piece[0]))
+        else:
+            piece[0] = a[0]
+        z = own[-1]
+        if piece[1] > z[0] and piece[1] + 0.5 < z[1]:
+            z[1] = max(z[0] + usual, piece[1])
+        else:
+            piece[1] = z[1]
+        last_end = piece[1]
+    return next((piece[3][-1][1] for piece in reversed(pieces) if piece[3]), pieces[-1][1])
 
 
 # --- writing it down --------------------------------------------------------------------------------
@@ -261,32 +394,44 @@ def cut(said, at, window):
     return pieces, at + (window if alone else min(window, ms(said[first - 1]) // 10))  # a model of short windows may name later times
 
 
-def transcribe(m, x, times, n_beams, language, translate, context):
+def said_in(pieces):
+    return [t for _, _, ids in pieces for t in ids]
+
+
+def transcribe(m, x, times, n_beams, language, translate, context, english=False, heads=None):
+    """heads: [layer, head] of those that tell when words are said; None: no words."""
     n_window = 2 * m.n_sound
     n, rows = spectrogram(x, n_window)
-    at, history, begin, out, token = 0, [], 0, [], None
+    at, history, begin, out, token, last_end = 0, [], 0, [], None, 0.0
     while at < n:
         window = min(n_window, n - at)
         heard = m.encode(rows[at : at + n_window])
-        if token is None:
+        if token is None and not english:
             token = language or EN + int(np.argmax(m.decode(heard, [START])[0][EN : YUE + 1]))
         said_before = history[begin:][-(m.n_ctx // 2 - 1) :]
-        prompt = ([PREV] + said_before if said_before else []) + [START, token, TRANSLATE if translate else TRANSCRIBE] + ([] if times else [NO_TIMES])
+        prompt = ([PREV] + said_before if said_before else []) + [START] + ([] if english else [token, TRANSLATE if translate else TRANSCRIBE]) + ([] if times else [NO_TIMES])
         silence = softmax(m.decode(heard, prompt)[prompt.index(START)])[SILENT]
         said, mean = search(m, heard, prompt, times, n_beams)
         if silence > 0.6 and mean < -1:
             at += window
             continue
         pieces, after = cut(said, at, window)
-        for start, end, ids in pieces:
-            text = bytes(t for t in ids if t < 256)
+        placed = [[at * 0.01 + start / 1000, at * 0.01 + end / 1000, sum(t < END for t in ids)] for start, end, ids in pieces]
+        if heads:
+            orders = prompt[prompt.index(START) :][: 1 if english else 3]
+            words = find_words(m, heard, orders, [t for t in said_in(pieces) if t < END], window // 2, heads, not english and token == YUE) if window > 1 else []
+            last_end = place_words(words, placed, at * 0.01, last_end)
+            if not (len(said) >= 2 and is_time(said[-1]) and not is_time(said[-2])) and last_end > at * 0.01:
+                after = at + min(window, math.floor(100 * (last_end - at * 0.01) + 0.5))
+        for (start, end, _, *own), (_, _, ids) in zip(placed, pieces):
+            text = b"".join(BYTES[t] for t in ids if t < END)
             if end > start and text.strip(b" "):
-                out.append((round(at * 0.01 + start / 1000, 2), round(at * 0.01 + end / 1000, 2), ids, mean))
+                out.append((round(start, 2), round(end, 2), ids, mean, *own))
                 history += ids
         if not context:
             begin = len(history)
         at = after if after > at else at + window
-    return VOCABULARY[token].strip("<|>"), out
+    return "en" if english else VOCABULARY[token].strip("<|>"), out
 
 
 # --- comparing --------------------------------------------------------------------------------------
@@ -299,28 +444,54 @@ def run(a, files, *words):
     return json.loads(done.stdout)
 
 
+def test_words(a, seed, g, m, x, files, meta, w, english):
+    """Times of words: by the heads that the file names, or by all of the upper half of the layers."""
+    heads = sorted({(int(g.integers(m.n_dec)), int(g.integers(m.n_head))) for _ in range(3)}) if seed % 3 else None
+    if heads:
+        gguf.write(files + ".gguf", meta | {"whisper.alignment_heads": [k for head in heads for k in head]}, w)
+    heads = heads or [(l, h) for l in range(m.n_dec // 2, m.n_dec) for h in range(m.n_head)]
+    language = YUE if seed % 5 == 1 and not english else EN  # one that is written without spaces
+    got = run(a, files, "-bs", "1", "-tpi", "0", "-l", VOCABULARY[language].strip("<|>"), "--word-timestamps")["segments"]
+    want = transcribe(m, x, True, 1, language, False, True, english, heads)[1]
+    lines = [[[k["start"], k["end"], k["word"], k["probability"]] for k in s["words"]] for s in got]
+    n = sum(len(line) for line in lines)
+    ok = [s["tokens"] for s in got] == [p[2] for p in want] and [[k[2] for k in line] for line in lines] == [[k[2] for k in p[4]] for p in want]
+    off = [abs(u - v) for line, p in zip(lines, want) for k, l in zip(line, p[4]) for u, v in zip(k[:2], l[:2])] if ok else [9]
+    off += [abs(u - v) for s, p in zip(got, want) for u, v in ((s["start"], p[0]), (s["end"], p[1]))]
+    far = max([abs(k[3] - l[3]) for line, p in zip(lines, want) for k, l in zip(line, p[4])], default=0)
+    ok = ok and max(off) < 0.0201 and far < 1e-3  # a frame
+    print(f"   {n} words by {len(heads)} heads {'ok' if ok else 'FAILED'} {sum(d > 0.0051 for d in off)} others, {max(off):.2f} s {far:.0e}")
+    if not ok:
+        print("   got", [(s["start"], s["end"], s["tokens"], l) for s, l in zip(got, lines)], "\n  want", want)
+    return not ok
+
+
 def test(a, seed):
     g = np.random.default_rng(seed)
     files = os.path.join(a.dir, f"transcribe-{os.getpid()}")
     meta, w, shape = make_model(g)
     x = make_sound(g)
-    failed = 0
+    failed, english = 0, seed % 4 == 0
+    if english or seed % 4 == 1:
+        meta |= {"whisper.multilingual": not english}
     try:
         gguf.write(files + ".gguf", meta, w)
         write_wav(files + ".wav", x)
         m = Model(w, shape)
         times, translate, context = bool(g.integers(4)), bool(g.integers(3) == 0), bool(g.integers(3))
         language, n_beams = [None, DE, EN][int(g.integers(3))], int(g.choice([1, 1, 2, 5]))
+        language = EN if english and language else language
         words = ["-bs", str(n_beams), "-tpi", "0"] + ([] if times else ["--no-timestamps"]) + (["--translate"] if translate else []) + ([] if context else ["-nc"])
         got = run(a, files, *words, *(["-l", VOCABULARY[language].strip("<|>")] if language else []))
-        code, want = transcribe(m, x, times, n_beams, language, translate, context)
+        code, want = transcribe(m, x, times, n_beams, language, translate, context, english)
         same = [(s["start"], s["end"], s["tokens"]) for s in got["segments"]] == [p[:3] for p in want]
         off = max([abs(s["avg_logprob"] - p[3]) for s, p in zip(got["segments"], want)], default=0)
         ok = same and off < 1e-3 and (not want or got["language"] == code)
         failed += not ok
-        print(f"{len(x) / RATE:.1f} s, windows of {shape[5] / 50:.1f} s, {len(want)} pieces, {' '.join(words)} {'ok' if ok else 'FAILED'} {off:.0e}")
+        print(f"{seed}{' English' if english else ''}: {len(x) / RATE:.1f} s, windows of {shape[5] / 50:.1f} s, {len(want)} pieces, {' '.join(words)} {'ok' if ok else 'FAILED'} {off:.0e}")
         if not same:
             print("   got", [(s["start"], s["end"], s["tokens"]) for s in got["segments"]], "\n  want", [p[:3] for p in want])
+        failed += test_words(a, seed, g, m, x, files, meta, w, english)
         words = ["-bs", "1", "-bo", "3", "-lpt", "0", "-nth", "1", "-et", "0"]
         warm = run(a, files, *words)
         ok = all(s["temperature"] == 1 for s in warm["segments"]) and warm == run(a, files, *words, "-t", "2")
@@ -365,9 +536,84 @@ def mistakes(a):
         ([*model, *quick, "cut.wav"], 0, "before its header says"), ([*model, *quick, "silence.wav"], 0, ""), ([*model, "-o", "no/x.srt", "s.wav"], 1, "folder does not exist"),
         ([*model, "--output-dir", "no", "s.wav"], 1, "folder does not exist"), ([*model, "-o", "x", "s.wav", "cut.wav"], 2, "--output-dir"),
         ([*model, "--tokens", "1", "s.wav"], 2, "need each other"), ([*model, "--tokens", "99999", "--logits", "l.npy", "s.wav"], 2, "99999 is not in the vocabulary"),
-        ([*model, "--dump", "mel", "s.wav"], 2, "-o FILE.npy"), (["-m", "builtin:stories", "s.wav"], 1, "does not hear"), ([*model, "-ml", "1", "s.wav"], 2, "are not told apart"),
+        ([*model, "--dump", "mel", "s.wav"], 2, "-o FILE.npy"), (["-m", "builtin:stories", "s.wav"], 1, "does not hear"), ([*model, "-ml", "1", "s.wav"], 2, "--max-words-per-line 1, each word by itself"),
         ([*model, "-f", "s.wav"], 2, "without a flag"), ([*model, "--raw-rate", "8000", "s.wav"], 2, "are for --raw"), ([*model, *quick, "-o", "/dev/full", "s.wav"], 1, "/dev/full")):
         tell(words, code, says)
+    # what is written is neither the sound nor another one's text
+    for folder_of in ("one", "two"):
+        os.mkdir(at(folder_of))
+        shutil.copyfile(at("s.wav"), at(folder_of + "/t.wav"))
+    shutil.copyfile(at("s.wav"), at("t.txt"))
+    for words, says in ((["-o", "s.wav", "s.wav"], "s.wav"), (["--logits", "one/t.wav", "--tokens", "1", "one/t.wav"], "one/t.wav"), (["--output-dir", ".", "t.txt"], "t.txt"),
+                        (["--output-dir", ".", "one/t.wav", "two/t.wav"], "one/t.wav and two/t.wav would both be written to ./t.txt")):
+        tell([*model, *quick, *words], 2, says)
+    with open(at("s.wav"), "rb") as f:
+        if f.read() != whole:
+            print("a sound was overwritten FAILED")
+            failed += 1
+
+    def variant(name, n_ctx=None, lacks=(), **keys):
+        """Another model: with another context, without some tokens, or with other keys."""
+        other = meta | {"whisper." + k: v for k, v in keys.items()} | {"tokenizer.ggml.tokens": [f"unused {i}" if t in lacks else t for i, t in enumerate(VOCABULARY)]}
+        weights = dict(w)
+        if n_ctx:
+            other |= {"whisper.context_length": n_ctx}
+            weights["dec.position_embd.weight"] = (g.normal(size=(n_ctx, weights["dec.position_embd.weight"].shape[1])) / 4).astype(np.float32)
+        gguf.write(at(name), other, weights)
+        return ["-m", name, *quick]
+
+    # a context longer than that of any published model, and the shortest ones
+    tell([*variant("long.gguf", 4200), "--prompt", "a" * 4000, "s.wav"], 0, "")
+    for n_ctx in (1, 2, 3, 4, 5, 8):
+        for words in (["-l", "en"], ["-l", "en", "--no-timestamps", "--prompt", "abc"]):
+            few = n_ctx < (5 if "--prompt" in words else 4)
+            tell([*variant("short.gguf", n_ctx), *words, "s.wav"], 1 if few else 0, "short.gguf: the context has" if few else "")
+    only = variant("english.gguf", multilingual=False)
+    for words, code, says in (
+        ([*variant("lacks-1.gguf", lacks=["<|transcribe|>"]), "s.wav"], 1, "there is no <|transcribe|>"), ([*variant("lacks-2.gguf", lacks=["<|translate|>"]), "--translate", "s.wav"], 1, "lack <|translate|>"),
+        (["-m", "lacks-2.gguf", *quick, "s.wav"], 0, ""), ([*variant("lacks-3.gguf", lacks=["<|startofprev|>"]), "--prompt", "a", "s.wav"], 1, "lack <|startofprev|>"),
+        ([*only, "--translate", "s.wav"], 0, "knows English alone: there is nothing to translate"), ([*only, "-l", "de", "s.wav"], 2, "knows English alone, and not 'de'"),
+        ([*only, "-l", "English", "s.wav"], 0, ""), ([*variant("key-1.gguf", multilingual=3), "s.wav"], 1, "key-1.gguf: key 'whisper.multilingual'"),
+        ([*variant("key-2.gguf", suppress_tokens=["a"]), "s.wav"], 1, "key-2.gguf: key whisper.suppress_tokens is no list of tokens")):
+        tell(words, code, says)
+    # a weight that makes scores infinite, and rows that are longer than the times of tokens
+    w["token_embd.weight"][TEXTS_FIRST + 3] = 0
+    w["token_embd.weight"][TEXTS_FIRST + 3, 0] = 3e38
+    tell([*variant("huge.gguf"), "s.wav"], 1, "the model's numbers are not finite")
+    w["token_embd.weight"][TEXTS_FIRST + 3, 0] = 0
+    with open(folders_speech.DESCRIPTOR, encoding="utf-8") as f:
+        slow = f.read().replace("step = 160, seconds = n_sound / 50,", "step = 1600, seconds = n_sound / 5,")
+    with open(at("slow.arch"), "w", encoding="utf-8") as f:
+        f.write(slow)
+    # the scores are the same for all tokens: each window has a piece of 20 ms, and the next one begins after it
+    same = ("dec.output_norm.weight", "dec.output_norm.bias", "token_embd.weight")
+    old = {name: w[name].copy() for name in same}
+    for name in same:
+        w[name][:] = 0
+    w["dec.output_norm.bias"][0] = 1
+    w["token_embd.weight"][:, 0] = -5
+    w["token_embd.weight"][[FIRST, FIRST + 1, TEXTS_FIRST], 0] = 6, 5, 3
+    tell([*variant("slow.gguf"), "--arch", "slow.arch", "-l", "en", "s.wav"], 0, "")
+    w.update(old)
+    # heads of attention that tell when words are said: ones that do not exist are told of only if words are wanted
+    for heads, says in (([9, 0], "a layer that the decoder lacks: .alignment_heads[2*i] = 9, n_dec ="), ([0, 7], "a head that its layers lack: .alignment_heads[2*i + 1] = 7, n_head ="),
+                        ([0], "no pairs of a layer and a head"), ([0, 0] * 3000, "more alignment_heads than any decoder has: n_pair = 3000"), ([-1, 0], "without a head of the decoder")):
+        words = variant("heads.gguf", alignment_heads=gguf.Typed(gguf.ARRAY, heads, gguf.I32))
+        tell([*words, "--word-timestamps", "s.wav"], 1, says)
+        tell([*words, "s.wav"], 0, "")
+    tell([*variant("short.gguf", 10), "-l", "en", "--word-timestamps", "s.wav"], 0, "")
+    tell([*variant("short.gguf", 5), "-l", "en", "--no-timestamps", "--word-timestamps", "s.wav"], 1, "the times of words need a context of")
+    # models that do not say whether they know English alone: files from before GGUF, by the number of their tokens
+    for n_vocab, alone in ((51864, True), (51865, False)):
+        c = {"n_vocab": n_vocab, "n_sound": 50, "d": 8, "n_head": 1, "n_enc": 1, "n_text": 16, "n_dec": 1, "n_mel": N_MEL, "n_ff": 32, "end": 51864 - 1608 + (not alone)}
+        text = [bytes([b]) for b in folders_speech.alphabet()[0]] + [b"%d" % i for i in range(1000, 1000 + c["end"] - 256)]
+        with open(at("old.bin"), "wb") as f:
+            f.write(folders_speech.legacy_file(c, folders_speech.weights_of(c, g), text, folders_speech.slaney(N_MEL), "f32", g)[0])
+        convert = os.path.join(os.path.dirname(a.transcribe), "llm-convert")
+        for name in ("old.bin", "new.gguf") if os.path.exists(convert) else ("old.bin",):
+            if name == "new.gguf":
+                subprocess.run([convert, at("old.bin"), "-o", at("new.gguf")], check=True, capture_output=True)
+            tell(["-m", name, *quick, "-d", "1", "--translate", "s.wav"], 0, "knows English alone" if alone else "the language is")
     pieces = run_json = json.loads(subprocess.run([a.transcribe, "-q", *model, *quick, "--format", "json", "s.wav"], cwd=folder, capture_output=True, check=True).stdout)
     times = [(s["start"], s["end"]) for s in run_json["segments"]]
     stamp = lambda t: round(sum(float(p) * f for p, f in zip(t.replace(",", ".").split(":"), (3600, 60, 1))), 2)

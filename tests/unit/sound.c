@@ -165,10 +165,11 @@ TEST(sizes_of_streams) {
         int64_t n;
     } sizes[] = {{8, 4}, {6, 3}, {UINT64_MAX, 4}, {(uint64_t)1 << 40, 4}};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
-        for (int k = 0; k < 2; k++) {
+        for (int k = 0; k < 4; k++) {
+            static const uint64_t of_file[] = {1000, 1000, INT64_MAX, UINT64_MAX};
             wav_begin(&w, k ? "BW64" : "RF64", most);
             wav_chunk(&w, "ds64", 28);
-            wav_number(&w, 1000, 8);
+            wav_number(&w, of_file[k], 8);
             wav_number(&w, sizes[i].size, 8);
             wav_number(&w, 0, 8);
             wav_number(&w, 0, 4);

@@ -341,9 +341,8 @@ static void put_md_limits(FILE *out, const bench_row *r) {
 static void put_md_above(FILE *out, bench_row *const *rows, size_t n) {
     for (size_t i = 0; i < n; i++)
         if (rows[i]->percent > 100.5) {
-            fputs("Above 100 %: what is read lies in the processor's cache, which is faster than "
-                  "memory;\n"
-                  "or the machine was busy while its limits were measured.\n",
+            fputs("Above 100 %: what is read lies in the processor's cache, which is faster than\n"
+                  "memory; or the machine was busy while its limits were measured.\n",
                   out);
             return;
         }

@@ -125,9 +125,24 @@ static void put_slots(void *ctx, llm_engine *e) {
     llm_json_put_text(&c->out, "]");
 }
 
+/* A model that hears has one slot: it writes down one sound at a time. */
+static void put_speech_slot(llm_json_out *out, const server *s) {
+    size_t n_running, n_waiting;
+    speech_queue_count(s->speech, &n_running, &n_waiting);
+    const llm_slot_info i = {.use = n_running ? LLM_SLOT_GENERATES : LLM_SLOT_EMPTY};
+    llm_json_put_text(out, "[");
+    put_slot(out, s, &i, 0);
+    llm_json_put_text(out, "]");
+}
+
 void admin_slots(server *s, const http_request *q, http_reply *r) {
     slots_ctx c = {.s = s};
     (void)q;
+    if (s->speech) {
+        put_speech_slot(&c.out, s);
+        admin_send(&c.out, r);
+        return;
+    }
     c.out.failed = !server_on_engine(s, put_slots, &c);
     admin_send(&c.out, r);
 }
@@ -190,6 +205,8 @@ void admin_slot(server *s, const http_request *q, http_reply *r) {
     slot_request x = {.s = s, .memory = models_memory(model_table(s->model_row))};
     ggl_error err = {0};
     ggl_status st = s->o->slot_path ? GGL_OK : GGL_UNSUPPORTED;
+    if (st == GGL_OK && s->speech)
+        st = ggl_fail(&err, GGL_UNSUPPORTED, "a model that hears keeps nothing of a sound");
     if (st == GGL_OK)
         st = slot_read_target(&x, q->path, q->parameter(q, "action"), &err);
     if (st == GGL_OK)

@@ -37,6 +37,15 @@ static void read_numbers(void *ctx, llm_engine *e) {
     numbers *n = ctx;
     n->stats = llm_engine_get_stats(e);
     n->first = *answers_first_tokens(server_answers(n->s));
+    if (n->s->speech) { /* whose thread has the session */
+        size_t n_running, n_waiting;
+        speech_queue_count(n->s->speech, &n_running, &n_waiting);
+        n->n_running = (int)n_running;
+        n->n_waiting = n_waiting;
+        n->n_free = INT64_MAX;
+        n->slots[n_running ? LLM_SLOT_GENERATES : LLM_SLOT_EMPTY]++;
+        return;
+    }
     n->n_running = llm_engine_n_running(e);
     n->n_waiting = llm_engine_n_waiting(e);
     n->n_cached = llm_session_n_cached(llm_opened_session(n->s->ctx));

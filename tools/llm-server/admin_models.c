@@ -65,6 +65,9 @@ static void put_model_object(llm_json_out *out, model *m) {
                ", \"object\": \"model\", \"created\": %" PRId64 ", \"owned_by\": \"llm-server\"",
                (int64_t)t);
     put_status(out, m);
+    if (s ? s->facts.hears : model_get_card(m)->hears)
+        llm_json_put_text(out, ", \"architecture\": {\"input_modalities\": [\"audio\"], "
+                               "\"output_modalities\": [\"text\"]}");
     llm_json_put_text(out, ", \"meta\": ");
     if (s)
         llm_json_put_text(out, server_model_info(s));

@@ -234,8 +234,9 @@ static void find_abilities(shown *x, const server_options *o) {
     const bool ranks = has_rows && may_rank &&
                        llm_pooling_find(&pooling, name, x->file, NULL) == GGL_OK &&
                        pooling == LLM_POOL_RANK;
-    x->writes = !only_reads && !ranks;
-    x->embeds = has_rows && !ranks;
+    const bool hears = is_known && model_card_hears(arch);
+    x->writes = !only_reads && !ranks && !hears;
+    x->embeds = has_rows && !ranks && !hears;
     llm_arch_free(arch);
 }
 

@@ -436,6 +436,8 @@ void answers_end(answers *x) {
 
 /* Returns why the model cannot give what is asked for; NULL: it can. */
 static const char *why_not(const ask *a, const server_facts *f) {
+    if (f->hears)
+        return "this server writes down sounds (/v1/audio/transcriptions), and nothing else";
     if (a->kind == ASK_EMBED && f->n_embd == 0)
         return f->n_score > 0 ? "this server ranks documents (/v1/rerank), and gives no embeddings"
                               : "this server gives no embeddings; start it with --embeddings";

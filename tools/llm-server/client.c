@@ -5,6 +5,7 @@
 #include "common/digest.h"
 #include "endpoints.h"
 #include "models_impl.h"
+#include "multipart.h"
 
 /* Compares keys. The time does not depend on how many bytes are equal, from which one could guess a key byte by byte. */
 static bool is_equal(const char *a, const char *b) {
@@ -52,7 +53,11 @@ char *endpoint_model(const http_request *q) {
     llm_json *doc = NULL;
     const char *of_query = q->parameter(q, "model");
     ggl_str name = {of_query, of_query ? strlen(of_query) : 0};
-    if (!name.s && q->body.n > 0 &&
+    const char *type = q->header(q, "Content-Type");
+    const bool is_form = multipart_is_type(type);
+    if (!name.s && is_form)
+        (void)multipart_find(&name, type, q->body, "model");
+    if (!name.s && !is_form && q->body.n > 0 &&
         llm_json_parse(&doc, q->body.s, q->body.n, "request", &unread) == GGL_OK) {
         const json_value *v = llm_json_get_kind(&doc->root, "model", JSON_STRING);
         if (!v)

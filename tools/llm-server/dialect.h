@@ -19,6 +19,8 @@ typedef struct server_facts {
     const char *model_path;
     int64_t n_ctx, n_vocab, n_parallel;
     bool writes;     /* the model continues texts; else it makes vectors or scores of them */
+    bool hears;      /* it writes down what is said in sounds, and nothing else */
+    bool has_words;  /* it also shows when each word is said */
     int64_t n_embd;  /* length of an embedding; 0: the server gives none */
     int64_t n_score; /* numbers of a score, of which the first counts; 0: the server gives none */
     bool

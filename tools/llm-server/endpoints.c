@@ -9,6 +9,7 @@
 #include "answer_impl.h"
 #include "ggl/internal/nearest.h"
 #include "models.h"
+#include "multipart.h"
 #include "server_impl.h"
 
 /* clang-format off */
@@ -25,6 +26,9 @@ static const endpoint endpoints[] = {
     {"POST", "/v1/reranking",        .dialect = &api_rerank},
     {"POST", "/v2/rerank",           .dialect = &api_rerank},
     {"POST", "/embed",               .dialect = &api_tei_embed},
+    {"POST", "/v1/audio/transcriptions", .handle = speech_transcribe, .takes_form = true},
+    {"POST", "/v1/audio/translations", .handle = speech_translate, .takes_form = true},
+    {"POST", "/inference",           .handle = speech_infer, .takes_form = true},
     {"POST", "/v1/messages",         .dialect = &api_anthropic_messages},
     {"POST", "/v1/messages/count_tokens", .handle = api_anthropic_count, .errors = &api_anthropic_messages},
     {"POST", "/v1/chat/completions/input_tokens", .handle = api_openai_chat_count},
@@ -202,11 +206,15 @@ bool endpoints_accept(void *ctx, const http_request *q, http_reply *r) {
     if (!models_is_ready(t) && !e->needs_no_model)
         return fail(t, q, r, 503, "overloaded", "the model is being loaded; try again soon");
     const char *type = q->header(q, "Content-Type");
-    if (strcmp(e->method, "POST") == 0 && !is_json_type(type, q->header(q, "Origin"))) {
+    if (strcmp(e->method, "POST") == 0 && !e->takes_form &&
+        !is_json_type(type, q->header(q, "Origin"))) {
         snprintf(text, sizeof text, "the Content-Type must be application/json, not %.100s",
                  type ? type : "missing");
         return fail(t, q, r, 415, "invalid_request", text);
     }
+    if (e->takes_form && !multipart_is_type(type))
+        return fail(t, q, r, 415, "invalid_request",
+                    "the Content-Type must be multipart/form-data, with the sound as \"file\"");
     if (e->needs_no_model) { /* here, in case all workers are busy */
         models_count(t, NULL, COUNT_REQUESTS);
         e->handle_all(t, q, r);
@@ -226,16 +234,17 @@ static size_t doc_bytes(ggl_str body) {
     return body.n + n_marks * VALUE_BYTES;
 }
 
-/* Holds what reading a body may take at most: its texts are rendered and tokenized, too. *kept: what stays of it. False: it
+/* Holds what reading a body may take at most: its texts are rendered and tokenized, too, unless it is a form, of which nothing is copied. *kept: what stays of it. False: it
  * was refused. */
-static bool hold_body(models *t, const http_request *q, http_reply *r, memory_hold *h,
-                      size_t *kept) {
+static bool hold_body(models *t, const endpoint *e, const http_request *q, http_reply *r,
+                      memory_hold *h, size_t *kept) {
     memory *m = models_memory(t);
     enum { TEXT_BYTES = 40 }; /* for each byte, as far as seen */
     char text[300];
-    *kept = doc_bytes(q->body);
+    *kept = e->takes_form ? q->body.n : doc_bytes(q->body);
     *h = (memory_hold){.of = m, .use = MEMORY_REQUESTS};
-    const size_t n = *kept + q->body.n * TEXT_BYTES, most = memory_most(m, h->use);
+    const size_t n = *kept + (e->takes_form ? 0 : q->body.n * TEXT_BYTES),
+                 most = memory_most(m, h->use);
     if (memory_set(h, n))
         return true;
     if (n > most)
@@ -324,12 +333,13 @@ static void go_on(models *t, server *s, const ggl_error *err, const http_request
     char allowed[64];
     memory_hold held;
     size_t kept;
+    const endpoint *e = endpoint_find(q->method, q->path, allowed, sizeof allowed);
     if (!s)
         fail_model(t, err->status, err, q, r);
     else if (http_reply_is_gone(r))
         http_reply_end(r);
-    else if (hold_body(t, q, r, &held, &kept))
-        run(endpoint_find(q->method, q->path, allowed, sizeof allowed), s, held, kept, q, r);
+    else if (hold_body(t, e, q, r, &held, &kept))
+        run(e, s, held, kept, q, r);
     if (s)
         server_release(s);
 }
@@ -375,7 +385,7 @@ void endpoints_handle(void *ctx, const http_request *q, http_reply *r) {
     }
     say_id(q, r);
     streams_expire(models_streams(t));
-    if (!hold_body(t, q, r, &held, &kept))
+    if (!hold_body(t, e, q, r, &held, &kept))
         return;
     char *name = models_is_single(t) ? NULL : endpoint_model(q);
     if (e->handle_all && !(e->handle && (models_is_single(t) || name))) {

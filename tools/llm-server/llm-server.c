@@ -168,6 +168,8 @@ static void say_where(const program *p) {
                 stderr,
                 "  model %s, %" PRId64 " answers at once, context of %" PRId64 " tokens for %s\n",
                 f->model, f->n_parallel, f->n_ctx, f->reads_text || f->sees_all ? "each" : "all");
+        else if (f->hears)
+            ggl_fprint(stderr, "  model %s, which writes down sounds, one at a time\n", f->model);
         else
             ggl_fprint(stderr, "  model %s, %s of texts of at most %" PRId64 " tokens\n", f->model,
                        f->n_score > 0 ? "scores" : "vectors", f->n_ctx);

@@ -32,6 +32,12 @@ model_card model_card_of(const ggl_gguf *f) {
     c.weight_type = info ? info->name : "";
     const ggl_str family = find_string(f, "general.architecture");
     snprintf(c.family, sizeof c.family, "%.*s", (int)(family.n < 63 ? family.n : 63), family.s);
+    llm_arch *arch;
+    ggl_error unread;
+    if (llm_arch_open(&arch, c.family, &unread) == GGL_OK) {
+        c.hears = model_card_hears(arch);
+        llm_arch_free(arch);
+    }
     c.modified = stat(ggl_gguf_name(f), &st) == 0 ? (int64_t)st.st_mtime : 0;
     return c;
 }

@@ -3,15 +3,22 @@
 #define LLM_SERVER_MODEL_CARD_H
 
 #include "ggl/gguf.h"
+#include "llm/internal/arch.h"
 
 typedef struct model_card {
     bool is_known;   /* else all below is empty: it is not a GGUF file, or not downloaded yet */
     char family[64]; /* general.architecture */
     const char *weight_type; /* static: the type that has most of the bytes */
+    bool hears;              /* its architecture writes down sounds */
     double n_params, size;   /* size: bytes of the weights */
     uint64_t digest;
     int64_t modified; /* seconds since 1970 */
 } model_card;
+
+/* True if models of this kind write down sounds, and nothing else. */
+static inline bool model_card_hears(const llm_arch *arch) {
+    return llm_arch_reads_rows(arch) && llm_arch_reads_text(arch);
+}
 
 model_card model_card_of(const ggl_gguf *f);
 /* The same for a path, which is opened for that. GGL_UNSUPPORTED: a GGUF file that is not a model's, such as an

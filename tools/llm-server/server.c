@@ -64,6 +64,7 @@ static void serve(server *s) {
             ggl_fprint(stderr, TOOL ": a step failed: %s\n", err.msg);
         goes_on = !is_ending(s);
     }
+    speech_queue_end(s->speech);
     read_messages(s); /* those that came before the end; what they begin ends with the engine */
     llm_engine_free(e);
     s->engine = NULL;

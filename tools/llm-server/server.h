@@ -23,6 +23,7 @@ typedef struct endpoint {
     void (*handle_all)(models *t, const http_request *q, http_reply *r);
     /* Answers for a model that is not loaded, from its file. False: it has to be loaded. NULL: always. */
     bool (*handle_unloaded)(model *m, const http_request *q, http_reply *r);
+    bool takes_form;       /* the body is multipart/form-data */
     bool only_looks;       /* is no use of the model, which keeps it loaded (--keep-alive) */
     const dialect *errors; /* the dialect whose form errors have; NULL: OpenAI's */
     const char *why;       /* the reason why it is not supported, sent with status 501 */
@@ -125,5 +126,10 @@ extern const dialect api_openai_chat, api_openai_completions, api_openai_respons
 void api_anthropic_count(server *s, const http_request *q, http_reply *r);
 void api_openai_chat_count(server *s, const http_request *q, http_reply *r);
 void api_openai_responses_count(server *s, const http_request *q, http_reply *r);
+
+/* Forms with a sound. (speech.c) */
+void speech_transcribe(server *s, const http_request *q, http_reply *r);
+void speech_translate(server *s, const http_request *q, http_reply *r);
+void speech_infer(server *s, const http_request *q, http_reply *r);
 
 #endif

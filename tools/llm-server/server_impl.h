@@ -7,9 +7,11 @@
 #include <stdio.h>
 
 #include "llm/internal/grammar.h"
+#include "model_card.h"
 #include "opening.h"
 #include "options.h"
 #include "server.h"
+#include "speech_queue.h"
 
 /* A function that is to be run on the engine's thread. */
 typedef struct message {
@@ -39,6 +41,7 @@ struct server {
     llm_context *ctx; /* without a generator */
     llm_engine *engine;
     answers *answers;
+    speech_queue *speech; /* of a model that hears; NULL: it does not */
     char *model_info;
     double load_seconds, repack_seconds;
     used_memory
@@ -88,6 +91,8 @@ void server_free(server *s);
 /* True if the server does not let models of this kind write: they are encoders, or --embeddings asks for the vectors of the text that
  * they read before they write, or that they see whole and write by diffusion. */
 static inline bool server_only_reads(const llm_arch *arch, const server_options *o) {
+    if (model_card_hears(arch))
+        return false;
     const bool diffuses = llm_arch_sees_all(arch) && llm_arch_has_output(arch, "logits");
     return diffuses || llm_arch_reads_text(arch) ? o->embeddings : llm_arch_sees_all(arch);
 }

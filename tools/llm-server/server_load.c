@@ -24,7 +24,10 @@ enum {
     MOST_TEMPLATE = 1 << 20, /* bytes */
     DEFAULT_CTX = 4096,
     FEW_TOKENS = 32,  /* for a prompt and its answer */
-    MOST_ROWS = 64,   /* of logits at a time */
+    SPEECH_SLOTS = 5, /* texts that are tried for a window of sound */
+    SPEECH_ROWS =
+        16,         /* tokens whose attention is looked at together, to find when words were said */
+    MOST_ROWS = 64, /* of logits at a time */
     ENOUGH_CTX = 8192 /* without -c, other models are not unloaded for a longer context */
 };
 
@@ -81,6 +84,11 @@ static bool only_reads(const server *s) {
     return server_only_reads(llm_model_arch(llm_opened_model(s->ctx)), s->o);
 }
 
+/* True if the model writes down sounds. */
+static bool hears(const server *s) {
+    return model_card_hears(llm_model_arch(llm_opened_model(s->ctx)));
+}
+
 /* --- the session ------------------------------------------------------------------------------ */
 
 static bool on_load(void *ctx, size_t done, size_t total) {
@@ -90,7 +98,7 @@ static bool on_load(void *ctx, size_t done, size_t total) {
 
 static bool is_aborted(void *ctx) {
     const server *s = ctx;
-    return s->aborts;
+    return s->aborts || (s->speech && speech_queue_stops(s->speech));
 }
 
 static int64_t n_ctx(const server *s) {
@@ -229,6 +237,20 @@ static int64_t longest_text(const server *s) {
     return own;
 }
 
+/* Opens the session so that it also finds when words are said. A file may name heads of attention that its decoder lacks, such as those of the
+ * larger model from which it was made: then the next attempt is for texts alone. */
+static void find_words(server *s) {
+    ggl_error err = {0};
+    llm_session_params *p = &s->opening.session;
+    p->alignment = llm_arch_has_output(llm_model_arch(llm_opened_model(s->ctx)), "alignment");
+    const ggl_status st =
+        p->alignment ? llm_context_open(s->ctx, &s->opening, LLM_OPENED_SESSION, &err) : GGL_OK;
+    if (st != GGL_FORMAT && st != GGL_UNSUPPORTED)
+        return;
+    tool_note(TOOL, "there are no times of words: %s", err.msg);
+    p->alignment = false;
+}
+
 static int new_session(server *s) {
     const server_options *o = s->o;
     llm_session_params *p = &s->opening.session;
@@ -254,6 +276,15 @@ static int new_session(server *s) {
         p->n_rows = LLM_FORCED_ROWS; /* text that a grammar determines runs in one batch */
     if (p->n_rows > MOST_ROWS || p->embeddings)
         p->n_rows = MOST_ROWS; /* of a mean: a row for each token's embedding */
+    if (hears(s)) {            /* -c and -np are for texts of requests */
+        p->n_ctx = p->n_pool = 0;
+        p->n_slots = SPEECH_SLOTS;
+        p->n_inputs = 1; /* which all slots hear */
+        p->n_rows = SPEECH_ROWS;
+        p->embeddings = false;
+        s->opening.pooling = NULL;
+        find_words(s);
+    }
     code = open_in_room(s, LLM_OPENED_SESSION);
     if (code >= 0)
         return code;
@@ -286,6 +317,8 @@ static int open_speculation(server *s) {
 
 /* Texts that are seen whole take their slots for one step, as many as fit. */
 static int n_parallel(const server *s) {
+    if (hears(s))
+        return 1;
     return (int)(only_reads(s) ? llm_session_n_slots(llm_opened_session(s->ctx))
                                : s->o->n_parallel);
 }
@@ -306,6 +339,12 @@ static int open_engine(server *s) {
                                  .n_guess_max = speculate_n_max(&s->o->speculate)};
     const ggl_status st = llm_engine_new(&s->engine, &p, &err);
     return st == GGL_OK ? -1 : tool_error(TOOL, 1, "%s", err.msg);
+}
+
+/* The context writes down sounds on the queue's thread, and the engine's keeps away from it. */
+static int open_speech(server *s) {
+    s->speech = hears(s) ? speech_queue_new((size_t)s->o->n_queue) : NULL;
+    return s->speech || !hears(s) ? -1 : tool_error(TOOL, 1, "no thread for sounds");
 }
 
 /* --- facts ------------------------------------------------------------------------------------ */
@@ -399,7 +438,9 @@ static int set_facts(server *s) {
         .n_ctx = llm_session_n_ctx(llm_opened_session(s->ctx)),
         .n_vocab = llm_session_n_vocab(llm_opened_session(s->ctx)),
         .n_parallel = n_parallel(s),
-        .writes = !only_reads(s) && llm_session_has_logits(llm_opened_session(s->ctx)),
+        .writes = !only_reads(s) && !hears(s) && llm_session_has_logits(llm_opened_session(s->ctx)),
+        .hears = hears(s),
+        .has_words = llm_session_n_aligned_heads(llm_opened_session(s->ctx)) > 0,
         .n_embd = llm_session_n_embd(llm_opened_session(s->ctx)),
         .n_score = llm_session_n_score(llm_opened_session(s->ctx)),
         .sees_all = llm_session_sees_all(llm_opened_session(s->ctx)),
@@ -465,6 +506,8 @@ int server_load(server *s) {
         code = set_facts(s);
     if (code < 0)
         note_memory(s);
+    if (code < 0)
+        code = open_speech(s);
     progress_end();
     s->load_seconds = process_seconds() - begin;
     if (code < 0)
@@ -474,6 +517,8 @@ int server_load(server *s) {
 }
 
 void server_unload(server *s) {
+    speech_queue_end(s->speech);
+    speech_queue_free(s->speech);
     llm_engine_free(s->engine);
     (void)tool_close_context(s->ctx, TOOL, 0);
     adapters_forget(&s->o->adapters);

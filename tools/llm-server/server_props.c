@@ -49,7 +49,8 @@ static void put_props(llm_json_out *out, const server *s) {
     put_token(out, "bos_token", s, llm_tokenizer_bos(llm_opened_tokenizer(s->ctx)));
     put_token(out, "eos_token", s, llm_tokenizer_eos(llm_opened_tokenizer(s->ctx)));
     llm_json_put_text(out, ", \"build_info\": \"b" TOOLS_VERSION
-                           "-llm-server\", \"modalities\": {\"vision\": false, \"audio\": false}");
+                           "-llm-server\", \"modalities\": {\"vision\": false, \"audio\": ");
+    llm_json_put_text(out, s->facts.hears ? "true}" : "false}");
 }
 
 char *server_props(const server *s) {

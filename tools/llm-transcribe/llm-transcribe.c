@@ -15,14 +15,13 @@
 #include "ggl/internal/alloc.h"
 #include "ggl/internal/file.h"
 #include "options.h"
-#include "output.h"
 
 typedef struct job {
     options o;
     ggl_gguf_params file; /* how it is read */
     llm_opening opening;
     llm_context *ctx;
-    output out;
+    speech_text out;
     double duration;  /* of the sound, in seconds; less than 0: not known */
     const char *path; /* of the file that is written; NULL: standard output */
     int lost;         /* why it could not be written; 0: it could */
@@ -58,6 +57,7 @@ static int open_model(job *j) {
     sp->n_ubatch = o->n_ubatch;
     sp->n_slots = o->tokens || o->dump ? 1 : larger(o->n_beams, o->n_best);
     sp->n_inputs = 1; /* which all slots hear */
+    sp->alignment = o->words;
     sp->n_rows = larger(sp->n_slots, 16);
     sp->progress = progress_share;
     sp->type_k = tool_cache_type(o->type_k);
@@ -92,12 +92,32 @@ static char *path_in(const char *folder, const char *sound, const char *end) {
     return path;
 }
 
-static int check_in_folder(const options *o, const char *sound) {
-    char *path = path_in(o->folder, sound, transcribe_format_end(o->format));
-    if (!path)
+/* Sets *path to the file of sound k, and checks that it is neither the sound nor that of a sound before it. */
+static int check_in_folder(const options *o, size_t k, char **path) {
+    const char *sound = o->sounds.s[k];
+    path[k] = path_in(o->folder, sound, transcribe_format_end(o->format));
+    if (!path[k])
         return tool_error(TOOL, 1, "out of memory");
-    const tool_path to = {"--output-dir", path, .written = true};
-    const int code = tool_check_paths(TOOL, &to, 1);
+    const bool is_input = strcmp(sound, "-") == 0;
+    const tool_path both[] = {{"--output-dir", path[k], .written = true},
+                              {"the sound", sound, .needed = false}};
+    const int code = tool_check_paths(TOOL, both, is_input ? 1 : 2);
+    for (size_t i = 0; i < k && code < 0; i++)
+        if (strcmp(path[i], path[k]) == 0)
+            return tool_error_about(TOOL, 2,
+                                    "--output-dir: %s and %s would both be written to %s; write "
+                                    "them down by two commands",
+                                    o->sounds.s[i], sound, path[k]);
+    return code;
+}
+
+static int check_folder(const options *o) {
+    char **path = ggl_calloc(o->sounds.n, sizeof *path);
+    int code = path ? -1 : tool_error(TOOL, 1, "out of memory");
+    for (size_t k = 0; k < o->sounds.n && code < 0; k++)
+        code = check_in_folder(o, k, path);
+    for (size_t k = 0; path && k < o->sounds.n; k++)
+        ggl_free(path[k]);
     ggl_free(path);
     return code;
 }
@@ -108,14 +128,14 @@ static int check_paths(const options *o) {
                           {"-o", o->out, .written = true},
                           {"--logits", o->logits, .written = true},
                           {"--trace", placement_trace(&o->placement), .written = true}};
-    int code = tool_check_paths(TOOL, paths, 5);
+    if (o->sounds.n == 1 && strcmp(o->sounds.s[0], "-") != 0)
+        paths[5] = (tool_path){"the sound", o->sounds.s[0], .needed = true};
+    int code = tool_check_paths(TOOL, paths, 6);
     for (size_t k = 0; k < o->sounds.n && code < 0; k++) {
         const tool_path sound = {"the sound", o->sounds.s[k], .needed = true};
         code = strcmp(o->sounds.s[k], "-") == 0 ? -1 : tool_check_paths(TOOL, &sound, 1);
     }
-    for (size_t k = 0; o->folder && k < o->sounds.n && code < 0; k++)
-        code = check_in_folder(o, o->sounds.s[k]);
-    return code;
+    return code < 0 && o->folder && o->sounds.n > 0 ? check_folder(o) : code;
 }
 
 static int prepare(job *j) {
@@ -144,7 +164,7 @@ static bool on_piece(void *user, const llm_speech *piece) {
     job *j = user;
     progress_clear();
     errno = 0;
-    output_piece(&j->out, piece);
+    speech_text_piece(&j->out, piece);
     if (ferror(j->out.to))
         j->lost = errno ? errno : EIO;
     return !process_stopped && !j->lost;
@@ -153,6 +173,7 @@ static bool on_piece(void *user, const llm_speech *piece) {
 static bool on_progress(void *user, double done, double all) {
     job *j = user;
     j->duration = all;
+    speech_text_window(&j->out, done);
     progress_share(NULL, (size_t)fmax(done, 0), (size_t)fmax(all, 0));
     return !process_stopped;
 }
@@ -182,6 +203,7 @@ static llm_transcribe_params params_of(job *j) {
         .seed = o->seed,
         .offset = o->offset,
         .duration = o->duration,
+        .words = o->words,
         .raw = transcribe_options_raw(o),
         .raw_rate = (int32_t)o->raw_rate,
         .raw_channels = (int32_t)o->raw_channels,
@@ -218,14 +240,22 @@ static void tell_speed(const job *j, double seconds) {
 static int transcribe(job *j, const char *sound) {
     ggl_error err = {0};
     const llm_transcribe_params p = params_of(j);
-    j->out = (output){.to = j->out.to, .format = j->o.format, .is_translated = j->o.translate};
+    j->out = (speech_text){.to = j->out.to,
+                           .format = j->o.format,
+                           .is_translated = j->o.translate,
+                           .has_words = j->o.words,
+                           .lines = {.most_words = j->o.most_words,
+                                     .most_width = j->o.most_width,
+                                     .most_lines = j->o.most_lines,
+                                     .highlight = j->o.highlight}};
     j->duration = -1;
-    output_begin(&j->out);
+    speech_text_begin(&j->out);
+    speech_text_window(&j->out, j->o.offset);
     progress_begin("s", 0, "%s", strcmp(sound, "-") == 0 ? "standard input" : sound);
     const double begin = llm_seconds();
     const ggl_status st = llm_transcribe(j->ctx, sound, &p, &err);
     progress_end();
-    output_end(&j->out, j->duration);
+    speech_text_end(&j->out, j->duration);
     if (st == GGL_OK)
         tell_speed(j, llm_seconds() - begin);
     if (st != GGL_OK)

@@ -34,6 +34,28 @@ static void choose_format(options *o) {
             o->format = k;
 }
 
+static int check_words(const options *o) {
+    const char *layout = o->highlight    ? "--highlight-words"
+                         : o->most_words ? "--max-words-per-line"
+                         : o->most_width ? "--max-line-width"
+                         : o->most_lines ? "--max-line-count"
+                                         : NULL;
+    if (layout && (o->format == FORMAT_TEXT || o->format == FORMAT_JSON))
+        return tool_error(TOOL, 2, "%s is for texts with times: --format times, srt or vtt",
+                          layout);
+    if (layout && !o->words)
+        return tool_error(TOOL, 2, "%s needs --word-timestamps", layout);
+    if (o->most_lines && !o->most_width)
+        return tool_error(TOOL, 2, "--max-line-count needs --max-line-width");
+    if (o->most_words && o->most_width)
+        return tool_error(TOOL, 2,
+                          "--max-words-per-line and --max-line-width cannot be used together");
+    if (o->words && (o->tokens || o->dump))
+        return tool_error(TOOL, 2, "--word-timestamps is for texts, not for %s",
+                          o->tokens ? "--tokens" : "--dump");
+    return -1;
+}
+
 static int check(options *o) {
     const char *single = o->out ? "-o" : o->tokens ? "--tokens" : o->dump ? "--dump" : NULL;
     if (tool_hub_only_lists(&o->hub))
@@ -53,7 +75,7 @@ static int check(options *o) {
     if (o->raw == 0 && (o->raw_rate || o->raw_channels))
         return tool_error(TOOL, 2, "--raw-rate and --raw-channels are for --raw");
     choose_format(o);
-    return -1;
+    return check_words(o);
 }
 
 int transcribe_options_read(options *o, int argc, char **argv) {
@@ -101,6 +123,16 @@ int transcribe_options_read(options *o, int argc, char **argv) {
          .given = &o->format_given,
          .help = "text: a line for each piece (default); times: with its times; srt, vtt: "
                  "subtitles; json: all that is known of it"},
+        {"--word-timestamps", ARG_FLAG, &o->words,
+         .help = "find when each word is said: in JSON, and for the following"},
+        {"--highlight-words", ARG_FLAG, &o->highlight,
+         .help = "of subtitles: underline each word while it is said"},
+        {"--max-words-per-line", ARG_INT, &o->most_words, .value = "N", .min = 1, .max = 1000,
+         .help = "of subtitles: so many words at most in one (1: each by itself)"},
+        {"--max-line-width", ARG_INT, &o->most_width, .value = "N", .min = 1, .max = 10000,
+         .help = "of subtitles: begin a new line after so many characters"},
+        {"--max-line-count", ARG_INT, &o->most_lines, .value = "N", .min = 1, .max = 1000,
+         .help = "of subtitles: so many lines at most in one; for --max-line-width"},
         {"--no-timestamps", ARG_FLAG, &o->no_times,
          .help = "let the model write no times: half a minute is one piece"},
         {NULL, .help = "how it is written"},

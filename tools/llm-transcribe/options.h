@@ -6,10 +6,10 @@
 #include "common/hub_options.h"
 #include "common/override_options.h"
 #include "common/placement_options.h"
+#include "common/speech_text.h"
 
 #define TOOL "llm-transcribe"
 
-enum { FORMAT_TEXT, FORMAT_TIMES, FORMAT_SRT, FORMAT_VTT, FORMAT_JSON, N_FORMATS };
 enum { DUMP_NOTHING, DUMP_MEL, DUMP_ENCODER };
 
 typedef struct options {
@@ -19,11 +19,13 @@ typedef struct options {
     placement_options placement;
     int type; /* --type */
     const char *model, *arch, *mask, *language, *prompt, *out, *folder, *tokens, *logits;
-    int64_t n_threads, n_ubatch, n_batch, n_beams, n_best, raw_rate, raw_channels;
+    int64_t n_threads, n_ubatch, n_batch, n_beams, n_best, raw_rate, raw_channels, most_words,
+        most_width, most_lines;
     double temperature, temperature_step, least_logprob, least_entropy, no_speech, offset, duration;
     uint64_t seed;
     int format, raw, dump, type_k, type_v;
-    bool translate, no_times, no_context, no_mmap, f16_as_bf16, types_given, format_given;
+    bool translate, no_times, no_context, no_mmap, f16_as_bf16, types_given, format_given, words,
+        highlight;
 } options;
 
 /* Returns -1, or an exit code. */

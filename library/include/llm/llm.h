@@ -148,6 +148,7 @@ typedef struct llm_open_params {
         guess_always; /* use all guesses, also where they are measured to make generating slower; for measurements */
     /* The file of an eye, which makes rows of pictures for this model (mostly named mmproj-*.gguf): see llm_see. NULL: none. */
     const char *mmproj;
+    bool words; /* make llm_transcribe_params.words available, of a model that hears */
 } llm_open_params;
 
 /* Opens a model and makes it ready to run. path: a GGUF file, a Hugging Face folder (config.json,
@@ -687,6 +688,14 @@ GGL_API GGL_NODISCARD ggl_status llm_restore(llm_context *c, const char *path, g
 
 /* --- speech ------------------------------------------------------------------------------------ */
 
+/* A word of a piece of speech, with the signs beside it. This struct stays as it is. */
+typedef struct llm_word {
+    double start, end; /* seconds after the sound's beginning */
+    const char *text;  /* [n] and a NUL: " And"; of all words together, that of the piece */
+    size_t n;
+    double probability;
+} llm_word;
+
 /* A piece of speech that was written down. This struct stays as it is. */
 typedef struct llm_speech {
     double start, end; /* seconds after the sound's beginning */
@@ -698,7 +707,9 @@ typedef struct llm_speech {
     double logprob;       /* the mean of its window's tokens */
     double
         no_speech; /* the probability that the window is silence, says the model; 0: it does not say */
-    double temperature; /* at which it was written */
+    double temperature;   /* at which it was written */
+    const llm_word *word; /* [n_words], with llm_transcribe_params.words */
+    size_t n_words;
 } llm_speech;
 
 /* How sound is written down; the defaults are those of openai/whisper. Zero it, and set size. */
@@ -737,12 +748,13 @@ typedef struct llm_transcribe_params {
         const char
             *text); /* what was done to the sound, and the language that was found; may be NULL */
     void *user;
+    bool words; /* find when each word was said, too (llm_open_params.words) */
 } llm_transcribe_params;
 
 /* Writes down the speech of a file of sound (path, "-": standard input), with a model that hears. WAV is always read; FLAC, MP3 and Ogg if the
  * build has libsndfile. Sound of any length is read in windows, as the model was trained to, in little memory. The sequence is empty
  * afterwards. GGL_UNSUPPORTED: the model does not hear, or the kind of sound; GGL_USAGE: params are wrong, or the model does not know the
- * language; GGL_FORMAT: the sound is damaged; GGL_CANCELLED, GGL_IO, GGL_NOMEM, GGL_DEVICE. */
+ * language; GGL_LIMIT: the context is too small; GGL_FORMAT: the sound is damaged; GGL_CANCELLED, GGL_IO, GGL_NOMEM, GGL_DEVICE. */
 GGL_API GGL_NODISCARD ggl_status llm_transcribe(llm_context *c, const char *path,
                                                 const llm_transcribe_params *params,
                                                 ggl_error *err);

@@ -56,7 +56,7 @@ class OpenParams(c.Structure):
         user:p no_chat_bos:? pooling:s cache_type_k:s cache_type_v:s adapter:loras n_adapters:z draft:s lookup:? n_guess:q n_parallel:q
         hub_token:s offline:? note:says type:s n_threads_batch:i fit:? strict:? tensor_split:s place:texts n_place:z cpu_moe:? n_cpu_moe:q
         repack_cache:s no_mmap:? mlock:? f16_as_bf16:? draft_n_ctx:q draft_n_min:q draft_p_min:f draft_device:s draft_n_gpu_layers:i
-        override:texts n_override:z guess_always:? mmproj:s""",
+        override:texts n_override:z guess_always:? mmproj:s words:?""",
         texts=c.POINTER(c.c_char_p),
         call=Progress,
         loras=c.POINTER(Lora),
@@ -94,8 +94,16 @@ class Image(c.Structure):
     _fields_ = fields("path:s data:s n:z name:s")
 
 
+class Word(c.Structure):
+    _fields_ = fields("start:d end:d text:p n:z probability:d")
+
+
 class Speech(c.Structure):
-    _fields_ = fields("start:d end:d text:p n:z id:ids n_id:z language:s logprob:d no_speech:d temperature:d", ids=Ids)
+    _fields_ = fields(
+        "start:d end:d text:p n:z id:ids n_id:z language:s logprob:d no_speech:d temperature:d word:words n_words:z",
+        ids=Ids,
+        words=c.POINTER(Word),
+    )
 
 
 SpeechFn = c.CFUNCTYPE(c.c_bool, c.c_void_p, c.POINTER(Speech))
@@ -106,7 +114,7 @@ class TranscribeParams(c.Structure):
     _fields_ = fields(
         """size:z language:s translate:? no_times:? no_context:? prompt:s temperature:f temperature_step:f least_logprob:f least_entropy:f
         no_speech:f n_beams:i n_best:i seed:Q offset:d duration:d data:s n_data:z raw:s raw_rate:i raw_channels:i each:call progress:done
-        note:says user:p""",
+        note:says user:p words:?""",
         call=SpeechFn,
         done=SpeechProgress,
         says=Note,

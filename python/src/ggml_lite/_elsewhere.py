@@ -28,7 +28,7 @@ METHODS = {
     "token_eos": "it is eos",
     "token_nl": 'call tokenize("\\n", add_special=False)',
     "chat_format": "it is chat_template, an argument of Model()",
-    "chat_handler": "chat() and answer() use the chat template; Model(.., mmproj=) opens an eye",
+    "chat_handler": "chat() and answer() use the chat template, and mmproj= of Model names an eye",
 }
 
 

@@ -93,6 +93,7 @@ class Model(Measures, Embeds, Hears, Sees, Hints):
         draft_n_gpu_layers: int = 0,  # as n_gpu_layers
         guess_always: bool = False,  # use all guesses, also where they make generating slower
         mmproj: Optional[Path] = None,  # the file of an eye for this model, mostly named mmproj-*.gguf: it sees pictures
+        words: bool = False,  # transcribe(.., words=True) will be called
         # keys of the file that have another value in this model, or are added: {".rope.freq_base": 500000.0}, with "." for the architecture's
         overrides: Mapping[str, Union[bool, int, float, str]] = MappingProxyType({}),
     ):
@@ -161,6 +162,7 @@ class Model(Measures, Embeds, Hears, Sees, Hints):
             draft_n_min=whole("draft_n_min", draft_n_min, 0, 64),
             draft_p_min=number("draft_p_min", draft_p_min),
             guess_always=flag("guess_always", guess_always),
+            words=flag("words", words),
             draft_n_gpu_layers=layers(whole("draft_n_gpu_layers", draft_n_gpu_layers, -1, 32)),
         )
         p.adapter, p.n_adapters = loras(adapters)
@@ -411,9 +413,9 @@ class Model(Measures, Embeds, Hears, Sees, Hints):
         for k, message in enumerate(messages):
             if not isinstance(message, Mapping):
                 raise TypeError(f"messages[{k}] is {type(message).__name__}, not a mapping")
-        messages = [dict(message) for message in messages]
-        self._with_marks(messages)
-        talk: Dict[str, Any] = {**(variables or {}), "messages": messages}
+        copies = [dict(message) for message in messages]
+        self._with_marks(copies)
+        talk: Dict[str, Any] = {**(variables or {}), "messages": copies}
         if isinstance(tools, (str, bytes, Mapping)):
             raise TypeError(f"tools is {type(tools).__name__}, not a sequence of mappings")
         if tools is not None:

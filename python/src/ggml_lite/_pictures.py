@@ -64,6 +64,8 @@ class Sees:
 
     def _with_marks(self, messages: List[Dict[str, Any]]) -> None:
         """Puts marks in the places of the parts that are pictures, which are kept until the next conversation."""
+        if not self.sees:
+            return  # the library says which part it does not read
         before, self._shown = self._shown, []
         for k, message in enumerate(messages):
             content = message.get("content")

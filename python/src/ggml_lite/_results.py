@@ -37,6 +37,15 @@ def run_of(info: Any) -> Run:
     return Run(finish, info.stop if info.stop >= 0 else None, info.n_reused, info.n_prompt, info.n_generated, *more)
 
 
+class Word(NamedTuple):
+    """A word of a piece of speech, with the signs beside it."""
+
+    start: float  # seconds
+    end: float
+    text: str  # " And"
+    probability: float
+
+
 class Piece(NamedTuple):
     """A piece of speech that was written down."""
 
@@ -48,6 +57,7 @@ class Piece(NamedTuple):
     logprob: float  # the mean of its window's tokens
     no_speech: float  # the probability that its window is silence
     temperature: float  # at which it was written
+    words: List[Word]  # of transcribe(.., words=True)
 
 
 class Result(NamedTuple):

@@ -8,7 +8,7 @@ from . import _abi
 from ._errors import Error
 from ._opening import Path, file_bytes
 from ._options import flag, text_bytes, whole
-from ._results import Piece
+from ._results import Piece, Word
 
 
 class Hears:
@@ -27,6 +27,7 @@ class Hears:
         translate: bool = False,  # into English
         prompt: Optional[str] = None,  # what may have been said before: names and words as they are spelled
         times: bool = True,  # False: half a minute is one piece
+        words: bool = False,  # when each word was said: Piece.words, of Model(.., words=True)
         context: bool = True,  # the model sees what it wrote of the half minute before
         beams: int = 5,  # texts that are searched side by side, at most n_parallel of the model
         best_of: int = 5,  # texts that are drawn at temperatures above 0
@@ -57,7 +58,8 @@ class Hears:
 
         def take(s: Any) -> Any:
             text = c.string_at(s.text, s.n).decode("utf-8", "replace")
-            piece = Piece(s.start, s.end, text, s.language.decode(), s.id[: s.n_id], s.logprob, s.no_speech, s.temperature)
+            said = [Word(w.start, w.end, c.string_at(w.text, w.n).decode("utf-8", "replace"), w.probability) for w in s.word[: s.n_words]]
+            piece = Piece(s.start, s.end, text, s.language.decode(), s.id[: s.n_id], s.logprob, s.no_speech, s.temperature, said)
             pieces.append(piece)
             return each(piece) if each else None
 
@@ -83,6 +85,7 @@ class Hears:
             duration=duration,
             data=data,
             n_data=len(data or b""),
+            words=flag("words", words),
             raw=None if raw is None else text_bytes("raw", raw),
             raw_rate=whole("raw_rate", raw_rate, 0, 32),
             raw_channels=whole("raw_channels", raw_channels, 0, 32),

@@ -782,6 +782,130 @@ only('text: a long answer does not freeze the page, and scrolling away is respec
     await checkClean(tab);
 });
 
+/** Bytes of a WAV file in JavaScript of a page: 8000 samples a second, 8 bits. */
+function smallWav() {
+    const data = Buffer.alloc(800, 128),
+        head = Buffer.alloc(44);
+    head.write('RIFF');
+    head.writeUInt32LE(36 + data.length, 4);
+    head.write('WAVEfmt ', 8);
+    [[16, 16], [24, 8000], [28, 8000], [40, data.length]].forEach(([at, x]) => head.writeUInt32LE(x, at));
+    [[20, 1], [22, 1], [32, 1], [34, 8]].forEach(([at, x]) => head.writeUInt16LE(x, at));
+    head.write('data', 36);
+    return Buffer.concat([head, data]);
+}
+
+only('a sound file is written down, with times', async (mock) => {
+    mock.options.models = ['hears'];
+    mock.options.hears = ['hears'];
+    mock.options.heard = {
+        text: 'Hello <b>you</b>',
+        segments: [
+            { start: 0, end: 1.4, text: ' Hello' },
+            { start: 65, end: 66, text: ' <b>you</b>' },
+        ],
+    };
+    const path = join(folder, 'talk.wav');
+    writeFileSync(path, smallWav());
+    const tab = await openPage(mock);
+    assert.equal(await tab.eval(() => document.querySelector('#text').placeholder), 'Record, or choose a sound file');
+    assert.ok(await tab.eval(() => document.querySelector('#sound').offsetParent), 'the button is there');
+    await tab.chooseFile('#sound-file', path);
+    await tab.until(() => document.querySelectorAll('#heard li').length === 2);
+    assert.deepEqual(
+        await tab.eval(() => [...document.querySelectorAll('#heard li')].map((li) => li.innerText.replace(/\s+/g, ' '))),
+        ['0:00 – 0:01 Hello', '1:05 – 1:06 <b>you</b>'],
+    );
+    assert.equal(await tab.eval(() => document.querySelector('#text').value), '');
+    const request = mock.requests.at(-1);
+    assert.deepEqual(request, { sound: smallWav(), model: undefined, format: 'verbose_json' });
+    await shot(tab, 'heard');
+    await tab.click('#close-heard');
+    assert.ok(await tab.eval(() => document.querySelector('#heard').hidden));
+    mock.options.heard = { text: ' ', segments: [] };
+    await tab.chooseFile('#sound-file', path);
+    await tab.until(() => document.querySelector('#notices')?.textContent.includes('Nothing was said'));
+    writeFileSync(path, 'no sound'); // the browser cannot make one of it, either
+    await tab.chooseFile('#sound-file', path);
+    await tab.until(() => document.querySelector('#notices').textContent.includes('file: is no sound'));
+    await checkClean(tab, /400 \(Bad Request\)/);
+});
+
+only('a recording becomes text in the message', async (mock) => {
+    mock.options.models = ['chat', 'hears'];
+    mock.options.hears = ['hears'];
+    mock.options.heard = { text: 'what I say', segments: [{ start: 0, end: 1, text: ' what I say' }] };
+    const tab = await openPage(mock);
+    await tab.click('#text');
+    await tab.type('Write down:');
+    await tab.click('#record');
+    await tab.until(() => document.querySelector('#sound-state').textContent.startsWith('Recording, 0:01'));
+    assert.equal(await tab.eval(() => document.querySelector('#record').title), 'Stop recording, and write it down');
+    assert.ok(await tab.eval(() => document.querySelector('#sound').disabled));
+    await shot(tab, 'recording');
+    await tab.click('#record');
+    await tab.until(() => document.querySelector('#text').value === 'Write down: what I say');
+    assert.equal(mock.requests.length, 1);
+    const { sound, model } = mock.requests[0];
+    assert.equal(model, 'hears');
+    assert.deepEqual([sound.readUInt16LE(22), sound.readUInt32LE(24), sound.readUInt16LE(34)], [1, 16000, 16]);
+    assert.equal(sound.readUInt32LE(40), sound.length - 44);
+    assert.ok(sound.length > 16000, 'more than half a second');
+    assert.ok(sound.subarray(44).some((x) => x !== 0), 'the microphone was heard');
+    assert.ok(await tab.eval(() => document.querySelector('#heard').hidden));
+
+    await tab.click('#record'); // and is thrown away
+    await tab.until(() => document.querySelector('#record').classList.contains('recording'));
+    await tab.press('Escape');
+    await tab.until(() => document.querySelector('#sound-state').textContent === '');
+    assert.equal(mock.requests.length, 1);
+
+    await tab.eval(() => {
+        const { mediaDevices } = navigator; // who presses again while the browser asks opens no second microphone
+        window.asked = 0;
+        mediaDevices.getUserMedia = async (what) => {
+            window.asked++;
+            await new Promise((resolve) => (window.allow = resolve));
+            delete mediaDevices.getUserMedia;
+            return mediaDevices.getUserMedia(what);
+        };
+    });
+    await tab.click('#record');
+    await tab.click('#record');
+    assert.equal(await tab.eval(() => window.asked), 1);
+    await tab.eval(() => window.allow());
+    await tab.until(() => document.querySelector('#record').classList.contains('recording'));
+    await tab.press('Escape');
+    await tab.until(() => document.querySelector('#sound-state').textContent === '');
+    assert.equal(mock.requests.length, 1);
+
+    mock.options.heard = null; // it takes for ever
+    await tab.click('#record');
+    await tab.until(() => document.querySelector('#sound-state').textContent.startsWith('Recording, 0:01'));
+    await tab.click('#record');
+    await tab.until(() => document.querySelector('#sound-state').textContent.startsWith('The sound is being'));
+    const { closed } = mock;
+    await tab.click('#record');
+    await tab.until(() => document.querySelector('#sound-state').textContent === '');
+    for (let k = 0; mock.closed === closed && k < 1000; k++) {
+        await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+    assert.equal(mock.closed, closed + 1, 'the server knows that nobody waits');
+    assert.equal(await tab.eval(() => document.querySelector('#text').value), 'Write down: what I say');
+
+    await tab.eval(() => Object.defineProperty(navigator, 'mediaDevices', { value: undefined })); // as at http:// elsewhere
+    await tab.click('#record');
+    await tab.until(() => document.querySelector('#notices').textContent.includes('only at http://localhost'));
+    await checkClean(tab);
+});
+
+only('without a model that hears, there are no buttons for sounds', async (mock) => {
+    const tab = await openPage(mock);
+    assert.deepEqual(await tab.eval(() => ['#record', '#sound'].map((s) => document.querySelector(s).hidden)), [true, true]);
+    assert.equal(await tab.eval(() => document.querySelector('#text').placeholder), 'Message');
+    await checkClean(tab);
+});
+
 only('on a phone', async (mock) => {
     const tab = await openPage(mock, { width: 360, height: 740, mobile: true });
     assert.equal(await tab.eval(() => getComputedStyle(document.querySelector('#sidebar')).display), 'none');

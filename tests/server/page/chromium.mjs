@@ -24,6 +24,8 @@ export class Chromium {
             '--no-first-run',
             '--disable-gpu',
             '--mute-audio',
+            '--use-fake-device-for-media-stream', // a microphone that beeps, which pages may use
+            '--use-fake-ui-for-media-stream',
             '--disable-background-networking',
             '--disable-component-update',
             '--disable-sync',

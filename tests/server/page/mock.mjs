@@ -5,6 +5,9 @@
 //   "long N"     N lines of code      "refuse"    HTTP 400      "break"  an error event after some tokens
 //   "cut"        closes the connection in the middle            "call"   calls a tool
 //   a name of options.texts: streams that text
+//
+// Models of options.hears write down sounds: /v1/audio/transcriptions gives `heard` of the options, or waits for ever if there is none. It refuses sounds
+// that are not WAV.
 // Anything else is answered with the number of messages and the message. Tokens are pieces of four characters; their
 // probabilities follow from their position.
 
@@ -71,6 +74,7 @@ async function serve(mock, folder, sample, request, response) {
                 id,
                 object: 'model',
                 status: { value: mock.options.unloaded?.includes(id) ? 'unloaded' : 'loaded' },
+                ...(mock.options.hears?.includes(id) ? { architecture: { input_modalities: ['audio'] } } : {}),
             })),
         });
     }
@@ -78,9 +82,27 @@ async function serve(mock, folder, sample, request, response) {
     for await (const part of request) {
         parts.push(part);
     }
+    if (path === '/v1/audio/transcriptions') {
+        return hear(mock, Buffer.concat(parts), response);
+    }
     const body = JSON.parse(Buffer.concat(parts).toString());
     mock.requests.push(body);
     return chat(mock, body, sample, request, response);
+}
+
+function hear(mock, body, response) {
+    const field = (name) => {
+        const at = body.indexOf(`name="${name}"`),
+            begin = body.indexOf('\r\n\r\n', at) + 4;
+        return at < 0 ? null : body.subarray(begin, body.indexOf('\r\n--', begin));
+    };
+    const sound = field('file');
+    mock.requests.push({ sound, model: field('model')?.toString(), format: field('response_format')?.toString() });
+    if (sound.subarray(0, 4).toString() !== 'RIFF') {
+        return json(response, 400, { error: { message: 'file: is no sound', code: 'unsupported', param: 'file' } });
+    }
+    response.on('close', () => (mock.closed += response.writableFinished ? 0 : 1));
+    return mock.options.heard ? json(response, 200, mock.options.heard) : undefined;
 }
 
 function file(folder, path, response) {

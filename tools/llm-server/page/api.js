@@ -4,10 +4,11 @@ import { EventStream } from './sse.js';
 
 /** What the server refused or could not do. status: of HTTP, 0 if there was no answer or it came within a stream. */
 export class ApiError extends Error {
-    constructor(message, status, type = '') {
+    constructor(message, status, type = '', code = '') {
         super(message);
         this.status = status;
         this.type = type;
+        this.code = code;
     }
 }
 
@@ -30,12 +31,13 @@ export class Api {
         }
     }
 
-    /** The models: [{id, isLoaded}]. */
+    /** The models: [{id, isLoaded, hears}]; one that hears writes down sounds, and no answers. */
     async models() {
         const answer = await this.get('v1/models');
         return (Array.isArray(answer?.data) ? answer.data : []).map((m) => ({
             id: String(m.id),
             isLoaded: (m.status?.value ?? 'loaded') === 'loaded',
+            hears: String(m.architecture?.input_modalities) === 'audio',
         }));
     }
 
@@ -70,6 +72,18 @@ export class Api {
             reader.cancel().catch(() => {}); // the connection may be closed already
         }
         throw truncated();
+    }
+
+    /** POST /v1/audio/transcriptions: the answer in the form verbose_json. */
+    async transcribe(sound, name, model, signal) {
+        const body = new FormData();
+        if (model) {
+            body.append('model', model);
+        }
+        body.append('response_format', 'verbose_json');
+        body.append('file', sound, name);
+        const response = await this.fetch('v1/audio/transcriptions', { method: 'POST', signal, body });
+        return response.json();
     }
 
     async fetch(path, options) {
@@ -132,7 +146,7 @@ async function refusal(response) {
     if (response.status === 429 && wait) {
         message += ` Try again in ${wait} s.`;
     }
-    return new ApiError(message, response.status, error?.type);
+    return new ApiError(message, response.status, error?.type, error?.code);
 }
 
 function messageOf(error) {

@@ -11,6 +11,7 @@ import { Preferences } from './prefs.js';
 import { Run } from './run.js';
 import { SettingsPanel } from './settings.js';
 import { Sidebar } from './sidebar.js';
+import { Speech } from './speech.js';
 import { Store } from './store.js';
 import { askKey, askTitle, setUpFrame, setUpTheme } from './frame.js';
 import { Thread } from './thread.js';
@@ -33,6 +34,11 @@ class App {
             (text) => this.send(text),
             () => this.stop(),
             () => this.editLast(),
+        );
+        this.speech = new Speech(
+            this.api,
+            () => (this.models.length > 1 ? this.hearing().id : ''),
+            (text) => this.heard(text),
         );
         this.frame = setUpFrame();
         setUpTheme(this.prefs);
@@ -87,13 +93,15 @@ class App {
             notice(failure, { error: true });
         }
         this.showModelName();
+        this.speech.offer(Boolean(this.hearing()));
+        this.composer.hint(this.chosen()?.hears ? 'Record, or choose a sound file' : 'Message');
         this.settings.server(this.props, this.models.length > 1 ? [this.model()] : this.models.map((m) => m.id), failure);
         this.showContext();
     }
 
     /** What the server says of the chosen model; nothing of one of several that is not loaded, because that would load it. */
     async modelProps() {
-        const one = this.models.find((m) => m.id === this.model());
+        const one = this.chosen();
         return this.models.length > 1 && !one?.isLoaded ? {} : this.api.props(this.models.length > 1 ? one.id : '');
     }
 
@@ -118,6 +126,25 @@ class App {
         const several = this.models.length > 1;
         const name = this.props.model_alias || this.models[0]?.id || this.props.model_path || '';
         $('model-name').textContent = several ? '' : String(name).split('/').pop();
+    }
+
+    /** The chosen model, as the server lists it. */
+    chosen() {
+        return this.models.find((m) => m.id === this.model());
+    }
+
+    /** The model that writes down sounds: the chosen one, or another; undefined if none does. */
+    hearing() {
+        return this.chosen()?.hears ? this.chosen() : this.models.find((m) => m.hears);
+    }
+
+    /** What was said goes into the message; false if the chosen model reads none. */
+    heard(text) {
+        if (this.chosen()?.hears) {
+            return false;
+        }
+        this.composer.insert(text);
+        return true;
     }
 
     model() {
@@ -466,7 +493,7 @@ class App {
 
     onKey(name) {
         const actions = {
-            stop: () => this.stop(),
+            stop: () => this.stop() || this.speech.stop(),
             new: () => this.open(null),
             search: () => this.frame.search(),
             settings: () => this.settings.toggle(),

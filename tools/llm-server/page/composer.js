@@ -52,6 +52,20 @@ export class Composer {
         $('send').hidden = on;
     }
 
+    /** Puts text where the cursor is. */
+    insert(text) {
+        const { selectionStart: at, value } = this.area;
+        const gap = at > 0 && !/\s/.test(value[at - 1]) ? ' ' : '';
+        this.area.setRangeText(gap + text, at, this.area.selectionEnd, 'end');
+        this.typed();
+        this.focus();
+    }
+
+    /** What the empty field says. */
+    hint(text) {
+        this.area.placeholder = text;
+    }
+
     focus() {
         this.area.focus({ preventScroll: true });
     }

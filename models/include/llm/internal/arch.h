@@ -46,7 +46,7 @@ const char *llm_arch_name(const llm_arch *arch); /* "llama.arch" */
  * "A:KIND" for files of the architecture A whose key A.projector_type is KIND. */
 const char *llm_arch_family(const llm_arch *arch, int k);
 int llm_arch_n_lines(const llm_arch *arch);
-/* True if the descriptor assigns this output: "logits", "embedding", "score" or "guess". A model may lack it nevertheless. */
+/* True if the descriptor assigns this output: "logits", "embedding", "score", "guess", "rows" or "alignment". A model may lack it nevertheless. */
 bool llm_arch_has_output(const llm_arch *arch, const char *name);
 /* True if the descriptor has a stage and tokens that read what it stores: an encoder and a decoder. */
 bool llm_arch_reads_text(const llm_arch *arch);
@@ -276,6 +276,9 @@ typedef struct llm_arch_params {
     /* Also makes the output "embedding": what the product with the matrix of the output reads, mostly the
      * normalized state after the last layer. GGL_UNSUPPORTED if the logits come from no such product. */
     bool embedding;
+    /* Also makes the output "alignment": of each token, and of each of some heads, the share of attention that it gives to each row of the
+     * stage that tokens read, [heads][rows], rows as many as n_read or more. GGL_UNSUPPORTED: the descriptor does not give it. */
+    bool alignment;
     /* Also makes the output "rows" [llm_arch_result.n_row]: of each token, what the stage that guesses reads of the token
      * before. GGL_UNSUPPORTED: the model has no such stage. */
     bool rows;
@@ -288,8 +291,8 @@ typedef struct llm_arch_params {
     /* Makes the inputs "given_row" (f32 [n_given]) and "is_given" (f32): where the latter is not 0, the former is the value of
      * given(x). GGL_UNSUPPORTED: the descriptor has none. */
     bool given;
-    /* Of the outputs "logits", "embedding", "score", "rows" and "guess", those that the descriptor gives, only this one is
-     * made; or only the output "rows" of the stage of this name, which other stages or tokens read (llm_arch_rows_stage). NULL: all, but no embedding of a model with logits unless `embedding` is set, and no guess. "guess" [n_vocab]
+    /* Of the outputs "logits", "embedding", "score", "rows", "guess" and "alignment", those that the descriptor gives, only this one is
+     * made; or only the output "rows" of the stage of this name, which other stages or tokens read (llm_arch_rows_stage). NULL: all, but no embedding of a model with logits and no alignment unless they are asked for, and no guess. "guess" [n_vocab]
      * is made from the inputs "token", "pos", "slot" and "row" (f32 [n_row]), with an output "rows", which guesses of the
      * token after that one read in its place. GGL_UNSUPPORTED: the model does not have it. */
     const char *only;
@@ -329,7 +332,7 @@ typedef struct llm_arch_result {
     const char *family; /* the header's name that the model has; owned by the descriptor */
     int64_t n_vocab;
     int64_t n_embd; /* length of the output "embedding"; 0 if none */
-    llm_arch_output logits, embedding, score, guess, rows;
+    llm_arch_output logits, embedding, score, guess, rows, alignment;
     int64_t n_row; /* length of the output "rows" and of the input "row"; 0: the graph has none */
     /* Guesses for another model, from rows that enter its layers tap[n_taps]: length of the input "features" (f32), and those of the token
      * before are read; in an element with the input "given" (f32) not 0, the input "row" counts in place of what is made from them. 0: none. */

@@ -40,6 +40,8 @@ typedef struct llm_session_params {
     int64_t n_pool;
     /* Also gives embeddings (llm_batch.want_embedding). GGL_UNSUPPORTED: see llm_arch_params. */
     bool embeddings;
+    /* Also gives alignments (llm_batch.want_alignment). GGL_UNSUPPORTED: see llm_arch_params. */
+    bool alignment;
     /* The only output that is computed: "logits", "embedding", "score" or "guess"; see llm_arch_params. NULL: all. The
      * logits of a session of guesses are these. */
     const char *only;
@@ -127,6 +129,10 @@ int64_t llm_session_n_score(const llm_session *s);
 /* The model sees texts whole: a slot's tokens are all in one batch, and it must be empty before. The longest text has
  * n_ctx tokens, and n_ubatch is at least as much. */
 bool llm_session_sees_all(const llm_session *s);
+/* Of an alignment: its heads, and the numbers for each, of which the first are those of the rows that the slot has read; 0 without
+ * llm_session_params.alignment. */
+int64_t llm_session_n_aligned_heads(const llm_session *s);
+int64_t llm_session_n_aligned_rows(const llm_session *s);
 bool llm_session_has_logits(const llm_session *s);
 /* The model's tokens read a text, which llm_session_read gives to a slot first (an encoder and a decoder). */
 bool llm_session_reads_text(const llm_session *s);
@@ -176,9 +182,13 @@ int64_t llm_session_n_tasks(const llm_session *s);
 /* Length of a row that llm_session_hear gives, or that guesses read; 0 in a session without llm_session_params.rows, .tap and
  * .only "guess". */
 int64_t llm_session_n_row(const llm_session *s);
-/* Length of the rows of another model that a session of guesses reads (llm_arch_result.n_feature); 0: it reads n_row numbers. */
 /* Numbers of a row that stands for a token; 0: made without params.media. */
 int64_t llm_session_n_given(const llm_session *s);
+/* Returns how many of token[0..n_token), the next ones of a slot, to run together in place of the first n. Rows of a picture that see each other are
+ * not parted: it ends before one, or, if nothing is before it, behind it. Such a picture has at most n_ubatch rows. */
+int64_t llm_session_whole_rows(const llm_session *s, const int32_t *token, int64_t n_token,
+                               int64_t n);
+/* Length of the rows of another model that a session of guesses reads (llm_arch_result.n_feature); 0: it reads n_row numbers. */
 int64_t llm_session_n_feature(const llm_session *s);
 /* In a session of guesses: the first token of a text is not among those that are run. */
 bool llm_session_from_second(const llm_session *s);
@@ -222,6 +232,9 @@ typedef struct llm_batch {
      * makes the logits from. Ubatches in which no logits are wanted compute none. */
     const bool *want_embedding;
     const bool *want_score; /* [n]: the same for scores; NULL: none */
+    /* [n]: the same for alignments: which share of attention the token gives to each row that its slot reads, by heads that show when a
+     * token is heard. Ubatches in which none are wanted compute none. */
+    const bool *want_alignment;
     /* Called for each token of `want`, in order, with its logits [n_vocab], valid during the
      * call; if the batch is one ubatch with at most n_rows wanted tokens, until the next eval.
      * NULL: none. */
@@ -229,6 +242,8 @@ typedef struct llm_batch {
     /* The same for each token of `want_embedding`, with its embedding [n_embd]. */
     void (*each_embedding)(void *ctx, int64_t i, const float *embedding);
     void (*each_score)(void *ctx, int64_t i, const float *score); /* [n_score] */
+    /* [n_aligned_heads][n_aligned_rows] */
+    void (*each_alignment)(void *ctx, int64_t i, const float *share);
     /* In a session of guesses, called before `each` with what the next guess reads as its row, [n_row]. */
     void (*each_row)(void *ctx, int64_t i, const float *row);
     /* Called after each ubatch. Returning false stops there with GGL_OK; llm_session_n_past

@@ -1,0 +1,39 @@
+/* Speech that was written down, as text, subtitles or JSON. */
+#ifndef TOOLS_SPEECH_TEXT_H
+#define TOOLS_SPEECH_TEXT_H
+
+#include <stdio.h>
+
+#include "speech_lines.h"
+
+enum { FORMAT_TEXT, FORMAT_TIMES, FORMAT_SRT, FORMAT_VTT, FORMAT_JSON, N_FORMATS };
+
+typedef struct speech_text {
+    FILE *to;
+    int format;
+    bool is_translated, has_words;
+    bool trims; /* JSON: the whole text lacks the space at its beginning */
+    /* JSON: words are a list of their own, without the spaces around them; and there are no segments. */
+    bool words_apart, no_segments;
+    lines lines; /* of subtitles by words */
+    int64_t n;   /* pieces */
+    int64_t n_subtitles;
+    double end;    /* of the last one */
+    double window; /* where the window begins that is being written down, in seconds */
+    char language[16];
+    char *text; /* JSON: of all pieces */
+    size_t n_text, cap_text;
+    FILE *words; /* what writes the list of words, so far word_list[n_word_list] */
+    char *word_list;
+    size_t n_word_list;
+    bool failed; /* out of memory */
+} speech_text;
+
+void speech_text_begin(speech_text *o);
+/* Pieces that follow are of the window that begins there. */
+void speech_text_window(speech_text *o, double seconds);
+void speech_text_piece(speech_text *o, const llm_speech *piece);
+/* duration: of the sound, in seconds; less than 0: it is not known. */
+void speech_text_end(speech_text *o, double duration);
+
+#endif
