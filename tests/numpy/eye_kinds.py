@@ -216,7 +216,7 @@ class Llava(Square):
         return self.projected(x[self.first:])
 
     def see(self, a):
-        rule = self.rule(picture.PAD, picture.CUBIC, self.side * self.p, color=(122, 116, 104))
+        rule = self.rule(picture.PAD, picture.PIL_CUBIC, self.side * self.p, color=(122, 116, 104))
         return Seen(self.see_square(picture.seen(rule, a)), grid(self.side, self.side))
 
 
@@ -247,7 +247,7 @@ class Janus(Square):
         self.matrix("mm.1", self.n_text, 30)
 
     def see(self, a):
-        seen = picture.seen(self.rule(picture.PAD, picture.LINEAR, self.side * self.p, color=(127, 127, 127)), a)
+        seen = picture.seen(self.rule(picture.PAD, picture.PIL_CUBIC, self.side * self.p, color=(127, 127, 127)), a)
         x = self.embedded(seen).reshape(-1, self.n) + self.w64["v.position_embd.weight"]
         for l in range(self.n_layer):
             x = self.layer(x, l)
@@ -271,7 +271,7 @@ class Gemma3(Square):
         self.matrix("mm.input_projection", self.n, self.n_text, 1.5, False)
 
     def see(self, a):
-        x = self.embedded(picture.seen(self.rule(picture.PAD, picture.LINEAR, self.side * self.p), a)).reshape(-1, self.n) + self.w64["v.position_embd.weight"]
+        x = self.embedded(picture.seen(self.rule(picture.STRETCH, picture.PIL_LINEAR, self.side * self.p), a)).reshape(-1, self.n) + self.w64["v.position_embd.weight"]
         for l in range(self.n_layer):
             x = self.layer(x, l)
         x = blocks_of(self.normed(x, "v.post_ln").reshape(self.side, self.side, self.n), self.merge).mean(2).reshape(-1, self.n)
@@ -304,7 +304,7 @@ class Qwen2VL(Eye):
         return None
 
     def see(self, a):
-        x = self.embedded(picture.seen(self.rule(picture.FOLLOW_PAD, picture.LINEAR, block=2, least=self.least, most=self.most), a))
+        x = self.embedded(picture.seen(self.rule(picture.FOLLOW, picture.PIL_CUBIC, block=2, least=self.least, most=self.most), a))
         x = self.start(x)
         ny, nx = x.shape[:2]
         place = blocks_of(np.moveaxis(np.indices((ny, nx)), 0, -1), 2).reshape(-1, 2)
@@ -406,7 +406,7 @@ def best_grid(grids, size, width, height):
 class Tiled(Square):
     """Pictures of one size, seen in tiles and as a whole."""
 
-    whole_first = False
+    whole_first, pad, how = False, False, picture.PIL_CUBIC
     tiles_begin = tiles_end = tile = tile_end = next = line = whole = whole_end = ""
 
     def words(self):
@@ -417,11 +417,11 @@ class Tiled(Square):
 
     def tiles_of(self, a, across, down):
         size = self.side * self.p
-        all_of_them = fitted(a, across * size, down * size, picture.CUBIC, pad=True)
+        all_of_them = fitted(a, across * size, down * size, self.how, self.pad)
         return [[all_of_them[y * size : (y + 1) * size, x * size : (x + 1) * size] for x in range(across)] for y in range(down)]
 
     def whole_of(self, a):
-        return fitted(a, self.side * self.p, self.side * self.p, picture.LINEAR)
+        return fitted(a, self.side * self.p, self.side * self.p, self.how)
 
     def seen(self, pixels):
         rows = self.see_square(pixels)
@@ -478,7 +478,7 @@ class Merged(Tiled):
 
 
 class Idefics3(Merged):
-    kind, merges = "idefics3", (1, 2, 3)
+    kind, merges, how = "idefics3", (1, 2, 3), picture.PIL_LANCZOS
     line, tile, whole, whole_end = "\n", "<fake_token_around_image><row_{y}_col_{x}>", "\n\n<fake_token_around_image><global-img>", "<fake_token_around_image>"
 
     def tensors(self):
@@ -544,6 +544,7 @@ class InternVL(Merged):
 
 class Llama4(Merged):
     kind, merges, begin, end, whole = "llama4", (1, 2), "<|image_start|>", "<|image_end|>", "<|image|>"
+    pad, how = True, picture.PIL_LINEAR
     next, line, tiles_end = "<|tile_x_separator|>", "<|tile_y_separator|>", "<|tile_y_separator|>"
 
     def tensors(self):
@@ -579,7 +580,7 @@ class Llama4(Merged):
 
 
 class LlavaTiled(Llava, Tiled):
-    whole_first = True
+    whole_first = pad = True
     look = Tiled.look
 
     def make(self):
@@ -642,11 +643,11 @@ class MiniCPMV(Tiled):
         return min(grids, key=lambda g: abs(math.log(width / height) - math.log(g[0] / g[1])))
 
     def whole_of(self, a):
-        return picture.resized(a, *self.patches_of(a.shape[1], a.shape[0]), picture.LINEAR)
+        return picture.resized(a, *self.patches_of(a.shape[1], a.shape[0]), self.how)
 
     def tiles_of(self, a, across, down):
         w, h = self.patches_of(*(max(1, math.floor(x / k + 0.5)) for x, k in ((a.shape[1], across), (a.shape[0], down))))
-        all_of_them = fitted(a, across * w, down * h, picture.CUBIC, pad=True)
+        all_of_them = fitted(a, across * w, down * h, self.how)
         return [[all_of_them[y * h : (y + 1) * h, x * w : (x + 1) * w] for x in range(across)] for y in range(down)]
 
     def see_square(self, pixels):
@@ -700,7 +701,7 @@ class Pixtral(Eye):
 
     def look(self, a):
         m, d = self.merge, self.n // self.n_head
-        x = self.embedded(picture.seen(self.rule(picture.FOLLOW_PAD, picture.LINEAR, block=m, least=self.least, most=self.most), a))
+        x = self.embedded(picture.seen(self.rule(picture.FOLLOW, picture.PIL_CUBIC, block=m, least=self.least, most=self.most), a))
         ny, nx = x.shape[:2]
         place = np.moveaxis(np.indices((ny, nx)), 0, -1).reshape(-1, 2).astype(float)
         f = 10000.0 ** (-2 * np.arange(d // 2) / d)
