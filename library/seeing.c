@@ -32,6 +32,7 @@ struct llm_eye {
     llm_media *media;
     llm_stages *stages;
     llm_marks marks;
+    uint64_t digest; /* of the file: another eye makes other rows of the same picture */
 };
 
 static const llm_arch_picture *rule_of(const llm_eye *e) {
@@ -128,6 +129,8 @@ ggl_status llm_eye_open(llm_eye **out, const llm_loading *l, ggl_error *err) {
     if (st == GGL_OK)
         st = find_input(e, err);
     if (st == GGL_OK)
+        e->digest = ggl_gguf_digest(llm_model_file(e->model));
+    if (st == GGL_OK)
         st = llm_media_new(&e->media, KEPT_BYTES, err);
     if (st == GGL_OK)
         return st;
@@ -210,10 +213,12 @@ static ggl_status see(llm_picture **out, const llm_eye *e, const llm_image *imag
     return st;
 }
 
-static void digest_of(const llm_picture *p, char hex[SHA256_HEX]) {
+/* What the rows of a picture are made of. Slots that were saved to files know rows by the ids that follow from it. */
+static void digest_of(const llm_eye *e, const llm_picture *p, char hex[SHA256_HEX]) {
     const int64_t size[2] = {p->width, p->height};
     sha256 sum;
     llm_sha256_begin(&sum);
+    llm_sha256_add(&sum, &e->digest, sizeof e->digest);
     llm_sha256_add(&sum, size, sizeof size);
     llm_sha256_add(&sum, p->rgb, (size_t)(p->width * p->height * 3));
     llm_sha256_end(&sum, hex);
@@ -306,7 +311,7 @@ ggl_status llm_see(llm_context *c, const llm_image *image, char mark[LLM_IMAGE_M
         st = see(&seen, c->eye, image, err);
     if (st != GGL_OK)
         return st;
-    digest_of(seen, hex);
+    digest_of(c->eye, seen, hex);
     (void)read_digest(hex, id);
     if (!llm_media_find(c->eye->media, id, &first, &n))
         st = look_and_keep(c->eye, seen, image->path ? image->path : "the picture", id, err);
