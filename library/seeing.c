@@ -33,6 +33,7 @@ struct llm_eye {
     llm_media *media;
     llm_stages *stages;
     llm_marks marks;
+    uint64_t digest; /* of the file: another eye makes other rows of the same picture */
 };
 
 static const llm_arch_picture *rule_of(const llm_eye *e) {
@@ -238,6 +239,8 @@ ggl_status llm_eye_open(llm_eye **out, const llm_loading *l, ggl_error *err) {
     if (st == GGL_OK)
         st = find_input(e, err);
     if (st == GGL_OK)
+        e->digest = ggl_gguf_digest(llm_model_file(e->model));
+    if (st == GGL_OK)
         st = llm_media_new(&e->media, KEPT_BYTES, err);
     if (st == GGL_OK)
         return st;
@@ -339,7 +342,9 @@ static ggl_status cut(parts *out, const llm_eye *e, const llm_picture *from, con
         return st;
     char hex[SHA256_HEX];
     sha256 sum;
-    llm_sha256_begin(&sum);
+    llm_sha256_begin(
+        &sum); /* slots that were saved to files know rows by the ids that follow from it */
+    llm_sha256_add(&sum, &e->digest, sizeof e->digest);
     for (int64_t k = 0; k < out->n; k++) {
         const llm_picture *p = out->part[k];
         const int64_t size[2] = {p->width, p->height};

@@ -4,12 +4,15 @@
 #include "public.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "ggl/internal/alloc.h"
 #include "hub.h"
@@ -71,6 +74,31 @@ bool llm_public_is(const struct sockaddr *a) {
            is_public6(((const struct sockaddr_in6 *)(const void *)a)->sin6_addr.s6_addr);
 }
 
+bool llm_public_is_own(const struct sockaddr *a, socklen_t n) {
+    union {
+        struct sockaddr any;
+        struct sockaddr_in v4;
+        struct sockaddr_in6 v6;
+    } to = {0};
+    if ((a->sa_family != AF_INET && a->sa_family != AF_INET6) || n > sizeof to)
+        return true;
+    memcpy(&to, a, n);
+    if (a->sa_family == AF_INET)
+        to.v4.sin_port = 0;
+    else
+        to.v6.sin6_port = 0;
+#ifdef SOCK_CLOEXEC
+    const int fd = socket(a->sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+#else
+    const int fd = socket(a->sa_family, SOCK_DGRAM, 0);
+#endif
+    if (fd < 0)
+        return errno != EAFNOSUPPORT; /* then nothing can be asked there either */
+    const bool is_other = bind(fd, &to.any, n) != 0 && errno == EADDRNOTAVAIL;
+    close(fd);
+    return !is_other;
+}
+
 /* --- URLs ------------------------------------------------------------------------------------- */
 
 /* A URL's parts. */
@@ -125,7 +153,7 @@ static ggl_status resolve(const place *p, const public_request *q, char endpoint
         return ggl_fail(err, GGL_NOT_FOUND, "there is no host of that name");
     ggl_status st = list ? GGL_OK : ggl_fail(err, GGL_NOT_FOUND, "there is no host of that name");
     for (const struct addrinfo *a = list; a && st == GGL_OK; a = a->ai_next)
-        if (!q->allows(a->ai_addr))
+        if (!q->allows(a->ai_addr, a->ai_addrlen))
             st = ggl_fail(
                 err, GGL_USAGE,
                 "its host is not a public one: this server's own machine and networks are not "
@@ -228,9 +256,12 @@ ggl_status llm_public_read(unsigned char **bytes, size_t *n, const public_reques
     return st;
 }
 
+static bool is_elsewhere(const struct sockaddr *a, socklen_t n) {
+    return llm_public_is(a) && !llm_public_is_own(a, n);
+}
+
 ggl_status llm_hub_read_public(unsigned char **bytes, size_t *n, const char *url, size_t n_most,
                                const hub_watch *watch, ggl_error *err) {
-    const public_request q = {
-        .url = url, .n_most = n_most, .watch = watch, .allows = llm_public_is};
+    const public_request q = {.url = url, .n_most = n_most, .watch = watch, .allows = is_elsewhere};
     return llm_public_read(bytes, n, &q, err);
 }

@@ -11,6 +11,11 @@ ggl_status llm_picture_sized(llm_picture **out, const picture_source *s, int64_t
                         "%s: has %lld x %lld pixels, more than the %lld that are read: make it "
                         "smaller",
                         s->name, (long long)width, (long long)height, (long long)s->most);
+    if (width > LLM_PICTURE_SIDE || height > LLM_PICTURE_SIDE)
+        return ggl_fail(err, GGL_LIMIT,
+                        "%s: has %lld x %lld pixels, but a side may have at most %d: make it "
+                        "smaller",
+                        s->name, (long long)width, (long long)height, LLM_PICTURE_SIDE);
     return llm_picture_new(out, width, height, s->name, err);
 }
 

@@ -23,7 +23,7 @@ bool llm_picture_has_png(void);
 bool llm_picture_has_jpeg(void);
 bool llm_picture_has_webp(void);
 
-/* A black picture of this size. GGL_FORMAT: a side is below 1; GGL_LIMIT: more than s->most pixels; GGL_NOMEM. */
+/* A black picture of this size. GGL_FORMAT: a side is below 1; GGL_LIMIT: more than s->most pixels, or LLM_PICTURE_SIDE of a side; GGL_NOMEM. */
 GGL_NODISCARD ggl_status llm_picture_sized(llm_picture **out, const picture_source *s,
                                            int64_t width, int64_t height, ggl_error *err);
 /* GGL_UNSUPPORTED: "x.gif: is GIF, " and the reason, and how to convert it. */

@@ -29,7 +29,8 @@ typedef struct llm_picture {
 } llm_picture;
 
 enum {
-    LLM_PICTURE_PIXELS = 178956970,   /* 512 MiB of 3 bytes; beyond it Pillow stops, too */
+    LLM_PICTURE_PIXELS = 178956970, /* 512 MiB of 3 bytes; beyond it Pillow stops, too */
+    LLM_PICTURE_SIDE = 65535, /* as of JPEG; resizing needs memory for it times the new width */
     LLM_PICTURE_BYTES = 256 * 1048576 /* of a file */
 };
 

@@ -141,15 +141,12 @@ static ggl_status shift(llm_generator *g, ggl_error *err) {
     if (!g->p.shift)
         return ggl_fail(err, GGL_LIMIT, "the context of %" PRId64 " tokens is full", q->n_ctx);
     const int64_t keep = least(g->p.n_keep < 0 ? g->n_prompt : g->p.n_keep, q->n_ctx / 2);
-    const int64_t n_drop = (q->n - keep + 1) / 2;
-    ggl_status st = llm_seq_go_back(q, keep, err);
+    int64_t n_dropped;
+    const ggl_status st = llm_seq_shift(q, keep, (q->n - keep + 1) / 2, &n_dropped, err);
     if (st != GGL_OK)
         return st;
-    q->n_told = least(q->n_told, keep);
-    q->n -= n_drop;
-    memmove(q->token + keep, q->token + keep + n_drop, (size_t)(q->n - keep) * sizeof *q->token);
     g->stats.n_shifts++;
-    g->stats.n_dropped += n_drop;
+    g->stats.n_dropped += n_dropped;
     return GGL_OK;
 }
 

@@ -6,9 +6,13 @@
 
 #include "ggl/internal/alloc.h"
 
+/* Caches may still have what was computed of rows that were dropped, so for long no others get their ids: else it would be taken for theirs, and who
+ * asks may choose a picture for its ids. */
+enum { MOST_PAST = 1 << 13 };
+
 typedef struct entry {
     uint8_t id[LLM_MEDIA_ID];
-    llm_media_rows rows; /* row and place are one allocation */
+    llm_media_rows rows; /* row and place are one allocation; row NULL: they were dropped */
     int32_t first;
     int64_t n_held;
     uint64_t used; /* when it was added or found last, as a count of these */
@@ -16,8 +20,8 @@ typedef struct entry {
 
 struct llm_media {
     pthread_mutex_t lock;
-    entry *entry; /* [n], by falling first: ids do not overlap */
-    size_t n, cap;
+    entry *entry;                  /* [n], by falling first: ids do not overlap */
+    size_t n, cap, n_past;         /* n_past: of which the rows were dropped */
     size_t most_bytes, free_bytes; /* of rows that nobody holds: allowed, and there */
     uint64_t clock;
 };
@@ -77,17 +81,34 @@ static void hold(llm_media *m, entry *e) {
     e->used = ++m->clock;
 }
 
+/* Finds the entry that nobody holds and that was used the longest ago, with rows or without. */
+static entry *find_oldest(llm_media *m, bool has_rows) {
+    entry *oldest = NULL;
+    for (size_t i = 0; i < m->n; i++) {
+        entry *e = &m->entry[i];
+        if (e->n_held == 0 && (e->rows.row != NULL) == has_rows &&
+            (!oldest || e->used < oldest->used))
+            oldest = e;
+    }
+    return oldest;
+}
+
+static void forget(llm_media *m, entry *e) {
+    m->n_past--;
+    m->n--;
+    memmove(e, e + 1, (size_t)(m->entry + m->n - e) * sizeof *e);
+}
+
 /* Drops rows that nobody holds until few enough are left. */
 static void drop(llm_media *m) {
     while (m->free_bytes > m->most_bytes) {
-        entry *oldest = NULL;
-        for (size_t i = 0; i < m->n; i++)
-            if (m->entry[i].n_held == 0 && (!oldest || m->entry[i].used < oldest->used))
-                oldest = &m->entry[i];
+        entry *oldest = find_oldest(m, true);
         m->free_bytes -= bytes_of(oldest);
         ggl_free((void *)oldest->rows.row);
-        m->n--;
-        memmove(oldest, oldest + 1, (size_t)(m->entry + m->n - oldest) * sizeof *oldest);
+        oldest->rows.row = NULL;
+        oldest->rows.place = NULL;
+        if (++m->n_past > MOST_PAST)
+            forget(m, find_oldest(m, false));
     }
 }
 
@@ -111,7 +132,7 @@ static int32_t free_ids(const llm_media *m, const uint8_t id[LLM_MEDIA_ID], int6
 
 static bool find(llm_media *m, const uint8_t id[LLM_MEDIA_ID], int32_t *first, int64_t *n) {
     entry *e = find_digest(m, id);
-    if (!e)
+    if (!e || !e->rows.row)
         return false;
     hold(m, e);
     *first = e->first;
@@ -142,7 +163,13 @@ static ggl_status add(llm_media *m, const uint8_t id[LLM_MEDIA_ID], const llm_me
         ggl_free(own);
         return ggl_fail(err, GGL_NOMEM, "out of memory for %lld rows", (long long)rows->n);
     }
-    e.first = free_ids(m, id, rows->n);
+    entry *past = find_digest(m, id);
+    if (past) {
+        e.first = past->rows.n == rows->n ? past->first : 0;
+        forget(m, past);
+    }
+    while (e.first == 0 && (e.first = free_ids(m, id, rows->n)) == 0 && m->n_past > 0)
+        forget(m, find_oldest(m, false));
     if (e.first == 0) {
         ggl_free(own);
         return ggl_fail(err, GGL_LIMIT, "there are too many rows at once");
@@ -187,7 +214,8 @@ bool llm_media_get(const llm_media *m, int32_t id, llm_media_row *out) {
     pthread_mutex_t *lock = &((llm_media *)m)->lock; /* what others see does not change */
     pthread_mutex_lock(lock);
     const entry *e = find_id(m, id);
-    if (e) {
+    const bool is_there = e && e->rows.row;
+    if (is_there) {
         const llm_media_rows *r = &e->rows;
         const int64_t i = (int64_t)e->first - id;
         *out = (llm_media_row){
@@ -196,5 +224,5 @@ bool llm_media_get(const llm_media *m, int32_t id, llm_media_row *out) {
             out->place[k] = r->place ? r->place[i * 3 + k] : (int32_t)i;
     }
     pthread_mutex_unlock(lock);
-    return e != NULL;
+    return is_there;
 }

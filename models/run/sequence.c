@@ -109,6 +109,22 @@ ggl_status llm_seq_go_back(seq *q, int64_t n, ggl_error *err) {
     return st;
 }
 
+ggl_status llm_seq_shift(seq *q, int64_t keep, int64_t n_drop, int64_t *n_dropped, ggl_error *err) {
+    int64_t n, end = keep + n_drop, i = llm_session_row_of(q->session, q->token[keep], &n);
+    keep -= least(i, keep);
+    i = end < q->n ? llm_session_row_of(q->session, q->token[end], &n) : 0;
+    end = i > 0 ? least(end + n - i, q->n - 1) : end;
+    *n_dropped = 0;
+    const ggl_status st = llm_seq_go_back(q, keep, err);
+    if (st != GGL_OK)
+        return st;
+    *n_dropped = end - keep;
+    q->n_told = least(q->n_told, keep);
+    memmove(q->token + keep, q->token + end, (size_t)(q->n - end) * sizeof *q->token);
+    q->n -= *n_dropped;
+    return GGL_OK;
+}
+
 /* --- running ---------------------------------------------------------------------------------- */
 
 /* How many tokens may follow by the matcher. */

@@ -76,6 +76,9 @@ ggl_status llm_seq_constrain(seq *q, llm_matcher *m, int64_t n_max, ggl_error *e
 /* Removes tokens from the slot so that it holds at most the first n. It holds fewer, or none, if the
  * model's caches cannot be cut there. Sets n_kept. The last batch's logits and guesses are forgotten. */
 ggl_status llm_seq_go_back(seq *q, int64_t n, ggl_error *err);
+/* Drops n_drop tokens behind the first `keep`, at least one, and goes back there. A picture is dropped whole or stays: fewer are kept, and more are
+ * dropped, but never the last token. Sets *n_dropped. */
+ggl_status llm_seq_shift(seq *q, int64_t keep, int64_t n_drop, int64_t *n_dropped, ggl_error *err);
 /* Keeps the states of the slot as it is now. */
 ggl_status llm_seq_take_snapshot(seq *q, int which, ggl_error *err);
 void llm_seq_drop_snapshots(seq *q);

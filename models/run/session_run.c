@@ -252,6 +252,14 @@ int64_t llm_session_whole_rows(const llm_session *s, const int32_t *token, int64
     return begin > 0 ? begin : end < n_token ? end : n_token;
 }
 
+int64_t llm_session_row_of(const llm_session *s, int32_t id, int64_t *n) {
+    llm_media_row row = {0};
+    if (id >= 0 || !llm_media_get(s->media, id, &row))
+        row = (llm_media_row){0};
+    *n = row.n;
+    return row.i;
+}
+
 /* Sets what the row with this id stands for in element n of the ubatch, whose slot and position are set, and the places of that element. Of a
  * token, only the latter. */
 static void put_row(llm_session *s, int32_t id, int64_t n) {

@@ -224,21 +224,18 @@ bool llm_task_shift(task *t) {
     ggl_error err;
     const int64_t n_keep = least(t->p.n_keep < 0 ? t->n_begin : t->p.n_keep, q->n_ctx / 2),
                   n_drop = (q->n - n_keep + 1) / 2;
+    int64_t n_dropped;
     t->is_full = false;
     if (n_drop <= 0)
         return false;
-    if (llm_seq_go_back(q, n_keep, &err) != GGL_OK) {
+    if (llm_seq_shift(q, n_keep, n_drop, &n_dropped, &err) != GGL_OK) {
         llm_task_failed(t, &err);
         return true;
     }
-    q->n_told = least(q->n_told, n_keep);
-    q->n -= n_drop;
-    memmove(q->token + n_keep, q->token + n_keep + n_drop,
-            (size_t)(q->n - n_keep) * sizeof *q->token);
     t->reads = true;
     t->n_stops = 0;
     t->lead_to = 0;
-    t->stats.n_dropped += n_drop;
+    t->stats.n_dropped += n_dropped;
     return true;
 }
 

@@ -14,10 +14,16 @@ enum { PICTURES = 6 };
 #define PLAIN  "x = x + attention(h, h, h)\n"
 #define PLACES "t = rope_places(h, freqs(8, 100), 1, [2, 1, 1])\nx = x + attention(t, t, h)\n"
 
+#define NEAR       "x = x + attention(h, h, h, window = 49)\n"
+#define STATES_TOO PLAIN "x = x + flat(sum(transpose(recent(x, 3))))\n"
+
 static const char *const models[] = {SEEING("given(token_embd[token])", PLAIN),
                                      SEEING("given(token_embd[token], together = 1)", PLAIN),
                                      SEEING("given(token_embd[token])", PLACES),
-                                     SEEING("given(token_embd[token], together = 1)", PLACES)};
+                                     SEEING("given(token_embd[token], together = 1)", PLACES),
+                                     SEEING("given(token_embd[token], together = 1)", NEAR),
+                                     SEEING("given(token_embd[token], together = 1)", STATES_TOO)};
+enum { MODELS = sizeof models / sizeof *models };
 
 static int32_t first_of[PICTURES];
 static const int64_t rows_of[PICTURES] = {1, 2, 7, 16, 23, 24};
@@ -105,9 +111,53 @@ static void run_model(int k, uint64_t seed) {
 }
 
 TEST(rows_of_pictures) {
-    for (int k = 0; k < 4; k++)
+    for (int k = 0; k < MODELS; k++)
         for (uint64_t i = 0; i < (TEST_SANITIZED ? 1 : 4); i++)
             run_model(k, sample_seed() * 16 + i);
+}
+
+/* A full context drops tokens from its middle, and of a picture only all of its rows. */
+static void run_shifts(int k, uint64_t seed) {
+    fixture f;
+    if (draw_pictures(seed) && fixture_open(&f, models[k], seed)) {
+        const fixture_params p = {.n_ubatch = 24,
+                                  .n_slots = 6,
+                                  .n_pool = 2 * CTX,
+                                  .n_rows = 8,
+                                  .n_step = 24,
+                                  .n_parallel = 4,
+                                  .n_queue = MOST_JOBS,
+                                  .n_queue_each = MOST_JOBS,
+                                  .step_ns = 1000000};
+        if (fixture_start(&f, &p)) {
+            bool ok = true;
+            for (int i = 0; i < 12 && ok; i++) {
+                job *j = job_new(&f, CTX - 20 - below(&f, 40), 200);
+                for (size_t at = (size_t)below(&f, 30); at + 30 < j->n_prompt;
+                     at += 24 + (size_t)below(&f, 40))
+                    for (int which = below(&f, PICTURES), r = 0; r < rows_of[which]; r++)
+                        j->prompt[at + (size_t)r] = (int32_t)(first_of[which] - r);
+                j->shifts = true;
+                j->n_keep = i % 3 ? below(&f, CTX) : -1;
+                ok = job_add(j, (llm_sequence_params){.size = sizeof(llm_sequence_params)});
+                CHECK_MSG(ok, "%s", f.err.msg);
+            }
+            if (ok && fixture_finish(&f))
+                CHECK_MSG(fixture_check(&f), "model %d, seed %llu", k, (unsigned long long)seed);
+            for (int i = 0; i < f.n_jobs; i++)
+                CHECK_MSG(f.job[i]->why != LLM_END_FAILED, "model %d: keep %d: %s", k,
+                          (int)f.job[i]->n_keep, f.job[i]->message);
+            fixture_stop(&f);
+        }
+        fixture_close(&f);
+    }
+    llm_media_free(pictures);
+    pictures = NULL;
+}
+
+TEST(full_contexts_shift) {
+    for (int k = 0; k < MODELS; k++)
+        run_shifts(k, sample_seed() * 16);
 }
 
 /* A piece that ends within a picture whose rows see each other, and outputs there, are refused; a picture that is larger than a ubatch, too. */

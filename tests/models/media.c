@@ -62,6 +62,34 @@ TEST(rows_by_id) {
     llm_media_free(m);
 }
 
+/* What a cache still has of rows that were dropped is not taken for others, and is for them when they are back. */
+TEST(ids_of_dropped_rows) {
+    llm_media *m;
+    ggl_error err = {0};
+    uint8_t a[LLM_MEDIA_ID], b[LLM_MEDIA_ID];
+    int32_t first, other, again;
+    llm_media_row r;
+    REQUIRE_OK(llm_media_new(&m, 0, &err), &err);
+    digest_of(1, 77, a);
+    digest_of(2, 78, b); /* their ids would overlap */
+    REQUIRE_OK(add(m, a, 4, 10, NULL, &first, &err), &err);
+    llm_media_release(m, first);
+    llm_media_release(m, first);
+    CHECK(!llm_media_get(m, first, &r));
+    REQUIRE_OK(add(m, b, 4, 20, NULL, &other, &err), &err);
+    CHECK_MSG(other + 4 <= first || first + 4 <= other, "%d, and %d before", (int)other,
+              (int)first);
+    REQUIRE_OK(add(m, a, 4, 30, NULL, &again, &err), &err);
+    CHECK_INT(again, first);
+    CHECK(llm_media_get(m, again - 3, &r) && r.row[0] == 33);
+    for (int k = 3; k < 9000; k++) { /* not for ever: memory has an end */
+        digest_of(k, 1000 * (uint32_t)k, b);
+        REQUIRE_OK(add(m, b, 1, 1, NULL, &other, &err), &err);
+        llm_media_release(m, other);
+    }
+    llm_media_free(m);
+}
+
 /* --- seeded orders ---------------------------------------------------------------------------- */
 
 enum { PICTURES = 24, STEPS = 4000, MOST = 700 };

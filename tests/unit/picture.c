@@ -476,6 +476,15 @@ TEST(cut_off_pictures_take_little_memory) {
     llm_picture_free(p);
 }
 
+/* A small file may hold a line of millions of pixels. Resizing first makes each of its pixels as wide as the new picture, so that such a line
+ * would take hundreds of times the memory that the limit of pixels allows. */
+TEST(long_sides) {
+    CHECK_HAS(words_of("P5 65536 1 255\n", 15, GGL_LIMIT),
+              "x: has 65536 x 1 pixels, but a side may have at most 65535: make it smaller");
+    CHECK_HAS(words_of("P5 1 178956970 255\n", 19, GGL_LIMIT), "x: has 1 x 178956970 pixels");
+    CHECK_HAS(words_of("P5 1 65535 255\n", 15, GGL_FORMAT), "ends early");
+}
+
 /* A color stays what it is, however it is resized. */
 TEST(one_color) {
     llm_picture *p, *seen;

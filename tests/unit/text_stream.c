@@ -44,9 +44,15 @@ TEST(characters_stay_whole) {
 }
 
 TEST(stray_bytes_are_not_lost) {
-    static const char *const texts[] = {
-        "\xff\xfe",     "a\x80\x80",           "\xe6\x97", "\xf0\x9f\x98", "\xe6\xe6\xe6z",
-        "\xc3\xc3\xa9", "\xf8\x88\x80\x80\x80"};
+    static const char *const texts[] = {"\xff\xfe",
+                                        "a\x80\x80",
+                                        "\xe6\x97",
+                                        "\xf0\x9f\x98",
+                                        "\xe6\xe6\xe6z",
+                                        "\xc3\xc3\xa9",
+                                        "\xf8\x88\x80\x80\x80",
+                                        "\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0\xf0",
+                                        "\xe6\xf0\x9f\xf0\x9f\xe6\xf0\xc3\xf0z"};
     char out[512];
     size_t n;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)

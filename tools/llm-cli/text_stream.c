@@ -40,14 +40,14 @@ static void write_out(text_stream *s, const char *text, size_t n) {
 void text_stream_put(text_stream *s, const char *text, size_t n) {
     if (n == 0) /* text may be NULL */
         return;
-    while (s->n && s->n < sizeof s->waiting && n) {
-        /* complete the waiting bytes one at a time: at most three are missing */
+    while (s->n && n) {
+        /* complete the waiting bytes one at a time; at most three wait on, also where none of them belong together */
         s->waiting[s->n++] = *text++;
         n--;
-        if (utf8_complete(s->waiting, s->n) == s->n) {
-            write_out(s, s->waiting, s->n);
-            s->n = 0;
-        }
+        const size_t whole = utf8_complete(s->waiting, s->n);
+        write_out(s, s->waiting, whole);
+        s->n -= whole;
+        memmove(s->waiting, s->waiting + whole, s->n);
     }
     size_t whole = utf8_complete(text, n);
     write_out(s, text, whole);

@@ -277,7 +277,7 @@ typedef struct llm_generate_params {
     size_t n_numbers;
     size_t n_stop_shown; /* stop[0 .. n_stop_shown) are themselves a part of the text */
     /* When the context is full, drop tokens and go on, instead of ending the text: the first n_keep stay (-1: the prompt), the older
-     * half of the others is dropped, and the rest is run again. */
+     * half of the others is dropped, and the rest is run again. A picture that would be cut is dropped whole. */
     bool shift;
     int64_t n_keep;
     const char *

@@ -67,12 +67,14 @@ class Sees:
         if not self.sees:
             return  # the library says which part it does not read
         before, self._shown = self._shown, []
-        for k, message in enumerate(messages):
-            content = message.get("content")
-            if isinstance(content, (list, tuple)):
-                message["content"] = [self._with_mark(part, f"messages[{k}]") for part in content]
-        for mark in before:
-            self.unsee(mark)
+        try:
+            for k, message in enumerate(messages):
+                content = message.get("content")
+                if isinstance(content, (list, tuple)):
+                    message["content"] = [self._with_mark(part, f"messages[{k}]") for part in content]
+        finally:
+            for mark in before:
+                self.unsee(mark)
 
     def _with_mark(self, part: Any, where: str) -> Any:
         kind = part.get("type") if isinstance(part, Mapping) else None

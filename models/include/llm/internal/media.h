@@ -49,7 +49,7 @@ GGL_NODISCARD ggl_status llm_media_add(llm_media *m, const uint8_t id[LLM_MEDIA_
 /* Finds rows by their digest, and holds them once more. False: they are not there. */
 bool llm_media_find(llm_media *m, const uint8_t id[LLM_MEDIA_ID], int32_t *first, int64_t *n);
 /* Takes back one hold of the rows that begin with this id. Rows that nobody holds are dropped when there are too many of them, those first
- * that were added or found the longest ago. */
+ * that were added or found the longest ago. If they are added again, they have the same ids, which for long no others get meanwhile. */
 void llm_media_release(llm_media *m, int32_t first);
 /* Finds the row with this id; false: there is none, or it was dropped. m may be NULL. */
 bool llm_media_get(const llm_media *m, int32_t id, llm_media_row *out);

@@ -188,6 +188,9 @@ int64_t llm_session_n_given(const llm_session *s);
  * not parted: it ends before one, or, if nothing is before it, behind it. Such a picture has at most n_ubatch rows. */
 int64_t llm_session_whole_rows(const llm_session *s, const int32_t *token, int64_t n_token,
                                int64_t n);
+/* Returns how many rows of its picture come before the one with this id, and sets *n to how many the picture has; 0 and 0: it is a token, or not
+ * there. */
+int64_t llm_session_row_of(const llm_session *s, int32_t id, int64_t *n);
 /* Length of the rows of another model that a session of guesses reads (llm_arch_result.n_feature); 0: it reads n_row numbers. */
 int64_t llm_session_n_feature(const llm_session *s);
 /* In a session of guesses: the first token of a text is not among those that are run. */

@@ -1,0 +1,51 @@
+#!/usr/bin/env python3
+"""llm-cli with pictures, which an eye of random weights sees. pictures.py LLM-CLI CASE."""
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+import eye_file
+
+CLI = sys.argv[1]
+FOLDER = tempfile.TemporaryDirectory()
+
+
+def check(good, *what):
+    if not good:
+        sys.exit(f"FAILED: {what}")
+
+
+def place(name, data=None):
+    path = os.path.join(FOLDER.name, name)
+    if data is not None:
+        with open(path, "wb") as f:
+            f.write(data)
+    return path
+
+
+def say(*options, code=0):
+    r = subprocess.run([CLI, "-m", "builtin:chat", "-no-cnv", "--temp", "0", "-t", "1", "--no-display-prompt", *options], capture_output=True, text=True, timeout=300)
+    check(r.returncode == code, options, r)
+    return r
+
+
+def eyes():
+    """What one eye saw of a picture is not taken for what another one sees, although both prompts have the same picture."""
+    red, saved = place("red.ppm", eye_file.ppm((255, 0, 0))), place("saved")
+    eye = [eye_file.llava(place(f"mmproj-{k}.gguf"), 128, seed=k) for k in (1, 2)]
+
+    def with_eye(k, *more):
+        return say("--mmproj", eye[k], "--image", red, "-p", "Tell me of <__media__>", "-n", "16", "-q", *more).stdout
+
+    alone = [with_eye(k) for k in range(2)]
+    check(alone[0] != alone[1], "the eyes see the same", alone)
+    for k in (0, 0, 1, 0):
+        check(with_eye(k, "--prompt-cache", saved) == alone[k], k)
+
+
+CASES = {f.__name__: f for f in (eyes,)}
+
+if __name__ == "__main__":
+    CASES[sys.argv[2]]()
