@@ -11,6 +11,7 @@
 #include "ggl/internal/alloc.h"
 #include "ggl/internal/gguf.h"
 #include "picture/prepare.h"
+#include "picture/tiles.h"
 
 /* A mark is these two texts with the 64 hexadecimal digits of the picture's digest between them. */
 static const char mark_begin[] = "<__media:", mark_end[] = "__>";
@@ -78,25 +79,134 @@ static bool find_any(void *ctx, const char *text, size_t n, size_t *at, size_t *
     return find_mark(text, n, at, id);
 }
 
-/* Appends what stands for a picture: the texts around it, and its rows. */
+/* The parts of a picture that the eye looks at apart: the whole, then the tiles of a grid, line by line. A picture's id has the size of the grid in
+ * its last four bytes, so that its mark is all that is needed to find them. */
+static void put_grid(uint8_t id[LLM_MEDIA_ID], int64_t nx, int64_t ny) {
+    const int64_t n[2] = {nx, ny};
+    for (int k = 0; k < 4; k++)
+        id[LLM_MEDIA_ID - 4 + k] = (uint8_t)(n[k / 2] >> (k % 2 * 8));
+}
+
+static void get_grid(const uint8_t id[LLM_MEDIA_ID], int64_t *nx, int64_t *ny) {
+    const uint8_t *n = id + LLM_MEDIA_ID - 4;
+    *nx = n[0] | n[1] << 8;
+    *ny = n[2] | n[3] << 8;
+    if (*nx * *ny > LLM_ARCH_MAX_TILES) /* of a mark that nobody has made */
+        *nx = *ny = 0;
+}
+
+static int64_t n_parts(const uint8_t id[LLM_MEDIA_ID]) {
+    int64_t nx, ny;
+    get_grid(id, &nx, &ny);
+    return 1 + nx * ny;
+}
+
+/* Writes the id of the rows of part k. */
+static void part_id(const uint8_t id[LLM_MEDIA_ID], int64_t k, uint8_t out[LLM_MEDIA_ID]) {
+    char hex[SHA256_HEX];
+    sha256 sum;
+    memcpy(out, id, LLM_MEDIA_ID);
+    if (k == 0)
+        return;
+    llm_sha256_begin(&sum);
+    llm_sha256_add(&sum, id, LLM_MEDIA_ID);
+    llm_sha256_add(&sum, &k, sizeof k);
+    llm_sha256_end(&sum, hex);
+    (void)read_digest(hex, out);
+}
+
+/* Appends a text that stands beside rows; {n} in it is the end of a line, {y} and {x} are numbers. */
+static ggl_status append_text(const llm_tokenizer *t, const char *text, int64_t y, int64_t x,
+                              llm_tokens *ids, ggl_error *err) {
+    char all[8 * LLM_ARCH_TEXT];
+    size_t n = 0;
+    for (; *text; text++) {
+        const bool is_place = text[0] == '{' && text[1] && text[2] == '}';
+        if (is_place && text[1] == 'n')
+            all[n++] = '\n';
+        else if (is_place && (text[1] == 'y' || text[1] == 'x'))
+            n += (size_t)snprintf(all + n, sizeof all - n, "%d", (int)(text[1] == 'y' ? y : x));
+        else
+            all[n++] = *text;
+        text += is_place && strchr("nyx", text[1]) ? 2 : 0;
+    }
+    return llm_tokenize(t, all, n, LLM_TOKENIZE_SPECIAL, ids, err);
+}
+
+/* Appends the rows of part k, with what stands between their lines. */
+static ggl_status append_part(const llm_eye *e, const llm_tokenizer *t,
+                              const uint8_t id[LLM_MEDIA_ID], int64_t k, llm_tokens *ids,
+                              ggl_error *err) {
+    const char *line = rule_of(e)->line;
+    uint8_t own[LLM_MEDIA_ID];
+    llm_media_row row;
+    int32_t first, before = 0;
+    int64_t n;
+    part_id(id, k, own);
+    if (!llm_media_find(e->media, own, &first, &n))
+        return ggl_fail(err, GGL_USAGE,
+                        "the text names a picture that is not there any more: show it again");
+    ggl_status st = GGL_OK;
+    for (int64_t i = 0; i < n && st == GGL_OK; i++) {
+        const int32_t at = (int32_t)(first - i);
+        if (*line && llm_media_get(e->media, at, &row)) {
+            if (i > 0 && row.place[1] != before)
+                st = append_text(t, line, 0, 0, ids, err);
+            before = row.place[1];
+        }
+        if (st == GGL_OK)
+            st = llm_tokens_append(ids, at, err);
+    }
+    llm_media_release(e->media, first);
+    return st;
+}
+
+static ggl_status append_whole(const llm_eye *e, const llm_tokenizer *t,
+                               const uint8_t id[LLM_MEDIA_ID], llm_tokens *ids, ggl_error *err) {
+    const llm_arch_tiles *tiles = &rule_of(e)->tiles;
+    ggl_status st = append_text(t, tiles->whole, 0, 0, ids, err);
+    if (st == GGL_OK)
+        st = append_part(e, t, id, 0, ids, err);
+    return st == GGL_OK ? append_text(t, tiles->whole_end, 0, 0, ids, err) : st;
+}
+
+static ggl_status append_tiles(const llm_eye *e, const llm_tokenizer *t,
+                               const uint8_t id[LLM_MEDIA_ID], llm_tokens *ids, ggl_error *err) {
+    const llm_arch_tiles *tiles = &rule_of(e)->tiles;
+    int64_t nx, ny;
+    get_grid(id, &nx, &ny);
+    if (nx * ny == 0)
+        return GGL_OK;
+    ggl_status st = append_text(t, tiles->begin, 0, 0, ids, err);
+    for (int64_t k = 0; k < nx * ny && st == GGL_OK; k++) {
+        const int64_t y = k / nx, x = k % nx;
+        if (k > 0)
+            st = append_text(t, x == 0 ? tiles->line : tiles->next, 0, 0, ids, err);
+        if (st == GGL_OK)
+            st = append_text(t, tiles->tile, y + 1, x + 1, ids, err);
+        if (st == GGL_OK)
+            st = append_part(e, t, id, 1 + k, ids, err);
+        if (st == GGL_OK)
+            st = append_text(t, tiles->tile_end, y + 1, x + 1, ids, err);
+    }
+    return st == GGL_OK ? append_text(t, tiles->end, 0, 0, ids, err) : st;
+}
+
+/* Appends what stands for a picture: its rows, and the texts around them. */
 static ggl_status append_picture(void *ctx, const llm_tokenizer *t, const char *mark,
                                  llm_tokens *ids, ggl_error *err) {
     llm_eye *e = ctx;
     const llm_arch_picture *p = rule_of(e);
     uint8_t id[LLM_MEDIA_ID];
-    int32_t first;
-    int64_t n;
     (void)read_digest(mark + MARK_BEGIN, id);
-    if (!llm_media_find(e->media, id, &first, &n))
-        return ggl_fail(err, GGL_USAGE,
-                        "the text names a picture that is not there any more: show it again");
-    ggl_status st = llm_tokenize(t, p->begin, strlen(p->begin), LLM_TOKENIZE_SPECIAL, ids, err);
-    for (int64_t i = 0; i < n && st == GGL_OK; i++)
-        st = llm_tokens_append(ids, (int32_t)(first - i), err);
+    ggl_status st = append_text(t, p->begin, 0, 0, ids, err);
+    if (st == GGL_OK && p->tiles.whole_first)
+        st = append_whole(e, t, id, ids, err);
     if (st == GGL_OK)
-        st = llm_tokenize(t, p->end, strlen(p->end), LLM_TOKENIZE_SPECIAL, ids, err);
-    llm_media_release(e->media, first);
-    return st;
+        st = append_tiles(e, t, id, ids, err);
+    if (st == GGL_OK && !p->tiles.whole_first)
+        st = append_whole(e, t, id, ids, err);
+    return st == GGL_OK ? append_text(t, p->end, 0, 0, ids, err) : st;
 }
 
 const llm_marks *llm_eye_marks(const llm_eye *e) {
@@ -198,30 +308,68 @@ static ggl_status need_eye(const llm_context *c, ggl_error *err) {
                              "with its file mmproj-*.gguf (mmproj, or --mmproj FILE)");
 }
 
-/* The picture as the eye sees it, of 8 bits. */
-static ggl_status see(llm_picture **out, const llm_eye *e, const llm_image *image, ggl_error *err) {
-    llm_picture *p = NULL;
-    const char *name = image->path ? image->path : image->name ? image->name : "the picture";
-    *out = NULL;
-    if (!image->path == !image->data)
-        return ggl_fail(err, GGL_USAGE, "llm_image needs a path or data, one of the two");
-    ggl_status st = image->path ? llm_picture_read_file(&p, image->path, NULL, err)
-                                : llm_picture_read(&p, image->data, image->n, name, NULL, err);
-    if (st == GGL_OK)
-        st = llm_picture_seen(out, rule_of(e), p, name, err);
-    llm_picture_free(p);
-    return st;
+/* A picture as the eye sees it, of 8 bits: the whole, and its tiles. */
+typedef struct parts {
+    uint8_t id[LLM_MEDIA_ID];
+    int64_t n;
+    llm_picture *part[1 + LLM_ARCH_MAX_TILES];
+} parts;
+
+static void parts_free(parts *p) {
+    for (int64_t k = 0; k < p->n; k++)
+        llm_picture_free(p->part[k]);
+    p->n = 0;
 }
 
-/* What the rows of a picture are made of. Slots that were saved to files know rows by the ids that follow from it. */
-static void digest_of(const llm_eye *e, const llm_picture *p, char hex[SHA256_HEX]) {
-    const int64_t size[2] = {p->width, p->height};
+static const char *name_of(const llm_image *image) {
+    return image->path ? image->path : image->name ? image->name : "the picture";
+}
+
+static ggl_status cut(parts *out, const llm_eye *e, const llm_picture *from, const char *name,
+                      ggl_error *err) {
+    llm_picture_tiles t;
+    ggl_status st = llm_picture_tiles_for(&t, rule_of(e), from->width, from->height, name, err);
+    if (st == GGL_OK)
+        st = llm_picture_seen(&out->part[0], rule_of(e), from, name, err);
+    if (st == GGL_OK)
+        out->n = 1;
+    for (int64_t k = 0; st == GGL_OK && k < t.nx * t.ny; k++) {
+        st = llm_picture_tile(&out->part[out->n], rule_of(e), &t, from, k / t.nx, k % t.nx, name,
+                              err);
+        out->n += st == GGL_OK;
+    }
+    if (st != GGL_OK)
+        return st;
+    char hex[SHA256_HEX];
     sha256 sum;
     llm_sha256_begin(&sum);
+    /* Slots that were saved to files know rows by the ids that follow from this, and another eye makes other rows. */
     llm_sha256_add(&sum, &e->digest, sizeof e->digest);
-    llm_sha256_add(&sum, size, sizeof size);
-    llm_sha256_add(&sum, p->rgb, (size_t)(p->width * p->height * 3));
+    for (int64_t k = 0; k < out->n; k++) {
+        const llm_picture *p = out->part[k];
+        const int64_t size[2] = {p->width, p->height};
+        llm_sha256_add(&sum, size, sizeof size);
+        llm_sha256_add(&sum, p->rgb, (size_t)(p->width * p->height * 3));
+    }
     llm_sha256_end(&sum, hex);
+    (void)read_digest(hex, out->id);
+    put_grid(out->id, t.nx, t.ny);
+    return GGL_OK;
+}
+
+/* Reads a picture. out is to be freed in any case. */
+static ggl_status see(parts *out, const llm_eye *e, const llm_image *image, ggl_error *err) {
+    llm_picture *p = NULL;
+    out->n = 0;
+    if (!image->path == !image->data)
+        return ggl_fail(err, GGL_USAGE, "llm_image needs a path or data, one of the two");
+    ggl_status st = image->path
+                        ? llm_picture_read_file(&p, image->path, NULL, err)
+                        : llm_picture_read(&p, image->data, image->n, name_of(image), NULL, err);
+    if (st == GGL_OK)
+        st = cut(out, e, p, name_of(image), err);
+    llm_picture_free(p);
+    return st;
 }
 
 /* Returns which row of the input row i of the last stage stands for: the first one that it was made of. */
@@ -257,9 +405,11 @@ static ggl_status look(llm_eye *e, const llm_picture *seen, const char *name, ll
     int32_t *yx = ggl_calloc((size_t)r->n * 2, sizeof *yx);
     if (!yx)
         return ggl_fail(err, GGL_NOMEM, "out of memory for a picture of %" PRId64 " rows", r->n);
+    const llm_arch_picture *rule = rule_of(e);
     for (int64_t i = 0; i < r->n; i++) {
-        yx[2 * i] = r->y[i];
-        yx[2 * i + 1] = r->x[i];
+        const int32_t origin = i < rule->first ? 0 : (int32_t)rule->origin;
+        yx[2 * i] = r->y[i] + origin;
+        yx[2 * i + 1] = r->x[i] + origin;
     }
     const llm_row_places places = {
         .yx = yx, .corner = r->entry ? r->entry[0] : NULL, .share = r->share ? r->share[0] : NULL};
@@ -298,82 +448,114 @@ bool llm_context_sees(const llm_context *c) {
     return c->eye != NULL;
 }
 
+/* Gives back so many holds of the first n parts. */
+static void release(const llm_eye *e, const uint8_t id[LLM_MEDIA_ID], int64_t n, int holds) {
+    for (int64_t k = 0; k < n; k++) {
+        uint8_t own[LLM_MEDIA_ID];
+        int32_t first;
+        int64_t rows;
+        part_id(id, k, own);
+        if (!llm_media_find(e->media, own, &first, &rows))
+            continue;
+        for (int h = 0; h <= holds; h++) /* one is that of llm_media_find */
+            llm_media_release(e->media, first);
+    }
+}
+
 ggl_status llm_see(llm_context *c, const llm_image *image, char mark[LLM_IMAGE_MARK],
                    ggl_error *err) {
-    llm_picture *seen = NULL;
-    char hex[SHA256_HEX];
-    uint8_t id[LLM_MEDIA_ID];
-    int32_t first;
-    int64_t n;
+    parts p;
     *mark = 0;
     ggl_status st = need_eye(c, err);
-    if (st == GGL_OK)
-        st = see(&seen, c->eye, image, err);
     if (st != GGL_OK)
         return st;
-    digest_of(c->eye, seen, hex);
-    (void)read_digest(hex, id);
-    if (!llm_media_find(c->eye->media, id, &first, &n))
-        st = look_and_keep(c->eye, seen, image->path ? image->path : "the picture", id, err);
-    llm_picture_free(seen);
-    if (st == GGL_OK)
+    st = see(&p, c->eye, image, err);
+    int64_t k = 0;
+    for (; k < p.n && st == GGL_OK; k++) {
+        uint8_t own[LLM_MEDIA_ID];
+        int32_t first;
+        int64_t n;
+        part_id(p.id, k, own);
+        if (!llm_media_find(c->eye->media, own, &first, &n))
+            st = look_and_keep(c->eye, p.part[k], name_of(image), own, err);
+    }
+    if (st != GGL_OK && k > 0)
+        release(c->eye, p.id, k - 1, 1);
+    if (st == GGL_OK) {
+        char hex[SHA256_HEX];
+        for (int i = 0; i < LLM_MEDIA_ID; i++)
+            snprintf(hex + 2 * i, 3, "%02x", p.id[i]);
         snprintf(mark, LLM_IMAGE_MARK, "%s%s%s", mark_begin, hex, mark_end);
+    }
+    parts_free(&p);
     return st;
 }
 
 void llm_unsee(llm_context *c, const char *mark) {
     uint8_t id[LLM_MEDIA_ID];
     size_t from = 0;
-    int32_t first;
-    int64_t n;
-    if (!c->eye || !find_mark(mark, strlen(mark), &from, id) ||
-        !llm_media_find(c->eye->media, id, &first, &n))
-        return;
-    llm_media_release(c->eye->media, first); /* the hold by llm_media_find */
-    llm_media_release(c->eye->media, first);
+    if (c->eye && find_mark(mark, strlen(mark), &from, id))
+        release(c->eye, id, n_parts(id), 1);
 }
 
 ggl_status llm_image_pixels(llm_context *c, const llm_image *image, float **pixel, size_t *height,
                             size_t *width, ggl_error *err) {
-    llm_picture *seen = NULL;
+    parts p;
     *pixel = NULL;
     ggl_status st = need_eye(c, err);
-    if (st == GGL_OK)
-        st = see(&seen, c->eye, image, err);
     if (st != GGL_OK)
         return st;
-    *width = (size_t)seen->width;
-    *height = (size_t)seen->height;
-    *pixel = ggl_calloc(*width * *height * 3, sizeof **pixel);
-    if (*pixel)
-        llm_picture_normalize(*pixel, rule_of(c->eye), seen);
-    else
-        st = ggl_fail(err, GGL_NOMEM, "out of memory for a picture");
-    llm_picture_free(seen);
+    st = see(&p, c->eye, image, err);
+    if (st == GGL_OK) {
+        const llm_picture *seen = p.part[0];
+        *width = (size_t)seen->width;
+        *height = (size_t)seen->height;
+        *pixel = ggl_calloc(*width * *height * 3, sizeof **pixel);
+        if (*pixel)
+            llm_picture_normalize(*pixel, rule_of(c->eye), seen);
+        else
+            st = ggl_fail(err, GGL_NOMEM, "out of memory for a picture");
+    }
+    parts_free(&p);
+    return st;
+}
+
+/* Appends the rows of one part to *row, which has *n. */
+static ggl_status add_rows(llm_eye *e, const llm_picture *part, const char *name, float **row,
+                           size_t *n, size_t *cap, ggl_error *err) {
+    llm_picture_rows *in = NULL;
+    const size_t n_row = (size_t)llm_stages_n_row(e->stages);
+    const float *got;
+    int64_t n_got = 0;
+    ggl_status st = look(e, part, name, &in, &got, &n_got, err);
+    if (st == GGL_OK && !ggl_grow(row, cap, (*n + (size_t)n_got) * n_row, sizeof **row))
+        st = ggl_fail(err, GGL_NOMEM, "out of memory for %zu rows", *n + (size_t)n_got);
+    if (st == GGL_OK) {
+        memcpy(*row + *n * n_row, got, (size_t)n_got * n_row * sizeof **row);
+        *n += (size_t)n_got;
+    }
+    llm_picture_rows_free(in);
     return st;
 }
 
 ggl_status llm_image_rows(llm_context *c, const llm_image *image, float **row, size_t *n,
                           size_t *n_row, ggl_error *err) {
-    llm_picture *seen = NULL;
-    llm_picture_rows *in = NULL;
-    const float *got;
-    int64_t n_got = 0;
+    parts p;
+    size_t cap = 0;
     *row = NULL;
+    *n = 0;
     ggl_status st = need_eye(c, err);
-    if (st == GGL_OK)
-        st = see(&seen, c->eye, image, err);
-    if (st == GGL_OK)
-        st = look(c->eye, seen, image->path ? image->path : "the picture", &in, &got, &n_got, err);
-    if (st == GGL_OK) {
-        *n = (size_t)n_got;
-        *n_row = (size_t)llm_stages_n_row(c->eye->stages);
-        if ((*row = ggl_calloc(*n * *n_row, sizeof **row)) != NULL)
-            memcpy(*row, got, *n * *n_row * sizeof **row);
-        else
-            st = ggl_fail(err, GGL_NOMEM, "out of memory for %zu rows", *n);
+    if (st != GGL_OK)
+        return st;
+    st = see(&p, c->eye, image, err);
+    *n_row = (size_t)llm_stages_n_row(c->eye->stages);
+    const bool first = rule_of(c->eye)->tiles.whole_first;
+    for (int64_t k = 0; k < p.n && st == GGL_OK; k++) /* in the order of a text */
+        st = add_rows(c->eye, p.part[first ? k : (k + 1) % p.n], name_of(image), row, n, &cap, err);
+    parts_free(&p);
+    if (st != GGL_OK) {
+        ggl_free(*row);
+        *row = NULL;
     }
-    llm_picture_rows_free(in);
-    llm_picture_free(seen);
     return st;
 }

@@ -49,10 +49,17 @@ static sides longest(const llm_arch_picture *rule, sides own, double side) {
     return (sides){ceil(own.width / side) * side, ceil(own.height / side) * side};
 }
 
+/* In its own shape, with about size * size pixels. */
+static sides area(const llm_arch_picture *rule, sides own, double side) {
+    const double shape = own.width / own.height, height = floor((double)rule->size / sqrt(shape));
+    const sides to = multiples((sides){floor(height * shape), height}, side, half_up);
+    return (sides){fmax(to.width, side), fmax(to.height, side)};
+}
+
 /* --- where it lies --------------------------------------------------------------------------- */
 
-/* To fit into `to`, in the middle: computed in floats, like the processors that models were published with. */
-static void pad(llm_picture_fit *f, int64_t width, int64_t height) {
+/* Computed in floats, like the processors that models were published with. */
+void llm_picture_pad(llm_picture_fit *f, int64_t width, int64_t height) {
     const float by_width = (float)f->width / (float)width,
                 by_height = (float)f->height / (float)height;
     const float scale = by_width < by_height ? by_width : by_height;
@@ -91,7 +98,8 @@ static ggl_status check(const llm_arch_picture *rule, int64_t width, int64_t hei
                 : rule->size < rule->patch * rule->block || rule->size > SIDE)
         return ggl_fail(err, GGL_USAGE, "%s: sides of %lld pixels, or %lld to %lld pixels in all",
                         name, (long long)rule->size, (long long)rule->least, (long long)rule->most);
-    if (follows && (width > RATIO * height || height > RATIO * width))
+    if ((follows || rule->fit == LLM_FIT_AREA) &&
+        (width > RATIO * height || height > RATIO * width))
         return ggl_fail(err, GGL_LIMIT,
                         "%s: has %lld x %lld pixels; the model reads pictures of which no side is "
                         "more than %d times as long as the other: cut it into parts",
@@ -109,6 +117,8 @@ static sides size_of(const llm_arch_picture *rule, int64_t width, int64_t height
         return follow(rule, own, side);
     case LLM_FIT_LONGEST:
         return longest(rule, own, side);
+    case LLM_FIT_AREA:
+        return area(rule, own, side);
     case LLM_FIT_STRETCH:
     case LLM_FIT_PAD:
     case LLM_FIT_CROP:
@@ -131,7 +141,7 @@ ggl_status llm_picture_fit_for(llm_picture_fit *f, const llm_arch_picture *rule,
     f->width = f->inner_width = (int64_t)to.width;
     f->height = f->inner_height = (int64_t)to.height;
     if (rule->fit == LLM_FIT_PAD || rule->fit == LLM_FIT_FOLLOW_PAD)
-        pad(f, width, height);
+        llm_picture_pad(f, width, height);
     else if (rule->fit == LLM_FIT_CROP)
         crop(f, rule->size, width, height);
     f->nx = f->width / rule->patch;

@@ -24,5 +24,7 @@ enum { LLM_PICTURE_SEEN = 1 << 26 };
 GGL_NODISCARD ggl_status llm_picture_fit_for(llm_picture_fit *fit, const llm_arch_picture *rule,
                                              int64_t width, int64_t height, const char *name,
                                              ggl_error *err);
+/* Sets the size and the place of a picture of width x height pixels that is resized to fit into f->width x f->height, in the middle. */
+void llm_picture_pad(llm_picture_fit *f, int64_t width, int64_t height);
 
 #endif

@@ -12,31 +12,44 @@ static void paint(llm_picture *p, const uint8_t color[CHANNELS]) {
         memcpy(p->rgb + i * CHANNELS, color, CHANNELS);
 }
 
-ggl_status llm_picture_seen(llm_picture **out, const llm_arch_picture *rule,
-                            const llm_picture *from, const char *name, ggl_error *err) {
-    llm_picture_fit f;
+ggl_status llm_picture_draw(llm_picture **out, const llm_picture *from, const llm_picture_fit *f,
+                            const llm_picture_part *part, llm_arch_resize resize,
+                            const uint8_t color[CHANNELS], const char *name, ggl_error *err) {
     llm_picture *p = NULL;
     *out = NULL;
-    ggl_status st = llm_picture_fit_for(&f, rule, from->width, from->height, name, err);
-    if (st == GGL_OK)
-        st = llm_picture_new(&p, f.width, f.height, name, err);
+    ggl_status st = llm_picture_new(&p, part->width, part->height, name, err);
     if (st != GGL_OK)
         return st;
-    paint(p, rule->color);
-    /* the part of the resized picture that can be seen */
-    const int64_t left = f.left > 0 ? f.left : 0, top = f.top > 0 ? f.top : 0;
-    picture_window w = {.x = left - f.left,
-                        .y = top - f.top,
-                        .to = p->rgb + (top * p->width + left) * CHANNELS,
-                        .stride = p->width * CHANNELS};
-    w.width = f.inner_width - w.x < f.width - left ? f.inner_width - w.x : f.width - left;
-    w.height = f.inner_height - w.y < f.height - top ? f.inner_height - w.y : f.height - top;
-    st = llm_picture_resize(&w, rule->resize, from, f.inner_width, f.inner_height, name, err);
+    paint(p, color);
+    /* where the resized picture is, from the part's corner, and what of it is in the part */
+    const int64_t x = f->left - part->x, y = f->top - part->y;
+    const int64_t left = x > 0 ? x : 0, top = y > 0 ? y : 0;
+    const int64_t right = x + f->inner_width < p->width ? x + f->inner_width : p->width,
+                  bottom = y + f->inner_height < p->height ? y + f->inner_height : p->height;
+    const picture_window w = {.x = left - x,
+                              .y = top - y,
+                              .width = right - left,
+                              .height = bottom - top,
+                              .to = p->rgb + (top * p->width + left) * CHANNELS,
+                              .stride = p->width * CHANNELS};
+    if (right > left && bottom > top)
+        st = llm_picture_resize(&w, resize, from, f->inner_width, f->inner_height, name, err);
     if (st == GGL_OK)
         *out = p;
     else
         llm_picture_free(p);
     return st;
+}
+
+ggl_status llm_picture_seen(llm_picture **out, const llm_arch_picture *rule,
+                            const llm_picture *from, const char *name, ggl_error *err) {
+    llm_picture_fit f;
+    *out = NULL;
+    const ggl_status st = llm_picture_fit_for(&f, rule, from->width, from->height, name, err);
+    const llm_picture_part all = {0, 0, f.width, f.height};
+    return st == GGL_OK
+               ? llm_picture_draw(out, from, &f, &all, rule->resize, rule->color, name, err)
+               : st;
 }
 
 /* The numbers that the 256 values of each color become. */
@@ -63,6 +76,13 @@ static double table_place(int64_t i, int64_t n, int64_t side, int64_t *at) {
     const double x = n > 1 ? (double)(i * (side - 1)) / (double)(n - 1) : 0;
     *at = (int64_t)x;
     return x - (double)*at;
+}
+
+/* The cell of a table in which the patch begins. */
+static void find_cell(llm_picture_rows *r, int64_t k, int64_t side) {
+    for (int i = 0; i < 4; i++)
+        r->entry[k][i] = (int32_t)(r->y[k] * side / r->ny * side + r->x[k] * side / r->nx);
+    r->share[k][0] = 1;
 }
 
 static void find_entries(llm_picture_rows *r, int64_t k, int64_t side) {
@@ -97,7 +117,7 @@ static void fill(llm_picture_rows *r, const llm_arch_picture *rule, const llm_pi
         r->y[k] = (int32_t)(b / n_across * block + j / block);
         fill_row(r->row + k * r->n_row, p, rule->patch, r->x[k], r->y[k], &l);
         if (r->entry)
-            find_entries(r, k, rule->table);
+            (rule->cells ? find_cell : find_entries)(r, k, rule->table);
     }
 }
 

@@ -18,6 +18,16 @@
 GGL_NODISCARD ggl_status llm_picture_seen(llm_picture **out, const llm_arch_picture *rule,
                                           const llm_picture *from, const char *name,
                                           ggl_error *err);
+/* A part of the picture that f describes, in its pixels. */
+typedef struct llm_picture_part {
+    int64_t x, y, width, height;
+} llm_picture_part;
+
+/* Makes a part of it alone: what is around the resized picture has the color. Statuses of llm_picture_new. */
+GGL_NODISCARD ggl_status llm_picture_draw(llm_picture **out, const llm_picture *from,
+                                          const llm_picture_fit *f, const llm_picture_part *part,
+                                          llm_arch_resize resize, const uint8_t color[3],
+                                          const char *name, ggl_error *err);
 /* (byte / 255 - mean) / std for every byte of a picture, in to[height][width][3]. */
 void llm_picture_normalize(float *to, const llm_arch_picture *rule, const llm_picture *seen);
 

@@ -390,6 +390,9 @@ arch_value llm_arch_from_sound(arch_eval *ev, const arch_expr *e, const llm_arch
 /* picture(..), whose arguments are v[0 .. ) in the order of its signature, NULL for one that is absent, and where they stand. */
 arch_value llm_arch_from_picture(arch_eval *ev, const arch_expr *e, const arch_value *const *v,
                                  const arch_expr *const *arg);
+/* tiles(picture(..), ..), whose arguments are given in the same way: the picture is seen in parts, too. */
+arch_value llm_arch_in_tiles(arch_eval *ev, const arch_expr *e, const arch_value *const *v,
+                             const arch_expr *const *arg);
 /* How many rows a picture has at most. */
 int64_t llm_arch_picture_rows(const llm_arch_picture *p);
 /* Evaluates the place e of a row or a token: patch.x, pos.t. */

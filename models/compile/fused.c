@@ -35,13 +35,20 @@ static int64_t rows_taken(const arch_whole *w) {
     return sum;
 }
 
+/* Returns where the part's own name begins in a full name: after "blk.N.", also behind a prefix ("v.blk.N."). */
+static size_t begin_of(const char *name) {
+    for (const char *at = name; (at = strstr(at, "blk.")) != NULL; at++) {
+        const size_t digits = strspn(at + 4, "0123456789");
+        if ((at == name || at[-1] == '.') && digits > 0 && at[4 + digits] == '.')
+            return (size_t)(at - name) + 4 + digits + 1;
+    }
+    return 0;
+}
+
 /* Returns the index of the part of f with this full name and writes the full name of the whole
  * tensor; -1: f has no such part. */
 static int part_named(const arch_fused *f, const char *name, char *whole, size_t size) {
-    size_t begin = 4;
-    if (strncmp(name, "blk.", 4) == 0)
-        begin += strspn(name + 4, "0123456789");
-    begin = begin > 4 && name[begin] == '.' ? begin + 1 : 0;
+    const size_t begin = begin_of(name);
     const char *dot = strrchr(name + begin, '.');
     if (!dot || (strcmp(dot, ".weight") != 0 && strcmp(dot, ".bias") != 0))
         return -1;

@@ -662,7 +662,8 @@ static arch_value call_picture(args *a) {
         v[k] = is_absent(a, k) ? NULL : &a->value[a->first[k]];
         e[k] = v[k] ? arg_expr(a, k, 0) : a->e;
     }
-    return llm_arch_from_picture(a->ev, a->e, v, e);
+    return (a->e->builtin == FN_TILES ? llm_arch_in_tiles : llm_arch_from_picture)(a->ev, a->e, v,
+                                                                                   e);
 }
 
 /* place(x): the number of the stage's row to which x belongs. */
@@ -711,6 +712,7 @@ static arch_value call_builtin(args *a) {
     case FN_SOUND:
         return call_sound(a);
     case FN_PICTURE:
+    case FN_TILES:
         return call_picture(a);
     case FN_PLACE:
         return call_place(a);

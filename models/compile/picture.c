@@ -1,5 +1,6 @@
 /* Rows of an input that are made of a picture: how they are made, and the places that the descriptor asks for, those of patches in a
  * picture and those of tokens in a text with pictures. */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -46,17 +47,23 @@ static bool read_colors(arch_eval *ev, const arch_expr *e, const arch_value *v, 
     return true;
 }
 
-static bool read_text(arch_eval *ev, const arch_expr *e, const arch_value *v, char *out,
-                      size_t size) {
+/* Reads a text that stands beside rows, if it is given. */
+static bool read_text(arch_eval *ev, const arch_expr *e, const arch_value *v,
+                      char out[LLM_ARCH_TEXT]) {
     char text[256];
-    const bool fits = v->kind == VAL_STRING && v->str.n < size;
+    if (!v)
+        return true;
+    const bool fits = v->kind == VAL_STRING && v->str.n < LLM_ARCH_TEXT;
     if (fits)
-        snprintf(out, size, "%.*s", (int)v->str.n, v->str.s);
+        snprintf(out, LLM_ARCH_TEXT, "%.*s", (int)v->str.n, v->str.s);
     else
-        llm_arch_error(ev, e->place, "a text of less than %zu bytes is expected: %s", size,
+        llm_arch_error(ev, e->place, "a text of less than %d bytes is expected: %s", LLM_ARCH_TEXT,
                        llm_arch_value_text(v, text, sizeof text));
     return fits;
 }
+
+static const char *const resizes[] = {"linear", "cubic", "pil_linear", "pil_cubic", "pil_lanczos"};
+enum { N_RESIZES = sizeof resizes / sizeof *resizes };
 
 /* Arguments of picture(..), in the order of its signature. */
 enum {
@@ -74,6 +81,9 @@ enum {
     ARG_TABLE,
     ARG_BEGIN,
     ARG_END,
+    ARG_LINE,
+    ARG_ORIGIN,
+    ARG_CELLS,
     ARG_COUNT
 };
 _Static_assert(ARG_COUNT <= ARCH_MAX_SIG, "the signature has room for them");
@@ -81,16 +91,21 @@ _Static_assert(ARG_COUNT <= ARCH_MAX_SIG, "the signature has room for them");
 /* Reads the arguments that are given. */
 static bool read_args(arch_eval *ev, const arch_value *const *v, const arch_expr *const *e,
                       llm_arch_picture *p) {
-    static const char *const fits[] = {"stretch", "pad", "crop", "follow", "follow_pad", "longest"};
-    static const char *const resizes[] = {"linear", "cubic", "pil_linear", "pil_cubic",
-                                          "pil_lanczos"};
+    static const char *const fits[] = {"stretch",    "pad",     "crop", "follow",
+                                       "follow_pad", "longest", "area"};
+    int64_t cells = 0;
     const struct {
         int64_t *to, least, most;
     } whole[ARG_COUNT] = {
-        [ARG_PATCH] = {&p->patch, 1, 1024},      [ARG_SIZE] = {&p->size, 1, 1 << 15},
-        [ARG_BLOCK] = {&p->block, 1, 64},        [ARG_LEAST] = {&p->least, 1, MOST_PIXELS},
-        [ARG_MOST] = {&p->most, 1, MOST_PIXELS}, [ARG_FIRST] = {&p->first, 0, 64},
+        [ARG_PATCH] = {&p->patch, 1, 1024},
+        [ARG_SIZE] = {&p->size, 1, 1 << 15},
+        [ARG_BLOCK] = {&p->block, 1, 64},
+        [ARG_LEAST] = {&p->least, 1, MOST_PIXELS},
+        [ARG_MOST] = {&p->most, 1, MOST_PIXELS},
+        [ARG_FIRST] = {&p->first, 0, 1024},
         [ARG_TABLE] = {&p->table, 1, 1 << 12},
+        [ARG_ORIGIN] = {&p->origin, 0, 1},
+        [ARG_CELLS] = {&cells, 0, 1},
     };
     double color[3] = {0};
     int fit = LLM_FIT_STRETCH, resize = LLM_RESIZE_LINEAR;
@@ -101,22 +116,39 @@ static bool read_args(arch_eval *ev, const arch_value *const *v, const arch_expr
     if (!read_colors(ev, e[ARG_MEAN], v[ARG_MEAN], -1e3, 1e3, p->mean) ||
         !read_colors(ev, e[ARG_STD], v[ARG_STD], 1e-6, 1e6, p->std) ||
         (v[ARG_COLOR] && !read_colors(ev, e[ARG_COLOR], v[ARG_COLOR], 0, 255, color)) ||
-        (v[ARG_FIT] && !read_word(ev, e[ARG_FIT], v[ARG_FIT], fits, 6, &fit)) ||
-        (v[ARG_RESIZE] && !read_word(ev, e[ARG_RESIZE], v[ARG_RESIZE], resizes, 5, &resize)) ||
-        (v[ARG_BEGIN] && !read_text(ev, e[ARG_BEGIN], v[ARG_BEGIN], p->begin, sizeof p->begin)) ||
-        (v[ARG_END] && !read_text(ev, e[ARG_END], v[ARG_END], p->end, sizeof p->end)))
+        (v[ARG_FIT] && !read_word(ev, e[ARG_FIT], v[ARG_FIT], fits, 7, &fit)) ||
+        (v[ARG_RESIZE] &&
+         !read_word(ev, e[ARG_RESIZE], v[ARG_RESIZE], resizes, N_RESIZES, &resize)) ||
+        !read_text(ev, e[ARG_BEGIN], v[ARG_BEGIN], p->begin) ||
+        !read_text(ev, e[ARG_END], v[ARG_END], p->end) ||
+        !read_text(ev, e[ARG_LINE], v[ARG_LINE], p->line))
         return false;
     for (int k = 0; k < 3; k++)
         p->color[k] = (uint8_t)color[k];
+    p->cells = cells == 1;
     p->fit = (llm_arch_fit)fit;
     p->resize = (llm_arch_resize)resize;
     return true;
 }
 
+/* How many blocks there are at most where both sides of a rectangle of n blocks are rounded, up by less than one: no side is more than 200 times
+ * as long as the other. */
+static int64_t rounded_blocks(double n) {
+    return (int64_t)(n + sqrt(200 * n) + sqrt(n / 200) + 1);
+}
+
 int64_t llm_arch_picture_rows(const llm_arch_picture *p) {
-    const int64_t unit = p->patch * p->block, side = (p->size + unit - 1) / unit * p->block;
-    const bool follows = p->fit == LLM_FIT_FOLLOW || p->fit == LLM_FIT_FOLLOW_PAD;
-    return p->first + (follows ? p->most / (p->patch * p->patch) : side * side);
+    const int64_t unit = p->patch * p->block, side = (p->size + unit - 1) / unit,
+                  each = p->block * p->block;
+    const double area = (double)unit * (double)unit;
+    if (p->fit == LLM_FIT_FOLLOW || p->fit == LLM_FIT_FOLLOW_PAD) {
+        const int64_t least = rounded_blocks((double)p->least / area) * each,
+                      most = p->most / (p->patch * p->patch);
+        return p->first + (most > least ? most : least);
+    }
+    if (p->fit == LLM_FIT_AREA)
+        return p->first + rounded_blocks((double)p->size * (double)p->size / area) * each;
+    return p->first + side * side * each;
 }
 
 arch_value llm_arch_from_picture(arch_eval *ev, const arch_expr *e, const arch_value *const *v,
@@ -127,7 +159,8 @@ arch_value llm_arch_from_picture(arch_eval *ev, const arch_expr *e, const arch_v
     const int64_t unit = p.patch * p.block;
     const bool follows = p.fit == LLM_FIT_FOLLOW || p.fit == LLM_FIT_FOLLOW_PAD;
     if (follows ? !p.most || p.most < unit * unit || p.least > p.most
-                : !p.size || p.size < unit || (p.fit != LLM_FIT_LONGEST && p.size % unit != 0))
+                : !p.size || p.size < unit ||
+                      (p.fit != LLM_FIT_LONGEST && p.fit != LLM_FIT_AREA && p.size % unit != 0))
         return llm_arch_error(
             ev, e->mark,
             follows ? "a picture near its own size needs `most` pixels, at least those of a "
@@ -145,6 +178,140 @@ arch_value llm_arch_from_picture(arch_eval *ev, const arch_expr *e, const arch_v
                               (long long)p.patch, (long long)p.patch);
     row->picture = p;
     return prepared;
+}
+
+/* --- tiles ------------------------------------------------------------------------------------ */
+
+/* Arguments of tiles(..), in the order of its signature. */
+enum {
+    TILES_PICTURE,
+    TILES_BY,
+    TILES_LEAST,
+    TILES_MOST,
+    TILES_GRIDS,
+    TILES_FIT,
+    TILES_RESIZE,
+    TILES_COLOR,
+    TILES_WHOLE_FIRST,
+    TILES_BEGIN,
+    TILES_END,
+    TILES_TILE,
+    TILES_TILE_END,
+    TILES_NEXT,
+    TILES_LINE,
+    TILES_WHOLE,
+    TILES_WHOLE_END,
+    TILES_COUNT
+};
+_Static_assert(TILES_COUNT <= ARCH_MAX_SIG, "the signature has room for them");
+
+/* Reads a side of a grid, in pixels, as a number of tiles. */
+static bool read_side(arch_eval *ev, const arch_expr *e, const arch_value *x, int64_t size,
+                      int32_t *out) {
+    int64_t pixels;
+    if (x->kind == VAL_FAIL || !llm_arch_want_whole(ev, e, x, size, 1 << 20, &pixels))
+        return false;
+    if (pixels % size != 0)
+        llm_arch_error(ev, e->place, "a side of %lld pixels does not consist of tiles of %lld",
+                       (long long)pixels, (long long)size);
+    *out = (int32_t)(pixels / size);
+    return pixels % size == 0;
+}
+
+/* Reads pairs of widths and heights in pixels; one number is the side of a square. */
+static bool read_grids(arch_eval *ev, const arch_expr *e, const arch_value *v, int64_t size,
+                       llm_arch_tiles *t) {
+    const bool is_list = v->kind == VAL_LIST;
+    if (is_list && (v->n % 2 != 0 || v->n < 2 || v->n > 2 * LLM_ARCH_MAX_GRIDS)) {
+        llm_arch_error(ev, e->place,
+                       "1 to %d pairs of a width and a height in pixels are expected, but the list "
+                       "has %zu numbers",
+                       LLM_ARCH_MAX_GRIDS, v->n);
+        return false;
+    }
+    t->n_grid = is_list ? (int)(v->n / 2) : 1;
+    for (int k = 0; k < 2 * t->n_grid; k++) {
+        const arch_value x = is_list ? llm_arch_list_item(ev, e, v, k) : *v;
+        if (!read_side(ev, e, &x, size, &t->grid[k / 2][k % 2]))
+            return false;
+    }
+    return true;
+}
+
+/* Checks that no grid has more tiles than a picture may have. */
+static bool check_tiles(arch_eval *ev, const arch_expr *e, const llm_arch_picture *p) {
+    const llm_arch_tiles *t = &p->tiles;
+    const int64_t across = (t->most + p->size - 1) / p->size;
+    int64_t most = t->by == LLM_TILES_LONGEST ? across * across : t->most;
+    for (int k = 0; k < t->n_grid; k++) {
+        const int64_t n = (int64_t)t->grid[k][0] * t->grid[k][1];
+        most = n > most ? n : most;
+    }
+    if (t->by == LLM_TILES_FIT ? t->n_grid == 0 && t->most < 1 : t->most < 1)
+        llm_arch_error(ev, e->mark, "tiles need `most`%s",
+                       t->by == LLM_TILES_FIT ? " or a list of grids" : "");
+    else if (most > LLM_ARCH_MAX_TILES || (t->n_grid == 0 && t->least > t->most))
+        llm_arch_error(ev, e->mark,
+                       "%lld to %lld tiles: at most %d are possible, and no less than `least`",
+                       (long long)t->least, (long long)most, LLM_ARCH_MAX_TILES);
+    else if (t->by == LLM_TILES_SHAPE
+                 ? p->fit != LLM_FIT_AREA
+                 : p->fit != LLM_FIT_STRETCH && p->fit != LLM_FIT_PAD && p->fit != LLM_FIT_CROP)
+        llm_arch_error(ev, e->mark, "%s",
+                       t->by == LLM_TILES_SHAPE
+                           ? "tiles by shape go with fit = \"area\""
+                           : "tiles of one size go with a picture of one size: fit = \"stretch\", "
+                             "\"pad\" or \"crop\"");
+    else
+        return true;
+    return false;
+}
+
+arch_value llm_arch_in_tiles(arch_eval *ev, const arch_expr *e, const arch_value *const *v,
+                             const arch_expr *const *arg) {
+    static const char *const ways[] = {"none", "fit", "longest", "shape"}, *const fits[] = {
+                                                                               "stretch", "pad"};
+    if (!ev->preparing || ev->preparing->row.picture.patch == 0 ||
+        ev->preparing->row.picture.tiles.by != LLM_TILES_NONE)
+        return llm_arch_error(ev, e->mark, "tiles(picture(..), ..) are of a picture, once");
+    llm_arch_picture *p = &ev->preparing->row.picture;
+    llm_arch_tiles t = {.least = 1};
+    double color[3] = {0};
+    int by, fit = LLM_FIT_STRETCH, resize = LLM_RESIZE_LINEAR;
+    int64_t first = 0;
+    if (!read_word(ev, arg[TILES_BY], v[TILES_BY], ways, 4, &by) ||
+        (v[TILES_LEAST] &&
+         !llm_arch_want_whole(ev, arg[TILES_LEAST], v[TILES_LEAST], 1, 1 << 20, &t.least)) ||
+        (v[TILES_MOST] &&
+         !llm_arch_want_whole(ev, arg[TILES_MOST], v[TILES_MOST], 1, 1 << 20, &t.most)) ||
+        (v[TILES_WHOLE_FIRST] &&
+         !llm_arch_want_whole(ev, arg[TILES_WHOLE_FIRST], v[TILES_WHOLE_FIRST], 0, 1, &first)) ||
+        (v[TILES_GRIDS] && !read_grids(ev, arg[TILES_GRIDS], v[TILES_GRIDS], p->size, &t)) ||
+        (v[TILES_FIT] && !read_word(ev, arg[TILES_FIT], v[TILES_FIT], fits, 2, &fit)) ||
+        (v[TILES_RESIZE] &&
+         !read_word(ev, arg[TILES_RESIZE], v[TILES_RESIZE], resizes, N_RESIZES, &resize)) ||
+        (v[TILES_COLOR] && !read_colors(ev, arg[TILES_COLOR], v[TILES_COLOR], 0, 255, color)))
+        return ARCH_FAIL;
+    char *const texts[TILES_COUNT] = {[TILES_BEGIN] = t.begin, [TILES_END] = t.end,
+                                      [TILES_TILE] = t.tile,   [TILES_NEXT] = t.next,
+                                      [TILES_LINE] = t.line,   [TILES_TILE_END] = t.tile_end,
+                                      [TILES_WHOLE] = t.whole, [TILES_WHOLE_END] = t.whole_end};
+    for (int k = TILES_BEGIN; k < TILES_COUNT; k++)
+        if (!read_text(ev, arg[k], v[k], texts[k]))
+            return ARCH_FAIL;
+    for (int k = 0; k < 3; k++)
+        t.color[k] = (uint8_t)color[k];
+    t.by = (llm_arch_tiling)by;
+    t.fit = (llm_arch_fit)fit;
+    t.resize = (llm_arch_resize)resize;
+    t.whole_first = first == 1;
+    p->tiles = t;
+    if (t.by == LLM_TILES_NONE)
+        return *v[TILES_PICTURE];
+    if (!check_tiles(ev, e, p))
+        return ARCH_FAIL;
+    ev->preparing->row.most = llm_arch_picture_rows(p);
+    return *v[TILES_PICTURE];
 }
 
 /* --- places ----------------------------------------------------------------------------------- */
@@ -169,6 +336,7 @@ static arch_value place_of_row(arch_eval *ev, const arch_expr *e, const arch_sou
         ev, e->mark, name, share ? GGL_F32 : GGL_I32, in_table, in_table ? &four : NULL));
     if (v.t && !share)
         v.range = in_table ? p->table * p->table : from->row.most;
+    v.number_too = !in_table;
     return v;
 }
 

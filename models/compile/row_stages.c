@@ -208,8 +208,8 @@ bool llm_arch_run_rows_stage(arch_eval *ev, const arch_stmt *s, arch_slot *outer
     arch_source *to = add_source(ev, &s->target[0]);
     if (!to)
         return false;
-    int64_t *const option[] = {&to->row.every, &to->row.from};
-    for (int k = 0; k < 2; k++) {
+    int64_t *const option[] = {&to->row.every, &to->row.from, &to->row.count};
+    for (int k = 0; k < 3; k++) {
         const arch_value v = llm_arch_eval_expr(ev, s->expr[1 + k]);
         if (v.kind == VAL_FAIL ||
             !llm_arch_want_whole(ev, s->expr[1 + k], &v, k == 0 ? 1 : 0, ARCH_MAX_DIM, option[k]))

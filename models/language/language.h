@@ -444,6 +444,7 @@ typedef enum arch_builtin_fn {
     FN_FLOATS,
     FN_SOUND,
     FN_PICTURE,
+    FN_TILES,
     FN_PLACE,
     FN_ASKED,
     FN_BUILTIN_COUNT
@@ -462,7 +463,7 @@ typedef struct arch_sig_param {
     double fallback;
 } arch_sig_param;
 
-#define ARCH_MAX_SIG 16
+#define ARCH_MAX_SIG 20
 /* The signature of an operator or builtin, without the arguments that the engine supplies (pos,
  * slot). */
 typedef struct arch_sig {

@@ -202,21 +202,22 @@ static bool check_counted(arch_parser *p, const arch_stmt *s, const arch_target 
     return false;
 }
 
-/* "every" "=" expr, "from" "=" expr, in any order: options of a stage over rows, in s->expr[1] and [2] */
+/* "every" "=" expr, "from" "=" expr, "count" "=" expr, in any order: options of a stage over rows, in s->expr[1 .. 3] */
 static bool parse_row_options(arch_parser *p, arch_stmt *s) {
-    static const char *const name[] = {"every", "from"};
+    enum { N = 3 };
+    static const char *const name[N] = {"every", "from", "count"};
     char buf[96];
-    bool seen[2] = {false};
+    bool seen[N] = {false};
     if (!llm_arch_accept(p, "("))
         return true;
     do {
         int k = 0;
-        while (k < 2 && !llm_arch_is(p, name[k]))
+        while (k < N && !llm_arch_is(p, name[k]))
             k++;
-        if (k == 2 || seen[k])
+        if (k == N || seen[k])
             return llm_arch_parse_fail(p,
-                                       "options of 'over' rows are 'every = N' and 'from = N', "
-                                       "each once, not %s",
+                                       "options of 'over' rows are 'every = N', 'from = N' and "
+                                       "'count = N', each once, not %s",
                                        llm_arch_describe(p->tok, buf, sizeof buf)),
                    false;
         seen[k] = true;
@@ -244,10 +245,11 @@ static arch_expr *number_expr(arch_parser *p, double x) {
 /* NAME [ "(" options ")" ]: the rows of an input, or of another stage */
 static bool parse_over_rows(arch_parser *p, arch_stmt *s) {
     s->of_rows = true;
-    s->n_expr = 3;
-    s->expr = llm_arch_parse_alloc(p, 3, sizeof *s->expr);
+    s->n_expr = 4;
+    s->expr = llm_arch_parse_alloc(p, 4, sizeof *s->expr);
     return s->expr && (s->expr[0] = llm_arch_parse_name(p)) && (s->expr[1] = number_expr(p, 1)) &&
-           (s->expr[2] = number_expr(p, 0)) && parse_row_options(p, s);
+           (s->expr[2] = number_expr(p, 0)) && (s->expr[3] = number_expr(p, 0)) &&
+           parse_row_options(p, s);
 }
 
 /* "over" NAME "(" "ahead" "=" ( "1" | NAME "+" "1" ) [ "," "from" "=" "1" ] [ "," "stay" "=" "1" ] [ "," ( "layer" | "block" ) NAME "<" expr ] ")" */
@@ -337,7 +339,8 @@ static arch_stmt *parse_prefix(arch_parser *p) {
 /* A call of one of the functions that say how rows are prepared: in s->other */
 static arch_stmt *parse_prepared(arch_parser *p, arch_stmt *s) {
     char buf[96];
-    if (!llm_arch_is(p, "floats") && !llm_arch_is(p, "sound") && !llm_arch_is(p, "picture"))
+    if (!llm_arch_is(p, "floats") && !llm_arch_is(p, "sound") && !llm_arch_is(p, "picture") &&
+        !llm_arch_is(p, "tiles"))
         return llm_arch_parse_fail(p,
                                    "'layers(LIST)', 'floats()', 'sound(..)' or 'picture(..)' is "
                                    "expected here, not %s",

@@ -166,6 +166,9 @@ TEST(over_rows) {
         {OVER "stage b over a:\n  return a * token\n" PLAIN, "a stage over rows has no token"},
         {OVER "stage b over a(every = 0):\n  return a\n" PLAIN, "'0' is 0; 1 to"},
         {OVER "stage b over a(from = -1):\n  return a\n" PLAIN, "-1"},
+        {OVER "stage b over a(count = -1):\n  return a\n" PLAIN, "-1"},
+        {OVER "stage b over a(count = 2, count = 3):\n  return a\n" PLAIN,
+         "each once, not 'count'"},
         {OVER "stage b over a(every = 2, every = 3):\n  return a\n" PLAIN,
          "each once, not 'every'"},
         {"input seen [6] from floats()\nstage b over seen(ahead = 1):\n  return seen\n" PLAIN,
@@ -212,6 +215,43 @@ TEST(over_rows) {
         {STAGE "embedding = given(s)\n", "given(x) stands for a row of each token"},
         {"x = given(3)\nlogits = linear(token_embd[token], token_embd)\n",
          "given(x) stands for a row"},
+    };
+    check_faults(rows, sizeof rows / sizeof *rows);
+}
+
+#define PICTURE "picture(patch = 2, mean = 0, std = 1, size = 4"
+#define SEEN    "input seen [2, 2, 3] from tiles("
+
+TEST(tiles) {
+    static const fault rows[] = {
+        {SEEN PICTURE "), by = \"fit\")\n" PLAIN, "tiles need `most` or a list of grids"},
+        {SEEN PICTURE "), by = \"longest\")\n" PLAIN, "tiles need `most`"},
+        {SEEN PICTURE "), by = \"most\")\n" PLAIN,
+         "one of \"none\", \"fit\", \"longest\", \"shape\" is expected: it is the string \"most\""},
+        {SEEN PICTURE "), by = \"none\")\n" PLAIN, "nothing reads 'seen'"},
+        {SEEN PICTURE "), by = \"fit\", most = 9)\n" PLAIN, "nothing reads 'seen'"},
+        {SEEN PICTURE "), by = \"fit\", most = 257)\n" PLAIN, "at most 256 are possible"},
+        {SEEN PICTURE "), by = \"longest\", most = 65)\n" PLAIN, "1 to 289 tiles"},
+        {SEEN PICTURE "), by = \"fit\", least = 5, most = 4)\n" PLAIN, "5 to 4 tiles"},
+        {SEEN PICTURE "), by = \"fit\", grids = [4, 8, 4])\n" PLAIN, "the list has 3 numbers"},
+        {SEEN PICTURE "), by = \"fit\", grids = [4, 6])\n" PLAIN,
+         "a side of 6 pixels does not consist of tiles of 4"},
+        {SEEN PICTURE "), by = \"fit\", grids = [400, 400])\n" PLAIN, "10000 tiles"},
+        {SEEN PICTURE "), by = \"fit\", most = 4, fit = \"crop\")\n" PLAIN,
+         "one of \"stretch\", \"pad\" is expected"},
+        {SEEN PICTURE "), by = \"shape\", most = 4)\n" PLAIN,
+         "tiles by shape go with fit = \"area\""},
+        {SEEN PICTURE ", fit = \"area\"), by = \"fit\", most = 4)\n" PLAIN,
+         "tiles of one size go with a picture of one size"},
+        {SEEN PICTURE "), by = \"fit\", most = 4, tile = 3)\n" PLAIN,
+         "a text of less than 64 bytes is expected"},
+        {SEEN "tiles(" PICTURE "), by = \"fit\", most = 4), by = \"fit\", most = 4)\n" PLAIN,
+         "tiles(picture(..), ..) are of a picture, once"},
+        {SEEN "floats(), by = \"none\")\n" PLAIN, "are of a picture, once"},
+        {"x = tiles(3, by = \"none\")\n" PLAIN, "are of a picture, once"},
+        {"input seen [2, 2, 3] from " PICTURE ", cells = 2)\n" PLAIN, "'2' is 2; 0 to 1"},
+        {"input seen [2, 2, 3] from " PICTURE ", line = 2)\n" PLAIN,
+         "a text of less than 64 bytes is expected"},
     };
     check_faults(rows, sizeof rows / sizeof *rows);
 }

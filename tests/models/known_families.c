@@ -154,7 +154,7 @@ TEST(descriptors_say_what_the_table_cannot) {
             CHECK_MSG(names(arch, "expert_gating_func"), "%s: no expert_gating_func", name);
             CHECK_MSG(names(arch, "expert_weights_norm"), "%s: no expert_weights_norm", name);
         }
-        if (!strstr(text, "rope_") && !strstr(text, "from picture(")) {
+        if (!strstr(text, "rope_") && !strstr(text, "picture(patch")) {
             n_fixed++;
             CHECK_MSG(ignores(arch, "rope.*"), "%s: no ignore \".rope.*\"", name);
         }

@@ -1,16 +1,18 @@
 /* test-picture RULE PICTURE OUT: prepares a picture as a model's rule says, and writes each step to a file.
  *
- * RULE: numbers with commas between them, the members of llm_arch_picture in their order, from `patch` to `table`. OUT.seen: bytes; OUT.pixels,
+ * RULE: numbers with commas between them: patch, size, block, fit, resize, least, most, color, mean, std, first and table of llm_arch_picture, cells, and of its
+ * tiles by, least, most, fit, resize and color. OUT.seen, OUT.tiles: bytes; OUT.pixels,
  * OUT.rows, OUT.share: floats; OUT.places, OUT.entry: integers of 32 bits, y and then x of all rows. Prints width, height, patches across and down,
- * and rows, as planned from the picture's size. Exit code 0, or 1 with a message. */
+ * and rows, as planned from the picture's size; and tiles across and down, and the width and height of one. Exit code 0, or 1 with a message. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "ggl/alloc.h"
 #include "picture/prepare.h"
+#include "picture/tiles.h"
 
-enum { N = 18 };
+enum { N = 27 };
 
 static bool read_rule(llm_arch_picture *r, const char *text) {
     double x[N];
@@ -32,7 +34,14 @@ static bool read_rule(llm_arch_picture *r, const char *text) {
                             .mean = {x[10], x[11], x[12]},
                             .std = {x[13], x[14], x[15]},
                             .first = (int64_t)x[16],
-                            .table = (int64_t)x[17]};
+                            .table = (int64_t)x[17],
+                            .cells = x[18] != 0,
+                            .tiles = {.by = (llm_arch_tiling)x[19],
+                                      .least = (int64_t)x[20],
+                                      .most = (int64_t)x[21],
+                                      .fit = (llm_arch_fit)x[22],
+                                      .resize = (llm_arch_resize)x[23],
+                                      .color = {(uint8_t)x[24], (uint8_t)x[25], (uint8_t)x[26]}}};
     return true;
 }
 
@@ -78,14 +87,38 @@ static ggl_status write_pixels(const char *out, const llm_arch_picture *rule, co
     return st;
 }
 
+static ggl_status write_tiles(const char *out, const llm_arch_picture *rule,
+                              const llm_picture_tiles *t, const llm_picture *from, const char *name,
+                              ggl_error *err) {
+    const size_t each = (size_t)(t->width * t->height * 3), n = (size_t)(t->nx * t->ny);
+    uint8_t *all = calloc(each * n + 1, 1);
+    ggl_status st = all ? GGL_OK : ggl_fail(err, GGL_NOMEM, "out of memory");
+    for (size_t k = 0; k < n && st == GGL_OK; k++) {
+        llm_picture *p;
+        st = llm_picture_tile(&p, rule, t, from, (int64_t)k / t->nx, (int64_t)k % t->nx, name, err);
+        if (st == GGL_OK)
+            memcpy(all + k * each, p->rgb, each);
+        llm_picture_free(p);
+    }
+    if (st == GGL_OK)
+        st = write_file(out, "tiles", all, each, n, err);
+    free(all);
+    return st;
+}
+
 static ggl_status run(const llm_arch_picture *rule, const char *path, const char *out,
                       ggl_error *err) {
     llm_picture *p = NULL, *seen = NULL;
     llm_picture_rows *r = NULL;
     llm_picture_fit f;
+    llm_picture_tiles t;
     ggl_status st = llm_picture_read_file(&p, path, NULL, err);
     if (st == GGL_OK)
         st = llm_picture_fit_for(&f, rule, p->width, p->height, path, err);
+    if (st == GGL_OK)
+        st = llm_picture_tiles_for(&t, rule, p->width, p->height, path, err);
+    if (st == GGL_OK)
+        st = write_tiles(out, rule, &t, p, path, err);
     if (st == GGL_OK)
         st = llm_picture_seen(&seen, rule, p, path, err);
     if (st == GGL_OK)
@@ -98,8 +131,9 @@ static ggl_status run(const llm_arch_picture *rule, const char *path, const char
                          seen->width != f.width || seen->height != f.height))
         st = ggl_fail(err, GGL_FORMAT, "not as planned");
     if (st == GGL_OK)
-        printf("%lld %lld %lld %lld %lld\n", (long long)f.width, (long long)f.height,
-               (long long)f.nx, (long long)f.ny, (long long)f.n_rows);
+        printf("%lld %lld %lld %lld %lld %lld %lld %lld %lld\n", (long long)f.width,
+               (long long)f.height, (long long)f.nx, (long long)f.ny, (long long)f.n_rows,
+               (long long)t.nx, (long long)t.ny, (long long)t.width, (long long)t.height);
     llm_picture_rows_free(r);
     llm_picture_free(seen);
     llm_picture_free(p);

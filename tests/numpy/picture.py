@@ -22,9 +22,10 @@ import gguf
 import today
 
 f4 = np.float32
-STRETCH, PAD, CROP, FOLLOW, FOLLOW_PAD, LONGEST = range(6)
+STRETCH, PAD, CROP, FOLLOW, FOLLOW_PAD, LONGEST, AREA = range(7)
+NO_TILES, TILES_FIT, TILES_LONGEST, TILES_SHAPE = range(4)
 LINEAR, CUBIC, PIL_LINEAR, PIL_CUBIC, PIL_LANCZOS = range(5)
-FITS = ("stretch", "pad", "crop", "follow", "follow, pad", "longest")
+FITS = ("stretch", "pad", "crop", "follow", "follow, pad", "longest", "area")
 RESIZES = ("linear", "cubic", "filter linear", "filter cubic", "filter lanczos")
 
 
@@ -138,13 +139,67 @@ def followed(rule, width, height):
     return max(w, side), max(h, side)
 
 
+def area_of(rule, width, height):
+    """About size * size pixels in the picture's shape; sides of whole blocks."""
+    side, shape = rule["patch"] * rule["block"], width / height
+    h = math.floor(rule["size"] / math.sqrt(shape))
+    return tuple(max(side, math.floor(x / side + 0.5) * side) for x in (math.floor(h * shape), h))
+
+
+def grid_of(rule, width, height):
+    """Tiles across and down; None: there are none."""
+    by, least, most, size = *rule["tiles"][:3], rule["size"]
+    if by == TILES_LONGEST:
+        return tuple(-(-x * most // (max(width, height) * size)) for x in (width, height))
+    if by == TILES_SHAPE:
+        n = min(most, math.ceil(width * height / size**2))
+        grids = [(m, k // m) for k in (n - 1, n, n + 1) if 1 < k <= most for m in range(1, k + 1) if k % m == 0]
+        return min(grids, key=lambda g: abs(math.log(width / height) - math.log(g[0] ** 2 / (g[0] * g[1])))) if n > 1 else None
+    if by == NO_TILES or max(width, height) <= size:
+        return None
+
+    def merit(g):
+        scale = min(f4(g[0] * size) / f4(width), f4(g[1] * size) / f4(height))
+        largest = min(int(f4(width) * scale) * int(f4(height) * scale), width * height)
+        return -largest, g[0] * g[1] * size**2 - largest
+    return min([(x, y) for x in range(1, most + 1) for y in range(1, most + 1) if least <= x * y <= most], key=merit)
+
+
+def tiles_of(rule, a):
+    """[across * down, h, w, 3]"""
+    height, width = a.shape[:2]
+    grid = grid_of(rule, width, height)
+    if not grid:
+        return np.zeros((0, 0, 0, 3), np.uint8), (0, 0)
+    w = h = rule["size"]
+    if rule["tiles"][0] == TILES_SHAPE:
+        part = [max(1, math.floor(x / k + 0.5)) for x, k in zip((width, height), grid)]
+        if max(part) > 200 * min(part):
+            return None
+        w, h = area_of(rule, *part)
+    fit, how, color = rule["tiles"][3], rule["tiles"][4], rule["tiles"][5:]
+    whole = {**rule, "fit": STRETCH, "resize": how}
+    all_w, all_h = w * grid[0], h * grid[1]
+    if fit == PAD:
+        scale = min(f4(all_w) / f4(width), f4(all_h) / f4(height))
+        inner = resized(a, min(all_w, math.ceil(f4(width) * scale)), min(all_h, math.ceil(f4(height) * scale)), whole["resize"])
+        top, left = (all_h - inner.shape[0]) // 2, (all_w - inner.shape[1]) // 2
+        both = np.tile(np.array(color, np.uint8), (all_h, all_w, 1))
+        both[top : top + inner.shape[0], left : left + inner.shape[1]] = inner
+    else:
+        both = resized(a, all_w, all_h, how)
+    return both.reshape(grid[1], h, grid[0], w, 3).transpose(0, 2, 1, 3, 4).reshape(-1, h, w, 3), grid
+
+
 def seen(rule, a):
     """None: the rule has no size for this shape."""
     height, width = a.shape[:2]
     fit, size, how = rule["fit"], rule["size"], rule["resize"]
-    if fit in (FOLLOW, FOLLOW_PAD):
-        if max(width, height) > 200 * min(width, height):
-            return None
+    if fit in (FOLLOW, FOLLOW_PAD, AREA) and max(width, height) > 200 * min(width, height):
+        return None
+    if fit == AREA:
+        w, h = area_of(rule, width, height)
+    elif fit in (FOLLOW, FOLLOW_PAD):
         w, h = followed(rule, width, height)
     elif fit == LONGEST:
         side, w, h = rule["patch"] * rule["block"], width, height
@@ -187,6 +242,9 @@ def rows_of(rule, pixels):
         fy, fx = (x - i for x, i in zip(at, low))
         entries = blank(np.stack([y * side + x for y in (low[0], high[0]) for x in (low[1], high[1])], 1))
         shares = blank(np.stack([v * u for v in (1 - fy, fy) for u in (1 - fx, fx)], 1))
+        if rule["cells"]:
+            cell = order[:, 0] * side // ny * side + order[:, 1] * side // nx
+            entries, shares = blank(np.tile(cell[:, None], (1, 4))), blank(np.tile([[1.0, 0, 0, 0]], (len(order), 1)))
     return rows, blank(order), entries, shares, (nx, ny)
 
 
@@ -198,16 +256,17 @@ class Runner:
     def prepare(self, rule, path):
         """None and a message, or the steps of a picture."""
         numbers = [rule[k] for k in ("patch", "size", "block", "fit", "resize", "least", "most")]
-        numbers += [*rule["color"], *(repr(float(x)) for x in (*rule["mean"], *rule["std"])), rule["first"], rule["table"]]
+        numbers += [*rule["color"], *(repr(float(x)) for x in (*rule["mean"], *rule["std"])), rule["first"], rule["table"], rule["cells"], *rule["tiles"]]
         done = subprocess.run([self.a.picture, ",".join(map(str, numbers)), path, self.at("out")], stdin=subprocess.DEVNULL, capture_output=True, text=True)
         if done.returncode:
             return None, done.stderr.strip()
-        width, height, nx, ny, n = map(int, done.stdout.split())
+        width, height, nx, ny, n, across, down, tile_width, tile_height = map(int, done.stdout.split())
         read = lambda name, kind, *shape: np.fromfile(self.at("out." + name), kind).reshape(shape)
         n_table = n if rule["table"] else 0
         return {"seen": read("seen", np.uint8, height, width, 3), "pixels": read("pixels", f4, height, width, 3),
                 "rows": read("rows", f4, n, 3 * rule["patch"] ** 2), "places": read("places", np.int32, 2, n).T, "entry": read("entry", np.int32, n_table, 4),
-                "share": read("share", f4, n_table, 4), "grid": (nx, ny)}, done.stderr.strip()
+                "share": read("share", f4, n_table, 4), "grid": (nx, ny),
+                "tiles": read("tiles", np.uint8, across * down, tile_height, tile_width, 3), "tile grid": (across, down)}, done.stderr.strip()
 
     def tell(self, name, faults):
         self.failed += bool(faults)
@@ -232,16 +291,25 @@ def differences(rule, got, want):
 EDGES = [(1, 1), (1, 2), (2, 1), (1, 50), (50, 1), (1, 199), (3, 1000), (1000, 1), (1, 10000), (28, 28), (56, 56)]
 
 
+def random_tiles(g, fit, size):
+    """by, least, most, fit, resize, color"""
+    by = TILES_SHAPE if fit == AREA else int(g.choice([TILES_FIT, TILES_LONGEST]))
+    if g.integers(2) or fit not in (STRETCH, PAD, CROP, AREA):
+        by = NO_TILES
+    most = int(g.integers(1, 4 * size + 1)) if by == TILES_LONGEST else int(g.integers(1, 13))
+    return (by, int(g.integers(1, most + 1)) if by == TILES_FIT else 1, most, int(g.integers(0, 2)), int(g.integers(0, 5)), *g.integers(0, 256, 3).tolist())
+
+
 def random_rule(g):
-    patch, block, fit = int(g.integers(1, 17)), int(g.choice([1, 1, 2, 3])), int(g.integers(0, 6))
+    patch, block, fit = int(g.integers(1, 17)), int(g.choice([1, 1, 2, 3])), int(g.integers(0, 7))
     side = patch * block
     size = side * int(g.integers(1, 9))
-    if block == 1 and g.integers(3) == 0:
+    if block == 1 and g.integers(3) == 0 or fit == AREA:
         size += int(g.integers(0, patch))
     least = side * side * int(g.integers(1, 9))
     return {"patch": patch, "block": block, "fit": fit, "resize": int(g.integers(0, 5)), "size": size, "least": least, "most": least * int(g.integers(1, 20)),
             "color": g.integers(0, 256, 3).tolist(), "mean": g.uniform(0, 1, 3), "std": g.uniform(0.1, 1, 3), "first": int(g.choice([0, 0, 1, 3])),
-            "table": int(g.choice([0, 1, 2, 7, 12]))}
+            "table": int(g.choice([0, 1, 2, 7, 12])), "cells": int(g.integers(0, 2)), "tiles": random_tiles(g, fit, size)}
 
 
 def test_seeded(r, seed):
@@ -256,8 +324,14 @@ def test_seeded(r, seed):
     with open(r.at("ppm"), "wb") as f:
         f.write(b"P6 %d %d 255\n" % (width, height) + a.tobytes())
     name = (f"{seed}: {width} x {height}, {FITS[rule['fit']]}, {RESIZES[rule['resize']]}, size {rule['size']}, patch {rule['patch']}, block {rule['block']}, "
-            f"{rule['least']} to {rule['most']}, table {rule['table']}")
+            f"{rule['least']} to {rule['most']}, table {rule['table']}, tiles {rule['tiles'][:5]}")
     want, (got, words) = seen(rule, a), r.prepare(rule, r.at("ppm"))
+    tiles = tiles_of(rule, a)
+    if want is None or tiles is None:
+        want = None
+    elif got is not None and (got["tile grid"] != tiles[1] or not np.array_equal(got["tiles"], tiles[0])):
+        r.tell(name, [f"tiles: {got['tile grid']}, {got['tiles'].shape}, not {tiles[1]}, {tiles[0].shape}"])
+        return
     if want is None or got is None:
         r.tell(name, [] if want is None and "no side is more than 200 times" in words else [words or "no error"])
     else:
@@ -275,7 +349,7 @@ def recorded(r, golden):
         patch = k["clip.vision.patch_size"]
         rule = {"patch": patch, "size": k["clip.vision.image_size"], "block": 2 if follows else 1, "fit": FOLLOW_PAD if follows else PAD,
                 "resize": LINEAR if follows else CUBIC, "least": 32 * patch**2, "most": 16384 * patch**2, "color": (0, 0, 0) if follows else (122, 116, 104),
-                "mean": k["clip.vision.image_mean"], "std": k["clip.vision.image_std"], "first": 0, "table": 0}
+                "mean": k["clip.vision.image_mean"], "std": k["clip.vision.image_std"], "first": 0, "table": 0, "cells": 0, "tiles": (0,) * 8}
         with lzma.open(path) as f:
             yield f"{model}, {picture}", rule, os.path.join(golden, picture + ".png"), np.load(io.BytesIO(f.read()))
 

@@ -537,8 +537,8 @@ GGL_API bool llm_context_sees(const llm_context *c);
 GGL_API GGL_NODISCARD ggl_status llm_see(llm_context *c, const llm_image *image,
                                          char mark[LLM_IMAGE_MARK], ggl_error *err);
 GGL_API void llm_unsee(llm_context *c, const char *mark);
-/* The steps of it: the pixels that the eye sees, [*height][*width][3] of red, green and blue, normalised; and the rows that it makes of them,
- * [*n][*n_row]. To be freed by ggl_free. Statuses of llm_see. */
+/* The steps of it: the pixels that the eye sees, [*height][*width][3] of red, green and blue, normalised, of the whole if it
+ * also sees parts; and the rows that it makes of all, [*n][*n_row], in the order of a text. To be freed by ggl_free. Statuses of llm_see. */
 GGL_API GGL_NODISCARD ggl_status llm_image_pixels(llm_context *c, const llm_image *image,
                                                   float **pixel, size_t *height, size_t *width,
                                                   ggl_error *err);

@@ -174,7 +174,8 @@ typedef enum llm_arch_fit {
     LLM_FIT_CROP,    /* the shorter side to size, and the middle size x size of that */
     LLM_FIT_FOLLOW, /* near its own size: sides of whole blocks, with `least` to `most` pixels; stretched */
     LLM_FIT_FOLLOW_PAD, /* the same, but to fit into it, in the middle */
-    LLM_FIT_LONGEST /* no side longer than size, made smaller if need be, and rounded up to whole blocks; stretched */
+    LLM_FIT_LONGEST, /* no side longer than size, made smaller if need be, and rounded up to whole blocks; stretched */
+    LLM_FIT_AREA /* about size * size pixels in its own shape, sides of whole blocks; stretched */
 } llm_arch_fit;
 
 /* How the values between pixels are computed. */
@@ -185,6 +186,35 @@ typedef enum llm_arch_resize {
     LLM_RESIZE_PIL_CUBIC,  /* BICUBIC */
     LLM_RESIZE_PIL_LANCZOS /* or LANCZOS */
 } llm_arch_resize;
+
+/* How the grid of a picture's tiles is chosen: parts of it that the model sees apart, besides the whole. */
+typedef enum llm_arch_tiling {
+    LLM_TILES_NONE,
+    LLM_TILES_FIT, /* if a side is longer than `size`: the grid in which the picture is largest, and of these the smallest */
+    LLM_TILES_LONGEST, /* always: as many as it takes when the longer side has `most` pixels */
+    LLM_TILES_SHAPE /* above size * size pixels: about as many tiles as these take, at most `most`, in the grid that is nearest to the picture's shape; a
+                       tile has about size * size pixels in its own shape */
+} llm_arch_tiling;
+
+enum { LLM_ARCH_MAX_GRIDS = 64, LLM_ARCH_MAX_TILES = 256, LLM_ARCH_TEXT = 64 };
+
+/* In the texts, {n} is the end of a line; in `tile`, {y} and {x} are its place in the grid, from 1. */
+typedef struct llm_arch_tiles {
+    llm_arch_tiling by;
+    int64_t least, most;
+    int n_grid;
+    int32_t grid
+        [LLM_ARCH_MAX_GRIDS]
+        [2]; /* of FIT: tiles across and down; without any, all grids of `least` to `most` tiles */
+    llm_arch_fit fit; /* of the picture into the grid: STRETCH or PAD */
+    llm_arch_resize resize;
+    uint8_t color[3];
+    bool whole_first;                                  /* before the tiles; else after them */
+    char begin[LLM_ARCH_TEXT], end[LLM_ARCH_TEXT];     /* before and after all tiles */
+    char tile[LLM_ARCH_TEXT], tile_end[LLM_ARCH_TEXT]; /* before and after each */
+    char next[LLM_ARCH_TEXT], line[LLM_ARCH_TEXT]; /* between two of a line, between two lines */
+    char whole[LLM_ARCH_TEXT], whole_end[LLM_ARCH_TEXT];
+} llm_arch_tiles;
 
 /* A picture that becomes rows, one for each patch of patch x patch pixels, [patch, patch, 3]: x within the patch first, then y, then red,
  * green and blue. A value is (byte / 255 - mean) / std. */
@@ -198,8 +228,14 @@ typedef struct llm_arch_picture {
     uint8_t color[3];    /* around what is padded: red, green, blue */
     double mean[3], std[3];
     int64_t first; /* so many rows of zeros before those of the patches */
+    bool
+        cells; /* of a table: a patch's entry is that of the cell in which it begins, not those around it */
+    int64_t
+        origin; /* 0 or 1: the first line and column as the descriptor sees them; `first` rows are at 0 */
     int64_t table; /* side of a table of positions, between whose entries the places are; 0: none */
-    char begin[64], end[64]; /* texts around the rows in a prompt */
+    char begin[LLM_ARCH_TEXT], end[LLM_ARCH_TEXT]; /* texts around the rows in a prompt */
+    char line[LLM_ARCH_TEXT];                      /* between two lines of rows */
+    llm_arch_tiles tiles;
 } llm_arch_picture;
 
 /* Rows of an input that the caller prepares, or those that a stage over rows returns. */
@@ -214,11 +250,13 @@ typedef struct llm_arch_rows_of {
     /* Of a stage: its row i reads the row i * every + from of this one, which stands before it in the list. */
     int over;
     int64_t every, from;
+    int64_t count; /* it has no more rows than that; 0: as many as there are */
 } llm_arch_rows_of;
 
 /* Returns how many rows the stage has over n rows of what it is over. */
 static inline int64_t llm_arch_rows_over(const llm_arch_rows_of *x, int64_t n) {
-    return n > x->from ? (n - x->from + x->every - 1) / x->every : 0;
+    const int64_t all = n > x->from ? (n - x->from + x->every - 1) / x->every : 0;
+    return x->count > 0 && all > x->count ? x->count : all;
 }
 
 typedef struct llm_arch_params {

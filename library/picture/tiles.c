@@ -1,0 +1,122 @@
+#include "tiles.h"
+
+#include <math.h>
+
+#include "prepare.h"
+
+typedef struct grid {
+    int64_t nx, ny;
+} grid;
+
+/* --- choosing the grid ------------------------------------------------------------------------ */
+
+/* The picture in a grid: the pixels of it that are seen, and those around it or seen twice. */
+typedef struct merit {
+    int64_t seen, lost;
+} merit;
+
+static merit merit_of(grid g, int64_t size, int64_t width, int64_t height) {
+    const int64_t w = g.nx * size, h = g.ny * size;
+    const float by_width = (float)w / (float)width, by_height = (float)h / (float)height;
+    const float scale = by_width < by_height ? by_width : by_height;
+    const int64_t seen = (int64_t)((float)width * scale) * (int64_t)((float)height * scale);
+    const int64_t own = width * height, least = seen < own ? seen : own;
+    return (merit){least, w * h - least};
+}
+
+/* Takes the grid if it is better. */
+static void try_grid(grid *best, merit *most, grid g, int64_t size, int64_t width, int64_t height) {
+    const merit m = merit_of(g, size, width, height);
+    if (best->nx == 0 || m.seen > most->seen || (m.seen == most->seen && m.lost < most->lost)) {
+        *best = g;
+        *most = m;
+    }
+}
+
+static grid fit_grid(const llm_arch_picture *rule, int64_t width, int64_t height) {
+    const llm_arch_tiles *t = &rule->tiles;
+    grid best = {0};
+    merit most = {0};
+    if (width <= rule->size && height <= rule->size)
+        return best;
+    for (int k = 0; k < t->n_grid; k++)
+        try_grid(&best, &most, (grid){t->grid[k][0], t->grid[k][1]}, rule->size, width, height);
+    for (int64_t nx = 1; t->n_grid == 0 && nx <= t->most; nx++)
+        for (int64_t ny = (t->least + nx - 1) / nx; nx * ny <= t->most; ny++)
+            try_grid(&best, &most, (grid){nx, ny}, rule->size, width, height);
+    return best;
+}
+
+/* The longer side is exactly `most` pixels; the other one is rounded up. */
+static grid longest_grid(const llm_arch_picture *rule, int64_t width, int64_t height) {
+    const int64_t most = rule->tiles.most, size = rule->size;
+    const int64_t longer = width > height ? width : height;
+    const int64_t unit = longer * size; /* of a side times `most` */
+    return (grid){(width * most + unit - 1) / unit, (height * most + unit - 1) / unit};
+}
+
+static grid shape_grid(const llm_arch_picture *rule, int64_t width, int64_t height) {
+    const double area = (double)width * (double)height, own = log((double)width / (double)height);
+    const double n = ceil(area / ((double)rule->size * (double)rule->size));
+    const int64_t most = rule->tiles.most;
+    const int64_t about = n < (double)most ? (int64_t)n : most;
+    grid best = {0};
+    double least = INFINITY;
+    for (int64_t k = about - 1; about > 1 && k <= about + 1; k++)
+        for (int64_t nx = 1; k > 1 && k <= most && nx <= k; nx++) {
+            const double off = fabs(own - log((double)nx * (double)nx / (double)k));
+            if (k % nx == 0 && off < least) {
+                least = off;
+                best = (grid){nx, k / nx};
+            }
+        }
+    return best;
+}
+
+/* --- the tiles -------------------------------------------------------------------------------- */
+
+ggl_status llm_picture_tiles_for(llm_picture_tiles *t, const llm_arch_picture *rule, int64_t width,
+                                 int64_t height, const char *name, ggl_error *err) {
+    llm_picture_fit whole;
+    *t = (llm_picture_tiles){0};
+    ggl_status st = llm_picture_fit_for(&whole, rule, width, height, name, err);
+    if (st != GGL_OK || rule->tiles.by == LLM_TILES_NONE)
+        return st;
+    const grid g = rule->tiles.by == LLM_TILES_FIT       ? fit_grid(rule, width, height)
+                   : rule->tiles.by == LLM_TILES_LONGEST ? longest_grid(rule, width, height)
+                                                         : shape_grid(rule, width, height);
+    if (g.nx == 0)
+        return GGL_OK;
+    if (g.nx > LLM_ARCH_MAX_TILES || g.ny > LLM_ARCH_MAX_TILES || g.nx * g.ny > LLM_ARCH_MAX_TILES)
+        return ggl_fail(err, GGL_LIMIT, "%s: the model would see it in %lld x %lld parts", name,
+                        (long long)g.nx, (long long)g.ny);
+    t->width = t->height = rule->size;
+    if (rule->tiles.by == LLM_TILES_SHAPE) {
+        /* a tile has the shape of its part of the picture, whose sides are rounded to whole pixels of each */
+        const int64_t w = (width + g.nx / 2) / g.nx, h = (height + g.ny / 2) / g.ny;
+        st = llm_picture_fit_for(&whole, rule, w > 0 ? w : 1, h > 0 ? h : 1, name, err);
+        t->width = whole.width;
+        t->height = whole.height;
+    }
+    if (st != GGL_OK)
+        return st;
+    if (t->width * g.nx * t->height * g.ny > LLM_PICTURE_SEEN)
+        return ggl_fail(
+            err, GGL_LIMIT, "%s: the model would see %lld x %lld pixels of it, more than %d", name,
+            (long long)(t->width * g.nx), (long long)(t->height * g.ny), LLM_PICTURE_SEEN);
+    t->nx = g.nx;
+    t->ny = g.ny;
+    t->all.width = t->all.inner_width = t->width * g.nx;
+    t->all.height = t->all.inner_height = t->height * g.ny;
+    if (rule->tiles.fit == LLM_FIT_PAD)
+        llm_picture_pad(&t->all, width, height);
+    return GGL_OK;
+}
+
+ggl_status llm_picture_tile(llm_picture **out, const llm_arch_picture *rule,
+                            const llm_picture_tiles *t, const llm_picture *from, int64_t y,
+                            int64_t x, const char *name, ggl_error *err) {
+    const llm_picture_part part = {x * t->width, y * t->height, t->width, t->height};
+    return llm_picture_draw(out, from, &t->all, &part, rule->tiles.resize, rule->tiles.color, name,
+                            err);
+}
