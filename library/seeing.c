@@ -342,8 +342,8 @@ static ggl_status cut(parts *out, const llm_eye *e, const llm_picture *from, con
         return st;
     char hex[SHA256_HEX];
     sha256 sum;
-    llm_sha256_begin(
-        &sum); /* slots that were saved to files know rows by the ids that follow from it */
+    llm_sha256_begin(&sum);
+    /* Slots that were saved to files know rows by the ids that follow from this, and another eye makes other rows. */
     llm_sha256_add(&sum, &e->digest, sizeof e->digest);
     for (int64_t k = 0; k < out->n; k++) {
         const llm_picture *p = out->part[k];
