@@ -45,7 +45,20 @@ def eyes():
         check(with_eye(k, "--prompt-cache", saved) == alone[k], k)
 
 
-CASES = {f.__name__: f for f in (eyes,)}
+def prompts():
+    """Where a picture stands, a prompt is printed with <__media__>. In a conversation, a picture without a prompt waits for the first message."""
+    red = place("red.ppm", eye_file.ppm((255, 0, 0)))
+    eye = eye_file.llava(place("mmproj.gguf"), 128, seed=1)
+    run = lambda *options, **more: subprocess.run([CLI, "-m", "builtin:chat", "--temp", "0", "-t", "1", "-q", "-n", "4", "--mmproj", eye, *options],
+                                                  capture_output=True, text=True, timeout=300, **more).stdout
+    check(run("-no-cnv", "-p", "Of <__media__>,", "--image", red).startswith("Of <__media__>,"))
+    check(run("-no-cnv", "-p", "Of", "--image", red).startswith("<__media__>Of"))
+    after = run("-cnv", "--image", red, input="Who are you?\n")
+    check(len(after.splitlines()) == 1, "an answer to the picture alone", after)
+    check(after != run("-cnv", input="Who are you?\n"), "the picture was not seen", after)
+
+
+CASES = {f.__name__: f for f in (eyes, prompts)}
 
 if __name__ == "__main__":
     CASES[sys.argv[2]]()

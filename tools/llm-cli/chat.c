@@ -369,6 +369,8 @@ static int single_turn(chat *c) {
 }
 
 static int all_turns(chat *c) {
+    if (!chat_text_add(&c->attached, c->setup->attached.s, c->setup->attached.n))
+        return 1;
     if (c->o.chat.single)
         return single_turn(c);
     if (c->in.edits && !tool_is_quiet()) {

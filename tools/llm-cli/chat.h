@@ -13,6 +13,8 @@ typedef struct chat_setup {
     llm_context *ctx;
     cli_generation *generation;
     ggl_str first; /* first message of the user; for interactive_run: the text; s NULL: none */
+    ggl_str
+        attached; /* marks of pictures that come before the first message that is typed; s NULL: none */
     const record_run *facts; /* for --json-output */
     bool (*progress)(void *user, int64_t n_done,
                      int64_t n); /* llm_generate_params.prompt_progress */

@@ -71,3 +71,21 @@ int images_show(llm_context *c, const arg_list *image, char **text, size_t *n) {
     *n = used;
     return -1;
 }
+
+size_t images_hide(char *text, size_t n) {
+    static const char begin[] = "<__media:", digits[] = "0123456789abcdef";
+    const size_t n_begin = sizeof begin - 1;
+    size_t n_out = 0;
+    for (size_t i = 0; i < n;) {
+        const bool is_mark = n - i >= MARK && memcmp(text + i, begin, n_begin) == 0 &&
+                             strspn(text + i + n_begin, digits) == MARK - n_begin - 3;
+        if (is_mark)
+            memcpy(text + n_out, place, PLACE);
+        else
+            text[n_out] = text[i];
+        n_out += is_mark ? (size_t)PLACE : 1;
+        i += is_mark ? (size_t)MARK : 1;
+    }
+    text[n_out] = 0;
+    return n_out;
+}

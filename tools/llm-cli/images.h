@@ -9,4 +9,7 @@
  * replaced by one that the caller frees by free(). Returns -1, or an exit code after an error message. */
 int images_show(llm_context *c, const arg_list *image, char **text, size_t *n);
 
+/* Puts "<__media__>" in the places of the marks in a text, which becomes shorter. Returns its new length. */
+size_t images_hide(char *text, size_t n);
+
 #endif

@@ -285,12 +285,15 @@ static bool on_progress(void *ctx, int64_t done, int64_t n) {
     return progress_share(ctx, (size_t)done, (size_t)n) && !process_stopped;
 }
 
-static int converse(cli *c) {
+/* is_asked: the text is the first message, and not only pictures that come before it. */
+static int converse(cli *c, bool is_asked) {
+    const ggl_str text = {c->text, c->text_size}, none = {0};
     const chat_setup s = {.o = &c->o,
                           .model_name = ggl_gguf_name(llm_model_file(llm_opened_model(c->ctx))),
                           .ctx = c->ctx,
                           .generation = &c->generation,
-                          .first = {c->text, c->text_size},
+                          .first = is_asked ? text : none,
+                          .attached = is_asked ? none : text,
                           .facts = &c->facts,
                           .progress = on_progress};
     return c->converses ? chat_run(&s) : interactive_run(&s);
@@ -438,10 +441,11 @@ static int run(cli *c) {
     if (code >= 0)
         return code;
     const double since = process_seconds();
+    const bool is_asked = c->text || !c->converses; /* else pictures wait for the first message */
     if (c->o.image.n > 0)
         code = images_show(c->ctx, &c->o.image, &c->text, &c->text_size);
     const double looked = process_seconds() - since;
-    if (c->o.image.n > 0 && code < 0)
+    if (c->o.image.n > 0 && code < 0 && is_asked)
         code = tokenize_prompt(c);
     if (code >= 0)
         return code;
@@ -449,7 +453,9 @@ static int run(cli *c) {
     c->facts.pictures = looked;
     c->facts.n_pictures = c->o.image.n;
     if (c->converses || c->o.chat.interactive)
-        return converse(c);
+        return converse(c, is_asked);
+    if (c->o.image.n > 0) /* what is printed of the prompt */
+        c->text_size = images_hide(c->text, c->text_size);
     code = complete(c);
     if (code >= 0)
         return code;
