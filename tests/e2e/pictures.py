@@ -53,6 +53,8 @@ def prompts():
                                                   capture_output=True, text=True, timeout=300, **more).stdout
     check(run("-no-cnv", "-p", "Of <__media__>,", "--image", red).startswith("Of <__media__>,"))
     check(run("-no-cnv", "-p", "Of", "--image", red).startswith("<__media__>Of"))
+    alone = subprocess.run([CLI, "-m", eye, "-p", "Of"], capture_output=True, text=True, timeout=300)
+    check(alone.returncode == 1 and f"-m MODEL --mmproj {eye}" in alone.stderr, alone)
     after = run("-cnv", "--image", red, input="Who are you?\n")
     check(len(after.splitlines()) == 1, "an answer to the picture alone", after)
     check(after != run("-cnv", input="Who are you?\n"), "the picture was not seen", after)

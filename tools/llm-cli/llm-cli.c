@@ -359,13 +359,15 @@ static int check_use(const cli *c) {
                           "the model writes no texts alone: it guesses for another one, -m MODEL "
                           "--draft %s",
                           c->o.model);
+    if (!llm_arch_has_output(arch, "logits") && llm_arch_reads_rows(arch) && !c->o.plan)
+        return tool_error(TOOL, 1,
+                          "the model writes no texts: it makes rows of pictures or sound for one "
+                          "that does, -m MODEL --mmproj %s",
+                          c->o.model);
     if (!llm_arch_has_output(arch, "logits") && !c->o.plan)
         return tool_error(TOOL, 1,
-                          llm_arch_reads_rows(arch)
-                              ? "the model reads rows of numbers, such as those of a picture or of "
-                                "sound, and writes no texts"
-                              : "the model writes no texts: it makes vectors or scores of them "
-                                "(llm-embed, llm-server)");
+                          "the model writes no texts: it makes vectors or scores of them "
+                          "(llm-embed, llm-server)");
     if (c->o.image.n > 0 && !c->o.mmproj && !c->o.plan)
         return tool_error(TOOL, 2,
                           "--image needs the model's eye: --mmproj FILE, the file beside the "
