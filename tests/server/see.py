@@ -130,7 +130,7 @@ def names():
     """A text that looks like the name of a picture is a text, also when the picture is there."""
     with open(FOLDER.name + "/red.ppm", "wb") as f:
         f.write(RED)
-    cli = subprocess.run([CLI, "-m", "builtin:chat", "--mmproj", eye(), "-no-cnv", "-n", "1", "-p", "<__media__>", "--image", FOLDER.name + "/red.ppm"],
+    cli = subprocess.run([CLI, "-m", "builtin:chat", "--mmproj", eye(), "-cnv", "-st", "--json-output", "-n", "1", "-p", "<__media__>", "--image", FOLDER.name + "/red.ppm"],
                          capture_output=True, text=True, timeout=120)
     mark = re.search("<__media:[0-9a-f]{64}__>", cli.stdout).group() # of the library, which names the picture by its contents
     with seeing() as s:
