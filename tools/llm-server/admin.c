@@ -128,7 +128,7 @@ static void put_slots(void *ctx, llm_engine *e) {
 /* A model that hears has one slot: it writes down one sound at a time. */
 static void put_speech_slot(llm_json_out *out, const server *s) {
     size_t n_running, n_waiting;
-    speech_queue_count(s->speech, &n_running, &n_waiting);
+    turn_queue_count(s->speech, &n_running, &n_waiting);
     const llm_slot_info i = {.use = n_running ? LLM_SLOT_GENERATES : LLM_SLOT_EMPTY};
     llm_json_put_text(out, "[");
     put_slot(out, s, &i, 0);

@@ -39,7 +39,7 @@ static void read_numbers(void *ctx, llm_engine *e) {
     n->first = *answers_first_tokens(server_answers(n->s));
     if (n->s->speech) { /* whose thread has the session */
         size_t n_running, n_waiting;
-        speech_queue_count(n->s->speech, &n_running, &n_waiting);
+        turn_queue_count(n->s->speech, &n_running, &n_waiting);
         n->n_running = (int)n_running;
         n->n_waiting = n_waiting;
         n->n_free = INT64_MAX;

@@ -79,7 +79,9 @@ static bool queue(look *k, turn_queue *q, void (*run)(turn *t), api_error *e) {
     const ggl_status st = turn_queue_add(q, &k->turn, &k->why);
     if (st == GGL_LIMIT) {
         server_count(k->s, COUNT_REJECTED);
-        *e = (api_error){.status = 429, .type = "rate_limit", .message = k->why.msg};
+        *e = (api_error){.status = 429,
+                         .type = "rate_limit",
+                         .message = "too many requests wait already; try again later"};
     } else if (st != GGL_OK) {
         *e = api_error_of(st, &k->why, NULL);
     }
@@ -235,8 +237,8 @@ looks *looks_new(size_t n_most, bool fetches) {
     looks *l = ggl_calloc(1, sizeof *l);
     if (!l)
         return NULL;
-    l->eye = turn_queue_new(n_most, 1);
-    l->fetcher = fetches ? turn_queue_new(n_most, FETCHERS) : NULL;
+    l->eye = turn_queue_new(n_most, 1, "pictures");
+    l->fetcher = fetches ? turn_queue_new(n_most, FETCHERS, "pictures") : NULL;
     if (l->eye && (l->fetcher || !fetches))
         return l;
     looks_end(l);

@@ -65,7 +65,7 @@ static void serve(server *s) {
         goes_on = !is_ending(s);
     }
     looks_end(s->looks);
-    speech_queue_end(s->speech);
+    turn_queue_end(s->speech);
     read_messages(s); /* those that came before the end; what they begin ends with the engine */
     llm_engine_free(e);
     s->engine = NULL;

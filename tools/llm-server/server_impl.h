@@ -11,7 +11,7 @@
 #include "opening.h"
 #include "options.h"
 #include "server.h"
-#include "speech_queue.h"
+#include "turn_queue.h"
 
 /* A function that is to be run on the engine's thread. */
 typedef struct message {
@@ -43,8 +43,9 @@ struct server {
     llm_context *ctx; /* without a generator */
     llm_engine *engine;
     answers *answers;
-    looks *looks;         /* of a model that sees; NULL: it does not */
-    speech_queue *speech; /* of a model that hears; NULL: it does not */
+    looks *looks;       /* of a model that sees; NULL: it does not */
+    turn_queue *speech; /* of a model that hears, with one thread; NULL: it does not */
+    turn *hearing;      /* what runs there, known to that thread; NULL: nothing */
     char *model_info;
     double load_seconds, repack_seconds;
     used_memory

@@ -98,7 +98,7 @@ static bool on_load(void *ctx, size_t done, size_t total) {
 
 static bool is_aborted(void *ctx) {
     const server *s = ctx;
-    return s->aborts || (s->speech && speech_queue_stops(s->speech));
+    return s->aborts || (s->hearing && turn_queue_stops(s->speech, s->hearing));
 }
 
 /* The eye has a thread of its own once the model is loaded. */
@@ -353,7 +353,7 @@ static int open_engine(server *s) {
 
 /* The context writes down sounds on the queue's thread, and the engine's keeps away from it. */
 static int open_speech(server *s) {
-    s->speech = hears(s) ? speech_queue_new((size_t)s->o->n_queue) : NULL;
+    s->speech = hears(s) ? turn_queue_new((size_t)s->o->n_queue, 1, "sounds") : NULL;
     return s->speech || !hears(s) ? -1 : tool_error(TOOL, 1, "no thread for sounds");
 }
 
@@ -541,8 +541,8 @@ int server_load(server *s) {
 void server_unload(server *s) {
     looks_end(s->looks); /* unless the engine's thread did */
     looks_free(s->looks);
-    speech_queue_end(s->speech);
-    speech_queue_free(s->speech);
+    turn_queue_end(s->speech);
+    turn_queue_free(s->speech);
     llm_engine_free(s->engine);
     (void)tool_close_context(s->ctx, TOOL, 0);
     adapters_forget(&s->o->adapters);

@@ -1,4 +1,4 @@
-/* Sounds and the answers about them: each is a turn in the queue of its model (speech_queue.h). */
+/* Sounds and the answers about them: each is a turn in the queue of its model (turn_queue.h). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 enum { SIGN_SECONDS = 10 }; /* between signs of life in a stream */
 
 typedef struct speech_job {
-    speech_turn turn; /* the first member */
+    turn turn; /* the first member */
     server *s;
     http_reply *r;
     char *body;
@@ -35,7 +35,7 @@ typedef struct speech_job {
     double last_sent; /* in a stream, in seconds */
 } speech_job;
 
-static speech_job *job_of(speech_turn *t) {
+static speech_job *job_of(turn *t) {
     return (speech_job *)t;
 }
 
@@ -159,7 +159,7 @@ static void send_answer(speech_job *j) {
 
 /* --- on the queue's thread -------------------------------------------------------------------- */
 
-static bool is_wanted(speech_turn *t) {
+static bool is_wanted(turn *t) {
     speech_job *j = job_of(t);
     const double now = process_seconds();
     j->is_late |= j->until > 0 && now >= j->until;
@@ -227,12 +227,14 @@ static ggl_status close_text(speech_job *j, ggl_error *err) {
     return j->lacks_room ? ggl_fail(err, GGL_NOMEM, "out of memory for the text") : GGL_OK;
 }
 
-static void transcribe(speech_turn *t) {
+static void transcribe(turn *t) {
     static const int writers[N_SPEECH_FORMATS] = {
         [SPEECH_SRT] = FORMAT_SRT, [SPEECH_VTT] = FORMAT_VTT, [SPEECH_VERBOSE] = FORMAT_JSON};
     speech_job *j = job_of(t);
+    server *s = j->s;
     ggl_error err = {0};
     ggl_status st = GGL_CANCELLED;
+    s->hearing = t;
     llm_transcribe_params p = j->ask.how;
     p.each = on_piece;
     p.progress = on_progress;
@@ -260,10 +262,11 @@ static void transcribe(speech_turn *t) {
         send_answer(j);
     else
         fail(j, st, &err);
+    s->hearing = NULL;
     free_job(j);
 }
 
-static void leave(speech_turn *t) {
+static void leave(turn *t) {
     speech_job *j = job_of(t);
     fail(j, GGL_CANCELLED, NULL);
     free_job(j);
@@ -328,7 +331,7 @@ static void start(server *s, speech_api api, const http_request *q, http_reply *
         const api_error e = api_error_of(st, &err, param);
         refuse(s, &e, COUNT_ERRORS, r);
     } else {
-        st = speech_queue_add(s->speech, &j->turn, &err);
+        st = turn_queue_add(s->speech, &j->turn, &err);
         if (st == GGL_OK)
             return;
         const api_error full = {.status = 429, .type = "rate_limit", .message = err.msg};

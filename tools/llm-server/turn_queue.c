@@ -8,6 +8,7 @@
 
 struct turn_queue {
     size_t n_most;
+    const char *what;
     pthread_t *thread; /* [n_threads] */
     int n_threads;
     atomic_bool ends;
@@ -15,7 +16,7 @@ struct turn_queue {
     pthread_mutex_t lock; /* of all below */
     pthread_cond_t has_news;
     turn *first, **last;
-    size_t n_waiting;
+    size_t n_waiting, n_running;
 };
 
 /* Takes the first one that waits; NULL: the queue ends. */
@@ -28,6 +29,7 @@ static turn *take(turn_queue *q) {
         q->first = t->next;
         q->last = q->first ? q->last : &q->first;
         q->n_waiting--;
+        q->n_running++;
     }
     pthread_mutex_unlock(&q->lock);
     return t;
@@ -64,6 +66,9 @@ static void *run(void *arg) {
     while ((t = take(q))) {
         t->looked = process_seconds();
         t->run(t);
+        pthread_mutex_lock(&q->lock);
+        q->n_running--;
+        pthread_mutex_unlock(&q->lock);
     }
     return NULL;
 }
@@ -86,8 +91,13 @@ ggl_status turn_queue_add(turn_queue *q, turn *t, ggl_error *err) {
         n_own += x->client == t->client;
     if (q->ends)
         st = ggl_fail(err, GGL_CANCELLED, "the server is ending");
-    else if (q->n_waiting >= q->n_most || n_own >= (q->n_most + 1) / 2)
-        st = ggl_fail(err, GGL_LIMIT, "too many requests wait already; try again later");
+    else if (q->n_waiting >= q->n_most)
+        st = ggl_fail(err, GGL_LIMIT, "%zu %s wait already (--queue); try again later",
+                      q->n_waiting, q->what);
+    else if (n_own >= (q->n_most + 1) / 2)
+        st = ggl_fail(err, GGL_LIMIT,
+                      "%zu %s of this client wait already, half of --queue; try again later", n_own,
+                      q->what);
     if (st == GGL_OK) {
         *q->last = t;
         q->last = &t->next;
@@ -98,11 +108,19 @@ ggl_status turn_queue_add(turn_queue *q, turn *t, ggl_error *err) {
     return st;
 }
 
-turn_queue *turn_queue_new(size_t n_most, int n_threads) {
+void turn_queue_count(turn_queue *q, size_t *n_running, size_t *n_waiting) {
+    pthread_mutex_lock(&q->lock);
+    *n_running = q->n_running;
+    *n_waiting = q->n_waiting;
+    pthread_mutex_unlock(&q->lock);
+}
+
+turn_queue *turn_queue_new(size_t n_most, int n_threads, const char *what) {
     turn_queue *q = ggl_calloc(1, sizeof *q);
     if (!q)
         return NULL;
     q->n_most = n_most;
+    q->what = what;
     q->last = &q->first;
     (void)pthread_mutex_init(&q->lock, NULL);
     (void)pthread_cond_init(&q->has_news, NULL);
