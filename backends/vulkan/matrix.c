@@ -45,23 +45,26 @@ static int n_tiles(const vk_limits *l) {
     return n;
 }
 
-bool ggl_vk_find_matrix(const vk_backend *b, VkInstance instance, VkPhysicalDevice physical,
-                        vk_matrix *out) {
-    PFN_vkVoidFunction found =
+ggl_status ggl_vk_find_matrix(const vk_backend *b, VkInstance instance, VkPhysicalDevice physical,
+                              vk_matrix *out, bool *found, ggl_error *err) {
+    PFN_vkVoidFunction function =
         b->f.GetInstanceProcAddr(instance, "vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR");
     PFN_vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR of_device =
-        (PFN_vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR)found;
+        (PFN_vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR)function;
     uint32_t n = 0;
-    if (!of_device || of_device(physical, &n, NULL) != VK_SUCCESS || n_tiles(&b->limits) == 0 ||
+    *found = false;
+    if (!of_device || of_device(physical, &n, NULL) != VK_SUCCESS || n == 0 ||
+        n_tiles(&b->limits) == 0 ||
         b->limits.subgroup_size * VK_MATRIX_SUBGROUPS > b->limits.local_size)
-        return false;
+        return GGL_OK;
     VkCooperativeMatrixPropertiesKHR *list = ggl_calloc(n, sizeof *list);
-    for (uint32_t i = 0; list && i < n; i++)
+    if (!list) /* without matrix units, results would have other bits */
+        return ggl_fail(err, GGL_NOMEM, "out of memory for a backend");
+    for (uint32_t i = 0; i < n; i++)
         list[i].sType = (VkStructureType)VK_STRUCTURE_TYPE_COOPERATIVE_MATRIX_PROPERTIES_KHR;
-    const bool usable =
-        list && of_device(physical, &n, list) >= VK_SUCCESS && ggl_vk_choose_matrix(list, n, out);
+    *found = of_device(physical, &n, list) >= VK_SUCCESS && ggl_vk_choose_matrix(list, n, out);
     ggl_free(list);
-    return usable;
+    return GGL_OK;
 }
 
 vk_matrix_tile ggl_vk_matrix_tile(const vk_limits *l, int64_t n) {

@@ -7,10 +7,10 @@
 /* Chooses the largest matrices that suit linear_matrix.comp from a device's list: f16 by f16, added up
  * as f32, in a subgroup. False if none. */
 bool ggl_vk_choose_matrix(const VkCooperativeMatrixPropertiesKHR *list, uint32_t n, vk_matrix *out);
-/* The same, with the list of the device, whose extension is there. False also if the device's
+/* The same, with the list of the device, whose extension is there. *found is false also if the device's
  * workgroups are too small for any tile. */
-bool ggl_vk_find_matrix(const vk_backend *b, VkInstance instance, VkPhysicalDevice physical,
-                        vk_matrix *out);
+ggl_status ggl_vk_find_matrix(const vk_backend *b, VkInstance instance, VkPhysicalDevice physical,
+                              vk_matrix *out, bool *found, ggl_error *err);
 
 /* A tile of linear_matrix.comp: 64 rows by this number of columns. */
 typedef struct vk_matrix_tile {
