@@ -291,14 +291,18 @@ static void set_limits(vk_backend *b, const bool *has, const answers *a) {
         .import_align = smaller(a->import.minImportedHostPointerAlignment, SIZE_MAX),
         .shared_kind = b->features.peer ? shared_kind(b, has[EXT_DMA_BUF]) : 0,
     };
-    b->features.matrix =
-        b->features.matrix &&
-        ggl_vk_find_matrix(b, b->device->instance, b->device->physical, &b->limits.matrix);
     if (b->limits.offset_align < 4)
         b->limits.offset_align = 4;
     b->base.max_buffer = smaller(a->maintenance3.maxMemoryAllocationSize, SIZE_MAX);
     if (a->maintenance4.maxBufferSize)
         b->base.max_buffer = smaller(a->maintenance4.maxBufferSize, b->base.max_buffer);
+}
+
+/* Turns the feature `matrix` off if no size of matrices suits. */
+static ggl_status find_matrix(vk_backend *b, ggl_error *err) {
+    return b->features.matrix ? ggl_vk_find_matrix(b, b->device->instance, b->device->physical,
+                                                   &b->limits.matrix, &b->features.matrix, err)
+                              : GGL_OK;
 }
 
 /* Writes "NVIDIA H200, Vulkan 1.3, 550.54.14, subgroups of 32; import storage16 ..". */
@@ -441,6 +445,9 @@ ggl_status ggl_vk_device_open(vk_backend *b, const ggl_backend_params *params, g
     b->device->id = a.id;
     set_features(b, has, &a, params->mask);
     set_limits(b, has, &a);
+    st = find_matrix(b, err);
+    if (st != GGL_OK)
+        return st;
     describe(b, &a);
     ggl_vk_note_forced(&b->features, params->mask, b->device->properties.deviceName);
     VkPhysicalDeviceMemoryProperties2 m = {

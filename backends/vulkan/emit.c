@@ -177,8 +177,9 @@ ggl_status ggl_vk_dispatch(vk_emit *e, const vk_call *c, ggl_error *err) {
         e->count->barriers += ggl_vk_needs_barrier(&e->count->touched, c);
         return GGL_OK;
     }
+    if (st == GGL_OK && !e->recording)
+        return ggl_vk_pipeline_note(e->b, c, err);
     if (st == GGL_OK)
         st = ggl_vk_pipeline_of(e->b, c, &pipeline, err);
-    return st == GGL_OK && e->recording ? ggl_vk_recording_add(e->b, e->recording, c, pipeline, err)
-                                        : st;
+    return st == GGL_OK ? ggl_vk_recording_add(e->b, e->recording, c, pipeline, err) : st;
 }

@@ -105,7 +105,7 @@ static ggl_status emit_vec(vk_emit *e, const vk_product *p, const vk_part *of, g
     const uint32_t cols = round_up_to_power(n_cols, VK_VEC_COLS);
     const bool subgroup = is_by_subgroup(e->b, p);
     const uint32_t lanes = lanes_of(e->b, p),
-                   local = p->norm.norm ? ggl_vk_row_local(p->y->ne[0]) : LOCAL_VEC,
+                   local = p->norm.norm ? ggl_vk_row_local(e->b, p->y->ne[0]) : LOCAL_VEC,
                    side = lanes < local ? local / lanes : 1;
     const int64_t others = (n_cols + cols - 1) / cols * ggl_vk_n_outer(p);
     const uint32_t rows = rows_of_lane(e->b, p, ggl_vk_units_down(p, of, 1) * others / side, cols);
@@ -194,7 +194,7 @@ static bool is_whole(const vk_emit *e, const vk_product *p) {
 bool ggl_vk_has_last(const vk_emit *e, const vk_product *p) {
     return is_whole(e, p) && is_by_subgroup(e->b, p) == e->b->features.subgroup &&
            ggl_vk_is_narrow(p) && p->n_cols <= NORM_COLS && ggl_vk_n_outer(p) == 1 &&
-           ggl_vk_row_local(p->y->ne[0]) >= lanes_of(e->b, p);
+           ggl_vk_row_local(e->b, p->y->ne[0]) >= lanes_of(e->b, p);
 }
 
 ggl_status ggl_vk_begin_products(vk_emit *e, vk_product p[VK_LINEAR_MEMBERS], ggl_error *err) {

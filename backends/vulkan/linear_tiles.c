@@ -139,7 +139,8 @@ size_t ggl_vk_choose_tiles(const vk_emit *e, vk_product *p, size_t before) {
 ggl_status ggl_vk_begin_tiles(vk_emit *e, const vk_product *p, ggl_error *err) {
     ggl_status st = p->sorted ? emit_sort(e, p, err) : GGL_OK;
     return st == GGL_OK && p->matrix
-               ? ggl_vk_emit_halves(e, p->x, p->w->ne[0], p->rounded, &p->halves, err)
+               ? ggl_vk_emit_halves(e, p->x, p->w->ne[0], p->rounded,
+                                    ggl_type_get(p->w->type)->quantized, &p->halves, err)
                : st;
 }
 

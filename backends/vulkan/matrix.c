@@ -2,6 +2,7 @@
 
 #include "ggl/alloc.h"
 #include "linear.h"
+#include "shaders/kinds.h"
 
 /* The tiles, by width, and how linear_matrix.comp divides one among subgroups: among four blocks of
  * 16 x 16, 16 x 32, 32 x 32 or 32 x 64 elements. So a device's matrices have to divide 16 x 16. */
@@ -10,8 +11,11 @@ enum {
     N_TILE = sizeof tile / sizeof *tile,
     LEAST_BLOCK = 16,
     ROWS = 64,
-    DEEP = 32,  /* elements of a row, or column, in shared memory, */
-    PITCH = 80, /* and their bytes with those between two rows */
+    DEEP = HALVES_DEEP,    /* elements of a row, or column, in shared memory, */
+    PITCH = 2 * DEEP + 16, /* and their bytes with those between two rows */
+    OF_COLUMN = 16,        /* bytes of what else shared memory has of a column */
+    LEAST_DEEP = 32,       /* elements of a slab of attend_matrix.comp */
+    LEAST_SIZE = 8,        /* a subgroup has at most 4 by 8 matrices */
     LOCAL_HALVES = 128
 };
 
@@ -29,7 +33,8 @@ bool ggl_vk_choose_matrix(const VkCooperativeMatrixPropertiesKHR *list, uint32_t
                            p->CType == VK_COMPONENT_TYPE_FLOAT32_KHR && p->CType == p->ResultType;
         if (!types || p->scope != VK_SCOPE_SUBGROUP_KHR || p->saturatingAccumulation ||
             !divides(p->MSize, LEAST_BLOCK) || !divides(p->NSize, LEAST_BLOCK) ||
-            !divides(p->KSize, DEEP) || p->MSize < 4 || p->KSize < 4 || size <= most)
+            !divides(p->KSize, LEAST_DEEP) || p->MSize < LEAST_SIZE || p->NSize < LEAST_SIZE ||
+            p->KSize < LEAST_SIZE || size <= most)
             continue;
         most = size;
         *out = (vk_matrix){p->MSize, p->NSize, p->KSize};
@@ -40,28 +45,31 @@ bool ggl_vk_choose_matrix(const VkCooperativeMatrixPropertiesKHR *list, uint32_t
 /* Returns how many tiles, from the narrowest on, have room in a workgroup's shared memory. */
 static int n_tiles(const vk_limits *l) {
     int n = 0;
-    while (n < N_TILE && 2 * PITCH * (ROWS + tile[n].cols) <= l->shared_size)
+    while (n < N_TILE && PITCH * (ROWS + tile[n].cols) + OF_COLUMN * tile[n].cols <= l->shared_size)
         n++;
     return n;
 }
 
-bool ggl_vk_find_matrix(const vk_backend *b, VkInstance instance, VkPhysicalDevice physical,
-                        vk_matrix *out) {
-    PFN_vkVoidFunction found =
+ggl_status ggl_vk_find_matrix(const vk_backend *b, VkInstance instance, VkPhysicalDevice physical,
+                              vk_matrix *out, bool *found, ggl_error *err) {
+    PFN_vkVoidFunction function =
         b->f.GetInstanceProcAddr(instance, "vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR");
     PFN_vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR of_device =
-        (PFN_vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR)found;
+        (PFN_vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR)function;
     uint32_t n = 0;
-    if (!of_device || of_device(physical, &n, NULL) != VK_SUCCESS || n_tiles(&b->limits) == 0 ||
+    *found = false;
+    if (!of_device || of_device(physical, &n, NULL) != VK_SUCCESS || n == 0 ||
+        n_tiles(&b->limits) == 0 ||
         b->limits.subgroup_size * VK_MATRIX_SUBGROUPS > b->limits.local_size)
-        return false;
+        return GGL_OK;
     VkCooperativeMatrixPropertiesKHR *list = ggl_calloc(n, sizeof *list);
-    for (uint32_t i = 0; list && i < n; i++)
+    if (!list) /* without matrix units, results would have other bits */
+        return ggl_fail(err, GGL_NOMEM, "out of memory for a backend");
+    for (uint32_t i = 0; i < n; i++)
         list[i].sType = (VkStructureType)VK_STRUCTURE_TYPE_COOPERATIVE_MATRIX_PROPERTIES_KHR;
-    const bool usable =
-        list && of_device(physical, &n, list) >= VK_SUCCESS && ggl_vk_choose_matrix(list, n, out);
+    *found = of_device(physical, &n, list) >= VK_SUCCESS && ggl_vk_choose_matrix(list, n, out);
     ggl_free(list);
-    return usable;
+    return GGL_OK;
 }
 
 vk_matrix_tile ggl_vk_matrix_tile(const vk_limits *l, int64_t n) {
@@ -82,9 +90,9 @@ size_t ggl_vk_halves_size(int64_t n_in) {
 }
 
 ggl_status ggl_vk_emit_halves(vk_emit *e, const ggl_operand *x, int64_t n_in, bool codes,
-                              const vk_binding *to, ggl_error *err) {
+                              bool by_runs, const vk_binding *to, ggl_error *err) {
     vk_call c = {.shader = codes ? VK_SHADER_LINEAR_HALVES_CODES : VK_SHADER_LINEAR_HALVES,
-                 VK_SPEC(linear_halves, LOCAL_HALVES)};
+                 VK_SPEC(linear_halves, LOCAL_HALVES, by_runs)};
     const uint32_t x_at = ggl_vk_bind(e, &c, x, false),
                    at = ggl_vk_bind_bytes(e, &c, to->region, to->offset, to->size, true);
     vk_push_linear_halves *p = VK_PUSH(&c, linear_halves);

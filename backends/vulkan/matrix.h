@@ -7,10 +7,10 @@
 /* Chooses the largest matrices that suit linear_matrix.comp from a device's list: f16 by f16, added up
  * as f32, in a subgroup. False if none. */
 bool ggl_vk_choose_matrix(const VkCooperativeMatrixPropertiesKHR *list, uint32_t n, vk_matrix *out);
-/* The same, with the list of the device, whose extension is there. False also if the device's
+/* The same, with the list of the device, whose extension is there. *found is false also if the device's
  * workgroups are too small for any tile. */
-bool ggl_vk_find_matrix(const vk_backend *b, VkInstance instance, VkPhysicalDevice physical,
-                        vk_matrix *out);
+ggl_status ggl_vk_find_matrix(const vk_backend *b, VkInstance instance, VkPhysicalDevice physical,
+                              vk_matrix *out, bool *found, ggl_error *err);
 
 /* A tile of linear_matrix.comp: 64 rows by this number of columns. */
 typedef struct vk_matrix_tile {
@@ -30,8 +30,8 @@ vk_matrix_tile ggl_vk_matrix_tile(const vk_limits *l, int64_t n);
 /* Returns the bytes of a column of n_in numbers as f16, with its power (linear_halves.comp). */
 size_t ggl_vk_halves_size(int64_t n_in);
 /* Rounds the columns of x, of n_in numbers, to f16, into the binding: one after another, with dimension 1
- * fastest. codes: x was rounded to bytes. */
+ * fastest. codes: x was rounded to bytes. by_runs: in the order that linear_matrix.comp has for runs of 32 weights. */
 ggl_status ggl_vk_emit_halves(vk_emit *e, const ggl_operand *x, int64_t n_in, bool codes,
-                              const vk_binding *to, ggl_error *err);
+                              bool by_runs, const vk_binding *to, ggl_error *err);
 
 #endif

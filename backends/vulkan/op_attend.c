@@ -433,7 +433,8 @@ static ggl_status emit_all(vk_emit *e, const shape *s, ggl_error *err) {
     const vk_binding halves = halves_of(e, s);
     ggl_status st = GGL_OK;
     if (s->matrix)
-        st = ggl_vk_emit_halves(e, &e->step->src[ATTEND_Q], s->keys->ne[0], false, &halves, err);
+        st = ggl_vk_emit_halves(e, &e->step->src[ATTEND_Q], s->keys->ne[0], false, false, &halves,
+                                err);
     if (st == GGL_OK && s->n_tiles)
         st = emit_spans(e, s, true, err);
     if (st == GGL_OK && (!s->n_tiles || may_mix(e, s)))

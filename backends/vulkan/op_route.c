@@ -174,7 +174,7 @@ static ggl_status route_emit(vk_emit *e, ggl_error *err) {
     const ggl_operand *x = given(first), *chosen = &l[TOPK]->dst;
     const int64_t rows = ggl_vk_extent(e, chosen, GGL_BATCH_DIM);
     vk_call c = {.shader = e->b->features.subgroup ? VK_SHADER_ROUTE_SUBGROUP : VK_SHADER_ROUTE,
-                 VK_SPEC(route, .local = ggl_vk_row_local(x->ne[0]),
+                 VK_SPEC(route, .local = ggl_vk_row_local(e->b, x->ne[0]),
                          .first = l[FIRST] ? kind_of(l[FIRST]) : ROUTE_NONE,
                          .second = l[SECOND] ? kind_of(l[SECOND]) : ROUTE_NONE,
                          .bias = l[BIAS] != NULL, .table = given(l[PICK])->region >= 0,

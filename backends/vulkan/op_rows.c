@@ -4,7 +4,13 @@
 #include "rows.h"
 #include "shaders/kinds.h"
 
-enum { LOCAL = 128, LEAST_LOCAL = 32, SHORT_ROW = 32, NO_KIND = ROW_NORMALISED + 1 };
+enum {
+    LOCAL = 128,
+    LEAST_LOCAL = 32,
+    MOST_LOCAL = 256,
+    SHORT_ROW = 32,
+    NO_KIND = ROW_NORMALISED + 1
+};
 
 /* --- one workgroup per row -------------------------------------------------------------------- */
 
@@ -17,9 +23,12 @@ static const struct {
 };
 
 /* Four elements per invocation, if the row is long enough. */
-uint32_t ggl_vk_row_local(int64_t n) {
+uint32_t ggl_vk_row_local(const vk_backend *b, int64_t n) {
+    /* without subgroups, linear_vec.comp has a sum of each invocation in shared memory */
+    const uint32_t most =
+        b->features.subgroup && b->limits.local_size >= MOST_LOCAL ? MOST_LOCAL : LOCAL;
     uint32_t local = LEAST_LOCAL;
-    while (local < LOCAL && local * 4 < n)
+    while (local < most && local * 4 < n)
         local *= 2;
     return local;
 }
@@ -77,7 +86,7 @@ static ggl_status emit_kind(vk_emit *e, uint32_t kind, ggl_error *err) {
     const vk_norm l = ggl_vk_norm_of(e->step, e->step->n_links);
     const ggl_operand *y = ggl_vk_normed(&l);
     vk_call c = {.shader = e->b->features.subgroup ? VK_SHADER_ROWS_SUBGROUP : VK_SHADER_ROWS,
-                 VK_SPEC(rows, .local = ggl_vk_row_local(x->ne[0]), .kind = kind),
+                 VK_SPEC(rows, .local = ggl_vk_row_local(e->b, x->ne[0]), .kind = kind),
                  .groups = {ggl_vk_groups(rows, 1)}};
     vk_push_rows *p = VK_PUSH(&c, rows);
     p->rows = (uint32_t)rows;

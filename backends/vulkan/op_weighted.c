@@ -46,9 +46,10 @@ static ggl_status weighted_emit(vk_emit *e, ggl_error *err) {
     const bool adds = step->n_links > 1;
     const ggl_operand *y = adds ? &step[1].dst : &step->dst;
     const bool takes = step->n_links > SUM && ggl_vk_rows(e, y) <= MOST_TOKENS;
-    vk_call c = {
-        .shader = e->b->features.subgroup ? VK_SHADER_WEIGHTED_SUBGROUP : VK_SHADER_WEIGHTED,
-        VK_SPEC(weighted, .local = takes ? ggl_vk_row_local(y->ne[0]) : LOCAL, .addend = adds)};
+    vk_call c = {.shader =
+                     e->b->features.subgroup ? VK_SHADER_WEIGHTED_SUBGROUP : VK_SHADER_WEIGHTED,
+                 VK_SPEC(weighted, .local = takes ? ggl_vk_row_local(e->b, y->ne[0]) : LOCAL,
+                         .addend = adds)};
     bind_operands(e, &c, y, adds ? ggl_vk_other(&step[1]) : &absent);
     if (takes) {
         const vk_norm norm = ggl_vk_norm_of(step + SUM, step->n_links - SUM);

@@ -10,6 +10,7 @@
 #include "ggl/internal/alloc.h"
 #include "ggl/internal/graph.h"
 #include "buckets.h"
+#include "pipelines.h"
 #include "recording.h"
 #include "slots.h"
 #include "weights.h"
@@ -179,14 +180,17 @@ static ggl_status bind_steps(plan *p, const vk_backend *b, const ggl_segment *s,
     return GGL_OK;
 }
 
-/* Emits all steps for each bucket without recording them: this makes the pipelines, and finds what
- * the device cannot do. */
+/* Emits all steps for each bucket without recording them: this finds what the device cannot do, and which
+ * pipelines there must be. Then they are made. */
 static ggl_status rehearse(vk_backend *b, const plan *p, ggl_error *err) {
     const int64_t n_max = p->program.n_max;
     ggl_status st = GGL_OK;
     for (int64_t n = 1; n <= n_max && st == GGL_OK;
          n = n < n_max ? ggl_vk_bucket_for(n + 1, n_max) : n + 1)
         st = emit_all(b, p, n, NULL, NULL, err);
+    if (st == GGL_OK)
+        return ggl_vk_pipelines_make(b, err);
+    ggl_vk_pipelines_forget(b);
     return st;
 }
 

@@ -2,21 +2,19 @@
  * several threads, and uploaded. */
 #include "repack.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "../../ggml-lite/quant/blocks.h"
 #include "../../ggml-lite/quant/raw_scales.h"
 #include "ggl/alloc.h"
 #include "memory.h"
+#include "threads.h"
 #include "weights.h"
 
 enum {
     PIECE = 8 << 20, /* bytes that are packed before they are uploaded; at least one tile */
-    MOST_THREADS = 16,
     MATRIX_ALIGN = 64
 };
 
@@ -231,23 +229,6 @@ static void *pack_tiles(void *ctx) {
     return NULL;
 }
 
-static int n_threads(void) {
-    const long n = sysconf(_SC_NPROCESSORS_ONLN);
-    return n < 1 ? 1 : n > MOST_THREADS ? MOST_THREADS : (int)n;
-}
-
-/* Packs with the threads that can be started; this one does what is left. */
-static void pack(task *t) {
-    pthread_t thread[MOST_THREADS];
-    int started = 0;
-    const int64_t most = t->n_tiles < n_threads() ? t->n_tiles : n_threads();
-    while (started + 1 < most && pthread_create(&thread[started], NULL, pack_tiles, t) == 0)
-        started++;
-    pack_tiles(t);
-    for (int i = 0; i < started; i++)
-        pthread_join(thread[i], NULL);
-}
-
 /* --- a weight --------------------------------------------------------------------------------- */
 
 /* Packs and uploads one matrix, `piece` bytes at a time. */
@@ -263,7 +244,7 @@ static ggl_status repack_matrix(ggl_backend *b, ggl_buffer *dst, size_t offset, 
         t.from = from + (size_t)row * ggl_row_size(w->type, w->ne[0]);
         t.to = piece;
         t.n_tiles = all - i < at_once ? all - i : at_once;
-        pack(&t);
+        ggl_vk_in_threads(pack_tiles, &t, t.n_tiles);
         st = ggl_vk_buffer_upload(b, dst, offset + (size_t)i * size, piece,
                                   (size_t)t.n_tiles * size, err);
     }

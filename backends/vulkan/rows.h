@@ -23,7 +23,7 @@ const ggl_operand *ggl_vk_normed(const vk_norm *l);
 /* Returns `result`, or, if it is absent, another operand that the chain stores: the validation
  * layer assumes that a shader writes every buffer that it may write. */
 const ggl_operand *ggl_vk_stored(const vk_norm *l, const ggl_operand *result);
-/* Returns the size of a workgroup that computes a row of n elements. */
-uint32_t ggl_vk_row_local(int64_t n);
+/* Returns the size of a workgroup that computes a row of n elements: at most 256, which group.glsl has room for. */
+uint32_t ggl_vk_row_local(const vk_backend *b, int64_t n);
 
 #endif

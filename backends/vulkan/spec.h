@@ -155,8 +155,9 @@ _Static_assert(sizeof(vk_spec_linear) == 64, "as in linear.glsl");
 
 typedef struct vk_spec_linear_halves {
     uint32_t local;
+    uint32_t by_runs;
 } vk_spec_linear_halves;
-_Static_assert(sizeof(vk_spec_linear_halves) == 4, "as in linear_halves.comp");
+_Static_assert(sizeof(vk_spec_linear_halves) == 8, "as in linear_halves.comp");
 
 typedef struct vk_spec_linear_mat {
     uint32_t local;

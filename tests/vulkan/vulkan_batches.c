@@ -172,7 +172,7 @@ static ggl_graph *products(void) {
     return g;
 }
 
-/* Returns the results, to free(), and the submissions of one run. */
+/* Returns the results, to free(), and the submissions of one run that compute. */
 static float *run_products(const char *mask, uint64_t *n_submissions) {
     const size_t size = sizeof columns;
     fixture f;
@@ -186,6 +186,8 @@ static float *run_products(const char *mask, uint64_t *n_submissions) {
         const uint64_t recordings = vulkan(&f)->n_recordings;
         CHECK_OK(ggl_sched_run(f.s, N_COLS, NULL, 0, &err), &err);
         *n_submissions = vulkan(&f)->n_submissions - *n_submissions;
+        if (!vulkan(&f)->features.map) /* the last one copies the results to the host */
+            (*n_submissions)--;
         CHECK_INT(vulkan(&f)->n_recordings - recordings, 0);
         memcpy(y, ggl_sched_output(f.s, 0), size);
     }

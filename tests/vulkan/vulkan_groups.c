@@ -3,11 +3,19 @@
  * region, as those of a file do. */
 #include "ggl/alloc.h"
 #include "ggl/compose.h"
+#include "ggl/internal/graph.h"
 #include "ggl/sched.h"
 #include "dispatches.h"
 #include "vulkan_test.h"
 
-enum { K = 256, MOST_BATCH = 20, N = 5, MOST_ROWS = 96, SIZE = 256 * MOST_BATCH, N_BATCHES = 8 };
+enum { K = 256, MOST_BATCH = 20, N = 5, MOST_ROWS = 96, N_BATCHES = 8 };
+enum {
+    WIDEST = 128, /* subgroups */
+    LONG_K = 32 * WIDEST,
+    LONG_SUM = 3 * WIDEST,
+    NEXT_ROWS = 32,
+    SIZE = (LONG_SUM + NEXT_ROWS) * MOST_BATCH
+};
 
 /* The products: rows, and whether its weights have the other type. */
 static const struct {
@@ -19,7 +27,7 @@ static const struct {
 
 enum { N_EXPERTS = 4, N_CHOSEN = 2 };
 
-static char weight[N][K * MOST_ROWS * N_EXPERTS * 2]; /* one of f32, or those of experts in f16 */
+static char weight[N][LONG_K * LONG_SUM * sizeof(float)]; /* the largest; or those of experts */
 static float bias[N][MOST_ROWS];
 
 static void fill(ggl_type type, ggl_type other) {
@@ -63,7 +71,8 @@ static ggl_graph *graph_of(ggl_type type, ggl_type other, bool biased) {
  * dispatches of the first. */
 static int run(ggl_graph *g, size_t width, const char *mask, uint32_t units, float *y) {
     static const int64_t batch[N_BATCHES] = {1, 2, 3, 5, 8, 9, 13, MOST_BATCH};
-    static float x[K * MOST_BATCH];
+    static float x[LONG_K * MOST_BATCH];
+    const size_t k_in = (size_t)ggl_count(ggl_graph_find_input(g, "x"));
     ggl_backend *b = vulkan_open(mask);
     ggl_sched *s = NULL;
     ggl_error err = {0};
@@ -73,7 +82,7 @@ static int run(ggl_graph *g, size_t width, const char *mask, uint32_t units, flo
         return 0;
     vk_backend *v = count_dispatches(b);
     v->limits.units = units;
-    for (int i = 0; i < K * MOST_BATCH; i++)
+    for (size_t i = 0; i < k_in * MOST_BATCH; i++)
         x[i] = test_random_float(&seed) * 2;
     const ggl_sched_params sp = {.size = sizeof sp, .backend = &b, .n_backends = 1};
     bool ok =
@@ -81,7 +90,7 @@ static int run(ggl_graph *g, size_t width, const char *mask, uint32_t units, flo
     for (int k = 0; k < N_BATCHES && ok; k++) {
         const int64_t n = batch[k];
         n_dispatches = 0;
-        ok = CHECK_OK(ggl_sched_set(s, "x", x, (size_t)n * K * sizeof *x, n, &err), &err) &&
+        ok = CHECK_OK(ggl_sched_set(s, "x", x, (size_t)n * k_in * sizeof *x, n, &err), &err) &&
              CHECK_OK(ggl_sched_run(s, n, NULL, 0, &err), &err);
         if (ok)
             memcpy(y + k * SIZE, ggl_sched_output(s, 0), (size_t)n * width * sizeof *y);
@@ -400,8 +409,6 @@ TEST(experts_with_more_blocks_than_counters) {
 /* --- a product, a residual and a norm --------------------------------------------------------- */
 
 /* product[2] has the other type */
-enum { SUM_ROWS = 96, NEXT_ROWS = 32 };
-
 typedef struct normed {
     ggl_type type;
     ggl_tensor *(*norm)(ggl_graph *, ggl_tensor *);
@@ -410,31 +417,46 @@ typedef struct normed {
     int64_t k;        /* columns of the product; 0: all */
 } normed;
 
+/* The numbers of a column, and of a result. */
+typedef struct lengths {
+    int64_t k, sum;
+} lengths;
+
+/* Returns lengths that occupy all lanes of a subgroup, however wide the device's are, as in any model: for shorter ones, the
+ * product's workgroup does not compute the norm (normed_of_short_rows). A lane multiplies up to 32 numbers of a column at once,
+ * and adds up four of a result. k 0: there is no device. */
+static lengths lengths_for_device(void) {
+    ggl_backend *b = vulkan_open(NULL);
+    const int64_t width = b ? (int64_t)((const vk_backend *)b)->limits.subgroup_size : 0,
+                  most = width < WIDEST ? width : WIDEST;
+    ggl_backend_close(b);
+    return (lengths){.k = b && most < K / 32 ? K : most * 32, .sum = most > 32 ? most * 3 : 96};
+}
+
 static ggl_tensor *norm_of(ggl_graph *g, ggl_tensor *x, const normed *f, int i) {
-    static float by[2][SUM_ROWS];
+    static float by[2][LONG_SUM];
     char name[16];
     snprintf(name, sizeof name, "by.%d", i);
-    for (int r = 0; r < SUM_ROWS; r++)
-        by[i][r] = 1 + bias[i][r];
+    for (int r = 0; r < x->ne[0]; r++)
+        by[i][r] = 1 + bias[i][r % MOST_ROWS];
     x = f->norm(g, x);
-    ggl_tensor *w =
-        f->weighted ? ggl_graph_weight(g, name, GGL_F32, 1, (int64_t[]){SUM_ROWS}, by[i]) : NULL;
+    ggl_tensor *w = f->weighted ? ggl_graph_weight(g, name, GGL_F32, 1, x->ne, by[i]) : NULL;
     return w ? ggl_binary(g, GGL_OP_MUL, x, w) : x;
 }
 
 /* The sum, and the product of its norm with another matrix. */
-static ggl_graph *normed_graph(const normed *f) {
+static ggl_graph *normed_graph(const normed *f, lengths n) {
     ggl_error err = {0};
     ggl_graph_params p = ggl_graph_default();
     p.n_batch = MOST_BATCH;
     ggl_graph *g = ggl_graph_new(&p);
-    ggl_tensor *x = ggl_graph_input(g, "x", GGL_F32, 1, (int64_t[]){K}, true),
-               *w = ggl_graph_weight(g, "w", f->type, 2, (int64_t[]){f->k ? f->k : K, SUM_ROWS},
+    ggl_tensor *x = ggl_graph_input(g, "x", GGL_F32, 1, (int64_t[]){n.k}, true),
+               *w = ggl_graph_weight(g, "w", f->type, 2, (int64_t[]){f->k ? f->k : n.k, n.sum},
                                      weight[0]),
-               *next = ggl_graph_weight(g, "next", next_type, 2, (int64_t[]){SUM_ROWS, NEXT_ROWS},
+               *next = ggl_graph_weight(g, "next", next_type, 2, (int64_t[]){n.sum, NEXT_ROWS},
                                         weight[2]);
     x = ggl_unary(g, GGL_OP_TANH, x);
-    ggl_tensor *part = ggl_graph_op(g, GGL_OP_SPLIT, &x, 1, (double[]){0, 0, SUM_ROWS}, 3);
+    ggl_tensor *part = ggl_graph_op(g, GGL_OP_SPLIT, &x, 1, (double[]){0, 0, (double)n.sum}, 3);
     x = f->k ? ggl_graph_op(g, GGL_OP_SPLIT, &x, 1, (double[]){0, 0, (double)f->k}, 3) : x;
     x = ggl_linear(g, x, w, NULL);
     x = f->first ? norm_of(g, x, f, 1) : x;
@@ -447,14 +469,30 @@ static ggl_graph *normed_graph(const normed *f) {
 }
 
 static void check_normed(const normed *f, const char *mask, uint32_t units, int fewer) {
+    static float row[LONG_K];
     const ggl_type_info *t = ggl_type_get(f->type);
+    const lengths n = lengths_for_device();
+    const int64_t k = f->k ? f->k : n.k;
+    const size_t size = ggl_row_size(f->type, k), next_size = ggl_row_size(next_type, n.sum);
     uint64_t seed = 17;
-    fill(t->from_float ? f->type : next_type, next_type);
-    for (size_t i = 0; !t->from_float && i < SUM_ROWS * ggl_row_size(f->type, K); i++)
+    if (n.k == 0)
+        return;
+    fill(next_type, next_type); /* and the biases */
+    for (int r = 0; r < NEXT_ROWS; r++) {
+        for (int i = 0; i < n.sum; i++)
+            row[i] = test_random_float(&seed);
+        ggl_type_get(next_type)->from_float(row, weight[2] + (size_t)r * next_size, n.sum);
+    }
+    for (int r = 0; t->from_float && r < n.sum; r++) {
+        for (int i = 0; i < k; i++)
+            row[i] = test_random_float(&seed);
+        t->from_float(row, weight[0] + (size_t)r * size, k);
+    }
+    for (size_t i = 0; !t->from_float && i < (size_t)n.sum * size; i++)
         weight[0][i] = (char)(i % t->size == 0   ? 0
                               : i % t->size == 1 ? 0x2c
                                                  : test_random(&seed)); /* 1/16 */
-    compare(normed_graph(f), SUM_ROWS + NEXT_ROWS, f->type, mask, units, fewer);
+    compare(normed_graph(f, n), (size_t)n.sum + NEXT_ROWS, f->type, mask, units, fewer);
 }
 
 static ggl_tensor *rms(ggl_graph *g, ggl_tensor *x) {

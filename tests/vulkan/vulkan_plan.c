@@ -33,10 +33,11 @@ static bool start(ggl_sched **s, ggl_graph *g, ggl_backend *b, ggl_error *err) {
 }
 
 static bool count_and_cancel(void *ctx) {
-    return ++*(int *)ctx == 2;
+    ++*(int *)ctx;
+    return true;
 }
 
-/* Compiling ends at the next pipeline after the run was cancelled. */
+/* Compiling ends at the next pipeline after the run was cancelled. Another thread may be making one then. */
 TEST(cancelled_while_compiling) {
     ggl_error err = {0};
     ggl_sched *s = NULL;
@@ -52,7 +53,7 @@ TEST(cancelled_while_compiling) {
     ggl_graph *g = chains(3, 1);
     REQUIRE_OK(ggl_graph_finish(g, &err), &err);
     CHECK_INT(ggl_sched_new(&s, g, &sp, &err), GGL_CANCELLED);
-    CHECK_INT(asked, 2);
+    CHECK_INT(asked, 1);
     CHECK(!b->cancelled);
     ggl_sched_free(s);
     ggl_graph_free(g);

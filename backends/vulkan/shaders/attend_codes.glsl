@@ -5,6 +5,7 @@
  * An invocation takes pieces of keys, at four positions: G rows of a page, which belong to one block. */
 
 #include "dot4.glsl"
+#include "rounding.glsl"
 
 const uint WORDS = CODED_K ? D / 4 : 1, BLOCKS = CODED_K ? D / BLOCK : 1, IN_BLOCK = BLOCK / 4;
 
@@ -43,13 +44,12 @@ void round_four(uint from, uint i, uint q) {
     uint most = 0, word = 0;
     [[unroll]] for (uint k = 0; k < IN_BLOCK; k++)
         most = max(most, q_most[(i / IN_BLOCK * IN_BLOCK + k) * Q + q]);
-    const bool finite = most < 0x7f800000, large = most >= 27 << 23; /* 27 << 23: 2^-100 */
-    float inverse = 127 / uintBitsToFloat(most);
+    float inverse = block_inverse(most);
     [[unroll]] for (uint k = 0; k < 4; k++)
         word |= (int(roundEven(queries[from + 4 * i + k] * inverse)) & 0xff) << 8 * k;
-    q_code[i * Q + q] = finite && large ? word : 0;
+    q_code[i * Q + q] = is_rounded(most) ? word : 0;
     if (i % IN_BLOCK == 0)
-        q_scale[i / IN_BLOCK * Q + q] = finite ? large ? uintBitsToFloat(most) / 127 : 0 : NAN;
+        q_scale[i / IN_BLOCK * Q + q] = block_scale(most);
 }
 
 /* Takes Q queries, which begin at at[]. */

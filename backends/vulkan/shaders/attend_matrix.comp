@@ -34,6 +34,7 @@ layout(constant_id = 10) const uint OWN = 32;
 #define CONVERTS_HALF EXACT_HALF
 #define TILE 64
 #include "attend.glsl"
+#include "kinds.h"
 #include "attend_seen.glsl"
 
 layout(set = 0, binding = 0) readonly buffer Halves { uvec4 halves[]; };
@@ -75,8 +76,14 @@ float top[SHARES], total[SHARES]; /* largest score; sum of own weights */
 uint query_from[Q_LOADS];
 uint n_pages, n_pieces;           /* so far */
 
-#define SUMS coopmat<float, gl_ScopeSubgroup, M, N, gl_MatrixUseAccumulator>
-SUMS score[DOWN * ACROSS], sum[STRIPS * DOWN * ACROSS];
+#include "matrices.glsl"
+
+/* A subgroup has up to 32 by 32 elements of the scores, and of each strip of the sums. */
+#define EACH_OF_STRIPS(DO) EACH_OF_FOUR(DO, 0) EACH_OF_FOUR(DO, 1) EACH_OF_FOUR(DO, 2) EACH_OF_FOUR(DO, 3)
+#define DECLARE_SCORE(i, j, c) SUMS score_##i##j;
+#define DECLARE_SUM(i, j, c)   SUMS sum_##c##i##j;
+EACH_OF_FOUR(DECLARE_SCORE, 0)
+EACH_OF_STRIPS(DECLARE_SUM)
 
 /* Weights are 2^14 times the exponentials, so that small ones are not 0 as f16. */
 const float UNIT = 16384;
@@ -96,7 +103,11 @@ uint own_column() {
 
 /* --- queries ---------------------------------------------------------------------------------- */
 
-const uint Q_POWER = (D + DEEP - 1) / DEEP * (DEEP / 8); /* where a query's power is (linear_halves.comp) */
+const uint Q_POWER = (D + HALVES_DEEP - 1) / HALVES_DEEP * (HALVES_DEEP / 8); /* where a query's power is (linear_halves.comp) */
+
+#define CLEAR_SUM(i, j, c)                                                                                             \
+    if (i < DOWN && j < ACROSS && c < STRIPS)                                                                          \
+        sum_##c##i##j = SUMS(0);
 
 /* Sets up the queries from pair `first` on, among those that read this head of the store. */
 void set_queries(uint first, uint store_head) {
@@ -116,8 +127,7 @@ void set_queries(uint first, uint store_head) {
         top[i] = -INFINITY;
         total[i] = 0;
     }
-    [[unroll]] for (uint i = 0; i < STRIPS * DOWN * ACROSS; i++)
-        sum[i] = SUMS(0);
+    EACH_OF_STRIPS(CLEAR_SUM)
     barrier();
 }
 
@@ -172,29 +182,43 @@ void put_slab(uint to, slab s) {
     }
 }
 
+#define LOAD_QUERIES(i, k)                                                                                             \
+    LEFT left_##i;                                                                                                     \
+    if (i < DOWN)                                                                                                      \
+        coopMatLoad(left_##i, area, from + QUERIES_AT + (own_row() + i * M) * Q_PITCH + k / 4, Q_PITCH,                \
+                    gl_CooperativeMatrixLayoutRowMajor);
+#define MULTIPLY_QUERIES(i, j, c)                                                                                      \
+    if (i < DOWN)                                                                                                      \
+        score_##i##j = coopMatMulAdd(left_##i, right, score_##i##j);
+#define MULTIPLY_KEYS(j, k)                                                                                            \
+    if (j < ACROSS) {                                                                                                  \
+        RIGHT right;                                                                                                   \
+        coopMatLoad(right, area, from + k * K_PITCH + (own_column() + j * N) / 4, K_PITCH,                             \
+                    gl_CooperativeMatrixLayoutRowMajor);                                                               \
+        EACH_DOWN(MULTIPLY_QUERIES, j, 0)                                                                              \
+    }
+
 void multiply_slab(uint from) {
-    coopmat<float16_t, gl_ScopeSubgroup, M, K, gl_MatrixUseA> a[DOWN];
-    coopmat<float16_t, gl_ScopeSubgroup, K, N, gl_MatrixUseB> b;
-    for (uint k = 0; k < DEEP; k += K) {
-        [[unroll]] for (uint i = 0; i < DOWN; i++)
-            coopMatLoad(a[i], area, from + QUERIES_AT + (own_row() + i * M) * Q_PITCH + k / 4, Q_PITCH,
-                        gl_CooperativeMatrixLayoutRowMajor);
-        [[unroll]] for (uint j = 0; j < ACROSS; j++) {
-            coopMatLoad(b, area, from + k * K_PITCH + (own_column() + j * N) / 4, K_PITCH,
-                        gl_CooperativeMatrixLayoutRowMajor);
-            [[unroll]] for (uint i = 0; i < DOWN; i++)
-                score[j * DOWN + i] = coopMatMulAdd(a[i], b, score[j * DOWN + i]);
-        }
+    [[unroll]] for (uint k = 0; k < DEEP; k += K) {
+        LOAD_QUERIES(0, k) LOAD_QUERIES(1, k) LOAD_QUERIES(2, k) LOAD_QUERIES(3, k)
+        MULTIPLY_KEYS(0, k) MULTIPLY_KEYS(1, k) MULTIPLY_KEYS(2, k) MULTIPLY_KEYS(3, k)
     }
 }
+
+#define CLEAR_SCORE(i, j, c)                                                                                           \
+    if (i < DOWN && j < ACROSS)                                                                                        \
+        score_##i##j = SUMS(0);
+#define STORE_SCORE(i, j, c)                                                                                           \
+    if (i < DOWN && j < ACROSS)                                                                                        \
+        coopMatStore(score_##i##j, area, (own_row() + i * M) * S_PITCH + (own_column() + j * N) / 2, S_PITCH,          \
+                     gl_CooperativeMatrixLayoutRowMajor);
 
 /* Multiplies all queries by the keys of a page, into shared memory. */
 void multiply_keys(uint page) {
     slab next;
     uint n = (D + DEEP - 1) / DEEP, at = 0;
     load_slab(page, 0, next);
-    [[unroll]] for (uint i = 0; i < DOWN * ACROSS; i++)
-        score[i] = SUMS(0);
+    EACH_OF_FOUR(CLEAR_SCORE, 0)
     barrier(); /* values of the page before are no longer needed */
     put_slab(at, next);
     barrier();
@@ -207,10 +231,7 @@ void multiply_keys(uint page) {
             put_slab(at, next);
         barrier();
     }
-    [[unroll]] for (uint j = 0; j < ACROSS; j++)
-        [[unroll]] for (uint i = 0; i < DOWN; i++)
-            coopMatStore(score[j * DOWN + i], area, (own_row() + i * M) * S_PITCH + (own_column() + j * N) / 2,
-                         S_PITCH, gl_CooperativeMatrixLayoutRowMajor);
+    EACH_OF_FOUR(STORE_SCORE, 0)
     barrier();
 }
 
@@ -272,19 +293,22 @@ void set_weights(int begin, vec4 s[OWN_SCORES]) {
     }
 }
 
+#define LOAD_FACTORS(i)                                                                                                \
+    SUMS by_##i;                                                                                                       \
+    if (i < DOWN)                                                                                                      \
+        coopMatLoad(by_##i, area, FACTORS_AT + (own_row() + i * M) * (N / 2), N / 2, gl_CooperativeMatrixLayoutRowMajor);
+#define SCALE_SUM(i, j, c)                                                                                             \
+    if (i < DOWN && j < ACROSS && c < STRIPS)                                                                          \
+        sum_##c##i##j *= by_##i;
+
 /* Scales the sums so far. Which invocation has which element is the device's secret, so they are
  * multiplied, element by element, by matrices whose rows have one number each. */
 void scale_sums() {
-    SUMS by;
     for (uint o = me(); o < TILE * N / 2; o += LOCAL)
         area[FACTORS_AT + o] = floatBitsToUint(vec2(down[o / (N / 2)]));
     barrier();
-    [[unroll]] for (uint i = 0; i < DOWN; i++) {
-        coopMatLoad(by, area, FACTORS_AT + (own_row() + i * M) * (N / 2), N / 2,
-                    gl_CooperativeMatrixLayoutRowMajor);
-        [[unroll]] for (uint k = 0; k < STRIPS * ACROSS; k++)
-            sum[k * DOWN + i] *= by;
-    }
+    LOAD_FACTORS(0) LOAD_FACTORS(1) LOAD_FACTORS(2) LOAD_FACTORS(3)
+    EACH_OF_STRIPS(SCALE_SUM)
     barrier();
 }
 
@@ -340,23 +364,31 @@ void finish_totals(uint first, uint store_head, uint span) {
     }
 }
 
+#define PUT_SUM(i, j, c)                                                                                               \
+    if (i < DOWN && j < ACROSS)                                                                                        \
+        coopMatStore(sum_##c##i##j, area, (own_row() + i * M) * S_PITCH + (own_column() + j * N) / 2, S_PITCH,         \
+                     gl_CooperativeMatrixLayoutRowMajor);
+#define STORE_STRIP(c)                                                                                                 \
+    if (c < STRIPS) {                                                                                                  \
+        barrier();                                                                                                     \
+        EACH_OF_FOUR(PUT_SUM, c)                                                                                       \
+        barrier();                                                                                                     \
+        store_strip(c, first, store_head, span);                                                                       \
+    }
+
+/* Stores strip c, which is in shared memory. */
+void store_strip(uint c, uint first, uint store_head, uint span) {
+    for (uint o = me(); o < TILE * (WIDE / 4); o += LOCAL) {
+        uint q = o / (WIDE / 4), four = o % (WIDE / 4), pair = first + q, at = q * S_PITCH + 2 * four;
+        if (pair < n_pairs() && !(SPLIT && result[q].y == 0))
+            store_four(token_of(pair), head_of(pair, store_head), span, c * WIDE + 4 * four,
+                       uintBitsToFloat(uvec4(area[at], area[at + 1])) / UNIT, result[q]);
+    }
+}
+
 /* Stores the sums, strip by strip, through shared memory. */
 void store_results(uint first, uint store_head, uint span) {
-    [[unroll]] for (uint c = 0; c < STRIPS; c++) {
-        barrier();
-        [[unroll]] for (uint j = 0; j < ACROSS; j++)
-            [[unroll]] for (uint i = 0; i < DOWN; i++)
-                coopMatStore(sum[(c * ACROSS + j) * DOWN + i], area,
-                             (own_row() + i * M) * S_PITCH + (own_column() + j * N) / 2, S_PITCH,
-                             gl_CooperativeMatrixLayoutRowMajor);
-        barrier();
-        for (uint o = me(); o < TILE * (WIDE / 4); o += LOCAL) {
-            uint q = o / (WIDE / 4), four = o % (WIDE / 4), pair = first + q, at = q * S_PITCH + 2 * four;
-            if (pair < n_pairs() && !(SPLIT && result[q].y == 0))
-                store_four(token_of(pair), head_of(pair, store_head), span, c * WIDE + 4 * four,
-                           uintBitsToFloat(uvec4(area[at], area[at + 1])) / UNIT, result[q]);
-        }
-    }
+    STORE_STRIP(0) STORE_STRIP(1) STORE_STRIP(2) STORE_STRIP(3)
 }
 
 void main() {

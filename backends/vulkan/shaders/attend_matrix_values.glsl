@@ -83,65 +83,79 @@ void put_piece(piece p, uint which, four_words v[V_LOADS]) {
     }
 }
 
-/* Adds the product of weights and the piece. */
-void multiply_piece(piece p, uint c) {
-    coopmat<float16_t, gl_ScopeSubgroup, M, K, gl_MatrixUseA> a[DOWN];
-    coopmat<float16_t, gl_ScopeSubgroup, K, N, gl_MatrixUseB> b;
-    for (uint k = 0; k < DEEP; k += K) {
-        [[unroll]] for (uint i = 0; i < DOWN; i++)
-            coopMatLoad(a[i], area, (own_row() + i * M) * P_PITCH + (p.first + k) / 4, P_PITCH,
-                        gl_CooperativeMatrixLayoutRowMajor);
-        [[unroll]] for (uint j = 0; j < ACROSS; j++) {
-            coopMatLoad(b, area, VALUES_AT + p.place * PIECE + k * V_PITCH + (own_column() + j * N) / 4,
-                        V_PITCH, gl_CooperativeMatrixLayoutRowMajor);
-            [[unroll]] for (uint i = 0; i < DOWN; i++)
-                sum[(c * ACROSS + j) * DOWN + i] = coopMatMulAdd(a[i], b, sum[(c * ACROSS + j) * DOWN + i]);
-        }
-    }
-}
+/* --- products --------------------------------------------------------------------------------- */
 
-/* Adds the values that are not finite, where weights are not 0: a weight of 0 times infinity would be
+#define LOAD_WEIGHTS(i, k)                                                                                             \
+    LEFT left_##i;                                                                                                     \
+    if (i < DOWN)                                                                                                      \
+        coopMatLoad(left_##i, area, (own_row() + i * M) * P_PITCH + (p.first + k) / 4, P_PITCH,                        \
+                    gl_CooperativeMatrixLayoutRowMajor);
+#define MULTIPLY_WEIGHTS(i, j, c)                                                                                      \
+    if (i < DOWN)                                                                                                      \
+        sum_##c##i##j = coopMatMulAdd(left_##i, right, sum_##c##i##j);
+#define MULTIPLY_VALUES(j, c, k)                                                                                       \
+    if (j < ACROSS) {                                                                                                  \
+        RIGHT right;                                                                                                   \
+        coopMatLoad(right, area, VALUES_AT + p.place * PIECE + k * V_PITCH + (own_column() + j * N) / 4, V_PITCH,      \
+                    gl_CooperativeMatrixLayoutRowMajor);                                                               \
+        EACH_DOWN(MULTIPLY_WEIGHTS, j, c)                                                                              \
+    }
+
+/* Adds the product of weights and piece p of strip c. */
+#define MULTIPLY_PIECE(c)                                                                                              \
+    [[unroll]] for (uint k = 0; k < DEEP; k += K) {                                                                    \
+        LOAD_WEIGHTS(0, k) LOAD_WEIGHTS(1, k) LOAD_WEIGHTS(2, k) LOAD_WEIGHTS(3, k)                                    \
+        MULTIPLY_VALUES(0, c, k) MULTIPLY_VALUES(1, c, k) MULTIPLY_VALUES(2, c, k) MULTIPLY_VALUES(3, c, k)            \
+    }
+
+/* Adds the values of piece p of strip c that are not finite, where weights are not 0: a weight of 0 times infinity would be
  * NaN. So one product has ones for infinities and NaN, and another for negative infinities and NaN. An
  * element of it is 0, or, squared, infinite. */
-void add_not_finite(piece p, uint c) {
-    const float LARGE = 1.3292279957849159e36; /* 2^120; a weight is at least 2^-24 */
-    four_words v[V_LOADS];
-    load_piece(p, v);
-    [[dont_unroll]] for (uint which = POSITIVE; which <= NEGATIVE; which++) {
-        SUMS before[DOWN * ACROSS];
-        barrier();
-        put_piece(p, which, v);
-        barrier();
-        [[unroll]] for (uint i = 0; i < DOWN * ACROSS; i++) {
-            before[i] = sum[c * DOWN * ACROSS + i];
-            sum[c * DOWN * ACROSS + i] = SUMS(0);
-        }
-        multiply_piece(p, c);
-        [[unroll]] for (uint i = 0; i < DOWN * ACROSS; i++) {
-            SUMS x = sum[c * DOWN * ACROSS + i] * LARGE;
-            x *= x;
-            sum[c * DOWN * ACROSS + i] = which == POSITIVE ? before[i] + x : before[i] - x;
-        }
+const float LARGE = 1.3292279957849159e36; /* 2^120; a weight is at least 2^-24 */
+
+#define SET_ASIDE(i, j, c)                                                                                             \
+    SUMS before_##i##j = sum_##c##i##j;                                                                                \
+    sum_##c##i##j = SUMS(0);
+#define ADD_INFINITE(i, j, c)                                                                                          \
+    if (i < DOWN && j < ACROSS) {                                                                                      \
+        SUMS x = sum_##c##i##j * LARGE;                                                                                \
+        x *= x;                                                                                                        \
+        sum_##c##i##j = which == POSITIVE ? before_##i##j + x : before_##i##j - x;                                     \
     }
-}
+#define ADD_NOT_FINITE(c)                                                                                              \
+    four_words bad[V_LOADS];                                                                                           \
+    load_piece(p, bad);                                                                                                \
+    [[dont_unroll]] for (uint which = POSITIVE; which <= NEGATIVE; which++) {                                          \
+        barrier();                                                                                                     \
+        put_piece(p, which, bad);                                                                                      \
+        barrier();                                                                                                     \
+        EACH_OF_FOUR(SET_ASIDE, c)                                                                                     \
+        MULTIPLY_PIECE(c)                                                                                              \
+        EACH_OF_FOUR(ADD_INFINITE, c)                                                                                  \
+    }
+
+#define ADD_STRIP(at)                                                                                                   \
+    if (at < STRIPS)                                                                                                    \
+        [[dont_unroll]] while (p.c == at) {                                                                             \
+            piece next = piece_after(p);                                                                               \
+            bool more = next.c < STRIPS;                                                                               \
+            if (more)                                                                                                  \
+                load_piece(next, v);                                                                                   \
+            if (at * WIDE + own_column() < E) {                                                                         \
+                MULTIPLY_PIECE(at)                                                                                      \
+            }                                                                                                          \
+            if (p.edge && odd[p.place] == p.number) {                                                                  \
+                ADD_NOT_FINITE(at)                                                                                      \
+            }                                                                                                          \
+            if (more) {                                                                                                \
+                put_piece(next, FINITE, v);                                                                            \
+                barrier();                                                                                             \
+            }                                                                                                          \
+            p = next;                                                                                                  \
+        }
 
 /* Adds weight[j] * value[j] for the positions j of a page. v: this invocation's words of piece p. */
 void add_values(piece p, four_words v[V_LOADS]) {
-    [[unroll]] for (uint c = 0; c < STRIPS; c++)
-        [[dont_unroll]] while (p.c == c) {
-            piece next = piece_after(p);
-            bool more = next.c < STRIPS;
-            if (more)
-                load_piece(next, v);
-            if (c * WIDE + own_column() < E)
-                multiply_piece(p, c);
-            if (p.edge && odd[p.place] == p.number)
-                add_not_finite(p, c);
-            if (more) {
-                put_piece(next, FINITE, v);
-                barrier();
-            }
-            p = next;
-        }
+    ADD_STRIP(0) ADD_STRIP(1) ADD_STRIP(2) ADD_STRIP(3)
     n_pieces = p.number;
 }

@@ -63,9 +63,11 @@ float across(bool add, float x) {
     return of_eight(add, 0);
 }
 
-/* Sets the factors of the spans, and returns the sum of all weights. */
+uint n_used; /* spans up to the last one with positions: the first ones, as each has the same number of pages */
+
+/* Sets n_used and the factors of these spans, and returns the sum of all weights. */
 float set_factors(uint at, float sink) {
-    float top = sink, total = 0;
+    float top = sink, total = 0, used = 0;
     for (uint s = me(); s < n_spans; s += L)
         top = larger(top, partial[at + 2 * s]);
     top = across(false, top);
@@ -73,7 +75,9 @@ float set_factors(uint at, float sink) {
         float all = partial[at + 2 * s + 1], down = all == 0 ? 0 : exp_of(partial[at + 2 * s] - top);
         factor[s] = down;
         total += all == 0 ? 0 : all * down;
+        used = all == 0 ? used : float(s + 1);
     }
+    n_used = uint(across(false, used));
     return across(true, total) + (SINKS ? exp_of(sink - top) : 0);
 }
 
@@ -81,13 +85,13 @@ float set_factors(uint at, float sink) {
  * largest. */
 vec4 add_spans(uint at, uint team) {
     vec4 all = vec4(0);
-    for (uint first = team; first < n_spans; first += TEAMS * AHEAD) {
+    for (uint first = team; first < n_used; first += TEAMS * AHEAD) {
         vec4 x[AHEAD];
         [[unroll]] for (uint i = 0; i < AHEAD; i++)
-            x[i] = sums[at + min(first + i * TEAMS, n_spans - 1) * UNITS];
+            x[i] = sums[at + min(first + i * TEAMS, n_used - 1) * UNITS];
         [[unroll]] for (uint i = 0; i < AHEAD; i++) {
             uint s = first + i * TEAMS;
-            float by = s < n_spans ? factor[s] : 0;
+            float by = s < n_used ? factor[s] : 0;
             all += by == 0 ? vec4(0) : x[i] * by;
         }
     }

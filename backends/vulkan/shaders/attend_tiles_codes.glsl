@@ -3,6 +3,7 @@
  * attend_tiles.comp; without CODED_K nothing of this is called. */
 
 #include "dot4.glsl"
+#include "rounding.glsl"
 
 const uint IN_BLOCK = BLOCK / 4, BLOCKS = CODED_K ? D / BLOCK : 1; /* words of a block; blocks of a query */
 const uint CODE_LOADS = CODED_K ? K_BLOCK * FOURS : 1;             /* loads of a block of a page */
@@ -17,15 +18,14 @@ void round_query(uint from, uint q, uint b) {
     uint most = 0;
     for (uint i = 0; i < BLOCK; i++)
         most = max(most, floatBitsToUint(queries[from + i]) & 0x7fffffff);
-    const bool finite = most < 0x7f800000, large = most >= 27 << 23; /* 27 << 23: 2^-100 */
-    float inverse = 127 / uintBitsToFloat(most);
+    float inverse = block_inverse(most);
     for (uint i = 0; i < IN_BLOCK; i++) {
         uint word = 0;
         for (uint k = 0; k < 4; k++)
             word |= (int(roundEven(queries[from + 4 * i + k] * inverse)) & 0xff) << 8 * k;
-        q_code[(b * IN_BLOCK + i) * (TILE / 4) + q / 4][q % 4] = finite && large ? word : 0;
+        q_code[(b * IN_BLOCK + i) * (TILE / 4) + q / 4][q % 4] = is_rounded(most) ? word : 0;
     }
-    q_scale[b * (TILE / 4) + q / 4][q % 4] = finite ? large ? uintBitsToFloat(most) / 127 : 0 : NAN;
+    q_scale[b * (TILE / 4) + q / 4][q % 4] = block_scale(most);
 }
 
 /* Rounds the queries from pair `first` on. */

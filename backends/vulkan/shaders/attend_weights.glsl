@@ -56,8 +56,8 @@ void set_units(uint takes, int begin, bool edge) {
         uint most = largest_scale(o / Q, o % Q, takes, begin, edge);
         float t = uintBitsToFloat(most);
         bool finite = most < 0x7f800000;
-        inverse[o] = most == 0 || !finite ? 0 : MOST_WEIGHT / t;
-        by_unit[o] = finite ? t / MOST_WEIGHT : NAN;
+        inverse[o] = most == 0 || !finite ? 0 : quotient(MOST_WEIGHT, t);
+        by_unit[o] = finite ? quotient(t, MOST_WEIGHT) : NAN;
     }
 }
 

@@ -58,6 +58,7 @@ layout(push_constant) uniform Push {
 };
 
 #include "halves.glsl"
+#include "rounding.glsl"
 #include "rope.glsl"
 #include "store.glsl"
 
@@ -187,8 +188,8 @@ void put_block(uint m, uint page, uint lane, uint b) {
     float v[BLOCK];
     for (uint i = 0; i < BLOCK; i++)
         v[i] = element(m, BLOCK * b + i);
-    float most = extreme(v), d = type == Q8_0 ? abs(most) / 127 : most / -8;
-    float inverse = d != 0 ? 1 / d : 0;
+    float most = extreme(v), d = type == Q8_0 ? quotient(abs(most), 127) : most / -8;
+    float inverse = d != 0 ? quotient(1, d) : 0;
     put(m, page + scale_at(type, lane, b), half_bits(d), 2);
     for (uint i = 0; i < code_bytes(type); i++) {
         uint q;

@@ -66,6 +66,12 @@ float bfloat_to_float(uint h) {
     return uintBitsToFloat(h << 16);
 }
 
+/* Returns a / b. Devices whose reciprocal of a huge b is 0, as it would be subnormal, get a smaller one. */
+float divided(float a, float b) {
+    float by = abs(b) > 1e37 ? 1.52587890625e-05 : 1.0; /* 2^-16 */
+    return a * by / (b * by);
+}
+
 float sqrt_of(float x) {
     return is_nan(x) || is_zero(x) || x == INFINITY ? x : x < 0.0 ? NAN : sqrt(x);
 }
@@ -95,12 +101,20 @@ float exp_of(float x) {
     return exp_pair(x, 0.0);
 }
 
+/* True if x is subnormal or zero. Devices may take such numbers for zero. */
+bool is_tiny(float x) {
+    return (floatBitsToUint(x) & 0x7fffffffu) < 0x00800000u;
+}
+
+/* Returns x; for a subnormal one that is positive, x 2^149. */
+float normal_of(float x) {
+    return is_tiny(x) ? float(floatBitsToUint(x)) : x;
+}
+
 /* ln x = e ln 2 + ln(1 + r), where x = 2^e (1 + r) and 1 + r is in [2/3, 4/3). */
 float log_of(float x) {
-    bool tiny = x < 1.17549435e-38; /* subnormal, zero or negative */
-    float scaled = tiny ? x * 8388608.0 : x;
-    uint u = floatBitsToUint(scaled) - 0x3f2aaaabu;
-    float e = float(int(u) >> 23) - (tiny ? 23.0 : 0.0);
+    uint u = floatBitsToUint(normal_of(x)) - 0x3f2aaaabu;
+    float e = float(int(u) >> 23) - (is_tiny(x) ? 149.0 : 0.0);
     float r = uintBitsToFloat((u & 0x007fffffu) + 0x3f2aaaabu) - 1.0;
     float s = r * r;
     float p = 0.120069936;
@@ -117,7 +131,7 @@ float log_of(float x) {
     precise float y = e * 0.693145752 + (r + t);
     y = x == INFINITY ? x : y;
     y = is_zero(x) ? -INFINITY : y;
-    y = x < 0.0 ? NAN : y;
+    y = is_negative(x) && !is_zero(x) ? NAN : y;
     return is_nan(x) ? x : y;
 }
 
@@ -190,9 +204,8 @@ float plus(float a, float b, out float low) {
 /* Returns ln x as a pair, for finite x > 0: with s = (m - 1) / (m + 1), e ln 2 + 2 (s + s^3/3 +
  * s^5/5 + ..). */
 float log_pair(float x, out float low) {
-    bool tiny = x < 1.17549435e-38;
-    uint u = floatBitsToUint(tiny ? x * 16777216.0 : x) - 0x3f3504f3u; /* the square root of 1/2 */
-    float e = float(int(u) >> 23) - (tiny ? 24.0 : 0.0);
+    uint u = floatBitsToUint(normal_of(x)) - 0x3f3504f3u; /* the square root of 1/2 */
+    float e = float(int(u) >> 23) - (is_tiny(x) ? 149.0 : 0.0);
     float m = uintBitsToFloat((u & 0x007fffffu) + 0x3f3504f3u);
     float d_low, p_low, sum_low;
     float f = m - 1.0, d = plus(m, 1.0, d_low);

@@ -10,7 +10,7 @@
 
 layout(local_size_x_id = 0) in; /* before gl_WorkGroupSize is used, which is 1 until this line */
 
-shared uint group_part[128]; /* the largest workgroup */
+shared uint group_part[256]; /* the largest workgroup */
 
 #ifdef SUBGROUP
 float group_sum(float x) {

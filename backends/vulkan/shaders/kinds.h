@@ -2,6 +2,9 @@
 #ifndef VULKAN_KINDS_H
 #define VULKAN_KINDS_H
 
+/* A column of f16 (linear_halves.comp) is padded to a multiple of it. */
+#define HALVES_DEEP 64
+
 /* elementwise.comp */
 #define EW_EXP        0
 #define EW_LOG        1

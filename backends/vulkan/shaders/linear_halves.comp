@@ -14,6 +14,8 @@
 #include "group.glsl"
 #include "halves.glsl"
 
+layout(constant_id = 1) const bool BY_RUNS = false; /* in the order of linear_matrix.comp */
+
 #ifdef CODES
 layout(set = 0, binding = 0) readonly buffer Columns { uvec4 x[]; };
 #else
@@ -62,7 +64,7 @@ void column(uint from, uint to) {
     for (uint u = gl_LocalInvocationID.x; u < pitch - 1; u += gl_WorkGroupSize.x) {
         uvec4 eight;
         for (uint i = 0; i < 4; i++)
-            eight[i] = pair(from, 8 * u + 2 * i, by);
+            eight[i] = pair(from, BY_RUNS ? u / 4 * 32 + u % 4 * 4 + i / 2 * 16 + i % 2 * 2 : 8 * u + 2 * i, by);
         halves[to + u] = eight;
     }
     if (gl_LocalInvocationID.x == 0)

@@ -8,11 +8,14 @@
 /* Products with many columns on matrix units: like linear_mat.comp, but weights are decoded to f16, and
  * columns are f16 (linear_halves.comp). Four subgroups compute a tile of y, 64 rows by TILE columns; each
  * sums up DOWN by ACROSS matrices of M x N floats. Shared memory has DEEP elements of the tile's rows and
- * columns twice: while one part is multiplied, the next elements are loaded, and then decoded to the other
- * part. So there is one barrier for DEEP elements. */
+ * columns. While these are multiplied, the next ones are on their way from memory to registers.
+ *
+ * The 32 elements of a run of quantized weights are stored in another order, 0 .. 3, 16 .. 19, 4 .. 7, and so
+ * on, which is that of their codes; the columns have the same order then. */
 
 #define MATRIX
 #include "linear.glsl"
+#include "kinds.h"
 
 layout(constant_id = 6) const uint TILE = 64;
 layout(constant_id = 7) const uint SUBGROUPS_DOWN = 2; /* of the four, one below the other */
@@ -25,26 +28,26 @@ const uint DOWN = ROWS / SUBGROUPS_DOWN / M, ACROSS = TILE / SUBGROUPS_ACROSS / 
 
 #include "linear_tiles.glsl"
 
-/* A row, or column, of 32 elements in shared memory takes 80 bytes, so that eight of them begin in
+/* A row, or column, of 64 elements in shared memory takes 144 bytes, so that eight of them begin in
  * different banks. */
-const uint DEEP = 32, PITCH = DEEP / 4 + 2, PART = (ROWS + TILE) * PITCH;
+const uint DEEP = HALVES_DEEP, PITCH = DEEP / 8 + 1;
 
-shared uvec2 halves[2 * PART]; /* [part][row or column][deep / 4] */
+shared uvec4 halves[(ROWS + TILE) * PITCH]; /* [row or column][deep / 8]; at the end matrices of floats */
+shared uvec4 column_of[TILE]; /* where a column is in y; the bits of its power; where its bias is */
 
-coopmat<float, gl_ScopeSubgroup, M, N, gl_MatrixUseAccumulator> sum[DOWN * ACROSS];
-
-/* Units of 8 elements that each invocation brings; there may be fewer units than invocations. */
-const uint LOCAL = gl_WorkGroupSize.x, IN_ROW = DEEP / 8;
-const uint UNITS = (ROWS * IN_ROW + LOCAL - 1) / LOCAL, X_UNITS = (TILE * IN_ROW + LOCAL - 1) / LOCAL;
-/* Without it, rows are decoded 32 at a time, and their loads are waited for. */
-const bool FETCHED = PACKED_WEIGHTS || RUN == 8;
+/* Each invocation brings units of the weights, which are runs of 32 elements, or 8 of f16; and units of 8
+ * elements of the columns. There may be fewer units than invocations. */
+const uint LOCAL = gl_WorkGroupSize.x;
+const uint UNITS = (ROWS * DEEP / RUN + LOCAL - 1) / LOCAL, IN_ROW = DEEP / RUN;
+const uint X_UNITS = (TILE * DEEP / 8 + LOCAL - 1) / LOCAL, IN_COLUMN = DEEP / 8;
+const bool ALL_UNITS = UNITS * LOCAL == ROWS * IN_ROW, ALL_X_UNITS = X_UNITS * LOCAL == TILE * IN_COLUMN;
 
 #ifndef CODEBOOKS
-packed_quarter next_codes[UNITS];
+packed_codes next_codes[UNITS];
 packed_scales next_scales[UNITS];
 #endif
 uvec4 next_w[UNITS], next_x[X_UNITS];
-uint x_from[X_UNITS];
+uint row_from[UNITS], row_in[UNITS], x_from[X_UNITS];
 
 uint unit(uint i) {
     return gl_LocalInvocationID.x + i * LOCAL;
@@ -58,13 +61,9 @@ uint unit_part(uint i) {
     return unit(i) % IN_ROW;
 }
 
-/* Return the uvec4 of a column's elements, and the first one of column c of a tile. */
+/* Returns the uvec4 of a column's elements. */
 uint column_size() {
-    return (n_in + DEEP - 1) / DEEP * IN_ROW;
-}
-
-uint column_from(tile t, uint c) {
-    return x_at + along(place_of(t, min(c, t.n_cols - 1)), x_step);
+    return (n_in + DEEP - 1) / DEEP * IN_COLUMN;
 }
 
 uvec2 to_halves(vec4 v) {
@@ -73,7 +72,23 @@ uvec2 to_halves(vec4 v) {
 
 /* --- loads ------------------------------------------------------------------------------------ */
 
-/* Loads 8 weights, not of repacked ones. */
+/* Finds the rows and the columns of own units, and what store_matrix() needs to know about columns. */
+void set_places(tile t) {
+    [[unroll]] for (uint i = 0; i < UNITS; i++) {
+        row_from[i] = w_from(t, unit_row(i));
+        row_in[i] = in_tile(t, unit_row(i));
+    }
+    [[unroll]] for (uint i = 0; i < X_UNITS; i++)
+        x_from[i] = x_at + along(place_of(t, min(unit(i) / IN_COLUMN, t.n_cols - 1)), x_step) +
+                    unit(i) % IN_COLUMN;
+    for (uint c = gl_LocalInvocationID.x; c < t.n_cols; c += LOCAL) {
+        uvec3 at = place_of(t, c);
+        column_of[c] = uvec4(y_at + along(at, y_step) + (SLICES > 1 ? t.slice * bias_at : 0),
+                             x[x_at + along(at, x_step) + column_size()].x, bias_at + along(at, bias_step), 0);
+    }
+}
+
+/* Loads 8 weights of f16. */
 uvec4 plain_unit(uint row, uint at) {
     if (at >= n_in)
         return uvec4(0);
@@ -83,20 +98,19 @@ uvec4 plain_unit(uint row, uint at) {
     return uvec4(to_halves(run[0]), to_halves(run[1]));
 }
 
-/* Loads the elements from `deep` on. */
-void fetch(tile t, uint deep) {
-    [[unroll]] for (uint i = 0; i < UNITS && FETCHED; i++) {
-        if (unit_row(i) >= ROWS)
-            continue;
-        uint from = w_from(t, unit_row(i));
+/* Loads the elements from `deep` on. Rows that are not repacked are loaded by put_run(). */
+void fetch(uint deep) {
+    [[unroll]] for (uint i = 0; i < UNITS; i++) {
 #ifndef CODEBOOKS
         if (PACKED_WEIGHTS) {
-            next_codes[i] = load_part(from, n_in / 32, in_tile(t, unit_row(i)), deep / 32, unit_part(i));
-            next_scales[i] = load_scales(from, n_in / 32, deep / 32);
+            uint r = min(deep / RUN + unit_part(i), n_in / RUN - 1);
+            next_codes[i] = load_codes(row_from[i], n_in / RUN, row_in[i], r);
+            next_scales[i] = load_scales(row_from[i], n_in / RUN, r);
             continue;
         }
 #endif
-        next_w[i] = plain_unit(from, deep + 8 * unit_part(i));
+        if (RUN == 8)
+            next_w[i] = plain_unit(row_from[i], deep + 8 * unit_part(i));
     }
     [[unroll]] for (uint i = 0; i < X_UNITS; i++)
         next_x[i] = x[x_from[i] + deep / 8];
@@ -104,45 +118,40 @@ void fetch(tile t, uint deep) {
 
 /* --- shared memory ---------------------------------------------------------------------------- */
 
-void put_eight(uint to, uint row, uint part, uvec4 w) {
-    halves[to + row * PITCH + 2 * part] = w.xy;
-    halves[to + row * PITCH + 2 * part + 1] = w.zw;
-}
-
-/* Decodes rows of types that are not repacked, 32 weights at a time. */
-void put_runs(tile t, uint deep, uint to) {
-    for (uint row = gl_LocalInvocationID.x; row < ROWS; row += LOCAL) {
-        decode(w_from(t, row), deep / 32, n_in);
-        for (uint i = 0; i < 8; i++)
-            halves[to + row * PITCH + i] = to_halves(run[i]);
-    }
-}
-
-void put_unit(tile t, uint i, uint to) {
-    uint row = unit_row(i), part = unit_part(i);
+/* Decodes unit i, a run, and stores it at `to`. */
+void put_run(uint i, uint deep, uint to) {
+    bool inside = deep + RUN * unit_part(i) < n_in;
 #ifndef CODEBOOKS
-    if (PACKED_WEIGHTS) { /* words `part` and `part` + 4 of the run */
-        uvec2 w = words_of(next_codes[i], part);
-        set_packed_scales(next_scales[i], in_tile(t, row));
+    if (PACKED_WEIGHTS) {
+        unpack_packed(next_codes[i], next_scales[i], row_in[i]);
         vec2 less = scale * offset + minimum;
-        halves[to + row * PITCH + part] = to_halves(scale.x * signed_bytes(w.x) - less.x);
-        halves[to + row * PITCH + part + 4] = to_halves(scale.y * signed_bytes(w.y) - less.y);
+        [[unroll]] for (uint q = 0; q < 4; q++) {
+            vec4 low = scale.x * signed_bytes(code[q]) - less.x, high = scale.y * signed_bytes(code[q + 4]) - less.y;
+            halves[to + q] = inside ? uvec4(to_halves(low), to_halves(high)) : uvec4(0);
+        }
         return;
     }
 #endif
-    put_eight(to, row, part, next_w[i]);
+    if (inside)
+        decode(row_from[i], deep / RUN + unit_part(i), n_in);
+    [[unroll]] for (uint q = 0; q < 4; q++)
+        halves[to + q] = inside ? uvec4(to_halves(run[q]), to_halves(run[q + 4])) : uvec4(0);
 }
 
-/* Stores what was loaded to the part of shared memory that begins at `to`. */
-void put(tile t, uint deep, uint to) {
-    if (!FETCHED)
-        put_runs(t, deep, to);
-    [[unroll]] for (uint i = 0; i < UNITS && FETCHED; i++)
-        if (unit_row(i) < ROWS)
-            put_unit(t, i, to);
+/* Stores what was loaded, the elements from `deep` on. */
+void put(uint deep) {
+    [[unroll]] for (uint i = 0; i < UNITS; i++) {
+        uint to = unit_row(i) * PITCH + unit_part(i) * (RUN / 8);
+        if (!ALL_UNITS && unit_row(i) >= ROWS)
+            continue;
+        if (RUN == 8)
+            halves[to] = next_w[i];
+        else
+            put_run(i, deep, to);
+    }
     [[unroll]] for (uint i = 0; i < X_UNITS; i++)
-        if (unit_row(i) < TILE)
-            put_eight(to + ROWS * PITCH, unit_row(i), unit_part(i), next_x[i]);
+        if (ALL_X_UNITS || unit(i) < TILE * IN_COLUMN)
+            halves[(ROWS + unit(i) / IN_COLUMN) * PITCH + unit(i) % IN_COLUMN] = next_x[i];
 }
 
 /* --- products --------------------------------------------------------------------------------- */
@@ -156,72 +165,70 @@ uint own_column() {
     return gl_SubgroupID / SUBGROUPS_DOWN * ACROSS * N;
 }
 
-void multiply(uint from) {
-    coopmat<float16_t, gl_ScopeSubgroup, M, K, gl_MatrixUseA> a[DOWN];
-    coopmat<float16_t, gl_ScopeSubgroup, K, N, gl_MatrixUseB> b;
-    for (uint k = 0; k < DEEP; k += K) {
-        [[unroll]] for (uint i = 0; i < DOWN; i++)
-            coopMatLoad(a[i], halves, from + (own_row() + i * M) * PITCH + k / 4, PITCH,
-                        gl_CooperativeMatrixLayoutRowMajor);
-        [[unroll]] for (uint j = 0; j < ACROSS; j++) {
-            coopMatLoad(b, halves, from + (ROWS + own_column() + j * N) * PITCH + k / 4, PITCH,
-                        gl_CooperativeMatrixLayoutColumnMajor);
-            [[unroll]] for (uint i = 0; i < DOWN; i++)
-                sum[j * DOWN + i] = coopMatMulAdd(a[i], b, sum[j * DOWN + i]);
-        }
+/* Stores a matrix of sums, which begins at halves[own], to y; row and c: its first row and column in the tile. */
+void store_matrix(tile t, uint own, uint row, uint c) {
+    for (uint e = gl_SubgroupInvocationID; e < M * N; e += gl_SubgroupSize) {
+        if (c + e / M >= t.n_cols || t.row + row + e % M >= n_rows)
+            continue;
+        uvec4 of = column_of[c + e / M];
+        uint j = first_row + t.row + row + e % M;
+        precise float f = uintBitsToFloat(halves[own + e / 4][e % 4]) * uintBitsToFloat(of.y);
+        if (BIAS)
+            f += bias[of.z + j];
+        y[of.x + j] = t.valid ? f : NAN;
     }
 }
 
-/* Stores element (row, c) of the tile to y. */
-void store_element(tile t, uint row, uint c, float v) {
-    if (c >= t.n_cols || t.row + row >= n_rows)
-        return;
-    uvec3 at = place_of(t, c);
-    uint j = first_row + t.row + row, to = y_at + along(at, y_step) + j;
-    precise float f = v * uintBitsToFloat(x[column_from(t, c) + column_size()].x);
-    if (SLICES > 1)
-        to += t.slice * bias_at;
-    if (BIAS)
-        f += bias[bias_at + along(at, bias_step) + j];
-    y[to] = t.valid ? f : NAN;
-}
+#include "matrices.glsl"
 
-/* A subgroup's matrices go to y by shared memory, one after the other, as which invocation has which
- * element is the device's secret. */
-void store(tile t) {
-    const uint own = gl_SubgroupID * (M * N / 2); /* of uvec2 */
-    [[unroll]] for (uint j = 0; j < ACROSS; j++)
-        [[unroll]] for (uint i = 0; i < DOWN; i++) {
-            subgroupBarrier();
-            coopMatStore(sum[j * DOWN + i], halves, own, M / 2, gl_CooperativeMatrixLayoutColumnMajor);
-            subgroupBarrier();
-            for (uint e = gl_SubgroupInvocationID; e < M * N; e += gl_SubgroupSize)
-                store_element(t, own_row() + i * M + e % M, own_column() + j * N + e / M,
-                              uintBitsToFloat(halves[own + e / 2][e % 2]));
-        }
-}
+/* A subgroup has up to 32 by 64 elements, so there are up to 4 by 8 matrices of the smallest size. */
+#define BEGIN(i, j, c) SUMS sum_##i##j = SUMS(0);
+
+#define LOAD_ROWS(i, k)                                                                                                \
+    LEFT rows_##i;                                                                                                     \
+    if (i < DOWN)                                                                                                      \
+        coopMatLoad(rows_##i, halves, (own_row() + i * M) * PITCH + k / 8, PITCH, gl_CooperativeMatrixLayoutRowMajor);
+#define MULTIPLY(i, j, c)                                                                                              \
+    if (i < DOWN)                                                                                                      \
+        sum_##i##j = coopMatMulAdd(rows_##i, columns, sum_##i##j);
+#define MULTIPLY_COLUMN(j, k)                                                                                          \
+    if (j < ACROSS) {                                                                                                  \
+        RIGHT columns;                                                                                                 \
+        coopMatLoad(columns, halves, (ROWS + own_column() + j * N) * PITCH + k / 8, PITCH,                             \
+                    gl_CooperativeMatrixLayoutColumnMajor);                                                            \
+        EACH_DOWN(MULTIPLY, j, 0)                                                                                      \
+    }
+
+/* By shared memory, one after the other, as which invocation has which element is the device's secret. */
+#define STORE(i, j, c)                                                                                                 \
+    if (i < DOWN && j < ACROSS) {                                                                                      \
+        subgroupBarrier();                                                                                             \
+        coopMatStore(sum_##i##j, halves, own, M / 4, gl_CooperativeMatrixLayoutColumnMajor);                           \
+        subgroupBarrier();                                                                                             \
+        store_matrix(t, own, own_row() + i * M, own_column() + j * N);                                                 \
+    }
 
 void product(tile t) {
-    uint steps = (n_in + DEEP - 1) / DEEP, part = 0;
-    uint deep = t.slice * steps / SLICES * DEEP, end = (t.slice + 1) * steps / SLICES * DEEP;
-    [[unroll]] for (uint i = 0; i < DOWN * ACROSS; i++)
-        sum[i] = coopmat<float, gl_ScopeSubgroup, M, N, gl_MatrixUseAccumulator>(0);
-    [[unroll]] for (uint i = 0; i < X_UNITS; i++)
-        x_from[i] = column_from(t, unit_row(i)) + unit_part(i);
-    fetch(t, deep);
-    put(t, deep, part);
-    barrier();
+    const uint steps = (n_in + DEEP - 1) / DEEP, end = (t.slice + 1) * steps / SLICES * DEEP,
+               own = gl_SubgroupID * (M * N / 4);
+    EACH_OF_EIGHT(BEGIN, 0)
+    set_places(t);
+    uint deep = t.slice * steps / SLICES * DEEP;
+    fetch(deep);
     for (; deep < end; deep += DEEP) {
-        bool more = deep + DEEP < end;
-        if (more)
-            fetch(t, deep + DEEP);
-        multiply(part);
-        part = PART - part;
-        if (more)
-            put(t, deep + DEEP, part);
+        barrier(); /* what was there has been multiplied */
+        put(deep);
         barrier();
+        if (deep + DEEP < end)
+            fetch(deep + DEEP);
+        [[unroll]] for (uint k = 0; k < DEEP; k += K) {
+            LOAD_ROWS(0, k) LOAD_ROWS(1, k) LOAD_ROWS(2, k) LOAD_ROWS(3, k)
+            MULTIPLY_COLUMN(0, k) MULTIPLY_COLUMN(1, k) MULTIPLY_COLUMN(2, k) MULTIPLY_COLUMN(3, k)
+            MULTIPLY_COLUMN(4, k) MULTIPLY_COLUMN(5, k) MULTIPLY_COLUMN(6, k) MULTIPLY_COLUMN(7, k)
+        }
     }
-    store(t);
+    barrier();
+    EACH_OF_EIGHT(STORE, 0)
     barrier(); /* the shared memory may be used again */
 }
 

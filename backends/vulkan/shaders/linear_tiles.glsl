@@ -44,9 +44,10 @@ tile tile_of(uint u) {
     u = take_unit(u, ROWS, tiles_across());
     if (INDEX)
         return listed_tile(u);
-    uint n = count(column), by_col = (n + TILE - 1) / TILE, first = u / tiles_down() % by_col * TILE;
-    uvec3 at = place(u / tiles_down() / by_col, outer);
-    return tile(u % tiles_down() * ROWS, first, min(n - first, TILE), at, w_at + along(at, w_step),
+    /* the tiles of the same rows are neighbors: they run at the same time, and the rows are read from memory once */
+    uint n = count(column), by_col = (n + TILE - 1) / TILE, first = u % by_col * TILE;
+    uvec3 at = place(u / by_col / tiles_down(), outer);
+    return tile(u / by_col % tiles_down() * ROWS, first, min(n - first, TILE), at, w_at + along(at, w_step),
                 true, 0);
 }
 

@@ -45,13 +45,20 @@ float left_of(uint at, float step, uint i) {
     return SCAN ? exp_of(step * second[k]) : exp_of(first[k]);
 }
 
+/* Sums are added up in parts of so many terms: the errors of a state grow from token to token. */
+const uint PART = 8;
+
 /* Returns the product of the decayed state row with the row at `k`. */
 float dot_left(uint s, uint k, uint at) {
     float sum = 0, left = left_of(at, 1, 0);
-    for (uint i = 0; i < n; i++) {
-        if (BY_ELEMENT)
-            left = left_of(at, 1, i);
-        sum += store[s + i] * left * into[k + i];
+    for (uint first = 0; first < n; first += PART) {
+        float part = 0;
+        for (uint i = first; i < min(first + PART, n); i++) {
+            if (BY_ELEMENT)
+                left = left_of(at, 1, i);
+            part += store[s + i] * left * into[k + i];
+        }
+        sum += part;
     }
     return sum;
 }
@@ -59,12 +66,16 @@ float dot_left(uint s, uint k, uint at) {
 /* Updates a state row to its decayed value + add * k; returns its product with the row at `q`. */
 float pass(uint s, uint k, uint q, uint at, float step, float add) {
     float sum = 0, left = left_of(at, step, 0);
-    for (uint i = 0; i < n; i++) {
-        if (BY_ELEMENT)
-            left = left_of(at, step, i);
-        float next = store[s + i] * left + into[k + i] * add;
-        store[s + i] = next;
-        sum += next * out_of[q + i];
+    for (uint first = 0; first < n; first += PART) {
+        float part = 0;
+        for (uint i = first; i < min(first + PART, n); i++) {
+            if (BY_ELEMENT)
+                left = left_of(at, step, i);
+            float next = store[s + i] * left + into[k + i] * add;
+            store[s + i] = next;
+            part += next * out_of[q + i];
+        }
+        sum += part;
     }
     return sum;
 }

@@ -41,12 +41,9 @@ float kept(uint i) {
     return KEEP ? sums[sums_from + i] : element(i);
 }
 
-/* Returns element i, which only this invocation reads before the next barrier, and stores it. */
-float keep_sum(uint i) {
-    float v = element(i);
+void keep(uint i, float v) {
     if (KEEP)
         sums[sums_from + i] = v;
-    return v;
 }
 
 uint row_size() {
@@ -54,7 +51,7 @@ uint row_size() {
 }
 
 float first_read(uint i) {
-    return keep_sum(i);
+    return element(i);
 }
 
 float read_again(uint i) {

@@ -1,5 +1,6 @@
 /* A device on which nothing is executed: memory is the host's, commands are counted, waiting ends at
  * once. Shaders are compiled by the machine's driver. */
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -166,22 +167,27 @@ static VkResult create_device(VkPhysicalDevice d, const VkDeviceCreateInfo *info
     return odd_real.CreateDevice(d, &copy, a, out);
 }
 
+static pthread_mutex_t lock =
+    PTHREAD_MUTEX_INITIALIZER; /* of `last` and the pipelines: several threads make them */
+
 static VkResult create_module(VkDevice d, const VkShaderModuleCreateInfo *info,
                               const VkAllocationCallbacks *a, VkShaderModule *out) {
     const VkResult r = odd_real.CreateShaderModule(d, info, a, out);
     uint32_t *code = r == VK_SUCCESS ? malloc(info->codeSize) : NULL;
     if (code) {
         memcpy(code, info->pCode, info->codeSize);
+        pthread_mutex_lock(&lock);
         last.module = *out;
         last.code = code;
         last.n_words = info->codeSize / sizeof *code;
+        pthread_mutex_unlock(&lock);
     }
     return r;
 }
 
-static VkResult create_pipelines(VkDevice d, VkPipelineCache cache, uint32_t n,
-                                 const VkComputePipelineCreateInfo *info,
-                                 const VkAllocationCallbacks *a, VkPipeline *out) {
+static VkResult create_one(VkDevice d, VkPipelineCache cache, uint32_t n,
+                           const VkComputePipelineCreateInfo *info, const VkAllocationCallbacks *a,
+                           VkPipeline *out) {
     VkComputePipelineCreateInfo copy = *info;
     copy.flags |= CAPTURE_STATISTICS | CAPTURE_TEXT;
     (void)cache; /* its code would come without counts */
@@ -201,6 +207,15 @@ static VkResult create_pipelines(VkDevice d, VkPipelineCache cache, uint32_t n,
     memcpy(p->spec, s->pData, p->n_spec * sizeof *p->spec);
     if (!skip)
         odd_count(d, *out, p);
+    return r;
+}
+
+static VkResult create_pipelines(VkDevice d, VkPipelineCache cache, uint32_t n,
+                                 const VkComputePipelineCreateInfo *info,
+                                 const VkAllocationCallbacks *a, VkPipeline *out) {
+    pthread_mutex_lock(&lock);
+    const VkResult r = create_one(d, cache, n, info, a, out);
+    pthread_mutex_unlock(&lock);
     return r;
 }
 

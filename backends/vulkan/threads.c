@@ -1,0 +1,26 @@
+#include "threads.h"
+
+#include <pthread.h>
+#include <sched.h>
+
+enum { MOST_THREADS = 16 };
+
+/* Returns the processors on which this thread may run, at most so many. */
+static int n_threads(void) {
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set) != 0)
+        return 1;
+    const int n = CPU_COUNT(&set);
+    return n > MOST_THREADS ? MOST_THREADS : n;
+}
+
+void ggl_vk_in_threads(void *(*f)(void *), void *ctx, int64_t n) {
+    pthread_t thread[MOST_THREADS];
+    int started = 0;
+    const int64_t most = n < n_threads() ? n : n_threads();
+    while (started + 1 < most && pthread_create(&thread[started], NULL, f, ctx) == 0)
+        started++;
+    f(ctx);
+    for (int i = 0; i < started; i++)
+        pthread_join(thread[i], NULL);
+}
