@@ -308,6 +308,7 @@ ggl_status ggl_vk_pipeline_of(vk_backend *b, const vk_call *c, VkPipeline *out, 
     pipeline *p = find(b, c);
     if (!p)
         return ggl_fail(err, GGL_NOMEM, "out of memory for a pipeline");
+    p->next_noted = NULL;
     const ggl_status st = p->pipeline ? GGL_OK : make(b, p, 1, err);
     *out = p->pipeline;
     return st;

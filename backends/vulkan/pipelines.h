@@ -11,7 +11,7 @@ void ggl_vk_pipelines_close(vk_backend *b);
 
 /* Notes the pipeline of a call as one to make. */
 ggl_status ggl_vk_pipeline_note(vk_backend *b, const vk_call *c, ggl_error *err);
-/* Makes all that were noted, on several threads, as a driver may take a second for one; or none of them. */
+/* Makes all that were noted, on several threads, as a driver may take a second for one; or forgets them. */
 ggl_status ggl_vk_pipelines_make(vk_backend *b, ggl_error *err);
 void ggl_vk_pipelines_forget(vk_backend *b);
 /* Returns the pipeline of a call, which is created if necessary. No other one is noted. */

@@ -190,7 +190,7 @@ void ggl_vk_outer_extents(const vk_emit *e, const ggl_operand *o, uint32_t out[G
  * shaders loop over any further items. */
 uint32_t ggl_vk_groups(int64_t items, uint32_t local);
 
-/* While compiling: creates the pipeline and checks the call against the device's limits. While
+/* While compiling: notes the pipeline and checks the call against the device's limits. While
  * recording: records it, after a barrier if it reads or overwrites what calls since the last
  * barrier have written. */
 ggl_status ggl_vk_dispatch(vk_emit *e, const vk_call *c, ggl_error *err);

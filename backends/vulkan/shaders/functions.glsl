@@ -235,7 +235,7 @@ float pow_of(float a, float b) {
     if (is_zero(a) || t == INFINITY) {
         y = is_zero(a) == (b > 0.0) ? 0.0 : INFINITY;
     } else {
-        if (a < 0.0 && !whole)
+        if (is_negative(a) && !whole)
             return NAN;
         float c = clamp(b, -1e30, 1e30), l_low, p_low;
         float l = log_pair(t, l_low);
@@ -247,7 +247,7 @@ float pow_of(float a, float b) {
 
 /* a - b floor(a / b) */
 float mod_of(float a, float b) {
-    float q = floor(a / b);
+    float q = floor(divided(a, b));
     if (is_nan(q) || abs(q) > 8388608.0 || abs(b) > 1e30 || is_zero(b))
         return a - b * q;
     float low;

@@ -3,7 +3,7 @@
 
 /* Rounds columns to f16 for linear_matrix.comp, to nearest even. A column is first divided by a power
  * of two, so that its largest element is from 2^14 to 2^15 and none becomes infinite. A workgroup
- * writes a column: its elements, zeros up to a multiple of 32, and the power of two as a float:
+ * writes a column: its elements, zeros up to a multiple of 64, and the power of two as a float:
  *
  *     | f16 0 .. 7 | f16 8 .. 15 | .. | power, 0, 0, 0 |
  *

@@ -101,6 +101,8 @@ uvec4 plain_unit(uint row, uint at) {
 /* Loads the elements from `deep` on. Rows that are not repacked are loaded by put_run(). */
 void fetch(uint deep) {
     [[unroll]] for (uint i = 0; i < UNITS; i++) {
+        if (!ALL_UNITS && unit_row(i) >= ROWS)
+            continue;
 #ifndef CODEBOOKS
         if (PACKED_WEIGHTS) {
             uint r = min(deep / RUN + unit_part(i), n_in / RUN - 1);

@@ -1,7 +1,7 @@
 /* Matrices of a subgroup. Each is a variable of its own, NAME_IJ for the one I below and J beside the first, or NAME_CIJ in
  * strip C: NVIDIA's compiler keeps an array of matrices in memory, and each product takes eight times as long. The macros
- * repeat something for the largest numbers of them, and what they repeat begins with a condition for those that are there;
- * trim.c removes the others. The including file declares M, N and K: matrices are M x K by K x N. */
+ * repeat something for the largest numbers of them, and where something must not be done for those that are not there, it has a
+ * condition; trim.c removes what is false. The including file declares M, N and K: matrices are M x K by K x N. */
 
 #define SUMS  coopmat<float, gl_ScopeSubgroup, M, N, gl_MatrixUseAccumulator>
 #define LEFT  coopmat<float16_t, gl_ScopeSubgroup, M, K, gl_MatrixUseA>

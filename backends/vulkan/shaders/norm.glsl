@@ -19,27 +19,26 @@ float read_again(uint i);
 float weight_of(uint i);
 void store_number(uint i, float v);
 
-const uint ROW_AHEAD = 16; /* elements of an invocation whose loads are under way */
+/* Adds up the elements from i on, AHEAD of which are loaded at once, while there are so many. */
+#define ADD_UP(AHEAD)                                                                                                  \
+    for (; i + (AHEAD - 1) * step < row_size(); i += AHEAD * step) {                                                   \
+        float v[AHEAD];                                                                                                \
+        [[unroll]] for (uint k = 0; k < AHEAD; k++)                                                                    \
+            v[k] = first_read(i + k * step);                                                                           \
+        [[unroll]] for (uint k = 0; k < AHEAD; k++) {                                                                  \
+            keep(i + k * step, v[k]);                                                                                  \
+            s += squares ? v[k] * v[k] : v[k];                                                                         \
+        }                                                                                                              \
+    }
 
 /* Adds up the elements, or their squares. */
 float row_total(bool squares) {
     const uint step = gl_WorkGroupSize.x;
     precise float s = 0.0;
     uint i = gl_LocalInvocationID.x;
-    for (; i + (ROW_AHEAD - 1) * step < row_size(); i += ROW_AHEAD * step) {
-        float v[ROW_AHEAD];
-        [[unroll]] for (uint k = 0; k < ROW_AHEAD; k++)
-            v[k] = first_read(i + k * step);
-        [[unroll]] for (uint k = 0; k < ROW_AHEAD; k++) {
-            keep(i + k * step, v[k]);
-            s += squares ? v[k] * v[k] : v[k];
-        }
-    }
-    for (; i < row_size(); i += step) {
-        float v = first_read(i);
-        keep(i, v);
-        s += squares ? v * v : v;
-    }
+    ADD_UP(16)
+    ADD_UP(4)
+    ADD_UP(1)
     return group_sum(s);
 }
 
@@ -59,7 +58,7 @@ bool as_it_is = false; /* the row is only rounded */
 float number(uint i) {
     if (as_it_is)
         return read_again(i);
-    precise float v = NORM == ROW_CENTER ? read_again(i) - norm_by : read_again(i) / norm_by;
+    precise float v = NORM == ROW_CENTER ? read_again(i) - norm_by : divided(read_again(i), norm_by);
     if (WEIGHT)
         v *= weight_of(i);
     return v;
@@ -101,7 +100,8 @@ void round_row(uint to) {
         vec4 v[ROUND_AHEAD];
         [[unroll]] for (uint k = 0; k < ROUND_AHEAD; k++) {
             uint w = min(first + k * step + me, n - 1);
-            v[k] = vec4(number(4 * w), number(4 * w + 1), number(4 * w + 2), number(4 * w + 3));
+            v[k] = first + k * step < n ? vec4(number(4 * w), number(4 * w + 1), number(4 * w + 2), number(4 * w + 3))
+                                        : vec4(0);
         }
         [[unroll]] for (uint k = 0; k < ROUND_AHEAD; k++)
             round_most[k * step + me] = largest_of(v[k]);
@@ -128,6 +128,16 @@ void round_row(uint to) {
 
 /* --- a row ------------------------------------------------------------------------------------ */
 
+/* Stores the elements from i on, as ADD_UP loads them. */
+#define STORE_UP(AHEAD)                                                                                                \
+    for (; i + (AHEAD - 1) * step < row_size(); i += AHEAD * step) {                                                   \
+        float v[AHEAD];                                                                                                \
+        [[unroll]] for (uint k = 0; k < AHEAD; k++)                                                                    \
+            v[k] = number(i + k * step);                                                                               \
+        [[unroll]] for (uint k = 0; k < AHEAD; k++)                                                                    \
+            store_number(i + k * step, v[k]);                                                                          \
+    }
+
 /* Stores the normalized row, row `row` of the blocks. The result may lie over what is read, so nothing is stored
  * before all invocations have read what they round. */
 void normalize(uint row, uint blocks_at, float by) {
@@ -146,15 +156,9 @@ void normalize(uint row, uint blocks_at, float by) {
         barrier();
     }
     uint i = STORE ? gl_LocalInvocationID.x : row_size();
-    for (; i + (ROW_AHEAD - 1) * step < row_size(); i += ROW_AHEAD * step) {
-        float v[ROW_AHEAD];
-        [[unroll]] for (uint k = 0; k < ROW_AHEAD; k++)
-            v[k] = number(i + k * step);
-        [[unroll]] for (uint k = 0; k < ROW_AHEAD; k++)
-            store_number(i + k * step, v[k]);
-    }
-    for (; i < row_size(); i += step)
-        store_number(i, number(i));
+    STORE_UP(16)
+    STORE_UP(4)
+    STORE_UP(1)
 }
 
 /* Returns what a norm of one of the kinds from ROW_RMS on divides the row by, or subtracts from it. */

@@ -51,9 +51,9 @@ const uint PART = 8;
 /* Returns the product of the decayed state row with the row at `k`. */
 float dot_left(uint s, uint k, uint at) {
     float sum = 0, left = left_of(at, 1, 0);
-    for (uint first = 0; first < n; first += PART) {
+    for (uint begin = 0; begin < n; begin += PART) {
         float part = 0;
-        for (uint i = first; i < min(first + PART, n); i++) {
+        for (uint i = begin; i < min(begin + PART, n); i++) {
             if (BY_ELEMENT)
                 left = left_of(at, 1, i);
             part += store[s + i] * left * into[k + i];
@@ -66,9 +66,9 @@ float dot_left(uint s, uint k, uint at) {
 /* Updates a state row to its decayed value + add * k; returns its product with the row at `q`. */
 float pass(uint s, uint k, uint q, uint at, float step, float add) {
     float sum = 0, left = left_of(at, step, 0);
-    for (uint first = 0; first < n; first += PART) {
+    for (uint begin = 0; begin < n; begin += PART) {
         float part = 0;
-        for (uint i = first; i < min(first + PART, n); i++) {
+        for (uint i = begin; i < min(begin + PART, n); i++) {
             if (BY_ELEMENT)
                 left = left_of(at, step, i);
             float next = store[s + i] * left + into[k + i] * add;

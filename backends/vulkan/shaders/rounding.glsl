@@ -1,4 +1,4 @@
-/* What numbers are rounded by: the same bits on each device, and on the CPU. */
+/* What numbers are rounded by. */
 #ifndef ROUNDING_GLSL
 #define ROUNDING_GLSL
 
@@ -8,10 +8,10 @@ bool is_ordinary(float x) {
     return abs(x) < 1e30 && abs(x) > 1e-30;
 }
 
-/* Returns a / b, rounded to nearest if all three are of ordinary size. A device's own division may be wrong in the last place, and a code
- * that is made with it would then be another one now and then. */
+/* Returns a / b, rounded to nearest nearly always if all three are of ordinary size. A device's own division may be wrong in the last
+ * place, and a code that is made with it would then be another one now and then. */
 float quotient(float a, float b) {
-    float q = a / b, low;
+    float q = divided(a, b), low;
     if (!(is_ordinary(a) && is_ordinary(b) && is_ordinary(q)))
         return q;
     precise float rest = a - times(q, b, low);

@@ -166,7 +166,7 @@ void shares(uint row) {
     for (uint i = gl_LocalInvocationID.x; i < k; i += gl_WorkGroupSize.x) {
         precise float v = value[n + i];
         if (SHARES == ROUTE_NORMALISED || SUM)
-            v = v / by;
+            v = divided(v, by);
         if (TIMES)
             v *= times[address(of_times, i, row)];
         w[address(to_w, i, row)] = v;
