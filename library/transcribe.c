@@ -107,7 +107,8 @@ static int64_t n_orders(const transcriber *t) {
 
 static ggl_status open_decoder(transcriber *t, ggl_error *err) {
     if (t->p.words && llm_session_n_aligned_heads(t->c->session) == 0)
-        return ggl_fail(err, GGL_UNSUPPORTED, "the model was opened without llm_open_params.words");
+        return ggl_fail(err, GGL_UNSUPPORTED,
+                        "times of words need a model that was opened with words set");
     if (t->p.words && t->p.translate)
         note(
             t,
