@@ -54,7 +54,7 @@ def prompts():
     check(run("-no-cnv", "-p", "Of <__media__>,", "--image", red).startswith("Of <__media__>,"))
     check(run("-no-cnv", "-p", "Of", "--image", red).startswith("<__media__>Of"))
     for with_picture in ([], ["--image", red]):
-        noted = "note: the prompt has <__media__>, which is plain text without --image FILE" in say("-p", "Of <__media__>", "-n", "1", "--mmproj", eye, *with_picture).stderr
+        noted = "note: the prompt's <__media__> is plain text without --image FILE" in say("-p", "Of <__media__>", "-n", "1", "--mmproj", eye, *with_picture).stderr
         check(noted != bool(with_picture), with_picture)
     alone = subprocess.run([CLI, "-m", eye, "-p", "Of"], capture_output=True, text=True, timeout=300)
     check(alone.returncode == 1 and f"-m MODEL --mmproj {eye}" in alone.stderr, alone)

@@ -74,11 +74,12 @@ static chat_next do_undo(chat *c, const char *argument, size_t *keep) {
         chat_say(c, "(there is nothing to take back)");
         return CHAT_READ;
     }
-    const ggl_str text = llm_talk_content(c->talk, at);
+    const ggl_str text = chat_shown(c->talk, at);
     const char *line_end = text.n ? memchr(text.s, '\n', text.n) : NULL;
     const size_t n_line = line_end ? (size_t)(line_end - text.s) : text.n;
     const size_t n = ggl_utf8_cut(text.s ? text.s : "", n_line, 50);
     chat_say(c, "(taken back: %.*s%s)", (int)n, text.s ? text.s : "", n < text.n ? " .." : "");
+    free((char *)text.s);
     cut(c, at);
     return CHAT_READ;
 }
@@ -137,12 +138,13 @@ static chat_next do_show(chat *c, const char *argument, size_t *keep) {
     (void)keep;
     const size_t begin = llm_talk_begin(c->talk);
     for (size_t i = 0; i < llm_talk_n(c->talk); i++) {
-        const ggl_str role = llm_talk_role(c->talk, i), text = llm_talk_content(c->talk, i);
+        const ggl_str role = llm_talk_role(c->talk, i), text = chat_shown(c->talk, i);
         const bool left_out = i >= begin && i < c->first;
         chat_say(c, "%.*s%s", (int)role.n, role.s, left_out ? " (left out)" : "");
         const ggl_str calls = llm_talk_calls(c->talk, i);
         show_lines(text.s || calls.s ? text : (ggl_str){"(not a text)", 12});
         show_lines(calls);
+        free((char *)text.s);
     }
     if (llm_talk_n(c->talk) == 0)
         chat_say(c, "(nothing was said yet)");

@@ -78,6 +78,9 @@ ggl_status chat_set_variables(const chat *c, llm_talk *talk, ggl_error *err);
 /* Sets n_used after messages were added or removed without an answer. */
 void chat_count_used(chat *c);
 
+/* Returns a message's text with <__media__> in place of the marks of pictures, which the caller frees by free(); s NULL: the message has none, or memory
+ * is out. */
+ggl_str chat_shown(const llm_talk *talk, size_t message);
 /* Says of a conversation that was saved that its pictures were not. */
 void chat_tell_unsaved(chat *c);
 /* Sets c->missing after a conversation was loaded, and says what its pictures need. */

@@ -1,8 +1,19 @@
 /* Pictures of a conversation that is saved and loaded: only their marks are in its file. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "chat_impl.h"
 #include "images.h"
+
+ggl_str chat_shown(const llm_talk *talk, size_t message) {
+    ggl_str text = llm_talk_content(talk, message);
+    char *copy = text.s ? malloc(text.n + 1) : NULL;
+    if (!copy)
+        return (ggl_str){0};
+    memcpy(copy, text.s, text.n);
+    copy[text.n] = '\0';
+    return (ggl_str){copy, images_hide(copy, text.n)};
+}
 
 /* Calls each(c, mark) for the mark of each picture in the conversation, until it returns false. */
 static void each_picture(chat *c, bool (*each)(chat *c, const char *mark)) {

@@ -38,7 +38,7 @@ static int show_all(llm_context *c, const arg_list *image, char *mark) {
 int images_show(llm_context *c, const arg_list *image, char **text, size_t *n) {
     const size_t n_places = count_places(*text, *n);
     if (n_places > 0 && image->n == 0)
-        tool_note(TOOL, "the prompt has <__media__>, which is plain text without --image FILE");
+        tool_note(TOOL, "the prompt's <__media__> is plain text without --image FILE");
     if (image->n == 0)
         return -1;
     if (n_places > image->n)
