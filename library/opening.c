@@ -227,6 +227,19 @@ static bool leave_eye_out(llm_context *c, const llm_opening *o, ggl_status why,
     return true;
 }
 
+/* Notes that the eye is of another family than the text model, if its descriptor shows that. */
+static void note_other_eye(const llm_context *c, const llm_opening *o) {
+    const char *token = llm_eye_unknown_token(c->eye, c->tokenizer);
+    char text[512];
+    if (!token || !o->loading.note)
+        return;
+    snprintf(text, sizeof text,
+             "the eye is one of %s, whose texts have the token %s, and the model, of the family "
+             "%s, has no such token: it may see wrongly",
+             llm_eye_family(c->eye), token, llm_arch_family(llm_model_arch(c->model), 0));
+    o->loading.note(o->loading.ctx, text);
+}
+
 /* Opens the eye, whose rows the session reads. */
 static ggl_status open_eye(llm_context *c, const llm_opening *o, ggl_error *err) {
     llm_loading l = o->loading;
@@ -243,6 +256,8 @@ static ggl_status open_eye(llm_context *c, const llm_opening *o, ggl_error *err)
     l.model.n_override = 0;
     ggl_error why = {0};
     const ggl_status st = llm_eye_open(&c->eye, &l, &why);
+    if (st == GGL_OK)
+        note_other_eye(c, o);
     if (st == GGL_OK && !o->sees_apart)
         llm_model_set_marks(c->model, llm_eye_marks(c->eye));
     return st == GGL_OK || leave_eye_out(c, o, st, &why) ? GGL_OK
