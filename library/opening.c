@@ -8,6 +8,7 @@
 #include "adapter_list.h"
 #include "context.h"
 #include "generation.h"
+#include "ggl/internal/gguf.h"
 #include "seeing.h"
 
 enum { CHEAP_SLOTS = 64, CHEAP_SLOTS_WITH_STATES = 4 };
@@ -36,6 +37,18 @@ static ggl_status open_chat(llm_context *c, const llm_opening *o, ggl_error *err
                : GGL_OK;
 }
 
+static bool is_eye(const llm_context *c) {
+    const llm_arch *a = llm_model_arch(c->model);
+    return llm_arch_reads_rows(a) && !llm_arch_reads_text(a);
+}
+
+static ggl_status fail_for_eye(const llm_context *c, ggl_error *err) {
+    return ggl_fail(err, GGL_UNSUPPORTED,
+                    "%s reads no text: it makes rows of pictures or sound for a model that does; "
+                    "open that one, with this file as its eye (-m MODEL --mmproj FILE)",
+                    ggl_gguf_name(llm_model_file(c->model)));
+}
+
 static ggl_status open_model(llm_context *c, const llm_opening *o, ggl_error *err) {
     ggl_status st = llm_load_named(&c->model, &o->loading, err);
     if (st != GGL_OK)
@@ -45,6 +58,8 @@ static ggl_status open_model(llm_context *c, const llm_opening *o, ggl_error *er
     st = llm_model_tokenizer(c->model, &c->tokenizer, &c->why_no_tokenizer);
     if (st == GGL_NOMEM)
         return ggl_fail(err, st, "%s", c->why_no_tokenizer.msg);
+    if (!c->tokenizer && is_eye(c))
+        (void)fail_for_eye(c, &c->why_no_tokenizer);
     return o->no_chat ? GGL_OK : open_chat(c, o, err);
 }
 
@@ -134,14 +149,10 @@ static ggl_status keep_repack_cache(llm_context *c, ggl_error *err) {
     return GGL_OK;
 }
 
-static ggl_status check_has_output(const llm_arch *a, ggl_error *err) {
-    const char *input = llm_arch_reads_text(a) ? NULL : llm_arch_reads_rows(a);
-    if (input)
-        return ggl_fail(
-            err, GGL_UNSUPPORTED,
-            "the model reads rows of numbers (the input '%s' of its descriptor), such as "
-            "those of a picture or of sound, and no text",
-            input);
+static ggl_status check_has_output(const llm_context *c, ggl_error *err) {
+    const llm_arch *a = llm_model_arch(c->model);
+    if (is_eye(c))
+        return fail_for_eye(c, err);
     if (llm_arch_has_output(a, "logits") || llm_arch_has_output(a, "embedding") ||
         llm_arch_has_output(a, "score"))
         return GGL_OK;
@@ -159,7 +170,7 @@ static ggl_status choose_outputs(llm_context *c, const llm_opening *o, ggl_error
         (sp->embeddings &&
          llm_arch_reads_text(llm_model_arch(c->model))); /* the text that is read */
     const ggl_gguf *file = llm_model_file(c->model);
-    ggl_status st = check_has_output(llm_model_arch(c->model), err);
+    ggl_status st = check_has_output(c, err);
     if (st != GGL_OK)
         return st;
     if (sees_all)
@@ -216,6 +227,19 @@ static bool leave_eye_out(llm_context *c, const llm_opening *o, ggl_status why,
     return true;
 }
 
+/* Notes that the eye is of another family than the text model, if its descriptor shows that. */
+static void note_other_eye(const llm_context *c, const llm_opening *o) {
+    const char *token = llm_eye_unknown_token(c->eye, c->tokenizer);
+    char text[512];
+    if (!token || !o->loading.note)
+        return;
+    snprintf(text, sizeof text,
+             "the eye is one of %s, whose texts have the token %s, and the model, of the family "
+             "%s, has no such token: it may see wrongly",
+             llm_eye_family(c->eye), token, llm_arch_family(llm_model_arch(c->model), 0));
+    o->loading.note(o->loading.ctx, text);
+}
+
 /* Opens the eye, whose rows the session reads. */
 static ggl_status open_eye(llm_context *c, const llm_opening *o, ggl_error *err) {
     llm_loading l = o->loading;
@@ -232,6 +256,8 @@ static ggl_status open_eye(llm_context *c, const llm_opening *o, ggl_error *err)
     l.model.n_override = 0;
     ggl_error why = {0};
     const ggl_status st = llm_eye_open(&c->eye, &l, &why);
+    if (st == GGL_OK)
+        note_other_eye(c, o);
     if (st == GGL_OK && !o->sees_apart)
         llm_model_set_marks(c->model, llm_eye_marks(c->eye));
     return st == GGL_OK || leave_eye_out(c, o, st, &why) ? GGL_OK

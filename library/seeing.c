@@ -209,6 +209,29 @@ static ggl_status append_picture(void *ctx, const llm_tokenizer *t, const char *
     return st == GGL_OK ? append_text(t, p->end, 0, 0, ids, err) : st;
 }
 
+const char *llm_eye_unknown_token(const llm_eye *e, const llm_tokenizer *t) {
+    const llm_arch_picture *p = rule_of(e);
+    const char *const text[] = {p->begin, p->end, p->line, p->tiles.whole, p->tiles.whole_end};
+    size_t k = 0;
+    /* "<token>" or "[TOKEN]" alone */
+    while (k < sizeof text / sizeof *text &&
+           ((*text[k] != '<' && *text[k] != '[') || strpbrk(text[k] + 1, "<[{")))
+        k++;
+    if (k == sizeof text / sizeof *text)
+        return NULL;
+    ggl_error none = {0};
+    llm_tokens ids = {0};
+    const bool lacks =
+        llm_tokenize(t, text[k], strlen(text[k]), LLM_TOKENIZE_SPECIAL, &ids, &none) == GGL_OK &&
+        ids.n != 1;
+    llm_tokens_fini(&ids);
+    return lacks ? text[k] : NULL;
+}
+
+const char *llm_eye_family(const llm_eye *e) {
+    return llm_arch_family(llm_model_arch(e->model), 0);
+}
+
 const llm_marks *llm_eye_marks(const llm_eye *e) {
     return &e->marks;
 }

@@ -13,6 +13,11 @@ typedef struct llm_eye llm_eye;
 /* Opens the file of an eye. GGL_UNSUPPORTED: it makes no rows of pictures; else as llm_open. */
 ggl_status llm_eye_open(llm_eye **out, const llm_loading *l, ggl_error *err);
 void llm_eye_close(llm_eye *e); /* NULL is fine */
+/* Returns a special token that stands beside pictures, which the tokenizer of the text model lacks, as it does if the eye belongs to a model of another
+ * family; NULL: it has it, the descriptor names none, or memory is out. */
+const char *llm_eye_unknown_token(const llm_eye *e, const llm_tokenizer *t);
+/* The name of its descriptor's family. */
+const char *llm_eye_family(const llm_eye *e);
 /* Where its rows are kept. */
 const llm_media *llm_eye_media(const llm_eye *e);
 /* Makes its stages, which run on the backends of p. n_given: numbers of a row that the text model takes. GGL_FORMAT: the eye's rows have

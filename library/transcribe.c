@@ -43,7 +43,8 @@ typedef struct transcriber {
     speech_segment *segment; /* [n_segments]: of the window */
     speech_piece *placed;    /* [n_segments]: when they were said */
     size_t n_segments, cap_segments, cap_placed;
-    bool is_full; /* there was no memory for a segment */
+    int64_t sound_ms; /* of the window */
+    bool is_full;     /* there was no memory for a segment */
     /* With params.words: those of the window; what the caller gets of them; where the last piece ended. */
     speech_words words;
     llm_word *given;
@@ -106,7 +107,8 @@ static int64_t n_orders(const transcriber *t) {
 
 static ggl_status open_decoder(transcriber *t, ggl_error *err) {
     if (t->p.words && llm_session_n_aligned_heads(t->c->session) == 0)
-        return ggl_fail(err, GGL_UNSUPPORTED, "the model was opened without llm_open_params.words");
+        return ggl_fail(err, GGL_UNSUPPORTED,
+                        "times of words need a model that was opened with words set");
     if (t->p.words && t->p.translate)
         note(
             t,
@@ -291,8 +293,10 @@ static bool on_segment(void *ctx, const speech_segment *s) {
     }
     const double begin = llm_hearing_seconds(&t->h, t->at);
     speech_piece *p = &t->placed[t->n_segments];
+    /* the model does not know where the sound ends */
+    const bool goes_beyond = s->start_ms < t->sound_ms && s->end_ms > t->sound_ms;
     *p = (speech_piece){.start = begin + 0.001 * (double)s->start_ms,
-                        .end = begin + 0.001 * (double)s->end_ms};
+                        .end = begin + 0.001 * (double)(goes_beyond ? t->sound_ms : s->end_ms)};
     for (size_t k = 0; k < s->n; k++)
         p->n_text += s->id[k] < t->tokens.end;
     t->segment[t->n_segments++] = *s;
@@ -418,6 +422,7 @@ static ggl_status write_window(transcriber *t, int64_t n, ggl_error *err) {
     const int64_t ms = (int64_t)(1000 * llm_hearing_seconds(&t->h, n) + 0.5);
     int64_t next = ms;
     t->n_segments = 0;
+    t->sound_ms = ms;
     if (!(t->text.no_speech > d.no_speech && t->text.mean < d.least))
         next = llm_speech_cut(&t->tokens, t->text.ids.id, t->text.ids.n, ms, on_segment, t);
     if (t->is_full)

@@ -47,7 +47,10 @@ GGL_NODISCARD ggl_status llm_sound_other(sound_decoder *d, sound_bytes *b, const
                                          ggl_error *err);
 /* "libsndfile-1.2.0"; NULL: the build has none. */
 const char *llm_sound_other_library(void);
-/* GGL_UNSUPPORTED: "talk.m4a: is MP4, " and the reason, and how to convert it. */
+/* GGL_UNSUPPORTED: "talk.m4a: ", what is wrong with it, and the command that converts it: to a file, or a pipe in a pipe. */
+GGL_NODISCARD ggl_status llm_sound_needs_ffmpeg(const sound_bytes *b, const char *what,
+                                                ggl_error *err);
+/* The same with "is MP4, " and the reason. */
 GGL_NODISCARD ggl_status llm_sound_unreadable(const sound_bytes *b, const char *kind,
                                               const char *reason, ggl_error *err);
 

@@ -78,10 +78,11 @@ static ggl_status unknown_kind(const sound_bytes *b, const unsigned char *head, 
     if (n < HEAD && n >= 4 && memcmp(head, "RIFF", 4) == 0)
         return ggl_fail(err, GGL_FORMAT, "%s: ends after %zu bytes, within the header of a WAV",
                         b->name, n);
-    return ggl_fail(err, GGL_UNSUPPORTED,
-                    "%s: begins with \"%.*s\", as no kind of sound that is known here; ffmpeg may "
-                    "know it: ffmpeg -i %s -ar 16000 -ac 1 out.wav",
-                    b->name, (int)(n < 4 ? n : 4), (const char *)head, b->name);
+    char what[128];
+    snprintf(what, sizeof what,
+             "begins with \"%.*s\", as no kind of sound that is known here; ffmpeg may know it",
+             (int)(n < 4 ? n : 4), (const char *)head);
+    return llm_sound_needs_ffmpeg(b, what, err);
 }
 
 static ggl_status open_kind(llm_sound *s, ggl_error *err) {

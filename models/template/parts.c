@@ -39,8 +39,10 @@ ggl_status llm_part_read(llm_part *out, const json_value *part, bool in_result, 
         return GGL_OK;
     }
     if (!types[k].text)
-        return ggl_fail(err, GGL_UNSUPPORTED, "\"%s\" is not supported: the model reads only text",
-                        types[k].type);
+        return ggl_fail(
+            err, GGL_UNSUPPORTED, "\"%s\" is not supported: the model reads only text%s",
+            types[k].type,
+            strstr(types[k].type, "image") ? ", unless it is opened with an eye (mmproj)" : "");
     const json_value *v = llm_json_get_kind(part, types[k].text, JSON_STRING);
     if (!v)
         return ggl_fail(err, GGL_USAGE, "a part of type \"%s\" needs \"%s\", a string",

@@ -8,7 +8,7 @@ import unittest
 from common import needs_numpy
 from ggml_lite import AsyncModel, Error, Model, Piece
 
-sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../tests/numpy"))
+sys.path.append(os.environ.get("NUMPY_TESTS") or os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../tests/numpy"))
 
 
 @needs_numpy
@@ -45,7 +45,7 @@ class Speech(unittest.TestCase):
                 self.assertEqual(model.transcribe(file.read(), temperature_step=0), pieces)
             self.assertFalse(pieces[0].words)
             said = model.transcribe(self.sound, temperature_step=0, words=True)
-            self.assertEqual("".join(w.text for p in said for w in p.words), "".join(p.text for p in said))
+            self.assertEqual("".join(w.text for p in said for w in p.words), "".join(p.text for p in said if p.words))  # the last hundredth of a second has none
             self.assertTrue(all(0 <= w.start <= w.end and 0 <= w.probability <= 1 for p in said for w in p.words))
             self.assertTrue(any(p.words for p in said))
             self.assertEqual({p.language for p in model.transcribe(self.sound, language="german", temperature_step=0)}, {"de"})
@@ -68,7 +68,7 @@ class Speech(unittest.TestCase):
             self.assertEqual(asyncio.run(later()), pieces)
 
     def test_no_ears(self):
-        with Model(self.model) as model, self.assertRaisesRegex(Error, "opened without llm_open_params.words"):
+        with Model(self.model) as model, self.assertRaisesRegex(Error, "times of words need a model that was opened with words set"):
             model.transcribe(self.sound, words=True)
         with self.assertRaisesRegex(Error, "alignment"):
             Model("builtin:stories", words=True)

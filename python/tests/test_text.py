@@ -292,7 +292,7 @@ class Chat(unittest.TestCase):
         self.assertEqual(self.model.format_chat([{"role": "user", "content": parts}]), whole)
         picture = {"type": "image_url", "image_url": {"url": "x"}}
         for content, words in (
-            (parts + [picture], r'messages\[0\]: content\[2\]: "image_url" is not supported: the model reads only text'),
+            (parts + [picture], r'messages\[0\]: content\[2\]: "image_url" is not supported: the model reads only text, unless it is opened with an eye \(mmproj\)'),
             (None, r'messages\[0\]: the "content" must be a string or a list of parts, not null'),
             ([{"type": "text"}], r'content\[0\]: a part of type "text" needs "text"'),
             (["Hi"], r"content\[0\]: a part must be an object"),

@@ -1,6 +1,8 @@
 """Conversations of llm-cli, on a terminal of 80 x 24 and in pipes. chat.py LLM-CLI LLM-TOKENIZE MODEL"""
 import fcntl, json, os, pty, re, resource, select, signal, struct, subprocess, sys, tempfile, termios, time
 
+import eye_file
+
 CLI, TOKENIZE, MODEL = sys.argv[1:4]
 FAILED = []
 TMP = tempfile.TemporaryDirectory()
@@ -247,8 +249,45 @@ def upkeep():
             "name": "f", "arguments": {"a": 1}}}]}]}, f)
     check("(1 message from" in t.say("/load " + path("calls")), "/load of one message", t.seen)
     check('assistant\n  ok\n  {"name": "f", "arguments": {"a": 1}}' in t.say("/show"), "/show of a call", t.seen)
+    for typed, name in (("\"%s\"" % path("my talk.json"), "my talk.json"), (path("it\\'s"), "it's"), (path("o'clock"), "o'clock")):
+        t.say("/save " + typed)
+        check(os.path.exists(path(name)), "/save " + typed, t.seen)
+    check("1 message" in t.say("/load " + path("my talk.json").replace(" ", "\\ ")), "/load of a path with a backslash", t.seen)
     t.type("\x04")
     t.end("upkeep", 0)
+
+
+def pictures():
+    """A saved conversation has no pictures; when it is loaded, they can be shown again."""
+    eye, red, talk = eye_file.llava(path("mmproj.gguf"), 128), path("a red one.ppm"), path("seen.json")
+    with open(red, "wb") as f:
+        f.write(eye_file.ppm((255, 0, 0)))
+    begin = lambda *more: Terminal("-n", "4", *more, flags=["-m", "builtin:chat", "--temp", "0", "-t", "1"])
+    t = begin("--mmproj", eye)
+    t.prompt()
+    check("will precede your next message" in t.say('/image "%s"' % red), "/image with a quoted path", t.seen)
+    said = t.say("Who are you?")
+    shown = t.say("/show")
+    check("<__media__>\n  Who are you?" in shown and "<__media:" not in shown, "/show of a picture: " + shown)
+    check("(without its pictures: " in t.say("/save " + talk), "/save of a picture", t.seen)
+    check("pictures" not in t.say("/load " + talk), "the picture is there", t.seen)
+    t.type("\x04")
+    t.end("pictures", 0)
+    t = begin("--mmproj", eye)
+    t.prompt()
+    check("(its pictures are not in the file: " in t.say("/load " + talk), "/load of a picture", t.seen)
+    check("is in the conversation again)" in t.say("/image " + red), "/image of a missing picture", t.seen)
+    check("will precede" in t.say("/image " + red), "/image of one more", t.seen)
+    check(said in t.say("/regen"), "another answer, not " + said, t.seen)
+    check("(taken back: <__media__>" in t.say("/undo"), "/undo of a picture", t.seen)
+    t.type("\x04")
+    t.end("pictures", 0)
+    t = begin()
+    t.prompt()
+    check("(it has pictures, which are seen only with an eye: --mmproj FILE)" in t.say("/load " + talk), "/load without an eye", t.seen)
+    check("/image needs the model's eye" in t.say("/image " + red), "/image without an eye", t.seen)
+    t.type("\x04")
+    t.end("pictures", 0)
 
 
 def spaces():
@@ -523,6 +562,7 @@ def pipes():
     check(lines[0] == whole(talk, 8), "the first answer: %r" % lines[0])
     check(r.stderr == b"llm-cli: note: '/help' is a message: lines are commands only on a terminal\n", "a command from a pipe", r.stderr)
     check(run("-cnv", "-n", "1", stdin="/helpful\n/ \n").stderr == b"", "lines that are no commands")
+    check(b"only on a terminal; --image FILE shows a picture" in run("-cnv", "-n", "1", stdin="/image a.png\n").stderr, "/image from a pipe")
     data = run("-cnv", "-n", "40", "--json", stdin="Hello\nOnce\n").stdout.decode().strip()
     decoder, found = json.JSONDecoder(), 0
     while data:
@@ -649,7 +689,7 @@ def by_itself():
     check(b"generation" in t.seen and b"/help" not in t.seen, "-no-cnv converses", t.seen)
 
 
-CASES = [by_itself, conversation, commands, upkeep, spaces, stops, settings, editing, history, full, reasoning, untalkative, pipes, wrong, dumb, interactive]
+CASES = [by_itself, conversation, commands, upkeep, pictures, spaces, stops, settings, editing, history, full, reasoning, untalkative, pipes, wrong, dumb, interactive]
 for case in CASES:
     if len(sys.argv) < 5 or case.__name__ in sys.argv[4:]:
         try:

@@ -25,6 +25,8 @@ check() {
             [ ${#line} -le $columns ] || fail "$name --help: ${#line} columns, not $columns: $line"
         done <<<"$text"
     done
+    line=$(sed -n 's/^  \(-[^ ]*\(, -[^ ]*\)*\).*/\1/p' <<<"$text" | tr -d , | tr ' ' '\n' | sort | uniq -d)
+    [ -z "$line" ] || fail "$name --help lists twice: $line"
     [ "$(COLUMNS=100000 "$@" --help)" = "$text" ] || fail "$name --help: lines longer than 100 columns"
     [ "$(COLUMNS=1 "$@" --help)" = "$(COLUMNS=40 "$@" --help)" ] || fail "$name --help: a width of 1"
     for columns in "" 0 -5 x; do

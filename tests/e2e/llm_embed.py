@@ -13,6 +13,7 @@ import sys
 import unicodedata
 
 from checks import TMP, check, finish, path, put, runner
+import eye_file
 from encoder_file import CONTEXT, DIM, encoder, read_npy
 
 TOOLS, STORIES = sys.argv[1:3]
@@ -306,6 +307,17 @@ def test_resume():
     check(same(), "--resume after an interruption")
 
 
+def test_pictures():
+    """The steps of looking at a picture are arrays, and a note says which."""
+    eye_file.llava(path("mmproj.gguf"), 128)
+    put("red.ppm", eye_file.ppm((255, 0, 0)))
+    see = ["-m", STORIES, "--mmproj", "mmproj.gguf", "--image", "red.ppm"]
+    run(*see, "--dump", "rows", "-o", "seen.npy", has="note: seen.npy: 16 rows of 128 numbers")
+    check(read_npy(path("seen.npy"))[:2] == (16, 128), "the rows of a picture")
+    run(*see, "--dump", "pixels", "-o", "seen.npy", has="note: seen.npy: 32 lines of 32 pixels")
+    run(*see, "--dump", "rows", code=2, has="--dump needs a file: -o FILE.npy")
+
+
 def test_mistakes():
     one = ["-m", "e.gguf", "-p", "a cat"]
     for args, words in (([*one, "-f", "lines.txt"], "-p, -f and --tokens cannot be used together"), ([*one, "--format", "npy"], "-o FILE.npy"),
@@ -373,6 +385,7 @@ test_scores()
 test_tables()
 test_truncate()
 test_resume()
+test_pictures()
 test_mistakes()
 test_speed()
 sys.exit(finish())

@@ -9,6 +9,9 @@ import subprocess
 import sys
 import tempfile
 
+import eye_file
+import speech_file
+
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../..")
 PAGE = os.path.join(ROOT, "docs/mistakes.md")
 ROW = re.compile(r"^\| ``(.+?)`` \| (?:``(.*?)``)? \| (\d*) \|$")
@@ -40,6 +43,16 @@ def make_files(folder):
     put("stories.bin", struct.pack("<7i", 64, 172, 5, 8, 4, 512, 512) + bytes(1000))
     put("cut.dat", struct.pack("<ii19sii", 1, 19, b"blk.0.attn_q.weight", 1, 288) + bytes(100))
     put("story.txt", b"Once upon a time\n")
+    eye_file.llava(os.path.join(folder, "mmproj.gguf"), 128)
+    eye_file.llava(os.path.join(folder, "mmproj-other.gguf"), 96)
+    speech_file.speech(os.path.join(folder, "speech.gguf"))
+    put("cat.ppm", eye_file.ppm((255, 0, 0)))
+    put("cut.ppm", eye_file.ppm((255, 0, 0))[:100])
+    put("cat.gif", b"GIF89a" + bytes(20))
+    put("cat.heic", b"\0\0\0\x18ftypheic" + bytes(20))
+    put("talk.m4a", b"\0\0\0\x20ftypM4A " + bytes(20))
+    put("talk.pcm", b"\1\0\2\0" * 1000)
+    put("talk.wav", b"RIFF" + struct.pack("<I4s4sIHHIIHH4sI", 36 + 3200, b"WAVE", b"fmt ", 16, 1, 1, 16000, 32000, 2, 16, b"data", 3200) + bytes(3200))
     with open(os.path.join(ROOT, "models/archs/llama.arch"), "rb") as f:
         put("typo.arch", f.read().replace(b"rms_norm(", b"rmsnorm(", 1))
 

@@ -53,6 +53,13 @@ def prompts():
                                                   capture_output=True, text=True, timeout=300, **more).stdout
     check(run("-no-cnv", "-p", "Of <__media__>,", "--image", red).startswith("Of <__media__>,"))
     check(run("-no-cnv", "-p", "Of", "--image", red).startswith("<__media__>Of"))
+    for with_picture in ([], ["--image", red]):
+        noted = "note: the prompt's <__media__> is plain text without --image FILE" in say("-p", "Of <__media__>", "-n", "1", "--mmproj", eye, *with_picture).stderr
+        check(noted != bool(with_picture), with_picture)
+    other = eye_file.slow(place("mmproj-other.gguf"), 128, side=4, layers=1)
+    for file, is_noted in ((eye, False), (other, True)):
+        words = "note: the eye is one of clip:gemma3, whose texts have the token <start_of_image>, and the model, of the family llama, has no such token"
+        check((words in say("-p", "Of", "-n", "1", "--mmproj", file, "--image", red).stderr) == is_noted, file)
     alone = subprocess.run([CLI, "-m", eye, "-p", "Of"], capture_output=True, text=True, timeout=300)
     check(alone.returncode == 1 and f"-m MODEL --mmproj {eye}" in alone.stderr, alone)
     after = run("-cnv", "--image", red, input="Who are you?\n")

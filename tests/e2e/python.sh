@@ -66,7 +66,7 @@ passes() {
 cp -r "$source/python/tests" tests
 cp "$source"/examples/*.py "$source"/tests/e2e/{mock_hub,encoder_file,gguf_file}.py tests
 export MODEL_FILE=$source/models/builtin/stories.gguf
-export PYTHON_PAGE=$source/docs/python.md
+export PYTHON_PAGE=$source/docs/python.md NUMPY_TESTS=$source/tests/numpy
 version=$(sed -n 's/^project(ggml-lite VERSION \([0-9.]*\) .*/\1/p' "$source/CMakeLists.txt")
 
 # With a copy of the library in the package, and without numpy.
@@ -78,7 +78,7 @@ case $got in
 *) fail "the installed package says '$got', not version $version and a library in $tmp" ;;
 esac
 "${run[@]}" -c 'import importlib.metadata as m; assert m.version("ggml-lite") == "'"$version"'"' || fail "the package's metadata differ"
-passes "${preload[@]}" "${run[@]}" -- test_text test_answers test_embed test_reads test_model test_placement test_package test_lm_eval test_docs
+passes "${preload[@]}" "${run[@]}" -- test_text test_answers test_embed test_reads test_model test_pictures test_placement test_package test_lm_eval test_docs
 
 # With numpy, for what needs it.
 numpy=
@@ -87,7 +87,7 @@ for with in "$python" /usr/bin/python3; do
 done
 if [ -n "$numpy" ]; then
     GGML_LITE_LIBRARY=$library installed with_numpy "$numpy" --system-site-packages
-    passes "${preload[@]}" "${run[@]}" -- test_model.Numbers test_embed test_docs
+    passes "${preload[@]}" "${run[@]}" -- test_model.Numbers test_embed test_speech test_docs
 else
     echo "skipped: logits and embeddings: no python3 that imports numpy (Debian: python3-numpy)"
 fi

@@ -416,7 +416,8 @@ def transcribe(m, x, times, n_beams, language, translate, context, english=False
             at += window
             continue
         pieces, after = cut(said, at, window)
-        placed = [[at * 0.01 + start / 1000, at * 0.01 + end / 1000, sum(t < END for t in ids)] for start, end, ids in pieces]
+        placed = [[at * 0.01 + start / 1000, at * 0.01 + (min(end, 10 * window) if start < 10 * window else end) / 1000, sum(t < END for t in ids)]
+                  for start, end, ids in pieces]  # a piece that begins in the sound ends in it, unlike published
         if heads:
             orders = prompt[prompt.index(START) :][: 1 if english else 3]
             words = find_words(m, heard, orders, [t for t in said_in(pieces) if t < END], window // 2, heads, not english and token == YUE) if window > 1 else []
@@ -531,7 +532,7 @@ def mistakes(a):
     model, quick = ["-m", "m.gguf"], ["-bs", "1", "-tpi", "0"]
     for words, code, says in (
         ([*model], 2, "there is no sound"), (["s.wav"], 2, "there is no model"), ([*model, "nowhere.wav"], 1, "nowhere.wav"), ([*model, "."], 1, "directory"),
-        ([*model, "text.wav"], 1, "as no kind of sound"), ([*model, "empty.wav"], 1, "empty"), ([*model, "-l", "klingon", "s.wav"], 2, "klingon"),
+        ([*model, "text.wav"], 1, "as no kind of sound that is known here; ffmpeg may know it: ffmpeg -i text.wav -ar 16000 -ac 1 out.wav"), ([*model, "empty.wav"], 1, "empty"), ([*model, "-l", "klingon", "s.wav"], 2, "klingon"),
         ([*model, "-ot", "999", "s.wav"], 2, "the sound ends before 999 seconds"), ([*model, "none.wav"], 0, "nothing to write down"),
         ([*model, *quick, "cut.wav"], 0, "before its header says"), ([*model, *quick, "silence.wav"], 0, ""), ([*model, "-o", "no/x.srt", "s.wav"], 1, "folder does not exist"),
         ([*model, "--output-dir", "no", "s.wav"], 1, "folder does not exist"), ([*model, "-o", "x", "s.wav", "cut.wav"], 2, "--output-dir"),
@@ -616,12 +617,19 @@ def mistakes(a):
             tell(["-m", name, *quick, "-d", "1", "--translate", "s.wav"], 0, "knows English alone" if alone else "the language is")
     pieces = run_json = json.loads(subprocess.run([a.transcribe, "-q", *model, *quick, "--format", "json", "s.wav"], cwd=folder, capture_output=True, check=True).stdout)
     times = [(s["start"], s["end"]) for s in run_json["segments"]]
+    length = len(x) / RATE
+    beyond = [t for t in times if t[0] < length < t[1]]
+    failed += bool(beyond)
+    if beyond:
+        print(f"beyond the sound, which ends at {length}: {beyond} FAILED")
     stamp = lambda t: round(sum(float(p) * f for p, f in zip(t.replace(",", ".").split(":"), (3600, 60, 1))), 2)
     of = lambda text: [tuple(stamp(t) for t in line.split(" --> ")) for line in text.splitlines() if " --> " in line]
     tell([*model, *quick, "-osrt", "s.wav"], 0, "", lambda s: of(s) == times and s.startswith("1\n") == bool(times))
     tell([*model, *quick, "--format", "vtt", "s.wav"], 0, "", lambda s: of(s) == times and s.startswith("WEBVTT\n\n"))
     with open(at("s.wav"), "rb") as f:
         tell([*model, *quick, "--format", "srt", "-"], 0, "", stdin=f)
+    with open(at("text.wav"), "rb") as f:
+        tell([*model, "-"], 1, "llm-transcribe: standard input: begins with \"no s\", as no kind of sound that is known here; ffmpeg may know it: ffmpeg -i - -ar 16000 -ac 1 -f wav -", stdin=f)
     tell([*model, *quick, "--output-dir", ".", "--format", "json", "s.wav", "silence.wav"], 0, "", lambda s: json.load(open(at("s.json"))) == pieces and os.path.exists(at("silence.json")))
     shutil.rmtree(folder)
     print(f"mistakes {'ok' if not failed else 'FAILED'}")

@@ -32,16 +32,21 @@ typedef struct placement_options {
 } placement_options;
 
 /* clang-format off */
-#define PLACEMENT_RULE_OPTIONS(o)                                                                      \
+#define PLACEMENT_RULE_OPTIONS_AS(o, override_names)                                               \
     {"--place", ARG_LIST, &(o).place, .value = "PATTERN=NAME",                                     \
      .help = "run operations whose weight has a matching name on NAME: 'blk.*.ffn_*exps*=cpu'; repeatable"}, \
-    {"-ot --override-tensor", ARG_LIST, &(o).override, .value = "REGEX=NAME,..",                   \
+    {override_names, ARG_LIST, &(o).override, .value = "REGEX=NAME,..",                            \
      .help = "the same with regular expressions, as in llama.cpp: 'ffn_.*_exps=CPU'"},             \
     {"-cmoe --cpu-moe", ARG_FLAG, &(o).cpu_moe, .help = "run the experts of all layers on the CPU"},       \
     {"-ncmoe --n-cpu-moe", ARG_INT, &(o).n_cpu_moe, .value = "N",                                  \
      .help = "run the experts of the first N layers on the CPU", .min = 0, .max = 1e6}
 
-#define PLACEMENT_OPTIONS(o)                                                                       \
+#define OVERRIDE_TENSOR "-ot --override-tensor"
+#define PLACEMENT_RULE_OPTIONS(o) PLACEMENT_RULE_OPTIONS_AS(o, OVERRIDE_TENSOR)
+#define PLACEMENT_OPTIONS(o)      PLACEMENT_OPTIONS_AS(o, OVERRIDE_TENSOR)
+
+/* override_names: for a tool whose -ot is something else */
+#define PLACEMENT_OPTIONS_AS(o, override_names)                                                    \
     {"-dev --device --backend", ARG_STRING, &(o).devices, .value = "NAME,..", .typed = (o).devices_flag, \
      .help = "devices to run on: cpu (default), vulkan0, reference (double precision, slow), ./libmine.so; --list-devices prints all"},                                  \
     {"-ngl --n-gpu-layers --gpu-layers", ARG_INT, &(o).n_gpu_layers, .value = "N",                              \
@@ -52,7 +57,7 @@ typedef struct placement_options {
     {"-ts --tensor-split", ARG_STRING, &(o).shares, .value = "N,M",                                \
      .help = "divide the layers of -ngl (without it: all) among the devices in these proportions, instead of by their memory"}, \
     {"--fit", ARG_FLAG, &(o).fit, .help = "run as many layers on the devices as fit into their memory"},   \
-    PLACEMENT_RULE_OPTIONS((o).rules),                                                                 \
+    PLACEMENT_RULE_OPTIONS_AS((o).rules, override_names),                                          \
     {"--strict", ARG_FLAG, &(o).strict,                                                            \
      .help = "stop with an error if a backend cannot run an operation, instead of running it on another backend"},               \
     {"--trace", ARG_STRING, &(o).trace, .value = "FILE",                                           \

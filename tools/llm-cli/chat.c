@@ -227,6 +227,7 @@ static void chat_close(chat *c) {
     ggl_free(c->answer.s);
     record_fini(&c->record);
     ggl_free(c->attached.s);
+    ggl_free(c->missing.s);
     for (size_t i = 0; i < c->n_settings; i++)
         free(c->setting[i]);
     ggl_free(c->setting);
@@ -300,8 +301,10 @@ static int take_line(chat *c, ggl_str line) {
         return next == CHAT_END ? 0 : -1;
     }
     if (!c->in.is_terminal && !c->has_told && chat_is_command(line)) {
-        tool_note(TOOL, "'%.*s' is a message: lines are commands only on a terminal",
-                  (int)(line.n < 40 ? line.n : 40), line.s);
+        const bool is_picture = line.n >= 6 && memcmp(line.s, "/image", 6) == 0;
+        tool_note(TOOL, "'%.*s' is a message: lines are commands only on a terminal%s",
+                  (int)(line.n < 40 ? line.n : 40), line.s,
+                  is_picture ? "; --image FILE shows a picture" : "");
         c->has_told = true;
     }
     return answer_message(c, line);

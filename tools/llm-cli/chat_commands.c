@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "chat_impl.h"
 #include "common/amounts.h"
@@ -42,7 +43,7 @@ static chat_next do_clear(chat *c, const char *argument, size_t *keep) {
     llm_talk_cut(c->talk, llm_talk_begin(c->talk));
     c->first = llm_talk_begin(c->talk);
     c->told_shift = false;
-    c->attached.n = 0;
+    c->attached.n = c->missing.n = 0;
     chat_count_used(c);
     chat_say(c,
              llm_talk_n(c->talk) ? "(begins again; the system message stays)" : "(begins again)");
@@ -73,11 +74,12 @@ static chat_next do_undo(chat *c, const char *argument, size_t *keep) {
         chat_say(c, "(there is nothing to take back)");
         return CHAT_READ;
     }
-    const ggl_str text = llm_talk_content(c->talk, at);
+    const ggl_str text = chat_shown(c->talk, at);
     const char *line_end = text.n ? memchr(text.s, '\n', text.n) : NULL;
     const size_t n_line = line_end ? (size_t)(line_end - text.s) : text.n;
     const size_t n = ggl_utf8_cut(text.s ? text.s : "", n_line, 50);
     chat_say(c, "(taken back: %.*s%s)", (int)n, text.s ? text.s : "", n < text.n ? " .." : "");
+    free((char *)text.s);
     cut(c, at);
     return CHAT_READ;
 }
@@ -136,12 +138,13 @@ static chat_next do_show(chat *c, const char *argument, size_t *keep) {
     (void)keep;
     const size_t begin = llm_talk_begin(c->talk);
     for (size_t i = 0; i < llm_talk_n(c->talk); i++) {
-        const ggl_str role = llm_talk_role(c->talk, i), text = llm_talk_content(c->talk, i);
+        const ggl_str role = llm_talk_role(c->talk, i), text = chat_shown(c->talk, i);
         const bool left_out = i >= begin && i < c->first;
         chat_say(c, "%.*s%s", (int)role.n, role.s, left_out ? " (left out)" : "");
         const ggl_str calls = llm_talk_calls(c->talk, i);
         show_lines(text.s || calls.s ? text : (ggl_str){"(not a text)", 12});
         show_lines(calls);
+        free((char *)text.s);
     }
     if (llm_talk_n(c->talk) == 0)
         chat_say(c, "(nothing was said yet)");
@@ -161,14 +164,41 @@ static chat_next do_tool(chat *c, const char *argument, size_t *keep) {
 
 /* --- files ------------------------------------------------------------------------------------ */
 
-/* Returns the path that a person means by "~/x"; the caller frees it. */
-static char *path_of(const char *argument) {
+/* Removes quotes and backslashes as a shell does. False: a quote does not end, so it is none. */
+static bool unquote(char *s) {
+    char *to = s, quote = '\0';
+    for (; *s; s++) {
+        const bool is_quote = quote ? *s == quote : *s == '"' || *s == '\'';
+        if (is_quote) {
+            quote = quote ? '\0' : *s;
+            continue;
+        }
+        s += *s == '\\' && quote != '\'' && s[1];
+        *to++ = *s;
+    }
+    *to = '\0';
+    return !quote;
+}
+
+/* Returns the path of "~/x"; the caller frees it. */
+static char *path_in_home(const char *argument) {
     const char *home = getenv("HOME");
     const bool in_home = argument[0] == '~' && argument[1] == '/' && home;
     const size_t size = strlen(argument) + (in_home ? strlen(home) : 0) + 1;
     char *path = malloc(size);
     if (path)
         snprintf(path, size, "%s%s", in_home ? home : "", argument + in_home);
+    return path;
+}
+
+/* Returns the path that a person means: as it stands, or as a shell would read it. The caller frees it. */
+static char *path_of(const char *argument) {
+    char *path = path_in_home(argument), *plain = strdup(argument);
+    if (path && plain && access(path, F_OK) != 0 && unquote(plain)) {
+        free(path);
+        path = path_in_home(plain);
+    }
+    free(plain);
     return path;
 }
 
@@ -206,6 +236,7 @@ static chat_next do_save(chat *c, const char *argument, size_t *keep) {
     }
     const size_t n = llm_talk_n(c->talk);
     chat_say(c, "(%zu message%s saved in %s)", n, plural(n), path);
+    chat_tell_unsaved(c);
     set_saved_as(c, path);
     return CHAT_READ;
 }
@@ -262,6 +293,7 @@ static chat_next do_load(chat *c, const char *argument, size_t *keep) {
     const bool waits = n > 0 && ggl_str_is(llm_talk_role(talk, n - 1), "user");
     chat_say(c, "(%zu message%s from %s%s)", n, plural(n), path,
              waits ? "; /regen answers the last one" : "; /show prints them");
+    chat_find_missing(c);
     set_saved_as(c, path);
     return CHAT_READ;
 }
@@ -286,10 +318,16 @@ static chat_next do_image(chat *c, const char *argument, size_t *keep) {
     (void)keep;
     if (!*argument)
         return wants("image", "FILE");
+    if (!llm_context_sees(c->ctx)) {
+        (void)tool_error(TOOL, 0, "/image needs the model's eye: llm-cli --mmproj FILE");
+        return CHAT_READ;
+    }
     char *path = path_of(argument);
     const ggl_status st = path ? llm_see(c->ctx, &(llm_image){.path = path}, mark, &err) : GGL_OK;
     if (path && st != GGL_OK)
         (void)tool_error(TOOL, 0, "%s", err.msg);
+    else if (path && chat_found_missing(c, mark))
+        chat_say(c, "(%s is in the conversation again)", path);
     else if (path && chat_text_add(&c->attached, mark, strlen(mark)))
         chat_say(c, "(%s will precede your next message)", path);
     free(path);

@@ -54,6 +54,7 @@ typedef struct chat {
     ggl_error full_err;
     bool lacks_memory, is_incomplete; /* is_incomplete: by its grammar */
     chat_text attached;               /* by /read, for the next message */
+    chat_text missing;                /* marks of pictures that a loaded conversation lacks */
     char **setting;                   /* values of /set, which the options borrow */
     size_t n_settings, cap_settings;
     char *saved_as; /* file of the last /save or /load */
@@ -76,6 +77,16 @@ ggl_status chat_render(const chat *c, const llm_talk *talk, size_t first, bool a
 ggl_status chat_set_variables(const chat *c, llm_talk *talk, ggl_error *err);
 /* Sets n_used after messages were added or removed without an answer. */
 void chat_count_used(chat *c);
+
+/* Returns a message's text with <__media__> in place of the marks of pictures, which the caller frees by free(); s NULL: the message has none, or memory
+ * is out. */
+ggl_str chat_shown(const llm_talk *talk, size_t message);
+/* Says of a conversation that was saved that its pictures were not. */
+void chat_tell_unsaved(chat *c);
+/* Sets c->missing after a conversation was loaded, and says what its pictures need. */
+void chat_find_missing(chat *c);
+/* Removes the mark of a picture that was shown from c->missing. False: it was not missing. */
+bool chat_found_missing(chat *c, const char *mark);
 
 /* Runs a line that begins with '/'. keep: set for CHAT_ANSWER, as in chat_answer. */
 chat_next chat_command(chat *c, ggl_str line, size_t *keep);

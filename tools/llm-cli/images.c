@@ -37,6 +37,10 @@ static int show_all(llm_context *c, const arg_list *image, char *mark) {
 
 int images_show(llm_context *c, const arg_list *image, char **text, size_t *n) {
     const size_t n_places = count_places(*text, *n);
+    if (n_places > 0 && image->n == 0)
+        tool_note(TOOL, "the prompt's <__media__> is plain text without --image FILE");
+    if (image->n == 0)
+        return -1;
     if (n_places > image->n)
         return tool_error(
             TOOL, 2,
@@ -72,13 +76,29 @@ int images_show(llm_context *c, const arg_list *image, char **text, size_t *n) {
     return -1;
 }
 
+/* True if a picture's mark begins here. */
+static bool is_mark_at(const char *text, size_t n) {
+    static const char begin[] = "<__media:", digits[] = "0123456789abcdef", end[] = "__>";
+    enum { BEGIN = sizeof begin - 1, END = sizeof end - 1 };
+    size_t i = BEGIN;
+    if (n < MARK || memcmp(text, begin, BEGIN) != 0)
+        return false;
+    while (i < MARK - END && memchr(digits, text[i], 16))
+        i++;
+    return i == MARK - END && memcmp(text + i, end, END) == 0;
+}
+
+const char *images_find(const char *text, size_t n) {
+    const char *at = text, *end = text + n;
+    while (at && !is_mark_at(at, (size_t)(end - at)))
+        at = at < end ? memchr(at + 1, '<', (size_t)(end - at) - 1) : NULL;
+    return at;
+}
+
 size_t images_hide(char *text, size_t n) {
-    static const char begin[] = "<__media:", digits[] = "0123456789abcdef";
-    const size_t n_begin = sizeof begin - 1;
     size_t n_out = 0;
     for (size_t i = 0; i < n;) {
-        const bool is_mark = n - i >= MARK && memcmp(text + i, begin, n_begin) == 0 &&
-                             strspn(text + i + n_begin, digits) == MARK - n_begin - 3;
+        const bool is_mark = is_mark_at(text + i, n - i);
         if (is_mark)
             memcpy(text + n_out, place, PLACE);
         else

@@ -444,7 +444,7 @@ static int run(cli *c) {
         return code;
     const double since = process_seconds();
     const bool is_asked = c->text || !c->converses; /* else pictures wait for the first message */
-    if (c->o.image.n > 0)
+    if (c->o.image.n > 0 || c->text)
         code = images_show(c->ctx, &c->o.image, &c->text, &c->text_size);
     const double looked = process_seconds() - since;
     if (c->o.image.n > 0 && code < 0 && is_asked)

@@ -359,7 +359,11 @@ static int dump(job *j) {
     ggl_free(value);
     if (process_stopped)
         return process_stop_code();
-    return st == GGL_OK ? 0 : tool_error(TOOL, 1, "%s", err.msg);
+    if (st != GGL_OK)
+        return tool_error(TOOL, 1, "%s", err.msg);
+    tool_note(TOOL, pixels ? "%s: %zu lines of %zu pixels" : "%s: %zu rows of %zu numbers",
+              j->o.out, n[0], n[1]);
+    return 0;
 }
 
 static int run(job *j) {

@@ -93,8 +93,9 @@ static int check_image(const options *o) {
     const char *lacks = !o->image              ? "--image FILE"
                         : !o->mmproj           ? "--mmproj FILE, the model's eye"
                         : o->dump == DUMP_NONE ? "--dump pixels or rows"
-                        : !o->out              ? "-o FILE.npy"
                                                : NULL;
+    if (!lacks && !o->out)
+        return tool_error(TOOL, 2, "--dump needs a file: -o FILE.npy");
     if (lacks)
         return tool_error(TOOL, 2, "%s needs %s",
                           o->image  ? "--image"

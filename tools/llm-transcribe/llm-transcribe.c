@@ -73,9 +73,10 @@ static int check_model(const job *j) {
     if (llm_arch_reads_rows(arch) && llm_arch_reads_text(arch))
         return -1;
     return tool_error(TOOL, 1,
-                      "%s does not hear: its architecture (%s) reads texts; llm-transcribe needs a "
+                      "%s does not hear: its architecture (%s) reads %s; llm-transcribe needs a "
                       "model such as Whisper",
-                      j->o.model ? j->o.model : "the built-in model", llm_arch_family(arch, 0));
+                      j->o.model ? j->o.model : "the built-in model", llm_arch_family(arch, 0),
+                      llm_arch_reads_rows(arch) ? "rows, such as those of a picture" : "texts");
 }
 
 /* DIR/talk.srt for recordings/talk.wav. Returns NULL: out of memory. */
@@ -221,9 +222,10 @@ static int tell(const job *j, const char *sound, ggl_status st, const ggl_error 
         return j->path
                    ? tool_error(TOOL, 1, "%s: cannot be written: %s", j->path, strerror(j->lost))
                    : 1;
-    return tool_error(TOOL, st == GGL_USAGE ? 2 : 1, "%s%s%s",
-                      strstr(err->msg, sound) == err->msg ? "" : sound,
-                      strstr(err->msg, sound) == err->msg ? "" : ": ", err->msg);
+    const char *name = strcmp(sound, "-") == 0 ? "standard input" : sound;
+    const bool is_named = strstr(err->msg, name) == err->msg;
+    return tool_error(TOOL, st == GGL_USAGE ? 2 : 1, "%s%s%s", is_named ? "" : name,
+                      is_named ? "" : ": ", err->msg);
 }
 
 /* Says how long it took. */

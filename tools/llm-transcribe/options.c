@@ -165,7 +165,8 @@ int transcribe_options_read(options *o, int argc, char **argv) {
         OVERRIDE_OPTIONS(o->overrides),
         NO_MMAP_OPTION(o),
         F16_OPTION(o),
-        PLACEMENT_OPTIONS(o->placement),
+        PLACEMENT_OPTIONS_AS(o->placement,
+                             "--override-tensor"), /* -ot is the offset, as in whisper.cpp */
         ISA_OPTION(o),
         {NULL, .help = "steps, as NumPy arrays"},
         {"--dump", ARG_CHOICE, &o->dump, .value = "WHAT", .choices = dumps,

@@ -531,9 +531,9 @@ GGL_API bool llm_context_sees(const llm_context *c);
  *     snprintf(text, sizeof text, "%s What is in this picture?", mark);
  *     st = llm_reply(c, &(llm_message){"user", text}, 1, NULL, each, user, &err);
  *
- * asks about it. The eye looks once; the same picture has the same mark, and costs nothing again. What it saw is kept until llm_unsee, and then as
- * long as there is room (256 MiB). GGL_UNSUPPORTED: the model has no eye, or this kind of picture is not read; GGL_LIMIT: it is too
- * large, or has a shape that the eye does not see; GGL_FORMAT: it is damaged; GGL_IO, GGL_NOMEM, GGL_DEVICE, GGL_CANCELLED. */
+ * asks about it. The eye looks once; the same picture has the same mark, and costs nothing again. What it saw is kept until llm_unsee, and then
+ * until all that was let go takes more than 256 MiB, the oldest first: memory is not given back at once. GGL_UNSUPPORTED: the model has no eye, or
+ * this kind of picture is not read; GGL_LIMIT: it is too large, or has a shape that the eye does not see; GGL_FORMAT: it is damaged; GGL_IO, GGL_NOMEM, GGL_DEVICE, GGL_CANCELLED. */
 GGL_API GGL_NODISCARD ggl_status llm_see(llm_context *c, const llm_image *image,
                                          char mark[LLM_IMAGE_MARK], ggl_error *err);
 GGL_API void llm_unsee(llm_context *c, const char *mark);
@@ -698,7 +698,7 @@ typedef struct llm_word {
 
 /* A piece of speech that was written down. This struct stays as it is. */
 typedef struct llm_speech {
-    double start, end; /* seconds after the sound's beginning */
+    double start, end; /* seconds after the sound's beginning; one that begins in it ends in it */
     const char *text;  /* [n] and a NUL: UTF-8, with U+FFFD for bytes that are no character */
     size_t n;
     const int32_t *id; /* [n_id]: its tokens, with those that stand for times */

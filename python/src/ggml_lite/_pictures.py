@@ -58,7 +58,8 @@ class Sees:
         return mark.value.decode()
 
     def unsee(self, mark: str) -> None:
-        """Lets a picture go. Its mark may be used again after another see()."""
+        """Lets a picture go. Memory is given back only when what was seen of all such pictures takes more than 256 MiB: until then, another
+        see() of the picture costs nothing. Its mark is sure to be of use only after that."""
         with self._call() as handle:
             self._lib.llm_unsee(handle, mark.encode())
 
