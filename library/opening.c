@@ -8,7 +8,7 @@
 #include "adapter_list.h"
 #include "context.h"
 #include "generation.h"
-#include "seeing.h"
+#include "senses.h"
 
 enum { CHEAP_SLOTS = 64, CHEAP_SLOTS_WITH_STATES = 4 };
 /* The most positions of contexts that share no pages. Without a limit, the tables of their pages would take gigabytes before

@@ -1,13 +1,14 @@
-/* Pictures that the command line names. */
+/* Pictures and sounds that the command line names. */
 #ifndef TOOLS_CLI_IMAGES_H
 #define TOOLS_CLI_IMAGES_H
 
 #include "common/args.h"
 #include "llm/llm.h"
 
-/* Shows the pictures to the model, and puts each where the prompt has the next "<__media__>"; those beyond go before it. *text, of *n bytes, is
- * replaced by one that the caller frees by free(). Returns -1, or an exit code after an error message. */
-int images_show(llm_context *c, const arg_list *image, char **text, size_t *n);
+/* Shows the pictures to the model and plays it the sounds, and puts each where the prompt has the next "<__media__>"; those beyond go before it. *text,
+ * of *n bytes, is replaced by one that the caller frees by free(). Returns -1, or an exit code after an error message. */
+int images_show(llm_context *c, const arg_list *image, const arg_list *audio, char **text,
+                size_t *n);
 
 /* Puts "<__media__>" in the places of the marks in a text, which becomes shorter. Returns its new length. */
 size_t images_hide(char *text, size_t n);
