@@ -12,6 +12,7 @@
 
 enum {
     PART = 1 << 16,        /* samples that are read at once */
+    MOST_SECONDS = 7200,   /* of a sound, which is in memory as a whole */
     MOST_WINDOWS = 1 << 14 /* of a mark that somebody has made */
 };
 
@@ -87,11 +88,12 @@ static int64_t rows_made(const llm_eye *e, int k, int64_t n) {
     return of->is_input ? n : llm_arch_rows_over(of, rows_made(e, of->over, n));
 }
 
-/* Returns how many samples fit into the context, in whole windows. */
+/* Returns how many samples a sound may have: those whose rows fit into the context, in whole windows, and no more than memory is meant for. */
 static int64_t most_samples(const llm_eye *e) {
-    const int64_t n_window = llm_stages_n_most(e->stages);
-    const int64_t n_made = rows_made(e, e->n_rows - 1, n_window), n = e->n_ctx / n_made;
-    return (n < MOST_WINDOWS ? n : MOST_WINDOWS) * n_window * rule_of(e)->step;
+    const int64_t n_window = llm_stages_n_most(e->stages), n_sample = n_window * rule_of(e)->step,
+                  most = MOST_SECONDS * rule_of(e)->rate / n_sample,
+                  n = e->n_ctx / rows_made(e, e->n_rows - 1, n_window);
+    return (n < most ? n : most) * n_sample;
 }
 
 /* Sets h->rows to those of window k, and *n to how many it has. */
@@ -134,10 +136,11 @@ static ggl_status read_all(const llm_eye *e, heard *h, llm_sound *from, const ch
     while (st == GGL_OK && got > 0 && h->n <= most)
         st = read_part(e, h, from, &got, err);
     if (st == GGL_OK && h->n > most)
-        return ggl_fail(err, GGL_LIMIT,
-                        "%s: the sound has more than %.0f seconds, the most whose rows fit into a "
-                        "context of %" PRId64 " tokens",
-                        name, (double)most / (double)rule_of(e)->rate, e->n_ctx);
+        return ggl_fail(
+            err, GGL_LIMIT,
+            "%s: the sound has more than %.0f seconds, the most that fit into a context "
+            "of %" PRId64 " tokens and into two hours",
+            name, (double)most / (double)rule_of(e)->rate, e->n_ctx);
     if (st == GGL_OK && llm_sound_n_lost(from) > 0)
         return ggl_fail(err, GGL_FORMAT,
                         "%s: the sound is damaged: it ends %" PRId64

@@ -67,7 +67,7 @@ def test_mistakes(r):
     for what, media, flag, path, words in (
             ("none", "ear", "--audio", "none.wav", "the sound has no samples"), ("cut", "ear", "--audio", "cut.wav", "it ends 500 samples before its header says"),
             ("text", "ear", "--audio", "text.wav", "text.wav: "), ("missing", "ear", "--audio", "no.wav", "No such file"),
-            ("long", "ear", "--audio", "long.wav", "the most whose rows fit into a context of 128 tokens"),
+            ("long", "ear", "--audio", "long.wav", "the most that fit into a context of 128 tokens"),
             ("a picture for an ear", "ear", "--image", "a.ppm", "which hears sounds and sees no pictures"),
             ("a sound for an eye", "eye", "--audio", "a.wav", "which sees pictures and hears no sounds"),
             ("no ear", None, "--audio", "a.wav", "--audio needs the model's ear")):

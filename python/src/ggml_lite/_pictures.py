@@ -1,4 +1,4 @@
-"""Pictures that a model sees."""
+"""Pictures that a model sees, and sounds that it hears."""
 from __future__ import annotations
 
 import base64
@@ -11,6 +11,7 @@ from . import _abi
 from ._opening import Path, file_bytes
 
 Picture = Union[Path, bytes, bytearray, memoryview]
+Sound = Picture
 MARK_SIZE = 77  # LLM_IMAGE_MARK
 DATA_URI = re.compile(r"data:image/[\w.+-]+;base64,", re.I | re.A)
 
@@ -24,14 +25,27 @@ def _of_address(url: object, where: str) -> bytes:
     begin = DATA_URI.match(url)
     if not begin:
         raise ValueError(f"{where}: a picture is a data:image/..;base64,.. address, a path or bytes; nothing is downloaded: {url[:40]!r}")
+    return _of_base64(url[begin.end() :], where, "picture")
+
+
+def _of_base64(digits: object, where: str, what: str) -> bytes:
+    if not isinstance(digits, str):
+        raise TypeError(f"{where}: the {what} is {type(digits).__name__}, not a str of base64")
     try:
-        return base64.b64decode(url[begin.end() :], validate=True)
+        return base64.b64decode(digits, validate=True)
     except binascii.Error as error:
-        raise ValueError(f"{where}: the picture is not base64: {error}") from None
+        raise ValueError(f"{where}: the {what} is not base64: {error}") from None
+
+
+def _of_audio(audio: object, where: str) -> bytes:
+    """The bytes of {"data": base64, "format": ..}; the file says what it is."""
+    if not isinstance(audio, Mapping) or "data" not in audio:
+        raise TypeError(f'{where}: "input_audio" is a dict with "data", the file as base64')
+    return _of_base64(audio["data"], where, "sound")
 
 
 class Sees:
-    """The calls of a Model that sees."""
+    """The calls of a Model that sees or hears."""
 
     if TYPE_CHECKING:
         _lib: _abi.Library
@@ -57,14 +71,32 @@ class Sees:
             self._lib.llm_see(handle, c.byref(image), mark)
         return mark.value.decode()
 
+    @property
+    def hears(self) -> bool:
+        """Whether the model was opened with an ear (mmproj=), so that it hears sounds in conversations."""
+        with self._call() as handle:
+            return bool(self._lib.llm_context_hears(handle))
+
+    def listen(self, sound: Sound) -> str:
+        """Plays a sound, the path of its file or its bytes, to the model, and returns its mark, as see() does for a picture."""
+        mark = c.create_string_buffer(MARK_SIZE)
+        if isinstance(sound, (bytes, bytearray, memoryview)):
+            data = bytes(sound)
+            audio = _abi.Audio(data=data, n=len(data))
+        else:
+            audio = _abi.Audio(path=file_bytes("sound", sound))
+        with self._call() as handle:
+            self._lib.llm_listen(handle, c.byref(audio), mark)
+        return mark.value.decode()
+
     def unsee(self, mark: str) -> None:
-        """Lets a picture go. Its mark may be used again after another see()."""
+        """Lets a picture or a sound go. Its mark may be used again after another see() or listen()."""
         with self._call() as handle:
             self._lib.llm_unsee(handle, mark.encode())
 
     def _with_marks(self, messages: List[Dict[str, Any]]) -> None:
-        """Puts marks in the places of the parts that are pictures, which are kept until the next conversation."""
-        if not self.sees:
+        """Puts marks in the places of the parts that are pictures or sounds, which are kept until the next conversation."""
+        if not self.sees and not self.hears:
             return  # the library says which part it does not read
         before, self._shown = self._shown, []
         try:
@@ -78,13 +110,16 @@ class Sees:
 
     def _with_mark(self, part: Any, where: str) -> Any:
         kind = part.get("type") if isinstance(part, Mapping) else None
-        picture: Optional[Picture] = None
-        if kind in ("image_url", "input_image"):
-            picture = _of_address(part.get("image_url"), where)
-        elif kind == "image" and "image" in part:
-            picture = part["image"]
-        if picture is None:
-            return part
-        mark = self.see(picture)
+        mark: Optional[str] = None
+        if self.sees and kind in ("image_url", "input_image"):
+            mark = self.see(_of_address(part.get("image_url"), where))
+        elif kind == "image" and "image" in part and (self.sees or not isinstance(part["image"], str)):
+            mark = self.see(part["image"])
+        elif self.hears and kind == "input_audio":
+            mark = self.listen(_of_audio(part.get("input_audio"), where))
+        elif kind == "audio" and "audio" in part and (self.hears or not isinstance(part["audio"], str)):
+            mark = self.listen(part["audio"])
+        if mark is None:
+            return part  # the library says if it does not read it, as see() and listen() do of bytes
         self._shown.append(mark)
         return {"type": "text", "text": mark}
