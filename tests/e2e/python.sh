@@ -64,7 +64,7 @@ passes() {
 }
 
 cp -r "$source/python/tests" tests
-cp "$source"/examples/*.py "$source"/tests/e2e/{mock_hub,encoder_file,gguf_file}.py tests
+cp "$source"/examples/*.py "$source"/tests/e2e/{mock_hub,encoder_file,gguf_file,eye_file}.py tests
 export MODEL_FILE=$source/models/builtin/stories.gguf
 export PYTHON_PAGE=$source/docs/python.md
 version=$(sed -n 's/^project(ggml-lite VERSION \([0-9.]*\) .*/\1/p' "$source/CMakeLists.txt")
@@ -78,7 +78,7 @@ case $got in
 *) fail "the installed package says '$got', not version $version and a library in $tmp" ;;
 esac
 "${run[@]}" -c 'import importlib.metadata as m; assert m.version("ggml-lite") == "'"$version"'"' || fail "the package's metadata differ"
-passes "${preload[@]}" "${run[@]}" -- test_text test_answers test_embed test_reads test_model test_placement test_package test_lm_eval test_docs
+passes "${preload[@]}" "${run[@]}" -- test_text test_answers test_embed test_reads test_model test_pictures test_placement test_package test_lm_eval test_docs
 
 # With numpy, for what needs it.
 numpy=

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Callable, ContextManager, Dict, List, Map
 
 from . import _abi
 from ._opening import Path, file_bytes
+from ._options import text_bytes, whole
 
 Picture = Union[Path, bytes, bytearray, memoryview]
 Sound = Picture
@@ -77,14 +78,17 @@ class Sees:
         with self._call() as handle:
             return bool(self._lib.llm_context_hears(handle))
 
-    def listen(self, sound: Sound) -> str:
-        """Plays a sound, the path of its file or its bytes, to the model, and returns its mark, as see() does for a picture."""
+    def listen(self, sound: Sound, *, raw: Optional[str] = None, raw_rate: int = 0, raw_channels: int = 0) -> str:
+        """Plays a sound, the path of its file or its bytes, to the model, and returns its mark, as see() does for a picture. raw: samples
+        without a header, "s16le" or "f32le", of so many per second (0: the model's 16000) and channels (0: 1)."""
         mark = c.create_string_buffer(MARK_SIZE)
+        audio = _abi.Audio(raw=None if raw is None else text_bytes("raw", raw), raw_rate=whole("raw_rate", raw_rate, 0, 32),
+                           raw_channels=whole("raw_channels", raw_channels, 0, 32))
         if isinstance(sound, (bytes, bytearray, memoryview)):
-            data = bytes(sound)
-            audio = _abi.Audio(data=data, n=len(data))
+            audio.data = data = bytes(sound)
+            audio.n = len(data)
         else:
-            audio = _abi.Audio(path=file_bytes("sound", sound))
+            audio.path = file_bytes("sound", sound)
         with self._call() as handle:
             self._lib.llm_listen(handle, c.byref(audio), mark)
         return mark.value.decode()
