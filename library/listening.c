@@ -13,7 +13,7 @@
 enum {
     PART = 1 << 16,        /* samples that are read at once */
     MOST_SECONDS = 7200,   /* of a sound, which is in memory as a whole */
-    MOST_WINDOWS = 1 << 14 /* of a mark that somebody has made */
+    MOST_WINDOWS = 1 << 14 /* which a mark that somebody has made may ask for */
 };
 
 typedef struct heard {
@@ -45,7 +45,7 @@ static int64_t n_windows(const uint8_t id[LLM_MEDIA_ID]) {
     uint32_t n = 0;
     for (int k = 0; k < 4; k++)
         n |= (uint32_t)id[LLM_MEDIA_ID - 4 + k] << (8 * k);
-    return n <= MOST_WINDOWS ? n : 0;
+    return n > 0 && n <= MOST_WINDOWS ? n : 1; /* of a mark that nobody has made, none is there */
 }
 
 static void put_windows(uint8_t id[LLM_MEDIA_ID], int64_t n) {
@@ -92,8 +92,8 @@ static int64_t rows_made(const llm_eye *e, int k, int64_t n) {
 static int64_t most_samples(const llm_eye *e) {
     const int64_t n_window = llm_stages_n_most(e->stages), n_sample = n_window * rule_of(e)->step,
                   most = MOST_SECONDS * rule_of(e)->rate / n_sample,
-                  n = e->n_ctx / rows_made(e, e->n_rows - 1, n_window);
-    return (n < most ? n : most) * n_sample;
+                  n = e->n_ctx / rows_made(e, e->n_rows - 1, n_window), least = n < most ? n : most;
+    return (least < MOST_WINDOWS ? least : MOST_WINDOWS) * n_sample;
 }
 
 /* Sets h->rows to those of window k, and *n to how many it has. */

@@ -15,7 +15,7 @@ typedef struct llm_eye llm_eye;
 /* What differs between eyes and ears. */
 typedef struct llm_eye_kind {
     const char *what; /* "picture" */
-    /* The parts of what has this id, each of which has rows of its own; 0: nobody has made the id. */
+    /* The parts of what has this id, each of which has rows of its own: at least one. */
     int64_t (*n_parts)(const uint8_t id[LLM_MEDIA_ID]);
     /* Appends what stands for it in a text: its rows, and the texts around them. */
     ggl_status (*append)(const llm_eye *e, const llm_tokenizer *t, const uint8_t id[LLM_MEDIA_ID],

@@ -94,6 +94,9 @@ def ears():
                                                   capture_output=True, text=True, timeout=300, **more)
     check(run("-no-cnv", "-q", "-p", "<__media__> of <__media__>,", "--audio", low, "--audio", high).stdout.startswith("<__media__> of <__media__>,"))
     check(re.search("^sounds .* 2$", run("-no-cnv", "-p", "Of", "--audio", low, "--audio", high).stderr, re.M), "how long it listened")
+    for id_ in ("0" * 64, "f" * 64, "0" * 56 + "01000000"):
+        forged = run("-no-cnv", "-p", f"Of <__media:{id_}__>", "--audio", low)
+        check(forged.returncode == 1 and "a sound that is not there any more" in forged.stderr, forged)
     text = typed("-m", "builtin:chat", "-cnv", "--temp", "0", "-t", "1", "-n", "4", "--mmproj", ear[0], lines=[
         f"/audio {high}", "Who are you?", f"/audio {FOLDER.name}/none.wav", f"/image {low}", "/audio", "/quit"])
     for words in (f"({high} will precede your next message)", "none.wav: ", "hears sounds and sees no pictures", "write /audio FILE"):
