@@ -126,6 +126,15 @@ TEST(sounds_are_for_models_that_hear) {
     CHECK_STR(shown(LLAMACPP, "{\"prompt\": {\"prompt_string\": \"a <__media__>\", "
                               "\"multimodal_data\": [\"b25l\"]}}"),
               "a <__media__>");
+    CHECK_STR(shown(RESPONSES,
+                    "{\"input\": [{\"type\": \"message\", \"role\": \"user\", \"content\": "
+                    "[" SOUND ", {\"type\": \"input_text\", \"text\": \"a\"}]}]}"),
+              USER("<__media__>a"));
+    CHECK_HAS(shown(RESPONSES,
+                    "{\"input\": [{\"type\": \"function_call\", \"call_id\": \"t\", "
+                    "\"name\": \"f\", \"arguments\": \"{}\"}, {\"type\": "
+                    "\"function_call_output\", \"call_id\": \"t\", \"output\": [" SOUND "]}]}"),
+              "\"content\": \"<__media__>\"");
     CHECK_HAS(shown(CHAT, user("[{\"type\": \"image_url\", \"image_url\": \"" ONE "\"}]")),
               "image input is not supported");
     CHECK_HAS(shown(CHAT, user("[{\"type\": \"input_audio\", \"input_audio\": \"b25l\"}]")),
