@@ -13,55 +13,10 @@ static ggl_status no_memory(ggl_error *err) {
 
 /* --- opening ---------------------------------------------------------------------------------- */
 
-/* Filters as floats, [*n]; NULL: they are computed. */
-static ggl_status read_filters(const llm_arch_sound *s, int64_t n, float **out, ggl_error *err) {
-    const ggl_type_info *type = ggl_type_get((int)s->filter_type);
-    *out = NULL;
-    if (!s->filter)
-        return GGL_OK;
-    if (!type || !type->to_float || n % type->block != 0)
-        return ggl_fail(err, GGL_UNSUPPORTED, "filters of sound cannot have the type %s",
-                        type ? type->name : "?");
-    if (!(*out = ggl_calloc((size_t)n, sizeof **out)))
-        return no_memory(err);
-    type->to_float(s->filter, *out, n);
-    return GGL_OK;
-}
-
 static ggl_status open_mel(hearing *h, ggl_error *err) {
-    const llm_arch_sound *s = h->how;
-    float *filter;
-    ggl_status st = read_filters(s, h->n_mel * (s->window / 2 + 1), &filter, err);
-    llm_mel_params p = llm_mel_default();
-    p.rate = (int)s->rate;
-    p.n_window = (int)s->window;
-    p.n_step = (int)s->step;
-    p.n_mel = (int)h->n_mel;
-    p.range = s->range;
-    p.filter = filter;
-    if (st == GGL_OK)
-        st = llm_mel_new(&h->mel, &p, err);
-    ggl_free(filter);
+    const ggl_status st = llm_sound_rows_mel(&h->mel, h->how, h->n_mel, err);
     h->rows = ggl_calloc((size_t)(h->n_window * h->n_mel), sizeof *h->rows);
     return st == GGL_OK && !h->rows ? no_memory(err) : st;
-}
-
-static ggl_status open_sound(hearing *h, const char *path, const llm_transcribe_params *p,
-                             ggl_error *err) {
-    static const char *const kinds[] = {
-        [LLM_SOUND_NOT_RAW] = "", [LLM_SOUND_S16LE] = "s16le", [LLM_SOUND_F32LE] = "f32le"};
-    int raw = 0;
-    while (p->raw && raw < 3 && strcmp(kinds[raw], p->raw) != 0)
-        raw++;
-    if (raw == 3)
-        return ggl_fail(err, GGL_USAGE, "raw is '%s'; it can be s16le or f32le", p->raw);
-    const llm_sound_params sp = {.rate = (int)h->how->rate,
-                                 .raw = (llm_sound_raw)raw,
-                                 .raw_rate = p->raw_rate,
-                                 .raw_channels = p->raw_channels,
-                                 .data = p->data,
-                                 .n_data = p->n_data};
-    return llm_sound_open(&h->sound, path, &sp, err);
 }
 
 int64_t llm_hearing_rows_in(const hearing *h, double seconds) {
@@ -141,7 +96,7 @@ ggl_status llm_hearing_open(hearing *h, llm_context *c, const char *path,
     h->n_window = llm_stages_n_most(c->stages);
     ggl_status st = open_mel(h, err);
     if (st == GGL_OK)
-        st = open_sound(h, path, p, err);
+        st = llm_sound_rows_open(&h->sound, path, (int)h->how->rate, p, err);
     return st == GGL_OK ? measure(h, err) : st;
 }
 

@@ -5,6 +5,7 @@
 #include "context.h"
 #include "sound/mel_stream.h"
 #include "sound/sound.h"
+#include "sound_rows.h"
 
 typedef struct hearing {
     llm_context *c;

@@ -1,7 +1,7 @@
 /* The members of a context that tools read while they open it in steps. */
 #include "context.h"
 #include "opening.h"
-#include "seeing.h"
+#include "senses.h"
 
 llm_opened llm_opened_step(const llm_context *c) {
     return c->opened;

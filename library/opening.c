@@ -9,7 +9,7 @@
 #include "context.h"
 #include "generation.h"
 #include "ggl/internal/gguf.h"
-#include "seeing.h"
+#include "senses.h"
 
 enum { CHEAP_SLOTS = 64, CHEAP_SLOTS_WITH_STATES = 4 };
 /* The most positions of contexts that share no pages. Without a limit, the tables of their pages would take gigabytes before

@@ -34,8 +34,8 @@ class Descriptor:
         self.proof = []
         twins = os.path.join(ROOT, "tests/numpy")
         here = [os.path.join(twins, f) for f in ("plain.py", "constructs.py", "families.py", "folders_speech.py")]
-        kinds = [a.split(":")[1] for a in self.architectures if ":" in a]  # of a projector: eyes
-        if os.path.exists(f"{twins}/twins/{self.name}.py") or any(mentions(p, self.architectures) for p in here) or mentions(f"{twins}/eye_kinds.py", kinds):
+        kinds = [a.split(":")[1] for a in self.architectures if ":" in a]  # of a projector: eyes and ears
+        if os.path.exists(f"{twins}/twins/{self.name}.py") or any(mentions(p, self.architectures) for p in here) or any(mentions(f"{twins}/{name}_kinds.py", kinds) for name in ("eye", "ear")):
             self.proof.append("twin")
         if any(a in goldens() for a in self.architectures):
             self.proof.append("golden")

@@ -254,6 +254,10 @@ const char *llm_sound_note(llm_sound *s) {
     return note;
 }
 
+int64_t llm_sound_n_lost(const llm_sound *s) {
+    return s->decoder.n_lost;
+}
+
 const char *llm_sound_library(void) {
     return llm_sound_other_library();
 }

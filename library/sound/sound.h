@@ -59,6 +59,8 @@ int llm_sound_rate(const llm_sound *s); /* of the samples that are read, in Hz *
 /* The number of samples that are read in all; -1: it is not known yet, of a pipe. Of damaged files that are not WAV it is what their header
  * says, until the end was read. */
 int64_t llm_sound_n_samples(const llm_sound *s);
+/* Samples of each channel, at the sound's own rate, that its header promises and that are not there; of a pipe, after its end. */
+int64_t llm_sound_n_lost(const llm_sound *s);
 /* What was done to the sound, and whether it is complete: "44100 Hz, 2 channels: resampled to 16000 Hz, channels mixed; it ends 512 samples
  * before its header says", or parts of that, or "". At the end it may say more than before. Valid until the next call. */
 const char *llm_sound_note(llm_sound *s);

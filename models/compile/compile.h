@@ -383,7 +383,10 @@ const char *llm_arch_only_stage(const arch_eval *ev);
 bool llm_arch_run_rows_input(arch_eval *ev, const arch_stmt *s); /* false: reported */
 /* Runs a stage over rows, and sets ev->stage_result. False: reported. */
 bool llm_arch_run_rows_stage(arch_eval *ev, const arch_stmt *s, arch_slot *outer);
-/* Evaluate floats(rows) and sound(rate, window, step, seconds, range, filters) for the input that is declared. */
+/* Reads a text that stands beside rows in a prompt. */
+bool llm_arch_want_row_text(arch_eval *ev, const arch_expr *e, const arch_value *v,
+                            char out[LLM_ARCH_TEXT]);
+/* Evaluate floats(rows) and sound(rate, window, step, seconds, ..) for the input that is declared. */
 arch_value llm_arch_from_floats(arch_eval *ev, const arch_expr *e, int64_t rows);
 arch_value llm_arch_from_sound(arch_eval *ev, const arch_expr *e, const llm_arch_sound *sound,
                                double seconds, ggl_tensor *filter);

@@ -637,6 +637,26 @@ static arch_value call_floats(args *a) {
     return llm_arch_from_floats(a->ev, a->e, rows);
 }
 
+/* Arguments of sound(..) behind the numbers and the filters, in the order of its signature. */
+enum { SOUND_WHOLE = 6, SOUND_BEGIN, SOUND_END };
+
+/* Reads what says how the rows stand in a text. */
+static bool read_sound_text(args *a, llm_arch_sound *s) {
+    char *const text[] = {s->begin, s->end};
+    int64_t whole = 1;
+    if (!is_absent(a, SOUND_WHOLE) &&
+        !llm_arch_want_whole(a->ev, arg_expr(a, SOUND_WHOLE, 0), &a->value[a->first[SOUND_WHOLE]],
+                             0, 1, &whole))
+        return false;
+    s->whole = whole == 1;
+    for (int k = SOUND_BEGIN; k <= SOUND_END; k++)
+        if (!is_absent(a, k) &&
+            !llm_arch_want_row_text(a->ev, arg_expr(a, k, 0), &a->value[a->first[k]],
+                                    text[k - SOUND_BEGIN]))
+            return false;
+    return true;
+}
+
 static arch_value call_sound(args *a) {
     llm_arch_sound s = {.range = a->sig.param[4].fallback};
     double seconds;
@@ -650,7 +670,7 @@ static arch_value call_sound(args *a) {
          !llm_arch_want_number(a->ev, arg_expr(a, 4, 0), &a->value[a->first[4]], &s.range)))
         return ARCH_FAIL;
     ggl_tensor *filter = is_absent(a, 5) ? NULL : get_tensor(a, 5, 0);
-    if (!filter && !is_absent(a, 5))
+    if ((!filter && !is_absent(a, 5)) || !read_sound_text(a, &s))
         return ARCH_FAIL;
     return llm_arch_from_sound(a->ev, a->e, &s, seconds, filter);
 }

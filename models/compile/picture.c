@@ -47,12 +47,9 @@ static bool read_colors(arch_eval *ev, const arch_expr *e, const arch_value *v, 
     return true;
 }
 
-/* Reads a text that stands beside rows, if it is given. */
-static bool read_text(arch_eval *ev, const arch_expr *e, const arch_value *v,
-                      char out[LLM_ARCH_TEXT]) {
+bool llm_arch_want_row_text(arch_eval *ev, const arch_expr *e, const arch_value *v,
+                            char out[LLM_ARCH_TEXT]) {
     char text[256];
-    if (!v)
-        return true;
     const bool fits = v->kind == VAL_STRING && v->str.n < LLM_ARCH_TEXT;
     if (fits)
         snprintf(out, LLM_ARCH_TEXT, "%.*s", (int)v->str.n, v->str.s);
@@ -60,6 +57,12 @@ static bool read_text(arch_eval *ev, const arch_expr *e, const arch_value *v,
         llm_arch_error(ev, e->place, "a text of less than %d bytes is expected: %s", LLM_ARCH_TEXT,
                        llm_arch_value_text(v, text, sizeof text));
     return fits;
+}
+
+/* Reads a text that stands beside rows, if it is given. */
+static bool read_text(arch_eval *ev, const arch_expr *e, const arch_value *v,
+                      char out[LLM_ARCH_TEXT]) {
+    return !v || llm_arch_want_row_text(ev, e, v, out);
 }
 
 static const char *const resizes[] = {"linear", "cubic", "pil_linear", "pil_cubic", "pil_lanczos"};

@@ -70,7 +70,8 @@ arch_value llm_arch_from_floats(arch_eval *ev, const arch_expr *e, int64_t rows)
 
 arch_value llm_arch_from_sound(arch_eval *ev, const arch_expr *e, const llm_arch_sound *sound,
                                double seconds, ggl_tensor *filter) {
-    const double rows = seconds * (double)sound->rate / (double)sound->step;
+    /* 0.58 seconds are 58 rows, and not 57.99999 */
+    const double rows = seconds * (double)sound->rate / (double)sound->step + 1e-6;
     const arch_value v = prepared(ev, e, (int64_t)rows);
     if (v.kind == VAL_FAIL)
         return v;

@@ -1,8 +1,30 @@
-"""Pictures in conversations, without a model: which ones are held."""
+"""Pictures and sounds in conversations, without a model: which ones are held. And sounds for the built-in model, with an ear of random weights."""
+import base64
+import os
+import sys
+import tempfile
 import unittest
 from typing import Any, Dict, List
 
+from ggml_lite import Error, Model
 from ggml_lite._pictures import Sees
+
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../tests/e2e"))
+
+
+class Ear(Sees):
+    """Repeats what it was played."""
+
+    sees, hears = False, True  # type: ignore[assignment]
+
+    def __init__(self) -> None:
+        self._shown: List[str] = []
+
+    def listen(self, sound: Any) -> str:
+        return f"<{sound.decode()}>"
+
+    def unsee(self, mark: str) -> None:
+        pass
 
 
 class Eye(Sees):
@@ -15,6 +37,10 @@ class Eye(Sees):
     @property
     def sees(self) -> bool:
         return True
+
+    @property
+    def hears(self) -> bool:
+        return False
 
     def see(self, picture: Any) -> str:
         if picture == b"bad":
@@ -48,6 +74,72 @@ class Pictures(unittest.TestCase):
         self.assertEqual(eye.held, {"<a>": 0, "<b>": 1})
         eye._with_marks(turn())
         self.assertEqual(eye.held, {"<a>": 0, "<b>": 0})
+
+
+class Sounds(unittest.TestCase):
+    def test_parts(self) -> None:
+        picture = {"type": "image", "image": "a.png"}
+        messages: List[Dict[str, Any]] = [{"role": "user", "content": [
+            {"type": "audio", "audio": b"a"}, {"type": "input_audio", "input_audio": {"data": "Yg==", "format": "wav"}}, picture]}]
+        Ear()._with_marks(messages)
+        self.assertEqual(messages[0]["content"], [{"type": "text", "text": "<a>"}, {"type": "text", "text": "<b>"}, picture])
+
+    def test_what_is_no_base64(self) -> None:
+        for wrong, error in (({"data": "!"}, ValueError), ({"data": 1}, TypeError), ("Yg==", TypeError), (None, TypeError)):
+            with self.assertRaises(error):
+                Ear()._with_marks([{"role": "user", "content": [{"type": "input_audio", "input_audio": wrong}]}])
+
+
+class Heard(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls) -> None:
+        try:
+            import eye_file
+        except ImportError:
+            raise unittest.SkipTest("tests/e2e is missing") from None
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.wav = staticmethod(eye_file.wav)
+        cls.model = Model("builtin:chat", mmproj=eye_file.ultravox(os.path.join(cls.folder.name, "ear.gguf"), 128), n_ctx=512)
+
+    @classmethod
+    def tearDownClass(cls) -> None:
+        cls.model.close()
+        cls.folder.cleanup()
+
+    def test_a_file_its_bytes_and_its_samples_are_the_same_sound(self) -> None:
+        sound = self.wav(300)
+        path = os.path.join(self.folder.name, "s.wav")
+        with open(path, "wb") as f:
+            f.write(sound)
+        mark = self.model.listen(sound)
+        self.assertEqual([mark] * 3, [self.model.listen(path), self.model.listen(sound[44:], raw="s16le"), self.model.listen(sound[44:], raw="s16le", raw_rate=16000)])
+        self.assertNotEqual(mark, self.model.listen(sound[44:], raw="s16le", raw_rate=8000))
+        self.assertNotEqual(mark, self.model.listen(self.wav(301)))
+        for _ in range(5):
+            self.model.unsee(mark)  # once more than it was played
+
+    def test_conversations(self) -> None:
+        sound = self.wav(500)
+        data = base64.b64encode(sound).decode()
+        answers = [self.model.chat([{"role": "user", "content": [{"type": "text", "text": "Tell me of"}, part]}], max_tokens=8, temperature=0) for part in (
+            {"type": "audio", "audio": sound}, {"type": "input_audio", "input_audio": {"data": data, "format": "wav"}})]
+        self.assertEqual(answers[0], answers[1])
+        self.assertEqual((self.model.sees, self.model.hears), (False, True))
+
+    def test_mistakes(self) -> None:
+        for wrong, words in ((b"<html>", "no kind of sound"), (self.wav(1, 0), "no samples"), (self.wav(1)[:-100], "before its header says"),
+                             (self.wav(9, 700, 1000), "fit into a context of 512")):
+            with self.assertRaisesRegex(Error, words):
+                self.model.listen(wrong)
+        with self.assertRaisesRegex(Error, "raw is 'mp3'"):
+            self.model.listen(b"1234", raw="mp3")
+        with self.assertRaisesRegex(Error, "hears sounds and sees no pictures"):
+            self.model.see(self.wav(1))
+        with self.assertRaisesRegex(Error, "hears sounds and sees no pictures"):
+            self.model.chat([{"role": "user", "content": [{"type": "image", "image": b"x"}]}])
+        with Model("builtin:chat", n_ctx=64) as deaf:
+            with self.assertRaisesRegex(Error, "opened without an ear"):
+                deaf.listen(self.wav(1))
 
 
 if __name__ == "__main__":

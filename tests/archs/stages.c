@@ -190,6 +190,12 @@ TEST(over_rows) {
          "an even window"},
         {"input seen [6] from sound(rate = 1000, window = 8, step = 10, seconds = 0.001)\n" PLAIN,
          "1 row or more"},
+        {"input seen [6] from sound(rate = 1000, window = 8, step = 10, seconds = 1, whole = "
+         "2)\n" PLAIN,
+         "'2' is 2; 0 to 1"},
+        {"input seen [6] from sound(rate = 1000, window = 8, step = 10, seconds = 1, begin = "
+         "2)\n" PLAIN,
+         "a text of less than 64 bytes is expected"},
         {"w [4, 6]\ninput seen [6] from sound(rate = 1000, window = 8, step = 10, seconds = 1, "
          "filters = w)\n" PLAIN,
          "filters must be a tensor of the file, [5, 6], but are [4, 6]"},

@@ -1,4 +1,5 @@
-"""Eyes with random weights, as GGUF files (mmproj), and pictures for them."""
+"""Eyes and ears with random weights, as GGUF files (mmproj), and pictures and sounds for them."""
+import math
 import random
 import struct
 import zlib
@@ -21,9 +22,9 @@ class Maker:
         self.put(name + ".weight", dim, scale=0.1, centre=1.0)
         self.put(name + ".bias", dim, scale=0.1)
 
-    def layers(self, n, dim, ff):
+    def layers(self, n, dim, ff, part="v"):
         for i in range(n):
-            b = f"v.blk.{i}."
+            b = f"{part}.blk.{i}."
             self.norm(b + "ln1", dim)
             self.norm(b + "ln2", dim)
             for name, rows, columns in (("attn_q", dim, dim), ("attn_k", dim, dim), ("attn_v", dim, dim), ("attn_out", dim, dim), ("ffn_up", dim, ff),
@@ -84,3 +85,32 @@ def png(color, size=24, other=(0, 0, 0)):
 def ppm(color, size=24, other=(0, 0, 0)):
     """The same in a format that every build reads."""
     return f"P6\n{size} {size}\n255\n".encode() + b"".join(bytes(color if y < size // 2 else other) * size for y in range(size))
+
+
+def ultravox(path, n_embd, seed=1, n_pos=40):
+    """Ultravox's ear, with windows of n_pos / 50 seconds, of which each second becomes 6.25 rows of n_embd numbers."""
+    dim, ff, bands, stack = 16, 32, 8, 8
+    m = Maker(seed)
+    for k, n in ((1, bands), (2, dim)):
+        m.put(f"a.conv1d.{k}.weight", 3, n, dim)
+        m.put(f"a.conv1d.{k}.bias", 1, dim)
+    m.put("a.position_embd.weight", dim, n_pos)
+    m.layers(2, dim, ff, "a")
+    m.norm("a.post_ln", dim)
+    for name, n in (("norm_pre", stack * dim), ("norm_mid", 12)):
+        m.put(f"mm.a.{name}.weight", n, scale=0.1, centre=1.0)
+    m.put("mm.a.mlp.1.weight", stack * dim, 24)
+    m.put("mm.a.mlp.2.weight", 12, n_embd)
+    audio = {"embedding_length": dim, "feed_forward_length": ff, "block_count": 2, "projection_dim": n_embd, "attention.head_count": 2, "num_mel_bins": bands,
+             "projector.stack_factor": stack}
+    keys = [("general.architecture", "string", "clip"), ("clip.has_audio_encoder", "bool", True), ("clip.projector_type", "string", "ultravox"),
+            ("clip.audio.attention.layer_norm_epsilon", "f32", 1e-5)] + [("clip.audio." + k, "u32", v) for k, v in audio.items()]
+    with open(path, "wb") as f:
+        f.write(gguf_file.gguf(keys, m.tensors))
+    return path
+
+
+def wav(hz, seconds=1.0, rate=16000):
+    """A tone."""
+    data = b"".join(struct.pack("<h", round(8000 * math.sin(2 * math.pi * hz * i / rate))) for i in range(int(seconds * rate)))
+    return struct.pack("<4sI4s4sIHHIIHH4sI", b"RIFF", 36 + len(data), b"WAVE", b"fmt ", 16, 1, 1, rate, 2 * rate, 2, 16, b"data", len(data)) + data

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""llm-cli with pictures, which an eye of random weights sees. pictures.py LLM-CLI CASE."""
+"""llm-cli with pictures and sounds, which an eye or an ear of random weights notices. pictures.py LLM-CLI CASE."""
 import os
+import pty
 import re
 import subprocess
 import sys
@@ -23,6 +24,26 @@ def place(name, data=None):
         with open(path, "wb") as f:
             f.write(data)
     return path
+
+
+def typed(*options, lines):
+    """What llm-cli prints on a terminal while these lines are typed."""
+    ours, its = pty.openpty()
+    process = subprocess.Popen([CLI, *options], stdin=its, stdout=its, stderr=its, env={**os.environ, "TERM": "dumb", "XDG_DATA_HOME": FOLDER.name})
+    os.close(its)
+    os.write(ours, "".join(line + "\n" for line in lines).encode())
+    seen = b""
+    while True:
+        try:
+            data = os.read(ours, 4096)
+        except OSError:  # the other end is closed
+            data = b""
+        if not data:
+            break
+        seen += data
+    check(process.wait(60) == 0, seen)
+    os.close(ours)
+    return seen.decode(errors="replace").replace("\r", "")
 
 
 def say(*options, code=0):
@@ -54,7 +75,7 @@ def prompts():
     check(run("-no-cnv", "-p", "Of <__media__>,", "--image", red).startswith("Of <__media__>,"))
     check(run("-no-cnv", "-p", "Of", "--image", red).startswith("<__media__>Of"))
     for with_picture in ([], ["--image", red]):
-        noted = "note: the prompt's <__media__> is plain text without --image FILE" in say("-p", "Of <__media__>", "-n", "1", "--mmproj", eye, *with_picture).stderr
+        noted = "note: the prompt's <__media__> is plain text without --image or --audio FILE" in say("-p", "Of <__media__>", "-n", "1", "--mmproj", eye, *with_picture).stderr
         check(noted != bool(with_picture), with_picture)
     other = eye_file.slow(place("mmproj-other.gguf"), 128, side=4, layers=1)
     for file, is_noted in ((eye, False), (other, True)):
@@ -67,7 +88,29 @@ def prompts():
     check(after != run("-cnv", input="Who are you?\n"), "the picture was not seen", after)
 
 
-CASES = {f.__name__: f for f in (eyes, prompts)}
+def ears():
+    """The same for sounds: where they stand, in conversations, and beside a prompt cache that has another ear's rows."""
+    low, high = place("low.wav", eye_file.wav(200)), place("high.wav", eye_file.wav(1500, 2))
+    ear = [eye_file.ultravox(place(f"mmproj-ear-{k}.gguf"), 128, seed=k) for k in (1, 2)]
+    said = lambda k, *more: say("--mmproj", ear[k], "--audio", low, "-p", "Tell me of <__media__>", "-n", "16", "-q", *more).stdout
+    alone = [said(k) for k in range(2)]
+    check(alone[0] != alone[1], "the ears hear the same", alone)
+    for k in (0, 0, 1, 0):
+        check(said(k, "--prompt-cache", place("saved-ear")) == alone[k], k)
+    run = lambda *options, **more: subprocess.run([CLI, "-m", "builtin:chat", "--temp", "0", "-t", "1", "-n", "4", "--mmproj", ear[0], *options],
+                                                  capture_output=True, text=True, timeout=300, **more)
+    check(run("-no-cnv", "-q", "-p", "<__media__> of <__media__>,", "--audio", low, "--audio", high).stdout.startswith("<__media__> of <__media__>,"))
+    check(re.search("^sounds .* 2$", run("-no-cnv", "-p", "Of", "--audio", low, "--audio", high).stderr, re.M), "how long it listened")
+    for id_ in ("0" * 64, "f" * 64, "0" * 56 + "01000000"):
+        forged = run("-no-cnv", "-p", f"Of <__media:{id_}__>", "--audio", low)
+        check(forged.returncode == 1 and "a sound that is not there any more" in forged.stderr, forged)
+    text = typed("-m", "builtin:chat", "-cnv", "--temp", "0", "-t", "1", "-n", "4", "--mmproj", ear[0], lines=[
+        f"/audio {high}", "Who are you?", f"/audio {FOLDER.name}/none.wav", f"/image {low}", "/audio", "/quit"])
+    for words in (f"({high} will precede your next message)", "none.wav: ", "hears sounds and sees no pictures", "write /audio FILE"):
+        check(words in text, words, text)
+
+
+CASES = {f.__name__: f for f in (eyes, prompts, ears)}
 
 if __name__ == "__main__":
     CASES[sys.argv[2]]()

@@ -64,7 +64,7 @@ passes() {
 }
 
 cp -r "$source/python/tests" tests
-cp "$source"/examples/*.py "$source"/tests/e2e/{mock_hub,encoder_file,gguf_file}.py tests
+cp "$source"/examples/*.py "$source"/tests/e2e/{mock_hub,encoder_file,gguf_file,eye_file}.py tests
 export MODEL_FILE=$source/models/builtin/stories.gguf
 export PYTHON_PAGE=$source/docs/python.md NUMPY_TESTS=$source/tests/numpy
 version=$(sed -n 's/^project(ggml-lite VERSION \([0-9.]*\) .*/\1/p' "$source/CMakeLists.txt")

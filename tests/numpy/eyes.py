@@ -27,8 +27,8 @@ LIMIT = 1e-4
 
 
 class Runner:
-    def __init__(self, a):
-        self.a, self.failed = a, 0
+    def __init__(self, a, flag="--image"):
+        self.a, self.failed, self.flag = a, 0, flag
         self.at = lambda name: os.path.join(a.dir, f"eyes-{os.getpid()}.{name}")
 
     def tell(self, name, ok, what=""):
@@ -41,13 +41,13 @@ class Runner:
             raise RuntimeError(f"{' '.join(words)}: exit code {done.returncode}: {done.stderr.strip()}")
         return done.stdout
 
-    def rows(self, text, eye, picture):
-        self.run(self.a.embed, "-m", text, "--mmproj", eye, "--image", picture, "--dump", "rows", "-o", self.at("npy"))
+    def rows(self, text, eye, picture, what="rows"):
+        self.run(self.a.embed, "-m", text, "--mmproj", eye, self.flag, picture, "--dump", what, "-o", self.at("npy"))
         return np.load(self.at("npy"))
 
     def answer(self, text, eye, pictures, prompt, *words):
         """What llm-cli writes for a prompt with pictures."""
-        images = [w for p in pictures for w in ("--image", p)]
+        images = [w for p in pictures for w in (self.flag, p)]
         return self.run(self.a.cli, "-m", text, "--mmproj", eye, *images, "-p", prompt, "-ctk", "f32", "-ctv", "f32", *words)
 
     def logits(self, text, eye, pictures, prompt, *words):
@@ -91,25 +91,31 @@ def parts_of(eye, prompt, pictures):
     return out
 
 
-def test_kind(r, kind, seed):
+def made_pictures(r, g, eye):
+    """Paths, arrays and names."""
+    for k, (width, height) in enumerate(shapes(g)):
+        a = g.integers(0, 256, (height, width, 3), dtype=np.uint8)
+        write_picture(r.at(f"{k}.ppm"), a)
+        yield r.at(f"{k}.ppm"), a, f"{width} x {height}"
+
+
+def test_kind(r, kinds, kind, seed, made):
     g = np.random.default_rng(seed)
-    eye = eye_kinds.KINDS[kind](g)
+    eye = kinds[kind](g)
     text = eye_texts.KINDS[eye.text](g, eye)
     gguf.write(r.at("eye"), eye.meta, eye.w)
     gguf.write(r.at("text"), text.meta, text.w)
     pictures, looked = [], []
-    for k, (width, height) in enumerate(shapes(g)):
-        a = g.integers(0, 256, (height, width, 3), dtype=np.uint8)
-        pictures.append((r.at(f"{k}.ppm"), a))
-        write_picture(*pictures[-1])
+    for path, a, name in made(r, g, eye):
+        pictures.append((path, a))
         want = np.concatenate([p.rows for p in eye.look(a) if not isinstance(p, str)])
-        far = off(r.rows(r.at("text"), r.at("eye"), pictures[-1][0]), want)
-        looked.append(f"{far:.0e}" + ("" if far <= LIMIT else f" of {width} x {height}"))
+        far = off(r.rows(r.at("text"), r.at("eye"), path), want)
+        looked.append(f"{far:.0e}" + ("" if far <= LIMIT else f" of {name}"))
         r.failed += not far <= LIMIT
     r.tell(f"{kind} {seed}: rows, {eye.about}", True, ", ".join(looked) + ("  FAILED" if any(" of " in x for x in looked) else ""))
     few = sorted(range(len(pictures)), key=lambda k: sum(len(p.rows) for p in eye.look(pictures[k][1]) if not isinstance(p, str)))
     one, other = pictures[few[1]], pictures[few[2]]
-    for name, prompt, seen in (("one picture", "ab<__media__>cde", [one]), ("none", "abcde", []), ("two pictures", "a<__media__>bcd<__media__>e", [other, one]),
+    for name, prompt, seen in (("one", "ab<__media__>cde", [one]), ("none", "abcde", []), ("two", "a<__media__>bcd<__media__>e", [other, one]),
                                ("one twice", "<__media__><__media__>wxyz", [one, one])):
         want = text.logits(parts_of(eye, prompt, [a for _, a in seen]))
         got = r.logits(r.at("text"), r.at("eye"), [path for path, _ in seen], prompt)
@@ -178,7 +184,7 @@ def main():
             test_recorded(r, a.golden)
         for kind in (a.kinds or eye_kinds.KINDS) if a.golden is None else ():
             for seed in today.sample("eyes " + kind, range(100), a.seeds):
-                test_kind(r, kind, seed)
+                test_kind(r, eye_kinds.KINDS, kind, seed, made_pictures)
     finally:
         r.clean()
     return int(r.failed > 0)

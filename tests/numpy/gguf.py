@@ -61,7 +61,7 @@ def pack_value(value, kind, inner=None):
 def blocks_of(t, name):
     if isinstance(t, Blocks):
         return t
-    return Blocks({"float32": TYPE_F32, "int32": TYPE_I32, "int64": TYPE_I64}[t.dtype.name], t.shape, t.tobytes())
+    return Blocks({"float32": TYPE_F32, "float16": TYPE_F16, "int32": TYPE_I32, "int64": TYPE_I64}[t.dtype.name], t.shape, t.tobytes())
 
 
 def write(path, meta, tensors):

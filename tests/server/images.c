@@ -116,6 +116,38 @@ TEST(pictures_in_results_of_tools) {
               "\"content\": \"<__media__>\"");
 }
 
+#define SOUND                                                                                      \
+    "{\"type\": \"input_audio\", \"input_audio\": {\"data\": \"b25l\", \"format\": \"wav\"}}"
+
+TEST(sounds_are_for_models_that_hear) {
+    facts.listens = true;
+    CHECK_STR(shown(CHAT, user("[{\"type\": \"text\", \"text\": \"a\"}, " SOUND "]")),
+              USER("a<__media__>"));
+    CHECK_STR(shown(LLAMACPP, "{\"prompt\": {\"prompt_string\": \"a <__media__>\", "
+                              "\"multimodal_data\": [\"b25l\"]}}"),
+              "a <__media__>");
+    CHECK_STR(shown(RESPONSES,
+                    "{\"input\": [{\"type\": \"message\", \"role\": \"user\", \"content\": "
+                    "[" SOUND ", {\"type\": \"input_text\", \"text\": \"a\"}]}]}"),
+              USER("<__media__>a"));
+    CHECK_HAS(shown(RESPONSES,
+                    "{\"input\": [{\"type\": \"function_call\", \"call_id\": \"t\", "
+                    "\"name\": \"f\", \"arguments\": \"{}\"}, {\"type\": "
+                    "\"function_call_output\", \"call_id\": \"t\", \"output\": [" SOUND "]}]}"),
+              "\"content\": \"<__media__>\"");
+    CHECK_HAS(shown(CHAT, user("[{\"type\": \"image_url\", \"image_url\": \"" ONE "\"}]")),
+              "image input is not supported");
+    CHECK_HAS(shown(CHAT, user("[{\"type\": \"input_audio\", \"input_audio\": \"b25l\"}]")),
+              "the file as base64");
+    facts.n_row = 64;
+    const ask *a = request(CHAT, user("[" SOUND "]"));
+    REQUIRE_OK(status, &err);
+    CHECK(image_is(a, 0, "one") && a->image[0].is_sound && a->n_image_text == 4);
+    facts.n_row = 0;
+    facts.listens = false;
+    CHECK_HAS(shown(CHAT, user("[" SOUND "]")), "audio input is not supported");
+}
+
 /* A client's text is text, whatever it looks like. */
 TEST(marks_are_no_ones_guess) {
     char key[2][sizeof((ask *)0)->image_key];
@@ -195,7 +227,7 @@ TEST(refuses_what_is_no_picture) {
         {GENERATE, "{\"prompt\": \"a\", \"suffix\": \"b\", \"images\": [\"b25l\"]}",
          "\"images\" are not supported beside \"suffix\""},
         {LLAMACPP, "{\"prompt\": {\"prompt_string\": \"a\", \"multimodal_data\": [\"b25l\"]}}",
-         "prompt: the text has 0 times <__media__>, where a picture stands, but "
+         "prompt: the text has 0 times <__media__>, where a picture or sound stands, but "
          "\"multimodal_data\" has 1"},
         {LLAMACPP,
          "{\"prompt\": {\"prompt_string\": \"<__media__><__media__>\", \"multimodal_data\": "

@@ -332,7 +332,55 @@ def leaves():
         at_rest(s)
 
 
-CASES = {f.__name__: f for f in (apis, completion, names, errors, says_so, others, addresses, folders, leaves)}
+def sounds():
+    """Sounds in chats, by all ways to send them, and what is said about those that are none."""
+    ear = eye_file.ultravox(FOLDER.name + "/mmproj-ear.gguf", N_EMBD)
+    low, high = eye_file.wav(200), eye_file.wav(2000, 3, 44100)
+
+    def audio(*parts, **more):
+        content = [{"type": "text", "text": p} if isinstance(p, str) else {"type": "input_audio", "input_audio": {"data": b64(p), "format": "wav"}} for p in parts]
+        return {"messages": [{"role": "user", "content": content}], "max_tokens": 8, **more}
+
+    def says(server, path, body, words, status=400):
+        text = json.dumps(post(server, path, body, status))
+        check(words in text, f"{path}: {text[:300]}")
+
+    with seeing(mmproj=ear) as s:
+        n_without = answer(s, audio(TEXT, "and a cat."))[1] - 1 # a line break
+        text, n, cached = answer(s, audio(TEXT, low, "and a cat."))
+        check(abs(n - n_without - 7) <= 1 and cached < n - 7, (n, n_without, cached)) # 0.8 and 0.2 seconds: 5 rows and 2
+        for _ in range(2):
+            check(answer(s, audio(TEXT, low, "and a cat.")) == (text, n, n - 1), "again")
+        check(answer(s, audio(TEXT, high, "and a cat."))[1] > n + 10, "a longer one")
+        x = post(s, "/v1/chat/completions", audio("a", low, "b", verbose=True))
+        check("a<__media__>b" in x["__verbose"]["prompt"], x)
+        prompt = "Once there was <__media__> and <__media__>, who"
+        bodies = [{"prompt": {"prompt_string": prompt, "multimodal_data": [b64(p) for p in two]}, "n_predict": 12, "n_probs": 3} for two in ((low, high), (high, low))]
+        first, other = (post(s, "/completion", body) for body in bodies)
+        check(first["completion_probabilities"] != other["completion_probabilities"], "the order of sounds has no effect")
+        props = json.loads(s.get("/props")[2])
+        check(props["modalities"] == {"vision": False, "audio": True}, props)
+        check("multimodal" not in json.dumps(json.loads(s.get("/v1/models")[2])), "the page would send pictures")
+        says(s, "/v1/chat/completions", audio(low[:-1000]), "sound 1 of 1: the file: the sound is damaged: it ends 500 samples before")
+        says(s, "/v1/chat/completions", audio(low, eye_file.wav(1, 0)), "sound 2 of 2: the file: the sound has no samples")
+        says(s, "/v1/chat/completions", audio(b"<html>"), "sound 1 of 1: the file: ")
+        says(s, "/v1/chat/completions", audio(eye_file.wav(9, 700, 1000)), "more than ")
+        says(s, "/v1/chat/completions", audio(b""), "a sound has no bytes")
+        says(s, "/v1/chat/completions", {"messages": [{"role": "user", "content": [{"type": "input_audio", "input_audio": low.hex()}]}]}, "the file as base64")
+        says(s, "/v1/chat/completions", chat(RED), "image input is not supported")
+        says(s, "/v1/chat/completions", audio(*[low] * 101), "at most 100 sounds")
+        in_result = [{"role": "user", "content": "a"}, {"role": "assistant", "content": "", "tool_calls": [
+            {"id": "1", "type": "function", "function": {"name": "f", "arguments": "{}"}}]}, {"role": "tool", "tool_call_id": "1", "content": audio(low)["messages"][0]["content"]}]
+        post(s, "/v1/chat/completions", {"messages": in_result, "max_tokens": 1}, 200)
+        at_rest(s)
+        check(s.stop() == 0, "exit code")
+    with seeing() as s:
+        says(s, "/v1/chat/completions", audio(low), "audio input is not supported")
+    with Server([BINARY, "-c", "512", "-np", "1", "-t", "1"]) as s:
+        says(s, "/v1/chat/completions", audio(low), "audio input is not supported")
+
+
+CASES = {f.__name__: f for f in (apis, completion, names, errors, says_so, others, addresses, folders, leaves, sounds)}
 
 if __name__ == "__main__":
     CASES[sys.argv[2]]()

@@ -51,7 +51,7 @@
 #define NO_MEDIA          "--no-mmproj --no-mmproj-auto --no-mmproj-offload"
 #define EYE_NAMED         "an eye is opened only if --mmproj FILE names it"
 #define EYE_DEVICE        "the eye runs on the model's first device"
-#define ONLY_PICTURES     "only texts and pictures are supported"
+#define ONLY_PICTURES     "only texts, pictures and sounds are supported"
 #define EYE_SIZE          "the keys of the eye's file say how large pictures are seen"
 #define SAMPLING_SWITCHES "--ignore-eos -bs --backend-sampling"
 #define NAMED_MODELS      "--*-default --fim-*-spec"
@@ -478,7 +478,8 @@ static const arg_hint hints[] = {
     {SEES, "--no-mmproj-offload", EYE_DEVICE, HINT_REFUSED},
     {SEES, "--image-min-tokens --image-max-tokens", EYE_SIZE, HINT_REFUSED},
     {SERVER, "--image", "requests have pictures, which the eye of --mmproj FILE sees", HINT_REFUSED},
-    {SEES, "--audio --video", ONLY_PICTURES, HINT_REFUSED},
+    {SERVER, "--audio", "requests have sounds, which the ear of --mmproj FILE hears", HINT_REFUSED},
+    {SEES, "--video", ONLY_PICTURES, HINT_REFUSED},
     {WRITES, "--mmproj-auto", "the eye of a repository is opened unless --no-mmproj is given", HINT_NOTHING},
     {EMBED, "--mmproj-auto", EYE_NAMED, HINT_REFUSED},
     {EMBED, "--no-mmproj --no-mmproj-auto", EYE_NAMED, HINT_NOTHING},

@@ -312,18 +312,23 @@ static chat_next do_read(chat *c, const char *argument, size_t *keep) {
     return CHAT_READ;
 }
 
-static chat_next do_image(chat *c, const char *argument, size_t *keep) {
+/* Shows a picture, or plays a sound. */
+static chat_next do_media(chat *c, const char *argument, bool sound) {
     char mark[LLM_IMAGE_MARK];
     ggl_error err = {0};
-    (void)keep;
+    ggl_status st = GGL_OK;
     if (!*argument)
-        return wants("image", "FILE");
-    if (!llm_context_sees(c->ctx)) {
-        (void)tool_error(TOOL, 0, "/image needs the model's eye: llm-cli --mmproj FILE");
+        return wants(sound ? "audio" : "image", "FILE");
+    if (!llm_context_hears(c->ctx) && !llm_context_sees(c->ctx)) {
+        (void)tool_error(TOOL, 0,
+                         sound ? "/audio needs the model's ear: llm-cli --mmproj FILE"
+                               : "/image needs the model's eye: llm-cli --mmproj FILE");
         return CHAT_READ;
     }
     char *path = path_of(argument);
-    const ggl_status st = path ? llm_see(c->ctx, &(llm_image){.path = path}, mark, &err) : GGL_OK;
+    if (path)
+        st = sound ? llm_listen(c->ctx, &(llm_audio){.path = path}, mark, &err)
+                   : llm_see(c->ctx, &(llm_image){.path = path}, mark, &err);
     if (path && st != GGL_OK)
         (void)tool_error(TOOL, 0, "%s", err.msg);
     else if (path && chat_found_missing(c, mark))
@@ -332,6 +337,16 @@ static chat_next do_image(chat *c, const char *argument, size_t *keep) {
         chat_say(c, "(%s will precede your next message)", path);
     free(path);
     return CHAT_READ;
+}
+
+static chat_next do_image(chat *c, const char *argument, size_t *keep) {
+    (void)keep;
+    return do_media(c, argument, false);
+}
+
+static chat_next do_audio(chat *c, const char *argument, size_t *keep) {
+    (void)keep;
+    return do_media(c, argument, true);
 }
 
 /* --- settings --------------------------------------------------------------------------------- */
@@ -440,6 +455,7 @@ static const command commands[] = {
     {"load", "FILE", "go on with a saved one", do_load, true},
     {"read", "FILE", "put a text file before your next message", do_read, true},
     {"image", "FILE", "show a picture before your next message", do_image, true},
+    {"audio", "FILE", "play a sound before your next message", do_audio, true},
     {"tool", "RESULT", "answer with the result of a tool that was called", do_tool, false},
     {"show", "", "print the conversation", do_show, false},
     {"stats", "", "speed and size", do_stats, false},

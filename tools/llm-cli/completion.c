@@ -65,7 +65,8 @@ static void note_shift(completion *c) {
 static void on_logits(void *user, int64_t i, const float *logits) {
     completion *c = user;
     const llm_tokens *prompt = c->s->prompt;
-    if ((size_t)i < prompt->n && prompt->id[i] < 0) /* a row of a picture: no token follows it */
+    if ((size_t)i < prompt->n &&
+        prompt->id[i] < 0) /* a row of a picture or a sound: no token follows it */
         return;
     npy_row(&c->logits, logits, llm_context_n_vocab(c->s->ctx));
 }
@@ -217,9 +218,10 @@ static void print_times(const completion *c) {
     double n_prompt = (double)(n_saved ? (int64_t)c->s->prompt->n - n_saved : c->run.n_prompt),
            n_gen = (double)(c->run.n_generated > 1 ? c->run.n_generated - 1 : 0);
     fprintf(stderr, "\nload        %9.1f ms\n", c->s->facts->load * 1e3);
-    if (c->s->facts->n_pictures > 0)
-        fprintf(stderr, "pictures    %9.1f ms %7zu\n", c->s->facts->pictures * 1e3,
-                c->s->facts->n_pictures);
+    const record_run *facts = c->s->facts;
+    if (facts->n_pictures + facts->n_sounds > 0)
+        fprintf(stderr, "%-11s %9.1f ms %7zu\n", facts->n_sounds ? "sounds" : "pictures",
+                facts->pictures * 1e3, facts->n_pictures + facts->n_sounds);
     fprintf(stderr, "prompt      %9.1f ms %7.0f tokens %10.1f t/s\n", c->t_prompt * 1e3, n_prompt,
             c->t_prompt > 0 ? n_prompt / c->t_prompt : 0);
     if (n_saved > 0)

@@ -20,13 +20,15 @@ static size_t count_places(const char *text, size_t n) {
     return found;
 }
 
-/* Shows each picture, and writes the marks one after the other. */
-static int show_all(llm_context *c, const arg_list *image, char *mark) {
+/* Shows each picture or plays each sound, and writes the marks one after the other. */
+static int show_all(llm_context *c, const arg_list *file, bool sounds, char *mark) {
     ggl_error err = {0};
-    for (size_t k = 0; k < image->n; k++) {
+    for (size_t k = 0; k < file->n; k++) {
+        const char *path = file->s[k];
         char one[LLM_IMAGE_MARK];
-        progress_begin(NULL, 0, "looking at %s", image->s[k]);
-        const ggl_status st = llm_see(c, &(llm_image){.path = image->s[k]}, one, &err);
+        progress_begin(NULL, 0, "%s %s", sounds ? "listening to" : "looking at", path);
+        const ggl_status st = sounds ? llm_listen(c, &(llm_audio){.path = path}, one, &err)
+                                     : llm_see(c, &(llm_image){.path = path}, one, &err);
         progress_end();
         if (st != GGL_OK)
             return process_stopped ? process_stop_code() : tool_error(TOOL, 1, "%s", err.msg);
@@ -35,27 +37,30 @@ static int show_all(llm_context *c, const arg_list *image, char *mark) {
     return -1;
 }
 
-int images_show(llm_context *c, const arg_list *image, char **text, size_t *n) {
-    const size_t n_places = count_places(*text, *n);
-    if (n_places > 0 && image->n == 0)
-        tool_note(TOOL, "the prompt's <__media__> is plain text without --image FILE");
-    if (image->n == 0)
+int images_show(llm_context *c, const arg_list *image, const arg_list *audio, char **text,
+                size_t *n) {
+    const size_t n_places = count_places(*text, *n), n_files = image->n + audio->n;
+    if (n_places > 0 && n_files == 0)
+        tool_note(TOOL, "the prompt's <__media__> is plain text without --image or --audio FILE");
+    if (n_files == 0)
         return -1;
-    if (n_places > image->n)
+    if (n_places > n_files)
         return tool_error(
             TOOL, 2,
-            "the prompt has %zu times <__media__>, where a picture stands, but --image "
-            "gives %zu",
-            n_places, image->n);
-    char *mark = malloc(image->n * MARK + 1), *all = malloc(image->n * MARK + *n + 1);
-    int code = mark && all ? show_all(c, image, mark) : tool_error(TOOL, 1, "out of memory");
+            "the prompt has %zu times <__media__>, where a picture or a sound stands, but --image "
+            "and --audio give %zu",
+            n_places, n_files);
+    char *mark = malloc(n_files * MARK + 1), *all = malloc(n_files * MARK + *n + 1);
+    int code = mark && all ? show_all(c, image, false, mark) : tool_error(TOOL, 1, "out of memory");
+    if (code < 0)
+        code = show_all(c, audio, true, mark + image->n * MARK);
     if (code >= 0) {
         free(mark);
         free(all);
         return code;
     }
-    const size_t n_before = (image->n - n_places) * MARK;
-    size_t used = n_before, k = image->n - n_places;
+    const size_t n_before = (n_files - n_places) * MARK;
+    size_t used = n_before, k = n_files - n_places;
     memcpy(all, mark, n_before);
     for (const char *from = *text, *end = *text + *n;;) {
         const char *at = memmem(from, (size_t)(end - from), place, PLACE);

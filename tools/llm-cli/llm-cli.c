@@ -102,7 +102,11 @@ static char *prompt_text(cli *c, size_t *n, int *code) {
 
 static int tokenize_prompt(cli *c);
 
-/* Reads the prompt, into ids unless pictures have to be looked at before. */
+static bool has_media(const cli *c) {
+    return c->o.image.n + c->o.audio.n > 0;
+}
+
+/* Reads the prompt, into ids unless pictures or sounds have to be looked at before. */
 static int read_prompt(cli *c) {
     if (c->o.encode_tokens) {
         const int bad = tool_read_ids(TOOL, "--encode-tokens", c->o.encode_tokens, &c->encoded.id,
@@ -128,7 +132,7 @@ static int read_prompt(cli *c) {
     c->t_begin += process_seconds() - t; /* a pipe may keep us waiting, which is not loading */
     if (!c->text)
         return code;
-    return c->o.image.n > 0 ? -1 : tokenize_prompt(c);
+    return has_media(c) ? -1 : tokenize_prompt(c);
 }
 
 static int tokenize_prompt(cli *c) {
@@ -368,13 +372,15 @@ static int check_use(const cli *c) {
         return tool_error(TOOL, 1,
                           "the model writes no texts: it makes vectors or scores of them "
                           "(llm-embed, llm-server)");
-    if (c->o.image.n > 0 && !c->o.mmproj && !c->o.plan)
+    const char *media = c->o.image.n > 0 ? "--image" : "--audio";
+    if (has_media(c) && !c->o.mmproj && !c->o.plan)
         return tool_error(TOOL, 2,
-                          "--image needs the model's eye: --mmproj FILE, the file beside the "
-                          "model's that is mostly named mmproj-*.gguf");
+                          "%s needs the model's %s: --mmproj FILE, the file beside the model's "
+                          "that is mostly named mmproj-*.gguf",
+                          media, c->o.image.n > 0 ? "eye" : "ear");
     const char *unseen = c->o.tokens ? "--tokens" : diffusion_is(c->ctx) ? "diffusion" : NULL;
-    if (c->o.image.n > 0 && (unseen || c->o.no_special))
-        return tool_error(TOOL, 2, "--image and %s cannot be used together",
+    if (has_media(c) && (unseen || c->o.no_special))
+        return tool_error(TOOL, 2, "%s and %s cannot be used together", media,
                           unseen ? unseen : "--no-parse-special");
     if ((c->o.encode_tokens || c->o.answer_begin) && !llm_arch_reads_text(arch))
         return tool_error(TOOL, 2,
@@ -443,20 +449,22 @@ static int run(cli *c) {
     if (code >= 0)
         return code;
     const double since = process_seconds();
-    const bool is_asked = c->text || !c->converses; /* else pictures wait for the first message */
-    if (c->o.image.n > 0 || c->text)
-        code = images_show(c->ctx, &c->o.image, &c->text, &c->text_size);
+    const bool is_asked =
+        c->text || !c->converses; /* else pictures and sounds wait for the first message */
+    if (has_media(c) || c->text)
+        code = images_show(c->ctx, &c->o.image, &c->o.audio, &c->text, &c->text_size);
     const double looked = process_seconds() - since;
-    if (c->o.image.n > 0 && code < 0 && is_asked)
+    if (has_media(c) && code < 0 && is_asked)
         code = tokenize_prompt(c);
     if (code >= 0)
         return code;
     set_facts(c);
     c->facts.pictures = looked;
     c->facts.n_pictures = c->o.image.n;
+    c->facts.n_sounds = c->o.audio.n;
     if (c->converses || c->o.chat.interactive)
         return converse(c, is_asked);
-    if (c->o.image.n > 0) /* what is printed of the prompt */
+    if (has_media(c)) /* what is printed of the prompt */
         c->text_size = images_hide(c->text, c->text_size);
     code = complete(c);
     if (code >= 0)

@@ -106,12 +106,15 @@ static int parse(cli_options *o, int argc, char **argv, bool only_settings) {
         {"-f --file", ARG_STRING, &o->prompt_file, .value = "FILE",
          .help = "read the prompt from FILE; one newline at its end is left out"},
         {"-mm --mmproj", ARG_STRING, &o->mmproj, .value = "FILE",
-         .help = "the eye of a model that sees: the file beside its own, mostly named "
-                 "mmproj-*.gguf"},
+         .help = "the eye or the ear of a model that sees or hears: the file beside its own, "
+                 "mostly named mmproj-*.gguf"},
         HUB_EYE_OPTION(o->hub),
         {"--image", ARG_LIST, &o->image, .value = "FILE",
          .help = "show a picture: where the prompt has <__media__>, else before it; repeatable. "
                  "In a conversation: /image FILE"},
+        {"--audio", ARG_LIST, &o->audio, .value = "FILE",
+         .help = "play a sound, as --image shows a picture; repeatable. In a conversation: /audio "
+                 "FILE"},
         {"--tokens", ARG_STRING, &o->tokens, .value = "IDS",
          .help = "the prompt as ids: 1,2,3; no BOS is added"},
         {"--encode-tokens", ARG_STRING, &o->encode_tokens, .value = "IDS",
@@ -330,6 +333,7 @@ int cli_options_read(cli_options *o, int argc, char **argv) {
 
 void cli_options_fini(cli_options *o) {
     args_list_fini(&o->image);
+    args_list_fini(&o->audio);
     sampling_options_fini(&o->sampling);
     args_list_fini(&o->stops.reverse);
     args_list_fini(&o->stops.stop);

@@ -22,7 +22,7 @@ typedef struct cli_options {
     hub_options hub;
     int type; /* --type */
     const char *mmproj;
-    arg_list image;
+    arg_list image, audio;
     const char *model, *prompt, *prompt_file, *tokens, *encode_tokens, *answer_begin, *logits,
         *arch, *mask, *cpu_mask, *repack_cache, *plan; /* plan: NULL, "", or "nodes" */
     int64_t n_predict, n_ctx, n_keep, n_batch, n_ubatch, n_threads, n_threads_batch, priority;

@@ -40,8 +40,8 @@ typedef struct record_run {
     ggl_str content, calls;
     int64_t n_predict, n_reused;
     double load, prompt, generation; /* seconds */
-    double pictures;                 /* seconds for which the eye looked at n_pictures */
-    size_t n_pictures;
+    double pictures; /* seconds for which the eye looked at n_pictures, or the ear heard n_sounds */
+    size_t n_pictures, n_sounds;
 } record_run;
 
 /* Returns the line, which the caller frees by free; NULL: out of memory. */

@@ -72,9 +72,9 @@ static int open_model(job *j) {
                                .cancelled = process_is_stopped,
                                .ctx = (void *)(uintptr_t)TOOL};
     llm_session_params *sp = &j->opening.session;
-    sp->embeddings = !o->image;
+    sp->embeddings = !o->dump;
     sp->only =
-        o->image ? NULL : "embedding"; /* of a reranker, the library computes its scores alone */
+        o->dump ? NULL : "embedding"; /* of a reranker, the library computes its scores alone */
     sp->n_ubatch = o->n_ubatch;
     sp->n_rows = o->n_ubatch < ROWS ? o->n_ubatch : ROWS;
     sp->progress = progress_share;
@@ -295,6 +295,7 @@ static int check_paths(const options *o) {
         {"-o", o->out, .written = true},
         {"--mmproj", o->mmproj, .needed = true, .model = true},
         {"--image", o->image, .needed = true},
+        {"--audio", o->audio, .needed = true},
         {"--trace", placement_trace(&o->placement), .written = true},
     };
     return tool_check_paths(TOOL, paths, sizeof paths / sizeof *paths);
@@ -337,18 +338,29 @@ static int prepare(job *j) {
     return code < 0 ? check_pooling(j) : code;
 }
 
-/* --dump: a step of looking at a picture. */
+/* Gets a step of looking at a picture or listening to a sound: its numbers, and how many there are in each dimension. */
+static ggl_status get_step(const job *j, float **value, size_t n[3], ggl_error *err) {
+    const llm_image image = {.path = j->o.image};
+    const llm_audio audio = {.path = j->o.audio};
+    n[2] = 1;
+    if (j->o.dump == DUMP_MEL)
+        return llm_audio_mel(j->ctx, &audio, value, &n[0], &n[1], err);
+    if (j->o.audio)
+        return llm_audio_rows(j->ctx, &audio, value, &n[0], &n[1], err);
+    if (j->o.dump == DUMP_ROWS)
+        return llm_image_rows(j->ctx, &image, value, &n[0], &n[1], err);
+    n[2] = 3;
+    return llm_image_pixels(j->ctx, &image, value, &n[0], &n[1], err);
+}
+
+/* --dump */
 static int dump(job *j) {
     ggl_error err = {0};
     float *value = NULL;
     size_t n[3] = {0, 0, 1};
     npy_writer w = {0};
-    const llm_image image = {.path = j->o.image};
     const bool pixels = j->o.dump == DUMP_PIXELS;
-    ggl_status st = pixels ? llm_image_pixels(j->ctx, &image, &value, &n[0], &n[1], &err)
-                           : llm_image_rows(j->ctx, &image, &value, &n[0], &n[1], &err);
-    if (pixels)
-        n[2] = 3;
+    ggl_status st = get_step(j, &value, n, &err);
     const int64_t shape[3] = {(int64_t)n[0], (int64_t)n[1], (int64_t)n[2]};
     if (st == GGL_OK)
         st = npy_open_shape(&w, j->o.out, shape, pixels ? 3 : 2, &err);
@@ -368,7 +380,7 @@ static int dump(job *j) {
 
 static int run(job *j) {
     int code = prepare(j);
-    if (code < 0 && j->o.image)
+    if (code < 0 && j->o.dump)
         return dump(j);
     if (code < 0)
         code = batch_init(&j->batch, j->ctx, llm_opened_tokenizer(j->ctx), &j->o);

@@ -88,30 +88,35 @@ static int check_output(options *o) {
     return -1;
 }
 
-/* A picture is looked at, and no text is read. */
-static int check_image(const options *o) {
-    const char *lacks = !o->image              ? "--image FILE"
-                        : !o->mmproj           ? "--mmproj FILE, the model's eye"
-                        : o->dump == DUMP_NONE ? "--dump pixels or rows"
-                                               : NULL;
+/* A picture is looked at or a sound is heard, and no text is read. */
+static int check_media(const options *o) {
+    const char *file = o->image ? "--image" : "--audio";
+    const int own = o->image ? DUMP_PIXELS : DUMP_MEL, other = o->image ? DUMP_MEL : DUMP_PIXELS;
+    const char *dump = own == DUMP_PIXELS ? "--dump pixels or rows" : "--dump mel or rows";
+    const char *lacks = !o->image && !o->audio ? "--image FILE or --audio FILE"
+                        : !o->mmproj           ? "--mmproj FILE, the model's eye or ear"
+                        : o->dump == DUMP_NONE || o->dump == other ? dump
+                                                                   : NULL;
     if (!lacks && !o->out)
         return tool_error(TOOL, 2, "--dump needs a file: -o FILE.npy");
     if (lacks)
         return tool_error(TOOL, 2, "%s needs %s",
-                          o->image  ? "--image"
-                          : o->dump ? "--dump"
-                                    : "--mmproj",
+                          o->image || o->audio ? file
+                          : o->dump            ? "--dump"
+                                               : "--mmproj",
                           lacks);
+    if (o->image && o->audio)
+        return tool_error(TOOL, 2, "--image and --audio cannot be used together");
     if (o->text.n + o->tokens.n > 0 || o->file || o->rerank || o->query.n > 0)
-        return tool_error(TOOL, 2, "--image and texts cannot be used together");
+        return tool_error(TOOL, 2, "%s and texts cannot be used together", file);
     return -1;
 }
 
 static int check(options *o) {
     if (tool_hub_only_lists(&o->hub))
         return -1;
-    if (o->image || o->mmproj || o->dump)
-        return check_image(o);
+    if (o->image || o->audio || o->mmproj || o->dump)
+        return check_media(o);
     int code = check_texts(o);
     if (code < 0)
         code = check_rerank(o);
@@ -119,7 +124,7 @@ static int check(options *o) {
 }
 
 int embed_options_read(options *o, int argc, char **argv) {
-    static const char *const dumps[] = {"none", "pixels", "rows", NULL};
+    static const char *const dumps[] = {"none", "pixels", "rows", "mel", NULL};
     static const char *const formats[] = {"jsonl", "npy", "table", NULL};
     *o = (options){.n_batch = 2048, .n_ubatch = 512};
     const arg_option table[] = {
@@ -152,12 +157,14 @@ int embed_options_read(options *o, int argc, char **argv) {
         {"--truncate", ARG_FLAG, &o->truncate,
          .help = "cut lines that are longer than the context (default: an error)"},
         {"-mm --mmproj", ARG_STRING, &o->mmproj, .value = "FILE",
-         .help = "the eye of a model that sees: the file beside its own, mostly named "
-                 "mmproj-*.gguf"},
+         .help = "the eye or the ear of a model that sees or hears: the file beside its own, "
+                 "mostly named mmproj-*.gguf"},
         {"--image", ARG_STRING, &o->image, .value = "FILE", .help = "look at a picture: --dump"},
+        {"--audio", ARG_STRING, &o->audio, .value = "FILE", .help = "listen to a sound: --dump"},
         {"--dump", ARG_CHOICE, &o->dump, .value = "WHAT", .choices = dumps,
-         .help = "write a step of looking at the picture to -o FILE.npy: pixels, as the eye sees "
-                 "them, or rows, which the eye makes for the text model"},
+         .help = "write a step of looking or listening to -o FILE.npy: pixels, as the eye sees "
+                 "them; mel, the spectrogram that the ear hears; or rows, which either makes for "
+                 "the text model"},
         {NULL, .help = "vectors"},
         {"--pooling", ARG_CHOICE, &o->pooling, .value = "KIND", .choices = poolings,
          .given = &o->pooling_given,

@@ -11,7 +11,7 @@
 
 #define TOOL "llm-embed"
 
-enum { DUMP_NONE, DUMP_PIXELS, DUMP_ROWS };
+enum { DUMP_NONE, DUMP_PIXELS, DUMP_ROWS, DUMP_MEL };
 enum { FORMAT_JSONL, FORMAT_NPY, FORMAT_TABLE };
 
 typedef struct options {
@@ -20,7 +20,7 @@ typedef struct options {
     tool_adapters adapters;
     hub_options hub;
     int type; /* --type */
-    const char *mmproj, *image;
+    const char *mmproj, *image, *audio;
     int dump; /* one of DUMP_* */
     const char *model, *arch, *mask, *file, *prompt_name, *task, *rerank, *out;
     arg_list text, tokens, query;

@@ -127,7 +127,7 @@ static ggl_status append_image(void *ctx, const llm_tokenizer *t, const char *ma
     return GGL_OK;
 }
 
-/* Tokenizes a text in which the request's own marks stand for its pictures. */
+/* Tokenizes a text in which the request's own marks stand for its pictures and sounds. */
 static ggl_status tokenize_seen(const server *s, const ask *a, ggl_str text, unsigned flags,
                                 llm_tokens *ids, ggl_error *err) {
     const llm_marks marks = {.find = find_image, .append = append_image, .ctx = (void *)a};
@@ -144,9 +144,8 @@ static ggl_status check_shown(const ask *a, ggl_str text, ggl_error *err) {
         if (!shown[i])
             return ggl_fail(
                 err, GGL_UNSUPPORTED,
-                "the chat template leaves out picture %zu of %zu: give it in a message of the "
-                "user",
-                i + 1, a->n_images);
+                "the chat template leaves out %s %zu of %zu: give it in a message of the user",
+                a->image[i].is_sound ? "sound" : "picture", i + 1, a->n_images);
     return GGL_OK;
 }
 

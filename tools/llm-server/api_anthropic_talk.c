@@ -131,7 +131,7 @@ static ggl_status image_mark(reading *r, const json_value *of, ggl_str *mark) {
     if (st != GGL_OK)
         return ggl_within(r->err, st, "source");
     if (llm_json_is(s.type, "base64") && s.data)
-        st = image_of_base64(r->ask, json_str(s.data), mark, r->err);
+        st = image_of_base64(r->ask, json_str(s.data), false, mark, r->err);
     else if (llm_json_is(s.type, "url") && s.url)
         st = image_of_url(r->ask, json_str(s.url), mark, r->err);
     else

@@ -57,13 +57,23 @@ ggl_status image_check_seen(const ask *a, ggl_error *err) {
                               "for its model (--mmproj FILE)");
 }
 
-/* Makes room for a picture, and its mark. */
-static ggl_status begin_image(ask *a, ask_image **out, ggl_str *mark, ggl_error *err) {
-    const ggl_status st = image_check_seen(a, err);
+static ggl_status check_heard(const ask *a, ggl_error *err) {
+    return a->listens
+               ? GGL_OK
+               : ggl_fail(err, GGL_UNSUPPORTED,
+                          "audio input is not supported: the server was started without an ear "
+                          "for its model (--mmproj FILE)");
+}
+
+/* Makes room for a picture or a sound, and its mark. */
+static ggl_status begin_image(ask *a, bool is_sound, ask_image **out, ggl_str *mark,
+                              ggl_error *err) {
+    const ggl_status st = (is_sound ? check_heard : image_check_seen)(a, err);
     if (st != GGL_OK)
         return st;
     if (a->n_images == IMAGE_MOST)
-        return ggl_fail(err, GGL_LIMIT, "a request has at most %d pictures", IMAGE_MOST);
+        return ggl_fail(err, GGL_LIMIT, "a request has at most %d %s", IMAGE_MOST,
+                        is_sound ? "sounds" : "pictures");
     if (a->n_images == 0) {
         memcpy(a->image_key, "media", 5);
         random_text(a->image_key + 5, KEY - 5);
@@ -74,14 +84,15 @@ static ggl_status begin_image(ask *a, ask_image **out, ggl_str *mark, ggl_error 
     snprintf(text, IMAGE_MARK + 1, "%s%03zu_", a->image_key, a->n_images);
     *mark = (ggl_str){text, IMAGE_MARK};
     *out = &a->image[a->n_images];
-    **out = (ask_image){0};
+    **out = (ask_image){.is_sound = is_sound};
     return GGL_OK;
 }
 
-ggl_status image_of_base64(ask *a, ggl_str digits, ggl_str *mark, ggl_error *err) {
+ggl_status image_of_base64(ask *a, ggl_str digits, bool is_sound, ggl_str *mark, ggl_error *err) {
+    const char *what = is_sound ? "sound" : "picture";
     ask_image *image = NULL;
     size_t wrong = 0;
-    const ggl_status st = begin_image(a, &image, mark, err);
+    const ggl_status st = begin_image(a, is_sound, &image, mark, err);
     if (st != GGL_OK)
         return st;
     unsigned char *bytes = ggl_calloc(llm_base64_room(digits.n) + 1, 1);
@@ -95,14 +106,13 @@ ggl_status image_of_base64(ask *a, ggl_str digits, ggl_str *mark, ggl_error *err
         return GGL_OK;
     }
     ggl_free(bytes);
-    return digits.n == 0 ? ggl_fail(err, GGL_USAGE, "a picture has no bytes")
+    return digits.n == 0 ? ggl_fail(err, GGL_USAGE, "a %s has no bytes", what)
            : wrong < digits.n
-               ? ggl_fail(err, GGL_USAGE,
-                          "a picture is not base64: character %zu does not belong there", wrong)
-               : ggl_fail(
-                     err, GGL_USAGE,
-                     "a picture is not base64: it has %zu characters, which is no multiple of 4",
-                     digits.n);
+               ? ggl_fail(err, GGL_USAGE, "a %s is not base64: character %zu does not belong there",
+                          what, wrong)
+               : ggl_fail(err, GGL_USAGE,
+                          "a %s is not base64: it has %zu characters, which is no multiple of 4",
+                          what, digits.n);
 }
 
 static bool begins(ggl_str s, const char *with) {
@@ -112,7 +122,7 @@ static bool begins(ggl_str s, const char *with) {
 
 static ggl_status of_address(ask *a, ggl_str url, ggl_str *mark, ggl_error *err) {
     ask_image *image = NULL;
-    ggl_status st = begin_image(a, &image, mark, err);
+    ggl_status st = begin_image(a, false, &image, mark, err);
     if (st != GGL_OK)
         return st;
     if (!a->fetches)
@@ -145,7 +155,7 @@ ggl_status image_of_url(ask *a, ggl_str url, ggl_str *mark, ggl_error *err) {
     const size_t n_head = comma ? (size_t)(comma - url.s) : 0;
     if (begins(url, "data:image/") && n_head > CODING &&
         strncasecmp(comma - CODING, coding, CODING) == 0)
-        return image_of_base64(a, (ggl_str){comma + 1, url.n - n_head - 1}, mark, err);
+        return image_of_base64(a, (ggl_str){comma + 1, url.n - n_head - 1}, false, mark, err);
     return ggl_fail(
         err, GGL_USAGE,
         "a picture must be data:image/TYPE;base64,DIGITS, or an address that begins with "
@@ -199,4 +209,33 @@ ggl_status image_of_part(ask *a, const json_value *part, ggl_str *mark, ggl_erro
             "a picture needs \"image_url\": {\"url\": ..}, data:image/TYPE;base64,DIGITS or "
             "an address");
     return image_of_url(a, json_str(v), mark, err);
+}
+
+bool image_is_sound_part(const json_value *part) {
+    const json_value *type = llm_json_get_kind(part, "type", JSON_STRING);
+    return type && llm_json_is(type, "input_audio");
+}
+
+static const field sound_fields[] = {{"type", .kind = FIELD_IGNORED},
+                                     {"input_audio", .kind = FIELD_IGNORED},
+                                     {"cache_control", .kind = FIELD_IGNORED},
+                                     {"prompt_cache_breakpoint", .kind = FIELD_IGNORED},
+                                     {0}};
+static const field audio_fields[] = {
+    {"data", .kind = FIELD_IGNORED}, {"format", .kind = FIELD_IGNORED}, {0}};
+
+ggl_status image_of_sound_part(ask *a, const json_value *part, ggl_str *mark, ggl_error *err) {
+    const json_value *audio = llm_json_get_kind(part, "input_audio", JSON_OBJECT),
+                     *data = audio ? llm_json_get_kind(audio, "data", JSON_STRING) : NULL;
+    const char *param;
+    ggl_status st = check_heard(a, err);
+    if (st == GGL_OK)
+        st = read_fields(a, part, sound_fields, NULL, &param, err);
+    if (st == GGL_OK && audio)
+        st = read_fields(a, audio, audio_fields, NULL, &param, err);
+    if (st == GGL_OK && !data)
+        st = ggl_fail(err, GGL_USAGE,
+                      "a sound needs \"input_audio\": {\"data\": .., \"format\": ..}, the file as "
+                      "base64");
+    return st == GGL_OK ? image_of_base64(a, json_str(data), true, mark, err) : st;
 }

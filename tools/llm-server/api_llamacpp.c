@@ -29,20 +29,20 @@ typedef struct prompt_object {
     const json_value *text, *data;
 } prompt_object;
 
-/* Puts the marks of pictures where the text says that they stand. */
+/* Puts the marks of pictures or sounds where the text says that they stand. */
 static ggl_status put_images(ask *a, const json_value *data, ggl_str text, ask_prompt *p,
                              ggl_error *err) {
     static const char place[] = IMAGE_PLACE;
     const char *end = text.s + text.n, *s = text.s, *at;
     llm_json_out out = {0};
     size_t n = 0;
-    ggl_status st = image_check_seen(a, err);
+    ggl_status st = a->listens ? GGL_OK : image_check_seen(a, err);
     while (st == GGL_OK && (at = memmem(s, (size_t)(end - s), place, sizeof place - 1))) {
         const json_value *v = n < data->n ? &data->item[n] : NULL;
         ggl_str mark = {0};
         if (v && v->kind != JSON_STRING)
             st = ggl_fail(err, GGL_USAGE, "multimodal_data[%zu] must be a string of base64", n);
-        else if (v && (st = image_of_base64(a, json_str(v), &mark, err)) != GGL_OK)
+        else if (v && (st = image_of_base64(a, json_str(v), a->listens, &mark, err)) != GGL_OK)
             (void)ggl_within(err, st, "multimodal_data[%zu]", n);
         llm_json_put(&out, s, (size_t)(at - s));
         llm_json_put(&out, mark.s ? mark.s : "", mark.n);
@@ -50,10 +50,11 @@ static ggl_status put_images(ask *a, const json_value *data, ggl_str text, ask_p
         n++;
     }
     if (st == GGL_OK && n != data->n)
-        st = ggl_fail(err, GGL_USAGE,
-                      "the text has %zu times " IMAGE_PLACE ", where a picture stands, but "
-                      "\"multimodal_data\" has %u",
-                      n, (unsigned)data->n);
+        st =
+            ggl_fail(err, GGL_USAGE,
+                     "the text has %zu times " IMAGE_PLACE ", where a picture or sound stands, but "
+                     "\"multimodal_data\" has %u",
+                     n, (unsigned)data->n);
     llm_json_put(&out, s, (size_t)(end - s));
     if (st == GGL_OK)
         return ask_keep(a, &out, &p->text, err);

@@ -109,17 +109,20 @@ static ggl_status part_text(ask *a, const json_value *part, bool in_result, ggl_
     return p.left_out ? GGL_OK : read_fields(a, part, part_fields, NULL, &param, err);
 }
 
-/* Two texts have a line break between them, a picture stands in its line. The results of tools that no model here could see are a text that
+/* Two texts have a line break between them, a picture or sound stands in its line. The results of tools that no model here could see are a text that
  * says so. */
 static ggl_status add_parts(ask *a, talk_writer *t, talk_adder *add, const json_value *list,
                             bool in_result, const char *where, ggl_error *err) {
     bool after_text = false;
     for (size_t i = 0; i < list->n; i++) {
         const json_value *part = &list->item[i];
-        const bool is_image = image_is_part(part) && add == talk_text && (a->sees || !in_result);
+        const bool is_sound = image_is_sound_part(part), notices = is_sound ? a->listens : a->sees,
+                   is_image = (is_sound || image_is_part(part)) && add == talk_text &&
+                              (notices || !in_result);
         ggl_str s = {0};
-        const ggl_status st =
-            is_image ? image_of_part(a, part, &s, err) : part_text(a, part, in_result, &s, err);
+        const ggl_status st = !is_image  ? part_text(a, part, in_result, &s, err)
+                              : is_sound ? image_of_sound_part(a, part, &s, err)
+                                         : image_of_part(a, part, &s, err);
         if (st != GGL_OK)
             return ggl_within(err, st, "%s: content[%zu]", where, i);
         if (after_text && !is_image)

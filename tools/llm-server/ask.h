@@ -34,12 +34,13 @@ typedef enum ask_tools {
     ASK_TOOLS_NAMED     /* or of the one that `tool` names */
 } ask_tools;
 
-/* A picture: the bytes of its file, or where it is (api_images.h). */
+/* A picture or a sound: the bytes of its file, or where it is (api_images.h). */
 typedef struct ask_image {
     unsigned char
         *bytes; /* [n], owned; NULL: it is yet to be fetched from `url`, or was looked at */
     size_t n;
     const char *url;
+    bool is_sound;
     llm_tokens seen; /* the tokens that stand for it, once it was looked at */
 } ask_image;
 
@@ -126,6 +127,7 @@ typedef struct ask {
     size_t
         n_digits; /* bytes of long runs of such characters as pictures' digits are, which were not counted as text yet */
     bool sees, fetches; /* it may have pictures, also by their address */
+    bool listens;       /* it may have sounds */
     ask_image *image;   /* [n_images] */
     size_t n_images, cap_images;
     size_t n_image_text; /* bytes of `doc` that are pictures' digits */

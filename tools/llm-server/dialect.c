@@ -28,7 +28,8 @@ ask *ask_new(const server_facts *facts) {
     if (!a)
         return NULL;
     a->ignored.strict = facts->strict_fields;
-    a->sees = facts->n_row > 0;
+    a->sees = facts->n_row > 0 && !facts->listens;
+    a->listens = facts->n_row > 0 && facts->listens;
     a->fetches = facts->fetches;
     a->n_choices = 1;
     a->n_max = facts->n_predict;

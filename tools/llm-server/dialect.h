@@ -19,7 +19,8 @@ typedef struct server_facts {
     const char *model_path;
     int64_t n_ctx, n_vocab, n_parallel;
     bool writes;     /* the model continues texts; else it makes vectors or scores of them */
-    int64_t n_row;   /* numbers of a row of a picture; 0: the model sees none */
+    int64_t n_row;   /* numbers of a row of a picture or sound; 0: the model notices none */
+    bool listens;    /* these rows are of sounds */
     bool fetches;    /* pictures are fetched from their addresses */
     bool hears;      /* it writes down what is said in sounds, and nothing else */
     bool has_words;  /* it also shows when each word is said */

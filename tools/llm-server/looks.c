@@ -1,4 +1,4 @@
-/* Looks at the pictures of requests: each request is a turn of the eye's thread, and before that, if it has pictures by their address, a turn of
+/* Looks at the pictures of requests, or listens to their sounds: each request is a turn of the eye's thread, and before that, if it has pictures by their address, a turn of
  * those that fetch. */
 #include "answer_impl.h"
 #include "common/public_file.h"
@@ -108,25 +108,28 @@ static ggl_status hold_rows(look *k, const llm_tokens *seen) {
         n += seen->id[i] < 0;
     a->n_rows += n;
     if ((int64_t)a->n_rows > f->n_ctx)
-        return ggl_fail(
-            &k->why, GGL_LIMIT,
-            "the pictures have more than %zu rows, each as long as a token, but the context has "
-            "room for %lld tokens: send fewer or smaller ones",
-            a->n_rows, (long long)f->n_ctx);
+        return ggl_fail(&k->why, GGL_LIMIT,
+                        "the pictures or sounds have more than %zu rows, each as long as a token, "
+                        "but the context has "
+                        "room for %lld tokens: send fewer or smaller ones",
+                        a->n_rows, (long long)f->n_ctx);
     if (memory_set(&a->held, a->held.n + n * (size_t)f->n_row * sizeof(float)))
         return GGL_OK;
-    return ggl_fail(&k->why, GGL_NOMEM,
-                    "no memory for the pictures: requests hold all that they may have together "
-                    "(--request-memory); try again later");
+    return ggl_fail(
+        &k->why, GGL_NOMEM,
+        "no memory for the pictures or sounds: requests hold all that they may have together "
+        "(--request-memory); try again later");
 }
 
-/* Looks at picture i. */
+/* Looks at picture i, or listens to that sound. */
 static ggl_status see(look *k, size_t i) {
     ask_image *image = &k->a->image[i];
     looked *l = k->a->looked;
     llm_context *ctx = l->ctx;
     const llm_image file = {.data = image->bytes, .n = image->n, .name = "the file"};
-    ggl_status st = llm_see(ctx, &file, l->mark[l->n], &k->why);
+    const llm_audio audio = {.data = image->bytes, .n = image->n, .name = "the file"};
+    ggl_status st = image->is_sound ? llm_listen(ctx, &audio, l->mark[l->n], &k->why)
+                                    : llm_see(ctx, &file, l->mark[l->n], &k->why);
     if (st != GGL_OK)
         return st;
     l->n++;
@@ -146,12 +149,13 @@ static void run(turn *t) {
         a->looked = kept;
         a->unsee = unsee;
     } else {
-        st = ggl_fail(&k->why, GGL_NOMEM, "out of memory for a picture");
+        st = ggl_fail(&k->why, GGL_NOMEM, "out of memory for pictures or sounds");
     }
     for (size_t i = 0; i < a->n_images && st == GGL_OK; i++) {
         st = turn_queue_stops(l->eye, t) ? GGL_CANCELLED : see(k, i);
         if (st != GGL_OK && st != GGL_CANCELLED)
-            (void)ggl_within(&k->why, st, "picture %zu of %zu", i + 1, a->n_images);
+            (void)ggl_within(&k->why, st, "%s %zu of %zu",
+                             a->image[i].is_sound ? "sound" : "picture", i + 1, a->n_images);
     }
     ask_drop_files(a);
     l->at = NULL;

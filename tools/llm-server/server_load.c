@@ -452,7 +452,10 @@ static int set_facts(server *s) {
         .hears = hears(s),
         .has_words = llm_session_n_aligned_heads(llm_opened_session(s->ctx)) > 0,
         .fetches = o->image_urls,
-        .n_row = llm_context_sees(s->ctx) ? llm_session_n_given(llm_opened_session(s->ctx)) : 0,
+        .n_row = llm_context_sees(s->ctx) || llm_context_hears(s->ctx)
+                     ? llm_session_n_given(llm_opened_session(s->ctx))
+                     : 0,
+        .listens = llm_context_hears(s->ctx),
         .n_embd = llm_session_n_embd(llm_opened_session(s->ctx)),
         .n_score = llm_session_n_score(llm_opened_session(s->ctx)),
         .sees_all = llm_session_sees_all(llm_opened_session(s->ctx)),
@@ -497,7 +500,7 @@ static int get_model(server *s) {
     return code;
 }
 
-/* Starts what looks at pictures, if the model sees them. */
+/* Starts what looks at pictures or listens to sounds, if the model does. */
 static int start_looks(server *s) {
     if (s->facts.n_row == 0)
         return -1;

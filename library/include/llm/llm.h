@@ -146,7 +146,8 @@ typedef struct llm_open_params {
     size_t n_override;
     bool
         guess_always; /* use all guesses, also where they are measured to make generating slower; for measurements */
-    /* The file of an eye, which makes rows of pictures for this model (mostly named mmproj-*.gguf): see llm_see. NULL: none. */
+    /* The file of an eye or an ear, which makes rows of pictures or of sounds for this model (mostly named mmproj-*.gguf): see llm_see and llm_listen. NULL:
+     * none. */
     const char *mmproj;
     bool words; /* make llm_transcribe_params.words available, of a model that hears */
 } llm_open_params;
@@ -519,10 +520,23 @@ typedef struct llm_image {
     const char *name; /* of data; NULL: "the picture" */
 } llm_image;
 
-enum { LLM_IMAGE_MARK = 77 }; /* bytes of a picture's mark, with its NUL */
+enum { LLM_IMAGE_MARK = 77 }; /* bytes of the mark of a picture or a sound, with its NUL */
 
-/* True if the model was opened with an eye (llm_open_params.mmproj). */
+/* A sound: the path of its file ("-": standard input), the n bytes of one, or samples without a header. WAV is always read; FLAC, MP3 and Ogg if the
+ * build has libsndfile. Zero it before: it may get more members. */
+typedef struct llm_audio {
+    const char *path; /* NULL: data */
+    const void *data; /* NULL: path */
+    size_t n;
+    const char *name; /* of data; NULL: "the sound" */
+    /* Samples without a header: "s16le" or "f32le"; NULL: the file says what it is. raw_rate 0: the model's rate; raw_channels 0: 1 */
+    const char *raw;
+    int32_t raw_rate, raw_channels;
+} llm_audio;
+
+/* True if the model was opened with an eye, or with an ear (llm_open_params.mmproj). */
 GGL_API bool llm_context_sees(const llm_context *c);
+GGL_API bool llm_context_hears(const llm_context *c);
 /* Shows a picture to the model: *mark becomes a text that stands for it wherever special tokens are read, in a prompt (llm_generate) or a message
  * (llm_reply), so
  *
@@ -537,12 +551,23 @@ GGL_API bool llm_context_sees(const llm_context *c);
 GGL_API GGL_NODISCARD ggl_status llm_see(llm_context *c, const llm_image *image,
                                          char mark[LLM_IMAGE_MARK], ggl_error *err);
 GGL_API void llm_unsee(llm_context *c, const char *mark);
-/* The steps of it: the pixels that the eye sees, [*height][*width][3] of red, green and blue, normalised, of the whole if it
+/* Plays a sound to the model, and writes a mark as llm_see does; llm_unsee lets go of it. Sound that is longer than the ear hears at once, mostly half a
+ * minute, is heard in windows. GGL_UNSUPPORTED: the model has no ear, or this kind of sound is not read; GGL_LIMIT: it has more rows than the context
+ * has room; GGL_FORMAT: it is damaged, or empty; GGL_USAGE, GGL_IO, GGL_NOMEM, GGL_DEVICE, GGL_CANCELLED. */
+GGL_API GGL_NODISCARD ggl_status llm_listen(llm_context *c, const llm_audio *audio,
+                                            char mark[LLM_IMAGE_MARK], ggl_error *err);
+/* The steps of llm_see: the pixels that the eye sees, [*height][*width][3] of red, green and blue, normalised, of the whole if it
  * also sees parts; and the rows that it makes of all, [*n][*n_row], in the order of a text. To be freed by ggl_free. Statuses of llm_see. */
 GGL_API GGL_NODISCARD ggl_status llm_image_pixels(llm_context *c, const llm_image *image,
                                                   float **pixel, size_t *height, size_t *width,
                                                   ggl_error *err);
 GGL_API GGL_NODISCARD ggl_status llm_image_rows(llm_context *c, const llm_image *image, float **row,
+                                                size_t *n, size_t *n_row, ggl_error *err);
+/* The steps of llm_listen: the rows of the spectrogram that the ear reads, window by window, and those that it makes of them, [*n][*n_row]. To be freed
+ * by ggl_free. Statuses of llm_listen. */
+GGL_API GGL_NODISCARD ggl_status llm_audio_mel(llm_context *c, const llm_audio *audio, float **row,
+                                               size_t *n, size_t *n_row, ggl_error *err);
+GGL_API GGL_NODISCARD ggl_status llm_audio_rows(llm_context *c, const llm_audio *audio, float **row,
                                                 size_t *n, size_t *n_row, ggl_error *err);
 
 /* Turns n bytes of text into tokens. The caller frees *id by ggl_free. GGL_UNSUPPORTED: the

@@ -94,6 +94,10 @@ class Image(c.Structure):
     _fields_ = fields("path:s data:s n:z name:s")
 
 
+class Audio(c.Structure):
+    _fields_ = fields("path:s data:s n:z name:s raw:s raw_rate:i raw_channels:i")
+
+
 class Word(c.Structure):
     _fields_ = fields("start:d end:d text:p n:z probability:d")
 
@@ -235,6 +239,8 @@ FUNCTIONS: Dict[str, Tuple[Any, ...]] = {
     "llm_embed_prompt": (STATUS, Context, c.c_char_p, TextOut, SizeOut),
     "llm_embed_texts": (STATUS, Context, c.POINTER(c.c_char_p), SizeOut, c.c_size_t, c.POINTER(EmbedParams)),
     "llm_context_sees": (c.c_bool, Context),
+    "llm_context_hears": (c.c_bool, Context),
+    "llm_listen": (STATUS, Context, c.POINTER(Audio), c.c_char_p),
     "llm_see": (STATUS, Context, c.POINTER(Image), c.c_char_p),
     "llm_unsee": (None, Context, c.c_char_p),
     "llm_transcribe": (STATUS, Context, c.c_char_p, c.POINTER(TranscribeParams)),

@@ -1,4 +1,4 @@
-"""Pictures that a model sees."""
+"""Pictures that a model sees, and sounds that it hears."""
 from __future__ import annotations
 
 import base64
@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any, Callable, ContextManager, Dict, List, Map
 
 from . import _abi
 from ._opening import Path, file_bytes
+from ._options import text_bytes, whole
 
 Picture = Union[Path, bytes, bytearray, memoryview]
+Sound = Picture
 MARK_SIZE = 77  # LLM_IMAGE_MARK
 DATA_URI = re.compile(r"data:image/[\w.+-]+;base64,", re.I | re.A)
 
@@ -24,14 +26,27 @@ def _of_address(url: object, where: str) -> bytes:
     begin = DATA_URI.match(url)
     if not begin:
         raise ValueError(f"{where}: a picture is a data:image/..;base64,.. address, a path or bytes; nothing is downloaded: {url[:40]!r}")
+    return _of_base64(url[begin.end() :], where, "picture")
+
+
+def _of_base64(digits: object, where: str, what: str) -> bytes:
+    if not isinstance(digits, str):
+        raise TypeError(f"{where}: the {what} is {type(digits).__name__}, not a str of base64")
     try:
-        return base64.b64decode(url[begin.end() :], validate=True)
+        return base64.b64decode(digits, validate=True)
     except binascii.Error as error:
-        raise ValueError(f"{where}: the picture is not base64: {error}") from None
+        raise ValueError(f"{where}: the {what} is not base64: {error}") from None
+
+
+def _of_audio(audio: object, where: str) -> bytes:
+    """The bytes of {"data": base64, "format": ..}; the file says what it is."""
+    if not isinstance(audio, Mapping) or "data" not in audio:
+        raise TypeError(f'{where}: "input_audio" is a dict with "data", the file as base64')
+    return _of_base64(audio["data"], where, "sound")
 
 
 class Sees:
-    """The calls of a Model that sees."""
+    """The calls of a Model that sees or hears."""
 
     if TYPE_CHECKING:
         _lib: _abi.Library
@@ -57,15 +72,36 @@ class Sees:
             self._lib.llm_see(handle, c.byref(image), mark)
         return mark.value.decode()
 
+    @property
+    def hears(self) -> bool:
+        """Whether the model was opened with an ear (mmproj=), so that it hears sounds in conversations."""
+        with self._call() as handle:
+            return bool(self._lib.llm_context_hears(handle))
+
+    def listen(self, sound: Sound, *, raw: Optional[str] = None, raw_rate: int = 0, raw_channels: int = 0) -> str:
+        """Plays a sound, the path of its file or its bytes, to the model, and returns its mark, as see() does for a picture. raw: samples
+        without a header, "s16le" or "f32le", of so many per second (0: the model's 16000) and channels (0: 1)."""
+        mark = c.create_string_buffer(MARK_SIZE)
+        audio = _abi.Audio(raw=None if raw is None else text_bytes("raw", raw), raw_rate=whole("raw_rate", raw_rate, 0, 32),
+                           raw_channels=whole("raw_channels", raw_channels, 0, 32))
+        if isinstance(sound, (bytes, bytearray, memoryview)):
+            audio.data = data = bytes(sound)
+            audio.n = len(data)
+        else:
+            audio.path = file_bytes("sound", sound)
+        with self._call() as handle:
+            self._lib.llm_listen(handle, c.byref(audio), mark)
+        return mark.value.decode()
+
     def unsee(self, mark: str) -> None:
-        """Lets a picture go. Memory is given back only when what was seen of all such pictures takes more than 256 MiB: until then, another
-        see() of the picture costs nothing. Its mark is sure to be of use only after that."""
+        """Lets a picture or a sound go. Memory is given back only when what was noticed of all such ones takes more than 256 MiB: until then, another
+        see() or listen() of the same costs nothing. Its mark is sure to be of use only after that."""
         with self._call() as handle:
             self._lib.llm_unsee(handle, mark.encode())
 
     def _with_marks(self, messages: List[Dict[str, Any]]) -> None:
-        """Puts marks in the places of the parts that are pictures, which are kept until the next conversation."""
-        if not self.sees:
+        """Puts marks in the places of the parts that are pictures or sounds, which are kept until the next conversation."""
+        if not self.sees and not self.hears:
             return  # the library says which part it does not read
         before, self._shown = self._shown, []
         try:
@@ -79,13 +115,16 @@ class Sees:
 
     def _with_mark(self, part: Any, where: str) -> Any:
         kind = part.get("type") if isinstance(part, Mapping) else None
-        picture: Optional[Picture] = None
-        if kind in ("image_url", "input_image"):
-            picture = _of_address(part.get("image_url"), where)
-        elif kind == "image" and "image" in part:
-            picture = part["image"]
-        if picture is None:
-            return part
-        mark = self.see(picture)
+        mark: Optional[str] = None
+        if self.sees and kind in ("image_url", "input_image"):
+            mark = self.see(_of_address(part.get("image_url"), where))
+        elif kind == "image" and "image" in part and (self.sees or not isinstance(part["image"], str)):
+            mark = self.see(part["image"])
+        elif self.hears and kind == "input_audio":
+            mark = self.listen(_of_audio(part.get("input_audio"), where))
+        elif kind == "audio" and "audio" in part and (self.hears or not isinstance(part["audio"], str)):
+            mark = self.listen(part["audio"])
+        if mark is None:
+            return part  # the library says if it does not read it, as see() and listen() do of bytes
         self._shown.append(mark)
         return {"type": "text", "text": mark}

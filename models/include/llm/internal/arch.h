@@ -156,12 +156,19 @@ enum {
     LLM_TAP_ALL = -3
 };
 
+enum {
+    LLM_ARCH_TEXT = 64
+}; /* bytes of a text beside rows, with its NUL; {n} in it is the end of a line */
+
 /* Sound that becomes rows, one for each `step` of its samples: of the `window` samples around it (a Hann window), the decimal logarithm
  * of the power in each of the row's bands, which reach from 0 to half of the rate evenly on Slaney's mel scale; at most `range` below the largest of the sound;
- * plus 4, divided by 4. */
+ * plus 4, divided by 4. What is longer than the input's rows is heard in windows of so many. */
 typedef struct llm_arch_sound {
     int64_t rate, window, step; /* samples per second; samples */
     double range;
+    bool
+        whole; /* the last window is filled with silence; else it has the rows that show the sound */
+    char begin[LLM_ARCH_TEXT], end[LLM_ARCH_TEXT]; /* texts around the rows in a prompt */
     /* [bands][window / 2 + 1] of the type: the weight of each frequency in each band; NULL: as above. Valid as long as the source. */
     const void *filter;
     ggl_type filter_type;
@@ -196,7 +203,7 @@ typedef enum llm_arch_tiling {
                        tile has about size * size pixels in its own shape */
 } llm_arch_tiling;
 
-enum { LLM_ARCH_MAX_GRIDS = 64, LLM_ARCH_MAX_TILES = 256, LLM_ARCH_TEXT = 64 };
+enum { LLM_ARCH_MAX_GRIDS = 64, LLM_ARCH_MAX_TILES = 256 };
 
 /* In the texts, {n} is the end of a line; in `tile`, {y} and {x} are its place in the grid, from 1. */
 typedef struct llm_arch_tiles {

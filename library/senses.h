@@ -1,19 +1,14 @@
-/* Pictures that a model sees: a second file, its eye, makes rows of them, which stand for tokens of the text model. */
-#ifndef LIBRARY_SEEING_H
-#define LIBRARY_SEEING_H
+/* Pictures that a model sees, or sounds that it hears: a second file, its eye or ear, makes rows of them, which stand for tokens of the text model. */
+#ifndef LIBRARY_SENSES_H
+#define LIBRARY_SENSES_H
 
-#include "llm/internal/media.h"
-#include "llm/internal/stage_rows.h"
-#include "llm/internal/tokenizer.h"
-#include "llm/llm.h"
 #include "loading.h"
+#include "noticing.h"
 
-typedef struct llm_eye llm_eye;
-
-/* Opens the file of an eye. GGL_UNSUPPORTED: it makes no rows of pictures; else as llm_open. */
+/* Opens the file of an eye or an ear. GGL_UNSUPPORTED: it makes no rows of pictures or sounds; else as llm_open. */
 ggl_status llm_eye_open(llm_eye **out, const llm_loading *l, ggl_error *err);
 void llm_eye_close(llm_eye *e); /* NULL is fine */
-/* Returns a special token that stands beside pictures, which the tokenizer of the text model lacks, as it does if the eye belongs to a model of another
+/* Returns a special token that stands beside pictures or sounds, which the tokenizer of the text model lacks, as it does if the eye belongs to a model of another
  * family; NULL: it has it, the descriptor names none, or memory is out. */
 const char *llm_eye_unknown_token(const llm_eye *e, const llm_tokenizer *t);
 /* The name of its descriptor's family. */
@@ -29,8 +24,5 @@ double llm_eye_bytes(const llm_eye *e);
 
 /* Frees the stages, whose backends are closed next; the rows that there are stay. NULL is fine. */
 void llm_eye_stop(llm_eye *e);
-
-/* What stands for a picture in a text: its mark becomes the texts around it, and its rows. GGL_USAGE: the picture is not there. */
-const llm_marks *llm_eye_marks(const llm_eye *e);
 
 #endif

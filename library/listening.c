@@ -1,0 +1,267 @@
+/* Sounds in texts: read whole, as many samples as fit into the context, made into a spectrogram as the ear's descriptor says, and run through its stages window
+ * by window. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "context.h"
+#include "ggl/alloc.h"
+#include "ggl/internal/alloc.h"
+#include "ggl/internal/gguf.h"
+#include "noticing.h"
+#include "sound_rows.h"
+
+enum {
+    PART = 1 << 16,        /* samples that are read at once */
+    MOST_SECONDS = 7200,   /* of a sound, which is in memory as a whole */
+    MOST_WINDOWS = 1 << 14 /* which a mark that somebody has made may ask for */
+};
+
+typedef struct heard {
+    uint8_t id[LLM_MEDIA_ID];
+    float *sample; /* [n] */
+    int64_t n, n_rows, n_windows;
+    size_t cap;
+    double largest;
+    float *rows; /* [n_window][n_mel]: of one window */
+} heard;
+
+static void heard_free(heard *h) {
+    ggl_free(h->sample);
+    ggl_free(h->rows);
+    *h = (heard){0};
+}
+
+static const llm_arch_sound *rule_of(const llm_eye *e) {
+    return &e->rows[e->input].sound;
+}
+
+static const char *name_of(const llm_audio *a) {
+    return a->path ? a->path : a->name ? a->name : "the sound";
+}
+
+/* --- in a text -------------------------------------------------------------------------------- */
+
+static int64_t n_windows(const uint8_t id[LLM_MEDIA_ID]) {
+    uint32_t n = 0;
+    for (int k = 0; k < 4; k++)
+        n |= (uint32_t)id[LLM_MEDIA_ID - 4 + k] << (8 * k);
+    return n > 0 && n <= MOST_WINDOWS ? n : 1; /* of a mark that nobody has made, none is there */
+}
+
+static void put_windows(uint8_t id[LLM_MEDIA_ID], int64_t n) {
+    for (int k = 0; k < 4; k++)
+        id[LLM_MEDIA_ID - 4 + k] = (uint8_t)(n >> (8 * k));
+}
+
+static ggl_status append_sound(const llm_eye *e, const llm_tokenizer *t,
+                               const uint8_t id[LLM_MEDIA_ID], llm_tokens *ids, ggl_error *err) {
+    const llm_arch_sound *s = rule_of(e);
+    const int64_t n = n_windows(id);
+    ggl_status st = llm_eye_append_text(t, s->begin, 0, 0, ids, err);
+    for (int64_t k = 0; k < n && st == GGL_OK; k++)
+        st = llm_eye_append_part(e, t, id, k, "", ids, err);
+    return st == GGL_OK ? llm_eye_append_text(t, s->end, 0, 0, ids, err) : st;
+}
+
+static ggl_status start_ear(llm_eye *e, const llm_session_params *p, ggl_error *err) {
+    e->n_ctx = p->n_ctx;
+    e->cancelled = p->cancelled;
+    e->cancelled_ctx = p->cancelled_ctx;
+    return llm_sound_rows_mel(&e->mel, rule_of(e), llm_stages_n_input(e->stages), err);
+}
+
+const llm_eye_kind llm_eye_sounds = {
+    .what = "sound", .n_parts = n_windows, .append = append_sound, .start = start_ear};
+
+/* --- windows ---------------------------------------------------------------------------------- */
+
+/* Returns how many rows the window has that begins at row `at`: at least those that the stages make a row of. */
+static int64_t window_rows(const llm_eye *e, int64_t n_rows, int64_t at) {
+    const int64_t most = llm_stages_n_most(e->stages), least = llm_eye_origin(e, 0) + 1;
+    const int64_t rest = n_rows - at > least ? n_rows - at : least;
+    return rule_of(e)->whole || rest > most ? most : rest;
+}
+
+/* The rows that the ear makes of so many of the spectrogram. */
+static int64_t rows_made(const llm_eye *e, int k, int64_t n) {
+    const llm_arch_rows_of *of = &e->rows[k];
+    return of->is_input ? n : llm_arch_rows_over(of, rows_made(e, of->over, n));
+}
+
+/* Returns how many samples a sound may have: those whose rows fit into the context, in whole windows, and no more than memory is meant for. */
+static int64_t most_samples(const llm_eye *e) {
+    const int64_t n_window = llm_stages_n_most(e->stages), n_sample = n_window * rule_of(e)->step,
+                  most = MOST_SECONDS * rule_of(e)->rate / n_sample,
+                  n = e->n_ctx / rows_made(e, e->n_rows - 1, n_window), least = n < most ? n : most;
+    return (least < MOST_WINDOWS ? least : MOST_WINDOWS) * n_sample;
+}
+
+/* Sets h->rows to those of window k, and *n to how many it has. */
+static ggl_status make_window(const llm_eye *e, heard *h, int64_t k, int64_t *n, ggl_error *err) {
+    const int64_t n_window = llm_stages_n_most(e->stages), at = k * n_window;
+    const llm_mel_piece all = {.sample = h->sample, .n = h->n, .is_last = true};
+    *n = window_rows(e, h->n_rows, at);
+    if (!h->rows)
+        h->rows = ggl_calloc((size_t)(n_window * llm_stages_n_input(e->stages)), sizeof *h->rows);
+    if (!h->rows)
+        return ggl_fail(err, GGL_NOMEM, "out of memory for a sound");
+    return llm_mel_rows(e->mel, &all, at, *n, h->largest, h->rows, err);
+}
+
+static ggl_status hear_window(llm_eye *e, heard *h, int64_t k, const float **row, int64_t *n,
+                              ggl_error *err) {
+    int64_t n_in;
+    const ggl_status st = make_window(e, h, k, &n_in, err);
+    return st == GGL_OK ? llm_stages_run(e->stages, h->rows, n_in, row, n, err) : st;
+}
+
+/* --- reading ---------------------------------------------------------------------------------- */
+
+static ggl_status read_part(const llm_eye *e, heard *h, llm_sound *from, int64_t *got,
+                            ggl_error *err) {
+    if (e->cancelled && e->cancelled(e->cancelled_ctx))
+        return ggl_fail(err, GGL_CANCELLED, "stopped by the caller");
+    if (!ggl_grow(&h->sample, &h->cap, (size_t)h->n + PART, sizeof *h->sample))
+        return ggl_fail(err, GGL_NOMEM, "out of memory for a sound");
+    const ggl_status st = llm_sound_read(from, h->sample + h->n, PART, got, err);
+    h->n += st == GGL_OK ? *got : 0;
+    return st;
+}
+
+static ggl_status read_all(const llm_eye *e, heard *h, llm_sound *from, const char *name,
+                           ggl_error *err) {
+    const int64_t most = most_samples(e);
+    int64_t got = 1;
+    ggl_status st = GGL_OK;
+    while (st == GGL_OK && got > 0 && h->n <= most)
+        st = read_part(e, h, from, &got, err);
+    if (st == GGL_OK && h->n > most)
+        return ggl_fail(
+            err, GGL_LIMIT,
+            "%s: the sound has more than %.0f seconds, the most that fit into a context "
+            "of %" PRId64 " tokens and into two hours",
+            name, (double)most / (double)rule_of(e)->rate, e->n_ctx);
+    if (st == GGL_OK && llm_sound_n_lost(from) > 0)
+        return ggl_fail(err, GGL_FORMAT,
+                        "%s: the sound is damaged: it ends %" PRId64
+                        " samples before its header says",
+                        name, llm_sound_n_lost(from));
+    return st == GGL_OK && h->n == 0
+               ? ggl_fail(err, GGL_FORMAT, "%s: the sound has no samples", name)
+               : st;
+}
+
+/* The id follows from the samples, and has the number of windows in its last four bytes. */
+static void identify(const llm_eye *e, heard *h) {
+    char hex[SHA256_HEX];
+    sha256 sum;
+    llm_sha256_begin(&sum);
+    llm_sha256_add(&sum, &e->digest, sizeof e->digest);
+    llm_sha256_add(&sum, h->sample, (size_t)h->n * sizeof *h->sample);
+    llm_sha256_end(&sum, hex);
+    (void)llm_eye_digest(hex, h->id);
+    put_windows(h->id, h->n_windows);
+}
+
+/* Reads a sound. *h is to be freed in any case. */
+static ggl_status listen(heard *h, const llm_eye *e, const llm_audio *audio, ggl_error *err) {
+    const int64_t step = rule_of(e)->step, n_window = llm_stages_n_most(e->stages);
+    const llm_transcribe_params p = {.raw = audio->raw,
+                                     .raw_rate = audio->raw_rate,
+                                     .raw_channels = audio->raw_channels,
+                                     .data = audio->data,
+                                     .n_data = audio->n};
+    llm_sound *from = NULL;
+    if (!audio->path == !audio->data)
+        return ggl_fail(err, GGL_USAGE, "llm_audio needs a path or data, one of the two");
+    ggl_status st = llm_sound_rows_open(&from, name_of(audio), (int)rule_of(e)->rate, &p, err);
+    if (st == GGL_OK)
+        st = read_all(e, h, from, name_of(audio), err);
+    llm_sound_close(from);
+    if (st != GGL_OK)
+        return st;
+    h->n_rows = (h->n + step - 1) / step;
+    h->n_windows = (h->n_rows + n_window - 1) / n_window;
+    h->largest = llm_mel_silence(e->mel);
+    identify(e, h);
+    return llm_mel_largest(e->mel,
+                           &(llm_mel_piece){.sample = h->sample, .n = h->n, .is_last = true}, 0,
+                           llm_mel_n_heard(e->mel, h->n), &h->largest, err);
+}
+
+/* --- calls ------------------------------------------------------------------------------------ */
+
+static ggl_status need_ear(const llm_context *c, ggl_error *err) {
+    if (llm_context_hears(c))
+        return GGL_OK;
+    return c->eye ? ggl_fail(err, GGL_UNSUPPORTED,
+                             "the model was opened with an eye, which sees pictures and hears no "
+                             "sounds: %s",
+                             ggl_gguf_name(llm_model_file(c->eye->model)))
+                  : ggl_fail(err, GGL_UNSUPPORTED,
+                             "the model was opened without an ear, so it hears no sounds: open it "
+                             "with its file mmproj-*.gguf (mmproj, or --mmproj FILE)");
+}
+
+static ggl_status hear_and_keep(llm_eye *e, void *ctx, int64_t k, const uint8_t id[LLM_MEDIA_ID],
+                                ggl_error *err) {
+    llm_media_rows rows = {.n_row = llm_stages_n_row(e->stages)};
+    int32_t first;
+    const ggl_status st = hear_window(e, ctx, k, &rows.row, &rows.n, err);
+    rows.n_pos = rows.n;
+    return st == GGL_OK ? llm_media_add(e->media, id, &rows, &first, err) : st;
+}
+
+ggl_status llm_listen(llm_context *c, const llm_audio *audio, char mark[LLM_IMAGE_MARK],
+                      ggl_error *err) {
+    heard h = {0};
+    *mark = 0;
+    ggl_status st = need_ear(c, err);
+    if (st == GGL_OK)
+        st = listen(&h, c->eye, audio, err);
+    if (st == GGL_OK)
+        st = llm_eye_keep(c->eye, h.id, hear_and_keep, &h, mark, err);
+    heard_free(&h);
+    return st;
+}
+
+/* The rows of all windows, those of the spectrogram or those that the ear makes of them. */
+static ggl_status all_rows(llm_context *c, const llm_audio *audio, bool mel, float **row, size_t *n,
+                           size_t *n_row, ggl_error *err) {
+    heard h = {0};
+    size_t cap = 0;
+    *row = NULL;
+    *n = *n_row = 0;
+    ggl_status st = need_ear(c, err);
+    if (st == GGL_OK)
+        st = listen(&h, c->eye, audio, err);
+    if (st == GGL_OK)
+        *n_row = (size_t)(mel ? llm_stages_n_input : llm_stages_n_row)(c->eye->stages);
+    for (int64_t k = 0; st == GGL_OK && k < h.n_windows; k++) {
+        const float *got = NULL;
+        int64_t n_got = 0;
+        st = mel ? make_window(c->eye, &h, k, &n_got, err)
+                 : hear_window(c->eye, &h, k, &got, &n_got, err);
+        if (st == GGL_OK && !ggl_grow(row, &cap, (*n + (size_t)n_got) * *n_row, sizeof **row))
+            st = ggl_fail(err, GGL_NOMEM, "out of memory for the rows of a sound");
+        if (st == GGL_OK)
+            memcpy(*row + *n * *n_row, mel ? h.rows : got, (size_t)n_got * *n_row * sizeof **row);
+        *n += st == GGL_OK ? (size_t)n_got : 0;
+    }
+    heard_free(&h);
+    if (st != GGL_OK) {
+        ggl_free(*row);
+        *row = NULL;
+    }
+    return st;
+}
+
+ggl_status llm_audio_mel(llm_context *c, const llm_audio *audio, float **row, size_t *n,
+                         size_t *n_row, ggl_error *err) {
+    return all_rows(c, audio, true, row, n, n_row, err);
+}
+
+ggl_status llm_audio_rows(llm_context *c, const llm_audio *audio, float **row, size_t *n,
+                          size_t *n_row, ggl_error *err) {
+    return all_rows(c, audio, false, row, n, n_row, err);
+}

@@ -1,0 +1,70 @@
+/* What pictures (seeing.c) and sounds (listening.c) share: an eye or an ear, and the parts of what it noticed, which are kept as rows that a text names by a
+ * mark. */
+#ifndef LIBRARY_NOTICING_H
+#define LIBRARY_NOTICING_H
+
+#include "common/sha256.h"
+#include "llm/internal/media.h"
+#include "llm/internal/stage_rows.h"
+#include "llm/internal/tokenizer.h"
+#include "llm/llm.h"
+#include "sound/log_mel.h"
+
+typedef struct llm_eye llm_eye;
+
+/* What differs between eyes and ears. */
+typedef struct llm_eye_kind {
+    const char *what; /* "picture" */
+    /* The parts of what has this id, each of which has rows of its own: at least one. */
+    int64_t (*n_parts)(const uint8_t id[LLM_MEDIA_ID]);
+    /* Appends what stands for it in a text: its rows, and the texts around them. */
+    ggl_status (*append)(const llm_eye *e, const llm_tokenizer *t, const uint8_t id[LLM_MEDIA_ID],
+                         llm_tokens *ids, ggl_error *err);
+    /* Makes it ready, after its stages. NULL: there is nothing to do. */
+    ggl_status (*start)(llm_eye *e, const llm_session_params *p, ggl_error *err);
+} llm_eye_kind;
+
+extern const llm_eye_kind llm_eye_pictures, llm_eye_sounds;
+
+struct llm_eye {
+    const llm_eye_kind *kind;
+    llm_model *model;
+    llm_arch_rows_of rows[LLM_ARCH_MAX_SOURCES];
+    int n_rows, input;
+    llm_media *media;
+    llm_stages *stages;
+    llm_marks marks;
+    uint64_t digest; /* of the file: another one makes other rows of the same picture */
+    /* Of an ear that was started. */
+    llm_mel *mel;
+    int64_t n_ctx; /* of the text model: no sound has more rows */
+    bool (*cancelled)(void *ctx);
+    void *cancelled_ctx;
+};
+
+/* Which row of the input the row i of the last stage stands for: the first one that it was made of. */
+int64_t llm_eye_origin(const llm_eye *e, int64_t i);
+/* Reads 64 hexadecimal digits. */
+bool llm_eye_digest(const char *hex, uint8_t id[LLM_MEDIA_ID]);
+
+/* What stands for a picture or a sound in a text: its mark becomes the texts around it, and its rows. GGL_USAGE: it is not there. */
+const llm_marks *llm_eye_marks(const llm_eye *e);
+/* Sets how these are read. */
+void llm_eye_set_marks(llm_eye *e);
+/* Appends a text that stands beside rows; {n} in it is the end of a line, {y} and {x} are numbers. */
+GGL_NODISCARD ggl_status llm_eye_append_text(const llm_tokenizer *t, const char *text, int64_t y,
+                                             int64_t x, llm_tokens *ids, ggl_error *err);
+/* Appends the rows of part k, with a text between two lines of them. GGL_USAGE: they are not there. */
+GGL_NODISCARD ggl_status llm_eye_append_part(const llm_eye *e, const llm_tokenizer *t,
+                                             const uint8_t id[LLM_MEDIA_ID], int64_t k,
+                                             const char *line, llm_tokens *ids, ggl_error *err);
+
+/* Makes the rows of part k, and adds them to e->media with the id. */
+typedef ggl_status llm_eye_make(llm_eye *e, void *ctx, int64_t k, const uint8_t id[LLM_MEDIA_ID],
+                                ggl_error *err);
+/* Holds all parts of a picture or a sound, made by `make` if they are not there, and writes its mark. */
+GGL_NODISCARD ggl_status llm_eye_keep(llm_eye *e, const uint8_t id[LLM_MEDIA_ID],
+                                      llm_eye_make *make, void *ctx, char mark[LLM_IMAGE_MARK],
+                                      ggl_error *err);
+
+#endif

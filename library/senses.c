@@ -1,0 +1,135 @@
+/* Opens eyes and ears. */
+#include "senses.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "context.h"
+#include "ggl/internal/alloc.h"
+#include "ggl/internal/gguf.h"
+
+/* Rows that nobody holds are kept as long as they are fewer bytes than this. */
+#define KEPT_BYTES ((size_t)256 << 20)
+
+static ggl_status find_input(llm_eye *e, ggl_error *err) {
+    ggl_status st = llm_model_rows(e->model, e->rows, &e->n_rows, err);
+    while (st == GGL_OK && e->input < e->n_rows && !e->rows[e->input].is_input)
+        e->input++;
+    const llm_arch *arch = llm_model_arch(e->model);
+    if (st == GGL_OK && e->input < e->n_rows)
+        e->kind = e->rows[e->input].picture.patch > 0 ? &llm_eye_pictures
+                  : e->rows[e->input].sound.rate > 0  ? &llm_eye_sounds
+                                                      : NULL;
+    const bool notices = e->kind && !llm_arch_reads_text(arch) && llm_arch_has_output(arch, "rows");
+    return st == GGL_OK && !notices
+               ? ggl_fail(err, GGL_UNSUPPORTED,
+                          "%s makes no rows of pictures or sounds for a text model (%s): the file "
+                          "beside a model's that does is mostly named mmproj-*.gguf",
+                          ggl_gguf_name(llm_model_file(e->model)), llm_arch_name(arch))
+               : st;
+}
+
+/* Returns text k of those that stand beside its rows; NULL: there are no more. */
+static const char *text_beside(const llm_eye *e, size_t k) {
+    const llm_arch_picture *p = &e->rows[e->input].picture;
+    const llm_arch_sound *s = &e->rows[e->input].sound;
+    const char *const of_picture[] = {p->begin, p->end, p->line, p->tiles.whole,
+                                      p->tiles.whole_end},
+                      *const of_sound[] = {s->begin, s->end};
+    if (e->kind == &llm_eye_pictures)
+        return k < sizeof of_picture / sizeof *of_picture ? of_picture[k] : NULL;
+    return k < sizeof of_sound / sizeof *of_sound ? of_sound[k] : NULL;
+}
+
+const char *llm_eye_unknown_token(const llm_eye *e, const llm_tokenizer *t) {
+    const char *text;
+    size_t k = 0;
+    /* "<token>" or "[TOKEN]" alone */
+    while ((text = text_beside(e, k)) &&
+           ((*text != '<' && *text != '[') || strpbrk(text + 1, "<[{")))
+        k++;
+    if (!text)
+        return NULL;
+    ggl_error none = {0};
+    llm_tokens ids = {0};
+    const bool lacks =
+        llm_tokenize(t, text, strlen(text), LLM_TOKENIZE_SPECIAL, &ids, &none) == GGL_OK &&
+        ids.n != 1;
+    llm_tokens_fini(&ids);
+    return lacks ? text : NULL;
+}
+
+const char *llm_eye_family(const llm_eye *e) {
+    return llm_arch_family(llm_model_arch(e->model), 0);
+}
+
+ggl_status llm_eye_open(llm_eye **out, const llm_loading *l, ggl_error *err) {
+    llm_eye *e = *out = ggl_calloc(1, sizeof *e);
+    if (!e)
+        return ggl_fail(err, GGL_NOMEM, "out of memory");
+    llm_eye_set_marks(e);
+    ggl_status st = llm_load_named(&e->model, l, err);
+    if (st == GGL_OK)
+        st = find_input(e, err);
+    if (st == GGL_OK)
+        e->digest = ggl_gguf_digest(llm_model_file(e->model));
+    if (st == GGL_OK)
+        st = llm_media_new(&e->media, KEPT_BYTES, err);
+    if (st == GGL_OK)
+        return st;
+    llm_eye_close(e);
+    *out = NULL;
+    return st;
+}
+
+void llm_eye_close(llm_eye *e) {
+    if (!e)
+        return;
+    llm_eye_stop(e);
+    llm_media_free(e->media);
+    llm_model_free(e->model);
+    ggl_free(e);
+}
+
+void llm_eye_stop(llm_eye *e) {
+    if (!e)
+        return;
+    llm_stages_free(e->stages);
+    e->stages = NULL;
+    llm_mel_free(e->mel);
+    e->mel = NULL;
+}
+
+double llm_eye_bytes(const llm_eye *e) {
+    const ggl_gguf *f = llm_model_file(e->model);
+    double n = 0;
+    for (size_t i = 0; i < ggl_gguf_n_tensors(f); i++)
+        n += (double)ggl_gguf_tensor_at(f, i)->size;
+    return n;
+}
+
+const llm_media *llm_eye_media(const llm_eye *e) {
+    return e->media;
+}
+
+ggl_status llm_eye_start(llm_eye *e, const llm_session_params *p, int64_t n_given, ggl_error *err) {
+    llm_session_params own = llm_session_default();
+    own.backend = p->backend;
+    own.n_backends = p->n_backends;
+    own.fold = p->fold;
+    own.fold_products = p->fold_products;
+    own.no_repack = p->no_repack;
+    own.cancelled = p->cancelled;
+    own.cancelled_ctx = p->cancelled_ctx;
+    const char *file = ggl_gguf_name(llm_model_file(e->model));
+    ggl_status st = llm_stages_new(&e->stages, e->model, &own, 0, err);
+    if (st != GGL_OK)
+        return ggl_within(err, st, "%s", file);
+    const int64_t n = llm_stages_n_row(e->stages);
+    if (n != n_given)
+        return ggl_fail(err, GGL_FORMAT,
+                        "%s makes rows of %" PRId64 " numbers of a %s, but the text model takes "
+                        "%" PRId64 ": it belongs to another model",
+                        file, n, e->kind->what, n_given);
+    return e->kind->start ? e->kind->start(e, p, err) : GGL_OK;
+}

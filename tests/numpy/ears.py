@@ -1,0 +1,100 @@
+#!/usr/bin/env python3
+"""Models that hear in chats, beside a pass in float64 that shares no code with them: as ./eyes.py, of seeded ears (mmproj files), sounds from one sample to
+several windows, and spectrograms (llm-embed --dump mel). And what is no sound for them.
+
+    ears.py --cli LLM_CLI --embed LLM_EMBED --dir FOLDER [KIND ..]
+
+Exit code 0, 1.
+"""
+import argparse
+import os
+import subprocess
+import sys
+import wave
+
+import numpy as np
+
+import ear_kinds
+import eye_kinds
+import eye_texts
+import eyes
+import gguf
+import today
+
+
+def write_sound(path, x):
+    with wave.open(path, "wb") as w:
+        w.setnchannels(1)
+        w.setsampwidth(2)
+        w.setframerate(16000)
+        w.writeframes((x * 32768).astype("<i2").tobytes())
+
+
+def made_sounds(r, g, ear):
+    window = 2 * ear.n_pos * ear_kinds.STEP
+    for k, n in enumerate((1, int(g.integers(2, 1000)), int(g.integers(window // 2, window)), window, window + 1, int(g.integers(2 * window, 3 * window)))):
+        t = np.arange(n)
+        x = g.normal(size=n) * 10 ** g.uniform(-4, -1) + 0.3 * np.sin(t * g.uniform(0, 3)) * (t < g.uniform(0.2, 1.2) * n)
+        x = np.clip(np.round(x * 32768), -32768, 32767) / 32768
+        path = r.at(f"{k}.wav")
+        write_sound(path, x)
+        want = np.concatenate(list(ear.windows(x)))
+        far = np.abs(r.rows(r.at("text"), r.at("eye"), path, "mel") - want).max()
+        if far > 1e-5:
+            r.tell(f"{ear.kind}: mel of {n} samples", False, f"{far:.0e}")
+        yield path, x, f"{n} samples"
+
+
+def test_mistakes(r):
+    """What is said about files that are not what is asked for."""
+    g = np.random.default_rng(1)
+    ear, eye = ear_kinds.Ultravox(g), eye_kinds.Gemma3(g)
+    ear.n_text = eye.n_text
+    for name, x in (("ear", ear_kinds.Ultravox(np.random.default_rng(1))), ("eye", eye)):
+        text = eye_texts.Llama(g, x)
+        gguf.write(r.at(name), x.meta, x.w)
+        gguf.write(r.at(name + ".text"), text.meta, text.w)
+    long_ = np.sin(np.arange(16000 * 400) * 0.1) * 0.1
+    write_sound(r.at("a.wav"), long_[:5000])
+    write_sound(r.at("none.wav"), long_[:0])
+    write_sound(r.at("long.wav"), long_)
+    with open(r.at("a.wav"), "rb") as f:
+        whole = f.read()
+    for name, data in (("cut.wav", whole[:-1000]), ("text.wav", b"<html>")):
+        with open(r.at(name), "wb") as f:
+            f.write(data)
+    eyes.write_picture(r.at("a.ppm"), np.zeros((9, 9, 3), np.uint8))
+    for what, media, flag, path, words in (
+            ("none", "ear", "--audio", "none.wav", "the sound has no samples"), ("cut", "ear", "--audio", "cut.wav", "it ends 500 samples before its header says"),
+            ("text", "ear", "--audio", "text.wav", "text.wav: "), ("missing", "ear", "--audio", "no.wav", "No such file"),
+            ("long", "ear", "--audio", "long.wav", "the most that fit into a context of 128 tokens"),
+            ("a picture for an ear", "ear", "--image", "a.ppm", "which hears sounds and sees no pictures"),
+            ("a sound for an eye", "eye", "--audio", "a.wav", "which sees pictures and hears no sounds"),
+            ("no ear", None, "--audio", "a.wav", "--audio needs the model's ear")):
+        mmproj = ["--mmproj", r.at(media)] if media else []
+        done = subprocess.run([r.a.cli, "-m", r.at((media or "ear") + ".text"), *mmproj, flag, r.at(path), "-p", "ab", "-n", "1", "-c", "128"],
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True)
+        r.tell(f"refused: {what}", done.returncode in (1, 2) and words in done.stderr, "" if words in done.stderr else f"{done.returncode} {done.stderr!r}")
+
+
+def main():
+    p = argparse.ArgumentParser()
+    p.add_argument("--cli", required=True)
+    p.add_argument("--embed", required=True)
+    p.add_argument("--dir", required=True)
+    p.add_argument("--seeds", type=int, default=1)
+    p.add_argument("kinds", nargs="*")
+    a = p.parse_args()
+    r = eyes.Runner(a, "--audio")
+    try:
+        for kind in a.kinds or ear_kinds.KINDS:
+            for seed in today.sample("ears " + kind, range(100), a.seeds):
+                eyes.test_kind(r, ear_kinds.KINDS, kind, seed, made_sounds)
+        test_mistakes(r)
+    finally:
+        r.clean()
+    return int(r.failed > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
