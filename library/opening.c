@@ -226,6 +226,7 @@ static ggl_status open_eye(llm_context *c, const llm_opening *o, ggl_error *err)
             err, GGL_UNSUPPORTED,
             "pictures stand in a text, which needs a tokenizer, and the model has none");
     l.path = o->mmproj;
+    l.eye = true; /* of a folder */
     l.type = NULL;
     l.model.arch_path = NULL;
     l.model.override = NULL;

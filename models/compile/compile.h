@@ -246,6 +246,8 @@ struct arch_converter {
     /* Fills *t with the type and shape of a declared weight or its bias. False: the conversion
      * makes none, or ev has an error. */
     bool (*weight)(arch_eval *ev, const arch_stmt *s, bool is_bias, llm_arch_tensor *t);
+    /* Fills *t with the shape of the tensor of that name. False: the conversion makes none, or ev has an error. */
+    bool (*size)(arch_eval *ev, llm_arch_tensor *t);
     /* Returns true if the conversion goes on after this error, which it records, because the
      * user asked for all errors. */
     bool (*forgive)(arch_eval *ev);

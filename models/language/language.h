@@ -254,7 +254,8 @@ typedef enum arch_map_kind {
     MAP_NOTE,   /* like REQUIRE, but prints a note if the condition holds */
     MAP_WITHIN, /* expr: the object of config.json that is searched first */
     MAP_PREFIX, /* tensor names that start with `name` may start with `other` */
-    MAP_IGNORE  /* name: a pattern of source tensors; if NULL, expr is a config.json value */
+    MAP_IGNORE, /* name: a pattern of source tensors; if NULL, expr is a config.json value */
+    MAP_ONLY    /* the same: the section is about these alone */
 } arch_map_kind;
 
 typedef struct arch_mapping { /* a line of a convert section */
@@ -273,6 +274,7 @@ typedef struct arch_convert {
     arch_place place;
     const char **name; /* values of "architectures" */
     int n_name;
+    arch_expr *cond; /* `if`: of these classes, only folders where it holds; NULL: all */
     arch_mapping *map;
     struct arch_convert *next;
 } arch_convert;

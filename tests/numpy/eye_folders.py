@@ -1,0 +1,236 @@
+#!/usr/bin/env python3
+"""Eyes in Hugging Face folders: the seeded eyes of ./eye_kinds.py with the names, shapes and configurations that transformers' folders have.
+
+    eye_folders.py --cli LLM_CLI --embed LLM_EMBED --convert LLM_CONVERT --dir FOLDER [KIND ..]
+
+Compared are the tensors of the file that llm-convert --mmproj makes, those of published files, to the last bit; the rows of pictures that the folder and
+that file give, to the last bit; and these with the pass in float64, within 1e-4 of the range. Exit code 0, 1.
+"""
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+
+import eye_kinds
+import eye_texts
+import eyes
+import gguf
+import picture
+import today
+from blocks import gelu, gelu_erf, gelu_quick
+from folders import write_safetensors
+
+
+def renamed(w, pairs):
+    """Tensors under other names: (the folder's stem, the file's stem)."""
+    return {theirs + end: w[own + end] for theirs, own in pairs for end in (".weight", ".bias", "") if own + end in w}
+
+
+def per_layer(n, pairs):
+    return [(a.format(l=l), b.format(l=l)) for l in range(n) for a, b in pairs]
+
+
+def split_layers(e):
+    """The layers as separate, unswapped tensors, whatever the seed chose."""
+    for l in range(e.n_layer):
+        b = f"v.blk.{l}."
+        for end in (".weight", ".bias"):
+            if b + "attn_qkv" + end in e.w:
+                for name, part in zip(("attn_q", "attn_k", "attn_v"), np.split(e.w.pop(b + "attn_qkv" + end), 3)):
+                    e.w[b + name + end] = part
+        if len(e.w[b + "ffn_up.weight"]) == e.n and e.n_ff != e.n:
+            for end in (".weight", ".bias"):
+                e.w[b + "ffn_up" + end], e.w[b + "ffn_down" + end] = e.w[b + "ffn_down" + end], e.w[b + "ffn_up" + end]
+    e.w64 = {k: v.astype(np.float64) for k, v in e.w.items()}
+
+
+def fused_qkv(e, name, of="v.blk.{l}.attn_{c}"):
+    """The three products as one tensor."""
+    return {name.format(l=l) + end: np.concatenate([e.w[of.format(l=l, c=c) + end] for c in "qkv"]) for l in range(e.n_layer) for end in (".weight", ".bias")
+            if of.format(l=l, c="q") + end in e.w}
+
+
+CLIP_LAYER = [("layer_norm1", "ln1"), ("self_attn.q_proj", "attn_q"), ("self_attn.k_proj", "attn_k"), ("self_attn.v_proj", "attn_v"),
+              ("self_attn.out_proj", "attn_out"), ("layer_norm2", "ln2"), ("mlp.fc1", "ffn_up"), ("mlp.fc2", "ffn_down")]
+
+
+def clip_layers(e, at, n=None):
+    return per_layer(n or e.n_layer, [(at + ".{l}." + a, "v.blk.{l}." + b) for a, b in CLIP_LAYER])
+
+
+def embedded(e, at):
+    """The tensors before the layers of CLIP and SigLIP."""
+    return {at + "patch_embedding.weight": e.w["v.patch_embd.weight"], at + "position_embedding.weight": e.w["v.position_embd.weight"]} | {
+        at + theirs: e.w[own] for theirs, own in (("patch_embedding.bias", "v.patch_embd.bias"), ("class_embedding", "v.class_embd")) if own in e.w}
+
+
+# --- the kinds: each returns a class, config.json, the processor's file and the tensors -----------------------------
+
+
+def qwen2vl(e, g):
+    e.eps, e.act = 1e-6, gelu_quick
+    e.n_ff = e.n * int(g.integers(1, 4))
+    e.layers()
+    e.w64 = {k: v.astype(np.float64) for k, v in e.w.items()}
+    e.look = erf_projector(e)
+    vision = {"depth": e.n_layer, "embed_dim": e.n, "mlp_ratio": e.n_ff // e.n, "num_heads": e.n_head, "in_chans": 3, "hidden_size": e.n_text, "patch_size": e.p,
+              "spatial_merge_size": 2, "spatial_patch_size": e.p, "temporal_patch_size": 2, "model_type": "qwen2_vl"}
+    pixels = {"min_pixels": e.least, "max_pixels": e.most} if g.integers(2) else {"size": {"shortest_edge": e.least, "longest_edge": e.most}}
+    w = {"visual.patch_embed.proj.weight": np.stack([e.w["v.patch_embd.weight"], e.w["v.patch_embd.weight.1"]], 2)} | fused_qkv(e, "visual.blocks.{l}.attn.qkv")
+    w |= renamed(e.w, per_layer(e.n_layer, [("visual.blocks.{l}." + a, "v.blk.{l}." + b) for a, b in (
+        ("norm1", "ln1"), ("attn.proj", "attn_out"), ("norm2", "ln2"), ("mlp.fc1", "ffn_up"), ("mlp.fc2", "ffn_down"))]))
+    w |= renamed(e.w, [("visual.merger.ln_q", "v.post_ln"), ("visual.merger.mlp.0", "mm.0"), ("visual.merger.mlp.2", "mm.2")])
+    return "Qwen2VLForConditionalGeneration", {"hidden_size": 77, "vision_config": vision}, pixels, w
+
+
+def erf_projector(e):
+    """look, whose projector has the error function in its activation, as transformers have it."""
+    look = type(e).look
+
+    def of_erf(a):
+        eye_kinds.gelu = gelu_erf
+        try:
+            return look(e, a)
+        finally:
+            eye_kinds.gelu = gelu
+    return of_erf
+
+
+def llava(e, g):
+    split_layers(e)
+    class_row = e.first
+    e.act, e.eps = [(gelu_quick, 1e-5), (gelu, 1e-6)][not class_row]
+    e.look = erf_projector(e)
+    crop = bool(g.integers(2))
+    e.fit = picture.CROP if crop else picture.PAD
+    e.w = {k: v for k, v in e.w.items() if "post_ln" not in k}
+    e.w64 = {k: v.astype(np.float64) for k, v in e.w.items()}
+    n = e.n_layer  # of which the last is not seen
+    vision = {"model_type": "clip_vision_model" if class_row else "siglip_vision_model", "hidden_size": e.n, "image_size": e.side * e.p, "patch_size": e.p,
+              "intermediate_size": e.n_ff, "num_attention_heads": e.n_head, "num_hidden_layers": n, "projection_dim": 768, "vocab_size": 32000,
+              "hidden_act": "quick_gelu" if class_row else "gelu_pytorch_tanh"}
+    tower = "vision_tower.vision_model."
+    w = embedded(e, tower + "embeddings.") | renamed(e.w, clip_layers(e, tower + "encoder.layers", n) + [(tower + "pre_layrnorm", "v.pre_ln"),
+                                                      ("multi_modal_projector.linear_1", "mm.0"), ("multi_modal_projector.linear_2", "mm.2")])
+    w |= {tower + "post_layernorm" + end: np.zeros(e.n, np.float32) for end in (".weight", ".bias")}
+    e.w = {k: v for k, v in e.w.items() if not k.startswith(f"v.blk.{n - 1}.")}
+    config = {"projector_hidden_act": "gelu", "image_token_index": 9, "vision_config": vision, "vision_feature_layer": -2,
+              "vision_feature_select_strategy": "default" if class_row else "full"}
+    pixels = {"do_pad": True} if not crop else {"do_center_crop": True, "size": {"shortest_edge": e.side * e.p}}
+    return "LlavaForConditionalGeneration", config, pixels, w
+
+
+class Llava(eye_kinds.Llava):
+    fit = picture.PAD
+
+    def see(self, a):
+        rule = self.rule(self.fit, picture.PIL_CUBIC, self.side * self.p, color=(122, 116, 104))
+        return eye_kinds.Seen(self.see_square(picture.seen(rule, a)), eye_kinds.grid(self.side, self.side))
+
+
+FOLDERS = {"qwen2vl": (eye_kinds.Qwen2VL, qwen2vl, "model.visual.", "visual."),
+           "llava": (Llava, llava, "model.", "")}
+
+
+# --- the test ------------------------------------------------------------------------------------
+
+
+def write_folder(folder, name, config, processor, w):
+    os.makedirs(folder, exist_ok=True)
+    for file, content in (("config.json", {"architectures": [name], "model_type": "made-up", "text_config": {"hidden_size": 5, "unread": 1}, **config}),
+                          ("preprocessor_config.json", processor)):
+        with open(os.path.join(folder, file), "w", encoding="utf-8") as f:
+            json.dump(content, f)
+    write_safetensors(os.path.join(folder, "model.safetensors"), w | {"model.language_model.embed_tokens.weight": np.zeros((4, 5), np.float32)})
+
+
+class Runner(eyes.Runner):
+    def convert(self, folder, *words):
+        self.run(self.a.convert, folder, "--mmproj", self.at("eye"), *words)
+        return gguf.read(self.at("eye"))
+
+    def refused(self, name, folder, *said):
+        done = subprocess.run([self.a.convert, folder, "--mmproj", self.at("no")], capture_output=True, text=True)
+        ok = done.returncode == 1 and all(x in done.stderr for x in said) and not os.path.exists(self.at("no"))
+        self.tell(name, ok, "" if ok else done.stderr.strip())
+
+
+def same_tensors(made, e):
+    """Names and shapes of the file, as published; the numbers to the last bit."""
+    missing = sorted(set(e.w) ^ set(made))
+    if missing:
+        return f"other names: {', '.join(missing[:4])}"
+    bad = [k for k, v in e.w.items() if not np.array_equal(np.asarray(made[k], np.float32).ravel().view(np.uint32), v.ravel().view(np.uint32))]
+    return f"other numbers: {', '.join(bad[:4])}" if bad else ""
+
+
+def test_kind(r, kind, seed):
+    g = np.random.default_rng(seed)
+    made_of, layout, newer, older = FOLDERS[kind]
+    e = made_of(g)
+    text = eye_texts.KINDS[e.text](g, e)
+    gguf.write(r.at("text"), text.meta, text.w)
+    name, config, processor, w = layout(e, g)
+    processor = {"image_mean": [float(x) for x in e.mean], "image_std": [float(x) for x in e.std], **processor}
+    folder = r.at("folder")
+    write_folder(folder, name, config, processor, w)
+    _, made = r.convert(folder)
+    bad = same_tensors(made, e)
+    r.tell(f"{kind} {seed}: tensors", not bad, bad)
+    for k, (width, height) in enumerate(eyes.shapes(g)):
+        a = g.integers(0, 256, (height, width, 3), dtype=np.uint8)
+        eyes.write_picture(r.at("ppm"), a)
+        want = np.concatenate([p.rows for p in e.look(a) if not isinstance(p, str)])
+        got, direct = (r.rows(r.at("text"), eye, r.at("ppm")) for eye in (r.at("eye"), folder))
+        far = eyes.off(got, want)
+        r.tell(f"{kind} {seed}: rows of {width} x {height}", far <= eyes.LIMIT and np.array_equal(got.view(np.uint32), direct.view(np.uint32)), f"{far:.0e}")
+    before = open(r.at("eye"), "rb").read()
+    write_folder(folder, name, config, {"image_processor": processor}, {newer + k[len(older):] if k.startswith(older) else k: v for k, v in w.items()})
+    os.rename(os.path.join(folder, "preprocessor_config.json"), os.path.join(folder, "processor_config.json"))
+    r.convert(folder)
+    r.tell(f"{kind} {seed}: the same file of the newer form", before == open(r.at("eye"), "rb").read())
+    os.unlink(os.path.join(folder, "processor_config.json"))
+    test_refused(r, f"{kind} {seed}", folder, name, config, processor, w, g)
+    shutil.rmtree(folder)
+
+
+def test_refused(r, what, folder, name, config, processor, w, g):
+    some = [k for k in w if k.endswith(".weight") and ("fc1" in k or "up_proj" in k) and ".0." in k][0]
+    write_folder(folder, name, config, processor, {k: v for k, v in w.items() if k != some})
+    r.refused(what + ": without a tensor", folder, some)
+    write_folder(folder, name, config, processor, w | {some.replace("weight", "more"): w[some]})
+    r.refused(what + ": with a tensor that is not known", folder, some.replace("weight", "more"))
+    write_folder(folder, name, {k: v for k, v in config.items() if k != "vision_config"}, processor, w)
+    r.refused(what + ": without a tower", folder, "vision_config")
+    write_folder(folder, name, {**config, "vision_config": config["vision_config"] | {"strange": 7}}, processor, w)
+    r.refused(what + ": with a value that is not known", folder, "vision_config.strange = 7")
+    write_folder(folder, "StrangeForConditionalGeneration", config, processor, w)
+    r.refused(what + ": of another class", folder, "no built-in descriptor converts the eye of 'StrangeForConditionalGeneration'")
+
+
+def main():
+    p = argparse.ArgumentParser()
+    p.add_argument("--cli", required=True)
+    p.add_argument("--embed", required=True)
+    p.add_argument("--convert", required=True)
+    p.add_argument("--dir", required=True)
+    p.add_argument("--seeds", type=int, default=1)
+    p.add_argument("kinds", nargs="*")
+    a = p.parse_args()
+    r = Runner(a)
+    try:
+        for kind in a.kinds or FOLDERS:
+            for seed in today.sample("eye folders " + kind, range(100), a.seeds):
+                test_kind(r, kind, seed)
+    finally:
+        shutil.rmtree(r.at("folder"), ignore_errors=True)
+        r.clean()
+    return int(r.failed > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
