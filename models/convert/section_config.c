@@ -201,11 +201,12 @@ static bool try_place(rope_search *s, const json_value *v, const char *where) {
     return true;
 }
 
-/* Returns the normal name of a rope type: "default" if absent, "longrope" for its old name "su". */
+/* Returns the normal name of a rope type: "default" if absent, and for "mrope", whose sections are a value of their own; "longrope" for its old
+ * name "su". */
 static const json_value *normal_type(const json_value *v) {
     static const json_value none = {.kind = JSON_STRING, .n = 7, .s = "default"};
     static const json_value longrope = {.kind = JSON_STRING, .n = 8, .s = "longrope"};
-    return !v ? &none : llm_json_is(v, "su") ? &longrope : v;
+    return !v || llm_json_is(v, "mrope") ? &none : llm_json_is(v, "su") ? &longrope : v;
 }
 
 /* Considers an object's value. The type may be named rope_type or type. */

@@ -84,7 +84,7 @@ def qwen2vl(e, g):
     w |= renamed(e.w, per_layer(e.n_layer, [("visual.blocks.{l}." + a, "v.blk.{l}." + b) for a, b in (
         ("norm1", "ln1"), ("attn.proj", "attn_out"), ("norm2", "ln2"), ("mlp.fc1", "ffn_up"), ("mlp.fc2", "ffn_down"))]))
     w |= renamed(e.w, [("visual.merger.ln_q", "v.post_ln"), ("visual.merger.mlp.0", "mm.0"), ("visual.merger.mlp.2", "mm.2")])
-    return "Qwen2VLForConditionalGeneration", {"hidden_size": 77, "vision_config": vision}, pixels, w
+    return "Qwen2VLForConditionalGeneration", {"vision_config": vision, "image_token_id": 9}, pixels, w
 
 
 def erf_projector(e):
@@ -134,18 +134,77 @@ class Llava(eye_kinds.Llava):
 
 FOLDERS = {"qwen2vl": (eye_kinds.Qwen2VL, qwen2vl, "model.visual.", "visual."),
            "llava": (Llava, llava, "model.", "")}
+WHOLE = ("llama", "qwen2vl")  # text models of which a whole folder is tested here
+
+
+# --- text models -----------------------------------------------------------------------------------
+
+TEXT_LAYER = [("input_layernorm", "attn_norm"), ("self_attn.q_proj", "attn_q"), ("self_attn.k_proj", "attn_k"), ("self_attn.v_proj", "attn_v"),
+              ("self_attn.o_proj", "attn_output"), ("post_attention_layernorm", "ffn_norm"), ("mlp.gate_proj", "ffn_gate"), ("mlp.up_proj", "ffn_up"),
+              ("mlp.down_proj", "ffn_down"), ("self_attn.q_norm", "attn_q_norm"), ("self_attn.k_norm", "attn_k_norm")]
+
+
+def halved(w, n_head):
+    """Rows of heads, adjacent pairs -> halves."""
+    return w.reshape(n_head, -1, 2, *w.shape[1:]).swapaxes(1, 2).reshape(w.shape)
+
+
+def text_of(t):
+    """A text model's configuration and tensors, as a folder has them."""
+    w = dict(t.w)
+    if t.arch == "llama":  # whose pairs are adjacent in files
+        for k in w:
+            if "attn_q." in k or "attn_k." in k:
+                w[k] = halved(w[k], eye_texts.N_HEAD if "attn_q." in k else eye_texts.N_KV)
+    out = renamed(w, [("model.embed_tokens", "token_embd"), ("model.norm", "output_norm"), ("lm_head", "output")] + per_layer(
+        eye_texts.N_LAYER, [("model.layers.{l}." + a, "blk.{l}." + b) for a, b in TEXT_LAYER]))
+    rope = {"rope_scaling": {"type": "mrope", "mrope_section": list(t.sections)}} if t.mrope else {}
+    return {"hidden_size": t.n_embd, "intermediate_size": eye_texts.N_FF, "num_hidden_layers": eye_texts.N_LAYER, "num_attention_heads": eye_texts.N_HEAD,
+            "num_key_value_heads": eye_texts.N_KV, "head_dim": eye_texts.D, "rms_norm_eps": eye_texts.EPS, "rope_theta": t.theta, "vocab_size": t.n_vocab,
+            "max_position_embeddings": 4096, "tie_word_embeddings": False, **rope}, out
+
+
+def tokenizer_of(t):
+    """tokenizer.json of a text model's tokens."""
+    names = t.meta["tokenizer.ggml.tokens"]
+    added = [{"id": i, "content": x, "single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": True}
+             for i, x in enumerate(names) if i >= 256]
+    bytes_ = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True}
+    return {"version": "1.0", "truncation": None, "padding": None, "added_tokens": added, "normalizer": None, "pre_tokenizer": bytes_, "post_processor": None,
+            "decoder": bytes_, "model": {"type": "BPE", "dropout": None, "unk_token": None, "continuing_subword_prefix": None, "end_of_word_suffix": None,
+                                         "fuse_unk": False, "byte_fallback": False, "vocab": {x: i for i, x in enumerate(names[:256])}, "merges": []}}
+
+
+def test_whole(r, what, folder, name, config, processor, w, e, text, a):
+    """A folder with both parts: it sees by itself, what its two files see."""
+    own, own_w = text_of(text)
+    write_folder(folder, name, {**config, "text_config": own}, processor, w | own_w, more=False)
+    with open(os.path.join(folder, "tokenizer.json"), "w", encoding="utf-8") as f:
+        json.dump(tokenizer_of(text), f)
+    r.run(r.a.convert, folder, "-o", r.at("whole"), "--mmproj", r.at("eye"))
+    seen = ("-p", "ab<__media__>cde", "-n", "0", "-t", "1", "-ctk", "f32", "-ctv", "f32", "--image", r.at("ppm"), "--logits", r.at("npy"))
+    want = text.logits(eyes.parts_of(e, seen[1], [a]))
+    r.run(r.a.cli, "-m", r.at("whole"), "--mmproj", r.at("eye"), *seen)
+    files = np.load(r.at("npy"))
+    said = subprocess.run([r.a.cli, "-m", folder, *seen], capture_output=True, text=True)
+    got = np.load(r.at("npy"))
+    far = eyes.off(got, want)
+    ok = said.returncode == 0 and "the eye of this folder is opened" in said.stderr and far <= eyes.LIMIT and np.array_equal(files.view(np.uint32), got.view(np.uint32))
+    r.tell(what + ": a folder that sees", ok, f"{far:.0e} {'' if ok else said.stderr}")
+    said = subprocess.run([r.a.cli, "-m", folder, "--no-mmproj", *seen], capture_output=True, text=True)
+    r.tell(what + ": --no-mmproj", said.returncode == 2 and "--image needs the model's eye" in said.stderr, said.stderr.strip())
 
 
 # --- the test ------------------------------------------------------------------------------------
 
 
-def write_folder(folder, name, config, processor, w):
+def write_folder(folder, name, config, processor, w, more=True):
     os.makedirs(folder, exist_ok=True)
     for file, content in (("config.json", {"architectures": [name], "model_type": "made-up", "text_config": {"hidden_size": 5, "unread": 1}, **config}),
                           ("preprocessor_config.json", processor)):
         with open(os.path.join(folder, file), "w", encoding="utf-8") as f:
             json.dump(content, f)
-    write_safetensors(os.path.join(folder, "model.safetensors"), w | {"model.language_model.embed_tokens.weight": np.zeros((4, 5), np.float32)})
+    write_safetensors(os.path.join(folder, "model.safetensors"), w | ({"model.language_model.norm.weight": np.zeros(5, np.float32)} if more else {}))
 
 
 class Runner(eyes.Runner):
@@ -194,6 +253,8 @@ def test_kind(r, kind, seed):
     r.convert(folder)
     r.tell(f"{kind} {seed}: the same file of the newer form", before == open(r.at("eye"), "rb").read())
     os.unlink(os.path.join(folder, "processor_config.json"))
+    if e.text in WHOLE:
+        test_whole(r, f"{kind} {seed}", folder, name, config, processor, w, e, text, a)
     test_refused(r, f"{kind} {seed}", folder, name, config, processor, w, g)
     shutil.rmtree(folder)
 

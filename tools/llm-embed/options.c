@@ -152,7 +152,7 @@ int embed_options_read(options *o, int argc, char **argv) {
          .help = "cut lines that are longer than the context (default: an error)"},
         {"-mm --mmproj", ARG_STRING, &o->mmproj, .value = "FILE",
          .help = "the eye of a model that sees: the file beside its own, mostly named "
-                 "mmproj-*.gguf"},
+                 "mmproj-*.gguf, or the model's Hugging Face folder"},
         {"--image", ARG_STRING, &o->image, .value = "FILE", .help = "look at a picture: --dump"},
         {"--dump", ARG_CHOICE, &o->dump, .value = "WHAT", .choices = dumps,
          .help = "write a step of looking at the picture to -o FILE.npy: pixels, as the eye sees "

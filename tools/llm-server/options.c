@@ -87,8 +87,9 @@ static int parse(const char *tool, server_options *o, int argc, char **argv, sou
                  "builtin:stories continues texts)"},
         HUB_OPTIONS(o->hub),
         {"-mm --mmproj", ARG_STRING, &o->mmproj, .value = "FILE",
-         .help = "the eye of a model that sees: the file beside its own, mostly named "
-                 "mmproj-*.gguf; requests may then have pictures"},
+         .help =
+             "the eye of a model that sees: the file beside its own, mostly named "
+             "mmproj-*.gguf, or the model's Hugging Face folder; requests may then have pictures"},
         HUB_EYE_OPTION(o->hub),
         LOAD_TYPE_OPTION(o->type),
         {"-a --alias", ARG_STRING, &o->alias, .value = "NAME[,NAME..]",
