@@ -109,8 +109,26 @@ static ggl_status find_section(llm_converter *c, ggl_error *err) {
         llm_arch_find_convert(c->arch, (ggl_str){c->class_name, strlen(c->class_name)});
     const ggl_status s =
         c->conv.section ? llm_arch_convert_applies(&c->conv, &applies, err) : GGL_OK;
+    if (s == GGL_OK && c->conv.section && !applies) {
+        char quote[256];
+        int line, column;
+        llm_arch_line_col(c->conv.section->place, &line, &column);
+        c->passed =
+            ggl_arena_printf(&c->arena, "%s:%d, if %s", c->arch->text.name, line,
+                             llm_arch_quote(c->conv.section->cond->place, quote, sizeof quote));
+        if (!c->passed)
+            return llm_converter_no_memory(err);
+    }
     c->conv.section = applies ? c->conv.section : NULL;
     return s;
+}
+
+/* Reports a class whose sections are for other folders than this one. */
+static ggl_status other_folders(const llm_converter *c, ggl_error *err) {
+    return ggl_fail(
+        err, GGL_UNSUPPORTED,
+        "%s: the convert section for '%s' is for other folders: %s, which is not so here",
+        c->folder, c->class_name, c->passed);
 }
 
 static ggl_status use_file(llm_converter *c, ggl_error *err) {
@@ -121,6 +139,8 @@ static ggl_status use_file(llm_converter *c, ggl_error *err) {
     s = find_section(c, err);
     if (s != GGL_OK || c->conv.section)
         return s;
+    if (c->passed)
+        return other_folders(c, err);
     classes x = classes_near(c->class_name);
     char who[600];
     snprintf(who, sizeof who, "%.500s has no convert section for", c->params.arch_path);
@@ -187,7 +207,9 @@ ggl_status llm_converter_choose_section(llm_converter *c, ggl_error *err) {
     if (c->params.arch_path)
         return use_file(c, err);
     const ggl_status s = llm_converter_find_builtin(c, err);
-    return s != GGL_OK || c->arch ? s : no_builtin(c, err);
+    if (s != GGL_OK || c->arch)
+        return s;
+    return c->passed ? other_folders(c, err) : no_builtin(c, err);
 }
 
 /* --- the name --------------------------------------------------------------------------------- */

@@ -17,6 +17,8 @@ struct llm_converter {
     llm_convert_params params;
     ggl_arena arena;
     const char *folder, *name, *origin, *class_name;
+    const char *
+        passed; /* a section for the class whose condition does not hold, for messages; NULL: none */
     llm_json *config, *generation; /* generation: NULL: there is no generation_config.json */
     llm_json *processor[2];        /* how pictures are prepared; NULL: there is no such file */
     llm_json *plain_config; /* what config was before reranker.c replaced it; NULL: it was not */
