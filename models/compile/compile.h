@@ -256,9 +256,9 @@ struct arch_converter {
     /* Reports a name without a value in a key line, with the line to write. False: the name has
      * another cause; not reported. */
     bool (*unbound)(arch_eval *ev, const arch_expr *e);
-    /* Replaces the placeholders in patterns of `ignore` by numbers after the descriptor ran.
-     * False: reported. */
-    bool (*expand_ignored)(arch_eval *ev);
+    /* Called after the descriptor ran: replaces the placeholders in patterns of `ignore` by numbers, and makes
+     * the tensors that the descriptor does not read. False: reported. */
+    bool (*finish)(arch_eval *ev);
 };
 
 #define ARCH_FAIL ((arch_value){.kind = VAL_FAIL})

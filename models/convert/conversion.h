@@ -68,6 +68,7 @@ typedef struct arch_conversion {
     size_t n_key, cap_key;
     converted_tensor *tensor;
     size_t n_tensor, cap_tensor;
+    size_t n_declared;     /* the first ones of `tensor`, which the descriptor reads */
     arch_ignored *ignored; /* patterns of source tensors, also those of `only` */
     size_t n_ignored, cap_ignored;
     const char **fault; /* messages, if `collect` */

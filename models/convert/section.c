@@ -271,6 +271,7 @@ static bool run_keys(arch_eval *ev) {
 static bool convert_weight(arch_eval *ev, const arch_stmt *s, bool is_bias, llm_arch_tensor *t);
 
 static bool convert_size(arch_eval *ev, llm_arch_tensor *t);
+static bool convert_finish(arch_eval *ev);
 
 static const arch_converter arch_conversion_ops = {
     .field = llm_arch_convert_field,
@@ -282,7 +283,7 @@ static const arch_converter arch_conversion_ops = {
     .forgive = convert_forgive,
     .absent_hint = convert_absent_hint,
     .unbound = convert_unbound,
-    .expand_ignored = llm_arch_convert_expand_ignored,
+    .finish = convert_finish,
 };
 
 /* Runs something of the section before the descriptor has names. */
@@ -527,6 +528,36 @@ static bool convert_weight(arch_eval *ev, const arch_stmt *s, bool is_bias, llm_
     return true;
 }
 
+/* Makes the tensors of `tensor("..")` lines; one without a source is left out. */
+static bool make_others(arch_eval *ev) {
+    arch_conversion *c = ev->conv;
+    c->n_declared = c->n_tensor;
+    for (const arch_mapping *m = c->section->map; m && !c->partial; m = m->next) {
+        recipe *r = NULL;
+        c->making = m;
+        c->made = m->name;
+        if (m->kind != MAP_TENSOR)
+            continue;
+        if (!llm_arch_convert_make(ev, m->expr, false, &r) && !convert_forgive(ev))
+            return false;
+        if (!r)
+            continue;
+        if (!ggl_grow(&c->tensor, &c->cap_tensor, c->n_tensor + 1, sizeof *c->tensor))
+            return llm_arch_nomem(ev), false;
+        converted_tensor *made = &c->tensor[c->n_tensor++];
+        *made = (converted_tensor){
+            .name = m->name, .n_dims = r->n_dims, .recipe = r, .only_f32 = true, .block_type = -1};
+        memcpy(made->ne, r->ne, sizeof made->ne);
+        while (made->n_dims > 1 && made->ne[made->n_dims - 1] == 1)
+            made->n_dims--;
+    }
+    return true;
+}
+
+static bool convert_finish(arch_eval *ev) {
+    return llm_arch_convert_expand_ignored(ev) && make_others(ev);
+}
+
 /* --- building the descriptor ------------------------------------------------------------------ */
 
 static const ggl_tensor *weight_under(const ggl_tensor *t) {
@@ -606,7 +637,8 @@ static ggl_status mark_only_f32(arch_conversion *c, const ggl_graph *g, ggl_erro
     }
     for (int i = 0; i < n; i++) {
         const ggl_tensor *t = ggl_graph_node(g, i);
-        if (t->op == GGL_OP_WEIGHT && k < c->n_tensor && strcmp(t->name, c->tensor[k].name) == 0) {
+        if (t->op == GGL_OP_WEIGHT && k < c->n_declared &&
+            strcmp(t->name, c->tensor[k].name) == 0) {
             /* four dimensions: the kernel of a convolution over pictures, which few programs read in other types */
             c->tensor[k].only_f32 =
                 plain[t->id] || c->tensor[k].n_dims < 2 || c->tensor[k].n_dims > 3;
@@ -614,9 +646,9 @@ static ggl_status mark_only_f32(arch_conversion *c, const ggl_graph *g, ggl_erro
         }
     }
     ggl_free(plain);
-    return k == c->n_tensor
+    return k == c->n_declared
                ? GGL_OK
-               : ggl_fail(err, GGL_USAGE, "%zu of %zu weights are in the graph", k, c->n_tensor);
+               : ggl_fail(err, GGL_USAGE, "%zu of %zu weights are in the graph", k, c->n_declared);
 }
 
 /* Returns the context to build the model with, its own; 0: unknown. */

@@ -249,6 +249,7 @@ struct arch_fn {
 typedef enum arch_map_kind {
     MAP_KEY,    /* .name <- expr */
     MAP_WEIGHT, /* name <- expr */
+    MAP_TENSOR, /* tensor("name") <- expr: one that the descriptor does not read */
     MAP_ARCH,   /* arch <- expr: chooses one of the header's names */
     MAP_REQUIRE,
     MAP_NOTE,   /* like REQUIRE, but prints a note if the condition holds */

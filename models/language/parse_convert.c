@@ -134,8 +134,17 @@ static bool parse_weight(arch_parser *p, arch_mapping *m) {
     return true;
 }
 
-/* The left side of "<-": KEY | "key" "(" STRING ")" | [ NAME "." ] NAME [ ".bias" ] */
+/* The left side of "<-": KEY | ( "key" | "tensor" ) "(" STRING ")" | [ NAME "." ] NAME [ ".bias" ] */
 static bool parse_made(arch_parser *p, arch_mapping *m) {
+    if (llm_arch_is(p, "tensor") && llm_arch_next_is_symbol(p, "(")) {
+        p->tok += 2;
+        if (p->tok->kind != TOK_STRING)
+            return llm_arch_parse_fail(p, "'tensor' needs a full name in quotes: tensor(\"v.x\")");
+        m->kind = MAP_TENSOR;
+        m->name = p->tok->str;
+        p->tok++;
+        return llm_arch_expect(p, ")", "after the tensor's name");
+    }
     if (llm_arch_is(p, "key") && llm_arch_next_is_symbol(p, "(")) {
         const arch_expr *e = llm_arch_parse_atom(p);
         m->kind = MAP_KEY;

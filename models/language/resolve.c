@@ -595,7 +595,7 @@ static bool resolve_convert(arch_parser *p) {
                 llm_arch_parse_fail_at(p, GGL_FORMAT, m->place, "'%s' has two lines", m->name);
             else if (m->kind >= MAP_IGNORE && m->name)
                 check_ignored(p, m);
-            else if (m->kind == MAP_WEIGHT)
+            else if (m->kind == MAP_WEIGHT || m->kind == MAP_TENSOR)
                 llm_arch_walk_expr(m->expr, refuse_source, p);
             llm_arch_walk_expr(m->expr, resolve_name, &n);
         }

@@ -215,13 +215,31 @@ def pixtral(e, g):
         ("multi_modal_projector.patch_merger.merging_layer", "mm.patch_merger"), ("multi_modal_projector.linear_1", "mm.1"),
         ("multi_modal_projector.linear_2", "mm.2")])
     w |= {k: halved(v, e.n_head) for k, v in w.items() if "q_proj" in k or "k_proj" in k}
-    del e.w["v.token_embd.img_break"]
+    words = g.normal(size=(12, e.n_text)).astype(np.float32)
+    e.w["v.token_embd.img_break"] = words[11]
+    w["language_model.model.embed_tokens.weight"] = words
     vision = {"model_type": "pixtral", "hidden_size": e.n, "image_size": 99, "patch_size": e.p, "intermediate_size": e.n_ff, "num_attention_heads": e.n_head,
               "num_hidden_layers": e.n_layer, "hidden_act": "silu" if e.act == silu else "gelu", "head_dim": e.n // e.n_head, "rope_theta": 10000.0,
               "num_channels": 3, "attention_dropout": 0.0}
     more = {"spatial_merge_size": 2} if e.merge > 1 else {}
     config = {"vision_config": vision, "projector_hidden_act": "gelu", "vision_feature_layer": -1, "image_token_index": 9, **more}
     return ["LlavaForConditionalGeneration", "Mistral3ForConditionalGeneration"][e.merge - 1], config, {"resample": 3, "size": {"longest_edge": e.longest}}, w
+
+
+def minicpmv(e, g):
+    e.act, e.eps = gelu, 1e-6
+    version = e.extra.get("clip.minicpmv_version", 0)
+    w = embedded(e, "vpm.embeddings.") | renamed(e.w, clip_layers(e, "vpm.encoder.layers") + [("vpm.post_layernorm", "v.post_ln")] + [
+        ("resampler." + a, "resampler." + b) for a, b in (("kv_proj", "kv"), ("ln_q", "ln_q"), ("ln_kv", "ln_kv"), ("ln_post", "ln_post"), ("query", "query"),
+                                                          ("attn.out_proj", "attn.out"))])
+    for end in ("weight", "bias"):
+        w["resampler.attn.in_proj_" + end] = np.concatenate([e.w[f"resampler.attn.{c}.{end}"] for c in "qkv"])
+    w["resampler.proj"] = np.ascontiguousarray(e.w["resampler.proj.weight"].T)
+    vision = {"model_type": "siglip", "hidden_size": e.n, "image_size": 980, "patch_size": e.p, "intermediate_size": e.n_ff, "num_attention_heads": e.n_head,
+              "num_hidden_layers": e.n_layer}
+    config = {"vision_config": vision, "version": {3: 2.6, 5: 4.0, 100045: 4.5}.get(version, 2.5), "query_num": len(e.w["resampler.query"]),
+              "slice_config": {"max_slice_nums": 9, "patch_size": e.p, "scale_resolution": e.size, "model_type": "minicpmv"}}
+    return "MiniCPMV", config, {"norm_mean": [float(x) for x in e.mean], "norm_std": [float(x) for x in e.std]}, w
 
 
 class Pixtral(eye_kinds.Pixtral):
@@ -276,10 +294,11 @@ class Llava(eye_kinds.Llava):
 
 def llava_next(e, g):
     name, config, processor, w = llava(e, g)
+    e.w["v.image_newline"] = g.normal(size=e.n_text).astype(np.float32)
     size = e.side * e.p
     grids = [[x * size for x in grid] for grid in e.grids]
     return "LlavaNextForConditionalGeneration", {**config, "image_grid_pinpoints": grids, "use_image_newline_parameter": True}, processor, w | {
-        "image_newline": np.zeros(e.n_text, np.float32)}
+        "image_newline": e.w["v.image_newline"]}
 
 
 # the kind: the eye, its folder, the beginning of its tensors' names in newer and older folders, and whether the text model is looked at, too
@@ -293,6 +312,7 @@ FOLDERS = {"qwen2vl": (eye_kinds.Qwen2VL, qwen2vl, "model.visual.", "visual.", T
            "internvl": (eye_kinds.InternVL, internvl, "model.", "", False),
            "janus": (eye_kinds.Janus, janus, "model.", "", True),
            "llama4": (eye_kinds.Llama4, llama4, "model.", "", False),
+           "minicpmv": (eye_kinds.MiniCPMV, minicpmv, "", "", False),
            "pixtral": (Pixtral, pixtral, "model.", "", True)}
 
 
@@ -344,6 +364,7 @@ def tokenizer_of(t):
 
 def newer_names(kind, w):
     newer, older = FOLDERS[kind][2:4]
+    w = {k.replace("language_model.model.", "model.language_model."): v for k, v in w.items()}
     return {newer + k[len(older):] if k.startswith(older) and not k.startswith(newer) else k: v for k, v in w.items()}
 
 
