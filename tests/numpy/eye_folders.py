@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Eyes in Hugging Face folders: the seeded eyes of ./eye_kinds.py with the names, shapes and configurations that transformers' folders have.
 
-    eye_folders.py --cli LLM_CLI --embed LLM_EMBED --convert LLM_CONVERT --dir FOLDER [KIND ..]
+    eye_folders.py --cli LLM_CLI --embed LLM_EMBED --convert LLM_CONVERT --dir FOLDER [--server LLM_SERVER] [KIND ..]
 
 Compared are the tensors of the file that llm-convert --mmproj makes, those of published files, to the last bit; the rows of pictures that the folder and
 that file give, to the last bit; and these with the pass in float64, within 1e-4 of the range. Exit code 0, 1.
@@ -23,6 +23,9 @@ import picture
 import today
 from blocks import gelu, gelu_erf, gelu_quick, silu
 from folders import write_safetensors
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "server"))
+from running import Server  # noqa: E402
 
 
 def renamed(w, pairs):
@@ -387,7 +390,20 @@ def test_whole(r, kind, what, folder, name, config, processor, w, e, text, a):
     ok = said.returncode == 0 and "the eye of this folder is opened" in said.stderr and far <= eyes.LIMIT and np.array_equal(files.view(np.uint32), got.view(np.uint32))
     r.tell(what + ": a folder that sees", ok, f"{far:.0e} {'' if ok else said.stderr}")
     said = subprocess.run([r.a.cli, "-m", folder, "--no-mmproj", *seen], capture_output=True, text=True)
-    r.tell(what + ": --no-mmproj", said.returncode == 2 and "--image needs the model's eye" in said.stderr, said.stderr.strip())
+    r.tell(what + ": --no-mmproj", said.returncode == 2 and "--image needs the model's eye" in said.stderr)
+    if kind == "llava" and r.a.server:
+        test_server(r, what, folder)
+    strange = {**config["vision_config"], "hidden_act": "strange"}
+    write_folder(folder, name, {**config, "vision_config": strange, "text_config": own}, processor, w | own_w, more=False)
+    said = subprocess.run([r.a.cli, "-m", folder, "-p", "ab", "-n", "0", "--logits", r.at("npy")], capture_output=True, text=True)
+    r.tell(what + ": an eye that is left out", said.returncode == 0 and "the model sees no pictures" in said.stderr, said.stderr.strip() if said.returncode else "")
+
+
+def test_server(r, what, folder):
+    for words, sees in (((), True), (("--no-mmproj",), False)):
+        with Server([r.a.server, "-m", folder, "-c", "256", *words]) as server:
+            seen = json.loads(server.get("/props")[2])["modalities"]["vision"]
+        r.tell(f"{what}: llm-server {' '.join(words)}".strip(), seen == sees)
 
 
 # --- the test ------------------------------------------------------------------------------------
@@ -464,6 +480,10 @@ def test_refused(r, what, folder, name, config, processor, w, g):
     r.refused(what + ": without a tower", folder, "vision_config")
     write_folder(folder, name, {**config, "vision_config": config["vision_config"] | {"strange": 7}}, processor, w)
     r.refused(what + ": with a value that is not known", folder, "vision_config.strange = 7")
+    if name.startswith("Llava"):
+        strange = {**config["vision_config"], "model_type": "strange"}
+        write_folder(folder, name, {**config, "vision_config": strange}, processor, w)
+        r.refused(what + ": with another tower", folder, f"the convert section for '{name}' is for other folders")
     write_folder(folder, "StrangeForConditionalGeneration", config, processor, w)
     r.refused(what + ": of another class", folder, "no built-in descriptor converts the eye of 'StrangeForConditionalGeneration'")
 
@@ -473,6 +493,7 @@ def main():
     p.add_argument("--cli", required=True)
     p.add_argument("--embed", required=True)
     p.add_argument("--convert", required=True)
+    p.add_argument("--server")
     p.add_argument("--dir", required=True)
     p.add_argument("--seeds", type=int, default=1)
     p.add_argument("kinds", nargs="*")
