@@ -162,6 +162,21 @@ static ggl_status read_config(llm_converter *c, ggl_error *err) {
     return llm_converter_choose_class(c, path, err);
 }
 
+/* True if config.json has the objects that the section is about. */
+static bool has_part(const llm_converter *c) {
+    bool has = true;
+    for (const arch_mapping *m = c->conv.section->map; m && has; m = m->next) {
+        const char *name[2] = {NULL, NULL}, *root;
+        const int n =
+            m->kind == MAP_ONLY && m->expr ? llm_arch_field_path(m->expr, name, 2, &root) : 0;
+        const json_value *v = &c->config->root;
+        for (int k = 0; k < n && k < 2; k++)
+            v = llm_json_get(v, name[k]);
+        has = n == 0 || (v && v->kind == JSON_OBJECT);
+    }
+    return has;
+}
+
 bool llm_convert_finds_eye(const char *folder) {
     ggl_error err = {0};
     llm_converter *c = ggl_calloc(1, sizeof *c);
@@ -172,7 +187,7 @@ bool llm_convert_finds_eye(const char *folder) {
     c->folder = folder;
     const bool found = !llm_converter_is_file(folder) && has_file(c, "config.json") &&
                        read_config(c, &err) == GGL_OK &&
-                       llm_converter_find_builtin(c, &err) == GGL_OK && c->arch;
+                       llm_converter_find_builtin(c, &err) == GGL_OK && c->arch && has_part(c);
     llm_converter_free(c);
     return found;
 }
