@@ -62,6 +62,7 @@ ggl_status llm_load_named(llm_model **out, const llm_loading *l, ggl_error *err)
     const llm_load_params load = {.size = sizeof load,
                                   .arch_path = l->model.arch_path,
                                   .type = l->type,
+                                  .eye = l->eye,
                                   .open_backend = ggl_backend_open,
                                   .close_backend = ggl_backend_close,
                                   .n_threads = l->n_threads > 0 ? l->n_threads

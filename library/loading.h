@@ -9,6 +9,7 @@ typedef struct llm_loading {
     /* A GGUF file, a folder or checkpoint that is converted, "builtin:NAME", or "hf:USER/REPO[:QUANT]" */
     const char *path;
     llm_model_params model; /* `load` is not read */
+    bool eye;               /* as llm_load_params.eye */
     const char *type;       /* as llm_load_params.type */
     const char *type_name;  /* how messages name `type`: "--type" */
     int n_threads;          /* that convert; 0: all that we may use */

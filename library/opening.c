@@ -245,17 +245,18 @@ static ggl_status open_eye(llm_context *c, const llm_opening *o, ggl_error *err)
     llm_loading l = o->loading;
     if (!o->mmproj || c->eye || c->eye_left_out)
         return GGL_OK;
-    if (!c->tokenizer)
-        return ggl_fail(
-            err, GGL_UNSUPPORTED,
-            "pictures stand in a text, which needs a tokenizer, and the model has none");
     l.path = o->mmproj;
+    l.eye = true; /* of a folder */
     l.type = NULL;
     l.model.arch_path = NULL;
     l.model.override = NULL;
     l.model.n_override = 0;
     ggl_error why = {0};
-    const ggl_status st = llm_eye_open(&c->eye, &l, &why);
+    const ggl_status st =
+        c->tokenizer
+            ? llm_eye_open(&c->eye, &l, &why)
+            : ggl_fail(&why, GGL_UNSUPPORTED,
+                       "pictures stand in a text, which needs a tokenizer, and the model has none");
     if (st == GGL_OK)
         note_other_eye(c, o);
     if (st == GGL_OK && !o->sees_apart)

@@ -30,7 +30,7 @@ class Descriptor:
             text = f.read()
         self.lines = str(len(text.splitlines()))
         self.architectures = names(re.search(r"^arch (.*)$", text, re.M).group(1).split("#")[0])
-        self.classes = [c for line in re.findall(r"^convert ([^:]*):", text, re.M) for c in names(line)]
+        self.classes = [c for line in re.findall(r"^convert ([^:]*):", text, re.M) for c in names(line.split(" if ")[0])]
         self.proof = []
         twins = os.path.join(ROOT, "tests/numpy")
         here = [os.path.join(twins, f) for f in ("plain.py", "constructs.py", "families.py", "folders_speech.py")]
@@ -39,7 +39,7 @@ class Descriptor:
             self.proof.append("twin")
         if any(a in goldens() for a in self.architectures):
             self.proof.append("golden")
-        if any(mentions(p, self.classes) for p in glob.glob(f"{twins}/folders*.py")):
+        if any(mentions(p, self.classes) for p in glob.glob(f"{twins}/*folders*.py")):
             self.proof.append("folder")
 
 

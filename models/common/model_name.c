@@ -23,6 +23,8 @@ bool llm_model_name_of_folder(const char *name) {
                                         "merges.txt",
                                         "model.safetensors.index.json",
                                         "modules.json",
+                                        "preprocessor_config.json",
+                                        "processor_config.json",
                                         "sentencepiece.bpe.model",
                                         "spiece.model",
                                         "spm.model",

@@ -156,7 +156,7 @@ ggl_status llm_arch_build_with(const llm_arch *arch, const llm_arch_source *sour
         if (!convert)
             llm_arch_report_keys_before(&ev);
     }
-    ok = ok && (convert ? convert->expand_ignored(&ev) : llm_arch_check_source(&ev));
+    ok = ok && (convert ? convert->finish(&ev) : llm_arch_check_source(&ev));
     if (result) {
         *result =
             (llm_arch_result){.family = ev.family,

@@ -246,6 +246,8 @@ struct arch_converter {
     /* Fills *t with the type and shape of a declared weight or its bias. False: the conversion
      * makes none, or ev has an error. */
     bool (*weight)(arch_eval *ev, const arch_stmt *s, bool is_bias, llm_arch_tensor *t);
+    /* Fills *t with the shape of the tensor of that name. False: the conversion makes none, or ev has an error. */
+    bool (*size)(arch_eval *ev, llm_arch_tensor *t);
     /* Returns true if the conversion goes on after this error, which it records, because the
      * user asked for all errors. */
     bool (*forgive)(arch_eval *ev);
@@ -254,9 +256,9 @@ struct arch_converter {
     /* Reports a name without a value in a key line, with the line to write. False: the name has
      * another cause; not reported. */
     bool (*unbound)(arch_eval *ev, const arch_expr *e);
-    /* Replaces the placeholders in patterns of `ignore` by numbers after the descriptor ran.
-     * False: reported. */
-    bool (*expand_ignored)(arch_eval *ev);
+    /* Called after the descriptor ran: replaces the placeholders in patterns of `ignore` by numbers, and makes
+     * the tensors that the descriptor does not read. False: reported. */
+    bool (*finish)(arch_eval *ev);
 };
 
 #define ARCH_FAIL ((arch_value){.kind = VAL_FAIL})

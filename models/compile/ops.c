@@ -518,8 +518,10 @@ static arch_value size_of_file(arch_eval *ev, const arch_value *name, int64_t di
                          .is_asked = true,
                          .n_dims = 1,
                          .ne = {ev->n_vocab, 1, 1, 1}};
-    if (ev->src->find_tensor(ev->src->ctx, &t))
+    if (ev->convert ? ev->convert->size(ev, &t) : ev->src->find_tensor(ev->src->ctx, &t))
         return llm_arch_number(dim < t.n_dims ? (double)t.ne[dim] : 1);
+    if (ev->status != GGL_OK)
+        return ARCH_FAIL;
     snprintf(none, sizeof none, "tensor %s is missing in %s", text, ev->src->name);
     const char *why = llm_arch_strdup(ev, none);
     return why ? llm_arch_none(why) : ARCH_FAIL;

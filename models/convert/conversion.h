@@ -34,16 +34,20 @@ typedef struct converted_tensor {
     int block_type; /* the one that has the sources' codes (number_groups.h); -1: none, or not looked for */
 } converted_tensor;
 
-typedef struct arch_ignored {
+typedef struct arch_ignored { /* a line of `ignore` or `only` */
     const char *pattern;
     const arch_mapping *line;
 } arch_ignored;
+
+/* Objects in which `processor.x` is searched: of two files, the object for pictures, and all. */
+#define ARCH_PROCESSORS 4
 
 typedef struct arch_conversion {
     const llm_arch *arch;
     const arch_convert *section;
     const json_value *config;
     const json_value *generation; /* of generation_config.json; NULL: the folder has none */
+    const json_value *processor[ARCH_PROCESSORS]; /* the first one counts; may be NULL */
     llm_safetensors *source;
     const char *no_source; /* why `source` is NULL */
     bool needs_source;     /* a line failed because it is */
@@ -64,7 +68,8 @@ typedef struct arch_conversion {
     size_t n_key, cap_key;
     converted_tensor *tensor;
     size_t n_tensor, cap_tensor;
-    arch_ignored *ignored; /* patterns of source tensors */
+    size_t n_declared;     /* the first ones of `tensor`, which the descriptor reads */
+    arch_ignored *ignored; /* patterns of source tensors, also those of `only` */
     size_t n_ignored, cap_ignored;
     const char **fault; /* messages, if `collect` */
     size_t n_fault, cap_fault;
@@ -80,6 +85,8 @@ typedef struct arch_conversion {
     char source_name[300]; /* "the convert section in llama.arch:56" */
     bool keys_done;
     bool stacking, in_constant, whole_numbers; /* whole_numbers: inside whole(..) */
+    bool applies;                              /* the section's condition holds */
+    bool sizing;                               /* inside size("..") of a tensor that a line makes */
     bool own_bias;                             /* the line makes a bias: NAME.bias <- .. */
     int64_t e;                                 /* value of `e` and "{e}" in a stack or list */
     const json_value *inner;                   /* the object that a `within` line names, or NULL */
@@ -90,6 +97,9 @@ typedef struct arch_conversion {
 
 /* Returns the section for an architecture of Hugging Face; NULL: the descriptor has none. */
 const arch_convert *llm_arch_find_convert(const llm_arch *arch, ggl_str name);
+/* Evaluates the condition of c->section: *applies: it holds for the folder, or there is none. */
+GGL_NODISCARD ggl_status llm_arch_convert_applies(arch_conversion *c, bool *applies,
+                                                  ggl_error *err);
 GGL_NODISCARD ggl_status llm_arch_convert_keys(arch_conversion *c, ggl_error *err);
 GGL_NODISCARD ggl_status llm_arch_convert_tensors(arch_conversion *c, ggl_error *err);
 void llm_arch_conversion_fini(arch_conversion *c);
@@ -112,6 +122,8 @@ bool llm_arch_convert_expand_ignored(arch_eval *ev);
 
 /* Runs a `within` line. False: reported. */
 bool llm_arch_convert_within(arch_eval *ev, const arch_mapping *m);
+/* Checks that config.json has the object of an `only` line. False: reported. */
+bool llm_arch_convert_has_object(arch_eval *ev, const arch_mapping *m);
 /* Returns the object that has the rope values: that of a `within` line, else config.json itself. */
 const json_value *llm_arch_convert_root(const arch_conversion *c);
 
@@ -141,7 +153,8 @@ bool llm_arch_convert_add_fault(arch_conversion *c, const char *msg);
 /* Checks that the descriptor reads all keys that the section makes. GGL_FORMAT: it does not. */
 GGL_NODISCARD ggl_status llm_arch_convert_check_keys(arch_conversion *c, ggl_error *err);
 
-/* section_ignore.c: returns the `ignore` line that matches the tensor, or NULL. */
+/* section_ignore.c: returns the `ignore` line that matches the tensor, or the first `only` line if none of these
+ * lines does; NULL: a line should read the tensor. */
 const arch_mapping *llm_arch_convert_ignored(const arch_conversion *c, ggl_str name);
 bool llm_arch_convert_tensor_on_request(const arch_conversion *c, const st_tensor *t);
 /* section_leftovers.c: GGL_FORMAT if no line reads or ignores some source tensor. */

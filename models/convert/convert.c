@@ -21,6 +21,11 @@
 #define MAX_CONFIG ((size_t)16 << 20)
 #define GENERATION "generation_config.json"
 
+/* Files that say how pictures are prepared. Values for pictures may be in an object of their own; the first place counts. */
+static const char *const processor_files[] = {"processor_config.json", "preprocessor_config.json"};
+#define PICTURES "image_processor"
+_Static_assert(2 * sizeof processor_files / sizeof *processor_files == ARCH_PROCESSORS, "");
+
 void llm_convert_fill_default(llm_convert_params *p, size_t size) {
     const llm_convert_params d = {.size = sizeof(llm_convert_params), .type = LLM_CONVERT_AUTO};
     ggl_params_fill(p, size, &d, sizeof d);
@@ -100,6 +105,25 @@ bool llm_converter_is_file(const char *path) {
     return k < N_FILE_KINDS;
 }
 
+/* Reads a file of the folder; *out stays NULL if there is none. */
+static ggl_status read_beside(llm_converter *c, const char *name, llm_json **out, ggl_error *err) {
+    if (!has_file(c, name))
+        return GGL_OK;
+    const char *path = ggl_arena_printf(&c->arena, "%s/%s", c->folder, name);
+    return path ? llm_json_read(out, path, MAX_CONFIG, err) : llm_converter_no_memory(err);
+}
+
+static ggl_status read_processors(llm_converter *c, ggl_error *err) {
+    ggl_status s = GGL_OK;
+    for (int k = 0; k < ARCH_PROCESSORS / 2 && s == GGL_OK; k++) {
+        s = read_beside(c, processor_files[k], &c->processor[k], err);
+        const json_value *root = c->processor[k] ? &c->processor[k]->root : NULL;
+        c->conv.processor[2 * k] = root ? llm_json_get_kind(root, PICTURES, JSON_OBJECT) : NULL;
+        c->conv.processor[2 * k + 1] = root;
+    }
+    return s;
+}
+
 static ggl_status read_config(llm_converter *c, ggl_error *err) {
     for (int k = 0; k < N_FILE_KINDS; k++) {
         if (!file_kinds[k].is(c->folder))
@@ -125,16 +149,47 @@ static ggl_status read_config(llm_converter *c, ggl_error *err) {
     ggl_status s = check_folder(c->folder, err);
     if (s == GGL_OK)
         s = llm_json_read(&c->config, path, MAX_CONFIG, err);
-    if (s == GGL_OK && has_file(c, GENERATION)) {
-        char *beside = ggl_arena_printf(&c->arena, "%s/" GENERATION, c->folder);
-        s = beside ? llm_json_read(&c->generation, beside, MAX_CONFIG, err)
-                   : llm_converter_no_memory(err);
-    }
+    if (s == GGL_OK)
+        s = read_beside(c, GENERATION, &c->generation, err);
+    if (s == GGL_OK && c->params.eye)
+        s = read_processors(c, err);
     if (s == GGL_OK)
         s = llm_converter_read_modules(c, path, err);
     if (s != GGL_OK)
         return s;
+    c->conv.config = &c->config->root;
+    c->conv.generation = c->generation ? &c->generation->root : NULL;
     return llm_converter_choose_class(c, path, err);
+}
+
+/* True if config.json has the objects that the section is about. */
+static bool has_part(const llm_converter *c) {
+    bool has = true;
+    for (const arch_mapping *m = c->conv.section->map; m && has; m = m->next) {
+        const char *name[2] = {NULL, NULL}, *root;
+        const int n =
+            m->kind == MAP_ONLY && m->expr ? llm_arch_field_path(m->expr, name, 2, &root) : 0;
+        const json_value *v = &c->config->root;
+        for (int k = 0; k < n && k < 2; k++)
+            v = llm_json_get(v, name[k]);
+        has = n == 0 || (v && v->kind == JSON_OBJECT);
+    }
+    return has;
+}
+
+bool llm_convert_finds_eye(const char *folder) {
+    ggl_error err = {0};
+    llm_converter *c = ggl_calloc(1, sizeof *c);
+    if (!c)
+        return false;
+    c->params = llm_convert_default();
+    c->params.eye = true;
+    c->folder = folder;
+    const bool found = !llm_converter_is_file(folder) && has_file(c, "config.json") &&
+                       read_config(c, &err) == GGL_OK &&
+                       llm_converter_find_builtin(c, &err) == GGL_OK && c->arch && has_part(c);
+    llm_converter_free(c);
+    return found;
 }
 
 /* --- opening ---------------------------------------------------------------------------------- */
@@ -448,12 +503,14 @@ ggl_status llm_converter_open(llm_converter **out, const char *folder,
     c->params = llm_convert_default();
     ggl_status s = GGL_READ_PARAMS(llm_convert_params, &c->params, params, err);
     const bool is_adapter = c->params.adapter || c->params.task;
-    c->params.no_tokenizer = c->params.no_tokenizer || is_adapter;
+    c->params.no_tokenizer = c->params.no_tokenizer || is_adapter || c->params.eye;
     c->folder = ggl_arena_strndup(&c->arena, folder, strlen(folder));
     if (s == GGL_OK && !c->folder)
         s = llm_converter_no_memory(err);
     if (s == GGL_OK && c->params.adapter && c->params.task)
         s = ggl_fail(err, GGL_USAGE, "an adapter of PEFT has no tasks");
+    if (s == GGL_OK && c->params.eye && (is_adapter || c->params.vocab_only))
+        s = ggl_fail(err, GGL_USAGE, "an eye has no adapter, and no tokenizer of its own");
     if (s == GGL_OK && is_adapter && (c->params.dry_run || c->params.vocab_only))
         s = ggl_fail(err, GGL_USAGE, "an adapter has no dry run, and no tokenizer of its own");
     if (s == GGL_OK)
@@ -477,6 +534,8 @@ void llm_converter_free(llm_converter *c) {
     llm_arch_free(c->arch);
     llm_json_free(c->config);
     llm_json_free(c->generation);
+    for (size_t k = 0; k < sizeof c->processor / sizeof *c->processor; k++)
+        llm_json_free(c->processor[k]);
     llm_json_free(c->plain_config);
     llm_json_free(c->modules);
     llm_json_free(c->prompts);

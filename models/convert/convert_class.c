@@ -63,6 +63,12 @@ static classes classes_near(const char *name) {
     return x;
 }
 
+/* True for the descriptor of an eye: it makes rows of pictures for a text model, whose descriptor may have a section for the same
+ * class. */
+static bool is_eye(const llm_arch *arch) {
+    return llm_arch_has_output(arch, "rows") && !llm_arch_reads_text(arch);
+}
+
 static void add_classes(classes *x, const llm_arch *arch) {
     for (const arch_convert *s = arch->convert; s; s = s->next)
         for (int i = 0; i < s->n_name; i++) {
@@ -95,14 +101,46 @@ static ggl_status unknown_class(const llm_converter *c, const classes *x, const 
                     x->used || more[0] ? x->known : "nothing", more);
 }
 
+/* Sets c->conv.section to the section of c->arch for the class, if its condition holds; else to NULL. */
+static ggl_status find_section(llm_converter *c, ggl_error *err) {
+    bool applies = false;
+    c->conv.arch = c->arch;
+    c->conv.section =
+        llm_arch_find_convert(c->arch, (ggl_str){c->class_name, strlen(c->class_name)});
+    const ggl_status s =
+        c->conv.section ? llm_arch_convert_applies(&c->conv, &applies, err) : GGL_OK;
+    if (s == GGL_OK && c->conv.section && !applies) {
+        char quote[256];
+        int line, column;
+        llm_arch_line_col(c->conv.section->place, &line, &column);
+        c->passed =
+            ggl_arena_printf(&c->arena, "%s:%d, if %s", c->arch->text.name, line,
+                             llm_arch_quote(c->conv.section->cond->place, quote, sizeof quote));
+        if (!c->passed)
+            return llm_converter_no_memory(err);
+    }
+    c->conv.section = applies ? c->conv.section : NULL;
+    return s;
+}
+
+/* Reports a class whose sections are for other folders than this one. */
+static ggl_status other_folders(const llm_converter *c, ggl_error *err) {
+    return ggl_fail(
+        err, GGL_UNSUPPORTED,
+        "%s: the convert section for '%s' is for other folders: %s, which is not so here",
+        c->folder, c->class_name, c->passed);
+}
+
 static ggl_status use_file(llm_converter *c, ggl_error *err) {
     ggl_status s = llm_arch_open_given(&c->arch, c->params.arch_path, NULL, err);
     if (s != GGL_OK)
         return s;
     c->origin = c->params.arch_path;
-    if ((c->conv.section =
-             llm_arch_find_convert(c->arch, (ggl_str){c->class_name, strlen(c->class_name)})))
-        return GGL_OK;
+    s = find_section(c, err);
+    if (s != GGL_OK || c->conv.section)
+        return s;
+    if (c->passed)
+        return other_folders(c, err);
     classes x = classes_near(c->class_name);
     char who[600];
     snprintf(who, sizeof who, "%.500s has no convert section for", c->params.arch_path);
@@ -125,43 +163,53 @@ static bool mentions(const char *text, size_t n, const char *word) {
 static ggl_status no_builtin(llm_converter *c, ggl_error *err) {
     const char *name, *text;
     size_t n;
+    const bool eye = c->params.eye;
     classes x = classes_near(c->class_name);
-    x.family = c->class_name;
+    x.family = eye ? NULL : c->class_name;
     for (int k = 0; llm_arch_builtin(k, &name, &text, &n); k++) {
         llm_arch *arch;
         ggl_status s = llm_arch_parse(&arch, text, n, name, err);
         if (s != GGL_OK)
             return s;
-        add_classes(&x, arch);
+        if (is_eye(arch) == eye)
+            add_classes(&x, arch);
         llm_arch_free(arch);
     }
-    return unknown_class(c, &x, "no built-in descriptor converts", err);
+    return unknown_class(c, &x,
+                         eye ? "no built-in descriptor converts the eye of"
+                             : "no built-in descriptor converts",
+                         err);
 }
 
-/* Opens the built-in descriptor with a section for the class. Parses only descriptors whose text
- * contains the name. */
-static ggl_status use_builtin(llm_converter *c, ggl_error *err) {
+/* Parses only descriptors whose text contains the name. */
+ggl_status llm_converter_find_builtin(llm_converter *c, ggl_error *err) {
     const char *name, *text;
     size_t n;
     for (int k = 0; llm_arch_builtin(k, &name, &text, &n); k++) {
         if (!mentions(text, n, c->class_name))
             continue;
         ggl_status s = llm_arch_parse(&c->arch, text, n, name, err);
+        if (s == GGL_OK && is_eye(c->arch) == c->params.eye)
+            s = find_section(c, err);
         if (s != GGL_OK)
             return s;
-        if ((c->conv.section =
-                 llm_arch_find_convert(c->arch, (ggl_str){c->class_name, strlen(c->class_name)}))) {
+        if (c->conv.section) {
             c->origin = ggl_arena_printf(&c->arena, "built-in %s", name);
             return c->origin ? GGL_OK : llm_converter_no_memory(err);
         }
         llm_arch_free(c->arch);
         c->arch = NULL;
     }
-    return no_builtin(c, err);
+    return GGL_OK;
 }
 
 ggl_status llm_converter_choose_section(llm_converter *c, ggl_error *err) {
-    return c->params.arch_path ? use_file(c, err) : use_builtin(c, err);
+    if (c->params.arch_path)
+        return use_file(c, err);
+    const ggl_status s = llm_converter_find_builtin(c, err);
+    if (s != GGL_OK || c->arch)
+        return s;
+    return c->passed ? other_folders(c, err) : no_builtin(c, err);
 }
 
 /* --- the name --------------------------------------------------------------------------------- */

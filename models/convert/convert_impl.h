@@ -17,7 +17,10 @@ struct llm_converter {
     llm_convert_params params;
     ggl_arena arena;
     const char *folder, *name, *origin, *class_name;
+    const char *
+        passed; /* a section for the class whose condition does not hold, for messages; NULL: none */
     llm_json *config, *generation; /* generation: NULL: there is no generation_config.json */
+    llm_json *processor[2];        /* how pictures are prepared; NULL: there is no such file */
     llm_json *plain_config; /* what config was before reranker.c replaced it; NULL: it was not */
     llm_json *modules,
         *prompts,  /* convert_modules.c; NULL: the folder is not of sentence-transformers */
@@ -49,6 +52,8 @@ GGL_NODISCARD ggl_status llm_converter_choose_class(llm_converter *c, const char
                                                     ggl_error *err);
 /* Opens the caller's descriptor, else the built-in one with a section for the class. */
 GGL_NODISCARD ggl_status llm_converter_choose_section(llm_converter *c, ggl_error *err);
+/* Opens the built-in one; without an error, c->arch is NULL if there is none. */
+GGL_NODISCARD ggl_status llm_converter_find_builtin(llm_converter *c, ggl_error *err);
 /* Sets the model's name: that of the folder or checkpoint, of its repository in the Hugging Face cache,
  * or the end of config.json's _name_or_path. */
 GGL_NODISCARD ggl_status llm_converter_choose_name(llm_converter *c, ggl_error *err);

@@ -24,7 +24,9 @@ static const char *const float_keys[] = {"*_epsilon",
                                          "*.clamp_kqv",
                                          "*.xielu.*",
                                          "xielu.*",
-                                         "*.swiglu_clamp_*"};
+                                         "*.swiglu_clamp_*",
+                                         "*.image_mean",
+                                         "*.image_std"};
 
 static bool is_float_key(const char *name) {
     for (size_t k = 0; k < sizeof float_keys / sizeof *float_keys; k++)

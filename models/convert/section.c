@@ -250,10 +250,11 @@ static bool run_line(arch_eval *ev, const arch_mapping *m) {
     return convert_forgive(ev);
 }
 
-/* Runs the lines: `within` first, then `arch`, then keys, notes and requires. */
+/* Runs the lines: `within` and `only` first, then `arch`, then keys, notes and requires. */
 static bool run_keys(arch_eval *ev) {
     for (const arch_mapping *m = ev->conv->section->map; m; m = m->next)
-        if (m->kind == MAP_WITHIN && !llm_arch_convert_within(ev, m))
+        if ((m->kind == MAP_WITHIN && !llm_arch_convert_within(ev, m)) ||
+            (m->kind == MAP_ONLY && m->expr && !llm_arch_convert_has_object(ev, m)))
             return false;
     for (const arch_mapping *m = ev->conv->section->map; m; m = m->next)
         if (m->kind == MAP_ARCH && !convert_family(ev, m) && !convert_forgive(ev))
@@ -269,19 +270,24 @@ static bool run_keys(arch_eval *ev) {
 
 static bool convert_weight(arch_eval *ev, const arch_stmt *s, bool is_bias, llm_arch_tensor *t);
 
+static bool convert_size(arch_eval *ev, llm_arch_tensor *t);
+static bool convert_finish(arch_eval *ev);
+
 static const arch_converter arch_conversion_ops = {
     .field = llm_arch_convert_field,
     .has = llm_arch_convert_has,
     .call = llm_arch_convert_call,
     .number = convert_number,
     .weight = convert_weight,
+    .size = convert_size,
     .forgive = convert_forgive,
     .absent_hint = convert_absent_hint,
     .unbound = convert_unbound,
-    .expand_ignored = llm_arch_convert_expand_ignored,
+    .finish = convert_finish,
 };
 
-ggl_status llm_arch_convert_keys(arch_conversion *c, ggl_error *err) {
+/* Runs something of the section before the descriptor has names. */
+static ggl_status run_before(arch_conversion *c, bool (*run)(arch_eval *ev), ggl_error *err) {
     llm_arch_source src = keys_source(c);
     arch_eval ev = {.arch = c->arch,
                     .src = &src,
@@ -292,12 +298,29 @@ ggl_status llm_arch_convert_keys(arch_conversion *c, ggl_error *err) {
                     .family = c->arch->key_family[0]};
     ev.arena.limit = c->arena.limit = ARCH_MAX_MEMORY;
     ev.g = ggl_graph_new(NULL); /* in case an expression makes a tensor */
-    bool ok = ev.g && llm_arch_eval_init(&ev) && run_keys(&ev);
+    bool ok = ev.g && llm_arch_eval_init(&ev) && run(&ev);
     ggl_graph_free(ev.g);
     llm_arch_eval_fini(&ev);
     if (!ok && ev.status == GGL_OK)
         return ggl_fail(err, GGL_NOMEM, "%s: out of memory", c->arch->text.name);
     return ev.status;
+}
+
+ggl_status llm_arch_convert_keys(arch_conversion *c, ggl_error *err) {
+    return run_before(c, run_keys, err);
+}
+
+static bool run_condition(arch_eval *ev) {
+    arch_conversion *c = ev->conv;
+    arch_value v = llm_arch_eval_expr(ev, c->section->cond);
+    return v.kind != VAL_FAIL && llm_arch_want_bool(ev, c->section->cond, &v, &c->applies);
+}
+
+ggl_status llm_arch_convert_applies(arch_conversion *c, bool *applies, ggl_error *err) {
+    c->applies = true;
+    const ggl_status s = c->section->cond ? run_before(c, run_condition, err) : GGL_OK;
+    *applies = s == GGL_OK && c->applies;
+    return s;
 }
 
 typedef struct key_check {
@@ -388,6 +411,53 @@ static bool same_shape(const recipe *r, const llm_arch_tensor *t) {
     }
 }
 
+/* Returns the line for the tensor of that name, which is declared outside of layers and functions; NULL: there is none. */
+static const arch_mapping *line_of_tensor(const arch_eval *ev, const arch_stmt *s,
+                                          const char *prefix, const char *name) {
+    const arch_mapping *found = NULL;
+    char own[3 * ARCH_MAX_NAME];
+    for (; s && !found; s = s->next) {
+        if (s->kind == ST_PREFIX)
+            prefix = s->string;
+        snprintf(own, sizeof own, "%s%s.weight", prefix ? prefix : "",
+                 s->kind == ST_WEIGHT ? s->target[0].name : "");
+        if (s->kind == ST_WEIGHT && strcmp(s->string ? s->string : own, name) == 0)
+            found = find_mapping(ev, s->target[0].name, false);
+        for (int k = 0; k < s->n_arm && !found && s->kind != ST_LAYER; k++)
+            found = line_of_tensor(ev, s->arm[k].body,
+                                   s->kind == ST_STAGE && s->string ? s->string : prefix, name);
+    }
+    return found;
+}
+
+/* size("..") of a tensor that the conversion makes, maybe later: by the line that makes it. */
+static bool convert_size(arch_eval *ev, llm_arch_tensor *t) {
+    arch_conversion *c = ev->conv;
+    const arch_mapping *m =
+        c->sizing || !c->keys_done ? NULL : line_of_tensor(ev, ev->arch->body, NULL, t->name);
+    recipe *r = NULL;
+    if (!m)
+        return false;
+    const arch_mapping *making = c->making;
+    const char *made = c->made;
+    arch_frame *frame = ev->frame;
+    ev->frame = NULL;
+    c->making = m;
+    c->made = ggl_arena_strndup(&c->arena, t->name, strlen(t->name));
+    c->sizing = true;
+    const bool ok =
+        c->made ? llm_arch_convert_make(ev, m->expr, false, &r) : (llm_arch_nomem(ev), false);
+    c->sizing = false;
+    c->making = making;
+    c->made = made;
+    ev->frame = frame;
+    if (!ok || !r)
+        return false;
+    t->n_dims = r->n_dims;
+    memcpy(t->ne, r->ne, sizeof t->ne);
+    return true;
+}
+
 static void missing_source(arch_eval *ev, const arch_mapping *m, const char *name,
                            const llm_arch_tensor *t, bool is_bias) {
     char text[700] = "";
@@ -456,6 +526,36 @@ static bool convert_weight(arch_eval *ev, const arch_stmt *s, bool is_bias, llm_
     *made = (converted_tensor){.name = c->made, .n_dims = t->n_dims, .recipe = r, .block_type = -1};
     memcpy(made->ne, t->ne, sizeof made->ne);
     return true;
+}
+
+/* Makes the tensors of `tensor("..")` lines; one without a source is left out. */
+static bool make_others(arch_eval *ev) {
+    arch_conversion *c = ev->conv;
+    c->n_declared = c->n_tensor;
+    for (const arch_mapping *m = c->section->map; m && !c->partial; m = m->next) {
+        recipe *r = NULL;
+        c->making = m;
+        c->made = m->name;
+        if (m->kind != MAP_TENSOR)
+            continue;
+        if (!llm_arch_convert_make(ev, m->expr, false, &r) && !convert_forgive(ev))
+            return false;
+        if (!r)
+            continue;
+        if (!ggl_grow(&c->tensor, &c->cap_tensor, c->n_tensor + 1, sizeof *c->tensor))
+            return llm_arch_nomem(ev), false;
+        converted_tensor *made = &c->tensor[c->n_tensor++];
+        *made = (converted_tensor){
+            .name = m->name, .n_dims = r->n_dims, .recipe = r, .only_f32 = true, .block_type = -1};
+        memcpy(made->ne, r->ne, sizeof made->ne);
+        while (made->n_dims > 1 && made->ne[made->n_dims - 1] == 1)
+            made->n_dims--;
+    }
+    return true;
+}
+
+static bool convert_finish(arch_eval *ev) {
+    return llm_arch_convert_expand_ignored(ev) && make_others(ev);
 }
 
 /* --- building the descriptor ------------------------------------------------------------------ */
@@ -537,15 +637,18 @@ static ggl_status mark_only_f32(arch_conversion *c, const ggl_graph *g, ggl_erro
     }
     for (int i = 0; i < n; i++) {
         const ggl_tensor *t = ggl_graph_node(g, i);
-        if (t->op == GGL_OP_WEIGHT && k < c->n_tensor && strcmp(t->name, c->tensor[k].name) == 0) {
-            c->tensor[k].only_f32 = plain[t->id] || c->tensor[k].n_dims < 2;
+        if (t->op == GGL_OP_WEIGHT && k < c->n_declared &&
+            strcmp(t->name, c->tensor[k].name) == 0) {
+            /* four dimensions: the kernel of a convolution over pictures, which few programs read in other types */
+            c->tensor[k].only_f32 =
+                plain[t->id] || c->tensor[k].n_dims < 2 || c->tensor[k].n_dims > 3;
             k++;
         }
     }
     ggl_free(plain);
-    return k == c->n_tensor
+    return k == c->n_declared
                ? GGL_OK
-               : ggl_fail(err, GGL_USAGE, "%zu of %zu weights are in the graph", k, c->n_tensor);
+               : ggl_fail(err, GGL_USAGE, "%zu of %zu weights are in the graph", k, c->n_declared);
 }
 
 /* Returns the context to build the model with, its own; 0: unknown. */

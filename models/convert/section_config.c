@@ -1,5 +1,5 @@
 /* Reads values of config.json for a convert section: `config.a.b`, the value itself, `generation.a`, a
- * value of generation_config.json beside it, and `rope.x`, which hides the different forms of the rotation's parameters:
+ * value of generation_config.json beside it, `processor.a`, one of the files that say how pictures are prepared, and `rope.x`, which hides the different forms of the rotation's parameters:
  *
  *     rope_theta, rope_scaling: {type or rope_type, ..}                 transformers up to 4
  *     rope_parameters: {rope_theta, rope_type, ..}                      transformers 5
@@ -131,23 +131,40 @@ static bool find_element(arch_eval *ev, const arch_expr *e, const json_value **o
     return fits;
 }
 
+/* Finds processor.x in the first object that has it. */
+static bool find_processor(arch_eval *ev, const arch_expr *e, const json_value **out) {
+    *out = NULL;
+    for (int k = 0; k < ARCH_PROCESSORS && !is_there(*out); k++) {
+        if (!count_steps(ev, e, ev->conv->processor[k]))
+            return false;
+        *out = llm_json_get(ev->conv->processor[k], e->name);
+    }
+    return true;
+}
+
+static bool is_root(const arch_expr *e, const char *name) {
+    return e->kind == EX_NAME && strcmp(e->name, name) == 0;
+}
+
 static bool find_config(arch_eval *ev, const arch_expr *e, const json_value **out) {
-    if (e->kind == EX_NAME && strcmp(e->name, "config") == 0) {
+    if (is_root(e, "config")) {
         *out = ev->conv->config;
         return true;
     }
-    if (e->kind == EX_NAME && strcmp(e->name, "generation") == 0) {
+    if (is_root(e, "generation")) {
         *out = ev->conv->generation;
         return true;
     }
     if (e->kind == EX_INDEX)
         return find_element(ev, e, out);
-    if (e->kind == EX_FIELD && ev->conv->inner && e->a->kind == EX_NAME &&
-        strcmp(e->a->name, "config") == 0)
+    if (e->kind == EX_FIELD && is_root(e->a, "processor"))
+        return find_processor(ev, e, out);
+    if (e->kind == EX_FIELD && ev->conv->inner && is_root(e->a, "config"))
         return find_outermost(ev, e, out);
     if (e->kind != EX_FIELD) {
         llm_arch_error(ev, e->place,
-                       "only config, generation and rope have parts: config.a.b, rope.theta");
+                       "only config, generation, processor and rope have parts: config.a.b, "
+                       "rope.theta");
         return false;
     }
     if (!find_config(ev, e->a, out) || !count_steps(ev, e, *out))
@@ -184,11 +201,12 @@ static bool try_place(rope_search *s, const json_value *v, const char *where) {
     return true;
 }
 
-/* Returns the normal name of a rope type: "default" if absent, "longrope" for its old name "su". */
+/* Returns the normal name of a rope type: "default" if absent, and for "mrope", whose sections are a value of their own; "longrope" for its old
+ * name "su". */
 static const json_value *normal_type(const json_value *v) {
     static const json_value none = {.kind = JSON_STRING, .n = 7, .s = "default"};
     static const json_value longrope = {.kind = JSON_STRING, .n = 8, .s = "longrope"};
-    return !v ? &none : llm_json_is(v, "su") ? &longrope : v;
+    return !v || llm_json_is(v, "mrope") ? &none : llm_json_is(v, "su") ? &longrope : v;
 }
 
 /* Considers an object's value. The type may be named rope_type or type. */
@@ -317,10 +335,15 @@ static arch_value from_json(const json_value *v) {
 
 /* The file that a value is looked up in, for messages. */
 static const char *file_of(const arch_expr *e) {
+    static const char *const files[][2] = {
+        {"generation", "generation_config.json"},
+        {"processor", "preprocessor_config.json and processor_config.json"}};
     const char *root;
-    return llm_arch_field_path(e, NULL, 0, &root) > 0 && strcmp(root, "generation") == 0
-               ? "generation_config.json"
-               : "config.json";
+    const int n = llm_arch_field_path(e, NULL, 0, &root);
+    for (size_t k = 0; n > 0 && k < sizeof files / sizeof *files; k++)
+        if (strcmp(root, files[k][0]) == 0)
+            return files[k][1];
+    return "config.json";
 }
 
 static arch_value from_json_array(arch_eval *ev, const arch_expr *e, const json_value *v) {
@@ -386,6 +409,18 @@ arch_value llm_arch_convert_field(arch_eval *ev, const arch_expr *e) {
     arch_value none = llm_arch_none(llm_arch_strdup(ev, text));
     none.absent_key = true;
     return none.text ? none : ARCH_FAIL;
+}
+
+bool llm_arch_convert_has_object(arch_eval *ev, const arch_mapping *m) {
+    const json_value *v;
+    char quote[128];
+    if (!find_config(ev, m->expr, &v))
+        return false;
+    if (!v || v->kind != JSON_OBJECT)
+        llm_arch_error_hint(ev, GGL_UNSUPPORTED, m->expr->place, NULL,
+                            "the folder has no such part: %s is missing in config.json",
+                            llm_arch_quote(m->expr->place, quote, sizeof quote));
+    return ev->status == GGL_OK;
 }
 
 bool llm_arch_convert_within(arch_eval *ev, const arch_mapping *m) {

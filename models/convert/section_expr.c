@@ -31,24 +31,22 @@ static recipe *new_recipe(arch_eval *ev, recipe_kind kind, recipe *like, int n_p
 }
 
 /* Copies a source's shape without dimensions of 1, except the last, on which functions act by
- * default. */
-static bool take_shape(arch_eval *ev, const arch_expr *e, recipe *r, const st_tensor *t) {
-    int last = t->n_dims - 1;
-    r->n_dims = 0;
-    for (int d = 0; d < 4; d++)
+ * default. Of more than four dimensions, the innermost are joined. */
+static void take_shape(recipe *r, const st_tensor *t) {
+    const int last = t->n_dims - 1;
+    int n = 0;
+    for (int d = 0; d < t->n_dims; d++)
+        n += t->ne[d] != 1 || d == last;
+    for (int d = 0; d < GGL_MAX_DIMS; d++)
         r->ne[d] = 1;
+    int at = n > GGL_MAX_DIMS ? GGL_MAX_DIMS - n : 0; /* below 0: joined to the first */
     for (int d = 0; d < t->n_dims; d++) {
         if (t->ne[d] == 1 && d < last)
             continue;
-        if (r->n_dims == GGL_MAX_DIMS) {
-            llm_arch_error(ev, e->place, "tensor %s has more than 4 dimensions", t->name.s);
-            return false;
-        }
-        r->ne[r->n_dims++] = t->ne[d];
+        r->ne[at > 0 ? at : 0] *= t->ne[d];
+        at++;
     }
-    if (r->n_dims == 0)
-        r->n_dims = 1;
-    return true;
+    r->n_dims = n < 1 ? 1 : n < GGL_MAX_DIMS ? n : GGL_MAX_DIMS;
 }
 
 /* Makes the recipe of a source tensor. *out stays NULL if the folder lacks it. It lacks those of a
@@ -70,8 +68,10 @@ static bool make_source(arch_eval *ev, const arch_expr *e, bool is_bias, recipe 
                               "tensor %s has the type %s: whole(..) reads I32 and I64", t->name.s,
                               t->dtype),
                false;
-    if (!r || !take_shape(ev, e, r, t) ||
-        (t->type < 0 && !whole && !llm_arch_convert_unpack(ev, e, r, t)))
+    if (!r)
+        return false;
+    take_shape(r, t);
+    if (t->type < 0 && !whole && !llm_arch_convert_unpack(ev, e, r, t))
         return false;
     llm_arch_convert_use(ev->conv, t);
     r->source = t;

@@ -1,4 +1,4 @@
-/* The patterns of `ignore` for source tensors: '*' matches anything, {n_layer} is that number,
+/* The patterns of `ignore` and `only` for source tensors: '*' matches anything, {n_layer} is that number,
  * {l} and {e} match the number of any layer or expert. */
 #include <stdio.h>
 #include <string.h>
@@ -56,7 +56,7 @@ static const char *expand(arch_eval *ev, const arch_mapping *m) {
 bool llm_arch_convert_expand_ignored(arch_eval *ev) {
     arch_conversion *c = ev->conv;
     for (const arch_mapping *m = c->section->map; m; m = m->next) {
-        const char *pattern = m->kind == MAP_IGNORE && m->name ? expand(ev, m) : NULL;
+        const char *pattern = m->kind >= MAP_IGNORE && m->name ? expand(ev, m) : NULL;
         if (ev->status != GGL_OK)
             return false;
         if (pattern &&
@@ -68,26 +68,35 @@ bool llm_arch_convert_expand_ignored(arch_eval *ev) {
     return true;
 }
 
-static const arch_mapping *find_ignored(const arch_conversion *c, ggl_str name) {
+static const arch_mapping *find_pattern(const arch_conversion *c, arch_map_kind kind,
+                                        ggl_str name) {
     for (size_t k = 0; k < c->n_ignored; k++)
-        if (llm_arch_match_number(c->ignored[k].pattern, ANY_NUMBER, name.s, name.n))
+        if (c->ignored[k].line->kind == kind &&
+            llm_arch_match_number(c->ignored[k].pattern, ANY_NUMBER, name.s, name.n))
             return c->ignored[k].line;
     return NULL;
 }
 
 /* Looks up a tensor by its name, then with each alternative beginning of a `prefix` line
  * replaced by the line's first. */
-const arch_mapping *llm_arch_convert_ignored(const arch_conversion *c, ggl_str name) {
-    const arch_mapping *line = find_ignored(c, name);
+static const arch_mapping *find_line(const arch_conversion *c, arch_map_kind kind, ggl_str name) {
+    const arch_mapping *line = find_pattern(c, kind, name);
     for (const arch_mapping *m = c->section->map; m && !line; m = m->next) {
         const size_t n = m->kind == MAP_PREFIX ? strlen(m->other) : 0;
         char text[2 * MAX_NAME];
         if (m->kind != MAP_PREFIX || name.n < n || memcmp(name.s, m->other, n) != 0)
             continue;
         snprintf(text, sizeof text, "%s%.*s", m->name, (int)(name.n - n), name.s + n);
-        line = find_ignored(c, (ggl_str){text, strlen(text)});
+        line = find_pattern(c, kind, (ggl_str){text, strlen(text)});
     }
     return line;
+}
+
+const arch_mapping *llm_arch_convert_ignored(const arch_conversion *c, ggl_str name) {
+    const arch_mapping *line = find_line(c, MAP_IGNORE, name), *only = NULL;
+    for (size_t k = 0; k < c->n_ignored && !only; k++)
+        only = c->ignored[k].line->kind == MAP_ONLY ? c->ignored[k].line : NULL;
+    return line || !only || find_line(c, MAP_ONLY, name) ? line : only;
 }
 
 bool llm_arch_convert_tensor_on_request(const arch_conversion *c, const st_tensor *t) {

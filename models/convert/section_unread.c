@@ -35,7 +35,7 @@ typedef struct paths {
 typedef struct search {
     const arch_conversion *c;
     ggl_arena arena;
-    paths named, ignored;
+    paths named, ignored, only; /* only: objects outside of which nothing need be read; none: all */
     known_line *line, *pattern; /* lines of known_config.txt without and with '*' */
     size_t n_line, cap_line, n_pattern, cap_pattern;
     ggl_index by_name;
@@ -152,8 +152,8 @@ static void visit(void *ctx, arch_expr *e) {
 static bool collect(search *s) {
     for (const arch_mapping *m = s->c->section->map; m && s->status == GGL_OK; m = m->next) {
         s->inner = NULL;
-        if (m->kind == MAP_IGNORE && m->expr)
-            put_field(s, &s->ignored, m->expr);
+        if (m->kind >= MAP_IGNORE && m->expr)
+            put_field(s, m->kind == MAP_ONLY ? &s->only : &s->ignored, m->expr);
         else if (m->expr)
             llm_arch_walk_expr(m->expr, visit, s);
     }
@@ -416,8 +416,10 @@ static bool has_objects(const json_value *v) {
 typedef struct above { /* state inherited by an object's values */
     ggl_str refused;   /* the reason; s NULL: not refused */
     bool too_long;     /* the path is too long to be looked up */
+    bool apart;        /* outside of what an `only` line names */
     /* depth of the `within` object; paths are relative to it. 0: none */
     int outside;
+    int own; /* the same of an `only` line's object, for the names in known_config.txt */
 } above;
 
 static void walk(search *s, const json_value *v, int depth, above up);
@@ -450,16 +452,24 @@ static void walk(search *s, const json_value *v, int depth, above up) {
     if (s->status != GGL_OK || is_empty(v) || (look && has_path(&s->ignored, path)))
         return;
     const bool named = look && !inner && is_named(s, path, depth, up.outside);
-    const known_line *line = look && !named ? find_line(s, path) : NULL;
+    const size_t known = up.own ? s->end[up.own] + 1 : begin;
+    const known_line *line =
+        look && !named ? find_line(s, (ggl_str){s->path + known, s->end[depth] - known}) : NULL;
     if (line && line->refused)
         up.refused = line->rest;
     else if (named || (line && (line->rest.n == 0 || (!inner && has_value(line->rest, v)))))
         return;
+    if (inner && look && has_path(&s->only, path)) {
+        up.apart = false;
+        up.own = depth;
+    }
     if (inner) {
         up.outside = own ? depth : up.outside;
         walk_items(s, v, depth, up);
         return;
     }
+    if (up.apart && !up.refused.s)
+        return;
     const arch_unread x = {s->path, v, up.refused, on_request(s)};
     s->found(s->ctx, &x);
 }
@@ -468,13 +478,15 @@ ggl_status llm_arch_convert_each_unread(const arch_conversion *c, arch_unread_fn
                                         ggl_error *err) {
     search s = {.c = c, .err = err, .found = found, .ctx = ctx};
     if (c->config->kind == JSON_OBJECT && collect(&s) && read_table(&s))
-        walk(&s, c->config, 0, (above){{NULL, 0}, false, 0});
+        walk(&s, c->config, 0, (above){.apart = s.only.n > 0});
     ggl_free(s.named.name);
     ggl_free(s.ignored.name);
+    ggl_free(s.only.name);
     ggl_free(s.line);
     ggl_free(s.pattern);
     ggl_index_fini(&s.named.index);
     ggl_index_fini(&s.ignored.index);
+    ggl_index_fini(&s.only.index);
     ggl_index_fini(&s.by_name);
     ggl_arena_fini(&s.arena);
     return s.status;

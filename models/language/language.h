@@ -249,12 +249,14 @@ struct arch_fn {
 typedef enum arch_map_kind {
     MAP_KEY,    /* .name <- expr */
     MAP_WEIGHT, /* name <- expr */
+    MAP_TENSOR, /* tensor("name") <- expr: one that the descriptor does not read */
     MAP_ARCH,   /* arch <- expr: chooses one of the header's names */
     MAP_REQUIRE,
     MAP_NOTE,   /* like REQUIRE, but prints a note if the condition holds */
     MAP_WITHIN, /* expr: the object of config.json that is searched first */
     MAP_PREFIX, /* tensor names that start with `name` may start with `other` */
-    MAP_IGNORE  /* name: a pattern of source tensors; if NULL, expr is a config.json value */
+    MAP_IGNORE, /* name: a pattern of source tensors; if NULL, expr is a config.json value */
+    MAP_ONLY    /* the same: the section is about these alone */
 } arch_map_kind;
 
 typedef struct arch_mapping { /* a line of a convert section */
@@ -273,6 +275,7 @@ typedef struct arch_convert {
     arch_place place;
     const char **name; /* values of "architectures" */
     int n_name;
+    arch_expr *cond; /* `if`: of these classes, only folders where it holds; NULL: all */
     arch_mapping *map;
     struct arch_convert *next;
 } arch_convert;

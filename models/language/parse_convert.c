@@ -13,28 +13,29 @@ static bool parse_arrow(arch_parser *p) {
     return false;
 }
 
-/* "ignore" item { "," item }: source tensors in quotes, or values config.a.b. Returns a list of
+/* "ignore" or "only", item { "," item }: source tensors in quotes, or values config.a.b. Returns a list of
  * lines. */
-static arch_mapping *parse_ignored(arch_parser *p) {
+static arch_mapping *parse_listed(arch_parser *p, arch_map_kind kind) {
     arch_mapping *first = NULL, **end = &first;
+    const char *word = p->tok->str;
     p->tok++;
     do {
         arch_mapping *m = *end = llm_arch_parse_alloc(p, 1, sizeof *m);
         if (!m)
             return NULL;
         end = &m->next;
-        *m = (arch_mapping){.kind = MAP_IGNORE, .place = llm_arch_token_place(p, p->tok)};
+        *m = (arch_mapping){.kind = kind, .place = llm_arch_token_place(p, p->tok)};
         if (p->tok->kind == TOK_STRING) {
             m->name = p->tok->str;
             p->tok++;
         } else if (!llm_arch_is(p, "config") || !llm_arch_next_is_symbol(p, ".")) {
             return llm_arch_parse_fail(
-                p, "'ignore' needs names of source tensors in quotes, or values config.x");
+                p, "'%s' needs names of source tensors in quotes, or values config.x", word);
         } else if (!(m->expr = llm_arch_parse_expr(p))) {
             return NULL;
         } else if (m->expr->kind != EX_FIELD) {
             return llm_arch_parse_fail_at(p, GGL_FORMAT, m->expr->place,
-                                          "'ignore' needs plain names of values: config.x");
+                                          "'%s' needs plain names of values: config.x", word);
         }
     } while (llm_arch_accept(p, ","));
     return llm_arch_end_of_line(p) ? first : NULL;
@@ -133,8 +134,17 @@ static bool parse_weight(arch_parser *p, arch_mapping *m) {
     return true;
 }
 
-/* The left side of "<-": KEY | "key" "(" STRING ")" | [ NAME "." ] NAME [ ".bias" ] */
+/* The left side of "<-": KEY | ( "key" | "tensor" ) "(" STRING ")" | [ NAME "." ] NAME [ ".bias" ] */
 static bool parse_made(arch_parser *p, arch_mapping *m) {
+    if (llm_arch_is(p, "tensor") && llm_arch_next_is_symbol(p, "(")) {
+        p->tok += 2;
+        if (p->tok->kind != TOK_STRING)
+            return llm_arch_parse_fail(p, "'tensor' needs a full name in quotes: tensor(\"v.x\")");
+        m->kind = MAP_TENSOR;
+        m->name = p->tok->str;
+        p->tok++;
+        return llm_arch_expect(p, ")", "after the tensor's name");
+    }
     if (llm_arch_is(p, "key") && llm_arch_next_is_symbol(p, "(")) {
         const arch_expr *e = llm_arch_parse_atom(p);
         m->kind = MAP_KEY;
@@ -144,8 +154,8 @@ static bool parse_made(arch_parser *p, arch_mapping *m) {
     }
     if (p->tok->kind != TOK_NAME && p->tok->kind != TOK_KEY)
         return llm_arch_parse_fail(
-            p, "a key, a weight's name, 'require', 'note', 'ignore', 'use', 'within' or 'prefix' "
-               "is expected");
+            p, "a key, a weight's name, 'require', 'note', 'ignore', 'only', 'use', 'within' or "
+               "'prefix' is expected");
     m->kind = p->tok->kind == TOK_KEY        ? MAP_KEY
               : strcmp(m->name, "arch") == 0 ? MAP_ARCH
                                              : MAP_WEIGHT;
@@ -153,12 +163,14 @@ static bool parse_made(arch_parser *p, arch_mapping *m) {
     return m->kind != MAP_WEIGHT || !llm_arch_accept(p, ".") || parse_weight(p, m);
 }
 
-/* what "<-" expr | "require" .. | "note" .. | "ignore" .. | "use" NAME | "within" config.x |
+/* what "<-" expr | "require" .. | "note" .. | "ignore" .. | "only" .. | "use" NAME | "within" config.x |
  * "prefix" .. */
 static arch_mapping *parse_mapping(arch_parser *p) {
     const bool name_next = !llm_arch_next_is_symbol(p, "<") && !llm_arch_next_is_symbol(p, ".");
     if (llm_arch_is(p, "ignore") && name_next)
-        return parse_ignored(p);
+        return parse_listed(p, MAP_IGNORE);
+    if (llm_arch_is(p, "only") && name_next)
+        return parse_listed(p, MAP_ONLY);
     if (llm_arch_is(p, "use") && llm_arch_next_is(p, TOK_NAME))
         return parse_use(p);
     if (llm_arch_is(p, "prefix") && llm_arch_next_is(p, TOK_STRING))
@@ -183,13 +195,14 @@ bool llm_arch_parse_convert(arch_parser *p) {
     if (!c)
         return false;
     c->place = llm_arch_token_place(p, p->tok++);
+    p->in_convert = true;
     if (!(c->name = llm_arch_parse_names(p, &c->n_name, NULL)) ||
+        (llm_arch_accept(p, "if") && !(c->cond = llm_arch_parse_expr(p))) ||
         !llm_arch_expect(p, ":", "after the names of a convert section"))
         return false;
     if (p->tok->kind != TOK_NEWLINE || p->tok[1].kind != TOK_INDENT)
         return llm_arch_parse_fail(p, "an indented block is expected after ':'");
     p->tok += 2;
-    p->in_convert = true;
     arch_mapping **end = &c->map;
     while (p->tok->kind != TOK_DEDENT) {
         if (!(*end = parse_mapping(p)))

@@ -246,7 +246,7 @@ static void resolve_name(void *ctx, arch_expr *e) {
     const llm_arch *a = n->p->arch;
     bool is_config = n->p->in_convert && e->kind == EX_NAME &&
                      (strcmp(e->name, "config") == 0 || strcmp(e->name, "rope") == 0 ||
-                      strcmp(e->name, "generation") == 0);
+                      strcmp(e->name, "generation") == 0 || strcmp(e->name, "processor") == 0);
     if (e->kind != EX_NAME || n->p->status != GGL_OK || is_config)
         return;
     e->local = n->fn ? find_name(n->fn->local, n->fn->n_local, e->name) : -1;
@@ -581,6 +581,7 @@ static bool resolve_convert(arch_parser *p) {
     p->in_convert = true;
     for (arch_convert *c = p->arch->convert; c && p->status == GGL_OK; c = c->next) {
         check_classes(p, c);
+        llm_arch_walk_expr(c->cond, resolve_name, &n);
         for (arch_mapping *m = c->map; m && p->status == GGL_OK; m = m->next) {
             if (m->kind == MAP_WEIGHT && m->other && !has_prefix(p, m))
                 llm_arch_parse_fail_at(p, GGL_FORMAT, m->place,
@@ -592,9 +593,9 @@ static bool resolve_convert(arch_parser *p) {
                                        "the descriptor declares no weight '%s'", m->name);
             else if (m->kind <= MAP_ARCH && first_of(p, c, m) != m)
                 llm_arch_parse_fail_at(p, GGL_FORMAT, m->place, "'%s' has two lines", m->name);
-            else if (m->kind == MAP_IGNORE && m->name)
+            else if (m->kind >= MAP_IGNORE && m->name)
                 check_ignored(p, m);
-            else if (m->kind == MAP_WEIGHT)
+            else if (m->kind == MAP_WEIGHT || m->kind == MAP_TENSOR)
                 llm_arch_walk_expr(m->expr, refuse_source, p);
             llm_arch_walk_expr(m->expr, resolve_name, &n);
         }

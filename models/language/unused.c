@@ -81,7 +81,7 @@ static void read_all(usage *u) {
     for (const arch_convert *c = a->convert; c; c = c->next)
         for (const arch_mapping *m = c->map; m; m = m->next) {
             llm_arch_walk_expr(m->expr, visit_name, u);
-            read_braces(u, m->kind == MAP_IGNORE ? m->name : NULL);
+            read_braces(u, m->kind >= MAP_IGNORE ? m->name : NULL);
         }
 }
 

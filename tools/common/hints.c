@@ -369,7 +369,6 @@ static const arg_hint hints[] = {
     {CONVERT, "--model-name --metadata", "config.json names the model", HINT_REFUSED},
     {CONVERT, "--bigendian", "files are little-endian", HINT_REFUSED},
     {CONVERT, "--remote", "folders are not downloaded: FOLDER is one on this machine", HINT_REFUSED},
-    {CONVERT, "--mmproj", ONLY_TEXT, HINT_REFUSED},
     {CONVERT, "--split-max-tensors --split-max-size --no-tensor-first-split", "a model is written to one file", HINT_REFUSED},
     {CONVERT, "--print-supported-models", "`llm-arch list` prints the built-in descriptors", HINT_REFUSED},
 

@@ -8,6 +8,7 @@
 #include "fetch_progress.h"
 #include "ggl/internal/show.h"
 #include "hub/hub.h"
+#include "llm/internal/convert.h"
 #include "process.h"
 
 /* --- what happens ----------------------------------------------------------------------------- */
@@ -155,9 +156,18 @@ int tool_hub_get(const char *tool, hub_options *o, const char **model) {
 }
 
 int tool_hub_get_seeing(const char *tool, hub_options *o, const char **model, const char **eye) {
-    const int code = get(tool, o, model, !*eye && !o->no_eye);
-    if (code < 0 && o->eye)
+    const bool wants = !*eye && !o->no_eye;
+    const int code = get(tool, o, model, wants);
+    if (code >= 0 || !wants)
+        return code;
+    if (o->eye) {
         *eye = o->eye;
+    } else if (*model && llm_convert_finds_eye(*model)) {
+        *eye = *model;
+        tool_say(tool, "%s: the eye of this folder is opened, too; --no-mmproj leaves it out",
+                 *model);
+    }
+    o->eye_came = *eye != NULL;
     return code;
 }
 

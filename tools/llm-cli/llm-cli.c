@@ -217,7 +217,7 @@ static int set_opening(cli *c) {
                     .mask = o->mask,
                     .f16_as_bf16 = o->f16_as_bf16},
         .mmproj = o->mmproj,
-        .mmproj_came = o->hub.eye != NULL,
+        .mmproj_came = o->hub.eye_came,
         .placement = placement_choice(TOOL, &o->placement),
         .session = session_params(o),
         .guessing = speculate_choice(TOOL, &o->speculate),

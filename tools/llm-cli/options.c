@@ -107,7 +107,7 @@ static int parse(cli_options *o, int argc, char **argv, bool only_settings) {
          .help = "read the prompt from FILE; one newline at its end is left out"},
         {"-mm --mmproj", ARG_STRING, &o->mmproj, .value = "FILE",
          .help = "the eye or the ear of a model that sees or hears: the file beside its own, "
-                 "mostly named mmproj-*.gguf"},
+                 "mostly named mmproj-*.gguf, or a Hugging Face folder that has an eye"},
         HUB_EYE_OPTION(o->hub),
         {"--image", ARG_LIST, &o->image, .value = "FILE",
          .help = "show a picture: where the prompt has <__media__>, else before it; repeatable. "

@@ -19,7 +19,7 @@
 static const char TOOL[] = "llm-convert";
 
 typedef struct options {
-    const char *out, *arch, *arch_class, *base, *task, *tokenizer;
+    const char *out, *mmproj, *arch, *arch_class, *base, *task, *tokenizer;
     int type, extra;
     bool reranker, no_reranker;
     bool vocab_only, no_tokenizer, dry_run;
@@ -73,11 +73,14 @@ static int report(llm_converter *c) {
     return s != GGL_OK ? tool_error(TOOL, 1, "%s", err.msg) : n_faults > 0;
 }
 
-static int convert(const options *o, ggl_backend *reference) {
+/* Converts the model, or with `eye` the eye that the folder has beside it. */
+static int convert(const options *o, bool eye, ggl_backend *reference) {
+    const char *out = eye ? o->mmproj : o->out;
     ggl_error err = {0};
     llm_converter *c;
     llm_convert_params params = llm_convert_default();
     params.arch_path = o->arch;
+    params.eye = eye;
     params.type = (llm_convert_type)o->type;
     params.backend = reference;
     params.arch_class = o->arch_class;
@@ -113,10 +116,10 @@ static int convert(const options *o, ggl_backend *reference) {
     if (o->dry_run)
         return report(c);
     progress_begin(PROGRESS_BYTES, 0, "converting");
-    s = llm_converter_write(c, o->out, &err);
+    s = llm_converter_write(c, out, &err);
     progress_end();
     if (s == GGL_OK && !tool_is_quiet())
-        fprintf(stderr, "%s: %zu tensor%s, %.1f MiB\n", o->out, llm_converter_n_tensors(c),
+        fprintf(stderr, "%s: %zu tensor%s, %.1f MiB\n", out, llm_converter_n_tensors(c),
                 llm_converter_n_tensors(c) == 1 ? "" : "s", (double)llm_converter_size(c) / 0x1p20);
     llm_converter_free(c);
     return s == GGL_OK ? 0 : tool_error(TOOL, 1, "%s", err.msg);
@@ -155,7 +158,16 @@ static int check_options(const options *o) {
                           "there is no folder %s; if it is a repository of the Hugging Face Hub: "
                           "`llm-cli -hf %s` downloads and runs it",
                           o->folder.s[0], shell_quote(word, o->folder.s[0]));
-    if (!o->out && !o->dry_run)
+    if (o->mmproj && (o->base || o->task || o->vocab_only || o->tokenizer))
+        return tool_error(TOOL, 2, "--mmproj cannot be used together with %s: an eye has none",
+                          o->base        ? "--base"
+                          : o->task      ? "--task"
+                          : o->tokenizer ? "--tokenizer"
+                                         : "--vocab-only");
+    if (o->mmproj && o->out && (o->arch || o->arch_class))
+        return tool_error(TOOL, 2, "%s is for one file: give -o and --mmproj one after the other",
+                          o->arch ? "--arch" : "--arch-class");
+    if (!o->out && !o->mmproj && !o->dry_run)
         return tool_error(TOOL, 2, "-o FILE is missing, as in: llm-convert %s -o model.gguf",
                           shell_quote(word, o->folder.s[0]));
     if ((o->base || o->task) && (o->dry_run || o->vocab_only || (o->base && o->task)))
@@ -177,7 +189,11 @@ int main(int argc, char **argv) {
     options o = {0};
     const arg_option table[] = {
         {"-o --output", ARG_STRING, &o.out, .value = "FILE",
-         .help = "GGUF file to write (required)"},
+         .help = "GGUF file to write (required, unless --mmproj is given)"},
+        {"--mmproj", ARG_STRING, &o.mmproj, .value = "FILE",
+         .help =
+             "GGUF file to write of the eye that FOLDER has beside the text model: for --mmproj "
+             "of llm-cli and of llama.cpp"},
         {"--type", ARG_CHOICE, &o.type, .value = "TYPE", .choices = types,
          .no_choice = "llm-quantize makes all other types of the GGUF file",
          .help = "type of matrices: auto (default: as in the folder), f32, f16 or bf16; all other "
@@ -223,10 +239,12 @@ int main(int argc, char **argv) {
          "converts a llama2.c checkpoint, with the tokenizer.bin next to it"},
         {"llm-convert ggml-base.bin -o base.gguf",
          "converts a speech model in ggml's older format"},
+        {"llm-convert Qwen2-VL-2B-Instruct -o model.gguf --mmproj mmproj-model.gguf",
+         "converts a model that sees, and its eye"},
         {"llm-convert my-adapter --base Qwen3-0.6B -o adapter.gguf", "converts a LoRA adapter"},
         {0}};
     const args_spec spec = {TOOL,
-                            "FOLDER -o FILE [options]",
+                            "FOLDER [-o FILE] [--mmproj FILE] [options]",
                             "Makes a GGUF file from a Hugging Face folder (config.json, "
                             "safetensors, tokenizer), from that of a PEFT adapter, from a "
                             "checkpoint of llama2.c, or from a speech model in ggml's format "
@@ -242,9 +260,10 @@ int main(int argc, char **argv) {
                                {"--arch", o.arch, .written = false},
                                {"--base", o.base, .written = false},
                                {"--tokenizer", o.tokenizer, .written = false},
-                               {"-o", o.dry_run ? NULL : o.out, .written = true}};
+                               {"-o", o.dry_run ? NULL : o.out, .written = true},
+                               {"--mmproj", o.dry_run ? NULL : o.mmproj, .written = true}};
     if (code < 0)
-        code = tool_check_paths(TOOL, paths, 5);
+        code = tool_check_paths(TOOL, paths, sizeof paths / sizeof *paths);
     if (code < 0) {
         ggl_error err = {0};
         ggl_backend *reference = NULL;
@@ -253,7 +272,9 @@ int main(int argc, char **argv) {
         if (ggl_backend_open(&reference, "reference", &params, &err) != GGL_OK)
             code = tool_error(TOOL, 1, "%s", err.msg);
         else
-            code = convert(&o, reference);
+            code = o.out || !o.mmproj ? convert(&o, false, reference) : 0;
+        if (code == 0 && o.mmproj)
+            code = convert(&o, true, reference);
         ggl_backend_close(reference);
     }
     args_list_fini(&o.folder);

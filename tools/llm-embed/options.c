@@ -158,7 +158,7 @@ int embed_options_read(options *o, int argc, char **argv) {
          .help = "cut lines that are longer than the context (default: an error)"},
         {"-mm --mmproj", ARG_STRING, &o->mmproj, .value = "FILE",
          .help = "the eye or the ear of a model that sees or hears: the file beside its own, "
-                 "mostly named mmproj-*.gguf"},
+                 "mostly named mmproj-*.gguf, or a Hugging Face folder that has an eye"},
         {"--image", ARG_STRING, &o->image, .value = "FILE", .help = "look at a picture: --dump"},
         {"--audio", ARG_STRING, &o->audio, .value = "FILE", .help = "listen to a sound: --dump"},
         {"--dump", ARG_CHOICE, &o->dump, .value = "WHAT", .choices = dumps,

@@ -8,6 +8,7 @@
 #include "common/input.h"
 #include "common/model_name.h"
 #include "common/split_name.h"
+#include "llm/internal/convert.h"
 #include "llm/internal/load.h"
 #include "presets.h"
 
@@ -92,6 +93,12 @@ static bool is_model_file(const char *path, const char *name) {
 
 static int read_folder(folder *f, const char *path, const char *prefix);
 
+/* True if models get the eyes that lie beside them. */
+static bool wants_eyes(const folder *f) {
+    const server_options *o = models_options(f->table);
+    return !o->hub.no_eye && !o->mmproj;
+}
+
 /* True for a folder of the Hugging Face Hub. */
 static bool has_config(const char *path) {
     char file[MOST_PATH + 16];
@@ -111,7 +118,9 @@ static int read_entry(folder *f, const char *path, const char *name, const char 
     }
     if (*prefix || stat(path, &st) != 0 || !S_ISDIR(st.st_mode))
         return -1;
-    return has_config(path) ? offer(f, path, name, NULL) : read_folder(f, path, name);
+    if (!has_config(path))
+        return read_folder(f, path, name);
+    return offer(f, path, name, wants_eyes(f) && llm_convert_finds_eye(path) ? path : NULL);
 }
 
 /* Returns the only model file of a folder; -1: none or several. */
@@ -132,9 +141,8 @@ static int only_file(const char *path, struct dirent **entry, int n) {
 /* Finds the eye of a folder's only model. Returns NULL: there is none, or none is wanted. */
 static const char *find_eye(const folder *f, const char *path, struct dirent **entry, int n,
                             char full[MOST_PATH]) {
-    const server_options *o = models_options(f->table);
     int best = -1, best_rank = 0;
-    for (int i = 0; i < n && !o->hub.no_eye && !o->mmproj; i++) {
+    for (int i = 0; i < n && wants_eyes(f); i++) {
         const int rank = llm_model_name_eye_rank(entry[i]->d_name);
         if (rank < 0 || !has_end(entry[i]->d_name, ".gguf") || (best >= 0 && rank >= best_rank))
             continue;

@@ -189,7 +189,7 @@ static void set_opening(server *s) {
         (llm_opening){.loading = tool_loading(o->model ? o->model : "builtin:chat", &mp, o->type),
                       .no_chat = true,
                       .mmproj = o->mmproj,
-                      .mmproj_came = o->mmproj_came || o->hub.eye,
+                      .mmproj_came = o->mmproj_came || o->hub.eye_came,
                       .sees_apart = true,
                       .stops_seeing = stops_seeing,
                       .backend = {.size = sizeof s->opening.backend,
@@ -488,12 +488,12 @@ static int set_facts(server *s) {
     return f->model && info.s && !info.failed ? -1 : tool_error(TOOL, 1, "out of memory");
 }
 
-/* Downloads a model of a preset. The only model of a server was downloaded before anything listened. */
+/* Downloads a model of a preset, and finds its eye. The only model of a server was downloaded before anything listened. */
 static int get_model(server *s) {
     server_options *o = s->o;
     int code = -1;
     o->hub.arch = o->arch;
-    if (!o->hub.path[0] && !o->model)
+    if (!o->hub.path[0])
         code = tool_hub_get_seeing(TOOL, &o->hub, &o->model, &o->mmproj);
     if (code < 0 && !o->hub.path[1] && !o->speculate.draft)
         code = tool_hub_get_draft(TOOL, &o->hub, &o->speculate.draft);

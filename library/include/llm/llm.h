@@ -146,8 +146,8 @@ typedef struct llm_open_params {
     size_t n_override;
     bool
         guess_always; /* use all guesses, also where they are measured to make generating slower; for measurements */
-    /* The file of an eye or an ear, which makes rows of pictures or of sounds for this model (mostly named mmproj-*.gguf): see llm_see and llm_listen. NULL:
-     * none. */
+    /* The file of an eye or an ear, which makes rows of pictures or of sounds for this model (mostly named mmproj-*.gguf), or a Hugging Face folder that has
+     * an eye, such as the model's own: see llm_see and llm_listen. NULL: none. */
     const char *mmproj;
     bool words; /* make llm_transcribe_params.words available, of a model that hears */
 } llm_open_params;

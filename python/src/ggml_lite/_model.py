@@ -92,7 +92,7 @@ class Model(Measures, Embeds, Hears, Sees, Hints):
         draft_device: Optional[str] = None,  # where the draft runs, as device; None: the CPU
         draft_n_gpu_layers: int = 0,  # as n_gpu_layers
         guess_always: bool = False,  # use all guesses, also where they make generating slower
-        mmproj: Optional[Path] = None,  # the file of an eye for this model, mostly named mmproj-*.gguf: it sees pictures
+        mmproj: Optional[Path] = None,  # the file of an eye for this model, mostly named mmproj-*.gguf, or a Hugging Face folder: it sees pictures
         words: bool = False,  # transcribe(.., words=True) will be called
         # keys of the file that have another value in this model, or are added: {".rope.freq_base": 500000.0}, with "." for the architecture's
         overrides: Mapping[str, Union[bool, int, float, str]] = MappingProxyType({}),

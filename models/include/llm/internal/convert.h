@@ -45,6 +45,9 @@ typedef struct llm_convert_params {
     /* A descriptor file, or the name of a built-in one. NULL: the built-in one whose convert
      * section names the folder's architecture. */
     const char *arch_path;
+    /* Convert the eye that the folder has beside the text model: by a section of a descriptor that makes rows of pictures. Such a
+     * file (mmproj) has no tokenizer. */
+    bool eye;
     const char *arch_class; /* replaces config.json's "architectures"; NULL: use that */
     llm_convert_type type;
     /* Computes constants, in double; borrowed. NULL: refuse a conversion with constants. */
@@ -105,6 +108,9 @@ GGL_NODISCARD ggl_status llm_converter_report(const llm_converter *c,
                                               void (*line)(void *ctx, const char *text), void *ctx,
                                               size_t *n_faults, ggl_error *err);
 void llm_converter_free(llm_converter *c);
+
+/* Returns true if a built-in descriptor converts the eye of the folder (llm_convert_params.eye), by config.json alone. */
+bool llm_convert_finds_eye(const char *folder);
 
 const char *llm_converter_origin(const llm_converter *c); /* "built-in llama.arch" */
 const char *llm_converter_class(const llm_converter *c);  /* "LlamaForCausalLM" */
