@@ -165,6 +165,12 @@ static bool may_go(const char *text, const char *line) {
         if (found && strncmp(found, "\nrequire ", 9) == 0)
             return true;
     }
+    /* NAME = .., which only a convert section needs, for names of tensors */
+    if (sscanf(line, "%31[a-z_] =", name) == 1) {
+        snprintf(check, sizeof check, "{%s}", name);
+        if (strstr(text, check))
+            return true;
+    }
     const char *loop = strstr(line, ": ignore \"blk.");
     return strncmp(line, "layer ", 6) == 0 && loop && loop < line + strcspn(line, "\n");
 }
