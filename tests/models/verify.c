@@ -364,8 +364,10 @@ TEST(products_only) {
             if (build(&f, t.arch, llm_arch_toy_source(t.toy)) &&
                 CHECK_MSG(!first_wrong(&f, ggl_graph_get_output(f.g, 0), NO_FAULT, &r),
                           "%s: a node departs", name)) {
-                CHECK_MSG(r.n > 4 && r.n_refused > 2 * r.n, "%s: %zu nodes, %zu refused", name, r.n,
-                          r.n_refused);
+                /* of an eye or an ear, the graph is that of its last stage, which may be one product */
+                const size_t least = llm_arch_reads_text(t.arch) ? 5 : 1;
+                CHECK_MSG(r.n >= least && r.n_refused > 2 * r.n, "%s: %zu nodes, %zu refused", name,
+                          r.n, r.n_refused);
                 CHECK_MSG(!r.whole_departs, "%s: the whole differs by %g, rounding is %g", name,
                           r.whole, r.rounding);
                 llm_verify_result_fini(&r);
