@@ -11,6 +11,7 @@
 #include "sound_rows.h"
 
 enum {
+    PIECE = 3000,          /* rows that are measured at once: half a minute */
     PART = 1 << 16,        /* samples that are read at once */
     MOST_SECONDS = 7200,   /* of a sound, which is in memory as a whole */
     MOST_WINDOWS = 1 << 14 /* which a mark that somebody has made may ask for */
@@ -21,7 +22,8 @@ typedef struct heard {
     float *sample; /* [n] */
     int64_t n, n_rows, n_windows;
     size_t cap;
-    double largest;
+    double largest; /* if is_measured */
+    bool is_measured;
     float *rows; /* [n_window][n_mel]: of one window */
 } heard;
 
@@ -88,12 +90,45 @@ static int64_t rows_made(const llm_eye *e, int k, int64_t n) {
     return of->is_input ? n : llm_arch_rows_over(of, rows_made(e, of->over, n));
 }
 
-/* Returns how many samples a sound may have: those whose rows fit into the context, in whole windows, and no more than memory is meant for. */
+/* Returns of how many rows of the spectrogram, less than those of a window, so many rows can be made. */
+static int64_t rows_for(const llm_eye *e, int64_t n_made) {
+    int64_t least = 0, most = llm_stages_n_most(e->stages) - 1;
+    while (least < most) {
+        const int64_t middle = (least + most + 1) / 2;
+        if (rows_made(e, e->n_rows - 1, middle) <= n_made)
+            least = middle;
+        else
+            most = middle - 1;
+    }
+    return least;
+}
+
+/* Returns how many samples a sound may have: those whose rows fit into the context, of which the last window may be cut unless the ear hears
+ * whole ones, and no more than memory is meant for. */
 static int64_t most_samples(const llm_eye *e) {
-    const int64_t n_window = llm_stages_n_most(e->stages), n_sample = n_window * rule_of(e)->step,
-                  most = MOST_SECONDS * rule_of(e)->rate / n_sample,
-                  n = e->n_ctx / rows_made(e, e->n_rows - 1, n_window), least = n < most ? n : most;
-    return (least < MOST_WINDOWS ? least : MOST_WINDOWS) * n_sample;
+    const int64_t n_window = llm_stages_n_most(e->stages), step = rule_of(e)->step,
+                  n_made = rows_made(e, e->n_rows - 1, n_window),
+                  rest = rule_of(e)->whole ? 0 : rows_for(e, e->n_ctx % n_made),
+                  n = (e->n_ctx / n_made * n_window + rest) * step,
+                  most = MOST_SECONDS * rule_of(e)->rate, windows = MOST_WINDOWS * n_window * step,
+                  least = n < most ? n : most;
+    return least < windows ? least : windows;
+}
+
+/* Finds what the spectrogram is scaled by, piece by piece. */
+static ggl_status measure(const llm_eye *e, heard *h, ggl_error *err) {
+    const llm_mel_piece all = {.sample = h->sample, .n = h->n, .is_last = true};
+    const int64_t n = llm_mel_n_heard(e->mel, h->n);
+    ggl_status st = GGL_OK;
+    h->largest = llm_mel_silence(e->mel);
+    for (int64_t at = 0; at < n && st == GGL_OK; at += PIECE) {
+        const int64_t rest = n - at;
+        st = e->cancelled && e->cancelled(e->cancelled_ctx)
+                 ? ggl_fail(err, GGL_CANCELLED, "stopped by the caller")
+                 : llm_mel_largest(e->mel, &all, at, rest < PIECE ? rest : PIECE, &h->largest, err);
+    }
+    h->is_measured = st == GGL_OK;
+    return st;
 }
 
 /* Sets h->rows to those of window k, and *n to how many it has. */
@@ -105,6 +140,9 @@ static ggl_status make_window(const llm_eye *e, heard *h, int64_t k, int64_t *n,
         h->rows = ggl_calloc((size_t)(n_window * llm_stages_n_input(e->stages)), sizeof *h->rows);
     if (!h->rows)
         return ggl_fail(err, GGL_NOMEM, "out of memory for a sound");
+    const ggl_status st = h->is_measured ? GGL_OK : measure(e, h, err);
+    if (st != GGL_OK)
+        return st;
     return llm_mel_rows(e->mel, &all, at, *n, h->largest, h->rows, err);
 }
 
@@ -138,7 +176,7 @@ static ggl_status read_all(const llm_eye *e, heard *h, llm_sound *from, const ch
     if (st == GGL_OK && h->n > most)
         return ggl_fail(
             err, GGL_LIMIT,
-            "%s: the sound has more than %.0f seconds, the most that fit into a context "
+            "%s: the sound has more than %.1f seconds, the most that fit into a context "
             "of %" PRId64 " tokens and into two hours",
             name, (double)most / (double)rule_of(e)->rate, e->n_ctx);
     if (st == GGL_OK && llm_sound_n_lost(from) > 0)
@@ -182,11 +220,8 @@ static ggl_status listen(heard *h, const llm_eye *e, const llm_audio *audio, ggl
         return st;
     h->n_rows = (h->n + step - 1) / step;
     h->n_windows = (h->n_rows + n_window - 1) / n_window;
-    h->largest = llm_mel_silence(e->mel);
     identify(e, h);
-    return llm_mel_largest(e->mel,
-                           &(llm_mel_piece){.sample = h->sample, .n = h->n, .is_last = true}, 0,
-                           llm_mel_n_heard(e->mel, h->n), &h->largest, err);
+    return GGL_OK;
 }
 
 /* --- calls ------------------------------------------------------------------------------------ */

@@ -64,6 +64,14 @@ def test_mistakes(r):
         with open(r.at(name), "wb") as f:
             f.write(data)
     eyes.write_picture(r.at("a.ppm"), np.zeros((9, 9, 3), np.uint8))
+    # a context smaller than a window's rows has room for a sound of fewer
+    write_sound(r.at("window.wav"), long_[: 2 * ear.n_pos * ear_kinds.STEP])
+    write_sound(r.at("short.wav"), long_[: ear_kinds.STEP])
+    whole_rows = len(r.rows(r.at("ear.text"), r.at("ear"), r.at("window.wav")))
+    for path, fits in (("short.wav", True), ("window.wav", False)):
+        done = subprocess.run([r.a.embed, "-m", r.at("ear.text"), "--mmproj", r.at("ear"), "--audio", r.at(path), "--dump", "rows", "-o", r.at("npy"),
+                               "-c", str(whole_rows - 1)], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+        r.tell(f"{path} in a context of {whole_rows - 1}", (done.returncode == 0) == fits and ("the most that fit into a context" in done.stderr) != fits, done.stderr)
     for what, media, flag, path, words in (
             ("none", "ear", "--audio", "none.wav", "the sound has no samples"), ("cut", "ear", "--audio", "cut.wav", "it ends 500 samples before its header says"),
             ("text", "ear", "--audio", "text.wav", "text.wav: "), ("missing", "ear", "--audio", "no.wav", "No such file"),

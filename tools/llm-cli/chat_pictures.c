@@ -29,7 +29,8 @@ static void each_picture(chat *c, bool (*each)(chat *c, const char *mark)) {
 
 static bool tell_unsaved(chat *c, const char *mark) {
     (void)mark;
-    chat_say(c, "(without its pictures: after /load, /image FILE shows them again)");
+    chat_say(c,
+             "(without its pictures and sounds: after /load, /image and /audio bring them back)");
     return false;
 }
 
@@ -42,8 +43,8 @@ static bool note_missing(chat *c, const char *mark) {
     ggl_error none = {0};
     llm_tokens ids = {0};
     bool ok = true;
-    if (!llm_context_sees(c->ctx)) {
-        chat_say(c, "(it has pictures, which are seen only with an eye: --mmproj FILE)");
+    if (!llm_context_sees(c->ctx) && !llm_context_hears(c->ctx)) {
+        chat_say(c, "(it has pictures or sounds, which need an eye or an ear: --mmproj FILE)");
         return false;
     }
     if (llm_seen_tokens(c->ctx, mark, &ids, &none) != GGL_OK)
@@ -56,7 +57,8 @@ void chat_find_missing(chat *c) {
     c->missing.n = 0;
     each_picture(c, note_missing);
     if (c->missing.n > 0)
-        chat_say(c, "(its pictures are not in the file: /image FILE shows them again)");
+        chat_say(
+            c, "(its pictures and sounds are not in the file: /image and /audio bring them back)");
 }
 
 bool chat_found_missing(chat *c, const char *mark) {
