@@ -177,7 +177,7 @@ static bool has_part(const llm_converter *c) {
     return has;
 }
 
-bool llm_convert_finds_eye(const char *folder) {
+bool llm_convert_finds_eye(const char *folder, ggl_error *why) {
     ggl_error err = {0};
     llm_converter *c = ggl_calloc(1, sizeof *c);
     if (!c)
@@ -185,10 +185,13 @@ bool llm_convert_finds_eye(const char *folder) {
     c->params = llm_convert_default();
     c->params.eye = true;
     c->folder = folder;
-    const bool found = !llm_converter_is_file(folder) && has_file(c, "config.json") &&
-                       read_config(c, &err) == GGL_OK &&
-                       llm_converter_find_builtin(c, &err) == GGL_OK && c->arch && has_part(c);
+    const bool is_folder = !llm_converter_is_file(folder) && has_file(c, "config.json");
+    const ggl_status st = is_folder ? read_config(c, &err) : GGL_OK;
+    const bool found = is_folder && st == GGL_OK && llm_converter_find_builtin(c, &err) == GGL_OK &&
+                       c->arch && has_part(c);
     llm_converter_free(c);
+    if (why)
+        *why = st == GGL_OK ? (ggl_error){0} : err;
     return found;
 }
 

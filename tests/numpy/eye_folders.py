@@ -396,6 +396,12 @@ def test_whole(r, kind, what, folder, name, config, processor, w, e, text, a):
     strange = {**config["vision_config"], "hidden_act": "strange"}
     write_folder(folder, name, {**config, "vision_config": strange, "text_config": own}, processor, w | own_w, more=False)
     said = subprocess.run([r.a.cli, "-m", folder, "-p", "ab", "-n", "0", "--logits", r.at("npy")], capture_output=True, text=True)
+    damaged = os.path.join(folder, "processor_config.json")
+    with open(damaged, "w", encoding="utf-8") as file:
+        file.write("{bad")
+    told = subprocess.run([r.a.cli, "-m", folder, "-p", "ab", "-n", "0", "--logits", r.at("npy")], capture_output=True, text=True)
+    os.unlink(damaged)
+    r.tell(what + ": a damaged file of its eye", told.returncode == 0 and "an eye of this folder is not opened: " in told.stderr and damaged in told.stderr, told.stderr)
     r.tell(what + ": an eye that is left out", said.returncode == 0 and "the model sees no pictures" in said.stderr, said.stderr.strip() if said.returncode else "")
 
 

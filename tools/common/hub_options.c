@@ -160,12 +160,15 @@ int tool_hub_get_seeing(const char *tool, hub_options *o, const char **model, co
     const int code = get(tool, o, model, wants);
     if (code >= 0 || !wants)
         return code;
+    ggl_error why = {0};
     if (o->eye) {
         *eye = o->eye;
-    } else if (*model && llm_convert_finds_eye(*model)) {
+    } else if (*model && llm_convert_finds_eye(*model, &why)) {
         *eye = *model;
         tool_say(tool, "%s: the eye of this folder is opened, too; --no-mmproj leaves it out",
                  *model);
+    } else if (why.msg[0]) {
+        tool_note(tool, "an eye of this folder is not opened: %s", why.msg);
     }
     o->eye_came = *eye != NULL;
     return code;

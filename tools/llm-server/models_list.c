@@ -120,7 +120,7 @@ static int read_entry(folder *f, const char *path, const char *name, const char 
         return -1;
     if (!has_config(path))
         return read_folder(f, path, name);
-    return offer(f, path, name, wants_eyes(f) && llm_convert_finds_eye(path) ? path : NULL);
+    return offer(f, path, name, wants_eyes(f) && llm_convert_finds_eye(path, NULL) ? path : NULL);
 }
 
 /* Returns the only model file of a folder; -1: none or several. */

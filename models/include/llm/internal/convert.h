@@ -109,8 +109,9 @@ GGL_NODISCARD ggl_status llm_converter_report(const llm_converter *c,
                                               size_t *n_faults, ggl_error *err);
 void llm_converter_free(llm_converter *c);
 
-/* Returns true if a built-in descriptor converts the eye of the folder (llm_convert_params.eye), by config.json alone. */
-bool llm_convert_finds_eye(const char *folder);
+/* Returns true if a built-in descriptor converts the eye of the folder (llm_convert_params.eye), by its files of JSON alone. *why (NULL is fine): if
+ * one of these is damaged, so that nothing is known, the error; else its text is empty. */
+bool llm_convert_finds_eye(const char *folder, ggl_error *why);
 
 const char *llm_converter_origin(const llm_converter *c); /* "built-in llama.arch" */
 const char *llm_converter_class(const llm_converter *c);  /* "LlamaForCausalLM" */
