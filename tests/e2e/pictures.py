@@ -83,6 +83,10 @@ def prompts():
         check((words in say("-p", "Of", "-n", "1", "--mmproj", file, "--image", red).stderr) == is_noted, file)
     alone = subprocess.run([CLI, "-m", eye, "-p", "Of"], capture_output=True, text=True, timeout=300)
     check(alone.returncode == 1 and f"-m MODEL --mmproj {eye}" in alone.stderr, alone)
+    for words, *options in (("-o: " + red, "-o", red), ("none.ppm: No such file", "--image", FOLDER.name + "/none.ppm")):
+        refused = subprocess.run([CLI, "-m", "builtin:chat", "-p", "Of", "-n", "1", "--mmproj", eye, "--image", red, *options],
+                                 stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300)
+        check(refused.returncode in (1, 2) and words in refused.stderr and "loading" not in refused.stderr, refused)
     after = run("-cnv", "--image", red, input="Who are you?\n")
     check(len(after.splitlines()) == 1, "an answer to the picture alone", after)
     check(after != run("-cnv", input="Who are you?\n"), "the picture was not seen", after)

@@ -538,9 +538,27 @@ static int watch(cli *c) {
     return process_stop_code();
 }
 
+static bool prompt_is_piped(const cli_options *o) {
+    return !o->prompt && !o->prompt_file && !o->tokens && !o->chat.wanted && stdin_is_piped();
+}
+
+/* Pictures or sounds: they are there, are not written, and are not what the prompt is read from. */
+static int check_media(const cli_options *o, const char *flag, const arg_list *files) {
+    int code = -1;
+    for (size_t k = 0; k < files->n && code < 0; k++) {
+        const tool_path paths[] = {
+            {"the prompt", prompt_is_piped(o) ? "-" : NULL, .written = false},
+            {"-o", o->output, .written = true},
+            {"--logits", o->logits, .written = true},
+            {flag, files->s[k], .needed = true},
+        };
+        code = tool_check_paths(TOOL, paths, sizeof paths / sizeof *paths);
+    }
+    return code;
+}
+
 static int check_paths(const cli_options *o) {
-    const bool is_piped =
-        !o->prompt && !o->prompt_file && !o->tokens && !o->chat.wanted && stdin_is_piped();
+    const bool is_piped = prompt_is_piped(o);
     const char *cache = o->repack_cache && *o->repack_cache ? o->repack_cache : NULL;
     const tool_path paths[] = {
         {"-m", o->model, .needed = true, .model = true},
@@ -558,7 +576,10 @@ static int check_paths(const cli_options *o) {
         {"--mmproj", o->mmproj, .needed = true, .model = true},
         {"--prompt-cache", o->saved_prompt.path, .written = !o->saved_prompt.read_only},
     };
-    return tool_check_paths(TOOL, paths, sizeof paths / sizeof *paths);
+    int code = tool_check_paths(TOOL, paths, sizeof paths / sizeof *paths);
+    if (code < 0)
+        code = check_media(o, "--image", &o->image);
+    return code < 0 ? check_media(o, "--audio", &o->audio) : code;
 }
 
 /* Downloads the models that were given by name. The paths are checked before, so that a wrong one shows at once, and again now
