@@ -273,7 +273,8 @@ static void check_descriptors(void) {
                 continue; /* the prelude has no logits */
             if (!CHECK_OK(toy_open(&t, name, text, n, variant, &err) ? GGL_OK : GGL_IO, &err))
                 continue;
-            check_toy(&t, cpu, reference);
+            if (!llm_arch_reads_rows(t.arch)) /* of sound: no text makes these */
+                check_toy(&t, cpu, reference);
             toy_close(&t);
         }
     for (int i = 0; i < 2; i++)
