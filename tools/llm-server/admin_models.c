@@ -10,7 +10,7 @@
 #include "server_impl.h"
 
 bool admin_sees(const model *m, const server *s) {
-    return s ? s->facts.n_row > 0 && !s->facts.listens : model_options(m)->mmproj != NULL;
+    return s ? server_sees(&s->facts) : model_options(m)->mmproj != NULL;
 }
 
 static void put_status(llm_json_out *out, model *m) {

@@ -216,7 +216,7 @@ void admin_ollama_show(server *s, const http_request *q, http_reply *r) {
                      .has_thinking = t && llm_template_mentions(t, "enable_thinking"),
                      .writes = s->facts.writes,
                      .embeds = s->facts.n_embd > 0,
-                     .sees = s->facts.n_row > 0 && !s->facts.listens,
+                     .sees = server_sees(&s->facts),
                      .modified = s->facts.t_start};
     llm_json_out out = {0};
     if (!read_show(model_table(s->model_row), q, r))

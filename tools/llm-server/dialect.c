@@ -28,7 +28,7 @@ ask *ask_new(const server_facts *facts) {
     if (!a)
         return NULL;
     a->ignored.strict = facts->strict_fields;
-    a->sees = facts->n_row > 0 && !facts->listens;
+    a->sees = server_sees(facts);
     a->listens = facts->n_row > 0 && facts->listens;
     a->fetches = facts->fetches;
     a->n_choices = 1;

@@ -51,6 +51,10 @@ typedef struct server_facts {
         *fim; /* [N_FIM] marks for filling in the middle that the file names, or -1; NULL: none */
 } server_facts;
 
+static inline bool server_sees(const server_facts *f) { /* pictures */
+    return f->n_row > 0 && !f->listens;
+}
+
 /* A token of an answer with its log-probabilities. */
 typedef struct answer_token {
     int32_t id;

@@ -52,7 +52,7 @@ static void put_props(llm_json_out *out, const server *s) {
     llm_json_put_text(out, ", \"build_info\": \"b" TOOLS_VERSION
                            "-llm-server\", \"media_marker\": \"" IMAGE_PLACE "\"");
     put_format(out, ", \"modalities\": {\"vision\": %s, \"audio\": %s}",
-               s->facts.n_row > 0 && !s->facts.listens ? "true" : "false",
+               server_sees(&s->facts) ? "true" : "false",
                s->facts.hears || s->facts.listens ? "true" : "false");
 }
 
