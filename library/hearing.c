@@ -92,11 +92,16 @@ ggl_status llm_hearing_open(hearing *h, llm_context *c, const char *path,
     if (!h->how)
         return ggl_fail(err, GGL_UNSUPPORTED,
                         "the model does not hear: its descriptor has no input from sound");
+    const llm_audio audio = {.data = p->data,
+                             .n = p->n_data,
+                             .raw = p->raw,
+                             .raw_rate = p->raw_rate,
+                             .raw_channels = p->raw_channels};
     h->n_mel = llm_stages_n_input(c->stages);
     h->n_window = llm_stages_n_most(c->stages);
     ggl_status st = open_mel(h, err);
     if (st == GGL_OK)
-        st = llm_sound_rows_open(&h->sound, path, (int)h->how->rate, p, err);
+        st = llm_sound_rows_open(&h->sound, &audio, path, (int)h->how->rate, err);
     return st == GGL_OK ? measure(h, err) : st;
 }
 

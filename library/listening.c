@@ -204,15 +204,10 @@ static void identify(const llm_eye *e, heard *h) {
 /* Reads a sound. *h is to be freed in any case. */
 static ggl_status listen(heard *h, const llm_eye *e, const llm_audio *audio, ggl_error *err) {
     const int64_t step = rule_of(e)->step, n_window = llm_stages_n_most(e->stages);
-    const llm_transcribe_params p = {.raw = audio->raw,
-                                     .raw_rate = audio->raw_rate,
-                                     .raw_channels = audio->raw_channels,
-                                     .data = audio->data,
-                                     .n_data = audio->n};
     llm_sound *from = NULL;
     if (!audio->path == !audio->data)
         return ggl_fail(err, GGL_USAGE, "llm_audio needs a path or data, one of the two");
-    ggl_status st = llm_sound_rows_open(&from, name_of(audio), (int)rule_of(e)->rate, &p, err);
+    ggl_status st = llm_sound_rows_open(&from, audio, name_of(audio), (int)rule_of(e)->rate, err);
     if (st == GGL_OK)
         st = read_all(e, h, from, name_of(audio), err);
     llm_sound_close(from);

@@ -37,20 +37,20 @@ ggl_status llm_sound_rows_mel(llm_mel **out, const llm_arch_sound *s, int64_t n_
     return st;
 }
 
-ggl_status llm_sound_rows_open(llm_sound **out, const char *path, int rate,
-                               const llm_transcribe_params *p, ggl_error *err) {
+ggl_status llm_sound_rows_open(llm_sound **out, const llm_audio *audio, const char *name, int rate,
+                               ggl_error *err) {
     static const char *const kinds[] = {
         [LLM_SOUND_NOT_RAW] = "", [LLM_SOUND_S16LE] = "s16le", [LLM_SOUND_F32LE] = "f32le"};
     int raw = 0;
-    while (p->raw && raw < 3 && strcmp(kinds[raw], p->raw) != 0)
+    while (audio->raw && raw < 3 && strcmp(kinds[raw], audio->raw) != 0)
         raw++;
     if (raw == 3)
-        return ggl_fail(err, GGL_USAGE, "raw is '%s'; it can be s16le or f32le", p->raw);
+        return ggl_fail(err, GGL_USAGE, "raw is '%s'; it can be s16le or f32le", audio->raw);
     const llm_sound_params sp = {.rate = rate,
                                  .raw = (llm_sound_raw)raw,
-                                 .raw_rate = p->raw_rate,
-                                 .raw_channels = p->raw_channels,
-                                 .data = p->data,
-                                 .n_data = p->n_data};
-    return llm_sound_open(out, path, &sp, err);
+                                 .raw_rate = audio->raw_rate,
+                                 .raw_channels = audio->raw_channels,
+                                 .data = audio->data,
+                                 .n_data = audio->n};
+    return llm_sound_open(out, name, &sp, err);
 }
