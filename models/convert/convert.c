@@ -162,19 +162,21 @@ static ggl_status read_config(llm_converter *c, ggl_error *err) {
     return llm_converter_choose_class(c, path, err);
 }
 
+/* Returns the value that config.a.b names; NULL: there is none. */
+static const json_value *value_at(const json_value *config, const arch_expr *e) {
+    return e->kind == EX_FIELD ? llm_json_get(value_at(config, e->a), e->name) : config;
+}
+
 /* True if config.json has the objects that the section is about. */
 static bool has_part(const llm_converter *c) {
-    bool has = true;
-    for (const arch_mapping *m = c->conv.section->map; m && has; m = m->next) {
-        const char *name[2] = {NULL, NULL}, *root;
-        const int n =
-            m->kind == MAP_ONLY && m->expr ? llm_arch_field_path(m->expr, name, 2, &root) : 0;
-        const json_value *v = &c->config->root;
-        for (int k = 0; k < n && k < 2; k++)
-            v = llm_json_get(v, name[k]);
-        has = n == 0 || (v && v->kind == JSON_OBJECT);
+    for (const arch_mapping *m = c->conv.section->map; m; m = m->next) {
+        if (m->kind != MAP_ONLY || !m->expr)
+            continue;
+        const json_value *v = value_at(&c->config->root, m->expr);
+        if (!v || v->kind != JSON_OBJECT)
+            return false;
     }
-    return has;
+    return true;
 }
 
 bool llm_convert_finds_eye(const char *folder, ggl_error *why) {
