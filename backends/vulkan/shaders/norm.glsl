@@ -148,11 +148,7 @@ void normalize(uint row, uint blocks_at, float by) {
         memoryBarrierBuffer();
         barrier();
         memoryBarrierBuffer();
-        if (step % WORDS == 0)
-            round_row(to);
-        else
-            for (uint i = gl_LocalInvocationID.x; i < row_size() / BLOCK; i += step)
-                round_block(BLOCK * i, to + 3 * i);
+        round_row(to);
         barrier();
     }
     uint i = STORE ? gl_LocalInvocationID.x : row_size();
