@@ -56,6 +56,7 @@ def line_and_column(place, d, base=10000.0):
 class Eye:
     text, n_deep, eps, rms, begin, end = "llama", 0, 1e-2, False, "", ""
     extra = {}  # keys that are not of the vision part
+    published = None  # the fit and the filter of the processor, where a file without keys has others
 
     def __init__(self, g):
         self.g, self.w = g, {}
@@ -69,6 +70,10 @@ class Eye:
             if text:
                 word(text)
         self.make()
+        if self.published and g.integers(2):
+            self.as_published()
+            self.keys |= {"image_fit": picture.FITS[self.fit], "image_resample": picture.RESIZES[self.how]}
+            self.about += ", as its processor"
         self.w64 = {k: v.astype(np.float64) for k, v in self.w.items()}
         vision = {"embedding_length": self.n, "feed_forward_length": self.n_ff, "block_count": self.n_layer, "attention.head_count": self.n_head,
                   "attention.layer_norm_epsilon": self.eps, "patch_size": self.p, "projection_dim": self.n_text,
@@ -79,6 +84,9 @@ class Eye:
 
     def fit_text(self, text):
         pass
+
+    def as_published(self):
+        self.fit, self.how = self.published
 
     # tensors
     def matrix(self, name, out, n, gain=1.0, bias=True):
@@ -174,7 +182,7 @@ class Square(Eye):
 
 
 class Llava(Square):
-    kind = "mlp"
+    kind, fit, how, published = "mlp", picture.PAD, picture.CUBIC, (picture.PAD, picture.PIL_CUBIC)
 
     def make(self):
         g = self.g
@@ -216,7 +224,7 @@ class Llava(Square):
         return self.projected(x[self.first:])
 
     def see(self, a):
-        rule = self.rule(picture.PAD, picture.PIL_CUBIC, self.side * self.p, color=(122, 116, 104))
+        rule = self.rule(self.fit, self.how, self.side * self.p, color=(122, 116, 104))
         return Seen(self.see_square(picture.seen(rule, a)), grid(self.side, self.side))
 
 
@@ -256,6 +264,7 @@ class Janus(Square):
 
 class Gemma3(Square):
     kind, text, begin, end = "gemma3", "gemma3", "<start_of_image>", "<end_of_image>"
+    fit, how, published = picture.PAD, picture.LINEAR, (picture.STRETCH, picture.PIL_LINEAR)
 
     def make(self):
         self.merge = int(self.g.choice([1, 2, 4]))
@@ -271,7 +280,7 @@ class Gemma3(Square):
         self.matrix("mm.input_projection", self.n, self.n_text, 1.5, False)
 
     def see(self, a):
-        x = self.embedded(picture.seen(self.rule(picture.STRETCH, picture.PIL_LINEAR, self.side * self.p), a)).reshape(-1, self.n) + self.w64["v.position_embd.weight"]
+        x = self.embedded(picture.seen(self.rule(self.fit, self.how, self.side * self.p), a)).reshape(-1, self.n) + self.w64["v.position_embd.weight"]
         for l in range(self.n_layer):
             x = self.layer(x, l)
         x = blocks_of(self.normed(x, "v.post_ln").reshape(self.side, self.side, self.n), self.merge).mean(2).reshape(-1, self.n)
@@ -281,6 +290,7 @@ class Gemma3(Square):
 
 class Qwen2VL(Eye):
     kind, text, begin, end, frames, bias = "qwen2vl_merger", "qwen2vl", "<|vision_start|>", "<|vision_end|>", 2, False
+    fit, how, published = picture.FOLLOW_PAD, picture.LINEAR, (picture.FOLLOW, picture.PIL_CUBIC)
 
     def make(self):
         unit = 4 * self.p**2
@@ -304,7 +314,7 @@ class Qwen2VL(Eye):
         return None
 
     def see(self, a):
-        x = self.embedded(picture.seen(self.rule(picture.FOLLOW, picture.PIL_CUBIC, block=2, least=self.least, most=self.most), a))
+        x = self.embedded(picture.seen(self.rule(self.fit, self.how, block=2, least=self.least, most=self.most), a))
         x = self.start(x)
         ny, nx = x.shape[:2]
         place = blocks_of(np.moveaxis(np.indices((ny, nx)), 0, -1), 2).reshape(-1, 2)
@@ -581,6 +591,7 @@ class Llama4(Merged):
 
 class LlavaTiled(Llava, Tiled):
     whole_first = pad = True
+    published = picture.STRETCH, picture.PIL_CUBIC
     look = Tiled.look
 
     def make(self):

@@ -25,8 +25,8 @@ f4 = np.float32
 STRETCH, PAD, CROP, FOLLOW, FOLLOW_PAD, LONGEST, AREA = range(7)
 NO_TILES, TILES_FIT, TILES_LONGEST, TILES_SHAPE = range(4)
 LINEAR, CUBIC, PIL_LINEAR, PIL_CUBIC, PIL_LANCZOS = range(5)
-FITS = ("stretch", "pad", "crop", "follow", "follow, pad", "longest", "area")
-RESIZES = ("linear", "cubic", "filter linear", "filter cubic", "filter lanczos")
+FITS = ("stretch", "pad", "crop", "follow", "follow_pad", "longest", "area")
+RESIZES = ("linear", "cubic", "pil_linear", "pil_cubic", "pil_lanczos")
 
 
 # --- resizing ------------------------------------------------------------------------------------
