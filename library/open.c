@@ -14,7 +14,8 @@
 enum {
     ROWS = 16, /* rows of logits that are computed together */
     UBATCH = 512,
-    MOST_PARALLEL = 256
+    MOST_PARALLEL = 256,
+    MOST_IMAGE_TOKENS = 65536
 };
 
 /* --- parameters ------------------------------------------------------------------------------- */
@@ -33,7 +34,9 @@ static ggl_status check_numbers(const llm_open_params *p, ggl_error *err) {
                   {"draft_n_min", p->draft_n_min, LLM_GUESS_MOST},
                   {"draft_n_ctx", p->draft_n_ctx, INT64_MAX},
                   {"draft_n_gpu_layers", p->draft_n_gpu_layers, INT32_MAX},
-                  {"n_cpu_moe", p->n_cpu_moe, INT32_MAX}};
+                  {"n_cpu_moe", p->n_cpu_moe, INT32_MAX},
+                  {"image_min_tokens", p->image_min_tokens, MOST_IMAGE_TOKENS},
+                  {"image_max_tokens", p->image_max_tokens, MOST_IMAGE_TOKENS}};
     for (size_t i = 0; i < sizeof number / sizeof *number; i++) {
         const bool is_layers = strstr(number[i].name, "gpu_layers") != NULL;
         char most[40] = "or more";
@@ -54,6 +57,13 @@ static ggl_status check(const llm_open_params *p, ggl_error *err) {
     if (!(p->draft_p_min >= 0 && p->draft_p_min <= 1))
         return ggl_fail(err, GGL_USAGE, "draft_p_min must be 0 to 1, but is %g",
                         (double)p->draft_p_min);
+    if ((p->image_min_tokens > 0 || p->image_max_tokens > 0) && !p->mmproj)
+        return ggl_fail(err, GGL_USAGE,
+                        "image_min_tokens and image_max_tokens are of an eye, and mmproj is NULL");
+    if (p->image_max_tokens > 0 && p->image_min_tokens > p->image_max_tokens)
+        return ggl_fail(err, GGL_USAGE,
+                        "image_min_tokens %" PRId32 " exceeds image_max_tokens %" PRId32,
+                        p->image_min_tokens, p->image_max_tokens);
     if (p->n_adapters > 0 && !p->adapter)
         return ggl_fail(err, GGL_USAGE, "adapter is NULL; n_adapters is %zu", p->n_adapters);
     for (size_t i = 0; i < p->n_adapters; i++) {
@@ -197,6 +207,8 @@ static ggl_status open_with(llm_context *c, const char *path, const llm_open_par
                     .f16_as_bf16 = p->f16_as_bf16},
         .placement = placement_of(p),
         .mmproj = p->mmproj,
+        .image_min_tokens = p->image_min_tokens,
+        .image_max_tokens = p->image_max_tokens,
         .pooling = p->pooling,
         .adapter = p->adapter,
         .n_adapters = p->n_adapters,

@@ -240,6 +240,32 @@ static void note_other_eye(const llm_context *c, const llm_opening *o) {
     o->loading.note(o->loading.ctx, text);
 }
 
+enum { SIZE_TEXT = 64 };
+
+/* Writes the numbers of rows that a picture may become as keys of the eye's file, and returns how many there are. */
+static size_t put_sizes(char text[2][SIZE_TEXT], const llm_opening *o) {
+    const int32_t n[2] = {o->image_min_tokens, o->image_max_tokens};
+    size_t n_texts = 0;
+    for (int i = 0; i < 2; i++)
+        if (n[i] > 0)
+            snprintf(text[n_texts++], SIZE_TEXT, ".vision.image_%s_tokens=int:%" PRId32,
+                     i == 0 ? "min" : "max", n[i]);
+    return n_texts;
+}
+
+/* Says why an eye was not opened with `size`: it opens without it, if nothing reads these keys. */
+static ggl_status blame_sizes(llm_context *c, const llm_loading *l, ggl_status st, ggl_error *why) {
+    llm_loading plain = *l;
+    plain.model.n_override = 0;
+    if (l->model.n_override == 0 || llm_eye_open(&c->eye, &plain, NULL) != GGL_OK)
+        return st;
+    llm_eye_close(c->eye);
+    c->eye = NULL;
+    return ggl_fail(why, GGL_UNSUPPORTED,
+                    "the eye does not see pictures near their own size, so image_min_tokens and "
+                    "image_max_tokens change nothing: leave them out");
+}
+
 /* Opens the eye, whose rows the session reads. */
 static ggl_status open_eye(llm_context *c, const llm_opening *o, ggl_error *err) {
     llm_loading l = o->loading;
@@ -249,14 +275,18 @@ static ggl_status open_eye(llm_context *c, const llm_opening *o, ggl_error *err)
     l.eye = true; /* of a folder */
     l.type = NULL;
     l.model.arch_path = NULL;
-    l.model.override = NULL;
-    l.model.n_override = 0;
+    char size[2][SIZE_TEXT];
+    const char *const sizes[2] = {size[0], size[1]};
+    l.model.override = sizes;
+    l.model.n_override = put_sizes(size, o);
     ggl_error why = {0};
-    const ggl_status st =
+    ggl_status st =
         c->tokenizer
             ? llm_eye_open(&c->eye, &l, &why)
             : ggl_fail(&why, GGL_UNSUPPORTED,
                        "pictures stand in a text, which needs a tokenizer, and the model has none");
+    if (st != GGL_OK && c->tokenizer)
+        st = blame_sizes(c, &l, st, &why);
     if (st == GGL_OK)
         note_other_eye(c, o);
     if (st == GGL_OK && !o->sees_apart)

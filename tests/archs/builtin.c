@@ -171,8 +171,11 @@ static bool may_go(const char *text, const char *line) {
         if (strstr(text, check))
             return true;
     }
-    const char *loop = strstr(line, ": ignore \"blk.");
-    return strncmp(line, "layer ", 6) == 0 && loop && loop < line + strcspn(line, "\n");
+    const char *end = line + strcspn(line, "\n"), *loop = strstr(line, ": ignore \"blk."),
+               *demand = strstr(line, ": require ");
+    if (strncmp(line, "if ", 3) == 0 && demand && demand < end)
+        return true;
+    return strncmp(line, "layer ", 6) == 0 && loop && loop < end;
 }
 
 TEST(each_line_counts) {

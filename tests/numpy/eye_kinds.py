@@ -56,6 +56,7 @@ def line_and_column(place, d, base=10000.0):
 class Eye:
     text, n_deep, eps, rms, begin, end = "llama", 0, 1e-2, False, "", ""
     extra = {}  # keys that are not of the vision part
+    unit = least = most = 0  # pixels, where pictures are seen near their own size: of a row, and of a picture
     published = None  # the fit and the filter of the processor, where a file without keys has others
 
     def __init__(self, g):
@@ -293,7 +294,7 @@ class Qwen2VL(Eye):
     fit, how, published = picture.FOLLOW_PAD, picture.LINEAR, (picture.FOLLOW, picture.PIL_CUBIC)
 
     def make(self):
-        unit = 4 * self.p**2
+        unit = self.unit = 4 * self.p**2
         self.least, self.most = unit * int(self.g.integers(1, 9)), unit * int(self.g.integers(9, 40))
         self.about = f", {self.least} to {self.most} pixels"
         self.keys |= {"image_size": 99, "image_min_pixels": self.least, "image_max_pixels": self.most}
@@ -689,7 +690,7 @@ class Pixtral(Eye):
     def make(self):
         word(self.line)
         self.merge = int(self.g.integers(1, 3))
-        unit = (self.merge * self.p) ** 2
+        unit = self.unit = (self.merge * self.p) ** 2
         self.least, self.most = unit * int(self.g.integers(1, 9)), unit * int(self.g.integers(9, 40))
         self.keys |= {"image_size": 99, "image_min_pixels": self.least, "image_max_pixels": self.most}
         if self.merge > 1 or self.g.integers(2):

@@ -41,8 +41,8 @@ class Runner:
             raise RuntimeError(f"{' '.join(words)}: exit code {done.returncode}: {done.stderr.strip()}")
         return done.stdout
 
-    def rows(self, text, eye, picture, what="rows"):
-        self.run(self.a.embed, "-m", text, "--mmproj", eye, self.flag, picture, "--dump", what, "-o", self.at("npy"))
+    def rows(self, text, eye, picture, what="rows", words=()):
+        self.run(self.a.embed, "-m", text, "--mmproj", eye, self.flag, picture, "--dump", what, "-o", self.at("npy"), *words)
         return np.load(self.at("npy"))
 
     def answer(self, text, eye, pictures, prompt, *words):
@@ -99,6 +99,27 @@ def made_pictures(r, g, eye):
         yield r.at(f"{k}.ppm"), a, f"{width} x {height}"
 
 
+def test_sizes(r, name, eye, path, a):
+    """Options that say how many rows a picture becomes; what the file says of the other end gives way to them."""
+    look = lambda: np.concatenate([p.rows for p in eye.look(a) if not isinstance(p, str)])
+    before = eye.least, eye.most
+    for least, most in ((0, 3), (60, 0), (5, 9)):
+        words = [w for flag, n in (("--image-min-tokens", least), ("--image-max-tokens", most)) if n for w in (flag, str(n))]
+        if not eye.unit:
+            try:
+                r.rows(r.at("text"), r.at("eye"), path, words=words)
+                said = ""
+            except RuntimeError as error:
+                said = str(error)
+            r.tell(f"{name}: {' '.join(words)}", "image_min_tokens and image_max_tokens change nothing" in said, said)
+            return
+        eye.least, eye.most = (n * eye.unit or old for n, old in zip((least, most), before))
+        eye.least, eye.most = (eye.least, max(eye.most, eye.least)) if least else (min(eye.least, eye.most), eye.most)
+        far = off(r.rows(r.at("text"), r.at("eye"), path, words=words), look())
+        r.tell(f"{name}: {' '.join(words)}", far <= LIMIT, f"{far:.0e}")
+    eye.least, eye.most = before
+
+
 def test_kind(r, kinds, kind, seed, made):
     g = np.random.default_rng(seed)
     eye = kinds[kind](g)
@@ -113,6 +134,8 @@ def test_kind(r, kinds, kind, seed, made):
         looked.append(f"{far:.0e}" + ("" if far <= LIMIT else f" of {name}"))
         r.failed += not far <= LIMIT
     r.tell(f"{kind} {seed}: rows, {eye.about}", True, ", ".join(looked) + ("  FAILED" if any(" of " in x for x in looked) else ""))
+    if r.flag == "--image":
+        test_sizes(r, f"{kind} {seed}", eye, *pictures[-1])
     few = sorted(range(len(pictures)), key=lambda k: sum(len(p.rows) for p in eye.look(pictures[k][1]) if not isinstance(p, str)))
     one, other = pictures[few[1]], pictures[few[2]]
     for name, prompt, seen in (("one", "ab<__media__>cde", [one]), ("none", "abcde", []), ("two", "a<__media__>bcd<__media__>e", [other, one]),

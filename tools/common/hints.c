@@ -52,7 +52,6 @@
 #define EYE_NAMED         "an eye is opened only if --mmproj FILE names it"
 #define EYE_DEVICE        "the eye runs on the model's first device"
 #define ONLY_PICTURES     "only texts, pictures and sounds are supported"
-#define EYE_SIZE          "the keys of the eye's file say how large pictures are seen"
 #define SAMPLING_SWITCHES "--ignore-eos -bs --backend-sampling"
 #define NAMED_MODELS      "--*-default --fim-*-spec"
 
@@ -475,7 +474,6 @@ static const arg_hint hints[] = {
     {SEES, "-mmdev --mmproj-device", EYE_DEVICE, HINT_REFUSED},
     {SEES, "--mmproj-offload", EYE_DEVICE, HINT_NOTHING},
     {SEES, "--no-mmproj-offload", EYE_DEVICE, HINT_REFUSED},
-    {SEES, "--image-min-tokens --image-max-tokens", EYE_SIZE, HINT_REFUSED},
     {SERVER, "--image", "requests have pictures, which the eye of --mmproj FILE sees", HINT_REFUSED},
     {SERVER, "--audio", "requests have sounds, which the ear of --mmproj FILE hears", HINT_REFUSED},
     {SEES, "--video", ONLY_PICTURES, HINT_REFUSED},

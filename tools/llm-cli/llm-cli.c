@@ -217,6 +217,8 @@ static int set_opening(cli *c) {
                     .mask = o->mask,
                     .f16_as_bf16 = o->f16_as_bf16},
         .mmproj = o->mmproj,
+        .image_min_tokens = (int32_t)o->image_min_tokens,
+        .image_max_tokens = (int32_t)o->image_max_tokens,
         .mmproj_came = o->hub.eye_came,
         .placement = placement_choice(TOOL, &o->placement),
         .session = session_params(o),
@@ -587,6 +589,8 @@ static int check_paths(const cli_options *o) {
 static int get_models(cli_options *o) {
     o->hub.arch = o->arch;
     int code = tool_hub_get_seeing(TOOL, &o->hub, &o->model, &o->mmproj);
+    if (code < 0)
+        code = eye_options_check(TOOL, o->mmproj, o->image_min_tokens, o->image_max_tokens);
     if (code < 0)
         code = tool_hub_get_draft(TOOL, &o->hub, &o->speculate.draft);
     return code < 0 && (o->hub.path[0] || o->hub.path[1]) ? check_paths(o) : code;

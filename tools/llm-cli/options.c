@@ -105,9 +105,7 @@ static int parse(cli_options *o, int argc, char **argv, bool only_settings) {
          .help = "the text to continue (default: standard input, if it is piped)"},
         {"-f --file", ARG_STRING, &o->prompt_file, .value = "FILE",
          .help = "read the prompt from FILE; one newline at its end is left out"},
-        {"-mm --mmproj", ARG_STRING, &o->mmproj, .value = "FILE",
-         .help = "the eye or the ear of a model that sees or hears: the file beside its own, "
-                 "mostly named mmproj-*.gguf, or a Hugging Face folder that has an eye"},
+        EYE_OPTIONS(o),
         HUB_EYE_OPTION(o->hub),
         {"--image", ARG_LIST, &o->image, .value = "FILE",
          .help = "show a picture: where the prompt has <__media__>, else before it; repeatable. "

@@ -10,6 +10,7 @@
 #include "common/override_options.h"
 #include "common/placement_options.h"
 #include "common/diffusion_options.h"
+#include "common/eye_options.h"
 #include "common/sampling_options.h"
 #include "common/speculate.h"
 #include "saved_prompt.h"
@@ -22,6 +23,7 @@ typedef struct cli_options {
     hub_options hub;
     int type; /* --type */
     const char *mmproj;
+    int64_t image_min_tokens, image_max_tokens;
     arg_list image, audio;
     const char *model, *prompt, *prompt_file, *tokens, *encode_tokens, *answer_begin, *logits,
         *arch, *mask, *cpu_mask, *repack_cache, *plan; /* plan: NULL, "", or "nodes" */

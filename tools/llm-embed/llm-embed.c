@@ -64,6 +64,8 @@ static int open_model(job *j) {
                                            .mask = o->mask,
                                            .f16_as_bf16 = o->f16_as_bf16},
                                .mmproj = o->mmproj,
+                               .image_min_tokens = (int32_t)o->image_min_tokens,
+                               .image_max_tokens = (int32_t)o->image_max_tokens,
                                .placement = placement_choice(TOOL, &o->placement),
                                .session = llm_session_default(),
                                .pooling = embed_options_pooling(o),

@@ -115,9 +115,11 @@ static int check_media(const options *o) {
 static int check(options *o) {
     if (tool_hub_only_lists(&o->hub))
         return -1;
-    if (o->image || o->audio || o->mmproj || o->dump)
+    int code = eye_options_check(TOOL, o->mmproj, o->image_min_tokens, o->image_max_tokens);
+    if (code < 0 && (o->image || o->audio || o->mmproj || o->dump))
         return check_media(o);
-    int code = check_texts(o);
+    if (code < 0)
+        code = check_texts(o);
     if (code < 0)
         code = check_rerank(o);
     return code < 0 ? check_output(o) : code;
@@ -156,9 +158,7 @@ int embed_options_read(options *o, int argc, char **argv) {
          .help = "rank the lines by the scores of a reranker"},
         {"--truncate", ARG_FLAG, &o->truncate,
          .help = "cut lines that are longer than the context (default: an error)"},
-        {"-mm --mmproj", ARG_STRING, &o->mmproj, .value = "FILE",
-         .help = "the eye or the ear of a model that sees or hears: the file beside its own, "
-                 "mostly named mmproj-*.gguf, or a Hugging Face folder that has an eye"},
+        EYE_OPTIONS(o),
         {"--image", ARG_STRING, &o->image, .value = "FILE", .help = "look at a picture: --dump"},
         {"--audio", ARG_STRING, &o->audio, .value = "FILE", .help = "listen to a sound: --dump"},
         {"--dump", ARG_CHOICE, &o->dump, .value = "WHAT", .choices = dumps,

@@ -4,6 +4,7 @@
 
 #include "common/adapters.h"
 #include "common/args.h"
+#include "common/eye_options.h"
 #include "common/hub_options.h"
 #include "common/ignore.h"
 #include "common/override_options.h"
@@ -21,6 +22,7 @@ typedef struct options {
     hub_options hub;
     int type; /* --type */
     const char *mmproj, *image, *audio;
+    int64_t image_min_tokens, image_max_tokens;
     int dump; /* one of DUMP_* */
     const char *model, *arch, *mask, *file, *prompt_name, *task, *rerank, *out;
     arg_list text, tokens, query;

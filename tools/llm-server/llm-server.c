@@ -307,6 +307,8 @@ static int get_models(server_options *o) {
     process_wait_for_stop();
     o->hub.arch = o->arch;
     int code = tool_hub_get_seeing(TOOL, &o->hub, &o->model, &o->mmproj);
+    if (code < 0 && !o->models)
+        code = eye_options_check(TOOL, o->mmproj, o->image_min_tokens, o->image_max_tokens);
     if (code < 0)
         code = tool_hub_get_draft(TOOL, &o->hub, &o->speculate.draft);
     return code < 0 && (o->hub.path[0] || o->hub.path[1]) ? server_options_check_paths(TOOL, o)

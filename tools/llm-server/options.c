@@ -86,10 +86,7 @@ static int parse(const char *tool, server_options *o, int argc, char **argv, sou
          .help = "a GGUF file or a Hugging Face folder (default: the built-in model builtin:chat; "
                  "builtin:stories continues texts)"},
         HUB_OPTIONS(o->hub),
-        {"-mm --mmproj", ARG_STRING, &o->mmproj, .value = "FILE",
-         .help = "the eye or the ear of a model that sees or hears: the file beside its own, "
-                 "mostly named mmproj-*.gguf, or a Hugging Face folder that has an eye; requests "
-                 "may then have pictures or sounds"},
+        EYE_OPTIONS(o),
         HUB_EYE_OPTION(o->hub),
         LOAD_TYPE_OPTION(o->type),
         {"-a --alias", ARG_STRING, &o->alias, .value = "NAME[,NAME..]",

@@ -5,6 +5,7 @@
 #include "common/adapters.h"
 #include "common/args.h"
 #include "common/diffusion_options.h"
+#include "common/eye_options.h"
 #include "common/hub_options.h"
 #include "common/ignore.h"
 #include "common/override_options.h"
@@ -15,6 +16,7 @@
 typedef struct server_options {
     int type; /* --type */
     const char *model, *mmproj, *alias, *tags, *arch;
+    int64_t image_min_tokens, image_max_tokens;
     const char *models; /* a folder, or a file of presets; NULL: one model */
     int64_t models_max;
     bool no_autoload;

@@ -189,6 +189,8 @@ static void set_opening(server *s) {
         (llm_opening){.loading = tool_loading(o->model ? o->model : "builtin:chat", &mp, o->type),
                       .no_chat = true,
                       .mmproj = o->mmproj,
+                      .image_min_tokens = (int32_t)o->image_min_tokens,
+                      .image_max_tokens = (int32_t)o->image_max_tokens,
                       .mmproj_came = o->mmproj_came || o->hub.eye_came,
                       .sees_apart = true,
                       .stops_seeing = stops_seeing,

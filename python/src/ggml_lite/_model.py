@@ -94,6 +94,8 @@ class Model(Measures, Embeds, Hears, Sees, Hints):
         guess_always: bool = False,  # use all guesses, also where they make generating slower
         mmproj: Optional[Path] = None,  # the file of an eye for this model, mostly named mmproj-*.gguf, or a Hugging Face folder: it sees pictures
         words: bool = False,  # transcribe(.., words=True) will be called
+        image_min_tokens: int = 0,  # of an eye that sees pictures near their own size: the fewest and the most tokens of one; 0: as its file says
+        image_max_tokens: int = 0,
         # keys of the file that have another value in this model, or are added: {".rope.freq_base": 500000.0}, with "." for the architecture's
         overrides: Mapping[str, Union[bool, int, float, str]] = MappingProxyType({}),
     ):
@@ -163,6 +165,8 @@ class Model(Measures, Embeds, Hears, Sees, Hints):
             draft_p_min=number("draft_p_min", draft_p_min),
             guess_always=flag("guess_always", guess_always),
             words=flag("words", words),
+            image_min_tokens=whole("image_min_tokens", image_min_tokens, 0, 32),
+            image_max_tokens=whole("image_max_tokens", image_max_tokens, 0, 32),
             draft_n_gpu_layers=layers(whole("draft_n_gpu_layers", draft_n_gpu_layers, -1, 32)),
         )
         p.adapter, p.n_adapters = loras(adapters)
