@@ -10,9 +10,13 @@ enum { BLOCK = 32 }; /* numbers that are rounded together */
 
 static const ggl_operand absent = {.region = -1};
 
-/* True if all rows of x begin and end at multiples of 4 elements. */
+enum { UNIT = 8 }; /* elements of a row that a lane multiplies together */
+
+/* True if all rows of x begin at multiples of 4 elements, and consist of whole units: nothing behind a row is read. */
 static bool in_fours(const vk_emit *e, const ggl_operand *x, uint32_t at) {
-    uint32_t all = at | (uint32_t)x->ne[0];
+    uint32_t all = at;
+    if (x->ne[0] % UNIT != 0)
+        return false;
     for (int d = 1; d < GGL_MAX_DIMS; d++)
         all |= ggl_vk_stride(e, x, d);
     return all % 4 == 0;

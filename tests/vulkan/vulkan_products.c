@@ -64,6 +64,13 @@ static void dispatch(VkCommandBuffer commands, uint32_t x, uint32_t y, uint32_t 
     real_dispatch(commands, x, y, z);
 }
 
+/* Rows of x are read four numbers at a time, if all begin and end so, and a lane takes eight. */
+TEST(rows_that_end_early) {
+    check_some(&conform_products.cases[4], "idot,matrix", 0, 1, 0);
+    check_some(&conform_products.cases[5], "idot,matrix", 0, 1, 0);
+    check_some(&conform_products.cases[4], "idot,matrix,subgroup", 0, 1, 0);
+}
+
 /* Returns the workgroups of a product in that form, of f32, on a device of so many units. */
 static int groups_of(int form, uint32_t units) {
     ggl_backend *b = vulkan_open("idot,matrix");

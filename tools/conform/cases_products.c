@@ -65,6 +65,11 @@ static ggl_tensor *linear_experts(conform_build *c) {
     return case_linear(c, x, OP2(c, PICK, w, e), bias);
 }
 
+/* Rows of x that end within what a kernel loads at once: what is behind them must not count, which a number that is none shows. */
+static const conform_form shorts[] = {{.size = {4, 9}, .n = 8}, {.size = {12, 9}, .n = 7}};
+static const conform_form short_experts[] = {{.size = {4, 9, 3, 2, 2}, .n = 4},
+                                             {.size = {4, 9, 3, 2, 2}, .n = 12}};
+
 /* Several products share an operand, and others follow after its memory was reused: each must
  * use the right prepared operand. */
 static const conform_form shareds[] = {{.size = {64}, .n = 12}, {.size = {96}, .n = 1}};
@@ -104,6 +109,8 @@ static const conform_case products[] = {
     {LINEAR(linear_of, values), .edges = EDGE(NAN) | EDGE(INF)},
     {LINEAR(linear_stack, stacks), .types = CONFORM_ANY_WEIGHT},
     {LINEAR(linear_experts, experts), .types = CONFORM_SOME_WEIGHT, .edges = EDGE(NAN)},
+    {LINEAR(linear_of, shorts), .types = CONFORM_SOME_WEIGHT, .edges = EDGE(NAN)},
+    {LINEAR(linear_experts, short_experts), .types = CONFORM_SOME_WEIGHT, .edges = EDGE(NAN)},
     /* four products and four tanh, in turn */
     {.name = "linear_shared",
      .op = GGL_OP_LINEAR,

@@ -16,7 +16,7 @@ layout(constant_id = 1) const uint TYPE = 0;
 layout(constant_id = 2) const bool ALIGNED = false;
 layout(constant_id = 3) const bool BIAS = false;
 layout(constant_id = 4) const bool INDEX = false; /* an index chooses each column's matrix */
-layout(constant_id = 5) const bool X4 = false; /* rows of x begin and end at multiples of four */
+layout(constant_id = 5) const bool X4 = false; /* rows of x begin at multiples of four, and are units of eight */
 
 layout(constant_id = 8) const bool PACKED_WEIGHTS = false; /* in the layout of packed.def */
 layout(constant_id = 9) const bool ALIGNED_16 = false; /* 16 bytes of weights are at multiples of 16 */
