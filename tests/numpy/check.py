@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Runs the engine on nano models and compares its logits with ./families.py and ./constructs.py.
+"""Runs the engine on nano models and compares its logits with ./families.py and ./constructs.py, or with what such a forward pass once gave.
 
     check.py --cli LLM_CLI --dir FOLDER [NAME ..]        --list: the names; --keep: leave the models in FOLDER
              --family NAME .. [--first]                  those of ./twins/NAME.py, or its first; --families: their names
+             --record                                    prints the lines for ./recorded.txt of what the models' forward passes give
 
 A line for each model: the largest difference of the double-precision backend, of the cpu backend, and of the cpu backend with
 the prompt in pieces of 5 tokens, which must give the same bits as the cpu backend in one piece, also of guesses; where all tokens see each other, which
@@ -17,7 +18,7 @@ import numpy as np
 
 import gguf
 import nano
-from blocks import distance
+import recorded
 
 # The double-precision backend rounds the logits to float32, and so do the cached rows; float32 arithmetic of models this small
 # stays well within 1e-4.
@@ -69,16 +70,16 @@ def in_company(cli, model, case, out):
 def check(cli, folder, case):
     model, out = os.path.join(folder, case.name + ".gguf"), os.path.join(folder, case.name + ".npy")
     files = write(model, case)
-    want = case.logits()
-    scores = want[want > -np.inf]
-    if not np.isfinite(scores).all() or len(scores) < len(want) or scores.std() < 0.1 and len(scores) > 1:
+    want = case.outputs()
+    scores = want.values[want.values > -np.inf]
+    if not np.isfinite(scores).all() or len(scores) < want.shape[0] or scores.std() < 0.1 and len(scores) > 1:
         raise RuntimeError("the logits here are no numbers, or all the same")
     exact = run_engine(cli, model, case, out, "--backend", "reference")
     if exact.shape != want.shape:
         raise RuntimeError(f"rows of the shape {exact.shape}, not {want.shape}")
-    reference = distance(exact, want)
+    reference = want.distance(exact)
     whole = run_engine(cli, model, case, out, "--backend", "cpu")
-    cpu = distance(whole, want)
+    cpu = want.distance(whole)
     same = np.array_equal(whole, in_company(cli, model, case, out) if case.output and case.output != "guess"
                           else run_engine(cli, model, case, out, "--backend", "cpu", "--pieces" if case.output else "-ub", "5"))
     ok = reference <= LIMIT_REFERENCE and cpu <= LIMIT_CPU and same
@@ -96,6 +97,7 @@ def main():
     p.add_argument("--families", action="store_true")
     p.add_argument("--family", nargs="+")
     p.add_argument("--first", action="store_true")
+    p.add_argument("--record", action="store_true")
     p.add_argument("names", nargs="*")
     a = p.parse_args()
     if a.list:
@@ -110,6 +112,9 @@ def main():
         pass
     else:
         nano.load_all()
+    if a.record:
+        print("\n".join(recorded.line_of(name, nano.CASES[name].logits()) for name in a.names))
+        return 0
     os.makedirs(a.dir, exist_ok=True)
     failed = 0
     for name in a.names or nano.CASES:

@@ -24,18 +24,8 @@ def layer_normed(b, x, name, eps):
     return layer_norm(x, b(name), b(name, ".bias"), eps)
 
 
-def fused_qkv(b, h, n_head, n_kv, d):
-    """attn_qkv: the queries' rows, then the keys', then the values'; heads apart."""
-    q, k, v = np.split(dense(b, h, "attn_qkv"), [n_head * d, (n_head + n_kv) * d], axis=-1)
-    return split_heads(q, n_head), split_heads(k, n_kv), split_heads(v, n_kv)
-
-
 def separate_qkv(b, h, n_head, n_kv):
     return tuple(split_heads(dense(b, h, "attn_" + p), n) for p, n in (("q", n_head), ("k", n_kv), ("v", n_kv)))
-
-
-def final_norm(w, x, eps):
-    return layer_norm(x, w["output_norm.weight"], w.get("output_norm.bias"), eps)
 
 
 def scaled_frequencies(k, n, factors=None):

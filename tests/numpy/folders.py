@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Converts Hugging Face folders and compares the logits with forward passes that read the folders' own layout.
+"""Converts Hugging Face folders and compares the logits with forward passes that read the folders' own layout, or with what such a pass once gave.
 
     folders.py --cli LLM_CLI --dir FOLDER --convert LLM_CONVERT [CLASS ..]
 
@@ -21,6 +21,7 @@ import numpy as np
 import folders_mlx
 import folders_parallel
 import gguf
+import recorded
 import today
 from blocks import *
 
@@ -160,70 +161,6 @@ def llama_like(c, w, n_ctx):
     return cap * np.tanh(y / cap) if cap else y
 
 
-def qwen35(c, w, n_ctx):
-    d, k_heads, v_heads, size = c["d"], 2, 4, 8
-    theta, mag = rotation(c, int(d * c["partial"]), n_ctx)
-    x = w["model.embed_tokens.weight"][TOKENS]
-    for l in range(c["num_hidden_layers"]):
-        p = f"model.layers.{l}."
-        h = rms_norm(x, w[p + "input_layernorm.weight"] + 1, EPS)
-        if (l + 1) % 4 == 0:
-            both = split_heads(linear(h, w[p + "self_attn.q_proj.weight"]), N_HEAD)
-            q, gate = both[..., :d], both[..., d:]
-            k, v = (split_heads(linear(h, w[f"{p}self_attn.{n}_proj.weight"]), N_KV) for n in "kv")
-            q = rotate(rms_norm(q, w[p + "self_attn.q_norm.weight"] + 1, EPS), theta, True, mag)
-            k = rotate(rms_norm(k, w[p + "self_attn.k_norm.weight"] + 1, EPS), theta, True, mag)
-            x = x + linear(merge_heads(attention(q, k, v) * sigmoid(gate)), w[p + "self_attn.o_proj.weight"])
-        else:
-            p += "linear_attn."
-            mixed = silu(causal_conv(linear(h, w[p + "in_proj_qkv.weight"]), w[p + "conv1d.weight"][:, 0]))
-            q, k, v = np.split(mixed, [k_heads * size, 2 * k_heads * size], axis=-1)
-            q, k, v = split_heads(q, k_heads), split_heads(k, k_heads), split_heads(v, v_heads)
-            q, k = (y / np.linalg.norm(y, axis=-1, keepdims=True) for y in (q, k))
-            of = [i // (v_heads // k_heads) for i in range(v_heads)]  # value heads side by side
-            decay = -np.exp(w[p + "A_log"]) * softplus(linear(h, w[p + "in_proj_a.weight"]) + w[p + "dt_bias"])
-            y = gated_delta_rule(q[:, of], k[:, of], v, decay, sigmoid(linear(h, w[p + "in_proj_b.weight"])))
-            y = rms_norm(y, w[p + "norm.weight"], EPS) * silu(split_heads(linear(h, w[p + "in_proj_z.weight"]), v_heads))
-            x = x + linear(merge_heads(y), w[p + "out_proj.weight"])
-        p = f"model.layers.{l}."
-        x = x + c.get("feed", swiglu)(w, p + "mlp.", rms_norm(x, w[p + "post_attention_layernorm.weight"] + 1, EPS))
-    return linear(rms_norm(x, w["model.norm.weight"] + 1, EPS), w.get("lm_head.weight", w["model.embed_tokens.weight"]))
-
-
-def gpt2(c, w, n_ctx):
-    def norm(x, p):
-        return layer_norm(x, w[p + ".weight"], w[p + ".bias"], EPS)
-
-    def conv1d(x, p):  # stored [in, out]
-        return x @ w[p + ".weight"] + w[p + ".bias"]
-
-    x = w["transformer.wte.weight"][TOKENS] + w["transformer.wpe.weight"][: len(TOKENS)]
-    for l in range(N_LAYER):
-        p = f"transformer.h.{l}."
-        q, k, v = (split_heads(y, N_HEAD) for y in np.split(conv1d(norm(x, p + "ln_1"), p + "attn.c_attn"), 3, axis=-1))
-        x = x + conv1d(merge_heads(attention(q, k, v)), p + "attn.c_proj")
-        x = x + conv1d(gelu(conv1d(norm(x, p + "ln_2"), p + "mlp.c_fc")), p + "mlp.c_proj")
-    return linear(norm(x, "transformer.ln_f"), w["transformer.wte.weight"])
-
-
-def bloom(c, w, n_ctx):
-    def norm(x, p):
-        return layer_norm(x, w[p + ".weight"], w[p + ".bias"], EPS)
-
-    def dense(x, p):
-        return linear(x, w[p + ".weight"], w[p + ".bias"])
-
-    x = norm(w["transformer.word_embeddings.weight"][TOKENS], "transformer.word_embeddings_layernorm")
-    for l in range(N_LAYER):
-        p = f"transformer.h.{l}."
-        qkv = dense(norm(x, p + "input_layernorm"), p + "self_attention.query_key_value")
-        q, k, v = qkv.reshape(len(TOKENS), N_HEAD, 3, -1).transpose(2, 0, 1, 3)  # head by head
-        x = x + dense(merge_heads(attention(q, k, v, slopes=alibi_slopes(N_HEAD))), p + "self_attention.dense")
-        h = dense(norm(x, p + "post_attention_layernorm"), p + "mlp.dense_h_to_4h")
-        x = x + dense(gelu(h), p + "mlp.dense_4h_to_h")
-    return linear(norm(x, "transformer.ln_f"), w["transformer.word_embeddings.weight"])
-
-
 # --- folders ------------------------------------------------------------------------------------------
 
 
@@ -315,27 +252,27 @@ def llama_config(kind, d=12, theta=10000.0, tied=True, **more):
 
 
 OLD = {"vocab_size": N_VOCAB, "n_layer": N_LAYER, "n_head": N_HEAD, "layer_norm_epsilon": EPS, "tie_word_embeddings": True}
-CLASSES = {  # the class: the configuration, forward pass, weights, the scalings that its descriptor has
-    "LlamaForCausalLM": (llama_config("llama"), llama_like, llama_weights, EVERY + ["llama3"]),
-    "MistralForCausalLM": (llama_config("mistral", d=16, head_dim=16, tied=False), llama_like, llama_weights, EVERY),
+CLASSES = {  # the class: the configuration, weights, the scalings that its descriptor has, and a forward pass unless ./recorded.txt has its rows
+    "LlamaForCausalLM": (llama_config("llama"), llama_weights, EVERY + ["llama3"], llama_like),
+    "MistralForCausalLM": (llama_config("mistral", d=16, head_dim=16, tied=False), llama_weights, EVERY, llama_like),
     "MixtralForCausalLM": (llama_config("mixtral", theta=1e6, tied=False, num_local_experts=4, num_experts_per_tok=2),
-                           llama_like, llama_weights, ["default", "yarn"]),
-    "Qwen2ForCausalLM": (llama_config("qwen2", theta=1e6), llama_like, llama_weights, EVERY),
-    "Qwen3ForCausalLM": (llama_config("qwen3", d=16, theta=1e6, head_dim=16), llama_like, llama_weights, EVERY),
+                           llama_weights, ["default", "yarn"], llama_like),
+    "Qwen2ForCausalLM": (llama_config("qwen2", theta=1e6), llama_weights, EVERY, llama_like),
+    "Qwen3ForCausalLM": (llama_config("qwen3", d=16, theta=1e6, head_dim=16), llama_weights, EVERY, llama_like),
     "Qwen3MoeForCausalLM": (llama_config("qwen3moe", d=16, tied=False, head_dim=16, num_experts=4, num_experts_per_tok=2,
-                                         moe_intermediate_size=N_FF, norm_topk_prob=True), llama_like, llama_weights,
-                            ["default", "yarn"]),
+                                         moe_intermediate_size=N_FF, norm_topk_prob=True), llama_weights,
+                            ["default", "yarn"], llama_like),
     "Gemma2ForCausalLM": (llama_config("gemma2", d=16, head_dim=16, query_pre_attn_scalar=16, sliding_window=5,
                                        attn_logit_softcapping=3.0, final_logit_softcapping=4.0,
-                                       hidden_act="gelu_pytorch_tanh"), llama_like, llama_weights, EVERY),
-    "Phi3ForCausalLM": (llama_config("phi3", d=12, tied=False, sliding_window=6, partial=0.5), llama_like, llama_weights,
-                        ["default", "longrope", "longrope-long"]),
+                                       hidden_act="gelu_pytorch_tanh"), llama_weights, EVERY, llama_like),
+    "Phi3ForCausalLM": (llama_config("phi3", d=12, tied=False, sliding_window=6, partial=0.5), llama_weights,
+                        ["default", "longrope", "longrope-long"], llama_like),
     "Qwen3_5ForCausalLM": ({**llama_config("qwen35", d=16, theta=1e7, head_dim=16, linear_conv_kernel_dim=4,
                                            linear_key_head_dim=8, linear_value_head_dim=8, linear_num_key_heads=2,
                                            linear_num_value_heads=4, full_attention_interval=4, partial=0.5),
-                            "num_hidden_layers": 4}, qwen35, llama_weights, EVERY),
-    "GPT2LMHeadModel": ({"kind": "gpt2", "n_embd": N_EMBD, "n_positions": 64, **OLD}, gpt2, old_weights, [None]),
-    "BloomForCausalLM": ({"kind": "bloom", "hidden_size": N_EMBD, "seq_length": 64, **OLD}, bloom, old_weights, [None]),
+                            "num_hidden_layers": 4}, llama_weights, EVERY),
+    "GPT2LMHeadModel": ({"kind": "gpt2", "n_embd": N_EMBD, "n_positions": 64, **OLD}, old_weights, [None]),
+    "BloomForCausalLM": ({"kind": "bloom", "hidden_size": N_EMBD, "seq_length": 64, **OLD}, old_weights, [None]),
 }
 CLASSES |= folders_parallel.classes(sys.modules[__name__])
 
@@ -377,7 +314,7 @@ def how_to_run(a, c, out):
 
 def check(a, class_name, scaling, plain):
     """plain: the logits without scaling, once they are known; a scaling has to show."""
-    config, forward, make, _ = CLASSES[class_name]
+    config, make, _, *forward = CLASSES[class_name]
     folder, model = (os.path.join(a.dir, f"hf-{class_name.replace(' ', '-')}{end}") for end in ("", ".gguf"))
     out = model[: -len("gguf")] + "npy"
     c = {**config, "rope": dict(SCALINGS[scaling] if scaling else {})}
@@ -386,9 +323,17 @@ def check(a, class_name, scaling, plain):
         c["rope"] |= {"long_factor": [1.5 + i for i in range(half)], "short_factor": [1.0 + i / 4 for i in range(half)]}
     w = Weights(len(class_name))
     make(c, w)
-    want = forward(c, w, 16)
-    plain.setdefault(class_name, want)
-    shows = scaling in (None, "default") or np.abs(want - plain[class_name]).max() > 100 * LIMIT
+    name = f"{class_name} {scaling or 'default'}"
+    if forward:
+        rows = forward[0](c, w, 16)
+        want = recorded.Outputs(rows.shape, rows)
+        if a.record:
+            print(recorded.line_of(name, rows))
+            return True
+    else:
+        want = recorded.of(name)
+    plain.setdefault(class_name, want.values)
+    shows = scaling in (None, "default") or np.abs(want.values - plain[class_name]).max() > 100 * LIMIT
     worst = 0.0
     os.makedirs(folder, exist_ok=True)
     stored = c.get("layout", c.get("how", {}).get("layout", lambda w: w))(w)
@@ -400,7 +345,7 @@ def check(a, class_name, scaling, plain):
         else:
             pathlib.Path(folder, name).write_text(json.dumps(content))
     for form in (3, 4, 5):
-        own = {k: v for k, v in c.items() if k not in ("kind", "how", "d", "theta", "rope", "partial", "feed", "layout", "write", "type", "like")}
+        own = {k: v for k, v in c.items() if k not in ("kind", "how", "d", "theta", "rope", "partial", "layout", "write", "type", "like")}
         rope = write_rotation(c, form) if scaling else {}
         with open(os.path.join(folder, "config.json"), "w") as f:
             json.dump({"architectures": [class_name.split()[0]], **c.get("write", dict)({**own, **rope})}, f)
@@ -410,19 +355,19 @@ def check(a, class_name, scaling, plain):
         converted = np.load(out)
         if converted.shape != want.shape:
             raise RuntimeError(f"rows of the shape {converted.shape}, not {want.shape}")
-        worst = max(worst, distance(converted, want))
+        worst = max(worst, want.distance(converted))
     found = gguf.read(model)[0] if "keys" in c.get("how", {}) else {}
     for key, value in c.get("how", {}).get("keys", {}).items():
         if found.get(key) != value:
             raise RuntimeError(f"key {key} is {found.get(key)!r}, not {value!r}")
-    if scaling in (None, CLASSES[class_name][3][0]):
+    if scaling in (None, CLASSES[class_name][2][0]):
         check_mlx(a, class_name, folder, model, stored, c.get("type", "auto"), c)
     # the folder opened directly: the file's logits, to the last bit
     run(program, "-m", folder, *(["--type", c.get("type", "auto")] if program == a.cli else []), *say)
     if not np.array_equal(np.load(out).view(np.uint32), converted.view(np.uint32)):
         raise RuntimeError("the folder opened directly has other logits than its file")
-    spread = want[np.isfinite(want)].std()
-    ok = bool(worst <= LIMIT) and (spread > 0.1 or want.size == 1) and shows
+    spread = want.values[np.isfinite(want.values)].std()
+    ok = bool(worst <= LIMIT) and (spread > 0.1 or want.values.size == 1) and shows
     print(f"{class_name:22} {scaling or '':14} {worst:8.1e} of {spread:5.2f}  {'ok' if ok else 'FAILED'}")
     shutil.rmtree(folder)
     os.unlink(model)
@@ -436,6 +381,7 @@ def main():
     p.add_argument("--convert")
     p.add_argument("--dir", default=".")
     p.add_argument("--sample", type=int, help="so many classes, others each day")
+    p.add_argument("--record", action="store_true", help="print the lines for ./recorded.txt of what the classes' forward passes give")
     p.add_argument("classes", nargs="*")
     a = p.parse_args()
     import folders_deberta
@@ -458,7 +404,7 @@ def main():
     CLASSES.update(folders_readers.CLASSES)
     failed, plain = 0, {}
     for class_name in today.sample("classes", a.classes or CLASSES, a.sample):
-        for scaling in CLASSES[class_name][3]:
+        for scaling in CLASSES[class_name][2]:
             try:
                 failed += not check(a, class_name, scaling, plain)
             except RuntimeError as e:

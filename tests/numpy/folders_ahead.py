@@ -40,7 +40,7 @@ def guesses(model, out):
 
 
 def check(a, name):
-    config, _, make, scalings = {**folders.CLASSES, **folders_experts.CLASSES, **folders_more.CLASSES}[name]
+    config, make, *_ = {**folders.CLASSES, **folders_experts.CLASSES, **folders_more.CLASSES}[name]
     like, begin, others, parts = CASES[name]
     folder, model = os.path.join(a.dir, f"ahead-{name}"), os.path.join(a.dir, f"ahead-{name}.gguf")
     c = {**config, "rope": {}}
@@ -58,7 +58,7 @@ def check(a, name):
         w[f"{others}{part}.weight"] = w.random.normal(size=shape.get(part, (N_EMBD,))).astype(np.float32)
     os.makedirs(folder, exist_ok=True)
     write_safetensors(os.path.join(folder, "model.safetensors"), w)
-    own = {k: v for k, v in c.items() if k not in ("kind", "how", "d", "theta", "rope", "partial", "feed", "layout", "write", "type", "like")}
+    own = {k: v for k, v in c.items() if k not in ("kind", "how", "d", "theta", "rope", "partial", "layout", "write", "type", "like")}
     with open(os.path.join(folder, "config.json"), "w") as f:
         json.dump({"architectures": [name], **c.get("write", dict)({**own, **write_rotation(c, 4)})}, f)
     run(a.convert, folder, "-o", model, "--type", "f32")

@@ -1,54 +1,6 @@
-"""Folders of DeBERTa 2 and 3 for ./folders.py, and a forward pass that reads their layout, after transformers' modeling_deberta_v2.py."""
+"""Folders of DeBERTa 2 and 3 for ./folders.py, after transformers' modeling_deberta_v2.py."""
 from folders import *
 from folders_encoders import LABELS, PUBLISHED
-from deberta_positions import disentangled, rows_of
-
-
-def dense(w, x, name):
-    return linear(x, w[name + ".weight"], w.get(name + ".bias"))
-
-
-def normed(w, x, name):
-    return layer_norm(x, w[name + ".weight"], w[name + ".bias"], EPS)
-
-
-def conv1d(w, x, name):
-    """torch.nn.Conv1d along the tokens, with zeros beyond the ends so that their number stays; the weight is [out, in, k]."""
-    taps = w[name + ".weight"]
-    k = taps.shape[2]
-    padded = np.concatenate([np.zeros((k // 2, x.shape[1])), x, np.zeros((k // 2, x.shape[1]))])
-    return np.array([sum(taps[:, :, i] @ padded[t + i] for i in range(k)) for t in range(len(x))]) + w[name + ".bias"]
-
-
-def deberta(c, w, n_ctx):
-    head = c["how"]["prefix"]
-    own = {name[len(head):]: x for name, x in w.items() if name.startswith(head)}
-    x = own["embeddings.word_embeddings.weight"][TOKENS]
-    if c.get("position_biased_input", True):
-        x = x + own["embeddings.position_embeddings.weight"][: len(TOKENS)]
-    if c.get("type_vocab_size", 0):
-        x = x + own["embeddings.token_type_embeddings.weight"][0]
-    if "embeddings.embed_proj.weight" in own:
-        x = dense(own, x, "embeddings.embed_proj")
-    x = first = normed(own, x, "embeddings.LayerNorm")
-    places = own["encoder.rel_embeddings.weight"]
-    if c.get("norm_rel_ebd", "none") == "layer_norm":
-        places = normed(own, places, "encoder.LayerNorm")
-    most, kinds = c.get("max_relative_positions", -1), c["pos_att_type"]
-    rows = rows_of(len(TOKENS), c.get("position_buckets", -1), most if most > 0 else c["max_position_embeddings"])
-    for l in range(N_LAYER):
-        p = f"encoder.layer.{l}."
-        q, k, v = (split_heads(dense(own, x, f"{p}attention.self.{part}_proj"), N_HEAD) for part in ("query", "key", "value"))
-        name = "" if c.get("share_att_key", False) else "pos_"
-        place_k = split_heads(dense(own, places, f"{p}attention.self.{name}key_proj"), N_HEAD) if "c2p" in kinds else None
-        place_q = split_heads(dense(own, places, f"{p}attention.self.{name}query_proj"), N_HEAD) if "p2c" in kinds else None
-        a = merge_heads(disentangled(q, k, v, place_k, place_q, rows))
-        h = normed(own, x + dense(own, a, p + "attention.output.dense"), p + "attention.output.LayerNorm")
-        x = normed(own, h + dense(own, gelu_erf(dense(own, h, p + "intermediate.dense")), p + "output.dense"), p + "output.LayerNorm")
-        if l == 0 and c.get("conv_kernel_size", 0):
-            act = gelu_erf if c.get("conv_act", "tanh") == "gelu" else np.tanh
-            x = normed(own, x + act(conv1d(own, first, "encoder.conv.conv")), "encoder.conv.LayerNorm")
-    return x if c["how"]["output"] == "none" else dense(w, gelu_erf(dense(w, x[:1], "pooler.dense")), "classifier")
 
 
 def weights(c, w):
@@ -102,7 +54,7 @@ def config(output="none", prefix="deberta.", more={}, old=False, keys={}, **valu
          "num_attention_heads": N_HEAD, "layer_norm_eps": EPS, "max_position_embeddings": 64, "hidden_act": "gelu", "relative_attention": True,
          "type_vocab_size": 0, "pad_token_id": 0, "pooler_dropout": 0, "pooler_hidden_act": "gelu", "pooler_hidden_size": N_EMBD, **PUBLISHED, **values}
     how = {"output": output, "prefix": prefix, "more": more, "old": old, "keys": keys}
-    return {**c, "how": how}, deberta, weights, [None]
+    return {**c, "how": how}, weights, [None]
 
 
 VERSION_3 = {"position_buckets": 6, "max_relative_positions": -1, "norm_rel_ebd": "layer_norm", "share_att_key": True, "pos_att_type": "p2c|c2p",

@@ -1,25 +1,9 @@
 """Folders of DeepSeek V4 as its authors publish them, for ./folders.py: their own names of tensors, experts in FP4, other matrices in FP8,
-both with powers of two as factors, the table of token-chosen experts in I64, and draft layers beside. The forward pass is the twin's."""
-import nano
+both with powers of two as factors, the table of token-chosen experts in I64, and draft layers beside."""
 from folders import *
 from folders_more import FP8, Packed
 
-nano.load_family("deepseek4")
-TWIN = sys.modules["deepseek4"].deepseek4
-
 RATIOS, N_HC, D, ROT, R_Q, R_O, N_GROUP, N_INDEX, D_INDEX, WIDE, N_EACH, N_EXPERT, N_USED = [0, 4, 8], 4, 16, 6, 32, 16, 2, 3, 12, 64, 32, 6, 2
-SMALL = ["hc_attn_fn", "hc_attn_base", "hc_attn_scale", "hc_ffn_fn", "hc_ffn_base", "hc_ffn_scale"]  # no ".weight" after them
-NAMES = {"attn_norm.weight": "attn_norm.weight", "attn.wq_a.weight": "attn_q_a.weight", "attn.q_norm.weight": "attn_q_a_norm.weight",
-         "attn.wq_b.weight": "attn_q_b.weight", "attn.wkv.weight": "attn_kv.weight", "attn.kv_norm.weight": "attn_kv_a_norm.weight",
-         "attn.attn_sink": "attn_sinks.weight", "attn.wo_a.weight": "attn_output_a.weight", "attn.wo_b.weight": "attn_output_b.weight",
-         "attn.compressor.wkv.weight": "attn_compressor_kv.weight", "attn.compressor.wgate.weight": "attn_compressor_gate.weight",
-         "attn.compressor.ape": "attn_compressor_ape.weight", "attn.compressor.norm.weight": "attn_compressor_norm.weight",
-         "attn.indexer.wq_b.weight": "indexer.attn_q_b.weight", "attn.indexer.weights_proj.weight": "indexer.proj.weight",
-         "attn.indexer.compressor.wkv.weight": "indexer_compressor_kv.weight", "attn.indexer.compressor.wgate.weight": "indexer_compressor_gate.weight",
-         "attn.indexer.compressor.ape": "indexer_compressor_ape.weight", "attn.indexer.compressor.norm.weight": "indexer_compressor_norm.weight",
-         "ffn_norm.weight": "ffn_norm.weight", "ffn.gate.weight": "ffn_gate_inp.weight", "ffn.gate.bias": "exp_probs_b.bias",
-         "ffn.gate.tid2eid": "ffn_gate_tid2eid.weight", "ffn.shared_experts.w1.weight": "ffn_gate_shexp.weight",
-         "ffn.shared_experts.w3.weight": "ffn_up_shexp.weight", "ffn.shared_experts.w2.weight": "ffn_down_shexp.weight", **{n: n + ".weight" for n in SMALL}}
 CONFIG = {"hidden_size": WIDE, "num_hidden_layers": len(RATIOS), "vocab_size": N_VOCAB, "num_attention_heads": N_HEAD, "num_key_value_heads": 1, "head_dim": D,
           "qk_rope_head_dim": ROT, "q_lora_rank": R_Q, "o_lora_rank": R_O, "o_groups": N_GROUP, "sliding_window": 5, "compress_ratios": RATIOS + [0],
           "compress_rope_theta": 900.0, "index_n_heads": N_INDEX, "index_head_dim": D_INDEX, "index_topk": 2, "hc_mult": N_HC, "hc_sinkhorn_iters": 20,
@@ -27,24 +11,6 @@ CONFIG = {"hidden_size": WIDE, "num_hidden_layers": len(RATIOS), "vocab_size": N
           "moe_intermediate_size": N_EACH, "norm_topk_prob": True, "routed_scaling_factor": 1.5, "scoring_func": "sqrtsoftplus", "topk_method": "noaux_tc",
           "swiglu_limit": 0.9, "num_nextn_predict_layers": 1, "rms_norm_eps": EPS, "max_position_embeddings": 128, "tie_word_embeddings": False,
           "hidden_act": "silu", "attention_bias": False, "theta": 300.0, "dspark_block_size": 5, "dspark_target_layer_ids": [0, 1]}
-
-
-def forward(c, w, n_ctx):
-    own = {"embed.weight": "token_embd.weight", "head.weight": "output.weight", "norm.weight": "output_norm.weight",
-           **{f"hc_head_{n}": f"output_hc_{n}.weight" for n in ("fn", "base", "scale")}}
-    g = {to: w[name] for name, to in own.items()}
-    for l in range(len(RATIOS)):
-        g |= {f"blk.{l}.{to}": w[f"layers.{l}.{name}"] for name, to in NAMES.items() if f"layers.{l}.{name}" in w}
-        for name, to in (("w1", "gate"), ("w3", "up"), ("w2", "down")):
-            g[f"blk.{l}.ffn_{to}_exps.weight"] = np.stack([w[f"layers.{l}.ffn.experts.{e}.{name}.weight"] for e in range(N_EXPERT)])
-    keys = {"attention.layer_norm_rms_epsilon": EPS, "attention.head_count": N_HEAD, "attention.key_length": D, "rope.dimension_count": ROT,
-            "attention.compress_rope_freq_base": c["compress_rope_theta"], "rope.freq_base": c["theta"], "attention.indexer.head_count": N_INDEX,
-            "attention.indexer.key_length": D_INDEX, "attention.indexer.top_k": 2, "attention.compress_ratios": RATIOS, "attention.sliding_window": 5,
-            "attention.output_group_count": N_GROUP, "hash_layer_count": 1, "expert_used_count": N_USED, "expert_weights_scale": 1.5,
-            "swiglu_clamp_exp": [c["swiglu_limit"]] * 3, "block_count": 3, "hyper_connection.epsilon": c["hc_eps"],
-            "hyper_connection.sinkhorn_iterations": c["hc_sinkhorn_iters"], "rope.scaling.type": c["rope"].get("rope_type"),
-            "rope.scaling.factor": c["rope"].get("factor"), "rope.scaling.original_context_length": c["rope"].get("original_max_position_embeddings")}
-    return TWIN(lambda name, other=None: keys.get(name, other), g, TOKENS, n_ctx)
 
 
 def weights(c, w):
@@ -134,7 +100,7 @@ def write(own):
 
 FP8_CONFIG = {"quant_method": "fp8", "fmt": "e4m3", "activation_scheme": "dynamic", "scale_fmt": "ue8m0", "weight_block_size": [16, 16]}
 CLASSES = {
-    "DeepseekV4ForCausalLM": ({**CONFIG, "layout": published, "write": write}, forward, weights, ["default", "yarn"]),
+    "DeepseekV4ForCausalLM": ({**CONFIG, "layout": published, "write": write}, weights, ["default", "yarn"]),
     "DeepseekV4ForCausalLM FP4": ({**CONFIG, "type": "f32", "layout": published, "write": write, "expert_dtype": "fp4", "quantization_config": FP8_CONFIG},
-                                  forward, packed_weights, ["default"]),
+                                  packed_weights, ["default"]),
 }

@@ -183,7 +183,7 @@ def bert_config(names, output="none", **how):
               "layer_norm_eps": EPS, "max_position_embeddings": how.get("n_positions", 64), "hidden_act": "gelu", "type_vocab_size": 2,
               "model_type": "bert", "pad_token_id": 0, **PUBLISHED, **how.pop("config", {})}
     how = {"names": names, "output": output, "layers": config["num_hidden_layers"] or how.get("layers", N_LAYER), **how}
-    return {**{k: v for k, v in config.items() if v is not None}, "how": how}, bert, bert_weights, [None]
+    return {**{k: v for k, v in config.items() if v is not None}, "how": how}, bert_weights, [None], bert
 
 
 ROBERTA = {"model_type": "xlm-roberta", "pad_token_id": 1, "type_vocab_size": 1, "position_embedding_type": "absolute"}
@@ -396,7 +396,7 @@ def before_config(names, config, output="none", scalings=[None], **how):
     common = {"vocab_size": N_VOCAB, "num_hidden_layers": N_LAYER, "hidden_size": N_EMBD, "intermediate_size": N_FF, "num_attention_heads": N_HEAD,
               "max_position_embeddings": 64, **PUBLISHED, **config}
     return {**{k: v for k, v in common.items() if v is not None}, "d": how.get("d", N_EMBD // N_HEAD), "theta": how.get("theta"),
-            "how": {"names": names, "output": output, **how}}, before, before_weights, scalings
+            "how": {"names": names, "output": output, **how}}, before_weights, scalings, before
 
 
 KIN = {"hidden_act": "silu", "rms_norm_eps": EPS, "num_key_value_heads": 2, "tie_word_embeddings": False}

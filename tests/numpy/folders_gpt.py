@@ -1,16 +1,7 @@
-"""Folders of OPT, Galactica, GPT-Neo and CodeGen, for ./folders.py: config.json and tensors as published, and forward passes that read that
-layout, after modeling_opt.py, modeling_gpt_neo.py and modeling_codegen.py of transformers, and Salesforce's own for CodeGen 2."""
+"""Folders of OPT, Galactica, GPT-Neo and CodeGen, for ./folders.py: config.json and tensors as published, after modeling_opt.py, modeling_gpt_neo.py and modeling_codegen.py of transformers, and Salesforce's own for CodeGen 2."""
 from folders import *
 
 N_POS, OPT_EPS = 32, 1e-5  # torch's epsilon
-
-
-def dense(w, x, name):
-    return linear(x, w[name + ".weight"], w.get(name + ".bias"))
-
-
-def norm(w, x, name, eps):
-    return layer_norm(x, w.get(name + ".weight"), w.get(name + ".bias"), eps)
 
 
 def put(w, name, n, m, bias):
@@ -26,29 +17,6 @@ def put_norms(w, *names):
 
 
 # --- OPT
-
-
-def opt(c, w, n_ctx):
-    decoder, pre = "model.decoder.", c["do_layer_norm_before"]
-    act = gelu_erf if c["activation_function"] == "gelu" else lambda x: np.maximum(x, 0)
-    x = w[decoder + "embed_tokens.weight"][TOKENS]
-    if c["word_embed_proj_dim"] != N_EMBD:
-        x = dense(w, x, decoder + "project_in")
-    x = x + w[decoder + "embed_positions.weight"][np.arange(len(TOKENS)) + 2]
-    for l in range(N_LAYER):
-        p = f"{decoder}layers.{l}."
-        h = norm(w, x, p + "self_attn_layer_norm", OPT_EPS) if pre else x
-        q, k, v = (split_heads(dense(w, h, f"{p}self_attn.{n}_proj"), N_HEAD) for n in "qkv")
-        x = x + dense(w, merge_heads(attention(q, k, v)), p + "self_attn.out_proj")
-        x = x if pre else norm(w, x, p + "self_attn_layer_norm", OPT_EPS)
-        h = norm(w, x, p + "final_layer_norm", OPT_EPS) if pre else x
-        x = x + dense(w, act(dense(w, h, p + "fc1")), p + "fc2")
-        x = x if pre else norm(w, x, p + "final_layer_norm", OPT_EPS)
-    if pre and not c["_remove_final_layer_norm"]:
-        x = norm(w, x, decoder + "final_layer_norm", OPT_EPS)
-    if c["word_embed_proj_dim"] != N_EMBD:
-        x = dense(w, x, decoder + "project_out")
-    return linear(x, w[decoder + "embed_tokens.weight"])
 
 
 def opt_weights(c, w):
@@ -84,18 +52,6 @@ def opt_config(**more):
 
 
 # --- GPT-Neo
-
-
-def gpt_neo(c, w, n_ctx):
-    x = w["transformer.wte.weight"][TOKENS] + w["transformer.wpe.weight"][: len(TOKENS)]
-    for l in range(N_LAYER):
-        p = f"transformer.h.{l}."
-        h = norm(w, x, p + "ln_1", EPS)
-        q, k, v = (split_heads(dense(w, h, f"{p}attn.attention.{n}_proj"), N_HEAD) for n in "qkv")
-        a = attention(q, k, v, scale=1.0, window=c["window_size"] if c["attention_layers"][l] == "local" else None)
-        x = x + dense(w, merge_heads(a), p + "attn.attention.out_proj")
-        x = x + dense(w, gelu(dense(w, norm(w, x, p + "ln_2", EPS), p + "mlp.c_fc")), p + "mlp.c_proj")
-    return linear(norm(w, x, "transformer.ln_f", EPS), w["transformer.wte.weight"])
 
 
 def gpt_neo_weights(c, w):
@@ -134,21 +90,6 @@ def gpt_neo_config(types, **more):
 # --- CodeGen
 
 
-def codegen(c, w, n_ctx):
-    n_head, parts = c["n_head"], 8 if "head_dim" in c else 4
-    d = N_EMBD // n_head
-    theta = inverse_frequencies(c["rotary_dim"], 10000.0)
-    x = w["transformer.wte.weight"][TOKENS]
-    for l in range(N_LAYER):
-        p = f"transformer.h.{l}."
-        h = norm(w, x, p + "ln_1", EPS)
-        qkv = dense(w, h, p + "attn.qkv_proj").reshape(len(h), parts, 3, n_head // parts, d)  # of each part the queries, values and keys
-        q, v, k = (qkv[:, :, i].reshape(len(h), n_head, d) for i in range(3))
-        a = attention(rotate(q, theta, False), rotate(k, theta, False), v)
-        x = x + dense(w, merge_heads(a), p + "attn.out_proj") + dense(w, gelu(dense(w, h, p + "mlp.fc_in")), p + "mlp.fc_out")
-    return dense(w, norm(w, x, "transformer.ln_f", EPS), "lm_head")
-
-
 def codegen_weights(c, w):
     n_ff = c["n_inner"] or 4 * N_EMBD
     w.matrix("transformer.wte.weight", N_VOCAB, N_EMBD)
@@ -177,13 +118,13 @@ def codegen_config(**more):
 
 
 CLASSES = {
-    "OPTForCausalLM": (opt_config(), opt, opt_weights, [None]),
-    "OPTForCausalLM 350m": (opt_config(word_embed_proj_dim=20, do_layer_norm_before=False, layout=of_the_model), opt, opt_weights, [None]),
-    "OPTForCausalLM old": (opt_config(_remove_final_layer_norm=True, tie_word_embeddings=True), opt, opt_weights, [None]),
+    "OPTForCausalLM": (opt_config(), opt_weights, [None]),
+    "OPTForCausalLM 350m": (opt_config(word_embed_proj_dim=20, do_layer_norm_before=False, layout=of_the_model), opt_weights, [None]),
+    "OPTForCausalLM old": (opt_config(_remove_final_layer_norm=True, tie_word_embeddings=True), opt_weights, [None]),
     "OPTForCausalLM Galactica": (opt_config(activation_function="gelu", enable_bias=False, layer_norm_elementwise_affine=False, bos_token_id=0,
-                                            learned_embeddings=True, scale_embeddings=False), opt, opt_weights, [None]),
-    "GPTNeoForCausalLM": (gpt_neo_config([[["local", "global"], 1], [["local"], 1]], layout=with_masks), gpt_neo, gpt_neo_weights, [None]),
-    "GPTNeoForCausalLM far": (gpt_neo_config([[["global"], 3]], intermediate_size=N_FF), gpt_neo, gpt_neo_weights, [None]),
-    "CodeGenForCausalLM": (codegen_config(), codegen, codegen_weights, [None]),
-    "CodeGenForCausalLM 2": (codegen_config(head_dim=6, n_inner=N_FF), codegen, codegen_weights, [None]),
+                                            learned_embeddings=True, scale_embeddings=False), opt_weights, [None]),
+    "GPTNeoForCausalLM": (gpt_neo_config([[["local", "global"], 1], [["local"], 1]], layout=with_masks), gpt_neo_weights, [None]),
+    "GPTNeoForCausalLM far": (gpt_neo_config([[["global"], 3]], intermediate_size=N_FF), gpt_neo_weights, [None]),
+    "CodeGenForCausalLM": (codegen_config(), codegen_weights, [None]),
+    "CodeGenForCausalLM 2": (codegen_config(head_dim=6, n_inner=N_FF), codegen_weights, [None]),
 }

@@ -109,7 +109,7 @@ def family(how, d=12, theta=10000.0, tied=True, scalings=EVERY, **more):
     config = {"how": how, "d": d, "theta": theta, "tie_word_embeddings": tied, "hidden_size": N_EMBD, "intermediate_size": N_FF,
               "num_attention_heads": N_HEAD, "num_key_value_heads": N_KV, "num_hidden_layers": N_LAYER, "vocab_size": N_VOCAB,
               "max_position_embeddings": 128, "rms_norm_eps": EPS, "hidden_act": "silu", **more}
-    return {key: value for key, value in config.items() if value is not None}, forward, weights, scalings
+    return {key: value for key, value in config.items() if value is not None}, weights, scalings, forward
 
 
 PUBLISHED = {  # further values that the published config.json of these classes have; none of them changes anything

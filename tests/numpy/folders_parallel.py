@@ -1,9 +1,5 @@
 """Folders of Phi 2, StableLM, Falcon, GPT-NeoX, MPT, OLMo and Mamba: more classes for ./folders.py, which hands itself over as f for its
-sizes and the rotation. NAMES: where a class keeps its tensors; what a name lacks the family lacks."""
-import math
-
-from blocks import *
-from statespace import mamba1
+sizes. NAMES: where a class keeps its tensors; what a name lacks the family lacks."""
 
 MODEL = {"embedding": "model.embed_tokens", "head": "lm_head", "norm": "model.norm", "layers": "model.layers."}
 LLAMA = {"q": "self_attn.q_proj", "k": "self_attn.k_proj", "v": "self_attn.v_proj", "o": "self_attn.o_proj",
@@ -25,52 +21,6 @@ NAMES = {
 }
 NAMES["falcon-40b"] = {**NAMES["falcon"], "norm1": "ln_mlp", "ln_attn": "ln_attn"}
 NAMES["gptneox-in-turn"] = NAMES["gptneox"]
-IN_TURN = ("stablelm", "olmo", "gptneox-in-turn", "mpt")
-
-
-def forward(c, w, n_ctx, f):
-    kind, d, clip = c["kind"], f.N_EMBD // f.N_HEAD, c.get("clip_qkv", c.get("attn_config", {}).get("clip_qkv", math.inf))
-    eps = 1e-5 if kind == "olmo" else f.EPS
-    theta, mag = f.rotation(c, int(d * c.get("partial", 1.0)), n_ctx) if kind != "mpt" else (None, 1.0)
-    top = NAMES[kind]
-
-    def norm(x, name):
-        return layer_norm(x, w.get(name + ".weight"), w.get(name + ".bias"), eps)
-
-    def dense(x, name):
-        return linear(x, w[name + ".weight"], w.get(name + ".bias"))
-
-    x = w[top["embedding"] + ".weight"][f.TOKENS]
-    for l in range(f.N_LAYER):
-        p = {short: f"{top['layers']}{l}.{name}" for short, name in top.items() if name}
-        h = norm(x, p["norm1"])
-        g = norm(x, p["ln_attn"]) if "ln_attn" in p else h
-        if "qkv" not in p:
-            q, k, v = (np.clip(dense(g, p[n]), -clip, clip).reshape(len(x), -1, d) for n in "qkv")
-        elif kind.startswith("gptneox"):  # head by head
-            q, k, v = dense(g, p["qkv"]).reshape(len(x), f.N_HEAD, 3, d).transpose(2, 0, 1, 3)
-        elif kind == "mpt":
-            q, k, v = (split_heads(y, f.N_HEAD) for y in np.split(np.clip(dense(g, p["qkv"]), -clip, clip), 3, axis=-1))
-        else:  # for each key head its queries, the key, the value
-            y = dense(g, p["qkv"]).reshape(len(x), 1 if kind == "falcon" else f.N_KV, -1, d)
-            q, k, v = y[:, :, :-2].reshape(len(x), f.N_HEAD, d), y[:, :, -2], y[:, :, -1]
-        if kind == "stablelm-12b":
-            own = f"{top['layers']}{l}.self_attn."
-            q, k = (np.stack([norm(y[:, i], f"{own}{n}_layernorm.norms.{i}") for i in range(y.shape[1])], 1)
-                    for y, n in ((q, "q"), (k, "k")))
-        if kind == "mpt":
-            a = attention(q, k, v, slopes=alibi_slopes(f.N_HEAD))
-        else:
-            a = attention(rotate(q, theta, True, mag), rotate(k, theta, True, mag), v)
-        a = dense(merge_heads(a), p["o"])
-        if kind in IN_TURN:
-            h = norm(x + a, p["norm2"])
-        elif kind == "gptneox":
-            h = norm(x, p["norm2"])
-        up = dense(h, p["up"])
-        x = x + a + dense(silu(dense(h, p["gate"])) * up if "gate" in p else gelu(up), p["down"])
-    head = top["head"] if top["head"] + ".weight" in w else top["embedding"]
-    return dense(norm(x, top["norm"]), head)
 
 
 def weights(c, w, f):
@@ -136,27 +86,12 @@ def classes(f):
     state_space = {"hidden_size": f.N_EMBD, "num_hidden_layers": f.N_LAYER, "vocab_size": f.N_VOCAB, "state_size": 8, "time_step_rank": 5,
                    "conv_kernel": 4, "intermediate_size": 2 * f.N_EMBD, "expand": 2, "layer_norm_epsilon": f.EPS, "hidden_act": "silu",
                    "use_bias": False, "use_conv_bias": True}
-    recurrent = {name: ({"kind": "mamba", **state_space, **more}, lambda c, w, n_ctx: mamba(c, w, n_ctx, f),
-                        lambda c, w: mamba_weights(c, w, f), [None])
+    recurrent = {name: ({"kind": "mamba", **state_space, **more}, lambda c, w: mamba_weights(c, w, f), [None])
                  for name, more in (("MambaForCausalLM", {}), ("FalconMambaForCausalLM", {"mixer_rms_eps": f.EPS}))}
-    return recurrent | {name: ({"kind": kind, "d": f.N_EMBD // f.N_HEAD, **c}, lambda c, w, n_ctx: forward(c, w, n_ctx, f),
-                   lambda c, w: weights(c, w, f), scalings) for name, (kind, c, scalings) in of.items()}
+    return recurrent | {name: ({"kind": kind, "d": f.N_EMBD // f.N_HEAD, **c}, lambda c, w: weights(c, w, f), scalings) for name, (kind, c, scalings) in of.items()}
 
 
 # --- Mamba 1, whose channels are folders.py's N_EMBD, 2 * N_EMBD within a layer
-
-
-def mamba(c, w, n_ctx, f):
-    x = w["backbone.embeddings.weight"][f.TOKENS]
-    for l in range(f.N_LAYER):
-        p = f"backbone.layers.{l}."
-        tensors = {"in": "in_proj.weight", "conv1d": "conv1d.weight", "x": "x_proj.weight", "dt": "dt_proj.weight", "out": "out_proj.weight"}
-        own = {f"ssm_{short}.weight": w[p + "mixer." + name] for short, name in tensors.items()}
-        own |= {"ssm_conv1d.weight": own["ssm_conv1d.weight"][:, 0], "ssm_conv1d.bias": w[p + "mixer.conv1d.bias"],
-                "ssm_dt.bias": w[p + "mixer.dt_proj.bias"], "ssm_a": -np.exp(w[p + "mixer.A_log"]), "ssm_d": w[p + "mixer.D"]}
-        h = rms_norm(x, w[p + "norm.weight"], f.EPS)
-        x = x + mamba1(lambda name, end=".weight": own.get(name + end), h, c["time_step_rank"], c["state_size"], f.EPS, "mixer_rms_eps" in c)
-    return linear(rms_norm(x, w["backbone.norm_f.weight"], f.EPS), w["backbone.embeddings.weight"])
 
 
 def mamba_weights(c, w, f):

@@ -1,63 +1,8 @@
-"""Folders of models with an encoder and a decoder that reads it, for ./folders.py: BART, mBART, Marian, T5, laid out as their classes have them, and forward
-passes that read that layout (Lewis et al. 2020, Liu et al. 2020, Junczys-Dowmunt et al. 2018, Raffel et al. 2020; transformers' modeling_*.py)."""
+"""Folders of models with an encoder and a decoder that reads it, for ./folders.py: BART, mBART, Marian, T5, laid out as their classes have
+them (Lewis et al. 2020, Liu et al. 2020, Junczys-Dowmunt et al. 2018, Raffel et al. 2020; transformers' modeling_*.py)."""
 from folders import *
-from t5_buckets import bias_of, past_bias_of
 
 READ = [5, 30, 2, 21, 8, 8, 39, 14, 1]
-LN_EPS = 1e-5  # of every LayerNorm: no configuration says it
-
-
-def dense(w, x, name):
-    return linear(x, w[name + ".weight"], w[name + ".bias"])
-
-
-def attend(c, w, p, x, of, mask):
-    """x attends to the rows `of`; q is scaled before the product, as the classes do it."""
-    d = N_EMBD // c["encoder_attention_heads"]
-    q, k, v = (split_heads(dense(w, y, f"{p}.{n}_proj"), N_EMBD // d) for y, n in ((x, "q"), (of, "k"), (of, "v")))
-    scores = np.einsum("thd,shd->hts", q * d**-0.5, k) + mask
-    return dense(w, merge_heads(np.einsum("hts,shd->thd", softmax(scores), v)), p + ".out_proj")
-
-
-def seq2seq(c, w, n_ctx):
-    how = c["how"]
-    head, waves, before = how["prefix"], how["waves"], how["before"]
-    act = {"gelu": gelu_erf, "gelu_new": gelu, "swish": silu, "relu": lambda x: np.maximum(x, 0)}[c["activation_function"]]
-    embedding = w[head + "shared.weight"]
-
-    def norm(x, name):
-        return layer_norm(x, w[name + ".weight"], w[name + ".bias"], LN_EPS)
-
-    def side(name, ids, n_layer, text=None):
-        x = embedding[ids] * (math.sqrt(N_EMBD) if c.get("scale_embedding") else 1)
-        if waves:
-            n = N_EMBD // 2
-            angle = np.arange(len(ids))[:, None] / 10000 ** (np.arange(n) / n) if not before else \
-                (np.arange(len(ids)) + 2)[:, None] / 10000 ** (np.arange(n) / (n - 1))
-            x = x + np.concatenate([np.sin(angle), np.cos(angle)], axis=1)
-        else:  # the table begins with two rows for padding
-            x = norm(x + w[f"{head}{name}.embed_positions.weight"][2 : 2 + len(ids)], f"{head}{name}.layernorm_embedding")
-        causal = np.where(np.tri(len(ids)) > 0, 0, -np.inf) if text is not None else 0
-        for l in range(n_layer):
-            p = f"{head}{name}.layers.{l}."
-            parts = [("self_attn_layer_norm", lambda h: attend(c, w, p + "self_attn", h, h, causal)),
-                     ("encoder_attn_layer_norm", lambda h: attend(c, w, p + "encoder_attn", h, text, 0)),
-                     ("final_layer_norm", lambda h: dense(w, act(dense(w, h, p + "fc1")), p + "fc2"))]
-            for ln, f in parts if text is not None else [parts[0], parts[2]]:
-                x = x + f(norm(x, p + ln)) if before else norm(x + f(x), p + ln)
-        return norm(x, f"{head}{name}.layer_norm") if before else x
-
-    if how.get("output") == "rank":  # a classifier: the decoder reads the text, too, from its start token on, and its last row has the scores
-        text = side("encoder", TOKENS, c["encoder_layers"])
-        row = side("decoder", [c["decoder_start_token_id"], *TOKENS[:-1]], c["decoder_layers"], text)[-1:]
-        return dense(w, np.tanh(dense(w, row, "classification_head.dense")), "classification_head.out_proj")
-    text = side("encoder", READ, c["encoder_layers"])
-    y = side("decoder", TOKENS, c["decoder_layers"], text) @ embedding.T + w.get("final_logits_bias", np.zeros((1, N_VOCAB)))
-    if waves and not before:
-        y[:, c["pad_token_id"]] = -np.inf
-    if c.get("forced_bos_token_id") is not None:
-        y[0] = np.where(np.arange(N_VOCAB) == c["forced_bos_token_id"], 0, -np.inf)
-    return y
 
 
 def weights(c, w):
@@ -133,7 +78,7 @@ M2M100 = {"model_type": "m2m_100", "activation_function": "relu", "scale_embeddi
 
 def config(more={}, scale=1, **how):
     how = {"prefix": "model.", "waves": False, "before": False, "biased": True, "read": READ, **how}
-    return {**{k: v for k, v in {**COMMON, **more}.items() if v is not None}, "how": how}, seq2seq, weights, [None]
+    return {**{k: v for k, v in {**COMMON, **more}.items() if v is not None}, "how": how}, weights, [None]
 
 
 CLASSES = {
@@ -153,43 +98,6 @@ CLASSES = {
 
 
 # --- T5
-
-
-def t5(c, w, n_ctx):
-    gated, buckets = c["feed_forward_proj"] == "gated-gelu", c["relative_attention_num_buckets"]
-    assert buckets == 32
-
-    def norm(x, name):
-        return rms_norm(x, w[name + ".weight"], EPS)
-
-    def cut(x, name):
-        return split_heads(linear(x, w[name + ".weight"]), N_HEAD)
-
-    def side(name, ids, n_layer, text=None):
-        x, bias = w["shared.weight"][ids], None
-        for l in range(n_layer):
-            p = f"{name}.block.{l}.layer."
-            own = p + "0.SelfAttention."
-            if own + "relative_attention_bias.weight" in w:
-                bias = (bias_of if text is None else past_bias_of)(w[own + "relative_attention_bias.weight"], len(ids))
-            h = norm(x, p + "0.layer_norm")
-            a = attention(cut(h, own + "q"), cut(h, own + "k"), cut(h, own + "v"), 1.0, both=text is None, bias=bias)
-            x = x + linear(merge_heads(a), w[own + "o.weight"])
-            if text is not None:
-                cross, h = p + "1.EncDecAttention.", norm(x, p + "1.layer_norm")
-                share = softmax(np.einsum("thd,shd->hts", cut(h, cross + "q"), cut(text, cross + "k")))
-                x = x + linear(merge_heads(np.einsum("hts,shd->thd", share, cut(text, cross + "v"))), w[cross + "o.weight"])
-            p += "1." if text is None else "2."
-            h, f = norm(x, p + "layer_norm"), p + "DenseReluDense."
-            up = gelu(linear(h, w[f + "wi_0.weight"])) * linear(h, w[f + "wi_1.weight"]) if gated else np.maximum(linear(h, w[f + "wi.weight"]), 0)
-            x = x + linear(up, w[f + "wo.weight"])
-        return norm(x, name + ".final_layer_norm")
-
-    text = side("encoder", READ, c["num_layers"])
-    y = side("decoder", TOKENS, c["num_decoder_layers"], text)
-    if c["tie_word_embeddings"]:  # T5 1.0: the rows are scaled for the product with the embeddings
-        return y * N_EMBD**-0.5 @ w["shared.weight"].T
-    return y @ w["lm_head.weight"].T
 
 
 def t5_weights(c, w):
@@ -227,7 +135,7 @@ def t5_config(more={}, **how):
               "layer_norm_epsilon": EPS, "n_positions": 512, "relative_attention_num_buckets": 32, "feed_forward_proj": "relu", "is_encoder_decoder": True,
               "tie_word_embeddings": True, "decoder_start_token_id": 0, "eos_token_id": 1, "pad_token_id": 0, "dropout_rate": 0.1, "initializer_factor": 1.0,
               "model_type": "t5", "output_past": True, "use_cache": True, "task_specific_params": {"summarization": {"num_beams": 4}}, **more}
-    return {**config, "how": {"read": READ, "every": False, **how}}, t5, t5_weights, [None]
+    return {**config, "how": {"read": READ, "every": False, **how}}, t5_weights, [None]
 
 
 GATED = {"feed_forward_proj": "gated-gelu", "dense_act_fn": "gelu_new", "is_gated_act": True, "tie_word_embeddings": False, "relative_attention_max_distance": 128}

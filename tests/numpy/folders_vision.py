@@ -1,34 +1,12 @@
 """Folders of models whose text parts alone are read, for ./folders.py: DeepSeek-OCR, after the authors' modeling_deepseekv2.py with
 use_mla false, and Muse Glimmer, after modeling_muse_glimmer.py of transformers."""
 from folders import *
-from folders_experts import N_EACH, N_EXPERT, chosen, common_weights, expert_weights, gated_weights
+from folders_experts import N_EACH, N_EXPERT, common_weights, expert_weights, gated_weights
 
 POST_EPS = 1e-8
 
 
-def heads_of(w, p, h, *of):
-    return (split_heads(linear(h, w[f"{p}{name}_proj.weight"]), n) for name, n in of)
-
-
 # --- DeepSeek-OCR
-
-
-def deepseek_ocr(c, w, n_ctx):
-    eps = c.get("rms_norm_eps", 1e-6)
-    theta = inverse_frequencies(N_EMBD // N_HEAD, 10000.0)
-    x = w["model.embed_tokens.weight"][TOKENS]
-    for l in range(N_LAYER):
-        p = f"model.layers.{l}."
-        h = rms_norm(x, w[p + "input_layernorm.weight"], eps)
-        q, k, v = heads_of(w, p + "self_attn.", h, ("q", N_HEAD), ("k", N_HEAD), ("v", N_HEAD))
-        a = attention(rotate(q, theta, True), rotate(k, theta, True), v)
-        x = x + linear(merge_heads(a), w[p + "self_attn.o_proj.weight"])
-        h, m = rms_norm(x, w[p + "post_attention_layernorm.weight"], eps), p + "mlp."
-        if l < c["first_k_dense_replace"]:
-            x = x + swiglu(w, m, h)
-        else:
-            x = x + c.get("routed_scaling_factor", 1.0) * chosen(w, m, h, normal=False) + swiglu(w, m + "shared_experts.", h)
-    return linear(rms_norm(x, w["model.norm.weight"], eps), w["lm_head.weight"])
 
 
 def deepseek_ocr_weights(c, w):
@@ -69,31 +47,6 @@ OCR = {"kind": "deepseek-ocr", "hidden_size": N_EMBD, "intermediate_size": N_FF,
 # --- Muse Glimmer
 
 
-def muse_glimmer(c, w, n_ctx):
-    d = c["head_dim"]
-    theta, mag = rotation(c, d, n_ctx)
-
-    def norm(x, name, eps):  # stored w, meant 1 + w
-        return rms_norm(x, 1 + w[name + ".weight"], eps)
-
-    x = rms_norm(w["model.embed_tokens.weight"][TOKENS], None, EPS)
-    for l in range(N_LAYER):
-        p = f"model.layers.{l}."
-        near = c["layer_types"][l] == "sliding_attention"
-        h = norm(x, p + "input_layernorm", EPS)
-        q, k, v = heads_of(w, p + "self_attn.", h, ("q", N_HEAD), ("k", N_KV), ("v", N_KV))
-        q, k = c["qk_scale_factor"] * rms_norm(q, None, EPS), rms_norm(k, None, EPS)
-        if near:
-            q, k = rotate(q, theta, True, mag), rotate(k, theta, True, mag)
-        a = merge_heads(attention(q, k, v, window=c["sliding_window"] if near else None))
-        a = linear(a * sigmoid(linear(h, w[p + "self_attn.gate_proj.weight"])), w[p + "self_attn.o_proj.weight"])
-        x = x + norm(a, p + "post_attention_layernorm", POST_EPS)
-        f = swiglu(w, p + "mlp.", norm(x, p + "pre_feedforward_layernorm", EPS))
-        x = x + norm(f, p + "post_feedforward_layernorm", POST_EPS)
-    y = linear(rms_norm(x, w["model.norm.weight"], EPS), w["lm_head.weight"]) * c["output_multiplier"]
-    return c["final_logit_softcapping"] * np.tanh(y / c["final_logit_softcapping"])
-
-
 def muse_glimmer_weights(c, w):
     d = c["head_dim"]
     w.matrix("model.embed_tokens.weight", N_VOCAB, N_EMBD)
@@ -127,7 +80,7 @@ MUSE = {"kind": "muse-glimmer", "d": 16, "theta": 500.0, "hidden_size": N_EMBD, 
         "layout": within_language_model, "write": with_text_config}
 
 CLASSES = {
-    "DeepseekOCRForCausalLM": ({**OCR, "rms_norm_eps": EPS, "routed_scaling_factor": 1.3}, deepseek_ocr, deepseek_ocr_weights, [None]),
-    "DeepseekOCRForCausalLM published": (OCR, deepseek_ocr, deepseek_ocr_weights, [None]),
-    "MuseGlimmerForConditionalGeneration": (MUSE, muse_glimmer, muse_glimmer_weights, ["default", "linear", "yarn"]),
+    "DeepseekOCRForCausalLM": ({**OCR, "rms_norm_eps": EPS, "routed_scaling_factor": 1.3}, deepseek_ocr_weights, [None]),
+    "DeepseekOCRForCausalLM published": (OCR, deepseek_ocr_weights, [None]),
+    "MuseGlimmerForConditionalGeneration": (MUSE, muse_glimmer_weights, ["default", "linear", "yarn"]),
 }

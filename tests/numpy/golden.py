@@ -10,7 +10,6 @@ The logits are in ../golden/llama.cpp.txt; ../golden/README.md describes the fil
 limit. Exit code 0, 1; 77 if this numpy draws other random numbers, or if there is no such backend.
 """
 import argparse
-import hashlib
 import os
 import subprocess
 import sys
@@ -22,6 +21,7 @@ import gguf
 import nano
 import today
 import typed
+from recorded import DRAWN, drawn, short_digest
 
 FILE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "golden", "llama.cpp.txt")
 POSITIONS = 11, 23
@@ -30,7 +30,6 @@ UNIT = 1e-5
 LIMIT = 1e-4
 # With quantized matrices both engines round activations to 8 bits, which makes a mean difference; ours may be as much larger than llama.cpp's.
 SLACK = 1.15
-DRAWN = "30d4c342bc1d6746"  # digest of some random numbers of the numpy that made the weights
 
 
 class Golden:
@@ -66,20 +65,11 @@ def limit_of(case, golden):
     return golden.distance * (1 + SLACK) if case.quantized else golden.distance + LIMIT
 
 
-def short_digest(*parts):
-    return hashlib.sha256(b"\0".join(parts)).hexdigest()[:16]
-
-
 def digest_of(case):
     """Of the keys and of all tensors, so that a changed model is noticed."""
     keys = repr(sorted(case.meta().items())).encode()
     tensors = [(n, gguf.blocks_of(t, n)) for n, t in sorted(case.tensors.items())]
     return short_digest(keys, *(f"{n} {t.kind} {tuple(t.shape)}".encode() + t.data for n, t in tensors))
-
-
-def drawn():
-    r = np.random.default_rng(1)
-    return short_digest(r.normal(size=999).tobytes(), r.uniform(size=99).tobytes(), r.integers(0, 999, 99).tobytes(), r.permutation(99).tobytes())
 
 
 def compare(a, case, golden):

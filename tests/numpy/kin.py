@@ -27,37 +27,14 @@ def head_size(k):
     return k("attention.key_length", k("embedding_length") // k("attention.head_count"))
 
 
-def attend(k, b, h, theta, mag, halves, rotated=True):
-    """Attention of the normalized rows h, all of a layer's heads alike."""
-    q, key, v = qkv(k, b, h)
-    if rotated:
-        q, key = rotate(q, theta, halves, mag), rotate(key, theta, halves, mag)
-    return project(b, "attn_output", merge_heads(attention(q, key, v)))
-
-
-def through_layers(k, w, x, halves, feed=swiglu, ffn_norm="ffn_norm", rotated=lambda l: True):
-    """The rows x after all layers of a Llama, before the last norm; halves: of a head are rotated, not pairs."""
-    eps = k("attention.layer_norm_rms_epsilon")
-    theta, mag = scaled_frequencies(k, k("rope.dimension_count", head_size(k)), w.get("rope_freqs.weight"))
-    for l in range(k("block_count")):
-        b = layer(w, l)
-        x = x + attend(k, b, rms_norm(x, b("attn_norm"), eps), theta, mag, halves, rotated(l))
-        x = x + feed(b, rms_norm(x, b(ffn_norm), eps))
-    return x
-
-
-def last_norm(k, w, x):
-    return rms_norm(x, w["output_norm.weight"], k("attention.layer_norm_rms_epsilon"))
-
-
 def sizes(d=None, n_kv=None, dv=None):
     """The keys of these sizes; None: the key is not there."""
     out = {"attention.head_count_kv": n_kv, "attention.key_length": d, "attention.value_length": dv}
     return {key: n for key, n in out.items() if n}
 
 
-def kin(name, arch, forward, seed, more={}, n_layer=2, tied=True, norms=("attn_norm", "ffn_norm"), norm_bias=False, layer_norm=False,
-        qk_norm=False, bias="", feed_forward="gated", ffn_bias=False, parts=lambda w, l: None, whole=lambda w: None, n_ctx=0):
+def kin(name, arch, seed, more={}, n_layer=2, tied=True, norms=("attn_norm", "ffn_norm"), norm_bias=False, layer_norm=False,
+        qk_norm=False, bias="", feed_forward="gated", ffn_bias=False, parts=lambda w, l: None, whole=lambda w: None, n_ctx=0, forward=None):
     """A model: norms are a layer's of its whole row; qk_norm: one for each head of Q and K, of the head's size; bias: which of q k v
     o have one; feed_forward: gated, plain or none; parts and whole put further tensors, of a layer and of the model."""
     d = more.get("attention.key_length") or N_EMBD // N_HEAD
@@ -84,7 +61,7 @@ def kin(name, arch, forward, seed, more={}, n_layer=2, tied=True, norms=("attn_n
     return add(name, arch, {key: v for key, v in keys.items() if v is not None}, w, forward, n_ctx)
 
 
-def fused(name, arch, forward, seed, more={}, n_kv=4, d=12, n_ff=92, tied=True, norms=("attn_norm", "ffn_norm"), bias=True,
+def fused(name, arch, seed, more={}, n_kv=4, d=12, n_ff=92, tied=True, norms=("attn_norm", "ffn_norm"), bias=True,
           whole=lambda w: None):
     """A model with LayerNorm, one matrix for Q, K and V, and a plain feed-forward part; bias: of all matrices or none."""
     w = Weights(seed)
@@ -99,7 +76,7 @@ def fused(name, arch, forward, seed, more={}, n_kv=4, d=12, n_ff=92, tied=True, 
         w.matrix(b + "ffn_up", n_ff, N_EMBD, bias=bias)
         w.matrix(b + "ffn_down", N_EMBD, n_ff, gain=2, bias=bias)
     w.norm("output_norm", N_EMBD, True)
-    add(name, arch, {**keys_of(2, N_EMBD, n_ff, N_HEAD, EPS, True), **more}, w, forward)
+    add(name, arch, {**keys_of(2, N_EMBD, n_ff, N_HEAD, EPS, True), **more}, w)
 
 
 YARN = {"rope.scaling.type": "yarn", "rope.scaling.factor": 4.0, "rope.scaling.original_context_length": 24, "rope.freq_base": 60.0,

@@ -73,8 +73,8 @@ def decoder(k, w, *rest, **more):
     return tied_output(w, rms_norm(decoded(k, w, *rest, **more), w["output_norm.weight"], k("attention.layer_norm_rms_epsilon")))
 
 
-def nano(name, arch, seed, forward, more={}, n_kv=4, d=12, dv=None, bias="", tied=False, n_layer=2, n_dense=0, n_ff=78, n_expert=6, n_each=22,
-         n_shared=0, choice_bias=False, fused=False, qkv=False, qk_norm="", second="ffn_norm", factors={}, draft=0, extra=None, tune=None):
+def nano(name, arch, seed, more={}, n_kv=4, d=12, dv=None, bias="", tied=False, n_layer=2, n_dense=0, n_ff=78, n_expert=6, n_each=22,
+         n_shared=0, choice_bias=False, fused=False, qkv=False, qk_norm="", second="ffn_norm", factors={}, draft=0, extra=None, forward=None):
     """A small model of a decoder with experts (n_expert 0: without). n_shared: the width of the shared experts; fused: gate and up in one;
     qkv: so are queries, keys and values; qk_norm: "head", "row" or none; draft: layers at the end that are not run; extra(w, l): more tensors."""
     from nano import Weights, add, keys_of, other_names
@@ -112,4 +112,4 @@ def nano(name, arch, seed, forward, more={}, n_kv=4, d=12, dv=None, bias="", tie
     keys = {**keys_of(n_layer + draft, n_embd, n_ff, n_head, 1e-2), **more}
     if n_expert:
         keys = {"expert_count": n_expert, "expert_used_count": 3, "expert_feed_forward_length": n_each, **keys}
-    add(name, arch, {key: value for key, value in keys.items() if value is not None}, w, other_names(forward))
+    add(name, arch, {key: value for key, value in keys.items() if value is not None}, w, forward and other_names(forward))

@@ -10,6 +10,8 @@ import sys
 
 import numpy as np
 
+import recorded
+
 N_TOKENS = 24
 
 
@@ -22,7 +24,7 @@ class Case:
     output = None  # of a model whose tokens all see each other: what ./outputs.c calls its output
     read = None  # of a model with an encoder: the tokens that it reads
 
-    def __init__(self, name, arch, keys, tensors, forward, n_ctx=0, descriptor=None):
+    def __init__(self, name, arch, keys, tensors, forward=None, n_ctx=0, descriptor=None):
         self.name, self.arch, self.tensors, self.forward, self.descriptor = name, arch, tensors, forward, descriptor
         self.keys = keys
         self.embedded = False  # the descriptor travels in the model
@@ -39,6 +41,13 @@ class Case:
             with open(self.descriptor_path()) as f:
                 out["general.descriptor"] = f.read()
         return out
+
+    def outputs(self):
+        """What the engine is to give: of the forward pass, or as ./recorded.py knows it."""
+        if not self.forward:
+            return recorded.of(self.name)
+        rows = self.logits()
+        return recorded.Outputs(rows.shape, rows)
 
     def logits(self, tokens=None):
         w = {name: t.astype(np.float64) for name, t in self.tensors.items()}
@@ -140,14 +149,12 @@ def add(*args, **named):
     return case
 
 
-def guess(name, like=None, own=False, over=None, keys={}, layer=0, apart=False, **changed):
+def guess(name, like=None, own=False, keys={}, layer=0, **changed):
     """Adds the case NAME-guess, whose outputs are the guesses of the token after the next: the model of case NAME with the tensors that the layer
     after its last one lacks, which are like those of the layer `like` (the last one). own: it has an embedding, a norm and an output of its own. The
-    forward pass is that of a model whose only layer it is, and whose embedding of each place is what enters the layer. keys: other ones of
-    the case; changed: of that model. over: from k, w, tokens, n_ctx, the rows that it reads of the token before; None: the model's state after its last norm.
-    The layer returns what goes into the output's product, or, with `over`, what goes into the last norm.
-    layer: which of several layers gives the guesses (the case NAME-guess-LAYER); each reads what the one before it gave for the token before, or, if they are
-    apart, the model's rows of the token LAYER + 1 before."""
+    forward pass, if the model has one, is that of a model whose only layer it is, and whose embedding of each place is what enters the layer. keys: other
+    ones of the case; changed: of that model. The layer reads the model's state after its last norm, and returns what goes into the output's product.
+    layer: which of several layers gives the guesses (the case NAME-guess-LAYER); each reads what the one before it gave for the token before."""
     case = CASES[name]
     own_keys = {**case.keys, **keys}
     n_draft = own_keys["nextn_predict_layers"]
@@ -173,7 +180,7 @@ def guess(name, like=None, own=False, over=None, keys={}, layer=0, apart=False, 
 
     def rows_of(k, w, tokens, n_ctx):
         hidden = {t: v for t, v in w.items() if not t.startswith("output.")}
-        return over(k, w, tokens, n_ctx) if over else case.forward(k, {**hidden, "output.weight": np.eye(n_embd)}, tokens, n_ctx)
+        return case.forward(k, {**hidden, "output.weight": np.eye(n_embd)}, tokens, n_ctx)
 
     def one_layer(k, w, l, before, tokens):
         """Keys and tensors of the model whose only layer it is."""
@@ -192,15 +199,14 @@ def guess(name, like=None, own=False, over=None, keys={}, layer=0, apart=False, 
         return key, one
 
     def forward(k, w, tokens, n_ctx):
-        target = rows = rows_of(k, w, tokens, n_ctx)
+        rows = rows_of(k, w, tokens, n_ctx)
         places = list(range(len(tokens)))
         for at in range(layer + 1):
-            n = min(at + 1 if apart else 1, len(tokens))
-            key, one = one_layer(k, w, first + at, np.concatenate([np.zeros((n, n_embd)), (target if apart else rows)[: len(tokens) - n]]), tokens)
+            key, one = one_layer(k, w, first + at, np.concatenate([np.zeros((1, n_embd)), rows[:-1]]), tokens)
             rows = rows_of(key, one, places, n_ctx)
         return case.forward(key, one, places, n_ctx)
 
-    added = add(name + "-guess" + (f"-{layer}" if layer else ""), case.arch, own_keys, w, forward, case.n_ctx, case.descriptor)
+    added = add(name + "-guess" + (f"-{layer}" if layer else ""), case.arch, own_keys, w, case.forward and forward, case.n_ctx, case.descriptor)
     added.output, added.layer = "guess", layer
 
 

@@ -95,13 +95,13 @@ def model_folder(a, class_name, config, stored, name):
 
 def make(class_name):
     """config.json and the stored tensors of a class's model."""
-    config, _, fill, scalings = CLASSES[class_name]
+    config, fill, scalings, *_ = CLASSES[class_name]
     scaling = scalings[0]
     c = {**config, "rope": dict(folders.SCALINGS[scaling] if scaling else {})}
     w = Weights(len(class_name))
     fill(c, w)
     stored = c.get("layout", c.get("how", {}).get("layout", lambda w: w))(w)
-    own = {k: v for k, v in c.items() if k not in ("kind", "how", "d", "theta", "rope", "partial", "feed", "layout", "write", "type", "like")}
+    own = {k: v for k, v in c.items() if k not in ("kind", "how", "d", "theta", "rope", "partial", "layout", "write", "type", "like")}
     rope = folders.write_rotation(c, 5) if scaling else {}
     return {"architectures": [class_name.split()[0]], **c.get("write", dict)({**own, **rope})}, stored
 

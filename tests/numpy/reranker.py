@@ -28,10 +28,10 @@ def check(ok, *what):
 
 def made(class_name):
     """config.json and the tensors of a class's model, as ./folders.py makes it."""
-    config, _, fill, _ = CLASSES[class_name]
+    config, fill, *_ = CLASSES[class_name]
     c, w = {**config, "rope": {}}, Weights(len(class_name))
     fill(c, w)
-    return {"architectures": [class_name], **{k: v for k, v in c.items() if k not in ("kind", "how", "d", "theta", "rope", "partial", "feed", "layout", "write",
+    return {"architectures": [class_name], **{k: v for k, v in c.items() if k not in ("kind", "how", "d", "theta", "rope", "partial", "layout", "write",
                                                                                      "type", "like")}, "rope_theta": 10000.0}, dict(w)
 
 

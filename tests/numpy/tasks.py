@@ -56,7 +56,7 @@ def main():
     for name in ("--cli", "--dir", "--convert", "--embed"):
         parser.add_argument(name, required=True)
     a = parser.parse_args()
-    config, forward, fill, _ = folders_encoders.CLASSES["XLMRobertaModel jina-v3"]
+    config, fill, _, forward = folders_encoders.CLASSES["XLMRobertaModel jina-v3"]
     c = {**config, "rope": {}}
     w = Weights(5)
     fill(c, w)

@@ -1,27 +1,5 @@
 """Trinity (Arcee AI 2025), after transformers' modeling_afmoe.py."""
 from mixtures import *
-from families import scaled_frequencies
-
-
-def afmoe(k, w, tokens, n_ctx):
-    eps, every = k("attention.layer_norm_rms_epsilon"), k("attention.sliding_window_pattern", 4)
-    theta, mag = scaled_frequencies(k, k("rope.dimension_count", k("attention.key_length", 12)))
-    x = w["token_embd.weight"][tokens] * math.sqrt(k("embedding_length"))
-    for l in range(k("block_count")):
-        b = layer(w, l)
-        h = rms_norm(x, b("attn_norm"), eps)
-        q, key, v = queries_keys_values(k, b, h)
-        q, key = rms_norm(q, b("attn_q_norm"), eps), rms_norm(key, b("attn_k_norm"), eps)
-        if (l + 1) % every:
-            a = attention(rotate(q, theta, True, mag), rotate(key, theta, True, mag), v, window=k("attention.sliding_window"))
-        else:
-            a = attention(q, key, v)
-        a = linear(merge_heads(a) * sigmoid(linear(h, b("attn_gate"))), b("attn_output"))
-        x = x + rms_norm(a, b("post_attention_norm"), eps)
-        h = rms_norm(x, b("ffn_norm"), eps)
-        f = swiglu(b, h) if l < k("leading_dense_block_count", 0) else routed(k, b, h, gating=2) + shared(b, h)
-        x = x + rms_norm(f, b("post_ffw_norm"), eps)
-    return tied_output(w, rms_norm(x, w["output_norm.weight"], eps))
 
 
 def more(d):
@@ -34,9 +12,9 @@ def more(d):
     return extra
 
 
-nano("afmoe", "afmoe", 1291, afmoe, {"attention.sliding_window": 6, "leading_dense_block_count": 1, "expert_shared_count": 1, "expert_weights_norm": True,
+nano("afmoe", "afmoe", 1291, {"attention.sliding_window": 6, "leading_dense_block_count": 1, "expert_shared_count": 1, "expert_weights_norm": True,
      "expert_weights_scale": 2.5, "expert_gating_func": 2, "rope.freq_base": 300.0}, n_layer=4, n_dense=1, n_shared=22, choice_bias=True, qk_norm="head", extra=more(12))
-nano("afmoe-sizes", "afmoe", 1292, afmoe, {"attention.sliding_window": 5, "attention.sliding_window_pattern": 2, "attention.head_count_kv": 2,
+nano("afmoe-sizes", "afmoe", 1292, {"attention.sliding_window": 5, "attention.sliding_window_pattern": 2, "attention.head_count_kv": 2,
      "attention.key_length": 14, "attention.value_length": 10, "rope.dimension_count": 8, "rope.scaling.type": "yarn", "rope.scaling.factor": 4.0,
      "expert_group_count": 3, "expert_group_used_count": 2}, n_kv=2, d=14, dv=10, qk_norm="head", fused=True, tied=True, extra=more(10))
-nano("afmoe-softmax", "afmoe", 1293, afmoe, {"attention.sliding_window": 5, "expert_gating_func": 1, "expert_shared_count": 2}, n_shared=44, qk_norm="head", extra=more(12))
+nano("afmoe-softmax", "afmoe", 1293, {"attention.sliding_window": 5, "expert_gating_func": 1, "expert_shared_count": 2}, n_shared=44, qk_norm="head", extra=more(12))

@@ -2,29 +2,8 @@
 from kin import *
 
 
-def xielu(x, alpha_p, alpha_n, beta, eps):
-    right, left = math.log1p(math.exp(alpha_p)), beta + math.log1p(math.exp(alpha_n))
-    return np.where(x > 0, right * x * x + beta * x, (np.expm1(np.minimum(x, eps)) - x) * left + beta * x)
-
-
-def apertus(k, w, tokens, n_ctx):
-    eps = k("attention.layer_norm_rms_epsilon")
-    theta, mag = scaled_frequencies(k, k("rope.dimension_count", head_size(k)), w.get("rope_freqs.weight"))
-    numbers = [k("xielu." + name) for name in ("alpha_p", "alpha_n", "beta", "eps")]
-    x = w["token_embd.weight"][tokens]
-    for l in range(k("block_count")):
-        b = layer(w, l)
-        q, key, v = qkv(k, b, rms_norm(x, b("attn_norm"), eps))
-        q, key = rms_norm(q, b("attn_q_norm"), eps), rms_norm(key, b("attn_k_norm"), eps)
-        a = attention(rotate(q, theta, True, mag), rotate(key, theta, True, mag), v)
-        x = x + project(b, "attn_output", merge_heads(a))
-        up = project(b, "ffn_up", rms_norm(x, b("ffn_norm"), eps))
-        x = x + project(b, "ffn_down", xielu(up, *(n[l] if isinstance(n, list) else n for n in numbers)))
-    return tied_output(w, rms_norm(x, w["output_norm.weight"], eps))
-
-
 def model(name, seed, more, numbers, factors=0, **named):
-    case = kin(name, "apertus", apertus, seed, {**more, **{"xielu." + n: v for n, v in numbers.items()}}, qk_norm=True,
+    case = kin(name, "apertus", seed, {**more, **{"xielu." + n: v for n, v in numbers.items()}}, qk_norm=True,
                feed_forward="plain", whole=lambda w: factors and w.factors("rope_freqs", factors), **named)
     plain = case.meta  # these keys do not begin with the architecture's name
     case.meta = lambda: {key.replace("apertus.xielu.", "xielu."): v for key, v in plain().items()}

@@ -2,15 +2,8 @@
 from kin import *
 
 
-def arcee(k, w, tokens, n_ctx):
-    def feed(b, h):
-        return project(b, "ffn_down", np.maximum(project(b, "ffn_up", h), 0) ** 2)
-
-    return tied_output(w, last_norm(k, w, through_layers(k, w, w["token_embd.weight"][tokens], False, feed)))
-
-
 def model(name, seed, more={}, factors=0, **named):
-    kin(name, "arcee", arcee, seed, more, feed_forward="plain", whole=lambda w: factors and w.factors("rope_freqs", factors), **named)
+    kin(name, "arcee", seed, more, feed_forward="plain", whole=lambda w: factors and w.factors("rope_freqs", factors), **named)
 
 
 model("arcee", 351, {**sizes(14, 2, 10), **YARN, "rope.dimension_count": 12}, tied=False)

@@ -1,24 +1,5 @@
 """DeciLM, Llama-Nemotron (Bercovich et al. 2024, Puzzle): Llama's layers with parts of other sizes, replaced or left out."""
-from blocks import *
-from families import *
 from nano import Weights, add, keys_of
-
-
-def forward(k, w, tokens, n_ctx):
-    n_embd, eps, n_heads, n_kvs = k("embedding_length"), k("attention.layer_norm_rms_epsilon"), k("attention.head_count"), k("attention.head_count_kv", None)
-    theta, mag = scaled_frequencies(k, k("rope.dimension_count", k("attention.key_length", n_embd // n_heads[0])), w.get("rope_freqs.weight"))
-    x = w["token_embd.weight"][tokens]
-    for l in range(k("block_count")):
-        b, n_head = layer(w, l), n_heads[l]
-        if b("attn_norm") is not None:
-            h = rms_norm(x, b("attn_norm"), eps)
-            if b("attn_q") is not None:
-                q, key, v = separate_qkv(b, h, n_head, n_kvs[l] if n_kvs else n_head)
-                h = merge_heads(attention(rotate(q, theta, False, mag), rotate(key, theta, False, mag), v))
-            x = x + dense(b, h, "attn_output")
-        if b("ffn_norm") is not None:
-            x = x + swiglu(b, rms_norm(x, b("ffn_norm"), eps))
-    return tied_output(w, rms_norm(x, w["output_norm.weight"], eps))
 
 
 def deci(name, seed, n_heads, n_kvs, n_ffs, more={}, d=12, dv=12, bias=False, tied=False, n_factors=0):
@@ -40,7 +21,7 @@ def deci(name, seed, n_heads, n_kvs, n_ffs, more={}, d=12, dv=12, bias=False, ti
             w.gated(l, n_embd, n_ff, bias)
     w.norm("output_norm", n_embd)
     keys = {**keys_of(len(n_heads), n_embd, n_ffs, n_heads, 1e-2), **({"attention.head_count_kv": n_kvs} if n_kvs else {}), **more}
-    add(name, "deci", keys, w, forward)
+    add(name, "deci", keys, w)
 
 
 deci("deci", 2171, [4, 4, 0, 0, 4], [2, 0, 0, 0, 1], [76, 0, 60, 0, 76], {"rope.freq_base": 300.0})

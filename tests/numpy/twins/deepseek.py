@@ -1,21 +1,5 @@
 """DeepSeek MoE (DeepSeek-AI 2024), after the authors' modeling_deepseek.py."""
-from mixtures import *
-from families import scaled_frequencies
-from nano import Weights, add, keys_of, other_names
-
-
-def deepseek(k, w, tokens, n_ctx):
-    d = k("attention.key_length", k("embedding_length") // k("attention.head_count"))
-    theta, mag = scaled_frequencies(k, k("rope.dimension_count", d), w.get("rope_freqs.weight"))
-
-    def attend(b, h, l):
-        q, key, v = queries_keys_values(k, b, h)
-        return output_of(b, attention(rotate(q, theta, False, mag), rotate(key, theta, False, mag), v, scale=k("attention.scale", None)))
-
-    def feed(b, h, l):
-        return swiglu(b, h) if l < k("leading_dense_block_count", 0) else routed(k, b, h) + shared(b, h)
-
-    return decoder(k, w, tokens, attend, feed)
+from nano import Weights, add, keys_of
 
 
 def model(name, seed, more={}, n_kv=4, d=12, dv=None, bias="", tied=False, n_dense=1, n_shared=2, fused=False, factors=0):
@@ -37,7 +21,7 @@ def model(name, seed, more={}, n_kv=4, d=12, dv=None, bias="", tied=False, n_den
     if fused:
         w.fuse_experts()
     add(name, "deepseek", {**keys_of(2, n_embd, 78, n_head, 1e-2), "expert_count": n_expert, "expert_used_count": 3, "expert_shared_count": n_shared,
-                           "expert_feed_forward_length": n_each, **more}, w, other_names(deepseek))
+                           "expert_feed_forward_length": n_each, **more}, w)
 
 
 model("deepseek", 1131, {"leading_dense_block_count": 1, "expert_weights_scale": 1.3, "expert_gating_func": 1, "rope.scaling.type": "none"})

@@ -2,12 +2,8 @@
 from kin import *
 
 
-def exaone(k, w, tokens, n_ctx):
-    return tied_output(w, last_norm(k, w, through_layers(k, w, w["token_embd.weight"][tokens], True)))
-
-
 def model(name, seed, more={}, factors=0, **named):
-    kin(name, "exaone", exaone, seed, more, whole=lambda w: factors and w.factors("rope_freqs", factors), **named)
+    kin(name, "exaone", seed, more, whole=lambda w: factors and w.factors("rope_freqs", factors), **named)
 
 
 model("exaone", 321, {**sizes(None, 2), "rope.freq_base": 300.0, "rope.dimension_count": 12, "attention.layer_norm_epsilon": 1e-5})

@@ -1,29 +1,10 @@
 """EXAONE 4 (LG AI Research 2025; transformers' modeling_exaone4.py): norms after each part, positions where there is a window."""
-from families import swiglu
 from kin import *
 from nano import guess
 
 
-def exaone4(k, w, tokens, n_ctx):
-    eps, n_layer = k("attention.layer_norm_rms_epsilon"), k("block_count") - k("nextn_predict_layers", 0)
-    theta, mag = scaled_frequencies(k, k("rope.dimension_count", head_size(k)), w.get("rope_freqs.weight"))
-    window, every = k("attention.sliding_window", 4096 if n_layer == 64 else 0), k("attention.sliding_window_pattern", 4)
-    x = w["token_embd.weight"][tokens]
-    for l in range(n_layer):
-        b = layer(w, l)
-        q, key, v = qkv(k, b, x)
-        q, key = rms_norm(q, b("attn_q_norm"), eps), rms_norm(key, b("attn_k_norm"), eps)
-        near = window > 0 and (every[l] if isinstance(every, list) else l % every != every - 1)
-        if near or not window:
-            q, key = rotate(q, theta, True, mag), rotate(key, theta, True, mag)
-        a = attention(q, key, v, window=window if near else None)
-        x = x + rms_norm(project(b, "attn_output", merge_heads(a)), b("post_attention_norm"), eps)
-        x = x + rms_norm(swiglu(b, x), b("post_ffw_norm"), eps)
-    return tied_output(w, rms_norm(x, w["output_norm.weight"], eps))
-
-
 def model(name, seed, more={}, factors=0, drafts=0, **named):
-    case = kin(name, "exaone4", exaone4, seed, more, norms=("post_attention_norm", "post_ffw_norm"), qk_norm=True,
+    case = kin(name, "exaone4", seed, more, norms=("post_attention_norm", "post_ffw_norm"), qk_norm=True,
                whole=lambda w: factors and w.factors("rope_freqs", factors), **named)
     for l in range(case.keys["block_count"], case.keys["block_count"] + drafts):
         case.tensors.norm(f"blk.{l}.post_ffw_norm", N_EMBD)

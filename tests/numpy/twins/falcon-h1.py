@@ -1,24 +1,6 @@
 """Falcon-H1 (Zuo et al. 2025; modeling_falcon_h1): attention and Mamba 2 side by side, then SwiGLU."""
-from blocks import *
-from families import *
 from nano import Weights, add, keys_of
 from statespace import *
-
-
-def forward(k, w, tokens, n_ctx):
-    n_embd, n_head, eps = k("embedding_length"), k("attention.head_count"), k("attention.layer_norm_rms_epsilon")
-    theta, mag = scaled_frequencies(k, k("rope.dimension_count", k("attention.key_length", n_embd // n_head)), w.get("rope_freqs.weight"))
-    x = w["token_embd.weight"][tokens]
-    for l in range(k("block_count")):
-        b = layer(w, l)
-        h = rms_norm(x, b("attn_norm"), eps)
-        q, key, v = separate_qkv(b, h, n_head, k("attention.head_count_kv", n_head))
-        a = attention(rotate(q, theta, True, mag), rotate(key, theta, True, mag), v, scale=k("attention.scale", None))
-        s = mamba2(b, h, k("ssm.inner_size"), k("ssm.state_size"), k("ssm.time_step_rank"), k("ssm.group_count", 1), eps)
-        x = x + dense(b, merge_heads(a), "attn_output") + s
-        norm = b("ffn_norm", "") if b("ffn_norm") is None else b("ffn_norm")
-        x = x + swiglu(b, rms_norm(x, norm, eps))
-    return tied_output(w, rms_norm(x, w["output_norm.weight"], eps))
 
 
 def falcon_h1(name, seed, more={}, n_kv=4, d=9, n_g=1, tied=True, bias=False, norm=True, n_factors=0):
@@ -37,7 +19,7 @@ def falcon_h1(name, seed, more={}, n_kv=4, d=9, n_g=1, tied=True, bias=False, no
             w[b + "ffn_norm"] = w.pop(b + "ffn_norm.weight")
         w.gated(l, n_embd, n_ff, bias)
     w.norm("output_norm", n_embd)
-    add(name, "falcon-h1", {**keys_of(2, n_embd, n_ff, n_head, 1e-2), **ssm_keys(n_in, n_st, n_h), **more}, w, forward)
+    add(name, "falcon-h1", {**keys_of(2, n_embd, n_ff, n_head, 1e-2), **ssm_keys(n_in, n_st, n_h), **more}, w)
 
 
 falcon_h1("falcon-h1", 2221, {"ssm.group_count": 2, "attention.head_count_kv": 2, "attention.key_length": 10, "rope.freq_base": 300.0,

@@ -60,8 +60,8 @@ def model(name, arch, seed, more, bias, fused=False, **named):
         for part in ("gate", "up"):  # so that both limits are met
             w[f"blk.{l}.ffn_{part}_exps.weight"] *= 4
 
-    case = kin(name, arch, plain_names, seed, {"attention.sliding_window": 5, "expert_count": n_expert, "expert_used_count": 2, **more},
-               norms=("attn_norm", "post_attention_norm"), bias="qkvo" if bias else "", feed_forward="none", parts=parts, **named)
+    case = kin(name, arch, seed, {"attention.sliding_window": 5, "expert_count": n_expert, "expert_used_count": 2, **more},
+               norms=("attn_norm", "post_attention_norm"), bias="qkvo" if bias else "", feed_forward="none", parts=parts, **named, forward=plain_names)
     if fused:
         for end in (".weight", ".bias") if bias else (".weight",):
             for name in [n for n in case.tensors if n.endswith("ffn_gate_exps" + end)]:

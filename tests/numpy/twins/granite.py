@@ -1,35 +1,5 @@
 """Granite 3 and 4 (IBM; transformers' modeling_granite.py and modeling_granitemoeshared.py): four multipliers."""
-from families import swiglu
 from kin import *
-
-
-def granite(k, w, tokens, n_ctx):
-    eps, residual = k("attention.layer_norm_rms_epsilon"), k("residual_scale", 1.0)
-    theta, mag = scaled_frequencies(k, k("rope.dimension_count", head_size(k)), w.get("rope_freqs.weight"))
-    if not k("rope.scaling.finetuned", True):
-        theta, mag = np.zeros_like(theta), 1.0
-    x = w["token_embd.weight"][tokens] * k("embedding_scale", 1.0)
-    for l in range(k("block_count")):
-        b = layer(w, l)
-        q, key, v = qkv(k, b, rms_norm(x, b("attn_norm"), eps))
-        a = attention(rotate(q, theta, False, mag), rotate(key, theta, False, mag), v, k("attention.scale", None))
-        x = x + residual * project(b, "attn_output", merge_heads(a))
-        h = rms_norm(x, b("ffn_norm"), eps)
-        x = x + residual * (swiglu(b, h) if b("ffn_gate_inp") is None else mixture(k, b, h))
-    return tied_output(w, rms_norm(x, w["output_norm.weight"], eps)) / k("logit_scale", 1.0)
-
-
-def mixture(k, b, h):
-    """The softmax is taken over the chosen experts' scores."""
-    s = linear(h, b("ffn_gate_inp"))
-    chosen = [best(row, k("expert_used_count")) for row in s]
-    share = [dict(zip(e, softmax(row[e]) * k("expert_weights_scale", 1.0))) for e, row in zip(chosen, s)]
-    both = b("ffn_gate_up_exps")
-    gate, up = (b("ffn_gate_exps"), b("ffn_up_exps")) if both is None else np.split(both, 2, axis=1)
-    y = experts(h, share, chosen, lambda e, x: b("ffn_down_exps")[e] @ (silu(gate[e] @ x) * (up[e] @ x)))
-    if b("ffn_up_shexp") is None:
-        return y
-    return y + linear(silu(linear(h, b("ffn_gate_shexp"))) * linear(h, b("ffn_up_shexp")), b("ffn_down_shexp"))
 
 
 def model(name, arch, seed, more={}, fused=False, factors=0, **named):
@@ -41,7 +11,7 @@ def model(name, arch, seed, more={}, fused=False, factors=0, **named):
         if arch == "granitemoe" and n_shared:
             w.shared_expert(l, N_EMBD, n_shared)
 
-    case = kin(name, arch, granite, seed, more, feed_forward="none" if arch == "granitemoe" else "gated", parts=parts,
+    case = kin(name, arch, seed, more, feed_forward="none" if arch == "granitemoe" else "gated", parts=parts,
                whole=lambda w: factors and w.factors("rope_freqs", factors), **named)
     if fused:
         case.tensors.fuse_experts()

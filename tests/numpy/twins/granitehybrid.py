@@ -1,35 +1,6 @@
 """Granite 4 hybrids (IBM's modeling_granitemoehybrid): Mamba 2 and attention layers, Granite's scales, experts and a shared one."""
-from blocks import *
-from families import *
 from nano import Weights, add, keys_of
 from statespace import *
-
-
-def forward(k, w, tokens, n_ctx):
-    n_embd, n_head, eps = k("embedding_length"), k("attention.head_count"), k("attention.layer_norm_rms_epsilon")
-    theta, mag = scaled_frequencies(k, k("rope.dimension_count", k("attention.key_length", n_embd // n_head)), w.get("rope_freqs.weight"))
-    if not k("rope.scaling.finetuned", True):
-        theta, mag = 0 * theta, 1.0
-    grow = k("residual_scale", 1.0)
-    x = w["token_embd.weight"][tokens] * k("embedding_scale", 1.0)
-    for l in range(k("block_count")):
-        b, n_kv = layer(w, l), k("attention.head_count_kv")[l]
-        h = rms_norm(x, b("attn_norm"), eps)
-        if n_kv:
-            q, key, v = separate_qkv(b, h, n_head, n_kv)
-            a = attention(rotate(q, theta, False, mag), rotate(key, theta, False, mag), v, scale=k("attention.scale", None))
-            x = x + grow * dense(b, merge_heads(a), "attn_output")
-        else:
-            x = x + grow * mamba2(b, h, k("ssm.inner_size"), k("ssm.state_size"), k("ssm.time_step_rank"), k("ssm.group_count", 1), eps)
-        h = rms_norm(x, b("ffn_norm"), eps)
-        if b("ffn_gate_inp") is None:
-            f = swiglu(b, h)
-        else:
-            f = mixture(b, h, k("expert_used_count"))
-            if b("ffn_gate_shexp") is not None:
-                f = f + linear(silu(linear(h, b("ffn_gate_shexp"))) * linear(h, b("ffn_up_shexp")), b("ffn_down_shexp"))
-        x = x + grow * f
-    return tied_output(w, rms_norm(x, w["output_norm.weight"], eps)) / k("logit_scale", 1.0)
 
 
 def granitehybrid(name, seed, more={}, n_kvs=(0, 2, 0), d=9, n_g=1, n_exp=0, tied=True, bias=False, shared=True, n_factors=0, n_in=60):
@@ -54,7 +25,7 @@ def granitehybrid(name, seed, more={}, n_kvs=(0, 2, 0), d=9, n_g=1, n_exp=0, tie
             w.gated(l, n_embd, n_ff, bias)
     w.norm("output_norm", n_embd)
     keys = {**keys_of(len(n_kvs), n_embd, n_ff, n_head, 1e-2), "attention.head_count_kv": list(n_kvs), **ssm_keys(n_in, n_st, n_h)}
-    add(name, "granitehybrid", {**keys, **more}, w, forward)
+    add(name, "granitehybrid", {**keys, **more}, w)
 
 
 granitehybrid("granitehybrid", 2231, {"expert_gating_func": 1, "expert_weights_norm": True, "attention.key_length": 10,

@@ -4,7 +4,7 @@ from kin import *
 
 
 def model(name, seed, more={}, **named):
-    kin(name, "internlm2", families.llama, seed, more, **named)
+    kin(name, "internlm2", seed, more, **named, forward=families.llama)
 
 
 model("internlm2", 371, {**sizes(None, 2), "rope.freq_base": 300.0}, tied=False)

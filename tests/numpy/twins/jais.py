@@ -1,20 +1,5 @@
 """Jais (Sengupta et al. 2023; modeling_jais): ALiBi, scores divided by the head's size, SwiGLU with biases."""
-from blocks import *
-from families import *
 from nano import Weights, add, keys_of
-
-
-def forward(k, w, tokens, n_ctx):
-    n_embd, n_head, eps = k("embedding_length"), k("attention.head_count"), k("attention.layer_norm_epsilon")
-    n_kv, d = k("attention.head_count_kv", n_head), k("attention.key_length", n_embd // n_head)
-    x = w["token_embd.weight"][tokens]
-    for l in range(k("block_count")):
-        b = layer(w, l)
-        q, key, v = fused_qkv(b, layer_normed(b, x, "attn_norm", eps), n_head, n_kv, d)
-        a = attention(q, key, v, scale=1 / d, slopes=alibi_slopes(n_head, k("attention.max_alibi_bias", 8.0)))
-        x = x + dense(b, merge_heads(a), "attn_output")
-        x = x + swiglu(b, layer_normed(b, x, "ffn_norm", eps))
-    return tied_output(w, final_norm(w, x, eps))
 
 
 def jais(name, seed, more={}, n_kv=6, d=8, tied=False):
@@ -29,7 +14,7 @@ def jais(name, seed, more={}, n_kv=6, d=8, tied=False):
         w.norm(b + "ffn_norm", n_embd, True)
         w.gated(l, n_embd, n_ff, True)
     w.norm("output_norm", n_embd, True)
-    add(name, "jais", {**keys_of(2, n_embd, n_ff, n_head, 1e-2, True), **more}, w, forward)
+    add(name, "jais", {**keys_of(2, n_embd, n_ff, n_head, 1e-2, True), **more}, w)
 
 
 jais("jais", 2161, {"attention.max_alibi_bias": 8.0})

@@ -41,11 +41,11 @@ def dense(w, l):
 
 
 gqa = {"attention.head_count_kv": 2, "attention.key_length": 14, "attention.value_length": 10, "rope.dimension_count": 8, "rope.freq_base": 300.0}
-nano("llama4", "llama4", 1251, llama4, {"interleave_moe_layer_step": 1, "expert_used_count": 1}, n_layer=4, n_expert=4, n_shared=22)
-nano("llama4-step", "llama4", 1252, llama4, {**gqa, "expert_gating_func": 2, "expert_weights_norm": False, "interleave_moe_layer_step": 2, "expert_used_count": 2, "attention.sliding_window_pattern": 3,
+nano("llama4", "llama4", 1251, {"interleave_moe_layer_step": 1, "expert_used_count": 1}, n_layer=4, n_expert=4, n_shared=22, forward=llama4)
+nano("llama4-step", "llama4", 1252, {**gqa, "expert_gating_func": 2, "expert_weights_norm": False, "interleave_moe_layer_step": 2, "expert_used_count": 2, "attention.sliding_window_pattern": 3,
      "attention.temperature_scale": 0.4, "attention.temperature_length": 5, "attention.chunk_size": 64, "use_qk_norm": False}, n_kv=2, d=14, dv=10,
-     n_layer=4, n_expert=4, n_shared=22, bias="qkvo", tied=True, extra=dense, factors={"rope_freqs": 4})
-nano("llama4-mobile", "llama4", 1253, llama4, {"attention.sliding_window": 0, "interleave_moe_layer_step": 0, "rope.freq_base": 300.0}, n_expert=0, tied=True, n_layer=4)
-nano("llama4-mobile-step", "llama4", 1256, llama4, {"attention.sliding_window": 0, "context_length": 9000}, n_expert=0)
-nano("llama4-dense-by-step", "llama4", 1254, llama4, {"interleave_moe_layer_step": 0, "expert_count": 4, "expert_used_count": 1}, n_expert=0)
-nano("llama4-maverick", "llama4", 1255, llama4, {"expert_used_count": None}, n_layer=2, n_expert=128, n_each=6, n_shared=6)
+     n_layer=4, n_expert=4, n_shared=22, bias="qkvo", tied=True, extra=dense, factors={"rope_freqs": 4}, forward=llama4)
+nano("llama4-mobile", "llama4", 1253, {"attention.sliding_window": 0, "interleave_moe_layer_step": 0, "rope.freq_base": 300.0}, n_expert=0, tied=True, n_layer=4, forward=llama4)
+nano("llama4-mobile-step", "llama4", 1256, {"attention.sliding_window": 0, "context_length": 9000}, n_expert=0, forward=llama4)
+nano("llama4-dense-by-step", "llama4", 1254, {"interleave_moe_layer_step": 0, "expert_count": 4, "expert_used_count": 1}, n_expert=0, forward=llama4)
+nano("llama4-maverick", "llama4", 1255, {"expert_used_count": None}, n_layer=2, n_expert=128, n_each=6, n_shared=6, forward=llama4)

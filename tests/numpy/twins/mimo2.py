@@ -1,31 +1,6 @@
 """MiMo V2 Flash (Xiaomi 2025), after the authors' modeling_mimo_v2_flash.py."""
 from mixtures import *
-from families import scaled_frequencies
 from nano import guess
-
-
-def states(k, w, tokens, n_ctx):
-    rot = k("rope.dimension_count", k("attention.key_length"))
-    theta, mag = scaled_frequencies(k, rot)
-    near = inverse_frequencies(rot, k("rope.freq_base_swa", k("rope.freq_base", 10000.0)))
-
-    def attend(b, h, l):
-        q, key, v = queries_keys_values(k, b, h, k("attention.head_count")[l], k("attention.head_count_kv", k("attention.head_count"))[l])
-        sinks = b("attn_sinks")
-        if k("attention.sliding_window_pattern")[l]:
-            a = attention(rotate(q, near, True), rotate(key, near, True), v, window=k("attention.sliding_window"), sinks=sinks)
-        else:
-            a = attention(rotate(q, theta, True, mag), rotate(key, theta, True, mag), v, sinks=sinks)
-        return linear(merge_heads(a), b("attn_output")) * k("attention.value_scale", 1.0)
-
-    def feed(b, h, l):
-        return swiglu(b, h) if b("ffn_gate_inp") is None else routed(k, b, h, gating=2, normal=True)
-
-    return decoded(k, w, tokens, attend, feed)
-
-
-def mimo2(k, w, tokens, n_ctx):
-    return tied_output(w, rms_norm(states(k, w, tokens, n_ctx), w["output_norm.weight"], k("attention.layer_norm_rms_epsilon")))
 
 
 def sinks(w, l):
@@ -39,15 +14,15 @@ def fewer(w, l):
             w.matrix(f"blk.1.attn_{part}", 2 * n, 48, gain=1.5)
 
 
-nano("mimo2", "mimo2", 1241, mimo2, {"attention.head_count": [4, 4, 4, 4], "attention.head_count_kv": [4, 2, 4, 4], "attention.key_length": 14, "attention.value_length": 10,
+nano("mimo2", "mimo2", 1241, {"attention.head_count": [4, 4, 4, 4], "attention.head_count_kv": [4, 2, 4, 4], "attention.key_length": 14, "attention.value_length": 10,
      "rope.dimension_count": 8, "rope.freq_base": 300.0, "rope.freq_base_swa": 50.0, "attention.sliding_window": 6,
      "attention.sliding_window_pattern": [0, 1, 1, 0], "attention.value_scale": 0.7, "leading_dense_block_count": 1, "expert_gating_func": 2,
      "expert_group_count": 1, "expert_group_used_count": 1, "nextn_predict_layers": 1}, d=14, dv=10, n_layer=3, n_dense=1,
      choice_bias=True, extra=fewer, draft=1)
-guess("mimo2", over=states, leading_dense_block_count=0)
-guess("mimo2", over=states, layer=2, apart=True, keys={"nextn_predict_layers": 3, "block_count": 6}, leading_dense_block_count=0)
-nano("mimo2-fused", "mimo2", 1242, mimo2, {"attention.head_count": [4, 4], "attention.key_length": 12, "attention.sliding_window": 5,
+guess("mimo2")
+guess("mimo2", layer=2, keys={"nextn_predict_layers": 3, "block_count": 6})
+nano("mimo2-fused", "mimo2", 1242, {"attention.head_count": [4, 4], "attention.key_length": 12, "attention.sliding_window": 5,
      "attention.sliding_window_pattern": [True, False], "expert_group_count": 3, "expert_group_used_count": 2, "expert_weights_scale": 1.3,
      "rope.scaling.type": "yarn", "rope.scaling.factor": 4.0}, qkv=True, fused=True, tied=True)
-nano("mimo2-softmax", "mimo2", 1243, mimo2, {"attention.head_count": [4, 4], "attention.key_length": 12, "attention.sliding_window": 5, "rope.freq_base": 200.0,
+nano("mimo2-softmax", "mimo2", 1243, {"attention.head_count": [4, 4], "attention.key_length": 12, "attention.sliding_window": 5, "rope.freq_base": 200.0,
      "attention.sliding_window_pattern": [True, False], "expert_gating_func": 1, "expert_weights_norm": True}, extra=sinks)

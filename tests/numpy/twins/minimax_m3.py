@@ -1,37 +1,5 @@
 """MiniMax M3 (MiniMax 2026, text), after the authors' graph in llama.cpp, where the blocks that are chosen are all there are."""
 from mixtures import *
-from families import scaled_frequencies
-
-
-def gated(gate, up):
-    gate, up = np.minimum(gate, 7.0), np.clip(up, -7.0, 7.0)
-    return gate * sigmoid(1.702 * gate) * (up + 1)
-
-
-def minimax(k, w, tokens, n_ctx):
-    eps, n_head = k("attention.layer_norm_rms_epsilon"), k("attention.head_count")
-    theta, mag = scaled_frequencies(k, k("rope.dimension_count", k("attention.key_length", 12)))
-
-    def attend(b, h, l):
-        q, key, v = queries_keys_values(k, b, h)
-        q, key = rms_norm(q, b("attn_q_norm"), eps), rms_norm(key, b("attn_k_norm"), eps)
-        return output_of(b, attention(rotate(q, theta, True, mag), rotate(key, theta, True, mag), v))
-
-    def pass_all(b, h, end=""):
-        return linear(gated(linear(h, b("ffn_gate" + end)), linear(h, b("ffn_up" + end))), b("ffn_down" + end))
-
-    def feed(b, h, l):
-        if l < k("leading_dense_block_count", 0):
-            return pass_all(b, h)
-        s = linear(h, b("ffn_gate_inp"))
-        p = softmax(s) if k("expert_gating_func", 2) == 1 else sigmoid(s)
-        chosen = chosen_experts(p, k("expert_used_count"), b("exp_probs_b", ".bias"))
-        total = [sum(row[e]) if k("expert_weights_norm", False) else 1 for row, e in zip(p, chosen)]
-        share = [{e: k("expert_weights_scale", 1.0) * row[e] / t for e in of} for row, of, t in zip(p, chosen, total)]
-        gate, up, down = b("ffn_gate_exps"), b("ffn_up_exps"), b("ffn_down_exps")
-        return experts(h, share, chosen, lambda e, x: down[e] @ gated(gate[e] @ x, up[e] @ x)) + pass_all(b, h, "_shexp")
-
-    return decoder(k, w, tokens, attend, feed)
 
 
 def model(name, seed, more, index=None, **named):
@@ -50,7 +18,7 @@ def model(name, seed, more, index=None, **named):
             for part in "qk":
                 w.norm(f"blk.{l}.{index}{part}_norm", 12)
 
-    nano(name, "minimax-m3", seed, minimax, {"expert_shared_count": 1, **more}, n_shared=22 * more.get("expert_shared_count", 1),
+    nano(name, "minimax-m3", seed, {"expert_shared_count": 1, **more}, n_shared=22 * more.get("expert_shared_count", 1),
          qk_norm="head", extra=parts, **named)
 
 

@@ -2,17 +2,8 @@
 from kin import *
 
 
-def nanbeige(k, w, tokens, n_ctx):
-    x = w["token_embd.weight"][tokens]
-    for run in range(k("num_loops", 1)):
-        if run and not k("skip_loop_final_norm", False):
-            x = last_norm(k, w, x)
-        x = through_layers(k, w, x, False)
-    return tied_output(w, last_norm(k, w, x))
-
-
-kin("nanbeige", "nanbeige", nanbeige, 1811, {**sizes(14, 2, 10), "rope.dimension_count": 8, "rope.freq_base": 300.0, "num_loops": 2,
+kin("nanbeige", "nanbeige", 1811, {**sizes(14, 2, 10), "rope.dimension_count": 8, "rope.freq_base": 300.0, "num_loops": 2,
     "skip_loop_final_norm": False}, tied=False)
-kin("nanbeige-three", "nanbeige", nanbeige, 1812, {"num_loops": 3, "skip_loop_final_norm": True}, bias="qkv",
+kin("nanbeige-three", "nanbeige", 1812, {"num_loops": 3, "skip_loop_final_norm": True}, bias="qkv",
     whole=lambda w: w.factors("rope_freqs", 6))
-kin("nanbeige-once", "nanbeige", nanbeige, 1813, YARN)
+kin("nanbeige-once", "nanbeige", 1813, YARN)

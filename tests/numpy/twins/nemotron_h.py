@@ -1,60 +1,6 @@
 """Nemotron-H (NVIDIA 2025; modeling_nemotron_h): layers of one part each; Nano 3 and Super 3 with experts (2025, 2026)."""
-from blocks import *
-from families import *
-from mixtures import chosen_experts
 from nano import CASES, Weights, add, keys_of
 from statespace import *
-
-
-def squared(h, up, down):
-    return linear(np.maximum(linear(h, up), 0) ** 2, down)
-
-
-def mixture(k, b, h):
-    p = sigmoid(linear(h, b("ffn_gate_inp")))
-    chosen = chosen_experts(p, k("expert_used_count"), b("exp_probs_b", ".bias"), k("expert_group_count", 1), k("expert_group_used_count", 1))
-    normal, scale = k("expert_weights_norm", False), k("expert_weights_scale", 1.0)
-    weights = [{e: scale * row[e] / (row[of].sum() if normal else 1) for e in of} for row, of in zip(p, chosen)]
-    low = h if b("ffn_latent_down") is None else linear(h, b("ffn_latent_down"))
-    y = experts(low, weights, chosen, lambda e, x: b("ffn_down_exps")[e] @ np.maximum(b("ffn_up_exps")[e] @ x, 0) ** 2)
-    y = y if b("ffn_latent_up") is None else linear(y, b("ffn_latent_up"))
-    return y + squared(h, b("ffn_up_shexp"), b("ffn_down_shexp"))
-
-
-def states(k, w, tokens, n_ctx, x=None, first=0, end=None):
-    """The rows after layers first .. end - 1; x: before them."""
-    eps, n_head = k("attention.layer_norm_rms_epsilon"), k("attention.head_count")
-    w = {name.replace("latent_in", "latent_down").replace("latent_out", "latent_up"): t for name, t in w.items()}
-    x = w["token_embd.weight"][tokens] if x is None else x
-    for l in range(first, end or k("block_count") - k("nextn_predict_layers", 0)):
-        b, n_kv, n_ff = layer(w, l), k("attention.head_count_kv")[l], k("feed_forward_length")[l]
-        h = rms_norm(x, b("attn_norm"), eps)
-        if not n_kv and not n_ff:
-            x = x + mamba2(b, h, k("ssm.inner_size"), k("ssm.state_size"), k("ssm.time_step_rank"), k("ssm.group_count", 1), eps)
-        elif n_kv:
-            a = attention(*separate_qkv(b, h, n_head, n_kv), scale=k("attention.scale", None))
-            x = x + dense(b, merge_heads(a), "attn_output")
-        elif k("expert_count", 0):
-            x = x + mixture(k, b, h)
-        else:
-            x = x + dense(b, np.maximum(dense(b, h, "ffn_up"), 0) ** 2, "ffn_down")
-    return x
-
-
-def forward(k, w, tokens, n_ctx):
-    return tied_output(w, rms_norm(states(k, w, tokens, n_ctx), w["output_norm.weight"], k("attention.layer_norm_rms_epsilon")))
-
-
-def guessed(k, w, tokens, n_ctx):
-    """By the last two layers, one after the other."""
-    eps, n = k("attention.layer_norm_rms_epsilon"), k("block_count")
-    rows = rms_norm(states(k, w, tokens, n_ctx), w["output_norm.weight"], eps)
-    b = layer(w, n - 2)
-    before = np.concatenate([np.zeros_like(rows[:1]), rows[:-1]])
-    e = rms_norm(w["token_embd.weight"][tokens], b("nextn.enorm"), eps)
-    x = linear(np.concatenate([e, rms_norm(before, b("nextn.hnorm"), eps)], -1), b("nextn.eh_proj"))
-    x = states(k, w, tokens, n_ctx, x, n - 2, n)
-    return tied_output(w, rms_norm(x, w[f"blk.{n - 1}.nextn.shared_head_norm.weight"], eps))
 
 
 def model(name, arch, seed, more={}, kinds="MAFM", d=9, dv=None, n_g=1, tied=True, bias=False, n_exp=0, short=0, other=False, choice=True, draft=0):
@@ -91,7 +37,7 @@ def model(name, arch, seed, more={}, kinds="MAFM", d=9, dv=None, n_g=1, tied=Tru
             **ssm_keys(n_in, n_st, n_h), **more}
     if n_exp:
         keys = {"expert_count": n_exp, "expert_used_count": 2, "expert_shared_feed_forward_length": n_shared, **keys}
-    add(name, arch, keys, w, forward)
+    add(name, arch, keys, w)
 
 
 model("nemotron_h", "nemotron_h", 1691, {"attention.key_length": 10, "attention.value_length": 12, "ssm.group_count": 2, "rope.dimension_count": 84}, d=10,
@@ -111,4 +57,4 @@ for part in ("enorm", "hnorm"):
     guesses.tensors.norm("blk.4.nextn." + part, 36)
 guesses.tensors.matrix("blk.4.nextn.eh_proj", 36, 72, gain=0.5)
 guesses.tensors.norm("blk.5.nextn.shared_head_norm", 36)
-guesses.forward, guesses.output = guessed, "guess"
+guesses.output = "guess"

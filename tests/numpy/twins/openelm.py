@@ -2,23 +2,6 @@
 from kin import *
 
 
-def openelm(k, w, tokens, n_ctx):
-    eps, d = k("attention.layer_norm_rms_epsilon"), k("attention.key_length")
-    theta, mag = scaled_frequencies(k, k("rope.dimension_count", d))
-    x = w["token_embd.weight"][tokens]
-    for l in range(k("block_count")):
-        b, n_head = layer(w, l), k("attention.head_count")[l]
-        n_kv = k("attention.head_count_kv", k("attention.head_count"))[l]
-        rows = split_heads(linear(rms_norm(x, b("attn_norm"), eps), b("attn_qkv")), n_head + 2 * n_kv)
-        q, key, v = np.split(rows, [n_head, n_head + n_kv], axis=1)
-        q = rotate(rms_norm(q, b("attn_q_norm"), eps), theta, True, mag)
-        key = rotate(rms_norm(key, b("attn_k_norm"), eps), theta, True, mag)
-        x = x + linear(merge_heads(attention(q, key, v)), b("attn_output"))
-        h = rms_norm(x, b("ffn_norm"), eps)
-        x = x + linear(silu(linear(h, b("ffn_gate"))) * linear(h, b("ffn_up")), b("ffn_down"))
-    return tied_output(w, rms_norm(x, w["output_norm.weight"], eps))
-
-
 def model(name, seed, more, heads, kv, ff, d, tied=True):
     w = Weights(seed)
     w.embedding(N_VOCAB, N_EMBD, tied)
@@ -33,7 +16,7 @@ def model(name, seed, more, heads, kv, ff, d, tied=True):
         w.gated(l, N_EMBD, n_ff)
     w.norm("output_norm", N_EMBD)
     keys = {**keys_of(len(ff), N_EMBD, ff, heads, EPS), "attention.key_length": d, "attention.head_count_kv": kv, **more}
-    add(name, "openelm", {key: v for key, v in keys.items() if v is not None}, w, openelm)
+    add(name, "openelm", {key: v for key, v in keys.items() if v is not None}, w)
 
 
 model("openelm", 1641, {"attention.value_length": 14, "rope.dimension_count": 14, "rope.freq_base": 300.0}, [2, 4, 6], [1, 2, 2], [40, 52, 60], 14)

@@ -1,38 +1,7 @@
 """OPT (Zhang et al. 2022; modeling_opt), Galactica (Taylor et al. 2022): learned positions, LayerNorm before or after each part, ReLU or exact
 GELU, in OPT 350M embeddings of another width than the layers."""
-from families import *
-from kin import N_EMBD, N_FF, N_HEAD, N_VOCAB, project
+from kin import N_EMBD, N_FF, N_HEAD, N_VOCAB
 from nano import Weights, add, keys_of
-
-
-def forward(k, w, tokens, n_ctx):
-    eps, n_head, n_layer = k("attention.layer_norm_epsilon"), k("attention.head_count"), k("block_count")
-    pre_norm = k("do_layer_norm_before", True)
-    activation = {"relu": lambda y: np.maximum(y, 0), "gelu": gelu_erf}[k("hidden_activation", "relu")]
-    x = w["token_embd.weight"][tokens]
-    if "token_embd_proj.weight" in w:
-        x = x @ w["token_embd_proj.weight"].T
-    x = x + w["position_embd.weight"][np.arange(len(tokens))]
-    for l in range(n_layer):
-        b = layer(w, l)
-
-        def attend(h):
-            q, key, v = separate_qkv(b, h, n_head, n_head)
-            return project(b, "attn_output", merge_heads(attention(q, key, v)))
-
-        def feed(h):
-            return project(b, "ffn_down", activation(project(b, "ffn_up", h)))
-
-        for part, name in ((attend, "attn_norm"), (feed, "ffn_norm")):
-            if pre_norm:
-                x = x + part(layer_normed(b, x, name, eps))
-            else:
-                x = layer_normed(b, x + part(x), name, eps)
-    if pre_norm and not k("remove_final_layer_norm", False):
-        x = layer_norm(x, w.get("output_norm.weight"), w.get("output_norm.bias"), eps)
-    if "output_proj.weight" in w:
-        x = x @ w["output_proj.weight"].T
-    return tied_output(w, x)
 
 
 def opt(name, seed, more={}, tied=True, bias=True, affine=True, last=True, act="relu"):
@@ -54,7 +23,7 @@ def opt(name, seed, more={}, tied=True, bias=True, affine=True, last=True, act="
     keys = {**keys_of(2, N_EMBD, N_FF, N_HEAD, 1e-2, True), **more}
     if act != "relu":
         keys["hidden_activation"] = act
-    add(name, "opt", keys, w, forward)
+    add(name, "opt", keys, w)
 
 
 opt("opt", 3171)

@@ -1,19 +1,5 @@
 """Orion 14B (Chen et al. 2024; modeling_orion): Llama's layers with LayerNorm."""
-from blocks import *
-from families import *
 from nano import Weights, add, keys_of
-
-
-def forward(k, w, tokens, n_ctx):
-    n_embd, n_head, eps = k("embedding_length"), k("attention.head_count"), k("attention.layer_norm_epsilon")
-    theta, mag = scaled_frequencies(k, k("rope.dimension_count", k("attention.key_length", n_embd // n_head)))
-    x = w["token_embd.weight"][tokens]
-    for l in range(k("block_count")):
-        b = layer(w, l)
-        q, key, v = separate_qkv(b, layer_normed(b, x, "attn_norm", eps), n_head, k("attention.head_count_kv", n_head))
-        x = x + linear(merge_heads(attention(rotate(q, theta, True, mag), rotate(key, theta, True, mag), v)), b("attn_output"))
-        x = x + swiglu(b, layer_normed(b, x, "ffn_norm", eps))
-    return tied_output(w, final_norm(w, x, eps))
 
 
 def orion(name, seed, more={}, n_kv=4, d=12, tied=False):
@@ -26,7 +12,7 @@ def orion(name, seed, more={}, n_kv=4, d=12, tied=False):
         w.norm(f"blk.{l}.ffn_norm", n_embd, True)
         w.gated(l, n_embd, n_ff)
     w.norm("output_norm", n_embd, True)
-    add(name, "orion", {**keys_of(2, n_embd, n_ff, n_head, 1e-2, True), **more}, w, forward)
+    add(name, "orion", {**keys_of(2, n_embd, n_ff, n_head, 1e-2, True), **more}, w)
 
 
 orion("orion", 2121, {"attention.head_count_kv": 4, "rope.freq_base": 300.0, "tensor_data_layout": "Meta AI original pth"})

@@ -1,25 +1,6 @@
 """Phi 3.5 MoE (Microsoft 2024) as its published GGUF files are run: RMSNorm with a bias, and the best experts' shares of the softmax made to
 add up to one. Microsoft's modeling_phimoe.py differs in both."""
 from mixtures import *
-from families import scaled_frequencies
-
-
-def phimoe(k, w, tokens, n_ctx):
-    eps = k("attention.layer_norm_rms_epsilon")
-    long = n_ctx > k("rope.scaling.original_context_length", k("context_length"))
-    factors = w.get("rope_factors_long.weight" if long else "rope_factors_short.weight")
-    theta, mag = scaled_frequencies(k, k("rope.dimension_count", k("attention.key_length", 12)), factors)
-
-    def norm(x, part):
-        return rms_norm(x, part(".weight"), eps) + (0 if part(".bias") is None else part(".bias"))
-
-    x = w["token_embd.weight"][tokens]
-    for l in range(k("block_count")):
-        b = layer(w, l)
-        q, key, v = queries_keys_values(k, b, norm(x, lambda end: b("attn_norm", end)))
-        x = x + output_of(b, attention(rotate(q, theta, True, mag), rotate(key, theta, True, mag), v))
-        x = x + routed(k, b, norm(x, lambda end: b("ffn_norm", end)), normal=True)
-    return linear(norm(x, lambda end: w.get("output_norm" + end)), w.get("output.weight", w["token_embd.weight"]), w.get("output.bias"))
 
 
 def biases(w, l):
@@ -32,9 +13,9 @@ def biases(w, l):
 
 longrope = {"attention.head_count_kv": 2, "attention.key_length": 14, "rope.dimension_count": 8, "rope.freq_base": 300.0, "rope.scaling.attn_factor": 1.2,
             "rope.scaling.type": "longrope", "rope.scaling.original_context_length": 32, "attention.sliding_window": 64, "expert_weights_scale": 1.3}
-nano("phimoe", "phimoe", 1261, phimoe, {"feed_forward_length": 22, "expert_feed_forward_length": None, "rope.scaling.attn_factor": 1.2}, bias="qkvo", extra=biases,
+nano("phimoe", "phimoe", 1261, {"feed_forward_length": 22, "expert_feed_forward_length": None, "rope.scaling.attn_factor": 1.2}, bias="qkvo", extra=biases,
      factors={"rope_factors_long": 6, "rope_factors_short": 6})
-nano("phimoe-long", "phimoe", 1262, phimoe, longrope, n_kv=2, d=14, extra=biases, fused=True, factors={"rope_factors_long": 4, "rope_factors_short": 4})
-nano("phimoe-plain", "phimoe", 1263, phimoe, {"expert_gating_func": 1, "expert_weights_norm": True, "attention.value_length": 12, "rope.freq_base": 300.0}, tied=True)
-nano("phimoe-common", "phimoe", 1264, phimoe, {"feed_forward_length": 22, "expert_feed_forward_length": None, "attention.head_count_kv": 2, "context_length": 256,
+nano("phimoe-long", "phimoe", 1262, longrope, n_kv=2, d=14, extra=biases, fused=True, factors={"rope_factors_long": 4, "rope_factors_short": 4})
+nano("phimoe-plain", "phimoe", 1263, {"expert_gating_func": 1, "expert_weights_norm": True, "attention.value_length": 12, "rope.freq_base": 300.0}, tied=True)
+nano("phimoe-common", "phimoe", 1264, {"feed_forward_length": 22, "expert_feed_forward_length": None, "attention.head_count_kv": 2, "context_length": 256,
      "rope.scaling.original_context_length": 256, "rope.freq_base": 300.0}, n_kv=2, bias="qkvo", extra=biases, factors={"rope_factors_long": 6, "rope_factors_short": 6})

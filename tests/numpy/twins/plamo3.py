@@ -2,29 +2,6 @@
 from kin import *
 
 
-def plamo3(k, w, tokens, n_ctx):
-    eps, d, window, every = k("attention.layer_norm_rms_epsilon"), k("attention.key_length"), k("attention.sliding_window", 0), k("attention.sliding_window_pattern", 8)
-    rot, factors = k("rope.dimension_count", d), w.get("rope_freqs.weight", 1.0)
-    far = scaled_frequencies(k, rot, w.get("rope_freqs.weight"))
-    near = inverse_frequencies(rot, k("rope.freq_base_swa", k("rope.freq_base", 10000.0))) / factors, 1.0
-    n_head = k("attention.head_count")
-    n_kv = k("attention.head_count_kv", n_head)
-    x = w["token_embd.weight"][tokens]
-    for l in range(k("block_count")):
-        b = layer(w, l)
-        local = window > 0 and (every[l] if isinstance(every, list) else (l + 1) % every > 0)
-        theta, mag = near if local else far
-        q, key, v = np.split(linear(rms_norm(x, b("attn_norm"), eps), b("attn_qkv")), [n_head * d, (n_head + n_kv) * d], axis=-1)
-        q = rotate(rms_norm(split_heads(q, n_head), b("attn_q_norm"), eps), theta, True, mag)
-        key = rotate(rms_norm(split_heads(key, n_kv), b("attn_k_norm"), eps), theta, True, mag)
-        a = attention(q, key, split_heads(v, n_kv), window=window if local else None)
-        x = x + rms_norm(linear(merge_heads(a), b("attn_output")), b("post_attention_norm", ""), eps)
-        h = rms_norm(x, b("ffn_norm"), eps)
-        gate, up = np.split(linear(h, b("ffn_up")), 2, axis=-1)
-        x = x + rms_norm(linear(silu(gate) * up, b("ffn_down")), b("post_ffw_norm", ""), eps)
-    return tied_output(w, rms_norm(x, w["output_norm.weight"], eps))
-
-
 def as_published(w, l):
     """Queries, keys and values in one matrix, gate and up in one; the norms of what a part gives without `.weight`."""
     b = f"blk.{l}."
@@ -35,7 +12,7 @@ def as_published(w, l):
 
 
 def model(name, seed, more, n_layer=2, tied=True, factors=0):
-    kin(name, "plamo3", plamo3, seed, more, n_layer, tied, ("attn_norm", "post_attention_norm", "ffn_norm", "post_ffw_norm"), qk_norm=True, parts=as_published,
+    kin(name, "plamo3", seed, more, n_layer, tied, ("attn_norm", "post_attention_norm", "ffn_norm", "post_ffw_norm"), qk_norm=True, parts=as_published,
         whole=lambda w: w.factors("rope_freqs", factors) if factors else None)
 
 

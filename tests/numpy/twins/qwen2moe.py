@@ -1,20 +1,5 @@
 """Qwen 1.5 MoE (Qwen team 2024), after transformers' modeling_qwen2_moe.py."""
-from mixtures import *
-from families import scaled_frequencies
-from nano import Weights, add, keys_of, other_names
-
-
-def qwen2moe(k, w, tokens, n_ctx):
-    theta, mag = scaled_frequencies(k, k("rope.dimension_count", k("attention.key_length", 12)))
-
-    def attend(b, h, l):
-        q, key, v = queries_keys_values(k, b, h)
-        return output_of(b, attention(rotate(q, theta, True, mag), rotate(key, theta, True, mag), v))
-
-    def feed(b, h, l):
-        return routed(k, b, h) + sigmoid(linear(h, b("ffn_gate_inp_shexp")[None])) * shared(b, h)
-
-    return decoder(k, w, tokens, attend, feed)
+from nano import Weights, add, keys_of
 
 
 def model(name, seed, more={}, n_kv=4, d=12, dv=None, bias="qkv", tied=False, n_expert=6, n_ff=26, n_shared=34, fused=False):
@@ -31,8 +16,7 @@ def model(name, seed, more={}, n_kv=4, d=12, dv=None, bias="qkv", tied=False, n_
     w.norm("output_norm", n_embd)
     if fused:
         w.fuse_experts()
-    add(name, "qwen2moe", {**keys_of(2, n_embd, 78, n_head, 1e-2), "expert_count": n_expert, "expert_used_count": 3, **more}, w,
-        other_names(qwen2moe))
+    add(name, "qwen2moe", {**keys_of(2, n_embd, 78, n_head, 1e-2), "expert_count": n_expert, "expert_used_count": 3, **more}, w)
 
 
 model("qwen2moe", 1101, {"expert_feed_forward_length": 22, "expert_shared_feed_forward_length": 34}, n_ff=22)

@@ -1,19 +1,5 @@
 """Refact (smallcloudai's modeling_gpt_refact): RMSNorm, ALiBi, SwiGLU, one key head."""
-from blocks import *
-from families import *
 from nano import Weights, add, keys_of
-
-
-def forward(k, w, tokens, n_ctx):
-    n_head, eps = k("attention.head_count"), k("attention.layer_norm_rms_epsilon")
-    x = w["token_embd.weight"][tokens]
-    for l in range(k("block_count")):
-        b = layer(w, l)
-        q, key, v = separate_qkv(b, rms_norm(x, b("attn_norm"), eps), n_head, k("attention.head_count_kv", n_head))
-        a = attention(q, key, v, slopes=alibi_slopes(n_head, k("attention.max_alibi_bias", 8.0)))
-        x = x + linear(merge_heads(a), b("attn_output"))
-        x = x + swiglu(b, rms_norm(x, b("ffn_norm"), eps))
-    return tied_output(w, rms_norm(x, w["output_norm.weight"], eps))
 
 
 def refact(name, seed, more={}, n_kv=6, d=8, tied=False):
@@ -26,7 +12,7 @@ def refact(name, seed, more={}, n_kv=6, d=8, tied=False):
         w.norm(f"blk.{l}.ffn_norm", n_embd)
         w.gated(l, n_embd, n_ff)
     w.norm("output_norm", n_embd)
-    add(name, "refact", {**keys_of(2, n_embd, n_ff, n_head, 1e-2), **more}, w, forward)
+    add(name, "refact", {**keys_of(2, n_embd, n_ff, n_head, 1e-2), **more}, w)
 
 
 refact("refact", 2091, {"attention.head_count_kv": 1}, 1)

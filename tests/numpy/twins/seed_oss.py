@@ -2,12 +2,8 @@
 from kin import *
 
 
-def seed_oss(k, w, tokens, n_ctx):
-    return tied_output(w, last_norm(k, w, through_layers(k, w, w["token_embd.weight"][tokens], True, ffn_norm="post_attention_norm")))
-
-
 def model(name, seed, more={}, **named):
-    kin(name, "seed_oss", seed_oss, seed, more, norms=("attn_norm", "post_attention_norm"), **named)
+    kin(name, "seed_oss", seed, more, norms=("attn_norm", "post_attention_norm"), **named)
 
 
 model("seed_oss", 301, {**sizes(16, 2), "rope.freq_base": 300.0}, bias="qkv", tied=False)

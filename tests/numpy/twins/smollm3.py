@@ -2,10 +2,6 @@
 from kin import *
 
 
-def smollm3(k, w, tokens, n_ctx):
-    return tied_output(w, last_norm(k, w, through_layers(k, w, w["token_embd.weight"][tokens], False, rotated=lambda l: l % 4 < 3)))
-
-
-kin("smollm3", "smollm3", smollm3, 291, {**sizes(None, 2), "rope.dimension_count": 12, "rope.freq_base": 300.0}, n_layer=5)
-kin("smollm3-plain", "smollm3", smollm3, 292, bias="qkvo", ffn_bias=True, tied=False)
-kin("smollm3-yarn", "smollm3", smollm3, 293, {**sizes(14, 1, 10), **YARN, "rope.dimension_count": 8}, n_layer=4)
+kin("smollm3", "smollm3", 291, {**sizes(None, 2), "rope.dimension_count": 12, "rope.freq_base": 300.0}, n_layer=5)
+kin("smollm3-plain", "smollm3", 292, bias="qkvo", ffn_bias=True, tied=False)
+kin("smollm3-yarn", "smollm3", 293, {**sizes(14, 1, 10), **YARN, "rope.dimension_count": 8}, n_layer=4)
