@@ -29,11 +29,9 @@ static void put_call(message *m, const llm_calls_part *part) {
     snprintf(id, sizeof id, "call_%zu", m->n_calls);
     llm_json_put_text(&m->calls, m->n_calls++ > 0 ? ", {\"id\": " : "{\"id\": ");
     llm_json_put_string(&m->calls, part->id.n > 0 ? part->id : (ggl_str){id, strlen(id)});
-    llm_json_put_text(&m->calls, ", \"type\": \"function\", \"function\": {\"name\": ");
-    llm_json_put_string(&m->calls, part->name);
-    llm_json_put_text(&m->calls, ", \"arguments\": ");
-    llm_json_put_string(&m->calls, part->arguments);
-    llm_json_put_text(&m->calls, "}}");
+    llm_json_format(&m->calls,
+                    ", 'type': 'function', 'function': {'name': %.*s, 'arguments': %.*s}}",
+                    LLM_JSON_STR(part->name), LLM_JSON_STR(part->arguments));
 }
 
 static void take_part(message *m, const llm_calls_part *part) {

@@ -15,9 +15,7 @@
 /* --- members ---------------------------------------------------------------------------------- */
 
 static void put_name(llm_json_out *out, const char *name) {
-    llm_json_put_text(out, out->n > 1 && out->s[out->n - 1] != '{' ? ", \"" : "\"");
-    llm_json_put_text(out, name);
-    llm_json_put_text(out, "\": ");
+    llm_json_format(out, "%s%s': ", out->n > 1 && out->s[out->n - 1] != '{' ? ", \"" : "\"", name);
 }
 
 static void put_count(llm_json_out *out, const char *name, double x) {
@@ -177,9 +175,7 @@ static void put_cached(void *user, const hub_cached *m) {
 
 static void put_list(llm_json_out *out, const char *name, llm_json_out *items) {
     put_name(out, name);
-    llm_json_put_text(out, "[");
-    llm_json_put_text(out, items->n > 0 ? items->s : "");
-    llm_json_put_text(out, "]");
+    llm_json_format(out, "[%s]", items->n > 0 ? items->s : "");
     out->failed = out->failed || items->failed;
     ggl_free(items->s);
 }

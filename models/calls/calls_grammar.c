@@ -86,14 +86,11 @@ static void put_schema(llm_json_out *out, const json_value *v) {
     out->n -= !out->failed; /* the closing brace */
     const char *comma = v->n > 0 ? "," : "";
     if (!llm_json_get(v, "type")) {
-        llm_json_put_text(out, comma);
-        llm_json_put_text(out, "\"type\":\"object\"");
+        llm_json_format(out, "%s'type':'object'", comma);
         comma = ",";
     }
-    if (names_all(v)) {
-        llm_json_put_text(out, comma);
-        llm_json_put_text(out, "\"additionalProperties\":false");
-    }
+    if (names_all(v))
+        llm_json_format(out, "%s'additionalProperties':false", comma);
     llm_json_put_text(out, "}");
 }
 

@@ -1,6 +1,8 @@
 #include "json_write.h"
 
+#include <assert.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -48,6 +50,58 @@ void llm_json_put_string(llm_json_out *out, ggl_str s) {
             llm_json_put_text(out, "\xef\xbf\xbd");
     }
     llm_json_put(out, "\"", 1);
+}
+
+/* Writes the argument of a directive such as "%.3f", of n bytes. Numbers are at most as long as 1e308 with all its digits. */
+static void put_argument(llm_json_out *out, const char *directive, size_t n, va_list *args) {
+    const char length = directive[n - 2], kind = directive[n - 1];
+    char spec[16], text[400];
+    assert(n < sizeof spec && strchr("duxfgs%", kind));
+    memcpy(spec, directive, n);
+    spec[n] = '\0';
+    if (kind == 's' && strcmp(spec, "%.*s") == 0) {
+        const int size = va_arg(*args, int);
+        const char *bytes = va_arg(*args, const char *);
+        out->failed |= size < 0; /* of 2 GiB or more */
+        llm_json_put_string(out, (ggl_str){bytes, size < 0 ? 0 : (size_t)size});
+        return;
+    }
+    if (kind == 's') {
+        llm_json_put_text(out, va_arg(*args, const char *));
+        return;
+    }
+    if (kind == 'f' || kind == 'g')
+        snprintf(text, sizeof text, spec, va_arg(*args, double));
+    else if (kind == '%')
+        snprintf(text, sizeof text, "%%");
+    else if (length == 'z')
+        snprintf(text, sizeof text, spec, va_arg(*args, size_t));
+    else if (length == 'l' && directive[n - 3] == 'l')
+        snprintf(text, sizeof text, spec, va_arg(*args, long long));
+    else if (length == 'l')
+        snprintf(text, sizeof text, spec, va_arg(*args, long));
+    else
+        snprintf(text, sizeof text, spec, va_arg(*args, int));
+    llm_json_put_text(out, text);
+}
+
+void llm_json_format(llm_json_out *out, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    for (const char *at = format; *at;) {
+        const size_t n = strcspn(at, "'%");
+        llm_json_put(out, at, n);
+        at += n;
+        if (*at == '%') {
+            const size_t n_directive = 2 + strspn(at + 1, ".*0123456789lz");
+            put_argument(out, at, n_directive, &args);
+            at += n_directive;
+        } else if (*at) {
+            llm_json_put(out, "\"", 1);
+            at++;
+        }
+    }
+    va_end(args);
 }
 
 static void put_number(llm_json_out *out, const json_value *v) {

@@ -1,9 +1,7 @@
 /* Writes JSON (RFC 8259) into memory.
  *
  *     llm_json_out out = {0};
- *     llm_json_put(&out, "{\"name\": ", 9);
- *     llm_json_put_string(&out, name);
- *     llm_json_put(&out, "}", 1);
+ *     llm_json_format(&out, "{'name': %.*s, 'n': %d}", LLM_JSON_STR(name), n);
  *     if (out.failed) ..          // out of memory
  *     ggl_free(out.s); */
 #ifndef LLM_JSON_WRITE_H
@@ -16,6 +14,14 @@ typedef struct llm_json_out {
     size_t n, cap;
     bool failed; /* out of memory: text is missing */
 } llm_json_out;
+
+/* As printf writes it, but a ' of the format becomes a ", and `%.*s` a string between quotes, as llm_json_put_string
+ * writes it. Conversions are d, u, x, f, g, s (a text as it is) and %, with a precision and l, ll or z. */
+void llm_json_format(llm_json_out *out, const char *format, ...) GGL_PRINTF(2, 3);
+/* The arguments of `%.*s` for a ggl_str of less than 2 GiB. */
+#define LLM_JSON_STR(str) (int)(str).n, (str).s
+/* The same for a text that ends with a NUL. */
+#define LLM_JSON_TEXT(text) (int)strlen(text), text
 
 void llm_json_put(llm_json_out *out, const char *text, size_t n); /* as it is */
 void llm_json_put_text(llm_json_out *out, const char *text);

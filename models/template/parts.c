@@ -111,8 +111,7 @@ static void put_calls(llm_json_out *out, const json_value *v, int depth) {
             continue;
         }
         const ggl_str name = json_name(v, i);
-        llm_json_put_string(out, name);
-        llm_json_put_text(out, ": ");
+        llm_json_format(out, "%.*s: ", LLM_JSON_STR(name));
         if (ggl_str_is(name, "arguments"))
             put_calls(out, &v->item[i], ARGUMENTS);
         else if (depth == CALL && ggl_str_is(name, "function"))

@@ -91,11 +91,8 @@ ggl_str llm_talk_calls(const llm_talk *t, size_t i) {
 /* Makes a message of a role and a content. False: out of memory. */
 static bool message_make(message *m, ggl_str role, ggl_str content) {
     *m = (message){.role = copy_of(role), .content = copy_of(content), .n_content = content.n};
-    llm_json_put_text(&m->json, "{\"role\": ");
-    llm_json_put_string(&m->json, role);
-    llm_json_put_text(&m->json, ", \"content\": ");
-    llm_json_put_string(&m->json, content);
-    llm_json_put_text(&m->json, "}");
+    llm_json_format(&m->json, "{'role': %.*s, 'content': %.*s}", LLM_JSON_STR(role),
+                    LLM_JSON_STR(content));
     if (m->role && m->content && !m->json.failed)
         return true;
     message_fini(m);

@@ -8,6 +8,13 @@
 #include "ggl/internal/show.h"
 #include "ggl/internal/types.h"
 
+ggl_str text_of_key(const ggl_gguf *f, const char *key) {
+    ggl_error err;
+    ggl_str x = {"", 0};
+    (void)ggl_gguf_get_string(f, key, &x, &err);
+    return x;
+}
+
 int tensor_layer(ggl_str name, ggl_str *rest) {
     size_t i = 4;
     int layer = 0;

@@ -4,6 +4,8 @@
 
 #include "ggl/internal/gguf.h"
 
+/* Returns the text of a key; "" if there is none. */
+ggl_str text_of_key(const ggl_gguf *f, const char *key);
 /* Returns the layer of "blk.12.attn_q.weight" and the rest of the name; -1: not in a layer. */
 int tensor_layer(ggl_str name, ggl_str *rest);
 /* Returns the number of elements; 0 also if it overflows, as it can for a type that is unknown. */

@@ -51,8 +51,8 @@ void admin_health(models *t, const http_request *q, http_reply *r) {
 static void send_props(char *props, bool is_sleeping, http_reply *r) {
     llm_json_out out = {0};
     out.failed = !props;
-    llm_json_put_text(&out, props ? props : "");
-    put_format(&out, ", \"is_sleeping\": %s}", is_sleeping ? "true" : "false");
+    llm_json_format(&out, "%s, 'is_sleeping': %s}", props ? props : "",
+                    is_sleeping ? "true" : "false");
     ggl_free(props);
     admin_send(&out, r);
 }
@@ -77,7 +77,7 @@ void admin_props_all(models *t, const http_request *q, http_reply *r) {
     const server_options *o = models_options(t);
     llm_json_out out = {0};
     (void)q;
-    put_format(
+    llm_json_format(
         &out,
         "{\"role\": \"router\", \"max_instances\": %" PRId64
         ", \"models_autoload\": %s, \"model_alias\": \"llm-server\", \"model_path\": \"none\", "
@@ -100,18 +100,20 @@ static void put_slot(llm_json_out *out, const server *s, const llm_slot_info *i,
                                        [LLM_SLOT_PROMPT] = "prompt",
                                        [LLM_SLOT_GENERATES] = "generates"};
     const bool runs = i->use == LLM_SLOT_PROMPT || i->use == LLM_SLOT_GENERATES;
-    put_format(out,
-               "%s{\"id\": %d, \"id_task\": %" PRId64 ", \"n_ctx\": %" PRId64
-               ", \"speculative\": %s, \"is_processing\": %s, \"use\": \"%s\", \"n_past\": %" PRId64
-               ", \"n_shared\": %" PRId64,
-               slot ? ", " : "", slot, i->id ? (int64_t)i->id : -1, s->facts.n_ctx,
-               llm_opened_guessing(s->ctx) ? "true" : "false", runs ? "true" : "false",
-               uses[i->use], i->n_past, i->n_shared);
+    llm_json_format(
+        out,
+        "%s{\"id\": %d, \"id_task\": %" PRId64 ", \"n_ctx\": %" PRId64
+        ", \"speculative\": %s, \"is_processing\": %s, \"use\": \"%s\", \"n_past\": %" PRId64
+        ", \"n_shared\": %" PRId64,
+        slot ? ", " : "", slot, i->id ? (int64_t)i->id : -1, s->facts.n_ctx,
+        llm_opened_guessing(s->ctx) ? "true" : "false", runs ? "true" : "false", uses[i->use],
+        i->n_past, i->n_shared);
     if (runs)
-        put_format(out,
-                   ", \"n_prompt\": %" PRId64 ", \"n_reused\": %" PRId64
-                   ", \"next_token\": [{\"has_next_token\": true, \"n_decoded\": %" PRId64 "}]",
-                   i->stats.n_prompt, i->stats.n_reused, i->stats.n_drawn);
+        llm_json_format(out,
+                        ", \"n_prompt\": %" PRId64 ", \"n_reused\": %" PRId64
+                        ", \"next_token\": [{\"has_next_token\": true, \"n_decoded\": %" PRId64
+                        "}]",
+                        i->stats.n_prompt, i->stats.n_reused, i->stats.n_drawn);
     llm_json_put_text(out, "}");
 }
 

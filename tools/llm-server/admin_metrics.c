@@ -148,7 +148,7 @@ static void put_labels(llm_json_out *out, const models *t, const numbers *n, con
     const bool is_single = models_is_single(t);
     if (is_single && !*more)
         return;
-    put_format(out, "{%s%s", more, is_single ? "" : *more ? ",model=" : "model=");
+    llm_json_format(out, "{%s%s", more, is_single ? "" : *more ? ",model=" : "model=");
     if (!is_single)
         admin_put_string(out,
                          n->m ? model_name(n->m) : ""); /* with the escapes of JSON, which fit */
@@ -156,7 +156,7 @@ static void put_labels(llm_json_out *out, const models *t, const numbers *n, con
 }
 
 static void put_head(llm_json_out *out, const char *name, const char *type, const char *help) {
-    put_format(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
+    llm_json_format(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
 }
 
 /* Writes each metric with its values for all models. row: [n][MOST_METRICS]. */
@@ -173,7 +173,7 @@ static void put_metrics(llm_json_out *out, const models *t, const numbers *n, si
             has_head = true;
             llm_json_put_text(out, x->name);
             put_labels(out, t, &n[k], "");
-            put_format(out, " %.17g\n", x->value);
+            llm_json_format(out, " %.17g\n", x->value);
         }
     }
 }
@@ -188,7 +188,7 @@ static void put_slots(llm_json_out *out, const models *t, const numbers *n, size
         for (int i = 0; n[k].s && i < MOST_SLOT_USES; i++) {
             llm_json_put_text(out, "llm_slots");
             put_labels(out, t, &n[k], uses[i]);
-            put_format(out, " %lld\n", (long long)n[k].slots[i]);
+            llm_json_format(out, " %lld\n", (long long)n[k].slots[i]);
         }
 }
 
@@ -201,15 +201,15 @@ static void put_histogram(llm_json_out *out, const models *t, const numbers *n, 
             snprintf(le, sizeof le, "le=\"%g\"", answers_bound[i]);
         else
             snprintf(le, sizeof le, "le=\"+Inf\"");
-        put_format(out, "%s_bucket", name);
+        llm_json_format(out, "%s_bucket", name);
         put_labels(out, t, n, le);
-        put_format(out, " %llu\n", sum);
+        llm_json_format(out, " %llu\n", sum);
     }
-    put_format(out, "%s_sum", name);
+    llm_json_format(out, "%s_sum", name);
     put_labels(out, t, n, "");
-    put_format(out, " %.9g\n%s_count", n->first.sum, name);
+    llm_json_format(out, " %.9g\n%s_count", n->first.sum, name);
     put_labels(out, t, n, "");
-    put_format(out, " %llu\n", sum);
+    llm_json_format(out, " %llu\n", sum);
 }
 
 static void put_first_tokens(llm_json_out *out, const models *t, const numbers *n,
@@ -224,11 +224,11 @@ static void put_first_tokens(llm_json_out *out, const models *t, const numbers *
 static void put_memory(llm_json_out *out, memory *m) {
     put_head(out, "llm_request_memory_bytes", "gauge", "Memory that requests hold.");
     for (int i = 0; i < N_MEMORY_USES; i++)
-        put_format(out, "llm_request_memory_bytes{use=\"%s\"} %zu\n", memory_name((memory_use)i),
-                   memory_held(m, (memory_use)i));
+        llm_json_format(out, "llm_request_memory_bytes{use='%s'} %zu\n", memory_name((memory_use)i),
+                        memory_held(m, (memory_use)i));
     put_head(out, "llm_request_memory_limit_bytes", "gauge",
              "Memory that requests may hold together.");
-    put_format(out, "llm_request_memory_limit_bytes %zu\n", memory_most_of_all(m));
+    llm_json_format(out, "llm_request_memory_limit_bytes %zu\n", memory_most_of_all(m));
 }
 
 /* The metrics of all models, or of the one that the query names; none is loaded for that. */
@@ -280,7 +280,7 @@ void admin_metrics(models *t, const http_request *q, http_reply *r) {
     if (heap > 0) {
         put_head(&out, "llm_heap_bytes", "gauge",
                  "Memory that is allocated and not freed, without mapped files.");
-        put_format(&out, "llm_heap_bytes %.17g\n", heap);
+        llm_json_format(&out, "llm_heap_bytes %.17g\n", heap);
     }
     http_reply_begin(r, out.failed ? 500 : 200, "text/plain; version=0.0.4; charset=utf-8", false);
     http_reply_write(r, out.s, out.n);

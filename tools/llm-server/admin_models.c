@@ -15,11 +15,10 @@ bool admin_sees(const model *m, const server *s) {
 
 static void put_status(llm_json_out *out, model *m) {
     const model_status x = model_get_status(m);
-    put_format(out, ", \"status\": {\"value\": \"%s\"", model_state_names[x.state]);
-    if (x.has_failed) {
-        llm_json_put_text(out, ", \"failed\": true, \"exit_code\": 1, \"error\": ");
-        admin_put_string(out, x.error);
-    }
+    llm_json_format(out, ", 'status': {'value': '%s'", model_state_names[x.state]);
+    if (x.has_failed)
+        llm_json_format(out, ", 'failed': true, 'exit_code': 1, 'error': %.*s",
+                        LLM_JSON_TEXT(x.error));
     llm_json_put_text(out, "}");
 }
 
@@ -42,9 +41,8 @@ static void put_card(llm_json_out *out, const model *m) {
         llm_json_put_text(out, "null");
         return;
     }
-    llm_json_put_text(out, "{\"architecture\": ");
-    admin_put_string(out, c->family);
-    put_format(out, ", \"n_params\": %.0f, \"size\": %.0f}", c->n_params, c->size);
+    llm_json_format(out, "{'architecture': %.*s, 'n_params': %.0f, 'size': %.0f}",
+                    LLM_JSON_TEXT(c->family), c->n_params, c->size);
 }
 
 /* The model with the members of OpenAI's, Anthropic's and llama.cpp's lists. */
@@ -56,18 +54,15 @@ static void put_model_object(llm_json_out *out, model *m) {
     char when[40] = "";
     if (gmtime_r(&t, &tm))
         (void)strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%SZ", &tm);
-    llm_json_put_text(out, "{\"id\": ");
-    admin_put_string(out, model_name(m));
-    llm_json_put_text(out, ", \"aliases\": ");
+    llm_json_format(out, "{'id': %.*s, 'aliases': ", LLM_JSON_TEXT(model_name(m)));
     put_names(out, o->alias ? o->alias : model_name(m));
     llm_json_put_text(out, ", \"tags\": ");
     put_names(out, o->tags);
-    llm_json_put_text(out, ", \"type\": \"model\", \"display_name\": ");
-    admin_put_string(out, model_name(m));
-    put_format(out, ", \"created_at\": \"%s\"", when);
-    put_format(out,
-               ", \"object\": \"model\", \"created\": %" PRId64 ", \"owned_by\": \"llm-server\"",
-               (int64_t)t);
+    llm_json_format(out, ", 'type': 'model', 'display_name': %.*s, 'created_at': '%s'",
+                    LLM_JSON_TEXT(model_name(m)), when);
+    llm_json_format(
+        out, ", \"object\": \"model\", \"created\": %" PRId64 ", \"owned_by\": \"llm-server\"",
+        (int64_t)t);
     put_status(out, m);
     llm_json_put_text(out, admin_sees(m, s) ? ADMIN_SEES : "");
     if (s ? s->facts.hears : model_get_card(m)->hears)

@@ -17,13 +17,6 @@
 #define TOOLS_VERSION "unknown"
 #endif
 
-static ggl_str find_string(const ggl_gguf *f, const char *key) {
-    ggl_error err;
-    ggl_str x = {"", 0};
-    (void)ggl_gguf_get_string(f, key, &x, &err);
-    return x;
-}
-
 static void put_details(llm_json_out *out, const model_card *c) {
     const bool is_large = c->n_params >= 1e9;
     char type[32] = "";
@@ -31,12 +24,11 @@ static void put_details(llm_json_out *out, const model_card *c) {
         const char x = c->weight_type[i];
         type[i] = (char)(x >= 'a' && x <= 'z' ? x - 'a' + 'A' : x);
     }
-    llm_json_put_text(out, "{\"parent_model\": \"\", \"format\": \"gguf\", \"family\": ");
-    admin_put_string(out, c->family);
-    llm_json_put_text(out, ", \"families\": [");
-    admin_put_string(out, c->family);
-    put_format(out, "], \"parameter_size\": \"%.1f%s\", \"quantization_level\": \"%s\"}",
-               c->n_params / (is_large ? 1e9 : 1e6), is_large ? "B" : "M", type);
+    llm_json_format(out,
+                    "{'parent_model': '', 'format': 'gguf', 'family': %.*s, 'families': [%.*s], "
+                    "'parameter_size': '%.1f%s', 'quantization_level': '%s'}",
+                    LLM_JSON_TEXT(c->family), LLM_JSON_TEXT(c->family),
+                    c->n_params / (is_large ? 1e9 : 1e6), is_large ? "B" : "M", type);
 }
 
 /* Writes a time as RFC 3339 has it. */
@@ -51,13 +43,11 @@ static void put_time(llm_json_out *out, int64_t seconds) {
 
 /* sees: as model_sees. */
 static void put_model_row(llm_json_out *out, const char *name, const model_card *c, bool sees) {
-    llm_json_put_text(out, "\"name\": ");
-    admin_put_string(out, name);
-    llm_json_put_text(out, ", \"model\": ");
-    admin_put_string(out, name);
+    llm_json_format(out, "'name': %.*s, 'model': %.*s", LLM_JSON_TEXT(name), LLM_JSON_TEXT(name));
     /* Clients expect the length of a SHA-256. */
-    put_format(out, ", \"size\": %.0f, \"digest\": \"%016" PRIx64 "%048d\", \"details\": ", c->size,
-               c->digest, 0);
+    llm_json_format(out,
+                    ", \"size\": %.0f, \"digest\": \"%016" PRIx64 "%048d\", \"details\": ", c->size,
+                    c->digest, 0);
     put_details(out, c);
     llm_json_put_text(out, sees ? ADMIN_SEES : "");
 }
@@ -113,7 +103,8 @@ void admin_ollama_ps(models *t, const http_request *q, http_reply *r) {
             put_time(&out, (int64_t)time(NULL) + (int64_t)x.seconds_left);
         else
             llm_json_put_text(&out, "\"9999-12-31T23:59:59Z\"");
-        put_format(&out, ", \"size_vram\": 0, \"context_length\": %" PRId64 "}", s->facts.n_ctx);
+        llm_json_format(&out, ", \"size_vram\": 0, \"context_length\": %" PRId64 "}",
+                        s->facts.n_ctx);
         model_unpeek(s);
     }
     llm_json_put_text(&out, "]}");
@@ -136,8 +127,7 @@ static void put_key(llm_json_out *out, const ggl_gguf_value *v) {
     double x;
     ggl_str text;
     char number[NUMBER_TEXT];
-    llm_json_put_string(out, v->key);
-    llm_json_put_text(out, ": ");
+    llm_json_format(out, "%.*s: ", LLM_JSON_STR(v->key));
     if (v->is_array)
         llm_json_put_text(out, "null");
     else if (ggl_gguf_string(v, 0, &text))
@@ -160,21 +150,19 @@ static void put_show(llm_json_out *out, const shown *x) {
     const ggl_gguf *f = x->file;
     const model_card c = model_card_of(f);
     llm_json_put_text(out, "{\"license\": ");
-    llm_json_put_string(out, find_string(f, "general.license"));
-    llm_json_put_text(out, ", \"modelfile\": \"\", \"parameters\": \"\", \"template\": ");
-    llm_json_put_string(out, x->template_text);
-    llm_json_put_text(out, ", \"details\": ");
+    llm_json_put_string(out, text_of_key(f, "general.license"));
+    llm_json_format(out, ", 'modelfile': '', 'parameters': '', 'template': %.*s, 'details': ",
+                    LLM_JSON_STR(x->template_text));
     put_details(out, &c);
     llm_json_put_text(out, ", \"model_info\": {");
     for (size_t i = 0; i < ggl_gguf_n_values(f); i++) {
         llm_json_put_text(out, i ? ", " : "");
         put_key(out, ggl_gguf_value_at(f, i));
     }
-    llm_json_put_text(out, "}, \"capabilities\": [");
-    llm_json_put_text(out, x->writes ? "\"completion\"" : "");
-    llm_json_put_text(out, x->writes && x->has_tools ? ", \"tools\"" : "");
-    llm_json_put_text(out, x->writes && x->sees ? ", \"vision\"" : "");
-    llm_json_put_text(out, x->writes && x->has_thinking ? ", \"thinking\"" : "");
+    llm_json_format(out, "}, 'capabilities': [%s%s%s%s", x->writes ? "\"completion\"" : "",
+                    x->writes && x->has_tools ? ", \"tools\"" : "",
+                    x->writes && x->sees ? ", \"vision\"" : "",
+                    x->writes && x->has_thinking ? ", \"thinking\"" : "");
     llm_json_put_text(out, !x->embeds ? "" : x->writes ? ", \"embedding\"" : "\"embedding\"");
     llm_json_put_text(out, "], \"modified_at\": ");
     put_time(out, x->modified);
@@ -255,7 +243,7 @@ bool admin_ollama_show_file(model *m, const http_request *q, http_reply *r) {
         ggl_gguf_open(&f, o->model, &p, &unread) != GGL_OK)
         return false;
     shown x = {.file = f,
-               .template_text = find_string(f, "tokenizer.chat_template"),
+               .template_text = text_of_key(f, "tokenizer.chat_template"),
                .sees = admin_sees(m, NULL),
                .modified = model_get_modified(m)};
     x.has_tools = x.template_text.n > 0 && memmem(x.template_text.s, x.template_text.n, "tools", 5);

@@ -90,8 +90,8 @@ static void put_piece(llm_json_out *out, ggl_str text) {
 static void put_ids(llm_json_out *out, const server *s, const llm_tokens *ids, bool with_pieces) {
     llm_json_put_text(out, "{\"tokens\": [");
     for (size_t i = 0; i < ids->n; i++) {
-        put_format(out, with_pieces ? "%s{\"id\": %d, \"piece\": " : "%s%d", i ? ", " : "",
-                   ids->id[i]);
+        llm_json_format(out, with_pieces ? "%s{\"id\": %d, \"piece\": " : "%s%d", i ? ", " : "",
+                        ids->id[i]);
         if (!with_pieces)
             continue;
         put_piece(out, llm_token_text(server_tokenizer(s), ids->id[i], true));
@@ -185,9 +185,7 @@ static ggl_status apply(server *s, ask *a, const http_request *q, const char **p
         ggl_str text = prompt.text;
         if (bos.n > 0 && text.n >= bos.n && memcmp(text.s, bos.s, bos.n) == 0)
             text = (ggl_str){text.s + bos.n, text.n - bos.n};
-        llm_json_put_text(out, "{\"prompt\": ");
-        llm_json_put_string(out, text);
-        llm_json_put_text(out, "}");
+        llm_json_format(out, "{'prompt': %.*s}", LLM_JSON_STR(text));
     }
     llm_tokens_fini(&prompt.ids);
     ggl_free(prompt.owned);

@@ -23,8 +23,7 @@ static bool put_tagged(llm_json_out *out, const json_value *v, const char *tag) 
     if (v->kind == JSON_STRING) {
         llm_json_put_string(out, json_str(v));
         out->n -= !out->failed; /* the tag comes before the closing quote */
-        llm_json_put_text(out, tag);
-        llm_json_put_text(out, "\"");
+        llm_json_format(out, "%s'", tag);
         return v->n > 0;
     }
     const bool is_object = v->kind == JSON_OBJECT;
@@ -35,10 +34,8 @@ static bool put_tagged(llm_json_out *out, const json_value *v, const char *tag) 
         const json_kind kind = (json_kind)v->item[i].kind;
         if (i > 0)
             llm_json_put_text(out, ", ");
-        if (is_object) {
-            llm_json_put_string(out, name);
-            llm_json_put_text(out, ": ");
-        }
+        if (is_object)
+            llm_json_format(out, "%.*s: ", LLM_JSON_STR(name));
         if ((is_object ? is_text && kind != JSON_OBJECT : i + 1 == v->n) && kind >= JSON_STRING)
             is_put |= put_tagged(out, &v->item[i], tag);
         else

@@ -264,20 +264,21 @@ static const char *stop_reason(const answer_choice *c) {
 static void put_usage(llm_json_out *out, const answer *x) {
     const answer_counts *n = &x->counts;
     const int64_t n_prompt = n->n_prompt > 0 || !x->n_choices ? n->n_prompt : x->choice[0].n_prompt;
-    put_format(out,
-               "{\"input_tokens\": %lld, \"cache_creation_input_tokens\": 0, "
-               "\"cache_read_input_tokens\": %lld, \"output_tokens\": %lld",
-               (long long)(n_prompt - n->n_reused), (long long)n->n_reused, (long long)n->n_drawn);
+    llm_json_format(out,
+                    "{'input_tokens': %lld, 'cache_creation_input_tokens': 0, "
+                    "'cache_read_input_tokens': %lld, 'output_tokens': %lld",
+                    (long long)(n_prompt - n->n_reused), (long long)n->n_reused,
+                    (long long)n->n_drawn);
     if (n->n_reasoning > 0)
-        put_format(out, ", \"output_tokens_details\": {\"thinking_tokens\": %lld}",
-                   (long long)n->n_reasoning);
+        llm_json_format(out, ", 'output_tokens_details': {'thinking_tokens': %lld}",
+                        (long long)n->n_reasoning);
     llm_json_put_text(out, "}");
 }
 
 /* The members stop_reason and stop_sequence; c NULL: the answer has not ended. */
 static void put_stop(llm_json_out *out, const answer_choice *c) {
     if (c)
-        put_format(out, "\"stop_reason\": \"%s\", \"stop_sequence\": ", stop_reason(c));
+        llm_json_format(out, "'stop_reason': '%s', 'stop_sequence': ", stop_reason(c));
     else
         llm_json_put_text(out, "\"stop_reason\": null, \"stop_sequence\": ");
     if (c && c->finish == FINISH_STOP_STRING)
@@ -297,19 +298,15 @@ static ggl_str shown_text(const answer *x, const answer_part *p) {
 static void put_block(llm_json_out *out, const answer *x, const answer_part *p) {
     switch (p->kind) {
     case PART_CONTENT:
-        llm_json_put_text(out, "{\"type\": \"text\", \"text\": ");
-        llm_json_put_string(out, p->text);
+        llm_json_format(out, "{'type': 'text', 'text': %.*s", LLM_JSON_STR(p->text));
         break;
     case PART_REASONING:
         llm_json_put_text(out, "{\"type\": \"thinking\", \"signature\": \"\", \"thinking\": ");
         llm_json_put_string(out, shown_text(x, p));
         break;
     case PART_CALL:
-        llm_json_put_text(out, "{\"type\": \"tool_use\", \"id\": ");
-        llm_json_put_string(out, p->id);
-        llm_json_put_text(out, ", \"name\": ");
-        llm_json_put_string(out, p->name);
-        llm_json_put_text(out, ", \"input\": ");
+        llm_json_format(out, "{'type': 'tool_use', 'id': %.*s, 'name': %.*s, 'input': ",
+                        LLM_JSON_STR(p->id), LLM_JSON_STR(p->name));
         llm_json_put(out, p->arguments.s, p->arguments.n);
         break;
     }
@@ -318,9 +315,8 @@ static void put_block(llm_json_out *out, const answer *x, const answer_part *p) 
 
 /* The message as an object; c NULL: as it begins. */
 static void put_message(llm_json_out *out, const answer *x, const answer_choice *c) {
-    put_format(
-        out,
-        "{\"id\": \"msg_%s\", \"type\": \"message\", \"role\": \"assistant\", \"model\": ", x->id);
+    llm_json_format(out,
+                    "{'id': 'msg_%s', 'type': 'message', 'role': 'assistant', 'model': ", x->id);
     openai_put_model(x, out);
     llm_json_put_text(out, ", \"content\": [");
     for (size_t i = 0; c && i < c->n_parts; i++) {
@@ -346,7 +342,7 @@ typedef struct stream {
 } stream;
 
 static void put_event(llm_json_out *out, const char *name) {
-    put_format(out, "event: %s\ndata: {\"type\": \"%s\"", name, name);
+    llm_json_format(out, "event: %s\ndata: {'type': '%s'", name, name);
 }
 
 static void end_event(llm_json_out *out) {
@@ -355,7 +351,7 @@ static void end_event(llm_json_out *out) {
 
 static void put_index(llm_json_out *out, const char *event, int index) {
     put_event(out, event);
-    put_format(out, ", \"index\": %d", index);
+    llm_json_format(out, ", 'index': %d", index);
 }
 
 static void begin(const answer *x, llm_json_out *out) {
@@ -368,9 +364,7 @@ static void begin(const answer *x, llm_json_out *out) {
 static void put_delta(llm_json_out *out, const stream *s, const char *type, const char *member,
                       ggl_str text) {
     put_index(out, "content_block_delta", s->n_blocks - 1);
-    put_format(out, ", \"delta\": {\"type\": \"%s\", \"%s\": ", type, member);
-    llm_json_put_string(out, text);
-    llm_json_put_text(out, "}");
+    llm_json_format(out, ", 'delta': {'type': '%s', '%s': %.*s}", type, member, LLM_JSON_STR(text));
     end_event(out);
 }
 
@@ -454,10 +448,10 @@ static void error(const api_error *e, bool in_stream, llm_json_out *out) {
         put_event(out, "error");
     else
         llm_json_put_text(out, "{\"type\": \"error\"");
-    put_format(out, ", \"error\": {\"type\": \"%s\", \"message\": ", error_type(e->type));
+    llm_json_format(out, ", 'error': {'type': '%s', 'message': ", error_type(e->type));
     if (e->n_prompt > 0) /* clients look for these words */
-        put_format(out, "\"prompt is too long: %lld tokens > %lld maximum\"",
-                   (long long)e->n_prompt, (long long)e->n_ctx);
+        llm_json_format(out, "'prompt is too long: %lld tokens > %lld maximum'",
+                        (long long)e->n_prompt, (long long)e->n_ctx);
     else
         llm_json_put_string(out, (ggl_str){e->message, strlen(e->message)});
     llm_json_put_text(out, "}, \"request_id\": null");

@@ -446,8 +446,7 @@ static ggl_status put_tool(ask *a, llm_json_out *out, const json_value *v, ggl_e
     const ggl_status st = read_shape(&t, sizeof t, &a->ignored, v, tool_rows, err);
     if (st != GGL_OK)
         return st;
-    llm_json_put_text(out, out->n > 1 ? ", " : "");
-    llm_json_put_text(out, "{\"type\": \"function\", \"function\": {\"name\": ");
+    llm_json_format(out, "%s{'type': 'function', 'function': {'name': ", out->n > 1 ? ", " : "");
     llm_json_put_string(out, json_str(t.name));
     if (t.description) {
         llm_json_put_text(out, ", \"description\": ");

@@ -254,19 +254,16 @@ static ggl_status read_infill(ask *a, const server_facts *facts, const char **pa
 /* --- answers ------------------------------------------------------------------------------------ */
 
 static void put_member_text(llm_json_out *out, const char *name, ggl_str s) {
-    put_format(out, ", \"%s\": ", name);
-    llm_json_put_string(out, s);
+    llm_json_format(out, ", '%s': %.*s", name, LLM_JSON_STR(s));
 }
 
 /* A token with its probability, as logarithm or, after sampling, as it is. */
 static void put_probability(llm_json_out *out, const answer *x, int32_t id, ggl_str text,
                             double logprob) {
-    put_format(out, "{\"id\": %d, \"token\": ", (int)id);
-    llm_json_put_string(out, text);
-    llm_json_put_text(out, ", \"bytes\": ");
+    llm_json_format(out, "{'id': %d, 'token': %.*s, 'bytes': ", (int)id, LLM_JSON_STR(text));
     put_bytes(out, text);
     if (x->ask->sampled_probs)
-        put_format(out, ", \"prob\": %.17g", exp(logprob));
+        llm_json_format(out, ", 'prob': %.17g", exp(logprob));
     else
         llm_json_put_text(out, ", \"logprob\": "), openai_put_double(out, logprob);
 }
@@ -289,7 +286,7 @@ static void put_tokens(llm_json_out *out, const answer *x, const answer_part *pa
     llm_json_put_text(out, ", \"tokens\": [");
     for (size_t i = 0; x->ask->return_tokens && i < n; i++)
         for (size_t k = 0; k < part[i].n_tokens; k++, first = false)
-            put_format(out, first ? "%d" : ", %d", (int)part[i].token[k].id);
+            llm_json_format(out, first ? "%d" : ", %d", (int)part[i].token[k].id);
     llm_json_put_text(out, "]");
     if (x->ask->n_top < 0)
         return;
@@ -311,26 +308,22 @@ static void put_content(llm_json_out *out, const answer_part *part, size_t n) {
 
 static void put_settings(llm_json_out *out, const answer *x, const answer_choice *c) {
     const ask *a = x->ask;
-    put_format(out, ", \"generation_settings\": {\"n_ctx\": %lld, \"model\": ",
-               (long long)x->facts->n_ctx);
-    llm_json_put_string(out, (ggl_str){x->facts->model, strlen(x->facts->model)});
-    put_format(out, ", \"seed\": %llu, ", (unsigned long long)c->seed);
+    llm_json_format(out, ", 'generation_settings': {'n_ctx': %lld, 'model': %.*s, 'seed': %llu, ",
+                    (long long)x->facts->n_ctx, LLM_JSON_TEXT(x->facts->model),
+                    (unsigned long long)c->seed);
     put_sampling(out, &a->sampling);
-    put_format(out,
-               ", \"n_predict\": %lld, \"max_tokens\": %lld, \"n_keep\": %lld, \"n_discard\": 0, "
-               "\"ignore_eos\": %s, \"stream\": %s, \"n_probs\": %d, \"min_keep\": 0, "
-               "\"adaptive_target\": -1, \"adaptive_decay\": 0.9, "
-               "\"timings_per_token\": %s, \"post_sampling_probs\": %s",
-               (long long)a->n_max, (long long)a->n_max, (long long)a->n_keep,
-               a->ignore_eos ? "true" : "false", a->stream ? "true" : "false",
-               a->n_top > 0 ? a->n_top : 0, ((const own_ask *)a->own)->timings ? "true" : "false",
-               a->sampled_probs ? "true" : "false");
+    llm_json_format(
+        out,
+        ", 'n_predict': %lld, 'max_tokens': %lld, 'n_keep': %lld, 'n_discard': 0, 'ignore_eos': "
+        "%s, 'stream': %s, 'n_probs': %d, 'min_keep': 0, 'adaptive_target': -1, 'adaptive_decay': "
+        "0.9, 'timings_per_token': %s, 'post_sampling_probs': %s",
+        (long long)a->n_max, (long long)a->n_max, (long long)a->n_keep,
+        a->ignore_eos ? "true" : "false", a->stream ? "true" : "false", a->n_top > 0 ? a->n_top : 0,
+        ((const own_ask *)a->own)->timings ? "true" : "false", a->sampled_probs ? "true" : "false");
     put_member_text(out, "grammar", a->form == ASK_GBNF ? a->form_text : (ggl_str){"", 0});
     llm_json_put_text(out, ", \"stop\": [");
-    for (size_t i = 0; i < a->n_stops; i++) {
-        llm_json_put_text(out, i ? ", " : "");
-        llm_json_put_string(out, a->stop[i]);
-    }
+    for (size_t i = 0; i < a->n_stops; i++)
+        llm_json_format(out, "%s%.*s", i ? ", " : "", LLM_JSON_STR(a->stop[i]));
     llm_json_put_text(out, "]}");
 }
 
@@ -354,17 +347,17 @@ static const char *stop_type(finish f) {
 
 /* The object that ends an answer; without a stream it has all of the text. */
 static void put_final(llm_json_out *out, const answer *x, const answer_choice *c) {
-    put_format(out, "{\"index\": %d", c->index);
+    llm_json_format(out, "{'index': %d", c->index);
     put_content(out, c->part, x->ask->stream ? 0 : c->n_parts);
     put_tokens(out, x, c->part, x->ask->stream ? 0 : c->n_parts);
-    put_format(out, ", \"id_slot\": %d, \"stop\": true, \"model\": ", c->slot);
+    llm_json_format(out, ", 'id_slot': %d, 'stop': true, 'model': ", c->slot);
     openai_put_model(x, out);
-    put_format(out,
-               ", \"tokens_predicted\": %lld, \"tokens_evaluated\": %lld, \"tokens_cached\": %lld, "
-               "\"has_new_line\": %s, \"truncated\": %s, \"stop_type\": \"%s\"",
-               (long long)c->n_drawn, (long long)c->n_prompt, (long long)c->n_reused,
-               has_newline(x, c, c->part, c->n_parts) ? "true" : "false",
-               c->context_full || c->has_shifted ? "true" : "false", stop_type(c->finish));
+    llm_json_format(out,
+                    ", 'tokens_predicted': %lld, 'tokens_evaluated': %lld, 'tokens_cached': %lld, "
+                    "'has_new_line': %s, 'truncated': %s, 'stop_type': '%s'",
+                    (long long)c->n_drawn, (long long)c->n_prompt, (long long)c->n_reused,
+                    has_newline(x, c, c->part, c->n_parts) ? "true" : "false",
+                    c->context_full || c->has_shifted ? "true" : "false", stop_type(c->finish));
     put_member_text(out, "stopping_word",
                     c->finish == FINISH_STOP_STRING ? c->stop : (ggl_str){"", 0});
     put_settings(out, x, c);
@@ -402,9 +395,7 @@ static void put_wanted(llm_json_out *out, const own_ask *own, const llm_json_out
         const json_value *v = find_path(&doc->root, path);
         if (!v)
             continue;
-        llm_json_put_text(out, n++ ? ", " : "");
-        llm_json_put_string(out, (ggl_str){path, strlen(path)});
-        llm_json_put_text(out, ": ");
+        llm_json_format(out, "%s%.*s: ", n++ ? ", " : "", LLM_JSON_TEXT(path));
         llm_json_put_value(out, v);
     }
     llm_json_put_text(out, "}");
@@ -434,13 +425,12 @@ static void whole(const answer *x, llm_json_out *out) {
 
 static void part(const answer *x, const answer_choice *c, const answer_part *p, llm_json_out *out) {
     (void)has_newline(x, c, p, 1);
-    put_format(out, "data: {\"index\": %d", c->index);
+    llm_json_format(out, "data: {'index': %d", c->index);
     put_content(out, p, 1);
     put_tokens(out, x, p, 1);
-    put_format(out,
-               ", \"id_slot\": %d, \"stop\": false, \"tokens_predicted\": %lld, "
-               "\"tokens_evaluated\": %lld",
-               c->slot, (long long)c->n_drawn, (long long)c->n_prompt);
+    llm_json_format(
+        out, ", 'id_slot': %d, 'stop': false, 'tokens_predicted': %lld, 'tokens_evaluated': %lld",
+        c->slot, (long long)c->n_drawn, (long long)c->n_prompt);
     if (((const own_ask *)x->ask->own)->timings) {
         llm_json_put_text(out, ", \"timings\": ");
         openai_put_timings(x, c, out);
@@ -455,8 +445,8 @@ static void end_choice(const answer *x, const answer_choice *c, llm_json_out *ou
 }
 
 static void progress(const answer *x, const answer_choice *c, int64_t n_done, llm_json_out *out) {
-    put_format(out, "data: {\"index\": %d, \"content\": \"\", \"tokens\": [], \"stop\": false",
-               c->index);
+    llm_json_format(out, "data: {'index': %d, 'content': '', 'tokens': [], 'stop': false",
+                    c->index);
     openai_put_progress(x, c, n_done, out);
     llm_json_put_text(out, "}\n\n");
 }
@@ -480,10 +470,9 @@ static const char *error_type(const char *type) {
 }
 
 static void error(const api_error *e, bool in_stream, llm_json_out *out) {
-    put_format(out, "%s{\"error\": {\"code\": %d, \"message\": ", in_stream ? "data: " : "",
-               e->status);
-    llm_json_put_string(out, (ggl_str){e->message, strlen(e->message)});
-    put_format(out, ", \"type\": \"%s\"", error_type(e->type));
+    llm_json_format(out, "%s{'error': {'code': %d, 'message': %.*s, 'type': '%s'",
+                    in_stream ? "data: " : "", e->status, LLM_JSON_TEXT(e->message),
+                    error_type(e->type));
     openai_put_overflow(e, out);
     llm_json_put_text(out, in_stream ? "}}\n\n" : "}}");
 }

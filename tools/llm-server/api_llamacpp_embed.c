@@ -50,9 +50,7 @@ static void embedding_whole(const answer *x, llm_json_out *out) {
     const int64_t n_embd = x->facts->n_embd;
     for (int i = 0; i < x->n_choices; i++) {
         const answer_choice *c = &x->choice[i];
-        llm_json_put_text(out, i > 0 ? ",{\"index\":" : "[{\"index\":");
-        openai_put_int(out, i);
-        llm_json_put_text(out, ",\"embedding\":");
+        llm_json_format(out, "%s%d,'embedding':", i > 0 ? ",{\"index\":" : "[{\"index\":", i);
         for (int64_t k = 0; k < c->n_vectors; k++) {
             llm_json_put_text(out, k > 0 ? "," : "[");
             openai_put_floats(x->embedding + (c->first_vector + k) * n_embd, answer_dims(x), out);

@@ -416,13 +416,11 @@ static void put_head(llm_json_out *out, const answer *x) {
         strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &tm);
     llm_json_put_text(out, "{\"model\": ");
     openai_put_model(x, out);
-    put_format(out, ", \"created_at\": \"%s\"", text);
+    llm_json_format(out, ", 'created_at': '%s'", text);
 }
 
 static void put_one_logprob(llm_json_out *out, ggl_str text, double logprob) {
-    llm_json_put_text(out, "{\"token\": ");
-    llm_json_put_string(out, text);
-    llm_json_put_text(out, ", \"logprob\": ");
+    llm_json_format(out, "{'token': %.*s, 'logprob': ", LLM_JSON_STR(text));
     openai_put_double(out, logprob);
     llm_json_put_text(out, ", \"bytes\": ");
     put_bytes(out, text);
@@ -449,12 +447,9 @@ static void put_calls(llm_json_out *out, const answer_part *part, size_t n_parts
         const answer_part *p = &part[i];
         if (p->kind != PART_CALL)
             continue;
-        llm_json_put_text(out, n++ ? ", " : ", \"tool_calls\": [");
-        llm_json_put_text(out, "{\"id\": ");
-        llm_json_put_string(out, p->id);
-        put_format(out, ", \"function\": {\"index\": %d, \"name\": ", p->call);
-        llm_json_put_string(out, p->name);
-        llm_json_put_text(out, ", \"arguments\": ");
+        llm_json_format(out, "%s{'id': %.*s, 'function': {'index': %d, 'name': %.*s, 'arguments': ",
+                        n++ ? ", " : ", \"tool_calls\": [", LLM_JSON_STR(p->id), p->call,
+                        LLM_JSON_STR(p->name));
         llm_json_put(out, p->arguments.s, p->arguments.n);
         llm_json_put_text(out, "}}");
     }
@@ -498,17 +493,17 @@ static long long nanoseconds(double seconds) {
 /* Ends the last line, or the only one. */
 static void put_done(llm_json_out *out, const answer *x) {
     const answer_choice *c = x->n_choices ? &x->choice[0] : NULL;
-    put_format(out, ", \"done\": true, \"done_reason\": \"%s\"",
-               c                                               ? done_reason(c->finish)
-               : x->ask->has_keep && x->ask->keep_seconds == 0 ? "unload"
-                                                               : "load");
+    llm_json_format(out, ", 'done': true, 'done_reason': '%s'",
+                    c                                               ? done_reason(c->finish)
+                    : x->ask->has_keep && x->ask->keep_seconds == 0 ? "unload"
+                                                                    : "load");
     if (c)
-        put_format(out,
-                   ", \"total_duration\": %lld, \"load_duration\": 0, \"prompt_eval_count\": %lld, "
-                   "\"prompt_eval_duration\": %lld, \"eval_count\": %lld, \"eval_duration\": %lld",
-                   nanoseconds(x->counts.total_s), (long long)x->counts.n_prompt,
-                   nanoseconds(c->prompt_s), (long long)x->counts.n_drawn,
-                   nanoseconds(c->generate_s));
+        llm_json_format(out,
+                        ", 'total_duration': %lld, 'load_duration': 0, 'prompt_eval_count': %lld, "
+                        "'prompt_eval_duration': %lld, 'eval_count': %lld, 'eval_duration': %lld",
+                        nanoseconds(x->counts.total_s), (long long)x->counts.n_prompt,
+                        nanoseconds(c->prompt_s), (long long)x->counts.n_drawn,
+                        nanoseconds(c->generate_s));
     llm_json_put_text(out, "}");
 }
 
@@ -534,9 +529,7 @@ static void end(const answer *x, llm_json_out *out) {
 }
 
 static void error(const api_error *e, bool in_stream, llm_json_out *out) {
-    llm_json_put_text(out, "{\"error\": ");
-    llm_json_put_string(out, (ggl_str){e->message, strlen(e->message)});
-    llm_json_put_text(out, in_stream ? "}\n" : "}");
+    llm_json_format(out, "{'error': %.*s%s", LLM_JSON_TEXT(e->message), in_stream ? "}\n" : "}");
 }
 
 /* --- embeddings --------------------------------------------------------------------------------- */
@@ -544,7 +537,7 @@ static void error(const api_error *e, bool in_stream, llm_json_out *out) {
 static void put_vector(llm_json_out *out, const float *v, int64_t n) {
     llm_json_put_text(out, "[");
     for (int64_t i = 0; i < n; i++)
-        put_format(out, i ? ", %.9g" : "%.9g", (double)v[i]);
+        llm_json_format(out, i ? ", %.9g" : "%.9g", (double)v[i]);
     llm_json_put_text(out, "]");
 }
 
@@ -557,9 +550,9 @@ static void embed_whole(const answer *x, llm_json_out *out) {
         llm_json_put_text(out, i ? ", " : "");
         put_vector(out, x->embedding + i * n, answer_dims(x));
     }
-    put_format(out,
-               "], \"total_duration\": %lld, \"load_duration\": 0, \"prompt_eval_count\": %lld}",
-               nanoseconds(x->counts.total_s), (long long)x->counts.n_prompt);
+    llm_json_format(out,
+                    "], 'total_duration': %lld, 'load_duration': 0, 'prompt_eval_count': %lld}",
+                    nanoseconds(x->counts.total_s), (long long)x->counts.n_prompt);
 }
 
 static void embeddings_whole(const answer *x, llm_json_out *out) {

@@ -45,6 +45,7 @@ field_fn openai_field_model;
 /* Several names for one limit: if two of them are given, they must agree. */
 field_fn openai_field_max_tokens, openai_field_max_completion_tokens, openai_field_n_predict;
 field_fn openai_field_stream_options, openai_field_timings_per_token;
+field_fn openai_field_top_logprobs, openai_field_parallel; /* "parallel_tool_calls" */
 
 /* Adds a content, which is a string, a list of parts of text, or null, to a message by `add` (talk_text or
  * talk_reasoning). `where` begins the messages of errors: "messages[1]". */
@@ -121,6 +122,19 @@ void openai_put_texts(const answer_part *p, size_t n, part_kind kind, llm_json_o
 void openai_put_overflow(const api_error *e, llm_json_out *out);
 /* `{"message":..,"type":..,"param":..,"code":..}` */
 void openai_put_error(const api_error *e, llm_json_out *out);
+
+/* Chats and completions. The whole object without its `}`; put_choice writes a choice. */
+typedef void openai_choice_fn(const answer *x, const answer_choice *c, llm_json_out *out);
+void openai_put_whole(const answer *x, openai_choice_fn *put_choice, llm_json_out *out);
+/* A chunk of a stream with one choice: `data: {.."delta":` or `.."text":`, to be continued by the value; its end, after the
+ * choice's last member. timed: whose speeds it has, or NULL. */
+void openai_begin_chunk(const answer *x, int index, llm_json_out *out);
+void openai_end_chunk(const answer *x, const answer_choice *timed, llm_json_out *out);
+/* Functions of both dialects. */
+void openai_end_choice(const answer *x, const answer_choice *c, llm_json_out *out);
+void openai_progress(const answer *x, const answer_choice *c, int64_t n_done, llm_json_out *out);
+void openai_end(const answer *x, llm_json_out *out);
+
 /* The functions of dialects that all of them share. */
 void openai_alive(const answer *x, llm_json_out *out);
 /* `,"prompt_progress":{..}` */

@@ -3,7 +3,7 @@
 #include "api_openai_messages.h"
 #include "server.h"
 
-enum { MOST_CHOICES = 128, MOST_TOP_LOGPROBS = 20 };
+enum { MOST_CHOICES = 128 };
 
 /* --- requests ----------------------------------------------------------------------------------- */
 
@@ -17,25 +17,6 @@ static ggl_status read_logprobs(ask *a, const json_value *v, const server_facts 
     if (v->kind != JSON_BOOL)
         return wrong(err, "logprobs", "true or false");
     openai_own_of(a)->logprobs = v->flag;
-    return GGL_OK;
-}
-
-static ggl_status read_top_logprobs(ask *a, const json_value *v, const server_facts *facts,
-                                    ggl_error *err) {
-    (void)facts;
-    if (v->kind != JSON_NUMBER || !v->whole || v->number < 0 || v->number > MOST_TOP_LOGPROBS)
-        return ggl_fail(err, GGL_USAGE, "\"top_logprobs\" must be an integer from 0 to %d",
-                        MOST_TOP_LOGPROBS);
-    openai_own_of(a)->top_logprobs = (int64_t)v->number;
-    return GGL_OK;
-}
-
-static ggl_status read_parallel(ask *a, const json_value *v, const server_facts *facts,
-                                ggl_error *err) {
-    (void)facts;
-    if (v->kind != JSON_BOOL)
-        return wrong(err, "parallel_tool_calls", "true or false");
-    a->one_call = !v->flag;
     return GGL_OK;
 }
 
@@ -114,10 +95,10 @@ static const field fields[] = {
     {"response_format", FIELD_FN, .fn = openai_field_format},
 #include "fields_llamacpp.def"
     {"logprobs", FIELD_FN, .fn = read_logprobs},
-    {"top_logprobs", FIELD_FN, .fn = read_top_logprobs},
+    {"top_logprobs", FIELD_FN, .fn = openai_field_top_logprobs},
     {"tools", FIELD_FN, .fn = field_any},
     {"tool_choice", FIELD_FN, .fn = field_any},
-    {"parallel_tool_calls", FIELD_FN, .fn = read_parallel},
+    {"parallel_tool_calls", FIELD_FN, .fn = openai_field_parallel},
     {"reasoning_effort", FIELD_FN, .fn = field_any},
     {"reasoning_format", FIELD_FN, .fn = read_reasoning_format},
     {"reasoning_budget_tokens", FIELD_INT, .at = FIELD_AT(reasoning_budget), .min = -1,
@@ -225,23 +206,15 @@ static ggl_status read_chat(ask *a, const server_facts *facts, const char **para
 
 static void put_call(const answer_part *p, bool in_stream, llm_json_out *out) {
     llm_json_put_text(out, "{");
-    if (in_stream) {
-        llm_json_put_text(out, "\"index\":");
-        openai_put_int(out, p->call);
-        llm_json_put_text(out, ",");
-    }
+    if (in_stream)
+        llm_json_format(out, "'index':%d,", p->call);
     if (p->is_continued) {
         llm_json_put_text(out, "\"function\":{");
     } else {
-        llm_json_put_text(out, "\"id\":");
-        llm_json_put_string(out, p->id);
-        llm_json_put_text(out, ",\"type\":\"function\",\"function\":{\"name\":");
-        llm_json_put_string(out, p->name);
-        llm_json_put_text(out, ",");
+        llm_json_format(out, "'id':%.*s,'type':'function','function':{'name':%.*s,",
+                        LLM_JSON_STR(p->id), LLM_JSON_STR(p->name));
     }
-    llm_json_put_text(out, "\"arguments\":");
-    llm_json_put_string(out, p->arguments);
-    llm_json_put_text(out, "}}");
+    llm_json_format(out, "'arguments':%.*s}}", LLM_JSON_STR(p->arguments));
 }
 
 static void begin_logprobs(llm_json_out *out) {
@@ -286,9 +259,7 @@ static void put_all_logprobs(const answer *x, const answer_choice *c, llm_json_o
 
 static void put_choice(const answer *x, const answer_choice *c, llm_json_out *out) {
     const bool calls = has_kind(c, PART_CALL), content = has_kind(c, PART_CONTENT);
-    llm_json_put_text(out, "{\"index\":");
-    openai_put_int(out, c->index);
-    llm_json_put_text(out, ",\"message\":{\"role\":\"assistant\",\"content\":");
+    llm_json_format(out, "{'index':%d,'message':{'role':'assistant','content':", c->index);
     if (calls && !content)
         llm_json_put_text(out, "null");
     else
@@ -312,52 +283,24 @@ static void put_choice(const answer *x, const answer_choice *c, llm_json_out *ou
 }
 
 static void chat_whole(const answer *x, llm_json_out *out) {
-    openai_put_head(x, "chatcmpl-", "chat.completion", out);
-    llm_json_put_text(out, ",\"choices\":[");
-    for (int i = 0; i < x->n_choices; i++) {
-        llm_json_put_text(out, i > 0 ? "," : "");
-        put_choice(x, &x->choice[i], out);
-    }
-    llm_json_put_text(out, "],\"usage\":");
-    openai_put_usage(&x->counts, out);
-    llm_json_put_text(out, ",\"timings\":");
-    openai_put_timings(x, NULL, out);
-    if (x->ask->shows_prompt) {
-        const ggl_str prompt = x->choice[0].prompt;
-        llm_json_put_text(out, ",\"__verbose\":{\"prompt\":");
-        llm_json_put_string(out, prompt.s ? prompt : (ggl_str){"", 0});
-        llm_json_put_text(out, "}");
-    }
+    const ggl_str prompt = x->choice[0].prompt;
+    openai_put_whole(x, put_choice, out);
+    if (x->ask->shows_prompt)
+        llm_json_format(out, ",'__verbose':{'prompt':%.*s}", (int)prompt.n,
+                        prompt.s ? prompt.s : "");
     llm_json_put_text(out, "}");
 }
 
 /* --- streams ------------------------------------------------------------------------------------ */
 
-/* A chunk with one choice: `{.."delta":`, then the delta, and what end_chunk adds. */
-static void begin_chunk(const answer *x, int index, llm_json_out *out) {
-    llm_json_put_text(out, "data: ");
-    openai_put_head(x, "chatcmpl-", "chat.completion.chunk", out);
-    llm_json_put_text(out, ",\"choices\":[{\"index\":");
-    openai_put_int(out, index);
-    llm_json_put_text(out, ",\"delta\":");
-}
-
-static void end_chunk(const answer *x, const answer_choice *timed, llm_json_out *out) {
-    llm_json_put_text(out, x->ask->stream_usage ? "}],\"usage\":null" : "}]");
-    if (timed) {
-        llm_json_put_text(out, ",\"timings\":");
-        openai_put_timings(x, timed, out);
-    }
-    llm_json_put_text(out, "}\n\n");
-}
-
 static void chat_begin(const answer *x, llm_json_out *out) {
     for (int i = 0; i < x->n_choices; i++) {
-        begin_chunk(x, i, out);
-        llm_json_put_text(out, "{\"role\":\"assistant\",\"content\":");
-        llm_json_put_text(out, x->ask->tools.s ? "null" : "\"\"");
-        llm_json_put_text(out, ",\"refusal\":null},\"logprobs\":null,\"finish_reason\":null");
-        end_chunk(x, NULL, out);
+        openai_begin_chunk(x, i, out);
+        llm_json_format(
+            out,
+            "{'role':'assistant','content':%s,'refusal':null},'logprobs':null,'finish_reason':null",
+            x->ask->tools.s ? "null" : "\"\"");
+        openai_end_chunk(x, NULL, out);
     }
 }
 
@@ -377,7 +320,7 @@ static void chat_part(const answer *x, const answer_choice *c, const answer_part
                       llm_json_out *out) {
     if (p->is_continued && p->arguments.n == 0 && p->n_tokens == 0)
         return; /* the end of a call, which this API does not tell */
-    begin_chunk(x, c->index, out);
+    openai_begin_chunk(x, c->index, out);
     put_delta(p, out);
     if (x->ask->n_top >= 0 && p->kind == PART_CONTENT) {
         begin_logprobs(out);
@@ -387,35 +330,7 @@ static void chat_part(const answer *x, const answer_choice *c, const answer_part
         llm_json_put_text(out, ",\"logprobs\":null");
     openai_put_ids(x, p, 1, out);
     llm_json_put_text(out, ",\"finish_reason\":null");
-    end_chunk(x, openai_own_of(x->ask)->timings_per_token ? c : NULL, out);
-}
-
-static void chat_end_choice(const answer *x, const answer_choice *c, llm_json_out *out) {
-    begin_chunk(x, c->index, out);
-    llm_json_put_text(out, "{},\"logprobs\":null,\"finish_reason\":");
-    openai_put_finish(c, out);
-    end_chunk(x, x->ask->stream_usage ? NULL : c, out);
-}
-
-static void chat_progress(const answer *x, const answer_choice *c, int64_t n_done,
-                          llm_json_out *out) {
-    begin_chunk(x, c->index, out);
-    llm_json_put_text(out, "{},\"logprobs\":null,\"finish_reason\":null}]");
-    openai_put_progress(x, c, n_done, out);
-    llm_json_put_text(out, "}\n\n");
-}
-
-static void chat_end(const answer *x, llm_json_out *out) {
-    if (x->ask->stream_usage) {
-        llm_json_put_text(out, "data: ");
-        openai_put_head(x, "chatcmpl-", "chat.completion.chunk", out);
-        llm_json_put_text(out, ",\"choices\":[],\"usage\":");
-        openai_put_usage(&x->counts, out);
-        llm_json_put_text(out, ",\"timings\":");
-        openai_put_timings(x, NULL, out);
-        llm_json_put_text(out, "}\n\n");
-    }
-    llm_json_put_text(out, "data: [DONE]\n\n");
+    openai_end_chunk(x, openai_own_of(x->ask)->timings_per_token ? c : NULL, out);
 }
 
 const dialect api_openai_chat = {.name = "openai_chat",
@@ -426,8 +341,8 @@ const dialect api_openai_chat = {.name = "openai_chat",
                                  .begin = chat_begin,
                                  .part = chat_part,
                                  .takes_pieces = true,
-                                 .end_choice = chat_end_choice,
-                                 .end = chat_end,
-                                 .progress = chat_progress,
+                                 .end_choice = openai_end_choice,
+                                 .end = openai_end,
+                                 .progress = openai_progress,
                                  .alive = openai_alive,
                                  .error = openai_error};

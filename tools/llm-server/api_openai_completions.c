@@ -196,9 +196,7 @@ static void put_logprobs(const answer *x, const answer_part *p, size_t n, int64_
 
 static void put_choice(const answer *x, const answer_choice *c, llm_json_out *out) {
     int64_t offset = 0;
-    llm_json_put_text(out, "{\"index\":");
-    openai_put_int(out, c->index);
-    llm_json_put_text(out, ",\"text\":");
+    llm_json_format(out, "{'index':%d,'text':", c->index);
     openai_put_texts(c->part, c->n_parts, PART_CONTENT, out);
     if (x->ask->n_top >= 0)
         put_logprobs(x, c->part, c->n_parts, &offset, out);
@@ -211,40 +209,14 @@ static void put_choice(const answer *x, const answer_choice *c, llm_json_out *ou
 }
 
 static void text_whole(const answer *x, llm_json_out *out) {
-    openai_put_head(x, "cmpl-", "text_completion", out);
-    llm_json_put_text(out, ",\"choices\":[");
-    for (int i = 0; i < x->n_choices; i++) {
-        llm_json_put_text(out, i > 0 ? "," : "");
-        put_choice(x, &x->choice[i], out);
-    }
-    llm_json_put_text(out, "],\"usage\":");
-    openai_put_usage(&x->counts, out);
-    llm_json_put_text(out, ",\"timings\":");
-    openai_put_timings(x, NULL, out);
+    openai_put_whole(x, put_choice, out);
     llm_json_put_text(out, "}");
-}
-
-static void begin_chunk(const answer *x, const answer_choice *c, llm_json_out *out) {
-    llm_json_put_text(out, "data: ");
-    openai_put_head(x, "cmpl-", "text_completion", out);
-    llm_json_put_text(out, ",\"choices\":[{\"index\":");
-    openai_put_int(out, c->index);
-    llm_json_put_text(out, ",\"text\":");
-}
-
-static void end_chunk(const answer *x, const answer_choice *timed, llm_json_out *out) {
-    llm_json_put_text(out, x->ask->stream_usage ? "}],\"usage\":null" : "}]");
-    if (timed) {
-        llm_json_put_text(out, ",\"timings\":");
-        openai_put_timings(x, timed, out);
-    }
-    llm_json_put_text(out, "}\n\n");
 }
 
 static void text_part(const answer *x, const answer_choice *c, const answer_part *p,
                       llm_json_out *out) {
     const openai_own *own = openai_own_of(x->ask);
-    begin_chunk(x, c, out);
+    openai_begin_chunk(x, c->index, out);
     llm_json_put_string(out, p->text);
     if (x->ask->n_top >= 0)
         put_logprobs(x, p, 1, &own->offset[c->index], out);
@@ -252,35 +224,7 @@ static void text_part(const answer *x, const answer_choice *c, const answer_part
         llm_json_put_text(out, ",\"logprobs\":null");
     openai_put_ids(x, p, 1, out);
     llm_json_put_text(out, ",\"finish_reason\":null");
-    end_chunk(x, own->timings_per_token ? c : NULL, out);
-}
-
-static void text_end_choice(const answer *x, const answer_choice *c, llm_json_out *out) {
-    begin_chunk(x, c, out);
-    llm_json_put_text(out, "\"\",\"logprobs\":null,\"finish_reason\":");
-    openai_put_finish(c, out);
-    end_chunk(x, x->ask->stream_usage ? NULL : c, out);
-}
-
-static void text_progress(const answer *x, const answer_choice *c, int64_t n_done,
-                          llm_json_out *out) {
-    begin_chunk(x, c, out);
-    llm_json_put_text(out, "\"\",\"logprobs\":null,\"finish_reason\":null}]");
-    openai_put_progress(x, c, n_done, out);
-    llm_json_put_text(out, "}\n\n");
-}
-
-static void text_end(const answer *x, llm_json_out *out) {
-    if (x->ask->stream_usage) {
-        llm_json_put_text(out, "data: ");
-        openai_put_head(x, "cmpl-", "text_completion", out);
-        llm_json_put_text(out, ",\"choices\":[],\"usage\":");
-        openai_put_usage(&x->counts, out);
-        llm_json_put_text(out, ",\"timings\":");
-        openai_put_timings(x, NULL, out);
-        llm_json_put_text(out, "}\n\n");
-    }
-    llm_json_put_text(out, "data: [DONE]\n\n");
+    openai_end_chunk(x, own->timings_per_token ? c : NULL, out);
 }
 
 const dialect api_openai_completions = {.name = "openai_completions",
@@ -289,8 +233,8 @@ const dialect api_openai_completions = {.name = "openai_completions",
                                         .read = read_completions,
                                         .whole = text_whole,
                                         .part = text_part,
-                                        .end_choice = text_end_choice,
-                                        .end = text_end,
-                                        .progress = text_progress,
+                                        .end_choice = openai_end_choice,
+                                        .end = openai_end,
+                                        .progress = openai_progress,
                                         .alive = openai_alive,
                                         .error = openai_error};

@@ -126,19 +126,15 @@ void openai_embeddings_whole(const answer *x, llm_json_out *out) {
     for (int i = 0; i < x->n_choices; i++) {
         llm_json_put_text(out, i > 0 ? ",{\"object\":\"embedding\",\"index\":"
                                      : "{\"object\":\"embedding\",\"index\":");
-        openai_put_int(out, i);
-        llm_json_put_text(out, ",\"embedding\":");
+        llm_json_format(out, "%d,'embedding':", i);
         (openai_own_of(x->ask)->base64 ? put_base64 : openai_put_floats)(x->embedding + i * n_embd,
                                                                          answer_dims(x), out);
         llm_json_put_text(out, "}");
     }
     llm_json_put_text(out, "],\"model\":");
     openai_put_model(x, out);
-    llm_json_put_text(out, ",\"usage\":{\"prompt_tokens\":");
-    openai_put_int(out, x->counts.n_prompt);
-    llm_json_put_text(out, ",\"total_tokens\":");
-    openai_put_int(out, x->counts.n_prompt);
-    llm_json_put_text(out, "}}");
+    llm_json_format(out, ",'usage':{'prompt_tokens':%lld,'total_tokens':%lld}}",
+                    (long long)x->counts.n_prompt, (long long)x->counts.n_prompt);
 }
 
 const dialect api_openai_embeddings = {.name = "openai_embeddings",

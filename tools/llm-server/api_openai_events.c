@@ -65,9 +65,7 @@ static void put_id(const answer *x, part_kind kind, llm_json_out *out) {
 /* The content of a text or of reasoning: `{"type":"output_text","text":..}` */
 static void put_content(const answer *x, part_kind kind, llm_json_out *out) {
     const responses_state *r = state_of(x);
-    llm_json_put_text(out, "{\"type\":\"");
-    llm_json_put_text(out, rows[kind].part);
-    llm_json_put_text(out, "\",\"text\":");
+    llm_json_format(out, "{'type':'%s','text':", rows[kind].part);
     llm_json_put_string(out, str_of(&r->text));
     if (kind == PART_CONTENT) {
         llm_json_put_text(out, ",\"annotations\":[],\"logprobs\":[");
@@ -81,12 +79,10 @@ static void put_content(const answer *x, part_kind kind, llm_json_out *out) {
 static void put_text_item(const answer *x, part_kind kind, const char *status, llm_json_out *out) {
     llm_json_put_text(out, "{\"id\":");
     put_id(x, kind, out);
-    llm_json_put_text(out, ",\"type\":\"");
-    llm_json_put_text(out, rows[kind].type);
+    llm_json_format(out, ",'type':'%s", rows[kind].type);
     llm_json_put_text(out, kind == PART_CONTENT ? "\",\"role\":\"assistant\",\"status\":\""
                                                 : "\",\"summary\":[],\"status\":\"");
-    llm_json_put_text(out, status);
-    llm_json_put_text(out, "\",\"content\":[");
+    llm_json_format(out, "%s','content':[", status);
     if (strcmp(status, "in_progress") != 0)
         put_content(x, kind, out);
     llm_json_put_text(out, "]}");
@@ -127,32 +123,23 @@ static void put_call_item(const answer *x, const char *status, llm_json_out *out
     put_id(x, PART_CALL, out);
     llm_json_put_text(out, custom ? ",\"type\":\"custom_tool_call\",\"call_id\":"
                                   : ",\"type\":\"function_call\",\"call_id\":");
-    llm_json_put_string(out, p.id);
-    llm_json_put_text(out, ",\"name\":");
+    llm_json_format(out, "%.*s,'name':", LLM_JSON_STR(p.id));
     llm_json_put_string(out, t ? t->name : p.name);
-    if (t && t->space.n > 0) {
-        llm_json_put_text(out, ",\"namespace\":");
-        llm_json_put_string(out, t->space);
-    }
+    if (t && t->space.n > 0)
+        llm_json_format(out, ",'namespace':%.*s", LLM_JSON_STR(t->space));
     llm_json_put_text(out, custom ? ",\"input\":" : ",\"arguments\":");
     if (strcmp(status, "in_progress") != 0)
         put_arguments(x, &p, out);
     else
         llm_json_put_text(out, "\"\"");
-    llm_json_put_text(out, ",\"status\":\"");
-    llm_json_put_text(out, status);
-    llm_json_put_text(out, "\"}");
+    llm_json_format(out, ",'status':'%s'}", status);
 }
 
 /* --- events ------------------------------------------------------------------------------------- */
 
 static void begin_event(const answer *x, const char *type, llm_json_out *out) {
-    llm_json_put_text(out, "event: ");
-    llm_json_put_text(out, type);
-    llm_json_put_text(out, "\ndata: {\"type\":\"");
-    llm_json_put_text(out, type);
-    llm_json_put_text(out, "\",\"sequence_number\":");
-    openai_put_int(out, state_of(x)->sequence++);
+    llm_json_format(out, "event: %s\ndata: {'type':'%s','sequence_number':%lld", type, type,
+                    (long long)(state_of(x)->sequence++));
 }
 
 static void end_event(const answer *x, llm_json_out *out) {
@@ -164,9 +151,7 @@ static void end_event(const answer *x, llm_json_out *out) {
 static void begin_item_event(const answer *x, const char *type, part_kind kind, bool in_content,
                              llm_json_out *out) {
     begin_event(x, type, out);
-    llm_json_put_text(out, ",\"output_index\":");
-    openai_put_int(out, state_of(x)->n_items);
-    llm_json_put_text(out, ",\"item_id\":");
+    llm_json_format(out, ",'output_index':%lld,'item_id':", (long long)(state_of(x)->n_items));
     put_id(x, kind, out);
     if (in_content)
         llm_json_put_text(out, ",\"content_index\":0");
@@ -174,9 +159,7 @@ static void begin_item_event(const answer *x, const char *type, part_kind kind, 
 
 static void begin_item(const answer *x, const char *type, llm_json_out *out) {
     begin_event(x, type, out);
-    llm_json_put_text(out, ",\"output_index\":");
-    openai_put_int(out, state_of(x)->n_items);
-    llm_json_put_text(out, ",\"item\":");
+    llm_json_format(out, ",'output_index':%lld,'item':", (long long)(state_of(x)->n_items));
 }
 
 /* Keeps the item that was written at the end of `out`, from `begin` on. */
@@ -206,8 +189,7 @@ static void open_item(const answer *x, part_kind kind, llm_json_out *out) {
 
 static void put_call_delta(const answer *x, ggl_str arguments, llm_json_out *out) {
     begin_item_event(x, rows[PART_CALL].delta, PART_CALL, false, out);
-    llm_json_put_text(out, ",\"delta\":");
-    llm_json_put_string(out, arguments);
+    llm_json_format(out, ",'delta':%.*s", LLM_JSON_STR(arguments));
     end_event(x, out);
 }
 
@@ -227,10 +209,8 @@ static void close_call(const answer *x, bool complete, llm_json_out *out) {
         put_custom_delta(x, &p, out);
     begin_item_event(x, custom ? "response.custom_tool_call_input.done" : rows[PART_CALL].done,
                      PART_CALL, false, out);
-    if (!custom) {
-        llm_json_put_text(out, ",\"name\":");
-        llm_json_put_string(out, p.name);
-    }
+    if (!custom)
+        llm_json_format(out, ",'name':%.*s", LLM_JSON_STR(p.name));
     llm_json_put_text(out, custom ? ",\"input\":" : ",\"arguments\":");
     put_arguments(x, &p, out);
     end_event(x, out);
@@ -278,8 +258,7 @@ static void add_text(const answer *x, const answer_choice *c, const answer_part 
                      llm_json_out *out) {
     responses_state *r = state_of(x);
     begin_item_event(x, rows[p->kind].delta, p->kind, true, out);
-    llm_json_put_text(out, ",\"delta\":");
-    llm_json_put_string(out, p->text);
+    llm_json_format(out, ",'delta':%.*s", LLM_JSON_STR(p->text));
     if (p->kind == PART_CONTENT) {
         llm_json_put_text(out, ",\"logprobs\":[");
         const size_t begin = out->n;
@@ -352,9 +331,7 @@ static void put_repeated(const answer *x, llm_json_out *out) {
                                          {"user", "null"}};
     for (size_t k = 0; k < sizeof row / sizeof *row; k++) {
         const json_value *v = llm_json_get(&x->ask->doc->root, row[k][0]);
-        llm_json_put_text(out, ",\"");
-        llm_json_put_text(out, row[k][0]);
-        llm_json_put_text(out, "\":");
+        llm_json_format(out, ",'%s':", row[k][0]);
         if (v && v->kind != JSON_NULL)
             llm_json_put_value(out, v);
         else
@@ -398,13 +375,12 @@ static void put_ending(const answer *x, bool ended, llm_json_out *out) {
 
 static void put_response(const answer *x, bool ended, llm_json_out *out) {
     const responses_state *r = state_of(x);
-    llm_json_put_text(out, "{\"id\":\"resp_");
-    llm_json_put_text(out, x->id);
-    llm_json_put_text(out, "\",\"object\":\"response\",\"created_at\":");
-    openai_put_int(out, x->created);
-    llm_json_put_text(out, ",\"status\":\"");
-    llm_json_put_text(out, !ended ? "in_progress" : r->cut ? "incomplete" : "completed");
-    llm_json_put_text(out, "\",\"model\":");
+    llm_json_format(
+        out, "{'id':'resp_%s','object':'response','created_at':%lld,'status':'%s','model':", x->id,
+        (long long)x->created,
+        !ended   ? "in_progress"
+        : r->cut ? "incomplete"
+                 : "completed");
     openai_put_model(x, out);
     llm_json_put_text(out, ",\"temperature\":");
     put_shortest(out, x->ask->sampling.temp);
@@ -479,10 +455,8 @@ void openai_responses_error(const api_error *e, bool in_stream, llm_json_out *ou
     }
     llm_json_put_text(out,
                       "event: error\ndata: {\"type\":\"error\",\"sequence_number\":0,\"code\":");
-    llm_json_put_string(out, (ggl_str){e->type, strlen(e->type)});
-    llm_json_put_text(out, ",\"message\":");
-    llm_json_put_string(out, (ggl_str){e->message, strlen(e->message)});
-    llm_json_put_text(out, ",\"param\":null,\"error\":");
+    llm_json_format(out, "%.*s,'message':%.*s,'param':null,'error':", LLM_JSON_TEXT(e->type),
+                    LLM_JSON_TEXT(e->message));
     openai_put_error(e, out);
     llm_json_put_text(out, "}\n\n");
 }

@@ -4,22 +4,11 @@
 #include "api_openai_input.h"
 #include "server.h"
 
-enum { MOST_TOP_LOGPROBS = 20 };
-
 static ggl_status read_max(ask *a, const json_value *v, const server_facts *facts, ggl_error *err) {
     (void)facts;
     if (v->kind != JSON_NUMBER || !v->whole || v->number < 1)
         return ggl_fail(err, GGL_USAGE, "\"max_output_tokens\" must be a number of tokens");
     a->n_max = (int64_t)v->number;
-    return GGL_OK;
-}
-
-static ggl_status read_parallel(ask *a, const json_value *v, const server_facts *facts,
-                                ggl_error *err) {
-    (void)facts;
-    if (v->kind != JSON_BOOL)
-        return ggl_fail(err, GGL_USAGE, "\"parallel_tool_calls\" must be true or false");
-    a->one_call = !v->flag;
     return GGL_OK;
 }
 
@@ -91,16 +80,6 @@ static ggl_status read_include(ask *a, const json_value *v, const server_facts *
     return v->kind == JSON_ARRAY ? GGL_OK : ggl_fail(err, GGL_USAGE, "\"include\" must be a list");
 }
 
-static ggl_status read_top_logprobs(ask *a, const json_value *v, const server_facts *facts,
-                                    ggl_error *err) {
-    (void)facts;
-    if (v->kind != JSON_NUMBER || !v->whole || v->number < 0 || v->number > MOST_TOP_LOGPROBS)
-        return ggl_fail(err, GGL_USAGE, "\"top_logprobs\" must be an integer from 0 to %d",
-                        MOST_TOP_LOGPROBS);
-    openai_own_of(a)->top_logprobs = (int64_t)v->number;
-    return GGL_OK;
-}
-
 static ggl_status check_string(ask *a, const json_value *v, const server_facts *facts,
                                ggl_error *err) {
     (void)a, (void)facts;
@@ -121,10 +100,10 @@ static const field fields[] = {
     {"timings_per_token", FIELD_FN, .fn = openai_field_timings_per_token},
     {"stop", .kind = FIELD_STOPS},
     {"include", FIELD_FN, .fn = read_include},
-    {"top_logprobs", FIELD_FN, .fn = read_top_logprobs},
+    {"top_logprobs", FIELD_FN, .fn = openai_field_top_logprobs},
     {"tools", FIELD_FN, .fn = field_any},
     {"tool_choice", FIELD_FN, .fn = field_any},
-    {"parallel_tool_calls", FIELD_FN, .fn = read_parallel},
+    {"parallel_tool_calls", FIELD_FN, .fn = openai_field_parallel},
     {"reasoning", FIELD_FN, .fn = read_reasoning},
     {"truncation", FIELD_REFUSED, .fn = is_disabled,
      .why = "the server drops no part of a conversation; shorten it, or set \"disabled\""},
@@ -224,9 +203,7 @@ static ggl_status read_compact(ask *a, const server_facts *facts, const char **p
 static void compact_whole(const answer *x, llm_json_out *out) {
     const json_value *input = llm_json_get_kind(&x->ask->doc->root, "input", JSON_ARRAY);
     openai_put_head(x, "resp_", "response.compaction", out);
-    llm_json_put_text(out, ",\"created_at\":");
-    openai_put_int(out, x->created);
-    llm_json_put_text(out, ",\"output\":[");
+    llm_json_format(out, ",'created_at':%lld,'output':[", (long long)x->created);
     for (size_t i = 0; input && i < input->n; i++) {
         const json_value *role = llm_json_get_kind(&input->item[i], "role", JSON_STRING);
         if (!role || !llm_json_is(role, "user"))
@@ -234,9 +211,7 @@ static void compact_whole(const answer *x, llm_json_out *out) {
         llm_json_put_value(out, &input->item[i]);
         llm_json_put_text(out, ",");
     }
-    llm_json_put_text(out, "{\"id\":\"cmp_");
-    llm_json_put_text(out, x->id);
-    llm_json_put_text(out, "\",\"type\":\"compaction\",\"encrypted_content\":");
+    llm_json_format(out, "{'id':'cmp_%s','type':'compaction','encrypted_content':", x->id);
     openai_put_texts(x->choice[0].part, x->choice[0].n_parts, PART_CONTENT, out);
     llm_json_put_text(out, "}],\"usage\":");
     openai_responses_put_usage(&x->counts, out);

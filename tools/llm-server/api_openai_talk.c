@@ -64,6 +64,25 @@ ggl_status openai_field_n_predict(ask *a, const json_value *v, const server_fact
     return set_max(a, v, "n_predict", err);
 }
 
+ggl_status openai_field_parallel(ask *a, const json_value *v, const server_facts *facts,
+                                 ggl_error *err) {
+    (void)facts;
+    if (v->kind != JSON_BOOL)
+        return ggl_fail(err, GGL_USAGE, "\"parallel_tool_calls\" must be true or false");
+    a->one_call = !v->flag;
+    return GGL_OK;
+}
+
+ggl_status openai_field_top_logprobs(ask *a, const json_value *v, const server_facts *facts,
+                                     ggl_error *err) {
+    enum { MOST = 20 };
+    (void)facts;
+    if (v->kind != JSON_NUMBER || !v->whole || v->number < 0 || v->number > MOST)
+        return ggl_fail(err, GGL_USAGE, "\"top_logprobs\" must be an integer from 0 to %d", MOST);
+    openai_own_of(a)->top_logprobs = (int64_t)v->number;
+    return GGL_OK;
+}
+
 ggl_status openai_field_timings_per_token(ask *a, const json_value *v, const server_facts *facts,
                                           ggl_error *err) {
     (void)facts;

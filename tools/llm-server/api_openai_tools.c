@@ -144,9 +144,8 @@ static ggl_status put_custom(ask *a, llm_json_out *out, const openai_tool *t, gg
         llm_json_put_text(&text, "\n\nThe input must match this grammar:\n");
         llm_json_put(&text, grammar->s, grammar->n);
     }
-    llm_json_put_text(out, "{\"type\":\"function\",\"function\":{\"name\":");
-    llm_json_put_string(out, t->shown);
-    llm_json_put_text(out, ",\"description\":");
+    llm_json_format(
+        out, "{'type':'function','function':{'name':%.*s,'description':", LLM_JSON_STR(t->shown));
     llm_json_put_string(out, (ggl_str){text.n > 0 ? text.s : "", text.n});
     llm_json_put_text(out,
                       ",\"parameters\":{\"type\":\"object\",\"properties\":{\"input\":{\"type\":"
@@ -172,8 +171,7 @@ static ggl_status put_tool(ask *a, llm_json_out *out, const openai_tool *t, open
         st = read_fields(a, f, function_fields, NULL, &param, err);
     if (st != GGL_OK)
         return st;
-    llm_json_put_text(out, "{\"type\":\"function\",\"function\":{\"name\":");
-    llm_json_put_string(out, t->shown);
+    llm_json_format(out, "{'type':'function','function':{'name':%.*s", LLM_JSON_STR(t->shown));
     put_member(out, ",\"description\":", llm_json_get(f, "description"));
     if (parameters && parameters->kind == JSON_OBJECT)
         put_member(out, ",\"parameters\":", parameters);

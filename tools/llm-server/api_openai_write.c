@@ -27,14 +27,8 @@ void openai_put_model(const answer *x, llm_json_out *out) {
 }
 
 void openai_put_head(const answer *x, const char *prefix, const char *object, llm_json_out *out) {
-    llm_json_put_text(out, "{\"id\":\"");
-    llm_json_put_text(out, prefix);
-    llm_json_put_text(out, x->id);
-    llm_json_put_text(out, "\",\"object\":\"");
-    llm_json_put_text(out, object);
-    llm_json_put_text(out, "\",\"created\":");
-    openai_put_int(out, x->created);
-    llm_json_put_text(out, ",\"model\":");
+    llm_json_format(out, "{'id':'%s%s','object':'%s','created':%lld,'model':", prefix, x->id,
+                    object, (long long)x->created);
     openai_put_model(x, out);
     llm_json_put_text(out, ",\"system_fingerprint\":\"b" TOOLS_VERSION "-llm-server\"");
 }
@@ -48,10 +42,8 @@ typedef struct count {
 } count;
 
 static void put_counts(const count *c, llm_json_out *out) {
-    for (; c->name; c++) {
-        llm_json_put_text(out, c->name);
-        openai_put_int(out, c->n);
-    }
+    for (; c->name; c++)
+        llm_json_format(out, "%s%lld", c->name, (long long)c->n);
 }
 
 void openai_put_usage(const answer_counts *n, llm_json_out *out) {
@@ -114,11 +106,7 @@ void openai_put_finish(const answer_choice *c, llm_json_out *out) {
 
 /* `"token":..,"id":..,"logprob":..,"bytes":[..]` */
 static void put_token(int32_t id, ggl_str text, double logprob, llm_json_out *out) {
-    llm_json_put_text(out, "\"token\":");
-    llm_json_put_string(out, text);
-    llm_json_put_text(out, ",\"id\":");
-    openai_put_int(out, id);
-    llm_json_put_text(out, ",\"logprob\":");
+    llm_json_format(out, "'token':%.*s,'id':%d,'logprob':", LLM_JSON_STR(text), id);
     openai_put_double(out, logprob);
     llm_json_put_text(out, ",\"bytes\":");
     put_bytes(out, text);
@@ -146,8 +134,7 @@ void openai_put_ids(const answer *x, const answer_part *p, size_t n, llm_json_ou
     llm_json_put_text(out, ",\"tokens\":[");
     for (size_t i = 0; i < n; i++)
         for (size_t k = 0; k < p[i].n_tokens; k++) {
-            llm_json_put_text(out, first ? "" : ",");
-            openai_put_int(out, p[i].token[k].id);
+            llm_json_format(out, "%s%d", first ? "" : ",", p[i].token[k].id);
             first = false;
         }
     llm_json_put_text(out, "]");
@@ -167,11 +154,79 @@ void openai_put_texts(const answer_part *p, size_t n, part_kind kind, llm_json_o
 
 void openai_put_progress(const answer *x, const answer_choice *c, int64_t n_done,
                          llm_json_out *out) {
-    put_format(out,
-               ",\"prompt_progress\":{\"total\":%lld,\"cache\":%lld,\"processed\":%lld,"
-               "\"time_ms\":%.0f}",
-               (long long)c->n_prompt, (long long)c->n_reused, (long long)n_done,
-               x->counts.total_s * 1e3);
+    llm_json_format(
+        out, ",'prompt_progress':{'total':%lld,'cache':%lld,'processed':%lld,'time_ms':%.0f}",
+        (long long)c->n_prompt, (long long)c->n_reused, (long long)n_done, x->counts.total_s * 1e3);
+}
+
+/* What is different in chats and in completions. */
+static const struct form {
+    const char *prefix;        /* of the id */
+    const char *whole, *chunk; /* objects */
+    const char *member,
+        *empty; /* of a choice in a chunk: what has the text, and its value without one */
+} forms[] = {{"cmpl-", "text_completion", "text_completion", "text", "\"\""},
+             {"chatcmpl-", "chat.completion", "chat.completion.chunk", "delta", "{}"}};
+
+static const struct form *form_of(const answer *x) {
+    return &forms[x->ask->kind == ASK_CHAT];
+}
+
+static void put_sums(const answer *x, llm_json_out *out) {
+    llm_json_put_text(out, "],\"usage\":");
+    openai_put_usage(&x->counts, out);
+    llm_json_put_text(out, ",\"timings\":");
+    openai_put_timings(x, NULL, out);
+}
+
+void openai_put_whole(const answer *x, openai_choice_fn *put_choice, llm_json_out *out) {
+    openai_put_head(x, form_of(x)->prefix, form_of(x)->whole, out);
+    llm_json_put_text(out, ",\"choices\":[");
+    for (int i = 0; i < x->n_choices; i++) {
+        llm_json_put_text(out, i > 0 ? "," : "");
+        put_choice(x, &x->choice[i], out);
+    }
+    put_sums(x, out);
+}
+
+void openai_begin_chunk(const answer *x, int index, llm_json_out *out) {
+    llm_json_put_text(out, "data: ");
+    openai_put_head(x, form_of(x)->prefix, form_of(x)->chunk, out);
+    llm_json_format(out, ",'choices':[{'index':%d,'%s':", index, form_of(x)->member);
+}
+
+void openai_end_chunk(const answer *x, const answer_choice *timed, llm_json_out *out) {
+    llm_json_put_text(out, x->ask->stream_usage ? "}],\"usage\":null" : "}]");
+    if (timed) {
+        llm_json_put_text(out, ",\"timings\":");
+        openai_put_timings(x, timed, out);
+    }
+    llm_json_put_text(out, "}\n\n");
+}
+
+void openai_end_choice(const answer *x, const answer_choice *c, llm_json_out *out) {
+    openai_begin_chunk(x, c->index, out);
+    llm_json_format(out, "%s,'logprobs':null,'finish_reason':", form_of(x)->empty);
+    openai_put_finish(c, out);
+    openai_end_chunk(x, x->ask->stream_usage ? NULL : c, out);
+}
+
+void openai_progress(const answer *x, const answer_choice *c, int64_t n_done, llm_json_out *out) {
+    openai_begin_chunk(x, c->index, out);
+    llm_json_format(out, "%s,'logprobs':null,'finish_reason':null}]", form_of(x)->empty);
+    openai_put_progress(x, c, n_done, out);
+    llm_json_put_text(out, "}\n\n");
+}
+
+void openai_end(const answer *x, llm_json_out *out) {
+    if (x->ask->stream_usage) {
+        llm_json_put_text(out, "data: ");
+        openai_put_head(x, form_of(x)->prefix, form_of(x)->chunk, out);
+        llm_json_put_text(out, ",\"choices\":[");
+        put_sums(x, out);
+        llm_json_put_text(out, "}\n\n");
+    }
+    llm_json_put_text(out, "data: [DONE]\n\n");
 }
 
 void openai_alive(const answer *x, llm_json_out *out) {
@@ -189,10 +244,8 @@ static void put_nullable(const char *s, llm_json_out *out) {
 void openai_put_overflow(const api_error *e, llm_json_out *out) {
     if (!e->n_prompt)
         return;
-    llm_json_put_text(out, ",\"n_prompt_tokens\":");
-    openai_put_int(out, e->n_prompt);
-    llm_json_put_text(out, ",\"n_ctx\":");
-    openai_put_int(out, e->n_ctx);
+    llm_json_format(out, ",'n_prompt_tokens':%lld,'n_ctx':%lld", (long long)e->n_prompt,
+                    (long long)e->n_ctx);
 }
 
 void openai_put_error(const api_error *e, llm_json_out *out) {

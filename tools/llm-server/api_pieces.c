@@ -1,25 +1,15 @@
 #include "api_pieces.h"
 
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "llm/internal/tokenizer.h"
 
-void put_format(llm_json_out *out, const char *fmt, ...) {
-    char text[512];
-    va_list args;
-    va_start(args, fmt);
-    vsnprintf(text, sizeof text, fmt, args);
-    va_end(args);
-    llm_json_put_text(out, text);
-}
-
 void put_bytes(llm_json_out *out, ggl_str s) {
     llm_json_put_text(out, "[");
     for (size_t i = 0; i < s.n; i++)
-        put_format(out, "%s%d", i ? ", " : "", (unsigned char)s.s[i]);
+        llm_json_format(out, "%s%d", i ? ", " : "", (unsigned char)s.s[i]);
     llm_json_put_text(out, "]");
 }
 
@@ -38,8 +28,8 @@ static void put_stages(llm_json_out *out, const llm_sampler_params *p) {
     const int n = p->n_stages ? p->n_stages : LLM_SAMPLER_N_STAGES;
     for (int i = 0; i < n; i++) {
         const int stage = p->n_stages ? p->stage[i] : i;
-        put_format(out, "%s\"%s\"", i ? ", " : "",
-                   llm_sampler_stage_name((llm_sampler_stage)stage));
+        llm_json_format(out, "%s'%s'", i ? ", " : "",
+                        llm_sampler_stage_name((llm_sampler_stage)stage));
     }
     llm_json_put_text(out, "]");
 }
@@ -47,9 +37,9 @@ static void put_stages(llm_json_out *out, const llm_sampler_params *p) {
 static void put_biases(llm_json_out *out, const llm_sampler_params *p) {
     llm_json_put_text(out, "\"logit_bias\": [");
     for (size_t i = 0; i < p->n_bias; i++) {
-        put_format(out, "%s{\"token\": %d, \"bias\": ", i ? ", " : "", (int)p->bias[i].id);
+        llm_json_format(out, "%s{'token': %d, 'bias': ", i ? ", " : "", (int)p->bias[i].id);
         if (isfinite(p->bias[i].bias))
-            put_format(out, "%.9g}", (double)p->bias[i].bias);
+            llm_json_format(out, "%.9g}", (double)p->bias[i].bias);
         else
             llm_json_put_text(out, "false}");
     }
@@ -58,10 +48,8 @@ static void put_biases(llm_json_out *out, const llm_sampler_params *p) {
 
 static void put_breakers(llm_json_out *out, const llm_sampler_params *p) {
     llm_json_put_text(out, "\"dry_sequence_breakers\": [");
-    for (size_t i = 0; i < p->n_dry_breakers; i++) {
-        llm_json_put_text(out, i ? ", " : "");
-        llm_json_put_string(out, p->dry_breakers[i]);
-    }
+    for (size_t i = 0; i < p->n_dry_breakers; i++)
+        llm_json_format(out, "%s%.*s", i ? ", " : "", LLM_JSON_STR(p->dry_breakers[i]));
     llm_json_put_text(out, "], ");
 }
 
@@ -69,7 +57,7 @@ void put_sampling(llm_json_out *out, const llm_sampler_params *p) {
     for (size_t i = 0; i < LLM_SAMPLER_N_NUMBERS; i++) {
         const llm_sampler_number *n = &llm_sampler_numbers[i];
         const double x = llm_sampler_get_number(p, n);
-        put_format(out, n->is_int ? "\"%s\": %.0f" : "\"%s\": ", n->field, x);
+        llm_json_format(out, n->is_int ? "\"%s\": %.0f" : "\"%s\": ", n->field, x);
         if (!n->is_int)
             put_shortest(out, (float)x);
         llm_json_put_text(out, ", ");

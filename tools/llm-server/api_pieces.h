@@ -4,8 +4,6 @@
 
 #include "dialect.h"
 
-/* Appends formatted text, of at most 512 bytes, as it is. */
-void put_format(llm_json_out *out, const char *fmt, ...) GGL_PRINTF(2, 3);
 /* Appends the bytes of a text as a list of numbers. */
 void put_bytes(llm_json_out *out, ggl_str s);
 /* Appends the shortest text that is read as the same float; JSON has no infinity, so that is null. */

@@ -118,27 +118,20 @@ static void put_score(llm_json_out *out, double score) {
 
 /* Text Embeddings Inference's: a share of 1, unless raw scores are asked for. */
 static void put_tei(const answer *x, const ranked *r, llm_json_out *out) {
-    llm_json_put_text(out, "{\"index\":");
-    openai_put_int(out, r->index);
-    if (x->ask->returns_texts) {
-        llm_json_put_text(out, ",\"text\":");
-        llm_json_put_string(out, x->ask->prompt[r->index].text);
-    }
+    llm_json_format(out, "{'index':%d", r->index);
+    if (x->ask->returns_texts)
+        llm_json_format(out, ",'text':%.*s", LLM_JSON_STR(x->ask->prompt[r->index].text));
     llm_json_put_text(out, ",\"score\":");
     put_score(out, x->ask->raw_scores ? r->score : 1 / (1 + exp(-(double)r->score)));
     llm_json_put_text(out, "}");
 }
 
 static void put_result(const answer *x, const ranked *r, llm_json_out *out) {
-    llm_json_put_text(out, "{\"index\":");
-    openai_put_int(out, r->index);
-    llm_json_put_text(out, ",\"relevance_score\":");
+    llm_json_format(out, "{'index':%d,'relevance_score':", r->index);
     put_score(out, r->score);
-    if (x->ask->returns_texts) {
-        llm_json_put_text(out, ",\"document\":{\"text\":");
-        llm_json_put_string(out, x->ask->prompt[r->index].text);
-        llm_json_put_text(out, "}");
-    }
+    if (x->ask->returns_texts)
+        llm_json_format(out, ",'document':{'text':%.*s}",
+                        LLM_JSON_STR(x->ask->prompt[r->index].text));
     llm_json_put_text(out, "}");
 }
 
@@ -164,11 +157,9 @@ static void rerank_whole(const answer *x, llm_json_out *out) {
     }
     llm_json_put_text(out, "{\"model\":");
     openai_put_model(x, out);
-    llm_json_put_text(out, ",\"object\":\"list\",\"usage\":{\"prompt_tokens\":");
-    openai_put_int(out, x->counts.n_prompt);
-    llm_json_put_text(out, ",\"total_tokens\":");
-    openai_put_int(out, x->counts.n_prompt);
-    llm_json_put_text(out, "},\"results\":");
+    llm_json_format(
+        out, ",'object':'list','usage':{'prompt_tokens':%lld,'total_tokens':%lld},'results':",
+        (long long)x->counts.n_prompt, (long long)x->counts.n_prompt);
     put_list(x, out);
     llm_json_put_text(out, "}");
 }

@@ -11,9 +11,7 @@ static ggl_str text_of(const llm_json_out *out) {
 }
 
 static void put_name(talk_writer *t, ggl_str name) {
-    llm_json_put_text(&t->out, ", ");
-    llm_json_put_string(&t->out, name);
-    llm_json_put_text(&t->out, ": ");
+    llm_json_format(&t->out, ", %.*s: ", LLM_JSON_STR(name));
 }
 
 void talk_member(talk_writer *t, const char *name, ggl_str value) {
@@ -22,10 +20,7 @@ void talk_member(talk_writer *t, const char *name, ggl_str value) {
 }
 
 void talk_begin(talk_writer *t, const char *role) {
-    llm_json_put_text(&t->out, t->n_messages++ ? ", " : "{\"messages\": [");
-    llm_json_put_text(&t->out, "{\"role\": \"");
-    llm_json_put_text(&t->out, role);
-    llm_json_put_text(&t->out, "\"");
+    llm_json_format(&t->out, "%s{'role': '%s'", t->n_messages++ ? ", " : "{\"messages\": [", role);
     clear(&t->text);
     clear(&t->reasoning);
     clear(&t->calls);
@@ -66,14 +61,10 @@ static void put_arguments(llm_json_out *out, const json_value *arguments) {
 void talk_call(talk_writer *t, ggl_str id, ggl_str name, const json_value *arguments) {
     llm_json_out *out = &t->calls;
     llm_json_put_text(out, t->n_calls++ ? ", {" : "{");
-    if (id.s) {
-        llm_json_put_text(out, "\"id\": ");
-        llm_json_put_string(out, id);
-        llm_json_put_text(out, ", ");
-    }
-    llm_json_put_text(out, "\"type\": \"function\", \"function\": {\"name\": ");
-    llm_json_put_string(out, name);
-    llm_json_put_text(out, ", \"arguments\": ");
+    if (id.s)
+        llm_json_format(out, "'id': %.*s, ", LLM_JSON_STR(id));
+    llm_json_format(
+        out, "'type': 'function', 'function': {'name': %.*s, 'arguments': ", LLM_JSON_STR(name));
     put_arguments(out, arguments);
     llm_json_put_text(out, "}}");
 }

@@ -1,16 +1,10 @@
 #include "model_card.h"
 #include "ggl/internal/gguf.h"
+#include "common/gguf_text.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-
-static ggl_str find_string(const ggl_gguf *f, const char *key) {
-    ggl_error err;
-    ggl_str x = {"", 0};
-    (void)ggl_gguf_get_string(f, key, &x, &err);
-    return x;
-}
 
 model_card model_card_of(const ggl_gguf *f) {
     double of_type[256] = {0};
@@ -30,7 +24,7 @@ model_card model_card_of(const ggl_gguf *f) {
         best = of_type[i] > of_type[best] ? i : best;
     const ggl_type_info *info = ggl_type_get(best);
     c.weight_type = info ? info->name : "";
-    const ggl_str family = find_string(f, "general.architecture");
+    const ggl_str family = text_of_key(f, "general.architecture");
     snprintf(c.family, sizeof c.family, "%.*s", (int)(family.n < 63 ? family.n : 63), family.s);
     llm_arch *arch;
     ggl_error unread;
@@ -48,7 +42,7 @@ ggl_status model_card_read(model_card *out, const char *path, ggl_error *err) {
     ggl_status st = ggl_gguf_open(&f, path, NULL, err); /* checks that all weights are there */
     if (st != GGL_OK)
         return st;
-    const ggl_str type = find_string(f, "general.type");
+    const ggl_str type = text_of_key(f, "general.type");
     if (type.n > 0 && !ggl_str_is(type, "model"))
         st = ggl_fail(err, GGL_UNSUPPORTED, "%s: it is no model but of the type %.*s", path,
                       (int)type.n, type.s);

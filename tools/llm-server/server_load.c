@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "common/gguf_text.h"
 #include "common/cache_types.h"
 #include "common/fit_context.h"
 #include "common/load.h"
@@ -65,13 +66,6 @@ static int open_template(server *s) {
     if (code >= 0 || (st == GGL_NOT_FOUND && !is_named))
         return code;
     return tool_error(TOOL, 1, "%s", err.msg);
-}
-
-static ggl_str file_string(const ggl_gguf *f, const char *key) {
-    ggl_error err;
-    ggl_str x = {"", 0};
-    (void)ggl_gguf_get_string(f, key, &x, &err);
-    return x;
 }
 
 /* Returns the name of --pooling; NULL: the model's own. */
@@ -377,7 +371,7 @@ static char *name_in_path(const char *path) {
 static char *name_of(const ggl_gguf *f, const char *path) {
     if (!llm_load_converts(path))
         return name_in_path(path);
-    const ggl_str own = file_string(f, "general.name");
+    const ggl_str own = text_of_key(f, "general.name");
     if (own.n > 0 && own.s[0] != '.')
         return strndup(own.s, own.n);
     char *real = realpath(path, NULL);
@@ -394,15 +388,9 @@ static void put_info(llm_json_out *out, const server *s) {
              ", \"n_embd\": %" PRId64 ", \"n_params\": %.0f, \"size\": %.0f",
              s->facts.n_vocab, s->facts.n_ctx, llm_model_n_ctx(llm_opened_model(s->ctx)), m.n_embd,
              m.n_params, m.bytes);
-    llm_json_put_text(out, "{\"architecture\": ");
-    llm_json_put_string(out, m.architecture);
-    llm_json_put_text(out, ", \"name\": ");
-    llm_json_put_string(out, m.name);
-    llm_json_put_text(out, ", \"tokenizer\": \"");
-    llm_json_put_text(out, llm_tokenizer_kind_name(llm_opened_tokenizer(s->ctx)));
-    llm_json_put_text(out, "\", ");
-    llm_json_put_text(out, text);
-    llm_json_put_text(out, "}");
+    llm_json_format(out, "{'architecture': %.*s, 'name': %.*s, 'tokenizer': '%s', %s}",
+                    LLM_JSON_STR(m.architecture), LLM_JSON_STR(m.name),
+                    llm_tokenizer_kind_name(llm_opened_tokenizer(s->ctx)), text);
 }
 
 static bool shows_tools(const llm_template *t) {

@@ -121,13 +121,12 @@ void slot_act(void *ctx, llm_engine *e) {
 /* --- the answer ------------------------------------------------------------------------------- */
 
 void slot_put_result(const slot_request *x, llm_json_out *out) {
-    put_format(out, "{\"id_slot\": %d, \"%s\": %" PRId64, x->slot, actions[x->action].n_tokens,
-               x->n);
+    llm_json_format(out, "{\"id_slot\": %d, \"%s\": %" PRId64, x->slot, actions[x->action].n_tokens,
+                    x->n);
     if (x->path) {
-        llm_json_put_text(out, ", \"filename\": ");
-        llm_json_put_string(out, (ggl_str){x->name, strlen(x->name)});
-        put_format(out, ", \"%s\": %" PRId64 ", \"timings\": {\"%s\": %.3f}",
-                   actions[x->action].n_bytes, x->n_bytes, actions[x->action].ms, x->ms);
+        llm_json_format(out, ", 'filename': %.*s", LLM_JSON_TEXT(x->name));
+        llm_json_format(out, ", \"%s\": %" PRId64 ", \"timings\": {\"%s\": %.3f}",
+                        actions[x->action].n_bytes, x->n_bytes, actions[x->action].ms, x->ms);
     }
     llm_json_put_text(out, "}");
 }

@@ -65,13 +65,8 @@ static void put(speech_job *j, const char *s, size_t n) {
 
 static void put_event(speech_job *j, const char *type, const char *member, ggl_str text) {
     llm_json_out out = {0};
-    llm_json_put_text(&out, "data: {\"type\": \"transcript.text.");
-    llm_json_put_text(&out, type);
-    llm_json_put_text(&out, "\", \"");
-    llm_json_put_text(&out, member);
-    llm_json_put_text(&out, "\": ");
-    llm_json_put_string(&out, text);
-    llm_json_put_text(&out, "}\n\n");
+    llm_json_format(&out, "data: {'type': 'transcript.text.%s', '%s': %.*s}\n\n", type, member,
+                    LLM_JSON_STR(text));
     j->lacks_room |= out.failed;
     if (!out.failed)
         put(j, out.s, out.n);
@@ -128,9 +123,7 @@ static void send_all(speech_job *j, const char *type, const char *s, size_t n) {
 
 static void send_json(speech_job *j, ggl_str text) {
     llm_json_out out = {0};
-    llm_json_put_text(&out, "{\"text\": ");
-    llm_json_put_string(&out, text);
-    llm_json_put_text(&out, "}\n");
+    llm_json_format(&out, "{'text': %.*s}\n", LLM_JSON_STR(text));
     if (out.failed)
         fail(j, GGL_NOMEM, NULL);
     else
