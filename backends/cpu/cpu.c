@@ -51,45 +51,6 @@ static void cpu_free(ggl_backend *b, ggl_buffer *buf) {
     ggl_free(buf);
 }
 
-static ggl_status cpu_upload(ggl_backend *b, ggl_buffer *dst, size_t offset, const void *src,
-                             size_t size, ggl_error *err) {
-    (void)b;
-    (void)err;
-    memcpy(dst->data + offset, src, size);
-    return GGL_OK;
-}
-
-static ggl_status cpu_download(ggl_backend *b, const ggl_buffer *src, size_t offset, void *dst,
-                               size_t size, ggl_error *err) {
-    (void)b;
-    (void)err;
-    memcpy(dst, src->data + offset, size);
-    return GGL_OK;
-}
-
-static ggl_status cpu_copy(ggl_backend *b, ggl_buffer *dst, const ggl_buffer *src,
-                           const ggl_copy_range *range, size_t n, ggl_error *err) {
-    (void)b;
-    (void)err;
-    for (size_t i = 0; i < n; i++)
-        memcpy(dst->data + range[i].to, src->data + range[i].from, range[i].size);
-    return GGL_OK;
-}
-
-static ggl_status cpu_clear(ggl_backend *b, ggl_buffer *buf, size_t offset, size_t size,
-                            ggl_error *err) {
-    (void)b;
-    (void)err;
-    memset(buf->data + offset, 0, size);
-    return GGL_OK;
-}
-
-static ggl_status cpu_wait(ggl_backend *b, ggl_error *err) {
-    (void)b;
-    (void)err;
-    return GGL_OK;
-}
-
 static void cpu_close(ggl_backend *b) {
     cpu_backend *c = (cpu_backend *)b;
     ggl_cpu_pool_close(c->pool);
@@ -100,14 +61,14 @@ static const ggl_backend_vtable vtable = {
     .close = cpu_close,
     .alloc = cpu_alloc,
     .free = cpu_free,
-    .upload = cpu_upload,
-    .download = cpu_download,
-    .copy = cpu_copy,
-    .clear = cpu_clear,
+    .upload = host_upload,
+    .download = host_download,
+    .copy = host_copy,
+    .clear = host_clear,
     .refuses = ggl_cpu_refuses,
     .compile = ggl_cpu_compile,
     .run = ggl_cpu_run,
-    .wait = cpu_wait,
+    .wait = host_wait,
     .plan_free = ggl_cpu_plan_free,
     .describe = ggl_cpu_describe,
     .repack_size = ggl_cpu_repack_size,

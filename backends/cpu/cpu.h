@@ -5,18 +5,12 @@
 #ifndef CPU_H
 #define CPU_H
 
+#include "../common/host_memory.h"
 #include "ggl/internal/op_args.h"
 #include "ggl/backends.h"
 #include "ggl/program.h"
 #include "kernels.h"
 #include "threads.h"
-
-struct ggl_buffer {
-    char *data;
-    size_t size;
-    bool owned;
-    bool huge; /* huge pages have been requested */
-};
 
 typedef struct cpu_backend {
     ggl_backend base;

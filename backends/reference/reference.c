@@ -137,7 +137,7 @@ static ggl_status buffer_alloc(ggl_backend *b, int region, size_t size, const vo
     (void)region;
     ggl_buffer *buf = ggl_calloc(1, sizeof *buf);
     if (buf)
-        *buf = (ggl_buffer){host ? (char *)host : ggl_calloc(size, 1), size, !host};
+        *buf = (ggl_buffer){host ? (char *)host : ggl_calloc(size, 1), size, !host, false};
     if (!buf || !buf->data) {
         ggl_free(buf);
         return ggl_fail(err, GGL_NOMEM, "out of memory for %zu bytes", size);
@@ -153,45 +153,6 @@ static void buffer_free(ggl_backend *b, ggl_buffer *buf) {
     ggl_free(buf);
 }
 
-static ggl_status upload(ggl_backend *b, ggl_buffer *dst, size_t offset, const void *src,
-                         size_t size, ggl_error *err) {
-    (void)b;
-    (void)err;
-    memcpy(dst->data + offset, src, size);
-    return GGL_OK;
-}
-
-static ggl_status download(ggl_backend *b, const ggl_buffer *src, size_t offset, void *dst,
-                           size_t size, ggl_error *err) {
-    (void)b;
-    (void)err;
-    memcpy(dst, src->data + offset, size);
-    return GGL_OK;
-}
-
-static ggl_status copy(ggl_backend *b, ggl_buffer *dst, const ggl_buffer *src,
-                       const ggl_copy_range *range, size_t n, ggl_error *err) {
-    (void)b;
-    (void)err;
-    for (size_t i = 0; i < n; i++)
-        memcpy(dst->data + range[i].to, src->data + range[i].from, range[i].size);
-    return GGL_OK;
-}
-
-static ggl_status clear(ggl_backend *b, ggl_buffer *buf, size_t offset, size_t size,
-                        ggl_error *err) {
-    (void)b;
-    (void)err;
-    memset(buf->data + offset, 0, size);
-    return GGL_OK;
-}
-
-static ggl_status wait_done(ggl_backend *b, ggl_error *err) {
-    (void)b;
-    (void)err;
-    return GGL_OK;
-}
-
 static void close_backend(ggl_backend *b) {
     ggl_free(b);
 }
@@ -199,9 +160,9 @@ static void close_backend(ggl_backend *b) {
 /* By the type of values between operators. */
 #define VTABLE(compile_)                                                                           \
     {                                                                                              \
-        .close = close_backend, .alloc = buffer_alloc, .free = buffer_free, .upload = upload,      \
-        .download = download, .copy = copy, .clear = clear, .refuses = refuses,                    \
-        .compile = compile_, .run = run, .wait = wait_done, .plan_free = plan_free,                \
+        .close = close_backend, .alloc = buffer_alloc, .free = buffer_free, .upload = host_upload, \
+        .download = host_download, .copy = host_copy, .clear = host_clear, .refuses = refuses,     \
+        .compile = compile_, .run = run, .wait = host_wait, .plan_free = plan_free,                \
     }
 static const ggl_backend_vtable vtable = VTABLE(compile), vtable_f32 = VTABLE(compile_f32);
 #undef VTABLE

@@ -5,13 +5,8 @@
 #define REFERENCE_H
 
 #include "ggl/internal/op_args.h"
+#include "../common/host_memory.h"
 #include "ggl/program.h"
-
-struct ggl_buffer {
-    char *data;
-    size_t size;
-    bool owned;
-};
 
 /* An operand with its address: element (i, j, k, l) at data + j nb[1] + k nb[2] + l nb[3]; rows are
  * dense. */
