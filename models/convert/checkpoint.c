@@ -241,46 +241,18 @@ static ggl_status add_tensors(llm_safetensors *st, const header *h, const char *
     return s == GGL_OK ? llm_safetensors_index(st, err) : s;
 }
 
-/* Opens the bytes at st->map[0]. Frees st on failure. */
-static ggl_status open_mapped(llm_safetensors *st, llm_safetensors **out, llm_json **config,
-                              const void *data, size_t size, const char *name, ggl_error *err) {
+static ggl_status read_checkpoint(llm_safetensors *st, llm_json **config, const void *data,
+                                  size_t size, ggl_error *err) {
     header h;
     ggl_status s = read_header(&h, data, size, err);
     if (s == GGL_OK)
         s = add_tensors(st, &h, data, size, err);
-    if (s == GGL_OK)
-        s = make_config(config, &h, err);
-    if (s != GGL_OK) {
-        llm_safetensors_close(st);
-        return ggl_within(err, s, "%s", name);
-    }
-    *out = st;
-    return GGL_OK;
+    return s == GGL_OK ? make_config(config, &h, err) : s;
 }
 
 ggl_status llm_checkpoint_open(llm_safetensors **out, llm_json **config, const char *path,
-                               const ggl_file_how *how, ggl_error *err) {
-    llm_safetensors *st;
-    *out = NULL;
-    *config = NULL;
-    ggl_status s = llm_safetensors_new(&st, path, err);
-    if (s != GGL_OK)
-        return s;
-    s = ggl_file_map_open_how(&st->map[0], path, how, err);
-    if (s != GGL_OK) {
-        llm_safetensors_close(st);
-        return s;
-    }
-    return open_mapped(st, out, config, st->map[0].data, st->map[0].size, path, err);
-}
-
-ggl_status llm_checkpoint_open_memory(llm_safetensors **out, llm_json **config, const void *data,
-                                      size_t size, const char *name, ggl_error *err) {
-    llm_safetensors *st;
-    *out = NULL;
-    *config = NULL;
-    ggl_status s = llm_safetensors_new(&st, name, err);
-    return s == GGL_OK ? open_mapped(st, out, config, data, size, name, err) : s;
+                               const ggl_file_how *how, const ggl_str *bytes, ggl_error *err) {
+    return llm_safetensors_open_other(out, config, path, how, bytes, read_checkpoint, err);
 }
 
 bool llm_checkpoint_is(const char *path) {

@@ -23,14 +23,10 @@ bool llm_checkpoint_is(const char *path);
 /* Opens a checkpoint as what a Hugging Face folder has. *out: its tensors, with the names of Meta's
  * files (layers.0.attention.wq.weight); those of version 2 have the type I8, and their factors are
  * NAME.scales. *config: the header as a config.json, with the architecture Llama2cCheckpoint. The
- * caller owns both; on failure they are NULL. how: as for llm_safetensors_open. GGL_FORMAT, GGL_LIMIT,
+ * caller owns both; on failure they are NULL. how, bytes: as for llm_safetensors_open_other. GGL_FORMAT, GGL_LIMIT,
  * GGL_IO or GGL_NOMEM; the message begins with the path. */
 GGL_NODISCARD ggl_status llm_checkpoint_open(llm_safetensors **out, llm_json **config,
                                              const char *path, const ggl_file_how *how,
-                                             ggl_error *err);
-/* The same for a file in memory, which stays the caller's. */
-GGL_NODISCARD ggl_status llm_checkpoint_open_memory(llm_safetensors **out, llm_json **config,
-                                                    const void *data, size_t size, const char *name,
-                                                    ggl_error *err);
+                                             const ggl_str *bytes, ggl_error *err);
 
 #endif

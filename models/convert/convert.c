@@ -92,7 +92,7 @@ static ggl_status open_legacy_tokens(llm_converter *c, int64_t n, ggl_error *err
 static const struct {
     bool (*is)(const char *path);
     ggl_status (*open)(llm_safetensors **out, llm_json **config, const char *path,
-                       const ggl_file_how *how, ggl_error *err);
+                       const ggl_file_how *how, const ggl_str *bytes, ggl_error *err);
     ggl_status (*open_tokens)(llm_converter *c, int64_t n, ggl_error *err);
 } file_kinds[] = {{llm_checkpoint_is, llm_checkpoint_open, llm_converter_open_bin},
                   {llm_legacy_is, llm_legacy_open, open_legacy_tokens}};
@@ -129,7 +129,7 @@ static ggl_status read_config(llm_converter *c, ggl_error *err) {
         if (!file_kinds[k].is(c->folder))
             continue;
         const ggl_status opened =
-            file_kinds[k].open(&c->source, &c->config, c->folder, &c->params.how, err);
+            file_kinds[k].open(&c->source, &c->config, c->folder, &c->params.how, NULL, err);
         c->is_file = true;
         c->open_tokens = file_kinds[k].open_tokens;
         if (opened == GGL_OK && c->params.tokenizer && c->open_tokens != llm_converter_open_bin)

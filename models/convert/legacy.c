@@ -263,11 +263,8 @@ static ggl_status make_config(llm_json **out, const reader *r, ggl_error *err) {
     }
     const char *heads =
         llm_legacy_heads(r->field[LAYERS], r->field[HEADS], r->field[STATE], r->field[VOCAB]);
-    if (heads) {
-        llm_json_put_text(&text, ", \"alignment_heads\": [");
-        llm_json_put_text(&text, heads);
-        llm_json_put_text(&text, "]");
-    }
+    if (heads)
+        llm_json_format(&text, ", 'alignment_heads': [%s]", heads);
     llm_json_put_text(&text, "}");
     ggl_status s = text.failed ? ggl_fail(err, GGL_NOMEM, "out of memory")
                                : llm_json_parse(out, text.s, text.n, "header", err);
@@ -278,44 +275,16 @@ static ggl_status make_config(llm_json **out, const reader *r, ggl_error *err) {
     return s;
 }
 
-/* Opens the bytes. Frees st on failure. */
-static ggl_status open_bytes(llm_safetensors *st, llm_safetensors **out, llm_json **config,
-                             const void *data, size_t size, const char *name, ggl_error *err) {
+static ggl_status read_legacy(llm_safetensors *st, llm_json **config, const void *data, size_t size,
+                              ggl_error *err) {
     reader r = {.data = data, .size = size, .st = st};
-    ggl_status s = read_all(&r, err);
-    if (s == GGL_OK)
-        s = make_config(config, &r, err);
-    if (s != GGL_OK) {
-        llm_safetensors_close(st);
-        return ggl_within(err, s, "%s", name);
-    }
-    *out = st;
-    return GGL_OK;
+    const ggl_status s = read_all(&r, err);
+    return s == GGL_OK ? make_config(config, &r, err) : s;
 }
 
 ggl_status llm_legacy_open(llm_safetensors **out, llm_json **config, const char *path,
-                           const ggl_file_how *how, ggl_error *err) {
-    llm_safetensors *st;
-    *out = NULL;
-    *config = NULL;
-    ggl_status s = llm_safetensors_new(&st, path, err);
-    if (s != GGL_OK)
-        return s;
-    s = ggl_file_map_open_how(&st->map[0], path, how, err);
-    if (s != GGL_OK) {
-        llm_safetensors_close(st);
-        return s;
-    }
-    return open_bytes(st, out, config, st->map[0].data, st->map[0].size, path, err);
-}
-
-ggl_status llm_legacy_open_memory(llm_safetensors **out, llm_json **config, const void *data,
-                                  size_t size, const char *name, ggl_error *err) {
-    llm_safetensors *st;
-    *out = NULL;
-    *config = NULL;
-    ggl_status s = llm_safetensors_new(&st, name, err);
-    return s == GGL_OK ? open_bytes(st, out, config, data, size, name, err) : s;
+                           const ggl_file_how *how, const ggl_str *bytes, ggl_error *err) {
+    return llm_safetensors_open_other(out, config, path, how, bytes, read_legacy, err);
 }
 
 bool llm_legacy_is(const char *path) {

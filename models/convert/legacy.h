@@ -19,14 +19,11 @@
 bool llm_legacy_is(const char *path);
 
 /* Opens a file as what a Hugging Face folder has. *out: its tensors, of the file's types, and mel_filters if the bands are not Slaney's.
- * *config: the header as a config.json, with the architecture LegacySpeechModel. The caller owns both; on failure they are NULL. how: as
- * for llm_safetensors_open. GGL_FORMAT, GGL_LIMIT, GGL_UNSUPPORTED, GGL_IO or GGL_NOMEM; the message begins with the path. */
+ * *config: the header as a config.json, with the architecture LegacySpeechModel. The caller owns both; on failure they are NULL. how,
+ * bytes: as for llm_safetensors_open_other. GGL_FORMAT, GGL_LIMIT, GGL_UNSUPPORTED, GGL_IO or GGL_NOMEM; the message begins with the path. */
 GGL_NODISCARD ggl_status llm_legacy_open(llm_safetensors **out, llm_json **config, const char *path,
-                                         const ggl_file_how *how, ggl_error *err);
-/* The same for a file in memory, which stays the caller's. */
-GGL_NODISCARD ggl_status llm_legacy_open_memory(llm_safetensors **out, llm_json **config,
-                                                const void *data, size_t size, const char *name,
-                                                ggl_error *err);
+                                         const ggl_file_how *how, const ggl_str *bytes,
+                                         ggl_error *err);
 
 /* Where the special tokens of a vocabulary are. */
 typedef struct legacy_specials {

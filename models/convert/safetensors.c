@@ -467,7 +467,8 @@ ggl_status llm_safetensors_add(llm_safetensors *st, const char *folder, const ch
     return s == GGL_OK ? llm_safetensors_index(st, err) : s;
 }
 
-ggl_status llm_safetensors_new(llm_safetensors **out, const char *name, ggl_error *err) {
+/* Makes an object with room for one file of that name, and no tensors. */
+static ggl_status make_for_one(llm_safetensors **out, const char *name, ggl_error *err) {
     *out = NULL;
     llm_safetensors *st = ggl_calloc(1, sizeof *st);
     ggl_status s = st ? make_room(st, 1, err) : ggl_fail(err, GGL_NOMEM, "out of memory");
@@ -484,11 +485,34 @@ ggl_status llm_safetensors_open_memory(llm_safetensors **out, const void *data, 
                                        const char *name, ggl_error *err) {
     llm_safetensors *st;
     *out = NULL;
-    ggl_status s = llm_safetensors_new(&st, name, err);
+    ggl_status s = make_for_one(&st, name, err);
     if (s != GGL_OK)
         return s;
     s = read_file(st, data, size, err);
     s = s == GGL_OK ? llm_safetensors_index(st, err) : ggl_within(err, s, "%s", name);
+    if (s == GGL_OK)
+        *out = st;
+    else
+        llm_safetensors_close(st);
+    return s;
+}
+
+ggl_status llm_safetensors_open_other(llm_safetensors **out, llm_json **config, const char *path,
+                                      const ggl_file_how *how, const ggl_str *bytes,
+                                      st_reader *read, ggl_error *err) {
+    llm_safetensors *st;
+    *out = NULL;
+    *config = NULL;
+    ggl_status s = make_for_one(&st, path, err);
+    if (s != GGL_OK)
+        return s;
+    if (!bytes)
+        s = ggl_file_map_open_how(&st->map[0], path, how, err);
+    if (s == GGL_OK) {
+        s = bytes ? read(st, config, bytes->s, bytes->n, err)
+                  : read(st, config, st->map[0].data, st->map[0].size, err);
+        s = s == GGL_OK ? s : ggl_within(err, s, "%s", path);
+    }
     if (s == GGL_OK)
         *out = st;
     else

@@ -10,6 +10,7 @@
 #ifndef LLM_SAFETENSORS_H
 #define LLM_SAFETENSORS_H
 
+#include "common/json.h"
 #include "ggl/internal/alloc.h"
 #include "ggl/internal/file.h"
 #include "ggl/internal/index.h"
@@ -53,10 +54,15 @@ GGL_NODISCARD ggl_status llm_safetensors_open(llm_safetensors **out, const char 
 /* Opens one file in memory, which stays the caller's; for tests. */
 GGL_NODISCARD ggl_status llm_safetensors_open_memory(llm_safetensors **out, const void *data,
                                                      size_t size, const char *name, ggl_error *err);
-/* For files of other formats: makes an object with room for one file of that name, and no tensors.
- * The caller opens map[0], fills tensor[], and then calls llm_safetensors_index. GGL_NOMEM. */
-GGL_NODISCARD ggl_status llm_safetensors_new(llm_safetensors **out, const char *name,
-                                             ggl_error *err);
+/* Reads a file of another format: fills tensor[], calls llm_safetensors_index, and makes a config.json of what the file says. */
+typedef ggl_status st_reader(llm_safetensors *st, llm_json **config, const void *data, size_t size,
+                             ggl_error *err);
+/* Opens such a file; the caller owns *out and *config, which are NULL on failure. bytes: of a file in memory, which stays the
+ * caller's, and whose name is `path`; NULL: it is opened. GGL_IO, GGL_NOMEM, and what `read` returns, after the path. */
+GGL_NODISCARD ggl_status llm_safetensors_open_other(llm_safetensors **out, llm_json **config,
+                                                    const char *path, const ggl_file_how *how,
+                                                    const ggl_str *bytes, st_reader *read,
+                                                    ggl_error *err);
 /* Adds a file of the folder to what llm_safetensors_open opened; its tensors get names that begin with `prefix`. name and
  * prefix are borrowed. GGL_LIMIT: too many such files; otherwise as that. */
 GGL_NODISCARD ggl_status llm_safetensors_add(llm_safetensors *st, const char *folder,

@@ -26,7 +26,8 @@ static void read_checkpoint(const uint8_t *data, size_t size) {
     llm_json *config;
     ggl_error err = {0};
     unsigned sum = 0;
-    const ggl_status s = llm_checkpoint_open_memory(&st, &config, data, size, "checkpoint", &err);
+    const ggl_str file = {(const char *)data, size};
+    const ggl_status s = llm_checkpoint_open(&st, &config, "checkpoint", NULL, &file, &err);
     if ((s == GGL_OK) != (st != NULL) || (s == GGL_OK) != (config != NULL) ||
         (s != GGL_OK && !err.msg[0]))
         abort();

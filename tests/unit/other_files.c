@@ -21,8 +21,8 @@ static bool open_checkpoint(void *arg) {
     llm_safetensors *st;
     llm_json *config;
     ggl_error err = {0};
-    const ggl_status s =
-        llm_checkpoint_open_memory(&st, &config, bytes, sizeof bytes, "checkpoint", &err);
+    const ggl_str file = {(const char *)bytes, sizeof bytes};
+    const ggl_status s = llm_checkpoint_open(&st, &config, "checkpoint", NULL, &file, &err);
     CHECK_MSG(s == GGL_OK || s == GGL_NOMEM, "%s", err.msg);
     CHECK((s == GGL_OK) == (st != NULL) && (s == GGL_OK) == (config != NULL));
     *(size_t *)arg = st ? st->n_tensor : 0;
@@ -60,7 +60,8 @@ static bool open_speech(void *arg) {
     llm_json *config;
     llm_hf_tokenizer *t = NULL;
     ggl_error err = {0};
-    ggl_status s = llm_legacy_open_memory(&st, &config, speech, n_speech, "speech", &err);
+    const ggl_str file = {(const char *)speech, n_speech};
+    ggl_status s = llm_legacy_open(&st, &config, "speech", NULL, &file, &err);
     CHECK_MSG(s == GGL_OK || s == GGL_NOMEM, "%s", err.msg);
     CHECK((s == GGL_OK) == (st != NULL) && (s == GGL_OK) == (config != NULL));
     *(size_t *)arg = st ? st->n_tensor : 0;
