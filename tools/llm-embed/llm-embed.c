@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include "batch.h"
-#include "common/cache_types.h"
 #include "common/load.h"
 #include "common/open_context.h"
 #include "common/npy.h"
@@ -49,40 +48,18 @@ typedef struct job {
 
 static int open_model(job *j) {
     const options *o = &j->o;
-    j->file = (ggl_gguf_params){.size = sizeof j->file, .no_mmap = o->no_mmap, .willneed = true};
-    const llm_model_params mp = {.size = sizeof mp,
-                                 .arch_path = o->arch,
-                                 .gguf = &j->file,
-                                 .ignore = ignore_of(&o->ignore),
-                                 .override = o->overrides.text,
-                                 .n_override = o->overrides.n};
-    j->opening = (llm_opening){.loading = tool_loading(o->model, &mp, o->type),
-                               .no_chat = true,
-                               .backend = {.size = sizeof j->opening.backend,
-                                           .n_threads = (int)o->n_threads,
-                                           .n_threads_batch = (int)o->n_threads,
-                                           .mask = o->mask,
-                                           .f16_as_bf16 = o->f16_as_bf16},
-                               .mmproj = o->mmproj,
-                               .image_min_tokens = (int32_t)o->image_min_tokens,
-                               .image_max_tokens = (int32_t)o->image_max_tokens,
-                               .placement = placement_choice(TOOL, &o->placement),
-                               .session = llm_session_default(),
-                               .pooling = embed_options_pooling(o),
-                               .n_kept_slots = -1, /* more texts at once, if that is cheap */
-                               .placed = placement_say,
-                               .cancelled = process_is_stopped,
-                               .ctx = (void *)(uintptr_t)TOOL};
+    run_options_opening(&o->run, TOOL, &j->file, &j->opening);
+    j->opening.mmproj = o->mmproj;
+    j->opening.image_min_tokens = (int32_t)o->image_min_tokens;
+    j->opening.image_max_tokens = (int32_t)o->image_max_tokens;
+    j->opening.pooling = embed_options_pooling(o);
+    j->opening.n_kept_slots = -1; /* more texts at once, if that is cheap */
+    j->opening.cancelled = process_is_stopped;
     llm_session_params *sp = &j->opening.session;
     sp->embeddings = !o->dump;
     sp->only =
         o->dump ? NULL : "embedding"; /* of a reranker, the library computes its scores alone */
-    sp->n_ubatch = o->n_ubatch;
-    sp->n_rows = o->n_ubatch < ROWS ? o->n_ubatch : ROWS;
-    sp->progress = progress_share;
-    sp->type_k = tool_cache_type(o->type_k);
-    sp->type_v = tool_cache_type(o->type_v);
-    sp->types_given = o->types_given;
+    sp->n_rows = o->run.n_ubatch < ROWS ? o->run.n_ubatch : ROWS;
     return tool_open_named(&j->ctx, TOOL, &j->opening);
 }
 
@@ -94,7 +71,7 @@ static int open_session(job *j) {
     sp->n_ctx = j->o.n_ctx;
     if (!llm_arch_sees_all(arch) && !llm_arch_reads_text(arch))
         sp->n_pool = sp->n_ctx > 0 ? sp->n_ctx : llm_model_n_ctx(m);
-    const int code = tool_open_weights(j->ctx, TOOL, &j->opening, &j->o.adapters);
+    const int code = tool_open_weights(j->ctx, TOOL, &j->opening, &j->o.run.adapters);
     return code < 0 ? tool_open_context(j->ctx, TOOL, &j->opening, NULL, LLM_OPENED_ALL) : code;
 }
 
@@ -291,14 +268,14 @@ static int embed(job *j) {
 
 static int check_paths(const options *o) {
     const tool_path paths[] = {
-        {"-m", o->model, .needed = true, .model = true},
+        {"-m", o->run.model, .needed = true, .model = true},
         {"-f", o->file, .needed = true},
-        {"--arch", o->arch, .needed = true, .or_name = true},
+        {"--arch", o->run.arch, .needed = true, .or_name = true},
         {"-o", o->out, .written = true},
         {"--mmproj", o->mmproj, .needed = true, .model = true},
         {"--image", o->image, .needed = true},
         {"--audio", o->audio, .needed = true},
-        {"--trace", placement_trace(&o->placement), .written = true},
+        {"--trace", placement_trace(&o->run.placement), .written = true},
     };
     return tool_check_paths(TOOL, paths, sizeof paths / sizeof *paths);
 }
@@ -322,12 +299,12 @@ static int read_prompts(job *j) {
 
 static int prepare(job *j) {
     int code = check_paths(&j->o);
-    j->o.hub.arch = j->o.arch;
+    j->o.run.hub.arch = j->o.run.arch;
     if (code < 0)
-        code = tool_hub_get(TOOL, &j->o.hub, &j->o.model);
-    if (code < 0 && j->o.hub.path[0])
+        code = tool_hub_get(TOOL, &j->o.run.hub, &j->o.run.model);
+    if (code < 0 && j->o.run.hub.path[0])
         code = check_paths(&j->o); /* now with the model's */
-    progress_begin(NULL, 0, "loading %s", j->o.model ? j->o.model : "the model");
+    progress_begin(NULL, 0, "loading %s", j->o.run.model ? j->o.run.model : "the model");
     if (code < 0)
         code = open_model(j);
     progress_end();

@@ -6,7 +6,6 @@
 
 #include "common/hints.h"
 #include "common/load.h"
-#include "common/machine_options.h"
 
 static const char *const poolings[] = {"none", "mean", "cls", "last", "rank", NULL};
 
@@ -113,7 +112,7 @@ static int check_media(const options *o) {
 }
 
 static int check(options *o) {
-    if (tool_hub_only_lists(&o->hub))
+    if (tool_hub_only_lists(&o->run.hub))
         return -1;
     int code = eye_options_check(TOOL, o->mmproj, o->image_min_tokens, o->image_max_tokens);
     if (code < 0 && (o->image || o->audio || o->mmproj || o->dump))
@@ -128,15 +127,15 @@ static int check(options *o) {
 int embed_options_read(options *o, int argc, char **argv) {
     static const char *const dumps[] = {"none", "pixels", "rows", "mel", NULL};
     static const char *const formats[] = {"jsonl", "npy", "table", NULL};
-    *o = (options){.n_batch = 2048, .n_ubatch = 512};
+    *o = (options){.run = RUN_OPTIONS_DEFAULTS};
     const arg_option table[] = {
         {NULL, .help = "model and texts"},
-        {"-m --model", ARG_STRING, &o->model, .value = "FILE",
+        {"-m --model", ARG_STRING, &o->run.model, .value = "FILE",
          .help = "a GGUF file or a Hugging Face folder: an embedding model, a reranker, a "
                  "classifier, or any other model (default: the built-in model builtin:stories; "
                  "builtin:chat is another)"},
-        HUB_OPTIONS(o->hub),
-        LOAD_TYPE_OPTION(o->type),
+        HUB_OPTIONS(o->run.hub),
+        LOAD_TYPE_OPTION(o->run.type),
         {"-p --prompt", ARG_LIST, &o->text, .value = "TEXT", .may_be_empty = true,
          .help = "a text; repeatable"},
         {"-f --file", ARG_STRING, &o->file, .value = "FILE",
@@ -193,16 +192,7 @@ int embed_options_read(options *o, int argc, char **argv) {
         {"-c --ctx-size", ARG_INT, &o->n_ctx, .value = "N",
          .help = "tokens of the longest text (default 0: the model's own, or as much as fits)",
          .max = 1 << 30},
-        ONE_THREADS_OPTION(o),
-        BATCH_OPTIONS(o),
-        ARCH_OPTION(o),
-        ADAPTER_OPTIONS(o->adapters),
-        IGNORE_OPTIONS(o->ignore),
-        OVERRIDE_OPTIONS(o->overrides),
-        NO_MMAP_OPTION(o),
-        F16_OPTION(o),
-        PLACEMENT_OPTIONS(o->placement),
-        ISA_OPTION(o),
+        RUN_OPTIONS(&o->run),
         {0}};
     const args_spec spec = {
         TOOL,
@@ -218,7 +208,7 @@ int embed_options_read(options *o, int argc, char **argv) {
     if (code < 0)
         code = check(o);
     if (code < 0)
-        code = overrides_read(TOOL, &o->overrides);
+        code = overrides_read(TOOL, &o->run.overrides);
     return code;
 }
 
@@ -227,11 +217,7 @@ const char *embed_options_pooling(const options *o) {
 }
 
 void embed_options_fini(options *o) {
-    placement_options_fini(&o->placement);
-    adapters_fini(&o->adapters);
-    ignore_fini(&o->ignore);
-    overrides_fini(&o->overrides);
-    tool_hub_fini(&o->hub);
+    run_options_fini(&o->run);
     args_list_fini(&o->text);
     args_list_fini(&o->tokens);
     args_list_fini(&o->query);

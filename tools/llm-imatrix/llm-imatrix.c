@@ -34,12 +34,12 @@ static int check_paths(const options *o) {
     enum { OWN = 5 };
     const bool writes = o->text || o->out_given || (!o->statistics && !o->plot);
     const tool_path own[OWN] = {
-        {"-m", llm_builtin_find(o->model, &built_in) ? NULL : o->model, .needed = true,
+        {"-m", llm_builtin_find(o->run.model, &built_in) ? NULL : o->run.model, .needed = true,
          .model = true},
         {"-f", calibration_is_own(o->text) ? NULL : o->text, .needed = true},
-        {"--arch", o->arch, .needed = true, .or_name = true},
+        {"--arch", o->run.arch, .needed = true, .or_name = true},
         {"--plot", o->plot, .written = true},
-        {"--trace", placement_trace(&o->placement), .written = true},
+        {"--trace", placement_trace(&o->run.placement), .written = true},
     };
     tool_path *path = calloc(OWN + 1 + o->n_files, sizeof *path);
     if (!path)
@@ -98,7 +98,8 @@ static int plot(const tool *t, const tensor_stats *s) {
     ggl_error err = {0};
     ggl_new_file *f = NULL;
     char title[300];
-    const char *of = t->o.text ? t->o.model ? t->o.model : "the built-in model" : t->o.file[0];
+    const char *of =
+        t->o.text ? t->o.run.model ? t->o.run.model : "the built-in model" : t->o.file[0];
     const char *slash = strrchr(of, '/');
     snprintf(title, sizeof title, "Importance of columns, %s", slash ? slash + 1 : of);
     if (ggl_new_file_open(&f, t->o.plot, &err) != GGL_OK)
@@ -181,10 +182,10 @@ static void note_format(const options *o) {
 static int run_tool(tool *t) {
     ggl_error err = {0};
     int code = check_paths(&t->o);
-    t->o.hub.arch = t->o.arch;
+    t->o.run.hub.arch = t->o.run.arch;
     if (code < 0)
-        code = tool_hub_get(TOOL, &t->o.hub, &t->o.model);
-    if (code < 0 && t->o.hub.path[0])
+        code = tool_hub_get(TOOL, &t->o.run.hub, &t->o.run.model);
+    if (code < 0 && t->o.run.hub.path[0])
         code = check_paths(&t->o); /* now with the model's */
     if (code < 0)
         note_format(&t->o);

@@ -2,7 +2,6 @@
 
 #include <string.h>
 
-#include "common/machine_options.h"
 #include "common/hints.h"
 #include "common/calibration.h"
 #include "common/paths.h"
@@ -58,7 +57,7 @@ static int check(const options *o) {
     if (o->n_sketch % 4 != 0)
         return tool_error(TOOL, 2, "--directions %lld: a multiple of 4 is expected",
                           (long long)o->n_sketch);
-    if (tool_hub_only_lists(&o->hub))
+    if (tool_hub_only_lists(&o->run.hub))
         return -1;
     if (o->format == FORMAT_DAT && o->sketch_given && o->n_sketch > 0)
         return tool_error(TOOL, 2,
@@ -68,7 +67,7 @@ static int check(const options *o) {
         return tool_error(TOOL, 2,
                           "-f TEXT is missing: the text to collect over; or --in-file FILE, to "
                           "merge files; see --help");
-    if (!o->text && (o->model || o->hub.repo || o->hub.url))
+    if (!o->text && (o->run.model || o->run.hub.repo || o->run.hub.url))
         return tool_error(TOOL, 2, "-f TEXT is missing: the text that the model is to read");
     const char *flag = o->sketch_given      ? "--directions"
                        : o->chunks_given    ? "--chunks"
@@ -89,17 +88,16 @@ int options_read(options *o, int argc, char **argv) {
     static const char *const formats[] = {"gguf", "dat", NULL};
     *o = (options){.n_ctx = CALIBRATION_WINDOW,
                    .n_chunk = -1,
-                   .n_batch = 2048,
-                   .n_ubatch = 512,
+                   .run = RUN_OPTIONS_DEFAULTS,
                    .write_every = 10,
                    .n_sketch = DIRECTIONS,
                    .out = "imatrix.gguf"};
     const arg_option table[] = {
         {NULL, .help = "model and text"},
-        {"-m --model", ARG_STRING, &o->model, .value = "FILE",
+        {"-m --model", ARG_STRING, &o->run.model, .value = "FILE",
          .help = "a GGUF file, best with the weights that are to be quantized, unrounded "
                  "(default: the built-in model builtin:stories; builtin:chat is another)"},
-        HUB_OPTIONS(o->hub),
+        HUB_OPTIONS(o->run.hub),
         {"-f --file", ARG_STRING, &o->text, .value = "FILE",
          .help = "the text; -: standard input; self: the model writes one (./self: a file)"},
         {"-c --ctx-size", ARG_INT, &o->n_ctx, .value = "N",
@@ -142,16 +140,7 @@ int options_read(options *o, int argc, char **argv) {
         {"--plot", ARG_STRING, &o->plot, .value = "FILE",
          .help = "draw how many columns of each weight matter, as an SVG file"},
         {NULL, .help = "machine"},
-        ONE_THREADS_OPTION(o),
-        BATCH_OPTIONS(o),
-        ARCH_OPTION(o),
-        ADAPTER_OPTIONS(o->adapters),
-        IGNORE_OPTIONS(o->ignore),
-        OVERRIDE_OPTIONS(o->overrides),
-        NO_MMAP_OPTION(o),
-        F16_OPTION(o),
-        PLACEMENT_OPTIONS(o->placement),
-        ISA_OPTION(o),
+        RUN_OPTIONS(&o->run),
         {0}};
     const args_spec spec = {TOOL,
                             "[-m MODEL | -hf USER/REPO] -f TEXT [options]",
@@ -168,22 +157,18 @@ int options_read(options *o, int argc, char **argv) {
     if (code < 0)
         code = check(o);
     if (code < 0)
-        code = overrides_read(TOOL, &o->overrides);
+        code = overrides_read(TOOL, &o->run.overrides);
     if (o->format == FORMAT_DAT) /* it has no place for them */
         o->n_sketch = 0;
     if (code < 0)
         code = list_files(o);
-    if (o->n_ubatch > o->n_batch)
-        o->n_ubatch = o->n_batch;
+    if (o->run.n_ubatch > o->run.n_batch)
+        o->run.n_ubatch = o->run.n_batch;
     return code;
 }
 
 void options_fini(options *o) {
-    placement_options_fini(&o->placement);
-    adapters_fini(&o->adapters);
-    ignore_fini(&o->ignore);
-    overrides_fini(&o->overrides);
-    tool_hub_fini(&o->hub);
+    run_options_fini(&o->run);
     args_list_fini(&o->in);
     for (size_t i = 0; i < o->n_files; i++)
         ggl_free(o->file[i]);

@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include "common/amounts.h"
-#include "common/cache_types.h"
 #include "common/calibration.h"
 #include "common/load.h"
 #include "common/open_context.h"
@@ -31,31 +30,8 @@ typedef struct run {
 
 static int open_model(run *r) {
     const options *o = r->o;
-    r->file = (ggl_gguf_params){.size = sizeof r->file, .no_mmap = o->no_mmap, .willneed = true};
-    const llm_model_params mp = {.size = sizeof mp,
-                                 .arch_path = o->arch,
-                                 .gguf = &r->file,
-                                 .ignore = ignore_of(&o->ignore),
-                                 .override = o->overrides.text,
-                                 .n_override = o->overrides.n};
-    r->opening = (llm_opening){.loading = tool_loading(o->model, &mp, 0),
-                               .no_chat = true,
-                               .backend = {.size = sizeof r->opening.backend,
-                                           .n_threads = (int)o->n_threads,
-                                           .n_threads_batch = (int)o->n_threads,
-                                           .mask = o->mask,
-                                           .f16_as_bf16 = o->f16_as_bf16},
-                               .placement = placement_choice(TOOL, &o->placement),
-                               .session = llm_session_default(),
-                               .placed = placement_say,
-                               .ctx = (void *)(uintptr_t)TOOL};
-    llm_session_params *sp = &r->opening.session;
-    sp->n_ubatch = o->n_ubatch;
-    sp->progress = progress_share;
-    sp->types_given = o->types_given;
-    sp->type_k = tool_cache_type(o->type_k);
-    sp->type_v = tool_cache_type(o->type_v);
-    progress_begin(NULL, 0, "loading %s", o->model ? o->model : "the model");
+    run_options_opening(&o->run, TOOL, &r->file, &r->opening);
+    progress_begin(NULL, 0, "loading %s", o->run.model ? o->run.model : "the model");
     const int code = tool_open_named(&r->ctx, TOOL, &r->opening);
     progress_end();
     return code;
@@ -79,7 +55,7 @@ static int write_text(run *r) {
     w.cancelled = process_is_stopped;
     if (n < 1)
         return -1; /* the caller says that no chunk is left */
-    int code = tool_open_weights(r->ctx, TOOL, &w, &r->o->adapters);
+    int code = tool_open_weights(r->ctx, TOOL, &w, &r->o->run.adapters);
     if (code < 0)
         code = calibration_write(&r->text, TOOL, r->ctx, n);
     (void)llm_context_return(r->ctx, LLM_OPENED_ADAPTERS, NULL);
@@ -89,7 +65,8 @@ static int write_text(run *r) {
 static int read_text(run *r) {
     const options *o = r->o;
     calibration *t = &r->text;
-    int code = tool_open_context(r->ctx, TOOL, &r->opening, &r->o->adapters, LLM_OPENED_ADAPTERS);
+    int code =
+        tool_open_context(r->ctx, TOOL, &r->opening, &r->o->run.adapters, LLM_OPENED_ADAPTERS);
     if (code < 0)
         code = calibration_check(TOOL, r->ctx);
     if (code >= 0)

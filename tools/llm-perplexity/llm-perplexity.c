@@ -8,21 +8,15 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/adapters.h"
 #include "common/calibration.h"
 #include "common/amounts.h"
 #include "common/args.h"
-#include "common/cache_types.h"
 #include "common/chart.h"
 #include "common/hints.h"
-#include "common/machine_options.h"
-#include "common/hub_options.h"
-#include "common/ignore.h"
-#include "common/override_options.h"
 #include "common/paths.h"
-#include "common/placement_options.h"
 #include "common/process.h"
 #include "common/progress.h"
+#include "common/run_options.h"
 #include "common/load.h"
 #include "common/open_context.h"
 #include "ggl/internal/file.h"
@@ -34,16 +28,11 @@
 enum { ROWS = 64 }; /* of logits that are computed together, at most */
 
 typedef struct options {
-    tool_ignore ignore;
-    tool_overrides overrides;
-    tool_adapters adapters;
-    hub_options hub;
-    int type; /* --type */
-    const char *model, *text, *arch, *mask, *base, *plot;
-    placement_options placement;
-    int64_t n_ctx, n_chunk, n_batch, n_ubatch, n_threads;
-    int type_k, type_v, format;
-    bool compare, no_mmap, f16_as_bf16, ctx_given, types_given;
+    run_options run;
+    const char *text, *base, *plot;
+    int64_t n_ctx, n_chunk;
+    int format;
+    bool compare, ctx_given;
 } options;
 
 enum { FORMAT_TEXT, FORMAT_JSON };
@@ -66,14 +55,14 @@ typedef struct ppl {
 
 static int read_options(options *o, int argc, char **argv) {
     static const char *const formats[] = {"text", "json", NULL};
-    *o = (options){.n_ctx = CALIBRATION_WINDOW, .n_chunk = -1, .n_batch = 2048, .n_ubatch = 512};
+    *o = (options){.n_ctx = CALIBRATION_WINDOW, .n_chunk = -1, .run = RUN_OPTIONS_DEFAULTS};
     const arg_option table[] = {
         {NULL, .help = "model and text"},
-        {"-m --model", ARG_STRING, &o->model, .value = "FILE",
+        {"-m --model", ARG_STRING, &o->run.model, .value = "FILE",
          .help = "a GGUF file or a Hugging Face folder (default: the built-in model "
                  "builtin:stories; builtin:chat is another)"},
-        HUB_OPTIONS(o->hub),
-        LOAD_TYPE_OPTION(o->type),
+        HUB_OPTIONS(o->run.hub),
+        LOAD_TYPE_OPTION(o->run.type),
         {"-f --file", ARG_STRING, &o->text, .value = "FILE", .help = "the text; -: standard input"},
         {"-c --ctx-size", ARG_INT, &o->n_ctx, .value = "N",
          .help = "tokens of a chunk (default 512)", .min = 4, .max = 1 << 24,
@@ -92,16 +81,7 @@ static int read_options(options *o, int argc, char **argv) {
          .help = "draw the perplexity over the text as an SVG file; with --kl-divergence also the "
                  "quantiles of the divergence"},
         {NULL, .help = "machine"},
-        ONE_THREADS_OPTION(o),
-        BATCH_OPTIONS(o),
-        ARCH_OPTION(o),
-        ADAPTER_OPTIONS(o->adapters),
-        IGNORE_OPTIONS(o->ignore),
-        OVERRIDE_OPTIONS(o->overrides),
-        NO_MMAP_OPTION(o),
-        F16_OPTION(o),
-        PLACEMENT_OPTIONS(o->placement),
-        ISA_OPTION(o),
+        RUN_OPTIONS(&o->run),
         {0}};
     static const args_example examples[] = {
         {"llm-perplexity -m model.gguf -f text.txt",
@@ -123,16 +103,16 @@ static int read_options(options *o, int argc, char **argv) {
         .examples = examples};
     int code = args_parse(&spec, argc, argv);
     if (code < 0)
-        code = overrides_read(TOOL, &o->overrides);
+        code = overrides_read(TOOL, &o->run.overrides);
     if (code >= 0)
         return code;
     if (o->compare && !o->base)
         return tool_error(
             TOOL, 2, "--kl-divergence needs the file to compare with: --kl-divergence-base FILE");
-    if (!o->compare && !o->text && !tool_hub_only_lists(&o->hub))
+    if (!o->compare && !o->text && !tool_hub_only_lists(&o->run.hub))
         return tool_error(TOOL, 2, "-f TEXT is missing; see --help");
-    if (o->n_ubatch > o->n_batch)
-        o->n_ubatch = o->n_batch;
+    if (o->run.n_ubatch > o->run.n_batch)
+        o->run.n_ubatch = o->run.n_batch;
     return -1;
 }
 
@@ -181,38 +161,15 @@ static int choose_chunks(ppl *p) {
 
 static int open_model(ppl *p) {
     const options *o = &p->o;
-    p->file = (ggl_gguf_params){.size = sizeof p->file, .no_mmap = o->no_mmap, .willneed = true};
-    const llm_model_params mp = {.size = sizeof mp,
-                                 .arch_path = o->arch,
-                                 .gguf = &p->file,
-                                 .ignore = ignore_of(&o->ignore),
-                                 .override = o->overrides.text,
-                                 .n_override = o->overrides.n};
-    p->opening = (llm_opening){.loading = tool_loading(o->model, &mp, o->type),
-                               .no_chat = true,
-                               .backend = {.size = sizeof p->opening.backend,
-                                           .n_threads = (int)o->n_threads,
-                                           .n_threads_batch = (int)o->n_threads,
-                                           .mask = o->mask,
-                                           .f16_as_bf16 = o->f16_as_bf16},
-                               .placement = placement_choice(TOOL, &o->placement),
-                               .session = llm_session_default(),
-                               .placed = placement_say,
-                               .cancelled = process_is_stopped,
-                               .ctx = (void *)(uintptr_t)TOOL};
-    llm_session_params *sp = &p->opening.session;
-    sp->n_ubatch = o->n_ubatch;
-    sp->n_rows = o->n_ubatch < ROWS ? o->n_ubatch : ROWS;
-    sp->progress = progress_share;
-    sp->types_given = o->types_given;
-    sp->type_k = tool_cache_type(o->type_k);
-    sp->type_v = tool_cache_type(o->type_v);
+    run_options_opening(&o->run, TOOL, &p->file, &p->opening);
+    p->opening.cancelled = process_is_stopped;
+    p->opening.session.n_rows = o->run.n_ubatch < ROWS ? o->run.n_ubatch : ROWS;
     return tool_open_named(&p->ctx, TOOL, &p->opening);
 }
 
 static int open_session(ppl *p) {
     p->opening.session.n_ctx = p->text.n_ctx;
-    int code = tool_open_weights(p->ctx, TOOL, &p->opening, &p->o.adapters);
+    int code = tool_open_weights(p->ctx, TOOL, &p->opening, &p->o.run.adapters);
     if (code < 0)
         code = tool_open_context(p->ctx, TOOL, &p->opening, NULL, LLM_OPENED_ALL);
     if (code < 0 && p->o.compare && llm_context_n_vocab(p->ctx) != p->n_vocab)
@@ -275,7 +232,8 @@ static int draw_plot(const ppl *p) {
     ggl_error err = {0};
     ggl_new_file *f;
     char title[256];
-    const char *model = p->o.model ? p->o.model : "the built-in model", *name = strrchr(model, '/');
+    const char *model = p->o.run.model ? p->o.run.model : "the built-in model",
+               *name = strrchr(model, '/');
     snprintf(title, sizeof title, "Perplexity of %.120s: %.4f ± %.4f", name ? name + 1 : model,
              p->result.ppl, p->result.ppl_error);
     const ppl_plot plot = {.title = title,
@@ -364,24 +322,24 @@ static int measure(ppl *p) {
 
 static int check_paths(const options *o) {
     const tool_path paths[] = {
-        {"-m", o->model, .needed = true, .model = true},
+        {"-m", o->run.model, .needed = true, .model = true},
         {"-f", o->text, .needed = true},
-        {"--arch", o->arch, .needed = true, .or_name = true},
+        {"--arch", o->run.arch, .needed = true, .or_name = true},
         {"--kl-divergence-base", o->base, .written = !o->compare, .needed = o->compare},
         {"--plot", o->plot, .written = true},
-        {"--trace", placement_trace(&o->placement), .written = true},
+        {"--trace", placement_trace(&o->run.placement), .written = true},
     };
     return tool_check_paths(TOOL, paths, sizeof paths / sizeof *paths);
 }
 
 static int run(ppl *p) {
     int code = check_paths(&p->o);
-    p->o.hub.arch = p->o.arch;
+    p->o.run.hub.arch = p->o.run.arch;
     if (code < 0)
-        code = tool_hub_get(TOOL, &p->o.hub, &p->o.model);
-    if (code < 0 && p->o.hub.path[0])
+        code = tool_hub_get(TOOL, &p->o.run.hub, &p->o.run.model);
+    if (code < 0 && p->o.run.hub.path[0])
         code = check_paths(&p->o); /* now with the model's */
-    progress_begin(NULL, 0, "loading %s", p->o.model ? p->o.model : "the model");
+    progress_begin(NULL, 0, "loading %s", p->o.run.model ? p->o.run.model : "the model");
     if (code < 0)
         code = open_model(p);
     progress_end();
@@ -412,10 +370,6 @@ int main(int argc, char **argv) {
     calibration_fini(&p.text);
     ggl_free(p.chunk);
     code = tool_close_context(p.ctx, TOOL, code);
-    placement_options_fini(&p.o.placement);
-    adapters_fini(&p.o.adapters);
-    ignore_fini(&p.o.ignore);
-    overrides_fini(&p.o.overrides);
-    tool_hub_fini(&p.o.hub);
+    run_options_fini(&p.o.run);
     return tool_finish(TOOL, code);
 }
