@@ -2,6 +2,8 @@
  * so that their places in a table, side by side, are known when a bracket opens. */
 #include "json.h"
 
+#include "hex.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -60,18 +62,11 @@ static void skip_space(parser *p) {
 
 /* --- strings ---------------------------------------------------------------------------------- */
 
-static int hex_digit(int c) {
-    return c >= '0' && c <= '9'   ? c - '0'
-           : c >= 'a' && c <= 'f' ? c - 'a' + 10
-           : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                  : -1;
-}
-
 /* Returns the value of the four digits after "\\u"; -1: they are not hexadecimal digits. */
 static long unit_at(const parser *p, size_t at) {
     long u = 0;
     for (size_t k = 0; k < 4; k++) {
-        int d = at + k < p->n ? hex_digit((unsigned char)p->s[at + k]) : -1;
+        int d = at + k < p->n ? llm_hex_digit(p->s[at + k]) : -1;
         if (d < 0)
             return -1;
         u = u << 4 | d;

@@ -1,17 +1,7 @@
-/* JSON schemas, and any JSON text, as grammars. */
+/* JSON schemas as grammars. */
 #include "ggl/internal/params.h"
 #include "grammar.h"
 #include "schema.h"
-
-static ggl_status finish(llm_grammar **out, llm_exprs *g, int32_t root, const char *name,
-                         ggl_status st, ggl_error *err) {
-    if (st == GGL_OK) {
-        st = llm_grammar_compile(out, g, root, err);
-        if (st != GGL_OK)
-            (void)ggl_within(err, st, "%s", name);
-    }
-    return st;
-}
 
 ggl_status llm_grammar_from_schema(llm_grammar **out, const char *text, size_t n, const char *name,
                                    ggl_error *err) {
@@ -29,20 +19,13 @@ ggl_status llm_grammar_from_schema_with(llm_grammar **out, const char *text, siz
     llm_exprs g = {.use = llm_grammar_budget(own.max_steps, own.max_bytes)};
     int32_t root = LLM_EXPR_NONE;
     const ggl_status st = llm_schema_read(&root, &g, text, n, name, &own, err);
-    const ggl_status made = finish(out, &g, root, name, st, err);
+    ggl_status made = st == GGL_OK ? llm_grammar_compile(out, &g, root, err) : st;
+    if (st == GGL_OK && made != GGL_OK)
+        made = ggl_within(err, made, "%s", name);
     const llm_budget left = {
         .steps = g.use.steps, .max_steps = g.use.max_steps, .max_bytes = g.use.max_bytes};
     llm_exprs_fini(&g);
     if (st == GGL_OK && made == GGL_FORMAT)
         llm_schema_explain(text, n, name, &left, err);
     return made;
-}
-
-ggl_status llm_grammar_json(llm_grammar **out, ggl_error *err) {
-    llm_exprs g = {0};
-    *out = NULL;
-    const int32_t root = llm_schema_any(&g);
-    const ggl_status st = finish(out, &g, root, "JSON", GGL_OK, err);
-    llm_exprs_fini(&g);
-    return st;
 }

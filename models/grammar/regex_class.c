@@ -1,6 +1,7 @@
 /* Characters of patterns: classes in brackets, escapes, properties. */
 #include "regex_impl.h"
 
+#include "common/hex.h"
 #include "text/unicode.h"
 
 /* A growing set of characters. */
@@ -150,20 +151,13 @@ static void add_property(regex_parser *p, set *s, bool negated) {
 
 /* --- escapes ---------------------------------------------------------------------------------- */
 
-static int hex_value(char c) {
-    return c >= '0' && c <= '9'   ? c - '0'
-           : c >= 'a' && c <= 'f' ? c - 'a' + 10
-           : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                  : -1;
-}
-
 /* Reads n hexadecimal digits. False: there are fewer, and nothing is taken. */
 static bool take_hex(regex_parser *p, size_t n, uint32_t *c) {
     *c = 0;
     if (p->n - p->at < n)
         return false;
     for (size_t i = 0; i < n; i++) {
-        const int v = hex_value(p->s[p->at + i]);
+        const int v = llm_hex_digit(p->s[p->at + i]);
         if (v < 0)
             return false;
         *c = *c << 4 | (uint32_t)v;
@@ -177,8 +171,8 @@ static bool take_unicode(regex_parser *p, uint32_t *c) {
     if (p->at < p->n && p->s[p->at] == '{') {
         const size_t from = p->at++;
         *c = 0;
-        for (; p->at < p->n && hex_value(p->s[p->at]) >= 0 && *c <= 0x10ffff; p->at++)
-            *c = *c << 4 | (uint32_t)hex_value(p->s[p->at]);
+        for (; p->at < p->n && llm_hex_digit(p->s[p->at]) >= 0 && *c <= 0x10ffff; p->at++)
+            *c = *c << 4 | (uint32_t)llm_hex_digit(p->s[p->at]);
         return p->at > from + 1 && p->at < p->n && p->s[p->at++] == '}' && *c <= 0x10ffff;
     }
     uint32_t low;
@@ -220,7 +214,7 @@ static bool char_escape(regex_parser *p, size_t at, char letter, uint32_t *c) {
         *c = (unsigned char)p->s[p->at++] & 31;
         return true;
     }
-    if (letter == '0' && (p->at >= p->n || hex_value(p->s[p->at]) < 0 || p->s[p->at] > '9')) {
+    if (letter == '0' && (p->at >= p->n || llm_hex_digit(p->s[p->at]) < 0 || p->s[p->at] > '9')) {
         *c = 0;
         return true;
     }

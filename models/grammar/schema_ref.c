@@ -1,6 +1,8 @@
 /* References: $id, $anchor, $ref within one document (RFC 3986, RFC 6901). */
 #include "schema_impl.h"
 
+#include "common/hex.h"
+
 /* --- URIs ------------------------------------------------------------------------------------- */
 
 static ggl_str cut(ggl_str s, size_t from) {
@@ -211,19 +213,13 @@ bool llm_schema_index(schema *s) {
 
 /* --- targets ---------------------------------------------------------------------------------- */
 
-static int hex_value(char c) {
-    return c >= '0' && c <= '9'   ? c - '0'
-           : c >= 'a' && c <= 'f' ? c - 'a' + 10
-           : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                  : -1;
-}
-
 /* Resolves the escapes of a pointer's token in place: %XX first, then ~1 and ~0. */
 static size_t unescape(char *t, size_t n) {
     size_t out = 0;
     for (size_t i = 0; i < n; i++)
-        if (t[i] == '%' && i + 2 < n && hex_value(t[i + 1]) >= 0 && hex_value(t[i + 2]) >= 0) {
-            t[out++] = (char)(hex_value(t[i + 1]) << 4 | hex_value(t[i + 2]));
+        if (t[i] == '%' && i + 2 < n && llm_hex_digit(t[i + 1]) >= 0 &&
+            llm_hex_digit(t[i + 2]) >= 0) {
+            t[out++] = (char)(llm_hex_digit(t[i + 1]) << 4 | llm_hex_digit(t[i + 2]));
             i += 2;
         } else {
             t[out++] = t[i];

@@ -155,13 +155,6 @@ const llm_arch_sound *llm_stages_sound(const llm_stages *s) {
     return s->of[k].sound.rate ? &s->of[k].sound : NULL;
 }
 
-const llm_arch_picture *llm_stages_picture(const llm_stages *s) {
-    int k = 0;
-    while (!s->of[k].is_input)
-        k++;
-    return s->of[k].picture.patch ? &s->of[k].picture : NULL;
-}
-
 void llm_stages_place(llm_stages *s, const llm_row_places *places) {
     s->places = places;
 }

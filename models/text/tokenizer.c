@@ -477,7 +477,7 @@ ggl_status llm_detokenize(const llm_tokenizer *t, const int32_t *id, size_t n, b
     for (size_t i = 0; i < n; i++) {
         ggl_str s = llm_token_text(t, id[i], special);
         if (i == first && s.n > 0 && s.s[0] == ' ' && !is_special(t, id[i]) &&
-            t->kind->adds_space(t)) {
+            t->kind->adds_space && t->kind->adds_space(t)) {
             s.s++;
             s.n--;
         }

@@ -248,11 +248,6 @@ static ggl_status bpe_init(llm_tokenizer *t, const ggl_gguf *file, ggl_error *er
     return s == GGL_OK ? read_symbols(t, m, file, err) : s;
 }
 
-static bool bpe_adds_space(const llm_tokenizer *t) {
-    (void)t;
-    return false;
-}
-
 static void bpe_free(llm_tokenizer *t) {
     bpe *m = t->state; /* is in the arena */
     if (m) {
@@ -428,6 +423,5 @@ const llm_tokenizer_kind llm_tokenizer_bpe = {
     .init = bpe_init,
     .text = bpe_text,
     .encode = bpe_encode,
-    .adds_space = bpe_adds_space,
     .free = bpe_free,
 };

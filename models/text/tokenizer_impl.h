@@ -34,7 +34,7 @@ typedef struct llm_tokenizer_kind {
     /* Appends the ids of text between special tokens; n > 0. */
     ggl_status (*encode)(const llm_tokenizer *t, const char *text, size_t n, llm_tokens *out,
                          ggl_error *err);
-    /* True if encode puts a space before the text. */
+    /* True if encode puts a space before the text; NULL: never. */
     bool (*adds_space)(const llm_tokenizer *t);
     void (*free)(llm_tokenizer *t); /* frees t->state, which may be NULL */
 } llm_tokenizer_kind;

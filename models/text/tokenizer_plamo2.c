@@ -51,11 +51,6 @@ static ggl_str plamo2_text(llm_tokenizer *t, int32_t id) {
     return t->type[id] == TOKEN_BYTE ? llm_spaced_text(t, id) : t->piece[id];
 }
 
-static bool plamo2_adds_space(const llm_tokenizer *t) {
-    (void)t;
-    return false;
-}
-
 typedef struct plamo2_run {
     const llm_tokenizer *t;
     llm_tokens *out;
@@ -122,6 +117,5 @@ const llm_tokenizer_kind llm_tokenizer_plamo2 = {
     .init = plamo2_init,
     .text = plamo2_text,
     .encode = plamo2_encode,
-    .adds_space = plamo2_adds_space,
     .free = plamo2_free,
 };

@@ -95,11 +95,6 @@ static ggl_str rwkv_text(llm_tokenizer *t, int32_t id) {
     return m->bytes[id].s ? m->bytes[id] : t->piece[id];
 }
 
-static bool rwkv_adds_space(const llm_tokenizer *t) {
-    (void)t;
-    return false;
-}
-
 /* Finds the longest token at each byte from the end of the text backward, then picks from the
  * start. */
 static ggl_status rwkv_encode(const llm_tokenizer *t, const char *text, size_t n, llm_tokens *out,
@@ -127,6 +122,5 @@ const llm_tokenizer_kind llm_tokenizer_rwkv = {
     .init = rwkv_init,
     .text = rwkv_text,
     .encode = rwkv_encode,
-    .adds_space = rwkv_adds_space,
     .free = rwkv_free,
 };

@@ -1,13 +1,7 @@
 #include "texts.h"
 
 #include "ggl/alloc.h"
-
-static int hex(char c) {
-    return c >= '0' && c <= '9'   ? c - '0'
-           : c >= 'a' && c <= 'f' ? c - 'a' + 10
-           : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                  : -1;
-}
+#include "common/hex.h"
 
 size_t unescape(char *s, size_t n) {
     static const char from[] = "nrt'\"\\", to[] = "\n\r\t'\"\\";
@@ -17,9 +11,9 @@ size_t unescape(char *s, size_t n) {
         if (e) {
             s[m++] = to[e - from];
             i++;
-        } else if (s[i] == '\\' && i + 3 < n && s[i + 1] == 'x' && hex(s[i + 2]) >= 0 &&
-                   hex(s[i + 3]) >= 0) {
-            s[m++] = (char)(hex(s[i + 2]) * 16 + hex(s[i + 3]));
+        } else if (s[i] == '\\' && i + 3 < n && s[i + 1] == 'x' && llm_hex_digit(s[i + 2]) >= 0 &&
+                   llm_hex_digit(s[i + 3]) >= 0) {
+            s[m++] = (char)(llm_hex_digit(s[i + 2]) * 16 + llm_hex_digit(s[i + 3]));
             i += 3;
         } else {
             s[m++] = s[i];

@@ -76,8 +76,6 @@ GGL_NODISCARD ggl_status llm_grammar_from_schema_with(llm_grammar **out, const c
                                                       const char *name,
                                                       const llm_schema_params *params,
                                                       ggl_error *err);
-/* Any JSON text. */
-GGL_NODISCARD ggl_status llm_grammar_json(llm_grammar **out, ggl_error *err);
 /* The bytes that it holds. */
 size_t llm_grammar_size(const llm_grammar *g);
 /* Matchers of the grammar do not need it any more. */

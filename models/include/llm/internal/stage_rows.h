@@ -48,8 +48,6 @@ typedef struct llm_row_places {
 } llm_row_places;
 /* The places of the next input's rows; borrowed until it has run. NULL: all are 0. */
 void llm_stages_place(llm_stages *s, const llm_row_places *places);
-/* How the input is made of a picture; NULL: it is not. */
-const llm_arch_picture *llm_stages_picture(const llm_stages *s);
 
 /* Runs all stages for an input of n rows, [n][n_input], and sets *rows, [*n_rows][n_row], valid until the next call: what the
  * descriptor's output `rows` is of each row of the last stage. GGL_LIMIT: n is more than the stages were made for; GGL_USAGE: it is
