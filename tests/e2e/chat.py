@@ -1,10 +1,11 @@
 """Conversations of llm-cli, on a terminal of 80 x 24 and in pipes. chat.py LLM-CLI LLM-TOKENIZE MODEL"""
-import fcntl, json, os, pty, re, resource, select, signal, struct, subprocess, sys, tempfile, termios, time
+import json, os, re, resource, signal, subprocess, sys, tempfile, termios, time
 
 import eye_file
+import terminals
+from checks import check, finish
 
 CLI, TOKENIZE, MODEL = sys.argv[1:4]
-FAILED = []
 TMP = tempfile.TemporaryDirectory()
 TEMPLATE = TMP.name + "/template.jinja"
 with open(TEMPLATE, "w") as out:
@@ -15,37 +16,16 @@ ENV = dict(os.environ, XDG_DATA_HOME=TMP.name + "/data", TERM="xterm", HOME=TMP.
 ENV.pop("NO_COLOR", None)
 
 
-def check(ok, what, seen=b""):
-    if not ok:
-        print("FAILED:", what, seen[-800:])
-        FAILED.append(what)
-
-
 def path(name):
     return os.path.join(TMP.name, name)
 
 
-class Terminal:
+class Terminal(terminals.Terminal):
     """llm-cli on a terminal of its own."""
 
     def __init__(self, *args, env=ENV, flags=FLAGS, command=None):
-        command = command or [CLI, *flags, *args]
-        self.pid, self.fd = pty.fork()
-        if self.pid == 0:
-            fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
-            os.execve(command[0], command, env)
-        self.before = termios.tcgetattr(self.fd)
-        self.seen, self.at = b"", 0
-
-    def more(self, seconds=30):
-        if not select.select([self.fd], [], [], seconds)[0]:
-            return False
-        try:
-            data = os.read(self.fd, 4096)
-        except OSError:  # the other end is closed
-            data = b""
-        self.seen += data
-        return data != b""
+        super().__init__(*(command or [CLI, *flags, *args]), env=env)
+        self.before, self.at = termios.tcgetattr(self.fd), 0
 
     def until(self, pattern, what):
         """Reads until the pattern stands after what was read for the last call; returns the text up to it."""
@@ -62,26 +42,15 @@ class Terminal:
         """Waits for the prompt; returns the text before it."""
         return self.until(rb"> (\r\x1b\[[0-9]+C)", what)
 
-    def type(self, text):
-        os.write(self.fd, text if isinstance(text, bytes) else text.encode())
-
     def say(self, text):
         """Enters a line; returns what is printed after it, up to the next prompt."""
         self.type(text + "\r")
         self.until(rb"\x1b\[\?2004l", "the end of the line " + text)
         return clean(self.prompt("an answer to " + text))
 
-    def resize(self, rows, cols):
-        fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("HHHH", rows, cols, 0, 0))
-        os.kill(self.pid, signal.SIGWINCH)
-
     def end(self, what, code):
-        while self.more():
-            pass
-        status = os.waitpid(self.pid, 0)[1]
-        got = os.waitstatus_to_exitcode(status)
+        got = super().end()
         check(got == code, "%s: exit code %s, not %s" % (what, got, code), self.seen)
-        os.close(self.fd)
 
 
 def clean(text):
@@ -696,4 +665,4 @@ for case in CASES:
             case()
         except TimeoutError as e:
             check(False, case.__name__ + ": " + str(e))
-sys.exit(1 if FAILED else 0)
+sys.exit(finish())

@@ -14,9 +14,9 @@ def path(name):
     return os.path.join(TMP.name, name)
 
 
-def check(ok, what, seen=""):
+def check(ok, what, *seen):
     if not ok:
-        print("FAILED:", what, str(seen)[-1500:])
+        print("FAILED:", what, *(str(x)[-1500:] for x in seen))
         FAULTS.append(what)
 
 

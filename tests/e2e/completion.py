@@ -2,19 +2,14 @@
 completion.py TOOL.."""
 import os, pty, re, select, shutil, subprocess, sys, tempfile, time
 
+from checks import check, finish
+
 TOOLS = {os.path.basename(t): os.path.abspath(t) for t in sys.argv[1:]}
-FAILED = []
 ENV = dict(os.environ, LC_ALL="C.UTF-8", COLUMNS="80")
 WHERE = tempfile.mkdtemp()
 for name in ("one.gguf", "two.gguf", "notes.txt", "with space.gguf"):
     open(os.path.join(WHERE, name), "w").close()
 os.mkdir(os.path.join(WHERE, "folder"))
-
-
-def check(ok, *what):
-    if not ok:
-        print("FAILED:", *what)
-        FAILED.append(what)
 
 
 def run(*args, **more):
@@ -205,4 +200,4 @@ if "zsh" in SHELLS:
     os.waitpid(zsh.pid, 0)
 
 shutil.rmtree(WHERE)
-sys.exit(1 if FAILED else 0)
+sys.exit(finish())

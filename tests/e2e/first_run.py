@@ -1,9 +1,11 @@
 """./run on machines that lack something: what it installs, asks, prints and calls. Every machine is a folder of stubs, which is the
 PATH; no compiler runs, and nothing is installed. first_run.py SOURCE_DIR"""
-import os, pty, shutil, stat, subprocess, sys, tempfile
+import os, pty, shutil, subprocess, sys, tempfile
+
+import terminals
+from checks import check, finish
 
 SOURCE = sys.argv[1]
-FAILED = []
 try:
     for end in pty.openpty():
         os.close(end)
@@ -59,16 +61,11 @@ esac""",
 }
 
 
-def check(ok, what, seen=""):
-    if not ok:
-        print("FAILED:", what, "\n" + seen)
-        FAILED.append(what)
-
-
 class Machine:
     def __init__(self, *commands, user=0, system="Linux"):
         self.here = tempfile.mkdtemp(prefix="first run ")
         self.clone = os.path.join(self.here, "the clone")
+        self.env = {"PATH": os.path.join(self.here, "bin"), "TERM": "xterm", "HOME": self.here}
         for folder in ("bin", "all", "elsewhere", "the clone/cmake"):
             os.makedirs(os.path.join(self.here, folder))
         shutil.copy(os.path.join(SOURCE, "run"), self.clone)
@@ -101,33 +98,15 @@ class Machine:
         except FileNotFoundError:
             return ""
 
-    def start(self, args, **how):
-        env = {"PATH": os.path.join(self.here, "bin"), "TERM": "xterm", "HOME": self.here}
-        return subprocess.Popen([os.path.join(self.clone, "run"), *args], cwd=os.path.join(self.here, "elsewhere"), env=env, **how)
-
     def run(self, *args):
         """Without a terminal; returns the exit code, what the program printed, and the messages."""
-        p = self.start(args, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        out, err = p.communicate()
-        return p.returncode, out.decode(), err.decode()
+        p = subprocess.run([os.path.join(self.clone, "run"), *args], cwd=os.path.join(self.here, "elsewhere"), env=self.env, stdin=subprocess.DEVNULL,
+                           capture_output=True, text=True)
+        return p.returncode, p.stdout, p.stderr
 
     def run_on_terminal(self, *args, answer=""):
         """Returns the exit code and what the terminal shows; `answer` is typed at once."""
-        ours, theirs = pty.openpty()
-        p = self.start(args, stdin=theirs, stdout=theirs, stderr=theirs)
-        os.close(theirs)
-        os.write(ours, answer.encode())
-        seen = b""
-        while True:
-            try:
-                data = os.read(ours, 4096)
-            except OSError:  # the other end is closed
-                data = b""
-            if not data:
-                break
-            seen += data
-        os.close(ours)
-        return p.wait(), seen.decode()
+        return terminals.run(os.path.join(self.clone, "run"), *args, typed=answer, cwd=os.path.join(self.here, "elsewhere"), env=self.env)
 
 
 # Nothing but apt-get: it installs without asking, names each package and why, and dpkg's output is only in the log.
@@ -252,4 +231,4 @@ with Machine("cc", "make", "cmake") as m:
     code, out, err = m.run()
     check(code == 0 and "building llm-cli: 0 %" in err, "a moved clone", err)
 
-sys.exit(1 if FAILED else 0)
+sys.exit(finish())

@@ -1,8 +1,6 @@
 """-hf, -mu and their companions, against a hub on this machine. hub.py FOLDER-OF-THE-TOOLS MODEL [EXAMPLE] [TEST..]"""
 import os
-import pty
 import re
-import select
 import shutil
 import signal
 import struct
@@ -11,6 +9,7 @@ import sys
 
 import eye_file
 import mock_hub
+import terminals
 from checks import TMP, check
 from hub_run import BIN, CLI, DATA, ENV, EXAMPLE, HUB, MODEL, OTHER, ROOT, TEXT, begin, cached, holds, main, parts, ranges, run, stalls, together, wait_for
 from mock_hub import File
@@ -512,20 +511,7 @@ def test_two_processes():
 
 def test_progress():
     HUB.add("user/slow", {"a-long-name-of-a-model-Q4_K_M.gguf": File(DATA, slow=12)})
-    pid, fd = pty.fork()
-    if pid == 0:
-        os.execve(CLI, [CLI, "-hf", "user/slow", *TEXT], ENV)
-    seen = b""
-    while select.select([fd], [], [], 60)[0]:
-        try:
-            data = os.read(fd, 4096)
-        except OSError:
-            break
-        if not data:
-            break
-        seen += data
-    os.waitpid(pid, 0)
-    os.close(fd)
+    seen = terminals.run(CLI, "-hf", "user/slow", *TEXT, env=ENV)[1].encode()
     lines = re.findall(rb"\r(\.\.[^\r]*Q4_K_M\.gguf \d+ %, [^\r]*/s(?:, \d+ s left)?)\x1b\[K", seen)
     check(len(lines) >= 2 and all(len(line) < 80 for line in lines), "progress on a terminal", seen)
     check(b"\r\x1b[K" in seen.split(b"left")[-1], "the line is erased", seen[-300:])

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """llm-cli with pictures and sounds, which an eye or an ear of random weights notices. pictures.py LLM-CLI CASE."""
 import os
-import pty
 import re
 import subprocess
 import sys
 import tempfile
 
 import eye_file
+import terminals
 
 CLI = sys.argv[1]
 FOLDER = tempfile.TemporaryDirectory()
@@ -28,22 +28,9 @@ def place(name, data=None):
 
 def typed(*options, lines):
     """What llm-cli prints on a terminal while these lines are typed."""
-    ours, its = pty.openpty()
-    process = subprocess.Popen([CLI, *options], stdin=its, stdout=its, stderr=its, env={**os.environ, "TERM": "dumb", "XDG_DATA_HOME": FOLDER.name})
-    os.close(its)
-    os.write(ours, "".join(line + "\n" for line in lines).encode())
-    seen = b""
-    while True:
-        try:
-            data = os.read(ours, 4096)
-        except OSError:  # the other end is closed
-            data = b""
-        if not data:
-            break
-        seen += data
-    check(process.wait(60) == 0, seen)
-    os.close(ours)
-    return seen.decode(errors="replace").replace("\r", "")
+    code, seen = terminals.run(CLI, *options, typed="".join(line + "\n" for line in lines), env={**os.environ, "TERM": "dumb", "XDG_DATA_HOME": FOLDER.name})
+    check(code == 0, seen)
+    return seen.replace("\r", "")
 
 
 def say(*options, code=0):

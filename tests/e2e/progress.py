@@ -1,42 +1,19 @@
 """The progress of the tools on a terminal, and none elsewhere; the context that fits into memory. progress.py BIN-FOLDER SOURCE-FOLDER"""
-import os, pty, re, signal, struct, subprocess, sys, tempfile
-import fcntl, termios
+import os, re, signal, subprocess, sys, tempfile
+
+import terminals
+from checks import check, finish
 
 BIN, SOURCE = sys.argv[1], sys.argv[2]
 TMP = tempfile.mkdtemp()
 MODEL = SOURCE + "/models/builtin/stories.gguf"
 os.environ["GGL_PROGRESS_DELAY"] = "0"  # each change is drawn at once
 os.environ["TERM"] = "xterm"
-FAILED = []
 
 
-def check(ok, what, seen=""):
-    if not ok:
-        print("FAILED:", what, repr(seen)[-700:])
-        FAILED.append(what)
-
-
-def on_terminal(*args, env={}, columns=80, until=None):
+def on_terminal(tool, *args, env={}, columns=80, until=None):
     """Runs a tool on a terminal, to its end or until it has written something; returns its exit code and what it wrote."""
-    pid, fd = pty.fork()
-    if pid == 0:
-        fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-        os.environ.update(env)
-        os.execv(BIN + "/" + args[0], args)
-    seen = b""
-    while True:
-        try:
-            data = os.read(fd, 65536)
-        except OSError:  # the other end is closed
-            data = b""
-        if not data:
-            break
-        seen += data
-        if until and until in seen:
-            os.kill(pid, signal.SIGINT)
-            until = None
-    os.close(fd)
-    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), seen.decode(errors="replace")
+    return terminals.run(BIN + "/" + tool, *args, env={**os.environ, **env}, columns=columns, stop=until)
 
 
 def shown(text):
@@ -160,4 +137,4 @@ check(n == 2048 and "needs more memory" in note and "-ctk" not in note, "without
 n, note = context(memory=str(1 << 40))
 check(n == 131072 and "KV cache" not in note, "with enough memory: %d" % n, note)
 subprocess.run(["rm", "-r", TMP])
-sys.exit(1 if FAILED else 0)
+sys.exit(finish())

@@ -1,47 +1,16 @@
 """llm-cli on a terminal: how far a prompt is, Ctrl-C in it, an error after text, colours. terminal.py LLM-CLI"""
-import fcntl, os, pty, re, signal, struct, sys, termios
+import os, re, signal, sys
+
+import terminals
+from checks import check, finish
 
 CLI = sys.argv[1]
 os.environ.pop("NO_COLOR", None)
 os.environ["TERM"] = "xterm"
-FAILED = []
 
 
-def check(ok, what, seen=b""):
-    if not ok:
-        print("FAILED:", what, seen[-600:])
-        FAILED.append(what)
-
-
-class Terminal:
-    """A program on a terminal of its own; read_until gives what it printed so far."""
-
-    def __init__(self, *args, columns=80):
-        self.pid, self.fd = pty.fork()
-        if self.pid == 0:
-            fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-            os.execv(CLI, [CLI, *args])
-        self.seen = b""
-
-    def more(self):
-        try:
-            data = os.read(self.fd, 4096)
-        except OSError:  # the other end is closed
-            data = b""
-        self.seen += data
-        return data != b""
-
-    def read_until(self, pattern):
-        while not re.search(pattern, self.seen):
-            if not self.more():
-                return False
-        return True
-
-    def end(self):
-        while self.more():
-            pass
-        status = os.waitpid(self.pid, 0)[1]
-        return os.waitstatus_to_exitcode(status)
+def Terminal(*args, **how):
+    return terminals.Terminal(CLI, *args, **how)
 
 
 def done_tokens(seen):
@@ -104,4 +73,4 @@ for columns, least, most in [(0, 40, 44), (60, 55, 60), (90, 85, 90), (250, 95, 
     check(t.end() == 0, "--help on a terminal", t.seen)
     widest = max(map(len, t.seen.decode().splitlines()))
     check(least <= widest <= most, f"--help on a terminal of {columns} columns has {widest}")
-sys.exit(1 if FAILED else 0)
+sys.exit(finish())

@@ -9,11 +9,6 @@
 #include "ggl/internal/gguf.h"
 #include "llm/internal/adapter.h"
 
-static void require(bool cond) {
-    if (!cond)
-        abort();
-}
-
 static llm_arch *arch;
 static llm_arch_toy *toy;
 

@@ -9,11 +9,6 @@
 #include "ggl/internal/graph.h"
 #include "llm/internal/arch.h"
 
-static void require(bool cond) {
-    if (!cond)
-        abort();
-}
-
 static void build(const llm_arch *arch, const llm_arch_toy *toy, const char *only) {
     ggl_graph_params p = ggl_graph_default();
     const llm_arch_params params = {.size = sizeof params, .only = only};

@@ -1,5 +1,7 @@
 #include "fuzz_eval.h"
 
+#include "fuzz.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,11 +13,6 @@
 #define MOST_BYTES ((size_t)64 << 20)
 #define MOST_WORK  1e8 /* additions, about */
 enum { BATCH = 2 };
-
-static void require(bool cond) {
-    if (!cond)
-        abort();
-}
 
 /* Additions for one of the batch; a double, so that nothing can overflow. */
 static double work_of(ggl_tensor *const *node, int n) {

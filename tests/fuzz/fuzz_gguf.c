@@ -17,11 +17,6 @@ static void touch(const void *data, size_t n) {
         sum += p[i];
 }
 
-static void require(bool cond) {
-    if (!cond)
-        abort();
-}
-
 static void read_value(const ggl_gguf_value *v) {
     touch(v->key.s, v->key.n);
     for (uint64_t i = 0; i < v->n; i++) {

@@ -9,11 +9,6 @@
 #include "fuzz.h"
 #include "ggl/internal/file.h"
 
-static void require(bool cond) {
-    if (!cond)
-        abort();
-}
-
 static void check_entry(const imatrix *m, const imatrix_entry *e) {
     require(e->n_col > 0 && e->n_mat > 0 && e->name.n > 0 && strlen(e->name.s) == e->name.n);
     require(llm_imatrix_find(m, e->name.s) == e && llm_imatrix_fits(e, e->n_col, e->n_mat));

@@ -8,11 +8,6 @@
 #include "ggl/alloc.h"
 #include "llm-gguf/key_value.h"
 
-static void require(bool cond) {
-    if (!cond)
-        abort();
-}
-
 /* Writes a file with the value, and reads it. */
 static void write_and_read(const key_value *v) {
     ggl_gguf_writer *w = ggl_gguf_writer_new();

@@ -8,11 +8,6 @@
 #include "llm-server/multipart.h"
 #include "llm-server/speech_form.h"
 
-static void must(bool ok) {
-    if (!ok)
-        abort();
-}
-
 static void read_ask(speech_api api, bool strict, const char *type, ggl_str body) {
     speech_ask a;
     const char *param = NULL;
@@ -21,14 +16,14 @@ static void read_ask(speech_api api, bool strict, const char *type, ggl_str body
     const llm_transcribe_params *p = &a.how;
     const char *data = p->data;
     if (st == GGL_OK) {
-        must(!param && p->n_data > 0 && data >= body.s && data + p->n_data <= body.s + body.n);
-        must(a.format < N_SPEECH_FORMATS && (!a.streams || a.format <= SPEECH_TEXT));
-        must(p->temperature >= 0 && p->temperature <= 1 && p->temperature_step <= 1);
-        must(p->offset >= 0 && p->duration >= 0 && p->offset <= 1e8 && p->duration <= 1e8);
-        must(isfinite(p->least_logprob) && isfinite(p->least_entropy) && isfinite(p->no_speech));
-        must(p->n_beams >= 0 && p->n_best >= 0 && (!strict || a.ignored.n == 0));
+        require(!param && p->n_data > 0 && data >= body.s && data + p->n_data <= body.s + body.n);
+        require(a.format < N_SPEECH_FORMATS && (!a.streams || a.format <= SPEECH_TEXT));
+        require(p->temperature >= 0 && p->temperature <= 1 && p->temperature_step <= 1);
+        require(p->offset >= 0 && p->duration >= 0 && p->offset <= 1e8 && p->duration <= 1e8);
+        require(isfinite(p->least_logprob) && isfinite(p->least_entropy) && isfinite(p->no_speech));
+        require(p->n_beams >= 0 && p->n_best >= 0 && (!strict || a.ignored.n == 0));
     } else {
-        must(err.status == st && *err.msg);
+        require(err.status == st && *err.msg);
     }
     speech_ask_fini(&a);
 }
@@ -45,17 +40,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     memcpy(type, data, n_type);
     type[n_type] = '\0';
     if (multipart_boundary(type, boundary, &err) != GGL_OK) {
-        must(err.status == GGL_FORMAT && *err.msg);
+        require(err.status == GGL_FORMAT && *err.msg);
         return 0;
     }
     const ggl_str body = {(const char *)line + 1, size - n_type - 1};
     const ggl_status st = multipart_read(part, 4, &n, boundary, body, &err);
-    must(n <= 4 && (st == GGL_OK || (err.status == st && *err.msg)));
+    require(n <= 4 && (st == GGL_OK || (err.status == st && *err.msg)));
     const char *at = body.s;
     for (size_t i = 0; i < n; i++) {
-        must(part[i].name.s >= at && part[i].data.s >= part[i].name.s + part[i].name.n);
+        require(part[i].name.s >= at && part[i].data.s >= part[i].name.s + part[i].name.n);
         at = part[i].data.s + part[i].data.n;
-        must(at <= body.s + body.n);
+        require(at <= body.s + body.n);
     }
     for (int k = 0; k < 2 * N_SPEECH_APIS; k++)
         read_ask((speech_api)(k / 2), k % 2, type, body);
@@ -77,7 +72,7 @@ bool fuzz_seed(int k, uint8_t **data, size_t *size) {
         return false;
     *size = strlen(seed[k]);
     *data = malloc(*size);
-    must(*data != NULL);
+    require(*data != NULL);
     memcpy(*data, seed[k], *size);
     return true;
 }

@@ -9,11 +9,6 @@
 
 enum { MOST = 4000 }; /* pixels: sanitizers take long over more */
 
-static void require(bool ok) {
-    if (!ok)
-        abort();
-}
-
 static void prepare(const llm_picture *p, uint8_t choice) {
     const int64_t patch = 1 + choice % 5, block = 1 + choice % 2;
     const llm_arch_picture rule = {.patch = patch,

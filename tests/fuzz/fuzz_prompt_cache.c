@@ -33,11 +33,6 @@ static struct {
     size_t good_size;
 } w;
 
-static void require(bool ok) {
-    if (!ok)
-        abort();
-}
-
 static void close_all(void) {
     llm_prompt_cache_free(w.cache);
     llm_session_free(w.session);

@@ -11,11 +11,6 @@ static const dialect *const apis[] = {&api_openai_chat,      &api_openai_complet
                                       &api_rerank,           &api_tei_embed};
 enum { N_APIS = sizeof apis / sizeof *apis };
 
-static void must(bool ok) {
-    if (!ok)
-        abort();
-}
-
 static bool is_json(ggl_str s, json_kind kind) {
     llm_json *doc = NULL;
     const bool ok =
@@ -25,19 +20,19 @@ static bool is_json(ggl_str s, json_kind kind) {
 }
 
 static void check(const ask *a) {
-    must(a->n_choices >= 1 && a->n_choices <= 128 && a->n_max >= -1 && a->n_top <= 128);
-    must((a->kind == ASK_CHAT) == (a->talk.s != NULL));
-    must((a->kind == ASK_CHAT) == (a->n_prompts == 0));
-    must(a->kind != ASK_CHAT || is_json(a->talk, JSON_OBJECT));
-    must(!a->tools.s || is_json(a->tools, JSON_ARRAY));
-    must(a->tool_choice < ASK_TOOLS_REQUIRED || (a->tools.s && a->form == ASK_ANY));
-    must((a->tool_choice == ASK_TOOLS_NAMED) <= (a->tool.n > 0));
-    must(a->form != ASK_SCHEMA || (a->form_text.s && a->form_text.n > 0));
+    require(a->n_choices >= 1 && a->n_choices <= 128 && a->n_max >= -1 && a->n_top <= 128);
+    require((a->kind == ASK_CHAT) == (a->talk.s != NULL));
+    require((a->kind == ASK_CHAT) == (a->n_prompts == 0));
+    require(a->kind != ASK_CHAT || is_json(a->talk, JSON_OBJECT));
+    require(!a->tools.s || is_json(a->tools, JSON_ARRAY));
+    require(a->tool_choice < ASK_TOOLS_REQUIRED || (a->tools.s && a->form == ASK_ANY));
+    require((a->tool_choice == ASK_TOOLS_NAMED) <= (a->tool.n > 0));
+    require(a->form != ASK_SCHEMA || (a->form_text.s && a->form_text.n > 0));
     for (size_t i = 0; i < a->n_prompts; i++)
         for (size_t k = 0; k < a->prompt[i].n && !a->prompt[i].text.s; k++)
-            must(a->prompt[i].id[k] >= 0 && a->prompt[i].id[k] < 100);
+            require(a->prompt[i].id[k] >= 0 && a->prompt[i].id[k] < 100);
     for (size_t i = 0; i < a->n_stops; i++)
-        must(a->stop[i].n > 0);
+        require(a->stop[i].n > 0);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
@@ -46,14 +41,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     const char *param = NULL;
     ggl_error err = {0};
     ask *a = ask_new(&facts);
-    must(a != NULL);
+    require(a != NULL);
     if (size > 0 &&
         llm_json_parse(&a->doc, (const char *)data + 1, size - 1, "request", NULL) == GGL_OK) {
         const ggl_status st = apis[data[0] % N_APIS]->read(a, &facts, &param, &err);
         if (st == GGL_OK)
             check(a);
         else
-            must(
+            require(
                 (st == GGL_USAGE || st == GGL_UNSUPPORTED || st == GGL_FORMAT || st == GGL_LIMIT) &&
                 *err.msg);
     }
@@ -96,7 +91,7 @@ bool fuzz_seed(int k, uint8_t **data, size_t *size) {
         return false;
     *size = 1 + strlen(seed[k] + 1);
     *data = malloc(*size);
-    must(*data != NULL);
+    require(*data != NULL);
     memcpy(*data, seed[k], *size);
     return true;
 }

@@ -7,11 +7,6 @@
 #include "sound/sound.h"
 #include "../unit/wav_bytes.h"
 
-static void require(bool ok) {
-    if (!ok)
-        abort();
-}
-
 static void read_sound(const llm_sound_params *p) {
     static float x[1 << 12];
     llm_sound *s;

@@ -8,11 +8,6 @@
 #include "ggl/internal/gguf.h"
 #include "llm/internal/tokenizer.h"
 
-static void require(bool cond) {
-    if (!cond)
-        abort();
-}
-
 static void use(const llm_tokenizer *t, const char *text, size_t n, unsigned flags) {
     llm_tokens ids = {0};
     ggl_error err = {0};

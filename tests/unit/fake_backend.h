@@ -62,4 +62,25 @@ static void fake_close(fake *f) {
     ggl_backend_close(f->real);
 }
 
+/* --- models ----------------------------------------------------------------------------------- */
+
+/* The sum of x, a vector, over the sequence so far. */
+static inline ggl_tensor *running_sum(ggl_graph *g, ggl_tensor *x) {
+    const double width = (double)x->ne[0];
+    ggl_tensor **param = ggl_body_begin(g, &x, 1);
+    if (!param)
+        return NULL;
+    ggl_tensor *in = param[0], *s = ggl_graph_op(g, GGL_OP_STATE, NULL, 0, &width, 1);
+    ggl_tensor *next = ggl_binary(g, GGL_OP_ADD, s, in);
+    ggl_graph_op(g, GGL_OP_KEEP, (ggl_tensor *[]){s, next}, 2, NULL, 0);
+    return ggl_body_end(g, NULL, next, NULL, 0);
+}
+
+/* Layer k runs on backend k. */
+static inline int by_layer(void *ctx, int group, const char *name) {
+    (void)ctx;
+    (void)name;
+    return group;
+}
+
 #endif

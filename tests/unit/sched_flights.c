@@ -83,23 +83,6 @@ static ggl_status download(ggl_backend *b, const ggl_buffer *src, size_t offset,
 
 /* --- a model with a layer on each backend ------------------------------------------------------ */
 
-static int by_layer(void *ctx, int group, const char *name) {
-    (void)ctx;
-    (void)name;
-    return group;
-}
-
-/* The sum of x over the sequence so far. */
-static ggl_tensor *running_sum(ggl_graph *g, ggl_tensor *x) {
-    ggl_tensor **param = ggl_body_begin(g, &x, 1);
-    if (!param)
-        return NULL;
-    ggl_tensor *in = param[0], *s = ggl_graph_op(g, GGL_OP_STATE, NULL, 0, (double[]){WIDTH}, 1);
-    ggl_tensor *next = ggl_binary(g, GGL_OP_ADD, s, in);
-    ggl_graph_op(g, GGL_OP_KEEP, (ggl_tensor *[]){s, next}, 2, NULL, 0);
-    return ggl_body_end(g, NULL, next, NULL, 0);
-}
-
 static bool is_cancelled(void *ctx) {
     atomic_int *left = ctx;
     return atomic_fetch_sub(left, 1) <= 0;

@@ -30,23 +30,6 @@ static ggl_status count_upload(ggl_backend *b, ggl_buffer *buf, size_t at, const
     return f->real->v->upload(f->real, buf, at, data, size, err);
 }
 
-static int by_layer(void *ctx, int group, const char *name) {
-    (void)ctx;
-    (void)name;
-    return group;
-}
-
-/* The sum of x over the sequence so far. */
-static ggl_tensor *running_sum(ggl_graph *g, ggl_tensor *x) {
-    ggl_tensor **param = ggl_body_begin(g, &x, 1);
-    if (!param)
-        return NULL;
-    ggl_tensor *in = param[0], *s = ggl_graph_op(g, GGL_OP_STATE, NULL, 0, (double[]){N}, 1);
-    ggl_tensor *next = ggl_binary(g, GGL_OP_ADD, s, in);
-    ggl_graph_op(g, GGL_OP_KEEP, (ggl_tensor *[]){s, next}, 2, NULL, 0);
-    return ggl_body_end(g, NULL, next, NULL, 0);
-}
-
 /* On device a: s0 += x * c. On b: s1 += s0 + c, and, for outputs only: y = s1 * c. */
 static bool setup(fixture *f) {
     *f = (fixture){.seed = 5};

@@ -30,18 +30,7 @@ static const struct layer {
 } weight[2] = {{.w = {1, 0, 0, 0, 0, 2, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1}},
                {.w = {0, 1, 0, 0, 1, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 1}}};
 
-/* The sum of x over the sequence so far. */
-static ggl_tensor *running_sum(ggl_graph *g, ggl_tensor *x) {
-    ggl_tensor **param = ggl_body_begin(g, &x, 1);
-    if (!param)
-        return NULL;
-    ggl_tensor *in = param[0], *s = ggl_graph_op(g, GGL_OP_STATE, NULL, 0, (double[]){WIDTH}, 1);
-    ggl_tensor *next = ggl_binary(g, GGL_OP_ADD, s, in);
-    ggl_graph_op(g, GGL_OP_KEEP, (ggl_tensor *[]){s, next}, 2, NULL, 0);
-    return ggl_body_end(g, NULL, next, NULL, 0);
-}
-
-static int by_layer(void *ctx, int group, const char *name) {
+static int second_on_b(void *ctx, int group, const char *name) {
     (void)ctx;
     return name ? -1 : group == 1;
 }
@@ -70,8 +59,10 @@ static bool setup_slots(fixture *f, int64_t n_slots) {
     ggl_graph_output(g, "y", ggl_binary(g, GGL_OP_MUL, x, ggl_graph_number(g, 0.5)));
     f->list[0] = &f->a.base;
     f->list[1] = &f->b.base;
-    f->p = (ggl_sched_params){
-        .size = sizeof(ggl_sched_params), .backend = f->list, .n_backends = 2, .place = by_layer};
+    f->p = (ggl_sched_params){.size = sizeof(ggl_sched_params),
+                              .backend = f->list,
+                              .n_backends = 2,
+                              .place = second_on_b};
     return CHECK_OK(ggl_graph_finish(g, &f->err), &f->err);
 }
 
@@ -268,7 +259,7 @@ TEST(what_a_device_has_is_not_fetched_again) {
         ggl_graph_output(g, "y", ggl_binary(g, GGL_OP_MUL, running_sum(g, y), y));
         REQUIRE_OK(ggl_graph_finish(g, &f.err), &f.err);
         f.p.n_backends = n_backends;
-        f.p.place = n_backends > 1 ? by_layer : NULL;
+        f.p.place = n_backends > 1 ? second_on_b : NULL;
         f.a.v.download = counted_download;
         f.b.v.copy = counted_copy;
         REQUIRE(start(&f) && give(&f, N));
