@@ -2,6 +2,8 @@
  * comparison must name that node and no other, whatever the node and however it is wrong. */
 #include "measure/verify.h"
 
+#include "../../backends/common/wrap.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -24,8 +26,7 @@ typedef enum fault { NO_FAULT, ONE_ELEMENT, SCALED, OTHER_OPERATOR, ONLY_WHOLE }
 typedef const char *refusal(const ggl_tensor *t);
 
 typedef struct faulty {
-    ggl_backend base;
-    ggl_backend *real;
+    wrap w;
     refusal *refusal; /* NULL: what the real one refuses */
     const ggl_tensor *target;
     fault kind;
@@ -41,43 +42,12 @@ typedef struct faulty_plan {
     double num[8];
 } faulty_plan;
 
-static ggl_backend *real_of(const ggl_backend *b) {
-    return ((const faulty *)b)->real;
-}
-
-static ggl_status f_alloc(ggl_backend *b, int region, size_t size, const void *host,
-                          ggl_buffer **out, ggl_error *err) {
-    return real_of(b)->v->alloc(real_of(b), region, size, host, out, err);
-}
-static void f_free(ggl_backend *b, ggl_buffer *buf) {
-    real_of(b)->v->free(real_of(b), buf);
-}
-static ggl_status f_upload(ggl_backend *b, ggl_buffer *dst, size_t offset, const void *src,
-                           size_t size, ggl_error *err) {
-    return real_of(b)->v->upload(real_of(b), dst, offset, src, size, err);
-}
-static ggl_status f_download(ggl_backend *b, const ggl_buffer *src, size_t offset, void *dst,
-                             size_t size, ggl_error *err) {
-    return real_of(b)->v->download(real_of(b), src, offset, dst, size, err);
-}
-static ggl_status f_copy(ggl_backend *b, ggl_buffer *dst, const ggl_buffer *src,
-                         const ggl_copy_range *range, size_t n, ggl_error *err) {
-    return real_of(b)->v->copy(real_of(b), dst, src, range, n, err);
-}
-static ggl_status f_clear(ggl_backend *b, ggl_buffer *buf, size_t offset, size_t size,
-                          ggl_error *err) {
-    return real_of(b)->v->clear(real_of(b), buf, offset, size, err);
-}
 static const char *f_refuses(const ggl_backend *b, const ggl_tensor *t) {
     refusal *own = ((const faulty *)b)->refusal;
     if (own && own(t))
         return own(t);
-    return real_of(b)->v->refuses(real_of(b), t);
+    return wrap_inner(b)->v->refuses(wrap_inner(b), t);
 }
-static ggl_status f_wait(ggl_backend *b, ggl_error *err) {
-    return real_of(b)->v->wait(real_of(b), err);
-}
-
 /* Common mistakes: the pairs of the rotation, a scale, an activation. */
 static ggl_tensor confused(const ggl_tensor *t, double *num) {
     ggl_tensor c = *t;
@@ -126,7 +96,7 @@ static ggl_status f_compile(ggl_backend *b, const ggl_segment *s, ggl_plan **out
              (alone && (f->kind == ONE_ELEMENT || f->kind == SCALED));
     p->loc = s->loc[f->kind == ONLY_WHOLE ? f->target->id : last->id];
     p->row = (size_t)ggl_count(f->target);
-    ggl_status st = real_of(b)->v->compile(real_of(b), &changed, &p->real, err);
+    ggl_status st = wrap_inner(b)->v->compile(wrap_inner(b), &changed, &p->real, err);
     ggl_free(node);
     if (st != GGL_OK) {
         ggl_free(p);
@@ -143,7 +113,7 @@ static ggl_status spoil(ggl_backend *b, const faulty_plan *p, ggl_buffer *buf, i
     size_t count = p->row * (size_t)n;
     float *x = ggl_calloc(count, sizeof *x);
     double sum = 0;
-    ggl_status st = f_download(b, buf, p->loc.offset, x, count * sizeof *x, err);
+    ggl_status st = b->v->download(b, buf, p->loc.offset, x, count * sizeof *x, err);
     for (size_t i = 0; i < count; i++)
         sum += (double)x[i] * (double)x[i];
     if (f->target->type == GGL_I32)
@@ -154,7 +124,7 @@ static ggl_status spoil(ggl_backend *b, const faulty_plan *p, ggl_buffer *buf, i
     else
         x[count / 2] += (float)(0.3 * sqrt(sum / (double)count) + 1e-3);
     if (st == GGL_OK)
-        st = f_upload(b, buf, p->loc.offset, x, count * sizeof *x, err);
+        st = b->v->upload(b, buf, p->loc.offset, x, count * sizeof *x, err);
     ggl_free(x);
     return st;
 }
@@ -162,30 +132,29 @@ static ggl_status spoil(ggl_backend *b, const faulty_plan *p, ggl_buffer *buf, i
 static ggl_status f_run(ggl_backend *b, ggl_plan *plan, ggl_buffer *const *region, int64_t n,
                         ggl_error *err) {
     faulty_plan *p = (faulty_plan *)plan;
-    ggl_status st = real_of(b)->v->run(real_of(b), p->real, region, n, err);
+    ggl_status st = wrap_inner(b)->v->run(wrap_inner(b), p->real, region, n, err);
     if (st == GGL_OK && p->hit && p->loc.region >= 0)
         st = spoil(b, p, region[p->loc.region], n, err);
     return st;
 }
 
 static void f_plan_free(ggl_backend *b, ggl_plan *plan) {
-    real_of(b)->v->plan_free(real_of(b), ((faulty_plan *)plan)->real);
+    wrap_inner(b)->v->plan_free(wrap_inner(b), ((faulty_plan *)plan)->real);
     ggl_free(plan);
 }
 
-static const ggl_backend_vtable faulty_vtable = {
-    .alloc = f_alloc,
-    .free = f_free,
-    .upload = f_upload,
-    .download = f_download,
-    .copy = f_copy,
-    .clear = f_clear,
-    .refuses = f_refuses,
-    .compile = f_compile,
-    .run = f_run,
-    .wait = f_wait,
-    .plan_free = f_plan_free,
-};
+static void faulty_init(faulty *f, ggl_backend *real, const char *name) {
+    *f = (faulty){0};
+    ggl_wrap_init(&f->w, real);
+    snprintf(f->w.base.name, sizeof f->w.base.name, "%s", name);
+    f->w.v.refuses = f_refuses;
+    f->w.v.compile = f_compile;
+    f->w.v.run = f_run;
+    f->w.v.plan_free = f_plan_free;
+    f->w.v.describe = NULL; /* of another plan */
+    f->w.v.repack_size = NULL;
+    f->w.v.repack = NULL;
+}
 
 /* --- fixture ---------------------------------------------------------------------------------------------------------- */
 
@@ -203,7 +172,8 @@ static bool open_backends(fixture *f) {
     *f = (fixture){0};
     bool ok = ggl_backend_open(&f->cpu, "cpu", &p, &f->err) == GGL_OK &&
               ggl_backend_open(&f->reference, "reference", NULL, &f->err) == GGL_OK;
-    f->f = (faulty){.base = {.v = &faulty_vtable, .name = "faulty"}, .real = f->cpu};
+    if (ok)
+        faulty_init(&f->f, f->cpu, "faulty");
     return CHECK_MSG(ok, "%s", f->err.msg);
 }
 
@@ -235,7 +205,7 @@ static const ggl_tensor *first_wrong(fixture *f, const ggl_tensor *target, fault
                                      verify_result *r) {
     f->f.target = target;
     f->f.kind = kind;
-    if (!CHECK_OK(llm_verify_graph(r, f->g, &f->f.base, f->reference, f->token, N, NULL, &f->err),
+    if (!CHECK_OK(llm_verify_graph(r, f->g, &f->f.w.base, f->reference, f->token, N, NULL, &f->err),
                   &f->err))
         return NULL;
     return r->first < 0 ? NULL : r->at[r->first].node;
@@ -387,10 +357,10 @@ TEST(products_only) {
         CHECK_MSG(!r.whole_departs, "the whole differs by %g, rounding is %g", r.whole, r.rounding);
         llm_verify_result_fini(&r);
         /* the reference is asked, too, whether it has an operator */
-        faulty poor = {.base = {.v = &faulty_vtable, .name = "poor"},
-                       .real = f.reference,
-                       .refusal = all_but_linear};
-        CHECK_INT(llm_verify_graph(&r, f.g, f.cpu, &poor.base, f.token, N, NULL, &f.err),
+        faulty poor;
+        faulty_init(&poor, f.reference, "poor");
+        poor.refusal = all_but_linear;
+        CHECK_INT(llm_verify_graph(&r, f.g, f.cpu, &poor.w.base, f.token, N, NULL, &f.err),
                   GGL_UNSUPPORTED);
         CHECK_HAS(f.err.msg, "does not run on poor: it has products only");
     }
