@@ -5,24 +5,9 @@
 
 #include "pipeline_cache.h"
 #include "ggl/alloc.h"
+#include "shader_table.h"
 #include "threads.h"
 #include "trim.h"
-
-#define SHADER(ID, file, defines)                                                                  \
-    extern const unsigned char ggl_vk_spirv_##ID[];                                                \
-    extern const size_t ggl_vk_spirv_##ID##_size;
-#include "shaders.def"
-#undef SHADER
-
-static const struct {
-    const char *name;
-    const unsigned char *code;
-    const size_t *size;
-} shader[VK_SHADER_COUNT] = {
-#define SHADER(ID, file, defines) {#ID, ggl_vk_spirv_##ID, &ggl_vk_spirv_##ID##_size},
-#include "shaders.def"
-#undef SHADER
-};
 
 typedef struct pipeline {
     VkPipeline pipeline; /* NULL: it was noted, but not made yet */

@@ -11,25 +11,10 @@
 #include "ggl/internal/graph.h"
 #include "ggl/sched.h"
 #include "odd/asked.h"
+#include "shader_table.h"
 #include "trim.h"
 #include "vulkan.h"
 #include "vulkan_test.h"
-
-#define SHADER(ID, file, defines)                                                                  \
-    extern const unsigned char ggl_vk_spirv_##ID[];                                                \
-    extern const size_t ggl_vk_spirv_##ID##_size;
-#include "shaders.def"
-#undef SHADER
-
-static const struct {
-    const char *name;
-    const unsigned char *code;
-    const size_t *size;
-} shader[VK_SHADER_COUNT] = {
-#define SHADER(ID, file, defines) {#ID, ggl_vk_spirv_##ID, &ggl_vk_spirv_##ID##_size},
-#include "shaders.def"
-#undef SHADER
-};
 
 /* Returns the name of the shader that a pipeline's code is trimmed from. */
 static const char *shader_name(const odd_pipeline *p) {

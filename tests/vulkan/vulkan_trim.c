@@ -5,6 +5,7 @@
 #include "ggl/alloc.h"
 #include "ggl/types.h"
 #include "test.h"
+#include "shader_table.h"
 #include "trim.h"
 #include "vulkan.h"
 
@@ -142,22 +143,6 @@ TEST(constants_without_a_value) {
 }
 
 /* --- the shaders ------------------------------------------------------------------------------ */
-
-#define SHADER(ID, file, defines)                                                                  \
-    extern const unsigned char ggl_vk_spirv_##ID[];                                                \
-    extern const size_t ggl_vk_spirv_##ID##_size;
-#include "shaders.def"
-#undef SHADER
-
-static const struct {
-    const char *name;
-    const unsigned char *code;
-    const size_t *size;
-} shader[VK_SHADER_COUNT] = {
-#define SHADER(ID, file, defines) {#ID, ggl_vk_spirv_##ID, &ggl_vk_spirv_##ID##_size},
-#include "shaders.def"
-#undef SHADER
-};
 
 static size_t trim(int k, const uint32_t *spec, uint32_t **out) {
     return ggl_vk_trim((const uint32_t *)(const void *)shader[k].code, *shader[k].size / 4, spec,
