@@ -13,13 +13,6 @@
 
 enum { VOCAB = TINY_VOCAB, CTX = 96, UBATCH = 16, SLOTS = 2, GUESSES = 5 };
 
-#define WINDOW "h = heads(x, 2)\nx = x + attention(h, h, h, window = 49)\n"
-#define STATES "x = x + flat(sum(transpose(recent(x, 3))))\n"
-#define ALL    "h = heads(x, 2)\nx = x + attention(h, h, h)\n"
-#define MODEL(parts)                                                                               \
-    "arch tiny\nlanguage 1\ntoken_embd [16, n_vocab]\nx = token_embd[token]\n" parts               \
-    "logits = linear(x, token_embd)\n"
-
 typedef struct fixture {
     ggl_backend *cpu, *reference;
     llm_model *model;

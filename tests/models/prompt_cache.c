@@ -17,13 +17,6 @@
 
 enum { VOCAB = TINY_VOCAB, CTX = 160, UBATCH = 16, DRAWN = 12 };
 
-#define WINDOW "h = heads(x, 2)\nx = x + attention(h, h, h, window = 49)\n"
-#define STATES "x = x + flat(sum(transpose(recent(x, 3))))\n"
-#define ALL    "h = heads(x, 2)\nx = x + attention(h, h, h)\n"
-#define MODEL(parts)                                                                               \
-    "arch tiny\nlanguage 1\ntoken_embd [16, n_vocab]\nx = token_embd[token]\n" parts               \
-    "logits = linear(x, token_embd)\n"
-
 /* A program: everything from the model to the generator. */
 typedef struct program {
     ggl_backend *cpu, *reference;

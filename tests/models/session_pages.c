@@ -11,14 +11,9 @@
 #include "test.h"
 #include "tiny_model.h"
 
-enum { CTX = 400, UBATCH = 24, SLOTS = 7, POOL = 16, MOST = CTX / GGL_PAGE + 1, SAVED = 3 };
+#define NARROW WINDOW_OF("41") /* with a ubatch exactly a page */
 
-#define WINDOW "h = heads(x, 2)\nx = x + attention(h, h, h, window = 41)\n"
-#define STATES "x = x + flat(sum(transpose(recent(x, 3))))\n"
-#define ALL    "h = heads(x, 2)\nx = x + attention(h, h, h)\n"
-#define MODEL(parts)                                                                               \
-    "arch tiny\nlanguage 1\ntoken_embd [16, n_vocab]\nx = token_embd[token]\n" parts               \
-    "logits = linear(x, token_embd)\n"
+enum { CTX = 400, UBATCH = 24, SLOTS = 7, POOL = 16, MOST = CTX / GGL_PAGE + 1, SAVED = 3 };
 
 typedef struct sequence { /* what a slot has to hold */
     int32_t token[CTX];
@@ -403,16 +398,16 @@ TEST(all_rows) {
 }
 
 TEST(windows_as_rings) {
-    random_operations(MODEL(WINDOW), POOL * GGL_PAGE, GGL_F32);
+    random_operations(MODEL(NARROW), POOL * GGL_PAGE, GGL_F32);
 }
 
 /* Rings of two pages for each of seven slots would take more than the pool. */
 TEST(windows_in_a_small_pool) {
-    random_operations(MODEL(WINDOW WINDOW), 10 * GGL_PAGE, GGL_F16);
+    random_operations(MODEL(NARROW NARROW), 10 * GGL_PAGE, GGL_F16);
 }
 
 TEST(rings_and_all_rows) {
-    random_operations(MODEL(WINDOW ALL), POOL * GGL_PAGE, GGL_F16);
+    random_operations(MODEL(NARROW ALL), POOL * GGL_PAGE, GGL_F16);
 }
 
 TEST(states_and_all_rows) {
@@ -420,7 +415,7 @@ TEST(states_and_all_rows) {
 }
 
 TEST(states_rings_and_all_rows) {
-    random_operations(MODEL(STATES WINDOW ALL), POOL * GGL_PAGE, GGL_F16);
+    random_operations(MODEL(STATES NARROW ALL), POOL * GGL_PAGE, GGL_F16);
 }
 
 TEST(states_alone) {

@@ -13,14 +13,6 @@
 
 enum { VOCAB = TINY_VOCAB, CTX = 320, UBATCH = 16, SLOTS = 3 };
 
-/* The window and a ubatch take exactly a page, so that the ring has no row to spare. */
-#define WINDOW "h = heads(x, 2)\nx = x + attention(h, h, h, window = 49)\n"
-#define STATES "x = x + flat(sum(transpose(recent(x, 3))))\n"
-#define ALL    "h = heads(x, 2)\nx = x + attention(h, h, h)\n"
-#define MODEL(parts)                                                                               \
-    "arch tiny\nlanguage 1\ntoken_embd [16, n_vocab]\nx = token_embd[token]\n" parts               \
-    "logits = linear(x, token_embd)\n"
-
 typedef struct sequence { /* what a slot has to hold */
     int32_t token[CTX];
     int n;

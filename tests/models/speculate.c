@@ -13,15 +13,10 @@
 #include "llm/internal/text_inputs.h"
 #include "seed.h"
 #include "test.h"
+#include "tiny_model.h"
 
 enum { CTX = 256, DRAWN = 48, GUESSES = 16, WIDTH = 16, VOCAB = 24, LAYERS = 3 };
 
-#define WINDOW "h = heads(x, 2)\nx = x + attention(h, h, h, window = 49)\n"
-#define STATES "x = x + flat(sum(transpose(recent(x, 3))))\n"
-#define ALL    "h = heads(x, 2)\nx = x + attention(h, h, h)\n"
-#define MODEL(parts)                                                                               \
-    "arch tiny\nlanguage 1\ntoken_embd [16, n_vocab]\nx = token_embd[token]\n" parts               \
-    "logits = linear(x, token_embd)\n"
 /* With a layer of its own that guesses, mostly as the model itself would. */
 #define AHEAD                                                                                      \
     "arch tiny\nlanguage 2\ntoken_embd [16, n_vocab]\nx = token_embd[token]\n" ALL                 \

@@ -9,6 +9,15 @@
 
 enum { TINY_WIDTH = 16, TINY_VOCAB = 8 };
 
+/* Its descriptor, from parts. The window and a ubatch of 16 take exactly a page, so that the ring has no row to spare. */
+#define WINDOW_OF(rows) "h = heads(x, 2)\nx = x + attention(h, h, h, window = " rows ")\n"
+#define WINDOW          WINDOW_OF("49")
+#define STATES          "x = x + flat(sum(transpose(recent(x, 3))))\n"
+#define ALL             "h = heads(x, 2)\nx = x + attention(h, h, h)\n"
+#define MODEL(parts)                                                                               \
+    "arch tiny\nlanguage 1\ntoken_embd [16, n_vocab]\nx = token_embd[token]\n" parts               \
+    "logits = linear(x, token_embd)\n"
+
 /* The weights are up to `scale`. */
 static inline bool tiny_model_write(const char *path, const char *text, float scale) {
     float embd[TINY_WIDTH * TINY_VOCAB];

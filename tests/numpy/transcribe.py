@@ -25,6 +25,7 @@ import numpy as np
 import folders_speech
 import gguf
 import today
+from eye_texts import byte_names
 
 RATE, N_MEL = 16000, 12
 WORDS = ["<|endoftext|>", "<|startoftranscript|>", "<|en|>", "<|de|>", "<|yue|>", "<|translate|>", "<|transcribe|>", "<|startoflm|>", "<|startofprev|>", "<|nospeech|>",
@@ -35,13 +36,6 @@ N_TEXTS = TEXTS_FIRST + len(TEXTS)
 END, START, EN, DE, YUE, TRANSLATE, TRANSCRIBE, LM, PREV, SILENT, NO_TIMES = range(N_TEXTS, N_TEXTS + len(WORDS))
 FIRST, N_TIMES = N_TEXTS + len(WORDS), 301
 N_VOCAB = FIRST + N_TIMES
-
-
-def byte_names():
-    """GPT-2's names of bytes: printable ones stand for themselves, the others for characters from U+0100 on."""
-    plain = [*range(33, 127), *range(161, 173), *range(174, 256)]
-    other = iter(range(256, 512))
-    return [chr(b) if b in plain else chr(next(other)) for b in range(256)]
 
 
 VOCABULARY = byte_names() + ["".join(byte_names()[b] for b in t.encode()) for t in TEXTS] + WORDS + [f"<|{k * 0.02:.2f}|>" for k in range(N_TIMES)]

@@ -291,6 +291,25 @@ TEST(texts_without_bytes) {
     ggl_free(out.s);
 }
 
+/* As printf writes it, but for apostrophes and strings. */
+TEST(formats) {
+    static const char word[] = "a \"b\"\n\xff";
+    const ggl_str name = {word, sizeof word - 1}, none = {"", 0};
+    llm_json_out out = {0};
+    llm_json_format(&out, "{'%s': %.*s, 'n': [%d, %ld, %lld, %zu, %2u, '%04lx']", "it's",
+                    LLM_JSON_STR(name), -1, -2L, 1LL << 40, (size_t)3, 4u, 255ul);
+    llm_json_format(&out, ", 'x': [%.3f, %g, %.17g, %.0f], 'percent': '%%'", 0.5, 1e-9, 0.1, 1e300);
+    llm_json_format(&out, ", 'empty': [%.*s, %.*s]}", LLM_JSON_STR(none), LLM_JSON_TEXT("'"));
+    CHECK(!out.failed);
+    CHECK_HAS(out.s,
+              "{\"it's\": \"a \\\"b\\\"\\n\xef\xbf\xbd\", \"n\": [-1, -2, 1099511627776, 3, "
+              " 4, \"00ff\"], \"x\": [0.500, 1e-09, 0.10000000000000001, 10000000000000000525");
+    CHECK_HAS(out.s, "], \"percent\": \"%\", \"empty\": [\"\", \"'\"]}");
+    CHECK_INT(parse_n(out.s, out.n), GGL_OK);
+    parse_done();
+    ggl_free(out.s);
+}
+
 TEST(out_of_memory) {
     static char text[1024] = "{\"a\": [1, 2, {\"b\": \"\\n\"}], \"c\": []";
     for (int i = 0; i < 40; i++) /* a table of names */
