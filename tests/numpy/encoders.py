@@ -55,7 +55,7 @@ def sentence_dense(k, w, rows):
     return rows / np.linalg.norm(rows, axis=1, keepdims=True) if pooling == 0 else rows
 
 
-def prenorm(k, w, tokens, attention_of, feed, end="output_norm"):
+def prenorm(k, w, tokens, attention_of, feed):
     """RMS norms: x + attention_of(norm(x)), then x + feed(norm(x)), then a norm. Both are called with the layer's tensors and the rows."""
     eps = k("attention.layer_norm_rms_epsilon")
     x = w["token_embd.weight"][tokens]
@@ -63,7 +63,7 @@ def prenorm(k, w, tokens, attention_of, feed, end="output_norm"):
         b = layer(w, l)
         x = x + attention_of(b, rms_norm(x, b("attn_norm"), eps))
         x = x + feed(b, rms_norm(x, b("ffn_norm"), eps))
-    return rms_norm(x, w[end + ".weight"], eps)
+    return rms_norm(x, w["output_norm.weight"], eps)
 
 
 def llama_rows(k, w, tokens, halves, feed=swiglu):
@@ -107,9 +107,9 @@ def llama_weights(seed, n_kv=4, d=12, dv=None, bias="", tied=True, n_layer=2, fe
 
 
 def encoder(name, arch, keys, w, forward, output="none"):
-    """Adds a model, and if its keys say so a dense layer after it. forward(k, w, tokens, output): the rows of its output."""
+    """Adds a model, and if its keys say so a dense layer after it. forward(k, w, tokens, output): the rows of its output; None: they are recorded."""
     if "dense_2_feat_out" in keys and "dense_2.weight" not in w:
         w.matrix("dense_2", keys["dense_2_feat_out"], N_EMBD, bias="dense_2_activation" in keys)
     case = add(name, arch, {key: v for key, v in keys.items() if v is not None}, w,
-               lambda k, w, tokens, n_ctx: forward(k, w, tokens, output))
+               forward and (lambda k, w, tokens, n_ctx: forward(k, w, tokens, output)))
     case.output = output

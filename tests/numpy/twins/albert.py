@@ -2,19 +2,6 @@
 from encoders import *
 
 
-def albert(k, w, tokens, output):
-    eps, n_layer, n_group = k("attention.layer_norm_epsilon"), k("block_count"), k("block_group_count", 1)
-    act = {"gelu": gelu_erf, "gelu_new": gelu}[k("hidden_activation", "gelu_new")]
-    x = w["token_embd.weight"][tokens] + w["token_types.weight"][0] + w["position_embd.weight"][: len(tokens)]
-    x = layer_norm(x, w["token_embd_norm.weight"], w["token_embd_norm.bias"], eps)
-    x = linear(x, w["token_embd_proj.weight"], w["token_embd_proj.bias"])
-    for l in range(n_layer):
-        b = layer(w, int(l / (n_layer / n_group)))
-        h = layer_normed(b, x + attend(k, b, x), "attn_output_norm", eps)
-        x = layer_normed(b, h + dense(b, act(dense(b, h, "ffn_up")), "ffn_down"), "layer_output_norm", eps)
-    return output_of(k, output, x, w)
-
-
 def model(name, seed, more={}, output="none", width=20, n_layer=4, n_group=1, n_labels=1):
     w = Weights(seed)
     w.embedding(N_VOCAB, width)
@@ -31,7 +18,7 @@ def model(name, seed, more={}, output="none", width=20, n_layer=4, n_group=1, n_
     if output == "rank":
         head(w, n_labels)
     keys = {**keys_of(n_layer, N_EMBD, N_FF, 4, EPS, True), "attention.causal": False, "word_embedding_length": width, **more}
-    encoder(name, "albert", keys, w, albert, output)
+    encoder(name, "albert", keys, w, None, output)
 
 
 model("albert", 3911)

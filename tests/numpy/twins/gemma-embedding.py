@@ -3,27 +3,6 @@ after the mean, which are products, so that here they follow each row)."""
 from encoders import *
 
 
-def gemma_embedding(k, w, tokens, output):
-    d, eps, n_kv = k("attention.key_length"), k("attention.layer_norm_rms_epsilon", 1e-6), k("attention.head_count_kv", k("attention.head_count"))
-    whole, mag = scaled_frequencies(lambda key, *other: k(key, 1e6) if key == "rope.freq_base" else k(key, *other), d)
-    near = inverse_frequencies(d, k("rope.freq_base_swa", 10000.0))
-    every = k("attention.sliding_window_pattern", 6)
-    x = w["token_embd.weight"][tokens] * np.sqrt(k("embedding_length"))
-    for l in range(k("block_count")):
-        b = layer(w, l)
-        local = every[l] if isinstance(every, list) else (l + 1) % every > 0
-        q, key, v = heads_of(k, b, rms_norm(x, b("attn_norm"), eps), n_kv)
-        turn = (near, True) if local else (whole, True, mag)
-        q, key = (rotate(rms_norm(h, b(norm), eps), *turn) for h, norm in ((q, "attn_q_norm"), (key, "attn_k_norm")))
-        a = attention(q, key, v, both=True, window=k("attention.sliding_window") if local else None)
-        x = x + rms_norm(dense(b, merge_heads(a), "attn_output"), b("post_attention_norm"), eps)
-        h = rms_norm(x, b("ffn_norm"), eps)
-        f = linear(gelu(linear(h, b("ffn_gate"))) * linear(h, b("ffn_up")), b("ffn_down"))
-        x = x + rms_norm(f, b("post_ffw_norm"), eps)
-    x = rms_norm(x, w["output_norm.weight"], eps)
-    return linear(linear(x, w["dense_2.weight"]), w["dense_3.weight"]) if "dense_2.weight" in w else x
-
-
 def model(name, seed, more={}, n_kv=4, d=16, dv=None, n_layer=3, dense=None):
     def parts(w, l):
         for part in ("attn_q_norm", "attn_k_norm"):
@@ -35,7 +14,7 @@ def model(name, seed, more={}, n_kv=4, d=16, dv=None, n_layer=3, dense=None):
         w.matrix("dense_2", dense[0], N_EMBD)
         w.matrix("dense_3", dense[1], dense[0])
     keys = {**keys_of(n_layer, N_EMBD, N_FF, 4, EPS), "attention.key_length": d, "attention.sliding_window": 9, **more}
-    encoder(name, "gemma-embedding", keys, w, gemma_embedding)
+    encoder(name, "gemma-embedding", keys, w, None)
 
 
 model("gemma-embedding", 3501, {"attention.causal": False, "attention.sliding_window_pattern": 3})

@@ -2,18 +2,6 @@
 from encoders import *
 
 
-def neo_bert(k, w, tokens, output):
-    theta, mag = scaled_frequencies(k, k("embedding_length") // k("attention.head_count"))
-    n_ff = k("feed_forward_length")
-
-    def feed(b, h):
-        both = linear(h, b("ffn_up"))
-        return linear(silu(both[:, :n_ff]) * both[:, n_ff:], b("ffn_down"))
-
-    rows = prenorm(k, w, tokens, lambda b, h: attend(k, b, h, theta, False, mag), feed, "enc.output_norm")
-    return output_of(k, output, rows, w)
-
-
 def model(name, seed, more={}, output="none", n_labels=0, bias=True, pooled=True, fused=True):
     def feed(w, l):
         w.matrix(f"blk.{l}.ffn_up", 2 * N_FF, N_EMBD)
@@ -22,7 +10,7 @@ def model(name, seed, more={}, output="none", n_labels=0, bias=True, pooled=True
     w.put("enc.output_norm.weight", w.pop("output_norm.weight"))
     if output == "rank":
         head(w, n_labels, bias, pooled)
-    encoder(name, "neo-bert", {**keys_of(2, N_EMBD, N_FF, 4, EPS), **more}, w, neo_bert, output)
+    encoder(name, "neo-bert", {**keys_of(2, N_EMBD, N_FF, 4, EPS), **more}, w, None, output)
 
 
 model("neo-bert", 3201, {"attention.causal": False, "rope.scaling.type": "none"})
