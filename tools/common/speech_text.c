@@ -89,7 +89,8 @@ static void put_list(speech_text *o) {
         o->failed |= fclose(o->words) != 0;
     o->words = NULL;
     fprintf(o->to, "\n  \"words\": [%s", o->n_word_list > 0 ? "\n" : "");
-    fwrite(o->word_list, 1, o->n_word_list, o->to);
+    if (o->n_word_list > 0) /* without words there is no list */
+        fwrite(o->word_list, 1, o->n_word_list, o->to);
     fputs(o->n_word_list > 0 ? "\n  ]," : "],", o->to);
 }
 
