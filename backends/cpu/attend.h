@@ -82,10 +82,12 @@ static inline float cpu_attend_per_head(const cpu_view *v, int64_t head, int64_t
 
 /* Returns the rows that token l sees. */
 static inline ggl_visible cpu_attend_visible(const cpu_task *t, int64_t l) {
-    const cpu_view *end = &t->src[ATTEND_END];
-    return ggl_visible_rows(cpu_attend_number(&t->src[ATTEND_POS], l),
-                            cpu_attend_number(&t->src[ATTEND_SLOT], l), t->step->attend.window,
-                            end->p ? cpu_attend_number(end, l) : 0);
+    const cpu_view *end = &t->src[ATTEND_END], *within = &t->src[ATTEND_WITHIN];
+    const ggl_visible v = ggl_visible_rows(
+        cpu_attend_number(&t->src[ATTEND_POS], l), cpu_attend_number(&t->src[ATTEND_SLOT], l),
+        t->step->attend.window, end->p ? cpu_attend_number(end, l) : 0);
+    const size_t at = within->ne[3] == 1 ? 0 : (size_t)l * within->nb[3];
+    return ggl_visible_within(v, within->p ? (const float *)(within->p + at) : NULL);
 }
 
 /* Returns the slot's row of the page table; NULL if the stores are rings, which have no table. */

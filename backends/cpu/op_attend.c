@@ -46,7 +46,8 @@ static ggl_status attend_compile(cpu_compiler *c, cpu_step *s, ggl_error *err) {
         (s->src[ATTEND_BIAS].region >= 0 && s->src[ATTEND_BIAS].type != GGL_F32) ||
         (s->src[ATTEND_REL_K].region >= 0 && s->src[ATTEND_REL_K].type != GGL_F32) ||
         (s->src[ATTEND_REL_Q].region >= 0 && s->src[ATTEND_REL_Q].type != GGL_F32) ||
-        (s->src[ATTEND_REL_ROW].region >= 0 && s->src[ATTEND_REL_ROW].type != GGL_F32))
+        (s->src[ATTEND_REL_ROW].region >= 0 && s->src[ATTEND_REL_ROW].type != GGL_F32) ||
+        (s->src[ATTEND_WITHIN].region >= 0 && s->src[ATTEND_WITHIN].type != GGL_F32))
         return ggl_fail(err, GGL_UNSUPPORTED, "attend supports only f32 values");
     int64_t e = s->dst.ne[0], n_heads = s->dst.ne[1];
     s->attend.scale = (float)(isnan(t->num[ATTEND_SCALE]) ? 1 / sqrt((double)s->src[ATTEND_Q].ne[0])
@@ -209,12 +210,21 @@ static unit_queries queries_of(const cpu_task *t, int64_t u) {
                           cpu_min(t->n * per, first + t->unit.attend.group_size)};
 }
 
-/* Makes *g the group of the queries from *i on that have one slot, and moves *i past them. */
+/* True if token l sees none of the rows that the group's queries see: its pages would be computed in vain for all but it. */
+static bool is_apart(const group *g, int64_t l) {
+    const ggl_visible v = cpu_attend_visible(g->t, l);
+    return g->n > 0 && (v.first > g->last || v.end <= g->first);
+}
+
+/* Makes *g the group of the queries from *i on that have one slot and see some rows in common, and moves *i past them. */
 static void group_next(group *g, const cpu_task *t, const unit_queries *of, int64_t *i,
                        float *memory) {
     const int64_t slot = cpu_attend_number(&t->src[ATTEND_SLOT], *i / of->per);
     group_begin(g, t, of->store_head, slot, memory);
-    for (; *i < of->last && cpu_attend_number(&t->src[ATTEND_SLOT], *i / of->per) == slot; ++*i)
+    const bool within = t->src[ATTEND_WITHIN].p != NULL;
+    for (; *i < of->last && cpu_attend_number(&t->src[ATTEND_SLOT], *i / of->per) == slot &&
+           !(within && is_apart(g, *i / of->per));
+         ++*i)
         group_add(g, *i / of->per, of->store_head * of->per + *i % of->per);
     for (int q = 0; q < g->n && rounded_floats(t->step) > 0; q++)
         t->b->k.quantize(g->rounded[q], g->query[q], t->src[ATTEND_Q].ne[0]);

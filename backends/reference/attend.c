@@ -60,7 +60,13 @@ static share share_of(const step_args *a, const ggl_store *keys, int64_t l, int6
     s.pos = (int64_t)ggl_ref_get(&a->src[ATTEND_POS], 0, 0, 0, l);
     s.slot = (int64_t)ggl_ref_get(&a->src[ATTEND_SLOT], 0, 0, 0, l);
     s.end = a->src[ATTEND_END].data ? (int64_t)ggl_ref_get(&a->src[ATTEND_END], 0, 0, 0, l) : 0;
-    const ggl_visible v = ggl_visible_rows(s.pos, s.slot, ggl_attend_window(a->node), s.end);
+    const view *within = &a->src[ATTEND_WITHIN];
+    float ends[2] = {0};
+    for (int i = 0; within->data && i < 2; i++)
+        ends[i] = (float)ggl_ref_get(within, i, 0, 0, l);
+    const ggl_visible v =
+        ggl_visible_within(ggl_visible_rows(s.pos, s.slot, ggl_attend_window(a->node), s.end),
+                           within->data ? ends : NULL);
     s.n_pos = v.end - v.first;
     s.n_pos = s.n_pos < keys->n_pos ? s.n_pos : keys->n_pos; /* the store holds no more */
     s.first = v.end - s.n_pos;

@@ -48,7 +48,8 @@ enum {
     END = 2048,
     BIAS = 4096, /* this and the next ones: attend_distance.glsl */
     REL_K = 8192,
-    REL_Q = 16384
+    REL_Q = 16384,
+    WITHIN = 32768 /* not with the two before it */
 };
 
 static bool has(const ggl_operand *o) {
@@ -154,7 +155,7 @@ static int64_t tile_of(const shape *s) {
 /* True if the step has operands that only attend.comp and attend_tiles.comp read. */
 static bool has_more(const ggl_step *step) {
     return has(&step->src[ATTEND_END]) || has(&step->src[ATTEND_BIAS]) ||
-           has(&step->src[ATTEND_REL_ROW]);
+           has(&step->src[ATTEND_REL_ROW]) || has(&step->src[ATTEND_WITHIN]);
 }
 
 /* True if attend_matrix.comp computes this number of queries of each head of the store. */
@@ -252,7 +253,8 @@ static uint32_t options_of(const ggl_step *step, const shape *s) {
            (s->values ? 0 : IN_KEYS) | (s->keys->ring ? RING : 0) |
            (has(&step->src[ATTEND_END]) ? END : 0) | (has(&step->src[ATTEND_BIAS]) ? BIAS : 0) |
            (has(&step->src[ATTEND_REL_K]) ? REL_K : 0) |
-           (has(&step->src[ATTEND_REL_Q]) ? REL_Q : 0);
+           (has(&step->src[ATTEND_REL_Q]) ? REL_Q : 0) |
+           (has(&step->src[ATTEND_WITHIN]) ? WITHIN : 0);
 }
 
 /* True if the tokens of a tile may have different slots, and such tiles are left to attend.comp. */
@@ -298,14 +300,18 @@ static distances distances_of(const vk_emit *e) {
     .rel_rows = x.rel_rows, .rel_k_step = x.k_step, .rel_k_head = x.k_head,                        \
     .rel_q_step = x.q_step, .rel_q_head = x.q_head
 
-/* Binds what only some attention has: the ends of texts, and operands by distance. */
+/* Binds what only some attention has: the ends of texts, and operands by distance, or the part of the rows that is seen. */
 static void bind_more(vk_emit *e, vk_call *c, vk_push_attend *p) {
-    static const int begins[] = {ATTEND_END, ATTEND_BIAS, ATTEND_REL_K, ATTEND_REL_Q};
+    const ggl_operand *within = &e->step->src[ATTEND_WITHIN];
+    const int begins[] = {ATTEND_END, ATTEND_BIAS, has(within) ? ATTEND_WITHIN : ATTEND_REL_K,
+                          ATTEND_REL_Q};
     if (!has_more(e->step))
         return;
     for (int i = 0; i < 4; i++)
         p->begins |= ggl_vk_bind(e, c, &e->step->src[begins[i]], false) << 8 * i;
     p->rel_row_at = ggl_vk_bind(e, c, &e->step->src[ATTEND_REL_ROW], false);
+    if (has(within))
+        p->rel_row_at = ggl_vk_stride(e, within, GGL_BATCH_DIM);
     assert(ggl_vk_stride(e, &e->step->src[ATTEND_END], GGL_BATCH_DIM) <= 1);
 }
 
@@ -482,12 +488,15 @@ static int attend_chain(const vk_backend *b, const ggl_step *step, int n) {
 }
 
 static const char *attend_refuses(const vk_backend *b, const ggl_tensor *node) {
-    static const int floats[] = {ATTEND_Q,     ATTEND_SINKS, ATTEND_ALIBI,  ATTEND_BIAS,
-                                 ATTEND_REL_K, ATTEND_REL_Q, ATTEND_REL_ROW};
+    static const int floats[] = {ATTEND_Q,     ATTEND_SINKS, ATTEND_ALIBI,   ATTEND_BIAS,
+                                 ATTEND_REL_K, ATTEND_REL_Q, ATTEND_REL_ROW, ATTEND_WITHIN};
     for (size_t i = 0; i < sizeof floats / sizeof *floats; i++)
         if (node->src[floats[i]] && node->src[floats[i]]->type != GGL_F32)
             return "attention needs f32 values";
-    const bool more = node->src[ATTEND_END] || node->src[ATTEND_BIAS] || node->src[ATTEND_REL_ROW];
+    const bool more = node->src[ATTEND_END] || node->src[ATTEND_BIAS] ||
+                      node->src[ATTEND_REL_ROW] || node->src[ATTEND_WITHIN];
+    if (node->src[ATTEND_REL_ROW] && node->src[ATTEND_WITHIN])
+        return "attention to a part of the rows has no rows by distance";
     if (more && (b->limits.n_bind < VK_MAX_BIND || b->limits.offset_align > MOST_ALIGN))
         return "attention to later rows, and biases and rows by distance, need a device whose "
                "shaders can use 14 storage buffers";

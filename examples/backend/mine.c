@@ -257,9 +257,9 @@ static const char *mine_refuses(const ggl_backend *b, const ggl_tensor *node) {
         return "only rows of a matrix are picked";
     if (node->op == GGL_OP_ATTEND &&
         (node->src[2] || node->src[3] || node->src[7] || node->src[8] || node->src[11] ||
-         !isnan(node->num[1]) || !isnan(node->num[2])))
+         node->src[12] || !isnan(node->num[1]) || !isnan(node->num[2])))
         return "attention is plain: no window, cap, sinks, alibi, bias or relative "
-               "positions, and only to earlier tokens";
+               "positions, and only to earlier tokens, all of them";
     if (run_rope == operators[node->op] && src[1]->type != GGL_F32 && src[1]->type != GGL_F64)
         return "frequencies are f32 or f64";
     if (node->op == GGL_OP_SUM && node->num[0] != 0)

@@ -294,6 +294,12 @@ static bool shape_attend(ggl_graph *g, ggl_tensor *y) {
                     TEXT(bias), q->ne[1]);
     if (!shape_relative(g, y))
         return false;
+    const ggl_tensor *within = y->src[ATTEND_WITHIN];
+    if (within && (within->n_dims != 1 || within->ne[0] != 2))
+        return fail(g, y,
+                    "within %s: [2] is needed, the number of the first row that is seen and the "
+                    "one behind the last",
+                    TEXT(within));
     if (!isnan(y->num[ATTEND_WINDOW]) &&
         (y->num[ATTEND_WINDOW] < 1 || y->num[ATTEND_WINDOW] != floor(y->num[ATTEND_WINDOW])))
         return fail(g, y, "with a window of %g: a whole number of at least 1 is needed",

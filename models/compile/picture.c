@@ -323,9 +323,11 @@ arch_value llm_arch_in_tiles(arch_eval *ev, const arch_expr *e, const arch_value
 static arch_value place_of_row(arch_eval *ev, const arch_expr *e, const arch_source *from) {
     const llm_arch_picture *p = &from->row.picture;
     char name[2 * ARCH_MAX_NAME + 64];
-    const int64_t four = 4;
-    const bool share = strcmp(e->name, "share") == 0,
+    const bool share = strcmp(e->name, "share") == 0, window = strcmp(e->name, "window") == 0,
                in_table = share || strcmp(e->name, "corner") == 0;
+    const int64_t n = window ? 2 : 4;
+    if (window && (!ev->stage || ev->source[ev->n_sources - 1].row.windows == 0))
+        return llm_arch_error(ev, e->mark, "only rows of a stage with windows = N have a window");
     if (!from->row.is_input || p->patch == 0 || strcmp(e->name, "t") == 0 ||
         (in_table && p->table == 0))
         return llm_arch_error(ev, e->mark,
@@ -336,10 +338,10 @@ static arch_value place_of_row(arch_eval *ev, const arch_expr *e, const arch_sou
     snprintf(name, sizeof name, "%srows.%s.%s", ev->arch->has_tokens ? "stage." : "",
              from->row.name, e->name);
     arch_value v = llm_arch_tensor_value(llm_arch_input(
-        ev, e->mark, name, share ? GGL_F32 : GGL_I32, in_table, in_table ? &four : NULL));
-    if (v.t && !share)
+        ev, e->mark, name, share || window ? GGL_F32 : GGL_I32, in_table || window, &n));
+    if (v.t && !share && !window)
         v.range = in_table ? p->table * p->table : from->row.most;
-    v.number_too = !in_table;
+    v.number_too = !in_table && !window;
     return v;
 }
 

@@ -209,12 +209,19 @@ bool llm_arch_run_rows_stage(arch_eval *ev, const arch_stmt *s, arch_slot *outer
     arch_source *to = add_source(ev, &s->target[0]);
     if (!to)
         return false;
-    int64_t *const option[] = {&to->row.every, &to->row.from, &to->row.count};
-    for (int k = 0; k < 3; k++) {
+    int64_t *const option[] = {&to->row.every, &to->row.from, &to->row.count, &to->row.windows};
+    for (int k = 0; k < 4; k++) {
         const arch_value v = llm_arch_eval_expr(ev, s->expr[1 + k]);
         if (v.kind == VAL_FAIL ||
             !llm_arch_want_whole(ev, s->expr[1 + k], &v, k == 0 ? 1 : 0, ARCH_MAX_DIM, option[k]))
             return false;
+    }
+    if (to->row.windows > 0 && (from->row.picture.patch == 0 || from->row.picture.first > 0)) {
+        llm_arch_error(ev, s->place,
+                       from->row.picture.patch == 0
+                           ? "only rows of an input from a picture have windows: squares of it"
+                           : "rows before the patches are in no window of the picture");
+        return false;
     }
     to->row.over = over;
     to->row.most = from->row.most ? llm_arch_rows_over(&to->row, from->row.most) : 0;

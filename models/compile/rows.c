@@ -93,7 +93,7 @@ bool llm_arch_note_rows(arch_eval *ev, arch_place p, const ggl_tensor *t) {
         /* attention reads rows by their cache, and supplied inputs belong to whatever reads them */
         const ggl_tensor *x = t->src[k];
         const bool supplied = ggl_op_supplies(t->op, k) && !is_given_position(t, k);
-        if (!x || (t->op == GGL_OP_ATTEND && k != ATTEND_Q) || supplied)
+        if (!x || (t->op == GGL_OP_ATTEND && k != ATTEND_Q && k != ATTEND_WITHIN) || supplied)
             continue;
         const int own = llm_arch_rows(ev, x);
         if (own != ROWS_NONE && rows != ROWS_NONE && own != rows) {

@@ -202,10 +202,10 @@ static bool check_counted(arch_parser *p, const arch_stmt *s, const arch_target 
     return false;
 }
 
-/* "every" "=" expr, "from" "=" expr, "count" "=" expr, in any order: options of a stage over rows, in s->expr[1 .. 3] */
+/* "every" "=" expr, "from" "=" expr, "count" "=" expr, "windows" "=" expr, in any order: options of a stage over rows, in s->expr[1 .. 4] */
 static bool parse_row_options(arch_parser *p, arch_stmt *s) {
-    enum { N = 3 };
-    static const char *const name[N] = {"every", "from", "count"};
+    enum { N = 4 };
+    static const char *const name[N] = {"every", "from", "count", "windows"};
     char buf[96];
     bool seen[N] = {false};
     if (!llm_arch_accept(p, "("))
@@ -216,8 +216,8 @@ static bool parse_row_options(arch_parser *p, arch_stmt *s) {
             k++;
         if (k == N || seen[k])
             return llm_arch_parse_fail(p,
-                                       "options of 'over' rows are 'every = N', 'from = N' and "
-                                       "'count = N', each once, not %s",
+                                       "options of 'over' rows are 'every = N', 'from = N', "
+                                       "'count = N' and 'windows = N', each once, not %s",
                                        llm_arch_describe(p->tok, buf, sizeof buf)),
                    false;
         seen[k] = true;
@@ -245,11 +245,14 @@ static arch_expr *number_expr(arch_parser *p, double x) {
 /* NAME [ "(" options ")" ]: the rows of an input, or of another stage */
 static bool parse_over_rows(arch_parser *p, arch_stmt *s) {
     s->of_rows = true;
-    s->n_expr = 4;
-    s->expr = llm_arch_parse_alloc(p, 4, sizeof *s->expr);
-    return s->expr && (s->expr[0] = llm_arch_parse_name(p)) && (s->expr[1] = number_expr(p, 1)) &&
-           (s->expr[2] = number_expr(p, 0)) && (s->expr[3] = number_expr(p, 0)) &&
-           parse_row_options(p, s);
+    s->n_expr = 5;
+    s->expr = llm_arch_parse_alloc(p, 5, sizeof *s->expr);
+    if (!s->expr || !(s->expr[0] = llm_arch_parse_name(p)))
+        return false;
+    for (int k = 1; k < s->n_expr; k++) /* `every` is 1 if not given, all others 0 */
+        if (!(s->expr[k] = number_expr(p, k == 1)))
+            return false;
+    return parse_row_options(p, s);
 }
 
 /* "over" NAME "(" "ahead" "=" ( "1" | NAME "+" "1" ) [ "," "from" "=" "1" ] [ "," "stay" "=" "1" ] [ "," ( "layer" | "block" ) NAME "<" expr ] ")" */

@@ -384,8 +384,8 @@ static void find_outputs(llm_session *s, const llm_session_params *p) {
 
 /* Returns the part that the end of an input's name stands for. */
 static llm_rows_part part_named(const char *end) {
-    static const char *const name[] = {"", ".y", ".x", ".corner", ".share"};
-    int k = LLM_ROWS_SHARE;
+    static const char *const name[] = {"", ".y", ".x", ".corner", ".share", ".window"};
+    int k = LLM_ROWS_WINDOW;
     while (k > 0 && strcmp(name[k], end) != 0)
         k--;
     return (llm_rows_part)k;

@@ -15,6 +15,11 @@ typedef struct rows {
     const float *row;
     float *own; /* [n][n_row]; NULL: row is the caller's */
     size_t cap_own;
+    int64_t *
+        order; /* of a stage with windows: the number of its k-th row in the order of what it is over */
+    float (*window)
+        [2]; /* the first row in the window of the k-th one, and the one behind the last, counted in its own order */
+    size_t cap_order, cap_window;
 } rows;
 
 struct llm_stages {
@@ -135,6 +140,8 @@ void llm_stages_free(llm_stages *s) {
         if (!s->is_lent || k + 1 < s->n_sources)
             llm_session_free(s->source[k].session);
         ggl_free(s->source[k].own);
+        ggl_free(s->source[k].order);
+        ggl_free(s->source[k].window);
     }
     for (int k = 0; k < MAX_GATHERED; k++)
         ggl_free(s->gathered[k]);
@@ -177,13 +184,56 @@ int64_t llm_stages_n_row(const llm_stages *s) {
 
 /* --- running ---------------------------------------------------------------------------------- */
 
+/* Returns the row of what a stage is over that its k-th row stands for. */
+static int64_t row_below(const llm_arch_rows_of *of, const rows *x, int64_t k) {
+    return (of->windows > 0 ? x->order[k] : k) * of->every + of->from;
+}
+
+/* Puts the rows of a stage into the order of windows of a picture, those of a window in their own order. Without places, all are in one. */
+static ggl_status order_windows(const llm_stages *s, const llm_arch_rows_of *of, rows *x,
+                                ggl_error *err) {
+    const int32_t *yx = s->places ? s->places->yx : NULL;
+    const int64_t origin = s->of[of->over].picture.origin;
+    int64_t n_across = 0, n_windows = 0, *number = NULL, *begin = NULL;
+    if (!ggl_grow(&x->order, &x->cap_order, (size_t)x->n, sizeof *x->order) ||
+        !ggl_grow(&x->window, &x->cap_window, (size_t)x->n, sizeof *x->window))
+        return no_memory(err);
+    for (int64_t k = 0; yx && k < x->n; k++) {
+        const int64_t w = (yx[2 * (k * of->every + of->from) + 1] - origin) / of->windows + 1;
+        n_across = w > n_across ? w : n_across;
+    }
+    number = ggl_calloc((size_t)x->n, sizeof *number);
+    for (int64_t k = 0; number && k < x->n; k++) {
+        const int32_t *at = yx ? yx + 2 * (k * of->every + of->from) : NULL;
+        number[k] =
+            at ? (at[0] - origin) / of->windows * n_across + (at[1] - origin) / of->windows : 0;
+        n_windows = number[k] + 1 > n_windows ? number[k] + 1 : n_windows;
+    }
+    begin = ggl_calloc((size_t)n_windows + 1, sizeof *begin);
+    for (int64_t k = 0; number && begin && k < x->n; k++)
+        begin[number[k] + 1]++;
+    for (int64_t w = 0; begin && w < n_windows; w++)
+        begin[w + 1] += begin[w];
+    for (int64_t w = 0; begin && w < n_windows; w++)
+        for (int64_t i = begin[w]; i < begin[w + 1]; i++) {
+            x->window[i][0] = (float)begin[w];
+            x->window[i][1] = (float)begin[w + 1];
+        }
+    for (int64_t k = 0; number && begin && k < x->n; k++)
+        x->order[begin[number[k]]++] = k;
+    const bool done = number && begin;
+    ggl_free(number);
+    ggl_free(begin);
+    return done ? GGL_OK : no_memory(err);
+}
+
 /* Copies the rows that an input of the stage has: those around each row that it reads, of `from`. */
-static void gather(const llm_rows_input *x, const llm_arch_rows_of *of, const rows *from, int64_t n,
-                   float *to) {
+static void gather(const llm_rows_input *x, const llm_arch_rows_of *of, const rows *stage,
+                   const rows *from, float *to) {
     const int64_t n_row = from->n_row;
-    for (int64_t i = 0; i < n; i++)
+    for (int64_t i = 0; i < stage->n; i++)
         for (int64_t k = 0; k < x->k; k++, to += n_row) {
-            const int64_t at = i * of->every + of->from + x->first + k;
+            const int64_t at = row_below(of, stage, i) + x->first + k;
             if (at >= 0 && at < from->n)
                 memcpy(to, from->row + at * n_row, (size_t)n_row * sizeof *to);
             else
@@ -193,7 +243,7 @@ static void gather(const llm_rows_input *x, const llm_arch_rows_of *of, const ro
 
 /* Copies the places of the rows that a stage reads of the input. They are i32 or f32, and moved as they are. */
 static void gather_places(const llm_stages *s, const llm_rows_input *x, const llm_arch_rows_of *of,
-                          const rows *from, int64_t n, float *to) {
+                          const rows *stage, const rows *from, float *to) {
     const llm_row_places *p = s->places;
     const bool in_table = x->part >= LLM_ROWS_CORNER;
     const void *all = !p                           ? NULL
@@ -202,8 +252,8 @@ static void gather_places(const llm_stages *s, const llm_rows_input *x, const ll
                                                    : (const void *)p->yx;
     const int64_t each = in_table ? 4 : 2, take = in_table ? 4 : 1,
                   first = x->part == LLM_ROWS_X ? 1 : 0;
-    for (int64_t i = 0; i < n; i++, to += take) {
-        const int64_t at = i * of->every + of->from;
+    for (int64_t i = 0; i < stage->n; i++, to += take) {
+        const int64_t at = row_below(of, stage, i);
         if (all && at < from->n)
             memcpy(to, (const char *)all + (size_t)(at * each + first) * sizeof *to,
                    (size_t)take * sizeof *to);
@@ -216,26 +266,31 @@ static void keep_row(void *ctx, int slot, int64_t pos, int32_t token, const floa
     rows *x = ctx;
     const int64_t n_row = llm_session_n_row(x->session);
     (void)slot, (void)token;
-    memcpy(x->own + pos * n_row, row, (size_t)n_row * sizeof *row);
+    memcpy(x->own + (x->window ? x->order[pos] : pos) * n_row, row, (size_t)n_row * sizeof *row);
 }
 
 /* Gathers what stage `at` reads. */
 static ggl_status gather_inputs(llm_stages *s, int at, ggl_error *err) {
-    const rows *x = &s->source[at];
+    rows *x = &s->source[at];
     const llm_arch_rows_of *of = &s->of[at];
     const int n_inputs = llm_session_n_rows_inputs(x->session);
     if (n_inputs > MAX_GATHERED)
         return ggl_fail(err, GGL_LIMIT, "the stage '%s' reads more than %d inputs", of->name,
                         MAX_GATHERED);
+    const ggl_status st = of->windows > 0 ? order_windows(s, of, x, err) : GGL_OK;
+    if (st != GGL_OK)
+        return st;
     for (int k = 0; k < n_inputs; k++) {
         const llm_rows_input *in = llm_session_rows_input(x->session, k);
         if (!ggl_grow(&s->gathered[k], &s->cap_gathered[k], (size_t)(x->n * in->n),
                       sizeof *s->gathered[k]))
             return no_memory(err);
-        if (in->part != LLM_ROWS_SELF)
-            gather_places(s, in, of, &s->source[in->source], x->n, s->gathered[k]);
+        if (in->part == LLM_ROWS_WINDOW)
+            memcpy(s->gathered[k], x->window, (size_t)x->n * sizeof *x->window);
+        else if (in->part != LLM_ROWS_SELF)
+            gather_places(s, in, of, x, &s->source[in->source], s->gathered[k]);
         else
-            gather(in, of, &s->source[in->source], x->n, s->gathered[k]);
+            gather(in, of, x, &s->source[in->source], s->gathered[k]);
     }
     return GGL_OK;
 }

@@ -29,6 +29,8 @@ typedef struct problem {
     int32_t start[MOST_SLOTS]; /* the slot's first position */
     int32_t pos[MOST_TOKENS], slot[MOST_TOKENS];
     int32_t end[MOST_TOKENS]; /* of a whole problem: the tokens of the slot */
+    bool within;              /* each token sees a part of these rows alone */
+    float part_of[MOST_TOKENS][2];
     float *q, *k, *v, *sink, *slope, *bias, *rel_k, *rel_q, *row;
 } problem;
 
@@ -123,6 +125,23 @@ static void choose_rows(problem *p, uint64_t *seed) {
     }
 }
 
+/* Blocks of rows side by side, or any rows; also parts that have no row of what the token sees, and numbers that are not whole. */
+static void choose_within(problem *p, uint64_t *seed) {
+    static const float odd[] = {-3, -0.5f, 0.999f, 1e30f, -INFINITY, INFINITY, NAN};
+    const bool any = below(seed, 3) == 0;
+    const int64_t n = 1 + (int64_t)below(seed, 130);
+    p->within = below(seed, 3) == 0;
+    for (int i = 0; i < p->n; i++) {
+        p->part_of[i][0] = (float)(p->pos[i] / n * n);
+        p->part_of[i][1] = p->part_of[i][0] + (float)n;
+        for (int k = 0; any && k < 2; k++) {
+            p->part_of[i][k] = (float)below(seed, 450) + 0.5f * (float)below(seed, 2);
+            if (below(seed, 9) == 0)
+                p->part_of[i][k] = odd[below(seed, sizeof odd / sizeof *odd)];
+        }
+    }
+}
+
 static void problem_new(problem *p, uint64_t seed) {
     *p = (problem){.seed = seed};
     seed = seed * 0x9e3779b97f4a7c15u + 1;
@@ -148,6 +167,7 @@ static void problem_new(problem *p, uint64_t seed) {
     choose_rows(p, &seed);
     p->rel_k = numbers(&seed, (p->rows + 1) * p->tables, p->d);
     p->rel_q = numbers(&seed, (p->rows + 1) * p->tables, p->d);
+    choose_within(p, &seed);
 }
 
 static void problem_free(problem *p) {
@@ -341,12 +361,27 @@ static part page(const problem *p, int token, int64_t head, int64_t from, int64_
     return r;
 }
 
+/* Leaves those of the rows *from .. *last that are in the token's part, and one of them if none is: the last, or the one at which the part
+ * begins. Numbers are rounded down, and NaN bounds nothing. */
+static void keep_part(const problem *p, int token, int64_t *from, int64_t *last) {
+    const float *of = p->part_of[token];
+    const int64_t to = *last;
+    if (!p->within)
+        return;
+    while (*from < to && (float)(*from + 1) <= of[0])
+        ++*from;
+    while (*last > *from && (float)(*last + 1) > of[1])
+        --*last;
+}
+
 static void attend(const problem *p, int token, int64_t head, float *y) {
     const int64_t pos = p->pos[token], back = p->whole ? p->window / 2 : p->window - 1,
-                  from = p->window && pos >= back ? pos - back : 0, end = p->end[token] - 1,
-                  last = !p->whole                       ? pos
-                         : p->window && pos + back < end ? pos + back
-                                                         : end;
+                  end = p->end[token] - 1;
+    int64_t from = p->window && pos >= back ? pos - back : 0, last = !p->whole ? pos
+                                                                     : p->window && pos + back < end
+                                                                         ? pos + back
+                                                                         : end;
+    keep_part(p, token, &from, &last);
     part all = {.any = false};
     for (int64_t span = from / SPAN; span <= last / SPAN; span++) {
         part one = {.any = false};
@@ -386,7 +421,7 @@ static ggl_graph *graph_of(const problem *p) {
     if (p->part)
         v = ggl_graph_op(g, GGL_OP_SPLIT, &k, 1, (double[]){0, 0, (double)p->e}, 3);
     ggl_tensor *cache = ggl_graph_op(g, GGL_OP_CACHE, (ggl_tensor *[]){k, v}, 2, NULL, 0);
-    ggl_tensor *src[8] = {q, cache};
+    ggl_tensor *src[9] = {q, cache};
     if (p->sinks)
         src[2] = ggl_graph_weight(g, "sinks", GGL_F32, 1, &p->heads, p->sink);
     if (p->alibi)
@@ -401,8 +436,10 @@ static ggl_graph *graph_of(const problem *p) {
         src[6] = ggl_graph_weight(g, "rel_q", GGL_F32, 3, table, p->rel_q);
     if (p->rows)
         src[7] = ggl_graph_weight(g, "rel_row", GGL_F32, 1, &n_row, p->row);
+    if (p->within)
+        src[8] = ggl_graph_input(g, "within", GGL_F32, 1, (int64_t[]){2}, true);
     const double num[3] = {(double)p->scale, p->window ? (double)p->window : NAN, (double)p->cap};
-    ggl_graph_output(g, "y", ggl_graph_op(g, GGL_OP_ATTEND, src, 8, num, 3));
+    ggl_graph_output(g, "y", ggl_graph_op(g, GGL_OP_ATTEND, src, 9, num, 3));
     return g;
 }
 
@@ -428,16 +465,18 @@ static bool run_pieces(ggl_sched *s, const problem *p, uint64_t *seed, float *y,
             const char *name;
             const void *data;
             int64_t size;
-        } in[] = {{"pos", p->pos + at, 4},
-                  {"slot", p->slot + at, 4},
-                  {"end", p->end + at, 4},
-                  {"q", p->q + at * p->d * p->heads, 4 * p->d * p->heads},
-                  {"k", p->k + at * p->d * p->store_heads, 4 * p->d * p->store_heads},
-                  {"v", p->v + at * p->e * p->store_heads, 4 * p->e * p->store_heads}};
-        for (int i = 0; i < (p->part ? 5 : 6); i++)
-            if ((i != 2 || p->whole) && !CHECK_OK(ggl_sched_set(s, in[i].name, in[i].data,
-                                                                (size_t)(in[i].size * n), n, err),
-                                                  err))
+            bool has;
+        } in[] = {{"pos", p->pos + at, 4, true},
+                  {"slot", p->slot + at, 4, true},
+                  {"end", p->end + at, 4, p->whole},
+                  {"within", p->part_of + at, sizeof *p->part_of, p->within},
+                  {"q", p->q + at * p->d * p->heads, 4 * p->d * p->heads, true},
+                  {"k", p->k + at * p->d * p->store_heads, 4 * p->d * p->store_heads, true},
+                  {"v", p->v + at * p->e * p->store_heads, 4 * p->e * p->store_heads, !p->part}};
+        for (size_t i = 0; i < sizeof in / sizeof *in; i++)
+            if (in[i].has && !CHECK_OK(ggl_sched_set(s, in[i].name, in[i].data,
+                                                     (size_t)(in[i].size * n), n, err),
+                                       err))
                 return false;
         if (!CHECK_OK(ggl_sched_run(s, n, NULL, 0, err), err))
             return false;

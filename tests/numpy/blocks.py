@@ -141,15 +141,18 @@ def alibi_slopes(n, max_bias=8.0):
 # --- attention
 
 
-def attention(q, k, v, scale=None, window=None, cap=None, sinks=None, slopes=None, both=False, bias=None):
+def attention(q, k, v, scale=None, window=None, cap=None, sinks=None, slopes=None, both=False, bias=None, chunk=None):
     """q [T, H, d], k [T, G, d], v [T, G, e] -> [T, H, e]; a window of W sees itself and the W - 1 tokens before it. both: tokens see those
-    after them, too, and a window of W those at a distance of at most W / 2; bias [H, T, T]: is added to the scores."""
+    after them, too, and a window of W those at a distance of at most W / 2; bias [H, T, T]: is added to the scores; chunk: tokens see those of the
+    same one of so many alone."""
     n, heads, d = q.shape
     share = heads // k.shape[1]
     i, j = np.meshgrid(np.arange(n), np.arange(n), indexing="ij")
     visible = (j <= i) if window is None else (j <= i) & (j > i - window)
     if both:
         visible = abs(i - j) <= (n if window is None else window // 2)
+    if chunk is not None:
+        visible &= i // chunk == j // chunk
     out = np.zeros((n, heads, v.shape[2]))
     for h in range(heads):
         s = q[:, h] @ k[:, h // share].T * (1 / math.sqrt(d) if scale is None else scale)

@@ -56,13 +56,15 @@ def convolved(x, w, b, every):
     return np.array([sum(w[:, :, j] @ padded[i + j] for j in range(k)) + b for i in range(0, len(x), every)])
 
 
-def attended(x, n_head, w, l, window):
+def attended(x, n_head, w, l, window, block=None):
     n, d = len(x), x.shape[1] // n_head
     cut = lambda y: y.reshape(n, n_head, d)
     q, k, v = (cut(x @ w[f"enc.blk.{l}.attn_{p}.weight"].T + (w[f"enc.blk.{l}.attn_q.bias"] if p == "q" else 0)) for p in "qkv")
     s = np.einsum("ihd,jhd->hij", q, k) / math.sqrt(d)
     if window:
         s = np.where(np.abs(np.arange(n)[:, None] - np.arange(n)) <= window // 2, s, -np.inf)
+    if block:
+        s = np.where(np.arange(n)[:, None] // block == np.arange(n) // block, s, -np.inf)
     return np.einsum("hij,jhd->ihd", softmax(s), v).reshape(n, -1)
 
 
@@ -90,13 +92,13 @@ def hears(w, x, tokens, n_head, n_enc, n_dec):
     return y @ w["dec.token_embd.weight"].T
 
 
-def forward(w, x, n_head, n_layer, join):
+def forward(w, x, n_head, n_layer, join, block):
     w = {name: t.astype(np.float64) for name, t in w.items()}
     x = gelu(convolved(x, w["enc.conv1.weight"], w["enc.conv1.bias"], 1))
     x = convolved(x, w["enc.conv2.weight"], 0, 2) + x[::2]
     x = x + w["enc.position_embd.weight"][: len(x)]
     for l in range(n_layer):
-        x = x + attended(x, n_head, w, l, 6 if l == 1 else None)
+        x = x + attended(x, n_head, w, l, 6 if l == 1 else None, block if l == 2 else None)
     rows = []
     for i in range(1, len(x), join):
         row = np.zeros((join, x.shape[1]))
@@ -115,20 +117,20 @@ def moved(run, x, want):
 def test_stages(r, seed):
     g = np.random.default_rng(seed)
     n_head, n_in, join, n_layer, n_out = (int(g.integers(*x)) for x in ((1, 4), (1, 20), (1, 5), (0, 4), (1, 40)))
-    n_embd, n = n_head * int(g.integers(1, 20)), int(g.integers(3, 150))
+    n_embd, n, block = n_head * int(g.integers(1, 20)), int(g.integers(3, 150)), int(g.integers(1, 60))
     random = lambda *shape: (g.normal(size=shape) / math.sqrt(shape[-1])).astype(np.float32)
     w = {"enc.conv1.weight": random(n_embd, n_in, 3), "enc.conv1.bias": random(n_embd), "enc.conv2.weight": random(n_embd, n_embd, 5),
          "enc.position_embd.weight": random(80, n_embd), "mm.m.weight": random(n_out, n_embd * join), "mm.m.bias": random(n_out)}
     for l in range(n_layer):
         w |= {f"enc.blk.{l}.attn_{p}.weight": random(n_embd, n_embd) for p in "qkv"} | {f"enc.blk.{l}.attn_q.bias": random(n_embd)}
     meta = {"general.architecture": "rows"} | {"rows." + k: v for k, v in {
-        "embedding_length": n_embd, "input_length": n_in, "attention.head_count": n_head, "join": join, "context_length": 80, "block_count": n_layer,
+        "embedding_length": n_embd, "input_length": n_in, "attention.head_count": n_head, "join": join, "block": block, "context_length": 80, "block_count": n_layer,
         "output_length": n_out}.items()}
     x = g.normal(size=(n, n_in)).astype(np.float32)
-    run = lambda x: forward(w, x, n_head, n_layer, join)
+    run = lambda x: forward(w, x, n_head, n_layer, join, block)
     want = run(x.astype(np.float64))
     least = 20 * moved(run, x.astype(np.float64), want)
-    name = f"{n} rows of {n_in}, {n_layer} layers of {n_embd}, {join} joined"
+    name = f"{n} rows of {n_in}, {n_layer} layers of {n_embd}, {join} joined, blocks of {block}"
     for backend, most in (("cpu", 1e-4), ("reference", 5e-6)):
         got = r.run("rows.arch", meta, w, "--rows", None, str(n), rows=x, backend=backend)
         off = np.abs(got.reshape(-1, n_out) - want).max() / np.abs(want).max() if got.size == want.size else np.inf

@@ -225,8 +225,8 @@ ggl_tensor *case_call(conform_build *c, const char *name, ggl_tensor *result, co
     return ggl_body_end(c->g, name, result, num, n_num);
 }
 
-void case_positions(conform_build *c) {
-    new_input(c, true, FILL_POS, c->f.n_slots, 0, NULL);
+ggl_tensor *case_positions(conform_build *c) {
+    return new_input(c, true, FILL_POS, c->f.n_slots, 0, NULL);
 }
 
 void case_slots(conform_build *c) {

@@ -57,7 +57,7 @@ ggl_tensor *case_call(conform_build *c, const char *name, ggl_tensor *result, co
 ggl_tensor *case_op(conform_build *c, ggl_op o, ggl_tensor *a, ggl_tensor *b, ggl_tensor *d,
                     int n_num, const double *num);
 /* Make the inputs of positions, slots and ends, for the form's number of slots. */
-void case_positions(conform_build *c);
+ggl_tensor *case_positions(conform_build *c);
 void case_slots(conform_build *c);
 void case_ends(conform_build *c);
 

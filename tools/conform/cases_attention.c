@@ -45,7 +45,8 @@ static ggl_tensor *rope_pair(conform_build *c) {
 
 /* --- attention -------------------------------------------------------------------------------- */
 
-/* size: lengths of rows of keys and values, query heads, store heads, window, cap, biases of a head (0: none). PART: values
+/* size: lengths of rows of keys and values, query heads, store heads, window, cap, biases of a head (0: none), rows of a block that see each
+ * other alone (0: none). PART: values
  * are the beginning of the keys; SCALE, SINKS, ALIBI: the option of that name; SEES_ALL: there are ends. */
 static const conform_form shorts[] = {
     {.size = {16, 16, 4, 4}, .n = 150, .n_batch = 64, .type_k = GGL_F16, .type_v = GGL_F16},
@@ -159,6 +160,30 @@ static const conform_form wholes[] = {
      .type_k = GGL_Q8_0,
      .type_v = GGL_Q4_0},
 };
+/* Rows in blocks: those of a whole text, as long as a page and not; few tokens; and of tokens that see earlier ones, in several slots. */
+static const conform_form blocks[] = {
+    {.size = {16, 16, 4, 4, 0, 0, 0, 64}, .n = 200, .with = CONFORM_SEES_ALL},
+    {.size = {24, 20, 6, 2, 33, 5, 41, 37},
+     .n = 150,
+     .n_slots = 2,
+     .turn = 70,
+     .with = CONFORM_SEES_ALL | CONFORM_SINKS},
+    {.size = {16, 16, 3, 3, 0, 0, 0, 3}, .n = 7, .with = CONFORM_SEES_ALL | CONFORM_ALIBI},
+    {.size = {32, 32, 4, 2, 0, 0, 0, 90},
+     .n = 300,
+     .n_batch = 100,
+     .n_slots = 2,
+     .turn = 37,
+     .type_k = GGL_F16,
+     .type_v = GGL_F16,
+     .with = CONFORM_ALIBI},
+    {.size = {64, 32, 8, 1, 40, 0, 0, 50},
+     .n = 150,
+     .n_batch = 64,
+     .type_k = GGL_Q8_0,
+     .type_v = GGL_Q4_0,
+     .with = CONFORM_SCALE},
+};
 /* Several spans of 1024 positions. */
 static const conform_form longs[] = {
     {.size = {8, 8, 2, 2}, .n = 2200, .n_batch = 1000},
@@ -166,9 +191,16 @@ static const conform_form longs[] = {
 };
 static const conform_form large = {.size = {128, 128, 8, 2}, .n = 512, .n_batch = 512};
 
+/* Returns the first position of the block of n that the element is in, and the one behind it. */
+static ggl_tensor *block_of(conform_build *c, ggl_tensor *pos, double n) {
+    ggl_tensor *at = OP2(c, DIV, OP2(c, ADD, OP1(c, CAST, pos), NUMBER(c, 0.5)), NUMBER(c, n));
+    ggl_tensor *first = OP1N(c, RESHAPE, OP2(c, MUL, OP1(c, FLOOR, at), NUMBER(c, n)), 1, 1);
+    return OP2N(c, CONCAT, first, OP2(c, ADD, first, NUMBER(c, n)), 1, 0);
+}
+
 static ggl_tensor *attend_of(conform_build *c) {
     const int64_t *s = c->f.size, d = s[0], e = s[1], h = s[2], g = s[3];
-    case_positions(c);
+    ggl_tensor *pos = case_positions(c);
     case_slots(c);
     if (c->f.with & CONFORM_SEES_ALL)
         case_ends(c);
@@ -176,16 +208,18 @@ static ggl_tensor *attend_of(conform_build *c) {
     ggl_tensor *q = VALUE(c, d, h), *k = OP1(c, ABS, VALUE(c, d, g));
     ggl_tensor *v =
         c->f.with & CONFORM_PART ? OP1N(c, SPLIT, k, 3, 0, 0, (double)e) : VALUE(c, e, g);
-    ggl_tensor *src[5] = {q, OP2(c, CACHE, k, v)};
+    ggl_tensor *src[9] = {q, OP2(c, CACHE, k, v)};
     if (c->f.with & CONFORM_SINKS)
         src[2] = case_weight(c, GGL_F32, DIMS(h));
     if (c->f.with & CONFORM_ALIBI)
         src[3] = case_weight(c, GGL_F32, DIMS(h));
     if (s[6])
         src[4] = case_weight(c, GGL_F32, DIMS(s[6], h));
+    if (s[7])
+        src[8] = block_of(c, pos, (double)s[7]);
     double num[3] = {c->f.with & CONFORM_SCALE ? 0.4 : NAN, s[4] ? (double)s[4] : NAN,
                      s[5] ? (double)s[5] : NAN};
-    return case_node(c, GGL_OP_ATTEND, src, 5, num, 3);
+    return case_node(c, GGL_OP_ATTEND, src, 9, num, 3);
 }
 
 /* The keys are the same for all tokens, also rotated by each token's position. size: length of a row,
@@ -308,6 +342,7 @@ static const conform_case attention[] = {
     {ATTEND("attend_shared", attend_of, shareds)},
     {ATTEND("attend_turns", attend_of, turns)},
     {ATTEND("attend_whole", attend_of, wholes), .edges = EDGE(NAN)},
+    {ATTEND("attend_blocks", attend_of, blocks)},
     {ATTEND("attend_relative", attend_relative, relatives)},
 };
 KIND(attention, attention);

@@ -152,7 +152,7 @@ void set_scores(uint first, uint store_head, uint takes, uint k_page, int begin,
             vec4 all = partial[o];
             [[unroll]] for (uint i = 1; i < PARTS; i++)
                 all += partial[i * SCORES + o];
-            int pos = END ? position_of(token_of(pair)) : q_last[q];
+            int pos = END || WITHIN ? position_of(token_of(pair)) : q_last[q];
             if (RELATIVE)
                 all += relative(k_page, o % FOURS, store_head, pair, begin + int(o % FOURS * 4) - pos);
             float most = -INFINITY;

@@ -10,7 +10,8 @@ const bool WINDOW = (OPTIONS & 1) != 0, CAP = (OPTIONS & 2) != 0, SINKS = (OPTIO
            WIDE_TILES = (OPTIONS & 256) != 0, /* the tiles are those of attend_matrix.comp */
            CODED_K = (OPTIONS & 512) != 0,    /* codes of keys are multiplied (attend_codes.glsl, attend_tiles_codes.glsl), .. */
            CODED_V = (OPTIONS & 1024) != 0,   /* .. and of values (attend_weights.glsl, for attend.comp), in integers */
-           END = (OPTIONS & 2048) != 0;       /* tokens see all rows of their text, also later ones */
+           END = (OPTIONS & 2048) != 0,       /* tokens see all rows of their text, also later ones */
+           WITHIN = (OPTIONS & 32768) != 0;   /* a token sees a part of these rows alone */
 
 layout(set = 0, binding = 0) readonly buffer Queries { float queries[]; };
 /* The stores, in words, and in twos and fours of them: rows of a page are aligned accordingly. */
@@ -28,6 +29,7 @@ layout(set = 0, binding = 6) readonly buffer Pages { int pages[]; };
 layout(set = 0, binding = 7) readonly buffer Sinks { float sinks[]; };
 layout(set = 0, binding = 8) readonly buffer Alibi { float alibi[]; };
 layout(set = 0, binding = 9) readonly buffer Ends { int ends[]; };
+layout(set = 0, binding = 11) readonly buffer Within { float within[]; }; /* without rel_k, which attend_distance.glsl has here */
 
 layout(push_constant) uniform Push {
     uint n_heads, n_store_heads, n_batch;
@@ -43,7 +45,7 @@ layout(push_constant) uniform Push {
     uint n_spans;
     uint sums_at;                         /* weighted sums of partial results, in vectors */
     /* Where ends, biases, rel_k and rel_q begin in their bindings: a byte of `begins` each. Bindings are aligned to at most 256
-     * bytes, so these are less than 64. */
+     * bytes, so these are less than 64. With WITHIN, `within` begins where rel_k would, and rel_row_at is its stride between tokens. */
     uint begins, rel_row_at;
 };
 
@@ -230,6 +232,17 @@ int position_of(uint token) {
     return positions[pos_at + token * pos_step];
 }
 
+/* Narrows the first and the last position that a token sees by the rule of ggl_visible_within (ggl/internal/graph.h). */
+ivec2 narrowed(ivec2 rows, uint token) {
+    uint at = (begins >> 16 & 0xff) + token * rel_row_at;
+    float a = within[at], b = within[at + 1];
+    if (!is_nan(a) && a > float(rows.x))
+        rows.x = a < float(rows.y) ? int(a) : rows.y;
+    if (!is_nan(b) && b < float(rows.y) + 1)
+        rows.y = b >= float(rows.x) + 1 ? int(b) - 1 : rows.x;
+    return rows;
+}
+
 /* Returns the first and the last position that a token sees, by the rule of ggl_visible_rows (ggl/internal/graph.h). */
 ivec2 seen_by(uint token) {
     int pos = position_of(token), end = END ? ends[(begins & 0xff) + token] : 0, back = window - 1, last = pos;
@@ -238,7 +251,8 @@ ivec2 seen_by(uint token) {
         last = WINDOW && end - 1 - pos > back ? pos + back : end - 1;
     }
     int first = WINDOW ? max(pos - back, 0) : 0;
-    return ivec2(END ? min(first, last) : first, last);
+    ivec2 rows = ivec2(END ? min(first, last) : first, last);
+    return WITHIN ? narrowed(rows, token) : rows;
 }
 
 /* Whether the tokens of the tile from pair `first` on have the same slot; with one slot, others are

@@ -147,7 +147,7 @@ void put_scores(uint first, uint store_head, uint k_page, int begin, vec4 s[4]) 
     uint four = me() % FOURS;
     [[unroll]] for (uint i = 0; i < 4; i++) {
         uint q = me() / FOURS * 4 + i, pair = min(first + q, n_pairs() - 1);
-        int pos = END ? position_of(token_of(pair)) : q_last[q];
+        int pos = END || WITHIN ? position_of(token_of(pair)) : q_last[q];
         vec4 all = s[i], x = vec4(-INFINITY);
         if (RELATIVE)
             all += relative(k_page, four, store_head, pair, begin + int(four * 4) - pos);

@@ -18,7 +18,7 @@ def llama4(k, w, tokens, n_ctx):
                 q, key = rms_norm(q, None, eps), rms_norm(key, None, eps)
         else:
             q = q * later[:, None, None]
-        return output_of(b, attention(q, key, v))
+        return output_of(b, attention(q, key, v, chunk=k("attention.chunk_size", 8192) if (l + 1) % every else None))
 
     def feed(b, h, l):
         if b("ffn_gate_inp") is None:
@@ -45,6 +45,7 @@ nano("llama4", "llama4", 1251, {"interleave_moe_layer_step": 1, "expert_used_cou
 nano("llama4-step", "llama4", 1252, {**gqa, "expert_gating_func": 2, "expert_weights_norm": False, "interleave_moe_layer_step": 2, "expert_used_count": 2, "attention.sliding_window_pattern": 3,
      "attention.temperature_scale": 0.4, "attention.temperature_length": 5, "attention.chunk_size": 64, "use_qk_norm": False}, n_kv=2, d=14, dv=10,
      n_layer=4, n_expert=4, n_shared=22, bias="qkvo", tied=True, extra=dense, factors={"rope_freqs": 4}, forward=llama4)
+nano("llama4-chunks", "llama4", 1257, {"interleave_moe_layer_step": 1, "expert_used_count": 1, "attention.chunk_size": 5}, n_layer=4, n_expert=4, n_shared=22, forward=llama4)
 nano("llama4-mobile", "llama4", 1253, {"attention.sliding_window": 0, "interleave_moe_layer_step": 0, "rope.freq_base": 300.0}, n_expert=0, tied=True, n_layer=4, forward=llama4)
 nano("llama4-mobile-step", "llama4", 1256, {"attention.sliding_window": 0, "context_length": 9000}, n_expert=0, forward=llama4)
 nano("llama4-dense-by-step", "llama4", 1254, {"interleave_moe_layer_step": 0, "expert_count": 4, "expert_used_count": 1}, n_expert=0, forward=llama4)

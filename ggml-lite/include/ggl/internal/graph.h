@@ -78,6 +78,18 @@ static inline ggl_visible ggl_visible_rows(int64_t pos, int64_t slot, int64_t wi
     return v;
 }
 
+/* Narrows what an element sees to the rows within[0] .. within[1] - 1 (rounded down); at least one row stays. NULL: to none of them. */
+static inline ggl_visible ggl_visible_within(ggl_visible v, const float *within) {
+    if (!within)
+        return v;
+    const double last = (double)v.end - 1;
+    if (within[0] > (double)v.first) /* false for NaN */
+        v.first = within[0] < last ? (int64_t)within[0] : v.end - 1;
+    if (within[1] < last + 1)
+        v.end = within[1] >= (double)v.first + 1 ? (int64_t)within[1] : v.first + 1;
+    return v;
+}
+
 /* Returns the window of an ATTEND node; 0: all positions. */
 int64_t ggl_attend_window(const ggl_tensor *attend);
 

@@ -29,6 +29,7 @@ enum {
     ATTEND_REL_K = 9,
     ATTEND_REL_Q = 10,
     ATTEND_REL_ROW = 11,
+    ATTEND_WITHIN = 12,
     ATTEND_SCALE = 0,
     ATTEND_WINDOW = 1,
     ATTEND_CAP = 2

@@ -258,6 +258,8 @@ typedef struct llm_arch_rows_of {
     int over;
     int64_t every, from;
     int64_t count; /* it has no more rows than that; 0: as many as there are */
+    int64_t
+        windows; /* it reads them in the order of squares of a picture, of so many lines and columns of patches; 0: in their own */
 } llm_arch_rows_of;
 
 /* Returns how many rows the stage has over n rows of what it is over. */

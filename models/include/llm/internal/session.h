@@ -275,7 +275,8 @@ typedef enum llm_rows_part {
     LLM_ROWS_Y,      /* i32: the places of patches in the picture's grid */
     LLM_ROWS_X,      /* i32 */
     LLM_ROWS_CORNER, /* i32 [4]: those in a table around them, */
-    LLM_ROWS_SHARE   /* f32 [4]: and the share of each */
+    LLM_ROWS_SHARE,  /* f32 [4]: and the share of each */
+    LLM_ROWS_WINDOW /* f32 [2]: of the stage's rows, the first one in the window of a row, and the one behind the last */
 } llm_rows_part;
 typedef struct llm_rows_input {
     const char *name; /* of the graph's input */
