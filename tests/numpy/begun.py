@@ -17,6 +17,9 @@ import sys
 import time
 import zlib
 
+import numpy as np
+
+import eye_kinds
 import gguf
 import nano
 
@@ -25,6 +28,9 @@ def number(name, n_dims):
     """An expression for all numbers of a weight and its bias, as one number."""
     if n_dims == 1:
         return f"sum({name})"
+    if n_dims == 4:
+        n = "*".join(f"size({name}, {d})" for d in range(3))
+        return f"sum(flat(linear(iota({n}), reshape({name}, {n}, size({name}, 3)))))"
     ones = f"iota(size({name}))" if n_dims == 2 else f"reshape(iota(size({name})*size({name}, 2)), size({name}), size({name}, 2))"
     return f"sum(flat(linear({ones}, {name})))"
 
@@ -46,11 +52,13 @@ def reading(line):
 
 
 def complete(text):
-    """The text with a graph. What is declared before x is read after it."""
+    """The text with a graph. What is declared before x is read after it, of each stage."""
     out, early, begun = [], [], False
     normed = "(x, output_norm, eps)" in text
+    taken = r"\b(token_embd|output|patch_embd)\b" if "reshape(patch_embd" in text else r"\b(token_embd|output)\b"
     for line in text.splitlines():
-        begun = begun or re.match(r"(# )?x = ", line) is not None
+        starts = re.match(r"( *)(# )?x = ", line)
+        begun = (begun or starts is not None) and not re.match(r"stage |prefix ", line)
         more = reading(line)
         out.append(re.sub(r"^# (x = |logits = )", r"\1", line))
         turned = [m for m in more if "turn =" in m]
@@ -60,9 +68,10 @@ def complete(text):
         if begun:
             out.extend(more)
         else:
-            early += [m for m in more if not re.search(r"\b(token_embd|output)\b", m) and not (normed and "(output_norm)" in m)]
-        if re.match(r"(# )?x = ", line):
-            out.extend(early)
+            early += [m for m in more if not re.search(taken, m) and not (normed and "(output_norm)" in m)]
+        if starts:
+            out.extend(starts[1] + m.strip() for m in early)
+            early = []
     return "\n".join(out) + "\n"
 
 
@@ -82,7 +91,7 @@ def look(tool, folder, name, model, check):
         f.write(complete(text))
     if "\n# logits" not in text and "\n# x = " not in text: # only the layers are left open, and this is what is reported
         done = subprocess.run([tool, "graph", begun, model, "--ignore-key", "*"], stdin=subprocess.DEVNULL, capture_output=True, text=True)
-        if done.returncode == 0 or not re.search("does not reach the logits|are not read|is not read", done.stderr):
+        if done.returncode == 0 or not re.search("does not reach (the logits|an output)|are not read|is not read", done.stderr):
             raise RuntimeError(f"of its own: {done.stderr.strip()}")
     run(tool, "graph", whole, model, "--ignore-key", "*")
     if check:
@@ -110,12 +119,18 @@ def models(folder, shared):
             continue
         if case.output == "guess" and case.keys.get("nextn_predict_layers", 1) > 1:  # lists of its keys end before the layers that guess
             continue
-        if any(t.startswith("enc.") for t in case.tensors):  # init knows no prefix of tensors but blk, and so finds no layers
+        if case.output == "guess" and not {"token_embd.weight", "output.weight"} & case.tensors.keys():  # it reads those of another model
             continue
         model = os.path.join(folder, f"begun-{name}.gguf")
         gguf.write(model, case.meta(), case.tensors)
         yield name, model, case.arch if case.arch not in families else None
         families.add(case.arch)
+        os.remove(model)
+    for name, eye in eye_kinds.KINDS.items():
+        made = eye(np.random.default_rng(seed()))
+        model = os.path.join(folder, f"begun-eye-{name}.gguf")
+        gguf.write(model, made.meta, made.w)
+        yield f"eye {name}", model, None
         os.remove(model)
     for name in sorted(os.listdir(shared)) if shared and os.path.isdir(shared) else []:
         if name.endswith(".gguf.xz"):

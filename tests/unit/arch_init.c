@@ -185,6 +185,93 @@ TEST(equal_numbers) {
     free(text);
 }
 
+/* What a text that is seen whole has: a stage, and no logits. */
+TEST(encoder) {
+    static const tensor t[] = {{"token_embd.weight", {64, 40}},   {"output_norm.weight", {64}},
+                               {"cls.weight", {64, 2}},           {"blk.0.attn_q.weight", {64, 64}},
+                               {"blk.2.attn_q.weight", {64, 64}}, {NULL, {0}}};
+    ggl_gguf_writer *w = begin();
+    put_number(w, "t.attention.head_count", 4);
+    ggl_gguf_put(w, "t.attention.causal", GGL_GGUF_BOOL, false, &(uint8_t){0}, 1);
+    char *text = init_of(w, t);
+    CHECK_HAS(text, "\nstage text:\n  x = token_embd[token]\n\n  layer l < n_layer:\n");
+    check_line(text, "    if l in [0, 2]:", false);
+    check_line(text, "      attn_q [n_embd, n_head*d]", false);
+    CHECK_HAS(text, "\n  return rms_norm(x, output_norm, eps)\n\nembedding = text ");
+    CHECK(!strstr(text, "logits") && !strstr(text, "\noutput "));
+    free(text);
+}
+
+/* Two parts by their prefixes, which number their layers alone. */
+TEST(encoder_and_decoder) {
+    static const tensor t[] = {{"token_embd.weight", {64, 40}},
+                               {"enc.blk.0.attn_q.weight", {64, 64}},
+                               {"enc.blk.1.attn_q.weight", {64, 64}},
+                               {"enc.blk.2.attn_q.weight", {64, 64}},
+                               {"enc.output_norm.weight", {64}},
+                               {"dec.odd name", {64}},
+                               {"dec.blk.0.attn_q.weight", {64, 64}},
+                               {"dec.blk.1.cross_attn_q.weight", {64, 64}},
+                               {"dec.output_norm.weight", {64}},
+                               {"dec.output.bias", {40}},
+                               {NULL, {0}}};
+    llm_arch *arch;
+    ggl_error err = {0};
+    ggl_gguf_writer *w = begin();
+    put_number(w, "t.attention.head_count", 4);
+    char *text = init_of(w, t);
+    CHECK_HAS(text, "\nstage enc \"enc.\":\n  output_norm [n_embd] ");
+    CHECK_HAS(text,
+              "\n  x = token_embd[token]\n\n  layer l < n_layer:\n    attn_q [n_embd, n_head*d] ");
+    CHECK_HAS(text, "\n  return rms_norm(x, output_norm, eps)\n\nembedding = enc ");
+    CHECK_HAS(text, "\nprefix \"dec.\"\n");
+    check_line(text, "odd_name [n_embd] from \"dec.odd name\"", false);
+    CHECK_HAS(text, "\nx = token_embd[token]\n\nlayer l < 2:\n  if l == 0:");
+    check_line(text, "    cross_attn_q [n_embd, n_head*d]", false);
+    CHECK_HAS(text, "\nlogits = linear(rms_norm(x, output_norm, eps), output)\n");
+    CHECK_OK(llm_arch_parse(&arch, text, strlen(text), "new.arch", &err), &err);
+    llm_arch_free(arch);
+    free(text);
+}
+
+/* An eye, whose numbers have keys of their own, and another stage, about whose rows nothing is known. */
+TEST(eye_and_more) {
+    static const tensor t[] = {{"v.patch_embd.weight", {7, 7, 3, 64}},
+                               {"v.position_embd.weight", {64, 16}},
+                               {"v.blk.0.ln1.weight", {64}},
+                               {"v.blk.0.attn_q.weight", {64, 64}},
+                               {"mm.0.weight", {64, 32}},
+                               {"a.blk.0.attn_q.weight", {64, 64}},
+                               {NULL, {0}}};
+    llm_arch *arch;
+    ggl_error err = {0};
+    ggl_gguf_writer *w = ggl_gguf_writer_new();
+    ggl_gguf_put_string(w, "general.architecture", "t", 1);
+    ggl_gguf_put_string(w, "t.projector_type", "mlp", 3);
+    put_number(w, "t.vision.block_count", 1);
+    put_number(w, "t.vision.embedding_length", 64);
+    put_number(w, "t.vision.attention.head_count", 4);
+    put_number(w, "t.vision.patch_size", 7);
+    put_number(w, "t.vision.image_size", 30);
+    char *text = init_of(w, t);
+    CHECK_HAS(text, "\narch \"t:mlp\"\n");
+    check_line(text, "n_embd   = .vision.embedding_length", false);
+    CHECK_HAS(text,
+              "\ninput patch [patch_size, patch_size, 3] from picture(patch = patch_size, size = "
+              "patch_size * floor(.vision.image_size / patch_size), mean = 0.5, std = "
+              "0.5)\n\nstage eye over patch \"v.\":\n");
+    CHECK_HAS(
+        text,
+        "\n  x = linear(flat(patch), reshape(patch_embd, count(patch), size(patch_embd, 3)))\n");
+    check_line(text, "    attn_q [n_embd, n_head*d]", false);
+    CHECK_HAS(text, "\n# What enters a. is no token.");
+    CHECK_HAS(text, "\nstage a over seen \"a.\":\n  x = seen\n");
+    CHECK_HAS(text, "\nrows = eye ");
+    CHECK_OK(llm_arch_parse(&arch, text, strlen(text), "new.arch", &err), &err);
+    llm_arch_free(arch);
+    free(text);
+}
+
 /* A default that names a number which the file lacks is not written. */
 TEST(defaults_without_their_key) {
     static const tensor t[] = {{"blk.0.ffn_up_exps.weight", {64, 32, 4}}, {NULL, {0}}};

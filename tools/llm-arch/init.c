@@ -20,6 +20,7 @@
 
 #define TOOL "llm-arch init"
 #define NONE SIZE_MAX
+enum { MOST_PARTS = 8 };
 
 typedef struct layers { /* a set of layers, without padding: the key of a table */
     int64_t n;
@@ -56,12 +57,20 @@ typedef struct group { /* declarations for the same layers */
     bool above, is_around, printed;
 } group;
 
+/* What one part of the descriptor declares: a stage, or what is outside of stages. */
 typedef struct init {
     const ggl_gguf *f;
-    char arch[65];
-    arch_names names;
-    size_t *next;  /* [tensor]: the next tensor of its declaration, or NONE */
-    size_t *along; /* [declaration]: the next declaration of its group, or NONE */
+    const char *arch;
+    arch_names *names; /* the numbers, which all parts share */
+    int n_layer; /* of this part's tensors, or the key's number if that is larger and there is one part */
+    char prefix
+        [32]; /* of the names of its tensors: "enc."; empty: of those that no other part has */
+    const struct init *part; /* all parts, the one outside of stages first */
+    int n_parts;
+    int indent;
+    bool has_stages; /* besides, or instead of, what is outside of them */
+    size_t *next;    /* [tensor]: the next tensor of its declaration, or NONE */
+    size_t *along;   /* [declaration]: the next declaration of its group, or NONE */
     decl *decl;
     named *name;
     group *group;
@@ -91,6 +100,54 @@ static void join_layers(layers *a, const layers *b) {
     a->mix ^= b->mix;
 }
 
+/* True if a descriptor's string can hold the prefix, and a name can be made of it. */
+static bool is_plain(const char *s, size_t n) {
+    bool plain = n == 0 || isalpha((unsigned char)s[0]);
+    for (size_t i = 0; i < n; i++)
+        plain = plain && (isalnum((unsigned char)s[i]) || strchr("._-", s[i]));
+    return plain;
+}
+
+/* Returns the length of the prefix before "blk." in a tensor's name that belongs to a layer; SIZE_MAX: it does not, or the prefix is none. */
+static size_t prefix_before(ggl_str name) {
+    ggl_str rest;
+    for (size_t i = 0; i + 5 < name.n; i++)
+        if ((i == 0 || name.s[i - 1] == '.') &&
+            tensor_layer((ggl_str){name.s + i, name.n - i}, &rest) >= 0)
+            return i;
+    return SIZE_MAX;
+}
+
+/* Returns the part that a tensor belongs to: that of the longest prefix. */
+static int part_of(const init *in, ggl_str name) {
+    int best = 0;
+    for (int k = 1; k < in->n_parts; k++) {
+        const size_t n = strlen(in->part[k].prefix);
+        if (name.n > n && memcmp(name.s, in->part[k].prefix, n) == 0 &&
+            n > strlen(in->part[best].prefix))
+            best = k;
+    }
+    return best;
+}
+
+/* Returns a tensor's name without the part's prefix. */
+static ggl_str own_name(const init *in, ggl_str name) {
+    const size_t n = strlen(in->prefix);
+    return (ggl_str){name.s + n, name.n - n};
+}
+
+/* Returns the layer of tensor i, -1 if it is outside of layers, and the rest of its name. */
+static int layer_of(const init *in, size_t i, ggl_str *rest) {
+    return tensor_layer(own_name(in, ggl_gguf_tensor_at(in->f, i)->name), rest);
+}
+
+/* Returns the part's tensor of that name; NULL: none. */
+static const ggl_gguf_tensor *find_own(const init *in, const char *name) {
+    char full[160];
+    snprintf(full, sizeof full, "%s%s", in->prefix, name);
+    return ggl_gguf_find_tensor(in->f, full);
+}
+
 /* Adds declaration d to the chain of its name. */
 static void chain_name(init *in, size_t d) {
     named *n = &in->name[in->n_name];
@@ -108,7 +165,7 @@ static void chain_name(init *in, size_t d) {
 static void add_tensor(init *in, size_t i) {
     const ggl_gguf_tensor *t = ggl_gguf_tensor_at(in->f, i);
     ggl_str rest;
-    int layer = tensor_layer(t->name, &rest);
+    int layer = layer_of(in, i, &rest);
     decl *d = &in->decl[in->n_decl];
     *d = (decl){.key = {.n_dims = t->n_dims}, .head = i, .tail = i, .other = NONE};
     snprintf(d->key.name, sizeof d->key.name, "%s%.*s", layer < 0 ? "" : "blk.{l}.", (int)rest.n,
@@ -135,16 +192,17 @@ static bool collect(init *in) {
     in->decl = calloc(n + 1, sizeof *in->decl);
     in->name = calloc(n + 1, sizeof *in->name);
     in->group = calloc(n + 1, sizeof *in->group);
-    in->word = calloc(n + 1, sizeof *in->word);
+    in->word = calloc(n + 9, sizeof *in->word); /* and words that the graph uses */
     if (!in->word || !in->next || !in->along || !in->decl || !in->name || !in->group ||
         ggl_index_init(&in->by_shape, n, sizeof *in->decl, sizeof in->decl->key, NULL) != GGL_OK ||
         ggl_index_init(&in->by_name, n, sizeof *in->name, GGL_INDEX_STRINGS, NULL) != GGL_OK ||
-        ggl_index_init(&in->by_word, n, sizeof *in->word, GGL_INDEX_STRINGS, NULL) != GGL_OK ||
+        ggl_index_init(&in->by_word, n + 8, sizeof *in->word, GGL_INDEX_STRINGS, NULL) != GGL_OK ||
         ggl_index_init(&in->by_layers, n, sizeof *in->group, LAYERS_KEY, NULL) != GGL_OK)
         return false;
     for (size_t i = 0; i < n; i++) {
         GGL_STEPS(1);
-        add_tensor(in, i);
+        if (&in->part[part_of(in, ggl_gguf_tensor_at(in->f, i)->name)] == in)
+            add_tensor(in, i);
     }
     return true;
 }
@@ -170,8 +228,7 @@ static bool is_dim(const init *in, const char *expr, const decl *d, int dim, boo
             ggl_str rest;
             double x;
             GGL_STEPS(1);
-            if (!arch_names_value(&in->names, expr,
-                                  tensor_layer(ggl_gguf_tensor_at(in->f, t)->name, &rest), &x) ||
+            if (!arch_names_value(in->names, expr, layer_of(in, t, &rest), &x) ||
                 x != (double)d->key.ne[dim])
                 return false;
         }
@@ -193,7 +250,7 @@ static const char *name_dim(const init *in, const decl *d, int dim, bool all, bo
             return e;
         usual = true;
     }
-    for (int i = 0; (e = arch_names_any(&in->names, i)) && (i < in->names.n || !found);
+    for (int i = 0; (e = arch_names_any(in->names, i)) && (i < in->names->n || !found);
          i++) /* products where no name fits */
         if (*e && is_dim(in, e, d, dim, all)) {
             found = found ? found : e;
@@ -213,7 +270,7 @@ static bool same_dim(const init *in, const decl *d, int dim) {
 
 /* A key that the file has is not to be left out. */
 static void need(init *in, const char *name) {
-    arch_name *a = arch_names_find(&in->names, name);
+    arch_name *a = arch_names_find(in->names, name);
     if (a && a->value)
         a->missing = NULL;
 }
@@ -245,12 +302,12 @@ static bool name_shape(init *in, decl *d, bool all) {
         if (!e && all && !same_dim(in, d, i))
             return false;
         if (e)
-            arch_names_expand(&in->names, e, text, sizeof text);
+            arch_names_expand(in->names, e, text, sizeof text);
         else
             snprintf(text, sizeof text, "%" PRId64, d->key.ne[i]);
         n += (size_t)snprintf(d->shape + n, sizeof d->shape - n, "%s%s", i ? ", " : "", text);
         note_order(in, e ? text : "");
-        arch_names_use(&in->names, e);
+        arch_names_use(in->names, e);
     }
     if (n < sizeof d->shape)
         snprintf(d->shape + n, sizeof d->shape - n, "]");
@@ -272,15 +329,15 @@ static void merge(init *in, decl *d) {
 
 /* The list of the file that is 0 in the layers of a group and nowhere else, or the other way round (*above); NULL: none. */
 static arch_name *list_of(init *in, const group *g, bool *above) {
-    for (int k = 0; k < in->names.n; k++) {
-        arch_name *a = &in->names.at[k];
-        if (!a->varies || !a->value || a->value->n != (uint64_t)in->names.n_layer)
+    for (int k = 0; k < in->names->n; k++) {
+        arch_name *a = &in->names->at[k];
+        if (!a->varies || !a->value || a->value->n != (uint64_t)in->n_layer)
             continue;
-        int64_t n_zero = 0, n_above = 0, n_layer = in->names.n_layer;
+        int64_t n_zero = 0, n_above = 0, n_layer = in->n_layer;
         for (size_t t = in->decl[g->head].head; t != NONE; t = in->next[t]) {
             ggl_str rest;
             double x = 0;
-            int layer = tensor_layer(ggl_gguf_tensor_at(in->f, t)->name, &rest);
+            int layer = layer_of(in, t, &rest);
             ggl_gguf_number(a->value, (uint64_t)layer, &x);
             n_above += x != 0;
             n_zero += x == 0;
@@ -311,7 +368,7 @@ static bool is_around(const init *in, const group *outer, const group *g) {
     for (size_t t = in->decl[g->head].head; t != NONE; t = in->next[t]) {
         ggl_str rest;
         double x = 0;
-        int layer = tensor_layer(ggl_gguf_tensor_at(in->f, t)->name, &rest);
+        int layer = layer_of(in, t, &rest);
         if (!ggl_gguf_number(outer->list->value, (uint64_t)layer, &x) || x == 0)
             return false;
     }
@@ -323,15 +380,15 @@ static void use_lists(init *in) {
     enum { MOST = 16 };
     group *listed[MOST];
     int n = 0;
-    for (int l = 0; l < in->names.n_layer; l++)
+    for (int l = 0; l < in->n_layer; l++)
         join_layers(&in->all, &(layers){1, mixed(l), l, l});
     for (size_t i = 0; i < in->n_group; i++) {
         group *g = &in->group[i];
         g->within = NONE;
-        if (g->in.n > 0 && g->in.n < in->names.n_layer)
+        if (g->in.n > 0 && g->in.n < in->n_layer)
             g->list = list_of(in, g, &g->above);
         if (g->list)
-            arch_names_use(&in->names, g->list->name);
+            arch_names_use(in->names, g->list->name);
         if (g->list && n < MOST)
             listed[n++] = g;
     }
@@ -412,8 +469,8 @@ static size_t n_tensors_of(const init *in, const named *n) {
 
 /* Returns the number of tokens for which the output has scores, if these are not all; else 0. */
 static int64_t n_scores(const init *in) {
-    const ggl_gguf_tensor *e = ggl_gguf_find_tensor(in->f, "token_embd.weight"),
-                          *out = ggl_gguf_find_tensor(in->f, "output.weight");
+    const ggl_gguf_tensor *e = find_own(in, "token_embd.weight"),
+                          *out = find_own(in, "output.weight");
     return e && out && out->ne[1] < e->ne[1] ? out->ne[1] : 0;
 }
 
@@ -425,7 +482,7 @@ static void options_of(const init *in, const decl *d, bool from, char *buf, size
     if (bias)
         snprintf(buf, size, n_tensors_of(in, bias) == n_tensors_of(in, self) ? " bias" : " bias?");
     if (from)
-        snprintf(buf + strlen(buf), size - strlen(buf), " from \"%s\"", d->key.name);
+        snprintf(buf + strlen(buf), size - strlen(buf), " from \"%s%s\"", in->prefix, d->key.name);
     if (strcmp(d->key.name, "output.weight") == 0 && strcmp(in->embedding, "output") != 0 &&
         n_scores(in) == 0)
         snprintf(buf + strlen(buf), size - strlen(buf), " ?? token_embd");
@@ -454,8 +511,10 @@ static bool word_of(const char *stem, const char *end, char *word, size_t size) 
 
 /* Calls a declaration `word`, unless something else is called so. */
 static bool take_word(init *in, named *n, const char *word) {
-    const arch_name *number = arch_names_find(&in->names, word);
-    if (arch_names_is_taken(word) || (number && number->used))
+    const arch_name *number = arch_names_find(in->names, word);
+    if (arch_names_is_taken(word) || (number && number->used) ||
+        (in != in->part && ggl_index_find(&in->part->by_word, in->part->word,
+                                          (ggl_str){word, strlen(word)}) != SIZE_MAX))
         return false;
     if (word != n->as)
         snprintf(n->as, sizeof n->as, "%s", word);
@@ -484,10 +543,22 @@ static void name_weight(init *in, named *n) {
     }
 }
 
+/* True if the model's output is its embedding. */
+static bool lacks_output(const init *in) {
+    return find_own(in, "token_embd.weight") && !find_own(in, "output.weight");
+}
+
 /* Chooses what all declarations are called: first those that other lines name, such as output, then those whose stem
  * is a name. */
 static void name_weights(init *in) {
+    static const char *const own[] = {"output", "text", "eye",       "patch",
+                                      "seen",   "rows", "embedding", "score"};
     char stem[128], word[140];
+    for (size_t k = 0; k < sizeof own / sizeof *own; k++)
+        if (k == 0 ? lacks_output(in) : in->has_stages) {
+            in->word[in->n_word] = (ggl_str){own[k], strlen(own[k])};
+            in->n_word += ggl_index_put(&in->by_word, in->word, in->n_word) == in->n_word;
+        }
     for (int round = 0; round < 3; round++)
         for (size_t i = 0; i < in->n_name; i++) {
             const decl *d = &in->decl[in->name[i].first];
@@ -539,18 +610,18 @@ static void print_condition(const init *in, const group *g, int indent) {
         printf("if l == %" PRId64 ":", g->in.first);
     } else if (whole && g->in.first == 0) {
         printf("if l < %" PRId64 ":", g->in.last + 1);
-    } else if (whole && g->in.last == in->names.n_layer - 1) {
+    } else if (whole && g->in.last == in->n_layer - 1) {
         printf("if l >= %" PRId64 ":", g->in.first);
     } else {
         const char *between = "";
         printf("if l in [");
         for (size_t t = in->decl[g->head].head; t != NONE; t = in->next[t], between = ", ") {
             ggl_str rest;
-            printf("%s%d", between, tensor_layer(ggl_gguf_tensor_at(in->f, t)->name, &rest));
+            printf("%s%d", between, layer_of(in, t, &rest));
         }
         printf("]:");
     }
-    printf("  # %" PRId64 " of %d layers\n", g->in.n, in->names.n_layer);
+    printf("  # %" PRId64 " of %d layers\n", g->in.n, in->n_layer);
 }
 
 /* True if there is more to print of it than comments and biases, which stand with their weights. */
@@ -569,15 +640,15 @@ static void print_decls(const init *in, const group *g, int indent) {
 /* The declarations of all layers, or those outside of layers. */
 static void print_groups(const init *in, bool outside) {
     for (size_t i = 0; i < in->n_group; i++)
-        if (in->group[i].in.n == (outside ? 0 : in->names.n_layer))
-            print_decls(in, &in->group[i], outside ? 0 : 2);
+        if (in->group[i].in.n == (outside ? 0 : in->n_layer))
+            print_decls(in, &in->group[i], in->indent + (outside ? 0 : 2));
 }
 
 /* The kinds of layers in group `within` (NONE: in all), each under its condition; two that make up all layers as `if` and `else`. */
 static void print_kinds(init *in, size_t within, int indent) {
     for (size_t i = 0; i < in->n_group; i++) {
         group *g = &in->group[i];
-        if (g->in.n == 0 || g->in.n == in->names.n_layer || g->within != within || g->printed ||
+        if (g->in.n == 0 || g->in.n == in->n_layer || g->within != within || g->printed ||
             !has_lines(in, g))
             continue;
         print_condition(in, g, indent);
@@ -590,7 +661,7 @@ static void print_kinds(init *in, size_t within, int indent) {
         if (within != NONE || k == SIZE_MAX || in->group[k].within != NONE ||
             !has_lines(in, &in->group[k]))
             continue;
-        printf("  else:  # %" PRId64 " of %d layers\n", rest.n, in->names.n_layer);
+        printf("%*selse:  # %" PRId64 " of %d layers\n", indent, "", rest.n, in->n_layer);
         print_decls(in, &in->group[k], indent + 2);
         if (in->group[k].is_around)
             print_kinds(in, k, indent + 2);
@@ -614,10 +685,10 @@ static void print_name(const arch_names *m, const arch_name *a, int indent, cons
 }
 
 static void print_names(const init *in, bool in_layers) {
-    for (int i = 0; i < in->names.n; i++) {
-        const arch_name *a = &in->names.at[i];
+    for (int i = 0; i < in->names->n; i++) {
+        const arch_name *a = &in->names->at[i];
         if (a->used && a->varies == in_layers)
-            print_name(&in->names, a, in_layers ? 2 : 0,
+            print_name(in->names, a, in_layers ? in->indent + 2 : 0,
                        in_layers && a->value && a->value->is_array ? "[l]" : "");
     }
 }
@@ -631,10 +702,10 @@ static bool is_of_rope(const char *key) {
 /* The name of how many numbers of a head turn; NULL: none that could in each layer. */
 static const char *rotated(init *in) {
     double x;
-    const arch_name *n_rot = arch_names_find(&in->names, "n_rot");
+    const arch_name *n_rot = arch_names_find(in->names, "n_rot");
     const char *name = n_rot && n_rot->value ? "n_rot" : "d";
-    for (int l = in->names.n_layer > 0 ? 0 : -1; l < in->names.n_layer; l++)
-        if (!arch_names_value(&in->names, name, l, &x) || x < 2 || fmod(x, 2) != 0)
+    for (int l = in->n_layer > 0 ? 0 : -1; l < in->n_layer; l++)
+        if (!arch_names_value(in->names, name, l, &x) || x < 2 || fmod(x, 2) != 0)
             return NULL;
     return name;
 }
@@ -654,7 +725,7 @@ static void print_rest(const init *in, bool rope) {
         const char *rest = own ? full + n_arch + 1 : full;
         for (size_t k = 0; !own && k < sizeof engine / sizeof *engine; k++)
             skip |= strncmp(full, engine[k], strlen(engine[k])) == 0;
-        const arch_name *a = own ? arch_names_of_key(&in->names, rest) : NULL;
+        const arch_name *a = own ? arch_names_of_key(in->names, rest) : NULL;
         if (skip ||
             (own && (strcmp(rest, "context_length") == 0 || strcmp(rest, "vocab_size") == 0)) ||
             (a && a->used) || (own && rope && is_of_rope(rest)))
@@ -708,36 +779,43 @@ static bool has_rope(const init *in) {
 
 static const char *norm_of(const init *in) {
     const arch_name *eps = NULL;
-    for (int i = 0; i < in->names.n && !eps; i++)
-        eps = strcmp(in->names.at[i].name, "eps") == 0 ? &in->names.at[i] : NULL;
-    return eps && strcmp(eps->key, "attention.layer_norm_epsilon") == 0 ? "layer_norm" : "rms_norm";
+    for (int i = 0; i < in->names->n && !eps; i++)
+        eps = strcmp(in->names->at[i].name, "eps") == 0 ? &in->names->at[i] : NULL;
+    return eps && strstr(eps->key, "attention.layer_norm_epsilon") ? "layer_norm" : "rms_norm";
 }
 
 /* Finds the parts that almost all models have: the row of a token, and the output after the last layer. Between
  * embeddings of another width than the layers and the last norm is a matrix, which is left to write. */
 static void find_ends(init *in) {
-    const ggl_gguf_tensor *table = ggl_gguf_find_tensor(in->f, "token_embd.weight"),
-                          *norm = ggl_gguf_find_tensor(in->f, "output_norm.weight");
+    const ggl_gguf_tensor *table = find_own(in, "token_embd.weight"),
+                          *norm = find_own(in, "output_norm.weight");
     const bool apart = table != NULL;
-    table = apart ? table : ggl_gguf_find_tensor(in->f, "output.weight");
+    table = apart ? table : find_own(in, "output.weight");
     in->whole = table != NULL;
     in->embedding = apart || !in->whole ? "token_embd" : "output";
-    in->normed = table && norm && norm->ne[0] == table->ne[0] && arch_names_find(&in->names, "eps");
-    arch_names_use(&in->names, "n_layer");
+    if (!in->whole && in != in->part && in->part->whole) { /* all parts have the same one */
+        in->whole = true;
+        in->embedding = in->part->embedding;
+        table = find_own(in->part,
+                         in->part->embedding[0] == 't' ? "token_embd.weight" : "output.weight");
+    }
+    in->normed = norm && (table ? norm->ne[0] == table->ne[0] : in != in->part) &&
+                 arch_names_find(in->names, "eps");
+    arch_names_use(in->names, "n_layer");
     if (in->normed)
-        arch_names_use(&in->names, "eps");
+        arch_names_use(in->names, "eps");
 }
 
-/* Writes the last line. An output of some tokens is taken for that of the last ones. */
-static void print_logits(const init *in) {
+/* Writes the last line. An output of some tokens is taken for that of the last ones. of: what it is computed from. */
+static void print_logits(const init *in, const char *of, bool normed) {
     const bool part = n_scores(in) > 0;
     printf("%slogits = ", in->whole ? "" : "# ");
     if (part)
         printf("concat(repeat(-inf, n_vocab - size(output, 1)), ");
-    if (in->normed)
-        printf("linear(%s(x, output_norm, eps), output)", norm_of(in));
+    if (normed)
+        printf("linear(%s(%s, output_norm, eps), output)", norm_of(in), of);
     else
-        printf("linear(x, output)");
+        printf("linear(%s, output)", of);
     printf(part ? ") # the output has scores for some tokens: the last ones?\n" : "\n");
 }
 
@@ -746,53 +824,281 @@ static void print_tied(const init *in) {
     static const ggl_str name = {"token_embd.weight", 17};
     char text[1024];
     const size_t n = ggl_index_find(&in->by_name, in->name, name);
-    if (n == SIZE_MAX || ggl_gguf_find_tensor(in->f, "output.weight"))
+    if (n == SIZE_MAX || !lacks_output(in))
         return;
     snprintf(text, sizeof text, "output %s ?? token_embd", in->decl[in->name[n].first].shape);
     ggl_fprint(stdout, "%-60s # not in this model\n", text);
 }
 
-static void start(init *in, const char *name) {
+/* True if the file says that its tokens see later ones, too. */
+static bool sees_all(const init *in) {
+    char key[128];
+    bool causal = true;
+    snprintf(key, sizeof key, "%s.attention.causal", in->arch);
+    return ggl_gguf_get_bool(in->f, key, &causal, NULL) == 1 && !causal;
+}
+
+/* Returns the part that has one token after the other; NULL: all are stages. */
+static const init *causal_part(const init *part) {
+    for (int k = 1; k < part->n_parts; k++)
+        if (strcmp(part[k].prefix, "dec.") == 0)
+            return &part[k];
+    return part->n_parts == 1 ? (sees_all(part) ? NULL : part) : part->n_layer > 0 ? part : NULL;
+}
+
+/* True if the part's rows are not of tokens: no embedding is there for them. */
+static bool is_over_rows(const init *in) {
+    return in != in->part && !in->whole && in != causal_part(in->part);
+}
+
+static bool is_eye(const init *in) {
+    const ggl_gguf_tensor *t = find_own(in, "patch_embd.weight");
+    return is_over_rows(in) && t && t->n_dims == 4 && t->ne[2] == 3 && t->ne[0] == t->ne[1];
+}
+
+/* What a stage is called. */
+static const char *stage_name(const init *in, char *buf, size_t size) {
+    const char *name = is_eye(in) ? "eye" : "text";
+    if (is_eye(in) || in == in->part)
+        snprintf(buf, size, "%s", name);
+    else
+        (void)word_of(in->prefix, "", buf, size);
+    for (size_t n = strlen(buf); n > 1 && buf[n - 1] == '_'; n--)
+        buf[n - 1] = '\0';
+    return buf;
+}
+
+/* Writes an argument of picture(..): the key, or what stands for it if the file lacks it. */
+static void print_argument(const init *in, const char *name, const char *key, const char *missing) {
+    char full[192];
+    snprintf(full, sizeof full, "%s.%s", in->arch, key);
+    if (ggl_gguf_find(in->f, full))
+        printf(", %s = .%s", name, key);
+    else
+        printf(", %s = %s", name, missing);
+}
+
+/* Writes the input that a stage over rows reads. */
+static void print_input(init *in) {
+    const ggl_gguf_tensor *patch = find_own(in, "patch_embd.weight");
+    if (!is_eye(in)) {
+        printf("# What enters %s is no token. Say what its rows are, and how a tool prepares them: "
+               "floats(), sound(..) or picture(..), and write\n# in the stage how a row becomes "
+               "x.\ninput seen [n_embd] from floats()\n\n",
+               in->prefix);
+        return;
+    }
+    char side[64];
+    const arch_name *a = arch_names_find(in->names, "patch_size");
+    double x = 0;
+    snprintf(side, sizeof side, "%" PRId64, patch->ne[0]);
+    if (a && arch_names_value(in->names, a->name, -1, &x) && x == (double)patch->ne[0])
+        snprintf(side, sizeof side, "%s", a->name);
+    printf("# How is a picture fitted to what the eye sees (fit, resize), in which order are its "
+           "patches (block), and what stands around it in a\n# text (begin, end)? "
+           "docs/architectures.md#pictures\n"
+           "input patch [%s, %s, 3] from picture(patch = %s",
+           side, side, side);
+    if (a && arch_names_value(in->names, "image_size", -1, &x) &&
+        fmod(x, (double)patch->ne[0]) != 0)
+        printf(", size = %s * floor(.vision.image_size / %s)", side, side);
+    else
+        print_argument(in, "size", "vision.image_size", side);
+    print_argument(in, "mean", "vision.image_mean", "0.5");
+    print_argument(in, "std", "vision.image_std", "0.5");
+    printf(")\n\n");
+}
+
+/* Writes the line `layer`, with the name of the number of layers. */
+static void print_layer_line(const init *in) {
+    const arch_name *n = arch_names_find(in->names, "n_layer");
+    double x = 0;
+    if (in->n_parts > 1 && n && !(arch_names_value(in->names, n->name, -1, &x) && x == in->n_layer))
+        n = NULL;
+    const char *name = n ? n->name : NULL;
+    for (int i = 0; in->n_parts > 1 && !name && i < in->names->n; i++) {
+        const arch_name *a = &in->names->at[i];
+        if (a->used && a->value && !a->varies && arch_names_value(in->names, a->name, -1, &x) &&
+            x == in->n_layer && strstr(a->name, "block"))
+            name = a->name;
+    }
+    if (name)
+        printf("%*slayer l < %s:\n", in->indent, "", name);
+    else
+        printf("%*slayer l < %d:\n", in->indent, "", in->n_layer);
+}
+
+/* Writes the graph of a part as far as it is known: what enters the layers, and these. */
+static void print_part(init *in, const char *n_rot) {
+    const arch_name *of = n_rot ? arch_names_find(in->names, n_rot) : NULL;
+    const int by = in->indent;
+    if (is_eye(in))
+        printf("%*sx = linear(flat(patch), reshape(patch_embd, count(patch), size(patch_embd, "
+               "3)))\n\n",
+               by, "");
+    else if (is_over_rows(in))
+        printf("%*sx = seen\n\n", by, "");
+    else
+        printf("%*s%sx = %s[token]\n\n", by, "", in->whole ? "" : "# ", in->embedding);
+    print_layer_line(in);
+    print_names(in, true);
+    print_groups(in, false);
+    print_kinds(in, NONE, by + 2);
+    if (of && of->varies)
+        printf("%*s  freq, mag = rope_scaled(%s, .rope.freq_base ?? 10000)\n", by, "", n_rot);
+    printf("\n%*s  # h = %s(x, attn_norm, eps)\n%*s  # x = x + ..\n\n", by, "", norm_of(in), by,
+           "");
+}
+
+/* Writes a stage, and what it returns. */
+static void print_stage(init *in, const char *n_rot) {
+    char name[64], prefix[64] = "", over[16] = "";
+    if (is_over_rows(in)) {
+        print_input(in);
+        snprintf(over, sizeof over, " over %s", is_eye(in) ? "patch" : "seen");
+    }
+    if (in->prefix[0])
+        snprintf(prefix, sizeof prefix, " \"%s\"", in->prefix);
+    printf("stage %s%s%s:\n", stage_name(in, name, sizeof name), over, prefix);
+    if (in != in->part)
+        print_groups(in, true);
+    print_part(in, n_rot);
+    printf("%*sreturn ", in->indent, "");
+    if (in->normed)
+        printf("%s(x, output_norm, eps)\n\n", norm_of(in));
+    else
+        printf("x\n\n");
+}
+
+/* Writes what a model of stages alone gives, or what is read of one beside its tokens. */
+static void print_results(const init *part, const init *causal) {
+    char name[64];
+    for (int k = part->n_parts > 1 ? 1 : 0; k < part->n_parts; k++)
+        if (&part[k] != causal) {
+            stage_name(&part[k], name, sizeof name);
+            if (is_over_rows(&part[k]) && !causal)
+                printf("rows = %-53s # what is behind it (a projector): a stage over %s\n", name,
+                       name);
+            else if (!causal && find_own(part, "output.weight"))
+                print_logits(part, name, false);
+            else if (!is_over_rows(&part[k]))
+                printf("embedding = %-48s # of each token; a reranker or classifier: score = "
+                       "linear(%s[0], ..)\n",
+                       name, name);
+        }
+}
+
+/* Writes the part with one token after the other. */
+static void print_causal(init *in, const char *n_rot) {
+    char name[64];
+    if (in->prefix[0]) {
+        printf("prefix \"%s\"\n", in->prefix);
+        print_groups(in, true);
+    }
+    for (int k = 1; k < in->n_parts; k++)
+        if (&in->part[k] != in)
+            printf("# its attention to %s: attend(.., cache(.., ..)), whose keys and values are "
+                   "made of the rows %s\n",
+                   in->part[k].prefix, stage_name(&in->part[k], name, sizeof name));
+    print_part(in, n_rot);
+    print_logits(find_own(in, "output.weight") ? in : in->part, "x", in->normed);
+}
+
+/* Writes the head: what this is, its name, and the number of the language. */
+static void print_head(const init *in, const char *name) {
+    char key[128];
+    ggl_str kind = {"", 0};
     bool word = isalpha((unsigned char)name[0]) || name[0] == '_';
     for (const char *c = name; *c; c++)
         word = word && (isalnum((unsigned char)*c) || *c == '_');
+    snprintf(key, sizeof key, "%s.projector_type", in->arch);
+    if (strcmp(name, in->arch) == 0) /* which a descriptor has for each kind of projector */
+        (void)ggl_gguf_get_string(in->f, key, &kind, NULL);
+    if (kind.n > 48 || !is_plain(kind.s, kind.n))
+        kind.n = 0;
+    word = word && kind.n == 0;
     ggl_fprint(stdout,
                "# %s: started by llm-arch init. The contents of a layer are left to write. A '?' "
                "in a comment marks a shape that this model leaves open: another of\n# its numbers "
                "is equal, or none is. `if l ..` lists this model's layers: replace it by the rule "
-               "that decides.\narch %s%s%s\nlanguage 2\n\n",
-               name, word ? "" : "\"", name, word ? "" : "\"");
+               "that decides.\narch %s%s%s%.*s%s\nlanguage 2\n\n",
+               name, word ? "" : "\"", name, kind.n ? ":" : "", (int)kind.n, kind.s,
+               word ? "" : "\"");
+}
+
+static void start(init *in, const char *name) {
+    print_head(in, name);
     const char *n_rot = has_rope(in) ? rotated(in) : NULL;
-    arch_names_use(&in->names, n_rot);
-    find_ends(in);
-    name_weights(in);
+    arch_names_use(in->names, n_rot);
+    for (int k = 0; k < in->n_parts; k++)
+        find_ends(&in[k]);
+    const init *causal = causal_part(in);
+    for (int k = 0; k < in->n_parts; k++) {
+        in[k].indent = &in[k] == causal ? 0 : in == &in[k] && in->n_parts > 1 ? 0 : 2;
+        in[k].has_stages = causal != in;
+        if (is_eye(&in[k]))
+            arch_names_use(in->names, "patch_size");
+        name_weights(&in[k]);
+    }
     print_names(in, false);
-    if (in->order[0])
-        printf("require %s\n", in->order);
+    for (int k = 0; k < in->n_parts; k++)
+        if (in[k].order[0])
+            printf("require %s\n", in[k].order);
     if (n_scores(in) > 0)
         printf("require n_vocab > %" PRId64 "\n", n_scores(in));
     print_rest(in, n_rot != NULL);
     putchar('\n');
+    const int indent = in->indent;
+    in->indent = 0; /* what is outside of layers is outside of stages, too */
     print_groups(in, true);
-    print_tied(in);
-    const arch_name *of = n_rot ? arch_names_find(&in->names, n_rot) : NULL;
+    in->indent = indent;
+    if (causal)
+        print_tied(in);
+    const arch_name *of = n_rot ? arch_names_find(in->names, n_rot) : NULL;
     if (of && !of->varies)
         print_rope(in, n_rot);
-    else if (!has_rope(in) && arch_names_find(&in->names, "n_head"))
+    else if (!has_rope(in) && arch_names_find(in->names, "n_head"))
         printf("# freq, mag = rope_scaled(d, .rope.freq_base ?? 10000), should it rotate without a "
                "key\n");
-    printf("\n%sx = %s[token]\n\n", in->whole ? "" : "# ", in->embedding);
-    if (arch_names_find(&in->names, "n_layer"))
-        printf("layer l < n_layer:\n");
-    else
-        printf("layer l < %d:\n", in->names.n_layer);
-    print_names(in, true);
-    print_groups(in, false);
-    print_kinds(in, NONE, 2);
-    if (of && of->varies)
-        printf("  freq, mag = rope_scaled(%s, .rope.freq_base ?? 10000)\n", n_rot);
-    printf("\n  # h = %s(x, attn_norm, eps)\n  # x = x + ..\n\n", norm_of(in));
-    print_logits(in);
+    putchar('\n');
+    for (int k = in->n_parts > 1 ? 1 : 0; k < in->n_parts; k++)
+        if (&in[k] != causal)
+            print_stage(&in[k], n_rot);
+    print_results(in, causal);
+    if (causal && in->n_parts > 1)
+        putchar('\n');
+    if (causal)
+        print_causal(&in[causal - in], n_rot);
+}
+
+/* Finds the parts by the prefixes of names before "blk.". Those that are too many stay with the part outside of stages. */
+static void find_parts(init *in) {
+    for (size_t i = 0; i < ggl_gguf_n_tensors(in->f); i++) {
+        const ggl_str name = ggl_gguf_tensor_at(in->f, i)->name;
+        const size_t n = prefix_before(name);
+        int k = 0;
+        if (n == SIZE_MAX || n >= sizeof in->prefix)
+            continue;
+        while (k < in->n_parts &&
+               !(strlen(in[k].prefix) == n && memcmp(in[k].prefix, name.s, n) == 0))
+            k++;
+        if (k < in->n_parts || k == MOST_PARTS || !is_plain(name.s, n))
+            continue;
+        in[k] = *in;
+        snprintf(in[k].prefix, sizeof in[k].prefix, "%.*s", (int)n, name.s);
+        for (int p = 0; p <= k; p++)
+            in[p].n_parts = k + 1;
+    }
+    for (int k = 0; k < in->n_parts; k++)
+        for (size_t i = 0; i < ggl_gguf_n_tensors(in->f); i++) {
+            ggl_str rest;
+            const int layer = part_of(in, ggl_gguf_tensor_at(in->f, i)->name) == k
+                                  ? layer_of(&in[k], i, &rest)
+                                  : -1;
+            in[k].n_layer = layer >= in[k].n_layer ? layer + 1 : in[k].n_layer;
+        }
+    if (in->n_parts == 1)
+        in->n_layer = in->names->n_layer;
 }
 
 static void finish(init *in) {
@@ -809,8 +1115,10 @@ static void finish(init *in) {
 }
 
 int arch_init(int argc, char **argv) {
-    static init in;
-    in = (init){0};
+    static init in[MOST_PARTS];
+    static arch_names names;
+    char arch[65] = "";
+    memset(in, 0, sizeof in);
     arg_list files = {0};
     static const args_example examples[] = {
         {"llm-arch init - model.gguf", "starts a descriptor for a model of a new family"}, {0}};
@@ -834,16 +1142,21 @@ int arch_init(int argc, char **argv) {
         ggl_gguf_get_string(f, "general.architecture", &family, &err) < 0) {
         code = tool_error(TOOL, 1, "%s", err.msg);
     } else {
-        in.f = f;
-        snprintf(in.arch, sizeof in.arch, "%.*s", (int)(family.n < 64 ? family.n : 64), family.s);
-        arch_names_init(&in.names, f, in.arch);
-        code = collect(&in) ? 0 : tool_error(TOOL, 1, "out of memory");
-        if (code == 0) {
-            name_shapes(&in);
-            start(&in, strcmp(files.s[0], "-") == 0 ? in.arch : files.s[0]);
+        snprintf(arch, sizeof arch, "%.*s", (int)(family.n < 64 ? family.n : 64), family.s);
+        arch_names_init(&names, f, arch);
+        in[0] = (init){.f = f, .arch = arch, .names = &names, .part = in, .n_parts = 1};
+        find_parts(in);
+        for (int k = 0; k < in->n_parts && code < 0; k++)
+            code = collect(&in[k]) ? -1 : tool_error(TOOL, 1, "out of memory");
+        for (int k = 0; k < in->n_parts && code < 0; k++)
+            name_shapes(&in[k]);
+        if (code < 0) {
+            start(in, strcmp(files.s[0], "-") == 0 ? arch : files.s[0]);
+            code = 0;
         }
     }
-    finish(&in);
+    for (int k = 0; k < MOST_PARTS; k++)
+        finish(&in[k]);
     ggl_gguf_close(f);
     args_list_fini(&files);
     return code;

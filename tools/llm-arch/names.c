@@ -197,6 +197,25 @@ static const struct {
     {"channel_mix_value", 1, "n_embd"},
     {"time_mix_*", 0, "n_embd"},
     {"channel_mix_*", 0, "n_embd"},
+    {"attn_o", 0, "n_head*d"},
+    {"attn_o", 1, "n_embd"},
+    {"cross_attn_q", 0, "n_embd"},
+    {"cross_attn_q", 1, "n_head*d"},
+    {"cross_attn_k", 0, "n_embd"},
+    {"cross_attn_k", 1, "n_head*d"},
+    {"cross_attn_v", 0, "n_embd"},
+    {"cross_attn_v", 1, "n_head*d"},
+    {"cross_attn_o", 0, "n_head*d"},
+    {"cross_attn_o", 1, "n_embd"},
+    {"attn_rel_b", 0, "n_head"},
+    {"attn_rel_b", 1, "relative_buckets_count"},
+    {"attn_out", 0, "n_head*d"},
+    {"attn_out", 1, "n_embd"},
+    {"ln1", 0, "n_embd"},
+    {"ln2", 0, "n_embd"},
+    {"patch_embd", 0, "patch_size"},
+    {"patch_embd", 1, "patch_size"},
+    {"patch_embd", 3, "n_embd"},
     {"*_norm", 0, "n_embd"},
 };
 
@@ -271,15 +290,29 @@ static bool is_known(arch_names *m, const char *expr) {
     return expr != NULL;
 }
 
-static void add_usual(arch_names *m, const char *family) {
-    for (size_t i = 0; i < sizeof usual / sizeof *usual; i++) {
+/* Returns what is between the family and the usual keys: "" or, of a model that sees or hears alone, "vision." or "audio.". */
+static const char *before_keys(const arch_names *m, const char *family) {
+    static const char *const before[] = {"", "vision.", "audio."};
+    for (size_t i = 0; i < sizeof before / sizeof *before; i++) {
         char full[256];
-        snprintf(full, sizeof full, "%s.%s", family, usual[i].key);
+        snprintf(full, sizeof full, "%s.%sblock_count", family, before[i]);
+        if (ggl_gguf_find(m->f, full))
+            return before[i];
+    }
+    return "";
+}
+
+static void add_usual(arch_names *m, const char *family) {
+    const char *before = before_keys(m, family);
+    for (size_t i = 0; i < sizeof usual / sizeof *usual; i++) {
+        char full[256], key[128];
+        snprintf(key, sizeof key, "%s%s", before, usual[i].key);
+        snprintf(full, sizeof full, "%s.%s", family, key);
         const ggl_gguf_value *v = ggl_gguf_find(m->f, full);
         const char *missing = is_known(m, usual[i].missing) ? usual[i].missing : NULL;
         if ((!v && !missing) || arch_names_find(m, usual[i].name))
             continue;
-        arch_name *a = add(m, usual[i].name, usual[i].key, v);
+        arch_name *a = add(m, usual[i].name, key, v);
         a->missing = missing;
         a->size = (usual[i].flags & SIZE) != 0;
         a->whole = (usual[i].flags & WHOLE) != 0;
