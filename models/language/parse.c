@@ -888,6 +888,11 @@ const char *llm_arch_reads_rows(const llm_arch *a) {
 const char *llm_arch_rows_stage(const llm_arch *a, int k) {
     return rows_stage_in(a, a->body, &k);
 }
+
+const char *llm_arch_last_stage(const llm_arch *a) {
+    return a->last_stage ? a->last_stage->target[0].name : NULL;
+}
+
 int llm_arch_n_lines(const llm_arch *a) {
     return a->n_lines;
 }

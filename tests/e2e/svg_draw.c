@@ -108,14 +108,14 @@ static void draw_figure(FILE *out) {
     static figure_block block[BLOCKS];
     static figure_node node[BLOCKS][NODES];
     char name[200], of[200];
-    figure f = {block, 2 + (int)below(BLOCKS - 1)};
+    figure f = {"", block, 2 + (int)below(BLOCKS - 1)};
     ggl_error err = {0};
     for (int k = 0; k < f.n; k++)
         random_block(&block[k], node[k], 1 + (int)below(NODES),
                      k == 0 || k == f.n - 1 ? 0 : 1 + (int)below(3));
     text(name, sizeof name);
     text(of, sizeof of);
-    if (svg_draw(out, &f, name, of, "cpu", &err) != GGL_OK) {
+    if (svg_draw(out, &f, 1, name, of, "cpu", &err) != GGL_OK) {
         fprintf(stderr, "%s\n", err.msg);
         exit(1);
     }

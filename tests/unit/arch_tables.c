@@ -86,7 +86,7 @@ typedef enum wiring {
 /* Steps to draw n nodes. */
 static uint64_t steps_to_draw(wiring how, int n, ggl_status expected) {
     figure_block block[2] = {{.title = "before"}, {.title = "after"}};
-    figure f = {block, 2};
+    figure f = {"", block, 2};
     ggl_error err = {0};
     FILE *out = fopen("/dev/null", "w");
     if (!CHECK(out))
@@ -103,7 +103,7 @@ static uint64_t steps_to_draw(wiring how, int n, ggl_status expected) {
         t->in[0] = how == STAR || i == 0 ? 0 : i - 1;
     }
     ggl_n_steps = 0;
-    CHECK_INT(svg_draw(out, &f, "x", "y", "cpu", &err), expected);
+    CHECK_INT(svg_draw(out, &f, 1, "x", "y", "cpu", &err), expected);
     if (expected != GGL_OK)
         CHECK_HAS(err.msg, "--format dot");
     fclose(out);

@@ -19,6 +19,8 @@ typedef struct maker {
     int *shown, *shown_in;    /* [id]: its node in a block, and the block; see shown_as */
     int *in_group, *group_at; /* nodes of group g: in_group[group_at[g + 1] .. group_at[g + 2]) */
     bool *counted;            /* [id]: a weight already counted in a block's parameters */
+    bool *crosses;            /* [id]: another part reads it */
+    bool of_stage;            /* the part: rows of the stage that tokens read, else the main rows */
     figure_block *block;
     int group;
 } maker;
@@ -35,6 +37,15 @@ static int show_as(maker *m, const ggl_tensor *t, int node) {
 
 static bool is_drawn(const ggl_tensor *t) {
     return t->needed && !ggl_is_leaf(t) && (ggl_is_batched(t) || t->op == GGL_OP_CACHE);
+}
+
+/* True if t is computed for the rows of a stage that tokens read. */
+static bool is_of_stage(const ggl_tensor *t) {
+    return t->rows == GGL_ROWS_STAGE;
+}
+
+static bool is_mine(const maker *m, const ggl_tensor *t) {
+    return is_drawn(t) && is_of_stage(t) == m->of_stage;
 }
 
 /* True if t is a move without a node of its own; the shape at the edge shows it. */
@@ -161,26 +172,45 @@ static int add_port(maker *m, const ggl_tensor *t) {
                               name[0]                 ? name
                               : t->op == GGL_OP_CACHE ? "cache"
                                                       : "value");
-    if (t->op != GGL_OP_INPUT && m->group == m->n_layer)
+    const char *rows = t->op == GGL_OP_INPUT ? strstr(t->name, "rows.") : NULL;
+    if (rows) {
+        snprintf(n->of_stage, sizeof n->of_stage, "%.*s", (int)strcspn(rows + 5, "."), rows + 5);
+        add_line(n, "rows of %s", n->of_stage);
+    } else if (t->op != GGL_OP_INPUT && is_of_stage(t) != m->of_stage) {
+        n->passes = t;
+        add_line(n, "from the stage");
+    } else if (t->op != GGL_OP_INPUT && m->group == m->n_layer)
         add_line(n, "from the last layer");
     else if (t->op != GGL_OP_INPUT && (t->group == m->group - 1 || t->group < 0))
         add_line(n, m->block->n_layers > 0 ? "from the layer before" : "from above");
+    else if (t->op != GGL_OP_INPUT && t->group >= m->n_layer)
+        add_line(n, "from after the layers");
     else if (t->op != GGL_OP_INPUT)
         add_line(n, "from layer %d", t->group);
     return show_as(m, t, m->block->n - 1);
 }
 
+/* True for the inputs that say where rows are, of all parts: "pos", "stage.pos", "read.end", "page". */
+static bool is_place(const char *name) {
+    static const char *const places[] = {"pos", "slot", "end", "page"};
+    const char *own = strncmp(name, "stage.", 6) == 0  ? name + 6
+                      : strncmp(name, "read.", 5) == 0 ? name + 5
+                                                       : name;
+    bool found = false;
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++)
+        found |= strcmp(own, places[i]) == 0;
+    return found;
+}
+
 /* Returns the node that shows x, or the value that x is a part of; -1: nothing that is drawn. */
 static int shown_source(maker *m, const ggl_tensor *x) {
     if (x->op == GGL_OP_INPUT)
-        return strcmp(x->name, "pos") == 0 || strcmp(x->name, "slot") == 0 ? -1
-               : shown_as(m, x) >= 0                                       ? shown_as(m, x)
-                                                                           : add_port(m, x);
+        return is_place(x->name) ? -1 : shown_as(m, x) >= 0 ? shown_as(m, x) : add_port(m, x);
     if (!is_drawn(x))
         return -1;
     if (shown_as(m, x) >= 0)
         return shown_as(m, x);
-    if (is_passed(x))
+    if (is_passed(x) && is_mine(m, x))
         return shown_source(m, x->op == GGL_OP_PICK ? x->src[1] : x->src[0]);
     return add_port(m, x);
 }
@@ -301,13 +331,16 @@ static void add_node(maker *m, const ggl_tensor *t) {
 static void add_exits(maker *m, const bool *leaves) {
     for (int i = m->group_at[m->group + 1]; i < m->group_at[m->group + 2]; i++) {
         const ggl_tensor *t = ggl_graph_node(m->g, m->in_group[i]);
-        if (!is_drawn(t) || !leaves[t->id] || shown_as(m, t) < 0)
+        if (!is_mine(m, t) || !leaves[t->id] || shown_as(m, t) < 0)
             continue;
         figure_node *n = new_node(m, FIGURE_PORT, NULL, value_name(t)[0] ? value_name(t) : "value");
         bool logits = m->group == m->n_layer;
         if (t->op == GGL_OP_CACHE)
             snprintf(n->title, sizeof n->title, "cache");
-        add_line(n, logits                  ? "the result"
+        if (m->crosses[t->id])
+            n->passes = t;
+        add_line(n, m->crosses[t->id]       ? "to the tokens"
+                    : logits                ? "the result"
                     : t->op == GGL_OP_CACHE ? "to later layers"
                     : m->group < 0          ? "to the layers"
                                             : "to the next layer");
@@ -336,7 +369,7 @@ static bool make_block(maker *m, figure_block *b, int group, const bool *leaves)
     for (int i = first; i < last && b->node; i++) {
         const ggl_tensor *t = ggl_graph_node(m->g, m->in_group[i]);
         GGL_STEPS(1);
-        if (!is_drawn(t))
+        if (!is_mine(m, t))
             continue;
         add_node(m, t);
         count_params(m, t);
@@ -427,20 +460,30 @@ static void title_layers(figure_block *b, const int *kind, int k, int n_layer) {
 }
 
 /* Sets leaves[id] for values that another group reads, or that are outputs. */
-static void find_leaving(const maker *m, bool *leaves) {
+static void find_leaving(maker *m, bool *leaves) {
     for (int i = 0; i < ggl_graph_n_nodes(m->g); i++) {
         const ggl_tensor *t = ggl_graph_node(m->g, i);
         for (int k = 0; k < t->n_src && t->needed; k++)
             if (t->src[k]) {
                 m->users[t->src[k]->id]++;
-                leaves[t->src[k]->id] |= t->src[k]->group != t->group;
+                m->crosses[t->src[k]->id] |=
+                    is_of_stage(t->src[k]) && is_drawn(t) && !is_of_stage(t);
+                leaves[t->src[k]->id] |= t->src[k]->group != t->group || m->crosses[t->src[k]->id];
             }
     }
     for (int i = 0; i < ggl_graph_n_outputs(m->g); i++)
         leaves[ggl_graph_get_output(m->g, i)->id] = true;
 }
 
-bool figure_make(figure *f, const ggl_graph *g, int n_layer, const ggl_backend *b) {
+bool figure_has_stage(const ggl_graph *g) {
+    bool has = false;
+    for (int i = 0; i < ggl_graph_n_nodes(g); i++)
+        has |= is_drawn(ggl_graph_node(g, i)) && is_of_stage(ggl_graph_node(g, i));
+    return has;
+}
+
+bool figure_make(figure *f, const ggl_graph *g, bool of_stage, const char *name, int n_layer,
+                 const ggl_backend *b) {
     size_t n_ids = (size_t)ggl_graph_n_ids(g);
     maker m = {.g = g,
                .b = b,
@@ -448,12 +491,15 @@ bool figure_make(figure *f, const ggl_graph *g, int n_layer, const ggl_backend *
                .users = calloc(n_ids, sizeof(int)),
                .shown = calloc(n_ids, sizeof(int)),
                .shown_in = calloc(n_ids, sizeof(int)),
-               .counted = calloc(n_ids, sizeof(bool))};
+               .counted = calloc(n_ids, sizeof(bool)),
+               .crosses = calloc(n_ids, sizeof(bool)),
+               .of_stage = of_stage};
     bool *leaves = calloc(n_ids, sizeof *leaves);
     int *kind = calloc((size_t)n_layer + 1, sizeof *kind);
     *f = (figure){.block = calloc((size_t)n_layer + 2, sizeof *f->block)};
-    bool ok = m.users && m.shown && m.shown_in && m.counted && leaves && kind && f->block &&
-              find_groups(&m);
+    snprintf(f->name, sizeof f->name, "%s", name);
+    bool ok = m.users && m.shown && m.shown_in && m.counted && m.crosses && leaves && kind &&
+              f->block && find_groups(&m);
     if (ok)
         find_leaving(&m, leaves);
     ok = ok && make_block(&m, &f->block[f->n++], -1, leaves);
@@ -461,6 +507,10 @@ bool figure_make(figure *f, const ggl_graph *g, int n_layer, const ggl_backend *
         figure_block *mine = &f->block[f->n];
         *mine = (figure_block){.first_layer = l, .n_layers = 1};
         ok = make_block(&m, mine, l, leaves);
+        if (ok && mine->n == 0) { /* another part has more layers */
+            free(mine->node);
+            continue;
+        }
         mine->digest = ok ? digest_of(mine) : 0;
         kind[l] = f->n;
         for (int k = 1; k < f->n && ok; k++)
@@ -479,12 +529,18 @@ bool figure_make(figure *f, const ggl_graph *g, int n_layer, const ggl_backend *
         snprintf(f->block[0].title, sizeof f->block[0].title, "before the layers");
         snprintf(f->block[f->n - 1].title, sizeof f->block[0].title, "after the layers");
     }
+    for (int k = 0; k < f->n && ok && *name; k++) {
+        char title[160];
+        memcpy(title, f->block[k].title, sizeof title);
+        snprintf(f->block[k].title, sizeof f->block[k].title, "%.40s: %.110s", name, title);
+    }
     free(m.users);
     free(m.shown);
     free(m.shown_in);
     free(m.in_group);
     free(m.group_at);
     free(m.counted);
+    free(m.crosses);
     free(leaves);
     free(kind);
     if (!ok)

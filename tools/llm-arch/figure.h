@@ -33,6 +33,9 @@ typedef struct figure_node {
     char in_shape[FIGURE_INS][48];
     int n_in;
     bool by_body; /* the backend does not know the composite, and runs its body */
+    /* Of a port between parts: the value that passes; or, if it passes between graphs, the name of the stage whose rows it is. */
+    const ggl_tensor *passes;
+    char of_stage[64];
 } figure_node;
 
 typedef struct figure_block {
@@ -45,12 +48,20 @@ typedef struct figure_block {
 } figure_block;
 
 typedef struct figure {
+    char name[64];       /* of the part; empty: the graph is whole */
     figure_block *block; /* before, each kind of layer, after */
     int n;
 } figure;
 
-/* Makes the figure of a graph. b: the backend whose composites are marked. False: out of memory. */
-bool figure_make(figure *f, const ggl_graph *g, int n_layer, const ggl_backend *b);
+/* The most figures of a descriptor: each stage, the tokens, and what guesses. */
+enum { FIGURE_MOST = 20 };
+
+/* Makes the figure of a graph's main rows, or of those of the stage that tokens read. name: of the part, "" if there is no other. b: the
+ * backend whose composites are marked. False: out of memory. The graph has to stay until the figure is drawn. */
+bool figure_make(figure *f, const ggl_graph *g, bool of_stage, const char *name, int n_layer,
+                 const ggl_backend *b);
 void figure_fini(figure *f);
+/* True if the graph has rows of a stage that its main rows read. */
+bool figure_has_stage(const ggl_graph *g);
 
 #endif

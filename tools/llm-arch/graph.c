@@ -16,10 +16,10 @@
 
 /* --- text ------------------------------------------------------------------------------------- */
 
-static void print_text(FILE *out, const figure *f) {
+static void print_text(FILE *out, const figure *f, bool first) {
     for (int k = 0; k < f->n; k++) {
         const figure_block *b = &f->block[k];
-        if (k)
+        if (k || !first)
             fputc('\n', out);
         ggl_fprint(out, "%s (%" PRIu64 " parameters%s)\n", b->title, b->params,
                    b->n_layers > 1 ? " each" : "");
@@ -48,36 +48,63 @@ static void print_quoted(FILE *out, const char *s) {
         ggl_fprint(out, *s == '"' || *s == '\\' ? "\\%c" : "%c", *s);
 }
 
-static void print_dot(FILE *out, const figure *f, const char *name) {
+/* Writes a block as a cluster; number: of the block among those of all figures. */
+static void print_cluster(FILE *out, const figure_block *b, int number) {
+    ggl_fprint(out, "  subgraph cluster_%d {\n    label=\"", number);
+    print_quoted(out, b->title);
+    ggl_fprint(out, "\";\n");
+    for (int i = 0; i < b->n; i++) {
+        const figure_node *n = &b->node[i];
+        ggl_fprint(out, "    n%d_%d [label=\"", number, i);
+        print_quoted(out, n->title);
+        for (int j = 0; j < n->n_lines; j++) {
+            ggl_fprint(out, "\\n");
+            print_quoted(out, n->line[j]);
+        }
+        ggl_fprint(out, "\"%s];\n",
+                   n->kind == FIGURE_PORT   ? ", shape=plaintext"
+                   : n->kind == FIGURE_PLUS ? ", shape=circle"
+                                            : "");
+    }
+    for (int i = 0; i < b->n; i++)
+        for (int j = 0; j < b->node[i].n_in; j++)
+            ggl_fprint(out, "    n%d_%d -> n%d_%d [label=\"%s\"];\n", number, b->node[i].in[j],
+                       number, i, b->node[i].in_shape[j]);
+    ggl_fprint(out, "  }\n");
+}
+
+/* True if what leaves a block of figure f at `out` enters another part at `in`: the same value, or the result of the stage whose rows it is. */
+static bool passes(const figure *f, int block, const figure_node *out, const figure_node *in) {
+    if (out->kind != FIGURE_PORT || out->t || in->kind != FIGURE_PORT || !in->t)
+        return false;
+    return in->passes ? in->passes == out->passes
+                      : in->of_stage[0] && block == f->n - 1 && strcmp(in->of_stage, f->name) == 0;
+}
+
+/* Writes the edges from what leaves a block to the other parts that it enters. */
+static void print_passing(FILE *out, const figure *f, int n, int from, int block, int number) {
+    const figure_block *b = &f[from].block[block];
+    for (int i = 0; i < b->n; i++)
+        for (int to = 0, at = 0; to < n; at += f[to].n, to++)
+            for (int k = 0; k < f[to].n && to != from; k++)
+                for (int j = 0; j < f[to].block[k].n; j++)
+                    if (passes(&f[from], block, &b->node[i], &f[to].block[k].node[j]))
+                        ggl_fprint(out, "  n%d_%d -> n%d_%d [style=dashed];\n", number, i, at + k,
+                                   j);
+}
+
+static void print_dot(FILE *out, const figure *f, int n, const char *name) {
     ggl_fprint(out, "digraph \"");
     print_quoted(out, name);
     ggl_fprint(out,
                "\" {\n  node [shape=box, style=rounded, fontname=\"sans-serif\", fontsize=11];\n"
                "  edge [fontname=\"sans-serif\", fontsize=9];\n");
-    for (int k = 0; k < f->n; k++) {
-        const figure_block *b = &f->block[k];
-        ggl_fprint(out, "  subgraph cluster_%d {\n    label=\"", k);
-        print_quoted(out, b->title);
-        ggl_fprint(out, "\";\n");
-        for (int i = 0; i < b->n; i++) {
-            const figure_node *n = &b->node[i];
-            ggl_fprint(out, "    n%d_%d [label=\"", k, i);
-            print_quoted(out, n->title);
-            for (int j = 0; j < n->n_lines; j++) {
-                ggl_fprint(out, "\\n");
-                print_quoted(out, n->line[j]);
-            }
-            ggl_fprint(out, "\"%s];\n",
-                       n->kind == FIGURE_PORT   ? ", shape=plaintext"
-                       : n->kind == FIGURE_PLUS ? ", shape=circle"
-                                                : "");
-        }
-        for (int i = 0; i < b->n; i++)
-            for (int j = 0; j < b->node[i].n_in; j++)
-                ggl_fprint(out, "    n%d_%d -> n%d_%d [label=\"%s\"];\n", k, b->node[i].in[j], k, i,
-                           b->node[i].in_shape[j]);
-        ggl_fprint(out, "  }\n");
-    }
+    for (int i = 0, number = 0; i < n; i++)
+        for (int k = 0; k < f[i].n; k++)
+            print_cluster(out, &f[i].block[k], number++);
+    for (int i = 0, number = 0; i < n; i++)
+        for (int k = 0; k < f[i].n; k++)
+            print_passing(out, f, n, i, k, number++);
     ggl_fprint(out, "}\n");
 }
 
@@ -99,53 +126,68 @@ typedef struct origin {
     llm_arch_toy *toy;
     bench_shape shape;
     bench_shape_source shaped;
+    llm_arch_source source;
 } origin;
+
+/* The parts of a descriptor, in the order in which they run, and their graphs. */
+typedef struct parts {
+    figure figure[FIGURE_MOST];
+    int n;
+    arch_built graph[FIGURE_MOST];
+    int n_graphs;
+} parts;
 
 static void origin_fini(origin *from) {
     llm_arch_toy_free(from->toy);
     ggl_gguf_close(from->file);
 }
 
-static ggl_status build(const options *o, const llm_arch *arch, const char *model, origin *from,
-                        arch_built *b, ggl_backend *fold, ggl_error *err) {
-    llm_arch_source source;
+/* Opens where keys and tensors come from. */
+static ggl_status open_origin(const options *o, const llm_arch *arch, const char *model,
+                              origin *from, ggl_error *err) {
     from->text = model;
     if (o->shape) {
         from->shaped = (bench_shape_source){.shape = &from->shape, .wanted = GGL_F16};
-        source = bench_shape_source_of(&from->shaped);
+        from->source = bench_shape_source_of(&from->shaped);
         from->text = from->shape.name;
-        fold = NULL; /* there are no values to fold */
     } else if (model) {
         ggl_status st = tool_open_gguf(&from->file, model, NULL, err);
         if (st != GGL_OK)
             return st;
-        source = llm_arch_source_gguf(from->file);
+        from->source = llm_arch_source_gguf(from->file);
     } else {
         from->toy = llm_arch_toy_new(arch, (int)o->variant, err);
         if (!from->toy)
             return err->status;
-        source = *llm_arch_toy_source(from->toy);
+        from->source = *llm_arch_toy_source(from->toy);
         from->text = llm_arch_toy_text(from->toy);
     }
-    ggl_graph_params p = ggl_graph_default();
-    p.n_pos = from->toy ? llm_arch_toy_n_ctx(from->toy) : arch_context(from->file, 64);
-    p.n_batch = p.n_pos < 16 ? p.n_pos : 16;
-    return arch_build_graph(b, arch, &source, &o->ignore, o->stage, false, &p, from->shape.n_vocab,
-                            fold, err);
-}
-
-static ggl_status print_to(FILE *out, const options *o, const figure *f, const llm_arch *arch,
-                           const char *of, const ggl_backend *b, ggl_error *err) {
-    if (o->format == 0)
-        print_text(out, f);
-    else if (o->format == 1)
-        print_dot(out, f, llm_arch_name(arch));
-    else
-        return svg_draw(out, f, llm_arch_name(arch), of, b->name, err);
     return GGL_OK;
 }
 
-static int print(const options *o, const figure *f, const llm_arch *arch, const char *of,
+/* Builds one graph; only: a stage over rows, or "guess"; NULL: that of the tokens, or of the last stage. */
+static ggl_status build(const options *o, const llm_arch *arch, const origin *from,
+                        const char *only, arch_built *b, ggl_backend *fold, ggl_error *err) {
+    ggl_graph_params p = ggl_graph_default();
+    p.n_pos = from->toy ? llm_arch_toy_n_ctx(from->toy) : arch_context(from->file, 64);
+    p.n_batch = p.n_pos < 16 ? p.n_pos : 16;
+    /* of a published shape, there are no values to fold */
+    return arch_build_graph(b, arch, &from->source, &o->ignore, only, false, &p,
+                            from->shape.n_vocab, o->shape ? NULL : fold, err);
+}
+
+static ggl_status print_to(FILE *out, const options *o, const parts *all, const llm_arch *arch,
+                           const char *of, const ggl_backend *b, ggl_error *err) {
+    for (int i = 0; i < all->n && o->format == 0; i++)
+        print_text(out, &all->figure[i], i == 0);
+    if (o->format == 1)
+        print_dot(out, all->figure, all->n, llm_arch_name(arch));
+    else if (o->format == 2)
+        return svg_draw(out, all->figure, all->n, llm_arch_name(arch), of, b->name, err);
+    return GGL_OK;
+}
+
+static int print(const options *o, const parts *f, const llm_arch *arch, const char *of,
                  const ggl_backend *b) {
     ggl_error err = {0};
     ggl_new_file *file = NULL;
@@ -161,7 +203,7 @@ static int print(const options *o, const figure *f, const llm_arch *arch, const 
     return 0;
 }
 
-/* Checks --stage, and says which stages are graphs of their own. */
+/* Checks --stage. */
 static bool check_stage(const options *o, const llm_arch *arch) {
     char names[256] = "";
     const char *stage;
@@ -174,20 +216,73 @@ static bool check_stage(const options *o, const llm_arch *arch) {
     if (o->stage)
         tool_error(TOOL, 2, "--stage: %s has no stage '%s' of its own%s%s", llm_arch_name(arch),
                    o->stage, *names ? "; it has " : "", names);
-    else if (*names)
-        tool_note(TOOL, "stages before this one are graphs of their own: --stage NAME draws %s",
-                  names);
     return !o->stage;
+}
+
+static ggl_status add_figure(parts *all, const arch_built *b, bool of_stage, const char *name,
+                             const ggl_backend *backend, ggl_error *err) {
+    if (all->n == FIGURE_MOST)
+        return ggl_fail(err, GGL_LIMIT, "more than %d parts", FIGURE_MOST);
+    return figure_make(&all->figure[all->n++], b->graph, of_stage, name, (int)b->result.n_layer,
+                       backend)
+               ? GGL_OK
+               : ggl_fail(err, GGL_NOMEM, "out of memory");
+}
+
+/* Builds a graph and adds its figures. name: of the part; NULL: the graph of the tokens, which may have a stage, or of the last stage. */
+static ggl_status add_graph(parts *all, const options *o, const llm_arch *arch, const origin *from,
+                            const char *name, bool alone, ggl_backend *backend, ggl_backend *fold,
+                            ggl_error *err) {
+    if (all->n_graphs == FIGURE_MOST)
+        return ggl_fail(err, GGL_LIMIT, "more than %d stages", FIGURE_MOST);
+    arch_built *b = &all->graph[all->n_graphs];
+    ggl_status st = build(o, arch, from, name, b, fold, err);
+    if (st != GGL_OK)
+        return st;
+    all->n_graphs++;
+    const char *stage = llm_arch_last_stage(arch);
+    const bool reads = figure_has_stage(b->graph) && !name;
+    if (!name && !o->stage)
+        arch_print_notes(b);
+    if (reads)
+        st = add_figure(all, b, true, stage ? stage : "stage", backend, err);
+    if (st == GGL_OK)
+        st = add_figure(all, b, !reads && figure_has_stage(b->graph), /* the stage alone */
+                        alone && !reads           ? ""
+                        : name                    ? name
+                        : reads || !stage         ? "tokens"
+                        : llm_arch_sees_all(arch) ? stage
+                                                  : "tokens",
+                        backend, err);
+    return st;
+}
+
+/* Adds the parts of a descriptor: the stages that are graphs of their own, the tokens, and what guesses; or one stage alone. */
+static ggl_status add_parts(parts *all, const options *o, const llm_arch *arch, const origin *from,
+                            ggl_backend *backend, ggl_backend *fold, ggl_error *err) {
+    ggl_status st = GGL_OK;
+    const char *stage;
+    if (o->stage)
+        return add_graph(all, o, arch, from, o->stage, true, backend, fold, err);
+    const bool guesses = llm_arch_has_output(arch, "guess") && llm_arch_has_output(arch, "logits");
+    for (int k = 0; (stage = llm_arch_rows_stage(arch, k)) && st == GGL_OK; k++)
+        if (strcmp(stage, llm_arch_last_stage(arch)) != 0) /* the last one's graph is the tokens' */
+            st = add_graph(all, o, arch, from, stage, false, backend, fold, err);
+    if (st == GGL_OK)
+        st = add_graph(all, o, arch, from, NULL, all->n == 0 && !guesses, backend, fold, err);
+    if (st == GGL_OK && guesses)
+        st = add_graph(all, o, arch, from, "guess", false, backend, fold, err);
+    return st == GGL_UNSUPPORTED && guesses && all->n > 0 ? GGL_OK : st; /* this model has none */
 }
 
 /* file: the descriptor; NULL: that of the shape. */
 static int draw(const options *o, const char *file, const char *model) {
     ggl_error err = {0};
-    arch_built b = {0};
     static origin from; /* too large for the stack of some systems */
+    static parts all;
     from = (origin){0};
+    memset(&all, 0, sizeof all);
     ggl_backend *backend = NULL, *reference = NULL;
-    figure fig = {0};
     if (o->shape && bench_shape_find(&from.shape, BENCH_SHAPES, o->shape, &err) != GGL_OK)
         return tool_error(TOOL, 2, "--shape: %s", err.msg);
     llm_arch *arch = NULL;
@@ -203,19 +298,17 @@ static int draw(const options *o, const char *file, const char *model) {
     }
     ggl_status st = ggl_backend_open(&reference, "reference", NULL, &err);
     if (st == GGL_OK)
-        st = build(o, arch, model, &from, &b, reference, &err);
-    int code = 1;
-    arch_print_notes(&b);
-    if (st == GGL_OK)
         st = ggl_backend_open(&backend, o->backend, NULL, &err);
-    if (st != GGL_OK)
-        tool_error(TOOL, 1, "%s", err.msg);
-    else if (!figure_make(&fig, b.graph, (int)b.result.n_layer, backend))
-        tool_error(TOOL, 1, "out of memory");
-    else
-        code = print(o, &fig, arch, from.text, backend);
-    figure_fini(&fig);
-    arch_built_fini(&b);
+    if (st == GGL_OK)
+        st = open_origin(o, arch, model, &from, &err);
+    if (st == GGL_OK)
+        st = add_parts(&all, o, arch, &from, backend, reference, &err);
+    const int code = st != GGL_OK ? tool_error(TOOL, 1, "%s", err.msg)
+                                  : print(o, &all, arch, from.text, backend);
+    for (int k = 0; k < all.n; k++)
+        figure_fini(&all.figure[k]);
+    for (int k = 0; k < all.n_graphs; k++)
+        arch_built_fini(&all.graph[k]);
     origin_fini(&from);
     ggl_backend_close(backend);
     ggl_backend_close(reference);
@@ -238,8 +331,7 @@ int arch_graph(int argc, char **argv) {
         {"--shape", ARG_STRING, &o.shape, .value = "NAME",
          .help = "without a model: use the sizes of a published model ('llm-bench make --list')"},
         {"--stage", ARG_STRING, &o.stage, .value = "NAME",
-         .help = "draw this stage over rows, which is a graph of its own (default: the last one, "
-                 "and the tokens)"},
+         .help = "draw only this stage over rows (default: all stages, and the tokens)"},
         {"--backend", ARG_STRING, &o.backend, .value = "NAME",
          .help = "mark the composites of this backend (default cpu)"},
         IGNORE_OPTIONS(o.ignore),
@@ -254,9 +346,9 @@ int arch_graph(int argc, char **argv) {
     const args_spec spec = {
         TOOL,
         "FILE [MODEL] | [FILE] --shape NAME [options]",
-        "Draws the graph of a descriptor with a model, a published shape or made-up sizes: the "
-        "nodes before\nthe layers, one layer of each kind, the nodes after them; shapes on the "
-        "edges, innermost first.",
+        "Draws the graph of a descriptor with a model, a published shape or made-up sizes: of each "
+        "stage, and\nof the tokens, the nodes before the layers, one layer of each kind, the nodes "
+        "after them; shapes on\nthe edges, innermost first.",
         list,
         &files,
         NULL,

@@ -270,23 +270,27 @@ static void draw_head(FILE *out, const figure *f, const names *n, double width) 
 /* --- the picture ------------------------------------------------------------------------------ */
 
 typedef struct picture { /* sizes of the picture */
-    double w, layers_w, layers_h;
+    double w;
+    double layers_w[FIGURE_MOST], layers_h[FIGURE_MOST]; /* of the layers of each figure */
     bool decks; /* some block has sheets, which stand out to the right */
 } picture;
 
-static ggl_status make_blocks(block *b, const figure *f, picture *p, ggl_error *err) {
-    for (int k = 0; k < f->n; k++) {
-        ggl_status st = block_make(&b[k], &f->block[k], err);
-        if (st != GGL_OK)
-            return st;
-        if (f->block[k].n_layers > 0) {
-            p->layers_w += b[k].w + (p->layers_w > 0 ? GAP : 0);
-            p->layers_h = b[k].h > p->layers_h ? b[k].h : p->layers_h;
+static ggl_status make_blocks(block *b, const figure *f, int n, picture *p, ggl_error *err) {
+    for (int i = 0; i < n; i++) {
+        double *w = &p->layers_w[i], *h = &p->layers_h[i];
+        for (int k = 0; k < f[i].n; k++, b++) {
+            ggl_status st = block_make(b, &f[i].block[k], err);
+            if (st != GGL_OK)
+                return st;
+            if (f[i].block[k].n_layers > 0) {
+                *w += b->w + (*w > 0 ? GAP : 0);
+                *h = b->h > *h ? b->h : *h;
+            }
+            p->w = b->w > p->w ? b->w : p->w;
+            p->decks |= f[i].block[k].n_layers > 1;
         }
-        p->w = b[k].w > p->w ? b[k].w : p->w;
-        p->decks |= f->block[k].n_layers > 1;
+        p->w = *w > p->w ? *w : p->w;
     }
-    p->w = p->layers_w > p->w ? p->layers_w : p->w;
     return GGL_OK;
 }
 
@@ -296,43 +300,65 @@ static const char markers[] =
     "<marker id=\"ar\" viewBox=\"0 0 8 8\" refX=\"4\" refY=\"4\" markerWidth=\"5\" "
     "markerHeight=\"5\" orient=\"auto\"><path d=\"M0 1L6 4L0 7z\" class=\"ra\"/></marker></defs>\n";
 
-/* Draws the blocks: before the layers at the top, the kinds of layers side by side, after them
- * at the bottom. */
-static void draw_all(FILE *out, const figure *f, const block *b, const picture *p, const names *n) {
-    double top = LEGEND_AT + (legend_lines(NULL, f, 0, p->w) - 1) * LEGEND_H + GAP;
-    double middle = top + b[0].h + GAP, bottom = middle + p->layers_h + GAP;
-    double x = MARGIN + (p->w - p->layers_w) / 2;
-    if (p->layers_h <= 0)
-        bottom = middle;
-    double width = p->w + 2 * MARGIN + (p->decks ? 2 * DECK : 0);
-    double height = bottom + b[f->n - 1].h + MARGIN;
-    fprintf(out,
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" viewBox=\"0 "
-            "0 %.0f %.0f\">\n<style>%s</style>\n%s"
-            "<rect width=\"100%%\" height=\"100%%\" class=\"bg\"/>\n",
-            width, height, width, height, style, markers);
-    draw_head(out, f, n, p->w);
-    for (int k = 0; k < f->n; k++) {
+/* Draws the blocks of a figure from y `top` on: before the layers, the kinds of layers side by side, after them. Returns where they end.
+ * out NULL: only that. */
+static double draw_blocks(FILE *out, const figure *f, const block *b, const picture *p, int i,
+                          double top, const char *backend) {
+    double middle = top + b[0].h + GAP, x = MARGIN + (p->w - p->layers_w[i]) / 2;
+    double bottom = p->layers_h[i] <= 0 ? middle : middle + p->layers_h[i] + GAP;
+    for (int k = 0; k < f->n && out; k++) {
         bool layer = f->block[k].n_layers > 0;
         draw_block(out, &b[k], layer ? x : MARGIN + (p->w - b[k].w) / 2,
                    k == 0  ? top
                    : layer ? middle
                            : bottom,
-                   n->backend);
+                   backend);
         x += layer ? b[k].w + GAP : 0;
     }
+    return bottom + b[f->n - 1].h;
+}
+
+/* Draws the figures below each other, or without `out` finds out where they end. */
+static double draw_figures(FILE *out, const figure *f, int n, const block *b, const picture *p,
+                           double top, const char *backend) {
+    for (int i = 0; i < n; b += f[i].n, i++)
+        top = draw_blocks(out, &f[i], b, p, i, top + (i ? GAP : 0), backend);
+    return top;
+}
+
+/* all: the blocks of all figures. */
+static void draw_all(FILE *out, const figure *f, int n, const figure *all, const block *b,
+                     const picture *p, const names *of) {
+    const double top = LEGEND_AT + (legend_lines(NULL, all, 0, p->w) - 1) * LEGEND_H + GAP;
+    double width = p->w + 2 * MARGIN + (p->decks ? 2 * DECK : 0);
+    double height = draw_figures(NULL, f, n, b, p, top, of->backend) + MARGIN;
+    fprintf(out,
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" viewBox=\"0 "
+            "0 %.0f %.0f\">\n<style>%s</style>\n%s"
+            "<rect width=\"100%%\" height=\"100%%\" class=\"bg\"/>\n",
+            width, height, width, height, style, markers);
+    draw_head(out, all, of, p->w);
+    draw_figures(out, f, n, b, p, top, of->backend);
     fprintf(out, "</svg>\n");
 }
 
-ggl_status svg_draw(FILE *out, const figure *f, const char *name, const char *of,
+ggl_status svg_draw(FILE *out, const figure *f, int n, const char *name, const char *of,
                     const char *backend, ggl_error *err) {
-    block *b = calloc((size_t)f->n, sizeof *b);
+    figure all = {.n = 0};
     picture p = {.w = LEAST_W};
-    ggl_status st = b ? make_blocks(b, f, &p, err) : ggl_fail(err, GGL_NOMEM, "out of memory");
+    for (int i = 0; i < n; i++)
+        all.n += f[i].n;
+    block *b = calloc((size_t)all.n, sizeof *b);
+    all.block = calloc((size_t)all.n, sizeof *all.block);
+    ggl_status st =
+        b && all.block ? make_blocks(b, f, n, &p, err) : ggl_fail(err, GGL_NOMEM, "out of memory");
+    for (int i = 0, at = 0; i < n && st == GGL_OK; at += f[i].n, i++)
+        memcpy(all.block + at, f[i].block, (size_t)f[i].n * sizeof *all.block);
     if (st == GGL_OK)
-        draw_all(out, f, b, &p, &(names){name, of, backend});
-    for (int k = 0; b && k < f->n; k++)
+        draw_all(out, f, n, &all, b, &p, &(names){name, of, backend});
+    for (int k = 0; b && k < all.n; k++)
         block_fini(&b[k]);
+    free(all.block);
     free(b);
     return st;
 }

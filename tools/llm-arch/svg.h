@@ -6,10 +6,10 @@
 
 #include "figure.h"
 
-/* Draws a figure. name: the descriptor; of: the model, or which made-up one; backend: the one it
+/* Draws figures below each other. name: the descriptor; of: the model, or which made-up one; backend: the one it
  * runs on. GGL_NOMEM. GGL_LIMIT: too many nodes for a picture. Nothing is written after an
  * error. */
-GGL_NODISCARD ggl_status svg_draw(FILE *out, const figure *f, const char *name, const char *of,
-                                  const char *backend, ggl_error *err);
+GGL_NODISCARD ggl_status svg_draw(FILE *out, const figure *f, int n, const char *name,
+                                  const char *of, const char *backend, ggl_error *err);
 
 #endif

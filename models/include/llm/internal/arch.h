@@ -54,6 +54,8 @@ bool llm_arch_reads_text(const llm_arch *arch);
 bool llm_arch_sees_all(const llm_arch *arch);
 /* Returns the name of the input whose rows the descriptor's stages read, and which no text replaces; NULL: it has none. */
 const char *llm_arch_reads_rows(const llm_arch *arch);
+/* Returns the name of its last stage over a text or rows, which outputs or tokens read; NULL: it has none. */
+const char *llm_arch_last_stage(const llm_arch *arch);
 /* Returns the descriptor's text, which it owns, and its length *n. */
 const char *llm_arch_text(const llm_arch *arch, size_t *n);
 
