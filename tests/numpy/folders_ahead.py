@@ -24,10 +24,15 @@ from folders import N_EMBD, N_LAYER, N_VOCAB, TOKENS, Weights, run, write_rotati
 BEHIND = {"eh_proj": ("eh_proj", 0), "enorm": ("enorm", 0), "hnorm": ("hnorm", 0), "shared_head.norm": ("shared_head_norm", 0),
           "shared_head.head": ("shared_head_head", 0), "embed_tokens": ("embed_tokens", 0)}
 APART = {"fc": ("eh_proj", 0), "pre_fc_norm_embedding": ("enorm", 1), "pre_fc_norm_hidden": ("hnorm", 1), "norm": ("shared_head_norm", 1)}
+ERNIE = {"mtp_linear_proj.0": ("eh_proj", 0), "mtp_emb_norm.0": ("enorm", 0), "mtp_hidden_norm.0": ("hnorm", 0)}
+MIMO = {"eh_proj": ("eh_proj", 0), "enorm": ("enorm", 0), "hnorm": ("hnorm", 0), "final_layernorm": ("shared_head_norm", 0)}
 # class: the layer that is repeated, the beginning of its names, that of the other tensors, these and their names in the file, what is added
 CASES = {
     "DeepseekV3ForCausalLM": (1, f"model.layers.{N_LAYER}.", f"model.layers.{N_LAYER}.", BEHIND),
     "Glm4MoeForCausalLM": (1, f"model.layers.{N_LAYER}.", f"model.layers.{N_LAYER}.", BEHIND),
+    "Ernie4_5ForCausalLM": (1, "model.mtp_block.0.", "model.", ERNIE),
+    "Ernie4_5_MoeForCausalLM": (0, "model.mtp_block.0.", "model.", ERNIE),
+    "MiMoV2FlashForCausalLM": (1, "model.mtp.layers.0.", "model.mtp.layers.0.", MIMO),
     "Qwen3NextForCausalLM": (None, "mtp.layers.0.", "mtp.", APART),
     "Qwen3_5ForCausalLM": (None, "mtp.layers.0.", "mtp.", APART),
     "Qwen3_5MoeForCausalLM": (None, "mtp.layers.0.", "mtp.", APART),
@@ -52,9 +57,10 @@ def check(a, name):
     if like is None:  # the last one with attention
         like = max(l for l in range(n_layer) if f"model.layers.{l}.self_attn.q_proj.weight" in w)
     source = f"model.layers.{like}."
-    w.update({begin + t[len(source):]: w[t] for t in list(w) if t.startswith(source)})
+    named = (lambda t: t.replace("post_attention_layernorm", "pre_mlp_layernorm")) if parts is MIMO else lambda t: t
+    w.update({begin + named(t[len(source):]): w[t] for t in list(w) if t.startswith(source)})
     for part in parts:
-        shape = {"eh_proj": (N_EMBD, 2 * N_EMBD), "fc": (N_EMBD, 2 * N_EMBD), "embed_tokens": (N_VOCAB, N_EMBD), "shared_head.head": (N_VOCAB, N_EMBD)}
+        shape = {"eh_proj": (N_EMBD, 2 * N_EMBD), "fc": (N_EMBD, 2 * N_EMBD), "mtp_linear_proj.0": (N_EMBD, 2 * N_EMBD), "embed_tokens": (N_VOCAB, N_EMBD), "shared_head.head": (N_VOCAB, N_EMBD)}
         w[f"{others}{part}.weight"] = w.random.normal(size=shape.get(part, (N_EMBD,))).astype(np.float32)
     os.makedirs(folder, exist_ok=True)
     write_safetensors(os.path.join(folder, "model.safetensors"), w)

@@ -132,7 +132,57 @@ def deepseek_weights(c, w):
 
 
 QWEN35 = {k: v for k, v in CLASSES["Qwen3_5ForCausalLM"][0].items() if k != "intermediate_size"}
+def mimo2(c, w, n_ctx):
+    theta, mag = rotation(c, 4, n_ctx)  # 0.3 of heads of 16, rounded down to whole pairs
+    near = inverse_frequencies(4, c["swa_rope_theta"])
+
+    def attend(p, h):
+        l = int(p.split(".")[2])
+        swa = c["hybrid_layer_pattern"][l] == 1
+        q, k, v = (split_heads(linear(h, w[f"{p}{x}_proj.weight"]), n) for x, n in (("q", N_HEAD), ("k", N_HEAD if swa else N_KV), ("v", N_HEAD if swa else N_KV)))
+        turn = (lambda x: rotate(x, near, True)) if swa else lambda x: rotate(x, theta, True, mag)
+        a = attention(turn(q), turn(k), v, window=c["sliding_window"] if swa else None, sinks=w.get(p + "attention_sink_bias"))
+        return c["attention_value_scale"] * linear(merge_heads(a), w[p + "o_proj.weight"])
+
+    def feed(w, p, h):
+        if p + "gate.weight" not in w:
+            return swiglu(w, p, h)
+        share = sigmoid(linear(h, w[p + "gate.weight"]))
+        of = [best(row, 2) for row in share + w[p + "gate.e_score_correction_bias"]]
+        parts = [{e: row[e] / sum(row[es]) for e in es} for row, es in zip(share, of)]
+        one = [[w[f"{p}experts.{e}.{name}.weight"] for name in ("gate_proj", "up_proj", "down_proj")] for e in range(N_EXPERT)]
+        return experts(h, parts, of, lambda e, x: one[e][2] @ (silu(one[e][0] @ x) * (one[e][1] @ x)))
+
+    return decoder(c, w, attend, feed)
+
+
+def mimo2_weights(c, w):
+    common_weights(c, w)
+    for l in range(N_LAYER):
+        p = f"model.layers.{l}.self_attn."
+        n_kv = N_HEAD if c["hybrid_layer_pattern"][l] else N_KV
+        for x, rows, columns in (("q", N_HEAD * 16, N_EMBD), ("k", n_kv * 16, N_EMBD), ("v", n_kv * 12, N_EMBD), ("o", N_EMBD, N_HEAD * 12)):
+            w.matrix(f"{p}{x}_proj.weight", rows, columns)
+        if c["hybrid_layer_pattern"][l]:
+            w.vector(p + "attention_sink_bias", N_HEAD)
+        p = f"model.layers.{l}.mlp."
+        if not c["moe_layer_freq"][l]:
+            gated_weights(w, p, N_FF)
+            continue
+        w.matrix(p + "gate.weight", N_EXPERT, N_EMBD)
+        w[p + "gate.e_score_correction_bias"] = np.float32(w.random.normal(size=N_EXPERT) / 3).astype(np.float64)
+        for e in range(N_EXPERT):
+            gated_weights(w, f"{p}experts.{e}.", N_EACH)
+
+
 CLASSES = {
+    "MiMoV2FlashForCausalLM": ({**{k: v for k, v in llama_config("mimo", d=16, head_dim=16, tied=False, partial=0.3).items() if k != "rms_norm_eps"}, "layernorm_epsilon": EPS,
+                                "v_head_dim": 12, "swa_head_dim": 16, "swa_v_head_dim": 12, "swa_num_attention_heads": N_HEAD, "swa_num_key_value_heads": N_HEAD,
+                                "swa_rope_theta": 70.0, "sliding_window": 5, "sliding_window_size": 5, "hybrid_layer_pattern": [0, 1, 1], "moe_layer_freq": [0, 0, 1],
+                                "attention_value_scale": 0.7, "add_swa_attention_sink_bias": True, "add_full_attention_sink_bias": False, "attention_chunk_size": 5,
+                                "n_routed_experts": N_EXPERT, "num_experts_per_tok": 2, "moe_intermediate_size": N_EACH, "n_shared_experts": None, "n_group": 1,
+                                "topk_group": 1, "topk_method": "noaux_tc", "scoring_func": "sigmoid", "norm_topk_prob": True, "routed_scaling_factor": None,
+                                "attention_bias": False}, mimo2, mimo2_weights, ["default"]),
     "Qwen2MoeForCausalLM": (llama_config("qwen2moe", theta=1e6, tied=False, **EXPERTS, shared_expert_intermediate_size=N_SHARED,
                                          norm_topk_prob=False, decoder_sparse_step=1, mlp_only_layers=[]),
                             qwen2moe_weights, EVERY),
