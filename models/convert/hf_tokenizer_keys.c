@@ -276,7 +276,9 @@ void llm_hf_tokenizer_put(const llm_hf_tokenizer *t, ggl_gguf_writer *w) {
     put_flag(w, "tokenizer.ggml.add_space_prefix", t->add_space);
     put_flag(w, "tokenizer.ggml.normalizer.lowercase", t->words || unigram ? t->lower : -1);
     put_flag(w, "tokenizer.ggml.normalizer.strip_accents", t->words || unigram ? t->strip : -1);
-    put_flag(w, "tokenizer.ggml.remove_extra_whitespaces", unigram ? t->pieces.remove_spaces : -1);
+    /* of BPE, only for texts that name their language: other programs do not read it of the kind llama */
+    put_flag(w, "tokenizer.ggml.remove_extra_whitespaces",
+             unigram || t->languages.n > 0 ? t->pieces.remove_spaces : -1);
     if (unigram && t->pieces.charsmap.n > 0)
         ggl_gguf_put(w, "tokenizer.ggml.precompiled_charsmap", GGL_GGUF_U8, true,
                      t->pieces.charsmap.s, t->pieces.charsmap.n);

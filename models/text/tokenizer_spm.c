@@ -20,7 +20,7 @@ typedef struct spm {
     size_t longest;    /* bytes of the longest of them */
     float *score;      /* [n_vocab] */
     int32_t byte[256]; /* token of each byte, -1: none */
-    bool add_space_prefix;
+    bool add_space_prefix, merge_spaces;
     /* A bit for the hash of each two characters that are adjacent in some piece. A collision
      * costs only time. */
     uint64_t pair[(1 << PAIR_BITS) / 64];
@@ -66,6 +66,9 @@ static ggl_status spm_init(llm_tokenizer *t, const ggl_gguf *file, ggl_error *er
     m->add_space_prefix = true;
     ggl_status s =
         llm_tokenizer_flag(file, "tokenizer.ggml.add_space_prefix", &m->add_space_prefix, err);
+    if (s == GGL_OK)
+        s = llm_tokenizer_flag(file, "tokenizer.ggml.remove_extra_whitespaces", &m->merge_spaces,
+                               err);
     if (s == GGL_OK)
         s = llm_spellings_init(&m->piece, (size_t)t->n_vocab, err);
     if (s == GGL_OK)
@@ -189,12 +192,25 @@ static ggl_status spm_encode(const llm_tokenizer *t, const char *text, size_t n,
         return ggl_fail(err, GGL_LIMIT, "a text of %zu bytes is too long, at most %u are supported",
                         n, UINT32_MAX / 4);
     spm_run r = {.t = t, .m = t->state, .out = out, .err = err};
+    const bool merges = r.m->merge_spaces;
+    /* with merge_spaces, spaces wait for the next character, and so does that before the text */
+    bool waits = r.m->add_space_prefix, started = !merges;
     ggl_status s = GGL_OK;
-    if (r.m->add_space_prefix)
+    if (waits && !merges)
         s = add_character(&r, llm_space, 3);
     for (size_t i = 0; i < n && s == GGL_OK;) {
         size_t len = llm_utf8_length(text + i, n - i);
-        s = text[i] == ' ' ? add_character(&r, llm_space, 3) : add_character(&r, text + i, len);
+        const bool space = text[i] == ' ';
+        if (merges && space) {
+            waits |= started;
+        } else {
+            if (merges && waits)
+                s = add_character(&r, llm_space, 3);
+            if (s == GGL_OK)
+                s = space ? add_character(&r, llm_space, 3) : add_character(&r, text + i, len);
+            waits = false;
+            started = true;
+        }
         i += len;
     }
     if (s == GGL_OK)

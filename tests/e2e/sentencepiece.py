@@ -440,6 +440,8 @@ def test_languages_after_a_vocabulary():
         said = [int(line.split()[0]) for line in ids(one, "__am__ban").splitlines()]
         want = [len(vocab) + 1, vocab.index(SPACE + "ban"), vocab.index("</s>")]
         check(said == want, f"other tokens of M2M100 {config}", (said, want))
+        for text in ("__am__ ban", "  __am__   ban  "):  # spaces behind the language's token, and at the ends, are none of the text
+            check([int(line.split()[0]) for line in ids(one, text).splitlines()] == want, f"spaces of M2M100 {config}: {text!r}", ids(one, text))
         run("llm-convert", one, "-o", path("m2m.gguf"), "--vocab-only", has="a text begins with the token of its language")
 
 
