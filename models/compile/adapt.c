@@ -10,8 +10,9 @@
  *
  * A descriptor may also read a part of W, another shape of it, or matrices of a stack that an index
  * chooses. Such a node is left alone, and when a product reads it, the pair is cut in the same way
- * (cut_pair): columns of W are columns of `columns`, rows of W are rows of `rows`. Any other use of
- * an adapted weight is an error. */
+ * (cut_pair): columns of W are columns of `columns`, rows of W are rows of `rows`. Constants that are made of a small
+ * W in other ways, such as biases by distance, are made of W' (constant_with). Any other use of an adapted weight is an
+ * error. */
 #include "adapt.h"
 
 /* --- cutting a pair like its weight ----------------------------------------------------------- */
@@ -205,6 +206,62 @@ static ggl_tensor *refuse_use(arch_eval *ev, arch_place p, const ggl_tensor *t,
     return NULL;
 }
 
+/* --- constants -------------------------------------------------------------------------------- */
+
+enum { MOST_WHOLE = 1 << 24 }; /* numbers of a W' that is made as a whole */
+
+/* Returns W' as a whole for the weight w with changes, the first at `first`; NULL: ev has an error, or one of them has no such form. */
+static ggl_tensor *whole(arch_eval *ev, arch_place p, ggl_tensor *w, size_t first, int scope) {
+    const struct arch_adapt *x = ev->adapt;
+    ggl_tensor *sum = w;
+    for (size_t i = first; i > 0 && sum; i = x->change[i - 1].next) {
+        arch_change c = x->change[i - 1];
+        if (c.scale == 0)
+            continue;
+        if (c.task != 0 || !cut_pair(ev, p, w, &c) || c.rows->n_dims != 2 || c.columns->n_dims != 2)
+            return NULL;
+        ggl_tensor *columns = columns_as(ev, p, &c, true, scope);
+        ggl_tensor *src[2] = {sum, product(ev, p, scaled(ev, p, c.rows, c.scale), columns)};
+        sum = src[1] ? llm_arch_plain_node(ev, p, GGL_OP_ADD, src, 2, NULL, 0) : NULL;
+    }
+    return sum;
+}
+
+/* True if source k of t is a whole weight that t, a constant, reads otherwise than as its matrix or table: such a t can be made of W'. */
+static bool is_read_whole(const ggl_tensor *t, int k, int place) {
+    const ggl_tensor *w = t->src[k];
+    return !ggl_is_batched(t) && t->op != GGL_OP_CALL && k != place && w->n_dims == 2 &&
+           (w->op == GGL_OP_WEIGHT || w->op == GGL_OP_PARAM) && ggl_count(w) <= MOST_WHOLE;
+}
+
+/* True if a change of the list that begins at `first` has a scale other than 0. */
+static bool has_effect(const arch_eval *ev, size_t first) {
+    bool has = false;
+    for (size_t i = first; i > 0; i = ev->adapt->change[i - 1].next)
+        has |= ev->adapt->change[i - 1].scale != 0;
+    return has;
+}
+
+/* Returns t, made of the changed weights if it is a constant that reads some as a whole. NULL: ev has an error. */
+static ggl_tensor *constant_with(arch_eval *ev, arch_place p, ggl_tensor *t, int place) {
+    ggl_tensor *src[4] = {NULL};
+    bool changed = false;
+    for (int k = 0; k < t->n_src && k < 4; k++) {
+        src[k] = t->src[k];
+        const size_t at =
+            src[k] && is_read_whole(t, k, place) ? llm_arch_adapt_changes(ev, src[k]) : 0;
+        ggl_tensor *w = at && ev->status == GGL_OK ? whole(ev, p, src[k], at, t->scope) : NULL;
+        if (ev->status != GGL_OK)
+            return NULL;
+        changed |= w && w != src[k];
+        src[k] = w ? w : src[k];
+    }
+    if (!changed)
+        return t;
+    ggl_tensor *made = llm_arch_plain_node(ev, p, t->op, src, t->n_src, t->num, t->n_num);
+    return made && llm_arch_add_edge(ev, made, t) ? made : NULL;
+}
+
 /* --- adapted nodes ---------------------------------------------------------------------------- */
 
 ggl_tensor *llm_arch_adapted(arch_eval *ev, arch_place p, ggl_tensor *t) {
@@ -218,6 +275,8 @@ ggl_tensor *llm_arch_adapted(arch_eval *ev, arch_place p, ggl_tensor *t) {
     if (!t)
         return NULL;
     const int place = t->op == GGL_OP_LINEAR ? 1 : t->op == GGL_OP_PICK ? 0 : -1;
+    if (!(t = constant_with(ev, p, t, place)))
+        return NULL;
     size_t first = 0;
     ggl_tensor *sum = t;
     for (int k = 0; k < t->n_src; k++) {
@@ -227,6 +286,8 @@ ggl_tensor *llm_arch_adapted(arch_eval *ev, arch_place p, ggl_tensor *t) {
                 return NULL;
             continue;
         }
+        if (at && is_read_whole(t, k, place) && !has_effect(ev, at))
+            continue;
         if (ev->status != GGL_OK || (at && k != place))
             return at ? refuse_use(ev, p, t, &x->change[at - 1]) : NULL;
         first = at ? at : first;

@@ -488,7 +488,8 @@ static ggl_status open_rest(llm_converter *c, ggl_error *err) {
     else if (s == GGL_OK && c->params.task)
         s = llm_lora_open_task(&c->lora, c->folder, &c->config->root, c->params.task, err);
     if (s == GGL_OK && c->lora)
-        s = llm_lora_check_model(c->lora, &c->config->root, err);
+        s = llm_lora_check_model(c->lora, &c->config->root, llm_arch_has_output(c->arch, "logits"),
+                                 err);
     if (s != GGL_OK)
         return s;
     s = run_section(c, err);

@@ -278,10 +278,21 @@ static ggl_status open_pairs(llm_lora *l, ggl_error *err) {
     return st == GGL_OK ? make_weights(l, err) : st;
 }
 
-ggl_status llm_lora_check_model(const llm_lora *l, const json_value *config, ggl_error *err) {
+/* True if the weight may be the embedding of the model's tokens: no other table has as many rows. n_vocab 0: not known. */
+static bool is_of_tokens(const lora_weight *w, uint64_t n_vocab) {
+    return w->embedding && (n_vocab == 0 || (uint64_t)w->a->ne[0] == n_vocab);
+}
+
+ggl_status llm_lora_check_model(const llm_lora *l, const json_value *config, bool writes,
+                                ggl_error *err) {
     const json_value *tied = llm_json_get_kind(config, "tie_word_embeddings", JSON_BOOL);
-    for (size_t i = 0; i < l->n; i++)
-        if (l->weight[i].embedding && !(tied && !tied->flag))
+    const json_value *vocab = llm_json_get_kind(config, "vocab_size", JSON_NUMBER);
+    uint64_t n_vocab = 0;
+    bool negative;
+    if (vocab && !llm_json_integer(vocab, &n_vocab, &negative))
+        n_vocab = 0;
+    for (size_t i = 0; i < l->n && writes; i++)
+        if (is_of_tokens(&l->weight[i], n_vocab) && !(tied && !tied->flag))
             return ggl_fail(err, GGL_UNSUPPORTED,
                             "%s: %.300s is the embedding, and config.json does not say that the "
                             "output has a matrix of its own (\"tie_word_embeddings\": false): PEFT "

@@ -26,9 +26,9 @@ GGL_NODISCARD ggl_status llm_lora_open_task(llm_lora **out, const char *folder,
                                             const json_value *config, const char *task,
                                             ggl_error *err);
 void llm_lora_free(llm_lora *l);
-/* Checks what depends on the model: `config` is its config.json. */
+/* Checks what depends on the model: `config` is its config.json. writes: it has scores for tokens, which may be made from the embedding. */
 GGL_NODISCARD ggl_status llm_lora_check_model(const llm_lora *l, const json_value *config,
-                                              ggl_error *err);
+                                              bool writes, ggl_error *err);
 /* Chooses the tensors that recipes are made from. `opened`: the status of opening those of the
  * model's folder, *source. Without weights there (GGL_NOT_FOUND), sets *source to the weights with
  * pairs, which l owns, and c->partial. Else finds the weights in *source. GGL_NOT_FOUND: the model
