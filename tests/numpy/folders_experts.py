@@ -132,6 +132,17 @@ def deepseek_weights(c, w):
 
 
 QWEN35 = {k: v for k, v in CLASSES["Qwen3_5ForCausalLM"][0].items() if k != "intermediate_size"}
+
+
+def decoder(c, w, attend, feed):
+    x = w["model.embed_tokens.weight"][TOKENS]
+    for l in range(N_LAYER):
+        p = f"model.layers.{l}."
+        x = x + attend(p + "self_attn.", rms_norm(x, w[p + "input_layernorm.weight"], EPS))
+        x = x + feed(w, p + "mlp.", rms_norm(x, w[p + "post_attention_layernorm.weight"], EPS))
+    return linear(rms_norm(x, w["model.norm.weight"], EPS), w.get("lm_head.weight", w["model.embed_tokens.weight"]))
+
+
 def mimo2(c, w, n_ctx):
     theta, mag = rotation(c, 4, n_ctx)  # 0.3 of heads of 16, rounded down to whole pairs
     near = inverse_frequencies(4, c["swa_rope_theta"])
@@ -182,7 +193,7 @@ CLASSES = {
                                 "attention_value_scale": 0.7, "add_swa_attention_sink_bias": True, "add_full_attention_sink_bias": False, "attention_chunk_size": 5,
                                 "n_routed_experts": N_EXPERT, "num_experts_per_tok": 2, "moe_intermediate_size": N_EACH, "n_shared_experts": None, "n_group": 1,
                                 "topk_group": 1, "topk_method": "noaux_tc", "scoring_func": "sigmoid", "norm_topk_prob": True, "routed_scaling_factor": None,
-                                "attention_bias": False}, mimo2, mimo2_weights, ["default"]),
+                                "attention_bias": False}, mimo2_weights, ["default"], mimo2),
     "Qwen2MoeForCausalLM": (llama_config("qwen2moe", theta=1e6, tied=False, **EXPERTS, shared_expert_intermediate_size=N_SHARED,
                                          norm_topk_prob=False, decoder_sparse_step=1, mlp_only_layers=[]),
                             qwen2moe_weights, EVERY),
