@@ -84,8 +84,8 @@ ggl_status llm_load_named(llm_model **out, const llm_loading *l, ggl_error *err)
     if (!llm_builtin_find(l->path, &built_in))
         return llm_model_open(out, l->path, &mp, err);
     if (!built_in.name)
-        return ggl_fail(err, GGL_NOT_FOUND,
-                        "%s: the built-in models are builtin:stories and builtin:chat", l->path);
+        return ggl_fail(err, GGL_NOT_FOUND, "%s: the built-in models are %s", l->path,
+                        llm_builtin_names());
     if (l->type)
         return ggl_fail(err, GGL_USAGE, "%s: the built-in models are quantized already",
                         l->type_name);

@@ -9,6 +9,7 @@
 #include "ggl/internal/params.h"
 #include "llm/internal/guess.h"
 #include "context.h"
+#include "builtin/builtin.h"
 #include "opening.h"
 
 enum {
@@ -206,7 +207,7 @@ static ggl_status open_with(llm_context *c, const char *path, const llm_open_par
                     .n_threads_batch = p->n_threads_batch,
                     .f16_as_bf16 = p->f16_as_bf16},
         .placement = placement_of(p),
-        .mmproj = p->mmproj,
+        .mmproj = p->mmproj ? p->mmproj : llm_builtin_eye(path),
         .image_min_tokens = p->image_min_tokens,
         .image_max_tokens = p->image_max_tokens,
         .pooling = p->pooling,

@@ -1,4 +1,4 @@
-/* The models that are linked into the library, llm-cli and llm-server, by name. */
+/* The models that are linked into the library and the programs, by name. */
 #ifndef LLM_BUILTIN_H
 #define LLM_BUILTIN_H
 
@@ -9,10 +9,17 @@ typedef struct llm_builtin {
     const char *name; /* as -m has it */
     const void *data;
     size_t size;
+    const char *eye; /* the name of the eye that it sees with; NULL: it sees nothing */
 } llm_builtin;
 
-/* Looks up "builtin:stories", which NULL stands for, too, or "builtin:chat". False: it is the path of
+/* Looks up a name such as "builtin:chat"; NULL stands for the first one, "builtin:stories". False: it is the path of
  * a file. *out has no name if it begins with "builtin:" but there is no such model. */
 bool llm_builtin_find(const char *name, llm_builtin *out);
+
+/* The eye of the model that is named; NULL: it has none, or is no built-in one. path may be NULL. */
+const char *llm_builtin_eye(const char *path);
+
+/* All names, for messages. */
+const char *llm_builtin_names(void);
 
 #endif

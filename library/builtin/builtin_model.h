@@ -11,4 +11,13 @@ extern const size_t llm_builtin_model_size;
 extern const unsigned char llm_builtin_chat_model[];
 extern const size_t llm_builtin_chat_model_size;
 
+/* Says which shapes a picture has: its text model, and its eye. */
+extern const unsigned char llm_builtin_shapes_model[];
+extern const size_t llm_builtin_shapes_model_size;
+extern const unsigned char llm_builtin_shapes_eye[];
+extern const size_t llm_builtin_shapes_eye_size;
+/* Writes down spoken digits and words. */
+extern const unsigned char llm_builtin_words_model[];
+extern const size_t llm_builtin_words_model_size;
+
 #endif

@@ -57,6 +57,24 @@ def turn(*pictures: bytes) -> List[Dict[str, Any]]:
     return [{"role": "user", "content": [{"type": "image", "image": p} for p in pictures]}]
 
 
+EXAMPLES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../examples")
+
+
+@unittest.skipUnless(os.path.exists(os.path.join(EXAMPLES, "words.wav")), "the examples are missing")
+class BuiltIn(unittest.TestCase):
+    def test_sees(self) -> None:
+        with Model("builtin:shapes") as model:
+            self.assertTrue(model.sees)
+            content = [{"type": "image", "image": os.path.join(EXAMPLES, "shapes.bmp")}, {"type": "text", "text": "How many shapes are there?"}]
+            self.assertEqual(model.chat([{"role": "user", "content": content}], temperature=0), "Two shapes.")
+        with Model("builtin:chat") as model:
+            self.assertFalse(model.sees)
+
+    def test_hears(self) -> None:
+        with Model("builtin:words", n_parallel=5) as model:
+            self.assertEqual("".join(p.text for p in model.transcribe(os.path.join(EXAMPLES, "words.wav"))).split(), ["seven", "blue", "lamp", "stop"])
+
+
 class Pictures(unittest.TestCase):
     def test_the_next_conversation_lets_go(self) -> None:
         eye = Eye()

@@ -200,6 +200,11 @@ with Machine("cc", "make") as m:
     code, out, err = m.run()
     check(code == 1 and "this machine has cmake 3.18.4, and 3.22 or later is needed" in err, "an old cmake", err)
 
+# llm-transcribe is built as llm-cli is.
+with Machine("cc", "make", "cmake") as m:
+    code, out, err = m.run("transcribe", "a.wav")
+    check(code == 0 and out == "llm-transcribe: a.wav, in elsewhere\n" and "building llm-transcribe" in err and "needed" not in err, "transcribe", out + err)
+
 # The server needs its library, also after a build without it, and runs on Linux only.
 with Machine("apt-get", "cc", "make", "cmake") as m:
     code, out, err = m.run()

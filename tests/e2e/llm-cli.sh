@@ -49,7 +49,7 @@ for type in f32 bf16 q8_0 q4_0; do
         2>/dev/null </dev/null || fail "-ctk $type in portable code"
     cmp -s "$tmp/b" "$tmp/c" || fail "a cache of $type: another text in portable code"
 done
-expect 2 "the built-in models are builtin:stories and builtin:chat" -m builtin:x -p x
+expect 2 "the built-in models are builtin:stories, builtin:chat, builtin:words, builtin:shapes and builtin:shapes-eye" -m builtin:x -p x
 expect 2 "q4_0" -ctv q6_k -p x
 "$cli" --no-mmap -p "Once upon a time" -n 40 --temp 0 -t 1 -ub 3 >"$tmp/b" 2>/dev/null -m "$model" </dev/null
 cmp -s "$tmp/a" "$tmp/b" || fail "--no-mmap -t 1 -ub 3 gives another text"

@@ -59,7 +59,7 @@ def test_built_in_models():
         check(named == file and "PPL" in named, f"{tool}: the named model is the file", [named, file])
         other, _ = run(0, "", tool, "-m", "builtin:chat", *words)
         check(other != file, f"{tool}: builtin:chat is another model")
-        run(2, "-m builtin:tales: the built-in models are builtin:stories and builtin:chat", tool, "-m", "builtin:tales", *words)
+        run(2, "-m builtin:tales: the built-in models are builtin:stories, builtin:chat, builtin:words, builtin:shapes and builtin:shapes-eye", tool, "-m", "builtin:tales", *words)
     words = ["-p", "4", "-n", "0", "-r", "1", "--no-limits"]
     out, _ = run(0, "", "llm-bench", "-m", "builtin:chat", "-m", MODEL, *words, "-o", "json")
     check(len(json.loads(out)) == 2, "two models", out)
@@ -85,14 +85,14 @@ def test_built_in_models_of_other_tools():
     run(0, "", "llm-quantize", "-q", "--allow-requantize", MODEL, "file.gguf", "Q4_0")
     with open(os.path.join(TMP.name, "named.gguf"), "rb") as a, open(os.path.join(TMP.name, "file.gguf"), "rb") as b:
         check(a.read() == b.read(), "llm-quantize: builtin:stories is the file")
-    run(1, "builtin:tales: the built-in models are builtin:stories and builtin:chat", "llm-quantize", "--dry-run", "builtin:tales", "Q4_0")
+    run(1, "builtin:tales: the built-in models are builtin:stories, builtin:chat, builtin:words, builtin:shapes and builtin:shapes-eye", "llm-quantize", "--dry-run", "builtin:tales", "Q4_0")
     put("long.txt", TEXT * 4)
     run(0, "", "llm-quantize", "--allow-requantize", "--dry-run", "--bpw", "7", "--types", "q4_0,q8_0", "-c", "64", "--chunks", "1", "--passes", "1",
         "--calibration", "long.txt", "builtin:stories")
     out, _ = run(1, "", "llm-arch", "diff", "builtin:stories", "builtin:chat")
     check("general.name" in out, "diff of two built-in models", out)
     for command in [["llm-tokenize", "-p", "x", "-m"], ["llm-arch", "show"], ["llm-arch", "check", "llama"], ["llm-gguf", "show"]]:
-        run(1, "builtin:tales: the built-in models are builtin:stories and builtin:chat", *command, "builtin:tales")
+        run(1, "builtin:tales: the built-in models are builtin:stories, builtin:chat, builtin:words, builtin:shapes and builtin:shapes-eye", *command, "builtin:tales")
     for command in [["llm-gguf", "set", "builtin:stories", "a=str:b"], ["llm-gguf", "split", "builtin:stories", "part"]]:
         run(1, "builtin:stories: a file is expected here, not a model that is built in", *command)
     run(1, "lama: there is no such file, and no built-in descriptor of that name ('llm-arch list' prints them); did you mean 'llama'?",

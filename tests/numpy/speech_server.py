@@ -6,6 +6,7 @@
 No case asserts a time; those that wait give up after some minutes.
 """
 import argparse
+import base64
 import json
 import os
 import random
@@ -361,7 +362,21 @@ def damaged(x):
         check(s.stop() == 0, "exit code")
 
 
-CASES = {"formats": formats, "refused": refused_, "waits": waits, "ends": ends, "models": models, "late": late, "damaged": damaged}
+def named(x):
+    """The built-in models that hear and see are served by their names."""
+    examples = os.path.join(x.args.builtin, "../../examples")
+    read = lambda name: open(os.path.join(examples, name), "rb").read()
+    with Server([x.args.server, "-t", "1", "-m", "builtin:words"]) as s:
+        check(json.loads(text_of(s, PATH, read("words.wav")))["text"].split() == ["seven", "blue", "lamp", "stop"], "what is heard")
+    url = "data:image/bmp;base64," + base64.b64encode(read("shapes.bmp")).decode()
+    with Server([x.args.server, "-t", "1", "-m", "builtin:shapes", "--temp", "0"]) as s:
+        for text, want in (("What is in the picture?", "A red circle to the left of a blue triangle."), ("How many shapes are there?", "Two shapes.")):
+            content = [{"type": "text", "text": text}, {"type": "image_url", "image_url": {"url": url}}]
+            status, _, body = s.post("/v1/chat/completions", {"messages": [{"role": "user", "content": content}]})
+            check(status == 200 and json.loads(body)["choices"][0]["message"]["content"] == want, body)
+
+
+CASES = {"named": named, "formats": formats, "refused": refused_, "waits": waits, "ends": ends, "models": models, "late": late, "damaged": damaged}
 
 
 def main():

@@ -525,7 +525,7 @@ def mistakes(a):
 
     model, quick = ["-m", "m.gguf"], ["-bs", "1", "-tpi", "0"]
     for words, code, says in (
-        ([*model], 2, "there is no sound"), (["s.wav"], 2, "there is no model"), ([*model, "nowhere.wav"], 1, "nowhere.wav"), ([*model, "."], 1, "directory"),
+        ([*model], 2, "there is no sound"), (["s.wav"], 0, "no model is named (-m), so builtin:words listens"), ([*model, "nowhere.wav"], 1, "nowhere.wav"), ([*model, "."], 1, "directory"),
         ([*model, "text.wav"], 1, "as no kind of sound that is known here; ffmpeg may know it: ffmpeg -i text.wav -ar 16000 -ac 1 out.wav"), ([*model, "empty.wav"], 1, "empty"), ([*model, "-l", "klingon", "s.wav"], 2, "klingon"),
         ([*model, "-ot", "999", "s.wav"], 2, "the sound ends before 999 seconds"), ([*model, "none.wav"], 0, "nothing to write down"),
         ([*model, *quick, "cut.wav"], 0, "before its header says"), ([*model, *quick, "silence.wav"], 0, ""), ([*model, "-o", "no/x.srt", "s.wav"], 1, "folder does not exist"),

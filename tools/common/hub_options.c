@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "builtin/builtin.h"
 #include "common/amounts.h"
 #include "fetch_progress.h"
 #include "ggl/internal/show.h"
@@ -161,8 +162,8 @@ int tool_hub_get_seeing(const char *tool, hub_options *o, const char **model, co
     if (code >= 0 || !wants)
         return code;
     ggl_error why = {0};
-    if (o->eye) {
-        *eye = o->eye;
+    if (o->eye || llm_builtin_eye(*model)) {
+        *eye = o->eye ? o->eye : llm_builtin_eye(*model);
     } else if (*model && llm_convert_finds_eye(*model, &why)) {
         *eye = *model;
         tool_say(tool, "%s: the eye of this folder is opened, too; --no-mmproj leaves it out",

@@ -47,7 +47,7 @@ static inline bool tool_hub_only_lists(const hub_options *o) {
 /* In tools that call tool_hub_get_seeing. */
 #define HUB_EYE_OPTION(o)                                                                          \
     {"--no-mmproj --no-mmproj-auto", ARG_FLAG, &(o).no_eye,                                        \
-     .help = "open no eye that comes with the model: of -hf, the repository's file mmproj-*.gguf; of -m FOLDER, the folder's own"}
+     .help = "open no eye that comes with the model: of -hf, the repository's file mmproj-*.gguf; of -m FOLDER, the folder's own; of -m builtin:shapes, builtin:shapes-eye"}
 /* comes: a bool that is set if the option is given. */
 #define HUB_DRAFT_OPTION(o, comes)                                                                 \
     {"-hfd -hfrd --hf-repo-draft", ARG_STRING, &(o).repo_draft, .value = "USER/REPO[:QUANT]",      \
@@ -59,8 +59,8 @@ static inline bool tool_hub_only_lists(const hub_options *o) {
  * the cache is used, with a note. Returns -1, or an exit code: 0 after --hf-list and --cache-list; 2 after an error in the options, such as a *model that -m has set
  * already; 1 after another error; 128 + the number of a signal. */
 int tool_hub_get(const char *tool, hub_options *o, const char **model);
-/* The same for a model that may see: if the repository or the folder has an eye, *eye becomes its path, unless it is set already, or --no-mmproj
- * is given. */
+/* The same for a model that may see: if the repository or the folder has an eye, or the built-in model, *eye becomes its path or name, unless it is set
+ * already, or --no-mmproj is given. */
 int tool_hub_get_seeing(const char *tool, hub_options *o, const char **model, const char **eye);
 /* Does the same for the draft model of -hfd. */
 int tool_hub_get_draft(const char *tool, hub_options *o, const char **draft);

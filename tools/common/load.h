@@ -1,5 +1,5 @@
 /* Opens the model that a tool was given: a GGUF file, a Hugging Face folder, with progress and notes, or one of those
- * that are linked into the program, builtin:stories and builtin:chat. */
+ * that are linked into the program, such as builtin:chat. */
 #ifndef TOOLS_LOAD_H
 #define TOOLS_LOAD_H
 

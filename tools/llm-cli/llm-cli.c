@@ -20,6 +20,7 @@
 #include "common/process.h"
 #include "common/progress.h"
 #include "common/speculate.h"
+#include "common/terminal.h"
 #include "common/texts.h"
 #include "ggl/alloc.h"
 #include "ggl/backends.h"
@@ -28,7 +29,8 @@
 #include "llm/internal/generate.h"
 #include "options.h"
 
-#define TOOL "llm-cli"
+#define TOOL     "llm-cli"
+#define QUESTION "What is in the picture?"
 
 typedef struct cli {
     cli_options o;
@@ -44,6 +46,7 @@ typedef struct cli {
     llm_tokens encoded; /* the text to read, if the prompt is the beginning of the answer */
     bool answers;       /* a model of the diffusion kind answers a message */
     bool converses;     /* the text is the first message of a conversation, or no text was given */
+    bool shows; /* a picture is given, but no model, so the built-in one that sees looks at it */
     double t_begin, t_load; /* seconds */
 } cli;
 
@@ -92,6 +95,11 @@ static char *prompt_text(cli *c, size_t *n, int *code) {
         }
         if (*n > 0 && text[*n - 1] == '\n') /* as in llama.cpp: an editor or echo added it */
             --*n;
+        if (*n == 0 && c->shows) { /* the pipe was empty */
+            free(text);
+            text = strdup(QUESTION);
+            *n = sizeof QUESTION - 1;
+        }
     } else {
         text = calloc(1, 1);
     }
@@ -584,9 +592,34 @@ static int check_paths(const cli_options *o) {
     return code < 0 ? check_media(o, "--audio", &o->audio) : code;
 }
 
+/* A picture without a model is for the built-in one that sees. It answers what was asked, or else what is in the picture; on a terminal the
+ * conversation goes on. */
+static void choose_seeing(cli *c) {
+    cli_options *o = &c->o;
+    chat_options *k = &o->chat;
+    c->shows = o->image.n > 0 && !o->model && !o->mmproj && !o->hub.repo && !o->hub.url &&
+               !o->hub.cache_list && !o->arch;
+    if (!c->shows)
+        return;
+    o->model = "builtin:shapes";
+    tool_note(TOOL,
+              "no model is named (-m), so %s looks at the picture: it knows coloured shapes "
+              "alone",
+              o->model);
+    if (k->wanted || k->single || k->refused || k->interactive || o->tokens)
+        return;
+    const bool is_asked = o->prompt || o->prompt_file || stdin_is_piped();
+    k->wanted = !is_asked && terminal_is_there();
+    k->single = !k->wanted;
+    if (!is_asked)
+        o->prompt = QUESTION;
+}
+
 /* Downloads the models that were given by name. The paths are checked before, so that a wrong one shows at once, and again now
  * that the models' are known. */
-static int get_models(cli_options *o) {
+static int get_models(cli *c) {
+    cli_options *o = &c->o;
+    choose_seeing(c);
     o->hub.arch = o->arch;
     int code = tool_hub_get_seeing(TOOL, &o->hub, &o->model, &o->mmproj);
     if (code < 0)
@@ -614,7 +647,7 @@ int main(int argc, char **argv) {
     }
     process_set_priority(TOOL, c.o.priority);
     process_wait_for_stop();
-    code = get_models(&c.o);
+    code = get_models(&c);
     if (code < 0)
         code = c.o.watch ? watch(&c) : run(&c);
     if (!finish(&c))

@@ -97,8 +97,8 @@ static int parse(cli_options *o, int argc, char **argv, bool only_settings) {
         {NULL, .help = "model and prompt"},
         {"-m --model", ARG_STRING, &o->model, .value = "FILE",
          .help = "a GGUF file or a Hugging Face folder (default: the built-in model, which tells "
-                 "stories; builtin:chat: the one "
-                 "that answers)"},
+                 "stories; builtin:chat: the one that answers; with --image, builtin:shapes, which "
+                 "sees coloured shapes)"},
         HUB_OPTIONS(o->hub),
         LOAD_TYPE_OPTION(o->type),
         {"-p --prompt", ARG_STRING, &o->prompt, .value = "TEXT", .may_be_empty = true,

@@ -146,8 +146,13 @@ static int prepare(job *j) {
         code = tool_hub_get(TOOL, &j->o.hub, &j->o.model);
     if (code < 0 && j->o.hub.path[0])
         code = check_paths(&j->o); /* now with the model's */
-    if (code < 0 && !j->o.model)
-        code = tool_error(TOOL, 2, "there is no model: -m FILE names one that hears; see --help");
+    if (code < 0 && !j->o.model) {
+        j->o.model = "builtin:words";
+        tool_note(TOOL,
+                  "no model is named (-m), so %s listens: it knows the ten digits and twenty "
+                  "other English words alone",
+                  j->o.model);
+    }
     progress_begin(NULL, 0, "loading %s", j->o.model ? j->o.model : "the model");
     if (code < 0)
         code = open_model(j);

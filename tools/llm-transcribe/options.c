@@ -11,6 +11,7 @@ static const char *const formats[] = {"text", "times", "srt", "vtt", "json", NUL
 static const char *const ends[] = {"txt", "txt", "srt", "vtt", "json"};
 
 static const args_example examples[] = {
+    {"llm-transcribe examples/words.wav", "spoken words, by the built-in model"},
     {"llm-transcribe -m ggml-base.bin talk.wav", "the text of a recording"},
     {"llm-transcribe -m ggml-base.bin talk.wav -o talk.srt", "subtitles"},
     {"llm-transcribe -m model.gguf -l de --translate talk.wav", "German speech, in English"},
@@ -92,7 +93,8 @@ int transcribe_options_read(options *o, int argc, char **argv) {
         {NULL, .help = "model and sound"},
         {"-m --model", ARG_STRING, &o->model, .value = "FILE",
          .help = "a model that hears: a GGUF file, a file of ggml from before GGUF "
-                 "(ggml-base.bin), or a Hugging Face folder"},
+                 "(ggml-base.bin), or a Hugging Face folder (default: the built-in builtin:words, "
+                 "which knows the ten digits and twenty other words)"},
         HUB_OPTIONS(o->hub),
         LOAD_TYPE_OPTION(o->type),
         {"-l --language", ARG_STRING, &o->language, .value = "LANG",
@@ -179,7 +181,7 @@ int transcribe_options_read(options *o, int argc, char **argv) {
         {0}};
     const args_spec spec = {
         TOOL,
-        "-m MODEL [options] SOUND..",
+        "[-m MODEL] [options] SOUND..",
         "Writes down what is said in sounds: WAV, and FLAC, MP3 and Ogg if the build has "
         "libsndfile. The text goes to standard output or to a file, everything else to "
         "standard error.",

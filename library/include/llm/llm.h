@@ -156,7 +156,7 @@ typedef struct llm_open_params {
 } llm_open_params;
 
 /* Opens a model and makes it ready to run. path: a GGUF file, a Hugging Face folder (config.json,
- * safetensors, tokenizer), one of the models in the library, "builtin:stories" and "builtin:chat", or
+ * safetensors, tokenizer), one of the models in the library, such as "builtin:stories" (models/builtin/README.md; "builtin:shapes" comes with its eye), or
  * "hf:USER/REPO" or "hf:USER/REPO:QUANT", a repository of the Hugging Face Hub: its model is downloaded by the
  * program curl into the cache that llm-cli -hf uses, unless it is there already. params NULL: the defaults, which are all 0. The caller
  * closes *out by llm_close; on failure it is NULL. GGL_IO (the file), GGL_FORMAT (it is damaged),

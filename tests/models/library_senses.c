@@ -1,0 +1,44 @@
+/* The built-in models that see and hear, opened by name. */
+#include "library_test.h"
+
+static const char shapes[] = EXAMPLES "/shapes.bmp", words[] = EXAMPLES "/words.wav";
+
+/* builtin:shapes comes with its eye. */
+TEST(shapes) {
+    ggl_error err;
+    char mark[LLM_IMAGE_MARK], asked[LLM_IMAGE_MARK + 64];
+    written said = {.n = 0};
+    llm_context *c = open_with("builtin:shapes", (llm_open_params){0});
+    REQUIRE(c && llm_context_sees(c));
+    REQUIRE_OK(llm_see(c, &(llm_image){.path = shapes}, mark, &err), &err);
+    snprintf(asked, sizeof asked, "%sWhat is in the picture?", mark);
+    const llm_message m = {.role = "user", .content = asked};
+    const llm_generate_params p = greedy(40);
+    REQUIRE_OK(llm_reply(c, &m, 1, &p, take, &said, &err), &err);
+    CHECK_STR(said.s, "A red circle to the left of a blue triangle.");
+    llm_close(c);
+}
+
+/* The text models that see nothing have no eye. */
+TEST(others) {
+    llm_context *c = open_with("builtin:chat", (llm_open_params){0});
+    CHECK(c && !llm_context_sees(c));
+    llm_close(c);
+}
+
+static bool keep(void *user, const llm_speech *piece) {
+    written *t = user;
+    return take(t, piece->text, piece->n) && take(t, ";", 1);
+}
+
+TEST(words) {
+    ggl_error err;
+    written said = {.n = 0};
+    llm_context *c;
+    const llm_open_params op = {.size = sizeof op, .n_parallel = 5, .n_threads = 2};
+    REQUIRE_OK(llm_open(&c, "builtin:words", &op, &err), &err);
+    const llm_transcribe_params p = {.size = sizeof p, .each = keep, .user = &said};
+    REQUIRE_OK(llm_transcribe(c, words, &p, &err), &err);
+    CHECK_STR(said.s, " seven blue lamp stop;");
+    llm_close(c);
+}
