@@ -214,7 +214,9 @@ static ggl_status choose_outputs(llm_context *c, const llm_opening *o, ggl_error
 static bool leave_eye_out(llm_context *c, const llm_opening *o, ggl_status why,
                           const ggl_error *err) {
     char text[sizeof err->msg + 100];
-    if (!o->mmproj_came || (why != GGL_UNSUPPORTED && why != GGL_NOT_FOUND && why != GGL_FORMAT))
+    const bool is_sized = o->image_min_tokens > 0 || o->image_max_tokens > 0; /* asks for it */
+    if (!o->mmproj_came || is_sized ||
+        (why != GGL_UNSUPPORTED && why != GGL_NOT_FOUND && why != GGL_FORMAT))
         return false;
     if (c->eye)
         llm_model_set_marks(c->model, NULL);
@@ -262,23 +264,29 @@ static ggl_status blame_sizes(llm_context *c, const llm_loading *l, ggl_status s
     llm_eye_close(c->eye);
     c->eye = NULL;
     return ggl_fail(why, GGL_UNSUPPORTED,
-                    "the eye does not see pictures near their own size, so image_min_tokens and "
-                    "image_max_tokens change nothing: leave them out");
+                    "the eye sees all pictures in sizes of its own, so the tokens of one cannot be "
+                    "limited (--image-min-tokens, --image-max-tokens, or the members of these "
+                    "names): leave that out");
 }
 
 /* Opens the eye, whose rows the session reads. */
 static ggl_status open_eye(llm_context *c, const llm_opening *o, ggl_error *err) {
     llm_loading l = o->loading;
+    char size[2][SIZE_TEXT];
+    const char *const sizes[2] = {size[0], size[1]};
+    const size_t n_sizes = put_sizes(size, o);
+    if (!o->mmproj && n_sizes > 0)
+        return ggl_fail(err, GGL_USAGE,
+                        "the tokens of a picture (image_min_tokens, image_max_tokens) are chosen "
+                        "for an eye, and the model was opened without one (mmproj, or --mmproj)");
     if (!o->mmproj || c->eye || c->eye_left_out)
         return GGL_OK;
     l.path = o->mmproj;
     l.eye = true; /* of a folder */
     l.type = NULL;
     l.model.arch_path = NULL;
-    char size[2][SIZE_TEXT];
-    const char *const sizes[2] = {size[0], size[1]};
     l.model.override = sizes;
-    l.model.n_override = put_sizes(size, o);
+    l.model.n_override = n_sizes;
     ggl_error why = {0};
     ggl_status st =
         c->tokenizer
@@ -291,8 +299,11 @@ static ggl_status open_eye(llm_context *c, const llm_opening *o, ggl_error *err)
         note_other_eye(c, o);
     if (st == GGL_OK && !o->sees_apart)
         llm_model_set_marks(c->model, llm_eye_marks(c->eye));
-    return st == GGL_OK || leave_eye_out(c, o, st, &why) ? GGL_OK
-                                                         : ggl_fail(err, st, "%s", why.msg);
+    if (st == GGL_OK || leave_eye_out(c, o, st, &why))
+        return GGL_OK;
+    if (err)
+        *err = why; /* with the line of the descriptor, which ggl_fail would escape */
+    return st;
 }
 
 static ggl_status make_any_session(llm_context *c, const llm_opening *o, ggl_error *err) {

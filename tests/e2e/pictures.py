@@ -10,6 +10,7 @@ import eye_file
 import terminals
 
 CLI = sys.argv[1]
+SHAPES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "examples", "shapes.bmp")
 FOLDER = tempfile.TemporaryDirectory()
 
 
@@ -45,7 +46,7 @@ def eyes():
     eye = [eye_file.llava(place(f"mmproj-{k}.gguf"), 128, seed=k) for k in (1, 2)]
 
     def with_eye(k, *more):
-        return say("--mmproj", eye[k], "--image", red, "-p", "Tell me of <__media__>", "-n", "16", "-q", *more).stdout
+        return say("--mmproj", eye[k], "--image", red, "-no-cnv", "-p", "Tell me of <__media__>", "-n", "16", "-q", *more).stdout
 
     alone = [with_eye(k) for k in range(2)]
     check(alone[0] != alone[1], "the eyes see the same", alone)
@@ -61,6 +62,9 @@ def prompts():
                                                   capture_output=True, text=True, timeout=300, **more).stdout
     check(run("-no-cnv", "-p", "Of <__media__>,", "--image", red).startswith("Of <__media__>,"))
     check(run("-no-cnv", "-p", "Of", "--image", red).startswith("<__media__>Of"))
+    answer = subprocess.run([CLI, "-m", "builtin:shapes", "--image", SHAPES, "--temp", "0", "-q", "-p", "How many shapes are there?"],
+                            stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300)
+    check(answer.stdout == "Two shapes.\n", "a question about a picture is answered", answer)
     for with_picture in ([], ["--image", red]):
         noted = "note: the prompt's <__media__> is plain text without --image or --audio FILE" in say("-p", "Of <__media__>", "-n", "1", "--mmproj", eye, *with_picture).stderr
         check(noted != bool(with_picture), with_picture)
@@ -83,7 +87,7 @@ def ears():
     """The same for sounds: where they stand, in conversations, and beside a prompt cache that has another ear's rows."""
     low, high = place("low.wav", eye_file.wav(200)), place("high.wav", eye_file.wav(1500, 2))
     ear = [eye_file.ultravox(place(f"mmproj-ear-{k}.gguf"), 128, seed=k) for k in (1, 2)]
-    said = lambda k, *more: say("--mmproj", ear[k], "--audio", low, "-p", "Tell me of <__media__>", "-n", "16", "-q", *more).stdout
+    said = lambda k, *more: say("--mmproj", ear[k], "--audio", low, "-no-cnv", "-p", "Tell me of <__media__>", "-n", "16", "-q", *more).stdout
     alone = [said(k) for k in range(2)]
     check(alone[0] != alone[1], "the ears hear the same", alone)
     for k in (0, 0, 1, 0):

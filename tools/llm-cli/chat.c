@@ -25,10 +25,21 @@ static bool has_template(const ggl_gguf *file) {
     return ggl_gguf_get_string(file, "tokenizer.chat_template", &text, &none) > 0;
 }
 
+/* True if what was given needs a text that is continued. */
+static bool is_text(const cli_options *o, const ggl_gguf *file) {
+    const chat_options *k = &o->chat;
+    return k->refused || k->interactive || o->plan || o->logits || o->watch ||
+           o->saved_prompt.path || o->n_beams > 1 || (!file && o->arch);
+}
+
+bool chat_answers_media(const cli_options *o, const ggl_gguf *file) {
+    return o->image.n + o->audio.n > 0 && !o->tokens && !o->chat.wanted && !is_text(o, file) &&
+           file && has_template(file);
+}
+
 bool chat_begins(const cli_options *o, const ggl_gguf *file) {
     const chat_options *k = &o->chat;
-    if (k->refused || k->interactive || o->plan || o->logits || o->watch || o->saved_prompt.path ||
-        o->n_beams > 1 || (!file && o->arch))
+    if (is_text(o, file))
         return false;
     if (k->wanted || k->single)
         return true;

@@ -20,6 +20,9 @@ typedef struct chat_setup {
                      int64_t n); /* llm_generate_params.prompt_progress */
 } chat_setup;
 
+/* True if a prompt with pictures or sounds is a question that is to be answered, as one turn of a conversation: the model has a template, and
+ * nothing asks for a text that goes on (-no-cnv). */
+bool chat_answers_media(const cli_options *o, const ggl_gguf *file);
 /* True if the options and the model's file ask for a conversation. file NULL: there is no -m, and the
  * built-in chat model would be the one. */
 bool chat_begins(const cli_options *o, const ggl_gguf *file);

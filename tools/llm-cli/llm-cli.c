@@ -382,7 +382,14 @@ static int check_use(const cli *c) {
         return tool_error(TOOL, 1,
                           "the model writes no texts: it makes vectors or scores of them "
                           "(llm-embed, llm-server)");
+    if (llm_arch_reads_text(arch) && llm_arch_reads_rows(arch) && !c->o.plan)
+        return tool_error(TOOL, 1,
+                          "the model writes down what it hears, and reads no text (llm_transcribe, "
+                          "llm-transcribe)");
     const char *media = c->o.image.n > 0 ? "--image" : "--audio";
+    if (has_media(c) && !c->o.mmproj && c->o.hub.no_eye && !c->o.plan)
+        return tool_error(TOOL, 2, "%s needs the model's %s, which --no-mmproj leaves out", media,
+                          c->o.image.n > 0 ? "eye" : "ear");
     if (has_media(c) && !c->o.mmproj && !c->o.plan)
         return tool_error(TOOL, 2,
                           "%s needs the model's %s: --mmproj FILE, the file beside the model's "
@@ -428,6 +435,10 @@ static int run(cli *c) {
     c->t_begin = process_seconds();
     progress_begin(NULL, 0, "loading %s", c->o.model ? c->o.model : "the model");
     int code = open_model(c);
+    const bool is_prompted = c->o.prompt || c->o.prompt_file || stdin_is_piped();
+    if (code < 0 && is_prompted &&
+        chat_answers_media(&c->o, llm_model_file(llm_opened_model(c->ctx))))
+        c->o.chat.single = true;
     c->converses = code < 0 && chat_begins(&c->o, llm_model_file(llm_opened_model(c->ctx)));
     if (code < 0 && diffusion_is(c->ctx)) { /* which writes one text, as an answer if it can chat */
         c->answers = c->converses;
