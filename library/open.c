@@ -58,10 +58,6 @@ static ggl_status check(const llm_open_params *p, ggl_error *err) {
     if (!(p->draft_p_min >= 0 && p->draft_p_min <= 1))
         return ggl_fail(err, GGL_USAGE, "draft_p_min must be 0 to 1, but is %g",
                         (double)p->draft_p_min);
-    if (p->image_max_tokens > 0 && p->image_min_tokens > p->image_max_tokens)
-        return ggl_fail(err, GGL_USAGE,
-                        "image_min_tokens %" PRId32 " exceeds image_max_tokens %" PRId32,
-                        p->image_min_tokens, p->image_max_tokens);
     if (p->n_adapters > 0 && !p->adapter)
         return ggl_fail(err, GGL_USAGE, "adapter is NULL; n_adapters is %zu", p->n_adapters);
     for (size_t i = 0; i < p->n_adapters; i++) {

@@ -279,6 +279,11 @@ static ggl_status open_eye(llm_context *c, const llm_opening *o, ggl_error *err)
         return ggl_fail(err, GGL_USAGE,
                         "the tokens of a picture (image_min_tokens, image_max_tokens) are chosen "
                         "for an eye, and the model was opened without one (mmproj, or --mmproj)");
+    if (o->image_max_tokens > 0 && o->image_min_tokens > o->image_max_tokens)
+        return ggl_fail(err, GGL_USAGE,
+                        "at least %" PRId32 " tokens of a picture (image_min_tokens) are more "
+                        "than at most %" PRId32 " (image_max_tokens)",
+                        o->image_min_tokens, o->image_max_tokens);
     if (!o->mmproj || c->eye || c->eye_left_out)
         return GGL_OK;
     l.path = o->mmproj;

@@ -37,7 +37,13 @@ static sides follow(const llm_arch_picture *rule, sides own, double side) {
         const double by = sqrt(least / pixels);
         to = multiples((sides){own.width * by, own.height * by}, side, ceil);
     }
-    return (sides){fmax(to.width, side), fmax(to.height, side)};
+    to = (sides){fmax(to.width, side), fmax(to.height, side)};
+    if (to.width * to.height <= most)
+        return to;
+    /* A thin picture is a block high at least, and an enlarged one is rounded up: the longer side gives way. */
+    const double shorter = fmin(to.width, to.height),
+                 longer = fmax(floor(most / shorter / side) * side, side);
+    return to.width > to.height ? (sides){longer, shorter} : (sides){shorter, longer};
 }
 
 /* Smaller, if a side is too long, and up to whole blocks. */

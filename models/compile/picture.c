@@ -144,11 +144,8 @@ int64_t llm_arch_picture_rows(const llm_arch_picture *p) {
     const int64_t unit = p->patch * p->block, side = (p->size + unit - 1) / unit,
                   each = p->block * p->block;
     const double area = (double)unit * (double)unit;
-    if (p->fit == LLM_FIT_FOLLOW || p->fit == LLM_FIT_FOLLOW_PAD) {
-        const int64_t least = rounded_blocks((double)p->least / area) * each,
-                      most = p->most / (p->patch * p->patch);
-        return p->first + (most > least ? most : least);
-    }
+    if (p->fit == LLM_FIT_FOLLOW || p->fit == LLM_FIT_FOLLOW_PAD)
+        return p->first + p->most / (p->patch * p->patch);
     if (p->fit == LLM_FIT_AREA)
         return p->first + rounded_blocks((double)p->size * (double)p->size / area) * each;
     return p->first + side * side * each;

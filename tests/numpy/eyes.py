@@ -103,6 +103,14 @@ def test_sizes(r, name, eye, path, a):
     """Options that say how many rows a picture becomes; what the file says of the other end gives way to them."""
     look = lambda: np.concatenate([p.rows for p in eye.look(a) if not isinstance(p, str)])
     before = eye.least, eye.most
+    thin = np.arange(600 * 3 * 3, dtype=np.uint8).reshape(3, 600, 3)
+    write_picture(r.at("thin.ppm"), thin)
+    for most in (1, 16) if eye.unit else ():
+        eye.least, eye.most = min(before[0], most * eye.unit), most * eye.unit
+        want = np.concatenate([p.rows for p in eye.look(thin) if not isinstance(p, str)])
+        far = off(r.rows(r.at("text"), r.at("eye"), r.at("thin.ppm"), words=("--image-max-tokens", str(most))), want)
+        r.tell(f"{name}: 600 x 3 pixels, --image-max-tokens {most}", far <= LIMIT and len(want) <= most, f"{far:.0e}, {len(want)} rows")
+    eye.least, eye.most = before
     for least, most in ((0, 3), (60, 0), (5, 9)):
         words = [w for flag, n in (("--image-min-tokens", least), ("--image-max-tokens", most)) if n for w in (flag, str(n))]
         if not eye.unit:

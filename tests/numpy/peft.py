@@ -182,7 +182,7 @@ def check(a, class_name):
         merged = {k: x + adapter.added[k] if k in adapter.added else x for k, x in stored.items()}
         want = logits(a, class_name, model_folder(a, class_name, config, merged, "peft-merged"), out)
         size = max(1, np.abs(want[np.isfinite(want)]).max())
-        worst = max(worst, apart(logits(a, class_name, plain, out, "--lora", peft + ".gguf"), want) / size)
+        worst = np.maximum(worst, apart(logits(a, class_name, plain, out, "--lora", peft + ".gguf"), want) / size)
         far = apart(logits(a, class_name, plain, out), want)
     ok = ok and worst <= LIMIT and far > 0.01
     print(f"{class_name:28} {len(chosen or []):3} matrices  {worst:8.1e}, from the plain model {far:6.2f}  {'ok' if ok else 'FAILED'}")

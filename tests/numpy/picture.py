@@ -136,7 +136,11 @@ def followed(rule, width, height):
     elif w * h < rule["least"]:
         by = math.sqrt(rule["least"] / (width * height))
         w, h = (math.ceil(x * by / side) * side for x in (width, height))
-    return max(w, side), max(h, side)
+    w, h = max(w, side), max(h, side)
+    if w * h > rule["most"]: # thin pictures, and enlarged ones: the longer side gives way
+        longer = max(side, math.floor(rule["most"] / min(w, h) / side) * side)
+        w, h = (longer, h) if w > h else (w, longer)
+    return w, h
 
 
 def area_of(rule, width, height):

@@ -151,13 +151,14 @@ INLINE void set_scales(page_scales *y, const uint8_t *scales, int lo, int hi) {
 
 INLINE void round_weights(page_weights *y, const float *p, const page_scales *s) {
     enum { N = GGL_PAGE / V_LANES };
-    vi w[N], sum = (vi)v_set(0.0f);
+    vi w[N];
+    vu sum = (vu)v_set(0.0f); /* of NaN, which are the least integer, the sums wrap around */
     UNROLL for (int v = 0; v < N; v++) {
         w[v] = v_to_int(v_load(p + V_LANES * v) * v_load(s->scale + V_LANES * v));
-        sum += w[v];
+        sum += (vu)w[v];
     }
     v_split_bytes(y->high, y->low, w);
-    y->sum = v_sum_int(sum);
+    y->sum = v_sum_int((vi)sum);
     y->unit = s->unit;
 }
 
