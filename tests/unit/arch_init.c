@@ -185,7 +185,7 @@ TEST(equal_numbers) {
     free(text);
 }
 
-/* What a text that is seen whole has: a stage, and no logits. */
+/* A model that sees a text as a whole gets a stage, and no logits. */
 TEST(encoder) {
     static const tensor t[] = {{"token_embd.weight", {64, 40}},   {"output_norm.weight", {64}},
                                {"cls.weight", {64, 2}},           {"blk.0.attn_q.weight", {64, 64}},
@@ -264,7 +264,7 @@ TEST(eye_and_more) {
         text,
         "\n  x = linear(flat(patch), reshape(patch_embd, count(patch), size(patch_embd, 3)))\n");
     check_line(text, "    attn_q [n_embd, n_head*d]", false);
-    CHECK_HAS(text, "\n# What enters a. is no token.");
+    CHECK_HAS(text, "\n# The rows that enter a. are no tokens.");
     CHECK_HAS(text, "\nstage a over seen \"a.\":\n  x = seen\n");
     CHECK_HAS(text, "\nrows = eye ");
     CHECK_OK(llm_arch_parse(&arch, text, strlen(text), "new.arch", &err), &err);

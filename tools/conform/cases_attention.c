@@ -191,7 +191,7 @@ static const conform_form longs[] = {
 };
 static const conform_form large = {.size = {128, 128, 8, 2}, .n = 512, .n_batch = 512};
 
-/* Returns the first position of the block of n that the element is in, and the one behind it. */
+/* Positions are divided into blocks of n. Returns where the element's block begins, and where the next one begins. */
 static ggl_tensor *block_of(conform_build *c, ggl_tensor *pos, double n) {
     ggl_tensor *at = OP2(c, DIV, OP2(c, ADD, OP1(c, CAST, pos), NUMBER(c, 0.5)), NUMBER(c, n));
     ggl_tensor *first = OP1N(c, RESHAPE, OP2(c, MUL, OP1(c, FLOOR, at), NUMBER(c, n)), 1, 1);

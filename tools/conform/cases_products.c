@@ -65,7 +65,7 @@ static ggl_tensor *linear_experts(conform_build *c) {
     return case_linear(c, x, OP2(c, PICK, w, e), bias);
 }
 
-/* Rows of x that end within what a kernel loads at once: what is behind them must not count, which a number that is none shows. */
+/* Rows of x that are shorter than what a kernel loads at once. A NaN in the next row must not change the products of this one. */
 static const conform_form shorts[] = {{.size = {4, 9}, .n = 8}, {.size = {12, 9}, .n = 7}};
 static const conform_form short_experts[] = {{.size = {4, 9, 3, 2, 2}, .n = 4},
                                              {.size = {4, 9, 3, 2, 2}, .n = 12}};

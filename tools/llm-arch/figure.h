@@ -32,10 +32,9 @@ typedef struct figure_node {
     int in[FIGURE_INS]; /* indices of nodes in the block */
     char in_shape[FIGURE_INS][48];
     int n_in;
-    bool by_body; /* the backend does not know the composite, and runs its body */
-    /* Of a port between parts: the value that passes; or, if it passes between graphs, the name of the stage whose rows it is. */
-    const ggl_tensor *passes;
-    char of_stage[64];
+    bool by_body;             /* the backend does not know the composite, and runs its body */
+    const ggl_tensor *passes; /* of a port between parts of one graph: the value that passes */
+    char of_stage[64];        /* of a port between graphs: the stage whose rows pass */
 } figure_node;
 
 typedef struct figure_block {

@@ -150,8 +150,8 @@ typedef struct llm_open_params {
      * an eye, such as the model's own: see llm_see and llm_listen. NULL: none. */
     const char *mmproj;
     bool words; /* make llm_transcribe_params.words available, of a model that hears */
-    /* Of an eye whose pictures are seen near their own size, such as Qwen-VL's and Pixtral's: the fewest and the most rows, and so tokens, of a
-     * picture (1 to 65536), as --image-min-tokens and --image-max-tokens. 0: as the eye's file says. GGL_UNSUPPORTED: the eye sees all pictures in one size. */
+    /* How many tokens a picture takes at least and at most, 1 to 65536, as --image-min-tokens and --image-max-tokens. This is for eyes that see
+     * pictures near their own size, such as those of Qwen-VL and Pixtral; with others the result is GGL_UNSUPPORTED. 0: the eye's file says it. */
     int32_t image_min_tokens, image_max_tokens;
 } llm_open_params;
 
