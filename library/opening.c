@@ -246,11 +246,11 @@ enum { SIZE_TEXT = 64 };
 
 /* Writes the numbers of rows that a picture may become as keys of the eye's file, and returns how many there are. */
 static size_t put_sizes(char text[2][SIZE_TEXT], const llm_opening *o) {
-    const int32_t n[2] = {o->image_min_tokens, o->image_max_tokens};
+    const int64_t n[2] = {o->image_min_tokens, o->image_max_tokens};
     size_t n_texts = 0;
     for (int i = 0; i < 2; i++)
         if (n[i] > 0)
-            snprintf(text[n_texts++], SIZE_TEXT, ".vision.image_%s_tokens=int:%" PRId32,
+            snprintf(text[n_texts++], SIZE_TEXT, ".vision.image_%s_tokens=int:%" PRId64,
                      i == 0 ? "min" : "max", n[i]);
     return n_texts;
 }
@@ -281,8 +281,8 @@ static ggl_status open_eye(llm_context *c, const llm_opening *o, ggl_error *err)
                         "for an eye, and the model was opened without one (mmproj, or --mmproj)");
     if (o->image_max_tokens > 0 && o->image_min_tokens > o->image_max_tokens)
         return ggl_fail(err, GGL_USAGE,
-                        "at least %" PRId32 " tokens of a picture (image_min_tokens) are more "
-                        "than at most %" PRId32 " (image_max_tokens)",
+                        "at least %" PRId64 " tokens of a picture (image_min_tokens) are more "
+                        "than at most %" PRId64 " (image_max_tokens)",
                         o->image_min_tokens, o->image_max_tokens);
     if (!o->mmproj || c->eye || c->eye_left_out)
         return GGL_OK;

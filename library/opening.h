@@ -30,7 +30,7 @@ typedef struct llm_opening {
     bool no_tokenizer; /* nor a tokenizer */
     ggl_backend_params backend;
     const char *mmproj;                         /* as llm_open_params */
-    int32_t image_min_tokens, image_max_tokens; /* as llm_open_params */
+    int64_t image_min_tokens, image_max_tokens; /* as llm_open_params */
     bool
         mmproj_came; /* it came with the model, without being asked for: one that cannot be used is left out, with a note */
     /* The eye has backends of its own, so that one thread may show pictures (llm_see) while another one runs the session; and no mark in a

@@ -58,6 +58,10 @@ static bool stdin_is_piped(void) {
            (S_ISFIFO(st.st_mode) || S_ISREG(st.st_mode) || S_ISSOCK(st.st_mode));
 }
 
+static bool is_prompted(const cli_options *o) {
+    return o->prompt || o->prompt_file || stdin_is_piped();
+}
+
 /* Without a session, the limit is the context that it will have at most. */
 static int check_lengths(const cli *c) {
     const int64_t n = (int64_t)c->prompt.n;
@@ -225,8 +229,8 @@ static int set_opening(cli *c) {
                     .mask = o->mask,
                     .f16_as_bf16 = o->f16_as_bf16},
         .mmproj = o->mmproj,
-        .image_min_tokens = (int32_t)o->image_min_tokens,
-        .image_max_tokens = (int32_t)o->image_max_tokens,
+        .image_min_tokens = o->image_min_tokens,
+        .image_max_tokens = o->image_max_tokens,
         .mmproj_came = o->hub.eye_came,
         .placement = placement_choice(TOOL, &o->placement),
         .session = session_params(o),
@@ -435,8 +439,7 @@ static int run(cli *c) {
     c->t_begin = process_seconds();
     progress_begin(NULL, 0, "loading %s", c->o.model ? c->o.model : "the model");
     int code = open_model(c);
-    const bool is_prompted = c->o.prompt || c->o.prompt_file || stdin_is_piped();
-    if (code < 0 && is_prompted &&
+    if (code < 0 && is_prompted(&c->o) &&
         chat_answers_media(&c->o, llm_model_file(llm_opened_model(c->ctx))))
         c->o.chat.single = true;
     c->converses = code < 0 && chat_begins(&c->o, llm_model_file(llm_opened_model(c->ctx)));
@@ -603,8 +606,8 @@ static int check_paths(const cli_options *o) {
     return code < 0 ? check_media(o, "--audio", &o->audio) : code;
 }
 
-/* A picture without a model is for the built-in one that sees. It answers what was asked, or else what is in the picture; on a terminal the
- * conversation goes on. */
+/* A picture without a model is for the built-in one that sees. If nothing was asked, the question is what is in the picture, and on a terminal
+ * the conversation goes on. */
 static void choose_seeing(cli *c) {
     cli_options *o = &c->o;
     chat_options *k = &o->chat;
@@ -617,13 +620,10 @@ static void choose_seeing(cli *c) {
               "no model is named (-m), so %s looks at the picture: it knows coloured shapes "
               "alone",
               o->model);
-    if (k->wanted || k->single || k->refused || k->interactive || o->tokens)
+    if (k->wanted || k->single || k->refused || k->interactive || o->tokens || is_prompted(o))
         return;
-    const bool is_asked = o->prompt || o->prompt_file || stdin_is_piped();
-    k->wanted = !is_asked && terminal_is_there();
-    k->single = !k->wanted;
-    if (!is_asked)
-        o->prompt = QUESTION;
+    k->wanted = terminal_is_there();
+    o->prompt = QUESTION;
 }
 
 /* Downloads the models that were given by name. The paths are checked before, so that a wrong one shows at once, and again now

@@ -50,8 +50,8 @@ static int open_model(job *j) {
     const options *o = &j->o;
     run_options_opening(&o->run, TOOL, &j->file, &j->opening);
     j->opening.mmproj = o->mmproj;
-    j->opening.image_min_tokens = (int32_t)o->image_min_tokens;
-    j->opening.image_max_tokens = (int32_t)o->image_max_tokens;
+    j->opening.image_min_tokens = o->image_min_tokens;
+    j->opening.image_max_tokens = o->image_max_tokens;
     j->opening.pooling = embed_options_pooling(o);
     j->opening.n_kept_slots = -1; /* more texts at once, if that is cheap */
     j->opening.cancelled = process_is_stopped;
