@@ -3,7 +3,7 @@
 
     quantize_loss.py --cli LLM_CLI --dir FOLDER BIN_FOLDER MODEL KNOWN UNSEEN
 
-MODEL is made 256 wide (widen.py). Its importance and --budget are measured on the text KNOWN, divergences on UNSEEN. It tells stories, and these
+MODEL is made 256 wide (widen.py). Its importance and --budget are measured on the text KNOWN, divergences on UNSEEN; the numbers below belong to these texts. It tells stories, and these
 texts are other prose, so it is sure of few tokens: no few positions make most of the divergence. Exit code 0, 1.
 """
 import argparse
