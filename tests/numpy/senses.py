@@ -9,12 +9,14 @@ FOLDER is the repository. Exit code 0, 1.
 import argparse
 import json
 import os
-import pty
 import subprocess
 import sys
 import wave
 
 import numpy as np
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "e2e"))
+import terminals
 
 WORDS = "seven blue lamp stop"
 SHAPES = "A red circle to the left of a blue triangle."
@@ -46,22 +48,9 @@ def read_wav(path):
 
 def typed(*words, lines):
     """What a program prints on a terminal while these lines are typed."""
-    ours, its = pty.openpty()
-    process = subprocess.Popen(words, stdin=its, stdout=its, stderr=its, env={**os.environ, "TERM": "dumb"})
-    os.close(its)
-    os.write(ours, "".join(line + "\n" for line in lines).encode())
-    seen = b""
-    while True:
-        try:
-            data = os.read(ours, 4096)
-        except OSError:  # the other end is closed
-            break
-        if not data:
-            break
-        seen += data
-    check(process.wait(60) == 0, seen)
-    os.close(ours)
-    return seen.decode(errors="replace").replace("\r", "")
+    code, seen = terminals.run(*words, typed="".join(line + "\n" for line in lines), env={**os.environ, "TERM": "dumb"})
+    check(code == 0, seen)
+    return seen.replace("\r", "")
 
 
 def sees(a):
