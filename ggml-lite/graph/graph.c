@@ -47,9 +47,13 @@ ggl_graph *ggl_graph_new(const ggl_graph_params *params) {
                        "a graph needs between 1 and 2^31-1 positions, batch and slots; got %" PRId64
                        ", %" PRId64 ", %" PRId64,
                        p->n_pos, p->n_batch, p->n_slots);
-    if (p->n_pool < 0)
+    if (p->n_pool < 0 || p->n_stage_pool < 0)
         ggl_graph_fail(g, GGL_USAGE, "a graph's slots cannot share %" PRId64 " positions",
-                       p->n_pool);
+                       p->n_pool < 0 ? p->n_pool : p->n_stage_pool);
+    if (p->n_stage_slots < 0 || p->n_stage_slots >= p->n_slots)
+        ggl_graph_fail(g, GGL_USAGE,
+                       "%" PRId64 " of %" PRId64 " slots cannot be for the rows of a stage",
+                       p->n_stage_slots, p->n_slots);
     if (!ggl_store_can_keep(p->type_k) || !ggl_store_can_keep(p->type_v))
         ggl_graph_fail(g, GGL_UNSUPPORTED,
                        "a cache must be of type f32, f16, bf16, q8_0 or q4_0, not %s",
@@ -645,7 +649,11 @@ ggl_store *ggl_graph_store(const ggl_graph *g, int i) {
     return g->store[i];
 }
 int64_t ggl_graph_n_pages(const ggl_graph *g) {
-    return g->n_pages;
+    const int64_t main = g->n_pages[GGL_ROWS_MAIN], stage = g->n_pages[GGL_ROWS_STAGE];
+    return main > stage ? main : stage;
+}
+int64_t ggl_graph_n_pages_of(const ggl_graph *g, ggl_rows rows) {
+    return g->n_pages[rows];
 }
 
 ggl_tensor *ggl_graph_find_input(const ggl_graph *g, const char *name) {

@@ -25,7 +25,8 @@ struct ggl_graph {
     node_list nodes, inputs, outputs;
     /* inputs that operators read by themselves, for each kind of rows; NULL if none does */
     const ggl_tensor *pos[GGL_ROWS_COUNT], *slot[GGL_ROWS_COUNT], *end[GGL_ROWS_COUNT], *page;
-    int64_t n_pages; /* see ggl_graph_n_pages */
+    int64_t n_pages
+        [GGL_ROWS_READ]; /* of stores of main rows, and of the stage's: see ggl_graph_n_pages */
     ggl_store **store;
     size_t n_stores, cap_stores;
     open_body *body; /* innermost; NULL at top level */

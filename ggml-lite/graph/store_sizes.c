@@ -40,12 +40,15 @@ static int64_t pages_for(int64_t n_pos) {
     return (n_pos + GGL_PAGE - 1) / GGL_PAGE;
 }
 
-/* Returns the pages that all slots need at most: those of n_pool, but no more than n_pos for each
- * slot. Fewer than INT64_MAX / GGL_PAGE. */
-static int64_t pages_in_all(const ggl_graph_params *p) {
-    const int64_t most = INT64_MAX / GGL_PAGE / 2, each = pages_for(p->n_pos);
-    const int64_t all = p->n_slots < most / each ? each * p->n_slots : most;
-    return p->n_pool == 0 || p->n_pool / GGL_PAGE >= all ? all : pages_for(p->n_pool);
+/* Returns the pages that the slots for these rows need at most: those of the pool, but no more than n_pos
+ * for each slot. Fewer than INT64_MAX / GGL_PAGE. */
+static int64_t pages_in_all(const ggl_graph_params *p, ggl_rows rows) {
+    const bool is_apart = p->n_stage_slots > 0 && rows == GGL_ROWS_STAGE;
+    const int64_t most = INT64_MAX / GGL_PAGE / 2, each = pages_for(p->n_pos),
+                  n_slots = is_apart ? p->n_stage_slots : p->n_slots - p->n_stage_slots,
+                  n_pool = is_apart ? p->n_stage_pool : p->n_pool;
+    const int64_t all = n_slots < most / each ? each * n_slots : most;
+    return n_pool == 0 || n_pool / GGL_PAGE >= all ? all : pages_for(n_pool);
 }
 
 int64_t ggl_attend_window(const ggl_tensor *attend) {
@@ -87,10 +90,10 @@ static void choose_types(const ggl_graph *g, const ggl_tensor *cache) {
             cache->store[k]->type = type[k];
 }
 
-/* Decides whether the cache's stores are rings, and sets their n_pos. n_pages: those that all slots
- * share. */
-static void shape_rows(ggl_graph *g, const ggl_tensor *cache, int64_t n_pages) {
-    const int64_t window = widest_window(g, cache), each = pages_for(g->params.n_pos);
+/* Decides whether the cache's stores are rings, and sets their n_pos. */
+static void shape_rows(ggl_graph *g, const ggl_tensor *cache) {
+    const int64_t window = widest_window(g, cache), each = pages_for(g->params.n_pos),
+                  n_pages = pages_in_all(&g->params, cache->rows);
     const int64_t most = each < n_pages ? each : n_pages; /* of a slot that has all of them */
     /* the whole batch is written before its first element attends */
     const int64_t ring = pages_for(window + g->params.n_batch - 1);
@@ -100,22 +103,25 @@ static void shape_rows(ggl_graph *g, const ggl_tensor *cache, int64_t n_pages) {
             cache->store[k]->ring = is_ring;
             cache->store[k]->n_pos = (is_ring ? ring : most) * GGL_PAGE;
         }
-    if (!is_ring)
-        g->n_pages = n_pages;
+    if (!is_ring && g->params.n_stage_slots > 0)
+        g->n_pages[cache->rows] = n_pages;
+    else if (!is_ring)
+        g->n_pages[GGL_ROWS_MAIN] = g->n_pages[GGL_ROWS_STAGE] = n_pages;
 }
 
 /* Sets the sizes of a store whose n_pos is set. Returns false, with the graph's error set, if all
  * slots together do not fit. */
 static bool size_store(ggl_graph *g, ggl_store *s) {
     const bool shares = s->kind != GGL_STORE_STATE && !s->ring;
+    const int64_t n_pages = g->n_pages[s->of_stage ? GGL_ROWS_STAGE : GGL_ROWS_MAIN];
     bool fits = ggl_store_size(s, s->n_pos, &s->slot_size) &&
                 ggl_size_align(s->slot_size, 64, &s->slot_size) &&
-                (!shares || g->n_pages <= INT32_MAX);
+                (!shares || n_pages <= INT32_MAX);
     if (fits && s->kind != GGL_STORE_STATE)
         s->page_size = s->slot_size / (size_t)pages_for(s->n_pos);
     fits = fits &&
            ggl_size_mul(shares ? s->page_size : s->slot_size,
-                        (size_t)(shares ? g->n_pages : g->params.n_slots), &s->size) &&
+                        (size_t)(shares ? n_pages : g->params.n_slots), &s->size) &&
            s->size <= INT64_MAX;
     if (!fits)
         ggl_graph_fail(g, GGL_LIMIT, "%s: %" PRId64 " positions do not fit into memory", s->name,
@@ -129,8 +135,8 @@ static bool size_store(ggl_graph *g, ggl_store *s) {
  * stores share pages and of the nodes that attend to them. Its id is the largest, so that those of
  * other nodes do not depend on it. */
 static bool add_table(ggl_graph *g) {
-    const int64_t each = pages_for(g->params.n_pos);
-    const int64_t ne[] = {each < g->n_pages ? each : g->n_pages, g->params.n_slots};
+    const int64_t each = pages_for(g->params.n_pos), all = ggl_graph_n_pages(g);
+    const int64_t ne[] = {each < all ? each : all, g->params.n_slots};
     if (ggl_graph_find_input(g, "page"))
         return ggl_graph_fail(g, GGL_USAGE,
                               "an input cannot be named 'page': this is the table of pages that "
@@ -153,15 +159,14 @@ static bool add_table(ggl_graph *g) {
 }
 
 bool ggl_graph_size_stores(ggl_graph *g) {
-    const int64_t n_pages = pages_in_all(&g->params);
     drop_unused(g);
     for (size_t i = 0; i < g->nodes.n; i++)
         if (g->nodes.at[i]->op == GGL_OP_CACHE && g->nodes.at[i]->needed) {
             choose_types(g, g->nodes.at[i]);
-            shape_rows(g, g->nodes.at[i], n_pages);
+            shape_rows(g, g->nodes.at[i]);
         }
     for (size_t i = 0; i < g->n_stores; i++)
         if (!size_store(g, g->store[i]))
             return false;
-    return g->n_pages == 0 || g->page || add_table(g); /* a graph may be finished twice */
+    return ggl_graph_n_pages(g) == 0 || g->page || add_table(g); /* a graph may be finished twice */
 }

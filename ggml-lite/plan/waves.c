@@ -5,6 +5,8 @@
 
 /* A step moves forward past at most this many others, so that values do not wait long in memory. */
 enum { WINDOW = 32 };
+/* The most waves that a value is computed before the first step that reads it, if only stores wait for it. */
+enum { EARLY = 3 };
 
 /* Returns the first wave, `first` or later, that comes after all waves that write the sources of
  * the n links from item i on. */
@@ -23,6 +25,14 @@ static int wave_after_sources(builder *b, size_t i, int n, int first) {
 static bool any_uses_stores(const item *it, int n) {
     for (int k = 0; k < n; k++)
         if (ggl_plan_uses_stores(&it[k]))
+            return true;
+    return false;
+}
+
+/* True if one of the links writes a store, and nothing else. */
+static bool any_writes_stores(const item *it, int n) {
+    for (int k = 0; k < n; k++)
+        if (it[k].kind == GGL_STEP_NODE && !ggl_plan_has_value(&it[k]))
             return true;
     return false;
 }
@@ -58,8 +68,64 @@ static int set_waves(builder *b) {
     return top;
 }
 
+/* What delay_for_stores() knows of a root: the first wave that reads it, and whether others than stores
+ * wait for it. */
+typedef struct readers {
+    int first; /* 0: none does */
+    bool others;
+} readers;
+
+/* True if only stores wait for the results of the n links from item i on. */
+static bool only_stores_wait(const builder *b, const readers *of, size_t i, int n) {
+    for (const item *it = &b->at[i]; it < &b->at[i] + n; it++) {
+        const size_t id = (size_t)it->node->id;
+        if (it->kind == GGL_STEP_LOOP || it->kind == GGL_STEP_END || it->in_loop || it->copy_of ||
+            ggl_plan_uses_stores(it) || b->root[id].placed || b->value[id].root != it->node ||
+            of[id].others)
+            return false;
+    }
+    return of[b->at[i + (size_t)n - 1].node->id].first > 0;
+}
+
+/* Notes that the n links from item i on read their sources. */
+static void note_readers(builder *b, readers *of, size_t i, int n, bool for_stores) {
+    const ggl_tensor *src[GGL_MAX_SRC];
+    for (const item *it = &b->at[i]; it < &b->at[i] + n; it++)
+        for (int n_src = ggl_plan_sources(it, src), k = 0; k < n_src; k++)
+            if (src[k]) {
+                readers *r = &of[ggl_plan_source_value(b, it, src[k])->root->id];
+                r->first = r->first == 0 || it->wave < r->first ? it->wave : r->first;
+                r->others |= !for_stores;
+            }
+}
+
+/* Stores are written one after the other, so values that only stores read may wait for long: the keys and
+ * values that all layers of a decoder take from an encoder's rows depend on these rows alone. To have them
+ * all early gains nothing, and needs memory. So those that would wait longer than EARLY waves are computed
+ * just before they are read. Returns false if out of memory. */
+static bool delay_for_stores(builder *b, int top) {
+    readers *of = ggl_calloc(b->n_values + 1, sizeof *of);
+    int end = top + 1, n; /* end: the next wave that no step passes */
+    for (size_t i = b->n; i > 0 && of; i -= (size_t)n) {
+        n = b->at[i - 1].nth + 1;
+        item *it = &b->at[i - (size_t)n];
+        const bool waits = only_stores_wait(b, of, i - (size_t)n, n);
+        const int read = waits ? of[it[n - 1].node->id].first : 0,
+                  last = (read < end ? read : end) - 1;
+        for (int k = 0; k < n && waits && last > it[k].wave + EARLY; k++)
+            it[k].wave = b->root[it[k].node->id].wave = last;
+        note_readers(b, of, i - (size_t)n, n, waits || any_writes_stores(it, n));
+        if (it->kind == GGL_STEP_END || it->kind == GGL_STEP_LOOP)
+            end = it->wave;
+    }
+    ggl_free(of);
+    return of != NULL;
+}
+
 bool ggl_plan_order_in_waves(builder *b) {
     int top = set_waves(b), loop = 0;
+    if (!delay_for_stores(b, top))
+        return false;
     item *sorted = ggl_calloc(b->n + 1, sizeof *sorted);
     size_t *at = ggl_calloc((size_t)top + 2, sizeof *at); /* by wave: where its next item goes */
     if (sorted && at) {

@@ -80,7 +80,10 @@ static ggl_status act(ggl_sched *s, slot_call c, ggl_error *err) {
     ggl_status status = ggl_sched_finish(s, err);
     for (int i = 0; i < ggl_graph_n_stores(s->plan.g) && status == GGL_OK; i++) {
         const ggl_store *st = ggl_graph_store(s->plan.g, i);
-        device *d = is_of(c.part, st) ? device_of(s, st) : NULL;
+        device *d = is_of(c.part, st) && ggl_rows_has_slot(s->plan.g, st, c.slot) &&
+                            ggl_rows_has_slot(s->plan.g, st, c.other)
+                        ? device_of(s, st)
+                        : NULL;
         size_t done = 0;
         if (d)
             status = act_on(s, d, st, &c, &done, err);
@@ -102,16 +105,16 @@ ggl_status ggl_sched_copy_slot(ggl_sched *s, int dst, int src, int64_t n_pos, gg
                : act(s, (slot_call){.what = COPY, .slot = dst, .other = src, .n_pos = n_pos}, err);
 }
 
-ggl_status ggl_sched_copy_page(ggl_sched *s, int32_t dst, int32_t src, ggl_error *err) {
-    if (dst < 0 || src < 0 || dst >= s->plan.g->n_pages || src >= s->plan.g->n_pages ||
-        !s->allocated)
+ggl_status ggl_sched_copy_page(ggl_sched *s, int slot, int32_t dst, int32_t src, ggl_error *err) {
+    const int64_t n = ggl_rows_n_pages(s->plan.g, slot);
+    if (dst < 0 || src < 0 || dst >= n || src >= n || !s->allocated)
         return ggl_fail(err, GGL_USAGE, "page %" PRId32 " to page %" PRId32 " of %" PRId64, src,
-                        dst, s->plan.g->n_pages);
+                        dst, n);
     ggl_status status = ggl_sched_finish(s, err);
     for (int i = 0; i < ggl_graph_n_stores(s->plan.g) && status == GGL_OK; i++) {
         const ggl_store *st = ggl_graph_store(s->plan.g, i);
         device *d = device_of(s, st);
-        if (d && ggl_rows_share_pages(st))
+        if (d && ggl_rows_share_pages(st) && ggl_rows_has_slot(s->plan.g, st, slot))
             status = copy(d, st, (size_t)dst * st->page_size, (size_t)src * st->page_size,
                           st->page_size, err);
     }

@@ -39,6 +39,19 @@ bool ggl_row_use_meets(const row_use *now, const row_use *before, const ggl_grap
 
 /* --- the inputs that say it ------------------------------------------------------------------- */
 
+/* Returns the first slot for rows of the stage alone; without any, the number of slots. */
+static int64_t first_of_stage(const ggl_graph *g) {
+    return g->params.n_slots - g->params.n_stage_slots;
+}
+
+int64_t ggl_rows_n_pages(const ggl_graph *g, int64_t slot) {
+    return g->n_pages[slot < first_of_stage(g) ? GGL_ROWS_MAIN : GGL_ROWS_STAGE];
+}
+
+bool ggl_rows_has_slot(const ggl_graph *g, const ggl_store *st, int64_t slot) {
+    return g->params.n_stage_slots == 0 || st->of_stage == (slot >= first_of_stage(g));
+}
+
 /* Returns the number of positions that a slot may have. */
 static int64_t most_pos(const ggl_graph *g) {
     const int64_t n_pos = ggl_graph_get_params(g)->n_pos;
@@ -49,30 +62,41 @@ static int64_t most_pos(const ggl_graph *g) {
 
 ggl_status ggl_rows_check(const ggl_graph *g, const ggl_tensor *t, const int32_t *value, int64_t n,
                           ggl_error *err) {
-    const int64_t n_pos = most_pos(g);
+    const int64_t n_pos = most_pos(g), n_slots = g->params.n_slots;
+    const bool is_apart = g->params.n_stage_slots > 0;
     const char *what = t == g->page ? "page" : NULL;
-    int64_t limit = g->n_pages; /* values are below it */
+    int64_t first = 0,
+            limit = 0; /* of the values; of pages, each row of the table has its own limit */
     for (int k = 0; k < GGL_ROWS_COUNT && !what; k++) {
+        const bool is_main = k == GGL_ROWS_MAIN;
         what = t == g->slot[k]  ? "slot"
                : t == g->pos[k] ? "position"
                : t == g->end[k] ? "end"
                                 : NULL;
-        limit = t == g->slot[k]                       ? ggl_graph_get_params(g)->n_slots
+        limit = t == g->slot[k]                       ? (is_main ? first_of_stage(g) : n_slots)
                 : t == g->end[k] && n_pos < INT64_MAX ? n_pos + 1
                                                       : n_pos;
+        first = t == g->slot[k] && is_apart && !is_main ? first_of_stage(g) : 0;
     }
-    for (int64_t i = 0; what && i < n * ggl_count(t); i++)
-        if (value[i] < 0 || value[i] >= limit)
-            return ggl_fail(err, GGL_USAGE, "%s %" PRId32 " of a graph that has %" PRId64, what,
-                            value[i], limit);
+    for (int64_t i = 0; what && i < n * ggl_count(t); i++) {
+        if (t == g->page)
+            limit = ggl_rows_n_pages(g, i / t->ne[0]);
+        if (value[i] < first || value[i] >= limit)
+            return ggl_fail(err, GGL_USAGE, "%s %" PRId32 " of a graph that has %" PRId64 "%s",
+                            what, value[i], limit,
+                            first > 0 ? ", the last ones for these rows" : "");
+    }
     return GGL_OK;
 }
 
 bool ggl_rows_own_pages(const ggl_graph *g, int32_t *table) {
-    if (!g->page || ggl_count(g->page) > g->n_pages)
+    const int64_t n = g->page ? g->page->ne[0] : 0, stage = first_of_stage(g),
+                  end = g->params.n_slots;
+    if (n == 0 || stage * n > ggl_rows_n_pages(g, 0) ||
+        (end - stage) * n > ggl_rows_n_pages(g, end - 1))
         return false;
-    for (int64_t k = 0; k < ggl_count(g->page); k++)
-        table[k] = (int32_t)k;
+    for (int64_t k = 0; k < n * end; k++)
+        table[k] = (int32_t)(k < stage * n ? k : k - stage * n);
     return true;
 }
 

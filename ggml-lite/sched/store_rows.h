@@ -35,6 +35,10 @@ ggl_status ggl_rows_check(const ggl_graph *g, const ggl_tensor *t, const int32_t
  * such input, or too few pages. */
 bool ggl_rows_own_pages(const ggl_graph *g, int32_t *table);
 
+/* Returns how many pages this slot and others like it share. */
+int64_t ggl_rows_n_pages(const ggl_graph *g, int64_t slot);
+/* True if the slot may have rows in the store. */
+bool ggl_rows_has_slot(const ggl_graph *g, const ggl_store *st, int64_t slot);
 /* True if slots share the pages of the store. */
 bool ggl_rows_share_pages(const ggl_store *st);
 /* Returns the slot's row of table[], a value of the input "page"; NULL if the store needs none. */

@@ -5,17 +5,15 @@
 #include "ggl/internal/alloc.h"
 #include "ggl/graph.h"
 
-bool llm_pages_init(page_pool *p, int64_t n_pages, int64_t n_slots, int64_t n_each) {
-    *p = (page_pool){.n_pages = n_pages, .n_slots = n_slots, .n_each = n_each, .changed = true};
-    size_t size;
-    if (!ggl_size_mul((size_t)n_slots, (size_t)n_each, &size))
-        return false;
-    p->table = ggl_calloc(size, sizeof *p->table);
+bool llm_pages_init(page_pool *p, int32_t *table, int64_t n_pages, int64_t n_slots,
+                    int64_t n_each) {
+    *p = (page_pool){
+        .n_pages = n_pages, .n_slots = n_slots, .n_each = n_each, .table = table, .changed = true};
     p->n_held = ggl_calloc((size_t)n_slots, sizeof *p->n_held);
     p->n_users = ggl_calloc((size_t)n_pages, sizeof *p->n_users);
     p->n_leaving = ggl_calloc((size_t)n_pages, sizeof *p->n_leaving);
     p->unused = ggl_calloc((size_t)n_pages, sizeof *p->unused);
-    if (!p->table || !p->n_held || !p->n_users || !p->n_leaving || !p->unused)
+    if (!p->n_held || !p->n_users || !p->n_leaving || !p->unused)
         return false;
     while (p->n_unused < n_pages) { /* page 0 is taken first */
         p->unused[p->n_unused] = (int32_t)(n_pages - 1 - p->n_unused);
@@ -25,7 +23,6 @@ bool llm_pages_init(page_pool *p, int64_t n_pages, int64_t n_slots, int64_t n_ea
 }
 
 void llm_pages_fini(page_pool *p) {
-    ggl_free(p->table);
     ggl_free(p->n_held);
     ggl_free(p->n_users);
     ggl_free(p->n_leaving);
@@ -41,7 +38,7 @@ static int32_t *row_of(const page_pool *p, int slot) {
 }
 
 int64_t llm_pages_for(const page_pool *p, int64_t n) {
-    return p->n_each == 0 ? 0 : n / GGL_PAGE + (n % GGL_PAGE != 0);
+    return p->n_pages == 0 ? 0 : n / GGL_PAGE + (n % GGL_PAGE != 0);
 }
 
 bool llm_pages_is_shared(const page_pool *p, int slot, int64_t n_past) {
@@ -73,7 +70,7 @@ int64_t llm_pages_n_cached(page_pool *p, const int64_t *n_past) {
     int64_t n = 0;
     llm_pages_estimate(p); /* n_leaving: the tokens of each page that are counted already */
     for (int k = 0; k < p->n_slots; k++) {
-        n += p->n_each == 0 ? n_past[k] : 0;
+        n += p->n_pages == 0 ? n_past[k] : 0;
         for (int64_t i = 0; i < p->n_held[k]; i++) {
             const int64_t rest = n_past[k] - i * GGL_PAGE;
             const int32_t n_here = (int32_t)(rest < GGL_PAGE ? rest : GGL_PAGE);

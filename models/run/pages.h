@@ -11,10 +11,11 @@
 #include <stdint.h>
 
 typedef struct page_pool {
-    int64_t n_pages, n_unused, n_slots;
-    int64_t n_each;  /* most pages of a slot; 0: the model has no pages, and all calls do nothing */
-    int32_t *table;  /* [n_slots][n_each]: the slots' pages, in the order of positions */
-    int64_t *n_held; /* [n_slots]: pages of each slot; entries after them are not used */
+    int64_t n_pages; /* 0: the slots have no pages, and all calls do nothing */
+    int64_t n_unused, n_slots;
+    int64_t n_each;   /* most pages of a slot */
+    int32_t *table;   /* the caller's [n_slots][n_each]: pages, in the order of positions */
+    int64_t *n_held;  /* [n_slots]: pages of each slot; entries after them are not used */
     int32_t *n_users; /* [n_pages]: slots that a page belongs to */
     int32_t *unused;  /* [n_pages]: a stack of the pages without a slot; the last is taken first */
     bool changed;     /* the table was changed since the caller set this to false */
@@ -24,8 +25,9 @@ typedef struct page_pool {
     int32_t *n_leaving;
 } page_pool;
 
-/* No slot has pages at first. False: out of memory; free the pool all the same. */
-bool llm_pages_init(page_pool *p, int64_t n_pages, int64_t n_slots, int64_t n_each);
+/* No slot has pages at first. Pools may have one table: each uses the rows of its own slots. False: out of memory; free the pool
+ * all the same. */
+bool llm_pages_init(page_pool *p, int32_t *table, int64_t n_pages, int64_t n_slots, int64_t n_each);
 void llm_pages_fini(page_pool *p);
 
 /* Returns how many pages hold n tokens. */

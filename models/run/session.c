@@ -54,17 +54,18 @@ static int64_t in_pages(int64_t n) {
     return (n + GGL_PAGE - 1) / GGL_PAGE * GGL_PAGE;
 }
 
-/* Returns how many tokens all slots share. What is seen whole is read in the same batch only; rows that tokens read have room
- * besides that of the tokens. */
+/* Returns how many tokens all slots share; 0: n_ctx each. What is seen whole is read in the same batch only. */
 static int64_t pool_of(const llm_session *s, const llm_model *m, const llm_session_params *p) {
     if (is_whole(m, p) && p->n_pool == 0)
         return s->n_ubatch + s->n_slots * GGL_PAGE;
-    if (!s->reads_text)
+    return p->n_pool || !s->reads_text ? p->n_pool : s->n_slots * in_pages(s->n_ctx);
+}
+
+/* Returns how many tokens or rows that others read all slots share. */
+static int64_t pool_read(const llm_session *s, const llm_model *m, const llm_session_params *p) {
+    if (p->n_pool && !llm_arch_reads_rows(llm_model_arch(m)))
         return p->n_pool;
-    if (!llm_arch_reads_rows(llm_model_arch(m)))
-        return 2 * p->n_pool;
-    return (p->n_pool ? p->n_pool : s->n_slots * in_pages(s->n_ctx)) +
-           (p->n_inputs > 0 ? p->n_inputs : s->n_slots) * in_pages(s->n_read);
+    return (p->n_inputs > 0 ? p->n_inputs : s->n_slots) * in_pages(s->n_read);
 }
 
 /* A model's file, and that of another model: for a token embedding that it lacks, and for tensors that it names "target:NAME". */
@@ -117,6 +118,8 @@ static ggl_status build_graph(llm_session *s, const llm_model *m, const llm_sess
                            .n_batch = s->n_ubatch,
                            .n_slots = p->n_slots * (s->reads_text ? 2 : 1),
                            .n_pool = pool_of(s, m, p),
+                           .n_stage_slots = s->reads_text ? p->n_slots : 0,
+                           .n_stage_pool = s->reads_text ? pool_read(s, m, p) : 0,
                            .type_k = p->type_k,
                            .type_v = p->type_v};
     s->graph = ggl_graph_new(&gp);

@@ -16,7 +16,7 @@ void llm_session_undo_append(llm_session *s, int slot, int64_t n_new) {
 }
 
 void llm_session_estimate_pages(llm_session *s, int64_t n_pages) {
-    s->slots.pages.n_needed += s->slots.pages.n_each > 0 ? n_pages : 0;
+    s->slots.pages.n_needed += s->slots.pages.n_pages > 0 ? n_pages : 0;
 }
 
 int64_t llm_session_lacking(const llm_session *s) {

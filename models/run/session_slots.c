@@ -47,7 +47,7 @@ ggl_status llm_session_copy(llm_session *s, int dst, int src, ggl_error *err) {
 }
 
 int64_t llm_session_n_free(const llm_session *s) {
-    return s->slots.pages.n_each == 0 ? INT64_MAX : s->slots.pages.n_unused * GGL_PAGE;
+    return s->slots.pages.n_pages == 0 ? INT64_MAX : s->slots.pages.n_unused * GGL_PAGE;
 }
 
 int64_t llm_session_n_needed(const llm_session *s, int slot, int64_t n_new) {
@@ -189,6 +189,16 @@ ggl_status llm_session_save(llm_session *s, int slot, bool states_only, void **d
     return llm_slot_save(s, slot, llm_session_n_past(s, slot), states_only, data, size, err);
 }
 
+/* Checks that all pages together have room for n tokens. */
+static ggl_status check_pages(const page_pool *p, int64_t n, const char *has, ggl_error *err) {
+    return llm_pages_for(p, n) <= p->n_pages
+               ? GGL_OK
+               : ggl_fail(err, GGL_LIMIT,
+                          "the saved slot %s %" PRId64
+                          " tokens, but the KV cache has room for %" PRId64 " of these",
+                          has, n, p->n_pages * GGL_PAGE);
+}
+
 /* Checks the header against this session, and the bytes against the header. */
 static ggl_status check_header(const llm_session *s, const header *h, const char *bytes,
                                size_t size, ggl_error *err) {
@@ -219,6 +229,11 @@ static ggl_status check_header(const llm_session *s, const header *h, const char
                         "the saved slot has read a text of %" PRId64
                         " tokens; here a text has %d to %" PRId64,
                         h->n_text, needs_text, has_text ? s->n_read : 0);
+    ggl_status st = check_pages(&s->slots.pages, h->states_only ? 0 : h->n_past, "has", err);
+    if (st == GGL_OK)
+        st = check_pages(&s->slots.read, h->n_text, "has read", err);
+    if (st != GGL_OK)
+        return st;
     const parts sizes = parts_of(s, h);
     if (h->size < 0 || (uint64_t)h->size != size || size != size_of(&sizes))
         return ggl_fail(err, GGL_FORMAT,
@@ -277,24 +292,13 @@ static ggl_status restore_text(llm_session *s, int slot, const header *h, const 
     return st;
 }
 
-/* Checks that there is room for the slot's tokens, and for the text that they read, also for both together. */
-static ggl_status check_room(llm_session *s, int slot, const header *h, ggl_error *err) {
-    const page_pool *pages = &s->slots.pages;
-    const int to = llm_text_slot(s, slot);
-    ggl_status st = llm_slots_check_restore(&s->slots, slot, h->n_past, h->states_only != 0, err);
-    if (st == GGL_OK && h->n_text > 0)
-        st = llm_slots_check_restore(&s->slots, to, h->n_text, false, err);
-    if (st != GGL_OK || h->n_text == 0 || pages->n_each == 0)
-        return st;
-    const int64_t most = llm_pages_available(pages, slot) + llm_pages_available(pages, to) -
-                         pages->n_unused; /* which both have counted */
-    if (llm_pages_for(pages, h->n_past) + llm_pages_for(pages, h->n_text) > most)
-        st = ggl_fail(err, GGL_LIMIT,
-                      "the saved slot has %" PRId64 " tokens and a text of %" PRId64
-                      ", but the KV cache has room for %" PRId64
-                      " together: clear or cut other slots",
-                      h->n_past, h->n_text, most * GGL_PAGE);
-    return st;
+/* Checks that there is room for the slot's tokens, and for the text that they read. */
+static ggl_status check_room(const llm_session *s, int slot, const header *h, ggl_error *err) {
+    const ggl_status st =
+        llm_slots_check_restore(&s->slots, slot, h->n_past, h->states_only != 0, err);
+    return st != GGL_OK || h->n_text == 0
+               ? st
+               : llm_slots_check_restore(&s->slots, llm_text_slot(s, slot), h->n_text, false, err);
 }
 
 ggl_status llm_session_restore(llm_session *s, int slot, const void *data, size_t size,

@@ -9,8 +9,11 @@
 
 bool llm_slots_init(slot_table *t, const ggl_graph *g, ggl_sched *sched,
                     const slot_limits *limits) {
-    const int64_t n_pages = ggl_graph_n_pages(g), n_slots = limits->n_slots;
-    const int64_t each = n_pages ? ggl_graph_find_input(g, "page")->ne[0] : 0;
+    const int64_t n_slots = limits->n_slots;
+    const int64_t each = ggl_graph_n_pages(g) ? ggl_graph_find_input(g, "page")->ne[0] : 0;
+    const int64_t n_main = ggl_graph_n_pages_of(g, GGL_ROWS_MAIN),
+                  n_read = ggl_graph_n_pages_of(g, GGL_ROWS_STAGE);
+    size_t size;
     *t = (slot_table){.sched = sched,
                       .limits = *limits,
                       .n_slots = n_slots,
@@ -20,16 +23,25 @@ bool llm_slots_init(slot_table *t, const ggl_graph *g, ggl_sched *sched,
     t->n_new = ggl_calloc((size_t)n_slots, sizeof *t->n_new);
     t->n_past = ggl_calloc((size_t)n_slots, sizeof *t->n_past);
     t->ticket = ggl_calloc((size_t)n_slots, sizeof *t->ticket);
-    return llm_pages_init(&t->pages, n_pages, n_slots, each) && t->state && t->n_new && t->n_past &&
-           t->ticket;
+    t->page = ggl_size_mul((size_t)n_slots, (size_t)each, &size) ? ggl_calloc(size, sizeof *t->page)
+                                                                 : NULL;
+    return t->page && llm_pages_init(&t->pages, t->page, n_main, n_slots, each) &&
+           llm_pages_init(&t->read, t->page, n_read, n_slots, each) && t->state && t->n_new &&
+           t->n_past && t->ticket;
 }
 
 void llm_slots_fini(slot_table *t) {
     llm_pages_fini(&t->pages);
+    llm_pages_fini(&t->read);
+    ggl_free(t->page);
     ggl_free(t->state);
     ggl_free(t->n_new);
     ggl_free(t->n_past);
     ggl_free(t->ticket);
+}
+
+page_pool *llm_slots_pool(slot_table *t, int slot) {
+    return slot < t->limits.n_first ? &t->pages : &t->read;
 }
 
 /* --- checks ----------------------------------------------------------------------------------- */
@@ -96,13 +108,14 @@ ggl_status llm_slots_check_cut(const slot_table *t, int slot, int64_t n_past, gg
 
 ggl_status llm_slots_check_restore(const slot_table *t, int slot, int64_t n_past, bool states_only,
                                    ggl_error *err) {
-    const int64_t n_now = t->state[slot].n_past, n_pages = llm_pages_for(&t->pages, n_past);
-    if (!states_only && n_pages > llm_pages_available(&t->pages, slot))
+    const page_pool *p = slot < t->limits.n_first ? &t->pages : &t->read;
+    const int64_t n_now = t->state[slot].n_past, n_pages = llm_pages_for(p, n_past);
+    if (!states_only && n_pages > llm_pages_available(p, slot))
         return ggl_fail(err, GGL_LIMIT,
                         "the saved slot has %" PRId64
                         " tokens, but the KV cache has room for %" PRId64
                         " more: clear or cut other slots",
-                        n_past, llm_pages_available(&t->pages, slot) * GGL_PAGE);
+                        n_past, llm_pages_available(p, slot) * GGL_PAGE);
     if (states_only && n_past > n_now)
         return ggl_fail(err, GGL_USAGE,
                         "the snapshot is at token %" PRId64 ", but the slot has only %" PRId64,
@@ -115,11 +128,11 @@ ggl_status llm_slots_check_restore(const slot_table *t, int slot, int64_t n_past
 /* Sets the graph's input "page" if the slots' pages have changed. */
 static ggl_status set_pages(slot_table *t, ggl_error *err) {
     const page_pool *p = &t->pages;
-    if (p->n_each == 0 || !p->changed)
+    if (p->n_each == 0 || !(p->changed || t->read.changed))
         return GGL_OK;
-    const size_t size = (size_t)(p->n_slots * p->n_each) * sizeof *p->table;
-    ggl_status st = ggl_sched_set(t->sched, "page", p->table, size, 1, err);
-    t->pages.changed = st != GGL_OK;
+    const size_t size = (size_t)(p->n_slots * p->n_each) * sizeof *t->page;
+    ggl_status st = ggl_sched_set(t->sched, "page", t->page, size, 1, err);
+    t->pages.changed = t->read.changed = st != GGL_OK;
     return st;
 }
 
@@ -131,7 +144,8 @@ ggl_status llm_slots_ready(slot_table *t, ggl_error *err) {
 
 /* Gives back the pages that the slot's tokens do not need. */
 static void trim(slot_table *t, int slot) {
-    llm_pages_resize(&t->pages, slot, llm_pages_for(&t->pages, t->state[slot].n_past));
+    page_pool *p = llm_slots_pool(t, slot);
+    llm_pages_resize(p, slot, llm_pages_for(p, t->state[slot].n_past));
 }
 
 /* --- a batch ---------------------------------------------------------------------------------- */
@@ -146,6 +160,7 @@ int32_t llm_slots_append(slot_table *t, int slot) {
 
 ggl_status llm_slots_check_room(slot_table *t, int64_t n, ggl_error *err) {
     llm_pages_estimate(&t->pages);
+    llm_pages_estimate(&t->read);
     for (int k = 0; k < t->n_slots; k++) {
         const int64_t n_past = t->state[k].n_past;
         const int64_t most = k < t->limits.n_first ? t->limits.n_ctx : t->limits.n_read;
@@ -154,15 +169,16 @@ ggl_status llm_slots_check_room(slot_table *t, int64_t n, ggl_error *err) {
                             "%" PRId64 " tokens after %" PRId64
                             " do not fit into the context of %" PRId64,
                             t->n_new[k], n_past, most);
-        llm_pages_estimate_append(&t->pages, k, n_past, t->n_new[k]);
+        llm_pages_estimate_append(llm_slots_pool(t, k), k, n_past, t->n_new[k]);
     }
-    if (llm_pages_lacking(&t->pages) > 0)
+    const page_pool *p = llm_pages_lacking(&t->pages) > 0 ? &t->pages : &t->read;
+    if (llm_pages_lacking(p) > 0)
         return ggl_fail(err, GGL_LIMIT,
                         "%" PRId64 " tokens need %" PRId64
                         " more pages of the KV cache, of %d tokens each, but %" PRId64
                         " of %" PRId64
                         " are free: clear or cut other slots, or let slots share more tokens",
-                        n, t->pages.n_needed, GGL_PAGE, t->pages.n_unused, t->pages.n_pages);
+                        n, p->n_needed, GGL_PAGE, p->n_unused, p->n_pages);
     return GGL_OK;
 }
 
@@ -170,16 +186,17 @@ ggl_status llm_slots_take_pages(slot_table *t, ggl_error *err) {
     ggl_status st = GGL_OK;
     for (int k = 0; k < t->n_slots && st == GGL_OK; k++) {
         const int64_t n_past = t->state[k].n_past, last = n_past / GGL_PAGE;
+        page_pool *p = llm_slots_pool(t, k);
         if (t->n_new[k] == 0)
             continue;
-        if (llm_pages_is_shared(&t->pages, k, n_past)) {
-            const int32_t from = t->pages.table[k * t->pages.n_each + last];
-            st = ggl_sched_copy_page(t->sched, llm_pages_next(&t->pages), from, err);
+        if (llm_pages_is_shared(p, k, n_past)) {
+            const int32_t from = t->page[k * p->n_each + last];
+            st = ggl_sched_copy_page(t->sched, k, llm_pages_next(p), from, err);
             if (st == GGL_OK)
-                llm_pages_replace(&t->pages, k, last);
+                llm_pages_replace(p, k, last);
         }
         if (st == GGL_OK)
-            llm_pages_resize(&t->pages, k, llm_pages_for(&t->pages, n_past + t->n_new[k]));
+            llm_pages_resize(p, k, llm_pages_for(p, n_past + t->n_new[k]));
     }
     return st == GGL_OK ? set_pages(t, err) : st;
 }
@@ -275,7 +292,8 @@ ggl_status llm_slots_share(slot_table *t, int dst, int src, int64_t n_past, ggl_
     if (st != GGL_OK)
         return st;
     empty(t, dst);
-    llm_pages_share(&t->pages, dst, src, llm_pages_for(&t->pages, n_past));
+    page_pool *p = llm_slots_pool(t, dst); /* that of src, too: texts are shared with texts */
+    llm_pages_share(p, dst, src, llm_pages_for(p, n_past));
     st = set_pages(t, err);
     if (st == GGL_OK) /* shared pages need no copy, but states and rings do */
         st = ggl_sched_copy_slot(t->sched, dst, src, n_past, err);
@@ -292,7 +310,8 @@ ggl_status llm_slots_begin_restore(slot_table *t, int slot, int64_t n_past, bool
         return GGL_OK;
     }
     empty(t, slot);
-    llm_pages_resize(&t->pages, slot, llm_pages_for(&t->pages, n_past));
+    page_pool *p = llm_slots_pool(t, slot);
+    llm_pages_resize(p, slot, llm_pages_for(p, n_past));
     return set_pages(t, err);
 }
 

@@ -23,7 +23,8 @@ typedef struct slot_state {
     bool broken; /* a run or restore failed midway: rows or states are invalid */
 } slot_state;
 
-/* How many tokens slots have at most: n_ctx, and from slot n_first on, whose tokens others read, n_read. */
+/* How many tokens slots have at most: n_ctx, and from slot n_first on, whose tokens others read, n_read. These have pages of
+ * their own. */
 typedef struct slot_limits {
     int64_t n_slots, n_first, n_ctx, n_read;
 } slot_limits;
@@ -39,12 +40,16 @@ typedef struct slot_table {
     int64_t *n_new;    /* [n_slots]: tokens that the ubatch appends */
     int64_t *n_past;   /* [n_slots]: for llm_session_n_cached */
     uint64_t *ticket;  /* [n_slots]: of the submitted batch that the slot is in; or 0 */
-    page_pool pages;
+    int32_t *page;     /* [n_slots][n_each]: the graph's input "page" */
+    page_pool pages;   /* of slots that have tokens of their own */
+    page_pool read;    /* of those whose tokens others read */
 } slot_table;
 
 /* No slot has tokens at first. False: out of memory; free the table all the same. */
 bool llm_slots_init(slot_table *t, const ggl_graph *g, ggl_sched *sched, const slot_limits *limits);
 void llm_slots_fini(slot_table *t);
+/* Returns the pool of the slot's pages. */
+page_pool *llm_slots_pool(slot_table *t, int slot);
 /* Sets the graph's input "page" for the first time; the scheduler has its memory. */
 ggl_status llm_slots_ready(slot_table *t, ggl_error *err);
 

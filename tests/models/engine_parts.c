@@ -241,7 +241,8 @@ TEST(slots_to_clear_are_chosen) {
     for (int round = 0; round < 3000 && test_failures == 0; round++) {
         page_pool p;
         int64_t n_past[SLOTS] = {0}, n_new[SLOTS] = {0};
-        CHECK(llm_pages_init(&p, PAGES, SLOTS, EACH));
+        int32_t row[SLOTS * EACH] = {0};
+        CHECK(llm_pages_init(&p, row, PAGES, SLOTS, EACH));
         fill_pages(&p, n_past, &seed);
         for (int k = 0; k < SLOTS; k++) {
             const int64_t rest = EACH * GGL_PAGE - n_past[k];

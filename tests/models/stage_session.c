@@ -341,9 +341,10 @@ TEST(saves_the_text) {
         fixture_fini(&f[k]);
 }
 
-/* There is room for a saved slot's tokens, and for its text, but not for both. */
-TEST(restores_what_fits_together) {
-    static logits want;
+/* Texts have room of their own, so tokens may fill theirs. A saved slot whose text is longer than the room for texts is not
+ * restored. */
+TEST(texts_have_room_of_their_own) {
+    static logits want, got;
     fixture f[2];
     ggl_error err = {0};
     void *data = NULL;
@@ -355,7 +356,15 @@ TEST(restores_what_fits_together) {
     REQUIRE_OK(llm_session_save(f[0].s, 0, false, &data, &size, &err), &err);
     CHECK(read_text(&f[1], 0, 2, 9));
     CHECK_INT(llm_session_restore(f[1].s, 0, data, size, &err), GGL_LIMIT);
+    CHECK_HAS(err.msg, "has read 130 tokens, but the KV cache has room for 128 of these");
     CHECK(llm_session_text(f[1].s, 0, &n) && n == 9); /* nothing has changed */
+    ggl_free(data);
+    REQUIRE(read_text(&f[0], 0, 1, 60) && write_some(&f[0], 0, 64, 64, &want));
+    REQUIRE_OK(llm_session_save(f[0].s, 0, false, &data, &size, &err), &err);
+    REQUIRE_OK(llm_session_restore(f[1].s, 0, data, size, &err), &err);
+    CHECK(read_text(&f[1], 1, 1, 60) && write_some(&f[1], 1, 64, 64, &got) && same(&want, &got));
+    CHECK_INT(llm_session_n_free(f[1].s), 0);
+    CHECK(read_text(&f[1], 0, 2, 9)); /* all pages of tokens are taken */
     ggl_free(data);
     for (int k = 0; k < 2; k++)
         fixture_fini(&f[k]);

@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "ggl/internal/graph.h"
+#include "sched/store_rows.h"
 #include "test.h"
 
 static ggl_tensor *input(ggl_graph *g, const char *name, int n_dims, int64_t a, int64_t b,
@@ -264,6 +265,59 @@ TEST(slots_share_pages) {
         CHECK(far->src[4] == table && near->src[4] == (form[i].ring ? NULL : table));
         ggl_graph_free(g);
     }
+}
+
+/* A graph of main rows that read a stage's rows. The last three of four slots hold the stage's, in 80 positions together. */
+TEST(stages_have_pages_of_their_own) {
+    ggl_graph_params params = ggl_graph_default();
+    ggl_error err = {0};
+    params.n_pos = 1000;
+    params.n_batch = 10;
+    params.n_slots = 4;
+    params.n_pool = 400;
+    params.n_stage_slots = 3;
+    params.n_stage_pool = 80;
+    ggl_graph *g = ggl_graph_new(&params);
+    static const char *const name[] = {"pos",       "slot",      "stage.pos", "stage.slot",
+                                       "stage.end", "read.slot", "read.end"};
+    for (size_t i = 0; i < sizeof name / sizeof *name; i++)
+        ggl_graph_input(g, name[i], GGL_I32, 0, NULL, true);
+    ggl_tensor *x = input(g, "x", 2, 8, 2, 1), *text = input(g, "stage.x", 2, 8, 2, 1);
+    ggl_tensor *read = ggl_binary(g, GGL_OP_CACHE, text, text),
+               *own = ggl_binary(g, GGL_OP_CACHE, x, x);
+    ggl_graph_output(g, "y",
+                     ggl_binary(g, GGL_OP_ADD, ggl_binary(g, GGL_OP_ATTEND, x, own),
+                                ggl_binary(g, GGL_OP_ATTEND, x, read)));
+    REQUIRE_OK(ggl_graph_finish(g, &err), &err);
+    const long long page = 64 * 8 * 2 * 2;
+    CHECK_INT((long long)own->store[1]->size, 7 * page);
+    CHECK_INT((long long)read->store[1]->size, 2 * page);
+    CHECK_INT(ggl_graph_n_pages(g), 7);
+    CHECK_INT(ggl_graph_n_pages_of(g, GGL_ROWS_STAGE), 2);
+    const ggl_tensor *table = ggl_graph_find_input(g, "page");
+    REQUIRE(table && table->ne[0] == 7 && table->ne[1] == 4);
+    int32_t value[28] = {0}, slot = 0;
+    CHECK_OK(ggl_rows_check(g, table, value, 1, &err), &err);
+    value[6] = 6, value[7 + 6] = 1, value[27] = 1;
+    CHECK_OK(ggl_rows_check(g, table, value, 1, &err), &err);
+    value[7 + 6] = 2;
+    CHECK_INT(ggl_rows_check(g, table, value, 1, &err), GGL_USAGE);
+    CHECK_HAS(err.msg, "page 2 of a graph that has 2");
+    CHECK_OK(ggl_rows_check(g, ggl_graph_find_input(g, "slot"), &slot, 1, &err), &err);
+    CHECK_INT(ggl_rows_check(g, ggl_graph_find_input(g, "stage.slot"), &slot, 1, &err), GGL_USAGE);
+    CHECK_INT(ggl_rows_check(g, ggl_graph_find_input(g, "read.slot"), &slot, 1, &err), GGL_USAGE);
+    slot = 1;
+    CHECK_OK(ggl_rows_check(g, ggl_graph_find_input(g, "stage.slot"), &slot, 1, &err), &err);
+    CHECK_OK(ggl_rows_check(g, ggl_graph_find_input(g, "read.slot"), &slot, 1, &err), &err);
+    CHECK_INT(ggl_rows_check(g, ggl_graph_find_input(g, "slot"), &slot, 1, &err), GGL_USAGE);
+    CHECK_HAS(err.msg, "slot 1 of a graph that has 1");
+    CHECK(!ggl_rows_own_pages(g, value)); /* three slots have two pages */
+    ggl_graph_free(g);
+    params.n_stage_slots = 4;
+    g = ggl_graph_new(&params);
+    CHECK_INT(ggl_graph_error(g, &err), GGL_USAGE);
+    CHECK_HAS(err.msg, "4 of 4 slots cannot be for the rows of a stage");
+    ggl_graph_free(g);
 }
 
 TEST(the_name_page_is_taken) {

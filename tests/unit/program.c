@@ -450,6 +450,46 @@ TEST(groups) {
     ggl_graph_free(g);
 }
 
+/* Values that wait for stores: of six layers, each with a product of keys and one of values of the same rows, what
+ * is stored later is computed later, and the program needs no more memory for twelve layers. */
+TEST(values_that_wait_for_stores) {
+    size_t size[2];
+    for (int twice = 0; twice < 2; twice++) {
+        const int n = twice ? 12 : 6;
+        ggl_graph *g = ggl_graph_new(NULL);
+        ggl_program p;
+        ggl_graph_input(g, "pos", GGL_I32, 0, NULL, true);
+        ggl_graph_input(g, "slot", GGL_I32, 0, NULL, true);
+        ggl_tensor *x = ggl_graph_input(g, "x", GGL_F32, 1, (int64_t[]){WIDTH}, true), *sum = NULL;
+        ggl_tensor *e = ggl_graph_op(g, GGL_OP_EXP, &x, 1, NULL, 0), *y[24], *kv[12];
+        for (int i = 0; i < n; i++) {
+            for (int k = 0; k < 2; k++) {
+                ggl_tensor *w =
+                    ggl_graph_weight(g, "w", GGL_F32, 2, (int64_t[]){WIDTH, WIDTH}, weights[i % 3]);
+                y[2 * i + k] = ggl_linear(g, e, w, NULL);
+            }
+            kv[i] = ggl_binary(g, GGL_OP_CACHE, ggl_reshape(g, y[2 * i], 2, (int64_t[]){WIDTH, 1}),
+                               ggl_reshape(g, y[2 * i + 1], 2, (int64_t[]){WIDTH, 1}));
+        }
+        ggl_tensor *q = ggl_reshape(g, e, 2, (int64_t[]){WIDTH, 1});
+        for (int i = 0; i < n; i++) {
+            ggl_tensor *a = ggl_binary(g, GGL_OP_ATTEND, q, kv[i]);
+            sum = sum ? ggl_binary(g, GGL_OP_ADD, sum, a) : a;
+        }
+        ggl_graph_output(g, "y", sum);
+        REQUIRE(build(g, &p, NULL));
+        for (int i = 0; i < 2 * n; i++) {
+            const ggl_step *product = step_of(&p, y[i]), *store = step_of(&p, kv[i / 2]);
+            REQUIRE(product && store && product->wave < store->wave);
+            CHECK(store->wave - product->wave <= 4);
+        }
+        size[twice] = p.arena_size;
+        ggl_program_fini(&p);
+        ggl_graph_free(g);
+    }
+    CHECK_INT((long long)size[1], (long long)size[0]);
+}
+
 static int n_asked;
 
 static bool nothing_joins(const ggl_backend *b, const ggl_step *const *member, int n,

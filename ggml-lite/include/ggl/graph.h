@@ -229,6 +229,10 @@ typedef struct ggl_graph_params {
     int64_t n_slots; /* sequences that are stored at the same time; default 1 */
     int64_t n_pool;  /* positions that all slots share, in whole pages; 0: n_pos for each slot */
     ggl_type type_k, type_v; /* types of cached keys and values; default f16 */
+    /* How many of the slots, the last ones, hold rows of the stage, and only those; the others then have only main rows, and each
+     * kind has pages of its own. 0: all slots may have both. */
+    int64_t n_stage_slots;
+    int64_t n_stage_pool; /* positions that these share, as n_pool */
 } ggl_graph_params;
 
 GGL_API void ggl_graph_fill_default(ggl_graph_params *p, size_t size); /* for ggl_graph_default */
@@ -315,7 +319,8 @@ GGL_API GGL_NODISCARD ggl_status ggl_graph_finish(ggl_graph *g, ggl_error *err);
 /* --- reading ---------------------------------------------------------------------------------- */
 
 /* Returns how many pages all slots share, in each store of rows that is not a ring; 0: there are no
- * such stores. Then a finished graph has an input "page", i32[pages of a slot, n_slots]: for each
+ * such stores. With slots for a stage's rows alone (n_stage_slots), these share other pages than the rest, numbered from 0 as well,
+ * and this is the larger of both numbers. Then a finished graph has an input "page", i32[pages of a slot, n_slots]: for each
  * slot, in the order of positions, the pages that hold them. A slot has at most the pages of n_pos
  * positions, or all pages if these are fewer. A page may belong to several slots, as
  * long as none of them writes to it. CACHE and ATTEND read it. */

@@ -104,6 +104,9 @@ static inline int64_t ggl_relative_row(double x, int64_t n) {
     return x >= (double)n ? n - 1 : x >= 0 ? (int64_t)x : 0;
 }
 
+/* Returns ggl_graph_n_pages of the slots for these rows. */
+int64_t ggl_graph_n_pages_of(const ggl_graph *g, ggl_rows rows);
+
 /* Returns true if stores can hold rows of that type. */
 bool ggl_store_can_keep(ggl_type type);
 /* Sets *out to the bytes of the pages that hold the first n_pos positions of a slot; for a state,

@@ -50,8 +50,8 @@ GGL_NODISCARD ggl_status ggl_sched_restore_part(ggl_sched *s, ggl_slot_part part
 /* Returns the number of batches that may be unfinished, or whose error was not returned yet. */
 int ggl_sched_n_unfinished(ggl_sched *s);
 
-/* Copies page src to page dst, in all stores that share pages. */
-GGL_NODISCARD ggl_status ggl_sched_copy_page(ggl_sched *s, int32_t dst, int32_t src,
+/* Copies page src to page dst, in all stores whose pages this slot and others like it share. */
+GGL_NODISCARD ggl_status ggl_sched_copy_page(ggl_sched *s, int slot, int32_t dst, int32_t src,
                                              ggl_error *err);
 /* To cut a sequence back, continue from the earlier position: rows of later positions are ignored.
  * States cannot be cut back; restore a snapshot. With ring stores (attention windows), a sequence
