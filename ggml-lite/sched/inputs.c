@@ -122,14 +122,19 @@ ggl_status ggl_inputs_set(inputs *in, const schedule *s, const char *input, cons
             st = ggl_rows_check(s->g, t, data, n, err);
         if (st != GGL_OK)
             return st;
-        if (ggl_is_batched(t))
+        if (ggl_is_batched(t) && data != in->now + s->input_at[i])
             memcpy(in->now + s->input_at[i], data, size);
-        else
+        else if (!ggl_is_batched(t))
             replace(in, s, i, data, size);
         in->n[i] = n;
         return GGL_OK;
     }
     return ggl_fail(err, GGL_NOT_FOUND, "the graph has no input '%s'", input);
+}
+
+void *ggl_inputs_place(const inputs *in, const schedule *s, const char *input) {
+    const ggl_tensor *t = ggl_graph_find_input(s->g, input);
+    return t && ggl_is_batched(t) ? in->now + s->input_at[index_of(s, t)] : NULL;
 }
 
 /* Notes that all devices that read the input t must get `stale` of it before the lane's batch. */

@@ -18,6 +18,8 @@ void ggl_inputs_fini(inputs *in);
 /* Sets an input as ggl_sched_set does. */
 ggl_status ggl_inputs_set(inputs *in, const schedule *s, const char *input, const void *data,
                           size_t size, int64_t n, ggl_error *err);
+/* Returns where a batched input is kept (ggl_sched_input_place). */
+void *ggl_inputs_place(const inputs *in, const schedule *s, const char *input);
 /* Returns the input "page" as set for the next run; NULL if not set, or the graph has no such input. */
 const int32_t *ggl_inputs_pages(const inputs *in, const schedule *s);
 /* Gives each slot pages of its own, if there are enough of them. */

@@ -85,6 +85,10 @@ ggl_status ggl_sched_set(ggl_sched *s, const char *input, const void *data, size
     return ggl_inputs_set(&s->inputs, &s->plan, input, data, size, n, err);
 }
 
+void *ggl_sched_input_place(ggl_sched *s, const char *input) {
+    return s->allocated ? ggl_inputs_place(&s->inputs, &s->plan, input) : NULL;
+}
+
 ggl_cache_use ggl_sched_cache_use(const ggl_sched *s) {
     return s->repack_file.use;
 }

@@ -135,6 +135,13 @@ static ggl_status check(const loaded *l, ggl_error *err) {
     return GGL_OK;
 }
 
+/* Gives the system back what was read of the source's files. What is used in place is still in its cache. */
+static void drop_sources(const loaded *l) {
+    const llm_safetensors *st = l->converter ? l->converter->source : NULL;
+    for (int n = 0; st && n < st->n_file; n++)
+        ggl_file_map_drop(&st->map[n], st->map[n].data, st->map[n].size);
+}
+
 ggl_status llm_load_make(loaded *l, ggl_error *err) {
     const int n = l->params.n_threads < 1                  ? 1
                   : l->params.n_threads > WORK_MAX_THREADS ? WORK_MAX_THREADS
@@ -147,6 +154,8 @@ ggl_status llm_load_make(loaded *l, ggl_error *err) {
     m.thread = ok ? ggl_calloc((size_t)n, sizeof *m.thread) : NULL;
     if (m.thread)
         llm_work_share(n, m.n, run_job, &m);
+    if (m.n > 0)
+        drop_sources(l);
     ggl_status s = m.thread ? GGL_OK : ggl_fail(err, GGL_NOMEM, "out of memory");
     if (m.error.status != GGL_OK)
         s = ggl_fail(err, m.error.status, "%s", m.error.msg);

@@ -719,6 +719,16 @@ const llm_rows_input *llm_session_rows_input(const llm_session *s, int k) {
     return &s->input[k];
 }
 
+float *llm_session_input_place(llm_session *s, int k) {
+    return ggl_sched_input_place(s->sched, s->input[k].name);
+}
+
+bool llm_session_is_by_row(const llm_session *s) {
+    const ggl_tensor *pos = ggl_graph_find_input(s->graph, "pos"),
+                     *stage = ggl_graph_find_input(s->graph, "stage.pos");
+    return ggl_graph_n_stores(s->graph) == 0 && !(pos && pos->needed) && !(stage && stage->needed);
+}
+
 bool llm_session_from_second(const llm_session *s) {
     return s->guesses && s->built.from_second;
 }

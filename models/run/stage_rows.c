@@ -10,8 +10,9 @@
 
 /* Rows of the input or of a stage; its index is that in llm_arch_result.source. */
 typedef struct rows {
-    llm_session *session; /* NULL: the input */
-    int64_t n, n_row;     /* how many there are, and the numbers of each */
+    llm_session *session;   /* NULL: the input */
+    int64_t n, n_row;       /* how many there are, and the numbers of each */
+    int64_t at_once, first; /* how many run at once, and the first one of those */
     const float *row;
     float *own; /* [n][n_row]; NULL: row is the caller's */
     size_t cap_own;
@@ -26,15 +27,18 @@ struct llm_stages {
     int n_sources;
     llm_arch_rows_of of[LLM_ARCH_MAX_SOURCES];
     rows source[LLM_ARCH_MAX_SOURCES];
-    float *gathered[LLM_ARCH_MAX_SOURCES * 2]; /* the inputs of the stage that runs */
-    size_t cap_gathered[LLM_ARCH_MAX_SOURCES * 2];
-    int64_t n_most; /* rows of the input */
-    bool is_read;   /* tokens read the last stage, in its session */
-    bool is_lent;   /* that session is the caller's */
-    bool is_within; /* the model has tokens, which do not run here */
+    float
+        *gathered[LLM_ARCH_MAX_SOURCES * 2]; /* the inputs of the stage that runs, in its session */
+    int64_t n_most;                          /* rows of the input */
+    bool is_read;                            /* tokens read the last stage, in its session */
+    bool is_lent;                            /* that session is the caller's */
+    bool is_within;                          /* the model has tokens, which do not run here */
     const llm_row_places *places;
 };
-enum { MAX_GATHERED = LLM_ARCH_MAX_SOURCES * 2 };
+enum {
+    MAX_GATHERED = LLM_ARCH_MAX_SOURCES * 2,
+    PIECE = 256 /* rows of a stage whose rows see no others */
+};
 
 static ggl_status no_memory(ggl_error *err) {
     return ggl_fail(err, GGL_NOMEM, "out of memory for the stages of a model");
@@ -59,7 +63,13 @@ static ggl_status make_session(llm_stages *s, int k, const llm_model *m,
         /* of the last one of a model without tokens, all outputs are made */
         own.only = is_last && !s->is_within ? NULL : s->of[k].name;
     }
-    const ggl_status st = llm_session_new(out, m, &own, err);
+    s->source[k].at_once = n;
+    ggl_status st = llm_session_new(out, m, &own, err);
+    if (st == GGL_OK && n > PIECE && !(is_last && s->is_read) && llm_session_is_by_row(*out)) {
+        llm_session_free(*out);
+        s->source[k].at_once = own.n_ctx = own.n_ubatch = own.n_rows = PIECE;
+        st = llm_session_new(out, m, &own, err);
+    }
     return st == GGL_OK ? llm_session_alloc(*out, err) : st;
 }
 
@@ -143,8 +153,6 @@ void llm_stages_free(llm_stages *s) {
         ggl_free(s->source[k].order);
         ggl_free(s->source[k].window);
     }
-    for (int k = 0; k < MAX_GATHERED; k++)
-        ggl_free(s->gathered[k]);
     ggl_free(s);
 }
 
@@ -227,11 +235,11 @@ static ggl_status order_windows(const llm_stages *s, const llm_arch_rows_of *of,
     return done ? GGL_OK : no_memory(err);
 }
 
-/* Copies the rows that an input of the stage has: those around each row that it reads, of `from`. */
+/* Copies the rows that an input of the stage has for its next m rows: those around each row that it reads, of `from`. */
 static void gather(const llm_rows_input *x, const llm_arch_rows_of *of, const rows *stage,
-                   const rows *from, float *to) {
+                   int64_t m, const rows *from, float *to) {
     const int64_t n_row = from->n_row;
-    for (int64_t i = 0; i < stage->n; i++)
+    for (int64_t i = stage->first; i < stage->first + m; i++)
         for (int64_t k = 0; k < x->k; k++, to += n_row) {
             const int64_t at = row_below(of, stage, i) + x->first + k;
             if (at >= 0 && at < from->n)
@@ -243,7 +251,7 @@ static void gather(const llm_rows_input *x, const llm_arch_rows_of *of, const ro
 
 /* Copies the places of the rows that a stage reads of the input. They are i32 or f32, and moved as they are. */
 static void gather_places(const llm_stages *s, const llm_rows_input *x, const llm_arch_rows_of *of,
-                          const rows *stage, const rows *from, float *to) {
+                          const rows *stage, int64_t m, const rows *from, float *to) {
     const llm_row_places *p = s->places;
     const bool in_table = x->part >= LLM_ROWS_CORNER;
     const void *all = !p                           ? NULL
@@ -252,7 +260,7 @@ static void gather_places(const llm_stages *s, const llm_rows_input *x, const ll
                                                    : (const void *)p->yx;
     const int64_t each = in_table ? 4 : 2, take = in_table ? 4 : 1,
                   first = x->part == LLM_ROWS_X ? 1 : 0;
-    for (int64_t i = 0; i < stage->n; i++, to += take) {
+    for (int64_t i = stage->first; i < stage->first + m; i++, to += take) {
         const int64_t at = row_below(of, stage, i);
         if (all && at < from->n)
             memcpy(to, (const char *)all + (size_t)(at * each + first) * sizeof *to,
@@ -266,33 +274,43 @@ static void keep_row(void *ctx, int slot, int64_t pos, int32_t token, const floa
     rows *x = ctx;
     const int64_t n_row = llm_session_n_row(x->session);
     (void)slot, (void)token;
-    memcpy(x->own + (x->window ? x->order[pos] : pos) * n_row, row, (size_t)n_row * sizeof *row);
+    memcpy(x->own + (x->window ? x->order[pos] : x->first + pos) * n_row, row,
+           (size_t)n_row * sizeof *row);
 }
 
-/* Gathers what stage `at` reads. */
-static ggl_status gather_inputs(llm_stages *s, int at, ggl_error *err) {
+/* Gathers what the next m rows of stage `at` read. */
+static ggl_status gather_inputs(llm_stages *s, int at, int64_t m, ggl_error *err) {
     rows *x = &s->source[at];
     const llm_arch_rows_of *of = &s->of[at];
     const int n_inputs = llm_session_n_rows_inputs(x->session);
     if (n_inputs > MAX_GATHERED)
         return ggl_fail(err, GGL_LIMIT, "the stage '%s' reads more than %d inputs", of->name,
                         MAX_GATHERED);
-    const ggl_status st = of->windows > 0 ? order_windows(s, of, x, err) : GGL_OK;
+    const ggl_status st = of->windows > 0 && x->first == 0 ? order_windows(s, of, x, err) : GGL_OK;
     if (st != GGL_OK)
         return st;
     for (int k = 0; k < n_inputs; k++) {
         const llm_rows_input *in = llm_session_rows_input(x->session, k);
-        if (!ggl_grow(&s->gathered[k], &s->cap_gathered[k], (size_t)(x->n * in->n),
-                      sizeof *s->gathered[k]))
-            return no_memory(err);
+        s->gathered[k] = llm_session_input_place(x->session, k);
         if (in->part == LLM_ROWS_WINDOW)
-            memcpy(s->gathered[k], x->window, (size_t)x->n * sizeof *x->window);
+            memcpy(s->gathered[k], x->window + x->first, (size_t)m * sizeof *x->window);
         else if (in->part != LLM_ROWS_SELF)
-            gather_places(s, in, of, x, &s->source[in->source], s->gathered[k]);
+            gather_places(s, in, of, x, m, &s->source[in->source], s->gathered[k]);
         else
-            gather(in, of, x, &s->source[in->source], s->gathered[k]);
+            gather(in, of, x, m, &s->source[in->source], s->gathered[k]);
     }
     return GGL_OK;
+}
+
+/* Runs m rows of stage `at`, from x->first on. */
+static ggl_status run_rows(llm_stages *s, int at, int64_t m, ggl_error *err) {
+    rows *x = &s->source[at];
+    const llm_batch b = {.n = m, .input = (const float *const *)s->gathered};
+    ggl_status st = gather_inputs(s, at, m, err);
+    if (st == GGL_OK)
+        st = llm_session_eval(x->session, &b, err);
+    const ggl_status cleared = llm_session_clear(x->session, 0, st == GGL_OK ? err : NULL);
+    return st == GGL_OK ? cleared : st;
 }
 
 static ggl_status run_stage(llm_stages *s, int at, ggl_error *err) {
@@ -300,12 +318,12 @@ static ggl_status run_stage(llm_stages *s, int at, ggl_error *err) {
     const size_t n_own = (size_t)(x->n * llm_session_n_row(x->session));
     if (!ggl_grow(&x->own, &x->cap_own, n_own, sizeof *x->own))
         return no_memory(err);
-    const llm_batch b = {.n = x->n, .input = (const float *const *)s->gathered};
+    ggl_status st = GGL_OK;
     llm_session_hear(x->session, keep_row, x);
-    ggl_status st = llm_session_eval(x->session, &b, err);
-    const ggl_status cleared = llm_session_clear(x->session, 0, st == GGL_OK ? err : NULL);
+    for (x->first = 0; x->first < x->n && st == GGL_OK; x->first += x->at_once)
+        st = run_rows(s, at, x->n - x->first < x->at_once ? x->n - x->first : x->at_once, err);
     x->row = x->own;
-    return st == GGL_OK ? cleared : st;
+    return st;
 }
 
 /* Runs the stages over n rows, and gathers what the last one reads; that one runs only if no tokens read it. */
@@ -325,9 +343,15 @@ static ggl_status run(llm_stages *s, const float *input, int64_t n, ggl_error *e
             x->row = input;
             continue;
         }
-        st = gather_inputs(s, k, err);
-        if (st == GGL_OK && !(s->is_read && k + 1 == s->n_sources))
-            st = run_stage(s, k, err);
+        x->first = 0;
+        st = s->is_read && k + 1 == s->n_sources ? gather_inputs(s, k, x->n, err)
+                                                 : run_stage(s, k, err);
+    }
+    for (int k = 0; k + 1 < s->n_sources;
+         k++) { /* the last stage, which is large, has what it reads */
+        ggl_free(s->source[k].own);
+        s->source[k].own = NULL;
+        s->source[k].cap_own = 0;
     }
     return st;
 }

@@ -33,6 +33,13 @@ static int64_t larger(int64_t a, int64_t b) {
     return a > b ? a : b;
 }
 
+/* Returns how many texts are written at once at most: beams at temperature 0, and above it those that are drawn. */
+static int64_t most_texts(const options *o) {
+    const int64_t n_beams = o->temperature > 0 ? 1 : o->n_beams,
+                  n_drawn = o->temperature > 0 || o->temperature_step > 0 ? o->n_best : 1;
+    return larger(n_beams, n_drawn);
+}
+
 static int open_model(job *j) {
     const options *o = &j->o;
     j->file = (ggl_gguf_params){.size = sizeof j->file, .no_mmap = o->no_mmap, .willneed = true};
@@ -55,7 +62,7 @@ static int open_model(job *j) {
                                .ctx = (void *)(uintptr_t)TOOL};
     llm_session_params *sp = &j->opening.session;
     sp->n_ubatch = o->n_ubatch;
-    sp->n_slots = o->tokens || o->dump ? 1 : larger(o->n_beams, o->n_best);
+    sp->n_slots = o->tokens || o->dump ? 1 : most_texts(o);
     sp->n_inputs = 1; /* which all slots hear */
     sp->alignment = o->words;
     sp->n_rows = larger(sp->n_slots, 16);

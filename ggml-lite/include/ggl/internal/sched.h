@@ -50,6 +50,10 @@ GGL_NODISCARD ggl_status ggl_sched_restore_part(ggl_sched *s, ggl_slot_part part
 /* Returns the number of batches that may be unfinished, or whose error was not returned yet. */
 int ggl_sched_n_unfinished(ggl_sched *s);
 
+/* Returns where the scheduler keeps a batched input, with room for n_batch elements: who makes large rows writes them there, and then
+ * gives this address to ggl_sched_set, which copies nothing. NULL: there is no such input, or no memory yet. */
+void *ggl_sched_input_place(ggl_sched *s, const char *input);
+
 /* Copies page src to page dst, in all stores whose pages this slot and others like it share. */
 GGL_NODISCARD ggl_status ggl_sched_copy_page(ggl_sched *s, int slot, int32_t dst, int32_t src,
                                              ggl_error *err);

@@ -287,6 +287,11 @@ typedef struct llm_rows_input {
 } llm_rows_input;
 int llm_session_n_rows_inputs(const llm_session *s);
 const llm_rows_input *llm_session_rows_input(const llm_session *s, int k);
+/* Where the values of input k may be written, as many rows as the session computes at once; what is here is not copied when it is
+ * given as llm_batch.input[k] or to llm_session_read_rows. The session has its memory. */
+float *llm_session_input_place(llm_session *s, int k);
+/* True if a row of a stage depends on no other row, and not on its number: its rows may then run in pieces. */
+bool llm_session_is_by_row(const llm_session *s);
 /* Returns logits [n_vocab] of the last wanted token of the last eval; valid until the next eval. */
 const float *llm_session_logits(const llm_session *s);
 
