@@ -35,16 +35,6 @@ bool init_is_plain(const char *s, size_t n) {
     return plain;
 }
 
-/* Returns the length of the prefix before "blk." in a tensor's name that belongs to a layer; SIZE_MAX: it does not, or the prefix is none. */
-static size_t prefix_before(ggl_str name) {
-    ggl_str rest;
-    for (size_t i = 0; i + 5 < name.n; i++)
-        if ((i == 0 || name.s[i - 1] == '.') &&
-            tensor_layer((ggl_str){name.s + i, name.n - i}, &rest) >= 0)
-            return i;
-    return SIZE_MAX;
-}
-
 /* Returns the part that a tensor belongs to: that of the longest prefix. */
 static int part_of(const init *in, ggl_str name) {
     int best = 0;
@@ -361,7 +351,7 @@ void init_name_shapes(init *in) {
 void init_find_parts(init *in) {
     for (size_t i = 0; i < ggl_gguf_n_tensors(in->f); i++) {
         const ggl_str name = ggl_gguf_tensor_at(in->f, i)->name;
-        const size_t n = prefix_before(name);
+        const size_t n = tensor_layer_at(name);
         int k = 0;
         if (n == SIZE_MAX || n >= sizeof in->prefix)
             continue;
