@@ -283,6 +283,18 @@ llm_beams_params llm_generation_beams(const generation *g) {
                               .ignore_end = g->p.ignore_end};
 }
 
+/* --- the beginning of the text ---------------------------------------------------------------- */
+
+/* True if what is generated goes on in the text of the tokens before it. Those are id[0 .. n), unless the model reads a text and writes
+ * another: then without `read`, that is the text to read, and what is written begins a text. */
+static bool goes_on(const llm_context *c, const llm_generate_params *p, const int32_t *id,
+                    size_t n) {
+    bool has_begun = !llm_session_reads_text(c->session);
+    for (size_t i = 0; i < n && p->read && c->tokenizer; i++)
+        (void)llm_token_next_text(c->tokenizer, id[i], false, &has_begun);
+    return has_begun;
+}
+
 /* --- all -------------------------------------------------------------------------------------- */
 
 ggl_status llm_generation_new(generation **out, llm_context *c, const llm_generate_params *params,
@@ -299,6 +311,7 @@ ggl_status llm_generation_new(generation **out, llm_context *c, const llm_genera
         st = llm_need_array("id", id, n, err);
     if (st == GGL_OK)
         st = set_stops(g, err);
+    g->has_begun = st == GGL_OK && goes_on(c, &g->p, id, n);
     if (st == GGL_OK)
         st = set_grammar(g, c, id, n, err);
     if (st == GGL_OK)
@@ -370,10 +383,8 @@ void llm_context_end(llm_context *c) {
 /* --- tokens ---------------------------------------------------------------------------------- */
 
 static ggl_status put_token(generation *g, const llm_context *c, int32_t id, ggl_error *err) {
-    ggl_str text = llm_token_text(c->tokenizer, id, false);
-    const bool is_special = text.n == 0;
-    if (is_special)
-        text = llm_token_text(c->tokenizer, id, true);
+    const bool is_special = llm_token_text(c->tokenizer, id, false).n == 0;
+    const ggl_str text = llm_token_next_text(c->tokenizer, id, is_special, &g->has_begun);
     const bool shown = !is_special || (g->p.shows ? g->p.shows(g->p.user, id) : g->p.show_special);
     return llm_stopped_text_put(&g->text, text, !shown, err);
 }

@@ -62,7 +62,7 @@ static void put_argument(llm_json_out *out, const char *directive, size_t n, va_
     if (kind == 's' && strcmp(spec, "%.*s") == 0) {
         const int size = va_arg(*args, int);
         const char *bytes = va_arg(*args, const char *);
-        out->failed |= size < 0; /* of 2 GiB or more */
+        out->failed |= size < 0; /* llm_json_precision */
         llm_json_put_string(out, (ggl_str){bytes, size < 0 ? 0 : (size_t)size});
         return;
     }

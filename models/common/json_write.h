@@ -7,21 +7,26 @@
 #ifndef LLM_JSON_WRITE_H
 #define LLM_JSON_WRITE_H
 
+#include <limits.h>
+
 #include "json.h"
 
 typedef struct llm_json_out {
     char *s; /* [n], and a NUL; freed with ggl_free */
     size_t n, cap;
-    bool failed; /* out of memory: text is missing */
+    bool failed; /* out of memory, or a string that llm_json_format refuses: text is missing */
 } llm_json_out;
 
 /* As printf writes it, but a ' of the format becomes a ", and `%.*s` a string between quotes, as llm_json_put_string
  * writes it. Conversions are d, u, x, f, g, s (a text as it is) and %, with a precision and l, ll or z. */
 void llm_json_format(llm_json_out *out, const char *format, ...) GGL_PRINTF(2, 3);
-/* The arguments of `%.*s` for a ggl_str of less than 2 GiB. */
-#define LLM_JSON_STR(str) (int)(str).n, (str).s
+/* The arguments of `%.*s` for a ggl_str. A string of 2 GiB or more is refused: printf's lengths are of the type int. */
+#define LLM_JSON_STR(str) llm_json_precision((str).n), (str).s
 /* The same for a text that ends with a NUL. */
-#define LLM_JSON_TEXT(text) (int)strlen(text), text
+#define LLM_JSON_TEXT(text) llm_json_precision(strlen(text)), text
+static inline int llm_json_precision(size_t n) {
+    return n <= INT_MAX ? (int)n : -1; /* a cast alone would make 3 of 4 GiB + 3 */
+}
 
 void llm_json_put(llm_json_out *out, const char *text, size_t n); /* as it is */
 void llm_json_put_text(llm_json_out *out, const char *text);

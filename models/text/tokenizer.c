@@ -460,27 +460,30 @@ ggl_str llm_token_text(const llm_tokenizer *t, int32_t id, bool special) {
     return t->text[id];
 }
 
+ggl_str llm_token_next_text(const llm_tokenizer *t, int32_t id, bool special, bool *has_begun) {
+    const ggl_str s = llm_token_text(t, id, special);
+    if (*has_begun || !in_range(t, id) || t->type[id] == TOKEN_CONTROL)
+        return s;
+    *has_begun = true;
+    const bool is_added = s.n > 0 && s.s[0] == ' ' && !is_special(t, id) && t->kind->adds_space &&
+                          t->kind->adds_space(t);
+    return is_added ? (ggl_str){s.s + 1, s.n - 1} : s;
+}
+
 ggl_status llm_detokenize(const llm_tokenizer *t, const int32_t *id, size_t n, bool special,
                           char **text, size_t *size, ggl_error *err) {
     *text = NULL;
     *size = 0;
-    size_t first = 0, bytes = 1; /* first: index of the first id that stands for text */
-    while (first < n && (!in_range(t, id[first]) || t->type[id[first]] == TOKEN_CONTROL))
-        first++;
+    size_t bytes = 1, used = 0;
+    bool has_begun = false;
     for (size_t i = 0; i < n; i++)
         if (!ggl_size_add(bytes, llm_token_text(t, id[i], special).n, &bytes))
             return out_of_memory(err);
     char *out = ggl_calloc(bytes, 1);
     if (!out)
         return out_of_memory(err);
-    size_t used = 0;
     for (size_t i = 0; i < n; i++) {
-        ggl_str s = llm_token_text(t, id[i], special);
-        if (i == first && s.n > 0 && s.s[0] == ' ' && !is_special(t, id[i]) &&
-            t->kind->adds_space && t->kind->adds_space(t)) {
-            s.s++;
-            s.n--;
-        }
+        const ggl_str s = llm_token_next_text(t, id[i], special, &has_begun);
         if (s.n > 0)
             memcpy(out + used, s.s, s.n);
         used += s.n;

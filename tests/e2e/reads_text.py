@@ -11,7 +11,7 @@ import marian_folder
 from checks import TMP, check, finish, path, put, runner
 from encoder_file import read_npy
 from marian_folder import N, N_FF, PAD
-from sentencepiece import LANGUAGES, SPACE, language_tokens
+from sentencepiece import LANGUAGES, SPACE, TOKENS, language_tokens
 
 run = runner(sys.argv[1], cwd=TMP.name)
 both = runner(sys.argv[1], cwd=TMP.name, both=True)
@@ -39,6 +39,25 @@ def answers():
     check(len(read_npy(path("l.npy"))[2]) == 1, "rows of a text that is read")
     first = json.loads(cli("-p", "banana b", "-n", "3", "--temp", "2", "-s", "1", "--json-output", "--override-kv", "marian.forced_bos_token_id=int:5"))
     check(first["ids"][0] == 5, "another first token", first["ids"])
+
+
+def beginnings():
+    """The space that the tokenizer puts before a text is not in an answer, but in one that goes on where the decoder's tokens end."""
+    def forced(token, *flags):
+        return cli("-p", "banana b", "-n", "1", *flags, "--override-kv", f"marian.forced_bos_token_id=int:{token}")
+
+    word, space = TOKENS.index(f"{SPACE}ban"), TOKENS.index(SPACE)
+    for token, text in ((word, "ban"), (space, "")):
+        said = json.loads(forced(token, "--json-output"))
+        check((said["ids"], said["text"]) == ([token], text), "another text", said)
+        check(run("llm-tokenize", "-m", "marian.gguf", "--decode", str(token)).rstrip("\n") == text, "--decode gives another text")
+        check(forced(token).rstrip("\n") == text, f"not '{text}' is printed")
+    check(forced(word, "--stop", "an").rstrip("\n") == "b", "--stop within the first word")
+    check(forced(word, "--stop", " b").rstrip("\n") == "ban", "--stop finds the space")
+    talk = json.loads(forced(word, "-cnv", "--chat-template", "{{ messages[-1].content }}", "--json-output"))
+    check(talk["text"] == "ban", "a conversation has another text", talk)
+    after = json.loads(cli("--encode-tokens", "3", "--tokens", f"{PAD},{word}", "-n", "1", "-l", f"{word}+1000", "--json-output"))
+    check((after["ids"], after["text"]) == ([word], " ban"), "a space within a text is lost", after)
 
 
 def refused():
@@ -187,6 +206,7 @@ if __name__ == "__main__":
     marian_folder.write(path("marian"))
     run("llm-convert", "marian", "-o", "marian.gguf")
     answers()
+    beginnings()
     speed()
     saved()
     languages()

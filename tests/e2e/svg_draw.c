@@ -108,7 +108,7 @@ static void draw_figure(FILE *out) {
     static figure_block block[BLOCKS];
     static figure_node node[BLOCKS][NODES];
     char name[200], of[200];
-    figure f = {"", block, 2 + (int)below(BLOCKS - 1)};
+    figure f = {.block = block, .n = 2 + (int)below(BLOCKS - 1)};
     ggl_error err = {0};
     for (int k = 0; k < f.n; k++)
         random_block(&block[k], node[k], 1 + (int)below(NODES),

@@ -17,6 +17,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../
 import dream_file
 import encoder_file
 import marian_folder
+from sentencepiece import SPACE, TOKENS
 from http_layer import check
 from running import Gone, Server, exchange
 
@@ -309,6 +310,14 @@ def writes(folder):
             if "num_beams" in body:
                 out = subprocess.run([sys.argv[3], "-m", model, "-p", body["prompt"], "-n", "12", "--beams", str(body["num_beams"])], capture_output=True, text=True)
                 check(answer["content"].strip() == out.stdout.strip(), f"{body}: {answer['content']}, alone {out.stdout}")
+        # the space that the tokenizer puts before a text begins no answer
+        word = TOKENS.index(SPACE + "ban")
+        begun = {"prompt": "banana", "max_tokens": 2, "logit_bias": {str(word): 1000}, "logprobs": 0}
+        for more in ({}, {"stop": ["no such text"]}):
+            said = post(s, "/v1/completions", {**begun, **more})["choices"][0]
+            check(said["text"] == "ban ban" and said["logprobs"]["text_offset"] == [0, 3], f"a text that begins with a word: {said}")
+        check(post(s, "/v1/completions", {**begun, "stop": [" ban"]})["choices"][0]["text"] == "ban", "a stop text finds the space")
+        check(post(s, "/completion", {"prompt": "banana", "n_predict": 2, "logit_bias": [[word, 1000]]})["content"] == "ban ban", "llama.cpp's API")
         refused(s, "/v1/completions", {"prompt": "banana", "echo": True, "logprobs": 1}, 400, "reads the prompt")
         refused(s, "/v1/embeddings", {"input": "banana"}, 501, "--embeddings")
 

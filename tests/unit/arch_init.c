@@ -1,6 +1,7 @@
 /* llm-arch init: what it writes for models whose layers differ, whose numbers are equal, whose keys it cannot place. */
 #include "ggl/internal/gguf.h"
 #include "llm-arch/tool.h"
+#include "seed.h"
 #include "test.h"
 
 typedef struct tensor {
@@ -272,6 +273,99 @@ TEST(eye_and_more) {
     free(text);
 }
 
+static void check_parses(const char *text) {
+    llm_arch *arch = NULL;
+    ggl_error err = {0};
+    if (CHECK_MSG(llm_arch_parse(&arch, text, strlen(text), "new.arch", &err) == GGL_OK, "%s\n%s",
+                  err.msg, text))
+        llm_arch_free(arch);
+}
+
+/* Numbers of a sound's encoder, whose convolutions are as wide as it has heads. */
+static ggl_gguf_writer *begin_ear(const char *before) {
+    char key[64];
+    ggl_gguf_writer *w = ggl_gguf_writer_new();
+    ggl_gguf_put_string(w, "general.architecture", "t", 1);
+    const struct {
+        const char *name;
+        uint32_t x;
+    } number[] = {{"block_count", 2}, {"embedding_length", 48}, {"attention.head_count", 3}};
+    for (size_t i = 0; i < sizeof number / sizeof *number; i++) {
+        snprintf(key, sizeof key, "t.%s%s", before, number[i].name);
+        put_number(w, key, number[i].x);
+    }
+    return w;
+}
+
+/* An encoder that hears, and a decoder that writes: the rows of the sound are no tokens, although there are tokens. */
+TEST(ear_and_decoder) {
+    static const tensor t[] = {{"token_embd.weight", {48, 40}},
+                               {"mel_filters", {201, 20}},
+                               {"enc.conv2.weight", {3, 48, 48}},
+                               {"enc.conv1.weight", {3, 20, 48}},
+                               {"enc.conv1.bias", {48}},
+                               {"enc.position_embd.weight", {48, 100}},
+                               {"enc.blk.0.attn_q.weight", {48, 48}},
+                               {"enc.blk.1.attn_q.weight", {48, 48}},
+                               {"dec.position_embd.weight", {48, 32}},
+                               {"dec.blk.0.cross_attn_q.weight", {48, 48}},
+                               {NULL, {0}}};
+    ggl_gguf_writer *w = begin_ear("");
+    put_number(w, "t.context_length", 32);
+    put_number(w, "t.audio.context_length", 100);
+    put_number(w, "t.audio.mel_count", 20);
+    char *text = init_of(w, t);
+    check_line(text, "mel_filters [201, n_mel] from \"mel_filters\"", false);
+    CHECK_HAS(text,
+              "\ninput mel [n_mel] from sound(rate = 16000, window = 400, step = 160, seconds = "
+              "n_sound / 50, filters = mel_filters)\n\nstage ear over mel \"enc.\":\n");
+    check_line(text, "  conv1 [3, n_mel, n_embd]", false);
+    check_line(text, "  conv1_bias [n_embd] from \"enc.conv1.bias\"", false);
+    check_line(text, "  conv2 [3, n_embd, n_embd]", false);
+    check_line(text, "  position_embd [n_embd, n_sound]", false);
+    CHECK_HAS(text, "\n  x = conv_rows(mel, conv1) ");
+    check_line(text, "    attn_q [n_embd, n_head*d]", false);
+    CHECK_HAS(text, "made of the rows ear\nx = token_embd[token]\n");
+    check_line(text, "position_embd [n_embd, n_pos]", false);
+    CHECK(!strstr(text, "embedding = "));
+    check_parses(text);
+    free(text);
+}
+
+/* An ear alone, with numbers of its own, and one whose tensors have no prefix. A width that a name happens to have is a guess. */
+TEST(ear) {
+    static const tensor prefixed[] = {{"a.conv1d.1.weight", {3, 20, 48}},
+                                      {"a.conv1d.1.bias", {1, 48}},
+                                      {"a.blk.0.ln1.weight", {48}},
+                                      {"mm.a.fc.weight", {48, 16}},
+                                      {NULL, {0}}},
+                        plain[] = {{"conv1.weight", {5, 20, 48}},
+                                   {"blk.0.attn_norm.weight", {48}},
+                                   {"blk.1.attn_norm.weight", {48}},
+                                   {NULL, {0}}};
+    ggl_gguf_writer *w = begin_ear("audio.");
+    put_number(w, "t.audio.num_mel_bins", 20);
+    char *text = init_of(w, prefixed);
+    CHECK_HAS(text,
+              "\ninput mel [n_mel] from sound(rate = 16000, window = 400, step = 160, seconds = "
+              "30)\n\nstage ear over mel \"a.\":\n");
+    check_line(text, "  conv1d_1 [3, n_mel, n_embd] from \"a.conv1d.1.weight\"", false);
+    check_line(text, "  conv1d_1_bias [1, n_embd] from \"a.conv1d.1.bias\"", false);
+    CHECK_HAS(text, "\n  x = conv_rows(mel, conv1d_1) ");
+    CHECK_HAS(text, "\nrows = ear ");
+    check_parses(text);
+    free(text);
+    w = begin_ear("");
+    put_number(w, "t.something", 5);
+    text = init_of(w, plain);
+    CHECK_HAS(text, "\ninput mel [20] from sound(");
+    CHECK_HAS(text, "\nstage ear over mel:\n  x = conv_rows(mel, conv1) ");
+    check_line(text, "conv1 [something, 20, n_embd]", true);
+    CHECK(!strstr(text, "token"));
+    check_parses(text);
+    free(text);
+}
+
 /* A default that names a number which the file lacks is not written. */
 TEST(defaults_without_their_key) {
     static const tensor t[] = {{"blk.0.ffn_up_exps.weight", {64, 32, 4}}, {NULL, {0}}};
@@ -326,4 +420,101 @@ TEST(names_that_are_taken) {
     CHECK_OK(llm_arch_parse(&arch, text, strlen(text), "new.arch", &err), &err);
     llm_arch_free(arch);
     free(text);
+}
+
+/* Parts whose prefixes are words of the language or of the text, or are alike; and what is alike in several. */
+TEST(parts_that_are_alike) {
+    static const tensor t[] = {{"enc", {64}},
+                               {"enc.blk.0.attn_q.weight", {64, 64}},
+                               {"enc_.blk.0.attn_q.weight", {64, 64}},
+                               {"if.blk.0.attn_q.weight", {64, 64}},
+                               {"rows.blk.0.attn_q.weight", {64, 64}},
+                               {"v.patch_embd.weight", {7, 7, 3, 64}},
+                               {"v.blk.0.attn_q.weight", {64, 64}},
+                               {"w.patch_embd.weight", {7, 7, 3, 64}},
+                               {"w.blk.0.\"q\".weight", {64, 64}},
+                               {NULL, {0}}};
+    char *text = init_of(begin(), t);
+    CHECK_HAS(text, "\nstage enc over seen \"enc.\":\n");
+    CHECK_HAS(text, "\nstage enc_2 over seen_2 \"enc_.\":\n");
+    CHECK_HAS(text, "\nstage if_2 over seen_3 \"if.\":\n");
+    CHECK_HAS(text, "\nstage rows_2 over seen_4 \"rows.\":\n");
+    CHECK_HAS(text, "\nstage eye over patch \"v.\":\n");
+    CHECK_HAS(text, "\nstage eye_2 over patch_2 \"w.\":\n");
+    CHECK_HAS(text, "\n  # layer l < 1:\n    # _q_ [");
+    check_parses(text);
+    free(text);
+}
+
+/* The first five are names that no descriptor can have; others stand as they are, in quotes if need be. */
+TEST(odd_architectures) {
+#define LONG "abcdefghijklmnopqrstuvwxyzabcd"
+    static const struct {
+        const char *name, *line;
+    } odd[] = {{"a\"b", "\narch a_b\n"},
+               {"", "\narch _\n"},
+               {"a:b", "\narch a_b\n"},
+               {"a\nb", "\narch a_b\n"},
+               {LONG LONG LONG, "\narch " LONG LONG},
+               {"a b", "\narch \"a b\"\n"},
+               {"a\\", "\narch \"a\\\"\n"},
+               {"9", "\narch \"9\"\n"},
+               {"if", "\narch if\n"},
+               {"\xc3\xa4", "\narch \"\xc3\xa4\"\n"}};
+    static const tensor t[] = {{"token_embd.weight", {64, 40}}, {NULL, {0}}};
+    for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
+        ggl_gguf_writer *w = ggl_gguf_writer_new();
+        ggl_gguf_put_string(w, "general.architecture", odd[i].name, strlen(odd[i].name));
+        put_number(w, LONG LONG LONG ".rope.dimension_count", 8);
+        char *text = init_of(w, t);
+        CHECK_HAS(text, odd[i].line);
+        CHECK_INT(strstr(text, "cannot name this architecture") != NULL, i < 5);
+        check_parses(text);
+        free(text);
+    }
+}
+
+/* Whatever tensors and keys are called, what init writes is a descriptor. */
+TEST(random_names) {
+    static const char *const
+        prefix[] = {"",      "enc.", "dec.",    "v.",      "a-.",  "a_.",
+                    "rows.", "if.",  "linear.", "output.", "mel.", "x."},
+        *const block[] = {"", "", "blk.0.", "blk.1."},
+        *const word[] =
+            {"if",    "layer",      "l",          "x",
+             "eps",   "n_head",     "output",     "rows",
+             "seen",  "mel",        "token_embd", "output_norm",
+             "conv1", "patch_embd", "attn_q",     "a.b",
+             "a_b",   "a-b",        "a b",        "a\"b",
+             "a\\b",  "{l}",        "\xc3\xa4",   "1a",
+             "a\nb",  "#",          "from",       "zzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzz"},
+        *const end[] = {".weight", ".bias", ""};
+    static const int64_t shape[][4] = {{64},        {64, 64},      {64, 40},
+                                       {3, 40, 64}, {7, 7, 3, 64}, {1, 3}};
+    uint64_t seed = sample_seed();
+#define ANY(list) list[test_random(&seed) % (sizeof(list) / sizeof *(list))]
+    for (int round = 0; round < 200; round++) {
+        static char name[24][128];
+        tensor t[24] = {{"token_embd.weight", {64, 40}}};
+        ggl_gguf_writer *w = begin();
+        for (int i = 0; i < 4; i++) {
+            snprintf(name[i], sizeof name[i], "t.k%d.%s%s", i, ANY(prefix), ANY(word));
+            put_number(w, name[i], (uint32_t)ANY(shape)[0]);
+        }
+        for (int i = 1, n = 1; i < 23; i++) {
+            snprintf(name[n], sizeof name[n], "%s%s%s%s", ANY(prefix), ANY(block), ANY(word),
+                     ANY(end));
+            bool is_new = true;
+            for (int k = 0; k < n; k++)
+                is_new = is_new && strcmp(t[k].name, name[n]) != 0;
+            if (is_new) {
+                t[n].name = name[n];
+                memcpy(t[n++].ne, ANY(shape), sizeof t[0].ne);
+            }
+        }
+        char *text = init_of(w, t);
+        check_parses(text);
+        free(text);
+    }
+#undef ANY
 }

@@ -86,7 +86,7 @@ typedef enum wiring {
 /* Steps to draw n nodes. */
 static uint64_t steps_to_draw(wiring how, int n, ggl_status expected) {
     figure_block block[2] = {{.title = "before"}, {.title = "after"}};
-    figure f = {"", block, 2};
+    figure f = {.block = block, .n = 2};
     ggl_error err = {0};
     FILE *out = fopen("/dev/null", "w");
     if (!CHECK(out))

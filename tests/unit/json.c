@@ -310,6 +310,28 @@ TEST(formats) {
     ggl_free(out.s);
 }
 
+/* A length that does not fit into the int of a format fails; nothing is read at it, and no other length is made of it. */
+TEST(strings_too_long_for_formats) {
+    static const uint64_t length[] = {(uint64_t)INT_MAX + 1,
+                                      UINT32_MAX,
+                                      (uint64_t)1 << 32,
+                                      ((uint64_t)1 << 32) + 3,
+                                      ((uint64_t)3 << 31) - 1,
+                                      ((uint64_t)3 << 31) + 5,
+                                      SIZE_MAX};
+    for (size_t i = 0; i < sizeof length / sizeof *length && length[i] <= SIZE_MAX; i++) {
+        const ggl_str s = {"abc", (size_t)length[i]};
+        llm_json_out out = {0};
+        llm_json_format(&out, "[%.*s]", LLM_JSON_STR(s));
+        CHECK_MSG(out.failed, "%zu bytes became '%s'", s.n, out.s ? out.s : "");
+        ggl_free(out.s);
+    }
+    CHECK_INT(llm_json_precision(INT_MAX), INT_MAX);
+    if (SIZE_MAX > UINT32_MAX) /* nor is a part of such a text read */
+        CHECK_INT(llm_json_parse(&doc, "[1]", (size_t)((uint64_t)1 << 32), "long", &err),
+                  GGL_LIMIT);
+}
+
 TEST(out_of_memory) {
     static char text[1024] = "{\"a\": [1, 2, {\"b\": \"\\n\"}], \"c\": []";
     for (int i = 0; i < 40; i++) /* a table of names */

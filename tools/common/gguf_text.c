@@ -29,6 +29,15 @@ int tensor_layer(ggl_str name, ggl_str *rest) {
     return layer;
 }
 
+size_t tensor_layer_at(ggl_str name) {
+    ggl_str rest;
+    for (size_t i = 0; i + 5 < name.n; i++)
+        if ((i == 0 || name.s[i - 1] == '.') &&
+            tensor_layer((ggl_str){name.s + i, name.n - i}, &rest) >= 0)
+            return i;
+    return SIZE_MAX;
+}
+
 uint64_t tensor_elements(const ggl_gguf_tensor *t) {
     size_t n = 1;
     for (int d = 0; d < t->n_dims; d++)

@@ -8,6 +8,8 @@
 ggl_str text_of_key(const ggl_gguf *f, const char *key);
 /* Returns the layer of "blk.12.attn_q.weight" and the rest of the name; -1: not in a layer. */
 int tensor_layer(ggl_str name, ggl_str *rest);
+/* Returns how many bytes are before "blk.12." in the name of a layer's tensor: 4 for "enc.blk.12.attn_q"; SIZE_MAX: it is of no layer. */
+size_t tensor_layer_at(ggl_str name);
 /* Returns the number of elements; 0 also if it overflows, as it can for a type that is unknown. */
 uint64_t tensor_elements(const ggl_gguf_tensor *t);
 /* Writes the shape, like "[64, 64]"; returns buf. */

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/gguf_text.h"
+#include "ggl/internal/alloc.h"
 #include "ggl/internal/graph.h"
 #include "ggl/internal/show.h"
 #include "ggl/internal/steps.h"
@@ -71,24 +73,21 @@ static void add_line(figure_node *n, const char *fmt, ...) {
     va_end(args);
 }
 
-/* Returns "attn_q.weight" for "blk.3.attn_q.weight". */
-static const char *short_name(const char *name) {
-    const char *at = name;
-    if (strncmp(name, "blk.", 4) == 0 && (at = strchr(name + 4, '.')))
-        return at + 1;
-    return name;
-}
-
+/* Adds the weight as descriptors name it: "enc.attn_q" for "enc.blk.3.attn_q.weight", so that layers that are alike have the same lines. */
 static void weight_line(figure_node *n, const char *before, const ggl_tensor *w) {
     char shape[64] = "";
     size_t at = 0;
     for (int d = 0; d < w->n_dims && at < sizeof shape; d++)
         at += (size_t)snprintf(shape + at, sizeof shape - at, "%s%" PRId64, d ? "×" : "", w->ne[d]);
-    const char *name = short_name(w->name);
-    size_t used = strlen(name), end = sizeof ".weight" - 1;
-    if (used > end && strcmp(name + used - end, ".weight") == 0) /* as descriptors name it */
-        used -= end;
-    add_line(n, "%s%.*s  %s %s", before, (int)used, name, shape, ggl_type_get(w->type)->name);
+    const ggl_str name = {w->name, strlen(w->name)};
+    const size_t end = sizeof ".weight" - 1, of_part = tensor_layer_at(name);
+    ggl_str own = name;
+    if (of_part != SIZE_MAX)
+        (void)tensor_layer((ggl_str){name.s + of_part, name.n - of_part}, &own);
+    if (own.n > end && memcmp(own.s + own.n - end, ".weight", end) == 0)
+        own.n -= end;
+    add_line(n, "%s%.*s%.*s  %s %s", before, of_part != SIZE_MAX ? (int)of_part : 0, name.s,
+             (int)own.n, own.s, shape, ggl_type_get(w->type)->name);
 }
 
 static void number_line(figure_node *n, const ggl_tensor *t) {
@@ -459,6 +458,23 @@ static void title_layers(figure_block *b, const int *kind, int k, int n_layer) {
     snprintf(b->title, sizeof b->title, "%s %s%s", b->n_layers > 1 ? "layers" : "layer", list, "");
 }
 
+/* Notes which values the ports of a layer or a part pass, which block `number` shows. False: out of memory. */
+static bool note_passed(figure *f, const figure_block *b, int number) {
+    for (int i = 0; i < b->n; i++)
+        if (b->node[i].passes) {
+            if (!ggl_grow(&f->passed, &f->cap_passed, f->n_passed + 1, sizeof *f->passed))
+                return false;
+            f->passed[f->n_passed++] = (figure_passed){b->node[i].passes, number, i};
+        }
+    return true;
+}
+
+static int by_port(const void *a, const void *b) {
+    const figure_passed *x = a, *y = b;
+    const int port = x->block != y->block ? x->block - y->block : x->node - y->node;
+    return port ? port : x->t->id - y->t->id;
+}
+
 /* Sets leaves[id] for values that another group reads, or that are outputs. */
 static void find_leaving(maker *m, bool *leaves) {
     for (int i = 0; i < ggl_graph_n_nodes(m->g); i++) {
@@ -502,7 +518,7 @@ bool figure_make(figure *f, const ggl_graph *g, bool of_stage, const char *name,
               f->block && find_groups(&m);
     if (ok)
         find_leaving(&m, leaves);
-    ok = ok && make_block(&m, &f->block[f->n++], -1, leaves);
+    ok = ok && make_block(&m, &f->block[f->n++], -1, leaves) && note_passed(f, &f->block[0], 0);
     for (int l = 0; l < n_layer && ok; l++) {
         figure_block *mine = &f->block[f->n];
         *mine = (figure_block){.first_layer = l, .n_layers = 1};
@@ -516,6 +532,7 @@ bool figure_make(figure *f, const ggl_graph *g, bool of_stage, const char *name,
         for (int k = 1; k < f->n && ok; k++)
             if (alike(&f->block[k], mine))
                 kind[l] = k;
+        ok = ok && note_passed(f, mine, kind[l]);
         if (kind[l] < f->n)
             free(mine->node);
         else
@@ -525,10 +542,13 @@ bool figure_make(figure *f, const ggl_graph *g, bool of_stage, const char *name,
         title_layers(&f->block[k], kind, k, n_layer);
     if (ok) {
         f->block[f->n] = (figure_block){0};
-        ok = make_block(&m, &f->block[f->n++], n_layer, leaves);
+        ok = make_block(&m, &f->block[f->n++], n_layer, leaves) &&
+             note_passed(f, &f->block[f->n - 1], f->n - 1);
         snprintf(f->block[0].title, sizeof f->block[0].title, "before the layers");
         snprintf(f->block[f->n - 1].title, sizeof f->block[0].title, "after the layers");
     }
+    if (f->n_passed > 0)
+        qsort(f->passed, f->n_passed, sizeof *f->passed, by_port);
     for (int k = 0; k < f->n && ok && *name; k++) {
         char title[160];
         memcpy(title, f->block[k].title, sizeof title);
@@ -552,5 +572,6 @@ void figure_fini(figure *f) {
     for (int i = 0; f->block && i < f->n; i++)
         free(f->block[i].node);
     free(f->block);
+    ggl_free(f->passed);
     *f = (figure){0};
 }

@@ -46,10 +46,18 @@ typedef struct figure_block {
     uint64_t digest;           /* of a layer; equal if layers are drawn alike */
 } figure_block;
 
+/* A value that passes from one part of a graph to another: of each layer, also of those that another one stands for. */
+typedef struct figure_passed {
+    const ggl_tensor *t;
+    int block, node; /* the port that shows it */
+} figure_passed;
+
 typedef struct figure {
     char name[64];       /* of the part; empty: the graph is whole */
     figure_block *block; /* before, each kind of layer, after */
     int n;
+    figure_passed *passed; /* [n_passed], by port and by the value's id */
+    size_t n_passed, cap_passed;
 } figure;
 
 /* The most figures of a descriptor: each stage, the tokens, and what guesses. */

@@ -73,24 +73,59 @@ static void print_cluster(FILE *out, const figure_block *b, int number) {
     ggl_fprint(out, "  }\n");
 }
 
-/* True if what leaves a block of figure f at `out` enters another part at `in`: the same value, or the result of the stage whose rows it is. */
-static bool passes(const figure *f, int block, const figure_node *out, const figure_node *in) {
-    if (out->kind != FIGURE_PORT || out->t || in->kind != FIGURE_PORT || !in->t)
-        return false;
-    return in->passes ? in->passes == out->passes
-                      : in->of_stage[0] && block == f->n - 1 && strcmp(in->of_stage, f->name) == 0;
+static bool is_exit(const figure_node *n) {
+    return n->kind == FIGURE_PORT && !n->t;
 }
 
-/* Writes the edges from what leaves a block to the other parts that it enters. */
-static void print_passing(FILE *out, const figure *f, int n, int from, int block, int number) {
-    const figure_block *b = &f[from].block[block];
-    for (int i = 0; i < b->n; i++)
-        for (int to = 0, at = 0; to < n; at += f[to].n, to++)
-            for (int k = 0; k < f[to].n && to != from; k++)
-                for (int j = 0; j < f[to].block[k].n; j++)
-                    if (passes(&f[from], block, &b->node[i], &f[to].block[k].node[j]))
-                        ggl_fprint(out, "  n%d_%d -> n%d_%d [style=dashed];\n", number, i, at + k,
-                                   j);
+static void print_passing(FILE *out, int from, int out_node, int to, int in_node) {
+    ggl_fprint(out, "  n%d_%d -> n%d_%d [style=dashed];\n", from, out_node, to, in_node);
+}
+
+/* Writes the edges from the result of a stage to where other parts read its rows. from, to: the numbers of their first blocks. */
+static void print_rows(FILE *out, const figure *f, int from, const figure *reader, int to) {
+    const figure_block *last = &f->block[f->n - 1];
+    for (int i = 0; i < last->n; i++)
+        for (int k = 0; k < reader->n && is_exit(&last->node[i]); k++)
+            for (int j = 0; j < reader->block[k].n; j++)
+                if (strcmp(reader->block[k].node[j].of_stage, f->name) == 0)
+                    print_passing(out, from + f->n - 1, i, to + k, j);
+}
+
+/* Returns where the values of the port end whose first one is `at`. */
+static size_t end_of_port(const figure *f, size_t at) {
+    const figure_passed *p = &f->passed[at];
+    while (++at < f->n_passed && f->passed[at].block == p->block && f->passed[at].node == p->node)
+        ;
+    return at;
+}
+
+/* True if two ports have a value in common. */
+static bool shares(const figure_passed *a, size_t n, const figure_passed *b, size_t n_b) {
+    for (size_t i = 0, j = 0; i < n && j < n_b;) {
+        if (a[i].t == b[j].t)
+            return true;
+        const int by = a[i].t->id - b[j].t->id;
+        i += by <= 0;
+        j += by >= 0;
+    }
+    return false;
+}
+
+/* Writes the edges of the values that leave one part and enter another; one for all layers that are drawn once. */
+static void print_values(FILE *out, const figure *f, int from, const figure *reader, int to) {
+    for (size_t i = 0, end; i < f->n_passed; i = end) {
+        const figure_passed *p = &f->passed[i];
+        end = end_of_port(f, i);
+        if (!is_exit(&f->block[p->block].node[p->node]))
+            continue;
+        for (size_t j = 0, end_j; j < reader->n_passed; j = end_j) {
+            const figure_passed *q = &reader->passed[j];
+            end_j = end_of_port(reader, j);
+            if (!is_exit(&reader->block[q->block].node[q->node]) &&
+                shares(p, end - i, q, end_j - j))
+                print_passing(out, from + p->block, p->node, to + q->block, q->node);
+        }
+    }
 }
 
 static void print_dot(FILE *out, const figure *f, int n, const char *name) {
@@ -102,9 +137,12 @@ static void print_dot(FILE *out, const figure *f, int n, const char *name) {
     for (int i = 0, number = 0; i < n; i++)
         for (int k = 0; k < f[i].n; k++)
             print_cluster(out, &f[i].block[k], number++);
-    for (int i = 0, number = 0; i < n; i++)
-        for (int k = 0; k < f[i].n; k++)
-            print_passing(out, f, n, i, k, number++);
+    for (int i = 0, from = 0; i < n; from += f[i].n, i++)
+        for (int k = 0, to = 0; k < n; to += f[k].n, k++)
+            if (k != i) {
+                print_values(out, &f[i], from, &f[k], to);
+                print_rows(out, &f[i], from, &f[k], to);
+            }
     ggl_fprint(out, "}\n");
 }
 

@@ -1,8 +1,6 @@
 /* llm-arch init: writes a descriptor's declarations from a model's keys and tensors, as stages where it has parts. The author adds what
  * happens to a token. */
-#include <ctype.h>
 #include <inttypes.h>
-#include <math.h>
 #include <string.h>
 
 #include "common/load.h"
@@ -25,75 +23,37 @@ static const init *causal_part(const init *part) {
     for (int k = 1; k < part->n_parts; k++)
         if (strcmp(part[k].prefix, "dec.") == 0)
             return &part[k];
-    return part->n_parts == 1 ? (sees_all(part) ? NULL : part) : part->n_layer > 0 ? part : NULL;
+    if (part->n_parts > 1)
+        return part->n_layer > 0 ? part : NULL;
+    return sees_all(part) || (init_reads_rows(part) && !part->whole) ? NULL : part;
 }
 
-/* True if the part's rows are not of tokens: no embedding is there for them. */
-static bool is_over_rows(const init *in) {
-    return in != in->part && !in->whole && in != causal_part(in->part);
+/* True if the part becomes a stage. What is outside of stages has layers only if it has one token after the other, or is the only part. */
+static bool is_stage(const init *in, const init *causal) {
+    return in != causal && (in != in->part || in->n_parts == 1 || in->n_layer > 0);
 }
 
-static bool is_eye(const init *in) {
-    const ggl_gguf_tensor *t = init_find_own(in, "patch_embd.weight");
-    return is_over_rows(in) && t && t->n_dims == 4 && t->ne[2] == 3 && t->ne[0] == t->ne[1];
-}
-
-/* Writes the name of the part's stage into buf, and returns it. */
-static const char *stage_name(const init *in, char *buf, size_t size) {
-    const char *name = is_eye(in) ? "eye" : "text";
-    if (is_eye(in) || in == in->part)
-        snprintf(buf, size, "%s", name);
-    else
-        (void)init_word_of(in->prefix, "", buf, size);
-    for (size_t n = strlen(buf); n > 1 && buf[n - 1] == '_'; n--)
-        buf[n - 1] = '\0';
-    return buf;
-}
-
-/* Writes an argument of picture(..): the key, or what stands for it if the file lacks it. */
-static void print_argument(const init *in, const char *name, const char *key, const char *missing) {
-    char full[192];
-    snprintf(full, sizeof full, "%s.%s", in->arch, key);
-    if (ggl_gguf_find(in->f, full))
-        printf(", %s = .%s", name, key);
-    else
-        printf(", %s = %s", name, missing);
-}
-
-/* Writes the input that a stage over rows reads. */
-static void print_input(init *in) {
-    const ggl_gguf_tensor *patch = init_find_own(in, "patch_embd.weight");
-    if (!is_eye(in)) {
-        printf("# The rows that enter %s are no tokens. Say what they are, and how a tool prepares "
-               "them: "
-               "floats(), sound(..) or picture(..), and write\n# in the stage how a row becomes "
-               "x.\ninput seen [n_embd] from floats()\n\n",
-               in->prefix);
-        return;
+/* Finds out which parts are stages over rows: those of which no embedding makes tokens, and all of several, as a descriptor has at most
+ * one stage of a text, and then no other. */
+static void find_stages(init *in, const init *causal) {
+    int n = 0;
+    for (int k = 0; k < in->n_parts; k++) {
+        n += is_stage(&in[k], causal);
+        in[k].has_stages = causal != in;
+        init_keep_words(&in[k]);
     }
-    char side[64];
-    const arch_name *a = arch_names_find(in->names, "patch_size");
-    double x = 0;
-    snprintf(side, sizeof side, "%" PRId64, patch->ne[0]);
-    if (a && arch_names_value(in->names, a->name, -1, &x) && x == (double)patch->ne[0])
-        snprintf(side, sizeof side, "%s", a->name);
-    printf("# How is a picture fitted to what the eye sees (fit, resize), in which order are its "
-           "patches (block), and what stands around it in a\n# text (begin, end)? "
-           "docs/architectures.md#pictures\n"
-           "input patch [%s, %s, 3] from picture(patch = %s",
-           side, side, side);
-    if (a && arch_names_value(in->names, "image_size", -1, &x) &&
-        fmod(x, (double)patch->ne[0]) != 0)
-        printf(", size = %s * floor(.vision.image_size / %s)", side, side);
-    else
-        print_argument(in, "size", "vision.image_size", side);
-    print_argument(in, "mean", "vision.image_mean", "0.5");
-    print_argument(in, "std", "vision.image_std", "0.5");
-    printf(")\n\n");
+    for (int k = 0; k < in->n_parts; k++) {
+        const bool stage = is_stage(&in[k], causal);
+        in[k].over_rows = stage && (n > 1 || !in[k].whole);
+        in[k].indent = stage ? 2 : 0;
+        if (stage)
+            init_name_stage(&in[k]);
+    }
 }
 
-/* Writes the line `layer`, with the name of the number of layers. */
+/* Writes the line `layer`, with the name of the number of layers; as a comment if nothing of the layers is known. */
 static void print_layer_line(const init *in) {
+    const char *off = init_has_layer_lines(in) ? "" : "# ";
     const arch_name *n = arch_names_find(in->names, "n_layer");
     double x = 0;
     if (in->n_parts > 1 && n && !(arch_names_value(in->names, n->name, -1, &x) && x == in->n_layer))
@@ -106,23 +66,21 @@ static void print_layer_line(const init *in) {
             name = a->name;
     }
     if (name)
-        printf("%*slayer l < %s:\n", in->indent, "", name);
+        printf("%*s%slayer l < %s:\n", in->indent, "", off, name);
     else
-        printf("%*slayer l < %d:\n", in->indent, "", in->n_layer);
+        printf("%*s%slayer l < %d:\n", in->indent, "", off, in->n_layer);
 }
 
 /* Writes the graph of a part as far as it is known: what enters the layers, and these. */
 static void print_part(init *in, const char *n_rot) {
     const arch_name *of = n_rot ? arch_names_find(in->names, n_rot) : NULL;
     const int by = in->indent;
-    if (is_eye(in))
-        printf("%*sx = linear(flat(patch), reshape(patch_embd, count(patch), size(patch_embd, "
-               "3)))\n\n",
-               by, "");
-    else if (is_over_rows(in))
-        printf("%*sx = seen\n\n", by, "");
+    printf("%*s", by, "");
+    if (in->over_rows)
+        init_print_x(in);
     else
-        printf("%*s%sx = %s[token]\n\n", by, "", in->whole ? "" : "# ", in->embedding);
+        printf("%sx = %s[token]", in->whole ? "" : "# ", init_called(in, in->embedding));
+    printf("\n\n");
     print_layer_line(in);
     init_print_names(in, true);
     init_print_groups(in, false);
@@ -135,77 +93,90 @@ static void print_part(init *in, const char *n_rot) {
 
 /* Writes a stage, and what it returns. */
 static void print_stage(init *in, const char *n_rot) {
-    char name[64], prefix[64] = "", over[16] = "";
-    if (is_over_rows(in)) {
-        print_input(in);
-        snprintf(over, sizeof over, " over %s", is_eye(in) ? "patch" : "seen");
-    }
-    if (in->prefix[0])
-        snprintf(prefix, sizeof prefix, " \"%s\"", in->prefix);
-    printf("stage %s%s%s:\n", stage_name(in, name, sizeof name), over, prefix);
+    if (in->over_rows)
+        init_print_input(in);
+    const char *quote = in->prefix[0] ? "\"" : "";
+    printf("stage %s%s%s%s%s%s%s:\n", in->stage, in->over_rows ? " over " : "", in->rows,
+           in->prefix[0] ? " " : "", quote, in->prefix, quote);
     if (in != in->part)
         init_print_groups(in, true);
     print_part(in, n_rot);
     printf("%*sreturn ", in->indent, "");
     if (in->normed)
-        printf("%s(x, output_norm, eps)\n\n", init_norm_of(in));
+        init_print_normed(in, "x");
     else
-        printf("x\n\n");
+        printf("x");
+    printf("\n\n");
 }
 
-/* Writes what a model of stages alone gives, or what is read of one beside its tokens. */
-static void print_results(const init *part, const init *causal) {
-    char name[64];
-    for (int k = part->n_parts > 1 ? 1 : 0; k < part->n_parts; k++)
-        if (&part[k] != causal) {
-            stage_name(&part[k], name, sizeof name);
-            if (is_over_rows(&part[k]) && !causal)
-                printf("rows = %-53s # a projector that follows it: a stage over %s\n", name, name);
-            else if (!causal && init_find_own(part, "output.weight"))
-                init_print_logits(part, name, false);
-            else if (!is_over_rows(&part[k]))
-                printf("embedding = %-48s # of each token; a reranker or classifier: score = "
-                       "linear(%s[0], ..)\n",
-                       name, name);
-        }
+/* Writes what a model of stages alone gives, or what is read of one beside its tokens. Returns whether there is anything. */
+static bool print_results(const init *part, const init *causal) {
+    bool any = false;
+    for (int k = 0; k < part->n_parts; k++) {
+        const char *name = part[k].stage;
+        if (!is_stage(&part[k], causal))
+            continue;
+        if (part[k].over_rows && !causal)
+            printf("rows = %-53s # a projector that follows it: a stage over %s\n", name, name);
+        else if (!causal && init_find_own(part, "output.weight"))
+            init_print_logits(part, name, false);
+        else if (!part[k].over_rows)
+            printf("embedding = %-48s # of each token; a reranker or classifier: score = "
+                   "linear(%s[0], ..)\n",
+                   name, name);
+        any |= !causal || !part[k].over_rows;
+    }
+    return any;
 }
 
 /* Writes the part with one token after the other. */
 static void print_causal(init *in, const char *n_rot) {
-    char name[64];
     if (in->prefix[0]) {
         printf("prefix \"%s\"\n", in->prefix);
         init_print_groups(in, true);
     }
-    for (int k = 1; k < in->n_parts; k++)
-        if (&in->part[k] != in)
+    for (int k = 0; k < in->n_parts; k++)
+        if (is_stage(&in->part[k], in))
             printf("# its attention to %s: attend(.., cache(.., ..)), whose keys and values are "
                    "made of the rows %s\n",
-                   in->part[k].prefix, stage_name(&in->part[k], name, sizeof name));
+                   in->part[k].prefix[0] ? in->part[k].prefix : "it", in->part[k].stage);
     print_part(in, n_rot);
     init_print_logits(init_find_own(in, "output.weight") ? in : in->part, "x", in->normed);
 }
 
+/* True if a descriptor can be for an architecture of that name. What follows a ':' would be a kind of projector. */
+static bool can_be_named(const char *name) {
+    const size_t n = strlen(name);
+    return n > 0 && n <= MOST_NAME && init_fits_string(name) && !strchr(name, ':');
+}
+
 /* Writes the head: what this is, its name, and the number of the language. */
 static void print_head(const init *in, const char *name) {
-    char key[128];
+    char key[128], word[MOST_NAME + 1], plain[MOST_NAME + 1];
     ggl_str kind = {"", 0};
-    bool word = isalpha((unsigned char)name[0]) || name[0] == '_';
-    for (const char *c = name; *c; c++)
-        word = word && (isalnum((unsigned char)*c) || *c == '_');
+    const bool fits = can_be_named(name);
+    snprintf(plain, sizeof plain, "%.*s", MOST_NAME, name);
+    const bool is_word = init_word_of(plain, "", word, sizeof word);
     snprintf(key, sizeof key, "%s.projector_type", in->arch);
-    if (strcmp(name, in->arch) == 0) /* which a descriptor has for each kind of projector */
+    if (fits && strcmp(name, in->arch) == 0) /* which a descriptor has for each kind of projector */
         (void)ggl_gguf_get_string(in->f, key, &kind, NULL);
-    if (kind.n > 48 || !init_is_plain(kind.s, kind.n))
+    if (strlen(name) + 1 + kind.n > MOST_NAME || !init_is_plain(kind.s, kind.n))
         kind.n = 0;
-    word = word && kind.n == 0;
     ggl_fprint(stdout,
                "# %s: started by llm-arch init. The contents of a layer are left to write. A '?' "
                "in a comment marks a shape that this model leaves open: another of\n# its numbers "
                "is equal, or none is. `if l ..` lists this model's layers: replace it by the rule "
-               "that decides.\narch %s%s%s%.*s%s\nlanguage 2\n\n",
-               name, word ? "" : "\"", name, kind.n ? ":" : "", (int)kind.n, kind.s,
-               word ? "" : "\"");
+               "that decides.\n",
+               name);
+    if (!fits)
+        printf("# A descriptor cannot name this architecture: a name has 1 to %d characters, no "
+               "quotes,\n# colons or control characters.\n",
+               MOST_NAME);
+    if (!fits || (is_word && kind.n == 0))
+        printf("arch %s\n", word);
+    else
+        ggl_fprint(stdout, "arch \"%s%s%.*s\"\n", name, kind.n ? ":" : "", (int)kind.n, kind.s);
+    printf("language 2\n\n");
 }
 
 static void start(init *in, const char *name) {
@@ -215,13 +186,9 @@ static void start(init *in, const char *name) {
     for (int k = 0; k < in->n_parts; k++)
         init_find_ends(&in[k]);
     const init *causal = causal_part(in);
-    for (int k = 0; k < in->n_parts; k++) {
-        in[k].indent = &in[k] == causal ? 0 : in == &in[k] && in->n_parts > 1 ? 0 : 2;
-        in[k].has_stages = causal != in;
-        if (is_eye(&in[k]))
-            arch_names_use(in->names, "patch_size");
+    find_stages(in, causal);
+    for (int k = 0; k < in->n_parts; k++)
         init_name_weights(&in[k]);
-    }
     init_print_names(in, false);
     for (int k = 0; k < in->n_parts; k++)
         if (in[k].order[0])
@@ -243,11 +210,10 @@ static void start(init *in, const char *name) {
         printf("# freq, mag = rope_scaled(d, .rope.freq_base ?? 10000), should it rotate without a "
                "key\n");
     putchar('\n');
-    for (int k = in->n_parts > 1 ? 1 : 0; k < in->n_parts; k++)
-        if (&in[k] != causal)
+    for (int k = 0; k < in->n_parts; k++)
+        if (is_stage(&in[k], causal))
             print_stage(&in[k], n_rot);
-    print_results(in, causal);
-    if (causal && in->n_parts > 1)
+    if (print_results(in, causal) && causal)
         putchar('\n');
     if (causal)
         print_causal(&in[causal - in], n_rot);
@@ -256,7 +222,7 @@ static void start(init *in, const char *name) {
 int arch_init(int argc, char **argv) {
     static init in[MOST_PARTS];
     static arch_names names;
-    char arch[65] = "";
+    char arch[MOST_NAME + 2] = ""; /* of one that is too long, enough to see that */
     memset(in, 0, sizeof in);
     arg_list files = {0};
     static const args_example examples[] = {
@@ -281,7 +247,8 @@ int arch_init(int argc, char **argv) {
         ggl_gguf_get_string(f, "general.architecture", &family, &err) < 0) {
         code = tool_error(TOOL, 1, "%s", err.msg);
     } else {
-        snprintf(arch, sizeof arch, "%.*s", (int)(family.n < 64 ? family.n : 64), family.s);
+        snprintf(arch, sizeof arch, "%.*s", (int)ggl_utf8_cut(family.s, family.n, sizeof arch - 1),
+                 family.s);
         arch_names_init(&names, f, arch);
         in[0] = (init){.f = f, .arch = arch, .names = &names, .part = in, .n_parts = 1};
         init_find_parts(in);

@@ -59,7 +59,7 @@ static void options_of(const init *in, const decl *d, bool from, char *buf, size
         snprintf(buf + strlen(buf), size - strlen(buf), " from \"%s%s\"", in->prefix, d->key.name);
     if (strcmp(d->key.name, "output.weight") == 0 && strcmp(in->embedding, "output") != 0 &&
         init_n_scores(in) == 0)
-        snprintf(buf + strlen(buf), size - strlen(buf), " ?? token_embd");
+        snprintf(buf + strlen(buf), size - strlen(buf), " ?? %s", init_called(in, "token_embd"));
     if (strncmp(d->key.name, "rope_f", 6) == 0)
         snprintf(buf + strlen(buf), size - strlen(buf), " ?");
 }
@@ -82,38 +82,48 @@ bool init_word_of(const char *stem, const char *end, char *word, size_t size) {
     return strcmp(stem, word) == 0;
 }
 
-/* Calls a declaration `word`, unless something else is called so. */
-static bool take_word(init *in, named *n, const char *word) {
+/* Takes a word, which stays where it is, for the part, unless something else is called so. */
+static bool take_word(init *in, const char *word) {
+    const ggl_str own = {word, strlen(word)};
     const arch_name *number = arch_names_find(in->names, word);
     if (arch_names_is_taken(word) || (number && number->used) ||
-        (in != in->part && ggl_index_find(&in->part->by_word, in->part->word,
-                                          (ggl_str){word, strlen(word)}) != SIZE_MAX))
+        (in != in->part && ggl_index_find(&in->part->by_word, in->part->word, own) != SIZE_MAX))
         return false;
-    if (word != n->as)
-        snprintf(n->as, sizeof n->as, "%s", word);
-    in->word[in->n_word] = (ggl_str){n->as, strlen(n->as)};
+    in->word[in->n_word] = own;
     if (ggl_index_put(&in->by_word, in->word, in->n_word) != in->n_word)
         return false;
     in->n_word++;
     return true;
 }
 
+const char *init_called(const init *in, const char *stem) {
+    char name[64];
+    snprintf(name, sizeof name, "%s.weight", stem);
+    const named *n = init_find_named(in, name);
+    n = n ? n : init_find_named(in->part, name);
+    return n ? n->as : stem;
+}
+
+void init_own_word(init *in, const char *wanted, char *buf, size_t size) {
+    init *outside = in - (in - in->part);
+    snprintf(buf, size, "%s", wanted);
+    for (int k = 2; !take_word(outside, buf); k++)
+        snprintf(buf, size, "%.48s_%d", wanted, k);
+}
+
 /* Chooses what a declaration is called: its stem, or something like it if that is taken. */
 static void name_weight(init *in, named *n) {
     const decl *d = &in->decl[n->first];
-    char stem[128], word[140];
+    char stem[128], word[MOST_NAME - 15]; /* which leaves room for what follows it */
     const bool is_weight = !init_stem_of(d->key.name, stem, sizeof stem);
     (void)init_word_of(stem, is_apart(in, d) ? "_bias" : "", word, sizeof word);
-    bool done = take_word(in, n, word);
-    if (!done) {
-        snprintf(n->as, sizeof n->as, "%s_%s", word, is_weight ? "weight" : "tensor");
-        done = take_word(in, n, n->as);
-    }
+    snprintf(n->as, sizeof n->as, "%s", word);
+    if (take_word(in, n->as))
+        return;
+    snprintf(n->as, sizeof n->as, "%s_%s", word, is_weight ? "weight" : "tensor");
     /* a number of its own for each tensor, so that hostile names make only as many attempts as there are names */
-    for (size_t k = (size_t)(n - in->name) + 1; !done; k += in->n_name) {
+    for (size_t k = (size_t)(n - in->name) + 1; !take_word(in, n->as); k += in->n_name)
         snprintf(n->as, sizeof n->as, "%s_%zu", word, k);
-        done = take_word(in, n, n->as);
-    }
 }
 
 /* True if the model's output is its embedding. */
@@ -121,15 +131,15 @@ static bool lacks_output(const init *in) {
     return init_find_own(in, "token_embd.weight") && !init_find_own(in, "output.weight");
 }
 
-void init_name_weights(init *in) {
-    static const char *const own[] = {"output", "text", "eye",       "patch",
-                                      "seen",   "rows", "embedding", "score"};
-    char stem[128], word[140];
+void init_keep_words(init *in) {
+    static const char *const own[] = {"output", "rows", "embedding", "score"};
     for (size_t k = 0; k < sizeof own / sizeof *own; k++)
-        if (k == 0 ? lacks_output(in) : in->has_stages) {
-            in->word[in->n_word] = (ggl_str){own[k], strlen(own[k])};
-            in->n_word += ggl_index_put(&in->by_word, in->word, in->n_word) == in->n_word;
-        }
+        if (k == 0 ? lacks_output(in) : in == in->part && in->has_stages)
+            (void)take_word(in, own[k]);
+}
+
+void init_name_weights(init *in) {
+    char stem[128], word[140];
     for (int round = 0; round < 3; round++)
         for (size_t i = 0; i < in->n_name; i++) {
             const decl *d = &in->decl[in->name[i].first];
@@ -152,10 +162,7 @@ static bool has_from(const init *in, const decl *d) {
 /* True if it can only be a comment: a string of the language cannot hold the name, as braces are places for numbers there. */
 static bool is_comment(const init *in, const decl *d) {
     const char *name = d->key.name, *at = strncmp(name, "blk.{l}.", 8) == 0 ? name + 8 : name;
-    bool fits = true;
-    for (; *at; at++)
-        fits = fits && !strchr("\"\\{}", *at) && (unsigned char)*at >= ' ';
-    return !fits && has_from(in, d);
+    return (!init_fits_string(at) || strpbrk(at, "{}")) && has_from(in, d);
 }
 
 static void print_decl(const init *in, const decl *d, int indent) {
@@ -203,6 +210,15 @@ static bool has_lines(const init *in, const group *g) {
     return false;
 }
 
+bool init_has_layer_lines(const init *in) {
+    bool any = false;
+    for (int i = 0; i < in->names->n; i++)
+        any |= in->names->at[i].used && in->names->at[i].varies;
+    for (size_t i = 0; i < in->n_group && !any; i++)
+        any = in->group[i].in.n > 0 && in->group[i].within == NONE && has_lines(in, &in->group[i]);
+    return any;
+}
+
 static void print_decls(const init *in, const group *g, int indent) {
     for (size_t d = g->head; d != NONE; d = in->along[d])
         print_decl(in, &in->decl[d], indent);
@@ -210,7 +226,8 @@ static void print_decls(const init *in, const group *g, int indent) {
 
 void init_print_groups(const init *in, bool outside) {
     for (size_t i = 0; i < in->n_group; i++)
-        if (in->group[i].in.n == (outside ? 0 : in->n_layer))
+        if (outside ? in->group[i].in.n == 0
+                    : in->group[i].in.n > 0 && in->group[i].in.n == in->n_layer)
             print_decls(in, &in->group[i], in->indent + (outside ? 0 : 2));
 }
 
@@ -333,7 +350,7 @@ void init_print_rope(const init *in, const char *n_rot) {
 }
 
 bool init_has_rope(const init *in) {
-    char prefix[80];
+    char prefix[MOST_NAME + 16];
     size_t n = (size_t)snprintf(prefix, sizeof prefix, "%s.rope.", in->arch);
     for (size_t i = 0; i < ggl_gguf_n_values(in->f); i++) {
         const ggl_gguf_value *v = ggl_gguf_value_at(in->f, i);
@@ -357,7 +374,8 @@ void init_find_ends(init *in) {
     table = apart ? table : init_find_own(in, "output.weight");
     in->whole = table != NULL;
     in->embedding = apart || !in->whole ? "token_embd" : "output";
-    if (!in->whole && in != in->part && in->part->whole) { /* all parts have the same one */
+    if (!in->whole && in != in->part && in->part->whole &&
+        !init_reads_rows(in)) { /* all parts have the same one */
         in->whole = true;
         in->embedding = in->part->embedding;
         table = init_find_own(in->part, in->part->embedding[0] == 't' ? "token_embd.weight"
@@ -372,14 +390,21 @@ void init_find_ends(init *in) {
 
 void init_print_logits(const init *in, const char *of, bool normed) {
     const bool part = init_n_scores(in) > 0;
+    const char *output = init_called(in, "output");
     printf("%slogits = ", in->whole ? "" : "# ");
     if (part)
-        printf("concat(repeat(-inf, n_vocab - size(output, 1)), ");
+        printf("concat(repeat(-inf, n_vocab - size(%s, 1)), ", output);
+    printf("linear(");
     if (normed)
-        printf("linear(%s(%s, output_norm, eps), output)", init_norm_of(in), of);
+        init_print_normed(in, of);
     else
-        printf("linear(%s, output)", of);
-    printf(part ? ") # the output has scores for some tokens: the last ones?\n" : "\n");
+        printf("%s", of);
+    printf(", %s)%s\n", output,
+           part ? ") # the output has scores for some tokens: the last ones?" : "");
+}
+
+void init_print_normed(const init *in, const char *of) {
+    printf("%s(%s, %s, eps)", init_norm_of(in), of, init_called(in, "output_norm"));
 }
 
 void init_print_tied(const init *in) {
@@ -388,6 +413,7 @@ void init_print_tied(const init *in) {
     const size_t n = ggl_index_find(&in->by_name, in->name, name);
     if (n == SIZE_MAX || !lacks_output(in))
         return;
-    snprintf(text, sizeof text, "output %s ?? token_embd", in->decl[in->name[n].first].shape);
+    snprintf(text, sizeof text, "output %s ?? %s", in->decl[in->name[n].first].shape,
+             in->name[n].as);
     ggl_fprint(stdout, "%-60s # not in this model\n", text);
 }

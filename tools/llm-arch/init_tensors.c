@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ggl/internal/show.h"
 #include "ggl/internal/steps.h"
 #include "init.h"
 #include "tensors.h"
@@ -35,14 +36,11 @@ bool init_is_plain(const char *s, size_t n) {
     return plain;
 }
 
-/* Returns the length of the prefix before "blk." in a tensor's name that belongs to a layer; SIZE_MAX: it does not, or the prefix is none. */
-static size_t prefix_before(ggl_str name) {
-    ggl_str rest;
-    for (size_t i = 0; i + 5 < name.n; i++)
-        if ((i == 0 || name.s[i - 1] == '.') &&
-            tensor_layer((ggl_str){name.s + i, name.n - i}, &rest) >= 0)
-            return i;
-    return SIZE_MAX;
+bool init_fits_string(const char *s) {
+    char shown[128];
+    const size_t n = strlen(s);
+    return n < sizeof shown && !strchr(s, '"') && ggl_show(shown, sizeof shown, s, n) == n &&
+           memcmp(shown, s, n) == 0;
 }
 
 /* Returns the part that a tensor belongs to: that of the longest prefix. */
@@ -71,6 +69,11 @@ const ggl_gguf_tensor *init_find_own(const init *in, const char *name) {
     char full[160];
     snprintf(full, sizeof full, "%s%s", in->prefix, name);
     return ggl_gguf_find_tensor(in->f, full);
+}
+
+const named *init_find_named(const init *in, const char *name) {
+    const size_t at = ggl_index_find(&in->by_name, in->name, (ggl_str){name, strlen(name)});
+    return at == SIZE_MAX ? NULL : &in->name[at];
 }
 
 /* Adds declaration d to the chain of its name. */
@@ -116,11 +119,12 @@ bool init_collect(init *in) {
     in->decl = calloc(n + 1, sizeof *in->decl);
     in->name = calloc(n + 1, sizeof *in->name);
     in->group = calloc(n + 1, sizeof *in->group);
-    in->word = calloc(n + 9, sizeof *in->word); /* and words that the graph uses */
+    in->word = calloc(n + MOST_WORDS + 1, sizeof *in->word);
     if (!in->word || !in->next || !in->along || !in->decl || !in->name || !in->group ||
         ggl_index_init(&in->by_shape, n, sizeof *in->decl, sizeof in->decl->key, NULL) != GGL_OK ||
         ggl_index_init(&in->by_name, n, sizeof *in->name, GGL_INDEX_STRINGS, NULL) != GGL_OK ||
-        ggl_index_init(&in->by_word, n + 8, sizeof *in->word, GGL_INDEX_STRINGS, NULL) != GGL_OK ||
+        ggl_index_init(&in->by_word, n + MOST_WORDS, sizeof *in->word, GGL_INDEX_STRINGS, NULL) !=
+            GGL_OK ||
         ggl_index_init(&in->by_layers, n, sizeof *in->group, LAYERS_KEY, NULL) != GGL_OK)
         return false;
     for (size_t i = 0; i < n; i++) {
@@ -180,6 +184,15 @@ static const char *name_dim(const init *in, const decl *d, int dim, bool all, bo
         }
     *open |= usual || n_found != 1;
     return found;
+}
+
+void init_dim_text(const init *in, const decl *d, int dim, char *buf, size_t size) {
+    bool open = false;
+    const char *e = name_dim(in, d, dim, false, &open);
+    if (e && !open)
+        arch_names_expand(in->names, e, buf, size);
+    else
+        snprintf(buf, size, "%" PRId64, d->key.ne[dim]);
 }
 
 static bool same_dim(const init *in, const decl *d, int dim) {
@@ -356,12 +369,38 @@ void init_name_shapes(init *in) {
     use_lists(in);
 }
 
+/* --- what reads rows -------------------------------------------------------------------------- */
+
+const named *init_find_patches(const init *in) {
+    const named *n = init_find_named(in, "patch_embd.weight");
+    const decl *d = n ? &in->decl[n->first] : NULL;
+    return d && d->key.n_dims == 4 && d->key.ne[2] == 3 && d->key.ne[0] == d->key.ne[1] ? n : NULL;
+}
+
+const named *init_find_convolution(const init *in) {
+    const named *first = NULL;
+    for (size_t i = 0; i < in->n_name; i++) {
+        const decl *d = &in->decl[in->name[i].first];
+        char stem[128];
+        const bool is_one = d->in.n == 0 && !init_stem_of(d->key.name, stem, sizeof stem) &&
+                            strncmp(stem, "conv", 4) == 0 && init_is_plain(stem, strlen(stem)) &&
+                            d->key.n_dims == 3 && d->key.ne[0] % 2 == 1;
+        if (is_one && (!first || strcmp(d->key.name, in->decl[first->first].key.name) < 0))
+            first = &in->name[i];
+    }
+    return first;
+}
+
+bool init_reads_rows(const init *in) {
+    return init_find_patches(in) || init_find_convolution(in);
+}
+
 /* --- parts ------------------------------------------------------------------------------------ */
 
 void init_find_parts(init *in) {
     for (size_t i = 0; i < ggl_gguf_n_tensors(in->f); i++) {
         const ggl_str name = ggl_gguf_tensor_at(in->f, i)->name;
-        const size_t n = prefix_before(name);
+        const size_t n = tensor_layer_at(name);
         int k = 0;
         if (n == SIZE_MAX || n >= sizeof in->prefix)
             continue;

@@ -11,6 +11,7 @@
 
 #define WORD "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789"
 enum { SIZE = 1, WHOLE = 2 }; /* as in arch_name */
+enum { MOST_WORD = 60 };      /* bytes of a word of a key; the language takes 64 */
 
 /* In the order in which a descriptor has them: `missing` uses only names above. */
 static const struct {
@@ -47,6 +48,9 @@ static const struct {
     {"d_wkv", "wkv.head_size", NULL, SIZE},
     {"n_each", "embedding_length_per_layer_input", NULL, SIZE},
     {"n_pos", "context_length", NULL, 0},
+    {"n_mel", "audio.mel_count", NULL, SIZE},
+    {"n_mel", "num_mel_bins", NULL, SIZE},
+    {"n_sound", "audio.context_length", NULL, 0},
     {"pattern", "attention.sliding_window_pattern", NULL, WHOLE},
 };
 
@@ -63,6 +67,7 @@ static const struct {
     {"output", 1, "n_vocab"},
     {"position_embd", 0, "n_embd"},
     {"position_embd", 1, "n_pos"},
+    {"position_embd", 1, "n_sound"},
     {"rope_freqs", 0, "n_rot/2"},
     {"rope_factors_*", 0, "n_rot/2"},
     {"attn_q", 0, "n_embd"},
@@ -216,6 +221,13 @@ static const struct {
     {"patch_embd", 0, "patch_size"},
     {"patch_embd", 1, "patch_size"},
     {"patch_embd", 3, "n_embd"},
+    {"mel_filters", 0, "201"},
+    {"mel_filters", 1, "n_mel"},
+    {"conv*", 0, "3"}, /* rows of which a convolution makes one; its bias follows */
+    {"conv*", 0, "n_embd"},
+    {"conv*", 1, "n_mel"},
+    {"conv*", 1, "n_embd"},
+    {"conv*", 2, "n_embd"},
     {"*_norm", 0, "n_embd"},
 };
 
@@ -337,13 +349,17 @@ bool arch_names_is_taken(const char *word) {
     return false;
 }
 
-/* Makes a name of the last word of a key. False: it is not a name, or is taken. */
+/* Makes a name of the last word of a key. False: the language cannot write the key, or the name is taken. */
 static bool word_of(const char *key, char *name, size_t size) {
-    snprintf(name, size, "%.60s", strrchr(key, '.') ? strrchr(key, '.') + 1 : key);
-    for (const char *c = key; *c; c++)
-        if (!isalnum((unsigned char)*c) && *c != '_' && *c != '.')
+    size_t n = 0; /* of a word */
+    for (const char *c = key; *c; c++) {
+        n = *c == '.' ? 0 : n + 1;
+        if (n > MOST_WORD || !(isalnum((unsigned char)*c) || *c == '_' || *c == '.') ||
+            ((c == key || c[-1] == '.') && !(isalpha((unsigned char)*c) || *c == '_')))
             return false;
-    return name[0] && !isdigit((unsigned char)name[0]) && !arch_names_is_taken(name);
+    }
+    snprintf(name, size, "%.*s", MOST_WORD, strrchr(key, '.') ? strrchr(key, '.') + 1 : key);
+    return name[0] && !arch_names_is_taken(name);
 }
 
 /* Adds names for other keys whose values may be sizes. */

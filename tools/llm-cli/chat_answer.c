@@ -167,17 +167,18 @@ static void note_nan(chat *c) {
                  n_nan, llm_context_n_vocab(c->ctx));
 }
 
-/* Returns the text of a token for the conversation: without control tokens, except marks of reasoning. */
-static ggl_str token_text(const chat *c, int32_t id) {
-    const ggl_str text = llm_token_text(llm_opened_tokenizer(c->ctx), id, false);
-    const ggl_str mark = text.n > 0 ? text : llm_token_text(llm_opened_tokenizer(c->ctx), id, true);
-    return answer_marks_show(MARKS_THINK, mark) ? mark : text;
+/* True for a token with text for the conversation: no control token, or a mark of reasoning. */
+static bool has_text(const chat *c, int32_t id) {
+    const llm_tokenizer *t = llm_opened_tokenizer(c->ctx);
+    return llm_token_text(t, id, false).n > 0 ||
+           answer_marks_show(MARKS_THINK, llm_token_text(t, id, true));
 }
 
 /* Adds a token to the answer. */
 static bool on_token(void *user, int32_t id, const float *logits) {
     chat *c = user;
-    const ggl_str text = token_text(c, id);
+    const llm_tokenizer *t = llm_opened_tokenizer(c->ctx);
+    const ggl_str text = llm_token_next_text(t, id, has_text(c, id), &c->has_begun);
     note_nan(c);
     c->lacks_memory =
         !ggl_grow(&c->drawn.id, &c->drawn.cap, c->drawn.n + 1, sizeof *c->drawn.id) ||
@@ -194,7 +195,7 @@ static bool on_token(void *user, int32_t id, const float *logits) {
 static bool shows(void *user, int32_t id) {
     chat *c = user;
     const ggl_str mark = llm_token_text(llm_opened_tokenizer(c->ctx), id, true);
-    const bool is_text = token_text(c, id).n > 0, differs = c->has_marks && !is_text && mark.n > 0;
+    const bool is_text = has_text(c, id), differs = c->has_marks && !is_text && mark.n > 0;
     c->marked |= differs;
     c->n_read += differs ? mark.n : 0;
     return is_text || differs;
@@ -483,6 +484,7 @@ int chat_answer(chat *c, size_t keep) {
     process_spare(c->in.is_terminal); /* until after_answer */
     c->answer.n = c->n_read = c->n_shown = 0;
     c->marked = c->ends_reasoning = c->lacks_memory = c->is_incomplete = false;
+    c->has_begun = !llm_session_reads_text(llm_opened_session(c->ctx));
     c->drawn.n = 0;
     const chat_times last = c->last;
     c->last = (chat_times){0};

@@ -42,6 +42,7 @@ typedef struct chat {
     ggl_str marks;                 /* the format of answers, for llm_calls */
     /* Marks of calls or reasoning may be control tokens; the answer has some. */
     bool has_marks, marked;
+    bool has_begun;      /* of llm_token_next_text: the answer goes on in the prompt's text */
     bool ends_reasoning; /* the mark that ends the reasoning of this answer was forced */
     bool shifts, told_shift, told_nan, interrupted;
     chat_text answer;      /* what the model says now */

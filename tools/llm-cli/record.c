@@ -170,8 +170,9 @@ static void put_line(const record *r, const record_run *run, FILE *out) {
     fputs(", ", out);
     if (run->content.s) {
         put_text(out, "content", run->content.s, run->content.n);
-        fprintf(out, ", \"tool_calls\": [%.*s], ", (int)run->calls.n,
-                run->calls.s ? run->calls.s : "");
+        fputs(", \"tool_calls\": [", out);
+        fwrite(run->calls.s ? run->calls.s : "", 1, run->calls.n, out);
+        fputs("], ", out);
     }
     put_string(out, "finish", run->finish);
     fprintf(out, ", \"seed\": %" PRIu64 ", \"n_predict\": %" PRId64 ", ", run->sampling->seed,

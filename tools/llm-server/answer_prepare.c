@@ -486,6 +486,7 @@ ggl_status seat_prepare(seat *s, int choice, ggl_error *err) {
                                   .calls = s->calls,
                                   .has_tools = a->tools.n > 0 && a->tool_choice != ASK_TOOLS_NONE,
                                   .keeps_space = a->continues,
+                                  .begins_text = j->x.facts->reads_text,
                                   .keeps_tokens = a->n_top >= 0 || a->return_tokens,
                                   .n_top = j->n_top,
                                   .take = take_part,

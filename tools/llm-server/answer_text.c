@@ -26,7 +26,8 @@ static ggl_status no_memory(ggl_error *err) {
 
 /* --- tokens ------------------------------------------------------------------------------------- */
 
-static bool tokens_add(answer_text *t, const answer_token *token, bool hidden) {
+/* n_shown: bytes at the end of the token's text that the answer's text has. */
+static bool tokens_add(answer_text *t, const answer_token *token, size_t n_shown) {
     waiting_tokens *w = &t->tokens;
     const size_t n_top = t->p.n_top, n = w->n + 1;
     if (!ggl_grow(&w->token, &w->cap, n, sizeof *w->token) ||
@@ -35,7 +36,7 @@ static bool tokens_add(answer_text *t, const answer_token *token, bool hidden) {
         return false;
     w->token[w->n] = *token;
     w->token[w->n].text = llm_token_text(t->p.tokenizer, token->id, true);
-    w->token[w->n].n_hidden = hidden ? w->token[w->n].text.n : 0;
+    w->token[w->n].n_hidden = w->token[w->n].text.n - n_shown;
     if (token->n_top > 0)
         memcpy(w->top + w->n * n_top, token->top, token->n_top * sizeof *w->top);
     w->begin[w->n++] = t->n_read;
@@ -143,11 +144,11 @@ static ggl_status give_parts(answer_text *t, ggl_error *err) {
 /* Returns how many bytes of white space at the start of s are content as they are. */
 static size_t leading_space(answer_text *t, const char *s, size_t n) {
     size_t i = 0;
-    if (!t->p.keeps_space || t->has_begun || llm_calls_now(t->p.calls) != LLM_CALLS_CONTENT)
+    if (!t->p.keeps_space || t->has_content || llm_calls_now(t->p.calls) != LLM_CALLS_CONTENT)
         return 0;
     while (i < n && s[i] && strchr(" \n\r\t", s[i]))
         i++;
-    t->has_begun = i < n;
+    t->has_content = i < n;
     return i;
 }
 
@@ -232,7 +233,8 @@ void answer_text_begin(answer_text *t, const answer_text_params *p) {
     llm_stopped_text_begin(&t->text, p->stops);
     t->text.n_shown = p->stop_in_text ? SIZE_MAX : 0;
     t->raw.n = t->clean.n = t->tokens.n = t->n_read = 0;
-    t->has_begun = false;
+    t->has_content = false;
+    t->has_begun = !p->begins_text;
     t->n_calls = t->n_called = 0;
     t->call_is_open = false;
     t->n_reasoning = 0;
@@ -256,13 +258,10 @@ int32_t answer_text_found(const answer_text *t) {
 ggl_status answer_text_token(answer_text *t, const answer_token *token, ggl_error *err) {
     if (answer_text_found(t) >= 0)
         return GGL_OK;
-    ggl_str text = llm_token_text(t->p.tokenizer, token->id, false);
-    bool hidden = false;
-    if (text.n == 0) {
-        text = llm_token_text(t->p.tokenizer, token->id, true);
-        hidden = !answer_marks_show(t->p.marks, text);
-    }
-    if (t->p.keeps_tokens && !tokens_add(t, token, hidden))
+    const bool is_special = llm_token_text(t->p.tokenizer, token->id, false).n == 0;
+    const ggl_str text = llm_token_next_text(t->p.tokenizer, token->id, is_special, &t->has_begun);
+    const bool hidden = is_special && !answer_marks_show(t->p.marks, text);
+    if (t->p.keeps_tokens && !tokens_add(t, token, hidden ? 0 : text.n))
         return no_memory(err);
     t->n_read += text.n;
     ggl_status st = llm_stopped_text_put(&t->text, text, hidden, err);

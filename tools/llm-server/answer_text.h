@@ -30,6 +30,7 @@ typedef struct answer_text_params {
     /* The answer goes on in the middle of a text: white space with which it begins is content. Otherwise `calls`
      * leaves it out. */
     bool keeps_space;
+    bool begins_text; /* the answer is a text of its own, and does not continue the prompt */
     bool keeps_tokens;
     size_t n_top; /* keeps_tokens: log-probabilities for each token at most */
     /* Takes a part, which is valid during the call. The id of a call may be empty. False: out of memory. */
@@ -58,7 +59,8 @@ typedef struct answer_text {
     answer_bytes raw, clean; /* the end of `raw` may be a part of a character */
     size_t n_read;           /* bytes of all tokens */
     waiting_tokens tokens;
-    bool has_begun;      /* something that is no white space was read */
+    bool has_begun;      /* of llm_token_next_text */
+    bool has_content;    /* something that is no white space was read */
     int n_calls;         /* calls that were begun */
     bool call_is_open;   /* the last of them goes on */
     int n_called;        /* calls that were begun and have ended, or are passed over */

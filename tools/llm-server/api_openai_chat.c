@@ -286,8 +286,7 @@ static void chat_whole(const answer *x, llm_json_out *out) {
     const ggl_str prompt = x->choice[0].prompt;
     openai_put_whole(x, put_choice, out);
     if (x->ask->shows_prompt)
-        llm_json_format(out, ",'__verbose':{'prompt':%.*s}", (int)prompt.n,
-                        prompt.s ? prompt.s : "");
+        llm_json_format(out, ",'__verbose':{'prompt':%.*s}", LLM_JSON_STR(prompt));
     llm_json_put_text(out, "}");
 }
 

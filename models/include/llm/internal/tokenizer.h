@@ -96,6 +96,9 @@ ggl_str llm_token_piece(const llm_tokenizer *t, int32_t id);
 /* Returns the bytes that the token stands for in text: one byte for a byte token, none for a
  * control token unless `special`. Valid until the tokenizer is freed. */
 ggl_str llm_token_text(const llm_tokenizer *t, int32_t id, bool special);
+/* The same for the next token of a text: without the space that the tokenizer puts before a text, if the token is the
+ * first that stands for text. *has_begun: false before the text; set once such a token has come. */
+ggl_str llm_token_next_text(const llm_tokenizer *t, int32_t id, bool special, bool *has_begun);
 
 /* Converts n ids to text, and removes the space that the tokenizer puts before a text, provided
  * that the first id begins the text. *text is NUL-terminated besides having a length; the caller
