@@ -179,11 +179,9 @@ static ggl_status read_all(const llm_eye *e, heard *h, llm_sound *from, const ch
             "%s: the sound has more than %.1f seconds, the most that fit into a context "
             "of %" PRId64 " tokens and into two hours",
             name, (double)most / (double)rule_of(e)->rate, e->n_ctx);
-    if (st == GGL_OK && llm_sound_n_lost(from) > 0)
-        return ggl_fail(err, GGL_FORMAT,
-                        "%s: the sound is damaged: it ends %" PRId64
-                        " samples before its header says",
-                        name, llm_sound_n_lost(from));
+    if (st == GGL_OK && *llm_sound_damage(from))
+        return ggl_fail(err, GGL_FORMAT, "%s: the sound is damaged: %s", name,
+                        llm_sound_damage(from));
     return st == GGL_OK && h->n == 0
                ? ggl_fail(err, GGL_FORMAT, "%s: the sound has no samples", name)
                : st;

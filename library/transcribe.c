@@ -64,6 +64,16 @@ static void note(const transcriber *t, const char *text) {
         t->p.note(t->p.user, text);
 }
 
+/* Tells what is wrong with the sound. */
+static void warn(const transcriber *t, const char *damage) {
+    char text[128];
+    snprintf(text, sizeof text, "the sound is damaged: %s", damage);
+    if (*damage && t->p.warn)
+        t->p.warn(t->p.user, text);
+    else if (*damage)
+        note(t, text);
+}
+
 static ggl_status read_params(transcriber *t, const llm_transcribe_params *params, ggl_error *err) {
     llm_transcribe_params *p = &t->p;
     *p = (llm_transcribe_params){.size = sizeof *p};
@@ -471,6 +481,7 @@ static ggl_status write_all(transcriber *t, const char *path, ggl_error *err) {
             st = tell_progress(t, err);
     }
     note(t, llm_sound_note(t->h.sound));
+    warn(t, llm_sound_damage(t->h.sound));
     return st;
 }
 

@@ -42,7 +42,8 @@ static int64_t read_all(const char *path, llm_sound_params p, char *note, ggl_er
     CHECK(n < 0 || known < 0 || known == n);
     CHECK(n < 0 || llm_sound_n_samples(s) == n);
     if (note)
-        snprintf(note, 256, "%s", llm_sound_note(s));
+        snprintf(note, 256, "%s%s%s", llm_sound_note(s),
+                 *llm_sound_note(s) && *llm_sound_damage(s) ? "; " : "", llm_sound_damage(s));
     llm_sound_close(s);
     return n;
 }

@@ -122,6 +122,11 @@ void models_say_ignored(const models *t, const ignored_fields *x, const http_req
         log_line(t->log, "%s %s %s ignored: %s", q->client, q->method, q->path, x->names);
 }
 
+void models_log(const models *t, const char *text) {
+    if (t->log)
+        log_line(t->log, "%s", text);
+}
+
 bool models_is_single(const models *t) {
     return !t->o->models;
 }

@@ -189,6 +189,12 @@ static void on_note(void *user, const char *text) {
     tool_note(TOOL, "%s", text);
 }
 
+static void on_warn(void *user, const char *text) {
+    job *j = user;
+    tool_warning(TOOL, "%s", text);
+    snprintf(j->out.warning, sizeof j->out.warning, "%s", text);
+}
+
 static llm_transcribe_params params_of(job *j) {
     const options *o = &j->o;
     const float no_step = -1, nothing = 1e-30f; /* zeros stand for defaults */
@@ -216,6 +222,7 @@ static llm_transcribe_params params_of(job *j) {
         .each = on_piece,
         .progress = on_progress,
         .note = on_note,
+        .warn = on_warn,
         .user = j};
 }
 

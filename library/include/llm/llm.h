@@ -777,6 +777,8 @@ typedef struct llm_transcribe_params {
             *text); /* what was done to the sound, and the language that was found; may be NULL */
     void *user;
     bool words; /* find when each word was said, too (llm_open_params.words) */
+    /* Gets a sentence if the sound is damaged, but what there is of it was written down: it ends before its header says. NULL: note gets it. */
+    void (*warn)(void *user, const char *text);
 } llm_transcribe_params;
 
 /* Writes down the speech of a file of sound (path, "-": standard input), with a model that hears. WAV is always read; FLAC, MP3 and Ogg if the
