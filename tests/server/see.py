@@ -295,6 +295,25 @@ def folders():
             check(options != [models] or any("the model sees no pictures" in line for line in s.lines), s.lines)
 
 
+def unloaded():
+    """The lists say which models see, before they are loaded, too: a built-in one does by its own eye, one with an ear hears."""
+    ear = eye_file.ultravox(FOLDER.name + "/mmproj-ear.gguf", N_EMBD)
+    presets = FOLDER.name + "/unloaded.ini"
+    with open(presets, "w") as f:
+        f.write(f"""[*]\nctx-size = 512\n[shapes]\nmodel = builtin:shapes\n[blind]\nmodel = builtin:shapes\nno-mmproj\n[sees]\nmodel = builtin:chat\nmmproj = {eye()}
+[hears]\nmodel = builtin:chat\nmmproj = {ear}\n[chat]\nmodel = builtin:chat\n""")
+
+    def seeing_ones(s):
+        models = json.loads(s.get("/v1/models")[2])["data"], json.loads(s.get("/api/tags")[2])["models"]
+        return [{m.get("id") or m["name"] for m in all_of if "multimodal" in m.get("capabilities", [])} for all_of in models]
+
+    with Server([BINARY, "--models", presets, "-t", "1"]) as s:
+        check(seeing_ones(s) == [{"shapes", "sees"}] * 2, seeing_ones(s))
+        for name in ("shapes", "blind", "sees", "hears", "chat"):
+            post(s, "/v1/chat/completions", {**chat("a", max_tokens=1), "model": name})
+        check(seeing_ones(s) == [{"shapes", "sees"}] * 2, seeing_ones(s))
+
+
 def leaves():
     """A client that leaves is not waited for, while the model looks and before, and the end of the server does not wait."""
     slow = eye_file.slow(FOLDER.name + "/mmproj-slow.gguf", N_EMBD, layers=24)
@@ -380,7 +399,7 @@ def sounds():
         says(s, "/v1/chat/completions", audio(low), "audio input is not supported")
 
 
-CASES = {f.__name__: f for f in (apis, completion, names, errors, says_so, others, addresses, folders, leaves, sounds)}
+CASES = {f.__name__: f for f in (apis, completion, names, errors, says_so, others, addresses, folders, unloaded, leaves, sounds)}
 
 if __name__ == "__main__":
     CASES[sys.argv[2]]()

@@ -254,7 +254,9 @@ static int make_models(program *p) {
         return tool_error(TOOL, 1, "out of memory");
     if (p->o.models)
         return models_list(p->models, p->argc, p->argv);
-    if (models_add(p->models, "", p->o.alias, NULL, NULL, NULL, &err) != GGL_OK)
+    const model_card card = {.weight_type = "",
+                             .sees = p->o.mmproj && model_card_is_eye(p->o.mmproj)};
+    if (models_add(p->models, "", p->o.alias, NULL, NULL, &card, &err) != GGL_OK)
         return tool_error(TOOL, 1, "%s", err.msg);
     model_want(models_get_list(p->models)->at[0]);
     return -1;

@@ -38,6 +38,12 @@ static int read_options(const char *tool, server_options *o, int argc, char **ar
     return code < 0 ? server_options_check_paths(tool, o) : code;
 }
 
+/* True if the model will be opened with an eye that sees pictures, as far as that is known before a download. */
+static bool will_see(const server_options *o) {
+    const char *eye = o->mmproj || o->hub.no_eye ? o->mmproj : tool_eye_of(o->model, NULL);
+    return eye && model_card_is_eye(eye);
+}
+
 int models_list_add(models *t, const char *tool, const char *name, int argc, char **argv,
                     const char *const *flag, size_t n_flags, bool loads, bool eye_came) {
     ggl_error err = {0}, unread;
@@ -51,6 +57,7 @@ int models_list_add(models *t, const char *tool, const char *name, int argc, cha
     if (code < 0 && o->model && !llm_load_converts(o->model) &&
         model_card_read(&card, o->model, &unread) != GGL_OK)
         card.is_known = false; /* loading it gives the error again */
+    card.sees = code < 0 && will_see(o);
     if (code < 0 && models_add(t, name, o->alias, o, all, &card, &err) != GGL_OK)
         code = tool_error(tool, 2, "%s", err.msg);
     if (code < 0) {
