@@ -214,7 +214,8 @@ static ggl_status choose_outputs(llm_context *c, const llm_opening *o, ggl_error
 static bool leave_eye_out(llm_context *c, const llm_opening *o, ggl_status why,
                           const ggl_error *err) {
     char text[sizeof err->msg + 100];
-    const bool is_sized = o->image_min_tokens > 0 || o->image_max_tokens > 0; /* asks for it */
+    const bool is_sized = !o->image_tokens_for_all &&
+                          (o->image_min_tokens > 0 || o->image_max_tokens > 0); /* asks for it */
     if (!o->mmproj_came || is_sized ||
         (why != GGL_UNSUPPORTED && why != GGL_NOT_FOUND && why != GGL_FORMAT))
         return false;
@@ -255,12 +256,20 @@ static size_t put_sizes(char text[2][SIZE_TEXT], const llm_opening *o) {
     return n_texts;
 }
 
-/* Says why an eye was not opened with `size`: it opens without it, if nothing reads these keys. */
-static ggl_status blame_sizes(llm_context *c, const llm_loading *l, ggl_status st, ggl_error *why) {
+/* Opens the eye, with the sizes that are asked for. One that nothing else is wrong with sees all pictures in sizes of its own. */
+static ggl_status open_sized(llm_context *c, const llm_opening *o, const llm_loading *l,
+                             ggl_error *why) {
     llm_loading plain = *l;
     plain.model.n_override = 0;
-    if (l->model.n_override == 0 || llm_eye_open(&c->eye, &plain, NULL) != GGL_OK)
+    const ggl_status st = llm_eye_open(&c->eye, l, why);
+    if (st == GGL_OK || l->model.n_override == 0 || llm_eye_open(&c->eye, &plain, NULL) != GGL_OK)
         return st;
+    if (o->image_tokens_for_all) {
+        if (l->note)
+            l->note(l->ctx, "the eye sees all pictures in sizes of its own: --image-min-tokens "
+                            "and --image-max-tokens have no effect on it");
+        return GGL_OK;
+    }
     llm_eye_close(c->eye);
     c->eye = NULL;
     return ggl_fail(why, GGL_UNSUPPORTED,
@@ -295,11 +304,9 @@ static ggl_status open_eye(llm_context *c, const llm_opening *o, ggl_error *err)
     ggl_error why = {0};
     ggl_status st =
         c->tokenizer
-            ? llm_eye_open(&c->eye, &l, &why)
+            ? open_sized(c, o, &l, &why)
             : ggl_fail(&why, GGL_UNSUPPORTED,
                        "pictures stand in a text, which needs a tokenizer, and the model has none");
-    if (st != GGL_OK && c->tokenizer)
-        st = blame_sizes(c, &l, st, &why);
     if (st == GGL_OK)
         note_other_eye(c, o);
     if (st == GGL_OK && !o->sees_apart)

@@ -32,6 +32,8 @@ typedef struct llm_opening {
     const char *mmproj;                         /* as llm_open_params */
     int64_t image_min_tokens, image_max_tokens; /* as llm_open_params */
     bool
+        image_tokens_for_all; /* they are for several models: an eye that sees all pictures in sizes of its own is opened without them, with a note */
+    bool
         mmproj_came; /* it came with the model, without being asked for: one that cannot be used is left out, with a note */
     /* The eye has backends of its own, so that one thread may show pictures (llm_see) while another one runs the session; and no mark in a
      * text stands for a picture: llm_seen_tokens gives the tokens of one. */

@@ -314,6 +314,27 @@ def unloaded():
         check(seeing_ones(s) == [{"shapes", "sees"}] * 2, seeing_ones(s))
 
 
+def sizes():
+    """How many tokens pictures take, said for all models, is no error for one whose eye has sizes of its own; said for that one alone, it is."""
+    models = FOLDER.name + "/sized"
+    chat_model = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../models/builtin/stories-chat.gguf")
+    os.makedirs(models + "/fixed")
+    os.symlink(chat_model, models + "/fixed/a.gguf")
+    os.symlink(eye(), models + "/fixed/mmproj-a.gguf")
+    presets = FOLDER.name + "/sizes.ini"
+    with open(presets, "w") as f:
+        f.write(f"[fixed]\nmodel = {chat_model}\nmmproj = {eye()}\n[own]\nmodel = {chat_model}\nmmproj = {eye()}\nimage-max-tokens = 64\n")
+    words = "in sizes of its own"
+    for path in (models, presets):
+        with Server([BINARY, "--models", path, "--image-max-tokens", "64", "-t", "1", "-c", "512"]) as s:
+            post(s, "/v1/chat/completions", {**chat(RED, "a"), "model": "fixed"})
+            check(sum("note: " in line and words in line for line in s.lines) == 1, s.lines)
+            if path == presets:
+                check(words in json.dumps(post(s, "/v1/chat/completions", {**chat(RED, "a"), "model": "own"}, 500)), "its own flag")
+    r = subprocess.run([BINARY, "-m", chat_model, "--mmproj", eye(), "--image-max-tokens", "64", "--port", "0"], capture_output=True, text=True, timeout=120)
+    check(r.returncode == 1 and words in r.stderr and "note: " not in r.stderr, r)
+
+
 def leaves():
     """A client that leaves is not waited for, while the model looks and before, and the end of the server does not wait."""
     slow = eye_file.slow(FOLDER.name + "/mmproj-slow.gguf", N_EMBD, layers=24)
@@ -399,7 +420,7 @@ def sounds():
         says(s, "/v1/chat/completions", audio(low), "audio input is not supported")
 
 
-CASES = {f.__name__: f for f in (apis, completion, names, errors, says_so, others, addresses, folders, unloaded, leaves, sounds)}
+CASES = {f.__name__: f for f in (apis, completion, names, errors, says_so, others, addresses, folders, unloaded, sizes, leaves, sounds)}
 
 if __name__ == "__main__":
     CASES[sys.argv[2]]()

@@ -185,6 +185,7 @@ static void set_opening(server *s) {
                       .mmproj = o->mmproj,
                       .image_min_tokens = o->mmproj ? o->image_min_tokens : 0,
                       .image_max_tokens = o->mmproj ? o->image_max_tokens : 0,
+                      .image_tokens_for_all = o->image_tokens_for_all,
                       .mmproj_came = o->mmproj_came || o->hub.eye_came,
                       .sees_apart = true,
                       .stops_seeing = stops_seeing,
