@@ -219,7 +219,8 @@ static ggl_status listen(heard *h, const llm_eye *e, const llm_audio *audio, ggl
 
 /* --- calls ------------------------------------------------------------------------------------ */
 
-static ggl_status need_ear(const llm_context *c, ggl_error *err) {
+static ggl_status need_ear(llm_context *c, ggl_error *err) {
+    llm_eye_begin(c);
     if (llm_context_hears(c))
         return GGL_OK;
     return c->eye ? ggl_fail(err, GGL_UNSUPPORTED,

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "context.h"
+#include "running_jobs.h"
 
 /* A mark is these two texts with the 64 hexadecimal digits of a digest between them. */
 static const char mark_begin[] = "<__media:", mark_end[] = "__>";
@@ -142,6 +143,11 @@ bool llm_context_sees(const llm_context *c) {
 
 bool llm_context_hears(const llm_context *c) {
     return c->eye && c->eye->rows[c->eye->input].sound.rate > 0;
+}
+
+void llm_eye_begin(llm_context *c) {
+    if (!c->generation && (!c->jobs || llm_running_jobs_n(c->jobs) == 0))
+        atomic_store(&c->cancelled, false);
 }
 
 /* Gives back so many holds of the first n parts. */

@@ -42,6 +42,9 @@ struct llm_eye {
     void *cancelled_ctx;
 };
 
+/* Every call that looks or listens begins with this. A cancel that came while there was nothing to cancel is forgotten, as by other calls. */
+void llm_eye_begin(llm_context *c);
+
 /* Which row of the input the row i of the last stage stands for: the first one that it was made of. */
 int64_t llm_eye_origin(const llm_eye *e, int64_t i);
 /* Reads 64 hexadecimal digits. */

@@ -88,7 +88,8 @@ const llm_eye_kind llm_eye_pictures = {
 
 /* --- pictures --------------------------------------------------------------------------------- */
 
-static ggl_status need_eye(const llm_context *c, ggl_error *err) {
+static ggl_status need_eye(llm_context *c, ggl_error *err) {
+    llm_eye_begin(c);
     if (llm_context_hears(c))
         return ggl_fail(err, GGL_UNSUPPORTED,
                         "the model was opened with an ear, which hears sounds and sees no "

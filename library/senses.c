@@ -119,6 +119,8 @@ ggl_status llm_eye_start(llm_eye *e, const llm_session_params *p, int64_t n_give
     own.fold = p->fold;
     own.fold_products = p->fold_products;
     own.no_repack = p->no_repack;
+    own.progress = p->progress;
+    own.progress_ctx = p->progress_ctx;
     own.cancelled = p->cancelled;
     own.cancelled_ctx = p->cancelled_ctx;
     const char *file = ggl_gguf_name(llm_model_file(e->model));

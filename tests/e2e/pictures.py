@@ -2,6 +2,7 @@
 """llm-cli with pictures and sounds, which an eye or an ear of random weights notices. pictures.py LLM-CLI CASE."""
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -83,6 +84,23 @@ def prompts():
     check(after != run("-cnv", input="Who are you?\n"), "the picture was not seen", after)
 
 
+def stops():
+    """Ctrl-C while a picture is looked at ends the program, and in a conversation that look alone."""
+    red = place("red.ppm", eye_file.ppm((255, 0, 0)))
+    eye = eye_file.slow(place("mmproj-slow.gguf"), 128, side=128, layers=24) # which looks for many seconds
+    options = ["-m", "builtin:chat", "-t", "1", "-c", "2048", "--mmproj", eye]
+    code, seen = terminals.run(CLI, *options, "--image", red, "-p", "a", stop=b"looking at")
+    check(code == -2 or code == 130, code, seen)
+    t = terminals.Terminal(CLI, *options, "-cnv", env={**os.environ, "TERM": "xterm", "XDG_DATA_HOME": FOLDER.name})
+    t.read_until(b"> ")
+    t.type(f"/image {red}\r")
+    check(t.read_until(b"looking at"), t.seen)
+    os.kill(t.pid, signal.SIGINT)
+    check(t.read_until(rb"\(stopped: nothing was seen\)"), t.seen)
+    t.type("/quit\r")
+    check(t.end() == 0, t.seen)
+
+
 def ears():
     """The same for sounds: where they stand, in conversations, and beside a prompt cache that has another ear's rows."""
     low, high = place("low.wav", eye_file.wav(200)), place("high.wav", eye_file.wav(1500, 2))
@@ -105,7 +123,7 @@ def ears():
         check(words in text, words, text)
 
 
-CASES = {f.__name__: f for f in (eyes, prompts, ears)}
+CASES = {f.__name__: f for f in (eyes, prompts, stops, ears)}
 
 if __name__ == "__main__":
     CASES[sys.argv[2]]()

@@ -19,6 +19,45 @@ TEST(shapes) {
     llm_close(c);
 }
 
+/* A cancel ends a call that looks, and none after it. */
+TEST(cancelled) {
+    ggl_error err;
+    char mark[LLM_IMAGE_MARK];
+    llm_context *c = open_with("builtin:shapes", (llm_open_params){0});
+    REQUIRE(c);
+    llm_cancel(c);
+    CHECK_OK(llm_see(c, &(llm_image){.path = shapes}, mark, &err), &err);
+    llm_close(c);
+}
+
+typedef struct parts {
+    size_t done;
+    int n, most;
+} parts;
+
+/* Counts the sessions whose weights are prepared: each begins at 0. */
+static bool count(void *user, size_t done, size_t total) {
+    parts *p = user;
+    (void)total;
+    p->n += p->n == 0 || done < p->done;
+    p->done = done;
+    return p->n <= p->most;
+}
+
+/* The eye's weights are prepared like the model's, and that can be stopped. */
+TEST(progress) {
+    ggl_error err;
+    llm_context *c;
+    parts p = {.most = 9};
+    llm_open_params op = {.size = sizeof op, .progress = count, .user = &p};
+    REQUIRE_OK(llm_open(&c, "builtin:shapes", &op, &err), &err);
+    CHECK_INT(p.n, 3); /* the eye has two stages */
+    llm_close(c);
+    p = (parts){.most = 1};
+    CHECK_INT(llm_open(&c, "builtin:shapes", &op, &err), GGL_CANCELLED);
+    CHECK(!c);
+}
+
 /* The text models that see nothing have no eye. */
 TEST(others) {
     llm_context *c = open_with("builtin:chat", (llm_open_params){0});
