@@ -121,8 +121,9 @@ static ggl_status append_marked(void *ctx, const llm_tokenizer *t, const char *m
     return e->kind->append(e, t, id, ids, err);
 }
 
-void llm_eye_set_marks(llm_eye *e) {
-    e->marks = (llm_marks){.find = find_any, .append = append_marked, .ctx = e};
+void llm_eye_set_marks(llm_eye *e, int64_t most) {
+    e->marks = (llm_marks){
+        .find = find_any, .append = append_marked, .ctx = e, .most = most, .what = e->kind->what};
 }
 
 const llm_marks *llm_eye_marks(const llm_eye *e) {

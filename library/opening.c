@@ -307,8 +307,10 @@ static ggl_status open_eye(llm_context *c, const llm_opening *o, ggl_error *err)
             ? open_sized(c, o, &l, &why)
             : ggl_fail(&why, GGL_UNSUPPORTED,
                        "pictures stand in a text, which needs a tokenizer, and the model has none");
-    if (st == GGL_OK)
+    if (st == GGL_OK) {
         note_other_eye(c, o);
+        llm_eye_set_marks(c->eye, llm_model_max_images(c->model));
+    }
     if (st == GGL_OK && !o->sees_apart)
         llm_model_set_marks(c->model, llm_eye_marks(c->eye));
     if (st == GGL_OK || leave_eye_out(c, o, st, &why))

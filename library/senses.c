@@ -67,7 +67,6 @@ ggl_status llm_eye_open(llm_eye **out, const llm_loading *l, ggl_error *err) {
     llm_eye *e = *out = ggl_calloc(1, sizeof *e);
     if (!e)
         return ggl_fail(err, GGL_NOMEM, "out of memory");
-    llm_eye_set_marks(e);
     ggl_status st = llm_load_named(&e->model, l, err);
     if (st == GGL_OK)
         st = find_input(e, err);

@@ -69,6 +69,8 @@ class BuiltIn(unittest.TestCase):
             self.assertTrue(model.sees)
             content = [{"type": "image", "image": os.path.join(EXAMPLES, "shapes.bmp")}, {"type": "text", "text": "How many shapes are there?"}]
             self.assertEqual(model.chat([{"role": "user", "content": content}], temperature=0), "Two shapes.")
+            with self.assertRaisesRegex(Error, "takes 1 picture at a time, but the text has 2"):
+                model.chat([{"role": "user", "content": content[:1] + content}])
         with Model("builtin:chat") as model:
             self.assertFalse(model.sees)
 

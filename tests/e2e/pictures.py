@@ -84,6 +84,15 @@ def prompts():
     check(after != run("-cnv", input="Who are you?\n"), "the picture was not seen", after)
 
 
+def several():
+    """A model whose file says how many pictures a text may have refuses more of them, at once and one after the other."""
+    words = "the model takes 1 picture at a time, but the text has 2"
+    two = subprocess.run([CLI, "--image", SHAPES, "--image", SHAPES, "-p", "What is there?"], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300)
+    check(two.returncode == 1 and words in two.stderr and two.stdout == "", two)
+    text = typed("-m", "builtin:shapes", "-cnv", "--temp", "0", "-t", "1", lines=[f"/image {SHAPES}", "What is there?", f"/image {SHAPES}", "What is there?", "How many shapes are there?", "/quit"])
+    check(text.count("A red circle") == 1 and text.count(words) == 1 and "Two shapes." in text, text)
+
+
 def stops():
     """Ctrl-C while a picture is looked at ends the program, and in a conversation that look alone."""
     red = place("red.ppm", eye_file.ppm((255, 0, 0)))
@@ -123,7 +132,7 @@ def ears():
         check(words in text, words, text)
 
 
-CASES = {f.__name__: f for f in (eyes, prompts, stops, ears)}
+CASES = {f.__name__: f for f in (eyes, prompts, several, stops, ears)}
 
 if __name__ == "__main__":
     CASES[sys.argv[2]]()

@@ -19,6 +19,22 @@ TEST(shapes) {
     llm_close(c);
 }
 
+/* Two pictures in one text are more than it has learned to see, and its file says so. */
+TEST(two_pictures) {
+    ggl_error err;
+    char mark[LLM_IMAGE_MARK], asked[2 * LLM_IMAGE_MARK + 64];
+    written said = {.n = 0};
+    llm_context *c = open_with("builtin:shapes", (llm_open_params){0});
+    REQUIRE(c);
+    REQUIRE_OK(llm_see(c, &(llm_image){.path = shapes}, mark, &err), &err);
+    snprintf(asked, sizeof asked, "%s%sWhat is in the pictures?", mark, mark);
+    const llm_message m = {.role = "user", .content = asked};
+    const llm_generate_params p = greedy(40);
+    CHECK_INT(llm_reply(c, &m, 1, &p, take, &said, &err), GGL_LIMIT);
+    CHECK_STR(err.msg, "the model takes 1 picture at a time, but the text has 2");
+    llm_close(c);
+}
+
 /* A cancel ends a call that looks, and none after it. */
 TEST(cancelled) {
     ggl_error err;

@@ -335,6 +335,18 @@ def sizes():
     check(r.returncode == 1 and words in r.stderr and "note: " not in r.stderr, r)
 
 
+def several():
+    """A model whose file says how many pictures a text may have: more of them are an error of the request."""
+    with Server([BINARY, "-m", "builtin:shapes", "-t", "1"]) as s:
+        post(s, "/v1/chat/completions", chat(RED, "a"))
+        words = "the model takes 1 picture at a time, but the text has 2"
+        text = json.dumps(post(s, "/v1/chat/completions", chat(RED, BLUE, "a"), 400))
+        check(words in text, text)
+        prompt = {"prompt_string": "<__media__>", "multimodal_data": [b64(RED)]}
+        post(s, "/completion", {"prompt": [prompt, prompt], "n_predict": 1}) # texts of their own
+        at_rest(s)
+
+
 def leaves():
     """A client that leaves is not waited for, while the model looks and before, and the end of the server does not wait."""
     slow = eye_file.slow(FOLDER.name + "/mmproj-slow.gguf", N_EMBD, layers=24)
@@ -420,7 +432,7 @@ def sounds():
         says(s, "/v1/chat/completions", audio(low), "audio input is not supported")
 
 
-CASES = {f.__name__: f for f in (apis, completion, names, errors, says_so, others, addresses, folders, unloaded, sizes, leaves, sounds)}
+CASES = {f.__name__: f for f in (apis, completion, names, errors, says_so, others, addresses, folders, unloaded, sizes, several, leaves, sounds)}
 
 if __name__ == "__main__":
     CASES[sys.argv[2]]()

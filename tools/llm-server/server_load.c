@@ -446,6 +446,7 @@ static int set_facts(server *s) {
         .n_row = llm_context_sees(s->ctx) || llm_context_hears(s->ctx)
                      ? llm_session_n_given(llm_opened_session(s->ctx))
                      : 0,
+        .most_images = llm_model_max_images(llm_opened_model(s->ctx)),
         .listens = llm_context_hears(s->ctx),
         .n_embd = llm_session_n_embd(llm_opened_session(s->ctx)),
         .n_score = llm_session_n_score(llm_opened_session(s->ctx)),
