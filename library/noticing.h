@@ -33,6 +33,8 @@ struct llm_eye {
     int n_rows, input;
     llm_media *media;
     llm_stages *stages;
+    ggl_backend *const *backend; /* [n_backends]: for which they were planned */
+    int n_backends;
     llm_marks marks;
     uint64_t digest; /* of the file: another one makes other rows of the same picture */
     /* Of an ear that was started. */

@@ -109,7 +109,6 @@ static ggl_status fit_session(llm_context *c, const llm_opening *o, ggl_error *e
         return GGL_OK;
     const llm_guessing_target t = target_of(c, o);
     llm_guessing_memory(&o->guessing, &t, &f.others.draft_fixed, &f.others.draft_row);
-    f.others.draft_fixed += c->eye ? llm_eye_bytes(c->eye) : 0;
     return llm_fit_session(&f, &c->session, err);
 }
 
@@ -320,6 +319,22 @@ static ggl_status open_eye(llm_context *c, const llm_opening *o, ggl_error *err)
     return st;
 }
 
+/* Plans the eye, and reserves the memory that it will take beside the text model. */
+static void reserve_for_eye(llm_context *c) {
+    ggl_error ignored; /* starting the eye reports it */
+    llm_session_params sp = c->session_params;
+    llm_placement_lend(c->placement, &sp);
+    const bool is_planned = c->eye && llm_eye_plan(c->eye, &sp, &ignored) == GGL_OK;
+    for (int k = 0; k < sp.n_backends; k++) {
+        ggl_memory m = {0};
+        if (is_planned)
+            llm_stages_memory(llm_eye_stages(c->eye), k, &m);
+        if (is_planned && llm_fit_is_host(sp.backend[k]))
+            m.io += llm_stages_row_bytes(llm_eye_stages(c->eye));
+        llm_placement_reserve(c->placement, k, &m);
+    }
+}
+
 static ggl_status make_any_session(llm_context *c, const llm_opening *o, ggl_error *err) {
     return o->n_kept_slots < 0 ? make_cheap_session(c, o, err)
                                : make_session(c, o, o->n_kept_slots, err);
@@ -346,9 +361,11 @@ static ggl_status open_session(llm_context *c, const llm_opening *o, ggl_error *
         return st;
     ggl_error why = {0};
     sp->media = c->eye ? llm_eye_media(c->eye) : NULL;
+    reserve_for_eye(c);
     st = make_any_session(c, o, &why);
     if (st != GGL_OK && c->eye && leave_eye_out(c, o, st, &why)) {
         sp->media = NULL;
+        reserve_for_eye(c);
         st = make_any_session(c, o, &why);
     }
     if (st != GGL_OK)

@@ -99,19 +99,15 @@ void llm_eye_stop(llm_eye *e) {
     e->mel = NULL;
 }
 
-double llm_eye_bytes(const llm_eye *e) {
-    const ggl_gguf *f = llm_model_file(e->model);
-    double n = 0;
-    for (size_t i = 0; i < ggl_gguf_n_tensors(f); i++)
-        n += (double)ggl_gguf_tensor_at(f, i)->size;
-    return n;
+const llm_stages *llm_eye_stages(const llm_eye *e) {
+    return e->stages;
 }
 
 const llm_media *llm_eye_media(const llm_eye *e) {
     return e->media;
 }
 
-ggl_status llm_eye_start(llm_eye *e, const llm_session_params *p, int64_t n_given, ggl_error *err) {
+ggl_status llm_eye_plan(llm_eye *e, const llm_session_params *p, ggl_error *err) {
     llm_session_params own = llm_session_default();
     own.backend = p->backend;
     own.n_backends = p->n_backends;
@@ -122,15 +118,27 @@ ggl_status llm_eye_start(llm_eye *e, const llm_session_params *p, int64_t n_give
     own.progress_ctx = p->progress_ctx;
     own.cancelled = p->cancelled;
     own.cancelled_ctx = p->cancelled_ctx;
+    llm_eye_stop(e);
+    e->backend = p->backend;
+    e->n_backends = p->n_backends;
+    const ggl_status st = llm_stages_plan(&e->stages, e->model, &own, 0, err);
+    return st == GGL_OK ? st : ggl_within(err, st, "%s", ggl_gguf_name(llm_model_file(e->model)));
+}
+
+ggl_status llm_eye_start(llm_eye *e, const llm_session_params *p, int64_t n_given, ggl_error *err) {
+    const bool is_planned = e->stages && e->backend == p->backend && e->n_backends == p->n_backends;
     const char *file = ggl_gguf_name(llm_model_file(e->model));
-    ggl_status st = llm_stages_new(&e->stages, e->model, &own, 0, err);
+    ggl_status st = is_planned ? GGL_OK : llm_eye_plan(e, p, err);
     if (st != GGL_OK)
-        return ggl_within(err, st, "%s", file);
+        return st;
     const int64_t n = llm_stages_n_row(e->stages);
     if (n != n_given)
         return ggl_fail(err, GGL_FORMAT,
                         "%s makes rows of %" PRId64 " numbers of a %s, but the text model takes "
                         "%" PRId64 ": it belongs to another model",
                         file, n, e->kind->what, n_given);
+    st = llm_stages_alloc(e->stages, err);
+    if (st != GGL_OK)
+        return ggl_within(err, st, "%s", file);
     return e->kind->start ? e->kind->start(e, p, err) : GGL_OK;
 }

@@ -73,6 +73,10 @@ class BuiltIn(unittest.TestCase):
                 model.chat([{"role": "user", "content": content[:1] + content}])
         with Model("builtin:chat") as model:
             self.assertFalse(model.sees)
+        device, blind = (Model.plan(name)["devices"][0] for name in ("builtin:shapes", "builtin:chat"))
+        self.assertGreater(device["mmproj"]["weights_repacked"], 100000)
+        self.assertGreater(device["mmproj"]["scratch"], 0)
+        self.assertNotIn("mmproj", blind)
 
     def test_hears(self) -> None:
         with Model("builtin:words", n_parallel=5) as model:

@@ -93,6 +93,31 @@ def several():
     check(text.count("A red circle") == 1 and text.count(words) == 1 and "Two shapes." in text, text)
 
 
+def plan():
+    """An eye's weights and values count: in the plan, in what the context has to fit beside, and on a device of which they take a part."""
+    stories = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "models", "builtin", "stories.gguf")
+    eye = ["--mmproj", eye_file.slow(place("mmproj-plan.gguf"), 128, side=16, layers=4)]
+
+    def run(*options, **env):
+        r = subprocess.run([CLI, *options, "--plan"], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300, env={**os.environ, **env})
+        check(r.returncode == 0, r)
+        return r
+
+    def megabytes(part):
+        """All memory of a part of the plan but what is dropped."""
+        return sum(sum(row) - row[3] for row in ([float(x) for x in line.split()] for line in re.findall(r"^cpu +([\d. ]+)$", part, re.M))) * 1.048576
+
+    model, shown, sight = run("-m", "builtin:chat", "-c", "2048", *eye).stdout.partition("\nmmproj       ")
+    check(shown and sight.count("\nstage        ") == 2 and megabytes(sight) > 0.5, model, sight)
+    said = run("-m", "builtin:chat", "-c", "2048", *eye, GGL_MEMORY_LEFT="4000000").stderr
+    cache, rest = (float(re.search(words + r" takes ([\d.]+) MB", said).group(1)) for words in ("the KV cache of 2048 tokens", "the rest of the model"))
+    between = cache + rest - megabytes(model) - megabytes(sight) # rows between its stages
+    check(0 < between < 0.5, cache, rest, megabytes(model), megabytes(sight))
+    for more, layers in (([], "cpu=2,mine=3"), (eye, "cpu=5")):
+        said = run("-m", stories, "-c", "64", "-ub", "4", "--device", sys.argv[3], "--fit", *more).stderr
+        check("layers: " + layers + "\n" in said, said)
+
+
 def stops():
     """Ctrl-C while a picture is looked at ends the program, and in a conversation that look alone."""
     red = place("red.ppm", eye_file.ppm((255, 0, 0)))
@@ -132,7 +157,7 @@ def ears():
         check(words in text, words, text)
 
 
-CASES = {f.__name__: f for f in (eyes, prompts, several, stops, ears)}
+CASES = {f.__name__: f for f in (eyes, prompts, several, plan, stops, ears)}
 
 if __name__ == "__main__":
     CASES[sys.argv[2]]()

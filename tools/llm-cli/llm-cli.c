@@ -291,8 +291,9 @@ static int print_plan(const cli *c) {
         printf("backend      %s: %s\n", b->name, b->description);
     }
     putchar('\n');
-    ggl_sched_print(llm_session_sched(llm_opened_session(c->ctx)), stdout,
-                    strcmp(c->o.plan, "nodes") == 0);
+    const bool nodes = strcmp(c->o.plan, "nodes") == 0;
+    ggl_sched_print(llm_session_sched(llm_opened_session(c->ctx)), stdout, nodes);
+    llm_opened_print_eye(c->ctx, stdout, nodes);
     return 0;
 }
 

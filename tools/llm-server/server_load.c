@@ -156,13 +156,11 @@ static void note_memory(server *s) {
         if (m == s->used + SERVER_MEMORIES - 1 ||
             !ggl_sched_memory(llm_session_sched(llm_opened_session(s->ctx)), i, &u))
             continue;
-        if (llm_fit_is_host(b)) {
-            m->bytes = (double)u.weights_mapped;
-        } else {
+        const ggl_memory *r = llm_placement_reserved(llm_opened_placement(s->ctx), i);
+        m->bytes = (double)u.weights_mapped + (double)r->weights_mapped;
+        if (!llm_fit_is_host(b)) {
             snprintf(m->device, sizeof m->device, "%s", b->name);
-            m->bytes = (double)u.weights_mapped + (double)u.weights_copied +
-                       (double)u.weights_repacked + (double)u.stores_rows +
-                       (double)u.stores_states + (double)u.arena + (double)u.io;
+            m->bytes += llm_placement_taken(&u) + llm_placement_taken(r);
         }
         m += m->bytes > 0;
     }
