@@ -238,7 +238,7 @@ def pictures():
     said = t.say("Who are you?")
     shown = t.say("/show")
     check("<__media__>\n  Who are you?" in shown and "<__media:" not in shown, "/show of a picture: " + shown)
-    check("(without its pictures and sounds: " in t.say("/save " + talk), "/save of a picture", t.seen)
+    check("(without pictures and sounds: " in t.say("/save " + talk), "/save of a picture", t.seen)
     check("pictures" not in t.say("/load " + talk), "the picture is there", t.seen)
     t.type("\x04")
     t.end("pictures", 0)

@@ -379,9 +379,7 @@ static int check_use(const cli *c) {
                           "--draft %s",
                           c->o.model);
     if (!llm_arch_has_output(arch, "logits") && llm_arch_reads_rows(arch) && !c->o.plan)
-        return tool_error(TOOL, 1,
-                          "the model writes no texts: it makes rows of pictures or sound for one "
-                          "that does, -m MODEL --mmproj %s",
+        return tool_error(TOOL, 1, "an eye or an ear writes no texts alone: -m MODEL --mmproj %s",
                           c->o.model);
     if (!llm_arch_has_output(arch, "logits") && !c->o.plan)
         return tool_error(TOOL, 1,
@@ -389,16 +387,13 @@ static int check_use(const cli *c) {
                           "(llm-embed, llm-server)");
     if (llm_arch_reads_text(arch) && llm_arch_reads_rows(arch) && !c->o.plan)
         return tool_error(TOOL, 1,
-                          "the model writes down what it hears, and reads no text (llm_transcribe, "
-                          "llm-transcribe)");
+                          "the model reads no text: it writes down what it hears (llm-transcribe)");
     const char *media = c->o.image.n > 0 ? "--image" : "--audio";
     if (has_media(c) && !c->o.mmproj && c->o.hub.no_eye && !c->o.plan)
         return tool_error(TOOL, 2, "%s needs the model's %s, which --no-mmproj leaves out", media,
                           c->o.image.n > 0 ? "eye" : "ear");
     if (has_media(c) && !c->o.mmproj && !c->o.plan)
-        return tool_error(TOOL, 2,
-                          "%s needs the model's %s: --mmproj FILE, the file beside the model's "
-                          "that is mostly named mmproj-*.gguf",
+        return tool_error(TOOL, 2, "%s needs the model's %s: --mmproj FILE (mostly mmproj-*.gguf)",
                           media, c->o.image.n > 0 ? "eye" : "ear");
     const char *unseen = c->o.tokens ? "--tokens" : diffusion_is(c->ctx) ? "diffusion" : NULL;
     if (has_media(c) && (unseen || c->o.no_special))
@@ -617,10 +612,7 @@ static void choose_seeing(cli *c) {
     if (!c->shows)
         return;
     o->model = "builtin:shapes";
-    tool_note(TOOL,
-              "no model is named (-m), so %s looks at the picture: it knows coloured shapes "
-              "alone",
-              o->model);
+    tool_note(TOOL, "no -m: %s looks, which knows coloured shapes alone", o->model);
     if (k->wanted || k->single || k->refused || k->interactive || o->tokens || is_prompted(o))
         return;
     k->wanted = terminal_is_there();
