@@ -163,8 +163,7 @@ static int tokenize_prompt(cli *c) {
         return tool_error(TOOL, 1, "%s", err.msg);
     if (c->prompt.n == 0 && chat_lacks_template(&c->o, llm_model_file(llm_opened_model(c->ctx))))
         return tool_error(TOOL, 1,
-                          "%s: the file has no chat template, so it cannot chat; --chat-template "
-                          "NAME|FILE gives one (chatml, llama3, ..), -p TEXT continues a text",
+                          "%s: the file has no chat template: --chat-template NAME, or -p TEXT",
                           c->o.model);
     if (c->prompt.n == 0 && c->text_size > 0)
         return tool_error(TOOL, 2,
@@ -175,8 +174,7 @@ static int tokenize_prompt(cli *c) {
                   c->prompt.lost, c->text_size);
     if (c->prompt.n == 0)
         return tool_error(TOOL, 2,
-                          "the prompt is empty, and this model has no token to begin with; pass a "
-                          "prompt with -p");
+                          "the prompt is empty, and the model has no token to begin with: -p");
     return check_lengths(c);
 }
 
@@ -424,10 +422,7 @@ static int check_use(const cli *c) {
         return tool_error(TOOL, 2,
                           "--keep is for texts; a conversation always keeps its system message");
     if (!c->converses && flag && !c->o.plan)
-        return tool_error(TOOL, 2,
-                          "%s is for conversations, but standard input is continued as a text; "
-                          "-cnv converses, -st answers it",
-                          flag);
+        return tool_error(TOOL, 2, "%s is for conversations: -st answers standard input", flag);
     return -1;
 }
 
