@@ -109,17 +109,29 @@ ggl_status llm_describe(const char *path, const llm_open_params *params, char **
 
 /* --- the plan --------------------------------------------------------------------------------- */
 
-static void put_device(llm_json_out *out, const ggl_backend *b, const ggl_memory *m) {
-    llm_json_put_text(out, "{");
-    put_text(out, "name", b->name);
-    put_text(out, "description", b->description);
-    put_count(out, "memory", (double)b->memory);
+static void put_memory(llm_json_out *out, const ggl_memory *m) {
     put_count(out, "weights_mapped", (double)m->weights_mapped);
     put_count(out, "weights_copied", (double)m->weights_copied);
     put_count(out, "weights_repacked", (double)m->weights_repacked);
     put_count(out, "cache", (double)m->stores_rows);
     put_count(out, "states", (double)m->stores_states);
     put_count(out, "scratch", (double)m->arena + (double)m->io);
+}
+
+/* eye: what the eye or the ear takes of it; NULL: there is none. */
+static void put_device(llm_json_out *out, const ggl_backend *b, const ggl_memory *m,
+                       const ggl_memory *eye) {
+    llm_json_put_text(out, "{");
+    put_text(out, "name", b->name);
+    put_text(out, "description", b->description);
+    put_count(out, "memory", (double)b->memory);
+    put_memory(out, m);
+    if (eye) {
+        put_name(out, "mmproj");
+        llm_json_put_text(out, "{");
+        put_memory(out, eye);
+        llm_json_put_text(out, "}");
+    }
     llm_json_put_text(out, "}");
 }
 
@@ -142,7 +154,8 @@ ggl_status llm_plan(const char *path, const llm_open_params *params, char **json
     for (int i = 0, n_put = 0; i < llm_placement_n_backends(c->placement); i++)
         if (ggl_sched_memory(llm_session_sched(c->session), i, &m)) {
             llm_json_put_text(&out, n_put++ > 0 ? ", " : "");
-            put_device(&out, llm_placement_backend(c->placement, i), &m);
+            put_device(&out, llm_placement_backend(c->placement, i), &m,
+                       c->eye ? llm_placement_reserved(c->placement, i) : NULL);
         }
     llm_json_put_text(&out, "]}");
     return finish(&out, c, json, n, err);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "context.h"
+#include "running_jobs.h"
 
 /* A mark is these two texts with the 64 hexadecimal digits of a digest between them. */
 static const char mark_begin[] = "<__media:", mark_end[] = "__>";
@@ -120,8 +121,9 @@ static ggl_status append_marked(void *ctx, const llm_tokenizer *t, const char *m
     return e->kind->append(e, t, id, ids, err);
 }
 
-void llm_eye_set_marks(llm_eye *e) {
-    e->marks = (llm_marks){.find = find_any, .append = append_marked, .ctx = e};
+void llm_eye_set_marks(llm_eye *e, int64_t most) {
+    e->marks = (llm_marks){
+        .find = find_any, .append = append_marked, .ctx = e, .most = most, .what = e->kind->what};
 }
 
 const llm_marks *llm_eye_marks(const llm_eye *e) {
@@ -142,6 +144,11 @@ bool llm_context_sees(const llm_context *c) {
 
 bool llm_context_hears(const llm_context *c) {
     return c->eye && c->eye->rows[c->eye->input].sound.rate > 0;
+}
+
+void llm_eye_begin(llm_context *c) {
+    if (!c->generation && (!c->jobs || llm_running_jobs_n(c->jobs) == 0))
+        atomic_store(&c->cancelled, false);
 }
 
 /* Gives back so many holds of the first n parts. */

@@ -33,6 +33,8 @@ struct llm_eye {
     int n_rows, input;
     llm_media *media;
     llm_stages *stages;
+    ggl_backend *const *backend; /* [n_backends]: for which they were planned */
+    int n_backends;
     llm_marks marks;
     uint64_t digest; /* of the file: another one makes other rows of the same picture */
     /* Of an ear that was started. */
@@ -42,6 +44,9 @@ struct llm_eye {
     void *cancelled_ctx;
 };
 
+/* Every call that looks or listens begins with this. A cancel that came while there was nothing to cancel is forgotten, as by other calls. */
+void llm_eye_begin(llm_context *c);
+
 /* Which row of the input the row i of the last stage stands for: the first one that it was made of. */
 int64_t llm_eye_origin(const llm_eye *e, int64_t i);
 /* Reads 64 hexadecimal digits. */
@@ -49,8 +54,8 @@ bool llm_eye_digest(const char *hex, uint8_t id[LLM_MEDIA_ID]);
 
 /* What stands for a picture or a sound in a text: its mark becomes the texts around it, and its rows. GGL_USAGE: it is not there. */
 const llm_marks *llm_eye_marks(const llm_eye *e);
-/* Sets how these are read. */
-void llm_eye_set_marks(llm_eye *e);
+/* Sets how these are read. most: of a text; 0: any number. */
+void llm_eye_set_marks(llm_eye *e, int64_t most);
 /* Appends a text that stands beside rows; {n} in it is the end of a line, {y} and {x} are numbers. */
 GGL_NODISCARD ggl_status llm_eye_append_text(const llm_tokenizer *t, const char *text, int64_t y,
                                              int64_t x, llm_tokens *ids, ggl_error *err);

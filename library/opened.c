@@ -1,5 +1,7 @@
 /* The members of a context that tools read while they open it in steps. */
 #include "context.h"
+#include "ggl/internal/gguf.h"
+#include "ggl/internal/show.h"
 #include "opening.h"
 #include "senses.h"
 
@@ -54,6 +56,14 @@ llm_session *llm_opened_session(const llm_context *c) {
 
 const llm_session_params *llm_opened_session_params(const llm_context *c) {
     return &c->session_params;
+}
+
+void llm_opened_print_eye(const llm_context *c, FILE *out, bool nodes) {
+    const llm_stages *s = c->eye ? llm_eye_stages(c->eye) : NULL;
+    if (!s)
+        return;
+    ggl_fprint(out, "\nmmproj       %s\n", ggl_gguf_name(llm_model_file(c->eye->model)));
+    llm_stages_print(s, out, nodes);
 }
 
 llm_guessing *llm_opened_guessing(const llm_context *c) {

@@ -43,9 +43,7 @@ static bool is_eye(const llm_context *c) {
 }
 
 static ggl_status fail_for_eye(const llm_context *c, ggl_error *err) {
-    return ggl_fail(err, GGL_UNSUPPORTED,
-                    "%s reads no text: it makes rows of pictures or sound for a model that does; "
-                    "open that one, with this file as its eye (-m MODEL --mmproj FILE)",
+    return ggl_fail(err, GGL_UNSUPPORTED, "%s is an eye or an ear: -m MODEL --mmproj FILE",
                     ggl_gguf_name(llm_model_file(c->model)));
 }
 
@@ -109,7 +107,6 @@ static ggl_status fit_session(llm_context *c, const llm_opening *o, ggl_error *e
         return GGL_OK;
     const llm_guessing_target t = target_of(c, o);
     llm_guessing_memory(&o->guessing, &t, &f.others.draft_fixed, &f.others.draft_row);
-    f.others.draft_fixed += c->eye ? llm_eye_bytes(c->eye) : 0;
     return llm_fit_session(&f, &c->session, err);
 }
 
@@ -214,7 +211,8 @@ static ggl_status choose_outputs(llm_context *c, const llm_opening *o, ggl_error
 static bool leave_eye_out(llm_context *c, const llm_opening *o, ggl_status why,
                           const ggl_error *err) {
     char text[sizeof err->msg + 100];
-    const bool is_sized = o->image_min_tokens > 0 || o->image_max_tokens > 0; /* asks for it */
+    const bool is_sized = !o->image_tokens_for_all &&
+                          (o->image_min_tokens > 0 || o->image_max_tokens > 0); /* asks for it */
     if (!o->mmproj_came || is_sized ||
         (why != GGL_UNSUPPORTED && why != GGL_NOT_FOUND && why != GGL_FORMAT))
         return false;
@@ -235,10 +233,8 @@ static void note_other_eye(const llm_context *c, const llm_opening *o) {
     char text[512];
     if (!token || !o->loading.note)
         return;
-    snprintf(text, sizeof text,
-             "the eye is one of %s, whose texts have the token %s, and the model, of the family "
-             "%s, has no such token: it may see wrongly",
-             llm_eye_family(c->eye), token, llm_arch_family(llm_model_arch(c->model), 0));
+    snprintf(text, sizeof text, "%s has no token %s of the eye (%s): a wrong eye?",
+             llm_arch_family(llm_model_arch(c->model), 0), token, llm_eye_family(c->eye));
     o->loading.note(o->loading.ctx, text);
 }
 
@@ -255,18 +251,27 @@ static size_t put_sizes(char text[2][SIZE_TEXT], const llm_opening *o) {
     return n_texts;
 }
 
-/* Says why an eye was not opened with `size`: it opens without it, if nothing reads these keys. */
-static ggl_status blame_sizes(llm_context *c, const llm_loading *l, ggl_status st, ggl_error *why) {
+/* Opens the eye, with the sizes that are asked for. One that nothing else is wrong with sees all pictures in sizes of its own. */
+static ggl_status open_sized(llm_context *c, const llm_opening *o, const llm_loading *l,
+                             ggl_error *why) {
     llm_loading plain = *l;
     plain.model.n_override = 0;
-    if (l->model.n_override == 0 || llm_eye_open(&c->eye, &plain, NULL) != GGL_OK)
+    const ggl_status st = llm_eye_open(&c->eye, l, why);
+    if (st == GGL_OK || l->model.n_override == 0 || llm_eye_open(&c->eye, &plain, NULL) != GGL_OK)
         return st;
+    const bool is_flag = o->placement.names.device && *o->placement.names.device == '-';
+    char name[40], text[128];
+    snprintf(name, sizeof name, is_flag ? "--image-%s-tokens" : "image_%s_tokens",
+             o->image_max_tokens > 0 ? "max" : "min");
+    if (o->image_tokens_for_all) {
+        snprintf(text, sizeof text, "an eye with sizes of its own: %s has no effect", name);
+        if (l->note)
+            l->note(l->ctx, text);
+        return GGL_OK;
+    }
     llm_eye_close(c->eye);
     c->eye = NULL;
-    return ggl_fail(why, GGL_UNSUPPORTED,
-                    "the eye sees all pictures in sizes of its own, so the tokens of one cannot be "
-                    "limited (--image-min-tokens, --image-max-tokens, or the members of these "
-                    "names): leave that out");
+    return ggl_fail(why, GGL_UNSUPPORTED, "%s is not for an eye with sizes of its own", name);
 }
 
 /* Opens the eye, whose rows the session reads. */
@@ -276,13 +281,10 @@ static ggl_status open_eye(llm_context *c, const llm_opening *o, ggl_error *err)
     const char *const sizes[2] = {size[0], size[1]};
     const size_t n_sizes = put_sizes(size, o);
     if (!o->mmproj && n_sizes > 0)
-        return ggl_fail(err, GGL_USAGE,
-                        "the tokens of a picture (image_min_tokens, image_max_tokens) are chosen "
-                        "for an eye, and the model was opened without one (mmproj, or --mmproj)");
+        return ggl_fail(err, GGL_USAGE, "image_min_tokens and image_max_tokens need mmproj");
     if (o->image_max_tokens > 0 && o->image_min_tokens > o->image_max_tokens)
         return ggl_fail(err, GGL_USAGE,
-                        "at least %" PRId64 " tokens of a picture (image_min_tokens) are more "
-                        "than at most %" PRId64 " (image_max_tokens)",
+                        "image_min_tokens %" PRId64 " exceeds image_max_tokens %" PRId64,
                         o->image_min_tokens, o->image_max_tokens);
     if (!o->mmproj || c->eye || c->eye_left_out)
         return GGL_OK;
@@ -293,15 +295,13 @@ static ggl_status open_eye(llm_context *c, const llm_opening *o, ggl_error *err)
     l.model.override = sizes;
     l.model.n_override = n_sizes;
     ggl_error why = {0};
-    ggl_status st =
-        c->tokenizer
-            ? llm_eye_open(&c->eye, &l, &why)
-            : ggl_fail(&why, GGL_UNSUPPORTED,
-                       "pictures stand in a text, which needs a tokenizer, and the model has none");
-    if (st != GGL_OK && c->tokenizer)
-        st = blame_sizes(c, &l, st, &why);
-    if (st == GGL_OK)
+    ggl_status st = c->tokenizer ? open_sized(c, o, &l, &why)
+                                 : ggl_fail(&why, GGL_UNSUPPORTED,
+                                            "pictures need a tokenizer, which the model lacks");
+    if (st == GGL_OK) {
         note_other_eye(c, o);
+        llm_eye_set_marks(c->eye, llm_model_max_images(c->model));
+    }
     if (st == GGL_OK && !o->sees_apart)
         llm_model_set_marks(c->model, llm_eye_marks(c->eye));
     if (st == GGL_OK || leave_eye_out(c, o, st, &why))
@@ -309,6 +309,22 @@ static ggl_status open_eye(llm_context *c, const llm_opening *o, ggl_error *err)
     if (err)
         *err = why; /* with the line of the descriptor, which ggl_fail would escape */
     return st;
+}
+
+/* Plans the eye, and reserves the memory that it will take beside the text model. */
+static void reserve_for_eye(llm_context *c) {
+    ggl_error ignored; /* starting the eye reports it */
+    llm_session_params sp = c->session_params;
+    llm_placement_lend(c->placement, &sp);
+    const bool is_planned = c->eye && llm_eye_plan(c->eye, &sp, &ignored) == GGL_OK;
+    for (int k = 0; k < sp.n_backends; k++) {
+        ggl_memory m = {0};
+        if (is_planned)
+            llm_stages_memory(llm_eye_stages(c->eye), k, &m);
+        if (is_planned && llm_fit_is_host(sp.backend[k]))
+            m.io += llm_stages_row_bytes(llm_eye_stages(c->eye));
+        llm_placement_reserve(c->placement, k, &m);
+    }
 }
 
 static ggl_status make_any_session(llm_context *c, const llm_opening *o, ggl_error *err) {
@@ -337,9 +353,11 @@ static ggl_status open_session(llm_context *c, const llm_opening *o, ggl_error *
         return st;
     ggl_error why = {0};
     sp->media = c->eye ? llm_eye_media(c->eye) : NULL;
+    reserve_for_eye(c);
     st = make_any_session(c, o, &why);
     if (st != GGL_OK && c->eye && leave_eye_out(c, o, st, &why)) {
         sp->media = NULL;
+        reserve_for_eye(c);
         st = make_any_session(c, o, &why);
     }
     if (st != GGL_OK)

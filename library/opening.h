@@ -14,6 +14,8 @@
 #ifndef LIBRARY_OPENING_H
 #define LIBRARY_OPENING_H
 
+#include <stdio.h>
+
 #include "guessing.h"
 #include "llm/internal/chat.h"
 #include "llm/internal/pooling.h"
@@ -31,6 +33,8 @@ typedef struct llm_opening {
     ggl_backend_params backend;
     const char *mmproj;                         /* as llm_open_params */
     int64_t image_min_tokens, image_max_tokens; /* as llm_open_params */
+    bool
+        image_tokens_for_all; /* they are for several models: an eye that sees all pictures in sizes of its own is opened without them, with a note */
     bool
         mmproj_came; /* it came with the model, without being asked for: one that cannot be used is left out, with a note */
     /* The eye has backends of its own, so that one thread may show pictures (llm_see) while another one runs the session; and no mark in a
@@ -89,6 +93,8 @@ const llm_adapter_use *llm_opened_adapter(const llm_context *c); /* [llm_opened_
 size_t llm_opened_n_adapters(const llm_context *c);
 llm_pooling llm_opened_pooling(const llm_context *c);
 llm_session *llm_opened_session(const llm_context *c);
+/* Prints where the eye or the ear runs, and its memory, as ggl_sched_print does; nothing if there is none. */
+void llm_opened_print_eye(const llm_context *c, FILE *out, bool nodes);
 /* With which the session was made. */
 const llm_session_params *llm_opened_session_params(const llm_context *c);
 llm_guessing *llm_opened_guessing(const llm_context *c);

@@ -23,9 +23,8 @@ static ggl_status find_input(llm_eye *e, ggl_error *err) {
     const bool notices = e->kind && !llm_arch_reads_text(arch) && llm_arch_has_output(arch, "rows");
     return st == GGL_OK && !notices
                ? ggl_fail(err, GGL_UNSUPPORTED,
-                          "%s makes no rows of pictures or sounds for a text model (%s): the file "
-                          "beside a model's that does is mostly named mmproj-*.gguf",
-                          ggl_gguf_name(llm_model_file(e->model)), llm_arch_name(arch))
+                          "%s makes no rows of pictures or sounds; mmproj-*.gguf does",
+                          ggl_gguf_name(llm_model_file(e->model)))
                : st;
 }
 
@@ -67,7 +66,6 @@ ggl_status llm_eye_open(llm_eye **out, const llm_loading *l, ggl_error *err) {
     llm_eye *e = *out = ggl_calloc(1, sizeof *e);
     if (!e)
         return ggl_fail(err, GGL_NOMEM, "out of memory");
-    llm_eye_set_marks(e);
     ggl_status st = llm_load_named(&e->model, l, err);
     if (st == GGL_OK)
         st = find_input(e, err);
@@ -100,36 +98,45 @@ void llm_eye_stop(llm_eye *e) {
     e->mel = NULL;
 }
 
-double llm_eye_bytes(const llm_eye *e) {
-    const ggl_gguf *f = llm_model_file(e->model);
-    double n = 0;
-    for (size_t i = 0; i < ggl_gguf_n_tensors(f); i++)
-        n += (double)ggl_gguf_tensor_at(f, i)->size;
-    return n;
+const llm_stages *llm_eye_stages(const llm_eye *e) {
+    return e->stages;
 }
 
 const llm_media *llm_eye_media(const llm_eye *e) {
     return e->media;
 }
 
-ggl_status llm_eye_start(llm_eye *e, const llm_session_params *p, int64_t n_given, ggl_error *err) {
+ggl_status llm_eye_plan(llm_eye *e, const llm_session_params *p, ggl_error *err) {
     llm_session_params own = llm_session_default();
     own.backend = p->backend;
     own.n_backends = p->n_backends;
     own.fold = p->fold;
     own.fold_products = p->fold_products;
     own.no_repack = p->no_repack;
+    own.progress = p->progress;
+    own.progress_ctx = p->progress_ctx;
     own.cancelled = p->cancelled;
     own.cancelled_ctx = p->cancelled_ctx;
+    llm_eye_stop(e);
+    e->backend = p->backend;
+    e->n_backends = p->n_backends;
+    const ggl_status st = llm_stages_plan(&e->stages, e->model, &own, 0, err);
+    return st == GGL_OK ? st : ggl_within(err, st, "%s", ggl_gguf_name(llm_model_file(e->model)));
+}
+
+ggl_status llm_eye_start(llm_eye *e, const llm_session_params *p, int64_t n_given, ggl_error *err) {
+    const bool is_planned = e->stages && e->backend == p->backend && e->n_backends == p->n_backends;
     const char *file = ggl_gguf_name(llm_model_file(e->model));
-    ggl_status st = llm_stages_new(&e->stages, e->model, &own, 0, err);
+    ggl_status st = is_planned ? GGL_OK : llm_eye_plan(e, p, err);
     if (st != GGL_OK)
-        return ggl_within(err, st, "%s", file);
+        return st;
     const int64_t n = llm_stages_n_row(e->stages);
     if (n != n_given)
         return ggl_fail(err, GGL_FORMAT,
-                        "%s makes rows of %" PRId64 " numbers of a %s, but the text model takes "
-                        "%" PRId64 ": it belongs to another model",
-                        file, n, e->kind->what, n_given);
+                        "%s is of another model: rows of %" PRId64 " numbers, not %" PRId64 "",
+                        file, n, n_given);
+    st = llm_stages_alloc(e->stages, err);
+    if (st != GGL_OK)
+        return ggl_within(err, st, "%s", file);
     return e->kind->start ? e->kind->start(e, p, err) : GGL_OK;
 }

@@ -15,12 +15,14 @@ const char *llm_eye_unknown_token(const llm_eye *e, const llm_tokenizer *t);
 const char *llm_eye_family(const llm_eye *e);
 /* Where its rows are kept. */
 const llm_media *llm_eye_media(const llm_eye *e);
-/* Makes its stages, which run on the backends of p. n_given: numbers of a row that the text model takes. GGL_FORMAT: the eye's rows have
- * others; else as llm_stages_new. */
+/* Plans its stages for the backends of p, which tells what memory they take; nothing is allocated. Statuses of llm_stages_plan. */
+ggl_status llm_eye_plan(llm_eye *e, const llm_session_params *p, ggl_error *err);
+/* Makes its stages, which run on the backends of p: those that were planned for the same ones. n_given: numbers of a row that the text model takes. GGL_FORMAT: the
+ * eye's rows have others; else as llm_stages_new. */
 ggl_status llm_eye_start(llm_eye *e, const llm_session_params *p, int64_t n_given, ggl_error *err);
 
-/* The bytes of its weights, which are copied when they are repacked. */
-double llm_eye_bytes(const llm_eye *e);
+/* Its stages; NULL: they are neither planned nor started. */
+const llm_stages *llm_eye_stages(const llm_eye *e);
 
 /* Frees the stages, whose backends are closed next; the rows that there are stay. NULL is fine. */
 void llm_eye_stop(llm_eye *e);

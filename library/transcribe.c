@@ -64,6 +64,16 @@ static void note(const transcriber *t, const char *text) {
         t->p.note(t->p.user, text);
 }
 
+/* Tells what is wrong with the sound. */
+static void warn(const transcriber *t, const char *damage) {
+    char text[128];
+    snprintf(text, sizeof text, "the sound is damaged: %s", damage);
+    if (*damage && t->p.warn)
+        t->p.warn(t->p.user, text);
+    else if (*damage)
+        note(t, text);
+}
+
 static ggl_status read_params(transcriber *t, const llm_transcribe_params *params, ggl_error *err) {
     llm_transcribe_params *p = &t->p;
     *p = (llm_transcribe_params){.size = sizeof *p};
@@ -110,14 +120,12 @@ static ggl_status open_decoder(transcriber *t, ggl_error *err) {
         return ggl_fail(err, GGL_UNSUPPORTED,
                         "times of words need a model that was opened with words set");
     if (t->p.words && t->p.translate)
-        note(
-            t,
-            "words of another language than the spoken one have times that are only roughly right");
+        note(t, "times of translated words are only roughly right");
     const int64_t n_ctx = llm_session_n_ctx(t->c->session);
     if (n_orders(t) + 1 > n_ctx)
         return ggl_fail(err, GGL_LIMIT,
-                        "%s: the context has %" PRId64 " tokens, too few: %" PRId64
-                        " tell the model what to do, and at least one is written",
+                        "%s: the context of %" PRId64 " tokens is too small; more than %" PRId64
+                        " are needed",
                         ggl_gguf_name(llm_model_file(t->c->model)), n_ctx, n_orders(t));
     if (!(t->prompt = ggl_calloc((size_t)n_ctx, sizeof *t->prompt)))
         return no_memory(err);
@@ -161,9 +169,7 @@ static ggl_status choose_language(transcriber *t, ggl_error *err) {
         t->language = llm_speech_find_language(&t->tokens, name);
     return is_given && t->language < 0
                ? ggl_fail(err, GGL_USAGE,
-                          "the model does not know the language '%s'; give its code, such as "
-                          "\"de\", or its English name",
-                          name)
+                          "the model does not know the language '%s'; a code is \"de\"", name)
                : GGL_OK;
 }
 
@@ -471,6 +477,7 @@ static ggl_status write_all(transcriber *t, const char *path, ggl_error *err) {
             st = tell_progress(t, err);
     }
     note(t, llm_sound_note(t->h.sound));
+    warn(t, llm_sound_damage(t->h.sound));
     return st;
 }
 

@@ -74,10 +74,10 @@ static int measure(const llm_placement *p, const llm_session *s, const llm_fit_o
                                    .available = (double)b->memory,
                                    .margin = (double)b->memory / DEVICE_MARGIN,
                                    .fixed = o->taken ? o->taken(o->taken_ctx, b->name) : 0};
-        at->fixed += (double)u.weights_copied + (double)u.weights_repacked +
-                     (double)u.stores_states + (double)u.arena + (double)u.io;
+        const ggl_memory *r = llm_placement_reserved(p, i);
+        at->fixed += llm_placement_taken(&u) - (double)u.stores_rows + llm_placement_taken(r);
         at->row += (double)u.stores_rows / n_ctx;
-        m[0].mapped += (double)u.weights_mapped;
+        m[0].mapped += (double)u.weights_mapped + (double)r->weights_mapped;
     }
     /* the addresses of mapped weights are taken already; the threads' malloc will take some */
     m[1] = m[0];

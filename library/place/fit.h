@@ -19,10 +19,9 @@ typedef struct llm_fit_memory {
  * the index of the memory that allows the least. */
 int64_t llm_fit_tokens(const llm_fit_memory *m, int n, int64_t n_ctx, int *tightest);
 
-/* Memory that others take: a draft model, an eye, and other models of the process. */
+/* Memory that others take: a draft model, and other models of the process. */
 typedef struct llm_fit_others {
-    double draft_fixed,
-        draft_row; /* a draft model, of the CPU's memory: as fixed and row above; an eye's weights are in the former */
+    double draft_fixed, draft_row; /* a draft model, of the CPU's memory: as fixed and row above */
     /* Returns the bytes that other models of this process use and the measurement takes for free: of "", weights in
      * mapped files; of a device, all. NULL: none. */
     double (*taken)(void *ctx, const char *device);
@@ -37,7 +36,7 @@ typedef struct llm_fit {
         is_refused; /* the cache is larger than the CPU's whole memory, so that allocating it fails */
 } llm_fit;
 
-/* Measures a session that was made with the placement and is not allocated yet. others may be NULL. */
+/* Measures a session that was made with the placement and is not allocated yet, and what the placement has reserved. others may be NULL. */
 llm_fit llm_fit_measure(const llm_placement *p, const llm_session *s, const llm_fit_others *others);
 
 /* A session that is not allocated yet, and what is known about its context. All pointers are borrowed. */

@@ -13,6 +13,7 @@
 #define LIBRARY_PLACEMENT_H
 
 #include "ggl/backends.h"
+#include "ggl/internal/sched.h"
 #include "llm/internal/session.h"
 #include "place_rules.h"
 
@@ -61,6 +62,13 @@ ggl_status llm_placement_close(llm_placement *p, ggl_error *err);
 /* Makes a session with this placement (see llm_session_new). */
 ggl_status llm_placement_session(llm_placement *p, llm_session **out, const llm_model *m,
                                  llm_session_params *sp, ggl_error *err);
+/* Sets the members of sp for backends to those of the placement. */
+void llm_placement_lend(llm_placement *p, llm_session_params *sp);
+/* What else than the sessions takes memory of backend k, such as an eye: it is left free for that. *m: 0 at first. */
+void llm_placement_reserve(llm_placement *p, int k, const ggl_memory *m);
+const ggl_memory *llm_placement_reserved(const llm_placement *p, int k);
+/* The bytes of that without the weights in mapped files, which the system can drop and read again. */
+double llm_placement_taken(const ggl_memory *m);
 /* Writes advice after llm_session_alloc has failed for lack of memory to buf, and returns buf: how many
  * layers would fit, if that can be found out, else that a smaller context would do. After other failures
  * it is "". */

@@ -30,6 +30,7 @@ struct llm_placement {
     int n_shares;                 /* 0: by their memory */
     /* [i]: gets no share of the layers: named only by a rule, or slower than the CPU */
     bool apart[PLACEMENT_MOST];
+    ggl_memory reserved[PLACEMENT_MOST];
     place_rules rules;
     char text[PLACEMENT_MOST * 80];
 };

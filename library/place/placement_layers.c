@@ -75,23 +75,45 @@ static int place(void *ctx, int layer, int n_layer, const char *weight) {
     return p->n_parts ? p->part[p->n_parts - 1] : 0;
 }
 
-static ggl_status session_new(llm_placement *p, llm_session **out, const llm_model *m,
-                              llm_session_params *sp, ggl_error *err) {
+void llm_placement_lend(llm_placement *p, llm_session_params *sp) {
     sp->backend = p->backend;
+    sp->n_backends = p->n;
     sp->fold = p->reference;
     sp->fold_products = p->host >= 0 ? p->traced[p->host] : NULL;
+}
+
+static ggl_status session_new(llm_placement *p, llm_session **out, const llm_model *m,
+                              llm_session_params *sp, ggl_error *err) {
+    llm_placement_lend(p, sp);
     sp->place = place;
     sp->place_ctx = p;
     sp->strict = p->o.strict;
-    sp->n_backends = p->n;
     return llm_session_new(out, m, sp, err);
 }
 
-/* Returns whether the session's part on a device fits its memory, with a twentieth left for the
- * driver, and whether the values, which are one buffer, do. */
-static bool fits_on(const ggl_backend *b, const ggl_memory *m) {
-    const size_t part[] = {
-        m->weights_copied, m->weights_repacked, m->stores_rows, m->stores_states, m->arena, m->io};
+void llm_placement_reserve(llm_placement *p, int k, const ggl_memory *m) {
+    p->reserved[k] = *m;
+}
+
+const ggl_memory *llm_placement_reserved(const llm_placement *p, int k) {
+    return &p->reserved[k];
+}
+
+double llm_placement_taken(const ggl_memory *m) {
+    return (double)m->weights_copied + (double)m->weights_repacked + (double)m->stores_rows +
+           (double)m->stores_states + (double)m->arena + (double)m->io;
+}
+
+/* Returns whether the session's part on a device fits its memory beside what is reserved there, with a twentieth left for
+ * the driver, and whether the values, which are one buffer, do. */
+static bool fits_on(const ggl_backend *b, const ggl_memory *m, const ggl_memory *reserved) {
+    const size_t part[] = {m->weights_copied,
+                           m->weights_repacked,
+                           m->stores_rows,
+                           m->stores_states,
+                           m->arena,
+                           m->io,
+                           (size_t)llm_placement_taken(reserved)};
     size_t all = 0;
     for (size_t i = 0; i < sizeof part / sizeof *part; i++)
         if (!ggl_size_add(all, part[i], &all))
@@ -105,7 +127,8 @@ static bool fits(const llm_placement *p, const llm_session *s) {
     int at[PLACEMENT_MOST], n = llm_placement_devices(p, at);
     ggl_memory m;
     for (int i = 0; i < n; i++)
-        if (ggl_sched_memory(llm_session_sched(s), at[i], &m) && !fits_on(p->backend[at[i]], &m))
+        if (ggl_sched_memory(llm_session_sched(s), at[i], &m) &&
+            !fits_on(p->backend[at[i]], &m, &p->reserved[at[i]]))
             return false;
     return true;
 }

@@ -22,7 +22,7 @@ struct llm_sound {
     int64_t n_frames; /* that were decoded */
     bool ended;
     char *name;
-    char note[256];
+    char note[256], damage[64];
 };
 
 /* How files of other kinds begin: `n` bytes from byte `at` on, of which the bits of `mask` count. */
@@ -80,8 +80,8 @@ static ggl_status unknown_kind(const sound_bytes *b, const unsigned char *head, 
                         b->name, n);
     char what[128];
     snprintf(what, sizeof what,
-             "begins with \"%.*s\", as no kind of sound that is known here; ffmpeg may know it",
-             (int)(n < 4 ? n : 4), (const char *)head);
+             "begins with \"%.*s\", as no kind of sound does:", (int)(n < 4 ? n : 4),
+             (const char *)head);
     return llm_sound_needs_ffmpeg(b, what, err);
 }
 
@@ -97,7 +97,7 @@ static ggl_status open_kind(llm_sound *s, ggl_error *err) {
     if (kind && kind->is_known)
         return llm_sound_other(&s->decoder, &s->bytes, kind->name, err);
     if (kind)
-        return llm_sound_unreadable(&s->bytes, kind->name, "which is not read here:", err);
+        return llm_sound_unreadable(&s->bytes, kind->name, "which is not read:", err);
     if (!is_wav(head, n))
         return unknown_kind(&s->bytes, head, n, err);
     bool other;
@@ -247,15 +247,16 @@ const char *llm_sound_note(llm_sound *s) {
     if (s->resampler)
         n += snprintf(note + n, room - (size_t)n, " resampled to %d Hz", s->rate);
     if (d->n_channels > 1)
-        n += snprintf(note + n, room - (size_t)n, "%s channels mixed", s->resampler ? "," : "");
-    if (d->n_lost > 0)
-        snprintf(note + n, room - (size_t)n, "%sit ends %lld samples before its header says",
-                 n ? "; " : "", (long long)d->n_lost);
+        snprintf(note + n, room - (size_t)n, "%s channels mixed", s->resampler ? "," : "");
     return note;
 }
 
-int64_t llm_sound_n_lost(const llm_sound *s) {
-    return s->decoder.n_lost;
+const char *llm_sound_damage(llm_sound *s) {
+    const long long n = (long long)s->decoder.n_lost;
+    *s->damage = '\0';
+    if (n > 0)
+        snprintf(s->damage, sizeof s->damage, "it ends %lld samples before its header says", n);
+    return s->damage;
 }
 
 const char *llm_sound_library(void) {

@@ -12,7 +12,7 @@
  *
  * WAV files (also RF64 and BW64) are read with integers of 8, 16, 24 and 32 bits and floats of 32 and 64, from pipes as well, whose header need not
  * tell the size. A build with libsndfile also reads FLAC, MP3, Ogg (Vorbis, Opus), AIFF and others, from files and memory. Channels are
- * mixed: their mean. The rate is changed by resample.h. A file that ends early is read up to there, and the note says so.
+ * mixed: their mean. The rate is changed by resample.h. A file that ends early is read up to there, and llm_sound_damage says so.
  *
  * Threads: a sound belongs to one at a time. */
 #ifndef LIBRARY_SOUND_H
@@ -59,10 +59,10 @@ int llm_sound_rate(const llm_sound *s); /* of the samples that are read, in Hz *
 /* The number of samples that are read in all; -1: it is not known yet, of a pipe. Of damaged files that are not WAV it is what their header
  * says, until the end was read. */
 int64_t llm_sound_n_samples(const llm_sound *s);
-/* Samples of each channel, at the sound's own rate, that its header promises and that are not there; of a pipe, after its end. */
-int64_t llm_sound_n_lost(const llm_sound *s);
-/* What was done to the sound, and whether it is complete: "44100 Hz, 2 channels: resampled to 16000 Hz, channels mixed; it ends 512 samples
- * before its header says", or parts of that, or "". At the end it may say more than before. Valid until the next call. */
+/* What is wrong with a sound that is read up to its end all the same: "it ends 512 samples before its header says", of each channel, at its own rate;
+ * "": nothing. Of a pipe, it is known after the end. Valid until the next call. */
+const char *llm_sound_damage(llm_sound *s);
+/* What was done to the sound: "44100 Hz, 2 channels: resampled to 16000 Hz, channels mixed", or parts of that, or "". Valid until the next call. */
 const char *llm_sound_note(llm_sound *s);
 
 /* The library by which the build reads more than WAV, "libsndfile-1.2.0"; NULL: none. */

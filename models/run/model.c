@@ -253,6 +253,11 @@ int64_t llm_model_file_n_ctx(const ggl_gguf *file) {
     return found && n >= 1 && n <= 0x1p53 && n == floor(n) ? (int64_t)n : 0;
 }
 
+int64_t llm_model_max_images(const llm_model *m) {
+    int64_t n = 0;
+    return ggl_gguf_get_integer(m->file, "general.max_images", &n, NULL) == 1 && n > 0 ? n : 0;
+}
+
 void llm_model_set_marks(llm_model *m, const llm_marks *marks) {
     llm_tokenizer *t = atomic_load(&m->tokenizer);
     if (t)

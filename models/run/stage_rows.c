@@ -6,6 +6,8 @@
 
 #include "ggl/internal/alloc.h"
 #include "ggl/internal/params.h"
+#include "ggl/internal/sched.h"
+#include "ggl/internal/show.h"
 #include "common/sha256.h"
 
 /* Rows of the input or of a stage; its index is that in llm_arch_result.source. */
@@ -70,7 +72,7 @@ static ggl_status make_session(llm_stages *s, int k, const llm_model *m,
         s->source[k].at_once = own.n_ctx = own.n_ubatch = own.n_rows = PIECE;
         st = llm_session_new(out, m, &own, err);
     }
-    return st == GGL_OK ? llm_session_alloc(*out, err) : st;
+    return st;
 }
 
 static ggl_status no_rows(const llm_arch_rows_of *of, int64_t n, ggl_error *err) {
@@ -133,21 +135,51 @@ static ggl_status make(llm_stages **out, const llm_model *m, const llm_session_p
     return GGL_OK;
 }
 
+ggl_status llm_stages_plan(llm_stages **out, const llm_model *m, const llm_session_params *params,
+                           int64_t n, ggl_error *err) {
+    return make(out, m, params, n, NULL, err);
+}
+
+/* True if stage k has a session that is not the caller's. */
+static bool has_own(const llm_stages *s, int k) {
+    return s->source[k].session && !(s->is_lent && k + 1 == s->n_sources);
+}
+
+ggl_status llm_stages_alloc(llm_stages *s, ggl_error *err) {
+    ggl_status st = GGL_OK;
+    for (int k = 0; k < s->n_sources && st == GGL_OK; k++)
+        if (has_own(s, k))
+            st = llm_session_alloc(s->source[k].session, err);
+    return st;
+}
+
+static ggl_status make_ready(llm_stages **out, const llm_model *m, const llm_session_params *params,
+                             int64_t n, llm_session *last, ggl_error *err) {
+    ggl_status st = make(out, m, params, n, last, err);
+    if (st == GGL_OK)
+        st = llm_stages_alloc(*out, err);
+    if (st != GGL_OK) {
+        llm_stages_free(*out);
+        *out = NULL;
+    }
+    return st;
+}
+
 ggl_status llm_stages_new(llm_stages **out, const llm_model *m, const llm_session_params *params,
                           int64_t n, ggl_error *err) {
-    return make(out, m, params, n, NULL, err);
+    return make_ready(out, m, params, n, NULL, err);
 }
 
 ggl_status llm_stages_before(llm_stages **out, const llm_model *m, const llm_session_params *params,
                              llm_session *last, ggl_error *err) {
-    return make(out, m, params, 0, last, err);
+    return make_ready(out, m, params, 0, last, err);
 }
 
 void llm_stages_free(llm_stages *s) {
     if (!s)
         return;
     for (int k = 0; k < s->n_sources; k++) {
-        if (!s->is_lent || k + 1 < s->n_sources)
+        if (has_own(s, k))
             llm_session_free(s->source[k].session);
         ggl_free(s->source[k].own);
         ggl_free(s->source[k].order);
@@ -188,6 +220,52 @@ llm_session *llm_stages_last(const llm_stages *s) {
 
 int64_t llm_stages_n_row(const llm_stages *s) {
     return llm_session_n_row(llm_stages_last(s));
+}
+
+/* --- sizes ------------------------------------------------------------------------------------ */
+
+void llm_stages_memory(const llm_stages *s, int backend, ggl_memory *out) {
+    *out = (ggl_memory){0};
+    for (int k = 0; k < s->n_sources; k++) {
+        ggl_memory m;
+        if (!has_own(s, k) ||
+            !ggl_sched_memory(llm_session_sched(s->source[k].session), backend, &m))
+            continue;
+        out->backend = m.backend;
+        out->weights_mapped += m.weights_mapped;
+        out->weights_copied += m.weights_copied;
+        out->weights_repacked += m.weights_repacked;
+        out->weights_dropped += m.weights_dropped;
+        out->stores_rows += m.stores_rows;
+        out->stores_states += m.stores_states;
+        out->arena += m.arena;
+        out->io += m.io;
+    }
+}
+
+size_t llm_stages_row_bytes(const llm_stages *s) {
+    int64_t n = 0, gathered[MAX_GATHERED] = {0};
+    for (int k = 0; k < s->n_sources; k++) {
+        const rows *x = &s->source[k];
+        n += x->n * (x->session ? llm_session_n_row(x->session) : x->n_row);
+        const int n_inputs = x->session ? llm_session_n_rows_inputs(x->session) : 0;
+        for (int i = 0; i < n_inputs && i < MAX_GATHERED; i++) {
+            const int64_t all = x->n * llm_session_rows_input(x->session, i)->n;
+            gathered[i] = all > gathered[i] ? all : gathered[i];
+        }
+    }
+    for (int i = 0; i < MAX_GATHERED; i++)
+        n += gathered[i];
+    return (size_t)n * sizeof(float);
+}
+
+void llm_stages_print(const llm_stages *s, FILE *out, bool nodes) {
+    for (int k = 0; k < s->n_sources; k++)
+        if (has_own(s, k)) {
+            ggl_fprint(out, "stage        %s, of at most %" PRId64 " rows\n", s->of[k].name,
+                       s->source[k].n);
+            ggl_sched_print(llm_session_sched(s->source[k].session), out, nodes);
+        }
 }
 
 /* --- running ---------------------------------------------------------------------------------- */

@@ -381,12 +381,28 @@ static ggl_status tokenize_parts(const llm_tokenizer *t, const char *text, size_
     return s;
 }
 
+static ggl_status check_marks(const llm_marks *m, const char *text, size_t n, ggl_error *err) {
+    size_t at = 0, size;
+    int64_t n_marks = 0;
+    while (m->find(m->ctx, text, n, &at, &size)) {
+        at += size;
+        n_marks++;
+    }
+    return n_marks <= m->most
+               ? GGL_OK
+               : ggl_fail(err, GGL_LIMIT,
+                          "the model takes %" PRId64 " %s%s at a time, but the text has %" PRId64,
+                          m->most, m->what, m->most == 1 ? "" : "s", n_marks);
+}
+
 /* Tokenizes what stands between marks, and what these stand for. */
 static ggl_status tokenize_marked(const llm_tokenizer *t, const llm_marks *marks, const char *text,
                                   size_t n, bool control, llm_tokens *out, ggl_error *err) {
     const llm_marks *m = control ? marks : NULL;
     size_t from = 0, at = 0, size;
-    ggl_status s = GGL_OK;
+    ggl_status s = m && m->most > 0 ? check_marks(m, text, n, err) : GGL_OK;
+    if (s != GGL_OK)
+        return s;
     while (s == GGL_OK && m && m->find(m->ctx, text, n, &at, &size)) {
         if (at > from)
             s = tokenize_parts(t, text + from, at - from, control, out, err);

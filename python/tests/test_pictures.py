@@ -1,12 +1,14 @@
 """Pictures and sounds in conversations, without a model: which ones are held. And sounds for the built-in model, with an ear of random weights."""
 import base64
 import os
+import signal
 import sys
 import tempfile
+import threading
 import unittest
 from typing import Any, Dict, List
 
-from ggml_lite import Error, Model
+from ggml_lite import Error, Model, Status
 from ggml_lite._pictures import Sees
 
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../tests/e2e"))
@@ -67,12 +69,66 @@ class BuiltIn(unittest.TestCase):
             self.assertTrue(model.sees)
             content = [{"type": "image", "image": os.path.join(EXAMPLES, "shapes.bmp")}, {"type": "text", "text": "How many shapes are there?"}]
             self.assertEqual(model.chat([{"role": "user", "content": content}], temperature=0), "Two shapes.")
+            with self.assertRaisesRegex(Error, "takes 1 picture at a time, but the text has 2"):
+                model.chat([{"role": "user", "content": content[:1] + content}])
         with Model("builtin:chat") as model:
             self.assertFalse(model.sees)
+        device, blind = (Model.plan(name)["devices"][0] for name in ("builtin:shapes", "builtin:chat"))
+        self.assertGreater(sum(device["mmproj"][k] for k in ("weights_mapped", "weights_copied", "weights_repacked")), 100000)
+        self.assertGreater(device["mmproj"]["scratch"], 0)
+        self.assertNotIn("mmproj", blind)
 
     def test_hears(self) -> None:
         with Model("builtin:words", n_parallel=5) as model:
             self.assertEqual("".join(p.text for p in model.transcribe(os.path.join(EXAMPLES, "words.wav"))).split(), ["seven", "blue", "lamp", "stop"])
+
+
+class Recorder:
+    """The library, and how its calls of llm_see ended."""
+
+    def __init__(self, lib: Any) -> None:
+        self.lib, self.ended = lib, []  # type: ignore[var-annotated]
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.lib, name)
+
+    def llm_see(self, *given: Any) -> None:
+        try:
+            self.lib.llm_see(*given)
+            self.ended.append(None)
+        except Error as error:
+            self.ended.append(error.status)
+            raise
+
+
+class Stop(Exception):
+    pass
+
+
+@unittest.skipUnless(hasattr(signal, "setitimer") and threading.current_thread() is threading.main_thread(), "there are no timers")
+class Interrupted(unittest.TestCase):
+    def test_a_signal_stops_the_eye(self) -> None:
+        try:
+            import eye_file
+        except ImportError:
+            raise unittest.SkipTest("tests/e2e is missing") from None
+
+        def stop(*_: Any) -> None:
+            raise Stop
+
+        with tempfile.TemporaryDirectory() as folder:
+            eye = eye_file.slow(os.path.join(folder, "eye.gguf"), 128, side=128, layers=24)  # which looks for many seconds
+            with Model("builtin:chat", mmproj=eye, n_ctx=2048) as model:
+                model._lib = lib = Recorder(model._lib)
+                before = signal.signal(signal.SIGALRM, stop)
+                try:
+                    signal.setitimer(signal.ITIMER_REAL, 0.2)
+                    with self.assertRaises(Stop):
+                        model.see(eye_file.ppm((1, 2, 3)))
+                finally:
+                    signal.setitimer(signal.ITIMER_REAL, 0)
+                    signal.signal(signal.SIGALRM, before)
+                self.assertEqual(lib.ended, [Status.CANCELLED])
 
 
 class Pictures(unittest.TestCase):

@@ -4,6 +4,7 @@ import os
 import sys
 import tempfile
 import unittest
+import warnings
 
 from common import needs_numpy
 from ggml_lite import AsyncModel, Error, Model, Piece
@@ -42,7 +43,16 @@ class Speech(unittest.TestCase):
             self.assertEqual(pieces, seen)
             self.assertTrue(any("language" in note for note in notes))
             with open(self.sound, "rb") as file:
-                self.assertEqual(model.transcribe(file.read(), temperature_step=0), pieces)
+                data = file.read()
+            self.assertEqual(model.transcribe(data, temperature_step=0), pieces)
+            damage = "the sound is damaged: it ends 50 samples before its header says"
+            with self.assertWarnsRegex(UserWarning, damage):
+                model.transcribe(data[:-100], temperature_step=0)
+            notes.clear()
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                model.transcribe(data[:-100], temperature_step=0, note=notes.append)
+            self.assertIn(damage, notes)
             self.assertFalse(pieces[0].words)
             said = model.transcribe(self.sound, temperature_step=0, words=True)
             self.assertEqual("".join(w.text for p in said for w in p.words), "".join(p.text for p in said if p.words))  # the last hundredth of a second has none

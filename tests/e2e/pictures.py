@@ -2,6 +2,7 @@
 """llm-cli with pictures and sounds, which an eye or an ear of random weights notices. pictures.py LLM-CLI CASE."""
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -66,11 +67,11 @@ def prompts():
                             stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300)
     check(answer.stdout == "Two shapes.\n", "a question about a picture is answered", answer)
     for with_picture in ([], ["--image", red]):
-        noted = "note: the prompt's <__media__> is plain text without --image or --audio FILE" in say("-p", "Of <__media__>", "-n", "1", "--mmproj", eye, *with_picture).stderr
+        noted = "note: <__media__> is plain text without --image or --audio FILE" in say("-p", "Of <__media__>", "-n", "1", "--mmproj", eye, *with_picture).stderr
         check(noted != bool(with_picture), with_picture)
     other = eye_file.slow(place("mmproj-other.gguf"), 128, side=4, layers=1)
     for file, is_noted in ((eye, False), (other, True)):
-        words = "note: the eye is one of clip:gemma3, whose texts have the token <start_of_image>, and the model, of the family llama, has no such token"
+        words = "note: llama has no token <start_of_image> of the eye (clip:gemma3): a wrong eye?"
         check((words in say("-p", "Of", "-n", "1", "--mmproj", file, "--image", red).stderr) == is_noted, file)
     alone = subprocess.run([CLI, "-m", eye, "-p", "Of"], capture_output=True, text=True, timeout=300)
     check(alone.returncode == 1 and f"-m MODEL --mmproj {eye}" in alone.stderr, alone)
@@ -81,6 +82,57 @@ def prompts():
     after = run("-cnv", "--image", red, input="Who are you?\n")
     check(len(after.splitlines()) == 1, "an answer to the picture alone", after)
     check(after != run("-cnv", input="Who are you?\n"), "the picture was not seen", after)
+
+
+def several():
+    """A model whose file says how many pictures a text may have refuses more of them, at once and one after the other."""
+    words = "the model takes 1 picture at a time, but the text has 2"
+    two = subprocess.run([CLI, "--image", SHAPES, "--image", SHAPES, "-p", "What is there?"], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300)
+    check(two.returncode == 1 and words in two.stderr and two.stdout == "", two)
+    text = typed("-m", "builtin:shapes", "-cnv", "--temp", "0", "-t", "1", lines=[f"/image {SHAPES}", "What is there?", f"/image {SHAPES}", "What is there?", "How many shapes are there?", "/quit"])
+    check(text.count("A red circle") == 1 and text.count(words) == 1 and "Two shapes." in text, text)
+
+
+def plan():
+    """An eye's weights and values count: in the plan, in what the context has to fit beside, and on a device of which they take a part."""
+    stories = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "models", "builtin", "stories.gguf")
+    eye = ["--mmproj", eye_file.slow(place("mmproj-plan.gguf"), 128, side=16, layers=4)]
+
+    def run(*options, **env):
+        r = subprocess.run([CLI, *options, "--plan"], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300, env={**os.environ, **env})
+        check(r.returncode == 0, r)
+        return r
+
+    def megabytes(part):
+        """All memory of a part of the plan but what is dropped."""
+        return sum(sum(row) - row[3] for row in ([float(x) for x in line.split()] for line in re.findall(r"^cpu +([\d. ]+)$", part, re.M))) * 1.048576
+
+    model, shown, sight = run("-m", "builtin:chat", "-c", "2048", *eye).stdout.partition("\nmmproj       ")
+    check(shown and sight.count("\nstage        ") == 2 and megabytes(sight) > 0.5, model, sight)
+    said = run("-m", "builtin:chat", "-c", "2048", *eye, GGL_MEMORY_LEFT="4000000").stderr
+    cache, rest = (float(re.search(words + r" takes ([\d.]+) MB", said).group(1)) for words in ("the KV cache of 2048 tokens", "the rest of the model"))
+    between = cache + rest - megabytes(model) - megabytes(sight) # rows between its stages
+    check(0 < between < 0.5, cache, rest, megabytes(model), megabytes(sight))
+    for more, layers in (([], "cpu=2,mine=3"), (eye, "cpu=5")):
+        said = run("-m", stories, "-c", "64", "-ub", "4", "--device", sys.argv[3], "--fit", *more).stderr
+        check("layers: " + layers + "\n" in said, said)
+
+
+def stops():
+    """Ctrl-C while a picture is looked at ends the program, and in a conversation that look alone."""
+    red = place("red.ppm", eye_file.ppm((255, 0, 0)))
+    eye = eye_file.slow(place("mmproj-slow.gguf"), 128, side=128, layers=24) # which looks for many seconds
+    options = ["-m", "builtin:chat", "-t", "1", "-c", "2048", "--mmproj", eye]
+    code, seen = terminals.run(CLI, *options, "--image", red, "-p", "a", stop=b"looking at")
+    check(code == -2 or code == 130, code, seen)
+    t = terminals.Terminal(CLI, *options, "-cnv", env={**os.environ, "TERM": "xterm", "XDG_DATA_HOME": FOLDER.name})
+    t.read_until(rb"J> ")
+    t.type(f"/image {red}\r")
+    check(t.read_until(b"looking at"), t.seen)
+    os.kill(t.pid, signal.SIGINT)
+    check(t.read_until(rb"\(stopped: nothing was seen\)"), t.seen)
+    t.type("/quit\r")
+    check(t.end() == 0, t.seen)
 
 
 def ears():
@@ -105,7 +157,7 @@ def ears():
         check(words in text, words, text)
 
 
-CASES = {f.__name__: f for f in (eyes, prompts, ears)}
+CASES = {f.__name__: f for f in (eyes, prompts, several, plan, stops, ears)}
 
 if __name__ == "__main__":
     CASES[sys.argv[2]]()

@@ -26,7 +26,7 @@ static void read_sound(const llm_sound_params *p) {
     }
     require(st != GGL_OK || got > 0 || known < 0 || known == n);
     require(st == GGL_OK || strncmp(err.msg, "fuzz: ", 6) == 0);
-    require(strlen(llm_sound_note(s)) < 200);
+    require(strlen(llm_sound_note(s)) < 200 && strlen(llm_sound_damage(s)) < 63);
     llm_sound_close(s);
 }
 

@@ -19,6 +19,65 @@ TEST(shapes) {
     llm_close(c);
 }
 
+/* Two pictures in one text are more than it has learned to see, and its file says so. */
+TEST(two_pictures) {
+    ggl_error err;
+    char mark[LLM_IMAGE_MARK], asked[2 * LLM_IMAGE_MARK + 64];
+    written said = {.n = 0};
+    llm_context *c = open_with("builtin:shapes", (llm_open_params){0});
+    REQUIRE(c);
+    REQUIRE_OK(llm_see(c, &(llm_image){.path = shapes}, mark, &err), &err);
+    snprintf(asked, sizeof asked, "%s%sWhat is in the pictures?", mark, mark);
+    const llm_message m = {.role = "user", .content = asked};
+    const llm_generate_params p = greedy(40);
+    CHECK_INT(llm_reply(c, &m, 1, &p, take, &said, &err), GGL_LIMIT);
+    CHECK_STR(err.msg, "the model takes 1 picture at a time, but the text has 2");
+    llm_close(c);
+}
+
+/* A cancel ends a call that looks, and none after it. */
+TEST(cancelled) {
+    ggl_error err;
+    char mark[LLM_IMAGE_MARK];
+    llm_context *c = open_with("builtin:shapes", (llm_open_params){0});
+    REQUIRE(c);
+    llm_cancel(c);
+    CHECK_OK(llm_see(c, &(llm_image){.path = shapes}, mark, &err), &err);
+    llm_close(c);
+}
+
+typedef struct parts {
+    size_t done;
+    int n, most;
+} parts;
+
+/* Counts the sessions whose weights are prepared: each begins at 0. */
+static bool count(void *user, size_t done, size_t total) {
+    parts *p = user;
+    (void)total;
+    p->n += p->n == 0 || done < p->done;
+    p->done = done;
+    return p->n <= p->most;
+}
+
+/* The eye's weights are prepared like the model's, and that can be stopped. */
+TEST(progress) {
+    ggl_error err;
+    llm_context *c;
+    parts p = {.most = 9};
+    llm_open_params op = {.size = sizeof op, .progress = count, .user = &p};
+    REQUIRE_OK(llm_open(&c, "builtin:shapes", &op, &err), &err);
+    CHECK(
+        p.n !=
+        1); /* those of the eye's stages, too; 0: this processor reads weights as they are in the file */
+    llm_close(c);
+    if (p.n == 0)
+        return;
+    p = (parts){.most = 1};
+    CHECK_INT(llm_open(&c, "builtin:shapes", &op, &err), GGL_CANCELLED);
+    CHECK(!c);
+}
+
 /* The text models that see nothing have no eye. */
 TEST(others) {
     llm_context *c = open_with("builtin:chat", (llm_open_params){0});

@@ -139,7 +139,8 @@ def formats(x):
     lines = x.transcribe()
     check(len(own["segments"]) > 3 and whole, own)
     check([p["seek"] for p in own["segments"]] == sorted(p["seek"] for p in own["segments"]) and own["segments"][-1]["seek"] > 0, own)
-    with x.server("-c", "32", "-np", "2", "--embeddings") as s: # which are for texts of requests
+    log = os.path.join(x.folder, "log")
+    with x.server("-c", "32", "-np", "2", "--embeddings", "--log-file", log) as s: # which are for texts of requests
         check("writes down sounds" in "".join(s.lines), s.lines)
         for _ in range(2):
             check(text_of(s, PATH, x.sound, response_format="srt") == x.transcribe("--format", "srt"), "srt")
@@ -147,6 +148,11 @@ def formats(x):
         check(json.loads(text_of(s, PATH, x.sound, model="any", user="me")) == {"text": whole}, "json")
         check(text_of(s, PATH, x.sound, response_format="text") == whole + "\n", "text")
         check(json.loads(text_of(s, PATH, x.sound, response_format="verbose_json")) == {**own, "text": whole}, "verbose_json")
+        damage = "the sound is damaged: it ends 50 samples before its header says"
+        check(json.loads(text_of(s, PATH, x.sound[:-100], response_format="verbose_json"))["warnings"] == [damage], "a sound that is cut off")
+        text_of(s, PATH, x.sound[:-100])
+        with open(log) as f:
+            check(f.read().count(f"POST {PATH} {damage}\n") == 2, "the log")
         kinds = [post(s, PATH, x.sound, response_format=f)[1]["Content-Type"] for f in ("json", "text", "srt", "vtt")]
         check(kinds == ["application/json", "text/plain; charset=utf-8", "application/x-subrip; charset=utf-8", "text/vtt; charset=utf-8"], kinds)
         check(post(s, PATH, x.sound, color="red")[1]["X-Ignored-Fields"] == "color", "ignored fields are named")

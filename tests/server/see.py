@@ -196,7 +196,7 @@ def errors():
         check(json.loads(s.get("/props")[2])["modalities"]["vision"] is False, "props")
     other = eye_file.llava(FOLDER.name + "/other.gguf", 96)
     for options, words in ((["--mmproj", other], "another model"), (["--mmproj", FOLDER.name + "/none.gguf"], "No such file"),
-                           (["--mmproj", "builtin:stories"], "makes no rows of pictures"), (["-m", eye()], "with this file as its eye (-m MODEL --mmproj FILE)")):
+                           (["--mmproj", "builtin:stories"], "makes no rows of pictures"), (["-m", eye()], "is an eye or an ear: -m MODEL --mmproj FILE")):
         r = subprocess.run([BINARY, *options, "--port", "0"], capture_output=True, text=True, timeout=120)
         check(r.returncode in (1, 2) and words in r.stderr, r)
 
@@ -295,6 +295,58 @@ def folders():
             check(options != [models] or any("the model sees no pictures" in line for line in s.lines), s.lines)
 
 
+def unloaded():
+    """The lists say which models see, before they are loaded, too: a built-in one does by its own eye, one with an ear hears."""
+    ear = eye_file.ultravox(FOLDER.name + "/mmproj-ear.gguf", N_EMBD)
+    presets = FOLDER.name + "/unloaded.ini"
+    with open(presets, "w") as f:
+        f.write(f"""[*]\nctx-size = 512\n[shapes]\nmodel = builtin:shapes\n[blind]\nmodel = builtin:shapes\nno-mmproj\n[sees]\nmodel = builtin:chat\nmmproj = {eye()}
+[hears]\nmodel = builtin:chat\nmmproj = {ear}\n[chat]\nmodel = builtin:chat\n""")
+
+    def seeing_ones(s):
+        models = json.loads(s.get("/v1/models")[2])["data"], json.loads(s.get("/api/tags")[2])["models"]
+        return [{m.get("id") or m["name"] for m in all_of if "multimodal" in m.get("capabilities", [])} for all_of in models]
+
+    with Server([BINARY, "--models", presets, "-t", "1"]) as s:
+        check(seeing_ones(s) == [{"shapes", "sees"}] * 2, seeing_ones(s))
+        for name in ("shapes", "blind", "sees", "hears", "chat"):
+            post(s, "/v1/chat/completions", {**chat("a", max_tokens=1), "model": name})
+        check(seeing_ones(s) == [{"shapes", "sees"}] * 2, seeing_ones(s))
+
+
+def sizes():
+    """How many tokens pictures take, said for all models, is no error for one whose eye has sizes of its own; said for that one alone, it is."""
+    models = FOLDER.name + "/sized"
+    chat_model = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../models/builtin/stories-chat.gguf")
+    os.makedirs(models + "/fixed")
+    os.symlink(chat_model, models + "/fixed/a.gguf")
+    os.symlink(eye(), models + "/fixed/mmproj-a.gguf")
+    presets = FOLDER.name + "/sizes.ini"
+    with open(presets, "w") as f:
+        f.write(f"[fixed]\nmodel = {chat_model}\nmmproj = {eye()}\n[own]\nmodel = {chat_model}\nmmproj = {eye()}\nimage-max-tokens = 64\n")
+    words = "sizes of its own"
+    for path in (models, presets):
+        with Server([BINARY, "--models", path, "--image-max-tokens", "64", "-t", "1", "-c", "512"]) as s:
+            post(s, "/v1/chat/completions", {**chat(RED, "a"), "model": "fixed"})
+            check(sum("note: " in line and words in line for line in s.lines) == 1, s.lines)
+            if path == presets:
+                check(words in json.dumps(post(s, "/v1/chat/completions", {**chat(RED, "a"), "model": "own"}, 500)), "its own flag")
+    r = subprocess.run([BINARY, "-m", chat_model, "--mmproj", eye(), "--image-max-tokens", "64", "--port", "0"], capture_output=True, text=True, timeout=120)
+    check(r.returncode == 1 and words in r.stderr and "note: " not in r.stderr, r)
+
+
+def several():
+    """A model whose file says how many pictures a text may have: more of them are an error of the request."""
+    with Server([BINARY, "-m", "builtin:shapes", "-t", "1"]) as s:
+        post(s, "/v1/chat/completions", chat(RED, "a"))
+        words = "the model takes 1 picture at a time, but the text has 2"
+        text = json.dumps(post(s, "/v1/chat/completions", chat(RED, BLUE, "a"), 400))
+        check(words in text, text)
+        prompt = {"prompt_string": "<__media__>", "multimodal_data": [b64(RED)]}
+        post(s, "/completion", {"prompt": [prompt, prompt], "n_predict": 1}) # texts of their own
+        at_rest(s)
+
+
 def leaves():
     """A client that leaves is not waited for, while the model looks and before, and the end of the server does not wait."""
     slow = eye_file.slow(FOLDER.name + "/mmproj-slow.gguf", N_EMBD, layers=24)
@@ -380,7 +432,7 @@ def sounds():
         says(s, "/v1/chat/completions", audio(low), "audio input is not supported")
 
 
-CASES = {f.__name__: f for f in (apis, completion, names, errors, says_so, others, addresses, folders, leaves, sounds)}
+CASES = {f.__name__: f for f in (apis, completion, names, errors, says_so, others, addresses, folders, unloaded, sizes, several, leaves, sounds)}
 
 if __name__ == "__main__":
     CASES[sys.argv[2]]()

@@ -42,7 +42,8 @@ static int64_t read_all(const char *path, llm_sound_params p, char *note, ggl_er
     CHECK(n < 0 || known < 0 || known == n);
     CHECK(n < 0 || llm_sound_n_samples(s) == n);
     if (note)
-        snprintf(note, 256, "%s", llm_sound_note(s));
+        snprintf(note, 256, "%s%s%s", llm_sound_note(s),
+                 *llm_sound_note(s) && *llm_sound_damage(s) ? "; " : "", llm_sound_damage(s));
     llm_sound_close(s);
     return n;
 }
@@ -307,7 +308,8 @@ TEST(other_kinds) {
             continue;
         }
         expect_error(own, GGL_UNSUPPORTED, words);
-        expect_error(own, GGL_UNSUPPORTED, "convert it: ffmpeg -i x.wav -ar 16000 -ac 1 out.wav");
+        expect_error(own, GGL_UNSUPPORTED,
+                     "which is not read: ffmpeg -i x.wav -ar 16000 -ac 1 out.wav");
         if (kinds[i].known)
             expect_error(own, GGL_UNSUPPORTED, "libsndfile1-dev");
     }
@@ -318,8 +320,9 @@ TEST(other_kinds) {
     wav_format(&w, 0x11, 1, 16000, 256, 4, 0);
     wav_data(&w, "data", four, 8);
     if (!llm_sound_library())
-        expect_error(own, GGL_UNSUPPORTED,
-                     "is WAV with samples of format 0x0011 (ADPCM), which this build cannot read");
+        expect_error(
+            own, GGL_UNSUPPORTED,
+            "is WAV with samples of format 0x0011 (ADPCM), which needs a build with libsndfile");
     else
         CHECK(read_all(NULL, own, NULL, &err) >= -1);
 }

@@ -156,21 +156,23 @@ int tool_hub_get(const char *tool, hub_options *o, const char **model) {
     return get(tool, o, model, false);
 }
 
+const char *tool_eye_of(const char *model, ggl_error *why) {
+    const char *built_in = llm_builtin_eye(model);
+    return built_in ? built_in : model && llm_convert_finds_eye(model, why) ? model : NULL;
+}
+
 int tool_hub_get_seeing(const char *tool, hub_options *o, const char **model, const char **eye) {
     const bool wants = !*eye && !o->no_eye;
     const int code = get(tool, o, model, wants);
     if (code >= 0 || !wants)
         return code;
     ggl_error why = {0};
-    if (o->eye || llm_builtin_eye(*model)) {
-        *eye = o->eye ? o->eye : llm_builtin_eye(*model);
-    } else if (*model && llm_convert_finds_eye(*model, &why)) {
-        *eye = *model;
+    *eye = o->eye ? o->eye : tool_eye_of(*model, &why);
+    if (*eye && *eye == *model)
         tool_say(tool, "%s: the eye of this folder is opened, too; --no-mmproj leaves it out",
                  *model);
-    } else if (why.msg[0]) {
+    else if (why.msg[0])
         tool_note(tool, "an eye of this folder is not opened: %s", why.msg);
-    }
     o->eye_came = *eye != NULL;
     return code;
 }

@@ -10,6 +10,7 @@
 #define TOOLS_HUB_OPTIONS_H
 
 #include "args.h"
+#include "ggl/status.h"
 
 typedef struct hub_options {
     const char *repo, *file, *token, *url;
@@ -62,6 +63,9 @@ int tool_hub_get(const char *tool, hub_options *o, const char **model);
 /* The same for a model that may see: if the repository or the folder has an eye, or the built-in model, *eye becomes its path or name, unless it is set
  * already, or --no-mmproj is given. */
 int tool_hub_get_seeing(const char *tool, hub_options *o, const char **model, const char **eye);
+/* Returns the eye that comes with a model that is there: the built-in one of a built-in model, or a folder itself; NULL: none. *why: why that of a
+ * folder is not used; may be NULL. */
+const char *tool_eye_of(const char *model, ggl_error *why);
 /* Does the same for the draft model of -hfd. */
 int tool_hub_get_draft(const char *tool, hub_options *o, const char **draft);
 void tool_hub_fini(hub_options *o);

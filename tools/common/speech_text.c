@@ -184,6 +184,11 @@ void speech_text_end(speech_text *o, double duration) {
         fprintf(to, ",\n  \"duration\": %.2f,\n  \"text\": ", duration < 0 ? o->end : duration);
         const size_t skip = o->trims && o->n_text > 0 && o->text[0] == ' ';
         json_put_string(to, o->text ? o->text + skip : "", o->n_text - skip);
+        if (*o->warning) {
+            fputs(",\n  \"warnings\": [", to);
+            json_put_string(to, o->warning, strlen(o->warning));
+            fputs("]", to);
+        }
         fputs("\n}\n", to);
     }
     ggl_free(o->text);

@@ -26,7 +26,8 @@ typedef struct speech_text {
     FILE *words; /* what writes the list of words, so far word_list[n_word_list] */
     char *word_list;
     size_t n_word_list;
-    bool failed; /* out of memory */
+    char warning[128]; /* JSON: what is wrong with the sound; "": nothing */
+    bool failed;       /* out of memory */
 } speech_text;
 
 void speech_text_begin(speech_text *o);

@@ -12,6 +12,8 @@
 #include "common/amounts.h"
 #include "common/input.h"
 #include "common/paths.h"
+#include "common/process.h"
+#include "common/progress.h"
 #include "ggl/internal/alloc.h"
 #include "ggl/internal/file.h"
 #include "ggl/internal/show.h"
@@ -326,10 +328,14 @@ static chat_next do_media(chat *c, const char *argument, bool sound) {
         return CHAT_READ;
     }
     char *path = path_of(argument);
+    progress_begin(NULL, 0, "%s %s", sound ? "listening to" : "looking at", path ? path : "");
     if (path)
         st = sound ? llm_listen(c->ctx, &(llm_audio){.path = path}, mark, &err)
                    : llm_see(c->ctx, &(llm_image){.path = path}, mark, &err);
-    if (path && st != GGL_OK)
+    progress_end();
+    if (st == GGL_CANCELLED && process_go_on()) /* Ctrl-C stops only this */
+        chat_say(c, "(stopped: nothing was %s)", sound ? "heard" : "seen");
+    else if (path && st != GGL_OK)
         (void)tool_error(TOOL, 0, "%s", err.msg);
     else if (path && chat_found_missing(c, mark))
         chat_say(c, "(%s is in the conversation again)", path);

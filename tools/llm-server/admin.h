@@ -24,7 +24,7 @@ void admin_send(llm_json_out *out, http_reply *r);
 /* Appends a text that ends with a NUL as a JSON string. */
 void admin_put_string(llm_json_out *out, const char *s);
 /* True if the model sees pictures; s: its server, or NULL if it is not loaded. */
-bool admin_sees(const model *m, const server *s);
+bool admin_sees(model *m, const server *s);
 /* How llama.cpp's lists of models say so. */
 #define ADMIN_SEES ", \"capabilities\": [\"completion\", \"multimodal\"]"
 

@@ -9,8 +9,8 @@
 #include "endpoints.h"
 #include "server_impl.h"
 
-bool admin_sees(const model *m, const server *s) {
-    return s ? server_sees(&s->facts) : model_options(m)->mmproj != NULL;
+bool admin_sees(model *m, const server *s) {
+    return s ? server_sees(&s->facts) : model_get_status(m).sees;
 }
 
 static void put_status(llm_json_out *out, model *m) {

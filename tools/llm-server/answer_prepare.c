@@ -127,7 +127,11 @@ static ggl_status append_image(void *ctx, const llm_tokenizer *t, const char *ma
 /* Tokenizes a text in which the request's own marks stand for its pictures and sounds. */
 static ggl_status tokenize_seen(const server *s, const ask *a, ggl_str text, unsigned flags,
                                 llm_tokens *ids, ggl_error *err) {
-    const llm_marks marks = {.find = find_image, .append = append_image, .ctx = (void *)a};
+    const llm_marks marks = {.find = find_image,
+                             .append = append_image,
+                             .ctx = (void *)a,
+                             .most = server_get_facts(s)->most_images,
+                             .what = "picture"};
     return llm_tokenize_marked(server_tokenizer(s), a->n_images > 0 ? &marks : NULL, text.s, text.n,
                                flags, ids, err);
 }

@@ -18,13 +18,14 @@ typedef struct server_facts {
     const char *model; /* its name in answers */
     const char *model_path;
     int64_t n_ctx, n_vocab, n_parallel;
-    bool writes;     /* the model continues texts; else it makes vectors or scores of them */
-    int64_t n_row;   /* numbers of a row of a picture or sound; 0: the model notices none */
-    bool listens;    /* these rows are of sounds */
-    bool fetches;    /* pictures are fetched from their addresses */
-    bool hears;      /* it writes down what is said in sounds, and nothing else */
-    bool has_words;  /* it also shows when each word is said */
-    int64_t n_embd;  /* length of an embedding; 0: the server gives none */
+    bool writes;         /* the model continues texts; else it makes vectors or scores of them */
+    int64_t n_row;       /* numbers of a row of a picture or sound; 0: the model notices none */
+    int64_t most_images; /* of a text; 0: any number */
+    bool listens;        /* these rows are of sounds */
+    bool fetches;        /* pictures are fetched from their addresses */
+    bool hears;          /* it writes down what is said in sounds, and nothing else */
+    bool has_words;      /* it also shows when each word is said */
+    int64_t n_embd;      /* length of an embedding; 0: the server gives none */
     int64_t n_score; /* numbers of a score, of which the first counts; 0: the server gives none */
     bool
         sees_all; /* the model sees texts whole, so that what is cut off of a text's end changes all of it */

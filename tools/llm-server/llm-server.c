@@ -184,8 +184,7 @@ static void say_where(const program *p) {
     if (vain)
         tool_note(TOOL, "%s has no effect: this model does not write by diffusion", vain);
     if (!has_chat)
-        tool_note(TOOL, "the model has no chat template, so it only continues texts "
-                        "(/v1/completions); --chat-template NAME|FILE gives it one");
+        tool_note(TOOL, "no chat template (--chat-template): it only continues texts");
 }
 
 static void warn_open(const program *p) {
@@ -194,9 +193,7 @@ static void warn_open(const program *p) {
         if (strncmp(p->o.host, local[i], strlen(local[i])) == 0)
             return;
     if (p->o.n_api_keys == 0)
-        tool_warning(
-            TOOL,
-            "other machines can use this server without a key; --api-key KEY makes it demand one");
+        tool_warning(TOOL, "other machines can use this server: it has no --api-key");
 }
 
 /* Waits until `wake` is written. */
@@ -222,9 +219,7 @@ static int serve(program *p) {
         was_ready = models_is_ready(p->models);
     }
     http_server_drain(p->http);
-    tool_say(TOOL,
-             "shutting down; running answers have up to %" PRId64
-             " s (--grace); a second signal ends at once",
+    tool_say(TOOL, "ending: answers have up to %" PRId64 " s (--grace); a second signal ends them",
              p->o.grace);
     if (was_ready)
         (void)http_server_wait(p->http, (double)p->o.grace);
@@ -254,7 +249,9 @@ static int make_models(program *p) {
         return tool_error(TOOL, 1, "out of memory");
     if (p->o.models)
         return models_list(p->models, p->argc, p->argv);
-    if (models_add(p->models, "", p->o.alias, NULL, NULL, NULL, &err) != GGL_OK)
+    const model_card card = {.weight_type = "",
+                             .sees = p->o.mmproj && model_card_is_eye(p->o.mmproj)};
+    if (models_add(p->models, "", p->o.alias, NULL, NULL, &card, &err) != GGL_OK)
         return tool_error(TOOL, 1, "%s", err.msg);
     model_want(models_get_list(p->models)->at[0]);
     return -1;

@@ -122,6 +122,11 @@ void models_say_ignored(const models *t, const ignored_fields *x, const http_req
         log_line(t->log, "%s %s %s ignored: %s", q->client, q->method, q->path, x->names);
 }
 
+void models_log(const models *t, const char *text) {
+    if (t->log)
+        log_line(t->log, "%s", text);
+}
+
 bool models_is_single(const models *t) {
     return !t->o->models;
 }
@@ -310,7 +315,8 @@ model_status model_get_status(model *m) {
                       .n_uses = m->n_uses,
                       .n_waiting = m->n_waiting,
                       .seconds_left = -1,
-                      .n_loads = m->n_loads};
+                      .n_loads = m->n_loads,
+                      .sees = m->sees};
     /* one that is wanted is about to be loaded */
     if (x.state == MODEL_UNLOADED && m->wanted > 0)
         x.state = MODEL_LOADING;

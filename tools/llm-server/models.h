@@ -43,6 +43,8 @@ void models_free(models *t);
 const server_options *models_options(const models *t);
 memory *models_memory(const models *t); /* what all requests hold, of all models */
 stream_table *models_streams(const models *t);
+/* Writes a line to the log, if there is one. */
+void models_log(const models *t, const char *text);
 /* The same as server_say_ignored. */
 void models_say_ignored(const models *t, const ignored_fields *x, const http_request *q,
                         http_reply *r);
@@ -95,6 +97,7 @@ typedef struct model_status {
     size_t n_waiting;    /* requests that wait for it */
     double seconds_left; /* until it is unloaded; less than 0: not by time */
     uint64_t n_loads;
+    bool sees; /* pictures; before it was loaded for the first time, as its card says */
     char error[2048];
 } model_status;
 model_status model_get_status(model *m);

@@ -48,6 +48,7 @@ struct model {
     char error[2048];
     bool has_failed;
     char *props; /* see model_props */
+    bool sees;   /* see model_status */
 };
 
 struct models {

@@ -70,8 +70,8 @@ static int offer(folder *f, const char *path, const char *name, const char *eye)
     } else if (st != GGL_OK) {
         tool_note(TOOL, "--models: left out: %s", err.msg);
     } else {
-        code = models_list_add(f->table, TOOL, name, f->argc, f->argv, flag, eye ? 2 : 1, false,
-                               eye != NULL);
+        code = models_list_add(f->table, TOOL, name, f->argc, f->argv, flag, eye ? 2 : 1,
+                               eye ? ROW_EYE_CAME : 0);
         f->n_found++;
     }
     return code;

@@ -225,11 +225,13 @@ static void unload(model *m, const char *why) {
     pthread_mutex_unlock(&t->lock);
     char *props = server_props(s);
     const int64_t t_start = s->facts.t_start;
+    const bool sees = server_sees(&s->facts);
     server_stop(s);
     server_free(s);
     pthread_mutex_lock(&t->lock);
     ggl_free(m->props);
     m->props = props;
+    m->sees = sees;
     if (models_is_single(t)) /* its card was not read */
         m->modified = t_start;
     m->server = NULL;

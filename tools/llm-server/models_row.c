@@ -38,24 +38,33 @@ static int read_options(const char *tool, server_options *o, int argc, char **ar
     return code < 0 ? server_options_check_paths(tool, o) : code;
 }
 
+/* True if the model will be opened with an eye that sees pictures, as far as that is known before a download. */
+static bool will_see(const server_options *o) {
+    const char *eye = o->mmproj || o->hub.no_eye ? o->mmproj : tool_eye_of(o->model, NULL);
+    return eye && model_card_is_eye(eye);
+}
+
 int models_list_add(models *t, const char *tool, const char *name, int argc, char **argv,
-                    const char *const *flag, size_t n_flags, bool loads, bool eye_came) {
+                    const char *const *flag, size_t n_flags, unsigned what) {
     ggl_error err = {0}, unread;
     server_options *o = ggl_calloc(1, sizeof *o);
     char **all = join(argc, argv, flag, n_flags);
     model_card card = {.weight_type = ""};
     int code = o && all ? read_options(tool, o, argc + (int)n_flags, all)
                         : tool_error(tool, 1, "out of memory");
-    if (code < 0)
-        o->mmproj_came = eye_came;
+    if (code < 0) {
+        o->mmproj_came = what & ROW_EYE_CAME;
+        o->image_tokens_for_all = !(what & ROW_OWN_SIZES);
+    }
     if (code < 0 && o->model && !llm_load_converts(o->model) &&
         model_card_read(&card, o->model, &unread) != GGL_OK)
         card.is_known = false; /* loading it gives the error again */
+    card.sees = code < 0 && will_see(o);
     if (code < 0 && models_add(t, name, o->alias, o, all, &card, &err) != GGL_OK)
         code = tool_error(tool, 2, "%s", err.msg);
     if (code < 0) {
         const model_list *l = models_get_list(t);
-        if (loads)
+        if (what & ROW_LOADS)
             model_want(l->at[l->n - 1]);
         return code;
     }

@@ -57,6 +57,7 @@ ggl_status models_add(models *t, const char *name, const char *aliases, server_o
     m->last = &m->first;
     m->card = card ? *card : (model_card){.weight_type = ""};
     m->modified = m->card.modified;
+    m->sees = m->card.sees;
     m->words = words;
     const bool is_new = !models_find_exactly(t, name);
     t->row[t->n++] = m;

@@ -17,7 +17,8 @@ typedef struct server_options {
     int type; /* --type */
     const char *model, *mmproj, *alias, *tags, *arch;
     int64_t image_min_tokens, image_max_tokens;
-    const char *models; /* a folder, or a file of presets; NULL: one model */
+    bool image_tokens_for_all; /* these two are for all of --models, with eyes of any kind */
+    const char *models;        /* a folder, or a file of presets; NULL: one model */
     int64_t models_max;
     bool no_autoload;
     int64_t keep_alive; /* seconds; less than 0: for ever */

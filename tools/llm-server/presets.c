@@ -157,9 +157,7 @@ static int read_setting(reading *r, char *s) {
     }
     if (is_server)
         return tool_error_about(
-            r->tool, 2,
-            "%.60s is a flag of the server, and not of a model: it belongs on the command line",
-            name);
+            r->tool, 2, "%.60s is a flag of the server: it belongs on the command line", name);
     if (is_switch && yes < 0)
         return tool_error_about(r->tool, 2, "%.60s: '%.60s' is neither true nor false", name,
                                 value);
@@ -189,6 +187,13 @@ static int read_line(reading *r, char *s) {
 
 /* --- rows --------------------------------------------------------------------------------------- */
 
+static bool has_sizes(const section *s) {
+    for (size_t i = 0; i < s->n; i++)
+        if (strncmp(s->flag[i], "--image-m", 9) == 0) /* -min-tokens, -max-tokens */
+            return true;
+    return false;
+}
+
 /* Adds the row of a section, whose flags follow those of [*]. */
 static int add_row(reading *r, const section *s, int argc, char **argv) {
     const section *all = &r->section[0];
@@ -200,8 +205,10 @@ static int add_row(reading *r, const section *s, int argc, char **argv) {
     for (size_t i = 0; i < s->n; i++)
         flag[all->n + i] = s->flag[i];
     snprintf(r->tool, sizeof r->tool, TOOL ": %.500s:%d: [%.60s]", r->path, s->line, s->name);
-    const int code = models_list_add(r->table, r->tool, s->name, argc, argv, flag, all->n + s->n,
-                                     s->loads || all->loads, false);
+    const unsigned what =
+        (s->loads || all->loads ? ROW_LOADS : 0) | (has_sizes(s) ? ROW_OWN_SIZES : 0);
+    const int code =
+        models_list_add(r->table, r->tool, s->name, argc, argv, flag, all->n + s->n, what);
     ggl_free(flag);
     return code;
 }

@@ -8,10 +8,16 @@
  * is no model, or is damaged, gets a note. Returns -1, or an exit code after a message. */
 int models_list(models *t, int argc, char **argv);
 
-/* Adds a row. flags: those of the model alone, which are added to the command line's; borrowed as long as the table
- * lives. tool: the beginning of messages. (models_row.c) */
+enum {
+    ROW_LOADS = 1,    /* the model is loaded at the start */
+    ROW_EYE_CAME = 2, /* server_options.mmproj_came */
+    ROW_OWN_SIZES = 4 /* its own flags limit the tokens of pictures, not those for all models */
+};
+
+/* Adds a row. flags: those that are added to the command line's; borrowed as long as the table lives. tool: the beginning of messages. what: of
+ * the above. (models_row.c) */
 int models_list_add(models *t, const char *tool, const char *name, int argc, char **argv,
-                    const char *const *flag, size_t n_flags, bool loads, bool eye_came);
+                    const char *const *flag, size_t n_flags, unsigned what);
 
 /* Reads a file of presets:
  *

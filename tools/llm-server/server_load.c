@@ -117,7 +117,7 @@ static void note_context(const server *s) {
     if (n < FEW_TOKENS * n_parallel && !sees_all(s) &&
         !llm_session_reads_text(llm_opened_session(s->ctx)))
         tool_note(TOOL,
-                  "%" PRId64 " sequences at once (-np) share %" PRId64
+                  "%" PRId64 " sequences (-np) share %" PRId64
                   " tokens (-c), %.1f each; most will wait",
                   n_parallel, n, (double)n / (double)n_parallel);
 }
@@ -156,13 +156,11 @@ static void note_memory(server *s) {
         if (m == s->used + SERVER_MEMORIES - 1 ||
             !ggl_sched_memory(llm_session_sched(llm_opened_session(s->ctx)), i, &u))
             continue;
-        if (llm_fit_is_host(b)) {
-            m->bytes = (double)u.weights_mapped;
-        } else {
+        const ggl_memory *r = llm_placement_reserved(llm_opened_placement(s->ctx), i);
+        m->bytes = (double)u.weights_mapped + (double)r->weights_mapped;
+        if (!llm_fit_is_host(b)) {
             snprintf(m->device, sizeof m->device, "%s", b->name);
-            m->bytes = (double)u.weights_mapped + (double)u.weights_copied +
-                       (double)u.weights_repacked + (double)u.stores_rows +
-                       (double)u.stores_states + (double)u.arena + (double)u.io;
+            m->bytes += llm_placement_taken(&u) + llm_placement_taken(r);
         }
         m += m->bytes > 0;
     }
@@ -185,6 +183,7 @@ static void set_opening(server *s) {
                       .mmproj = o->mmproj,
                       .image_min_tokens = o->mmproj ? o->image_min_tokens : 0,
                       .image_max_tokens = o->mmproj ? o->image_max_tokens : 0,
+                      .image_tokens_for_all = o->image_tokens_for_all,
                       .mmproj_came = o->mmproj_came || o->hub.eye_came,
                       .sees_apart = true,
                       .stops_seeing = stops_seeing,
@@ -445,6 +444,7 @@ static int set_facts(server *s) {
         .n_row = llm_context_sees(s->ctx) || llm_context_hears(s->ctx)
                      ? llm_session_n_given(llm_opened_session(s->ctx))
                      : 0,
+        .most_images = llm_model_max_images(llm_opened_model(s->ctx)),
         .listens = llm_context_hears(s->ctx),
         .n_embd = llm_session_n_embd(llm_opened_session(s->ctx)),
         .n_score = llm_session_n_score(llm_opened_session(s->ctx)),

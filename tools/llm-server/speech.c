@@ -19,6 +19,7 @@ typedef struct speech_job {
     http_reply *r;
     char *body;
     speech_ask ask;
+    char request[128];           /* for the log: who asked, and for what */
     memory_hold held, held_text; /* for the body; for what was written */
     double until;                /* when the time for the answer ends; 0: never */
     bool is_late;                /* it has ended */
@@ -210,6 +211,14 @@ static bool on_progress(void *user, double done, double all) {
     return true;
 }
 
+static void on_warn(void *user, const char *text) {
+    speech_job *j = user;
+    char line[sizeof j->request + sizeof j->out.warning];
+    snprintf(line, sizeof line, "%s %s", j->request, text);
+    models_log(model_table(j->s->model_row), line);
+    snprintf(j->out.warning, sizeof j->out.warning, "%s", text);
+}
+
 /* Ends what is written. */
 static ggl_status close_text(speech_job *j, ggl_error *err) {
     speech_text_end(&j->out, j->duration);
@@ -231,6 +240,7 @@ static void transcribe(turn *t) {
     llm_transcribe_params p = j->ask.how;
     p.each = on_piece;
     p.progress = on_progress;
+    p.warn = on_warn;
     p.user = j;
     j->to = open_memstream(&j->written, &j->n_written);
     if (!j->to)
@@ -284,6 +294,7 @@ static speech_job *new_job(server *s, const http_request *q, http_reply *r) {
                       .until = most > 0 ? now + most : 0,
                       .duration = -1,
                       .last_sent = now};
+    snprintf(j->request, sizeof j->request, "%s %s %s", q->client, q->method, q->path);
     server_hold(s);
     memory_force(&j->held, q->body.n);
     j->body = http_reply_take_body(r);

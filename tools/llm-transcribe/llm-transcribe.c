@@ -79,11 +79,9 @@ static int check_model(const job *j) {
     const llm_arch *arch = llm_model_arch(llm_opened_model(j->ctx));
     if (llm_arch_reads_rows(arch) && llm_arch_reads_text(arch))
         return -1;
-    return tool_error(TOOL, 1,
-                      "%s does not hear: its architecture (%s) reads %s; llm-transcribe needs a "
-                      "model such as Whisper",
+    return tool_error(TOOL, 1, "%s (%s) reads %s and hears nothing; Whisper does",
                       j->o.model ? j->o.model : "the built-in model", llm_arch_family(arch, 0),
-                      llm_arch_reads_rows(arch) ? "rows, such as those of a picture" : "texts");
+                      llm_arch_reads_rows(arch) ? "rows" : "texts");
 }
 
 /* DIR/talk.srt for recordings/talk.wav. Returns NULL: out of memory. */
@@ -112,9 +110,7 @@ static int check_in_folder(const options *o, size_t k, char **path) {
     const int code = tool_check_paths(TOOL, both, is_input ? 1 : 2);
     for (size_t i = 0; i < k && code < 0; i++)
         if (strcmp(path[i], path[k]) == 0)
-            return tool_error_about(TOOL, 2,
-                                    "--output-dir: %s and %s would both be written to %s; write "
-                                    "them down by two commands",
+            return tool_error_about(TOOL, 2, "--output-dir: %s and %s would both be written to %s",
                                     o->sounds.s[i], sound, path[k]);
     return code;
 }
@@ -155,10 +151,7 @@ static int prepare(job *j) {
         code = check_paths(&j->o); /* now with the model's */
     if (code < 0 && !j->o.model) {
         j->o.model = "builtin:words";
-        tool_note(TOOL,
-                  "no model is named (-m), so %s listens: it knows the ten digits and twenty "
-                  "other English words alone",
-                  j->o.model);
+        tool_note(TOOL, "no -m: %s listens, which knows 30 words alone", j->o.model);
     }
     progress_begin(NULL, 0, "loading %s", j->o.model ? j->o.model : "the model");
     if (code < 0)
@@ -196,6 +189,12 @@ static void on_note(void *user, const char *text) {
     tool_note(TOOL, "%s", text);
 }
 
+static void on_warn(void *user, const char *text) {
+    job *j = user;
+    tool_warning(TOOL, "%s", text);
+    snprintf(j->out.warning, sizeof j->out.warning, "%s", text);
+}
+
 static llm_transcribe_params params_of(job *j) {
     const options *o = &j->o;
     const float no_step = -1, nothing = 1e-30f; /* zeros stand for defaults */
@@ -223,6 +222,7 @@ static llm_transcribe_params params_of(job *j) {
         .each = on_piece,
         .progress = on_progress,
         .note = on_note,
+        .warn = on_warn,
         .user = j};
 }
 

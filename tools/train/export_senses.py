@@ -71,7 +71,7 @@ def eyes(args, state):
     end = tokens.index("<|end|>")
     shape = [("vocab_size", c["vocab"]), ("context_length", c["context"]), ("embedding_length", c["embd"]), ("block_count", c["layers"]),
              ("feed_forward_length", c["ff"]), ("attention.head_count", c["heads"]), ("attention.head_count_kv", c["kv_heads"]), ("rope.dimension_count", c["head"])]
-    keys = [*general("llama", "shapes"), *(key("llama." + k, U32, v) for k, v in shape), key("llama.attention.layer_norm_rms_epsilon", FLOAT, c["eps"]),
+    keys = [*general("llama", "shapes"), key("general.max_images", U32, 1), *(key("llama." + k, U32, v) for k, v in shape), key("llama.attention.layer_norm_rms_epsilon", FLOAT, c["eps"]),
             key("llama.rope.freq_base", FLOAT, c["rope_base"]), key("tokenizer.ggml.model", STRING, "gpt2"), key("tokenizer.ggml.pre", STRING, bpe["pre"]),
             key("tokenizer.ggml.tokens", STRING, tokens), key("tokenizer.ggml.token_type", I32, [NORMAL] * (len(tokens) - n_control) + [CONTROL] * n_control),
             key("tokenizer.ggml.merges", STRING, [" ".join(m) for m in bpe["merges"]]), key("tokenizer.ggml.bos_token_id", U32, tokens.index("<|endoftext|>")),

@@ -548,7 +548,7 @@ GGL_API bool llm_context_hears(const llm_context *c);
  *     snprintf(text, sizeof text, "%s What is in this picture?", mark);
  *     st = llm_reply(c, &(llm_message){"user", text}, 1, NULL, each, user, &err);
  *
- * asks about it. The eye looks once; the same picture has the same mark, and costs nothing again. What it saw is kept until llm_unsee, and then
+ * asks about it. A text with more pictures than the model's file allows (general.max_images) is GGL_LIMIT. The eye looks once; the same picture has the same mark, and costs nothing again. What it saw is kept until llm_unsee, and then
  * until all that was let go takes more than 256 MiB, the oldest first: memory is not given back at once. GGL_UNSUPPORTED: the model has no eye, or
  * this kind of picture is not read; GGL_LIMIT: it is too large, or has a shape that the eye does not see; GGL_FORMAT: it is damaged; GGL_IO, GGL_NOMEM, GGL_DEVICE, GGL_CANCELLED. */
 GGL_API GGL_NODISCARD ggl_status llm_see(llm_context *c, const llm_image *image,
@@ -777,6 +777,8 @@ typedef struct llm_transcribe_params {
             *text); /* what was done to the sound, and the language that was found; may be NULL */
     void *user;
     bool words; /* find when each word was said, too (llm_open_params.words) */
+    /* Gets a sentence if the sound is damaged, but what there is of it was written down: it ends before its header says. NULL: note gets it. */
+    void (*warn)(void *user, const char *text);
 } llm_transcribe_params;
 
 /* Writes down the speech of a file of sound (path, "-": standard input), with a model that hears. WAV is always read; FLAC, MP3 and Ogg if the
@@ -1043,7 +1045,7 @@ GGL_API GGL_NODISCARD ggl_status llm_describe(const char *path, const llm_open_p
                                               char **json, size_t *n, ggl_error *err);
 /* Returns as JSON where llm_open would run the layers, and how much memory it would take, in bytes, without allocating it:
  * {"n_ctx", "n_ctx_fits" (the most, up to n_ctx, that fits into the memory now), "placement", "devices": [{"name", "description", "memory" (0:
- * not known), "weights_mapped" (in the file), "weights_copied", "weights_repacked", "cache", "states", "scratch"}, ..]}.
+ * not known), "weights_mapped" (in the file), "weights_copied", "weights_repacked", "cache", "states", "scratch", "mmproj" (of an eye or an ear: {"weights_mapped" .. "scratch"})}, ..]}.
  * A draft model is not counted. Else as llm_describe. */
 GGL_API GGL_NODISCARD ggl_status llm_plan(const char *path, const llm_open_params *params,
                                           char **json, size_t *n, ggl_error *err);

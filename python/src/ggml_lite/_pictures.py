@@ -51,6 +51,7 @@ class Sees:
     if TYPE_CHECKING:
         _lib: _abi.Library
         _call: Callable[[], ContextManager[int]]
+        _wait: Callable[[Callable[[int], object]], None]
         _shown: List[str]
 
     @property
@@ -68,8 +69,7 @@ class Sees:
             image = _abi.Image(data=data, n=len(data))
         else:
             image = _abi.Image(path=file_bytes("picture", picture))
-        with self._call() as handle:
-            self._lib.llm_see(handle, c.byref(image), mark)
+        self._wait(lambda handle: self._lib.llm_see(handle, c.byref(image), mark))
         return mark.value.decode()
 
     @property
@@ -89,8 +89,7 @@ class Sees:
             audio.n = len(data)
         else:
             audio.path = file_bytes("sound", sound)
-        with self._call() as handle:
-            self._lib.llm_listen(handle, c.byref(audio), mark)
+        self._wait(lambda handle: self._lib.llm_listen(handle, c.byref(audio), mark))
         return mark.value.decode()
 
     def unsee(self, mark: str) -> None:

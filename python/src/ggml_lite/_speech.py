@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Callable, ContextManager, List, Optional,
 
 from . import _abi
 from ._errors import Error
+from ._notes import warn
 from ._opening import Path, file_bytes
 from ._options import flag, text_bytes, whole
 from ._results import Piece, Word
@@ -43,11 +44,12 @@ class Hears:
         raw_rate: int = 0,  # 0: the model's
         raw_channels: int = 0,  # 0: 1
         each: Optional[Callable[[Piece], Any]] = None,  # called for each piece as it comes; False ends the call
-        note: Optional[Callable[[str], Any]] = None,  # told what was done to the sound, and the language that was found
+        note: Optional[Callable[[str], Any]] = None,  # told what was done to the sound, the language that was found, and what is wrong with the sound
     ) -> List[Piece]:
         """What is said in a sound: the path of a file (WAV; others as the library was built), or its bytes."""
         pieces: List[Piece] = []
         raised: List[BaseException] = []
+        damage: List[str] = []
 
         def guarded(call: Callable[[], Any]) -> bool:
             try:
@@ -55,6 +57,9 @@ class Hears:
             except BaseException as error:
                 raised.append(error)
                 return False
+
+        def told(to: Optional[Callable[[str], Any]]) -> Any:
+            return _abi.Note(lambda _user, text: guarded(lambda: to and to(text.decode("utf-8", "replace"))) and None)
 
         def take(s: Any) -> Any:
             text = c.string_at(s.text, s.n).decode("utf-8", "replace")
@@ -91,7 +96,8 @@ class Hears:
             raw_channels=whole("raw_channels", raw_channels, 0, 32),
             each=_abi.SpeechFn(lambda _user, s: guarded(lambda: take(s.contents))),
             progress=_abi.SpeechProgress(lambda _user, _done, _all: not raised),
-            note=_abi.Note(lambda _user, text: guarded(lambda: note and note(text.decode("utf-8", "replace"))) and None),
+            note=told(note),
+            warn=told(note or damage.append),
         )
         try:
             with self._own_turn():
@@ -100,4 +106,6 @@ class Hears:
             if raised:
                 raise raised[0] from None
             raise
+        for text in damage:
+            warn(text)
         return pieces

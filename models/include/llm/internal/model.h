@@ -60,6 +60,8 @@ llm_arch_ignore llm_model_ignore(const llm_model *m);
  * absent or not a whole number >= 1, which building the graph reports. */
 int64_t llm_model_n_ctx(const llm_model *m);
 int64_t llm_model_file_n_ctx(const ggl_gguf *file);
+/* Returns the most pictures that a text may have (general.max_images); 0: the file does not say. */
+int64_t llm_model_max_images(const llm_model *m);
 /* Lists the model's *n inputs and stages over rows, in the order in which they run (llm_arch_result.source). Statuses of llm_arch_build. */
 GGL_NODISCARD ggl_status llm_model_rows(const llm_model *m,
                                         llm_arch_rows_of out[LLM_ARCH_MAX_SOURCES], int *n,

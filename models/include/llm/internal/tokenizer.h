@@ -52,6 +52,8 @@ typedef struct llm_marks {
     ggl_status (*append)(void *ctx, const llm_tokenizer *t, const char *mark, llm_tokens *out,
                          ggl_error *err);
     void *ctx;
+    int64_t most;     /* of a text: with more, the result is GGL_LIMIT; 0: any number */
+    const char *what; /* with `most`: what a mark stands for, "picture" */
 } llm_marks;
 /* Call before the tokenizer is used; marks is borrowed. NULL: none. */
 void llm_tokenizer_set_marks(llm_tokenizer *t, const llm_marks *marks);
