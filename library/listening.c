@@ -174,11 +174,11 @@ static ggl_status read_all(const llm_eye *e, heard *h, llm_sound *from, const ch
     while (st == GGL_OK && got > 0 && h->n <= most)
         st = read_part(e, h, from, &got, err);
     if (st == GGL_OK && h->n > most)
-        return ggl_fail(err, GGL_LIMIT,
-                        "%s: more than the %.1f seconds that fit into a context of %" PRId64
-                        " tokens%s",
-                        name, (double)most / (double)rule_of(e)->rate, e->n_ctx,
-                        most == MOST_SECONDS * rule_of(e)->rate ? " and two hours" : "");
+        return ggl_fail(
+            err, GGL_LIMIT,
+            "%s: the sound has more than %.1f seconds, the most that fit into a context "
+            "of %" PRId64 " tokens and into two hours",
+            name, (double)most / (double)rule_of(e)->rate, e->n_ctx);
     if (st == GGL_OK && *llm_sound_damage(from))
         return ggl_fail(err, GGL_FORMAT, "%s: the sound is damaged: %s", name,
                         llm_sound_damage(from));
@@ -223,10 +223,13 @@ static ggl_status need_ear(llm_context *c, ggl_error *err) {
     llm_eye_begin(c);
     if (llm_context_hears(c))
         return GGL_OK;
-    return c->eye ? ggl_fail(err, GGL_UNSUPPORTED, "its eye sees pictures and hears no sounds: %s",
+    return c->eye ? ggl_fail(err, GGL_UNSUPPORTED,
+                             "the model was opened with an eye, which sees pictures and hears no "
+                             "sounds: %s",
                              ggl_gguf_name(llm_model_file(c->eye->model)))
                   : ggl_fail(err, GGL_UNSUPPORTED,
-                             "opened without an ear: open its file mmproj-*.gguf, too (--mmproj)");
+                             "the model was opened without an ear, so it hears no sounds: open it "
+                             "with its file mmproj-*.gguf (mmproj, or --mmproj FILE)");
 }
 
 static ggl_status hear_and_keep(llm_eye *e, void *ctx, int64_t k, const uint8_t id[LLM_MEDIA_ID],

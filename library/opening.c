@@ -43,7 +43,9 @@ static bool is_eye(const llm_context *c) {
 }
 
 static ggl_status fail_for_eye(const llm_context *c, ggl_error *err) {
-    return ggl_fail(err, GGL_UNSUPPORTED, "%s is an eye or an ear: -m MODEL --mmproj FILE",
+    return ggl_fail(err, GGL_UNSUPPORTED,
+                    "%s reads no text: it makes rows of pictures or sound for a model that does; "
+                    "open that one, with this file as its eye (-m MODEL --mmproj FILE)",
                     ggl_gguf_name(llm_model_file(c->model)));
 }
 
@@ -233,8 +235,10 @@ static void note_other_eye(const llm_context *c, const llm_opening *o) {
     char text[512];
     if (!token || !o->loading.note)
         return;
-    snprintf(text, sizeof text, "%s has no token %s of the eye (%s): a wrong eye?",
-             llm_arch_family(llm_model_arch(c->model), 0), token, llm_eye_family(c->eye));
+    snprintf(text, sizeof text,
+             "the eye is one of %s, whose texts have the token %s, and the model, of the family "
+             "%s, has no such token: it may see wrongly",
+             llm_eye_family(c->eye), token, llm_arch_family(llm_model_arch(c->model), 0));
     o->loading.note(o->loading.ctx, text);
 }
 
@@ -259,19 +263,18 @@ static ggl_status open_sized(llm_context *c, const llm_opening *o, const llm_loa
     const ggl_status st = llm_eye_open(&c->eye, l, why);
     if (st == GGL_OK || l->model.n_override == 0 || llm_eye_open(&c->eye, &plain, NULL) != GGL_OK)
         return st;
-    const bool is_flag = o->placement.names.device && *o->placement.names.device == '-';
-    char name[40], text[128];
-    snprintf(name, sizeof name, is_flag ? "--image-%s-tokens" : "image_%s_tokens",
-             o->image_max_tokens > 0 ? "max" : "min");
     if (o->image_tokens_for_all) {
-        snprintf(text, sizeof text, "an eye with sizes of its own: %s has no effect", name);
         if (l->note)
-            l->note(l->ctx, text);
+            l->note(l->ctx, "the eye sees all pictures in sizes of its own: --image-min-tokens "
+                            "and --image-max-tokens have no effect on it");
         return GGL_OK;
     }
     llm_eye_close(c->eye);
     c->eye = NULL;
-    return ggl_fail(why, GGL_UNSUPPORTED, "%s is not for an eye with sizes of its own", name);
+    return ggl_fail(why, GGL_UNSUPPORTED,
+                    "the eye sees all pictures in sizes of its own, so the tokens of one cannot be "
+                    "limited (--image-min-tokens, --image-max-tokens, or the members of these "
+                    "names): leave that out");
 }
 
 /* Opens the eye, whose rows the session reads. */
@@ -281,10 +284,13 @@ static ggl_status open_eye(llm_context *c, const llm_opening *o, ggl_error *err)
     const char *const sizes[2] = {size[0], size[1]};
     const size_t n_sizes = put_sizes(size, o);
     if (!o->mmproj && n_sizes > 0)
-        return ggl_fail(err, GGL_USAGE, "image_min_tokens and image_max_tokens need mmproj");
+        return ggl_fail(err, GGL_USAGE,
+                        "the tokens of a picture (image_min_tokens, image_max_tokens) are chosen "
+                        "for an eye, and the model was opened without one (mmproj, or --mmproj)");
     if (o->image_max_tokens > 0 && o->image_min_tokens > o->image_max_tokens)
         return ggl_fail(err, GGL_USAGE,
-                        "image_min_tokens %" PRId64 " exceeds image_max_tokens %" PRId64,
+                        "at least %" PRId64 " tokens of a picture (image_min_tokens) are more "
+                        "than at most %" PRId64 " (image_max_tokens)",
                         o->image_min_tokens, o->image_max_tokens);
     if (!o->mmproj || c->eye || c->eye_left_out)
         return GGL_OK;
@@ -295,9 +301,11 @@ static ggl_status open_eye(llm_context *c, const llm_opening *o, ggl_error *err)
     l.model.override = sizes;
     l.model.n_override = n_sizes;
     ggl_error why = {0};
-    ggl_status st = c->tokenizer ? open_sized(c, o, &l, &why)
-                                 : ggl_fail(&why, GGL_UNSUPPORTED,
-                                            "pictures need a tokenizer, which the model lacks");
+    ggl_status st =
+        c->tokenizer
+            ? open_sized(c, o, &l, &why)
+            : ggl_fail(&why, GGL_UNSUPPORTED,
+                       "pictures stand in a text, which needs a tokenizer, and the model has none");
     if (st == GGL_OK) {
         note_other_eye(c, o);
         llm_eye_set_marks(c->eye, llm_model_max_images(c->model));

@@ -91,11 +91,14 @@ const llm_eye_kind llm_eye_pictures = {
 static ggl_status need_eye(llm_context *c, ggl_error *err) {
     llm_eye_begin(c);
     if (llm_context_hears(c))
-        return ggl_fail(err, GGL_UNSUPPORTED, "its ear hears sounds and sees no pictures: %s",
+        return ggl_fail(err, GGL_UNSUPPORTED,
+                        "the model was opened with an ear, which hears sounds and sees no "
+                        "pictures: %s",
                         ggl_gguf_name(llm_model_file(c->eye->model)));
     return c->eye ? GGL_OK
                   : ggl_fail(err, GGL_UNSUPPORTED,
-                             "opened without an eye: open its file mmproj-*.gguf, too (--mmproj)");
+                             "the model was opened without an eye, so it sees no pictures: open it "
+                             "with its file mmproj-*.gguf (mmproj, or --mmproj FILE)");
 }
 
 /* A picture as the eye sees it, of 8 bits: the whole, and its tiles. */

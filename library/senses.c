@@ -23,8 +23,9 @@ static ggl_status find_input(llm_eye *e, ggl_error *err) {
     const bool notices = e->kind && !llm_arch_reads_text(arch) && llm_arch_has_output(arch, "rows");
     return st == GGL_OK && !notices
                ? ggl_fail(err, GGL_UNSUPPORTED,
-                          "%s makes no rows of pictures or sounds; mmproj-*.gguf does",
-                          ggl_gguf_name(llm_model_file(e->model)))
+                          "%s makes no rows of pictures or sounds for a text model (%s): the file "
+                          "beside a model's that does is mostly named mmproj-*.gguf",
+                          ggl_gguf_name(llm_model_file(e->model)), llm_arch_name(arch))
                : st;
 }
 
@@ -133,8 +134,9 @@ ggl_status llm_eye_start(llm_eye *e, const llm_session_params *p, int64_t n_give
     const int64_t n = llm_stages_n_row(e->stages);
     if (n != n_given)
         return ggl_fail(err, GGL_FORMAT,
-                        "%s is of another model: rows of %" PRId64 " numbers, not %" PRId64 "",
-                        file, n, n_given);
+                        "%s makes rows of %" PRId64 " numbers of a %s, but the text model takes "
+                        "%" PRId64 ": it belongs to another model",
+                        file, n, e->kind->what, n_given);
     st = llm_stages_alloc(e->stages, err);
     if (st != GGL_OK)
         return ggl_within(err, st, "%s", file);

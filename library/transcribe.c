@@ -120,12 +120,14 @@ static ggl_status open_decoder(transcriber *t, ggl_error *err) {
         return ggl_fail(err, GGL_UNSUPPORTED,
                         "times of words need a model that was opened with words set");
     if (t->p.words && t->p.translate)
-        note(t, "times of translated words are only roughly right");
+        note(
+            t,
+            "words of another language than the spoken one have times that are only roughly right");
     const int64_t n_ctx = llm_session_n_ctx(t->c->session);
     if (n_orders(t) + 1 > n_ctx)
         return ggl_fail(err, GGL_LIMIT,
-                        "%s: the context of %" PRId64 " tokens is too small; more than %" PRId64
-                        " are needed",
+                        "%s: the context has %" PRId64 " tokens, too few: %" PRId64
+                        " tell the model what to do, and at least one is written",
                         ggl_gguf_name(llm_model_file(t->c->model)), n_ctx, n_orders(t));
     if (!(t->prompt = ggl_calloc((size_t)n_ctx, sizeof *t->prompt)))
         return no_memory(err);
@@ -169,7 +171,9 @@ static ggl_status choose_language(transcriber *t, ggl_error *err) {
         t->language = llm_speech_find_language(&t->tokens, name);
     return is_given && t->language < 0
                ? ggl_fail(err, GGL_USAGE,
-                          "the model does not know the language '%s'; a code is \"de\"", name)
+                          "the model does not know the language '%s'; give its code, such as "
+                          "\"de\", or its English name",
+                          name)
                : GGL_OK;
 }
 

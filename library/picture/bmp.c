@@ -53,10 +53,10 @@ static ggl_status check(const picture_source *s, const header *h, ggl_error *err
     const bool is_masked = h->compression == MASKS || h->compression == MASKS_AND_ALPHA;
     if ((h->bits != 24 && h->bits != 32) || (h->compression != PLAIN && !is_masked) ||
         (is_masked && h->bits != 32))
-        return ggl_fail(
-            err, GGL_UNSUPPORTED,
-            "%s: is BMP of %lld bits and compression %lld, which is not read: ffmpeg -i %s out.ppm",
-            s->name, (long long)h->bits, (long long)h->compression, s->name);
+        return ggl_fail(err, GGL_UNSUPPORTED,
+                        "%s: is BMP with %lld bits for each pixel and compression %lld; 24 and 32 "
+                        "bits without compression are read: convert it: ffmpeg -i %s out.ppm",
+                        s->name, (long long)h->bits, (long long)h->compression, s->name);
     if (h->place[0] < 0 || h->place[1] < 0 || h->place[2] < 0)
         return llm_picture_unreadable(s, "BMP", "whose colors are not whole bytes:", err);
     return GGL_OK;

@@ -8,17 +8,19 @@ ggl_status llm_picture_sized(llm_picture **out, const picture_source *s, int64_t
                         (long long)width, (long long)height);
     if (width > s->most / height) /* the product may overflow */
         return ggl_fail(err, GGL_LIMIT,
-                        "%s: has %lld x %lld pixels, more than %lld: make it smaller", s->name,
-                        (long long)width, (long long)height, (long long)s->most);
+                        "%s: has %lld x %lld pixels, more than the %lld that are read: make it "
+                        "smaller",
+                        s->name, (long long)width, (long long)height, (long long)s->most);
     if (width > LLM_PICTURE_SIDE || height > LLM_PICTURE_SIDE)
         return ggl_fail(err, GGL_LIMIT,
-                        "%s: has %lld x %lld pixels, more than %d a side: make it smaller", s->name,
-                        (long long)width, (long long)height, LLM_PICTURE_SIDE);
+                        "%s: has %lld x %lld pixels, but a side may have at most %d: make it "
+                        "smaller",
+                        s->name, (long long)width, (long long)height, LLM_PICTURE_SIDE);
     return llm_picture_new(out, width, height, s->name, err);
 }
 
 ggl_status llm_picture_unreadable(const picture_source *s, const char *kind, const char *reason,
                                   ggl_error *err) {
-    return ggl_fail(err, GGL_UNSUPPORTED, "%s: is %s, %s ffmpeg -i %s out.ppm", s->name, kind,
-                    reason, s->name);
+    return ggl_fail(err, GGL_UNSUPPORTED, "%s: is %s, %s convert it: ffmpeg -i %s out.ppm", s->name,
+                    kind, reason, s->name);
 }

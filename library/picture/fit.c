@@ -107,7 +107,8 @@ static ggl_status check(const llm_arch_picture *rule, int64_t width, int64_t hei
     if ((follows || rule->fit == LLM_FIT_AREA) &&
         (width > RATIO * height || height > RATIO * width))
         return ggl_fail(err, GGL_LIMIT,
-                        "%s: has %lld x %lld pixels, and no side may be %d times the other: cut it",
+                        "%s: has %lld x %lld pixels; the model reads pictures of which no side is "
+                        "more than %d times as long as the other: cut it into parts",
                         name, (long long)width, (long long)height, RATIO);
     return GGL_OK;
 }

@@ -62,7 +62,7 @@ ggl_status llm_picture_pnm(llm_picture **out, const picture_source *s, ggl_error
         llm_picture_free(*out);
         *out = NULL;
         return ggl_fail(err, GGL_FORMAT,
-                        "%s: PPM or PGM that ends early, after %zu of %lld bytes of pixels",
+                        "%s: PPM or PGM that ends early, after %zu of %lld bytes of its pixels",
                         s->name, s->n - h.at, (long long)n_bytes);
     }
     const unsigned char *from = s->data + h.at;

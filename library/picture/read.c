@@ -57,8 +57,11 @@ static const picture_kind *kind_of(const unsigned char *data, size_t n) {
 static ggl_status unknown_kind(const picture_source *s, ggl_error *err) {
     if (s->n == 0)
         return ggl_fail(err, GGL_FORMAT, "%s: is empty", s->name);
-    return ggl_fail(err, GGL_UNSUPPORTED, "%s: \"%.*s\" begins no kind of picture: %s", s->name,
-                    (int)(s->n < 4 ? s->n : 4), (const char *)s->data, llm_picture_kinds());
+    return ggl_fail(err, GGL_UNSUPPORTED,
+                    "%s: begins with \"%.*s\", as no kind of picture that is known here; this "
+                    "build reads %s",
+                    s->name, (int)(s->n < 4 ? s->n : 4), (const char *)s->data,
+                    llm_picture_kinds());
 }
 
 ggl_status llm_picture_read(llm_picture **out, const void *bytes, size_t n, const char *name,
@@ -74,7 +77,7 @@ ggl_status llm_picture_read(llm_picture **out, const void *bytes, size_t n, cons
     if (!kind)
         return unknown_kind(&s, err);
     if (!kind->read)
-        return llm_picture_unreadable(&s, kind->name, "which is not read:", err);
+        return llm_picture_unreadable(&s, kind->name, "which is not read here:", err);
     llm_picture *p;
     ggl_status st = kind->read(&p, &s, err);
     if (st == GGL_OK)

@@ -7,6 +7,8 @@ bool llm_picture_has_webp(void) {
 
 ggl_status llm_picture_webp(llm_picture **out, const picture_source *s, ggl_error *err) {
     *out = NULL;
-    return llm_picture_unreadable(
-        s, "WebP", "which needs a build with libwebp (Debian: libwebp-dev), or", err);
+    return llm_picture_unreadable(s, "WebP",
+                                  "which this build cannot read: build it with libwebp (Debian, "
+                                  "Ubuntu: libwebp-dev), or",
+                                  err);
 }

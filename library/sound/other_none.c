@@ -5,8 +5,10 @@
 
 ggl_status llm_sound_other(sound_decoder *d, sound_bytes *b, const char *kind, ggl_error *err) {
     (void)d;
-    return llm_sound_unreadable(
-        b, kind, "which needs a build with libsndfile (Debian: libsndfile1-dev), or", err);
+    return llm_sound_unreadable(b, kind,
+                                "which this build cannot read: build it with libsndfile (Debian, "
+                                "Ubuntu: libsndfile1-dev), or",
+                                err);
 }
 
 const char *llm_sound_other_library(void) {

@@ -80,8 +80,8 @@ static ggl_status unknown_kind(const sound_bytes *b, const unsigned char *head, 
                         b->name, n);
     char what[128];
     snprintf(what, sizeof what,
-             "begins with \"%.*s\", as no kind of sound does:", (int)(n < 4 ? n : 4),
-             (const char *)head);
+             "begins with \"%.*s\", as no kind of sound that is known here; ffmpeg may know it",
+             (int)(n < 4 ? n : 4), (const char *)head);
     return llm_sound_needs_ffmpeg(b, what, err);
 }
 
@@ -97,7 +97,7 @@ static ggl_status open_kind(llm_sound *s, ggl_error *err) {
     if (kind && kind->is_known)
         return llm_sound_other(&s->decoder, &s->bytes, kind->name, err);
     if (kind)
-        return llm_sound_unreadable(&s->bytes, kind->name, "which is not read:", err);
+        return llm_sound_unreadable(&s->bytes, kind->name, "which is not read here:", err);
     if (!is_wav(head, n))
         return unknown_kind(&s->bytes, head, n, err);
     bool other;

@@ -238,7 +238,7 @@ def pictures():
     said = t.say("Who are you?")
     shown = t.say("/show")
     check("<__media__>\n  Who are you?" in shown and "<__media:" not in shown, "/show of a picture: " + shown)
-    check("(without pictures and sounds: " in t.say("/save " + talk), "/save of a picture", t.seen)
+    check("(without its pictures and sounds: " in t.say("/save " + talk), "/save of a picture", t.seen)
     check("pictures" not in t.say("/load " + talk), "the picture is there", t.seen)
     t.type("\x04")
     t.end("pictures", 0)
@@ -516,12 +516,12 @@ def untalkative():
     """A model without a chat template, where the terminal asks for a chat."""
     t = Terminal(flags=["-m", MODEL])
     t.end("no chat template", 1)
-    check(b"the file has no chat template: --chat-template NAME" in t.seen, "no chat template", t.seen)
+    check(b"the file has no chat template, so it cannot chat; --chat-template NAME" in t.seen, "no chat template", t.seen)
 
 
 # --- without a terminal ---------------------------------------------------------------------------------------------------------
 def pipes():
-    noted = [run(*a, "-p", "Hello!", "-n", "2", flags=["-m", "builtin:chat"]).stderr.count(b"note: the prompt is continued; -st answers it")
+    noted = [run(*a, "-p", "Hello!", "-n", "2", flags=["-m", "builtin:chat"]).stderr.count(b"note: the prompt is continued as plain text")
              for a in ((), ("-no-cnv",))]
     check(noted == [1, 0], "a note for -p: %s times" % noted)
     r = run("-cnv", "-n", "8", stdin="Once upon a time\n\nWho was it?\n/help\n")
@@ -594,7 +594,7 @@ def wrong():
     for flag in (["--chat-template", "no-such"], ["--chat-template-file", TEMPLATE], ["--chat-template-kwargs", "{}"], ["--tools", TEMPLATE],
                  ["--reasoning", "hide"], ["--reasoning", "dim"], ["--reasoning-format", "auto"], ["--reasoning-budget", "5"], ["-sysf", TEMPLATE]):
         for how, words in ((text, "with -st, -p is the message"), (["-no-cnv"], "not for -i and -no-cnv"), (["-i"], "not for -i and -no-cnv"),
-                           ([], "-st answers standard input")):
+                           ([], "standard input is continued as a text")):
             r = run(*how, *flag, flags=plain, code=2, stdin="x")
             check((flag[0] + " is for conversations").encode() in r.stderr and words.encode() in r.stderr, "%s: %s" % (how + flag, r.stderr))
         run("--plan", *flag, flags=plain)

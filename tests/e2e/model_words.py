@@ -39,7 +39,7 @@ def test_prompts_without_tokens():
     put_letters("letters")
     run(0, "", "llm-cli", "-m", "letters", "-p", "abc", "-n", "1")
     run(2, "the prompt becomes no token: the model's vocabulary lacks all of its characters", "llm-cli", "-m", "letters", "-p", "ABC")
-    run(2, "the prompt is empty, and the model has no token to begin with", "llm-cli", "-m", "letters", "-p", "")
+    run(2, "the prompt is empty, and this model has no token to begin with", "llm-cli", "-m", "letters", "-p", "")
     out, _ = run(0, "note: the text becomes no token", "llm-tokenize", "-m", "letters", "-p", "ABC", "--ids")
     check(out == "[]\n", "no ids", out)
     _, err = run(0, "", "llm-tokenize", "-m", "letters", "-p", "abc")

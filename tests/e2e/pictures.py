@@ -67,11 +67,11 @@ def prompts():
                             stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300)
     check(answer.stdout == "Two shapes.\n", "a question about a picture is answered", answer)
     for with_picture in ([], ["--image", red]):
-        noted = "note: <__media__> is plain text without --image or --audio FILE" in say("-p", "Of <__media__>", "-n", "1", "--mmproj", eye, *with_picture).stderr
+        noted = "note: the prompt's <__media__> is plain text without --image or --audio FILE" in say("-p", "Of <__media__>", "-n", "1", "--mmproj", eye, *with_picture).stderr
         check(noted != bool(with_picture), with_picture)
     other = eye_file.slow(place("mmproj-other.gguf"), 128, side=4, layers=1)
     for file, is_noted in ((eye, False), (other, True)):
-        words = "note: llama has no token <start_of_image> of the eye (clip:gemma3): a wrong eye?"
+        words = "note: the eye is one of clip:gemma3, whose texts have the token <start_of_image>, and the model, of the family llama, has no such token"
         check((words in say("-p", "Of", "-n", "1", "--mmproj", file, "--image", red).stderr) == is_noted, file)
     alone = subprocess.run([CLI, "-m", eye, "-p", "Of"], capture_output=True, text=True, timeout=300)
     check(alone.returncode == 1 and f"-m MODEL --mmproj {eye}" in alone.stderr, alone)
@@ -126,7 +126,7 @@ def stops():
     code, seen = terminals.run(CLI, *options, "--image", red, "-p", "a", stop=b"looking at")
     check(code == -2 or code == 130, code, seen)
     t = terminals.Terminal(CLI, *options, "-cnv", env={**os.environ, "TERM": "xterm", "XDG_DATA_HOME": FOLDER.name})
-    t.read_until(rb"J> ")
+    t.read_until(b"> ")
     t.type(f"/image {red}\r")
     check(t.read_until(b"looking at"), t.seen)
     os.kill(t.pid, signal.SIGINT)

@@ -71,13 +71,13 @@ def test_mistakes(r):
     for path, fits in (("short.wav", True), ("window.wav", False)):
         done = subprocess.run([r.a.embed, "-m", r.at("ear.text"), "--mmproj", r.at("ear"), "--audio", r.at(path), "--dump", "rows", "-o", r.at("npy"),
                                "-c", str(whole_rows - 1)], stdin=subprocess.DEVNULL, capture_output=True, text=True)
-        r.tell(f"{path} in a context of {whole_rows - 1}", (done.returncode == 0) == fits and ("that fit into a context" in done.stderr) != fits, done.stderr)
+        r.tell(f"{path} in a context of {whole_rows - 1}", (done.returncode == 0) == fits and ("the most that fit into a context" in done.stderr) != fits, done.stderr)
     for what, media, flag, path, words in (
             ("none", "ear", "--audio", "none.wav", "the sound has no samples"), ("cut", "ear", "--audio", "cut.wav", "it ends 500 samples before its header says"),
             ("text", "ear", "--audio", "text.wav", "text.wav: "), ("missing", "ear", "--audio", "no.wav", "No such file"),
-            ("long", "ear", "--audio", "long.wav", "that fit into a context of 128 tokens"),
-            ("a picture for an ear", "ear", "--image", "a.ppm", "its ear hears sounds and sees no pictures"),
-            ("a sound for an eye", "eye", "--audio", "a.wav", "its eye sees pictures and hears no sounds"),
+            ("long", "ear", "--audio", "long.wav", "the most that fit into a context of 128 tokens"),
+            ("a picture for an ear", "ear", "--image", "a.ppm", "which hears sounds and sees no pictures"),
+            ("a sound for an eye", "eye", "--audio", "a.wav", "which sees pictures and hears no sounds"),
             ("no ear", None, "--audio", "a.wav", "--audio needs the model's ear")):
         mmproj = ["--mmproj", r.at(media)] if media else []
         done = subprocess.run([r.a.cli, "-m", r.at((media or "ear") + ".text"), *mmproj, flag, r.at(path), "-p", "ab", "-n", "1", "-c", "128"],

@@ -119,7 +119,7 @@ def test_sizes(r, name, eye, path, a):
                 said = ""
             except RuntimeError as error:
                 said = str(error)
-            r.tell(f"{name}: {' '.join(words)}", "sizes of its own" in said, said)
+            r.tell(f"{name}: {' '.join(words)}", "sees all pictures in sizes of its own" in said, said)
             return
         eye.least, eye.most = (n * eye.unit or old for n, old in zip((least, most), before))
         eye.least, eye.most = (eye.least, max(eye.most, eye.least)) if least else (min(eye.least, eye.most), eye.most)

@@ -525,13 +525,13 @@ def mistakes(a):
 
     model, quick = ["-m", "m.gguf"], ["-bs", "1", "-tpi", "0"]
     for words, code, says in (
-        ([*model], 2, "there is no sound"), (["s.wav"], 0, "no -m: builtin:words listens"), ([*model, "nowhere.wav"], 1, "nowhere.wav"), ([*model, "."], 1, "directory"),
-        ([*model, "text.wav"], 1, "as no kind of sound does: ffmpeg -i text.wav -ar 16000 -ac 1 out.wav"), ([*model, "empty.wav"], 1, "empty"), ([*model, "-l", "klingon", "s.wav"], 2, "klingon"),
+        ([*model], 2, "there is no sound"), (["s.wav"], 0, "no model is named (-m), so builtin:words listens"), ([*model, "nowhere.wav"], 1, "nowhere.wav"), ([*model, "."], 1, "directory"),
+        ([*model, "text.wav"], 1, "as no kind of sound that is known here; ffmpeg may know it: ffmpeg -i text.wav -ar 16000 -ac 1 out.wav"), ([*model, "empty.wav"], 1, "empty"), ([*model, "-l", "klingon", "s.wav"], 2, "klingon"),
         ([*model, "-ot", "999", "s.wav"], 2, "the sound ends before 999 seconds"), ([*model, "none.wav"], 0, "nothing to write down"),
         ([*model, *quick, "cut.wav"], 0, "before its header says"), ([*model, *quick, "silence.wav"], 0, ""), ([*model, "-o", "no/x.srt", "s.wav"], 1, "folder does not exist"),
         ([*model, "--output-dir", "no", "s.wav"], 1, "folder does not exist"), ([*model, "-o", "x", "s.wav", "cut.wav"], 2, "--output-dir"),
         ([*model, "--tokens", "1", "s.wav"], 2, "need each other"), ([*model, "--tokens", "99999", "--logits", "l.npy", "s.wav"], 2, "99999 is not in the vocabulary"),
-        ([*model, "--dump", "mel", "s.wav"], 2, "-o FILE.npy"), (["-m", "builtin:stories", "s.wav"], 1, "(llama) reads texts and hears nothing"), ([*model, "-ml", "1", "s.wav"], 2, "--max-words-per-line 1, each word by itself"),
+        ([*model, "--dump", "mel", "s.wav"], 2, "-o FILE.npy"), (["-m", "builtin:stories", "s.wav"], 1, "does not hear"), ([*model, "-ml", "1", "s.wav"], 2, "--max-words-per-line 1, each word by itself"),
         ([*model, "-f", "s.wav"], 2, "without a flag"), ([*model, "--raw-rate", "8000", "s.wav"], 2, "are for --raw"), ([*model, *quick, "-o", "/dev/full", "s.wav"], 1, "/dev/full")):
         tell(words, code, says)
     # what is written is neither the sound nor another one's text
@@ -562,7 +562,7 @@ def mistakes(a):
     for n_ctx in (1, 2, 3, 4, 5, 8):
         for words in (["-l", "en"], ["-l", "en", "--no-timestamps", "--prompt", "abc"]):
             few = n_ctx < (5 if "--prompt" in words else 4)
-            tell([*variant("short.gguf", n_ctx), *words, "s.wav"], 1 if few else 0, "short.gguf: the context of" if few else "")
+            tell([*variant("short.gguf", n_ctx), *words, "s.wav"], 1 if few else 0, "short.gguf: the context has" if few else "")
     only = variant("english.gguf", multilingual=False)
     for words, code, says in (
         ([*variant("lacks-1.gguf", lacks=["<|transcribe|>"]), "s.wav"], 1, "there is no <|transcribe|>"), ([*variant("lacks-2.gguf", lacks=["<|translate|>"]), "--translate", "s.wav"], 1, "lack <|translate|>"),
@@ -623,7 +623,7 @@ def mistakes(a):
     with open(at("s.wav"), "rb") as f:
         tell([*model, *quick, "--format", "srt", "-"], 0, "", stdin=f)
     with open(at("text.wav"), "rb") as f:
-        tell([*model, "-"], 1, "llm-transcribe: standard input: begins with \"no s\", as no kind of sound does: ffmpeg -i - -ar 16000 -ac 1 -f wav -", stdin=f)
+        tell([*model, "-"], 1, "llm-transcribe: standard input: begins with \"no s\", as no kind of sound that is known here; ffmpeg may know it: ffmpeg -i - -ar 16000 -ac 1 -f wav -", stdin=f)
     tell([*model, *quick, "--output-dir", ".", "--format", "json", "s.wav", "silence.wav"], 0, "", lambda s: json.load(open(at("s.json"))) == pieces and os.path.exists(at("silence.json")))
     shutil.rmtree(folder)
     print(f"mistakes {'ok' if not failed else 'FAILED'}")

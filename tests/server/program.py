@@ -133,7 +133,7 @@ def admin():
         check(len(notes) == 6 and all("the flag has no effect" in line for line in notes), notes)
         check(s.stop() == 0, "exit code after SIGTERM")
     with Server([BINARY, "-c", "4096", "-np", "200", "-t", "1"]) as s:
-        check(any("trained on 2048 tokens" in x for x in s.lines) and any("200 sequences (-np) share 4096 tokens" in x for x in s.lines), s.lines)
+        check(any("trained on 2048 tokens" in x for x in s.lines) and any("200 sequences at once (-np) share 4096 tokens" in x for x in s.lines), s.lines)
 
 
 def text():

@@ -196,7 +196,7 @@ def errors():
         check(json.loads(s.get("/props")[2])["modalities"]["vision"] is False, "props")
     other = eye_file.llava(FOLDER.name + "/other.gguf", 96)
     for options, words in ((["--mmproj", other], "another model"), (["--mmproj", FOLDER.name + "/none.gguf"], "No such file"),
-                           (["--mmproj", "builtin:stories"], "makes no rows of pictures"), (["-m", eye()], "is an eye or an ear: -m MODEL --mmproj FILE")):
+                           (["--mmproj", "builtin:stories"], "makes no rows of pictures"), (["-m", eye()], "with this file as its eye (-m MODEL --mmproj FILE)")):
         r = subprocess.run([BINARY, *options, "--port", "0"], capture_output=True, text=True, timeout=120)
         check(r.returncode in (1, 2) and words in r.stderr, r)
 
@@ -324,7 +324,7 @@ def sizes():
     presets = FOLDER.name + "/sizes.ini"
     with open(presets, "w") as f:
         f.write(f"[fixed]\nmodel = {chat_model}\nmmproj = {eye()}\n[own]\nmodel = {chat_model}\nmmproj = {eye()}\nimage-max-tokens = 64\n")
-    words = "sizes of its own"
+    words = "in sizes of its own"
     for path in (models, presets):
         with Server([BINARY, "--models", path, "--image-max-tokens", "64", "-t", "1", "-c", "512"]) as s:
             post(s, "/v1/chat/completions", {**chat(RED, "a"), "model": "fixed"})

@@ -123,12 +123,13 @@ TEST(ppm_headers) {
         {"P6 5 5 65536\n", "largest value 65536", GGL_FORMAT},
         {"P6 0 5 255\n", "has 0 x 5 pixels", GGL_FORMAT},
         {"P6 99999999999 1 255\n", "without width", GGL_FORMAT},
-        {"P6 999999999 999999999 255\n", "has 999999999 x 999999999 pixels, more than 178956970",
-         GGL_LIMIT},
-        {"P6 20000 10000 255\n", "20000 x 10000 pixels, more than 178956970: make it smaller",
-         GGL_LIMIT},
+        {"P6 999999999 999999999 255\n",
+         "has 999999999 x 999999999 pixels, more than the 178956970", GGL_LIMIT},
+        {"P6 20000 10000 255\n",
+         "20000 x 10000 pixels, more than the 178956970 that are read: make it smaller", GGL_LIMIT},
         {"P6 13000 13000 255\n", "ends early, after 0 of 507000000 bytes", GGL_FORMAT},
-        {"P3 1 1 255\n1 2 3", "as text, which is not read: ffmpeg", GGL_UNSUPPORTED},
+        {"P3 1 1 255\n1 2 3", "as text, which is not read here: convert it: ffmpeg",
+         GGL_UNSUPPORTED},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         CHECK_HAS(words_of(wrong[i].text, strlen(wrong[i].text), wrong[i].st), wrong[i].words);
@@ -170,9 +171,10 @@ static const char *changed_bmp(int at, uint32_t to, int n, ggl_status want) {
 }
 
 TEST(bmp_headers) {
-    CHECK_HAS(changed_bmp(28, 8, 2, GGL_UNSUPPORTED), "8 bits and compression 0, which");
-    CHECK_HAS(changed_bmp(30, 1, 4, GGL_UNSUPPORTED), "24 bits and compression 1");
-    CHECK_HAS(changed_bmp(30, 3, 4, GGL_UNSUPPORTED), "24 bits and compression 3");
+    CHECK_HAS(changed_bmp(28, 8, 2, GGL_UNSUPPORTED),
+              "8 bits for each pixel and compression 0; 24");
+    CHECK_HAS(changed_bmp(30, 1, 4, GGL_UNSUPPORTED), "24 bits for each pixel and compression 1");
+    CHECK_HAS(changed_bmp(30, 3, 4, GGL_UNSUPPORTED), "24 bits for each pixel and compression 3");
     CHECK_HAS(changed_bmp(10, 0xffffffff, 4, GGL_FORMAT), "begin at 4294967295");
     CHECK_HAS(changed_bmp(18, 0xffffffff, 4, GGL_FORMAT), "has -1 x 4 pixels");
     CHECK_HAS(changed_bmp(22, 0x80000000, 4, GGL_LIMIT), "has 4 x 2147483648 pixels");
@@ -194,9 +196,11 @@ TEST(kinds) {
         ggl_status st;
     } kinds[] = {
         {"", 0, "x: is empty", GGL_FORMAT},
-        {"P", 1, "x: \"P\" begins no kind of picture: ", GGL_UNSUPPORTED},
-        {"\0\1\2\3\4", 5, "begins no kind of picture: ", GGL_UNSUPPORTED},
-        {"GIF89a", 6, "x: is GIF, which is not read: ffmpeg -i x out.ppm", GGL_UNSUPPORTED},
+        {"P", 1, "begins with \"P\", as no kind of picture that is known here; this build reads ",
+         GGL_UNSUPPORTED},
+        {"\0\1\2\3\4", 5, "begins with \"", GGL_UNSUPPORTED},
+        {"GIF89a", 6, "x: is GIF, which is not read here: convert it: ffmpeg -i x out.ppm",
+         GGL_UNSUPPORTED},
         {"II*\0\0\0\0\0", 8, "is TIFF", GGL_UNSUPPORTED},
         {"\0\0\0\x1c"
          "ftypheic",
@@ -233,7 +237,7 @@ TEST(limits) {
     put_bmp(&b, 8, 8, 24, false, some_byte);
     CHECK_INT(llm_picture_read(&p, b.data, b.n, "x", &(llm_picture_limits){.pixels = 63}, &err),
               GGL_LIMIT);
-    CHECK_HAS(err.msg, "x: has 8 x 8 pixels, more than 63: ");
+    CHECK_HAS(err.msg, "x: has 8 x 8 pixels, more than the 63 that are read");
     CHECK_INT(llm_picture_read(&p, b.data, b.n, "x", &(llm_picture_limits){.bytes = 100}, &err),
               GGL_LIMIT);
     CHECK_HAS(err.msg, "x: has 246 bytes, more than the 100 that are read");
@@ -347,7 +351,7 @@ TEST(png_damaged) {
     const uint32_t sum = png_sum(b.data + at, 17);
     for (int k = 0; k < 4; k++)
         b.data[at + 17 + (size_t)k] = (unsigned char)(sum >> (24 - 8 * k));
-    CHECK_HAS(words_of(b.data, b.n, GGL_LIMIT), "more than 178956970: ");
+    CHECK_HAS(words_of(b.data, b.n, GGL_LIMIT), "more than the 178956970 that are read");
 }
 
 /* --- orientation ----------------------------------------------------------------------------- */
@@ -427,7 +431,9 @@ TEST(rules_and_shapes_without_a_size) {
     ggl_error err = {0};
     llm_arch_picture rule = follows;
     CHECK_INT(llm_picture_fit_for(&f, &rule, 201, 1, "x", &err), GGL_LIMIT);
-    CHECK_HAS(err.msg, "x: has 201 x 1 pixels, and no side may be 200 times the other");
+    CHECK_HAS(
+        err.msg,
+        "x: has 201 x 1 pixels; the model reads pictures of which no side is more than 200 times");
     CHECK_INT(llm_picture_fit_for(&f, &rule, 1, 201, "x", &err), GGL_LIMIT);
     CHECK_OK(llm_picture_fit_for(&f, &rule, 200, 1, "x", &err), &err);
     CHECK_INT(llm_picture_fit_for(&f, &rule, 0, 1, "x", &err), GGL_USAGE);
@@ -474,7 +480,7 @@ TEST(cut_off_pictures_take_little_memory) {
  * would take hundreds of times the memory that the limit of pixels allows. */
 TEST(long_sides) {
     CHECK_HAS(words_of("P5 65536 1 255\n", 15, GGL_LIMIT),
-              "x: has 65536 x 1 pixels, more than 65535 a side: make it smaller");
+              "x: has 65536 x 1 pixels, but a side may have at most 65535: make it smaller");
     CHECK_HAS(words_of("P5 1 178956970 255\n", 19, GGL_LIMIT), "x: has 1 x 178956970 pixels");
     CHECK_HAS(words_of("P5 1 65535 255\n", 15, GGL_FORMAT), "ends early");
 }

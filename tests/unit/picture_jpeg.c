@@ -225,7 +225,7 @@ TEST(limits) {
     CHECK_INT(llm_picture_read(&p, b.data, b.n, "x",
                                &(llm_picture_limits){.pixels = WIDTH * HEIGHT - 1}, &err),
               GGL_LIMIT);
-    CHECK_HAS(err.msg, "x: has 40 x 24 pixels, more than 959: ");
+    CHECK_HAS(err.msg, "x: has 40 x 24 pixels, more than the 959 that are read");
     /* the numbers of the frame header */
     unsigned char *frame = memmem(b.data, b.n, "\xff\xc0", 2);
     REQUIRE(frame);

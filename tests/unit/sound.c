@@ -308,8 +308,7 @@ TEST(other_kinds) {
             continue;
         }
         expect_error(own, GGL_UNSUPPORTED, words);
-        expect_error(own, GGL_UNSUPPORTED,
-                     "which is not read: ffmpeg -i x.wav -ar 16000 -ac 1 out.wav");
+        expect_error(own, GGL_UNSUPPORTED, "convert it: ffmpeg -i x.wav -ar 16000 -ac 1 out.wav");
         if (kinds[i].known)
             expect_error(own, GGL_UNSUPPORTED, "libsndfile1-dev");
     }
@@ -320,9 +319,8 @@ TEST(other_kinds) {
     wav_format(&w, 0x11, 1, 16000, 256, 4, 0);
     wav_data(&w, "data", four, 8);
     if (!llm_sound_library())
-        expect_error(
-            own, GGL_UNSUPPORTED,
-            "is WAV with samples of format 0x0011 (ADPCM), which needs a build with libsndfile");
+        expect_error(own, GGL_UNSUPPORTED,
+                     "is WAV with samples of format 0x0011 (ADPCM), which this build cannot read");
     else
         CHECK(read_all(NULL, own, NULL, &err) >= -1);
 }

@@ -121,7 +121,8 @@ TEST(pipes_are_refused) {
     close(ends[1]);
     snprintf(path, sizeof path, "/dev/fd/%d", ends[0]);
     CHECK_INT(llm_sound_open(&s, path, &(llm_sound_params){0}, &err), GGL_UNSUPPORTED);
-    CHECK_HAS(err.msg,
-              "is FLAC, which can be read from a file, but not from a pipe: save it, or ffmpeg");
+    CHECK_HAS(
+        err.msg,
+        "is FLAC, which can be read from a file, but not from a pipe: save it, or convert it");
     close(ends[0]);
 }

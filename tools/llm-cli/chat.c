@@ -54,7 +54,8 @@ bool chat_lacks_template(const cli_options *o, const ggl_gguf *file) {
 
 void chat_note_template(const cli_options *o, const ggl_gguf *file) {
     if (!o->chat.refused && !o->chat.interactive && has_template(file))
-        tool_note(TOOL, "the prompt is continued; -st answers it (-no-cnv: without a note)");
+        tool_note(TOOL, "the prompt is continued as plain text, although the model has a chat "
+                        "template: -st answers it, -cnv converses, -no-cnv turns this note off");
 }
 
 /* --- the template ----------------------------------------------------------------------------- */

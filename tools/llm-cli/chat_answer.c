@@ -330,7 +330,8 @@ static void end_line(chat *c, ggl_status st) {
 /* Explains an answer that shows nothing, which would look like a fault. */
 static void note_hidden(const chat *c, const chat_show *show) {
     if (show->hid && show->n_content == 0 && show->n_found == 0 && !c->o.json_output)
-        tool_note(TOOL, "the answer is only reasoning, which is hidden (--reasoning show)");
+        tool_note(TOOL, "the answer has only reasoning, which is hidden; --reasoning show "
+                        "prints it");
 }
 
 static void count(chat *c) {

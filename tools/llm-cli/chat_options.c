@@ -67,6 +67,9 @@ int chat_options_check(chat_options *o, bool has_text, bool has_ids, bool has_ou
     if (flag && (o->refused || o->interactive))
         return tool_error(tool, 2, "%s is for conversations, not for -i and -no-cnv", flag);
     if (flag && !talks && (has_text || has_ids))
-        return tool_error(tool, 2, "%s is for conversations: with -st, -p is the message", flag);
+        return tool_error(tool, 2,
+                          "%s is for conversations: with -st, -p is the message of one turn; "
+                          "with -cnv, of the first",
+                          flag);
     return -1;
 }

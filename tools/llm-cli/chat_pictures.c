@@ -29,7 +29,8 @@ static void each_picture(chat *c, bool (*each)(chat *c, const char *mark)) {
 
 static bool tell_unsaved(chat *c, const char *mark) {
     (void)mark;
-    chat_say(c, "(without pictures and sounds: after /load, /image and /audio give them)");
+    chat_say(c,
+             "(without its pictures and sounds: after /load, /image and /audio bring them back)");
     return false;
 }
 

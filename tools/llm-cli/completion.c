@@ -55,7 +55,8 @@ static void note_shift(completion *c) {
         return;
     c->told_shift = true;
     tool_note(TOOL,
-              "the context of %" PRId64 " tokens was full: %" PRId64 " older ones were dropped",
+              "the context of %" PRId64 " tokens was full: %" PRId64
+              " older ones were dropped, which repeats whenever it is full",
               llm_context_n_ctx(c->s->ctx), c->run.n_dropped);
 }
 

@@ -46,7 +46,9 @@ static void note_samplers(const sampling_options *o) {
         if (!is_read &&
             memcmp((const char *)o + numbers[i].at,
                    (const char *)&sampling_defaults + numbers[i].at, numbers[i].size) != 0)
-            tool_note(TOOL, "%s has no effect: diffusion draws with --temp, --top-k, --top-p, -s",
+            tool_note(TOOL,
+                      "%s has no effect: a text by diffusion is drawn with --temp, --top-k, "
+                      "--top-p and -s",
                       numbers[i].flags);
     }
 }

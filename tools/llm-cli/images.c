@@ -41,13 +41,15 @@ int images_show(llm_context *c, const arg_list *image, const arg_list *audio, ch
                 size_t *n) {
     const size_t n_places = count_places(*text, *n), n_files = image->n + audio->n;
     if (n_places > 0 && n_files == 0)
-        tool_note(TOOL, "<__media__> is plain text without --image or --audio FILE");
+        tool_note(TOOL, "the prompt's <__media__> is plain text without --image or --audio FILE");
     if (n_files == 0)
         return -1;
     if (n_places > n_files)
-        return tool_error(TOOL, 2,
-                          "%zu times <__media__> in the prompt, but --image and --audio give %zu",
-                          n_places, n_files);
+        return tool_error(
+            TOOL, 2,
+            "the prompt has %zu times <__media__>, where a picture or a sound stands, but --image "
+            "and --audio give %zu",
+            n_places, n_files);
     char *mark = malloc(n_files * MARK + 1), *all = malloc(n_files * MARK + *n + 1);
     int code = mark && all ? show_all(c, image, false, mark) : tool_error(TOOL, 1, "out of memory");
     if (code < 0)

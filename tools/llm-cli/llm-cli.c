@@ -163,7 +163,8 @@ static int tokenize_prompt(cli *c) {
         return tool_error(TOOL, 1, "%s", err.msg);
     if (c->prompt.n == 0 && chat_lacks_template(&c->o, llm_model_file(llm_opened_model(c->ctx))))
         return tool_error(TOOL, 1,
-                          "%s: the file has no chat template: --chat-template NAME, or -p TEXT",
+                          "%s: the file has no chat template, so it cannot chat; --chat-template "
+                          "NAME|FILE gives one (chatml, llama3, ..), -p TEXT continues a text",
                           c->o.model);
     if (c->prompt.n == 0 && c->text_size > 0)
         return tool_error(TOOL, 2,
@@ -174,7 +175,8 @@ static int tokenize_prompt(cli *c) {
                   c->prompt.lost, c->text_size);
     if (c->prompt.n == 0)
         return tool_error(TOOL, 2,
-                          "the prompt is empty, and the model has no token to begin with: -p");
+                          "the prompt is empty, and this model has no token to begin with; pass a "
+                          "prompt with -p");
     return check_lengths(c);
 }
 
@@ -377,7 +379,9 @@ static int check_use(const cli *c) {
                           "--draft %s",
                           c->o.model);
     if (!llm_arch_has_output(arch, "logits") && llm_arch_reads_rows(arch) && !c->o.plan)
-        return tool_error(TOOL, 1, "an eye or an ear writes no texts alone: -m MODEL --mmproj %s",
+        return tool_error(TOOL, 1,
+                          "the model writes no texts: it makes rows of pictures or sound for one "
+                          "that does, -m MODEL --mmproj %s",
                           c->o.model);
     if (!llm_arch_has_output(arch, "logits") && !c->o.plan)
         return tool_error(TOOL, 1,
@@ -385,13 +389,16 @@ static int check_use(const cli *c) {
                           "(llm-embed, llm-server)");
     if (llm_arch_reads_text(arch) && llm_arch_reads_rows(arch) && !c->o.plan)
         return tool_error(TOOL, 1,
-                          "the model reads no text: it writes down what it hears (llm-transcribe)");
+                          "the model writes down what it hears, and reads no text (llm_transcribe, "
+                          "llm-transcribe)");
     const char *media = c->o.image.n > 0 ? "--image" : "--audio";
     if (has_media(c) && !c->o.mmproj && c->o.hub.no_eye && !c->o.plan)
         return tool_error(TOOL, 2, "%s needs the model's %s, which --no-mmproj leaves out", media,
                           c->o.image.n > 0 ? "eye" : "ear");
     if (has_media(c) && !c->o.mmproj && !c->o.plan)
-        return tool_error(TOOL, 2, "%s needs the model's %s: --mmproj FILE (mostly mmproj-*.gguf)",
+        return tool_error(TOOL, 2,
+                          "%s needs the model's %s: --mmproj FILE, the file beside the model's "
+                          "that is mostly named mmproj-*.gguf",
                           media, c->o.image.n > 0 ? "eye" : "ear");
     const char *unseen = c->o.tokens ? "--tokens" : diffusion_is(c->ctx) ? "diffusion" : NULL;
     if (has_media(c) && (unseen || c->o.no_special))
@@ -422,7 +429,10 @@ static int check_use(const cli *c) {
         return tool_error(TOOL, 2,
                           "--keep is for texts; a conversation always keeps its system message");
     if (!c->converses && flag && !c->o.plan)
-        return tool_error(TOOL, 2, "%s is for conversations: -st answers standard input", flag);
+        return tool_error(TOOL, 2,
+                          "%s is for conversations, but standard input is continued as a text; "
+                          "-cnv converses, -st answers it",
+                          flag);
     return -1;
 }
 
@@ -607,7 +617,10 @@ static void choose_seeing(cli *c) {
     if (!c->shows)
         return;
     o->model = "builtin:shapes";
-    tool_note(TOOL, "no -m: %s looks, which knows coloured shapes alone", o->model);
+    tool_note(TOOL,
+              "no model is named (-m), so %s looks at the picture: it knows coloured shapes "
+              "alone",
+              o->model);
     if (k->wanted || k->single || k->refused || k->interactive || o->tokens || is_prompted(o))
         return;
     k->wanted = terminal_is_there();

@@ -280,9 +280,9 @@ int cli_options_read(cli_options *o, int argc, char **argv) {
         return code;
     const bool only_text = o->logits || o->watch || o->saved_prompt.path || o->n_beams > 1;
     if (only_text && (o->chat.wanted || o->chat.single || o->chat.interactive))
-        return tool_error(
-            "llm-cli", 2,
-            "--logits, --watch, --prompt-cache, --beams are for texts (no -cnv, -st, -i)");
+        return tool_error("llm-cli", 2,
+                          "--logits, --watch, --prompt-cache and --beams are for texts, not for "
+                          "-cnv, -st and -i");
     const char *unfit = o->saved_prompt.path        ? "--prompt-cache"
                         : o->logits && o->n_predict ? "--logits without -n 0"
                         : o->speculate.lookup       ? "--lookup"

@@ -86,10 +86,14 @@ static int check_pooling(const job *j) {
                             : o->format == FORMAT_TABLE && o->query.n == 0 ? "--format table"
                                                                            : NULL;
     if (pooling == LLM_POOL_RANK && rank_flag && !o->rerank)
-        return tool_error(TOOL, 2, "%s is for vectors, but the model's pooling is rank (--rerank)",
+        return tool_error(TOOL, 2,
+                          "%s is for vectors, but the model's pooling is rank: it gives scores "
+                          "(--rerank QUERY ranks the lines)",
                           rank_flag);
     if (pooling == LLM_POOL_NONE && none_flag)
-        return tool_error(TOOL, 2, "%s needs one vector for each text (--pooling mean, cls, last)",
+        return tool_error(TOOL, 2,
+                          "%s needs one vector for each text, but the pooling is none: choose "
+                          "--pooling mean, cls or last",
                           none_flag);
     return -1;
 }

@@ -34,7 +34,9 @@ static int check_texts(options *o) {
     if (n > 1)
         return tool_error(TOOL, 2, "-p, -f and --tokens cannot be used together");
     if (n == 0 && !has_input())
-        return tool_error(TOOL, 2, "there is no text: -p TEXT, -f FILE or standard input (--help)");
+        return tool_error(TOOL, 2,
+                          "there is no text: -p TEXT, -f FILE or standard input bring some; see "
+                          "--help");
     if (n == 0)
         o->file = "-";
     const char *flag = o->rerank        ? "--rerank"
@@ -72,7 +74,8 @@ static int check_output(options *o) {
         return tool_error(TOOL, 2, "--resume needs a NumPy array: -o FILE.npy");
     if (o->resume && o->pooling_given && strcmp(poolings[o->pooling], "none") == 0)
         return tool_error(TOOL, 2,
-                          "--resume needs one row for each line; --pooling none makes more");
+                          "--resume needs one row for each line; --pooling none makes one for "
+                          "each token");
     if (o->n_top > 0 && o->query.n == 0 && !o->rerank)
         return tool_error(TOOL, 2, "--top is for --query and --rerank, which rank the lines");
     if (o->n_top > 0 && o->format == FORMAT_NPY)

@@ -48,7 +48,10 @@ static int check_line(source *s, size_t n) {
         return tool_error_about(TOOL, 1, "%s has a byte 0: this is no text", name);
     if (!s->is_told && !ggl_utf8_is_valid(s->line, n)) {
         s->is_told = true;
-        tool_warning(TOOL, "%s is not UTF-8, so it is misread (iconv converts)", name);
+        tool_warning(TOOL,
+                     "%s is not UTF-8; the model reads such lines as other characters than are "
+                     "meant (iconv converts texts)",
+                     name);
     }
     return -1;
 }

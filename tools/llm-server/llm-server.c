@@ -184,7 +184,8 @@ static void say_where(const program *p) {
     if (vain)
         tool_note(TOOL, "%s has no effect: this model does not write by diffusion", vain);
     if (!has_chat)
-        tool_note(TOOL, "no chat template (--chat-template): it only continues texts");
+        tool_note(TOOL, "the model has no chat template, so it only continues texts "
+                        "(/v1/completions); --chat-template NAME|FILE gives it one");
 }
 
 static void warn_open(const program *p) {
@@ -193,7 +194,9 @@ static void warn_open(const program *p) {
         if (strncmp(p->o.host, local[i], strlen(local[i])) == 0)
             return;
     if (p->o.n_api_keys == 0)
-        tool_warning(TOOL, "other machines can use this server: it has no --api-key");
+        tool_warning(
+            TOOL,
+            "other machines can use this server without a key; --api-key KEY makes it demand one");
 }
 
 /* Waits until `wake` is written. */
@@ -219,7 +222,9 @@ static int serve(program *p) {
         was_ready = models_is_ready(p->models);
     }
     http_server_drain(p->http);
-    tool_say(TOOL, "ending: answers have up to %" PRId64 " s (--grace); a second signal ends them",
+    tool_say(TOOL,
+             "shutting down; running answers have up to %" PRId64
+             " s (--grace); a second signal ends at once",
              p->o.grace);
     if (was_ready)
         (void)http_server_wait(p->http, (double)p->o.grace);

@@ -417,12 +417,15 @@ int server_options_read(server_options *o, int argc, char **argv) {
     if (code >= 0)
         return code;
     if (o->models && (o->model || o->mmproj || o->hub.repo || o->hub.url || o->alias))
-        return tool_error(TOOL, 2, "--models names the models; %s of each is in a file of presets",
-                          o->model      ? "-m"
-                          : o->mmproj   ? "--mmproj"
-                          : o->hub.repo ? "-hf"
-                          : o->hub.url  ? "-mu"
-                                        : "-a");
+        return tool_error(
+            TOOL, 2,
+            "--models names the models, so %s cannot be used beside it; a file of presets "
+            "has it for each model",
+            o->model      ? "-m"
+            : o->mmproj   ? "--mmproj"
+            : o->hub.repo ? "-hf"
+            : o->hub.url  ? "-mu"
+                          : "-a");
     if (!o->models && (o->models_max > 0 || o->no_autoload))
         return tool_error(TOOL, 2, "%s is for several models: add --models DIR|FILE",
                           o->no_autoload ? "--no-models-autoload" : "--models-max");

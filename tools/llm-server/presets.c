@@ -157,7 +157,9 @@ static int read_setting(reading *r, char *s) {
     }
     if (is_server)
         return tool_error_about(
-            r->tool, 2, "%.60s is a flag of the server: it belongs on the command line", name);
+            r->tool, 2,
+            "%.60s is a flag of the server, and not of a model: it belongs on the command line",
+            name);
     if (is_switch && yes < 0)
         return tool_error_about(r->tool, 2, "%.60s: '%.60s' is neither true nor false", name,
                                 value);

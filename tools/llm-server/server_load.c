@@ -117,7 +117,7 @@ static void note_context(const server *s) {
     if (n < FEW_TOKENS * n_parallel && !sees_all(s) &&
         !llm_session_reads_text(llm_opened_session(s->ctx)))
         tool_note(TOOL,
-                  "%" PRId64 " sequences (-np) share %" PRId64
+                  "%" PRId64 " sequences at once (-np) share %" PRId64
                   " tokens (-c), %.1f each; most will wait",
                   n_parallel, n, (double)n / (double)n_parallel);
 }

@@ -79,9 +79,11 @@ static int check_model(const job *j) {
     const llm_arch *arch = llm_model_arch(llm_opened_model(j->ctx));
     if (llm_arch_reads_rows(arch) && llm_arch_reads_text(arch))
         return -1;
-    return tool_error(TOOL, 1, "%s (%s) reads %s and hears nothing; Whisper does",
+    return tool_error(TOOL, 1,
+                      "%s does not hear: its architecture (%s) reads %s; llm-transcribe needs a "
+                      "model such as Whisper",
                       j->o.model ? j->o.model : "the built-in model", llm_arch_family(arch, 0),
-                      llm_arch_reads_rows(arch) ? "rows" : "texts");
+                      llm_arch_reads_rows(arch) ? "rows, such as those of a picture" : "texts");
 }
 
 /* DIR/talk.srt for recordings/talk.wav. Returns NULL: out of memory. */
@@ -110,7 +112,9 @@ static int check_in_folder(const options *o, size_t k, char **path) {
     const int code = tool_check_paths(TOOL, both, is_input ? 1 : 2);
     for (size_t i = 0; i < k && code < 0; i++)
         if (strcmp(path[i], path[k]) == 0)
-            return tool_error_about(TOOL, 2, "--output-dir: %s and %s would both be written to %s",
+            return tool_error_about(TOOL, 2,
+                                    "--output-dir: %s and %s would both be written to %s; write "
+                                    "them down by two commands",
                                     o->sounds.s[i], sound, path[k]);
     return code;
 }
@@ -151,7 +155,10 @@ static int prepare(job *j) {
         code = check_paths(&j->o); /* now with the model's */
     if (code < 0 && !j->o.model) {
         j->o.model = "builtin:words";
-        tool_note(TOOL, "no -m: %s listens, which knows 30 words alone", j->o.model);
+        tool_note(TOOL,
+                  "no model is named (-m), so %s listens: it knows the ten digits and twenty "
+                  "other English words alone",
+                  j->o.model);
     }
     progress_begin(NULL, 0, "loading %s", j->o.model ? j->o.model : "the model");
     if (code < 0)
