@@ -170,17 +170,36 @@ INLINE vf load_lanes(const char *w, const int size) {
                      : v_load((const float *)(const void *)w);
 }
 
-/* Multiplies ROWS rows, as they are in the matrix, with n_cols columns. Prefetches the n_ahead rows from `ahead` on. */
+/* The elements of ROWS rows from a multiple of 16 on, with zeros behind them. */
+typedef struct row_ends {
+    float x[ROWS][16];
+} row_ends;
+
+INLINE row_ends ends_of(const char *w, size_t row_size, int64_t k, const int size) {
+    row_ends e;
+    const size_t whole = (size_t)(k / 16 * 16), rest = (size_t)(k % 16);
+    for (int r = 0; r < ROWS; r++) {
+        char end[16 * sizeof(float)] = {0};
+        memcpy(end, w + (size_t)r * row_size + whole * (size_t)size, rest * (size_t)size);
+        for (int i = 0; i < 16; i += V_LANES)
+            v_store(e.x[r] + i, load_lanes(end + i * size, size));
+    }
+    return e;
+}
+
+/* Multiplies ROWS rows, as they are in the matrix, with n_cols columns; e: the rows' ends, if k is no multiple of 16. Prefetches
+ * the n_ahead rows from `ahead` on. */
 INLINE void direct(float *const *y, int64_t j, const void *const *x, const char *w, size_t row_size,
-                   const int n_cols, int64_t k, const int size, const char *ahead,
-                   const int n_ahead) {
+                   const row_ends *e, const int n_cols, int64_t k, const int size,
+                   const char *ahead, const int n_ahead) {
+    const int64_t whole = k / 16 * 16;
     vf part[V_16][ROWS][V_COLS];
     for (int h = 0; h < V_16; h++) {
         vf a[ROWS][V_COLS];
         for (int r = 0; r < ROWS; r++)
             for (int c = 0; c < n_cols; c++)
                 a[r][c] = v_set(0.0f);
-        for (int64_t i = V_LANES * h; i < k; i += 16) {
+        for (int64_t i = V_LANES * h; i < whole; i += 16) {
             vf v[V_COLS];
             for (int c = 0; c < n_cols; c++)
                 v[c] = v_load((const float *)x[c] + i);
@@ -191,6 +210,12 @@ INLINE void direct(float *const *y, int64_t j, const void *const *x, const char 
                 for (int c = 0; c < n_cols; c++)
                     a[r][c] = v_fma(u, v[c], a[r][c]);
             }
+        }
+        const int64_t rest = k - whole - V_LANES * h;
+        for (int c = 0; c < n_cols && rest > 0; c++) {
+            const vf v = v_load_n((const float *)x[c] + k - rest, rest < V_LANES ? rest : V_LANES);
+            for (int r = 0; r < ROWS; r++)
+                a[r][c] = v_fma(v_load(e->x[r] + V_LANES * h), v, a[r][c]);
         }
         for (int r = 0; r < ROWS; r++)
             for (int c = 0; c < n_cols; c++)
@@ -205,21 +230,24 @@ INLINE void direct(float *const *y, int64_t j, const void *const *x, const char 
     }
 }
 
-/* Multiplies rows of k elements, a multiple of 16, with all columns, ROWS of them at a time. Returns how many rows. The
+/* Multiplies rows with all columns, ROWS of them at a time. Returns how many rows. The
  * next rows are prefetched with the first columns, or one with each group of columns: requests that come all at once
  * would wait for each other. */
 INLINE int64_t direct_rows(float *const *y, const void *const *x, int n_cols, const char *w,
                            size_t row_size, int64_t n_rows, int64_t k, const int size) {
     const bool spread = n_cols > 2 * V_COLS;
     int64_t j = 0;
-    for (; j + ROWS <= n_rows; j += ROWS, w += ROWS * row_size)
+    row_ends e;
+    for (; j + ROWS <= n_rows; j += ROWS, w += ROWS * row_size) {
+        if (k % 16 != 0)
+            e = ends_of(w, row_size, k, size);
         for (int c = 0, g = 0, taken; c < n_cols; c += taken, g++) {
             const char *ahead = w + (size_t)(ROWS + (spread ? g : 0)) * row_size;
             const int n_ahead = spread ? g < ROWS : g == 0 ? ROWS : 0;
             taken = 0;
 #define TAKE_AHEAD(n, m)                                                                           \
     if (n_ahead == (m))                                                                            \
-        direct(y + c, j, x + c, w, row_size, n, k, size, ahead, m);
+        direct(y + c, j, x + c, w, row_size, &e, n, k, size, ahead, m);
 #define TAKE(n)                                                                                    \
     if (taken == 0 && n_cols - c >= (n)) {                                                         \
         TAKE_AHEAD(n, 0)                                                                           \
@@ -231,6 +259,7 @@ INLINE int64_t direct_rows(float *const *y, const void *const *x, int n_cols, co
 #undef TAKE
 #undef TAKE_AHEAD
         }
+    }
     return j;
 }
 #else
@@ -243,11 +272,16 @@ INLINE int64_t direct_rows(float *const *y, const void *const *x, int n_cols, co
 
 /* --- panels -------------------------------------------------------------------------------- */
 
+/* Returns the elements of a row in a panel, and of a column that is rounded to bf16: zeros make them a multiple of 32. */
+static int64_t padded(int64_t k) {
+    return (k + 31) / 32 * 32;
+}
+
 /* A panel is [V_16][PANEL_ROWS][panel_step] of 32 bits: the elements for each vector of the sixteen
  * sums are stored together. The 16 keeps the step from being a multiple of 4 KiB, at which all rows
  * would compete for the same set of the cache. */
 static int64_t panel_step(int64_t k) {
-    return k / PER_LANE / V_16 + 16;
+    return padded(k) / PER_LANE / V_16 + 16;
 }
 
 static size_t panel_size(int64_t k) {
@@ -264,7 +298,7 @@ static size_t panel_size(int64_t k) {
     static void rows_##type(float *const *y, const void *const *x, int n_cols, const void *w,      \
                             size_t row_size, int64_t n_rows, int64_t k) {                          \
         int64_t j = 0;                                                                             \
-        if (n_cols > 1 && k % 16 == 0 && load_##type != load_bf16)                                 \
+        if (n_cols > 1 && load_##type != load_bf16)                                                \
             j = direct_##type(y, x, n_cols, w, row_size, n_rows, k);                               \
         const char *p = (const char *)w + (size_t)j * row_size;                                    \
         for (; j + ROWS <= n_rows; j += ROWS, p += ROWS * row_size)                                \
@@ -279,7 +313,10 @@ static size_t panel_size(int64_t k) {
             float *to = (float *)panel + r * panel_step(k);                                        \
             const char *p = (const char *)w + (size_t)r * row_size;                                \
             for (int64_t i = 0; i < k; i += 32) {                                                  \
-                v_32 v = load_##type(p + i * (size));                                              \
+                char end[32 * (size)] = {0};                                                       \
+                if (k - i < 32)                                                                    \
+                    memcpy(end, p + i * (size), (size_t)(k - i) * (size));                         \
+                v_32 v = load_##type(k - i < 32 ? end : p + i * (size));                           \
                 for (int h = 0; h < V_COLUMN; h++)                                                 \
                     v_store(to + h % V_16 * PANEL_ROWS * panel_step(k) + i / PER_LANE / V_16 +     \
                                 h / V_16 * V_LANES,                                                \
@@ -301,7 +338,7 @@ INLINE void block_part(vf *out, const float *const *x, const float *w, int64_t s
         for (int c = 0; c < n_cols; c++)
             a[r][c] = v_set(0.0f);
     w += h * PANEL_ROWS * step;
-    for (int64_t i = 0; i < k / PER_LANE; i += 16) {
+    for (int64_t i = 0; i < padded(k) / PER_LANE; i += 16) {
         vf v[V_COLS];
         for (int c = 0; c < n_cols; c++)
             v[c] = v_load(x[c] + i + V_LANES * h);
@@ -368,20 +405,20 @@ enum {
 };
 
 static void fill_products(cpu_kernels *k) {
-#define PRODUCT(columns_, type, min_cols_)                                                         \
+#define PRODUCT(columns_, type, unit, min_cols_)                                                   \
     (cpu_product){.columns = columns_,                                                             \
                   .rows = rows_##type,                                                             \
                   .panel_rows = PANEL_ROWS,                                                        \
-                  .panel_unit = 32,                                                                \
+                  .panel_unit = unit,                                                              \
                   .min_cols = min_cols_,                                                           \
                   .panel_size = panel_size,                                                        \
                   .pack = pack_##type,                                                             \
                   .tile = tile}
 #ifdef V_PAIRS
-    k->product[GGL_BF16] = PRODUCT(CPU_COLUMNS_BF16_PAIRS, bf16, 6);
+    k->product[GGL_BF16] = PRODUCT(CPU_COLUMNS_BF16_PAIRS, bf16, 1, 6);
 #else
-    k->product[GGL_F32] = PRODUCT(CPU_COLUMNS_F32, f32, F32_PANELS);
-    k->product[GGL_F16] = PRODUCT(CPU_COLUMNS_F32, f16, F16_PANELS);
-    k->product[GGL_BF16] = PRODUCT(CPU_COLUMNS_BF16, bf16, 6);
+    k->product[GGL_F32] = PRODUCT(CPU_COLUMNS_F32, f32, 32, F32_PANELS);
+    k->product[GGL_F16] = PRODUCT(CPU_COLUMNS_F32, f16, 32, F16_PANELS);
+    k->product[GGL_BF16] = PRODUCT(CPU_COLUMNS_BF16, bf16, 1, 6);
 #endif
 }
