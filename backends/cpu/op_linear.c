@@ -12,7 +12,7 @@
 
 enum {
     COLUMNS = 48,   /* most columns in one call of a kernel; a multiple of 2, 3 and 6 */
-    ROW_GROUP = 32, /* rows that stay in the core's cache while all columns are multiplied */
+    ROW_GROUP = 32, /* rows of a unit are a multiple of these */
     UNIT_ROWS = 96  /* most rows of a unit if there are many columns; a multiple of panel_rows */
 };
 
@@ -241,21 +241,19 @@ static int take_columns(const cpu_task *t, const span *s, int64_t i, int64_t j, 
     return n;
 }
 
-/* Multiplies the span straight from the weights; for few columns. */
+/* Multiplies the span straight from the weights. Its rows stay in the core's cache while all columns pass. */
 static void by_rows(const cpu_task *t, const cpu_product *p, const span *s) {
-    size_t row_size = t->src[LINEAR_W].nb[1];
-    int64_t group = s->n_cols > 1 ? ROW_GROUP : s->j1 - s->j0, k = t->src[LINEAR_W].ne[0];
-    for (int64_t j = s->j0; j < s->j1; j += group)
-        for (int64_t i = 0; i < s->n_cols; i += COLUMNS) {
-            float *y[COLUMNS];
-            const void *x[COLUMNS];
-            int n = take_columns(t, s, i, j, y, x);
-            const char *w = s->w + row_offset(t, j);
-            if (in_groups(t))
-                p->rows16(y, x, n, w, cpu_min(group, s->j1 - j), k);
-            else
-                p->rows(y, x, n, w, row_size, cpu_min(group, s->j1 - j), k);
-        }
+    const int64_t k = t->src[LINEAR_W].ne[0];
+    const char *w = s->w + row_offset(t, s->j0);
+    for (int64_t i = 0; i < s->n_cols; i += COLUMNS) {
+        float *y[COLUMNS];
+        const void *x[COLUMNS];
+        int n = take_columns(t, s, i, s->j0, y, x);
+        if (in_groups(t))
+            p->rows16(y, x, n, w, s->j1 - s->j0, k);
+        else
+            p->rows(y, x, n, w, t->src[LINEAR_W].nb[1], s->j1 - s->j0, k);
+    }
 }
 
 /* Unpacks the span's rows, panel by panel, and multiplies each panel with all columns; for many

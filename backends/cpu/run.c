@@ -1,10 +1,12 @@
 /* Runs a plan. Small steps run on the calling thread alone, because waking the others costs some
  * microseconds. So do loops over the batch. */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "../common/clock.h"
 #include "cpu.h"
+#include "share.h"
 
 /* In units of cpu_task.cost (a core does about 25 of them in a nanosecond), the least work of: a
  * step to divide among awake threads; a step to wake threads for; a chunk of units that a thread
@@ -63,52 +65,49 @@ static cpu_task task_of(const run_state *r, const cpu_step *s, range of) {
     return t;
 }
 
-/* Tasks that run side by side: their units form one list. */
+/* Tasks that run side by side: their chunks form one list. */
 typedef struct together {
     cpu_task task[GGL_MAX_GROUP];
+    cpu_share share[GGL_MAX_GROUP];
     int n;
 } together;
 
-/* Runs units first .. last - 1 of the list (cpu_pool_fn). */
-static void run_units(void *ctx, int64_t first, int64_t last, int thread) {
+/* Runs chunks first .. last - 1 of the list (cpu_pool_fn). */
+static void run_chunks(void *ctx, int64_t first, int64_t last, int thread) {
     const together *g = ctx;
-    for (int i = 0; i < g->n && first < last; i++) {
-        const cpu_task *t = &g->task[i];
-        if (first < t->n_units)
-            t->step->op->run(t, first, last < t->n_units ? last : t->n_units, thread);
-        first = first > t->n_units ? first - t->n_units : 0;
-        last -= t->n_units;
+    for (int i = 0; i < g->n; i++) {
+        int64_t begin, end;
+        ggl_cpu_take(&g->share[i], &first, &last, &begin, &end);
+        if (begin < end)
+            g->task[i].step->op->run(&g->task[i], begin, end, thread);
     }
 }
 
-/* Returns how many units a thread takes at a time; n_units if `work` in all is not worth
- * dividing. */
-static int64_t chunk_of(run_state *r, double work, int64_t n_units, int n_threads) {
+/* Returns how much of `work` in all a thread takes at a time: an eighth of its part. INFINITY: it is not worth dividing. */
+static double work_at_once(run_state *r, double work, int n_threads) {
     r->shareable += n_threads > 1 && work >= WORTH_SHARING ? work : 0;
     if (r->b->share_all)
-        return 1;
+        return 0;
     if (n_threads == 1 || work < (ggl_cpu_pool_sleeps(r->b->pool) ? WORTH_WAKING : WORTH_SHARING))
-        return n_units;
-    double cost = work / (double)n_units;
-    int64_t chunk = cpu_max(1, n_units / (8 * n_threads));
-    return (double)chunk * cost < WORTH_FETCHING
-               ? cpu_min(n_units, (int64_t)(WORTH_FETCHING / cost) + 1)
-               : chunk;
+        return INFINITY;
+    const double eighth = work / (8 * n_threads);
+    return eighth > WORTH_FETCHING ? eighth : WORTH_FETCHING;
 }
 
 /* Runs n steps from s on side by side. turn: the pass of the loop that they are in. */
 static void run_steps(run_state *r, const cpu_step *s, int n, int64_t turn) {
     together g = {.n = n};
     double work = 0;
-    int64_t n_units = 0;
     for (int i = 0; i < n; i++) {
         g.task[i] = task_of(r, s + i, (range){0, r->n, turn});
+        g.share[i] = (cpu_share){.cost = g.task[i].cost, .n_units = g.task[i].n_units};
         work += g.task[i].cost * (double)g.task[i].n_units;
-        n_units += g.task[i].n_units;
     }
-    int n_threads = g.task[0].n_threads;
-    ggl_cpu_pool_run(r->b->pool, n_threads, run_units, &g, n_units,
-                     chunk_of(r, work, n_units, n_threads));
+    const int n_threads = g.task[0].n_threads;
+    const double at_once = work_at_once(r, work, n_threads);
+    const int64_t n_chunks = ggl_cpu_divide(g.share, n, at_once);
+    ggl_cpu_pool_run(r->b->pool, n_threads, run_chunks, &g, n_chunks,
+                     isinf(at_once) ? n_chunks : 1);
     for (int i = 0; i < n; i++)
         if (s[i].op->end)
             s[i].op->end(&g.task[i]);
@@ -142,8 +141,9 @@ static void run_by_items(run_state *r, const cpu_step *s, int n) {
         work += t.cost * (double)t.n_units;
         n_threads = t.n_threads;
     }
-    ggl_cpu_pool_run(r->b->pool, n_threads, run_items, &g, r->n,
-                     chunk_of(r, work, r->n, n_threads));
+    cpu_share items = {.cost = work / (double)r->n, .n_units = r->n};
+    (void)ggl_cpu_divide(&items, 1, work_at_once(r, work, n_threads));
+    ggl_cpu_pool_run(r->b->pool, n_threads, run_items, &g, r->n, items.chunk);
 }
 
 /* Runs one step and reports its time to the profile. */
