@@ -80,7 +80,11 @@ ggl_status llm_hearing_window(hearing *h, int64_t at, int64_t until, int64_t *n,
         return st;
     if (!h->is_measured)
         h->largest = llm_mel_stream_largest(h->stream);
-    return llm_mel_stream_rows(h->stream, at, h->n_window, h->largest, h->rows, err);
+    st = llm_mel_stream_rows(h->stream, at, h->n_window, h->largest, h->rows, err);
+    const float silence = llm_mel_silent_number(h->mel, h->largest);
+    for (int64_t i = *n * h->n_mel; until < have && i < h->n_window * h->n_mel; i++)
+        h->rows[i] = silence; /* what comes after `until` is not heard */
+    return st;
 }
 
 /* --- all of it -------------------------------------------------------------------------------- */

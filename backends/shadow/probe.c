@@ -144,6 +144,8 @@ typedef struct keeping {
     const int32_t *table; /* the input "page"; NULL if none */
     int64_t row;          /* length of its rows */
     int64_t n_pos;        /* positions that the batch may see */
+    ggl_rows rows;        /* whose slots these are */
+    bool is_apart;        /* slots for a stage's rows hold no others */
 } keeping;
 
 /* Keeps one part of a slot: a state, or pages that lie together. */
@@ -178,7 +180,8 @@ static ggl_status keep_slot(const keeping *x, const ggl_store *s, int64_t slot, 
 static ggl_status keep_store(void *ctx, const ggl_store *s, ggl_error *err) {
     const keeping *k = ctx;
     ggl_status st = GGL_OK;
-    if ((s->kind == GGL_STORE_STATE) != k->states)
+    if ((s->kind == GGL_STORE_STATE) != k->states ||
+        (k->is_apart && s->of_stage != (k->rows != GGL_ROWS_MAIN)))
         return GGL_OK;
     for (int64_t i = 0; i < k->r->n && st == GGL_OK; i++)
         if (i == 0 || k->slots[i] != k->slots[i - 1])
@@ -243,6 +246,8 @@ static ggl_status keep_seen(probe *r, keeping *k, ggl_rows rows, int32_t *slots,
     if (st != GGL_OK || !has_slots)
         return st;
     k->slots = slots;
+    k->rows = rows;
+    k->is_apart = ggl_graph_get_params(r->p->s.graph)->n_stage_slots > 0;
     k->n_pos = 1;
     for (int64_t i = 0; i < r->n; i++) {
         const int64_t last =

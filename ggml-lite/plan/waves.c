@@ -75,16 +75,20 @@ typedef struct readers {
     bool others;
 } readers;
 
-/* True if only stores wait for the results of the n links from item i on. */
-static bool only_stores_wait(const builder *b, const readers *of, size_t i, int n) {
+/* Returns the first wave that reads a result of the n links from item i on, also one in the middle; 0: not only stores wait for
+ * them, or none does. */
+static int first_store(const builder *b, const readers *of, size_t i, int n) {
+    int first = 0;
     for (const item *it = &b->at[i]; it < &b->at[i] + n; it++) {
         const size_t id = (size_t)it->node->id;
         if (it->kind == GGL_STEP_LOOP || it->kind == GGL_STEP_END || it->in_loop || it->copy_of ||
             ggl_plan_uses_stores(it) || b->root[id].placed || b->value[id].root != it->node ||
             of[id].others)
-            return false;
+            return 0;
+        if (of[id].first > 0 && (first == 0 || of[id].first < first))
+            first = of[id].first;
     }
-    return of[b->at[i + (size_t)n - 1].node->id].first > 0;
+    return first;
 }
 
 /* Notes that the n links from item i on read their sources. */
@@ -109,12 +113,10 @@ static bool delay_for_stores(builder *b, int top) {
     for (size_t i = b->n; i > 0 && of; i -= (size_t)n) {
         n = b->at[i - 1].nth + 1;
         item *it = &b->at[i - (size_t)n];
-        const bool waits = only_stores_wait(b, of, i - (size_t)n, n);
-        const int read = waits ? of[it[n - 1].node->id].first : 0,
-                  last = (read < end ? read : end) - 1;
-        for (int k = 0; k < n && waits && last > it[k].wave + EARLY; k++)
+        const int read = first_store(b, of, i - (size_t)n, n), last = (read < end ? read : end) - 1;
+        for (int k = 0; k < n && read > 0 && last > it[k].wave + EARLY; k++)
             it[k].wave = b->root[it[k].node->id].wave = last;
-        note_readers(b, of, i - (size_t)n, n, waits || any_writes_stores(it, n));
+        note_readers(b, of, i - (size_t)n, n, read > 0 || any_writes_stores(it, n));
         if (it->kind == GGL_STEP_END || it->kind == GGL_STEP_LOOP)
             end = it->wave;
     }

@@ -52,23 +52,25 @@ bool ggl_rows_has_slot(const ggl_graph *g, const ggl_store *st, int64_t slot) {
     return g->params.n_stage_slots == 0 || st->of_stage == (slot >= first_of_stage(g));
 }
 
-/* Returns the number of positions that a slot may have. */
-static int64_t most_pos(const ggl_graph *g) {
-    const int64_t n_pos = ggl_graph_get_params(g)->n_pos;
+/* Returns the number of positions that a slot may have for these rows. */
+static int64_t most_pos(const ggl_graph *g, ggl_rows rows) {
+    const int64_t n_pos = ggl_graph_get_params(g)->n_pos,
+                  n_pages = g->n_pages[rows == GGL_ROWS_MAIN ? GGL_ROWS_MAIN : GGL_ROWS_STAGE];
     if (ggl_graph_n_stores(g) == 0)
         return INT64_MAX;
-    return g->page && g->page->ne[0] < n_pos / GGL_PAGE ? g->page->ne[0] * GGL_PAGE : n_pos;
+    return g->page && n_pages > 0 && n_pages < n_pos / GGL_PAGE ? n_pages * GGL_PAGE : n_pos;
 }
 
 ggl_status ggl_rows_check(const ggl_graph *g, const ggl_tensor *t, const int32_t *value, int64_t n,
                           ggl_error *err) {
-    const int64_t n_pos = most_pos(g), n_slots = g->params.n_slots;
+    const int64_t n_slots = g->params.n_slots;
     const bool is_apart = g->params.n_stage_slots > 0;
     const char *what = t == g->page ? "page" : NULL;
     int64_t first = 0,
             limit = 0; /* of the values; of pages, each row of the table has its own limit */
     for (int k = 0; k < GGL_ROWS_COUNT && !what; k++) {
         const bool is_main = k == GGL_ROWS_MAIN;
+        const int64_t n_pos = most_pos(g, (ggl_rows)k);
         what = t == g->slot[k]  ? "slot"
                : t == g->pos[k] ? "position"
                : t == g->end[k] ? "end"
@@ -79,8 +81,10 @@ ggl_status ggl_rows_check(const ggl_graph *g, const ggl_tensor *t, const int32_t
         first = t == g->slot[k] && is_apart && !is_main ? first_of_stage(g) : 0;
     }
     for (int64_t i = 0; what && i < n * ggl_count(t); i++) {
-        if (t == g->page)
-            limit = ggl_rows_n_pages(g, i / t->ne[0]);
+        if (t == g->page) /* of slots without pages, it is not read */
+            limit = ggl_rows_n_pages(g, i / t->ne[0] % n_slots);
+        if (t == g->page && limit == 0)
+            continue;
         if (value[i] < first || value[i] >= limit)
             return ggl_fail(err, GGL_USAGE, "%s %" PRId32 " of a graph that has %" PRId64 "%s",
                             what, value[i], limit,
@@ -91,9 +95,9 @@ ggl_status ggl_rows_check(const ggl_graph *g, const ggl_tensor *t, const int32_t
 
 bool ggl_rows_own_pages(const ggl_graph *g, int32_t *table) {
     const int64_t n = g->page ? g->page->ne[0] : 0, stage = first_of_stage(g),
-                  end = g->params.n_slots;
-    if (n == 0 || stage * n > ggl_rows_n_pages(g, 0) ||
-        (end - stage) * n > ggl_rows_n_pages(g, end - 1))
+                  end = g->params.n_slots, own = ggl_rows_n_pages(g, 0),
+                  read = ggl_rows_n_pages(g, end - 1);
+    if (n == 0 || (own > 0 && stage * n > own) || (read > 0 && (end - stage) * n > read))
         return false;
     for (int64_t k = 0; k < n * end; k++)
         table[k] = (int32_t)(k < stage * n ? k : k - stage * n);

@@ -249,6 +249,16 @@ ggl_status llm_mel_largest(const llm_mel *m, const llm_mel_piece *piece, int64_t
     return GGL_OK;
 }
 
+/* Returns a logarithm as a row has it. */
+static float number_of(const llm_mel *m, double v, double largest) {
+    const double lowest = largest - m->p.range;
+    return (float)(((v > lowest ? v : lowest) + m->p.offset) / m->p.scale);
+}
+
+float llm_mel_silent_number(const llm_mel *m, double largest) {
+    return number_of(m, m->silence, largest);
+}
+
 ggl_status llm_mel_rows(const llm_mel *m, const llm_mel_piece *piece, int64_t first_row,
                         int64_t n_rows, double largest, float *out, ggl_error *err) {
     scratch s;
@@ -257,14 +267,11 @@ ggl_status llm_mel_rows(const llm_mel *m, const llm_mel_piece *piece, int64_t fi
         return st;
     if (!scratch_init(&s, m))
         return ggl_fail(err, GGL_NOMEM, "out of memory for rows of a spectrogram");
-    const double lowest = largest - m->p.range;
     for (int64_t i = 0; i < n_rows; i += LANES) {
         log_rows(m, piece, first_row + i, &s);
         for (int l = 0; l < LANES && i + l < n_rows; l++)
-            for (int b = 0; b < m->p.n_mel; b++) {
-                const double v = s.log[b * LANES + l];
-                *out++ = (float)(((v > lowest ? v : lowest) + m->p.offset) / m->p.scale);
-            }
+            for (int b = 0; b < m->p.n_mel; b++)
+                *out++ = number_of(m, s.log[b * LANES + l], largest);
     }
     ggl_free(s.x);
     return GGL_OK;

@@ -83,5 +83,7 @@ GGL_NODISCARD ggl_status llm_mel_rows(const llm_mel *m, const llm_mel_piece *pie
                                       ggl_error *err);
 /* The L of silence: log10(least). */
 double llm_mel_silence(const llm_mel *m);
+/* Returns the number that all bands of a silent row have, as llm_mel_rows writes it. */
+float llm_mel_silent_number(const llm_mel *m, double largest);
 
 #endif

@@ -108,11 +108,13 @@ static ggl_status read_chunks(header *h, sound_bytes *b, ggl_error *err) {
     }
 }
 
-/* Programs that write to a pipe do not know the size: they leave 0 or the largest number, in the data and in the whole. */
-static int64_t data_size(const header *h) {
+/* Programs that write to a pipe do not know the size: they leave 0 or a large number, in the data and in the whole. is_pipe: then 2 GiB and
+ * what is almost as much are such a number, as recorders write it (arecord: 0x80000000). */
+static int64_t data_size(const header *h, bool is_pipe) {
+    const int64_t large = is_pipe ? INT32_MAX / 4096 * 4096 - 4096 : INT64_MAX / 2;
     const bool is_unknown = h->riff_size == UINT32_MAX || h->riff_size > INT64_MAX / 2 ||
                             h->riff_size + 8 <= h->data_at;
-    if (h->data_size < 0 || h->data_size == UINT32_MAX || h->data_size > INT64_MAX / 2)
+    if (h->data_size < 0 || h->data_size == UINT32_MAX || h->data_size > large)
         return STREAM;
     return h->data_size == 0 && is_unknown ? STREAM : h->data_size;
 }
@@ -165,7 +167,7 @@ static ggl_status open_samples(sound_decoder *d, const header *h, sound_bytes *b
                         n_frame);
     st = llm_sound_bytes_seek(b, h->data_at, err);
     return st == GGL_OK ? llm_sound_pcm(d, b, (sound_encoding)encoding, (int)h->rate, h->n_channels,
-                                        data_size(h), err)
+                                        data_size(h, b->size < 0), err)
                         : st;
 }
 

@@ -335,7 +335,7 @@ static ggl_status set_sizes(llm_session *s, const llm_model *m, const llm_sessio
                                  ? MAX_WHOLE_LOGITS
                                  : MAX_WHOLE;
         s->n_ctx = p->n_ctx <= 0 && n_ctx > most ? most : n_ctx;
-        s->n_ubatch = s->n_ubatch < s->n_ctx ? s->n_ctx : s->n_ubatch;
+        s->n_ubatch = s->n_ubatch < s->n_ctx && !p->in_pieces ? s->n_ctx : s->n_ubatch;
         s->n_read = s->reads_text ? s->n_ctx : 0;
     }
     s->n_id = reads_rows ? LLM_ROWS_ID : s->n_read;

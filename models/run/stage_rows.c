@@ -69,7 +69,8 @@ static ggl_status make_session(llm_stages *s, int k, const llm_model *m,
     ggl_status st = llm_session_new(out, m, &own, err);
     if (st == GGL_OK && n > PIECE && !(is_last && s->is_read) && llm_session_is_by_row(*out)) {
         llm_session_free(*out);
-        s->source[k].at_once = own.n_ctx = own.n_ubatch = own.n_rows = PIECE;
+        s->source[k].at_once = own.n_ubatch = own.n_rows = PIECE;
+        own.in_pieces = true;
         st = llm_session_new(out, m, &own, err);
     }
     return st;
@@ -352,7 +353,7 @@ static void keep_row(void *ctx, int slot, int64_t pos, int32_t token, const floa
     rows *x = ctx;
     const int64_t n_row = llm_session_n_row(x->session);
     (void)slot, (void)token;
-    memcpy(x->own + (x->window ? x->order[pos] : x->first + pos) * n_row, row,
+    memcpy(x->own + (x->window ? x->order[x->first + pos] : x->first + pos) * n_row, row,
            (size_t)n_row * sizeof *row);
 }
 
@@ -361,6 +362,11 @@ static ggl_status gather_inputs(llm_stages *s, int at, int64_t m, ggl_error *err
     rows *x = &s->source[at];
     const llm_arch_rows_of *of = &s->of[at];
     const int n_inputs = llm_session_n_rows_inputs(x->session);
+    if (m > llm_session_n_ubatch(x->session))
+        return ggl_fail(err, GGL_LIMIT,
+                        "the stage '%s' has %" PRId64 " rows, but its session reads %" PRId64
+                        " at once (n_read)",
+                        of->name, m, llm_session_n_ubatch(x->session));
     if (n_inputs > MAX_GATHERED)
         return ggl_fail(err, GGL_LIMIT, "the stage '%s' reads more than %d inputs", of->name,
                         MAX_GATHERED);
@@ -370,6 +376,8 @@ static ggl_status gather_inputs(llm_stages *s, int at, int64_t m, ggl_error *err
     for (int k = 0; k < n_inputs; k++) {
         const llm_rows_input *in = llm_session_rows_input(x->session, k);
         s->gathered[k] = llm_session_input_place(x->session, k);
+        if (!s->gathered[k])
+            return ggl_fail(err, GGL_USAGE, "the stages have no memory yet: llm_stages_alloc");
         if (in->part == LLM_ROWS_WINDOW)
             memcpy(s->gathered[k], x->window + x->first, (size_t)m * sizeof *x->window);
         else if (in->part != LLM_ROWS_SELF)

@@ -12,17 +12,16 @@ static const char blocks[] =
     "x = x + sum(y)\n";
 static const int32_t size[N_SIZES] = {1, 3, 7, 100, 8192};
 
-/* Builds the graph with y as its output. NULL: err says why. */
-static ggl_graph *build(int64_t n_pos, ggl_error *err) {
+/* Builds the graph with y as its output, of the model *m, which outlives it. NULL: err says why. */
+static ggl_graph *build(int64_t n_pos, model *m, ggl_error *err) {
     llm_arch *arch = NULL;
-    model m;
     char *text = arch_text("", blocks);
     ggl_graph_params p = ggl_graph_default();
     p.n_pos = n_pos;
     p.n_batch = 64;
     ggl_graph *g = ggl_graph_new(&p);
-    bool ok = CHECK(g && model_new(&m, "", "model.gguf"));
-    const llm_arch_source src = ok ? llm_arch_source_gguf(m.file) : (llm_arch_source){0};
+    bool ok = CHECK(g && model_new(m, "", "model.gguf"));
+    const llm_arch_source src = ok ? llm_arch_source_gguf(m->file) : (llm_arch_source){0};
     ok = ok && llm_arch_parse(&arch, text, strlen(text), "t.arch", err) == GGL_OK &&
          llm_arch_build(arch, &src, NULL, g, NULL, err) == GGL_OK;
     for (int i = 0; ok && i < ggl_graph_n_nodes(g); i++) {
@@ -32,7 +31,6 @@ static ggl_graph *build(int64_t n_pos, ggl_error *err) {
     }
     ok = ok && ggl_graph_finish(g, err) == GGL_OK;
     llm_arch_free(arch);
-    model_free(&m);
     free(text);
     if (ok)
         return g;
@@ -87,15 +85,19 @@ static void check_blocks(ggl_graph *g, const char *backend) {
 
 TEST(each_position) {
     ggl_error err = {0};
-    ggl_graph *g = build(1 << 24, &err);
+    model m;
+    ggl_graph *g = build(1 << 24, &m, &err);
     REQUIRE_OK(err.status, &err);
     check_blocks(g, "cpu");
     check_blocks(g, "reference");
     ggl_graph_free(g);
+    model_free(&m);
 }
 
 TEST(contexts_beyond) {
     ggl_error err = {0};
-    CHECK(!build((1 << 24) + 1, &err));
+    model m;
+    CHECK(!build((1 << 24) + 1, &m, &err));
+    model_free(&m);
     CHECK_HAS(err.msg, "a context of more than 16777216 tokens");
 }

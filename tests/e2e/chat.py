@@ -206,7 +206,7 @@ def upkeep():
     with open(path("note.txt"), "w") as f:
         f.write("A note.")
     t.say("/read " + path("note.txt"))
-    check("the text of /read is taken back, too" in t.say("long " * 300), "/read before a message that does not fit", t.seen)
+    check("gave is taken back, too" in t.say("long " * 300), "/read before a message that does not fit", t.seen)
     for name, messages, words in (("bare", [{"role": "user"}], 'has no "content"'), ("five", [{"role": "user", "content": 5}], "is a number"),
                                   ("empty", [], 'the list "messages" is empty')):
         with open(path(name), "w") as f:

@@ -1,7 +1,7 @@
 """Models by name, prompts without tokens, adapters that are none, pictures with another ending: what the tools say.
 
 model_words.py TOOLS MODEL    TOOLS: the folder of the programs; MODEL: models/builtin/stories.gguf"""
-import fcntl, json, os, pty, re, struct, subprocess, sys, termios
+import fcntl, json, os, pty, re, signal, struct, subprocess, sys, termios, time
 
 from checks import TMP, check, finish, put, runner, write_safetensors
 
@@ -65,6 +65,45 @@ def test_built_in_models():
     check(len(json.loads(out)) == 2, "two models", out)
     run(2, "the built-in models are", "llm-bench", "-m", "builtin:tales", *words)
     run(1, "--type: the built-in models are quantized already", "llm-bench", "-m", "builtin:chat", "--type", "q4_0", *words)
+
+
+WORDS = os.path.join(os.path.dirname(MODEL), "../../examples/words.wav")
+
+
+def test_durations():
+    """What comes after --duration is not heard, although the model hears it in the same window."""
+    all_words, _ = run(0, "", "llm-transcribe", "-q", WORDS)
+    some, _ = run(0, "", "llm-transcribe", "-q", "-d", "0.9", WORDS)
+    check(len(all_words.split()) == 4 and len(some.split()) < 3, "-d 0.9", [all_words, some])
+
+
+def test_a_recorder_that_is_stopped():
+    """Ctrl-C goes to the recorder and to llm-transcribe, which writes down what came until then."""
+    with open(WORDS, "rb") as f:
+        sound = bytearray(f.read())
+    at = sound.index(b"data") + 4
+    sound[4:8], sound[at:at + 4] = struct.pack("<I", 0x80000024), struct.pack("<I", 0x80000000)  # of a length that nobody knows yet
+    put("recorded.wav", bytes(sound))
+    record = ("import signal, sys, time; signal.signal(signal.SIGINT, lambda *x: sys.exit()); "
+              f"sys.stdout.buffer.write(open({os.path.join(TMP.name, 'recorded.wav')!r}, 'rb').read()); sys.stdout.flush(); time.sleep(60)")
+    for code, n_signals in ((0, 1), (130, 2)):
+        p = subprocess.Popen(["bash", "-c", '"$1" -c "$2" | "$3" -q -; exit ${PIPESTATUS[1]}', "-", sys.executable, record if n_signals == 1 else record.replace("sys.exit()", "0"),
+                              os.path.join(TOOLS, "llm-transcribe")], stdout=subprocess.PIPE, start_new_session=True, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
+        time.sleep(2)
+        for _ in range(n_signals):
+            for pid in children(p.pid):
+                os.kill(pid, signal.SIGINT)
+            time.sleep(0.5)
+        if n_signals == 2:
+            for pid in children(p.pid):
+                os.kill(pid, signal.SIGKILL)
+        out = p.communicate(timeout=60)[0].decode()
+        check(p.returncode == code and (n_signals == 2 or len(out.split()) == 4), f"{n_signals} times Ctrl-C", [p.returncode, out])
+
+
+def children(pid):
+    with open(f"/proc/{pid}/task/{pid}/children") as f:
+        return [int(x) for x in f.read().split()]
 
 
 def test_built_in_models_of_other_tools():

@@ -4,6 +4,7 @@
 #include "ggl/backends.h"
 #include "llm/internal/diffuse.h"
 #include "llm/internal/embed.h"
+#include "llm/internal/stage_rows.h"
 #include "ggl/internal/sched.h"
 #include "tiny_model.h"
 
@@ -368,6 +369,74 @@ TEST(texts_have_room_of_their_own) {
     ggl_free(data);
     for (int k = 0; k < 2; k++)
         fixture_fini(&f[k]);
+}
+
+/* Decoders whose own rows have no pages: one that only reads, and one with a state. A window that is a ring is a third. */
+#define ENCODES                                                                                    \
+    "  k = rope_half(heads(y, 2), f)\n  return y + attention(k, k, k)\nx = token_embd[token]\n"
+#define READS                                                                                      \
+    "r = cache(heads(e, 2), heads(e * 2, 2))\nx = x + flat(attend(heads(x, 2), r))\n"              \
+    "logits = linear(x, token_embd)\n"
+static const char only_reads[] = HEAD "stage e:\n  y = token_embd[token]\n" ENCODES READS;
+static const char has_state[] = HEAD "stage e:\n  y = token_embd[token]\n" ENCODES
+                                     "x = x + flat(sum(transpose(recent(x, 3))))\n" READS;
+static const char has_ring[] =
+    HEAD "input heard [4] from floats(rows = 8)\n"
+         "stage e over heard:\n  y = concat(heard, heard + 1, heard * 2, heard * heard)\n" ENCODES
+         "q = rope_half(heads(x, 2), f)\nx = x + attention(q, q, q, window = 20)\n" READS;
+
+TEST(decoders_without_pages) {
+    static const char *const text[] = {only_reads, has_state, has_ring};
+    static logits one, other;
+    for (int i = 0; i < 3; i++) {
+        fixture f;
+        if (CHECK(fixture_init(&f, text[i], 1, 4000, 2)) && i < 2)
+            CHECK(read_text(&f, 0, 1, 30) && read_text(&f, 1, 1, 30) &&
+                  write_some(&f, 0, 40, 40, &one) && write_some(&f, 1, 40, 7, &other) &&
+                  same(&one, &other));
+        fixture_fini(&f);
+    }
+}
+
+/* Rows that see no others run in pieces, also in the order of windows: each is where it belongs. */
+TEST(windows_in_pieces) {
+    enum { ROWS = 1024, SIDE = 32 };
+    static float in[ROWS * 12];
+    static int32_t yx[ROWS][2];
+    ggl_error err = {0};
+    ggl_backend *cpu = NULL;
+    llm_model *m = NULL;
+    llm_stages *s = NULL;
+    const float *out;
+    int64_t n = 0;
+    REQUIRE(tiny_model_write(
+        test_path("windows.gguf"),
+        "arch tiny\nlanguage 2\ntoken_embd [16, 8]\n"
+        "input patch [2, 2, 3] from picture(patch = 2, size = 64, mean = [0, 0, 0], std = [1, 1, "
+        "1])\n"
+        "stage e over patch(windows = 4):\n  return flat(patch) * 2 + 0 * sum(flat(token_embd))\n"
+        "rows = e\n",
+        0.7f));
+    REQUIRE_OK(llm_model_open(&m, test_path("windows.gguf"), NULL, &err), &err);
+    REQUIRE_OK(ggl_backend_open(&cpu, "cpu", NULL, &err), &err);
+    llm_session_params p = llm_session_default();
+    p.backend = &cpu;
+    p.n_backends = 1;
+    REQUIRE_OK(llm_stages_new(&s, m, &p, ROWS, &err), &err);
+    for (int i = 0; i < ROWS; i++) {
+        yx[i][0] = i / SIDE, yx[i][1] = i % SIDE;
+        for (int k = 0; k < 12; k++)
+            in[12 * i + k] = (float)i;
+    }
+    const llm_row_places places = {.yx = yx[0]};
+    llm_stages_place(s, &places);
+    REQUIRE_OK(llm_stages_run(s, in, ROWS, &out, &n, &err), &err);
+    CHECK_INT(n, ROWS);
+    for (int i = 0; i < ROWS; i++)
+        CHECK(out[12 * i] == 2.0f * (float)i);
+    llm_stages_free(s);
+    llm_model_free(m);
+    ggl_backend_close(cpu);
 }
 
 /* A text that a slot has is not read again, and copies of it are their own. */

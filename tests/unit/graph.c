@@ -312,6 +312,14 @@ TEST(stages_have_pages_of_their_own) {
     CHECK_INT(ggl_rows_check(g, ggl_graph_find_input(g, "slot"), &slot, 1, &err), GGL_USAGE);
     CHECK_HAS(err.msg, "slot 1 of a graph that has 1");
     CHECK(!ggl_rows_own_pages(g, value)); /* three slots have two pages */
+    int32_t pos = 127;
+    CHECK_OK(ggl_rows_check(g, ggl_graph_find_input(g, "stage.pos"), &pos, 1, &err), &err);
+    pos = 128;
+    CHECK_INT(ggl_rows_check(g, ggl_graph_find_input(g, "stage.pos"), &pos, 1, &err), GGL_USAGE);
+    CHECK_OK(ggl_rows_check(g, ggl_graph_find_input(g, "read.end"), &pos, 1, &err), &err);
+    CHECK_OK(ggl_rows_check(g, ggl_graph_find_input(g, "pos"), &pos, 1, &err), &err);
+    pos = 448;
+    CHECK_INT(ggl_rows_check(g, ggl_graph_find_input(g, "pos"), &pos, 1, &err), GGL_USAGE);
     ggl_graph_free(g);
     params.n_stage_slots = 4;
     g = ggl_graph_new(&params);

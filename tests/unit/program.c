@@ -490,6 +490,36 @@ TEST(values_that_wait_for_stores) {
     CHECK_INT((long long)size[1], (long long)size[0]);
 }
 
+/* A chain whose first result an earlier store reads than its last: it is not moved behind that. */
+TEST(chains_that_wait_for_stores) {
+    enum { N = 12 };
+    ggl_graph *g = ggl_graph_new(NULL);
+    ggl_program p;
+    ggl_graph_input(g, "pos", GGL_I32, 0, NULL, true);
+    ggl_graph_input(g, "slot", GGL_I32, 0, NULL, true);
+    ggl_tensor *x = ggl_graph_input(g, "x", GGL_F32, 1, (int64_t[]){WIDTH}, true), *sum = NULL;
+    ggl_tensor *w = ggl_graph_weight(g, "w", GGL_F32, 2, (int64_t[]){WIDTH, WIDTH}, weights[0]);
+    ggl_tensor *e = ggl_graph_op(g, GGL_OP_EXP, &x, 1, NULL, 0), *y = ggl_linear(g, e, w, NULL);
+    ggl_tensor *k = ggl_graph_op(g, GGL_OP_EXP, &y, 1, NULL, 0),
+               *a = ggl_graph_op(g, GGL_OP_EXP, &k, 1, NULL, 0), *kv[N];
+    ggl_tensor *q = ggl_reshape(g, e, 2, (int64_t[]){WIDTH, 1});
+    for (int i = 0; i < N; i++) {
+        ggl_tensor *h = ggl_reshape(g, i == 0 ? k : i == N - 1 ? a : e, 2, (int64_t[]){WIDTH, 1});
+        kv[i] = ggl_binary(g, GGL_OP_CACHE, h, h);
+    }
+    for (int i = 0; i < N; i++) {
+        ggl_tensor *t = ggl_binary(g, GGL_OP_ATTEND, q, kv[i]);
+        sum = sum ? ggl_binary(g, GGL_OP_ADD, sum, t) : t;
+    }
+    ggl_graph_output(g, "y", sum);
+    most_links = 7;
+    REQUIRE(build_for(g, &p, (ggl_program_params){.chain = elementwise}));
+    const ggl_step *first = step_of(&p, k), *store = step_of(&p, kv[0]);
+    CHECK(first->n_links == 2 && first->wave < store->wave && first < store);
+    ggl_program_fini(&p);
+    ggl_graph_free(g);
+}
+
 static int n_asked;
 
 static bool nothing_joins(const ggl_backend *b, const ggl_step *const *member, int n,

@@ -454,6 +454,15 @@ TEST(pipes_go_forward_only) {
     CHECK_INT(read_all(pipe_of_w(1, 100, &fd), own, note, &err), 4);
     CHECK_STR(note, "it ends 36 samples before its header says");
     close(fd);
+    make_four("RIFF", 0x80000024,
+              0x80000000); /* as a recorder writes it that does not know how long it will record */
+    CHECK_INT(read_all(pipe_of_w(1, 100, &fd), own, note, &err), 4);
+    CHECK_STR(note, "");
+    close(fd);
+    make_four("RIFF", 0x70000024, 0x70000000); /* 16 hours, of which most are missing */
+    CHECK_INT(read_all(pipe_of_w(1, 100, &fd), own, note, &err), 4);
+    CHECK_HAS(note, "samples before its header says");
+    close(fd);
     make_ramp(16000, 1);
     REQUIRE_OK(llm_sound_open(&s, pipe_of_w(3, 4096, &fd),
                               &(llm_sound_params){.raw = LLM_SOUND_S16LE, .rate = 16000}, &err),

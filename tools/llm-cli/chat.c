@@ -287,7 +287,7 @@ static int answer_message(chat *c, ggl_str text) {
     if (code < 0)
         code = chat_answer(c, keep);
     if (with_files && llm_talk_n(c->talk) == keep)
-        chat_say(c, "(the text of /read is taken back, too)");
+        chat_say(c, "(what /read, /image and /audio gave is taken back, too; /clear begins anew)");
     return after_answer(c, code);
 }
 

@@ -1,7 +1,9 @@
 /* llm-transcribe: writes down what is said in sounds. See docs/tools.md. */
 #include <errno.h>
 #include <math.h>
+#include <signal.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/cache_types.h"
@@ -26,6 +28,21 @@ typedef struct job {
     const char *path; /* of the file that is written; NULL: standard output */
     int lost;         /* why it could not be written; 0: it could */
 } job;
+
+/* --- stopping --------------------------------------------------------------------------------- */
+
+static bool hears_pipe; /* the sound that is written down comes through one */
+
+static bool is_pipe(const char *sound) {
+    struct stat s;
+    return strcmp(sound, "-") == 0 && fstat(STDIN_FILENO, &s) == 0 && S_ISFIFO(s.st_mode);
+}
+
+/* Ctrl-C also ends the recorder at the other end of a pipe: what it has sent is still written down. */
+static bool is_stopped(void *unused) {
+    (void)unused;
+    return process_stopped && !(hears_pipe && process_stopped == SIGINT);
+}
 
 /* --- opening ---------------------------------------------------------------------------------- */
 
@@ -58,7 +75,7 @@ static int open_model(job *j) {
                                .placement = placement_choice(TOOL, &o->placement),
                                .session = llm_session_default(),
                                .placed = placement_say,
-                               .cancelled = process_is_stopped,
+                               .cancelled = is_stopped,
                                .ctx = (void *)(uintptr_t)TOOL};
     llm_session_params *sp = &j->opening.session;
     sp->n_ubatch = o->n_ubatch;
@@ -180,7 +197,7 @@ static bool on_piece(void *user, const llm_speech *piece) {
     speech_text_piece(&j->out, piece);
     if (ferror(j->out.to))
         j->lost = errno ? errno : EIO;
-    return !process_stopped && !j->lost;
+    return !is_stopped(NULL) && !j->lost;
 }
 
 static bool on_progress(void *user, double done, double all) {
@@ -188,7 +205,7 @@ static bool on_progress(void *user, double done, double all) {
     j->duration = all;
     speech_text_window(&j->out, done);
     progress_share(NULL, (size_t)fmax(done, 0), (size_t)fmax(all, 0));
-    return !process_stopped;
+    return !is_stopped(NULL);
 }
 
 static void on_note(void *user, const char *text) {
@@ -235,7 +252,7 @@ static llm_transcribe_params params_of(job *j) {
 
 /* Reports why a sound could not be written down. Returns an exit code. */
 static int tell(const job *j, const char *sound, ggl_status st, const ggl_error *err) {
-    if (process_stopped)
+    if (is_stopped(NULL))
         return process_stop_code();
     if (j->lost) /* tool_finish reports standard output */
         return j->path
@@ -274,7 +291,9 @@ static int transcribe(job *j, const char *sound) {
     speech_text_window(&j->out, j->o.offset);
     progress_begin("s", 0, "%s", strcmp(sound, "-") == 0 ? "standard input" : sound);
     const double begin = llm_seconds();
+    hears_pipe = is_pipe(sound);
     const ggl_status st = llm_transcribe(j->ctx, sound, &p, &err);
+    hears_pipe = false;
     progress_end();
     speech_text_end(&j->out, j->duration);
     if (st == GGL_OK)

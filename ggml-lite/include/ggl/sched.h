@@ -121,7 +121,7 @@ GGL_API void ggl_sched_free(ggl_sched *s);
  * elements of the batch (n = 1 if the input is not batched); they are copied. size: their bytes, so
  * that data of another type or length is refused and not read past its end. "slot" must be in
  * 0 .. n_slots-1, "pos" in 0 .. n_pos-1 (in a graph without stores: any number from 0 on) and, if slots
- * share pages, in those that a slot may have, and "page" in 0 .. ggl_graph_n_pages-1, also for
+ * share pages, in those that a slot may have, and "page" in 0 .. ggl_graph_n_pages-1 (of slots for a stage's rows, and of the others beside them: of their own pages), also for
  * positions that no slot has. An input that is not batched travels to a device only as far as it
  * has changed since the device got it. If there are enough pages,
  * ggl_sched_alloc sets "page" so that each slot has its own ones.

@@ -97,6 +97,8 @@ typedef struct llm_session_params {
     /* Looks at what nodes of the model's graph read (ggl/sched.h): llm-imatrix does, for
      * example. Borrowed until the session is freed. NULL: none. */
     const ggl_watch *watch;
+    /* Of a stage whose rows see no others (llm_session_is_by_row): n_ubatch of its n_ctx rows are computed at once. */
+    bool in_pieces;
 } llm_session_params;
 
 void llm_session_fill_default(llm_session_params *p, size_t size); /* ggl/internal/params.h */
