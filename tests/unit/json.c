@@ -328,7 +328,7 @@ TEST(strings_too_long_for_formats) {
     }
     CHECK_INT(llm_json_precision(INT_MAX), INT_MAX);
     static const char begins[256] = "[1]"; /* of which the first bytes are read */
-    if (SIZE_MAX > UINT32_MAX) /* nor is a part of such a text read */
+    if (SIZE_MAX > UINT32_MAX)             /* nor is a part of such a text read */
         CHECK_INT(llm_json_parse(&doc, begins, (size_t)((uint64_t)1 << 32), "long", &err),
                   GGL_LIMIT);
 }
