@@ -1,8 +1,6 @@
 #include "share.h"
 
-static int64_t smaller(int64_t a, int64_t b) {
-    return a < b ? a : b;
-}
+#include "cpu.h"
 
 int64_t ggl_cpu_divide(cpu_share *task, int n, double work) {
     int64_t n_chunks = 0;
@@ -17,8 +15,8 @@ int64_t ggl_cpu_divide(cpu_share *task, int n, double work) {
 
 void ggl_cpu_take(const cpu_share *task, int64_t *first, int64_t *last, int64_t *begin,
                   int64_t *end) {
-    *begin = smaller(*first, task->n_chunks) * task->chunk;
-    *end = smaller(smaller(*last, task->n_chunks) * task->chunk, task->n_units);
+    *begin = cpu_min(*first, task->n_chunks) * task->chunk;
+    *end = cpu_min(cpu_min(*last, task->n_chunks) * task->chunk, task->n_units);
     *first = *first > task->n_chunks ? *first - task->n_chunks : 0;
     *last = *last > task->n_chunks ? *last - task->n_chunks : 0;
 }

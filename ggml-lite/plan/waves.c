@@ -68,11 +68,10 @@ static int set_waves(builder *b) {
     return top;
 }
 
-/* What delay_for_stores() knows of a root: the first wave that reads it, and whether others than stores
- * wait for it. */
+/* Who reads a root, for delay_for_stores(). */
 typedef struct readers {
-    int first; /* 0: none does */
-    bool others;
+    int first;   /* the first wave in which a step reads it; 0: none does */
+    bool others; /* a step reads it whose result is not only stored */
 } readers;
 
 /* Returns the first wave that reads a result of the n links from item i on, also one in the middle; 0: not only stores wait for

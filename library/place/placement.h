@@ -64,7 +64,7 @@ ggl_status llm_placement_session(llm_placement *p, llm_session **out, const llm_
                                  llm_session_params *sp, ggl_error *err);
 /* Sets the members of sp for backends to those of the placement. */
 void llm_placement_lend(llm_placement *p, llm_session_params *sp);
-/* What else than the sessions takes memory of backend k, such as an eye: it is left free for that. *m: 0 at first. */
+/* Leaves memory of backend k free for something beside the sessions, such as an eye: *m, of which nothing is reserved at first. */
 void llm_placement_reserve(llm_placement *p, int k, const ggl_memory *m);
 const ggl_memory *llm_placement_reserved(const llm_placement *p, int k);
 /* The bytes of that without the weights in mapped files, which the system can drop and read again. */

@@ -40,7 +40,8 @@ void llm_slots_fini(slot_table *t) {
     ggl_free(t->ticket);
 }
 
-page_pool *llm_slots_pool(slot_table *t, int slot) {
+/* Returns the pool of the slot's pages. */
+static page_pool *pool_of(slot_table *t, int slot) {
     return slot < t->limits.n_first ? &t->pages : &t->read;
 }
 
@@ -144,7 +145,7 @@ ggl_status llm_slots_ready(slot_table *t, ggl_error *err) {
 
 /* Gives back the pages that the slot's tokens do not need. */
 static void trim(slot_table *t, int slot) {
-    page_pool *p = llm_slots_pool(t, slot);
+    page_pool *p = pool_of(t, slot);
     llm_pages_resize(p, slot, llm_pages_for(p, t->state[slot].n_past));
 }
 
@@ -169,7 +170,7 @@ ggl_status llm_slots_check_room(slot_table *t, int64_t n, ggl_error *err) {
                             "%" PRId64 " tokens after %" PRId64
                             " do not fit into the context of %" PRId64,
                             t->n_new[k], n_past, most);
-        llm_pages_estimate_append(llm_slots_pool(t, k), k, n_past, t->n_new[k]);
+        llm_pages_estimate_append(pool_of(t, k), k, n_past, t->n_new[k]);
     }
     const page_pool *p = llm_pages_lacking(&t->pages) > 0 ? &t->pages : &t->read;
     if (llm_pages_lacking(p) > 0)
@@ -186,7 +187,7 @@ ggl_status llm_slots_take_pages(slot_table *t, ggl_error *err) {
     ggl_status st = GGL_OK;
     for (int k = 0; k < t->n_slots && st == GGL_OK; k++) {
         const int64_t n_past = t->state[k].n_past, last = n_past / GGL_PAGE;
-        page_pool *p = llm_slots_pool(t, k);
+        page_pool *p = pool_of(t, k);
         if (t->n_new[k] == 0)
             continue;
         if (llm_pages_is_shared(p, k, n_past)) {
@@ -292,7 +293,7 @@ ggl_status llm_slots_share(slot_table *t, int dst, int src, int64_t n_past, ggl_
     if (st != GGL_OK)
         return st;
     empty(t, dst);
-    page_pool *p = llm_slots_pool(t, dst); /* that of src, too: texts are shared with texts */
+    page_pool *p = pool_of(t, dst); /* that of src, too: texts are shared with texts */
     llm_pages_share(p, dst, src, llm_pages_for(p, n_past));
     st = set_pages(t, err);
     if (st == GGL_OK) /* shared pages need no copy, but states and rings do */
@@ -310,7 +311,7 @@ ggl_status llm_slots_begin_restore(slot_table *t, int slot, int64_t n_past, bool
         return GGL_OK;
     }
     empty(t, slot);
-    page_pool *p = llm_slots_pool(t, slot);
+    page_pool *p = pool_of(t, slot);
     llm_pages_resize(p, slot, llm_pages_for(p, n_past));
     return set_pages(t, err);
 }

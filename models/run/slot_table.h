@@ -48,8 +48,6 @@ typedef struct slot_table {
 /* No slot has tokens at first. False: out of memory; free the table all the same. */
 bool llm_slots_init(slot_table *t, const ggl_graph *g, ggl_sched *sched, const slot_limits *limits);
 void llm_slots_fini(slot_table *t);
-/* Returns the pool of the slot's pages. */
-page_pool *llm_slots_pool(slot_table *t, int slot);
 /* Sets the graph's input "page" for the first time; the scheduler has its memory. */
 ggl_status llm_slots_ready(slot_table *t, ggl_error *err);
 

@@ -245,18 +245,13 @@ void llm_stages_memory(const llm_stages *s, int backend, ggl_memory *out) {
 }
 
 size_t llm_stages_row_bytes(const llm_stages *s) {
-    int64_t n = 0, gathered[MAX_GATHERED] = {0};
+    int64_t n = 0;
     for (int k = 0; k < s->n_sources; k++) {
         const rows *x = &s->source[k];
         n += x->n * (x->session ? llm_session_n_row(x->session) : x->n_row);
-        const int n_inputs = x->session ? llm_session_n_rows_inputs(x->session) : 0;
-        for (int i = 0; i < n_inputs && i < MAX_GATHERED; i++) {
-            const int64_t all = x->n * llm_session_rows_input(x->session, i)->n;
-            gathered[i] = all > gathered[i] ? all : gathered[i];
-        }
+        for (int i = 0; has_own(s, k) && i < llm_session_n_rows_inputs(x->session); i++)
+            n += x->at_once * llm_session_rows_input(x->session, i)->n;
     }
-    for (int i = 0; i < MAX_GATHERED; i++)
-        n += gathered[i];
     return (size_t)n * sizeof(float);
 }
 
@@ -433,8 +428,8 @@ static ggl_status run(llm_stages *s, const float *input, int64_t n, ggl_error *e
         st = s->is_read && k + 1 == s->n_sources ? gather_inputs(s, k, x->n, err)
                                                  : run_stage(s, k, err);
     }
-    for (int k = 0; k + 1 < s->n_sources;
-         k++) { /* the last stage, which is large, has what it reads */
+    /* the last stage, which is large, has what it reads */
+    for (int k = 0; k + 1 < s->n_sources; k++) {
         ggl_free(s->source[k].own);
         s->source[k].own = NULL;
         s->source[k].cap_own = 0;

@@ -170,7 +170,7 @@ INLINE vf load_lanes(const char *w, const int size) {
                      : v_load((const float *)(const void *)w);
 }
 
-/* The elements of ROWS rows from a multiple of 16 on, with zeros behind them. */
+/* The last k % 16 elements of ROWS rows, and zeros that make them 16. */
 typedef struct row_ends {
     float x[ROWS][16];
 } row_ends;

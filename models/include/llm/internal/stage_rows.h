@@ -39,7 +39,7 @@ void llm_stages_free(llm_stages *s); /* NULL is fine */
 
 /* The bytes that all stages take on a backend of params, by index; *out is 0 if there is no such backend. */
 void llm_stages_memory(const llm_stages *s, int backend, struct ggl_memory *out);
-/* The bytes of the rows between stages, for an input of as many rows as there can be. They are in the memory of the CPU. */
+/* The bytes of the rows between stages, and of those that a stage has gathered to read, for an input of as many rows as there can be. They are in the memory of the CPU. */
 size_t llm_stages_row_bytes(const llm_stages *s);
 /* Prints where each stage runs, and its memory, as ggl_sched_print does. */
 void llm_stages_print(const llm_stages *s, FILE *out, bool nodes);
