@@ -73,10 +73,10 @@ def llama_rows(k, w, tokens, halves, feed=swiglu):
     return prenorm(k, w, tokens, lambda b, h: attend(k, b, h, theta, halves, mag, k("attention.head_count_kv", None)), feed)
 
 
-def head(w, n_labels=0, bias=True, pooled=True):
-    """The tensors of a classification head. pooled: with the dense layer."""
+def head(w, n_labels=0, bias=True, pooled=True, width=N_EMBD):
+    """The tensors of a classification head. pooled: with the dense layer, which gives width numbers."""
     if pooled:
-        w.matrix("cls", N_EMBD, N_EMBD, bias=bias)
+        w.matrix("cls", width, N_EMBD, bias=bias)
     if n_labels:
         w.matrix("cls.output", n_labels, N_EMBD, gain=3, bias=bias)
 

@@ -492,6 +492,8 @@ CLASSES |= {
     "T5EncoderModel gtr": before_config(T5, T5_CONFIG, buckets="first", act="relu", d=16, after=("2_Dense", SAME, "rows"),
                                         files=with_dense("pooling_mode_mean_tokens", 20)),
     "ModernBertModel": before_config(MODERN, MODERN_CONFIG, **MODERN_HOW),
+    "ModernBertModel granite": before_config(MODERN, {**MODERN_CONFIG, "hidden_activation": "silu"}, **{**MODERN_HOW, "act": "silu"},
+                                             keys={"modern-bert.hidden_activation": "silu"}),
     "ModernBertForMaskedLM": before_config(MODERN, MODERN_CONFIG, **MODERN_HOW, prefix="model.", more={"head.dense": N_EMBD, "decoder": N_VOCAB}, norms=["head.norm"]),
     "ModernBertForSequenceClassification": before_config(MODERN, {**MODERN_CONFIG, **LABELS}, "rank", **MODERN_HOW, prefix="model.", norms=["head.norm"],
                                                          more={"head.dense": N_EMBD, "classifier": 3}, no_bias=["head.dense"],

@@ -58,7 +58,7 @@ def forward_of(arch):
     return forward
 
 
-def model(name, arch, seed, more={}, output="none", n_head=4, types=2, biased=True, fused=False, n_labels=0, whole_norms=False, every=0, n_layer=2, pooled=True, one=False, width=N_EMBD):
+def model(name, arch, seed, more={}, output="none", n_head=4, types=2, biased=True, fused=False, n_labels=0, whole_norms=False, every=0, n_layer=2, pooled=True, one=False, width=N_EMBD, n_scores=N_EMBD):
     w = Weights(seed)
     w.embedding(N_VOCAB, width)
     if types:
@@ -86,7 +86,7 @@ def model(name, arch, seed, more={}, output="none", n_head=4, types=2, biased=Tr
         if fused:
             fuse_qkv(w, l)
     if output == "rank":
-        head(w, n_labels, biased, pooled)
+        head(w, n_labels, biased, pooled, n_scores)
     keys = {**keys_of(n_layer, N_EMBD, N_FF, n_head, EPS, True), "attention.causal": False, **more}
     encoder(name, arch, keys, w, forward_of(arch), output)
 
@@ -101,6 +101,7 @@ model("jina-bert-v2", "jina-bert-v2", 3006, n_head=6)
 model("jina-bert-v2-norms", "jina-bert-v2", 3007, biased=False, whole_norms=True)
 model("jina-bert-v3", "jina-bert-v3", 3008, {"rope.freq_base": 20000.0, "rope.scaling.type": "linear", "rope.scaling.factor": 4.0}, fused=True, types=0)
 model("jina-bert-v2-one", "jina-bert-v2", 3010, one=True)
+model("jina-bert-v2-rank", "jina-bert-v2", 3016, {}, "rank", one=True, n_scores=1)  # the dense layer gives the score
 model("mpnet", "mpnet", 3011, {"attention.relative_buckets_count": 8}, types=0)
 model("bert-dense-mean", "bert", 3014, {"dense_2_feat_out": 20, "dense_2_activation": "tanh"}, "mean")
 model("bert-dense-first", "bert", 3015, {"dense_2_feat_out": N_EMBD, "dense_2_activation": "tanh", "pooling_type": 2})

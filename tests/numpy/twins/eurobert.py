@@ -5,7 +5,7 @@ from encoders import *
 def model(name, seed, more={}, **parts):
     w = llama_weights(seed, **parts)
     encoder(name, "eurobert", {**keys_of(2, N_EMBD, N_FF, 4, EPS), **more}, w,
-            lambda k, w, tokens, output: llama_rows(lambda key, *other: k(key, 250000.0) if key == "rope.freq_base" else k(key, *other), w, tokens, True))
+            lambda k, w, tokens, output: llama_rows(k, w, tokens, True))
 
 
 model("eurobert", 3301, {"attention.causal": False, "attention.head_count_kv": 2}, n_kv=2)

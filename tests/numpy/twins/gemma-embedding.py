@@ -17,9 +17,9 @@ def model(name, seed, more={}, n_kv=4, d=16, dv=None, n_layer=3, dense=None):
     encoder(name, "gemma-embedding", keys, w, None)
 
 
-model("gemma-embedding", 3501, {"attention.causal": False, "attention.sliding_window_pattern": 3})
+model("gemma-embedding", 3501, {"rope.freq_base": 1e6, "attention.causal": False, "attention.sliding_window_pattern": 3})
 model("gemma-embedding-dense", 3502, {"attention.head_count_kv": 2, "attention.value_length": 10, "rope.freq_base": 300.0, "rope.freq_base_swa": 20.0,
                                       "rope.scaling.type": "linear", "rope.scaling.factor": 3.0, "rope.scaling.attn_factor": 1.4,
                                       "dense_2_feat_in": 48, "dense_2_feat_out": 70, "dense_3_feat_in": 70, "dense_3_feat_out": 33,
                                       "attention.layer_norm_rms_epsilon": None}, 2, 16, 10, 7, (70, 33))
-model("gemma-embedding-sizes", 3503, {"attention.sliding_window": 6, "attention.sliding_window_pattern": 2}, dense=(48, 48))
+model("gemma-embedding-sizes", 3503, {"rope.freq_base": 1e6, "attention.sliding_window": 6, "attention.sliding_window_pattern": 2}, dense=(48, 48))
