@@ -52,6 +52,8 @@ struct llm_context {
         *cache;     /* of a tool: keeps what the slot has at the end of a prompt; NULL: none */
     llm_jobs *jobs; /* of llm_jobs_add or llm_generate_jobs; NULL: none */
     atomic_bool cancelled;
+    bool
+        is_ending; /* what llm_begin or llm_jobs_add has begun was cancelled, and ends with its next call */
     bool (*asks)(void *ctx); /* llm_opening.cancelled */
     void *asks_ctx;
     /* The sequence belongs to the generator, or after llm_eval it is `ids`. The slot then holds the first
@@ -87,6 +89,11 @@ ggl_status llm_context_run(llm_context *c, size_t n_rows, ggl_error *err);
 /* Every call that generates begins with this: it ends what llm_begin has begun. Only here is a cancel forgotten, so one
  * that comes while the prompt is formatted or tokenized has its effect. */
 void llm_context_start(llm_context *c);
+/* Every call that leaves the sequence as it is, and can be cancelled, begins with this: a cancel that came before is none of
+ * this call, but of what llm_begin or llm_jobs_add has begun. Without these it is forgotten. */
+void llm_context_start_beside(llm_context *c);
+/* Every call that goes on with these begins with this. */
+void llm_context_go_on(llm_context *c);
 /* llm_begin, after llm_context_start. */
 ggl_status llm_context_begin(llm_context *c, const int32_t *id, size_t n,
                              const llm_generate_params *params, ggl_error *err);

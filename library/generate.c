@@ -279,6 +279,7 @@ ggl_status llm_next(llm_context *c, const char **piece, size_t *n, ggl_error *er
     *n = 0;
     if (!g)
         return GGL_OK;
+    llm_context_go_on(c);
     const double t = llm_seconds(), prompt = c->run.prompt_seconds;
     const ggl_status st = step(c, g, err);
     c->run.seconds += llm_seconds() - t - (c->run.prompt_seconds - prompt);

@@ -378,6 +378,7 @@ void llm_context_end(llm_context *c) {
     llm_generator_set_run(c->generator, false, 0, NULL, NULL);
     llm_generation_free(c, g);
     c->generation = NULL;
+    c->is_ending = false;
 }
 
 /* --- tokens ---------------------------------------------------------------------------------- */

@@ -217,7 +217,7 @@ static ggl_status write_text(llm_context *c, int64_t n_window, size_t n,
 ggl_status llm_own_text(llm_context *c, int64_t n_window, size_t n,
                         bool (*progress)(void *user, size_t done, size_t total), void *user,
                         int32_t **id, ggl_error *err) {
-    atomic_store(&c->cancelled, false);
+    llm_context_start_beside(c);
     *id = NULL;
     if (n == 0 || n > INT32_MAX)
         return ggl_fail(err, GGL_USAGE, "n must be 1 to %d, but is %zu", INT32_MAX, n);
@@ -433,7 +433,7 @@ ggl_status llm_imatrix_run(llm_imatrix *m, llm_context *c, const char *text, siz
                            const llm_imatrix_params *params, llm_imatrix_result *result,
                            ggl_error *err) {
     run r = {.m = m, .c = c, .p = {.size = sizeof r.p}, .text.bos = -1};
-    atomic_store(&c->cancelled, false);
+    llm_context_start_beside(c);
     ggl_status st = GGL_READ_PARAMS(llm_imatrix_params, &r.p, params, err);
     if (st == GGL_OK && result)
         st = CHECK_RESULT(llm_imatrix_result, result, err);

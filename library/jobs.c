@@ -59,8 +59,10 @@ ggl_status llm_jobs_add(llm_context *c, llm_job *job, ggl_error *err) {
     if (!c->jobs)
         st = jobs_new(c, 0, e);
     else if ((st = llm_running_jobs_check(c->jobs, e)) == GGL_OK &&
-             llm_running_jobs_n(c->jobs) == 0)
+             llm_running_jobs_n(c->jobs) == 0) {
         atomic_store(&c->cancelled, false); /* it came when there was nothing to cancel */
+        c->is_ending = false;
+    }
     if (st == GGL_OK) {
         st = llm_running_jobs_add(c->jobs, job);
         *e = job->err;
@@ -78,6 +80,7 @@ ggl_status llm_jobs_step(llm_context *c, size_t *n, ggl_error *err) {
     ggl_status st = llm_running_jobs_check(c->jobs, err);
     if (st != GGL_OK)
         return st;
+    llm_context_go_on(c);
     st = llm_running_jobs_step(c->jobs, err);
     if (st == GGL_OK)
         *n = llm_running_jobs_n(c->jobs);

@@ -6,7 +6,6 @@
 #include "context.h"
 #include "ggl/alloc.h"
 #include "ggl/internal/alloc.h"
-#include "ggl/internal/gguf.h"
 #include "noticing.h"
 #include "sound_rows.h"
 
@@ -72,8 +71,12 @@ static ggl_status start_ear(llm_eye *e, const llm_session_params *p, ggl_error *
     return llm_sound_rows_mel(&e->mel, rule_of(e), llm_stages_n_input(e->stages), err);
 }
 
-const llm_eye_kind llm_eye_sounds = {
-    .what = "sound", .n_parts = n_windows, .append = append_sound, .start = start_ear};
+const llm_eye_kind llm_eye_sounds = {.organ = "ear",
+                                     .senses = "hears",
+                                     .what = "sound",
+                                     .n_parts = n_windows,
+                                     .append = append_sound,
+                                     .start = start_ear};
 
 /* --- windows ---------------------------------------------------------------------------------- */
 
@@ -219,19 +222,6 @@ static ggl_status listen(heard *h, const llm_eye *e, const llm_audio *audio, ggl
 
 /* --- calls ------------------------------------------------------------------------------------ */
 
-static ggl_status need_ear(llm_context *c, ggl_error *err) {
-    llm_eye_begin(c);
-    if (llm_context_hears(c))
-        return GGL_OK;
-    return c->eye ? ggl_fail(err, GGL_UNSUPPORTED,
-                             "the model was opened with an eye, which sees pictures and hears no "
-                             "sounds: %s",
-                             ggl_gguf_name(llm_model_file(c->eye->model)))
-                  : ggl_fail(err, GGL_UNSUPPORTED,
-                             "the model was opened without an ear, so it hears no sounds: open it "
-                             "with its file mmproj-*.gguf (mmproj, or --mmproj FILE)");
-}
-
 static ggl_status hear_and_keep(llm_eye *e, void *ctx, int64_t k, const uint8_t id[LLM_MEDIA_ID],
                                 ggl_error *err) {
     llm_media_rows rows = {.n_row = llm_stages_n_row(e->stages)};
@@ -245,7 +235,7 @@ ggl_status llm_listen(llm_context *c, const llm_audio *audio, char mark[LLM_IMAG
                       ggl_error *err) {
     heard h = {0};
     *mark = 0;
-    ggl_status st = need_ear(c, err);
+    ggl_status st = llm_eye_need(c, &llm_eye_sounds, err);
     if (st == GGL_OK)
         st = listen(&h, c->eye, audio, err);
     if (st == GGL_OK)
@@ -261,7 +251,7 @@ static ggl_status all_rows(llm_context *c, const llm_audio *audio, bool mel, flo
     size_t cap = 0;
     *row = NULL;
     *n = *n_row = 0;
-    ggl_status st = need_ear(c, err);
+    ggl_status st = llm_eye_need(c, &llm_eye_sounds, err);
     if (st == GGL_OK)
         st = listen(&h, c->eye, audio, err);
     if (st == GGL_OK)

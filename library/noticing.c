@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "context.h"
-#include "running_jobs.h"
+#include "ggl/internal/gguf.h"
 
 /* A mark is these two texts with the 64 hexadecimal digits of a digest between them. */
 static const char mark_begin[] = "<__media:", mark_end[] = "__>";
@@ -146,9 +146,19 @@ bool llm_context_hears(const llm_context *c) {
     return c->eye && c->eye->rows[c->eye->input].sound.rate > 0;
 }
 
-void llm_eye_begin(llm_context *c) {
-    if (!c->generation && (!c->jobs || llm_running_jobs_n(c->jobs) == 0))
-        atomic_store(&c->cancelled, false);
+ggl_status llm_eye_need(llm_context *c, const llm_eye_kind *kind, ggl_error *err) {
+    const llm_eye_kind *has = c->eye ? c->eye->kind : NULL;
+    llm_context_start_beside(c);
+    if (has == kind)
+        return GGL_OK;
+    return has ? ggl_fail(err, GGL_UNSUPPORTED,
+                          "the model was opened with an %s, which %s %ss and %s no %ss: %s",
+                          has->organ, has->senses, has->what, kind->senses, kind->what,
+                          ggl_gguf_name(llm_model_file(c->eye->model)))
+               : ggl_fail(err, GGL_UNSUPPORTED,
+                          "the model was opened without an %s, so it %s no %ss: open it with its "
+                          "file mmproj-*.gguf (mmproj, or --mmproj FILE)",
+                          kind->organ, kind->senses, kind->what);
 }
 
 /* Gives back so many holds of the first n parts. */

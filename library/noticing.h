@@ -14,7 +14,7 @@ typedef struct llm_eye llm_eye;
 
 /* What differs between eyes and ears. */
 typedef struct llm_eye_kind {
-    const char *what; /* "picture" */
+    const char *organ, *senses, *what; /* "eye", "sees", "picture" */
     /* The parts of what has this id, each of which has rows of its own: at least one. */
     int64_t (*n_parts)(const uint8_t id[LLM_MEDIA_ID]);
     /* Appends what stands for it in a text: its rows, and the texts around them. */
@@ -44,8 +44,8 @@ struct llm_eye {
     void *cancelled_ctx;
 };
 
-/* Every call that looks or listens begins with this. A cancel that came while there was nothing to cancel is forgotten, as by other calls. */
-void llm_eye_begin(llm_context *c);
+/* Every call that looks or listens begins with this. GGL_UNSUPPORTED: the model was not opened with an eye or an ear of this kind. */
+GGL_NODISCARD ggl_status llm_eye_need(llm_context *c, const llm_eye_kind *kind, ggl_error *err);
 
 /* Which row of the input the row i of the last stage stands for: the first one that it was made of. */
 int64_t llm_eye_origin(const llm_eye *e, int64_t i);

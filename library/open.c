@@ -275,8 +275,3 @@ bool llm_context_has_chat(const llm_context *c) {
 ggl_status llm_last_run(const llm_context *c, llm_run_info *info, ggl_error *err) {
     return GGL_WRITE_PARAMS(llm_run_info, info, &c->run, err);
 }
-
-void llm_cancel(llm_context *c) {
-    if (c)
-        atomic_store(&c->cancelled, true);
-}

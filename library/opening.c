@@ -76,11 +76,6 @@ static ggl_status open_adapters(llm_context *c, const llm_opening *o, ggl_error 
                                  err);
 }
 
-bool llm_context_is_cancelled(void *ctx) {
-    llm_context *c = ctx;
-    return atomic_load(&c->cancelled) || (c->asks && c->asks(c->asks_ctx));
-}
-
 /* What the draft guesses for. */
 static llm_guessing_target target_of(const llm_context *c, const llm_opening *o) {
     return (llm_guessing_target){.model = c->model,

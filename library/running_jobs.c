@@ -208,6 +208,7 @@ ggl_status llm_context_end_jobs(llm_context *c, ggl_error *err) {
     all->is_inside = true;
     llm_engine_free(all->engine); /* ends the jobs that are left */
     c->jobs = NULL;
+    c->is_ending = false;
     ggl_free(all);
     llm_guessing_pause(c->guessing, false);
     for (int k = 0; k < (int)llm_session_n_slots(c->session); k++) {

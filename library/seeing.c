@@ -5,7 +5,6 @@
 #include "context.h"
 #include "ggl/alloc.h"
 #include "ggl/internal/alloc.h"
-#include "ggl/internal/gguf.h"
 #include "noticing.h"
 #include "picture/prepare.h"
 #include "picture/tiles.h"
@@ -83,23 +82,13 @@ static ggl_status append_picture(const llm_eye *e, const llm_tokenizer *t,
     return st == GGL_OK ? llm_eye_append_text(t, p->end, 0, 0, ids, err) : st;
 }
 
-const llm_eye_kind llm_eye_pictures = {
-    .what = "picture", .n_parts = n_parts, .append = append_picture};
+const llm_eye_kind llm_eye_pictures = {.organ = "eye",
+                                       .senses = "sees",
+                                       .what = "picture",
+                                       .n_parts = n_parts,
+                                       .append = append_picture};
 
 /* --- pictures --------------------------------------------------------------------------------- */
-
-static ggl_status need_eye(llm_context *c, ggl_error *err) {
-    llm_eye_begin(c);
-    if (llm_context_hears(c))
-        return ggl_fail(err, GGL_UNSUPPORTED,
-                        "the model was opened with an ear, which hears sounds and sees no "
-                        "pictures: %s",
-                        ggl_gguf_name(llm_model_file(c->eye->model)));
-    return c->eye ? GGL_OK
-                  : ggl_fail(err, GGL_UNSUPPORTED,
-                             "the model was opened without an eye, so it sees no pictures: open it "
-                             "with its file mmproj-*.gguf (mmproj, or --mmproj FILE)");
-}
 
 /* A picture as the eye sees it, of 8 bits: the whole, and its tiles. */
 typedef struct parts {
@@ -241,7 +230,7 @@ ggl_status llm_see(llm_context *c, const llm_image *image, char mark[LLM_IMAGE_M
                    ggl_error *err) {
     parts p;
     *mark = 0;
-    ggl_status st = need_eye(c, err);
+    ggl_status st = llm_eye_need(c, &llm_eye_pictures, err);
     if (st != GGL_OK)
         return st;
     st = see(&p, c->eye, image, err);
@@ -255,7 +244,7 @@ ggl_status llm_image_pixels(llm_context *c, const llm_image *image, float **pixe
                             size_t *width, ggl_error *err) {
     parts p;
     *pixel = NULL;
-    ggl_status st = need_eye(c, err);
+    ggl_status st = llm_eye_need(c, &llm_eye_pictures, err);
     if (st != GGL_OK)
         return st;
     st = see(&p, c->eye, image, err);
@@ -297,7 +286,7 @@ ggl_status llm_image_rows(llm_context *c, const llm_image *image, float **row, s
     size_t cap = 0;
     *row = NULL;
     *n = 0;
-    ggl_status st = need_eye(c, err);
+    ggl_status st = llm_eye_need(c, &llm_eye_pictures, err);
     if (st != GGL_OK)
         return st;
     st = see(&p, c->eye, image, err);

@@ -131,7 +131,7 @@ static llm_verify_result verified(const verification *v) {
 ggl_status llm_verify(llm_context *c, const llm_verify_params *params, llm_verify_result *result,
                       ggl_error *err) {
     verification v = {.c = c, .p = {.size = sizeof v.p}, .result.first = -1};
-    atomic_store(&c->cancelled, false);
+    llm_context_start_beside(c);
     ggl_status st = GGL_READ_PARAMS(llm_verify_params, &v.p, params, err);
     if (st == GGL_OK)
         st = CHECK_RESULT(llm_verify_result, result, err);

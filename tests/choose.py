@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Which tests a change can break, and which programs tests need. ./test calls it; standard library only.
 
-    choose.py near ROOT BUILD FILE..       prints a regular expression of the names of tests that a change of these files can break (near.txt)
+    choose.py near ROOT BUILD FILE..       prints the numbers, as ctest -I reads them, of the tests that a change of these files can break (near.txt)
     choose.py targets ROOT BUILD [OPTION..]  prints the targets that the tests need which ctest would run with these options, or "all"
     choose.py share ROOT BUILD HOME LONG N M OTHER EXCEPT   prints the numbers, as ctest -I reads them, of the tests that fit HOME or that the
                                            build OTHER lacks, and of the tests of every M-th program of the others; of those
@@ -76,6 +76,12 @@ def near(root, build, files):
         else:
             sys.exit(f"near: no row of tests/near.txt fits {path}; run ./test quick")
     return "|".join(sorted(pieces))
+
+
+def numbered(build, expression):
+    """The tests whose names fit, as ctest -I reads them; an expression of many names is too long for ctest -R."""
+    numbers = [str(number) for number, (line, _) in enumerate(lines(build), 1) if re.search(expression, line.split()[0])]
+    return "0,0,0," + ",".join(numbers)
 
 
 def chosen(build, options):
@@ -185,6 +191,11 @@ def check(root, build):
         expression = near(root, build, [os.path.join(root, path)]) if os.path.exists(os.path.join(root, path)) else None
         if expression is not None and not any(re.search(expression, test) for test in tests if test.startswith(name)):
             faults.append(f"{path}: {name} is not chosen")
+    # With any number of files, ctest runs just the tests that fit.
+    expression = near(root, build, [os.path.join(root, path) for path in files if os.path.exists(os.path.join(root, path))])
+    names = [name for name in (line.split()[0] for line, _ in lines(build)) if re.search(expression, name)]
+    if chosen(build, ["-I", numbered(build, expression)]) != names:
+        faults.append(f"ctest does not run the {len(names)} tests near all files")
     print("\n".join(faults) or f"{len(files)} files, {len(table)} rows, {len(tests)} tests")
     return 1 if faults else 0
 
@@ -192,7 +203,7 @@ def check(root, build):
 def main(what, root, build, *rest):
     root, build = os.path.abspath(root), os.path.abspath(build.removesuffix("/CTestTestfile.cmake"))
     if what == "near":
-        print(near(root, build, rest))
+        print(numbered(build, near(root, build, rest)))
     elif what == "targets":
         print("\n".join(targets(build, rest)))
     elif what == "share":

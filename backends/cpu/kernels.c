@@ -21,12 +21,11 @@ void ggl_cpu_kernels_init(cpu_kernels *k, uint32_t features) {
 }
 
 size_t ggl_cpu_column_size(cpu_columns form, int64_t n) {
-    const size_t padded = (size_t)(n + 31) / 32 * 32;
     switch (form) {
     case CPU_COLUMNS_BF16:
-        return padded * sizeof(float);
+        return (size_t)cpu_padded(n) * sizeof(float);
     case CPU_COLUMNS_BF16_PAIRS:
-        return padded * sizeof(uint16_t);
+        return (size_t)cpu_padded(n) * sizeof(uint16_t);
     case CPU_COLUMNS_Q8:
         return (size_t)(n / CPU_QBLOCK) * sizeof(cpu_qblock);
     default:

@@ -192,6 +192,11 @@ typedef struct cpu_kernels {
 /* Fills the table with the best kernels for these features (cpu_features.h). */
 void ggl_cpu_kernels_init(cpu_kernels *k, uint32_t features);
 
+/* Returns the elements of a row in a panel, and of a column that is rounded to bf16: zeros make them a multiple of 32. */
+static inline int64_t cpu_padded(int64_t n) {
+    return (n + 31) / 32 * 32;
+}
+
 /* Returns the bytes of a column of n elements in this form. */
 size_t ggl_cpu_column_size(cpu_columns form, int64_t n);
 /* Writes the column x to y in this form. */

@@ -2,6 +2,7 @@
  * bytes of its stores in order of id: for rows the pages that hold the positions, in their order;
  * for states all. */
 #include <inttypes.h>
+#include <string.h>
 
 #include "ggl/internal/graph.h"
 #include "store_rows.h"
@@ -69,40 +70,40 @@ static ggl_status act_on(const ggl_sched *s, device *d, const ggl_store *st, con
     return status;
 }
 
-/* Does the call for all stores, after all batches in flight have finished. */
-static ggl_status act(ggl_sched *s, slot_call c, ggl_error *err) {
+/* Does the call for all stores, after all batches in flight have finished. c->bytes moves on by what it has. */
+static ggl_status act(ggl_sched *s, slot_call *c, ggl_error *err) {
     int64_t n_slots = ggl_graph_get_params(s->plan.g)->n_slots;
-    if (c.slot < 0 || c.slot >= n_slots || c.other < 0 || c.other >= n_slots || !s->allocated)
+    if (c->slot < 0 || c->slot >= n_slots || c->other < 0 || c->other >= n_slots || !s->allocated)
         return ggl_fail(err, GGL_USAGE, "slot %d of %" PRId64,
-                        c.slot < 0 || c.slot >= n_slots ? c.slot : c.other, n_slots);
+                        c->slot < 0 || c->slot >= n_slots ? c->slot : c->other, n_slots);
     if (s->plan.g->page && !ggl_inputs_pages(&s->inputs, &s->plan))
         return ggl_fail(err, GGL_USAGE, "the input 'page' is not set");
     ggl_status status = ggl_sched_finish(s, err);
     for (int i = 0; i < ggl_graph_n_stores(s->plan.g) && status == GGL_OK; i++) {
         const ggl_store *st = ggl_graph_store(s->plan.g, i);
-        device *d = is_of(c.part, st) && ggl_rows_has_slot(s->plan.g, st, c.slot) &&
-                            ggl_rows_has_slot(s->plan.g, st, c.other)
+        device *d = is_of(c->part, st) && ggl_rows_has_slot(s->plan.g, st, c->slot) &&
+                            ggl_rows_has_slot(s->plan.g, st, c->other)
                         ? device_of(s, st)
                         : NULL;
         size_t done = 0;
         if (d)
-            status = act_on(s, d, st, &c, &done, err);
-        if (c.bytes)
-            c.bytes += done;
+            status = act_on(s, d, st, c, &done, err);
+        if (c->bytes)
+            c->bytes += done;
     }
     return status;
 }
 
 ggl_status ggl_sched_clear_slot(ggl_sched *s, int slot, ggl_error *err) {
     /* Only states: attention reads no rows of later positions, so old rows may stay. */
-    return act(s, (slot_call){.what = CLEAR, .slot = slot, .other = slot, .states_only = true},
+    return act(s, &(slot_call){.what = CLEAR, .slot = slot, .other = slot, .states_only = true},
                err);
 }
 
 ggl_status ggl_sched_copy_slot(ggl_sched *s, int dst, int src, int64_t n_pos, ggl_error *err) {
     return dst == src
                ? GGL_OK
-               : act(s, (slot_call){.what = COPY, .slot = dst, .other = src, .n_pos = n_pos}, err);
+               : act(s, &(slot_call){.what = COPY, .slot = dst, .other = src, .n_pos = n_pos}, err);
 }
 
 ggl_status ggl_sched_copy_page(ggl_sched *s, int slot, int32_t dst, int32_t src, ggl_error *err) {
@@ -133,13 +134,19 @@ size_t ggl_sched_part_size(const ggl_sched *s, ggl_slot_part part, int64_t n_pos
 
 ggl_status ggl_sched_save_part(ggl_sched *s, ggl_slot_part part, int slot, int64_t n_pos,
                                bool states_only, void *dst, ggl_error *err) {
-    return act(s, (slot_call){SAVE, slot, slot, n_pos, states_only, dst, part}, err);
+    slot_call c = {SAVE, slot, slot, n_pos, states_only, dst, part};
+    const ggl_status status = act(s, &c, err);
+    const size_t size = ggl_sched_part_size(s, part, n_pos, states_only);
+    if (status == GGL_OK &&
+        size > 0) /* stores of other slots, and those that no device holds, gave no bytes */
+        memset(c.bytes, 0, size - (size_t)(c.bytes - (char *)dst));
+    return status;
 }
 
 ggl_status ggl_sched_restore_part(ggl_sched *s, ggl_slot_part part, int slot, int64_t n_pos,
                                   bool states_only, const void *src, ggl_error *err) {
     char *bytes = (char *)src; /* which RESTORE only reads */
-    return act(s, (slot_call){RESTORE, slot, slot, n_pos, states_only, bytes, part}, err);
+    return act(s, &(slot_call){RESTORE, slot, slot, n_pos, states_only, bytes, part}, err);
 }
 
 size_t ggl_sched_slot_size(const ggl_sched *s, int64_t n_pos, bool states_only) {

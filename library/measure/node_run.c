@@ -1,5 +1,7 @@
 #include "node_run.h"
 
+#include <assert.h>
+
 #include <string.h>
 
 #include "ggl/internal/alloc.h"
@@ -56,6 +58,8 @@ static bool place_leaves(node_map *m, const ggl_tensor *t) {
 
 /* Sets m->page so that each slot has pages of its own. */
 static bool place_pages(node_map *m) {
+    assert(ggl_graph_get_params(m->graph)->n_stage_slots ==
+           0); /* whose pages have numbers of their own */
     if (ggl_graph_n_pages(m->graph) == 0)
         return true;
     const int64_t n = ggl_count(ggl_graph_find_input(m->graph, "page"));

@@ -230,25 +230,6 @@ static void log_rows(const llm_mel *m, const llm_mel_piece *piece, int64_t row, 
     }
 }
 
-ggl_status llm_mel_largest(const llm_mel *m, const llm_mel_piece *piece, int64_t first_row,
-                           int64_t n_rows, double *largest, ggl_error *err) {
-    scratch s;
-    const ggl_status st = check_piece(m, piece, first_row, n_rows, err);
-    if (st != GGL_OK)
-        return st;
-    if (!scratch_init(&s, m))
-        return ggl_fail(err, GGL_NOMEM, "out of memory for rows of a spectrogram");
-    for (int64_t i = 0; i < n_rows; i += LANES) {
-        log_rows(m, piece, first_row + i, &s);
-        for (int l = 0; l < LANES && i + l < n_rows; l++)
-            for (int b = 0; b < m->p.n_mel; b++)
-                if (s.log[b * LANES + l] > *largest)
-                    *largest = s.log[b * LANES + l];
-    }
-    ggl_free(s.x);
-    return GGL_OK;
-}
-
 /* Returns a logarithm as a row has it. */
 static float number_of(const llm_mel *m, double v, double largest) {
     const double lowest = largest - m->p.range;
@@ -259,8 +240,9 @@ float llm_mel_silent_number(const llm_mel *m, double largest) {
     return number_of(m, m->silence, largest);
 }
 
-ggl_status llm_mel_rows(const llm_mel *m, const llm_mel_piece *piece, int64_t first_row,
-                        int64_t n_rows, double largest, float *out, ggl_error *err) {
+/* Writes rows to out; or, if that is NULL, raises *largest to the largest logarithm in them. */
+static ggl_status run_rows(const llm_mel *m, const llm_mel_piece *piece, int64_t first_row,
+                           int64_t n_rows, double *largest, float *out, ggl_error *err) {
     scratch s;
     const ggl_status st = check_piece(m, piece, first_row, n_rows, err);
     if (st != GGL_OK)
@@ -270,9 +252,24 @@ ggl_status llm_mel_rows(const llm_mel *m, const llm_mel_piece *piece, int64_t fi
     for (int64_t i = 0; i < n_rows; i += LANES) {
         log_rows(m, piece, first_row + i, &s);
         for (int l = 0; l < LANES && i + l < n_rows; l++)
-            for (int b = 0; b < m->p.n_mel; b++)
-                *out++ = number_of(m, s.log[b * LANES + l], largest);
+            for (int b = 0; b < m->p.n_mel; b++) {
+                const double v = s.log[b * LANES + l];
+                if (out)
+                    *out++ = number_of(m, v, *largest);
+                else if (v > *largest)
+                    *largest = v;
+            }
     }
     ggl_free(s.x);
     return GGL_OK;
+}
+
+ggl_status llm_mel_largest(const llm_mel *m, const llm_mel_piece *piece, int64_t first_row,
+                           int64_t n_rows, double *largest, ggl_error *err) {
+    return run_rows(m, piece, first_row, n_rows, largest, NULL, err);
+}
+
+ggl_status llm_mel_rows(const llm_mel *m, const llm_mel_piece *piece, int64_t first_row,
+                        int64_t n_rows, double largest, float *out, ggl_error *err) {
+    return run_rows(m, piece, first_row, n_rows, &largest, out, err);
 }

@@ -101,7 +101,6 @@ static arch_known *known_of(arch_eval *ev) {
     if (s == GGL_OK) {
         k->ev = (arch_eval){.arch = k->text,
                             .src = ev->src,
-                            .g = ev->g,
                             .err = &k->err,
                             .family = ev->family,
                             .reader = ev->arch,
@@ -143,6 +142,7 @@ static const row *find_row(const arch_known *k, ggl_str name) {
  * a string, does not. */
 static bool holds(arch_eval *ev, arch_known *k, const arch_expr *cond) {
     bool yes = true;
+    k->ev.g = ev->g; /* a constant of a conversion has a graph of its own */
     k->ev.status = GGL_OK;
     k->ev.steps = 0;
     k->ev.frame = NULL;

@@ -300,6 +300,7 @@ static ggl_status run_before(arch_conversion *c, bool (*run)(arch_eval *ev), ggl
     ev.g = ggl_graph_new(NULL); /* in case an expression makes a tensor */
     bool ok = ev.g && llm_arch_eval_init(&ev) && run(&ev);
     ggl_graph_free(ev.g);
+    llm_arch_known_free(ev.known);
     llm_arch_eval_fini(&ev);
     if (!ok && ev.status == GGL_OK)
         return ggl_fail(err, GGL_NOMEM, "%s: out of memory", c->arch->text.name);

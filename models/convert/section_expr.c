@@ -557,6 +557,7 @@ static bool make_constant(arch_eval *ev, const arch_expr *e, recipe **out) {
     ev->status = in.status;
     ev->word = in.word;
     ev->word_index = in.word_index;
+    ev->known = in.known;
     *out = r;
     return ev->status == GGL_OK;
 }

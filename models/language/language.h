@@ -1,6 +1,7 @@
 /* The descriptor language: turns a text into a tree and checks everything that needs no model.
  *
  *     lex.c            text -> tokens: indentation, names, keys, numbers, strings
+ *     parse_text.c     a text: its header, functions and statements
  *     parse.c          tokens -> statements
  *     parse_expr.c     tokens -> expressions
  *     parse_convert.c  tokens -> the lines of convert sections
@@ -10,6 +11,7 @@
  *     unused.c         finds names that nothing reads
  *     error.c          places in a text; error messages with line and caret
  *     words.c          hints for words and symbols of other languages, e.g. "True" or "&&"
+ *     arch.c           what a parsed text says about itself
  *     builtin.c        the descriptors that are compiled in */
 #ifndef LLM_ARCH_LANGUAGE_H
 #define LLM_ARCH_LANGUAGE_H
@@ -355,7 +357,7 @@ struct llm_arch {
     arch_known_key *key_pattern; /* patterns of `ignore ".x.*"`, without the leading dot */
 };
 
-/* --- parsing: parse_tools.c, parse_expr.c, parse.c --------------------------------------------- */
+/* --- parsing: parse_tools.c, parse_expr.c, parse.c, parse_text.c ------------------------------- */
 
 typedef struct arch_parser {
     llm_arch *arch;
@@ -408,6 +410,11 @@ arch_expr **llm_arch_parse_exprs(arch_parser *p, int *n);
 /* Parses the only expression of a statement. */
 bool llm_arch_one_expr(arch_parser *p, arch_stmt *s);
 arch_stmt *llm_arch_parse_require(arch_parser *p);
+/* A statement or a block of them, at top level or not. NULL: reported. */
+arch_stmt *llm_arch_parse_stmt(arch_parser *p, bool top);
+arch_stmt *llm_arch_parse_block(arch_parser *p, bool top);
+/* A name that gets a value. False: reported. */
+bool llm_arch_parse_target(arch_parser *p, arch_target *t);
 /* Parses a whole text into arch->body or, for the prelude, arch->prelude_fn, and resolves its
  * names. */
 ggl_status llm_arch_parse_text(llm_arch *arch, const arch_text *text, ggl_error *err);

@@ -31,6 +31,22 @@ int llm_session_choose_to_clear(llm_session *s, int *slot, int n) {
     return llm_pages_choose_to_clear(&s->slots.pages, slot, n);
 }
 
+int64_t llm_session_room_to_read(const llm_session *s) {
+    return s->slots.read.n_pages == 0 ? INT64_MAX : s->slots.read.n_pages * GGL_PAGE;
+}
+
+int llm_session_choose_to_unread(llm_session *s, int64_t n_text, int *slot, int n) {
+    page_pool *p = &s->slots.read;
+    llm_pages_estimate(p);
+    p->n_needed += llm_pages_for(p, n_text);
+    for (int i = 0; i < n; i++)
+        slot[i] = llm_text_slot(s, slot[i]);
+    const int n_chosen = llm_pages_choose_to_clear(p, slot, n);
+    for (int i = 0; i < n_chosen; i++)
+        slot[i] -= llm_text_slot(s, 0);
+    return n_chosen;
+}
+
 int64_t llm_session_n_shared(const llm_session *s, int slot) {
     if (slot < 0 || slot >= s->n_slots)
         return 0;

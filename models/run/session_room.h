@@ -19,4 +19,10 @@ int64_t llm_session_lacking(const llm_session *s);
 int64_t llm_session_lacking_without(llm_session *s, const int *slot, int n);
 int llm_session_choose_to_clear(llm_session *s, int *slot, int n);
 
+/* Texts that tokens read have pages of their own. Returns how many of their tokens the KV cache has room for in all. */
+int64_t llm_session_room_to_read(const llm_session *s);
+/* Chooses which of slot[0 .. n) are to give up what they have read, so that a text of n_text tokens can be read: as
+ * llm_pages_choose_to_clear. It is an estimate of its own. */
+int llm_session_choose_to_unread(llm_session *s, int64_t n_text, int *slot, int n);
+
 #endif

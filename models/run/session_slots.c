@@ -293,7 +293,7 @@ static ggl_status restore_text(llm_session *s, int slot, const header *h, const 
 }
 
 /* Checks that there is room for the slot's tokens, and for the text that they read. */
-static ggl_status check_room(const llm_session *s, int slot, const header *h, ggl_error *err) {
+static ggl_status check_room(llm_session *s, int slot, const header *h, ggl_error *err) {
     const ggl_status st =
         llm_slots_check_restore(&s->slots, slot, h->n_past, h->states_only != 0, err);
     return st != GGL_OK || h->n_text == 0

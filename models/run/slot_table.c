@@ -107,9 +107,9 @@ ggl_status llm_slots_check_cut(const slot_table *t, int slot, int64_t n_past, gg
     return check_rows(t, slot, n_past, err);
 }
 
-ggl_status llm_slots_check_restore(const slot_table *t, int slot, int64_t n_past, bool states_only,
+ggl_status llm_slots_check_restore(slot_table *t, int slot, int64_t n_past, bool states_only,
                                    ggl_error *err) {
-    const page_pool *p = slot < t->limits.n_first ? &t->pages : &t->read;
+    const page_pool *p = pool_of(t, slot);
     const int64_t n_now = t->state[slot].n_past, n_pages = llm_pages_for(p, n_past);
     if (!states_only && n_pages > llm_pages_available(p, slot))
         return ggl_fail(err, GGL_LIMIT,

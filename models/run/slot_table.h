@@ -58,7 +58,7 @@ ggl_status llm_slots_check_whole(const slot_table *t, int slot, ggl_error *err);
 /* Also checks that the slot's tokens after the first n_past can be dropped. */
 ggl_status llm_slots_check_cut(const slot_table *t, int slot, int64_t n_past, ggl_error *err);
 /* Checks that the slot can be restored to n_past tokens: all of it, or only its states. */
-ggl_status llm_slots_check_restore(const slot_table *t, int slot, int64_t n_past, bool states_only,
+ggl_status llm_slots_check_restore(slot_table *t, int slot, int64_t n_past, bool states_only,
                                    ggl_error *err);
 
 /* --- a batch --- */

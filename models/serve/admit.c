@@ -112,10 +112,14 @@ static void read_text(llm_engine *e, task *t, int64_t now) {
     ggl_error err;
     bool is_found = false;
     const seq *q = &t->q;
-    const ggl_status st =
-        t->p.no_reuse
-            ? llm_session_read(e->p.session, q->slot, q->text, q->n_text, &err)
-            : llm_session_read_once(e->p.session, q->slot, q->text, q->n_text, &is_found, &err);
+    ggl_status st = GGL_OK;
+    /* beams have one text, for which there is room once */
+    if (!t->p.no_reuse || llm_task_is_beam(t))
+        st = llm_session_find_read(e->p.session, q->slot, q->text, q->n_text, &is_found, &err);
+    if (st == GGL_OK && !is_found) {
+        llm_kept_make_room_to_read(&e->kept, q);
+        st = llm_session_read(e->p.session, q->slot, q->text, q->n_text, &err);
+    }
     if (st != GGL_OK) {
         llm_task_failed(t, &err);
         return;

@@ -6,6 +6,7 @@
 #include "common/clock.h"
 #include "ggl/alloc.h"
 #include "ggl/internal/params.h"
+#include "run/session_room.h"
 
 enum { STEP_NS = 50000000, SNAPSHOT_BYTES = 256 << 20 };
 
@@ -72,6 +73,7 @@ static ggl_status init(llm_engine *e, const llm_engine_params *p, ggl_error *err
     const size_t n_bytes = p->n_snapshot_bytes > 0 ? p->n_snapshot_bytes : SNAPSHOT_BYTES;
     const ggl_status st = llm_kept_init(&e->kept, p->session, n_bytes, err);
     e->n_pool = llm_session_n_free(p->session);
+    e->n_pool_read = llm_session_room_to_read(p->session);
     return st;
 }
 
@@ -131,6 +133,26 @@ void llm_engine_free(llm_engine *e) {
 
 /* --- how sequences come ----------------------------------------------------------------------- */
 
+/* Checks that the KV cache has room for the prompt, and for the text that it reads. */
+static ggl_status check_room(const llm_engine *e, const llm_sequence_params *p, ggl_error *err) {
+    const int64_t n_ctx = llm_session_n_ctx(e->p.session);
+    const bool reads_prompt = llm_session_reads_text(e->p.session) && !p->read;
+    const int64_t most = reads_prompt ? e->n_pool_read : e->n_pool;
+    if (p->n_prompt > (uint64_t)most && n_ctx < most)
+        return ggl_fail(err, GGL_LIMIT, "the prompt has %zu tokens, but the context only %" PRId64,
+                        p->n_prompt, n_ctx);
+    if (p->n_prompt > (uint64_t)most)
+        return ggl_fail(err, GGL_LIMIT,
+                        "the prompt has %zu tokens, but the KV cache has room for only %" PRId64,
+                        p->n_prompt, most);
+    if (p->read && p->n_read > (uint64_t)e->n_pool_read && p->n_read <= (uint64_t)n_ctx)
+        return ggl_fail(err, GGL_LIMIT,
+                        "the text that the model is to read has %zu tokens, but the KV cache has "
+                        "room for only %" PRId64,
+                        p->n_read, e->n_pool_read);
+    return GGL_OK;
+}
+
 ggl_status llm_engine_add(llm_engine *e, const llm_sequence_params *params, uint64_t *id,
                           ggl_error *err) {
     llm_sequence_params own = {.size = sizeof own};
@@ -150,14 +172,9 @@ ggl_status llm_engine_add(llm_engine *e, const llm_sequence_params *params, uint
                         "%zu sequences of this client are waiting, which is the limit for one; try "
                         "later",
                         n_own);
-    const int64_t n_ctx = llm_session_n_ctx(e->p.session);
-    if (p->n_prompt > (uint64_t)e->n_pool && n_ctx < e->n_pool)
-        return ggl_fail(err, GGL_LIMIT, "the prompt has %zu tokens, but the context only %" PRId64,
-                        p->n_prompt, n_ctx);
-    if (p->n_prompt > (uint64_t)e->n_pool)
-        return ggl_fail(err, GGL_LIMIT,
-                        "the prompt has %zu tokens, but the KV cache has room for only %" PRId64,
-                        p->n_prompt, e->n_pool);
+    const ggl_status has_room = check_room(e, p, err);
+    if (has_room != GGL_OK)
+        return has_room;
     task *t;
     const llm_guesser *guesser = e->p.guesser ? e->p.guesser[0] : NULL;
     if (p->beams && p->beams->n > e->p.n_parallel)

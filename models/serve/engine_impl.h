@@ -23,7 +23,8 @@ struct llm_engine {
         n_most; /* elements of a batch: n_ubatch, or more for texts and pictures that are not parted */
     bool
         sees_all; /* the session sees texts whole: a task that gets a place runs in the same step, and ends */
-    int64_t n_pool; /* tokens for which the KV cache has room */
+    int64_t n_pool,
+        n_pool_read; /* tokens, and tokens of texts that they read, for which the KV cache has room */
     kept kept;
     queue queue;
     table ids;  /* all tasks */
@@ -116,7 +117,7 @@ ggl_status llm_engine_collect_all(llm_engine *e, ggl_error *err);
 /* --- pages of the cache (make_room.c) --------------------------------------------------------- */
 
 /* True if a waiting task may begin beside the running ones, because there are enough pages for its
- * tokens. Drops kept sequences if that frees enough pages. */
+ * tokens, and for the text that they read. Drops kept sequences if that frees enough pages. */
 bool llm_engine_fits(llm_engine *e, const task *t);
 /* Makes room for the next token of all tasks that generate and n_guess guesses of each: gives up the
  * guesses, then drops kept sequences, then preempts the tasks that began last. Returns n_guess, or 0 if

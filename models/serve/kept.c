@@ -66,13 +66,18 @@ static const int32_t *tokens(const kept *k, int i, int64_t *n) {
     return s->by ? s->by->token : s->token;
 }
 
+/* True if slot i has read the text of q. */
+static bool has_read(const kept *k, int i, const seq *q) {
+    int64_t n;
+    const int32_t *text = llm_session_text(k->session, i, &n);
+    return text && n == q->n_text && memcmp(text, q->text, (size_t)n * sizeof *text) == 0;
+}
+
 /* How many tokens slot i has in common with q, without its last one. What a slot holds depends on the text that it has read, and
  * snapshots do not say which one that was. */
 static int64_t common(const kept *k, int i, const seq *q) {
-    int64_t n_slot, n_text;
-    const int32_t *text = q->text ? llm_session_text(k->session, i, &n_text) : NULL;
-    if (q->text && (k->has_states || !text || n_text != q->n_text ||
-                    memcmp(text, q->text, (size_t)n_text * sizeof *text) != 0))
+    int64_t n_slot;
+    if (q->text && (k->has_states || !has_read(k, i, q)))
         return 0;
     const int32_t *token = tokens(k, i, &n_slot);
     return llm_seq_common(q->token, q->n - 1, token, n_slot);
@@ -253,12 +258,12 @@ static int by_use(const void *a, const void *b) {
     return (x->last_use > y->last_use) - (x->last_use < y->last_use);
 }
 
-/* Lists the slots that may be cleared in `victim`, in the order in which they are. Returns their
- * number. */
-static int list_victims(kept *k, int but) {
+/* Lists the slots that may be cleared in `victim`, in the order in which they are: those in which no sequence runs and
+ * that have at least n_least tokens. Returns their number. */
+static int list_victims(kept *k, int64_t n_least, int but) {
     int n = 0;
     for (int i = 0; i < k->n; i++)
-        if (!k->slot[i].by && k->slot[i].n > 0 && i != but)
+        if (!k->slot[i].by && k->slot[i].n >= n_least && i != but)
             k->order[n++] = &k->slot[i];
     qsort(k->order, (size_t)n, sizeof(kept_slot *), by_use);
     for (int i = 0; i < n; i++)
@@ -269,12 +274,40 @@ static int list_victims(kept *k, int but) {
 bool llm_kept_drop(kept *k, int but) {
     if (llm_session_lacking(k->session) <= 0)
         return true;
-    const int n = llm_session_choose_to_clear(k->session, k->victim, list_victims(k, but));
+    const int n = llm_session_choose_to_clear(k->session, k->victim, list_victims(k, 1, but));
     for (int i = 0; i < n; i++)
         (void)clear(k, k->victim[i], NULL);
     return n >= 0;
 }
 
 int64_t llm_kept_lacking(kept *k) {
-    return llm_session_lacking_without(k->session, k->victim, list_victims(k, -1));
+    return llm_session_lacking_without(k->session, k->victim, list_victims(k, 1, -1));
+}
+
+/* --- texts ------------------------------------------------------------------------------------ */
+
+/* Chooses, in `victim`, slots that are to give up their texts for that of q; those without tokens may have one, too.
+ * Returns their number; -1: there is no room. */
+static int choose_to_unread(kept *k, const seq *q) {
+    return llm_session_choose_to_unread(k->session, q->n_text, k->victim, list_victims(k, 0, -1));
+}
+
+bool llm_kept_can_read(kept *k, const seq *q, bool shares) {
+    bool can = !q->text;
+    for (int i = 0; i < k->n && shares && !can; i++)
+        can = has_read(k, i, q);
+    return can || choose_to_unread(k, q) >= 0;
+}
+
+/* Empties the slot, whose tokens have seen the text that it gives up. */
+static ggl_status unread(kept *k, int i) {
+    forget(&k->slot[i]);
+    return llm_session_unread(k->session, i, NULL);
+}
+
+void llm_kept_make_room_to_read(kept *k, const seq *q) {
+    (void)unread(k, q->slot);
+    const int n = choose_to_unread(k, q);
+    for (int i = 0; i < n; i++)
+        (void)unread(k, k->victim[i]);
 }

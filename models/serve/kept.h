@@ -60,6 +60,12 @@ void llm_kept_take_snapshot(kept *k, const seq *q, int64_t n);
  * estimate (run/session_room.h) suffice. Slots whose pages do not help stay, as does slot `but` (-1:
  * none). False: the pages cannot suffice, and nothing was cleared. */
 bool llm_kept_drop(kept *k, int but);
+/* True if there is room for the text that q reads, beside those of the sequences that run. shares: a slot that has read
+ * it gives it. True if q reads none. */
+bool llm_kept_can_read(kept *k, const seq *q, bool shares);
+/* Makes this room, for a q that has a slot and none of its tokens there: empties slots in which no sequence runs, those
+ * used longest ago first. */
+void llm_kept_make_room_to_read(kept *k, const seq *q);
 /* Returns how many pages would be missing if all slots in which no sequence runs were cleared. */
 int64_t llm_kept_lacking(kept *k);
 

@@ -44,6 +44,8 @@ bool llm_engine_fits(llm_engine *e, const task *t) {
     int64_t n_offer = 0;
     if (e->n_run == 0)
         return true;
+    if (!llm_kept_can_read(k, &t->q, !t->p.no_reuse))
+        return false;
     const int source = llm_task_reuses(t) ? llm_kept_spare(k, &t->q, &n_offer) : -1;
     estimate_beside(e, t, n_offer);
     if (llm_kept_drop(k, source))

@@ -60,6 +60,12 @@ static const struct {
      {0, 4, 8, 12},
      {0, 1, 2, 3},
      {1, 2, 3, 4}},
+    /* a key that is 0 is absent by the table of known keys, for keys and for constants */
+    {OWN "  .attention.scale <- 0\n  .logit_scale <- .attention.scale ?? 1\n  w <- \"w\"\n"
+         "  f <- [.attention.scale ?? 1, 2, 3, 4]\n  ignore \"f\"\n",
+     {0, 4, 8, 12},
+     {0, 1, 2, 3},
+     {1, 2, 3, 4}},
     /* y has no value where w is declared */
     {OWN "  w <- \"none\" ?? stack(\"w{y}.{e}\", 4) ?? \"w\"\n  f <- \"f\"\n",
      {0, 4, 8, 12},

@@ -170,6 +170,7 @@ static void asking_init(asking *a, const llm_arch *arch, const wrapped *w) {
 
 static void asking_fini(asking *a) {
     llm_arch_judge_free(a->judge);
+    llm_arch_known_free(a->ev.known);
     llm_arch_eval_fini(&a->ev);
 }
 

@@ -46,6 +46,40 @@ TEST(cancelled) {
     llm_close(c);
 }
 
+/* A cancel of what was begun is none of a call that looks, however often, and has its effect when that goes on. */
+TEST(cancelled_before) {
+    static const char text[] = "What is in the picture?";
+    ggl_error err;
+    char mark[LLM_IMAGE_MARK];
+    const char *piece;
+    size_t n, n_id;
+    int32_t *id = NULL;
+    const llm_generate_params p = greedy(40);
+    llm_context *c = open_with("builtin:shapes", (llm_open_params){0});
+    REQUIRE(c);
+    REQUIRE_OK(llm_encode(c, text, strlen(text), LLM_ADD_SPECIAL, &id, &n_id, &err), &err);
+    REQUIRE_OK(llm_begin(c, id, n_id, &p, &err), &err);
+    llm_cancel(c);
+    for (int i = 0; i < 2; i++)
+        CHECK_OK(llm_see(c, &(llm_image){.path = shapes}, mark, &err), &err);
+    CHECK_INT(llm_next(c, &piece, &n, &err), GGL_CANCELLED);
+    llm_job job = {.id = id, .n = n_id, .params = &p};
+    REQUIRE_OK(llm_jobs_add(c, &job, &err), &err);
+    llm_cancel(c);
+    for (int i = 0; i < 2; i++)
+        CHECK_OK(llm_see(c, &(llm_image){.path = shapes}, mark, &err), &err);
+    CHECK_INT(llm_jobs_step(c, &n, &err), GGL_CANCELLED);
+    CHECK_INT(job.finish, LLM_FINISH_CANCELLED);
+    /* what was abandoned is not ended a second time */
+    REQUIRE_OK(llm_begin(c, id, n_id, &p, &err), &err);
+    llm_cancel(c);
+    CHECK_OK(llm_see(c, &(llm_image){.path = shapes}, mark, &err), &err);
+    REQUIRE_OK(llm_begin(c, id, n_id, &p, &err), &err);
+    CHECK_OK(llm_next(c, &piece, &n, &err), &err);
+    llm_close(c);
+    ggl_free(id);
+}
+
 typedef struct parts {
     size_t done;
     int n, most;

@@ -463,6 +463,26 @@ TEST(reads_once) {
     fixture_fini(&f);
 }
 
+/* Every byte of a saved slot is written, also of stores in which it has nothing. */
+TEST(saved_bytes) {
+    fixture f;
+    ggl_error err = {0};
+    static logits out;
+    REQUIRE(fixture_init(&f, reader, 1, 200, 3) && read_text(&f, 0, 1, 130) &&
+            write_some(&f, 0, 40, 40, &out));
+    ggl_sched *s = (ggl_sched *)llm_session_sched(f.s);
+    const size_t n = ggl_sched_slot_size(s, 40, false);
+    char *saved[2] = {ggl_calloc(n, 1), ggl_calloc(n, 1)};
+    REQUIRE(saved[0] && saved[1]);
+    memset(saved[1], 0x5a, n);
+    for (int i = 0; i < 2; i++)
+        CHECK_OK(ggl_sched_save_slot(s, 0, 40, false, saved[i], &err), &err);
+    CHECK(memcmp(saved[0], saved[1], n) == 0);
+    ggl_free(saved[0]);
+    ggl_free(saved[1]);
+    fixture_fini(&f);
+}
+
 /* Sequences with texts of their own in one batch. */
 TEST(reads_beside_others) {
     fixture f;

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""python_members.py ROOT: Python's structs (_abi.py) have the members of those in llm/llm.h, in their order and kinds; every member of
+"""python_members.py ROOT: Python's structs (_abi.py) have the members of those that llm/llm.h has, in their order and kinds; every member of
 llm_open_params and llm_generate_params is set by an argument or an option of Python, or ABSENT says why not; and the numbers of samplers.def
 are options of that name.
 
     python_members.py --test   shows that faults are found"""
 import ast
 import ctypes
+import glob
 import inspect
 import os
 import re
@@ -120,8 +121,10 @@ def main():
     sys.path.insert(0, os.path.join(root, "python", "src"))
     from ggml_lite import _abi, _model, _options
 
-    with open(os.path.join(root, "library/include/llm/llm.h"), encoding="utf-8") as file:
-        c = members(file.read())
+    c = {}
+    for path in glob.glob(os.path.join(root, "library/include/llm/*.h")):
+        with open(path, encoding="utf-8") as file:
+            c.update(members(file.read()))
     with open(os.path.join(root, ROWS), encoding="utf-8") as file:
         sampler_rows = file.read()
     faults = struct_faults(c, _abi) + number_faults(sampler_rows, _options)

@@ -47,7 +47,7 @@ PUBLIC = {
     "ggml-lite": {"base": "alloc file index math nearest number params show status steps str version", "quant": "types", "gguf": "gguf",
                   "graph": "compose graph op_args ops", "plan": "backend fold program composites", "sched": "sched"},
     "backends": {"common": "backends"},
-    "library": {".": "llm"},
+    "library": {".": "context llm measure senses"},
     "models": {"language": "arch", "compile": "adapter", "text": "tokenizer", "sample": "logprobs sampler samplers stop", "grammar": "grammar", "template": "chat talk template", "calls": "calls", "convert": "convert", "load": "load", "guess": "guess", "serve": "engine",
                "run": "beams diffuse embed text_inputs generate media model pooling prompt_cache session stage_rows"},
 }

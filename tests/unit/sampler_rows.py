@@ -11,7 +11,7 @@ ROWS = "models/include/llm/internal/samplers.def"
 ALLOWED = {
     ROWS: "the rows",
     "models/sample/": "the functions",
-    "library/include/llm/llm.h": "the members that programs are compiled with, which stay as they are",
+    "library/include/llm/context.h": "the members that programs are compiled with, which stay as they are",
     "python/src/ggml_lite/": "options with their types, for type checkers; the library names further ones",
     "tools/llm-server/page/": "the settings of the page, a few of all",
     "tools/llm-server/read_fields_sampling.c": "top_k -1, which clients send, and mirostat 1",

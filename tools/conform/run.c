@@ -1,6 +1,7 @@
 /* Runs forms and compares the results with the reference. */
 #include "build.h"
 
+#include <assert.h>
 #include <float.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -71,6 +72,8 @@ static int place_alone(void *ctx, int group, const char *weight) {
 static ggl_status mix_pages(const conform_build *c, ggl_sched *s, ggl_error *err) {
     const int64_t n = ggl_graph_n_pages(c->g);
     uint64_t seed = c->f.pages;
+    assert(ggl_graph_get_params(c->g)->n_stage_slots ==
+           0); /* whose pages have numbers of their own */
     int32_t *page = calloc((size_t)n + 1, sizeof *page);
     if (!page)
         return ggl_fail(err, GGL_NOMEM, "out of memory");

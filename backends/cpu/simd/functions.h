@@ -4,7 +4,7 @@
  * vector header defines everything else:
  *
  *   V_LANES                 floats in a vector vf, and 32-bit integers in a vi
- *   v_load v_store v_set    (v_load_n, v_store_n: the first n < V_LANES, the others are 0)
+ *   v_load v_store v_set    (v_load_n, v_store_n: the first n <= V_LANES, the others are 0)
  *   v_fma(a, b, c)          a * b + c, rounded once
  *   v_choose(m, a, b)       a where m is all ones, b where it is 0: m of a comparison
  *   ..                      and functions that only some kernels need

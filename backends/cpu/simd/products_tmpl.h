@@ -272,16 +272,11 @@ INLINE int64_t direct_rows(float *const *y, const void *const *x, int n_cols, co
 
 /* --- panels -------------------------------------------------------------------------------- */
 
-/* Returns the elements of a row in a panel, and of a column that is rounded to bf16: zeros make them a multiple of 32. */
-static int64_t padded(int64_t k) {
-    return (k + 31) / 32 * 32;
-}
-
 /* A panel is [V_16][PANEL_ROWS][panel_step] of 32 bits: the elements for each vector of the sixteen
  * sums are stored together. The 16 keeps the step from being a multiple of 4 KiB, at which all rows
  * would compete for the same set of the cache. */
 static int64_t panel_step(int64_t k) {
-    return padded(k) / PER_LANE / V_16 + 16;
+    return cpu_padded(k) / PER_LANE / V_16 + 16;
 }
 
 static size_t panel_size(int64_t k) {
@@ -338,7 +333,7 @@ INLINE void block_part(vf *out, const float *const *x, const float *w, int64_t s
         for (int c = 0; c < n_cols; c++)
             a[r][c] = v_set(0.0f);
     w += h * PANEL_ROWS * step;
-    for (int64_t i = 0; i < padded(k) / PER_LANE; i += 16) {
+    for (int64_t i = 0; i < cpu_padded(k) / PER_LANE; i += 16) {
         vf v[V_COLS];
         for (int c = 0; c < n_cols; c++)
             v[c] = v_load(x[c] + i + V_LANES * h);

@@ -1,0 +1,24 @@
+/* Which call a cancel ends: the one that is being made, or what was begun before. */
+#include "running_jobs.h"
+
+void llm_cancel(llm_context *c) {
+    if (c)
+        atomic_store(&c->cancelled, true);
+}
+
+bool llm_context_is_cancelled(void *ctx) {
+    llm_context *c = ctx;
+    return atomic_load(&c->cancelled) || (c->asks && c->asks(c->asks_ctx));
+}
+
+void llm_context_start_beside(llm_context *c) {
+    const bool goes_on = c->generation || (c->jobs && llm_running_jobs_n(c->jobs) > 0);
+    if (atomic_exchange(&c->cancelled, false) && goes_on)
+        c->is_ending = true;
+}
+
+void llm_context_go_on(llm_context *c) {
+    if (c->is_ending)
+        atomic_store(&c->cancelled, true);
+    c->is_ending = false;
+}

@@ -1,0 +1,168 @@
+/* Pictures and sound: models that see and hear in a text, and models that write down speech. A part of llm/llm.h,
+ * which says what all calls have in common: sizes of structs, NULL, threads.
+ *
+ * Tier: stable (docs/library.md says what that promises). */
+#ifndef LLM_SENSES_H
+#define LLM_SENSES_H
+
+#include "llm/context.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* --- in a text -------------------------------------------------------------------------------- */
+
+/* A picture: the path of its file ("-": standard input), or the n bytes of one, with a name for messages. PPM and BMP are always read; PNG, JPEG and
+ * WebP if the library was built for them. This struct stays as it is. */
+typedef struct llm_image {
+    const char *path; /* NULL: data */
+    const void *data; /* NULL: path */
+    size_t n;
+    const char *name; /* of data; NULL: "the picture" */
+} llm_image;
+
+enum { LLM_IMAGE_MARK = 77 }; /* bytes of the mark of a picture or a sound, with its NUL */
+
+/* A sound: the path of its file ("-": standard input), the n bytes of one, or samples without a header. WAV is always read; FLAC, MP3 and Ogg if the
+ * build has libsndfile. Zero it before: it may get more members. */
+typedef struct llm_audio {
+    const char *path; /* NULL: data */
+    const void *data; /* NULL: path */
+    size_t n;
+    const char *name; /* of data; NULL: "the sound" */
+    /* Samples without a header: "s16le" or "f32le"; NULL: the file says what it is. raw_rate 0: the model's rate; raw_channels 0: 1 */
+    const char *raw;
+    int32_t raw_rate, raw_channels;
+} llm_audio;
+
+/* Whether the model was opened with an eye; whether with an ear (llm_open_params.mmproj). */
+GGL_API bool llm_context_sees(const llm_context *c);
+GGL_API bool llm_context_hears(const llm_context *c);
+/* Shows a picture to the model: *mark becomes a text that stands for it wherever special tokens are read, in a prompt (llm_generate) or a message
+ * (llm_reply), so
+ *
+ *     char mark[LLM_IMAGE_MARK], text[256];
+ *     st = llm_see(c, &(llm_image){.path = "cat.jpg"}, mark, &err);
+ *     snprintf(text, sizeof text, "%s What is in this picture?", mark);
+ *     st = llm_reply(c, &(llm_message){"user", text}, 1, NULL, each, user, &err);
+ *
+ * asks about it. A text with more pictures than the model's file allows (general.max_images) is GGL_LIMIT. The eye looks once; the same picture has the same mark, and costs nothing again. What it saw is kept until llm_unsee, and then
+ * until all that was let go takes more than 256 MiB, the oldest first: memory is not given back at once. GGL_UNSUPPORTED: the model has no eye, or
+ * this kind of picture is not read; GGL_LIMIT: it is too large, or has a shape that the eye does not see; GGL_FORMAT: it is damaged; GGL_IO, GGL_NOMEM, GGL_DEVICE, GGL_CANCELLED. */
+GGL_API GGL_NODISCARD ggl_status llm_see(llm_context *c, const llm_image *image,
+                                         char mark[LLM_IMAGE_MARK], ggl_error *err);
+GGL_API void llm_unsee(llm_context *c, const char *mark);
+/* Plays a sound to the model, and writes a mark as llm_see does; llm_unsee lets go of it. Sound that is longer than the ear hears at once, mostly half a
+ * minute, is heard in windows. GGL_UNSUPPORTED: the model has no ear, or this kind of sound is not read; GGL_LIMIT: it has more rows than the context
+ * has room; GGL_FORMAT: it is damaged, or empty; GGL_USAGE, GGL_IO, GGL_NOMEM, GGL_DEVICE, GGL_CANCELLED. */
+GGL_API GGL_NODISCARD ggl_status llm_listen(llm_context *c, const llm_audio *audio,
+                                            char mark[LLM_IMAGE_MARK], ggl_error *err);
+/* The steps of llm_see: the pixels that the eye sees, [*height][*width][3] of red, green and blue, normalised, of the whole if it
+ * also sees parts; and the rows that it makes of all, [*n][*n_row], in the order of a text. To be freed by ggl_free. Statuses of llm_see. */
+GGL_API GGL_NODISCARD ggl_status llm_image_pixels(llm_context *c, const llm_image *image,
+                                                  float **pixel, size_t *height, size_t *width,
+                                                  ggl_error *err);
+GGL_API GGL_NODISCARD ggl_status llm_image_rows(llm_context *c, const llm_image *image, float **row,
+                                                size_t *n, size_t *n_row, ggl_error *err);
+/* The steps of llm_listen: the rows of the spectrogram that the ear reads, window by window, and those that it makes of them, [*n][*n_row]. To be freed
+ * by ggl_free. Statuses of llm_listen. */
+GGL_API GGL_NODISCARD ggl_status llm_audio_mel(llm_context *c, const llm_audio *audio, float **row,
+                                               size_t *n, size_t *n_row, ggl_error *err);
+GGL_API GGL_NODISCARD ggl_status llm_audio_rows(llm_context *c, const llm_audio *audio, float **row,
+                                                size_t *n, size_t *n_row, ggl_error *err);
+
+/* --- speech ------------------------------------------------------------------------------------ */
+
+/* A word of a piece of speech, with the signs beside it. This struct stays as it is. */
+typedef struct llm_word {
+    double start, end; /* seconds after the sound's beginning */
+    const char *text;  /* [n] and a NUL: " And"; of all words together, that of the piece */
+    size_t n;
+    double probability;
+} llm_word;
+
+/* A piece of speech that was written down. This struct stays as it is. */
+typedef struct llm_speech {
+    double start, end; /* seconds after the sound's beginning; one that begins in it ends in it */
+    const char *text;  /* [n] and a NUL: UTF-8, with U+FFFD for bytes that are no character */
+    size_t n;
+    const int32_t *id; /* [n_id]: its tokens, with those that stand for times */
+    size_t n_id;
+    const char *language; /* "en"; "": the model is not told which */
+    double logprob;       /* the mean of its window's tokens */
+    double
+        no_speech; /* the probability that the window is silence, says the model; 0: it does not say */
+    double temperature;   /* at which it was written */
+    const llm_word *word; /* [n_words], with llm_transcribe_params.words */
+    size_t n_words;
+} llm_speech;
+
+/* How sound is written down; the defaults are those of openai/whisper. Zero it, and set size. */
+typedef struct llm_transcribe_params {
+    size_t size; /* sizeof(llm_transcribe_params) */
+    const char *
+        language; /* its code ("de") or name ("german"); NULL or "auto": the likeliest of the first window */
+    bool translate;  /* into English */
+    bool no_times;   /* without times in a window: a window is one piece */
+    bool no_context; /* the model does not see what it wrote of the window before */
+    const char
+        *prompt; /* what may have been said before, or how names are spelled; NULL: nothing */
+    /* A window is written again, at a temperature that is higher by temperature_step, up to 1, if the mean of the log-probabilities is below
+     * least_logprob, or the entropy of its last 32 tokens below least_entropy: it repeats itself. */
+    float temperature;      /* the first one */
+    float temperature_step; /* 0: 0.2; less: there is one trial */
+    float least_logprob;    /* 0: -1 */
+    float least_entropy;    /* 0: 2.4; less: none */
+    float
+        no_speech; /* silence from this probability on, if the log-probabilities are below least_logprob, too; 0: 0.6 */
+    int32_t n_beams,
+        n_best; /* at temperature 0, and above it; 0: 5, but at most llm_open_params.n_parallel */
+    uint64_t seed;
+    double offset, duration; /* in seconds: the part that is written down; duration 0: to the end */
+    const void *data;        /* [n_data]: the bytes of a file, in place of the one named path */
+    size_t n_data;
+    /* Samples without a header: "s16le" or "f32le"; NULL: the file says what it is. raw_rate 0: the model's rate; raw_channels 0: 1 */
+    const char *raw;
+    int32_t raw_rate, raw_channels;
+    /* Called for each piece, in order, with members that are valid during the call. False: GGL_CANCELLED. */
+    bool (*each)(void *user, const llm_speech *piece);
+    /* Called with the seconds that are done, and all; less than 0: not known. False: GGL_CANCELLED. May be NULL. */
+    bool (*progress)(void *user, double done, double all);
+    void (*note)(
+        void *user,
+        const char
+            *text); /* what was done to the sound, and the language that was found; may be NULL */
+    void *user;
+    bool words; /* find when each word was said, too (llm_open_params.words) */
+    /* Gets a sentence if the sound is damaged, but what there is of it was written down: it ends before its header says. NULL: note gets it. */
+    void (*warn)(void *user, const char *text);
+} llm_transcribe_params;
+
+/* Writes down the speech of a file of sound (path, "-": standard input), with a model that hears. WAV is always read; FLAC, MP3 and Ogg if the
+ * build has libsndfile. Sound of any length is read in windows, as the model was trained to, in little memory. The sequence is empty
+ * afterwards. GGL_UNSUPPORTED: the model does not hear, or the kind of sound; GGL_USAGE: params are wrong, or the model does not know the
+ * language; GGL_LIMIT: the context is too small; GGL_FORMAT: the sound is damaged; GGL_CANCELLED, GGL_IO, GGL_NOMEM, GGL_DEVICE. */
+GGL_API GGL_NODISCARD ggl_status llm_transcribe(llm_context *c, const char *path,
+                                                const llm_transcribe_params *params,
+                                                ggl_error *err);
+
+/* The steps of it. Of params, only what says what sound it is counts. GGL_USAGE: the sound ends before the offset; else as llm_transcribe.
+ *
+ * llm_hear empties the sequence, whose tokens then hear the sound's window from params.offset on (llm_eval).
+ * llm_sound_rows calls each(user, row, n, n_row) with the rows [n][n_row] that the model would read, from params.offset on, and of a window of silence
+ * after the sound; false: GGL_CANCELLED.
+ * llm_heard_rows gets what the model's stages make of the window, [*n][*n_row], to be freed by ggl_free. */
+GGL_API GGL_NODISCARD ggl_status llm_hear(llm_context *c, const char *path,
+                                          const llm_transcribe_params *params, ggl_error *err);
+GGL_API GGL_NODISCARD ggl_status llm_sound_rows(
+    llm_context *c, const char *path, const llm_transcribe_params *params,
+    bool (*each)(void *user, const float *row, size_t n, size_t n_row), void *user, ggl_error *err);
+GGL_API GGL_NODISCARD ggl_status llm_heard_rows(llm_context *c, const char *path,
+                                                const llm_transcribe_params *params, float **row,
+                                                size_t *n, size_t *n_row, ggl_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
