@@ -303,10 +303,14 @@ static bool on_segment(void *ctx, const speech_segment *s) {
     }
     const double begin = llm_hearing_seconds(&t->h, t->at);
     speech_piece *p = &t->placed[t->n_segments];
-    /* the model does not know where the sound ends */
-    const bool goes_beyond = s->start_ms < t->sound_ms && s->end_ms > t->sound_ms;
-    *p = (speech_piece){.start = begin + 0.001 * (double)s->start_ms,
-                        .end = begin + 0.001 * (double)(goes_beyond ? t->sound_ms : s->end_ms)};
+    /* the model does not know where the sound ends: pieces end there, and what is said after it is said at its end */
+    const int64_t end = s->end_ms < t->sound_ms ? s->end_ms : t->sound_ms;
+    int64_t start = s->start_ms < end ? s->start_ms : end;
+    if (start == end && s->end_ms > s->start_ms)
+        start = end > SPEECH_MS_PER_TOKEN ? end - SPEECH_MS_PER_TOKEN : 0;
+    *p = (speech_piece){.start = begin + 0.001 * (double)start, .end = begin + 0.001 * (double)end};
+    if (t->n_segments > 0)
+        p->start = fmax(p->start, p[-1].start);
     for (size_t k = 0; k < s->n; k++)
         p->n_text += s->id[k] < t->tokens.end;
     t->segment[t->n_segments++] = *s;
@@ -328,10 +332,13 @@ static ggl_status find_words(transcriber *t, int64_t n, int64_t ms, int64_t *nex
                              .n = (size_t)(last->id + last->n - id),
                              .n_rows = n * n_read / h->n_window,
                              .row_seconds = llm_hearing_seconds(h, h->n_window) / (double)n_read,
-                             .no_spaces = llm_word_has_no_spaces(t->code)};
+                             .no_spaces = llm_word_has_no_spaces(t->code),
+                             .piece = t->placed,
+                             .n_pieces = t->n_segments};
     ggl_status st = llm_speech_words_find(&t->words, t->c->session, &t->tokens, &w, err);
     if (st == GGL_OK)
-        st = llm_speech_words_place(&t->words, begin, t->placed, t->n_segments, &t->last_end, err);
+        st = llm_speech_words_place(&t->words, begin, begin + 0.001 * (double)ms, t->placed,
+                                    t->n_segments, &t->last_end, err);
     if (st != GGL_OK)
         return st;
     if (t->words.n == 0)

@@ -726,7 +726,7 @@ typedef struct llm_word {
 
 /* A piece of speech that was written down. This struct stays as it is. */
 typedef struct llm_speech {
-    double start, end; /* seconds after the sound's beginning; one that begins in it ends in it */
+    double start, end; /* seconds after the sound's beginning, and not after its end */
     const char *text;  /* [n] and a NUL: UTF-8, with U+FFFD for bytes that are no character */
     size_t n;
     const int32_t *id; /* [n_id]: its tokens, with those that stand for times */
