@@ -175,6 +175,9 @@ def formats(x):
         check(text_of(s, "/audio/transcriptions", x.sound, response_format="text") == whole + "\n", "without /v1")
         said_words(s, x, whole)
         check(s.stop() == 0, "exit code")
+    with x.server() as s:  # without a log, standard error has the warning
+        text_of(s, PATH, x.sound[:-100])
+        check(s.stop() == 0 and sum("llm-server: warning: " in line and line.endswith(f"POST {PATH} {damage}\n") for line in s.lines) == 1, s.lines)
 
 
 def said_words(s, x, whole):

@@ -215,7 +215,7 @@ static void on_warn(void *user, const char *text) {
     speech_job *j = user;
     char line[sizeof j->request + sizeof j->out.warning];
     snprintf(line, sizeof line, "%s %s", j->request, text);
-    models_log(model_table(j->s->model_row), line);
+    models_warn(model_table(j->s->model_row), line);
     snprintf(j->out.warning, sizeof j->out.warning, "%s", text);
 }
 
