@@ -540,7 +540,7 @@ def mistakes(a):
     model, quick = ["-m", "m.gguf"], ["-bs", "1", "-tpi", "0"]
     for words, code, says in (
         ([*model], 2, "there is no sound"), (["s.wav"], 0, "no model is named (-m), so builtin:words listens"), ([*model, "nowhere.wav"], 1, "nowhere.wav"), ([*model, "."], 1, "directory"),
-        ([*model, "text.wav"], 1, "as no kind of sound that is known here; ffmpeg may know it: ffmpeg -i text.wav -ar 16000 -ac 1 out.wav"), ([*model, "empty.wav"], 1, "empty"), ([*model, "-l", "klingon", "s.wav"], 2, "klingon"),
+        ([*model, "text.wav"], 1, "as no kind of sound that is known here; ffmpeg may know it: ffmpeg -i text.wav -ar 16000 -ac 1 out.wav"), ([*model, "empty.wav"], 1, "empty"), ([*model, "-l", "klingon", "s.wav"], 2, "the language 'klingon'; give a code or an English name: en, de, yue"),
         ([*model, "-ot", "999", "s.wav"], 2, "the sound ends before 999 seconds"), ([*model, "none.wav"], 0, "nothing to write down"),
         ([*model, *quick, "cut.wav"], 0, "before its header says"), ([*model, *quick, "silence.wav"], 0, ""), ([*model, "-o", "no/x.srt", "s.wav"], 1, "folder does not exist"),
         ([*model, "--output-dir", "no", "s.wav"], 1, "folder does not exist"), ([*model, "-o", "x", "s.wav", "cut.wav"], 2, "--output-dir"),
@@ -550,6 +550,9 @@ def mistakes(a):
         tell(words, code, says)
     # what is written is neither the sound nor another one's text
     for folder_of in ("one", "two"):
+    language = lambda s: json.loads(s)["language"]
+    for sound, words, good in (("none.wav", [], [None]), ("none.wav", ["-l", "german"], ["de"]), ("silence.wav", [], ["en", "de", "yue"]), ("silence.wav", ["-l", "de"], ["de"])):
+        tell([*model, *quick, "--format", "json", *words, sound], 0, "", lambda s: language(s) in good)
         os.mkdir(at(folder_of))
         shutil.copyfile(at("s.wav"), at(folder_of + "/t.wav"))
     shutil.copyfile(at("s.wav"), at("t.txt"))
@@ -581,7 +584,7 @@ def mistakes(a):
     for words, code, says in (
         ([*variant("lacks-1.gguf", lacks=["<|transcribe|>"]), "s.wav"], 1, "there is no <|transcribe|>"), ([*variant("lacks-2.gguf", lacks=["<|translate|>"]), "--translate", "s.wav"], 1, "lack <|translate|>"),
         (["-m", "lacks-2.gguf", *quick, "s.wav"], 0, ""), ([*variant("lacks-3.gguf", lacks=["<|startofprev|>"]), "--prompt", "a", "s.wav"], 1, "lack <|startofprev|>"),
-        ([*only, "--translate", "s.wav"], 0, "knows English alone: there is nothing to translate"), ([*only, "-l", "de", "s.wav"], 2, "knows English alone, and not 'de'"),
+        ([*only, "--translate", "s.wav"], 0, "knows English alone: there is nothing to translate"), ([*only, "-l", "de", "s.wav"], 2, "knows English alone, and not the language 'de'; give en"),
         ([*only, "-l", "English", "s.wav"], 0, ""), ([*variant("key-1.gguf", multilingual=3), "s.wav"], 1, "key-1.gguf: key 'whisper.multilingual'"),
         ([*variant("key-2.gguf", suppress_tokens=["a"]), "s.wav"], 1, "key-2.gguf: key whisper.suppress_tokens is no list of tokens")):
         tell(words, code, says)

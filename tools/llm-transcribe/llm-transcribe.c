@@ -208,6 +208,11 @@ static bool on_progress(void *user, double done, double all) {
     return !is_stopped(NULL);
 }
 
+static void on_language(void *user, const char *code) {
+    job *j = user;
+    speech_text_language(&j->out, code);
+}
+
 static void on_note(void *user, const char *text) {
     (void)user;
     tool_note(TOOL, "%s", text);
@@ -247,6 +252,7 @@ static llm_transcribe_params params_of(job *j) {
         .progress = on_progress,
         .note = on_note,
         .warn = on_warn,
+        .spoken = on_language,
         .user = j};
 }
 
