@@ -22,8 +22,10 @@ import tempfile
 
 import numpy as np
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "e2e"))
 import folders_speech
 import gguf
+import terminals
 import today
 from eye_texts import byte_names
 
@@ -436,8 +438,6 @@ def run(a, files, *words):
     return json.loads(done.stdout)
 
 
-def test_words(a, seed, g, m, x, files, meta, w, english):
-    """Times of words: by the heads that the file names, or by all of the upper half of the layers."""
 def not_in_order(said, length):
     """What is wrong with the times of pieces and their words: all lie in the sound, words in their pieces, one after the other, and they are the piece's text."""
     wrong, last = [], 0
@@ -451,6 +451,8 @@ def not_in_order(said, length):
     return wrong
 
 
+def test_words(a, seed, g, m, x, files, meta, w, english):
+    """Times of words: by the heads that the file names, or by all of the upper half of the layers."""
     heads = sorted({(int(g.integers(m.n_dec)), int(g.integers(m.n_head))) for _ in range(3)}) if seed % 3 else None
     if heads:
         gguf.write(files + ".gguf", meta | {"whisper.alignment_heads": [k for head in heads for k in head]}, w)
@@ -548,11 +550,11 @@ def mistakes(a):
         ([*model, "--dump", "mel", "s.wav"], 2, "-o FILE.npy"), (["-m", "builtin:stories", "s.wav"], 1, "does not hear"), ([*model, "-ml", "1", "s.wav"], 2, "--max-words-per-line 1, each word by itself"),
         ([*model, "-f", "s.wav"], 2, "without a flag"), ([*model, "--raw-rate", "8000", "s.wav"], 2, "are for --raw"), ([*model, *quick, "-o", "/dev/full", "s.wav"], 1, "/dev/full")):
         tell(words, code, says)
-    # what is written is neither the sound nor another one's text
-    for folder_of in ("one", "two"):
     language = lambda s: json.loads(s)["language"]
     for sound, words, good in (("none.wav", [], [None]), ("none.wav", ["-l", "german"], ["de"]), ("silence.wav", [], ["en", "de", "yue"]), ("silence.wav", ["-l", "de"], ["de"])):
         tell([*model, *quick, "--format", "json", *words, sound], 0, "", lambda s: language(s) in good)
+    # what is written is neither the sound nor another one's text
+    for folder_of in ("one", "two"):
         os.mkdir(at(folder_of))
         shutil.copyfile(at("s.wav"), at(folder_of + "/t.wav"))
     shutil.copyfile(at("s.wav"), at("t.txt"))
@@ -641,6 +643,17 @@ def mistakes(a):
         tell([*model, *quick, "--format", "srt", "-"], 0, "", stdin=f)
     with open(at("text.wav"), "rb") as f:
         tell([*model, "-"], 1, "llm-transcribe: standard input: begins with \"no s\", as no kind of sound that is known here; ffmpeg may know it: ffmpeg -i - -ar 16000 -ac 1 -f wav -", stdin=f)
+    # a signal ends it, and the file has what was said until then, in any format
+    write_wav(at("long.wav"), np.tile(x, 200))
+    for name, good in (("part.txt", len), ("part.srt", lambda s: len(of(s)) > 0), ("part.vtt", lambda s: len(of(s)) > 0), ("part.json", lambda s: json.loads(s)["segments"])):
+        code, seen = terminals.run(a.transcribe, *model, "-l", "en", "-o", name, "long.wav", stop=b" of %d s" % (200 * len(x) // RATE), cwd=folder, env={**os.environ, "TERM": "xterm", "GGL_PROGRESS_DELAY": "0"})
+        ok = code in (-2, 130) and "has what was said in the first" in seen and os.path.exists(at(name))
+        if ok:
+            with open(at(name), encoding="utf-8") as f:
+                ok = good(f.read())
+        failed += not ok
+        if not ok:
+            print(f"stopped: {name} FAILED: {code}, {seen}")
     tell([*model, *quick, "--output-dir", ".", "--format", "json", "s.wav", "silence.wav"], 0, "", lambda s: json.load(open(at("s.json"))) == pieces and os.path.exists(at("silence.json")))
     shutil.rmtree(folder)
     print(f"mistakes {'ok' if not failed else 'FAILED'}")
