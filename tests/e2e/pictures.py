@@ -71,7 +71,7 @@ def prompts():
         check(noted != bool(with_picture), with_picture)
     other = eye_file.slow(place("mmproj-other.gguf"), 128, side=4, layers=1)
     for file, is_noted in ((eye, False), (other, True)):
-        words = "note: the eye is one of clip:gemma3, whose texts have the token <start_of_image>, and the model, of the family llama, has no such token"
+        words = "llm-cli: note: the eye is one of clip:gemma3, whose texts have the token <start_of_image>, and the model, of the family llama, has no such token"
         check((words in say("-p", "Of", "-n", "1", "--mmproj", file, "--image", red).stderr) == is_noted, file)
     alone = subprocess.run([CLI, "-m", eye, "-p", "Of"], capture_output=True, text=True, timeout=300)
     check(alone.returncode == 1 and f"-m MODEL --mmproj {eye}" in alone.stderr, alone)
