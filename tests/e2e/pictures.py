@@ -93,6 +93,23 @@ def several():
     check(text.count("A red circle") == 1 and text.count(words) == 1 and "Two shapes." in text, text)
 
 
+def lists():
+    """--image a,b shows two pictures, unless there is a file of that name; --audio plays two sounds."""
+    red, blue, third = place("red.ppm", eye_file.ppm((255, 0, 0))), place("blue.ppm", eye_file.ppm((0, 0, 255))), place("third.ppm", eye_file.ppm((9, 9, 9)))
+    both = place("red.ppm,blue.ppm", eye_file.ppm((9, 9, 9)))
+    seen = lambda *options: say("--mmproj", eye, *options, "-no-cnv", "-p", "Of <__media__> and <__media__>,", "-n", "8", "-q").stdout
+    eye = eye_file.llava(place("mmproj.gguf"), 128, seed=1)
+    check(seen("--image", f"{red},{blue}") == seen("--image", red, "--image", blue) == seen(f"--image={red},,{blue},"), "two pictures")
+    check(seen("--image", f"{red},{blue}", "--image", both) == seen("--image", red, "--image", blue, "--image", third), "a third one, whose name has a comma")
+    none = say("--mmproj", eye, "--image", f"{red},{FOLDER.name}/none.ppm", "-p", "Of", code=1)
+    check("none.ppm: No such file" in none.stderr and "red.ppm" not in none.stderr, none)
+    none = say("--mmproj", eye, "--image", f"{FOLDER.name}/no,ne.ppm", "-p", "Of", code=1)
+    check("no,ne.ppm: No such file" in none.stderr, none)
+    ear, low, high = eye_file.ultravox(place("mmproj-ear.gguf"), 128), place("low.wav", eye_file.wav(200)), place("high.wav", eye_file.wav(1500))
+    said = lambda *options: say("--mmproj", ear, *options, "-no-cnv", "-p", "Of <__media__> and <__media__>,", "-n", "8", "-q").stdout
+    check(said("--audio", f"{low},{high}") == said("--audio", low, "--audio", high), "two sounds")
+
+
 def plan():
     """An eye's weights and values count: in the plan, in what the context has to fit beside, and on a device of which they take a part."""
     stories = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "models", "builtin", "stories.gguf")
@@ -157,7 +174,7 @@ def ears():
         check(words in text, words, text)
 
 
-CASES = {f.__name__: f for f in (eyes, prompts, several, plan, stops, ears)}
+CASES = {f.__name__: f for f in (eyes, prompts, several, lists, plan, stops, ears)}
 
 if __name__ == "__main__":
     CASES[sys.argv[2]]()

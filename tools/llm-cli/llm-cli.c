@@ -398,8 +398,12 @@ static int check_use(const cli *c) {
     if (has_media(c) && !c->o.mmproj && !c->o.plan)
         return tool_error(TOOL, 2,
                           "%s needs the model's %s: --mmproj FILE, the file beside the model's "
-                          "that is mostly named mmproj-*.gguf",
-                          media, c->o.image.n > 0 ? "eye" : "ear");
+                          "that is mostly named mmproj-*.gguf%s",
+                          media, c->o.image.n > 0 ? "eye" : "ear",
+                          c->o.image.n > 0
+                              ? ""
+                              : "; `llm-transcribe FILE` writes down what is said, with "
+                                "builtin:words or a model such as Whisper (-m)");
     const char *unseen = c->o.tokens ? "--tokens" : diffusion_is(c->ctx) ? "diffusion" : NULL;
     if (has_media(c) && (unseen || c->o.no_special))
         return tool_error(TOOL, 2, "%s and %s cannot be used together", media,
