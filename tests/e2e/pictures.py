@@ -110,6 +110,14 @@ def lists():
     check(said("--audio", f"{low},{high}") == said("--audio", low, "--audio", high), "two sounds")
 
 
+def too_many():
+    """A picture whose rows alone are more than the context is refused before the eye looks at it."""
+    red, eye = place("red.ppm", eye_file.ppm((255, 0, 0))), eye_file.slow(place("mmproj-slow.gguf"), 128, side=128, layers=24)
+    words = "red.ppm: the picture has 1024 tokens, but the context only 512: give a larger context (n_ctx, or -c N)"
+    large = say("-m", "builtin:chat", "-c", "512", "--mmproj", eye, "--image", red, "-p", "Of", code=1)
+    check(words in large.stderr and "image_max_tokens" not in large.stderr, large)
+
+
 def plan():
     """An eye's weights and values count: in the plan, in what the context has to fit beside, and on a device of which they take a part."""
     stories = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "models", "builtin", "stories.gguf")
@@ -174,7 +182,7 @@ def ears():
         check(words in text, words, text)
 
 
-CASES = {f.__name__: f for f in (eyes, prompts, several, lists, plan, stops, ears)}
+CASES = {f.__name__: f for f in (eyes, prompts, several, lists, too_many, plan, stops, ears)}
 
 if __name__ == "__main__":
     CASES[sys.argv[2]]()

@@ -550,7 +550,7 @@ GGL_API bool llm_context_hears(const llm_context *c);
  *
  * asks about it. A text with more pictures than the model's file allows (general.max_images) is GGL_LIMIT. The eye looks once; the same picture has the same mark, and costs nothing again. What it saw is kept until llm_unsee, and then
  * until all that was let go takes more than 256 MiB, the oldest first: memory is not given back at once. GGL_UNSUPPORTED: the model has no eye, or
- * this kind of picture is not read; GGL_LIMIT: it is too large, or has a shape that the eye does not see; GGL_FORMAT: it is damaged; GGL_IO, GGL_NOMEM, GGL_DEVICE, GGL_CANCELLED. */
+ * this kind of picture is not read; GGL_LIMIT: it is too large, has more rows than the context has room, or a shape that the eye does not see; GGL_FORMAT: it is damaged; GGL_IO, GGL_NOMEM, GGL_DEVICE, GGL_CANCELLED. */
 GGL_API GGL_NODISCARD ggl_status llm_see(llm_context *c, const llm_image *image,
                                          char mark[LLM_IMAGE_MARK], ggl_error *err);
 GGL_API void llm_unsee(llm_context *c, const char *mark);
