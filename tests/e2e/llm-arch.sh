@@ -103,6 +103,9 @@ expect 0 "enc.conv1 " graph whisper --stage wide # a stage over rows is a graph 
 for part in "wide: after the layers" "enc: layers 0 to 5 (" "rows of wide" "-> cache .* to the tokens" "tokens: layers 0 to 5 (" " from the stage"; do
     "$arch" graph whisper >"$tmp/out" && grep -q -e "$part" "$tmp/out" || fail "graph whisper: no $part in $(cat "$tmp/out")"
 done
+# the tokens' part begins with what stands before its layers, as it is used
+awk '/^tokens: before/ { s = 1 } /^tokens: layers? 0/ { s = s == 1 ? 2 : 9 } s == 1 && /token_embd/ { found = 1 } END { exit !(found && s == 2) }' "$tmp/out" ||
+    fail "graph whisper: the embedding does not stand before the layers: $(cat "$tmp/out")"
 "$arch" graph whisper --format dot >"$tmp/out" || fail "graph whisper --format dot"
 [ "$(grep -c 'style=dashed' "$tmp/out")" = 2 ] || fail "no edges from wide to enc, and of layers drawn once from enc to the tokens: $(grep dashed "$tmp/out")"
 "$arch" graph t5 >"$tmp/out" || fail "graph t5"
