@@ -106,6 +106,9 @@ done
 # the tokens' part begins with what stands before its layers, as it is used
 awk '/^tokens: before/ { s = 1 } /^tokens: layers? 0/ { s = s == 1 ? 2 : 9 } s == 1 && /token_embd/ { found = 1 } END { exit !(found && s == 2) }' "$tmp/out" ||
     fail "graph whisper: the embedding does not stand before the layers: $(cat "$tmp/out")"
+# columns of the table are those of a terminal, not bytes
+[ "$(sed 's/×/x/g; s/·/./g' "$tmp/out" | awk '/enc.attn_norm|enc.attn_q / { print match($0, /(x )?enc[.]attn/) }' | sort -u | wc -l)" = 1 ] ||
+    fail "graph whisper: columns are counted in bytes: $(cat "$tmp/out")"
 "$arch" graph whisper --format dot >"$tmp/out" || fail "graph whisper --format dot"
 [ "$(grep -c 'style=dashed' "$tmp/out")" = 2 ] || fail "no edges from wide to enc, and of layers drawn once from enc to the tokens: $(grep dashed "$tmp/out")"
 "$arch" graph t5 >"$tmp/out" || fail "graph t5"

@@ -13,6 +13,7 @@
 #include "images.h"
 #include "common/cache_types.h"
 #include "common/fit_context.h"
+#include "common/fit_lines.h"
 #include "common/input.h"
 #include "common/load.h"
 #include "common/open_context.h"
@@ -292,8 +293,11 @@ static int print_plan(const cli *c) {
     }
     putchar('\n');
     const bool nodes = strcmp(c->o.plan, "nodes") == 0;
-    ggl_sched_print(llm_session_sched(llm_opened_session(c->ctx)), stdout, nodes);
-    llm_opened_print_eye(c->ctx, stdout, nodes);
+    fit_lines lines;
+    FILE *const to = fit_lines_begin(&lines, stdout);
+    ggl_sched_print(llm_session_sched(llm_opened_session(c->ctx)), to, nodes);
+    llm_opened_print_eye(c->ctx, to, nodes);
+    fit_lines_end(&lines);
     return 0;
 }
 
