@@ -166,6 +166,32 @@ END
 grep -q '# .* ?$' "$tmp/init.arch" && fail "init: open shapes in $(cat "$tmp/init.arch")"
 expect 2 "argument 1 is empty" init "" "$model"
 
+# a model of an unknown name: the layer that is left to write is what check names, and the made-up model is not to blame
+python3 - "$model" "$tmp/zebra.gguf" <<'END'
+import sys
+with open(sys.argv[1], "rb") as f:
+    data = f.read()
+head = data.index(b"tokenizer.")
+with open(sys.argv[2], "wb") as f: # names of the same length
+    f.write(data[:head].replace(b"llama", b"zebra") + data[head:])
+END
+"$arch" init - "$tmp/zebra.gguf" >"$tmp/zebra.arch" 2>"$tmp/err" && [ ! -s "$tmp/err" ] || fail "init of an unknown name: $(cat "$tmp/err")"
+for of in "$tmp/zebra.gguf" ""; do
+    expect 1 "tensor blk.0.attn_norm.weight is declared but does not reach the logits" check "$tmp/zebra.arch" $of
+    grep -q 'use it, or remove the line' "$tmp/err" || fail "check of what init wrote does not say what to do: $(cat "$tmp/err")"
+    grep -q "'require'" "$tmp/err" && fail "check of what init wrote blames made-up values: $(cat "$tmp/err")"
+done
+sed "s/^arch llama/arch zebra/" "$tmp/full.arch" >"$tmp/zebra-full.arch"
+expect 0 "zebra.gguf: fits" check "$tmp/zebra-full.arch" "$tmp/zebra.gguf"
+# one whose keys have another name, about which no error says anything
+if [ -x "$(dirname "$arch")/llm-gguf" ]; then
+    "$(dirname "$arch")/llm-gguf" set "$model" general.architecture=str:zebra -o "$tmp/renamed.gguf" >"$tmp/out" 2>&1 || fail "llm-gguf set: $(cat "$tmp/out")"
+    expect 0 "has no key that begins with 'zebra.', the name of its architecture" init - "$tmp/renamed.gguf"
+    grep -q "an error names the$" "$tmp/out" && fail "init says that an error names foreign keys: $(cat "$tmp/out")"
+    grep -q '^# Keys that do not begin' "$tmp/out" || fail "init does not say whose keys they are: $(cat "$tmp/out")"
+    grep -q '^logits = linear(x, output) # of rms_norm' "$tmp/out" || fail "init passes over output_norm: $(cat "$tmp/out")"
+fi
+
 # --- verify ---------------------------------------------------------------------------------------------------------------
 expect 0 "nodes agree with the reference" verify "$model"
 expect 0 "the same bits" verify "$model" -n 5 -p "Once upon a time"
