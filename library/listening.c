@@ -65,7 +65,6 @@ static ggl_status append_sound(const llm_eye *e, const llm_tokenizer *t,
 }
 
 static ggl_status start_ear(llm_eye *e, const llm_session_params *p, ggl_error *err) {
-    e->n_ctx = p->n_ctx;
     e->cancelled = p->cancelled;
     e->cancelled_ctx = p->cancelled_ctx;
     return llm_sound_rows_mel(&e->mel, rule_of(e), llm_stages_n_input(e->stages), err);
@@ -87,18 +86,12 @@ static int64_t window_rows(const llm_eye *e, int64_t n_rows, int64_t at) {
     return rule_of(e)->whole || rest > most ? most : rest;
 }
 
-/* The rows that the ear makes of so many of the spectrogram. */
-static int64_t rows_made(const llm_eye *e, int k, int64_t n) {
-    const llm_arch_rows_of *of = &e->rows[k];
-    return of->is_input ? n : llm_arch_rows_over(of, rows_made(e, of->over, n));
-}
-
 /* Returns of how many rows of the spectrogram, less than those of a window, so many rows can be made. */
 static int64_t rows_for(const llm_eye *e, int64_t n_made) {
     int64_t least = 0, most = llm_stages_n_most(e->stages) - 1;
     while (least < most) {
         const int64_t middle = (least + most + 1) / 2;
-        if (rows_made(e, e->n_rows - 1, middle) <= n_made)
+        if (llm_eye_rows_made(e, middle) <= n_made)
             least = middle;
         else
             most = middle - 1;
@@ -110,7 +103,7 @@ static int64_t rows_for(const llm_eye *e, int64_t n_made) {
  * whole ones, and no more than memory is meant for. */
 static int64_t most_samples(const llm_eye *e) {
     const int64_t n_window = llm_stages_n_most(e->stages), step = rule_of(e)->step,
-                  n_made = rows_made(e, e->n_rows - 1, n_window),
+                  n_made = llm_eye_rows_made(e, n_window),
                   rest = rule_of(e)->whole ? 0 : rows_for(e, e->n_ctx % n_made),
                   n = (e->n_ctx / n_made * n_window + rest) * step,
                   most = MOST_SECONDS * rule_of(e)->rate, windows = MOST_WINDOWS * n_window * step,

@@ -37,9 +37,9 @@ struct llm_eye {
     int n_backends;
     llm_marks marks;
     uint64_t digest; /* of the file: another one makes other rows of the same picture */
+    int64_t n_ctx; /* of the text model: no picture or sound has more rows; 0: it is not started */
     /* Of an ear that was started. */
     llm_mel *mel;
-    int64_t n_ctx; /* of the text model: no sound has more rows */
     bool (*cancelled)(void *ctx);
     void *cancelled_ctx;
 };
@@ -49,6 +49,8 @@ GGL_NODISCARD ggl_status llm_eye_need(llm_context *c, const llm_eye_kind *kind, 
 
 /* Which row of the input the row i of the last stage stands for: the first one that it was made of. */
 int64_t llm_eye_origin(const llm_eye *e, int64_t i);
+/* How many rows the last stage makes of n rows of the input. */
+int64_t llm_eye_rows_made(const llm_eye *e, int64_t n);
 /* Reads 64 hexadecimal digits. */
 bool llm_eye_digest(const char *hex, uint8_t id[LLM_MEDIA_ID]);
 

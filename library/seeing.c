@@ -195,6 +195,24 @@ static ggl_status look(llm_eye *e, const llm_picture *seen, const char *name, ll
     return st;
 }
 
+/* Refuses a picture whose rows alone are more than the context, before the eye takes its time for it. */
+static ggl_status check_room(const llm_eye *e, const parts *p, const char *name, ggl_error *err) {
+    const llm_arch_picture *rule = rule_of(e);
+    int64_t n = 0;
+    for (int64_t k = 0; k < p->n; k++)
+        n += llm_eye_rows_made(e, rule->first + p->part[k]->width / rule->patch *
+                                                    (p->part[k]->height / rule->patch));
+    if (e->n_ctx < 1 || n <= e->n_ctx)
+        return GGL_OK;
+    return ggl_fail(err, GGL_LIMIT,
+                    "%s: the picture has %" PRId64 " tokens, but the context only %" PRId64
+                    ": give a larger context (n_ctx, or -c N)%s",
+                    name, n, e->n_ctx,
+                    rule->most > 0
+                        ? ", or a picture fewer tokens (image_max_tokens, or --image-max-tokens N)"
+                        : "");
+}
+
 /* A picture that is looked at. */
 typedef struct looked {
     const parts *parts;
@@ -234,6 +252,8 @@ ggl_status llm_see(llm_context *c, const llm_image *image, char mark[LLM_IMAGE_M
     if (st != GGL_OK)
         return st;
     st = see(&p, c->eye, image, err);
+    if (st == GGL_OK)
+        st = check_room(c->eye, &p, name_of(image), err);
     if (st == GGL_OK)
         st = llm_eye_keep(c->eye, p.id, look_and_keep, &(looked){&p, name_of(image)}, mark, err);
     parts_free(&p);

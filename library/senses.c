@@ -140,5 +140,6 @@ ggl_status llm_eye_start(llm_eye *e, const llm_session_params *p, int64_t n_give
     st = llm_stages_alloc(e->stages, err);
     if (st != GGL_OK)
         return ggl_within(err, st, "%s", file);
+    e->n_ctx = p->n_ctx;
     return e->kind->start ? e->kind->start(e, p, err) : GGL_OK;
 }

@@ -148,8 +148,39 @@ static ggl_status open_tokens(transcriber *t, ggl_error *err) {
     return st == GGL_OK ? open_decoder(t, err) : st;
 }
 
+/* Keeps the language's code, and tells the caller. */
+static void set_code(transcriber *t, const char *code, size_t n) {
+    snprintf(t->code, sizeof t->code, "%.*s", (int)n, code);
+    if (t->p.spoken)
+        t->p.spoken(t->p.user, t->code);
+}
+
+static void set_language(transcriber *t, int32_t language) {
+    size_t n;
+    const char *code = llm_speech_language_code(&t->tokens, language, &n);
+    t->language = language;
+    set_code(t, code, n);
+}
+
 static bool is_english(const char *name) {
     return strcasecmp(name, "en") == 0 || strcasecmp(name, "english") == 0;
+}
+
+/* Refuses a language, with the codes of some that the model knows. */
+static ggl_status refuse_language(const speech_tokens *k, const char *name, ggl_error *err) {
+    enum { SHOWN = 8 };
+    char some[128] = "";
+    const int32_t n = k->n_languages < SHOWN ? k->n_languages : SHOWN;
+    for (int32_t i = 0; i < n; i++) {
+        size_t size;
+        const char *code = llm_speech_language_code(k, k->first_language + i, &size);
+        const size_t at = strlen(some);
+        snprintf(some + at, sizeof some - at, "%s%.*s", i ? ", " : "", (int)size, code);
+    }
+    return ggl_fail(
+        err, GGL_USAGE,
+        "the model does not know the language '%s'; give a code or an English name: %s%s", name,
+        some, n < k->n_languages ? ", .." : "");
 }
 
 static ggl_status choose_language(transcriber *t, ggl_error *err) {
@@ -157,9 +188,12 @@ static ggl_status choose_language(transcriber *t, ggl_error *err) {
     const bool is_given = name && strcmp(name, "auto") != 0;
     t->language = -1;
     if (t->tokens.n_languages == 0) {
-        memcpy(t->code, "en", 3);
         if (is_given && !is_english(name))
-            return ggl_fail(err, GGL_USAGE, "the model knows English alone, and not '%s'", name);
+            return ggl_fail(err, GGL_USAGE,
+                            "the model knows English alone, and not the language '%s'; give en, "
+                            "or none",
+                            name);
+        set_code(t, "en", 2);
         if (t->p.translate)
             note(t, "the model knows English alone: there is nothing to translate");
         return GGL_OK;
@@ -167,14 +201,13 @@ static ggl_status choose_language(transcriber *t, ggl_error *err) {
     if (t->p.translate && t->tokens.translate < 0)
         return ggl_fail(err, GGL_UNSUPPORTED,
                         "the model does not translate: its tokens lack <|translate|>");
-    if (is_given)
-        t->language = llm_speech_find_language(&t->tokens, name);
-    return is_given && t->language < 0
-               ? ggl_fail(err, GGL_USAGE,
-                          "the model does not know the language '%s'; give its code, such as "
-                          "\"de\", or its English name",
-                          name)
-               : GGL_OK;
+    if (!is_given)
+        return GGL_OK;
+    const int32_t language = llm_speech_find_language(&t->tokens, name);
+    if (language < 0)
+        return refuse_language(&t->tokens, name, err);
+    set_language(t, language);
+    return GGL_OK;
 }
 
 static ggl_status read_prompt(transcriber *t, ggl_error *err) {
@@ -205,23 +238,19 @@ static ggl_status stopped(ggl_error *err) {
 
 /* --- writing ---------------------------------------------------------------------------------- */
 
+/* Finds the language of the window. */
 static ggl_status detect(transcriber *t, ggl_error *err) {
     char text[96];
     double p;
-    size_t n;
-    const bool is_asked = t->language < 0;
-    if (is_asked) {
-        const ggl_status st = llm_speech_detect(t->decoder, &t->tokens, &t->language, &p, err);
-        if (st != GGL_OK)
-            return st;
-    }
-    const char *code = llm_speech_language_code(&t->tokens, t->language, &n);
-    snprintf(t->code, sizeof t->code, "%.*s", (int)n, code);
+    int32_t language;
+    const ggl_status st = llm_speech_detect(t->decoder, &t->tokens, &language, &p, err);
+    if (st != GGL_OK)
+        return st;
+    set_language(t, language);
     const char *name = llm_speech_language_name(t->code);
     snprintf(text, sizeof text, "the language is %s%s%s%s, with a probability of %.2f", t->code,
-             name ? " (" : "", name ? name : "", name ? ")" : "", is_asked ? p : 1);
-    if (is_asked)
-        note(t, text);
+             name ? " (" : "", name ? name : "", name ? ")" : "", p);
+    note(t, text);
     return GGL_OK;
 }
 
@@ -303,10 +332,14 @@ static bool on_segment(void *ctx, const speech_segment *s) {
     }
     const double begin = llm_hearing_seconds(&t->h, t->at);
     speech_piece *p = &t->placed[t->n_segments];
-    /* the model does not know where the sound ends */
-    const bool goes_beyond = s->start_ms < t->sound_ms && s->end_ms > t->sound_ms;
-    *p = (speech_piece){.start = begin + 0.001 * (double)s->start_ms,
-                        .end = begin + 0.001 * (double)(goes_beyond ? t->sound_ms : s->end_ms)};
+    /* the model does not know where the sound ends: pieces end there, and what is said after it is said at its end */
+    const int64_t end = s->end_ms < t->sound_ms ? s->end_ms : t->sound_ms;
+    int64_t start = s->start_ms < end ? s->start_ms : end;
+    if (start == end && s->end_ms > s->start_ms)
+        start = end > SPEECH_MS_PER_TOKEN ? end - SPEECH_MS_PER_TOKEN : 0;
+    *p = (speech_piece){.start = begin + 0.001 * (double)start, .end = begin + 0.001 * (double)end};
+    if (t->n_segments > 0)
+        p->start = fmax(p->start, p[-1].start);
     for (size_t k = 0; k < s->n; k++)
         p->n_text += s->id[k] < t->tokens.end;
     t->segment[t->n_segments++] = *s;
@@ -328,10 +361,13 @@ static ggl_status find_words(transcriber *t, int64_t n, int64_t ms, int64_t *nex
                              .n = (size_t)(last->id + last->n - id),
                              .n_rows = n * n_read / h->n_window,
                              .row_seconds = llm_hearing_seconds(h, h->n_window) / (double)n_read,
-                             .no_spaces = llm_word_has_no_spaces(t->code)};
+                             .no_spaces = llm_word_has_no_spaces(t->code),
+                             .piece = t->placed,
+                             .n_pieces = t->n_segments};
     ggl_status st = llm_speech_words_find(&t->words, t->c->session, &t->tokens, &w, err);
     if (st == GGL_OK)
-        st = llm_speech_words_place(&t->words, begin, t->placed, t->n_segments, &t->last_end, err);
+        st = llm_speech_words_place(&t->words, begin, begin + 0.001 * (double)ms, t->placed,
+                                    t->n_segments, &t->last_end, err);
     if (st != GGL_OK)
         return st;
     if (t->words.n == 0)

@@ -213,29 +213,42 @@ static ggl_status write_text(speech_words *w, const table *t, const llm_tokenize
     return GGL_OK;
 }
 
+/* Sets the words to those of the parts of tokens. */
+static ggl_status set_words(speech_words *w, const table *t, const speech_window *window,
+                            const word_part *part, size_t n, ggl_error *err) {
+    size_t token = 0;
+    if (!ggl_grow(&w->word, &w->cap, n, sizeof *w->word))
+        return no_memory(err);
+    for (w->n = 0; w->n < n; w->n++) {
+        const word_part *x = &part[w->n];
+        const size_t end = token + x->n_tokens;
+        double sum = 0;
+        for (size_t i = token; i < end; i++)
+            sum += t->probability[i];
+        w->word[w->n] = (speech_word){.start = window->row_seconds * (double)t->first[token],
+                                      .end = window->row_seconds * (double)t->first[end],
+                                      .probability = sum / (double)x->n_tokens,
+                                      .text = x->text,
+                                      .n_text = x->n_text};
+        token = end;
+    }
+    return GGL_OK;
+}
+
 static ggl_status make_words(speech_words *w, const table *t, const speech_tokens *tokens,
                              const speech_window *window, ggl_error *err) {
     size_t *at = ggl_calloc(t->n_text + 1, sizeof *at), n = 0, token = 0;
     word_part *part = ggl_calloc(t->n_text, sizeof *part);
     ggl_status st = at && part ? write_text(w, t, tokens->tokenizer, at, err) : no_memory(err);
-    if (st == GGL_OK)
-        llm_word_split(w->text, at, t->n_text, window->no_spaces, part, &n);
-    if (st == GGL_OK && !ggl_grow(&w->word, &w->cap, n, sizeof *w->word))
-        st = no_memory(err);
-    w->n = st == GGL_OK ? n : 0;
-    for (size_t k = 0; k < w->n; k++) {
-        double sum = 0;
-        for (size_t i = 0; i < part[k].n_tokens; i++)
-            sum += t->probability[token + i];
-        const size_t end = token + part[k].n_tokens;
-        w->word[k] = (speech_word){.start = window->row_seconds * (double)t->first[token],
-                                   .end = window->row_seconds * (double)t->first[end],
-                                   .probability = sum / (double)part[k].n_tokens,
-                                   .n_tokens = part[k].n_tokens,
-                                   .text = part[k].text,
-                                   .n_text = part[k].n_text};
-        token = end;
+    for (size_t k = 0; k < window->n_pieces && st == GGL_OK; k++) {
+        speech_piece *p = &window->piece[k];
+        llm_word_split(w->text, at + token, p->n_text, window->no_spaces, part + n, &p->n_words);
+        p->first = n;
+        n += p->n_words;
+        token += p->n_text;
     }
+    if (st == GGL_OK)
+        st = set_words(w, t, window, part, n, err);
     ggl_free(at);
     ggl_free(part);
     return st;
@@ -245,6 +258,8 @@ ggl_status llm_speech_words_find(speech_words *w, llm_session *s, const speech_t
                                  const speech_window *window, ggl_error *err) {
     table t = {0};
     w->n = w->n_text = 0;
+    for (size_t k = 0; k < window->n_pieces; k++)
+        window->piece[k].n_words = 0;
     ggl_status st = table_init(&t, s, tokens, window, err);
     const bool has_words = t.n_text > 0 && t.n_rows > 0;
     if (st == GGL_OK && has_words)

@@ -1,4 +1,5 @@
-/* Signs become parts of words, words get plausible lengths, and pieces their words: the rules of the published program (openai/whisper, timing.py). */
+/* Signs become parts of words, and words get plausible lengths, by the rules of the published program (openai/whisper, timing.py), but within their
+ * pieces; and words follow each other. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -54,9 +55,10 @@ static void shorten_at_ends(speech_words *w, double most) {
 /* --- signs -------------------------------------------------------------------------------------- */
 
 /* Signs that open, such as quotes, become the beginning of the word behind them. */
-static void join_openers(speech_words *w) {
-    for (size_t k = w->n, next = k - 1; k-- > 1;) { /* word k - 1, and the one behind it */
-        speech_word *x = &w->word[k - 1], *y = &w->word[next];
+static void join_openers(speech_words *w, const speech_piece *p) {
+    speech_word *const word = w->word + p->first;
+    for (size_t k = p->n_words, next = k - 1; k-- > 1;) { /* word k - 1, and the one behind it */
+        speech_word *x = &word[k - 1], *y = &word[next];
         const char *s = text_of(w, x);
         size_t n = x->n_text;
         const bool has_space = n > 0 && *s == ' ';
@@ -67,15 +69,15 @@ static void join_openers(speech_words *w) {
         }
         y->text = x->text;
         y->n_text += x->n_text;
-        y->n_tokens += x->n_tokens;
-        x->n_text = x->n_tokens = 0;
+        x->n_text = 0;
     }
 }
 
 /* Signs that close become the end of the word before them. */
-static void join_closers(speech_words *w) {
-    for (size_t k = 1, last = 0; k < w->n; k++) {
-        speech_word *x = &w->word[last], *y = &w->word[k];
+static void join_closers(speech_words *w, const speech_piece *p) {
+    speech_word *const word = w->word + p->first;
+    for (size_t k = 1, last = 0; k < p->n_words; k++) {
+        speech_word *x = &word[last], *y = &word[k];
         const bool ends_in_space = x->n_text > 0 && text_of(w, x)[x->n_text - 1] == ' ';
         if (ends_in_space || !is_of(after, w, y)) {
             last = k;
@@ -83,8 +85,7 @@ static void join_closers(speech_words *w) {
         }
         x->text = x->n_text > 0 ? x->text : y->text;
         x->n_text += y->n_text;
-        x->n_tokens += y->n_tokens;
-        y->n_text = y->n_tokens = 0;
+        y->n_text = 0;
     }
 }
 
@@ -106,25 +107,20 @@ static void shorten_first(speech_word *x, size_t n, double usual, double last_en
     x->start = fmax(0, x->end - most);
 }
 
-/* The piece begins and ends with its words, unless these are much longer than it. */
-static void fit(speech_piece *p, speech_word *first, speech_word *last, double usual) {
+/* Words that are much longer than their piece begin and end with it. */
+static void fit(const speech_piece *p, speech_word *first, speech_word *last, double usual) {
     if (p->start < first->end && p->start - 0.5 > first->start)
         first->start = fmax(0, fmin(first->end - usual, p->start));
-    else
-        p->start = first->start;
     if (p->end > last->start && p->end + 0.5 < last->end)
         last->end = fmax(last->start + usual, p->end);
-    else
-        p->end = last->end;
 }
 
-/* Moves the words of the piece, from *next on, to *n_kept, without those that are parts of others. */
-static void take(speech_words *w, double begin, speech_piece *p, size_t *next, size_t *n_kept) {
-    size_t n_tokens = 0;
+/* Moves the words of the piece to *n_kept, without those that are parts of others. */
+static void take(speech_words *w, double begin, speech_piece *p, size_t *n_kept) {
+    const size_t from = p->first, n = p->n_words;
     p->first = *n_kept;
-    for (; *next < w->n && n_tokens < p->n_text; ++*next) {
-        speech_word x = w->word[*next];
-        n_tokens += x.n_tokens;
+    for (size_t k = from; k < from + n; k++) {
+        speech_word x = w->word[k];
         if (x.n_text == 0)
             continue;
         x.start = rounded(begin + x.start);
@@ -134,28 +130,36 @@ static void take(speech_words *w, double begin, speech_piece *p, size_t *next, s
     p->n_words = *n_kept - p->first;
 }
 
-ggl_status llm_speech_words_place(speech_words *w, double begin, speech_piece *piece, size_t n,
-                                  double *last_end, ggl_error *err) {
+/* Lets words begin where the one before them ended, at `from`, or later, and end by the limit. */
+static void put_in_order(speech_word *x, size_t n, double from, double limit) {
+    for (size_t k = 0; k < n; from = x[k++].end) {
+        x[k].start = fmax(from, fmin(x[k].start, limit));
+        x[k].end = fmax(x[k].start, fmin(x[k].end, limit));
+    }
+}
+
+ggl_status llm_speech_words_place(speech_words *w, double begin, double limit, speech_piece *piece,
+                                  size_t n, double *last_end, ggl_error *err) {
     double *length = ggl_calloc(w->n + 1, sizeof *length);
     if (!length)
         return ggl_fail(err, GGL_NOMEM, "out of memory for the times of words");
     const double usual = usual_length(w, length);
     ggl_free(length);
     shorten_at_ends(w, 2 * usual);
-    if (w->n > 0) {
-        join_openers(w);
-        join_closers(w);
-    }
-    size_t next = 0, n_kept = 0;
+    size_t n_kept = 0;
     for (size_t k = 0; k < n; k++) {
         speech_piece *p = &piece[k];
-        take(w, begin, p, &next, &n_kept);
         if (p->n_words == 0)
             continue;
+        join_openers(w, p);
+        join_closers(w, p);
+        take(w, begin, p, &n_kept);
         speech_word *first = w->word + p->first, *last = first + p->n_words - 1;
         shorten_first(first, p->n_words, usual, *last_end);
         fit(p, first, last, usual);
-        *last_end = p->end;
+        put_in_order(first, p->n_words, *last_end, limit);
+        p->start = first->start;
+        *last_end = p->end = last->end;
     }
     w->n = n_kept;
     return GGL_OK;

@@ -249,6 +249,8 @@ bool llm_arch_run_rows_stage(arch_eval *ev, const arch_stmt *s, arch_slot *outer
         to->dim_name[d] = t->dim_name[d];
     }
     ev->n_stages++;
+    if (ev->arch->has_tokens && is_last(ev, s))
+        ggl_graph_set_group(ev->g, -1); /* the tokens' part before their first layer */
     if (is_last(ev, s))
         ev->stage_result.is_stage = true;
     else

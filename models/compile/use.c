@@ -164,7 +164,8 @@ static bool report_weight(walk *w, uint8_t left) {
         /* a tensor read in parts has no t; its parts are checked */
         if (!x->t || w->mark[x->t->id] != left)
             continue;
-        const char *hint = x->is_bias ? "linear(x, w) adds it, and w.bias is its value" : NULL;
+        const char *hint = x->is_bias ? "linear(x, w) adds it, and w.bias is its value"
+                                      : "use it, or remove the line";
         ev->status = llm_arch_fail(ev->err, GGL_FORMAT, x->place, x->chain, hint,
                                    "tensor %s is declared but does not reach %s%s", x->name,
                                    outputs_text(ev), no_layers(ev));

@@ -378,10 +378,8 @@ static void say_made_up(const llm_arch_toy *t, ggl_error *err) {
         if (f->has_second && n + 1 < sizeof text)
             n += (size_t)snprintf(text + n, sizeof text - n, "]");
     }
-    snprintf(
-        err->msg + used, sizeof err->msg - used,
-        "\n  This model is made up (%s)%s. A 'require' in the descriptor can restrict its values.",
-        t->text, text);
+    snprintf(err->msg + used, sizeof err->msg - used, "\n  This model is made up (%s)%s.%s",
+             t->text, text, *text ? " A 'require' in the descriptor can restrict its values." : "");
 }
 
 /* Builds, and changes keys, until no `require` asks for another value. */

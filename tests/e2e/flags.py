@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""flags.py TOOLS HINT_TABLE [--write]: what a person types who comes from llama.cpp. Each flag of its tools (tests/data/llama.cpp-flags.txt)
+"""flags.py TOOLS HINT_TABLE [--write]: what a person types who comes from llama.cpp or whisper.cpp. Each flag of their tools (tests/data/llama.cpp-flags.txt)
 works here, is accepted with a note, or is refused with a sentence; each hint does what its row says, and names only flags that there are.
 docs/from-llama-cpp.md has these tables; --write updates them. TOOLS: the folder of the programs; HINT_TABLE: a program that prints the hints."""
 import concurrent.futures
@@ -12,7 +12,7 @@ ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../..")
 PAGE = os.path.join(ROOT, "docs/from-llama-cpp.md")
 TOOL_OF = {"llama-cli": "llm-cli", "llama-completion": "llm-cli", "llama-server": "llm-server", "llama-perplexity": "llm-perplexity",
            "llama-tokenize": "llm-tokenize", "llama-bench": "llm-bench", "llama-quantize": "llm-quantize", "llama-imatrix": "llm-imatrix",
-           "llama-embedding": "llm-embed"}
+           "llama-embedding": "llm-embed", "whisper-cli": "llm-transcribe"}
 ALL = ["llama-cli", "llama-completion", "llama-server", "llama-perplexity", "llama-tokenize", "llama-imatrix", "llama-embedding"]
 failed = []
 

@@ -18,7 +18,8 @@ int main(void) {
                  {"llm-quantize", &quantize_hints},
                  {"llm-convert", &convert_hints},
                  {"llm-gguf", &gguf_hints},
-                 {"llm-lora", &lora_hints}};
+                 {"llm-lora", &lora_hints},
+                 {"llm-transcribe", &transcribe_hints}};
     for (size_t i = 0; i < sizeof table / sizeof *table; i++)
         for (const arg_hint *h = table[i].hints->row; h->names; h++)
             if (h->tools & table[i].hints->tool)

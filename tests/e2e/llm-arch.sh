@@ -103,6 +103,12 @@ expect 0 "enc.conv1 " graph whisper --stage wide # a stage over rows is a graph 
 for part in "wide: after the layers" "enc: layers 0 to 5 (" "rows of wide" "-> cache .* to the tokens" "tokens: layers 0 to 5 (" " from the stage"; do
     "$arch" graph whisper >"$tmp/out" && grep -q -e "$part" "$tmp/out" || fail "graph whisper: no $part in $(cat "$tmp/out")"
 done
+# the tokens' part begins with what stands before its layers, as it is used
+awk '/^tokens: before/ { s = 1 } /^tokens: layers? 0/ { s = s == 1 ? 2 : 9 } s == 1 && /token_embd/ { found = 1 } END { exit !(found && s == 2) }' "$tmp/out" ||
+    fail "graph whisper: the embedding does not stand before the layers: $(cat "$tmp/out")"
+# columns of the table are those of a terminal, not bytes
+[ "$(sed 's/×/x/g; s/·/./g' "$tmp/out" | awk '/enc.attn_norm|enc.attn_q / { print match($0, /(x )?enc[.]attn/) }' | sort -u | wc -l)" = 1 ] ||
+    fail "graph whisper: columns are counted in bytes: $(cat "$tmp/out")"
 "$arch" graph whisper --format dot >"$tmp/out" || fail "graph whisper --format dot"
 [ "$(grep -c 'style=dashed' "$tmp/out")" = 2 ] || fail "no edges from wide to enc, and of layers drawn once from enc to the tokens: $(grep dashed "$tmp/out")"
 "$arch" graph t5 >"$tmp/out" || fail "graph t5"
@@ -159,6 +165,32 @@ END
 "$arch" graph "$tmp/full.arch" "$model" >"$tmp/out" 2>&1 || fail "init and a graph: $(cat "$tmp/out")"
 grep -q '# .* ?$' "$tmp/init.arch" && fail "init: open shapes in $(cat "$tmp/init.arch")"
 expect 2 "argument 1 is empty" init "" "$model"
+
+# a model of an unknown name: the layer that is left to write is what check names, and the made-up model is not to blame
+python3 - "$model" "$tmp/zebra.gguf" <<'END'
+import sys
+with open(sys.argv[1], "rb") as f:
+    data = f.read()
+head = data.index(b"tokenizer.")
+with open(sys.argv[2], "wb") as f: # names of the same length
+    f.write(data[:head].replace(b"llama", b"zebra") + data[head:])
+END
+"$arch" init - "$tmp/zebra.gguf" >"$tmp/zebra.arch" 2>"$tmp/err" && [ ! -s "$tmp/err" ] || fail "init of an unknown name: $(cat "$tmp/err")"
+for of in "$tmp/zebra.gguf" ""; do
+    expect 1 "tensor blk.0.attn_norm.weight is declared but does not reach the logits" check "$tmp/zebra.arch" $of
+    grep -q 'use it, or remove the line' "$tmp/err" || fail "check of what init wrote does not say what to do: $(cat "$tmp/err")"
+    grep -q "'require'" "$tmp/err" && fail "check of what init wrote blames made-up values: $(cat "$tmp/err")"
+done
+sed "s/^arch llama/arch zebra/" "$tmp/full.arch" >"$tmp/zebra-full.arch"
+expect 0 "zebra.gguf: fits" check "$tmp/zebra-full.arch" "$tmp/zebra.gguf"
+# one whose keys have another name, about which no error says anything
+if [ -x "$(dirname "$arch")/llm-gguf" ]; then
+    "$(dirname "$arch")/llm-gguf" set "$model" general.architecture=str:zebra -o "$tmp/renamed.gguf" >"$tmp/out" 2>&1 || fail "llm-gguf set: $(cat "$tmp/out")"
+    expect 0 "has no key that begins with 'zebra.', the name of its architecture" init - "$tmp/renamed.gguf"
+    grep -q "an error names the$" "$tmp/out" && fail "init says that an error names foreign keys: $(cat "$tmp/out")"
+    grep -q '^# Keys that do not begin' "$tmp/out" || fail "init does not say whose keys they are: $(cat "$tmp/out")"
+    grep -q '^logits = linear(x, output) # of rms_norm' "$tmp/out" || fail "init passes over output_norm: $(cat "$tmp/out")"
+fi
 
 # --- verify ---------------------------------------------------------------------------------------------------------------
 expect 0 "nodes agree with the reference" verify "$model"

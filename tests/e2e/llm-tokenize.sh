@@ -73,7 +73,7 @@ rm -f "$tmp/sparse"
 # Names that the template does not read are noted, except those that conversations often have.
 echo '{"messages": [], "tools": null, "now": "2025-03-09T14:05:06", "eos_token": "x", "msgs": [], "a": 1}' |
     "$tool" --chat - --chat-template <(printf '{{ messages }}{{ a }}') >"$tmp/out" 2>"$tmp/err"
-[ "$(cat "$tmp/out" "$tmp/err")" = "[]1note: the template does not read 'msgs'" ] || fail "unread names: $(cat "$tmp/out" "$tmp/err")"
+[ "$(cat "$tmp/out" "$tmp/err")" = "[]1llm-tokenize: note: the template does not read 'msgs'" ] || fail "unread names: $(cat "$tmp/out" "$tmp/err")"
 
 refuses 1 "is not closed" '[1, 2' --decode -
 refuses 1 "is not closed" '[' --decode -

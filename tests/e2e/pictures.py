@@ -71,7 +71,7 @@ def prompts():
         check(noted != bool(with_picture), with_picture)
     other = eye_file.slow(place("mmproj-other.gguf"), 128, side=4, layers=1)
     for file, is_noted in ((eye, False), (other, True)):
-        words = "note: the eye is one of clip:gemma3, whose texts have the token <start_of_image>, and the model, of the family llama, has no such token"
+        words = "llm-cli: note: the eye is one of clip:gemma3, whose texts have the token <start_of_image>, and the model, of the family llama, has no such token"
         check((words in say("-p", "Of", "-n", "1", "--mmproj", file, "--image", red).stderr) == is_noted, file)
     alone = subprocess.run([CLI, "-m", eye, "-p", "Of"], capture_output=True, text=True, timeout=300)
     check(alone.returncode == 1 and f"-m MODEL --mmproj {eye}" in alone.stderr, alone)
@@ -91,6 +91,31 @@ def several():
     check(two.returncode == 1 and words in two.stderr and two.stdout == "", two)
     text = typed("-m", "builtin:shapes", "-cnv", "--temp", "0", "-t", "1", lines=[f"/image {SHAPES}", "What is there?", f"/image {SHAPES}", "What is there?", "How many shapes are there?", "/quit"])
     check(text.count("A red circle") == 1 and text.count(words) == 1 and "Two shapes." in text, text)
+
+
+def lists():
+    """--image a,b shows two pictures, unless there is a file of that name; --audio plays two sounds."""
+    red, blue, third = place("red.ppm", eye_file.ppm((255, 0, 0))), place("blue.ppm", eye_file.ppm((0, 0, 255))), place("third.ppm", eye_file.ppm((9, 9, 9)))
+    both = place("red.ppm,blue.ppm", eye_file.ppm((9, 9, 9)))
+    seen = lambda *options: say("--mmproj", eye, *options, "-no-cnv", "-p", "Of <__media__> and <__media__>,", "-n", "8", "-q").stdout
+    eye = eye_file.llava(place("mmproj.gguf"), 128, seed=1)
+    check(seen("--image", f"{red},{blue}") == seen("--image", red, "--image", blue) == seen(f"--image={red},,{blue},"), "two pictures")
+    check(seen("--image", f"{red},{blue}", "--image", both) == seen("--image", red, "--image", blue, "--image", third), "a third one, whose name has a comma")
+    none = say("--mmproj", eye, "--image", f"{red},{FOLDER.name}/none.ppm", "-p", "Of", code=1)
+    check("none.ppm: No such file" in none.stderr and "red.ppm" not in none.stderr, none)
+    none = say("--mmproj", eye, "--image", f"{FOLDER.name}/no,ne.ppm", "-p", "Of", code=1)
+    check("no,ne.ppm: No such file" in none.stderr, none)
+    ear, low, high = eye_file.ultravox(place("mmproj-ear.gguf"), 128), place("low.wav", eye_file.wav(200)), place("high.wav", eye_file.wav(1500))
+    said = lambda *options: say("--mmproj", ear, *options, "-no-cnv", "-p", "Of <__media__> and <__media__>,", "-n", "8", "-q").stdout
+    check(said("--audio", f"{low},{high}") == said("--audio", low, "--audio", high), "two sounds")
+
+
+def too_many():
+    """A picture whose rows alone are more than the context is refused before the eye looks at it."""
+    red, eye = place("red.ppm", eye_file.ppm((255, 0, 0))), eye_file.slow(place("mmproj-slow.gguf"), 128, side=128, layers=24)
+    words = "red.ppm: the picture has 1024 tokens, but the context only 512: give a larger context (n_ctx, or -c N)"
+    large = say("-m", "builtin:chat", "-c", "512", "--mmproj", eye, "--image", red, "-p", "Of", code=1)
+    check(words in large.stderr and "image_max_tokens" not in large.stderr, large)
 
 
 def plan():
@@ -157,7 +182,7 @@ def ears():
         check(words in text, words, text)
 
 
-CASES = {f.__name__: f for f in (eyes, prompts, several, plan, stops, ears)}
+CASES = {f.__name__: f for f in (eyes, prompts, several, lists, too_many, plan, stops, ears)}
 
 if __name__ == "__main__":
     CASES[sys.argv[2]]()

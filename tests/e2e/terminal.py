@@ -1,5 +1,5 @@
 """llm-cli on a terminal: how far a prompt is, Ctrl-C in it, an error after text, colours. terminal.py LLM-CLI"""
-import os, re, signal, sys
+import os, re, signal, subprocess, sys
 
 import terminals
 from checks import check, finish
@@ -45,6 +45,14 @@ check(t.end() == 0 and done_tokens(t.seen) == 1500, "a whole prompt is not count
 t = Terminal("-p", "Once upon", "-n", "0", "--logits", "/dev/full")
 check(t.end() == 1, "--logits to a full disk: not 1", t.seen)
 check(b"Once upon\x1b[0m\r\nllm-cli: --logits: " in t.seen, "an error stands in the middle of the text", t.seen)
+
+# free text in a table is broken where the terminal ends, and in a pipe it is not
+t = Terminal("--plan=nodes", columns=80)
+check(t.end() == 0, "--plan: not 0", t.seen)
+details = [line for line in t.seen.decode().splitlines() if line.startswith(" ")]
+check(details and max(map(len, details)) <= 80, "--plan is wider than the terminal", t.seen)
+piped = subprocess.run([CLI, "--plan=nodes"], stdin=subprocess.DEVNULL, capture_output=True, text=True).stdout.splitlines()
+check(max(map(len, piped)) > 80 and len(piped) < len(t.seen.splitlines()), "--plan in a pipe is broken into lines", piped)
 
 # the prompt has a colour on a terminal, unless NO_COLOR, TERM or --color say otherwise
 SHORT = ["-p", "Once upon", "-n", "0"]

@@ -78,7 +78,7 @@ def test_mistakes(r):
             ("long", "ear", "--audio", "long.wav", "the most that fit into a context of 128 tokens"),
             ("a picture for an ear", "ear", "--image", "a.ppm", "which hears sounds and sees no pictures"),
             ("a sound for an eye", "eye", "--audio", "a.wav", "which sees pictures and hears no sounds"),
-            ("no ear", None, "--audio", "a.wav", "--audio needs the model's ear")):
+            ("no ear", None, "--audio", "a.wav", "mostly named mmproj-*.gguf; `llm-transcribe FILE` writes down what is said")):
         mmproj = ["--mmproj", r.at(media)] if media else []
         done = subprocess.run([r.a.cli, "-m", r.at((media or "ear") + ".text"), *mmproj, flag, r.at(path), "-p", "ab", "-n", "1", "-c", "128"],
                               stdin=subprocess.DEVNULL, capture_output=True, text=True)

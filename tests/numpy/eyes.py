@@ -128,6 +128,20 @@ def test_sizes(r, name, eye, path, a):
     eye.least, eye.most = before
 
 
+def test_room(r, name, eye, path, a):
+    """A picture with more rows than the context is refused for these, and else for the text beside it."""
+    n = sum(len(p.rows) for p in eye.look(a) if not isinstance(p, str))
+    for n_ctx in (n - 1, n) if n > 1 else (n,):  # -c 0 is the model's own
+        try:
+            r.answer(r.at("text"), r.at("eye"), [path], "abc", "-n", "1", "-c", str(n_ctx))
+            said = ""
+        except RuntimeError as error:
+            said = str(error)
+        words = f"the picture has {n} tokens, but the context only {n_ctx}: give a larger context (n_ctx, or -c N)"
+        ok = (words in said) == (n_ctx < n) and said != "" and ("--image-max-tokens" in said) == (n_ctx < n and eye.unit > 0)
+        r.tell(f"{name}: a picture of {n} rows, -c {n_ctx}", ok, "" if ok else said)
+
+
 def test_kind(r, kinds, kind, seed, made):
     g = np.random.default_rng(seed)
     eye = kinds[kind](g)
@@ -144,6 +158,7 @@ def test_kind(r, kinds, kind, seed, made):
     r.tell(f"{kind} {seed}: rows, {eye.about}", True, ", ".join(looked) + ("  FAILED" if any(" of " in x for x in looked) else ""))
     if r.flag == "--image":
         test_sizes(r, f"{kind} {seed}", eye, *pictures[-1])
+        test_room(r, f"{kind} {seed}", eye, *max(pictures, key=lambda x: sum(len(p.rows) for p in eye.look(x[1]) if not isinstance(p, str))))
     few = sorted(range(len(pictures)), key=lambda k: sum(len(p.rows) for p in eye.look(pictures[k][1]) if not isinstance(p, str)))
     one, other = pictures[few[1]], pictures[few[2]]
     for name, prompt, seen in (("one", "ab<__media__>cde", [one]), ("none", "abcde", []), ("two", "a<__media__>bcd<__media__>e", [other, one]),

@@ -83,8 +83,8 @@ def endless():
     return b"RIFF" + struct.pack("<I", 36 + len(data)) + b"WAVEfmt " + struct.pack("<IHHIIHH", 16, 1, 1, 1000, 1000, 1, 8) + b"data" + struct.pack("<I", len(data)) + data
 
 
-def silence():
-    return b"RIFF" + struct.pack("<I", 36) + b"WAVEfmt " + struct.pack("<IHHIIHH", 16, 1, 1, 16000, 32000, 2, 16) + b"data" + struct.pack("<I", 0)
+def silence(n=0):
+    return b"RIFF" + struct.pack("<I", 36 + 2 * n) + b"WAVEfmt " + struct.pack("<IHHIIHH", 16, 1, 1, 16000, 32000, 2, 16) + b"data" + struct.pack("<I", 2 * n) + bytes(2 * n)
 
 
 class Open:
@@ -174,7 +174,18 @@ def formats(x):
         check(json.loads(text_of(s, "/inference", x.sound)) == {"text": lines} and text_of(s, "/inference", x.sound, response_format="text") == lines, "inference")
         check(text_of(s, "/audio/transcriptions", x.sound, response_format="text") == whole + "\n", "without /v1")
         said_words(s, x, whole)
+        languages(s)
         check(s.stop() == 0, "exit code")
+    with x.server() as s:  # without a log, standard error has the warning
+        text_of(s, PATH, x.sound[:-100])
+        check(s.stop() == 0 and sum("llm-server: warning: " in line and line.endswith(f"POST {PATH} {damage}\n") for line in s.lines) == 1, s.lines)
+
+
+def languages(s):
+    """Of a sound without words, the language is the one that was given or found; one without samples has none but a given one."""
+    for sound, given, want in ((silence(), {}, [None]), (silence(), {"language": "german"}, ["de"]), (silence(48000), {}, ["en", "de", "yue"]), (silence(48000), {"language": "yue"}, ["yue"])):
+        got = json.loads(text_of(s, PATH, sound, {**given, "response_format": "verbose_json"}))
+        check(got["language"] in want, f"{given}: {got}")
 
 
 def said_words(s, x, whole):
@@ -196,7 +207,7 @@ def refusals(s, x):
     for sound, fields, words in ((None, {"model": "m"}, '\\"file\\" is missing'), (b"", {}, '\\"file\\" is empty'), (b"abc", {}, "no kind of sound"), (x.sound[:20], {}, "file: ends within"),
                                  (b"\x7fELF" + bytes(100), {}, "no kind of sound"), (x.sound, {"response_format": "x"}, "json, text, srt, vtt or verbose_json"),
                                  (x.sound, {"timestamp_granularities[]": "word"}, "need the"), (x.sound, {"timestamp_granularities[]": "letter"}, "word or segment"), (x.sound, {"temperature": "2"}, "from 0 to 1"),
-                                 (x.sound, {"language": "klingon"}, "does not know the language"), (x.sound, {"language": "d\0e"}, "without a NUL"),
+                                 (x.sound, {"language": "klingon"}, "does not know the language 'klingon'; give a code or an English name: en, de, yue"), (x.sound, {"language": "d\0e"}, "without a NUL"),
                                  (x.sound, {"stream": "true", "response_format": "srt"}, "response_format"), (x.sound, [("prompt", "a"), ("prompt", "b")], "given twice"),
                                  (x.sound, [("a", "b")] * 70, "more than 64 parts"), (x.sound, {"include[]": "logprobs"}, "not supported")):
         refused(s, PATH, sound, words, fields=fields)
@@ -374,6 +385,7 @@ def named(x):
     read = lambda name: open(os.path.join(examples, name), "rb").read()
     with Server([x.args.server, "-t", "1", "-m", "builtin:words"]) as s:
         check(json.loads(text_of(s, PATH, read("words.wav")))["text"].split() == ["seven", "blue", "lamp", "stop"], "what is heard")
+        check(refused(s, PATH, read("words.wav"), "knows English alone", language="de")["param"] == "language", "a language that it does not know")
     url = "data:image/bmp;base64," + base64.b64encode(read("shapes.bmp")).decode()
     with Server([x.args.server, "-t", "1", "-m", "builtin:shapes", "--temp", "0"]) as s:
         for text, want in (("What is in the picture?", "A red circle to the left of a blue triangle."), ("How many shapes are there?", "Two shapes.")):

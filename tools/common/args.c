@@ -683,6 +683,7 @@ int args_parse(const args_spec *spec, int argc, char **argv) {
     size_t n = 0;
     while (arg_is_row(&spec->options[n]))
         n++;
+    tool_set_name(spec->tool);
     if (is_quiet(argc, argv))
         tool_set_quiet(true);
     parsing p = {.spec = spec, .argc = argc, .argv = argv};

@@ -1,6 +1,7 @@
 #include "char_width.h"
 
 #include <stdbool.h>
+#include <string.h>
 
 #include "char_width_tables.h"
 #include "ggl/internal/show.h"
@@ -36,6 +37,16 @@ size_t char_read(const char *s, size_t n, uint32_t *c) {
     for (size_t i = 1; i < len; i++)
         *c = *c << 6 | ((unsigned char)s[i] & 0x3f);
     return len;
+}
+
+int char_columns(const char *s) {
+    int columns = 0;
+    for (size_t n = strlen(s), i = 0, size; i < n; i += size) {
+        uint32_t c;
+        size = char_read(s + i, n - i, &c);
+        columns += char_width(c);
+    }
+    return columns;
 }
 
 size_t char_write(uint32_t c, char *out) {

@@ -151,3 +151,44 @@ int tool_check_paths(const char *tool, const tool_path *paths, size_t n) {
     }
     return -1;
 }
+
+/* --- lists of files --------------------------------------------------------------------------- */
+
+static bool is_file(const char *s, size_t n) {
+    struct stat st;
+    char *path = strndup(s, n);
+    const bool is = path && *path && stat(path, &st) == 0;
+    free(path);
+    return is;
+}
+
+bool tool_is_file_list(const char *s) {
+    bool is = false;
+    if (!strchr(s, ',') || is_file(s, strlen(s)))
+        return false;
+    for (size_t n; *s && !is; s += n + (s[n] == ',')) {
+        n = strcspn(s, ",");
+        is = is_file(s, n);
+    }
+    return is;
+}
+
+bool tool_split_files(arg_list *files) {
+    size_t n = 0, most = 0;
+    for (size_t k = 0; k < files->n; k++)
+        most += strlen(files->s[k]) + 1;
+    const char **all = most ? calloc(most, sizeof *all) : NULL;
+    if (most && !all)
+        return false;
+    for (size_t k = 0; k < files->n; k++) {
+        char *s = (char *)files->s[k], *rest = NULL;
+        if (!tool_is_file_list(s))
+            all[n++] = s;
+        else
+            for (char *one = strtok_r(s, ",", &rest); one; one = strtok_r(NULL, ",", &rest))
+                all[n++] = one;
+    }
+    free(files->s);
+    *files = (arg_list){all, n};
+    return true;
+}

@@ -60,11 +60,17 @@ static void print_message(const char *tool, const char *kind, const char *fmt, v
             kind ? ": " : "", text);
 }
 
+static const char *name;
+
+void tool_set_name(const char *tool) {
+    name = tool;
+}
+
 void tool_note(const char *tool, const char *fmt, ...) {
     va_list args;
     va_start(args, fmt);
     if (!tool_is_quiet())
-        print_message(tool, "note", fmt, args);
+        print_message(tool ? tool : name, "note", fmt, args);
     va_end(args);
 }
 
@@ -84,10 +90,13 @@ void tool_say(const char *tool, const char *fmt, ...) {
 }
 
 void tool_print_notes(const char *lines) {
-    if (tool_is_quiet() || !*lines)
-        return;
-    tool_begin_line();
-    fputs(lines, stderr);
+    static const char kind[] = "note: ";
+    for (const char *s = lines; *s && !tool_is_quiet();) {
+        s += strncmp(s, kind, sizeof kind - 1) == 0 ? sizeof kind - 1 : 0;
+        const int n = (int)strcspn(s, "\n");
+        tool_note(NULL, "%.*s", n, s);
+        s += n + (s[n] == '\n');
+    }
 }
 
 /* --- texts --- */

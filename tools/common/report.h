@@ -34,12 +34,15 @@ int tool_error_about(const char *tool, int code, const char *fmt, ...);
 /* From now on the messages of tool_error and tool_error_about on this thread are also copied to buf, the last one of them, with FILE:LINE if the tool's name has it; NULL: no more. */
 void tool_copy_errors(char *buf, size_t size);
 
+/* Sets the tool of notes that name none. */
+void tool_set_name(const char *tool);
+
 /* True after -q: notes, timings and progress are not printed. */
 bool tool_is_quiet(void);
 void tool_set_quiet(bool quiet);
 
 /* Prints "tool: note: message" like tool_error, with the arguments of %s escaped as by ggl_show;
- * tool NULL: without a name. Nothing if tool_is_quiet. */
+ * tool NULL: the one whose arguments were read. Nothing if tool_is_quiet. */
 #if defined(__GNUC__) || defined(__clang__)
 __attribute__((format(printf, 2, 3)))
 #endif
@@ -61,7 +64,7 @@ void tool_say(const char *tool, const char *fmt, ...);
 /* True if progress is shown: stderr is a terminal, and there was no -q. */
 bool tool_shows_progress(void);
 
-/* Prints lines of notes, which end with a newline, on stderr, unless tool_is_quiet. */
+/* Prints lines of notes, each of which ends with a newline and may begin with "note: ", as tool_note does. */
 void tool_print_notes(const char *lines);
 
 /* What the terminal's last line contains; tool_error starts a new line accordingly (progress.c). */

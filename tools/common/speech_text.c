@@ -149,13 +149,16 @@ void speech_text_begin(speech_text *o) {
         fputs(o->no_segments ? "{" : "{\n  \"segments\": [\n", o->to);
 }
 
+void speech_text_language(speech_text *o, const char *code) {
+    snprintf(o->language, sizeof o->language, "%s", code);
+}
+
 void speech_text_window(speech_text *o, double seconds) {
     o->window = seconds;
 }
 
 void speech_text_piece(speech_text *o, const llm_speech *piece) {
     const ggl_str s = trimmed(piece);
-    snprintf(o->language, sizeof o->language, "%s", piece->language);
     if (o->format == FORMAT_TEXT)
         put_text(o->to, s);
     else if (o->format == FORMAT_JSON)
@@ -180,7 +183,10 @@ void speech_text_end(speech_text *o, double duration) {
             put_list(o);
         fprintf(to, "\n  \"task\": \"%s\",\n  \"language\": ",
                 o->is_translated ? "translate" : "transcribe");
-        json_put_string(to, o->language, strlen(o->language));
+        if (*o->language)
+            json_put_string(to, o->language, strlen(o->language));
+        else
+            fputs("null", to);
         fprintf(to, ",\n  \"duration\": %.2f,\n  \"text\": ", duration < 0 ? o->end : duration);
         const size_t skip = o->trims && o->n_text > 0 && o->text[0] == ' ';
         json_put_string(to, o->text ? o->text + skip : "", o->n_text - skip);

@@ -31,6 +31,8 @@ typedef struct speech_text {
 } speech_text;
 
 void speech_text_begin(speech_text *o);
+/* They are in this language; without a call, JSON has null. */
+void speech_text_language(speech_text *o, const char *code);
 /* Pieces that follow are of the window that begins there. */
 void speech_text_window(speech_text *o, double seconds);
 void speech_text_piece(speech_text *o, const llm_speech *piece);

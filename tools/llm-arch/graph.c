@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/char_width.h"
+#include "common/fit_lines.h"
 #include "common/load.h"
 #include "common/paths.h"
 #include "figure.h"
@@ -15,6 +17,8 @@
 #define TOOL "llm-arch graph"
 
 /* --- text ------------------------------------------------------------------------------------- */
+
+enum { TEXT_COLUMNS = 44 };
 
 static void print_text(FILE *out, const figure *f, bool first) {
     for (int k = 0; k < f->n; k++) {
@@ -32,7 +36,8 @@ static void print_text(FILE *out, const figure *f, bool first) {
             for (int j = 0; j < n->n_in && at < sizeof text; j++)
                 at += (size_t)snprintf(text + at, sizeof text - at, "%s%d [%s]", j ? ", " : " <- ",
                                        n->in[j], n->in_shape[j]);
-            ggl_fprint(out, "  %3d  %-44s", i, text);
+            const int room = TEXT_COLUMNS - char_columns(text);
+            ggl_fprint(out, "  %3d  %s%*s", i, text, room > 0 ? room : 0, "");
             for (int j = 0; j < n->n_lines; j++)
                 ggl_fprint(out, "%s%s", j ? "; " : " ", n->line[j]);
             ggl_fprint(out, "%s%s%s\n", n->origin[0] ? "  :" : "", n->origin,
@@ -216,8 +221,11 @@ static ggl_status build(const options *o, const llm_arch *arch, const origin *fr
 
 static ggl_status print_to(FILE *out, const options *o, const parts *all, const llm_arch *arch,
                            const char *of, const ggl_backend *b, ggl_error *err) {
+    fit_lines lines;
+    FILE *const to = fit_lines_begin(&lines, out);
     for (int i = 0; i < all->n && o->format == 0; i++)
-        print_text(out, &all->figure[i], i == 0);
+        print_text(to, &all->figure[i], i == 0);
+    fit_lines_end(&lines);
     if (o->format == 1)
         print_dot(out, all->figure, all->n, llm_arch_name(arch));
     else if (o->format == 2)

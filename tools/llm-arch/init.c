@@ -258,6 +258,11 @@ int arch_init(int argc, char **argv) {
             init_name_shapes(&in[k]);
         if (code < 0) {
             start(in, strcmp(files.s[0], "-") == 0 ? arch : files.s[0]);
+            if (*arch && !init_has_own_keys(in))
+                tool_note(TOOL,
+                          "%s has no key that begins with '%s.', the name of its architecture, so "
+                          "the sizes are numbers, and fit this model alone",
+                          files.s[1], arch);
             code = 0;
         }
     }

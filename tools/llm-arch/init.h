@@ -148,6 +148,8 @@ void init_print_names(const init *in, bool in_layers);
 /* Prints the keys of the file that no name reads. rope: the descriptor calls rope_scaled, which
  * reads its own keys. */
 void init_print_rest(const init *in, bool rope);
+/* True if keys of the file begin with the architecture's name. */
+bool init_has_own_keys(const init *in);
 /* Writes the line of the rotation, n_rot numbers of each head, and the keys that it reads. */
 void init_print_rope(const init *in, const char *n_rot);
 /* Writes the output that a model lacks whose output is its embedding. */

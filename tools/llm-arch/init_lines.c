@@ -295,33 +295,59 @@ const char *init_rotated(init *in) {
     return name;
 }
 
-void init_print_rest(const init *in, bool rope) {
+/* True if the key begins with the architecture's name. */
+static bool is_own(const init *in, ggl_str key) {
+    const size_t n = strlen(in->arch);
+    return key.n > n && memcmp(key.s, in->arch, n) == 0 && key.s[n] == '.';
+}
+
+bool init_has_own_keys(const init *in) {
+    for (size_t i = 0; i < ggl_gguf_n_values(in->f); i++)
+        if (is_own(in, ggl_gguf_value_at(in->f, i)->key))
+            return true;
+    return false;
+}
+
+/* True if nothing that init writes reads the key. own: it begins with the architecture's name, and `rest` is what follows that. */
+static bool is_unplaced(const init *in, const char *full, bool rope, bool own, const char *rest) {
     static const char *const engine[] = {"general.", "tokenizer.", "split.", "quantize."};
-    size_t n_arch = strlen(in->arch);
-    bool any = false;
+    for (size_t k = 0; !own && k < sizeof engine / sizeof *engine; k++)
+        if (strncmp(full, engine[k], strlen(engine[k])) == 0)
+            return false;
+    const arch_name *a = own ? arch_names_of_key(in->names, rest) : NULL;
+    return !(own && (strcmp(rest, "context_length") == 0 || strcmp(rest, "vocab_size") == 0)) &&
+           !(a && a->used) && !(own && rope && is_of_rope(rest));
+}
+
+/* Writes the architecture's own keys that nothing reads as comments, or the others, below the line `about`. */
+static void print_unplaced(const init *in, bool rope, bool own_ones, const char *about) {
+    const size_t n_arch = strlen(in->arch);
+    size_t n = 0;
     for (size_t i = 0; i < ggl_gguf_n_values(in->f); i++) {
         const ggl_gguf_value *v = ggl_gguf_value_at(in->f, i);
         char full[192], value[256], key[256];
         snprintf(full, sizeof full, "%.*s", (int)(v->key.n < 180 ? v->key.n : 180), v->key.s);
-        bool own = v->key.n > n_arch && memcmp(full, in->arch, n_arch) == 0 && full[n_arch] == '.',
-             skip = false;
+        const bool own = is_own(in, v->key);
         const char *rest = own ? full + n_arch + 1 : full;
-        for (size_t k = 0; !own && k < sizeof engine / sizeof *engine; k++)
-            skip |= strncmp(full, engine[k], strlen(engine[k])) == 0;
-        const arch_name *a = own ? arch_names_of_key(in->names, rest) : NULL;
-        if (skip ||
-            (own && (strcmp(rest, "context_length") == 0 || strcmp(rest, "vocab_size") == 0)) ||
-            (a && a->used) || (own && rope && is_of_rope(rest)))
+        if (own != own_ones || !is_unplaced(in, full, rope, own, rest))
             continue;
-        if (!any)
-            printf("\n# Keys that nothing above reads. Read those that change the computation, or "
-                   "require their values; an error names the\n# remaining ones that may matter "
-                   "(docs/architectures.md#keys).\n");
-        any = true;
+        if (n++ == 0)
+            printf("\n%s", about);
+        const arch_name *a = own ? arch_names_of_key(in->names, rest) : NULL;
         snprintf(key, sizeof key, own ? "%s%s.%s" : "%s%skey(\"%s\")", a ? a->name : "",
                  a ? " = " : "", rest);
         ggl_fprint(stdout, "#   %-56s # %s\n", key, value_text(v, value, sizeof value));
     }
+}
+
+void init_print_rest(const init *in, bool rope) {
+    print_unplaced(in, rope, true,
+                   "# Keys that nothing above reads. Read those that change the computation, "
+                   "or require their values; an error names the\n# remaining ones that may "
+                   "matter (docs/architectures.md#keys).\n");
+    print_unplaced(in, rope, false,
+                   "# Keys that do not begin with the architecture's name. Read those that "
+                   "change the computation: no error names\n# the remaining ones.\n");
 }
 
 void init_print_rope(const init *in, const char *n_rot) {
@@ -399,8 +425,11 @@ void init_print_logits(const init *in, const char *of, bool normed) {
         init_print_normed(in, of);
     else
         printf("%s", of);
-    printf(", %s)%s\n", output,
-           part ? ") # the output has scores for some tokens: the last ones?" : "");
+    printf(", %s)%s%s\n", output,
+           part ? ") # the output has scores for some tokens: the last ones?" : "",
+           !normed && !arch_names_find(in->names, "eps") && init_find_own(in, "output_norm.weight")
+               ? " # of rms_norm(x, output_norm, EPS)? no key says EPS"
+               : "");
 }
 
 void init_print_normed(const init *in, const char *of) {

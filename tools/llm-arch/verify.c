@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/fit_lines.h"
 #include "common/input.h"
 #include "common/load.h"
 #include "common/progress.h"
@@ -44,9 +45,9 @@ static int compare_departure(const void *a, const void *b) {
     return x->of.departure > y->of.departure ? -1 : x->of.departure < y->of.departure;
 }
 
-static void print_node(const node *n) {
+static void print_node(FILE *out, const node *n) {
     const bool is_cache = strcmp(n->of.what, "value") != 0;
-    ggl_fprint(stdout, "  %8.3g  %-44s %-28s %s\n", n->of.departure, n->text,
+    ggl_fprint(out, "  %8.3g  %-44s %-28s %s\n", n->of.departure, n->text,
                is_cache ? n->of.what : n->shape, n->origin);
 }
 
@@ -58,8 +59,11 @@ static int print_worst(const run *r) {
         order[i] = &r->node[i];
     qsort(order, r->n_nodes, sizeof *order, compare_departure);
     printf("\nthe worst nodes; 1 is the limit\n");
+    fit_lines lines;
+    FILE *const to = fit_lines_begin(&lines, stdout);
     for (size_t i = 0; i < r->n_nodes && (int64_t)i < r->n_worst; i++)
-        print_node(order[i]);
+        print_node(to, order[i]);
+    fit_lines_end(&lines);
     free(order);
     return 0;
 }

@@ -13,6 +13,7 @@
 #include "images.h"
 #include "common/cache_types.h"
 #include "common/fit_context.h"
+#include "common/fit_lines.h"
 #include "common/input.h"
 #include "common/load.h"
 #include "common/open_context.h"
@@ -292,8 +293,11 @@ static int print_plan(const cli *c) {
     }
     putchar('\n');
     const bool nodes = strcmp(c->o.plan, "nodes") == 0;
-    ggl_sched_print(llm_session_sched(llm_opened_session(c->ctx)), stdout, nodes);
-    llm_opened_print_eye(c->ctx, stdout, nodes);
+    fit_lines lines;
+    FILE *const to = fit_lines_begin(&lines, stdout);
+    ggl_sched_print(llm_session_sched(llm_opened_session(c->ctx)), to, nodes);
+    llm_opened_print_eye(c->ctx, to, nodes);
+    fit_lines_end(&lines);
     return 0;
 }
 
@@ -398,8 +402,12 @@ static int check_use(const cli *c) {
     if (has_media(c) && !c->o.mmproj && !c->o.plan)
         return tool_error(TOOL, 2,
                           "%s needs the model's %s: --mmproj FILE, the file beside the model's "
-                          "that is mostly named mmproj-*.gguf",
-                          media, c->o.image.n > 0 ? "eye" : "ear");
+                          "that is mostly named mmproj-*.gguf%s",
+                          media, c->o.image.n > 0 ? "eye" : "ear",
+                          c->o.image.n > 0
+                              ? ""
+                              : "; `llm-transcribe FILE` writes down what is said, with "
+                                "builtin:words or a model such as Whisper (-m)");
     const char *unseen = c->o.tokens ? "--tokens" : diffusion_is(c->ctx) ? "diffusion" : NULL;
     if (has_media(c) && (unseen || c->o.no_special))
         return tool_error(TOOL, 2, "%s and %s cannot be used together", media,

@@ -8,6 +8,7 @@
 #include "common/color.h"
 #include "common/hints.h"
 #include "common/load.h"
+#include "common/paths.h"
 #include "ggl/internal/nearest.h"
 #include "ggl/internal/show.h"
 
@@ -108,8 +109,8 @@ static int parse(cli_options *o, int argc, char **argv, bool only_settings) {
         EYE_OPTIONS(o),
         HUB_EYE_OPTION(o->hub),
         {"--image", ARG_LIST, &o->image, .value = "FILE",
-         .help = "show a picture: where the prompt has <__media__>, else before it; repeatable. "
-                 "In a conversation: /image FILE"},
+         .help = "show a picture: where the prompt has <__media__>, else before it; repeatable, "
+                 "or a,b for several. In a conversation: /image FILE"},
         {"--audio", ARG_LIST, &o->audio, .value = "FILE",
          .help = "play a sound, as --image shows a picture; repeatable. In a conversation: /audio "
                  "FILE"},
@@ -270,6 +271,8 @@ int cli_options_read(cli_options *o, int argc, char **argv) {
     int code = parse(o, argc, argv, false);
     if (code >= 0)
         return code;
+    if (!tool_split_files(&o->image) || !tool_split_files(&o->audio))
+        return tool_error("llm-cli", 1, "out of memory");
     if (o->plan && *o->plan && strcmp(o->plan, "nodes") != 0)
         return tool_error("llm-cli", 2, "--plan=%s is not known, only --plan and --plan=nodes",
                           o->plan);

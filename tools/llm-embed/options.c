@@ -6,6 +6,7 @@
 
 #include "common/hints.h"
 #include "common/load.h"
+#include "common/paths.h"
 
 static const char *const poolings[] = {"none", "mean", "cls", "last", "rank", NULL};
 
@@ -104,6 +105,9 @@ static int check_media(const options *o) {
                           : o->dump            ? "--dump"
                                                : "--mmproj",
                           lacks);
+    if (tool_is_file_list(o->image ? o->image : o->audio))
+        return tool_error(TOOL, 2, "%s: one file at a time is dumped, and %s are several", file,
+                          o->image ? o->image : o->audio);
     if (o->image && o->audio)
         return tool_error(TOOL, 2, "--image and --audio cannot be used together");
     if (o->text.n + o->tokens.n > 0 || o->file || o->rerank || o->query.n > 0)

@@ -5,8 +5,11 @@
 #include <string.h>
 
 #include "common/process.h"
+#include "common/report.h"
 #include "ggl/internal/nearest.h"
 #include "log.h"
+
+#define TOOL "llm-server"
 
 const char *const model_state_names[] = {[MODEL_UNLOADED] = "unloaded",
                                          [MODEL_LOADING] = "loading",
@@ -122,9 +125,11 @@ void models_say_ignored(const models *t, const ignored_fields *x, const http_req
         log_line(t->log, "%s %s %s ignored: %s", q->client, q->method, q->path, x->names);
 }
 
-void models_log(const models *t, const char *text) {
+void models_warn(const models *t, const char *text) {
     if (t->log)
         log_line(t->log, "%s", text);
+    else
+        tool_warning(TOOL, "%s", text);
 }
 
 bool models_is_single(const models *t) {

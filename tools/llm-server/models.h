@@ -43,8 +43,8 @@ void models_free(models *t);
 const server_options *models_options(const models *t);
 memory *models_memory(const models *t); /* what all requests hold, of all models */
 stream_table *models_streams(const models *t);
-/* Writes a line to the log, if there is one. */
-void models_log(const models *t, const char *text);
+/* Writes a warning to the log, or, if there is none, to standard error. */
+void models_warn(const models *t, const char *text);
 /* The same as server_say_ignored. */
 void models_say_ignored(const models *t, const ignored_fields *x, const http_request *q,
                         http_reply *r);

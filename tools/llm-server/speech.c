@@ -211,11 +211,16 @@ static bool on_progress(void *user, double done, double all) {
     return true;
 }
 
+static void on_language(void *user, const char *code) {
+    speech_job *j = user;
+    speech_text_language(&j->out, code);
+}
+
 static void on_warn(void *user, const char *text) {
     speech_job *j = user;
     char line[sizeof j->request + sizeof j->out.warning];
     snprintf(line, sizeof line, "%s %s", j->request, text);
-    models_log(model_table(j->s->model_row), line);
+    models_warn(model_table(j->s->model_row), line);
     snprintf(j->out.warning, sizeof j->out.warning, "%s", text);
 }
 
@@ -241,6 +246,7 @@ static void transcribe(turn *t) {
     p.each = on_piece;
     p.progress = on_progress;
     p.warn = on_warn;
+    p.spoken = on_language;
     p.user = j;
     j->to = open_memstream(&j->written, &j->n_written);
     if (!j->to)

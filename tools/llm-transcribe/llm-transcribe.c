@@ -208,6 +208,11 @@ static bool on_progress(void *user, double done, double all) {
     return !is_stopped(NULL);
 }
 
+static void on_language(void *user, const char *code) {
+    job *j = user;
+    speech_text_language(&j->out, code);
+}
+
 static void on_note(void *user, const char *text) {
     (void)user;
     tool_note(TOOL, "%s", text);
@@ -247,6 +252,7 @@ static llm_transcribe_params params_of(job *j) {
         .progress = on_progress,
         .note = on_note,
         .warn = on_warn,
+        .spoken = on_language,
         .user = j};
 }
 
@@ -303,7 +309,7 @@ static int transcribe(job *j, const char *sound) {
     return j->out.failed ? tool_error(TOOL, 1, "out of memory") : -1;
 }
 
-/* Writes down a sound to a file, which appears when it is complete. */
+/* Writes down a sound to a file, which appears when it is complete, or with what was said until a signal stops the program. */
 static int transcribe_to(job *j, const char *sound, const char *path) {
     ggl_error err = {0};
     ggl_new_file *f;
@@ -312,12 +318,17 @@ static int transcribe_to(job *j, const char *sound, const char *path) {
     j->path = path;
     j->out.to = ggl_new_file_stream(f);
     const int code = transcribe(j, sound);
-    if (code >= 0) {
+    const bool is_begun = is_stopped(NULL) && j->out.n > 0 && !j->out.failed;
+    if (code >= 0 && !is_begun) {
         ggl_new_file_discard(f);
         return code;
     }
     ggl_new_file_note(f);
-    return ggl_new_file_commit(f, &err) == GGL_OK ? -1 : tool_error(TOOL, 1, "%s", err.msg);
+    if (ggl_new_file_commit(f, &err) != GGL_OK)
+        return tool_error(TOOL, 1, "%s", err.msg);
+    if (code >= 0)
+        tool_note(TOOL, "stopped: %s has what was said in the first %.1f s", path, j->out.end);
+    return code;
 }
 
 static int transcribe_all(job *j) {

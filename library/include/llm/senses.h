@@ -49,7 +49,7 @@ GGL_API bool llm_context_hears(const llm_context *c);
  *
  * asks about it. A text with more pictures than the model's file allows (general.max_images) is GGL_LIMIT. The eye looks once; the same picture has the same mark, and costs nothing again. What it saw is kept until llm_unsee, and then
  * until all that was let go takes more than 256 MiB, the oldest first: memory is not given back at once. GGL_UNSUPPORTED: the model has no eye, or
- * this kind of picture is not read; GGL_LIMIT: it is too large, or has a shape that the eye does not see; GGL_FORMAT: it is damaged; GGL_IO, GGL_NOMEM, GGL_DEVICE, GGL_CANCELLED. */
+ * this kind of picture is not read; GGL_LIMIT: it is too large, has more rows than the context has room, or a shape that the eye does not see; GGL_FORMAT: it is damaged; GGL_IO, GGL_NOMEM, GGL_DEVICE, GGL_CANCELLED. */
 GGL_API GGL_NODISCARD ggl_status llm_see(llm_context *c, const llm_image *image,
                                          char mark[LLM_IMAGE_MARK], ggl_error *err);
 GGL_API void llm_unsee(llm_context *c, const char *mark);
@@ -84,7 +84,7 @@ typedef struct llm_word {
 
 /* A piece of speech that was written down. This struct stays as it is. */
 typedef struct llm_speech {
-    double start, end; /* seconds after the sound's beginning; one that begins in it ends in it */
+    double start, end; /* seconds after the sound's beginning, and not after its end */
     const char *text;  /* [n] and a NUL: UTF-8, with U+FFFD for bytes that are no character */
     size_t n;
     const int32_t *id; /* [n_id]: its tokens, with those that stand for times */
@@ -137,6 +137,9 @@ typedef struct llm_transcribe_params {
     bool words; /* find when each word was said, too (llm_open_params.words) */
     /* Gets a sentence if the sound is damaged, but what there is of it was written down: it ends before its header says. NULL: note gets it. */
     void (*warn)(void *user, const char *text);
+    /* Called once, before the first piece, with the language ("en"): the given one, or the one that was found. If none is given, it is not called for a
+     * sound that is too short to have one. May be NULL. */
+    void (*spoken)(void *user, const char *language);
 } llm_transcribe_params;
 
 /* Writes down the speech of a file of sound (path, "-": standard input), with a model that hears. WAV is always read; FLAC, MP3 and Ogg if the

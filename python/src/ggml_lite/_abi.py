@@ -118,7 +118,7 @@ class TranscribeParams(c.Structure):
     _fields_ = fields(
         """size:z language:s translate:? no_times:? no_context:? prompt:s temperature:f temperature_step:f least_logprob:f least_entropy:f
         no_speech:f n_beams:i n_best:i seed:Q offset:d duration:d data:s n_data:z raw:s raw_rate:i raw_channels:i each:call progress:done
-        note:says user:p words:? warn:says""",
+        note:says user:p words:? warn:says spoken:says""",
         call=SpeechFn,
         done=SpeechProgress,
         says=Note,
