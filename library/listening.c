@@ -219,8 +219,7 @@ static ggl_status listen(heard *h, const llm_eye *e, const llm_audio *audio, ggl
 
 /* --- calls ------------------------------------------------------------------------------------ */
 
-static ggl_status need_ear(llm_context *c, ggl_error *err) {
-    llm_eye_begin(c);
+static ggl_status need_ear(const llm_context *c, ggl_error *err) {
     if (llm_context_hears(c))
         return GGL_OK;
     return c->eye ? ggl_fail(err, GGL_UNSUPPORTED,
@@ -241,8 +240,8 @@ static ggl_status hear_and_keep(llm_eye *e, void *ctx, int64_t k, const uint8_t 
     return st == GGL_OK ? llm_media_add(e->media, id, &rows, &first, err) : st;
 }
 
-ggl_status llm_listen(llm_context *c, const llm_audio *audio, char mark[LLM_IMAGE_MARK],
-                      ggl_error *err) {
+ggl_status llm_eye_listen(llm_context *c, const llm_audio *audio, char mark[LLM_IMAGE_MARK],
+                          ggl_error *err) {
     heard h = {0};
     *mark = 0;
     ggl_status st = need_ear(c, err);
@@ -252,6 +251,12 @@ ggl_status llm_listen(llm_context *c, const llm_audio *audio, char mark[LLM_IMAG
         st = llm_eye_keep(c->eye, h.id, hear_and_keep, &h, mark, err);
     heard_free(&h);
     return st;
+}
+
+ggl_status llm_listen(llm_context *c, const llm_audio *audio, char mark[LLM_IMAGE_MARK],
+                      ggl_error *err) {
+    llm_eye_begin(c);
+    return llm_eye_listen(c, audio, mark, err);
 }
 
 /* The rows of all windows, those of the spectrogram or those that the ear makes of them. */

@@ -46,6 +46,11 @@ struct llm_eye {
 
 /* Every call that looks or listens begins with this. A cancel that came while there was nothing to cancel is forgotten, as by other calls. */
 void llm_eye_begin(llm_context *c);
+/* llm_see and llm_listen within a call that has begun. */
+GGL_NODISCARD ggl_status llm_eye_see(llm_context *c, const llm_image *image,
+                                     char mark[LLM_IMAGE_MARK], ggl_error *err);
+GGL_NODISCARD ggl_status llm_eye_listen(llm_context *c, const llm_audio *audio,
+                                        char mark[LLM_IMAGE_MARK], ggl_error *err);
 
 /* Which row of the input the row i of the last stage stands for: the first one that it was made of. */
 int64_t llm_eye_origin(const llm_eye *e, int64_t i);

@@ -474,6 +474,9 @@ static void close_model(llm_context *c) {
     llm_chat_free(c->chat);
     llm_eye_close(c->eye);
     c->eye = NULL;
+    ggl_free(c->shown);
+    c->shown = NULL;
+    c->n_shown = c->cap_shown = 0;
     llm_model_free(c->model);
     c->vocab = NULL;
     c->tokenizer = NULL;

@@ -88,8 +88,7 @@ const llm_eye_kind llm_eye_pictures = {
 
 /* --- pictures --------------------------------------------------------------------------------- */
 
-static ggl_status need_eye(llm_context *c, ggl_error *err) {
-    llm_eye_begin(c);
+static ggl_status need_eye(const llm_context *c, ggl_error *err) {
     if (llm_context_hears(c))
         return ggl_fail(err, GGL_UNSUPPORTED,
                         "the model was opened with an ear, which hears sounds and sees no "
@@ -237,8 +236,8 @@ static ggl_status look_and_keep(llm_eye *e, void *ctx, int64_t k, const uint8_t 
     return st;
 }
 
-ggl_status llm_see(llm_context *c, const llm_image *image, char mark[LLM_IMAGE_MARK],
-                   ggl_error *err) {
+ggl_status llm_eye_see(llm_context *c, const llm_image *image, char mark[LLM_IMAGE_MARK],
+                       ggl_error *err) {
     parts p;
     *mark = 0;
     ggl_status st = need_eye(c, err);
@@ -251,10 +250,17 @@ ggl_status llm_see(llm_context *c, const llm_image *image, char mark[LLM_IMAGE_M
     return st;
 }
 
+ggl_status llm_see(llm_context *c, const llm_image *image, char mark[LLM_IMAGE_MARK],
+                   ggl_error *err) {
+    llm_eye_begin(c);
+    return llm_eye_see(c, image, mark, err);
+}
+
 ggl_status llm_image_pixels(llm_context *c, const llm_image *image, float **pixel, size_t *height,
                             size_t *width, ggl_error *err) {
     parts p;
     *pixel = NULL;
+    llm_eye_begin(c);
     ggl_status st = need_eye(c, err);
     if (st != GGL_OK)
         return st;
@@ -297,6 +303,7 @@ ggl_status llm_image_rows(llm_context *c, const llm_image *image, float **row, s
     size_t cap = 0;
     *row = NULL;
     *n = 0;
+    llm_eye_begin(c);
     ggl_status st = need_eye(c, err);
     if (st != GGL_OK)
         return st;
