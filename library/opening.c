@@ -329,7 +329,7 @@ static void reserve_for_eye(llm_context *c) {
         ggl_memory m = {0};
         if (is_planned)
             llm_stages_memory(llm_eye_stages(c->eye), k, &m);
-        if (is_planned && llm_fit_is_host(sp.backend[k]))
+        if (is_planned && llm_placement_is_host(sp.backend[k]))
             m.io += llm_stages_row_bytes(llm_eye_stages(c->eye));
         llm_placement_reserve(c->placement, k, &m);
     }

@@ -79,6 +79,8 @@ class BuiltIn(unittest.TestCase):
         self.assertNotIn("mmproj", blind)
 
     def test_hears(self) -> None:
+        stages = Model.plan("builtin:words")["devices"][0]["stages"]
+        self.assertGreater(stages["scratch"], 300000)  # of the sound's spectrogram alone
         with Model("builtin:words", n_parallel=5) as model:
             self.assertEqual("".join(p.text for p in model.transcribe(os.path.join(EXAMPLES, "words.wav"))).split(), ["seven", "blue", "lamp", "stop"])
 

@@ -293,7 +293,7 @@ static int print_plan(const cli *c) {
     putchar('\n');
     const bool nodes = strcmp(c->o.plan, "nodes") == 0;
     ggl_sched_print(llm_session_sched(llm_opened_session(c->ctx)), stdout, nodes);
-    llm_opened_print_eye(c->ctx, stdout, nodes);
+    llm_opened_print_stages(c->ctx, stdout, nodes);
     return 0;
 }
 
