@@ -177,6 +177,19 @@ static ggl_status run(llm_context *c, ggl_str prompt, const llm_generate_params 
     return ggl_fail(err, GGL_CANCELLED, "stopped by the caller");
 }
 
+/* Formats the conversation; what it has beside text is shown to the model. */
+static ggl_status format(llm_context *c, const char *json, char **prompt, size_t *n,
+                         ggl_error *err) {
+    char *seen = NULL;
+    ggl_status st = llm_context_see_talk(c, json, &seen, n, err);
+    if (st == GGL_OK)
+        st = llm_chat_format(c, seen, true, prompt, n, err);
+    else if (st == GGL_CANCELLED)
+        c->run.finish = LLM_FINISH_CANCELLED;
+    ggl_free(seen);
+    return st;
+}
+
 static ggl_status answer(llm_context *c, const char *json, const talk_tools *t,
                          llm_generate_params *p, message *m, ggl_error *err) {
     char *prompt = NULL;
@@ -188,7 +201,7 @@ static ggl_status answer(llm_context *c, const char *json, const talk_tools *t,
     p->tool_choice = t->choice.s;
     if (llm_demands_call(p->tool_choice) && !p->tools)
         return ggl_fail(err, GGL_USAGE, "tool_choice '%s' needs tools", p->tool_choice);
-    ggl_status st = llm_chat_format(c, json, true, &prompt, &n, err);
+    ggl_status st = format(c, json, &prompt, &n, err);
     if (st != GGL_OK)
         return st;
     llm_calls_params cp = llm_demand_params(

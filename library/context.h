@@ -32,6 +32,9 @@ struct llm_context {
         stages; /* of a model whose tokens read rows of an input, such as sound: they end in `session`; NULL: of others */
     struct llm_eye *eye; /* NULL: it sees no pictures */
     bool eye_left_out;   /* the one that came with the model is of no use */
+    char (*shown)
+        [LLM_IMAGE_MARK]; /* [n_shown]: marks of what llm_chat_see has shown, which are held */
+    size_t n_shown, cap_shown;
     llm_placement *
         eye_placement; /* with llm_opening.sees_apart; NULL: the eye runs on the session's backends */
     llm_adapter_use *adapter; /* [n_adapters] */
@@ -97,6 +100,11 @@ void llm_context_go_on(llm_context *c);
 /* llm_begin, after llm_context_start. */
 ggl_status llm_context_begin(llm_context *c, const int32_t *id, size_t n,
                              const llm_generate_params *params, ggl_error *err);
+/* Checks the tools of a conversation: a template writes nothing of what it does not expect. */
+ggl_status llm_context_check_talk(const char *json, ggl_error *err);
+/* llm_chat_see within a call that has begun. */
+ggl_status llm_context_see_talk(llm_context *c, const char *json, char **seen, size_t *n,
+                                ggl_error *err);
 /* Frees the generation that llm_begin started, if there is one. */
 void llm_context_end(llm_context *c);
 /* Ends the jobs, if there are any, and empties all slots. GGL_USAGE: a callback of a job calls this. */

@@ -118,18 +118,18 @@ static void put_memory(llm_json_out *out, const ggl_memory *m) {
     put_count(out, "scratch", (double)m->arena + (double)m->io);
 }
 
-/* eye: what the eye or the ear takes of it; NULL: there is none. */
+/* name: of what is reserved for something beside the session; NULL: there is nothing. */
 static void put_device(llm_json_out *out, const ggl_backend *b, const ggl_memory *m,
-                       const ggl_memory *eye) {
+                       const char *name, const ggl_memory *reserved) {
     llm_json_put_text(out, "{");
     put_text(out, "name", b->name);
     put_text(out, "description", b->description);
     put_count(out, "memory", (double)b->memory);
     put_memory(out, m);
-    if (eye) {
-        put_name(out, "mmproj");
+    if (name) {
+        put_name(out, name);
         llm_json_put_text(out, "{");
-        put_memory(out, eye);
+        put_memory(out, reserved);
         llm_json_put_text(out, "}");
     }
     llm_json_put_text(out, "}");
@@ -155,7 +155,10 @@ ggl_status llm_plan(const char *path, const llm_open_params *params, char **json
         if (ggl_sched_memory(llm_session_sched(c->session), i, &m)) {
             llm_json_put_text(&out, n_put++ > 0 ? ", " : "");
             put_device(&out, llm_placement_backend(c->placement, i), &m,
-                       c->eye ? llm_placement_reserved(c->placement, i) : NULL);
+                       c->eye                                          ? "mmproj"
+                       : llm_arch_reads_rows(llm_model_arch(c->model)) ? "stages"
+                                                                       : NULL,
+                       llm_placement_reserved(c->placement, i));
         }
     llm_json_put_text(&out, "]}");
     return finish(&out, c, json, n, err);

@@ -9,6 +9,8 @@
 #include "generation.h"
 #include "llm/internal/calls.h"
 #include "llm/internal/talk.h"
+#include "noticing.h"
+#include "template/parts.h"
 
 /* --- generating ------------------------------------------------------------------------------- */
 
@@ -335,8 +337,7 @@ ggl_status llm_generate(llm_context *c, const char *prompt, const llm_generate_p
 
 /* --- conversations ---------------------------------------------------------------------------- */
 
-/* Checks the tools of a conversation: a template writes nothing of what it does not expect. */
-static ggl_status check_talk(const char *json, ggl_error *err) {
+ggl_status llm_context_check_talk(const char *json, ggl_error *err) {
     llm_json *doc;
     ggl_status st = llm_json_parse(&doc, json, strlen(json), "the conversation", err);
     if (st != GGL_OK)
@@ -359,9 +360,11 @@ ggl_status llm_chat_format(const llm_context *c, const char *json, bool answer, 
         return ggl_fail(err, GGL_USAGE, "llm_chat_format needs a conversation as JSON");
     if (!c->chat)
         return ggl_fail(err, c->why_no_chat.status, "%s", c->why_no_chat.msg);
-    ggl_status st = check_talk(json, err);
+    const llm_part_marks marks = {.in_text = c->eye ? llm_eye_marks(c->eye) : NULL};
+    ggl_status st = llm_context_check_talk(json, err);
     if (st == GGL_OK)
-        st = llm_talk_texts((ggl_str){json, strlen(json)}, "the conversation", &talk, &n_talk, err);
+        st = llm_talk_texts((ggl_str){json, strlen(json)}, "the conversation", &marks, &talk,
+                            &n_talk, err);
     if (st != GGL_OK)
         return st;
     const ggl_str vars[] = {{talk, n_talk}, {begin_answer, sizeof begin_answer - 1}};

@@ -224,8 +224,8 @@ static ggl_status hear_and_keep(llm_eye *e, void *ctx, int64_t k, const uint8_t 
     return st == GGL_OK ? llm_media_add(e->media, id, &rows, &first, err) : st;
 }
 
-ggl_status llm_listen(llm_context *c, const llm_audio *audio, char mark[LLM_IMAGE_MARK],
-                      ggl_error *err) {
+ggl_status llm_eye_listen(llm_context *c, const llm_audio *audio, char mark[LLM_IMAGE_MARK],
+                          ggl_error *err) {
     heard h = {0};
     *mark = 0;
     ggl_status st = llm_eye_need(c, &llm_eye_sounds, err);
@@ -237,6 +237,12 @@ ggl_status llm_listen(llm_context *c, const llm_audio *audio, char mark[LLM_IMAG
     return st;
 }
 
+ggl_status llm_listen(llm_context *c, const llm_audio *audio, char mark[LLM_IMAGE_MARK],
+                      ggl_error *err) {
+    llm_context_start_beside(c);
+    return llm_eye_listen(c, audio, mark, err);
+}
+
 /* The rows of all windows, those of the spectrogram or those that the ear makes of them. */
 static ggl_status all_rows(llm_context *c, const llm_audio *audio, bool mel, float **row, size_t *n,
                            size_t *n_row, ggl_error *err) {
@@ -244,6 +250,7 @@ static ggl_status all_rows(llm_context *c, const llm_audio *audio, bool mel, flo
     size_t cap = 0;
     *row = NULL;
     *n = *n_row = 0;
+    llm_context_start_beside(c);
     ggl_status st = llm_eye_need(c, &llm_eye_sounds, err);
     if (st == GGL_OK)
         st = listen(&h, c->eye, audio, err);

@@ -156,9 +156,8 @@ bool llm_context_hears(const llm_context *c) {
     return c->eye && c->eye->rows[c->eye->input].sound.rate > 0;
 }
 
-ggl_status llm_eye_need(llm_context *c, const llm_eye_kind *kind, ggl_error *err) {
+ggl_status llm_eye_need(const llm_context *c, const llm_eye_kind *kind, ggl_error *err) {
     const llm_eye_kind *has = c->eye ? c->eye->kind : NULL;
-    llm_context_start_beside(c);
     if (has == kind)
         return GGL_OK;
     return has ? ggl_fail(err, GGL_UNSUPPORTED,

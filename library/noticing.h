@@ -44,8 +44,14 @@ struct llm_eye {
     void *cancelled_ctx;
 };
 
-/* Every call that looks or listens begins with this. GGL_UNSUPPORTED: the model was not opened with an eye or an ear of this kind. */
-GGL_NODISCARD ggl_status llm_eye_need(llm_context *c, const llm_eye_kind *kind, ggl_error *err);
+/* Looking and listening begin with this. GGL_UNSUPPORTED: the model was not opened with an eye or an ear of this kind. */
+GGL_NODISCARD ggl_status llm_eye_need(const llm_context *c, const llm_eye_kind *kind,
+                                      ggl_error *err);
+/* llm_see and llm_listen within a call that has begun. */
+GGL_NODISCARD ggl_status llm_eye_see(llm_context *c, const llm_image *image,
+                                     char mark[LLM_IMAGE_MARK], ggl_error *err);
+GGL_NODISCARD ggl_status llm_eye_listen(llm_context *c, const llm_audio *audio,
+                                        char mark[LLM_IMAGE_MARK], ggl_error *err);
 
 /* Which row of the input the row i of the last stage stands for: the first one that it was made of. */
 int64_t llm_eye_origin(const llm_eye *e, int64_t i);

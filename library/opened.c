@@ -58,12 +58,17 @@ const llm_session_params *llm_opened_session_params(const llm_context *c) {
     return &c->session_params;
 }
 
-void llm_opened_print_eye(const llm_context *c, FILE *out, bool nodes) {
+void llm_opened_print_stages(const llm_context *c, FILE *out, bool nodes) {
     const llm_stages *s = c->eye ? llm_eye_stages(c->eye) : NULL;
-    if (!s)
-        return;
-    ggl_fprint(out, "\nmmproj       %s\n", ggl_gguf_name(llm_model_file(c->eye->model)));
-    llm_stages_print(s, out, nodes);
+    llm_stages *own = NULL;
+    if (s)
+        ggl_fprint(out, "\nmmproj       %s\n", ggl_gguf_name(llm_model_file(c->eye->model)));
+    else if (llm_arch_reads_rows(llm_model_arch(c->model)) &&
+             llm_stages_plan_before(&own, c->model, &c->session_params, c->session, NULL) == GGL_OK)
+        ggl_fprint(out, "\n");
+    if (s || own)
+        llm_stages_print(s ? s : own, out, nodes);
+    llm_stages_free(own);
 }
 
 llm_guessing *llm_opened_guessing(const llm_context *c) {

@@ -324,7 +324,7 @@ static void reserve_for_eye(llm_context *c) {
         ggl_memory m = {0};
         if (is_planned)
             llm_stages_memory(llm_eye_stages(c->eye), k, &m);
-        if (is_planned && llm_fit_is_host(sp.backend[k]))
+        if (is_planned && llm_placement_is_host(sp.backend[k]))
             m.io += llm_stages_row_bytes(llm_eye_stages(c->eye));
         llm_placement_reserve(c->placement, k, &m);
     }
@@ -469,6 +469,9 @@ static void close_model(llm_context *c) {
     llm_chat_free(c->chat);
     llm_eye_close(c->eye);
     c->eye = NULL;
+    ggl_free(c->shown);
+    c->shown = NULL;
+    c->n_shown = c->cap_shown = 0;
     llm_model_free(c->model);
     c->vocab = NULL;
     c->tokenizer = NULL;

@@ -93,8 +93,8 @@ const llm_adapter_use *llm_opened_adapter(const llm_context *c); /* [llm_opened_
 size_t llm_opened_n_adapters(const llm_context *c);
 llm_pooling llm_opened_pooling(const llm_context *c);
 llm_session *llm_opened_session(const llm_context *c);
-/* Prints where the eye or the ear runs, and its memory, as ggl_sched_print does; nothing if there is none. */
-void llm_opened_print_eye(const llm_context *c, FILE *out, bool nodes);
+/* Prints where the eye or the ear runs, or the stages before the tokens, and their memory, as ggl_sched_print does; nothing if there are none. */
+void llm_opened_print_stages(const llm_context *c, FILE *out, bool nodes);
 /* With which the session was made. */
 const llm_session_params *llm_opened_session_params(const llm_context *c);
 llm_guessing *llm_opened_guessing(const llm_context *c);

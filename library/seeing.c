@@ -244,8 +244,8 @@ static ggl_status look_and_keep(llm_eye *e, void *ctx, int64_t k, const uint8_t 
     return st;
 }
 
-ggl_status llm_see(llm_context *c, const llm_image *image, char mark[LLM_IMAGE_MARK],
-                   ggl_error *err) {
+ggl_status llm_eye_see(llm_context *c, const llm_image *image, char mark[LLM_IMAGE_MARK],
+                       ggl_error *err) {
     parts p;
     *mark = 0;
     ggl_status st = llm_eye_need(c, &llm_eye_pictures, err);
@@ -260,10 +260,17 @@ ggl_status llm_see(llm_context *c, const llm_image *image, char mark[LLM_IMAGE_M
     return st;
 }
 
+ggl_status llm_see(llm_context *c, const llm_image *image, char mark[LLM_IMAGE_MARK],
+                   ggl_error *err) {
+    llm_context_start_beside(c);
+    return llm_eye_see(c, image, mark, err);
+}
+
 ggl_status llm_image_pixels(llm_context *c, const llm_image *image, float **pixel, size_t *height,
                             size_t *width, ggl_error *err) {
     parts p;
     *pixel = NULL;
+    llm_context_start_beside(c);
     ggl_status st = llm_eye_need(c, &llm_eye_pictures, err);
     if (st != GGL_OK)
         return st;
@@ -306,6 +313,7 @@ ggl_status llm_image_rows(llm_context *c, const llm_image *image, float **row, s
     size_t cap = 0;
     *row = NULL;
     *n = 0;
+    llm_context_start_beside(c);
     ggl_status st = llm_eye_need(c, &llm_eye_pictures, err);
     if (st != GGL_OK)
         return st;

@@ -47,11 +47,6 @@ int64_t llm_fit_tokens(const llm_fit_memory *m, int n, int64_t n_ctx, int *tight
 
 /* --- measuring ------------------------------------------------------------------------------------- */
 
-/* True if the backend computes in the memory of the CPU. */
-bool llm_fit_is_host(const ggl_backend *b) {
-    return b->software || strncmp(b->name, "cpu", 3) == 0 || strcmp(b->name, "reference") == 0;
-}
-
 /* Fills in the memories that the session uses, the CPU's first. Returns how many. */
 static int measure(const llm_placement *p, const llm_session *s, const llm_fit_others *o,
                    llm_fit_memory *m) {
@@ -68,7 +63,7 @@ static int measure(const llm_placement *p, const llm_session *s, const llm_fit_o
         ggl_memory u;
         if (n == MOST_MEMORIES || !ggl_sched_memory(llm_session_sched(s), i, &u))
             continue;
-        llm_fit_memory *at = llm_fit_is_host(b) ? m : &m[n++];
+        llm_fit_memory *at = llm_placement_is_host(b) ? m : &m[n++];
         if (at != m)
             *at = (llm_fit_memory){.name = b->name,
                                    .available = (double)b->memory,
@@ -92,7 +87,7 @@ static int measure(const llm_placement *p, const llm_session *s, const llm_fit_o
 static bool is_refused(const llm_placement *p, const llm_fit_memory *m, int64_t n_ctx) {
     double most = 0;
     for (int i = 0; i < llm_placement_n_backends(p); i++)
-        if (llm_fit_is_host(llm_placement_backend(p, i)))
+        if (llm_placement_is_host(llm_placement_backend(p, i)))
             most = (double)llm_placement_backend(p, i)->memory;
     return most > 0 && m->row * (double)n_ctx > most;
 }

@@ -56,7 +56,4 @@ typedef struct llm_fitting {
  * failure: as of llm_placement_session. */
 ggl_status llm_fit_session(const llm_fitting *f, llm_session **s, ggl_error *err);
 
-/* True if the backend computes in the memory of the CPU. */
-bool llm_fit_is_host(const ggl_backend *b);
-
 #endif

@@ -412,6 +412,10 @@ ggl_backend *llm_placement_backend(const llm_placement *p, int k) {
     return p->backend[k];
 }
 
+bool llm_placement_is_host(const ggl_backend *b) {
+    return b->software || strncmp(b->name, "cpu", 3) == 0 || strcmp(b->name, "reference") == 0;
+}
+
 ggl_backend *const *llm_placement_backends(const llm_placement *p) {
     return p->backend;
 }

@@ -64,7 +64,8 @@ ggl_status llm_placement_session(llm_placement *p, llm_session **out, const llm_
                                  llm_session_params *sp, ggl_error *err);
 /* Sets the members of sp for backends to those of the placement. */
 void llm_placement_lend(llm_placement *p, llm_session_params *sp);
-/* Leaves memory of backend k free for something beside the sessions, such as an eye: *m, of which nothing is reserved at first. */
+/* Leaves memory of backend k free for something beside the sessions, such as an eye: *m, of which nothing is reserved at first. llm_placement_session reserves it for
+ * stages of the model that run before those of the session. */
 void llm_placement_reserve(llm_placement *p, int k, const ggl_memory *m);
 const ggl_memory *llm_placement_reserved(const llm_placement *p, int k);
 /* The bytes of that without the weights in mapped files, which the system can drop and read again. */
@@ -88,6 +89,8 @@ const ggl_backend_params *llm_placement_params(const llm_placement *p);
 int llm_placement_n_backends(const llm_placement *p);
 /* Returns the k-th, in the order of a session's backends. */
 ggl_backend *llm_placement_backend(const llm_placement *p, int k);
+/* True if the backend computes in the memory of the CPU. */
+bool llm_placement_is_host(const ggl_backend *b);
 /* Returns all of them, [llm_placement_n_backends]; borrowed. */
 ggl_backend *const *llm_placement_backends(const llm_placement *p);
 /* Prints the findings of `shadow`, if it was chosen. Returns false if an error was beyond its bound. */

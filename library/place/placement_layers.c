@@ -9,6 +9,7 @@
 
 #include "ggl/internal/alloc.h"
 #include "ggl/internal/sched.h"
+#include "llm/internal/stage_rows.h"
 #include "memory_left.h"
 
 /* --- layers ----------------------------------------------------------------------------------- */
@@ -133,6 +134,23 @@ static bool fits(const llm_placement *p, const llm_session *s) {
     return true;
 }
 
+/* Reserves what the model's stages take that run before those of the session, such as the first one of Whisper; of a model without such
+ * stages, nothing changes. */
+static ggl_status reserve_stages(llm_placement *p, const llm_model *m, const llm_session_params *sp,
+                                 llm_session *s, ggl_error *err) {
+    llm_stages *before = NULL;
+    if (!llm_arch_reads_rows(llm_model_arch(m)))
+        return GGL_OK;
+    const ggl_status st = llm_stages_plan_before(&before, m, sp, s, err);
+    for (int k = 0; k < p->n && st == GGL_OK; k++) {
+        llm_stages_memory(before, k, &p->reserved[k]);
+        if (llm_placement_is_host(p->backend[k]))
+            p->reserved[k].io += llm_stages_row_bytes(before);
+    }
+    llm_stages_free(before);
+    return st;
+}
+
 /* Returns the largest number of layers that fit on the devices, and assigns them; -1: *err. */
 static int64_t most_that_fit(llm_placement *p, const llm_model *m, llm_session_params *sp,
                              int64_t n_layer, ggl_error *err) {
@@ -142,10 +160,12 @@ static int64_t most_that_fit(llm_placement *p, const llm_model *m, llm_session_p
         llm_session *s = NULL;
         give_devices(p, n, n_layer);
         ggl_status st = session_new(p, &s, m, sp, err);
-        if (st != GGL_OK && st != GGL_LIMIT)
-            return -1;
+        if (st == GGL_OK)
+            st = reserve_stages(p, m, sp, s, err);
         bool ok = st == GGL_OK && fits(p, s);
         llm_session_free(s);
+        if (st != GGL_OK && st != GGL_LIMIT)
+            return -1;
         *(ok ? &low : &high) = ok ? n : n - 1;
     }
     give_devices(p, low, n_layer);
@@ -318,7 +338,9 @@ ggl_status llm_placement_session(llm_placement *p, llm_session **out, const llm_
         if (st == GGL_OK)
             st = session_new(p, out, m, sp, err);
     }
-    st = st == GGL_OK ? check_use(p, *out, err) : explain(p, m, sp, err);
+    st = st == GGL_OK ? reserve_stages(p, m, sp, *out, err) : explain(p, m, sp, err);
+    if (st == GGL_OK)
+        st = check_use(p, *out, err);
     if (st != GGL_OK) {
         llm_session_free(*out);
         *out = NULL;

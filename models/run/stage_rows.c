@@ -141,6 +141,12 @@ ggl_status llm_stages_plan(llm_stages **out, const llm_model *m, const llm_sessi
     return make(out, m, params, n, NULL, err);
 }
 
+ggl_status llm_stages_plan_before(llm_stages **out, const llm_model *m,
+                                  const llm_session_params *params, llm_session *last,
+                                  ggl_error *err) {
+    return make(out, m, params, 0, last, err);
+}
+
 /* True if stage k has a session that is not the caller's. */
 static bool has_own(const llm_stages *s, int k) {
     return s->source[k].session && !(s->is_lent && k + 1 == s->n_sources);
@@ -249,8 +255,6 @@ size_t llm_stages_row_bytes(const llm_stages *s) {
     for (int k = 0; k < s->n_sources; k++) {
         const rows *x = &s->source[k];
         n += x->n * (x->session ? llm_session_n_row(x->session) : x->n_row);
-        for (int i = 0; has_own(s, k) && i < llm_session_n_rows_inputs(x->session); i++)
-            n += x->at_once * llm_session_rows_input(x->session, i)->n;
     }
     return (size_t)n * sizeof(float);
 }

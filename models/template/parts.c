@@ -3,19 +3,51 @@
 
 #include <inttypes.h>
 #include <string.h>
+#include <strings.h>
 
+#include "common/base64.h"
 #include "common/json_write.h"
-#include "llm/internal/talk.h"
+#include "ggl/internal/alloc.h"
+
+typedef enum part_kind { OTHER, PICTURE, SOUND } part_kind;
 
 /* Types of parts, and the member with their text; NULL: they are not text. */
 static const struct {
     const char *type, *text;
-} types[] = {{"text", "text"},         {"input_text", "text"},     {"output_text", "text"},
-             {"summary_text", "text"}, {"reasoning_text", "text"}, {"refusal", "refusal"},
-             {"image", NULL},          {"image_url", NULL},        {"input_image", NULL},
-             {"audio", NULL},          {"input_audio", NULL},      {"audio_url", NULL},
-             {"video", NULL},          {"input_video", NULL},      {"video_url", NULL},
-             {"file", NULL},           {"input_file", NULL},       {"computer_screenshot", NULL}};
+    part_kind kind; /* of those that a model can be shown */
+} types[] = {{"text", "text", OTHER},
+             {"input_text", "text", OTHER},
+             {"output_text", "text", OTHER},
+             {"summary_text", "text", OTHER},
+             {"reasoning_text", "text", OTHER},
+             {"refusal", "refusal", OTHER},
+             {"image", NULL, PICTURE},
+             {"image_url", NULL, PICTURE},
+             {"input_image", NULL, PICTURE},
+             {"computer_screenshot", NULL, PICTURE},
+             {"audio", NULL, OTHER},
+             {"input_audio", NULL, SOUND},
+             {"audio_url", NULL, OTHER},
+             {"video", NULL, OTHER},
+             {"input_video", NULL, OTHER},
+             {"video_url", NULL, OTHER},
+             {"file", NULL, OTHER},
+             {"input_file", NULL, OTHER}};
+enum { N_TYPES = sizeof types / sizeof *types };
+
+/* The row of a part's type; N_TYPES: there is none. */
+static size_t type_of(const json_value *part) {
+    const json_value *type = llm_json_get_kind(part, "type", JSON_STRING);
+    size_t k = 0;
+    while (k < N_TYPES && !(type && llm_json_is(type, types[k].type)))
+        k++;
+    return k;
+}
+
+static bool is_kind(const json_value *part, part_kind kind) {
+    const size_t k = type_of(part);
+    return k < N_TYPES && types[k].kind == kind;
+}
 
 ggl_str llm_part_left_out(bool is_picture) {
     static const char picture[] = "[picture left out: this model reads only text]",
@@ -23,48 +55,168 @@ ggl_str llm_part_left_out(bool is_picture) {
     return is_picture ? (ggl_str){picture, sizeof picture - 1} : (ggl_str){file, sizeof file - 1};
 }
 
-ggl_status llm_part_read(llm_part *out, const json_value *part, bool in_result, ggl_error *err) {
-    enum { N = sizeof types / sizeof *types };
+ggl_status llm_part_read(llm_text_part *out, const json_value *part, bool in_result,
+                         ggl_error *err) {
     const json_value *type = llm_json_get_kind(part, "type", JSON_STRING);
-    size_t k = 0;
+    const size_t k = type_of(part);
     if (!type)
         return ggl_fail(err, GGL_USAGE, "a part must be an object with a \"type\"");
-    while (k < N && !llm_json_is(type, types[k].type))
-        k++;
-    if (k == N)
+    if (k == N_TYPES)
         return ggl_fail(err, GGL_USAGE, "\"%.*s\" is not a type of part; use \"text\"",
                         (int)(type->n < 40 ? type->n : 40), type->s);
     if (!types[k].text && in_result) {
-        *out = (llm_part){llm_part_left_out(strstr(types[k].type, "image") || k + 1 == N), true};
+        *out = (llm_text_part){llm_part_left_out(types[k].kind == PICTURE), true};
         return GGL_OK;
     }
     if (!types[k].text)
-        return ggl_fail(
-            err, GGL_UNSUPPORTED, "\"%s\" is not supported: the model reads only text%s",
-            types[k].type,
-            strstr(types[k].type, "image") ? ", unless it is opened with an eye (mmproj)" : "");
+        return ggl_fail(err, GGL_UNSUPPORTED,
+                        "\"%s\" is not supported: the model reads only text%s", types[k].type,
+                        types[k].kind == PICTURE ? ", unless it is opened with an eye (mmproj)"
+                        : types[k].kind == SOUND ? ", unless it is opened with an ear (mmproj)"
+                                                 : "");
     const json_value *v = llm_json_get_kind(part, types[k].text, JSON_STRING);
     if (!v)
         return ggl_fail(err, GGL_USAGE, "a part of type \"%s\" needs \"%s\", a string",
                         types[k].type, types[k].text);
-    *out = (llm_part){json_str(v), false};
+    *out = (llm_text_part){json_str(v), false};
     return GGL_OK;
 }
 
-/* Writes a list of parts as one text, a line for each. */
-static ggl_status put_parts(llm_json_out *out, const json_value *list, bool in_result,
-                            ggl_error *err) {
+/* --- pictures and sounds ------------------------------------------------------------------------ */
+
+bool llm_part_is_picture(const json_value *part) {
+    return is_kind(part, PICTURE);
+}
+
+bool llm_part_is_sound(const json_value *part) {
+    return is_kind(part, SOUND);
+}
+
+ggl_status llm_part_address(ggl_str *out, const json_value *part, ggl_error *err) {
+    static const char *const names[] = {"image_url", "url", "image"};
+    const json_value *v = NULL;
+    for (size_t i = 0; i < sizeof names / sizeof *names && !v; i++)
+        v = llm_json_get(part, names[i]);
+    if (v && v->kind == JSON_OBJECT)
+        v = llm_json_get(v, "url");
+    if (!v || v->kind != JSON_STRING)
+        return ggl_fail(
+            err, GGL_USAGE,
+            "a picture needs \"image_url\": {\"url\": ..}, data:image/TYPE;base64,DIGITS or "
+            "an address");
+    *out = json_str(v);
+    return GGL_OK;
+}
+
+ggl_status llm_part_sound(ggl_str *digits, const json_value *part, ggl_error *err) {
+    const json_value *audio = llm_json_get_kind(part, "input_audio", JSON_OBJECT),
+                     *data = audio ? llm_json_get_kind(audio, "data", JSON_STRING) : NULL;
+    if (!data)
+        return ggl_fail(
+            err, GGL_USAGE,
+            "a sound needs \"input_audio\": {\"data\": .., \"format\": ..}, the file as "
+            "base64");
+    *digits = json_str(data);
+    return GGL_OK;
+}
+
+bool llm_part_digits(ggl_str *digits, ggl_str address) {
+    static const char begin[] = "data:image/", coding[] = ";base64";
+    enum { MOST_HEAD = 200, BEGIN = sizeof begin - 1, CODING = sizeof coding - 1 };
+    const size_t n_head = address.n < MOST_HEAD ? address.n : MOST_HEAD;
+    const char *comma = n_head > 0 ? memchr(address.s, ',', n_head) : NULL;
+    if (!comma || (size_t)(comma - address.s) < BEGIN + CODING ||
+        strncasecmp(address.s, begin, BEGIN) != 0 ||
+        strncasecmp(comma - CODING, coding, CODING) != 0)
+        return false;
+    *digits = (ggl_str){comma + 1, address.n - (size_t)(comma + 1 - address.s)};
+    return true;
+}
+
+ggl_status llm_part_bytes(unsigned char **bytes, size_t *n, ggl_str digits, bool is_sound,
+                          ggl_error *err) {
+    const char *what = is_sound ? "sound" : "picture";
+    size_t wrong = 0;
+    *bytes = NULL;
+    *n = 0;
+    if (digits.n == 0)
+        return ggl_fail(err, GGL_USAGE, "a %s has no bytes", what);
+    unsigned char *to = ggl_calloc(llm_base64_room(digits.n) + 1, 1);
+    if (!to)
+        return ggl_fail(err, GGL_NOMEM, "out of memory for a %s", what);
+    if (llm_base64_decode(to, n, digits, &wrong)) {
+        *bytes = to;
+        return GGL_OK;
+    }
+    ggl_free(to);
+    return wrong < digits.n
+               ? ggl_fail(err, GGL_USAGE, "a %s is not base64: character %zu does not belong there",
+                          what, wrong)
+               : ggl_fail(err, GGL_USAGE,
+                          "a %s is not base64: it has %zu characters, which is no multiple of 4",
+                          what, digits.n);
+}
+
+/* Shows a picture or a sound. */
+static ggl_status show(const llm_part_marks *marks, const json_value *part, bool is_sound,
+                       ggl_str *mark, ggl_error *err) {
+    ggl_str given = {0}, digits = {0};
+    unsigned char *bytes = NULL;
+    size_t n = 0;
+    ggl_status st =
+        is_sound ? llm_part_sound(&digits, part, err) : llm_part_address(&given, part, err);
+    if (st == GGL_OK && !is_sound && !llm_part_digits(&digits, given))
+        st = ggl_fail(err, GGL_USAGE,
+                      "a picture must be data:image/TYPE;base64,DIGITS, and nothing is downloaded, "
+                      "but it is '%.*s'%s",
+                      (int)(given.n < 40 ? given.n : 40), given.s, given.n > 40 ? ".." : "");
+    if (st == GGL_OK)
+        st = llm_part_bytes(&bytes, &n, digits, is_sound, err);
+    if (st == GGL_OK)
+        st = marks->show(marks->ctx, is_sound, bytes, n, mark, err);
+    ggl_free(bytes);
+    return st;
+}
+
+/* True if a text is the mark of something that was shown before, and nothing else. */
+static bool is_mark(const llm_part_marks *marks, ggl_str text) {
+    const llm_marks *m = marks->in_text;
+    size_t at = 0, size = 0;
+    return m && m->find(m->ctx, text.s, text.n, &at, &size) && at == 0 && size == text.n;
+}
+
+/* Reads a part. *stands: it is a picture or a sound, and *text its mark. */
+static ggl_status read_part(const llm_part_marks *marks, const json_value *part, bool in_result,
+                            ggl_str *text, bool *stands, ggl_error *err) {
+    const bool is_sound = is_kind(part, SOUND);
+    *stands = (is_sound && marks->sounds) || (is_kind(part, PICTURE) && marks->pictures);
+    if (*stands)
+        return show(marks, part, is_sound, text, err);
+    llm_text_part p = {0};
+    const ggl_status st = llm_part_read(&p, part, in_result, err);
+    *text = p.text;
+    *stands = st == GGL_OK && is_mark(marks, p.text);
+    return st;
+}
+
+/* --- conversations ------------------------------------------------------------------------------ */
+
+/* Writes a list of parts as one text, with line breaks between those that are texts. */
+static ggl_status put_parts(llm_json_out *out, const llm_part_marks *marks, const json_value *list,
+                            bool in_result, ggl_error *err) {
     llm_json_out text = {0};
     ggl_status st = GGL_OK;
+    bool after_text = false, stands = false;
     for (size_t i = 0; i < list->n && st == GGL_OK; i++) {
-        llm_part part;
-        st = llm_part_read(&part, &list->item[i], in_result, err);
+        ggl_str s = {0};
+        st = read_part(marks, &list->item[i], in_result, &s, &stands, err);
         if (st != GGL_OK) {
             (void)ggl_within(err, st, "content[%zu]", i);
             break;
         }
-        llm_json_put(&text, "\n", i > 0);
-        llm_json_put(&text, part.text.s, part.text.n);
+        llm_json_put(&text, "\n", after_text && !stands);
+        llm_json_put(&text, s.s, s.n);
+        after_text = !stands;
     }
     llm_json_put_string(out, (ggl_str){text.s ? text.s : "", text.n});
     out->failed |= text.failed;
@@ -122,7 +274,8 @@ static void put_calls(llm_json_out *out, const json_value *v, int depth) {
     llm_json_put_text(out, is_list ? "]" : "}");
 }
 
-static ggl_status put_message(llm_json_out *out, const json_value *message, ggl_error *err) {
+static ggl_status put_message(llm_json_out *out, const llm_part_marks *marks,
+                              const json_value *message, ggl_error *err) {
     const bool in_result = llm_json_is(llm_json_get(message, "role"), "tool");
     ggl_status st = check_content(message, err);
     llm_json_put_text(out, "{");
@@ -132,7 +285,7 @@ static ggl_status put_message(llm_json_out *out, const json_value *message, ggl_
         llm_json_put_string(out, json_name(message, i));
         llm_json_put_text(out, ": ");
         if (v->kind == JSON_ARRAY && ggl_str_is(json_name(message, i), "content"))
-            st = put_parts(out, v, in_result, err);
+            st = put_parts(out, marks, v, in_result, err);
         else if (v->kind == JSON_ARRAY && ggl_str_is(json_name(message, i), "tool_calls"))
             put_calls(out, v, 0);
         else
@@ -142,7 +295,8 @@ static ggl_status put_message(llm_json_out *out, const json_value *message, ggl_
     return st;
 }
 
-static ggl_status put_talk(llm_json_out *out, const json_value *root, ggl_error *err) {
+static ggl_status put_talk(llm_json_out *out, const llm_part_marks *marks, const json_value *root,
+                           ggl_error *err) {
     const json_value *messages = llm_json_get_kind(root, "messages", JSON_ARRAY);
     ggl_status st = GGL_OK;
     if (!messages || messages->n == 0)
@@ -150,7 +304,7 @@ static ggl_status put_talk(llm_json_out *out, const json_value *root, ggl_error 
     llm_json_put_text(out, "{\"messages\": [");
     for (uint32_t i = 0; i < messages->n && st == GGL_OK; i++) {
         llm_json_put_text(out, i > 0 ? ", " : "");
-        st = put_message(out, &messages->item[i], err);
+        st = put_message(out, marks, &messages->item[i], err);
         if (st != GGL_OK)
             (void)ggl_within(err, st, "messages[%" PRIu32 "]", i);
     }
@@ -167,14 +321,16 @@ static ggl_status put_talk(llm_json_out *out, const json_value *root, ggl_error 
     return st;
 }
 
-ggl_status llm_talk_texts(ggl_str json, const char *name, char **text, size_t *n, ggl_error *err) {
+ggl_status llm_talk_texts(ggl_str json, const char *name, const llm_part_marks *marks, char **text,
+                          size_t *n, ggl_error *err) {
+    static const llm_part_marks none;
     llm_json *doc = NULL;
     llm_json_out out = {0};
     *text = NULL;
     *n = 0;
     ggl_status st = llm_json_parse(&doc, json.s, json.n, name, err);
     if (st == GGL_OK)
-        st = put_talk(&out, &doc->root, err);
+        st = put_talk(&out, marks ? marks : &none, &doc->root, err);
     if (st == GGL_OK && out.failed)
         st = ggl_fail(err, GGL_NOMEM, "%s: out of memory", name);
     llm_json_free(doc);

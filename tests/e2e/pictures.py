@@ -8,6 +8,7 @@ import sys
 import tempfile
 
 import eye_file
+import speech_file
 import terminals
 
 CLI = sys.argv[1]
@@ -118,6 +119,33 @@ def too_many():
     check(words in large.stderr and "image_max_tokens" not in large.stderr, large)
 
 
+def megabytes(part):
+    """All memory of a part of the plan but what is dropped."""
+    return sum(sum(row) - row[3] for row in ([float(x) for x in line.split()] for line in re.findall(r"^cpu +([\d. ]+)$", part, re.M))) * 1.048576
+
+
+def speech_plan():
+    """The stages of a speech model that run before its tokens, and the rows that they make, count as a run takes them: how much more a large model takes
+    than a small one is what the plans say, within a fifth."""
+    sound, planned, taken = place("plan.wav", eye_file.wav(300, 3)), [], []
+    for dim in (8, 256):
+        model = place(f"speech-{dim}.gguf", b"")
+        speech_file.speech(model, dim=dim, n_sound=1500, n_text=64, n_mel=80)
+        r = subprocess.run([CLI, "-m", model, "-c", "64", "-t", "1", "--plan"], capture_output=True, text=True, timeout=300, env={**os.environ, "GGL_MEMORY_LEFT": "1000000"})
+        tokens, shown, stage = r.stdout.partition("\nstage        wide, of at most 3000 rows\n")
+        check(r.returncode == 0 and shown and "\nstage        half, of at most 1500 rows\n" in stage and megabytes(stage) > 0.4, r)
+        rows = (3000 * (80 + dim) + 1500 * dim) * 4e-6  # of the spectrogram, and of the stages
+        cache, rest = ({"kB": 1e-3, "MB": 1}[unit] * float(n) for n, unit in re.findall(r"(?:tokens|the model) takes ([\d.]+) (kB|MB)", r.stderr))
+        check(abs(cache + rest - megabytes(tokens) - megabytes(stage) - rows) < 0.1, cache, rest, r.stdout)
+        planned.append(cache + rest)
+        run = subprocess.Popen([os.path.join(os.path.dirname(CLI), "llm-transcribe"), "-m", model, sound, "-t", "1"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        _, code, used = os.wait4(run.pid, 0)
+        check(code == 0, code)
+        taken.append(used.ru_maxrss * 1024 / 1e6)
+        os.unlink(model)
+    check(0.8 < (planned[1] - planned[0]) / (taken[1] - taken[0]) < 1.2, planned, taken)
+
+
 def plan():
     """An eye's weights and values count: in the plan, in what the context has to fit beside, and on a device of which they take a part."""
     stories = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "models", "builtin", "stories.gguf")
@@ -128,10 +156,6 @@ def plan():
         check(r.returncode == 0, r)
         return r
 
-    def megabytes(part):
-        """All memory of a part of the plan but what is dropped."""
-        return sum(sum(row) - row[3] for row in ([float(x) for x in line.split()] for line in re.findall(r"^cpu +([\d. ]+)$", part, re.M))) * 1.048576
-
     model, shown, sight = run("-m", "builtin:chat", "-c", "2048", *eye).stdout.partition("\nmmproj       ")
     check(shown and sight.count("\nstage        ") == 2 and megabytes(sight) > 0.5, model, sight)
     said = run("-m", "builtin:chat", "-c", "2048", *eye, GGL_MEMORY_LEFT="4000000").stderr
@@ -140,6 +164,10 @@ def plan():
     check(0 < between < 0.5, cache, rest, megabytes(model), megabytes(sight))
     for more, layers in (([], "cpu=2,mine=3"), (eye, "cpu=5")):
         said = run("-m", stories, "-c", "64", "-ub", "4", "--device", sys.argv[3], "--fit", *more).stderr
+        check("layers: " + layers + "\n" in said, said)
+    for dim, layers in ((16, "mine=1"), (24, "cpu=1")):  # half of which is a speech model's stage before its tokens
+        speech_file.speech(place("speech-plan.gguf"), dim=dim, n_sound=300, n_text=16, n_mel=80)
+        said = run("-m", place("speech-plan.gguf"), "-c", "16", "--device", sys.argv[3], "--fit").stderr
         check("layers: " + layers + "\n" in said, said)
 
 
@@ -182,7 +210,7 @@ def ears():
         check(words in text, words, text)
 
 
-CASES = {f.__name__: f for f in (eyes, prompts, several, lists, too_many, plan, stops, ears)}
+CASES = {f.__name__: f for f in (eyes, prompts, several, lists, too_many, plan, speech_plan, stops, ears)}
 
 if __name__ == "__main__":
     CASES[sys.argv[2]]()

@@ -70,7 +70,7 @@ static const struct {
     /* sqrt(1 + ln 4 / ln 64) */
     {"longrope", "su",
      ", \"long_factor\": [1, 2, 3, 4, 5, 6, 7, 8], \"short_factor\": [1, 1, 1, 1, 1, 1, 1, 2]",
-     "rope.scaling.original_context_length=64 rope.scaling.attn_factor=1.1547005", "phi3"},
+     "rope.scaling.original_context_length=64 rope.scaling.attn_factor=1.1547005", "phi3 llama"},
     {"dynamic", NULL, ", \"factor\": 2.0", "", ""},
     {"proportional", NULL, ", \"factor\": 2.0", "", ""},
 };

@@ -35,6 +35,135 @@ TEST(two_pictures) {
     llm_close(c);
 }
 
+/* A conversation with the shapes in OpenAI's form, after `before`; the caller frees it. */
+static char *talk_of_shapes(const char *before, const char *question) {
+    static const char digit[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    unsigned char b[3];
+    FILE *f = fopen(shapes, "rb");
+    if (!CHECK(f))
+        return NULL;
+    fseek(f, 0, SEEK_END);
+    const long n = ftell(f);
+    rewind(f);
+    char *s = malloc((size_t)n * 4 / 3 + strlen(before) + strlen(question) + 300), *at = s;
+    at += sprintf(at,
+                  "{\"messages\": [{\"role\": \"user\", \"content\": [%s{\"type\": \"image_url\", "
+                  "\"image_url\": {\"url\": \"data:image/bmp;base64,",
+                  before);
+    for (size_t k; (k = fread(b, 1, 3, f)) > 0; at += 4) {
+        const unsigned v = (unsigned)b[0] << 16 | (k > 1 ? b[1] : 0u) << 8 | (k > 2 ? b[2] : 0u);
+        for (int i = 0; i < 4; i++)
+            at[i] = (size_t)i <= k ? digit[v >> (18 - 6 * i) & 63] : '=';
+    }
+    fclose(f);
+    sprintf(at, "\"}}, {\"type\": \"text\", \"text\": \"%s\"}]}]}", question);
+    return s;
+}
+
+/* Parts of contents in OpenAI's form. */
+TEST(parts) {
+    ggl_error err;
+    char *message = NULL, *seen = NULL, *again = NULL, *prompt = NULL, mark[LLM_IMAGE_MARK],
+         want[300];
+    size_t n;
+    llm_context *c = open_with("builtin:shapes", (llm_open_params){0});
+    const llm_generate_params p = greedy(40);
+    char *talk = talk_of_shapes("", "What is in the picture?");
+    REQUIRE(c && talk);
+    REQUIRE_OK(llm_chat_answer(c, talk, &p, NULL, NULL, &message, &n, &err), &err);
+    CHECK_HAS(message, "\"A red circle to the left of a blue triangle.\"");
+    REQUIRE_OK(llm_chat_see(c, talk, &seen, &n, &err), &err);
+    REQUIRE_OK(llm_see(c, &(llm_image){.path = shapes}, mark, &err), &err);
+    snprintf(want, sizeof want,
+             "{\"messages\": [{\"role\": \"user\", \"content\": \"%sWhat is in the picture?\"}]}",
+             mark);
+    CHECK_STR(seen, want);
+    CHECK_INT(strlen(seen), n);
+    REQUIRE_OK(llm_chat_see(c, seen, &again, &n, &err), &err); /* texts stay as they are */
+    CHECK_STR(again, want);
+    REQUIRE_OK(llm_chat_format(c, again, true, &prompt, &n, &err), &err);
+    CHECK_HAS(prompt, mark);
+    ggl_free(message);
+    REQUIRE_OK(llm_chat_answer(c, again, &p, NULL, NULL, &message, &n, &err), &err);
+    CHECK_HAS(message, "\"A red circle to the left of a blue triangle.\"");
+    ggl_free(prompt);
+    ggl_free(again);
+    ggl_free(seen);
+    ggl_free(message);
+    free(talk);
+    llm_close(c);
+}
+
+/* A part that stands alone as a text is the mark of llm_see, without a line break after it. */
+TEST(marks_as_parts) {
+    ggl_error err;
+    char *seen, mark[LLM_IMAGE_MARK], talk[600], want[300];
+    size_t n;
+    llm_context *c = open_with("builtin:shapes", (llm_open_params){0});
+    REQUIRE(c);
+    REQUIRE_OK(llm_see(c, &(llm_image){.path = shapes}, mark, &err), &err);
+    snprintf(talk, sizeof talk,
+             "{\"messages\": [{\"role\": \"user\", \"content\": [{\"type\": \"text\", \"text\": "
+             "\"a\"}, {\"type\": "
+             "\"text\", \"text\": \"b\"}, {\"type\": \"text\", \"text\": \"%s\"}, {\"type\": "
+             "\"text\", \"text\": \"c\"}]}]}",
+             mark);
+    REQUIRE_OK(llm_chat_see(c, talk, &seen, &n, &err), &err);
+    snprintf(want, sizeof want, "{\"messages\": [{\"role\": \"user\", \"content\": \"a\\nb%sc\"}]}",
+             mark);
+    CHECK_STR(seen, want);
+    ggl_free(seen);
+    llm_close(c);
+}
+
+TEST(wrong_parts) {
+    static const struct {
+        const char *part, *said;
+        ggl_status st;
+    } wrong[] = {
+        {"{\"type\": \"image_url\"}", "a picture needs \"image_url\"", GGL_USAGE},
+        {"{\"type\": \"image_url\", \"image_url\": 7}", "a picture needs \"image_url\"", GGL_USAGE},
+        {"{\"type\": \"input_image\", \"image_url\": \"https://example.com/a.png\"}",
+         "nothing is downloaded, but it is 'https://example.com/a.png'", GGL_USAGE},
+        {"{\"type\": \"image_url\", \"image_url\": \"data:image/png;base64,\"}",
+         "a picture has no bytes", GGL_USAGE},
+        {"{\"type\": \"image_url\", \"image_url\": \"data:image/png;base64,AAA\"}",
+         "a picture is not base64: it has 3 characters", GGL_USAGE},
+        {"{\"type\": \"image_url\", \"image_url\": \"data:image/png;base64,A!AA\"}",
+         "character 1 does not belong there", GGL_USAGE},
+        {"{\"type\": \"image_url\", \"image_url\": \"data:image/png;base64,AAAA\"}", "the picture",
+         GGL_UNSUPPORTED},
+        {"{\"type\": \"input_audio\", \"input_audio\": {\"data\": \"AAAA\"}}",
+         "\"input_audio\" is not supported: the model reads only text, unless it is opened with an "
+         "ear",
+         GGL_UNSUPPORTED},
+        {"{\"type\": \"file\"}", "\"file\" is not supported", GGL_UNSUPPORTED},
+    };
+    llm_context *c = open_with("builtin:shapes", (llm_open_params){0});
+    REQUIRE(c);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        char talk[400], *out;
+        size_t n;
+        ggl_error err;
+        snprintf(talk, sizeof talk,
+                 "{\"messages\": [{\"role\": \"user\", \"content\": [{\"type\": \"text\", "
+                 "\"text\": \"a\"}, %s]}]}",
+                 wrong[i].part);
+        CHECK_INT(llm_chat_see(c, talk, &out, &n, &err), wrong[i].st);
+        CHECK_HAS(err.msg, "messages[0]: content[1]: ");
+        CHECK_HAS(err.msg, wrong[i].said);
+        CHECK(!out && n == 0);
+        CHECK_INT(llm_chat_answer(c, talk, NULL, NULL, NULL, &out, &n, &err), wrong[i].st);
+        CHECK_HAS(err.msg, wrong[i].said);
+    }
+    char *out;
+    size_t n;
+    ggl_error err;
+    CHECK_INT(llm_chat_see(c, NULL, &out, &n, &err), GGL_USAGE);
+    CHECK_INT(llm_chat_see(c, "{", &out, &n, &err), GGL_FORMAT);
+    llm_close(c);
+}
+
 /* A cancel ends a call that looks, and none after it. */
 TEST(cancelled) {
     ggl_error err;

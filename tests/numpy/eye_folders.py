@@ -231,7 +231,6 @@ def pixtral(e, g):
 
 def minicpmv(e, g):
     e.act, e.eps = gelu, 1e-6
-    version = e.extra.get("clip.minicpmv_version", 0)
     w = embedded(e, "vpm.embeddings.") | renamed(e.w, clip_layers(e, "vpm.encoder.layers") + [("vpm.post_layernorm", "v.post_ln")] + [
         ("resampler." + a, "resampler." + b) for a, b in (("kv_proj", "kv"), ("ln_q", "ln_q"), ("ln_kv", "ln_kv"), ("ln_post", "ln_post"), ("query", "query"),
                                                           ("attn.out_proj", "attn.out"))])
@@ -240,9 +239,29 @@ def minicpmv(e, g):
     w["resampler.proj"] = np.ascontiguousarray(e.w["resampler.proj.weight"].T)
     vision = {"model_type": "siglip", "hidden_size": e.n, "image_size": 980, "patch_size": e.p, "intermediate_size": e.n_ff, "num_attention_heads": e.n_head,
               "num_hidden_layers": e.n_layer}
-    config = {"vision_config": vision, "version": {3: 2.6, 5: 4.0, 100045: 4.5}.get(version, 2.5), "query_num": len(e.w["resampler.query"]),
-              "slice_config": {"max_slice_nums": 9, "patch_size": e.p, "scale_resolution": e.size, "model_type": "minicpmv"}}
+    config = {"vision_config": vision, "query_num": len(e.w["resampler.query"]), "slice_mode": True, "image_size": 448, "patch_size": 14, "batch_vision_input": True,
+              "slice_config": {"max_slice_nums": 9, "patch_size": e.p, "scale_resolution": e.size, "model_type": "minicpmv"}, "drop_vision_last_layer": False, "use_image_id": True,
+              "vision_batch_size": 16, "batch_3d_resampler": True, "mm_use_im_start_end": True}
+    version = e.published_as[int(g.integers(len(e.published_as)))]
+    if version is not None:
+        config |= {"version": version}
     return "MiniCPMV", config, {"norm_mean": [float(x) for x in e.mean], "norm_std": [float(x) for x in e.std]}, w
+
+
+class MiniCPMV25(eye_kinds.MiniCPMV):
+    versions, published_as = [2], (2.5, "2.5", None)
+
+
+class MiniCPMV26(eye_kinds.MiniCPMV):
+    versions, published_as = [3], (2.6, "2.6")
+
+
+class MiniCPMV4(eye_kinds.MiniCPMV):
+    versions, published_as = [5], (4.0, "4.0")
+
+
+class MiniCPMV45(eye_kinds.MiniCPMV):
+    versions, published_as = [100045], (4.5, "4.5")
 
 
 class Pixtral(eye_kinds.Pixtral):
@@ -307,7 +326,10 @@ FOLDERS = {"qwen2vl": (eye_kinds.Qwen2VL, qwen2vl, "model.visual.", "visual.", T
            "internvl": (eye_kinds.InternVL, internvl, "model.", "", False),
            "janus": (eye_kinds.Janus, janus, "model.", "", True),
            "llama4": (eye_kinds.Llama4, llama4, "model.", "", False),
-           "minicpmv": (eye_kinds.MiniCPMV, minicpmv, "", "", False),
+           "minicpmv-2.5": (MiniCPMV25, minicpmv, "", "", True),
+           "minicpmv-2.6": (MiniCPMV26, minicpmv, "", "", True),
+           "minicpmv-4": (MiniCPMV4, minicpmv, "", "", True),
+           "minicpmv-4.5": (MiniCPMV45, minicpmv, "", "", True),
            "pixtral": (Pixtral, pixtral, "model.", "", True)}
 
 
@@ -328,9 +350,14 @@ TEXT_BEGIN = {"llava": ("language_model.model.", "language_model.lm_head"), "ide
               "pixtral": ("language_model.model.", "language_model.lm_head")}  # of other kinds, as of text models alone
 
 
+def is_flat(kind):
+    """True for folders whose configuration has the text model's values beside the others."""
+    return kind.startswith("minicpmv")
+
+
 def text_of(t, kind):
     """A text model's configuration and tensors, as a folder has them."""
-    begin, head = TEXT_BEGIN.get(kind, ("model.", "lm_head"))
+    begin, head = ("llm.model.", "llm.lm_head") if is_flat(kind) else TEXT_BEGIN.get(kind, ("model.", "lm_head"))
     w = dict(t.w)
     if t.arch == "llama":  # whose pairs are adjacent in files
         for k in w:
@@ -341,6 +368,9 @@ def text_of(t, kind):
     rope = {"rope_scaling": {"type": "mrope", "mrope_section": list(t.sections)}} if t.mrope else {}
     if kind == "qwen3vl":
         rope["rope_scaling"] = {"rope_type": "default", "mrope_interleaved": True, "mrope_section": list(t.sections)}
+    if "rope_factors_long.weight" in t.w:
+        rope["rope_scaling"] = {"rope_type": "longrope", "factor": 1.0, "original_max_position_embeddings": t.original} | {
+            f"{name}_factor": [float(x) for x in t.w[f"rope_factors_{name}.weight"]] for name in ("long", "short")}
     return {"hidden_size": t.n_embd, "intermediate_size": eye_texts.N_FF, "num_hidden_layers": eye_texts.N_LAYER, "num_attention_heads": eye_texts.N_HEAD,
             "num_key_value_heads": eye_texts.N_KV, "head_dim": eye_texts.D, "rms_norm_eps": eye_texts.EPS, "rope_theta": t.theta, "vocab_size": t.n_vocab,
             "max_position_embeddings": 4096, "tie_word_embeddings": False, **rope}, out
@@ -366,9 +396,10 @@ def newer_names(kind, w):
 def test_whole(r, kind, what, folder, name, config, processor, w, e, text, a):
     """A folder with both parts: it sees by itself, what its two files see."""
     own, own_w = text_of(text, kind)
+    config = {**config, **(own if is_flat(kind) else {"text_config": own})}
     if next(iter(own_w)).startswith("model.text_model.") or kind in ("janus", "qwen3vl"):
         w = newer_names(kind, w)
-    write_folder(folder, name, {**config, "text_config": own}, processor, w | own_w, more=False)
+    write_folder(folder, name, config, processor, w | own_w, more=False)
     with open(os.path.join(folder, "tokenizer.json"), "w", encoding="utf-8") as f:
         json.dump(tokenizer_of(text), f)
     r.run(r.a.convert, folder, "-o", r.at("whole"), "--mmproj", r.at("eye"))
@@ -386,7 +417,7 @@ def test_whole(r, kind, what, folder, name, config, processor, w, e, text, a):
     if kind == "llava" and r.a.server:
         test_server(r, what, folder)
     strange = {**config["vision_config"], "hidden_act": "strange"}
-    write_folder(folder, name, {**config, "vision_config": strange, "text_config": own}, processor, w | own_w, more=False)
+    write_folder(folder, name, {**config, "vision_config": strange}, processor, w | own_w, more=False)
     said = subprocess.run([r.a.cli, "-m", folder, "-p", "ab", "-n", "0", "--logits", r.at("npy")], capture_output=True, text=True)
     damaged = os.path.join(folder, "processor_config.json")
     with open(damaged, "w", encoding="utf-8") as file:
@@ -409,7 +440,7 @@ def test_server(r, what, folder):
 
 def write_folder(folder, name, config, processor, w, more=True):
     os.makedirs(folder, exist_ok=True)
-    for file, content in (("config.json", {"architectures": [name], "model_type": "made-up", "text_config": {"hidden_size": 5, "unread": 1}, **config}),
+    for file, content in (("config.json", {"architectures": [name], "model_type": "made-up", **({"text_config": {"hidden_size": 5, "unread": 1}} if more else {}), **config}),
                           ("preprocessor_config.json", processor)):
         with open(os.path.join(folder, file), "w", encoding="utf-8") as f:
             json.dump(content, f)

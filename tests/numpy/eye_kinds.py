@@ -610,13 +610,16 @@ class LlavaTiled(Llava, Tiled):
 
 class MiniCPMV(Tiled):
     kind, whole_first, whole, whole_end, line = "resampler", True, "<image>", "</image>", "\n"
+    versions = 0, 2, 3, 4, 5, 6, 100045
+    texts = {3: "qwen2", 4: "qwen2", 5: "llama factors", 6: "llama factors", 100045: "qwen3"}
 
     def make(self):
         g = self.g
         self.n_text = 128 * int(g.integers(1, 3))
         self.size = self.p * int(g.integers(1, 5)) + int(g.integers(0, self.p))
         self.keys["image_size"] = self.size
-        version = int(g.choice([0, 2, 3, 4, 5, 6, 100045]))
+        version = int(g.choice(self.versions))
+        self.text = self.texts.get(version, "llama")
         if version in (0, 2):
             self.tiles_begin, self.tile, self.tile_end, self.tiles_end = "<slice>", "<image>", "</image>", "</slice>"
         else:

@@ -152,6 +152,24 @@ class Llama(Text):
     arch, halves = "llama", False
 
 
+class LlamaFactors(Llama):
+    """MiniCPM-V 4's: divisors of the frequencies, other ones in contexts that are longer than the first."""
+
+    original = 9
+
+    def __init__(self, g, eye):
+        super().__init__(g, eye)
+        for name in ("long", "short"):
+            self.w[f"rope_factors_{name}.weight"] = g.uniform(0.5, 4, D // 2).astype(np.float32)
+            self.w64[f"rope_factors_{name}.weight"] = self.w[f"rope_factors_{name}.weight"].astype(np.float64)
+
+    def keys(self):
+        return {"rope.scaling.original_context_length": self.original}
+
+    def angles(self, l, place):
+        return super().angles(l, place) / self.w64["rope_factors_long.weight"]
+
+
 class Gemma3(Text):
     arch, together, theta, window = "gemma3", True, 1e6, 11
 
@@ -186,12 +204,16 @@ class Gemma3(Text):
         return rms_norm(y, self.w64[f"{b}{what}.weight"], EPS)
 
 
-class Qwen2VL(Text):
-    arch, mrope, sections = "qwen2vl", True, (2, 3, 1)
+class Qwen2(Text):
+    arch = "qwen2"
 
     def more(self, b, g, norm):
         for name, k in (("attn_q", N_HEAD * D), ("attn_k", N_KV * D), ("attn_v", N_KV * D)):
             self.w[f"{b}{name}.bias"] = (0.3 * g.normal(size=k)).astype(np.float32)
+
+
+class Qwen2VL(Qwen2):
+    arch, mrope, sections = "qwen2vl", True, (2, 3, 1)
 
     def keys(self):
         return {"rope.dimension_sections": [*self.sections, 0]}
@@ -229,4 +251,9 @@ class Qwen3VL(Qwen2VL):
     qk = Gemma3.qk
 
 
-KINDS = {"llama": Llama, "gemma3": Gemma3, "qwen2vl": Qwen2VL, "qwen3vl": Qwen3VL}
+class Qwen3(Text):
+    arch = "qwen3"
+    more, qk = Qwen3VL.more, Gemma3.qk
+
+
+KINDS = {"llama": Llama, "llama factors": LlamaFactors, "gemma3": Gemma3, "qwen2": Qwen2, "qwen2vl": Qwen2VL, "qwen3": Qwen3, "qwen3vl": Qwen3VL}

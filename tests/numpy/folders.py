@@ -253,7 +253,7 @@ def llama_config(kind, d=12, theta=10000.0, tied=True, **more):
 
 OLD = {"vocab_size": N_VOCAB, "n_layer": N_LAYER, "n_head": N_HEAD, "layer_norm_epsilon": EPS, "tie_word_embeddings": True}
 CLASSES = {  # the class: the configuration, weights, the scalings that its descriptor has, and a forward pass unless ./recorded.txt has its rows
-    "LlamaForCausalLM": (llama_config("llama"), llama_weights, EVERY + ["llama3"], llama_like),
+    "LlamaForCausalLM": (llama_config("llama"), llama_weights, EVERY + ["llama3", "longrope", "longrope-long"], llama_like),
     "MistralForCausalLM": (llama_config("mistral", d=16, head_dim=16, tied=False), llama_weights, EVERY, llama_like),
     "MixtralForCausalLM": (llama_config("mixtral", theta=1e6, tied=False, num_local_experts=4, num_experts_per_tok=2),
                            llama_weights, ["default", "yarn"], llama_like),
@@ -319,7 +319,7 @@ def check(a, class_name, scaling, plain):
     out = model[: -len("gguf")] + "npy"
     c = {**config, "rope": dict(SCALINGS[scaling] if scaling else {})}
     if c["rope"].get("rope_type") == "longrope":
-        half = int(c["d"] * c["partial"]) // 2
+        half = int(c["d"] * c.get("partial", 1)) // 2
         c["rope"] |= {"long_factor": [1.5 + i for i in range(half)], "short_factor": [1.0 + i / 4 for i in range(half)]}
     w = Weights(len(class_name))
     make(c, w)

@@ -16,6 +16,7 @@ import sys
 import numpy as np
 
 import folders
+import folders_deepseek4
 import folders_experts
 import folders_more
 import gguf
@@ -26,8 +27,13 @@ BEHIND = {"eh_proj": ("eh_proj", 0), "enorm": ("enorm", 0), "hnorm": ("hnorm", 0
 APART = {"fc": ("eh_proj", 0), "pre_fc_norm_embedding": ("enorm", 1), "pre_fc_norm_hidden": ("hnorm", 1), "norm": ("shared_head_norm", 1)}
 ERNIE = {"mtp_linear_proj.0": ("eh_proj", 0), "mtp_emb_norm.0": ("enorm", 0), "mtp_hidden_norm.0": ("hnorm", 0)}
 MIMO = {"eh_proj": ("eh_proj", 0), "enorm": ("enorm", 0), "hnorm": ("hnorm", 0), "final_layernorm": ("shared_head_norm", 0)}
+LING = {"eh_proj": ("eh_proj", 0), "enorm": ("enorm", 0), "hnorm": ("hnorm", 0), "final_layernorm": (".layer_output_norm", 0)}
+DEEPSEEK4 = {"enorm": ("enorm", 0), "hnorm": ("hnorm", 0), "norm": ("shared_head_norm", 0), "e_proj": (None, 0), "h_proj": (None, 0),
+             "hc_head_fn": ("hc_head_fn", 0), "hc_head_base": ("hc_head_base", 0), "hc_head_scale": ("hc_head_scale", 0)}
 # class: the layer that is repeated, the beginning of its names, that of the other tensors, these and their names in the file, what is added
 CASES = {
+    "BailingMoeV2ForCausalLM": (1, f"model.layers.{N_LAYER}.", f"model.layers.{N_LAYER}.", LING),
+    "DeepseekV4ForCausalLM": (0, "mtp.0.", "mtp.0.", DEEPSEEK4),
     "DeepseekV3ForCausalLM": (1, f"model.layers.{N_LAYER}.", f"model.layers.{N_LAYER}.", BEHIND),
     "Glm4MoeForCausalLM": (1, f"model.layers.{N_LAYER}.", f"model.layers.{N_LAYER}.", BEHIND),
     "Ernie4_5ForCausalLM": (1, "model.mtp_block.0.", "model.", ERNIE),
@@ -45,10 +51,11 @@ def guesses(model, out):
 
 
 def check(a, name):
-    config, make, *_ = {**folders.CLASSES, **folders_experts.CLASSES, **folders_more.CLASSES}[name]
+    config, make, *_ = {**folders.CLASSES, **folders_experts.CLASSES, **folders_more.CLASSES, **folders_deepseek4.CLASSES}[name]
     like, begin, others, parts = CASES[name]
+    wide = config.get("hidden_size", N_EMBD)
     folder, model = os.path.join(a.dir, f"ahead-{name}"), os.path.join(a.dir, f"ahead-{name}.gguf")
-    c = {**config, "rope": {}}
+    c = {k: v for k, v in {**config, "rope": {}, **({"num_nextn_predict_layers": 1} if parts is LING else {})}.items() if not k.startswith("dspark")}
     w = Weights(len(name))
     make(c, w)
     for t in [t for t in w if t.startswith(begin)]:
@@ -56,14 +63,20 @@ def check(a, name):
     n_layer = c.get("num_hidden_layers", N_LAYER)
     if like is None:  # the last one with attention
         like = max(l for l in range(n_layer) if f"model.layers.{l}.self_attn.q_proj.weight" in w)
-    source = f"model.layers.{like}."
+    source = f"layers.{like}." if parts is DEEPSEEK4 else f"model.layers.{like}."
     named = (lambda t: t.replace("post_attention_layernorm", "pre_mlp_layernorm")) if parts is MIMO else lambda t: t
-    w.update({begin + named(t[len(source):]): w[t] for t in list(w) if t.startswith(source)})
+    w.update({begin + named(t[len(source):]): w[t] for t in list(w) if t.startswith(source) and "tid2eid" not in t})
+    if parts is DEEPSEEK4:  # whose first layer chooses experts by the token; this one does not
+        w.vector(begin + "ffn.gate.bias", folders_deepseek4.N_EXPERT)
+    theirs = {}
     for part in parts:
-        shape = {"eh_proj": (N_EMBD, 2 * N_EMBD), "fc": (N_EMBD, 2 * N_EMBD), "mtp_linear_proj.0": (N_EMBD, 2 * N_EMBD), "embed_tokens": (N_VOCAB, N_EMBD), "shared_head.head": (N_VOCAB, N_EMBD)}
-        w[f"{others}{part}.weight"] = w.random.normal(size=shape.get(part, (N_EMBD,))).astype(np.float32)
+        shape = {"eh_proj": (wide, 2 * wide), "fc": (wide, 2 * wide), "mtp_linear_proj.0": (wide, 2 * wide), "embed_tokens": (N_VOCAB, wide), "shared_head.head": (N_VOCAB, wide),
+                 "e_proj": (wide, wide), "h_proj": (wide, wide), "hc_head_fn": (folders_deepseek4.N_HC, folders_deepseek4.N_HC * wide),
+                 "hc_head_base": (folders_deepseek4.N_HC,), "hc_head_scale": (1,)}
+        theirs[part] = f"{others}{part}" + ("" if part.startswith("hc_head") else ".weight")
+        w[theirs[part]] = w.random.normal(size=shape.get(part, (wide,))).astype(np.float32)
     os.makedirs(folder, exist_ok=True)
-    write_safetensors(os.path.join(folder, "model.safetensors"), w)
+    write_safetensors(os.path.join(folder, "model.safetensors"), c.get("layout", dict)(w) if "layout" in c else w)
     own = {k: v for k, v in c.items() if k not in ("kind", "how", "d", "theta", "rope", "partial", "layout", "write", "type", "like")}
     with open(os.path.join(folder, "config.json"), "w") as f:
         json.dump({"architectures": [name], **c.get("write", dict)({**own, **write_rotation(c, 4)})}, f)
@@ -72,14 +85,16 @@ def check(a, name):
     arch, faults = keys["general.architecture"], []
     if (keys.get(f"{arch}.block_count"), keys.get(f"{arch}.nextn_predict_layers")) != (n_layer + 1, 1):
         faults.append(f"block_count is {keys.get(f'{arch}.block_count')}, nextn_predict_layers {keys.get(f'{arch}.nextn_predict_layers')}")
-    for t in [t for t in tensors if t.startswith(f"blk.{like}.")]:
+    for t in [t for t in tensors if t.startswith(f"blk.{like}.") and "tid2eid" not in t]:
         twin = tensors.get(t.replace(f"blk.{like}.", f"blk.{n_layer}."))
         if twin is None or not np.array_equal(twin, tensors[t]):
             faults.append(f"{t} is not repeated")
     for part, (to, plus) in parts.items():
-        got = tensors.get(f"blk.{n_layer}.nextn.{to}.weight")
-        if got is None or not np.array_equal(got, w[f"{others}{part}.weight"] + np.float32(plus)):
+        got = to and tensors.get(f"blk.{n_layer}{to if to.startswith('.') else '.nextn.' + to}.weight")
+        if to and (got is None or not np.array_equal(got, w[theirs[part]] + np.float32(plus))):
             faults.append(f"nextn.{to} is not {others}{part}")
+    if parts is DEEPSEEK4 and not np.array_equal(tensors[f"blk.{n_layer}.nextn.eh_proj.weight"], np.concatenate([w[theirs["e_proj"]], w[theirs["h_proj"]]], 1)):
+        faults.append("nextn.eh_proj is not e_proj beside h_proj")
     if not faults and not np.array_equal(guesses(model, model + ".npy"), guesses(folder, model + ".npy")):
         faults.append("the folder guesses otherwise than its file")
     print(f"{name:24} {'; '.join(faults) or 'ok'}")

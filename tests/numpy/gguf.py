@@ -123,9 +123,9 @@ def read(path):
     align = meta.get("general.alignment", ALIGNMENT)
     start = r.at + -r.at % align
     for name, shape, kind, offset in infos:
-        assert kind in (TYPE_F32, TYPE_F16), f"{name}: type {kind} is not read here"
-        dtype = np.dtype("<f4" if kind == TYPE_F32 else "<f2")
-        flat = np.frombuffer(r.data, dtype, int(np.prod(shape)), start + offset)
+        dtypes = {TYPE_F32: "<f4", TYPE_F16: "<f2", TYPE_I32: "<i4"}
+        assert kind in dtypes, f"{name}: type {kind} is not read here"
+        flat = np.frombuffer(r.data, np.dtype(dtypes[kind]), int(np.prod(shape)), start + offset)
         tensors[name] = flat.reshape(shape).astype(np.float32)
     return meta, tensors
 

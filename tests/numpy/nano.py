@@ -149,12 +149,12 @@ def add(*args, **named):
     return case
 
 
-def guess(name, like=None, own=False, keys={}, layer=0, **changed):
+def guess(name, like=None, own=False, keys={}, layer=0, norm=None, **changed):
     """Adds the case NAME-guess, whose outputs are the guesses of the token after the next: the model of case NAME with the tensors that the layer
     after its last one lacks, which are like those of the layer `like` (the last one). own: it has an embedding, a norm and an output of its own. The
     forward pass, if the model has one, is that of a model whose only layer it is, and whose embedding of each place is what enters the layer. keys: other
     ones of the case; changed: of that model. The layer reads the model's state after its last norm, and returns what goes into the output's product.
-    layer: which of several layers gives the guesses (the case NAME-guess-LAYER); each reads what the one before it gave for the token before."""
+    norm: the name of a norm of its own, which it has without the rest. layer: which of several layers gives the guesses (the case NAME-guess-LAYER); each reads what the one before it gave for the token before."""
     case = CASES[name]
     own_keys = {**case.keys, **keys}
     n_draft = own_keys["nextn_predict_layers"]
@@ -173,6 +173,8 @@ def guess(name, like=None, own=False, keys={}, layer=0, **changed):
             w.matrix(f"blk.{l}.nextn.embed_tokens", n_vocab, n_embd)
             w.matrix(f"blk.{l}.nextn.shared_head_head", n_vocab, n_embd)
             w.norm(f"blk.{l}.nextn.shared_head_norm", n_embd)
+        if norm:
+            w.norm(f"blk.{l}.{norm}", n_embd)
     eps = case.keys["attention.layer_norm_rms_epsilon"]
 
     def normed(x, weight):
@@ -189,7 +191,7 @@ def guess(name, like=None, own=False, keys={}, layer=0, **changed):
                                  normed(before, w[f"blk.{l}.nextn.hnorm.weight"])], axis=-1) @ w[f"blk.{l}.nextn.eh_proj.weight"].T
         one = {t: v for t, v in w.items() if not t.startswith(("blk.", "output."))}
         one.update({t.replace(f"blk.{l}.", "blk.0."): v for t, v in w.items() if t.startswith(f"blk.{l}.")})
-        one.update({"token_embd.weight": enters, "output_norm.weight": own_of("shared_head_norm", w["output_norm.weight"]),
+        one.update({"token_embd.weight": enters, "output_norm.weight": w[f"blk.{l}.{norm}.weight"] if norm else own_of("shared_head_norm", w["output_norm.weight"]),
                     "output.weight": own_of("shared_head_head", w.get("output.weight", w["token_embd.weight"]))})
 
         def key(name, *default):

@@ -296,7 +296,7 @@ static int print_plan(const cli *c) {
     fit_lines lines;
     FILE *const to = fit_lines_begin(&lines, stdout);
     ggl_sched_print(llm_session_sched(llm_opened_session(c->ctx)), to, nodes);
-    llm_opened_print_eye(c->ctx, to, nodes);
+    llm_opened_print_stages(c->ctx, to, nodes);
     fit_lines_end(&lines);
     return 0;
 }

@@ -4,8 +4,8 @@
 #include <string.h>
 #include <strings.h>
 
-#include "common/base64.h"
 #include "dialect.h"
+#include "template/parts.h"
 
 enum { KEY = IMAGE_MARK - 4 }; /* letters of a mark, before the number's three digits and a "_" */
 _Static_assert(KEY + 1 == sizeof((ask *)0)->image_key, "the room for it");
@@ -89,30 +89,15 @@ static ggl_status begin_image(ask *a, bool is_sound, ask_image **out, ggl_str *m
 }
 
 ggl_status image_of_base64(ask *a, ggl_str digits, bool is_sound, ggl_str *mark, ggl_error *err) {
-    const char *what = is_sound ? "sound" : "picture";
     ask_image *image = NULL;
-    size_t wrong = 0;
-    const ggl_status st = begin_image(a, is_sound, &image, mark, err);
+    ggl_status st = begin_image(a, is_sound, &image, mark, err);
+    if (st == GGL_OK)
+        st = llm_part_bytes(&image->bytes, &image->n, digits, is_sound, err);
     if (st != GGL_OK)
         return st;
-    unsigned char *bytes = ggl_calloc(llm_base64_room(digits.n) + 1, 1);
-    if (!bytes)
-        return no_memory(err);
-    const bool good = llm_base64_decode(bytes, &image->n, digits, &wrong);
-    if (good && image->n > 0) {
-        image->bytes = bytes;
-        a->n_images++;
-        a->n_image_text += digits.n;
-        return GGL_OK;
-    }
-    ggl_free(bytes);
-    return digits.n == 0 ? ggl_fail(err, GGL_USAGE, "a %s has no bytes", what)
-           : wrong < digits.n
-               ? ggl_fail(err, GGL_USAGE, "a %s is not base64: character %zu does not belong there",
-                          what, wrong)
-               : ggl_fail(err, GGL_USAGE,
-                          "a %s is not base64: it has %zu characters, which is no multiple of 4",
-                          what, digits.n);
+    a->n_images++;
+    a->n_image_text += digits.n;
+    return GGL_OK;
 }
 
 static bool begins(ggl_str s, const char *with) {
@@ -146,16 +131,11 @@ static ggl_status of_address(ask *a, ggl_str url, ggl_str *mark, ggl_error *err)
 }
 
 ggl_status image_of_url(ask *a, ggl_str url, ggl_str *mark, ggl_error *err) {
-    static const char coding[] = ";base64";
-    enum { MOST_HEAD = 200, CODING = sizeof coding - 1 };
-    const char *comma =
-        url.n > 0 ? memchr(url.s, ',', url.n < MOST_HEAD ? url.n : MOST_HEAD) : NULL;
+    ggl_str digits;
     if (begins(url, "http://") || begins(url, "https://"))
         return of_address(a, url, mark, err);
-    const size_t n_head = comma ? (size_t)(comma - url.s) : 0;
-    if (begins(url, "data:image/") && n_head > CODING &&
-        strncasecmp(comma - CODING, coding, CODING) == 0)
-        return image_of_base64(a, (ggl_str){comma + 1, url.n - n_head - 1}, false, mark, err);
+    if (llm_part_digits(&digits, url))
+        return image_of_base64(a, digits, false, mark, err);
     return ggl_fail(
         err, GGL_USAGE,
         "a picture must be data:image/TYPE;base64,DIGITS, or an address that begins with "
@@ -163,17 +143,6 @@ ggl_status image_of_url(ask *a, ggl_str url, ggl_str *mark, ggl_error *err) {
 }
 
 /* --- parts -------------------------------------------------------------------------------------- */
-
-/* Types of OpenAI's APIs, and others that clients send. */
-static const char *const types[] = {"image_url", "input_image", "image", "computer_screenshot"};
-
-bool image_is_part(const json_value *part) {
-    const json_value *type = llm_json_get_kind(part, "type", JSON_STRING);
-    for (size_t i = 0; type && i < sizeof types / sizeof *types; i++)
-        if (llm_json_is(type, types[i]))
-            return true;
-    return false;
-}
 
 static const field part_fields[] = {{"type", .kind = FIELD_IGNORED},
                                     {"image_url", .kind = FIELD_IGNORED},
@@ -187,33 +156,18 @@ static const field part_fields[] = {{"type", .kind = FIELD_IGNORED},
 static const field url_fields[] = {
     {"url", .kind = FIELD_IGNORED}, {"detail", .kind = FIELD_IGNORED}, {0}};
 
-/* The address is a string, or the member "url" of an object. */
 ggl_status image_of_part(ask *a, const json_value *part, ggl_str *mark, ggl_error *err) {
-    static const char *const names[] = {"image_url", "url", "image"};
+    const json_value *v = llm_json_get_kind(part, "image_url", JSON_OBJECT);
     const char *param;
-    const json_value *v = NULL;
+    ggl_str url;
     ggl_status st = image_check_seen(a, err);
     if (st == GGL_OK)
         st = read_fields(a, part, part_fields, NULL, &param, err);
-    for (size_t i = 0; i < sizeof names / sizeof *names && !v; i++)
-        v = llm_json_get(part, names[i]);
-    if (st == GGL_OK && v && v->kind == JSON_OBJECT) {
+    if (st == GGL_OK && v)
         st = read_fields(a, v, url_fields, NULL, &param, err);
-        v = llm_json_get(v, "url");
-    }
-    if (st != GGL_OK)
-        return st;
-    if (!v || v->kind != JSON_STRING)
-        return ggl_fail(
-            err, GGL_USAGE,
-            "a picture needs \"image_url\": {\"url\": ..}, data:image/TYPE;base64,DIGITS or "
-            "an address");
-    return image_of_url(a, json_str(v), mark, err);
-}
-
-bool image_is_sound_part(const json_value *part) {
-    const json_value *type = llm_json_get_kind(part, "type", JSON_STRING);
-    return type && llm_json_is(type, "input_audio");
+    if (st == GGL_OK)
+        st = llm_part_address(&url, part, err);
+    return st == GGL_OK ? image_of_url(a, url, mark, err) : st;
 }
 
 static const field sound_fields[] = {{"type", .kind = FIELD_IGNORED},
@@ -225,17 +179,15 @@ static const field audio_fields[] = {
     {"data", .kind = FIELD_IGNORED}, {"format", .kind = FIELD_IGNORED}, {0}};
 
 ggl_status image_of_sound_part(ask *a, const json_value *part, ggl_str *mark, ggl_error *err) {
-    const json_value *audio = llm_json_get_kind(part, "input_audio", JSON_OBJECT),
-                     *data = audio ? llm_json_get_kind(audio, "data", JSON_STRING) : NULL;
+    const json_value *audio = llm_json_get_kind(part, "input_audio", JSON_OBJECT);
     const char *param;
+    ggl_str digits;
     ggl_status st = check_heard(a, err);
     if (st == GGL_OK)
         st = read_fields(a, part, sound_fields, NULL, &param, err);
     if (st == GGL_OK && audio)
         st = read_fields(a, audio, audio_fields, NULL, &param, err);
-    if (st == GGL_OK && !data)
-        st = ggl_fail(err, GGL_USAGE,
-                      "a sound needs \"input_audio\": {\"data\": .., \"format\": ..}, the file as "
-                      "base64");
-    return st == GGL_OK ? image_of_base64(a, json_str(data), true, mark, err) : st;
+    if (st == GGL_OK)
+        st = llm_part_sound(&digits, part, err);
+    return st == GGL_OK ? image_of_base64(a, digits, true, mark, err) : st;
 }

@@ -16,9 +16,6 @@ enum {
 
 /* GGL_UNSUPPORTED: the model sees no pictures. */
 GGL_NODISCARD ggl_status image_check_seen(const ask *a, ggl_error *err);
-/* True for a part of a content that is a picture, or a sound. */
-bool image_is_part(const json_value *part);
-bool image_is_sound_part(const json_value *part);
 /* Add a picture to the request, and set *mark, which is valid as long as the ask. GGL_UNSUPPORTED: the model sees none, or pictures are not fetched
  * from addresses; GGL_USAGE: it is not given as it must be; GGL_LIMIT: there are too many; GGL_NOMEM. */
 GGL_NODISCARD ggl_status image_of_part(ask *a, const json_value *part, ggl_str *mark,

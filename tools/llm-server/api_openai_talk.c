@@ -120,7 +120,7 @@ static const field part_fields[] = {{"type", .kind = FIELD_IGNORED},
 static ggl_status part_text(ask *a, const json_value *part, bool in_result, ggl_str *text,
                             ggl_error *err) {
     const char *param;
-    llm_part p;
+    llm_text_part p;
     const ggl_status st = llm_part_read(&p, part, in_result, err);
     if (st != GGL_OK)
         return st;
@@ -135,8 +135,8 @@ static ggl_status add_parts(ask *a, talk_writer *t, talk_adder *add, const json_
     bool after_text = false;
     for (size_t i = 0; i < list->n; i++) {
         const json_value *part = &list->item[i];
-        const bool is_sound = image_is_sound_part(part), notices = is_sound ? a->listens : a->sees,
-                   is_image = (is_sound || image_is_part(part)) && add == talk_text &&
+        const bool is_sound = llm_part_is_sound(part), notices = is_sound ? a->listens : a->sees,
+                   is_image = (is_sound || llm_part_is_picture(part)) && add == talk_text &&
                               (notices || !in_result);
         ggl_str s = {0};
         const ggl_status st = !is_image  ? part_text(a, part, in_result, &s, err)

@@ -18,7 +18,8 @@ typedef struct page_file {
  * Cache-Control: no-cache, so that a browser asks whether a file has changed and gets 304 if not. */
 #define PAGE_POLICY                                                                                \
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "                \
-    "img-src 'self' data:; font-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors " \
+    "img-src 'self' data:; media-src data:; font-src 'self'; base-uri 'none'; form-action "        \
+    "'none'; frame-ancestors "                                                                     \
     "'none'; "                                                                                     \
     "require-trusted-types-for 'script'; trusted-types 'none'"
 

@@ -158,7 +158,7 @@ static void note_memory(server *s) {
             continue;
         const ggl_memory *r = llm_placement_reserved(llm_opened_placement(s->ctx), i);
         m->bytes = (double)u.weights_mapped + (double)r->weights_mapped;
-        if (!llm_fit_is_host(b)) {
+        if (!llm_placement_is_host(b)) {
             snprintf(m->device, sizeof m->device, "%s", b->name);
             m->bytes += llm_placement_taken(&u) + llm_placement_taken(r);
         }

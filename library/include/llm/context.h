@@ -352,13 +352,26 @@ GGL_API GGL_NODISCARD ggl_status llm_reply(llm_context *c, const llm_message *me
                                            const llm_generate_params *params, llm_piece_fn *each,
                                            void *user, ggl_error *err);
 /* Formats a conversation as llm_reply does. json: the text of an object that the template reads,
- * {"messages": [..], "tools": [..]}; GGL_FORMAT: it is none, or one of the tools is no function. A content may be a list of parts of text; pictures and files are
- * refused. answer: end with the beginning of an answer. The caller frees
+ * {"messages": [..], "tools": [..]}; GGL_FORMAT: it is none, or one of the tools is no function. A content may be a list of parts of text; pictures, sounds and
+ * files are refused (GGL_UNSUPPORTED): llm_chat_see puts marks in their places. answer: end with the beginning of an answer. The caller frees
  * *text, of *n bytes and a NUL, by ggl_free. Its special tokens are all in it: tokenize it without
  * LLM_ADD_SPECIAL. */
 GGL_API GGL_NODISCARD ggl_status llm_chat_format(const llm_context *c, const char *json,
                                                  bool answer, char **text, size_t *n,
                                                  ggl_error *err);
+
+/* Shows the pictures of a conversation to the model and plays its sounds, as llm_see and llm_listen do: *seen becomes the same conversation with their marks in
+ * their places, for llm_chat_format. json: as for llm_chat_format, with contents that are lists of parts, in the order of the text, such as
+ *
+ *     {"type": "image_url", "image_url": {"url": "data:image/png;base64,DIGITS"}}       also "input_image", and the url itself in place of the object
+ *     {"type": "input_audio", "input_audio": {"data": "DIGITS", "format": "wav"}}       the file says what it is; the format has no effect
+ *
+ * Nothing is downloaded. What was shown is held until the next llm_chat_see or llm_chat_answer of this context with a conversation that neither shows it again nor has
+ * its mark; llm_unsee is for marks of llm_see and llm_listen. The caller frees *seen, *n bytes and a NUL, by ggl_free. Of a conversation of texts it is a copy.
+ * GGL_FORMAT: json is none; GGL_USAGE: a part has another form; GGL_UNSUPPORTED: the model has no eye or no ear for it; else as llm_see and llm_listen. The sentence begins
+ * with its place: "messages[0]: content[1]: ..". *seen is then NULL. */
+GGL_API GGL_NODISCARD ggl_status llm_chat_see(llm_context *c, const char *json, char **seen,
+                                              size_t *n, ggl_error *err);
 
 typedef enum llm_part {
     LLM_PART_CONTENT,  /* text for the user */
@@ -369,7 +382,7 @@ typedef enum llm_part {
 typedef bool llm_part_fn(void *user, llm_part part, const char *piece, size_t n);
 
 /* Answers a conversation with tools: json is as for llm_chat_format, and may have "tools" and "tool_choice" (as in
- * OpenAI's API). Generates as llm_reply does, and passes content and reasoning to `each` (NULL: to nothing) while they
+ * OpenAI's API); its pictures and sounds are shown as llm_chat_see does. Generates as llm_reply does, and passes content and reasoning to `each` (NULL: to nothing) while they
  * come. *message becomes the JSON of the whole message, to be appended to the conversation:
  *
  *     {"role": "assistant", "reasoning_content": .., "content": .., "tool_calls": [{"id": "call_0", "type": "function",

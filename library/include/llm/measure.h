@@ -252,7 +252,8 @@ GGL_API GGL_NODISCARD ggl_status llm_describe(const char *path, const llm_open_p
                                               char **json, size_t *n, ggl_error *err);
 /* Returns as JSON where llm_open would run the layers, and how much memory it would take, in bytes, without allocating it:
  * {"n_ctx", "n_ctx_fits" (the most, up to n_ctx, that fits into the memory now), "placement", "devices": [{"name", "description", "memory" (0:
- * not known), "weights_mapped" (in the file), "weights_copied", "weights_repacked", "cache", "states", "scratch", "mmproj" (of an eye or an ear: {"weights_mapped" .. "scratch"})}, ..]}.
+ * not known), "weights_mapped" (in the file), "weights_copied", "weights_repacked", "cache", "states", "scratch", "mmproj" (of an eye or an ear: {"weights_mapped" .. "scratch"}), "stages" (of stages of the
+ * model that run before its tokens, such as Whisper's first convolution: the same)}, ..]}.
  * A draft model is not counted. Else as llm_describe. */
 GGL_API GGL_NODISCARD ggl_status llm_plan(const char *path, const llm_open_params *params,
                                           char **json, size_t *n, ggl_error *err);

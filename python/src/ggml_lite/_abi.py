@@ -207,6 +207,7 @@ FUNCTIONS: Dict[str, Tuple[Any, ...]] = {
     "llm_number_name": (c.c_char_p, c.c_size_t),
     "llm_begin": (STATUS, Context, Ids, c.c_size_t, c.POINTER(GenerateParams)),
     "llm_next": (STATUS, Context, TextOut, SizeOut),
+    "llm_chat_see": (STATUS, Context, c.c_char_p, TextOut, SizeOut),
     "llm_chat_format": (STATUS, Context, c.c_char_p, c.c_bool, TextOut, SizeOut),
     "llm_chat_answer": (STATUS, Context, c.c_char_p, c.POINTER(GenerateParams), PartFn, c.c_void_p, TextOut, SizeOut),
     "llm_jobs_add": (STATUS, Context, c.POINTER(Job)),

@@ -439,8 +439,11 @@ class Model(Measures, Embeds, Hears, Sees, Hints):
 
     def _formatted(self, talk: Dict[str, Any], answer: bool = True) -> str:
         text, n = c.c_void_p(), c.c_size_t()
+        conversation = json.dumps(talk).encode()
+        if self.sees or self.hears:
+            conversation = self._seen(conversation)
         with self._call() as handle:
-            self._lib.llm_chat_format(handle, json.dumps(talk).encode(), answer, c.byref(text), c.byref(n))
+            self._lib.llm_chat_format(handle, conversation, answer, c.byref(text), c.byref(n))
         return _abi.taken_bytes(self._lib, text, n).decode("utf-8", "replace")
 
     # --- many texts -------------------------------------------------------------------------------

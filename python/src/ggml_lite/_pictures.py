@@ -1,10 +1,7 @@
 """Pictures that a model sees, and sounds that it hears."""
 from __future__ import annotations
 
-import base64
-import binascii
 import ctypes as c
-import re
 from typing import TYPE_CHECKING, Any, Callable, ContextManager, Dict, List, Mapping, Optional, Union
 
 from . import _abi
@@ -14,35 +11,6 @@ from ._options import text_bytes, whole
 Picture = Union[Path, bytes, bytearray, memoryview]
 Sound = Picture
 MARK_SIZE = 77  # LLM_IMAGE_MARK
-DATA_URI = re.compile(r"data:image/[\w.+-]+;base64,", re.I | re.A)
-
-
-def _of_address(url: object, where: str) -> bytes:
-    """The bytes of a data: address."""
-    if isinstance(url, Mapping):
-        url = url.get("url")
-    if not isinstance(url, str):
-        raise TypeError(f"{where}: the picture's url is {type(url).__name__}, not a str")
-    begin = DATA_URI.match(url)
-    if not begin:
-        raise ValueError(f"{where}: a picture is a data:image/..;base64,.. address, a path or bytes; nothing is downloaded: {url[:40]!r}")
-    return _of_base64(url[begin.end() :], where, "picture")
-
-
-def _of_base64(digits: object, where: str, what: str) -> bytes:
-    if not isinstance(digits, str):
-        raise TypeError(f"{where}: the {what} is {type(digits).__name__}, not a str of base64")
-    try:
-        return base64.b64decode(digits, validate=True)
-    except binascii.Error as error:
-        raise ValueError(f"{where}: the {what} is not base64: {error}") from None
-
-
-def _of_audio(audio: object, where: str) -> bytes:
-    """The bytes of {"data": base64, "format": ..}; the file says what it is."""
-    if not isinstance(audio, Mapping) or "data" not in audio:
-        raise TypeError(f'{where}: "input_audio" is a dict with "data", the file as base64')
-    return _of_base64(audio["data"], where, "sound")
 
 
 class Sees:
@@ -99,31 +67,31 @@ class Sees:
             self._lib.llm_unsee(handle, mark.encode())
 
     def _with_marks(self, messages: List[Dict[str, Any]]) -> None:
-        """Puts marks in the places of the parts that are pictures or sounds, which are kept until the next conversation."""
-        if not self.sees and not self.hears:
-            return  # the library says which part it does not read
+        """Puts marks in the places of the parts that are files or bytes of pictures or sounds, which are kept until the next conversation. The library
+        shows those in OpenAI's form itself."""
         before, self._shown = self._shown, []
         try:
             for k, message in enumerate(messages):
                 content = message.get("content")
                 if isinstance(content, (list, tuple)):
-                    message["content"] = [self._with_mark(part, f"messages[{k}]") for part in content]
+                    message["content"] = [self._with_mark(part) for part in content]
         finally:
             for mark in before:
                 self.unsee(mark)
 
-    def _with_mark(self, part: Any, where: str) -> Any:
+    def _with_mark(self, part: Any) -> Any:
         kind = part.get("type") if isinstance(part, Mapping) else None
-        mark: Optional[str] = None
-        if self.sees and kind in ("image_url", "input_image"):
-            mark = self.see(_of_address(part.get("image_url"), where))
-        elif kind == "image" and "image" in part and (self.sees or not isinstance(part["image"], str)):
+        if kind == "image" and "image" in part and (self.sees or not isinstance(part["image"], str)):
             mark = self.see(part["image"])
-        elif self.hears and kind == "input_audio":
-            mark = self.listen(_of_audio(part.get("input_audio"), where))
         elif kind == "audio" and "audio" in part and (self.hears or not isinstance(part["audio"], str)):
             mark = self.listen(part["audio"])
-        if mark is None:
+        else:
             return part  # the library says if it does not read it, as see() and listen() do of bytes
         self._shown.append(mark)
         return {"type": "text", "text": mark}
+
+    def _seen(self, conversation: bytes) -> bytes:
+        """The conversation with marks in the places of pictures and sounds in OpenAI's form."""
+        text, n = c.c_void_p(), c.c_size_t()
+        self._wait(lambda handle: self._lib.llm_chat_see(handle, conversation, c.byref(text), c.byref(n)))
+        return _abi.taken_bytes(self._lib, text, n)

@@ -883,6 +883,54 @@ only('a model that sees no pictures is offered none', async (mock) => {
     await checkClean(tab);
 });
 
+only('sounds are chosen, pasted and dropped, shown, sent and kept', async (mock) => {
+    mock.options.listens = true;
+    const path = join(folder, 'talk.wav');
+    writeFileSync(path, smallWav());
+    const tab = await openPage(mock);
+    const items = (n) => tab.until((wanted) => document.querySelectorAll('#pictures li').length === wanted, n);
+    await tab.until(() => !document.querySelector('#picture').hidden);
+    assert.equal(await tab.eval(() => document.querySelector('#picture').title), 'Add a sound; or drop or paste one');
+    await tab.chooseFile('#picture-file', path);
+    await items(1);
+    const drop = (name, type, size) =>
+        tab.eval(
+            (bytes, file, kind) => {
+                const data = new DataTransfer();
+                data.items.add(new File([Uint8Array.from(bytes)], file, { type: kind }));
+                document.querySelector('#text').dispatchEvent(new DragEvent('drop', { dataTransfer: data, bubbles: true, cancelable: true }));
+            },
+            [...smallWav().subarray(0, size)],
+            name,
+            type,
+        );
+    await drop('other.mp3', 'audio/mpeg'); // becomes a WAV file of the rate that models hear
+    await items(2);
+    await drop('third.wav', 'audio/wav');
+    await items(3);
+    await tab.click('#pictures button', 2);
+    await items(2);
+    await drop('damaged.wav', 'audio/wav', 30);
+    await tab.until(() => document.querySelector('.notice')?.textContent.includes('damaged.wav cannot be read as a sound'));
+    await giveImage(tab, 'paste', 10, 10);
+    await tab.until(() => document.querySelector('#notices')?.textContent.includes('sees no pictures'));
+    await shot(tab, 'sounds');
+    await say(tab, 'say What a sound');
+    assert.equal(await tab.count('#pictures li'), 0);
+    const sent = mock.requests.at(-1).messages.at(-1).content;
+    assert.deepEqual(sent.map((part) => part.type), ['input_audio', 'input_audio', 'text']);
+    assert.deepEqual(sent[0].input_audio, { data: smallWav().toString('base64'), format: 'wav' });
+    const made = Buffer.from(sent[1].input_audio.data, 'base64');
+    assert.deepEqual([made.toString('latin1', 0, 4), made.readUInt32LE(24)], ['RIFF', 16000]);
+    await stored(tab);
+    await tab.reload();
+    await tab.until(FINISHED, 1);
+    await tab.until(() => [...document.querySelectorAll('.user audio')].map((a) => Math.round(a.duration * 10)).join() === '1,1');
+    assert.deepEqual(await tab.eval(() => [...document.querySelectorAll('.user figcaption')].map((c) => c.textContent)), ['talk.wav', 'other.mp3']);
+    await shot(tab, 'sounds-shown');
+    await checkClean(tab);
+});
+
 only('a sound file is written down, with times', async (mock) => {
     mock.options.models = ['hears'];
     mock.options.hears = ['hears'];

@@ -61,6 +61,7 @@ async function serve(mock, folder, sample, request, response) {
         return json(response, 200, {
             model_path: 'models/mock.gguf',
             model_alias: 'mock-model',
+            modalities: { vision: false, audio: Boolean(mock.options.listens) },
             default_generation_settings: {
                 n_ctx: mock.props === 'large' ? 8192 : 4096,
                 params: { temperature: 0.8, top_k: 40, top_p: 0.95, min_p: 0.05, n_predict: -1, seed: 4294967295 },
@@ -133,7 +134,7 @@ function json(response, status, value) {
 
 async function chat(mock, body, sample, request, response) {
     const content = body.messages.at(-1).content,
-        said = Array.isArray(content) ? content.map((part) => part.text ?? 'picture').join(' ') : content,
+        said = Array.isArray(content) ? content.map((part) => part.text ?? (part.type === 'input_audio' ? 'sound' : 'picture')).join(' ') : content,
         [word, ...more] = said.split(' '),
         rest = more.join(' ');
     if (word === 'refuse') {

@@ -335,3 +335,23 @@ test('pictures of questions are sent before the text, kept, and checked', () => 
     tree.addMessage(untitled, tree.ROOT, 'user', '', { pictures: [picture] });
     assert.equal(tree.titleOf(untitled), 'Picture');
 });
+
+test('sounds of questions are sent before the text, kept, and checked', () => {
+    const sound = { name: 'a.wav', url: 'data:audio/wav;base64,UklGRg==' };
+    const talk = tree.newConversation({});
+    const first = tree.addMessage(talk, tree.ROOT, 'user', 'What is said?', { sounds: [sound] });
+    assert.deepEqual(tree.requestMessages(talk, first.id)[0].content, [
+        { type: 'input_audio', input_audio: { data: 'UklGRg==', format: 'wav' } },
+        { type: 'text', text: 'What is said?' },
+    ]);
+    assert.deepEqual(tree.attachedTo(first), { sounds: [sound] });
+    assert.deepEqual(tree.checkConversation(JSON.parse(JSON.stringify(talk))), talk);
+    for (const bad of [5, null, { name: 'a' }, { ...sound, url: 'https://example.org/a.wav' }, { ...sound, url: 'data:text/html;base64,YQ==' }, { ...sound, name: 7 }]) {
+        const file = structuredClone(talk);
+        file.messages[first.id].sounds = [sound, bad];
+        assert.equal(tree.checkConversation(file).messages[first.id].sounds, undefined, JSON.stringify(bad));
+    }
+    const untitled = tree.newConversation({});
+    tree.addMessage(untitled, tree.ROOT, 'user', '', { sounds: [sound] });
+    assert.equal(tree.titleOf(untitled), 'Sound');
+});

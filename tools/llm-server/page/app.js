@@ -7,7 +7,7 @@ import { cleanSettings, contextSize } from './fields.js';
 import { Composer } from './composer.js';
 import { listen } from './keys.js';
 import { codeOf, flashDone } from './message.js';
-import { Pictures } from './pictures.js';
+import { Attachments } from './attachments.js';
 import { Preferences } from './prefs.js';
 import { Run } from './run.js';
 import { SettingsPanel } from './settings.js';
@@ -31,12 +31,12 @@ class App {
         this.thread = new Thread((name, message, view) => this.onMessage(name, message, view));
         this.sidebar = new Sidebar(store, (name, id) => this.onTalk(name, id));
         this.settings = new SettingsPanel((settings) => this.changeSettings(settings));
-        this.pictures = new Pictures(() => this.composer?.typed());
+        this.attachments = new Attachments(() => this.composer?.typed());
         this.composer = new Composer(
             (text) => this.send(text),
             () => this.stop(),
             () => this.editLast(),
-            this.pictures,
+            this.attachments,
         );
         this.speech = new Speech(
             this.api,
@@ -97,7 +97,7 @@ class App {
         }
         this.showModelName();
         this.speech.offer(Boolean(this.hearing()));
-        this.pictures.offer(Boolean(this.chosen()?.sees));
+        this.attachments.offer(this.noticed());
         this.composer.hint(this.chosen()?.hears ? 'Record, or choose a sound file' : 'Message');
         this.settings.server(this.props, this.models.length > 1 ? [this.model()] : this.models.map((m) => m.id), failure);
         this.showContext();
@@ -107,6 +107,12 @@ class App {
     async modelProps() {
         const one = this.chosen();
         return this.models.length > 1 && !one?.isLoaded ? {} : this.api.props(this.models.length > 1 ? one.id : '');
+    }
+
+    /** What the chosen model notices beside text in messages. Whether it hears is known once it is loaded. */
+    noticed() {
+        const one = this.chosen();
+        return one?.sees ? 'image' : !one?.hears && this.props.modalities?.audio ? 'audio' : '';
     }
 
     enterKey(why) {
@@ -336,8 +342,7 @@ class App {
             return false;
         }
         const parent = tree.path(this.talk).at(-1)?.message.id ?? tree.ROOT;
-        const pictures = this.pictures.takeAll();
-        const message = tree.addMessage(this.talk, parent, 'user', text, pictures.length ? { pictures } : {});
+        const message = tree.addMessage(this.talk, parent, 'user', text, this.attachments.takeAll());
         if (location.hash.slice(1) !== this.talk.id) {
             history.replaceState(null, '', '#' + this.talk.id);
             this.sidebar.mark(this.talk.id);
@@ -439,8 +444,8 @@ class App {
 
     /** An edited message is a branch beside the old one; an edited question is answered. */
     keepEdit(old, text) {
-        const { pictures } = old;
-        if (!this.idle() || (!text.trim() && !pictures)) {
+        const attached = tree.attachedTo(old);
+        if (!this.idle() || (!text.trim() && !Object.keys(attached).length)) {
             return;
         }
         const message = tree.addMessage(
@@ -448,7 +453,7 @@ class App {
             old.parent,
             old.role,
             text,
-            old.role === 'user' ? (pictures ? { pictures } : {}) : { model: old.model, finish: 'edited' },
+            old.role === 'user' ? attached : { model: old.model, finish: 'edited' },
         );
         if (old.role === 'user') {
             this.answer(message.id);

@@ -3,10 +3,10 @@
 import { $, grow } from './dom.js';
 
 export class Composer {
-    /** send(text): returns false if it cannot be sent now; stop(): ends the answer; editLast(): arrow up in an empty field; pictures: those that
-     * go with the message. */
-    constructor(send, stop, editLast, pictures) {
-        Object.assign(this, { send, editLast, pictures });
+    /** send(text): returns false if it cannot be sent now; stop(): ends the answer; editLast(): arrow up in an empty field; attachments: what
+     * goes with the message. */
+    constructor(send, stop, editLast, attachments) {
+        Object.assign(this, { send, editLast, attachments });
         this.area = $('text');
         this.area.addEventListener('input', () => this.typed());
         this.area.addEventListener('keydown', (event) => this.key(event));
@@ -47,10 +47,10 @@ export class Composer {
         $('send').disabled = !this.isComplete();
     }
 
-    /** True if there is something to send, and all pictures have been read. */
+    /** True if there is something to send, and all files have been read. */
     isComplete() {
-        const { urls, reading } = this.pictures;
-        return !reading && (this.area.value.trim() !== '' || urls.length > 0);
+        const { items, reading } = this.attachments;
+        return !reading && (this.area.value.trim() !== '' || items.length > 0);
     }
 
     /** Shows the button that stops instead of the one that sends. */

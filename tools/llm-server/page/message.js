@@ -3,6 +3,8 @@
 import { el, grow, icon, iconButton } from './dom.js';
 import { codeText } from './code.js';
 import { pictureList } from './pictures.js';
+import { soundList } from './sounds.js';
+import { attachedTo } from './tree.js';
 import { Renderer } from './render.js';
 import { TokenView } from './tokens.js';
 import { promptText, seconds, speedText } from './answer.js';
@@ -94,8 +96,8 @@ export class MessageView {
         const { message } = this;
         if (!this.assistant) {
             this.body.textContent = message.content;
-            this.body.hidden = !message.content && Boolean(message.pictures);
-            this.showPictures();
+            this.body.hidden = !message.content && Object.keys(attachedTo(message)).length > 0;
+            this.showAttached();
             return;
         }
         this.text.show(message.content, running, grown);
@@ -117,11 +119,12 @@ export class MessageView {
         }
     }
 
-    /** Shows the pictures of a question above its text. A message's pictures never change. */
-    showPictures() {
-        if (this.message.pictures && !this.pictures) {
-            this.pictures = el('div', { class: 'seen' }, ...pictureList(this.message.pictures));
-            this.body.before(this.pictures);
+    /** Shows the pictures and sounds of a question above its text. Those of a message never change. */
+    showAttached() {
+        const { pictures = [], sounds = [] } = attachedTo(this.message);
+        if ((pictures.length || sounds.length) && !this.attached) {
+            this.attached = el('div', { class: 'seen' }, ...pictureList(pictures), ...soundList(sounds));
+            this.body.before(this.attached);
         }
     }
 

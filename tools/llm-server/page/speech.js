@@ -1,7 +1,7 @@
 // Sounds, from the microphone or a file, that a model of the server writes down.
 
 import { $, announce, copyText, el, icon, notice } from './dom.js';
-import { RATE, clock, encodeWav, mixed, pieces } from './wav.js';
+import { clock, pieces, toWav } from './wav.js';
 
 const LABELS = {
     idle: ['microphone', 'Record from the microphone'],
@@ -169,12 +169,4 @@ export class Speech {
         const lines = [...$('heard-lines').children].map((li) => [...li.children].map((c) => c.textContent).join('  '));
         announce((await copyText(lines.join('\n'))) ? 'Copied.' : 'The browser does not allow copying.');
     }
-}
-
-/** What the browser can play becomes a WAV file with the rate that models hear. */
-async function toWav(blob) {
-    const context = new OfflineAudioContext(1, 1, RATE),
-        sound = await context.decodeAudioData(await blob.arrayBuffer());
-    const channels = Array.from({ length: sound.numberOfChannels }, (_, i) => sound.getChannelData(i));
-    return new Blob([encodeWav(mixed(channels), sound.sampleRate)], { type: 'audio/wav' });
 }

@@ -1,12 +1,13 @@
 // A conversation: a tree of messages, in which every edit and every further answer is a branch, and a path is shown.
 //
 // {version, id, created, title: {v, at}, settings: {v, at}, picks: {parent: {v: child, at}}, messages: {id: message}}.
-// A message: {id, parent, role, content, created, at}, of a question perhaps pictures (data URIs), and, of an answer, what answer.js reports. `at` grows with every
+// A message: {id, parent, role, content, created, at}, of a question perhaps pictures (data URIs) and sounds ({name, url}), and, of an answer, what answer.js reports. `at` grows with every
 // change, so that two copies of a conversation, changed in two tabs or restored from a file, merge without loss:
 // of each part the later one stays. A deleted message is a mark {id, parent, created, at, gone: true}.
 
 import { cleanSettings } from './fields.js';
 import { isPicture } from './pictures.js';
+import { isSound, soundPart } from './sounds.js';
 
 export const ROOT = 'root';
 const ROLES = ['user', 'assistant'];
@@ -133,7 +134,7 @@ export function titleOf(talk) {
     }
     const first = path(talk)[0]?.message,
         line = (first?.content ?? '').trim().split('\n', 1)[0];
-    const untitled = first?.pictures ? 'Picture' : 'New conversation';
+    const untitled = first?.pictures ? 'Picture' : first?.sounds ? 'Sound' : 'New conversation';
     return line.length > 60 ? line.slice(0, 59).trimEnd() + '…' : line || untitled;
 }
 
@@ -152,12 +153,18 @@ export function requestMessages(talk, until) {
     return list.concat(chain.reverse());
 }
 
-/** A message's content in OpenAI's form: its pictures come before the text. */
+/** What a message has beside its text: {pictures, sounds}, without those that it has none of. */
+export function attachedTo(m) {
+    return Object.fromEntries(['pictures', 'sounds'].filter((name) => m[name]?.length).map((name) => [name, m[name]]));
+}
+
+/** A message's content in OpenAI's form: its pictures and sounds come before the text. */
 function contentOf(m) {
-    if (!m.pictures?.length) {
+    const { pictures = [], sounds = [] } = attachedTo(m);
+    const parts = [...pictures.map((url) => ({ type: 'image_url', image_url: { url } })), ...sounds.map(soundPart)];
+    if (!parts.length) {
         return m.content;
     }
-    const parts = m.pictures.map((url) => ({ type: 'image_url', image_url: { url } }));
     return m.content ? [...parts, { type: 'text', text: m.content }] : parts;
 }
 
@@ -242,6 +249,9 @@ function checkMessage(m, talk) {
     }
     if (Array.isArray(m.pictures) && m.role === 'user' && m.pictures.every(isPicture)) {
         copy.pictures = m.pictures;
+    }
+    if (Array.isArray(m.sounds) && m.role === 'user' && m.sounds.every(isSound)) {
+        copy.sounds = m.sounds.map(({ name, url }) => ({ name, url }));
     }
     if (m.stats && typeof m.stats === 'object') {
         copy.stats = Object.fromEntries(Object.entries(m.stats).filter(([, v]) => v === null || Number.isFinite(v)));

@@ -1,6 +1,6 @@
 // Sounds as numbers: WAV files of 16 bits, and times as they are shown.
 
-export const RATE = 16000; // what models that hear read
+const RATE = 16000; // what models that hear read
 
 /** The mean of channels, each an array of numbers from -1 to 1. */
 export function mixed(channels) {
@@ -31,6 +31,14 @@ export function encodeWav(samples, rate) {
         bytes.setInt16(44 + 2 * i, Math.min(32767, whole), true);
     });
     return bytes.buffer;
+}
+
+/** What the browser can play becomes a WAV file with the rate that models hear. */
+export async function toWav(blob) {
+    const context = new OfflineAudioContext(1, 1, RATE),
+        sound = await context.decodeAudioData(await blob.arrayBuffer());
+    const channels = Array.from({ length: sound.numberOfChannels }, (_, i) => sound.getChannelData(i));
+    return new Blob([encodeWav(mixed(channels), sound.sampleRate)], { type: 'audio/wav' });
 }
 
 /** 65.3 -> "1:05", 3661 -> "1:01:01". */

@@ -30,16 +30,19 @@ GGL_NODISCARD ggl_status llm_stages_new(llm_stages **out, const llm_model *m,
 GGL_NODISCARD ggl_status llm_stages_before(llm_stages **out, const llm_model *m,
                                            const llm_session_params *params, llm_session *last,
                                            ggl_error *err);
-/* llm_stages_new in two steps: nothing runs, and no memory is taken, until the second one. */
+/* llm_stages_new and llm_stages_before in two steps: nothing runs, and no memory is taken, until the second one. */
 GGL_NODISCARD ggl_status llm_stages_plan(llm_stages **out, const llm_model *m,
                                          const llm_session_params *params, int64_t n,
                                          ggl_error *err);
+GGL_NODISCARD ggl_status llm_stages_plan_before(llm_stages **out, const llm_model *m,
+                                                const struct llm_session_params *params,
+                                                llm_session *last, ggl_error *err);
 GGL_NODISCARD ggl_status llm_stages_alloc(llm_stages *s, ggl_error *err);
 void llm_stages_free(llm_stages *s); /* NULL is fine */
 
 /* The bytes that all stages take on a backend of params, by index; *out is 0 if there is no such backend. */
 void llm_stages_memory(const llm_stages *s, int backend, struct ggl_memory *out);
-/* The bytes of the rows between stages, and of those that a stage has gathered to read, for an input of as many rows as there can be. They are in the memory of the CPU. */
+/* The bytes of the input's rows and of those between stages, for an input of as many rows as there can be. They are in the memory of the CPU. */
 size_t llm_stages_row_bytes(const llm_stages *s);
 /* Prints where each stage runs, and its memory, as ggl_sched_print does. */
 void llm_stages_print(const llm_stages *s, FILE *out, bool nodes);

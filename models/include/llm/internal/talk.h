@@ -68,14 +68,6 @@ size_t llm_talk_next_turn(const llm_talk *t, size_t i);
 GGL_NODISCARD ggl_status llm_talk_json(const llm_talk *t, size_t first, char **text, size_t *n,
                                        ggl_error *err);
 
-/* Copies the JSON of a conversation with contents that are texts: the parts of a list, [{"type": "text", "text": "Hi"}, ..],
- * become lines, and arguments of calls that are a JSON object in a string become the object. A picture or file in the result of a tool becomes a text that says so. `name`: of the text, for
- * messages. The caller frees *text, of *n bytes and a NUL, by ggl_free. GGL_FORMAT: it is no JSON, has no messages, or one
- * without a role or content; GGL_UNSUPPORTED: a part is a picture, sound or file; GGL_USAGE: another part that is no
- * text; GGL_LIMIT; GGL_NOMEM. */
-GGL_NODISCARD ggl_status llm_talk_texts(ggl_str json, const char *name, char **text, size_t *n,
-                                        ggl_error *err);
-
 #ifdef __cplusplus
 }
 #endif
