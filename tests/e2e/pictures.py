@@ -165,7 +165,7 @@ def plan():
     for more, layers in (([], "cpu=2,mine=3"), (eye, "cpu=5")):
         said = run("-m", stories, "-c", "64", "-ub", "4", "--device", sys.argv[3], "--fit", *more).stderr
         check("layers: " + layers + "\n" in said, said)
-    for dim, layers in ((16, "mine=1"), (24, "cpu=1")):  # half of which is a speech model's stage before its tokens
+    for dim, layers in ((12, "mine=1"), (24, "cpu=1")):  # half of which are a speech model's stages before its tokens
         speech_file.speech(place("speech-plan.gguf"), dim=dim, n_sound=300, n_text=16, n_mel=80)
         said = run("-m", place("speech-plan.gguf"), "-c", "16", "--device", sys.argv[3], "--fit").stderr
         check("layers: " + layers + "\n" in said, said)
