@@ -110,7 +110,7 @@ awk '/^tokens: before/ { s = 1 } /^tokens: layers? 0/ { s = s == 1 ? 2 : 9 } s =
 [ "$(sed 's/×/x/g; s/·/./g' "$tmp/out" | awk '/enc.attn_norm|enc.attn_q / { print match($0, /(x )?enc[.]attn/) }' | sort -u | wc -l)" = 1 ] ||
     fail "graph whisper: columns are counted in bytes: $(cat "$tmp/out")"
 "$arch" graph whisper --format dot >"$tmp/out" || fail "graph whisper --format dot"
-[ "$(grep -c 'style=dashed' "$tmp/out")" = 2 ] || fail "no edges from wide to enc, and of layers drawn once from enc to the tokens: $(grep dashed "$tmp/out")"
+[ "$(grep -c 'style=dashed' "$tmp/out")" = 3 ] || fail "no edges from wide to half, from half to enc, and of layers drawn once from enc to the tokens: $(grep dashed "$tmp/out")"
 "$arch" graph t5 >"$tmp/out" || fail "graph t5"
 awk '/^enc: layers 0/ { s = 1 } /^tokens: / { s = 2 } s == 1 && /dec.attn_q/ { bad = 1 } s == 2 && /enc\./ { bad = 1 } END { exit bad || s != 2 }' "$tmp/out" ||
     fail "parts of t5 are mixed: $(cat "$tmp/out")"

@@ -137,7 +137,7 @@ printf '%s\n' 'arch llama' 'language 1' 'n = .embedding_length + 0 * .block_coun
     'logits = linear(token_embd[token], token_embd)' >"$tmp/tiny.arch"
 expect 1 "are not read by $tmp/tiny.arch" -m "$model" -f "$text" -c 32 --arch "$tmp/tiny.arch"
 run 0 -m "$model" -f "$text" -c 32 --arch "$tmp/tiny.arch" --ignore-key 'llama.*' --ignore-tensor '*'
-grep -q '^ignored at your request: [0-9]* keys llama.\*, [0-9]* tensors \*$' "$tmp/stderr" || fail "--ignore: $(cat "$tmp/stderr")"
+grep -q '^llm-perplexity: note: ignored at your request: [0-9]* keys llama.\*, [0-9]* tensors \*$' "$tmp/stderr" || fail "--ignore: $(cat "$tmp/stderr")"
 if [ -w /dev/full ]; then
     "$perplexity" -m "$model" -f "$text" -c 32 >/dev/full 2>/dev/null && fail "a full disk goes unnoticed"
 fi

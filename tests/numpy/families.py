@@ -70,12 +70,18 @@ def tied_output(w, x):
     return linear(x, w.get("output.weight", w["token_embd.weight"]))
 
 
+def long_or_short(k, w, n_ctx):
+    """The divisors for a context longer than the one of the training, or for another; None: the model has none."""
+    long = n_ctx > k("rope.scaling.original_context_length", k("context_length"))
+    return w.get("rope_factors_long.weight" if long else "rope_factors_short.weight")
+
+
 def llama(k, w, tokens, n_ctx):
     n_embd, n_head = k("embedding_length"), k("attention.head_count")
     n_kv = k("attention.head_count_kv", n_head)
     eps = k("attention.layer_norm_rms_epsilon")
     d = k("attention.key_length", n_embd // n_head)
-    theta, mag = scaled_frequencies(k, k("rope.dimension_count", d), w.get("rope_freqs.weight"))
+    theta, mag = scaled_frequencies(k, k("rope.dimension_count", d), long_or_short(k, w, n_ctx) if "rope_factors_long.weight" in w else w.get("rope_freqs.weight"))
     x = w["token_embd.weight"][tokens]
     for l in range(k("block_count")):
         b = layer(w, l)
@@ -200,9 +206,7 @@ def phi3(k, w, tokens, n_ctx):
     n_kv = k("attention.head_count_kv", n_head)
     eps, n_ff = k("attention.layer_norm_rms_epsilon"), k("feed_forward_length")
     d = n_embd // n_head
-    long = n_ctx > k("rope.scaling.original_context_length", k("context_length"))
-    factors = w.get("rope_factors_long.weight" if long else "rope_factors_short.weight")
-    theta, mag = scaled_frequencies(k, k("rope.dimension_count", d), factors)
+    theta, mag = scaled_frequencies(k, k("rope.dimension_count", d), long_or_short(k, w, n_ctx))
     x = w["token_embd.weight"][tokens]
     for l in range(k("block_count")):
         b = layer(w, l)

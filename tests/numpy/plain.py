@@ -6,12 +6,15 @@ from nano import guess, CASES, Weights, add, keys_of, other_names
 # --- llama
 
 
-def llama(name, seed, more={}, n_kv=5, d=12, dv=None, bias=False, tied=True, n_expert=0, n_factors=0, n_ff=88, fused=False):
+def llama(name, seed, more={}, n_kv=5, d=12, dv=None, bias=False, tied=True, n_expert=0, n_factors=0, n_ff=88, fused=False, n_long=0, n_ctx=0):
     n_embd, n_head, n_vocab = 60, 5, 104
     w = Weights(seed)
     w.embedding(n_vocab, n_embd, tied)
     if n_factors:
         w.factors("rope_freqs", n_factors)
+    if n_long:
+        w.factors("rope_factors_long", n_long, 2, 9)
+        w.factors("rope_factors_short", n_long, 1, 2)
     for l in range(2):
         w.norm(f"blk.{l}.attn_norm", n_embd)
         w.attention(l, n_embd, n_head, n_kv, d, dv, "qkvo" if bias else "")
@@ -23,7 +26,7 @@ def llama(name, seed, more={}, n_kv=5, d=12, dv=None, bias=False, tied=True, n_e
     w.norm("output_norm", n_embd)
     if fused:
         w.fuse_experts()
-    add(name, "llama", {**keys_of(2, n_embd, n_ff, n_head, 1e-2), **more}, w, other_names(families.llama))
+    add(name, "llama", {**keys_of(2, n_embd, n_ff, n_head, 1e-2), **more}, w, other_names(families.llama), n_ctx)
 
 
 llama("llama", 1, tied=False)
@@ -54,6 +57,11 @@ llama("llama-moe", 9, {"expert_count": 7, "expert_used_count": 2, "attention.hea
                        "attention.value_length": 10}, n_kv=1, d=14, dv=10, n_expert=7, n_ff=36)
 llama("llama-moe-one", 10, {"use_parallel_residual": True, "expert_gating_func": 1, "expert_weights_norm": True, "expert_count": 3, "expert_used_count": 1, "attention.head_count_kv": 5}, n_expert=3, n_ff=36)
 llama("llama-moe-fused", 17, {"expert_count": 7, "expert_used_count": 2}, n_expert=7, n_ff=36, fused=True)
+
+LONG = {"rope.scaling.original_context_length": 32, "rope.scaling.attn_factor": 1.3, "rope.scaling.type": "longrope", "rope.dimension_count": 8, "rope.freq_base": 100.0}
+llama("llama-long", 23, LONG, n_long=4, tied=False)
+llama("llama-short", 24, LONG, n_long=4, n_ctx=32)
+llama("llama-no-original", 25, {"rope.scaling.attn_factor": 0.8, "context_length": 32}, n_long=6)
 
 
 # --- gpt2, bloom: LayerNorm with biases, one matrix for Q, K and V
