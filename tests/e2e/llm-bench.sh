@@ -210,7 +210,7 @@ printf '%s\n' 'arch llama' 'language 1' 'n = .embedding_length + 0 * .block_coun
     'logits = linear(token_embd[token], token_embd)' >"$tmp/tiny.arch"
 "$bench" --arch "$tmp/tiny.arch" "${quick[@]}" >/dev/null 2>"$tmp/err" && fail "tensors that nothing reads are no error"
 "$bench" --arch "$tmp/tiny.arch" "${quick[@]}" --ignore-key 'llama.*' --ignore-tensor '*' >/dev/null 2>"$tmp/err" || fail "--ignore: $(cat "$tmp/err")"
-[ "$(grep -c '^ignored at your request: [0-9]* keys llama.\*, [0-9]* tensors \*$' "$tmp/err")" = 1 ] || fail "--ignore: $(cat "$tmp/err")"
+[ "$(grep -c '^llm-bench: note: ignored at your request: [0-9]* keys llama.\*, [0-9]* tensors \*$' "$tmp/err")" = 1 ] || fail "--ignore: $(cat "$tmp/err")"
 
 # --- ops
 
@@ -223,6 +223,10 @@ does ops --shape 256x32 --columns 6 --seconds 0.0001 --type q4_0,f32 -o json --s
 columns 'set(r["type"] for r in rows if "product" in r["kernel"]) == {"f32", "q4_0"}'
 python3 "$(dirname "$0")/svg_check.py" "$tmp/roof.svg" || fail "the roofline with limits"
 refuses 2 "there is no type 'q4'" ops --type q4_0,q4
+# the example of the help, quicker: types are found in capitals, too
+"$bench" ops --help | grep -q -- 'ops --kernel product --type q4_K' || fail "another example of llm-bench ops"
+does ops --kernel product --type q4_K --shape 256x32 --columns 3 --seconds 0.0001 --no-limits -o json
+columns 'set(r["type"] for r in rows) == {"q4_k"}'
 grep -q 'bar: median of .* run.*; whisker: first to third quartile' "$tmp/plot.svg" || fail "the plot does not explain its whiskers"
 grep -q 'tokens per second<' "$tmp/plot.svg" || fail "the plot's axis has no unit"
 does ops --kernel panels --shape 96x33 --columns 3 --seconds 0.0001 --no-limits -t 2 -o csv

@@ -138,7 +138,7 @@ int bench_ops(int argc, char **argv) {
         {"--svg", ARG_STRING, &svg, .value = "FILE", .help = "draw the roofline"},
         {0}};
     static const args_example examples[] = {
-        {"llm-bench ops --kernel linear --type q4_K -t 8",
+        {"llm-bench ops --kernel product --type q4_K -t 8",
          "products with weights in q4_K, on 8 threads"},
         {"llm-bench ops --svg roofline.svg", "times all, and draws the roofline"},
         {0}};

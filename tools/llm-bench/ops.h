@@ -52,7 +52,7 @@ typedef struct ops {
 
 /* True if --kernel and --type select a kernel's name, and a type's. */
 bool ops_wanted(const ops *o, const char *kernel);
-bool ops_wanted_type(const ops *o, const char *name);
+bool ops_wanted_type(const ops *o, const ggl_type_info *t);
 /* Checks the names of --type. Returns -1, or an exit code. */
 int ops_check_types(const ops *o);
 /* Returns whether a measurement is to be made now; if only counted: counts it. */

@@ -238,7 +238,7 @@ void ops_measure_kernels(ops *o) {
     const ggl_type_info *t;
     for (int i = 0; (t = ggl_type_at(i)) != NULL; i++)
         if ((o->set[0].k.scores[t->type] || o->set[0].k.code_scores[t->type]) &&
-            ops_wanted_type(o, t->name))
+            ops_wanted_type(o, t))
             measure_attention(o, t);
 }
 

@@ -14,21 +14,25 @@ static const char *next_name(const char *at) {
     return comma ? comma + 1 : NULL;
 }
 
-bool ops_wanted_type(const ops *o, const char *name) {
-    size_t n = strlen(name);
+/* Returns the type whose name begins at `at`; NULL if there is none. */
+static const ggl_type_info *type_at(const char *at, char name[32]) {
+    snprintf(name, 32, "%.*s", (int)strcspn(at, ","), at);
+    return ggl_type_find(name);
+}
+
+bool ops_wanted_type(const ops *o, const ggl_type_info *t) {
+    char name[32];
     for (const char *at = o->type; at; at = next_name(at))
-        if (strcspn(at, ",") == n && memcmp(at, name, n) == 0)
+        if (type_at(at, name) == t)
             return true;
     return !o->type;
 }
 
 int ops_check_types(const ops *o) {
-    for (const char *at = o->type; at; at = next_name(at)) {
-        char name[32];
-        snprintf(name, sizeof name, "%.*s", (int)strcspn(at, ","), at);
-        if (!ggl_type_find(name))
+    char name[32];
+    for (const char *at = o->type; at; at = next_name(at))
+        if (!type_at(at, name))
             return tool_error("llm-bench ops", 2, "--type: there is no type '%s'", name);
-    }
     return -1;
 }
 
