@@ -1,3 +1,4 @@
+#include "ggl/internal/pass.h"
 #include "demand.h"
 
 #include <string.h>
@@ -38,7 +39,7 @@ ggl_status llm_demand_grammar(llm_grammar **out, const llm_context *c, const cha
     if (!tools)
         return ggl_fail(err, GGL_USAGE, "tool_choice '%s' needs tools", tool_choice);
     if (!c->chat)
-        return ggl_fail(err, c->why_no_chat.status, "%s", c->why_no_chat.msg);
+        return ggl_pass(err, &c->why_no_chat);
     const size_t n_last = n > PROMPT_END ? PROMPT_END : n;
     ggl_status st = llm_detokenize(c->tokenizer, n > PROMPT_END ? id + (n - PROMPT_END) : id,
                                    n_last, true, &end, &n_end, err);

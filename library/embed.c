@@ -8,6 +8,7 @@
 #include "ggl/internal/alloc.h"
 #include "ggl/internal/gguf.h"
 #include "ggl/internal/params.h"
+#include "ggl/internal/pass.h"
 #include "llm/internal/embed.h"
 #include "opening.h"
 
@@ -45,8 +46,7 @@ static llm_embed_text *lists_texts(token_lists *l) {
 }
 
 static ggl_status check_tokenizer(const llm_context *c, ggl_error *err) {
-    return c->tokenizer ? GGL_OK
-                        : ggl_fail(err, c->why_no_tokenizer.status, "%s", c->why_no_tokenizer.msg);
+    return c->tokenizer ? GGL_OK : ggl_pass(err, &c->why_no_tokenizer);
 }
 
 /* --- vectors ---------------------------------------------------------------------------------- */

@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "ggl/internal/pass.h"
 #include "common/json.h"
 #include "beams.h"
 #include "common/clock.h"
@@ -359,7 +360,7 @@ ggl_status llm_chat_format(const llm_context *c, const char *json, bool answer, 
     if (!json)
         return ggl_fail(err, GGL_USAGE, "llm_chat_format needs a conversation as JSON");
     if (!c->chat)
-        return ggl_fail(err, c->why_no_chat.status, "%s", c->why_no_chat.msg);
+        return ggl_pass(err, &c->why_no_chat);
     const llm_part_marks marks = {.in_text = c->eye ? llm_eye_marks(c->eye) : NULL};
     ggl_status st = llm_context_check_talk(json, err);
     if (st == GGL_OK)

@@ -9,6 +9,7 @@
 #include "demand.h"
 #include "ggl/internal/alloc.h"
 #include "ggl/internal/params.h"
+#include "ggl/internal/pass.h"
 
 /* --- parameters ------------------------------------------------------------------------------- */
 
@@ -32,7 +33,7 @@ void llm_generate_fill_default(llm_generate_params *p, size_t size) {
 static ggl_status check(const llm_context *c, const llm_generate_params *p, ggl_error *err) {
     const bool is_text = p->n_stop > 0 || p->grammar || p->json_schema || p->tool_choice;
     if (!c->tokenizer && (!p->token || is_text))
-        return ggl_fail(err, c->why_no_tokenizer.status, "%s", c->why_no_tokenizer.msg);
+        return ggl_pass(err, &c->why_no_tokenizer);
     if (p->n_keep < -1 || p->n_stop_shown > p->n_stop)
         return ggl_fail(err, GGL_USAGE,
                         "n_keep must be -1 or more, and n_stop_shown at most n_stop, but they are "

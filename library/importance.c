@@ -7,6 +7,7 @@
 #include "ggl/backends.h"
 #include "ggl/internal/backends.h"
 #include "context.h"
+#include "ggl/internal/pass.h"
 #include "measure/collect.h"
 #include "measure/own_text.h"
 #include "measure/scores.h"
@@ -190,7 +191,7 @@ static ggl_status make_session(llm_session **out, llm_context *c, llm_session_pa
 static ggl_status find_window(const llm_context *c, int64_t *n_window, ggl_error *err) {
     const int64_t own = llm_model_n_ctx(c->model);
     if (!c->tokenizer)
-        return ggl_fail(err, c->why_no_tokenizer.status, "%s", c->why_no_tokenizer.msg);
+        return ggl_pass(err, &c->why_no_tokenizer);
     const ggl_status st = llm_check_window(*n_window, err);
     if (st == GGL_OK && *n_window == 0)
         *n_window = own >= LEAST_WINDOW && own < TEXT_CHUNK_SIZE ? own : TEXT_CHUNK_SIZE;

@@ -9,6 +9,7 @@
 #include "context.h"
 #include "generation.h"
 #include "ggl/internal/gguf.h"
+#include "ggl/internal/pass.h"
 #include "senses.h"
 
 enum { CHEAP_SLOTS = 64, CHEAP_SLOTS_WITH_STATES = 4 };
@@ -32,9 +33,7 @@ static ggl_status open_chat(llm_context *c, const llm_opening *o, ggl_error *err
         (void)ggl_fail(&c->why_no_chat, st,
                        "%s; chat_template gives one: its text, or a name such as \"chatml\"",
                        c->why_no_chat.msg);
-    return st == GGL_NOMEM || (st != GGL_OK && template)
-               ? ggl_fail(err, st, "%s", c->why_no_chat.msg)
-               : GGL_OK;
+    return st == GGL_NOMEM || (st != GGL_OK && template) ? ggl_pass(err, &c->why_no_chat) : GGL_OK;
 }
 
 static bool is_eye(const llm_context *c) {
@@ -57,7 +56,7 @@ static ggl_status open_model(llm_context *c, const llm_opening *o, ggl_error *er
         return GGL_OK;
     st = llm_model_tokenizer(c->model, &c->tokenizer, &c->why_no_tokenizer);
     if (st == GGL_NOMEM)
-        return ggl_fail(err, st, "%s", c->why_no_tokenizer.msg);
+        return ggl_pass(err, &c->why_no_tokenizer);
     if (!c->tokenizer && is_eye(c))
         (void)fail_for_eye(c, &c->why_no_tokenizer);
     return o->no_chat ? GGL_OK : open_chat(c, o, err);
@@ -364,7 +363,7 @@ static ggl_status open_session(llm_context *c, const llm_opening *o, ggl_error *
         st = make_any_session(c, o, &why);
     }
     if (st != GGL_OK)
-        (void)ggl_fail(err, st, "%s", why.msg);
+        (void)ggl_pass(err, &why);
     c->misused = st == GGL_USAGE || st == GGL_NOT_FOUND;
     if (st == GGL_UNSUPPORTED && sp->rows)
         return ggl_within(err, st, "%s without a model", o->guessing.name);

@@ -6,6 +6,7 @@
 #include "ggl/backends.h"
 #include "ggl/internal/backends.h"
 #include "ggl/internal/params.h"
+#include "ggl/internal/pass.h"
 #include "measure/scores.h"
 #include "measure/text_chunks.h"
 #include "measuring.h"
@@ -37,7 +38,7 @@ static ggl_status check_perplexity(const measurement *m, const char *text, ggl_e
     if (p->n_chunks < 0)
         return ggl_fail(err, GGL_USAGE, "n_chunks must be 0 or more, but is %" PRId64, p->n_chunks);
     if (!m->c->tokenizer)
-        return ggl_fail(err, m->c->why_no_tokenizer.status, "%s", m->c->why_no_tokenizer.msg);
+        return ggl_pass(err, &m->c->why_no_tokenizer);
     return GGL_OK;
 }
 
@@ -216,7 +217,7 @@ static ggl_status measure(measurement *m, const char *text, size_t n, ggl_error 
     ggl_error own;
     st = run_windows(m, err);
     const ggl_status cleared = llm_session_clear(m->c->session, 0, &own);
-    return st == GGL_OK && cleared != GGL_OK ? ggl_fail(err, cleared, "%s", own.msg) : st;
+    return st == GGL_OK && cleared != GGL_OK ? ggl_pass(err, &own) : st;
 }
 
 ggl_status llm_perplexity(llm_context *c, const char *text, size_t n,

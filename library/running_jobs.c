@@ -1,4 +1,5 @@
 /* Texts that are generated at once, over one model's weights. */
+#include "ggl/internal/pass.h"
 #include "generation.h"
 #include "running_jobs.h"
 #include "llm/internal/engine.h"
@@ -79,7 +80,7 @@ static void running_free(running *r) {
 static void ended(void *ctx, llm_end why, const llm_sequence_stats *stats, const ggl_error *err) {
     running *r = ctx;
     if (r->st == GGL_OK && err)
-        r->st = ggl_fail(&r->job->err, err->status, "%s", err->msg);
+        r->st = ggl_pass(&r->job->err, err);
     else if (r->st == GGL_OK && (why == LLM_END_CANCELLED || why == LLM_END_FAILED))
         r->st = ggl_fail(&r->job->err, GGL_CANCELLED, "stopped by the caller");
     if (r->st == GGL_OK && r->g->finish == LLM_FINISH_NONE) {

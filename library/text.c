@@ -4,10 +4,10 @@
 #include "arrays.h"
 #include "context.h"
 #include "ggl/internal/alloc.h"
+#include "ggl/internal/pass.h"
 
 static ggl_status need_tokenizer(const llm_context *c, ggl_error *err) {
-    return c->tokenizer ? GGL_OK
-                        : ggl_fail(err, c->why_no_tokenizer.status, "%s", c->why_no_tokenizer.msg);
+    return c->tokenizer ? GGL_OK : ggl_pass(err, &c->why_no_tokenizer);
 }
 
 ggl_status llm_encode(const llm_context *c, const char *text, size_t n, unsigned flags,

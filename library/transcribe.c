@@ -10,6 +10,7 @@
 #include "ggl/internal/alloc.h"
 #include "ggl/internal/gguf.h"
 #include "ggl/internal/params.h"
+#include "ggl/internal/pass.h"
 #include "ggl/internal/show.h"
 #include "speech/speech_decoder.h"
 #include "speech/speech_segments.h"
@@ -138,7 +139,7 @@ static ggl_status open_tokens(transcriber *t, ggl_error *err) {
     llm_context *c = t->c;
     speech_keys keys;
     if (!c->tokenizer)
-        return ggl_fail(err, c->why_no_tokenizer.status, "%s", c->why_no_tokenizer.msg);
+        return ggl_pass(err, &c->why_no_tokenizer);
     ggl_status st = llm_speech_keys_read(&keys, llm_model_file(c->model),
                                          llm_session_built(c->session)->family, err);
     if (st == GGL_OK)

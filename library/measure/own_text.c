@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "ggl/internal/alloc.h"
+#include "ggl/internal/pass.h"
 #include "llm/internal/engine.h"
 
 enum { SLOTS = 16 };
@@ -61,7 +62,7 @@ static void on_end(void *ctx, llm_end why, const llm_sequence_stats *stats, cons
     piece *p = ctx;
     writer *w = p->w;
     if (why == LLM_END_FAILED && w->status == GGL_OK)
-        w->status = ggl_fail(&w->err, err->status, "%s", err->msg);
+        w->status = ggl_pass(&w->err, err);
     w->busy[p->slot] = false;
     w->n_running--;
     p->slot = -1;
@@ -128,7 +129,7 @@ static ggl_status write_pieces(writer *w, ggl_error *err) {
         if (st == GGL_OK)
             st = llm_engine_step(w->engine, err);
         if (w->status != GGL_OK)
-            st = ggl_fail(err, w->status, "%s", w->err.msg);
+            st = ggl_pass(err, &w->err);
         const int64_t n_done = w->n_drawn < w->n_wanted ? w->n_drawn : w->n_wanted;
         if (st == GGL_OK && w->progress &&
             !w->progress(w->ctx, (size_t)n_done, (size_t)w->n_wanted))

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <sndfile.h>
 
+#include "ggl/internal/pass.h"
 #include "decoder.h"
 #include "ggl/alloc.h"
 
@@ -48,7 +49,7 @@ static ggl_status other_read(sound_decoder *d, float *to, int64_t n, int64_t *go
     other *o = d->ctx;
     *got = sf_readf_float(o->file, to, n);
     if (o->err.status != GGL_OK)
-        return ggl_fail(err, o->err.status, "%s", o->err.msg);
+        return ggl_pass(err, &o->err);
     if (*got == 0 && sf_error(o->file) != SF_ERR_NO_ERROR)
         return ggl_fail(err, GGL_FORMAT, "%s: after frame %lld: %s", o->b->name,
                         (long long)o->n_frames, sf_strerror(o->file));

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "ggl/internal/pass.h"
 #include "ggl/internal/types.h"
 #include "checkpoint.h"
 #include "common/text_file.h"
@@ -315,7 +316,7 @@ static ggl_status say_unfit(llm_converter *c, ggl_status s, ggl_error *err) {
     if (t == GGL_OK && c->conv.tensors_known)
         t = each_unfit(c, "--ignore-tensor", r->tensor, c->conv.tensor_hits, r->n_tensor, add_unfit,
                        err);
-    return t == GGL_OK ? s : ggl_fail(err, t, "%s", other.msg);
+    return t == GGL_OK ? s : ggl_pass(err, &other);
 }
 
 /* Notes what was ignored on request. */
@@ -415,7 +416,7 @@ static ggl_status open_parts(llm_converter *c, ggl_status tensors, const ggl_err
     ggl_status s = open_keys(c, err);
     const bool wanted = s == GGL_OK && !c->params.vocab_only;
     if (wanted && tensors != GGL_OK)
-        s = settle(c, ggl_fail(err, tensors, "%s", tensors_err->msg), err);
+        s = settle(c, ggl_pass(err, tensors_err), err);
     else if (wanted && !c->conv.no_keys)
         s = settle(c, open_tensors(c, err), err);
     return s == GGL_OK ? settle(c, open_tokenizer(c, err), err) : s;

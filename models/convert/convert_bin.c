@@ -4,6 +4,7 @@
 
 #include "convert_impl.h"
 #include "ggl/internal/file.h"
+#include "ggl/internal/pass.h"
 
 /* Returns a path in the checkpoint's folder, or NULL: out of memory. */
 static char *beside(llm_converter *c, const char *name) {
@@ -30,7 +31,7 @@ ggl_status llm_converter_open_bin(llm_converter *c, int64_t n, ggl_error *err) {
             continue;
         const ggl_status s = llm_hf_tokenizer_open_bin(&c->tokenizer, path, n, &why);
         if (s != GGL_SHAPE)
-            return s == GGL_OK ? s : ggl_fail(err, s, "%s", why.msg);
+            return s == GGL_OK ? s : ggl_pass(err, &why);
         return note(c, ggl_arena_printf(&c->arena, "the model has no tokenizer: %s", why.msg), err);
     }
     return note(c,

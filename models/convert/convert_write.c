@@ -1,6 +1,7 @@
 /* Writes the file: the tensors' types, the keys and the tensors. */
 #include <string.h>
 
+#include "ggl/internal/pass.h"
 #include "convert_impl.h"
 #include "number_groups.h"
 #include "keys.h"
@@ -164,7 +165,7 @@ static ggl_status fill_tensor(void *ctx, ggl_gguf_sink *to, ggl_error *err) {
     if (s == GGL_FORMAT || s == GGL_LIMIT)
         ggl_fail(&c->bad_input, s, "%s: tensor '%s': %s", c->folder, c->conv.tensor[turn->i].name,
                  own.msg);
-    return s == GGL_OK ? s : ggl_fail(err, s, "%s", own.msg);
+    return s == GGL_OK ? s : ggl_pass(err, &own);
 }
 
 ggl_status llm_converter_write(llm_converter *c, const char *path, ggl_error *err) {

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ggl/internal/pass.h"
 #include "common/work_share.h"
 #include "convert/pieces.h"
 #include "ggl/alloc.h"
@@ -158,7 +159,7 @@ ggl_status llm_load_make(loaded *l, ggl_error *err) {
         drop_sources(l);
     ggl_status s = m.thread ? GGL_OK : ggl_fail(err, GGL_NOMEM, "out of memory");
     if (m.error.status != GGL_OK)
-        s = ggl_fail(err, m.error.status, "%s", m.error.msg);
+        s = ggl_pass(err, &m.error);
     else if (m.cancelled)
         s = ggl_fail(err, GGL_CANCELLED, "interrupted");
     ggl_free(m.thread);

@@ -3,6 +3,7 @@
 #include <strings.h>
 
 #include "ggl/internal/nearest.h"
+#include "ggl/internal/pass.h"
 #include "ggl/internal/types.h"
 #include "type_plan.h"
 
@@ -54,7 +55,7 @@ static ggl_status find_type(const ggl_type_info **out, const char *name, bool mi
     *out = llm_quant_type_find(name, &why);
     return *out                          ? GGL_OK
            : why.status == GGL_NOT_FOUND ? not_a_type(name, mixes, err)
-                                         : ggl_fail(err, why.status, "%s", why.msg);
+                                         : ggl_pass(err, &why);
 }
 
 ggl_status llm_quant_type_read(const ggl_type_info **out, const char *name, ggl_error *err) {

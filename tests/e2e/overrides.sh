@@ -16,6 +16,7 @@ refused() { # CODE WORDS TOOL ARGS..
     shift 3
     exits "$code" "$bin/$tool" "$@"
     prints "$words" "$tmp/err"
+    ! grep -q '\\x0a' "$tmp/err" || fail "lines of the error are in one: $(cat "$tmp/err")"
 }
 
 # --- llm-cli -------------------------------------------------------------------------------------------------------------
