@@ -81,7 +81,7 @@ def llama(k, w, tokens, n_ctx):
     n_kv = k("attention.head_count_kv", n_head)
     eps = k("attention.layer_norm_rms_epsilon")
     d = k("attention.key_length", n_embd // n_head)
-    theta, mag = scaled_frequencies(k, k("rope.dimension_count", d), long_or_short(k, w, n_ctx) if "rope_factors_long.weight" in w else w.get("rope_freqs.weight"))
+    theta, mag = scaled_frequencies(k, k("rope.dimension_count", d), w.get("rope_freqs.weight", long_or_short(k, w, n_ctx)))
     x = w["token_embd.weight"][tokens]
     for l in range(k("block_count")):
         b = layer(w, l)

@@ -61,6 +61,7 @@ llama("llama-moe-fused", 17, {"expert_count": 7, "expert_used_count": 2}, n_expe
 LONG = {"rope.scaling.original_context_length": 32, "rope.scaling.attn_factor": 1.3, "rope.scaling.type": "longrope", "rope.dimension_count": 8, "rope.freq_base": 100.0}
 llama("llama-long", 23, LONG, n_long=4, tied=False)
 llama("llama-short", 24, LONG, n_long=4, n_ctx=32)
+llama("llama-freqs-and-long", 26, LONG, n_factors=4, n_long=4)
 llama("llama-no-original", 25, {"rope.scaling.attn_factor": 0.8, "context_length": 32}, n_long=6)
 
 

@@ -137,7 +137,7 @@ typedef struct llm_transcribe_params {
     bool words; /* find when each word was said, too (llm_open_params.words) */
     /* Gets a sentence if the sound is damaged, but what there is of it was written down: it ends before its header says. NULL: note gets it. */
     void (*warn)(void *user, const char *text);
-    /* Called once, before the first piece, with the language ("en"): the given one, or the one that was found. If none is given, it is not called for a
+    /* Called once, before the first piece, with the language ("en"): the given one, the one that was found, or the one that the model knows. Else it is not called for a
      * sound that is too short to have one. May be NULL. */
     void (*spoken)(void *user, const char *language);
 } llm_transcribe_params;

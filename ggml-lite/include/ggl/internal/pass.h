@@ -1,4 +1,6 @@
-/* Passes on an error that something else has described. */
+/* Passes on an error that something else has described.
+ *
+ * Threads: any, each with errors of its own. */
 #ifndef GGL_INTERNAL_PASS_H
 #define GGL_INTERNAL_PASS_H
 
