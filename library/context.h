@@ -15,6 +15,12 @@
 
 typedef struct llm_jobs llm_jobs;
 
+/* What a conversation showed. */
+typedef struct llm_shown {
+    char mark[LLM_IMAGE_MARK];
+    bool is_named; /* while a conversation is searched */
+} llm_shown;
+
 struct llm_context {
     llm_opened opened;
     bool misused; /* the step that failed did so because the choice of devices was wrong */
@@ -32,8 +38,7 @@ struct llm_context {
         stages; /* of a model whose tokens read rows of an input, such as sound: they end in `session`; NULL: of others */
     struct llm_eye *eye; /* NULL: it sees no pictures */
     bool eye_left_out;   /* the one that came with the model is of no use */
-    char (*shown)
-        [LLM_IMAGE_MARK]; /* [n_shown]: marks of what llm_chat_see has shown, which are held */
+    llm_shown *shown;    /* [n_shown]: what llm_chat_see has shown, which is held */
     size_t n_shown, cap_shown;
     llm_placement *
         eye_placement; /* with llm_opening.sees_apart; NULL: the eye runs on the session's backends */
