@@ -100,6 +100,8 @@ void llm_context_start(llm_context *c);
 /* Every call that leaves the sequence as it is, and can be cancelled, begins with this: a cancel that came before is none of
  * this call, but of what llm_begin or llm_jobs_add has begun. Without these it is forgotten. */
 void llm_context_start_beside(llm_context *c);
+/* They return this of their status: a cancel that has ended such a call does not end what was begun, too. */
+GGL_NODISCARD ggl_status llm_context_end_beside(llm_context *c, ggl_status st);
 /* Every call that goes on with these begins with this. */
 void llm_context_go_on(llm_context *c);
 /* llm_begin, after llm_context_start. */

@@ -111,5 +111,5 @@ ggl_status llm_chat_see(llm_context *c, const char *json, char **seen, size_t *n
     if (!json)
         return ggl_fail(err, GGL_USAGE, "llm_chat_see needs a conversation as JSON");
     llm_context_start_beside(c);
-    return llm_context_see_talk(c, json, seen, n, err);
+    return llm_context_end_beside(c, llm_context_see_talk(c, json, seen, n, err));
 }

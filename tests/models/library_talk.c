@@ -153,3 +153,93 @@ TEST(cancelled) {
     CHECK_INT(c->n_shown, 1);
     llm_close(c);
 }
+
+static bool cancel(void *user, size_t done, size_t total) {
+    (void)done, (void)total;
+    llm_cancel(user);
+    return true;
+}
+
+static ggl_status look(llm_context *c, ggl_error *err) {
+    char mark[LLM_IMAGE_MARK];
+    return llm_see(c, &(llm_image){.path = EXAMPLES "/shapes.bmp"}, mark, err);
+}
+
+static ggl_status look_at_rows(llm_context *c, ggl_error *err) {
+    float *row;
+    size_t n, n_row;
+    return llm_image_rows(c, &(llm_image){.path = EXAMPLES "/shapes.bmp"}, &row, &n, &n_row, err);
+}
+
+static ggl_status write_own(llm_context *c, ggl_error *err) {
+    int32_t *id;
+    return llm_own_text(c, 32, 500, cancel, c, &id, err);
+}
+
+/* With a text of its own, which llm_own_text would write. */
+static ggl_status collect(llm_context *c, ggl_error *err) {
+    llm_imatrix *m = NULL;
+    const llm_imatrix_params p = {
+        .size = sizeof p, .n_window = 32, .n_directions = -1, .progress = cancel, .user = c};
+    ggl_status st = llm_imatrix_begin(&m, err);
+    if (st == GGL_OK)
+        st = llm_imatrix_run(m, c, NULL, 0, &p, NULL, err);
+    llm_imatrix_end(m);
+    return st;
+}
+
+static ggl_status verify(llm_context *c, ggl_error *err) {
+    const llm_verify_params p = {.size = sizeof p, .progress = cancel, .user = c};
+    llm_verify_result r = {.size = sizeof r};
+    return llm_verify(c, &p, &r, err);
+}
+
+static const struct {
+    ggl_status (*call)(llm_context *c, ggl_error *err);
+    const char *name;
+    int n; /* the stopper's; 0: the call cancels by itself */
+} calls[] = {{look, "llm_see", 1},
+             {look_at_rows, "llm_image_rows", 1},
+             {look_again, "llm_chat_see", 1},
+             {write_own, "llm_own_text", 0},
+             {collect, "llm_imatrix_run", 0},
+             {verify, "llm_verify", 0}};
+
+/* Makes a call that is cancelled. */
+static void cancel_call(llm_context *c, size_t k) {
+    ggl_error err;
+    stopper s = {.c = c, .n = calls[k].n};
+    c->asks = stop;
+    c->asks_ctx = &s;
+    if (!CHECK_INT(calls[k].call(c, &err), GGL_CANCELLED))
+        printf("%s\n", calls[k].name);
+    c->asks = NULL;
+}
+
+/* A cancel that ends a call does not end what was begun before, too. */
+TEST(cancelled_beside) {
+    ggl_error err;
+    const char *piece;
+    size_t n, n_id;
+    int32_t *id = NULL;
+    const llm_generate_params p = greedy(40);
+    llm_context *c = open_with("builtin:shapes", (llm_open_params){0});
+    REQUIRE(c);
+    show(c, talk_of("0", question), NULL);
+    REQUIRE_OK(llm_encode(c, "What is it?", 11, LLM_ADD_SPECIAL, &id, &n_id, &err), &err);
+    for (size_t k = 0; k < sizeof calls / sizeof *calls; k++) {
+        REQUIRE_OK(llm_begin(c, id, n_id, &p, &err), &err);
+        cancel_call(c, k);
+        CHECK_OK(llm_next(c, &piece, &n, &err), &err);
+        llm_cancel(c); /* of what was begun: it is remembered */
+        cancel_call(c, k);
+        CHECK_INT(llm_next(c, &piece, &n, &err), GGL_CANCELLED);
+        llm_job job = {.id = id, .n = n_id, .params = &p};
+        REQUIRE_OK(llm_jobs_add(c, &job, &err), &err);
+        cancel_call(c, k);
+        CHECK_OK(llm_jobs_step(c, &n, &err), &err);
+        llm_jobs_end(c, &job);
+    }
+    ggl_free(id);
+    llm_close(c);
+}
