@@ -17,6 +17,12 @@ void llm_context_start_beside(llm_context *c) {
         c->is_ending = true;
 }
 
+ggl_status llm_context_end_beside(llm_context *c, ggl_status st) {
+    if (st == GGL_CANCELLED)
+        atomic_store(&c->cancelled, false);
+    return st;
+}
+
 void llm_context_go_on(llm_context *c) {
     if (c->is_ending)
         atomic_store(&c->cancelled, true);

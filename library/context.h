@@ -15,6 +15,12 @@
 
 typedef struct llm_jobs llm_jobs;
 
+/* What a conversation showed. */
+typedef struct llm_shown {
+    char mark[LLM_IMAGE_MARK];
+    bool is_named; /* while a conversation is searched */
+} llm_shown;
+
 struct llm_context {
     llm_opened opened;
     bool misused; /* the step that failed did so because the choice of devices was wrong */
@@ -32,8 +38,7 @@ struct llm_context {
         stages; /* of a model whose tokens read rows of an input, such as sound: they end in `session`; NULL: of others */
     struct llm_eye *eye; /* NULL: it sees no pictures */
     bool eye_left_out;   /* the one that came with the model is of no use */
-    char (*shown)
-        [LLM_IMAGE_MARK]; /* [n_shown]: marks of what llm_chat_see has shown, which are held */
+    llm_shown *shown;    /* [n_shown]: what llm_chat_see has shown, which is held */
     size_t n_shown, cap_shown;
     llm_placement *
         eye_placement; /* with llm_opening.sees_apart; NULL: the eye runs on the session's backends */
@@ -95,6 +100,8 @@ void llm_context_start(llm_context *c);
 /* Every call that leaves the sequence as it is, and can be cancelled, begins with this: a cancel that came before is none of
  * this call, but of what llm_begin or llm_jobs_add has begun. Without these it is forgotten. */
 void llm_context_start_beside(llm_context *c);
+/* They return this of their status: a cancel that has ended such a call does not end what was begun, too. */
+GGL_NODISCARD ggl_status llm_context_end_beside(llm_context *c, ggl_status st);
 /* Every call that goes on with these begins with this. */
 void llm_context_go_on(llm_context *c);
 /* llm_begin, after llm_context_start. */

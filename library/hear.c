@@ -22,7 +22,7 @@ static ggl_status open_at(hearing *h, llm_context *c, const char *path,
     if (st == GGL_OK)
         st = llm_hearing_window(h, llm_hearing_rows_in(h, p.offset), INT64_MAX, n, err);
     if (st == GGL_OK && *n <= 0 && p.offset > 0)
-        st = ggl_fail(err, GGL_USAGE, "%s: the sound ends before %g seconds", path, p.offset);
+        st = ggl_fail(err, GGL_USAGE, "%s: the sound ends before %g seconds", h->name, p.offset);
     return st;
 }
 

@@ -96,6 +96,9 @@ ggl_status llm_hearing_open(hearing *h, llm_context *c, const char *path,
     if (!h->how)
         return ggl_fail(err, GGL_UNSUPPORTED,
                         "the model does not hear: its descriptor has no input from sound");
+    if (!path && !p->data)
+        return ggl_fail(err, GGL_USAGE, "a sound needs a path or data");
+    h->name = path ? path : "the sound";
     const llm_audio audio = {.data = p->data,
                              .n = p->n_data,
                              .raw = p->raw,
@@ -105,7 +108,7 @@ ggl_status llm_hearing_open(hearing *h, llm_context *c, const char *path,
     h->n_window = llm_stages_n_most(c->stages);
     ggl_status st = open_mel(h, err);
     if (st == GGL_OK)
-        st = llm_sound_rows_open(&h->sound, &audio, path, (int)h->how->rate, err);
+        st = llm_sound_rows_open(&h->sound, &audio, h->name, (int)h->how->rate, err);
     return st == GGL_OK ? measure(h, err) : st;
 }
 

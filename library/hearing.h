@@ -9,6 +9,7 @@
 
 typedef struct hearing {
     llm_context *c;
+    const char *name; /* of the sound, for messages */
     const llm_arch_sound *how;
     llm_sound *sound;
     llm_mel *mel;

@@ -215,10 +215,10 @@ static ggl_status write_text(llm_context *c, int64_t n_window, size_t n,
     return st;
 }
 
-ggl_status llm_own_text(llm_context *c, int64_t n_window, size_t n,
-                        bool (*progress)(void *user, size_t done, size_t total), void *user,
-                        int32_t **id, ggl_error *err) {
-    llm_context_start_beside(c);
+/* llm_own_text within a call that has begun. */
+static ggl_status own_text(llm_context *c, int64_t n_window, size_t n,
+                           bool (*progress)(void *user, size_t done, size_t total), void *user,
+                           int32_t **id, ggl_error *err) {
     *id = NULL;
     if (n == 0 || n > INT32_MAX)
         return ggl_fail(err, GGL_USAGE, "n must be 1 to %d, but is %zu", INT32_MAX, n);
@@ -232,6 +232,13 @@ ggl_status llm_own_text(llm_context *c, int64_t n_window, size_t n,
         *id = NULL;
     }
     return st;
+}
+
+ggl_status llm_own_text(llm_context *c, int64_t n_window, size_t n,
+                        bool (*progress)(void *user, size_t done, size_t total), void *user,
+                        int32_t **id, ggl_error *err) {
+    llm_context_start_beside(c);
+    return llm_context_end_beside(c, own_text(c, n_window, n, progress, user, id, err));
 }
 
 /* --- a text ----------------------------------------------------------------------------------- */
@@ -277,8 +284,7 @@ static ggl_status take_own(run *r, size_t *n, ggl_error *err) {
     const int64_t wanted =
         r->p.n_chunks > 0 ? r->p.first_chunk + r->p.n_chunks : OWN_TEXT_TOKENS / r->n_window;
     *n = (size_t)(wanted * r->n_window);
-    const ggl_status st =
-        llm_own_text(r->c, r->n_window, *n, r->p.progress, r->p.user, &r->own, err);
+    const ggl_status st = own_text(r->c, r->n_window, *n, r->p.progress, r->p.user, &r->own, err);
     r->token = r->own;
     return st;
 }
@@ -450,5 +456,5 @@ ggl_status llm_imatrix_run(llm_imatrix *m, llm_context *c, const char *text, siz
     close_session(&r);
     llm_text_chunks_fini(&r.text);
     ggl_free(r.own);
-    return st;
+    return llm_context_end_beside(c, st);
 }

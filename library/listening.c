@@ -240,7 +240,7 @@ ggl_status llm_eye_listen(llm_context *c, const llm_audio *audio, char mark[LLM_
 ggl_status llm_listen(llm_context *c, const llm_audio *audio, char mark[LLM_IMAGE_MARK],
                       ggl_error *err) {
     llm_context_start_beside(c);
-    return llm_eye_listen(c, audio, mark, err);
+    return llm_context_end_beside(c, llm_eye_listen(c, audio, mark, err));
 }
 
 /* The rows of all windows, those of the spectrogram or those that the ear makes of them. */
@@ -272,7 +272,7 @@ static ggl_status all_rows(llm_context *c, const llm_audio *audio, bool mel, flo
         ggl_free(*row);
         *row = NULL;
     }
-    return st;
+    return llm_context_end_beside(c, st);
 }
 
 ggl_status llm_audio_mel(llm_context *c, const llm_audio *audio, float **row, size_t *n,

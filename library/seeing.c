@@ -263,7 +263,7 @@ ggl_status llm_eye_see(llm_context *c, const llm_image *image, char mark[LLM_IMA
 ggl_status llm_see(llm_context *c, const llm_image *image, char mark[LLM_IMAGE_MARK],
                    ggl_error *err) {
     llm_context_start_beside(c);
-    return llm_eye_see(c, image, mark, err);
+    return llm_context_end_beside(c, llm_eye_see(c, image, mark, err));
 }
 
 ggl_status llm_image_pixels(llm_context *c, const llm_image *image, float **pixel, size_t *height,
@@ -286,7 +286,7 @@ ggl_status llm_image_pixels(llm_context *c, const llm_image *image, float **pixe
             st = ggl_fail(err, GGL_NOMEM, "out of memory for a picture");
     }
     parts_free(&p);
-    return st;
+    return llm_context_end_beside(c, st);
 }
 
 /* Appends the rows of one part to *row, which has *n. */
@@ -327,5 +327,5 @@ ggl_status llm_image_rows(llm_context *c, const llm_image *image, float **row, s
         ggl_free(*row);
         *row = NULL;
     }
-    return st;
+    return llm_context_end_beside(c, st);
 }

@@ -1,4 +1,5 @@
 /* Conversations with pictures and sounds: these are shown to the model, and their marks stand in their places. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "context.h"
@@ -6,10 +7,13 @@
 #include "noticing.h"
 #include "template/parts.h"
 
+/* Holds a mark, also one that is held already: only when a conversation has been shown as a whole are they sorted. */
 static ggl_status hold(llm_context *c, const char mark[LLM_IMAGE_MARK], ggl_error *err) {
     if (!ggl_grow(&c->shown, &c->cap_shown, c->n_shown + 1, sizeof *c->shown))
         return ggl_fail(err, GGL_NOMEM, "out of memory for a conversation");
-    memcpy(c->shown[c->n_shown++], mark, LLM_IMAGE_MARK);
+    llm_shown *s = &c->shown[c->n_shown++];
+    *s = (llm_shown){.is_named = false};
+    memcpy(s->mark, mark, LLM_IMAGE_MARK);
     return GGL_OK;
 }
 
@@ -20,6 +24,9 @@ static ggl_status show(void *ctx, bool is_sound, const unsigned char *bytes, siz
     char own[LLM_IMAGE_MARK];
     const llm_image image = {.data = bytes, .n = n};
     const llm_audio audio = {.data = bytes, .n = n};
+    /* what was noticed before is read without a step of a model, which would ask for this */
+    if (llm_context_is_cancelled(c))
+        return ggl_fail(err, GGL_CANCELLED, "stopped by the caller");
     ggl_status st =
         is_sound ? llm_eye_listen(c, &audio, own, err) : llm_eye_see(c, &image, own, err);
     if (st != GGL_OK)
@@ -28,18 +35,54 @@ static ggl_status show(void *ctx, bool is_sound, const unsigned char *bytes, siz
     if (st != GGL_OK)
         llm_unsee(c, own);
     else
-        *mark = (ggl_str){c->shown[c->n_shown - 1], LLM_IMAGE_MARK - 1};
+        *mark = (ggl_str){c->shown[c->n_shown - 1].mark, LLM_IMAGE_MARK - 1};
     return st;
 }
 
-/* Lets go of the first n that were shown, but for those that the conversation names. */
-static void let_go(llm_context *c, size_t n, const char *json) {
+/* Lets go of all but the first n. */
+static void forget(llm_context *c, size_t n) {
+    while (c->n_shown > n)
+        llm_unsee(c, c->shown[--c->n_shown].mark);
+}
+
+static int by_mark(const void *a, const void *b) {
+    return memcmp(((const llm_shown *)a)->mark, ((const llm_shown *)b)->mark, LLM_IMAGE_MARK);
+}
+
+/* Notes which marks stand in a conversation; those that are held are sorted. */
+static void find_named(llm_context *c, const char *text, size_t n) {
+    const llm_marks *m = llm_eye_marks(c->eye);
+    llm_shown key = {.is_named = false};
+    for (size_t at = 0, size; m->find(m->ctx, text, n, &at, &size); at += size) {
+        memcpy(key.mark, text + at, LLM_IMAGE_MARK - 1);
+        llm_shown *found = bsearch(&key, c->shown, c->n_shown, sizeof key, by_mark);
+        if (found)
+            found->is_named = true;
+    }
+}
+
+/* Lets go of what the conversation does not name, and holds the rest once. seen: with marks in the places of what it shows, and no
+ * escapes in them. */
+static void let_go(llm_context *c, const char *seen, size_t n) {
     size_t kept = 0;
+    if (c->n_shown == 0)
+        return;
+    qsort(c->shown, c->n_shown, sizeof *c->shown, by_mark);
     for (size_t i = 0; i < c->n_shown; i++)
-        if (i >= n || strstr(json, c->shown[i]))
-            memmove(c->shown[kept++], c->shown[i], LLM_IMAGE_MARK);
+        if (kept > 0 && by_mark(&c->shown[kept - 1], &c->shown[i]) == 0)
+            llm_unsee(c, c->shown[i].mark);
         else
-            llm_unsee(c, c->shown[i]);
+            c->shown[kept++] = c->shown[i];
+    c->n_shown = kept;
+    find_named(c, seen, n);
+    kept = 0;
+    for (size_t i = 0; i < c->n_shown; i++)
+        if (c->shown[i].is_named) {
+            c->shown[kept] = c->shown[i];
+            c->shown[kept++].is_named = false;
+        } else {
+            llm_unsee(c, c->shown[i].mark);
+        }
     c->n_shown = kept;
 }
 
@@ -55,7 +98,10 @@ ggl_status llm_context_see_talk(llm_context *c, const char *json, char **seen, s
     if (st == GGL_OK)
         st =
             llm_talk_texts((ggl_str){json, strlen(json)}, "the conversation", &marks, seen, n, err);
-    let_go(c, before, json); /* afterwards, so that the eye looks at no picture twice */
+    if (st == GGL_OK)
+        let_go(c, *seen, *n); /* afterwards, so that the eye looks at no picture twice */
+    else
+        forget(c, before);
     return st;
 }
 
@@ -65,5 +111,5 @@ ggl_status llm_chat_see(llm_context *c, const char *json, char **seen, size_t *n
     if (!json)
         return ggl_fail(err, GGL_USAGE, "llm_chat_see needs a conversation as JSON");
     llm_context_start_beside(c);
-    return llm_context_see_talk(c, json, seen, n, err);
+    return llm_context_end_beside(c, llm_context_see_talk(c, json, seen, n, err));
 }

@@ -496,21 +496,22 @@ static ggl_status tell_progress(transcriber *t, ggl_error *err) {
 }
 
 /* The sound has nothing to write down. */
-static ggl_status tell_nothing(const transcriber *t, const char *path, ggl_error *err) {
+static ggl_status tell_nothing(const transcriber *t, ggl_error *err) {
     if (t->p.offset > 0)
-        return ggl_fail(err, GGL_USAGE, "%s: the sound ends before %g seconds", path, t->p.offset);
+        return ggl_fail(err, GGL_USAGE, "%s: the sound ends before %g seconds", t->h.name,
+                        t->p.offset);
     note(t, "the sound is so short that there is nothing to write down");
     return GGL_OK;
 }
 
-static ggl_status write_all(transcriber *t, const char *path, ggl_error *err) {
+static ggl_status write_all(transcriber *t, ggl_error *err) {
     int64_t n = 0;
     ggl_status st = GGL_OK;
     t->at = t->first;
     while (st == GGL_OK && t->at < t->until) {
         st = llm_hearing_window(&t->h, t->at, t->until, &n, err);
         if (st == GGL_OK && n <= 0 && t->at == t->first)
-            st = tell_nothing(t, path, err);
+            st = tell_nothing(t, err);
         if (st != GGL_OK || n <= 0)
             break;
         st = write_window(t, n, err);
@@ -545,7 +546,7 @@ ggl_status llm_transcribe(llm_context *c, const char *path, const llm_transcribe
     t.until = st == GGL_OK && t.p.duration > 0 ? t.first + llm_hearing_rows_in(&t.h, t.p.duration)
                                                : INT64_MAX;
     if (st == GGL_OK)
-        st = write_all(&t, path, err);
+        st = write_all(&t, err);
     c->run.finish = st == GGL_OK          ? LLM_FINISH_END
                     : st == GGL_CANCELLED ? LLM_FINISH_CANCELLED
                                           : LLM_FINISH_ERROR;

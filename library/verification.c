@@ -149,5 +149,5 @@ ggl_status llm_verify(llm_context *c, const llm_verify_params *params, llm_verif
     ggl_backend_close(v.fast);
     ggl_backend_close(v.reference);
     ggl_free(v.token);
-    return st;
+    return llm_context_end_beside(c, st);
 }

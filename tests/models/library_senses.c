@@ -264,3 +264,32 @@ TEST(words) {
     CHECK_STR(said.s, " seven blue lamp stop;");
     llm_close(c);
 }
+
+/* Bytes need no name, and what has neither bytes nor a path is refused. */
+TEST(words_without_a_name) {
+    ggl_error err;
+    static unsigned char bytes[1 << 18];
+    written said = {.n = 0};
+    llm_context *c;
+    const llm_open_params op = {.size = sizeof op, .n_parallel = 5, .n_threads = 2};
+    REQUIRE_OK(llm_open(&c, "builtin:words", &op, &err), &err);
+    FILE *f = fopen(words, "rb");
+    REQUIRE(f);
+    const size_t n = fread(bytes, 1, sizeof bytes, f);
+    fclose(f);
+    REQUIRE(n > 0 && n < sizeof bytes);
+    llm_transcribe_params p = {
+        .size = sizeof p, .data = bytes, .n_data = n, .each = keep, .user = &said};
+    REQUIRE_OK(llm_transcribe(c, NULL, &p, &err), &err);
+    CHECK_STR(said.s, " seven blue lamp stop;");
+    p.offset = 100;
+    CHECK_INT(llm_transcribe(c, NULL, &p, &err), GGL_USAGE);
+    CHECK_STR(err.msg, "the sound: the sound ends before 100 seconds");
+    CHECK_INT(llm_hear(c, NULL, &p, &err), GGL_USAGE);
+    CHECK_STR(err.msg, "the sound: the sound ends before 100 seconds");
+    p.data = NULL;
+    CHECK_INT(llm_transcribe(c, NULL, &p, &err), GGL_USAGE);
+    CHECK_STR(err.msg, "a sound needs a path or data");
+    CHECK_INT(llm_hear(c, NULL, NULL, &err), GGL_USAGE);
+    llm_close(c);
+}

@@ -366,8 +366,8 @@ GGL_API GGL_NODISCARD ggl_status llm_chat_format(const llm_context *c, const cha
  *     {"type": "image_url", "image_url": {"url": "data:image/png;base64,DIGITS"}}       also "input_image", and the url itself in place of the object
  *     {"type": "input_audio", "input_audio": {"data": "DIGITS", "format": "wav"}}       the file says what it is; the format has no effect
  *
- * Nothing is downloaded. What was shown is held until the next llm_chat_see or llm_chat_answer of this context with a conversation that neither shows it again nor has
- * its mark; llm_unsee is for marks of llm_see and llm_listen. The caller frees *seen, *n bytes and a NUL, by ggl_free. Of a conversation of texts it is a copy.
+ * Nothing is downloaded. What was shown is held until the next llm_chat_see or llm_chat_answer of this context shows a conversation that neither has it again nor has
+ * its mark; a call that fails before it has shown all of its own lets go of nothing that was held before. llm_unsee is for marks of llm_see and llm_listen. The caller frees *seen, *n bytes and a NUL, by ggl_free. Of a conversation of texts it is a copy.
  * GGL_FORMAT: json is none; GGL_USAGE: a part has another form; GGL_UNSUPPORTED: the model has no eye or no ear for it; else as llm_see and llm_listen. The sentence begins
  * with its place: "messages[0]: content[1]: ..". *seen is then NULL. */
 GGL_API GGL_NODISCARD ggl_status llm_chat_see(llm_context *c, const char *json, char **seen,

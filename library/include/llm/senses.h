@@ -120,7 +120,7 @@ typedef struct llm_transcribe_params {
         n_best; /* at temperature 0, and above it; 0: 5, but at most llm_open_params.n_parallel */
     uint64_t seed;
     double offset, duration; /* in seconds: the part that is written down; duration 0: to the end */
-    const void *data;        /* [n_data]: the bytes of a file, in place of the one named path */
+    const void *data; /* [n_data]: the bytes of a file; path is then a name for messages, or NULL */
     size_t n_data;
     /* Samples without a header: "s16le" or "f32le"; NULL: the file says what it is. raw_rate 0: the model's rate; raw_channels 0: 1 */
     const char *raw;
@@ -144,7 +144,7 @@ typedef struct llm_transcribe_params {
 
 /* Writes down the speech of a file of sound (path, "-": standard input), with a model that hears. WAV is always read; FLAC, MP3 and Ogg if the
  * build has libsndfile. Sound of any length is read in windows, as the model was trained to, in little memory. The sequence is empty
- * afterwards. GGL_UNSUPPORTED: the model does not hear, or the kind of sound; GGL_USAGE: params are wrong, or the model does not know the
+ * afterwards. GGL_UNSUPPORTED: the model does not hear, or the kind of sound; GGL_USAGE: params are wrong, there is neither a path nor data, or the model does not know the
  * language; GGL_LIMIT: the context is too small; GGL_FORMAT: the sound is damaged; GGL_CANCELLED, GGL_IO, GGL_NOMEM, GGL_DEVICE. */
 GGL_API GGL_NODISCARD ggl_status llm_transcribe(llm_context *c, const char *path,
                                                 const llm_transcribe_params *params,
