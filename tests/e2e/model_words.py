@@ -116,6 +116,17 @@ def test_stopped_in_silence():
         check(f.read() == b"as before" and not os.path.exists(os.path.join(TMP.name, "none.txt")), "the files")
 
 
+def test_sounds_by_flag():
+    """-f FILE, as whisper-cli has it, is a sound as one without a flag, in the order of the command line."""
+    given, _ = run(0, "", "llm-transcribe", "-q", "-d", "0.9", WORDS)
+    for words in (["-f", WORDS], [f"--file={WORDS}"]):
+        same, _ = run(0, "", "llm-transcribe", "-q", "-d", "0.9", *words)
+        check(given and same == given, f"{words[0]}", [given, same])
+    both, _ = run(0, "", "llm-transcribe", "-q", "-d", "0.9", "-f", WORDS, "-f", WORDS, WORDS)
+    check(both == given * 3, "three sounds", [given, both])
+    run(2, "-o is for one sound", "llm-transcribe", "-f", WORDS, WORDS, "-o", "x.txt")
+
+
 def children(pid):
     with open(f"/proc/{pid}/task/{pid}/children") as f:
         return [int(x) for x in f.read().split()]
