@@ -131,11 +131,18 @@ bool llm_arch_find_family(arch_eval *ev) {
             ev->family = a->key_family[i];
             return true;
         }
-    char shown[4 * 64 + 1]; /* a zero byte, too, is seen */
-    ggl_show(shown, sizeof shown, item.string.s, item.string.n < 64 ? item.string.n : 64);
-    ev->status = llm_arch_fail(ev->err, GGL_FORMAT, a->family_place[0], NULL, NULL,
-                               "%s has the architecture '%s', which this descriptor does not have",
-                               ev->src->name, shown);
+    static const char word[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
+    char shown[4 * 64 + 1], hint[96]; /* a zero byte, too, is seen */
+    const size_t n = item.string.n < 64 ? item.string.n : 64;
+    ggl_show(shown, sizeof shown, item.string.s, n);
+    const bool is_plain = n > 0 && n == item.string.n && strlen(shown) == n &&
+                          !strpbrk(shown, "\"\\:"); /* so that a descriptor can have it */
+    const bool is_word = strspn(shown, word) == n && !strchr("0123456789", shown[0]);
+    if (is_plain)
+        snprintf(hint, sizeof hint, is_word ? "write: arch %s" : "write: arch \"%s\"", shown);
+    ev->status = llm_arch_fail(
+        ev->err, GGL_FORMAT, a->family_place[0], NULL, is_plain ? hint : NULL,
+        "%s has the architecture '%s', which this descriptor does not have", ev->src->name, shown);
     return false;
 }
 

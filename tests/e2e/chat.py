@@ -439,6 +439,9 @@ def full():
     check("/save" not in t.say("/save /dev/full") and "/dev/full" in clean(t.seen[-200:]), "/save /dev/full", t.seen)
     t.type("\x04")
     t.end("--on-full shift", 0)
+    for args, stdin in ((("-st", "-p", "Hi"), ""), (("-cnv", "-p", "Hi"), ""), (("-cnv",), "Hi\n")):
+        told = run("-c", "64", "-n", "80", "--ignore-eos", "--on-full", "stop", *args, stdin=stdin).stderr.decode()
+        check(told.endswith("the context of 64 tokens is full: -c N gives a larger one, -n N ends earlier\n"), "%s: %s" % (args, told))
     with open(path("kept.json"), "w") as f:
         f.write("what was there")
 

@@ -165,6 +165,12 @@ END
 "$arch" graph "$tmp/full.arch" "$model" >"$tmp/out" 2>&1 || fail "init and a graph: $(cat "$tmp/out")"
 grep -q '# .* ?$' "$tmp/init.arch" && fail "init: open shapes in $(cat "$tmp/init.arch")"
 expect 2 "argument 1 is empty" init "" "$model"
+# a name that the file does not have is told at once, and check says which it has
+expect 0 "note: $model has the architecture 'llama': llm-arch check and the tools need a descriptor of that name (or init - $model)" init mine "$model"
+sed 's/^arch llama/arch mine/' "$tmp/full.arch" >"$tmp/mine.arch"
+expect 1 "has the architecture 'llama', which this descriptor does not have" check "$tmp/mine.arch" "$model"
+grep -q 'write: arch llama' "$tmp/err" || fail "check of another name: $(cat "$tmp/err")"
+"$arch" init llama "$model" >"$tmp/out" 2>"$tmp/err" && cmp -s "$tmp/out" "$tmp/init.arch" && [ ! -s "$tmp/err" ] || fail "init NAME: $(cat "$tmp/err")"
 
 # a model of an unknown name: the layer that is left to write is what check names, and the made-up model is not to blame
 python3 - "$model" "$tmp/zebra.gguf" <<'END'

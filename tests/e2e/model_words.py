@@ -1,8 +1,9 @@
 """Models by name, prompts without tokens, adapters that are none, pictures with another ending: what the tools say.
 
 model_words.py TOOLS MODEL    TOOLS: the folder of the programs; MODEL: models/builtin/stories.gguf"""
-import fcntl, json, os, pty, re, signal, struct, subprocess, sys, termios, time
+import fcntl, json, os, pty, re, signal, struct, subprocess, sys, termios, time, wave
 
+import terminals
 from checks import TMP, check, finish, put, runner, write_safetensors
 
 TOOLS, MODEL = sys.argv[1:3]
@@ -99,6 +100,31 @@ def test_a_recorder_that_is_stopped():
                 os.kill(pid, signal.SIGKILL)
         out = p.communicate(timeout=60)[0].decode()
         check(p.returncode == code and (n_signals == 2 or len(out.split()) == 4), f"{n_signals} times Ctrl-C", [p.returncode, out])
+
+
+def test_stopped_in_silence():
+    """Ctrl-C before anything was said tells what became of -o FILE."""
+    with wave.open(os.path.join(TMP.name, "hour.wav"), "wb") as f:
+        f.setparams((1, 2, 8000, 0, "NONE", ""))
+        f.writeframes(bytes(3600 * 8000 * 2))
+    put("kept.txt", b"as before")
+    for name, said in (("kept.txt", "kept.txt is as it was"), ("none.txt", "none.txt was not written")):
+        code, seen = terminals.run(os.path.join(TOOLS, "llm-transcribe"), "-t", "1", "-o", name, "hour.wav", stop=b" of 3600 s", cwd=TMP.name,
+                                   env={**os.environ, "TERM": "xterm", "GGL_PROGRESS_DELAY": "0"})
+        check(code in (-2, 130) and "stopped: nothing was said yet; " + said in seen, f"stopped in silence, {name}", [code, seen])
+    with open(os.path.join(TMP.name, "kept.txt"), "rb") as f:
+        check(f.read() == b"as before" and not os.path.exists(os.path.join(TMP.name, "none.txt")), "the files")
+
+
+def test_sounds_by_flag():
+    """-f FILE, as whisper-cli has it, is a sound as one without a flag, in the order of the command line."""
+    given, _ = run(0, "", "llm-transcribe", "-q", "-d", "0.9", WORDS)
+    for words in (["-f", WORDS], [f"--file={WORDS}"]):
+        same, _ = run(0, "", "llm-transcribe", "-q", "-d", "0.9", *words)
+        check(given and same == given, f"{words[0]}", [given, same])
+    both, _ = run(0, "", "llm-transcribe", "-q", "-d", "0.9", "-f", WORDS, "-f", WORDS, WORDS)
+    check(both == given * 3, "three sounds", [given, both])
+    run(2, "-o is for one sound", "llm-transcribe", "-f", WORDS, WORDS, "-o", "x.txt")
 
 
 def children(pid):

@@ -75,6 +75,25 @@ TEST(pictures_stand_where_the_request_has_them) {
               "a <__media__> b <__media__>");
 }
 
+/* However a part names its picture, its fields are looked at. */
+TEST(pictures_may_have_unknown_fields) {
+    static const char *const forms[] = {"image_url", "url", "image"};
+    char part[200];
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+        snprintf(part, sizeof part,
+                 "[{\"type\": \"image\", \"%s\": {\"url\": \"" ONE "\", \"detial\": \"low\"}}]",
+                 forms[i]);
+        facts.n_row = 64;
+        CHECK(refuses(CHAT, user(part), "unknown field \"detial\"; did you mean \"detail\"?"));
+        facts.strict_fields = false;
+        const ask *a = request(CHAT, user(part));
+        if (CHECK_MSG(a, "%s: %s", forms[i], err.msg))
+            CHECK_STR(a->ignored.names, "detial");
+        facts.strict_fields = true;
+        facts.n_row = 0;
+    }
+}
+
 TEST(pictures_keep_their_order_and_bytes) {
     facts.n_row = 64;
     const ask *a =

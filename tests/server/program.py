@@ -61,6 +61,7 @@ def options():
     check(r.returncode == 0 and "--api-key" in r.stdout and max(map(len, r.stdout.splitlines())) <= 80, "--help")
     fails(2, "unknown flag '--prot'; did you mean '--port'?", "--prot", "1")
     fails(2, "out of range", "--port", "65536")
+    fails(2, "--max-body: 4096 is out of range, 1 to 1024 MiB is allowed", "--max-body", "4096")
     fails(2, "--cors", "--cors", "example.org")
     fails(2, "--cors", "--cors", "https://example.org/page")
     fails(2, "cannot be used together", "--no-repack", "--repack-cache")
@@ -337,7 +338,7 @@ def errors():
         check(s.post("/v1/chat/completions", CHAT, headers={"Origin": "https://evil.example"})[0] == 403, "another site")
         check(json.loads(s.post("/v1/chat/completions", CHAT, headers={"Host": "evil.example"})[2])["error"], "another name")
         status, _, answer = s.request("POST", "/v1/chat/completions", b" " * (17 << 20))
-        check(status == 413 and b"--max-body" in answer, f"413: {status} {answer[:200]}")
+        check(status == 413 and b"at most 16777216 are allowed (--max-body 16, in MiB)" in answer, f"413: {status} {answer[:200]}")
         html = {"Accept": "text/html,*/*"}
         status, headers, page = s.get("/", headers=html)
         check(status == 200 and b"<html" in page and "script-src 'self'" in headers["Content-Security-Policy"], "the page")

@@ -137,6 +137,19 @@ def folder():
             check("draftx" in post(s, "/api/chat", {"model": "draftx", "messages": []}, 404)["error"], "Ollama's form")
             e = post(s, "/v1/messages", {"model": "draftx", "max_tokens": 1, "messages": []}, 404)
             check(e["type"] == "error" and e["error"]["type"] == "not_found_error", e)
+            # a body that cannot be read gets the answer that a server of one model gives
+            for path_, body, words in [
+                ("/v1/completions", b'{"model": "a", "prompt": "Once"', "request:1:32: ',' or '}' is expected here"),
+                ("/v1/completions", b"hello", "request:1:1: "),
+                ("/v1/completions", b"", "request:1:1: "),
+                ("/v1/completions", b"[]", "a JSON object is expected, not an array"),
+                ("/v1/completions", b'{"model": 5}', '"model" must be a string'),
+                ("/v1/messages", b'{"model": 5}', '"model" must be a string'),
+                ("/tokenize", b"{", "request:1:2: "),
+            ]:
+                e = post(s, path_, body, 400)["error"]
+                check(words in e["message"] and e.get("param") in (None, "model" if "must" in words else None), (body, e))
+            check("names one of a, b" in post(s, "/v1/completions", {"model": None}, 400)["error"]["message"], "null")
             # paths that name none, and those of a query
             check(get(s, "/props")["role"] == "router", "props of all")
             check(get(s, "/props?model=two/y")["model_path"].endswith("/two/y.gguf"), "props of one")

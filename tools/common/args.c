@@ -158,11 +158,16 @@ void args_list_fini(arg_list *list) {
     *list = (arg_list){0};
 }
 
+/* What follows numbers of the option in messages: a table's value name is in capitals. */
+static const char *unit_of(const arg_option *o) {
+    return o->value && strcmp(o->value, "MIB") == 0 ? " MiB" : "";
+}
+
 static int out_of_range(const args_spec *spec, const arg_option *o, const char *flag, int n_flag,
                         const char *s) {
     if (o->min != o->max && o->kind == ARG_INT)
-        return wrong(spec->tool, "%.*s: %s is out of range, %.0f to %.0f is allowed", n_flag, flag,
-                     s, o->min, o->max);
+        return wrong(spec->tool, "%.*s: %s is out of range, %.0f to %.0f%s is allowed", n_flag,
+                     flag, s, o->min, o->max, unit_of(o));
     if (o->min != o->max)
         return wrong(spec->tool, "%.*s: %s is out of range, %.15g to %.15g is allowed", n_flag,
                      flag, s, o->min, o->max);

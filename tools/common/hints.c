@@ -230,7 +230,6 @@ static const arg_hint hints[] = {
     {TRANSCRIBE, "--output-format", "--format", HINT_SAME},
     {TRANSCRIBE, "-of --output-file", "-o FILE writes one sound, and its end, such as .srt, chooses the format; --output-dir DIR a file for each", HINT_REFUSED},
     {TRANSCRIBE, "-olrc --output-lrc -ocsv --output-csv -owts --output-words -fp --font-path --output-format=tsv", "--format text, times, srt, vtt or json", HINT_REFUSED},
-    {TRANSCRIBE, "-f --file", "sounds are given without a flag: llm-transcribe -m MODEL talk.wav", HINT_REFUSED},
     {TRANSCRIBE, "-nt", "the default format has no times; --no-timestamps lets the model write none", HINT_NOTHING},
     {TRANSCRIBE, "-nf --no-fallback", "--temperature-inc=0", HINT_SAME},
     {TRANSCRIBE, "-np --no-prints", "--quiet", HINT_SAME},

@@ -257,7 +257,13 @@ int arch_init(int argc, char **argv) {
         for (int k = 0; k < in->n_parts && code < 0; k++)
             init_name_shapes(&in[k]);
         if (code < 0) {
-            start(in, strcmp(files.s[0], "-") == 0 ? arch : files.s[0]);
+            const bool is_other = strcmp(files.s[0], "-") != 0 && strcmp(files.s[0], arch) != 0;
+            start(in, is_other ? files.s[0] : arch);
+            if (is_other && *arch)
+                tool_note(TOOL,
+                          "%s has the architecture '%s': llm-arch check and the tools need a "
+                          "descriptor of that name (or init - %s)",
+                          files.s[1], arch, files.s[1]);
             if (*arch && !init_has_own_keys(in))
                 tool_note(TOOL,
                           "%s has no key that begins with '%s.', the name of its architecture, so "

@@ -290,12 +290,18 @@ static ggl_status draw_all(chat *c, chat_show *show, ggl_error *err) {
 }
 
 static void say_full(const chat *c) {
-    (void)tool_error(TOOL, 0,
-                     "the context of %" PRId64
-                     " tokens is full: /clear begins again, /undo takes a "
-                     "turn back%s; -c sets a larger one",
-                     llm_context_n_ctx(c->ctx),
-                     c->shifts ? "" : ", '/set on-full shift' leaves the oldest turns out");
+    const int64_t n_ctx = llm_context_n_ctx(c->ctx);
+    if (!c->in.is_terminal || c->o.chat.single) /* where no command can be typed */
+        (void)tool_error(TOOL, 0,
+                         "the context of %" PRId64
+                         " tokens is full: -c N gives a larger one, -n N ends earlier",
+                         n_ctx);
+    else
+        (void)tool_error(
+            TOOL, 0,
+            "the context of %" PRId64 " tokens is full: /clear begins again, /undo takes a "
+            "turn back%s; -c sets a larger one",
+            n_ctx, c->shifts ? "" : ", '/set on-full shift' leaves the oldest turns out");
 }
 
 static void say_too_long(const chat *c, const prompt *p) {

@@ -149,7 +149,7 @@ static model *named(models *t, const http_request *q, http_reply *r) {
     if (st == GGL_OK)
         st = read_shape(value, sizeof value, &ignored, &doc->root, rows, &err);
     llm_json_free(doc);
-    char *name = st == GGL_OK ? endpoint_model(q) : NULL;
+    char *name = st == GGL_OK ? endpoint_model(q, &err) : NULL;
     if (st == GGL_OK) {
         m = models_find(t, name, &err);
         st = m ? GGL_OK : err.status;

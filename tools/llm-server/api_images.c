@@ -157,14 +157,17 @@ static const field url_fields[] = {
     {"url", .kind = FIELD_IGNORED}, {"detail", .kind = FIELD_IGNORED}, {0}};
 
 ggl_status image_of_part(ask *a, const json_value *part, ggl_str *mark, ggl_error *err) {
-    const json_value *v = llm_json_get_kind(part, "image_url", JSON_OBJECT);
+    static const char *const forms[] = {"image_url", "url", "image"}; /* as llm_part_address */
     const char *param;
     ggl_str url;
     ggl_status st = image_check_seen(a, err);
     if (st == GGL_OK)
         st = read_fields(a, part, part_fields, NULL, &param, err);
-    if (st == GGL_OK && v)
-        st = read_fields(a, v, url_fields, NULL, &param, err);
+    for (size_t i = 0; i < sizeof forms / sizeof *forms && st == GGL_OK; i++) {
+        const json_value *v = llm_json_get_kind(part, forms[i], JSON_OBJECT);
+        if (v)
+            st = read_fields(a, v, url_fields, NULL, &param, err);
+    }
     if (st == GGL_OK)
         st = llm_part_address(&url, part, err);
     return st == GGL_OK ? image_of_url(a, url, mark, err) : st;

@@ -48,23 +48,35 @@ uint64_t models_client(const models *t, const http_request *q) {
     return client_of(models_options(t), q);
 }
 
-char *endpoint_model(const http_request *q) {
-    ggl_error unread; /* a body that is no JSON gets its error when it is read for a model */
+/* Reads which model a body names. */
+static ggl_status name_in(const json_value *root, ggl_str *name, ggl_error *err) {
+    static const char *const fields[] = {"model", "name"}; /* the latter: Ollama's older clients */
+    if (root->kind != JSON_OBJECT) /* as read_fields says it; no fault of the field "model" */
+        return ggl_fail(err, GGL_FORMAT, "a JSON object is expected, not %s",
+                        llm_json_kind_text((json_kind)root->kind));
+    for (size_t i = 0; i < sizeof fields / sizeof *fields && !name->s; i++) {
+        const json_value *v = llm_json_get(root, fields[i]);
+        if (!v || v->kind == JSON_NULL)
+            continue;
+        if (v->kind != JSON_STRING)
+            return ggl_fail(err, GGL_USAGE, "\"%s\" must be a string", fields[i]);
+        *name = json_str(v);
+    }
+    return GGL_OK;
+}
+
+char *endpoint_model(const http_request *q, ggl_error *why) {
     llm_json *doc = NULL;
     const char *of_query = q->parameter(q, "model");
     ggl_str name = {of_query, of_query ? strlen(of_query) : 0};
     const char *type = q->header(q, "Content-Type");
     const bool is_form = multipart_is_type(type);
+    *why = (ggl_error){0};
     if (!name.s && is_form)
         (void)multipart_find(&name, type, q->body, "model");
-    if (!name.s && !is_form && q->body.n > 0 &&
-        llm_json_parse(&doc, q->body.s, q->body.n, "request", &unread) == GGL_OK) {
-        const json_value *v = llm_json_get_kind(&doc->root, "model", JSON_STRING);
-        if (!v)
-            v = llm_json_get_kind(&doc->root, "name", JSON_STRING); /* Ollama's older clients */
-        if (v)
-            name = json_str(v);
-    }
+    if (!name.s && !is_form && (q->body.n > 0 || strcmp(q->method, "POST") == 0) &&
+        llm_json_parse(&doc, q->body.s ? q->body.s : "", q->body.n, "request", why) == GGL_OK)
+        (void)name_in(&doc->root, &name, why);
     char *text = name.s ? ggl_calloc(name.n + 1, 1) : NULL;
     if (text && name.n > 0)
         memcpy(text, name.s, name.n);

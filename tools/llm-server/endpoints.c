@@ -370,7 +370,8 @@ static void fail_model(models *t, ggl_status st, const ggl_error *err, const htt
     if (st == GGL_LIMIT)
         answer_error(error_form(q->path), &too_many, r);
     else
-        answer_failed(error_form(q->path), st, err, st == GGL_IO ? NULL : "model", r);
+        answer_failed(error_form(q->path), st, err,
+                      st == GGL_IO || st == GGL_FORMAT ? NULL : "model", r);
 }
 
 /* The model for which the request has waited is there, or could not be loaded. */
@@ -390,11 +391,14 @@ static void go_on(models *t, server *s, const ggl_error *err, const http_request
         server_release(s);
 }
 
-/* Finds the model of a request, and answers it, now or once the model is loaded: until then the body alone is held. */
+/* Finds the model of a request, and answers it, now or once the model is loaded: until then the body alone is held. why: why the
+ * request names none. */
 static void choose(models *t, const endpoint *e, memory_hold held, size_t kept,
-                   const http_request *q, http_reply *r, const char *name) {
+                   const http_request *q, http_reply *r, const char *name, const ggl_error *why) {
     ggl_error err = {0};
     model *m = models_find(t, name, &err);
+    if (!m && !name && why->status != GGL_OK)
+        err = *why;
     server *s = NULL;
     ggl_status st = m ? GGL_OK : err.status;
     models_count(t, m, COUNT_REQUESTS);
@@ -433,13 +437,14 @@ void endpoints_handle(void *ctx, const http_request *q, http_reply *r) {
     streams_expire(models_streams(t));
     if (!hold_body(t, e, q, r, &held, &kept))
         return;
-    char *name = models_is_single(t) ? NULL : endpoint_model(q);
+    ggl_error why = {0};
+    char *name = models_is_single(t) ? NULL : endpoint_model(q, &why);
     if (e->handle_all && !(e->handle && (models_is_single(t) || name))) {
         models_count(t, NULL, COUNT_REQUESTS);
         e->handle_all(t, q, r);
         memory_force(&held, 0);
     } else {
-        choose(t, e, held, kept, q, r, name);
+        choose(t, e, held, kept, q, r, name, &why);
     }
     ggl_free(name);
 }

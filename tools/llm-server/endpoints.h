@@ -13,9 +13,9 @@ const char *endpoint_nearest(const char *path);
  * n: none of them. */
 size_t endpoint_find_key(const char *const *key, size_t n, const char *authorization,
                          const char *x_api_key);
-/* Returns the name of the model that a request is for: that of its query, or of its body. NULL: it has none. The caller
- * frees it with ggl_free. */
-char *endpoint_model(const http_request *q);
+/* Returns the name of the model that a request is for: that of its query, or of its body. NULL: it has none; *why has an
+ * error if that is because its body cannot be read. The caller frees it with ggl_free. */
+char *endpoint_model(const http_request *q, ggl_error *why);
 /* Identifies the client of a request, because each client has a limit of waiting sequences: by its key, if
  * there are keys, else by its address. Nothing else counts, so that nobody can pass for many clients. */
 uint64_t endpoint_client(const char *const *key, size_t n, const char *authorization,

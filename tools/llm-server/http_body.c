@@ -59,15 +59,16 @@ static void refuse_for_memory(http_reply *r) {
 }
 
 void http_body_announced(http_reply *r, uint64_t n) {
-    char sentence[200];
+    char sentence[200], flag[64];
     const size_t most = r->server->p.max_body,
                  most_of_all = memory_most(r->server->p.memory, MEMORY_BODIES);
     const bool is_short = most_of_all < most;
     if (n > (is_short ? most_of_all : most)) {
+        snprintf(flag, sizeof flag, "--max-body %zu, in MiB", most >> 20);
         snprintf(sentence, sizeof sentence,
                  "the request's body has %llu bytes, at most %zu are allowed (%s)",
                  (unsigned long long)n, is_short ? most_of_all : most,
-                 is_short ? "an eighth of --request-memory" : "--max-body");
+                 is_short ? "an eighth of --request-memory" : flag);
         refuse(r, 413, sentence);
     } else if (!hold(r, (size_t)n)) {
         refuse_for_memory(r);
@@ -111,8 +112,9 @@ enum MHD_Result http_body_take(http_reply *r, const char *data, size_t *n) {
     if (!r->refused && r->n_body + *n > most) {
         char sentence[128];
         snprintf(sentence, sizeof sentence,
-                 "the request's body has more than the %zu bytes that are allowed (--max-body)",
-                 most);
+                 "the request's body has more than the %zu bytes that are allowed (--max-body "
+                 "%zu, in MiB)",
+                 most, most >> 20);
         refuse(r, 413, sentence);
     }
     if (!r->refused && !grow(r, r->n_body + *n))

@@ -309,7 +309,8 @@ static int transcribe(job *j, const char *sound) {
     return j->out.failed ? tool_error(TOOL, 1, "out of memory") : -1;
 }
 
-/* Writes down a sound to a file, which appears when it is complete, or with what was said until a signal stops the program. */
+/* Writes down a sound to a file, which appears when it is complete, or with what was said until a signal stops the program. If nothing was,
+ * there is no new file, which would be empty in place of one that may be good. */
 static int transcribe_to(job *j, const char *sound, const char *path) {
     ggl_error err = {0};
     ggl_new_file *f;
@@ -318,9 +319,12 @@ static int transcribe_to(job *j, const char *sound, const char *path) {
     j->path = path;
     j->out.to = ggl_new_file_stream(f);
     const int code = transcribe(j, sound);
-    const bool is_begun = is_stopped(NULL) && j->out.n > 0 && !j->out.failed;
-    if (code >= 0 && !is_begun) {
+    const bool stopped = is_stopped(NULL) && !j->out.failed;
+    if (code >= 0 && !(stopped && j->out.n > 0)) {
         ggl_new_file_discard(f);
+        if (stopped)
+            tool_note(TOOL, "stopped: nothing was said yet; %s %s", path,
+                      access(path, F_OK) == 0 ? "is as it was" : "was not written");
         return code;
     }
     ggl_new_file_note(f);

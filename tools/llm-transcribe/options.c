@@ -91,6 +91,8 @@ int transcribe_options_read(options *o, int argc, char **argv) {
                    .no_speech = 0.6};
     const arg_option table[] = {
         {NULL, .help = "model and sound"},
+        {"-f --file", ARG_LIST, &o->sounds, .value = "SOUND",
+         .help = "the same as SOUND without a flag; repeatable"},
         {"-m --model", ARG_STRING, &o->model, .value = "FILE",
          .help = "a model that hears: a GGUF file, a file of ggml from before GGUF "
                  "(ggml-base.bin), or a Hugging Face folder (default: the built-in builtin:words, "
