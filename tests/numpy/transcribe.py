@@ -548,7 +548,7 @@ def mistakes(a):
         ([*model, "--output-dir", "no", "s.wav"], 1, "folder does not exist"), ([*model, "-o", "x", "s.wav", "cut.wav"], 2, "--output-dir"),
         ([*model, "--tokens", "1", "s.wav"], 2, "need each other"), ([*model, "--tokens", "99999", "--logits", "l.npy", "s.wav"], 2, "99999 is not in the vocabulary"),
         ([*model, "--dump", "mel", "s.wav"], 2, "-o FILE.npy"), (["-m", "builtin:stories", "s.wav"], 1, "does not hear"), ([*model, "-ml", "1", "s.wav"], 2, "--max-words-per-line 1, each word by itself"),
-        ([*model, "-f", "s.wav"], 2, "without a flag"), ([*model, "--raw-rate", "8000", "s.wav"], 2, "are for --raw"), ([*model, *quick, "-o", "/dev/full", "s.wav"], 1, "/dev/full")):
+        ([*model, "--raw-rate", "8000", "s.wav"], 2, "are for --raw"), ([*model, *quick, "-o", "/dev/full", "s.wav"], 1, "/dev/full")):
         tell(words, code, says)
     language = lambda s: json.loads(s)["language"]
     for sound, words, good in (("none.wav", [], [None]), ("none.wav", ["-l", "german"], ["de"]), ("silence.wav", [], ["en", "de", "yue"]), ("silence.wav", ["-l", "de"], ["de"])):
