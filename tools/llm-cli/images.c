@@ -12,9 +12,10 @@
 static const char place[] = "<__media__>"; /* llama.cpp's */
 enum { PLACE = sizeof place - 1, MARK = LLM_IMAGE_MARK - 1 };
 
+/* text may be NULL, of 0 bytes. */
 static size_t count_places(const char *text, size_t n) {
     size_t found = 0;
-    for (const char *at = text; (at = memmem(at, n - (size_t)(at - text), place, PLACE));
+    for (const char *at = text; at && (at = memmem(at, n - (size_t)(at - text), place, PLACE));
          at += PLACE)
         found++;
     return found;
