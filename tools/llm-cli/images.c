@@ -12,10 +12,9 @@
 static const char place[] = "<__media__>"; /* llama.cpp's */
 enum { PLACE = sizeof place - 1, MARK = LLM_IMAGE_MARK - 1 };
 
-/* text may be NULL, of 0 bytes. */
 static size_t count_places(const char *text, size_t n) {
     size_t found = 0;
-    for (const char *at = text; at && (at = memmem(at, n - (size_t)(at - text), place, PLACE));
+    for (const char *at = text; (at = memmem(at, n - (size_t)(at - text), place, PLACE));
          at += PLACE)
         found++;
     return found;
@@ -40,7 +39,8 @@ static int show_all(llm_context *c, const arg_list *file, bool sounds, char *mar
 
 int images_show(llm_context *c, const arg_list *image, const arg_list *audio, char **text,
                 size_t *n) {
-    const size_t n_places = count_places(*text, *n), n_files = image->n + audio->n;
+    const char *prompt = *text ? *text : ""; /* a conversation may begin without one */
+    const size_t n_places = count_places(prompt, *n), n_files = image->n + audio->n;
     if (n_places > 0 && n_files == 0)
         tool_note(TOOL, "the prompt's <__media__> is plain text without --image or --audio FILE");
     if (n_files == 0)
@@ -63,7 +63,7 @@ int images_show(llm_context *c, const arg_list *image, const arg_list *audio, ch
     const size_t n_before = (n_files - n_places) * MARK;
     size_t used = n_before, k = n_files - n_places;
     memcpy(all, mark, n_before);
-    for (const char *from = *text, *end = *text + *n;;) {
+    for (const char *from = prompt, *end = prompt + *n;;) {
         const char *at = memmem(from, (size_t)(end - from), place, PLACE);
         const size_t n_text = (size_t)((at ? at : end) - from);
         memcpy(all + used, from, n_text);
