@@ -15,7 +15,7 @@
 
 typedef struct llm_jobs llm_jobs;
 
-/* What a conversation showed. */
+/* A picture or a sound of a conversation, which llm_chat_see has shown to the model. */
 typedef struct llm_shown {
     char mark[LLM_IMAGE_MARK];
     bool is_named; /* while a conversation is searched */

@@ -1,7 +1,8 @@
-#include "ggl/internal/pass.h"
 #include "demand.h"
 
 #include <string.h>
+
+#include "ggl/internal/pass.h"
 
 enum { PROMPT_END = 64 }; /* tokens of the prompt in which an answer may have begun */
 

@@ -2,12 +2,12 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "ggl/internal/pass.h"
 #include "common/json.h"
 #include "beams.h"
 #include "common/clock.h"
 #include "context.h"
 #include "generation.h"
+#include "ggl/internal/pass.h"
 #include "llm/internal/calls.h"
 #include "llm/internal/talk.h"
 #include "noticing.h"

@@ -308,8 +308,7 @@ static ggl_status open_eye(llm_context *c, const llm_opening *o, ggl_error *err)
         llm_model_set_marks(c->model, llm_eye_marks(c->eye));
     if (st == GGL_OK || leave_eye_out(c, o, st, &why))
         return GGL_OK;
-    if (err)
-        *err = why; /* with the line of the descriptor, which ggl_fail would escape */
+    (void)ggl_pass(err, &why);
     return st;
 }
 

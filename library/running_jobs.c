@@ -1,6 +1,6 @@
 /* Texts that are generated at once, over one model's weights. */
-#include "ggl/internal/pass.h"
 #include "generation.h"
+#include "ggl/internal/pass.h"
 #include "running_jobs.h"
 #include "llm/internal/engine.h"
 

@@ -68,7 +68,7 @@ static int set_waves(builder *b) {
     return top;
 }
 
-/* Who reads a root, for delay_for_stores(). */
+/* Which steps read a root. delay_for_stores() finds this out. */
 typedef struct readers {
     int first;   /* the first wave in which a step reads it; 0: none does */
     bool others; /* a step reads it whose result is not only stored */

@@ -8,6 +8,7 @@
 #include "common/amounts.h"
 #include "common/split_name.h"
 #include "fetch.h"
+#include "ggl/internal/pass.h"
 #include "hub_impl.h"
 #include "web.h"
 
@@ -306,8 +307,7 @@ static ggl_status get_from_hub(hub *h, const hub_wish *wish, ggl_error *err) {
         return get_listed(h, wish, err);
     if (st != GGL_USAGE && st != GGL_CANCELLED)
         return use_cached(h, wish, st, of_hub.msg, err);
-    if (err)
-        *err = of_hub;
+    (void)ggl_pass(err, &of_hub);
     return st;
 }
 

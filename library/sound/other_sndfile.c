@@ -2,9 +2,9 @@
 #include <math.h>
 #include <sndfile.h>
 
-#include "ggl/internal/pass.h"
 #include "decoder.h"
 #include "ggl/alloc.h"
+#include "ggl/internal/pass.h"
 
 typedef struct other {
     sound_bytes *b;

@@ -1,8 +1,8 @@
 /* Writes the file: the tensors' types, the keys and the tensors. */
 #include <string.h>
 
-#include "ggl/internal/pass.h"
 #include "convert_impl.h"
+#include "ggl/internal/pass.h"
 #include "number_groups.h"
 #include "keys.h"
 #include "pieces.h"

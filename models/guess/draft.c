@@ -6,6 +6,7 @@
 
 #include "ggl/alloc.h"
 #include "ggl/internal/params.h"
+#include "ggl/internal/pass.h"
 #include "heard.h"
 #include "source.h"
 
@@ -385,9 +386,7 @@ static void draft_in_slot(void *self, int slot) {
 
 static ggl_status draft_failed(const void *self, ggl_error *err) {
     const draft *d = self;
-    if (d->error.status != GGL_OK && err)
-        *err = d->error;
-    return d->error.status;
+    return d->error.status == GGL_OK ? GGL_OK : ggl_pass(err, &d->error);
 }
 
 void llm_draft_fill_default(llm_draft_params *p, size_t size) {

@@ -381,6 +381,7 @@ void *llm_arch_parse_fail(arch_parser *p, const char *fmt, ...) GGL_PRINTF(2, 3)
 void *llm_arch_parse_fail_at(arch_parser *p, ggl_status s, arch_place place, const char *fmt, ...)
     GGL_PRINTF(4, 5);
 void *llm_arch_parse_alloc(arch_parser *p, size_t n, size_t size);
+void *llm_arch_parse_copy(arch_parser *p, const void *from, int n, size_t size); /* of n elements */
 arch_place llm_arch_token_place(const arch_parser *p, const arch_token *t);
 bool llm_arch_is(const arch_parser *p,
                  const char *word); /* the next token is this symbol or word */

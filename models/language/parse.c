@@ -41,9 +41,7 @@ static bool parse_targets(arch_parser *p, arch_stmt *s, int max) {
         n++;
     } while (max > 1 && llm_arch_accept(p, ","));
     s->n_target = n;
-    s->target = llm_arch_parse_alloc(p, (size_t)n, sizeof *s->target);
-    if (s->target)
-        memcpy(s->target, target, (size_t)n * sizeof *target);
+    s->target = llm_arch_parse_copy(p, target, n, sizeof *target);
     return s->target != NULL;
 }
 
@@ -119,9 +117,8 @@ static arch_stmt *parse_if(arch_parser *p, bool top) {
         if (!(arm[n].body = llm_arch_parse_block(p, top)))
             return NULL;
     }
-    if (!s || !(s->arm = llm_arch_parse_alloc(p, (size_t)n, sizeof *s->arm)))
+    if (!s || !(s->arm = llm_arch_parse_copy(p, arm, n, sizeof *arm)))
         return NULL;
-    memcpy(s->arm, arm, (size_t)n * sizeof *arm);
     s->n_arm = n;
     return s;
 }
@@ -411,9 +408,7 @@ static bool parse_ignored_names(arch_parser *p, arch_stmt *s, bool strings) {
         if (!(list[s->n_expr++] = parse_ignored_name(p, strings)))
             return false;
     } while (llm_arch_accept(p, ","));
-    s->expr = llm_arch_parse_alloc(p, (size_t)s->n_expr, sizeof *s->expr);
-    if (s->expr)
-        memcpy(s->expr, list, (size_t)s->n_expr * sizeof(arch_expr *));
+    s->expr = llm_arch_parse_copy(p, list, s->n_expr, sizeof *list);
     return s->expr != NULL;
 }
 

@@ -115,9 +115,7 @@ static bool parse_args(arch_parser *p, arch_expr *e, const char *end, bool names
     }
     p->tok++;
     e->n_arg = n;
-    e->arg = llm_arch_parse_alloc(p, (size_t)n, sizeof *e->arg);
-    if (e->arg)
-        memcpy(e->arg, arg, (size_t)n * sizeof *arg);
+    e->arg = llm_arch_parse_copy(p, arg, n, sizeof *arg);
     return e->arg != NULL;
 }
 
@@ -363,10 +361,7 @@ arch_expr **llm_arch_parse_exprs(arch_parser *p, int *n) {
         if (!list[(*n)++])
             return NULL;
     } while (llm_arch_accept(p, ","));
-    arch_expr **out = llm_arch_parse_alloc(p, (size_t)*n, sizeof *out);
-    if (out)
-        memcpy(out, list, (size_t)*n * sizeof *out);
-    return out;
+    return llm_arch_parse_copy(p, list, *n, sizeof *list);
 }
 
 bool llm_arch_one_expr(arch_parser *p, arch_stmt *s) {

@@ -36,13 +36,9 @@ static bool parse_parts(arch_parser *p, arch_fused *f) {
         part[n++] = p->tok++->str;
     } while (llm_arch_accept(p, ","));
     f->n_part = n;
-    f->part = llm_arch_parse_alloc(p, (size_t)n, sizeof *f->part);
-    f->part_place = llm_arch_parse_alloc(p, (size_t)n, sizeof *f->part_place);
-    if (!f->part || !f->part_place)
-        return false;
-    memcpy(f->part, part, (size_t)n * sizeof *part);
-    memcpy(f->part_place, place, (size_t)n * sizeof *place);
-    return true;
+    f->part = llm_arch_parse_copy(p, part, n, sizeof *part);
+    f->part_place = llm_arch_parse_copy(p, place, n, sizeof *place);
+    return f->part && f->part_place;
 }
 
 bool llm_arch_parse_fused(arch_parser *p) {

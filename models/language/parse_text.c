@@ -34,9 +34,7 @@ static bool parse_params(arch_parser *p, arch_fn *fn) {
     }
     p->tok++;
     fn->n_param = n;
-    fn->param = llm_arch_parse_alloc(p, (size_t)n, sizeof *fn->param);
-    if (fn->param)
-        memcpy(fn->param, param, (size_t)n * sizeof *param);
+    fn->param = llm_arch_parse_copy(p, param, n, sizeof *param);
     return fn->param != NULL;
 }
 
@@ -105,9 +103,8 @@ static bool parse_families(arch_parser *p) {
     p->tok++;
     if (!(a->family = llm_arch_parse_names(p, &a->n_family, place)) || !llm_arch_end_of_line(p))
         return false;
-    if (!(a->family_place = llm_arch_parse_alloc(p, (size_t)a->n_family, sizeof *place)))
+    if (!(a->family_place = llm_arch_parse_copy(p, place, a->n_family, sizeof *place)))
         return false;
-    memcpy(a->family_place, place, (size_t)a->n_family * sizeof *place);
     if (!(a->key_family = llm_arch_parse_alloc(p, (size_t)a->n_family, sizeof *a->key_family)))
         return false;
     for (int k = 0; k < a->n_family; k++) {

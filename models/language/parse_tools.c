@@ -36,6 +36,13 @@ void *llm_arch_parse_alloc(arch_parser *p, size_t n, size_t size) {
     return out;
 }
 
+void *llm_arch_parse_copy(arch_parser *p, const void *from, int n, size_t size) {
+    void *out = llm_arch_parse_alloc(p, (size_t)n, size);
+    if (out)
+        memcpy(out, from, (size_t)n * size);
+    return out;
+}
+
 bool llm_arch_is(const arch_parser *p, const char *word) {
     return (p->tok->kind == TOK_SYMBOL || p->tok->kind == TOK_NAME) &&
            strcmp(p->tok->str, word) == 0;

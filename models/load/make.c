@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ggl/internal/pass.h"
 #include "common/work_share.h"
 #include "convert/pieces.h"
 #include "ggl/alloc.h"
+#include "ggl/internal/pass.h"
 #include "load_impl.h"
 #include "quant/encode.h"
 

@@ -9,6 +9,7 @@
 #include "ggl/alloc.h"
 #include "ggl/internal/file.h"
 #include "ggl/internal/params.h"
+#include "ggl/internal/pass.h"
 #include "ggl/internal/show.h"
 #include "ggl/version.h"
 #include "prompt_cache_file.h"
@@ -197,8 +198,8 @@ static ggl_status use(llm_prompt_cache *c, const void *data, size_t size, const 
         if (restore(c, &content.entry[i], want, &why))
             return GGL_OK;
         st = why.status;
-        if (st != GGL_OK && err)
-            *err = why;
+        if (st != GGL_OK)
+            (void)ggl_pass(err, &why);
     }
     return st == GGL_OK ? llm_session_clear(c->session, c->slot, err) : st;
 }

@@ -5,6 +5,7 @@
  * llm_engine_end_all know of batches under way. */
 #include "common/least.h"
 #include "engine_impl.h"
+#include "ggl/internal/pass.h"
 
 bool llm_engine_overlaps(llm_engine *e) {
     if (llm_session_n_parts(e->p.session, e->n_run) < 2 || e->p.guesser ||
@@ -65,8 +66,7 @@ static ggl_status start(llm_engine *e, int n, bool *any, ggl_error *err) {
     if (st == GGL_OK)
         return st;
     fail(p, &why);
-    if (err)
-        *err = why;
+    (void)ggl_pass(err, &why);
     return st;
 }
 
@@ -82,8 +82,7 @@ static ggl_status collect(llm_engine *e, ggl_error *err) {
     if (st == GGL_OK)
         return st;
     fail(p, &why);
-    if (err)
-        *err = why;
+    (void)ggl_pass(err, &why);
     return st;
 }
 

@@ -1,6 +1,7 @@
 /* A step: which tokens run. */
 #include "engine_impl.h"
 #include "common/least.h"
+#include "ggl/internal/pass.h"
 #include "run/session_room.h"
 
 /* --- the batch -------------------------------------------------------------------------------- */
@@ -164,8 +165,8 @@ static ggl_status run(llm_engine *e, ggl_error *err) {
         else if (t->from + t->n_piece < t->n_before)
             t->q.n_kept = t->from + t->n_piece;
     }
-    if (st != GGL_OK && err)
-        *err = why;
+    if (st != GGL_OK)
+        (void)ggl_pass(err, &why);
     return st;
 }
 
