@@ -190,7 +190,7 @@ size_t ggl_cpu_repacked_matrix_size(const cpu_backend *b, ggl_type type, int64_t
 size_t ggl_cpu_repack_size(const ggl_backend *b, const ggl_tensor *w);
 ggl_status ggl_cpu_repack(ggl_backend *b, ggl_buffer *dst, size_t offset, const ggl_tensor *w,
                           ggl_error *err);
-#define CPU_REPACK_LAYOUT "rows16 3" /* the number changes whenever the bytes change */
+#define CPU_REPACK_LAYOUT "rows16 4" /* the number changes whenever the bytes change */
 
 /* Returns the operator of a node, or, for a call, that of its composite; NULL if none. */
 const cpu_op *ggl_cpu_op_of(const ggl_tensor *node);

@@ -25,6 +25,9 @@ enum { CPU_MAX_SETS = 8 };
 const char *ggl_cpu_mask_name(int k);
 /* Returns this machine's features for which the system also saves the registers. */
 uint32_t ggl_cpu_features_detect(void);
+/* Returns how many bytes ahead weights should be prefetched that lie in the order in which they are
+ * read; 0: processors of this maker foresee that, and are slower if they are told. */
+int64_t ggl_cpu_prefetch_ahead(void);
 /* Returns `features` without those named in mask ("avx512,avx2"; "all" removes all; unknown names
  * are ignored) and without features that build on them: without avx2 there is no avx512. mask may
  * be NULL. */

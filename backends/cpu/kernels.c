@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "cpu_features.h"
+
 void ggl_cpu_kernels_init(cpu_kernels *k, uint32_t features) {
     *k = (cpu_kernels){0};
     ggl_cpu_kernels_elementwise(k);
@@ -18,6 +20,9 @@ void ggl_cpu_kernels_init(cpu_kernels *k, uint32_t features) {
 #else
     (void)features;
 #endif
+    const int64_t ahead = ggl_cpu_prefetch_ahead();
+    for (int t = 0; t < GGL_TYPE_LIMIT; t++)
+        k->product[t].ahead = ahead;
 }
 
 size_t ggl_cpu_column_size(cpu_columns form, int64_t n) {

@@ -71,11 +71,13 @@ typedef struct cpu_product {
     void (*rows)(float *const *y, const void *const *x, int n_cols, const void *w, size_t row_size,
                  int64_t n_rows, int64_t k);
     /* Multiplies rows in the row-interleaved layout (quant/rows16.h), beginning with a group; for
-     * few columns. NULL: the type has no such layout. */
+     * few columns. Prefetches what it reads `ahead` bytes later; 0: nothing, unless it computes much
+     * between two loads. NULL: the type has no such layout. */
     void (*rows16)(float *const *y, const void *const *x, int n_cols, const void *w, int64_t n_rows,
-                   int64_t k);
-    /* Writes the codes of that layout for k elements of 1 .. 16 rows. */
-    void (*interleave)(uint8_t *planes, const void *w, size_t row_size, int n_rows, int64_t k);
+                   int64_t k, int64_t ahead);
+    int64_t ahead; /* the distance that is best on this machine */
+    /* Writes the codes of that layout for k elements of 1 .. 16 rows, and nothing between them. */
+    void (*interleave)(uint8_t *to, const void *w, size_t row_size, int n_rows, int64_t k);
     /* For many columns: pack() unpacks 1 .. panel_rows rows to a panel of panel_size(k) bytes,
      * 64-byte aligned, and tile() multiplies it with all columns. pack16() reads the
      * row-interleaved layout. If pack is NULL, or k is not a multiple of panel_unit, rows() does

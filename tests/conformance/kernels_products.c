@@ -145,9 +145,11 @@ static void check_rows16(const problem *p, int t) {
                   (long long)step, all.name[t]);
         guarded_end(&by, "interleave");
     }
-    outputs o = outputs_new(p, p->n_rows, t);
-    f->rows16(o.to, o.x, p->n_cols, w16.p, p->n_rows, p->k);
-    outputs_check(&o, p, 0, p->n_rows, t, "interleaved rows");
+    for (int64_t ahead = 0; ahead <= 8192; ahead += 8192) { /* bytes that are prefetched, or none */
+        outputs o = outputs_new(p, p->n_rows, t);
+        f->rows16(o.to, o.x, p->n_cols, w16.p, p->n_rows, p->k, ahead);
+        outputs_check(&o, p, 0, p->n_rows, t, "interleaved rows");
+    }
     check_panel(p, t, w16.p);
     guarded_end(&w16, "ggl_cpu_rows16_pack");
 }

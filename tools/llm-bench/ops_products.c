@@ -57,7 +57,7 @@ static void run_rows16(void *ctx, int64_t first, int64_t last, int thread) {
     (void)thread;
     for (int64_t c = 0; c < p->n_cols; c += COLS_AT_ONCE)
         p->p->rows16(y, x, take_columns(p, c, j, y, x),
-                     p->w16 + ggl_cpu_rows16_size(p->type, j, p->k), end - j, p->k);
+                     p->w16 + ggl_cpu_rows16_size(p->type, j, p->k), end - j, p->k, p->p->ahead);
 }
 
 static void run_panels(void *ctx, int64_t first, int64_t last, int thread) {

@@ -3,18 +3,19 @@
  * then this file.
  *
  * In the integer sums of a block, and in the chain of fused multiply-adds over the blocks, each
- * lane is a row (docs/numeric.md, section 4). Weights are codes in planes and a stream of scales
+ * lane is a row (docs/numeric.md, section 4). Weights are codes in planes, and scales
  * (rows16.h): either in the row-interleaved layout, or in a panel, to which rows of a file are
- * unpacked with 8-bit codes and f32 scales.
+ * unpacked with 8-bit codes, and with f32 scales behind all codes.
  *
  *   rows16   multiplies a group of 16 rows in the row-interleaved layout with a few columns
  *   rows     multiplies 16 rows of a file, unpacked a part at a time, with a few columns
  *   tile     multiplies panels of LANES_GROUPS groups with many columns
  *
- * LANES_FEW and LANES_MANY list the numbers of columns for which code is generated, largest first;
- * LANES_COLS is the largest of all. LANES_SIGNED: codes of types that use more than 7 bits are
- * converted to signed bytes, by subtracting 128. A `const` parameter is a constant where the
- * function is expanded, so that a type's properties cost no branch. */
+ * LANES_REGISTERS is the number of registers that hold 16 rows. LANES_FEW and LANES_MANY list the
+ * numbers of columns for which code is generated, largest first; LANES_COLS is the largest of all.
+ * LANES_SIGNED: codes of types that use more than 7 bits are converted to signed bytes, by
+ * subtracting 128. A `const` parameter is a constant where the function is expanded, so that a
+ * type's properties cost no branch. */
 #ifndef CPU_QUANT_KERNEL_H
 #define CPU_QUANT_KERNEL_H
 
@@ -106,53 +107,50 @@ INLINE vfloat in_units(vfloat d, const float unit) {
     return unit == 1.0f ? d : float_mul(d, float_set(unit));
 }
 
-/* Returns the scales, and the minima if there are any, of run b; p: the stream of scales. */
-INLINE block_scales scales_of(const uint8_t *p, int64_t b, const shape_of t) {
+/* Returns the scales of a run, and its minima if there are any: of the scales that its block has
+ * once (unpacked scales have none of these), and of those of the run. */
+INLINE block_scales scales_of(const uint8_t *once, const uint8_t *each, const shape_of t) {
     block_scales r;
-    const int n = (1 + t.min) * (1 + t.halves);
-    const int runs = t.layout.runs, i = (int)(b % runs);
-    const uint8_t *q = p + b / runs * t.layout.scales;
     switch (t.scales) {
     case CPU_SCALES_F32:
-        p += b * n * CPU_PLANE;
         for (int h = 0; h <= t.halves; h++)
-            r.s[h] = float_load((const float *)p + 16 * h);
+            r.s[h] = float_load((const float *)each + 16 * h);
         for (int h = 0; t.min && h <= t.halves; h++)
-            r.m[h] = float_load((const float *)p + 16 * (1 + t.halves + h));
+            r.m[h] = float_load((const float *)each + 16 * (1 + t.halves + h));
         break;
     case CPU_SCALES_F16:
-        r.s[0] = float_f16(q);
+        r.s[0] = float_f16(once);
         break;
     case CPU_SCALES_F16_MIN:
-        r.s[0] = float_f16(q);
-        r.m[0] = float_negate(float_f16(q + 32));
+        r.s[0] = float_f16(once);
+        r.m[0] = float_negate(float_f16(once + 32));
         break;
     case CPU_SCALES_E8M0:
-        r.s[0] = float_e8m0(q);
+        r.s[0] = float_e8m0(once);
         break;
     case CPU_SCALES_E4M3:
         for (int h = 0; h < 2; h++) {
             uint16_t shifted[CPU_GROUP];
             for (int j = 0; j < CPU_GROUP; j++)
-                shifted[j] = (uint16_t)(q[32 * i + 16 * h + j] << 7);
+                shifted[j] = (uint16_t)(each[16 * h + j] << 7);
             r.s[h] = float_e4m3(shifted);
         }
         break;
     case CPU_SCALES_SC8:
-        r.s[0] = float_mul(in_units(float_f16(q), t.unit), float_i8(q + 32 + 16 * i));
+        r.s[0] = float_mul(in_units(float_f16(once), t.unit), float_i8(each));
         break;
     case CPU_SCALES_SC8_MIN:
-        r.s[0] = float_mul(float_f16(q), float_i8(q + 64 + 16 * i));
-        r.m[0] = float_mul(float_f16(q + 32), float_i8(q + 64 + 16 * runs + 16 * i));
+        r.s[0] = float_mul(float_f16(once), float_i8(each));
+        r.m[0] = float_mul(float_f16(once + 32), float_i8(each + 16));
         break;
     case CPU_SCALES_SC16:
         for (int h = 0; h < 2; h++)
-            r.s[h] = float_mul(in_units(float_f16(q), t.unit), float_i8(q + 32 + 32 * i + 16 * h));
+            r.s[h] = float_mul(in_units(float_f16(once), t.unit), float_i8(each + 16 * h));
         break;
     case CPU_SCALES_SC16_MIN:
         for (int h = 0; h < 2; h++) {
-            r.s[h] = float_mul(float_f16(q), float_low4(q + 64 + 32 * i + 16 * h));
-            r.m[h] = float_mul(float_f16(q + 32), float_high4(q + 64 + 32 * i + 16 * h));
+            r.s[h] = float_mul(float_f16(once), float_low4(each + 16 * h));
+            r.m[h] = float_mul(float_f16(once + 32), float_high4(each + 16 * h));
         }
         break;
     }
@@ -165,14 +163,13 @@ INLINE int pairs_of(const int max) {
     return max <= 15 ? 8 : max <= 31 ? 4 : max <= 63 ? 2 : max <= 127 ? 1 : 0;
 }
 
-/* Multiplies block bx of n_cols columns with block b of n_groups groups, and adds the products to
- * the chains acc[column][group]. `codes` and `scales` are the streams of the first group; those of
+/* Multiplies block bx of n_cols columns with a run of n_groups groups, and adds the products to
+ * the chains acc[column][group]. The codes and scales are those of the first group; those of
  * the next groups follow, `step` bytes apart. */
-INLINE void add_block(vfloat acc[][LANES_GROUPS], const uint8_t *codes, const uint8_t *scales,
-                      int64_t step, const int n_groups, const cpu_qblock *const *x,
-                      const int n_cols, int64_t bx, int64_t b, const shape_of t) {
+INLINE void add_block(vfloat acc[][LANES_GROUPS], const uint8_t *codes, const uint8_t *once,
+                      const uint8_t *each, int64_t step, const int n_groups,
+                      const cpu_qblock *const *x, const int n_cols, int64_t bx, const shape_of t) {
     const int signed_codes = LANES_SIGNED && t.max > 127, n = t.halves ? 4 : 8;
-    const uint8_t *p = codes + b * (t.low + t.high) * CPU_PLANE;
     block_scales w[LANES_GROUPS];
     vfloat part[LANES_COLS][LANES_GROUPS];
     UNROLL for (int h = 0; h <= t.halves; h++) {
@@ -181,7 +178,7 @@ INLINE void add_block(vfloat acc[][LANES_GROUPS], const uint8_t *codes, const ui
         UNROLL for (int i = 0; i < n; i++) {
             vcodes v[LANES_GROUPS];
             UNROLL for (int j = 0; j < n_groups; j++) v[j] =
-                block_codes(p + j * step, h * 4 + i, t);
+                block_codes(codes + j * step, h * 4 + i, t);
             UNROLL for (int c = 0; c < n_cols; c++) {
                 vfour four = four_set(four_codes(&x[c][bx], h * 4 + i));
                 int32_t all = t.halves ? x[c][bx].half[h] : x[c][bx].sum;
@@ -191,7 +188,8 @@ INLINE void add_block(vfloat acc[][LANES_GROUPS], const uint8_t *codes, const ui
             }
         }
         if (h == 0)
-            UNROLL for (int j = 0; j < n_groups; j++) w[j] = scales_of(scales + j * step, b, t);
+            UNROLL for (int j = 0; j < n_groups; j++) w[j] =
+                scales_of(once + j * step, each + j * step, t);
         UNROLL for (int c = 0; c < n_cols; c++) UNROLL for (int j = 0; j < n_groups; j++) {
             vfloat f = float_of(sum[c][j]);
             part[c][j] = h == 0 ? float_mul(f, w[j].s[0]) : float_fma(f, w[j].s[1], part[c][j]);
@@ -210,28 +208,32 @@ INLINE void add_block(vfloat acc[][LANES_GROUPS], const uint8_t *codes, const ui
 /* --- a few columns -------------------------------------------------------------------------- */
 
 /* Multiplies a group in the row-interleaved layout, with n_rows rows of y from j on, with n_cols
- * columns. */
+ * columns. `ahead`: as in cpu_product. */
 INLINE void group_rows16(float *const *y, int64_t j, int n_rows, const void *const *x,
-                         const int n_cols, const uint8_t *w, int64_t k, const shape_of t) {
-    const int runs = CPU_PART_RUNS(t.layout.runs);
-    const int64_t part = cpu_part_size(32 * runs, t.layout), share = part / runs;
+                         const int n_cols, const uint8_t *w, int64_t k, int64_t ahead,
+                         const shape_of t) {
+    const int64_t size = cpu_run_size(t.layout);
+    /* Where much is computed between two loads, the processor does not look far enough. */
+    if (n_cols * LANES_REGISTERS * (1 + t.halves) > 2)
+        ahead = AHEAD;
     vfloat acc[LANES_COLS][LANES_GROUPS];
     for (int c = 0; c < n_cols; c++)
         acc[c][0] = float_zero();
-    for (int64_t b = 0; b < k / 32; b += runs, w += part) {
-        const int n = (int)(k / 32 - b < runs ? k / 32 - b : runs);
-        const uint8_t *scales = w + cpu_codes_size(32 * n, t.layout.bits);
-        for (int i = 0; i < n; i++) {
-            fetch(w + AHEAD + i * share, share);
-            add_block(acc, w, scales, 0, 1, (const cpu_qblock *const *)x, n_cols, b + i, i, t);
+    for (int64_t b = 0; b < k / 32; b += t.layout.runs, w += cpu_block_size(t.layout))
+        for (int i = 0; i < t.layout.runs; i++) {
+            const uint8_t *run = w + t.layout.once + i * size;
+            __asm__("" : "+r"(ahead)); /* so that one loop is made for both cases */
+            if (__builtin_expect(ahead != 0, 1))
+                fetch(run + ahead, size);
+            add_block(acc, run, w, run + cpu_codes_size(t.layout), 0, 1,
+                      (const cpu_qblock *const *)x, n_cols, b + i, t);
         }
-    }
     for (int c = 0; c < n_cols; c++)
         float_store(y[c] + j, acc[c][0], n_rows);
 }
 
 INLINE void kernel_rows16(float *const *y, const void *const *x, int n_cols, const void *w,
-                          int64_t n_rows, int64_t k, const shape_of t) {
+                          int64_t n_rows, int64_t k, int64_t ahead, const shape_of t) {
     const int64_t size = cpu_group_size(k, t.layout);
     const uint8_t *p = w;
     for (int64_t j = 0; j < n_rows; j += CPU_GROUP, p += size) {
@@ -240,13 +242,18 @@ INLINE void kernel_rows16(float *const *y, const void *const *x, int n_cols, con
             taken = 0;
 #define TAKE(n)                                                                                    \
     if (taken == 0 && n_cols - c >= (n)) {                                                         \
-        group_rows16(y + c, j, rows, x + c, n, p, k, t);                                           \
+        group_rows16(y + c, j, rows, x + c, n, p, k, ahead, t);                                    \
         taken = (n);                                                                               \
     }
             LANES_FEW(TAKE)
 #undef TAKE
         }
     }
+}
+
+/* Returns the bytes of a run's scales, unpacked. */
+INLINE int64_t panel_scales(const shape_of t) {
+    return (1 + t.min) * (1 + t.halves) * CPU_PLANE;
 }
 
 /* Unpacks n_runs runs of 32 columns (whole blocks of the type) of 16 rows: codes to 8 planes for
@@ -285,8 +292,9 @@ INLINE void group_rows(float *const *y, int64_t j, int n_rows, const void *const
         fetch_far(w + CPU_GROUP * row_size + (CPU_GROUP - 1) * done, CPU_GROUP * (int64_t)f.size);
         f.pack(codes, scales, w, row, n);
         for (int64_t i = 0; i < n; i++)
-            add_block(acc, codes, (const uint8_t *)scales, 0, 1, (const cpu_qblock *const *)x,
-                      n_cols, b + i, i, t);
+            add_block(acc, codes + i * 8 * CPU_PLANE, codes,
+                      (const uint8_t *)scales + i * panel_scales(t), 0, 1,
+                      (const cpu_qblock *const *)x, n_cols, b + i, t);
     }
     for (int c = 0; c < n_cols; c++)
         float_store(y[c] + j, acc[c][0], n_rows);
@@ -315,7 +323,7 @@ INLINE void kernel_rows(float *const *y, const void *const *x, int n_cols, const
 
 /* Returns the bytes of a group in a panel: 8 planes for each block, then the scales. */
 INLINE int64_t panel_step(int64_t k, const shape_of t) {
-    return k / 32 * (8 + (1 + t.min) * (1 + t.halves)) * CPU_PLANE;
+    return k / 32 * (8 * CPU_PLANE + panel_scales(t));
 }
 
 INLINE void panel_columns(float *const *y, const void *const *x, const int n_cols,
@@ -327,8 +335,8 @@ INLINE void panel_columns(float *const *y, const void *const *x, const int n_col
         for (int j = 0; j < LANES_GROUPS; j++)
             acc[c][j] = float_zero();
     for (int64_t b = 0; b < k / 32; b++)
-        add_block(acc, panel, scales, step, LANES_GROUPS, (const cpu_qblock *const *)x, n_cols, b,
-                  b, t);
+        add_block(acc, panel + b * 8 * CPU_PLANE, scales, scales + b * panel_scales(t), step,
+                  LANES_GROUPS, (const cpu_qblock *const *)x, n_cols, b, t);
     for (int c = 0; c < n_cols; c++)
         for (int j = 0; j < LANES_GROUPS; j++) {
             int rows = n_rows - j * CPU_GROUP;
@@ -370,40 +378,40 @@ static void pack_panel(void *panel, const void *w, size_t row_size, int n_rows, 
 
 /* Unpacks rows of the row-interleaved layout to a panel. */
 INLINE void kernel_pack16(void *panel, const void *w, int n_rows, int64_t k, const shape_of t) {
-    const int64_t size = cpu_group_size(k, t.layout);
-    const int n_groups = (n_rows + CPU_GROUP - 1) / CPU_GROUP, runs = CPU_PART_RUNS(t.layout.runs);
+    const int64_t size = cpu_group_size(k, t.layout), run = cpu_run_size(t.layout);
+    const int n_groups = (n_rows + CPU_GROUP - 1) / CPU_GROUP;
     for (int j = 0; j < LANES_GROUPS; j++) {
         const uint8_t *p = (const uint8_t *)w + (j < n_groups ? j : n_groups - 1) * size;
         uint8_t *codes = (uint8_t *)panel + j * panel_step(k, t);
         float *to = (float *)(codes + k / 32 * 8 * CPU_PLANE);
-        for (int64_t b = 0; b < k / 32; b += runs) {
-            const int n = (int)(k / 32 - b < runs ? k / 32 - b : runs);
-            const uint8_t *scales = p + cpu_codes_size(32 * n, t.layout.bits);
-            for (int i = 0; i < n; i++) {
+        for (int64_t b = 0; b < k / 32; b += t.layout.runs, p += cpu_block_size(t.layout))
+            for (int i = 0; i < t.layout.runs; i++) {
+                const uint8_t *q = p + t.layout.once + i * run;
                 for (int g = 0; g < 8; g++, codes += CPU_PLANE)
-                    codes_store(codes, block_codes(p + i * (t.low + t.high) * CPU_PLANE, g, t));
-                block_scales s = scales_of(scales, i, t);
+                    codes_store(codes, block_codes(q, g, t));
+                block_scales s = scales_of(p, q + cpu_codes_size(t.layout), t);
                 for (int h = 0; h <= t.halves; h++, to += CPU_GROUP)
                     float_store(to, s.s[h], CPU_GROUP);
                 for (int h = 0; t.min && h <= t.halves; h++, to += CPU_GROUP)
                     float_store(to, s.m[h], CPU_GROUP);
             }
-            p += cpu_part_size(32 * n, t.layout);
-        }
     }
 }
 
 /* --- the row-interleaved layout --------------------------------------------------------------- */
 
-/* Writes the planes of up to 16 rows of a file; missing rows become zeros. */
-INLINE void kernel_interleave(uint8_t *planes, const uint8_t *w, size_t row_size, int n_rows,
-                              int64_t k, const shape_of t, codes_fn *put, const size_t block_size) {
+/* Writes the codes of up to 16 rows of a file to the blocks at `to`; those of missing rows become
+ * zeros. */
+INLINE void kernel_interleave(uint8_t *to, const uint8_t *w, size_t row_size, int n_rows, int64_t k,
+                              const shape_of t, codes_fn *put, const size_t block_size) {
     _Alignas(64) uint8_t codes[CPU_MOST_RUNS * 8 * CPU_PLANE];
     size_t row[CPU_GROUP];
     row_offsets(row, row_size, n_rows);
-    for (int64_t b = 0; b < k / 32; b += t.layout.runs, w += block_size) {
+    for (int64_t b = 0; b < k / 32;
+         b += t.layout.runs, w += block_size, to += cpu_block_size(t.layout)) {
         put(codes, w, row, t.table == ggl_cpu_table_MXFP4 ? places_MXFP4 : places);
         for (int i = 0; i < t.layout.runs; i++) {
+            uint8_t *planes = to + t.layout.once + i * cpu_run_size(t.layout);
             put_planes(planes, codes + i * 8 * CPU_PLANE, t);
             for (int g = 0; g < t.low + t.high; g++, planes += CPU_PLANE)
                 if (n_rows < CPU_GROUP)
@@ -421,8 +429,8 @@ INLINE void kernel_interleave(uint8_t *planes, const uint8_t *w, size_t row_size
         min_##panel = MIN_##form,                                                                  \
         halves_##panel = HALVES_##form                                                             \
     };                                                                                             \
-    static const shape_of panel_##panel = {MIN_##form, HALVES_##form, offset,         max, 8, 0,   \
-                                           {8, 1, 0},  NULL,          CPU_SCALES_F32, 1};          \
+    static const shape_of panel_##panel = {MIN_##form,   HALVES_##form, offset,         max, 8, 0, \
+                                           {8, 1, 0, 0}, NULL,          CPU_SCALES_F32, 1};        \
     static void rows_of_##panel(float *const *y, const void *const *x, int n_cols, const void *w,  \
                                 size_t row_size, int64_t n_rows, int64_t k, file_part f) {         \
         kernel_rows(y, x, n_cols, w, row_size, n_rows, k, panel_##panel, f);                       \
@@ -455,16 +463,16 @@ INLINE void kernel_interleave(uint8_t *planes, const uint8_t *w, size_t row_size
                         (file_part){pack_blocks_##name, runs, size});                              \
     }                                                                                              \
     static void rows16_##name(float *const *y, const void *const *x, int n_cols, const void *w,    \
-                              int64_t n_rows, int64_t k) {                                         \
-        kernel_rows16(y, x, n_cols, w, n_rows, k, rows16_of_##name);                               \
+                              int64_t n_rows, int64_t k, int64_t ahead) {                          \
+        kernel_rows16(y, x, n_cols, w, n_rows, k, ahead, rows16_of_##name);                        \
     }                                                                                              \
     static void pack_##name(void *panel, const void *w, size_t row_size, int n_rows, int64_t k) {  \
         pack_panel(panel, w, row_size, n_rows, k, panel_step(k, panel_##class),                    \
                    pack_blocks_##name);                                                            \
     }                                                                                              \
-    static void interleave_##name(uint8_t *planes, const void *w, size_t row_size, int n_rows,     \
+    static void interleave_##name(uint8_t *to, const void *w, size_t row_size, int n_rows,         \
                                   int64_t k) {                                                     \
-        kernel_interleave(planes, w, row_size, n_rows, k, rows16_of_##name,                        \
+        kernel_interleave(to, w, row_size, n_rows, k, rows16_of_##name,                            \
                           ggl_cpu_table_##table != NULL ? put_codes_##name : codes_##name,         \
                           sizeof(struct block_##name));                                            \
     }                                                                                              \

@@ -27,8 +27,8 @@ typedef struct part {
     const uint8_t *w; /* the first row's first column */
     size_t row_size;
     int n_rows;
-    int64_t n; /* columns */
-    uint8_t *codes, *scales;
+    int64_t n;   /* columns */
+    uint8_t *to; /* blocks (rows16.h) */
 } part;
 
 /* --- scales ----------------------------------------------------------------------------------- */
@@ -37,41 +37,34 @@ static inline void put16(uint8_t *p, int row, uint16_t h) {
     memcpy(p + 2 * row, &h, sizeof h);
 }
 
-/* Writes n <= 8 bytes of v, each to the place of one row among 16. */
-INLINE void put_bytes(uint8_t *p, uint64_t v, const int n) {
-    UNROLL for (int i = 0; i < n; i++) p[16 * i] = (uint8_t)(v >> 8 * i);
-}
-
-/* The bytes of scales of a block of `runs` runs of 32. */
-typedef struct counts {
-    int once, each, runs; /* bytes for a block, and for a run, of 16 rows */
-} counts;
-
-/* Writes the scales of one block of row `row` to p, the place for 16 rows of scales of this
- * block. */
-static inline void put_raw(uint8_t *p, int row, raw_scales r, cpu_scales s, counts n) {
+/* Writes the scales of one block of row `row` to p, the place of this block of 16 rows. */
+INLINE void put_raw(uint8_t *p, int row, raw_scales r, const cpu_scales s, const cpu_layout l) {
     if (s == CPU_SCALES_E8M0)
         p[row] = (uint8_t)r.d;
-    if (n.once >= 32)
+    if (l.once >= 32)
         put16(p, row, r.d);
-    if (n.once >= 64)
+    if (l.once >= 64)
         put16(p + 32, row, r.m);
-    const int minima = s == CPU_SCALES_SC8_MIN ? n.runs : 0, n_sc = n.each * n.runs / 16 - minima;
-    p += n.once + row;
-    put_bytes(p, r.sc[0], n_sc < 8 ? n_sc : 8);
-    put_bytes(p + 128, r.sc[1], n_sc - 8);
-    put_bytes(p + 16 * n_sc, r.mn, minima);
+    const int n_min = s == CPU_SCALES_SC8_MIN, n_sc = l.each / 16 - n_min; /* of a run */
+    p += l.once + cpu_codes_size(l) + row;
+    UNROLL for (int i = 0; i < l.runs; i++, p += cpu_run_size(l)) {
+        UNROLL for (int h = 0; h < n_sc; h++) {
+            const int at = i * n_sc + h;
+            p[16 * h] = (uint8_t)(r.sc[at / 8] >> at % 8 * 8);
+        }
+        if (n_min)
+            p[16 * n_sc] = (uint8_t)(r.mn >> 8 * i);
+    }
 }
 
 /* Writes all scales of the part. Expanded for each type, with all arguments but p constant. */
-static inline __attribute__((always_inline)) void put_all(const part *p, raw_fn *raw,
-                                                          const cpu_scales s, const counts c,
-                                                          const size_t block) {
-    const int64_t n = p->n / (32 * c.runs);
+INLINE void put_all(const part *p, raw_fn *raw, const cpu_scales s, const cpu_layout l,
+                    const size_t block) {
+    const int64_t n = p->n / (32 * l.runs);
     for (int r = 0; r < p->n_rows; r++)
         for (int64_t b = 0; b < n; b++)
-            put_raw(p->scales + b * (c.once + c.each * c.runs), r,
-                    raw(p->w + (size_t)r * p->row_size + (size_t)b * block), s, c);
+            put_raw(p->to + b * cpu_block_size(l), r,
+                    raw(p->w + (size_t)r * p->row_size + (size_t)b * block), s, l);
 }
 
 #define PANEL(panel, form, offset, max) enum { offset_##panel = offset, form_##panel = GGL_##form };
@@ -92,8 +85,7 @@ static inline __attribute__((always_inline)) void put_all(const part *p, raw_fn 
                    #name ": its bits and scales are fewer than a block has");                      \
     static void put_scales_##name(const part *p) {                                                 \
         put_all(p, raw_##name, CPU_SCALES_##scales,                                                \
-                (counts){CPU_ONCE_##scales, CPU_EACH_##scales, RUNS_##NAME},                       \
-                sizeof(struct block_##name));                                                      \
+                (cpu_layout)CPU_LAYOUT(NAME, low, high, scales), sizeof(struct block_##name));     \
     }
 #include "quant_types.def"
 
@@ -144,19 +136,21 @@ static void codes_by_definition(const part *p) {
     const ggl_type_info *info = ggl_type_get((int)p->type);
     const type_layout *l = &layouts[p->type];
     const int runs = l->size.runs;
-    const int64_t size = l->size.bits * CPU_PLANE;
-    memset(p->codes, 0, (size_t)(p->n / 32 * size));
-    for (int64_t b = 0; b < p->n / 32; b++)
+    for (int64_t b = 0; b < p->n / 32; b++) {
+        uint8_t *planes = p->to + b / runs * cpu_block_size(l->size) + l->size.once +
+                          b % runs * cpu_run_size(l->size);
+        memset(planes, 0, (size_t)cpu_codes_size(l->size));
         for (int r = 0; r < p->n_rows; r++) {
             ggl_codes c;
             info->unpack(p->w + (size_t)r * p->row_size + (size_t)(b / runs) * info->size,
                          (int)(b % runs), &c);
             for (int i = 0; i < 32; i++) {
                 uint8_t code = (uint8_t)(c.q[i] + l->offset);
-                put_code(p->codes + b * size, l, i / 4, 4 * r + i % 4,
+                put_code(planes, l, i / 4, 4 * r + i % 4,
                          l->table ? table_index(l->table, code) : code);
             }
         }
+    }
 }
 
 /* --- whole matrices --------------------------------------------------------------------------- */
@@ -171,25 +165,25 @@ size_t ggl_cpu_rows16_size(ggl_type type, int64_t n_rows, int64_t k) {
 void ggl_cpu_rows16_pack(const cpu_product *f, void *dst, ggl_type type, const void *w,
                          size_t row_size, int64_t n_rows, int64_t k, int64_t first, int64_t last) {
     const type_layout *l = &layouts[type];
-    const int64_t columns = 32 * CPU_PART_RUNS(l->size.runs);
+    const int64_t columns = 32 * CPU_PART_RUNS(l->size.runs), size = cpu_group_size(k, l->size);
+    const int64_t used = k / 32 / l->size.runs * cpu_block_size(l->size);
     for (int64_t j = first; j < last; j++) {
         const uint8_t *row = (const uint8_t *)w + (size_t)(j * CPU_GROUP) * row_size;
         const int64_t rows = n_rows - j * CPU_GROUP;
         part p = {.type = type, .row_size = row_size};
         p.n_rows = (int)(rows < CPU_GROUP ? rows : CPU_GROUP);
-        p.codes = (uint8_t *)dst + j * cpu_group_size(k, l->size);
+        p.to = (uint8_t *)dst + j * size;
+        const int64_t from = p.n_rows < CPU_GROUP ? 0 : used; /* scales of missing rows, too */
+        memset(p.to + from, 0, (size_t)(size - from));
         for (int64_t c = 0; c < k; c += columns) {
             p.w = row + ggl_row_size(type, c);
             p.n = k - c < columns ? k - c : columns;
-            p.scales = p.codes + cpu_codes_size(p.n, l->size.bits);
-            uint8_t *end = p.codes + cpu_part_size(p.n, l->size);
-            memset(p.scales, 0, (size_t)(end - p.scales));
             if (f && f->interleave)
-                f->interleave(p.codes, p.w, row_size, p.n_rows, p.n);
+                f->interleave(p.to, p.w, row_size, p.n_rows, p.n);
             else
                 codes_by_definition(&p);
             l->put_scales(&p);
-            p.codes = end;
+            p.to += p.n / 32 / l->size.runs * cpu_block_size(l->size);
         }
     }
 }

@@ -2,11 +2,12 @@
  * instruction set (one register of AVX-512, two of AVX2, four of NEON) has one row in each lane.
  *
  * A matrix consists of groups of 16 rows; missing rows of the last group are zeros. A group
- * consists of parts of 256 columns, or of as many whole blocks of the type as fit in 256 columns,
- * at least one; the last part may have fewer. A part is its codes, then its scales, then zeros up
- * to a multiple of 64 bytes. So a product reads a matrix as one stretch of memory.
+ * consists of the blocks of the type along its rows, for 16 rows each, then zeros up to a multiple
+ * of 64 bytes. A block is the scales that it has once; then, for each of its runs of 32 columns, the
+ * codes of the run and the scales of the run. So a product reads a matrix as one stretch of memory,
+ * every byte in its turn: processors foresee nothing else as well.
  *
- * The codes of 32 columns are unsigned bytes (quant_types.def: offset), in 8 vectors of 64 bytes:
+ * The codes of a run are unsigned bytes (quant_types.def: offset), in 8 vectors of 64 bytes:
  *
  *     vector g = | row 0: columns 4g .. 4g+3 | row 1: the same | .. | row 15 |
  *
@@ -17,21 +18,19 @@
  *     low 2    2 planes, plane h = vectors 4h, 4h+1, 4h+2, 4h+3, two bits each, the first lowest
  *     low 0    none
  *     high 2   2 planes, with the same order as low 2
- *     high 1   1 plane, bit g = vector g
- *
- * The scales of a part are those of its blocks in turn (cpu_scales). */
+ *     high 1   1 plane, bit g = vector g */
 #ifndef CPU_ROWS16_H
 #define CPU_ROWS16_H
 
 #include "../../../ggml-lite/quant/blocks.h"
 #include "../kernels.h"
 
-enum { CPU_GROUP = 16 /* rows */, CPU_PART = 256 /* columns */, CPU_PLANE = 64 /* bytes */ };
+enum { CPU_GROUP = 16 /* rows */, CPU_PLANE = 64 /* bytes */ };
 
-/* The forms in which the scales of a block are stored, for 16 rows at a time:
+/* The forms in which scales are stored, for 16 rows at a time:
  *
  *     SCALES(NAME, form, once, each)     form as in ggl/types.def; `once` bytes for a block, and
- *                                      after them `each` bytes for every 32 columns of it
+ *                                      `each` bytes for every 32 columns of it
  *
  * d, m: an f16 for each of 16 rows; e, sc, mn, c: a byte for each of 16 rows.
  *
@@ -43,9 +42,7 @@ enum { CPU_GROUP = 16 /* rows */, CPU_PART = 256 /* columns */, CPU_PLANE = 64 /
  *     SC8        d, sc            s = d * sc, sc signed
  *     SC8_MIN    d, m, sc, mn     s = d * sc, minimum m * mn
  *     SC16       d, sc[2]         s = d * sc, sc signed, for each half
- *     SC16_MIN   d, m, c[2]       s = d * (c & 15), minimum m * (c >> 4), for each half
- *
- * In SC8_MIN the bytes sc of all runs of 32 precede the bytes mn. */
+ *     SC16_MIN   d, m, c[2]       s = d * (c & 15), minimum m * (c >> 4), for each half */
 #define CPU_EACH_SCALES(SCALES)                                                                    \
     SCALES(F16, SCALE, 32, 0)                                                                      \
     SCALES(F16_MIN, SCALE_MIN, 64, 0)                                                              \
@@ -80,17 +77,18 @@ static inline int cpu_form_halves(ggl_type_form form) {
 
 /* The properties of a type that determine the sizes of its layout. */
 typedef struct cpu_layout {
-    int bits;   /* of a code in the planes */
-    int runs;   /* of 32 columns in a block */
-    int scales; /* bytes of scales of a block, for 16 rows */
+    int bits;       /* of a code in the planes */
+    int runs;       /* of 32 columns in a block */
+    int once, each; /* bytes of scales of a block, and of each run, for 16 rows */
 } cpu_layout;
 
 /* The layout of a row of quant_types.def. */
 #define CPU_LAYOUT(NAME, low, high, scales)                                                        \
-    { (low) + (high), RUNS_##NAME, CPU_ONCE_##scales + CPU_EACH_##scales *RUNS_##NAME }
+    { (low) + (high), RUNS_##NAME, CPU_ONCE_##scales, CPU_EACH_##scales }
 
-/* The runs of 32 columns in a part: whole blocks of `runs`. */
-#define CPU_PART_RUNS(runs) ((runs) > CPU_PART / 32 ? (runs) : CPU_PART / 32 / (runs) * (runs))
+/* The runs of 32 columns that are unpacked or packed at a time: whole blocks of `runs`, of 256
+ * columns if there are as many. */
+#define CPU_PART_RUNS(runs) ((runs) > 8 ? (runs) : 8 / (runs) * (runs))
 
 /* The most runs in a part, and in a block, of any type. */
 union cpu_most_runs {
@@ -101,17 +99,18 @@ union cpu_most_runs {
 };
 enum { CPU_MOST_RUNS = sizeof(union cpu_most_runs) };
 
-/* Return the bytes of the codes of n columns, of a part with n columns, and of a group with k
- * columns. */
-static inline int64_t cpu_codes_size(int64_t n, int bits) {
-    return n / 32 * bits * CPU_PLANE;
+/* Return the bytes of a run's codes, of a run, of a block, and of a group with k columns. */
+static inline int64_t cpu_codes_size(cpu_layout l) {
+    return l.bits * CPU_PLANE;
 }
-static inline int64_t cpu_part_size(int64_t n, cpu_layout l) {
-    return (cpu_codes_size(n, l.bits) + n / 32 / l.runs * l.scales + 63) / 64 * 64;
+static inline int64_t cpu_run_size(cpu_layout l) {
+    return cpu_codes_size(l) + l.each;
+}
+static inline int64_t cpu_block_size(cpu_layout l) {
+    return l.once + l.runs * cpu_run_size(l);
 }
 static inline int64_t cpu_group_size(int64_t k, cpu_layout l) {
-    const int64_t part = 32 * CPU_PART_RUNS(l.runs);
-    return k / part * cpu_part_size(part, l) + cpu_part_size(k % part, l);
+    return (k / 32 / l.runs * cpu_block_size(l) + 63) / 64 * 64;
 }
 
 /* Returns the bytes of n_rows rows with k columns; 0: the type has no such layout. */

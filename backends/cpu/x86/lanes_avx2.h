@@ -4,7 +4,7 @@
 
 #include "avx2.h"
 
-enum { LANES_GROUPS = 1, LANES_COLS = 3, LANES_MIN_PANEL = 12 };
+enum { LANES_REGISTERS = 2, LANES_GROUPS = 1, LANES_COLS = 3, LANES_MIN_PANEL = 12 };
 #define LANES_FEW(X)         X(3) X(2) X(1)
 #define LANES_MANY(X)        X(3) X(2) X(1)
 #define LANES_MANY_HALVES(X) X(2) X(1)

@@ -7,7 +7,7 @@
 
 #define PIN512(v) __asm__("" : "+v"(v)) /* as PIN of avx2.h */
 
-enum { LANES_GROUPS = 2, LANES_COLS = 8, LANES_MIN_PANEL = 24 };
+enum { LANES_REGISTERS = 1, LANES_GROUPS = 2, LANES_COLS = 8, LANES_MIN_PANEL = 24 };
 #define LANES_FEW(X)         X(8) X(4) X(2) X(1)
 #define LANES_MANY(X)        X(6) X(4) X(2) X(1)
 #define LANES_MANY_HALVES(X) X(4) X(2) X(1)
