@@ -67,9 +67,9 @@ typedef enum cpu_columns {
  * weight. k: elements of a row; row_size: bytes from one row to the next. */
 typedef struct cpu_product {
     cpu_columns columns;
-    /* Multiplies rows as they are; for few columns. */
+    /* Multiplies rows as they are; for few columns. ahead: as below. */
     void (*rows)(float *const *y, const void *const *x, int n_cols, const void *w, size_t row_size,
-                 int64_t n_rows, int64_t k);
+                 int64_t n_rows, int64_t k, int64_t ahead);
     /* Multiplies rows in the row-interleaved layout (quant/rows16.h), beginning with a group; for
      * few columns. Prefetches what it reads `ahead` bytes later; 0: nothing, unless it computes much
      * between two loads. NULL: the type has no such layout. */

@@ -252,7 +252,7 @@ static void by_rows(const cpu_task *t, const cpu_product *p, const span *s) {
         if (in_groups(t))
             p->rows16(y, x, n, w, s->j1 - s->j0, k, p->ahead);
         else
-            p->rows(y, x, n, w, t->src[LINEAR_W].nb[1], s->j1 - s->j0, k);
+            p->rows(y, x, n, w, t->src[LINEAR_W].nb[1], s->j1 - s->j0, k, p->ahead);
     }
 }
 

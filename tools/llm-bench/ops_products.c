@@ -45,7 +45,7 @@ static void run_rows(void *ctx, int64_t first, int64_t last, int thread) {
     (void)thread;
     for (int64_t c = 0; c < p->n_cols; c += COLS_AT_ONCE)
         p->p->rows(y, x, take_columns(p, c, first, y, x), p->w + (size_t)first * p->row_size,
-                   p->row_size, last - first, p->k);
+                   p->row_size, last - first, p->k, p->p->ahead);
 }
 
 /* As run_rows, with first and last in groups of rows. */
@@ -220,7 +220,7 @@ static bool check_product(const ops *o, const cpu_product *kernel, const ggl_typ
     for (int64_t c = 0; want && c < n_cols; c++)
         defined->rows((float *[]){want + c * CHECKED_ROWS},
                       (const void *[]){p.x + (size_t)c * p.x_size}, 1, p.w, p.row_size,
-                      CHECKED_ROWS, p.k);
+                      CHECKED_ROWS, p.k, 0);
     if (want) {
         prepare_columns(definition, &p, kernel->columns);
         call_product(&(product_call){&p, way});

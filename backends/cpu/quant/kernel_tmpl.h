@@ -456,7 +456,8 @@ INLINE void kernel_interleave(uint8_t *to, const uint8_t *w, size_t row_size, in
                                               CPU_SCALES_##scales,                                 \
                                               unit};                                               \
     static void rows_##name(float *const *y, const void *const *x, int n_cols, const void *w,      \
-                            size_t row_size, int64_t n_rows, int64_t k) {                          \
+                            size_t row_size, int64_t n_rows, int64_t k, int64_t ahead) {           \
+        (void)ahead; /* rows side by side are not foreseen */                                      \
         const int runs = CPU_PART_RUNS(RUNS_##NAME);                                               \
         const size_t size = runs / RUNS_##NAME * sizeof(struct block_##name);                      \
         rows_of_##class(y, x, n_cols, w, row_size, n_rows, k,                                      \

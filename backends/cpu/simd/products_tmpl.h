@@ -4,11 +4,14 @@
  * instruction set multiplies pairs of bf16 (V_PAIRS), a lane takes a pair.
  *
  *   rows   multiplies 4 rows at a time, straight from the weights, with one column or, of f32 and f16, with as
- *          many as `tile` does, and prefetches the next 4
+ *          many as `tile` does, and prefetches the next 4, or with one column reads 4 stretches
+ *          without prefetching (cpu_product.ahead)
  *   tile   multiplies a panel of 12 rows, as f32 or as pairs, with all columns: one vector of the
  *          sixteen sums after another, 4 rows by some columns at a time. V_TILE lists the
  *          numbers of columns, largest first; V_COLS is the largest */
 #include "functions.h"
+
+#include "../prefetch.h"
 
 #include <limits.h>
 
@@ -118,11 +121,11 @@ INLINE void store_sums(float *y, const vf (*s)[V_16], const int n_rows) {
 }
 _Static_assert(ROWS == 4, "v_four_trees");
 
-/* Multiplies n_rows (a constant, at most ROWS) rows of w with the column x. size: bytes of an
- * element of w. */
-INLINE void dot_rows(float *y, const char *w, size_t row_size, const int n_rows, const float *x,
-                     int64_t k, load_fn *load, const int size) {
-    const char *ahead = w + (size_t)n_rows * row_size; /* the next rows: one stretch */
+/* Multiplies n_rows (a constant, at most ROWS) rows of w, `step` bytes apart, with the column x. size: bytes of an
+ * element of w. fetches: a constant, whether to prefetch the next rows, which are one stretch. */
+INLINE void dot_rows(float *y, const char *w, size_t step, const int n_rows, const float *x,
+                     int64_t k, load_fn *load, const int size, const bool fetches) {
+    const char *ahead = w + (size_t)n_rows * step;
     vf acc[ROWS][V_16];
     for (int r = 0; r < n_rows; r++)
         for (int h = 0; h < V_16; h++)
@@ -131,18 +134,15 @@ INLINE void dot_rows(float *y, const char *w, size_t row_size, const int n_rows,
     for (; i + 32 <= k; i += 32) {
         v_32 c = load_column(x + i / PER_LANE);
         for (int r = 0; r < n_rows; r++) {
-            const char *p = w + (size_t)r * row_size + (size_t)i * (size_t)size;
-            const char *next = ahead + (size_t)(i * n_rows + 32 * r) * (size_t)size;
-            for (int line = 0; line < 32 * size; line += 64)
-                __builtin_prefetch(next + line);
-            add_32(acc[r], load(p), c);
+            if (fetches)
+                fetch(ahead + (i * n_rows + 32 * r) * size, 32 * size);
+            add_32(acc[r], load(w + (size_t)r * step + (size_t)i * (size_t)size), c);
         }
     }
     if (i + 16 <= k) {
         bool added = false;
         for (int r = 0; r < n_rows; r++)
-            added =
-                add_16(acc[r], w + (size_t)r * row_size + (size_t)i * (size_t)size, x + i, load);
+            added = add_16(acc[r], w + (size_t)r * step + (size_t)i * (size_t)size, x + i, load);
         i += added ? 16 : 0;
     }
     if (i < k) {
@@ -153,12 +153,26 @@ INLINE void dot_rows(float *y, const char *w, size_t row_size, const int n_rows,
                (size_t)(load == load_bf16 ? 32 / PER_LANE : k - i) * sizeof *c);
         for (int r = 0; r < n_rows; r++) {
             memset(rest, 0, sizeof rest);
-            memcpy(rest, w + (size_t)r * row_size + (size_t)i * (size_t)size,
+            memcpy(rest, w + (size_t)r * step + (size_t)i * (size_t)size,
                    (size_t)(k - i) * (size_t)size);
             add_32(acc[r], load(rest), load_column(c));
         }
     }
     store_sums(y, (const vf(*)[V_16])acc, n_rows);
+}
+
+/* Multiplies n_rows rows of w with the column x: ROWS quarters of them side by side, of which each is
+ * one stretch that the processor foresees. Returns how many rows. */
+INLINE int64_t dot_quarters(float *y, const char *w, size_t row_size, int64_t n_rows,
+                            const float *x, int64_t k, load_fn *load, const int size) {
+    const int64_t quarter = n_rows / ROWS;
+    for (int64_t j = 0; j < quarter; j++, w += row_size) {
+        float sum[ROWS];
+        dot_rows(sum, w, (size_t)quarter * row_size, ROWS, x, k, load, size, false);
+        for (int r = 0; r < ROWS; r++)
+            y[r * quarter + j] = sum[r];
+    }
+    return quarter * ROWS;
 }
 
 /* --- rows by several columns ---------------------------------------------------------------- */
@@ -291,17 +305,19 @@ static size_t panel_size(int64_t k) {
         return direct_rows(y, x, n_cols, (const char *)w, row_size, n_rows, k, size);              \
     }                                                                                              \
     static void rows_##type(float *const *y, const void *const *x, int n_cols, const void *w,      \
-                            size_t row_size, int64_t n_rows, int64_t k) {                          \
+                            size_t row_size, int64_t n_rows, int64_t k, int64_t ahead) {           \
         int64_t j = 0;                                                                             \
         if (n_cols > 1 && load_##type != load_bf16)                                                \
             j = direct_##type(y, x, n_cols, w, row_size, n_rows, k);                               \
+        else if (n_cols == 1 && ahead == 0)                                                        \
+            j = dot_quarters(y[0], w, row_size, n_rows, x[0], k, load_##type, size);               \
         const char *p = (const char *)w + (size_t)j * row_size;                                    \
         for (; j + ROWS <= n_rows; j += ROWS, p += ROWS * row_size)                                \
             for (int c = 0; c < n_cols; c++)                                                       \
-                dot_rows(y[c] + j, p, row_size, ROWS, x[c], k, load_##type, size);                 \
+                dot_rows(y[c] + j, p, row_size, ROWS, x[c], k, load_##type, size, true);           \
         for (; j < n_rows; j++, p += row_size)                                                     \
             for (int c = 0; c < n_cols; c++)                                                       \
-                dot_rows(y[c] + j, p, row_size, 1, x[c], k, load_##type, size);                    \
+                dot_rows(y[c] + j, p, row_size, 1, x[c], k, load_##type, size, true);              \
     }                                                                                              \
     static void pack_##type(void *panel, const void *w, size_t row_size, int n_rows, int64_t k) {  \
         for (int r = 0; r < n_rows; r++) {                                                         \
