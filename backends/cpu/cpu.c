@@ -10,6 +10,7 @@
 #include "cores.h"
 #include "cpu_features.h"
 #include "ggl/internal/alloc.h"
+#include "trial.h"
 
 /* Alignment of buffers. Their memory comes from calloc, whose pages cost nothing until touched. */
 enum { ALIGN = 64 };
@@ -102,7 +103,14 @@ ggl_status ggl_cpu_open(ggl_backend **out, const ggl_backend_params *params, ggl
         return ggl_fail(err, GGL_NOMEM, "out of memory for a backend");
     uint32_t features = ggl_cpu_features_mask(
         ggl_cpu_features_mask(ggl_cpu_features_detect(), p->mask), getenv("GGL_CPU_MASK"));
+    features = ggl_cpu_features_ask(features);
     ggl_cpu_kernels_init(&c->k, features);
+    if (features & CPU_AMX) {
+        cpu_kernels without;
+        ggl_cpu_kernels_init(&without, features & ~(uint32_t)CPU_AMX);
+        if (ggl_cpu_trial(&c->k, &without) == 0)
+            features &= ~(uint32_t)CPU_AMX;
+    }
     c->profile = p->profile;
     c->profile_ctx = p->profile_ctx;
     c->f16_as_bf16 = p->f16_as_bf16;

@@ -17,14 +17,19 @@ enum {
     CPU_I8MM = 1 << 6,       /* those of CPU_DOTPROD, and products of unsigned by signed bytes */
     CPU_AVX512BF16 = 1 << 7, /* those of CPU_AVX512, and AVX-512 BF16 */
     CPU_BF16 = 1 << 8,       /* ARMv8.2-A with products of bf16 */
+    CPU_AMX = 1 << 9,        /* those of CPU_AVX512VNNI, and tiles of bytes (AMX-TILE, AMX-INT8) */
 };
 
 enum { CPU_MAX_SETS = 8 };
 
 /* Returns name k, from 0 on, that a mask may contain; NULL past the end. For backends/list.c. */
 const char *ggl_cpu_mask_name(int k);
-/* Returns this machine's features for which the system also saves the registers. */
+/* Returns this machine's features for which the system also saves the registers. Before features
+ * are used, the system must be asked. */
 uint32_t ggl_cpu_features_detect(void);
+/* Asks the system for registers that it gives to a process only on request (those of CPU_AMX), and
+ * returns `features` without those that it refuses. They may be asked for again, from any thread. */
+uint32_t ggl_cpu_features_ask(uint32_t features);
 /* Returns how many bytes ahead weights should be prefetched that lie in the order in which they are
  * read; 0: processors of this maker foresee that, and are slower if they are told. */
 int64_t ggl_cpu_prefetch_ahead(void);
@@ -32,7 +37,7 @@ int64_t ggl_cpu_prefetch_ahead(void);
  * are ignored) and without features that build on them: without avx2 there is no avx512. mask may
  * be NULL. */
 uint32_t ggl_cpu_features_mask(uint32_t features, const char *mask);
-/* Sets set[] to the sets of features of this machine that make different kernel tables, from none
+/* Sets set[] to the sets of features, of those that this machine has and the system gives, that make different kernel tables, from none
  * to all, slower ones first where they have kernels in common. Returns how many; at most
  * CPU_MAX_SETS. */
 int ggl_cpu_features_sets(uint32_t set[CPU_MAX_SETS]);

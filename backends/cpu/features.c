@@ -8,8 +8,14 @@
 
 #if defined(__x86_64__)
 #include <cpuid.h>
+#if defined(__linux__)
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
 
-enum { AVXVNNI = 1 << 4, AVX512BF16 = 1 << 5 }; /* leaf 7, subleaf 1, eax */
+enum { AVXVNNI = 1 << 4, AVX512BF16 = 1 << 5 };  /* leaf 7, subleaf 1, eax */
+enum { AMX_TILE = 1 << 24, AMX_INT8 = 1 << 25 }; /* leaf 7, subleaf 0, edx */
+enum { TILE_SHAPES = 17, TILES = 18 };           /* bits of XCR0 */
 
 /* Returns XCR0: the registers that the system saves. Bits 1 and 2: SSE and AVX; 5 to 7: AVX-512. */
 static uint64_t saved_registers(void) {
@@ -31,11 +37,28 @@ uint32_t ggl_cpu_features_detect(void) {
     const unsigned need = bit_AVX512F | bit_AVX512BW | bit_AVX512DQ | bit_AVX512VL;
     if ((saved & 0xe6) == 0xe6 && (b7 & need) == need)
         f |= CPU_AVX512 | (c7 & bit_AVX512VNNI ? CPU_AVX512VNNI : 0);
+    const uint64_t tiles = (uint64_t)1 << TILE_SHAPES | (uint64_t)1 << TILES;
+    if ((f & CPU_AVX512VNNI) && (saved & tiles) == tiles && (d7 & AMX_TILE) && (d7 & AMX_INT8))
+        f |= CPU_AMX;
     if (__get_cpuid_count(7, 1, &a, &b, &c, &d)) {
         f |= a & AVXVNNI ? CPU_AVXVNNI : 0;
         f |= (a & AVX512BF16) && (f & CPU_AVX512) ? CPU_AVX512BF16 : 0;
     }
     return f;
+}
+
+/* Linux gives the tiles to a process, all of its threads at once, from when it asks for them. */
+static bool may_use_tiles(void) {
+#if defined(__linux__) && defined(SYS_arch_prctl)
+    enum { REQUEST = 0x1023 }; /* ARCH_REQ_XCOMP_PERM */
+    return syscall(SYS_arch_prctl, REQUEST, TILES) == 0;
+#else
+    return false;
+#endif
+}
+
+uint32_t ggl_cpu_features_ask(uint32_t features) {
+    return features & CPU_AMX && !may_use_tiles() ? features & ~(uint32_t)CPU_AMX : features;
 }
 #elif defined(__aarch64__) && defined(__linux__)
 #include <sys/auxv.h>
@@ -60,6 +83,12 @@ uint32_t ggl_cpu_features_detect(void) {
 }
 #endif
 
+#if !defined(__x86_64__)
+uint32_t ggl_cpu_features_ask(uint32_t features) {
+    return features;
+}
+#endif
+
 /* Measured on Zen 4 (0) and on Sapphire Rapids (AHEAD). */
 int64_t ggl_cpu_prefetch_ahead(void) {
 #if defined(__x86_64__)
@@ -78,11 +107,13 @@ static const struct {
     uint32_t self;
 } feature[] = {
     {"all", ~0u, 0},
-    {"avx2", CPU_AVX2 | CPU_AVXVNNI | CPU_AVX512 | CPU_AVX512VNNI | CPU_AVX512BF16, CPU_AVX2},
+    {"avx2", CPU_AVX2 | CPU_AVXVNNI | CPU_AVX512 | CPU_AVX512VNNI | CPU_AVX512BF16 | CPU_AMX,
+     CPU_AVX2},
     {"avxvnni", CPU_AVXVNNI, CPU_AVXVNNI},
-    {"avx512", CPU_AVX512 | CPU_AVX512VNNI | CPU_AVX512BF16, CPU_AVX512},
-    {"avx512vnni", CPU_AVX512VNNI, CPU_AVX512VNNI},
+    {"avx512", CPU_AVX512 | CPU_AVX512VNNI | CPU_AVX512BF16 | CPU_AMX, CPU_AVX512},
+    {"avx512vnni", CPU_AVX512VNNI | CPU_AMX, CPU_AVX512VNNI},
     {"avx512bf16", CPU_AVX512BF16, CPU_AVX512BF16},
+    {"amx", CPU_AMX, CPU_AMX},
     {"neon", CPU_NEON | CPU_DOTPROD | CPU_I8MM | CPU_BF16, CPU_NEON},
     {"dotprod", CPU_DOTPROD | CPU_I8MM, CPU_DOTPROD},
     {"i8mm", CPU_I8MM, CPU_I8MM},
@@ -112,11 +143,13 @@ int ggl_cpu_features_sets(uint32_t set[CPU_MAX_SETS]) {
                                     CPU_AVX2 | CPU_AVX512,
                                     CPU_AVX2 | CPU_AVX512 | CPU_AVX512VNNI,
                                     CPU_AVX2 | CPU_AVX512 | CPU_AVX512VNNI | CPU_AVX512BF16,
+                                    CPU_AVX2 | CPU_AVX512 | CPU_AVX512VNNI | CPU_AVX512BF16 |
+                                        CPU_AMX,
                                     CPU_NEON,
                                     CPU_NEON | CPU_DOTPROD,
                                     CPU_NEON | CPU_DOTPROD | CPU_I8MM,
                                     CPU_NEON | CPU_DOTPROD | CPU_I8MM | CPU_BF16};
-    const uint32_t all = ggl_cpu_features_detect();
+    const uint32_t all = ggl_cpu_features_ask(ggl_cpu_features_detect());
     int n = 0;
     for (size_t i = 0; i < sizeof sets / sizeof *sets; i++)
         if ((sets[i] & all) == sets[i])

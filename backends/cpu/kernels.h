@@ -79,8 +79,8 @@ typedef struct cpu_product {
     /* Writes the codes of that layout for k elements of 1 .. 16 rows, and nothing between them. */
     void (*interleave)(uint8_t *to, const void *w, size_t row_size, int n_rows, int64_t k);
     /* For many columns: pack() unpacks 1 .. panel_rows rows to a panel of panel_size(k) bytes,
-     * 64-byte aligned, and tile() multiplies it with all columns. pack16() reads the
-     * row-interleaved layout. If pack is NULL, or k is not a multiple of panel_unit, rows() does
+     * 64-byte aligned, and tile() multiplies it, with the same n_rows, with all columns. pack16()
+     * reads the row-interleaved layout. If pack is NULL, or k is not a multiple of panel_unit, rows() does
      * all. */
     int panel_rows, panel_unit;
     int min_cols; /* the least number of columns for which a panel pays */

@@ -1,8 +1,22 @@
 /* conformance.cpu: products of all weight types. */
 #include "../../backends/cpu/quant/rows16.h"
 #include "kernels.h"
+#if defined(__x86_64__) && defined(__linux__)
+#define HAVE_TILES
+#include "../../backends/cpu/x86/x86.h"
+#include "tiles.h"
+#endif
 
 static tables all;
+static int emulated = -1; /* a table of all that takes long */
+
+/* Adds a table of `features` with what `more` replaces. */
+TEST_UNUSED static void add_table(uint32_t features, void (*more)(cpu_kernels *k),
+                                  const char *name) {
+    ggl_cpu_kernels_init(&all.k[all.n], features);
+    more(&all.k[all.n]);
+    snprintf(all.name[all.n++], sizeof all.name[0], "%s", name);
+}
 
 #ifdef AVXVNNI_AS_AVX512
 void test_kernels_quant_avxvnni(cpu_kernels *k);
@@ -11,10 +25,14 @@ void test_kernels_quant_avxvnni(cpu_kernels *k);
 static void tables_of_products(void) {
     tables_init(&all);
 #ifdef AVXVNNI_AS_AVX512
-    if (ggl_cpu_features_detect() & CPU_AVX512VNNI) {
-        ggl_cpu_kernels_init(&all.k[all.n], CPU_AVX2);
-        test_kernels_quant_avxvnni(&all.k[all.n]);
-        snprintf(all.name[all.n++], sizeof all.name[0], "avxvnni as avx512vnni");
+    if (ggl_cpu_features_detect() & CPU_AVX512VNNI)
+        add_table(CPU_AVX2, test_kernels_quant_avxvnni, "avxvnni as avx512vnni");
+#endif
+#ifdef HAVE_TILES
+    if ((ggl_cpu_features_detect() & (CPU_AVX512 | CPU_AMX)) == CPU_AVX512) {
+        tiles_emulate();
+        emulated = all.n;
+        add_table(CPU_AVX2 | CPU_AVX512, ggl_cpu_kernels_quant_amx, "amx with emulated tiles");
     }
 #endif
 }
@@ -53,6 +71,9 @@ static problem problem_new(ggl_type type, int64_t k, int64_t n_rows, int n_cols,
     for (int c = 0; c < n_cols; c++) {
         exact x = exact_new((size_t)k * 4, 0);
         fill(x.p, k, seed, kind);
+        if (kind != ORDINARY && k >= 32) /* a block that is zero */
+            memset((float *)x.p + test_random(seed) % ((uint64_t)k / 32) * 32, 0,
+                   32 * sizeof(float));
         for (cpu_columns form = 0; form < CPU_N_COLUMNS; form++)
             if (p.column[form])
                 ggl_cpu_column_make(&all.k[0], form, p.column[form] + (size_t)c * p.column_size,
@@ -125,6 +146,9 @@ static void check_panel(const problem *p, int t, const void *w16) {
             f->pack(panel.p, (char *)p->w.p + (size_t)j * p->row_size, p->row_size, n, p->k);
         outputs o = outputs_new(p, n, t);
         f->tile(o.to, o.x, p->n_cols, panel.p, n, p->k);
+#ifdef HAVE_TILES
+        CHECK_MSG(tiles.config.palette == 0, "a thread keeps the state of its tiles");
+#endif
         outputs_check(&o, p, j, n, t, w16 ? "tile of interleaved rows" : "tile");
     }
     guarded_end(&panel, "pack");
@@ -172,6 +196,10 @@ static void check_type(ggl_type type) {
                                  48,  63,  64,  65,  96,  100, 128, 160, 192, 256,
                                  288, 320, 384, 512, 544, 640, 768, 1024};
     static const int rows[] = {0, 1, 2, 3, 4, 5, 7, 8, 9, 11, 12, 13, 15, 16, 17, 31, 32, 33, 40};
+    /* more blocks, rows and columns than kernels of panels take at once; k becomes whole blocks */
+    static const struct {
+        int k, rows, cols;
+    } large[] = {{1056, 100, 17}, {2080, 17, 49}, {352, 97, 64}, {1312, 33, 16}, {1024, 16, 24}};
     uint64_t seed = 3 + (uint64_t)type;
     int n_lengths = 0;
     tables_of_products();
@@ -185,12 +213,26 @@ static void check_type(ggl_type type) {
                     continue;
                 problem p = problem_new(type, ks[i], rows[j], 1 + (int)((i + j) % 9), &seed, kind);
                 for (int t = 1; t < all.n; t++) {
+                    if (t == emulated && (i + j + kind) % 8 != (size_t)type % 8)
+                        continue;
                     check_rows(&p, t);
                     check_panel(&p, t, NULL);
                     check_rows16(&p, t);
                 }
                 problem_free(&p);
             }
+    }
+    for (size_t i = 0; i < sizeof large / sizeof *large; i++) {
+        if (!is_chosen())
+            continue;
+        const int64_t k = large[i].k - large[i].k % ggl_type_get(type)->block;
+        problem p =
+            problem_new(type, k, large[i].rows, large[i].cols, &seed, (values)(i % N_VALUES));
+        for (int t = 1; t < all.n; t++) {
+            check_panel(&p, t, NULL);
+            check_rows16(&p, t);
+        }
+        problem_free(&p);
     }
     CHECK_MSG(n_lengths >= 4, "%s: add lengths of whole blocks to ks[]", ggl_type_get(type)->name);
 }

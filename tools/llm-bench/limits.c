@@ -15,13 +15,20 @@
 enum { ROUNDS = 8, BRIEF_PART = 64, MAX_THREADS = 512, HUGE_PAGE = 2 << 20 };
 
 uint32_t bench_features(const char *mask) {
-    return ggl_cpu_features_mask(ggl_cpu_features_mask(ggl_cpu_features_detect(), mask),
-                                 getenv("GGL_CPU_MASK"));
+    return ggl_cpu_features_ask(ggl_cpu_features_mask(
+        ggl_cpu_features_mask(ggl_cpu_features_detect(), mask), getenv("GGL_CPU_MASK")));
 }
 
 const bench_peak *bench_peak_best(uint32_t f) {
     (void)f;
 #if defined(__x86_64__)
+    if (f & CPU_AMX) { /* tiles multiply bytes only */
+        static bench_peak tiles;
+        tiles = *bench_peak_best(f & ~(uint32_t)CPU_AMX);
+        tiles.name = "amx";
+        tiles.int8 = bench_amx_int8;
+        return &tiles;
+    }
     if (f & CPU_AVX512VNNI && f & CPU_AVX512BF16)
         return &bench_peak_avx512bf16;
     if (f & CPU_AVX512VNNI)

@@ -19,6 +19,7 @@ typedef struct bench_peak {
 
 extern const bench_peak bench_peak_portable, bench_peak_avx2, bench_peak_avx512vnni,
     bench_peak_avx512bf16;
+double bench_amx_int8(int64_t n); /* bench_peak.int8 in tiles */
 /* Returns the best that these features (cpu_features.h) allow. */
 const bench_peak *bench_peak_best(uint32_t features);
 /* Returns the features of this machine that the mask ("avx512"; NULL: all) and GGL_CPU_MASK

@@ -23,46 +23,11 @@
 
 #include "../prefetch.h"
 #include "../unroll.h"
-#include "rows16.h"
-
-/* The properties of a type that the kernel needs. */
-typedef struct shape_of {
-    int min, halves;      /* 1: it has minima; halves of a block have scales of their own */
-    int offset, max;      /* added to codes; largest code after that */
-    int low, high;        /* bits of a code in the low and high planes */
-    cpu_layout layout;    /* of the row-interleaved layout */
-    const uint8_t *table; /* turns stored codes into codes; NULL: they are the same */
-    cpu_scales scales;
-    float unit;
-} shape_of;
-
-enum { MIN_SCALE, MIN_SCALE_MIN, MIN_SCALE16 = 0, MIN_SCALE16_MIN };
-enum { HALVES_SCALE, HALVES_SCALE_MIN = 0, HALVES_SCALE16, HALVES_SCALE16_MIN = 1 };
+#include "rows16_vectors.h"
 
 INLINE int32_t four_codes(const cpu_qblock *x, int g) {
     int32_t v;
     memcpy(&v, x->q + 4 * g, sizeof v);
-    return v;
-}
-
-/* Returns vector g of a block's codes. */
-INLINE vcodes block_codes(const uint8_t *p, const int g, const shape_of t) {
-    if (t.low == 8)
-        return codes_load(p + g * CPU_PLANE);
-    vcodes v;
-    if (t.low == 4)
-        v = codes_bits(codes_load(p + g % 4 * CPU_PLANE), g / 4 * 4, 0, 15);
-    else if (t.low == 2)
-        v = codes_bits(codes_load(p + g / 4 * CPU_PLANE), g % 4 * 2, 0, 3);
-    else
-        v = codes_bits(codes_load(p), g, 0, 1);
-    const uint8_t *h = p + t.low * CPU_PLANE;
-    if (t.high == 2)
-        v = codes_or(v, codes_bits(codes_load(h + g / 4 * CPU_PLANE), g % 4 * 2, t.low, 3));
-    if (t.high == 1 && t.low > 0)
-        v = codes_or(v, codes_bits(codes_load(h), g, t.low, 1));
-    if (t.table)
-        v = codes_lookup(v, t.table);
     return v;
 }
 
@@ -96,65 +61,6 @@ INLINE void put_planes(uint8_t *planes, const uint8_t *codes, const shape_of t) 
         UNROLL for (int g = 1; g < 8; g++) u = codes_or(u, codes_bits(v[g], t.low, g, 1));
         codes_store(top, u);
     }
-}
-
-typedef struct block_scales {
-    vfloat s[2], m[2];
-} block_scales;
-
-/* Returns d times the type's unit. */
-INLINE vfloat in_units(vfloat d, const float unit) {
-    return unit == 1.0f ? d : float_mul(d, float_set(unit));
-}
-
-/* Returns the scales of a run, and its minima if there are any: of the scales that its block has
- * once (unpacked scales have none of these), and of those of the run. */
-INLINE block_scales scales_of(const uint8_t *once, const uint8_t *each, const shape_of t) {
-    block_scales r;
-    switch (t.scales) {
-    case CPU_SCALES_F32:
-        for (int h = 0; h <= t.halves; h++)
-            r.s[h] = float_load((const float *)each + 16 * h);
-        for (int h = 0; t.min && h <= t.halves; h++)
-            r.m[h] = float_load((const float *)each + 16 * (1 + t.halves + h));
-        break;
-    case CPU_SCALES_F16:
-        r.s[0] = float_f16(once);
-        break;
-    case CPU_SCALES_F16_MIN:
-        r.s[0] = float_f16(once);
-        r.m[0] = float_negate(float_f16(once + 32));
-        break;
-    case CPU_SCALES_E8M0:
-        r.s[0] = float_e8m0(once);
-        break;
-    case CPU_SCALES_E4M3:
-        for (int h = 0; h < 2; h++) {
-            uint16_t shifted[CPU_GROUP];
-            for (int j = 0; j < CPU_GROUP; j++)
-                shifted[j] = (uint16_t)(each[16 * h + j] << 7);
-            r.s[h] = float_e4m3(shifted);
-        }
-        break;
-    case CPU_SCALES_SC8:
-        r.s[0] = float_mul(in_units(float_f16(once), t.unit), float_i8(each));
-        break;
-    case CPU_SCALES_SC8_MIN:
-        r.s[0] = float_mul(float_f16(once), float_i8(each));
-        r.m[0] = float_mul(float_f16(once + 32), float_i8(each + 16));
-        break;
-    case CPU_SCALES_SC16:
-        for (int h = 0; h < 2; h++)
-            r.s[h] = float_mul(in_units(float_f16(once), t.unit), float_i8(each + 16 * h));
-        break;
-    case CPU_SCALES_SC16_MIN:
-        for (int h = 0; h < 2; h++) {
-            r.s[h] = float_mul(float_f16(once), float_low4(each + 16 * h));
-            r.m[h] = float_mul(float_f16(once + 32), float_high4(each + 16 * h));
-        }
-        break;
-    }
-    return r;
 }
 
 /* Returns how many sums of two products can be added exactly in 16 bits: 2 * 127 * max * n < 2^15;
@@ -251,28 +157,12 @@ INLINE void kernel_rows16(float *const *y, const void *const *x, int n_cols, con
     }
 }
 
-/* Returns the bytes of a run's scales, unpacked. */
-INLINE int64_t panel_scales(const shape_of t) {
-    return (1 + t.min) * (1 + t.halves) * CPU_PLANE;
-}
-
-/* Unpacks n_runs runs of 32 columns (whole blocks of the type) of 16 rows: codes to 8 planes for
- * each run, scales to f32. Row r is at w + row[r]. */
-typedef void pack_blocks(uint8_t *codes, float *scales, const uint8_t *w, const size_t *row,
-                         int64_t n_runs);
-
 /* How rows of a file are unpacked: `runs` runs of 32 columns at a time, which have `size` bytes. */
 typedef struct file_part {
     pack_blocks *pack;
     int runs;
     size_t size;
 } file_part;
-
-/* Sets row[] to the offsets of 16 rows; rows from n_rows on repeat the last one. */
-INLINE void row_offsets(size_t *row, size_t row_size, int n_rows) {
-    for (int r = 0; r < CPU_GROUP; r++)
-        row[r] = (size_t)(r < n_rows ? r : n_rows - 1) * row_size;
-}
 
 /* Multiplies up to 16 rows of a file with n_cols columns. */
 INLINE void group_rows(float *const *y, int64_t j, int n_rows, const void *const *x,
@@ -389,16 +279,16 @@ INLINE void kernel_pack16(void *panel, const void *w, int n_rows, int64_t k, con
                 const uint8_t *q = p + t.layout.once + i * run;
                 for (int g = 0; g < 8; g++, codes += CPU_PLANE)
                     codes_store(codes, block_codes(q, g, t));
-                block_scales s = scales_of(p, q + cpu_codes_size(t.layout), t);
-                for (int h = 0; h <= t.halves; h++, to += CPU_GROUP)
-                    float_store(to, s.s[h], CPU_GROUP);
-                for (int h = 0; t.min && h <= t.halves; h++, to += CPU_GROUP)
-                    float_store(to, s.m[h], CPU_GROUP);
+                to = store_scales(to, scales_of(p, q + cpu_codes_size(t.layout), t), t);
             }
     }
 }
 
 /* --- the row-interleaved layout --------------------------------------------------------------- */
+
+/* Tables for storing codes unchanged. MXFP4 has a positive and a negative zero, stored as one. */
+static const uint8_t places[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+static const uint8_t places_MXFP4[16] = {0, 1, 2, 3, 4, 5, 6, 7, 0, 9, 10, 11, 12, 13, 14, 15};
 
 /* Writes the codes of up to 16 rows of a file to the blocks at `to`; those of missing rows become
  * zeros. */
@@ -423,14 +313,6 @@ INLINE void kernel_interleave(uint8_t *to, const uint8_t *w, size_t row_size, in
 /* --- kernels for each panel and type ---------------------------------------------------------- */
 
 #define PANEL(panel, form, offset, max)                                                            \
-    enum {                                                                                         \
-        offset_##panel = offset,                                                                   \
-        max_##panel = max,                                                                         \
-        min_##panel = MIN_##form,                                                                  \
-        halves_##panel = HALVES_##form                                                             \
-    };                                                                                             \
-    static const shape_of panel_##panel = {MIN_##form,   HALVES_##form, offset,         max, 8, 0, \
-                                           {8, 1, 0, 0}, NULL,          CPU_SCALES_F32, 1};        \
     static void rows_of_##panel(float *const *y, const void *const *x, int n_cols, const void *w,  \
                                 size_t row_size, int64_t n_rows, int64_t k, file_part f) {         \
         kernel_rows(y, x, n_cols, w, row_size, n_rows, k, panel_##panel, f);                       \
@@ -445,16 +327,6 @@ INLINE void kernel_interleave(uint8_t *to, const uint8_t *w, size_t row_size, in
 #include "quant_types.def"
 
 #define QTYPE(NAME, name, class, low, high, table, scales, unit)                                   \
-    static const shape_of rows16_of_##name = {min_##class,                                         \
-                                              halves_##class,                                      \
-                                              offset_##class,                                      \
-                                              max_##class,                                         \
-                                              low,                                                 \
-                                              high,                                                \
-                                              CPU_LAYOUT(NAME, low, high, scales),                 \
-                                              ggl_cpu_table_##table,                               \
-                                              CPU_SCALES_##scales,                                 \
-                                              unit};                                               \
     static void rows_##name(float *const *y, const void *const *x, int n_cols, const void *w,      \
                             size_t row_size, int64_t n_rows, int64_t k, int64_t ahead) {           \
         (void)ahead; /* rows side by side are not foreseen */                                      \

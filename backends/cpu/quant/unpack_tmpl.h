@@ -194,10 +194,6 @@ INLINE vfloat float_e4m3(const uint16_t *shifted) {
 /* Unpacks the codes of a block of 16 rows. For types with a table, `table` is applied to them. */
 typedef void codes_fn(uint8_t *codes, const uint8_t *w, const size_t *row, const uint8_t *table);
 
-/* Tables for storing codes unchanged. MXFP4 has a positive and a negative zero, stored as one. */
-static const uint8_t places[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
-static const uint8_t places_MXFP4[16] = {0, 1, 2, 3, 4, 5, 6, 7, 0, 9, 10, 11, 12, 13, 14, 15};
-
 INLINE void put_codes(uint8_t *codes, const uint8_t *w, const size_t *row, const uint8_t *table,
                       unpack_fn *unpack, const int runs, const bool looked_up) {
     if (runs == 1 || looked_up) { /* k is only used in an address */

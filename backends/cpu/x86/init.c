@@ -33,4 +33,6 @@ void ggl_cpu_kernels_init_x86(cpu_kernels *k, uint32_t features) {
     }
     if (features & CPU_AVX512BF16)
         ggl_cpu_kernels_float_avx512bf16(k);
+    if (features & CPU_AMX)
+        ggl_cpu_kernels_quant_amx(k);
 }

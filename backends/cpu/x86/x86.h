@@ -24,5 +24,6 @@ void ggl_cpu_kernels_quant_avx512(cpu_kernels *k);
 void ggl_cpu_kernels_attend_codes_avx512(cpu_kernels *k);
 void ggl_cpu_kernels_quant_avx512vnni(cpu_kernels *k);
 void ggl_cpu_kernels_attend_codes_avx512vnni(cpu_kernels *k);
+void ggl_cpu_kernels_quant_amx(cpu_kernels *k);
 
 #endif

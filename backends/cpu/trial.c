@@ -1,0 +1,136 @@
+#include "trial.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "ggl/internal/alloc.h"
+#include "ggl/internal/types.h"
+
+enum { ROWS = 96, COLS = 48, K = 1536, ROUNDS = 5 };
+
+/* A problem for one type, and the results of two kernels. */
+typedef struct trial {
+    ggl_type type;
+    size_t row_size, column_size;
+    char *w, *columns;
+    void *panel;
+    float (*y)[COLS][ROWS];
+    bool ready; /* there was memory for all */
+} trial;
+
+static uint64_t random_bits(uint64_t *seed) {
+    *seed = *seed * 6364136223846793005 + 1442695040888963407;
+    return *seed >> 33;
+}
+
+/* Fills a block with random bytes that are no NaN, infinity or huge number. */
+static void make_block(const ggl_type_info *t, char *block, uint64_t *seed) {
+    float v[256];
+    bool usable = false;
+    for (int tries = 0; !usable && tries < 1000; tries++) {
+        for (size_t i = 0; i < t->size; i++)
+            block[i] = (char)random_bits(seed);
+        usable = true;
+        t->to_float(block, v, t->block);
+        for (int i = 0; i < t->block; i++)
+            usable = usable && fabsf(v[i]) < 1000;
+    }
+    if (!usable)
+        memset(block, 0, t->size);
+}
+
+static void trial_free(trial *t) {
+    ggl_free(t->w);
+    ggl_free(t->columns);
+    ggl_free(t->y);
+    free(t->panel);
+}
+
+static trial trial_new(ggl_type type, const cpu_kernels *k, size_t panel_size) {
+    const ggl_type_info *info = ggl_type_get(type);
+    trial t = {.type = type,
+               .row_size = ggl_row_size(type, K),
+               .column_size = ggl_cpu_column_size(k->product[type].columns, K)};
+    uint64_t seed = 1;
+    t.w = ggl_calloc(ROWS, t.row_size);
+    t.columns = ggl_calloc(COLS, t.column_size);
+    t.y = ggl_calloc(2, sizeof *t.y);
+    t.panel = aligned_alloc(64, (panel_size + 63) / 64 * 64);
+    t.ready = t.w && t.columns && t.y && t.panel;
+    for (size_t i = 0; t.ready && i < ROWS * t.row_size; i += info->size)
+        make_block(info, t.w + i, &seed);
+    for (size_t c = 0; t.ready && c < COLS; c++) {
+        float x[K];
+        for (int i = 0; i < K; i++)
+            x[i] = (float)random_bits(&seed) * 0x1p-30f - 1;
+        ggl_cpu_column_make(k, k->product[type].columns, t.columns + c * t.column_size, x, K);
+    }
+    return t;
+}
+
+/* Multiplies as op_linear.c does. Returns the time in nanoseconds. */
+static double time_of(const trial *t, const cpu_product *p, float (*result)[ROWS]) {
+    struct timespec a, b;
+    float *y[COLS];
+    const void *x[COLS];
+    clock_gettime(CLOCK_MONOTONIC, &a);
+    for (int j = 0; j < ROWS; j += p->panel_rows) {
+        const int n = ROWS - j < p->panel_rows ? ROWS - j : p->panel_rows;
+        for (int c = 0; c < COLS; c++) {
+            y[c] = result[c] + j;
+            x[c] = t->columns + (size_t)c * t->column_size;
+        }
+        p->pack(t->panel, t->w + (size_t)j * t->row_size, t->row_size, n, K);
+        p->tile(y, x, COLS, t->panel, n, K);
+    }
+    clock_gettime(CLOCK_MONOTONIC, &b);
+    return (double)(b.tv_sec - a.tv_sec) * 1e9 + (double)(b.tv_nsec - a.tv_nsec);
+}
+
+/* True if p is to be preferred to `other`. */
+static bool passes(const cpu_kernels *k, ggl_type type, const cpu_product *p,
+                   const cpu_product *other) {
+    const size_t a = p->panel_size(K), b = other->panel_size(K);
+    trial t = trial_new(type, k, a > b ? a : b);
+    double old = INFINITY, new = INFINITY;
+    for (int round = 0; t.ready && round < ROUNDS; round++) {
+        old = fmin(old, time_of(&t, other, t.y[0]));
+        new = fmin(new, time_of(&t, p, t.y[1]));
+    }
+    const bool better = t.ready && new < old &&memcmp(t.y[0], t.y[1], sizeof *t.y) == 0;
+    trial_free(&t);
+    return better;
+}
+
+static void take_panel(cpu_product *p, const cpu_product *from) {
+    p->panel_rows = from->panel_rows;
+    p->panel_unit = from->panel_unit;
+    p->min_cols = from->min_cols;
+    p->panel_size = from->panel_size;
+    p->pack = from->pack;
+    p->pack16 = from->pack16;
+    p->tile = from->tile;
+}
+
+int ggl_cpu_trial(cpu_kernels *k, const cpu_kernels *other) {
+    /* Types share kernels, so the verdict on a type holds for those after it with the same one. */
+    const cpu_kernels all = *k;
+    bool passed[GGL_TYPE_LIMIT] = {false};
+    int kept = 0;
+    for (int type = 0; type < GGL_TYPE_LIMIT; type++) {
+        const cpu_product *p = &all.product[type];
+        int first = 0;
+        if (p->tile == other->product[type].tile || !other->product[type].tile)
+            continue;
+        while (all.product[first].tile != p->tile)
+            first++;
+        passed[type] =
+            first < type ? passed[first] : passes(k, (ggl_type)type, p, &other->product[type]);
+        kept += passed[type];
+        if (!passed[type])
+            take_panel(&k->product[type], &other->product[type]);
+    }
+    return kept;
+}
