@@ -108,18 +108,23 @@ ggl_status ggl_cpu_open(ggl_backend **out, const ggl_backend_params *params, ggl
     c->f16_as_bf16 = p->f16_as_bf16;
     c->share_all = getenv("GGL_CPU_SHARE_ALL") != NULL;
     c->n_threads = p->n_threads > 0 ? p->n_threads : ggl_cpu_default_threads();
-    c->n_threads_batch = p->n_threads_batch > 0 ? p->n_threads_batch : c->n_threads;
+    c->n_threads_batch = p->n_threads_batch > 0 ? p->n_threads_batch
+                         : p->n_threads > 0     ? p->n_threads
+                                                : ggl_cpu_default_threads_batch();
     ggl_status s = ggl_cpu_pool_open(&c->pool, (int)cpu_max(c->n_threads, c->n_threads_batch), err);
     if (s != GGL_OK) {
         ggl_free(c);
         return s;
     }
-    char text[64];
+    char batch[32] = "", text[64];
+    if (c->n_threads_batch != c->n_threads)
+        snprintf(batch, sizeof batch, " (batches: %d)", c->n_threads_batch);
     c->base.v = &vtable;
     c->base.memory = most_memory();
     snprintf(c->base.name, sizeof c->base.name, "cpu");
-    snprintf(c->base.description, sizeof c->base.description, "%d thread%s, %s", c->n_threads,
-             c->n_threads == 1 ? "" : "s", ggl_cpu_features_text(features, text, sizeof text));
+    snprintf(c->base.description, sizeof c->base.description, "%d thread%s%s, %s", c->n_threads,
+             c->n_threads == 1 ? "" : "s", batch,
+             ggl_cpu_features_text(features, text, sizeof text));
     *out = &c->base;
     return GGL_OK;
 }
