@@ -10,11 +10,14 @@
 #include "ggl/backends.h"
 #include "ggl/program.h"
 #include "kernels.h"
+#include "nodes.h"
+#include "share.h"
 #include "threads.h"
 
 typedef struct cpu_backend {
     ggl_backend base;
     cpu_kernels k;
+    cpu_nodes nodes;
     cpu_pool *pool;
     int n_threads, n_threads_batch; /* for batches of one, and for larger ones */
     ggl_profile_fn *profile;        /* NULL: steps are not timed */
@@ -219,6 +222,12 @@ static inline char *cpu_slot(const cpu_task *t, const cpu_kept *k, int64_t slot)
 /* Returns the thread's scratch: step->thread_size bytes, 64-byte aligned. */
 static inline char *cpu_thread_scratch(const cpu_task *t, int thread) {
     return t->arena + t->step->thread_at + (size_t)thread * t->thread_step;
+}
+
+/* True if the units of a stack of matrices are in the order of their rows, and for the same rows in that of the matrices: on several
+ * nodes of memory each node then has the same rows of all matrices, whichever of them a run needs. */
+static inline bool cpu_rows_first(const cpu_backend *b) {
+    return b->nodes.n > 1;
 }
 
 static inline int64_t cpu_min(int64_t a, int64_t b) {

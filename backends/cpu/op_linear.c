@@ -295,9 +295,12 @@ static void linear_run(const cpu_task *t, int64_t first, int64_t last, int threa
     bool single = one_matrix(t);
     lists l = single ? (lists){0} : lists_of(t);
     for (int64_t u = first; u < last; u++) {
-        int64_t i = u / t->unit.linear.n_per_matrix,
-                j = u % t->unit.linear.n_per_matrix * t->unit.linear.n_rows,
-                m = single ? 0 : l.active[i];
+        const int64_t n_matrices = t->unit.linear.n_matrices,
+                      n_per_matrix = t->unit.linear.n_per_matrix;
+        const bool rows_first = cpu_rows_first(t->b);
+        const int64_t i = rows_first ? u % n_matrices : u / n_per_matrix,
+                      j = (rows_first ? u / n_matrices : u % n_per_matrix) * t->unit.linear.n_rows,
+                      m = single ? 0 : l.active[i];
         span s = {.w = w->p + (size_t)(m % w->ne[2]) * w->nb[2] + (size_t)(m / w->ne[2]) * w->nb[3],
                   .j0 = j,
                   .j1 = cpu_min(j + t->unit.linear.n_rows, t->dst.ne[0]),

@@ -1,5 +1,5 @@
-/* Which CPUs a process may use: how many, on machines that have more than a cpu_set_t, and of which kinds. */
-#include "cores.h"
+/* Which CPUs a process may use: how many, on machines that have more than a cpu_set_t, of which kinds, and on which nodes. */
+#include "nodes.h"
 
 #include <errno.h>
 
@@ -240,5 +240,63 @@ TEST(threads_of_a_backend) {
     check_threads(0, 3, "1 thread (batches: 3), ");
     system_file("100000 100000\n", "/sys/fs/cgroup/cpu.max");
     check_threads(0, 0, "1 thread, ");
+    system_end();
+}
+
+/* --- nodes ------------------------------------------------------------------------------------ */
+
+/* Sets *out to the nodes of the pretended machine whose CPUs first .. last are allowed; false: a check failed. */
+static bool nodes_are(cpu_nodes *out, int first, int last, int n) {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    for (int i = first; i <= last; i++)
+        CPU_SET((size_t)i, &set);
+    ggl_cpu_nodes_of(out, &(cpu_mask){&set, CPU_SETSIZE}, system_root());
+    return CHECK_INT(out->n, n);
+}
+
+/* Two sockets of 48 cores with two threads each, as Linux numbers them, and memory without CPUs as a third node. */
+TEST(two_sockets) {
+    cpu_nodes n;
+    for (int i = 0; i < 96; i++) {
+        char text[32];
+        snprintf(text, sizeof text, "%d,%d\n", i, i + 96);
+        system_file(text, "/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list", i);
+        system_file(text, "/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list", i + 96);
+    }
+    system_file("0-47,96-143\n", "/sys/devices/system/node/node0/cpulist");
+    system_file("\n", "/sys/devices/system/node/node2/cpulist");
+    system_file("48-95,144-191\n", "/sys/devices/system/node/node8/cpulist");
+    REQUIRE(nodes_are(&n, 0, 191, 2));
+    CHECK_INT(n.at[0].id, 0);
+    CHECK_INT(n.at[1].id, 8);
+    CHECK_INT(n.at[0].n_cores, 48);
+    CHECK_INT(n.at[1].n_cores, 48);
+    CHECK_INT(CPU_COUNT_S(CPU_ALLOC_SIZE((size_t)n.at[1].cpus.n), n.at[1].cpus.set), 96);
+    ggl_cpu_nodes_fini(&n);
+    REQUIRE(nodes_are(&n, 32, 63, 2)); /* a third of one */
+    CHECK_INT(n.at[0].n_cores, 16);
+    CHECK(CPU_ISSET(32, n.at[0].cpus.set) && !CPU_ISSET(31, n.at[0].cpus.set));
+    ggl_cpu_nodes_fini(&n);
+    (void)nodes_are(&n, 0, 47, 0); /* bound to one by its user */
+    check_counts("two sockets", count(0, 191), 96, 96, 96);
+    system_end();
+}
+
+TEST(nodes_that_make_no_sense) {
+    cpu_nodes n;
+    (void)nodes_are(&n, 0, 7, 0); /* no files */
+    system_file("0-7\n", "/sys/devices/system/node/node0/cpulist");
+    (void)nodes_are(&n, 0, 7, 0); /* one node */
+    static const char *const wrong[] = {"x\n", "0-\n", "3-1\n", "0-3,\n", "0-3 4-7\n"};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        system_file(wrong[i], "/sys/devices/system/node/node1/cpulist");
+        (void)nodes_are(&n, 0, 7, 0);
+    }
+    system_file("0-99999999999999\n",
+                "/sys/devices/system/node/node1/cpulist"); /* and so of node 0 */
+    if (nodes_are(&n, 0, 7, 2))
+        CHECK_INT(n.at[1].n_cores, 8);
+    ggl_cpu_nodes_fini(&n);
     system_end();
 }
