@@ -14,6 +14,11 @@
 #include "share.h"
 #include "threads.h"
 
+struct cpu_task;
+
+/* Gets each list of a run, divided into chunks for n_threads, and its tasks; NULL: its units are items of the batch. */
+typedef void cpu_watch(void *ctx, const cpu_list *list, int n_threads, const struct cpu_task *task);
+
 typedef struct cpu_backend {
     ggl_backend base;
     cpu_kernels k;
@@ -24,6 +29,8 @@ typedef struct cpu_backend {
     void *profile_ctx;
     bool f16_as_bf16; /* as in ggl_backend_params */
     bool share_all;   /* divide even the smallest steps among threads: for tests */
+    cpu_watch *watch; /* NULL; or what runs call instead of running anything: for tests */
+    void *watch_ctx;
 } cpu_backend;
 
 /* An operand with its address: element (i, j, k, l) at p + i*nb[0] + j*nb[1] + k*nb[2] + l*nb[3].
@@ -62,7 +69,8 @@ typedef struct cpu_task {
         struct {
             int64_t n_rows;       /* of a unit */
             int64_t n_matrices;   /* that have columns */
-            int64_t n_per_matrix; /* units of each matrix */
+            int64_t n_per_matrix; /* blocks of rows in each matrix */
+            int64_t n_parts;      /* units of a block of rows: parts of the columns */
         } linear;
         struct {
             int64_t n_per_head, n_rows; /* units of a head, or of a group of heads; its rows */

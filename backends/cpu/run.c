@@ -62,17 +62,23 @@ static cpu_task task_of(const run_state *r, const cpu_step *s, range of) {
     return t;
 }
 
-/* Divides the list among threads, each of which calls fn for the chunks that it takes. */
-static void run_list(run_state *r, cpu_list *list, int n_threads, cpu_pool_fn *fn, void *ctx) {
+/* Divides the list among threads, each of which calls fn for the chunks that it takes. task: the list's tasks; NULL: it is of items. */
+static void run_list(run_state *r, cpu_list *list, int n_threads, const cpu_task *task,
+                     cpu_pool_fn *fn, void *ctx) {
     double work = 0;
     for (int i = 0; i < list->n; i++)
         work += list->share[i].cost * (double)list->share[i].n_units;
     r->shareable += n_threads > 1 && work >= ggl_cpu_worth_sharing ? work : 0;
     const double at_once =
         r->b->share_all ? 0
-                        : ggl_cpu_work_at_once(work, n_threads, ggl_cpu_pool_sleeps(r->b->pool));
+                        : ggl_cpu_work_at_once(work, n_threads,
+                                               !r->b->watch && ggl_cpu_pool_sleeps(r->b->pool));
     const int64_t n_chunks = ggl_cpu_divide(list->share, list->n, at_once);
     ggl_cpu_pool_spread(r->b->pool, n_threads, &list->spread);
+    if (r->b->watch) {
+        r->b->watch(r->b->watch_ctx, list, n_threads, task);
+        return;
+    }
     int64_t end[CPU_MAX_TEAMS];
     ggl_cpu_list_parts(list, end);
     ggl_cpu_pool_run(r->b->pool, n_threads, fn, ctx, n_chunks, isinf(at_once) ? n_chunks : 1, end);
@@ -103,9 +109,9 @@ static void run_steps(run_state *r, const cpu_step *s, int n, int64_t turn) {
         g.task[i] = task_of(r, s + i, (range){0, r->n, turn});
         g.list.share[i] = (cpu_share){.cost = g.task[i].cost, .n_units = g.task[i].n_units};
     }
-    run_list(r, &g.list, g.task[0].n_threads, run_chunks, &g);
+    run_list(r, &g.list, g.task[0].n_threads, g.task, run_chunks, &g);
     for (int i = 0; i < n; i++)
-        if (s[i].op->end)
+        if (s[i].op->end && !r->b->watch)
             s[i].op->end(&g.task[i]);
 }
 
@@ -147,7 +153,7 @@ static void run_by_items(run_state *r, const cpu_step *s, int n) {
         n_threads = t.n_threads;
     }
     g.list.share[0] = (cpu_share){.cost = work / (double)r->n, .n_units = r->n};
-    run_list(r, &g.list, n_threads, run_items, &g);
+    run_list(r, &g.list, n_threads, NULL, run_items, &g);
 }
 
 /* Runs one step and reports its time to the profile. */

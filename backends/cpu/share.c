@@ -4,8 +4,8 @@
 
 const double ggl_cpu_worth_sharing = 150e3, ggl_cpu_worth_waking = 1e6;
 
-/* The least work of a chunk that a thread fetches. */
-static const double WORTH_FETCHING = 15e3;
+/* The least work of a chunk that a thread fetches, and of one in a long task: 20 us. */
+static const double WORTH_FETCHING = 15e3, WORTH_FETCHING_OFTEN = 500e3;
 
 static int64_t least(int64_t a, int64_t b) {
     return a < b ? a : b;
@@ -14,7 +14,8 @@ static int64_t least(int64_t a, int64_t b) {
 double ggl_cpu_work_at_once(double work, int n_threads, bool asleep) {
     if (n_threads == 1 || work < (asleep ? ggl_cpu_worth_waking : ggl_cpu_worth_sharing))
         return INFINITY;
-    return fmax(work / (8 * n_threads), WORTH_FETCHING);
+    const double part = work / n_threads;
+    return fmax(fmax(part / 32, WORTH_FETCHING), fmin(part / 8, WORTH_FETCHING_OFTEN));
 }
 
 int64_t ggl_cpu_divide(cpu_share *task, int n, double work) {

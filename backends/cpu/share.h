@@ -19,8 +19,8 @@ typedef struct cpu_share {
  * awake, and to wake threads for. */
 extern const double ggl_cpu_worth_sharing, ggl_cpu_worth_waking;
 
-/* Returns how much of `work` in all each of n_threads takes at a time: an eighth of its part. INFINITY: it is not worth dividing.
- * asleep: threads sleep. */
+/* Returns how much of `work` in all each of n_threads takes at a time: an eighth of its part, and of a long task less, down to a
+ * thirty-second. INFINITY: it is not worth dividing. asleep: threads sleep. */
 double ggl_cpu_work_at_once(double work, int n_threads, bool asleep);
 
 /* Sets chunk and n_chunks of n tasks so that a chunk of any of them has about `work`, but at least one unit. Tasks of one list may be as
