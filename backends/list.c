@@ -46,6 +46,10 @@ int ggl_backend_default_threads(void) {
     return ggl_cpu_default_threads();
 }
 
+int ggl_backend_default_threads_batch(void) {
+    return ggl_cpu_default_threads_batch();
+}
+
 int ggl_backend_allowed_cpus(void) {
     return ggl_cpu_allowed();
 }

@@ -59,17 +59,17 @@ static ggl_status open_repo(llm_model **out, const char *repo, const llm_model_p
 /* --- all models ------------------------------------------------------------------------------- */
 
 ggl_status llm_load_named(llm_model **out, const llm_loading *l, ggl_error *err) {
-    const llm_load_params load = {.size = sizeof load,
-                                  .arch_path = l->model.arch_path,
-                                  .type = l->type,
-                                  .eye = l->eye,
-                                  .open_backend = ggl_backend_open,
-                                  .close_backend = ggl_backend_close,
-                                  .n_threads = l->n_threads > 0 ? l->n_threads
-                                                                : ggl_backend_default_threads(),
-                                  .progress = l->progress,
-                                  .note = l->note,
-                                  .ctx = l->ctx};
+    const llm_load_params load = {
+        .size = sizeof load,
+        .arch_path = l->model.arch_path,
+        .type = l->type,
+        .eye = l->eye,
+        .open_backend = ggl_backend_open,
+        .close_backend = ggl_backend_close,
+        .n_threads = l->n_threads > 0 ? l->n_threads : ggl_backend_default_threads_batch(),
+        .progress = l->progress,
+        .note = l->note,
+        .ctx = l->ctx};
     llm_model_params mp = l->model;
     llm_builtin built_in;
     *out = NULL;

@@ -6,13 +6,30 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "ggl/backends.h"
 #include "ggl/internal/number.h"
 
-enum { MANY = 1023, MOST_CPUS = 1 << 20 };
+enum { MOST_CPUS = 1 << 20, MOST_CORES = 1024 /* whose kinds are told apart */, PATH = 4096 };
 
-/* Reads the first line of a file into buf; false if it cannot be read. */
-static bool first_line(const char *path, char *buf, size_t size) {
-    FILE *f = fopen(path, "r");
+#ifdef __linux__
+
+/* A core is big from half of the fastest core's speed on, and useful from a third on. */
+static const double BIG = 1.0 / 2, USEFUL = 1.0 / 3;
+
+/* How fast an efficient core of Intel's is beside a performance core at the same clock: its vectors have half the width. */
+static const double EFFICIENT = 0.5;
+
+const char *ggl_cpu_root(void) {
+    const char *root = getenv("GGL_CPU_ROOT");
+    return root ? root : "";
+}
+
+/* Reads the first line of the file root + path into buf; false if it cannot be read. */
+static bool first_line(const char *root, const char *path, char *buf, size_t size) {
+    char name[PATH];
+    if (snprintf(name, sizeof name, "%s%s", root, path) >= (int)sizeof name)
+        return false;
+    FILE *f = fopen(name, "r");
     if (!f)
         return false;
     bool ok = fgets(buf, (int)size, f) != NULL;
@@ -20,65 +37,48 @@ static bool first_line(const char *path, char *buf, size_t size) {
     return ok;
 }
 
-/* Returns the cores that the control group's quota (version 2, else 1) allows, rounded up; MANY if
- * there is no quota. */
-static int quota_cores(void) {
-    char line[256], path[600], group[256] = "";
-    double quota = -1, period = 100000;
-    FILE *f = fopen("/proc/self/cgroup", "r");
+/* Returns the group of the process in control groups of version 2: "/user.slice"; "" if it is not known. */
+static void group_of(const char *root, char *group, size_t size) {
+    char line[256], name[PATH];
+    *group = 0;
+    if (snprintf(name, sizeof name, "%s/proc/self/cgroup", root) >= (int)sizeof name)
+        return;
+    FILE *f = fopen(name, "r");
     while (f && fgets(line, sizeof line, f))
         if (strncmp(line, "0::", 3) == 0) {
             line[strcspn(line, "\n")] = 0;
-            snprintf(group, sizeof group, "%s", line + 3);
+            snprintf(group, size, "%s", line + 3);
         }
     if (f)
         fclose(f);
+}
+
+int ggl_cpu_quota(const char *root) {
+    char line[256], path[600], group[256];
+    double quota = -1, period = 100000;
+    group_of(root, group, sizeof group);
     snprintf(path, sizeof path, "/sys/fs/cgroup%s/cpu.max", group);
-    if (first_line(path, line, sizeof line) ||
-        first_line("/sys/fs/cgroup/cpu.max", line, sizeof line)) {
+    if (first_line(root, path, line, sizeof line) ||
+        first_line(root, "/sys/fs/cgroup/cpu.max", line, sizeof line)) {
         size_t n = strlen(line), at = ggl_number_length(line, n);
         quota = at > 0 ? ggl_number_value(line, at) : -1; /* "max 100000" */
         if (at < n && ggl_number_length(line + at + 1, n - at - 1) > 0)
             period = ggl_number_value(line + at + 1, n - at - 1);
-    } else if (first_line("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", line, sizeof line)) {
+    } else if (first_line(root, "/sys/fs/cgroup/cpu/cpu.cfs_quota_us", line, sizeof line)) {
         quota = ggl_number_value(line, strlen(line));
-        if (first_line("/sys/fs/cgroup/cpu/cpu.cfs_period_us", line, sizeof line))
+        if (first_line(root, "/sys/fs/cgroup/cpu/cpu.cfs_period_us", line, sizeof line))
             period = ggl_number_value(line, strlen(line));
     }
-    if (quota <= 0 || period <= 0 || quota / period > MANY)
-        return MANY;
+    if (quota <= 0 || period <= 0 || quota / period > GGL_MAX_THREADS)
+        return GGL_MAX_THREADS;
     int n = (int)(quota / period);
     return n < quota / period ? n + 1 : n;
 }
 
-#ifdef __linux__
-static bool is_allowed(const cpu_mask *m, long cpu) {
-    return cpu >= 0 && cpu < m->n && CPU_ISSET_S((size_t)cpu, CPU_ALLOC_SIZE((size_t)m->n), m->set);
-}
+/* --- sets of CPUs --------------------------------------------------------------------------- */
 
-/* Returns the lowest allowed CPU among those that share a core with this one. */
-static int first_sibling(const cpu_mask *m, int cpu) {
-    char path[96], line[256];
-    int first = cpu;
-    snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list", cpu);
-    if (!first_line(path, line, sizeof line)) /* "0,4" or "0-1" */
-        return cpu;
-    for (const char *p = line; *p >= '0' && *p <= '9';) {
-        char *end;
-        long a = strtol(p, &end, 10), b = *end == '-' ? strtol(end + 1, &end, 10) : a;
-        for (; a <= b && a < first; a++)
-            if (is_allowed(m, a))
-                first = (int)a;
-        p = *end == ',' ? end + 1 : "";
-    }
-    return first;
-}
-
-int ggl_cpu_mask_cores(const cpu_mask *m) {
-    int n = 0;
-    for (int cpu = 0; cpu < m->n; cpu++)
-        n += is_allowed(m, cpu) && first_sibling(m, cpu) == cpu;
-    return n;
+static bool is_allowed(const cpu_mask *m, int cpu) {
+    return CPU_ISSET_S((size_t)cpu, CPU_ALLOC_SIZE((size_t)m->n), m->set);
 }
 
 /* The system returns EINVAL if the set is smaller than its own, whose size is not known here. */
@@ -96,31 +96,200 @@ bool ggl_cpu_mask_get(cpu_mask *m, cpu_mask_reader *read) {
     return false;
 }
 
+/* Reads a number of digits from f, at most MOST_CPUS; *c: the next character. Returns -1 if there is none. */
+static long list_number(FILE *f, int *c) {
+    long n = -1;
+    for (; *c >= '0' && *c <= '9'; *c = fgetc(f))
+        n = n > MOST_CPUS ? n : (n < 0 ? 0 : n) * 10 + (*c - '0');
+    return n > MOST_CPUS ? MOST_CPUS : n;
+}
+
+cpu_found ggl_cpu_read_list(const char *root, const char *path, int n,
+                            void (*add)(void *ctx, int cpu), void *ctx) {
+    char name[PATH];
+    if (snprintf(name, sizeof name, "%s%s", root, path) >= (int)sizeof name)
+        return CPU_LIST_MISSING;
+    FILE *f = fopen(name, "r");
+    if (!f)
+        return CPU_LIST_MISSING;
+    int c = fgetc(f);
+    bool ok = true;
+    for (bool more = c != '\n' && c != EOF; ok && more; c = more ? fgetc(f) : c) {
+        const long a = list_number(f, &c);
+        long b = a;
+        if (c == '-') {
+            c = fgetc(f);
+            b = list_number(f, &c);
+        }
+        ok = a >= 0 && b >= a;
+        for (long cpu = a; ok && cpu <= b && cpu < n; cpu++)
+            add(ctx, (int)cpu);
+        more = c == ',';
+    }
+    ok = ok && (c == '\n' || c == EOF);
+    fclose(f);
+    return ok ? CPU_LIST_READ : CPU_LIST_WRONG;
+}
+
+/* --- kinds of cores ------------------------------------------------------------------------- */
+
+/* For ggl_cpu_read_list: the lowest allowed CPU of a list. */
+typedef struct lowest {
+    const cpu_mask *m;
+    int cpu;
+} lowest;
+
+static void add_lowest(void *ctx, int cpu) {
+    lowest *l = ctx;
+    if (cpu < l->cpu && is_allowed(l->m, cpu))
+        l->cpu = cpu;
+}
+
+/* Returns the lowest allowed CPU among those that share a core with this one. */
+static int first_sibling(const char *root, const cpu_mask *m, int cpu) {
+    char path[96];
+    lowest l = {m, cpu};
+    snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list", cpu);
+    return ggl_cpu_read_list(root, path, m->n, add_lowest, &l) == CPU_LIST_READ ? l.cpu : cpu;
+}
+
+/* Returns the number in the file NAME of a CPU's folder; 0: there is none. */
+static double cpu_number(const char *root, int cpu, const char *name) {
+    char path[128], line[64];
+    snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/%s", cpu, name);
+    if (!first_line(root, path, line, sizeof line))
+        return 0;
+    const size_t n = strspn(line, "0123456789");
+    return n > 0 && n < 10 && (line[n] == '\n' || !line[n]) ? ggl_number_value(line, n) : 0;
+}
+
+/* A core, by its lowest allowed CPU. Speeds are relative; 0: not known. */
+typedef struct core {
+    int cpu;
+    bool efficient;
+    double capacity, clock;
+} core;
+
+typedef struct core_list {
+    core at[MOST_CORES];
+    int n, n_efficient;
+} core_list;
+
+static void add_efficient(void *ctx, int cpu) {
+    core_list *l = ctx;
+    for (int i = 0; i < l->n; i++)
+        if (l->at[i].cpu == cpu && !l->at[i].efficient) {
+            l->at[i].efficient = true;
+            l->n_efficient++;
+        }
+}
+
+/* Finds the cores of the mask, and what the system says about the speeds of the first MOST_CORES; returns how many there are. */
+static int find_cores(core_list *l, const cpu_mask *m, const char *root) {
+    int n = 0;
+    l->n = l->n_efficient = 0;
+    for (int cpu = 0; cpu < m->n; cpu++) {
+        if (!is_allowed(m, cpu) || first_sibling(root, m, cpu) != cpu)
+            continue;
+        if (l->n < MOST_CORES)
+            l->at[l->n++] = (core){cpu, false, cpu_number(root, cpu, "cpu_capacity"),
+                                   cpu_number(root, cpu, "cpufreq/cpuinfo_max_freq")};
+        n++;
+    }
+    if (ggl_cpu_read_list(root, "/sys/devices/cpu_atom/cpus", m->n, add_efficient, l) !=
+        CPU_LIST_READ)
+        l->n_efficient = 0;
+    return n;
+}
+
+/* What is known of all cores of a list. */
+typedef struct known {
+    bool capacity, clock;
+    bool kinds; /* some are efficient ones, and some are not */
+} known;
+
+/* Returns the core's speed: its capacity, or what its kind and its clock let expect. Clocks alone are a weak hint: those of
+ * cores of one kind differ a little, but not by a half. */
+static double speed_of(const core *c, const known *k) {
+    if (k->capacity)
+        return c->capacity;
+    return (k->clock ? c->clock : 1) * (k->kinds && c->efficient ? EFFICIENT : 1);
+}
+
+static cpu_cores count_kinds(const core_list *l) {
+    known k = {true, true, l->n_efficient > 0 && l->n_efficient < l->n};
+    double most = 0;
+    for (int i = 0; i < l->n; i++) {
+        k.capacity = k.capacity && l->at[i].capacity > 0;
+        k.clock = k.clock && l->at[i].clock > 0;
+    }
+    for (int i = 0; i < l->n; i++) {
+        const double speed = speed_of(&l->at[i], &k);
+        most = speed > most ? speed : most;
+    }
+    cpu_cores out = {.all = l->n};
+    for (int i = 0; i < l->n; i++) {
+        const double speed = speed_of(&l->at[i], &k);
+        const bool small = !k.capacity && k.kinds && l->at[i].efficient;
+        out.big += !small && speed >= BIG * most;
+        out.useful += speed >= USEFUL * most;
+    }
+    return out;
+}
+
+cpu_cores ggl_cpu_cores_of(const cpu_mask *m, const char *root) {
+    core_list l;
+    const int n = find_cores(&l, m, root);
+    return n > MOST_CORES ? (cpu_cores){n, n, n} : count_kinds(&l);
+}
+
 #endif
 
-/* Returns the number of CPUs that this process may use; cores: CPUs that share a core count
- * once. */
-static int count_allowed(bool cores) {
-#ifdef __linux__
-    cpu_mask m;
-    if (ggl_cpu_mask_get(&m, sched_getaffinity)) {
-        int n = cores ? ggl_cpu_mask_cores(&m) : CPU_COUNT_S(CPU_ALLOC_SIZE((size_t)m.n), m.set);
-        CPU_FREE(m.set);
-        return n;
-    }
-#else
-    (void)cores;
-#endif
+/* --- what this process may use --------------------------------------------------------------- */
+
+static int online(void) {
     long n = sysconf(_SC_NPROCESSORS_ONLN);
     return n < 1 ? 1 : (int)n;
 }
 
+static cpu_cores cores_here(void) {
+#ifdef __linux__
+    cpu_mask m;
+    if (ggl_cpu_mask_get(&m, sched_getaffinity)) {
+        const cpu_cores out = ggl_cpu_cores_of(&m, ggl_cpu_root());
+        CPU_FREE(m.set);
+        return out;
+    }
+#endif
+    const int n = online();
+    return (cpu_cores){n, n, n};
+}
+
+/* Returns the threads for so many cores. */
+static int within_quota(int n) {
+#ifdef __linux__
+    const int quota = ggl_cpu_quota(ggl_cpu_root());
+    n = n < quota ? n : quota;
+#endif
+    return n < 1 ? 1 : n > GGL_MAX_THREADS ? GGL_MAX_THREADS : n;
+}
+
 int ggl_cpu_default_threads(void) {
-    int cores = count_allowed(true), quota = quota_cores();
-    int n = cores < quota ? cores : quota;
-    return n < 1 ? 1 : n > MANY ? MANY : n;
+    return within_quota(cores_here().big);
+}
+
+int ggl_cpu_default_threads_batch(void) {
+    return within_quota(cores_here().useful);
 }
 
 int ggl_cpu_allowed(void) {
-    return count_allowed(false);
+#ifdef __linux__
+    cpu_mask m;
+    if (ggl_cpu_mask_get(&m, sched_getaffinity)) {
+        int n = CPU_COUNT_S(CPU_ALLOC_SIZE((size_t)m.n), m.set);
+        CPU_FREE(m.set);
+        return n;
+    }
+#endif
+    return online();
 }

@@ -21,7 +21,6 @@ enum { HUGE_STORES = 64 << 20 };
 
 static ggl_status cpu_alloc(ggl_backend *b, int region, size_t size, const void *host,
                             ggl_buffer **out, ggl_error *err) {
-    (void)b;
     size_t padded;
     ggl_buffer *buf = ggl_calloc(1, sizeof *buf + sizeof(void *));
     char *data = NULL;
@@ -31,8 +30,10 @@ static ggl_status cpu_alloc(ggl_backend *b, int region, size_t size, const void 
         char *raw = ggl_calloc(padded, 1);
         data = raw ? raw + (ALIGN - (uintptr_t)raw % ALIGN) : NULL;
         *(char **)(buf + 1) = raw; /* for cpu_free */
-        if (raw && region == GGL_REGION_STORES && size >= HUGE_STORES)
+        if (raw && region == GGL_REGION_STORES && size >= HUGE_STORES) {
             ggl_prefer_huge_pages(raw, padded);
+            ggl_cpu_nodes_interleave(&((cpu_backend *)b)->nodes, raw, padded);
+        }
     }
     if (!data) {
         ggl_free(buf);
@@ -55,6 +56,7 @@ static void cpu_free(ggl_backend *b, ggl_buffer *buf) {
 static void cpu_close(ggl_backend *b) {
     cpu_backend *c = (cpu_backend *)b;
     ggl_cpu_pool_close(c->pool);
+    ggl_cpu_nodes_fini(&c->nodes);
     ggl_free(c);
 }
 
@@ -116,18 +118,25 @@ ggl_status ggl_cpu_open(ggl_backend **out, const ggl_backend_params *params, ggl
     c->f16_as_bf16 = p->f16_as_bf16;
     c->share_all = getenv("GGL_CPU_SHARE_ALL") != NULL;
     c->n_threads = p->n_threads > 0 ? p->n_threads : ggl_cpu_default_threads();
-    c->n_threads_batch = p->n_threads_batch > 0 ? p->n_threads_batch : c->n_threads;
-    ggl_status s = ggl_cpu_pool_open(&c->pool, (int)cpu_max(c->n_threads, c->n_threads_batch), err);
+    c->n_threads_batch = p->n_threads_batch > 0 ? p->n_threads_batch
+                         : p->n_threads > 0     ? p->n_threads
+                                                : ggl_cpu_default_threads_batch();
+    ggl_cpu_nodes_init(&c->nodes);
+    ggl_status s =
+        ggl_cpu_pool_open(&c->pool, (int)cpu_max(c->n_threads, c->n_threads_batch), &c->nodes, err);
     if (s != GGL_OK) {
-        ggl_free(c);
+        cpu_close(&c->base);
         return s;
     }
-    char text[64];
+    char batch[32] = "", text[64];
+    if (c->n_threads_batch != c->n_threads)
+        snprintf(batch, sizeof batch, " (batches: %d)", c->n_threads_batch);
     c->base.v = &vtable;
     c->base.memory = most_memory();
     snprintf(c->base.name, sizeof c->base.name, "cpu");
-    snprintf(c->base.description, sizeof c->base.description, "%d thread%s, %s", c->n_threads,
-             c->n_threads == 1 ? "" : "s", ggl_cpu_features_text(features, text, sizeof text));
+    snprintf(c->base.description, sizeof c->base.description, "%d thread%s%s, %s", c->n_threads,
+             c->n_threads == 1 ? "" : "s", batch,
+             ggl_cpu_features_text(features, text, sizeof text));
     *out = &c->base;
     return GGL_OK;
 }

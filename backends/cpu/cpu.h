@@ -10,17 +10,27 @@
 #include "ggl/backends.h"
 #include "ggl/program.h"
 #include "kernels.h"
+#include "nodes.h"
+#include "share.h"
 #include "threads.h"
+
+struct cpu_task;
+
+/* Gets each list of a run, divided into chunks for n_threads, and its tasks; NULL: its units are items of the batch. */
+typedef void cpu_watch(void *ctx, const cpu_list *list, int n_threads, const struct cpu_task *task);
 
 typedef struct cpu_backend {
     ggl_backend base;
     cpu_kernels k;
+    cpu_nodes nodes;
     cpu_pool *pool;
     int n_threads, n_threads_batch; /* for batches of one, and for larger ones */
     ggl_profile_fn *profile;        /* NULL: steps are not timed */
     void *profile_ctx;
     bool f16_as_bf16; /* as in ggl_backend_params */
     bool share_all;   /* divide even the smallest steps among threads: for tests */
+    cpu_watch *watch; /* NULL; or what runs call instead of running anything: for tests */
+    void *watch_ctx;
 } cpu_backend;
 
 /* An operand with its address: element (i, j, k, l) at p + i*nb[0] + j*nb[1] + k*nb[2] + l*nb[3].
@@ -59,7 +69,8 @@ typedef struct cpu_task {
         struct {
             int64_t n_rows;       /* of a unit */
             int64_t n_matrices;   /* that have columns */
-            int64_t n_per_matrix; /* units of each matrix */
+            int64_t n_per_matrix; /* blocks of rows in each matrix */
+            int64_t n_parts;      /* units of a block of rows: parts of the columns */
         } linear;
         struct {
             int64_t n_per_head, n_rows; /* units of a head, or of a group of heads; its rows */
@@ -219,6 +230,12 @@ static inline char *cpu_slot(const cpu_task *t, const cpu_kept *k, int64_t slot)
 /* Returns the thread's scratch: step->thread_size bytes, 64-byte aligned. */
 static inline char *cpu_thread_scratch(const cpu_task *t, int thread) {
     return t->arena + t->step->thread_at + (size_t)thread * t->thread_step;
+}
+
+/* True if the units of a stack of matrices are in the order of their rows, and for the same rows in that of the matrices: on several
+ * nodes of memory each node then has the same rows of all matrices, whichever of them a run needs. */
+static inline bool cpu_rows_first(const cpu_backend *b) {
+    return b->nodes.n > 1;
 }
 
 static inline int64_t cpu_min(int64_t a, int64_t b) {

@@ -281,7 +281,7 @@ static int64_t queries_of_group(const cpu_task *t) {
     most = cpu_min(most, CPU_QUERIES);
     while (most > 2 && n <= most * (t->n_threads - 1))
         most /= 2;
-    return most;
+    return n <= t->n_threads ? 1 : most;
 }
 
 /* Divides the work into units, and sets t->unit.attend. */

@@ -3,7 +3,8 @@
  *
  * A column is one vector of x with its result in y; (d1, d2, l) are its indices in y. With several
  * matrices, columns are sorted by matrix. A unit multiplies some rows of one matrix with all of the
- * matrix's columns, so that each weight is read from memory once. */
+ * matrix's columns, so that each weight is read from memory once; or with a part of them, if there would be too few units for all
+ * threads. */
 #include <math.h>
 #include <string.h>
 
@@ -11,9 +12,12 @@
 #include "quant/rows16.h"
 
 enum {
-    COLUMNS = 48,   /* most columns in one call of a kernel; a multiple of 2, 3 and 6 */
-    ROW_GROUP = 32, /* rows of a unit are a multiple of these */
-    UNIT_ROWS = 96  /* most rows of a unit if there are many columns; a multiple of panel_rows */
+    COLUMNS = 48,      /* most columns in one call of a kernel; a multiple of 2, 3 and 6 */
+    ROW_GROUP = 32,    /* rows of a unit are a multiple of these, unless that leaves threads idle */
+    UNIT_ROWS = 96,    /* most rows of a unit if there are many columns; a multiple of panel_rows */
+    PART_COLUMNS = 96, /* least columns of a part */
+    UNPACKING = 12,    /* columns whose products take as long as unpacking the rows */
+    MOST_PARTS = 4
 };
 
 /* --- columns ------------------------------------------------------------------------------ */
@@ -200,32 +204,64 @@ static int64_t round_up(int64_t x, int64_t to) {
     return (x + to - 1) / to * to;
 }
 
+/* True if threads would be idle for more than a sixteenth of the time if each took one of n equal units after another. */
+static bool is_uneven(int64_t n, int n_threads) {
+    const int64_t rounds = (n + n_threads - 1) / n_threads;
+    return 16 * (rounds * n_threads - n) > rounds * n_threads;
+}
+
+/* Returns into how many parts n_cols columns are divided, if there are n blocks of rows. Each part unpacks the rows again, so more
+ * parts must save a thirty-second of the time. */
+static int64_t parts_of(int64_t n, int64_t n_cols, int n_threads) {
+    int64_t best = 1, least = INT64_MAX;
+    for (int64_t parts = 1; parts == 1 || (parts <= MOST_PARTS && parts * PART_COLUMNS <= n_cols);
+         parts++) {
+        const int64_t rounds = (n * parts + n_threads - 1) / n_threads,
+                      time = rounds * (n_cols / parts + UNPACKING);
+        if (time < least - least / 32) {
+            best = parts;
+            least = time;
+        }
+    }
+    return best;
+}
+
 /* Divides the product into units, and sets t->unit.linear. */
 static void linear_begin(cpu_task *t) {
     int64_t n_out = t->dst.ne[0], n_cols = cpu_n_rows(&t->dst);
     t->unit.linear.n_matrices = 1;
     if (!one_matrix(t))
         sort_columns(t);
-    int64_t n_active = cpu_max(t->unit.linear.n_matrices, 1);
+    int64_t n_active = cpu_max(t->unit.linear.n_matrices, 1), n_parts = 1;
+    const bool few = n_cols / n_active < 4;
     /* 8 units for each thread, so that all end at about the same time, but none of too few rows */
     int64_t rows = round_up(cpu_max(n_out * n_active / (8 * t->n_threads), 1), ROW_GROUP);
-    t->unit.linear.n_rows = cpu_min(rows, n_cols / n_active >= 4 ? UNIT_ROWS : 512);
-    t->unit.linear.n_per_matrix = (n_out + t->unit.linear.n_rows - 1) / t->unit.linear.n_rows;
-    t->n_units = t->unit.linear.n_matrices * t->unit.linear.n_per_matrix;
-    t->cost = (double)(cpu_min(t->unit.linear.n_rows, n_out) * t->src[LINEAR_W].ne[0]) *
-              (double)n_cols / (double)n_active;
+    rows = cpu_min(rows, few ? 512 : UNIT_ROWS);
+    int64_t n_per_matrix = (n_out + rows - 1) / rows;
+    if (few && is_uneven(n_per_matrix * n_active, t->n_threads)) {
+        rows = round_up(rows / 2, CPU_GROUP);
+        n_per_matrix = (n_out + rows - 1) / rows;
+    } else if (!few && one_matrix(t)) {
+        n_parts = parts_of(n_per_matrix, n_cols, t->n_threads);
+    }
+    t->unit.linear.n_rows = rows;
+    t->unit.linear.n_parts = n_parts;
+    t->unit.linear.n_per_matrix = n_per_matrix;
+    t->n_units = t->unit.linear.n_matrices * n_per_matrix * n_parts;
+    t->cost = (double)(cpu_min(rows, n_out) * t->src[LINEAR_W].ne[0]) * (double)n_cols /
+              (double)(n_active * n_parts);
 }
 
 /* Rows j0 .. j1-1 of a matrix, to be multiplied with some columns. */
 typedef struct span {
     const char *w; /* the matrix */
-    int64_t j0, j1, n_cols;
-    const int32_t *order; /* NULL: columns 0 .. n_cols - 1 */
+    int64_t j0, j1, first_col, n_cols;
+    const int32_t *order; /* NULL: columns first_col .. first_col + n_cols - 1 */
 } span;
 
 /* Returns the number of the span's i-th column. */
 static int64_t column_index(const span *s, int64_t i) {
-    return s->order ? s->order[i] : i;
+    return s->order ? s->order[i] : s->first_col + i;
 }
 
 /* Sets x[] to up to COLUMNS columns of the span from the i-th on, and y[] to element j of their
@@ -287,25 +323,38 @@ static void add_bias(const cpu_task *t, const span *s) {
     }
 }
 
-/* Runs units: each multiplies some rows of one matrix with all of its columns, and adds the
+/* Returns what unit u multiplies. single: all columns have one matrix. */
+static span span_of(const cpu_task *t, const lists *l, bool single, int64_t u) {
+    const cpu_view *w = &t->src[LINEAR_W];
+    const int64_t n_parts = t->unit.linear.n_parts, part = u % n_parts, block = u / n_parts,
+                  n_matrices = t->unit.linear.n_matrices,
+                  n_per_matrix = t->unit.linear.n_per_matrix, n_cols = cpu_n_rows(&t->dst);
+    const bool rows_first = cpu_rows_first(t->b);
+    const int64_t i = rows_first ? block % n_matrices : block / n_per_matrix,
+                  j = (rows_first ? block / n_matrices : block % n_per_matrix) *
+                      t->unit.linear.n_rows,
+                  m = single ? 0 : l->active[i];
+    span s = {.w = w->p + (size_t)(m % w->ne[2]) * w->nb[2] + (size_t)(m / w->ne[2]) * w->nb[3],
+              .j0 = j,
+              .j1 = cpu_min(j + t->unit.linear.n_rows, t->dst.ne[0])};
+    if (single) {
+        s.first_col = n_cols * part / n_parts;
+        s.n_cols = n_cols * (part + 1) / n_parts - s.first_col;
+    } else {
+        s.order = l->order + l->start[m];
+        s.n_cols = l->start[m + 1] - l->start[m];
+    }
+    return s;
+}
+
+/* Runs units: each multiplies some rows of one matrix with all of its columns, or a part of them, and adds the
  * bias. */
 static void linear_run(const cpu_task *t, int64_t first, int64_t last, int thread) {
     const cpu_product *p = &t->b->k.product[t->step->src[LINEAR_W].type];
-    const cpu_view *w = &t->src[LINEAR_W];
-    bool single = one_matrix(t);
-    lists l = single ? (lists){0} : lists_of(t);
+    const bool single = one_matrix(t);
+    const lists l = single ? (lists){0} : lists_of(t);
     for (int64_t u = first; u < last; u++) {
-        int64_t i = u / t->unit.linear.n_per_matrix,
-                j = u % t->unit.linear.n_per_matrix * t->unit.linear.n_rows,
-                m = single ? 0 : l.active[i];
-        span s = {.w = w->p + (size_t)(m % w->ne[2]) * w->nb[2] + (size_t)(m / w->ne[2]) * w->nb[3],
-                  .j0 = j,
-                  .j1 = cpu_min(j + t->unit.linear.n_rows, t->dst.ne[0]),
-                  .n_cols = cpu_n_rows(&t->dst)};
-        if (!single) {
-            s.order = l.order + l.start[m];
-            s.n_cols = l.start[m + 1] - l.start[m];
-        }
+        const span s = span_of(t, &l, single, u);
         if (t->step->thread_size > 0 && s.n_cols >= p->min_cols)
             by_panels(t, p, &s, cpu_thread_scratch(t, thread));
         else

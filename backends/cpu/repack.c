@@ -52,12 +52,15 @@ static void round_to_bf16(const cpu_kernels *k, char *to, const char *from, int6
 static void repack_units(void *ctx, int64_t first, int64_t last, int thread) {
     const repack_task *t = ctx;
     const ggl_tensor *w = t->w;
-    const int64_t groups = groups_of(w), units = (groups + UNIT_GROUPS - 1) / UNIT_GROUPS;
+    const int64_t groups = groups_of(w), units = (groups + UNIT_GROUPS - 1) / UNIT_GROUPS,
+                  matrices = ggl_extents(w->ne, 2, GGL_MAX_DIMS, 1);
     const size_t row = ggl_row_size(w->type, w->ne[0]), size = row * (size_t)w->ne[1];
     const size_t to_size = ggl_cpu_repacked_matrix_size(t->b, w->type, w->ne[1], w->ne[0]);
     (void)thread;
     for (int64_t u = first; u < last; u++) {
-        int64_t m = u / units, j = u % units * UNIT_GROUPS;
+        const bool rows_first = cpu_rows_first(t->b); /* as in op_linear.c */
+        const int64_t m = rows_first ? u % matrices : u / units,
+                      j = (rows_first ? u / matrices : u % units) * UNIT_GROUPS;
         int64_t end = cpu_min(j + UNIT_GROUPS, groups);
         const char *from = (const char *)w->data + (size_t)m * size;
         char *to = t->to + (size_t)m * to_size;
@@ -72,6 +75,8 @@ static void repack_units(void *ctx, int64_t first, int64_t last, int thread) {
     }
 }
 
+/* All threads repack. The first to write a page decides on which node of memory it is, so each node gets the rows that its threads
+ * will multiply. */
 ggl_status ggl_cpu_repack(ggl_backend *b, ggl_buffer *dst, size_t offset, const ggl_tensor *w,
                           ggl_error *err) {
     cpu_backend *c = (cpu_backend *)b;
@@ -83,6 +88,6 @@ ggl_status ggl_cpu_repack(ggl_backend *b, ggl_buffer *dst, size_t offset, const 
         ggl_prefer_huge_pages(dst->data, dst->size);
     dst->huge = true;
     ggl_cpu_pool_run(c->pool, (int)cpu_max(c->n_threads, c->n_threads_batch), repack_units, &t,
-                     units, 1);
+                     units, 1, NULL);
     return GGL_OK;
 }

@@ -8,11 +8,8 @@
 #include "cpu.h"
 #include "share.h"
 
-/* In units of cpu_task.cost (a core does about 25 of them in a nanosecond), the least work of: a
- * step to divide among awake threads; a step to wake threads for; a chunk of units that a thread
- * fetches; and a run that wakes threads before its first step. */
-static const double WORTH_SHARING = 150e3, WORTH_WAKING = 1e6, WORTH_FETCHING = 15e3,
-                    RUN_WORTH_WAKING = 3e6;
+/* The least work, in units of cpu_task.cost, of a run that wakes threads before its first step. */
+static const double RUN_WORTH_WAKING = 3e6;
 
 typedef struct run_state {
     const cpu_backend *b;
@@ -65,65 +62,69 @@ static cpu_task task_of(const run_state *r, const cpu_step *s, range of) {
     return t;
 }
 
-/* Tasks that run side by side: their chunks form one list. */
+/* Divides the list among threads, each of which calls fn for the chunks that it takes. task: the list's tasks; NULL: it is of items. */
+static void run_list(run_state *r, cpu_list *list, int n_threads, const cpu_task *task,
+                     cpu_pool_fn *fn, void *ctx) {
+    double work = 0;
+    for (int i = 0; i < list->n; i++)
+        work += list->share[i].cost * (double)list->share[i].n_units;
+    r->shareable += n_threads > 1 && work >= ggl_cpu_worth_sharing ? work : 0;
+    const double at_once =
+        r->b->share_all ? 0
+                        : ggl_cpu_work_at_once(work, n_threads,
+                                               !r->b->watch && ggl_cpu_pool_sleeps(r->b->pool));
+    const int64_t n_chunks = ggl_cpu_divide(list->share, list->n, at_once);
+    ggl_cpu_pool_spread(r->b->pool, n_threads, &list->spread);
+    if (r->b->watch) {
+        r->b->watch(r->b->watch_ctx, list, n_threads, task);
+        return;
+    }
+    int64_t end[CPU_MAX_TEAMS];
+    ggl_cpu_list_parts(list, end);
+    ggl_cpu_pool_run(r->b->pool, n_threads, fn, ctx, n_chunks, isinf(at_once) ? n_chunks : 1, end);
+}
+
+/* Tasks that run side by side. */
 typedef struct together {
+    cpu_list list;
     cpu_task task[GGL_MAX_GROUP];
-    cpu_share share[GGL_MAX_GROUP];
-    int n;
 } together;
 
 /* Runs chunks first .. last - 1 of the list (cpu_pool_fn). */
 static void run_chunks(void *ctx, int64_t first, int64_t last, int thread) {
     const together *g = ctx;
-    for (int i = 0; i < g->n; i++) {
-        int64_t begin, end;
-        ggl_cpu_take(&g->share[i], &first, &last, &begin, &end);
-        if (begin < end)
-            g->task[i].step->op->run(&g->task[i], begin, end, thread);
-    }
-}
-
-/* Returns how much of `work` in all a thread takes at a time: an eighth of its part. INFINITY: it is not worth dividing. */
-static double work_at_once(run_state *r, double work, int n_threads) {
-    r->shareable += n_threads > 1 && work >= WORTH_SHARING ? work : 0;
-    if (r->b->share_all)
-        return 0;
-    if (n_threads == 1 || work < (ggl_cpu_pool_sleeps(r->b->pool) ? WORTH_WAKING : WORTH_SHARING))
-        return INFINITY;
-    const double eighth = work / (8 * n_threads);
-    return eighth > WORTH_FETCHING ? eighth : WORTH_FETCHING;
+    for (int team = 0; team < g->list.spread.n_teams && last > 0; team++)
+        for (int i = 0; i < g->list.n; i++) {
+            int64_t begin, end;
+            ggl_cpu_list_take(&g->list, i, team, &first, &last, &begin, &end);
+            if (begin < end)
+                g->task[i].step->op->run(&g->task[i], begin, end, thread);
+        }
 }
 
 /* Runs n steps from s on side by side. turn: the pass of the loop that they are in. */
 static void run_steps(run_state *r, const cpu_step *s, int n, int64_t turn) {
-    together g = {.n = n};
-    double work = 0;
+    together g = {.list.n = n};
     for (int i = 0; i < n; i++) {
         g.task[i] = task_of(r, s + i, (range){0, r->n, turn});
-        g.share[i] = (cpu_share){.cost = g.task[i].cost, .n_units = g.task[i].n_units};
-        work += g.task[i].cost * (double)g.task[i].n_units;
+        g.list.share[i] = (cpu_share){.cost = g.task[i].cost, .n_units = g.task[i].n_units};
     }
-    const int n_threads = g.task[0].n_threads;
-    const double at_once = work_at_once(r, work, n_threads);
-    const int64_t n_chunks = ggl_cpu_divide(g.share, n, at_once);
-    ggl_cpu_pool_run(r->b->pool, n_threads, run_chunks, &g, n_chunks,
-                     isinf(at_once) ? n_chunks : 1);
+    run_list(r, &g.list, g.task[0].n_threads, g.task, run_chunks, &g);
     for (int i = 0; i < n; i++)
-        if (s[i].op->end)
+        if (s[i].op->end && !r->b->watch)
             s[i].op->end(&g.task[i]);
 }
 
 /* A group of n steps that run by items. */
 typedef struct by_items {
+    cpu_list list; /* of one task, whose units are the items */
     const run_state *r;
     const cpu_step *s;
     int n;
 } by_items;
 
-/* Takes items first .. last - 1 through all steps of the group, s->items at a time
- * (cpu_pool_fn). */
-static void run_items(void *ctx, int64_t first, int64_t last, int thread) {
-    const by_items *g = ctx;
+/* Takes items first .. last - 1 through all steps of the group, s->items at a time. */
+static void run_range(const by_items *g, int64_t first, int64_t last, int thread) {
     for (int64_t l = first; l < last; l += g->s->items)
         for (int i = 0; i < g->n; i++) {
             cpu_task t = task_of(g->r, &g->s[i], (range){l, cpu_min(g->s->items, last - l), 0});
@@ -131,9 +132,19 @@ static void run_items(void *ctx, int64_t first, int64_t last, int thread) {
         }
 }
 
+/* Runs chunks first .. last - 1 of the list (cpu_pool_fn). */
+static void run_items(void *ctx, int64_t first, int64_t last, int thread) {
+    const by_items *g = ctx;
+    for (int team = 0; team < g->list.spread.n_teams && last > 0; team++) {
+        int64_t begin, end;
+        ggl_cpu_list_take(&g->list, 0, team, &first, &last, &begin, &end);
+        run_range(g, begin, end, thread);
+    }
+}
+
 /* Runs n steps from s on by items. */
 static void run_by_items(run_state *r, const cpu_step *s, int n) {
-    by_items g = {r, s, n};
+    by_items g = {.list.n = 1, .r = r, .s = s, .n = n};
     double work = 0;
     int n_threads = 1;
     for (int i = 0; i < n; i++) {
@@ -141,9 +152,8 @@ static void run_by_items(run_state *r, const cpu_step *s, int n) {
         work += t.cost * (double)t.n_units;
         n_threads = t.n_threads;
     }
-    cpu_share items = {.cost = work / (double)r->n, .n_units = r->n};
-    (void)ggl_cpu_divide(&items, 1, work_at_once(r, work, n_threads));
-    ggl_cpu_pool_run(r->b->pool, n_threads, run_items, &g, r->n, items.chunk);
+    g.list.share[0] = (cpu_share){.cost = work / (double)r->n, .n_units = r->n};
+    run_list(r, &g.list, n_threads, NULL, run_items, &g);
 }
 
 /* Runs one step and reports its time to the profile. */

@@ -7,15 +7,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "ggl/alloc.h"
 
 enum {
     SPIN = 3000, /* times that a thread polls before it sleeps: about 50 us, the usual pause between
                     two steps */
+    TEAM = 16,   /* most threads of a team. A counter gives out a chunk in about 30 ns, and a chunk
+                    takes at least 600 */
     MAX_THREADS = 1023
 };
+_Static_assert(CPU_MAX_NODES + MAX_THREADS / TEAM < CPU_MAX_TEAMS, "teams of all nodes");
 
 /* The state of the pool, in one word, so that a thread can check that a task is open and join it in
  * one atomic step:
@@ -29,17 +31,27 @@ enum {
 #define LIMIT_SHIFT  11
 #define NUMBER_SHIFT 21
 
+/* A team, and its units of the task. */
+typedef struct team {
+    _Alignas(64) atomic_int_least64_t next; /* the first unit that no thread has taken */
+    int64_t end;
+    int node, first, n; /* the node's number, its first team, and how many teams it has */
+} team;
+
 struct cpu_pool {
     int n_threads;
     int spin; /* SPIN, or 0 if there are more threads than cores */
     pthread_t *thread;
+    const cpu_nodes *nodes; /* NULL: there is one */
+    team *team;             /* [n_teams], ascending by node */
+    int n_teams;            /* at least 1 */
+    uint8_t *team_of;       /* thread -> team */
     /* The task. Only the caller writes it, while no task is open and no thread takes part. */
     cpu_pool_fn *fn;
     void *ctx;
-    int64_t n, chunk;
+    int64_t chunk;
     _Alignas(64) atomic_uint_least64_t state;
-    _Alignas(64) atomic_int_least64_t next; /* the first unit that no thread has taken */
-    _Alignas(64) atomic_int asleep;         /* threads that sleep, or are about to */
+    _Alignas(64) atomic_int asleep; /* threads that sleep, or are about to */
     atomic_bool stop;
     pthread_mutex_t lock;
     pthread_cond_t wake;
@@ -58,14 +70,33 @@ static void pause_briefly(void) {
 #endif
 }
 
+/* Takes and runs chunks of a team's units until none are left. */
+static void take_from(cpu_pool *p, team *t, int thread) {
+    for (;;) {
+        int64_t first = atomic_fetch_add_explicit(&t->next, p->chunk, memory_order_relaxed);
+        if (first >= t->end)
+            return;
+        p->fn(p->ctx, first, first + p->chunk < t->end ? first + p->chunk : t->end, thread);
+    }
+}
+
+/* Takes and runs chunks of all other teams' units, those of the node's own first. */
+static void take_from_others(cpu_pool *p, const team *own, int thread) {
+    for (int i = 1; i < p->n_teams; i++) {
+        const bool near = i < own->n;
+        team *t = &p->team[near ? own->first + ((int)(own - p->team) - own->first + i) % own->n
+                                : (own->first + i) % p->n_teams];
+        if (atomic_load_explicit(&t->next, memory_order_relaxed) < t->end)
+            take_from(p, t, thread);
+    }
+}
+
 /* Takes and runs chunks of units until none are left. */
 static void take_units(cpu_pool *p, int thread) {
-    for (;;) {
-        int64_t first = atomic_fetch_add_explicit(&p->next, p->chunk, memory_order_relaxed);
-        if (first >= p->n)
-            return;
-        p->fn(p->ctx, first, first + p->chunk < p->n ? first + p->chunk : p->n, thread);
-    }
+    team *own = &p->team[p->team_of[thread]];
+    take_from(p, own, thread);
+    if (p->n_teams > 1)
+        take_from_others(p, own, thread);
 }
 
 /* Waits until the task number differs from `seen`, or until the pool stops; returns the state.
@@ -107,6 +138,8 @@ static void *worker_main(void *arg) {
     ggl_free(arg);
     cpu_pool *p = w.pool;
     uint_least64_t seen = 0;
+    if (p->nodes)
+        ggl_cpu_node_bind(&p->nodes->at[p->team[p->team_of[w.index]].node]);
     ggl_cpu_float_mode_set();
     for (;;) {
         uint_least64_t now = wait_for_task(p, seen);
@@ -129,8 +162,34 @@ static void wake_all(cpu_pool *p) {
     }
 }
 
+void ggl_cpu_pool_spread(const cpu_pool *p, int n_threads, cpu_spread *out) {
+    n_threads = n_threads < p->n_threads ? n_threads : p->n_threads;
+    out->n_teams = p->n_teams;
+    for (int k = 0; k <= p->n_teams; k++)
+        out->before[k] = k < p->n_teams ? 0 : n_threads;
+    if (p->n_teams == 1)
+        return;
+    for (int i = 0; i < n_threads; i++)
+        out->before[p->team_of[i]]++;
+    for (int k = p->n_teams - 1, after = n_threads; k >= 0; k--)
+        out->before[k] = after -= out->before[k];
+}
+
+/* Sets the units of each team. */
+static void set_units(cpu_pool *p, int n_threads, int64_t n, const int64_t *end) {
+    cpu_spread s;
+    if (!end)
+        ggl_cpu_pool_spread(p, n_threads, &s);
+    int64_t at = 0;
+    for (int k = 0; k < p->n_teams; k++) {
+        atomic_store_explicit(&p->team[k].next, at, memory_order_relaxed);
+        at = end ? end[k] : n * s.before[k + 1] / s.before[p->n_teams];
+        p->team[k].end = at;
+    }
+}
+
 void ggl_cpu_pool_run(cpu_pool *p, int n_threads, cpu_pool_fn *fn, void *ctx, int64_t n,
-                      int64_t chunk) {
+                      int64_t chunk, const int64_t *end) {
     if (n_threads > p->n_threads)
         n_threads = p->n_threads;
     if (n_threads <= 1 || n <= chunk) {
@@ -140,9 +199,8 @@ void ggl_cpu_pool_run(cpu_pool *p, int n_threads, cpu_pool_fn *fn, void *ctx, in
     }
     p->fn = fn;
     p->ctx = ctx;
-    p->n = n;
     p->chunk = chunk;
-    atomic_store_explicit(&p->next, 0, memory_order_relaxed);
+    set_units(p, n_threads, n, end);
     uint_least64_t number = atomic_load_explicit(&p->state, memory_order_relaxed) >> NUMBER_SHIFT;
     atomic_store(&p->state,
                  (number + 1) << NUMBER_SHIFT | (uint_least64_t)n_threads << LIMIT_SHIFT | OPEN);
@@ -170,7 +228,44 @@ bool ggl_cpu_pool_sleeps(const cpu_pool *p) {
     return atomic_load_explicit(&((cpu_pool *)(uintptr_t)p)->asleep, memory_order_relaxed) > 0;
 }
 
-ggl_status ggl_cpu_pool_open(cpu_pool **out, int n_threads, ggl_error *err) {
+/* Sets node_of[i] to the node of thread i: the one that has the fewest threads for its cores. Sets count[k] to the threads of
+ * node k. */
+static void assign_nodes(const cpu_nodes *nodes, int n_threads, uint8_t *node_of, int *count) {
+    for (int i = 0; i < n_threads; i++) {
+        int best = 0;
+        for (int k = 1; nodes && k < nodes->n; k++)
+            if ((count[k] + 1) * nodes->at[best].n_cores < (count[best] + 1) * nodes->at[k].n_cores)
+                best = k;
+        count[best]++;
+        node_of[i] = (uint8_t)best;
+    }
+}
+
+/* Forms the teams; false: no memory. */
+static bool form_teams(cpu_pool *p, int n_threads, const cpu_nodes *nodes) {
+    int count[CPU_MAX_NODES] = {0}, seen[CPU_MAX_NODES] = {0}, first[CPU_MAX_NODES];
+    p->nodes = nodes && nodes->n > 1 ? nodes : NULL;
+    p->team_of = ggl_calloc((size_t)n_threads, sizeof *p->team_of);
+    p->team = aligned_alloc(64, CPU_MAX_TEAMS * sizeof *p->team);
+    if (!p->team_of || !p->team)
+        return false;
+    assign_nodes(p->nodes, n_threads, p->team_of, count);
+    for (int node = 0; node < CPU_MAX_NODES; node++) {
+        const int n = (count[node] + TEAM - 1) / TEAM;
+        first[node] = p->n_teams;
+        for (int k = 0; k < n; k++)
+            p->team[p->n_teams++] = (team){.node = node, .first = first[node], .n = n};
+    }
+    for (int i = 0; i < n_threads; i++) {
+        const int node = p->team_of[i];
+        p->team_of[i] =
+            (uint8_t)(first[node] + seen[node]++ * p->team[first[node]].n / count[node]);
+    }
+    return true;
+}
+
+ggl_status ggl_cpu_pool_open(cpu_pool **out, int n_threads, const cpu_nodes *nodes,
+                             ggl_error *err) {
     *out = NULL;
     n_threads = n_threads < 1 ? 1 : n_threads > MAX_THREADS ? MAX_THREADS : n_threads;
     cpu_pool *p = aligned_alloc(64, (sizeof *p + 63) / 64 * 64);
@@ -178,12 +273,16 @@ ggl_status ggl_cpu_pool_open(cpu_pool **out, int n_threads, ggl_error *err) {
         return ggl_fail(err, GGL_NOMEM, "out of memory for %d threads", n_threads);
     memset(p, 0, sizeof *p);
     p->n_threads = 1;
-    p->spin = n_threads <= sysconf(_SC_NPROCESSORS_ONLN) ? SPIN : 0;
+    p->spin = n_threads <= ggl_cpu_allowed() ? SPIN : 0;
     pthread_mutex_init(&p->lock, NULL);
     pthread_cond_init(&p->wake, NULL);
     p->thread = ggl_calloc((size_t)n_threads, sizeof *p->thread);
+    if (!p->thread || !form_teams(p, n_threads, nodes)) {
+        ggl_cpu_pool_close(p);
+        return ggl_fail(err, GGL_NOMEM, "out of memory for %d threads", n_threads);
+    }
     for (int i = 1; i < n_threads; i++) {
-        worker *w = p->thread ? ggl_calloc(1, sizeof *w) : NULL;
+        worker *w = ggl_calloc(1, sizeof *w);
         if (w)
             *w = (worker){p, i};
         if (!w || pthread_create(&p->thread[i], NULL, worker_main, w) != 0) {
@@ -210,6 +309,8 @@ void ggl_cpu_pool_close(cpu_pool *p) {
     pthread_cond_destroy(&p->wake);
     pthread_mutex_destroy(&p->lock);
     ggl_free(p->thread);
+    ggl_free(p->team_of);
+    free(p->team);
     free(p);
 }
 

@@ -7,20 +7,39 @@
 #include <stdbool.h>
 
 #include "ggl/status.h"
+#include "nodes.h"
 
 typedef struct cpu_pool cpu_pool;
 
 /* Runs units first .. last-1 on thread `thread` (0 .. n_threads-1). */
 typedef void cpu_pool_fn(void *ctx, int64_t first, int64_t last, int thread);
 
-/* Starts a pool of n_threads, the caller included. GGL_NOMEM: a thread could not be started. */
-GGL_NODISCARD ggl_status ggl_cpu_pool_open(cpu_pool **out, int n_threads, ggl_error *err);
+/* Starts a pool of n_threads, the caller included. With several nodes of memory the threads are spread over them in
+ * proportion to their cores, and each but the caller, who is counted to the first, runs on its node's CPUs only.
+ * nodes: borrowed; NULL: one. GGL_NOMEM: a thread could not be started. */
+GGL_NODISCARD ggl_status ggl_cpu_pool_open(cpu_pool **out, int n_threads, const cpu_nodes *nodes,
+                                           ggl_error *err);
 void ggl_cpu_pool_close(cpu_pool *p); /* NULL is fine */
-/* Runs fn over units 0 .. n-1 on the first n_threads threads, each of which takes `chunk` units at
- * a time. Returns when all units are done. */
-void ggl_cpu_pool_run(cpu_pool *p, int n_threads, cpu_pool_fn *fn, void *ctx, int64_t n,
-                      int64_t chunk);
 
+/* The threads of a node form teams of up to 16, each of which has its own part of a task, so that not all threads wait
+ * for one counter. */
+enum { CPU_MAX_TEAMS = 128 };
+
+/* How the threads that take part in a task are spread over teams: before[k] of them are in teams before team k. */
+typedef struct cpu_spread {
+    int n_teams; /* at least 1 */
+    int before[CPU_MAX_TEAMS + 1];
+} cpu_spread;
+
+/* Sets *out to the spread of the first n_threads threads. */
+void ggl_cpu_pool_spread(const cpu_pool *p, int n_threads, cpu_spread *out);
+
+/* Runs fn over units 0 .. n-1 on the first n_threads threads, each of which takes `chunk` units at
+ * a time. Returns when all units are done. Units before end[0] are for the first team, those from there to end[1] for the
+ * second, and so on; a thread takes from its own team first, then from the others of its node, and then from all.
+ * end NULL: in proportion to the threads of each team. */
+void ggl_cpu_pool_run(cpu_pool *p, int n_threads, cpu_pool_fn *fn, void *ctx, int64_t n,
+                      int64_t chunk, const int64_t *end);
 /* Wakes the threads, for tasks that follow soon. */
 void ggl_cpu_pool_wake(cpu_pool *p);
 /* Returns true if threads sleep, so that the next task has to wake them. */

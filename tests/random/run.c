@@ -48,9 +48,12 @@ bool r_bench_open(r_bench *b, ggl_error *err) {
     for (int k = 0; k <= R_REFERENCE && st == GGL_OK; k++) {
         if (params[k].n_threads > 1) /* steps as small as these would be left to one thread */
             setenv("GGL_CPU_SHARE_ALL", "1", 1);
+        if (k == R_CPU_3) /* two nodes of memory, of the same CPUs */
+            setenv("GGL_CPU_ROOT", TWO_NODES, 1);
         st = ggl_backend_open(&b->engine[k], k == R_REFERENCE ? "reference" : "cpu", &params[k],
                               err);
         unsetenv("GGL_CPU_SHARE_ALL");
+        unsetenv("GGL_CPU_ROOT");
     }
     if (st == GGL_OK) /* a backend of its own: two may not share one */
         st = ggl_backend_open(&b->under_late, "cpu", &params[R_CPU], err);

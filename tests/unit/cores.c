@@ -1,8 +1,10 @@
-/* How many CPUs a process may use, on machines that have more than a cpu_set_t. */
-#include "cores.h"
+/* Which CPUs a process may use: how many, on machines that have more than a cpu_set_t, of which kinds, and on which nodes. */
+#include "nodes.h"
 
 #include <errno.h>
 
+#include "ggl/backends.h"
+#include "system_files.h"
 #include "test.h"
 
 static int n_cpus; /* of the machine that is pretended: every fourth of them is allowed */
@@ -25,7 +27,7 @@ TEST(masks_of_any_size) {
         REQUIRE(ggl_cpu_mask_get(&m, read_mask));
         CHECK(m.n >= n_cpus);
         CHECK_INT(CPU_COUNT_S(CPU_ALLOC_SIZE((size_t)m.n), m.set), n_cpus / 4);
-        int cores = ggl_cpu_mask_cores(&m); /* this machine's own may share cores */
+        int cores = ggl_cpu_cores_of(&m, "").all; /* this machine's own may share cores */
         CHECK_MSG(cores > n_cpus / 4 - 1024 && cores <= n_cpus / 4 && cores > 0, "%d cores", cores);
         CPU_FREE(m.set);
     }
@@ -48,4 +50,253 @@ TEST(masks_that_cannot_be_read) {
     CHECK(!ggl_cpu_mask_get(&m, fails));
     CHECK(!ggl_cpu_mask_get(&m, never_enough));
     CHECK(ggl_cpu_default_threads() >= 1 && ggl_cpu_allowed() >= ggl_cpu_default_threads());
+    CHECK(ggl_cpu_default_threads_batch() >= ggl_cpu_default_threads());
+}
+
+/* --- kinds of cores -------------------------------------------------------------------------- */
+
+/* Returns the cores of the pretended machine whose CPUs first .. last are allowed. */
+static cpu_cores count(int first, int last) {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    for (int i = first; i <= last; i++)
+        CPU_SET((size_t)i, &set);
+    return ggl_cpu_cores_of(&(cpu_mask){&set, CPU_SETSIZE}, system_root());
+}
+
+static void check_counts(const char *what, cpu_cores got, int all, int big, int useful) {
+    CHECK_MSG(got.all == all && got.big == big && got.useful == useful,
+              "%s: %d cores, %d big, %d useful; expected %d, %d, %d", what, got.all, got.big,
+              got.useful, all, big, useful);
+}
+
+/* 8 cores with two threads each (CPUs 0 to 15) and 8 efficient ones, as a 12900K. The best two cores have another clock. */
+static void write_12900k(void) {
+    for (int i = 0; i < 16; i++)
+        system_cpu(i, "cpufreq/cpuinfo_max_freq", i >= 8 && i < 12 ? 5200000 : 5100000);
+    for (int i = 0; i < 16; i += 2)
+        system_siblings(i, 2);
+    for (int i = 16; i < 24; i++) {
+        system_cpu(i, "cpufreq/cpuinfo_max_freq", 3900000);
+        system_siblings(i, 1);
+    }
+    system_file("0-15\n", "/sys/devices/cpu_core/cpus");
+    system_file("16-23\n", "/sys/devices/cpu_atom/cpus");
+}
+
+TEST(performance_and_efficient_cores) {
+    write_12900k();
+    check_counts("all", count(0, 23), 16, 8, 16);
+    check_counts("performance cores only", count(0, 15), 8, 8, 8);
+    check_counts("efficient cores only", count(16, 23), 8, 8, 8);
+    check_counts("one thread of a core, and 8", count(15, 23), 9, 1, 9);
+    for (int i = 0; i < 24; i++) /* hidden by a virtual machine */
+        system_file("", "/sys/devices/system/cpu/cpu%d/cpufreq/cpuinfo_max_freq", i);
+    check_counts("no clocks", count(0, 23), 16, 8, 16);
+    system_end();
+}
+
+/* 6 performance cores with two threads each, 8 efficient ones, and two slow ones on another die, as a Core Ultra 7 155H. */
+TEST(three_kinds) {
+    for (int i = 0; i < 12; i += 2)
+        system_siblings(i, 2);
+    for (int i = 0; i < 22; i++)
+        system_cpu(i, "cpufreq/cpuinfo_max_freq", i < 12 ? 4800000 : i < 20 ? 3800000 : 2500000);
+    system_file("0-11\n", "/sys/devices/cpu_core/cpus");
+    system_file("12-21\n", "/sys/devices/cpu_atom/cpus");
+    check_counts("155H", count(0, 21), 16, 6, 14);
+    check_counts("the slow ones alone", count(20, 21), 2, 2, 2);
+    system_end();
+}
+
+TEST(capacities) {
+    static const struct {
+        const char *name;
+        int n, capacity[8], big, useful;
+    } machine[] = {
+        {"X1, A78, A55", 8, {250, 250, 250, 250, 870, 870, 870, 1024}, 4, 4},
+        {"two X1, two A76, four A55", 8, {124, 124, 124, 124, 427, 427, 1024, 1024}, 2, 4},
+        {"A76 and A55", 8, {397, 397, 397, 397, 1024, 1024, 1024, 1024}, 4, 8},
+        {"four A76", 4, {1024, 1024, 1024, 1024}, 4, 4},
+        {"four slow ones", 4, {446, 446, 446, 446}, 4, 4},
+    };
+    for (size_t k = 0; k < sizeof machine / sizeof *machine; k++) {
+        for (int i = 0; i < machine[k].n; i++)
+            system_cpu(i, "cpu_capacity", machine[k].capacity[i]);
+        check_counts(machine[k].name, count(0, machine[k].n - 1), machine[k].n, machine[k].big,
+                     machine[k].useful);
+        if (machine[k].capacity[0] < machine[k].capacity[3]) /* a mask of the little ones */
+            check_counts("little ones", count(0, 1), 2, 2, 2);
+        system_end();
+    }
+}
+
+/* Clocks alone: those of single cores differ, and compact cores are slower, but all of them help. */
+TEST(clocks) {
+    for (int i = 0; i < 6; i++)
+        system_cpu(i, "cpufreq/cpuinfo_max_freq", i < 2 ? 5000000 : 3600000);
+    check_counts("compact cores", count(0, 5), 6, 6, 6);
+    for (int i = 2; i < 6; i++)
+        system_cpu(i, "cpufreq/cpuinfo_max_freq", 2000000);
+    check_counts("slow cores", count(0, 5), 6, 2, 6);
+    system_file("", "/sys/devices/system/cpu/cpu%d/cpufreq/cpuinfo_max_freq", 5);
+    check_counts("one clock is not known", count(0, 5), 6, 6, 6);
+    system_end();
+}
+
+/* CPUs that are offline are not in the mask, but their files may be there. */
+TEST(offline) {
+    for (int i = 0; i < 8; i++)
+        system_cpu(i, "cpu_capacity", i < 4 ? 300 : 1024);
+    check_counts("big cores offline", count(0, 3), 4, 4, 4);
+    system_end();
+}
+
+TEST(files_that_make_no_sense) {
+    check_counts("no files", count(0, 7), 8, 8, 8);
+    static const char *const wrong[] = {"",      "\n",       "0-999999999999999999999\n",
+                                        "7-0\n", "x\n",      "0-\n",
+                                        "-\n",   "0,\n",     "0-3x\n",
+                                        "0 1\n", "0-3,,5\n", "4294967296\n"};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        for (int cpu = 0; cpu < 4; cpu++) {
+            system_file(wrong[i], "/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list",
+                        cpu);
+            system_file(wrong[i], "/sys/devices/system/cpu/cpu%d/cpu_capacity", cpu);
+            system_file(wrong[i], "/sys/devices/system/cpu/cpu%d/cpufreq/cpuinfo_max_freq", cpu);
+        }
+        system_file(wrong[i], "/sys/devices/cpu_atom/cpus");
+        const cpu_cores got = count(0, 3);
+        CHECK_MSG(got.all >= 1 && got.all <= 4 && got.big == got.all && got.useful == got.all,
+                  "\"%s\": %d cores, %d big, %d useful", wrong[i], got.all, got.big, got.useful);
+        system_end();
+    }
+    char many[9000]; /* a list longer than any buffer: CPUs that share a core */
+    int n = 0;
+    for (int i = 0; i < 1000; i++)
+        n += snprintf(many + n, sizeof many - (size_t)n, "%s%d", i ? "," : "", i);
+    for (int cpu = 0; cpu < 1000; cpu++)
+        system_file(many, "/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list", cpu);
+    check_counts("one core", count(1, 999), 1, 1, 1);
+    system_end();
+}
+
+TEST(quotas) {
+    static const struct {
+        const char *path, *text;
+        int cores;
+    } file[] = {
+        {"/sys/fs/cgroup/cpu.max", "250000 100000\n", 3},
+        {"/sys/fs/cgroup/cpu.max", "max 100000\n", GGL_MAX_THREADS},
+        {"/sys/fs/cgroup/cpu.max", "1000\n", 1},
+        {"/sys/fs/cgroup/cpu.max", "200000 0\n", GGL_MAX_THREADS},
+        {"/sys/fs/cgroup/cpu.max", "1e300 1\n", GGL_MAX_THREADS},
+        {"/sys/fs/cgroup/cpu.max", "nonsense\n", GGL_MAX_THREADS},
+        {"/sys/fs/cgroup/a/b/cpu.max", "400000 100000\n", 4},
+        {"/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "150000\n", 2},
+        {"/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "-1\n", GGL_MAX_THREADS},
+    };
+    for (size_t i = 0; i < sizeof file / sizeof *file; i++) {
+        system_file("12:cpu:/x\n0::/a/b\n", "/proc/self/cgroup");
+        system_file(file[i].text, "%s", file[i].path);
+        CHECK_INT(ggl_cpu_quota(system_root()), file[i].cores);
+        system_end();
+    }
+    CHECK_INT(ggl_cpu_quota(system_root()), GGL_MAX_THREADS);
+}
+
+/* --- the defaults of a backend ----------------------------------------------------------------- */
+
+ggl_status ggl_cpu_open(ggl_backend **out, const ggl_backend_params *params, ggl_error *err);
+
+/* Opens a backend with these numbers of threads, 0: none is given, and compares its text. */
+static void check_threads(int n, int n_batch, const char *begins) {
+    ggl_backend *b;
+    ggl_error err = {0};
+    const ggl_backend_params p = {.size = sizeof p, .n_threads = n, .n_threads_batch = n_batch};
+    setenv("GGL_CPU_ROOT", system_root(), 1);
+    const ggl_status st = ggl_cpu_open(&b, &p, &err);
+    unsetenv("GGL_CPU_ROOT");
+    REQUIRE_OK(st, &err);
+    CHECK_MSG(strncmp(b->description, begins, strlen(begins)) == 0, "-t %d -tb %d: %s, expected %s",
+              n, n_batch, b->description, begins);
+    b->v->close(b);
+}
+
+/* One big core, and all others small: what a user gives counts, and -t stands for both. */
+TEST(threads_of_a_backend) {
+    cpu_mask m;
+    REQUIRE(ggl_cpu_mask_get(&m, sched_getaffinity));
+    int n = 0;
+    for (int i = 0; i < m.n; i++)
+        if (CPU_ISSET_S((size_t)i, CPU_ALLOC_SIZE((size_t)m.n), m.set))
+            system_cpu(i, "cpu_capacity", n++ ? 400 : 1024);
+    CPU_FREE(m.set);
+    char begins[64];
+    snprintf(begins, sizeof begins, n > 1 ? "1 thread (batches: %d), " : "1 thread, ", n);
+    check_threads(0, 0, begins);
+    check_threads(3, 0, "3 threads, ");
+    check_threads(1, 2, "1 thread (batches: 2), ");
+    check_threads(0, 3, "1 thread (batches: 3), ");
+    system_file("100000 100000\n", "/sys/fs/cgroup/cpu.max");
+    check_threads(0, 0, "1 thread, ");
+    system_end();
+}
+
+/* --- nodes ------------------------------------------------------------------------------------ */
+
+/* Sets *out to the nodes of the pretended machine whose CPUs first .. last are allowed; false: a check failed. */
+static bool nodes_are(cpu_nodes *out, int first, int last, int n) {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    for (int i = first; i <= last; i++)
+        CPU_SET((size_t)i, &set);
+    ggl_cpu_nodes_of(out, &(cpu_mask){&set, CPU_SETSIZE}, system_root());
+    return CHECK_INT(out->n, n);
+}
+
+/* Two sockets of 48 cores with two threads each, as Linux numbers them, and memory without CPUs as a third node. */
+TEST(two_sockets) {
+    cpu_nodes n;
+    for (int i = 0; i < 96; i++) {
+        char text[32];
+        snprintf(text, sizeof text, "%d,%d\n", i, i + 96);
+        system_file(text, "/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list", i);
+        system_file(text, "/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list", i + 96);
+    }
+    system_file("0-47,96-143\n", "/sys/devices/system/node/node0/cpulist");
+    system_file("\n", "/sys/devices/system/node/node2/cpulist");
+    system_file("48-95,144-191\n", "/sys/devices/system/node/node8/cpulist");
+    REQUIRE(nodes_are(&n, 0, 191, 2));
+    CHECK_INT(n.at[0].id, 0);
+    CHECK_INT(n.at[1].id, 8);
+    CHECK_INT(n.at[0].n_cores, 48);
+    CHECK_INT(n.at[1].n_cores, 48);
+    CHECK_INT(CPU_COUNT_S(CPU_ALLOC_SIZE((size_t)n.at[1].cpus.n), n.at[1].cpus.set), 96);
+    ggl_cpu_nodes_fini(&n);
+    REQUIRE(nodes_are(&n, 32, 63, 2)); /* a third of one */
+    CHECK_INT(n.at[0].n_cores, 16);
+    CHECK(CPU_ISSET(32, n.at[0].cpus.set) && !CPU_ISSET(31, n.at[0].cpus.set));
+    ggl_cpu_nodes_fini(&n);
+    (void)nodes_are(&n, 0, 47, 0); /* bound to one by its user */
+    check_counts("two sockets", count(0, 191), 96, 96, 96);
+    system_end();
+}
+
+TEST(nodes_that_make_no_sense) {
+    cpu_nodes n;
+    (void)nodes_are(&n, 0, 7, 0); /* no files */
+    system_file("0-7\n", "/sys/devices/system/node/node0/cpulist");
+    (void)nodes_are(&n, 0, 7, 0); /* one node */
+    static const char *const wrong[] = {"x\n", "0-\n", "3-1\n", "0-3,\n", "0-3 4-7\n"};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        system_file(wrong[i], "/sys/devices/system/node/node1/cpulist");
+        (void)nodes_are(&n, 0, 7, 0);
+    }
+    system_file("0-99999999999999\n",
+                "/sys/devices/system/node/node1/cpulist"); /* and so of node 0 */
+    if (nodes_are(&n, 0, 7, 2))
+        CHECK_INT(n.at[1].n_cores, 8);
+    ggl_cpu_nodes_fini(&n);
+    system_end();
 }

@@ -23,23 +23,33 @@ TEST(each_unit_once) {
     uint64_t seed = sample_seed();
     enum { TASKS = 4, MOST = 300 };
     for (int round = 0; round < 2000 && test_failures == 0; round++) {
-        cpu_share task[TASKS];
+        cpu_list l = {.n = TASKS, .spread = {.n_teams = 1 + round % 5}};
         uint8_t n_taken[TASKS][MOST] = {{0}};
         for (int i = 0; i < TASKS; i++)
-            task[i] = (cpu_share){.cost = (double)(test_random(&seed) % 1000),
-                                  .n_units = (int64_t)(test_random(&seed) % MOST)};
-        const int64_t n = ggl_cpu_divide(task, TASKS, (double)(test_random(&seed) % 20000));
+            l.share[i] = (cpu_share){.cost = (double)(test_random(&seed) % 1000),
+                                     .n_units = (int64_t)(test_random(&seed) % MOST)};
+        for (int k = 0; k < l.spread.n_teams; k++) /* some teams may have no threads */
+            l.spread.before[k + 1] = l.spread.before[k] + (int)(test_random(&seed) % 9);
+        l.spread.before[l.spread.n_teams]++;
+        const int64_t n = ggl_cpu_divide(l.share, TASKS, (double)(test_random(&seed) % 20000));
+        int64_t part_end[CPU_MAX_TEAMS];
+        ggl_cpu_list_parts(&l, part_end);
+        CHECK_INT(part_end[l.spread.n_teams - 1], n);
         for (int64_t at = 0, taken; at < n; at += taken) {
             taken = 1 + (int64_t)(test_random(&seed) % 7);
             int64_t first = at, last = at + taken < n ? at + taken : n, begin, end;
-            for (int i = 0; i < TASKS; i++) {
-                ggl_cpu_take(&task[i], &first, &last, &begin, &end);
-                for (int64_t u = begin; u < end; u++)
-                    n_taken[i][u]++;
-            }
+            for (int team = 0; team < l.spread.n_teams; team++)
+                for (int i = 0; i < TASKS; i++) {
+                    ggl_cpu_list_take(&l, i, team, &first, &last, &begin, &end);
+                    for (int64_t u = begin; u < end; u++)
+                        n_taken[i][u]++;
+                    if (begin < end)
+                        CHECK(at < part_end[team] &&
+                              (team == 0 || at + taken > part_end[team - 1]));
+                }
         }
         for (int i = 0; i < TASKS; i++)
-            for (int64_t u = 0; u < task[i].n_units; u++)
+            for (int64_t u = 0; u < l.share[i].n_units; u++)
                 CHECK_INT(n_taken[i][u], 1);
     }
 }

@@ -19,6 +19,7 @@
 #define PLACE_OPS  "operations run where their weights are"
 #define HOST       "backends choose their buffers themselves"
 #define SCHEDULED  "the system schedules the threads"
+#define NODES      "threads and weights are spread over the nodes of memory by themselves"
 #define ONE_PRIO   "the priority is that of all threads"
 #define NO_RPC                                                                                     \
     "backends run on this machine only; --device also accepts the path of a shared object"
@@ -212,7 +213,8 @@ static const arg_hint hints[] = {
     {BENCH, "-rpc --rpc", NO_RPC, HINT_REFUSED},
     {MEASURES | EMBED | BENCH | TOKENIZE, "--list-devices", LIST, HINT_REFUSED},
     {BENCH, "-nr", "--no-repack", HINT_SAME},
-    {BENCH, "--numa --poll --cpu-strict", SCHEDULED, HINT_NOTHING_VALUE},
+    {BENCH, "--numa", NODES, HINT_NOTHING_VALUE},
+    {BENCH, "--poll --cpu-strict", SCHEDULED, HINT_NOTHING_VALUE},
     {BENCH, "-v --verbose", "--progress shows what is measured, --profile what takes the time", HINT_NOTHING},
     {BENCH, "-embd=0 --embeddings=0", "models compute logits", HINT_NOTHING},
     {BENCH, "-embd --embeddings", "models compute only logits", HINT_REFUSED},
@@ -481,7 +483,8 @@ static const arg_hint hints[] = {
     {RUNS, "-fit=off --fit=off", "layers are placed by memory only if --fit is given", HINT_NOTHING},
     {RUNS, "-fitt --fit-target", "--fit leaves a twentieth of a device's memory free", HINT_REFUSED},
     {RUNS, "-fitc --fit-ctx", "--fit does not change the context: -c sets it", HINT_REFUSED},
-    {RUNS, "--numa --poll --poll-batch --cpu-strict --cpu-strict-batch", SCHEDULED, HINT_NOTHING_VALUE},
+    {RUNS, "--numa", NODES, HINT_NOTHING_VALUE},
+    {RUNS, "--poll --poll-batch --cpu-strict --cpu-strict-batch", SCHEDULED, HINT_NOTHING_VALUE},
     {RUNS, "--rpc", NO_RPC, HINT_REFUSED},
     {OPENS, "--check-tensors", VERIFY, HINT_REFUSED},
     {RUNS, "--warmup --no-warmup", NO_WARMUP, HINT_NOTHING},

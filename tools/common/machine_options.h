@@ -11,9 +11,9 @@
 /* llm-cli, llm-server */
 #define THREADS_OPTIONS(o)                                                                         \
     {"-t --threads", ARG_INT, &(o)->n_threads, .value = "N", .min = 1, .max = TOOL_MAX_THREADS,    \
-     .help = "threads for single tokens (default: physical cores)"},                               \
+     .help = "threads for single tokens (default: physical cores; of two kinds, the big ones)"},                               \
     {"-tb --threads-batch", ARG_INT, &(o)->n_threads_batch, .value = "N", .min = 1, .max = TOOL_MAX_THREADS, \
-     .help = "threads for prompts (default: as -t)"}
+     .help = "threads for prompts (default: as -t; without it also small cores that are fast enough to help)"}
 
 /* llm-imatrix, llm-perplexity */
 #define ONE_THREADS_OPTION(o)                                                                      \

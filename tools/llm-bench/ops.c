@@ -169,7 +169,7 @@ int bench_ops(int argc, char **argv) {
     code = tool_check_paths(TOOL, &(tool_path){"--svg", svg, .written = true}, 1);
     if (code >= 0)
         return code;
-    if (ggl_cpu_pool_open(&o.pool, (int)o.n_threads, &err) != GGL_OK)
+    if (ggl_cpu_pool_open(&o.pool, (int)o.n_threads, NULL, &err) != GGL_OK)
         return tool_error(TOOL, 1, "%s", err.msg);
     find_sets(&o);
     say_time(&o, !no_limits);

@@ -138,7 +138,7 @@ static void call_product(void *ctx) {
     const product_call *c = ctx;
     int n = (int)c->p->o->n_threads;
     int64_t units = c->way->n_units(c->p), chunk = n == 1 ? units : units / (8 * n) + 1;
-    ggl_cpu_pool_run(c->p->o->pool, n, c->way->run, c->p, units, chunk);
+    ggl_cpu_pool_run(c->p->o->pool, n, c->way->run, c->p, units, chunk, NULL);
 }
 
 /* Converts columns to a form, with the portable definition. */

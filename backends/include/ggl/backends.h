@@ -29,9 +29,11 @@ typedef void ggl_profile_fn(void *ctx, const ggl_tensor *node, int64_t n, bool p
 #define GGL_MAX_THREADS 512
 
 typedef struct ggl_backend_params {
-    size_t size;         /* sizeof(ggl_backend_params) */
-    int n_threads;       /* up to GGL_MAX_THREADS; 0: one for each physical core that we may use */
-    int n_threads_batch; /* for batches larger than one; 0: n_threads */
+    size_t size; /* sizeof(ggl_backend_params) */
+    int n_threads; /* up to GGL_MAX_THREADS; 0: one for each physical core that we may use; with big and
+                      little cores, for each big one */
+    int n_threads_batch; /* for batches larger than one; 0: n_threads, or, if that is 0, one for each
+                            core that is not much slower than the fastest */
     /* Features not to use, such as instruction sets, separated by commas ("avx512,avx2"). "all":
      * use the portable code. NULL: use everything. The environment variable GGL_CPU_MASK adds to
      * it. All backends share the mask; GGL_USAGE: none of them knows a name in it. The reference

@@ -32,8 +32,9 @@ typedef struct llm_open_params {
     /* Most tokens of the sequence; 0: the model's own context, or 4096; fewer, but at least 2048, if their KV cache
      * does not fit into memory. At most 2^30. */
     int64_t n_ctx;
-    int64_t n_ubatch;  /* most tokens computed at once; 0: 512 */
-    int32_t n_threads; /* of the CPU; 0: one for each physical core that we may use */
+    int64_t n_ubatch; /* most tokens computed at once; 0: 512 */
+    /* Of the CPU; 0: one for each physical core that we may use; of two kinds, for each big one. */
+    int32_t n_threads;
     int32_t
         n_gpu_layers; /* as -ngl: number of last layers on the devices, or on the first GPU; INT32_MAX: all */
     /* As --device, in any case: "cpu", "vulkan0", "none" (the CPU alone). With several, as in
@@ -81,8 +82,10 @@ typedef struct llm_open_params {
     /* Quantize the weights while they are loaded, to a mix or type of llm-quantize, such as "q4_k_m": for folders, and files of
      * f32, f16 or bf16. NULL: they stay as they are. */
     const char *type;
-    int32_t n_threads_batch; /* of the CPU, for prompts; 0: as n_threads */
-    bool fit;                /* as --fit: as many layers on the devices as fit into their memory */
+    /* Of the CPU, for prompts; 0: as n_threads; if that is 0, also small cores that are fast enough to
+     * help. */
+    int32_t n_threads_batch;
+    bool fit; /* as --fit: as many layers on the devices as fit into their memory */
     bool
         strict; /* fail if a device cannot run an operation, instead of running it on another one */
     /* As --tensor-split: "3,1", the proportions of the devices' layers. NULL: by their memory */

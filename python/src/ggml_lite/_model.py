@@ -53,7 +53,7 @@ class Model(Measures, Embeds, Hears, Sees, Hints):
         *,
         n_ctx: Optional[int] = 0,  # most tokens of the context; 0: the model's own, or as many as fit into memory
         n_batch: Optional[int] = 0,  # most tokens that are computed at once; 0: 512
-        n_threads: Optional[int] = 0,  # of the CPU; 0: one for each physical core
+        n_threads: Optional[int] = 0,  # of the CPU; 0: one for each physical core; of two kinds, for each big one
         n_parallel: Optional[int] = 0,  # most texts that batch() computes at once; 0: 1. The KV cache is that many times as large
         n_gpu_layers: Optional[int] = 0,  # the last so many layers run on the devices, or on the first GPU; -1: all
         device: Optional[str] = None,  # "cpu", "vulkan0", "vulkan0,vulkan1", "none"
@@ -75,7 +75,7 @@ class Model(Measures, Embeds, Hears, Sees, Hints):
         offline: bool = False,  # use only what was downloaded before
         note: Optional[Callable[[str], object]] = None,  # gets sentences about downloads, conversions and repack_cache; None: logging, as "ggml_lite"
         type: Optional[str] = None,  # quantize the weights while they are loaded: "q4_k_m", "q8_0" ..
-        n_threads_batch: Optional[int] = 0,  # of the CPU, for prompts; 0: as n_threads
+        n_threads_batch: Optional[int] = 0,  # of the CPU, for prompts; 0: as n_threads; if that is 0, also small cores that help
         fit: bool = False,  # as many layers on the devices as fit into their memory
         strict: bool = False,  # fail if a device cannot run an operation, instead of running it on another one
         tensor_split: Optional[str] = None,  # "3,1": the proportions of the devices' layers

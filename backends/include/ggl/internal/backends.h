@@ -18,9 +18,11 @@ typedef enum ggl_backend_kind_t {
     GGL_BACKEND_ORACLE  /* accurate but slow: other backends are measured against it */
 } ggl_backend_kind_t;
 ggl_backend_kind_t ggl_backend_kind(int k);
-/* Returns what n_threads 0 stands for: the physical cores that affinity and the control group's quota
- * allow, at least 1. */
+/* Return what n_threads 0 stands for, and n_threads_batch 0 beside it: the big cores, and the cores that
+ * help with batches, of those that affinity and the control group's quota allow (docs/cpu-backend.md, Threads); 1 to
+ * GGL_MAX_THREADS. */
 int ggl_backend_default_threads(void);
+int ggl_backend_default_threads_batch(void);
 /* Returns the number of CPUs that affinity allows, at least 1. CPUs that share a core all count. */
 int ggl_backend_allowed_cpus(void);
 
