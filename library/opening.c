@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "adapter_list.h"
+#include "common/amounts.h"
 #include "context.h"
 #include "generation.h"
 #include "ggl/internal/gguf.h"
@@ -89,18 +90,34 @@ static llm_guessing_target target_of(const llm_context *c, const llm_opening *o)
                                  .ctx = o->ctx};
 }
 
-/* Makes the context smaller if it does not fit into memory. */
+/* Says that weights are not repacked. */
+static void note_copies(void *ctx, const llm_fit_memory *m) {
+    const llm_loading *l = ctx;
+    char copies[AMOUNT_TEXT], all[AMOUNT_TEXT], text[256];
+    if (!l->note)
+        return;
+    snprintf(text, sizeof text,
+             "the weights are used as they are in the file, because %s has %s available, and their "
+             "repacked copy takes %s; "
+             "generating is slower",
+             m->name, llm_amount_bytes(all, (uint64_t)m->available),
+             llm_amount_bytes(copies, (uint64_t)m->copies));
+    l->note(l->ctx, text);
+}
+
+/* Leaves weights as they are, and makes the context smaller, if they do not fit into memory. */
 static ggl_status fit_session(llm_context *c, const llm_opening *o, ggl_error *err) {
     llm_fitting f = {.placement = c->placement,
                      .model = c->model,
                      .params = &c->session_params,
                      .is_asked = o->session.n_ctx > 0 && !o->n_ctx_is_most,
                      .others = {.taken = o->taken, .taken_ctx = o->ctx},
+                     .may_leave = !o->session.repack_cache && !o->backend.f16_as_bf16,
+                     .leaves = note_copies,
+                     .leaves_ctx = (void *)(uintptr_t)&o->loading,
                      .refuses = o->refuses,
                      .lacks = o->lacks,
                      .ctx = o->ctx};
-    if (f.is_asked && !f.lacks)
-        return GGL_OK;
     const llm_guessing_target t = target_of(c, o);
     llm_guessing_memory(&o->guessing, &t, &f.others.draft_fixed, &f.others.draft_row);
     return llm_fit_session(&f, &c->session, err);

@@ -7,7 +7,7 @@ void ggl_backend_close(ggl_backend *b) {
         b->v->close(b);
 }
 
-_Static_assert(sizeof(ggl_backend_vtable) == 20 * sizeof(void *),
+_Static_assert(sizeof(ggl_backend_vtable) == 21 * sizeof(void *),
                "another function of a backend: it is to be passed on");
 
 static ggl_status w_alloc(ggl_backend *b, int region, size_t size, const void *host,
@@ -103,6 +103,10 @@ static ggl_status w_repack(ggl_backend *b, ggl_buffer *dst, size_t offset, const
     return wrap_inner(b)->v->repack(wrap_inner(b), dst, offset, weight, err);
 }
 
+static int64_t w_repack_rows(const ggl_backend *b, const ggl_tensor *weight) {
+    return wrap_inner(b)->v->repack_rows(wrap_inner(b), weight);
+}
+
 void ggl_wrap_init(wrap *w, ggl_backend *inner) {
     const ggl_backend_vtable *v = inner->v;
     w->inner = inner;
@@ -126,6 +130,7 @@ void ggl_wrap_init(wrap *w, ggl_backend *inner) {
         .repack_size = v->repack_size ? w_repack_size : NULL,
         .repack = v->repack ? w_repack : NULL,
         .repack_layout = v->repack_layout,
+        .repack_rows = v->repack_rows ? w_repack_rows : NULL,
     };
     w->base = *inner;
     w->base.v = &w->v;

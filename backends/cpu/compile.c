@@ -32,6 +32,10 @@ static ggl_status add_node(cpu_compiler *c, const ggl_step *from, ggl_error *err
         return ggl_fail(err, GGL_UNSUPPORTED, "the CPU backend has no operator '%s'",
                         ggl_op_get(s.node->op).name);
     s.slot = ggl_step_slot(c->s, from);
+    if (s.op == &ggl_cpu_op_linear) {
+        s.linear.waits = from->original.waits;
+        s.linear.original = from->original.loc;
+    }
     ggl_status st = s.op->compile ? s.op->compile(c, &s, err) : GGL_OK;
     if (st == GGL_OK && !push(c, &s))
         st = ggl_fail(err, GGL_NOMEM, "out of memory for a plan");

@@ -77,6 +77,7 @@ static const ggl_backend_vtable vtable = {
     .repack_size = ggl_cpu_repack_size,
     .repack = ggl_cpu_repack,
     .repack_layout = CPU_REPACK_LAYOUT,
+    .repack_rows = ggl_cpu_repack_rows,
 };
 
 /* Returns the bytes of the machine's memory, or of addresses that this process may have (ulimit -v), if these are fewer; 0:

@@ -71,6 +71,7 @@ typedef struct cpu_task {
             int64_t n_matrices;   /* that have columns */
             int64_t n_per_matrix; /* blocks of rows in each matrix */
             int64_t n_parts;      /* units of a block of rows: parts of the columns */
+            bool in_groups;       /* the matrices are repacked: quant/rows16.h */
         } linear;
         struct {
             int64_t n_per_head, n_rows; /* units of a head, or of a group of heads; its rows */
@@ -141,7 +142,9 @@ struct cpu_step {
             double mag;  /* of the table: factor of cosines and sines */
         } rope;
         struct {
-            bool batch_of_w; /* the outer index of a matrix is y's dimension 3, not 2 */
+            bool batch_of_w;   /* the outer index of a matrix is y's dimension 3, not 2 */
+            const bool *waits; /* while true, the matrices are at `original`; NULL: never */
+            ggl_loc original;
         } linear;
         struct {              /* cache, which sets `kept` only, and attend */
             cpu_kept kept[2]; /* keys, values; the latter may be absent */
@@ -201,6 +204,7 @@ size_t ggl_cpu_repacked_matrix_size(const cpu_backend *b, ggl_type type, int64_t
 size_t ggl_cpu_repack_size(const ggl_backend *b, const ggl_tensor *w);
 ggl_status ggl_cpu_repack(ggl_backend *b, ggl_buffer *dst, size_t offset, const ggl_tensor *w,
                           ggl_error *err);
+int64_t ggl_cpu_repack_rows(const ggl_backend *b, const ggl_tensor *w);
 #define CPU_REPACK_LAYOUT "rows16 4" /* the number changes whenever the bytes change */
 
 /* Returns the operator of a node, or, for a call, that of its composite; NULL if none. */

@@ -123,7 +123,7 @@ _Static_assert(ROW_GROUP % CPU_GROUP == 0 && UNIT_ROWS % CPU_GROUP == 0, "rows o
 
 /* True if the matrices are in the row-interleaved layout (quant/rows16.h). */
 static bool in_groups(const cpu_task *t) {
-    return t->step->src[LINEAR_W].repacked;
+    return t->unit.linear.in_groups;
 }
 
 /* Returns the offset in bytes of row j in its matrix. */
@@ -226,9 +226,22 @@ static int64_t parts_of(int64_t n, int64_t n_cols, int n_threads) {
     return best;
 }
 
+/* Lets the product read the weights as they are in the file: the repacked copy is not made yet. */
+static void use_original(cpu_task *t) {
+    const ggl_loc at = t->step->linear.original;
+    cpu_view *w = &t->src[LINEAR_W];
+    w->p = t->region[at.region]->data + at.offset;
+    w->nb[2] = w->nb[1] * (size_t)w->ne[1];
+    w->nb[3] = w->nb[2] * (size_t)w->ne[2];
+}
+
 /* Divides the product into units, and sets t->unit.linear. */
 static void linear_begin(cpu_task *t) {
     int64_t n_out = t->dst.ne[0], n_cols = cpu_n_rows(&t->dst);
+    const bool *waits = t->step->linear.waits;
+    t->unit.linear.in_groups = t->step->src[LINEAR_W].repacked && !(waits && *waits);
+    if (waits && *waits)
+        use_original(t);
     t->unit.linear.n_matrices = 1;
     if (!one_matrix(t))
         sort_columns(t);

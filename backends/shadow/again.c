@@ -166,6 +166,7 @@ static ggl_status compile(again *a, ggl_error *err) {
     s.loc = a->loc;
     s.store_loc = a->store_loc;
     s.repacked = NULL;
+    s.waits = NULL;
     return a->b->v->compile(a->b, &s, &a->plan, err);
 }
 

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -121,6 +122,29 @@ void ggl_os_map_drop(const void *data, size_t size) {
     size_t n;
     if (inner_pages(data, size, &first, &n))
         (void)madvise(first, n, MADV_DONTNEED); /* fails for locked pages, which stay */
+}
+
+void ggl_os_map_will_need(const void *data, size_t size) {
+    const long page = sysconf(_SC_PAGESIZE);
+    const uintptr_t mask = (uintptr_t)(page > 0 ? page : 4096) - 1, from = (uintptr_t)data & ~mask;
+    (void)madvise((void *)from, (uintptr_t)data + size - from, MADV_WILLNEED);
+}
+
+bool ggl_os_map_touch(const void *data) {
+#ifdef RUSAGE_THREAD
+    struct rusage before, after;
+    const bool is_known = getrusage(RUSAGE_THREAD, &before) == 0;
+    (void)*(const volatile char *)data;
+    return !is_known || getrusage(RUSAGE_THREAD, &after) != 0 || after.ru_majflt > before.ru_majflt;
+#else
+    (void)data;
+    return true;
+#endif
+}
+
+size_t ggl_os_memory(void) {
+    const long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
+    return pages > 0 && size > 0 ? (size_t)pages * (size_t)size : 0;
 }
 
 bool ggl_os_map_lock(const os_map *m) {

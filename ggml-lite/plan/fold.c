@@ -224,7 +224,12 @@ static ggl_status check_refusals(const fold *f, ggl_error *err) {
 /* Runs f->nodes as one segment on the backend. */
 static ggl_status compute(fold *f, ggl_error *err) {
     ggl_plan *plan = NULL;
-    ggl_segment seg = {f->g, f->nodes.at, (int)f->nodes.n, 1, f->loc, NULL, 1, NULL};
+    ggl_segment seg = {.graph = f->g,
+                       .node = f->nodes.at,
+                       .n_node = (int)f->nodes.n,
+                       .n_max = 1,
+                       .loc = f->loc,
+                       .n_slots = 1};
     ggl_status s = check_refusals(f, err);
     if (s == GGL_OK)
         s = f->b->v->compile(f->b, &seg, &plan, err);

@@ -18,8 +18,9 @@ static ggl_operand operand(builder *b, const ggl_tensor *t, const value *v, bool
 }
 
 /* Returns the operand for the weight of a product: the repacked copy, if the weight has one and the
- * product reads all of it, else the weight itself. */
-static ggl_operand weight_operand(builder *b, const ggl_tensor *t, const value *v, bool in_loop) {
+ * product reads all of it, else the weight itself. Sets step->original if the copy may have to wait. */
+static ggl_operand weight_operand(builder *b, ggl_step *step, const ggl_tensor *t, const value *v,
+                                  bool in_loop) {
     ggl_operand o = operand(b, t, v, in_loop);
     const ggl_tensor *w = v->root;
     size_t nb[GGL_MAX_DIMS];
@@ -29,6 +30,10 @@ static ggl_operand weight_operand(builder *b, const ggl_tensor *t, const value *
     if (v->offset != 0 || memcmp(t->ne, w->ne, sizeof w->ne) != 0 ||
         memcmp(v->nb, nb, sizeof nb) != 0)
         return o;
+    if (b->s->waits && o.region >= 0) {
+        step->original.waits = &b->s->waits[w->id];
+        step->original.loc = (ggl_loc){o.region, o.offset};
+    }
     o.region = b->s->repacked[w->id].region;
     o.offset = b->s->repacked[w->id].offset;
     o.repacked = true;
@@ -50,12 +55,15 @@ void ggl_plan_make_step(builder *b, const item *it, ggl_step *step) {
     step->link = it->link - 1;
     step->n_members = it->joined || it->nth > 0 ? 0 : it->n_members > 0 ? it->n_members : 1;
     step->has_tail = it->has_tail;
+    step->original.waits = NULL;
     step->n_src = ggl_plan_sources(it, src);
     const ggl_operand absent = {.region = -1};
     for (int k = 0; k < step->n_src; k++) {
         const value *v = src[k] ? ggl_plan_source_value(b, it, src[k]) : NULL;
         bool weight = k == 1 && step->node->op == GGL_OP_LINEAR && it->kind == GGL_STEP_NODE;
-        step->src[k] = v ? (weight ? weight_operand : operand)(b, src[k], v, it->in_loop) : absent;
+        step->src[k] = !v       ? absent
+                       : weight ? weight_operand(b, step, src[k], v, it->in_loop)
+                                : operand(b, src[k], v, it->in_loop);
         assert(!v || step->src[k].region >= 0);
         step->src[k].form = it->reads_form && k == it->form_src;
     }

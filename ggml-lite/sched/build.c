@@ -1,6 +1,6 @@
 /* Builds the schedule: makes available what each segment needs, sizes all memory, and compiles the plans. */
 #include "ggl/internal/graph.h"
-#include "flight.h"
+#include "ahead.h"
 #include "repack.h"
 #include "watched.h"
 
@@ -25,6 +25,8 @@ static ggl_status provide(schedule *s, size_t i_seg, ggl_tensor *const *node, si
                  : x->op == GGL_OP_CONST ? ggl_sched_place_const(d, x, err)
                  : x->view_of            ? GGL_OK
                                          : ggl_sched_provide_value(s, i_seg, x, own, err);
+            if (st == GGL_OK && x->op == GGL_OP_WEIGHT && !ggl_sched_note_read(s, d, t, x))
+                st = ggl_sched_no_memory(err);
         }
         for (int k = 0; k < 2 && st == GGL_OK; k++)
             if (t->store[k])
@@ -85,7 +87,8 @@ static ggl_status compile_all(schedule *s, ggl_error *err) {
                              d->loc[seg->phase],
                              d->stores.loc,
                              ggl_graph_get_params(s->g)->n_slots,
-                             d->repack.loc};
+                             d->repack.loc,
+                             d->repack.is_late ? d->repack.waits : NULL};
             d->b->cancelled = s->params.cancelled;
             d->b->cancelled_ctx = s->params.cancelled_ctx;
             ggl_status st = d->b->v->compile(d->b, &g, &seg->plan[k], err);
@@ -129,7 +132,8 @@ static ggl_status init_devices(schedule *s, ggl_error *err) {
                 (*locs[k])[id].region = -1;
         }
         d->repack.read_otherwise = ggl_calloc(n_ids, sizeof *d->repack.read_otherwise);
-        if (!d->repack.read_otherwise)
+        d->repack.waits = ggl_calloc(n_ids, sizeof *d->repack.waits);
+        if (!d->repack.read_otherwise || !d->repack.waits)
             return ggl_sched_no_memory(err);
         for (int k = 0; k < GGL_REGION_WEIGHT; k++)
             if (!ggl_sched_add_region(d, NULL))
@@ -237,6 +241,7 @@ static void device_fini(device *d, int n_dev) {
     ggl_free(d->stores.loc);
     ggl_free(d->repack.loc);
     ggl_free(d->repack.read_otherwise);
+    ggl_free(d->repack.waits);
     ggl_free(d->repack.list.at);
     ggl_free(d->weights.consts.at);
     ggl_free(d->weights.copied.at);
@@ -263,6 +268,7 @@ void ggl_schedule_fini(schedule *s) {
     ggl_free(s->in_trunk);
     ggl_free(s->is_early);
     ggl_free(s->watched);
+    ggl_free(s->reads.at);
     ggl_free(s->shares);
     ggl_free(s->input_at);
 }

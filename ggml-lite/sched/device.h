@@ -72,8 +72,17 @@ typedef struct device_repack {
     node_list list;       /* weights to repack, in the order of their copies in `pieces` */
     ggl_loc *loc;         /* by tensor id: the repacked copy of a weight; region -1: none */
     bool *read_otherwise; /* by tensor id: the original is read, too, by other than products */
+    bool *waits;          /* by tensor id: the copy is not made yet */
     pieces pieces;
     size_t size, dropped_size; /* bytes; dropped: originals that are no longer needed */
+    /* Copies that are made between runs (repack_late.c): */
+    bool is_late;     /* some are */
+    size_t left;      /* bytes of their originals that are not repacked */
+    size_t next;      /* index in `list` of the next one */
+    int64_t next_row; /* its first row, counted over all matrices, that is not repacked */
+    uint64_t batch;   /* number of the last batch with outputs */
+    int64_t batch_n;  /* its size; 0: there was none */
+    double run, debt; /* seconds that it ran, and that repacking has taken too long */
 } device_repack;
 
 typedef struct device {

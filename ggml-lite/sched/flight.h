@@ -16,6 +16,7 @@ typedef struct flight {
     int64_t n_rows; /* 0: no outputs, so the tail does not run */
     bool ends_early; /* the rest of the tail does not run */
     int lane;
+    uint64_t number; /* of the batch, from 1 on */
     uint64_t ticket; /* 0: it is not collected, and removed as soon as it is done */
     uint64_t mark;   /* of the backend that passes it (ggl_backend_vtable.mark) */
     row_use rows;    /* the rows that it reads and writes, if there are several lanes */
@@ -47,7 +48,7 @@ typedef struct flights {
     flight *order[MAX_LANES]; /* those in flight or not collected, oldest first */
     int n;                    /* of order[] */
     int out_lane;             /* of the flight that was collected last */
-    uint64_t last_ticket;
+    uint64_t last_number;     /* of a flight; its ticket is the same */
     ggl_error uncollected; /* error of a failed flight without a ticket; the next call returns it */
     bool is_idle;          /* no backend has work since all were waited for */
     caller *caller;        /* by device */

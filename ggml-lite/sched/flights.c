@@ -329,7 +329,8 @@ static flight *begin(ggl_sched *s, ggl_rows of, int64_t n, const int32_t *row, i
                   .n_rows = n_rows,
                   .ends_early = early,
                   .lane = (int)(f - s->flights.at),
-                  .ticket = has_ticket ? ++s->flights.last_ticket : 0};
+                  .number = ++s->flights.last_number,
+                  .ticket = has_ticket ? s->flights.last_number : 0};
     for (int64_t i = 0; i < n_rows; i++)
         f->row[i] = row ? row[i] : (int32_t)i;
     ggl_inputs_fill_lane(&s->inputs, &s->plan, f->lane, n);

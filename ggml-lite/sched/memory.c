@@ -105,7 +105,8 @@ static size_t size_of_all(const node_list *l) {
 
 void ggl_loading_begin(loading *l, const schedule *s) {
     for (int i = 0; i < s->n_dev; i++)
-        l->total += size_of_all(&s->dev[i].weights.copied) + size_of_all(&s->dev[i].repack.list);
+        l->total += size_of_all(&s->dev[i].weights.copied) + size_of_all(&s->dev[i].repack.list) -
+                    s->dev[i].repack.left;
 }
 
 ggl_status ggl_loading_add(loading *l, const schedule *s, size_t size, ggl_error *err) {

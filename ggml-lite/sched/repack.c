@@ -93,6 +93,7 @@ static ggl_status place(device *d, ggl_error *err) {
                                 &d->repack.loc[t->id]))
             return ggl_sched_no_memory(err);
         d->repack.list.at[d->repack.list.n++] = t;
+        d->repack.waits[t->id] = true;
         d->repack.dropped_size += d->repack.read_otherwise[t->id] ? 0 : t->size;
     }
     return GGL_OK;
@@ -106,6 +107,8 @@ static ggl_status place_on(readers *r, int k, ggl_error *err) {
     for (size_t i = 0; i < s->n_segs; i++)
         if (s->seg[i].backend == k)
             find_readers(r, &s->dev[k], s->seg[i].nodes.at, s->seg[i].nodes.n, false);
+    s->dev[k].repack.is_late =
+        s->params.repack_late && !s->params.cache && s->dev[k].b->v->repack_rows;
     return r->no_memory ? ggl_sched_no_memory(err) : place(&s->dev[k], err);
 }
 
@@ -127,36 +130,53 @@ ggl_status ggl_sched_repack_place(schedule *s, ggl_error *err) {
 
 /* --- repacking -------------------------------------------------------------------------------- */
 
-/* True if a device still reads the original of the weight t: for runs, or, from device k on, to
- * repack it. */
-static bool still_read(const schedule *s, const ggl_tensor *t, int k) {
+bool ggl_sched_still_read(const schedule *s, const ggl_tensor *t, const device *asks) {
     for (int i = 0; i < s->n_dev; i++) {
         const device *d = &s->dev[i];
-        if (d->repack.loc[t->id].region >= 0 ? d->repack.read_otherwise[t->id] || i >= k
-                                             : d->loc[TRUNK][t->id].region >= 0)
+        /* what another one repacks late, its thread may be repacking now */
+        const bool may_wait = d->repack.is_late && d != asks;
+        if (d->repack.loc[t->id].region >= 0
+                ? d->repack.read_otherwise[t->id] || may_wait || d->repack.waits[t->id]
+                : d->loc[TRUNK][t->id].region >= 0)
             return true;
     }
     return false;
 }
 
-/* Repacks the weights of device k. Drops each original's pages when no device needs them any
- * more. */
-static ggl_status repack_device(schedule *s, int k, loading *l, ggl_error *err) {
-    device *d = &s->dev[k];
+bool ggl_sched_repacks_late(const device *d, const ggl_tensor *t) {
+    return d->repack.is_late && d->loc[TRUNK][t->id].region >= 0 &&
+           d->b->v->repack_rows(d->b, t) > 0;
+}
+
+void ggl_sched_repacked(const schedule *s, device *d, const ggl_tensor *t) {
+    int range;
+    d->repack.waits[t->id] = false;
+    if (ggl_sched_host_range(s, t, &range).mapped && !ggl_sched_still_read(s, t, d))
+        ggl_os_map_drop(t->data, t->size);
+}
+
+/* Repacks the weights of the device, except those that are repacked late. */
+static ggl_status repack_device(schedule *s, device *d, loading *l, ggl_error *err) {
     for (size_t i = 0; i < d->repack.list.n; i++) {
         const ggl_tensor *t = d->repack.list.at[i];
         const ggl_loc to = d->repack.loc[t->id];
-        int range;
+        if (ggl_sched_repacks_late(d, t))
+            continue;
         ggl_status st = d->b->v->repack(d->b, d->region[to.region], to.offset, t, err);
         if (st != GGL_OK)
             return ggl_within(err, st, "repacking %s", t->name);
-        if (ggl_sched_host_range(s, t, &range).mapped && !still_read(s, t, k + 1))
-            ggl_os_map_drop(t->data, t->size);
+        ggl_sched_repacked(s, d, t);
         st = ggl_loading_add(l, s, t->size, err);
         if (st != GGL_OK)
             return st;
     }
     return GGL_OK;
+}
+
+/* All copies of the device are there: they are those of a file. */
+static void none_waits(device *d) {
+    for (size_t i = 0; i < d->repack.list.n; i++)
+        d->repack.waits[d->repack.list.at[i]->id] = false;
 }
 
 /* Allocates a region of `size` bytes of repacked weights. If host is not NULL, uses these bytes in
@@ -191,16 +211,25 @@ static ggl_status take_regions(const repack_file *f, device *d, size_t at, ggl_e
     return GGL_OK;
 }
 
-ggl_status ggl_sched_repack(schedule *s, repack_file *file, loading *l, ggl_error *err) {
+/* True if a file is to keep the repacked weights. */
+static bool keeps(const schedule *s) {
     bool any = false;
+    for (int k = 0; k < s->n_dev; k++)
+        any = any || s->dev[k].repack.list.n > 0;
+    return s->params.cache && any;
+}
+
+void ggl_sched_repack_open(schedule *s, repack_file *file) {
+    if (keeps(s))
+        ggl_repack_file_open(file, s);
+    for (int k = 0; k < s->n_dev && file->use == GGL_CACHE_READ; k++)
+        none_waits(&s->dev[k]);
+}
+
+ggl_status ggl_sched_repack(schedule *s, repack_file *file, loading *l, ggl_error *err) {
     size_t *at = ggl_calloc((size_t)s->n_dev, sizeof *at);
     if (!at)
         return ggl_sched_no_memory(err);
-    for (int k = 0; k < s->n_dev; k++)
-        any = any || s->dev[k].repack.list.n > 0;
-    bool keep = s->params.cache && any;
-    if (keep)
-        ggl_repack_file_open(file, s);
     ggl_repack_file_size(s, at);
     ggl_status st = GGL_OK;
     for (int k = 0; k < s->n_dev && st == GGL_OK; k++) {
@@ -208,10 +237,10 @@ ggl_status ggl_sched_repack(schedule *s, repack_file *file, loading *l, ggl_erro
             continue;
         st = take_regions(file, &s->dev[k], at[k], err);
         if (st == GGL_OK && file->use != GGL_CACHE_READ)
-            st = repack_device(s, k, l, err);
+            st = repack_device(s, &s->dev[k], l, err);
     }
     ggl_free(at);
-    if (st == GGL_OK && keep && file->use != GGL_CACHE_READ)
+    if (st == GGL_OK && keeps(s) && file->use != GGL_CACHE_READ)
         ggl_repack_file_write(file, s);
     return st;
 }

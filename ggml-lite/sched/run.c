@@ -220,13 +220,20 @@ static bool is_cancelled(void *ctx) {
 static ggl_status run_segment(ggl_sched *s, const segment *seg, const flight *f, ggl_error *err) {
     const int64_t n = seg->phase == TRUNK ? f->n : f->n_rows;
     device *d = &s->plan.dev[seg->backend];
+    const bool is_late = d->repack.left > 0;
+    ggl_status st = is_late ? ggl_sched_repack_before(&s->plan, d, f, err) : GGL_OK;
+    if (st != GGL_OK)
+        return st;
+    const double since = is_late ? ggl_sched_seconds() : 0;
     d->b->cancelled = s->plan.params.cancelled ? is_cancelled : NULL;
     d->b->cancelled_ctx = s;
     d->region[GGL_REGION_IO] = d->io.at[f->lane];
-    const ggl_status st = d->b->v->run(d->b, n == 1 || !seg->plan[1] ? seg->plan[0] : seg->plan[1],
-                                       d->region, n, err);
+    st = d->b->v->run(d->b, n == 1 || !seg->plan[1] ? seg->plan[0] : seg->plan[1], d->region, n,
+                      err);
     d->b->cancelled = NULL; /* the backend may have other users, whose runs we must not cancel */
     d->b->cancelled_ctx = NULL;
+    if (is_late && d->repack.batch == f->number)
+        d->repack.run += ggl_sched_seconds() - since;
     return st;
 }
 

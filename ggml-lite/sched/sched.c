@@ -41,6 +41,8 @@ ggl_status ggl_sched_alloc(ggl_sched *s, ggl_error *err) {
     schedule *plan = &s->plan;
     if (s->allocated)
         return GGL_OK;
+    for (int i = 0; i < plan->n_dev; i++)
+        ggl_sched_begin_late(&plan->dev[i]);
     ggl_loading_begin(&s->loading, plan);
     if (!ggl_inputs_init(&s->inputs, plan) || !ggl_watching_alloc(&s->watching, plan) ||
         !ggl_host_memory_init(&s->host, plan) || !ggl_flights_alloc(&s->flights, plan))
@@ -48,6 +50,10 @@ ggl_status ggl_sched_alloc(ggl_sched *s, ggl_error *err) {
     ggl_status st = ggl_devices_alloc(plan, &s->host, &s->loading, err);
     if (st == GGL_OK)
         st = ggl_sched_join_peers(plan, err);
+    if (st == GGL_OK) {
+        ggl_sched_repack_open(plan, &s->repack_file);
+        st = ggl_ahead_start(&s->ahead, plan, &s->repack_file) ? GGL_OK : ggl_sched_no_memory(err);
+    }
     if (st == GGL_OK)
         st = ggl_sched_repack(plan, &s->repack_file, &s->loading, err);
     if (st == GGL_OK)
@@ -59,9 +65,31 @@ ggl_status ggl_sched_alloc(ggl_sched *s, ggl_error *err) {
     return GGL_OK;
 }
 
+size_t ggl_sched_late_size(const ggl_sched *s) {
+    size_t left = 0;
+    for (int k = 0; k < s->plan.n_dev; k++)
+        left += s->plan.dev[k].repack.left;
+    return left;
+}
+
+ggl_status ggl_sched_repack_some(ggl_sched *s, double seconds, size_t *left, ggl_error *err) {
+    const double end = ggl_sched_seconds() + seconds;
+    if (!s->allocated)
+        return ggl_fail(
+            err, GGL_USAGE,
+            "weights are repacked before memory is allocated: call ggl_sched_alloc first");
+    ggl_status st = ggl_sched_finish(s, err);
+    for (int k = 0; k < s->plan.n_dev && st == GGL_OK; k++)
+        st = ggl_sched_repack_until(&s->plan, &s->plan.dev[k], end, err);
+    if (left)
+        *left = ggl_sched_late_size(s);
+    return st;
+}
+
 void ggl_sched_free(ggl_sched *s) {
     if (!s)
         return;
+    ggl_ahead_stop(&s->ahead);
     ggl_sched_stop_threads(s);
     for (int i = 0; i < s->plan.n_dev && s->allocated; i++) /* batches may be in flight */
         (void)s->plan.dev[i].b->v->wait(s->plan.dev[i].b, NULL);

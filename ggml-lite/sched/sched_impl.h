@@ -9,6 +9,7 @@
 #ifndef GGL_SCHED_IMPL_H
 #define GGL_SCHED_IMPL_H
 
+#include "ahead.h"
 #include "flight.h"
 #include "inputs.h"
 #include "repack.h"
@@ -22,6 +23,7 @@ struct ggl_sched {
     inputs inputs;
     watching watching;
     repack_file repack_file;
+    ahead ahead;
     flights flights;
 };
 

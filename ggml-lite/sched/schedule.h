@@ -117,6 +117,7 @@ typedef struct schedule {
     size_t n_trunk_segs; /* those and the trunk's */
     size_t n_early_segs; /* and the early ones */
     output *out;
+    node_list reads;               /* mapped weights to read ahead, in the order of their readers */
     size_t *input_at;              /* by index of input: its offset among all inputs */
     size_t input_size;             /* bytes of all inputs */
     size_t host_size;              /* of a lane's images and outputs */

@@ -72,6 +72,7 @@ static int measure(const llm_placement *p, const llm_session *s, const llm_fit_o
         const ggl_memory *r = llm_placement_reserved(p, i);
         at->fixed += llm_placement_taken(&u) - (double)u.stores_rows + llm_placement_taken(r);
         at->row += (double)u.stores_rows / n_ctx;
+        at->copies += (double)u.weights_repacked;
         m[0].mapped += (double)u.weights_mapped + (double)r->weights_mapped;
     }
     /* the addresses of mapped weights are taken already; the threads' malloc will take some */
@@ -116,11 +117,40 @@ static ggl_status replace(const llm_fitting *f, llm_session **s, int64_t n, ggl_
     return llm_placement_session(f->placement, s, f->model, f->params, err);
 }
 
+/* True if the session does not fit into the computer's memory, even with the smallest context, because it repacks weights. On
+ * other devices their layout decides about bits, so that it stays. */
+static bool lacks_room_for_copies(const llm_fitting *f, const llm_session *s, llm_fit_memory *of) {
+    llm_fit_memory m[MOST_MEMORIES];
+    const int n = measure(f->placement, s, &f->others, m);
+    const int64_t n_ctx = llm_session_n_ctx(s);
+    const double cache = m->row * (double)(n_ctx < LEAST_TOKENS ? n_ctx : LEAST_TOKENS);
+    *of = *m;
+    for (int i = 2; i < n; i++)
+        if (m[i].copies > 0)
+            return false;
+    return m->copies > 0 && m->available > 0 && m->fixed + cache > m->available;
+}
+
+static ggl_status leave_as_they_are(const llm_fitting *f, llm_session **s, ggl_error *err) {
+    llm_fit_memory m;
+    if (!f->may_leave || !lacks_room_for_copies(f, *s, &m))
+        return GGL_OK;
+    const int64_t n_ctx = llm_session_n_ctx(*s);
+    f->params->no_repack = true;
+    if (f->leaves)
+        f->leaves(f->leaves_ctx, &m);
+    return replace(f, s, n_ctx, err);
+}
+
 ggl_status llm_fit_session(const llm_fitting *f, llm_session **s, ggl_error *err) {
     const int64_t n_ctx = llm_session_n_ctx(*s);
-    const llm_fit fit = llm_fit_measure(f->placement, *s, &f->others);
+    llm_fit fit = llm_fit_measure(f->placement, *s, &f->others);
     if (f->refuses && f->refuses(f->ctx, &fit, n_ctx, f->is_asked))
         return ggl_fail(err, GGL_NOMEM, "the model does not fit into memory");
+    const ggl_status st = leave_as_they_are(f, s, err);
+    if (st != GGL_OK)
+        return st;
+    fit = llm_fit_measure(f->placement, *s, &f->others);
     if (fit.fits == n_ctx || (f->is_asked && fit.is_refused))
         return GGL_OK;
     if (f->lacks)

@@ -12,6 +12,7 @@ typedef struct llm_fit_memory {
     double fixed;     /* what the session takes without the KV cache */
     double row;       /* what the KV cache takes for each token */
     double mapped;    /* weights in mapped files; the system can drop and read them again */
+    double copies;    /* the part of `fixed` that are repacked weights */
 } llm_fit_memory;
 
 /* Returns the largest context, at most n_ctx, that fits into all of the memories: n_ctx itself, or a multiple of 256. 0:
@@ -48,11 +49,16 @@ typedef struct llm_fitting {
     llm_fit_others others;
     /* Called before anything is changed: true gives up, with GGL_NOMEM. NULL: none. */
     bool (*refuses)(void *ctx, const llm_fit *fit, int64_t n_ctx, bool is_asked);
+    /* Whether the weights may stay as they are in the file (no_repack) if there is no room for their repacked copies; and
+     * what is called then. NULL: nothing. */
+    bool may_leave;
+    void (*leaves)(void *leaves_ctx, const llm_fit_memory *m);
+    void *leaves_ctx;
     /* Called if a context of n_ctx tokens does not fit, before it is replaced. NULL: none. */
     void (*lacks)(void *ctx, const llm_fit *fit, int64_t n_ctx, bool is_asked);
     void *ctx;
 } llm_fitting;
-/* Replaces *s by a session whose context fits, or has 2048 tokens if fewer would; with is_asked only reports it. *s is NULL after a
+/* Replaces *s by a session without repacked weights, if these do not fit into the computer's memory, and by one whose context fits, or has 2048 tokens if fewer would; with is_asked only reports it. *s is NULL after a
  * failure: as of llm_placement_session. */
 ggl_status llm_fit_session(const llm_fitting *f, llm_session **s, ggl_error *err);
 

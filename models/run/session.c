@@ -263,6 +263,7 @@ static ggl_status build_sched(llm_session *s, const llm_model *m, const llm_sess
                            .host = s->host,
                            .n_host = n_host,
                            .no_repack = p->no_repack,
+                           .repack_late = p->repack_late,
                            .progress = p->progress,
                            .progress_ctx = p->progress_ctx,
                            .cancelled = p->cancelled,
@@ -626,6 +627,10 @@ ggl_status llm_session_alloc(llm_session *s, ggl_error *err) {
     if (st == GGL_OK)
         note_cache(s);
     return st;
+}
+
+ggl_status llm_session_repack(llm_session *s, double seconds, size_t *left, ggl_error *err) {
+    return ggl_sched_repack_some(s->sched, seconds, left, err);
 }
 
 void llm_session_free(llm_session *s) {

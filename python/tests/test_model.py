@@ -275,6 +275,14 @@ class Opening(unittest.TestCase):
             self.assertEqual(one.generate(STORY, seed=5, max_tokens=30), two.generate(STORY, seed=5, max_tokens=30))
 
 
+    def test_weights_that_wait(self):
+        with Model("builtin:stories", n_threads=2) as one, Model("builtin:stories", n_threads=2, repack_late=True) as two:
+            self.assertEqual(one.generate(STORY, seed=5, max_tokens=30), two.generate(STORY, seed=5, max_tokens=30))
+            self.assertEqual(one.generate(STORY, seed=6, max_tokens=30), two.generate(STORY, seed=6, max_tokens=30))
+        with self.assertRaises(TypeError):
+            Model("builtin:stories", repack_late="no")
+
+
 class Adapters(unittest.TestCase):
     def test_scales(self):
         with tempfile.TemporaryDirectory() as folder, Model("builtin:stories", n_ctx=64) as plain:

@@ -57,7 +57,8 @@ with open(tmp("schema.json"), "w") as f:
     f.write('{"schema": {"type": "integer"}, "tests": [{"data": 1, "valid": true}]}')
 
 IDS = ",".join(["5"] * 200)
-shows(r"^loading weights \d+ %", "llm-cli", "-m", MODEL, "--tokens", IDS, "-n", "1")
+# weights are prepared before the first token if a file is to keep them
+shows(r"^loading weights \d+ %", "llm-cli", "-m", MODEL, "--tokens", IDS, "-n", "1", "--repack-cache=" + tmp("repacked"))
 shows(r"^prompt \d+ %, \d+ of 200 tokens", "llm-cli", "-m", MODEL, "--tokens", IDS, "-n", "1", "-ub", "16")
 cache = ["--prompt-cache", tmp("cache")]
 shows(r"writing .*cache", "llm-cli", "-m", MODEL, "--tokens", IDS, "-n", "1", *cache)

@@ -1,5 +1,5 @@
 """llm-cli on a terminal: how far a prompt is, Ctrl-C in it, an error after text, colours. terminal.py LLM-CLI"""
-import os, re, signal, subprocess, sys
+import json, os, re, signal, subprocess, sys, tempfile
 
 import terminals
 from checks import check, finish
@@ -53,6 +53,27 @@ details = [line for line in t.seen.decode().splitlines() if line.startswith(" ")
 check(details and max(map(len, details)) <= 80, "--plan is wider than the terminal", t.seen)
 piped = subprocess.run([CLI, "--plan=nodes"], stdin=subprocess.DEVNULL, capture_output=True, text=True).stdout.splitlines()
 check(max(map(len, piped)) > 80 and len(piped) < len(t.seen.splitlines()), "--plan in a pipe is broken into lines", piped)
+
+# weights are repacked after the first token; in a conversation, while nothing is typed
+with tempfile.TemporaryDirectory() as folder:
+    trace = os.path.join(folder, "trace.json")
+
+    def spans(*args):
+        subprocess.run([CLI, "-p", "Once upon", "--trace", trace, *args], stdin=subprocess.DEVNULL, capture_output=True)
+        return [e["name"] for e in json.load(open(trace))]
+
+    first = [name for name in spans("-n", "1") if name in ("repack", "run")]
+    later = spans("-n", "40")
+    check("run" in first and "repack" not in first, "weights are repacked before the first token", first)
+    if "repack" in later:  # these instruction sets have a layout of their own
+        t = Terminal("-m", "builtin:chat", "-cnv", "--trace", trace)
+        check(t.read_until(rb"> "), "no conversation begins", t.seen)
+        while t.more(0.8):
+            pass
+        t.type(b"\x04")
+        check(t.end() == 0, "Ctrl-D at the first message: not 0", t.seen)
+        names = [e["name"] for e in json.load(open(trace))]
+        check("repack" in names and "run" not in names, "a conversation repacks nothing while it waits", names)
 
 # the prompt has a colour on a terminal, unless NO_COLOR, TERM or --color say otherwise
 SHORT = ["-p", "Once upon", "-n", "0"]

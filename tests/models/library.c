@@ -69,6 +69,26 @@ TEST(generates_the_same_text_twice) {
     llm_close(c);
 }
 
+/* Weights that are repacked between tokens change no text. */
+TEST(repacks_late) {
+    ggl_error err;
+    llm_context *c, *late = NULL;
+    const llm_generate_params p = greedy(20);
+    const llm_open_params open = {
+        .size = sizeof open, .n_ctx = 128, .n_threads = 2, .repack_late = true};
+    REQUIRE((c = open_model("builtin:stories", false)) != NULL);
+    REQUIRE_OK(llm_open(&late, "builtin:stories", &open, &err), &err);
+    for (int i = 0; i < 4; i++) { /* and when all are */
+        text a = {.n = 0}, b = {.n = 0};
+        const char *prompt = i % 2 ? "The fox" : "Once upon";
+        CHECK_OK(llm_generate(c, prompt, &p, take, &a, &err), &err);
+        CHECK_OK(llm_generate(late, prompt, &p, take, &b, &err), &err);
+        CHECK(a.n > 20 && strcmp(a.s, b.s) == 0);
+    }
+    llm_close(c);
+    llm_close(late);
+}
+
 TEST(ends) {
     ggl_error err;
     llm_context *c = open_model("builtin:stories", false);

@@ -225,3 +225,56 @@ TEST(context_fits_memory) {
     CHECK_INT(n_ctx_with_memory(path, "1e6", 200000), 200000); /* as asked */
     CHECK(unsetenv("GGL_MEMORY_LEFT") == 0);
 }
+
+typedef struct told {
+    char notes[1024];
+    bool prepares; /* weights */
+} told;
+
+static void add_note(void *user, const char *text) {
+    told *t = user;
+    snprintf(t->notes + strlen(t->notes), sizeof t->notes - strlen(t->notes), "%s\n", text);
+}
+
+static bool on_prepared(void *user, size_t done, size_t total) {
+    ((told *)user)->prepares = done <= total;
+    return true;
+}
+
+/* Weights whose repacked copy does not fit into memory stay as they are. A program that runs with the file's weights
+ * is better than one that the system ends. */
+TEST(copies_fit_memory) {
+    const struct {
+        const char *bytes, *repack_cache;
+        int64_t n_ctx;
+        bool f16_as_bf16, leaves;
+    } way[] = {{"1e12", NULL, 64, false, false},
+               {"1e5", NULL, 64, false, true},
+               {"1e5", NULL, 0, false, true},
+               {"1e5", "/nonexistent/x", 64, false, false}, /* the file is to have them */
+               {"1e5", NULL, 64, true, false}};
+    bool has_layout = false; /* of their own, with these instruction sets */
+    for (size_t i = 0; i < sizeof way / sizeof *way; i++) {
+        ggl_error err = {0};
+        llm_context *c;
+        told t = {.prepares = false};
+        const llm_open_params p = {.size = sizeof p,
+                                   .n_threads = 1,
+                                   .n_ctx = way[i].n_ctx,
+                                   .repack_cache = way[i].repack_cache,
+                                   .f16_as_bf16 = way[i].f16_as_bf16,
+                                   .note = add_note,
+                                   .progress = on_prepared,
+                                   .user = &t};
+        REQUIRE(setenv("GGL_MEMORY_LEFT", way[i].bytes, 1) == 0);
+        REQUIRE_OK(llm_open(&c, "builtin:stories", &p, &err), &err);
+        has_layout |= t.prepares;
+        CHECK_INT(t.prepares, has_layout && !way[i].leaves);
+        if (way[i].leaves && has_layout)
+            CHECK_HAS(t.notes, "used as they are in the file, because the memory has");
+        else
+            CHECK_MSG(!strstr(t.notes, "as they are"), "way %zu: %s", i, t.notes);
+        llm_close(c);
+    }
+    CHECK(unsetenv("GGL_MEMORY_LEFT") == 0);
+}

@@ -1,6 +1,7 @@
 /* Repacked weights: no bit of a model's logits changes, for any threads, pieces, split and kind of
  * model; the file that stores them; and the memory that loading takes. */
 #include <fcntl.h>
+#include <math.h>
 #include <sys/stat.h>
 #include <time.h>
 
@@ -167,6 +168,7 @@ static bool start(fixture *f, const char *path, int n_threads, int split) {
         .size = sizeof bp, .n_threads = n_threads, .mask = f->mask, .f16_as_bf16 = f->f16_as_bf16};
     llm_session_params p = llm_session_default();
     p.no_repack = f->p.no_repack;
+    p.repack_late = f->p.repack_late;
     p.repack_cache = f->p.repack_cache;
     p.progress = f->p.progress;
     p.progress_ctx = f->p.progress_ctx;
@@ -205,6 +207,13 @@ static ggl_memory memory_of(const fixture *f) {
     m.weights_dropped += n.weights_dropped;
     m.weights_mapped += n.weights_mapped;
     return m;
+}
+
+static bool layouts(const char *path) {
+    fixture f = {0};
+    bool ok = start(&f, path, 1, -1) && memory_of(&f).weights_repacked > 0;
+    stop(&f);
+    return ok;
 }
 
 typedef struct rows {
@@ -345,6 +354,219 @@ TEST(f16_as_bf16_experts) { /* of a size that is no multiple of 64 */
     same_bits_as_bf16((shape){"f16 experts", GGL_F16, 56, 97, 50, 2, 5, false, true});
 }
 
+/* --- copies that are made between runs -------------------------------------------------------- */
+
+static size_t left_of(fixture *f, double seconds) {
+    size_t left = SIZE_MAX;
+    CHECK_OK(llm_session_repack(f->s, seconds, &left, &f->err), &f->err);
+    return left;
+}
+
+/* Logits of n tokens, one by one, each before the last; free() them. Before each token `each` parts
+ * of weights are repacked, and before token `all` the rest. */
+static float *feed_late(fixture *f, int n, int each, int all) {
+    const size_t n_vocab = (size_t)llm_session_n_vocab(f->s);
+    float *kept = calloc((size_t)n * n_vocab, sizeof *kept);
+    for (int i = 0; i < n; i++) {
+        for (int k = 0; k < each; k++)
+            left_of(f, 0);
+        if (i == all)
+            CHECK_INT((long long)left_of(f, INFINITY), 0);
+        const int32_t token = token_at(f, i);
+        if (!CHECK_OK(llm_session_eval(f->s, &(llm_batch){.n = 1, .token = &token}, &f->err),
+                      &f->err))
+            break;
+        memcpy(kept + (size_t)i * n_vocab, llm_session_logits(f->s), n_vocab * sizeof *kept);
+    }
+    return kept;
+}
+
+/* A session that repacks late has the same bits whenever which weight is repacked. */
+static void same_bits_late(int k, int n_ways) {
+    const shape *s = &shapes[k];
+    const char *path = test_path("model.gguf");
+    const int threads[] = {1, 3, 2, 7}, splits[] = {-1, 1};
+    size_t size;
+    REQUIRE(make(s, path));
+    float *want = wanted(path, &size);
+    REQUIRE(want);
+    for (int i = 0; i < n_ways; i++) {
+        fixture f = {.p.repack_late = true};
+        const int t = threads[i % 4], at = splits[i / 4 % 2], each = i % 3, all = i % 3 ? -1 : i;
+        const int n = all >= 0 ? all + 3 : 16;
+        if (!CHECK_OK(start(&f, path, t, at) ? GGL_OK : GGL_USAGE, &f.err))
+            break;
+        float *got = feed_late(&f, n, each, all);
+        CHECK_MSG(memcmp(got, want, size / N * (size_t)n) == 0,
+                  "%s: %d threads, split at %d, %d parts a token, the rest before token %d: other "
+                  "bits",
+                  s->name, t, at, each, all);
+        free(got);
+        stop(&f);
+    }
+    free(want);
+}
+
+TEST(same_bits_late_plain) {
+    same_bits_late(0, 40);
+    same_bits_late(1, 12);
+}
+TEST(same_bits_late_tied) {
+    same_bits_late(2, 12);
+}
+TEST(same_bits_late_experts) {
+    same_bits_late(3, 12);
+    same_bits_late(4, 12);
+}
+
+/* Prompts in pieces, where runs alone repack. */
+TEST(same_bits_late_in_pieces) {
+    const char *path = test_path("model.gguf");
+    size_t size;
+    REQUIRE(make(&shapes[3], path));
+    float *want = wanted(path, &size);
+    REQUIRE(want);
+    for (int piece = 1; piece <= N; piece += 1 + piece / 2) {
+        fixture f = {.p.repack_late = true};
+        REQUIRE(start(&f, path, 2, piece % 2 ? -1 : 1));
+        float *got = feed(&f, 0, piece);
+        CHECK_MSG(memcmp(got, want, size) == 0, "pieces of %d: other bits", piece);
+        free(got);
+        stop(&f);
+    }
+    free(want);
+}
+
+/* Weights that are repacked in several parts: of rows, and of experts. */
+TEST(late_parts) {
+    const shape s = {"large experts", GGL_Q4_0, 1024, 2048, 15000, 1, 9, false, false};
+    const char *path = test_path("model.gguf");
+    enum { MOST = 12 };
+    REQUIRE(make(&s, path));
+    fixture f = {.p.repack_late = true}, whole = {0};
+    REQUIRE(start(&f, path, 2, -1) && start(&whole, path, 2, -1));
+    if (memory_of(&f).weights_repacked == 0)
+        SKIP("these instruction sets have no layout of their own");
+    int n_parts = 0;
+    for (size_t left = left_of(&f, -1), before = SIZE_MAX; left > 0; n_parts++) {
+        CHECK(left < before);
+        before = left;
+        left = left_of(&f, 0);
+    }
+    /* Q, K, V and the output of attention; two parts of each matrix of experts, and of the output */
+    CHECK_INT(n_parts + 1, 4 + 3 * 2 + 2);
+    float *got = feed_late(&f, 4, 0, -1), *want = feed_late(&whole, 4, 0, -1);
+    const size_t size = 4 * (size_t)s.n_vocab * sizeof *got;
+    CHECK_MSG(memcmp(got, want, size) == 0, "repacked in parts: other bits");
+    free(got);
+    stop(&f);
+    for (int i = 0; i < n_parts; i++) { /* and some parts are not repacked yet */
+        fixture g = {.p.repack_late = true};
+        REQUIRE(start(&g, path, 2, -1));
+        for (int k = 0; k < i; k++)
+            left_of(&g, 0);
+        got = feed_late(&g, 1, 0, -1);
+        CHECK_MSG(memcmp(got, want, size / 4) == 0, "after %d parts: other bits", i);
+        free(got);
+        stop(&g);
+    }
+    free(want);
+    stop(&whole);
+}
+
+/* Nothing is repacked before the first run, and something before the second. What is rounded is
+ * repacked at once, and so is all that goes into a file. */
+TEST(late_moments) {
+    const shape s = {"tied q8_0, embedding f16", GGL_Q8_0, 96, 160, 75, 2, 0, true, true};
+    const char *path = test_path("model.gguf");
+    const int32_t token = 1;
+    size_t left, before;
+    REQUIRE(make(&s, path));
+    if (!layouts(path))
+        SKIP("these instruction sets have no layout of their own");
+    fixture f = {.p.repack_late = true};
+    REQUIRE(start(&f, path, 2, -1));
+    left = before = ggl_sched_late_size(llm_session_sched(f.s));
+    CHECK(left > 0);
+    /* a prompt of three batches, whose last one has an output */
+    int32_t prompt[70];
+    for (int i = 0; i < 70; i++)
+        prompt[i] = token_at(&f, i);
+    REQUIRE_OK(llm_session_eval(f.s, &(llm_batch){.n = 70, .token = prompt}, &f.err), &f.err);
+    CHECK_INT((long long)ggl_sched_late_size(llm_session_sched(f.s)), (long long)left);
+    REQUIRE_OK(llm_session_eval(f.s, &(llm_batch){.n = 1, .token = &token}, &f.err), &f.err);
+    CHECK((left = ggl_sched_late_size(llm_session_sched(f.s))) < before);
+    CHECK(left_of(&f, 0) < left || left == 0);
+    CHECK_INT((long long)left_of(&f, INFINITY), 0);
+    stop(&f);
+    fixture rounded = {.p.repack_late = true, .f16_as_bf16 = true};
+    REQUIRE(start(&rounded, path, 2, -1));
+    CHECK_INT((long long)ggl_sched_late_size(llm_session_sched(rounded.s)), (long long)before);
+    stop(&rounded);
+    fixture kept = {.p = {.repack_late = true, .repack_cache = ""}};
+    REQUIRE(start(&kept, path, 2, -1));
+    CHECK_INT((long long)ggl_sched_late_size(llm_session_sched(kept.s)), 0);
+    CHECK_HAS(llm_session_load_notes(kept.s), "keeps the repacked weights");
+    stop(&kept);
+    fixture none = {.p = {.repack_late = true, .no_repack = true}};
+    REQUIRE(start(&none, path, 2, -1));
+    CHECK_INT((long long)left_of(&none, INFINITY), 0);
+    stop(&none);
+}
+
+/* Lets the system forget the file's pages, so that they are read again. */
+static bool forget(const char *path) {
+    const int fd = open(path, O_RDONLY);
+    const bool ok = fd >= 0 && fsync(fd) == 0
+#ifdef POSIX_FADV_DONTNEED
+                    && posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED) == 0
+#endif
+        ;
+    if (fd >= 0)
+        close(fd);
+    return ok;
+}
+
+/* Files that are not in memory, which are read ahead; and sessions that end before all of it is read. */
+TEST(cold_files) {
+    const shape large = {"large", GGL_Q8_0, 1024, 2816, 2048, 2, 0, false, false};
+    const char *path = test_path("model.gguf"), *cache = test_path("model.gguf.repack");
+    size_t size;
+    REQUIRE(make(&large, path));
+    float *want = wanted(path, &size);
+    REQUIRE(want);
+    const size_t row = size / N;
+    for (int way = 0; way < 8; way++) {
+        const bool keeps = way / 2 % 2 == 1; /* the second time, from the file */
+        fixture f = {.p = {.repack_late = way % 2 == 1, .repack_cache = keeps ? "" : NULL}};
+        REQUIRE(forget(path) && (way < 4 || !keeps || !layouts(path) || forget(cache)));
+        REQUIRE(start(&f, path, 2, -1));
+        if (way >= 2) {
+            float *got = feed_late(&f, 3, 0, -1);
+            CHECK_MSG(memcmp(got, want, 3 * row) == 0, "way %d: other bits", way);
+            free(got);
+        }
+        stop(&f);
+    }
+    free(want);
+}
+
+/* The sizes that --plan and --fit count are those of a session that repacks first. */
+TEST(late_memory_is_the_same) {
+    const char *path = test_path("model.gguf");
+    for (int k = 2; k < 4; k++) {
+        fixture late = {.p.repack_late = true}, first = {0};
+        REQUIRE(make(&shapes[k], path));
+        REQUIRE(start(&late, path, 1, -1) && start(&first, path, 1, -1));
+        const ggl_memory a = memory_of(&late), b = memory_of(&first);
+        CHECK_INT((long long)a.weights_repacked, (long long)b.weights_repacked);
+        CHECK_INT((long long)a.weights_dropped, (long long)b.weights_dropped);
+        CHECK_INT((long long)a.weights_mapped, (long long)b.weights_mapped);
+        stop(&late);
+        stop(&first);
+    }
+}
+
 /* A slot that one kind of session saved, the other goes on from. */
 TEST(slots_are_shared) {
     const char *path = test_path("model.gguf");
@@ -394,9 +616,9 @@ TEST(memory_is_known_before) {
     }
 }
 
-TEST(no_allocation_per_token) {
+static void allocates_nothing(bool late) {
     const char *path = test_path("model.gguf");
-    fixture f = {0};
+    fixture f = {.p.repack_late = late};
     REQUIRE(make(&shapes[3], path));
     REQUIRE(start(&f, path, 3, 1));
     int32_t token[N];
@@ -406,8 +628,14 @@ TEST(no_allocation_per_token) {
     REQUIRE_OK(llm_session_eval(f.s, &(llm_batch){.n = 50, .token = token}, &f.err), &f.err);
     for (int i = 50; i < N; i++)
         REQUIRE_OK(llm_session_eval(f.s, &(llm_batch){.n = 1, .token = token + i}, &f.err), &f.err);
+    CHECK_INT(left_of(&f, INFINITY), 0);
     CHECK_INT(alloc_count() - before, 0);
     stop(&f);
+}
+
+TEST(no_allocation_per_token) {
+    allocates_nothing(false);
+    allocates_nothing(true);
 }
 
 /* --- the file that keeps them -------------------------------------------------------------------
@@ -424,13 +652,6 @@ static void check_cached(const char *path, const char *cache, const float *want,
         free(got);
     }
     stop(&f);
-}
-
-static bool layouts(const char *path) {
-    fixture f = {0};
-    bool ok = start(&f, path, 1, -1) && memory_of(&f).weights_repacked > 0;
-    stop(&f);
-    return ok;
 }
 
 TEST(cache) {

@@ -64,7 +64,7 @@ TEST(jobs_without_a_terminal_do_nothing) {
 }
 
 TEST(context_that_fits) {
-    llm_fit_memory m[2] = {{"memory", 10e9, 1e9, 4e9, 1e6, 0}, {"gpu", 0, 0, 1e9, 1e6, 0}};
+    llm_fit_memory m[2] = {{"memory", 10e9, 1e9, 4e9, 1e6, 0, 0}, {"gpu", 0, 0, 1e9, 1e6, 0, 0}};
     int at;
     CHECK(llm_fit_tokens(m, 2, 5000, &at) == 5000); /* all of it: 5 GB */
     CHECK(llm_fit_tokens(m, 2, 131072, &at) == 4864 && at == 0);
@@ -80,7 +80,7 @@ TEST(context_that_fits) {
 TEST(more_memory_gives_no_fewer_tokens) {
     int64_t before = 0;
     for (double gb = 3; gb < 12; gb += 0.1) {
-        const llm_fit_memory m = {"memory", gb * 1e9, 0, 4e9, 1e5, 2e9};
+        const llm_fit_memory m = {"memory", gb * 1e9, 0, 4e9, 1e5, 2e9, 0};
         int at;
         const int64_t n = llm_fit_tokens(&m, 1, 32768, &at);
         CHECK(n >= before && (n <= 4096 || gb * 1e9 >= 6e9 + 1e5 * (double)n));
@@ -90,7 +90,7 @@ TEST(more_memory_gives_no_fewer_tokens) {
 }
 
 TEST(context_note_has_numbers) {
-    const llm_fit_memory m = {"the memory", 10e9, 1e9, 4e9, 1e6, 0};
+    const llm_fit_memory m = {"the memory", 10e9, 1e9, 4e9, 1e6, 0, 0};
     char buf[320];
     CHECK(is(fit_context_text(&m, 131072, buf, sizeof buf),
              "the KV cache of 131072 tokens takes 131 GB, but the memory has 10.0 GB available; "

@@ -247,6 +247,46 @@ TEST(progress_and_stop) {
     }
 }
 
+/* Late copies are made for backends that permit it, and never if they go into a file. Each part is
+ * repacked once. */
+static int64_t fake_repack_rows(const ggl_backend *b, const ggl_tensor *w) {
+    (void)b;
+    return strcmp(w->name, "tied") == 0 ? 0 : 4;
+}
+
+TEST(late) {
+    for (int way = 0; way < 5; way++) {
+        fixture f;
+        size_t left = 1;
+        REQUIRE(setup(&f, way == 3));
+        n_repacked = 0;
+        f.p.repack_late = true;
+        f.v.repack_rows = way == 1 ? NULL : fake_repack_rows;
+        f.p.cache = way == 2 ? test_path("weights.repack") : NULL;
+        f.p.cache_of = "model";
+        f.p.cache_of_size = 5;
+        no_import = way == 4; /* no place from which a run could read what waits */
+        static const struct {
+            int at_once, with_one; /* repacked by ggl_sched_alloc, and after one part */
+            int left;
+        } want[] = {{1, 2, 64 + 192 + 128}, {4, 4, 0}, {4, 4, 0}, {0, 0, 0}, {3, 4, 128}};
+        REQUIRE_OK(ggl_sched_new(&f.s, f.g, &f.p, &f.err), &f.err);
+        CHECK_INT(ggl_sched_repack_some(f.s, 0, NULL, &f.err), GGL_USAGE);
+        REQUIRE_OK(ggl_sched_alloc(f.s, &f.err), &f.err);
+        /* tied at once; plain, experts and summed late, but without a place only summed */
+        CHECK_INT(n_repacked, want[way].at_once);
+        CHECK_INT((long long)ggl_sched_late_size(f.s), want[way].left);
+        REQUIRE_OK(ggl_sched_repack_some(f.s, 0, &left, &f.err), &f.err);
+        CHECK_INT(n_repacked, want[way].with_one);
+        REQUIRE_OK(ggl_sched_repack_some(f.s, 1e9, &left, &f.err), &f.err);
+        CHECK_INT((long long)left, 0);
+        CHECK_INT(n_repacked, way == 3 ? 0 : 4);
+        check_results(&f, way == 3 ? 1 : 2);
+        teardown(&f);
+    }
+    no_import = false;
+}
+
 /* --- the file --------------------------------------------------------------------------------- */
 
 static bool start_with(fixture *f, const char *path, const char *model) {

@@ -42,7 +42,7 @@
 #define KEEP_OPTIONS(o)                                                                            \
     {"--mlock", ARG_FLAG, &(o)->mlock, .help = "lock the model in memory, so that it is never swapped out"}, \
     {"-nr --no-repack", ARG_FLAG, &(o)->no_repack,                                                 \
-     .help = "use weights in the file's layout: starts at once and shares the file's memory with other programs, but generates more slowly"}, \
+     .help = "use weights in the file's layout: less memory, which is shared with other programs, but slower generation"}, \
     {"--repack-cache", ARG_MAYBE, &(o)->repack_cache, .value = "FILE",                             \
      .help = "save the repacked weights for this machine in FILE (default: beside the model, MODEL.repack; as large as the model), and start from it next time"}
 

@@ -242,19 +242,23 @@ static line_result read_bytes(void) {
     return n > 0 || (n < 0 && (errno == EINTR || errno == EAGAIN)) ? LINE_MORE : LINE_FAILED;
 }
 
-static line_result read_text(line_editor *e) {
+static line_result read_text(line_editor *e, bool (*work)(void *ctx), void *ctx) {
     line_result r = feed(e);
-    bool drawn = false, idle = false;
+    bool drawn = false, idle = false, works = work != NULL;
     while (r == LINE_MORE) {
         if (!drawn && !draw(e))
             return LINE_FAILED;
         drawn = true;
-        const bool input = wait_for_input(idle ? -1 : IDLE_MS);
+        const bool input = wait_for_input(!idle ? IDLE_MS : works ? 0 : -1);
         if (process_stopped) /* a SIGINT may be a Ctrl-C typed just before the editor began */
             return process_go_on() ? LINE_INTERRUPT : LINE_STOPPED;
         if (term.continued || term.resized) {
             follow_signals(e);
             drawn = false;
+        }
+        if (!input && idle && works) {
+            works = work(ctx);
+            continue;
         }
         if (!input) {
             line_editor_idle(e);
@@ -271,12 +275,12 @@ static line_result read_text(line_editor *e) {
     return r;
 }
 
-line_result terminal_read(line_editor *e, const char *prompt) {
+line_result terminal_read(line_editor *e, const char *prompt, bool (*work)(void *ctx), void *ctx) {
     fflush(stdout);
     set_mode(MODE_EDIT);
     take_size(e);
     line_editor_begin(e, prompt);
-    const line_result r = read_text(e);
+    const line_result r = read_text(e, work, ctx);
     line_editor_leave(e);
     (void)draw(e);
     set_mode(MODE_QUIET);

@@ -26,8 +26,9 @@ bool terminal_has_looks(void);
 bool terminal_begin(void);
 void terminal_end(void);
 
-/* Reads a text. It is in the editor afterwards. Results: LINE_DONE, LINE_END, LINE_INTERRUPT,
+/* Reads a text. It is in the editor afterwards. While nothing is typed, work(ctx) is called again and again until it returns
+ * false; it should return within some 20 ms. NULL: there is nothing to do. Results: LINE_DONE, LINE_END, LINE_INTERRUPT,
  * LINE_STOPPED (process_stopped is set, but not by SIGINT), LINE_FAILED (the terminal is gone, or errno says why). */
-line_result terminal_read(line_editor *e, const char *prompt);
+line_result terminal_read(line_editor *e, const char *prompt, bool (*work)(void *ctx), void *ctx);
 
 #endif

@@ -229,6 +229,7 @@ static int chat_open(chat *c, const chat_setup *s) {
     const bool with_history = !c->o.chat.no_history && !c->o.chat.single;
     if (code < 0 && !chat_input_open(&c->in, c->o.chat.multiline, with_history, chat_complete, c))
         code = tool_error(TOOL, 1, "out of memory");
+    c->in.context = c->ctx;
     return code;
 }
 

@@ -10,6 +10,8 @@
 #include "common/process.h"
 #include "common/terminal.h"
 #include "ggl/internal/alloc.h"
+#include "llm/internal/session.h"
+#include "opening.h"
 
 enum { MOST_ENTRIES = 1000 };
 
@@ -116,10 +118,18 @@ static void print_prompt(const char *prompt) {
     }
 }
 
+/* Repacks weights that wait for that, for as long as nobody notices who types; false: there are none. An error comes back
+ * with the next answer. */
+static bool prepare(void *ctx) {
+    size_t left = 0;
+    return llm_session_repack(llm_opened_session(ctx), 0.02, &left, NULL) == GGL_OK && left > 0;
+}
+
 line_result chat_input_read(chat_input *in, const char *prompt, ggl_str *text) {
     *text = (ggl_str){"", 0};
     if (in->edits) {
-        const line_result r = terminal_read(in->editor, prompt);
+        const line_result r =
+            terminal_read(in->editor, prompt, in->context ? prepare : NULL, in->context);
         text->s = line_editor_text(in->editor, &text->n);
         tool_set_line(TOOL_LINE_EMPTY);
         return r;

@@ -4,6 +4,7 @@
 
 #include "common/line_edit.h"
 #include "ggl/str.h"
+#include "llm/context.h"
 
 typedef struct chat_input {
     bool is_terminal; /* standard input is one: prompts are shown */
@@ -13,6 +14,7 @@ typedef struct chat_input {
     line_editor *editor;
     char *line, *text; /* of plain lines */
     size_t cap_line, n_text, cap_text;
+    llm_context *context; /* its weights are prepared while nothing is typed; NULL: none */
 } chat_input;
 
 /* complete: of line_editor_params; may be NULL. False: out of memory. */

@@ -27,6 +27,7 @@ static int pad_open(pad *p, const chat_setup *s) {
     p->ctx = s->ctx;
     if (!chat_input_open(&p->in, s->o->chat.multiline, !s->o->chat.no_history, NULL, NULL))
         return tool_error(TOOL, 1, "out of memory");
+    p->in.context = p->ctx;
     return -1;
 }
 

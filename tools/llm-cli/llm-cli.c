@@ -203,6 +203,7 @@ static llm_session_params session_params(const cli_options *o) {
     p.type_k = tool_cache_type(o->type_k);
     p.type_v = tool_cache_type(o->type_v);
     p.no_repack = o->no_repack;
+    p.repack_late = true;
     p.repack_cache = o->repack_cache;
     p.progress = on_load;
     return p;

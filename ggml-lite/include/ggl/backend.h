@@ -69,6 +69,10 @@ typedef struct ggl_segment {
     /* By tensor id: the repacked copy of a weight, which only products read; region -1: there is
      * none. NULL: no weight is repacked. */
     const ggl_loc *repacked;
+    /* By tensor id: the repacked copy is not made yet, so that products read the weight at its loc. A
+     * weight that waits has one. The scheduler changes true to false, between runs alone. NULL: all
+     * copies are made before any run (ggl_backend_vtable.repack_rows). */
+    const bool *waits;
 } ggl_segment;
 
 struct ggl_plan {
@@ -148,11 +152,19 @@ typedef struct ggl_backend_vtable {
      * repacked. */
     size_t (*repack_size)(const ggl_backend *b, const ggl_tensor *weight);
     /* Writes the repacked weight, made from weight->data, to dst at offset, a multiple of 64. The
-     * bytes depend on nothing but the weight and repack_layout. Called before any run. */
+     * bytes depend on nothing but the weight and repack_layout. Called before any run, except as
+     * repack_rows says. */
     ggl_status (*repack)(ggl_backend *b, ggl_buffer *dst, size_t offset, const ggl_tensor *weight,
                          ggl_error *err);
     const char
         *repack_layout; /* "rows16 1": the layout's name; changes whenever the bytes change */
+    /* Of a backend whose products give the same bits with the weight as with its repacked copy, and
+     * which heeds ggl_segment.waits: `repack` may be called between runs, too, and for parts of the
+     * weight: for whole matrices, or for rows of one matrix from a multiple of this number on, at
+     * least as many. A part is like a weight of these rows alone, and its copy begins where that of
+     * the matrix's rows before it would end. 0: the weight must be repacked whole, before any run.
+     * NULL: 0 for all weights. */
+    int64_t (*repack_rows)(const ggl_backend *b, const ggl_tensor *weight);
 } ggl_backend_vtable;
 
 struct ggl_backend {

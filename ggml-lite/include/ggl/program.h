@@ -84,6 +84,12 @@ typedef struct ggl_step {
      * first step has the number of its links, but n_members 0. Only if the backend wants tails
      * (ggl_program_params.tail). */
     bool has_tail;
+    /* LINEAR with a repacked src[1]: while *waits, the step reads the weight at this place, in the
+     * file's layout (ggl_segment.waits). NULL: it never does. */
+    struct {
+        const bool *waits;
+        ggl_loc loc;
+    } original;
     int wave; /* consecutive steps of the same wave, if not 0, may run at the same time: none reads
                  or overwrites what another writes */
 } ggl_step;

@@ -13,7 +13,8 @@
  *
  * Threads: a scheduler, and the backends it borrows, are used by one thread at a time. If several
  * backends run parts of a batch, the scheduler has a thread for each of them, and calls different
- * backends at the same time, but each by one thread at a time.
+ * backends at the same time, but each by one thread at a time. One more asks the system for mapped
+ * weights that are not in memory yet.
  *
  * Tier: versioned (docs/library.md says what that promises). */
 #ifndef GGL_SCHED_H
@@ -73,6 +74,11 @@ typedef struct ggl_sched_params {
      * copy. Pages of the original are dropped if they are mapped and only products read the
      * weight. */
     bool no_repack;
+    /* true: a backend that can (ggl_backend_vtable.repack_rows) repacks weights only after the first
+     * run with outputs, little by little: before each later one for about as long as it takes, so that
+     * the first results come soon. No result changes. Without
+     * effect if `cache` is set. */
+    bool repack_late;
     /* Called by ggl_sched_alloc after each weight that it has uploaded or repacked, with the bytes
      * done and the bytes in all. Returning false stops it with GGL_CANCELLED. May be NULL. */
     bool (*progress)(void *ctx, size_t done, size_t total);

@@ -122,6 +122,10 @@ typedef struct llm_open_params {
     /* How many tokens a picture takes at least and at most, 1 to 65536, as --image-min-tokens and --image-max-tokens. This is for eyes that see
      * pictures near their own size, such as those of Qwen-VL and Pixtral; with others the result is GGL_UNSUPPORTED. 0: the eye's file says it. */
     int32_t image_min_tokens, image_max_tokens;
+    /* Prepare the weights for the CPU only after the first token, which comes up to ten times as soon: they run as they are in
+     * the file meanwhile, and the rest is prepared little by little, for about as long before each token as the token takes. No
+     * result changes. Without effect with repack_cache and no_repack. */
+    bool repack_late;
 } llm_open_params;
 
 /* Opens a model and makes it ready to run. path: a GGUF file, a Hugging Face folder (config.json,

@@ -23,6 +23,15 @@ ggl_cache_use ggl_sched_cache_use(const ggl_sched *s);
  * no reason to report. */
 const char *ggl_sched_cache_note(const ggl_sched *s);
 
+/* Repacks weights that wait (ggl_sched_params.repack_late), after all batches in flight are done: for
+ * about that many seconds, but at least a few megabytes; INFINITY: all. *left (may be NULL) is set to
+ * the bytes of weights that still wait. GGL_USAGE: ggl_sched_alloc has not been called; and the
+ * errors of ggl_sched_finish. */
+GGL_NODISCARD ggl_status ggl_sched_repack_some(ggl_sched *s, double seconds, size_t *left,
+                                               ggl_error *err);
+/* Returns the bytes of weights that wait to be repacked (ggl_sched_params.repack_late). */
+size_t ggl_sched_late_size(const ggl_sched *s);
+
 /* Like ggl_sched_run, but computes only the output ggl_sched_params.early, and those that need nothing
  * beyond it. Its bits are the same; those of the other outputs are undefined. GGL_USAGE, too: there is no such output. */
 GGL_NODISCARD ggl_status ggl_sched_run_early(ggl_sched *s, int64_t n, const int32_t *row,

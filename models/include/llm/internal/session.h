@@ -82,6 +82,8 @@ typedef struct llm_session_params {
      * the whole file is read at load. no_repack: use them as they are in the file; pages are
      * read when first needed, and sessions and processes share them. */
     bool no_repack;
+    /* Weights are repacked late, between runs (ggl/sched.h): the first tokens come sooner. */
+    bool repack_late;
     /* Called while llm_session_alloc repacks weights, with the bytes done and in total.
      * Returning false stops it with GGL_CANCELLED. NULL: none. */
     bool (*progress)(void *ctx, size_t done, size_t total);
@@ -115,6 +117,9 @@ GGL_NODISCARD ggl_status llm_session_new(llm_session **out, const llm_model *m,
                                          const llm_session_params *p, ggl_error *err);
 /* Allocates everything and repacks weights; call once, before the first eval. */
 GGL_NODISCARD ggl_status llm_session_alloc(llm_session *s, ggl_error *err);
+/* Repacks weights that wait (repack_late): see ggl_sched_repack_some. */
+GGL_NODISCARD ggl_status llm_session_repack(llm_session *s, double seconds, size_t *left,
+                                            ggl_error *err);
 void llm_session_free(llm_session *s);
 
 const ggl_sched *llm_session_sched(const llm_session *s);

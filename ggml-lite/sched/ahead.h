@@ -1,0 +1,33 @@
+/* Reads mapped files of weights ahead of the first run: a thread asks the system for them, piece by piece, in the order
+ * in which runs need them. Else a file that is not in memory would be read as its pages are touched, in small
+ * pieces. */
+#ifndef GGL_SCHED_AHEAD_H
+#define GGL_SCHED_AHEAD_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "repack_file.h"
+
+typedef struct ahead {
+    struct stretch {
+        const char *from;
+        size_t size;
+    } * at; /* what is read, in this order */
+    size_t n, cap;
+    size_t size; /* bytes of all */
+    bool has_thread;
+    pthread_t thread;
+    atomic_bool stops;
+} ahead;
+
+/* Notes that the device's node reads the weight t, unless it reads only some rows or matrices of it. False: out of
+ * memory. */
+bool ggl_sched_note_read(schedule *s, const device *d, const ggl_tensor *node, ggl_tensor *t);
+/* Starts reading what is noted: the file of repacked weights, if it is used, and the weights that a device
+ * reads from a mapped file. Does nothing if that exceeds the machine's memory, because what is read would be
+ * dropped before it is used, or if no thread can be started: it is only for speed. False: out of memory. */
+bool ggl_ahead_start(ahead *a, const schedule *s, const repack_file *file);
+void ggl_ahead_stop(ahead *a);
+
+#endif

@@ -1,0 +1,108 @@
+/* Repacks weights between runs, little by little (ggl_sched_params.repack_late): until the copy of a
+ * weight is made, products read the original, with the same results. */
+#include <time.h>
+
+#include "ggl/internal/graph.h"
+#include "repack.h"
+
+/* Bytes of a weight that are repacked at once: enough work for all threads, and a few milliseconds. */
+enum { PART = 8 << 20 };
+
+double ggl_sched_seconds(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+void ggl_sched_begin_late(device *d) {
+    d->repack.left = 0;
+    for (size_t i = 0; i < d->repack.list.n; i++)
+        if (ggl_sched_repacks_late(d, d->repack.list.at[i]))
+            d->repack.left += d->repack.list.at[i]->size;
+}
+
+static int64_t smaller(int64_t a, int64_t b) {
+    return a < b ? a : b;
+}
+
+/* Returns the part of the weight t that begins at `row`, counted over all matrices: some of its
+ * matrices, or rows of one. each: ggl_backend_vtable.repack_rows. */
+static ggl_tensor part_of(const ggl_tensor *t, int64_t row, int64_t each) {
+    const int64_t n_rows = t->ne[1], n_matrices = t->ne[2] * t->ne[3];
+    const size_t size = t->size / (size_t)(n_rows * n_matrices);
+    const int64_t most = PART / (int64_t)size > 0 ? PART / (int64_t)size : 1;
+    ggl_tensor part = *t;
+    part.ne[2] = part.ne[3] = 1;
+    if (row % n_rows == 0 && most >= n_rows) {
+        part.ne[2] = smaller(most / n_rows, n_matrices - row / n_rows);
+    } else {
+        const int64_t left = n_rows - row % n_rows, n = (most + each - 1) / each * each;
+        part.ne[1] = left - n < each ? left : n;
+    }
+    part.data = (const char *)t->data + (size_t)row * size;
+    part.size = (size_t)(part.ne[1] * part.ne[2]) * size;
+    return part;
+}
+
+/* Returns where the copy of the part that begins at `row` lies in the copy of the weight t. */
+static size_t copy_offset(const device *d, const ggl_tensor *t, int64_t row) {
+    const int64_t n_matrices = t->ne[2] * t->ne[3];
+    ggl_tensor before = *t;
+    before.ne[1] = row % t->ne[1];
+    before.ne[2] = before.ne[3] = 1;
+    return d->b->v->repack_size(d->b, t) / (size_t)n_matrices * (size_t)(row / t->ne[1]) +
+           (before.ne[1] > 0 ? d->b->v->repack_size(d->b, &before) : 0);
+}
+
+/* Repacks the next part of what waits. */
+static ggl_status repack_part(const schedule *s, device *d, ggl_error *err) {
+    device_repack *r = &d->repack;
+    while (!r->waits[r->list.at[r->next]->id])
+        r->next++;
+    const ggl_tensor *t = r->list.at[r->next];
+    const ggl_tensor part = part_of(t, r->next_row, d->b->v->repack_rows(d->b, t));
+    const ggl_loc to = r->loc[t->id];
+    const ggl_status st = d->b->v->repack(d->b, d->region[to.region],
+                                          to.offset + copy_offset(d, t, r->next_row), &part, err);
+    if (st != GGL_OK)
+        return ggl_within(err, st, "repacking %s", t->name);
+    r->next_row += part.ne[1] * part.ne[2];
+    r->left -= part.size;
+    if (r->next_row == t->ne[1] * t->ne[2] * t->ne[3]) {
+        ggl_sched_repacked(s, d, t);
+        r->next++;
+        r->next_row = 0;
+    }
+    return GGL_OK;
+}
+
+ggl_status ggl_sched_repack_before(const schedule *s, device *d, const flight *f, ggl_error *err) {
+    device_repack *r = &d->repack;
+    /* A prompt without outputs would not gain by it, and its answer would come later. */
+    if (r->batch == f->number || f->n_rows == 0)
+        return GGL_OK;
+    /* One token after a long prompt must not wait as long as the prompt has taken. */
+    const double run =
+        r->batch_n > 0 ? r->run / (double)r->batch_n * (double)smaller(f->n, r->batch_n) : 0;
+    const double since = ggl_sched_seconds();
+    double debt = r->debt - run;
+    ggl_status st = GGL_OK;
+    while (debt < 0 && r->left > 0 && st == GGL_OK) {
+        st = repack_part(s, d, err);
+        debt = r->debt - run + ggl_sched_seconds() - since;
+    }
+    r->debt = debt;
+    r->batch = f->number;
+    r->batch_n = f->n;
+    r->run = 0;
+    return st;
+}
+
+ggl_status ggl_sched_repack_until(const schedule *s, device *d, double end, ggl_error *err) {
+    ggl_status st = GGL_OK;
+    for (bool more = true; more && d->repack.left > 0 && st == GGL_OK;) {
+        st = repack_part(s, d, err);
+        more = ggl_sched_seconds() < end;
+    }
+    return st;
+}
