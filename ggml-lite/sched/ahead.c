@@ -14,7 +14,8 @@ enum { PLACES = 64, WINDOW = 1 << 20 };
 bool ggl_sched_note_read(schedule *s, const device *d, const ggl_tensor *node, ggl_tensor *t) {
     int range;
     const bool is_repacked_first = d->repack.loc[t->id].region >= 0 && !d->repack.is_late;
-    if (node->op == GGL_OP_PICK || (t->ne[2] * t->ne[3] > 1 && !is_repacked_first) ||
+    if (node->op == GGL_OP_PICK ||
+        (ggl_extents(t->ne, 2, GGL_MAX_DIMS, 1) > 1 && !is_repacked_first) ||
         !ggl_sched_host_range(s, t, &range).mapped)
         return true;
     return ggl_node_list_push(&s->reads, t);

@@ -28,7 +28,7 @@ static int64_t smaller(int64_t a, int64_t b) {
 /* Returns the part of the weight t that begins at `row`, counted over all matrices: some of its
  * matrices, or rows of one. each: ggl_backend_vtable.repack_rows. */
 static ggl_tensor part_of(const ggl_tensor *t, int64_t row, int64_t each) {
-    const int64_t n_rows = t->ne[1], n_matrices = t->ne[2] * t->ne[3];
+    const int64_t n_rows = t->ne[1], n_matrices = ggl_extents(t->ne, 2, GGL_MAX_DIMS, 1);
     const size_t size = t->size / (size_t)(n_rows * n_matrices);
     const int64_t most = PART / (int64_t)size > 0 ? PART / (int64_t)size : 1;
     ggl_tensor part = *t;
@@ -40,13 +40,13 @@ static ggl_tensor part_of(const ggl_tensor *t, int64_t row, int64_t each) {
         part.ne[1] = left - n < each ? left : n;
     }
     part.data = (const char *)t->data + (size_t)row * size;
-    part.size = (size_t)(part.ne[1] * part.ne[2]) * size;
+    part.size = (size_t)ggl_extents(part.ne, 1, 3, 1) * size;
     return part;
 }
 
 /* Returns where the copy of the part that begins at `row` lies in the copy of the weight t. */
 static size_t copy_offset(const device *d, const ggl_tensor *t, int64_t row) {
-    const int64_t n_matrices = t->ne[2] * t->ne[3];
+    const int64_t n_matrices = ggl_extents(t->ne, 2, GGL_MAX_DIMS, 1);
     ggl_tensor before = *t;
     before.ne[1] = row % t->ne[1];
     before.ne[2] = before.ne[3] = 1;
@@ -66,9 +66,9 @@ static ggl_status repack_part(const schedule *s, device *d, ggl_error *err) {
                                           to.offset + copy_offset(d, t, r->next_row), &part, err);
     if (st != GGL_OK)
         return ggl_within(err, st, "repacking %s", t->name);
-    r->next_row += part.ne[1] * part.ne[2];
+    r->next_row += ggl_extents(part.ne, 1, 3, 1);
     r->left -= part.size;
-    if (r->next_row == t->ne[1] * t->ne[2] * t->ne[3]) {
+    if (r->next_row == ggl_extents(t->ne, 1, GGL_MAX_DIMS, 1)) {
         ggl_sched_repacked(s, d, t);
         r->next++;
         r->next_row = 0;

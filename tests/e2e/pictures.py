@@ -156,9 +156,9 @@ def plan():
         check(r.returncode == 0, r)
         return r
 
-    model, shown, sight = run("-m", "builtin:chat", "-c", "2048", *eye).stdout.partition("\nmmproj       ")
+    model, shown, sight = run("-m", "builtin:chat", "-c", "2048", "--no-repack", *eye).stdout.partition("\nmmproj       ")
     check(shown and sight.count("\nstage        ") == 2 and megabytes(sight) > 0.5, model, sight)
-    said = run("-m", "builtin:chat", "-c", "2048", *eye, GGL_MEMORY_LEFT="4000000").stderr
+    said = run("-m", "builtin:chat", "-c", "2048", "--no-repack", *eye, GGL_MEMORY_LEFT="4000000").stderr
     cache, rest = (float(re.search(words + r" takes ([\d.]+) MB", said).group(1)) for words in ("the KV cache of 2048 tokens", "the rest of the model"))
     between = cache + rest - megabytes(model) - megabytes(sight) # rows between its stages
     check(0 < between < 0.5, cache, rest, megabytes(model), megabytes(sight))
