@@ -1,9 +1,11 @@
 #include "cores.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "ggl/backends.h"
@@ -24,12 +26,22 @@ const char *ggl_cpu_root(void) {
     return root ? root : "";
 }
 
+/* Opens the file root + path; NULL if that cannot be done, or if it is no plain file, which might have no end. */
+static FILE *open_file(const char *root, const char *path) {
+    char name[PATH];
+    struct stat st;
+    if (snprintf(name, sizeof name, "%s%s", root, path) >= (int)sizeof name)
+        return NULL;
+    const int fd = open(name, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    FILE *f = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) ? fdopen(fd, "r") : NULL;
+    if (fd >= 0 && !f)
+        close(fd);
+    return f;
+}
+
 /* Reads the first line of the file root + path into buf; false if it cannot be read. */
 static bool first_line(const char *root, const char *path, char *buf, size_t size) {
-    char name[PATH];
-    if (snprintf(name, sizeof name, "%s%s", root, path) >= (int)sizeof name)
-        return false;
-    FILE *f = fopen(name, "r");
+    FILE *f = open_file(root, path);
     if (!f)
         return false;
     bool ok = fgets(buf, (int)size, f) != NULL;
@@ -39,11 +51,9 @@ static bool first_line(const char *root, const char *path, char *buf, size_t siz
 
 /* Returns the group of the process in control groups of version 2: "/user.slice"; "" if it is not known. */
 static void group_of(const char *root, char *group, size_t size) {
-    char line[256], name[PATH];
+    char line[256];
     *group = 0;
-    if (snprintf(name, sizeof name, "%s/proc/self/cgroup", root) >= (int)sizeof name)
-        return;
-    FILE *f = fopen(name, "r");
+    FILE *f = open_file(root, "/proc/self/cgroup");
     while (f && fgets(line, sizeof line, f))
         if (strncmp(line, "0::", 3) == 0) {
             line[strcspn(line, "\n")] = 0;
@@ -69,7 +79,7 @@ int ggl_cpu_quota(const char *root) {
         if (first_line(root, "/sys/fs/cgroup/cpu/cpu.cfs_period_us", line, sizeof line))
             period = ggl_number_value(line, strlen(line));
     }
-    if (quota <= 0 || period <= 0 || quota / period > GGL_MAX_THREADS)
+    if (!(quota > 0 && period > 0 && quota / period <= GGL_MAX_THREADS)) /* NaN, too */
         return GGL_MAX_THREADS;
     int n = (int)(quota / period);
     return n < quota / period ? n + 1 : n;
@@ -106,10 +116,7 @@ static long list_number(FILE *f, int *c) {
 
 cpu_found ggl_cpu_read_list(const char *root, const char *path, int n,
                             void (*add)(void *ctx, int cpu), void *ctx) {
-    char name[PATH];
-    if (snprintf(name, sizeof name, "%s%s", root, path) >= (int)sizeof name)
-        return CPU_LIST_MISSING;
-    FILE *f = fopen(name, "r");
+    FILE *f = open_file(root, path);
     if (!f)
         return CPU_LIST_MISSING;
     int c = fgetc(f);

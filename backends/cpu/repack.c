@@ -32,8 +32,9 @@ size_t ggl_cpu_repack_size(const ggl_backend *b, const ggl_tensor *w) {
 /* Groups of rows are kept apart, and their products have the bits of those with the file's rows; but
  * rounding f16 changes them. */
 int64_t ggl_cpu_repack_rows(const ggl_backend *b, const ggl_tensor *w) {
-    (void)b;
-    return w->type == GGL_F16 ? 0 : UNIT_GROUPS * CPU_GROUP;
+    /* With several nodes of memory, all rows must be repacked at once, by the threads that will read them. */
+    return w->type == GGL_F16 || cpu_rows_first((const cpu_backend *)b) ? 0
+                                                                        : UNIT_GROUPS * CPU_GROUP;
 }
 
 typedef struct repack_task {

@@ -52,9 +52,13 @@ struct cpu_pool {
     int64_t chunk;
     _Alignas(64) atomic_uint_least64_t state;
     _Alignas(64) atomic_int asleep; /* threads that sleep, or are about to */
+    /* Threads that sleep because tasks do not admit them, or are about to: they would only take a
+     * core from others. */
+    atomic_int excluded;
+    int limit; /* threads that may take part in the last task; the caller's */
     atomic_bool stop;
     pthread_mutex_t lock;
-    pthread_cond_t wake;
+    pthread_cond_t wake, wake_excluded;
 };
 
 typedef struct worker {
@@ -99,10 +103,31 @@ static void take_units(cpu_pool *p, int thread) {
         take_from_others(p, own, thread);
 }
 
+/* True if the last task does not admit thread `index`. */
+static bool is_excluded(uint_least64_t state, int index) {
+    const int limit =
+        (int)(state >> LIMIT_SHIFT & MAX_THREADS); /* 0: it was only to wake threads */
+    return limit > 0 && index >= limit;
+}
+
+/* Sleeps until a task admits thread `index`, or until the pool stops; returns the state. */
+static uint_least64_t wait_excluded(cpu_pool *p, int index) {
+    uint_least64_t now;
+    pthread_mutex_lock(&p->lock);
+    atomic_fetch_add(&p->excluded, 1); /* before it reads the state, as below */
+    while (is_excluded(now = atomic_load(&p->state), index) && !atomic_load(&p->stop))
+        pthread_cond_wait(&p->wake_excluded, &p->lock);
+    atomic_fetch_sub(&p->excluded, 1);
+    pthread_mutex_unlock(&p->lock);
+    return now;
+}
+
 /* Waits until the task number differs from `seen`, or until the pool stops; returns the state.
  * Spins first, then sleeps. */
-static uint_least64_t wait_for_task(cpu_pool *p, uint_least64_t seen) {
-    uint_least64_t now;
+static uint_least64_t wait_for_task(cpu_pool *p, uint_least64_t seen, int index) {
+    uint_least64_t now = atomic_load_explicit(&p->state, memory_order_acquire);
+    if (is_excluded(now, index))
+        return wait_excluded(p, index);
     for (int i = 0; i < p->spin; i++) {
         now = atomic_load_explicit(&p->state, memory_order_acquire);
         if (now >> NUMBER_SHIFT != seen || atomic_load_explicit(&p->stop, memory_order_relaxed))
@@ -142,7 +167,7 @@ static void *worker_main(void *arg) {
         ggl_cpu_node_bind(&p->nodes->at[p->team[p->team_of[w.index]].node]);
     ggl_cpu_float_mode_set();
     for (;;) {
-        uint_least64_t now = wait_for_task(p, seen);
+        uint_least64_t now = wait_for_task(p, seen, w.index);
         if (atomic_load(&p->stop))
             return NULL;
         seen = now >> NUMBER_SHIFT;
@@ -160,6 +185,16 @@ static void wake_all(cpu_pool *p) {
         pthread_cond_broadcast(&p->wake);
         pthread_mutex_unlock(&p->lock);
     }
+}
+
+/* Wakes the threads that the last tasks excluded, if the new one admits more. */
+static void admit(cpu_pool *p, int n_threads) {
+    if (n_threads > p->limit && atomic_load(&p->excluded) > 0) {
+        pthread_mutex_lock(&p->lock);
+        pthread_cond_broadcast(&p->wake_excluded);
+        pthread_mutex_unlock(&p->lock);
+    }
+    p->limit = n_threads;
 }
 
 void ggl_cpu_pool_spread(const cpu_pool *p, int n_threads, cpu_spread *out) {
@@ -205,6 +240,7 @@ void ggl_cpu_pool_run(cpu_pool *p, int n_threads, cpu_pool_fn *fn, void *ctx, in
     atomic_store(&p->state,
                  (number + 1) << NUMBER_SHIFT | (uint_least64_t)n_threads << LIMIT_SHIFT | OPEN);
     wake_all(p);
+    admit(p, n_threads);
     take_units(p, 0);
     uint_least64_t now = atomic_fetch_and(&p->state, ~OPEN);
     for (int i = 0; now & ACTIVE; i++) {
@@ -222,6 +258,10 @@ void ggl_cpu_pool_wake(cpu_pool *p) {
     uint_least64_t number = atomic_load_explicit(&p->state, memory_order_relaxed) >> NUMBER_SHIFT;
     atomic_store(&p->state, (number + 1) << NUMBER_SHIFT); /* a new task, which is closed */
     wake_all(p);
+}
+
+int ggl_cpu_pool_excluded(const cpu_pool *p) {
+    return atomic_load(&((cpu_pool *)(uintptr_t)p)->excluded);
 }
 
 bool ggl_cpu_pool_sleeps(const cpu_pool *p) {
@@ -276,6 +316,7 @@ ggl_status ggl_cpu_pool_open(cpu_pool **out, int n_threads, const cpu_nodes *nod
     p->spin = n_threads <= ggl_cpu_allowed() ? SPIN : 0;
     pthread_mutex_init(&p->lock, NULL);
     pthread_cond_init(&p->wake, NULL);
+    pthread_cond_init(&p->wake_excluded, NULL);
     p->thread = ggl_calloc((size_t)n_threads, sizeof *p->thread);
     if (!p->thread || !form_teams(p, n_threads, nodes)) {
         ggl_cpu_pool_close(p);
@@ -303,10 +344,12 @@ void ggl_cpu_pool_close(cpu_pool *p) {
     atomic_store(&p->stop, true);
     pthread_mutex_lock(&p->lock);
     pthread_cond_broadcast(&p->wake);
+    pthread_cond_broadcast(&p->wake_excluded);
     pthread_mutex_unlock(&p->lock);
     for (int i = 1; i < p->n_threads; i++)
         pthread_join(p->thread[i], NULL);
     pthread_cond_destroy(&p->wake);
+    pthread_cond_destroy(&p->wake_excluded);
     pthread_mutex_destroy(&p->lock);
     ggl_free(p->thread);
     ggl_free(p->team_of);

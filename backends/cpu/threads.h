@@ -15,7 +15,7 @@ typedef struct cpu_pool cpu_pool;
 typedef void cpu_pool_fn(void *ctx, int64_t first, int64_t last, int thread);
 
 /* Starts a pool of n_threads, the caller included. With several nodes of memory the threads are spread over them in
- * proportion to their cores, and each but the caller, who is counted to the first, runs on its node's CPUs only.
+ * proportion to their cores, and each but the caller, whose node is one of them, runs on its node's CPUs only.
  * nodes: borrowed; NULL: one. GGL_NOMEM: a thread could not be started. */
 GGL_NODISCARD ggl_status ggl_cpu_pool_open(cpu_pool **out, int n_threads, const cpu_nodes *nodes,
                                            ggl_error *err);
@@ -42,7 +42,10 @@ void ggl_cpu_pool_run(cpu_pool *p, int n_threads, cpu_pool_fn *fn, void *ctx, in
                       int64_t chunk, const int64_t *end);
 /* Wakes the threads, for tasks that follow soon. */
 void ggl_cpu_pool_wake(cpu_pool *p);
-/* Returns true if threads sleep, so that the next task has to wake them. */
+/* Returns how many threads sleep because the last tasks were for fewer. They wake for one that admits
+ * them. */
+int ggl_cpu_pool_excluded(const cpu_pool *p);
+/* Returns true if threads sleep that the last task admits, so that the next one has to wake them. */
 bool ggl_cpu_pool_sleeps(const cpu_pool *p);
 
 /* Sets this thread's floating-point mode to that of the numeric contract (round to nearest even,

@@ -29,8 +29,9 @@ bool ggl_sched_repacks_late(const device *d, const ggl_tensor *t);
 void ggl_sched_begin_late(device *d);
 /* Before a run of the flight on the device. If it is the flight's first one there, and the flight has
  * outputs: repacks for about the time that the batch will take, by the last such one's; before the
- * first, nothing. */
-ggl_status ggl_sched_repack_before(const schedule *s, device *d, const flight *f, ggl_error *err);
+ * first, nothing. Ends early if `stops` (may be NULL) returns true. */
+ggl_status ggl_sched_repack_before(const schedule *s, device *d, const flight *f,
+                                   bool (*stops)(void *ctx), void *ctx, ggl_error *err);
 /* Repacks for the device until the time `end`, but at least a part of some megabytes. */
 ggl_status ggl_sched_repack_until(const schedule *s, device *d, double end, ggl_error *err);
 /* Returns the time in seconds, from any start. */

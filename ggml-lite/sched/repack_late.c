@@ -76,7 +76,8 @@ static ggl_status repack_part(const schedule *s, device *d, ggl_error *err) {
     return GGL_OK;
 }
 
-ggl_status ggl_sched_repack_before(const schedule *s, device *d, const flight *f, ggl_error *err) {
+ggl_status ggl_sched_repack_before(const schedule *s, device *d, const flight *f,
+                                   bool (*stops)(void *ctx), void *ctx, ggl_error *err) {
     device_repack *r = &d->repack;
     /* A prompt without outputs would not gain by it, and its answer would come later. */
     if (r->batch == f->number || f->n_rows == 0)
@@ -87,7 +88,7 @@ ggl_status ggl_sched_repack_before(const schedule *s, device *d, const flight *f
     const double since = ggl_sched_seconds();
     double debt = r->debt - run;
     ggl_status st = GGL_OK;
-    while (debt < 0 && r->left > 0 && st == GGL_OK) {
+    while (debt < 0 && r->left > 0 && st == GGL_OK && !(stops && stops(ctx))) {
         st = repack_part(s, d, err);
         debt = r->debt - run + ggl_sched_seconds() - since;
     }

@@ -221,11 +221,12 @@ static ggl_status run_segment(ggl_sched *s, const segment *seg, const flight *f,
     const int64_t n = seg->phase == TRUNK ? f->n : f->n_rows;
     device *d = &s->plan.dev[seg->backend];
     const bool is_late = d->repack.left > 0;
-    ggl_status st = is_late ? ggl_sched_repack_before(&s->plan, d, f, err) : GGL_OK;
+    bool (*const stops)(void *ctx) = s->plan.params.cancelled ? is_cancelled : NULL;
+    ggl_status st = is_late ? ggl_sched_repack_before(&s->plan, d, f, stops, s, err) : GGL_OK;
     if (st != GGL_OK)
         return st;
     const double since = is_late ? ggl_sched_seconds() : 0;
-    d->b->cancelled = s->plan.params.cancelled ? is_cancelled : NULL;
+    d->b->cancelled = stops;
     d->b->cancelled_ctx = s;
     d->region[GGL_REGION_IO] = d->io.at[f->lane];
     st = d->b->v->run(d->b, n == 1 || !seg->plan[1] ? seg->plan[0] : seg->plan[1], d->region, n,

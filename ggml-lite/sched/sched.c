@@ -58,8 +58,10 @@ ggl_status ggl_sched_alloc(ggl_sched *s, ggl_error *err) {
         st = ggl_sched_repack(plan, &s->repack_file, &s->loading, err);
     if (st == GGL_OK)
         st = ggl_sched_start_threads(s, err);
-    if (st != GGL_OK)
+    if (st != GGL_OK) {
+        ggl_ahead_stop(&s->ahead);
         return st;
+    }
     ggl_inputs_own_pages(&s->inputs, plan);
     s->allocated = true;
     return GGL_OK;

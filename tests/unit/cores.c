@@ -192,6 +192,7 @@ TEST(quotas) {
         {"/sys/fs/cgroup/cpu.max", "200000 0\n", GGL_MAX_THREADS},
         {"/sys/fs/cgroup/cpu.max", "1e300 1\n", GGL_MAX_THREADS},
         {"/sys/fs/cgroup/cpu.max", "nonsense\n", GGL_MAX_THREADS},
+        {"/sys/fs/cgroup/cpu.max", "1e999 1e999\n", GGL_MAX_THREADS}, /* NaN */
         {"/sys/fs/cgroup/a/b/cpu.max", "400000 100000\n", 4},
         {"/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "150000\n", 2},
         {"/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "-1\n", GGL_MAX_THREADS},
@@ -203,6 +204,19 @@ TEST(quotas) {
         system_end();
     }
     CHECK_INT(ggl_cpu_quota(system_root()), GGL_MAX_THREADS);
+}
+
+/* What is no plain file is not read: it may have no end, or nobody who writes to it. */
+TEST(no_plain_files) {
+    char path[2][2048];
+    snprintf(path[0], sizeof path[0], "%s/sys/fs/cgroup/cpu.max", system_root());
+    snprintf(path[1], sizeof path[1], "%s/proc/self/cgroup", system_root());
+    system_file("", "/sys/fs/cgroup/cpu.max");
+    system_file("", "/proc/self/cgroup");
+    REQUIRE(remove(path[0]) == 0 && mkfifo(path[0], 0600) == 0);
+    REQUIRE(remove(path[1]) == 0 && symlink("/dev/zero", path[1]) == 0);
+    CHECK_INT(ggl_cpu_quota(system_root()), GGL_MAX_THREADS);
+    system_end();
 }
 
 /* --- the defaults of a backend ----------------------------------------------------------------- */

@@ -1,5 +1,7 @@
 /* The scheduler with a backend that repacks weights: the reference, except that its layout is the
  * weight doubled, so that a result shows which of the two a node has read. */
+#include <time.h>
+
 #include "alloc_fail.h"
 #include "ggl/backends.h"
 #include "ggl/internal/sched.h"
@@ -285,6 +287,44 @@ TEST(late) {
         teardown(&f);
     }
     no_import = false;
+}
+
+/* The first run takes a while, so that all weights could be repacked before the second. The user stops
+ * when one is. */
+static bool is_second_run;
+
+static bool stop_after_one(void *ctx) {
+    (void)ctx;
+    if (!is_second_run)
+        nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+    return is_second_run && n_repacked > 0;
+}
+
+static ggl_status run_any(fixture *f) {
+    const float x[2][4] = {{1}};
+    const int32_t i[2] = {0};
+    const ggl_status st = ggl_sched_set(f->s, "x", x, sizeof x, 2, &f->err);
+    return st != GGL_OK || ggl_sched_set(f->s, "i", i, sizeof i, 2, &f->err) != GGL_OK
+               ? f->err.status
+               : ggl_sched_run(f->s, 2, NULL, 0, &f->err);
+}
+
+TEST(late_stops) {
+    fixture f;
+    REQUIRE(setup(&f, false));
+    f.p.repack_late = true;
+    f.p.cancelled = stop_after_one;
+    f.v.repack_rows = fake_repack_rows;
+    REQUIRE(start(&f));
+    is_second_run = false;
+    REQUIRE_OK(run_any(&f), &f.err);
+    const size_t left = ggl_sched_late_size(f.s);
+    n_repacked = 0;
+    is_second_run = true;
+    CHECK_INT(run_any(&f), GGL_CANCELLED);
+    CHECK_INT(n_repacked, 1);
+    CHECK(ggl_sched_late_size(f.s) < left);
+    teardown(&f);
 }
 
 /* --- the file --------------------------------------------------------------------------------- */

@@ -53,6 +53,24 @@ static void check_tasks(cpu_pool *pool, int n_threads, int n_tasks, uint64_t *se
     }
 }
 
+/* Threads that tasks do not admit sleep and leave their cores to others; they wake when one does. */
+TEST(excluded_threads_sleep) {
+    ggl_error err = {0};
+    cpu_pool *pool;
+    units u = {0};
+    REQUIRE_OK(ggl_cpu_pool_open(&pool, 4, NULL, &err), &err);
+    CHECK_INT(ggl_cpu_pool_excluded(pool), 0);
+    for (int round = 0; round < 3; round++) {
+        for (int limit = 4; limit >= 2; limit--) { /* tasks until the others have seen it */
+            do {
+                ggl_cpu_pool_run(pool, limit, run_units, &u, MOST_UNITS, 1, NULL);
+            } while (ggl_cpu_pool_excluded(pool) != 4 - limit);
+        }
+        ggl_cpu_pool_wake(pool);
+    }
+    ggl_cpu_pool_close(pool); /* while two of them sleep */
+}
+
 /* Sets *out to nodes of the CPUs that this process may use, each of which has all of them; n_cores: what the k-th claims to have. */
 static bool same_nodes(cpu_nodes *out, int n, const int *n_cores) {
     cpu_mask m;
