@@ -108,11 +108,12 @@ ggl_status ggl_cpu_open(ggl_backend **out, const ggl_backend_params *params, ggl
         ggl_cpu_features_mask(ggl_cpu_features_detect(), p->mask), getenv("GGL_CPU_MASK"));
     features = ggl_cpu_features_ask(features);
     ggl_cpu_kernels_init(&c->k, features);
-    if (features & CPU_AMX) {
+    if (features & CPU_TRIED && !getenv("GGL_CPU_NO_TRIAL")) {
+        const uint32_t rest = features & ~(uint32_t)CPU_TRIED;
         cpu_kernels without;
-        ggl_cpu_kernels_init(&without, features & ~(uint32_t)CPU_AMX);
+        ggl_cpu_kernels_init(&without, rest);
         if (ggl_cpu_trial(&c->k, &without) == 0)
-            features &= ~(uint32_t)CPU_AMX;
+            features = rest;
     }
     c->profile = p->profile;
     c->profile_ctx = p->profile_ctx;

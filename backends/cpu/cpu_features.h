@@ -18,7 +18,11 @@ enum {
     CPU_AVX512BF16 = 1 << 7, /* those of CPU_AVX512, and AVX-512 BF16 */
     CPU_BF16 = 1 << 8,       /* ARMv8.2-A with products of bf16 */
     CPU_AMX = 1 << 9,        /* those of CPU_AVX512VNNI, and tiles of bytes (AMX-TILE, AMX-INT8) */
+    CPU_SMMLA = 1 << 10,     /* those of CPU_I8MM: its products of matrices of signed bytes */
 };
+
+/* Features whose kernels no such processor has timed yet: a trial decides on each machine. */
+#define CPU_TRIED (CPU_AMX | CPU_SMMLA)
 
 enum { CPU_MAX_SETS = 8 };
 

@@ -68,7 +68,7 @@ enum { DOTPROD = 1 << 20 /* AT_HWCAP */, I8MM = 1 << 13, BF16 = 1 << 14 /* AT_HW
 uint32_t ggl_cpu_features_detect(void) {
     uint32_t f = CPU_NEON;
     if (getauxval(AT_HWCAP) & DOTPROD)
-        f |= CPU_DOTPROD | (getauxval(AT_HWCAP2) & I8MM ? CPU_I8MM : 0);
+        f |= CPU_DOTPROD | (getauxval(AT_HWCAP2) & I8MM ? CPU_I8MM | CPU_SMMLA : 0);
     if (getauxval(AT_HWCAP2) & BF16)
         f |= CPU_BF16;
     return f;
@@ -114,9 +114,10 @@ static const struct {
     {"avx512vnni", CPU_AVX512VNNI | CPU_AMX, CPU_AVX512VNNI},
     {"avx512bf16", CPU_AVX512BF16, CPU_AVX512BF16},
     {"amx", CPU_AMX, CPU_AMX},
-    {"neon", CPU_NEON | CPU_DOTPROD | CPU_I8MM | CPU_BF16, CPU_NEON},
-    {"dotprod", CPU_DOTPROD | CPU_I8MM, CPU_DOTPROD},
-    {"i8mm", CPU_I8MM, CPU_I8MM},
+    {"neon", CPU_NEON | CPU_DOTPROD | CPU_I8MM | CPU_SMMLA | CPU_BF16, CPU_NEON},
+    {"dotprod", CPU_DOTPROD | CPU_I8MM | CPU_SMMLA, CPU_DOTPROD},
+    {"i8mm", CPU_I8MM | CPU_SMMLA, CPU_I8MM},
+    {"smmla", CPU_SMMLA, CPU_SMMLA},
     {"bf16", CPU_BF16, CPU_BF16},
 };
 enum { N_FEATURE = sizeof feature / sizeof *feature };
@@ -148,7 +149,8 @@ int ggl_cpu_features_sets(uint32_t set[CPU_MAX_SETS]) {
                                     CPU_NEON,
                                     CPU_NEON | CPU_DOTPROD,
                                     CPU_NEON | CPU_DOTPROD | CPU_I8MM,
-                                    CPU_NEON | CPU_DOTPROD | CPU_I8MM | CPU_BF16};
+                                    CPU_NEON | CPU_DOTPROD | CPU_I8MM | CPU_SMMLA,
+                                    CPU_NEON | CPU_DOTPROD | CPU_I8MM | CPU_SMMLA | CPU_BF16};
     const uint32_t all = ggl_cpu_features_ask(ggl_cpu_features_detect());
     int n = 0;
     for (size_t i = 0; i < sizeof sets / sizeof *sets; i++)

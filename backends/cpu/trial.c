@@ -114,6 +114,10 @@ static void take_panel(cpu_product *p, const cpu_product *from) {
     p->tile = from->tile;
 }
 
+static bool differ(const cpu_product *p, const cpu_product *other) {
+    return other->tile && p->tile != other->tile;
+}
+
 int ggl_cpu_trial(cpu_kernels *k, const cpu_kernels *other) {
     /* Types share kernels, so the verdict on a type holds for those after it with the same one. */
     const cpu_kernels all = *k;
@@ -122,9 +126,10 @@ int ggl_cpu_trial(cpu_kernels *k, const cpu_kernels *other) {
     for (int type = 0; type < GGL_TYPE_LIMIT; type++) {
         const cpu_product *p = &all.product[type];
         int first = 0;
-        if (p->tile == other->product[type].tile || !other->product[type].tile)
+        if (!differ(p, &other->product[type]))
             continue;
-        while (all.product[first].tile != p->tile)
+        while (all.product[first].tile != p->tile ||
+               !differ(&all.product[first], &other->product[first]))
             first++;
         passed[type] =
             first < type ? passed[first] : passes(k, (ggl_type)type, p, &other->product[type]);

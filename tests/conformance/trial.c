@@ -23,20 +23,20 @@ static void slow(float *const *y, const void *const *x, int n_cols, const void *
 }
 
 /* Sets `best` to this machine's kernels, and `changed` to them with another one for two types of the
- * same panel. False: there are no panels. */
+ * same panel, but not for Q5_0, which has this panel, too. False: there are no panels. */
 static bool tables_with(void (*tile)(float *const *, const void *const *, int, const void *, int,
                                      int64_t)) {
     uint32_t set[CPU_MAX_SETS];
     ggl_cpu_kernels_init(&best, set[ggl_cpu_features_sets(set) - 1]);
-    right = best.product[GGL_Q5_0].tile;
+    right = best.product[GGL_IQ3_S].tile;
     changed = best;
-    changed.product[GGL_Q5_0].tile = changed.product[GGL_MXFP4].tile = tile;
-    changed.product[GGL_Q5_0].min_cols = changed.product[GGL_MXFP4].min_cols = 1;
+    changed.product[GGL_IQ3_S].tile = changed.product[GGL_MXFP4].tile = tile;
+    changed.product[GGL_IQ3_S].min_cols = changed.product[GGL_MXFP4].min_cols = 1;
     return CHECK(best.product[GGL_MXFP4].tile == right) && right != NULL;
 }
 
 static void check_both(const cpu_kernels *got, const cpu_kernels *want) {
-    static const ggl_type types[] = {GGL_Q5_0, GGL_MXFP4};
+    static const ggl_type types[] = {GGL_IQ3_S, GGL_MXFP4};
     for (int i = 0; i < 2; i++) {
         const cpu_product *a = &got->product[types[i]], *b = &want->product[types[i]];
         CHECK_MSG(a->tile == b->tile && a->min_cols == b->min_cols, "%s has the other kernel",
@@ -48,7 +48,7 @@ TEST(trial_drops_what_has_other_bits) {
     if (!tables_with(wrong))
         SKIP("no vector kernels");
     cpu_kernels other = best, k = changed;
-    other.product[GGL_Q5_0].tile = other.product[GGL_MXFP4].tile = slow;
+    other.product[GGL_IQ3_S].tile = other.product[GGL_MXFP4].tile = slow;
     const cpu_kernels want = other;
     CHECK_INT(ggl_cpu_trial(&k, &other), 0); /* wrong and faster */
     check_both(&k, &want);

@@ -22,6 +22,8 @@ void ggl_cpu_kernels_init_arm(cpu_kernels *k, uint32_t features) {
         ggl_cpu_kernels_quant_i8mm(k);
         ggl_cpu_kernels_attend_codes_i8mm(k);
     }
+    if (features & CPU_SMMLA)
+        ggl_cpu_kernels_quant_smmla(k);
     if (features & CPU_BF16)
         ggl_cpu_kernels_float_bf16(k);
 }

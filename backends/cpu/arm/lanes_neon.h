@@ -11,8 +11,8 @@
 #ifdef LANES_DOT
 enum { LANES_REGISTERS = 4, LANES_GROUPS = 1, LANES_COLS = 4, LANES_MIN_PANEL = 12 };
 #define LANES_FEW(X)         X(4) X(2) X(1)
-#define LANES_MANY(X)        X(4) X(2) X(1)
-#define LANES_MANY_HALVES(X) X(4) X(2) X(1)
+#define LANES_MANY(X)        X(3) X(2) X(1)
+#define LANES_MANY_HALVES(X) X(3) X(2) X(1)
 #else
 enum { LANES_REGISTERS = 4, LANES_GROUPS = 1, LANES_COLS = 2, LANES_MIN_PANEL = 12 };
 #define LANES_FEW(X)         X(2) X(1)

@@ -120,6 +120,10 @@ INLINE int64_t panel_scales(const shape_of t) {
 typedef void pack_blocks(uint8_t *codes, float *scales, const uint8_t *w, const size_t *row,
                          int64_t n_runs);
 
+INLINE int groups_of(int n_rows) {
+    return (n_rows + CPU_GROUP - 1) / CPU_GROUP;
+}
+
 /* Sets row[] to the offsets of 16 rows; rows from n_rows on repeat the last one. */
 INLINE void row_offsets(size_t *row, size_t row_size, int n_rows) {
     for (int r = 0; r < CPU_GROUP; r++)

@@ -26,16 +26,16 @@
 
 enum {
     TILE_COLS = 16,
-    TILE_FEW = 8,   /* columns of the last tile, if they suffice: half the work */
-    MOST_COLS = 48, /* columns whose chains are kept side by side */
-    GROUPS = 6,     /* of 16 rows in a panel */
-    STRETCH = 32,   /* blocks for which 16 columns fit in the L1 cache */
-    LEAD = 4,       /* blocks from a product to its use in a chain */
+    TILE_FEW = 8,     /* columns of the last tile, if they suffice: half the work */
+    PANEL_COLS = 48,  /* columns whose chains are kept side by side */
+    PANEL_GROUPS = 6, /* of 16 rows in a panel */
+    STRETCH = 32,     /* blocks for which 16 columns fit in the L1 cache */
+    LEAD = 4,         /* blocks from a product to its use in a chain */
     CODES = 8 * CPU_PLANE,
     SUMS = TILE_COLS * CPU_PLANE, /* bytes of a tile of sums */
     PAGE = 4096,
     MOST_RECORD = CODES + 4 * CPU_PLANE,
-    MIN_COLS = 16 /* for fewer, a panel of this size would hardly pay */
+    PANEL_MIN_COLS = 16 /* for fewer, a panel of this size would hardly pay */
 };
 _Static_assert(STRETCH *(CODES + 2 * CPU_PLANE) % PAGE == 0 && STRETCH * MOST_RECORD % PAGE == 0,
                "addresses keep their distance from one group to the next");
@@ -63,56 +63,16 @@ INLINE uint8_t *record_of(void *panel, int j, int n_groups, int64_t b, int64_t n
 
 /* --- packing -------------------------------------------------------------------------------- */
 
-INLINE int groups_of(int n_rows) {
-    return (n_rows + CPU_GROUP - 1) / CPU_GROUP;
-}
-
 /* Makes codes signed. */
 INLINE vcodes codes_less(vcodes v, const int offset) {
     return _mm512_sub_epi8(v, _mm512_set1_epi8((char)offset));
 }
 
-/* Unpacks n_rows rows of a file, `runs` blocks of 32 at a time, which have `size` bytes. */
-INLINE void pack_records(void *panel, const uint8_t *w, size_t row_size, int n_rows, int64_t k,
-                         pack_blocks *pack, const int runs, const size_t size, const shape_of t) {
-    const int per_block = (1 + t.min) * (1 + t.halves) * CPU_GROUP;
-    for (int j = 0; j < groups_of(n_rows); j++, w += CPU_GROUP * row_size) {
-        _Alignas(64) uint8_t codes[CPU_MOST_RUNS * CODES];
-        _Alignas(64) float scales[CPU_MOST_RUNS * 4 * CPU_GROUP];
-        size_t row[CPU_GROUP];
-        const int rows = n_rows - j * CPU_GROUP;
-        row_offsets(row, row_size, rows < CPU_GROUP ? rows : CPU_GROUP);
-        const uint8_t *p = w;
-        for (int64_t b = 0; b < k / 32; b += runs, p += size) {
-            const int n = (int)(k / 32 - b < runs ? k / 32 - b : runs);
-            pack(codes, scales, p, row, n);
-            for (int i = 0; i < n; i++) {
-                uint8_t *to = record_of(panel, j, groups_of(n_rows), b + i, k / 32, t);
-                for (int g = 0; g < 8; g++)
-                    codes_store(
-                        to + g * CPU_PLANE,
-                        codes_less(codes_load(codes + i * CODES + g * CPU_PLANE), t.offset));
-                memcpy(to + CODES, scales + i * per_block, (size_t)per_block * sizeof(float));
-            }
-        }
-    }
-}
-
-/* Unpacks rows of the row-interleaved layout. */
-INLINE void pack16_records(void *panel, const uint8_t *w, int n_rows, int64_t k, const shape_of t) {
-    const int64_t size = cpu_group_size(k, t.layout), run = cpu_run_size(t.layout);
-    for (int j = 0; j < groups_of(n_rows); j++, w += size) {
-        const uint8_t *p = w;
-        for (int64_t b = 0; b < k / 32; b += t.layout.runs, p += cpu_block_size(t.layout))
-            for (int i = 0; i < t.layout.runs; i++) {
-                const uint8_t *q = p + t.layout.once + i * run;
-                uint8_t *to = record_of(panel, j, groups_of(n_rows), b + i, k / 32, t);
-                for (int g = 0; g < 8; g++)
-                    codes_store(to + g * CPU_PLANE, codes_less(block_codes(q, g, t), t.offset));
-                store_scales((float *)(to + CODES), scales_of(p, q + cpu_codes_size(t.layout), t),
-                             t);
-            }
-    }
+INLINE void put_record(void *panel, int j, int n_groups, int64_t b, int64_t n_blocks,
+                       const vcodes *v, block_scales s, const shape_of t) {
+    uint8_t *to = record_of(panel, j, n_groups, b, n_blocks, t);
+    UNROLL for (int g = 0; g < 8; g++) codes_store(to + g * CPU_PLANE, v[g]);
+    store_scales((float *)(to + CODES), s, t);
 }
 
 /* --- products ------------------------------------------------------------------------------- */
@@ -121,7 +81,7 @@ typedef struct workspace {
     uint8_t x[PAGE + STRETCH * MOST_RECORD]; /* records of columns */
     /* For odd and even blocks, and each half: a place at any offset in a page. */
     uint8_t sums[2][2][2 * PAGE];
-    float chain[MOST_COLS / TILE_COLS][GROUPS][TILE_COLS][CPU_GROUP];
+    float chain[PANEL_COLS / TILE_COLS][PANEL_GROUPS][TILE_COLS][CPU_GROUP];
 } workspace;
 
 INLINE float float_at(const uint8_t *p, int i) {
@@ -251,7 +211,7 @@ INLINE void add_stretch(workspace *s, float (*chain)[TILE_COLS][CPU_GROUP], cons
 #undef PUT_NEXT
 }
 
-/* Multiplies a panel with up to MOST_COLS columns. */
+/* Multiplies a panel with up to PANEL_COLS columns. */
 INLINE void multiply(float *const *y, const void *const *x, int n_cols, const uint8_t *panel,
                      int n_rows, int64_t k, const shape_of t) {
     _Alignas(PAGE) workspace s;
@@ -284,54 +244,8 @@ INLINE void multiply(float *const *y, const void *const *x, int n_cols, const ui
         }
 }
 
-/* --- kernels for each form and type ----------------------------------------------------------- */
-
-#define FORM(form)                                                                                 \
-    static const shape_of shape_##form = {.min = MIN_##form, .halves = HALVES_##form};             \
-    static size_t size_of_##form(int64_t k) {                                                      \
-        return (size_t)(k / 32 * GROUPS * record_size(shape_##form));                              \
-    }                                                                                              \
-    static void tile_##form(float *const *y, const void *const *x, int n_cols, const void *panel,  \
-                            int n_rows, int64_t k) {                                               \
-        for (int c = 0; c < n_cols; c += MOST_COLS)                                                \
-            multiply(y + c, x + c, n_cols - c < MOST_COLS ? n_cols - c : MOST_COLS, panel, n_rows, \
-                     k, shape_##form);                                                             \
-    }
-FORM(SCALE)
-FORM(SCALE_MIN)
-FORM(SCALE16)
-FORM(SCALE16_MIN)
-
-#define QTYPE(NAME, name, class, low, high, table, scales, unit)                                   \
-    static void pack_##name(void *panel, const void *w, size_t row_size, int n_rows, int64_t k) {  \
-        const int runs = CPU_PART_RUNS(RUNS_##NAME);                                               \
-        pack_records(panel, w, row_size, n_rows, k, pack_blocks_##name, runs,                      \
-                     runs / RUNS_##NAME * sizeof(struct block_##name), panel_##class);             \
-    }                                                                                              \
-    static void pack16_##name(void *panel, const void *w, int n_rows, int64_t k) {                 \
-        pack16_records(panel, w, n_rows, k, rows16_of_##name);                                     \
-    }
-#include "../quant/quant_types.def"
-
-/* Replaces what is for many columns; a few are multiplied as before. */
-static void set_panel(cpu_product *p, ggl_type_form form,
-                      void (*pack)(void *, const void *, size_t, int, int64_t),
-                      void (*pack16)(void *, const void *, int, int64_t)) {
-#define OF_FORM(form) [GGL_##form] = { size_of_##form, tile_##form }
-    static const struct {
-        size_t (*size)(int64_t k);
-        void (*tile)(float *const *, const void *const *, int, const void *, int, int64_t);
-    } of[] = {OF_FORM(SCALE), OF_FORM(SCALE_MIN), OF_FORM(SCALE16), OF_FORM(SCALE16_MIN)};
-    p->panel_rows = GROUPS * CPU_GROUP;
-    p->min_cols = MIN_COLS;
-    p->panel_size = of[form].size;
-    p->pack = pack;
-    p->pack16 = pack16;
-    p->tile = of[form].tile;
-}
+#include "../quant/panel_tmpl.h"
 
 void ggl_cpu_kernels_quant_amx(cpu_kernels *k) {
-#define QTYPE(NAME, name, class, low, high, table, scales, unit)                                   \
-    set_panel(&k->product[GGL_##NAME], (ggl_type_form)FORM_##NAME, pack_##name, pack16_##name);
-#include "../quant/quant_types.def"
+    set_panels(k);
 }
