@@ -109,7 +109,7 @@ static bool run_file(const void *model, const way *w, ggl_backend *cpu, uint64_t
                      ggl_error *err) {
     llm_session *s = NULL;
     llm_session_params p = llm_session_default();
-    p.n_ubatch = w->ubatch;
+    p.n_ubatch = p.n_rows = w->ubatch; /* outputs limit a batch, too */
     p.backend = &cpu;
     p.n_backends = 1;
     p.fold = reference;
