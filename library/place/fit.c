@@ -123,12 +123,16 @@ static bool lacks_room_for_copies(const llm_fitting *f, const llm_session *s, ll
     llm_fit_memory m[MOST_MEMORIES];
     const int n = measure(f->placement, s, &f->others, m);
     const int64_t n_ctx = llm_session_n_ctx(s);
-    const double cache = m->row * (double)(n_ctx < LEAST_TOKENS ? n_ctx : LEAST_TOKENS);
-    *of = *m;
+    const double tokens = (double)(n_ctx < LEAST_TOKENS ? n_ctx : LEAST_TOKENS);
     for (int i = 2; i < n; i++)
         if (m[i].copies > 0)
             return false;
-    return m->copies > 0 && m->available > 0 && m->fixed + cache > m->available;
+    /* Allocations beyond the limit of addresses fail, so its margin counts; more memory than there is is only slow. */
+    const bool lacks_addresses =
+        m[1].available > 0 && m[1].fixed + m[1].row * tokens + m[1].margin > m[1].available;
+    *of = m[lacks_addresses];
+    return m->copies > 0 &&
+           (lacks_addresses || (m->available > 0 && m->fixed + m->row * tokens > m->available));
 }
 
 static ggl_status leave_as_they_are(const llm_fitting *f, llm_session **s, ggl_error *err) {

@@ -195,6 +195,9 @@ fits=$(sed -n "s/.*; -c \([0-9]*\) would fit$/\1/p" "$tmp/err")
 if (ulimit -v 60000 && "$cli" --version) >/dev/null 2>&1; then
     (ulimit -v 60000 && "$cli" -t 1 -c 100000 -p x -n 1) >/dev/null 2>"$tmp/err" </dev/null && fail "a cache beyond ulimit -v"
     prints "do not fit into the memory of cpu (58.6 MiB)" "$tmp/err"
+    # copies of weights that it may not have are not made
+    (ulimit -v 60000 && "$cli" -t 1 -c 64 -p x -n 1) >/dev/null 2>"$tmp/err" </dev/null || fail "weights beyond ulimit -v: $(cat "$tmp/err")"
+    prints "used as they are in the file, because the limit of addresses (ulimit -v) has" "$tmp/err"
 fi
 "$cli" -s=3 -n=4 -p x >"$tmp/a" 2>/dev/null </dev/null && "$cli" -s 3 -n 4 -p x >"$tmp/b" 2>/dev/null </dev/null
 [ -s "$tmp/a" ] && cmp -s "$tmp/a" "$tmp/b" || fail "-s=3 is not -s 3"
