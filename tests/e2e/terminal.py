@@ -54,6 +54,16 @@ check(details and max(map(len, details)) <= 80, "--plan is wider than the termin
 piped = subprocess.run([CLI, "--plan=nodes"], stdin=subprocess.DEVNULL, capture_output=True, text=True).stdout.splitlines()
 check(max(map(len, piped)) > 80 and len(piped) < len(t.seen.splitlines()), "--plan in a pipe is broken into lines", piped)
 
+# a message that is typed before the first prompt appears is sent, too
+t = Terminal("-m", "builtin:chat", "-cnv", "-n", "5")
+t.type(b"Hi\r")
+check(t.read_until(rb"> "), "no conversation begins", t.seen)
+while t.more(0.8):
+    pass
+check(b"ended after 5 tokens" in t.seen, "a message typed early is not sent", t.seen)
+os.kill(t.pid, signal.SIGKILL)
+t.end()
+
 # weights are repacked after the first token; in a conversation, while nothing is typed
 with tempfile.TemporaryDirectory() as folder:
     trace = os.path.join(folder, "trace.json")

@@ -144,6 +144,17 @@ static void make_settings(void) {
     edit->c_lflag &= (tcflag_t)~ISIG;
 }
 
+/* Keeps what was typed before for the first text. The terminal made Enter a line feed then, which
+ * would only break the line. */
+static void take_what_is_typed(void) {
+    struct pollfd fd = {.fd = STDIN_FILENO, .events = POLLIN};
+    const ssize_t n = poll(&fd, 1, 0) > 0 ? read(STDIN_FILENO, term.rest, sizeof term.rest) : 0;
+    term.n_rest = n > 0 ? (size_t)n : 0;
+    for (size_t i = 0; i < term.n_rest; i++)
+        if (term.rest[i] == '\n')
+            term.rest[i] = '\r';
+}
+
 bool terminal_begin(void) {
     if (!terminal_is_there() || !terminal_has_looks() ||
         tcgetattr(STDIN_FILENO, &term.settings[MODE_SHELL]) != 0 || !open_wake())
@@ -162,6 +173,7 @@ bool terminal_begin(void) {
         atexit(terminal_end);
     term.begun = true;
     set_mode(MODE_QUIET);
+    take_what_is_typed();
     return true;
 }
 
