@@ -209,7 +209,7 @@ static int find_cores(core_list *l, const cpu_mask *m, const char *root) {
     return n;
 }
 
-/* What is known of all cores of a list. */
+/* What the system says about every core of a list. */
 typedef struct known {
     bool capacity, clock;
     bool kinds; /* some are efficient ones, and some are not */

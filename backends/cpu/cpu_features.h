@@ -35,7 +35,7 @@ uint32_t ggl_cpu_features_detect(void);
  * returns `features` without those that it refuses. They may be asked for again, from any thread. */
 uint32_t ggl_cpu_features_ask(uint32_t features);
 /* Returns how many bytes ahead weights should be prefetched that lie in the order in which they are
- * read; 0: processors of this maker foresee that, and are slower if they are told. */
+ * read. 0: not at all, because this processor finds them by itself, and prefetching makes it slower. */
 int64_t ggl_cpu_prefetch_ahead(void);
 /* Returns `features` without those named in mask ("avx512,avx2"; "all" removes all; unknown names
  * are ignored) and without features that build on them: without avx2 there is no avx512. mask may

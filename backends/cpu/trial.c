@@ -3,8 +3,8 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "../common/clock.h"
 #include "ggl/internal/alloc.h"
 #include "ggl/internal/types.h"
 
@@ -72,10 +72,9 @@ static trial trial_new(ggl_type type, const cpu_kernels *k, size_t panel_size) {
 
 /* Multiplies as op_linear.c does. Returns the time in nanoseconds. */
 static double time_of(const trial *t, const cpu_product *p, float (*result)[ROWS]) {
-    struct timespec a, b;
     float *y[COLS];
     const void *x[COLS];
-    clock_gettime(CLOCK_MONOTONIC, &a);
+    const uint64_t begin = backend_now();
     for (int j = 0; j < ROWS; j += p->panel_rows) {
         const int n = ROWS - j < p->panel_rows ? ROWS - j : p->panel_rows;
         for (int c = 0; c < COLS; c++) {
@@ -85,8 +84,7 @@ static double time_of(const trial *t, const cpu_product *p, float (*result)[ROWS
         p->pack(t->panel, t->w + (size_t)j * t->row_size, t->row_size, n, K);
         p->tile(y, x, COLS, t->panel, n, K);
     }
-    clock_gettime(CLOCK_MONOTONIC, &b);
-    return (double)(b.tv_sec - a.tv_sec) * 1e9 + (double)(b.tv_nsec - a.tv_nsec);
+    return (double)(backend_now() - begin);
 }
 
 /* True if p is to be preferred to `other`. */

@@ -135,7 +135,9 @@ static bool lacks_room_for_copies(const llm_fitting *f, const llm_session *s, ll
            (lacks_addresses || (m->available > 0 && m->fixed + m->row * tokens > m->available));
 }
 
-static ggl_status leave_as_they_are(const llm_fitting *f, llm_session **s, ggl_error *err) {
+/* Does without copies that have no room; *fit is measured anew then. */
+static ggl_status leave_as_they_are(const llm_fitting *f, llm_session **s, llm_fit *fit,
+                                    ggl_error *err) {
     llm_fit_memory m;
     if (!f->may_leave || !lacks_room_for_copies(f, *s, &m))
         return GGL_OK;
@@ -143,7 +145,10 @@ static ggl_status leave_as_they_are(const llm_fitting *f, llm_session **s, ggl_e
     f->params->no_repack = true;
     if (f->leaves)
         f->leaves(f->leaves_ctx, &m);
-    return replace(f, s, n_ctx, err);
+    const ggl_status st = replace(f, s, n_ctx, err);
+    if (st == GGL_OK)
+        *fit = llm_fit_measure(f->placement, *s, &f->others);
+    return st;
 }
 
 ggl_status llm_fit_session(const llm_fitting *f, llm_session **s, ggl_error *err) {
@@ -151,10 +156,9 @@ ggl_status llm_fit_session(const llm_fitting *f, llm_session **s, ggl_error *err
     llm_fit fit = llm_fit_measure(f->placement, *s, &f->others);
     if (f->refuses && f->refuses(f->ctx, &fit, n_ctx, f->is_asked))
         return ggl_fail(err, GGL_NOMEM, "the model does not fit into memory");
-    const ggl_status st = leave_as_they_are(f, s, err);
+    const ggl_status st = leave_as_they_are(f, s, &fit, err);
     if (st != GGL_OK)
         return st;
-    fit = llm_fit_measure(f->placement, *s, &f->others);
     if (fit.fits == n_ctx || (f->is_asked && fit.is_refused))
         return GGL_OK;
     if (f->lacks)

@@ -101,7 +101,7 @@ INLINE block_scales scales_of(const uint8_t *once, const uint8_t *each, const sh
     return r;
 }
 
-/* Stores them as those of a run in a panel (CPU_SCALES_F32); returns the place behind them. */
+/* Stores the scales of a run as a panel has them (CPU_SCALES_F32). Returns the place behind them. */
 INLINE float *store_scales(float *to, block_scales s, const shape_of t) {
     for (int h = 0; h <= t.halves; h++, to += CPU_GROUP)
         float_store(to, s.s[h], CPU_GROUP);
