@@ -8,6 +8,7 @@
 #include "ggl/internal/nearest.h"
 #include "ggl/internal/params.h"
 #include "plugin.h"
+#include "ranks/ranks.h"
 #include "trace/trace.h"
 
 #define BACKEND(name, kind, text)                                                                  \
@@ -171,6 +172,8 @@ ggl_status ggl_backend_open(ggl_backend **out, const char *name, const ggl_backe
                               &p, err);
     if (ggl_plugin_is_path(name))
         return ggl_plugin_open(out, name, &p, err);
+    if (ggl_rank_is_name(name))
+        return ggl_rank_open(out, name, &p, err);
     for (int i = 0, device; i < N_BACKEND; i++) {
         if (is_named(name, backend[i].name, &device)) {
             p.device = device > 0 ? device : 0;

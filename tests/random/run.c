@@ -30,6 +30,8 @@ const r_variant r_variants[] = {
     {"split, not repacked", {R_PORTABLE, R_CPU}, 2, JUDGE_CPU, R_CHUNKS | R_NO_REPACK, "cpu"},
     {"flights", {R_CPU, R_PORTABLE, R_CPU_3}, 3, JUDGE_CPU, R_PIECES | R_FLIGHTS, "cpu"},
     {"flights, one late", {R_CPU_3, R_LATE}, 2, JUDGE_CPU, R_PIECES | R_FLIGHTS, "cpu"},
+    {"rank", {R_RANK_1}, 1, JUDGE_CPU, R_PIECES, "cpu"},
+    {"ranks", {R_RANK_1, R_CPU, R_RANK_2}, 3, JUDGE_CPU, R_PIECES | R_FLIGHTS, "cpu"},
     {"cpu and reference", {R_CPU, R_REFERENCE, R_PORTABLE}, 3, JUDGE_EITHER, R_PIECES, NULL},
     {"reference and cpu", {R_REFERENCE, R_CPU_3}, 2, JUDGE_EITHER, R_FOLD | R_PIECES, NULL},
 };
@@ -60,6 +62,13 @@ bool r_bench_open(r_bench *b, ggl_error *err) {
     if (st == GGL_OK && !(b->engine[R_LATE] = faulty_open(b->under_late, FAULT_ASYNC, GGL_OP_COUNT,
                                                           GGL_TYPE_LIMIT)))
         st = ggl_fail(err, GGL_NOMEM, "out of memory");
+    if (st == GGL_OK && !(b->job = local_job_open(3, err)))
+        st = err->status;
+    setenv("GGL_CPU_SHARE_ALL", "1", 1);
+    for (int k = R_RANK_1; k <= R_RANK_2 && st == GGL_OK; k++)
+        st = ggl_backend_open(&b->engine[k], k == R_RANK_1 ? "rank1" : "rank2",
+                              &params[k == R_RANK_1 ? R_CPU : R_CPU_3], err);
+    unsetenv("GGL_CPU_SHARE_ALL");
     return st == GGL_OK;
 }
 
@@ -68,11 +77,15 @@ void r_bench_close(r_bench *b) {
         ggl_backend_close(b->engine[k]);
     faulty_close(b->engine[R_LATE]);
     ggl_backend_close(b->under_late);
+    ggl_backend_close(b->engine[R_RANK_1]);
+    ggl_backend_close(b->engine[R_RANK_2]);
+    if (b->job && !local_job_close(b->job))
+        fprintf(stderr, "a rank did not end as it must\n");
 }
 
 static bool has_threads(const r_variant *v) {
     for (int k = 0; k < v->n_engines; k++)
-        if (v->engine[k] == R_CPU_3 || v->engine[k] == R_PORTABLE)
+        if (v->engine[k] == R_CPU_3 || v->engine[k] == R_PORTABLE || v->engine[k] == R_RANK_2)
             return true;
     return false;
 }

@@ -6,8 +6,9 @@
 #include "ggl/backends.h"
 #include "judge.h"
 #include "program.h"
+#include "ranks/local_job.h"
 
-enum { R_MOST_BACKENDS = 3, R_MOST_VARIANTS = 16 };
+enum { R_MOST_BACKENDS = 3, R_MOST_VARIANTS = 20 };
 
 /* The backends that a run may use; opened once. */
 typedef enum r_engine {
@@ -15,7 +16,9 @@ typedef enum r_engine {
     R_CPU_3,    /* three threads that share every step */
     R_PORTABLE, /* two threads, portable code */
     R_REFERENCE,
-    R_LATE,    /* as R_CPU, but a run is done only when something waits for it, as on a device */
+    R_LATE,   /* as R_CPU, but a run is done only when something waits for it, as on a device */
+    R_RANK_1, /* as R_CPU and R_CPU_3, in other ranks of a job: all bytes pass through messages */
+    R_RANK_2,
     R_SPOILED, /* for tests of the test: NULL, or one with a fault, which takes R_CPU's place */
     R_ENGINES
 } r_engine;
@@ -43,6 +46,7 @@ extern const int r_n_variants;
 
 typedef struct r_bench {
     ggl_backend *engine[R_ENGINES], *under_late;
+    local_job *job;
     /* For tests of the test: the judge goes by the program, the engine runs this one. NULL: the
      * same. */
     const r_program *instead;

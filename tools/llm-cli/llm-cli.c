@@ -19,6 +19,7 @@
 #include "common/open_context.h"
 #include "common/paths.h"
 #include "common/process.h"
+#include "common/ranks.h"
 #include "common/progress.h"
 #include "common/speculate.h"
 #include "common/terminal.h"
@@ -653,7 +654,9 @@ static int get_models(cli *c) {
 int main(int argc, char **argv) {
     process_begin();
     cli c = {0};
-    int code = cli_options_read(&c.o, argc, argv);
+    int code = tool_join_job(TOOL);
+    if (code < 0)
+        code = cli_options_read(&c.o, argc, argv);
     if (code < 0 && c.o.list_devices) {
         placement_list(stdout);
         code = 0;

@@ -1,0 +1,205 @@
+#include "job.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "ggl/internal/alloc.h"
+#include "ggl/internal/number.h"
+#include "ggl/program.h"
+#include "ggl/version.h"
+
+/* Own beats are the clock by which others' silence is measured: a process that was stopped itself does not find the others
+ * silent when it goes on. */
+enum { BEAT_MS = 100, PATIENCE_MS = 1500 };
+
+job *ggl_current_job;
+
+/* --- waiting ----------------------------------------------------------------------------------- */
+
+static void sleep_ns(long ns) {
+    nanosleep(&(struct timespec){0, ns}, NULL);
+}
+
+/* A message between processes of one machine takes a microsecond, over a network ten or a hundred: so a wait begins awake,
+ * and gives the processor away more and more. */
+void ggl_job_pause(const job *j, pause_t *p) {
+    enum { AWAKE = 64, SHORT = 2000, LONG = 40000 };
+    p->n += p->n < LONG;
+    if (p->n < AWAKE)
+        sched_yield();
+    else
+        j->t->idle(j->t->ctx, p->n < SHORT ? 20000 : p->n < LONG ? 100000 : 1000000);
+}
+
+ggl_status ggl_job_fail_lost(job *j, int rank, ggl_error *err) {
+    const hello *h = &j->peer[rank].of;
+    atomic_store(&j->peer[rank].lost, true);
+    return ggl_fail(
+        err, GGL_DEVICE,
+        "rank %d (process %d on %s) does not answer: it ended, was stopped, or cannot be "
+        "reached; start the job again",
+        rank, (int)h->pid, h->host);
+}
+
+ggl_status ggl_job_wait(job *j, int rank, ggl_request *r, size_t *size, ggl_error *err) {
+    pause_t p = {0};
+    for (;;) {
+        const int done = j->t->test(j->t->ctx, r, size);
+        if (done > 0)
+            return GGL_OK;
+        if (done < 0 || ggl_job_is_lost(j, rank))
+            return ggl_job_fail_lost(j, rank, err);
+        ggl_job_pause(j, &p);
+    }
+}
+
+/* --- beats -------------------------------------------------------------------------------------- */
+
+static void beat(job *j, int rank) {
+    const ggl_transport *t = j->t;
+    peer *p = &j->peer[rank];
+    int got = 0;
+    if (p->to_busy && t->test(t->ctx, &p->to, NULL) != 0)
+        p->to_busy = false;
+    if (!p->to_busy) {
+        p->beat_out++;
+        p->to_busy = t->send(t->ctx, rank, TAG_BEAT, &p->beat_out, sizeof p->beat_out, &p->to);
+    }
+    while ((got = t->test(t->ctx, &p->from, NULL)) > 0) {
+        atomic_store(&p->silent, 0);
+        if (!t->start(t->ctx, &p->from))
+            break;
+    }
+    if (got < 0 || atomic_fetch_add(&p->silent, 1) >= j->patience)
+        atomic_store(&p->lost, true);
+}
+
+static void *beat_all(void *arg) {
+    job *j = arg;
+    while (!atomic_load(&j->stops)) {
+        for (int r = 0; r < j->t->n_ranks; r++)
+            if (r != j->t->rank && j->peer[r].watched && !atomic_load(&j->peer[r].lost))
+                beat(j, r);
+        sleep_ns(BEAT_MS * 1000000L);
+    }
+    return NULL;
+}
+
+/* --- joining ------------------------------------------------------------------------------------ */
+
+static hello own_hello(const ggl_transport *t) {
+    hello h = {.magic = "ggl job",
+               .abi = GGL_BACKEND_ABI,
+               .order = 0x01020304,
+               .sizes = (uint32_t)(sizeof(ggl_store) << 16 | GGL_OP_COUNT << 8 | GGL_TYPE_COUNT),
+               .pid = (int32_t)getpid()};
+    snprintf(h.version, sizeof h.version, "%s", ggl_version());
+    snprintf(h.host, sizeof h.host, "%s", t->host);
+    return h;
+}
+
+/* Checks that the rank is the same build as we are. */
+static ggl_status check_hello(const job *j, int rank, ggl_error *err) {
+    const hello own = own_hello(j->t), *h = &j->peer[rank].of;
+    if (memcmp(own.magic, h->magic, sizeof own.magic) != 0 || own.order != h->order)
+        return ggl_fail(err, GGL_UNSUPPORTED,
+                        "rank %d is another program, or has another byte order", rank);
+    if (strncmp(own.version, h->version, sizeof own.version) != 0 || own.abi != h->abi ||
+        own.sizes != h->sizes)
+        return ggl_fail(
+            err, GGL_UNSUPPORTED,
+            "rank %d on %.63s has version %.47s (interface %u), and rank %d has %s (%u): all "
+            "ranks must run the same build",
+            rank, h->host, h->version, (unsigned)h->abi, j->t->rank, own.version,
+            (unsigned)own.abi);
+    return GGL_OK;
+}
+
+/* Exchanges hellos with a rank. */
+static ggl_status greet(job *j, int rank, ggl_error *err) {
+    const hello own = own_hello(j->t);
+    const ggl_transport *t = j->t;
+    ggl_request to = {0}, from = {0};
+    if (!t->send(t->ctx, rank, TAG_HELLO, &own, sizeof own, &to) ||
+        !t->receive(t->ctx, rank, TAG_HELLO, &j->peer[rank].of, sizeof own, &from))
+        return ggl_fail(err, GGL_DEVICE, "rank %d cannot be reached", rank);
+    ggl_status st = ggl_job_wait(j, rank, &to, NULL, err);
+    if (st == GGL_OK)
+        st = ggl_job_wait(j, rank, &from, NULL, err);
+    j->peer[rank].of.host[sizeof own.host - 1] = j->peer[rank].of.version[sizeof own.version - 1] =
+        '\0';
+    j->peer[rank].is_here = st == GGL_OK;
+    return st == GGL_OK ? check_hello(j, rank, err) : st;
+}
+
+/* Reads the environment variable GGL_RANK_PATIENCE, in seconds. */
+static ggl_status read_patience(job *j, ggl_error *err) {
+    const char *s = getenv("GGL_RANK_PATIENCE");
+    j->patience = PATIENCE_MS / BEAT_MS;
+    if (j->t->rank >
+        0) { /* a user may stop rank 0, and let it go on; when it ends, mpirun ends the others */
+        j->patience *= 40;
+        return GGL_OK;
+    }
+    if (!s)
+        return GGL_OK;
+    const double x =
+        ggl_number_length(s, strlen(s)) == strlen(s) && *s ? ggl_number_value(s, strlen(s)) : -1;
+    if (!(x >= 0.5 && x <= 86400))
+        return ggl_fail(err, GGL_USAGE,
+                        "GGL_RANK_PATIENCE: '%s' is no number of seconds from 0.5 to 86400", s);
+    j->patience = (int)(x * 1000 / BEAT_MS);
+    return GGL_OK;
+}
+
+ggl_status ggl_job_watch(job *j, int rank, ggl_error *err) {
+    peer *p = &j->peer[rank];
+    const ggl_transport *t = j->t;
+    if (!t->prepare(t->ctx, rank, TAG_BEAT, &p->beat_in, sizeof p->beat_in, &p->from) ||
+        !t->start(t->ctx, &p->from))
+        return ggl_job_fail_lost(j, rank, err);
+    p->watched = true;
+    return GGL_OK;
+}
+
+ggl_status ggl_job_join(job **out, const ggl_transport *t, ggl_error *err) {
+    job *j = *out = ggl_calloc(1, sizeof *j);
+    if (!j || !(j->peer = ggl_calloc((size_t)t->n_ranks, sizeof *j->peer)))
+        return ggl_fail(err, GGL_NOMEM, "out of memory for a job of %d ranks", t->n_ranks);
+    j->t = t;
+    pthread_mutex_init(&j->lock, NULL);
+    ggl_status st = read_patience(j, err);
+    if (st == GGL_OK && t->n_ranks > MOST_RANKS)
+        st = ggl_fail(err, GGL_LIMIT, "a job of %d ranks; at most %d are supported", t->n_ranks,
+                      MOST_RANKS);
+    /* every other rank talks with rank 0 alone */
+    for (int r = t->rank == 0 ? 1 : 0; r < (t->rank == 0 ? t->n_ranks : 1) && st == GGL_OK; r++) {
+        st = greet(j, r, err);
+        if (st == GGL_OK)
+            st = ggl_job_watch(j, r, err);
+    }
+    if (st != GGL_OK)
+        return st;
+    if (pthread_create(&j->thread, NULL, beat_all, j) != 0)
+        return ggl_fail(err, GGL_NOMEM, "the thread that watches the ranks could not be started");
+    j->has_thread = true;
+    return GGL_OK;
+}
+
+void ggl_job_leave(job *j) {
+    if (!j)
+        return;
+    atomic_store(&j->stops, true);
+    if (j->has_thread)
+        pthread_join(j->thread, NULL);
+    for (int r = 0; j->peer && r < j->t->n_ranks; r++)
+        if (j->peer[r].watched && !atomic_load(&j->peer[r].lost))
+            j->t->drop(j->t->ctx, &j->peer[r].from);
+    if (j->t)
+        pthread_mutex_destroy(&j->lock);
+    ggl_free(j->peer);
+    ggl_free(j);
+}

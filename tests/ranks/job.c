@@ -1,0 +1,230 @@
+/* A job whose ranks are threads of this process: what does not depend on MPI. That results are the same on ranks is for
+ * tests/random, which has ways to run through them. */
+#include <time.h>
+
+#include "ggl/sched.h"
+#include "local_job.h"
+#include "ranks/ranks.h"
+#include "test.h"
+
+enum { WIDTH = 64, BATCH = 16 };
+
+typedef struct fixture {
+    local_job *job;
+    ggl_backend *b;
+    ggl_graph *g;
+    ggl_sched *s;
+    float *w;
+    ggl_error err;
+} fixture;
+
+static int n_asked;
+static bool cancels_at_third(void *ctx) {
+    (void)ctx;
+    return ++n_asked >= 3;
+}
+
+/* y = tanh(w x), `depth` times. */
+static bool setup(fixture *f, int depth, int width, bool (*cancelled)(void *)) {
+    *f = (fixture){0};
+    setenv("GGL_RANK_PATIENCE", TEST_SANITIZED ? "20" : "1", 1);
+    f->job = local_job_open(3, &f->err);
+    f->w = calloc((size_t)width * (size_t)width, sizeof *f->w);
+    if (!CHECK_MSG(f->job, "%s", f->err.msg) || !CHECK(f->w))
+        return false;
+    for (int i = 0; i < width * width; i++)
+        f->w[i] = (float)(i % 7 - 3) / (float)width;
+    f->g = ggl_graph_new(&(ggl_graph_params){.size = sizeof(ggl_graph_params),
+                                             .n_pos = 64,
+                                             .n_batch = BATCH,
+                                             .n_slots = 1,
+                                             .type_k = GGL_F32,
+                                             .type_v = GGL_F32});
+    ggl_tensor *x = ggl_graph_input(f->g, "x", GGL_F32, 1, (int64_t[]){width}, true);
+    ggl_tensor *w = ggl_graph_weight(f->g, "w", GGL_F32, 2, (int64_t[]){width, width}, f->w);
+    for (int i = 0; i < depth; i++)
+        x = ggl_unary(f->g, GGL_OP_TANH, ggl_linear(f->g, x, w, NULL));
+    ggl_graph_output(f->g, "y", x);
+    const ggl_backend_params p = {.size = sizeof p, .n_threads = 1};
+    if (!CHECK_OK(ggl_graph_finish(f->g, &f->err), &f->err) ||
+        !CHECK_OK(ggl_backend_open(&f->b, "rank1", &p, &f->err), &f->err))
+        return false;
+    const ggl_sched_params sp = {
+        .size = sizeof sp, .backend = &f->b, .n_backends = 1, .cancelled = cancelled};
+    return CHECK_OK(ggl_sched_new(&f->s, f->g, &sp, &f->err), &f->err) &&
+           CHECK_OK(ggl_sched_alloc(f->s, &f->err), &f->err);
+}
+
+static ggl_status run(fixture *f, int width) {
+    float *x = calloc((size_t)width * BATCH, sizeof *x);
+    for (int i = 0; x && i < width * BATCH; i++)
+        x[i] = (float)(i % 5);
+    ggl_status st =
+        x ? ggl_sched_set(f->s, "x", x, (size_t)width * BATCH * sizeof *x, BATCH, &f->err)
+          : GGL_NOMEM;
+    free(x);
+    return st == GGL_OK ? ggl_sched_run(f->s, BATCH, NULL, BATCH, &f->err) : st;
+}
+
+static bool teardown(fixture *f) {
+    ggl_sched_free(f->s);
+    ggl_graph_free(f->g);
+    ggl_backend_close(f->b);
+    free(f->w);
+    const bool ok = f->job && local_job_close(f->job);
+    unsetenv("GGL_RANK_PATIENCE");
+    return ok;
+}
+
+static double seconds(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+TEST(same_as_here) {
+    fixture f;
+    if (setup(&f, 3, WIDTH, NULL) && CHECK_OK(run(&f, WIDTH), &f.err)) {
+        ggl_backend *cpu = NULL;
+        ggl_sched *s = NULL;
+        const float *y = ggl_sched_output(f.s, 0);
+        CHECK_OK(ggl_backend_open(&cpu, "cpu", NULL, &f.err), &f.err);
+        const ggl_sched_params sp = {.size = sizeof sp, .backend = &cpu, .n_backends = 1};
+        ggl_sched *there = f.s;
+        if (CHECK_OK(ggl_sched_new(&s, f.g, &sp, &f.err), &f.err) &&
+            CHECK_OK(ggl_sched_alloc(s, &f.err), &f.err)) {
+            f.s = s;
+            CHECK_OK(run(&f, WIDTH), &f.err);
+            CHECK(memcmp(y, ggl_sched_output(s, 0), WIDTH * BATCH * sizeof *y) == 0);
+        }
+        f.s = there;
+        ggl_sched_free(s);
+        ggl_backend_close(cpu);
+    }
+    CHECK(teardown(&f));
+}
+
+/* A rank that falls silent is named, in time, and everything after it ends with the same error. */
+TEST(silent) {
+    fixture f;
+    if (setup(&f, 1, WIDTH, NULL) && CHECK_OK(run(&f, WIDTH), &f.err)) {
+        local_job_silence(f.job, 1);
+        const double since = seconds();
+        CHECK_INT(run(&f, WIDTH), GGL_DEVICE);
+        CHECK_HAS(f.err.msg, "rank 1 (process ");
+        CHECK_HAS(f.err.msg, "does not answer");
+        /* no time is asserted, but that it ends: a hang would be the test's timeout */
+        printf("%.2f s\n", seconds() - since);
+        CHECK_INT(run(&f, WIDTH), GGL_DEVICE);
+        ggl_backend *again = NULL, *other = NULL;
+        CHECK_INT(ggl_backend_open(&again, "rank1", NULL, &f.err), GGL_DEVICE);
+        CHECK_OK(ggl_backend_open(&other, "rank2", NULL, &f.err), &f.err);
+        ggl_backend_close(other);
+    }
+    CHECK(!teardown(&f));
+}
+
+/* The rank stops between two steps when rank 0 is asked and wants it. */
+TEST(cancelled) {
+    fixture f;
+    n_asked = 0;
+    if (setup(&f, 400, 1024, cancels_at_third)) {
+        CHECK_INT(run(&f, 1024), GGL_CANCELLED);
+    }
+    CHECK(teardown(&f));
+}
+
+TEST(names) {
+    static const char *const are[] = {"rank1", "rank12", "rank0", "rank3:vulkan0", "rank1:cpu"},
+                             *const are_not[] = {"rank",   "rank01", "rank1:", "ranks1",
+                                                 "rank1x", "cpu",    "rank-1", "rank12345"};
+    for (size_t i = 0; i < sizeof are / sizeof *are; i++)
+        CHECK_MSG(ggl_rank_is_name(are[i]), "%s", are[i]);
+    for (size_t i = 0; i < sizeof are_not / sizeof *are_not; i++)
+        CHECK_MSG(!ggl_rank_is_name(are_not[i]), "%s", are_not[i]);
+    ggl_backend *b = NULL;
+    ggl_error err;
+    CHECK_INT(ggl_backend_open(&b, "rank1", NULL, &err), GGL_NOT_FOUND);
+    CHECK_HAS(err.msg, "mpirun");
+}
+
+TEST(wrong_devices) {
+    fixture f;
+    static const struct {
+        const char *name, *words;
+    } wrong[] = {{"rank0", "is this program itself"},
+                 {"rank3", "ranks 0 to 2"},
+                 {"rank1:nonsense", "no backend 'nonsense'"},
+                 {"rank1:rank2", "a rank has devices"},
+                 {"rank1:/no/such.so", "No such file"}};
+    if (setup(&f, 1, WIDTH, NULL))
+        for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+            ggl_backend *b = NULL;
+            CHECK(ggl_backend_open(&b, wrong[i].name, NULL, &f.err) != GGL_OK && !b);
+            CHECK_HAS(f.err.msg, wrong[i].words);
+        }
+    CHECK(teardown(&f));
+}
+
+/* Memory that the rank does not have is an error of the call, and nothing more. */
+TEST(no_memory) {
+    fixture f;
+    if (setup(&f, 1, WIDTH, NULL)) {
+        ggl_buffer *buf = NULL;
+        CHECK_INT(f.b->v->alloc(f.b, GGL_REGION_ARENA, SIZE_MAX / 2, NULL, &buf, &f.err),
+                  GGL_NOMEM);
+        CHECK_HAS(f.err.msg, "rank1");
+        CHECK_OK(run(&f, WIDTH), &f.err);
+    }
+    CHECK(teardown(&f));
+}
+
+/* More pieces than a packet or an answer has room for, and more messages of data than are waited for at once. */
+TEST(many_pieces) {
+    fixture f;
+    enum { N = 3000, SIZE = 700, LARGE = 9 << 20 };
+    if (setup(&f, 1, WIDTH, NULL)) {
+        ggl_buffer *buf = NULL, *host = NULL;
+        char *a = malloc(LARGE), *b = calloc(LARGE, 1);
+        ggl_copy_range *range = calloc(N, sizeof *range);
+        REQUIRE(a && b && range);
+        for (int i = 0; i < LARGE; i++)
+            a[i] = (char)(i * 7 + i / 251);
+        for (size_t i = 0; i < N; i++)
+            range[i] = (ggl_copy_range){i * 2 * SIZE, (N - 1 - i) * SIZE, SIZE};
+        const ggl_backend_vtable *v = f.b->v;
+        uint64_t mark;
+        CHECK_OK(v->alloc(f.b, GGL_REGION_IO, LARGE, NULL, &buf, &f.err), &f.err);
+        CHECK_OK(v->alloc(f.b, GGL_REGION_IO, LARGE, b, &host, &f.err), &f.err);
+        CHECK_OK(v->upload(f.b, buf, 0, a, LARGE, &f.err), &f.err);
+        CHECK_OK(v->copy(f.b, host, buf, range, N, &f.err), &f.err);
+        CHECK_OK(v->mark(f.b, &mark, &f.err), &f.err);
+        CHECK_OK(v->wait_for(f.b, mark, &f.err), &f.err);
+        for (size_t i = 0; i < N; i++)
+            CHECK(memcmp(b + range[i].to, a + range[i].from, SIZE) == 0);
+        memset(b, 0, LARGE);
+        for (size_t i = 0; i + 20000 < LARGE; i += 20000) { /* each is data */
+            const ggl_copy_range r = {i, i, 20000};
+            CHECK_OK(v->copy(f.b, host, buf, &r, 1, &f.err), &f.err);
+        }
+        CHECK_OK(v->wait(f.b, &f.err), &f.err);
+        CHECK(memcmp(a, b, LARGE / 20000 * 20000) == 0);
+        CHECK_OK(v->clear(f.b, buf, 100, LARGE - 200, &f.err), &f.err);
+        CHECK_OK(v->download(f.b, buf, 0, b, LARGE, &f.err), &f.err);
+        CHECK(b[0] == a[0] && b[100] == 0 && b[LARGE - 101] == 0 &&
+              b[LARGE - 100] == a[LARGE - 100]);
+        for (size_t i = 0; i < N; i++) { /* from host memory, each of its own */
+            const ggl_copy_range r = {i * SIZE, i * SIZE, SIZE};
+            b[i * SIZE] = (char)i;
+            CHECK_OK(v->copy(f.b, buf, host, &r, 1, &f.err), &f.err);
+        }
+        CHECK_OK(v->download(f.b, buf, 0, a, LARGE, &f.err), &f.err);
+        CHECK(memcmp(a, b, (size_t)N * SIZE) == 0);
+        v->free(f.b, buf);
+        v->free(f.b, host);
+        free(a);
+        free(b);
+        free(range);
+    }
+    CHECK(teardown(&f));
+}

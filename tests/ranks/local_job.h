@@ -1,0 +1,18 @@
+/* A job whose ranks are threads of this process: the transport copies messages from one to the other. For tests of ranks
+ * without MPI, with the sanitizers. */
+#ifndef LOCAL_JOB_H
+#define LOCAL_JOB_H
+
+#include "ranks/job.h"
+
+typedef struct local_job local_job;
+
+/* Starts ranks 1 .. n_ranks - 1 in threads of their own, and makes this thread's process rank 0 of the job, so that
+ * ggl_backend_open(.., "rank1", ..) works. NULL: *err. */
+local_job *local_job_open(int n_ranks, ggl_error *err);
+/* Lets a rank fall silent: no message of it arrives any more. */
+void local_job_silence(local_job *l, int rank);
+/* Ends the job after all backends are closed. False: a rank did not end as it must. */
+bool local_job_close(local_job *l);
+
+#endif
