@@ -74,6 +74,13 @@ size_t ggl_sched_late_size(const ggl_sched *s) {
     return left;
 }
 
+double ggl_sched_late_seconds(const ggl_sched *s) {
+    int64_t ns = 0;
+    for (int k = 0; k < s->plan.n_dev; k++)
+        ns += atomic_load(&s->plan.dev[k].repack.spent_ns);
+    return (double)ns * 1e-9;
+}
+
 ggl_status ggl_sched_repack_some(ggl_sched *s, double seconds, size_t *left, ggl_error *err) {
     const double end = ggl_sched_seconds() + seconds;
     if (!s->allocated)
