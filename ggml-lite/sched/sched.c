@@ -27,6 +27,7 @@ ggl_status ggl_sched_new(ggl_sched **out, ggl_graph *g, const ggl_sched_params *
     s->plan.n_dev = s->plan.dev ? p->n_backends : 0;
     for (int i = 0; i < s->plan.n_dev; i++)
         s->plan.dev[i].b = p->backend[i];
+    ggl_repack_file_check(&s->repack_file, &s->plan);
     ggl_status st = ggl_flights_init(s) && s->plan.dev ? ggl_schedule_build(&s->plan, err)
                                                        : ggl_sched_no_memory(err);
     if (st != GGL_OK) {

@@ -407,7 +407,19 @@ TEST(cache) {
     check_start(path, "another", GGL_CACHE_WRITTEN, "another layout");
     check_start(path, "another", GGL_CACHE_READ, "");
     check_start(none, "model", GGL_CACHE_FAILED, "none/weights.repack");
+    /* nobody waits for a file that cannot be written */
+    fixture f;
+    REQUIRE(setup(&f, false));
+    f.p.cache = none;
+    f.p.repack_late = true;
+    f.v.repack_rows = fake_repack_rows;
+    REQUIRE(start(&f));
+    CHECK(ggl_sched_late_size(f.s) > 0 && ggl_sched_cache_use(f.s) == GGL_CACHE_FAILED);
+    CHECK_HAS(ggl_sched_cache_note(f.s), "none/weights.repack: cannot be written");
+    teardown(&f);
     check_start(test_folder(), "model", GGL_CACHE_FAILED, "directory");
+    REQUIRE(test_write_file(path, "", 0));
+    check_start(path, "model", GGL_CACHE_WRITTEN, "weights.repack: the file is empty");
 }
 
 /* Regions lie one after another in the file. What one buffer holds does not fit several. */

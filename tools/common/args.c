@@ -267,6 +267,7 @@ typedef struct parsing {
     given_value *given; /* for each row of spec->options */
     const arg_option
         *list; /* of ARG_LIST, whose value argv[i - 1] is; NULL: it is something else */
+    const arg_option *maybe; /* of ARG_MAYBE, without a value, at argv[i - 1]; NULL: the same */
 } parsing;
 
 /* What stands at argv[i]: a flag, and the word that may be its value. */
@@ -530,16 +531,21 @@ static int read_option(parsing *p) {
         return wrong(p->spec->tool, "%.*s does not accept a value", f.n_flag, f.flag);
     const int code = set_option(p, o, &f, NULL);
     p->list = o->kind == ARG_LIST && !f.equals ? o : NULL;
+    p->maybe = o->kind == ARG_MAYBE && !o->choices && !f.equals ? o : NULL;
     return code;
 }
 
-/* An argument that stands alone. After the value of an option that is repeated, it is probably another one. */
+/* An argument that stands alone. After the value of an option that is repeated, it is probably another one, and after an option that
+ * has its value after '=', that value. */
 static int read_lone(const parsing *p, const char *s) {
-    const char *names = p->list ? p->list->names : NULL, *name;
+    const char *names = p->list ? p->list->names : p->maybe ? p->maybe->names : NULL, *name;
     size_t n;
     char word[SHELL_WORD];
     if (!names || !arg_next_name(&names, &name, &n))
         return args_unexpected(p->spec, s, p->i + 1 < p->argc ? p->argv[p->i + 1] : NULL);
+    if (p->maybe)
+        return wrong(p->spec->tool, "unexpected argument '%s'; did you mean %.*s=%s?", s, (int)n,
+                     name, shell_quote(word, s));
     return wrong(p->spec->tool,
                  "unexpected argument '%s'; did you mean %.*s %s? Each value needs the flag", s,
                  (int)n, name, shell_quote(word, s));
