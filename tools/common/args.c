@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "commit.h"
 #include "ggl/internal/alloc.h"
 #include "ggl/internal/nearest.h"
 #include "ggl/internal/show.h"
@@ -406,8 +407,10 @@ static int built_in(parsing *p, int which, const typed_flag *f, const char *valu
         help_print(spec);
         break;
     case ARGS_VERSION:
-        printf("%s %s\n%s%s", spec->tool, TOOLS_VERSION, spec->contains ? spec->contains : "",
-               spec->contains ? "\n" : "");
+        printf("%s %s", spec->tool, TOOLS_VERSION);
+        printf(*tool_commit ? " (%s)\n" : "\n", tool_commit);
+        if (spec->contains)
+            puts(spec->contains);
         break;
     case ARGS_MAN:
         man_page_print(spec, TOOLS_VERSION);
