@@ -73,6 +73,7 @@ struct llm_context {
     const float *logits; /* the last row, of `rows` or the generator's */
     llm_run_info run;
     llm_generator_stats before; /* of the generator, before the last generation */
+    double repack_before;       /* seconds of late copies before it */
 };
 
 /* Checks that the model gives each token a probability after those before it, as texts that are continued or measured

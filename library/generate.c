@@ -8,6 +8,7 @@
 #include "context.h"
 #include "generation.h"
 #include "ggl/internal/pass.h"
+#include "ggl/internal/sched.h"
 #include "llm/internal/calls.h"
 #include "llm/internal/talk.h"
 #include "noticing.h"
@@ -22,6 +23,8 @@ static void set_counts(llm_context *c, const generation *g) {
     c->run.n_shifts = stats.n_shifts - c->before.n_shifts;
     c->run.n_dropped = stats.n_dropped - c->before.n_dropped;
     c->run.n_nan = stats.n_nan;
+    c->run.repack_seconds =
+        ggl_sched_late_seconds(llm_session_sched(c->session)) - c->repack_before;
     c->run.n_generated = g->n_generated;
     c->run.stop = g->text.found;
 }
@@ -227,6 +230,7 @@ void llm_context_start(llm_context *c) {
     llm_context_end(c);
     c->logits = NULL;
     c->run = (llm_run_info){.finish = LLM_FINISH_ERROR, .stop = -1};
+    c->repack_before = ggl_sched_late_seconds(llm_session_sched(c->session));
     ggl_free(c->rest);
     c->rest = NULL;
 }

@@ -163,6 +163,7 @@ static ggl_status session_of(llm_session_params *sp, const llm_open_params *p, g
     sp->alignment = p->words;
     sp->no_repack = p->no_repack;
     sp->repack_late = p->repack_late;
+    sp->n_expected = p->n_expected;
     sp->repack_cache = p->repack_cache;
     sp->progress = p->progress;
     sp->progress_ctx = p->user;

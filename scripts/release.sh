@@ -119,7 +119,8 @@ made=()
 says() {
     local said
     said=$("$1" --version) || fail "$1 does not run"
-    [ "${said%%$'\n'*}" = "$(basename "$1") $version" ] || fail "$1 --version prints '$said', not version $version"
+    said=${said%%$'\n'*}
+    [ "${said%% (*}" = "$(basename "$1") $version" ] || fail "$1 --version prints '$said', not version $version"
 }
 
 if [ -z "${without[source]:-}" ]; then

@@ -36,6 +36,10 @@ void ggl_file_map_drop(const ggl_file_map *m, const void *data, size_t size) {
         ggl_os_map_drop(data, size);
 }
 
+const char *ggl_file_at(const void *address) {
+    return ggl_os_map_path(address);
+}
+
 bool ggl_file_exists(const char *path) {
     return ggl_os_file_exists(path);
 }

@@ -31,6 +31,79 @@ static ggl_status fail_errno(ggl_error *err, const char *what, int number) {
     return ggl_fail(err, number == ENOMEM ? GGL_NOMEM : GGL_IO, "%s: %s", what, strerror(number));
 }
 
+/* --- files to read ---------------------------------------------------------------------------- */
+
+/* A mapped file, for the handler of the signal that a page causes which the file no longer has. Entries form a list that
+ * only grows, and free ones are used again: so the handler can read them without a lock. */
+typedef struct mapped_file {
+    _Atomic uintptr_t from; /* 0: the entry is free; RESERVED: it is being filled in */
+    _Atomic size_t size;    /* 0: not filled in */
+    char *path;
+    struct mapped_file *next;
+} mapped_file;
+
+enum { RESERVED = 1 }; /* no page begins there */
+
+static _Atomic(mapped_file *) mapped_files;
+
+/* Returns an entry that is reserved for the caller; NULL: out of memory. */
+static mapped_file *reserve_entry(void) {
+    for (mapped_file *f = atomic_load(&mapped_files); f; f = f->next) {
+        uintptr_t is_free = 0;
+        if (atomic_compare_exchange_strong(&f->from, &is_free, RESERVED))
+            return f;
+    }
+    mapped_file *f = ggl_calloc(1, sizeof *f);
+    if (!f)
+        return NULL;
+    atomic_store(&f->from, RESERVED);
+    f->next = atomic_load(&mapped_files);
+    while (!atomic_compare_exchange_weak(&mapped_files, &f->next, f))
+        ;
+    return f;
+}
+
+static void free_entry(mapped_file *f) {
+    atomic_store(&f->size, 0);
+    ggl_free(f->path);
+    f->path = NULL;
+    atomic_store(&f->from, 0);
+}
+
+/* Lists a mapped file; false: out of memory. */
+static bool list_mapped(const os_map *m, const char *path) {
+    const size_t n = strlen(path) + 1;
+    mapped_file *f = reserve_entry();
+    if (!f)
+        return false;
+    f->path = ggl_calloc(n, 1);
+    if (!f->path) {
+        free_entry(f);
+        return false;
+    }
+    memcpy(f->path, path, n);
+    atomic_store(&f->from, (uintptr_t)m->data);
+    atomic_store(&f->size, m->size);
+    return true;
+}
+
+static void unlist_mapped(const os_map *m) {
+    for (mapped_file *f = atomic_load(&mapped_files); f; f = f->next)
+        if (atomic_load(&f->from) == (uintptr_t)m->data) {
+            free_entry(f);
+            return;
+        }
+}
+
+const char *ggl_os_map_path(const void *address) {
+    for (mapped_file *f = atomic_load(&mapped_files); f; f = f->next) {
+        const size_t size = atomic_load(&f->size);
+        if ((uintptr_t)address - atomic_load(&f->from) < size)
+            return f->path;
+    }
+    return NULL;
+}
+
 /* Reads the whole file into new pages. */
 static ggl_status map_read(os_map *m, int fd, size_t size, ggl_error *err) {
     char *data = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -95,6 +168,8 @@ ggl_status ggl_os_map_open(os_map *m, const char *path, const os_map_params *p, 
     if (fd < 0)
         return fail_errno(err, "cannot be opened", errno);
     ggl_status s = map_fd(m, fd, p, err);
+    if (s == GGL_OK && m->mapped && !list_mapped(m, path))
+        s = ggl_fail(err, GGL_NOMEM, "out of memory");
     if (s != GGL_OK)
         ggl_os_map_close(m);
     close(fd);
@@ -102,6 +177,8 @@ ggl_status ggl_os_map_open(os_map *m, const char *path, const os_map_params *p, 
 }
 
 void ggl_os_map_close(os_map *m) {
+    if (m->size > 0)
+        unlist_mapped(m);
     if (m->size > 0)
         munmap((void *)(uintptr_t)m->data, m->size);
     *m = (os_map){0};

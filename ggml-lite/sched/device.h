@@ -2,6 +2,8 @@
 #ifndef GGL_SCHED_DEVICE_H
 #define GGL_SCHED_DEVICE_H
 
+#include <stdatomic.h>
+
 #include "graph/graph_impl.h"
 #include "ggl/backend.h"
 
@@ -76,13 +78,15 @@ typedef struct device_repack {
     pieces pieces;
     size_t size, dropped_size; /* bytes; dropped: originals that are no longer needed */
     /* Copies that are made between runs (repack_late.c): */
-    bool is_late;     /* some are */
-    size_t left;      /* bytes of their originals that are not repacked */
-    size_t next;      /* index in `list` of the next one */
-    int64_t next_row; /* its first row, counted over all matrices, that is not repacked */
-    uint64_t batch;   /* number of the last batch with outputs */
-    int64_t batch_n;  /* its size; 0: there was none */
-    double run, debt; /* seconds that it ran, and that repacking has taken too long */
+    bool is_late;             /* some are */
+    size_t all, left;         /* bytes of their originals, and of those that are not repacked yet */
+    size_t next;              /* index in `list` of the next one */
+    int64_t next_row;         /* its first row, counted over all matrices, that is not repacked */
+    uint64_t batch;           /* number of the last batch with outputs */
+    int64_t batch_n;          /* its size; 0: there was none */
+    double run, debt;         /* seconds that it ran, and that repacking has taken too long */
+    int64_t n_batches;        /* batches with outputs that have begun */
+    _Atomic int64_t spent_ns; /* on late copies; any thread may read it */
 } device_repack;
 
 typedef struct device {

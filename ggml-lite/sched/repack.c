@@ -205,22 +205,24 @@ static ggl_status take_regions(const repack_file *f, device *d, size_t at, ggl_e
         st = take_region(d, p->size, host, &d->region[p->region], err);
     }
     if (st != GGL_OK)
-        return ggl_within(
-            err, st, "%.1f MiB of repacked weights on %s (no_repack uses them without repacking)",
-            (double)d->repack.size / 1048576, d->b->name);
+        return ggl_within(err, st,
+                          "%.1f MiB of repacked weights on %s (no_repack, or --no-repack, uses "
+                          "them without repacking)",
+                          (double)d->repack.size / 1048576, d->b->name);
     return GGL_OK;
 }
 
-/* True if a file is to keep the repacked weights. */
-static bool keeps(const schedule *s) {
+static bool repacks_any(const schedule *s) {
     bool any = false;
     for (int k = 0; k < s->n_dev; k++)
         any = any || s->dev[k].repack.list.n > 0;
-    return s->params.cache && any;
+    return any;
 }
 
 void ggl_sched_repack_open(schedule *s, repack_file *file) {
-    if (keeps(s))
+    if (!repacks_any(s))
+        *file = (repack_file){.use = GGL_CACHE_NONE}; /* there is nothing to keep */
+    else if (s->params.cache)
         ggl_repack_file_open(file, s);
     for (int k = 0; k < s->n_dev && file->use == GGL_CACHE_READ; k++)
         none_waits(&s->dev[k]);
@@ -240,7 +242,7 @@ ggl_status ggl_sched_repack(schedule *s, repack_file *file, loading *l, ggl_erro
             st = repack_device(s, &s->dev[k], l, err);
     }
     ggl_free(at);
-    if (st == GGL_OK && keeps(s) && file->use != GGL_CACHE_READ)
+    if (st == GGL_OK && s->params.cache && repacks_any(s) && file->use != GGL_CACHE_READ)
         ggl_repack_file_write(file, s);
     return st;
 }

@@ -160,9 +160,24 @@ static const char *unfit(const os_map *m, const char *head, size_t head_size, si
     return m->size != file_size ? "is truncated" : NULL;
 }
 
-/* Sets the text that ggl_sched_cache_note returns. */
-static void note(repack_file *f, const char *what, const char *why) {
-    snprintf(f->note, sizeof f->note, "%.120s %.120s", what, why);
+/* Sets the text that ggl_sched_cache_note returns: what is wrong with the file, or with reading or writing it. */
+static void note(repack_file *f, const char *path, const char *why) {
+    snprintf(f->note, sizeof f->note, "%.120s %.120s", path, why);
+}
+
+static void note_error(repack_file *f, const char *path, const ggl_error *err) {
+    snprintf(f->note, sizeof f->note, "%.120s: %.120s", path, err->msg);
+}
+
+void ggl_repack_file_check(repack_file *f, schedule *s) {
+    ggl_error err = {0};
+    const char *path = s->params.cache;
+    if (!path || s->params.no_repack || ggl_os_file_exists(path) ||
+        ggl_os_new_file_check(path, &err) == GGL_OK)
+        return;
+    note_error(f, path, &err);
+    f->use = GGL_CACHE_FAILED;
+    s->params.cache = NULL;
 }
 
 void ggl_repack_file_open(repack_file *f, const schedule *s) {
@@ -173,7 +188,7 @@ void ggl_repack_file_open(repack_file *f, const schedule *s) {
         return;
     ggl_status st = ggl_os_map_open(&f->map, path, &how, &err);
     if (st != GGL_OK) {
-        note(f, path, err.msg);
+        note_error(f, path, &err);
         /* GGL_FORMAT: the file is empty, and is replaced */
         f->use = st == GGL_FORMAT ? GGL_CACHE_NONE : GGL_CACHE_FAILED;
         return;
@@ -192,6 +207,10 @@ void ggl_repack_file_open(repack_file *f, const schedule *s) {
     note(f, path, why);
     f->use = ours ? GGL_CACHE_NONE : GGL_CACHE_FAILED;
     ggl_os_map_close(&f->map);
+    if (ours && ggl_os_new_file_check(path, &err) != GGL_OK) {
+        note_error(f, path, &err);
+        f->use = GGL_CACHE_FAILED;
+    }
 }
 
 /* --- writing ---------------------------------------------------------------------------------- */
@@ -237,5 +256,5 @@ void ggl_repack_file_write(repack_file *f, const schedule *s) {
     ggl_free(piece);
     f->use = st == GGL_OK ? GGL_CACHE_WRITTEN : GGL_CACHE_FAILED;
     if (st != GGL_OK)
-        note(f, s->params.cache, err.msg);
+        note_error(f, s->params.cache, &err);
 }

@@ -17,6 +17,9 @@ size_t ggl_repack_file_size(const schedule *s, size_t *at);
 /* Returns the offset in the file of piece number `piece` of the device's repacked weights, from that of its
  * first one. If that is their number: where a further one would begin. */
 size_t ggl_repack_file_offset(const device *d, size_t piece);
+/* If there is no file params.cache yet, and none can be written, notes why, and sets params.cache to NULL: so that nothing waits
+ * for a file that will not come. */
+void ggl_repack_file_check(repack_file *f, schedule *s);
 /* Maps params.cache if it holds exactly what this run would write; else notes the reason, unless
  * there is no such file. */
 void ggl_repack_file_open(repack_file *f, const schedule *s);

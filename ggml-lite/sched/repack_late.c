@@ -8,6 +8,9 @@
 /* Bytes of a weight that are repacked at once: enough work for all threads, and a few milliseconds. */
 enum { PART = 8 << 20 };
 
+/* With fewer runs to come, not even one part is copied to learn how long that takes. */
+enum { LEAST_RUNS = 8 };
+
 double ggl_sched_seconds(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
@@ -19,6 +22,7 @@ void ggl_sched_begin_late(device *d) {
     for (size_t i = 0; i < d->repack.list.n; i++)
         if (ggl_sched_repacks_late(d, d->repack.list.at[i]))
             d->repack.left += d->repack.list.at[i]->size;
+    d->repack.all = d->repack.left;
 }
 
 static int64_t smaller(int64_t a, int64_t b) {
@@ -62,8 +66,10 @@ static ggl_status repack_part(const schedule *s, device *d, ggl_error *err) {
     const ggl_tensor *t = r->list.at[r->next];
     const ggl_tensor part = part_of(t, r->next_row, d->b->v->repack_rows(d->b, t));
     const ggl_loc to = r->loc[t->id];
+    const double since = ggl_sched_seconds();
     const ggl_status st = d->b->v->repack(d->b, d->region[to.region],
                                           to.offset + copy_offset(d, t, r->next_row), &part, err);
+    atomic_fetch_add(&r->spent_ns, (int64_t)((ggl_sched_seconds() - since) * 1e9));
     if (st != GGL_OK)
         return ggl_within(err, st, "repacking %s", t->name);
     r->next_row += ggl_extents(part.ne, 1, 3, 1);
@@ -76,23 +82,35 @@ static ggl_status repack_part(const schedule *s, device *d, ggl_error *err) {
     return GGL_OK;
 }
 
+/* True if copying what is left takes less time than n runs save by it, of which the last took `run` seconds. A run with all copies
+ * takes about half of the time of one with none: so one of which a part x is left takes (1 + x) / 2 of that, and the copies save x / 2. */
+static bool pays(const device_repack *r, int64_t n, double run) {
+    const double spent = (double)atomic_load(&r->spent_ns) * 1e-9;
+    if (n < LEAST_RUNS || r->left == r->all)
+        return n >= LEAST_RUNS;
+    return spent / (double)(r->all - r->left) * (double)(r->all + r->left) < (double)n * run;
+}
+
 ggl_status ggl_sched_repack_before(const schedule *s, device *d, const flight *f,
                                    bool (*stops)(void *ctx), void *ctx, ggl_error *err) {
     device_repack *r = &d->repack;
     /* A prompt without outputs would not gain by it, and its answer would come later. */
     if (r->batch == f->number || f->n_rows == 0)
         return GGL_OK;
+    const int64_t n_left =
+        s->params.n_expected > 0 ? s->params.n_expected - r->n_batches++ : INT64_MAX;
     /* One token after a long prompt must not wait as long as the prompt has taken. */
     const double run =
         r->batch_n > 0 ? r->run / (double)r->batch_n * (double)smaller(f->n, r->batch_n) : 0;
     const double since = ggl_sched_seconds();
     double debt = r->debt - run;
     ggl_status st = GGL_OK;
-    while (debt < 0 && r->left > 0 && st == GGL_OK && !(stops && stops(ctx))) {
+    while (debt < 0 && r->left > 0 && pays(r, n_left, run) && st == GGL_OK &&
+           !(stops && stops(ctx))) {
         st = repack_part(s, d, err);
         debt = r->debt - run + ggl_sched_seconds() - since;
     }
-    r->debt = debt;
+    r->debt = debt > 0 ? debt : 0; /* time that was not used is no credit */
     r->batch = f->number;
     r->batch_n = f->n;
     r->run = 0;

@@ -27,6 +27,7 @@ ggl_status ggl_sched_new(ggl_sched **out, ggl_graph *g, const ggl_sched_params *
     s->plan.n_dev = s->plan.dev ? p->n_backends : 0;
     for (int i = 0; i < s->plan.n_dev; i++)
         s->plan.dev[i].b = p->backend[i];
+    ggl_repack_file_check(&s->repack_file, &s->plan);
     ggl_status st = ggl_flights_init(s) && s->plan.dev ? ggl_schedule_build(&s->plan, err)
                                                        : ggl_sched_no_memory(err);
     if (st != GGL_OK) {
@@ -72,6 +73,13 @@ size_t ggl_sched_late_size(const ggl_sched *s) {
     for (int k = 0; k < s->plan.n_dev; k++)
         left += s->plan.dev[k].repack.left;
     return left;
+}
+
+double ggl_sched_late_seconds(const ggl_sched *s) {
+    int64_t ns = 0;
+    for (int k = 0; k < s->plan.n_dev; k++)
+        ns += atomic_load(&s->plan.dev[k].repack.spent_ns);
+    return (double)ns * 1e-9;
 }
 
 ggl_status ggl_sched_repack_some(ggl_sched *s, double seconds, size_t *left, ggl_error *err) {

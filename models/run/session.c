@@ -264,6 +264,7 @@ static ggl_status build_sched(llm_session *s, const llm_model *m, const llm_sess
                            .n_host = n_host,
                            .no_repack = p->no_repack,
                            .repack_late = p->repack_late,
+                           .n_expected = p->n_expected,
                            .progress = p->progress,
                            .progress_ctx = p->progress_ctx,
                            .cancelled = p->cancelled,

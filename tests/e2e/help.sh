@@ -33,7 +33,7 @@ check() {
         [ "$(COLUMNS=$columns "$@" --help)" = "$(COLUMNS=80 "$@" --help)" ] || fail "$name --help: COLUMNS=$columns"
     done
     while IFS= read -r line; do
-        text=$(PATH="${1%/*}:$PATH" bash -c "$line --version" 2>&1) && text=${text%%$'\nthe page'*} && [[ $text =~ ^"${1##*/}"[a-z\ ]*' '[0-9.]+$ ]] || fail "$name: the example '$line' is not accepted: $text"
+        text=$(PATH="${1%/*}:$PATH" bash -c "$line --version" 2>&1) && text=${text%%$'\nthe page'*} && [[ $text =~ ^"${1##*/}"[a-z\ ]*' '[0-9.]+(' ('[0-9a-f]+(-dirty)?')')?$ ]] || fail "$name: the example '$line' is not accepted: $text"
         n_examples=$((n_examples + 1))
     done < <(examples_of "$@")
     [ -n "$(examples_of "$@")" ] || fail "$name --help has no examples"

@@ -71,6 +71,12 @@ if "$cli" --plan=nodes -m "$model" 2>/dev/null </dev/null | grep -q ' repacked '
     [ $? = 2 ] && grep -q 'also the file of -m' "$tmp/err" && cmp -s "$model" "$tmp/model.gguf" || fail "--repack-cache over the model"
     "$cli" --repack-cache="$tmp/none/x" -p x -n 1 -m "$model" >/dev/null 2>"$tmp/err" </dev/null || fail "no folder for the cache"
     grep -q 'not saved' "$tmp/err" || fail "no folder for the cache is not told"
+    # copies are made between tokens, and the timings tell; but not if so few tokens come that they would not pay
+    "$cli" --repack-cache="$tmp/none/x" -p x --ignore-eos -c 40 -m "$model" >/dev/null 2>"$tmp/err" </dev/null
+    grep -q '^repacking .* ms of the generation' "$tmp/err" || fail "the time of repacking is not shown: $(cat "$tmp/err")"
+    "$cli" -p x --ignore-eos -n 8 -m "$model" >/dev/null 2>"$tmp/err" </dev/null
+    grep -q '^repacking' "$tmp/err" && fail "8 tokens: weights are repacked: $(cat "$tmp/err")"
+    "$cli" -p x -n 8 -m "$model" --json-output 2>/dev/null </dev/null | grep -q '"repacking_ms": 0.000' || fail "--json-output: repacking_ms"
 fi
 "$cli" --repack-cache -p x -n 1 >/dev/null 2>"$tmp/err" </dev/null || fail "--repack-cache of the built-in model"
 grep -q 'is not a file' "$tmp/err" || fail "--repack-cache of the built-in model: $(cat "$tmp/err")"

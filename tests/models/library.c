@@ -87,6 +87,15 @@ TEST(repacks_late) {
     }
     llm_close(c);
     llm_close(late);
+    /* and so few tokens are known to come that copies would not pay */
+    llm_open_params few = open;
+    few.n_expected = 5;
+    REQUIRE_OK(llm_open(&late, "builtin:stories", &few, &err), &err);
+    const llm_generate_params five = greedy(5);
+    text b = {.n = 0};
+    CHECK_OK(llm_generate(late, "Once upon", &five, take, &b, &err), &err);
+    CHECK(last_run(late).repack_seconds == 0 && last_run(late).seconds > 0);
+    llm_close(late);
 }
 
 TEST(ends) {

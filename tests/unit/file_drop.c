@@ -60,3 +60,34 @@ TEST(of_a_gguf) {
     free(bytes);
     free(other);
 }
+
+/* A handler of SIGBUS asks which file an address belongs to. Closed files leave room for others. */
+TEST(name_of_an_address) {
+    enum { N = 5 };
+    static const char *const names[N] = {"a", "b", "c", "d", "e"};
+    ggl_file_map m[N], read;
+    ggl_error err = {0};
+    char path[N][256];
+    const ggl_file_how no_mmap = {.no_mmap = true};
+    for (int i = 0; i < N; i++) {
+        snprintf(path[i], sizeof path[i], "%s", test_path(names[i]));
+        REQUIRE(test_write_file(path[i], names[i], 1));
+    }
+    for (int round = 0; round < 3; round++) {
+        for (int i = 0; i < N; i++)
+            REQUIRE_OK(ggl_file_map_open(&m[i], path[i], &err), &err);
+        for (int i = 0; i < N; i++) {
+            CHECK_STR(ggl_file_at(m[i].data), path[i]);
+            CHECK(!ggl_file_at((const char *)m[i].data + 1)); /* its one byte */
+        }
+        const void *gone = m[round].data;
+        ggl_file_map_close(&m[round]);
+        CHECK(!ggl_file_at(gone));
+        REQUIRE_OK(ggl_file_map_open_how(&read, path[0], &no_mmap, &err), &err);
+        CHECK(!ggl_file_at(read.data)); /* memory, which stays whatever becomes of the file */
+        ggl_file_map_close(&read);
+        for (int i = 0; i < N; i++)
+            ggl_file_map_close(&m[i]);
+    }
+    CHECK(!ggl_file_at(NULL) && !ggl_file_at(&err) && !ggl_file_at((const void *)UINTPTR_MAX));
+}

@@ -327,6 +327,35 @@ TEST(late_stops) {
     teardown(&f);
 }
 
+/* If it is known that few runs come, they copy nothing, because nothing would gain by it. Copies that somebody asks for are made. */
+TEST(late_while_it_pays) {
+    static const int64_t runs[] = {0, 1, 2, 8, 1000000000};
+    for (size_t k = 0; k < sizeof runs / sizeof *runs; k++) {
+        const int64_t n = runs[k];
+        fixture f;
+        int last = -1;
+        REQUIRE(setup(&f, false));
+        f.p.repack_late = true;
+        f.p.n_expected = n;
+        f.p.cancelled =
+            stop_after_one; /* which makes each run last, so that there is time to copy */
+        f.v.repack_rows = fake_repack_rows;
+        is_second_run = false;
+        REQUIRE(start(&f));
+        const size_t all = ggl_sched_late_size(f.s);
+        for (int i = 0; i < 3; i++) {
+            REQUIRE_OK(run_any(&f), &f.err);
+            last = ggl_sched_late_size(f.s) < all && last < 0 ? i : last;
+        }
+        CHECK_MSG((last < 0) == (n > 0 && n <= 8), "%lld runs: copied before run %d", (long long)n,
+                  last);
+        CHECK((ggl_sched_late_seconds(f.s) > 0) == (last >= 0));
+        REQUIRE_OK(ggl_sched_repack_some(f.s, 1e9, NULL, &f.err), &f.err);
+        CHECK_INT((long long)ggl_sched_late_size(f.s), 0);
+        teardown(&f);
+    }
+}
+
 /* --- the file --------------------------------------------------------------------------------- */
 
 static bool start_with(fixture *f, const char *path, const char *model) {
@@ -378,7 +407,19 @@ TEST(cache) {
     check_start(path, "another", GGL_CACHE_WRITTEN, "another layout");
     check_start(path, "another", GGL_CACHE_READ, "");
     check_start(none, "model", GGL_CACHE_FAILED, "none/weights.repack");
+    /* nobody waits for a file that cannot be written */
+    fixture f;
+    REQUIRE(setup(&f, false));
+    f.p.cache = none;
+    f.p.repack_late = true;
+    f.v.repack_rows = fake_repack_rows;
+    REQUIRE(start(&f));
+    CHECK(ggl_sched_late_size(f.s) > 0 && ggl_sched_cache_use(f.s) == GGL_CACHE_FAILED);
+    CHECK_HAS(ggl_sched_cache_note(f.s), "none/weights.repack: cannot be written");
+    teardown(&f);
     check_start(test_folder(), "model", GGL_CACHE_FAILED, "directory");
+    REQUIRE(test_write_file(path, "", 0));
+    check_start(path, "model", GGL_CACHE_WRITTEN, "weights.repack: the file is empty");
 }
 
 /* Regions lie one after another in the file. What one buffer holds does not fit several. */

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "commit.h"
 #include "ggl/internal/alloc.h"
 #include "ggl/internal/nearest.h"
 #include "ggl/internal/show.h"
@@ -267,6 +268,7 @@ typedef struct parsing {
     given_value *given; /* for each row of spec->options */
     const arg_option
         *list; /* of ARG_LIST, whose value argv[i - 1] is; NULL: it is something else */
+    const arg_option *maybe; /* of ARG_MAYBE, without a value, at argv[i - 1]; NULL: the same */
 } parsing;
 
 /* What stands at argv[i]: a flag, and the word that may be its value. */
@@ -405,8 +407,10 @@ static int built_in(parsing *p, int which, const typed_flag *f, const char *valu
         help_print(spec);
         break;
     case ARGS_VERSION:
-        printf("%s %s\n%s%s", spec->tool, TOOLS_VERSION, spec->contains ? spec->contains : "",
-               spec->contains ? "\n" : "");
+        printf("%s %s", spec->tool, TOOLS_VERSION);
+        printf(*tool_commit ? " (%s)\n" : "\n", tool_commit);
+        if (spec->contains)
+            puts(spec->contains);
         break;
     case ARGS_MAN:
         man_page_print(spec, TOOLS_VERSION);
@@ -530,16 +534,21 @@ static int read_option(parsing *p) {
         return wrong(p->spec->tool, "%.*s does not accept a value", f.n_flag, f.flag);
     const int code = set_option(p, o, &f, NULL);
     p->list = o->kind == ARG_LIST && !f.equals ? o : NULL;
+    p->maybe = o->kind == ARG_MAYBE && !o->choices && !f.equals ? o : NULL;
     return code;
 }
 
-/* An argument that stands alone. After the value of an option that is repeated, it is probably another one. */
+/* An argument that stands alone. After the value of an option that is repeated, it is probably another one, and after an option that
+ * has its value after '=', that value. */
 static int read_lone(const parsing *p, const char *s) {
-    const char *names = p->list ? p->list->names : NULL, *name;
+    const char *names = p->list ? p->list->names : p->maybe ? p->maybe->names : NULL, *name;
     size_t n;
     char word[SHELL_WORD];
     if (!names || !arg_next_name(&names, &name, &n))
         return args_unexpected(p->spec, s, p->i + 1 < p->argc ? p->argv[p->i + 1] : NULL);
+    if (p->maybe)
+        return wrong(p->spec->tool, "unexpected argument '%s'; did you mean %.*s=%s?", s, (int)n,
+                     name, shell_quote(word, s));
     return wrong(p->spec->tool,
                  "unexpected argument '%s'; did you mean %.*s %s? Each value needs the flag", s,
                  (int)n, name, shell_quote(word, s));

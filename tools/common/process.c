@@ -2,12 +2,20 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
+#include <stdatomic.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "ggl/internal/file.h"
+#include "report.h"
+
+#ifndef PATH_MAX
+#define PATH_MAX 4096
+#endif
 
 /* --- standard streams and signals ------------------------------------------------------------- */
 
@@ -33,6 +41,43 @@ static void on_stop(int number) {
     ggl_new_file_remove_all();
     signal(number, SIG_DFL);
     raise(number); /* delivered when this handler returns */
+}
+
+/* Appends s to buf; bytes that are not printable become question marks. */
+static size_t append(char *buf, size_t size, size_t n, const char *s) {
+    for (; *s && n < size; s++)
+        buf[n++] = (unsigned char)*s < ' ' || *s == 0x7f ? '?' : *s;
+    return n;
+}
+
+/* A page could not be read. If it is a mapped file's, says which one; the likely reason is that somebody has overwritten a model. Calls
+ * async-signal-safe functions only. */
+static void on_bus_error(int number, siginfo_t *info, void *context) {
+    static atomic_flag is_said = ATOMIC_FLAG_INIT;
+    static const char why[] = " was changed or cut off while it was in use, or cannot be read any "
+                              "more; start the program again\n";
+    const char *file = info->si_code > 0 ? ggl_file_at(info->si_addr) : NULL;
+    char text[PATH_MAX + 256];
+    (void)context;
+    if (!file) {
+        signal(number, SIG_DFL);
+        if (info->si_code <= 0) /* it was sent; else the fault happens again */
+            raise(number);
+        return;
+    }
+    while (atomic_flag_test_and_set(&is_said)) /* another thread has come upon it, too */
+        pause();
+    if (hook_ends)
+        hook_ends();
+    if (erases)
+        (void)!write(STDERR_FILENO, "\r\033[K", 4);
+    size_t n = append(text, PATH_MAX, 0, tool_name() ? tool_name() : "");
+    n = append(text, PATH_MAX, n, tool_name() ? ": " : "");
+    n = append(text, PATH_MAX, n, file);
+    memcpy(text + n, why, sizeof why - 1);
+    (void)!write(STDERR_FILENO, text, n + sizeof why - 1);
+    ggl_new_file_remove_all();
+    _exit(1);
 }
 
 bool process_is_stopped(void *unused) {
@@ -81,6 +126,9 @@ void process_begin(void) {
         if (stops[i] != SIGHUP || sigaction(SIGHUP, NULL, &before) != 0 ||
             before.sa_handler != SIG_IGN) /* ignored before, as by nohup: stays so */
             sigaction(stops[i], &act, NULL);
+    struct sigaction bus = {.sa_flags = SA_SIGINFO};
+    bus.sa_sigaction = on_bus_error;
+    sigaction(SIGBUS, &bus, NULL);
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN);
 }

@@ -11,7 +11,7 @@
  * file gets that number and then what is printed: reading sees the end of file, messages are
  * dropped, and writing results fails. A closed pipe or a file that grows too large becomes a
  * write error instead of a signal. SIGINT, SIGTERM and SIGHUP remove incomplete files and end
- * the process. */
+ * the process. A mapped file that is cut off ends the process with a message and the exit code 1. */
 void process_begin(void);
 
 /* After this call the first SIGINT, SIGTERM or SIGHUP only sets process_stopped; a second one

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "bench_build.h"
+#include "common/commit.h"
 
 const char *bench_test_text(const bench_test *t, char *buf, unsigned size) {
     char prompt[32] = "", gen[32] = "", depth[32] = "", sequences[32] = "";
@@ -44,8 +44,8 @@ static bench_field known(const char *key, double x) {
 int bench_row_fields(const bench_row *r, bench_field out[BENCH_MAX_FIELDS]) {
     const bench_test *t = &r->test;
     const bench_field fields[] = {
-        bench_text("build_commit", BENCH_BUILD_COMMIT),
-        bench_whole("build_number", BENCH_BUILD_NUMBER),
+        bench_text("build_commit", *tool_commit ? tool_commit : "unknown"),
+        bench_whole("build_number", (double)tool_commit_number),
         bench_text("cpu_info", r->cpu),
         bench_text("gpu_info", r->device),
         bench_text("backends", r->backend),

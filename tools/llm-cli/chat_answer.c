@@ -277,6 +277,7 @@ static ggl_status draw_all(chat *c, chat_show *show, ggl_error *err) {
     c->last.n_reused = run.n_reused;
     c->last.t_prompt = run.prompt_seconds;
     c->last.t_draw = run.seconds;
+    c->last.t_repack = run.repack_seconds;
     c->is_incomplete = run.incomplete;
     if (run.finish == LLM_FINISH_STOP)
         cut_answer(c);
@@ -350,6 +351,7 @@ static void count(chat *c) {
     a->n_drawn += b->n_drawn;
     a->t_prompt += b->t_prompt;
     a->t_draw += b->t_draw;
+    a->t_repack += b->t_repack;
     if (c->o.chat.show_timings)
         chat_say_times(c, "this answer", b);
 }
@@ -426,6 +428,7 @@ static ggl_status write_record(chat *c, const prompt *p, const chat_show *show, 
     run.n_reused = c->last.n_reused;
     run.prompt = c->last.t_prompt;
     run.generation = c->last.t_draw;
+    run.repacking = c->last.t_repack;
     if (!record_text(&c->record, c->answer.s ? c->answer.s : "", c->answer.n))
         return ggl_fail(err, GGL_NOMEM, "out of memory for --json-output");
     char *line = record_line(&c->record, &run, &n);

@@ -19,7 +19,7 @@ typedef struct chat_text {
 
 typedef struct chat_times {                         /* of answers */
     int64_t n_answers, n_prompt, n_reused, n_drawn; /* tokens */
-    double t_prompt, t_draw;                        /* seconds */
+    double t_prompt, t_draw, t_repack;              /* seconds; t_repack is a part of t_draw */
 } chat_times;
 
 typedef struct chat {

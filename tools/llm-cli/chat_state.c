@@ -27,6 +27,8 @@ void chat_say_times(const chat *c, const char *of, const chat_times *t) {
              llm_amount_s(t->n_prompt), per_second(t->n_prompt, t->t_prompt), t->n_reused);
     chat_say(c, "             answer %" PRId64 " token%s, %.1f t/s", t->n_drawn,
              llm_amount_s(t->n_drawn), per_second(t->n_drawn, t->t_draw));
+    if (t->t_repack > 0)
+        chat_say(c, "             repacking took %.1f s of it", t->t_repack);
 }
 
 ggl_status chat_set_variables(const chat *c, llm_talk *talk, ggl_error *err) {

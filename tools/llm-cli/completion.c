@@ -228,6 +228,8 @@ static void print_times(const completion *c) {
         fprintf(stderr, "from cache               %7" PRId64 " tokens\n", n_saved);
     fprintf(stderr, "generation  %9.1f ms %7.0f tokens %10.1f t/s\n", c->run.seconds * 1e3, n_gen,
             c->run.seconds > 0 ? n_gen / c->run.seconds : 0);
+    if (c->run.repack_seconds > 0)
+        fprintf(stderr, "repacking   %9.1f ms of the generation\n", c->run.repack_seconds * 1e3);
     print_guesses(c);
     fprintf(stderr, "peak memory %9.1f MiB\n", (double)process_peak_memory() / 1048576);
     fprintf(stderr, "descriptor  %s\n", llm_model_arch_origin(llm_opened_model(c->s->ctx)));
@@ -262,6 +264,7 @@ static int write_record(completion *c) {
     run.n_reused = saved_prompt_n_held(c->saved_prompt);
     run.prompt = c->t_prompt;
     run.generation = c->run.seconds;
+    run.repacking = c->run.repack_seconds;
     char *line = record_line(&c->record, &run, &n);
     if (!line)
         return tool_error(TOOL, 1, "out of memory for --json-output");

@@ -258,6 +258,9 @@ static int open_model(cli *c) {
 }
 
 static int open_session(cli *c) {
+    const bool goes_on = (c->converses && !c->o.chat.single) || c->o.chat.interactive;
+    if (!goes_on && c->o.n_predict > 0)
+        c->opening.session.n_expected = c->o.n_predict;
     const int code = open_until(c, LLM_OPENED_SESSION);
     if (code >= 0)
         return code;

@@ -151,9 +151,10 @@ static void put_session(FILE *out, const record_run *run) {
 static void put_timings(FILE *out, const record *r, const record_run *run) {
     fprintf(out,
             "\"timings\": {\"load_ms\": %.3f, \"prompt_ms\": %.3f, \"prompt_tokens\": %zu, "
-            "\"prompt_reused\": %" PRId64 ", \"generation_ms\": %.3f, \"generated_tokens\": %zu}",
+            "\"prompt_reused\": %" PRId64 ", \"generation_ms\": %.3f, \"generated_tokens\": %zu, "
+            "\"repacking_ms\": %.3f}",
             run->load * 1e3, run->prompt * 1e3, run->prompt_ids->n, run->n_reused,
-            run->generation * 1e3, r->n);
+            run->generation * 1e3, r->n, run->repacking * 1e3);
 }
 
 static void put_line(const record *r, const record_run *run, FILE *out) {

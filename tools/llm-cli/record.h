@@ -40,6 +40,7 @@ typedef struct record_run {
     ggl_str content, calls;
     int64_t n_predict, n_reused;
     double load, prompt, generation; /* seconds */
+    double repacking;                /* those of the generation */
     double pictures; /* seconds for which the eye looked at n_pictures, or the ear heard n_sounds */
     size_t n_pictures, n_sounds;
 } record_run;

@@ -109,6 +109,9 @@ typedef struct ggl_sched_params {
      * so that the values to look at take the memory of one group. No result changes. Borrowed until
      * the scheduler is freed. */
     const ggl_watch *watch;
+    /* How many runs with outputs will come in all, if that is known. With repack_late, weights are then repacked only
+     * while enough of these runs are left for a copy to save more time than it takes. 0: not known. */
+    int64_t n_expected;
 } ggl_sched_params;
 
 /* Plans all runs of the graph g, which must be finished and outlive the scheduler. Allocates

@@ -126,6 +126,9 @@ typedef struct llm_open_params {
      * the file meanwhile, and the rest is prepared little by little, for about as long before each token as the token takes. No
      * result changes. Without effect with repack_cache and no_repack. */
     bool repack_late;
+    /* How many tokens will be generated in all, if that is known: repack_late then prepares weights only while enough tokens are
+     * left for that to make the whole faster. 0: not known. */
+    int64_t n_expected;
 } llm_open_params;
 
 /* Opens a model and makes it ready to run. path: a GGUF file, a Hugging Face folder (config.json,
@@ -442,6 +445,8 @@ typedef struct llm_run_info {
     int64_t n_shifts,
         n_dropped;   /* how often the context was full (shift), and how many tokens that dropped */
     bool incomplete; /* by its grammar or schema, the text is not complete */
+    double
+        repack_seconds; /* the part of these times in which weights were prepared (llm_open_params.repack_late) */
 } llm_run_info;
 /* Fills in as many members as info->size says. GGL_USAGE: size is wrong. */
 GGL_API GGL_NODISCARD ggl_status llm_last_run(const llm_context *c, llm_run_info *info,

@@ -28,6 +28,7 @@ class Run(NamedTuple):
     seconds: float = 0.0  # of the text; 0 for a text of a batch
     n_shifts: int = 0  # how often the context was full (shift)
     incomplete: bool = False  # by its grammar or schema, the text is not complete
+    repack_seconds: float = 0.0  # the part of `seconds` in which weights were prepared (repack_late)
 
 
 def run_of(info: Any) -> Run:

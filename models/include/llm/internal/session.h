@@ -84,6 +84,7 @@ typedef struct llm_session_params {
     bool no_repack;
     /* Weights are repacked late, between runs (ggl/sched.h): the first tokens come sooner. */
     bool repack_late;
+    int64_t n_expected; /* tokens that will be generated in all (ggl/sched.h); 0: not known */
     /* Called while llm_session_alloc repacks weights, with the bytes done and in total.
      * Returning false stops it with GGL_CANCELLED. NULL: none. */
     bool (*progress)(void *ctx, size_t done, size_t total);
