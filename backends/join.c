@@ -77,7 +77,7 @@ static void end_job(void) {
         t->leave(t->ctx);
 }
 
-ggl_status ggl_ranks_begin(int *exit_code, ggl_error *err) {
+ggl_status ggl_ranks_begin(int *exit_code, void (*note)(const char *text), ggl_error *err) {
     char why[512];
     *exit_code = -1;
     if (!is_in_job() || ggl_current_job)
@@ -106,7 +106,7 @@ ggl_status ggl_ranks_begin(int *exit_code, ggl_error *err) {
         return GGL_OK;
     }
     if (st == GGL_OK) {
-        *exit_code = ggl_job_serve(j, ggl_backend_open, err);
+        *exit_code = ggl_job_serve(j, ggl_backend_open, note, err);
         st = *exit_code == 0 ? GGL_OK : GGL_DEVICE;
     }
     ggl_job_leave(j);

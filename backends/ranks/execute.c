@@ -7,6 +7,7 @@
 
 #include "ggl/internal/graph.h"
 #include "ggl/internal/image.h"
+#include "sources.h"
 
 enum { MOST_IDS = 1 << 26 };
 
@@ -98,6 +99,11 @@ void ggl_station_fini(station *s) {
     for (size_t i = 0; s->b && i < s->cap_buffers; i++)
         drop_buffer(s, &s->buffer[i]);
     ggl_backend_close(s->b);
+    for (size_t i = 0; i < s->n_files; i++) {
+        ggl_file_map_close(&s->file[i].map);
+        ggl_free(s->file[i].path);
+    }
+    ggl_free(s->file);
     ggl_free(s->buffer);
     ggl_free(s->graph);
     ggl_free(s->plan);
@@ -216,8 +222,7 @@ static void execute_clear(station *s, ggl_reader *r) {
 
 /* --- graphs and plans --------------------------------------------------------------------------- */
 
-/* Receives `size` bytes that the caller frees; NULL: they were received and forgotten, for lack of memory. */
-static char *receive(station *s, uint64_t size) {
+char *ggl_station_receive(station *s, uint64_t size) {
     char *at = size < SIZE_MAX ? ggl_calloc((size_t)size + 1, 1) : NULL;
     if (at) {
         (void)ggl_station_move(s, at, (size_t)size, false);
@@ -230,7 +235,7 @@ static char *receive(station *s, uint64_t size) {
 
 static void execute_refuses(station *s, ggl_reader *r) {
     const uint64_t size = ggl_get_u64(r);
-    char *image = receive(s, size);
+    char *image = ggl_station_receive(s, size);
     ggl_graph *g = NULL;
     ggl_error err = {0};
     if (image && ok(s) && !s->is_lost)
@@ -300,7 +305,8 @@ static void compile(station *s, held_graph *g, ggl_reader *r, held_plan *out) {
 static void execute_compile(station *s, ggl_reader *r) {
     const uint32_t plan = ggl_get_u32(r), graph = ggl_get_u32(r);
     const uint64_t image_size = ggl_get_u64(r), size = ggl_get_u64(r);
-    char *image = image_size ? receive(s, image_size) : NULL, *segment = receive(s, size);
+    char *image = image_size ? ggl_station_receive(s, image_size) : NULL,
+         *segment = ggl_station_receive(s, size);
     ggl_error err = {0};
     if (ok(s) && !s->is_lost && has_room(s, &s->plan, &s->cap_plans, plan, sizeof *s->plan) &&
         has_room(s, &s->graph, &s->cap_graphs, graph, sizeof *s->graph)) {
@@ -372,6 +378,21 @@ static void execute_repack_size(station *s, ggl_reader *r) {
         ggl_put_u64(&s->result, s->b->v->repack_size(s->b, &t));
 }
 
+static void execute_has(station *s, ggl_reader *r) {
+    ggl_source_execute_has(s, r);
+}
+
+static void execute_fill(station *s, ggl_reader *r) {
+    const uint32_t id = ggl_get_u32(r);
+    const uint64_t offset = ggl_get_u64(r), size = ggl_get_u64(r);
+    ggl_error err = {0};
+    taken t = ggl_source_take(s, r, (size_t)size);
+    held_buffer *h = buffer_of(s, id, offset, size);
+    if (h && t.data && !s->is_lost)
+        note(s, s->b->v->upload(s->b, h->b, (size_t)offset, t.data, (size_t)size, &err), &err);
+    ggl_source_drop(&t);
+}
+
 static void execute_repack(station *s, ggl_reader *r) {
     const uint32_t id = ggl_get_u32(r);
     const uint64_t offset = ggl_get_u64(r);
@@ -382,13 +403,13 @@ static void execute_repack(station *s, ggl_reader *r) {
         s->is_lost = true; /* nobody knows how much data comes */
         return;
     }
-    char *data = receive(s, t.size);
+    taken from = ggl_source_take(s, r, t.size);
     const size_t size = s->b->v->repack_size ? s->b->v->repack_size(s->b, &t) : 0;
     held_buffer *h = buffer_of(s, id, offset, size);
-    t.data = data;
-    if (h && data && size > 0 && !s->is_lost)
+    t.data = from.data;
+    if (h && t.data && size > 0 && !s->is_lost)
         note(s, s->b->v->repack(s->b, h->b, (size_t)offset, &t, &err), &err);
-    ggl_free(data);
+    ggl_source_drop(&from);
 }
 
 void ggl_station_execute(station *s, uint32_t op, ggl_reader *r) {

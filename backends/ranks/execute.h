@@ -4,6 +4,7 @@
 
 #include "ggl/graph.h"
 #include "ggl/internal/bytes.h"
+#include "ggl/internal/file.h"
 #include "job.h"
 #include "orders.h"
 
@@ -24,6 +25,11 @@ typedef struct held_plan {
     ggl_loc *store_loc;
 } held_plan;
 
+typedef struct held_file {
+    char *path;
+    ggl_file_map map;
+} held_file;
+
 typedef struct station {
     job *j;
     int tag;
@@ -35,6 +41,10 @@ typedef struct station {
     size_t cap_buffers, cap_graphs, cap_plans;
     ggl_buffer **region; /* of a run */
     size_t cap_regions;
+    held_file *file; /* from which weights were taken */
+    size_t n_files, cap_files;
+    bool keeps_none;                /* keeping a weight has failed */
+    void (*note)(const char *text); /* for the user; may be NULL */
     /* the packet that is carried out */
     uint64_t number;
     ggl_error failed; /* the first order that failed since the last answer; GGL_OK: none */
@@ -52,6 +62,8 @@ typedef struct station {
 void ggl_station_execute(station *s, uint32_t op, ggl_reader *r);
 /* Sends or receives data from or to memory, in pieces. */
 bool ggl_station_move(station *s, void *data, size_t size, bool sends);
+/* Receives `size` bytes that the caller frees; NULL: they were received and forgotten, for lack of memory, which is noted. */
+char *ggl_station_receive(station *s, uint64_t size);
 /* Frees all that is held, and closes the backend. */
 void ggl_station_fini(station *s);
 

@@ -79,10 +79,11 @@ ggl_status ggl_job_wait(job *j, int rank, ggl_request *r, size_t *size, ggl_erro
 /* The job that ggl_rank_open uses; NULL: this process is in none. */
 extern job *ggl_current_job;
 
-/* worker.c: carries out the orders of rank 0 until it ends the job. Backends are opened by `open`. Returns the exit code. */
+/* worker.c: carries out the orders of rank 0 until it ends the job. Backends are opened by `open`; `note` (may be NULL) is told what the user may
+ * want to know. Returns the exit code. */
 typedef ggl_status ggl_open_fn(ggl_backend **out, const char *name, const ggl_backend_params *p,
                                ggl_error *err);
-int ggl_job_serve(job *j, ggl_open_fn *open, ggl_error *err);
+int ggl_job_serve(job *j, ggl_open_fn *open, void (*note)(const char *text), ggl_error *err);
 
 /* Rank 0: tells all ranks that the job ends. False: a rank did not answer. */
 bool ggl_job_dismiss(job *j);

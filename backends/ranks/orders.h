@@ -34,8 +34,10 @@ enum {
     ORDER(DESCRIBE, describe)   /* plan, n */                                                      \
     ORDER(RUN, run)             /* plan, n, n_regions; ids of buffers, 0: none */                  \
     ORDER(WAIT, wait)                                                                              \
+    ORDER(HAS, has)                 /* what, size; a path, or a digest: sources.c */               \
+    ORDER(FILL, fill)               /* id, offset, size, source; data */                           \
     ORDER(REPACK_SIZE, repack_size) /* image of a weight */                                        \
-    ORDER(REPACK, repack)           /* id, offset, image of a weight; data */
+    ORDER(REPACK, repack)           /* id, offset, image of a weight, source; data */
 
 typedef enum order_op {
 #define ORDER(NAME, name) ORDER_##NAME,

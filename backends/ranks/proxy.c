@@ -9,9 +9,11 @@
 #include "ggl/internal/image.h"
 #include "channel.h"
 #include "ranks.h"
+#include "sources.h"
 
 struct ggl_buffer {
     uint32_t id; /* 0: it is memory of rank 0 */
+    int region;
     char *host;
     size_t size;
 };
@@ -47,6 +49,8 @@ typedef struct rank_backend {
     size_t n_graphs, cap_graphs;
     known *node, *weight;
     size_t n_nodes, cap_nodes, n_weights, cap_weights;
+    known_files files;
+    size_t loading; /* bytes of weights since the rank was waited for */
     bool is_closing;
 } rank_backend;
 
@@ -64,7 +68,7 @@ static ggl_status rank_alloc(ggl_backend *b, int region, size_t size, const void
     ggl_buffer *buf = ggl_calloc(1, sizeof *buf);
     if (!buf)
         return ggl_fail(err, GGL_NOMEM, "out of memory for a buffer");
-    *buf = (ggl_buffer){host ? 0 : ++r->last_id, (char *)(uintptr_t)host, size};
+    *buf = (ggl_buffer){host ? 0 : ++r->last_id, region, (char *)(uintptr_t)host, size};
     ggl_status st = host ? GGL_OK : ggl_channel_begin(&r->c, ORDER_ALLOC, 16, err);
     if (st == GGL_OK && !host) {
         ggl_put_u32(&r->c.out, buf->id);
@@ -133,13 +137,45 @@ static ggl_status get(rank_backend *r, const ggl_buffer *src, size_t offset, voi
     return GGL_OK;
 }
 
+/* After an order that needs a weight: sends it, if it must be sent, and lets the rank begin. At the end of each stretch of bytes it
+ * waits, so that errors come while loading, and progress is not far ahead of what is done. */
+static ggl_status load(rank_backend *r, const source *from, ggl_error *err) {
+    enum { STRETCH = 256 << 20 };
+    const ggl_status st = ggl_source_send(from, &r->c, err);
+    if (st != GGL_OK)
+        return st;
+    r->loading += from->size;
+    if (r->loading < STRETCH)
+        return ggl_channel_flush(&r->c, false, NULL, err);
+    r->loading = 0;
+    return ggl_channel_call(&r->c, NULL, err);
+}
+
+/* Fills a part of a buffer with a weight. The rank may still be reading it when this returns. */
+static ggl_status fill(rank_backend *r, const ggl_buffer *dst, size_t offset, const void *src,
+                       size_t size, ggl_error *err) {
+    source from;
+    ggl_status st = ggl_source_find(&from, &r->c, &r->files, src, size, err);
+    if (st == GGL_OK)
+        st = ggl_channel_begin(&r->c, ORDER_FILL, 20 + ggl_source_size(&from), err);
+    if (st != GGL_OK)
+        return st;
+    ggl_put_u32(&r->c.out, dst->id);
+    ggl_put_u64(&r->c.out, offset);
+    ggl_put_u64(&r->c.out, size);
+    ggl_source_put(&from, &r->c.out);
+    ggl_channel_end(&r->c);
+    return load(r, &from, err);
+}
+
 static ggl_status rank_upload(ggl_backend *b, ggl_buffer *dst, size_t offset, const void *src,
                               size_t size, ggl_error *err) {
     if (dst->host) {
         memcpy(dst->host + offset, src, size);
         return GGL_OK;
     }
-    return put(of(b), dst, offset, src, size, false, err);
+    return dst->region == GGL_REGION_WEIGHT ? fill(of(b), dst, offset, src, size, err)
+                                            : put(of(b), dst, offset, src, size, false, err);
 }
 
 static ggl_status rank_download(ggl_backend *b, const ggl_buffer *src, size_t offset, void *dst,
@@ -272,18 +308,22 @@ static ggl_status rank_repack(ggl_backend *b, ggl_buffer *dst, size_t offset, co
                               ggl_error *err) {
     rank_backend *r = of(b);
     ggl_bytes image = {0};
+    source from;
     ggl_weight_image(w, &image);
     ggl_status st = image.failed ? ggl_fail(err, GGL_NOMEM, "out of memory to repack")
-                                 : ggl_channel_begin(&r->c, ORDER_REPACK, 16 + image.n, err);
+                                 : ggl_source_find(&from, &r->c, &r->files, w->data, w->size, err);
+    if (st == GGL_OK)
+        st = ggl_channel_begin(&r->c, ORDER_REPACK, 12 + image.n + ggl_source_size(&from), err);
     if (st == GGL_OK) {
         ggl_put_u32(&r->c.out, dst->id);
         ggl_put_u64(&r->c.out, offset);
         ggl_put(&r->c.out, image.at, image.n);
+        ggl_source_put(&from, &r->c.out);
         ggl_channel_end(&r->c);
-        st = ggl_channel_send_all(&r->c, w->data, w->size, err);
+        st = load(r, &from, err);
     }
     ggl_bytes_fini(&image);
-    return st == GGL_OK ? ggl_channel_call(&r->c, NULL, err) : st;
+    return st;
 }
 
 /* --- plans -------------------------------------------------------------------------------------- */
@@ -470,6 +510,7 @@ static void rank_close(ggl_backend *b) {
     ggl_channel_fini(&r->c);
     known_fini(r->node, r->n_nodes);
     known_fini(r->weight, r->n_weights);
+    ggl_known_files_fini(&r->files);
     ggl_free(r->graph);
     ggl_free(r);
 }

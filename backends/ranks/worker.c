@@ -20,6 +20,7 @@ typedef struct post {
 struct worker {
     job *j;
     ggl_open_fn *open;
+    void (*note)(const char *text);
     post *at[MOST_CHANNELS];
 };
 
@@ -46,7 +47,7 @@ static bool start_receiving(post *p) {
 static bool prepare(post *p, job *j, int k, worker *w) {
     const ggl_transport *t = j->t;
     station *s = &p->s;
-    *s = (station){.j = j, .tag = TAG_CHANNELS + k * N_TAGS};
+    *s = (station){.j = j, .tag = TAG_CHANNELS + k * N_TAGS, .note = w->note};
     p->w = w;
     if (!(p->packet = ggl_calloc(PACKET_SIZE, 1)))
         return false;
@@ -199,8 +200,8 @@ static bool start_post(worker *w, ggl_reader *r, post *control) {
     return st == GGL_OK;
 }
 
-int ggl_job_serve(job *j, ggl_open_fn *open, ggl_error *err) {
-    worker w = {.j = j, .open = open};
+int ggl_job_serve(job *j, ggl_open_fn *open, void (*note)(const char *text), ggl_error *err) {
+    worker w = {.j = j, .open = open, .note = note};
     post *control = ggl_calloc(1, sizeof *control);
     if (!control || !prepare(control, j, 0, &w)) {
         ggl_free(control);

@@ -36,8 +36,12 @@ void ggl_file_map_drop(const ggl_file_map *m, const void *data, size_t size) {
         ggl_os_map_drop(data, size);
 }
 
-const char *ggl_file_at(const void *address) {
-    return ggl_os_map_path(address);
+const char *ggl_file_at(const void *address, ggl_file_map *of) {
+    os_map map;
+    const char *path = ggl_os_map_path(address, &map);
+    if (of)
+        *of = (ggl_file_map){.data = map.data, .size = map.size, .mapped = path != NULL};
+    return path;
 }
 
 bool ggl_file_exists(const char *path) {

@@ -95,11 +95,15 @@ static void unlist_mapped(const os_map *m) {
         }
 }
 
-const char *ggl_os_map_path(const void *address) {
+const char *ggl_os_map_path(const void *address, os_map *of) {
+    *of = (os_map){0};
     for (mapped_file *f = atomic_load(&mapped_files); f; f = f->next) {
         const size_t size = atomic_load(&f->size);
-        if ((uintptr_t)address - atomic_load(&f->from) < size)
-            return f->path;
+        const uintptr_t from = atomic_load(&f->from);
+        if ((uintptr_t)address - from >= size)
+            continue;
+        *of = (os_map){.data = (const void *)from, .size = size, .mapped = true};
+        return f->path;
     }
     return NULL;
 }

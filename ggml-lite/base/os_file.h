@@ -29,8 +29,8 @@ typedef struct os_map_params {
  * failure *m is all zeros. */
 ggl_status ggl_os_map_open(os_map *m, const char *path, const os_map_params *p, ggl_error *err);
 void ggl_os_map_close(os_map *m);
-/* Returns the path of the mapped file in which the address lies; NULL: in none. Async-signal-safe. */
-const char *ggl_os_map_path(const void *address);
+/* Returns the path of the mapped file in which the address lies, and sets data and size of *of; NULL: in none. Async-signal-safe. */
+const char *ggl_os_map_path(const void *address, os_map *of);
 /* Drops the pages that lie wholly in [data, data + size), a part of a mapped file; the system reads
  * them again when they are touched. Must not be called for a file that was read (mapped is false):
  * its bytes would be lost. */

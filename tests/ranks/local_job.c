@@ -152,7 +152,7 @@ static void *run_rank(void *arg) {
     job *j;
     self->code = 1;
     if (ggl_job_join(&j, &self->t, &err) == GGL_OK)
-        self->code = ggl_job_serve(j, ggl_backend_open, &err);
+        self->code = ggl_job_serve(j, ggl_backend_open, NULL, &err);
     if (err.status != GGL_OK)
         fprintf(stderr, "%s\n", err.msg);
     ggl_job_leave(j);

@@ -77,17 +77,17 @@ TEST(name_of_an_address) {
         for (int i = 0; i < N; i++)
             REQUIRE_OK(ggl_file_map_open(&m[i], path[i], &err), &err);
         for (int i = 0; i < N; i++) {
-            CHECK_STR(ggl_file_at(m[i].data), path[i]);
-            CHECK(!ggl_file_at((const char *)m[i].data + 1)); /* its one byte */
+            CHECK_STR(ggl_file_at(m[i].data, NULL), path[i]);
+            CHECK(!ggl_file_at((const char *)m[i].data + 1, NULL)); /* its one byte */
         }
         const void *gone = m[round].data;
         ggl_file_map_close(&m[round]);
-        CHECK(!ggl_file_at(gone));
+        CHECK(!ggl_file_at(gone, NULL));
         REQUIRE_OK(ggl_file_map_open_how(&read, path[0], &no_mmap, &err), &err);
-        CHECK(!ggl_file_at(read.data)); /* memory, which stays whatever becomes of the file */
+        CHECK(!ggl_file_at(read.data, NULL)); /* memory, which stays whatever becomes of the file */
         ggl_file_map_close(&read);
         for (int i = 0; i < N; i++)
             ggl_file_map_close(&m[i]);
     }
-    CHECK(!ggl_file_at(NULL) && !ggl_file_at(&err) && !ggl_file_at((const void *)UINTPTR_MAX));
+    CHECK(!ggl_file_at(NULL, NULL) && !ggl_file_at(&err, NULL) && !ggl_file_at((const void *)UINTPTR_MAX, NULL));
 }

@@ -56,7 +56,7 @@ static void on_bus_error(int number, siginfo_t *info, void *context) {
     static atomic_flag is_said = ATOMIC_FLAG_INIT;
     static const char why[] = " was changed or cut off while it was in use, or cannot be read any "
                               "more; start the program again\n";
-    const char *file = info->si_code > 0 ? ggl_file_at(info->si_addr) : NULL;
+    const char *file = info->si_code > 0 ? ggl_file_at(info->si_addr, NULL) : NULL;
     char text[PATH_MAX + 256];
     (void)context;
     if (!file) {

@@ -3,8 +3,13 @@
 #include "ggl/internal/backends.h"
 #include "report.h"
 
+static void say(const char *text) {
+    tool_note(NULL, "%s", text);
+}
+
 int tool_join_job(const char *tool) {
     ggl_error err = {0};
     int code = -1;
-    return ggl_ranks_begin(&code, &err) == GGL_OK ? code : tool_error(tool, 1, "%s", err.msg);
+    tool_set_name(tool);
+    return ggl_ranks_begin(&code, say, &err) == GGL_OK ? code : tool_error(tool, 1, "%s", err.msg);
 }

@@ -29,8 +29,9 @@ int ggl_backend_allowed_cpus(void);
 /* Call this at the start of a program. If mpirun has started the process as one of several, it becomes a rank of the job: as
  * rank 0 it goes on, and may open the devices of the others ("rank1", "rank2:vulkan0"), which end when it ends. As another
  * one it computes for rank 0, and the call returns when the job has ended: *exit_code is then what the program ends with, else
- * -1. GGL_UNSUPPORTED: this build has no MPI, or the ranks are of different builds; GGL_DEVICE: rank 0 is gone. */
-GGL_NODISCARD ggl_status ggl_ranks_begin(int *exit_code, ggl_error *err);
+ * -1. note (may be NULL) is told what the user of such a rank may want to know. GGL_UNSUPPORTED: this build has no MPI, or the ranks are of different builds; GGL_DEVICE: rank 0 is gone. */
+GGL_NODISCARD ggl_status ggl_ranks_begin(int *exit_code, void (*note)(const char *text),
+                                         ggl_error *err);
 int ggl_ranks_count(void); /* of the job, with this one; 1: there is no job */
 
 /* Makes a backend that runs everything on `inner`, with the same results, and writes a timeline of

@@ -48,8 +48,9 @@ GGL_NODISCARD ggl_status ggl_file_map_open_how(ggl_file_map *m, const char *path
 void ggl_file_map_close(ggl_file_map *m);
 /* Returns the path with which the file was mapped in which the address lies; NULL: it lies in no mapped file. All files count
  * that the library has mapped, such as models. Async-signal-safe: who cuts a file off while it is mapped causes a SIGBUS where its
- * pages are read, and the handler can say which file that was. Valid until the file is unmapped. */
-const char *ggl_file_at(const void *address);
+ * pages are read, and the handler can say which file that was. Valid until the file is unmapped. of: NULL, or set to where the file
+ * lies (without its time). */
+const char *ggl_file_at(const void *address, ggl_file_map *of);
 /* Frees the memory of the whole pages in [data, data + size), a piece of a mapped file. When they are
  * touched again, the system reads them again. No effect if the file was read into memory, and on any
  * other memory. */
