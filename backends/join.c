@@ -10,6 +10,9 @@
 #include "ranks/job.h"
 
 #define PLUGIN "libggl-mpi.so"
+#ifndef GGL_PLUGIN_FOLDER /* of an installation, from the folder of programs */
+#define GGL_PLUGIN_FOLDER "../lib/ggl"
+#endif
 
 /* Returns the value of an environment variable, a whole number; -1: it is not set, or none. */
 static long number_of(const char *variable) {
@@ -32,7 +35,7 @@ static bool is_in_job(void) {
 
 /* Opens the plug-in: GGL_MPI names it, or it is beside this program or library, or in a folder lib/ggl or ggl near it. */
 static void *open_plugin(char *why, size_t size) {
-    static const char *const near[] = {"", "../lib/ggl/", "ggl/", "../lib/"};
+    static const char *const near[] = {"", "ggl/", "../lib/", GGL_PLUGIN_FOLDER "/"};
     const char *named = getenv("GGL_MPI");
     char self[PATH_MAX] = "", path[PATH_MAX + 64];
     Dl_info info;

@@ -11,7 +11,7 @@ enum { TRUNK, TAIL, N_PHASES };
 
 /* Batches that may be in flight at once. Each has a lane: its own copy of the inputs, of the values that
  * cross segments, and of the outputs. */
-enum { MAX_LANES = 8 };
+enum { MAX_LANES = 16 };
 
 /* The segments during which a device must hold a value in its io region. first: computes the value, or
  * the value is moved there before it. last: reads the value, or the value is moved elsewhere before it;

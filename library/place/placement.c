@@ -108,6 +108,10 @@ static int need_first_device(llm_placement *p, ggl_error *err) {
     return -1;
 }
 
+static bool is_auto(const char *split) {
+    return split && strcmp(split, "auto") == 0;
+}
+
 /* --- what was chosen -------------------------------------------------------------------------- */
 
 /* Puts the name of what was chosen before a message, unless it is about an environment variable. */
@@ -276,6 +280,19 @@ int llm_placement_devices(const llm_placement *p, int *at) {
     return n;
 }
 
+/* In a job of several ranks the layers are divided among all of them if nothing else was chosen, or "auto" without devices. */
+static ggl_status open_ranks(llm_placement *p, ggl_error *err) {
+    char name[32];
+    p->is_job = ggl_ranks_count() > 1 && !p->o.devices &&
+                (llm_placement_is_cpu_only(p) || is_auto(p->o.split));
+    for (int r = 1; r < ggl_ranks_count() && p->is_job; r++) {
+        snprintf(name, sizeof name, "rank%d", r);
+        if (need(p, name, strlen(name), err) < 0)
+            return err->status;
+    }
+    return p->is_job && llm_placement_need_host(p, err) < 0 ? err->status : GGL_OK;
+}
+
 /* Opens the first GPU if layers are wanted on a device and no device was named. Without a GPU
  * all layers run on the CPU, after a note; with `strict`: an error. */
 static ggl_status default_device(llm_placement *p, ggl_error *err) {
@@ -297,7 +314,7 @@ static ggl_status default_device(llm_placement *p, ggl_error *err) {
 static ggl_status check_choice(const llm_placement *p, ggl_error *err) {
     const llm_placement_choice *o = &p->o;
     const llm_placement_names names = o->names;
-    const bool by_count = o->split && strcmp(o->split, "auto") != 0;
+    const bool by_count = o->split && !is_auto(o->split);
     const char *numbers = "", *two[2] = {NULL, NULL};
     if (o->split && o->n_gpu_layers_given) {
         two[0] = names.split, two[1] = names.n_gpu_layers;
@@ -350,7 +367,7 @@ ggl_status llm_placement_new(llm_placement **out, const llm_placement_choice *o,
         st = read_shares(p, err);
     if (st == GGL_OK)
         st = read_devices(p, err);
-    if (st == GGL_OK && o->split && strcmp(o->split, "auto") != 0)
+    if (st == GGL_OK && o->split && !is_auto(o->split))
         st = read_split(p, err);
     if (st == GGL_OK)
         st = open_host(p, err);
@@ -358,6 +375,8 @@ ggl_status llm_placement_new(llm_placement **out, const llm_placement_choice *o,
         st = read_rules(p, err);
     if (st == GGL_OK)
         st = check_split(p, err);
+    if (st == GGL_OK)
+        st = open_ranks(p, err);
     if (st == GGL_OK)
         st = default_device(p, err);
     if (st == GGL_OK)
@@ -387,13 +406,13 @@ ggl_status llm_placement_close(llm_placement *p, ggl_error *err) {
 
 bool llm_placement_is_cpu_only(const llm_placement *p) {
     const llm_placement_choice *o = &p->o;
-    return !o->devices && !o->split && !o->shares && !o->n_gpu_layers_given && !o->fit &&
-           !llm_place_rules_name_backends(&o->rules);
+    return !p->is_job && !o->devices && !o->split && !o->shares && !o->n_gpu_layers_given &&
+           !o->fit && !llm_place_rules_name_backends(&o->rules);
 }
 
 bool llm_placement_counts_layers(const llm_placement *p) {
     const llm_placement_choice *o = &p->o;
-    return o->fit || o->split || o->shares || o->n_gpu_layers_given;
+    return p->is_job || o->fit || o->split || o->shares || o->n_gpu_layers_given;
 }
 
 const char *llm_placement_unused(const llm_placement *p) {

@@ -5,7 +5,7 @@
 
 #include "placement.h"
 
-enum { PLACEMENT_MOST = 16 };
+enum { PLACEMENT_MOST = 64 };
 
 struct llm_placement {
     llm_placement_choice o; /* after the opening only `split` and numbers are read */
@@ -21,6 +21,7 @@ struct llm_placement {
     double shadow_rate;
     int host;       /* index of the CPU; -1: not opened */
     bool no_device; /* devices is "none" */
+    bool is_job;    /* all ranks of the job share the layers */
     int part
         [PLACEMENT_MOST]; /* indices of the backends that have layers, in the order of the layers */
     int64_t count[PLACEMENT_MOST]; /* how many layers each of them has */

@@ -252,23 +252,107 @@ static ggl_status choose(llm_placement *p, const llm_model *m, llm_session_param
     return most_that_fit(p, m, sp, n_layer, err) < 0 ? err->status : GGL_OK;
 }
 
+/* Makes the first parts' layers fewer where they do not fit, in steps of an eighth. */
+static ggl_status shrink_to_fit(llm_placement *p, const llm_model *m, llm_session_params *sp,
+                                int64_t n_layer, double host, ggl_error *err) {
+    enum { STEPS = 32 };
+    ggl_status st = GGL_OK;
+    for (int step = 0; step < STEPS; step++) {
+        int at[PLACEMENT_MOST], n_dev = llm_placement_devices(p, at);
+        double sum = host;
+        bool all = true;
+        llm_session *s = NULL;
+        for (int i = 0; i < n_dev; i++)
+            sum += p->share[i];
+        give_devices(p, sum > 0 ? n_layer - (int64_t)((double)n_layer * host / sum + 0.5) : 0,
+                     n_layer);
+        st = session_new(p, &s, m, sp, err);
+        if (st == GGL_OK)
+            st = reserve_stages(p, m, sp, s, err);
+        for (int i = 0; i < n_dev && st == GGL_OK; i++) {
+            ggl_memory use;
+            if (ggl_sched_memory(llm_session_sched(s), at[i], &use) &&
+                !fits_on(p->backend[at[i]], &use, &p->reserved[at[i]])) {
+                p->share[i] *= 7.0 / 8;
+                all = false;
+            }
+        }
+        llm_session_free(s);
+        if (st != GGL_OK || all)
+            break;
+    }
+    return st;
+}
+
+/* For a job, without "auto": ranks are alike. */
+static ggl_status share_in_job(llm_placement *p, const llm_model *m, llm_session_params *sp,
+                               int64_t n_layer, ggl_error *err) {
+    p->n_shares = llm_placement_devices(p, (int[PLACEMENT_MOST]){0});
+    for (int i = 0; i < p->n_shares; i++)
+        p->share[i] = 1;
+    return shrink_to_fit(p, m, sp, n_layer, 1, err);
+}
+
+/* For a job: a batch passes one rank after the other, while the batches behind it are on those before. So all are busy if each
+ * takes as long as the others: the layers are divided by the ranks' speed, as a token's time shows it, with what travels. Each
+ * is tried with its fair part, which then stays there. */
+static ggl_status choose_in_job(llm_placement *p, const llm_model *m, llm_session_params *sp,
+                                int64_t n_layer, ggl_error *err) {
+    int at[PLACEMENT_MOST], n_dev = llm_placement_devices(p, at);
+    double speed[PLACEMENT_MOST];
+    const int64_t part = n_layer / (n_dev + 1) > 0 ? n_layer / (n_dev + 1) : 1;
+    give_devices(p, 0, n_layer);
+    const double host = measure(p, m, sp, err);
+    if (host <= 0)
+        return err->status;
+    report(p, "%9.2f ms a token with all layers on cpu", host * 1e3);
+    for (int i = 0; i < n_dev; i++)
+        p->apart[at[i]] = true;
+    for (int i = 0; i < n_dev; i++) {
+        p->apart[at[i]] = false;
+        give_devices(p, part, n_layer);
+        const double t = measure(p, m, sp, err);
+        p->apart[at[i]] = true;
+        if (t <= 0)
+            return ggl_within(err, err->status, "%s", p->names[at[i]]);
+        report(p, "%9.2f ms a token with %" PRId64 " of %" PRId64 " layers on %s", t * 1e3, part,
+               n_layer, p->names[at[i]]);
+        const double own = t - host * (double)(n_layer - part) / (double)n_layer,
+                     least = host * (double)part / (double)n_layer / 8;
+        speed[i] = 1 / (own > least ? own : least); /* noise must not make it endless */
+    }
+    for (int i = 0; i < n_dev; i++) {
+        p->apart[at[i]] = false;
+        p->share[i] = speed[i];
+    }
+    p->n_shares = n_dev;
+    return shrink_to_fit(p, m, sp, n_layer, (double)n_layer / host / (double)part, err);
+}
+
 /* Assigns the layers if that takes trial sessions (`fit`, "auto"). Otherwise place()
  * assigns them when it learns the number of layers. */
 static ggl_status settle(llm_placement *p, const llm_model *m, llm_session_params *sp,
                          ggl_error *err) {
     const llm_placement_choice *o = &p->o;
-    bool automatic = o->split && strcmp(o->split, "auto") == 0;
-    p->n_last = o->n_gpu_layers_given ? o->n_gpu_layers : p->n_shares > 0 ? INT64_MAX : -1;
+    const bool automatic = o->split && strcmp(o->split, "auto") == 0;
+    p->n_last = o->n_gpu_layers_given           ? o->n_gpu_layers
+                : p->n_shares > 0 && !p->is_job ? INT64_MAX
+                                                : -1;
     if (!o->split || automatic)
         p->n_parts = 0; /* all on the first backend */
-    if (!o->fit && !automatic)
+    if (!o->fit && !automatic && !p->is_job)
         return GGL_OK;
     llm_session *s = NULL;
     ggl_status st = session_new(p, &s, m, sp, err);
     int64_t n_layer = st == GGL_OK ? llm_session_n_layer(s) : 0;
     llm_session_free(s);
-    if (st != GGL_OK || automatic)
-        return st == GGL_OK ? choose(p, m, sp, n_layer, err) : st;
+    if (st != GGL_OK)
+        return st;
+    if (p->is_job)
+        return automatic ? choose_in_job(p, m, sp, n_layer, err)
+                         : share_in_job(p, m, sp, n_layer, err);
+    if (automatic)
+        return choose(p, m, sp, n_layer, err);
     return most_that_fit(p, m, sp, n_layer, err) < 0 ? err->status : GGL_OK;
 }
 

@@ -16,7 +16,7 @@
 
 /* Of a process of its own: its exit code if something was wrong, and how long it may take. */
 enum { WRONG = 77, MOST_SECONDS = 60 };
-enum { MOST_LANES = 8 /* of a scheduler */ };
+enum { MOST_LANES = 16 /* of a scheduler */ };
 
 const r_variant r_variants[] = {
     {"cpu", {R_CPU}, 1, JUDGE_CPU, 0, NULL},

@@ -129,4 +129,15 @@ void placement_list(FILE *out) {
                 break;
         }
     }
+    for (int r = 1; r < ggl_ranks_count(); r++) {
+        char there[64];
+        snprintf(there, sizeof there, "rank%d", r);
+        list_one(out, there, "", true);
+        for (int k = 0; (name = ggl_backend_name(k)); k++)
+            for (int i = 0; ggl_backend_kind(k) == GGL_BACKEND_DEVICE && i < 1000; i++) {
+                snprintf(there, sizeof there, "rank%d:%.40s%d", r, name, i);
+                if (!list_one(out, there, "", false))
+                    break;
+            }
+    }
 }

@@ -1,5 +1,6 @@
 /* llm-arch: commands for authors of descriptors. Each command is a file <command>.c. */
 #include "common/commands.h"
+#include "common/ranks.h"
 #include "tool.h"
 
 static const args_command commands[] = {
@@ -31,5 +32,6 @@ int main(int argc, char **argv) {
                             NULL,
                             .examples = examples,
                             .commands = commands};
-    return args_run_command(&spec, NULL, argc, argv);
+    const int rank = tool_join_job("llm-arch");
+    return rank >= 0 ? rank : args_run_command(&spec, NULL, argc, argv);
 }

@@ -1,6 +1,7 @@
 /* llm-bench: measures how fast models and servers run here, what the machine allows, and what
  * takes the time. */
 #include "common/process.h"
+#include "common/ranks.h"
 #include "tool.h"
 
 /* By name; ends with an empty row. */
@@ -13,6 +14,9 @@ static const args_command bench_commands[] = {
 
 int main(int argc, char **argv) {
     process_begin();
+    const int rank = tool_join_job("llm-bench");
+    if (rank >= 0)
+        return rank;
     const args_command *c = argc > 1 ? args_find_command(bench_commands, argv[1]) : NULL;
     return tool_finish("llm-bench",
                        c ? c->run(argc - 1, argv + 1) : bench_measure(argc, argv, bench_commands));

@@ -12,6 +12,7 @@
 #include "common/max_sim.h"
 #include "common/process.h"
 #include "common/progress.h"
+#include "common/ranks.h"
 #include "ggl/internal/alloc.h"
 #include "labels.h"
 #include "llm/internal/arch.h"
@@ -390,7 +391,9 @@ static void job_fini(job *j) {
 int main(int argc, char **argv) {
     process_begin();
     job j = {0};
-    int code = embed_options_read(&j.o, argc, argv);
+    int code = tool_join_job(TOOL);
+    if (code < 0)
+        code = embed_options_read(&j.o, argc, argv);
     if (code < 0) {
         process_wait_for_stop();
         code = run(&j);

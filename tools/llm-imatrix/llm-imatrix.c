@@ -11,6 +11,7 @@
 #include "common/calibration.h"
 #include "common/paths.h"
 #include "common/process.h"
+#include "common/ranks.h"
 #include "ggl/alloc.h"
 #include "ggl/internal/file.h"
 #include "llm/llm.h"
@@ -211,7 +212,9 @@ static int run_tool(tool *t) {
 int main(int argc, char **argv) {
     process_begin();
     tool t = {0};
-    int code = options_read(&t.o, argc, argv);
+    int code = tool_join_job(TOOL);
+    if (code < 0)
+        code = options_read(&t.o, argc, argv);
     if (code < 0) {
         process_wait_for_stop();
         code = run_tool(&t);

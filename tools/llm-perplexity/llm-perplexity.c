@@ -19,6 +19,7 @@
 #include "common/run_options.h"
 #include "common/load.h"
 #include "common/open_context.h"
+#include "common/ranks.h"
 #include "ggl/internal/file.h"
 #include "ppl_plot.h"
 #include "ppl_print.h"
@@ -359,7 +360,9 @@ static int run(ppl *p) {
 int main(int argc, char **argv) {
     process_begin();
     ppl p = {0};
-    int code = read_options(&p.o, argc, argv);
+    int code = tool_join_job(TOOL);
+    if (code < 0)
+        code = read_options(&p.o, argc, argv);
     if (code < 0) {
         p.shows_values = isatty(STDOUT_FILENO) == 1;
         process_wait_for_stop();

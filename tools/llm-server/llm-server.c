@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "common/process.h"
+#include "common/ranks.h"
 #include "ggl/internal/show.h"
 #include "log.h"
 #include "presets.h"
@@ -322,7 +323,9 @@ int main(int argc, char **argv) {
     p.argc = argc;
     p.argv = argv;
     process_begin();
-    int code = server_options_read(&p.o, argc, argv);
+    int code = tool_join_job(TOOL);
+    if (code < 0)
+        code = server_options_read(&p.o, argc, argv);
     if (code < 0 && p.o.list_devices) {
         placement_list(stdout);
         code = 0;

@@ -14,6 +14,7 @@
 #include "common/paths.h"
 #include "common/process.h"
 #include "common/progress.h"
+#include "common/ranks.h"
 #include "ggl/internal/alloc.h"
 #include "ggl/internal/file.h"
 #include "options.h"
@@ -435,7 +436,9 @@ static int run(job *j) {
 int main(int argc, char **argv) {
     process_begin();
     job j = {0};
-    int code = transcribe_options_read(&j.o, argc, argv);
+    int code = tool_join_job(TOOL);
+    if (code < 0)
+        code = transcribe_options_read(&j.o, argc, argv);
     if (code < 0) {
         process_wait_for_stop();
         code = run(&j);

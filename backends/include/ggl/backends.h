@@ -60,9 +60,8 @@ typedef struct ggl_backend_params {
 GGL_API GGL_NODISCARD ggl_status ggl_backend_open(ggl_backend **out, const char *name,
                                                   const ggl_backend_params *params, ggl_error *err);
 GGL_API void ggl_backend_close(ggl_backend *b); /* NULL is fine */
-/* Return the name of backend k = 0, 1, .. of the list, and a description; NULL past the end. */
+/* Returns the name of backend k = 0, 1, .. of the list; NULL past the end. */
 GGL_API const char *ggl_backend_name(int k);
-GGL_API const char *ggl_backend_text(int k);
 
 #ifdef __cplusplus
 }

@@ -151,7 +151,7 @@ GGL_API GGL_NODISCARD ggl_status ggl_sched_run(ggl_sched *s, int64_t n, const in
  * is on the second. early: compute only the output ggl_sched_params.early, and
  * those that need nothing beyond it, with the same bits. *ticket names the batch for ggl_sched_collect;
  * ticket NULL: the batch is not collected, and n_rows must be 0. As many batches are under way as there are
- * lanes, ggl_sched_n_lanes: one for each backend that runs a part of every batch, at most 8, so with
+ * lanes, ggl_sched_n_lanes: one for each backend that runs a part of every batch, at most 16, so with
  * one backend there is one, and the batch is computed before ggl_sched_submit returns. Where all
  * lanes are taken, it waits for a batch without a ticket.
  *

@@ -496,6 +496,20 @@ GGL_API void llm_jobs_end(llm_context *c, llm_job *job);
  * begun: the next llm_next returns GGL_CANCELLED. If nothing was begun, or c is NULL, it has no effect. */
 GGL_API void llm_cancel(llm_context *c);
 
+/* Several machines (docs/cluster.md): a program that mpirun starts as several processes calls this first in main, before threads
+ * and files. It sets *exit_code to -1 in rank 0, and where mpirun has started no other process: the program goes on, and its devices
+ * ("rank1", "rank2:vulkan0") are those of the other ranks, which end when it ends. In these the call computes for rank
+ * 0, returns when the job has ended, and sets *exit_code to what main is to return.
+ *
+ *     int code;
+ *     if (llm_join_job(&code, &err) != GGL_OK)
+ *         return fprintf(stderr, "%s\n", err.msg), 1;
+ *     if (code >= 0)
+ *         return code;
+ *
+ * GGL_UNSUPPORTED: the library has no plug-in for MPI, or the ranks are of different builds; GGL_DEVICE: rank 0 is gone. */
+GGL_API GGL_NODISCARD ggl_status llm_join_job(int *exit_code, ggl_error *err);
+
 /* --- tokens ----------------------------------------------------------------------------------- */
 
 enum {

@@ -10,7 +10,7 @@
 docs/python.md of the project has all calls."""
 import ctypes as _c
 import json as _json
-from typing import Any, Dict, List
+from typing import Any, Dict, List, Optional
 
 from ._async import AsyncModel
 from ._errors import Cancelled, Error, Status
@@ -23,7 +23,7 @@ from ._version import __version__
 
 __all__ = [
     "Answer", "AsyncModel", "Batch", "Call", "Cancelled", "Error", "Imatrix", "Job", "Jobs", "Message", "Metadata", "Model", "Node", "Options",
-    "Part", "Perplexity", "Piece", "Ranked", "Result", "Run", "Score", "Status", "Stream", "Verified", "Word", "__version__", "cached_models", "library_path",
+    "Part", "Perplexity", "Piece", "Ranked", "Result", "Run", "Score", "Status", "Stream", "Verified", "Word", "__version__", "cached_models", "join_job", "library_path",
 ]  # fmt: skip
 
 
@@ -43,3 +43,14 @@ def cached_models() -> List[Dict[str, Any]]:
     library().llm_cached_models(_c.byref(text), _c.byref(n))
     models: List[Dict[str, Any]] = _json.loads(taken_bytes(library(), text, n))["models"]
     return models
+
+
+def join_job() -> Optional[int]:
+    """In a program that mpirun starts on several machines, call this first: `code = join_job()`, then `if code is not None: sys.exit(code)`. None: this is
+    rank 0, which goes on, with the devices "rank1", "rank2" .., or there is no other process. Otherwise the call has computed for rank 0 until the job
+    ended."""
+    from ._abi import library
+
+    code = _c.c_int(-1)
+    library().llm_join_job(_c.byref(code))
+    return None if code.value < 0 else code.value

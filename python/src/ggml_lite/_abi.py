@@ -215,6 +215,7 @@ FUNCTIONS: Dict[str, Tuple[Any, ...]] = {
     "llm_jobs_end": (None, Context, c.POINTER(Job)),
     "llm_last_run": (STATUS, Context, c.POINTER(RunInfo)),
     "llm_cancel": (None, Context),
+    "llm_join_job": (STATUS, c.POINTER(c.c_int)),
     "llm_encode": (STATUS, Context, c.c_char_p, c.c_size_t, c.c_uint, c.POINTER(Ids), SizeOut),
     "llm_encode_after": (STATUS, Context, c.c_char_p, c.c_size_t, c.c_char_p, c.c_size_t, c.c_uint, c.POINTER(Ids), SizeOut, SizeOut),
     "llm_decode": (STATUS, Context, Ids, c.c_size_t, c.c_uint, TextOut, SizeOut),

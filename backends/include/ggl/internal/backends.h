@@ -18,6 +18,7 @@ typedef enum ggl_backend_kind_t {
     GGL_BACKEND_ORACLE  /* accurate but slow: other backends are measured against it */
 } ggl_backend_kind_t;
 ggl_backend_kind_t ggl_backend_kind(int k);
+const char *ggl_backend_text(int k); /* a description; NULL past the end */
 /* Return what n_threads 0 stands for, and n_threads_batch 0 beside it: the big cores, and the cores that
  * help with batches, of those that affinity and the control group's quota allow (docs/cpu-backend.md, Threads); 1 to
  * GGL_MAX_THREADS. */
