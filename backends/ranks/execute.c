@@ -11,55 +11,25 @@
 
 enum { MOST_IDS = 1 << 26 };
 
-bool ggl_station_move(station *s, void *data, size_t size, bool sends) {
-    const ggl_transport *t = s->j->t;
-    for (size_t at = 0; at < size && !s->is_lost; at += DATA_PIECE) {
-        const size_t n = size - at < DATA_PIECE ? size - at : DATA_PIECE;
-        char *p = (char *)data + at;
-        ggl_request r;
-        const bool begun = sends ? t->send(t->ctx, 0, s->tag + TAG_DATA, p, n, &r)
-                                 : t->receive(t->ctx, 0, s->tag + TAG_DATA, p, n, &r);
-        s->is_lost = !begun || ggl_job_wait(s->j, 0, &r, NULL, NULL) != GGL_OK;
-    }
-    return !s->is_lost;
-}
-
-/* Keeps the first error. */
-static void note(station *s, ggl_status st, const ggl_error *err) {
-    if (st == GGL_OK || s->failed.status != GGL_OK)
-        return;
-    s->failed = *err;
-    s->failed.status = st;
-}
-
-static bool ok(const station *s) {
-    return s->failed.status == GGL_OK;
-}
-
-static void fail(station *s, ggl_status st, const char *what) {
-    ggl_error err = {0};
-    note(s, ggl_fail(&err, st, "%s", what), &err);
-}
-
 /* --- what is held ------------------------------------------------------------------------------- */
 
 /* Returns the buffer of that id if it has the bytes; else NULL, and the error is noted. */
 static held_buffer *buffer_of(station *s, uint32_t id, uint64_t offset, uint64_t size) {
     held_buffer *h = id < s->cap_buffers ? &s->buffer[id] : NULL;
-    if (!ok(s))
+    if (!ggl_station_ok(s))
         return NULL;
     if (h && h->b && offset <= h->size && size <= h->size - offset)
         return h;
-    fail(s, GGL_DEVICE, "an order for memory that is not there");
+    ggl_station_fail(s, GGL_DEVICE, "an order for memory that is not there");
     return NULL;
 }
 
 static held_plan *plan_of(station *s, uint32_t id) {
     held_plan *h = id < s->cap_plans ? &s->plan[id] : NULL;
-    if (!ok(s))
+    if (!ggl_station_ok(s))
         return NULL;
     if (!h || !h->p)
-        fail(s, GGL_DEVICE, "an order for a plan that is not there");
+        ggl_station_fail(s, GGL_DEVICE, "an order for a plan that is not there");
     return h && h->p ? h : NULL;
 }
 
@@ -67,50 +37,8 @@ static held_plan *plan_of(station *s, uint32_t id) {
 static bool has_room(station *s, void *table, size_t *cap, uint32_t id, size_t size) {
     if (id < MOST_IDS && (id < *cap || ggl_grow(table, cap, (size_t)id + 1, size)))
         return true;
-    fail(s, GGL_NOMEM, "out of memory for the orders of rank 0");
+    ggl_station_fail(s, GGL_NOMEM, "out of memory for the orders of rank 0");
     return false;
-}
-
-static void drop_buffer(station *s, held_buffer *h) {
-    if (h->b)
-        s->b->v->free(s->b, h->b);
-    ggl_free(h->owned);
-    *h = (held_buffer){0};
-}
-
-static void drop_graph(held_graph *h) {
-    ggl_graph_free(h->g);
-    ggl_free(h->tensor);
-    *h = (held_graph){0};
-}
-
-static void drop_plan(station *s, held_plan *h) {
-    if (h->p)
-        s->b->v->plan_free(s->b, h->p);
-    ggl_free(h->store_loc);
-    *h = (held_plan){0};
-}
-
-void ggl_station_fini(station *s) {
-    for (size_t i = 0; s->b && i < s->cap_plans; i++)
-        drop_plan(s, &s->plan[i]);
-    for (size_t i = 0; i < s->cap_graphs; i++)
-        drop_graph(&s->graph[i]);
-    for (size_t i = 0; s->b && i < s->cap_buffers; i++)
-        drop_buffer(s, &s->buffer[i]);
-    ggl_backend_close(s->b);
-    for (size_t i = 0; i < s->n_files; i++) {
-        ggl_file_map_close(&s->file[i].map);
-        ggl_free(s->file[i].path);
-    }
-    ggl_free(s->file);
-    ggl_free(s->buffer);
-    ggl_free(s->graph);
-    ggl_free(s->plan);
-    ggl_free(s->region);
-    ggl_free(s->data);
-    ggl_bytes_fini(&s->piece);
-    ggl_bytes_fini(&s->result);
 }
 
 /* --- memory ------------------------------------------------------------------------------------- */
@@ -121,7 +49,7 @@ static void execute_alloc(station *s, ggl_reader *r) {
     const uint32_t id = ggl_get_u32(r), region = ggl_get_u32(r);
     const uint64_t size = ggl_get_u64(r);
     ggl_error err = {0};
-    if (!ok(s) || !has_room(s, &s->buffer, &s->cap_buffers, id, sizeof *s->buffer))
+    if (!ggl_station_ok(s) || !has_room(s, &s->buffer, &s->cap_buffers, id, sizeof *s->buffer))
         return;
     held_buffer *h = &s->buffer[id];
     *h = (held_buffer){.size = (size_t)size};
@@ -135,34 +63,15 @@ static void execute_alloc(station *s, ggl_reader *r) {
         h->owned = h->host = NULL;
         st = s->b->v->alloc(s->b, (int)region, (size_t)size, NULL, &h->b, &err);
     }
-    note(s, st, &err);
+    ggl_station_note(s, st, &err);
     if (st != GGL_OK)
-        drop_buffer(s, h);
+        ggl_station_drop_buffer(s, h);
 }
 
 static void execute_free(station *s, ggl_reader *r) {
     const uint32_t id = ggl_get_u32(r);
     if (id < s->cap_buffers)
-        drop_buffer(s, &s->buffer[id]);
-}
-
-/* Receives data to, or sends it from, memory that only the backend reaches. h NULL: the data is received and forgotten, or
- * zeros are sent. */
-static void move_through(station *s, held_buffer *h, uint64_t offset, uint64_t size, bool sends) {
-    if (!s->data)
-        s->data = ggl_calloc(DATA_PIECE, 1);
-    if (!s->data) { /* without it the ranks would no longer agree on what comes next */
-        s->is_lost = true;
-        return;
-    }
-    for (uint64_t at = 0; at < size && !s->is_lost; at += DATA_PIECE) {
-        const size_t n = size - at < DATA_PIECE ? (size_t)(size - at) : DATA_PIECE;
-        ggl_error err = {0};
-        if (sends && h)
-            note(s, s->b->v->download(s->b, h->b, (size_t)(offset + at), s->data, n, &err), &err);
-        if (ggl_station_move(s, s->data, n, sends) && !sends && h && ok(s))
-            note(s, s->b->v->upload(s->b, h->b, (size_t)(offset + at), s->data, n, &err), &err);
-    }
+        ggl_station_drop_buffer(s, &s->buffer[id]);
 }
 
 static void execute_put(station *s, ggl_reader *r) {
@@ -174,11 +83,12 @@ static void execute_put(station *s, ggl_reader *r) {
     if (is_data && h && h->host)
         (void)ggl_station_move(s, h->host + offset, (size_t)size, false);
     else if (is_data)
-        move_through(s, h, offset, size, false);
+        ggl_station_move_through(s, h, offset, size, false);
     else if (h && bytes && h->host)
         memcpy(h->host + offset, bytes, (size_t)size);
     else if (h && bytes)
-        note(s, s->b->v->upload(s->b, h->b, (size_t)offset, bytes, (size_t)size, &err), &err);
+        ggl_station_note(s, s->b->v->upload(s->b, h->b, (size_t)offset, bytes, (size_t)size, &err),
+                         &err);
 }
 
 static void execute_get(station *s, ggl_reader *r) {
@@ -190,23 +100,24 @@ static void execute_get(station *s, ggl_reader *r) {
     if (is_data && h && h->host)
         (void)ggl_station_move(s, h->host + offset, (size_t)size, true);
     else if (is_data)
-        move_through(s, h, offset, size, true);
+        ggl_station_move_through(s, h, offset, size, true);
     else if (h && to && h->host)
         memcpy(to, h->host + offset, (size_t)size);
     else if (h && to)
-        note(s, s->b->v->download(s->b, h->b, (size_t)offset, to, (size_t)size, &err), &err);
+        ggl_station_note(s, s->b->v->download(s->b, h->b, (size_t)offset, to, (size_t)size, &err),
+                         &err);
 }
 
 static void execute_copy(station *s, ggl_reader *r) {
     const uint32_t to = ggl_get_u32(r), from = ggl_get_u32(r), n = ggl_get_u32(r);
     ggl_error err = {0};
-    for (uint32_t i = 0; i < n && ok(s); i++) {
+    for (uint32_t i = 0; i < n && ggl_station_ok(s); i++) {
         ggl_copy_range x;
         ggl_get_to(r, &x, sizeof x);
         held_buffer *dst = buffer_of(s, to, x.to, x.size),
                     *src = buffer_of(s, from, x.from, x.size);
         if (dst && src && !r->failed)
-            note(s, s->b->v->copy(s->b, dst->b, src->b, &x, 1, &err), &err);
+            ggl_station_note(s, s->b->v->copy(s->b, dst->b, src->b, &x, 1, &err), &err);
     }
 }
 
@@ -217,29 +128,18 @@ static void execute_clear(station *s, ggl_reader *r) {
     held_buffer *h = buffer_of(s, id, offset, size);
     ggl_error err = {0};
     if (h)
-        note(s, s->b->v->clear(s->b, h->b, (size_t)offset, (size_t)size, &err), &err);
+        ggl_station_note(s, s->b->v->clear(s->b, h->b, (size_t)offset, (size_t)size, &err), &err);
 }
 
 /* --- graphs and plans --------------------------------------------------------------------------- */
-
-char *ggl_station_receive(station *s, uint64_t size) {
-    char *at = size < SIZE_MAX ? ggl_calloc((size_t)size + 1, 1) : NULL;
-    if (at) {
-        (void)ggl_station_move(s, at, (size_t)size, false);
-    } else {
-        fail(s, GGL_NOMEM, "out of memory for what rank 0 sends");
-        move_through(s, NULL, 0, size, false);
-    }
-    return at;
-}
 
 static void execute_refuses(station *s, ggl_reader *r) {
     const uint64_t size = ggl_get_u64(r);
     char *image = ggl_station_receive(s, size);
     ggl_graph *g = NULL;
     ggl_error err = {0};
-    if (image && ok(s) && !s->is_lost)
-        note(s, ggl_graph_of_image(&g, image, (size_t)size, &err), &err);
+    if (image && ggl_station_ok(s) && !s->is_lost)
+        ggl_station_note(s, ggl_graph_of_image(&g, image, (size_t)size, &err), &err);
     if (g)
         ggl_put_text(&s->result, s->b->v->refuses(s->b, ggl_graph_get_output(g, 0)));
     ggl_graph_free(g);
@@ -283,13 +183,13 @@ static void compile(station *s, held_graph *g, ggl_reader *r, held_plan *out) {
            read_locs(r, ggl_graph_n_stores(g->g), &store_loc) && read_locs(r, n_ids, &repacked) &&
            r->at == r->end;
     if (!fits) {
-        fail(s, GGL_DEVICE, "a part of a graph that is damaged, or out of memory");
+        ggl_station_fail(s, GGL_DEVICE, "a part of a graph that is damaged, or out of memory");
     } else {
         seg.node = node;
         seg.loc = loc;
         seg.store_loc = store_loc;
         seg.repacked = repacked;
-        note(s, s->b->v->compile(s->b, &seg, &out->p, &err), &err);
+        ggl_station_note(s, s->b->v->compile(s->b, &seg, &out->p, &err), &err);
     }
     if (out->p) {
         out->store_loc = store_loc;
@@ -308,19 +208,20 @@ static void execute_compile(station *s, ggl_reader *r) {
     char *image = image_size ? ggl_station_receive(s, image_size) : NULL,
          *segment = ggl_station_receive(s, size);
     ggl_error err = {0};
-    if (ok(s) && !s->is_lost && has_room(s, &s->plan, &s->cap_plans, plan, sizeof *s->plan) &&
+    if (ggl_station_ok(s) && !s->is_lost &&
+        has_room(s, &s->plan, &s->cap_plans, plan, sizeof *s->plan) &&
         has_room(s, &s->graph, &s->cap_graphs, graph, sizeof *s->graph)) {
         held_graph *g = &s->graph[graph];
         if (image) {
-            drop_graph(g);
-            note(s, ggl_graph_of_image(&g->g, image, (size_t)image_size, &err), &err);
+            ggl_station_drop_graph(g);
+            ggl_station_note(s, ggl_graph_of_image(&g->g, image, (size_t)image_size, &err), &err);
             if (g->g && !(g->tensor = ggl_graph_by_id(g->g)))
-                fail(s, GGL_NOMEM, "out of memory for a graph");
+                ggl_station_fail(s, GGL_NOMEM, "out of memory for a graph");
         }
         ggl_reader body = {segment, segment + size, false};
-        if (ok(s) && !g->tensor)
-            fail(s, GGL_DEVICE, "an order for a graph that is not there");
-        if (ok(s))
+        if (ggl_station_ok(s) && !g->tensor)
+            ggl_station_fail(s, GGL_DEVICE, "an order for a graph that is not there");
+        if (ggl_station_ok(s))
             compile(s, g, &body, &s->plan[plan]);
     }
     ggl_free(image);
@@ -330,9 +231,9 @@ static void execute_compile(station *s, ggl_reader *r) {
 static void execute_plan_free(station *s, ggl_reader *r) {
     const uint32_t plan = ggl_get_u32(r), graph = ggl_get_u32(r);
     if (plan < s->cap_plans)
-        drop_plan(s, &s->plan[plan]);
+        ggl_station_drop_plan(s, &s->plan[plan]);
     if (graph > 0 && graph < s->cap_graphs)
-        drop_graph(&s->graph[graph]);
+        ggl_station_drop_graph(&s->graph[graph]);
 }
 
 static void execute_describe(station *s, ggl_reader *r) {
@@ -351,20 +252,20 @@ static void execute_run(station *s, ggl_reader *r) {
     ggl_error err = {0};
     if (!h || !has_room(s, &s->region, &s->cap_regions, n_regions, sizeof(ggl_buffer *)))
         return;
-    for (uint32_t i = 0; i < n_regions && ok(s); i++) {
+    for (uint32_t i = 0; i < n_regions && ggl_station_ok(s); i++) {
         const uint32_t id = ggl_get_u32(r);
         const held_buffer *b = id ? buffer_of(s, id, 0, 0) : NULL;
         s->region[i] = b ? b->b : NULL;
     }
-    if (ok(s) && !r->failed)
-        note(s, s->b->v->run(s->b, h->p, s->region, (int64_t)n, &err), &err);
+    if (ggl_station_ok(s) && !r->failed)
+        ggl_station_note(s, s->b->v->run(s->b, h->p, s->region, (int64_t)n, &err), &err);
 }
 
 static void execute_wait(station *s, ggl_reader *r) {
     (void)r;
     ggl_error err = {0};
-    if (ok(s))
-        note(s, s->b->v->wait(s->b, &err), &err);
+    if (ggl_station_ok(s))
+        ggl_station_note(s, s->b->v->wait(s->b, &err), &err);
 }
 
 /* --- weights ------------------------------------------------------------------------------------ */
@@ -373,7 +274,7 @@ static void execute_repack_size(station *s, ggl_reader *r) {
     ggl_tensor t;
     char name[256];
     if (!ggl_weight_of_image(&t, name, sizeof name, r))
-        fail(s, GGL_DEVICE, "a weight that is damaged");
+        ggl_station_fail(s, GGL_DEVICE, "a weight that is damaged");
     else if (s->b->v->repack_size)
         ggl_put_u64(&s->result, s->b->v->repack_size(s->b, &t));
 }
@@ -389,7 +290,8 @@ static void execute_fill(station *s, ggl_reader *r) {
     taken t = ggl_source_take(s, r, (size_t)size);
     held_buffer *h = buffer_of(s, id, offset, size);
     if (h && t.data && !s->is_lost)
-        note(s, s->b->v->upload(s->b, h->b, (size_t)offset, t.data, (size_t)size, &err), &err);
+        ggl_station_note(s, s->b->v->upload(s->b, h->b, (size_t)offset, t.data, (size_t)size, &err),
+                         &err);
     ggl_source_drop(&t);
 }
 
@@ -408,7 +310,7 @@ static void execute_repack(station *s, ggl_reader *r) {
     held_buffer *h = buffer_of(s, id, offset, size);
     t.data = from.data;
     if (h && t.data && size > 0 && !s->is_lost)
-        note(s, s->b->v->repack(s->b, h->b, (size_t)offset, &t, &err), &err);
+        ggl_station_note(s, s->b->v->repack(s->b, h->b, (size_t)offset, &t, &err), &err);
     ggl_source_drop(&from);
 }
 
@@ -420,9 +322,9 @@ void ggl_station_execute(station *s, uint32_t op, ggl_reader *r) {
     };
     s->result.n = 0;
     if (op >= sizeof execute / sizeof *execute)
-        fail(s, GGL_DEVICE, "an order that this build does not know");
+        ggl_station_fail(s, GGL_DEVICE, "an order that this build does not know");
     else
         execute[op](s, r);
     if (r->failed)
-        fail(s, GGL_DEVICE, "an order that is cut off");
+        ggl_station_fail(s, GGL_DEVICE, "an order that is cut off");
 }

@@ -6,6 +6,8 @@
  *   proxy.c    rank 0: the backend that passes each call on
  *   worker.c   the other ranks: receives orders, one thread for each device
  *   execute.c  carries them out on a backend of its own
+ *   station.c  what that device holds, and its messages
+ *   sources.c  where the other ranks get weights from
  *
  * Every rank beats: it sends a few bytes to the others that it talks to, ten times a second, from a thread of its own. A rank
  * that has been silent for too long is lost: it ended, was stopped, or cannot be reached. Waits end with an error then. */

@@ -208,13 +208,6 @@ static void keep(station *s, const void *data, size_t size, const uint64_t diges
 
 /* --- the other ranks: getting the bytes ---------------------------------------------------------- */
 
-static void fail(station *s, ggl_status st, const ggl_error *err) {
-    if (s->failed.status != GGL_OK)
-        return;
-    s->failed = *err;
-    s->failed.status = st;
-}
-
 /* Returns the file, mapped; NULL: *err. It stays mapped until the station ends. */
 static const ggl_file_map *own_file(station *s, const char *path, ggl_error *err) {
     for (size_t i = 0; i < s->n_files; i++)
@@ -276,7 +269,7 @@ static taken take_file(station *s, ggl_reader *r, size_t size, const uint64_t di
         return t;
     const ggl_file_map *m = own_file(s, path, &err);
     if (!m) {
-        fail(s, err.status, &err);
+        ggl_station_note(s, err.status, &err);
         return t;
     }
     bool same = m->size == file_size && offset <= m->size && size <= m->size - offset;
@@ -285,12 +278,13 @@ static taken take_file(station *s, ggl_reader *r, size_t size, const uint64_t di
         same = own[0] == digest[0] && own[1] == digest[1];
     }
     if (!same) {
-        fail(s,
-             ggl_fail(&err, GGL_FORMAT,
-                      "%s is another file on %s than on rank 0 (%zu bytes here, %" PRIu64
-                      " there): copy it, or take it away, so that rank 0 sends the weights",
-                      path, s->j->t->host, m->size, file_size),
-             &err);
+        ggl_station_note(
+            s,
+            ggl_fail(&err, GGL_FORMAT,
+                     "%s is another file on %s than on rank 0 (%zu bytes here, %" PRIu64
+                     " there): copy it, or take it away, so that rank 0 sends the weights",
+                     path, s->j->t->host, m->size, file_size),
+            &err);
         return t;
     }
     t.shared = m;
@@ -320,7 +314,7 @@ static taken take_kept(station *s, size_t size, const uint64_t digest[2]) {
     if (st == GGL_OK)
         t.data = t.file.data;
     else
-        fail(s, st, &err);
+        ggl_station_note(s, st, &err);
     return t;
 }
 
@@ -335,9 +329,10 @@ static taken take_sent(station *s, size_t size, const uint64_t digest[2]) {
         t.data = t.owned;
         keep(s, t.data, size, digest);
     } else {
-        fail(s,
-             ggl_fail(&err, GGL_DEVICE, "a weight arrived with other bytes than it was sent with"),
-             &err);
+        ggl_station_note(
+            s,
+            ggl_fail(&err, GGL_DEVICE, "a weight arrived with other bytes than it was sent with"),
+            &err);
     }
     return t;
 }

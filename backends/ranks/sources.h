@@ -9,8 +9,8 @@
 #define RANKS_SOURCES_H
 
 #include "channel.h"
-#include "execute.h"
 #include "ggl/internal/file.h"
+#include "station.h"
 
 enum source_kind { SOURCE_FILE, SOURCE_KEPT, SOURCE_SENT };
 

@@ -1,0 +1,79 @@
+/* The other ranks: one device, what rank 0 has made on it, and its messages. */
+#ifndef RANKS_STATION_H
+#define RANKS_STATION_H
+
+#include "ggl/graph.h"
+#include "ggl/internal/bytes.h"
+#include "ggl/internal/file.h"
+#include "job.h"
+#include "orders.h"
+
+typedef struct held_buffer {
+    ggl_buffer *b; /* NULL: there is none of that id */
+    char *host;    /* its memory, if orders may read and write that; else NULL */
+    void *owned;   /* that memory, if it was allocated for the buffer */
+    size_t size;
+} held_buffer;
+
+typedef struct held_graph {
+    ggl_graph *g;
+    ggl_tensor **tensor; /* by id */
+} held_graph;
+
+typedef struct held_plan {
+    ggl_plan *p;
+    ggl_loc *store_loc;
+} held_plan;
+
+typedef struct held_file {
+    char *path;
+    ggl_file_map map;
+} held_file;
+
+typedef struct station {
+    job *j;
+    int tag;
+    ggl_backend *b;
+    /* by id */
+    held_buffer *buffer;
+    held_graph *graph;
+    held_plan *plan;
+    size_t cap_buffers, cap_graphs, cap_plans;
+    ggl_buffer **region; /* of a run */
+    size_t cap_regions;
+    held_file *file; /* from which weights were taken */
+    size_t n_files, cap_files;
+    bool keeps_none;                /* keeping a weight has failed */
+    void (*note)(const char *text); /* for the user; may be NULL */
+    /* the packet that is carried out */
+    uint64_t number;
+    ggl_error failed; /* the first order that failed since the last answer; GGL_OK: none */
+    ggl_bytes piece;  /* what its answer has: pieces, and the last result */
+    ggl_bytes result;
+    char *data; /* [DATA_PIECE], for data that does not go straight to its place */
+    /* packets up to that number are cancelled */
+    uint64_t cancel_in, cancelled;
+    ggl_request cancels;
+    bool has_cancels;
+    bool is_lost; /* a message failed, so nothing more can be done */
+} station;
+
+/* Keeps the first error, until an answer tells it. */
+void ggl_station_note(station *s, ggl_status st, const ggl_error *err);
+void ggl_station_fail(station *s, ggl_status st, const char *what);
+bool ggl_station_ok(const station *s); /* no order has failed since the last answer */
+/* Sends or receives data from or to memory, in pieces. */
+bool ggl_station_move(station *s, void *data, size_t size, bool sends);
+/* Receives `size` bytes that the caller frees; NULL: they were received and forgotten, for lack of memory, which is noted. */
+char *ggl_station_receive(station *s, uint64_t size);
+/* Receives data to, or sends it from, memory that only the backend reaches. h NULL: the data is received and forgotten, or zeros
+ * are sent. */
+void ggl_station_move_through(station *s, held_buffer *h, uint64_t offset, uint64_t size,
+                              bool sends);
+void ggl_station_drop_buffer(station *s, held_buffer *h);
+void ggl_station_drop_graph(held_graph *h);
+void ggl_station_drop_plan(station *s, held_plan *h);
+/* Frees all that is held, and closes the backend. */
+void ggl_station_fini(station *s);
+
+#endif
