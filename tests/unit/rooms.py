@@ -44,7 +44,7 @@ KNOW_LIBRARY = {
 }
 # Headers in include by room; internal/NAME.h belongs to the same room as NAME.h.
 PUBLIC = {
-    "ggml-lite": {"base": "alloc file index math nearest number params pass show status steps str version", "quant": "types", "gguf": "gguf",
+    "ggml-lite": {"base": "alloc file index math nearest number params pass show status steps str version xxh64", "quant": "types", "gguf": "gguf",
                   "graph": "compose graph op_args ops", "plan": "backend fold program composites", "sched": "sched"},
     "backends": {"common": "backends"},
     "library": {".": "context llm measure senses"},

@@ -1,14 +1,14 @@
 /* XXH64 against published values, and in pieces of all lengths. */
 #include "test.h"
 
-#include "common/xxh64.h"
+#include "ggl/internal/xxh64.h"
 
 static uint64_t digest(const char *text, size_t n, size_t piece) {
-    xxh64 s;
-    xxh64_begin(&s);
+    ggl_xxh64 s;
+    ggl_xxh64_begin(&s);
     for (size_t i = 0; i < n; i += piece)
-        xxh64_add(&s, text + i, n - i < piece ? n - i : piece);
-    return xxh64_end(&s);
+        ggl_xxh64_add(&s, text + i, n - i < piece ? n - i : piece);
+    return ggl_xxh64_end(&s);
 }
 
 TEST(published_examples) {

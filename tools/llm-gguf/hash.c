@@ -15,7 +15,7 @@
 #include "common/sha256.h"
 #include "common/work_share.h"
 #include "common/work_threads.h"
-#include "common/xxh64.h"
+#include "ggl/internal/xxh64.h"
 #include "ggl/internal/show.h"
 #include "tool.h"
 
@@ -28,27 +28,27 @@ static const char *const kinds[] = {"sha256", "xxh64", NULL};
 typedef struct digest {
     hash_kind kind;
     sha256 sha;
-    xxh64 xxh;
+    ggl_xxh64 xxh;
 } digest;
 
 static void digest_begin(digest *d, hash_kind kind) {
     d->kind = kind;
     llm_sha256_begin(&d->sha);
-    xxh64_begin(&d->xxh);
+    ggl_xxh64_begin(&d->xxh);
 }
 
 static void digest_add(digest *d, const void *data, size_t n) {
     if (d->kind == HASH_SHA256)
         llm_sha256_add(&d->sha, data, n);
     else
-        xxh64_add(&d->xxh, data, n);
+        ggl_xxh64_add(&d->xxh, data, n);
 }
 
 static void digest_end(digest *d, char hex[SHA256_HEX]) {
     if (d->kind == HASH_SHA256)
         llm_sha256_end(&d->sha, hex);
     else
-        snprintf(hex, SHA256_HEX, "%016" PRIx64, xxh64_end(&d->xxh));
+        snprintf(hex, SHA256_HEX, "%016" PRIx64, ggl_xxh64_end(&d->xxh));
 }
 
 /* --- hashing ---------------------------------------------------------------------------------- */

@@ -1,4 +1,4 @@
-#include "xxh64.h"
+#include "ggl/internal/xxh64.h"
 
 #include <string.h>
 
@@ -26,16 +26,16 @@ static uint64_t mix(uint64_t lane, uint64_t input) {
     return rotate(lane + input * P2, 31) * P1;
 }
 
-static void add_block(xxh64 *s, const unsigned char *p) {
+static void add_block(ggl_xxh64 *s, const unsigned char *p) {
     for (int k = 0; k < 4; k++)
         s->lane[k] = mix(s->lane[k], number64(p + 8 * k));
 }
 
-void xxh64_begin(xxh64 *s) {
-    *s = (xxh64){.lane = {P1 + P2, P2, 0, UINT64_C(0) - P1}};
+void ggl_xxh64_begin(ggl_xxh64 *s) {
+    *s = (ggl_xxh64){.lane = {P1 + P2, P2, 0, UINT64_C(0) - P1}};
 }
 
-void xxh64_add(xxh64 *s, const void *data, size_t n) {
+void ggl_xxh64_add(ggl_xxh64 *s, const void *data, size_t n) {
     const unsigned char *p = data;
     while (n > 0) {
         const size_t have = s->n % 32;
@@ -67,7 +67,7 @@ static uint64_t add_rest(uint64_t h, const unsigned char *p, size_t n) {
     return h;
 }
 
-uint64_t xxh64_end(const xxh64 *s) {
+uint64_t ggl_xxh64_end(const ggl_xxh64 *s) {
     static const int turns[] = {1, 7, 12, 18};
     uint64_t h = P5;
     if (s->n >= 32) {
