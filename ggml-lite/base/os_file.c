@@ -223,6 +223,17 @@ bool ggl_os_map_touch(const void *data) {
 #endif
 }
 
+bool ggl_os_map_is_present(const void *data) {
+    const long page = sysconf(_SC_PAGESIZE);
+    const uintptr_t mask = (uintptr_t)(page > 0 ? page : 4096) - 1;
+#ifdef __APPLE__
+    char found = 0;
+#else
+    unsigned char found = 0;
+#endif
+    return mincore((void *)((uintptr_t)data & ~mask), 1, &found) != 0 || (found & 1);
+}
+
 size_t ggl_os_memory(void) {
     const long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
     return pages > 0 && size > 0 ? (size_t)pages * (size_t)size : 0;

@@ -40,6 +40,8 @@ void ggl_os_map_drop(const void *data, size_t size);
 void ggl_os_map_will_need(const void *data, size_t size);
 /* Reads a byte of a mapped file; returns whether the system had to wait for the file. True, too, if it does not say. */
 bool ggl_os_map_touch(const void *data);
+/* Returns whether that byte of a mapped file is in memory, without reading it. True, too, if the system does not say. */
+bool ggl_os_map_is_present(const void *data);
 /* Returns the bytes of the machine's memory; 0: not known. */
 size_t ggl_os_memory(void);
 /* Locks the pages in memory; returns false if the system refuses. */

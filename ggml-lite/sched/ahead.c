@@ -82,6 +82,13 @@ bool ggl_ahead_start(ahead *a, const schedule *s, const repack_file *file) {
     return ok;
 }
 
+double ggl_ahead_present(const ahead *a) {
+    int n = 0;
+    for (size_t k = 0; k < PLACES && a->size > 0; k++)
+        n += ggl_os_map_is_present(byte_at(a, a->size / PLACES * k));
+    return a->size > 0 ? (double)n / PLACES : 1;
+}
+
 void ggl_ahead_stop(ahead *a) {
     atomic_store(&a->stops, true);
     if (a->has_thread)

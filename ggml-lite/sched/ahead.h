@@ -29,5 +29,7 @@ bool ggl_sched_note_read(schedule *s, const device *d, const ggl_tensor *node, g
  * dropped before it is used, or if no thread can be started: it is only for speed. False: out of memory. */
 bool ggl_ahead_start(ahead *a, const schedule *s, const repack_file *file);
 void ggl_ahead_stop(ahead *a);
+/* Returns which share of what is noted is in memory, by a sample: 0 to 1. Any thread may ask between start and stop. */
+double ggl_ahead_present(const ahead *a);
 
 #endif

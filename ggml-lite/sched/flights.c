@@ -351,6 +351,8 @@ ggl_status ggl_sched_submit(ggl_sched *s, int64_t n, const int32_t *row, int64_t
         *ticket = 0;
     if (st == GGL_OK && n_rows > 0 && !ticket)
         return ggl_fail(err, GGL_USAGE, "outputs are wanted of a batch that gets no ticket");
+    if (st == GGL_OK && n_rows > 0)
+        st = ggl_repack_file_check_some(&s->repack_file, err);
     if (st != GGL_OK)
         return st;
     lock(s);
@@ -439,6 +441,8 @@ static ggl_status run_whole(ggl_sched *s, int64_t n, const int32_t *row, int64_t
                             ggl_error *err) {
     n_rows = row ? n_rows : n;
     ggl_status st = check_run(s, GGL_ROWS_MAIN, n, row, n_rows, early, err);
+    if (st == GGL_OK && n_rows > 0)
+        st = ggl_repack_file_check_some(&s->repack_file, err);
     if (st != GGL_OK)
         return st;
     lock(s);

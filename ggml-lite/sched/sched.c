@@ -75,6 +75,10 @@ size_t ggl_sched_late_size(const ggl_sched *s) {
     return left;
 }
 
+double ggl_sched_present(const ggl_sched *s) {
+    return ggl_ahead_present(&s->ahead);
+}
+
 double ggl_sched_late_seconds(const ggl_sched *s) {
     int64_t ns = 0;
     for (int k = 0; k < s->plan.n_dev; k++)

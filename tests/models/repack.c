@@ -688,6 +688,43 @@ TEST(cache) {
     free(want);
 }
 
+/* Wherever a byte of a file of several pieces has changed, it is found within some runs; the logits before that do not wait for it. */
+TEST(damaged_cache) {
+    const shape large = {"large", GGL_Q8_0, 1024, 2816, 2048, 1, 0, false, false};
+    const char *path = test_path("model.gguf"), *cache = test_path("model.gguf.repack");
+    REQUIRE(make(&large, path));
+    if (!layouts(path))
+        SKIP("these instruction sets have no layout of their own");
+    fixture first = {.p.repack_cache = ""};
+    REQUIRE(start(&first, path, 2, -1));
+    stop(&first);
+    struct stat st;
+    REQUIRE(stat(cache, &st) == 0 && st.st_size > 5 << 20);
+    for (off_t at = 8192; at < st.st_size; at += st.st_size / 6) {
+        fixture f = {.p.repack_cache = ""};
+        const int fd = open(cache, O_RDWR);
+        char byte;
+        REQUIRE(fd >= 0 && pread(fd, &byte, 1, at) == 1);
+        byte ^= 1;
+        REQUIRE(pwrite(fd, &byte, 1, at) == 1);
+        REQUIRE(start(&f, path, 2, -1));
+        CHECK_HAS(llm_session_load_notes(f.s), "are from");
+        ggl_status got = GGL_OK;
+        int n = 0;
+        for (; n < 40 && got == GGL_OK; n++) {
+            const int32_t token = 1;
+            got = llm_session_eval(f.s, &(llm_batch){.n = 1, .token = &token}, &f.err);
+        }
+        CHECK_INT(got, GGL_IO);
+        CHECK_HAS(f.err.msg, "model.gguf.repack is damaged");
+        CHECK_MSG(n > 1 && n <= 33, "byte %lld: found by run %d", (long long)at, n);
+        stop(&f);
+        byte ^= 1;
+        REQUIRE(pwrite(fd, &byte, 1, at) == 1);
+        close(fd);
+    }
+}
+
 /* The same model, with f16 weights rounded and as they are: two contents of the file. */
 TEST(cache_of_f16_as_bf16) {
     const shape s = {"tied q8_0, embedding f16", GGL_Q8_0, 96, 160, 75, 2, 0, true, true};

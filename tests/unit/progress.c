@@ -38,6 +38,10 @@ TEST(line_says_how_much) {
     CHECK(is(line(&j, 1, 10, 80), "x.gguf 10 %, 10.0 MB of 100 MB"));
     j = (progress_job){.what = "working"};
     CHECK(is(line(&j, 1, 12, 80), "working, 12 s"));
+    j = (progress_job){.what = "prompt", .explained = "reading weights: 35 %"};
+    CHECK(is(line(&j, 1, 3, 80), "prompt, reading weights: 35 %, 3 s"));
+    j.unit = "tokens", j.total = 512;
+    CHECK(is(line(&j, 1, 3, 80), "prompt 0 %, 0 of 512 tokens, reading weights: 35 %"));
 }
 
 TEST(line_of_jobs_within_jobs) {
