@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "ggl/internal/file.h"
-#include "report.h"
 
 #ifndef PATH_MAX
 #define PATH_MAX 4096
@@ -22,6 +21,7 @@
 volatile sig_atomic_t process_stopped;
 static volatile sig_atomic_t waits, erases, n_spared;
 static void (*volatile hook_stops)(void), (*volatile hook_ends)(void);
+static const char *volatile process_name; /* NULL: none was set */
 
 static void on_stop(int number) {
     if (waits && !process_stopped) {
@@ -71,8 +71,8 @@ static void on_bus_error(int number, siginfo_t *info, void *context) {
         hook_ends();
     if (erases)
         (void)!write(STDERR_FILENO, "\r\033[K", 4);
-    size_t n = append(text, PATH_MAX, 0, tool_name() ? tool_name() : "");
-    n = append(text, PATH_MAX, n, tool_name() ? ": " : "");
+    size_t n = append(text, PATH_MAX, 0, process_name ? process_name : "");
+    n = append(text, PATH_MAX, n, process_name ? ": " : "");
     n = append(text, PATH_MAX, n, file);
     memcpy(text + n, why, sizeof why - 1);
     (void)!write(STDERR_FILENO, text, n + sizeof why - 1);
@@ -83,6 +83,10 @@ static void on_bus_error(int number, siginfo_t *info, void *context) {
 bool process_is_stopped(void *unused) {
     (void)unused;
     return process_stopped != 0;
+}
+
+void process_set_name(const char *name) {
+    process_name = name;
 }
 
 void process_spare(int n) {

@@ -14,6 +14,9 @@
  * the process. A mapped file that is cut off ends the process with a message and the exit code 1. */
 void process_begin(void);
 
+/* Sets the name that stands before that message. Borrowed. */
+void process_set_name(const char *name);
+
 /* After this call the first SIGINT, SIGTERM or SIGHUP only sets process_stopped; a second one
  * ends the process at once. */
 void process_wait_for_stop(void);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "ggl/internal/show.h"
+#include "process.h"
 
 static _Thread_local struct {
     char *s;
@@ -64,10 +65,7 @@ static const char *name;
 
 void tool_set_name(const char *tool) {
     name = tool;
-}
-
-const char *tool_name(void) {
-    return name;
+    process_set_name(tool);
 }
 
 void tool_note(const char *tool, const char *fmt, ...) {
