@@ -170,7 +170,7 @@ static int n_lanes(const schedule *s) {
                 n++;
                 break;
             }
-    return n < 1 ? 1 : n < MAX_LANES ? n : MAX_LANES;
+    return n < 1 || s->params.side_by_side ? 1 : n < MAX_LANES ? n : MAX_LANES;
 }
 
 /* The lifetimes have no use once all values are placed. */

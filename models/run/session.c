@@ -9,6 +9,7 @@
 
 #include "ggl/internal/graph.h"
 #include "ggl/alloc.h"
+#include "ggl/internal/divide.h"
 #include "ggl/internal/fold.h"
 #include "ggl/internal/params.h"
 #include "session_impl.h"
@@ -253,6 +254,12 @@ static ggl_status build_sched(llm_session *s, const llm_model *m, const llm_sess
         st = name_cache(s, file, p, err);
     if (st != GGL_OK)
         return st;
+    int n_divided = 0;
+    if (p->n_divided > 0 && !p->watch)
+        st = ggl_graph_divide(s->graph, p->divided, p->n_divided, GGL_LEAST_DIVIDED, &n_divided,
+                              err);
+    if (st != GGL_OK)
+        return st;
     ggl_sched_params sp = {.size = sizeof sp,
                            .backend = p->backend,
                            .n_backends = p->n_backends,
@@ -276,6 +283,7 @@ static ggl_status build_sched(llm_session *s, const llm_model *m, const llm_sess
                            .forgets = s->built.sees_all,
                            .early = early,
                            .watch = p->watch,
+                           .side_by_side = n_divided > 0,
                            .element_word = "token",
                            .group_word = "layer"};
     return ggl_sched_new(&s->sched, s->graph, &sp, err);

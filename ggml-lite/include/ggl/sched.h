@@ -112,6 +112,9 @@ typedef struct ggl_sched_params {
     /* How many runs with outputs will come in all, if that is known. With repack_late, weights are then repacked only
      * while enough of these runs are left for a copy to save more time than it takes. 0: not known. */
     int64_t n_expected;
+    /* One batch is under way at a time, but its segments run on their backends at the same time where they need no
+     * value of each other: for graphs whose products are divided among backends. */
+    bool side_by_side;
 } ggl_sched_params;
 
 /* Plans all runs of the graph g, which must be finished and outlive the scheduler. Allocates
