@@ -31,15 +31,13 @@ ggl_status ggl_os_map_open(os_map *m, const char *path, const os_map_params *p, 
 void ggl_os_map_close(os_map *m);
 /* Drops the pages that lie wholly in [data, data + size), a part of a mapped file; the system reads
  * them again when they are touched. Must not be called for a file that was read (mapped is false):
- * its bytes would be lost. */
+ * its bytes would be lost. Does nothing while parts of the file are claimed (os_parts.h). */
 void ggl_os_map_drop(const void *data, size_t size);
 /* Asks the system to read [data, data + size), a part of a mapped file, into memory. Returns before it is read, unless
  * much else is being read. */
 void ggl_os_map_will_need(const void *data, size_t size);
 /* Reads a byte of a mapped file; returns whether the system had to wait for the file. True, too, if it does not say. */
 bool ggl_os_map_touch(const void *data);
-/* Returns the bytes of the machine's memory; 0: not known. */
-size_t ggl_os_memory(void);
 /* Locks the pages in memory; returns false if the system refuses. */
 bool ggl_os_map_lock(const os_map *m);
 

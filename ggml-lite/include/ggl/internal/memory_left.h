@@ -1,4 +1,6 @@
-/* How much memory this process can still take. */
+/* How much memory this process can still take.
+ *
+ * Threads: any number may call these functions at the same time. */
 #ifndef GGL_INTERNAL_MEMORY_LEFT_H
 #define GGL_INTERNAL_MEMORY_LEFT_H
 
