@@ -11,7 +11,7 @@
 #include "ggl/internal/divide.h"
 #include "ggl/internal/sched.h"
 #include "llm/internal/stage_rows.h"
-#include "memory_left.h"
+#include "ggl/internal/memory_left.h"
 
 /* --- layers ----------------------------------------------------------------------------------- */
 
@@ -471,7 +471,7 @@ static int64_t context_that_fits(llm_placement *p, const llm_model *m, llm_sessi
     const bool known = ggl_sched_memory(llm_session_sched(s), p->host, &use);
     llm_session_free(s);
     const double row = (double)use.stores_rows / (double)n_ctx;
-    const size_t all = p->backend[p->host]->memory, left = llm_memory_left_addresses();
+    const size_t all = p->backend[p->host]->memory, left = ggl_memory_left_addresses();
     const double memory = (double)(left > 0 && left < all ? left : all);
     const double other = (double)use.weights_copied + (double)use.weights_repacked +
                          (double)use.stores_states + (double)use.arena + (double)use.io;

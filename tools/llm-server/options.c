@@ -9,7 +9,7 @@
 #include "common/hints.h"
 #include "common/input.h"
 #include "common/load.h"
-#include "place/memory_left.h"
+#include "ggl/internal/memory_left.h"
 #include "common/paths.h"
 #include "common/reasoning.h"
 #include "ggl/alloc.h"
@@ -344,7 +344,7 @@ static int read_keys(const char *tool, server_options *o) {
 /* An eighth of the free memory. */
 static int64_t default_memory(void) {
     enum { LEAST = 256, MOST = 4096 };
-    const int64_t n = (int64_t)(llm_memory_left("") >> 23);
+    const int64_t n = (int64_t)(ggl_memory_left("") >> 23);
     return n < LEAST ? LEAST : n < MOST ? n : MOST;
 }
 

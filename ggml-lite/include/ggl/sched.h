@@ -14,7 +14,7 @@
  * Threads: a scheduler, and the backends it borrows, are used by one thread at a time. If several
  * backends run parts of a batch, the scheduler has a thread for each of them, and calls different
  * backends at the same time, but each by one thread at a time. One more asks the system for mapped
- * weights that are not in memory yet.
+ * weights that are not in memory yet; or two read again and again those of a mapped file that have no room there.
  *
  * Tier: versioned (docs/library.md says what that promises). */
 #ifndef GGL_SCHED_H
@@ -35,7 +35,7 @@ typedef struct ggl_host_range {
     const void *data;
     size_t size;
     /* A mapped file whose pages were not written to: the scheduler may drop pages, which the system
-     * reads again when they are touched. */
+     * reads again when they are touched, and, until it is freed, put private memory with the same bytes in their place. */
     bool mapped;
 } ggl_host_range;
 

@@ -38,6 +38,10 @@ size_t ggl_sched_late_size(const ggl_sched *s);
 double ggl_sched_present(const ggl_sched *s);
 /* Returns the seconds that the devices have spent on late copies. */
 double ggl_sched_late_seconds(const ggl_sched *s);
+/* Returns the bytes of weights of which only *kept stay in memory, because they do not all have room. What is missing is
+ * read again by each run; but of *chosen bytes of matrices that runs choose, only those. 0: all have room, or the system
+ * decides alone what stays. */
+size_t ggl_sched_streamed(const ggl_sched *s, size_t *kept, size_t *chosen);
 
 /* Like ggl_sched_run, but computes only the output ggl_sched_params.early, and those that need nothing
  * beyond it. Its bits are the same; those of the other outputs are undefined. GGL_USAGE, too: there is no such output. */
