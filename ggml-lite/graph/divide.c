@@ -6,13 +6,12 @@
 #include "ggl/internal/types.h"
 #include "graph_impl.h"
 
-enum { UNIT = 32 }; /* rows of a part: whole groups of every backend's layout */
-
 typedef struct divider {
     ggl_graph *g;
     const double *share;
     int n_parts;
     size_t least;
+    int64_t unit;
     node_list nodes; /* the graph's new ones */
     int n_divided;
 } divider;
@@ -69,7 +68,7 @@ static bool is_divisible(const divider *d, const ggl_tensor *t) {
         return false;
     const ggl_tensor *w = t->src[LINEAR_W], *bias = t->src[LINEAR_BIAS];
     return w->op == GGL_OP_WEIGHT && w->n_dims == 2 && w->data && w->size >= d->least &&
-           w->ne[1] >= (int64_t)UNIT * d->n_parts && t->n_dims > 0 &&
+           w->ne[1] >= d->unit * d->n_parts && t->n_dims > 0 &&
            (!bias || (ggl_is_leaf(bias) && bias->n_dims == 1 && bias->data));
 }
 
@@ -80,7 +79,7 @@ static int64_t first_row(const divider *d, int64_t n, int part) {
         sum += d->share[i];
         before += i < part ? d->share[i] : 0;
     }
-    const int64_t at = (int64_t)((double)n * before / sum / UNIT + 0.5) * UNIT;
+    const int64_t at = (int64_t)((double)n * before / sum / (double)d->unit + 0.5) * d->unit;
     return part == d->n_parts || at > n ? n : at;
 }
 
@@ -143,9 +142,9 @@ static bool has_parts(const divider *d, const ggl_tensor *t) {
     return n > 1;
 }
 
-ggl_status ggl_graph_divide(ggl_graph *g, const double *share, int n_parts, size_t least, int *n,
-                            ggl_error *err) {
-    divider d = {.g = g, .share = share, .n_parts = n_parts, .least = least};
+ggl_status ggl_graph_divide(ggl_graph *g, const double *share, int n_parts, size_t least,
+                            int64_t unit, int *n, ggl_error *err) {
+    divider d = {.g = g, .share = share, .n_parts = n_parts, .least = least, .unit = unit};
     bool ok = true;
     for (size_t i = 0; i < g->nodes.n && ok; i++) {
         ggl_tensor *t = g->nodes.at[i];

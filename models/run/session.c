@@ -256,8 +256,8 @@ static ggl_status build_sched(llm_session *s, const llm_model *m, const llm_sess
         return st;
     int n_divided = 0;
     if (p->n_divided > 0 && !p->watch)
-        st = ggl_graph_divide(s->graph, p->divided, p->n_divided, GGL_LEAST_DIVIDED, &n_divided,
-                              err);
+        st = ggl_graph_divide(s->graph, p->divided, p->n_divided, GGL_LEAST_DIVIDED,
+                              GGL_DIVIDED_UNIT, &n_divided, err);
     if (st != GGL_OK)
         return st;
     ggl_sched_params sp = {.size = sizeof sp,

@@ -3,7 +3,7 @@
  * bit changes.
  *
  *     const double share[] = {1, 1, 2};
- *     st = ggl_graph_divide(g, share, 3, &err);        // a finished and folded graph, before ggl_sched_new
+ *     st = ggl_graph_divide(g, share, 3, GGL_LEAST_DIVIDED, GGL_DIVIDED_UNIT, &n, &err);  // a finished and folded graph, before ggl_sched_new
  *
  * Threads: as ggl/graph.h says. */
 #ifndef GGL_DIVIDE_H
@@ -20,11 +20,12 @@ extern "C" {
 #define GGL_PART_MARK '#'
 /* A smaller weight is not divided: its parts would take longer to reach than to compute. */
 #define GGL_LEAST_DIVIDED ((size_t)1 << 18)
+#define GGL_DIVIDED_UNIT  32 /* rows: whole groups of every backend's layout */
 
-/* Divides the products of at least `least` bytes of weights, in proportion to the shares, in multiples of 32 rows; a part
+/* Divides the products of at least `least` bytes of weights, in proportion to the shares, in multiples of `unit` rows; a part
  * may have none. Products whose matrix is picked from a stack, or computed, stay whole. Sets *n to how many were divided. GGL_NOMEM. */
 GGL_NODISCARD ggl_status ggl_graph_divide(ggl_graph *g, const double *share, int n_parts,
-                                          size_t least, int *n, ggl_error *err);
+                                          size_t least, int64_t unit, int *n, ggl_error *err);
 
 #ifdef __cplusplus
 }
