@@ -394,8 +394,11 @@ static void job_go_on(job *j) {
     }
     if (st != GGL_OK)
         on_refused(j, st, &err);
-    if (j->ask->stream && !j->has_begun && j->n_running > 0 && !j->is_over)
-        job_begin_stream(j);
+    if (!j->is_accepted && j->n_running > 0 && !j->is_over) {
+        j->is_accepted = true;
+        if (j->ask->stream)
+            job_keep_stream(j);
+    }
 }
 
 static void job_begin(void *ctx, llm_engine *e) {

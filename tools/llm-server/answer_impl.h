@@ -20,8 +20,7 @@ enum {
     ANSWER_MAX_BREAKER_BYTES = 1 << 16,
     ANSWER_MAX_ECHO_TOP = 200000, /* log-probabilities of prompts that answers repeat */
     ANSWER_ECHO_PIECE = 64,       /* tokens of a repeated prompt that are written at once */
-    ANSWER_LONG = 1000,           /* an answer with more numbers is written by a worker */
-    ANSWER_ALIVE_SECONDS = 10
+    ANSWER_LONG = 1000            /* an answer with more numbers is written by a worker */
 };
 
 typedef struct job job;
@@ -33,6 +32,7 @@ struct answers {
     job *first; /* those that were handed to the engine's thread, which alone uses this list */
     size_t n;
     answers_times first_tokens;
+    int64_t ping_ns; /* see answers_ping */
     /* The engine's clock. */
     int64_t (*clock)(void *ctx);
     void *clock_ctx;
@@ -106,8 +106,9 @@ struct job {
     int n_seated, n_running,
         n_ended; /* choices that have got a seat; that the engine has; that have ended */
     int n_holds; /* more than 0: a caller up the stack uses the job, so that it must not be freed */
-    bool has_begun, has_first, is_over, has_failed; /* is_over: no more choices are added */
-    int status;                                     /* of HTTP, if it failed */
+    bool is_accepted, has_begun; /* the engine has a choice; a stream's status line was sent */
+    bool has_first, is_over, has_failed; /* is_over: no more choices are added */
+    int status;                          /* of HTTP, if it failed */
     const char *type;
     ggl_error failure;
 };
@@ -189,7 +190,8 @@ int64_t answers_now(const answers *x); /* in ns (answers.c) */
 
 /* --- what is written (answer_reply.c) ----------------------------------------------------------- */
 
-void job_begin_stream(job *j);
+/* Keeps what a stream will write for clients that resume it. Call once the engine has a choice. */
+void job_keep_stream(job *j);
 /* Streams or collects a part of a choice. False: out of memory. */
 bool job_give(job *j, int choice, const answer_part *part);
 void job_end_choice(job *j, int choice);

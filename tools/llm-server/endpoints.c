@@ -64,6 +64,7 @@ static const endpoint endpoints[] = {
     {"GET",  "/metrics",             .handle_all = admin_metrics},
     {"GET",  "/health",              .handle_all = admin_health, .is_public = true, .needs_no_model = true},
     {"GET",  "/v1/health",           .handle_all = admin_health, .is_public = true, .needs_no_model = true},
+    {"GET",  "/ready",               .handle_all = admin_ready, .is_public = true, .needs_no_model = true},
 
     {"POST", "/api/pull",            .why = one_model, .errors = &api_ollama_chat},
     {"POST", "/api/push",            .why = one_model, .errors = &api_ollama_chat},

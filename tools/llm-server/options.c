@@ -43,6 +43,7 @@ static const server_options defaults = {
     .timeout = 60,
     .grace = 10,
     .resume_time = 300,
+    .ping = 10,
 };
 
 static const char *const pooling_choices[] = {"mean", "last", "cls", "none", "rank", NULL};
@@ -202,6 +203,14 @@ static int parse(const char *tool, server_options *o, int argc, char **argv, sou
         {"--grace", ARG_INT, &o->grace, .value = "SECONDS",
          .help = "after SIGTERM or Ctrl-C, wait this long for running answers (default 10)",
          .min = 0, .max = 1e6},
+        {"--drain", ARG_INT, &o->drain, .value = "SECONDS",
+         .help = "after SIGTERM or Ctrl-C, still take requests for this time before --grace, while "
+                 "GET /ready says 503, so that a balancer sees it (default 0)",
+         .min = 0, .max = 1e6},
+        {"--sse-ping-interval", ARG_INT, &o->ping, .value = "SECONDS",
+         .help = "a stream on which nothing was written for this time gets a sign of life "
+                 "(default 10; -1: none does)",
+         .min = -1, .max = 1e6},
         {"--max-body", ARG_INT, &o->max_body, .value = "MIB",
          .help = "the largest request, in MiB (default 16)", .min = 1, .max = 1024},
         {"--request-memory", ARG_INT, &o->request_memory, .value = "MIB",

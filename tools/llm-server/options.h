@@ -39,7 +39,7 @@ typedef struct server_options {
     /* HTTP */
     const char *host, *key_file, *log_file;
     int64_t port, n_http_threads, max_body, max_connections, max_per_client, timeout, max_seconds,
-        grace, max_stall, request_memory, resume_time;
+        grace, drain, max_stall, request_memory, resume_time, ping;
     arg_list keys, origins;
     bool
         mmproj_came; /* it lies beside the model in a folder of --models, and is left out if it is of no use */

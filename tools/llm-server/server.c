@@ -56,6 +56,7 @@ static void serve(server *s) {
     while (goes_on) {
         read_messages(s);
         answers_tick(s->answers, e);
+        s->n_waiting = llm_engine_n_waiting(e);
         if (llm_engine_n_running(e) + (int64_t)llm_engine_n_waiting(e) == 0) {
             goes_on = wait_for_message(s, answers_n(s->answers) > 0);
             continue;
@@ -117,6 +118,7 @@ server *server_new(server_options *o, model *m, memory *account, stream_table *k
     if (s->answers) {
         answers_limit(s->answers, account);
         answers_keep(s->answers, kept);
+        answers_ping(s->answers, o->ping);
     }
     (void)pthread_condattr_init(&monotonic);
     (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);

@@ -69,6 +69,10 @@ typedef struct answers answers;
 answers *answers_new(void); /* NULL: out of memory */
 /* Before the first request: all of them together take their memory from m; NULL: any. (answer_memory.c) */
 void answers_limit(answers *x, memory *m);
+/* Before the first request: a stream on which nothing was written for these seconds gets a sign of life, which begins it; less
+ * than 0: none does. Without this call ANSWERS_PING_SECONDS. */
+enum { ANSWERS_PING_SECONDS = 10 };
+void answers_ping(answers *x, int64_t seconds);
 /* Before the first request: streams are kept there for clients that resume them; NULL if none are. */
 void answers_keep(answers *x, stream_table *s);
 void answers_free(answers *x);

@@ -56,6 +56,8 @@ struct server {
 
     atomic_bool is_ready; /* the model is loaded */
     atomic_bool aborts;   /* loading is to end early */
+    size_t n_queue;       /* sequences that may wait; those that do, before the last step: */
+    atomic_size_t n_waiting;
     bool insists;     /* it is loaded even if it does not fit into memory; set before the start */
     bool lacks_room;  /* loading has ended because it does not fit */
     char error[2048]; /* of loading */

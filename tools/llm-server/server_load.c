@@ -332,6 +332,7 @@ static int open_engine(server *s) {
     ggl_error err = {0};
     /* a request for vectors or scores waits with as many texts as may run at once */
     const size_t n_queue = (size_t)s->o->n_queue * (only_reads(s) ? (size_t)n_parallel(s) : 1);
+    s->n_queue = n_queue;
     const llm_engine_params p = {.size = sizeof p,
                                  .session = llm_opened_session(s->ctx),
                                  .tokenizer = llm_opened_tokenizer(s->ctx),
