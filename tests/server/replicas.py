@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Replicas of llm-server behind HAProxy and nginx, with the configurations of the folder deploy. replicas.py LLM-SERVER CASE DEPLOY."""
+import base64
 import contextlib
 import http.client
 import json
@@ -234,6 +235,18 @@ def nginx():
     ends_and_dies(Nginx)
 
 
+def send_all(server, path, body, n):
+    """Sends the same request n times, each once the one before runs or waits. Returns the connections."""
+    connections = []
+    for _ in range(n):
+        c = http.client.HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE)
+        c.request("POST", path, json.dumps(body), {"Content-Type": "application/json"})
+        connections.append(c)
+        until(lambda: metric(server, "llamacpp:requests_processing") + metric(server, "llamacpp:requests_deferred") == len(connections),
+              "it came")
+    return connections
+
+
 def drain():
     """Readiness is apart from health. After SIGTERM a server with --drain says that it is not ready, and still answers; its connections
     end; then it takes nothing any more, and ends."""
@@ -257,11 +270,7 @@ def drain():
         check(s.stop() == 0 and any("--drain" in line for line in s.lines), "a drain ends by itself")
     with Server([BINARY, *TWO, "--queue", "2", "--grace", "0"]) as s:
         long = {"prompt": TALE, "n_predict": 100000, "temperature": 0, "ignore_eos": True, "stream": True}
-        lines = []
-        for _ in range(3):  # without keys all come from one client, which may fill half of the queue: one place
-            c = http.client.HTTPConnection("127.0.0.1", s.port, timeout=PATIENCE)
-            c.request("POST", "/completion", json.dumps(long), {"Content-Type": "application/json"})
-            lines.append(c)
+        lines = send_all(s, "/completion", long, 3)  # without keys all are one client, which may fill half of the queue: one place
         until(lambda: ready(s) == (503, "full"), "GET /ready says that the queue is full")
         for c in lines:
             c.close()
@@ -273,20 +282,76 @@ def begin():
     life begins it earlier."""
     long = {"prompt": TALE, "max_tokens": 4000, "temperature": 0, "ignore_eos": True, "stream": True}
     with Server([BINARY, *TWO, "--grace", "0"]) as s:
-        streams = []
-        for _ in range(3):
-            c = http.client.HTTPConnection("127.0.0.1", s.port, timeout=PATIENCE)
-            c.request("POST", "/v1/completions", json.dumps(long), {"Content-Type": "application/json"})
-            streams.append(c)
-            until(lambda: metric(s, "llamacpp:requests_processing") + metric(s, "llamacpp:requests_deferred") == len(streams), "it came")
+        streams = send_all(s, "/v1/completions", long, 3)
         s.process.send_signal(signal.SIGTERM)
         check([c.getresponse().status for c in streams] == [200, 200, 503], "the last one had not begun")
     with Server([BINARY, *SMALL, "--grace", "0", "-np", "1", "--sse-ping-interval", "1"]) as s:
-        c = [http.client.HTTPConnection("127.0.0.1", s.port, timeout=PATIENCE) for _ in range(2)]
-        for k in c:
-            k.request("POST", "/v1/completions", json.dumps(long), {"Content-Type": "application/json"})
-        check(all(k.getresponse().status == 200 for k in c), "both begin")
+        streams = send_all(s, "/v1/completions", long, 2)
+        check(all(c.getresponse().status == 200 for c in streams), "both begin")
 
 
-CASES = {f.__name__: f for f in (haproxy, nginx, drain, begin)}
+def talk(*turns):
+    return {"messages": [{"role": "user" if i % 2 == 0 else "assistant", "content": t} for i, t in enumerate(turns)],
+            "max_tokens": 8, "temperature": 0}
+
+
+def prefix():
+    """X-Prefix is the same for all requests of a conversation, in each API, and other ones differ. POST /prefix says it beforehand."""
+    with open(os.path.join(DEPLOY, "../examples/shapes.bmp"), "rb") as f:
+        picture = base64.b64encode(f.read()).decode()
+    with Server([BINARY, "-m", "builtin:shapes", "-c", "2048", "-np", "2", "-t", "1"]) as s:
+        def of(path, body):
+            status, headers, got = s.post(path, body)
+            check(status == 200, got)
+            ahead = s.post(f"/prefix?path={path}", body)
+            check(ahead[0] == 200 and ahead[1]["X-Prefix"] == headers["X-Prefix"] == json.loads(ahead[2])["prefix"], ahead)
+            check(re.fullmatch("[0-9a-f]{16}", headers["X-Prefix"]), headers["X-Prefix"])
+            return headers["X-Prefix"]
+
+        chat = "/v1/chat/completions"
+        first = of(chat, talk("Hello!"))
+        check(of(chat, talk("Hello!", "Hi.", "How are you?")) == first == of(chat, dict(talk("Hello!"), temperature=1, seed=3)), "a conversation")
+        check(of(chat, talk("Hello?")) != first, "another one")
+        system = talk("Hello!")
+        system["messages"].insert(0, {"role": "system", "content": "Be short."})
+        check(of(chat, system) != first, "the system prompt counts")
+        stream = s.post(chat, dict(talk("Hello!"), stream=True))
+        check(stream[1]["X-Prefix"] == first, "a stream has it, too")
+        check(s.post("/prefix", talk("Hello!"))[1]["X-Prefix"] == first, "chats are the default")
+        sees = talk([{"type": "text", "text": "What?"}, {"type": "image_url", "image_url": {"url": "data:image/bmp;base64," + picture}}])
+        check(of(chat, sees) == of(chat, sees) != first, "a picture's mark does not count")
+        check(of("/v1/messages", talk("Hello!")) == of("/v1/messages", talk("Hello!", "Hi.", "And?")), "Anthropic's")
+        check(of("/api/chat", dict(talk("Hello!"), options={"num_predict": 4})), "Ollama's")
+        text = "A long tale. " * 30
+        a, b = (of("/completion", {"prompt": text + more, "n_predict": 2}) for more in ("", "It goes on."))
+        check(a == b != of("/completion", {"prompt": "Another" + text, "n_predict": 2}), "a text's beginning")
+        check(of("/completion", {"prompt": [5, 6, 7], "n_predict": 2}) != of("/completion", {"prompt": [5, 6, 8], "n_predict": 2}), "ids")
+        for path, status in (("/tokenize", 400), ("/nothing", 400)):
+            check(s.post(f"/prefix?path={path}", {})[0] == status, path)
+        check(s.post("/prefix", b"{")[0] == 400 and s.get("/prefix")[0] == 405, "bad requests")
+
+
+def sticky():
+    """Both balancers give the requests with one X-Prefix to one replica, and those of many conversations to all."""
+    with contextlib.ExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory())
+        replicas = [stack.enter_context(Server([BINARY, *TWO])) for _ in range(3)]
+
+        def counts():
+            return [metric(s, "llm_sequences_total") for s in replicas]
+
+        for kind in (HAProxy, Nginx):
+            with kind(folder, replicas) as b:
+                before = counts()
+                for i in range(6):
+                    status, _, _ = b.post("/completion", {"prompt": TALE * 4 + "And " * i, "n_predict": 4}, headers={"X-Prefix": "0123456789abcdef"})
+                    check(status == 200, status)
+                check(sorted(a - b for a, b in zip(counts(), before)) == [0, 0, 6], (kind, before, counts()))
+                before = counts()
+                for i in range(30):
+                    check(b.post("/completion", {"prompt": TALE, "n_predict": 1}, headers={"X-Prefix": f"{i:x}"})[0] == 200, i)
+                check(all(a > b for a, b in zip(counts(), before)), (kind, before, counts()))
+
+
+CASES = {f.__name__: f for f in (haproxy, nginx, drain, begin, prefix, sticky)}
 CASES[sys.argv[2]]()

@@ -34,6 +34,8 @@ admin_handler_all admin_metrics;
 
 /* admin_text.c */
 admin_handler admin_tokenize, admin_detokenize, admin_apply_template;
+/* d: of the path that the query names; NULL: it has none. */
+void admin_prefix(server *s, const dialect *d, const http_request *q, http_reply *r);
 
 /* admin_ollama.c */
 admin_handler admin_ollama_show;

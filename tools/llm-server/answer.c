@@ -509,6 +509,9 @@ static void on_looked(void *ctx, const api_error *e) {
 }
 
 void answer_start(server *s, const dialect *d, ask *a, const http_request *q, http_reply *r) {
+    char prefix[ANSWER_PREFIX];
+    if (answer_prefix(a, prefix))
+        http_reply_header(r, "X-Prefix", prefix);
     if (a->is_empty) {
         answer_empty(s, d, a, r);
         return;

@@ -138,6 +138,11 @@ void api_anthropic_count(server *s, const http_request *q, http_reply *r);
 void api_openai_chat_count(server *s, const http_request *q, http_reply *r);
 void api_openai_responses_count(server *s, const http_request *q, http_reply *r);
 
+/* Writes the name of what a request continues, which the requests of a conversation have in common: its messages as far as the
+ * first one of the user, or the beginning of a text. False: it has none, as one for vectors. (answer_prefix.c) */
+enum { ANSWER_PREFIX = 17 };
+bool answer_prefix(const ask *a, char *text);
+
 /* Forms with a sound. (speech.c) */
 void speech_transcribe(server *s, const http_request *q, http_reply *r);
 void speech_translate(server *s, const http_request *q, http_reply *r);
