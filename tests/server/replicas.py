@@ -272,6 +272,8 @@ def drain():
         long = {"prompt": TALE, "n_predict": 100000, "temperature": 0, "ignore_eos": True, "stream": True}
         lines = send_all(s, "/completion", long, 3)  # without keys all are one client, which may fill half of the queue: one place
         until(lambda: ready(s) == (503, "full"), "GET /ready says that the queue is full")
+        check(metric(s, "llm_load") == 1.5 and metric(s, "llm_places") == 2 and metric(s, "llm_queue_limit") == 2, "the load")
+        check(metric(s, "llm_ready") == 0 and metric(s, "llm_tokens_per_second") > 0 < metric(s, "llm_prompt_tokens_per_second"), "rates")
         for c in lines:
             c.close()
         until(lambda: ready(s) == (200, "ready"), "it is ready again")

@@ -10,6 +10,7 @@
 #include "model_card.h"
 #include "opening.h"
 #include "options.h"
+#include "rate.h"
 #include "server.h"
 #include "turn_queue.h"
 
@@ -43,9 +44,10 @@ struct server {
     llm_context *ctx; /* without a generator */
     llm_engine *engine;
     answers *answers;
-    looks *looks;       /* of a model that sees; NULL: it does not */
-    turn_queue *speech; /* of a model that hears, with one thread; NULL: it does not */
-    turn *hearing;      /* what runs there, known to that thread; NULL: nothing */
+    rate prompt_rate, drawn_rate; /* of the engine's tokens; on its thread */
+    looks *looks;                 /* of a model that sees; NULL: it does not */
+    turn_queue *speech;           /* of a model that hears, with one thread; NULL: it does not */
+    turn *hearing;                /* what runs there, known to that thread; NULL: nothing */
     char *model_info;
     double load_seconds, repack_seconds;
     used_memory
