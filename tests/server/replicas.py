@@ -88,9 +88,9 @@ class Balancer:
 
 class HAProxy(Balancer):
     def configure(self, folder, replicas):
-        binary, path = program("haproxy", "haproxy"), os.path.join(DEPLOY, "haproxy.cfg")
+        binary, path = program("haproxy", "haproxy"), os.path.join(DEPLOY, "haproxy")
         env = {"LLM_LISTEN": f"127.0.0.1:{self.port}", **{f"LLM_REPLICA{i + 1}": a for i, a in enumerate(replicas)}}
-        return [binary, "-db", "-f", path], env
+        return [binary, "-db", "-f", path + ".cfg", "-f", path + "-three.cfg"], env
 
 
 class Nginx(Balancer):
