@@ -355,5 +355,53 @@ def sticky():
                 check(all(a > b for a, b in zip(counts(), before)), (kind, before, counts()))
 
 
-CASES = {f.__name__: f for f in (haproxy, nginx, drain, begin, prefix, sticky)}
+def ask_chat(server, system, user, **more):
+    body = {"messages": [{"role": "system", "content": system}, {"role": "user", "content": user}], "max_tokens": 24, "temperature": 0, **more}
+    status, _, got = server.post("/v1/chat/completions", body)
+    check(status == 200, got)
+    r = json.loads(got)
+    return r["choices"][0]["message"]["content"], r["usage"]["prompt_tokens_details"]["cached_tokens"]
+
+
+def shared():
+    """A system prompt is computed once for all replicas that share a folder, also when all of them save it at once. The answers are those without it."""
+    small = ["-c", "4096", "-np", "2", "-t", "1"]
+    system, users = TALE * 12, [f"Tell me of {n} birds." for n in ("two", "three", "four", "five", "six", "seven")]
+    with Server([BINARY, *small]) as s:
+        right = [ask_chat(s, system, u, cache_prompt=False)[0] for u in users]
+        check("llm_prompts_saved_total" not in s.get("/metrics")[2].decode(), "nothing is shared without the flag")
+    with contextlib.ExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory())
+        replicas = [stack.enter_context(Server([BINARY, *small, "--prompt-cache-dir", folder])) for _ in range(3)]
+        text, n_cached = ask_chat(replicas[0], system, users[0])
+        check(text == right[0] and n_cached == 0, (text, n_cached))
+        until(lambda: metric(replicas[0], "llm_prompts_saved_total") == 1, "the first conversation saves the system prompt")
+        names = os.listdir(folder)
+        check(len(names) == 1 and names[0].endswith(".prompt"), names)
+        for i, s in enumerate(replicas[1:], 1):
+            text, n_cached = ask_chat(s, system, users[i])
+            check(text == right[i] and n_cached >= 128, (i, text, n_cached))
+            check(metric(s, "llm_prompts_loaded_total") == 1 and metric(s, "llm_prompt_tokens_loaded_total") == n_cached, "it was loaded")
+        others = [f"{TALE * 12} And {k}." for k in ("a dog", "a cat", "a cow")]  # shared but for the end: two conversations tell that
+        clients = [threading.Thread(target=lambda s=s, k=k, u=u: got.append((k, u, ask_chat(s, others[k], users[u])[0])))
+                   for s in replicas for k in range(3) for u in range(2)]
+        got = []
+        for t in clients:
+            t.start()
+        for t in clients:
+            t.join()
+        check(len(got) == len(clients), got)
+        for k, u, text in got:
+            check(all(text == t for j, v, t in got if (j, v) == (k, u)), "all replicas give one answer")
+        check(all(metric(s, "llm_prompts_failed_total") == 0 for s in replicas), "no file failed")
+        for s in replicas:
+            check(s.stop() == 0, "a replica ends")
+        check(all(n.endswith(".prompt") for n in os.listdir(folder)), os.listdir(folder))
+        with Server([BINARY, *small]) as s:
+            check(all(ask_chat(s, others[k], users[u])[0] == text for k, u, text in got), "the answers without a folder")
+    r = subprocess.run([BINARY, "--prompt-cache-dir", "/no/such"], capture_output=True, text=True, timeout=PATIENCE)
+    check(r.returncode == 2 and "--prompt-cache-dir: /no/such is not a folder" in r.stderr, r.stderr)
+
+
+CASES = {f.__name__: f for f in (haproxy, nginx, drain, begin, prefix, sticky, shared)}
 CASES[sys.argv[2]]()

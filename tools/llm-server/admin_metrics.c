@@ -33,12 +33,15 @@ typedef struct numbers {
     size_t n_waiting;
     int64_t n_cached, n_free, n_past_max, slots[MOST_SLOT_USES];
     double prompt_rate, drawn_rate;
+    llm_prompt_folder_stats shared;
 } numbers;
 
 static void read_numbers(void *ctx, llm_engine *e) {
     numbers *n = ctx;
     n->stats = llm_engine_get_stats(e);
     n->first = *answers_first_tokens(server_answers(n->s));
+    if (n->s->prompts)
+        n->shared = llm_prompt_folder_get_stats(n->s->prompts);
     n->prompt_rate = rate_get(&n->s->prompt_rate, llm_clock(NULL), n->stats.n_prompt);
     n->drawn_rate = rate_get(&n->s->drawn_rate, llm_clock(NULL), n->stats.n_drawn);
     if (n->s->speech) { /* whose thread has the session */
@@ -67,7 +70,7 @@ typedef struct metric {
     bool is_absent; /* of this model */
 } metric;
 
-enum { MOST_METRICS = 40 };
+enum { MOST_METRICS = 48 };
 
 static double per(double a, double b) {
     return b > 0 ? a / b : 0;
@@ -77,6 +80,7 @@ static double per(double a, double b) {
 static int fill_known(metric *out, const numbers *n) {
     const llm_engine_stats *e = &n->stats;
     const double prompt_s = (double)e->prompt_ns * 1e-9, drawn_s = (double)e->generate_ns * 1e-9;
+    const bool shares = n->s && n->s->prompts;
     const double n_places = n->s ? (double)n->s->facts.n_parallel : 1;
     const metric row[] = {
         {"llamacpp:prompt_tokens_total", "counter", "Tokens of prompts that were computed.",
@@ -113,6 +117,17 @@ static int fill_known(metric *out, const numbers *n) {
          "Tokens that were generated, per second of the last half minute.", n->drawn_rate, false},
         {"llm_prompt_tokens_reused_total", "counter", "Tokens of prompts that were in the cache.",
          (double)e->n_reused, false},
+        {"llm_prompts_loaded_total", "counter", "Beginnings that were loaded from files.",
+         (double)n->shared.n_loaded, !shares},
+        {"llm_prompt_tokens_loaded_total", "counter",
+         "Their tokens, which count as reused as well.", (double)n->shared.n_loaded_tokens,
+         !shares},
+        {"llm_prompts_saved_total", "counter", "Beginnings that were saved to files.",
+         (double)n->shared.n_saved, !shares},
+        {"llm_prompts_removed_total", "counter", "Files that made room for others.",
+         (double)n->shared.n_removed, !shares},
+        {"llm_prompts_failed_total", "counter", "Files that could not be written or used.",
+         (double)n->shared.n_failed, !shares},
         {"llm_sequences_total", "counter", "Sequences that have ended.", (double)e->n_ended, false},
         {"llm_sequences_failed_total", "counter", "Sequences that failed.", (double)e->n_failed,
          false},

@@ -342,6 +342,7 @@ static ggl_status add_choice(seat *s, ggl_error *err) {
                                   .ended = on_end,
                                   .ctx = s,
                                   .in_slot = a->only_slot + 1,
+                                  .n_beginning = p->n_beginning,
                                   .shift = j->x.facts->shifts,
                                   .n_keep = n_kept(j, p)};
     llm_diffusion d = a->diffusion;
@@ -496,6 +497,8 @@ static void prepare(job *j) {
     ggl_error err = {0};
     const char *param = NULL;
     const ggl_status st = job_prepare(j, &param, &err);
+    if (st == GGL_OK && j->ask->kind == ASK_CHAT && j->x.facts->shares_prompts)
+        answer_count_beginning(j->server, j->ask, j->prompt);
     if (st != GGL_OK || !server_post(j->server, job_begin, j))
         fail_before(j, st, &err, param);
 }

@@ -44,8 +44,9 @@ typedef struct job_prompt {
     char *owned;    /* its memory; NULL: it is the request's */
     size_t n_begun; /* bytes at its end that belong to the message that is continued */
     llm_tokens ids;
-    int32_t task;   /* of a text that becomes vectors; 0: none */
-    int32_t n_seen; /* tokens of a filled query that others see; 0: all */
+    int32_t task;       /* of a text that becomes vectors; 0: none */
+    int32_t n_seen;     /* tokens of a filled query that others see; 0: all */
+    size_t n_beginning; /* tokens with which other conversations will begin, too; 0: not known */
 } job_prompt;
 
 /* A place for a choice that runs, used by one choice after another. There are as many as can run at once. */
@@ -124,6 +125,9 @@ GGL_NODISCARD ggl_status job_prepare(job *j, const char **param, ggl_error *err)
 /* Makes the prompt of a conversation (ASK_CHAT). The caller frees p->owned and p->ids, also on failure. */
 GGL_NODISCARD ggl_status answer_chat_prompt(server *s, const ask *a, job_prompt *p,
                                             const char **param, ggl_error *err);
+/* Sets p->n_beginning of a conversation: its prompt as far as the system's messages and the tools go. 0 if it has neither, or if that
+ * cannot be said. (answer_beginning.c) */
+void answer_count_beginning(server *s, const ask *a, job_prompt *p);
 /* Answers a request that asks for nothing (ask.is_empty). Takes the ask and ends r. (answer_empty.c) */
 void answer_empty(server *s, const dialect *d, ask *a, http_reply *r);
 /* Frees all but the reply. (answers.c) */

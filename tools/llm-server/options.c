@@ -24,6 +24,7 @@ static const server_options defaults = {
     .n_parallel = 4,
     .n_cache_slots = -1,
     .n_queue = 256,
+    .prompt_mib = 4096,
     .n_predict = -1,
     .reasoning = TOOL_REASONING_AUTO,
     .reasoning_budget = -1,
@@ -160,6 +161,13 @@ static int parse(const char *tool, server_options *o, int argc, char **argv, sou
         {"--slot-save-path", ARG_STRING, &o->slot_path, .value = "DIR",
          .help = "requests may save slots as files of this folder, and restore them (POST "
                  "/slots/N?action=save)"},
+        {"--prompt-cache-dir", ARG_STRING, &o->prompt_path, .value = "DIR",
+         .help =
+             "share beginnings of prompts, such as a system prompt, by the files of this folder: "
+             "what one server has computed, the others that use the folder load"},
+        {"--prompt-cache-size", ARG_INT, &o->prompt_mib, .value = "MIB",
+         .help = "how much that folder may hold; what was not used for longest goes (default 4096)",
+         .min = 1, .max = 1 << 30},
         {"-n --n-predict --predict", ARG_INT, &o->n_predict, .value = "N",
          .help = "tokens of an answer, unless the request sets it (default -1: until it ends, or "
                  "the context is full)",
@@ -411,6 +419,8 @@ int server_options_read_model(const char *tool, server_options *o, int argc, cha
         return tool_error(tool, 2, "--keep needs --context-shift: nothing else drops tokens");
     if (o->slot_path && !is_folder(o->slot_path))
         return tool_error(tool, 2, "--slot-save-path: %s is not a folder", o->slot_path);
+    if (o->prompt_path && !is_folder(o->prompt_path))
+        return tool_error(tool, 2, "--prompt-cache-dir: %s is not a folder", o->prompt_path);
     if (o->n_ctx == 1)
         return tool_error(tool, 2, "-c 1: a prompt and its answer need at least 2 tokens");
     if (o->request_memory == 0)

@@ -30,7 +30,9 @@ typedef struct server_options {
     tool_adapters adapters;
     tool_ignore ignore;
     tool_overrides overrides;
-    const char *slot_path; /* a folder for saved slots; NULL if none are saved */
+    const char *slot_path;   /* a folder for saved slots; NULL if none are saved */
+    const char *prompt_path; /* a folder of shared beginnings; NULL: none are shared */
+    int64_t prompt_mib;      /* that it may have */
     int64_t n_ctx, n_parallel, n_cache_slots, n_queue, n_predict, n_keep, n_batch, n_ubatch;
     sampling_options sampling;
     diffusion_options diffusion;

@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 
+#include "cache_settings.h"
 #include "llm/internal/grammar.h"
 #include "model_card.h"
 #include "opening.h"
@@ -43,6 +44,8 @@ struct server {
     llm_opening opening;
     llm_context *ctx; /* without a generator */
     llm_engine *engine;
+    llm_prompt_folder *prompts; /* beginnings that are shared; NULL: none are */
+    char prompts_also[LLM_CACHE_SETTINGS];
     answers *answers;
     rate prompt_rate, drawn_rate; /* of the engine's tokens; on its thread */
     looks *looks;                 /* of a model that sees; NULL: it does not */
