@@ -210,18 +210,18 @@ def ends_and_dies(balancer):
     one had begun."""
     program(balancer.__name__.lower(), balancer.__name__.lower())
     right = right_answers()
-    with cluster(balancer, "--drain", "2", "--grace", "60") as (b, replicas), Load(b.port, right) as load:
-        load.more(60)
+    with cluster(balancer, "--drain", "1", "--grace", "60") as (b, replicas), Load(b.port, right) as load:
+        load.more(40)
         check(all(metric(s, "llm_requests_total") > 5 for s in replicas), "all replicas get requests")
         check(replicas[0].stop(PATIENCE) == 0, "the replica ends by itself")
         check(not load.cut, f"{len(load.cut)} streams were cut when a replica drained")
-        load.more(60)
+        load.more(40)
         victim = replicas[1]
         # streams run there, and requests wait
         until(lambda: metric(victim, "llamacpp:requests_processing") == 2 and metric(victim, "llamacpp:requests_deferred") > 0,
               "a moment at which requests wait")
         victim.process.kill()
-        load.more(60)
+        load.more(40)
     check(not load.faults, load.faults[:3])
     print(f"{load.n} requests, {len(load.cut)} streams cut")
     check(len(load.cut) <= 2, f"{len(load.cut)} streams were cut, but only 2 sequences ran on the replica that was killed")

@@ -105,7 +105,8 @@ def schemas():
             path = pathlib.Path(bad) / name
             check(old in path.read_text(), name)
             path.write_text(path.read_text().replace(old, new))
-        check(len(judge(folder, bad)["faults"]) == 4, judge(folder, bad)["faults"])
+        faults = judge(folder, bad)["faults"]
+        check(len(faults) == 4, faults)
     by_name = {(m["kind"], m["metadata"]["name"]): m for m in r["manifests"]}
     pod = by_name["Deployment", "llm-server"]["spec"]["template"]["spec"]
     container = pod["containers"][0]
