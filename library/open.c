@@ -220,6 +220,11 @@ static ggl_status open_with(llm_context *c, const char *path, const llm_open_par
         st = llm_context_open(c, &o, until, err);
     if (st == GGL_OK && runs)
         tell_of_loading(c, p);
+    if (st == GGL_OK && runs && p->prompt_folder) {
+        c->prompt_folder = strdup(p->prompt_folder);
+        c->prompt_folder_size = p->prompt_folder_size;
+        st = c->prompt_folder ? GGL_OK : ggl_fail(err, GGL_NOMEM, "out of memory");
+    }
     return st;
 }
 
