@@ -455,6 +455,15 @@ const char *llm_placement_text(const llm_placement *p) {
     size_t used = 0;
     if (p->n_parts == 0)
         return p->backend[0]->name;
+    if (p->by_rows) {
+        int at[PLACEMENT_MOST];
+        const int n = llm_placement_devices(p, at);
+        used = (size_t)snprintf(text, sizeof p->text, "rows of cpu");
+        for (int i = 0; i < n && used < sizeof p->text; i++)
+            used += (size_t)snprintf(text + used, sizeof p->text - used, ",%s",
+                                     p->backend[at[i]]->name);
+        return text;
+    }
     for (int i = 0; i < p->n_parts && used < sizeof p->text; i++)
         used += (size_t)snprintf(text + used, sizeof p->text - used, "%s%s=%" PRId64, i ? "," : "",
                                  p->backend[p->part[i]]->name, p->count[i]);
