@@ -9,9 +9,11 @@ static ggl_status lost(channel *c, ggl_error *err) {
     return ggl_job_fail_lost(c->j, c->rank, err);
 }
 
-ggl_status ggl_channel_init(channel *c, job *j, int rank, int k, const char *name, ggl_error *err) {
+ggl_status ggl_channel_init(channel *c, job *j, int rank, int k, uint64_t number, const char *name,
+                            ggl_error *err) {
     const ggl_transport *t = j->t;
-    *c = (channel){.j = j, .rank = rank, .tag = TAG_CHANNELS + k * N_TAGS, .number = 1};
+    *c = (channel){.j = j, .rank = rank, .tag = TAG_CHANNELS + k * N_TAGS, .number = number};
+    c->answered = c->cancel = number - 1;
     snprintf(c->name, sizeof c->name, "%s", name);
     bool ok = (c->answer = ggl_calloc(PACKET_SIZE, 1)) && ggl_put_room(&c->out, PACKET_SIZE);
     c->out.n = 0;

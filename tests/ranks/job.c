@@ -179,6 +179,34 @@ TEST(no_memory) {
     CHECK(teardown(&f));
 }
 
+/* A device's channel is used again after it is closed, as servers open and close models for months. */
+TEST(many_devices) {
+    fixture f;
+    if (setup(&f, 1, WIDTH, NULL)) {
+        ggl_backend *open[3] = {0}, *b = NULL;
+        for (int i = 0; i < 3 * MOST_CHANNELS; i++) {
+            ggl_backend_close(open[i % 3]);
+            open[i % 3] = NULL;
+            if (i % 7 == 0)
+                CHECK_INT(ggl_backend_open(&b, "rank1:nonsense", NULL, &f.err), GGL_NOT_FOUND);
+            REQUIRE_OK(ggl_backend_open(&open[i % 3], "rank1", NULL, &f.err), &f.err);
+        }
+        for (int i = 0; i < 3; i++)
+            ggl_backend_close(open[i]);
+        CHECK_OK(run(&f, WIDTH), &f.err);
+        /* as many as there are channels besides the first one and that of f */
+        static ggl_backend *all[MOST_CHANNELS];
+        int n = 0;
+        while (n < MOST_CHANNELS && ggl_backend_open(&all[n], "rank1", NULL, &f.err) == GGL_OK)
+            n++;
+        CHECK_INT(n, MOST_CHANNELS - 2);
+        CHECK_HAS(f.err.msg, "63 devices are open there");
+        while (n > 0)
+            ggl_backend_close(all[--n]);
+    }
+    CHECK(teardown(&f));
+}
+
 /* More pieces than a packet or an answer has room for, and more messages of data than are waited for at once. */
 TEST(many_pieces) {
     fixture f;
