@@ -167,10 +167,12 @@ ggl_status ggl_job_watch(job *j, int rank, ggl_error *err) {
 
 ggl_status ggl_job_join(job **out, const ggl_transport *t, ggl_error *err) {
     job *j = *out = ggl_calloc(1, sizeof *j);
-    if (!j || !(j->peer = ggl_calloc((size_t)t->n_ranks, sizeof *j->peer)))
-        return ggl_fail(err, GGL_NOMEM, "out of memory for a job of %d ranks", t->n_ranks);
+    if (!j)
+        return ggl_fail(err, GGL_NOMEM, "out of memory for a job");
     j->t = t;
     pthread_mutex_init(&j->lock, NULL);
+    if (!(j->peer = ggl_calloc((size_t)t->n_ranks, sizeof *j->peer)))
+        return ggl_fail(err, GGL_NOMEM, "out of memory for a job of %d ranks", t->n_ranks);
     ggl_status st = read_patience(j, err);
     for (int r = 1; st == GGL_OK && t->rank == 0 && r < t->n_ranks; r++)
         if (!(j->peer[r].channel = ggl_calloc(MOST_CHANNELS, sizeof *j->peer[r].channel)))
@@ -203,8 +205,7 @@ void ggl_job_leave(job *j) {
             j->t->drop(j->t->ctx, &j->peer[r].from);
         ggl_free(j->peer[r].channel);
     }
-    if (j->t)
-        pthread_mutex_destroy(&j->lock);
+    pthread_mutex_destroy(&j->lock);
     ggl_free(j->peer);
     ggl_free(j);
 }

@@ -54,6 +54,7 @@ typedef struct peer {
     /* rank 0: */
     channel_use *channel; /* [MOST_CHANNELS] */
     uint64_t n_opened;    /* devices, in all */
+    atomic_int n_open;    /* those that are now */
 } peer;
 
 typedef struct job {

@@ -507,6 +507,7 @@ static void leave_channel(rank_backend *r) {
     job *j = r->c.j;
     pthread_mutex_lock(&j->lock);
     j->peer[r->c.rank].channel[r->k] = (channel_use){.number = r->c.number};
+    atomic_fetch_sub(&j->peer[r->c.rank].n_open, 1);
     pthread_mutex_unlock(&j->lock);
 }
 
@@ -619,6 +620,7 @@ static int new_channel(job *j, int rank, uint64_t *number) {
     k %= MOST_CHANNELS;
     if (k) {
         c[k].is_open = true;
+        atomic_fetch_add(&j->peer[rank].n_open, 1);
         *number = c[k].number ? c[k].number : 1;
     }
     pthread_mutex_unlock(&j->lock);
