@@ -134,6 +134,51 @@ TEST(cancelled) {
     CHECK(teardown(&f));
 }
 
+static void other_version(hello *h) {
+    snprintf(h->version, sizeof h->version, "0.0.1");
+}
+static void other_structs(hello *h) {
+    h->sizes++;
+}
+static void other_interface(hello *h) {
+    h->abi++;
+}
+static void other_order(hello *h) {
+    h->order = 0x04030201;
+}
+static void other_program(hello *h) {
+    memcpy(h->magic, "nonsense", sizeof h->magic);
+}
+static void no_ends(hello *h) { /* texts without a NUL */
+    memset(h->version, 'x', sizeof h->version);
+    memset(h->host, 'y', sizeof h->host);
+}
+
+/* Ranks of another build are refused, by a sentence that names both. */
+TEST(other_builds) {
+    static const struct {
+        void (*change)(hello *h);
+        const char *words;
+    } way[] = {{other_version, "rank 1 on here has version 0.0.1 (interface "},
+               {other_structs, "all ranks must run the same build"},
+               {other_interface, "all ranks must run the same build"},
+               {other_order, "rank 1 is another program, or has another byte order"},
+               {other_program, "rank 1 is another program, or has another byte order"},
+               {no_ends, "all ranks must run the same build"}};
+    for (size_t i = 0; i < sizeof way / sizeof *way; i++) {
+        ggl_error err = {0};
+        local_job_change_hello(way[i].change);
+        CHECK(!local_job_open(2, &err));
+        CHECK_INT(err.status, GGL_UNSUPPORTED);
+        CHECK_HAS(err.msg, way[i].words);
+        CHECK(strlen(err.msg) < 300);
+    }
+    local_job_change_hello(NULL);
+    ggl_error err = {0};
+    local_job *j = local_job_open(2, &err);
+    CHECK_MSG(j && local_job_close(j), "%s", err.msg);
+}
+
 TEST(names) {
     static const char *const are[] = {"rank1", "rank12", "rank0", "rank3:vulkan0", "rank1:cpu"},
                              *const are_not[] = {"rank",   "rank01", "rank1:", "ranks1",

@@ -38,6 +38,12 @@ struct local_job {
     int n;
 };
 
+static void (*change_hello)(hello *h);
+
+void local_job_change_hello(void (*change)(hello *h)) {
+    change_hello = change;
+}
+
 /* --- the transport ------------------------------------------------------------------------------ */
 
 static bool local_send(void *ctx, int rank, int tag, const void *data, size_t size,
@@ -51,6 +57,8 @@ static bool local_send(void *ctx, int rank, int tag, const void *data, size_t si
     *m = (message){.from = self->t.rank, .to = rank, .tag = tag, .size = size};
     if (size)
         memcpy(m->data, data, size);
+    if (tag == TAG_HELLO && self->t.rank > 0 && change_hello)
+        change_hello((hello *)m->data);
     pthread_mutex_lock(&l->lock);
     message **end = &l->first;
     while (*end)
