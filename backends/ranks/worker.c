@@ -227,6 +227,8 @@ int ggl_job_serve(job *j, ggl_open_fn *open, void (*note)(const char *text), ggl
         return (int)ggl_fail(err, GGL_NOMEM, "rank %d: out of memory", j->t->rank) != 0;
     }
     const bool ended = receive_all(control);
+    /* a program may end without having closed its devices: their threads wait for nothing any more */
+    atomic_store(&j->peer[0].lost, true);
     for (int k = 1; k < MOST_CHANNELS; k++)
         if (w.at[k] && w.at[k]->has_thread)
             pthread_join(w.at[k]->thread, NULL);

@@ -27,7 +27,7 @@ static bool cancels_at_third(void *ctx) {
 /* y = tanh(w x), `depth` times. */
 static bool setup(fixture *f, int depth, int width, bool (*cancelled)(void *)) {
     *f = (fixture){0};
-    setenv("GGL_RANK_PATIENCE", TEST_SANITIZED ? "20" : "1", 1);
+    setenv("GGL_RANK_PATIENCE", TEST_SANITIZED ? "8" : "1", 1);
     f->job = local_job_open(3, &f->err);
     f->w = calloc((size_t)width * (size_t)width, sizeof *f->w);
     if (!CHECK_MSG(f->job, "%s", f->err.msg) || !CHECK(f->w))
@@ -250,6 +250,14 @@ TEST(many_devices) {
             ggl_backend_close(all[--n]);
     }
     CHECK(teardown(&f));
+}
+
+/* A program that ends without closing its devices. */
+TEST(left_open) {
+    fixture f;
+    if (setup(&f, 1, WIDTH, NULL) && CHECK_OK(run(&f, WIDTH), &f.err))
+        CHECK(ggl_job_dismiss(ggl_current_job));
+    CHECK(!teardown(&f)); /* the ranks have ended */
 }
 
 /* More pieces than a packet or an answer has room for, and more messages of data than are waited for at once. */

@@ -27,6 +27,7 @@ typedef struct local_rank {
     ggl_transport t;
     pthread_t thread;
     bool has_thread, silent;
+    bool fails; /* all that it begins or waits for, so that it ends */
     int code;
 } local_rank;
 
@@ -105,15 +106,16 @@ static int local_test(void *ctx, ggl_request *r, size_t *size) {
     if (!x->is_started)
         return 0;
     pthread_mutex_lock(&l->lock);
+    const bool fails = self->fails;
     message **at = &l->first;
     while (*at && ((*at)->from != x->from || (*at)->to != self->t.rank || (*at)->tag != x->tag))
         at = &(*at)->next;
-    message *m = *at;
+    message *m = fails ? NULL : *at;
     if (m)
         *at = m->next;
     pthread_mutex_unlock(&l->lock);
     if (!m)
-        return 0;
+        return fails ? -1 : 0;
     const int done = m->size <= x->size ? 1 : -1;
     if (done > 0 && m->size)
         memcpy(x->data, m->data, m->size);
@@ -209,7 +211,11 @@ void local_job_silence(local_job *l, int rank) {
 bool local_job_close(local_job *l) {
     bool ok = ggl_job_dismiss(ggl_current_job);
     for (int k = 1; k < l->n; k++) {
-        if (l->rank[k].has_thread && !l->rank[k].silent)
+        pthread_mutex_lock(&l->lock);
+        l->rank[k].fails = l->rank[k].silent;
+        pthread_cond_broadcast(&l->comes);
+        pthread_mutex_unlock(&l->lock);
+        if (l->rank[k].has_thread)
             pthread_join(l->rank[k].thread, NULL);
         ok = ok && l->rank[k].code == 0;
     }
