@@ -1,12 +1,16 @@
 /* Finds out whether mpirun has started this process, and joins its job. */
 #include <dlfcn.h>
 #include <limits.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "ggl/internal/backends.h"
+#include "ggl/internal/number.h"
 #include "ranks/job.h"
 
 #define PLUGIN "libggl-mpi.so"
@@ -80,6 +84,80 @@ static void end_job(void) {
         t->leave(t->ctx);
 }
 
+/* --- a limit for joining ------------------------------------------------------------------------- */
+
+/* MPI's own beginning waits for all ranks, for ever if one has ended or was stopped, and cannot be interrupted. */
+typedef struct limit {
+    pthread_mutex_t lock;
+    pthread_cond_t ends;
+    pthread_t thread;
+    double seconds;
+    bool has_thread, has_joined;
+} limit;
+
+static void *watch_joining(void *arg) {
+    limit *l = arg;
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += (time_t)l->seconds;
+    pthread_mutex_lock(&l->lock);
+    int late = 0;
+    while (!l->has_joined && !late)
+        late = pthread_cond_timedwait(&l->ends, &l->lock, &until);
+    if (!l->has_joined) {
+        fprintf(stderr,
+                "the job of mpirun could not be joined in %.0f s: one of its ranks has ended, was "
+                "stopped, or cannot be reached; start the job again (GGL_RANK_PATIENCE allows "
+                "more time)\n",
+                l->seconds);
+        _exit(1);
+    }
+    pthread_mutex_unlock(&l->lock);
+    return NULL;
+}
+
+static void limit_begin(limit *l) {
+    enum { OF_PATIENCE = 20 };
+    const char *s = getenv("GGL_RANK_PATIENCE");
+    const double patience = s && *s && ggl_number_length(s, strlen(s)) == strlen(s)
+                                ? ggl_number_value(s, strlen(s))
+                                : 0;
+    l->seconds = OF_PATIENCE * (patience > 1.5 && patience <= 86400 ? patience : 1.5);
+    l->has_joined = false;
+    pthread_mutex_init(&l->lock, NULL);
+    pthread_cond_init(&l->ends, NULL);
+    l->has_thread = pthread_create(&l->thread, NULL, watch_joining, l) == 0;
+}
+
+static void limit_end(limit *l) {
+    pthread_mutex_lock(&l->lock);
+    l->has_joined = true;
+    pthread_cond_signal(&l->ends);
+    pthread_mutex_unlock(&l->lock);
+    if (l->has_thread)
+        pthread_join(l->thread, NULL);
+    pthread_cond_destroy(&l->ends);
+    pthread_mutex_destroy(&l->lock);
+}
+
+/* -------------------------------------------------------------------------------------------------- */
+
+/* Joins the job by the plug-in's function. */
+static ggl_status join_job(job **j, ggl_transport_join_fn *join, ggl_error *err) {
+    char why[512] = "";
+    limit l;
+    limit_begin(&l);
+    const ggl_transport *t = join(why, sizeof why);
+    ggl_status st = GGL_OK;
+    if (!t || t->version != GGL_TRANSPORT_VERSION || t->size != sizeof *t)
+        st = ggl_fail(err, GGL_UNSUPPORTED, "the job of mpirun cannot be joined: %s",
+                      t ? "the plug-in is of another version" : why);
+    else if (t->n_ranks > 1)
+        st = ggl_job_join(j, t, err);
+    limit_end(&l);
+    return st;
+}
+
 ggl_status ggl_ranks_begin(int *exit_code, void (*note)(const char *text), ggl_error *err) {
     char why[512];
     *exit_code = -1;
@@ -95,20 +173,20 @@ ggl_status ggl_ranks_begin(int *exit_code, void (*note)(const char *text), ggl_e
             "mpirun has started several of this program, which cannot be ranks of one job: %s. "
             "GGL_RANKS=off lets each run by itself",
             object ? "the plug-in has no function " GGL_TRANSPORT_SYMBOL : why);
-    const ggl_transport *t = join(why, sizeof why);
-    if (!t || t->version != GGL_TRANSPORT_VERSION || t->size != sizeof *t)
-        return ggl_fail(err, GGL_UNSUPPORTED, "the job of mpirun cannot be joined: %s",
-                        t ? "the plug-in is of another version" : why);
-    if (t->n_ranks == 1)
-        return GGL_OK;
-    job *j;
-    ggl_status st = ggl_job_join(&j, t, err);
+    job *j = NULL;
+    ggl_status st = join_job(&j, join, err);
+    if (!j)
+        return st;
+    const ggl_transport *t = j->t;
     if (st == GGL_OK && t->rank == 0) {
         ggl_current_job = j;
         atexit(end_job);
         return GGL_OK;
     }
     if (st == GGL_OK) {
+        /* who ends a program tells all of its processes at once, but rank 0 may have something to finish with us */
+        (void)signal(SIGTERM, SIG_IGN);
+        (void)signal(SIGINT, SIG_IGN);
         *exit_code = ggl_job_serve(j, ggl_backend_open, note, err);
         st = *exit_code == 0 ? GGL_OK : GGL_DEVICE;
     }
@@ -116,6 +194,14 @@ ggl_status ggl_ranks_begin(int *exit_code, void (*note)(const char *text), ggl_e
     if (st == GGL_OK)
         t->leave(t->ctx);
     return st;
+}
+
+bool ggl_ranks_are_lost(ggl_error *err) {
+    job *j = ggl_current_job;
+    for (int r = 1; j && r < j->t->n_ranks; r++)
+        if (atomic_load(&j->peer[r].n_open) > 0 && ggl_job_is_lost(j, r))
+            return ggl_job_fail_lost(j, r, err) != GGL_OK;
+    return false;
 }
 
 int ggl_ranks_count(void) {

@@ -5,13 +5,24 @@
 
 /* --- opening ------------------------------------------------------------------------------------ */
 
+/* Gives up data that is on its way: a rank that was only slow may still send, but its caller soon frees the memory. */
+static void drop_data(channel *c) {
+    for (size_t i = 0; i < c->n_waited; i++)
+        if (!c->waited[i].to)
+            c->j->t->drop(c->j->t->ctx, &c->waited[i].r);
+    c->n_waited = 0;
+}
+
 static ggl_status lost(channel *c, ggl_error *err) {
+    drop_data(c);
     return ggl_job_fail_lost(c->j, c->rank, err);
 }
 
-ggl_status ggl_channel_init(channel *c, job *j, int rank, int k, const char *name, ggl_error *err) {
+ggl_status ggl_channel_init(channel *c, job *j, int rank, int k, uint64_t number, const char *name,
+                            ggl_error *err) {
     const ggl_transport *t = j->t;
-    *c = (channel){.j = j, .rank = rank, .tag = TAG_CHANNELS + k * N_TAGS, .number = 1};
+    *c = (channel){.j = j, .rank = rank, .tag = TAG_CHANNELS + k * N_TAGS, .number = number};
+    c->answered = c->cancel = number - 1;
     snprintf(c->name, sizeof c->name, "%s", name);
     bool ok = (c->answer = ggl_calloc(PACKET_SIZE, 1)) && ggl_put_room(&c->out, PACKET_SIZE);
     c->out.n = 0;
@@ -26,10 +37,13 @@ ggl_status ggl_channel_init(channel *c, job *j, int rank, int k, const char *nam
 }
 
 void ggl_channel_fini(channel *c) {
+    const ggl_transport *t = c->j->t;
+    drop_data(c);
     if (c->has_answers)
-        c->j->t->drop(c->j->t->ctx, &c->answers);
+        t->drop(t->ctx, &c->answers);
     for (int i = 0; i < N_PACKETS; i++)
-        ggl_free(c->packet[i]);
+        if (!c->on_way[i] || t->test(t->ctx, &c->sent[i], NULL) != 0) /* else it may be read yet */
+            ggl_free(c->packet[i]);
     ggl_free(c->answer);
     ggl_bytes_fini(&c->out);
 }

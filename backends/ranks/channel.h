@@ -54,8 +54,9 @@ typedef struct channel {
     bool is_cancelling;
 } channel;
 
-/* Opens channel k to the rank. GGL_NOMEM, GGL_DEVICE. ggl_channel_fini frees it in any case. */
-ggl_status ggl_channel_init(channel *c, job *j, int rank, int k, const char *name, ggl_error *err);
+/* Opens channel k to the rank, whose first packet has that number. GGL_NOMEM, GGL_DEVICE. ggl_channel_fini frees it in any case. */
+ggl_status ggl_channel_init(channel *c, job *j, int rank, int k, uint64_t number, const char *name,
+                            ggl_error *err);
 void ggl_channel_fini(channel *c);
 
 /* Begins an order with a body of at most `size` bytes, which the caller then puts into c->out. */

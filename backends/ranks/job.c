@@ -167,11 +167,16 @@ ggl_status ggl_job_watch(job *j, int rank, ggl_error *err) {
 
 ggl_status ggl_job_join(job **out, const ggl_transport *t, ggl_error *err) {
     job *j = *out = ggl_calloc(1, sizeof *j);
-    if (!j || !(j->peer = ggl_calloc((size_t)t->n_ranks, sizeof *j->peer)))
-        return ggl_fail(err, GGL_NOMEM, "out of memory for a job of %d ranks", t->n_ranks);
+    if (!j)
+        return ggl_fail(err, GGL_NOMEM, "out of memory for a job");
     j->t = t;
     pthread_mutex_init(&j->lock, NULL);
+    if (!(j->peer = ggl_calloc((size_t)t->n_ranks, sizeof *j->peer)))
+        return ggl_fail(err, GGL_NOMEM, "out of memory for a job of %d ranks", t->n_ranks);
     ggl_status st = read_patience(j, err);
+    for (int r = 1; st == GGL_OK && t->rank == 0 && r < t->n_ranks; r++)
+        if (!(j->peer[r].channel = ggl_calloc(MOST_CHANNELS, sizeof *j->peer[r].channel)))
+            st = ggl_fail(err, GGL_NOMEM, "out of memory for a job of %d ranks", t->n_ranks);
     if (st == GGL_OK && t->n_ranks > MOST_RANKS)
         st = ggl_fail(err, GGL_LIMIT, "a job of %d ranks; at most %d are supported", t->n_ranks,
                       MOST_RANKS);
@@ -195,11 +200,12 @@ void ggl_job_leave(job *j) {
     atomic_store(&j->stops, true);
     if (j->has_thread)
         pthread_join(j->thread, NULL);
-    for (int r = 0; j->peer && r < j->t->n_ranks; r++)
+    for (int r = 0; j->peer && r < j->t->n_ranks; r++) {
         if (j->peer[r].watched && !atomic_load(&j->peer[r].lost))
             j->t->drop(j->t->ctx, &j->peer[r].from);
-    if (j->t)
-        pthread_mutex_destroy(&j->lock);
+        ggl_free(j->peer[r].channel);
+    }
+    pthread_mutex_destroy(&j->lock);
     ggl_free(j->peer);
     ggl_free(j);
 }

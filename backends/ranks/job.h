@@ -35,6 +35,13 @@ typedef struct hello {
     char host[64];
 } hello;
 
+/* A channel's number is used again after its device is closed. The numbers of its packets go on, so that nothing of the old
+ * device, such as a late cancelling, means the new one. */
+typedef struct channel_use {
+    bool is_open;
+    uint64_t number; /* of its first packet */
+} channel_use;
+
 typedef struct peer {
     hello of;
     bool is_here;      /* its hello has come */
@@ -44,7 +51,10 @@ typedef struct peer {
     ggl_request from, to; /* beats */
     bool to_busy;
     uint32_t beat_in, beat_out;
-    int n_channels; /* that were opened; rank 0 */
+    /* rank 0: */
+    channel_use *channel; /* [MOST_CHANNELS] */
+    uint64_t n_opened;    /* devices, in all */
+    atomic_int n_open;    /* those that are now */
 } peer;
 
 typedef struct job {
@@ -54,7 +64,7 @@ typedef struct job {
     pthread_t thread;
     bool has_thread;
     atomic_bool stops;
-    pthread_mutex_t lock; /* of n_channels */
+    pthread_mutex_t lock; /* of channels, and of the first one to each rank */
 } job;
 
 /* Joins the job of the transport: exchanges hellos with rank 0, or with all ranks. *out must be freed by ggl_job_leave also after an

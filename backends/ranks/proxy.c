@@ -51,6 +51,7 @@ typedef struct rank_backend {
     size_t n_nodes, cap_nodes, n_weights, cap_weights;
     known_files files;
     size_t loading; /* bytes of weights since the rank was waited for */
+    int k;          /* its channel */
     bool is_closing;
 } rank_backend;
 
@@ -503,12 +504,25 @@ static void known_fini(known *at, size_t n) {
     ggl_free(at);
 }
 
+/* Lets another device have the channel. */
+static void leave_channel(rank_backend *r) {
+    job *j = r->c.j;
+    pthread_mutex_lock(&j->lock);
+    j->peer[r->c.rank].channel[r->k] = (channel_use){.number = r->c.number};
+    atomic_fetch_sub(&j->peer[r->c.rank].n_open, 1);
+    pthread_mutex_unlock(&j->lock);
+}
+
 static void rank_close(ggl_backend *b) {
     rank_backend *r = of(b);
+    bool is_closed = !r->is_closing;
     if (r->is_closing && ggl_channel_begin(&r->c, ORDER_CLOSE, 0, NULL) == GGL_OK) {
         ggl_channel_end(&r->c);
         (void)ggl_channel_call(&r->c, NULL, NULL);
+        is_closed = true;
     }
+    if (is_closed && !ggl_job_is_lost(r->c.j, r->c.rank))
+        leave_channel(r);
     ggl_channel_fini(&r->c);
     known_fini(r->node, r->n_nodes);
     known_fini(r->weight, r->n_weights);
@@ -557,17 +571,17 @@ bool ggl_rank_is_name(const char *name) {
 }
 
 /* Asks the rank to open its device. */
-static ggl_status open_there(rank_backend *r, int k, const char *device,
-                             const ggl_backend_params *p, ggl_error *err) {
+static ggl_status open_there(rank_backend *r, const char *device, const ggl_backend_params *p,
+                             ggl_error *err) {
     channel control;
     ggl_reader result;
-    ggl_status st = ggl_channel_init(&control, r->c.j, r->c.rank, 0, r->c.name, err);
-    control.number = (uint64_t)k; /* each opening is a packet of the first channel */
-    control.answered = control.number - 1;
+    /* each opening is a packet of the first channel */
+    ggl_status st = ggl_channel_init(&control, r->c.j, r->c.rank, 0,
+                                     ++r->c.j->peer[r->c.rank].n_opened, r->c.name, err);
     if (st == GGL_OK)
         st = ggl_channel_begin(&control, ORDER_OPEN, 1024, err);
     if (st == GGL_OK) {
-        ggl_put_u32(&control.out, (uint32_t)k);
+        ggl_put_u32(&control.out, (uint32_t)r->k);
         ggl_put_text(&control.out, *device ? device : "cpu");
         ggl_put_u32(&control.out, (uint32_t)p->n_threads);
         ggl_put_u32(&control.out, (uint32_t)p->n_threads_batch);
@@ -598,10 +612,19 @@ static ggl_status open_there(rank_backend *r, int k, const char *device,
     return st;
 }
 
-/* Takes the number of a new channel to the rank; 0: there is none left. */
-static int new_channel(job *j, int rank) {
+/* Takes a channel to the rank; 0: there is none left. */
+static int new_channel(job *j, int rank, uint64_t *number) {
+    channel_use *c = j->peer[rank].channel;
+    int k = 1;
     pthread_mutex_lock(&j->lock);
-    const int k = j->peer[rank].n_channels + 1 < MOST_CHANNELS ? ++j->peer[rank].n_channels : 0;
+    while (k < MOST_CHANNELS && c[k].is_open)
+        k++;
+    k %= MOST_CHANNELS;
+    if (k) {
+        c[k].is_open = true;
+        atomic_fetch_add(&j->peer[rank].n_open, 1);
+        *number = c[k].number ? c[k].number : 1;
+    }
     pthread_mutex_unlock(&j->lock);
     return k;
 }
@@ -624,21 +647,24 @@ ggl_status ggl_rank_open(ggl_backend **out, const char *name, const ggl_backend_
             rank ? "%s: the job has ranks 0 to %d"
                  : "%s is this program itself, whose device is cpu; the others are rank1 to rank%d",
             name, j->t->n_ranks - 1);
-    const int k = new_channel(j, rank);
-    if (k == 0)
-        return ggl_fail(err, GGL_LIMIT, "%s: %d devices were opened there, and no more can be",
-                        name, MOST_CHANNELS - 1);
     rank_backend *r = ggl_calloc(1, sizeof *r);
+    uint64_t number = 1;
     if (!r)
         return ggl_fail(err, GGL_NOMEM, "out of memory for a backend");
+    r->k = new_channel(j, rank, &number);
+    if (r->k == 0) {
+        ggl_free(r);
+        return ggl_fail(err, GGL_LIMIT, "%s: %d devices are open there, and no more can be", name,
+                        MOST_CHANNELS - 1);
+    }
     r->v = vtable;
     r->base.v = &r->v;
     r->base.async = true;
     snprintf(r->base.name, sizeof r->base.name, "%s", name);
-    ggl_status st = ggl_channel_init(&r->c, j, rank, k, name, err);
+    ggl_status st = ggl_channel_init(&r->c, j, rank, r->k, number, name, err);
     pthread_mutex_lock(&j->lock); /* the first channel to a rank has one user at a time */
     if (st == GGL_OK)
-        st = open_there(r, k, device, p, err);
+        st = open_there(r, device, p, err);
     pthread_mutex_unlock(&j->lock);
     if (st == GGL_OK)
         *out = &r->base;
@@ -651,9 +677,7 @@ bool ggl_job_dismiss(job *j) {
     bool all = true;
     for (int r = 1; r < j->t->n_ranks; r++) {
         channel c;
-        ggl_status st = ggl_channel_init(&c, j, r, 0, "rank", NULL);
-        c.number = MOST_CHANNELS; /* after all openings */
-        c.answered = c.number - 1;
+        ggl_status st = ggl_channel_init(&c, j, r, 0, j->peer[r].n_opened + 1, "rank", NULL);
         if (st == GGL_OK)
             st = ggl_channel_begin(&c, ORDER_CLOSE, 0, NULL);
         if (st == GGL_OK) {

@@ -15,6 +15,8 @@ typedef struct post {
     ggl_bytes answer;
     pthread_t thread;
     bool has_thread;
+    bool has_packets;      /* the receiving of packets is prepared */
+    atomic_bool is_closed; /* the thread ends as soon as it has said so */
 } post;
 
 struct worker {
@@ -54,9 +56,9 @@ static bool prepare(post *p, job *j, int k, worker *w) {
     s->has_cancels = t->prepare(t->ctx, 0, s->tag + TAG_CANCEL, &s->cancel_in, sizeof s->cancel_in,
                                 &s->cancels) &&
                      t->start(t->ctx, &s->cancels);
-    return s->has_cancels &&
-           t->prepare(t->ctx, 0, s->tag + TAG_ORDERS, p->packet, PACKET_SIZE, &p->packets) &&
-           start_receiving(p);
+    p->has_packets = s->has_cancels && t->prepare(t->ctx, 0, s->tag + TAG_ORDERS, p->packet,
+                                                  PACKET_SIZE, &p->packets);
+    return p->has_packets && start_receiving(p);
 }
 
 /* Sends the answer to what has been carried out since the last one. */
@@ -100,7 +102,7 @@ static bool carry_out(post *p, size_t size, bool *ends) {
             return false;
         ggl_reader b = {body, body + o.size, false};
         if (o.op == ORDER_CLOSE)
-            *ends = true;
+            *ends = p->is_closed = true;
         else if (o.op == ORDER_OPEN && !s->b)
             (void)start_post(p->w, &b, p);
         else if (s->b)
@@ -128,6 +130,11 @@ static bool receive_all(post *p) {
 }
 
 static void post_fini(post *p) {
+    const ggl_transport *t = p->s.j->t;
+    if (p->s.has_cancels)
+        t->drop(t->ctx, &p->s.cancels);
+    if (p->has_packets)
+        t->drop(t->ctx, &p->packets);
     ggl_station_fini(&p->s);
     ggl_bytes_fini(&p->answer);
     ggl_free(p->packet);
@@ -136,11 +143,7 @@ static void post_fini(post *p) {
 
 static void *run_post(void *arg) {
     post *p = arg;
-    const bool closed = receive_all(p);
-    const ggl_transport *t = p->s.j->t;
-    if (closed && p->s.has_cancels)
-        t->drop(t->ctx, &p->s.cancels);
-    if (!closed) /* no more beats, so that rank 0 does not wait in vain */
+    if (!receive_all(p)) /* no more beats, so that rank 0 does not wait in vain */
         atomic_store(&p->s.j->peer[0].lost, true);
     return NULL;
 }
@@ -156,6 +159,20 @@ static const char *take_text(ggl_reader *r, char *to, size_t size) {
     return to;
 }
 
+/* Frees channel k for another device if it is closed. */
+static bool is_free(worker *w, uint32_t k) {
+    post *p = w->at[k];
+    if (!p)
+        return true;
+    if (p->has_thread && !atomic_load(&p->is_closed))
+        return false;
+    if (p->has_thread)
+        pthread_join(p->thread, NULL);
+    post_fini(p);
+    w->at[k] = NULL;
+    return true;
+}
+
 /* Opens the backend of a new channel, and tells rank 0 what it is, or why it cannot. */
 static bool start_post(worker *w, ggl_reader *r, post *control) {
     char device[128], mask[512];
@@ -169,7 +186,7 @@ static bool start_post(worker *w, ggl_reader *r, post *control) {
     params.mask = take_text(r, mask, sizeof mask);
     post *p = NULL;
     ggl_status st = GGL_OK;
-    if (r->failed || !name || k == 0 || k >= MOST_CHANNELS || w->at[k])
+    if (r->failed || !name || k == 0 || k >= MOST_CHANNELS || !is_free(w, k))
         st = ggl_fail(&err, GGL_DEVICE, "an order to open a device that is damaged");
     else if (strncmp(name, "rank", 4) == 0)
         st = ggl_fail(&err, GGL_NOT_FOUND, "%s: a rank has devices, not ranks", name);
@@ -182,8 +199,10 @@ static bool start_post(worker *w, ggl_reader *r, post *control) {
         p->s.b->cancelled_ctx = &p->s;
         w->at[k] = p;
         p->has_thread = pthread_create(&p->thread, NULL, run_post, p) == 0;
-        if (!p->has_thread)
+        if (!p->has_thread) {
+            w->at[k] = NULL;
             st = ggl_fail(&err, GGL_NOMEM, "no thread could be started for a device");
+        }
     }
     ggl_bytes *out = &control->s.result;
     out->n = 0;
@@ -198,7 +217,7 @@ static bool start_post(worker *w, ggl_reader *r, post *control) {
     } else {
         control->s.failed = err;
         control->s.failed.status = st;
-        if (p && (k >= MOST_CHANNELS || w->at[k] != p))
+        if (p)
             post_fini(p);
     }
     return st == GGL_OK;
@@ -212,14 +231,14 @@ int ggl_job_serve(job *j, ggl_open_fn *open, void (*note)(const char *text), ggl
         return (int)ggl_fail(err, GGL_NOMEM, "rank %d: out of memory", j->t->rank) != 0;
     }
     const bool ended = receive_all(control);
+    /* a program may end without having closed its devices: their threads wait for nothing any more */
+    atomic_store(&j->peer[0].lost, true);
     for (int k = 1; k < MOST_CHANNELS; k++)
         if (w.at[k] && w.at[k]->has_thread)
             pthread_join(w.at[k]->thread, NULL);
     for (int k = 1; k < MOST_CHANNELS; k++)
         if (w.at[k])
             post_fini(w.at[k]);
-    if (ended)
-        j->t->drop(j->t->ctx, &control->s.cancels);
     post_fini(control);
     if (!ended)
         (void)ggl_fail(err, GGL_DEVICE, "rank %d: rank 0 does not answer any more", j->t->rank);

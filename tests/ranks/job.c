@@ -27,7 +27,7 @@ static bool cancels_at_third(void *ctx) {
 /* y = tanh(w x), `depth` times. */
 static bool setup(fixture *f, int depth, int width, bool (*cancelled)(void *)) {
     *f = (fixture){0};
-    setenv("GGL_RANK_PATIENCE", TEST_SANITIZED ? "20" : "1", 1);
+    setenv("GGL_RANK_PATIENCE", TEST_SANITIZED ? "8" : "1", 1);
     f->job = local_job_open(3, &f->err);
     f->w = calloc((size_t)width * (size_t)width, sizeof *f->w);
     if (!CHECK_MSG(f->job, "%s", f->err.msg) || !CHECK(f->w))
@@ -134,6 +134,51 @@ TEST(cancelled) {
     CHECK(teardown(&f));
 }
 
+static void other_version(hello *h) {
+    snprintf(h->version, sizeof h->version, "0.0.1");
+}
+static void other_structs(hello *h) {
+    h->sizes++;
+}
+static void other_interface(hello *h) {
+    h->abi++;
+}
+static void other_order(hello *h) {
+    h->order = 0x04030201;
+}
+static void other_program(hello *h) {
+    memcpy(h->magic, "nonsense", sizeof h->magic);
+}
+static void no_ends(hello *h) { /* texts without a NUL */
+    memset(h->version, 'x', sizeof h->version);
+    memset(h->host, 'y', sizeof h->host);
+}
+
+/* Ranks of another build are refused, by a sentence that names both. */
+TEST(other_builds) {
+    static const struct {
+        void (*change)(hello *h);
+        const char *words;
+    } way[] = {{other_version, "rank 1 on here has version 0.0.1 (interface "},
+               {other_structs, "all ranks must run the same build"},
+               {other_interface, "all ranks must run the same build"},
+               {other_order, "rank 1 is another program, or has another byte order"},
+               {other_program, "rank 1 is another program, or has another byte order"},
+               {no_ends, "all ranks must run the same build"}};
+    for (size_t i = 0; i < sizeof way / sizeof *way; i++) {
+        ggl_error err = {0};
+        local_job_change_hello(way[i].change);
+        CHECK(!local_job_open(2, &err));
+        CHECK_INT(err.status, GGL_UNSUPPORTED);
+        CHECK_HAS(err.msg, way[i].words);
+        CHECK(strlen(err.msg) < 300);
+    }
+    local_job_change_hello(NULL);
+    ggl_error err = {0};
+    local_job *j = local_job_open(2, &err);
+    CHECK_MSG(j && local_job_close(j), "%s", err.msg);
+}
+
 TEST(names) {
     static const char *const are[] = {"rank1", "rank12", "rank0", "rank3:vulkan0", "rank1:cpu"},
                              *const are_not[] = {"rank",   "rank01", "rank1:", "ranks1",
@@ -177,6 +222,42 @@ TEST(no_memory) {
         CHECK_OK(run(&f, WIDTH), &f.err);
     }
     CHECK(teardown(&f));
+}
+
+/* A device's channel is used again after it is closed, as servers open and close models for months. */
+TEST(many_devices) {
+    fixture f;
+    if (setup(&f, 1, WIDTH, NULL)) {
+        ggl_backend *open[3] = {0}, *b = NULL;
+        for (int i = 0; i < 3 * MOST_CHANNELS; i++) {
+            ggl_backend_close(open[i % 3]);
+            open[i % 3] = NULL;
+            if (i % 7 == 0)
+                CHECK_INT(ggl_backend_open(&b, "rank1:nonsense", NULL, &f.err), GGL_NOT_FOUND);
+            REQUIRE_OK(ggl_backend_open(&open[i % 3], "rank1", NULL, &f.err), &f.err);
+        }
+        for (int i = 0; i < 3; i++)
+            ggl_backend_close(open[i]);
+        CHECK_OK(run(&f, WIDTH), &f.err);
+        /* as many as there are channels besides the first one and that of f */
+        static ggl_backend *all[MOST_CHANNELS];
+        int n = 0;
+        while (n < MOST_CHANNELS && ggl_backend_open(&all[n], "rank1", NULL, &f.err) == GGL_OK)
+            n++;
+        CHECK_INT(n, MOST_CHANNELS - 2);
+        CHECK_HAS(f.err.msg, "63 devices are open there");
+        while (n > 0)
+            ggl_backend_close(all[--n]);
+    }
+    CHECK(teardown(&f));
+}
+
+/* A program that ends without closing its devices. */
+TEST(left_open) {
+    fixture f;
+    if (setup(&f, 1, WIDTH, NULL) && CHECK_OK(run(&f, WIDTH), &f.err))
+        CHECK(ggl_job_dismiss(ggl_current_job));
+    CHECK(!teardown(&f)); /* the ranks have ended */
 }
 
 /* More pieces than a packet or an answer has room for, and more messages of data than are waited for at once. */

@@ -27,6 +27,7 @@ typedef struct local_rank {
     ggl_transport t;
     pthread_t thread;
     bool has_thread, silent;
+    bool fails; /* all that it begins or waits for, so that it ends */
     int code;
 } local_rank;
 
@@ -37,6 +38,12 @@ struct local_job {
     local_rank rank[MOST_LOCAL];
     int n;
 };
+
+static void (*change_hello)(hello *h);
+
+void local_job_change_hello(void (*change)(hello *h)) {
+    change_hello = change;
+}
 
 /* --- the transport ------------------------------------------------------------------------------ */
 
@@ -51,6 +58,8 @@ static bool local_send(void *ctx, int rank, int tag, const void *data, size_t si
     *m = (message){.from = self->t.rank, .to = rank, .tag = tag, .size = size};
     if (size)
         memcpy(m->data, data, size);
+    if (tag == TAG_HELLO && self->t.rank > 0 && change_hello)
+        change_hello((hello *)m->data);
     pthread_mutex_lock(&l->lock);
     message **end = &l->first;
     while (*end)
@@ -97,15 +106,16 @@ static int local_test(void *ctx, ggl_request *r, size_t *size) {
     if (!x->is_started)
         return 0;
     pthread_mutex_lock(&l->lock);
+    const bool fails = self->fails;
     message **at = &l->first;
     while (*at && ((*at)->from != x->from || (*at)->to != self->t.rank || (*at)->tag != x->tag))
         at = &(*at)->next;
-    message *m = *at;
+    message *m = fails ? NULL : *at;
     if (m)
         *at = m->next;
     pthread_mutex_unlock(&l->lock);
     if (!m)
-        return 0;
+        return fails ? -1 : 0;
     const int done = m->size <= x->size ? 1 : -1;
     if (done > 0 && m->size)
         memcpy(x->data, m->data, m->size);
@@ -201,7 +211,11 @@ void local_job_silence(local_job *l, int rank) {
 bool local_job_close(local_job *l) {
     bool ok = ggl_job_dismiss(ggl_current_job);
     for (int k = 1; k < l->n; k++) {
-        if (l->rank[k].has_thread && !l->rank[k].silent)
+        pthread_mutex_lock(&l->lock);
+        l->rank[k].fails = l->rank[k].silent;
+        pthread_cond_broadcast(&l->comes);
+        pthread_mutex_unlock(&l->lock);
+        if (l->rank[k].has_thread)
             pthread_join(l->rank[k].thread, NULL);
         ok = ok && l->rank[k].code == 0;
     }

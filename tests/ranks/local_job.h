@@ -7,6 +7,8 @@
 
 typedef struct local_job local_job;
 
+/* Changes what the other ranks say first (hello); NULL: nothing. For the next local_job_open. */
+void local_job_change_hello(void (*change)(hello *h));
 /* Starts ranks 1 .. n_ranks - 1 in threads of their own, and makes this thread's process rank 0 of the job, so that
  * ggl_backend_open(.., "rank1", ..) works. NULL: *err. */
 local_job *local_job_open(int n_ranks, ggl_error *err);

@@ -6,6 +6,12 @@
 
 const char *const tool_color_choices[] = {"auto", "always", "never", "on", "off", NULL};
 
+static bool is_unknown; /* whether output goes to a terminal */
+
+void tool_color_unknown(void) {
+    is_unknown = true;
+}
+
 static bool is_set(const char *name) {
     const char *value = getenv(name);
     return value && *value;
@@ -15,5 +21,6 @@ bool tool_color(const char *when, FILE *f) {
     const char *term = getenv("TERM");
     if (when && *when && strcmp(when, "auto") != 0)
         return strcmp(when, "always") == 0 || strcmp(when, "on") == 0;
-    return isatty(fileno(f)) && !is_set("NO_COLOR") && !(term && strcmp(term, "dumb") == 0);
+    return !is_unknown && isatty(fileno(f)) && !is_set("NO_COLOR") &&
+           !(term && strcmp(term, "dumb") == 0);
 }

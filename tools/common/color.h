@@ -15,4 +15,7 @@ extern const char *const tool_color_choices[];
  * a terminal that is not "dumb", and the variable NO_COLOR is empty or not set. */
 bool tool_color(const char *when, FILE *f);
 
+/* A terminal is not the user's: mpirun gives one to each rank, also if its output goes to a file. From now on "auto" means never. */
+void tool_color_unknown(void);
+
 #endif

@@ -22,7 +22,8 @@
 #define NODES      "threads and weights are spread over the nodes of memory by themselves"
 #define ONE_PRIO   "the priority is that of all threads"
 #define NO_RPC                                                                                     \
-    "backends run on this machine only; --device also accepts the path of a shared object"
+    "mpirun starts a program on several machines, whose devices are rank1, rank2 ..: see "         \
+    "docs/cluster.md"
 #define LIST       "llm-cli --list-devices prints the devices"
 #define MAPPED     "files are mapped unless --no-mmap is given"
 #define REPACKED   "weights are repacked unless --no-repack is given"
@@ -469,8 +470,8 @@ static const arg_hint hints[] = {
     {RUNS | BENCH, "-sm=none --split-mode=none", "one device runs the model, unless --device or --split names several", HINT_NOTHING},
     {RUNS | BENCH, "-sm=layer --split-mode=layer", "devices share a model by layers", HINT_NOTHING},
     {RUNS | BENCH, "-sm=row --split-mode=row -sm=tensor --split-mode=tensor",
-     "devices share a model by layers, not by rows; --split A=N,B=M sets how many each has", HINT_REFUSED},
-    {RUNS | BENCH, "-sm --split-mode", "devices share a model by layers; --device NAME uses only one", HINT_REFUSED},
+     "--split rows divides the rows of large products among the CPU and the devices", HINT_REFUSED},
+    {RUNS | BENCH, "-sm --split-mode", "devices share a model by layers, with --split rows by rows; --device NAME uses only one", HINT_REFUSED},
     {RUNS | BENCH, "-mg=0 --main-gpu=0", "the first GPU is the default", HINT_NOTHING},
     {RUNS | BENCH, "-mg=1 --main-gpu=1", "--device=vulkan1", HINT_SAME},
     {RUNS | BENCH, "-mg=2 --main-gpu=2", "--device=vulkan2", HINT_SAME},

@@ -10,6 +10,7 @@
 
 #include "api_pieces.h"
 #include "api_shape.h"
+#include "ggl/internal/backends.h"
 #include "slot_file.h"
 
 #ifndef TOOLS_VERSION
@@ -40,7 +41,19 @@ void admin_health(models *t, const http_request *q, http_reply *r) {
                       loading[] = "{\"error\": {\"code\": 503, \"message\": \"Loading model\", "
                                   "\"type\": \"unavailable_error\"}}";
     const bool is_ready = models_is_ready(t);
+    ggl_error err;
     (void)q;
+    if (ggl_ranks_are_lost(&err)) {
+        llm_json_out out = {0};
+        llm_json_format(&out,
+                        "{'error': {'code': 503, 'message': %.*s, 'type': 'unavailable_error'}}",
+                        LLM_JSON_STR(((ggl_str){err.msg, strlen(err.msg)})));
+        http_reply_begin(r, 503, "application/json", false);
+        http_reply_write(r, out.s, out.failed ? 0 : out.n);
+        http_reply_end(r);
+        ggl_free(out.s);
+        return;
+    }
     http_reply_begin(r, is_ready ? 200 : 503, "application/json", false);
     http_reply_write(r, is_ready ? ok : loading, is_ready ? sizeof ok - 1 : sizeof loading - 1);
     http_reply_end(r);
@@ -52,10 +65,11 @@ void admin_ready(models *t, const http_request *q, http_reply *r) {
                                        [MODELS_DRAINING] = "draining",
                                        [MODELS_FULL] = "full"};
     const models_readiness x = models_get_readiness(t);
+    const bool is_lost = ggl_ranks_are_lost(NULL); /* a rank of the job: no model runs any more */
     char text[40];
-    const int n = snprintf(text, sizeof text, "{\"status\": \"%s\"}", word[x]);
+    const int n = snprintf(text, sizeof text, "{\"status\": \"%s\"}", is_lost ? "lost" : word[x]);
     (void)q;
-    http_reply_begin(r, x == MODELS_READY ? 200 : 503, "application/json", false);
+    http_reply_begin(r, x == MODELS_READY && !is_lost ? 200 : 503, "application/json", false);
     http_reply_write(r, text, (size_t)n);
     http_reply_end(r);
 }

@@ -26,6 +26,7 @@ api_error api_error_of(ggl_status st, const ggl_error *err, const char *param) {
         [GGL_LIMIT] = {400, "invalid_request"},   [GGL_SHAPE] = {400, "invalid_request"},
         [GGL_UNSUPPORTED] = {400, "unsupported"}, [GGL_NOT_FOUND] = {404, "not_found"},
         [GGL_NOMEM] = {503, "overloaded"},        [GGL_CANCELLED] = {503, "overloaded"},
+        [GGL_DEVICE] = {503, "server_error"}, /* such as a rank that is lost */
     };
     const bool is_known = st > GGL_OK && st < GGL_STATUS_COUNT && known[st].type;
     return (api_error){.status = is_known ? known[st].status : 500,

@@ -34,6 +34,8 @@ int ggl_backend_allowed_cpus(void);
 GGL_NODISCARD ggl_status ggl_ranks_begin(int *exit_code, void (*note)(const char *text),
                                          ggl_error *err);
 int ggl_ranks_count(void); /* of the job, with this one; 1: there is no job */
+/* True if a rank with an open device does not answer any more; err says which, and what to do. */
+bool ggl_ranks_are_lost(ggl_error *err);
 
 /* Makes a backend that runs everything on `inner`, with the same results, and writes a timeline of
  * trace events (JSON, for chrome://tracing or ui.perfetto.dev): one track for each backend, with

@@ -1,0 +1,285 @@
+"""Programs as ranks of a job of mpirun on this machine: what happens when a rank ends, and what is said of wrong files, little memory,
+a full disk and a missing plug-in; and llm-server with many clients.
+
+    ranks.py FOLDER-OF-TOOLS SOURCE MPIRUN PLUG-IN CASE
+
+Exit code 77: skipped. Ranks are killed at random moments, which the day decides (GGL_TEST_SEED); all 20 with GGL_TEST_LONG."""
+import json, os, random, shutil, signal, subprocess, sys, time, uuid
+
+BIN, SOURCE, MPIRUN, PLUGIN, CASE = sys.argv[1:6]
+sys.path[:0] = [os.path.join(SOURCE, "tests", folder) for folder in ("e2e", "server")]
+from checks import check, finish, path, put  # noqa: E402
+from running import Server  # noqa: E402
+
+SEED = int(os.environ.get("GGL_TEST_SEED", 0)) or int(time.time()) // 86400
+MARK = f"GGL_TEST_MARK={uuid.uuid4()}"
+ENV = dict(os.environ, GGL_MPI=PLUGIN, GGL_TEST_MARK=MARK.partition("=")[2], GGL_RANK_CACHE="off")
+ENV.pop("GGL_RANK_PATIENCE", None)
+MODEL = os.path.join(SOURCE, "models/builtin/stories.gguf")
+RECOVERY = ["--mca", "orte_enable_recovery", "1"]
+LIMIT = 120  # seconds, after which a job hangs
+IS_OPEN_MPI = b"Open MPI" in subprocess.run([MPIRUN, "--version"], capture_output=True, check=False).stdout
+TOKENS = ["-p", "Once upon a time there was a little girl", "--temp", "0", "--ignore-eos", "-no-cnv", "-t", "1"]
+
+
+def tool(name):
+    return os.path.join(BIN, name)
+
+
+def skip(why):
+    print("skipped:", why)
+    sys.exit(77)
+
+
+def processes():
+    """The processes of this test's jobs: pid -> (rank, or None for mpirun and its helpers; command)."""
+    found = {}
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/environ", "rb") as f:
+                env = f.read().split(b"\0")
+            with open(f"/proc/{pid}/stat") as f:
+                state = f.read().rpartition(")")[2].split()[0]
+            with open(f"/proc/{pid}/cmdline", "rb") as f:
+                command = f.read().replace(b"\0", b" ").decode("utf-8", "replace")
+        except OSError:
+            continue
+        if MARK.encode() not in env or int(pid) == os.getpid() or state == "Z":
+            continue
+        rank = [x.partition(b"=")[2] for x in env if x.startswith((b"OMPI_COMM_WORLD_RANK=", b"PMI_RANK="))]
+        found[int(pid)] = (int(rank[0]) if rank else None, command)
+    return found
+
+
+def none_left(what):
+    """The daemon of MPI may end a moment after mpirun."""
+    for _ in range(100):
+        left = processes()
+        if not left:
+            return
+        time.sleep(0.1)
+    check(False, f"{what}: processes are left", left)
+    for pid in left:
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except OSError:
+            pass
+
+
+def run(*args, n=3, code=0, has="", before=(), env=None, what=None, mpi=()):
+    """Runs `mpirun -n N ARGS`, or with n=None `mpirun ARGS`; returns standard output and standard error."""
+    command = [*before, MPIRUN, *mpi, *(["-n", str(n)] if n else []), *args]
+    what = what or " ".join(command[-8:])
+    p = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=dict(ENV, **(env or {})), text=True,
+                         errors="replace")
+    try:
+        out, err = p.communicate(timeout=LIMIT)
+    except subprocess.TimeoutExpired:
+        check(False, f"{what}: it hangs")
+        p.kill()
+        out, err = p.communicate()
+    if code is not None:
+        check(p.returncode == code, f"{what}: exit code {p.returncode}, not {code}", err)
+    check(has in err, f"{what}: no '{has}'", err)
+    none_left(what)
+    return out, err
+
+
+def cli(n=12, *more):
+    return [tool("llm-cli"), "-m", MODEL, *TOKENS, "-n", str(n), *more]
+
+
+def alone(*args):
+    return subprocess.run(args, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True, env=ENV).stdout
+
+
+# --- a rank ends ----------------------------------------------------------------------------------------------------------------
+
+def kills():
+    """A rank ends, or is stopped, at any moment: the job ends with an error that names it, and nothing stays."""
+    rng = random.Random(SEED)
+    signals = [signal.SIGKILL, signal.SIGSTOP, signal.SIGSEGV, signal.SIGKILL]
+    trials = [(signals[k % len(signals)], 1 + k // 4 % 2, k // 2 % 2 == 1, rng.random() * (0.4 if k % 3 == 0 else 2.5)) for k in range(20)]
+    # rank 0, without recovery: then mpirun alone sees it
+    trials[7], trials[12] = (signal.SIGKILL, 0, False, 0.8), (signal.SIGSEGV, 0, False, 0.2)
+    for number, rank, recovers, after in trials if "GGL_TEST_LONG" in os.environ else rng.sample(trials, 3):
+        what = f"{signal.Signals(number).name} to rank {rank} after {after:.2f} s{', with recovery' if recovers else ''}"
+        print(what, flush=True)
+        # with recovery, mpirun's own exit code is 0
+        say = ["sh", "-c", '"$@"; echo "exit code $?" >&2', "sh"] if recovers and IS_OPEN_MPI else []
+        p = subprocess.Popen([MPIRUN, *(RECOVERY if say else []), "-n", "3", *say, *cli(10**6, "-c", "200", "--context-shift")],
+                             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=ENV, text=True, errors="replace")
+        victim = None
+        while victim is None and p.poll() is None:
+            victim = next((pid for pid, (r, command) in processes().items() if r == rank and command.startswith(tool("llm-cli"))), None)
+        time.sleep(after)
+        if victim is None or p.poll() is not None:
+            check(False, f"{what}: the job had ended", p.communicate()[1])
+            continue
+        os.kill(victim, number)
+        try:
+            err = p.communicate(timeout=LIMIT)[1]
+        except subprocess.TimeoutExpired:
+            check(False, f"{what}: it hangs", processes())
+            p.kill()
+            err = p.communicate()[1]
+        check("exit code 1" in err if say else p.returncode != 0, f"{what}: exit code 0", err)
+        check(f"rank {rank}" in err or f",1],{rank}]" in err or str(victim) in err or "could not be joined" in err, f"{what}: nothing names the rank", err)
+        none_left(what)
+
+
+def server_lost():
+    """A server goes on when a rank has ended, if mpirun lets it: answers end with an error that names the rank."""
+    if not IS_OPEN_MPI:
+        skip("only Open MPI lets a job go on without a rank (--mca orte_enable_recovery 1)")
+    split = ["--split", "cpu=1,rank1=2,rank2=2"]
+    with Server([MPIRUN, *RECOVERY, "-n", "3", tool("llm-server"), "-m", MODEL, "-c", "4096", "-np", "4", "-t", "1", *split], env=ENV) as s:
+        body = {"prompt": "Once upon a time", "max_tokens": 4000, "ignore_eos": True, "stream": True}
+        check(s.get("/health")[0] == 200, "health before")
+        check(s.post("/v1/completions", dict(body, max_tokens=5))[0] == 200, "an answer before")
+        victim = next(pid for pid, (r, command) in processes().items() if r == 2 and "llm-server" in command)
+        os.kill(victim, signal.SIGSTOP)
+        status, _, answer = s.post("/v1/completions", body)
+        words = f"rank 2 (process {victim} on ".encode()
+        check(words in answer and b"start the job again" in answer, "a stream that runs names the rank", status, answer)
+        status, _, answer = s.post("/v1/completions", dict(body, stream=False))
+        check(status == 503 and words in answer, "a new answer is refused with 503", status, answer)
+        status, _, answer = s.get("/health")
+        check(status == 503 and words in answer and json.loads(answer)["error"]["code"] == 503, "health is 503, and says why", status, answer)
+        check(s.get("/metrics")[0] == 200 and s.get("/slots")[0] == 200, "metrics and slots stay")
+        code = s.stop(LIMIT)
+        check(code not in (0, None), f"the server's exit code is {code}", "".join(s.lines))
+    none_left("llm-server")
+
+
+# --- what is wrong --------------------------------------------------------------------------------------------------------------
+
+def in_namespace():
+    """The words that run a command where mounts are its own; None: not possible here."""
+    try:
+        ok = subprocess.run(["unshare", "-m", "sh", "-c", "mount -t tmpfs none /mnt"], capture_output=True, check=False).returncode == 0
+    except OSError:
+        ok = False
+    return ["unshare", "-m", "sh", "-c"] if ok else None
+
+
+def wrong_file():
+    """Another file at the same path on another rank."""
+    unshare = in_namespace()
+    if not unshare:
+        skip("this user may not mount, so no rank can have another file at the same path")
+    mine = shutil.copyfile(MODEL, path("model.gguf"))
+    with open(MODEL, "rb") as f:
+        data = bytearray(f.read())
+    command = [tool("llm-cli"), "-m", mine, *TOKENS, "-n", "5", "--split", "cpu=2,rank1=3"]
+    want = alone(*command[:-2])
+    for name, change in (("longer", lambda: data.extend(bytes(64))), ("other bytes", lambda: data.__setitem__(slice(50000, None), bytes(len(data) - 50000)))):
+        kept = bytes(data)
+        change()
+        other = put("other.gguf", bytes(data))
+        data[:] = kept
+        there = [*unshare, f'mount --bind {other} {mine} && exec "$@"', "sh", *command]
+        err = run("-n", "1", *command, ":", "-n", "1", *there, n=None, code=1, what=name)[1]
+        check(f"rank1: {mine} is another file on " in err, f"{name}: the message names the rank and the file", err)
+    # without the file, rank 0 sends the weights
+    there = [*unshare, f'mount -t tmpfs none {os.path.dirname(mine)} && exec "$@"', "sh", *command]
+    out = run("-n", "1", *command, ":", "-n", "1", *there, n=None, what="no file")[0]
+    check(out == want, "no file: another text", out, want)
+
+
+def memory():
+    """Too little memory on one rank."""
+    command = cli(5, "-c", "16000000", "--split", "cpu=1,rank1=4", "--no-mmap")
+    there = ["sh", "-c", 'ulimit -v 3000000 && exec "$@"', "sh", *command]
+    err = run("-n", "1", *command, ":", "-n", "1", *there, n=None, code=1, what="little memory")[1]
+    check("do not fit into the memory of rank1" in err, "little memory: the message names the rank", err)
+
+
+def cache():
+    """Weights that are kept: a full disk is a note, and a damaged file an error that removes it."""
+    want = alone(*cli())
+    kept = path("kept")
+    sent = {"GGL_RANK_FILES": "off", "GGL_RANK_CACHE": kept}
+    for _ in range(2):
+        out = run(*cli(12, "--split", "cpu=1,rank1=4"), n=2, env=sent)[0]
+        check(out == want, "weights that were sent: another text", out, want)
+    files = [os.path.join(kept, f) for f in os.listdir(kept)]
+    check(files, "no weights are kept")
+    for f in files:
+        with open(f, "r+b") as damaged:
+            damaged.seek(100)
+            damaged.write(b"\0\1\2\3\4")
+    err = run(*cli(12, "--split", "cpu=1,rank1=4"), n=2, env=sent, code=1)[1]
+    check("rank1: " in err and kept in err and "is damaged; it was removed" in err, "a damaged weight is named", err)
+    for _ in files:  # each start finds one
+        if run(*cli(12, "--split", "cpu=1,rank1=4"), n=2, env=sent, code=None)[0] == want:
+            break
+    else:
+        check(False, "damaged weights stay")
+    unshare = in_namespace()
+    if not unshare:
+        print("no full disk, because this user may not mount")
+        return
+    full = path("full")
+    os.mkdir(full)
+    out, err = run(*cli(12, "--split", "cpu=1,rank1=4"), n=2, env=dict(sent, GGL_RANK_CACHE=full), what="a full disk",
+                   before=[*unshare, f'mount -t tmpfs -o size=100k none {full} && exec "$@"', "sh"])
+    check(out == want, "a full disk: another text", out, want)
+    check("weights are not kept for the next start: " in err and full in err, "a full disk is a note", err)
+    check(err.count("weights are not kept") == 1, "the note comes once", err)
+
+
+def plugin():
+    """Without the plug-in, and without ranks."""
+    run(*cli(), code=1, has="GGL_RANKS=off lets each run by itself", env={"GGL_MPI": "/none/libggl-mpi.so"})
+    os.mkdir(path("bin"))
+    copy = shutil.copy(tool("llm-cli"), path("bin/llm-cli"))
+    run(copy, *cli()[1:], code=1, has="this build was made without MPI", env={"GGL_MPI": ""})
+    want = alone(*cli())
+    out = run(*cli(), n=2, env={"GGL_RANKS": "off", "NO_COLOR": "1"})[0]
+    check(sorted(out) == sorted(2 * want), "GGL_RANKS=off: each runs by itself", out, want)
+    run(*cli(12, "--device", "rank7"), code=None, has="the job has ranks 0 to 2")
+    run(*cli(), n=2, code=None, has="GGL_RANK_PATIENCE: 'x' is no number of seconds", env={"GGL_RANK_PATIENCE": "x"})
+
+
+# --- programs that work -----------------------------------------------------------------------------------------------------------
+
+def server():
+    """Sixteen clients at once, each of whose answers is that of one process, with the same digits."""
+    # it is stopped as a service manager does: each process of it gets SIGTERM, but for mpirun, which would kill them a second later
+    ranks = path("ranks")
+    wrapper = put("llm-server", f"""#!/bin/sh
+trap 'kill -TERM $(cat {ranks}.*); rm {ranks}.*' TERM
+{MPIRUN} -n 3 sh -c 'echo $$ >{ranks}.$$; exec {tool("llm-server")} "$@"' sh "$@" &
+wait
+wait $!
+""".encode())
+    os.chmod(wrapper, 0o755)
+    p = subprocess.run([sys.executable, os.path.join(SOURCE, "tests/server/load.py"), wrapper, tool("llm-cli"), MODEL, "--clients", "16", "--seconds", "4",
+                        "--cases", "12", "--seed", str(SEED)], env=dict(ENV, GGL_RANK_PATIENCE="60"), capture_output=True, text=True, check=False)
+    print(p.stdout[-2000:])
+    check(p.returncode == 0, "load.py", p.stdout, p.stderr)
+    none_left("llm-server")
+
+
+def texts():
+    """Tools on ranks print what they print alone; a prompt cache is used again."""
+    env = {"GGL_RANK_PATIENCE": "60"}
+    saved = path("prompt")
+    text = os.path.join(SOURCE, "tests/data/measured.txt")
+    for args in (cli(), cli(20, "--prompt-cache", saved), cli(20, "--prompt-cache", saved),
+                 [tool("llm-perplexity"), "-m", MODEL, "-f", text, "-c", "128", "--chunks", "4", "-t", "1", "-o", "json"]):
+        mine = [a for a in args if a not in ("--prompt-cache", saved)]
+        want, out = alone(*mine), run(*args, env=env)[0]
+        if "json" in args:
+            want, out = ({k: v for k, v in json.loads(x).items() if "seconds" not in k and "per_second" not in k} for x in (want, out))
+        check(out == want, f"{args}: another text", out, want)
+    devices = run(tool("llm-cli"), "--list-devices", env=env)[0]
+    check("rank1" in devices and "rank2" in devices, "--list-devices", devices)
+
+
+if not MPIRUN or not PLUGIN:
+    skip("no mpirun, or this build has no plug-in for MPI (Debian: libopenmpi-dev, openmpi-bin)")
+print(f"GGL_TEST_SEED={SEED}")
+{f.__name__: f for f in (kills, server_lost, wrong_file, memory, cache, plugin, server, texts)}[CASE]()
+sys.exit(finish())
