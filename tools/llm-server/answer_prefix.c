@@ -4,27 +4,27 @@
 #include <string.h>
 
 #include "answer_impl.h"
-#include "common/xxh64.h"
+#include "ggl/internal/xxh64.h"
 
 enum { TEXT_BYTES = 256, TEXT_IDS = 64 }; /* of a text that is continued */
 
 /* A string with its length. What marks a request's pictures, other letters in each request, is left out. */
-static void add_string(xxh64 *h, ggl_str s, const char *key) {
+static void add_string(ggl_xxh64 *h, ggl_str s, const char *key) {
     const size_t n_key = strlen(key);
     const char *end = s.s + s.n, *at;
     while (n_key > 0 && (at = memmem(s.s, (size_t)(end - s.s), key, n_key))) {
-        xxh64_add(h, s.s, (size_t)(at - s.s));
+        ggl_xxh64_add(h, s.s, (size_t)(at - s.s));
         s.s = at + n_key;
     }
-    xxh64_add(h, s.s, (size_t)(end - s.s));
-    xxh64_add(h, &s.n, sizeof s.n);
+    ggl_xxh64_add(h, s.s, (size_t)(end - s.s));
+    ggl_xxh64_add(h, &s.n, sizeof s.n);
 }
 
-static void add_value(xxh64 *h, const json_value *v, const char *key) {
-    xxh64_add(h, &v->kind, 1);
+static void add_value(ggl_xxh64 *h, const json_value *v, const char *key) {
+    ggl_xxh64_add(h, &v->kind, 1);
     switch (v->kind) {
     case JSON_BOOL:
-        xxh64_add(h, &v->flag, 1);
+        ggl_xxh64_add(h, &v->flag, 1);
         break;
     case JSON_NUMBER:
         add_string(h, json_number_text(v), "");
@@ -35,7 +35,7 @@ static void add_value(xxh64 *h, const json_value *v, const char *key) {
     default: /* null, or a list or an object, in which the names follow */
         for (uint32_t i = 0; i < v->n * (v->kind == JSON_OBJECT ? 2 : 1); i++)
             add_value(h, &v->item[i], key);
-        xxh64_add(h, &v->n, sizeof v->n);
+        ggl_xxh64_add(h, &v->n, sizeof v->n);
     }
 }
 
@@ -45,7 +45,7 @@ static bool is_of_user(const json_value *message) {
 }
 
 /* The messages as far as the first one of the user. */
-static bool add_talk(xxh64 *h, const ask *a) {
+static bool add_talk(ggl_xxh64 *h, const ask *a) {
     llm_json *doc;
     ggl_error err;
     if (llm_json_parse(&doc, a->talk.s, a->talk.n, "request", &err) != GGL_OK)
@@ -60,7 +60,7 @@ static bool add_talk(xxh64 *h, const ask *a) {
     return true;
 }
 
-static bool add_prompt(xxh64 *h, const ask *a) {
+static bool add_prompt(ggl_xxh64 *h, const ask *a) {
     const ask_prompt *p = a->prompt;
     if (a->n_prompts == 0)
         return false;
@@ -68,15 +68,15 @@ static bool add_prompt(xxh64 *h, const ask *a) {
         add_string(h, (ggl_str){p->text.s, p->text.n < TEXT_BYTES ? p->text.n : TEXT_BYTES},
                    a->image_key);
     else
-        xxh64_add(h, p->id, (p->n < TEXT_IDS ? p->n : TEXT_IDS) * sizeof *p->id);
+        ggl_xxh64_add(h, p->id, (p->n < TEXT_IDS ? p->n : TEXT_IDS) * sizeof *p->id);
     return true;
 }
 
 bool answer_prefix(const ask *a, char *text) {
-    xxh64 h;
-    xxh64_begin(&h);
+    ggl_xxh64 h;
+    ggl_xxh64_begin(&h);
     if (ask_has_rows(a) || a->is_empty || !(a->kind == ASK_CHAT ? add_talk : add_prompt)(&h, a))
         return false;
-    snprintf(text, ANSWER_PREFIX, "%016" PRIx64, xxh64_end(&h));
+    snprintf(text, ANSWER_PREFIX, "%016" PRIx64, ggl_xxh64_end(&h));
     return true;
 }
