@@ -347,8 +347,26 @@ static ggl_status choose_in_job(llm_placement *p, const llm_model *m, llm_sessio
         p->apart[at[i]] = false;
         p->share[i] = speed[i];
     }
+    const double host_speed = (double)n_layer / host / (double)part;
     p->n_shares = n_dev;
-    return shrink_to_fit(p, m, sp, n_layer, (double)n_layer / host / (double)part, err);
+    ggl_status st = shrink_to_fit(p, m, sp, n_layer, host_speed, err);
+    if (st != GGL_OK || sp->n_slots > 1) /* several sequences keep all ranks busy by layers */
+        return st;
+    const double by_layers = measure(p, m, sp, err);
+    for (int i = 0; i < n_dev; i++)
+        p->share[i] = speed[i] / host_speed;
+    p->by_rows = true;
+    give_devices(p, 0, n_layer);
+    const double by_rows = by_layers > 0 ? measure(p, m, sp, err) : 0;
+    if (by_rows <= 0)
+        return err->status;
+    report(p, "%9.2f ms a token by layers, %.2f by rows", by_layers * 1e3, by_rows * 1e3);
+    p->by_rows = by_rows < by_layers;
+    if (p->by_rows)
+        return GGL_OK;
+    for (int i = 0; i < n_dev; i++)
+        p->share[i] = speed[i];
+    return shrink_to_fit(p, m, sp, n_layer, host_speed, err);
 }
 
 /* Assigns the layers if that takes trial sessions (`fit`, "auto"). Otherwise place()

@@ -18,7 +18,7 @@ void bench_put_quoted(FILE *out, const char *s, char quote) {
 void bench_put_number(FILE *out, const bench_field *f, double x) {
     if (isnan(x))
         fputs("null", out);
-    else if (f->kind == BENCH_INTEGER || strcmp(f->key, "samples_ns") == 0)
+    else if (f->kind == BENCH_INTEGER || f->kind == BENCH_INTEGERS)
         fprintf(out, "%.0f", x);
     else
         fprintf(out, "%.6f", x);
@@ -27,7 +27,7 @@ void bench_put_number(FILE *out, const bench_field *f, double x) {
 void bench_put_json(FILE *out, const bench_field *f) {
     if (f->kind == BENCH_TEXT) {
         json_put_string(out, f->text, strlen(f->text));
-    } else if (f->kind == BENCH_NUMBERS) {
+    } else if (bench_is_list(f)) {
         putc('[', out);
         for (int i = 0; i < f->n; i++) {
             fputs(i ? ", " : "", out);
@@ -42,7 +42,7 @@ void bench_put_json(FILE *out, const bench_field *f) {
 void bench_put_csv(FILE *out, const bench_field *f, int n, bool names) {
     const char *separator = "";
     for (int i = 0; i < n; i++) {
-        if (f[i].kind == BENCH_NUMBERS)
+        if (bench_is_list(&f[i]))
             continue;
         fputs(separator, out);
         separator = ",";

@@ -8,8 +8,9 @@
 typedef enum bench_field_kind {
     BENCH_TEXT,
     BENCH_INTEGER,
-    BENCH_NUMBER, /* in `number`, like BENCH_INTEGER */
-    BENCH_NUMBERS /* `n` of them, in `numbers` */
+    BENCH_NUMBER,  /* in `number`, like BENCH_INTEGER */
+    BENCH_NUMBERS, /* `n` of them, in `numbers` */
+    BENCH_INTEGERS /* the same */
 } bench_field_kind;
 
 typedef struct bench_field {
@@ -31,6 +32,14 @@ static inline bench_field bench_whole(const char *key, double x) {
 
 static inline bench_field bench_number(const char *key, double x) {
     return (bench_field){.key = key, .kind = BENCH_NUMBER, .number = x};
+}
+
+static inline bench_field bench_wholes(const char *key, const double *x, int n) {
+    return (bench_field){.key = key, .kind = BENCH_INTEGERS, .numbers = x, .n = n};
+}
+
+static inline bool bench_is_list(const bench_field *f) {
+    return f->kind == BENCH_NUMBERS || f->kind == BENCH_INTEGERS;
 }
 
 static inline bench_field bench_numbers(const char *key, const double *x, int n) {

@@ -22,8 +22,7 @@
 
 /* --- instruction sets ------------------------------------------------------------------------- */
 
-/* Lists the tables of kernels, from the portable one to the best that GGL_CPU_MASK leaves. */
-static void find_sets(ops *o) {
+void ops_find_sets(ops *o) {
     uint32_t set[CPU_MAX_SETS];
     int n = ggl_cpu_features_sets(set);
     for (int i = 0; i < n; i++) {
@@ -171,7 +170,7 @@ int bench_ops(int argc, char **argv) {
         return code;
     if (ggl_cpu_pool_open(&o.pool, (int)o.n_threads, NULL, &err) != GGL_OK)
         return tool_error(TOOL, 1, "%s", err.msg);
-    find_sets(&o);
+    ops_find_sets(&o);
     say_time(&o, !no_limits);
     if (!no_limits)
         find_limits(&o);

@@ -46,13 +46,17 @@ typedef struct ops {
     double seconds;
     const char *only, *type; /* a part of kernels' names; types' names, with commas; NULL: all */
     bool exact;              /* the matrix has the size given, even for one column */
+    bool best;               /* only the last set is measured */
     bool counts;             /* nothing is measured, only counted: */
     size_t n_planned, n_planned_large, n_done; /* measurements; those of products */
 } ops;
 
+/* Lists the tables of kernels, from the portable one to the best that GGL_CPU_MASK leaves. */
+void ops_find_sets(ops *o);
 /* True if --kernel and --type select a kernel's name, and a type's. */
 bool ops_wanted(const ops *o, const char *kernel);
 bool ops_wanted_type(const ops *o, const ggl_type_info *t);
+bool ops_wanted_set(const ops *o, int set);
 /* Checks the names of --type. Returns -1, or an exit code. */
 int ops_check_types(const ops *o);
 /* Returns whether a measurement is to be made now; if only counted: counts it. */

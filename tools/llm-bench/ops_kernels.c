@@ -193,7 +193,8 @@ static void measure_simple(ops *o, int set, const simple_kind *kind, const ggl_t
                  .macs = kind->macs,
                  .series = t ? ATTENTION : OTHER_KERNELS,
                  .cached = true};
-    if (!ops_wanted(o, kind->name) || !ops_begins(o, false, kind->name, t ? t->name : ""))
+    if (!ops_wanted_set(o, set) || !ops_wanted(o, kind->name) ||
+        !ops_begins(o, false, kind->name, t ? t->name : ""))
         return;
     simple_init(&definition, &o->set[0].k);
     simple_init(&s, &o->set[set].k);

@@ -273,8 +273,8 @@ bool ops_measure_products(ops *o) {
     for (int i = 0; ok && i < N_WAYS; i++)
         for (int n = 0; ok && (t = ggl_type_at(n)) != NULL; n++)
             for (int s = 0; ok && s < o->n_sets && (size_t)t->type < n_types; s++)
-                if (o->k % t->block == 0 && ops_wanted(o, ways[i].name) && ops_wanted_type(o, t) &&
-                    ways[i].has(&o->set[s].k.product[t->type], o->k))
+                if (o->k % t->block == 0 && ops_wanted_set(o, s) && ops_wanted(o, ways[i].name) &&
+                    ops_wanted_type(o, t) && ways[i].has(&o->set[s].k.product[t->type], o->k))
                     ok = measure_product(o, s, t, &ways[i]);
     return ok;
 }

@@ -28,6 +28,10 @@ bool ops_wanted_type(const ops *o, const ggl_type_info *t) {
     return !o->type;
 }
 
+bool ops_wanted_set(const ops *o, int set) {
+    return !o->best || set == o->n_sets - 1;
+}
+
 int ops_check_types(const ops *o) {
     char name[32];
     for (const char *at = o->type; at; at = next_name(at))

@@ -58,7 +58,7 @@ static void put_sql_table(FILE *out, const bench_field *f, int n) {
     const char *separator = "";
     fputs("CREATE TABLE IF NOT EXISTS llm_bench (", out);
     for (int i = 0; i < n; i++)
-        if (f[i].kind != BENCH_NUMBERS) {
+        if (!bench_is_list(&f[i])) {
             fprintf(out, "%s\n  %s %s", separator, f[i].key,
                     f[i].kind == BENCH_TEXT      ? "TEXT"
                     : f[i].kind == BENCH_INTEGER ? "INTEGER"
@@ -72,14 +72,14 @@ static void put_sql(FILE *out, const bench_field *f, int n) {
     const char *separator = "";
     fputs("INSERT INTO llm_bench (", out);
     for (int i = 0; i < n; i++)
-        if (f[i].kind != BENCH_NUMBERS) {
+        if (!bench_is_list(&f[i])) {
             fprintf(out, "%s%s", separator, f[i].key);
             separator = ", ";
         }
     fputs(") VALUES (", out);
     separator = "";
     for (int i = 0; i < n; i++) {
-        if (f[i].kind == BENCH_NUMBERS)
+        if (bench_is_list(&f[i]))
             continue;
         fputs(separator, out);
         separator = ", ";

@@ -85,7 +85,7 @@ int bench_row_fields(const bench_row *r, bench_field out[BENCH_MAX_FIELDS]) {
         bench_whole("peak_memory", r->peak_memory),
         bench_whole("load_ns", r->load_ns),
         bench_whole("first_token_ns", r->first_token_ns),
-        bench_numbers("samples_ns", r->ns, r->n),
+        bench_wholes("samples_ns", r->ns, r->n),
         bench_numbers("samples_ts", r->ts, r->n),
     };
     int n = (int)(sizeof fields / sizeof *fields);

@@ -5,10 +5,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "common/amounts.h"
 #include "common/args.h"
+#include "common/units.h"
 #include "ggl/alloc.h"
 #include "ggl/graph.h"
 #include "ggl/internal/types.h"
@@ -21,29 +21,11 @@ bool budget_wanted(const budget_options *o) {
 
 /* Reads "4.2G", "700MB", "3.9GiB" or a number of bytes; false: it is not one. */
 static bool read_size(const char *s, uint64_t *out) {
-    static const struct {
-        const char *unit;
-        double bytes;
-    } units[] = {{"", 1},         {"B", 1},    {"K", 1e3},      {"KB", 1e3},    {"KiB", 0x1p10},
-                 {"M", 1e6},      {"MB", 1e6}, {"MiB", 0x1p20}, {"G", 1e9},     {"GB", 1e9},
-                 {"GiB", 0x1p30}, {"T", 1e12}, {"TB", 1e12},    {"TiB", 0x1p40}};
-    char number[32];
-    const size_t n = strspn(s, "0123456789.");
     double x;
-    bool range;
-    if (n == 0 || n >= sizeof number)
+    if (!tool_read_unit(s, strlen(s), tool_unit_bytes, &x) || x < 1 || x >= 0x1p62)
         return false;
-    memcpy(number, s, n);
-    number[n] = '\0';
-    if (!args_read_float(number, &x, &range))
-        return false;
-    for (size_t k = 0; k < sizeof units / sizeof *units; k++)
-        if (strcasecmp(s + n, units[k].unit) == 0) {
-            x *= units[k].bytes;
-            *out = x >= 1 && x < 0x1p62 ? (uint64_t)x : 0;
-            return *out > 0;
-        }
-    return false;
+    *out = (uint64_t)x;
+    return true;
 }
 
 /* Reads --types. */

@@ -1,0 +1,32 @@
+#include "units.h"
+
+#include <string.h>
+#include <strings.h>
+
+#include "args.h"
+
+const tool_unit tool_unit_bytes[] = {
+    {"", 1},         {"B", 1},    {"K", 1e3},      {"KB", 1e3},     {"KiB", 0x1p10},
+    {"M", 1e6},      {"MB", 1e6}, {"MiB", 0x1p20}, {"G", 1e9},      {"GB", 1e9},
+    {"GiB", 0x1p30}, {"T", 1e12}, {"TB", 1e12},    {"TiB", 0x1p40}, {NULL, 0}};
+
+bool tool_read_unit(const char *s, size_t n, const tool_unit *units, double *out) {
+    char number[32];
+    size_t digits = strspn(s, "0123456789.");
+    double x;
+    bool range;
+    digits = digits < n ? digits : n;
+    if (digits == 0 || digits >= sizeof number)
+        return false;
+    memcpy(number, s, digits);
+    number[digits] = '\0';
+    if (!args_read_float(number, &x, &range))
+        return false;
+    for (; units->name; units++)
+        if (strlen(units->name) == n - digits &&
+            strncasecmp(s + digits, units->name, n - digits) == 0) {
+            *out = x * units->times;
+            return *out > 0;
+        }
+    return false;
+}
