@@ -44,11 +44,11 @@ ggl_backend_kind_t ggl_backend_kind(int k) {
 }
 
 int ggl_backend_default_threads(void) {
-    return ggl_cpu_default_threads();
+    return ggl_cpu_default_threads().token;
 }
 
 int ggl_backend_default_threads_batch(void) {
-    return ggl_cpu_default_threads_batch();
+    return ggl_cpu_default_threads().batch;
 }
 
 int ggl_backend_allowed_cpus(void) {

@@ -57,8 +57,10 @@ struct llm_context {
     const llm_sampler_params
         *sampling; /* of a tool: in place of the parameters' members; NULL: none */
     llm_prompt_cache
-        *cache;     /* of a tool: keeps what the slot has at the end of a prompt; NULL: none */
-    llm_jobs *jobs; /* of llm_jobs_add or llm_generate_jobs; NULL: none */
+        *cache;          /* of a tool: keeps what the slot has at the end of a prompt; NULL: none */
+    llm_jobs *jobs;      /* of llm_jobs_add or llm_generate_jobs; NULL: none */
+    char *prompt_folder; /* of their beginnings; NULL: none */
+    int64_t prompt_folder_size;
     atomic_bool cancelled;
     bool
         is_ending; /* what llm_begin or llm_jobs_add has begun was cancelled, and ends with its next call */

@@ -174,16 +174,17 @@ static ggl_status session_of(llm_session_params *sp, const llm_open_params *p, g
     return st == GGL_OK ? read_type(&sp->type_v, "cache_type_v", p->cache_type_v, err) : st;
 }
 
-/* Says what became of repack_cache: "note: .." and a line end. */
-static void tell_of_cache(const llm_context *c, const llm_open_params *p) {
+/* Says what became of repack_cache, and whether all weights have room: lines, each "note: ..". */
+static void tell_of_loading(const llm_context *c, const llm_open_params *p) {
     static const char before[] = "note: ";
     char text[512];
-    const char *s = llm_session_load_notes(c->session);
-    if (!p->note || !*s)
-        return;
-    s += strncmp(s, before, sizeof before - 1) == 0 ? sizeof before - 1 : 0;
-    snprintf(text, sizeof text, "%.*s", (int)strcspn(s, "\n"), s);
-    p->note(p->user, text);
+    for (const char *s = llm_session_load_notes(c->session); p->note && *s;) {
+        s += strncmp(s, before, sizeof before - 1) == 0 ? sizeof before - 1 : 0;
+        const size_t n = strcspn(s, "\n");
+        snprintf(text, sizeof text, "%.*s", (int)n, s);
+        p->note(p->user, text);
+        s += n + (s[n] == '\n');
+    }
 }
 
 static ggl_status open_with(llm_context *c, const char *path, const llm_open_params *p,
@@ -218,7 +219,12 @@ static ggl_status open_with(llm_context *c, const char *path, const llm_open_par
     if (st == GGL_OK)
         st = llm_context_open(c, &o, until, err);
     if (st == GGL_OK && runs)
-        tell_of_cache(c, p);
+        tell_of_loading(c, p);
+    if (st == GGL_OK && runs && p->prompt_folder) {
+        c->prompt_folder = strdup(p->prompt_folder);
+        c->prompt_folder_size = p->prompt_folder_size;
+        st = c->prompt_folder ? GGL_OK : ggl_fail(err, GGL_NOMEM, "out of memory");
+    }
     return st;
 }
 

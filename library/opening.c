@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "adapter_list.h"
@@ -498,6 +499,8 @@ static void close_model(llm_context *c) {
 static void close_session(llm_context *c) {
     llm_context_end(c);
     (void)llm_context_end_jobs(c, NULL); /* slots that cannot be emptied are freed */
+    free(c->prompt_folder);
+    c->prompt_folder = NULL;
     llm_generator_free(c->generator);
     llm_sampler_free(c->sampler);
     llm_kept_grammar_free(c->kept);

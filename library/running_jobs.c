@@ -1,4 +1,5 @@
 /* Texts that are generated at once, over one model's weights. */
+#include "cache_settings.h"
 #include "generation.h"
 #include "ggl/internal/pass.h"
 #include "running_jobs.h"
@@ -17,6 +18,8 @@ typedef struct running {
 struct llm_jobs {
     llm_context *c;
     llm_engine *engine;
+    llm_prompt_folder *prompts;    /* NULL: none */
+    char also[LLM_CACHE_SETTINGS]; /* what they depend on */
     running *first;
     bool is_inside; /* in llm_engine_step, whose callbacks must not free the jobs */
 };
@@ -143,21 +146,47 @@ ggl_status llm_running_jobs_add(llm_jobs *all, llm_job *job) {
 
 /* --- all of them ------------------------------------------------------------------------------ */
 
+static ggl_status open_prompts(llm_jobs *all, ggl_error *err) {
+    llm_context *c = all->c;
+    (void)llm_cache_settings(all->also, c->adapter, c->n_adapters, c->placement);
+    const llm_prompt_folder_params p = {
+        .size = sizeof p,
+        .path = c->prompt_folder,
+        .n_bytes = (uint64_t)c->prompt_folder_size,
+        .cache = {
+            .size = sizeof p.cache, .model = c->model, .session = c->session, .also = all->also}};
+    const ggl_status st = llm_prompt_folder_new(&all->prompts, &p, err);
+    return st == GGL_OK ? GGL_OK : ggl_within(err, st, "prompt_folder");
+}
+
+static void close_prompts(llm_jobs *all) {
+    llm_prompt_folder_free(all->prompts);
+    all->prompts = NULL;
+}
+
 ggl_status llm_running_jobs_new(llm_context *c, int64_t step_ns, ggl_error *err) {
     llm_jobs *all = ggl_calloc(1, sizeof *all);
     if (!all)
         return ggl_fail(err, GGL_NOMEM, "out of memory");
     all->c = c;
+    const ggl_status opened = c->prompt_folder ? open_prompts(all, err) : GGL_OK;
+    if (opened != GGL_OK) {
+        ggl_free(all);
+        return opened;
+    }
     const llm_engine_params p = {.size = sizeof p,
                                  .session = c->session,
                                  .tokenizer = c->tokenizer,
                                  .n_parallel = (int)llm_session_n_slots(c->session),
-                                 .step_ns = step_ns};
+                                 .step_ns = step_ns,
+                                 .prompts = all->prompts};
     const ggl_status st = llm_engine_new(&all->engine, &p, err);
-    if (st == GGL_OK)
+    if (st == GGL_OK) {
         c->jobs = all;
-    else
-        ggl_free(all);
+        return GGL_OK;
+    }
+    close_prompts(all);
+    ggl_free(all);
     return st;
 }
 
@@ -208,6 +237,7 @@ ggl_status llm_context_end_jobs(llm_context *c, ggl_error *err) {
         return st;
     all->is_inside = true;
     llm_engine_free(all->engine); /* ends the jobs that are left */
+    close_prompts(all);
     c->jobs = NULL;
     c->is_ending = false;
     ggl_free(all);

@@ -43,25 +43,27 @@ static const char *w_refuses(const ggl_backend *b, const ggl_tensor *node) {
     return wrap_inner(b)->v->refuses(wrap_inner(b), node);
 }
 
-/* Lets the inner backend ask the wrapper's cancelled(), or forbids it. */
-static void lend_cancelled(const ggl_backend *b, bool lent) {
+/* Lets the inner backend call the wrapper's cancelled() and reads(), or forbids it. */
+static void lend(const ggl_backend *b, bool lent) {
     ggl_backend *inner = wrap_inner(b);
     inner->cancelled = lent ? b->cancelled : NULL;
     inner->cancelled_ctx = lent ? b->cancelled_ctx : NULL;
+    inner->reads = lent ? b->reads : NULL;
+    inner->reads_ctx = lent ? b->reads_ctx : NULL;
 }
 
 ggl_status ggl_wrap_compile(ggl_backend *b, const ggl_segment *s, ggl_plan **out, ggl_error *err) {
-    lend_cancelled(b, true);
+    lend(b, true);
     const ggl_status st = wrap_inner(b)->v->compile(wrap_inner(b), s, out, err);
-    lend_cancelled(b, false);
+    lend(b, false);
     return st;
 }
 
 ggl_status ggl_wrap_run(ggl_backend *b, ggl_plan *p, ggl_buffer *const *region, int64_t n,
                         ggl_error *err) {
-    lend_cancelled(b, true);
+    lend(b, true);
     const ggl_status st = wrap_inner(b)->v->run(wrap_inner(b), p, region, n, err);
-    lend_cancelled(b, false);
+    lend(b, false);
     return st;
 }
 

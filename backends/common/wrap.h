@@ -21,7 +21,7 @@ void ggl_wrap_init(wrap *w, ggl_backend *inner);
 
 /* Compiles a segment on the inner backend, and passes the wrapper's cancelled() on to it. */
 ggl_status ggl_wrap_compile(ggl_backend *b, const ggl_segment *s, ggl_plan **out, ggl_error *err);
-/* Runs a plan on the inner backend, and passes the wrapper's cancelled() on to it. */
+/* Runs a plan on the inner backend, and passes the wrapper's cancelled() and reads() on to it. */
 ggl_status ggl_wrap_run(ggl_backend *b, ggl_plan *p, ggl_buffer *const *region, int64_t n,
                         ggl_error *err);
 

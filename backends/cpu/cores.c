@@ -273,20 +273,18 @@ static cpu_cores cores_here(void) {
 }
 
 /* Returns the threads for so many cores. */
-static int within_quota(int n) {
-#ifdef __linux__
-    const int quota = ggl_cpu_quota(ggl_cpu_root());
+static int within(int n, int quota) {
     n = n < quota ? n : quota;
-#endif
     return n < 1 ? 1 : n > GGL_MAX_THREADS ? GGL_MAX_THREADS : n;
 }
 
-int ggl_cpu_default_threads(void) {
-    return within_quota(cores_here().big);
-}
-
-int ggl_cpu_default_threads_batch(void) {
-    return within_quota(cores_here().useful);
+cpu_threads ggl_cpu_default_threads(void) {
+    const cpu_cores cores = cores_here();
+    int quota = GGL_MAX_THREADS;
+#ifdef __linux__
+    quota = ggl_cpu_quota(ggl_cpu_root());
+#endif
+    return (cpu_threads){within(cores.big, quota), within(cores.useful, quota)};
 }
 
 int ggl_cpu_allowed(void) {

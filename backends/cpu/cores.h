@@ -47,10 +47,14 @@ cpu_cores ggl_cpu_cores_of(const cpu_mask *m, const char *root);
 int ggl_cpu_quota(const char *root);
 #endif
 
-/* Return the threads for single tokens and for batches if the user has given none: the big or the useful
- * cores, but no more than the control group's quota; 1 to GGL_MAX_THREADS. */
-int ggl_cpu_default_threads(void);
-int ggl_cpu_default_threads_batch(void);
+/* Threads for single tokens and for batches: the big and the useful cores, but no more than the control group's
+ * quota; 1 to GGL_MAX_THREADS. */
+typedef struct cpu_threads {
+    int token, batch;
+} cpu_threads;
+
+/* Returns those that are right if the user has given none. Reads some files of the system for each CPU. */
+cpu_threads ggl_cpu_default_threads(void);
 /* Returns the number of CPUs that affinity allows; CPUs that share a core all count. At least 1. */
 int ggl_cpu_allowed(void);
 

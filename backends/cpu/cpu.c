@@ -119,10 +119,10 @@ ggl_status ggl_cpu_open(ggl_backend **out, const ggl_backend_params *params, ggl
     c->profile_ctx = p->profile_ctx;
     c->f16_as_bf16 = p->f16_as_bf16;
     c->share_all = getenv("GGL_CPU_SHARE_ALL") != NULL;
-    c->n_threads = p->n_threads > 0 ? p->n_threads : ggl_cpu_default_threads();
-    c->n_threads_batch = p->n_threads_batch > 0 ? p->n_threads_batch
-                         : p->n_threads > 0     ? p->n_threads
-                                                : ggl_cpu_default_threads_batch();
+    const cpu_threads threads =
+        p->n_threads > 0 ? (cpu_threads){p->n_threads, p->n_threads} : ggl_cpu_default_threads();
+    c->n_threads = threads.token;
+    c->n_threads_batch = p->n_threads_batch > 0 ? p->n_threads_batch : threads.batch;
     ggl_cpu_nodes_init(&c->nodes);
     ggl_status s =
         ggl_cpu_pool_open(&c->pool, (int)cpu_max(c->n_threads, c->n_threads_batch), &c->nodes, err);

@@ -101,6 +101,8 @@ typedef struct cpu_op {
     /* Returns whether the step uses scratch that all threads share, so that no other step can run
      * beside it. NULL: it does not. */
     bool (*alone)(const ggl_step *s);
+    /* Calls b->base.reads for the weights in the task, after begin(). NULL: there are none, or few bytes. */
+    void (*reads)(const cpu_task *t);
     /* Called on the calling thread when all units are done; no other step runs beside this one
      * then. May be NULL. */
     void (*end)(const cpu_task *t);

@@ -376,8 +376,24 @@ static void linear_run(const cpu_task *t, int64_t first, int64_t last, int threa
     }
 }
 
+/* The matrix, or those of a stack that have columns. */
+static void linear_reads(const cpu_task *t) {
+    const cpu_view *w = &t->src[LINEAR_W];
+    const ggl_backend *b = &t->b->base;
+    const size_t size = in_groups(t) ? w->nb[2] : w->nb[1] * (size_t)w->ne[1];
+    const bool single = one_matrix(t);
+    const lists l = single ? (lists){0} : lists_of(t);
+    for (int64_t i = 0; i < (single ? 1 : l.n_active); i++) {
+        const int64_t m = single ? 0 : l.active[i];
+        b->reads(b->reads_ctx,
+                 w->p + (size_t)(m % w->ne[2]) * w->nb[2] + (size_t)(m / w->ne[2]) * w->nb[3],
+                 size);
+    }
+}
+
 const cpu_op ggl_cpu_op_linear = {.form = linear_form,
                                   .compile = linear_compile,
                                   .alone = linear_alone,
                                   .begin = linear_begin,
+                                  .reads = linear_reads,
                                   .run = linear_run};

@@ -102,6 +102,18 @@ static void run_chunks(void *ctx, int64_t first, int64_t last, int thread) {
         }
 }
 
+/* Tells the scheduler what the tasks read, and waits for it. */
+static void await_weights(const cpu_backend *b, const together *g) {
+    bool any = false;
+    for (int i = 0; i < g->list.n; i++)
+        if (g->task[i].step->op->reads) {
+            g->task[i].step->op->reads(&g->task[i]);
+            any = true;
+        }
+    if (any)
+        b->base.reads(b->base.reads_ctx, NULL, 0);
+}
+
 /* Runs n steps from s on side by side. turn: the pass of the loop that they are in. */
 static void run_steps(run_state *r, const cpu_step *s, int n, int64_t turn) {
     together g = {.list.n = n};
@@ -109,6 +121,8 @@ static void run_steps(run_state *r, const cpu_step *s, int n, int64_t turn) {
         g.task[i] = task_of(r, s + i, (range){0, r->n, turn});
         g.list.share[i] = (cpu_share){.cost = g.task[i].cost, .n_units = g.task[i].n_units};
     }
+    if (r->b->base.reads)
+        await_weights(r->b, &g);
     run_list(r, &g.list, g.task[0].n_threads, g.task, run_chunks, &g);
     for (int i = 0; i < n; i++)
         if (s[i].op->end && !r->b->watch)

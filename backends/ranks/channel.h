@@ -69,6 +69,12 @@ ggl_status ggl_channel_wait(channel *c, uint64_t number, ggl_error *err);
 /* Flushes and waits; *result (may be NULL) is what the last order has returned, valid until the next call. */
 ggl_status ggl_channel_call(channel *c, ggl_reader *result, ggl_error *err);
 
+/* True if all packets are answered, and nothing is collected or awaited. */
+static inline bool ggl_channel_is_idle(const channel *c) {
+    return c->out.n == 0 && c->answered + 1 == c->number && c->n_waited == 0 &&
+           c->failed.status == GGL_OK && !ggl_job_is_lost(c->j, c->rank);
+}
+
 /* After ggl_channel_end of its order: sends data, or says where it belongs. The memory belongs to the channel until
  * the packet is waited for; ggl_channel_send_all waits until it is sent. */
 ggl_status ggl_channel_send(channel *c, const void *data, size_t size, ggl_error *err);

@@ -485,6 +485,8 @@ static ggl_status rank_wait_for(ggl_backend *b, uint64_t mark, ggl_error *err) {
 
 static ggl_status rank_wait(ggl_backend *b, ggl_error *err) {
     channel *c = &of(b)->c;
+    if (ggl_channel_is_idle(c))
+        return GGL_OK;
     const ggl_status st = ggl_channel_begin(c, ORDER_WAIT, 0, err);
     if (st != GGL_OK)
         return st;

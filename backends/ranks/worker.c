@@ -110,6 +110,10 @@ static bool carry_out(post *p, size_t size, bool *ends) {
         else
             return false;
     }
+    if (h.has_answer && s->b && s->b->async) { /* the answer says that all is done */
+        ggl_error err = {0};
+        ggl_station_note(s, s->b->v->wait(s->b, &err), &err);
+    }
     return !s->is_lost && (!h.has_answer || answer(p));
 }
 

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "ggl/alloc.h"
+#include "os_parts.h"
 
 #ifndef MAP_POPULATE
 #define MAP_POPULATE 0
@@ -160,6 +161,11 @@ static ggl_status map_fd(os_map *m, int fd, const os_map_params *p, ggl_error *e
     if (data == MAP_FAILED)
         return fail_errno(err, "cannot be mapped", errno);
     *m = (os_map){.data = data, .size = size, .mapped = true, .modified = modified};
+    if (!ggl_os_parts_add(data, size, fd)) {
+        munmap(data, size);
+        *m = (os_map){0};
+        return ggl_fail(err, GGL_NOMEM, "out of memory");
+    }
     if (p->willneed)
         (void)madvise(data, size, MADV_WILLNEED); /* only advice, so a failure does not matter */
     return GGL_OK;
@@ -172,19 +178,22 @@ ggl_status ggl_os_map_open(os_map *m, const char *path, const os_map_params *p, 
     if (fd < 0)
         return fail_errno(err, "cannot be opened", errno);
     ggl_status s = map_fd(m, fd, p, err);
+    const bool is_kept = m->mapped; /* the file's parts have the descriptor */
     if (s == GGL_OK && m->mapped && !list_mapped(m, path))
         s = ggl_fail(err, GGL_NOMEM, "out of memory");
     if (s != GGL_OK)
         ggl_os_map_close(m);
-    close(fd);
+    if (!is_kept)
+        close(fd);
     return s;
 }
 
 void ggl_os_map_close(os_map *m) {
-    if (m->size > 0)
+    if (m->size > 0) {
         unlist_mapped(m);
-    if (m->size > 0)
+        ggl_os_parts_remove(m->data);
         munmap((void *)(uintptr_t)m->data, m->size);
+    }
     *m = (os_map){0};
 }
 
@@ -200,8 +209,8 @@ static bool inner_pages(const void *data, size_t size, void **first, size_t *n) 
 
 void ggl_os_map_drop(const void *data, size_t size) {
     void *first;
-    size_t n;
-    if (inner_pages(data, size, &first, &n))
+    size_t n; /* parts in private memory would be lost */
+    if (inner_pages(data, size, &first, &n) && !ggl_os_parts_are_claimed(data))
         (void)madvise(first, n, MADV_DONTNEED); /* fails for locked pages, which stay */
 }
 
@@ -223,9 +232,15 @@ bool ggl_os_map_touch(const void *data) {
 #endif
 }
 
-size_t ggl_os_memory(void) {
-    const long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
-    return pages > 0 && size > 0 ? (size_t)pages * (size_t)size : 0;
+bool ggl_os_map_is_present(const void *data) {
+    const long page = sysconf(_SC_PAGESIZE);
+    const uintptr_t mask = (uintptr_t)(page > 0 ? page : 4096) - 1;
+#ifdef __APPLE__
+    char found = 0;
+#else
+    unsigned char found = 0;
+#endif
+    return mincore((void *)((uintptr_t)data & ~mask), 1, &found) != 0 || (found & 1);
 }
 
 bool ggl_os_map_lock(const os_map *m) {

@@ -33,15 +33,15 @@ void ggl_os_map_close(os_map *m);
 const char *ggl_os_map_path(const void *address, os_map *of);
 /* Drops the pages that lie wholly in [data, data + size), a part of a mapped file; the system reads
  * them again when they are touched. Must not be called for a file that was read (mapped is false):
- * its bytes would be lost. */
+ * its bytes would be lost. Does nothing while parts of the file are claimed (os_parts.h). */
 void ggl_os_map_drop(const void *data, size_t size);
 /* Asks the system to read [data, data + size), a part of a mapped file, into memory. Returns before it is read, unless
  * much else is being read. */
 void ggl_os_map_will_need(const void *data, size_t size);
 /* Reads a byte of a mapped file; returns whether the system had to wait for the file. True, too, if it does not say. */
 bool ggl_os_map_touch(const void *data);
-/* Returns the bytes of the machine's memory; 0: not known. */
-size_t ggl_os_memory(void);
+/* Returns whether that byte of a mapped file is in memory, without reading it. True, too, if the system does not say. */
+bool ggl_os_map_is_present(const void *data);
 /* Locks the pages in memory; returns false if the system refuses. */
 bool ggl_os_map_lock(const os_map *m);
 

@@ -2,6 +2,8 @@
 
 #include "base/os_file.h"
 #include "ggl/internal/graph.h"
+#include "ggl/internal/memory_left.h"
+#include "ggl/internal/op_args.h"
 #include "repack.h"
 
 /* Bytes that the system is asked for at once. Of more, Linux reads no more than its window for read-ahead,
@@ -13,12 +15,20 @@ enum { PLACES = 64, WINDOW = 1 << 20 };
 
 bool ggl_sched_note_read(schedule *s, const device *d, const ggl_tensor *node, ggl_tensor *t) {
     int range;
-    const bool is_repacked_first = d->repack.loc[t->id].region >= 0 && !d->repack.is_late;
-    if (node->op == GGL_OP_PICK ||
-        (ggl_extents(t->ne, 2, GGL_MAX_DIMS, 1) > 1 && !is_repacked_first) ||
-        !ggl_sched_host_range(s, t, &range).mapped)
+    ggl_tensor *w = t->view_of;
+    if (!w || w->op != GGL_OP_WEIGHT || !ggl_sched_host_range(s, w, &range).mapped)
         return true;
-    return ggl_node_list_push(&s->reads, t);
+    const bool is_stack = ggl_extents(w->ne, 2, GGL_MAX_DIMS, 1) > 1,
+               is_repacked_first = d->repack.loc[w->id].region >= 0 && !d->repack.is_late;
+    if (node->op == GGL_OP_PICK)
+        return true;
+    if (is_stack && !is_repacked_first)
+        return ggl_node_list_push(&s->stacks, w) &&
+               ggl_node_list_push(&s->stack_index,
+                                  ggl_n_reads(node) > LINEAR_INDEX && node->op == GGL_OP_LINEAR
+                                      ? ggl_read(node, LINEAR_INDEX)
+                                      : NULL);
+    return ggl_node_list_push(&s->reads, w);
 }
 
 static bool push(ahead *a, const void *from, size_t size) {
@@ -71,15 +81,23 @@ static void *read_all(void *arg) {
 }
 
 bool ggl_ahead_start(ahead *a, const schedule *s, const repack_file *file) {
+    const size_t memory = ggl_memory_left("");
     bool ok = true;
     if (file->use == GGL_CACHE_READ)
         ok = push(a, file->map.data, file->map.size);
     for (size_t i = 0; i < s->reads.n && ok; i++)
         if (ggl_sched_still_read(s, s->reads.at[i], NULL))
             ok = push(a, s->reads.at[i]->data, s->reads.at[i]->size);
-    if (ok && a->size > 0 && a->size < ggl_os_memory() / 5 * 4)
+    if (ok && a->size > 0 && (memory == 0 || a->size < memory))
         a->has_thread = pthread_create(&a->thread, NULL, read_all, a) == 0;
     return ok;
+}
+
+double ggl_ahead_present(const ahead *a) {
+    int n = 0;
+    for (size_t k = 0; k < PLACES && a->size > 0; k++)
+        n += ggl_os_map_is_present(byte_at(a, a->size / PLACES * k));
+    return a->size > 0 ? (double)n / PLACES : 1;
 }
 
 void ggl_ahead_stop(ahead *a) {

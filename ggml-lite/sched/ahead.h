@@ -21,13 +21,15 @@ typedef struct ahead {
     atomic_bool stops;
 } ahead;
 
-/* Notes that the device's node reads the weight t, unless it reads only some rows or matrices of it. False: out of
- * memory. */
+/* Notes that the device's node reads t, if that is a mapped weight, a view of one or a stack, unless it reads only some rows of it. False:
+ * out of memory. */
 bool ggl_sched_note_read(schedule *s, const device *d, const ggl_tensor *node, ggl_tensor *t);
 /* Starts reading what is noted: the file of repacked weights, if it is used, and the weights that a device
- * reads from a mapped file. Does nothing if that exceeds the machine's memory, because what is read would be
+ * reads from a mapped file. Does nothing if that exceeds the memory that is left, because what is read would be
  * dropped before it is used, or if no thread can be started: it is only for speed. False: out of memory. */
 bool ggl_ahead_start(ahead *a, const schedule *s, const repack_file *file);
 void ggl_ahead_stop(ahead *a);
+/* Returns which share of what is noted is in memory, by a sample: 0 to 1. Any thread may ask between start and stop. */
+double ggl_ahead_present(const ahead *a);
 
 #endif

@@ -25,7 +25,7 @@ static ggl_status provide(schedule *s, size_t i_seg, ggl_tensor *const *node, si
                  : x->op == GGL_OP_CONST ? ggl_sched_place_const(d, x, err)
                  : x->view_of            ? GGL_OK
                                          : ggl_sched_provide_value(s, i_seg, x, own, err);
-            if (st == GGL_OK && x->op == GGL_OP_WEIGHT && !ggl_sched_note_read(s, d, t, x))
+            if (st == GGL_OK && !ggl_sched_note_read(s, d, t, x))
                 st = ggl_sched_no_memory(err);
         }
         for (int k = 0; k < 2 && st == GGL_OK; k++)
@@ -170,7 +170,7 @@ static int n_lanes(const schedule *s) {
                 n++;
                 break;
             }
-    return n < 1 ? 1 : n < MAX_LANES ? n : MAX_LANES;
+    return n < 1 || s->params.side_by_side ? 1 : n < MAX_LANES ? n : MAX_LANES;
 }
 
 /* The lifetimes have no use once all values are placed. */
@@ -269,6 +269,8 @@ void ggl_schedule_fini(schedule *s) {
     ggl_free(s->is_early);
     ggl_free(s->watched);
     ggl_free(s->reads.at);
+    ggl_free(s->stacks.at);
+    ggl_free(s->stack_index.at);
     ggl_free(s->shares);
     ggl_free(s->input_at);
 }

@@ -62,9 +62,9 @@ static ggl_status list_values(const schedule *s, device *d, span *out, size_t *n
     return GGL_OK;
 }
 
-/* Gives the n spans offsets, in the order of their first segments. A span's memory is free again
+/* slack: segments after the last one that uses a value in which that may still be going on. Gives the n spans offsets, in the order of their first segments. A span's memory is free again
  * for values whose first segment comes after its last. */
-static bool place_spans(span *at, span **end, size_t n, offsets *o) {
+static bool place_spans(span *at, span **end, size_t n, size_t slack, offsets *o) {
     size_t done = 0; /* of end[] */
     bool ok = true;
     for (size_t i = 0; i < n; i++)
@@ -74,7 +74,7 @@ static bool place_spans(span *at, span **end, size_t n, offsets *o) {
         qsort(end, n, sizeof *end, by_last);
     }
     for (size_t i = 0; i < n && ok; i++) {
-        for (; ok && end[done]->life->last < at[i].life->first; done++)
+        for (; ok && end[done]->life->last + slack < at[i].life->first; done++)
             ok = ggl_offsets_give(o, end[done]->loc->offset, end[done]->size);
         ok = ok && ggl_offsets_take(o, at[i].size, &at[i].loc->offset);
     }
@@ -91,7 +91,7 @@ static ggl_status place_on(schedule *s, device *d, ggl_error *err) {
         st = ggl_sched_no_memory(err);
     if (st == GGL_OK)
         st = list_values(s, d, at, &n, err);
-    if (st == GGL_OK && !place_spans(at, end, n, &o))
+    if (st == GGL_OK && !place_spans(at, end, n, s->params.side_by_side ? (size_t)s->n_dev : 0, &o))
         st = ggl_fail(err, GGL_LIMIT, "the values that cross segments of %s do not fit into memory",
                       d->b->name);
     d->io.size = o.end;

@@ -8,6 +8,8 @@
 #include "ggl/internal/graph.h"
 #include "sched_impl.h"
 
+enum { MAX_BEGUN = 64 }; /* segments that run side by side */
+
 static void lock(ggl_sched *s) {
     if (s->flights.has_threads)
         pthread_mutex_lock(&s->flights.lock);
@@ -175,9 +177,77 @@ static void pass_on(ggl_sched *s, flight *f, const caller *self) {
         rouse(s, self);
 }
 
+/* A segment that was started and not ended. */
+typedef struct begun {
+    size_t at;
+    uint64_t mark;
+} begun;
+
+/* True if segment `at` reads what the backend of a segment before it has computed. */
+static bool reads_from(const schedule *s, size_t at, int backend) {
+    for (size_t k = 0; k < s->seg[at].n_moves; k++)
+        if (s->seg[at].move[k].from_backend == backend)
+            return true;
+    return false;
+}
+
+static ggl_status end_begun(ggl_sched *s, flight *f, const begun *b, ggl_error *err) {
+    const size_t next = f->next;
+    f->next = b->at;
+    f->mark = b->mark;
+    const ggl_status st = ggl_sched_end_segment(s, f, err);
+    f->next = next;
+    return st;
+}
+
+/* Passes the only flight from its first segment to its last: an asynchronous backend computes while other backends are
+ * started, until a segment reads what it has computed, or as many segments as there are devices have begun after it: values stay that
+ * long (crossings.c). */
+static void pass_side_by_side(ggl_sched *s, flight *f) {
+    const schedule *p = &s->plan;
+    const size_t end = ggl_sched_n_passed(p, f);
+    begun open[MAX_BEGUN];
+    int n = 0;
+    ggl_error err = {0};
+    ggl_status st = f->err.status;
+    for (; f->next < end && st == GGL_OK; f->next++) {
+        const int k = p->seg[f->next].backend;
+        for (int i = 0; i < n && st == GGL_OK;) {
+            const int of = p->seg[open[i].at].backend;
+            if ((of == k || !reads_from(p, f->next, of)) &&
+                open[i].at + (size_t)p->n_dev > f->next && n < MAX_BEGUN) {
+                i++;
+                continue;
+            }
+            st = end_begun(s, f, &open[i], &err);
+            memmove(open + i, open + i + 1, (size_t)(--n - i) * sizeof *open);
+        }
+        if (st == GGL_OK)
+            st = ggl_sched_start_segment(s, f, &err);
+        if (st == GGL_OK && p->dev[k].b->async)
+            open[n++] = (begun){f->next, f->mark};
+        else if (st == GGL_OK)
+            st = ggl_sched_end_segment(s, f, &err);
+    }
+    for (int i = 0; i < n; i++) { /* also after an error, so that nothing is under way */
+        ggl_error other = {0};
+        const ggl_status ended = end_begun(s, f, &open[i], &other);
+        if (st == GGL_OK && ended != GGL_OK)
+            err = other;
+        st = st == GGL_OK ? ended : st;
+    }
+    err.status = st;
+    if (st != GGL_OK && f->err.status == GGL_OK)
+        fail(s, f, &err);
+    else
+        end_if_over(s, f);
+}
+
 /* Returns when the flight is over. */
 static void await(ggl_sched *s, flight *f) {
     s->flights.awaited = f;
+    if (s->plan.params.side_by_side && !f->is_over)
+        pass_side_by_side(s, f);
     while (!f->is_over)
         if (is_next(s, f)) {
             pass_on(s, f, NULL);
@@ -351,6 +421,8 @@ ggl_status ggl_sched_submit(ggl_sched *s, int64_t n, const int32_t *row, int64_t
         *ticket = 0;
     if (st == GGL_OK && n_rows > 0 && !ticket)
         return ggl_fail(err, GGL_USAGE, "outputs are wanted of a batch that gets no ticket");
+    if (st == GGL_OK && n_rows > 0)
+        st = ggl_repack_file_check_some(&s->repack_file, err);
     if (st != GGL_OK)
         return st;
     lock(s);
@@ -439,6 +511,8 @@ static ggl_status run_whole(ggl_sched *s, int64_t n, const int32_t *row, int64_t
                             ggl_error *err) {
     n_rows = row ? n_rows : n;
     ggl_status st = check_run(s, GGL_ROWS_MAIN, n, row, n_rows, early, err);
+    if (st == GGL_OK && n_rows > 0)
+        st = ggl_repack_file_check_some(&s->repack_file, err);
     if (st != GGL_OK)
         return st;
     lock(s);

@@ -97,8 +97,15 @@ static sizes sizes_of(const ggl_sched *s, const segment *seg) {
     return z;
 }
 
-static double mib(size_t bytes) {
-    return (double)bytes / 1048576;
+/* Prints bytes as MiB in a column of a table, with as many of two digits after the point as fit, so that tables have at most 80
+ * columns. */
+static void print_mib(size_t bytes, int width, FILE *out) {
+    const double mib = (double)bytes / 1048576;
+    char text[48];
+    int digits = 2;
+    while (snprintf(text, sizeof text, "%.*f", digits, mib) > width && digits > 0)
+        digits--;
+    ggl_fprint(out, " %*s", width, text);
 }
 
 /* What an element of the batch, and a group, are called. */
@@ -162,9 +169,12 @@ static void print_segment(const ggl_sched *s, size_t i, FILE *out, bool nodes) {
                  z.first_group, z.last_group);
     snprintf(runs_for, sizeof runs_for, seg->phase == TRUNK ? "every %.20s" : "wanted %.20ss",
              element_word(s));
-    ggl_fprint(out, "%-8zu %-12s %-16s %8s %6zu %10.2f %10.2f %10.2f\n", i + 1,
-               s->plan.dev[seg->backend].b->name, runs_for, groups, seg->nodes.n, mib(z.weights),
-               mib(z.stores), mib(arena));
+    ggl_fprint(out, "%-7zu %-9s %-15s %7s %5zu", i + 1, s->plan.dev[seg->backend].b->name, runs_for,
+               groups, seg->nodes.n);
+    print_mib(z.weights, 9, out);
+    print_mib(z.stores, 8, out);
+    print_mib(arena, 8, out);
+    fputc('\n', out);
     print_run(s, seg, out);
     print_moves(s, seg, out);
     for (size_t k = 0; nodes && k < seg->nodes.n; k++)
@@ -182,29 +192,42 @@ static void print_fallbacks(const ggl_sched *s, FILE *out) {
     }
 }
 
+/* Prints the bytes of each backend, by what they are for. */
+static void print_memory(const ggl_sched *s, FILE *out) {
+    static const struct {
+        const char *name;
+        int width;
+    } column[] = {{"weights", 7}, {"(copied)", 8}, {"(repacked)", 10}, {"(dropped)", 9},
+                  {"cache", 7},   {"states", 6},   {"values", 6},      {"in/out", 6}};
+    enum { N_COLUMNS = sizeof column / sizeof *column };
+    ggl_fprint(out, "%-9s", "memory");
+    for (int k = 0; k < N_COLUMNS; k++)
+        ggl_fprint(out, " %*s", column[k].width, column[k].name);
+    ggl_fprint(out, " MiB\n");
+    ggl_memory m;
+    for (int i = 0; ggl_sched_memory(s, i, &m); i++) {
+        const size_t bytes[N_COLUMNS] = {m.weights_mapped,
+                                         m.weights_copied,
+                                         m.weights_repacked,
+                                         m.weights_dropped,
+                                         m.stores_rows,
+                                         m.stores_states,
+                                         m.arena,
+                                         m.io};
+        ggl_fprint(out, "%-9s", m.backend);
+        for (int k = 0; k < N_COLUMNS; k++)
+            print_mib(bytes[k], column[k].width, out);
+        fputc('\n', out);
+    }
+}
+
 void ggl_sched_print(const ggl_sched *s, FILE *out, bool nodes) {
     char groups[32];
     snprintf(groups, sizeof groups, "%.20ss", group_word(s));
-    ggl_fprint(out, "%-8s %-12s %-16s %8s %6s %10s %10s %10s   MiB\n", "segment", "backend",
-               "runs for", groups, "nodes", "weights", "cache", "values");
+    ggl_fprint(out, "%-7s %-9s %-15s %7s %5s %9s %8s %8s MiB\n", "segment", "backend", "runs for",
+               groups, "nodes", "weights", "cache", "values");
     for (size_t i = 0; i < s->plan.n_segs; i++)
         print_segment(s, i, out, nodes);
     print_fallbacks(s, out);
-    ggl_fprint(out, "%-9s %10s %10s %10s %10s %10s %10s %9s %9s MiB\n", "memory", "weights",
-               "(copied)", "(repacked)", "(dropped)", "cache", "states", "values", "in/out");
-    ggl_memory m;
-    for (int i = 0; ggl_sched_memory(s, i, &m); i++) {
-        const size_t bytes[] = {m.weights_mapped,
-                                m.weights_copied,
-                                m.weights_repacked,
-                                m.weights_dropped,
-                                m.stores_rows,
-                                m.stores_states,
-                                m.arena,
-                                m.io};
-        ggl_fprint(out, "%-9s", m.backend);
-        for (size_t k = 0; k < sizeof bytes / sizeof *bytes; k++)
-            ggl_fprint(out, k < 6 ? " %10.2f" : " %9.2f", (double)bytes[k] / 1048576);
-        fputc('\n', out);
-    }
+    print_memory(s, out);
 }

@@ -228,11 +228,13 @@ static ggl_status run_segment(ggl_sched *s, const segment *seg, const flight *f,
     const double since = is_late ? ggl_sched_seconds() : 0;
     d->b->cancelled = stops;
     d->b->cancelled_ctx = s;
+    ggl_stream_lend(&s->stream, d->b, seg->backend, true);
     d->region[GGL_REGION_IO] = d->io.at[f->lane];
     st = d->b->v->run(d->b, n == 1 || !seg->plan[1] ? seg->plan[0] : seg->plan[1], d->region, n,
                       err);
     d->b->cancelled = NULL; /* the backend may have other users, whose runs we must not cancel */
     d->b->cancelled_ctx = NULL;
+    ggl_stream_lend(&s->stream, d->b, seg->backend, false);
     if (is_late && d->repack.batch == f->number)
         d->repack.run += ggl_sched_seconds() - since;
     return st;

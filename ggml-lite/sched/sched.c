@@ -53,7 +53,10 @@ ggl_status ggl_sched_alloc(ggl_sched *s, ggl_error *err) {
         st = ggl_sched_join_peers(plan, err);
     if (st == GGL_OK) {
         ggl_sched_repack_open(plan, &s->repack_file);
-        st = ggl_ahead_start(&s->ahead, plan, &s->repack_file) ? GGL_OK : ggl_sched_no_memory(err);
+        const bool ok =
+            ggl_stream_start(&s->stream, plan) &&
+            (ggl_stream_is_on(&s->stream) || ggl_ahead_start(&s->ahead, plan, &s->repack_file));
+        st = ok ? GGL_OK : ggl_sched_no_memory(err);
     }
     if (st == GGL_OK)
         st = ggl_sched_repack(plan, &s->repack_file, &s->loading, err);
@@ -61,6 +64,7 @@ ggl_status ggl_sched_alloc(ggl_sched *s, ggl_error *err) {
         st = ggl_sched_start_threads(s, err);
     if (st != GGL_OK) {
         ggl_ahead_stop(&s->ahead);
+        ggl_stream_stop(&s->stream);
         return st;
     }
     ggl_inputs_own_pages(&s->inputs, plan);
@@ -68,11 +72,25 @@ ggl_status ggl_sched_alloc(ggl_sched *s, ggl_error *err) {
     return GGL_OK;
 }
 
+size_t ggl_sched_streamed(const ggl_sched *s, size_t *kept, size_t *chosen) {
+    const stream *x = &s->stream;
+    const bool is_on = ggl_stream_is_on(x);
+    *kept = is_on ? x->kept_size + x->plan.chosen : 0;
+    *chosen = 0;
+    for (size_t i = 0; i < x->n_stacks && is_on; i++)
+        *chosen += x->stack[i].size;
+    return is_on ? x->size : 0;
+}
+
 size_t ggl_sched_late_size(const ggl_sched *s) {
     size_t left = 0;
     for (int k = 0; k < s->plan.n_dev; k++)
         left += s->plan.dev[k].repack.left;
     return left;
+}
+
+double ggl_sched_present(const ggl_sched *s) {
+    return ggl_ahead_present(&s->ahead);
 }
 
 double ggl_sched_late_seconds(const ggl_sched *s) {
@@ -103,6 +121,7 @@ void ggl_sched_free(ggl_sched *s) {
     ggl_sched_stop_threads(s);
     for (int i = 0; i < s->plan.n_dev && s->allocated; i++) /* batches may be in flight */
         (void)s->plan.dev[i].b->v->wait(s->plan.dev[i].b, NULL);
+    ggl_stream_stop(&s->stream);
     ggl_flights_fini(&s->flights, &s->plan);
     ggl_schedule_fini(&s->plan);
     ggl_host_memory_fini(&s->host);

@@ -13,6 +13,7 @@
 #include "flight.h"
 #include "inputs.h"
 #include "repack.h"
+#include "stream.h"
 #include "watched.h"
 
 struct ggl_sched {
@@ -24,6 +25,7 @@ struct ggl_sched {
     watching watching;
     repack_file repack_file;
     ahead ahead;
+    stream stream;
     flights flights;
 };
 

@@ -117,10 +117,12 @@ typedef struct schedule {
     size_t n_trunk_segs; /* those and the trunk's */
     size_t n_early_segs; /* and the early ones */
     output *out;
-    node_list reads;               /* mapped weights to read ahead, in the order of their readers */
-    size_t *input_at;              /* by index of input: its offset among all inputs */
-    size_t input_size;             /* bytes of all inputs */
-    size_t host_size;              /* of a lane's images and outputs */
+    node_list reads; /* mapped weights to read ahead, in the order of their readers */
+    node_list stacks,
+        stack_index;   /* mapped stacks of matrices; what chooses theirs (NULL: nothing) */
+    size_t *input_at;  /* by index of input: its offset among all inputs */
+    size_t input_size; /* bytes of all inputs */
+    size_t host_size;  /* of a lane's images and outputs */
     size_t shown_size, n_operands; /* most bytes, and number, of the operands of a watched node */
 } schedule;
 

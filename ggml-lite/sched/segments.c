@@ -238,6 +238,62 @@ static size_t cut_groups(cutter *c, size_t n) {
     return total;
 }
 
+/* For segments that run side by side: parts each of the n segments in two, the nodes that need nothing that other backends have
+ * computed since the last segment of the same backend, and the rest. So a backend computes the former while it waits for the
+ * others. Returns the new number of segments; 0: out of memory. */
+static size_t cut_waiting(cutter *c, size_t n) {
+    const ggl_graph *g = c->s->g;
+    bool *waits = ggl_calloc((size_t)ggl_graph_n_ids(g), sizeof *waits); /* by id */
+    size_t *n_parts = ggl_calloc(n + 1, sizeof *n_parts); /* by number from the end */
+    size_t *last = ggl_calloc(
+        n + 1,
+        sizeof *last); /* the last segment of the same backend before it, from the end; n: none */
+    int *backend = ggl_calloc(n + 1, sizeof *backend);
+    bool *has[2] = {ggl_calloc(n + 1, sizeof(bool)), ggl_calloc(n + 1, sizeof(bool))};
+    size_t total = 0;
+    const bool ok = waits && n_parts && last && backend && has[0] && has[1];
+    for (int i = 0; ok && i < ggl_graph_n_nodes(g); i++)
+        if (in_part(c, ggl_graph_node(g, i)))
+            backend[c->from_end[ggl_graph_node(g, i)->id]] =
+                c->s->backend[ggl_graph_node(g, i)->id];
+    for (size_t k = 0; ok && k < n; k++)
+        for (last[k] = k + 1; last[k] < n && backend[last[k]] != backend[k];)
+            last[k]++;
+    for (int i = 0; ok && i < ggl_graph_n_nodes(g); i++) {
+        const ggl_tensor *t = ggl_graph_node(g, i);
+        if (!in_part(c, t))
+            continue;
+        const size_t k = c->from_end[t->id];
+        for (int j = 0; j < ggl_n_reads(t); j++) {
+            const ggl_tensor *x = ggl_read(t, j);
+            if (!in_part(c, x))
+                continue;
+            const size_t of = c->from_end[x->id];
+            waits[t->id] |= of == k ? waits[x->id] : of < last[k];
+        }
+        has[waits[t->id]][k] = true;
+    }
+    for (size_t k = 0; ok && k < n;
+         k++) { /* n_parts: the number, from the end, of the segment's second part */
+        n_parts[k] = total;
+        total += (size_t)has[0][k] + has[1][k];
+    }
+    for (int i = 0; ok && i < ggl_graph_n_nodes(g); i++) {
+        const ggl_tensor *t = ggl_graph_node(g, i);
+        if (in_part(c, t)) {
+            const size_t k = c->from_end[t->id];
+            c->from_end[t->id] = n_parts[k] + (!waits[t->id] && has[1][k]);
+        }
+    }
+    ggl_free(waits);
+    ggl_free(n_parts);
+    ggl_free(last);
+    ggl_free(backend);
+    ggl_free(has[0]);
+    ggl_free(has[1]);
+    return ok ? total : 0;
+}
+
 /* Appends the segments of a part. In each of them the nodes keep the order of the graph. */
 static ggl_status cut_part(schedule *s, int part, ggl_error *err) {
     cutter c;
@@ -246,6 +302,10 @@ static ggl_status cut_part(schedule *s, int part, ggl_error *err) {
     size_t n = ok ? cut_best(&c) : 0;
     if (ok && n > 0 && s->watched) {
         n = cut_groups(&c, n);
+        ok = n > 0;
+    }
+    if (ok && n > 0 && s->params.side_by_side) {
+        n = cut_waiting(&c, n);
         ok = n > 0;
     }
     const size_t end = s->n_segs + n;

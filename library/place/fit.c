@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "ggl/internal/sched.h"
-#include "memory_left.h"
+#include "ggl/internal/memory_left.h"
 
 enum {
     MULTIPLE = 256,
@@ -50,8 +50,8 @@ int64_t llm_fit_tokens(const llm_fit_memory *m, int n, int64_t n_ctx, int *tight
 /* Fills in the memories that the session uses, the CPU's first. Returns how many. */
 static int measure(const llm_placement *p, const llm_session *s, const llm_fit_others *o,
                    llm_fit_memory *m) {
-    const double n_ctx = (double)llm_session_n_ctx(s), available = (double)llm_memory_left("");
-    const double addresses = (double)llm_memory_left_addresses();
+    const double n_ctx = (double)llm_session_n_ctx(s), available = (double)ggl_memory_left("");
+    const double addresses = (double)ggl_memory_left_addresses();
     int n = 2;
     m[0] = (llm_fit_memory){.name = "the memory",
                             .available = available,

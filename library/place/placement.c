@@ -109,7 +109,7 @@ static int need_first_device(llm_placement *p, ggl_error *err) {
 }
 
 static bool is_auto(const char *split) {
-    return split && strcmp(split, "auto") == 0;
+    return split && (strcmp(split, "auto") == 0 || strcmp(split, "rows") == 0);
 }
 
 /* --- what was chosen -------------------------------------------------------------------------- */
@@ -173,9 +173,10 @@ static ggl_status read_split(llm_placement *p, ggl_error *err) {
         const char *eq = memchr(s, '=', n);
         if (!eq || !read_layers(eq + 1, (size_t)(s + n - eq - 1), &p->count[p->n_parts]) ||
             p->n_parts + 1 == PLACEMENT_MOST)
-            return ggl_fail(err, GGL_USAGE,
-                            "%s: '%.*s' is neither NAME=LAYERS, as in vulkan0=20,cpu=12, nor auto",
-                            p->o.names.split, (int)n, s);
+            return ggl_fail(
+                err, GGL_USAGE,
+                "%s: '%.*s' is neither NAME=LAYERS, as in vulkan0=20,cpu=12, nor auto or rows",
+                p->o.names.split, (int)n, s);
         int k = need(p, s, (size_t)(eq - s), err);
         if (k < 0)
             return within(p->o.names.split, err);
@@ -322,7 +323,7 @@ static ggl_status check_choice(const llm_placement *p, ggl_error *err) {
         two[0] = names.split, two[1] = names.fit, numbers = " with numbers";
     } else if (o->n_gpu_layers_given && o->fit) {
         two[0] = names.n_gpu_layers, two[1] = names.fit;
-    } else if (o->split && o->shares) {
+    } else if (o->split && o->shares && !p->by_rows) {
         two[0] = names.split, two[1] = names.shares;
     }
     return two[0] ? ggl_fail(err, GGL_USAGE, "%s%s and %s cannot be used together", two[0], numbers,
@@ -360,6 +361,7 @@ ggl_status llm_placement_new(llm_placement **out, const llm_placement_choice *o,
     p->params = params ? *params : (ggl_backend_params){.size = sizeof(ggl_backend_params)};
     p->host = -1;
     p->params.trace = o->trace;
+    p->by_rows = o->split && strcmp(o->split, "rows") == 0;
     ggl_status st = check_choice(p, err);
     if (st == GGL_OK)
         st = read_shadow(p, err);

@@ -8,9 +8,10 @@
 #include <time.h>
 
 #include "ggl/internal/alloc.h"
+#include "ggl/internal/divide.h"
 #include "ggl/internal/sched.h"
 #include "llm/internal/stage_rows.h"
-#include "memory_left.h"
+#include "ggl/internal/memory_left.h"
 
 /* --- layers ----------------------------------------------------------------------------------- */
 
@@ -57,10 +58,20 @@ static void give_devices(llm_placement *p, int64_t n, int64_t n_layer) {
     }
 }
 
+/* Returns the backend that has part k of the rows: the CPU the first one, then the devices. */
+static int row_backend(const llm_placement *p, int k) {
+    int at[PLACEMENT_MOST];
+    (void)llm_placement_devices(p, at);
+    return k == 0 ? p->host : at[k - 1];
+}
+
 /* llm_session_params.place. The part before the first layer runs where the first layer does, and
  * the part after the last where the last does. */
 static int place(void *ctx, int layer, int n_layer, const char *weight) {
     llm_placement *p = ctx;
+    const char *part = p->by_rows && weight ? strrchr(weight, GGL_PART_MARK) : NULL;
+    if (part)
+        return row_backend(p, atoi(part + 1));
     const place_rule *rule = weight ? llm_place_rules_find(&p->rules, weight) : NULL;
     if (weight)
         return rule ? rule->at : -1;
@@ -89,7 +100,18 @@ static ggl_status session_new(llm_placement *p, llm_session **out, const llm_mod
     sp->place = place;
     sp->place_ctx = p;
     sp->strict = p->o.strict;
-    return llm_session_new(out, m, sp, err);
+    double share[PLACEMENT_MOST];
+    if (p->by_rows) {
+        const int n = llm_placement_devices(p, (int[PLACEMENT_MOST]){0});
+        share[0] = 1;
+        for (int i = 0; i < n; i++)
+            share[1 + i] = i < p->n_shares ? p->share[i] : 1;
+        sp->divided = share;
+        sp->n_divided = 1 + n;
+    }
+    const ggl_status st = llm_session_new(out, m, sp, err);
+    sp->divided = NULL;
+    return st;
 }
 
 void llm_placement_reserve(llm_placement *p, int k, const ggl_memory *m) {
@@ -334,10 +356,10 @@ static ggl_status choose_in_job(llm_placement *p, const llm_model *m, llm_sessio
 static ggl_status settle(llm_placement *p, const llm_model *m, llm_session_params *sp,
                          ggl_error *err) {
     const llm_placement_choice *o = &p->o;
-    const bool automatic = o->split && strcmp(o->split, "auto") == 0;
-    p->n_last = o->n_gpu_layers_given           ? o->n_gpu_layers
-                : p->n_shares > 0 && !p->is_job ? INT64_MAX
-                                                : -1;
+    const bool automatic = o->split && (p->by_rows || strcmp(o->split, "auto") == 0);
+    p->n_last = o->n_gpu_layers_given                          ? o->n_gpu_layers
+                : p->n_shares > 0 && !p->is_job && !p->by_rows ? INT64_MAX
+                                                               : -1;
     if (!o->split || automatic)
         p->n_parts = 0; /* all on the first backend */
     if (!o->fit && !automatic && !p->is_job)
@@ -348,6 +370,10 @@ static ggl_status settle(llm_placement *p, const llm_model *m, llm_session_param
     llm_session_free(s);
     if (st != GGL_OK)
         return st;
+    if (p->by_rows) { /* all else is on the CPU */
+        give_devices(p, 0, n_layer);
+        return GGL_OK;
+    }
     if (p->is_job)
         return automatic ? choose_in_job(p, m, sp, n_layer, err)
                          : share_in_job(p, m, sp, n_layer, err);
@@ -445,7 +471,7 @@ static int64_t context_that_fits(llm_placement *p, const llm_model *m, llm_sessi
     const bool known = ggl_sched_memory(llm_session_sched(s), p->host, &use);
     llm_session_free(s);
     const double row = (double)use.stores_rows / (double)n_ctx;
-    const size_t all = p->backend[p->host]->memory, left = llm_memory_left_addresses();
+    const size_t all = p->backend[p->host]->memory, left = ggl_memory_left_addresses();
     const double memory = (double)(left > 0 && left < all ? left : all);
     const double other = (double)use.weights_copied + (double)use.weights_repacked +
                          (double)use.stores_states + (double)use.arena + (double)use.io;

@@ -255,22 +255,94 @@ static ggl_status use_all(llm_prompt_cache *c, const void *data, size_t size, in
     return st == GGL_OK ? ggl_fail(err, GGL_FORMAT, "the prompt cache is damaged") : st;
 }
 
+ggl_status llm_prompt_cache_restore_bytes(llm_prompt_cache *c, const void *data, size_t size,
+                                          int32_t **id, size_t *n, ggl_error *err) {
+    *id = NULL;
+    *n = 0;
+    drop_copy(c);
+    const ggl_status st = use_all(c, data, size, id, n, err);
+    if (st == GGL_OK)
+        return GGL_OK;
+    ggl_free(*id);
+    *id = NULL;
+    return st;
+}
+
 ggl_status llm_prompt_cache_restore(llm_prompt_cache *c, const char *path, int32_t **id, size_t *n,
                                     ggl_error *err) {
     ggl_file_map map;
     *id = NULL;
     *n = 0;
-    drop_copy(c);
     ggl_status st = map_file(&map, path, err);
     if (st != GGL_OK)
         return st;
-    st = use_all(c, map.data, map.size, id, n, err);
+    st = llm_prompt_cache_restore_bytes(c, map.data, map.size, id, n, err);
     ggl_file_map_close(&map);
+    return st == GGL_OK ? GGL_OK : ggl_within(err, st, "%s", path);
+}
+
+/* --- files of a folder ------------------------------------------------------------------------ */
+
+struct llm_prompt_copy {
+    const prompt_cache_key *key;
+    prompt_cache_content content; /* owns its tokens and its entry */
+};
+
+void llm_prompt_cache_set_slot(llm_prompt_cache *c, int slot) {
+    drop_copy(c);
+    c->slot = slot;
+}
+
+uint64_t llm_prompt_cache_digest(const llm_prompt_cache *c) {
+    const prompt_cache_key *k = &c->key;
+    const uint64_t numbers[] = {
+        k->identity.size, (uint64_t)k->identity.modified, k->identity.tensors, k->graph, k->rings,
+        k->placement};
+    uint64_t h = add_text(LLM_DIGEST_START, k->version);
+    h = llm_digest(h, k->model.s, k->model.n);
+    h = llm_digest(h, k->also.s, k->also.n);
+    return llm_digest(h, numbers, sizeof numbers);
+}
+
+ggl_status llm_prompt_copy_new(llm_prompt_copy **out, llm_prompt_cache *c, const int32_t *id,
+                               size_t n, ggl_error *err) {
+    const int64_t n_past = llm_session_n_past(c->session, c->slot);
+    *out = NULL;
+    if (n == 0 || (int64_t)n > n_past || ((int64_t)n < n_past && !can_cut(c)))
+        return ggl_fail(err, GGL_UNSUPPORTED,
+                        "the slot holds %" PRId64 " tokens, of which %zu cannot be saved", n_past,
+                        n);
+    llm_prompt_copy *x = ggl_calloc(1, sizeof *x);
+    int32_t *copy = ggl_calloc(n, sizeof *copy);
+    void *data = NULL;
+    prompt_cache_entry e = {.n = n};
+    ggl_status st =
+        x && copy ? GGL_OK : ggl_fail(err, GGL_NOMEM, "out of memory for %zu tokens", n);
     if (st == GGL_OK)
-        return GGL_OK;
-    ggl_free(*id);
-    *id = NULL;
-    return ggl_within(err, st, "%s", path);
+        st = llm_slot_save(c->session, c->slot, (int64_t)n, false, &data, &e.size, err);
+    if (st != GGL_OK) {
+        ggl_free(x);
+        ggl_free(copy);
+        return st;
+    }
+    memcpy(copy, id, n * sizeof *id);
+    e.data = data;
+    *x = (llm_prompt_copy){.key = &c->key,
+                           .content = {.id = copy, .n = n, .entry = {e}, .n_entries = 1}};
+    *out = x;
+    return GGL_OK;
+}
+
+ggl_status llm_prompt_copy_write(const llm_prompt_copy *x, const char *path, ggl_error *err) {
+    return llm_prompt_cache_write(path, x->key, &x->content, err);
+}
+
+void llm_prompt_copy_free(llm_prompt_copy *x) {
+    if (!x)
+        return;
+    ggl_free((void *)(uintptr_t)x->content.id);
+    ggl_free((void *)(uintptr_t)x->content.entry[0].data);
+    ggl_free(x);
 }
 
 /* --- prompts and saving ----------------------------------------------------------------------- */

@@ -9,6 +9,7 @@
 
 #include "ggl/internal/graph.h"
 #include "ggl/alloc.h"
+#include "ggl/internal/divide.h"
 #include "ggl/internal/fold.h"
 #include "ggl/internal/params.h"
 #include "session_impl.h"
@@ -253,6 +254,12 @@ static ggl_status build_sched(llm_session *s, const llm_model *m, const llm_sess
         st = name_cache(s, file, p, err);
     if (st != GGL_OK)
         return st;
+    int n_divided = 0;
+    if (p->n_divided > 0 && !p->watch)
+        st = ggl_graph_divide(s->graph, p->divided, p->n_divided, GGL_LEAST_DIVIDED,
+                              GGL_DIVIDED_UNIT, &n_divided, err);
+    if (st != GGL_OK)
+        return st;
     ggl_sched_params sp = {.size = sizeof sp,
                            .backend = p->backend,
                            .n_backends = p->n_backends,
@@ -276,6 +283,7 @@ static ggl_status build_sched(llm_session *s, const llm_model *m, const llm_sess
                            .forgets = s->built.sees_all,
                            .early = early,
                            .watch = p->watch,
+                           .side_by_side = n_divided > 0,
                            .element_word = "token",
                            .group_word = "layer"};
     return ggl_sched_new(&s->sched, s->graph, &sp, err);
@@ -618,6 +626,19 @@ static void note_cache(llm_session *s) {
                  "note: repacked weights are not saved: %.300s\n", why);
 }
 
+/* Notes that not all weights stay in memory. */
+static void note_streamed(llm_session *s) {
+    size_t kept, chosen;
+    const size_t size = ggl_sched_streamed(s->sched, &kept, &chosen), n = strlen(s->load_notes);
+    if (size > 0)
+        snprintf(
+            s->load_notes + n, sizeof s->load_notes - n,
+            "note: not all weights have room in memory: %.2f of %.2f GB stay there, and each token "
+            "reads %s%.2f GB from the file\n",
+            (double)kept / 1e9, (double)size / 1e9,
+            chosen > 0 ? "what it needs of the other " : "the other ", (double)(size - kept) / 1e9);
+}
+
 ggl_status llm_session_alloc(llm_session *s, ggl_error *err) {
     if (s->slots.has_memory)
         return ggl_fail(err, GGL_USAGE,
@@ -625,9 +646,11 @@ ggl_status llm_session_alloc(llm_session *s, ggl_error *err) {
     ggl_status st = ggl_sched_alloc(s->sched, err);
     if (st == GGL_OK)
         st = llm_slots_ready(&s->slots, err);
-    if (st == GGL_OK)
-        note_cache(s);
-    return st;
+    if (st != GGL_OK)
+        return st;
+    note_cache(s);
+    note_streamed(s);
+    return GGL_OK;
 }
 
 ggl_status llm_session_repack(llm_session *s, double seconds, size_t *left, ggl_error *err) {

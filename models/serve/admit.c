@@ -1,6 +1,7 @@
 /* Which sequences run: deadlines, free places, slots, and beginnings that several have in common. */
 #include "engine_impl.h"
 #include "common/least.h"
+#include "run/session_room.h"
 
 enum { WORTH_SHARING = 16 }; /* tokens for which a prompt waits until another one has run them */
 
@@ -40,6 +41,55 @@ static void expire_all(llm_engine *e, int64_t now) {
     }
     llm_queue_each(&e->queue, expire_waiting, &x);
     llm_engine_end_all(e);
+}
+
+/* --- files that share beginnings -------------------------------------------------------------- */
+
+/* Fills an empty slot with the longest beginning of the task's tokens that the folder has, unless a slot has about as many. */
+static void load_beginning(llm_engine *e, const task *t) {
+    ggl_error err;
+    int32_t *id;
+    const seq *q = &t->q;
+    const int64_t n_offer = llm_kept_offer(&e->kept, q, -1);
+    const int64_t n =
+        llm_prompt_folder_find(e->p.prompts, q->token, q->n - 1, n_offer + WORTH_SHARING);
+    const int slot = n > 0 ? llm_kept_empty(&e->kept) : -1;
+    if (slot < 0)
+        return;
+    ggl_status st = llm_prompt_folder_load(e->p.prompts, slot, q->token, n, &id, &err);
+    if (st == GGL_LIMIT) {
+        llm_session_estimate(e->p.session);
+        llm_session_estimate_pages(e->p.session, (n + GGL_PAGE - 1) / GGL_PAGE);
+        if (llm_kept_drop(&e->kept, slot))
+            st = llm_prompt_folder_load(e->p.prompts, slot, q->token, n, &id, &err);
+    }
+    if (st == GGL_OK && e->kept.has_states) /* others start there, too, when this one has gone on */
+        llm_snapshots_add(&e->kept.snapshots, e->p.session, slot, id, n);
+    if (st == GGL_OK)
+        llm_kept_adopt(&e->kept, slot, id, n);
+}
+
+/* Returns how many tokens of a task to save, because other prompts begin with them, too; 0: none. Before it gets its slot. */
+static int64_t worth_saving(const llm_engine *e, const task *t) {
+    const int64_t n_prompt = t->n_begin, n_parted = llm_kept_parted(&e->kept, &t->q, n_prompt),
+                  n_told = (int64_t)t->p.n_beginning;
+    const int64_t n = n_told > n_parted && n_told < n_prompt ? n_told : n_parted;
+    return llm_prompt_folder_wants(e->p.prompts, t->q.token, n);
+}
+
+/* Saves them now, or lets a piece end there. */
+static void save_beginning(llm_engine *e, task *t, int64_t n) {
+    t->save_at = 0;
+    if (n > 0 && t->q.n_kept >= n)
+        llm_prompt_folder_save(e->p.prompts, t->q.slot, t->q.token, n);
+    else if (n > 0 && llm_task_add_stop(t, n))
+        t->save_at = n;
+}
+
+/* True if the folder is for sequences like this one. */
+static bool uses_folder(const llm_engine *e, const task *t) {
+    return e->p.prompts && !e->sees_all && !t->text && !t->diffuser && !llm_task_is_beam(t) &&
+           llm_task_reuses(t);
 }
 
 /* --- places and slots ------------------------------------------------------------------------- */
@@ -137,6 +187,11 @@ static void read_text(llm_engine *e, task *t, int64_t now) {
 /* Gives a task a slot, which may hold the beginning of its tokens. */
 static void begin(llm_engine *e, task *t, int64_t now) {
     ggl_error err;
+    int64_t n_save = 0;
+    if (uses_folder(e, t)) {
+        load_beginning(e, t);
+        n_save = worth_saving(e, t);
+    }
     const int64_t n_common = e->kept.has_states ? llm_kept_common(&e->kept, &t->q) : 0;
     if (llm_kept_begin(&e->kept, &t->q, llm_task_reuses(t), t->p.in_slot - 1, &err) != GGL_OK) {
         llm_task_failed(t, &err);
@@ -147,7 +202,9 @@ static void begin(llm_engine *e, task *t, int64_t now) {
     t->has_begun = true;
     t->stats.slot = t->q.slot;
     e->kept.slot[t->q.slot].id = t->node.key;
+    e->kept.slot[t->q.slot].n_prompt = t->n_begin;
     add_stops(e, t, n_common);
+    save_beginning(e, t, n_save);
     if (!t->has_begun_before) {
         t->has_begun_before = true;
         t->stats.t_begun = now;

@@ -94,8 +94,10 @@ int64_t llm_kept_common(const kept *k, const seq *q) {
 
 /* Returns how many of the tokens of q, without its last one, slot i can give. */
 static int64_t offers(const kept *k, int i, const seq *q) {
-    const int64_t n = common(k, i, q);
-    if (!k->has_states || n == 0 || n == llm_session_n_past(k->session, i))
+    const int64_t n = common(k, i, q), n_past = llm_session_n_past(k->session, i);
+    if (!k->has_states && n_past - n > llm_session_cut_limit(k->session))
+        return 0; /* a window has moved on */
+    if (!k->has_states || n == 0 || n == n_past)
         return n;
     /* the slot's states are those after its last token */
     const snapshot *x = llm_snapshots_find(&k->snapshots, q->token, n);
@@ -114,6 +116,25 @@ static int choose_source(const kept *k, const seq *q, int64_t *n) {
         }
     }
     return best;
+}
+
+int64_t llm_kept_parted(const kept *k, const seq *q, int64_t n_prompt) {
+    int64_t most = 0;
+    for (int i = 0; i < k->n; i++) {
+        const kept_slot *s = &k->slot[i];
+        const int32_t *token = s->by ? s->by->token : s->token;
+        const int64_t n_slot = s->by ? s->by->n : s->n;
+        const int64_t n = llm_seq_common(q->token, n_prompt, token, n_slot);
+        if (n > most && n < n_prompt && n < n_slot && n < s->n_prompt)
+            most = n;
+    }
+    return most;
+}
+
+int llm_kept_empty(kept *k) {
+    const int i = choose_victim(k);
+    k->slot[i].id = 0;
+    return clear(k, i, NULL) == GGL_OK ? i : -1;
 }
 
 static void begin_search(kept *k) {
@@ -243,6 +264,7 @@ void llm_kept_adopt(kept *k, int slot, int32_t *token, int64_t n) {
         (void)clear(k, slot, NULL);
     }
     s->id = 0;
+    s->n_prompt = n;
     s->last_use = ++k->clock;
 }
 

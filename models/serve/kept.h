@@ -12,7 +12,8 @@ typedef struct kept_slot {
     /* If none runs, the tokens of the one that ran last; n 0: the slot is empty. */
     int32_t *token;
     int64_t n;
-    uint64_t id;       /* of the sequence that runs, or ran last; the owner sets it */
+    uint64_t id;       /* of the sequence that runs, or ran last; the owner sets it, as the next */
+    int64_t n_prompt;  /* tokens of its prompt; what follows is its answer */
     uint64_t last_use; /* kept.clock at the last use */
     bool is_tried;     /* by the current search */
 } kept_slot;
@@ -39,6 +40,12 @@ int64_t llm_kept_offer(kept *k, const seq *q, int but); /* slot `but` is left ou
 /* Returns the slot that can give q the most tokens, and sets *n to their number; -1: no slot can give any.
  * Marks the slot as just used, so that llm_kept_drop clears it last. */
 int llm_kept_spare(kept *k, const seq *q, int64_t *n);
+
+/* Returns how many tokens at its beginning q, whose prompt has n_prompt, has in common with the prompt of a slot that goes on
+ * differently, within both prompts: the most of all slots. */
+int64_t llm_kept_parted(const kept *k, const seq *q, int64_t n_prompt);
+/* Returns a slot in which no sequence runs, of which there must be one, emptied: -1: that has failed. */
+int llm_kept_empty(kept *k);
 
 /* Gives the sequence a slot: `want`, if no sequence runs there (-1: any). There must be one in which no sequence runs.
  * With `reuse` the slot then holds as many of the sequence's tokens as the best slot can give; else it is empty. Sets

@@ -214,6 +214,18 @@ static void take_snapshots(llm_engine *e) {
     }
 }
 
+/* Saves beginnings at which a piece was made to end. */
+static void save_beginnings(llm_engine *e) {
+    for (int i = 0; i < e->n_run && e->p.prompts; i++) {
+        task *t = e->run[i];
+        if (t->save_at == 0 || t->n_piece == 0 || t->from + t->n_piece < t->save_at)
+            continue;
+        if (t->from + t->n_piece == t->save_at && t->why != LLM_END_FAILED)
+            llm_prompt_folder_save(e->p.prompts, t->q.slot, t->q.token, t->save_at);
+        t->save_at = 0;
+    }
+}
+
 static ggl_status step(llm_engine *e, ggl_error *err) {
     if (e->n_parts > 0) {
         const ggl_status collected = llm_engine_collect_all(e, err);
@@ -232,6 +244,7 @@ static ggl_status step(llm_engine *e, ggl_error *err) {
     if (st != GGL_OK)
         return st;
     take_snapshots(e);
+    save_beginnings(e);
     count_time(e, llm_engine_now(e) - now);
     return st;
 }

@@ -42,6 +42,7 @@ typedef struct task {
     int guesser;                /* index of its guesser; -1: none */
     int64_t stop[TASK_N_STOPS]; /* positions at which a piece of its prompt has to end; ascending */
     int n_stops;
+    int64_t save_at; /* the first tokens that are to be saved when they have run; 0: none */
     uint64_t leader; /* the task that runs the common beginning of both; 0: none */
     int64_t lead_to; /* tokens of that beginning */
     /* the prompt's tokens whose logits, embeddings or scores were shown already, or are not wanted */

@@ -282,6 +282,18 @@ class Opening(unittest.TestCase):
         with self.assertRaises(TypeError):
             Model("builtin:stories", repack_late="no")
 
+    def test_beginnings_are_shared(self):
+        tale = "Once upon a time, there was a little girl named Lily. She liked the sun. " * 8
+        prompts = [tale + "One day", tale + "Then a dog", tale + "Her cat"]
+        with tempfile.TemporaryDirectory() as folder:
+            def tell(**options):
+                with Model("builtin:stories", n_threads=1, n_parallel=2, **options) as model:
+                    return [r.text for r in model.batch(prompts, max_tokens=8, temperature=0)]
+            first = tell(prompt_folder=folder)
+            self.assertEqual([name.endswith(".prompt") for name in os.listdir(folder)], [True])
+            self.assertEqual(first, tell(prompt_folder=folder, prompt_folder_size=1 << 30))
+            self.assertEqual(first, tell())
+
 
 class Adapters(unittest.TestCase):
     def test_scales(self):

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "conform/case.h"
+#include "ggl/internal/backends.h"
 #include "ggl/internal/types.h"
 #include "seed.h"
 #include "test.h"

@@ -92,6 +92,10 @@ narrow "a table with limits"
 does -m "$tmp/toy-llama-q4_0.gguf" -m "$tmp/toy-moe-q8_0.gguf" "${quick[@]}" -t 1,2
 [ "$(grep -c 'quartiles' "$tmp/out")" = 2 ] || fail "not a table for each model: $(cat "$tmp/out")"
 has '| thr |'
+if grep -q avx512bw /proc/cpuinfo 2>/dev/null; then # a limit of its own, without VNNI, too
+    does -p 16 -n 0 -r 1 -t 1 --cpu-mask-isa avx512vnni,avx512bf16
+    has 'limits of 1 thread (avx512)'
+fi
 does -p 16 -n 0 -r 1 -t 1 --cpu-mask-isa all
 has 'int8 unknown'
 does "${quick[@]}" -o json

@@ -8,10 +8,12 @@ static bool random_schedule(fixture *f, int n) {
         const int what = below(f, 12);
         if (what < 5) {
             const int64_t deadline = below(f, 12) ? 0 : f->now + below(f, 200) * 1000000;
-            (void)job_add(job_random(f), (llm_sequence_params){.size = sizeof(llm_sequence_params),
-                                                               .client = (uint64_t)below(f, 4),
-                                                               .deadline = deadline,
-                                                               .no_reuse = below(f, 10) == 0});
+            (void)job_add(job_random(f),
+                          (llm_sequence_params){.size = sizeof(llm_sequence_params),
+                                                .client = (uint64_t)below(f, 4),
+                                                .deadline = deadline,
+                                                .no_reuse = below(f, 10) == 0,
+                                                .n_beginning = (size_t)below(f, 200)});
         } else if (what == 5 && below(f, 3) == 0) {
             llm_engine_cancel(f->e, (uint64_t)below(f, f->n_jobs + 2));
         } else if (what == 6 && below(f, 8) == 0) {
@@ -41,7 +43,8 @@ static void check_round(fixture *f, int n_jobs, bool guesses, int n_backends) {
                               .n_parallel = many ? 16 : 1 + below(f, n_slots),
                               .n_queue = below(f, 3) ? 0 : (size_t)(1 + below(f, 10)),
                               .n_backends = n_backends,
-                              .guesses = guesses};
+                              .guesses = guesses,
+                              .folder = below(f, 3) ? NULL : test_folder()};
     f->most_beams = p.n_parallel < 8 ? p.n_parallel : 8;
     bool ok = fixture_start(f, &p);
     for (int i = 0; ok && i < 12 && many; i++) {
@@ -51,6 +54,7 @@ static void check_round(fixture *f, int n_jobs, bool guesses, int n_backends) {
     }
     ok = ok && random_schedule(f, n_jobs) && fixture_check(f);
     f->n_preempted += ok ? llm_engine_get_stats(f->e).n_preempted : 0;
+    f->n_loaded += ok && p.folder ? llm_prompt_folder_get_stats(f->prompts).n_loaded : 0;
     for (int i = 0; i < f->n_jobs && ok; i++)
         ok = CHECK(f->job[i]->id != 0 || f->job[i]->status == GGL_LIMIT);
     if (!ok)
@@ -67,7 +71,8 @@ static void same_as_alone(const char *text) {
     for (int round = 0; ok && round < n && test_failures == 0; round++)
         check_round(&f, 60, round % 2 == 0, 1);
     CHECK(!ok || test_failures > 0 || f.n_right > 0);
-    printf("%d times a sequence made room for others\n", (int)f.n_preempted);
+    printf("%d times a sequence made room for others, %d loaded its beginning\n",
+           (int)f.n_preempted, (int)f.n_loaded);
     fixture_close(&f);
 }
 

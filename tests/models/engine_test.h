@@ -54,6 +54,7 @@ typedef struct fixture {
     llm_model *model;
     llm_session *s, *alone;
     llm_engine *e;
+    llm_prompt_folder *prompts;
     llm_vocab *vocab;
     llm_grammar *grammar[2];
     llm_guesser guesser;
@@ -66,7 +67,7 @@ typedef struct fixture {
     int64_t now;
     atomic_int_least64_t polls_left; /* until a run is cancelled; less than 0: never */
     bool is_cancelled;               /* some run was, whose end may not be collected yet */
-    int64_t n_steps, n_right, n_preempted;
+    int64_t n_steps, n_right, n_preempted, n_loaded;
     int64_t n_overlapped;     /* times that batches were under way between two calls */
     void (*on_token)(job *j); /* NULL: none */
     void (*on_end)(job *j);
@@ -83,6 +84,8 @@ typedef struct fixture_params {
     int64_t step_ns;
     size_t n_snapshot_bytes;
     int64_t (*clock)(void *ctx); /* NULL: one that steps move on */
+    const char *folder;          /* of shared beginnings; NULL: none */
+    uint64_t n_folder_bytes;
 } fixture_params;
 
 TEST_UNUSED static int below(fixture *f, int n) {
@@ -191,8 +194,17 @@ TEST_UNUSED static bool fixture_start(fixture *f, const fixture_params *p) {
         f->guessers[i] = &f->guesser;
     if (!fixture_session(f, &f->s, p))
         return false;
+    const llm_prompt_folder_params fp = {
+        .size = sizeof fp,
+        .path = p->folder,
+        .n_bytes = p->n_folder_bytes,
+        .n_copy_bytes = p->n_folder_bytes,
+        .cache = {.size = sizeof fp.cache, .model = f->model, .session = f->s}};
+    if (p->folder && !CHECK_OK(llm_prompt_folder_new(&f->prompts, &fp, &f->err), &f->err))
+        return false;
     const llm_engine_params ep = {.size = sizeof ep,
                                   .session = f->s,
+                                  .prompts = f->prompts,
                                   .n_parallel = p->n_parallel,
                                   .n_queue = p->n_queue,
                                   .n_queue_each = p->n_queue_each,
@@ -217,8 +229,10 @@ static void job_free(job *j) {
 
 TEST_UNUSED static void fixture_stop(fixture *f) {
     llm_engine_free(f->e);
+    llm_prompt_folder_free(f->prompts);
     llm_session_free(f->s);
     f->e = NULL;
+    f->prompts = NULL;
     f->s = NULL;
     for (int i = 0; i < f->n_jobs; i++)
         job_free(f->job[i]);

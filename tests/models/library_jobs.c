@@ -2,6 +2,7 @@
 #include "library_test.h"
 #include "tiny_model.h"
 
+#include <dirent.h>
 #include <stdlib.h>
 
 enum { N = 7 };
@@ -740,5 +741,63 @@ TEST(jobs_by_diffusion) {
     p = greedy(3);
     p.diffuse = &d;
     CHECK_INT(llm_generate_tokens(c, &id, 1, &p, NULL, NULL, &err), GGL_USAGE);
+    llm_close(c);
+}
+
+/* Runs jobs whose prompts are a long text, which others have, too, and an end of their own. */
+static void tell(llm_context *c, const char *const *ends, written *t) {
+    enum { BOTH = 2 };
+    llm_generate_params p = greedy(12);
+    llm_job job[BOTH];
+    int32_t *id[BOTH] = {NULL};
+    ggl_error err;
+    for (int k = 0; k < BOTH; k++) {
+        char text[1000] = "";
+        size_t n = 0;
+        for (int i = 0; i < 8; i++)
+            strcat(text,
+                   "Once upon a time, there was a little girl named Lily. She liked the sun. ");
+        strcat(text, ends[k]);
+        CHECK_OK(llm_encode(c, text, strlen(text), LLM_ADD_SPECIAL, &id[k], &n, &err), &err);
+        job[k] = (llm_job){.id = id[k], .n = n, .params = &p, .each = take, .user = &t[k]};
+    }
+    CHECK_OK(llm_generate_jobs(c, job, BOTH, &err), &err);
+    for (int k = 0; k < BOTH; k++)
+        ggl_free(id[k]);
+}
+
+static int count_prompts(const char *folder) {
+    DIR *d = opendir(folder);
+    int n = 0;
+    for (struct dirent *e; d && (e = readdir(d));)
+        n += strstr(e->d_name, ".prompt") != NULL;
+    closedir(d);
+    return n;
+}
+
+/* Jobs share beginnings by the files of a folder, and write what they write without. */
+TEST(beginnings_are_shared) {
+    static const char *const ends[] = {"One day", "Then a dog", "Her cat"};
+    static written with[4], without[4];
+    llm_context *c;
+    ggl_error err;
+    llm_open_params p = {.size = sizeof p, .n_parallel = 2, .prompt_folder = test_folder()};
+    for (int round = 0; round < 4; round++) {
+        p.prompt_folder = round < 2 ? test_folder() : NULL;
+        if (!CHECK_OK(llm_open(&c, "builtin:stories", &p, &err), &err))
+            return;
+        tell(c, ends + round % 2, round < 2 ? with + 2 * round : without + 2 * (round - 2));
+        llm_close(c);
+        CHECK_INT(count_prompts(test_folder()), 1);
+    }
+    for (int i = 0; i < 4; i++)
+        CHECK(with[i].n > 0 && strcmp(with[i].s, without[i].s) == 0);
+    p.prompt_folder = "/no/such/folder";
+    CHECK_OK(llm_open(&c, "builtin:stories", &p, &err), &err);
+    llm_generate_params g = greedy(1);
+    const int32_t id = 1;
+    llm_job job = {.id = &id, .n = 1, .params = &g};
+    CHECK_INT(llm_generate_jobs(c, &job, 1, &err), GGL_USAGE);
+    CHECK_HAS(err.msg, "prompt_folder: /no/such/folder: No such file");
     llm_close(c);
 }

@@ -551,6 +551,61 @@ TEST(cold_files) {
     free(want);
 }
 
+/* A model that is larger than the memory that is left gives the same bits; what is missing is read again by each run. */
+static void more_than_memory(const shape *s, const char *memory) {
+    static const struct {
+        int threads, split, piece;
+        bool late;
+    } ways[] = {{1, -1, 1, false},
+                {2, -1, 32, false},
+                {2, 1, 5, false},
+                {3, -1, 70, false},
+                {2, -1, 3, true}};
+    const char *path = test_path("model.gguf");
+    size_t size, kept, chosen, all = 0;
+    REQUIRE(make(s, path));
+    float *want = wanted(path, &size);
+    REQUIRE(want);
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        fixture f = {.p = {.no_repack = !ways[i].late, .repack_late = ways[i].late}};
+        REQUIRE(setenv("GGL_MEMORY_LEFT", memory, 1) == 0);
+        const bool ok = start(&f, path, ways[i].threads, ways[i].split);
+        CHECK(unsetenv("GGL_MEMORY_LEFT") == 0);
+        REQUIRE_OK(ok ? GGL_OK : GGL_USAGE, &f.err);
+        if (!ways[i].late)
+            all = ggl_sched_streamed(llm_session_sched(f.s), &kept, &chosen);
+        if (!ways[i].late && all > 0) {
+            CHECK(kept < all && kept <= strtoul(memory, NULL, 10) &&
+                  (chosen > 0) == (s->n_expert > 0));
+            CHECK_HAS(llm_session_load_notes(f.s), "stay there, and each token");
+        }
+        for (int slot = 0; slot < 2; slot++) {
+            float *got = feed(&f, slot, ways[i].piece);
+            CHECK_MSG(memcmp(got, want, size) == 0, "%s, way %zu: other bits", s->name, i);
+            free(got);
+        }
+        stop(&f);
+    }
+    free(want);
+#ifdef __linux__
+    CHECK(all > 0);
+#else
+    if (all == 0)
+        SKIP("this system cannot put private memory in the place of a mapped file's pages");
+#endif
+}
+
+TEST(more_than_memory_plain) {
+    more_than_memory(&(shape){"large", GGL_Q8_0, 1024, 2816, 2048, 2, 0, false, false}, "15000000");
+}
+TEST(more_than_memory_experts) {
+    more_than_memory(&(shape){"many experts", GGL_Q4_0, 512, 704, 500, 2, 16, false, false},
+                     "9000000");
+}
+TEST(more_than_memory_little) {
+    more_than_memory(&(shape){"large", GGL_Q8_0, 1024, 2816, 2048, 2, 0, false, false}, "1000000");
+}
+
 /* The sizes that --plan and --fit count are those of a session that repacks first. */
 TEST(late_memory_is_the_same) {
     const char *path = test_path("model.gguf");
@@ -686,6 +741,43 @@ TEST(cache) {
     REQUIRE(test_write_file(cache, "GGUF and other things", 21));
     check_cached(path, "", want, size, "left as it is");
     free(want);
+}
+
+/* Wherever a byte of a file of several pieces has changed, it is found within some runs; the logits before that do not wait for it. */
+TEST(damaged_cache) {
+    const shape large = {"large", GGL_Q8_0, 1024, 2816, 2048, 1, 0, false, false};
+    const char *path = test_path("model.gguf"), *cache = test_path("model.gguf.repack");
+    REQUIRE(make(&large, path));
+    if (!layouts(path))
+        SKIP("these instruction sets have no layout of their own");
+    fixture first = {.p.repack_cache = ""};
+    REQUIRE(start(&first, path, 2, -1));
+    stop(&first);
+    struct stat st;
+    REQUIRE(stat(cache, &st) == 0 && st.st_size > 5 << 20);
+    for (off_t at = 8192; at < st.st_size; at += st.st_size / 6) {
+        fixture f = {.p.repack_cache = ""};
+        const int fd = open(cache, O_RDWR);
+        char byte;
+        REQUIRE(fd >= 0 && pread(fd, &byte, 1, at) == 1);
+        byte ^= 1;
+        REQUIRE(pwrite(fd, &byte, 1, at) == 1);
+        REQUIRE(start(&f, path, 2, -1));
+        CHECK_HAS(llm_session_load_notes(f.s), "are from");
+        ggl_status got = GGL_OK;
+        int n = 0;
+        for (; n < 40 && got == GGL_OK; n++) {
+            const int32_t token = 1;
+            got = llm_session_eval(f.s, &(llm_batch){.n = 1, .token = &token}, &f.err);
+        }
+        CHECK_INT(got, GGL_IO);
+        CHECK_HAS(f.err.msg, "model.gguf.repack is damaged");
+        CHECK_MSG(n > 1 && n <= 33, "byte %lld: found by run %d", (long long)at, n);
+        stop(&f);
+        byte ^= 1;
+        REQUIRE(pwrite(fd, &byte, 1, at) == 1);
+        close(fd);
+    }
 }
 
 /* The same model, with f16 weights rounded and as they are: two contents of the file. */

@@ -10,6 +10,7 @@
 #include "build.h"
 #include "faulty.h"
 #include "gen.h"
+#include "ggl/internal/divide.h"
 #include "ggl/internal/fold.h"
 #include "ggl/sched.h"
 #include "weights.h"
@@ -32,6 +33,8 @@ const r_variant r_variants[] = {
     {"flights, one late", {R_CPU_3, R_LATE}, 2, JUDGE_CPU, R_PIECES | R_FLIGHTS, "cpu"},
     {"rank", {R_RANK_1}, 1, JUDGE_CPU, R_PIECES, "cpu"},
     {"ranks", {R_RANK_1, R_CPU, R_RANK_2}, 3, JUDGE_CPU, R_PIECES | R_FLIGHTS, "cpu"},
+    {"divided", {R_CPU, R_PORTABLE, R_LATE}, 3, JUDGE_CPU, R_PIECES | R_DIVIDED, "cpu"},
+    {"divided among ranks", {R_CPU, R_RANK_1, R_RANK_2}, 3, JUDGE_CPU, R_CHUNKS | R_DIVIDED, "cpu"},
     {"cpu and reference", {R_CPU, R_REFERENCE, R_PORTABLE}, 3, JUDGE_EITHER, R_PIECES, NULL},
     {"reference and cpu", {R_REFERENCE, R_CPU_3}, 2, JUDGE_EITHER, R_FOLD | R_PIECES, NULL},
 };
@@ -350,6 +353,12 @@ static ggl_status run_variant(r_bench *b, const r_program *p, const r_variant *v
     ggl_status st = r_build(&built, p, err);
     if (st == GGL_OK && is_folded(p, v))
         st = ggl_graph_fold(built.g, b->engine[R_REFERENCE], err);
+    if (st == GGL_OK && (v->how & R_DIVIDED)) {
+        const double share[] = {1, 2, 1};
+        int n;
+        st = ggl_graph_divide(built.g, share, v->n_engines, 1, 1, &n, err);
+        params.side_by_side = true;
+    }
     if (st == GGL_OK)
         st = make_sched(&r, built.g, &params);
     if (st == GGL_OK)

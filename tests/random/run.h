@@ -30,7 +30,8 @@ typedef enum r_how {
     R_SOME = 4,   /* only some rows of the outputs are wanted, in some pieces none */
     R_PIECES = R_CHUNKS | R_SOME,
     R_NO_REPACK = 8,
-    R_FLIGHTS = 16 /* several batches are under way at once, and collected in any order */
+    R_DIVIDED = 32, /* products are divided among the engines, which work side by side */
+    R_FLIGHTS = 16  /* several batches are under way at once, and collected in any order */
 } r_how;
 
 typedef struct r_variant {

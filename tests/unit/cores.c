@@ -49,8 +49,9 @@ TEST(masks_that_cannot_be_read) {
     cpu_mask m;
     CHECK(!ggl_cpu_mask_get(&m, fails));
     CHECK(!ggl_cpu_mask_get(&m, never_enough));
-    CHECK(ggl_cpu_default_threads() >= 1 && ggl_cpu_allowed() >= ggl_cpu_default_threads());
-    CHECK(ggl_cpu_default_threads_batch() >= ggl_cpu_default_threads());
+    const cpu_threads threads = ggl_cpu_default_threads();
+    CHECK(threads.token >= 1 && ggl_cpu_allowed() >= threads.token);
+    CHECK(threads.batch >= threads.token);
 }
 
 /* --- kinds of cores -------------------------------------------------------------------------- */

@@ -1,9 +1,12 @@
 /* Pages of a mapped file that are dropped are read again; other memory keeps what is in it. */
+#include <fcntl.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "ggl/internal/file.h"
 #include "ggl/internal/gguf.h"
 #include "test.h"
+#include "../../ggml-lite/base/os_file.h"
 
 enum { PAGES = 4 * 65536 };
 
@@ -89,5 +92,31 @@ TEST(name_of_an_address) {
         for (int i = 0; i < N; i++)
             ggl_file_map_close(&m[i]);
     }
-    CHECK(!ggl_file_at(NULL, NULL) && !ggl_file_at(&err, NULL) && !ggl_file_at((const void *)UINTPTR_MAX, NULL));
+    CHECK(!ggl_file_at(NULL, NULL) && !ggl_file_at(&err, NULL) &&
+          !ggl_file_at((const void *)UINTPTR_MAX, NULL));
+}
+
+/* Asking whether a page is in memory does not read it. */
+TEST(is_in_memory) {
+#ifdef POSIX_FADV_DONTNEED
+    ggl_file_map m;
+    ggl_error err = {0};
+    char *bytes = calloc(PAGES, 1);
+    const char *path = test_path("cold");
+    REQUIRE(bytes && test_write_file(path, bytes, PAGES));
+    free(bytes);
+    const int fd = open(path, O_RDONLY);
+    REQUIRE(fd >= 0 && fsync(fd) == 0 && posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED) == 0);
+    close(fd);
+    REQUIRE_OK(ggl_file_map_open(&m, path, &err), &err);
+    const char *first = m.data, *last = first + m.size - 1;
+    const bool is_cold = !ggl_os_map_is_present(first);
+    for (int i = 0; i < 3 && is_cold; i++)
+        CHECK(!ggl_os_map_is_present(last));
+    CHECK(*first == 0 && ggl_os_map_is_present(first));
+    CHECK(*last == 0 && ggl_os_map_is_present(last));
+    ggl_file_map_close(&m);
+    if (!is_cold)
+        SKIP("this file system keeps files in memory");
+#endif
 }

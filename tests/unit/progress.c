@@ -9,7 +9,7 @@
 
 #include "common/amounts.h"
 #include "common/fit_context.h"
-#include "place/memory_left.h"
+#include "ggl/internal/memory_left.h"
 #include "test.h"
 
 static const char *line(const progress_job *job, int n, double t, int width) {
@@ -38,6 +38,10 @@ TEST(line_says_how_much) {
     CHECK(is(line(&j, 1, 10, 80), "x.gguf 10 %, 10.0 MB of 100 MB"));
     j = (progress_job){.what = "working"};
     CHECK(is(line(&j, 1, 12, 80), "working, 12 s"));
+    j = (progress_job){.what = "prompt", .explained = "reading weights: 35 %"};
+    CHECK(is(line(&j, 1, 3, 80), "prompt, reading weights: 35 %, 3 s"));
+    j.unit = "tokens", j.total = 512;
+    CHECK(is(line(&j, 1, 3, 80), "prompt 0 %, 0 of 512 tokens, reading weights: 35 %"));
 }
 
 TEST(line_of_jobs_within_jobs) {
@@ -124,31 +128,36 @@ static void put(const char *root, const char *path, const char *text) {
 }
 
 TEST(memory_left_may_be_told) {
-    CHECK(setenv("GGL_MEMORY_LEFT", "1e30", 1) == 0 && llm_memory_left("") == SIZE_MAX);
-    CHECK(setenv("GGL_MEMORY_LEFT", "5000", 1) == 0 && llm_memory_left("") == 5000);
+    CHECK(setenv("GGL_MEMORY_LEFT", "1e30", 1) == 0 && ggl_memory_left("") == SIZE_MAX);
+    CHECK(setenv("GGL_MEMORY_LEFT", "5000", 1) == 0 && ggl_memory_left("") == 5000);
     CHECK(unsetenv("GGL_MEMORY_LEFT") == 0);
 }
 
 TEST(memory_left_is_the_least) {
     char root[] = "/tmp/memory_left.XXXXXX", command[64];
     CHECK(mkdtemp(root) != NULL);
-    CHECK(llm_memory_left(root) == 0);
+    CHECK(ggl_memory_left(root) == 0);
     put(root, "/proc/meminfo", "MemTotal: 9000 kB\nMemAvailable:    8000 kB\n");
-    CHECK(llm_memory_left(root) == 8000 * 1024);
+    CHECK(ggl_memory_left(root) == 8000 * 1024);
     put(root, "/proc/self/cgroup", "0::/a/b\n");
     put(root, "/sys/fs/cgroup/a/b/memory.max", "max\n");
     put(root, "/sys/fs/cgroup/a/b/memory.current", "5000\n");
-    CHECK(llm_memory_left(root) == 8000 * 1024);
+    CHECK(ggl_memory_left(root) == 8000 * 1024);
     put(root, "/sys/fs/cgroup/a/memory.max", "1000000\n"); /* of a group around it */
     put(root, "/sys/fs/cgroup/a/memory.current", "700000\n");
     put(root, "/sys/fs/cgroup/a/memory.stat", "anon 1\ninactive_file 100000\n");
-    CHECK(llm_memory_left(root) == 400000);
+    CHECK(ggl_memory_left(root) == 400000);
     put(root, "/sys/fs/cgroup/a/memory.stat", "inactive_file 100000\nactive_file 20000\n");
-    CHECK(llm_memory_left(root) == 420000);
+    CHECK(ggl_memory_left(root) == 420000);
+    put(root, "/sys/fs/cgroup/a/memory.high",
+        "900000\n"); /* beyond it the system slows processes down */
+    CHECK(ggl_memory_left(root) == 320000);
+    put(root, "/sys/fs/cgroup/a/memory.max", "max\n");
+    CHECK(ggl_memory_left(root) == 320000);
     put(root, "/proc/self/cgroup", "7:cpu:/x\n6:memory:/x\nbroken\n");
     put(root, "/sys/fs/cgroup/memory/x/memory.limit_in_bytes", "50000\n");
     put(root, "/sys/fs/cgroup/memory/x/memory.usage_in_bytes", "60000\n");
-    CHECK(llm_memory_left(root) == 1); /* nothing */
+    CHECK(ggl_memory_left(root) == 1); /* nothing */
     snprintf(command, sizeof command, "rm -r %s", root);
     CHECK(system(command) == 0);
 }

@@ -40,15 +40,15 @@ KNOW_LIBRARY = {
     "tools/llm-gguf": "place/pattern",
     "tools/llm-imatrix": "builtin/builtin importance",
     "tools/llm-quantize": "builtin/builtin importance measure/imatrix measure/imatrix_sketch measure/log_softmax measure/ppl_stats opening place/pattern",
-    "tools/llm-server": "cache_settings model_facts opening place/memory_left stopped_text",
+    "tools/llm-server": "cache_settings model_facts opening stopped_text",
 }
 # Headers in include by room; internal/NAME.h belongs to the same room as NAME.h.
 PUBLIC = {
-    "ggml-lite": {"base": "alloc bytes file index math nearest number params pass show status steps str version xxh64", "quant": "types", "gguf": "gguf",
-                  "graph": "compose graph image op_args ops", "plan": "backend fold program composites", "sched": "sched"},
+    "ggml-lite": {"base": "alloc bytes file index math memory_left nearest number params pass show status steps str version xxh64", "quant": "types", "gguf": "gguf",
+                  "graph": "compose divide graph image op_args ops", "plan": "backend fold program composites", "sched": "sched"},
     "backends": {"common": "backends transport"},
     "library": {".": "context llm measure senses"},
-    "models": {"language": "arch", "compile": "adapter", "text": "tokenizer", "sample": "logprobs sampler samplers stop", "grammar": "grammar", "template": "chat talk template", "calls": "calls", "convert": "convert", "load": "load", "guess": "guess", "serve": "engine",
+    "models": {"language": "arch", "compile": "adapter", "text": "tokenizer", "sample": "logprobs sampler samplers stop", "grammar": "grammar", "template": "chat talk template", "calls": "calls", "convert": "convert", "load": "load", "guess": "guess", "serve": "engine prompt_folder",
                "run": "beams diffuse embed text_inputs generate media model pooling prompt_cache session stage_rows"},
 }
 # A definition of a static function, also in a macro that generates some; `static inline` is what any header may have.

@@ -438,6 +438,32 @@ TEST(cache_of_several_regions) {
     no_import = false;
 }
 
+/* A byte of the weights, or of the digests at the end, has changed: runs after the first one say so. */
+TEST(damaged_weights) {
+    const char *path = test_path("weights.repack");
+    size_t n;
+    check_start(path, "model", GGL_CACHE_WRITTEN, "");
+    char *data = whole(path, &n);
+    REQUIRE(data && n > 4096 && n % 4096 == 8); /* one digest */
+    for (size_t k = 4096; k < n + 31; k += 31) {
+        fixture f;
+        const bool is_damaged = k < n;
+        data[is_damaged ? k : 0] ^= is_damaged ? 0x10 : 0;
+        REQUIRE(test_write_file(path, data, n));
+        REQUIRE(start_with(&f, path, "model"));
+        CHECK_INT(ggl_sched_cache_use(f.s), GGL_CACHE_READ);
+        CHECK_INT(run_any(&f), GGL_OK); /* which did not wait for that */
+        for (int i = 0; i < 2; i++) {
+            CHECK_INT(run_any(&f), is_damaged ? GGL_IO : GGL_OK);
+            if (is_damaged)
+                CHECK_HAS(f.err.msg, "weights.repack is damaged");
+        }
+        teardown(&f);
+        data[is_damaged ? k : 0] ^= is_damaged ? 0x10 : 0;
+    }
+    free(data);
+}
+
 /* Cut at every 61st byte, and one byte of the head changed at a time. */
 TEST(damaged_cache) {
     const char *path = test_path("weights.repack");

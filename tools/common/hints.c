@@ -170,7 +170,6 @@ static const arg_hint hints[] = {
     {SERVER, "--tools --tools-runtime --ui-mcp-proxy --webui-mcp-proxy --mcp-servers-config --mcp-servers-json " "-ag --agent",
      "the server runs no tools: requests bring them, and clients run them", HINT_REFUSED},
     {SERVER, "-no-ag --no-agent --no-ui-mcp-proxy --no-webui-mcp-proxy", "the server runs no tools", HINT_NOTHING},
-    {SERVER, "--sse-ping-interval", "streams have no pings", HINT_NOTHING_VALUE},
     {SERVER, "--sleep-idle-seconds=0",
      "give -1, with which the model stays, or the seconds after which it is unloaded (--keep-alive 0: after each answer)", HINT_REFUSED},
     {SERVER, "--sleep-idle-seconds", "--keep-alive", HINT_SAME},

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "ggl/internal/gguf.h"
+#include "ggl/internal/sched.h"
 #include "load.h"
 #include "override_options.h"
 #include "placement_options.h"
@@ -95,6 +96,19 @@ int tool_open_weights(llm_context *c, const char *tool, llm_opening *o, tool_ada
     if (code < 0)
         tool_print_notes(llm_session_notes(llm_opened_session(c)));
     return code;
+}
+
+/* For progress_explain. */
+static void say_reading(void *session, char *text, size_t size) {
+    const double share = ggl_sched_present(llm_session_sched(session));
+    *text = '\0';
+    if (share < 1)
+        snprintf(text, size, "reading weights: %.0f %%", 100 * share);
+}
+
+void tool_progress_prompt(llm_context *c) {
+    progress_begin("tokens", 0, "prompt");
+    progress_explain(say_reading, llm_opened_session(c));
 }
 
 int tool_close_context(llm_context *c, const char *tool, int code) {

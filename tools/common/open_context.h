@@ -16,6 +16,8 @@ int tool_tell_opening(const llm_context *c, const char *tool, const llm_opening 
 int tool_open_named(llm_context **c, const char *tool, llm_opening *o);
 /* Takes the steps to LLM_OPENED_WEIGHTS, with progress and the session's notes. */
 int tool_open_weights(llm_context *c, const char *tool, llm_opening *o, tool_adapters *adapters);
+/* Begins the progress of a prompt, which says so while it waits for weights that are read from the disk. */
+void tool_progress_prompt(llm_context *c);
 /* Closes the context. code: the tool's exit code, which is returned; 1 after a message that the trace could not be written. */
 int tool_close_context(llm_context *c, const char *tool, int code);
 

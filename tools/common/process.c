@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -11,10 +12,14 @@
 #include <unistd.h>
 
 #include "ggl/internal/file.h"
-#include "report.h"
 
 #ifndef PATH_MAX
 #define PATH_MAX 4096
+#endif
+#ifdef __APPLE__
+#define PROGRAM getprogname()
+#else
+#define PROGRAM program_invocation_short_name
 #endif
 
 /* --- standard streams and signals ------------------------------------------------------------- */
@@ -71,8 +76,8 @@ static void on_bus_error(int number, siginfo_t *info, void *context) {
         hook_ends();
     if (erases)
         (void)!write(STDERR_FILENO, "\r\033[K", 4);
-    size_t n = append(text, PATH_MAX, 0, tool_name() ? tool_name() : "");
-    n = append(text, PATH_MAX, n, tool_name() ? ": " : "");
+    size_t n = append(text, PATH_MAX, 0, PROGRAM);
+    n = append(text, PATH_MAX, n, ": ");
     n = append(text, PATH_MAX, n, file);
     memcpy(text + n, why, sizeof why - 1);
     (void)!write(STDERR_FILENO, text, n + sizeof why - 1);

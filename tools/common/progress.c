@@ -41,6 +41,10 @@ static struct {
 
 /* --- the line; called with the lock held --------------------------------------------------------- */
 
+static progress_job *innermost(void) {
+    return at.n > 0 && at.n <= PROGRESS_JOBS ? &at.job[at.n - 1] : NULL;
+}
+
 static void erase(void) {
     if (at.line == TOOL_LINE_PROGRESS) {
         fputs("\r\033[K", stderr);
@@ -57,6 +61,9 @@ static void draw(double t) {
     const int width = ioctl(STDERR_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col > 0 ? w.ws_col : 80;
     if (width == 1)
         return;
+    progress_job *j = innermost();
+    if (j && j->say)
+        j->say(j->say_ctx, j->explained, sizeof j->explained);
     progress_line(line, at.job, at.n < PROGRESS_JOBS ? at.n : PROGRESS_JOBS, t, width - 1);
     process_set_erases(true);
     fprintf(stderr, "\r%s\033[K", line);
@@ -127,10 +134,6 @@ static void find_use(void) {
 
 /* --- jobs ----------------------------------------------------------------------------------------- */
 
-static progress_job *innermost(void) {
-    return at.n > 0 && at.n <= PROGRESS_JOBS ? &at.job[at.n - 1] : NULL;
-}
-
 void progress_begin(const char *unit, double total, const char *fmt, ...) {
     pthread_mutex_lock(&at.lock);
     if (at.use == USE_UNKNOWN)
@@ -162,6 +165,16 @@ void progress_say(const char *fmt, ...) {
     }
     pthread_mutex_unlock(&at.lock);
     va_end(args);
+}
+
+void progress_explain(void (*say)(void *ctx, char *text, size_t size), void *ctx) {
+    pthread_mutex_lock(&at.lock);
+    if (innermost()) {
+        innermost()->say = say;
+        innermost()->say_ctx = ctx;
+        draw_if_due();
+    }
+    pthread_mutex_unlock(&at.lock);
 }
 
 void progress_set(double done) {

@@ -37,6 +37,9 @@ void progress_clear(void);
 __attribute__((format(printf, 1, 2)))
 #endif
 void progress_say(const char *fmt, ...);
+/* The innermost job waits for something else at times: `say` is called whenever the line is drawn, by any thread, and writes what that is;
+ * an empty text: nothing. It must not call functions of this header. */
+void progress_explain(void (*say)(void *ctx, char *text, size_t size), void *ctx);
 /* Sets how much of the innermost job is done. progress_resume sets the part that was done before the job began,
  * which does not count for its speed. */
 void progress_set(double done);
@@ -58,7 +61,10 @@ typedef struct progress_job {
     char what[PROGRESS_WHAT];
     const char *unit;
     double total, done, resumed;
-    double t_begin; /* seconds */
+    double t_begin;                                  /* seconds */
+    void (*say)(void *ctx, char *text, size_t size); /* progress_explain; NULL: none */
+    void *say_ctx;
+    char explained[64]; /* what it has written */
 } progress_job;
 
 /* Writes the line for jobs, the outermost first, at time t, in at most `width` columns. Returns its bytes. */

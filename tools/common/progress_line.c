@@ -26,9 +26,8 @@ static bool is_bytes(const progress_job *j) {
     return j->unit && (strcmp(j->unit, PROGRESS_BYTES) == 0 || !strcmp(j->unit, PROGRESS_TRANSFER));
 }
 
-static void add_job(char *line, const progress_job *j, double t) {
+static void add_amount(char *line, const progress_job *j, double t) {
     char done[AMOUNT_TEXT], total[AMOUNT_TEXT];
-    add(line, "%s", j->what);
     if (j->total <= 0)
         return;
     const double share = j->done < j->total ? j->done / j->total : 1;
@@ -42,6 +41,12 @@ static void add_job(char *line, const progress_job *j, double t) {
         j->done >= j->resumed)
         add(line, ", %s/s",
             llm_amount_bytes(done, (uint64_t)((j->done - j->resumed) / (t - j->t_begin))));
+}
+
+static void add_job(char *line, const progress_job *j, double t) {
+    add(line, "%s", j->what);
+    add_amount(line, j, t);
+    add(line, *j->explained ? ", %s" : "%s", j->explained);
 }
 
 /* Appends the remaining time of the outermost job for which it can be estimated, else the elapsed time. */

@@ -66,10 +66,6 @@ void tool_set_name(const char *tool) {
     name = tool;
 }
 
-const char *tool_name(void) {
-    return name;
-}
-
 void tool_note(const char *tool, const char *fmt, ...) {
     va_list args;
     va_start(args, fmt);

@@ -36,8 +36,6 @@ void tool_copy_errors(char *buf, size_t size);
 
 /* Sets the tool of notes that name none. */
 void tool_set_name(const char *tool);
-/* Returns it; NULL: none was set. */
-const char *tool_name(void);
 
 /* True after -q: notes, timings and progress are not printed. */
 bool tool_is_quiet(void);

@@ -33,6 +33,8 @@ const bench_peak *bench_peak_best(uint32_t f) {
         return &bench_peak_avx512bf16;
     if (f & CPU_AVX512VNNI)
         return &bench_peak_avx512vnni;
+    if (f & CPU_AVX512)
+        return &bench_peak_avx512;
     if (f & CPU_AVX2)
         return &bench_peak_avx2;
 #endif

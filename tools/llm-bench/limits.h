@@ -17,8 +17,8 @@ typedef struct bench_peak {
     void (*read)(const void *p, size_t size); /* reads every byte; size is a multiple of 4096 */
 } bench_peak;
 
-extern const bench_peak bench_peak_portable, bench_peak_avx2, bench_peak_avx512vnni,
-    bench_peak_avx512bf16;
+extern const bench_peak bench_peak_portable, bench_peak_avx2, bench_peak_avx512,
+    bench_peak_avx512vnni, bench_peak_avx512bf16;
 double bench_amx_int8(int64_t n); /* bench_peak.int8 in tiles */
 /* Returns the best that these features (cpu_features.h) allow. */
 const bench_peak *bench_peak_best(uint32_t features);

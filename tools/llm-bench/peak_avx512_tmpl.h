@@ -1,4 +1,5 @@
-/* Measures the limit of AVX-512 with VNNI in registers: peak_avx2.c with wider vectors. */
+/* Measures the limit of AVX-512 in registers: peak_avx2.c with wider vectors. The file that includes it says by its flags whether
+ * there is VNNI. */
 #include <immintrin.h>
 
 #include "limits.h"
@@ -7,7 +8,16 @@ enum { SUMS = 12 };
 
 static volatile int kept;
 
-/* vpdpbusd: 64 products of bytes. */
+/* Adds 64 products of bytes: vpdpbusd; without VNNI vpmaddubsw, vpmaddwd, vpaddd. */
+static inline __m512i add_products(__m512i sum, __m512i a, __m512i b) {
+#ifdef __AVX512VNNI__
+    return _mm512_dpbusd_epi32(sum, a, b);
+#else
+    const __m512i one = _mm512_set1_epi16(1);
+    return _mm512_add_epi32(sum, _mm512_madd_epi16(_mm512_maddubs_epi16(a, b), one));
+#endif
+}
+
 static double int8(int64_t n) {
     __m512i sum[SUMS], a = _mm512_set1_epi8(1), b = _mm512_set1_epi8(2);
     for (int k = 0; k < SUMS; k++)
@@ -16,7 +26,7 @@ static double int8(int64_t n) {
         for (int k = 0; k < SUMS; k++) {
             /* the compiler must assume that it changed, and cannot move work out of the loop */
             __asm__ volatile("" : "+v"(a));
-            sum[k] = _mm512_dpbusd_epi32(sum[k], a, b);
+            sum[k] = add_products(sum[k], a, b);
         }
     for (int k = 1; k < SUMS; k++)
         sum[0] = _mm512_xor_si512(sum[0], sum[k]);

@@ -8,6 +8,7 @@
 #include "common/amounts.h"
 #include "common/answer_marks.h"
 #include "common/json_text.h"
+#include "common/open_context.h"
 #include "common/process.h"
 #include "common/progress.h"
 #include "ggl/internal/alloc.h"
@@ -242,7 +243,7 @@ static ggl_status run_prompt(chat *c, prompt *p, ggl_error *err) {
     g.force = limit_reasoning;
     g.full = make_room;
     g.prompt_progress = c->setup->progress;
-    progress_begin("tokens", 0, "prompt");
+    tool_progress_prompt(c->ctx);
     const ggl_status st = llm_begin(c->ctx, p->ids.id, p->ids.n, &g, err);
     progress_end();
     c->is_fresh = false;

@@ -6,6 +6,7 @@
 
 #include "common/color.h"
 #include "common/npy.h"
+#include "common/open_context.h"
 #include "common/process.h"
 #include "common/progress.h"
 #include "ggl/internal/file.h"
@@ -113,7 +114,7 @@ static llm_file_prompt file_prompt(const completion *c) {
 static ggl_status begin(completion *c, ggl_error *err) {
     const llm_generate_params p = params(c);
     const double t = process_seconds();
-    progress_begin("tokens", 0, "prompt");
+    tool_progress_prompt(c->s->ctx);
     /* all tokens have to run if their logits are wanted */
     const llm_file_prompt all = file_prompt(c);
     ggl_status st = c->s->o->logits ? GGL_OK : saved_prompt_load(c->saved_prompt, &all, err);

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "chat_impl.h"
+#include "common/open_context.h"
 #include "common/process.h"
 #include "common/progress.h"
 #include "common/terminal.h"
@@ -58,7 +59,7 @@ static ggl_status begin(pad *p, ggl_error *err) {
     g.user = p;
     g.token = on_token;
     g.prompt_progress = p->setup->progress;
-    progress_begin("tokens", 0, "prompt");
+    tool_progress_prompt(p->setup->ctx);
     const ggl_status st = llm_begin(p->ctx, p->tokens.id, p->tokens.n, &g, err);
     progress_end();
     p->has_begun = true;

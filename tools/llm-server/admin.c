@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -55,6 +56,21 @@ void admin_health(models *t, const http_request *q, http_reply *r) {
     }
     http_reply_begin(r, is_ready ? 200 : 503, "application/json", false);
     http_reply_write(r, is_ready ? ok : loading, is_ready ? sizeof ok - 1 : sizeof loading - 1);
+    http_reply_end(r);
+}
+
+void admin_ready(models *t, const http_request *q, http_reply *r) {
+    static const char *const word[] = {[MODELS_READY] = "ready",
+                                       [MODELS_LOADING] = "loading",
+                                       [MODELS_DRAINING] = "draining",
+                                       [MODELS_FULL] = "full"};
+    const models_readiness x = models_get_readiness(t);
+    char text[40];
+    const bool is_lost = ggl_ranks_are_lost(NULL);
+    const int n = snprintf(text, sizeof text, "{\"status\": \"%s\"}", is_lost ? "lost" : word[x]);
+    (void)q;
+    http_reply_begin(r, x == MODELS_READY && !is_lost ? 200 : 503, "application/json", false);
+    http_reply_write(r, text, (size_t)n);
     http_reply_end(r);
 }
 

@@ -16,7 +16,8 @@ bool admin_props_unloaded(model *m, const http_request *q, http_reply *r);
 /* Refuses to save a slot of a model that is not loaded, which has nothing in it. */
 bool admin_slot_unloaded(model *m, const http_request *q, http_reply *r);
 bool admin_slots_unloaded(model *m, const http_request *q, http_reply *r);
-admin_handler_all admin_health, admin_props_all, admin_stream, admin_stream_cancel, admin_streams;
+admin_handler_all admin_health, admin_ready, admin_props_all, admin_stream, admin_stream_cancel,
+    admin_streams;
 /* admin_models.c */
 admin_handler_all admin_models, admin_model, admin_load, admin_unload;
 /* Sends the text of *out and frees it. If it is empty or memory ran out, sends an error. */
@@ -33,6 +34,8 @@ admin_handler_all admin_metrics;
 
 /* admin_text.c */
 admin_handler admin_tokenize, admin_detokenize, admin_apply_template;
+/* d: of the path that the query names; NULL: it has none. */
+void admin_prefix(server *s, const dialect *d, const http_request *q, http_reply *r);
 
 /* admin_ollama.c */
 admin_handler admin_ollama_show;

@@ -5,6 +5,7 @@
 
 #include "admin.h"
 #include "api_pieces.h"
+#include "common/clock.h"
 #include "server_impl.h"
 
 #if defined __GLIBC__ && __GLIBC_PREREQ(2, 33)
@@ -31,12 +32,18 @@ typedef struct numbers {
     int n_running;
     size_t n_waiting;
     int64_t n_cached, n_free, n_past_max, slots[MOST_SLOT_USES];
+    double prompt_rate, drawn_rate;
+    llm_prompt_folder_stats shared;
 } numbers;
 
 static void read_numbers(void *ctx, llm_engine *e) {
     numbers *n = ctx;
     n->stats = llm_engine_get_stats(e);
     n->first = *answers_first_tokens(server_answers(n->s));
+    if (n->s->prompts)
+        n->shared = llm_prompt_folder_get_stats(n->s->prompts);
+    n->prompt_rate = rate_get(&n->s->prompt_rate, llm_clock(NULL), n->stats.n_prompt);
+    n->drawn_rate = rate_get(&n->s->drawn_rate, llm_clock(NULL), n->stats.n_drawn);
     if (n->s->speech) { /* whose thread has the session */
         size_t n_running, n_waiting;
         turn_queue_count(n->s->speech, &n_running, &n_waiting);
@@ -63,7 +70,7 @@ typedef struct metric {
     bool is_absent; /* of this model */
 } metric;
 
-enum { MOST_METRICS = 40 };
+enum { MOST_METRICS = 48 };
 
 static double per(double a, double b) {
     return b > 0 ? a / b : 0;
@@ -73,6 +80,8 @@ static double per(double a, double b) {
 static int fill_known(metric *out, const numbers *n) {
     const llm_engine_stats *e = &n->stats;
     const double prompt_s = (double)e->prompt_ns * 1e-9, drawn_s = (double)e->generate_ns * 1e-9;
+    const bool shares = n->s && n->s->prompts;
+    const double n_places = n->s ? (double)n->s->facts.n_parallel : 1;
     const metric row[] = {
         {"llamacpp:prompt_tokens_total", "counter", "Tokens of prompts that were computed.",
          (double)e->n_prompt, false},
@@ -95,8 +104,30 @@ static int fill_known(metric *out, const numbers *n) {
         {"llamacpp:requests_processing", "gauge", "Sequences that run.", n->n_running, false},
         {"llamacpp:requests_deferred", "gauge", "Sequences that wait.", (double)n->n_waiting,
          false},
+        {"llm_places", "gauge", "Sequences that may run at once.", n_places, false},
+        {"llm_queue_limit", "gauge", "Sequences that may wait.", n->s ? (double)n->s->n_queue : 0,
+         false},
+        {"llm_load", "gauge",
+         "Sequences that run or wait, for each that may run at once: above 1, some wait.",
+         (n->n_running + (double)n->n_waiting) / n_places, false},
+        {"llm_prompt_tokens_per_second", "gauge",
+         "Tokens of prompts that were computed, per second of the last half minute.",
+         n->prompt_rate, false},
+        {"llm_tokens_per_second", "gauge",
+         "Tokens that were generated, per second of the last half minute.", n->drawn_rate, false},
         {"llm_prompt_tokens_reused_total", "counter", "Tokens of prompts that were in the cache.",
          (double)e->n_reused, false},
+        {"llm_prompts_loaded_total", "counter", "Beginnings that were loaded from files.",
+         (double)n->shared.n_loaded, !shares},
+        {"llm_prompt_tokens_loaded_total", "counter",
+         "Their tokens, which count as reused as well.", (double)n->shared.n_loaded_tokens,
+         !shares},
+        {"llm_prompts_saved_total", "counter", "Beginnings that were saved to files.",
+         (double)n->shared.n_saved, !shares},
+        {"llm_prompts_removed_total", "counter", "Files that made room for others.",
+         (double)n->shared.n_removed, !shares},
+        {"llm_prompts_failed_total", "counter", "Files that could not be written or used.",
+         (double)n->shared.n_failed, !shares},
         {"llm_sequences_total", "counter", "Sequences that have ended.", (double)e->n_ended, false},
         {"llm_sequences_failed_total", "counter", "Sequences that failed.", (double)e->n_failed,
          false},
@@ -276,6 +307,8 @@ void admin_metrics(models *t, const http_request *q, http_reply *r) {
     }
     put_all(&out, t, only);
     put_memory(&out, models_memory(t));
+    put_head(&out, "llm_ready", "gauge", "Whether GET /ready says that requests should come.");
+    llm_json_format(&out, "llm_ready %d\n", models_get_readiness(t) == MODELS_READY);
     const double heap = heap_bytes();
     if (heap > 0) {
         put_head(&out, "llm_heap_bytes", "gauge",

@@ -2,6 +2,7 @@
 #include "admin.h"
 
 #include <stddef.h>
+#include <stdio.h>
 
 #include "answer_impl.h"
 #include "api_pieces.h"
@@ -207,6 +208,40 @@ void admin_apply_template(server *s, const http_request *q, http_reply *r) {
     } else {
         ggl_free(out.s);
         answer_failed(&api_openai_chat, st, &err, param, r);
+    }
+    ask_free(a);
+}
+
+/* --- X-Prefix --------------------------------------------------------------------------------- */
+
+/* POST /prefix: what the header of the answer to this body would be, at the path of ?path=. */
+void admin_prefix(server *s, const dialect *d, const http_request *q, http_reply *r) {
+    const char *path = q->parameter(q, "path"), *param = NULL;
+    ask *a = ask_new(server_get_facts(s));
+    ggl_error err = {0};
+    char prefix[ANSWER_PREFIX] = "", text[60];
+    ggl_status st = a ? GGL_OK : ggl_fail(&err, GGL_NOMEM, "out of memory for a request");
+    if (st == GGL_OK && !d) {
+        param = "path";
+        st = ggl_fail(&err, GGL_USAGE, "?path= must be that of an API for answers, not %.100s",
+                      path);
+    }
+    if (st == GGL_OK)
+        st = llm_json_parse(&a->doc, q->body.s, q->body.n, "request", &err);
+    if (st == GGL_OK)
+        st = d->read(a, server_get_facts(s), &param, &err);
+    if (st == GGL_OK && !answer_prefix(a, prefix))
+        st =
+            ggl_fail(&err, GGL_USAGE, "the request has no beginning that could be computed before");
+    if (st == GGL_OK) {
+        const int n = snprintf(text, sizeof text, "{\"prefix\": \"%s\"}", prefix);
+        http_reply_header(r, "X-Prefix", prefix);
+        http_reply_begin(r, 200, "application/json", false);
+        http_reply_write(r, text, (size_t)n);
+        http_reply_end(r);
+    } else {
+        server_count(s, COUNT_ERRORS);
+        answer_failed(d ? d : &api_openai_chat, st, &err, param, r);
     }
     ask_free(a);
 }

@@ -342,6 +342,7 @@ static ggl_status add_choice(seat *s, ggl_error *err) {
                                   .ended = on_end,
                                   .ctx = s,
                                   .in_slot = a->only_slot + 1,
+                                  .n_beginning = p->n_beginning,
                                   .shift = j->x.facts->shifts,
                                   .n_keep = n_kept(j, p)};
     llm_diffusion d = a->diffusion;
@@ -394,8 +395,11 @@ static void job_go_on(job *j) {
     }
     if (st != GGL_OK)
         on_refused(j, st, &err);
-    if (j->ask->stream && !j->has_begun && j->n_running > 0 && !j->is_over)
-        job_begin_stream(j);
+    if (!j->is_accepted && j->n_running > 0 && !j->is_over) {
+        j->is_accepted = true;
+        if (j->ask->stream)
+            job_keep_stream(j);
+    }
 }
 
 static void job_begin(void *ctx, llm_engine *e) {
@@ -493,6 +497,8 @@ static void prepare(job *j) {
     ggl_error err = {0};
     const char *param = NULL;
     const ggl_status st = job_prepare(j, &param, &err);
+    if (st == GGL_OK && j->ask->kind == ASK_CHAT && j->x.facts->shares_prompts)
+        answer_count_beginning(j->server, j->ask, j->prompt);
     if (st != GGL_OK || !server_post(j->server, job_begin, j))
         fail_before(j, st, &err, param);
 }
@@ -506,6 +512,9 @@ static void on_looked(void *ctx, const api_error *e) {
 }
 
 void answer_start(server *s, const dialect *d, ask *a, const http_request *q, http_reply *r) {
+    char prefix[ANSWER_PREFIX];
+    if (answer_prefix(a, prefix))
+        http_reply_header(r, "X-Prefix", prefix);
     if (a->is_empty) {
         answer_empty(s, d, a, r);
         return;

@@ -20,8 +20,7 @@ enum {
     ANSWER_MAX_BREAKER_BYTES = 1 << 16,
     ANSWER_MAX_ECHO_TOP = 200000, /* log-probabilities of prompts that answers repeat */
     ANSWER_ECHO_PIECE = 64,       /* tokens of a repeated prompt that are written at once */
-    ANSWER_LONG = 1000,           /* an answer with more numbers is written by a worker */
-    ANSWER_ALIVE_SECONDS = 10
+    ANSWER_LONG = 1000            /* an answer with more numbers is written by a worker */
 };
 
 typedef struct job job;
@@ -33,6 +32,7 @@ struct answers {
     job *first; /* those that were handed to the engine's thread, which alone uses this list */
     size_t n;
     answers_times first_tokens;
+    int64_t ping_ns; /* see answers_ping */
     /* The engine's clock. */
     int64_t (*clock)(void *ctx);
     void *clock_ctx;
@@ -44,8 +44,9 @@ typedef struct job_prompt {
     char *owned;    /* its memory; NULL: it is the request's */
     size_t n_begun; /* bytes at its end that belong to the message that is continued */
     llm_tokens ids;
-    int32_t task;   /* of a text that becomes vectors; 0: none */
-    int32_t n_seen; /* tokens of a filled query that others see; 0: all */
+    int32_t task;       /* of a text that becomes vectors; 0: none */
+    int32_t n_seen;     /* tokens of a filled query that others see; 0: all */
+    size_t n_beginning; /* tokens with which other conversations will begin, too; 0: not known */
 } job_prompt;
 
 /* A place for a choice that runs, used by one choice after another. There are as many as can run at once. */
@@ -106,8 +107,9 @@ struct job {
     int n_seated, n_running,
         n_ended; /* choices that have got a seat; that the engine has; that have ended */
     int n_holds; /* more than 0: a caller up the stack uses the job, so that it must not be freed */
-    bool has_begun, has_first, is_over, has_failed; /* is_over: no more choices are added */
-    int status;                                     /* of HTTP, if it failed */
+    bool is_accepted, has_begun; /* the engine has a choice; a stream's status line was sent */
+    bool has_first, is_over, has_failed; /* is_over: no more choices are added */
+    int status;                          /* of HTTP, if it failed */
     const char *type;
     ggl_error failure;
 };
@@ -123,6 +125,9 @@ GGL_NODISCARD ggl_status job_prepare(job *j, const char **param, ggl_error *err)
 /* Makes the prompt of a conversation (ASK_CHAT). The caller frees p->owned and p->ids, also on failure. */
 GGL_NODISCARD ggl_status answer_chat_prompt(server *s, const ask *a, job_prompt *p,
                                             const char **param, ggl_error *err);
+/* Sets p->n_beginning of a conversation: its prompt as far as the system's messages and the tools go. 0 if it has neither, or if that
+ * cannot be said. (answer_beginning.c) */
+void answer_count_beginning(server *s, const ask *a, job_prompt *p);
 /* Answers a request that asks for nothing (ask.is_empty). Takes the ask and ends r. (answer_empty.c) */
 void answer_empty(server *s, const dialect *d, ask *a, http_reply *r);
 /* Frees all but the reply. (answers.c) */
@@ -189,7 +194,8 @@ int64_t answers_now(const answers *x); /* in ns (answers.c) */
 
 /* --- what is written (answer_reply.c) ----------------------------------------------------------- */
 
-void job_begin_stream(job *j);
+/* Keeps what a stream will write for clients that resume it. Call once the engine has a choice. */
+void job_keep_stream(job *j);
 /* Streams or collects a part of a choice. False: out of memory. */
 bool job_give(job *j, int choice, const answer_part *part);
 void job_end_choice(job *j, int choice);

@@ -27,10 +27,17 @@ static void count_tokens(job *j) {
     c->total_s = (double)(answers_now(j->answers) - j->t_start) * 1e-9;
 }
 
-void job_begin_stream(job *j) {
-    j->has_begun = true;
+void job_keep_stream(job *j) {
     /* before the client knows of it, who may come again at once */
     j->log = streams_begin(j->answers->streams, j->resume_id, j->client, j->dialect->stream_type);
+}
+
+/* Sends the status line of a stream, with the first thing that there is to say: until then the request may fail with a
+ * status of its own, and a proxy may give it to another server if this one is killed. */
+static void begin_stream(job *j) {
+    if (j->has_begun)
+        return;
+    j->has_begun = true;
     http_reply_header(j->reply, "Cache-Control", "no-cache");
     http_reply_header(j->reply, "X-Accel-Buffering", "no"); /* nginx passes each piece on at once */
     http_reply_begin(j->reply, 200, j->dialect->stream_type, true);
@@ -44,6 +51,7 @@ bool job_give(job *j, int choice, const answer_part *part) {
         j->size += part->n_tokens * (1 + j->n_top) + part->text.n / 16;
         return job_hold_part(j, part) && answer_parts_add(&j->parts[choice], part);
     }
+    begin_stream(j);
     if (j->dialect->part)
         j->dialect->part(&j->x, &j->x.choice[choice], part, &j->out);
     return send(j);
@@ -52,6 +60,7 @@ bool job_give(job *j, int choice, const answer_part *part) {
 void job_end_choice(job *j, int choice) {
     answer_choice *c = &j->x.choice[choice];
     if (j->ask->stream) {
+        begin_stream(j);
         if (j->dialect->end_choice)
             j->dialect->end_choice(&j->x, c, &j->out);
         (void)send(j);
@@ -62,16 +71,18 @@ void job_end_choice(job *j, int choice) {
 
 void job_keep_alive(job *j) {
     const int64_t silent = answers_now(j->answers) - j->t_said;
-    if (!j->has_begun || !j->dialect->alive || silent < ANSWER_ALIVE_SECONDS * INT64_C(1000000000))
+    if (!j->ask->stream || !j->is_accepted || !j->dialect->alive || silent < j->answers->ping_ns)
         return;
+    begin_stream(j);
     j->dialect->alive(&j->x, &j->out);
     (void)send(j);
 }
 
 void seat_tell_progress(seat *s, int64_t n_done) {
     job *j = s->job;
-    if (!j->ask->return_progress || !j->has_begun || !j->dialect->progress || n_done <= s->n_told)
+    if (!j->ask->return_progress || !j->ask->stream || !j->dialect->progress || n_done <= s->n_told)
         return;
+    begin_stream(j);
     s->n_told = n_done;
     j->x.counts.total_s = (double)(answers_now(j->answers) - j->t_start) * 1e-9;
     j->dialect->progress(&j->x, &j->x.choice[s->choice], n_done, &j->out);
@@ -80,7 +91,7 @@ void seat_tell_progress(seat *s, int64_t n_done) {
 
 /* Looks for the sequences of a job among the slots. The first news of a prompt is what did not have to run. */
 void job_tell_progress(job *j) {
-    if (!j->ask->return_progress || !j->has_begun)
+    if (!j->ask->return_progress || !j->ask->stream)
         return;
     const int n_slots = server_n_slots(j->server);
     for (int k = 0; k < n_slots; k++) {
@@ -100,13 +111,16 @@ void job_tell_progress(job *j) {
 
 static void end_with_error(job *j) {
     const api_error e = {.status = j->status, .type = j->type, .message = j->failure.msg};
-    if (!j->has_begun) {
-        answer_error(j->dialect, &e, j->reply);
+    if (j->has_begun || j->log)
+        j->dialect->error(&e, true, &j->out);
+    if (j->has_begun) {
+        (void)send(j);
+        http_reply_end(j->reply);
         return;
     }
-    j->dialect->error(&e, true, &j->out);
-    (void)send(j);
-    http_reply_end(j->reply);
+    if (!j->out.failed) /* for those who resume the stream */
+        stream_log_write(j->log, j->out.s, j->out.n);
+    answer_error(j->dialect, &e, j->reply);
 }
 
 /* The body of an answer without a stream. False: out of memory. */
@@ -136,9 +150,11 @@ static void write_reply(job *j) {
         end_with_error(j);
         return;
     }
-    if (!j->ask->stream)
+    if (j->ask->stream)
+        begin_stream(j);
+    else
         http_reply_begin(j->reply, 200, "application/json", false);
-    else if (j->dialect->end)
+    if (j->ask->stream && j->dialect->end)
         j->dialect->end(&j->x, &j->out);
     (void)send(j);
     http_reply_end(j->reply);

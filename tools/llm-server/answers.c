@@ -9,6 +9,7 @@ answers *answers_new(void) {
     if (!x)
         return NULL;
     x->clock = llm_clock;
+    answers_ping(x, ANSWERS_PING_SECONDS);
     x->grammars = answer_grammars_new();
     if (x->grammars)
         return x;
@@ -24,6 +25,10 @@ void answers_free(answers *x) {
 
 int64_t answers_now(const answers *x) {
     return x->clock(x->clock_ctx);
+}
+
+void answers_ping(answers *x, int64_t seconds) {
+    x->ping_ns = seconds < 0 ? INT64_MAX : seconds * INT64_C(1000000000);
 }
 
 size_t answers_n(const answers *x) {

@@ -37,6 +37,7 @@ typedef struct server_facts {
         all_vectors; /* of embeddings: each token's, as it is; pooling is LLM_POOL_MEAN, which runs all tokens */
     bool has_chat;               /* it has a chat template */
     bool shows_tools;            /* the template shows the model what tools there are */
+    bool shares_prompts;         /* beginnings are shared by files (--prompt-cache-dir) */
     bool strict_fields;          /* a field that is not known is an error */
     int64_t t_start;             /* seconds since 1970 */
     llm_sampler_params sampling; /* the server's defaults */

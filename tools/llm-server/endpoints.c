@@ -12,6 +12,8 @@
 #include "multipart.h"
 #include "server_impl.h"
 
+static void say_prefix(server *s, const http_request *q, http_reply *r);
+
 /* clang-format off */
 static const char no_adapters[] = "adapters are chosen when the server starts (--lora), and cannot be changed by requests";
 static const char one_model[] = "the server has one model, or those of --models, chosen at its start; llm-server -hf USER/REPO downloads one";
@@ -50,6 +52,7 @@ static const endpoint endpoints[] = {
     {"POST", "/infill",              .dialect = &api_llamacpp_infill},
     {"POST", "/embedding",           .dialect = &api_llamacpp_embedding},
     {"POST", "/embeddings",          .dialect = &api_llamacpp_embeddings},
+    {"POST", "/prefix",              .handle = say_prefix},
     {"POST", "/tokenize",            .handle = admin_tokenize},
     {"POST", "/detokenize",          .handle = admin_detokenize},
     {"POST", "/apply-template",      .handle = admin_apply_template},
@@ -64,6 +67,7 @@ static const endpoint endpoints[] = {
     {"GET",  "/metrics",             .handle_all = admin_metrics},
     {"GET",  "/health",              .handle_all = admin_health, .is_public = true, .needs_no_model = true},
     {"GET",  "/v1/health",           .handle_all = admin_health, .is_public = true, .needs_no_model = true},
+    {"GET",  "/ready",               .handle_all = admin_ready, .is_public = true, .needs_no_model = true},
 
     {"POST", "/api/pull",            .why = one_model, .errors = &api_ollama_chat},
     {"POST", "/api/push",            .why = one_model, .errors = &api_ollama_chat},
@@ -124,6 +128,15 @@ const char *endpoint_nearest(const char *path) {
         if (!e->why)
             ggl_nearest_try(&near, e->path, SIZE_MAX);
     return near.best;
+}
+
+/* What the header X-Prefix of an answer would be. */
+static void say_prefix(server *s, const http_request *q, http_reply *r) {
+    const char *path = q->parameter(q, "path");
+    char allowed[64];
+    const endpoint *e =
+        endpoint_find("POST", path ? path : "/v1/chat/completions", allowed, sizeof allowed);
+    admin_prefix(s, e ? e->dialect : NULL, q, r);
 }
 
 /* Returns the dialect whose form errors have for a path, known or not. */

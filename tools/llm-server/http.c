@@ -519,7 +519,12 @@ int http_server_port(const http_server *s) {
     return s->port;
 }
 
+void http_server_leave(http_server *s) {
+    s->leaves = true;
+}
+
 void http_server_drain(http_server *s) {
+    http_server_leave(s);
     pthread_mutex_lock(&s->lock);
     s->drains = true;
     pthread_mutex_unlock(&s->lock);

@@ -78,7 +78,10 @@ typedef struct http_params {
  * says why). *out is NULL on failure. */
 GGL_NODISCARD ggl_status http_server_new(http_server **out, const http_params *p, ggl_error *err);
 int http_server_port(const http_server *s);
-/* No new connections and requests from now on: requests on open connections get 503. */
+/* Lets each reply from now on end its connection, so that clients that keep connections open go elsewhere with their next
+ * request. */
+void http_server_leave(http_server *s);
+/* No new connections and requests from now on: requests on open connections get 503. Means http_server_leave. */
 void http_server_drain(http_server *s);
 /* Waits until all requests are answered and sent. Returns false if some are not after these seconds. */
 bool http_server_wait(http_server *s, double seconds);

@@ -95,6 +95,7 @@ struct http_server {
     uint64_t next_id;
     int n_requests; /* begun and not over */
     bool drains, ends;
+    atomic_bool leaves; /* see http_server_leave */
     pthread_t *worker;
     int n_workers;
 

@@ -250,7 +250,7 @@ static bool for_headers(const http_reply *r,
     bool ok = true;
     if (r->media_type && *r->media_type)
         ok &= put(to, "Content-Type", r->media_type);
-    if (r->closes)
+    if (r->closes || r->server->leaves)
         ok &= put(to, "Connection", "close");
     if (r->server->p.n_origins > 0)
         ok &= put(to, "Vary", "Origin");

@@ -200,13 +200,26 @@ static void warn_open(const program *p) {
             "other machines can use this server without a key; --api-key KEY makes it demand one");
 }
 
-/* Waits until `wake` is written. */
-static void wait_for_news(void) {
+/* Waits until `wake` is written, or for at most ms milliseconds (-1: any time). */
+static void wait_for_news(int ms) {
     char bytes[64];
     struct pollfd f = {.fd = wake[0], .events = POLLIN};
-    while (poll(&f, 1, -1) < 0 && errno == EINTR)
+    while (poll(&f, 1, ms) < 0 && errno == EINTR)
         ;
     (void)!read(wake[0], bytes, sizeof bytes);
+}
+
+/* Tells balancers that the server is about to end, and goes on until they have seen it. */
+static void drain(program *p) {
+    const double until = process_seconds() + (double)p->o.drain;
+    models_drain(p->models);
+    http_server_leave(p->http);
+    tool_say(TOOL,
+             "shutting down; for %" PRId64 " s (--drain) requests are still taken, and GET /ready "
+             "says 503; a second signal ends at once",
+             p->o.drain);
+    for (double left; (left = until - process_seconds()) > 0;)
+        wait_for_news((int)(left < 1 ? left * 1000 + 1 : 1000));
 }
 
 /* Serves until a signal comes, or the model cannot be loaded. Returns an exit code. */
@@ -215,13 +228,16 @@ static int serve(program *p) {
     if (was_ready)
         say_where(p);
     while (!process_stopped) {
-        wait_for_news();
+        wait_for_news(-1);
         if (models_exit_code(p->models) >= 0 && !process_stopped)
             return models_exit_code(p->models);
         if (models_is_ready(p->models) && !was_ready)
             say_where(p);
         was_ready = models_is_ready(p->models);
     }
+    if (was_ready && p->o.drain > 0)
+        drain(p);
+    models_drain(p->models);
     http_server_drain(p->http);
     tool_say(TOOL,
              "shutting down; running answers have up to %" PRId64

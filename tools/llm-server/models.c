@@ -140,6 +140,30 @@ bool models_is_ready(const models *t) {
     return !models_is_single(t) || t->was_ready;
 }
 
+/* True if a further request would find no place: in the queue for models that are to be loaded, or in that of the only model. One
+ * client gets half of it, and without keys a balancer is one. */
+static bool is_full(models *t) {
+    const size_t n_clients = t->o->n_api_keys > 1 ? 1 : 2;
+    pthread_mutex_lock(&t->lock);
+    bool full = t->n_waiting * n_clients >= (size_t)t->o->n_queue;
+    const model *m = models_is_single(t) ? models_get_list(t)->at[0] : NULL;
+    if (m && m->state == MODEL_LOADED)
+        full |= m->server->n_waiting * n_clients >= m->server->n_queue;
+    pthread_mutex_unlock(&t->lock);
+    return full;
+}
+
+models_readiness models_get_readiness(models *t) {
+    return t->drains             ? MODELS_DRAINING
+           : !models_is_ready(t) ? MODELS_LOADING
+           : is_full(t)          ? MODELS_FULL
+                                 : MODELS_READY;
+}
+
+void models_drain(models *t) {
+    t->drains = true;
+}
+
 int models_exit_code(const models *t) {
     return t->exit_code;
 }

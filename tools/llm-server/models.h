@@ -63,6 +63,16 @@ GGL_NODISCARD ggl_status models_reload(models *t, ggl_error *err);
 bool models_is_single(const models *t);
 /* True once the only model has been loaded for the first time, or if there is --models. */
 bool models_is_ready(const models *t);
+/* Whether a balancer should send requests. */
+typedef enum models_readiness {
+    MODELS_READY,
+    MODELS_LOADING,
+    MODELS_DRAINING,
+    MODELS_FULL /* a further request would have no place in the queue */
+} models_readiness;
+models_readiness models_get_readiness(models *t);
+/* The server is about to end: it is ready no longer. */
+void models_drain(models *t);
 /* The only model could not be loaded: its exit code; -1: nothing of that kind. */
 int models_exit_code(const models *t);
 

@@ -65,7 +65,7 @@ struct models {
     atomic_flag reloads;
     atomic_ullong count[N_SERVER_COUNTERS];
     atomic_int exit_code;
-    atomic_bool was_ready;
+    atomic_bool was_ready, drains;
 
     pthread_mutex_t lock; /* of all below, and of the rows */
     pthread_cond_t has_news;

@@ -9,7 +9,7 @@
 #include "common/hints.h"
 #include "common/input.h"
 #include "common/load.h"
-#include "place/memory_left.h"
+#include "ggl/internal/memory_left.h"
 #include "common/paths.h"
 #include "common/reasoning.h"
 #include "ggl/alloc.h"
@@ -24,6 +24,7 @@ static const server_options defaults = {
     .n_parallel = 4,
     .n_cache_slots = -1,
     .n_queue = 256,
+    .prompt_mib = 4096,
     .n_predict = -1,
     .reasoning = TOOL_REASONING_AUTO,
     .reasoning_budget = -1,
@@ -43,6 +44,7 @@ static const server_options defaults = {
     .timeout = 60,
     .grace = 10,
     .resume_time = 300,
+    .ping = 10,
 };
 
 static const char *const pooling_choices[] = {"mean", "last", "cls", "none", "rank", NULL};
@@ -159,6 +161,13 @@ static int parse(const char *tool, server_options *o, int argc, char **argv, sou
         {"--slot-save-path", ARG_STRING, &o->slot_path, .value = "DIR",
          .help = "requests may save slots as files of this folder, and restore them (POST "
                  "/slots/N?action=save)"},
+        {"--prompt-cache-dir", ARG_STRING, &o->prompt_path, .value = "DIR",
+         .help =
+             "share beginnings of prompts, such as a system prompt, by the files of this folder: "
+             "what one server has computed, the others that use the folder load"},
+        {"--prompt-cache-size", ARG_INT, &o->prompt_mib, .value = "MIB",
+         .help = "how much that folder may hold; what was not used for longest goes (default 4096)",
+         .min = 1, .max = 1 << 30},
         {"-n --n-predict --predict", ARG_INT, &o->n_predict, .value = "N",
          .help = "tokens of an answer, unless the request sets it (default -1: until it ends, or "
                  "the context is full)",
@@ -202,6 +211,14 @@ static int parse(const char *tool, server_options *o, int argc, char **argv, sou
         {"--grace", ARG_INT, &o->grace, .value = "SECONDS",
          .help = "after SIGTERM or Ctrl-C, wait this long for running answers (default 10)",
          .min = 0, .max = 1e6},
+        {"--drain", ARG_INT, &o->drain, .value = "SECONDS",
+         .help = "after SIGTERM or Ctrl-C, still take requests for this time before --grace, while "
+                 "GET /ready says 503, so that a balancer sees it (default 0)",
+         .min = 0, .max = 1e6},
+        {"--sse-ping-interval", ARG_INT, &o->ping, .value = "SECONDS",
+         .help = "a stream on which nothing was written for this time gets a sign of life "
+                 "(default 10; -1: none does)",
+         .min = -1, .max = 1e6},
         {"--max-body", ARG_INT, &o->max_body, .value = "MIB",
          .help = "the largest request, in MiB (default 16)", .min = 1, .max = 1024},
         {"--request-memory", ARG_INT, &o->request_memory, .value = "MIB",
@@ -344,7 +361,7 @@ static int read_keys(const char *tool, server_options *o) {
 /* An eighth of the free memory. */
 static int64_t default_memory(void) {
     enum { LEAST = 256, MOST = 4096 };
-    const int64_t n = (int64_t)(llm_memory_left("") >> 23);
+    const int64_t n = (int64_t)(ggl_memory_left("") >> 23);
     return n < LEAST ? LEAST : n < MOST ? n : MOST;
 }
 
@@ -402,6 +419,8 @@ int server_options_read_model(const char *tool, server_options *o, int argc, cha
         return tool_error(tool, 2, "--keep needs --context-shift: nothing else drops tokens");
     if (o->slot_path && !is_folder(o->slot_path))
         return tool_error(tool, 2, "--slot-save-path: %s is not a folder", o->slot_path);
+    if (o->prompt_path && !is_folder(o->prompt_path))
+        return tool_error(tool, 2, "--prompt-cache-dir: %s is not a folder", o->prompt_path);
     if (o->n_ctx == 1)
         return tool_error(tool, 2, "-c 1: a prompt and its answer need at least 2 tokens");
     if (o->request_memory == 0)

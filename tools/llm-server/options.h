@@ -30,7 +30,9 @@ typedef struct server_options {
     tool_adapters adapters;
     tool_ignore ignore;
     tool_overrides overrides;
-    const char *slot_path; /* a folder for saved slots; NULL if none are saved */
+    const char *slot_path;   /* a folder for saved slots; NULL if none are saved */
+    const char *prompt_path; /* a folder of shared beginnings; NULL: none are shared */
+    int64_t prompt_mib;      /* that it may have */
     int64_t n_ctx, n_parallel, n_cache_slots, n_queue, n_predict, n_keep, n_batch, n_ubatch;
     sampling_options sampling;
     diffusion_options diffusion;
@@ -39,7 +41,7 @@ typedef struct server_options {
     /* HTTP */
     const char *host, *key_file, *log_file;
     int64_t port, n_http_threads, max_body, max_connections, max_per_client, timeout, max_seconds,
-        grace, max_stall, request_memory, resume_time;
+        grace, drain, max_stall, request_memory, resume_time, ping;
     arg_list keys, origins;
     bool
         mmproj_came; /* it lies beside the model in a folder of --models, and is left out if it is of no use */

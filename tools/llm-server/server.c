@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <time.h>
 
+#include "common/clock.h"
 #include "ggl/internal/show.h"
 #include "server_impl.h"
 
@@ -49,6 +50,15 @@ static bool is_ending(server *s) {
 
 /* --- the engine's thread ---------------------------------------------------------------------- */
 
+/* Notes what others want to know of the engine. */
+static void look(server *s) {
+    const llm_engine_stats x = llm_engine_get_stats(s->engine);
+    const int64_t now = llm_clock(NULL);
+    s->n_waiting = llm_engine_n_waiting(s->engine);
+    rate_note(&s->prompt_rate, now, x.n_prompt);
+    rate_note(&s->drawn_rate, now, x.n_drawn);
+}
+
 static void serve(server *s) {
     llm_engine *e = s->engine;
     ggl_error err = {0};
@@ -56,6 +66,7 @@ static void serve(server *s) {
     while (goes_on) {
         read_messages(s);
         answers_tick(s->answers, e);
+        look(s);
         if (llm_engine_n_running(e) + (int64_t)llm_engine_n_waiting(e) == 0) {
             goes_on = wait_for_message(s, answers_n(s->answers) > 0);
             continue;
@@ -117,6 +128,7 @@ server *server_new(server_options *o, model *m, memory *account, stream_table *k
     if (s->answers) {
         answers_limit(s->answers, account);
         answers_keep(s->answers, kept);
+        answers_ping(s->answers, o->ping);
     }
     (void)pthread_condattr_init(&monotonic);
     (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);

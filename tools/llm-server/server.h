@@ -69,6 +69,10 @@ typedef struct answers answers;
 answers *answers_new(void); /* NULL: out of memory */
 /* Before the first request: all of them together take their memory from m; NULL: any. (answer_memory.c) */
 void answers_limit(answers *x, memory *m);
+/* Before the first request: a stream on which nothing was written for these seconds gets a sign of life, which begins it; less
+ * than 0: none does. Without this call ANSWERS_PING_SECONDS. */
+enum { ANSWERS_PING_SECONDS = 10 };
+void answers_ping(answers *x, int64_t seconds);
 /* Before the first request: streams are kept there for clients that resume them; NULL if none are. */
 void answers_keep(answers *x, stream_table *s);
 void answers_free(answers *x);
@@ -133,6 +137,11 @@ extern const dialect api_openai_chat, api_openai_completions, api_openai_respons
 void api_anthropic_count(server *s, const http_request *q, http_reply *r);
 void api_openai_chat_count(server *s, const http_request *q, http_reply *r);
 void api_openai_responses_count(server *s, const http_request *q, http_reply *r);
+
+/* Writes the name of what a request continues, which the requests of a conversation have in common: its messages as far as the
+ * first one of the user, or the beginning of a text. False: it has none, as one for vectors. (answer_prefix.c) */
+enum { ANSWER_PREFIX = 17 };
+bool answer_prefix(const ask *a, char *text);
 
 /* Forms with a sound. (speech.c) */
 void speech_transcribe(server *s, const http_request *q, http_reply *r);

@@ -6,10 +6,12 @@
 #include <stdatomic.h>
 #include <stdio.h>
 
+#include "cache_settings.h"
 #include "llm/internal/grammar.h"
 #include "model_card.h"
 #include "opening.h"
 #include "options.h"
+#include "rate.h"
 #include "server.h"
 #include "turn_queue.h"
 
@@ -42,10 +44,13 @@ struct server {
     llm_opening opening;
     llm_context *ctx; /* without a generator */
     llm_engine *engine;
+    llm_prompt_folder *prompts; /* beginnings that are shared; NULL: none are */
+    char prompts_also[LLM_CACHE_SETTINGS];
     answers *answers;
-    looks *looks;       /* of a model that sees; NULL: it does not */
-    turn_queue *speech; /* of a model that hears, with one thread; NULL: it does not */
-    turn *hearing;      /* what runs there, known to that thread; NULL: nothing */
+    rate prompt_rate, drawn_rate; /* of the engine's tokens; on its thread */
+    looks *looks;                 /* of a model that sees; NULL: it does not */
+    turn_queue *speech;           /* of a model that hears, with one thread; NULL: it does not */
+    turn *hearing;                /* what runs there, known to that thread; NULL: nothing */
     char *model_info;
     double load_seconds, repack_seconds;
     used_memory
@@ -56,6 +61,8 @@ struct server {
 
     atomic_bool is_ready; /* the model is loaded */
     atomic_bool aborts;   /* loading is to end early */
+    size_t n_queue;       /* sequences that may wait; those that do, before the last step: */
+    atomic_size_t n_waiting;
     bool insists;     /* it is loaded even if it does not fit into memory; set before the start */
     bool lacks_room;  /* loading has ended because it does not fit */
     char error[2048]; /* of loading */

@@ -17,6 +17,7 @@
 #include "ggl/internal/gguf.h"
 #include "ggl/internal/sched.h"
 #include "model_facts.h"
+#include "models.h"
 #include "server_impl.h"
 
 #define TOOL "llm-server"
@@ -328,10 +329,46 @@ static int n_parallel(const server *s) {
                                : s->o->n_parallel);
 }
 
+static void on_prompts(void *ctx, const char *sentence) {
+    const server *s = ctx;
+    char text[800];
+    snprintf(text, sizeof text, "--prompt-cache-dir: %s", sentence);
+    models_warn(model_table(s->model_row), text);
+}
+
+/* Opens the folder of shared beginnings, of a model that continues what it has read. */
+static int open_prompts(server *s) {
+    const server_options *o = s->o;
+    ggl_error err = {0};
+    if (!o->prompt_path)
+        return -1;
+    if (hears(s) || sees_all(s) || llm_session_reads_text(llm_opened_session(s->ctx))) {
+        tool_note(TOOL,
+                  "--prompt-cache-dir has no effect: this model does not continue what it has "
+                  "read");
+        return -1;
+    }
+    (void)llm_cache_settings(s->prompts_also, llm_opened_adapter(s->ctx),
+                             llm_opened_n_adapters(s->ctx), llm_opened_placement(s->ctx));
+    const llm_prompt_folder_params p = {.size = sizeof p,
+                                        .path = o->prompt_path,
+                                        .n_bytes = (uint64_t)o->prompt_mib << 20,
+                                        .n_copy_bytes = (uint64_t)o->request_memory << 19,
+                                        .cache = {.size = sizeof p.cache,
+                                                  .model = llm_opened_model(s->ctx),
+                                                  .session = llm_opened_session(s->ctx),
+                                                  .also = s->prompts_also},
+                                        .report = on_prompts,
+                                        .ctx = s};
+    const ggl_status st = llm_prompt_folder_new(&s->prompts, &p, &err);
+    return st == GGL_OK ? -1 : tool_error(TOOL, 1, "--prompt-cache-dir: %s", err.msg);
+}
+
 static int open_engine(server *s) {
     ggl_error err = {0};
     /* a request for vectors or scores waits with as many texts as may run at once */
     const size_t n_queue = (size_t)s->o->n_queue * (only_reads(s) ? (size_t)n_parallel(s) : 1);
+    s->n_queue = n_queue;
     const llm_engine_params p = {.size = sizeof p,
                                  .session = llm_opened_session(s->ctx),
                                  .tokenizer = llm_opened_tokenizer(s->ctx),
@@ -341,7 +378,8 @@ static int open_engine(server *s) {
                                  .n_queue_each = (n_queue + 1) / 2,
                                  .step_ns = s->o->max_stall * 1000000,
                                  .guesser = llm_guessing_guessers(llm_opened_guessing(s->ctx)),
-                                 .n_guess_max = speculate_n_max(&s->o->speculate)};
+                                 .n_guess_max = speculate_n_max(&s->o->speculate),
+                                 .prompts = s->prompts};
     const ggl_status st = llm_engine_new(&s->engine, &p, &err);
     return st == GGL_OK ? -1 : tool_error(TOOL, 1, "%s", err.msg);
 }
@@ -457,6 +495,7 @@ static int set_facts(server *s) {
         .has_chat = llm_opened_chat(s->ctx) != NULL,
         .shows_tools =
             llm_opened_chat(s->ctx) && shows_tools(llm_chat_get_template(llm_opened_chat(s->ctx))),
+        .shares_prompts = s->prompts != NULL,
         .strict_fields = o->strict_fields,
         .t_start = (int64_t)time(NULL),
         .sampling = sampling_params(&o->sampling),
@@ -514,6 +553,8 @@ int server_load(server *s) {
     if (code < 0)
         code = alloc_session(s);
     if (code < 0)
+        code = open_prompts(s);
+    if (code < 0)
         code = open_engine(s);
     if (code < 0)
         code = set_facts(s);
@@ -537,6 +578,7 @@ void server_unload(server *s) {
     turn_queue_end(s->speech);
     turn_queue_free(s->speech);
     llm_engine_free(s->engine);
+    llm_prompt_folder_free(s->prompts);
     (void)tool_close_context(s->ctx, TOOL, 0);
     adapters_forget(&s->o->adapters);
     ggl_free(s->model_info);

@@ -183,6 +183,11 @@ struct ggl_backend {
      * is. A backend may ignore it. May be NULL. */
     bool (*cancelled)(void *ctx);
     void *cancelled_ctx;
+    /* The scheduler sets it while it calls run, if weights in host memory are still on their way there. A backend that uses them
+     * in place should call it before a step, once for each range of weights that the step reads, and then with NULL and 0, which returns when
+     * it is worth reading them. It is only for speed. May be NULL, and a backend may ignore it. */
+    void (*reads)(void *ctx, const void *data, size_t size);
+    void *reads_ctx;
 };
 
 /* --- backends in shared objects --------------------------------------------------------------- */

@@ -14,7 +14,7 @@
  * Threads: a scheduler, and the backends it borrows, are used by one thread at a time. If several
  * backends run parts of a batch, the scheduler has a thread for each of them, and calls different
  * backends at the same time, but each by one thread at a time. One more asks the system for mapped
- * weights that are not in memory yet.
+ * weights that are not in memory yet; or two read again and again those of a mapped file that have no room there.
  *
  * Tier: versioned (docs/library.md says what that promises). */
 #ifndef GGL_SCHED_H
@@ -35,7 +35,7 @@ typedef struct ggl_host_range {
     const void *data;
     size_t size;
     /* A mapped file whose pages were not written to: the scheduler may drop pages, which the system
-     * reads again when they are touched. */
+     * reads again when they are touched, and, until it is freed, put private memory with the same bytes in their place. */
     bool mapped;
 } ggl_host_range;
 
@@ -112,6 +112,9 @@ typedef struct ggl_sched_params {
     /* How many runs with outputs will come in all, if that is known. With repack_late, weights are then repacked only
      * while enough of these runs are left for a copy to save more time than it takes. 0: not known. */
     int64_t n_expected;
+    /* One batch is under way at a time, but its segments run on their backends at the same time where they need no
+     * value of each other: for graphs whose products are divided among backends. */
+    bool side_by_side;
 } ggl_sched_params;
 
 /* Plans all runs of the graph g, which must be finished and outlive the scheduler. Allocates

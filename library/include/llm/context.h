@@ -129,6 +129,11 @@ typedef struct llm_open_params {
     /* How many tokens will be generated in all, if that is known: repack_late then prepares weights only while enough tokens are
      * left for that to make the whole faster. 0: not known. */
     int64_t n_expected;
+    /* llm_generate_jobs and llm_jobs_add share beginnings of prompts by the files of this folder, as llm-server --prompt-cache-dir does: one that
+     * two prompts have had is saved, and other programs with the same model and settings load it. The folder exists; NULL: none. It is kept
+     * below prompt_folder_size bytes; 0: 4 GiB. No result changes. */
+    const char *prompt_folder;
+    int64_t prompt_folder_size;
 } llm_open_params;
 
 /* Opens a model and makes it ready to run. path: a GGUF file, a Hugging Face folder (config.json,

@@ -56,7 +56,8 @@ class OpenParams(c.Structure):
         user:p no_chat_bos:? pooling:s cache_type_k:s cache_type_v:s adapter:loras n_adapters:z draft:s lookup:? n_guess:q n_parallel:q
         hub_token:s offline:? note:says type:s n_threads_batch:i fit:? strict:? tensor_split:s place:texts n_place:z cpu_moe:? n_cpu_moe:q
         repack_cache:s no_mmap:? mlock:? f16_as_bf16:? draft_n_ctx:q draft_n_min:q draft_p_min:f draft_device:s draft_n_gpu_layers:i
-        override:texts n_override:z guess_always:? mmproj:s words:? image_min_tokens:i image_max_tokens:i repack_late:? n_expected:q""",
+        override:texts n_override:z guess_always:? mmproj:s words:? image_min_tokens:i image_max_tokens:i repack_late:? n_expected:q
+        prompt_folder:s prompt_folder_size:q""",
         texts=c.POINTER(c.c_char_p),
         call=Progress,
         loras=c.POINTER(Lora),

@@ -98,6 +98,8 @@ class Model(Measures, Embeds, Hears, Sees, Hints):
         image_max_tokens: int = 0,
         repack_late: bool = False,  # prepare the weights after the first token, which comes sooner
         n_expected: int = 0,  # tokens that will be generated in all: repack_late then prepares weights only as far as that pays; 0: not known
+        prompt_folder: Optional[Path] = None,  # a folder by whose files the jobs of several programs share beginnings of prompts
+        prompt_folder_size: int = 0,  # bytes that it may hold; 0: 4 GiB
         # keys of the file that have another value in this model, or are added: {".rope.freq_base": 500000.0}, with "." for the architecture's
         overrides: Mapping[str, Union[bool, int, float, str]] = MappingProxyType({}),
     ):
@@ -171,6 +173,8 @@ class Model(Measures, Embeds, Hears, Sees, Hints):
             image_max_tokens=whole("image_max_tokens", image_max_tokens, 0, 32),
             repack_late=flag("repack_late", repack_late),
             n_expected=whole("n_expected", n_expected, 0, 64),
+            prompt_folder=None if prompt_folder is None else file_bytes("prompt_folder", prompt_folder),
+            prompt_folder_size=whole("prompt_folder_size", prompt_folder_size, 0, 63),
             draft_n_gpu_layers=layers(whole("draft_n_gpu_layers", draft_n_gpu_layers, -1, 32)),
         )
         p.adapter, p.n_adapters = loras(adapters)

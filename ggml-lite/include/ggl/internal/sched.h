@@ -32,8 +32,16 @@ GGL_NODISCARD ggl_status ggl_sched_repack_some(ggl_sched *s, double seconds, siz
 /* Returns the bytes of weights that wait to be repacked (ggl_sched_params.repack_late). */
 size_t ggl_sched_late_size(const ggl_sched *s);
 
+/* Returns which share of the weights that a run reads from mapped files is in memory, by a sample: 0 to 1; 1, too, if none is mapped, or
+ * the system does not say. Experts are not counted, as nobody knows which ones a run reads. Any thread may ask after ggl_sched_alloc, also
+ * during a run, which waits for the disk if it is less than 1. */
+double ggl_sched_present(const ggl_sched *s);
 /* Returns the seconds that the devices have spent on late copies. */
 double ggl_sched_late_seconds(const ggl_sched *s);
+/* Returns the bytes of weights of which only *kept stay in memory, because they do not all have room. What is missing is
+ * read again by each run; but of *chosen bytes of matrices that runs choose, only those. 0: all have room, or the system
+ * decides alone what stays. */
+size_t ggl_sched_streamed(const ggl_sched *s, size_t *kept, size_t *chosen);
 
 /* Like ggl_sched_run, but computes only the output ggl_sched_params.early, and those that need nothing
  * beyond it. Its bits are the same; those of the other outputs are undefined. GGL_USAGE, too: there is no such output. */

@@ -25,7 +25,7 @@
 #include "llm/internal/beams.h"
 #include "llm/internal/diffuse.h"
 #include "llm/internal/embed.h"
-#include "llm/internal/prompt_cache.h"
+#include "llm/internal/prompt_folder.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -58,6 +58,9 @@ typedef struct llm_engine_params {
     /* The time in ns, from any start. NULL: the system's monotonic clock. */
     int64_t (*clock)(void *ctx);
     void *clock_ctx;
+    /* Beginnings of prompts that are shared by files, of this session; NULL: none. To load one takes as long as to read its file, which delays
+     * the other sequences. A session that sees texts whole uses none. */
+    llm_prompt_folder *prompts;
 } llm_engine_params;
 
 /* All slots are cleared. GGL_USAGE: a parameter is out of range; the message names it. */
@@ -149,6 +152,8 @@ typedef struct llm_sequence_params {
      * them but the last one, as `ended` is after that. NULL if n_texts is at most 1. */
     int32_t n_texts;
     void (*text_ended)(void *ctx, llm_end why, const llm_sequence_stats *stats);
+    size_t
+        n_beginning; /* tokens of the prompt with which others will begin, too: saved in llm_engine_params.prompts at once; 0: not known */
 } llm_sequence_params;
 
 /* Lets a sequence wait for its turn; *id identifies it. GGL_LIMIT: the queue is full, or the prompt

@@ -65,6 +65,25 @@ GGL_NODISCARD ggl_status llm_prompt_cache_load(llm_prompt_cache *c, const char *
 GGL_NODISCARD ggl_status llm_prompt_cache_restore(llm_prompt_cache *c, const char *path,
                                                   int32_t **id, size_t *n, ggl_error *err);
 
+/* --- files of a folder, for serve/prompt_folder.c -------------------------------------------------- */
+
+/* From now on the cache is for another slot of the session, which must exist. */
+void llm_prompt_cache_set_slot(llm_prompt_cache *c, int slot);
+/* A digest of all that a file must have been made with. */
+uint64_t llm_prompt_cache_digest(const llm_prompt_cache *c);
+/* llm_prompt_cache_restore of a file's bytes, which are aligned to 8 bytes. */
+GGL_NODISCARD ggl_status llm_prompt_cache_restore_bytes(llm_prompt_cache *c, const void *data,
+                                                        size_t size, int32_t **id, size_t *n,
+                                                        ggl_error *err);
+/* Copies id[0 .. n), the first n tokens of the slot, to be written later. GGL_UNSUPPORTED: the slot has more, and cannot be cut. */
+typedef struct llm_prompt_copy llm_prompt_copy;
+GGL_NODISCARD ggl_status llm_prompt_copy_new(llm_prompt_copy **out, llm_prompt_cache *c,
+                                             const int32_t *id, size_t n, ggl_error *err);
+/* Writes the file as llm_prompt_cache_save does, in place of whatever is there. From any thread, while the cache lives. */
+GGL_NODISCARD ggl_status llm_prompt_copy_write(const llm_prompt_copy *x, const char *path,
+                                               ggl_error *err);
+void llm_prompt_copy_free(llm_prompt_copy *x); /* NULL is fine */
+
 /* Runs a prompt (llm_generator_prompt, of a generator for that slot). If the slot could not be cut back
  * to the prompt later, because the model has states or keeps only a window, a copy of the slot is
  * kept before the prompt's last token. */

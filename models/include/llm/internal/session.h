@@ -85,6 +85,11 @@ typedef struct llm_session_params {
     /* Weights are repacked late, between runs (ggl/sched.h): the first tokens come sooner. */
     bool repack_late;
     int64_t n_expected; /* tokens that will be generated in all (ggl/sched.h); 0: not known */
+    /* Large products are divided among the first n_divided backends, in proportion to these numbers, and computed at the same
+     * time (ggl/internal/divide.h); all else is where `place` puts it, which is asked for the parts' weights, too. Without effect if `watch` is
+     * set. 0: none is divided. Borrowed during llm_session_new. */
+    const double *divided;
+    int n_divided;
     /* Called while llm_session_alloc repacks weights, with the bytes done and in total.
      * Returning false stops it with GGL_CANCELLED. NULL: none. */
     bool (*progress)(void *ctx, size_t done, size_t total);

@@ -1,4 +1,4 @@
-#include "memory_left.h"
+#include "ggl/internal/memory_left.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -12,15 +12,17 @@ enum { MOST_PATH = 4096 };
 
 /* A version of control groups: where it is mounted, and its files. */
 typedef struct group_kind {
-    const char *mount, *limit, *usage, *cached[2]; /* cached: keys of memory.stat */
+    const char *mount, *limit[2], *usage, *cached[2]; /* cached: keys of memory.stat */
 } group_kind;
 
 static const group_kind v1 = {"/sys/fs/cgroup/memory",
-                              "memory.limit_in_bytes",
+                              {"memory.limit_in_bytes"},
                               "memory.usage_in_bytes",
                               {"total_inactive_file ", "total_active_file "}};
-static const group_kind v2 = {
-    "/sys/fs/cgroup", "memory.max", "memory.current", {"inactive_file ", "active_file "}};
+static const group_kind v2 = {"/sys/fs/cgroup",
+                              {"memory.max", "memory.high"},
+                              "memory.current",
+                              {"inactive_file ", "active_file "}};
 
 /* Reads the number after `key` at the start of a line; "": at the start of the file. False: no
  * number follows, as in a file with "max". */
@@ -52,9 +54,14 @@ static void lower(double *least, double x) {
 /* Lowers *least to what the group at a path leaves. */
 static void look_at_group(const char *root, const group_kind *k, const char *path, double *least) {
     char name[MOST_PATH];
-    double limit, usage, cached = 0;
-    snprintf(name, sizeof name, "%s%s%s/%s", root, k->mount, path, k->limit);
-    if (!read_number(name, "", &limit))
+    double limit = -1, usage, cached = 0;
+    for (int i = 0; i < 2 && k->limit[i]; i++) {
+        double bytes;
+        snprintf(name, sizeof name, "%s%s%s/%s", root, k->mount, path, k->limit[i]);
+        if (read_number(name, "", &bytes) && (limit < 0 || bytes < limit))
+            limit = bytes;
+    }
+    if (limit < 0)
         return;
     snprintf(name, sizeof name, "%s%s%s/%s", root, k->mount, path, k->usage);
     if (!read_number(name, "", &usage))
@@ -98,7 +105,7 @@ static size_t to_size(double x) {
     return x < (double)SIZE_MAX ? (size_t)x : SIZE_MAX;
 }
 
-size_t llm_memory_left(const char *root) {
+size_t ggl_memory_left(const char *root) {
     char name[MOST_PATH];
     double least = -1, kib, told;
     const char *given = *root ? NULL : getenv("GGL_MEMORY_LEFT");
@@ -112,7 +119,7 @@ size_t llm_memory_left(const char *root) {
     return least > 0 ? to_size(least) : 0;
 }
 
-size_t llm_memory_left_addresses(void) {
+size_t ggl_memory_left_addresses(void) {
     struct rlimit l;
     double pages, least = -1;
     if (getrlimit(RLIMIT_AS, &l) != 0 || l.rlim_cur == RLIM_INFINITY ||
