@@ -146,6 +146,7 @@ def server_lost():
         check(status == 503 and words in answer, "a new answer is refused with 503", status, answer)
         status, _, answer = s.get("/health")
         check(status == 503 and words in answer and json.loads(answer)["error"]["code"] == 503, "health is 503, and says why", status, answer)
+        check(s.get("/ready")[::2] == (503, b'{"status": "lost"}'), "it is not ready", s.get("/ready"))
         check(s.get("/metrics")[0] == 200 and s.get("/slots")[0] == 200, "metrics and slots stay")
         code = s.stop(LIMIT)
         check(code not in (0, None), f"the server's exit code is {code}", "".join(s.lines))
