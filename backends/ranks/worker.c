@@ -102,7 +102,8 @@ static bool carry_out(post *p, size_t size, bool *ends) {
             return false;
         ggl_reader b = {body, body + o.size, false};
         if (o.op == ORDER_CLOSE) {
-            *ends = p->is_closed = true;
+            *ends = true;
+            atomic_store(&p->is_closed, true);
             if (o.size > 0) /* the first channel's */
                 s->j->is_torn = ggl_get_u32(&b) == 0;
         } else if (o.op == ORDER_OPEN && !s->b) {
