@@ -73,65 +73,56 @@ static void *open_plugin(char *why, size_t size) {
     return NULL;
 }
 
-/* Ends the job when the program ends. A rank that is lost never leaves it: then we do not, either, and mpirun ends all ranks. */
-static void end_job(void) {
-    job *j = ggl_current_job;
-    const ggl_transport *t = j->t;
-    const bool all = ggl_job_dismiss(j);
-    ggl_current_job = NULL;
-    ggl_job_leave(j);
-    if (all)
-        t->leave(t->ctx);
-}
+/* --- a limit for joining and leaving ------------------------------------------------------------- */
 
-/* --- a limit for joining ------------------------------------------------------------------------- */
-
-/* MPI's own beginning waits for all ranks, for ever if one has ended or was stopped, and cannot be interrupted. */
+/* MPI's own beginning and end wait for all ranks, for ever if one has ended or was stopped, and cannot be interrupted. */
 typedef struct limit {
     pthread_mutex_t lock;
     pthread_cond_t ends;
     pthread_t thread;
     double seconds;
-    bool has_thread, has_joined;
+    bool has_thread, is_done;
+    const char *what;
 } limit;
 
-static void *watch_joining(void *arg) {
+static void *watch(void *arg) {
     limit *l = arg;
     struct timespec until;
     clock_gettime(CLOCK_REALTIME, &until);
     until.tv_sec += (time_t)l->seconds;
     pthread_mutex_lock(&l->lock);
     int late = 0;
-    while (!l->has_joined && !late)
+    while (!l->is_done && !late)
         late = pthread_cond_timedwait(&l->ends, &l->lock, &until);
-    if (!l->has_joined) {
+    if (!l->is_done) {
         fprintf(stderr,
-                "the job of mpirun could not be joined in %.0f s: one of its ranks has ended, was "
+                "the job of mpirun could not be %s in %.0f s: one of its ranks has ended, was "
                 "stopped, or cannot be reached; start the job again (GGL_RANK_PATIENCE allows "
                 "more time)\n",
-                l->seconds);
+                l->what, l->seconds);
         _exit(1);
     }
     pthread_mutex_unlock(&l->lock);
     return NULL;
 }
 
-static void limit_begin(limit *l) {
+static void limit_begin(limit *l, const char *what) {
     enum { OF_PATIENCE = 20 };
     const char *s = getenv("GGL_RANK_PATIENCE");
     const double patience = s && *s && ggl_number_length(s, strlen(s)) == strlen(s)
                                 ? ggl_number_value(s, strlen(s))
                                 : 0;
     l->seconds = OF_PATIENCE * (patience > 1.5 && patience <= 86400 ? patience : 1.5);
-    l->has_joined = false;
+    l->is_done = false;
+    l->what = what;
     pthread_mutex_init(&l->lock, NULL);
     pthread_cond_init(&l->ends, NULL);
-    l->has_thread = pthread_create(&l->thread, NULL, watch_joining, l) == 0;
+    l->has_thread = pthread_create(&l->thread, NULL, watch, l) == 0;
 }
 
 static void limit_end(limit *l) {
     pthread_mutex_lock(&l->lock);
-    l->has_joined = true;
+    l->is_done = true;
     pthread_cond_signal(&l->ends);
     pthread_mutex_unlock(&l->lock);
     if (l->has_thread)
@@ -140,13 +131,31 @@ static void limit_end(limit *l) {
     pthread_mutex_destroy(&l->lock);
 }
 
-/* -------------------------------------------------------------------------------------------------- */
+static void leave(const ggl_transport *t) {
+    limit l;
+    limit_begin(&l, "left");
+    t->leave(t->ctx);
+    limit_end(&l);
+}
+
+/* --- the job -------------------------------------------------------------------------------------- */
+
+/* Ends the job when the program ends. A rank that is lost never leaves it: then we do not, either, and mpirun ends all ranks. */
+static void end_job(void) {
+    job *j = ggl_current_job;
+    const ggl_transport *t = j->t;
+    const bool all = ggl_job_dismiss(j);
+    ggl_current_job = NULL;
+    ggl_job_leave(j);
+    if (all)
+        leave(t);
+}
 
 /* Joins the job by the plug-in's function. */
 static ggl_status join_job(job **j, ggl_transport_join_fn *join, ggl_error *err) {
     char why[512] = "";
     limit l;
-    limit_begin(&l);
+    limit_begin(&l, "joined");
     const ggl_transport *t = join(why, sizeof why);
     ggl_status st = GGL_OK;
     if (!t || t->version != GGL_TRANSPORT_VERSION || t->size != sizeof *t)
@@ -190,9 +199,10 @@ ggl_status ggl_ranks_begin(int *exit_code, void (*note)(const char *text), ggl_e
         *exit_code = ggl_job_serve(j, ggl_backend_open, note, err);
         st = *exit_code == 0 ? GGL_OK : GGL_DEVICE;
     }
+    const bool is_torn = j->is_torn;
     ggl_job_leave(j);
-    if (st == GGL_OK)
-        t->leave(t->ctx);
+    if (st == GGL_OK && !is_torn)
+        leave(t);
     return st;
 }
 

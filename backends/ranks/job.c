@@ -206,7 +206,7 @@ void ggl_job_leave(job *j) {
     if (j->has_thread)
         pthread_join(j->thread, NULL);
     for (int r = 0; j->peer && r < j->t->n_ranks; r++) {
-        if (j->peer[r].watched && !atomic_load(&j->peer[r].lost))
+        if (j->peer[r].watched)
             j->t->drop(j->t->ctx, &j->peer[r].from);
         ggl_free(j->peer[r].channel);
     }

@@ -63,6 +63,7 @@ typedef struct job {
     int patience; /* own beats without one of the rank, after which it is lost */
     pthread_t thread;
     bool has_thread;
+    bool is_torn; /* another rank is lost, so MPI cannot be left, which waits for all */
     atomic_bool stops;
     pthread_mutex_t lock; /* of channels, and of the first one to each rank */
 } job;

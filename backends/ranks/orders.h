@@ -44,7 +44,7 @@ typedef enum order_op {
     ORDERS
 #undef ORDER
         ORDER_OPEN, /* number of a channel, name, parameters: to the first channel, alone in its packet */
-    ORDER_CLOSE, /* ends the channel; that of the first one ends the job */
+    ORDER_CLOSE, /* ends the channel; that of the first one ends the job. Of the first one: all ranks leave MPI, or one is lost */
     ORDER_COUNT
 } order_op;
 

@@ -675,12 +675,16 @@ ggl_status ggl_rank_open(ggl_backend **out, const char *name, const ggl_backend_
 
 bool ggl_job_dismiss(job *j) {
     bool all = true;
+    for (int r = 1; r < j->t->n_ranks; r++)
+        all = all && !ggl_job_is_lost(j, r);
+    const bool leaves = all;
     for (int r = 1; r < j->t->n_ranks; r++) {
         channel c;
         ggl_status st = ggl_channel_init(&c, j, r, 0, j->peer[r].n_opened + 1, "rank", NULL);
         if (st == GGL_OK)
-            st = ggl_channel_begin(&c, ORDER_CLOSE, 0, NULL);
+            st = ggl_channel_begin(&c, ORDER_CLOSE, 4, NULL);
         if (st == GGL_OK) {
+            ggl_put_u32(&c.out, leaves);
             ggl_channel_end(&c);
             st = ggl_channel_call(&c, NULL, NULL);
         }

@@ -101,14 +101,18 @@ static bool carry_out(post *p, size_t size, bool *ends) {
         if (r.failed)
             return false;
         ggl_reader b = {body, body + o.size, false};
-        if (o.op == ORDER_CLOSE)
-            *ends = p->is_closed = true;
-        else if (o.op == ORDER_OPEN && !s->b)
+        if (o.op == ORDER_CLOSE) {
+            *ends = true;
+            atomic_store(&p->is_closed, true);
+            if (o.size > 0) /* the first channel's */
+                s->j->is_torn = ggl_get_u32(&b) == 0;
+        } else if (o.op == ORDER_OPEN && !s->b) {
             (void)start_post(p->w, &b, p);
-        else if (s->b)
+        } else if (s->b) {
             ggl_station_execute(s, o.op, &b);
-        else
+        } else {
             return false;
+        }
     }
     if (h.has_answer && s->b && s->b->async) { /* the answer says that all is done */
         ggl_error err = {0};
