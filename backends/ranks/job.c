@@ -23,20 +23,23 @@ static void sleep_ns(long ns) {
     nanosleep(&(struct timespec){0, ns}, NULL);
 }
 
-/* A message between processes of one machine takes a microsecond, over a network ten or a hundred: so a wait begins awake. Then it
- * sleeps for a small part of the time that it has lasted, at most a millisecond: what comes after a long computation may be seen a
- * little later, but who waits takes hardly any time from threads that compute on the same processor. */
+static int64_t now_ns(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+/* A message between processes of one machine takes a microsecond, over a network ten or a hundred: so a wait begins awake. It does not
+ * yield: where a thread computes on the same processor, that would have it for milliseconds. Then it sleeps for a small part of the
+ * time that it has lasted, at most a millisecond: what comes after a long computation may be seen a little later, but who waits takes
+ * hardly any time from those who compute. */
 void ggl_job_pause(const job *j, pause_t *p) {
-    enum { AWAKE = 64, PARTS = 40, LEAST_NS = 20000, MOST_NS = 1000000, LATE_NS = 50000 };
-    if (p->n < AWAKE) {
-        p->n++;
-        sched_yield();
-        return;
-    }
-    const int64_t part = p->slept / PARTS;
-    const long ns = part < LEAST_NS ? LEAST_NS : part < MOST_NS ? (long)part : MOST_NS;
-    p->slept += ns + LATE_NS; /* the system wakes sleepers that much later */
-    j->t->idle(j->t->ctx, ns);
+    enum { AWAKE_NS = 50000, PARTS = 40, LEAST_NS = 20000, MOST_NS = 1000000 };
+    const int64_t now = now_ns();
+    p->begin = p->begin ? p->begin : now;
+    const int64_t part = (now - p->begin) / PARTS;
+    if (now - p->begin >= AWAKE_NS)
+        j->t->idle(j->t->ctx, part < LEAST_NS ? LEAST_NS : part < MOST_NS ? (long)part : MOST_NS);
 }
 
 ggl_status ggl_job_fail_lost(job *j, int rank, ggl_error *err) {

@@ -83,8 +83,7 @@ ggl_status ggl_job_fail_lost(job *j, int rank, ggl_error *err);
 
 /* A wait for something that another thread or rank does: sleeps longer the longer it lasts. */
 typedef struct pause {
-    int n;         /* times that it stayed awake */
-    int64_t slept; /* nanoseconds */
+    int64_t begin; /* nanoseconds; 0: it has not begun */
 } pause_t;
 void ggl_job_pause(const job *j, pause_t *p);
 /* Waits for a request with that rank. *size may be NULL. */

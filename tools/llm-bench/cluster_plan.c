@@ -118,20 +118,25 @@ static double seconds_of(const cluster_setup *s, const cluster_plan *p, int rank
     return sum;
 }
 
-/* Writes what a batch passes, [2 * n_ranks]; returns how many segments. */
+/* Writes what a batch passes, [2 * n_ranks]; returns how many segments. What the last rank computes for outputs follows in the same
+ * order. */
 static int make_segments(pipeline_segment *out, const cluster_setup *s, const cluster_plan *p,
                          double n, double n_rows, double n_sequences, double past) {
     int k = 0;
     for (int part = 0; part < (n_rows > 0 ? 2 : 1); part++)
         for (int r = 0; r < p->n_ranks; r++) {
-            const bool tail = part > 0;
+            const bool tail = part > 0, goes_on = k > 0 && out[k - 1].rank == r;
             const cluster_traffic *t = &p->rank[r].traffic;
             const double seconds = seconds_of(s, p, r, tail, tail ? n_rows : n, n_sequences, past),
                          in = tail ? n_rows * t->tail_in : n * t->in,
                          back = tail ? n_rows * t->tail_out : n * t->out;
-            if (p->rank[r].n_layers > 0 && (!tail || seconds > 0))
-                out[k++] = (pipeline_segment){r, seconds, r ? in + ORDER_BYTES : 0,
-                                              r ? back + ANSWER_BYTES : 0};
+            if (p->rank[r].n_layers == 0 || (tail && seconds <= 0))
+                continue;
+            if (!goes_on)
+                out[k++] = (pipeline_segment){r, 0, r ? ORDER_BYTES : 0, r ? ANSWER_BYTES : 0};
+            out[k - 1].seconds += seconds;
+            out[k - 1].in += r ? in : 0;
+            out[k - 1].out += r ? back : 0;
         }
     return k;
 }
