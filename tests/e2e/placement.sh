@@ -110,7 +110,7 @@ expect 0 "layers: cpu1=5" --device cpu,cpu1 --split cpu1=5
 expect 0 "layers: cpu1=5" --device cpu1,cpu2 --split cpu1=5 --place 'blk.0.*=cpu2'
 expect 0 "layers: cpu1=5" --device cpu1,cpu2 --split cpu1=5,cpu2=0
 GGL_CPU_MASK=avx22 expect 2 "cli: GGL_CPU_MASK: 'avx22' cannot be masked; did you mean 'avx2'? the known names are: all " -dev cpu
-expect 2 "there is no flag '-sm row': devices share a model by layers, not by rows" -sm row
+expect 2 "there is no flag '-sm row': --split rows divides" -sm row
 expect 0 "layers: cpu1=4,cpu2=1" -dev cpu1,cpu2 -ts 4,1
 expect 0 "layers: cpu=1,cpu1=1,cpu3=3" -dev cpu1,cpu2,cpu3 -ts 1/0/3 -ngl 4
 expect 0 "layers: cpu1=5" -dev cpu1,cpu2 --tensor-split 1

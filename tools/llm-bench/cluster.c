@@ -253,8 +253,7 @@ int bench_cluster(int argc, char **argv) {
          .choices = formats},
         {0}};
     static const args_example examples[] = {
-        {"llm-bench cluster deepseek-v3 q4_0 --ranks 16,32 --link 20us,10Gbit/s --rank "
-         "200GB/s,2TMAC/s",
+        {"llm-bench cluster deepseek-v3 q4_0 --ranks 16,32 --rank 200GB/s,2TMAC/s",
          "a shape of 671 billion parameters on given machines"},
         {"llm-bench cluster llama-3.1-70b q4_0 --ranks 4 --memory 16G",
          "machines like this one, which is measured"},
