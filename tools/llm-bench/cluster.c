@@ -253,10 +253,10 @@ int bench_cluster(int argc, char **argv) {
          .choices = formats},
         {0}};
     static const args_example examples[] = {
-        {"llm-bench cluster deepseek-v3 q4_0 --ranks 16,32 --link 20us,10Gbit/s --rank "
+        {"llm-bench cluster kimi-k2 q4_0 --ranks 24,32 --link 20us,10Gbit/s --rank "
          "200GB/s,2TMAC/s",
-         "a shape of 671 billion parameters on given machines"},
-        {"llm-bench cluster llama-3.1-70b q4_0 --ranks 4 --memory 16G",
+         "a shape of a trillion parameters on given machines"},
+        {"llm-bench cluster tinyllama-1.1b q4_0 --ranks 1-4",
          "machines like this one, which is measured"},
         {0}};
     const args_spec spec = {
