@@ -253,9 +253,8 @@ int bench_cluster(int argc, char **argv) {
          .choices = formats},
         {0}};
     static const args_example examples[] = {
-        {"llm-bench cluster kimi-k2 q4_0 --ranks 24,32 --link 20us,10Gbit/s --rank "
-         "200GB/s,2TMAC/s",
-         "a shape of a trillion parameters on given machines"},
+        {"llm-bench cluster kimi-k2 q4_0 --ranks 24 --rank 200GB/s,2TMAC/s",
+         "a shape of a trillion parameters on machines of that speed"},
         {"llm-bench cluster tinyllama-1.1b q4_0 --ranks 1-4",
          "machines like this one, which is measured"},
         {0}};
