@@ -253,9 +253,9 @@ int bench_cluster(int argc, char **argv) {
          .choices = formats},
         {0}};
     static const args_example examples[] = {
-        {"llm-bench cluster deepseek-v3 q4_0 --ranks 16,32 --rank 200GB/s,2TMAC/s",
-         "a shape of 671 billion parameters on given machines"},
-        {"llm-bench cluster llama-3.1-70b q4_0 --ranks 4 --memory 16G",
+        {"llm-bench cluster kimi-k2 q4_0 --ranks 24 --rank 200GB/s,2TMAC/s",
+         "a shape of a trillion parameters on machines of that speed"},
+        {"llm-bench cluster tinyllama-1.1b q4_0 --ranks 1-4",
          "machines like this one, which is measured"},
         {0}};
     const args_spec spec = {
