@@ -104,9 +104,10 @@ TEST(how_it_is_opened) {
         {{.tensor_split = "1,x"},
          GGL_USAGE,
          "tensor_split 1,x: 'x' is not a proportion, a number of 0 or more"},
-        {{.tensor_split = "1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1"},
+        {{.tensor_split = "1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,"
+                          "1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1"},
          GGL_USAGE,
-         "there are 16 proportions or more"},
+         "there are 64 proportions or more"},
         {{.n_gpu_layers = -1},
          GGL_USAGE,
          "n_gpu_layers must be 0 or more (INT32_MAX: all), but is -1"},
