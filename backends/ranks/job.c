@@ -145,13 +145,10 @@ static ggl_status greet(job *j, int rank, ggl_error *err) {
 
 /* Reads the environment variable GGL_RANK_PATIENCE, in seconds. */
 static ggl_status read_patience(job *j, ggl_error *err) {
+    /* a user may stop rank 0, and let it go on; when it ends, mpirun ends the others */
+    const int least = j->t->rank > 0 ? 40 * PATIENCE_MS / BEAT_MS : 0;
     const char *s = getenv("GGL_RANK_PATIENCE");
-    j->patience = PATIENCE_MS / BEAT_MS;
-    if (j->t->rank >
-        0) { /* a user may stop rank 0, and let it go on; when it ends, mpirun ends the others */
-        j->patience *= 40;
-        return GGL_OK;
-    }
+    j->patience = least > 0 ? least : PATIENCE_MS / BEAT_MS;
     if (!s)
         return GGL_OK;
     const double x =
@@ -160,6 +157,7 @@ static ggl_status read_patience(job *j, ggl_error *err) {
         return ggl_fail(err, GGL_USAGE,
                         "GGL_RANK_PATIENCE: '%s' is no number of seconds from 0.5 to 86400", s);
     j->patience = (int)(x * 1000 / BEAT_MS);
+    j->patience = j->patience > least ? j->patience : least;
     return GGL_OK;
 }
 

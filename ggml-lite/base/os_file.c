@@ -209,9 +209,9 @@ static bool inner_pages(const void *data, size_t size, void **first, size_t *n) 
 
 void ggl_os_map_drop(const void *data, size_t size) {
     void *first;
-    size_t n; /* parts in private memory would be lost */
-    if (inner_pages(data, size, &first, &n) && !ggl_os_parts_are_claimed(data))
-        (void)madvise(first, n, MADV_DONTNEED); /* fails for locked pages, which stay */
+    size_t n;
+    if (inner_pages(data, size, &first, &n))
+        ggl_os_parts_drop(first, n);
 }
 
 void ggl_os_map_will_need(const void *data, size_t size) {

@@ -57,12 +57,13 @@ void ggl_os_parts_remove(const void *data) {
     ggl_free(f);
 }
 
-bool ggl_os_parts_are_claimed(const void *data) {
-    pthread_mutex_lock(&lock);
-    const os_parts *f = *find(data);
-    const bool are = f && f->is_claimed;
+void ggl_os_parts_drop(void *pages, size_t size) {
+    pthread_mutex_lock(
+        &lock); /* nobody claims the file meanwhile: parts in private memory would become zeros */
+    const os_parts *f = *find(pages);
+    if (!f || !f->is_claimed)
+        (void)madvise(pages, size, MADV_DONTNEED); /* fails for locked pages, which stay */
     pthread_mutex_unlock(&lock);
-    return are;
 }
 
 size_t ggl_os_page(void) {

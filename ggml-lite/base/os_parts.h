@@ -16,8 +16,8 @@ typedef struct os_parts os_parts;
 bool ggl_os_parts_add(const void *data, size_t size, int fd);
 /* Before the file is unmapped, by anybody who had claimed it, too. Does nothing for other files. */
 void ggl_os_parts_remove(const void *data);
-/* True if somebody has claimed the mapped file around `data`. */
-bool ggl_os_parts_are_claimed(const void *data);
+/* Drops whole pages of a mapped file, unless somebody has claimed the file. */
+void ggl_os_parts_drop(void *pages, size_t size);
 
 /* Returns the bytes of a page. */
 size_t ggl_os_page(void);

@@ -13,6 +13,9 @@ typedef struct divider {
     size_t least;
     int64_t unit;
     node_list nodes; /* the graph's new ones */
+    ggl_tensor *
+        *made; /* [id of a leaf of the graph][part]: its rows, which several products may read */
+    int n_ids;
     int n_divided;
 } divider;
 
@@ -49,10 +52,16 @@ static ggl_tensor *tensor_like(divider *d, const ggl_tensor *like, ggl_op op, in
 
 /* The rows first .. first + n - 1 of a weight, or elements of a row of numbers: a leaf of its own. NULL: out of memory. */
 static ggl_tensor *rows_of(divider *d, const ggl_tensor *w, int part, int64_t first, int64_t n) {
+    ggl_tensor **made =
+        w->id < d->n_ids ? &d->made[(size_t)w->id * (size_t)d->n_parts + (size_t)part] : NULL;
+    if (made && *made)
+        return *made;
     ggl_tensor *t = tensor_like(d, w, w->op, 0, 0);
     const int dim = w->n_dims - 1;
     if (!t)
         return NULL;
+    if (made)
+        *made = t;
     t->ne[dim] = n;
     t->size = w->size / (size_t)w->ne[dim] * (size_t)n;
     t->data = (const char *)w->data + w->size / (size_t)w->ne[dim] * (size_t)first;
@@ -144,8 +153,16 @@ static bool has_parts(const divider *d, const ggl_tensor *t) {
 
 ggl_status ggl_graph_divide(ggl_graph *g, const double *share, int n_parts, size_t least,
                             int64_t unit, int *n, ggl_error *err) {
-    divider d = {.g = g, .share = share, .n_parts = n_parts, .least = least, .unit = unit};
+    divider d = {.g = g,
+                 .share = share,
+                 .n_parts = n_parts,
+                 .least = least,
+                 .unit = unit,
+                 .n_ids = g->n_ids};
     bool ok = true;
+    d.made = n_parts > 0 ? ggl_calloc((size_t)g->n_ids * (size_t)n_parts, sizeof *d.made) : NULL;
+    if (!d.made)
+        return ggl_fail(err, GGL_NOMEM, "out of memory for parts of products");
     for (size_t i = 0; i < g->nodes.n && ok; i++) {
         ggl_tensor *t = g->nodes.at[i];
         if (is_divisible(&d, t) && has_parts(&d, t))
@@ -159,6 +176,7 @@ ggl_status ggl_graph_divide(ggl_graph *g, const double *share, int n_parts, size
     } else {
         ggl_free(d.nodes.at);
     }
+    ggl_free(d.made);
     *n = d.n_divided;
     return ok ? GGL_OK : ggl_graph_error(g, err);
 }

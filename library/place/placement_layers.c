@@ -58,20 +58,26 @@ static void give_devices(llm_placement *p, int64_t n, int64_t n_layer) {
     }
 }
 
-/* Returns the backend that has part k of the rows: the CPU the first one, then the devices. */
-static int row_backend(const llm_placement *p, int k) {
+/* Returns the backend that has a part of the rows, by the name of its weight: the CPU the first one, then the devices; -1: it is no
+ * part's name, as names come from the file. */
+static int row_backend(const llm_placement *p, const char *weight) {
     int at[PLACEMENT_MOST];
-    (void)llm_placement_devices(p, at);
-    return k == 0 ? p->host : at[k - 1];
+    const int n = llm_placement_devices(p, at);
+    const char *mark = strrchr(weight, GGL_PART_MARK);
+    const size_t digits = mark ? strspn(mark + 1, "0123456789") : 0;
+    if (digits == 0 || digits > 3 || mark[1 + digits])
+        return -1;
+    const int k = atoi(mark + 1);
+    return k == 0 ? p->host : k <= n ? at[k - 1] : -1;
 }
 
 /* llm_session_params.place. The part before the first layer runs where the first layer does, and
  * the part after the last where the last does. */
 static int place(void *ctx, int layer, int n_layer, const char *weight) {
     llm_placement *p = ctx;
-    const char *part = p->by_rows && weight ? strrchr(weight, GGL_PART_MARK) : NULL;
-    if (part)
-        return row_backend(p, atoi(part + 1));
+    const int of_part = p->by_rows && weight ? row_backend(p, weight) : -1;
+    if (of_part >= 0)
+        return of_part;
     const place_rule *rule = weight ? llm_place_rules_find(&p->rules, weight) : NULL;
     if (weight)
         return rule ? rule->at : -1;
@@ -110,7 +116,8 @@ static ggl_status session_new(llm_placement *p, llm_session **out, const llm_mod
         sp->n_divided = 1 + n;
     }
     const ggl_status st = llm_session_new(out, m, sp, err);
-    sp->divided = NULL;
+    sp->divided = NULL; /* it ends here; the parameters may be copied */
+    sp->n_divided = 0;
     return st;
 }
 

@@ -101,8 +101,15 @@ static bool read_name(const char *name, uint64_t *made_by, known *k) {
 
 /* True for the name of a cache that is being written (ggl/internal/file.h). */
 static bool is_unfinished(const char *name) {
-    const char *at = strstr(name, ending);
-    return at && strncmp(at + sizeof ending - 1, ".tmp-", 5) == 0;
+    char whole[128];
+    uint64_t made_by;
+    known k;
+    const char *at = strstr(name, ".tmp-");
+    if (!at || (size_t)(at - name) >= sizeof whole)
+        return false;
+    memcpy(whole, name, (size_t)(at - name));
+    whole[at - name] = '\0';
+    return read_name(whole, &made_by, &k);
 }
 
 /* --- what is there ---------------------------------------------------------------------------- */

@@ -232,6 +232,9 @@ TEST(bounded) {
     snprintf(unfinished, sizeof unfinished, "%.250s.tmp-12-0", name);
     other = fopen(in_folder(unfinished), "w");
     CHECK(other && fclose(other) == 0 && utime(in_folder(unfinished), &long_ago) == 0);
+    static const char notes[] = "my-notes.prompt.tmp-keep"; /* a user's own */
+    other = fopen(in_folder(notes), "w");
+    CHECK(other && fclose(other) == 0 && utime(in_folder(notes), &long_ago) == 0);
     fixture_stop(&f);
     CHECK(start(NULL, (uint64_t)s.st_size * 5 / 2));
     run(2, 1, COMMON);
@@ -241,8 +244,9 @@ TEST(bounded) {
     for (int i = 3; i < 8; i++)
         run(i, 1, COMMON);
     CHECK_INT(stats().n_removed, 5);
-    CHECK_INT(files(name), 3);
+    CHECK_INT(files(name), 4);
     CHECK(stat(in_folder("other"), &s) == 0);
+    CHECK(stat(in_folder(notes), &s) == 0);
     free(first);
     end();
 }

@@ -28,7 +28,7 @@ int64_t answers_now(const answers *x) {
 }
 
 void answers_ping(answers *x, int64_t seconds) {
-    x->ping_ns = seconds < 0 ? INT64_MAX : seconds * INT64_C(1000000000);
+    x->ping_ns = seconds < 0 ? INT64_MAX : (seconds + (seconds == 0)) * INT64_C(1000000000);
 }
 
 size_t answers_n(const answers *x) {

@@ -217,7 +217,7 @@ static int parse(const char *tool, server_options *o, int argc, char **argv, sou
          .min = 0, .max = 1e6},
         {"--sse-ping-interval", ARG_INT, &o->ping, .value = "SECONDS",
          .help = "a stream on which nothing was written for this time gets a sign of life "
-                 "(default 10; -1: none does)",
+                 "(default 10; at least 1; -1: none does)",
          .min = -1, .max = 1e6},
         {"--max-body", ARG_INT, &o->max_body, .value = "MIB",
          .help = "the largest request, in MiB (default 16)", .min = 1, .max = 1024},
