@@ -414,6 +414,13 @@ static ggl_status rank_compile(ggl_backend *b, const ggl_segment *s, ggl_plan **
         g->n_plans++;
         *out = &p->base;
     } else {
+        if (g && g->n_plans == 0 && image.n > 0 &&
+            ggl_channel_begin(&r->c, ORDER_PLAN_FREE, 8, NULL) ==
+                GGL_OK) { /* the rank may have the graph */
+            ggl_put_u32(&r->c.out, 0);
+            ggl_put_u32(&r->c.out, g->id);
+            ggl_channel_end(&r->c);
+        }
         if (g && g->n_plans == 0)
             *g = r->graph[--r->n_graphs];
         ggl_free(p);

@@ -114,11 +114,12 @@ static bool give_up_direct(os_parts *f) {
 static bool read_all(os_parts *f, char *to, size_t size, size_t offset) {
     const size_t end = offset + size < f->size ? size : f->size - offset;
     for (size_t at = 0; at < end;) {
+        const bool was_direct = f->is_direct; /* another thread may give that up meanwhile */
         const ssize_t got = pread(f->fd, to + at, size - at, (off_t)(offset + at));
         if (got > 0)
             at += (size_t)got;
         else if (got == 0 ||
-                 (errno != EINTR && !(errno == EINVAL && f->is_direct && give_up_direct(f))))
+                 (errno != EINTR && !(errno == EINVAL && was_direct && give_up_direct(f))))
             return false;
     }
     if (!f->is_direct)

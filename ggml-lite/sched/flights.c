@@ -193,9 +193,13 @@ static bool reads_from(const schedule *s, size_t at, int backend) {
 
 static ggl_status end_begun(ggl_sched *s, flight *f, const begun *b, ggl_error *err) {
     const size_t next = f->next;
+    ggl_backend *of = s->plan.dev[s->plan.seg[b->at].backend].b;
+    /* nobody reads what it computes, so it has no mark; but it may still read values that are about to be replaced */
+    ggl_status st = b->mark == 0 && of->v->mark ? of->v->wait(of, err) : GGL_OK;
     f->next = b->at;
     f->mark = b->mark;
-    const ggl_status st = ggl_sched_end_segment(s, f, err);
+    if (st == GGL_OK)
+        st = ggl_sched_end_segment(s, f, err);
     f->next = next;
     return st;
 }
