@@ -28,7 +28,7 @@ bool llm_cache_settings(char text[LLM_CACHE_SETTINGS], const llm_adapter_use *us
         fits = append_adapter(text, &use[i]) && fits;
     for (int i = 0; i < llm_placement_n_backends(p); i++) {
         const ggl_backend *b = llm_placement_backend(p, i);
-        if (strncmp(b->name, "cpu", 3) != 0)
+        if (strcmp(b->alike, "cpu") != 0)
             fits = append(text, "on ", b->description) && fits;
     }
     return fits;

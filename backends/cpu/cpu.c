@@ -136,6 +136,7 @@ ggl_status ggl_cpu_open(ggl_backend **out, const ggl_backend_params *params, ggl
     c->base.v = &vtable;
     c->base.memory = most_memory();
     snprintf(c->base.name, sizeof c->base.name, "cpu");
+    snprintf(c->base.alike, sizeof c->base.alike, "cpu");
     snprintf(c->base.description, sizeof c->base.description, "%d thread%s%s, %s", c->n_threads,
              c->n_threads == 1 ? "" : "s", batch,
              ggl_cpu_features_text(features, text, sizeof text));

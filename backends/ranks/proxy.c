@@ -603,6 +603,8 @@ static ggl_status open_there(rank_backend *r, const char *device, const ggl_back
         r->base.max_buffer = (size_t)ggl_get_u64(&result);
         r->base.software = ggl_get_u32(&result) != 0;
         r->base.looks_back = ggl_get_u32(&result) != 0;
+        ggl_get_to(&result, r->base.alike, sizeof r->base.alike);
+        r->base.alike[sizeof r->base.alike - 1] = '\0';
         snprintf(r->base.description, sizeof r->base.description, "%.63s: %.*s",
                  r->c.j->peer[r->c.rank].of.host, text.s ? (int)text.n : 0, text.s ? text.s : "");
         snprintf(r->layout, sizeof r->layout, "%.*s", layout.s ? (int)layout.n : 0,

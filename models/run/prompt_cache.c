@@ -74,7 +74,7 @@ static void digest_graph(llm_prompt_cache *c) {
         ggl_tensor *t = ggl_graph_node(s->graph, i);
         const ggl_backend *b = ggl_sched_runs_on(s->sched, t);
         c->key.graph = add_nodes(c->key.graph, &t, 1);
-        c->key.placement = add_text(c->key.placement, b ? b->name : NULL);
+        c->key.placement = add_text(c->key.placement, !b ? NULL : *b->alike ? b->alike : b->name);
     }
 }
 

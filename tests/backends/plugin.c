@@ -137,7 +137,7 @@ TEST(abi) {
         IS(GGL_BACKEND_ABI, 5), /* the version, and what it stands for */
         IS(sizeof(ggl_backend_vtable), 168),
         IS(sizeof(ggl_shared), 64),
-        IS(sizeof(ggl_backend), 352),
+        IS(sizeof(ggl_backend), 368),
         IS(sizeof(ggl_segment), 72),
         IS(sizeof(ggl_plan), 8),
         IS(sizeof(ggl_tensor), 208),

@@ -73,7 +73,9 @@ cmp -s "$cache" "$tmp/ours" || fail "another model's cache is overwritten"
 run "$tmp/with" --seed 3 --prompt-cache "$cache" --prompt-cache-ro -ctk q8_0
 grep -q "keys of type f16" "$tmp/err" || fail "another type: $(cat "$tmp/err")"
 run "$tmp/with" --seed 3 --prompt-cache "$cache" --prompt-cache-ro --split cpu=2,cpu1=3
-grep -q "on other devices" "$tmp/err" || fail "another split: $(cat "$tmp/err")"
+grep -q "^from cache" "$tmp/err" || fail "another split of processors: $(cat "$tmp/err")"
+run "$tmp/with" --seed 3 --prompt-cache "$cache" --prompt-cache-ro --device reference
+grep -q "another setting: none; now: on double precision" "$tmp/err" || fail "another device: $(cat "$tmp/err")"
 run "$tmp/with" --seed 3 --prompt-cache "$cache" --prompt-cache-ro --f16-as-bf16
 grep -q "another setting: none; now: f16 as bf16" "$tmp/err" || fail "another rounding: $(cat "$tmp/err")"
 printf 'x' | dd of="$cache" bs=1 seek=3000 conv=notrunc 2>/dev/null

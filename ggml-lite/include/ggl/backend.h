@@ -188,6 +188,9 @@ struct ggl_backend {
      * it is worth reading them. It is only for speed. May be NULL, and a backend may ignore it. */
     void (*reads)(void *ctx, const void *data, size_t size);
     void *reads_ctx;
+    /* Backends with the same text, such as "cpu", give the same bits for the same nodes and keep stores alike, so that what one has saved
+     * another one goes on with. "": only those of the same name do. */
+    char alike[16];
 };
 
 /* --- backends in shared objects --------------------------------------------------------------- */
