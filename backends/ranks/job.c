@@ -146,7 +146,7 @@ static ggl_status greet(job *j, int rank, ggl_error *err) {
 /* Reads the environment variable GGL_RANK_PATIENCE, in seconds. */
 static ggl_status read_patience(job *j, ggl_error *err) {
     /* a user may stop rank 0, and let it go on; when it ends, mpirun ends the others */
-    const int least = j->t->rank > 0 ? 40 * PATIENCE_MS / BEAT_MS : 0;
+    const int least = j->t->rank > 0 ? 10 * PATIENCE_MS / BEAT_MS : 0;
     const char *s = getenv("GGL_RANK_PATIENCE");
     j->patience = least > 0 ? least : PATIENCE_MS / BEAT_MS;
     if (!s)

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "ggl/internal/graph.h"
 #include "ggl/internal/image.h"
@@ -560,7 +561,7 @@ static const ggl_backend_vtable vtable = {
 
 /* Reads "rank2" or "rank2:vulkan0"; *device is what follows, "" for the rank's processor. */
 static bool read_name(const char *name, int *rank, const char **device) {
-    if (strncmp(name, "rank", 4) != 0)
+    if (strncasecmp(name, "rank", 4) != 0)
         return false;
     const size_t digits = strspn(name + 4, "0123456789");
     const char *end = name + 4 + digits;

@@ -241,19 +241,36 @@ static bool take_path(ggl_reader *r, char *to, size_t size) {
     return true;
 }
 
+/* Maps a kept weight if it is whole; a damaged one is removed, so that rank 0 sends it again. */
+static bool open_kept(const char *path, size_t size, const uint64_t digest[2], ggl_file_map *out) {
+    uint64_t own[2];
+    if (ggl_file_map_open(out, path, NULL) != GGL_OK)
+        return false;
+    bool is_whole = out->size == size;
+    if (is_whole) {
+        digest_all(out->data, size, own);
+        is_whole = own[0] == digest[0] && own[1] == digest[1];
+    }
+    if (!is_whole) {
+        ggl_file_map_close(out);
+        (void)unlink(path);
+    }
+    return is_whole;
+}
+
 void ggl_source_execute_has(station *s, ggl_reader *r) {
     char path[PATH_MAX * 2];
-    struct stat st;
     const uint32_t what = ggl_get_u32(r);
     const uint64_t size = ggl_get_u64(r);
     bool has = false;
     if (what == HAS_FILE) {
         has = take_path(r, path, sizeof path) && access(path, R_OK) == 0;
     } else {
-        uint64_t digest[2];
-        ggl_get_to(r, digest, sizeof digest);
-        has = kept_path(digest, (size_t)size, path, sizeof path) && stat(path, &st) == 0 &&
-              (uint64_t)st.st_size == size;
+        if (s->found.data)
+            ggl_file_map_close(&s->found);
+        ggl_get_to(r, s->found_digest, sizeof s->found_digest);
+        has = kept_path(s->found_digest, (size_t)size, path, sizeof path) &&
+              open_kept(path, (size_t)size, s->found_digest, &s->found);
     }
     ggl_put_u32(&s->result, has);
 }
@@ -294,27 +311,16 @@ static taken take_file(station *s, ggl_reader *r, size_t size, const uint64_t di
 
 static taken take_kept(station *s, size_t size, const uint64_t digest[2]) {
     char path[PATH_MAX];
-    uint64_t own[2];
     ggl_error err = {0};
     taken t = {.size = size};
-    ggl_status st = kept_path(digest, size, path, sizeof path)
-                        ? ggl_file_map_open(&t.file, path, &err)
-                        : ggl_fail(&err, GGL_NOT_FOUND, "a weight is not kept any more");
-    if (st == GGL_OK) {
-        if (t.file.size == size)
-            digest_all(t.file.data, size, own);
-        if (t.file.size != size || own[0] != digest[0] || own[1] != digest[1]) {
-            (void)unlink(path);
-            st = ggl_fail(&err, GGL_FORMAT,
-                          "%s is damaged; it was removed, so that the next start gets it again",
-                          path);
-            ggl_file_map_close(&t.file);
-        }
+    if (s->found.data && memcmp(s->found_digest, digest, sizeof s->found_digest) == 0) {
+        t.file = s->found; /* the one that rank 0 has just asked for */
+        s->found = (ggl_file_map){0};
+    } else if (!kept_path(digest, size, path, sizeof path) ||
+               !open_kept(path, size, digest, &t.file)) {
+        ggl_station_note(s, ggl_fail(&err, GGL_NOT_FOUND, "a weight is not kept any more"), &err);
     }
-    if (st == GGL_OK)
-        t.data = t.file.data;
-    else
-        ggl_station_note(s, st, &err);
+    t.data = t.file.data;
     return t;
 }
 

@@ -43,6 +43,9 @@ typedef struct station {
     size_t cap_regions;
     held_file *file; /* from which weights were taken */
     size_t n_files, cap_files;
+    ggl_file_map
+        found; /* the kept weight that rank 0 has asked for last; all zeros: there is none */
+    uint64_t found_digest[2];
     bool keeps_none;                /* keeping a weight has failed */
     void (*note)(const char *text); /* for the user; may be NULL */
     /* the packet that is carried out */

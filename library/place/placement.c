@@ -281,12 +281,22 @@ int llm_placement_devices(const llm_placement *p, int *at) {
     return n;
 }
 
-/* In a job of several ranks the layers are divided among all of them if nothing else was chosen, or "auto" without devices. */
+/* True if layers are wanted on devices, and none was named. */
+static bool wants_devices(const llm_placement *p) {
+    int at[PLACEMENT_MOST];
+    const bool wanted = p->o.n_gpu_layers > 0 || p->o.fit || (p->o.split && !p->n_parts) ||
+                        (p->n_shares > 0 && !p->o.n_gpu_layers_given);
+    return wanted && !p->no_device && !p->n_parts && llm_placement_devices(p, at) == 0;
+}
+
+/* In a job of several ranks the devices are the other ranks, if none was named. The layers are divided among all ranks if nothing else
+ * was chosen, or "auto". */
 static ggl_status open_ranks(llm_placement *p, ggl_error *err) {
     char name[32];
     p->is_job = ggl_ranks_count() > 1 && !p->o.devices &&
                 (llm_placement_is_cpu_only(p) || is_auto(p->o.split));
-    for (int r = 1; r < ggl_ranks_count() && p->is_job; r++) {
+    const bool opens = p->is_job || (!p->o.devices && wants_devices(p));
+    for (int r = 1; r < ggl_ranks_count() && opens; r++) {
         snprintf(name, sizeof name, "rank%d", r);
         if (need(p, name, strlen(name), err) < 0)
             return err->status;
@@ -297,11 +307,7 @@ static ggl_status open_ranks(llm_placement *p, ggl_error *err) {
 /* Opens the first GPU if layers are wanted on a device and no device was named. Without a GPU
  * all layers run on the CPU, after a note; with `strict`: an error. */
 static ggl_status default_device(llm_placement *p, ggl_error *err) {
-    int at[PLACEMENT_MOST];
-    bool wanted = p->o.n_gpu_layers > 0 || p->o.fit || (p->o.split && !p->n_parts) ||
-                  (p->n_shares > 0 && !p->o.n_gpu_layers_given);
-    if (!wanted || p->no_device || p->n_parts || llm_placement_devices(p, at) > 0 ||
-        need_first_device(p, err) >= 0)
+    if (!wants_devices(p) || need_first_device(p, err) >= 0)
         return GGL_OK;
     if (p->o.strict)
         return ggl_within(err, err->status, "no device for layers");
@@ -458,7 +464,7 @@ const char *llm_placement_text(const llm_placement *p) {
     if (p->by_rows) {
         int at[PLACEMENT_MOST];
         const int n = llm_placement_devices(p, at);
-        used = (size_t)snprintf(text, sizeof p->text, "rows of cpu");
+        used = (size_t)snprintf(text, sizeof p->text, "by rows on cpu");
         for (int i = 0; i < n && used < sizeof p->text; i++)
             used += (size_t)snprintf(text + used, sizeof p->text - used, ",%s",
                                      p->backend[at[i]]->name);

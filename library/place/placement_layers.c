@@ -368,9 +368,11 @@ static ggl_status choose_in_job(llm_placement *p, const llm_model *m, llm_sessio
     if (by_rows <= 0)
         return err->status;
     report(p, "%9.2f ms a token by layers, %.2f by rows", by_layers * 1e3, by_rows * 1e3);
-    p->by_rows = by_rows < by_layers;
-    if (p->by_rows)
+    p->by_rows = by_rows < by_layers && by_rows < host;
+    if (p->by_rows || host < by_layers) { /* or the other ranks make a single sequence slower */
+        give_devices(p, 0, n_layer);
         return GGL_OK;
+    }
     for (int i = 0; i < n_dev; i++)
         p->share[i] = speed[i];
     return shrink_to_fit(p, m, sp, n_layer, host_speed, err);

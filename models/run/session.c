@@ -628,9 +628,11 @@ static void note_cache(llm_session *s) {
 
 /* Notes that not all weights stay in memory. */
 static void note_streamed(llm_session *s) {
+    enum { LEAST_TOLD = 64 << 20 };
     size_t kept, chosen;
     const size_t size = ggl_sched_streamed(s->sched, &kept, &chosen), n = strlen(s->load_notes);
-    if (size > 0)
+    if (size >= LEAST_TOLD &&
+        kept > 0) /* else the system decides alone, or it is no more than a moment */
         snprintf(
             s->load_notes + n, sizeof s->load_notes - n,
             "note: not all weights have room in memory: %.2f of %.2f GB stay there, and each token "

@@ -22,11 +22,16 @@ bool tool_read_unit(const char *s, size_t n, const tool_unit *units, double *out
     number[digits] = '\0';
     if (!args_read_float(number, &x, &range))
         return false;
-    for (; units->name; units++)
-        if (strlen(units->name) == n - digits &&
-            strncasecmp(s + digits, units->name, n - digits) == 0) {
-            *out = x * units->times;
-            return *out > 0;
-        }
-    return false;
+    const tool_unit *found = NULL; /* as it is written, else in upper or lower case: Gb is not GB */
+    for (; units->name; units++) {
+        if (strlen(units->name) != n - digits ||
+            strncasecmp(s + digits, units->name, n - digits) != 0)
+            continue;
+        const bool same = strncmp(s + digits, units->name, n - digits) == 0;
+        found = same || !found ? units : found;
+        if (same)
+            break;
+    }
+    *out = found ? x * found->times : 0;
+    return *out > 0;
 }

@@ -30,10 +30,10 @@ typedef struct options {
 /* --- units ---------------------------------------------------------------------------------------- */
 
 static const tool_unit seconds[] = {{"s", 1}, {"ms", 1e-3}, {"us", 1e-6}, {"ns", 1e-9}, {NULL, 0}};
-static const tool_unit rates[] = {{"B/s", 1},        {"KB/s", 1e3},     {"MB/s", 1e6},
-                                  {"GB/s", 1e9},     {"TB/s", 1e12},    {"bit/s", 0.125},
-                                  {"Kbit/s", 125},   {"Mbit/s", 125e3}, {"Gbit/s", 125e6},
-                                  {"Tbit/s", 125e9}, {NULL, 0}};
+static const tool_unit rates[] = {
+    {"B/s", 1},       {"KB/s", 1e3},   {"MB/s", 1e6},     {"GB/s", 1e9},     {"TB/s", 1e12},
+    {"bit/s", 0.125}, {"Kbit/s", 125}, {"Mbit/s", 125e3}, {"Gbit/s", 125e6}, {"Tbit/s", 125e9},
+    {"Kb/s", 125},    {"Mb/s", 125e3}, {"Gb/s", 125e6},   {"Tb/s", 125e9},   {NULL, 0}};
 static const tool_unit arithmetic[] = {
     {"MAC/s", 1}, {"MMAC/s", 1e6}, {"GMAC/s", 1e9}, {"TMAC/s", 1e12}, {NULL, 0}};
 
