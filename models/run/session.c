@@ -628,17 +628,17 @@ static void note_cache(llm_session *s) {
 
 /* Notes that not all weights stay in memory. */
 static void note_streamed(llm_session *s) {
-    enum { LEAST_TOLD = 64 << 20 };
     size_t kept, chosen;
     const size_t size = ggl_sched_streamed(s->sched, &kept, &chosen), n = strlen(s->load_notes);
-    if (size >= LEAST_TOLD &&
-        kept > 0) /* else the system decides alone, or it is no more than a moment */
+    const double unit = size < 1000000000 ? 1e6 : 1e9;
+    if (size > 0)
         snprintf(
             s->load_notes + n, sizeof s->load_notes - n,
-            "note: not all weights have room in memory: %.2f of %.2f GB stay there, and each token "
-            "reads %s%.2f GB from the file\n",
-            (double)kept / 1e9, (double)size / 1e9,
-            chosen > 0 ? "what it needs of the other " : "the other ", (double)(size - kept) / 1e9);
+            "note: not all weights have room in memory: %.2f of %.2f %s stay there, and each token "
+            "reads %s%.2f %s from the file\n",
+            (double)kept / unit, (double)size / unit, unit < 1e9 ? "MB" : "GB",
+            chosen > 0 ? "what it needs of the other " : "the other ", (double)(size - kept) / unit,
+            unit < 1e9 ? "MB" : "GB");
 }
 
 ggl_status llm_session_alloc(llm_session *s, ggl_error *err) {
