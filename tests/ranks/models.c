@@ -8,7 +8,7 @@
 #include "under_mpirun.h"
 
 enum { N = 70 /* beyond a page, and beyond every toy's window */, N_PUSHED = 24, N_SAVED = 45 };
-enum { N_DAILY = 2, N_SCATTERED = 3 };
+enum { N_DAILY = 1, N_SCATTERED = 3 };
 
 typedef struct fixture {
     ggl_backend *here, *fold, *rank[N_RANKS]; /* rank[0] is not used */
@@ -165,6 +165,8 @@ static void check_model(const fixture *f, const toy_model *t, uint64_t seed) {
     static const ggl_type types[] = {GGL_F32, GGL_F16, GGL_Q8_0, GGL_Q4_0};
     ggl_backend *const *rank = f->rank;
     for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        if (!sample_is_all() && (i + seed) % 2) /* two of the types, another day the others */
+            continue;
         division one = {.b = {f->here}, .n = 1};
         logits want = {0};
         ggl_error err = {0};
