@@ -273,7 +273,7 @@ static void await_step(stream *s, const stream_reader *r) {
 static void reads(void *ctx, const void *data, size_t size) {
     stream_reader *r = ctx;
     stream *s = r->s;
-    const char *at = data, *end = at + size;
+    const char *at = data, *end = size > 0 ? at + size : at;
     pthread_mutex_lock(&s->lock);
     if (!r->is_open)
         open_step(s, r);

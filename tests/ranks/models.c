@@ -154,7 +154,11 @@ static void check_slot(const fixture *f, const toy_model *t, division *a, divisi
 static void check_borders(const fixture *f, const toy_model *t, division *d, int k, ggl_type kv,
                           const logits *want) {
     if (k == d->n) {
-        check_division(f, t, d, kv, want);
+        uint64_t x = sample_seed();
+        for (int i = 1; i < d->n; i++)
+            x = sample_mix(x + (uint64_t)d->border[i]);
+        if (sample_is_all() || d->n == 2 || x % 8 == 0) /* there are hundreds of three borders */
+            check_division(f, t, d, kv, want);
         return;
     }
     for (d->border[k] = d->border[k - 1]; d->border[k] <= d->n_layers; d->border[k]++)
