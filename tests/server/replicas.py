@@ -345,13 +345,20 @@ def sticky():
         def counts():
             return [metric(s, "llm_sequences_total") for s in replicas]
 
+        def send(b, n):
+            """Sends n requests of one conversation; returns how many each replica got, in order of size."""
+            before = counts()
+            for i in range(n):
+                status, _, _ = b.post("/completion", {"prompt": TALE * 4 + "And " * i, "n_predict": 4}, headers={"X-Prefix": "0123456789abcdef"})
+                check(status == 200, status)
+            return sorted(a - b for a, b in zip(counts(), before))
+
         for kind in (HAProxy, Nginx):
             with kind(folder, replicas) as b:
+                # while the balancer has not asked all replicas yet, it may think that one is away
+                until(lambda: send(b, 3) == [0, 0, 3], "all replicas are there")
                 before = counts()
-                for i in range(6):
-                    status, _, _ = b.post("/completion", {"prompt": TALE * 4 + "And " * i, "n_predict": 4}, headers={"X-Prefix": "0123456789abcdef"})
-                    check(status == 200, status)
-                check(sorted(a - b for a, b in zip(counts(), before)) == [0, 0, 6], (kind, before, counts()))
+                check(send(b, 6) == [0, 0, 6], (kind, before, counts()))
                 before = counts()
                 for i in range(60):
                     check(b.post("/completion", {"prompt": TALE, "n_predict": 1}, headers={"X-Prefix": f"{i:x}"})[0] == 200, i)
