@@ -355,10 +355,10 @@ def sticky():
 
         for kind in (HAProxy, Nginx):
             with kind(folder, replicas) as b:
-                # while the balancer has not asked all replicas yet, it may think that one is away
-                until(lambda: send(b, 3) == [0, 0, 3], "all replicas are there")
-                before = counts()
-                check(send(b, 6) == [0, 0, 6], (kind, before, counts()))
+                # HAProxy gives a request to the next replica if it thinks that the right one is busy (hash-balance-factor), or not there yet:
+                # a request may still count that has just ended. Without the header, 15 of 18 would be at one replica once in 100,000 times
+                got = send(b, 18)
+                check(got[2] >= 15 and sum(got) == 18, (kind, got))
                 before = counts()
                 for i in range(60):
                     check(b.post("/completion", {"prompt": TALE, "n_predict": 1}, headers={"X-Prefix": f"{i:x}"})[0] == 200, i)
