@@ -107,6 +107,9 @@ class Load:
         except Gone:
             self.counts["gone"] += 1
             return
+        except ValueError as e:  # an answer that is cut off within its chunks
+            self.wrong.append(f"{case.path} {case.prompt[:40]!r} stream={stream}: {e}")
+            return
         if status == 429:
             self.counts["full"] += 1
             if "retry-after" not in headers:
@@ -164,6 +167,8 @@ def finish(server, load, a, what):
     print(f"{what}: {dict(load.counts)}, {files} descriptors, {memory} MiB at the end")
     for w in load.wrong[:5] + ([fault] if fault else []):
         print("wrong:", w)
+    if load.wrong:
+        print("".join(server.lines)[-2000:])
     if load.counts["finished"] == 0:
         print("wrong: nothing was finished")
         return 1
@@ -191,8 +196,12 @@ def main():
             command = [a.server, "-m", model, "-t", threads, "-np", "32" if a.same else "16", "-c", "8192", "--queue", "128", *a.rest]
             with Server(command) as s:
                 load = Load(s.port, cases, a.seed)
-                asyncio.run(load.together(32) if a.same else load.run(a.clients, a.seconds / 2))
-                bad |= finish(s, load, a, f"{model.split('/')[-1]}, {threads} threads")
+                try:
+                    asyncio.run(load.together(32) if a.same else load.run(a.clients, a.seconds / 2))
+                    bad |= finish(s, load, a, f"{model.split('/')[-1]}, {threads} threads")
+                except Exception:
+                    print("".join(s.lines)[-2000:])
+                    raise
     return bad
 
 

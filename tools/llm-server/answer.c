@@ -416,17 +416,23 @@ static void job_begin(void *ctx, llm_engine *e) {
 
 void answers_tick(answers *x, llm_engine *e) {
     (void)e;
-    for (job *j = x->first, *next; j; j = next) {
-        next = j->next;
+    job *j = x->first;
+    if (j)
         j->n_holds++;
+    while (
+        j) { /* it is held, so that its place in the list is there when others have ended meanwhile */
         if (!job_is_gone(j)) {
             if (j->n_running + j->n_ended < j->x.n_choices)
                 job_go_on(j);
             job_tell_progress(j);
             job_keep_alive(j);
         }
+        job *next = j->next;
+        if (next)
+            next->n_holds++;
         j->n_holds--;
         job_end_if_done(j);
+        j = next;
     }
 }
 
