@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "ggl/internal/backends.h"
-#include "ggl/internal/number.h"
 #include "ranks/job.h"
 
 #define PLUGIN "libggl-mpi.so"
@@ -108,11 +107,9 @@ static void *watch(void *arg) {
 
 static void limit_begin(limit *l, const char *what) {
     enum { OF_PATIENCE = 20 };
-    const char *s = getenv("GGL_RANK_PATIENCE");
-    const double patience = s && *s && ggl_number_length(s, strlen(s)) == strlen(s)
-                                ? ggl_number_value(s, strlen(s))
-                                : 0;
-    l->seconds = OF_PATIENCE * (patience > 1.5 && patience <= 86400 ? patience : 1.5);
+    const double least = 1.5,
+                 patience = ggl_job_patience(); /* a wrong one is an error soon (ggl_job_join) */
+    l->seconds = OF_PATIENCE * (patience > least ? patience : least);
     l->is_done = false;
     l->what = what;
     pthread_mutex_init(&l->lock, NULL);

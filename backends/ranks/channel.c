@@ -159,11 +159,10 @@ static ggl_status wait_data(channel *c, uint64_t number, ggl_error *err) {
     return st;
 }
 
-/* Sends what is collected, and waits until all is answered; errors stay to be told. */
-static ggl_status answer_all(channel *c, ggl_error *err) {
-    uint64_t number;
+/* Waits until the packet is answered, and its data and that of those before it has come and gone; errors stay to be told. */
+static ggl_status wait_answered(channel *c, uint64_t number, ggl_error *err) {
     pause_t p = {0};
-    ggl_status st = ggl_channel_flush(c, true, &number, err);
+    ggl_status st = GGL_OK;
     while (st == GGL_OK && c->answered < number)
         st = go_on(c, &p, err);
     return st == GGL_OK ? wait_data(c, number, err) : st;
@@ -172,8 +171,11 @@ static ggl_status answer_all(channel *c, ggl_error *err) {
 ggl_status ggl_channel_begin(channel *c, order_op op, size_t size, ggl_error *err) {
     const size_t all = sizeof(order_head) + size;
     ggl_status st = GGL_OK;
-    if (c->n_waited > MOST_PIECES) /* so that an order's own piece, or data, always has room */
-        st = answer_all(c, err);
+    if (c->n_waited > MOST_PIECES) { /* so that an order's own piece, or data, always has room */
+        uint64_t number;
+        st = ggl_channel_flush(c, true, &number, err);
+        st = st == GGL_OK ? wait_answered(c, number, err) : st;
+    }
     if (st == GGL_OK && sizeof(packet_head) + c->out.n + all > PACKET_SIZE)
         st = ggl_channel_flush(c, false, NULL, err);
     c->order = c->out.n;
@@ -199,12 +201,7 @@ static ggl_status take_failed(channel *c, uint64_t number, ggl_error *err) {
 }
 
 ggl_status ggl_channel_wait(channel *c, uint64_t number, ggl_error *err) {
-    pause_t p = {0};
-    ggl_status st = GGL_OK;
-    while (c->answered < number && st == GGL_OK)
-        st = go_on(c, &p, err);
-    if (st == GGL_OK)
-        st = wait_data(c, number, err);
+    const ggl_status st = wait_answered(c, number, err);
     return st == GGL_OK ? take_failed(c, number, err) : st;
 }
 

@@ -6,6 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../common/clock.h"
 #include "ggl/internal/alloc.h"
 #include "ggl/internal/number.h"
 #include "ggl/program.h"
@@ -23,19 +24,13 @@ static void sleep_ns(long ns) {
     nanosleep(&(struct timespec){0, ns}, NULL);
 }
 
-static int64_t now_ns(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
 /* A message between processes of one machine takes a microsecond, over a network ten or a hundred: so a wait begins awake. It does not
  * yield: where a thread computes on the same processor, that would have it for milliseconds. Then it sleeps for a small part of the
  * time that it has lasted, at most a millisecond: what comes after a long computation may be seen a little later, but who waits takes
  * hardly any time from those who compute. */
 void ggl_job_pause(const job *j, pause_t *p) {
     enum { AWAKE_NS = 50000, PARTS = 40, LEAST_NS = 20000, MOST_NS = 1000000 };
-    const int64_t now = now_ns();
+    const int64_t now = (int64_t)backend_now();
     p->begin = p->begin ? p->begin : now;
     const int64_t part = (now - p->begin) / PARTS;
     if (now - p->begin >= AWAKE_NS)
@@ -139,24 +134,27 @@ static ggl_status greet(job *j, int rank, ggl_error *err) {
         st = ggl_job_wait(j, rank, &from, NULL, err);
     j->peer[rank].of.host[sizeof own.host - 1] = j->peer[rank].of.version[sizeof own.version - 1] =
         '\0';
-    j->peer[rank].is_here = st == GGL_OK;
     return st == GGL_OK ? check_hello(j, rank, err) : st;
 }
 
-/* Reads the environment variable GGL_RANK_PATIENCE, in seconds. */
-static ggl_status read_patience(job *j, ggl_error *err) {
+double ggl_job_patience(void) {
+    const char *s = getenv("GGL_RANK_PATIENCE");
+    if (!s)
+        return PATIENCE_MS * 1e-3;
+    const double x =
+        *s && ggl_number_length(s, strlen(s)) == strlen(s) ? ggl_number_value(s, strlen(s)) : -1;
+    return x >= 0.5 && x <= 86400 ? x : -1;
+}
+
+static ggl_status set_patience(job *j, ggl_error *err) {
     /* a user may stop rank 0, and let it go on; when it ends, mpirun ends the others */
     const int least = j->t->rank > 0 ? 10 * PATIENCE_MS / BEAT_MS : 0;
-    const char *s = getenv("GGL_RANK_PATIENCE");
-    j->patience = least > 0 ? least : PATIENCE_MS / BEAT_MS;
-    if (!s)
-        return GGL_OK;
-    const double x =
-        ggl_number_length(s, strlen(s)) == strlen(s) && *s ? ggl_number_value(s, strlen(s)) : -1;
-    if (!(x >= 0.5 && x <= 86400))
+    const double seconds = ggl_job_patience();
+    if (seconds < 0)
         return ggl_fail(err, GGL_USAGE,
-                        "GGL_RANK_PATIENCE: '%s' is no number of seconds from 0.5 to 86400", s);
-    j->patience = (int)(x * 1000 / BEAT_MS);
+                        "GGL_RANK_PATIENCE: '%s' is no number of seconds from 0.5 to 86400",
+                        getenv("GGL_RANK_PATIENCE"));
+    j->patience = (int)(seconds * 1000 / BEAT_MS);
     j->patience = j->patience > least ? j->patience : least;
     return GGL_OK;
 }
@@ -179,7 +177,7 @@ ggl_status ggl_job_join(job **out, const ggl_transport *t, ggl_error *err) {
     pthread_mutex_init(&j->lock, NULL);
     if (!(j->peer = ggl_calloc((size_t)t->n_ranks, sizeof *j->peer)))
         return ggl_fail(err, GGL_NOMEM, "out of memory for a job of %d ranks", t->n_ranks);
-    ggl_status st = read_patience(j, err);
+    ggl_status st = set_patience(j, err);
     for (int r = 1; st == GGL_OK && t->rank == 0 && r < t->n_ranks; r++)
         if (!(j->peer[r].channel = ggl_calloc(MOST_CHANNELS, sizeof *j->peer[r].channel)))
             st = ggl_fail(err, GGL_NOMEM, "out of memory for a job of %d ranks", t->n_ranks);

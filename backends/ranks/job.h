@@ -44,7 +44,6 @@ typedef struct channel_use {
 
 typedef struct peer {
     hello of;
-    bool is_here;      /* its hello has come */
     bool watched;      /* it beats, and is beaten to */
     atomic_int silent; /* own beats since it beat last */
     atomic_bool lost;
@@ -71,6 +70,8 @@ typedef struct job {
 /* Joins the job of the transport: exchanges hellos with rank 0, or with all ranks. *out must be freed by ggl_job_leave also after an
  * error. GGL_UNSUPPORTED: a rank is another build; GGL_DEVICE, GGL_NOMEM. */
 ggl_status ggl_job_join(job **out, const ggl_transport *t, ggl_error *err);
+/* Returns the seconds of silence after which a rank is lost (GGL_RANK_PATIENCE); -1: the variable has no possible value. */
+double ggl_job_patience(void);
 /* Ends the beats, and frees the job; the transport is not left. */
 void ggl_job_leave(job *j);
 /* Begins to watch a rank, and to beat for it. */

@@ -1,14 +1,13 @@
 #include "sources.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
+#include "../common/cache_folder.h"
 #include "ggl/internal/xxh64.h"
 
 /* --- digests ------------------------------------------------------------------------------------ */
@@ -150,32 +149,17 @@ ggl_status ggl_source_send(const source *s, channel *c, ggl_error *err) {
 
 /* Writes the path of a weight that is kept; false: none is. */
 static bool kept_path(const uint64_t digest[2], size_t size, char *path, size_t n_path) {
-    const char *dir = getenv("GGL_RANK_CACHE"), *xdg = getenv("XDG_CACHE_HOME"),
-               *home = getenv("HOME");
-    int n = -1;
+    const char *dir = getenv("GGL_RANK_CACHE");
     if (dir && strcmp(dir, "off") == 0)
         return false;
-    if (dir && *dir)
-        n = snprintf(path, n_path, "%s", dir);
-    else if (xdg && xdg[0] == '/')
-        n = snprintf(path, n_path, "%s/ggml-lite/weights", xdg);
-    else if (home && home[0] == '/')
-        n = snprintf(path, n_path, "%s/.cache/ggml-lite/weights", home);
-    if (n < 0 || (size_t)n + 80 > n_path)
+    if (dir && *dir ? snprintf(path, n_path, "%s", dir) < 0 : !cache_folder(path, n_path))
         return false;
-    snprintf(path + n, n_path - (size_t)n, "/%016" PRIx64 "%016" PRIx64 "-%zu", digest[0],
-             digest[1], size);
+    size_t n = strlen(path);
+    n += (size_t)snprintf(path + n, n_path - n, "%s", dir && *dir ? "" : "/weights");
+    if (n + 80 > n_path)
+        return false;
+    snprintf(path + n, n_path - n, "/%016" PRIx64 "%016" PRIx64 "-%zu", digest[0], digest[1], size);
     return true;
-}
-
-/* Makes the folders of the path. */
-static void make_folders(char *path) {
-    for (char *p = path + 1; *p; p++)
-        if (*p == '/') {
-            *p = '\0';
-            (void)mkdir(path, 0777); /* opening the file says what is wrong */
-            *p = '/';
-        }
 }
 
 /* Keeps a weight for the next start. A failure is a note, once. */
@@ -185,7 +169,7 @@ static void keep(station *s, const void *data, size_t size, const uint64_t diges
     ggl_error err = {0};
     if (size < LEAST_ASKED || s->keeps_none || !kept_path(digest, size, path, sizeof path))
         return;
-    make_folders(path);
+    cache_make_parents(path); /* opening the file says what is wrong */
     ggl_status st = ggl_new_file_open(&f, path, &err);
     if (st == GGL_OK) {
         if (fwrite(data, 1, size, ggl_new_file_stream(f)) != size)

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "../common/cache_folder.h"
 #include "ggl/alloc.h"
 
 /* The file's header. Drivers check that cached data is their own, but not that it is complete
@@ -31,23 +32,12 @@ static uint64_t fnv1a(const unsigned char *data, size_t n) {
 /* Finds the cache folder; with `make`, creates it and its parents. False: no cache is wanted, or
  * there is no home folder. */
 static bool folder(char *path, size_t size, bool make) {
-    const char *dir = getenv("GGL_VULKAN_CACHE"), *xdg = getenv("XDG_CACHE_HOME"),
-               *home = getenv("HOME");
-    int n = -1;
-    if (dir)
-        n = dir[0] ? snprintf(path, size, "%s", dir) : -1;
-    else if (xdg && xdg[0] == '/')
-        n = snprintf(path, size, "%s/ggml-lite", xdg);
-    else if (home && home[0] == '/')
-        n = snprintf(path, size, "%s/.cache/ggml-lite", home);
-    if (n < 0 || (size_t)n >= size)
+    const char *dir = getenv("GGL_VULKAN_CACHE");
+    const int n = dir ? snprintf(path, size, "%s", dir) : 0;
+    if (dir ? n <= 0 || (size_t)n >= size : !cache_folder(path, size))
         return false;
-    for (char *p = path + 1; make && *p; p++)
-        if (*p == '/') {
-            *p = '\0';
-            mkdir(path, 0777);
-            *p = '/';
-        }
+    if (make)
+        cache_make_parents(path);
     return !make || mkdir(path, 0777) == 0 || errno == EEXIST;
 }
 

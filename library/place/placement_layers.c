@@ -247,6 +247,20 @@ report(const llm_placement *p, const char *fmt, ...) {
         p->o.measured(p->o.ctx, text);
 }
 
+/* Returns the seconds that a token takes with all layers on the CPU, and sets all devices apart, to be tried one by one; 0: *err. */
+static double measure_host(llm_placement *p, const llm_model *m, llm_session_params *sp,
+                           int64_t n_layer, ggl_error *err) {
+    int at[PLACEMENT_MOST];
+    const int n_dev = llm_placement_devices(p, at);
+    give_devices(p, 0, n_layer);
+    const double host = measure(p, m, sp, err);
+    if (host > 0)
+        report(p, "%9.2f ms a token with all layers on cpu", host * 1e3);
+    for (int i = 0; i < n_dev && host > 0; i++)
+        p->apart[at[i]] = true;
+    return host;
+}
+
 /* For "auto": measures each device alone and assigns as many layers as fit to the devices
  * that are faster than the CPU. A token passes through one layer after the other, so its time is
  * a sum over layers, and more layers on a faster device never make it slower. */
@@ -254,13 +268,9 @@ static ggl_status choose(llm_placement *p, const llm_model *m, llm_session_param
                          int64_t n_layer, ggl_error *err) {
     bool fast[PLACEMENT_MOST] = {false};
     int at[PLACEMENT_MOST], n_dev = llm_placement_devices(p, at);
-    give_devices(p, 0, n_layer);
-    double host = measure(p, m, sp, err);
+    const double host = measure_host(p, m, sp, n_layer, err);
     if (host <= 0)
         return err->status;
-    report(p, "%9.2f ms a token with all layers on cpu", host * 1e3);
-    for (int i = 0; i < n_dev; i++)
-        p->apart[at[i]] = true;
     for (int i = 0; i < n_dev; i++) {
         const char *name = p->names[at[i]];
         p->apart[at[i]] = false;
@@ -281,7 +291,8 @@ static ggl_status choose(llm_placement *p, const llm_model *m, llm_session_param
     return most_that_fit(p, m, sp, n_layer, err) < 0 ? err->status : GGL_OK;
 }
 
-/* Makes the first parts' layers fewer where they do not fit, in steps of an eighth. */
+/* Divides the layers among the CPU, whose share is `host`, and the devices by their shares. A share whose layers do not fit
+ * becomes smaller by an eighth, again and again. */
 static ggl_status shrink_to_fit(llm_placement *p, const llm_model *m, llm_session_params *sp,
                                 int64_t n_layer, double host, ggl_error *err) {
     enum { STEPS = 32 };
@@ -330,13 +341,9 @@ static ggl_status choose_in_job(llm_placement *p, const llm_model *m, llm_sessio
     int at[PLACEMENT_MOST], n_dev = llm_placement_devices(p, at);
     double speed[PLACEMENT_MOST];
     const int64_t part = n_layer / (n_dev + 1) > 0 ? n_layer / (n_dev + 1) : 1;
-    give_devices(p, 0, n_layer);
-    const double host = measure(p, m, sp, err);
+    const double host = measure_host(p, m, sp, n_layer, err);
     if (host <= 0)
         return err->status;
-    report(p, "%9.2f ms a token with all layers on cpu", host * 1e3);
-    for (int i = 0; i < n_dev; i++)
-        p->apart[at[i]] = true;
     for (int i = 0; i < n_dev; i++) {
         p->apart[at[i]] = false;
         give_devices(p, part, n_layer);
