@@ -96,6 +96,7 @@ static const char *missing(const ggl_backend_vtable *v) {
            : any && !v->repack_layout ? "repack_layout"
            : marks && !v->mark        ? "mark"
            : marks && !v->wait_for    ? "wait_for"
+           : v->poll && !v->mark      ? "mark"
                                       : NULL;
 }
 

@@ -7,7 +7,7 @@ void ggl_backend_close(ggl_backend *b) {
         b->v->close(b);
 }
 
-_Static_assert(sizeof(ggl_backend_vtable) == 21 * sizeof(void *),
+_Static_assert(sizeof(ggl_backend_vtable) == 22 * sizeof(void *),
                "another function of a backend: it is to be passed on");
 
 static ggl_status w_alloc(ggl_backend *b, int region, size_t size, const void *host,
@@ -79,6 +79,10 @@ static ggl_status w_wait_for(ggl_backend *b, uint64_t mark, ggl_error *err) {
     return wrap_inner(b)->v->wait_for(wrap_inner(b), mark, err);
 }
 
+static ggl_status w_poll(ggl_backend *b, uint64_t mark, bool *done, ggl_error *err) {
+    return wrap_inner(b)->v->poll(wrap_inner(b), mark, done, err);
+}
+
 static ggl_status w_share(ggl_backend *b, const ggl_buffer *buf, ggl_shared *out, ggl_error *err) {
     return wrap_inner(b)->v->share(wrap_inner(b), buf, out, err);
 }
@@ -125,6 +129,7 @@ void ggl_wrap_init(wrap *w, ggl_backend *inner) {
         .wait = w_wait,
         .mark = v->mark ? w_mark : NULL,
         .wait_for = v->wait_for ? w_wait_for : NULL,
+        .poll = v->poll ? w_poll : NULL,
         .share = v->share ? w_share : NULL,
         .borrow = v->borrow ? w_borrow : NULL,
         .plan_free = w_plan_free,

@@ -205,6 +205,29 @@ ggl_status ggl_channel_wait(channel *c, uint64_t number, ggl_error *err) {
     return st == GGL_OK ? take_failed(c, number, err) : st;
 }
 
+ggl_status ggl_channel_poll(channel *c, uint64_t number, bool *done, ggl_error *err) {
+    const ggl_transport *t = c->j->t;
+    ggl_status st = GGL_OK;
+    if (c->polled != number)
+        c->polling = (pause_t){0};
+    c->polled = number;
+    *done = false;
+    if (c->answered < number)
+        st = go_on(c, &c->polling, err);
+    if (st != GGL_OK || c->answered < number)
+        return st;
+    while (c->n_waited > 0 && c->waited[0].number <= number && !c->waited[0].to) {
+        const int got = t->test(t->ctx, &c->waited[0].r, NULL);
+        if (got < 0)
+            return lost(c, err);
+        if (got == 0)
+            return go_on(c, &c->polling, err);
+        memmove(c->waited, c->waited + 1, --c->n_waited * sizeof *c->waited);
+    }
+    *done = true;
+    return GGL_OK;
+}
+
 ggl_status ggl_channel_call(channel *c, ggl_reader *result, ggl_error *err) {
     uint64_t number;
     ggl_status st = ggl_channel_flush(c, true, &number, err);

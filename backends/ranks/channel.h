@@ -52,6 +52,8 @@ typedef struct channel {
     uint64_t cancellable, cancel;
     ggl_request cancels;
     bool is_cancelling;
+    pause_t polling; /* since when the packet `polled` is asked for */
+    uint64_t polled;
 } channel;
 
 /* Opens channel k to the rank, whose first packet has that number. GGL_NOMEM, GGL_DEVICE. ggl_channel_fini frees it in any case. */
@@ -66,6 +68,8 @@ void ggl_channel_end(channel *c);
 ggl_status ggl_channel_flush(channel *c, bool has_answer, uint64_t *number, ggl_error *err);
 /* Waits until the packet is answered, and all data of it and of those before it has come and gone. Returns the error of the first order that failed. */
 ggl_status ggl_channel_wait(channel *c, uint64_t number, ggl_error *err);
+/* Looks whether ggl_channel_wait would return at once, and pauses if it would not. GGL_DEVICE: the rank is lost. */
+ggl_status ggl_channel_poll(channel *c, uint64_t number, bool *done, ggl_error *err);
 /* Flushes and waits; *result (may be NULL) is what the last order has returned, valid until the next call. */
 ggl_status ggl_channel_call(channel *c, ggl_reader *result, ggl_error *err);
 

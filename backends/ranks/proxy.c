@@ -491,6 +491,10 @@ static ggl_status rank_wait_for(ggl_backend *b, uint64_t mark, ggl_error *err) {
     return ggl_channel_wait(&of(b)->c, mark, err);
 }
 
+static ggl_status rank_poll(ggl_backend *b, uint64_t mark, bool *done, ggl_error *err) {
+    return ggl_channel_poll(&of(b)->c, mark, done, err);
+}
+
 static ggl_status rank_wait(ggl_backend *b, ggl_error *err) {
     channel *c = &of(b)->c;
     if (ggl_channel_is_idle(c))
@@ -553,6 +557,7 @@ static const ggl_backend_vtable vtable = {
     .wait = rank_wait,
     .mark = rank_mark,
     .wait_for = rank_wait_for,
+    .poll = rank_poll,
     .plan_free = rank_plan_free,
     .describe = rank_describe,
     .repack_size = rank_repack_size,

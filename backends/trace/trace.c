@@ -32,6 +32,7 @@ typedef struct trace {
     size_t n_held, cap_held;
     size_t bytes[N_KINDS];
     int n_plans;
+    uint64_t polled, polled_since; /* the mark that was looked for last, and since when */
 } trace;
 
 typedef struct trace_plan {
@@ -282,6 +283,19 @@ static ggl_status t_wait_for(ggl_backend *b, uint64_t mark, ggl_error *err) {
     return st;
 }
 
+/* One wait, however often it is looked. */
+static ggl_status t_poll(ggl_backend *b, uint64_t mark, bool *done, ggl_error *err) {
+    trace *t = trace_of(b);
+    if (t->polled != mark) {
+        t->polled = mark;
+        t->polled_since = begin(t);
+    }
+    const ggl_status st = wrap_inner(b)->v->poll(wrap_inner(b), mark, done, err);
+    if (st != GGL_OK || *done)
+        span(t, "wait", t->polled_since, st, ARGS({"mark", NULL, mark}));
+    return st;
+}
+
 static void t_describe(ggl_backend *b, ggl_plan *plan, int64_t n, char *text, size_t size) {
     wrap_inner(b)->v->describe(wrap_inner(b), ((trace_plan *)plan)->inner, n, text, size);
 }
@@ -335,6 +349,8 @@ static ggl_status start(trace *t, ggl_backend *inner, const char *path, ggl_erro
     v->wait = t_wait;
     if (v->wait_for)
         v->wait_for = t_wait_for;
+    if (v->poll)
+        v->poll = t_poll;
     v->plan_free = t_plan_free;
     v->describe = inner->v->describe ? t_describe : NULL;
     if (v->repack)

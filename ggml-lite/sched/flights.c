@@ -157,11 +157,15 @@ static void pass_on(ggl_sched *s, flight *f, const caller *self) {
     caller *d = station_of(s, f);
     ggl_error err = {0};
     ggl_status st = GGL_OK;
-    bool starts = !f->is_started, ends = f->is_started || !s->plan.dev[d->k].b->async;
+    const bool starts = !f->is_started;
+    bool ends = f->is_started || !s->plan.dev[d->k].b->async;
     d->is_called = f->is_passing = true;
     unlock(s);
     if (starts)
         st = ggl_sched_start_segment(s, f, &err);
+    else if (s->flights
+                 .has_threads) /* if it is not done, whoever comes next may start another one */
+        st = ggl_sched_poll_segment(s, f, &ends, &err);
     if (ends && st == GGL_OK)
         st = ggl_sched_end_segment(s, f, &err);
     err.status = st;
@@ -173,7 +177,7 @@ static void pass_on(ggl_sched *s, flight *f, const caller *self) {
         fail(s, f, &err);
     else
         end_if_over(s, f);
-    if (s->flights.has_threads)
+    if (s->flights.has_threads && (starts || ends || st != GGL_OK || next_for(s, d) != f))
         rouse(s, self);
 }
 

@@ -256,6 +256,12 @@ ggl_status ggl_sched_start_segment(ggl_sched *s, flight *f, ggl_error *err) {
     return st == GGL_OK && b->v->mark && is_awaited(s, f) ? b->v->mark(b, &f->mark, err) : st;
 }
 
+ggl_status ggl_sched_poll_segment(ggl_sched *s, const flight *f, bool *done, ggl_error *err) {
+    ggl_backend *b = s->plan.dev[s->plan.seg[f->next].backend].b;
+    *done = true;
+    return b->v->poll && is_awaited(s, f) ? b->v->poll(b, f->mark, done, err) : GGL_OK;
+}
+
 ggl_status ggl_sched_end_segment(ggl_sched *s, const flight *f, ggl_error *err) {
     ggl_backend *b = s->plan.dev[s->plan.seg[f->next].backend].b;
     ggl_status st = GGL_OK;

@@ -47,6 +47,8 @@ void ggl_sched_stop_threads(ggl_sched *s);
  * backend computes. GGL_CANCELLED if params.cancelled
  * returns true. */
 ggl_status ggl_sched_start_segment(ggl_sched *s, flight *f, ggl_error *err);
+/* Of a flight that is started: sets *done, true if the second part need not wait. */
+ggl_status ggl_sched_poll_segment(ggl_sched *s, const flight *f, bool *done, ggl_error *err);
 ggl_status ggl_sched_end_segment(ggl_sched *s, const flight *f, ggl_error *err);
 
 #endif

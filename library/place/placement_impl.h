@@ -22,6 +22,7 @@ struct llm_placement {
     int host;       /* index of the CPU; -1: not opened */
     bool no_device; /* devices is "none" */
     bool is_job;    /* all ranks of the job share the layers */
+    double after;   /* in a job: what follows the last layer, which rank 0 computes, in layers */
     bool by_rows; /* `split` is "rows": the rows of large products are divided among all backends */
     int part
         [PLACEMENT_MOST]; /* indices of the backends that have layers, in the order of the layers */

@@ -9,6 +9,7 @@
 
 #include "ggl/internal/alloc.h"
 #include "ggl/internal/divide.h"
+#include "ggl/internal/graph.h"
 #include "ggl/internal/sched.h"
 #include "llm/internal/stage_rows.h"
 #include "ggl/internal/memory_left.h"
@@ -71,8 +72,35 @@ static int row_backend(const llm_placement *p, const char *weight) {
     return k == 0 ? p->host : k <= n ? at[k - 1] : -1;
 }
 
+/* Returns the bytes of weights in the products of a group. Of a stack of matrices, from which tokens pick some, these count. */
+static double product_bytes(const ggl_graph *g, int64_t group) {
+    double sum = 0;
+    for (int i = 0; i < ggl_graph_n_nodes(g); i++) {
+        const ggl_tensor *t = ggl_graph_node(g, i);
+        const ggl_tensor *w =
+            t->op == GGL_OP_LINEAR && t->needed && t->group == group ? t->src[LINEAR_W] : NULL;
+        const ggl_tensor *stack = w && w->gather ? w->src[0] : w;
+        if (w && w->gather)
+            sum += (double)stack->size / (double)stack->ne[2] * (double)w->ne[2];
+        else if (w)
+            sum += (double)w->size;
+    }
+    return sum;
+}
+
+/* Returns how many layers take as long as what follows the last one: as they do, it reads weights. */
+static double layers_after(const llm_session *s) {
+    const ggl_graph *g = llm_session_graph(s);
+    const int64_t n_layer = llm_session_n_layer(s);
+    double layers = 0;
+    for (int64_t i = 0; i < n_layer; i++)
+        layers += product_bytes(g, i);
+    return layers > 0 ? product_bytes(g, n_layer) * (double)n_layer / layers : 0;
+}
+
 /* llm_session_params.place. The part before the first layer runs where the first layer does, and
- * the part after the last where the last does. */
+ * the part after the last where the last does; in a job on rank 0, which needs the logits: they are much longer than what they
+ * are computed from. */
 static int place(void *ctx, int layer, int n_layer, const char *weight) {
     llm_placement *p = ctx;
     const int of_part = p->by_rows && weight ? row_backend(p, weight) : -1;
@@ -84,6 +112,8 @@ static int place(void *ctx, int layer, int n_layer, const char *weight) {
     if (p->n_last >= 0)
         give_devices(p, p->n_last, n_layer);
     p->n_last = -1;
+    if (p->is_job && layer >= n_layer)
+        return p->host;
     int64_t at = layer < 0 ? 0 : layer >= n_layer ? n_layer - 1 : layer, end = 0;
     for (int i = 0; i < p->n_parts; i++) {
         end += p->count[i];
@@ -100,12 +130,21 @@ void llm_placement_lend(llm_placement *p, llm_session_params *sp) {
     sp->fold_products = p->host >= 0 ? p->traced[p->host] : NULL;
 }
 
+/* True if all backends of a job are processors. */
+static bool only_processors(const llm_placement *p) {
+    bool all = p->is_job;
+    for (int i = 0; i < p->n; i++)
+        all = all && strcmp(p->backend[i]->alike, "cpu") == 0;
+    return all;
+}
+
 static ggl_status session_new(llm_placement *p, llm_session **out, const llm_model *m,
                               llm_session_params *sp, ggl_error *err) {
     llm_placement_lend(p, sp);
     sp->place = place;
     sp->place_ctx = p;
     sp->strict = p->o.strict;
+    sp->batch_cost = only_processors(p) ? LLM_PROCESSOR_BATCH_COST : 0;
     double share[PLACEMENT_MOST];
     if (p->by_rows) {
         const int n = llm_placement_devices(p, (int[PLACEMENT_MOST]){0});
@@ -300,12 +339,12 @@ static ggl_status shrink_to_fit(llm_placement *p, const llm_model *m, llm_sessio
     for (int step = 0; step < STEPS; step++) {
         int at[PLACEMENT_MOST], n_dev = llm_placement_devices(p, at);
         double sum = host;
+        const double n_all = (double)n_layer + p->after;
         bool all = true;
         llm_session *s = NULL;
         for (int i = 0; i < n_dev; i++)
             sum += p->share[i];
-        give_devices(p, sum > 0 ? n_layer - (int64_t)((double)n_layer * host / sum + 0.5) : 0,
-                     n_layer);
+        give_devices(p, sum > 0 ? (int64_t)(n_all * (1 - host / sum) + 0.5) : 0, n_layer);
         st = session_new(p, &s, m, sp, err);
         if (st == GGL_OK)
             st = reserve_stages(p, m, sp, s, err);
@@ -341,6 +380,7 @@ static ggl_status choose_in_job(llm_placement *p, const llm_model *m, llm_sessio
     int at[PLACEMENT_MOST], n_dev = llm_placement_devices(p, at);
     double speed[PLACEMENT_MOST];
     const int64_t part = n_layer / (n_dev + 1) > 0 ? n_layer / (n_dev + 1) : 1;
+    const double n_all = (double)n_layer + p->after;
     const double host = measure_host(p, m, sp, n_layer, err);
     if (host <= 0)
         return err->status;
@@ -353,15 +393,15 @@ static ggl_status choose_in_job(llm_placement *p, const llm_model *m, llm_sessio
             return ggl_within(err, err->status, "%s", p->names[at[i]]);
         report(p, "%9.2f ms a token with %" PRId64 " of %" PRId64 " layers on %s", t * 1e3, part,
                n_layer, p->names[at[i]]);
-        const double own = t - host * (double)(n_layer - part) / (double)n_layer,
-                     least = host * (double)part / (double)n_layer / 8;
+        const double here = host * (double)part / n_all, /* the same part on rank 0 */
+            own = t - (host - here), least = here / 8;
         speed[i] = 1 / (own > least ? own : least); /* noise must not make it endless */
     }
     for (int i = 0; i < n_dev; i++) {
         p->apart[at[i]] = false;
         p->share[i] = speed[i];
     }
-    const double host_speed = (double)n_layer / host / (double)part;
+    const double host_speed = n_all / host / (double)part;
     p->n_shares = n_dev;
     ggl_status st = shrink_to_fit(p, m, sp, n_layer, host_speed, err);
     if (st != GGL_OK || sp->n_slots > 1) /* several sequences keep all ranks busy by layers */
@@ -401,6 +441,7 @@ static ggl_status settle(llm_placement *p, const llm_model *m, llm_session_param
     llm_session *s = NULL;
     ggl_status st = session_new(p, &s, m, sp, err);
     int64_t n_layer = st == GGL_OK ? llm_session_n_layer(s) : 0;
+    p->after = st == GGL_OK && p->is_job ? layers_after(s) : 0;
     llm_session_free(s);
     if (st != GGL_OK)
         return st;

@@ -250,6 +250,7 @@ static ggl_status build_sched(llm_session *s, const llm_model *m, const llm_sess
     ggl_status st = find_host(s, file, p, &n_host, err);
     s->place = p->place;
     s->place_ctx = p->place_ctx;
+    s->batch_cost = p->batch_cost;
     if (st == GGL_OK)
         st = name_cache(s, file, p, err);
     if (st != GGL_OK)
@@ -692,6 +693,10 @@ void llm_session_free(llm_session *s) {
     ggl_free(s->task);
     ggl_free(s->guess_token);
     ggl_free(s);
+}
+
+const ggl_graph *llm_session_graph(const llm_session *s) {
+    return s->graph;
 }
 
 const ggl_sched *llm_session_sched(const llm_session *s) {

@@ -83,6 +83,7 @@ struct llm_session {
     void *hear_ctx;
     session_flight *flight; /* [n_lanes] */
     int n_lanes;
+    double batch_cost; /* from the params */
     slot_table slots;
     int (*place)(void *ctx, int layer, int n_layer, const char *weight); /* from the params */
     void *place_ctx;

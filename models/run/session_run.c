@@ -1,6 +1,7 @@
 /* Makes logits from tokens: cuts a batch into ubatches, and keeps several of them under way if the session
  * has several backends. */
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -326,9 +327,20 @@ static ggl_status set_rows(llm_session *s, int64_t n, ggl_error *err) {
     return st;
 }
 
-/* Fills the arrays of the next ubatch with tokens from `first` on, as many as fit, with at most
+int64_t llm_session_piece(int64_t n, int64_t n_ubatch, int n_backends, double cost) {
+    enum { LEAST = 32 };
+    if (n_backends < 2 || cost <= 0)
+        return n_ubatch;
+    const double best = sqrt(cost * (double)n / (n_backends - 1));
+    const int64_t pieces = (int64_t)((double)n / best + 0.5),
+                  each = pieces > 1 ? (n + pieces - 1) / pieces : n;
+    return each > n_ubatch ? n_ubatch : each < LEAST ? LEAST : each;
+}
+
+/* Fills the arrays of the next ubatch with tokens from `first` on, `most` of them if they fit, with at most
  * s->n_rows wanted ones, which f notes. Returns their number. */
-static int64_t fill_ubatch(llm_session *s, const llm_batch *b, int64_t first, session_flight *f) {
+static int64_t fill_ubatch(llm_session *s, const llm_batch *b, int64_t first, int64_t most,
+                           session_flight *f) {
     int64_t n = 0;
     *f = (session_flight){.row = f->row,
                           .told = f->told,
@@ -340,7 +352,7 @@ static int64_t fill_ubatch(llm_session *s, const llm_batch *b, int64_t first, se
                           .each_row = b->each_row,
                           .ctx = b->ctx};
     llm_slots_begin(&s->slots);
-    for (; n < s->n_ubatch && first + n < b->n; n++) {
+    for (; n < most && first + n < b->n; n++) {
         const int64_t i = first + n;
         const int slot = slot_of(b, i);
         const int32_t id = b->token ? b->token[i] : 0;
@@ -473,10 +485,13 @@ static ggl_status collect_oldest(llm_session *s, int64_t *first, ggl_error *err)
 /* Ubatches of which nothing is wanted have no ticket and are not counted here. */
 static ggl_status eval_ubatches(llm_session *s, const llm_batch *b, ggl_error *err) {
     int64_t first = 0, end = 0; /* those with tickets that are not collected, by number */
+    const bool together = s->built.sees_all || s->media;
+    const int64_t piece =
+        together ? s->n_ubatch : llm_session_piece(b->n, s->n_ubatch, s->n_lanes, s->batch_cost);
     ggl_status st = GGL_OK;
     for (int64_t i = 0, n; i < b->n && st == GGL_OK; i += n) {
         session_flight *f = &s->flight[end % s->n_lanes];
-        n = fill_ubatch(s, b, i, f);
+        n = fill_ubatch(s, b, i, piece, f);
         const bool is_wanted = f->n_rows > 0 || s->tells;
         st = start_ubatch(s, n, f, is_wanted, err);
         end += st == GGL_OK && is_wanted;
@@ -570,7 +585,7 @@ ggl_status llm_session_submit(llm_session *s, const llm_batch *b, uint64_t *tick
         st = llm_session_set_inputs(s, b->input, b->n, err);
     if (st != GGL_OK)
         return st;
-    const int64_t n = fill_ubatch(s, b, 0, f);
+    const int64_t n = fill_ubatch(s, b, 0, s->n_ubatch, f);
     st = start_ubatch(s, n, f, true, err);
     const uint64_t own = st == GGL_OK ? f->ticket : UINT64_MAX;
     llm_slots_set_ticket(&s->slots, own);

@@ -630,3 +630,68 @@ TEST(two_batches_under_way) {
     for (int k = 0; k < 4; k++)
         ggl_backend_close(b[k]);
 }
+
+/* Notes how many tokens of a prompt have begun, after each piece. */
+typedef struct pieces {
+    int64_t n[64], n_pieces, longest;
+} pieces;
+
+static bool note_piece(void *ctx, int64_t done, int64_t n) {
+    pieces *p = ctx;
+    const int64_t before = p->n_pieces ? p->n[p->n_pieces - 1] : 0;
+    (void)n;
+    if (p->n_pieces < (int64_t)(sizeof p->n / sizeof *p->n))
+        p->n[p->n_pieces++] = done;
+    p->longest = done - before > p->longest ? done - before : p->longest;
+    return true;
+}
+
+/* A prompt is cut so that several backends are busy: into more pieces for more tokens, all about as long. One backend, or batches that
+ * cost nothing, have pieces of n_ubatch. The bits are the same. */
+TEST(prompts_are_cut_for_several_backends) {
+    enum { UBATCH = 200, LONG = 400 };
+    const struct {
+        int n_backends;
+        double cost;
+        int64_t n, n_pieces, longest;
+    } want[] = {{1, 8, LONG, 2, 200},   {2, 0, LONG, 2, 200}, {2, 8, LONG, 7, 58},
+                {2, 8, 200, 5, 40},     {2, 8, 40, 2, 32},    {2, 8, 20, 1, 20},
+                {2, 1000, LONG, 2, 200}};
+    ggl_error err = {0};
+    ggl_backend *b[2] = {0};
+    llm_model *model = NULL;
+    int32_t token[LONG];
+    float *first = NULL;
+    REQUIRE_OK(ggl_backend_open(&b[0], "cpu", NULL, &err), &err);
+    REQUIRE_OK(ggl_backend_open(&b[1], "cpu1", NULL, &err), &err);
+    REQUIRE_OK(llm_model_open(&model, BUILTIN_MODEL, NULL, &err), &err);
+    for (int i = 0; i < LONG; i++)
+        token[i] = 1 + (7 * i) % 40;
+    for (size_t k = 0; k < sizeof want / sizeof *want; k++) {
+        llm_session *s = NULL;
+        pieces p = {0};
+        llm_session_params sp = llm_session_default();
+        sp.n_ubatch = UBATCH;
+        sp.n_ctx = LONG;
+        sp.backend = b;
+        sp.n_backends = want[k].n_backends;
+        sp.place = want[k].n_backends > 1 ? upper_half : NULL;
+        sp.batch_cost = want[k].cost;
+        REQUIRE_OK(llm_session_new(&s, model, &sp, &err), &err);
+        REQUIRE_OK(llm_session_alloc(s, &err), &err);
+        const llm_batch all = {.n = want[k].n, .token = token, .progress = note_piece, .ctx = &p};
+        REQUIRE_OK(llm_session_eval(s, &all, &err), &err);
+        CHECK_INT(p.n_pieces, want[k].n_pieces);
+        CHECK_INT(p.longest, want[k].longest);
+        CHECK_INT(p.n[p.n_pieces - 1], want[k].n);
+        const size_t size = (size_t)llm_session_n_vocab(s) * sizeof(float);
+        if (!first && (first = malloc(size)))
+            memcpy(first, llm_session_logits(s), size);
+        CHECK(first && (want[k].n < LONG || memcmp(first, llm_session_logits(s), size) == 0));
+        llm_session_free(s);
+    }
+    free(first);
+    llm_model_free(model);
+    ggl_backend_close(b[0]);
+    ggl_backend_close(b[1]);
+}

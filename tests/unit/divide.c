@@ -110,3 +110,140 @@ TEST(whole) {
     }
     ggl_graph_free(f.g);
 }
+
+/* --- attention -------------------------------------------------------------------------------- */
+
+enum { HEAD = 8, N_HEAD = 8 };
+
+static ggl_tensor *heads(fixture *f, const char *name, int n) {
+    ggl_tensor *y = ggl_linear(f->g, f->x, matrix(f, name, (int64_t)HEAD * n), NULL);
+    return ggl_graph_op(f->g, GGL_OP_RESHAPE, &y, 1, (double[]){HEAD, n}, 2);
+}
+
+/* y = wo attend(q, cache(k, v)) of n_kv heads. rms: of queries, times a weight, as several families have it. */
+static ggl_tensor *attention(fixture *f, int n_kv, bool rms) {
+    ggl_graph *g = f->g;
+    ggl_graph_input(g, "pos", GGL_I32, 0, NULL, true);
+    ggl_graph_input(g, "slot", GGL_I32, 0, NULL, true);
+    ggl_tensor *q = heads(f, "wq", N_HEAD), *k = heads(f, "wk", n_kv), *v = heads(f, "wv", n_kv);
+    if (rms) {
+        ggl_tensor *square = ggl_binary(g, GGL_OP_MUL, q, q);
+        ggl_tensor *sum = ggl_graph_op(g, GGL_OP_SUM, &square, 1, (double[]){0}, 1);
+        q = ggl_binary(g, GGL_OP_DIV, q, ggl_unary(g, GGL_OP_SQRT, sum));
+        q = ggl_binary(g, GGL_OP_MUL, q,
+                       ggl_graph_weight(g, "norm", GGL_F32, 1, (int64_t[]){HEAD}, f->w));
+    }
+    ggl_tensor *kv = ggl_graph_op(g, GGL_OP_CACHE, (ggl_tensor *[]){k, v}, 2, NULL, 0);
+    ggl_tensor *y = ggl_graph_op(g, GGL_OP_ATTEND, (ggl_tensor *[]){q, kv}, 2, NULL, 0);
+    return ggl_graph_op(g, GGL_OP_RESHAPE, &y, 1, (double[]){HEAD * N_HEAD}, 1);
+}
+
+static int count_ops(const fixture *f, ggl_op op) {
+    int n = 0;
+    for (int i = 0; i < ggl_graph_n_nodes(f->g); i++)
+        n += ggl_graph_node(f->g, i)->op == op && ggl_graph_node(f->g, i)->needed;
+    return n;
+}
+
+/* Each part has whole heads: of queries those that read its keys and values, and stores of its own. Nothing is joined before the end. */
+TEST(attention_by_heads) {
+    const double share[] = {1, 3};
+    for (int rms = 0; rms < 2; rms++) {
+        fixture f;
+        if (begin(&f)) {
+            ggl_graph_output(f.g, "y", attention(&f, 4, rms));
+            CHECK_INT(divide(&f, share, 2, 32), 3);
+            CHECK_INT(count_ops(&f, GGL_OP_ATTEND), 2);
+            CHECK_INT(count_ops(&f, GGL_OP_CACHE), 2);
+            CHECK_INT(count_ops(&f, GGL_OP_CONCAT), 1);
+            CHECK_INT(ggl_graph_n_stores(f.g), 4);
+            for (int i = 0; i < ggl_graph_n_stores(f.g); i++) {
+                const ggl_store *s = ggl_graph_store(f.g, i);
+                CHECK_INT(s->ne[1], i < 2 ? 1 : 3);
+                CHECK(s->size > 0);
+            }
+            const ggl_tensor *q = find(&f, "wq#1"), *k = find(&f, "wk#0"),
+                             *norm = find(&f, "norm#1");
+            if (CHECK(q && k && (!rms || norm))) {
+                CHECK_INT(q->ne[1], 6 * HEAD);
+                CHECK(q->data == f.w + 2 * HEAD * IN);
+                CHECK_INT(k->ne[1], HEAD);
+                CHECK(!rms || (norm->ne[0] == HEAD && norm->data == f.w));
+            }
+        }
+        ggl_graph_free(f.g);
+    }
+}
+
+/* With fewer heads of the cache than parts, only rows are divided. So are they if a reader needs all heads, as one with a bias does. */
+TEST(attention_stays_whole) {
+    const double share[] = {1, 1};
+    for (int biased = 0; biased < 2; biased++) {
+        fixture f;
+        if (begin(&f)) {
+            ggl_tensor *y = attention(&f, biased ? 4 : 1, false);
+            if (biased) {
+                ggl_tensor *bias =
+                    ggl_graph_weight(f.g, "bias", GGL_F32, 2, (int64_t[]){3, N_HEAD}, f.w);
+                ggl_tensor *const read[] = {heads(&f, "wr", N_HEAD), y->src[0]->src[ATTEND_KV],
+                                            NULL, NULL, bias};
+                ggl_tensor *z = ggl_graph_op(f.g, GGL_OP_ATTEND, read, 5, NULL, 0);
+                if (CHECK(z))
+                    ggl_graph_output(f.g, "z", z);
+            }
+            ggl_graph_output(f.g, "y", y);
+            CHECK(divide(&f, share, 2, 32) > 0);
+            CHECK_INT(count_ops(&f, GGL_OP_CACHE), 1);
+            CHECK_INT(ggl_graph_n_stores(f.g), 2);
+            CHECK_INT(count_ops(&f, GGL_OP_ATTEND), 1 + biased);
+        }
+        ggl_graph_free(f.g);
+    }
+}
+
+/* A gate and what it gates are computed in parts, and joined once. */
+TEST(elements_stay_in_parts) {
+    fixture f;
+    const double share[] = {1, 1};
+    if (begin(&f)) {
+        ggl_tensor *gate = ggl_linear(f.g, f.x, matrix(&f, "gate", OUT), NULL),
+                   *up = ggl_linear(f.g, f.x, matrix(&f, "up", OUT), NULL);
+        gate = ggl_binary(f.g, GGL_OP_MUL, gate, ggl_unary(f.g, GGL_OP_SIGMOID, gate));
+        ggl_graph_output(f.g, "y", ggl_binary(f.g, GGL_OP_MUL, gate, up));
+        CHECK_INT(divide(&f, share, 2, 32), 2);
+        CHECK_INT(count_ops(&f, GGL_OP_CONCAT), 1);
+        CHECK_INT(count_ops(&f, GGL_OP_SIGMOID), 2);
+        CHECK_INT(count_ops(&f, GGL_OP_MUL), 4);
+    }
+    ggl_graph_free(f.g);
+}
+
+/* Experts are divided, not their rows: a part has whole matrices, and an index of its own. What follows for each expert stays in parts. */
+TEST(experts) {
+    enum { N_EXPERT = 4, USED = 2, SIDE = 16 };
+    fixture f;
+    const double share[] = {1, 3};
+    if (begin(&f)) {
+        const int64_t up_ne[] = {IN, SIDE, N_EXPERT}, down_ne[] = {SIDE, IN, N_EXPERT};
+        ggl_tensor *scores = ggl_linear(f.g, f.x, matrix(&f, "router", N_EXPERT), NULL);
+        ggl_tensor *e = ggl_graph_op(f.g, GGL_OP_TOPK, &scores, 1, (double[]){USED}, 1);
+        ggl_tensor *up = ggl_graph_weight(f.g, "up", GGL_F32, 3, up_ne, f.w),
+                   *down = ggl_graph_weight(f.g, "down", GGL_F32, 3, down_ne, f.w);
+        up = ggl_binary(f.g, GGL_OP_PICK, up, e);
+        down = ggl_binary(f.g, GGL_OP_PICK, down, e);
+        ggl_tensor *y = ggl_unary(f.g, GGL_OP_TANH, ggl_linear(f.g, f.x, up, NULL));
+        ggl_graph_output(f.g, "y", ggl_linear(f.g, y, down, NULL));
+        CHECK_INT(divide(&f, share, 2, 32), 2);
+        const ggl_tensor *first = find(&f, "up#0"), *last = find(&f, "down#1");
+        if (CHECK(first && last)) {
+            CHECK_INT(first->ne[2], 1);
+            CHECK_INT(last->ne[2], 3);
+            CHECK(last->data == f.w + SIDE * IN);
+        }
+        CHECK_INT(count_ops(&f, GGL_OP_LINEAR), 5);
+        CHECK_INT(count_ops(&f, GGL_OP_TANH), 2);
+        CHECK_INT(count_ops(&f, GGL_OP_WHERE), 1);
+        CHECK_INT(count_ops(&f, GGL_OP_CONCAT), 0);
+    }
+    ggl_graph_free(f.g);
+}

@@ -300,6 +300,31 @@ TEST(a_batch_is_waited_for_alone) {
     lazy_free();
 }
 
+/* A batch that comes while another one is waited for begins on the same backend. */
+TEST(a_batch_begins_while_one_is_waited_for) {
+    enum { MOST_US = 20000000 };
+    for (int takes_host = 0; takes_host < 2; takes_host++) {
+        fixture f;
+        batch b[2];
+        REQUIRE(setup(&f, 2, NULL));
+        lazy_make(&f.dev[1], takes_host, false);
+        REQUIRE(start(&f));
+        lazy_n_polls = 0;
+        lazy_polls_for_next = true;
+        REQUIRE_OK(submit(&f, &b[0], 2), &f.err);
+        for (int us = 0; us < MOST_US && lazy_n_polls == 0; us += 100)
+            usleep(100);
+        CHECK(lazy_n_polls > 0);
+        REQUIRE_OK(submit(&f, &b[1], 2), &f.err);
+        collect(&f, &b[0]);
+        CHECK(lazy[1].n_ahead > 0);
+        lazy_polls_for_next = false;
+        collect(&f, &b[1]);
+        teardown(&f);
+    }
+    lazy_free();
+}
+
 /* A batch that is alone goes through all backends in the thread that waits for it. */
 TEST(alone_in_one_thread) {
     fixture f;

@@ -1,5 +1,7 @@
 #include "cluster_plan.h"
 
+#include "llm/internal/session.h"
+
 #include <math.h>
 #include <stdlib.h>
 
@@ -11,12 +13,13 @@ const char *const cluster_limit_name[CLUSTER_LIMITS] = {"memory", "arithmetic", 
 
 /* --- which layers each rank has ------------------------------------------------------------------ */
 
-/* As give_devices in library/place/placement_layers.c. */
-static void give_layers(cluster_plan *p, const double *share, int64_t n_layers) {
+/* As shrink_to_fit and give_devices in library/place/placement_layers.c. after: what follows the last layer, in layers. */
+static void give_layers(cluster_plan *p, const double *share, int64_t n_layers, double after) {
     double sum = 1, before = 0;
     for (int r = 1; r < p->n_ranks; r++)
         sum += share[r];
-    const int64_t n = p->n_ranks > 1 ? n_layers - (int64_t)((double)n_layers / sum + 0.5) : 0;
+    const int64_t wanted = (int64_t)(((double)n_layers + after) * (1 - 1 / sum) + 0.5),
+                  n = wanted < n_layers ? wanted : n_layers;
     int64_t given = 0;
     p->rank[0].first = 0;
     p->rank[0].n_layers = n_layers - n;
@@ -29,13 +32,24 @@ static void give_layers(cluster_plan *p, const double *share, int64_t n_layers) 
     }
 }
 
-/* The part before the first layer is where the first one is, that after the last one where the last one is. */
-static int rank_of_group(const cluster_plan *p, int64_t layer, int64_t n_layers) {
-    const int64_t at = layer < 0 ? 0 : layer >= n_layers ? n_layers - 1 : layer;
+/* The part before the first layer is where the first one is, that after the last one on rank 0. */
+static int rank_of_group(const cluster_plan *p, int64_t layer) {
+    const int64_t at = layer < 0 ? 0 : layer;
     for (int r = 0; r < p->n_ranks; r++)
         if (at >= p->rank[r].first && at < p->rank[r].first + p->rank[r].n_layers)
             return r;
     return 0;
+}
+
+/* How many layers take as long as what follows the last one. */
+static double layers_after(const cluster_model *m) {
+    double sum = 0;
+    for (int64_t i = 0; i < m->n_layers; i++)
+        sum += cluster_weights(&m->layer[i + 1].trunk) + cluster_weights(&m->layer[i + 1].tail);
+    const cluster_layer *after = &m->layer[m->n_layers + 1];
+    return sum > 0 ? (cluster_weights(&after->trunk) + cluster_weights(&after->tail)) *
+                         (double)m->n_layers / sum
+                   : 0;
 }
 
 static ggl_status weigh(cluster_plan *p, const cluster_setup *s, ggl_error *err) {
@@ -51,7 +65,7 @@ static ggl_status weigh(cluster_plan *p, const cluster_setup *s, ggl_error *err)
     }
     p->n_lanes = p->n_used < PIPELINE_MOST_LANES ? p->n_used : PIPELINE_MOST_LANES;
     for (int i = 0; i < n_groups && st == GGL_OK; i++)
-        rank_of[i] = rank_of_group(p, i - 1, m->n_layers);
+        rank_of[i] = rank_of_group(p, i - 1);
     if (st == GGL_OK)
         st = cluster_model_traffic(m, rank_of, p->n_ranks, traffic, err);
     for (int i = 0; i < n_groups && st == GGL_OK; i++) {
@@ -85,7 +99,7 @@ ggl_status cluster_plan_init(cluster_plan *p, const cluster_setup *s, int n_rank
         share[r] = 1;
     for (int step = 0; step < STEPS && st == GGL_OK; step++) {
         bool all = true;
-        give_layers(p, share, s->m->n_layers);
+        give_layers(p, share, s->m->n_layers, layers_after(s->m));
         st = weigh(p, s, err);
         for (int r = 1; r < n_ranks && st == GGL_OK && s->memory > 0; r++)
             if (p->rank[r].weights + p->rank[r].cache + p->rank[r].values > s->memory) {
@@ -105,32 +119,39 @@ void cluster_plan_fini(cluster_plan *p) {
 
 /* --- how fast it is ------------------------------------------------------------------------------- */
 
-/* A rank's time for a batch of n tokens; tail: for n tokens whose logits are wanted. */
-static double seconds_of(const cluster_setup *s, const cluster_plan *p, int rank, bool tail,
+/* The parts of a batch, in their order. */
+typedef enum work_part { TRUNK, TAIL, AFTER, N_WORK_PARTS } work_part;
+
+/* A rank's time for a part of a batch, of n tokens: for its layers, what these compute only for tokens whose logits are wanted, and
+ * what follows the last layer. */
+static double seconds_of(const cluster_setup *s, const cluster_plan *p, int rank, work_part part,
                          double n, double n_sequences, double past) {
     const int64_t n_layers = s->m->n_layers;
     double sum = 0;
-    for (int64_t i = -1; i <= n_layers; i++)
-        if (rank_of_group(p, i, n_layers) == rank) {
-            const cluster_layer *l = &s->m->layer[i + 1];
-            sum += cluster_seconds(tail ? &l->tail : &l->trunk, &s->speed, n, n_sequences, past);
-        }
+    for (int64_t i = -1; i <= n_layers; i++) {
+        const cluster_layer *l = &s->m->layer[i + 1];
+        const bool counts =
+            (part == TRUNK || (i == n_layers) == (part == AFTER)) && rank_of_group(p, i) == rank;
+        if (counts)
+            sum += cluster_seconds(part == TRUNK ? &l->trunk : &l->tail, &s->speed, n, n_sequences,
+                                   past);
+    }
     return sum;
 }
 
-/* Writes what a batch passes, [2 * n_ranks]; returns how many segments. What the last rank computes for outputs follows in the same
- * order. */
+/* Writes what a batch passes, [N_WORK_PARTS * n_ranks]; returns how many segments. */
 static int make_segments(pipeline_segment *out, const cluster_setup *s, const cluster_plan *p,
                          double n, double n_rows, double n_sequences, double past) {
     int k = 0;
-    for (int part = 0; part < (n_rows > 0 ? 2 : 1); part++)
+    for (int part = 0; part < (n_rows > 0 ? N_WORK_PARTS : 1); part++)
         for (int r = 0; r < p->n_ranks; r++) {
-            const bool tail = part > 0, goes_on = k > 0 && out[k - 1].rank == r;
+            const bool tail = part != TRUNK, goes_on = k > 0 && out[k - 1].rank == r;
             const cluster_traffic *t = &p->rank[r].traffic;
-            const double seconds = seconds_of(s, p, r, tail, tail ? n_rows : n, n_sequences, past),
+            const double seconds = seconds_of(s, p, r, (work_part)part, tail ? n_rows : n,
+                                              n_sequences, past),
                          in = tail ? n_rows * t->tail_in : n * t->in,
                          back = tail ? n_rows * t->tail_out : n * t->out;
-            if (p->rank[r].n_layers == 0 || (tail && seconds <= 0))
+            if (seconds <= 0)
                 continue;
             if (!goes_on)
                 out[k++] = (pipeline_segment){r, 0, r ? ORDER_BYTES : 0, r ? ANSWER_BYTES : 0};
@@ -151,22 +172,24 @@ static int64_t parts_of(const cluster_plan *p, int64_t n_sequences) {
 static ggl_status simulate(pipeline_result *out, const cluster_setup *s, const cluster_plan *p,
                            const cluster_work *w, ggl_error *err) {
     const bool is_prompt = w->n_prompt > 0;
-    const int64_t n_parts = is_prompt ? (w->n_prompt + s->n_ubatch - 1) / s->n_ubatch
-                                      : parts_of(p, w->n_sequences),
+    const int64_t piece = llm_session_piece(w->n_prompt, s->n_ubatch, p->n_lanes,
+                                            LLM_PROCESSOR_BATCH_COST),
+                  n_parts =
+                      is_prompt ? (w->n_prompt + piece - 1) / piece : parts_of(p, w->n_sequences),
                   n_batches = is_prompt ? n_parts : n_parts * w->n_gen;
-    pipeline_segment *segment = calloc((size_t)n_parts * 2 * (size_t)p->n_ranks, sizeof *segment);
+    pipeline_segment *segment =
+        calloc((size_t)n_parts * N_WORK_PARTS * (size_t)p->n_ranks, sizeof *segment);
     pipeline_batch *batch = calloc((size_t)n_batches, sizeof *batch);
     ggl_status st = segment && batch ? GGL_OK : ggl_fail(err, GGL_NOMEM, "out of memory");
     for (int64_t i = 0; i < n_parts && st == GGL_OK; i++) {
-        pipeline_segment *own = segment + i * 2 * p->n_ranks;
-        const int64_t left = w->n_prompt - i * s->n_ubatch,
+        pipeline_segment *own = segment + i * N_WORK_PARTS * p->n_ranks;
+        const int64_t left = w->n_prompt - i * piece,
                       n = is_prompt
-                              ? left < s->n_ubatch ? left : s->n_ubatch
+                              ? left < piece ? left : piece
                               : w->n_sequences * (i + 1) / n_parts - w->n_sequences * i / n_parts,
                       rows = is_prompt ? i + 1 == n_parts : n;
-        const double past =
-            (double)w->n_depth +
-            (is_prompt ? (double)(i * s->n_ubatch) + (double)n / 2 : (double)w->n_gen / 2);
+        const double past = (double)w->n_depth + (is_prompt ? (double)(i * piece) + (double)n / 2
+                                                            : (double)w->n_gen / 2);
         batch[i] = (pipeline_batch){
             own, make_segments(own, s, p, (double)n, (double)rows, is_prompt ? 1 : (double)n, past),
             -1};

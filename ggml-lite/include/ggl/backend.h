@@ -129,6 +129,9 @@ typedef struct ggl_backend_vtable {
      * returns when this is done, though what was called later may not be. */
     ggl_status (*mark)(ggl_backend *b, uint64_t *mark, ggl_error *err);
     ggl_status (*wait_for)(ggl_backend *b, uint64_t mark, ggl_error *err);
+    /* With mark; may be NULL. Looks whether wait_for would return at once, waits for it for some microseconds at most, or up to a
+     * millisecond if it has been asked for the same mark for long, and sets *done. So the caller can start a batch that comes meanwhile. */
+    ggl_status (*poll)(ggl_backend *b, uint64_t mark, bool *done, ggl_error *err);
     /* From device to device; both may be NULL. share makes a handle of a buffer's memory. borrow makes
      * a buffer of such memory, whichever backend's it is, and takes the fd in any case; only `copy`
      * reads the buffer, and only after the other backend has done what writes to it. It may be freed

@@ -90,6 +90,9 @@ typedef struct llm_session_params {
      * set. 0: none is divided. Borrowed during llm_session_new. */
     const double *divided;
     int n_divided;
+    /* Of backends that share the layers and work at the same time: the time that a batch takes beside that of its tokens, in the time
+     * of a token. A long batch is then cut into pieces that keep all of them busy best, of at most n_ubatch tokens. 0: of n_ubatch. */
+    double batch_cost;
     /* Called while llm_session_alloc repacks weights, with the bytes done and in total.
      * Returning false stops it with GGL_CANCELLED. NULL: none. */
     bool (*progress)(void *ctx, size_t done, size_t total);
@@ -129,6 +132,7 @@ GGL_NODISCARD ggl_status llm_session_repack(llm_session *s, double seconds, size
 void llm_session_free(llm_session *s);
 
 const ggl_sched *llm_session_sched(const llm_session *s);
+const ggl_graph *llm_session_graph(const llm_session *s);
 /* Warnings of llm_session_new, one per line; "" if none. */
 const char *llm_session_notes(const llm_session *s);
 /* Notes of llm_session_alloc, e.g. whether repack_cache was used. */
@@ -327,6 +331,14 @@ GGL_NODISCARD ggl_status llm_session_submit(llm_session *s, const llm_batch *b, 
                                             ggl_error *err);
 GGL_NODISCARD ggl_status llm_session_collect(llm_session *s, uint64_t ticket, ggl_error *err);
 int llm_session_n_lanes(const llm_session *s);
+/* Returns how many tokens of n are computed at once, at most n_ubatch, by so many backends that share the layers and work at the same
+ * time, if a batch costs `cost` tokens beside its own. Backends are idle for as long as the first and the last piece are on others, so short
+ * pieces are better, but each has its cost: for r backends and p tokens in a piece, (n + (r - 1) p) (1 + cost / p) is least at
+ * p = sqrt(cost n / (r - 1)). */
+int64_t llm_session_piece(int64_t n, int64_t n_ubatch, int n_backends, double cost);
+/* What a batch costs a processor beside its tokens, in tokens: one thread of a Zen 4 reads 160, 153, 146 and 131 tokens of a prompt in a
+ * second in batches of 512, 128, 64 and 32 (TinyLlama 1.1B Q4_0). */
+#define LLM_PROCESSOR_BATCH_COST 8
 /* Returns over how many batches under way n sequences that generate should be divided: one for each lane,
  * but with four sequences at least, because devices need hardly longer for four tokens than for one. */
 int llm_session_n_parts(const llm_session *s, int64_t n);
