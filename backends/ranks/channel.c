@@ -7,10 +7,20 @@
 
 /* Gives up data that is on its way: a rank that was only slow may still send, but its caller soon frees the memory. */
 static void drop_data(channel *c) {
+    int n = 0;
     for (size_t i = 0; i < c->n_waited; i++)
-        if (!c->waited[i].to)
+        if (!c->waited[i].to) {
             c->j->t->drop(c->j->t->ctx, &c->waited[i].r);
+            n++;
+        }
     c->n_waited = 0;
+    ggl_job_count_moving(c->j, -n);
+}
+
+/* Takes a message of data that has come or gone from the list. */
+static void end_data(channel *c, size_t i) {
+    memmove(c->waited + i, c->waited + i + 1, (--c->n_waited - i) * sizeof *c->waited);
+    ggl_job_count_moving(c->j, -1);
 }
 
 static ggl_status lost(channel *c, ggl_error *err) {
@@ -154,7 +164,7 @@ static ggl_status wait_data(channel *c, uint64_t number, ggl_error *err) {
     while (st == GGL_OK && c->n_waited > 0 && c->waited[0].number <= number && !c->waited[0].to) {
         st = wait_request(c, &c->waited[0].r, err);
         if (st == GGL_OK)
-            memmove(c->waited, c->waited + 1, --c->n_waited * sizeof *c->waited);
+            end_data(c, 0);
     }
     return st;
 }
@@ -222,7 +232,7 @@ ggl_status ggl_channel_poll(channel *c, uint64_t number, bool *done, ggl_error *
             return lost(c, err);
         if (got == 0)
             return go_on(c, &c->polling, err);
-        memmove(c->waited, c->waited + 1, --c->n_waited * sizeof *c->waited);
+        end_data(c, 0);
     }
     *done = true;
     return GGL_OK;
@@ -251,7 +261,7 @@ static ggl_status make_room(channel *c, ggl_error *err) {
     if (st == GGL_OK)
         st = wait_request(c, &c->waited[i].r, err);
     if (st == GGL_OK)
-        memmove(c->waited + i, c->waited + i + 1, (--c->n_waited - i) * sizeof *c->waited);
+        end_data(c, i);
     return st;
 }
 
@@ -271,6 +281,7 @@ static ggl_status move(channel *c, void *data, size_t size, bool sends, ggl_erro
         if (!ok)
             return lost(c, err);
         c->n_waited++;
+        ggl_job_count_moving(c->j, 1);
     }
     return st;
 }

@@ -29,12 +29,19 @@ static void sleep_ns(long ns) {
  * time that it has lasted, at most a millisecond: what comes after a long computation may be seen a little later, but who waits takes
  * hardly any time from those who compute. */
 void ggl_job_pause(const job *j, pause_t *p) {
-    enum { AWAKE_NS = 50000, PARTS = 40, LEAST_NS = 20000, MOST_NS = 1000000 };
+    enum { AWAKE_NS = 50000 };
+    const int64_t now = (int64_t)backend_now();
+    p->begin = p->begin ? p->begin : now;
+    if (now - p->begin >= AWAKE_NS)
+        ggl_job_rest(j, p);
+}
+
+void ggl_job_rest(const job *j, pause_t *p) {
+    enum { PARTS = 40, LEAST_NS = 20000, MOST_NS = 1000000 };
     const int64_t now = (int64_t)backend_now();
     p->begin = p->begin ? p->begin : now;
     const int64_t part = (now - p->begin) / PARTS;
-    if (now - p->begin >= AWAKE_NS)
-        j->t->idle(j->t->ctx, part < LEAST_NS ? LEAST_NS : part < MOST_NS ? (long)part : MOST_NS);
+    j->t->idle(j->t->ctx, part < LEAST_NS ? LEAST_NS : part < MOST_NS ? (long)part : MOST_NS);
 }
 
 ggl_status ggl_job_fail_lost(job *j, int rank, ggl_error *err) {
@@ -88,6 +95,41 @@ static void *beat_all(void *arg) {
                 beat(j, r);
         sleep_ns(BEAT_MS * 1000000L);
     }
+    return NULL;
+}
+
+/* --- moving data -------------------------------------------------------------------------------- */
+
+void ggl_job_count_moving(job *j, int n) {
+    if (!j->has_mover)
+        return;
+    pthread_mutex_lock(&j->moves);
+    j->n_moving += n;
+    j->n_begun += n > 0;
+    if (n > 0)
+        pthread_cond_signal(&j->begun);
+    pthread_mutex_unlock(&j->moves);
+}
+
+/* Moves on what has begun: often at first, and more seldom if that takes long, because then it waits for a computation. */
+static void *move_all(void *arg) {
+    job *j = arg;
+    pause_t p = {0};
+    uint64_t n_seen = 0;
+    pthread_mutex_lock(&j->moves);
+    while (!atomic_load(&j->stops)) {
+        if (j->n_moving == 0) {
+            pthread_cond_wait(&j->begun, &j->moves);
+            continue;
+        }
+        if (j->n_begun != n_seen)
+            p = (pause_t){0};
+        n_seen = j->n_begun;
+        pthread_mutex_unlock(&j->moves);
+        ggl_job_rest(j, &p);
+        pthread_mutex_lock(&j->moves);
+    }
+    pthread_mutex_unlock(&j->moves);
     return NULL;
 }
 
@@ -175,6 +217,8 @@ ggl_status ggl_job_join(job **out, const ggl_transport *t, ggl_error *err) {
         return ggl_fail(err, GGL_NOMEM, "out of memory for a job");
     j->t = t;
     pthread_mutex_init(&j->lock, NULL);
+    pthread_mutex_init(&j->moves, NULL);
+    pthread_cond_init(&j->begun, NULL);
     if (!(j->peer = ggl_calloc((size_t)t->n_ranks, sizeof *j->peer)))
         return ggl_fail(err, GGL_NOMEM, "out of memory for a job of %d ranks", t->n_ranks);
     ggl_status st = set_patience(j, err);
@@ -195,13 +239,19 @@ ggl_status ggl_job_join(job **out, const ggl_transport *t, ggl_error *err) {
     if (pthread_create(&j->thread, NULL, beat_all, j) != 0)
         return ggl_fail(err, GGL_NOMEM, "the thread that watches the ranks could not be started");
     j->has_thread = true;
-    return GGL_OK;
+    j->has_mover = t->rank == 0 && pthread_create(&j->mover, NULL, move_all, j) == 0;
+    return GGL_OK; /* without the mover, data waits for whoever has begun it */
 }
 
 void ggl_job_leave(job *j) {
     if (!j)
         return;
+    pthread_mutex_lock(&j->moves);
     atomic_store(&j->stops, true);
+    pthread_cond_signal(&j->begun);
+    pthread_mutex_unlock(&j->moves);
+    if (j->has_mover)
+        pthread_join(j->mover, NULL);
     if (j->has_thread)
         pthread_join(j->thread, NULL);
     for (int r = 0; j->peer && r < j->t->n_ranks; r++) {
@@ -210,6 +260,8 @@ void ggl_job_leave(job *j) {
         ggl_free(j->peer[r].channel);
     }
     pthread_mutex_destroy(&j->lock);
+    pthread_mutex_destroy(&j->moves);
+    pthread_cond_destroy(&j->begun);
     ggl_free(j->peer);
     ggl_free(j);
 }

@@ -62,6 +62,13 @@ typedef struct job {
     int patience; /* own beats without one of the rank, after which it is lost */
     pthread_t thread;
     bool has_thread;
+    /* Rank 0: messages of data that are under way are moved on by a thread, also while whoever has begun them computes. */
+    pthread_t mover;
+    bool has_mover;
+    int n_moving;     /* under `moves` */
+    uint64_t n_begun; /* under `moves`: in all */
+    pthread_mutex_t moves;
+    pthread_cond_t begun;
     bool is_torn; /* another rank is lost, so MPI cannot be left, which waits for all */
     atomic_bool stops;
     pthread_mutex_t lock; /* of channels, and of the first one to each rank */
@@ -74,6 +81,8 @@ ggl_status ggl_job_join(job **out, const ggl_transport *t, ggl_error *err);
 double ggl_job_patience(void);
 /* Ends the beats, and frees the job; the transport is not left. */
 void ggl_job_leave(job *j);
+/* Counts messages of data that begin, n > 0, or end, n < 0. */
+void ggl_job_count_moving(job *j, int n);
 /* Begins to watch a rank, and to beat for it. */
 ggl_status ggl_job_watch(job *j, int rank, ggl_error *err);
 static inline bool ggl_job_is_lost(const job *j, int rank) {
@@ -87,6 +96,8 @@ typedef struct pause {
     int64_t begin; /* nanoseconds; 0: it has not begun */
 } pause_t;
 void ggl_job_pause(const job *j, pause_t *p);
+/* Sleeps at once. */
+void ggl_job_rest(const job *j, pause_t *p);
 /* Waits for a request with that rank. *size may be NULL. */
 ggl_status ggl_job_wait(job *j, int rank, ggl_request *r, size_t *size, ggl_error *err);
 

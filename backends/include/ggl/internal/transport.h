@@ -43,7 +43,7 @@ typedef struct ggl_transport {
     /* 1: done (*size, unless NULL: the bytes received); 0: not yet; -1: failed. A request that is done and was not prepared is
      * gone. */
     int (*test)(void *ctx, ggl_request *r, size_t *size);
-    /* Waits at most `ns` nanoseconds for something to be done; may return at any time. */
+    /* Moves messages on that are under way, and waits at most `ns` nanoseconds for something to be done; may return at any time. */
     void (*idle)(void *ctx, long ns);
     /* Gives up a receiving. */
     void (*drop)(void *ctx, ggl_request *r);
