@@ -4,6 +4,7 @@
  * strictness, batches that follow each other through the backends. */
 #include <math.h>
 
+#include "ggl/internal/divide.h"
 #include "ggl/internal/sched.h"
 #include "sample.h"
 #include "test.h"
@@ -37,6 +38,15 @@ static int scattered(void *ctx, int group, const char *weight) {
     return weight && h % 3 ? -1 : (int)(h / 3 % (uint64_t)s->n);
 }
 
+/* Parts where they belong, the rest on the first. */
+static int by_part(void *ctx, int group, const char *weight) {
+    scatter *s = ctx;
+    const char *mark = weight ? strrchr(weight, GGL_PART_MARK) : NULL;
+    (void)group;
+    s->n_layers += mark != NULL;
+    return mark ? atoi(mark + 1) : weight ? -1 : 0;
+}
+
 /* --- runs ------------------------------------------------------------------------------------- */
 
 typedef struct logits {
@@ -51,7 +61,11 @@ static logits logits_of(const toy_model *t, ggl_backend *const *b, int n_b, ggl_
     toy_run r = {0};
     ggl_error err = {0};
     logits out = {0};
-    bool ok = toy_start_placed(&r, t, b, n_b, fold, s ? scattered : NULL, s, GGL_F32, &err) &&
+    bool ok = toy_start_placed(&r, t, b, n_b, fold,
+                               t->n_divided ? by_part
+                               : s          ? scattered
+                                            : NULL,
+                               s, GGL_F32, &err) &&
               toy_prompt(&r, 1, N_PUSHED, 5, NULL, &err);
     if (ok) {
         out.n = (size_t)(N - N_PUSHED) * (size_t)r.n_vocab;
@@ -143,6 +157,25 @@ static void check_borders(const fixture *f, const toy_model *t, ggl_backend *oth
     }
 }
 
+/* Rows, heads and experts on two or three instances of the CPU. */
+static void check_divided(const fixture *f, const toy_model *t, logits one) {
+    for (int n = 2; n <= N_CPU; n++) {
+        toy_model parts = *t;
+        scatter s = {0};
+        char what[64];
+        parts.n_divided = n;
+        snprintf(what, sizeof what, "divided among %d CPUs", n);
+        logits got = logits_of(&parts, f->b, n, f->b[REFERENCE], &s, what);
+        if (got.at) {
+            same_bits(t, one, got, what);
+            CHECK_MSG(s.n_layers > 0 || strcmp(llm_arch_name(t->arch), "clip-gemma3.arch") == 0,
+                      "%s: nothing is divided",
+                      llm_arch_name(t->arch)); /* its only matrix is computed */
+        }
+        free(got.at);
+    }
+}
+
 static void check_model(const fixture *f, const toy_model *t) {
     logits one = logits_of(t, f->b, 1, f->b[REFERENCE], NULL, "one CPU");
     logits exact = logits_of(t, f->b + REFERENCE, 1, f->b[REFERENCE], NULL, "the reference");
@@ -159,6 +192,8 @@ static void check_model(const fixture *f, const toy_model *t) {
             same_bits(t, one, got, what);
         free(got.at);
     }
+    if (one.at)
+        check_divided(f, t, one);
     for (int k = REFERENCE; k < f->n && exact.at; k++)
         check_borders(f, t, f->b[k], exact);
     free(one.at);

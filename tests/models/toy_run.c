@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ggl/internal/divide.h"
 #include "ggl/internal/fold.h"
 #include "ggl/internal/graph.h"
 #include "ggl/internal/sched.h"
@@ -75,6 +76,14 @@ static bool draw_weights(toy_run *r, const toy_model *t) {
     return r->weight != NULL;
 }
 
+/* As far as it goes, to the last row. */
+static bool divide(toy_run *r, const toy_model *t, ggl_error *err) {
+    const double share[] = {2, 1, 2};
+    int n;
+    return t->n_divided == 0 ||
+           ggl_graph_divide(r->graph, share, t->n_divided, 1, 1, &n, err) == GGL_OK;
+}
+
 bool toy_start(toy_run *r, const toy_model *t, ggl_backend *const *backend, int n_backends,
                ggl_backend *fold, int split, ggl_type kv, ggl_error *err) {
     *r = (toy_run){.split = split};
@@ -116,9 +125,10 @@ bool toy_start_placed(toy_run *r, const toy_model *t, ggl_backend *const *backen
                            .place = where,
                            .ctx = ctx,
                            .early = t->embedding ? "embedding" : NULL,
-                           .watch = t->watch};
+                           .watch = t->watch,
+                           .side_by_side = t->n_divided > 0};
     ok = ok && draw_weights(r, t) && ggl_graph_finish(r->graph, err) == GGL_OK &&
-         ggl_graph_fold(r->graph, fold, err) == GGL_OK &&
+         ggl_graph_fold(r->graph, fold, err) == GGL_OK && divide(r, t, err) &&
          ggl_sched_new(&r->sched, r->graph, &sp, err) == GGL_OK &&
          ggl_sched_alloc(r->sched, err) == GGL_OK;
     if (!ok)
