@@ -361,9 +361,11 @@ static bool find_one(cuts *c, const ggl_tensor *t) {
 
 /* Visits the products from whose rows t's last dimension comes, and notes whether one is large. mark: they are cut by heads. */
 static void walk(cuts *c, ggl_tensor *t, int heads, int depth, bool mark, bool *large) {
-    enum { MOST_DEPTH = 24 };
-    if (!t || t->id >= c->n_ids || depth > MOST_DEPTH || !ggl_is_batched(t))
+    enum { MOST_DEPTH = 64 };
+    if (!t || t->id >= c->n_ids || depth > MOST_DEPTH || !ggl_is_batched(t) ||
+        c->at[t->id].seen == c->n_walks)
         return;
+    c->at[t->id].seen = c->n_walks;
     if (t->op == GGL_OP_LINEAR) {
         const ggl_tensor *w = t->src[LINEAR_W];
         int64_t first;
@@ -396,7 +398,9 @@ static void find_heads(cuts *c) {
         if (k->n_dims != 2 || k->ne[1] < c->n_parts || k->ne[1] > INT32_MAX)
             continue;
         ggl_tensor *const from[] = {t->src[ATTEND_Q], kv->src[CACHE_K], kv->src[CACHE_V]};
+        c->n_walks++;
         walk(c, from[0], (int)k->ne[1], 0, false, &large);
+        c->n_walks++;
         for (int j = 0; j < 3 && large; j++)
             walk(c, from[j], (int)k->ne[1], 0, true, &large);
     }

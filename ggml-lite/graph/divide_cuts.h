@@ -14,6 +14,7 @@ typedef struct cut {
     int dim;                   /* the last one; of a product with more dimensions, 0; CUT_EXPERTS */
     const ggl_tensor *experts; /* the index of the expert of each column */
     int heads; /* of a product from which a cache or queries are made: the heads of the cache; else 0 */
+    int seen;         /* the walk that has visited it last (find_heads) */
     bool stays_whole; /* of a cache: its readers need all heads at once */
     ggl_tensor **
         part; /* [n_parts]; NULL, or an element: it is not made, or has no elements. Of an index: that among a part's experts */
@@ -30,6 +31,7 @@ typedef struct cuts {
     int n_parts;
     size_t least; /* bytes of a weight */
     int64_t unit; /* rows */
+    int n_walks;  /* see cut.seen */
     bool again;   /* a cache has to stay whole, so others are to be found anew */
 } cuts;
 
