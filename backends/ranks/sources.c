@@ -149,13 +149,9 @@ ggl_status ggl_source_send(const source *s, channel *c, ggl_error *err) {
 
 /* Writes the path of a weight that is kept; false: none is. */
 static bool kept_path(const uint64_t digest[2], size_t size, char *path, size_t n_path) {
-    const char *dir = getenv("GGL_RANK_CACHE");
-    if (dir && strcmp(dir, "off") == 0)
+    if (!cache_folder("GGL_RANK_CACHE", "/weights", path, n_path))
         return false;
-    if (dir && *dir ? snprintf(path, n_path, "%s", dir) < 0 : !cache_folder(path, n_path))
-        return false;
-    size_t n = strlen(path);
-    n += (size_t)snprintf(path + n, n_path - n, "%s", dir && *dir ? "" : "/weights");
+    const size_t n = strlen(path);
     if (n + 80 > n_path)
         return false;
     snprintf(path + n, n_path - n, "/%016" PRIx64 "%016" PRIx64 "-%zu", digest[0], digest[1], size);
