@@ -14,6 +14,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Grows whenever what is below changes, or what orders have: builds of one version may differ in it. */
+enum { ORDERS_VERSION = 2 };
+
 enum {
     PACKET_SIZE = 64 << 10,        /* most bytes of a packet, and of an answer */
     MOST_INLINE = 8 << 10,         /* a larger piece is data */

@@ -634,8 +634,10 @@ ggl_status ggl_rank_open(ggl_backend **out, const char *name, const ggl_backend_
     if (rank >= j->t->n_ranks || rank == 0)
         return ggl_fail(
             err, GGL_NOT_FOUND,
-            rank ? "%s: the job has ranks 0 to %d"
-                 : "%s is this program itself, whose device is cpu; the others are rank1 to rank%d",
+            rank
+                ? "%s: the job has ranks 0 to %d"
+                : "%s is this program itself, whose device is cpu; the others are rank1 and so on, "
+                  "to rank%d",
             name, j->t->n_ranks - 1);
     rank_backend *r = ggl_calloc(1, sizeof *r);
     uint64_t number = 1;
