@@ -36,6 +36,10 @@ static bool is_in_job(void) {
            (number_of("PMIX_RANK") >= 0 && number_of("SLURM_NTASKS") > 1);
 }
 
+bool ggl_ranks_has_launcher(void) {
+    return number_of("OMPI_COMM_WORLD_SIZE") > 0;
+}
+
 /* Opens the plug-in: GGL_MPI names it, or it is beside this program or library, or in a folder lib/ggl or ggl near it. */
 static void *open_plugin(char *why, size_t size) {
     static const char *const near[] = {"", "ggl/", "../lib/", GGL_PLUGIN_FOLDER "/"};

@@ -5,16 +5,34 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 
-/* Writes the path of the folder, $XDG_CACHE_HOME/ggml-lite or ~/.cache/ggml-lite. False: there is none, or no room for it. */
-static inline bool cache_folder(char *path, size_t size) {
-    const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+/* Returns what the environment variable names; NULL: it is not set, or empty. */
+static inline const char *cache_folder_named(const char *variable) {
+    const char *s = getenv(variable);
+    return s && *s ? s : NULL;
+}
+
+static inline bool cache_folder_is_off(const char *variable) {
+    const char *s = cache_folder_named(variable);
+    return s && strcmp(s, "off") == 0;
+}
+
+/* Writes the path of the folder that the environment variable names; if it is not set, or empty, of `below` ("", "/weights") in
+ * $XDG_CACHE_HOME/ggml-lite or ~/.cache/ggml-lite. False: the variable is "off", or there is no folder, or no room for its path. */
+static inline bool cache_folder(const char *variable, const char *below, char *path, size_t size) {
+    const char *named = cache_folder_named(variable), *xdg = getenv("XDG_CACHE_HOME"),
+               *home = getenv("HOME");
     int n = -1;
-    if (xdg && xdg[0] == '/')
-        n = snprintf(path, size, "%s/ggml-lite", xdg);
+    if (cache_folder_is_off(variable))
+        return false;
+    if (named)
+        n = snprintf(path, size, "%s", named);
+    else if (xdg && xdg[0] == '/')
+        n = snprintf(path, size, "%s/ggml-lite%s", xdg, below);
     else if (home && home[0] == '/')
-        n = snprintf(path, size, "%s/.cache/ggml-lite", home);
+        n = snprintf(path, size, "%s/.cache/ggml-lite%s", home, below);
     return n >= 0 && (size_t)n < size;
 }
 

@@ -7,7 +7,7 @@
 
 #include "ggl/internal/graph.h"
 #include "ggl/internal/image.h"
-#include "sources.h"
+#include "arriving.h"
 
 enum { MOST_IDS = 1 << 26 };
 
@@ -283,35 +283,32 @@ static void execute_has(station *s, ggl_reader *r) {
     ggl_source_execute_has(s, r);
 }
 
+/* Takes the weight from where the order says, and lets it be loaded into the buffer of that id. */
+static void load(station *s, ggl_reader *r, weight *w, uint32_t id, size_t size, size_t fills) {
+    ggl_arriving_begin(s, size);
+    w->from = ggl_source_take(s, r, size);
+    const held_buffer *h = buffer_of(s, id, w->offset, fills);
+    w->to = h ? h->b : NULL;
+    w->to_size = h ? h->size : 0;
+    ggl_arriving_add(s, w);
+}
+
 static void execute_fill(station *s, ggl_reader *r) {
+    weight w = {0};
     const uint32_t id = ggl_get_u32(r);
-    const uint64_t offset = ggl_get_u64(r), size = ggl_get_u64(r);
-    ggl_error err = {0};
-    taken t = ggl_source_take(s, r, (size_t)size);
-    held_buffer *h = buffer_of(s, id, offset, size);
-    if (h && t.data && !s->is_lost)
-        ggl_station_note(s, s->b->v->upload(s->b, h->b, (size_t)offset, t.data, (size_t)size, &err),
-                         &err);
-    ggl_source_drop(&t);
+    w.offset = (size_t)ggl_get_u64(r);
+    const size_t size = (size_t)ggl_get_u64(r);
+    load(s, r, &w, id, size, size);
 }
 
 static void execute_repack(station *s, ggl_reader *r) {
+    weight w = {.repacks = true};
     const uint32_t id = ggl_get_u32(r);
-    const uint64_t offset = ggl_get_u64(r);
-    ggl_tensor t;
-    char name[256];
-    ggl_error err = {0};
-    if (!ggl_weight_of_image(&t, name, sizeof name, r)) {
+    w.offset = (size_t)ggl_get_u64(r);
+    if (ggl_weight_of_image(&w.t, w.name, sizeof w.name, r))
+        load(s, r, &w, id, w.t.size, 0); /* how much it fills, its layout says */
+    else
         s->is_lost = true; /* nobody knows how much data comes */
-        return;
-    }
-    taken from = ggl_source_take(s, r, t.size);
-    const size_t size = s->b->v->repack_size ? s->b->v->repack_size(s->b, &t) : 0;
-    held_buffer *h = buffer_of(s, id, offset, size);
-    t.data = from.data;
-    if (h && t.data && size > 0 && !s->is_lost)
-        ggl_station_note(s, s->b->v->repack(s->b, h->b, (size_t)offset, &t, &err), &err);
-    ggl_source_drop(&from);
 }
 
 void ggl_station_execute(station *s, uint32_t op, ggl_reader *r) {
@@ -321,6 +318,8 @@ void ggl_station_execute(station *s, uint32_t op, ggl_reader *r) {
 #undef ORDER
     };
     s->result.n = 0;
+    if (op != ORDER_HAS && op != ORDER_FILL && op != ORDER_REPACK)
+        ggl_arriving_settle(s, true);
     if (op >= sizeof execute / sizeof *execute)
         ggl_station_fail(s, GGL_DEVICE, "an order that this build does not know");
     else

@@ -11,6 +11,7 @@
 #include "ggl/internal/number.h"
 #include "ggl/program.h"
 #include "ggl/version.h"
+#include "orders.h"
 
 /* Own beats are the clock by which others' silence is measured: a process that was stopped itself does not find the others
  * silent when it goes on. */
@@ -139,7 +140,8 @@ static hello own_hello(const ggl_transport *t) {
     hello h = {.magic = "ggl job",
                .abi = GGL_BACKEND_ABI,
                .order = 0x01020304,
-               .sizes = (uint32_t)(sizeof(ggl_store) << 16 | GGL_OP_COUNT << 8 | GGL_TYPE_COUNT),
+               .sizes = (uint32_t)(ORDERS_VERSION << 24 | sizeof(ggl_store) << 16 |
+                                   GGL_OP_COUNT << 8 | GGL_TYPE_COUNT),
                .pid = (int32_t)getpid()};
     snprintf(h.version, sizeof h.version, "%s", ggl_version());
     snprintf(h.host, sizeof h.host, "%s", t->host);

@@ -4,10 +4,13 @@
  *   job.c      joins the job, watches whether the other ranks live, and waits for messages
  *   channel.c  rank 0: the orders to one device of another rank, and the answers
  *   proxy.c    rank 0: the backend that passes each call on
+ *   sending.c  rank 0: weights on their way
  *   worker.c   the other ranks: receives orders, one thread for each device
  *   execute.c  carries them out on a backend of its own
  *   station.c  what that device holds, and its messages
  *   sources.c  where the other ranks get weights from
+ *   arriving.c weights that have come, on their way to that device
+ *   queue.c    a thread that carries out one thing after the other
  *
  * Every rank beats: it sends a few bytes to the others that it talks to, ten times a second, from a thread of its own. A rank
  * that has been silent for too long is lost: it ended, was stopped, or cannot be reached. Waits end with an error then. */

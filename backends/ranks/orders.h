@@ -5,12 +5,17 @@
  * ended. Small pieces of memory travel in packets and answers. A larger piece is a message, or several, of the tag TAG_DATA,
  * from the memory where it lies to the memory where it belongs; both sides know its size by the order.
  *
+ * Weights are loaded meanwhile (FILL, REPACK): only the answer to other orders than HAS says that they are.
+ *
  * After an order that fails the rest is not carried out until an answer has said so, but its data is received and sent. */
 #ifndef RANKS_ORDERS_H
 #define RANKS_ORDERS_H
 
 #include <stddef.h>
 #include <stdint.h>
+
+/* Grows whenever what is below changes, or what orders have: builds of one version may differ in it. */
+enum { ORDERS_VERSION = 2 };
 
 enum {
     PACKET_SIZE = 64 << 10,        /* most bytes of a packet, and of an answer */
@@ -34,8 +39,8 @@ enum {
     ORDER(DESCRIBE, describe)   /* plan, n */                                                      \
     ORDER(RUN, run)             /* plan, n, n_regions; ids of buffers, 0: none */                  \
     ORDER(WAIT, wait)                                                                              \
-    ORDER(HAS, has)                 /* what, size; a path, or a digest: sources.c */               \
-    ORDER(FILL, fill)               /* id, offset, size, source; data */                           \
+    ORDER(HAS, has)   /* what; a path, or n, and size and digest of n weights: sources.c */        \
+    ORDER(FILL, fill) /* id, offset, size, source; data */                                         \
     ORDER(REPACK_SIZE, repack_size) /* image of a weight */                                        \
     ORDER(REPACK, repack)           /* id, offset, image of a weight, source; data */
 

@@ -10,7 +10,7 @@
 #include "ggl/internal/image.h"
 #include "channel.h"
 #include "ranks.h"
-#include "sources.h"
+#include "sending.h"
 
 struct ggl_buffer {
     uint32_t id; /* 0: it is memory of rank 0 */
@@ -50,14 +50,19 @@ typedef struct rank_backend {
     size_t n_graphs, cap_graphs;
     known *node, *weight;
     size_t n_nodes, cap_nodes, n_weights, cap_weights;
-    known_files files;
-    size_t loading; /* bytes of weights since the rank was waited for */
-    int k;          /* its channel */
+    sending sending; /* weights */
+    int k;           /* its channel */
     bool is_closing;
 } rank_backend;
 
 static rank_backend *of(const ggl_backend *b) {
     return (rank_backend *)(uintptr_t)b;
+}
+
+/* Begins an order, after all weights are sent. */
+static ggl_status begin(rank_backend *r, order_op op, size_t size, ggl_error *err) {
+    const ggl_status st = ggl_sending_finish(&r->sending, err);
+    return st == GGL_OK ? ggl_channel_begin(&r->c, op, size, err) : st;
 }
 
 /* --- memory ------------------------------------------------------------------------------------ */
@@ -71,7 +76,7 @@ static ggl_status rank_alloc(ggl_backend *b, int region, size_t size, const void
     if (!buf)
         return ggl_fail(err, GGL_NOMEM, "out of memory for a buffer");
     *buf = (ggl_buffer){host ? 0 : ++r->last_id, region, (char *)(uintptr_t)host, size};
-    ggl_status st = host ? GGL_OK : ggl_channel_begin(&r->c, ORDER_ALLOC, 16, err);
+    ggl_status st = host ? GGL_OK : begin(r, ORDER_ALLOC, 16, err);
     if (st == GGL_OK && !host) {
         ggl_put_u32(&r->c.out, buf->id);
         ggl_put_u32(&r->c.out, (uint32_t)region);
@@ -88,7 +93,7 @@ static ggl_status rank_alloc(ggl_backend *b, int region, size_t size, const void
 
 static void rank_free(ggl_backend *b, ggl_buffer *buf) {
     rank_backend *r = of(b);
-    if (buf && buf->id && ggl_channel_begin(&r->c, ORDER_FREE, 4, NULL) == GGL_OK) {
+    if (buf && buf->id && begin(r, ORDER_FREE, 4, NULL) == GGL_OK) {
         ggl_put_u32(&r->c.out, buf->id);
         ggl_channel_end(&r->c);
     }
@@ -98,7 +103,7 @@ static void rank_free(ggl_backend *b, ggl_buffer *buf) {
 /* Puts an order about bytes of a buffer. */
 static ggl_status put_range(rank_backend *r, order_op op, const ggl_buffer *buf, size_t offset,
                             size_t size, int is_data, const void *bytes, ggl_error *err) {
-    const ggl_status st = ggl_channel_begin(&r->c, op, 24 + (bytes ? size : 0), err);
+    const ggl_status st = begin(r, op, 24 + (bytes ? size : 0), err);
     if (st != GGL_OK)
         return st;
     ggl_put_u32(&r->c.out, buf->id);
@@ -124,7 +129,7 @@ static ggl_status put(rank_backend *r, const ggl_buffer *dst, size_t offset, con
 
 static ggl_status get(rank_backend *r, const ggl_buffer *src, size_t offset, void *dst, size_t size,
                       ggl_error *err) {
-    ggl_status st = ggl_channel_begin(&r->c, ORDER_GET, 24, err); /* makes room */
+    ggl_status st = begin(r, ORDER_GET, 24, err); /* makes room */
     if (st != GGL_OK)
         return st;
     const bool small = ggl_channel_has_room(&r->c, size);
@@ -139,35 +144,23 @@ static ggl_status get(rank_backend *r, const ggl_buffer *src, size_t offset, voi
     return GGL_OK;
 }
 
-/* After an order that needs a weight: sends it, if it must be sent, and lets the rank begin. At the end of each stretch of bytes it
- * waits, so that errors come while loading, and progress is not far ahead of what is done. */
-static ggl_status load(rank_backend *r, const source *from, ggl_error *err) {
-    enum { STRETCH = 256 << 20 };
-    const ggl_status st = ggl_source_send(from, &r->c, err);
-    if (st != GGL_OK)
-        return st;
-    r->loading += from->size;
-    if (r->loading < STRETCH)
-        return ggl_channel_flush(&r->c, false, NULL, err);
-    r->loading = 0;
-    return ggl_channel_call(&r->c, NULL, err);
+/* Puts an order that needs a weight, with the body `head`, which is taken, and the weight's source. */
+static ggl_status load(rank_backend *r, order_op op, ggl_bytes *head, const void *data, size_t size,
+                       ggl_error *err) {
+    if (!head->failed)
+        return ggl_sending_add(&r->sending, &r->c, op, head, data, size, err);
+    ggl_bytes_fini(head);
+    return ggl_fail(err, GGL_NOMEM, "%s: out of memory for a weight", r->c.name);
 }
 
-/* Fills a part of a buffer with a weight. The rank may still be reading it when this returns. */
+/* Fills a part of a buffer with a weight, or begins to. */
 static ggl_status fill(rank_backend *r, const ggl_buffer *dst, size_t offset, const void *src,
                        size_t size, ggl_error *err) {
-    source from;
-    ggl_status st = ggl_source_find(&from, &r->c, &r->files, src, size, err);
-    if (st == GGL_OK)
-        st = ggl_channel_begin(&r->c, ORDER_FILL, 20 + ggl_source_size(&from), err);
-    if (st != GGL_OK)
-        return st;
-    ggl_put_u32(&r->c.out, dst->id);
-    ggl_put_u64(&r->c.out, offset);
-    ggl_put_u64(&r->c.out, size);
-    ggl_source_put(&from, &r->c.out);
-    ggl_channel_end(&r->c);
-    return load(r, &from, err);
+    ggl_bytes head = {0};
+    ggl_put_u32(&head, dst->id);
+    ggl_put_u64(&head, offset);
+    ggl_put_u64(&head, size);
+    return load(r, ORDER_FILL, &head, src, size, err);
 }
 
 static ggl_status rank_upload(ggl_backend *b, ggl_buffer *dst, size_t offset, const void *src,
@@ -206,7 +199,7 @@ static ggl_status rank_copy(ggl_backend *b, ggl_buffer *dst, const ggl_buffer *s
     }
     for (size_t i = 0; i < n && st == GGL_OK && !dst->host && !src->host; i += MOST) {
         const size_t k = n - i < MOST ? n - i : MOST;
-        st = ggl_channel_begin(&r->c, ORDER_COPY, 12 + k * sizeof *range, err);
+        st = begin(r, ORDER_COPY, 12 + k * sizeof *range, err);
         if (st != GGL_OK)
             break;
         ggl_put_u32(&r->c.out, dst->id);
@@ -250,7 +243,7 @@ static known *add(known **at, size_t *n, size_t *cap, ggl_bytes *of) {
 /* Asks whether the rank refuses the node of that image; the entry with its answer, NULL: *err. */
 static known *ask_refuses(rank_backend *r, ggl_bytes *image, ggl_error *err) {
     ggl_reader result;
-    ggl_status st = ggl_channel_begin(&r->c, ORDER_REFUSES, 8, err);
+    ggl_status st = begin(r, ORDER_REFUSES, 8, err);
     if (st == GGL_OK) {
         ggl_put_u64(&r->c.out, image->n);
         ggl_channel_end(&r->c);
@@ -294,8 +287,7 @@ static size_t rank_repack_size(const ggl_backend *b, const ggl_tensor *w) {
     nameless.name = NULL;
     ggl_weight_image(&nameless, &image);
     known *k = image.failed ? NULL : find(r->weight, r->n_weights, &image);
-    if (!k && !image.failed &&
-        ggl_channel_begin(&r->c, ORDER_REPACK_SIZE, image.n, NULL) == GGL_OK) {
+    if (!k && !image.failed && begin(r, ORDER_REPACK_SIZE, image.n, NULL) == GGL_OK) {
         ggl_put(&r->c.out, image.at, image.n);
         ggl_channel_end(&r->c);
         if (ggl_channel_call(&r->c, &result, NULL) == GGL_OK &&
@@ -308,24 +300,11 @@ static size_t rank_repack_size(const ggl_backend *b, const ggl_tensor *w) {
 
 static ggl_status rank_repack(ggl_backend *b, ggl_buffer *dst, size_t offset, const ggl_tensor *w,
                               ggl_error *err) {
-    rank_backend *r = of(b);
-    ggl_bytes image = {0};
-    source from;
-    ggl_weight_image(w, &image);
-    ggl_status st = image.failed ? ggl_fail(err, GGL_NOMEM, "out of memory to repack")
-                                 : ggl_source_find(&from, &r->c, &r->files, w->data, w->size, err);
-    if (st == GGL_OK)
-        st = ggl_channel_begin(&r->c, ORDER_REPACK, 12 + image.n + ggl_source_size(&from), err);
-    if (st == GGL_OK) {
-        ggl_put_u32(&r->c.out, dst->id);
-        ggl_put_u64(&r->c.out, offset);
-        ggl_put(&r->c.out, image.at, image.n);
-        ggl_source_put(&from, &r->c.out);
-        ggl_channel_end(&r->c);
-        st = load(r, &from, err);
-    }
-    ggl_bytes_fini(&image);
-    return st;
+    ggl_bytes head = {0};
+    ggl_put_u32(&head, dst->id);
+    ggl_put_u64(&head, offset);
+    ggl_weight_image(w, &head);
+    return load(of(b), ORDER_REPACK, &head, w->data, w->size, err);
 }
 
 /* --- plans -------------------------------------------------------------------------------------- */
@@ -392,7 +371,7 @@ static ggl_status rank_compile(ggl_backend *b, const ggl_segment *s, ggl_plan **
         *p = (rank_plan){.id = ++r->last_id, .g = s->graph};
         put_segment(&segment, s, &p->n_regions);
         st = segment.failed ? ggl_fail(err, GGL_NOMEM, "out of memory for a plan")
-                            : ggl_channel_begin(&r->c, ORDER_COMPILE, 24, err);
+                            : begin(r, ORDER_COMPILE, 24, err);
     }
     if (st == GGL_OK) {
         ggl_put_u32(&r->c.out, p->id);
@@ -416,8 +395,7 @@ static ggl_status rank_compile(ggl_backend *b, const ggl_segment *s, ggl_plan **
         *out = &p->base;
     } else {
         if (g && g->n_plans == 0 && image.n > 0 &&
-            ggl_channel_begin(&r->c, ORDER_PLAN_FREE, 8, NULL) ==
-                GGL_OK) { /* the rank may have the graph */
+            begin(r, ORDER_PLAN_FREE, 8, NULL) == GGL_OK) { /* the rank may have the graph */
             ggl_put_u32(&r->c.out, 0);
             ggl_put_u32(&r->c.out, g->id);
             ggl_channel_end(&r->c);
@@ -437,7 +415,7 @@ static void rank_plan_free(ggl_backend *b, ggl_plan *plan) {
     if (!p)
         return;
     const uint32_t graph = leave_graph(r, p->g);
-    if (ggl_channel_begin(&r->c, ORDER_PLAN_FREE, 8, NULL) == GGL_OK) {
+    if (begin(r, ORDER_PLAN_FREE, 8, NULL) == GGL_OK) {
         ggl_put_u32(&r->c.out, p->id);
         ggl_put_u32(&r->c.out, graph);
         ggl_channel_end(&r->c);
@@ -449,7 +427,7 @@ static void rank_describe(ggl_backend *b, ggl_plan *plan, int64_t n, char *text,
     rank_backend *r = of(b);
     ggl_reader result = {0};
     *text = '\0';
-    if (ggl_channel_begin(&r->c, ORDER_DESCRIBE, 12, NULL) != GGL_OK)
+    if (begin(r, ORDER_DESCRIBE, 12, NULL) != GGL_OK)
         return;
     ggl_put_u32(&r->c.out, ((rank_plan *)plan)->id);
     ggl_put_u64(&r->c.out, (uint64_t)n);
@@ -467,7 +445,7 @@ static ggl_status rank_run(ggl_backend *b, ggl_plan *plan, ggl_buffer *const *re
                            ggl_error *err) {
     rank_backend *r = of(b);
     const rank_plan *p = (const rank_plan *)plan;
-    const ggl_status st = ggl_channel_begin(&r->c, ORDER_RUN, 16 + 4 * (size_t)p->n_regions, err);
+    const ggl_status st = begin(r, ORDER_RUN, 16 + 4 * (size_t)p->n_regions, err);
     if (st != GGL_OK)
         return st;
     ggl_put_u32(&r->c.out, p->id);
@@ -484,7 +462,8 @@ static ggl_status rank_run(ggl_backend *b, ggl_plan *plan, ggl_buffer *const *re
 }
 
 static ggl_status rank_mark(ggl_backend *b, uint64_t *mark, ggl_error *err) {
-    return ggl_channel_flush(&of(b)->c, true, mark, err);
+    const ggl_status st = ggl_sending_finish(&of(b)->sending, err);
+    return st != GGL_OK ? st : ggl_channel_flush(&of(b)->c, true, mark, err);
 }
 
 static ggl_status rank_wait_for(ggl_backend *b, uint64_t mark, ggl_error *err) {
@@ -497,9 +476,10 @@ static ggl_status rank_poll(ggl_backend *b, uint64_t mark, bool *done, ggl_error
 
 static ggl_status rank_wait(ggl_backend *b, ggl_error *err) {
     channel *c = &of(b)->c;
-    if (ggl_channel_is_idle(c))
-        return GGL_OK;
-    const ggl_status st = ggl_channel_begin(c, ORDER_WAIT, 0, err);
+    ggl_status st = ggl_sending_finish(&of(b)->sending, err);
+    if (st != GGL_OK || ggl_channel_is_idle(c))
+        return st;
+    st = ggl_channel_begin(c, ORDER_WAIT, 0, err);
     if (st != GGL_OK)
         return st;
     ggl_channel_end(c);
@@ -528,7 +508,8 @@ static void leave_channel(rank_backend *r) {
 static void rank_close(ggl_backend *b) {
     rank_backend *r = of(b);
     bool is_closed = !r->is_closing;
-    if (r->is_closing && ggl_channel_begin(&r->c, ORDER_CLOSE, 0, NULL) == GGL_OK) {
+    ggl_sending_fini(&r->sending);
+    if (r->is_closing && begin(r, ORDER_CLOSE, 0, NULL) == GGL_OK) {
         ggl_channel_end(&r->c);
         (void)ggl_channel_call(&r->c, NULL, NULL);
         is_closed = true;
@@ -538,7 +519,6 @@ static void rank_close(ggl_backend *b) {
     ggl_channel_fini(&r->c);
     known_fini(r->node, r->n_nodes);
     known_fini(r->weight, r->n_weights);
-    ggl_known_files_fini(&r->files);
     ggl_free(r->graph);
     ggl_free(r);
 }
@@ -659,8 +639,10 @@ ggl_status ggl_rank_open(ggl_backend **out, const char *name, const ggl_backend_
     if (rank >= j->t->n_ranks || rank == 0)
         return ggl_fail(
             err, GGL_NOT_FOUND,
-            rank ? "%s: the job has ranks 0 to %d"
-                 : "%s is this program itself, whose device is cpu; the others are rank1 to rank%d",
+            rank
+                ? "%s: the job has ranks 0 to %d"
+                : "%s is this program itself, whose device is cpu; the others are rank1 and so on, "
+                  "to rank%d",
             name, j->t->n_ranks - 1);
     rank_backend *r = ggl_calloc(1, sizeof *r);
     uint64_t number = 1;

@@ -13,16 +13,18 @@
 /* --- digests ------------------------------------------------------------------------------------ */
 
 /* Two numbers of 64 bits, the second over a byte in front, so that equal ones mean equal weights. Nobody attacks here: whoever may
- * start ranks may do anything. */
+ * start ranks may do anything. The bytes are read once, in pieces that stay in the processor's cache. */
 static void digest_all(const void *data, size_t size, uint64_t out[2]) {
-    for (int k = 0; k < 2; k++) {
-        ggl_xxh64 h;
-        ggl_xxh64_begin(&h);
-        if (k)
-            ggl_xxh64_add(&h, "2", 1);
-        ggl_xxh64_add(&h, data, size);
-        out[k] = ggl_xxh64_end(&h);
-    }
+    enum { PIECE = 16 << 10 };
+    ggl_xxh64 h[2];
+    ggl_xxh64_begin(&h[0]);
+    ggl_xxh64_begin(&h[1]);
+    ggl_xxh64_add(&h[1], "2", 1);
+    for (size_t at = 0; at < size; at += PIECE)
+        for (int k = 0; k < 2; k++)
+            ggl_xxh64_add(&h[k], (const char *)data + at, size - at < PIECE ? size - at : PIECE);
+    out[0] = ggl_xxh64_end(&h[0]);
+    out[1] = ggl_xxh64_end(&h[1]);
 }
 
 /* Of the first, the middle and the last bytes: so no weight is read on rank 0 only to see that another rank has it, too. */
@@ -42,45 +44,39 @@ static void digest_samples(const void *data, size_t size, uint64_t out[2]) {
 /* --- rank 0 ------------------------------------------------------------------------------------- */
 
 enum has_what { HAS_FILE, HAS_KEPT };
+enum { MOST_FOUND = 128 }; /* by a rank at a time */
 
-/* Asks the rank for a file, or for a weight by its digest. */
-static ggl_status ask(channel *c, enum has_what what, const source *s, bool *has, ggl_error *err) {
+ggl_status ggl_source_ask_file(const source *s, channel *c, known_files *k, ggl_error *err) {
     ggl_reader result;
-    ggl_status st = ggl_channel_begin(c, ORDER_HAS, 32 + (s->path ? strlen(s->path) : 0), err);
-    if (st != GGL_OK)
-        return st;
-    ggl_put_u32(&c->out, what);
-    ggl_put_u64(&c->out, what == HAS_FILE ? s->file_size : s->size);
-    if (what == HAS_FILE)
+    bool has = false;
+    const size_t n = strlen(s->path);
+    if (n < MOST_INLINE) { /* an order must have room for it */
+        ggl_status st = ggl_channel_begin(c, ORDER_HAS, 32 + n, err);
+        if (st != GGL_OK)
+            return st;
+        ggl_put_u32(&c->out, HAS_FILE);
         ggl_put_text(&c->out, s->path);
-    else
-        ggl_put(&c->out, s->digest, sizeof s->digest);
-    ggl_channel_end(c);
-    st = ggl_channel_call(c, &result, err);
-    *has = st == GGL_OK && ggl_get_u32(&result) != 0;
-    return st;
-}
-
-/* Sets *has: the rank has the file. Each file is asked for once. */
-static ggl_status ask_file(channel *c, known_files *k, const source *s, bool *has, ggl_error *err) {
-    for (size_t i = 0; i < k->n; i++)
-        if (strcmp(k->path[i], s->path) == 0) {
-            *has = k->has[i];
-            return GGL_OK;
-        }
-    const ggl_status st = ask(c, HAS_FILE, s, has, err);
-    if (st == GGL_OK && k->n < sizeof k->path / sizeof *k->path &&
-        (k->path[k->n] = ggl_calloc(strlen(s->path) + 1, 1))) {
-        strcpy(k->path[k->n], s->path);
-        k->has[k->n++] = *has;
+        ggl_channel_end(c);
+        st = ggl_channel_call(c, &result, err);
+        if (st != GGL_OK)
+            return st;
+        has = ggl_get_u32(&result) != 0;
     }
-    return st;
+    char *path = ggl_calloc(n + 1, 1);
+    if (!path || !ggl_grow(&k->at, &k->cap, k->n + 1, sizeof *k->at)) {
+        ggl_free(path);
+        return ggl_fail(err, GGL_NOMEM, "%s: out of memory", s->path);
+    }
+    memcpy(path, s->path, n);
+    k->at[k->n++] = (known_file){path, has};
+    return GGL_OK;
 }
 
 void ggl_known_files_fini(known_files *k) {
     for (size_t i = 0; i < k->n; i++)
-        ggl_free(k->path[i]);
-    k->n = 0;
+        ggl_free(k->at[i].path);
+    ggl_free(k->at);
+    *k = (known_files){0};
 }
 
 /* True if ranks read files of their own; GGL_RANK_FILES=off: rank 0 sends all weights. */
@@ -89,18 +85,11 @@ static bool uses_files(void) {
     return !s || strcmp(s, "off") != 0;
 }
 
-ggl_status ggl_source_find(source *s, channel *c, known_files *k, const void *data, size_t size,
-                           ggl_error *err) {
-    static _Thread_local char full[PATH_MAX * 2]; /* an order's path, until it is written */
+bool ggl_source_find(source *s, const known_files *k, const void *data, size_t size) {
+    static _Thread_local char full[PATH_MAX * 2]; /* until the rank is asked */
     ggl_file_map of;
-    bool has = false;
-    ggl_status st = GGL_OK;
     *s = (source){.kind = SOURCE_SENT, .data = data, .size = size};
-    if (size < LEAST_ASKED) {
-        digest_all(data, size, s->digest);
-        return GGL_OK;
-    }
-    const char *path = uses_files() ? ggl_file_at(data, &of) : NULL;
+    const char *path = size >= LEAST_ASKED && uses_files() ? ggl_file_at(data, &of) : NULL;
     if (path) {
         char here[PATH_MAX] = "";
         if (path[0] != '/' && !getcwd(here, sizeof here))
@@ -109,22 +98,52 @@ ggl_status ggl_source_find(source *s, channel *c, known_files *k, const void *da
         s->path = full;
         s->offset = (size_t)((const char *)data - (const char *)of.data);
         s->file_size = of.size;
-        /* an order must have room for it */
-        if (strlen(full) < MOST_INLINE)
-            st = ask_file(c, k, s, &has, err);
-        if (st == GGL_OK && has) {
-            s->kind = SOURCE_FILE;
-            digest_samples(data, size, s->digest);
-            return GGL_OK;
-        }
-        s->path = NULL;
+        const known_file *f = k->at, *end = k->at + k->n;
+        while (f != end && strcmp(f->path, full) != 0)
+            f++;
+        if (f == end)
+            return false;
+        s->path = f->path;
+        s->kind = f->has ? SOURCE_FILE : SOURCE_SENT;
     }
-    if (st == GGL_OK) {
+    if (s->kind == SOURCE_FILE)
+        digest_samples(data, size, s->digest);
+    else
         digest_all(data, size, s->digest);
-        st = ask(c, HAS_KEPT, s, &has, err);
-        s->kind = has ? SOURCE_KEPT : SOURCE_SENT;
-    }
-    return st;
+    return true;
+}
+
+static bool is_asked(const source *s) {
+    return s->kind == SOURCE_SENT && s->size >= LEAST_ASKED;
+}
+
+ggl_status ggl_source_ask(const source *s, size_t n, channel *c, uint64_t *number, ggl_error *err) {
+    const ggl_status st = ggl_channel_begin(c, ORDER_HAS, 8 + MOST_ASKED * 24, err);
+    uint32_t n_asked = 0;
+    if (st != GGL_OK)
+        return st;
+    for (size_t i = 0; i < n; i++)
+        n_asked += is_asked(&s[i]);
+    ggl_put_u32(&c->out, HAS_KEPT);
+    ggl_put_u32(&c->out, n_asked);
+    for (size_t i = 0; i < n; i++)
+        if (is_asked(&s[i])) {
+            ggl_put_u64(&c->out, s[i].size);
+            ggl_put(&c->out, s[i].digest, sizeof s[i].digest);
+        }
+    ggl_channel_end(c);
+    return ggl_channel_flush(c, true, number, err);
+}
+
+ggl_status ggl_source_hear(source *s, size_t n, channel *c, uint64_t number, ggl_error *err) {
+    const ggl_status st = ggl_channel_wait(c, number, err);
+    ggl_reader result = {c->result, c->result + c->n_result, false};
+    for (size_t i = 0; i < n && st == GGL_OK; i++)
+        if (is_asked(&s[i]) && ggl_get_u32(&result))
+            s[i].kind = SOURCE_KEPT;
+    return st == GGL_OK && result.failed
+               ? ggl_fail(err, GGL_DEVICE, "%s: an answer that does not fit its orders", c->name)
+               : st;
 }
 
 size_t ggl_source_size(const source *s) {
@@ -142,37 +161,38 @@ void ggl_source_put(const source *s, ggl_bytes *out) {
 }
 
 ggl_status ggl_source_send(const source *s, channel *c, ggl_error *err) {
-    return s->kind == SOURCE_SENT ? ggl_channel_send_all(c, s->data, s->size, err) : GGL_OK;
+    ggl_file_map of;
+    if (s->kind != SOURCE_SENT)
+        return GGL_OK;
+    const ggl_status st = ggl_channel_send_all(c, s->data, s->size, err);
+    if (ggl_file_at(s->data, &of)) /* if rank 0 reads it, too, the system has it in memory */
+        ggl_file_map_drop(&of, s->data, s->size);
+    return st;
 }
 
 /* --- the other ranks: weights that are kept ------------------------------------------------------ */
 
 /* Writes the path of a weight that is kept; false: none is. */
 static bool kept_path(const uint64_t digest[2], size_t size, char *path, size_t n_path) {
-    const char *dir = getenv("GGL_RANK_CACHE");
-    if (dir && strcmp(dir, "off") == 0)
+    if (!cache_folder("GGL_RANK_CACHE", "/weights", path, n_path))
         return false;
-    if (dir && *dir ? snprintf(path, n_path, "%s", dir) < 0 : !cache_folder(path, n_path))
-        return false;
-    size_t n = strlen(path);
-    n += (size_t)snprintf(path + n, n_path - n, "%s", dir && *dir ? "" : "/weights");
+    const size_t n = strlen(path);
     if (n + 80 > n_path)
         return false;
     snprintf(path + n, n_path - n, "/%016" PRIx64 "%016" PRIx64 "-%zu", digest[0], digest[1], size);
     return true;
 }
 
-/* Keeps a weight for the next start. A failure is a note, once. */
-static void keep(station *s, const void *data, size_t size, const uint64_t digest[2]) {
+void ggl_source_keep(station *s, const taken *t) {
     char path[PATH_MAX];
     ggl_new_file *f = NULL;
     ggl_error err = {0};
-    if (size < LEAST_ASKED || s->keeps_none || !kept_path(digest, size, path, sizeof path))
+    if (t->size < LEAST_ASKED || s->keeps_none || !kept_path(t->digest, t->size, path, sizeof path))
         return;
     cache_make_parents(path); /* opening the file says what is wrong */
     ggl_status st = ggl_new_file_open(&f, path, &err);
     if (st == GGL_OK) {
-        if (fwrite(data, 1, size, ggl_new_file_stream(f)) != size)
+        if (fwrite(t->data, 1, t->size, ggl_new_file_stream(f)) != t->size)
             ggl_new_file_note(f);
         st = ggl_new_file_commit(f, &err);
     }
@@ -242,28 +262,45 @@ static bool open_kept(const char *path, size_t size, const uint64_t digest[2], g
     return is_whole;
 }
 
-void ggl_source_execute_has(station *s, ggl_reader *r) {
-    char path[PATH_MAX * 2];
-    const uint32_t what = ggl_get_u32(r);
-    const uint64_t size = ggl_get_u64(r);
-    bool has = false;
-    if (what == HAS_FILE) {
-        has = take_path(r, path, sizeof path) && access(path, R_OK) == 0;
-    } else {
-        if (s->found.data)
-            ggl_file_map_close(&s->found);
-        ggl_get_to(r, s->found_digest, sizeof s->found_digest);
-        has = kept_path(s->found_digest, (size_t)size, path, sizeof path) &&
-              open_kept(path, (size_t)size, s->found_digest, &s->found);
-    }
-    ggl_put_u32(&s->result, has);
+/* Looks for a kept weight, which stays open until it is ordered. */
+static bool find_kept(station *s, size_t size, const uint64_t digest[2]) {
+    char path[PATH_MAX];
+    found_weight f = {.digest = {digest[0], digest[1]}};
+    if (size < LEAST_ASKED || !kept_path(digest, size, path, sizeof path) ||
+        !open_kept(path, size, digest, &f.map))
+        return false;
+    if (s->n_found < MOST_FOUND && ggl_grow(&s->found, &s->cap_found, s->n_found + 1, sizeof f))
+        s->found[s->n_found++] = f;
+    else /* it is opened again */
+        ggl_file_map_close(&f.map);
+    return true;
 }
 
-static taken take_file(station *s, ggl_reader *r, size_t size, const uint64_t digest[2]) {
+void ggl_source_execute_has(station *s, ggl_reader *r) {
+    char path[PATH_MAX * 2];
+    uint64_t digest[2];
+    const uint32_t what = ggl_get_u32(r);
+    if (what == HAS_FILE) {
+        ggl_put_u32(&s->result, take_path(r, path, sizeof path) && access(path, R_OK) == 0);
+        return;
+    }
+    const uint32_t n = ggl_get_u32(r);
+    for (uint32_t i = 0; i < n && i < MOST_ASKED && !r->failed; i++) {
+        const uint64_t size = ggl_get_u64(r);
+        ggl_get_to(r, digest, sizeof digest);
+        ggl_put_u32(&s->result, !r->failed && find_kept(s, (size_t)size, digest));
+    }
+}
+
+void ggl_source_forget(station *s) {
+    while (s->n_found > 0)
+        ggl_file_map_close(&s->found[--s->n_found].map);
+}
+
+static taken take_file(station *s, ggl_reader *r, taken t) {
     char path[PATH_MAX * 2];
     uint64_t own[2];
     ggl_error err = {0};
-    taken t = {.size = size};
     const bool read = take_path(r, path, sizeof path);
     const uint64_t file_size = ggl_get_u64(r), offset = ggl_get_u64(r);
     if (!read || r->failed || s->failed.status != GGL_OK)
@@ -273,10 +310,10 @@ static taken take_file(station *s, ggl_reader *r, size_t size, const uint64_t di
         ggl_station_note(s, err.status, &err);
         return t;
     }
-    bool same = m->size == file_size && offset <= m->size && size <= m->size - offset;
+    bool same = m->size == file_size && offset <= m->size && t.size <= m->size - offset;
     if (same) {
-        digest_samples((const char *)m->data + offset, size, own);
-        same = own[0] == digest[0] && own[1] == digest[1];
+        digest_samples((const char *)m->data + offset, t.size, own);
+        same = own[0] == t.digest[0] && own[1] == t.digest[1];
     }
     if (!same) {
         ggl_station_note(
@@ -293,47 +330,44 @@ static taken take_file(station *s, ggl_reader *r, size_t size, const uint64_t di
     return t;
 }
 
-static taken take_kept(station *s, size_t size, const uint64_t digest[2]) {
+static taken take_kept(station *s, taken t) {
     char path[PATH_MAX];
     ggl_error err = {0};
-    taken t = {.size = size};
-    if (s->found.data && memcmp(s->found_digest, digest, sizeof s->found_digest) == 0) {
-        t.file = s->found; /* the one that rank 0 has just asked for */
-        s->found = (ggl_file_map){0};
-    } else if (!kept_path(digest, size, path, sizeof path) ||
-               !open_kept(path, size, digest, &t.file)) {
+    for (size_t i = 0; i < s->n_found; i++)
+        if (s->found[i].map.size == t.size &&
+            memcmp(s->found[i].digest, t.digest, sizeof t.digest) == 0) {
+            t.file = s->found[i].map;
+            s->found[i] = s->found[--s->n_found];
+            break;
+        }
+    if (!t.file.data && (!kept_path(t.digest, t.size, path, sizeof path) ||
+                         !open_kept(path, t.size, t.digest, &t.file)))
         ggl_station_note(s, ggl_fail(&err, GGL_NOT_FOUND, "a weight is not kept any more"), &err);
-    }
     t.data = t.file.data;
     return t;
 }
 
-static taken take_sent(station *s, size_t size, const uint64_t digest[2]) {
-    uint64_t own[2];
-    ggl_error err = {0};
-    taken t = {.size = size, .owned = ggl_station_receive(s, size)};
-    if (!t.owned || s->is_lost)
-        return t;
-    digest_all(t.owned, size, own);
-    if (own[0] == digest[0] && own[1] == digest[1]) {
-        t.data = t.owned;
-        keep(s, t.data, size, digest);
-    } else {
-        ggl_station_note(
-            s,
-            ggl_fail(&err, GGL_DEVICE, "a weight arrived with other bytes than it was sent with"),
-            &err);
-    }
+taken ggl_source_take(station *s, ggl_reader *r, size_t size) {
+    taken t = {.size = size};
+    const uint32_t kind = ggl_get_u32(r);
+    ggl_get_to(r, t.digest, sizeof t.digest);
+    if (kind == SOURCE_FILE)
+        return take_file(s, r, t);
+    if (kind == SOURCE_KEPT)
+        return take_kept(s, t);
+    t.data = t.owned = ggl_station_receive(s, size);
     return t;
 }
 
-taken ggl_source_take(station *s, ggl_reader *r, size_t size) {
-    uint64_t digest[2];
-    const uint32_t kind = ggl_get_u32(r);
-    ggl_get_to(r, digest, sizeof digest);
-    return kind == SOURCE_FILE   ? take_file(s, r, size, digest)
-           : kind == SOURCE_KEPT ? take_kept(s, size, digest)
-                                 : take_sent(s, size, digest);
+ggl_status ggl_source_check(const taken *t, const char *what, ggl_error *err) {
+    uint64_t own[2];
+    if (!t->owned)
+        return GGL_OK;
+    digest_all(t->owned, t->size, own);
+    return own[0] == t->digest[0] && own[1] == t->digest[1]
+               ? GGL_OK
+               : ggl_fail(err, GGL_DEVICE, "%s arrived with other bytes than it was sent with",
+                          what);
 }
 
 void ggl_source_drop(taken *t) {

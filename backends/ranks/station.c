@@ -63,8 +63,7 @@ void ggl_station_fini(station *s) {
         ggl_free(s->file[i].path);
     }
     ggl_free(s->file);
-    if (s->found.data)
-        ggl_file_map_close(&s->found);
+    ggl_free(s->found);
     ggl_free(s->buffer);
     ggl_free(s->graph);
     ggl_free(s->plan);

@@ -7,6 +7,7 @@
 #include "ggl/internal/file.h"
 #include "job.h"
 #include "orders.h"
+#include "queue.h"
 
 typedef struct held_buffer {
     ggl_buffer *b; /* NULL: there is none of that id */
@@ -30,6 +31,22 @@ typedef struct held_file {
     ggl_file_map map;
 } held_file;
 
+/* A kept weight that rank 0 has asked for, and will order. */
+typedef struct found_weight {
+    uint64_t digest[2];
+    ggl_file_map map;
+} found_weight;
+
+/* Weights on their way to the device: arriving.c. */
+typedef struct arriving {
+    queue loaded, kept;
+    room room;
+    pthread_mutex_t lock;
+    ggl_error failed; /* the first weight that did since somebody was told; GGL_OK: none */
+    bool is_made;     /* the members above are */
+    bool is_on;       /* some may be under way */
+} arriving;
+
 typedef struct station {
     job *j;
     int tag;
@@ -43,10 +60,10 @@ typedef struct station {
     size_t cap_regions;
     held_file *file; /* from which weights were taken */
     size_t n_files, cap_files;
-    ggl_file_map
-        found; /* the kept weight that rank 0 has asked for last; all zeros: there is none */
-    uint64_t found_digest[2];
-    bool keeps_none;                /* keeping a weight has failed */
+    found_weight *found;
+    size_t n_found, cap_found;
+    arriving arriving;
+    bool keeps_none;                /* keeping a weight has failed; of the thread that keeps them */
     void (*note)(const char *text); /* for the user; may be NULL */
     /* the packet that is carried out */
     uint64_t number;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "execute.h"
+#include "arriving.h"
 
 typedef struct worker worker;
 
@@ -94,8 +95,8 @@ static bool carry_out(post *p, size_t size, bool *ends) {
     if (r.failed || h.size != (size_t)(r.end - r.at))
         return false;
     s->number = h.number;
+    order_head o = {0};
     while (r.at < r.end && !s->is_lost) {
-        order_head o;
         ggl_get_to(&r, &o, sizeof o);
         const char *body = ggl_get(&r, o.size);
         if (r.failed)
@@ -114,7 +115,10 @@ static bool carry_out(post *p, size_t size, bool *ends) {
             return false;
         }
     }
-    if (h.has_answer && s->b && s->b->async) { /* the answer says that all is done */
+    const bool ends_it = o.op != ORDER_HAS; /* else weights may be loaded meanwhile */
+    if (h.has_answer)
+        ggl_arriving_settle(s, ends_it);
+    if (h.has_answer && ends_it && s->b && s->b->async) { /* the answer says that all is done */
         ggl_error err = {0};
         ggl_station_note(s, s->b->v->wait(s->b, &err), &err);
     }
@@ -139,6 +143,7 @@ static void post_fini(post *p) {
         t->drop(t->ctx, &p->s.cancels);
     if (p->has_packets)
         t->drop(t->ctx, &p->packets);
+    ggl_arriving_fini(&p->s);
     ggl_station_fini(&p->s);
     ggl_bytes_fini(&p->answer);
     ggl_free(p->packet);

@@ -19,6 +19,7 @@ typedef struct head {
     uint64_t size, hash; /* of the data after the header */
 } head;
 
+#define VARIABLE "GGL_VULKAN_CACHE"
 static const char MAGIC[8] = "gglvkpc";
 enum { MAX_SIZE = 256 << 20 };
 
@@ -32,9 +33,7 @@ static uint64_t fnv1a(const unsigned char *data, size_t n) {
 /* Finds the cache folder; with `make`, creates it and its parents. False: no cache is wanted, or
  * there is no home folder. */
 static bool folder(char *path, size_t size, bool make) {
-    const char *dir = getenv("GGL_VULKAN_CACHE");
-    const int n = dir ? snprintf(path, size, "%s", dir) : 0;
-    if (dir ? n <= 0 || (size_t)n >= size : !cache_folder(path, size))
+    if (!cache_folder(VARIABLE, "", path, size))
         return false;
     if (make)
         cache_make_parents(path);
@@ -82,13 +81,12 @@ void *ggl_vk_cache_read(const vk_backend *b, size_t *size) {
 /* Prints, once in a process, that the folder which the user named cannot be used. */
 static void note_unusable(int error) {
     static atomic_bool noted;
-    const char *dir = getenv("GGL_VULKAN_CACHE");
-    if (dir && *dir && !atomic_exchange(&noted, true))
-        fprintf(
-            stderr,
-            "vulkan: GGL_VULKAN_CACHE: %s: %s; pipelines are not kept, and every start compiles "
-            "them again\n",
-            dir, strerror(error));
+    const char *dir = cache_folder_named(VARIABLE);
+    if (dir && !cache_folder_is_off(VARIABLE) && !atomic_exchange(&noted, true))
+        fprintf(stderr,
+                "vulkan: " VARIABLE ": %s: %s; pipelines are not kept, and every start compiles "
+                "them again\n",
+                dir, strerror(error));
 }
 
 /* Writes a temporary file and renames it, so that a concurrent reader finds a complete file or

@@ -32,23 +32,21 @@ static ggl_status take_all(device *d, const pieces *p, int region, const char *w
     return st;
 }
 
-/* Uploads constants, and those weights that the device cannot use in place. */
-static ggl_status upload_all(const schedule *s, device *d, loading *l, ggl_error *err) {
-    ggl_status st = GGL_OK;
-    for (size_t i = 0; i < d->weights.consts.n && st == GGL_OK; i++) {
-        const ggl_tensor *t = d->weights.consts.at[i];
-        ggl_loc loc = d->loc[TRUNK][t->id];
-        st = d->b->v->upload(d->b, d->region[loc.region], loc.offset, t->data, t->size, err);
-    }
-    for (size_t i = 0; i < d->weights.copied.n && st == GGL_OK; i++) {
-        const ggl_tensor *t = d->weights.copied.at[i];
-        ggl_loc loc = d->loc[TRUNK][t->id];
-        st = d->b->v->upload(d->b, d->region[loc.region], loc.offset, t->data, t->size, err);
-        if (st != GGL_OK)
-            return ggl_within(err, st, "upload of %s", t->name);
-        st = ggl_loading_add(l, s, t->size, err);
-    }
-    return st;
+static ggl_status upload(device *d, const ggl_tensor *t, ggl_error *err) {
+    const ggl_loc loc = d->loc[TRUNK][t->id];
+    return d->b->v->upload(d->b, d->region[loc.region], loc.offset, t->data, t->size, err);
+}
+
+/* Uploads a weight that the device cannot use in place. */
+static ggl_status upload_weight(schedule *s, device *d, const ggl_tensor *t, loading *l,
+                                ggl_error *err) {
+    const ggl_status st = upload(d, t, err);
+    return st == GGL_OK ? ggl_loading_add(l, s, t->size, err)
+                        : ggl_within(err, st, "upload of %s", t->name);
+}
+
+static const node_list *copied_of(const device *d) {
+    return &d->weights.copied;
 }
 
 /* Makes a buffer of host memory, if the device can; else *out stays NULL. */
@@ -71,9 +69,8 @@ static ggl_status take_io(const schedule *s, device *d, const host_memory *h, in
                : st;
 }
 
-/* Allocates all buffers of the device except that of repacked weights, and fills them. */
-static ggl_status device_alloc(const schedule *s, device *d, const host_memory *h, loading *l,
-                               ggl_error *err) {
+/* Allocates all buffers of the device except that of repacked weights. */
+static ggl_status device_alloc(const schedule *s, device *d, const host_memory *h, ggl_error *err) {
     ggl_status st =
         take(d, GGL_REGION_ARENA, d->arena_size, "values", &d->region[GGL_REGION_ARENA], err);
     for (int lane = 0; lane < s->n_lanes && st == GGL_OK; lane++)
@@ -84,14 +81,16 @@ static ggl_status device_alloc(const schedule *s, device *d, const host_memory *
     if (st == GGL_OK)
         st = take_all(d, &d->weights.copies, GGL_REGION_WEIGHT, "weights", err);
     d->region[GGL_REGION_IO] = d->io.at[0];
-    return st == GGL_OK ? upload_all(s, d, l, err) : st;
+    for (size_t i = 0; i < d->weights.consts.n && st == GGL_OK; i++)
+        st = upload(d, d->weights.consts.at[i], err);
+    return st;
 }
 
 ggl_status ggl_devices_alloc(schedule *s, const host_memory *h, loading *l, ggl_error *err) {
     ggl_status st = GGL_OK;
     for (int i = 0; i < s->n_dev && st == GGL_OK; i++)
-        st = device_alloc(s, &s->dev[i], h, l, err);
-    return st;
+        st = device_alloc(s, &s->dev[i], h, err);
+    return st == GGL_OK ? ggl_loading_each(l, s, copied_of, upload_weight, err) : st;
 }
 
 /* --- progress --------------------------------------------------------------------------------- */
@@ -115,6 +114,45 @@ ggl_status ggl_loading_add(loading *l, const schedule *s, size_t size, ggl_error
     if (p->progress && !p->progress(p->progress_ctx, l->done, l->total))
         return ggl_fail(err, GGL_CANCELLED, "stopped while weights were loaded");
     return GGL_OK;
+}
+
+/* How far a device is with its weights. */
+typedef struct turn {
+    size_t next, done, all;
+} turn;
+
+/* Returns the device that has loaded the smallest part of its own, so that all are done at the same time; -1: all are done. */
+static int next_turn(const schedule *s, const turn *t, const node_list *(*of)(const device *d)) {
+    int best = -1;
+    for (int k = 0; k < s->n_dev; k++)
+        if (t[k].next < of(&s->dev[k])->n &&
+            (best < 0 ||
+             (double)t[k].done * (double)t[best].all < (double)t[best].done * (double)t[k].all))
+            best = k;
+    return best;
+}
+
+ggl_status ggl_loading_each(loading *l, schedule *s, const node_list *(*of)(const device *d),
+                            ggl_load_fn *load, ggl_error *err) {
+    turn *t = ggl_calloc((size_t)s->n_dev, sizeof *t);
+    ggl_status st = t ? GGL_OK : ggl_sched_no_memory(err);
+    for (int k = 0; k < s->n_dev && t; k++)
+        t[k].all = size_of_all(of(&s->dev[k]));
+    for (int k; st == GGL_OK && (k = next_turn(s, t, of)) >= 0;) {
+        const ggl_tensor *w = of(&s->dev[k])->at[t[k].next++];
+        t[k].done += w->size;
+        st = load(s, &s->dev[k], w, l, err);
+    }
+    ggl_free(t);
+    return st;
+}
+
+ggl_status ggl_loading_end(const schedule *s, ggl_error *err) {
+    ggl_status st = GGL_OK;
+    for (int k = 0; k < s->n_dev && st == GGL_OK; k++)
+        if (s->dev[k].b->async)
+            st = s->dev[k].b->v->wait(s->dev[k].b, err);
+    return st == GGL_OK ? st : ggl_within(err, st, "loading weights");
 }
 
 /* --- host memory ------------------------------------------------------------------------------ */

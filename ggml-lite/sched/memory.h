@@ -24,6 +24,15 @@ void ggl_loading_begin(loading *l, const schedule *s);
  * false. */
 ggl_status ggl_loading_add(loading *l, const schedule *s, size_t size, ggl_error *err);
 
+/* Loads the weights of a list that each device has. Devices take turns, since one that is asynchronous loads while another one has
+ * its turn; so several are loaded at the same time. */
+typedef ggl_status ggl_load_fn(schedule *s, device *d, const ggl_tensor *t, loading *l,
+                               ggl_error *err);
+ggl_status ggl_loading_each(loading *l, schedule *s, const node_list *(*of)(const device *d),
+                            ggl_load_fn *load, ggl_error *err);
+/* Waits until all weights are there. */
+ggl_status ggl_loading_end(const schedule *s, ggl_error *err);
+
 /* Allocates all buffers of the devices except those of repacked weights, and fills them. */
 ggl_status ggl_devices_alloc(schedule *s, const host_memory *h, loading *l, ggl_error *err);
 

@@ -117,31 +117,57 @@ static const char *group_word(const ggl_sched *s) {
     return s->plan.params.group_word ? s->plan.params.group_word : "group";
 }
 
+/* Prints a part of a line, after a space, or on the next line if it would go beyond 80 columns. *at: bytes of the line so far; 0: it has not begun. */
+static void print_part(FILE *out, int *at, const char *text) {
+    enum { WIDTH = 80, INDENT = 9, NEXT = 11 };
+    const int n = (int)strlen(text);
+    const bool breaks = *at > 0 && *at + 1 + n > WIDTH;
+    if (breaks)
+        fputc('\n', out);
+    if (breaks || *at == 0)
+        *at = fprintf(out, "%*s", breaks ? NEXT : INDENT, "");
+    else
+        *at += fprintf(out, " ");
+    ggl_fprint(out, "%s", text);
+    *at += n;
+}
+
 /* Prints the values that are moved to the segment before it runs, by source. */
 static void print_moves(const ggl_sched *s, const segment *seg, FILE *out) {
+    char text[320];
     for (int from = -1; from < s->plan.n_dev; from++) {
         size_t each = 0, once = 0;
-        const char *gap = "         ";
+        int at = 0;
+        text[0] = '\0';
         for (size_t i = 0; i < seg->n_moves; i++) {
             const move *m = &seg->move[i];
             if (m->from_backend != from)
                 continue;
             *(m->batched ? &each : &once) += m->row;
-            ggl_fprint(out, "%s%s", gap, m->t->name ? m->t->name : "a value");
+            if (text[0]) {
+                strcat(text, ",");
+                print_part(out, &at, text);
+            }
+            snprintf(text, sizeof text - 1, "%.200s", m->t->name ? m->t->name : "a value");
             if (m->gather)
-                ggl_fprint(out, " (wanted %ss)", element_word(s));
-            gap = ", ";
+                snprintf(text + strlen(text), sizeof text - 1 - strlen(text), " (wanted %.60ss)",
+                         element_word(s));
         }
         if (each + once == 0)
             continue;
-        ggl_fprint(out, " from %s:", from < 0 ? "the host" : s->plan.dev[from].b->name);
-        if (each)
-            ggl_fprint(out, " %zu bytes for each %s", each, element_word(s));
-        ggl_fprint(out,
-                   each && once ? ", %zu in all\n"
-                   : once       ? " %zu bytes in all\n"
-                                : "\n",
-                   once);
+        print_part(out, &at, text);
+        snprintf(text, sizeof text, "from %s:", from < 0 ? "the host" : s->plan.dev[from].b->name);
+        print_part(out, &at, text);
+        if (each) {
+            snprintf(text, sizeof text, "%zu bytes for each %.60s%s", each, element_word(s),
+                     once ? "," : "");
+            print_part(out, &at, text);
+        }
+        if (once) {
+            snprintf(text, sizeof text, each ? "%zu in all" : "%zu bytes in all", once);
+            print_part(out, &at, text);
+        }
+        ggl_fprint(out, "\n");
     }
 }
 

@@ -155,22 +155,21 @@ void ggl_sched_repacked(const schedule *s, device *d, const ggl_tensor *t) {
         ggl_os_map_drop(t->data, t->size);
 }
 
-/* Repacks the weights of the device, except those that are repacked late. */
-static ggl_status repack_device(schedule *s, device *d, loading *l, ggl_error *err) {
-    for (size_t i = 0; i < d->repack.list.n; i++) {
-        const ggl_tensor *t = d->repack.list.at[i];
-        const ggl_loc to = d->repack.loc[t->id];
-        if (ggl_sched_repacks_late(d, t))
-            continue;
-        ggl_status st = d->b->v->repack(d->b, d->region[to.region], to.offset, t, err);
-        if (st != GGL_OK)
-            return ggl_within(err, st, "repacking %s", t->name);
-        ggl_sched_repacked(s, d, t);
-        st = ggl_loading_add(l, s, t->size, err);
-        if (st != GGL_OK)
-            return st;
-    }
-    return GGL_OK;
+/* Repacks a weight, unless that is done late. */
+static ggl_status repack_one(schedule *s, device *d, const ggl_tensor *t, loading *l,
+                             ggl_error *err) {
+    const ggl_loc to = d->repack.loc[t->id];
+    if (ggl_sched_repacks_late(d, t))
+        return GGL_OK;
+    const ggl_status st = d->b->v->repack(d->b, d->region[to.region], to.offset, t, err);
+    if (st != GGL_OK)
+        return ggl_within(err, st, "repacking %s", t->name);
+    ggl_sched_repacked(s, d, t);
+    return ggl_loading_add(l, s, t->size, err);
+}
+
+static const node_list *repacked_of(const device *d) {
+    return &d->repack.list;
 }
 
 /* All copies of the device are there: they are those of a file. */
@@ -238,10 +237,12 @@ ggl_status ggl_sched_repack(schedule *s, repack_file *file, loading *l, ggl_erro
         if (s->dev[k].repack.size == 0)
             continue;
         st = take_regions(file, &s->dev[k], at[k], err);
-        if (st == GGL_OK && file->use != GGL_CACHE_READ)
-            st = repack_device(s, &s->dev[k], l, err);
     }
     ggl_free(at);
+    if (st == GGL_OK && file->use != GGL_CACHE_READ)
+        st = ggl_loading_each(l, s, repacked_of, repack_one, err);
+    if (st == GGL_OK)
+        st = ggl_loading_end(s, err);
     if (st == GGL_OK && s->params.cache && repacks_any(s) && file->use != GGL_CACHE_READ)
         ggl_repack_file_write(file, s);
     return st;

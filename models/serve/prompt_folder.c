@@ -47,6 +47,7 @@ struct llm_prompt_folder {
     size_t n_files, cap;
     struct timespec changed; /* of the folder, when it was listed */
     bool is_listed;
+    bool has_told; /* that a beginning is too large to be saved */
 
     pthread_mutex_t lock; /* of all below */
     pthread_cond_t has_news;
@@ -303,14 +304,34 @@ int64_t llm_prompt_folder_wants(llm_prompt_folder *f, const int32_t *token, int6
     return is_known(f, k) ? 0 : k.n;
 }
 
+/* Says once that a beginning is too large to be saved. */
+static void tell_too_large(llm_prompt_folder *f, int64_t n, size_t size) {
+    const double mib = 1048576, all = (double)f->p.n_bytes / mib,
+                 one = (double)f->p.n_copy_bytes / mib;
+    char text[512];
+    if (f->has_told)
+        return;
+    f->has_told = true;
+    snprintf(text, sizeof text,
+             "%s: %" PRId64 " tokens that prompts share need %.2f MiB, so they are not saved: a "
+             "file may have %.2f MiB (of %.2f MiB for all)",
+             f->p.path, n, (double)size / mib, one, all);
+    report(f, text);
+}
+
 void llm_prompt_folder_save(llm_prompt_folder *f, int slot, const int32_t *token, int64_t n) {
     ggl_error err;
     llm_prompt_copy *copy;
     pthread_mutex_lock(&f->lock);
     const bool is_idle = !f->copy && !f->ends;
     pthread_mutex_unlock(&f->lock);
-    if (!is_idle || llm_session_save_size(f->p.cache.session, slot) > f->p.n_copy_bytes)
+    if (!is_idle)
         return;
+    const size_t size = llm_session_save_size(f->p.cache.session, slot);
+    if (size > f->p.n_copy_bytes) {
+        tell_too_large(f, n, size);
+        return;
+    }
     llm_prompt_cache_set_slot(f->cache, slot);
     const ggl_status st = llm_prompt_copy_new(&copy, f->cache, token, (size_t)n, &err);
     if (st == GGL_UNSUPPORTED)
@@ -433,7 +454,12 @@ static ggl_status check(const llm_prompt_folder_params *p, ggl_error *err) {
     if (!p->path || stat(p->path, &s) != 0)
         return ggl_fail(err, GGL_USAGE, "%s: %s", p->path ? p->path : "no path of a folder",
                         strerror(p->path ? errno : EINVAL));
-    return S_ISDIR(s.st_mode) ? GGL_OK : ggl_fail(err, GGL_USAGE, "%s is not a folder", p->path);
+    if (!S_ISDIR(s.st_mode))
+        return ggl_fail(err, GGL_USAGE, "%s is not a folder", p->path);
+    return faccessat(AT_FDCWD, p->path, R_OK | W_OK | X_OK, AT_EACCESS) == 0
+               ? GGL_OK
+               : ggl_fail(err, GGL_USAGE, "%s cannot be read and written: %s", p->path,
+                          strerror(errno));
 }
 
 static ggl_status init(llm_prompt_folder *f, const llm_prompt_folder_params *p, ggl_error *err) {

@@ -101,6 +101,17 @@ has 'kimi-k2 q4_0: 1026.4 B parameters'
 "$bench" cluster llama-3.1-405b q4_0 --ranks 2 --rank 40GB/s,300GMAC/s --memory 64G -p 16 -n 1 >"$tmp/out" 2>&1
 [ $? = 1 ] || fail "memory that does not suffice"
 has 'ranks would suffice'
+has 'it does not fit: that is '
+has '|       1 |  63-125 |' # rank 0 has as much weights, but other values
+has ' more than the 64.0 GB of a rank'
+# where nothing fits, the layers are divided as evenly as they would be otherwise, and each rank says how much is too much
+small=(cluster llama-3.1-70b q4_0 --ranks 4 --rank 40GB/s,300GMAC/s --memory 100M -p 16 -n 1)
+"$bench" "${small[@]}" -o json >"$tmp/out" 2>&1
+[ $? = 1 ] || fail "memory that is far too small"
+columns 'all(max(r["layers"]) - min(r["layers"]) <= 1 and r["missing"] > 9e9 and not r["fits"] for r in rows)'
+"$bench" "${small[@]}" >"$tmp/out" 2>&1
+has '| too much |'
+has 'however many there are,'
 refuses 2 "did you mean 'toy-llama'" cluster toy-lama q4_0 --rank 1GB/s,1GMAC/s
 refuses 2 "as 'i32'" cluster toy-llama i32 --rank 1GB/s,1GMAC/s
 refuses 2 'SHAPE and TYPE' cluster

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """mistakes.py TOOLS [--write]: makes the mistakes of docs/mistakes.md, and compares the messages and exit codes with the page's. In a message,
-`..` stands for any text. --write puts the messages and codes of today into rows that differ. TOOLS: the folder of the programs."""
+`..` stands for any text. Those of jobs of mpirun are made where there is Open MPI. --write puts the messages and codes of today into rows that differ. TOOLS: the folder of the programs."""
 import os
 import re
 import shutil
@@ -57,9 +57,38 @@ def make_files(folder):
         put("typo.arch", f.read().replace(b"rms_norm(", b"rmsnorm(", 1))
 
 
-def run(command, folder, tools):
-    env = {k: v for k, v in os.environ.items() if not k.startswith(("LLAMA_ARG_", "GGL_"))}
+# What lets mpirun start two processes here: as root, on one processor, and where processes may not read each other's memory.
+ANYWHERE = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1",
+            "OMPI_MCA_hwloc_base_binding_policy": "none", "OMPI_MCA_btl_vader_single_copy_mechanism": "none"}
+
+
+def has_open_mpi():
+    mpirun = shutil.which("mpirun")
+    return mpirun and b"Open MPI" in subprocess.run([mpirun, "--version"], capture_output=True, check=False).stdout
+
+
+def is_possible(command, message, tools):
+    """Whether the mistake can be made here: the program is there, and what it needs."""
+    words = command.split()
+    if "mpirun" not in words:
+        return os.access(os.path.join(tools, words[0]), os.X_OK)
+    tool = next(w for w in words if w.startswith("llm-"))
+    ok = os.access(os.path.join(tools, tool), os.X_OK) and os.path.exists(os.path.join(tools, "../lib/libggl-mpi.so")) and has_open_mpi()
+    return ok and (os.geteuid() == 0 or "as root" not in message)
+
+
+def settings(command, message):
+    """The variables for a job of mpirun. What that itself says, it says to those who have set nothing, but for root, to whom it says first what root
+    has to set."""
+    if "mpirun" not in command.split() or "as root" in message:
+        return {}
+    return ANYWHERE if message.startswith("llm-") else {k: v for k, v in ANYWHERE.items() if "ROOT" in k}
+
+
+def run(command, folder, tools, more):
+    env = {k: v for k, v in os.environ.items() if not k.startswith(("LLAMA_ARG_", "GGL_", "OMPI_"))}
     env["PATH"] = tools + ":" + env["PATH"]
+    env.update(more)
     r = subprocess.run(["bash", "-c", command], cwd=folder, env=env, stdin=subprocess.DEVNULL, capture_output=True, timeout=300)
     return r.returncode, r.stderr.decode("utf-8", "replace").splitlines()
 
@@ -81,10 +110,10 @@ def main():
             text = f.read().splitlines()
         for line in text:
             row = ROW.match(line)
-            tool = row and row.group(1).split()[0]
-            if row and os.access(os.path.join(tools, tool), os.X_OK):
+            if row and is_possible(row.group(1), row.group(2) or "", tools):
                 n += 1
-                code, lines = run(row.group(1), folder, tools)
+                tool = next(w for w in row.group(1).split() if w.startswith("llm-"))
+                code, lines = run(row.group(1), folder, tools, settings(row.group(1), row.group(2) or ""))
                 good = matches(row.group(2) or "", lines) and row.group(3) == str(code) and code in (1, 2)
                 if not good and write:
                     own = [x for x in lines if x.startswith(tool) and ": note: " not in x] or lines

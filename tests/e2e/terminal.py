@@ -54,6 +54,16 @@ check(details and max(map(len, details)) <= 80, "--plan is wider than the termin
 piped = subprocess.run([CLI, "--plan=nodes"], stdin=subprocess.DEVNULL, capture_output=True, text=True).stdout.splitlines()
 check(max(map(len, piped)) > 80 and len(piped) < len(t.seen.splitlines()), "--plan in a pipe is broken into lines", piped)
 
+# so are notes, at spaces
+wide = ["-m", os.path.join(os.path.dirname(__file__), "../../models/builtin/stories.gguf"), "-p", "Once upon", "-n", "1", "--device", "none", "--repack-cache=/none/of/these/folders/is/there"]
+t = Terminal(*wide, columns=60)
+check(t.end() == 0, "a note: not 0", t.seen)
+notes = t.seen.decode().partition("llm-cli: note: ")[2].partition("\r\n\r\n")[0].splitlines()
+check(len(notes) > 1, "there is no long note", t.seen)
+check(all(len(n) <= 60 or " " not in n.strip() for n in notes[1:]) and notes[1].startswith("    "), "a note is wider than the terminal", t.seen)
+piped = subprocess.run([CLI, *wide], stdin=subprocess.DEVNULL, capture_output=True, text=True).stderr
+check(any(n.startswith("llm-cli: note: ") and len(n) > 80 for n in piped.splitlines()), "a note in a pipe is broken", piped)
+
 # a message that is typed before the first prompt appears is sent, too
 t = Terminal("-m", "builtin:chat", "-cnv", "-n", "5")
 t.type(b"Hi\r")

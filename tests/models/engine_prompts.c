@@ -1,6 +1,7 @@
 /* Beginnings of prompts that engines share by the files of a folder: they are found, and change no bit. */
 #include <dirent.h>
 #include <sys/stat.h>
+#include <unistd.h>
 #include <utime.h>
 
 #include "engine_test.h"
@@ -8,6 +9,14 @@
 enum { COMMON = 150, SAVED = 128, PROMPT = 200 };
 
 static fixture f;
+static int n_reports;
+static char report[600];
+
+static void keep_report(void *ctx, const char *sentence) {
+    (void)ctx;
+    n_reports++;
+    snprintf(report, sizeof report, "%s", sentence);
+}
 
 /* The folder of this case, within test_folder(), which has the model. */
 static const char *folder(void) {
@@ -32,7 +41,8 @@ static bool start(const char *text, uint64_t n_bytes) {
                                                .n_rows = 8,
                                                .n_parallel = 2,
                                                .folder = folder(),
-                                               .n_folder_bytes = n_bytes});
+                                               .n_folder_bytes = n_bytes,
+                                               .report = keep_report});
 }
 
 static bool start_again(void) {
@@ -248,6 +258,45 @@ TEST(bounded) {
     CHECK(stat(in_folder("other"), &s) == 0);
     CHECK(stat(in_folder(notes), &s) == 0);
     free(first);
+    end();
+}
+
+/* Beginnings that are larger than a file may be are not saved, of which it is told once, with the sizes. */
+TEST(too_large) {
+    char name[300], words[64];
+    n_reports = 0;
+    if (start(MODEL(ALL), 5000)) {
+        for (int i = 0; i < 3; i++)
+            CHECK_INT(run(i, 1, COMMON)->stats.n_reused, 0);
+        CHECK_INT(n_reports, 1);
+        CHECK_HAS(report, folder());
+        CHECK_HAS(report, "a file may have 0.00 MiB (of 0.00 MiB for all)");
+        snprintf(words, sizeof words, "%d tokens that prompts share need ", SAVED);
+        CHECK_HAS(report, words);
+        CHECK_INT(files(name), 0);
+        CHECK_INT(stats().n_failed, 0);
+    }
+    end();
+}
+
+/* A folder in which nothing can be written is an error at once. */
+TEST(may_not_be_written) {
+    llm_prompt_folder *x;
+    ggl_error err = {0};
+    const uid_t me = geteuid();
+    if (start(MODEL(ALL), 0)) {
+        const llm_prompt_folder_params p = {
+            .size = sizeof p,
+            .path = folder(),
+            .cache = {.size = sizeof p.cache, .model = f.model, .session = f.s}};
+        CHECK(chmod(test_folder(), 0711) == 0 && chmod(folder(), 0555) == 0);
+        CHECK(me != 0 || seteuid(65534) == 0); /* root may write anywhere */
+        CHECK_INT(llm_prompt_folder_new(&x, &p, &err), GGL_USAGE);
+        CHECK(me != 0 || seteuid(me) == 0);
+        CHECK(chmod(folder(), 0700) == 0);
+        CHECK_HAS(err.msg, folder());
+        CHECK_HAS(err.msg, "/prompts cannot be read and written: Permission denied");
+    }
     end();
 }
 

@@ -86,6 +86,7 @@ typedef struct fixture_params {
     int64_t (*clock)(void *ctx); /* NULL: one that steps move on */
     const char *folder;          /* of shared beginnings; NULL: none */
     uint64_t n_folder_bytes;
+    void (*report)(void *ctx, const char *sentence); /* of the folder */
 } fixture_params;
 
 TEST_UNUSED static int below(fixture *f, int n) {
@@ -199,7 +200,8 @@ TEST_UNUSED static bool fixture_start(fixture *f, const fixture_params *p) {
         .path = p->folder,
         .n_bytes = p->n_folder_bytes,
         .n_copy_bytes = p->n_folder_bytes,
-        .cache = {.size = sizeof fp.cache, .model = f->model, .session = f->s}};
+        .cache = {.size = sizeof fp.cache, .model = f->model, .session = f->s},
+        .report = p->report};
     if (p->folder && !CHECK_OK(llm_prompt_folder_new(&f->prompts, &fp, &f->err), &f->err))
         return false;
     const llm_engine_params ep = {.size = sizeof ep,

@@ -1,9 +1,15 @@
 /* A job whose ranks are threads of this process: what does not depend on MPI. That results are the same on ranks is for
  * tests/random, which has ways to run through them. */
+#include <dirent.h>
+#include <math.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #include "ggl/sched.h"
 #include "local_job.h"
+#include "ranks/queue.h"
 #include "ranks/ranks.h"
 #include "test.h"
 
@@ -308,4 +314,274 @@ TEST(many_pieces) {
         free(range);
     }
     CHECK(teardown(&f));
+}
+
+/* --- weights ------------------------------------------------------------------------------------ */
+
+typedef struct number {
+    queued q;
+    int n;
+} number;
+
+typedef struct numbers {
+    room room;
+    int n, n_wrong;
+} numbers;
+
+static void take_number(void *ctx, queued *item) {
+    numbers *x = ctx;
+    number *i = (number *)item;
+    x->n_wrong += i->n != x->n++;
+    const size_t size = (size_t)i->n % 7 * 10;
+    free(i);
+    ggl_room_give(&x->room, size);
+}
+
+/* Everything is carried out once, in order, by a thread that is started again after it was stopped; and no more is under way than there is
+ * room for, unless it is a single large thing or two. */
+TEST(queues) {
+    enum { N = 5000, MOST = 100, FEWEST = 2 };
+    numbers x = {0};
+    queue q;
+    ggl_room_init(&x.room, MOST, FEWEST);
+    ggl_queue_init(&q, take_number, &x);
+    for (int i = 0; i < N; i++) {
+        number *m = calloc(1, sizeof *m);
+        REQUIRE(m);
+        m->n = i;
+        ggl_room_take(&x.room, (size_t)i % 7 * 10);
+        pthread_mutex_lock(&x.room.lock);
+        CHECK(x.room.size <= MOST || x.room.n <= FEWEST);
+        pthread_mutex_unlock(&x.room.lock);
+        ggl_queue_put(&q, &m->q);
+        if (i % 1000 == 500) {
+            ggl_queue_drain(&q);
+            CHECK(x.n == i + 1 && ggl_queue_is_empty(&q));
+        }
+        if (i % 1000 == 700) {
+            ggl_queue_stop(&q);
+            CHECK_INT(x.n, i + 1);
+        }
+    }
+    ggl_queue_fini(&q);
+    CHECK(x.n == N && x.n_wrong == 0 && x.room.n == 0 && x.room.size == 0);
+    ggl_room_take(&x.room, MOST * 3); /* two of any size have room */
+    ggl_room_take(&x.room, MOST * 3);
+    ggl_room_give(&x.room, MOST * 3);
+    ggl_room_give(&x.room, MOST * 3);
+    ggl_room_fini(&x.room);
+}
+
+enum { N_WEIGHTS = 70, SIDE = 160 }; /* more than are asked for at once */
+
+/* A job of three ranks, and a network whose weights are all different, half of them on each of rank1 and rank2. */
+typedef struct network {
+    local_job *job;
+    ggl_backend *b[2];
+    ggl_graph *g;
+    ggl_sched *s;
+    float *w;
+    ggl_error err;
+} network;
+
+static int half_on_second(void *ctx, int group, const char *name) {
+    (void)ctx;
+    return name ? -1 : group >= N_WEIGHTS / 2;
+}
+
+static bool open_network(network *f, const char *kept) {
+    *f = (network){0};
+    setenv("GGL_RANK_PATIENCE", TEST_SANITIZED ? "8" : "1", 1);
+    setenv("GGL_RANK_CACHE", kept, 1);
+    f->job = local_job_open(3, &f->err);
+    f->w = calloc((size_t)N_WEIGHTS * SIDE * SIDE, sizeof *f->w);
+    if (!CHECK_MSG(f->job, "%s", f->err.msg) || !CHECK(f->w))
+        return false;
+    for (int i = 0; i < N_WEIGHTS * SIDE * SIDE; i++)
+        f->w[i] = (float)((int)(((unsigned)i * 2654435761u) >> 20) % 11 - 5) / SIDE;
+    const ggl_graph_params gp = {.size = sizeof gp, .n_pos = 64, .n_batch = BATCH, .n_slots = 1};
+    f->g = ggl_graph_new(&gp);
+    ggl_tensor *x = ggl_graph_input(f->g, "x", GGL_F32, 1, (int64_t[]){SIDE}, true);
+    for (int i = 0; i < N_WEIGHTS; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "w%d", i);
+        ggl_graph_set_group(f->g, i);
+        ggl_tensor *w = ggl_graph_weight(f->g, name, GGL_F32, 2, (int64_t[]){SIDE, SIDE},
+                                         f->w + (size_t)i * SIDE * SIDE);
+        x = ggl_unary(f->g, GGL_OP_TANH, ggl_linear(f->g, x, w, NULL));
+    }
+    ggl_graph_output(f->g, "y", x);
+    const ggl_backend_params p = {.size = sizeof p, .n_threads = 1};
+    const ggl_sched_params sp = {
+        .size = sizeof sp, .backend = f->b, .n_backends = 2, .place = half_on_second};
+    return CHECK_OK(ggl_graph_finish(f->g, &f->err), &f->err) &&
+           CHECK_OK(ggl_backend_open(&f->b[0], "rank1", &p, &f->err), &f->err) &&
+           CHECK_OK(ggl_backend_open(&f->b[1], "rank2", &p, &f->err), &f->err) &&
+           CHECK_OK(ggl_sched_new(&f->s, f->g, &sp, &f->err), &f->err);
+}
+
+static bool close_network(network *f) {
+    ggl_sched_free(f->s);
+    ggl_graph_free(f->g);
+    ggl_backend_close(f->b[0]);
+    ggl_backend_close(f->b[1]);
+    free(f->w);
+    const bool ok = f->job && local_job_close(f->job);
+    unsetenv("GGL_RANK_PATIENCE");
+    unsetenv("GGL_RANK_CACHE");
+    return ok;
+}
+
+/* Loads the network, runs it, and compares with `want`, or sets that if it is NaN. Sets *sent to the bytes of data. */
+static void load_and_run(const char *kept, float want[SIDE], size_t *sent) {
+    network f;
+    float x[SIDE];
+    *sent = 0;
+    for (int i = 0; i < SIDE; i++)
+        x[i] = (float)(i % 5) - 2;
+    if (open_network(&f, kept) && CHECK_OK(ggl_sched_alloc(f.s, &f.err), &f.err)) {
+        *sent = local_job_data(f.job);
+        CHECK_OK(ggl_sched_set(f.s, "x", x, sizeof x, 1, &f.err), &f.err);
+        if (CHECK_OK(ggl_sched_run(f.s, 1, NULL, 1, &f.err), &f.err)) {
+            if (want[0] != want[0])
+                memcpy(want, ggl_sched_output(f.s, 0), sizeof x);
+            CHECK(memcmp(want, ggl_sched_output(f.s, 0), sizeof x) == 0);
+        }
+    }
+    CHECK(close_network(&f));
+}
+
+enum { WEIGHT_SIZE = SIDE * SIDE * sizeof(float) };
+
+/* Counts the files, all of which must be whole, and damages every `step`th one; 0: none. Returns their number. */
+static int look_at_kept(const char *folder, int step, int *n_damaged) {
+    char path[1024];
+    int n = 0;
+    DIR *d = opendir(folder);
+    *n_damaged = 0;
+    for (const struct dirent *e; d && (e = readdir(d));) {
+        struct stat st;
+        snprintf(path, sizeof path, "%s/%s", folder, e->d_name);
+        if (e->d_name[0] == '.' || stat(path, &st) != 0)
+            continue;
+        CHECK_MSG(!strstr(path, ".tmp") && st.st_size == WEIGHT_SIZE, "%s: %lld bytes", path,
+                  (long long)st.st_size);
+        if (step && n % step == 0) {
+            if (n % (2 * step) == 0) {
+                FILE *f = fopen(path, "r+b");
+                CHECK(f && fseek(f, WEIGHT_SIZE / 2, SEEK_SET) == 0 && fputs("damage", f) > 0);
+                if (f)
+                    fclose(f);
+            } else {
+                CHECK(truncate(path, WEIGHT_SIZE / 2) == 0);
+            }
+            ++*n_damaged;
+        }
+        n++;
+    }
+    if (d)
+        closedir(d);
+    return n;
+}
+
+/* What was sent is kept when the job has ended; damaged files among whole ones are sent again, and no others. */
+TEST(kept_weights) {
+    char kept[1024];
+    float want[SIDE] = {NAN};
+    size_t sent = 0;
+    int n_damaged = 0;
+    snprintf(kept, sizeof kept, "%s", test_path("kept/weights"));
+    load_and_run("off", want, &sent);
+    CHECK(sent >= (size_t)N_WEIGHTS * WEIGHT_SIZE);
+    const size_t rest = sent - (size_t)N_WEIGHTS * WEIGHT_SIZE; /* graphs */
+    load_and_run(kept, want, &sent);
+    CHECK_INT((long long)sent, (long long)(N_WEIGHTS * WEIGHT_SIZE + rest));
+    CHECK_INT(look_at_kept(kept, 0, &n_damaged), N_WEIGHTS);
+    load_and_run(kept, want, &sent);
+    CHECK_INT((long long)sent, (long long)rest);
+    CHECK_INT(look_at_kept(kept, 9, &n_damaged), N_WEIGHTS);
+    CHECK(n_damaged > 5);
+    load_and_run(kept, want, &sent);
+    CHECK_INT((long long)sent, (long long)((size_t)n_damaged * WEIGHT_SIZE + rest));
+    CHECK_INT(look_at_kept(kept, 0, &n_damaged), N_WEIGHTS);
+}
+
+/* An empty variable means the default folder. */
+TEST(kept_in_the_default_folder) {
+    char kept[1024];
+    float want[SIDE] = {NAN};
+    size_t sent = 0;
+    int n_damaged = 0;
+    setenv("XDG_CACHE_HOME", test_path("home"), 1);
+    snprintf(kept, sizeof kept, "%s", test_path("home/ggml-lite/weights"));
+    load_and_run("", want, &sent);
+    CHECK_INT(look_at_kept(kept, 0, &n_damaged), N_WEIGHTS);
+    unsetenv("XDG_CACHE_HOME");
+}
+
+/* A folder that cannot be made, and one in which nothing can be written: one note of each rank, and the weights are used all the same. */
+TEST(keeps_none) {
+    char kept[1024], note[512];
+    float want[SIDE] = {NAN};
+    size_t sent = 0;
+    FILE *f = fopen(test_path("file"), "wb");
+    REQUIRE(f && fclose(f) == 0);
+    snprintf(kept, sizeof kept, "%s", test_path("file/weights"));
+    load_and_run("off", want, &sent);
+    CHECK_INT(local_job_notes(note, sizeof note), 0);
+    load_and_run(kept, want, &sent);
+    CHECK_INT(local_job_notes(note, sizeof note), 2);
+    CHECK_HAS(note, "weights are not kept for the next start: ");
+    CHECK_HAS(note, kept);
+    /* no file may become so large: as if the disk were full */
+    struct rlimit was, less;
+    int n_damaged = 0;
+    snprintf(kept, sizeof kept, "%s", test_path("full"));
+    REQUIRE(getrlimit(RLIMIT_FSIZE, &was) == 0);
+    less = was;
+    less.rlim_cur = WEIGHT_SIZE / 2;
+    (void)signal(SIGXFSZ, SIG_IGN);
+    REQUIRE(setrlimit(RLIMIT_FSIZE, &less) == 0);
+    load_and_run(kept, want, &sent);
+    REQUIRE(setrlimit(RLIMIT_FSIZE, &was) == 0);
+    CHECK_INT(local_job_notes(note, sizeof note), 2);
+    CHECK_HAS(note, "weights are not kept for the next start: ");
+    CHECK_INT(look_at_kept(kept, 0, &n_damaged), 0);
+}
+
+static void change_one(char *data, size_t size) {
+    static int n;
+    if (size == WEIGHT_SIZE && ++n == 20)
+        data[WEIGHT_SIZE / 2] ^= 1;
+}
+
+/* Bytes that are damaged on their way are an error that names rank and weight, and nothing of it is kept. */
+TEST(damaged_on_the_way) {
+    network f;
+    char kept[1024];
+    int n_damaged = 0;
+    snprintf(kept, sizeof kept, "%s", test_path("damaged"));
+    if (open_network(&f, kept)) {
+        local_job_change_data(change_one);
+        CHECK_INT(ggl_sched_alloc(f.s, &f.err), GGL_DEVICE);
+        CHECK_HAS(f.err.msg, "arrived with other bytes than it was sent with");
+        CHECK_HAS(f.err.msg, "rank");
+        local_job_change_data(NULL);
+    }
+    CHECK(close_network(&f));
+    CHECK(look_at_kept(kept, 0, &n_damaged) < N_WEIGHTS);
+}
+
+/* A rank that falls silent while it loads: at the first weight, or somewhere in the middle. */
+TEST(silent_while_loading) {
+    static const int after[] = {1, 20};
+    for (size_t i = 0; i < sizeof after / sizeof *after; i++) {
+        network f;
+        if (open_network(&f, "off")) {
+            local_job_silence_after(f.job, 2, after[i]);
+            CHECK_INT(ggl_sched_alloc(f.s, &f.err), GGL_DEVICE);
+            CHECK_HAS(f.err.msg, "rank 2 (process ");
+        }
+        CHECK(!close_network(&f));
+    }
 }

@@ -27,6 +27,7 @@ typedef struct local_rank {
     ggl_transport t;
     pthread_t thread;
     bool has_thread, silent;
+    int n_left; /* messages of data to it until it falls silent; 0: it does not */
     bool fails; /* all that it begins or waits for, so that it ends */
     int code;
 } local_rank;
@@ -37,9 +38,41 @@ struct local_job {
     message *first;
     local_rank rank[MOST_LOCAL];
     int n;
+    size_t n_data; /* bytes that rank 0 has sent */
 };
 
 static void (*change_hello)(hello *h);
+static void (*change_data)(char *data, size_t size);
+
+/* What the other ranks have said to the user. */
+static struct {
+    pthread_mutex_t lock;
+    int n;
+    char last[512];
+} notes = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static void note(const char *text) {
+    pthread_mutex_lock(&notes.lock);
+    notes.n++;
+    snprintf(notes.last, sizeof notes.last, "%s", text);
+    pthread_mutex_unlock(&notes.lock);
+}
+
+int local_job_notes(char *last, size_t size) {
+    pthread_mutex_lock(&notes.lock);
+    const int n = notes.n;
+    snprintf(last, size, "%s", notes.last);
+    pthread_mutex_unlock(&notes.lock);
+    return n;
+}
+
+void local_job_change_data(void (*change)(char *data, size_t size)) {
+    change_data = change;
+}
+
+size_t local_job_data(const local_job *l) {
+    return l->n_data;
+}
 
 void local_job_change_hello(void (*change)(hello *h)) {
     change_hello = change;
@@ -60,7 +93,15 @@ static bool local_send(void *ctx, int rank, int tag, const void *data, size_t si
         memcpy(m->data, data, size);
     if (tag == TAG_HELLO && self->t.rank > 0 && change_hello)
         change_hello((hello *)m->data);
+    const bool is_data =
+        self->t.rank == 0 && tag >= TAG_CHANNELS && (tag - TAG_CHANNELS) % N_TAGS == TAG_DATA;
+    if (is_data && change_data)
+        change_data(m->data, size);
     pthread_mutex_lock(&l->lock);
+    l->n_data += is_data ? size : 0;
+    local_rank *other = &l->rank[rank];
+    if (is_data && other->n_left > 0 && --other->n_left == 0)
+        other->silent = true;
     message **end = &l->first;
     while (*end)
         end = &(*end)->next;
@@ -162,7 +203,7 @@ static void *run_rank(void *arg) {
     job *j;
     self->code = 1;
     if (ggl_job_join(&j, &self->t, &err) == GGL_OK)
-        self->code = ggl_job_serve(j, ggl_backend_open, NULL, &err);
+        self->code = ggl_job_serve(j, ggl_backend_open, note, &err);
     if (err.status != GGL_OK)
         fprintf(stderr, "%s\n", err.msg);
     ggl_job_leave(j);
@@ -175,6 +216,7 @@ local_job *local_job_open(int n_ranks, ggl_error *err) {
         return NULL;
     pthread_mutex_init(&l->lock, NULL);
     pthread_cond_init(&l->comes, NULL);
+    notes.n = 0;
     l->n = n_ranks < MOST_LOCAL ? n_ranks : MOST_LOCAL;
     for (int k = 0; k < l->n; k++) {
         local_rank *self = &l->rank[k];
@@ -205,6 +247,12 @@ local_job *local_job_open(int n_ranks, ggl_error *err) {
 void local_job_silence(local_job *l, int rank) {
     pthread_mutex_lock(&l->lock);
     l->rank[rank].silent = true;
+    pthread_mutex_unlock(&l->lock);
+}
+
+void local_job_silence_after(local_job *l, int rank, int n) {
+    pthread_mutex_lock(&l->lock);
+    l->rank[rank].n_left = n;
     pthread_mutex_unlock(&l->lock);
 }
 

@@ -238,8 +238,11 @@ def plugin():
     copy = shutil.copy(tool("llm-cli"), path("bin/llm-cli"))
     run(copy, *cli()[1:], code=1, has="this build was made without MPI", env={"GGL_MPI": ""})
     want = alone(*cli())
-    out = run(*cli(), n=2, env={"GGL_RANKS": "off", "NO_COLOR": "1"})[0]
+    out = run(*cli(), n=2, env={"GGL_RANKS": "off"})[0]
     check(sorted(out) == sorted(2 * want), "GGL_RANKS=off: each runs by itself", out, want)
+    if IS_OPEN_MPI:  # which gives each process a terminal
+        out = run(*cli(), n=1, env={"TERM": "xterm"})[0]
+        check(out == want, "a job of one process: another text, or colours", out, want)
     run(*cli(12, "--device", "rank7"), code=None, has="the job has ranks 0 to 2")
     run(*cli(), n=2, code=None, has="GGL_RANK_PATIENCE: 'x' is no number of seconds", env={"GGL_RANK_PATIENCE": "x"})
 
@@ -276,6 +279,8 @@ def texts():
         if "json" in args:
             want, out = ({k: v for k, v in json.loads(x).items() if "seconds" not in k and "per_second" not in k} for x in (want, out))
         check(out == want, f"{args}: another text", out, want)
+    plan = run(*cli(12, "--split", "rows", "--plan"), env=env)[0]
+    check("wanted tokens), " in plan and max(map(len, plan.splitlines())) <= 80, "--plan is wider than 80 columns", plan)
     devices = run(tool("llm-cli"), "--list-devices", env=env)[0]
     check("rank1" in devices and "rank2" in devices, "--list-devices", devices)
 

@@ -409,6 +409,11 @@ def shared():
         check(all(n.endswith(".prompt") for n in os.listdir(folder)), os.listdir(folder))
         with Server([BINARY, *small]) as s:
             check(all(ask_chat(s, others[k], users[u])[0] == text for k, u, text in got), "the answers without a folder")
+    with tempfile.TemporaryDirectory() as folder, Server([BINARY, *small, "--prompt-cache-dir", folder, "--prompt-cache-size", "1", "-ctk", "f32", "-ctv", "f32"]) as s:
+        for u in users[:2]:
+            ask_chat(s, TALE * 60, u)
+        until(lambda: any("tokens that prompts share need" in line and folder in line for line in s.lines), "a folder that is too small is told of")
+        check(sum("tokens that prompts share need" in line for line in s.lines) == 1 and not os.listdir(folder), s.lines)
     r = subprocess.run([BINARY, "--prompt-cache-dir", "/no/such"], capture_output=True, text=True, timeout=PATIENCE)
     check(r.returncode == 2 and "--prompt-cache-dir: /no/such is not a folder" in r.stderr, r.stderr)
 

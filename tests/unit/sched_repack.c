@@ -249,6 +249,50 @@ TEST(progress_and_stop) {
     }
 }
 
+/* Two devices take turns, so that the one that has more to repack does not begin when the other one is done. */
+static ggl_backend *turn_of_a;
+static char turns[16];
+
+static ggl_status noted_repack(ggl_backend *b, ggl_buffer *dst, size_t offset, const ggl_tensor *w,
+                               ggl_error *err) {
+    strcat(turns, b == turn_of_a ? "a" : "b");
+    return fake_repack(b, dst, offset, w, err);
+}
+
+static int first_two_on_a(void *ctx, int group, const char *name) {
+    (void)ctx;
+    return name ? -1 : group >= 2;
+}
+
+TEST(devices_take_turns) {
+    enum { N = 6 };
+    static float w[N][16];
+    fixture f;
+    REQUIRE(setup(&f, false));
+    ggl_graph_free(f.g);
+    ggl_graph *g = f.g = ggl_graph_new(NULL);
+    ggl_tensor *x = ggl_graph_input(g, "x", GGL_F32, 1, (int64_t[]){4}, true);
+    for (int i = 0; i < N; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "w%d", i);
+        ggl_graph_set_group(g, i);
+        x = ggl_linear(g, x, square(g, name, w[i]), NULL);
+    }
+    ggl_graph_output(g, "y", x);
+    REQUIRE_OK(ggl_graph_finish(g, &f.err), &f.err);
+    f.v.repack = noted_repack;
+    ggl_backend second = f.fake, *both[] = {&f.fake, &second};
+    snprintf(second.name, sizeof second.name, "second");
+    turn_of_a = &f.fake;
+    turns[0] = '\0';
+    f.p.backend = both;
+    f.p.n_backends = 2;
+    f.p.place = first_two_on_a;
+    CHECK_OK(start(&f) ? GGL_OK : f.err.status, &f.err);
+    CHECK_STR(turns, "abbabb");
+    teardown(&f);
+}
+
 /* Late copies are made for backends that permit it, and never if they go into a file. Each part is
  * repacked once. */
 static int64_t fake_repack_rows(const ggl_backend *b, const ggl_tensor *w) {

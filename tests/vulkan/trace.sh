@@ -4,7 +4,7 @@ set -euo pipefail
 cli=$1 check=$2 python=$3
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
-export GGL_VULKAN_CACHE=
+export GGL_VULKAN_CACHE=off
 fail() {
     echo "$*" >&2
     exit 1

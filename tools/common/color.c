@@ -12,6 +12,10 @@ void tool_color_unknown(void) {
     is_unknown = true;
 }
 
+bool tool_is_terminal(FILE *f) {
+    return !is_unknown && isatty(fileno(f)) == 1;
+}
+
 static bool is_set(const char *name) {
     const char *value = getenv(name);
     return value && *value;
@@ -21,6 +25,5 @@ bool tool_color(const char *when, FILE *f) {
     const char *term = getenv("TERM");
     if (when && *when && strcmp(when, "auto") != 0)
         return strcmp(when, "always") == 0 || strcmp(when, "on") == 0;
-    return !is_unknown && isatty(fileno(f)) && !is_set("NO_COLOR") &&
-           !(term && strcmp(term, "dumb") == 0);
+    return tool_is_terminal(f) && !is_set("NO_COLOR") && !(term && strcmp(term, "dumb") == 0);
 }

@@ -15,7 +15,11 @@ extern const char *const tool_color_choices[];
  * a terminal that is not "dumb", and the variable NO_COLOR is empty or not set. */
 bool tool_color(const char *when, FILE *f);
 
-/* A terminal is not the user's: mpirun gives one to each rank, also if its output goes to a file. From now on "auto" means never. */
+/* A terminal is not the user's: Open MPI's mpirun gives one to each process that it starts, also if its own output goes to a file or a
+ * pipe. From now on "auto" means never. */
 void tool_color_unknown(void);
+
+/* True if f is a terminal of the user's. */
+bool tool_is_terminal(FILE *f);
 
 #endif

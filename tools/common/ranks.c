@@ -14,7 +14,7 @@ int tool_join_job(const char *tool) {
     tool_set_name(tool);
     if (ggl_ranks_begin(&code, say, &err) != GGL_OK)
         return tool_error(tool, 1, "%s", err.msg);
-    if (ggl_ranks_count() > 1)
+    if (ggl_ranks_count() > 1 || ggl_ranks_has_launcher())
         tool_color_unknown();
     return code;
 }

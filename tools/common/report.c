@@ -52,12 +52,48 @@ int tool_error_about(const char *tool, int code, const char *fmt, ...) {
     return tool_error(tool, code, "%s", text);
 }
 
+/* Prints a text from column `at` on, broken at spaces; what does not fit goes on in `column` below. Width 0: there is no limit. */
+static void print_wrapped(FILE *f, const char *s, int at, int column, int width) {
+    int begin = at;
+    while (*s) {
+        int n = (int)strcspn(s, " \n");
+        if (width > 0 && at > begin && at + 1 + n > width) {
+            fprintf(f, "\n%*s", column, "");
+            begin = at = column;
+        } else if (at > begin) {
+            fputc(' ', f);
+            at++;
+        }
+        fprintf(f, "%.*s", n, s);
+        at += n;
+        s += n;
+        s += *s != '\0';
+    }
+    fputc('\n', f);
+}
+
+/* Returns the columns of the terminal to which f goes; 0: it goes elsewhere. */
+static int columns_of(FILE *f) {
+    enum { LEAST = 40 };
+    struct winsize size = {0};
+    if (!isatty(fileno(f)) || ioctl(fileno(f), TIOCGWINSZ, &size) != 0)
+        return 0;
+    return size.ws_col >= LEAST ? size.ws_col : 0;
+}
+
+/* On a terminal, a long message is broken at spaces. */
 static void print_message(const char *tool, const char *kind, const char *fmt, va_list args) {
+    enum { INDENT = 4 };
     char text[4096];
+    const int width = columns_of(stderr);
     ggl_vformat(text, sizeof text, fmt, args);
     tool_begin_line();
-    fprintf(stderr, "%s%s%s%s%s\n", tool ? tool : "", tool ? ": " : "", kind ? kind : "",
-            kind ? ": " : "", text);
+    const int at = fprintf(stderr, "%s%s%s%s", tool ? tool : "", tool ? ": " : "", kind ? kind : "",
+                           kind ? ": " : "");
+    if (width > 0)
+        print_wrapped(stderr, text, at, INDENT, width);
+    else
+        fprintf(stderr, "%s\n", text);
 }
 
 static const char *name;
@@ -114,23 +150,7 @@ int tool_width(void) {
 }
 
 void tool_print_wrapped(const char *s, int at, int column) {
-    const int width = tool_width();
-    int begin = at;
-    while (*s) {
-        int n = (int)strcspn(s, " \n");
-        if (at > begin && at + 1 + n > width) {
-            printf("\n%*s", column, "");
-            begin = at = column;
-        } else if (at > begin) {
-            putchar(' ');
-            at++;
-        }
-        printf("%.*s", n, s);
-        at += n;
-        s += n;
-        s += *s != '\0';
-    }
-    putchar('\n');
+    print_wrapped(stdout, s, at, column, tool_width());
 }
 
 void tool_print_item(const char *label, const char *fmt, ...) {

@@ -11,6 +11,7 @@
 #include <termios.h>
 #include <unistd.h>
 
+#include "color.h"
 #include "process.h"
 
 enum mode { MODE_SHELL, MODE_QUIET, MODE_EDIT, N_MODES };
@@ -36,7 +37,7 @@ bool terminal_is_there(void) {
 
 bool terminal_has_looks(void) {
     const char *name = getenv("TERM");
-    return isatty(STDOUT_FILENO) && name && *name && strcmp(name, "dumb") != 0;
+    return tool_is_terminal(stdout) && name && *name && strcmp(name, "dumb") != 0;
 }
 
 /* --- settings; async-signal-safe ------------------------------------------------------------ */

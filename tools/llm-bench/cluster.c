@@ -93,15 +93,17 @@ static int read_rank(const options *o, cluster_setup *s) {
 
 /* --- running -------------------------------------------------------------------------------------- */
 
-/* Returns the least number of ranks that hold the model; 0: none does. *err: out of memory. */
-static ggl_status find_needed(int *out, const cluster_setup *s, int more_than, ggl_error *err) {
+/* Finds the least number of ranks that hold the model, or what the fullest one needs if none does. */
+static ggl_status find_needed(cluster_table *t, const cluster_setup *s, ggl_error *err) {
     ggl_status st = GGL_OK;
-    *out = 0;
-    for (int n = more_than + 1;
-         n <= CLUSTER_MOST_RANKS && n <= s->m->n_layers + 1 && !*out && st == GGL_OK; n++) {
+    t->n_needed = 0;
+    t->least_most = t->plan.most;
+    for (int n = t->plan.n_ranks + 1;
+         n <= CLUSTER_MOST_RANKS && n <= s->m->n_layers + 1 && !t->n_needed && st == GGL_OK; n++) {
         cluster_plan p;
         st = cluster_plan_init(&p, s, n, err);
-        *out = st == GGL_OK && p.fits ? n : 0;
+        t->n_needed = st == GGL_OK && p.fits ? n : 0;
+        t->least_most = fmin(t->least_most, p.most);
         cluster_plan_fini(&p);
     }
     return st;
@@ -111,7 +113,7 @@ static ggl_status predict(cluster_table *t, const cluster_setup *s, const option
                           ggl_error *err) {
     ggl_status st = cluster_plan_init(&t->plan, s, n_ranks, err);
     if (st == GGL_OK && !t->plan.fits)
-        st = find_needed(&t->n_needed, s, n_ranks, err);
+        st = find_needed(t, s, err);
     t->row = calloc(o->sequences.n + 1, sizeof *t->row);
     if (!t->row)
         return ggl_fail(err, GGL_NOMEM, "out of memory");

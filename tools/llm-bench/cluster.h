@@ -18,7 +18,8 @@ typedef struct cluster_row {
 /* A number of ranks, and what was predicted. */
 typedef struct cluster_table {
     cluster_plan plan;
-    int n_needed; /* ranks that would hold the model, if these do not; 0: no number would */
+    int n_needed;      /* ranks that would hold the model, if these do not; 0: no number would, */
+    double least_most; /* as then this is the least that one of them needs */
     cluster_row *row;
     size_t n_rows;
 } cluster_table;

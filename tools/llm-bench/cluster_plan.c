@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Bytes of the orders for a segment, and of their answer, beside values: measured. */
 enum { ORDER_BYTES = 200, ANSWER_BYTES = 32 };
@@ -52,6 +53,10 @@ static double layers_after(const cluster_model *m) {
                    : 0;
 }
 
+static double bytes_of(const cluster_rank *r) {
+    return r->weights + r->cache + r->values;
+}
+
 static ggl_status weigh(cluster_plan *p, const cluster_setup *s, ggl_error *err) {
     const cluster_model *m = s->m;
     const int n_groups = m->n_layers + 2;
@@ -81,7 +86,7 @@ static ggl_status weigh(cluster_plan *p, const cluster_setup *s, ggl_error *err)
         cluster_rank *k = &p->rank[r];
         k->traffic = traffic[r];
         k->values += (double)p->n_lanes * (double)s->n_ubatch * (traffic[r].in + traffic[r].out);
-        const double all = k->weights + k->cache + k->values;
+        const double all = bytes_of(k);
         p->most = fmax(p->most, all);
         p->fits = p->fits && (s->memory <= 0 || all <= s->memory);
     }
@@ -90,26 +95,40 @@ static ggl_status weigh(cluster_plan *p, const cluster_setup *s, ggl_error *err)
     return st;
 }
 
+/* Divides the layers by the shares, and weighs the ranks. */
+static ggl_status divide(cluster_plan *p, const cluster_setup *s, const double *share,
+                         ggl_error *err) {
+    give_layers(p, share, s->m->n_layers, layers_after(s->m));
+    return weigh(p, s, err);
+}
+
 ggl_status cluster_plan_init(cluster_plan *p, const cluster_setup *s, int n_ranks, ggl_error *err) {
     enum { STEPS = 32 };
+    const size_t size = (size_t)n_ranks * sizeof(double);
     *p = (cluster_plan){.n_ranks = n_ranks, .rank = calloc((size_t)n_ranks, sizeof *p->rank)};
-    double *share = malloc((size_t)n_ranks * sizeof *share);
-    ggl_status st = p->rank && share ? GGL_OK : ggl_fail(err, GGL_NOMEM, "out of memory");
+    double *share = malloc(size), *best = malloc(size), least = INFINITY;
+    ggl_status st = p->rank && share && best ? GGL_OK : ggl_fail(err, GGL_NOMEM, "out of memory");
     for (int r = 0; r < n_ranks && st == GGL_OK; r++)
         share[r] = 1;
     for (int step = 0; step < STEPS && st == GGL_OK; step++) {
         bool all = true;
-        give_layers(p, share, s->m->n_layers, layers_after(s->m));
-        st = weigh(p, s, err);
+        st = divide(p, s, share, err);
+        if (st == GGL_OK && p->most < least) {
+            least = p->most;
+            memcpy(best, share, size);
+        }
         for (int r = 1; r < n_ranks && st == GGL_OK && s->memory > 0; r++)
-            if (p->rank[r].weights + p->rank[r].cache + p->rank[r].values > s->memory) {
+            if (bytes_of(&p->rank[r]) > s->memory) {
                 share[r] *= 7.0 / 8;
                 all = false;
             }
         if (all)
             break;
     }
+    if (st == GGL_OK && !p->fits) /* what was taken from others does not fit into rank 0 */
+        st = divide(p, s, best, err);
     free(share);
+    free(best);
     return st;
 }
 

@@ -38,15 +38,20 @@ static const char *bytes(char buf[AMOUNT_TEXT], double n) {
 
 /* --- tables --------------------------------------------------------------------------------------- */
 
-static bool alike(const cluster_rank *a, const cluster_rank *b) {
-    return a->n_layers == b->n_layers && fabs(a->weights - b->weights) <= 0.005 * a->weights &&
-           fabs(a->cache - b->cache) <= 0.005 * a->cache;
+static bool near(double a, double b) {
+    return fabs(a - b) <= 0.005 * a;
 }
 
-/* Prints which layers the ranks have; neighbors that are alike share a line. */
-static void print_ranks(const cluster_plan *p) {
-    puts("\n|    rank |  layers | of each |  weights |    cache |   values |\n"
-         "| ------: | ------: | ------: | -------: | -------: | -------: |");
+static bool alike(const cluster_rank *a, const cluster_rank *b) {
+    return a->n_layers == b->n_layers && near(a->weights, b->weights) && near(a->cache, b->cache) &&
+           near(a->values, b->values);
+}
+
+/* Prints which layers the ranks have, and what of it does not fit; neighbors that are alike share a line. */
+static void print_ranks(const cluster_setup *s, const cluster_plan *p) {
+    printf("\n|    rank |  layers | of each |  weights |    cache |   values |%s\n"
+           "| ------: | ------: | ------: | -------: | -------: | -------: |%s\n",
+           p->fits ? "" : " too much |", p->fits ? "" : " -------: |");
     for (int r = 0, end; r < p->n_ranks; r = end) {
         char rank[48], layers[64] = "", a[AMOUNT_TEXT], b[AMOUNT_TEXT], c[AMOUNT_TEXT];
         for (end = r + 1; end < p->n_ranks && alike(&p->rank[r], &p->rank[end]);)
@@ -58,13 +63,28 @@ static void print_ranks(const cluster_plan *p) {
                      last->first + last->n_layers > k->first + 1 ? "%" PRId64 "-%" PRId64
                                                                  : "%" PRId64,
                      k->first, last->first + last->n_layers - 1);
-        printf("| %7s | %7s | %7" PRId64 " | %8s | %8s | %8s |\n", rank, layers, k->n_layers,
+        printf("| %7s | %7s | %7" PRId64 " | %8s | %8s | %8s |", rank, layers, k->n_layers,
                bytes(a, k->weights), bytes(b, k->cache), bytes(c, k->values));
+        const double more = k->weights + k->cache + k->values - s->memory;
+        if (!p->fits)
+            printf(" %8s |", more > 0 ? bytes(a, more) : "");
+        puts("");
     }
 }
 
+/* Ends the line about the fullest rank. */
+static void print_missing(const cluster_setup *s, const cluster_table *t) {
+    char more[AMOUNT_TEXT], memory[AMOUNT_TEXT], least[AMOUNT_TEXT];
+    printf(":\nit does not fit: that is %s more than the %s of a rank; ",
+           bytes(more, t->plan.most - s->memory), bytes(memory, s->memory));
+    if (t->n_needed > 0)
+        printf("%d ranks would suffice\n", t->n_needed);
+    else
+        printf("however many there are,\none needs %s\n", bytes(least, t->least_most));
+}
+
 static void print_md(const cluster_setup *s, const cluster_table *t, size_t n) {
-    char text[AMOUNT_TEXT], memory[AMOUNT_TEXT], work[WORK_TEXT];
+    char text[AMOUNT_TEXT], work[WORK_TEXT];
     printf("%s: %.1f B parameters, %s, %d layers\n", s->m->name, s->m->n_params * 1e-9,
            bytes(text, s->m->size), s->m->n_layers);
     printf("a rank: %.1f GB/s, %.1f GMAC/s; a link: %.1f us, ", rank_gb(s), rank_gmac(s),
@@ -80,13 +100,9 @@ static void print_md(const cluster_setup *s, const cluster_table *t, size_t n) {
                p->n_ranks == 1 ? "" : "s", p->n_used, bytes(text, p->most));
         if (p->fits)
             puts("");
-        else if (t[i].n_needed > 0)
-            printf(": more than %s; %d ranks would suffice\n", bytes(memory, s->memory),
-                   t[i].n_needed);
         else
-            printf(": more than %s, and no number of ranks would suffice\n",
-                   bytes(memory, s->memory));
-        print_ranks(p);
+            print_missing(s, &t[i]);
+        print_ranks(s, p);
         puts("\n|             test |        t/s | bytes a token | messages | busy | limit          "
              " |\n"
              "| ---------------: | ---------: | ------------: | -------: | ---: | --------------- "
@@ -132,6 +148,7 @@ static void print_object(const cluster_setup *s, const cluster_table *t, const c
         bench_number("message_us", s->link.message * 1e6),
         bench_whole("memory", s->memory > 0 ? s->memory : NAN),
         bench_whole("fits", p->fits),
+        bench_whole("missing", p->fits ? 0 : p->most - s->memory),
         bench_whole("n_ranks_needed", p->fits           ? p->n_ranks
                                       : t->n_needed > 0 ? t->n_needed
                                                         : NAN),

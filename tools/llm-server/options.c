@@ -1,9 +1,12 @@
 #include "options.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "common/machine_options.h"
 #include "common/hints.h"
@@ -421,6 +424,9 @@ int server_options_read_model(const char *tool, server_options *o, int argc, cha
         return tool_error(tool, 2, "--slot-save-path: %s is not a folder", o->slot_path);
     if (o->prompt_path && !is_folder(o->prompt_path))
         return tool_error(tool, 2, "--prompt-cache-dir: %s is not a folder", o->prompt_path);
+    if (o->prompt_path && faccessat(AT_FDCWD, o->prompt_path, R_OK | W_OK | X_OK, AT_EACCESS) != 0)
+        return tool_error(tool, 1, "--prompt-cache-dir: %s cannot be read and written: %s",
+                          o->prompt_path, strerror(errno));
     if (o->n_ctx == 1)
         return tool_error(tool, 2, "-c 1: a prompt and its answer need at least 2 tokens");
     if (o->request_memory == 0)

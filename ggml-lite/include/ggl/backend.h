@@ -94,7 +94,8 @@ typedef struct ggl_backend_vtable {
     ggl_status (*alloc)(ggl_backend *b, int region, size_t size, const void *host, ggl_buffer **out,
                         ggl_error *err);
     void (*free)(ggl_backend *b, ggl_buffer *buf);
-    /* Copies host memory to a buffer; src may change as soon as the call returns. */
+    /* Copies host memory to a buffer; src may change as soon as the call returns, but for a buffer of
+     * GGL_REGION_WEIGHT only after `wait`, which also tells an error that comes late. */
     ggl_status (*upload)(ggl_backend *b, ggl_buffer *dst, size_t offset, const void *src,
                          size_t size, ggl_error *err);
     ggl_status (*download)(ggl_backend *b, const ggl_buffer *src, size_t offset, void *dst,
@@ -122,7 +123,7 @@ typedef struct ggl_backend_vtable {
      * later upload, download, copy, clear or wait takes effect after them. Allocates nothing. */
     ggl_status (*run)(ggl_backend *b, ggl_plan *p, ggl_buffer *const *region, int64_t n,
                       ggl_error *err);
-    /* Returns when all runs are done. */
+    /* Returns when all runs are done, and all weights are there. */
     ggl_status (*wait)(ggl_backend *b, ggl_error *err);
     /* For a backend that is asynchronous; both may be NULL, and `wait` then stands for them. mark
      * starts all that was called before, and sets *mark to a number that stands for it; wait_for
@@ -156,7 +157,8 @@ typedef struct ggl_backend_vtable {
     size_t (*repack_size)(const ggl_backend *b, const ggl_tensor *weight);
     /* Writes the repacked weight, made from weight->data, to dst at offset, a multiple of 64. The
      * bytes depend on nothing but the weight and repack_layout. Called before any run, except as
-     * repack_rows says. */
+     * repack_rows says. An asynchronous backend may return before the work is done: the data stays
+     * until `wait`. */
     ggl_status (*repack)(ggl_backend *b, ggl_buffer *dst, size_t offset, const ggl_tensor *weight,
                          ggl_error *err);
     const char

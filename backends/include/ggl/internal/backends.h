@@ -33,6 +33,8 @@ int ggl_backend_allowed_cpus(void);
  * -1. note (may be NULL) is told what the user of such a rank may want to know. GGL_UNSUPPORTED: this build has no MPI, or the ranks are of different builds; GGL_DEVICE: rank 0 is gone. */
 GGL_NODISCARD ggl_status ggl_ranks_begin(int *exit_code, void (*note)(const char *text),
                                          ggl_error *err);
+/* True if Open MPI's mpirun has started this process, also a single one, or with GGL_RANKS=off. */
+bool ggl_ranks_has_launcher(void);
 int ggl_ranks_count(void); /* of the job, with this one; 1: there is no job */
 /* True if a rank with an open device does not answer any more; err says which, and what to do. */
 bool ggl_ranks_are_lost(ggl_error *err);

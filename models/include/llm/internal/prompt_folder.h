@@ -29,12 +29,13 @@ typedef struct llm_prompt_folder_params {
     /* of one cache, which is copied to be written, and read into memory; 0: an eighth of n_bytes */
     uint64_t n_copy_bytes;
     llm_prompt_cache_params cache; /* its slot is not read */
-    /* Called with a sentence when a file cannot be written or used, from any thread. NULL: none. */
+    /* Called with a sentence when a file cannot be written or used, and once if a beginning is larger than n_copy_bytes, from any thread.
+     * NULL: none. */
     void (*report)(void *ctx, const char *sentence);
     void *ctx;
 } llm_prompt_folder_params;
 
-/* Of one engine, for the session of its `cache`. GGL_USAGE: path is no folder; GGL_NOMEM. */
+/* Of one engine, for the session of its `cache`. GGL_USAGE: path is no folder that may be written; GGL_NOMEM. */
 GGL_NODISCARD ggl_status llm_prompt_folder_new(llm_prompt_folder **out,
                                                const llm_prompt_folder_params *p, ggl_error *err);
 /* After the engine. Waits for the file that is being written. NULL is fine. */
