@@ -174,6 +174,7 @@ ggl_status ggl_job_join(job **out, const ggl_transport *t, ggl_error *err) {
     if (!j)
         return ggl_fail(err, GGL_NOMEM, "out of memory for a job");
     j->t = t;
+    j->began = backend_now();
     pthread_mutex_init(&j->lock, NULL);
     if (!(j->peer = ggl_calloc((size_t)t->n_ranks, sizeof *j->peer)))
         return ggl_fail(err, GGL_NOMEM, "out of memory for a job of %d ranks", t->n_ranks);

@@ -8,6 +8,8 @@
  *   execute.c  carries them out on a backend of its own
  *   station.c  what that device holds, and its messages
  *   sources.c  where the other ranks get weights from
+ *   events.c   rank 0: when the other ranks did what, if that is recorded
+ *   clock.c    rank 0: how far their clocks are from its own
  *
  * Every rank beats: it sends a few bytes to the others that it talks to, ten times a second, from a thread of its own. A rank
  * that has been silent for too long is lost: it ended, was stopped, or cannot be reached. Waits end with an error then. */
@@ -58,8 +60,9 @@ typedef struct peer {
 
 typedef struct job {
     const ggl_transport *t;
-    peer *peer;   /* [n_ranks] */
-    int patience; /* own beats without one of the rank, after which it is lost */
+    uint64_t began; /* ns of CLOCK_MONOTONIC: where this rank's time begins */
+    peer *peer;     /* [n_ranks] */
+    int patience;   /* own beats without one of the rank, after which it is lost */
     pthread_t thread;
     bool has_thread;
     bool is_torn; /* another rank is lost, so MPI cannot be left, which waits for all */
