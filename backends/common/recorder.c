@@ -40,7 +40,7 @@ uint64_t ggl_recorder_at(const recorder *r, uint64_t ns) {
 
 /* --- text ------------------------------------------------------------------------------------- */
 
-/* Names come from files: what is not printable ASCII is written as its code. */
+/* Names come from files, and events from other ranks: what is not printable ASCII is written as its code. */
 static void put_string(FILE *f, const char *s) {
     putc_unlocked('"', f);
     for (; *s; s++) {
@@ -63,7 +63,10 @@ static void put_time(FILE *f, const char *key, uint64_t ns) {
 static void put_args(FILE *f, const trace_arg *arg) {
     fputs(",\"args\":{", f);
     for (const trace_arg *a = arg; a->key; a++) {
-        fprintf(f, "%s\"%s\":", a == arg ? "" : ",", a->key);
+        if (a != arg)
+            putc_unlocked(',', f);
+        put_string(f, a->key);
+        putc_unlocked(':', f);
         if (a->text)
             put_string(f, a->text);
         else
@@ -76,8 +79,9 @@ static void put_event(recorder *r, const trace_event *e) {
     fputs(r->has_events ? ",\n{\"name\":" : "[\n{\"name\":", r->f);
     r->has_events = true;
     put_string(r->f, e->name);
-    fprintf(r->f, ",\"cat\":\"%s\",\"ph\":\"%c\",\"pid\":1,\"tid\":%d", e->kind, e->phase,
-            e->track);
+    fputs(",\"cat\":", r->f);
+    put_string(r->f, e->kind);
+    fprintf(r->f, ",\"ph\":\"%c\",\"pid\":1,\"tid\":%d", e->phase, e->track);
     put_time(r->f, "ts", e->begin);
     if (e->phase == 'X')
         put_time(r->f, "dur", e->end - e->begin);
