@@ -338,7 +338,7 @@ def trace():
     for rank in (1, 2):
         check_rank(events[1], rows, rank)
 
-    bench = [tool("llm-bench"), "-m", MODEL, "-p", "0", "-n", "0", "-pg", "32,8", "-r", "1", "-t", "1", "--no-limits", "--profile"]
+    bench = [tool("llm-bench"), "-m", MODEL, "-p", "0", "-n", "0", "-pg", "32,8", "-ub", "8", "-r", "1", "-t", "1", "--no-limits", "--profile"]
     want = json.loads(alone(*bench, "-o", "json"))[0]
     got = json.loads(run(*bench, *split, "-o", "json", env=env)[0])[0]
     for part in ("profile_prompt", "profile_gen"):
