@@ -185,7 +185,7 @@ static ggl_status report_fetch(far_events *v, const fetch *f, ggl_error *err) {
     else if (loses)
         return ggl_fail(err, GGL_LIMIT,
                         "%s: %llu steps of a batch had no room in the %d MiB that the rank has "
-                        "for them; a batch with fewer tokens (-ub) has fewer steps",
+                        "for them; smaller batches (-ub) have fewer steps",
                         v->c->name, (unsigned long long)h.lost, MOST_EVENTS >> 20);
     return GGL_OK;
 }
