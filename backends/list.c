@@ -156,6 +156,20 @@ static ggl_status no_backend(const char *name, ggl_error *err) {
         near.best ? "'?" : "", names);
 }
 
+/* Opens a traced backend. One of another rank writes down there what it does, which comes to this timeline. */
+static ggl_status open_traced(ggl_backend **out, const char *name, const ggl_backend_params *p,
+                              ggl_error *err) {
+    const ggl_status st = ggl_trace_open(out, ggl_backend_open, name, p, err);
+    if (st != GGL_OK || !ggl_rank_is_name(name))
+        return st;
+    char row[128];
+    ggl_backend *rank = ggl_trace_inner(*out);
+    const bool is_async = ggl_rank_place(rank, row, sizeof row);
+    ggl_trace_far(*out, row, is_async);
+    ggl_rank_set_events(rank, ggl_trace_far_event, *out);
+    return GGL_OK;
+}
+
 ggl_status ggl_backend_open(ggl_backend **out, const char *name, const ggl_backend_params *params,
                             ggl_error *err) {
     ggl_backend_params p = {.size = sizeof p};
@@ -165,11 +179,7 @@ ggl_status ggl_backend_open(ggl_backend **out, const char *name, const ggl_backe
     if (st != GGL_OK)
         return st;
     if (traced || p.trace)
-        return ggl_trace_open(out, ggl_backend_open,
-                              !traced              ? name
-                              : name[5] && name[6] ? name + 6
-                                                   : "cpu",
-                              &p, err);
+        return open_traced(out, !traced ? name : name[5] && name[6] ? name + 6 : "cpu", &p, err);
     if (ggl_plugin_is_path(name))
         return ggl_plugin_open(out, name, &p, err);
     if (ggl_rank_is_name(name))

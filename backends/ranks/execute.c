@@ -268,6 +268,52 @@ static void execute_wait(station *s, ggl_reader *r) {
         ggl_station_note(s, s->b->v->wait(s->b, &err), &err);
 }
 
+/* --- events ------------------------------------------------------------------------------------- */
+
+static bool has_node(const held_graph *h, const kept_event *e) {
+    return h->g && h->tensor && e->id < (uint32_t)ggl_graph_n_ids(h->g) &&
+           (uintptr_t)h->tensor[e->id] == e->node;
+}
+
+/* Returns the id of the graph that has the node of that address, maybe the likely one; UINT64_MAX: none does, or not any more. */
+static uint64_t graph_of(const station *s, const kept_event *e, uint64_t likely) {
+    if (likely < s->cap_graphs && has_node(&s->graph[likely], e))
+        return likely;
+    for (size_t i = 0; i < s->cap_graphs; i++)
+        if (has_node(&s->graph[i], e))
+            return i;
+    return UINT64_MAX;
+}
+
+/* Also after an order that failed: rank 0 waits for the message. */
+static void execute_events(station *s, ggl_reader *r) {
+    const uint32_t least = ggl_get_u32(r);
+    events_head none = {0}, h = {0};
+    recorder *log = s->log;
+    ggl_error err = {0};
+    if (!log) {
+        (void)ggl_station_move(s, &none, sizeof none, true);
+        return;
+    }
+    if (s->b->async) /* which reports its steps now */
+        ggl_station_note(s, s->b->v->wait(s->b, &err), &err);
+    char *at = s->events + sizeof h;
+    (void)ggl_recorder_take(log, at, 0, &h.left, &h.lost);
+    if (h.left >= least)
+        h.size = (uint32_t)ggl_recorder_take(log, at, EVENTS_SIZE - sizeof h, &h.left, &h.lost);
+    memcpy(s->events, &h, sizeof h);
+    uint64_t graph = UINT64_MAX; /* of the last step */
+    for (kept_event e; at < s->events + sizeof h + h.size; at += e.size) {
+        memcpy(&e, at, sizeof e);
+        if (e.node)
+            e.node = graph = graph_of(s, &e, graph);
+        memcpy(at, &e, sizeof e);
+    }
+    s->log = NULL; /* this message is no event, or there would always be one more */
+    (void)ggl_station_move(s, s->events, sizeof h + h.size, true);
+    s->log = log;
+}
+
 /* --- weights ------------------------------------------------------------------------------------ */
 
 static void execute_repack_size(station *s, ggl_reader *r) {

@@ -218,6 +218,7 @@ ggl_status ggl_job_join(job **out, const ggl_transport *t, ggl_error *err) {
     if (!j)
         return ggl_fail(err, GGL_NOMEM, "out of memory for a job");
     j->t = t;
+    j->began = backend_now();
     pthread_mutex_init(&j->lock, NULL);
     pthread_mutex_init(&j->moves, NULL);
     pthread_cond_init(&j->begun, NULL);

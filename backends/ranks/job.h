@@ -11,6 +11,8 @@
  *   sources.c  where the other ranks get weights from
  *   arriving.c weights that have come, on their way to that device
  *   queue.c    a thread that carries out one thing after the other
+ *   events.c   rank 0: when the other ranks did what, if that is recorded
+ *   clock.c    rank 0: how far their clocks are from its own
  *
  * Every rank beats: it sends a few bytes to the others that it talks to, ten times a second, from a thread of its own. A rank
  * that has been silent for too long is lost: it ended, was stopped, or cannot be reached. Waits end with an error then. */
@@ -61,8 +63,9 @@ typedef struct peer {
 
 typedef struct job {
     const ggl_transport *t;
-    peer *peer;   /* [n_ranks] */
-    int patience; /* own beats without one of the rank, after which it is lost */
+    uint64_t began; /* ns of CLOCK_MONOTONIC: where this rank's time begins */
+    peer *peer;     /* [n_ranks] */
+    int patience;   /* own beats without one of the rank, after which it is lost */
     pthread_t thread;
     bool has_thread;
     /* Rank 0: messages of data that are under way are moved on by a thread, also while whoever has begun them computes. */

@@ -15,14 +15,17 @@
 #include <stdint.h>
 
 /* Grows whenever what is below changes, or what orders have: builds of one version may differ in it. */
-enum { ORDERS_VERSION = 2 };
+enum { ORDERS_VERSION = 3 };
 
 enum {
     PACKET_SIZE = 64 << 10,        /* most bytes of a packet, and of an answer */
     MOST_INLINE = 8 << 10,         /* a larger piece is data */
     MOST_INLINE_ANSWER = 32 << 10, /* all pieces of an answer together */
     MOST_RESULT = 4 << 10,
-    DATA_PIECE = 8 << 20 /* most bytes of a message of data */
+    DATA_PIECE = 8 << 20,    /* most bytes of a message of data */
+    EVENTS_SIZE = 256 << 10, /* most bytes of a message of events */
+    LEAST_EVENTS = 64 << 10, /* bytes of events for which a message pays */
+    MOST_EVENTS = 64 << 20   /* most bytes of them that a rank keeps: over a million steps */
 };
 
 /* ORDER(NAME, name): the function execute_NAME of execute.c carries it out. */
@@ -39,8 +42,9 @@ enum {
     ORDER(DESCRIBE, describe)   /* plan, n */                                                      \
     ORDER(RUN, run)             /* plan, n, n_regions; ids of buffers, 0: none */                  \
     ORDER(WAIT, wait)                                                                              \
-    ORDER(HAS, has)   /* what; a path, or n, and size and digest of n weights: sources.c */        \
-    ORDER(FILL, fill) /* id, offset, size, source; data */                                         \
+    ORDER(EVENTS, events) /* least bytes of events to send any; data: events_head, events */       \
+    ORDER(HAS, has)       /* what; a path, or n, and size and digest of n weights: sources.c */    \
+    ORDER(FILL, fill)     /* id, offset, size, source; data */                                     \
     ORDER(REPACK_SIZE, repack_size) /* image of a weight */                                        \
     ORDER(REPACK, repack)           /* id, offset, image of a weight, source; data */
 
@@ -49,6 +53,7 @@ typedef enum order_op {
     ORDERS
 #undef ORDER
         ORDER_OPEN, /* number of a channel, name, parameters: to the first channel, alone in its packet */
+    ORDER_CLOCK, /* to the first channel; its result is the rank's time */
     ORDER_CLOSE, /* ends the channel; that of the first one ends the job. Of the first one: all ranks leave MPI, or one is lost */
     ORDER_COUNT
 } order_op;
@@ -70,5 +75,13 @@ typedef struct answer_head {
         n_result; /* bytes: of pieces, in the order of their orders; of the last order's result */
     uint32_t n_error; /* and of the message */
 } answer_head;
+
+/* Before events that the rank has recorded (common/recorder.h). In place of a node's address they have its graph's id. */
+typedef struct events_head {
+    uint32_t size; /* bytes that follow */
+    uint32_t unused;
+    uint64_t left; /* bytes of events that stay */
+    uint64_t lost; /* events that had no room, since the device was opened */
+} events_head;
 
 #endif

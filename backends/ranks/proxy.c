@@ -9,6 +9,7 @@
 #include "ggl/internal/graph.h"
 #include "ggl/internal/image.h"
 #include "channel.h"
+#include "events.h"
 #include "ranks.h"
 #include "sending.h"
 
@@ -53,6 +54,8 @@ typedef struct rank_backend {
     sending sending; /* weights */
     int k;           /* its channel */
     bool is_closing;
+    bool is_async_there; /* the device itself */
+    far_events *events;  /* NULL: nobody wants to know when it did what */
 } rank_backend;
 
 static rank_backend *of(const ggl_backend *b) {
@@ -370,8 +373,9 @@ static ggl_status rank_compile(ggl_backend *b, const ggl_segment *s, ggl_plan **
             g->id = ++r->last_id;
         *p = (rank_plan){.id = ++r->last_id, .g = s->graph};
         put_segment(&segment, s, &p->n_regions);
-        st = segment.failed ? ggl_fail(err, GGL_NOMEM, "out of memory for a plan")
-                            : begin(r, ORDER_COMPILE, 24, err);
+        const bool is_known = g->n_plans > 0 || ggl_events_add_graph(r->events, g->id, s->graph);
+        st = segment.failed || !is_known ? ggl_fail(err, GGL_NOMEM, "out of memory for a plan")
+                                         : begin(r, ORDER_COMPILE, 24, err);
     }
     if (st == GGL_OK) {
         ggl_put_u32(&r->c.out, p->id);
@@ -401,6 +405,8 @@ static ggl_status rank_compile(ggl_backend *b, const ggl_segment *s, ggl_plan **
             ggl_channel_end(&r->c);
         }
         if (g && g->n_plans == 0)
+            ggl_events_drop_graph(r->events, g->id);
+        if (g && g->n_plans == 0)
             *g = r->graph[--r->n_graphs];
         ggl_free(p);
     }
@@ -414,7 +420,9 @@ static void rank_plan_free(ggl_backend *b, ggl_plan *plan) {
     rank_plan *p = (rank_plan *)plan;
     if (!p)
         return;
+    (void)ggl_events_report_all(r->events, NULL); /* while the graph exists */
     const uint32_t graph = leave_graph(r, p->g);
+    ggl_events_drop_graph(r->events, graph);
     if (begin(r, ORDER_PLAN_FREE, 8, NULL) == GGL_OK) {
         ggl_put_u32(&r->c.out, p->id);
         ggl_put_u32(&r->c.out, graph);
@@ -463,11 +471,15 @@ static ggl_status rank_run(ggl_backend *b, ggl_plan *plan, ggl_buffer *const *re
 
 static ggl_status rank_mark(ggl_backend *b, uint64_t *mark, ggl_error *err) {
     const ggl_status st = ggl_sending_finish(&of(b)->sending, err);
-    return st != GGL_OK ? st : ggl_channel_flush(&of(b)->c, true, mark, err);
+    if (st != GGL_OK)
+        return st;
+    ggl_events_order(of(b)->events); /* the last order of its packet */
+    return ggl_channel_flush(&of(b)->c, true, mark, err);
 }
 
 static ggl_status rank_wait_for(ggl_backend *b, uint64_t mark, ggl_error *err) {
-    return ggl_channel_wait(&of(b)->c, mark, err);
+    const ggl_status st = ggl_channel_wait(&of(b)->c, mark, err);
+    return st == GGL_OK ? ggl_events_report(of(b)->events, err) : st;
 }
 
 static ggl_status rank_poll(ggl_backend *b, uint64_t mark, bool *done, ggl_error *err) {
@@ -477,13 +489,16 @@ static ggl_status rank_poll(ggl_backend *b, uint64_t mark, bool *done, ggl_error
 static ggl_status rank_wait(ggl_backend *b, ggl_error *err) {
     channel *c = &of(b)->c;
     ggl_status st = ggl_sending_finish(&of(b)->sending, err);
-    if (st != GGL_OK || ggl_channel_is_idle(c))
+    if (st != GGL_OK)
         return st;
+    if (ggl_channel_is_idle(c))
+        return ggl_events_report_all(of(b)->events, err);
     st = ggl_channel_begin(c, ORDER_WAIT, 0, err);
     if (st != GGL_OK)
         return st;
     ggl_channel_end(c);
-    return ggl_channel_call(c, NULL, err);
+    st = ggl_channel_call(c, NULL, err);
+    return st == GGL_OK ? ggl_events_report_all(of(b)->events, err) : st;
 }
 
 /* --- opening ------------------------------------------------------------------------------------ */
@@ -517,6 +532,7 @@ static void rank_close(ggl_backend *b) {
     if (is_closed && !ggl_job_is_lost(r->c.j, r->c.rank))
         leave_channel(r);
     ggl_channel_fini(&r->c);
+    ggl_events_close(r->events);
     known_fini(r->node, r->n_nodes);
     known_fini(r->weight, r->n_weights);
     ggl_free(r->graph);
@@ -580,6 +596,7 @@ static ggl_status open_there(rank_backend *r, const char *device, const ggl_back
         ggl_put_u32(&control.out, (uint32_t)p->n_threads_batch);
         ggl_put_u32(&control.out, p->f16_as_bf16);
         ggl_put_text(&control.out, p->mask);
+        ggl_put_u32(&control.out, p->profile != NULL);
         ggl_channel_end(&control);
         st = ggl_channel_call(&control, &result, err);
     }
@@ -591,6 +608,7 @@ static ggl_status open_there(rank_backend *r, const char *device, const ggl_back
         r->base.looks_back = ggl_get_u32(&result) != 0;
         ggl_get_to(&result, r->base.alike, sizeof r->base.alike);
         r->base.alike[sizeof r->base.alike - 1] = '\0';
+        r->is_async_there = ggl_get_u32(&result) != 0;
         snprintf(r->base.description, sizeof r->base.description, "%.63s: %.*s",
                  r->c.j->peer[r->c.rank].of.host, text.s ? (int)text.n : 0, text.s ? text.s : "");
         snprintf(r->layout, sizeof r->layout, "%.*s", layout.s ? (int)layout.n : 0,
@@ -662,12 +680,27 @@ ggl_status ggl_rank_open(ggl_backend **out, const char *name, const ggl_backend_
     pthread_mutex_lock(&j->lock); /* the first channel to a rank has one user at a time */
     if (st == GGL_OK)
         st = open_there(r, device, p, err);
+    if (st == GGL_OK && p->profile &&
+        !(r->events = ggl_events_open(&r->c, p->profile, p->profile_ctx)))
+        st = ggl_job_is_lost(j, rank)
+                 ? ggl_job_fail_lost(j, rank, err)
+                 : ggl_fail(err, GGL_NOMEM, "out of memory for the profile of %s", name);
     pthread_mutex_unlock(&j->lock);
     if (st == GGL_OK)
         *out = &r->base;
     else
         rank_close(&r->base);
     return st;
+}
+
+bool ggl_rank_place(const ggl_backend *b, char *text, size_t size) {
+    const rank_backend *r = of(b);
+    snprintf(text, size, "%s on %.63s", b->name, r->c.j->peer[r->c.rank].of.host);
+    return r->is_async_there;
+}
+
+void ggl_rank_set_events(ggl_backend *b, trace_event_fn *event, void *ctx) {
+    ggl_events_set(of(b)->events, event, ctx);
 }
 
 bool ggl_job_dismiss(job *j) {

@@ -2,6 +2,7 @@
 #ifndef RANKS_H
 #define RANKS_H
 
+#include "../common/recorder.h"
 #include "ggl/backends.h"
 
 bool ggl_rank_is_name(const char *name);
@@ -9,5 +10,10 @@ bool ggl_rank_is_name(const char *name);
  * such rank; else the error of the rank. */
 ggl_status ggl_rank_open(ggl_backend **out, const char *name, const ggl_backend_params *params,
                          ggl_error *err);
+/* Writes "rank1 on node7" to text. Returns true if the device itself is asynchronous, so that its nodes run beside what else happens
+ * there. */
+bool ggl_rank_place(const ggl_backend *b, char *text, size_t size);
+/* Where events of the device go that are no nodes: waits, messages, calls. b was opened with a profile, which gets the nodes. */
+void ggl_rank_set_events(ggl_backend *b, trace_event_fn *event, void *ctx);
 
 #endif

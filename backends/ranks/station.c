@@ -17,8 +17,24 @@ void ggl_station_fail(station *s, ggl_status st, const char *what) {
     ggl_station_note(s, ggl_fail(&err, st, "%s", what), &err);
 }
 
+/* While weights are loaded, the row has what the thread does that loads them, and spans of a row must not overlap. */
+uint64_t ggl_station_since(const station *s) {
+    return s->log && !s->arriving.is_on ? ggl_recorder_now(s->log) : 0;
+}
+
+void ggl_station_span(station *s, const char *name, uint64_t since, size_t bytes) {
+    if (since > 0 && !s->arriving.is_on)
+        ggl_recorder_write(s->log, &(trace_event){.phase = 'X',
+                                                  .name = name,
+                                                  .kind = "rank",
+                                                  .begin = since,
+                                                  .end = ggl_recorder_now(s->log),
+                                                  .arg = {{"bytes", NULL, bytes}}});
+}
+
 bool ggl_station_move(station *s, void *data, size_t size, bool sends) {
     const ggl_transport *t = s->j->t;
+    const uint64_t since = ggl_station_since(s);
     for (size_t at = 0; at < size && !s->is_lost; at += DATA_PIECE) {
         const size_t n = size - at < DATA_PIECE ? size - at : DATA_PIECE;
         char *p = (char *)data + at;
@@ -27,6 +43,7 @@ bool ggl_station_move(station *s, void *data, size_t size, bool sends) {
                                  : t->receive(t->ctx, 0, s->tag + TAG_DATA, p, n, &r);
         s->is_lost = !begun || ggl_job_wait(s->j, 0, &r, NULL, NULL) != GGL_OK;
     }
+    ggl_station_span(s, sends ? "send" : "receive", since, size);
     return !s->is_lost;
 }
 
@@ -58,6 +75,9 @@ void ggl_station_fini(station *s) {
     for (size_t i = 0; s->b && i < s->cap_buffers; i++)
         ggl_station_drop_buffer(s, &s->buffer[i]);
     ggl_backend_close(s->b);
+    if (s->log)
+        (void)ggl_recorder_close(s->log, NULL);
+    ggl_free(s->events);
     for (size_t i = 0; i < s->n_files; i++) {
         ggl_file_map_close(&s->file[i].map);
         ggl_free(s->file[i].path);

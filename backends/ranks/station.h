@@ -2,6 +2,7 @@
 #ifndef RANKS_STATION_H
 #define RANKS_STATION_H
 
+#include "../common/recorder.h"
 #include "ggl/graph.h"
 #include "ggl/internal/bytes.h"
 #include "ggl/internal/file.h"
@@ -51,6 +52,8 @@ typedef struct station {
     job *j;
     int tag;
     ggl_backend *b;
+    recorder *log; /* what it does; NULL: rank 0 does not want to know */
+    char *events;  /* [EVENTS_SIZE], if there is a log */
     /* by id */
     held_buffer *buffer;
     held_graph *graph;
@@ -82,6 +85,9 @@ typedef struct station {
 void ggl_station_note(station *s, ggl_status st, const ggl_error *err);
 void ggl_station_fail(station *s, ggl_status st, const char *what);
 bool ggl_station_ok(const station *s); /* no order has failed since the last answer */
+/* Return the log's time, and write a span since then to it. Without a log they do nothing. */
+uint64_t ggl_station_since(const station *s);
+void ggl_station_span(station *s, const char *name, uint64_t since, size_t bytes);
 /* Sends or receives data from or to memory, in pieces. */
 bool ggl_station_move(station *s, void *data, size_t size, bool sends);
 /* Receives `size` bytes that the caller frees; NULL: they were received and forgotten, for lack of memory, which is noted. */

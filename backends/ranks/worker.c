@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../common/clock.h"
 #include "execute.h"
 #include "arriving.h"
 
@@ -109,6 +110,9 @@ static bool carry_out(post *p, size_t size, bool *ends) {
                 s->j->is_torn = ggl_get_u32(&b) == 0;
         } else if (o.op == ORDER_OPEN && !s->b) {
             (void)start_post(p->w, &b, p);
+        } else if (o.op == ORDER_CLOCK && !s->b) {
+            s->result.n = 0;
+            ggl_put_u64(&s->result, backend_now() - s->j->began);
         } else if (s->b) {
             ggl_station_execute(s, o.op, &b);
         } else {
@@ -130,8 +134,11 @@ static bool receive_all(post *p) {
     bool ends = false;
     while (!ends) {
         size_t size = 0;
-        if (ggl_job_wait(p->s.j, 0, &p->packets, &size, NULL) != GGL_OK ||
-            !carry_out(p, size, &ends) || (!ends && !start_receiving(p)))
+        const uint64_t since = ggl_station_since(&p->s);
+        if (ggl_job_wait(p->s.j, 0, &p->packets, &size, NULL) != GGL_OK)
+            return false;
+        ggl_station_span(&p->s, "idle", since, size);
+        if (!carry_out(p, size, &ends) || (!ends && !start_receiving(p)))
             return false;
     }
     return true;
@@ -182,6 +189,21 @@ static bool is_free(worker *w, uint32_t k) {
     return true;
 }
 
+/* Opens the device. If rank 0 wants to know what it does, it is traced to memory. */
+static ggl_status open_device(post *p, const char *name, bool records, ggl_backend_params *params,
+                              ggl_error *err) {
+    char log[RECORDER_NAME];
+    station *s = &p->s;
+    ggl_status st = GGL_OK;
+    if (records && !(s->events = ggl_calloc(EVENTS_SIZE, 1)))
+        st = ggl_fail(err, GGL_NOMEM, "out of memory for a trace");
+    if (records && st == GGL_OK)
+        st = ggl_recorder_keep(&s->log, s->j->began, MOST_EVENTS, log, err);
+    if (records)
+        params->trace = log;
+    return st == GGL_OK ? p->w->open(&s->b, name, params, err) : st;
+}
+
 /* Opens the backend of a new channel, and tells rank 0 what it is, or why it cannot. */
 static bool start_post(worker *w, ggl_reader *r, post *control) {
     char device[128], mask[512];
@@ -193,6 +215,7 @@ static bool start_post(worker *w, ggl_reader *r, post *control) {
     params.n_threads_batch = (int)ggl_get_u32(r);
     params.f16_as_bf16 = ggl_get_u32(r) != 0;
     params.mask = take_text(r, mask, sizeof mask);
+    const bool records = ggl_get_u32(r) != 0;
     post *p = NULL;
     ggl_status st = GGL_OK;
     if (r->failed || !name || k == 0 || k >= MOST_CHANNELS || !is_free(w, k))
@@ -202,7 +225,7 @@ static bool start_post(worker *w, ggl_reader *r, post *control) {
     else if (!(p = ggl_calloc(1, sizeof *p)) || !prepare(p, w->j, (int)k, w))
         st = ggl_fail(&err, GGL_NOMEM, "out of memory for a device");
     if (st == GGL_OK)
-        st = w->open(&p->s.b, name, &params, &err);
+        st = open_device(p, name, records, &params, &err);
     if (st == GGL_OK) {
         p->s.b->cancelled = is_cancelled;
         p->s.b->cancelled_ctx = &p->s;
@@ -224,6 +247,7 @@ static bool start_post(worker *w, ggl_reader *r, post *control) {
         ggl_put_u32(out, b->software);
         ggl_put_u32(out, b->looks_back);
         ggl_put(out, b->alike, sizeof b->alike);
+        ggl_put_u32(out, b->async);
     } else {
         control->s.failed = err;
         control->s.failed.status = st;

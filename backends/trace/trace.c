@@ -9,7 +9,6 @@
 #include "../common/wrap.h"
 #include "ggl/internal/alloc.h"
 #include "ggl/internal/backends.h"
-#include "recorder.h"
 
 enum { N_KINDS = GGL_REGION_WEIGHT + 1 };
 static const char *const region_name[N_KINDS] = {"arena", "io", "stores", "repacked", "weights"};
@@ -26,6 +25,7 @@ typedef struct trace {
     recorder *r;
     int track;
     int device_track;        /* of an asynchronous backend's nodes; 0: it has reported none yet */
+    int far_track;           /* of what else a device of another rank does; 0: it is of this one */
     ggl_profile_fn *profile; /* the caller's */
     void *profile_ctx;
     held *held;
@@ -111,6 +111,9 @@ static void record_node(trace *t, const ggl_tensor *node, int64_t n, bool prepar
         .begin = ggl_recorder_at(t->r, begin),
         .end = ggl_recorder_at(t->r, end),
         .arg = {{"operator", operator_of(node), 0}, {"n", NULL, (uint64_t)n}},
+        .node = node,
+        .n = n,
+        .prepares = prepares,
     };
     int k = 2;
     if (weight_of(node))
@@ -136,6 +139,30 @@ void ggl_trace_node(void *ctx, const ggl_tensor *node, int64_t n, bool prepares,
     ggl_backend *const *b = ctx;
     if (*b)
         on_step(*b, node, n, prepares, begin, end);
+}
+
+void ggl_trace_far(ggl_backend *b, const char *name, bool nodes_apart) {
+    trace *t = trace_of(b);
+    char nodes[160];
+    t->far_track = t->device_track = ggl_recorder_track(t->r, name);
+    snprintf(nodes, sizeof nodes, "%s: nodes on the device", name);
+    if (nodes_apart)
+        t->device_track = ggl_recorder_track(t->r, nodes);
+}
+
+void ggl_trace_far_event(void *ctx, const trace_event *e) {
+    const trace *t = ctx;
+    trace_event own = *e;
+    if (!t->r)
+        return;
+    own.track = t->far_track;
+    own.begin = ggl_recorder_at(t->r, e->begin);
+    own.end = ggl_recorder_at(t->r, e->end);
+    ggl_recorder_write(t->r, &own);
+}
+
+ggl_backend *ggl_trace_inner(ggl_backend *b) {
+    return wrap_inner(b);
 }
 
 /* --- memory ----------------------------------------------------------------------------------- */

@@ -124,10 +124,23 @@ static ggl_status place_node(schedule *s, const ggl_tensor *t, ggl_error *err) {
     return GGL_OK;
 }
 
+/* What a call is made of runs where it does. */
+static void place_body(schedule *s, const ggl_body *b, int k) {
+    for (int i = 0; i < b->n_node; i++) {
+        s->backend[b->node[i]->id] = k;
+        if (b->node[i]->body)
+            place_body(s, b->node[i]->body, k);
+    }
+}
+
 ggl_status ggl_sched_place(schedule *s, ggl_error *err) {
     ggl_status st = GGL_OK;
-    for (int i = 0; i < ggl_graph_n_nodes(s->g) && st == GGL_OK; i++)
-        if (ggl_graph_node(s->g, i)->computed)
-            st = place_node(s, ggl_graph_node(s->g, i), err);
+    for (int i = 0; i < ggl_graph_n_nodes(s->g) && st == GGL_OK; i++) {
+        const ggl_tensor *t = ggl_graph_node(s->g, i);
+        if (t->computed)
+            st = place_node(s, t, err);
+        if (t->computed && st == GGL_OK && t->body)
+            place_body(s, t->body, s->backend[t->id]);
+    }
     return st;
 }

@@ -7,8 +7,12 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "common/recorder.h"
+#include "ggl/internal/backends.h"
 #include "ggl/sched.h"
 #include "local_job.h"
+#include "ranks/clock.h"
+#include "ranks/orders.h"
 #include "ranks/queue.h"
 #include "ranks/ranks.h"
 #include "test.h"
@@ -29,6 +33,9 @@ static bool cancels_at_third(void *ctx) {
     (void)ctx;
     return ++n_asked >= 3;
 }
+
+/* What the next setup opens the device with, besides threads. */
+static ggl_backend_params opened_with;
 
 /* y = tanh(w x), `depth` times. */
 static bool setup(fixture *f, int depth, int width, bool (*cancelled)(void *)) {
@@ -51,7 +58,10 @@ static bool setup(fixture *f, int depth, int width, bool (*cancelled)(void *)) {
     for (int i = 0; i < depth; i++)
         x = ggl_unary(f->g, GGL_OP_TANH, ggl_linear(f->g, x, w, NULL));
     ggl_graph_output(f->g, "y", x);
-    const ggl_backend_params p = {.size = sizeof p, .n_threads = 1};
+    ggl_backend_params p = opened_with;
+    p.size = sizeof p;
+    p.n_threads = 1;
+    opened_with = (ggl_backend_params){0};
     if (!CHECK_OK(ggl_graph_finish(f->g, &f->err), &f->err) ||
         !CHECK_OK(ggl_backend_open(&f->b, "rank1", &p, &f->err), &f->err))
         return false;
@@ -584,4 +594,246 @@ TEST(silent_while_loading) {
         }
         CHECK(!close_network(&f));
     }
+}
+
+/* --- what a rank does, and when ------------------------------------------------------------------ */
+
+typedef struct steps {
+    int n, n_prepares;
+    uint64_t first, last; /* when the first one began, and the last one ended */
+    bool are_in_order;    /* no step begins before the last one ended */
+    const ggl_graph *g;   /* all nodes are of it */
+} steps;
+
+static void count_step(void *ctx, const ggl_tensor *node, int64_t n, bool prepares, uint64_t begin,
+                       uint64_t end) {
+    steps *s = ctx;
+    const bool is_one = node && (node->op == GGL_OP_LINEAR || node->op == GGL_OP_TANH);
+    s->first = s->n + s->n_prepares == 0 ? begin : s->first;
+    s->are_in_order = is_one && n == BATCH && begin <= end &&
+                      (s->n + s->n_prepares == 0 || (s->are_in_order && begin >= s->last));
+    s->last = end;
+    s->n += !prepares;
+    s->n_prepares += prepares;
+}
+
+static uint64_t now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+/* The trace as text, for free(). */
+static char *read_trace(const char *path) {
+    size_t n = 0;
+    char *text = (char *)test_read_file(path, &n);
+    if (CHECK_MSG(text, "%s is not there", path))
+        text[n] = '\0';
+    return text;
+}
+
+static int count_words(const char *text, const char *words) {
+    int n = 0;
+    for (const char *p = text; p && (p = strstr(p, words)); p++)
+        n++;
+    return n;
+}
+
+/* Most by which times of the rank may be wrong, as the trace says. */
+static uint64_t exactness(const char *text) {
+    static const char key[] = "\"exact_ns\":";
+    uint64_t most = 0;
+    for (const char *p = text; p && (p = strstr(p, key)); p++) {
+        const uint64_t x = strtoull(p + sizeof key - 1, NULL, 10);
+        most = x > most ? x : most;
+    }
+    return 3 * most; /* after two samples, the line through them goes on as far again */
+}
+
+/* Steps of a rank have our nodes, and times within the call of ours that waited for them. */
+TEST(steps) {
+    fixture f;
+    steps there = {0}, here = {0};
+    char path[512];
+    snprintf(path, sizeof path, "%s", test_path("ranks.json"));
+    opened_with = (ggl_backend_params){.profile = count_step, .profile_ctx = &there, .trace = path};
+    uint64_t begin = 0, end = 0;
+    if (setup(&f, 7, WIDTH, NULL)) {
+        begin = now();
+        CHECK_OK(run(&f, WIDTH), &f.err);
+        end = now();
+        ggl_backend *cpu = NULL;
+        ggl_sched *s = NULL;
+        const ggl_backend_params p = {
+            .size = sizeof p, .n_threads = 1, .profile = count_step, .profile_ctx = &here};
+        REQUIRE_OK(ggl_backend_open(&cpu, "cpu", &p, &f.err), &f.err);
+        const ggl_sched_params sp = {.size = sizeof sp, .backend = &cpu, .n_backends = 1};
+        REQUIRE_OK(ggl_sched_new(&s, f.g, &sp, &f.err), &f.err);
+        REQUIRE_OK(ggl_sched_alloc(s, &f.err), &f.err);
+        ggl_sched *of_rank = f.s;
+        f.s = s;
+        CHECK_OK(run(&f, WIDTH), &f.err);
+        f.s = of_rank;
+        ggl_sched_free(s);
+        ggl_backend_close(cpu);
+    }
+    CHECK(teardown(&f));
+    CHECK(here.n == 14 && there.are_in_order);
+    CHECK_INT(there.n, here.n);
+    CHECK_INT(there.n_prepares, here.n_prepares);
+    char *text = read_trace(path);
+    REQUIRE(text);
+    const uint64_t exact = exactness(text);
+    CHECK(exact > 0);
+    CHECK_MSG(there.first + exact >= begin && there.last <= end + exact,
+              "steps of a rank: %.0f to %.0f ns, not within 0 and %.0f; exact to %.0f",
+              (double)there.first - (double)begin, (double)there.last - (double)begin,
+              (double)end - (double)begin, (double)exact);
+    CHECK_HAS(text, "\"name\":\"rank1 on here\"");
+    CHECK_INT(count_words(text, "\"cat\":\"node\""), there.n);
+    CHECK_INT(count_words(text, "\"operator\":\"tanh\""), 7);
+    CHECK_HAS(text, "{\"name\":\"idle\",\"cat\":\"rank\"");
+    CHECK_HAS(text, "{\"name\":\"receive\",\"cat\":\"rank\"");
+    CHECK_HAS(text, "\"weight\":\"w\"");
+    free(text);
+}
+
+/* More than a message of events has room for, in many batches: none is missing, and no batch has those of another one twice. */
+TEST(many_steps) {
+    enum { DEPTH = 300, RUNS = 30 };
+    _Static_assert((size_t)DEPTH * RUNS * sizeof(kept_event) > EVENTS_SIZE, "one message has room");
+    fixture f;
+    steps s = {0};
+    opened_with = (ggl_backend_params){.profile = count_step, .profile_ctx = &s};
+    if (setup(&f, DEPTH, WIDTH, NULL))
+        for (int i = 1; i <= RUNS; i++) {
+            CHECK_OK(run(&f, WIDTH), &f.err);
+            CHECK_INT(s.n, 2 * DEPTH * i);
+        }
+    CHECK(s.are_in_order);
+    CHECK(teardown(&f));
+}
+
+/* A rank that falls silent takes neither the trace of the others with it, nor the time of whoever ends it. */
+TEST(lost_events) {
+    fixture f;
+    char path[512];
+    snprintf(path, sizeof path, "%s", test_path("lost.json"));
+    opened_with = (ggl_backend_params){.trace = path};
+    if (setup(&f, 7, WIDTH, NULL) && CHECK_OK(run(&f, WIDTH), &f.err)) {
+        local_job_silence(f.job, 1);
+        CHECK_INT(run(&f, WIDTH), GGL_DEVICE);
+        CHECK_HAS(f.err.msg, "rank 1 (process ");
+        CHECK_OK(ggl_trace_end(f.b, &f.err), &f.err);
+    }
+    CHECK(!teardown(&f));
+    char *text = read_trace(path);
+    REQUIRE(text);
+    CHECK_INT(count_words(text, "\"cat\":\"node\""), 14); /* of the first run */
+    CHECK_HAS(text, "{\"name\":\"run\",\"cat\":\"backend\"");
+    CHECK_HAS(text, "\"failed\":");
+    free(text);
+}
+
+/* It falls silent between the last batch and the end of the trace. */
+TEST(lost_at_the_end) {
+    fixture f;
+    char path[512];
+    snprintf(path, sizeof path, "%s", test_path("end.json"));
+    opened_with = (ggl_backend_params){.trace = path};
+    if (setup(&f, 7, WIDTH, NULL) && CHECK_OK(run(&f, WIDTH), &f.err)) {
+        ggl_buffer *buf = NULL;
+        CHECK_OK(f.b->v->alloc(f.b, GGL_REGION_IO, 64, NULL, &buf, &f.err), &f.err);
+        local_job_silence(f.job, 1);
+        CHECK_OK(ggl_trace_end(f.b, &f.err), &f.err);
+        f.b->v->free(f.b, buf);
+    }
+    CHECK(!teardown(&f));
+    char *text = read_trace(path);
+    REQUIRE(text);
+    CHECK_INT(count_words(text, "\"cat\":\"node\""), 14);
+    CHECK_HAS(text, "\n]\n");
+    free(text);
+}
+
+/* Clocks that differ, and run differently fast: times between two samples are exact, others follow the line. */
+TEST(clocks) {
+    const int64_t offset = -7000000000, second = 1000000000;
+    rank_clock c = {0};
+    for (int i = 0; i < 4; i++) {
+        const uint64_t begin = (uint64_t)(20 + 10 * i) * (uint64_t)second,
+                       drift = (uint64_t)i * 500000; /* 50 millionths */
+        const clock_sample s =
+            ggl_clock_trip(begin, begin + 500 + (uint64_t)offset + drift, begin + 1000);
+        CHECK_INT(s.offset, offset + (int64_t)drift);
+        CHECK(s.exact >= 500 && s.exact <= 501);
+        ggl_clock_add(&c, &s);
+        /* the samples are of the middle of each trip */
+        const uint64_t here = ggl_clock_here(&c, (uint64_t)s.at);
+        CHECK_INT(here, begin + 500);
+    }
+    const int64_t at = c.sample[1].at - 5 * second, drifted[] = {1250000, 1750000};
+    for (int i = 0; i < 2; i++) {
+        const int64_t there = at + i * 10 * second, want = there - offset - drifted[i];
+        const int64_t wrong = (int64_t)ggl_clock_here(&c, (uint64_t)there) - want;
+        CHECK_MSG(wrong >= -20 && wrong <= 20, "%d ns off",
+                  (int)wrong); /* 50 millionths of 0.25 ms */
+    }
+    /* soon after the last one, only a more exact one counts */
+    const clock_sample last = c.sample[1];
+    ggl_clock_add(&c, &(clock_sample){last.at + 1000, last.offset + 900, last.exact + 1});
+    CHECK_INT(c.sample[1].offset, last.offset);
+    ggl_clock_add(&c, &(clock_sample){last.at + 1000, last.offset + 90, last.exact - 1});
+    CHECK_INT(c.sample[1].offset, last.offset + 90);
+}
+
+/* What is kept has a limit; what has no room is counted, and what was taken makes room again. Damaged bytes are refused. */
+TEST(kept_events) {
+    enum { LIMIT = 4096, N = 300 };
+    char name[RECORDER_NAME], *at = malloc(LIMIT);
+    ggl_error err = {0};
+    recorder *r = NULL, *same = NULL;
+    uint64_t left = 0, lost = 0;
+    REQUIRE(at);
+    REQUIRE_OK(ggl_recorder_keep(&r, 5, LIMIT, name, &err), &err);
+    CHECK_OK(ggl_recorder_open(&same, name, &err), &err);
+    CHECK(same == r);
+    const trace_event e = {.phase = 'X',
+                           .name = "call",
+                           .kind = "backend",
+                           .begin = 7,
+                           .end = 9,
+                           .arg = {{"bytes", NULL, 11}, {"why", "so", 0}}};
+    for (int i = 0; i < N; i++)
+        ggl_recorder_write(r, &e);
+    size_t n = ggl_recorder_take(r, at, 1000, &left, &lost);
+    CHECK(n > 0 && n <= 1000 && left > 0 && n + left <= LIMIT && lost > 0);
+    kept_event head;
+    trace_event got;
+    const size_t size = ggl_kept_read(at, n, &head, &got);
+    CHECK_INT((int)(N - lost), (int)((n + left) / size));
+    CHECK(size > 0 && n % size == 0 && head.node == 0 && got.begin == 7 && got.end == 9);
+    CHECK_STR(got.name, "call");
+    CHECK_STR(got.kind, "backend");
+    CHECK_STR(got.arg[0].key, "bytes");
+    CHECK(!got.arg[0].text && got.arg[0].number == 11 && !got.arg[2].key);
+    CHECK_STR(got.arg[1].text, "so");
+    for (size_t i = 0; i < size; i++) { /* cut off, and with other bytes */
+        char damaged[256];
+        CHECK_INT((int)ggl_kept_read(at, i, &head, &got), 0);
+        REQUIRE(size <= sizeof damaged);
+        for (int k = 1; k < 256; k += 50) {
+            memcpy(damaged, at, size);
+            damaged[i] = (char)(damaged[i] ^ k);
+            CHECK(ggl_kept_read(damaged, size, &head, &got) <= size);
+        }
+    }
+    const uint64_t before = lost;
+    ggl_recorder_write(r, &e);
+    while (left > 0)
+        (void)ggl_recorder_take(r, at, LIMIT, &left, &lost);
+    CHECK_INT((int)lost, (int)before);
+    CHECK_OK(ggl_recorder_close(same, &err), &err);
+    CHECK_OK(ggl_recorder_close(r, &err), &err);
+    free(at);
 }

@@ -285,8 +285,81 @@ def texts():
     check("rank1" in devices and "rank2" in devices, "--list-devices", devices)
 
 
+def spans_of(events, tid):
+    """The spans of a row, in ns (what is written has three digits after the point): (begin, end, event), in the order of their begins."""
+    return sorted(((round(e["ts"] * 1000), round((e["ts"] + e["dur"]) * 1000), e) for e in events if e["ph"] == "X" and e["tid"] == tid),
+                  key=lambda s: (s[0], -s[1]))
+
+
+def nests(spans):
+    """The span that begins within another one and ends behind it; None: there is none. Steps are within runs."""
+    outer = []
+    for begin, end, e in spans:
+        while outer and outer[-1][1] <= begin:
+            outer.pop()
+        if outer and end > outer[-1][1]:
+            return e
+        if e["cat"] in ("node", "prepares") and (not outer or outer[-1][2]["name"] != "run"):
+            return e
+        outer.append((begin, end, e))
+    return None
+
+
+def check_rank(events, rows, rank):
+    """The row of what a rank did, beside that of what rank 0 asked it for."""
+    here, there = ([tid for tid, name in rows.items() if name.startswith(f"rank{rank}{mark}")] for mark in (": ", " on "))
+    if len(here) != 1 or len(there) != 1:
+        return check(False, f"rank {rank}: its rows", rows)
+    asked, done = spans_of(events, here[0]), spans_of(events, there[0])
+    bad = nests(done)
+    check(bad is None, f"rank {rank}: a span that is not within another one", bad)
+    check({"idle", "receive", "run"} <= {e["name"] for _, _, e in done}, f"rank {rank}: what it did", {e["name"] for _, _, e in done})
+    # the truth is 0 on one machine, and the trace says how exact it is; after two samples, the line through them goes on as far again
+    exact = 3 * max(e["args"]["exact_ns"] for _, _, e in done if e["name"] == "clock")
+    runs, wanted = ([s for s in spans if s[2]["name"] == "run"] for spans in (done, asked))
+    if [e["args"] for _, _, e in runs] != [e["args"] for _, _, e in wanted]:
+        return check(False, f"rank {rank}: other runs than it was asked for", len(runs), len(wanted))
+    ends = [s for s in asked if s[2]["name"] == "wait"]
+    for (begin, end, e), (since, _, _) in zip(runs, wanted):
+        while ends and ends[0][0] < since:
+            ends.pop(0)
+        check(bool(ends) and since - exact <= begin and end <= ends[0][1] + exact,
+              f"rank {rank}: a run that is not within the call that waited for it", begin, end, since, ends[:1], exact, e)
+    return None
+
+
+def trace():
+    """The steps of all ranks are in one timeline, by one clock, and a profile counts them."""
+    env = {"GGL_RANK_PATIENCE": "60"}
+    files = [path("alone.json"), path("ranks.json")]
+    split = ["--split", "cpu=1,rank1=2,rank2=2"]
+    want = alone(*cli(80, "--trace", files[0]))
+    out = run(*cli(80, *split, "--trace", files[1]), env=env)[0]
+    check(out == want, "--trace: another text", out, want)
+    events = [json.load(open(f)) for f in files]
+    n = [sum(e["ph"] == "X" and e["cat"] == "node" for e in some) for some in events]
+    check(n[0] == n[1] > 1000, "as many steps as in one process", n)
+    rows = {e["tid"]: e["args"]["name"] for e in events[1] if e["ph"] == "M"}
+    for rank in (1, 2):
+        check_rank(events[1], rows, rank)
+
+    bench = [tool("llm-bench"), "-m", MODEL, "-p", "0", "-n", "0", "-pg", "32,8", "-ub", "8", "-r", "1", "-t", "1", "--no-limits", "--profile"]
+    want = json.loads(alone(*bench, "-o", "json"))[0]
+    got = json.loads(run(*bench, *split, "-o", "json", env=env)[0])[0]
+    for part in ("profile_prompt", "profile_gen"):
+        calls = [sum(s["calls"] for s in r[part]["steps"] if s["op"] == "linear") for r in (want, got)]
+        check(calls[0] == calls[1] > 0, f"{part}: products of one process, and of ranks", calls)
+        busy = {d["device"]: d["busy"] for d in got[part]["devices"]}
+        check(set(busy) == {"cpu", "rank1", "rank2"} == {s["device"] for s in got[part]["steps"]}, f"{part}: the devices", busy)
+        check(all(0 < share <= 1.001 for share in busy.values()), f"{part}: shares of the time", busy)
+        sums = {d: sum(s["ns"] for s in got[part]["steps"] if s["device"] == d) for d in busy}
+        check(all(abs(d["steps_ns"] - sums[d["device"]]) < 100 for d in got[part]["devices"]), f"{part}: times of devices", sums, got[part]["devices"])
+    table = run(*bench, *split, env=env)[0]
+    check("\nbusy: " in table and "| device |" in table and "| rank2 " in table, "the table names devices", table)
+
+
 if not MPIRUN or not PLUGIN:
     skip("no mpirun, or this build has no plug-in for MPI (Debian: libopenmpi-dev, openmpi-bin)")
 print(f"GGL_TEST_SEED={SEED}")
-{f.__name__: f for f in (kills, server_lost, wrong_file, memory, cache, plugin, server, texts)}[CASE]()
+{f.__name__: f for f in (kills, server_lost, wrong_file, memory, cache, plugin, server, texts, trace)}[CASE]()
 sys.exit(finish())

@@ -1,5 +1,7 @@
 /* The scheduler: rows of outputs, wrong use, slots, memory known before it is taken. */
 #include "ggl/internal/fold.h"
+#include "ggl/internal/graph.h"
+#include "ggl/internal/image.h"
 #include "ggl/internal/sched.h"
 
 #include <math.h>
@@ -311,6 +313,36 @@ TEST(profile) {
         CHECK(t.ns > 0);
         check_row(&f, 0, 0, 2);
     }
+    teardown(&f);
+}
+
+static int on_second(void *ctx, int group, const char *name) {
+    (void)ctx, (void)group, (void)name;
+    return 1;
+}
+
+/* Nodes of a body are those of the backend that runs the call. */
+TEST(where_bodies_run) {
+    fixture f;
+    ggl_backend *other = NULL;
+    ggl_sched *s = NULL;
+    if (setup(&f, "cpu") && CHECK_OK(ggl_backend_open(&other, "cpu1", NULL, &f.err), &f.err)) {
+        ggl_backend *both[] = {f.b, other};
+        const ggl_sched_params sp = {
+            .size = sizeof sp, .backend = both, .n_backends = 2, .place = on_second};
+        REQUIRE_OK(ggl_sched_new(&s, f.g, &sp, &f.err), &f.err);
+        ggl_tensor **t = ggl_graph_by_id(f.g);
+        int n_in_bodies = 0;
+        for (int i = 0; t && i < ggl_graph_n_ids(f.g); i++)
+            if (t[i] && t[i]->computed && t[i]->scope > 0) {
+                CHECK(ggl_sched_runs_on(s, t[i]) == other);
+                n_in_bodies++;
+            }
+        CHECK(n_in_bodies > 0);
+        ggl_free(t);
+    }
+    ggl_sched_free(s);
+    ggl_backend_close(other);
     teardown(&f);
 }
 

@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include "costs.h"
+#include "ggl/internal/alloc.h"
+#include "ggl/internal/sched.h"
 #include "ggl/internal/show.h"
 
 /* --- collecting ------------------------------------------------------------------------------- */
@@ -119,9 +121,11 @@ static void describe_attention(bench_profile_line *l, const struct bench_collect
     l->bytes = s->tokens == s->calls ? row * past * s->calls : 0; /* for one query by itself */
 }
 
-static bench_profile_line describe(const struct bench_collected *s, bool prepares) {
+static bench_profile_line describe(const struct bench_collected *s, bool prepares,
+                                   const ggl_backend *on) {
     bench_profile_line l = {.calls = s->calls, .ns = s->ns};
     const ggl_tensor *t = s->node;
+    snprintf(l.device, sizeof l.device, "%s", on ? on->name : "");
     const char *op = t->op == GGL_OP_CALL ? (t->call ? t->call : "call") : ggl_op_get(t->op).name;
     snprintf(l.op, sizeof l.op, "%s%s", prepares ? "prepare " : "", op);
     put_shape(t, l.shape, sizeof l.shape);
@@ -136,8 +140,9 @@ static bench_profile_line describe(const struct bench_collected *s, bool prepare
 }
 
 static bool same(const bench_profile_line *a, const bench_profile_line *b) {
-    return strcmp(a->op, b->op) == 0 && strcmp(a->weight, b->weight) == 0 &&
-           strcmp(a->type, b->type) == 0 && strcmp(a->shape, b->shape) == 0;
+    return strcmp(a->device, b->device) == 0 && strcmp(a->op, b->op) == 0 &&
+           strcmp(a->weight, b->weight) == 0 && strcmp(a->type, b->type) == 0 &&
+           strcmp(a->shape, b->shape) == 0;
 }
 
 static bool add_line(bench_profile *p, const bench_profile_line *l) {
@@ -162,25 +167,49 @@ static bool add_line(bench_profile *p, const bench_profile_line *l) {
     return true;
 }
 
+static bool add_busy(bench_profile *p, const bench_profile_line *l) {
+    size_t i = 0;
+    while (i < p->n_devices && strcmp(p->busy[i].device, l->device) != 0)
+        i++;
+    if (i == p->n_devices) {
+        if (!ggl_grow(&p->busy, &p->cap_devices, i + 1, sizeof *p->busy))
+            return false;
+        snprintf(p->busy[i].device, sizeof p->busy[i].device, "%s", l->device);
+        p->n_devices++;
+    }
+    p->busy[i].ns += l->ns;
+    return true;
+}
+
+static int by_device_time(const void *a, const void *b) {
+    double x = ((const bench_busy *)a)->ns, y = ((const bench_busy *)b)->ns;
+    return (x < y) - (x > y);
+}
+
 static int by_time(const void *a, const void *b) {
     double x = ((const bench_profile_line *)a)->ns, y = ((const bench_profile_line *)b)->ns;
     return (x < y) - (x > y);
 }
 
-bool bench_profile_make(bench_profile *out, const bench_collector *c, double wall_ns) {
+bool bench_profile_make(bench_profile *out, const bench_collector *c, const ggl_sched *s,
+                        double wall_ns) {
     bool ok = !c->failed;
     *out = (bench_profile){.wall_ns = wall_ns};
     for (size_t i = 0; i < c->cap && ok; i++)
         if (c->slot[i].node) {
-            bench_profile_line l = describe(&c->slot[i], i % 2 == 0);
-            ok = add_line(out, &l);
+            bench_profile_line l =
+                describe(&c->slot[i], i % 2 == 0, ggl_sched_runs_on(s, c->slot[i].node));
+            ok = add_line(out, &l) && add_busy(out, &l);
         }
     if (out->n > 0)
         qsort(out->line, out->n, sizeof *out->line, by_time);
+    if (out->n_devices > 0)
+        qsort(out->busy, out->n_devices, sizeof *out->busy, by_device_time);
     return ok;
 }
 
 void bench_profile_fini(bench_profile *p) {
     free(p->line);
+    ggl_free(p->busy);
     *p = (bench_profile){.line = NULL};
 }

@@ -6,18 +6,26 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "ggl/graph.h"
+#include "ggl/sched.h"
 
 typedef struct bench_profile_line {
-    char op[48], weight[96], type[16], shape[64];
+    char device[32], op[48], weight[96], type[16], shape[64];
     double calls, ns;
     /* bytes of weights or kept rows that are read; multiply-adds. 0: does not apply */
     double bytes, macs;
 } bench_profile_line;
 
+/* What a device has computed. */
+typedef struct bench_busy {
+    char device[32];
+    double ns; /* of its steps, which follow each other */
+} bench_busy;
+
 typedef struct bench_profile {
     bench_profile_line *line; /* ordered by time, the longest first */
     size_t n, cap;
+    bench_busy *busy; /* by device, in the order of their times */
+    size_t n_devices, cap_devices;
     double ns; /* of all steps */
     double wall_ns;
 } bench_profile;
@@ -39,9 +47,10 @@ void bench_collect(void *ctx, const ggl_tensor *node, int64_t n, bool prepares, 
 void bench_collector_reset(bench_collector *c);
 void bench_collector_fini(bench_collector *c);
 
-/* Makes a line of all nodes that differ only by layer; call it while the graph exists. False:
+/* Makes a line of all nodes of a device that differ only by layer; call it while the graph exists, which s runs. False:
  * out of memory. */
-bool bench_profile_make(bench_profile *out, const bench_collector *c, double wall_ns);
+bool bench_profile_make(bench_profile *out, const bench_collector *c, const ggl_sched *s,
+                        double wall_ns);
 void bench_profile_fini(bench_profile *p);
 
 #endif

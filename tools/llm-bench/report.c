@@ -9,11 +9,24 @@
 
 /* --- json ------------------------------------------------------------------------------------- */
 
+/* Returns the share of the time in which device i computed. */
+static double busy_share(const bench_profile *p, size_t i) {
+    return p->wall_ns > 0 ? p->busy[i].ns / p->wall_ns : 0;
+}
+
 static void put_profile(FILE *out, const bench_profile *p) {
-    fprintf(out, "{\"wall_ns\": %.0f, \"steps_ns\": %.0f, \"steps\": [", p->wall_ns, p->ns);
+    fprintf(out, "{\"wall_ns\": %.0f, \"steps_ns\": %.0f, \"devices\": [", p->wall_ns, p->ns);
+    for (size_t i = 0; i < p->n_devices; i++) {
+        fputs(i ? ", {\"device\": " : "{\"device\": ", out);
+        json_put_string(out, p->busy[i].device, strlen(p->busy[i].device));
+        fprintf(out, ", \"steps_ns\": %.0f, \"busy\": %.4f}", p->busy[i].ns, busy_share(p, i));
+    }
+    fputs("], \"steps\": [", out);
     for (size_t i = 0; i < p->n; i++) {
         const bench_profile_line *l = &p->line[i];
-        fprintf(out, "%s{\"op\": ", i ? ", " : "");
+        fputs(i ? ", {\"device\": " : "{\"device\": ", out);
+        json_put_string(out, l->device, strlen(l->device));
+        fputs(", \"op\": ", out);
         json_put_string(out, l->op, strlen(l->op));
         fputs(", \"weight\": ", out);
         json_put_string(out, l->weight, strlen(l->weight));
@@ -357,18 +370,27 @@ static void put_md_profile(FILE *out, const bench_row *r, const bench_profile *p
     char test[96];
     if (p->n == 0)
         return;
-    fprintf(out, "\n%s, %s (%s), %" PRId64 " thread%s: %.2f ms in steps of %.2f ms\n\n",
+    fprintf(out, "\n%s, %s (%s), %" PRId64 " thread%s: %.2f ms in steps of %.2f ms\n",
             r->model_type, bench_test_text(&r->test, test, sizeof test), of, r->test.n_threads,
             r->test.n_threads == 1 ? "" : "s", p->ns * 1e-6, p->wall_ns * 1e-6);
-    int op = 2, weight = 6, shape = 5;
+    for (size_t i = 0; i < p->n_devices; i++)
+        fprintf(out, "%s%s %.1f %%", i ? ", " : "busy: ", p->busy[i].device,
+                100 * busy_share(p, i));
+    fputs("\n\n", out);
+    int device = 6, op = 2, weight = 6, shape = 5;
     for (size_t i = 0; i < p->n; i++) {
+        device = larger(device, p->line[i].device);
         op = larger(op, p->line[i].op);
         weight = larger(weight, p->line[i].weight);
         shape = larger(shape, p->line[i].shape);
     }
     const char *rule = "----------------------------------------------------------------";
+    if (p->n_devices > 1)
+        fprintf(out, "| %-*s ", device, "device");
     fprintf(out, "| %-*s | %-*s | %-5s | %-*s | %5s | %8s | %6s | %5s | %6s |\n", op, "op", weight,
             "weight", "type", shape, "shape", "calls", "ms", "share", "GB/s", "GMAC/s");
+    if (p->n_devices > 1)
+        fprintf(out, "| %.*s ", device, rule);
     fprintf(out, "| %.*s | %.*s | ----- | %.*s | ----: | -------: | -----: | ----: | -----: |\n",
             op, rule, weight, rule, shape, rule);
     for (size_t i = 0; i < p->n; i++) {
@@ -378,6 +400,8 @@ static void put_md_profile(FILE *out, const bench_row *r, const bench_profile *p
             snprintf(gb, sizeof gb, "%.1f", l->bytes / l->ns);
         if (l->macs > 0 && l->ns > 0)
             snprintf(gmac, sizeof gmac, "%.1f", l->macs / l->ns);
+        if (p->n_devices > 1)
+            fprintf(out, "| %-*s ", device, l->device);
         fprintf(out, "| %-*s | %-*s | %-5s | %-*s | %5.0f | %8.3f | %4.1f %% | %5s | %6s |\n", op,
                 l->op, weight, l->weight, l->type, shape, l->shape, l->calls, l->ns * 1e-6,
                 p->ns > 0 ? 100 * l->ns / p->ns : 0, gb, gmac);

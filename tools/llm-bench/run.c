@@ -272,6 +272,17 @@ static ggl_status take_samples(stage *g, bench_row *row, const bench_options *o,
     return GGL_OK;
 }
 
+/* Lets the backends report the steps of batches that are over: some do so only when they are waited for. */
+static ggl_status settle(const stage *g, ggl_error *err) {
+    const llm_placement *p = llm_opened_placement(g->ctx);
+    ggl_status st = GGL_OK;
+    for (int i = 0; i < llm_placement_n_backends(p) && st == GGL_OK; i++) {
+        ggl_backend *b = llm_placement_backend(p, i);
+        st = b->v->wait(b, err);
+    }
+    return st;
+}
+
 /* Runs the test again on a backend that reports its steps, prompt and generation separately. */
 static ggl_status take_profile(const bench_setup *s, const bench_test *t, bench_row *row,
                                ggl_error *err) {
@@ -288,14 +299,19 @@ static ggl_status take_profile(const bench_setup *s, const bench_test *t, bench_
         st = warm_up(&g, err);
     if (st == GGL_OK)
         st = go_back(&g, err);
+    if (st == GGL_OK)
+        st = settle(&g, err);
     for (int k = 0; k < 2 && st == GGL_OK; k++) {
         bench_collector_reset(&c);
         c.on = true;
         int64_t begin = bench_now_ns();
         st = k == 0 ? run_prompts(&g, err) : run_generation(&g, t->n_gen, &first_ns, err);
         double wall = (double)(bench_now_ns() - begin);
+        if (st == GGL_OK)
+            st = settle(&g, err);
         c.on = false;
-        if (st == GGL_OK && !bench_profile_make(&row->profile[k], &c, wall))
+        const ggl_sched *sched = llm_session_sched(llm_opened_session(g.ctx));
+        if (st == GGL_OK && !bench_profile_make(&row->profile[k], &c, sched, wall))
             st = ggl_fail(err, GGL_NOMEM, "out of memory for the profile");
     }
     st = stage_fini(&g, st, err);
