@@ -2,27 +2,37 @@
 #include <math.h>
 
 #include "context.h"
+#include "copies.h"
+#include "ggl/internal/alloc.h"
 
 /* Replaces the session and its generator by others that use the scales of today. */
 static ggl_status renew(llm_context *c, ggl_error *err) {
-    llm_session *session = NULL;
+    llm_session **session = ggl_calloc((size_t)llm_copies_n(c), sizeof *session);
     llm_generator *generator = NULL;
+    bool is_own;
+    if (!session)
+        return ggl_fail(err, GGL_NOMEM, "out of memory");
     ggl_status st =
-        llm_placement_session(c->placement, &session, c->model, &c->session_params, err);
+        llm_placement_session(c->placement, &session[0], c->model, &c->session_params, err);
     if (st == GGL_OK)
-        st = llm_session_alloc(session, err);
+        st = llm_copies_make(c, &c->session_params, NULL, NULL, session, err);
     if (st == GGL_OK)
-        st = llm_context_make_generator(&generator, c, session, err);
-    if (st != GGL_OK) {
-        llm_session_free(session);
-        return st;
+        st = llm_copies_alloc(c, session, &is_own, err);
+    if (st == GGL_OK)
+        st = llm_context_make_generator(&generator, c, session[0], err);
+    if (st == GGL_OK) {
+        llm_guessing_follow(c->guessing, session[0]);
+        llm_generator_free(c->generator);
+        llm_session_free(c->session);
+        llm_copies_take(c, session);
+        c->generator = generator;
+        c->session = session[0];
+    } else {
+        llm_copies_free(c, session);
+        llm_session_free(session[0]);
     }
-    llm_guessing_follow(c->guessing, session);
-    llm_generator_free(c->generator);
-    llm_session_free(c->session);
-    c->generator = generator;
-    c->session = session;
-    return GGL_OK;
+    ggl_free(session);
+    return st;
 }
 
 ggl_status llm_set_adapter_scale(llm_context *c, size_t k, double scale, ggl_error *err) {

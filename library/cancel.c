@@ -6,9 +6,13 @@ void llm_cancel(llm_context *c) {
         atomic_store(&c->cancelled, true);
 }
 
-bool llm_context_is_cancelled(void *ctx) {
-    llm_context *c = ctx;
+bool llm_context_is_asked_to_end(const llm_context *c) {
     return atomic_load(&c->cancelled) || (c->asks && c->asks(c->asks_ctx));
+}
+
+bool llm_context_is_cancelled(void *ctx) {
+    const llm_context *c = ctx;
+    return atomic_load(&c->stops) || llm_context_is_asked_to_end(c);
 }
 
 void llm_context_start_beside(llm_context *c) {

@@ -23,6 +23,7 @@ typedef struct llm_shown {
 
 struct llm_context {
     llm_opened opened;
+    struct llm_copies *copies; /* split "copies"; NULL: there are none */
     bool misused; /* the step that failed did so because the choice of devices was wrong */
     llm_placement *placement;
     llm_model *model;
@@ -62,6 +63,7 @@ struct llm_context {
     char *prompt_folder; /* of their beginnings; NULL: none */
     int64_t prompt_folder_size;
     atomic_bool cancelled;
+    atomic_bool stops; /* of the copy that `session` is: what it computes is not wanted any more */
     bool
         is_ending; /* what llm_begin or llm_jobs_add has begun was cancelled, and ends with its next call */
     bool (*asks)(void *ctx); /* llm_opening.cancelled */
@@ -81,7 +83,9 @@ struct llm_context {
 /* Checks that the model gives each token a probability after those before it, as texts that are continued or measured
  * need; `reads`: it may read a text before. GGL_UNSUPPORTED, with the reason. */
 ggl_status llm_context_check_writes(const llm_context *c, bool reads, ggl_error *err);
-/* True if the call is to end: by llm_cancel, or llm_opening.cancelled. ctx: the context. */
+/* True if the call is to end: by llm_cancel, or llm_opening.cancelled. */
+bool llm_context_is_asked_to_end(const llm_context *c);
+/* The same, or what the session computes is not wanted any more. ctx: the context. */
 bool llm_context_is_cancelled(void *ctx);
 /* Makes a generator for slot 0 of the session, which guesses with c->guessing. */
 ggl_status llm_context_make_generator(llm_generator **out, llm_context *c, llm_session *session,

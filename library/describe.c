@@ -8,6 +8,7 @@
 #include "ggl/internal/sched.h"
 #include "ggl/internal/types.h"
 #include "context.h"
+#include "copies.h"
 #include "hub/hub.h"
 #include "model_facts.h"
 #include "opening.h"
@@ -135,11 +136,26 @@ static void put_device(llm_json_out *out, const ggl_backend *b, const ggl_memory
     llm_json_put_text(out, "}");
 }
 
+/* Lists the devices of a copy of the model; *n: how many are listed. */
+static void put_copy(llm_json_out *out, const llm_context *c, int k, int *n) {
+    llm_placement *p = llm_copies_placement(c, k);
+    ggl_memory m;
+    for (int i = 0; i < llm_placement_n_backends(p); i++)
+        if (ggl_sched_memory(llm_session_sched(llm_copies_session(c, k)), i, &m)) {
+            llm_json_put_text(out, (*n)++ > 0 ? ", " : "");
+            put_device(out, llm_placement_backend(p, i), &m,
+                       c->eye                                          ? "mmproj"
+                       : llm_arch_reads_rows(llm_model_arch(c->model)) ? "stages"
+                                                                       : NULL,
+                       llm_placement_reserved(p, i));
+        }
+}
+
 ggl_status llm_plan(const char *path, const llm_open_params *params, char **json, size_t *n,
                     ggl_error *err) {
     llm_context *c;
     llm_json_out out = {0};
-    ggl_memory m;
+    int n_put = 0;
     *json = NULL;
     *n = 0;
     const ggl_status st = llm_context_open_path(&c, path, params, LLM_OPENED_SESSION, err);
@@ -148,18 +164,11 @@ ggl_status llm_plan(const char *path, const llm_open_params *params, char **json
     llm_json_put_text(&out, "{");
     put_count(&out, "n_ctx", (double)llm_session_n_ctx(c->session));
     put_count(&out, "n_ctx_fits", (double)llm_fit_measure(c->placement, c->session, NULL).fits);
-    put_text(&out, "placement", llm_placement_text(c->placement));
+    put_text(&out, "placement", llm_context_placement(c));
     put_name(&out, "devices");
     llm_json_put_text(&out, "[");
-    for (int i = 0, n_put = 0; i < llm_placement_n_backends(c->placement); i++)
-        if (ggl_sched_memory(llm_session_sched(c->session), i, &m)) {
-            llm_json_put_text(&out, n_put++ > 0 ? ", " : "");
-            put_device(&out, llm_placement_backend(c->placement, i), &m,
-                       c->eye                                          ? "mmproj"
-                       : llm_arch_reads_rows(llm_model_arch(c->model)) ? "stages"
-                                                                       : NULL,
-                       llm_placement_reserved(c->placement, i));
-        }
+    for (int k = 0; k < llm_copies_n(c); k++)
+        put_copy(&out, c, k, &n_put);
     llm_json_put_text(&out, "]}");
     return finish(&out, c, json, n, err);
 }

@@ -4,6 +4,7 @@
 
 #include "arrays.h"
 #include "context.h"
+#include "copies.h"
 #include "embed_task.h"
 #include "ggl/internal/alloc.h"
 #include "ggl/internal/gguf.h"
@@ -51,6 +52,106 @@ static ggl_status check_tokenizer(const llm_context *c, ggl_error *err) {
 
 /* --- vectors ---------------------------------------------------------------------------------- */
 
+/* --- texts on several copies of the model ------------------------------------------------------- */
+
+/* Texts that a copy computes together: so many batches that what is lost when it waits for the next ones is little, and that a
+ * faster copy can do more of them. */
+enum { BATCHES = 4, PLACES = 4 /* of results, for each copy */ };
+
+typedef struct text_rows {
+    size_t text;
+    int64_t n_rows, n;
+    size_t at; /* in piece_rows.row */
+} text_rows;
+
+/* The results of a piece. */
+typedef struct piece_rows {
+    text_rows *of; /* [n] */
+    float *row;
+    size_t n, n_row, cap, cap_row;
+    bool failed;
+} piece_rows;
+
+typedef struct pieces {
+    llm_context *c;
+    const llm_embedding_params *p;
+    size_t *begin; /* [n + 1] */
+    size_t n;
+    piece_rows *place;
+} pieces;
+
+static bool keep_rows(void *ctx, size_t text, int64_t n_rows, const float *row, int64_t n) {
+    piece_rows *to = ctx;
+    const size_t size = (size_t)(n_rows * n);
+    to->failed = !ggl_grow(&to->of, &to->cap, to->n + 1, sizeof *to->of) ||
+                 !ggl_grow(&to->row, &to->cap_row, to->n_row + size, sizeof *to->row);
+    if (to->failed)
+        return false;
+    to->of[to->n++] = (text_rows){text, n_rows, n, to->n_row};
+    memcpy(to->row + to->n_row, row, size * sizeof *row);
+    to->n_row += size;
+    return true;
+}
+
+static ggl_status run_piece(void *ctx, int copy, size_t i, size_t place, ggl_error *err) {
+    const pieces *s = ctx;
+    piece_rows *to = &s->place[place];
+    llm_embedding_params p = *s->p;
+    p.text += s->begin[i];
+    p.n_texts = s->begin[i + 1] - s->begin[i];
+    p.first += s->begin[i];
+    p.each = keep_rows;
+    p.ctx = to;
+    to->n = to->n_row = 0;
+    to->failed = false;
+    const ggl_status st = llm_embed_all(llm_copies_session(s->c, copy), &p, err);
+    return to->failed ? no_memory(err) : st;
+}
+
+static ggl_status take_piece(void *ctx, size_t i, size_t place, ggl_error *err) {
+    const pieces *s = ctx;
+    const piece_rows *from = &s->place[place];
+    (void)i;
+    for (size_t k = 0; k < from->n; k++) {
+        const text_rows *t = &from->of[k];
+        if (!s->p->each(s->p->ctx, t->text, t->n_rows, from->row + t->at, t->n))
+            return ggl_fail(err, GGL_CANCELLED, "stopped after text %zu", t->text + 1);
+    }
+    return GGL_OK;
+}
+
+static ggl_status run_pieces(pieces *s, ggl_error *err) {
+    const llm_session *first = s->c->session;
+    const size_t n_places = PLACES * (size_t)llm_copies_n(s->c);
+    ggl_status st = llm_embed_check(first, s->p, err);
+    if (st != GGL_OK)
+        return st;
+    s->begin = ggl_calloc(s->p->n_texts + 1, sizeof *s->begin);
+    s->place = ggl_calloc(n_places, sizeof *s->place);
+    if (!s->begin || !s->place)
+        return no_memory(err);
+    for (; s->begin[s->n] < s->p->n_texts; s->n++)
+        s->begin[s->n + 1] = s->begin[s->n] + llm_embed_some(first, s->p, s->begin[s->n], BATCHES);
+    st = llm_copies_run(
+        s->c,
+        &(llm_copies_work){
+            .n = s->n, .n_places = n_places, .run = run_piece, .take = take_piece, .ctx = s},
+        err);
+    for (size_t k = 0; k < n_places; k++) {
+        ggl_free(s->place[k].of);
+        ggl_free(s->place[k].row);
+    }
+    return st;
+}
+
+static ggl_status run_on_copies(llm_context *c, const llm_embedding_params *p, ggl_error *err) {
+    pieces s = {.c = c, .p = p};
+    const ggl_status st = run_pieces(&s, err);
+    ggl_free(s.begin);
+    ggl_free(s.place);
+    return st;
+}
+
 /* Runs the texts in slots of their own: the context's sequence is emptied. */
 static ggl_status run(llm_context *c, const llm_embedding_params *p, ggl_error *err) {
     atomic_store(&c->cancelled, false);
@@ -58,7 +159,7 @@ static ggl_status run(llm_context *c, const llm_embedding_params *p, ggl_error *
     if (st == GGL_OK)
         st = llm_context_clear(c, err);
     if (st == GGL_OK)
-        st = llm_embed_all(c->session, p, err);
+        st = llm_copies_n(c) > 1 ? run_on_copies(c, p, err) : llm_embed_all(c->session, p, err);
     if (c->is_own)
         (void)llm_context_clear(c, NULL);
     return st;

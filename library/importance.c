@@ -7,6 +7,7 @@
 #include "ggl/backends.h"
 #include "ggl/internal/backends.h"
 #include "context.h"
+#include "copies.h"
 #include "ggl/internal/pass.h"
 #include "measure/collect.h"
 #include "measure/own_text.h"
@@ -14,10 +15,15 @@
 #include "measuring.h"
 
 struct llm_imatrix {
-    imatrix *all;         /* what was added; NULL: nothing */
-    collector *collector; /* of the session that collects; NULL: none */
-    const char *name;     /* of the text that runs */
-    int64_t n_window;     /* of it; 0: none runs */
+    imatrix *all; /* what was added; NULL: nothing */
+    collector **
+        collector; /* [n_collectors]: of the sessions that collect, one for each copy of the model */
+    int n_collectors;
+    bool output; /* what they collect */
+    int n_directions;
+    collected *sums;  /* of the text that runs, as far as its windows are taken; NULL: none runs */
+    const char *name; /* of it */
+    int64_t n_window; /* of it; 0: none runs */
 };
 
 ggl_status llm_imatrix_begin(llm_imatrix **out, ggl_error *err) {
@@ -25,11 +31,20 @@ ggl_status llm_imatrix_begin(llm_imatrix **out, ggl_error *err) {
     return *out ? GGL_OK : ggl_fail(err, GGL_NOMEM, "out of memory");
 }
 
+/* Frees the collectors, after the sessions. */
+static void end_collecting(llm_imatrix *m) {
+    for (int k = 0; k < m->n_collectors; k++)
+        llm_collector_free(m->collector[k]);
+    ggl_free(m->collector);
+    m->collector = NULL;
+    m->n_collectors = 0;
+}
+
 void llm_imatrix_end(llm_imatrix *m) {
     if (!m)
         return;
     llm_imatrix_free(m->all);
-    llm_collector_free(m->collector);
+    end_collecting(m);
     ggl_free(m);
 }
 
@@ -104,7 +119,7 @@ static ggl_status sum_up(const llm_imatrix *m, imatrix **out, ggl_error *err) {
     imatrix *own = NULL;
     ggl_status st = llm_imatrix_new(&own, m->n_window, err);
     if (st == GGL_OK)
-        st = llm_collector_put(m->collector, own, err);
+        st = llm_collector_put(m->collector[0], m->sums, own, err);
     if (st == GGL_OK && m->name)
         st = llm_imatrix_add_dataset(own, m->name, err);
     if (st == GGL_OK)
@@ -149,22 +164,35 @@ bool llm_imatrix_get(const llm_imatrix *m, size_t i, llm_imatrix_entry *entry) {
 
 /* --- sessions --------------------------------------------------------------------------------- */
 
+ggl_status llm_imatrix_watch_copy(void *matrix, int k, llm_session_params *sp, ggl_error *err) {
+    llm_imatrix *m = matrix;
+    if (k >= m->n_collectors) {
+        size_t cap = (size_t)m->n_collectors;
+        if (!ggl_grow(&m->collector, &cap, (size_t)k + 1, sizeof *m->collector))
+            return ggl_fail(err, GGL_NOMEM, "out of memory to collect sums");
+        while (m->n_collectors <= k)
+            m->collector[m->n_collectors++] = NULL;
+    }
+    llm_collector_free(m->collector[k]);
+    m->collector[k] = NULL;
+    const ggl_status st = llm_collector_new(&m->collector[k], m->output, m->n_directions, err);
+    if (st == GGL_OK)
+        sp->watch = llm_collector_watch(m->collector[k]);
+    return st;
+}
+
 ggl_status llm_imatrix_watch(llm_imatrix *m, const llm_imatrix_params *params, int64_t n_window,
                              llm_session_params *sp, ggl_error *err) {
     const int32_t n = params->n_directions;
-    llm_collector_free(m->collector);
-    m->collector = NULL;
-    const ggl_status st = llm_collector_new(&m->collector, params->output,
-                                            n == 0  ? COLLECTOR_DIRECTIONS
-                                            : n < 0 ? 0
-                                                    : n,
-                                            err);
+    end_collecting(m);
+    m->output = params->output;
+    m->n_directions = n == 0 ? COLLECTOR_DIRECTIONS : n < 0 ? 0 : n;
+    const ggl_status st = llm_imatrix_watch_copy(m, 0, sp, err);
     if (st != GGL_OK)
         return st;
     sp->n_ctx = n_window;
     sp->n_slots = 1;
     sp->n_rows = sp->n_ubatch < SCORES_ROWS ? sp->n_ubatch : SCORES_ROWS;
-    sp->watch = llm_collector_watch(m->collector);
     return GGL_OK;
 }
 
@@ -243,6 +271,12 @@ ggl_status llm_own_text(llm_context *c, int64_t n_window, size_t n,
 
 /* --- a text ----------------------------------------------------------------------------------- */
 
+/* What a window has given that is not taken yet. */
+typedef struct place {
+    collected *sums;
+    scores_rows rows;
+} place;
+
 /* What a call of llm_imatrix_run needs. */
 typedef struct run {
     llm_imatrix *m;
@@ -252,8 +286,13 @@ typedef struct run {
     text_chunks text;      /* without tokens if the caller has them */
     int32_t *own;          /* the model's own text; NULL: none */
     const int32_t *token;
-    llm_session *session; /* made for this; NULL: the tool's */
+    llm_session **session; /* [copies]: made for this; NULL: the tool's */
     scores *scores;
+    place *place; /* [n_places] */
+    size_t n_places;
+    window_progress share; /* of the windows that run */
+    bool begun;            /* the matrix has sums of this text */
+    bool ends;             /* the caller wants no more windows */
 } run;
 
 static ggl_status check(const run *r, const char *text, ggl_error *err) {
@@ -328,10 +367,19 @@ static ggl_status choose_windows(run *r, const char *text, size_t n_text, ggl_er
 
 /* --- its windows ------------------------------------------------------------------------------ */
 
-static bool on_progress(void *ctx, double n_done) {
+/* Tells how many tokens have run. */
+static bool tell_tokens(void *ctx) {
     const run *r = ctx;
-    return !r->p.progress || r->p.progress(r->p.user, (size_t)(n_done * (double)r->n_window),
-                                           (size_t)((r->end - r->p.first_chunk) * r->n_window));
+    const int64_t n_taken = r->scores->chunk - r->p.first_chunk;
+    return !r->p.progress ||
+           r->p.progress(r->p.user, llm_window_tokens(&r->share, n_taken, r->n_window),
+                         (size_t)((r->end - r->p.first_chunk) * r->n_window));
+}
+
+static bool on_progress(void *ctx, int copy, double share) {
+    run *r = ctx;
+    llm_window_progress_set(&r->share, copy, share);
+    return llm_copies_n(r->c) > 1 || tell_tokens(r);
 }
 
 static llm_imatrix_result result_of(const run *r) {
@@ -344,7 +392,7 @@ static llm_imatrix_result result_of(const run *r) {
                               .n_scored = (int64_t)s->n,
                               .ppl = ppl.value,
                               .ppl_error = ppl.error};
-    out.n_missed = llm_collector_n_missed(r->m->collector, &out.missed);
+    out.n_missed = llm_collector_n_missed(r->m->collector[0], &out.missed);
     return out;
 }
 
@@ -354,39 +402,101 @@ static bool tell(const run *r) {
     return !r->p.each || r->p.each(r->p.user, &so_far);
 }
 
-static ggl_status open_session(run *r, ggl_error *err) {
+/* Makes sessions that collect, one for each copy of the model. */
+static ggl_status make_sessions(run *r, ggl_error *err) {
     llm_session_params sp = r->c->session_params;
-    if (given_session(r->c))
-        return GGL_OK;
-    const ggl_status st = llm_imatrix_watch(r->m, &r->p, r->n_window, &sp, err);
-    return st == GGL_OK ? make_session(&r->session, r->c, &sp, err) : st;
-}
-
-static ggl_status run_window(run *r, ggl_error *err) {
-    ggl_status st = llm_scores_next(r->scores, err);
+    bool is_own;
+    ggl_status st = llm_imatrix_watch(r->m, &r->p, r->n_window, &sp, err);
     if (st != GGL_OK)
         return st;
-    st = llm_collector_check(r->m->collector, err);
-    return st == GGL_OK ? st : ggl_within(err, st, "chunk %" PRId64, r->scores->chunk);
+    sp.embeddings = false;
+    r->session = ggl_calloc((size_t)llm_copies_n(r->c), sizeof *r->session);
+    if (!r->session)
+        return ggl_fail(err, GGL_NOMEM, "out of memory");
+    st = llm_placement_session(r->c->placement, &r->session[0], r->c->model, &sp, err);
+    if (st == GGL_OK)
+        st = llm_copies_make(r->c, &sp, llm_imatrix_watch_copy, r->m, r->session, err);
+    return st == GGL_OK ? llm_copies_alloc(r->c, r->session, &is_own, err) : st;
+}
+
+/* Makes what collects, and the sums. */
+static ggl_status begin_collecting(run *r, ggl_error *err) {
+    ggl_status st = given_session(r->c) ? GGL_OK : make_sessions(r, err);
+    const int n = llm_copies_n(r->c);
+    if (st == GGL_OK)
+        st = llm_collected_new(&r->m->sums, r->m->collector[0], err);
+    r->begun = true;
+    for (int k = 1; k < n && st == GGL_OK; k++)
+        if (!llm_collector_same(r->m->collector[0], r->m->collector[k]))
+            st = ggl_fail(err, GGL_UNSUPPORTED,
+                          "%s and %s divide the model's operations in other ways, so what they "
+                          "collect cannot be added: use devices of one kind",
+                          llm_copies_name(r->c, 0), llm_copies_name(r->c, k));
+    if (st != GGL_OK)
+        return st;
+    r->n_places = n == 1 ? 1 : 2 * (size_t)n; /* each takes as much as the matrix */
+    r->place = ggl_calloc(r->n_places, sizeof *r->place);
+    return r->place ? llm_window_progress_init(&r->share, n, err)
+                    : ggl_fail(err, GGL_NOMEM, "out of memory");
+}
+
+static ggl_status run_window(void *ctx, int copy, size_t i, size_t at, ggl_error *err) {
+    run *r = ctx;
+    place *p = &r->place[at];
+    collector *c = r->m->collector[copy];
+    ggl_status st = p->sums ? GGL_OK : llm_collected_new(&p->sums, c, err);
+    if (st != GGL_OK)
+        return st;
+    llm_collected_clear(p->sums);
+    llm_collector_into(c, p->sums);
+    st = llm_scores_run(
+        r->scores, copy, r->session ? r->session[copy] : llm_copies_session(r->c, copy),
+        r->p.first_chunk + (int64_t)i, llm_copies_n(r->c) > 1 ? &p->rows : NULL, err);
+    llm_collector_into(c, NULL);
+    llm_window_progress_set(&r->share, copy, 1);
+    return st;
+}
+
+static ggl_status take_window(void *ctx, size_t i, size_t at, ggl_error *err) {
+    run *r = ctx;
+    (void)i;
+    llm_collected_add(r->m->sums, r->place[at].sums);
+    const ggl_status st = llm_collector_check(r->m->collector[0], r->m->sums, err);
+    llm_scores_add(r->scores, llm_copies_n(r->c) > 1 ? &r->place[at].rows : NULL);
+    llm_window_progress_taken(&r->share);
+    if (st != GGL_OK)
+        return ggl_within(err, st, "chunk %" PRId64, r->scores->chunk);
+    r->ends = !tell(r);
+    return r->ends ? ggl_fail(err, GGL_CANCELLED, "no more windows are wanted") : GGL_OK;
 }
 
 static ggl_status run_windows(run *r, ggl_error *err) {
-    const int most = llm_placement_params(r->c->placement)->n_threads;
-    const scores_params sp = {.session = r->session ? r->session : r->c->session,
-                              .token = r->token,
-                              .bos = r->text.bos,
-                              .n_ctx = r->n_window,
-                              .first_chunk = r->p.first_chunk,
-                              .n_chunk = r->end,
-                              .n_threads = most > 0 ? most : ggl_backend_allowed_cpus(),
-                              .without = r->p.no_perplexity,
-                              .runs_last = true,
-                              .progress = on_progress,
-                              .ctx = r};
+    const int most = llm_placement_params(r->c->placement)->n_threads, n = llm_copies_n(r->c);
+    const scores_params sp = {
+        .n_copies = n,
+        .n_vocab = llm_session_n_vocab(r->session ? r->session[0] : r->c->session),
+        .token = r->token,
+        .bos = r->text.bos,
+        .n_ctx = r->n_window,
+        .first_chunk = r->p.first_chunk,
+        .n_chunk = r->end,
+        .n_threads = llm_share_threads(most > 0 ? most : ggl_backend_allowed_cpus(), n),
+        .without = r->p.no_perplexity,
+        .runs_last = true,
+        .progress = on_progress,
+        .ctx = r};
     ggl_status st = llm_scores_new(&r->scores, &sp, err);
-    while (st == GGL_OK && tell(r) && r->scores->chunk < r->end)
-        st = run_window(r, err);
-    return st;
+    if (st != GGL_OK || !tell(r))
+        return st;
+    st = llm_copies_run(r->c,
+                        &(llm_copies_work){.n = (size_t)(r->end - r->p.first_chunk),
+                                           .n_places = r->n_places,
+                                           .run = run_window,
+                                           .take = take_window,
+                                           .progress = tell_tokens,
+                                           .ctx = r},
+                        err);
+    return r->ends ? GGL_OK : st;
 }
 
 /* Adds what was collected. */
@@ -415,7 +525,7 @@ static ggl_status run_text(run *r, const char *text, size_t n, ggl_error *err) {
     if (st == GGL_OK)
         st = choose_windows(r, text, n, err);
     if (st == GGL_OK)
-        st = open_session(r, err);
+        st = begin_collecting(r, err);
     if (st != GGL_OK)
         return st;
     r->m->n_window = r->n_window;
@@ -427,13 +537,24 @@ static ggl_status run_text(run *r, const char *text, size_t n, ggl_error *err) {
     return st;
 }
 
-/* Closes the session that was made for this, and what looks into it. */
-static void close_session(run *r) {
+/* Frees the sums, and closes sessions that were made for this, with what looks into them. */
+static void end_run(run *r) {
+    for (size_t k = 0; r->place && k < r->n_places; k++) {
+        llm_collected_free(r->place[k].sums);
+        llm_scores_rows_fini(&r->place[k].rows);
+    }
+    ggl_free(r->place);
+    llm_window_progress_fini(&r->share);
+    if (r->begun) {
+        llm_collected_free(r->m->sums);
+        r->m->sums = NULL;
+    }
     if (!r->session)
         return;
-    llm_session_free(r->session);
-    llm_collector_free(r->m->collector);
-    r->m->collector = NULL;
+    llm_copies_free(r->c, r->session);
+    llm_session_free(r->session[0]);
+    ggl_free(r->session);
+    end_collecting(r->m);
 }
 
 ggl_status llm_imatrix_run(llm_imatrix *m, llm_context *c, const char *text, size_t n,
@@ -453,7 +574,7 @@ ggl_status llm_imatrix_run(llm_imatrix *m, llm_context *c, const char *text, siz
         st = GGL_WRITE_PARAMS(llm_imatrix_result, result, &of, err);
     }
     llm_scores_free(r.scores);
-    close_session(&r);
+    end_run(&r);
     llm_text_chunks_fini(&r.text);
     ggl_free(r.own);
     return llm_context_end_beside(c, st);

@@ -9,6 +9,8 @@
  * uses the session, if the context is opened to LLM_OPENED_WEIGHTS. *sp is borrowed by m until llm_imatrix_end. GGL_NOMEM. */
 ggl_status llm_imatrix_watch(llm_imatrix *m, const llm_imatrix_params *params, int64_t n_window,
                              llm_session_params *sp, ggl_error *err);
+/* The same for each copy of the model, as llm_opening.copy. m: the matrix, for which llm_imatrix_watch was called. */
+ggl_status llm_imatrix_watch_copy(void *m, int k, llm_session_params *sp, ggl_error *err);
 /* The same for llm_own_text. */
 void llm_own_text_watch(llm_session_params *sp, int64_t n_window);
 /* Takes out what was added, for llm_imatrix_free of measure/imatrix.h; NULL: nothing was. */

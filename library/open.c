@@ -9,6 +9,7 @@
 #include "ggl/internal/params.h"
 #include "llm/internal/guess.h"
 #include "context.h"
+#include "copies.h"
 #include "builtin/builtin.h"
 #include "opening.h"
 
@@ -203,6 +204,7 @@ static ggl_status open_with(llm_context *c, const char *path, const llm_open_par
                     .n_threads_batch = p->n_threads_batch,
                     .f16_as_bf16 = p->f16_as_bf16},
         .placement = placement_of(p),
+        .copies = true,
         .mmproj = p->mmproj ? p->mmproj : llm_builtin_eye(path),
         .image_min_tokens = p->image_min_tokens,
         .image_max_tokens = p->image_max_tokens,
@@ -257,7 +259,8 @@ ggl_status llm_open(llm_context **out, const char *path, const llm_open_params *
 /* --- questions -------------------------------------------------------------------------------- */
 
 const char *llm_context_placement(const llm_context *c) {
-    return llm_placement_text(c->placement);
+    const char *copies = llm_copies_text(c);
+    return copies ? copies : llm_placement_text(c->placement);
 }
 
 int64_t llm_context_n_ctx(const llm_context *c) {

@@ -1,5 +1,6 @@
 /* The members of a context that tools read while they open it in steps. */
 #include "context.h"
+#include "copies.h"
 #include "ggl/internal/gguf.h"
 #include "ggl/internal/show.h"
 #include "opening.h"
@@ -36,6 +37,22 @@ void llm_opened_set_chat(llm_context *c, llm_chat *chat) {
 
 llm_placement *llm_opened_placement(const llm_context *c) {
     return c->placement;
+}
+
+int llm_opened_n_copies(const llm_context *c) {
+    return llm_copies_n(c);
+}
+
+const char *llm_opened_copies_text(const llm_context *c) {
+    return llm_copies_text(c);
+}
+
+llm_placement *llm_opened_copy_placement(const llm_context *c, int k) {
+    return llm_copies_placement(c, k);
+}
+
+llm_session *llm_opened_copy_session(const llm_context *c, int k) {
+    return llm_copies_session(c, k);
 }
 
 const llm_adapter_use *llm_opened_adapter(const llm_context *c) {

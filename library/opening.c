@@ -9,6 +9,7 @@
 #include "adapter_list.h"
 #include "common/amounts.h"
 #include "context.h"
+#include "copies.h"
 #include "generation.h"
 #include "ggl/internal/gguf.h"
 #include "ggl/internal/pass.h"
@@ -67,7 +68,10 @@ static ggl_status open_model(llm_context *c, const llm_opening *o, ggl_error *er
 /* --- where it runs ---------------------------------------------------------------------------- */
 
 static ggl_status open_backends(llm_context *c, const llm_opening *o, ggl_error *err) {
-    const ggl_status st = llm_placement_new(&c->placement, &o->placement, &o->backend, err);
+    const ggl_status st =
+        o->copies && llm_copies_are_chosen(&o->placement)
+            ? llm_copies_open(c, &o->placement, &o->backend, o->mmproj != NULL, err)
+            : llm_placement_new(&c->placement, &o->placement, &o->backend, err);
     c->misused = st == GGL_USAGE || st == GGL_NOT_FOUND;
     return st;
 }
@@ -388,7 +392,12 @@ static ggl_status open_session(llm_context *c, const llm_opening *o, ggl_error *
         return ggl_within(err, st, "%s %s", o->guessing.name, o->guessing.draft);
     if (st == GGL_OK && o->placed)
         o->placed(o->ctx, c->placement, c->session);
-    return st == GGL_OK ? fit_session(c, o, err) : st;
+    if (st == GGL_OK)
+        st = fit_session(c, o, err);
+    if (st == GGL_OK && o->copies && c->copies)
+        st = llm_copies_plan(c, o->copy, o->copy_ctx, o->session.n_ctx > 0 && !o->n_ctx_is_most,
+                             err);
+    return st;
 }
 
 /* --- running ---------------------------------------------------------------------------------- */
@@ -418,15 +427,26 @@ static ggl_status start_eye(llm_context *c, const llm_opening *o, ggl_error *err
     return llm_eye_start(c->eye, &sp, n_given, err);
 }
 
+static ggl_status alloc_copies(llm_context *c, bool *is_own, ggl_error *err) {
+    llm_session **session;
+    ggl_status st = llm_copies_list(c, &session, err);
+    if (st != GGL_OK)
+        return st;
+    st = llm_copies_alloc(c, session, is_own, err);
+    ggl_free(session);
+    return st;
+}
+
 static ggl_status open_weights(llm_context *c, const llm_opening *o, ggl_error *err) {
     char advice[128];
     llm_session_params *sp = &c->session_params;
-    ggl_status st = llm_session_alloc(c->session, err);
-    if (st != GGL_OK && st != GGL_CANCELLED)
+    bool is_own = true; /* a failure is that of c->session */
+    ggl_status st =
+        o->copies && c->copies ? alloc_copies(c, &is_own, err) : llm_session_alloc(c->session, err);
+    if (st != GGL_OK && st != GGL_CANCELLED && is_own)
         return ggl_fail(
             err, st, "%s%s", err->msg,
             llm_placement_advice(c->placement, c->model, sp, st, advice, sizeof advice));
-    (void)o;
     sp->n_ctx = llm_session_n_ctx(c->session);
     if (st == GGL_OK && c->eye)
         st = start_eye(c, o, err);
@@ -506,6 +526,7 @@ static void close_session(llm_context *c) {
     llm_kept_grammar_free(c->kept);
     llm_guessing_close(c->guessing); /* it listens to the session */
     llm_stages_free(c->stages);
+    llm_copies_take(c, NULL);
     llm_session_free(c->session);
     llm_eye_stop(c->eye);
     (void)llm_placement_close(c->eye_placement, NULL); /* it has no trace, whose file could fail */
@@ -526,6 +547,7 @@ ggl_status llm_context_return(llm_context *c, llm_opened to, ggl_error *err) {
     ggl_status st = GGL_OK;
     close_session(c);
     if (to < LLM_OPENED_BACKENDS) {
+        llm_copies_close(c);
         st = llm_placement_close(c->placement, err);
         c->placement = NULL;
     }

@@ -16,6 +16,7 @@
 
 #include <stdio.h>
 
+#include "copies.h"
 #include "guessing.h"
 #include "llm/internal/chat.h"
 #include "llm/internal/pooling.h"
@@ -43,6 +44,12 @@ typedef struct llm_opening {
     /* With sees_apart: asked while the eye looks, in place of `cancelled`. NULL: it looks to the end. */
     bool (*stops_seeing)(void *ctx);
     llm_placement_choice placement;
+    /* The caller has inputs that do not depend on each other, so that placement.split may be "copies" (copies.h): the whole model on
+     * each device. A step that is taken without opens only the first. */
+    bool copies;
+    llm_copy_fn *
+        copy; /* called before the session of each copy is made, of the first once more; NULL: none */
+    void *copy_ctx;
     /* Without the members for backends, adapters and `cancelled`. n_ctx 0: as much as fits. n_rows is a minimum */
     llm_session_params session;
     bool n_ctx_is_most; /* as much of session.n_ctx as fits */
@@ -59,7 +66,7 @@ typedef struct llm_opening {
     void (*lacks)(void *ctx, const llm_fit *fit, int64_t n_ctx, bool is_asked);
     /* Called when the session was planned, and that of a draft. NULL: none. */
     void (*placed)(void *ctx, const llm_placement *p, const llm_session *s);
-    /* Asked between the steps of a run, besides llm_cancel; true ends it with GGL_CANCELLED. NULL: none. */
+    /* Asked between the steps of a run, besides llm_cancel, of copies in threads of theirs; true ends it with GGL_CANCELLED. NULL: none. */
     bool (*cancelled)(void *ctx);
     void *ctx; /* of these six */
 } llm_opening;
@@ -89,6 +96,12 @@ const ggl_error *llm_opened_why_no_tokenizer(const llm_context *c);
 llm_chat *llm_opened_chat(const llm_context *c);
 void llm_opened_set_chat(llm_context *c, llm_chat *chat); /* which the context then owns */
 llm_placement *llm_opened_placement(const llm_context *c);
+/* Copies of the model: 1, or with the split "copies" one for each device. Copy 0 has the placement and the session of the context. */
+int llm_opened_n_copies(const llm_context *c);
+const char *llm_opened_copies_text(
+    const llm_context *c); /* "copies on cpu,rank1"; NULL: another split */
+llm_placement *llm_opened_copy_placement(const llm_context *c, int k);
+llm_session *llm_opened_copy_session(const llm_context *c, int k);
 const llm_adapter_use *llm_opened_adapter(const llm_context *c); /* [llm_opened_n_adapters] */
 size_t llm_opened_n_adapters(const llm_context *c);
 llm_pooling llm_opened_pooling(const llm_context *c);

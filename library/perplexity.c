@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "context.h"
+#include "copies.h"
 #include "ggl/backends.h"
 #include "ggl/internal/backends.h"
 #include "ggl/internal/params.h"
@@ -21,6 +22,10 @@ typedef struct measurement {
     int64_t n_window, n_chunks;
     const int32_t *token;
     scores *scores;
+    scores_rows
+        *kept; /* [n_kept]: of windows that wait for those before them; NULL: there is one copy */
+    size_t n_kept;
+    window_progress share; /* of the windows that run */
 } measurement;
 
 static ggl_status check_perplexity(const measurement *m, const char *text, ggl_error *err) {
@@ -99,10 +104,18 @@ static ggl_status take_text(measurement *m, const char *text, size_t n, ggl_erro
     return st;
 }
 
-static bool on_progress(void *ctx, double n_done) {
+/* Tells how many tokens have run. */
+static bool tell_tokens(void *ctx) {
     const measurement *m = ctx;
-    return !m->p.progress || m->p.progress(m->p.user, (size_t)(n_done * (double)m->n_window),
-                                           (size_t)(m->n_chunks * m->n_window));
+    return !m->p.progress ||
+           m->p.progress(m->p.user, llm_window_tokens(&m->share, m->scores->chunk, m->n_window),
+                         (size_t)(m->n_chunks * m->n_window));
+}
+
+static bool on_progress(void *ctx, int copy, double share) {
+    measurement *m = ctx;
+    llm_window_progress_set(&m->share, copy, share);
+    return m->kept || tell_tokens(m);
 }
 
 static llm_perplexity_result result_of(const measurement *m) {
@@ -164,10 +177,19 @@ static ggl_status end_save(measurement *m, ggl_error *err) {
     return m->save.file ? llm_logits_end(&m->save, err) : GGL_OK;
 }
 
-static ggl_status run_window(measurement *m, ggl_error *err) {
-    const ggl_status st = llm_scores_next(m->scores, err);
-    if (st != GGL_OK)
-        return st;
+static ggl_status run_window(void *ctx, int copy, size_t i, size_t place, ggl_error *err) {
+    measurement *m = ctx;
+    const ggl_status st = llm_scores_run(m->scores, copy, llm_copies_session(m->c, copy),
+                                         (int64_t)i, m->kept ? &m->kept[place] : NULL, err);
+    llm_window_progress_set(&m->share, copy, 1);
+    return st;
+}
+
+static ggl_status take_window(void *ctx, size_t i, size_t place, ggl_error *err) {
+    measurement *m = ctx;
+    (void)i;
+    llm_scores_add(m->scores, m->kept ? &m->kept[place] : NULL);
+    llm_window_progress_taken(&m->share);
     if (!tell_window(m))
         return ggl_fail(err, GGL_CANCELLED, "cancelled");
     return m->save.file && ggl_new_file_error(m->save.file) ? end_save(m, err) : GGL_OK;
@@ -175,26 +197,41 @@ static ggl_status run_window(measurement *m, ggl_error *err) {
 
 static ggl_status run_windows(measurement *m, ggl_error *err) {
     const llm_perplexity_params *p = &m->p;
-    const int most = llm_placement_params(m->c->placement)->n_threads;
+    const int most = llm_placement_params(m->c->placement)->n_threads, n = llm_copies_n(m->c);
+    const size_t n_places = llm_window_places(n, p->save != NULL);
     const logits_head head = {m->n_window, llm_session_n_vocab(m->c->session), m->n_chunks};
-    const scores_params sp = {.session = m->c->session,
-                              .token = m->token,
-                              .bos = m->text.bos,
-                              .n_ctx = m->n_window,
-                              .n_chunk = m->n_chunks,
-                              .n_threads = most > 0 ? most : ggl_backend_allowed_cpus(),
-                              .save = p->save ? &m->save : NULL,
-                              .base = p->base ? &m->base : NULL,
-                              .base_path = p->base,
-                              .progress = on_progress,
-                              .ctx = m};
-    ggl_status st = llm_scores_new(&m->scores, &sp, err);
+    const scores_params sp = {
+        .n_copies = n,
+        .n_vocab = head.n_vocab,
+        .token = m->token,
+        .bos = m->text.bos,
+        .n_ctx = m->n_window,
+        .n_chunk = m->n_chunks,
+        .n_threads = llm_share_threads(most > 0 ? most : ggl_backend_allowed_cpus(), n),
+        .save = p->save ? &m->save : NULL,
+        .base = p->base ? &m->base : NULL,
+        .base_path = p->base,
+        .progress = on_progress,
+        .ctx = m};
+    if (n > 1 && !(m->kept = ggl_calloc(n_places, sizeof *m->kept)))
+        return ggl_fail(err, GGL_NOMEM, "out of memory");
+    m->n_kept = n > 1 ? n_places : 0;
+    ggl_status st = llm_window_progress_init(&m->share, n, err);
+    if (st == GGL_OK)
+        st = llm_scores_new(&m->scores, &sp, err);
     if (st == GGL_OK && p->save)
         st = llm_logits_begin(&m->save, p->save, &head, m->token, err);
     if (st == GGL_OK && !tell_window(m))
         return ggl_fail(err, GGL_CANCELLED, "cancelled");
-    while (st == GGL_OK && m->scores->chunk < m->n_chunks)
-        st = run_window(m, err);
+    if (st == GGL_OK)
+        st = llm_copies_run(m->c,
+                            &(llm_copies_work){.n = (size_t)m->n_chunks,
+                                               .n_places = n_places,
+                                               .run = run_window,
+                                               .take = take_window,
+                                               .progress = tell_tokens,
+                                               .ctx = m},
+                            err);
     return st == GGL_OK ? end_save(m, err) : st;
 }
 
@@ -216,8 +253,11 @@ static ggl_status measure(measurement *m, const char *text, size_t n, ggl_error 
         return st;
     ggl_error own;
     st = run_windows(m, err);
-    const ggl_status cleared = llm_session_clear(m->c->session, 0, &own);
-    return st == GGL_OK && cleared != GGL_OK ? ggl_pass(err, &own) : st;
+    for (int k = 0; k < llm_copies_n(m->c); k++) {
+        const ggl_status cleared = llm_session_clear(llm_copies_session(m->c, k), 0, &own);
+        st = st == GGL_OK && cleared != GGL_OK ? ggl_pass(err, &own) : st;
+    }
+    return st;
 }
 
 ggl_status llm_perplexity(llm_context *c, const char *text, size_t n,
@@ -239,6 +279,10 @@ ggl_status llm_perplexity(llm_context *c, const char *text, size_t n,
         st = GGL_WRITE_PARAMS(llm_perplexity_result, result, &r, err);
     }
     llm_scores_free(m.scores);
+    for (size_t k = 0; k < m.n_kept; k++)
+        llm_scores_rows_fini(&m.kept[k]);
+    ggl_free(m.kept);
+    llm_window_progress_fini(&m.share);
     llm_logits_abort(&m.save);
     llm_logits_close(&m.base);
     llm_text_chunks_fini(&m.text);

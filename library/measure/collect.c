@@ -17,22 +17,33 @@ typedef struct layout {
     int64_t n_mat;  /* of the weight that the sums are for */
 } layout;
 
+/* A value whose rows are summed. */
+typedef struct seen {
+    const ggl_tensor *node, *x, *index; /* node: where they are collected */
+    layout l;
+    int i_x, i_index;  /* operands of the node; i_index -1: no index */
+    bool index_varies; /* the index is batched */
+    bool has_sketch;
+} seen;
+
 /* Sums over all rows that one value has had. For experts (k > 0) there is a count for each matrix; where each
  * matrix sees its own rows of every element, one for all. */
 typedef struct sums {
-    const ggl_tensor *node, *x, *index; /* node: where they are collected */
-    layout l;
-    double *sum2;      /* [n_mat][n_col] */
-    int64_t *count;    /* [k > 0 ? n_mat : 1] */
-    double *sketch;    /* [n_col][n_sketch + 1], for one matrix; else NULL */
-    int i_x, i_index;  /* operands of the node; i_index -1: no index */
-    bool index_varies; /* the index is batched */
+    double *sum2;                 /* [n_mat][n_col] */
+    int64_t *count;               /* [n_counts] */
+    double *sketch;               /* [n_col][n_sketch + 1], for one matrix; else NULL */
+    size_t n, n_counts, n_sketch; /* of these numbers */
 } sums;
+
+struct collected {
+    sums *of; /* [n] */
+    size_t n;
+};
 
 /* A weight whose products read these sums. */
 typedef struct use {
     const ggl_tensor *weight;
-    size_t i_sums;
+    size_t i_seen;
 } use;
 
 struct collector {
@@ -42,10 +53,11 @@ struct collector {
     float *sign; /* of columns 0 .. n_sign - 1 (imatrix_signs) */
     int64_t n_sign;
     ggl_status status; /* of making the lists */
-    sums *sums;
+    collected *to;     /* where sums go; NULL: nowhere */
+    seen *seen;
     use *use;
     const ggl_tensor **missed;
-    size_t n_sums, cap_sums, n_uses, cap_uses, n_missed, cap_missed;
+    size_t n_seen, cap_seen, n_uses, cap_uses, n_missed, cap_missed;
 };
 
 /* --- the products of a graph ------------------------------------------------------------------ */
@@ -102,39 +114,27 @@ static bool make_signs(collector *c, int64_t n) {
     return true;
 }
 
-static void sums_fini(sums *s) {
-    ggl_free(s->sum2);
-    ggl_free(s->count);
-    ggl_free(s->sketch);
-}
-
-/* Returns the sums of x and index with this layout, which are made if needed; SIZE_MAX: out of
+/* Returns the entry of x and index with this layout, which is made if needed; SIZE_MAX: out of
  * memory. */
-static size_t sums_of(collector *c, sums s) {
-    for (size_t i = 0; i < c->n_sums; i++)
-        if (c->sums[i].x == s.x && c->sums[i].index == s.index && same_layout(&c->sums[i].l, &s.l))
+static size_t seen_of(collector *c, seen s) {
+    for (size_t i = 0; i < c->n_seen; i++)
+        if (c->seen[i].x == s.x && c->seen[i].index == s.index && same_layout(&c->seen[i].l, &s.l))
             return i;
-    s.sum2 = ggl_calloc((size_t)(s.l.n_col * s.l.n_mat), sizeof *s.sum2);
-    s.count = ggl_calloc((size_t)(s.l.k > 0 ? s.l.n_mat : 1), sizeof *s.count);
-    const bool wants_sketch = c->n_sketch > 0 && s.l.n_mat == 1 && s.l.k == 0;
-    if (wants_sketch)
-        s.sketch = ggl_calloc((size_t)s.l.n_col * (size_t)(c->n_sketch + 1), sizeof *s.sketch);
-    if (!s.sum2 || !s.count || (wants_sketch && (!s.sketch || !make_signs(c, s.l.n_col))) ||
-        !ggl_grow(&c->sums, &c->cap_sums, c->n_sums + 1, sizeof *c->sums)) {
-        sums_fini(&s);
+    s.has_sketch = c->n_sketch > 0 && s.l.n_mat == 1 && s.l.k == 0;
+    if ((s.has_sketch && !make_signs(c, s.l.n_col)) ||
+        !ggl_grow(&c->seen, &c->cap_seen, c->n_seen + 1, sizeof *c->seen))
         return SIZE_MAX;
-    }
-    c->sums[c->n_sums] = s;
-    return c->n_sums++;
+    c->seen[c->n_seen] = s;
+    return c->n_seen++;
 }
 
-static bool add_use(collector *c, const ggl_tensor *weight, size_t i_sums) {
+static bool add_use(collector *c, const ggl_tensor *weight, size_t i_seen) {
     for (size_t i = 0; i < c->n_uses; i++)
-        if (c->use[i].weight == weight && c->use[i].i_sums == i_sums)
+        if (c->use[i].weight == weight && c->use[i].i_seen == i_seen)
             return true; /* parts of a weight: its queries, its keys */
     if (!ggl_grow(&c->use, &c->cap_uses, c->n_uses + 1, sizeof *c->use))
         return false;
-    c->use[c->n_uses++] = (use){weight, i_sums};
+    c->use[c->n_uses++] = (use){weight, i_seen};
     return true;
 }
 
@@ -177,7 +177,7 @@ static const ggl_tensor *outside(const ggl_tensor *x, const nest *in, int *k) {
 static bool add_product(collector *c, const ggl_tensor *node, const ggl_tensor *t, const nest *in) {
     const ggl_tensor *w = ggl_read(t, 1), *index = ggl_n_reads(t) > 3 ? ggl_read(t, 3) : NULL,
                      *weight = w ? w->view_of : NULL;
-    sums s = {.node = node, .i_x = 0, .i_index = index ? 3 : -1};
+    seen s = {.node = node, .i_x = 0, .i_index = index ? 3 : -1};
     if (!weight || !weight->name || is_adapters(weight) || (!c->output && is_output(weight)))
         return true;
     s.x = outside(t->src[0], in, &s.i_x);
@@ -189,7 +189,7 @@ static bool add_product(collector *c, const ggl_tensor *node, const ggl_tensor *
         !lay_out(t->src[0], w, index, &s.l))
         return add_missed(c, weight);
     s.index_varies = s.index && ggl_is_batched(s.index);
-    const size_t i = sums_of(c, s);
+    const size_t i = seen_of(c, s);
     return i != SIZE_MAX && add_use(c, weight, i);
 }
 
@@ -203,10 +203,10 @@ static bool add_all(collector *c, const ggl_tensor *node, const ggl_tensor *t, c
 
 static bool wants(void *ctx, const ggl_tensor *node) {
     collector *c = ctx;
-    const size_t n = c->n_sums;
+    const size_t n = c->n_seen;
     if (c->status == GGL_OK && !add_all(c, node, node, NULL))
         c->status = GGL_NOMEM;
-    return c->n_sums > n;
+    return c->n_seen > n;
 }
 
 /* --- sums ------------------------------------------------------------------------------------- */
@@ -236,8 +236,7 @@ static const float *row_at(const layout *l, const float *x, int64_t i1, int64_t 
 }
 
 /* Rows of one element of the batch, each for the expert that was chosen for it. */
-static void add_experts(sums *s, const float *x, const int32_t *index) {
-    const layout *l = &s->l;
+static void add_experts(const layout *l, sums *s, const float *x, const int32_t *index) {
     for (int64_t i2 = 0; i2 < l->d2; i2++)
         for (int64_t i1 = 0; i1 < l->d1; i1++) {
             const int64_t e = index[i1 % l->k];
@@ -249,47 +248,122 @@ static void add_experts(sums *s, const float *x, const int32_t *index) {
 }
 
 /* Adds n rows, `step` numbers apart, for matrix m. */
-static void add_to(const collector *c, sums *s, int64_t m, const float *x, int64_t n,
-                   int64_t step) {
-    add_rows(s->sum2 + m * s->l.n_col, x, s->l.n_col, n, step);
+static void add_to(const collector *c, const layout *l, sums *s, int64_t m, const float *x,
+                   int64_t n, int64_t step) {
+    add_rows(s->sum2 + m * l->n_col, x, l->n_col, n, step);
     if (s->sketch)
-        llm_imatrix_sketch_rows(s->sketch, c->sign, c->n_sketch, x, s->l.n_col, n, step);
+        llm_imatrix_sketch_rows(s->sketch, c->sign, c->n_sketch, x, l->n_col, n, step);
 }
 
 /* Rows of n elements of the batch, each for the matrix at its place. */
-static void add_matrices(const collector *c, sums *s, const float *x, int64_t n) {
-    const layout *l = &s->l;
+static void add_matrices(const collector *c, const layout *l, sums *s, const float *x, int64_t n) {
     const int64_t size = l->n_col * l->c1 * l->c2;
     for (int64_t i2 = 0; i2 < l->d2; i2++)
         for (int64_t i1 = 0; i1 < l->d1; i1++)
-            add_to(c, s, i1 % l->m1 + l->m1 * (i2 % l->m2), row_at(l, x, i1, i2), n, size);
+            add_to(c, l, s, i1 % l->m1 + l->m1 * (i2 % l->m2), row_at(l, x, i1, i2), n, size);
     s->count[0] += n * l->d1 * l->d2 / l->n_mat;
 }
 
 /* All rows of n elements of the batch, which one matrix reads as they lie. */
-static void add_plain(const collector *c, sums *s, const float *x, int64_t n) {
-    n *= s->l.d1 * s->l.d2;
-    add_to(c, s, 0, x, n, s->l.n_col);
+static void add_plain(const collector *c, const layout *l, sums *s, const float *x, int64_t n) {
+    n *= l->d1 * l->d2;
+    add_to(c, l, s, 0, x, n, l->n_col);
     s->count[0] += n;
 }
 
 static void see(void *ctx, const ggl_tensor *node, const void *const *operand, int64_t n) {
     collector *c = ctx;
-    for (size_t k = 0; k < c->n_sums; k++) {
-        sums *s = &c->sums[k];
-        const layout *l = &s->l;
-        const float *x = s->node == node ? operand[s->i_x] : NULL;
+    for (size_t k = 0; k < c->n_seen && c->to; k++) {
+        const seen *v = &c->seen[k];
+        const layout *l = &v->l;
+        sums *s = &c->to->of[k];
+        const float *x = v->node == node ? operand[v->i_x] : NULL;
         if (!x)
             continue;
-        const int32_t *index = s->i_index < 0 ? NULL : operand[s->i_index];
+        const int32_t *index = v->i_index < 0 ? NULL : operand[v->i_index];
         for (int64_t i = 0; index && i < n; i++)
-            add_experts(s, x + i * l->n_col * l->c1 * l->c2,
-                        index + (s->index_varies ? i * l->k : 0));
+            add_experts(l, s, x + i * l->n_col * l->c1 * l->c2,
+                        index + (v->index_varies ? i * l->k : 0));
         if (!index && l->n_mat == 1 && l->c1 == l->d1 && l->c2 == l->d2)
-            add_plain(c, s, x, n);
+            add_plain(c, l, s, x, n);
         else if (!index)
-            add_matrices(c, s, x, n);
+            add_matrices(c, l, s, x, n);
     }
+}
+
+/* --- sums of a text, or of a part of it ------------------------------------------------------- */
+
+static bool make_sums(sums *s, const collector *c, const seen *v) {
+    s->n = (size_t)(v->l.n_col * v->l.n_mat);
+    s->n_counts = (size_t)(v->l.k > 0 ? v->l.n_mat : 1);
+    s->n_sketch = v->has_sketch ? (size_t)v->l.n_col * (size_t)(c->n_sketch + 1) : 0;
+    s->sum2 = ggl_calloc(s->n, sizeof *s->sum2);
+    s->count = ggl_calloc(s->n_counts, sizeof *s->count);
+    s->sketch = s->n_sketch > 0 ? ggl_calloc(s->n_sketch, sizeof *s->sketch) : NULL;
+    return s->sum2 && s->count && (s->sketch || s->n_sketch == 0);
+}
+
+ggl_status llm_collected_new(collected **out, const collector *c, ggl_error *err) {
+    collected *d = *out = ggl_calloc(1, sizeof *d);
+    bool ok = d && (d->of = ggl_calloc(c->n_seen + 1, sizeof *d->of));
+    for (size_t i = 0; ok && i < c->n_seen; i++, d->n++)
+        ok = make_sums(&d->of[i], c, &c->seen[i]);
+    if (ok && c->status == GGL_OK)
+        return GGL_OK;
+    if (d && d->of && d->n < c->n_seen)
+        d->n++; /* the one that is made in part */
+    llm_collected_free(d);
+    *out = NULL;
+    return ggl_fail(err, GGL_NOMEM, "out of memory to collect sums");
+}
+
+void llm_collected_free(collected *d) {
+    if (!d)
+        return;
+    for (size_t i = 0; i < d->n; i++) {
+        ggl_free(d->of[i].sum2);
+        ggl_free(d->of[i].count);
+        ggl_free(d->of[i].sketch);
+    }
+    ggl_free(d->of);
+    ggl_free(d);
+}
+
+void llm_collected_clear(collected *d) {
+    for (size_t i = 0; i < d->n; i++) {
+        sums *s = &d->of[i];
+        memset(s->sum2, 0, s->n * sizeof *s->sum2);
+        memset(s->count, 0, s->n_counts * sizeof *s->count);
+        if (s->sketch)
+            memset(s->sketch, 0, s->n_sketch * sizeof *s->sketch);
+    }
+}
+
+void llm_collected_add(collected *d, const collected *more) {
+    for (size_t i = 0; i < d->n; i++) {
+        sums *s = &d->of[i];
+        const sums *m = &more->of[i];
+        for (size_t k = 0; k < s->n; k++)
+            s->sum2[k] += m->sum2[k];
+        for (size_t k = 0; k < s->n_counts; k++)
+            s->count[k] += m->count[k];
+        for (size_t k = 0; k < s->n_sketch; k++)
+            s->sketch[k] += m->sketch[k];
+    }
+}
+
+void llm_collector_into(collector *c, collected *to) {
+    c->to = to;
+}
+
+bool llm_collector_same(const collector *a, const collector *b) {
+    bool same = a->n_seen == b->n_seen && a->n_uses == b->n_uses;
+    for (size_t i = 0; same && i < a->n_seen; i++)
+        same = same_layout(&a->seen[i].l, &b->seen[i].l);
+    for (size_t i = 0; same && i < a->n_uses; i++)
+        same = a->use[i].i_seen == b->use[i].i_seen &&
+               strcmp(a->use[i].weight->name, b->use[i].weight->name) == 0;
+    return same;
 }
 
 /* --- all of it -------------------------------------------------------------------------------- */
@@ -307,10 +381,8 @@ ggl_status llm_collector_new(collector **out, bool output, int n_sketch, ggl_err
 void llm_collector_free(collector *c) {
     if (!c)
         return;
-    for (size_t i = 0; i < c->n_sums; i++)
-        sums_fini(&c->sums[i]);
     ggl_free(c->sign);
-    ggl_free(c->sums);
+    ggl_free(c->seen);
     ggl_free(c->use);
     ggl_free(c->missed);
     ggl_free(c);
@@ -325,24 +397,23 @@ size_t llm_collector_n_missed(const collector *c, const char **name) {
     return c->n_missed;
 }
 
-ggl_status llm_collector_check(const collector *c, ggl_error *err) {
-    if (c->status != GGL_OK)
-        return ggl_fail(err, c->status, "out of memory to collect sums");
+ggl_status llm_collector_check(const collector *c, const collected *d, ggl_error *err) {
     for (size_t k = 0; k < c->n_uses; k++) {
-        const sums *s = &c->sums[c->use[k].i_sums];
-        for (int64_t i = 0; i < s->l.n_col * s->l.n_mat; i++)
+        const sums *s = &d->of[c->use[k].i_seen];
+        for (size_t i = 0; i < s->n; i++)
             if (!(s->sum2[i] <= (double)FLT_MAX))
                 return ggl_fail(err, GGL_USAGE,
                                 "column %" PRId64 " of what %s is multiplied with has numbers that "
                                 "are infinite or none, or too large to sum their squares",
-                                i % s->l.n_col, c->use[k].weight->name);
+                                (int64_t)i % c->seen[c->use[k].i_seen].l.n_col,
+                                c->use[k].weight->name);
     }
     return GGL_OK;
 }
 
-static ggl_status put(const use *u, const sums *s, int n_sketch, imatrix *m, ggl_error *err) {
-    const bool experts = s->l.k > 0;
-    const int64_t n = s->l.n_col * s->l.n_mat, n_mat = experts ? s->l.n_mat : 1;
+static ggl_status put(const use *u, const layout *l, const sums *s, int n_sketch, imatrix *m,
+                      ggl_error *err) {
+    const int64_t n = l->n_col * l->n_mat, n_mat = l->k > 0 ? l->n_mat : 1;
     imatrix_entry *e = NULL;
     ggl_status st = llm_imatrix_add(m, u->weight->name, n / n_mat, n_mat, &e, err);
     if (st == GGL_OK)
@@ -357,10 +428,12 @@ static ggl_status put(const use *u, const sums *s, int n_sketch, imatrix *m, ggl
     return st;
 }
 
-ggl_status llm_collector_put(const collector *c, imatrix *m, ggl_error *err) {
+ggl_status llm_collector_put(const collector *c, const collected *d, imatrix *m, ggl_error *err) {
     ggl_status st = GGL_OK;
-    for (size_t k = 0; k < c->n_uses && st == GGL_OK; k++)
-        st = put(&c->use[k], &c->sums[c->use[k].i_sums], c->n_sketch, m, err);
+    for (size_t k = 0; k < c->n_uses && st == GGL_OK; k++) {
+        const size_t i = c->use[k].i_seen;
+        st = put(&c->use[k], &c->seen[i].l, &d->of[i], c->n_sketch, m, err);
+    }
     llm_imatrix_count_chunks(m);
     return st;
 }

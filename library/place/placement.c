@@ -173,10 +173,10 @@ static ggl_status read_split(llm_placement *p, ggl_error *err) {
         const char *eq = memchr(s, '=', n);
         if (!eq || !read_layers(eq + 1, (size_t)(s + n - eq - 1), &p->count[p->n_parts]) ||
             p->n_parts + 1 == PLACEMENT_MOST)
-            return ggl_fail(
-                err, GGL_USAGE,
-                "%s: '%.*s' is neither NAME=LAYERS, as in vulkan0=20,cpu=12, nor auto or rows",
-                p->o.names.split, (int)n, s);
+            return ggl_fail(err, GGL_USAGE,
+                            "%s: '%.*s' is neither NAME=LAYERS, as in vulkan0=20,cpu=12, nor auto, "
+                            "rows or copies",
+                            p->o.names.split, (int)n, s);
         int k = need(p, s, (size_t)(eq - s), err);
         if (k < 0)
             return within(p->o.names.split, err);
@@ -368,7 +368,15 @@ ggl_status llm_placement_new(llm_placement **out, const llm_placement_choice *o,
     p->host = -1;
     p->params.trace = o->trace;
     p->by_rows = o->split && strcmp(o->split, "rows") == 0;
-    ggl_status st = check_choice(p, err);
+    ggl_status st = o->split && strcmp(o->split, "copies") == 0
+                        ? ggl_fail(err, GGL_USAGE,
+                                   "%s copies is for many inputs at once, of llm-embed, "
+                                   "llm-perplexity and llm-imatrix, or of their calls: one "
+                                   "sequence runs on one copy; %s auto, or rows, divides the "
+                                   "model, and docs/replicas.md has servers with the whole model "
+                                   "on each machine",
+                                   o->names.split, o->names.split)
+                        : check_choice(p, err);
     if (st == GGL_OK)
         st = read_shadow(p, err);
     if (st == GGL_OK)

@@ -134,7 +134,7 @@ static ggl_status check_finite(const embedder *e, const packed *t, ggl_error *er
             return ggl_fail(err, GGL_FORMAT,
                             "the %s of text %zu has numbers that are not finite: the model's "
                             "numbers or its descriptor are wrong",
-                            e->scores ? "score" : "embedding", t->text + 1);
+                            e->scores ? "score" : "embedding", e->p->first + t->text + 1);
     return GGL_OK;
 }
 
@@ -150,9 +150,9 @@ static ggl_status give(embedder *e, ggl_error *err) {
             st = check_finite(e, t, err);
         if (st == GGL_OK)
             cut_rows(e, t);
-        if (st == GGL_OK && !e->p->each(e->p->ctx, t->text, t->n_rows,
+        if (st == GGL_OK && !e->p->each(e->p->ctx, e->p->first + t->text, t->n_rows,
                                         e->row + t->row * (size_t)e->n_out, kept_dims(e)))
-            st = ggl_fail(err, GGL_CANCELLED, "stopped after text %zu", t->text + 1);
+            st = ggl_fail(err, GGL_CANCELLED, "stopped after text %zu", e->p->first + t->text + 1);
     }
     return st;
 }
@@ -189,22 +189,21 @@ static ggl_status run(embedder *e, ggl_error *err) {
 }
 
 /* Checks a text's length; a stage cannot cut it. */
-static ggl_status check_text(const embedder *e, size_t k, ggl_error *err) {
-    const size_t n = e->p->text[k].n;
+static ggl_status check_text(const llm_session *s, const llm_embedding_params *p, size_t k,
+                             ggl_error *err) {
+    const size_t n = p->text[k].n;
     if (n == 0)
-        return ggl_fail(err, GGL_USAGE, "text %zu has no tokens", k + 1);
-    if ((int64_t)n <= llm_session_n_ctx(e->s))
+        return ggl_fail(err, GGL_USAGE, "text %zu has no tokens", p->first + k + 1);
+    if ((int64_t)n <= llm_session_n_ctx(s))
         return GGL_OK;
     return ggl_fail(err, GGL_LIMIT,
                     "text %zu has %zu tokens, but the longest text has %" PRId64
                     " (n_ctx, or -c N): cut it into parts",
-                    k + 1, n, llm_session_n_ctx(e->s));
+                    p->first + k + 1, n, llm_session_n_ctx(s));
 }
 
 static ggl_status run_all(embedder *e, ggl_error *err) {
     ggl_status st = GGL_OK;
-    for (size_t k = 0; k < e->p->n_texts && st == GGL_OK; k++)
-        st = check_text(e, k, err);
     for (size_t k = 0; k < e->p->n_texts && st == GGL_OK; k++) {
         if (!fits(e, k))
             st = run(e, err);
@@ -214,20 +213,57 @@ static ggl_status run_all(embedder *e, ggl_error *err) {
     return st == GGL_OK && e->n_packed > 0 ? run(e, err) : st;
 }
 
-ggl_status llm_embed_all(llm_session *s, const llm_embedding_params *p, ggl_error *err) {
+/* What is wanted of the session's graph. */
+static llm_arch_output output_of(const llm_session *s, const llm_embedding_params *p) {
     const llm_arch_result *built = llm_session_built(s);
-    embedder e = {.s = s, .p = p, .scores = p->pooling == LLM_POOL_RANK};
-    e.out = e.scores ? built->score : built->embedding;
-    e.n_out = e.out.n;
-    if (e.n_out == 0)
+    return p->pooling == LLM_POOL_RANK ? built->score : built->embedding;
+}
+
+ggl_status llm_embed_check(const llm_session *s, const llm_embedding_params *p, ggl_error *err) {
+    const bool scores = p->pooling == LLM_POOL_RANK;
+    const int64_t n_out = output_of(s, p).n;
+    ggl_status st = GGL_OK;
+    if (n_out == 0)
         return ggl_fail(err, GGL_USAGE, "the model gives no %s",
-                        e.scores ? "score: it is no reranker or classifier" : "embeddings");
-    if (p->n_dims < 0 || (p->n_dims > e.n_out && !e.scores))
+                        scores ? "score: it is no reranker or classifier" : "embeddings");
+    if (p->n_dims < 0 || (p->n_dims > n_out && !scores))
         return ggl_fail(err, GGL_USAGE, "%" PRId64 " dimensions of vectors that have %" PRId64,
-                        p->n_dims, e.n_out);
+                        p->n_dims, n_out);
+    for (size_t k = 0; k < p->n_texts && st == GGL_OK; k++)
+        st = check_text(s, p, k, err);
+    return st;
+}
+
+size_t llm_embed_some(const llm_session *s, const llm_embedding_params *p, size_t begin,
+                      int n_batches) {
+    const int64_t most = llm_session_n_ubatch(s);
+    int64_t n = 0, n_packed = 0;
+    size_t k = begin;
+    for (
+        ; k < p->n_texts;
+        k++) { /* as fits(), but for the pages of a cache that is smaller than the slots' contexts */
+        const int64_t n_text = (int64_t)p->text[k].n;
+        if (n_packed > 0 && (n_packed == llm_session_n_slots(s) || n + n_text > most)) {
+            n = n_packed = 0;
+            if (--n_batches == 0)
+                break;
+        }
+        n += n_text;
+        n_packed++;
+    }
+    return k - begin;
+}
+
+ggl_status llm_embed_all(llm_session *s, const llm_embedding_params *p, ggl_error *err) {
+    embedder e = {.s = s, .p = p, .scores = p->pooling == LLM_POOL_RANK};
+    ggl_status st = llm_embed_check(s, p, err);
+    if (st != GGL_OK)
+        return st;
+    e.out = output_of(s, p);
+    e.n_out = e.out.n;
     e.of = ggl_calloc((size_t)llm_session_n_slots(s), sizeof *e.of);
     e.sum = ggl_calloc((size_t)e.n_out, sizeof *e.sum);
-    const ggl_status st = e.of && e.sum ? run_all(&e, err) : no_memory(err);
+    st = e.of && e.sum ? run_all(&e, err) : no_memory(err);
     ggl_free(e.of);
     ggl_free(e.token);
     ggl_free(e.slot);

@@ -98,6 +98,18 @@ class Vectors(WithFiles):
             with self.assertRaisesRegex(Error, "text 2 has [0-9]+ tokens"):
                 model.embed(["a", "a cat " * 40])
 
+    def test_copies(self):
+        """Several copies of the model give the bits of one, in order; also of the measures."""
+        import numpy as np
+
+        with Model(self.embedder, embeddings=True) as model, Model(self.embedder, embeddings=True, device="cpu,cpu1", split="copies") as copies:
+            self.assertEqual(copies.placement, "copies on cpu,cpu1")
+            np.testing.assert_array_equal(copies.embed(TEXTS * 200), model.embed(TEXTS * 200))
+            self.assertEqual(copies.embed([]).shape, (0, model.n_embd))
+        text = "Once upon a time there was a dog. He had a red ball. " * 20
+        with Model("builtin:stories", n_ctx=64) as model, Model("builtin:stories", n_ctx=64, device="cpu,cpu1,cpu2", split="copies") as copies:
+            self.assertEqual(copies.perplexity(text), model.perplexity(text))
+
     def test_prompts(self):
         import numpy as np
 

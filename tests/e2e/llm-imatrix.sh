@@ -30,7 +30,7 @@ same out ppl "other perplexities than llm-perplexity's"
 head -c 4 a.gguf | grep -q GGUF || fail "a.gguf is no GGUF file"
 
 # no bit depends on threads, on how many tokens are computed at once, on the split, or on the perplexity
-for how in "-t 1" "-t 3 -ub 7" "--split cpu=2,cpu1=3" --no-ppl "--no-mmap -q"; do
+for how in "-t 1" "-t 3 -ub 7" "--split cpu=2,cpu1=3" --no-ppl "--no-mmap -q" "--split copies --device cpu,cpu1,cpu2"; do
     # shellcheck disable=SC2086
     collect 0 b.gguf --chunks 4 $how
     same a.gguf b.gguf "$how"
@@ -43,7 +43,7 @@ exits 0 "$imatrix" -m "$model" -f self -c 32 --chunks 4 -o self.gguf
 prints 'weights, 4 chunks in all: self.gguf' err
 sed -n 's/.*PPL = \([0-9]*\).*/\1/p' out >own
 [ "$(cat own)" -lt 20 ] || fail "the model does not know its own text: $(cat out)"
-for how in "-t 1" "-t 3 -ub 7" "--split cpu=2,cpu1=3" "--no-ppl"; do
+for how in "-t 1" "-t 3 -ub 7" "--split cpu=2,cpu1=3" "--no-ppl" "--split copies --device cpu,cpu1"; do
     # shellcheck disable=SC2086
     exits 0 "$imatrix" -m "$model" -f self -c 32 --chunks 4 -o b.gguf $how
     same self.gguf b.gguf "-f self $how"
@@ -55,6 +55,9 @@ exits 0 "$imatrix" -m "$model" -f ./self -c 32 --chunks 4 -o b.gguf
 cmp -s b.gguf self.gguf && fail "./self is not the file"
 rm self
 exits 2 "$imatrix" -m "$model" -f self --chunks 0 -o b.gguf
+exits 0 "$imatrix" -m "$model" -f self -c 32 --split copies --device cpu,cpu1 --plan -o none.gguf
+prints 'copy 2 of 2, on cpu1'
+[ ! -e none.gguf ] || fail "--plan writes a file"
 
 # what reads the last norm is collected only on request
 collect 0 o.gguf --chunks 2 --process-output

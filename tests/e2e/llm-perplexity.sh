@@ -45,6 +45,10 @@ run 0 -m "$model" -f "$text" -c 32 -t 3 -ub 5
 cmp -s "$tmp/first" "$tmp/stdout" || fail "-t 3 -ub 5 gives other numbers: $(cat "$tmp/stdout")"
 run 0 -m "$model" -f "$text" -c 32 --kl-divergence-base "$tmp/base.kld"
 cmp -s "$tmp/first" "$tmp/stdout" || fail "saving changes the numbers"
+run 0 -m "$model" -f "$text" -c 32 --split copies --device cpu,cpu1,cpu2 --kl-divergence-base "$tmp/copies.kld"
+cmp -s "$tmp/first" "$tmp/stdout" || fail "copies give other numbers: $(cat "$tmp/stdout")"
+cmp -s "$tmp/base.kld" "$tmp/copies.kld" || fail "copies save other log-probabilities"
+grep -qF 'copies on cpu,cpu1,cpu2' "$tmp/stderr" || fail "the copies are not told: $(cat "$tmp/stderr")"
 run 0 -f "$text" -c 32
 cmp -s "$tmp/first" "$tmp/stdout" || fail "the built-in model gives other numbers"
 "$perplexity" -f - -c 32 <"$text" 2>/dev/null | cmp -s "$tmp/first" - || fail "-f - gives other numbers"

@@ -105,6 +105,33 @@ def test_texts():
     check(named == run("-m", "builtin:stories", "-p", "a fox"), "the built-in model is the default")
 
 
+COPIES = ["--split", "copies", "--device", "cpu,cpu1,cpu2", "-t", "1"]
+
+
+def test_copies():
+    """Several copies of the model write the bytes that one writes, in the same order, and report the same mistakes."""
+    many = lines([LINES[i * 7 % 6] + " a" * (i % 13) for i in range(700)])
+    reranker = ["-m", "r.gguf", "--rerank", "a cat"]
+    for args in (["-m", "e.gguf"], ["-m", "e.gguf", "-ub", "64", "--pooling", "none"], ["-m", "e.gguf", "--query", "a fox", "--query", "dog"], reranker,
+                 ["-m", "c.gguf"]):
+        check(run(*args, "-f", "-", *COPIES, text=many) == run(*args, "-f", "-", text=many), "copies", args)
+    rows = array("-m", "e.gguf", "-f", "-", text=many)
+    check(array("-m", "e.gguf", "-f", "-", *COPIES, text=many) == rows, "an array")
+    run("-m", "e.gguf", "-p", "a cat", *COPIES, has="llm-embed: copies on cpu,cpu1,cpu2")
+    long = lines(["a cat"] * 200 + ["a " * (CONTEXT + 1)] + ["dog"])
+    want = run("-m", "e.gguf", "-f", "-", text=long, code=1, has="line 201 has ")
+    check(len(want.splitlines()) == 200 and run("-m", "e.gguf", "-f", "-", *COPIES, text=long, code=1, has="line 201 has ") == want, "a line that is too long")
+    plan = run("-m", "e.gguf", "--plan", *COPIES, has="")
+    check("split        copies on cpu,cpu1,cpu2\n" in plan and all(f"copy {k + 1} of 3, on {name}\n" in plan for k, name in enumerate(("cpu", "cpu1", "cpu2"))),
+          "--plan", plan)
+    for more, words in ((["-ngl", "1"], "--split copies and -ngl cannot be used together"), (["--trace", "t.json"], "a timeline"),
+                        (["--plan=x"], "--plan=x is not known")):
+        run("-m", "e.gguf", "-p", "a cat", *COPIES, *more, code=2, has=words)
+    run("-m", "e.gguf", "-p", "a cat", "--split", "copies", has="--split copies has no effect: --device names no devices")
+    for tool in ("llm-cli", "llm-bench"):
+        run_tool(tool, "-m", STORIES, "-p", "1", "-n", "1", *COPIES[:4], code=2, has="--split copies is for many inputs at once", text=b"")
+
+
 def test_is_lazy():
     """Lines come out before all have come in."""
     with subprocess.Popen([TOOL, "-m", path("e.gguf"), "-q"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as p:
@@ -378,6 +405,7 @@ encoder(path("r.gguf"), 2, ["LABEL_0"])
 encoder(path("c.gguf"), 3, ["good", "bad", "neither"])
 test_pooling()
 test_texts()
+test_copies()
 test_is_lazy()
 test_prompts()
 test_rankings()

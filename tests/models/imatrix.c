@@ -199,6 +199,7 @@ static void check_complete(const char *what, const ggl_graph *g, const imatrix *
 static imatrix *collect(const char *what, toy_model *t, ggl_backend *const *b, int n_backends,
                         ggl_backend *reference, int chunk, reckoning *r) {
     collector *c = NULL;
+    collected *sums = NULL;
     imatrix *m = NULL;
     toy_run run;
     ggl_error err = {0};
@@ -208,18 +209,21 @@ static imatrix *collect(const char *what, toy_model *t, ggl_backend *const *b, i
     t->watch = llm_collector_watch(c);
     const bool ok =
         toy_start(&run, t, b, n_backends, reference, n_backends > 1 ? 1 : -1, GGL_F32, &err);
-    if (CHECK_MSG(ok, "%s: %s", what, err.msg)) {
+    if (CHECK_MSG(ok, "%s: %s", what, err.msg) &&
+        CHECK_OK(llm_collected_new(&sums, c, &err), &err)) {
+        llm_collector_into(c, sums);
         CHECK(toy_prompt(&run, 0, N, chunk, NULL, &err));
         CHECK_OK(ggl_sched_finish(run.sched, &err), &err);
-        CHECK_OK(llm_collector_check(c, &err), &err);
+        CHECK_OK(llm_collector_check(c, sums, &err), &err);
         CHECK_MSG(llm_collector_n_missed(c, &missed) == 0, "%s: %s is missed", what, missed);
         CHECK_OK(llm_imatrix_new(&m, N, &err), &err);
-        CHECK_OK(llm_collector_put(c, m, &err), &err);
+        CHECK_OK(llm_collector_put(c, sums, m, &err), &err);
         check_complete(what, run.graph, m);
         if (r && !ggl_graph_find_input(run.graph, "stage.token")) /* whose text is another one */
             reckon_all(r, &run, b[0]);
         toy_stop(&run);
     }
+    llm_collected_free(sums);
     llm_collector_free(c);
     t->watch = NULL;
     return m;

@@ -358,8 +358,53 @@ def trace():
     check("\nbusy: " in table and "| device |" in table and "| rank2 " in table, "the table names devices", table)
 
 
+def copies():
+    """Every rank has the whole model: the bytes of one process, a rank that ends, and one that has too little memory."""
+    env = {"GGL_RANK_PATIENCE": "60"}
+    text = os.path.join(SOURCE, "tests/data/measured.txt")
+    with open(text, "rb") as f:
+        words = f.read().split()
+    lines = put("lines.txt", b"".join(b" ".join(words[k % 900:k % 900 + 1 + k % 40]) + b"\n" for k in range(1500)))
+    rest = ["-m", MODEL, "-t", "1"]
+    split = ["--split", "copies"]
+    for args, out in (([tool("llm-embed"), *rest, "-f", lines, "-ub", "64"], "-o"),
+                      ([tool("llm-perplexity"), *rest, "-f", text, "-c", "64", "--chunks", "12"], "--kl-divergence-base"),
+                      ([tool("llm-imatrix"), *rest, "-f", text, "-c", "64", "--chunks", "12"], "-o")):
+        mine, theirs = path("alone.npy"), path("ranks.npy")
+        want = alone(*args, out, mine)
+        got, err = run(*args, out, theirs, *split, env=env)
+        with open(mine, "rb") as a, open(theirs, "rb") as b:
+            check(a.read() == b.read(), f"{args}: another file")
+        check(got == want, f"{args}: another text", got, want)
+        check("copies on cpu,rank1,rank2" in err, f"{args}: the copies are not told", err)
+    check("copy 3 of 3, on rank2\n" in run(tool("llm-embed"), *rest, "--plan", *split, env=env)[0], "--plan")
+
+    command = [tool("llm-embed"), *rest, "-c", "2000000", "--no-mmap", "-f", lines, *split]
+    there = ["sh", "-c", 'ulimit -v 3000000 && exec "$@"', "sh", *command]
+    err = run("-n", "1", *command, ":", "-n", "1", *there, n=None, code=1, what="little memory")[1]
+    check("the copy on rank1: " in err and "memory of rank1" in err, "little memory: the message names the rank", err)
+
+    many = put("many.txt", open(lines, "rb").read() * 400)
+    say = ["sh", "-c", '"$@"; echo "exit code $?" >&2', "sh"] if IS_OPEN_MPI else []
+    with subprocess.Popen([MPIRUN, *(RECOVERY if say else []), "-n", "3", *say, tool("llm-embed"), *rest, "-f", many, *split], stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=ENV, text=True, errors="replace") as p:
+        for _ in range(20):
+            p.stdout.readline()
+        victim = next(pid for pid, (r, c) in processes().items() if r == 2 and c.startswith(tool("llm-embed")))
+        os.kill(victim, signal.SIGKILL)
+        try:
+            err = p.communicate(timeout=LIMIT)[1]
+        except subprocess.TimeoutExpired:
+            check(False, "a lost rank: it hangs", processes())
+            p.kill()
+            err = p.communicate()[1]
+    if IS_OPEN_MPI:
+        check(f"rank 2 (process {victim} on " in err and "exit code 1" in err, "a lost rank: the message names it", err)
+    none_left("a lost rank")
+
+
 if not MPIRUN or not PLUGIN:
     skip("no mpirun, or this build has no plug-in for MPI (Debian: libopenmpi-dev, openmpi-bin)")
 print(f"GGL_TEST_SEED={SEED}")
-{f.__name__: f for f in (kills, server_lost, wrong_file, memory, cache, plugin, server, texts, trace)}[CASE]()
+{f.__name__: f for f in (kills, server_lost, wrong_file, memory, cache, plugin, server, texts, trace, copies)}[CASE]()
 sys.exit(finish())

@@ -26,6 +26,7 @@ static imatrix *run(ggl_tensor *(*make)(ggl_graph *g, ggl_tensor *x), const char
     ggl_backend *b = NULL;
     ggl_sched *s = NULL;
     collector *c = NULL;
+    collected *sums = NULL;
     imatrix *m = NULL;
     float in[N * D];
     static char name[64];
@@ -46,19 +47,22 @@ static imatrix *run(ggl_tensor *(*make)(ggl_graph *g, ggl_tensor *x), const char
                                &err),
                  &err) &&
         CHECK_OK(ggl_sched_alloc(s, &err), &err) &&
-        CHECK_OK(ggl_sched_set(s, "x", in, sizeof in, N, &err), &err) &&
-        CHECK_OK(ggl_sched_run(s, N, NULL, 0, &err), &err) &&
-        CHECK_OK(llm_imatrix_new(&m, N, &err), &err)) {
-        *checked = llm_collector_check(c, &err);
+        CHECK_OK(llm_collected_new(&sums, c, &err), &err)) {
+        llm_collector_into(c, sums);
+        CHECK_OK(ggl_sched_set(s, "x", in, sizeof in, N, &err), &err);
+        CHECK_OK(ggl_sched_run(s, N, NULL, 0, &err), &err);
+        CHECK_OK(llm_imatrix_new(&m, N, &err), &err);
+        *checked = llm_collector_check(c, sums, &err);
         if (*checked != GGL_OK)
             CHECK_HAS(err.msg, "column 1 of what w is multiplied with");
-        CHECK_OK(llm_collector_put(c, m, &err), &err);
+        CHECK_OK(llm_collector_put(c, sums, m, &err), &err);
         const char *which;
         const size_t n = llm_collector_n_missed(c, &which);
         snprintf(name, sizeof name, "%s", n > 0 ? which : "");
         *missed = name;
     }
     ggl_sched_free(s);
+    llm_collected_free(sums);
     llm_collector_free(c);
     ggl_graph_free(g);
     ggl_backend_close(b);

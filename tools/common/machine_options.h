@@ -52,6 +52,10 @@
 #define F16_OPTION(o)                                                                              \
     {"--f16-as-bf16", ARG_FLAG, &(o)->f16_as_bf16,                                                 \
      .help = "round f16 weights to bf16 at load: faster prompts on processors with bf16 instructions; without this flag the weights are exact"}
+/* These and llm-cli. */
+#define PLAN_OPTION(o)                                                                             \
+    {"--plan", ARG_MAYBE, &(o)->plan, .value = "nodes",                                            \
+     .help = "print where each layer runs, what is copied, and the memory needed, and exit; --plan=nodes: for each operation"}
 #define ISA_OPTION(o)                                                                              \
     {"--cpu-mask-isa", ARG_STRING, &(o)->mask, .value = "LIST",                                    \
      .help = "instruction sets not to use: avx512,avx2; all: use only portable code"}

@@ -1,10 +1,13 @@
 #include "open_context.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "ggl/internal/gguf.h"
 #include "ggl/internal/sched.h"
+#include "ggl/internal/show.h"
+#include "fit_lines.h"
 #include "load.h"
 #include "override_options.h"
 #include "placement_options.h"
@@ -86,10 +89,56 @@ int tool_open_named(llm_context **c, const char *tool, llm_opening *o) {
     return tool_open_context(*c, tool, o, NULL, LLM_OPENED_MODEL);
 }
 
-int tool_open_weights(llm_context *c, const char *tool, llm_opening *o, tool_adapters *adapters) {
+int tool_check_plan(const char *tool, const char *plan) {
+    return !plan || !*plan || strcmp(plan, "nodes") == 0
+               ? -1
+               : tool_error(tool, 2, "--plan=%s is not known, only --plan and --plan=nodes", plan);
+}
+
+static void print_backends(const llm_placement *p) {
+    for (int i = 0; i < llm_placement_n_backends(p); i++) {
+        const ggl_backend *b = llm_placement_backend(p, i);
+        printf("backend      %s: %s\n", b->name, b->description);
+    }
+}
+
+int tool_print_plan(const llm_context *c, const char *plan) {
+    const bool nodes = strcmp(plan, "nodes") == 0;
+    const int n = llm_opened_n_copies(c);
+    const char *copies = llm_opened_copies_text(c);
+    ggl_fprint(stdout, "model        %s\ndescriptor   %s\ncontext      %" PRId64 "\n",
+               ggl_gguf_name(llm_model_file(llm_opened_model(c))),
+               llm_model_arch_origin(llm_opened_model(c)),
+               llm_session_n_ctx(llm_opened_session(c)));
+    adapters_print(llm_opened_adapter(c), llm_opened_n_adapters(c), "adapter      ", stdout);
+    if (copies)
+        ggl_fprint(stdout, "split        %s\n", copies);
+    for (int k = 0; k < n; k++)
+        print_backends(llm_opened_copy_placement(c, k));
+    for (int k = 0; k < n; k++) {
+        fit_lines lines;
+        if (n > 1)
+            ggl_fprint(stdout, "\ncopy %d of %d, on %s\n", k + 1, n,
+                       llm_placement_backend(llm_opened_copy_placement(c, k), 0)->name);
+        putchar('\n');
+        FILE *const to = fit_lines_begin(&lines, stdout);
+        ggl_sched_print(llm_session_sched(llm_opened_copy_session(c, k)), to, nodes);
+        if (k == 0)
+            llm_opened_print_stages(c, to, nodes);
+        fit_lines_end(&lines);
+    }
+    return 0;
+}
+
+int tool_open_weights(llm_context *c, const char *tool, llm_opening *o, tool_adapters *adapters,
+                      const char *plan) {
     int code = tool_open_context(c, tool, o, adapters, LLM_OPENED_SESSION);
+    if (code < 0 && plan)
+        return tool_print_plan(c, plan);
     if (code >= 0)
         return code;
+    if (o->copies && llm_opened_copies_text(c))
+        tool_say(tool, "%s", llm_opened_copies_text(c));
     progress_begin(PROGRESS_BYTES, 0, "loading weights");
     code = tool_open_context(c, tool, o, adapters, LLM_OPENED_WEIGHTS);
     progress_end();

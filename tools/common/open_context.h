@@ -14,8 +14,14 @@ int tool_tell_opening(const llm_context *c, const char *tool, const llm_opening 
                       const tool_adapters *adapters, ggl_status st, ggl_error *err);
 /* Takes the first step, for a model that runs: -m names it, as o->loading.path; NULL: builtin:stories. Makes *c. */
 int tool_open_named(llm_context **c, const char *tool, llm_opening *o);
-/* Takes the steps to LLM_OPENED_WEIGHTS, with progress and the session's notes. */
-int tool_open_weights(llm_context *c, const char *tool, llm_opening *o, tool_adapters *adapters);
+/* Takes the steps to LLM_OPENED_WEIGHTS, with progress and the session's notes. plan: not NULL, prints it instead of the last step, and
+ * returns 0. */
+int tool_open_weights(llm_context *c, const char *tool, llm_opening *o, tool_adapters *adapters,
+                      const char *plan);
+/* --plan: prints what would run where, and the memory that it takes, of each copy of the model. plan: "", or "nodes". Returns 0. */
+int tool_print_plan(const llm_context *c, const char *plan);
+/* Returns -1, or an exit code after a message: there is no such plan. plan may be NULL. */
+int tool_check_plan(const char *tool, const char *plan);
 /* Begins the progress of a prompt, which says so while it waits for weights that are read from the disk. */
 void tool_progress_prompt(llm_context *c);
 /* Closes the context. code: the tool's exit code, which is returned; 1 after a message that the trace could not be written. */

@@ -53,7 +53,7 @@ typedef struct placement_options {
      .help = "run the last N layers on the --device, or on the first GPU; all layers if the model has fewer",        \
      .min = 0, .max = 1e6, .given = &(o).n_gpu_layers_given},                                      \
     {"--split", ARG_STRING, &(o).split, .value = "A=N,B=M",                                        \
-     .help = "run the first N layers on device A, the next M on B; auto: measure each device for about a second, and use those that are faster than the CPU; rows: divide the rows of large products among the CPU and the devices"},                                                                 \
+     .help = "run the first N layers on device A, the next M on B; auto: measure each device for about a second, and use those that are faster than the CPU; rows: divide the rows of large products among the CPU and the devices; copies, for many inputs (llm-embed, llm-perplexity, llm-imatrix): each device of --device, or each rank, has the whole model and takes the next input when it is free"},                                                                 \
     {"-ts --tensor-split", ARG_STRING, &(o).shares, .value = "N,M",                                \
      .help = "divide the layers of -ngl (without it: all) among the devices in these proportions, instead of by their memory"}, \
     {"--fit", ARG_FLAG, &(o).fit, .help = "run as many layers on the devices as fit into their memory"},   \

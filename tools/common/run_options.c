@@ -20,6 +20,7 @@ void run_options_opening(const run_options *r, const char *tool, ggl_gguf_params
                                      .mask = r->mask,
                                      .f16_as_bf16 = r->f16_as_bf16},
                          .placement = placement_choice(tool, &r->placement),
+                         .copies = true,
                          .session = llm_session_default(),
                          .placed = placement_say,
                          .ctx = (void *)(uintptr_t)tool};

@@ -29,6 +29,7 @@ typedef struct run_options {
     int type; /* --type */
     int type_k, type_v;
     bool types_given, no_mmap, f16_as_bf16;
+    const char *plan; /* NULL: not given; "nodes", or "" */
 } run_options;
 
 #define RUN_OPTIONS_DEFAULTS                                                                       \
@@ -38,7 +39,7 @@ typedef struct run_options {
 #define RUN_OPTIONS(r)                                                                             \
     ONE_THREADS_OPTION(r), BATCH_OPTIONS(r), ARCH_OPTION(r), ADAPTER_OPTIONS((r)->adapters),       \
         IGNORE_OPTIONS((r)->ignore), OVERRIDE_OPTIONS((r)->overrides), NO_MMAP_OPTION(r),          \
-        F16_OPTION(r), PLACEMENT_OPTIONS((r)->placement), ISA_OPTION(r)
+        F16_OPTION(r), PLACEMENT_OPTIONS((r)->placement), PLAN_OPTION(r), ISA_OPTION(r)
 
 /* Fills in how the model is opened: for its outputs, with notes of where it runs and with progress. *file is how its file is
  * read. Both are the caller's until the context is closed, as are the options. */

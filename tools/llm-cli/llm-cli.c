@@ -285,27 +285,6 @@ static int open_weights(cli *c) {
     return -1;
 }
 
-static int print_plan(const cli *c) {
-    ggl_fprint(stdout, "model        %s\ndescriptor   %s\ncontext      %" PRId64 "\n",
-               ggl_gguf_name(llm_model_file(llm_opened_model(c->ctx))),
-               llm_model_arch_origin(llm_opened_model(c->ctx)),
-               llm_session_n_ctx(llm_opened_session(c->ctx)));
-    adapters_print(llm_opened_adapter(c->ctx), llm_opened_n_adapters(c->ctx), "adapter      ",
-                   stdout);
-    for (int i = 0; i < llm_placement_n_backends(llm_opened_placement(c->ctx)); i++) {
-        const ggl_backend *b = llm_placement_backend(llm_opened_placement(c->ctx), i);
-        printf("backend      %s: %s\n", b->name, b->description);
-    }
-    putchar('\n');
-    const bool nodes = strcmp(c->o.plan, "nodes") == 0;
-    fit_lines lines;
-    FILE *const to = fit_lines_begin(&lines, stdout);
-    ggl_sched_print(llm_session_sched(llm_opened_session(c->ctx)), to, nodes);
-    llm_opened_print_stages(c->ctx, to, nodes);
-    fit_lines_end(&lines);
-    return 0;
-}
-
 /* --- running ---------------------------------------------------------------------------------- */
 
 /* The progress of a prompt. */
@@ -469,7 +448,7 @@ static int run(cli *c) {
         code = open_session(c);
     progress_end();
     if (code < 0 && c->o.plan)
-        return print_plan(c);
+        return tool_print_plan(c->ctx, c->o.plan);
     if (code < 0)
         code = check_lengths(c);
     if (code < 0 && c->o.answer_begin && (code = begin_answer(c)) < 0)

@@ -7,6 +7,7 @@
 #include "common/machine_options.h"
 #include "common/color.h"
 #include "common/hints.h"
+#include "common/open_context.h"
 #include "common/load.h"
 #include "common/paths.h"
 #include "ggl/internal/nearest.h"
@@ -205,9 +206,7 @@ static int parse(cli_options *o, int argc, char **argv, bool only_settings) {
          .help = "print the devices that --device accepts, and exit"},
         PLACEMENT_OPTIONS(o->placement),
         {NULL, .help = "inspection"},
-        {"--plan", ARG_MAYBE, &o->plan, .value = "nodes",
-         .help = "print where each layer runs, what is copied, and the memory needed, and exit; "
-                 "--plan=nodes: for each operation"},
+        PLAN_OPTION(o),
         {"--watch", ARG_FLAG, &o->watch,
          .help = "with --arch: check the file and run the prompt again whenever it changes"},
         {"--logits", ARG_STRING, &o->logits, .value = "FILE",
@@ -273,9 +272,8 @@ int cli_options_read(cli_options *o, int argc, char **argv) {
         return code;
     if (!tool_split_files(&o->image) || !tool_split_files(&o->audio))
         return tool_error("llm-cli", 1, "out of memory");
-    if (o->plan && *o->plan && strcmp(o->plan, "nodes") != 0)
-        return tool_error("llm-cli", 2, "--plan=%s is not known, only --plan and --plan=nodes",
-                          o->plan);
+    if ((code = tool_check_plan("llm-cli", o->plan)) >= 0)
+        return code;
     if ((o->prompt != NULL) + (o->prompt_file != NULL) + (o->tokens != NULL) > 1)
         return tool_error("llm-cli", 2, "-p, -f and --tokens cannot be used together");
     const bool has_text = o->prompt || o->prompt_file;

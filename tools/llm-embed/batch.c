@@ -5,7 +5,8 @@
 
 #include "ggl/internal/alloc.h"
 
-/* So many that few rows of a batch of the model stay empty, and that a run which is interrupted has lost little. */
+/* So many that few rows of a batch of the model stay empty, and that a run which is interrupted has lost little. Several copies of the
+ * model have as many each, and as many tokens again, so that they wait little for each other at the end. */
 enum { FULL = 16384, FULL_TEXTS = 4096 };
 
 static ggl_status no_memory(ggl_error *err) {
@@ -23,8 +24,9 @@ static int find_end(batch *b) {
     return st == GGL_OK ? -1 : tool_error(TOOL, 1, "%s", err.msg);
 }
 
-int batch_init(batch *b, llm_context *ctx, const llm_tokenizer *t, const options *o) {
+int batch_init(batch *b, llm_context *ctx, const llm_tokenizer *t, const options *o, int n_copies) {
     *b = (batch){.ctx = ctx, .tokenizer = t, .o = o, .end = -1};
+    b->n_copies = (size_t)n_copies;
     return o->tokens.n > 0 && o->query.n == 0 ? -1 : find_end(b);
 }
 
@@ -114,7 +116,8 @@ ggl_status batch_add(batch *b, size_t at, const source_text *t, const prompt *be
 }
 
 bool batch_is_full(const batch *b) {
-    return b->n >= FULL_TEXTS || b->n_id >= FULL;
+    const size_t more = b->n_copies == 1 ? 1 : 2;
+    return b->n >= FULL_TEXTS * b->n_copies || b->n_id >= FULL * more * b->n_copies;
 }
 
 /* --- running ---------------------------------------------------------------------------------- */

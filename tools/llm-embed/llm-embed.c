@@ -72,7 +72,8 @@ static int open_session(job *j) {
     sp->n_ctx = j->o.n_ctx;
     if (!llm_arch_sees_all(arch) && !llm_arch_reads_text(arch))
         sp->n_pool = sp->n_ctx > 0 ? sp->n_ctx : llm_model_n_ctx(m);
-    const int code = tool_open_weights(j->ctx, TOOL, &j->opening, &j->o.run.adapters);
+    const int code =
+        tool_open_weights(j->ctx, TOOL, &j->opening, &j->o.run.adapters, j->o.run.plan);
     return code < 0 ? tool_open_context(j->ctx, TOOL, &j->opening, NULL, LLM_OPENED_ALL) : code;
 }
 
@@ -363,7 +364,8 @@ static int run(job *j) {
     if (code < 0 && j->o.dump)
         return dump(j);
     if (code < 0)
-        code = batch_init(&j->batch, j->ctx, llm_opened_tokenizer(j->ctx), &j->o);
+        code = batch_init(&j->batch, j->ctx, llm_opened_tokenizer(j->ctx), &j->o,
+                          llm_opened_n_copies(j->ctx));
     if (code < 0 && j->o.query.n > 0)
         code = embed_queries(j);
     if (code < 0)

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "common/hints.h"
+#include "common/open_context.h"
 #include "common/load.h"
 #include "common/paths.h"
 
@@ -34,7 +35,7 @@ static int check_texts(options *o) {
     const int n = (o->text.n > 0) + (o->tokens.n > 0) + (o->file != NULL);
     if (n > 1)
         return tool_error(TOOL, 2, "-p, -f and --tokens cannot be used together");
-    if (n == 0 && !has_input())
+    if (n == 0 && !has_input() && !o->run.plan)
         return tool_error(TOOL, 2,
                           "there is no text: -p TEXT, -f FILE or standard input bring some; see "
                           "--help");
@@ -209,6 +210,8 @@ int embed_options_read(options *o, int argc, char **argv) {
         &embed_hints,
         .examples = examples};
     int code = args_parse(&spec, argc, argv);
+    if (code < 0)
+        code = tool_check_plan(TOOL, o->run.plan);
     if (code < 0)
         code = check(o);
     if (code < 0)

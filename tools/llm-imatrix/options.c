@@ -4,6 +4,7 @@
 
 #include "common/hints.h"
 #include "common/calibration.h"
+#include "common/open_context.h"
 #include "common/paths.h"
 #include "common/report.h"
 #include "ggl/internal/alloc.h"
@@ -154,6 +155,8 @@ int options_read(options *o, int argc, char **argv) {
                             &imatrix_hints,
                             .examples = examples};
     int code = args_parse(&spec, argc, argv);
+    if (code < 0)
+        code = tool_check_plan(TOOL, o->run.plan);
     if (code < 0)
         code = check(o);
     if (code < 0)

@@ -53,9 +53,10 @@ static int write_text(run *r) {
     llm_opening w = r->opening;
     llm_own_text_watch(&w.session, r->text.n_ctx);
     w.cancelled = process_is_stopped;
+    w.copies = false; /* a token needs those before it */
     if (n < 1)
         return -1; /* the caller says that no chunk is left */
-    int code = tool_open_weights(r->ctx, TOOL, &w, &r->o->run.adapters);
+    int code = tool_open_weights(r->ctx, TOOL, &w, &r->o->run.adapters, NULL);
     if (code < 0)
         code = calibration_write(&r->text, TOOL, r->ctx, n);
     (void)llm_context_return(r->ctx, LLM_OPENED_ADAPTERS, NULL);
@@ -72,6 +73,8 @@ static int read_text(run *r) {
     if (code >= 0)
         return code;
     calibration_choose(t, TOOL, llm_model_n_ctx(llm_opened_model(r->ctx)), o->n_ctx, o->ctx_given);
+    if (o->run.plan && calibration_is_own(o->text))
+        return -1; /* the plan needs no text */
     code = calibration_is_own(o->text)
                ? write_text(r)
                : calibration_read(t, TOOL, r->ctx, o->text, o->parse_special);
@@ -88,7 +91,9 @@ static int open_session(run *r) {
     llm_session_params *sp = &r->opening.session;
     if (llm_imatrix_watch(r->matrix, &r->params, r->text.n_ctx, sp, &err) != GGL_OK)
         return tool_error(TOOL, 1, "%s", err.msg);
-    return tool_open_weights(r->ctx, TOOL, &r->opening, NULL);
+    r->opening.copy = llm_imatrix_watch_copy;
+    r->opening.copy_ctx = r->matrix;
+    return tool_open_weights(r->ctx, TOOL, &r->opening, NULL, r->o->run.plan);
 }
 
 /* --- the chunks ------------------------------------------------------------------------------- */

@@ -105,6 +105,8 @@ static int read_options(options *o, int argc, char **argv) {
     int code = args_parse(&spec, argc, argv);
     if (code < 0)
         code = overrides_read(TOOL, &o->run.overrides);
+    if (code < 0)
+        code = tool_check_plan(TOOL, o->run.plan);
     if (code >= 0)
         return code;
     if (o->compare && !o->base)
@@ -170,7 +172,7 @@ static int open_model(ppl *p) {
 
 static int open_session(ppl *p) {
     p->opening.session.n_ctx = p->text.n_ctx;
-    int code = tool_open_weights(p->ctx, TOOL, &p->opening, &p->o.run.adapters);
+    int code = tool_open_weights(p->ctx, TOOL, &p->opening, &p->o.run.adapters, p->o.run.plan);
     if (code < 0)
         code = tool_open_context(p->ctx, TOOL, &p->opening, NULL, LLM_OPENED_ALL);
     if (code < 0 && p->o.compare && llm_context_n_vocab(p->ctx) != p->n_vocab)

@@ -185,7 +185,7 @@ static int prepare(job *j) {
     if (code < 0)
         code = check_model(j);
     if (code < 0)
-        code = tool_open_weights(j->ctx, TOOL, &j->opening, NULL);
+        code = tool_open_weights(j->ctx, TOOL, &j->opening, NULL, NULL);
     return code < 0 ? tool_open_context(j->ctx, TOOL, &j->opening, NULL, LLM_OPENED_ALL) : code;
 }
 

@@ -40,8 +40,10 @@ typedef struct llm_open_params {
     /* As --device, in any case: "cpu", "vulkan0", "none" (the CPU alone). With several, as in
      * "vulkan0,vulkan1", the first has all layers, unless n_gpu_layers or split divide them. NULL: "cpu" */
     const char *device;
-    /* As --split: "vulkan0=20,cpu=12", all layers in order; or "auto": the devices are measured, and those that
-     * are faster than the CPU get as many layers as fit. NULL: not used */
+    /* As --split: "vulkan0=20,cpu=12", all layers in order; "auto": the devices are measured, and those that
+     * are faster than the CPU get as many layers as fit; or "copies": each device has the whole model, and llm_embed_texts,
+     * llm_embed_tokens, llm_rerank, llm_perplexity and llm_imatrix_run divide their texts and windows among them, with results in order and of the same
+     * bits (callbacks still run in the caller's thread); all other calls use the first device. NULL: not used */
     const char *split;
     const char *arch; /* a descriptor's file, or the name of a built-in one; NULL: by the file */
     /* Text of a chat template (Jinja), or the name of a built-in one, such as "chatml"; NULL: the

@@ -57,7 +57,7 @@ class Model(Measures, Embeds, Hears, Sees, Hints):
         n_parallel: Optional[int] = 0,  # most texts that batch() computes at once; 0: 1. The KV cache is that many times as large
         n_gpu_layers: Optional[int] = 0,  # the last so many layers run on the devices, or on the first GPU; -1: all
         device: Optional[str] = None,  # "cpu", "vulkan0", "vulkan0,vulkan1", "none"
-        split: Optional[str] = None,  # which layers run where: "vulkan0=20,cpu=12", or "auto"
+        split: Optional[str] = None,  # which layers run where: "vulkan0=20,cpu=12", "auto", or "copies" of the whole model
         arch: Optional[str] = None,  # a descriptor's file, or the name of a built-in one
         chat_template: Optional[str] = None,  # a text (Jinja), or the name of a built-in one
         embeddings: bool = False,  # embed() or rerank() will be called

@@ -22,6 +22,8 @@ typedef struct llm_embed_text {
 typedef struct llm_embedding_params {
     const llm_embed_text *text; /* [n_texts]: each at least one token */
     size_t n_texts;
+    size_t
+        first; /* the number of text[0], for `each` and messages, where these are a part of more */
     /* LLM_POOL_RANK: the model's output "score". Of one row if the descriptor picks one, or if the model is causal: the
      * last token's; else a row for each token. */
     llm_pooling pooling;
@@ -38,6 +40,13 @@ typedef struct llm_embedding_params {
  * llm_session_eval. */
 GGL_NODISCARD ggl_status llm_embed_all(llm_session *s, const llm_embedding_params *p,
                                        ggl_error *err);
+
+/* Checks the texts and what is wanted of them, as llm_embed_all does before it runs anything. GGL_USAGE, GGL_LIMIT. */
+GGL_NODISCARD ggl_status llm_embed_check(const llm_session *s, const llm_embedding_params *p,
+                                         ggl_error *err);
+/* Returns how many of the texts from `begin` on make n_batches batches of a run of all. */
+size_t llm_embed_some(const llm_session *s, const llm_embedding_params *p, size_t begin,
+                      int n_batches);
 
 /* Gets the tokens of a text of n, at least 1, whose rows are wanted of the session: *first .. *end - 1. LLM_POOL_RANK: rows of
  * scores, else of embeddings. */
