@@ -50,6 +50,11 @@ const ggl_tensor *ggl_cut_leaf(const ggl_tensor *t, int64_t *first) {
                : NULL;
 }
 
+/* Returns the bytes of n elements of a leaf along its last dimension. */
+static size_t bytes_of(const ggl_tensor *leaf, int64_t n) {
+    return leaf->size / (size_t)leaf->ne[leaf->n_dims - 1] * (size_t)n;
+}
+
 /* True if each part of t can read what it needs of s, which is whole: all of it, as it has no such dimension, or elements that lie
  * together. */
 static bool has_for_parts(const ggl_tensor *t, const ggl_tensor *s) {
@@ -69,8 +74,7 @@ static bool is_divisible(const cuts *c, const ggl_tensor *t) {
                      *leaf = ggl_cut_leaf(w, &first);
     const bool heads = c->at[t->id].heads > 0;
     return leaf && leaf->op == GGL_OP_WEIGHT && w->n_dims == 2 &&
-           (heads || (leaf->size / (size_t)leaf->ne[1] * (size_t)w->ne[1] >= c->least &&
-                      w->ne[1] >= c->unit * c->n_parts)) &&
+           (heads || (bytes_of(leaf, w->ne[1]) >= c->least && w->ne[1] >= c->unit * c->n_parts)) &&
            (!bias || (bias->n_dims == 1 && ggl_cut_leaf(bias, &first)));
 }
 
@@ -191,7 +195,7 @@ static bool cut_picked(const cuts *c, const ggl_tensor *t, int64_t *first) {
     if (!leaf || leaf->op != GGL_OP_WEIGHT || index->n_dims != 1 || t->n_dims != 2 ||
         t->ne[1] != index->ne[0] || (own && own != index) || stack->ne[2] < c->n_parts)
         return false;
-    if (!own && leaf->size / (size_t)leaf->ne[2] * (size_t)index->ne[0] < c->least)
+    if (!own && bytes_of(leaf, index->ne[0]) < c->least)
         return false;
     cut_by_share(c, stack->ne[2], 1, 1, first);
     return has_parts(c, first) && (!own || same_cuts(c, first, c->at[t->src[LINEAR_X]->id].first));
@@ -372,7 +376,7 @@ static void walk(cuts *c, ggl_tensor *t, int heads, int depth, bool mark, bool *
         const ggl_tensor *leaf = w->n_dims == 2 ? ggl_cut_leaf(w, &first) : NULL;
         if (t->n_dims != 1 || t->ne[0] % heads != 0 || !leaf)
             return;
-        *large |= leaf->size / (size_t)leaf->ne[1] * (size_t)w->ne[1] >= c->least;
+        *large |= bytes_of(leaf, w->ne[1]) >= c->least;
         if (mark)
             c->at[t->id].heads = heads;
         return;

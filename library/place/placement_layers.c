@@ -330,8 +330,9 @@ static ggl_status choose(llm_placement *p, const llm_model *m, llm_session_param
     return most_that_fit(p, m, sp, n_layer, err) < 0 ? err->status : GGL_OK;
 }
 
-/* Divides the layers among the CPU, whose share is `host`, and the devices by their shares. A share whose layers do not fit
- * becomes smaller by an eighth, again and again. */
+/* Divides the layers among the CPU, whose share is `host`, and the devices by their shares. What follows the last layer, on the CPU, counts
+ * half: each generated token passes it, but of a prompt only the last one. A share whose layers do not fit becomes smaller by an eighth, again
+ * and again. */
 static ggl_status shrink_to_fit(llm_placement *p, const llm_model *m, llm_session_params *sp,
                                 int64_t n_layer, double host, ggl_error *err) {
     enum { STEPS = 32 };
@@ -339,7 +340,7 @@ static ggl_status shrink_to_fit(llm_placement *p, const llm_model *m, llm_sessio
     for (int step = 0; step < STEPS; step++) {
         int at[PLACEMENT_MOST], n_dev = llm_placement_devices(p, at);
         double sum = host;
-        const double n_all = (double)n_layer + p->after;
+        const double n_all = (double)n_layer + p->after / 2;
         bool all = true;
         llm_session *s = NULL;
         for (int i = 0; i < n_dev; i++)

@@ -14,12 +14,13 @@ const char *const cluster_limit_name[CLUSTER_LIMITS] = {"memory", "arithmetic", 
 
 /* --- which layers each rank has ------------------------------------------------------------------ */
 
-/* As shrink_to_fit and give_devices in library/place/placement_layers.c. after: what follows the last layer, in layers. */
+/* As shrink_to_fit and give_devices in library/place/placement_layers.c. after: what follows the last layer, in layers; it
+ * counts half. */
 static void give_layers(cluster_plan *p, const double *share, int64_t n_layers, double after) {
     double sum = 1, before = 0;
     for (int r = 1; r < p->n_ranks; r++)
         sum += share[r];
-    const int64_t wanted = (int64_t)(((double)n_layers + after) * (1 - 1 / sum) + 0.5),
+    const int64_t wanted = (int64_t)(((double)n_layers + after / 2) * (1 - 1 / sum) + 0.5),
                   n = wanted < n_layers ? wanted : n_layers;
     int64_t given = 0;
     p->rank[0].first = 0;
