@@ -29,20 +29,21 @@ static void sleep_ns(long ns) {
  * yield: where a thread computes on the same processor, that would have it for milliseconds. Then it sleeps for a small part of the
  * time that it has lasted, at most a millisecond: what comes after a long computation may be seen a little later, but who waits takes
  * hardly any time from those who compute. */
-void ggl_job_pause(const job *j, pause_t *p) {
-    enum { AWAKE_NS = 50000 };
-    const int64_t now = (int64_t)backend_now();
-    p->begin = p->begin ? p->begin : now;
-    if (now - p->begin >= AWAKE_NS)
-        ggl_job_rest(j, p);
-}
-
-void ggl_job_rest(const job *j, pause_t *p) {
+static void rest(const job *j, pause_t *p) {
     enum { PARTS = 40, LEAST_NS = 20000, MOST_NS = 1000000 };
     const int64_t now = (int64_t)backend_now();
     p->begin = p->begin ? p->begin : now;
     const int64_t part = (now - p->begin) / PARTS;
     j->t->idle(j->t->ctx, part < LEAST_NS ? LEAST_NS : part < MOST_NS ? (long)part : MOST_NS);
+}
+
+void ggl_job_pause(job *j, pause_t *p) {
+    enum { AWAKE_NS = 50000 };
+    const int64_t now = (int64_t)backend_now();
+    p->begin = p->begin ? p->begin : now;
+    if (now - p->begin >= AWAKE_NS)
+        rest(j, p);
+    atomic_store(&j->waited, (long long)backend_now());
 }
 
 ggl_status ggl_job_fail_lost(job *j, int rank, ggl_error *err) {
@@ -112,8 +113,10 @@ void ggl_job_count_moving(job *j, int n) {
     pthread_mutex_unlock(&j->moves);
 }
 
-/* Moves on what has begun: often at first, and more seldom if that takes long, because then it waits for a computation. */
+/* Moves on what has begun: often at first, and more seldom if that takes long, because then it waits for a computation. Who waits moves
+ * it on, too, at most so long after the last time. */
 static void *move_all(void *arg) {
+    enum { SOON_NS = 300000 };
     job *j = arg;
     pause_t p = {0};
     uint64_t n_seen = 0;
@@ -127,7 +130,10 @@ static void *move_all(void *arg) {
             p = (pause_t){0};
         n_seen = j->n_begun;
         pthread_mutex_unlock(&j->moves);
-        ggl_job_rest(j, &p);
+        if ((long long)backend_now() - atomic_load(&j->waited) > SOON_NS)
+            rest(j, &p);
+        else
+            sleep_ns(SOON_NS);
         pthread_mutex_lock(&j->moves);
     }
     pthread_mutex_unlock(&j->moves);

@@ -68,7 +68,9 @@ typedef struct job {
     int patience;   /* own beats without one of the rank, after which it is lost */
     pthread_t thread;
     bool has_thread;
-    /* Rank 0: messages of data that are under way are moved on by a thread, also while whoever has begun them computes. */
+    /* Rank 0: messages of data that are under way are moved on by a thread while nobody waits for any, because whoever has begun them
+     * computes. */
+    atomic_llong waited; /* when somebody has waited last (backend_now) */
     pthread_t mover;
     bool has_mover;
     int n_moving;     /* under `moves` */
@@ -101,9 +103,7 @@ ggl_status ggl_job_fail_lost(job *j, int rank, ggl_error *err);
 typedef struct pause {
     int64_t begin; /* nanoseconds; 0: it has not begun */
 } pause_t;
-void ggl_job_pause(const job *j, pause_t *p);
-/* Sleeps at once. */
-void ggl_job_rest(const job *j, pause_t *p);
+void ggl_job_pause(job *j, pause_t *p);
 /* Waits for a request with that rank. *size may be NULL. */
 ggl_status ggl_job_wait(job *j, int rank, ggl_request *r, size_t *size, ggl_error *err);
 
