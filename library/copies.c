@@ -25,6 +25,8 @@ struct llm_copies {
     copy *of; /* [n] */
     int n;
     char *text;
+    bool (*progress)(void *ctx, size_t done, size_t total); /* of who opens the context */
+    void *progress_ctx;
 };
 
 static ggl_status no_memory(ggl_error *err) {
@@ -220,6 +222,22 @@ static bool goes_on(void *ctx, size_t done, size_t total) {
     (void)done;
     (void)total;
     return !is_stopped(ctx);
+}
+
+/* The same of copy 0, which ends, too, if another one has failed. */
+static bool first_goes_on(void *ctx, size_t done, size_t total) {
+    const llm_context *c = ctx;
+    const llm_copies *l = c->copies;
+    return !atomic_load(&c->stops) && (!l->progress || l->progress(l->progress_ctx, done, total));
+}
+
+void llm_copies_watch_loading(llm_context *c, llm_session_params *sp) {
+    if (!c->copies)
+        return;
+    c->copies->progress = sp->progress;
+    c->copies->progress_ctx = sp->progress_ctx;
+    sp->progress = first_goes_on;
+    sp->progress_ctx = c;
 }
 
 ggl_status llm_copies_make(llm_context *c, const llm_session_params *sp, llm_copy_fn *own,

@@ -27,6 +27,8 @@ const char *llm_copies_name(const llm_context *c,
 llm_placement *llm_copies_placement(const llm_context *c, int k);
 llm_session *llm_copies_session(const llm_context *c, int k); /* NULL: not made yet */
 
+/* Lets the loading of the context's own session end if that of another copy fails; before it is made. */
+void llm_copies_watch_loading(llm_context *c, llm_session_params *sp);
 /* Makes sessions of the copies from 1 on, as *sp and `own` say (NULL: nothing else): session[llm_copies_n]. After a failure there
  * are none. Statuses of llm_placement_session; the message names the device. */
 ggl_status llm_copies_make(llm_context *c, const llm_session_params *sp, llm_copy_fn *own,

@@ -50,8 +50,6 @@ static ggl_status check_tokenizer(const llm_context *c, ggl_error *err) {
     return c->tokenizer ? GGL_OK : ggl_pass(err, &c->why_no_tokenizer);
 }
 
-/* --- vectors ---------------------------------------------------------------------------------- */
-
 /* --- texts on several copies of the model ------------------------------------------------------- */
 
 /* Texts that a copy computes together: so many batches that what is lost when it waits for the next ones is little, and that a

@@ -367,6 +367,7 @@ static ggl_status open_session(llm_context *c, const llm_opening *o, ggl_error *
     sp->n_adapters = c->n_adapters;
     sp->cancelled = llm_context_is_cancelled;
     sp->cancelled_ctx = c;
+    llm_copies_watch_loading(c, sp);
     ggl_status st = keep_repack_cache(c, err);
     if (st == GGL_OK)
         st = choose_outputs(c, o, err);

@@ -420,7 +420,8 @@ static void rank_plan_free(ggl_backend *b, ggl_plan *plan) {
     rank_plan *p = (rank_plan *)plan;
     if (!p)
         return;
-    (void)ggl_events_report_all(r->events, NULL); /* while the graph exists */
+    if (ggl_sending_finish(&r->sending, NULL) == GGL_OK)
+        (void)ggl_events_report_all(r->events, NULL); /* while the graph exists */
     const uint32_t graph = leave_graph(r, p->g);
     ggl_events_drop_graph(r->events, graph);
     if (begin(r, ORDER_PLAN_FREE, 8, NULL) == GGL_OK) {

@@ -4,8 +4,8 @@
 
 #include "../common/recorder.h"
 #include "ggl/backends.h"
+#include "ggl/internal/backends.h" /* ggl_rank_is_name */
 
-bool ggl_rank_is_name(const char *name);
 /* Opens a device of another rank of the current job: its processor, or what follows the colon. GGL_NOT_FOUND: there is no job, or no
  * such rank; else the error of the rank. */
 ggl_status ggl_rank_open(ggl_backend **out, const char *name, const ggl_backend_params *params,

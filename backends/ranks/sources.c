@@ -215,24 +215,21 @@ void ggl_source_keep(station *s, const taken *t) {
 /* Returns the file, mapped; NULL: *err. It stays mapped until the station ends. */
 static const ggl_file_map *own_file(station *s, const char *path, ggl_error *err) {
     for (size_t i = 0; i < s->n_files; i++)
-        if (strcmp(s->file[i].path, path) == 0)
-            return &s->file[i].map;
-    if (!ggl_grow(&s->file, &s->cap_files, s->n_files + 1, sizeof *s->file)) {
+        if (strcmp(s->file[i]->path, path) == 0)
+            return &s->file[i]->map;
+    held_file *f = ggl_calloc(1, sizeof *f);
+    if (!f || !(f->path = ggl_calloc(strlen(path) + 1, 1)) ||
+        !ggl_grow(&s->file, &s->cap_files, s->n_files + 1, sizeof *s->file))
         (void)ggl_fail(err, GGL_NOMEM, "%s: out of memory", path);
-        return NULL;
+    else if (ggl_file_map_open(&f->map, path, err) == GGL_OK) {
+        strcpy(f->path, path);
+        s->file[s->n_files++] = f;
+        return &f->map;
     }
-    held_file *f = &s->file[s->n_files];
-    *f = (held_file){0};
-    if (ggl_file_map_open(&f->map, path, err) != GGL_OK)
-        return NULL;
-    if (!(f->path = ggl_calloc(strlen(path) + 1, 1))) {
-        ggl_file_map_close(&f->map);
-        (void)ggl_fail(err, GGL_NOMEM, "%s: out of memory", path);
-        return NULL;
-    }
-    strcpy(f->path, path);
-    s->n_files++;
-    return &f->map;
+    if (f)
+        ggl_free(f->path);
+    ggl_free(f);
+    return NULL;
 }
 
 /* Copies a text of an order; false: it is too long. */

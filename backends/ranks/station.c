@@ -79,8 +79,9 @@ void ggl_station_fini(station *s) {
         (void)ggl_recorder_close(s->log, NULL);
     ggl_free(s->events);
     for (size_t i = 0; i < s->n_files; i++) {
-        ggl_file_map_close(&s->file[i].map);
-        ggl_free(s->file[i].path);
+        ggl_file_map_close(&s->file[i]->map);
+        ggl_free(s->file[i]->path);
+        ggl_free(s->file[i]);
     }
     ggl_free(s->file);
     ggl_free(s->found);

@@ -61,7 +61,8 @@ typedef struct station {
     size_t cap_buffers, cap_graphs, cap_plans;
     ggl_buffer **region; /* of a run */
     size_t cap_regions;
-    held_file *file; /* from which weights were taken */
+    held_file *
+        *file; /* from which weights were taken; each stays where it is, as a thread reads them */
     size_t n_files, cap_files;
     found_weight *found;
     size_t n_found, cap_found;

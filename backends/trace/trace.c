@@ -33,6 +33,7 @@ typedef struct trace {
     size_t bytes[N_KINDS];
     int n_plans;
     uint64_t polled, polled_since; /* the mark that was looked for last, and since when */
+    uint64_t polled_done;          /* the last one that was done then */
 } trace;
 
 typedef struct trace_plan {
@@ -306,7 +307,8 @@ static ggl_status t_wait(ggl_backend *b, ggl_error *err) {
 static ggl_status t_wait_for(ggl_backend *b, uint64_t mark, ggl_error *err) {
     uint64_t since = begin(trace_of(b));
     ggl_status st = wrap_inner(b)->v->wait_for(wrap_inner(b), mark, err);
-    span(trace_of(b), "wait", since, st, ARGS({"mark", NULL, mark}));
+    if (trace_of(b)->polled_done != mark) /* else the wait is noted, and was over */
+        span(trace_of(b), "wait", since, st, ARGS({"mark", NULL, mark}));
     return st;
 }
 
@@ -318,8 +320,10 @@ static ggl_status t_poll(ggl_backend *b, uint64_t mark, bool *done, ggl_error *e
         t->polled_since = begin(t);
     }
     const ggl_status st = wrap_inner(b)->v->poll(wrap_inner(b), mark, done, err);
-    if (st != GGL_OK || *done)
+    if (st != GGL_OK || *done) {
         span(t, "wait", t->polled_since, st, ARGS({"mark", NULL, mark}));
+        t->polled_done = mark;
+    }
     return st;
 }
 

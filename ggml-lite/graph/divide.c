@@ -133,12 +133,13 @@ static ggl_tensor *look_up(divider *d, const ggl_tensor *index, const int64_t *f
 static ggl_tensor *pick_own(divider *d, const ggl_tensor *pick, const int64_t *first, int part) {
     const ggl_tensor *stack = pick->src[PICK_T], *index = pick->src[PICK_I];
     cut *of_index = &d->c.at[index->id];
-    if (!of_index->part && !(of_index->part = ggl_arena_alloc(&d->c.g->arena, (size_t)d->c.n_parts,
-                                                              sizeof *of_index->part))) {
+    if (!of_index->own_index &&
+        !(of_index->own_index =
+              ggl_arena_alloc(&d->c.g->arena, (size_t)d->c.n_parts, sizeof *of_index->own_index))) {
         no_memory(d);
         return NULL;
     }
-    ggl_tensor **own = &of_index->part[part];
+    ggl_tensor **own = &of_index->own_index[part];
     if (!*own || (*own)->src[PICK_T]->ne[0] != stack->ne[2])
         *own = look_up(d, index, first, part, true);
     ggl_tensor *y = *own ? tensor_like(d, pick, GGL_OP_PICK, 2, 0) : NULL;
@@ -193,7 +194,7 @@ static bool join_experts(divider *d, ggl_tensor *t) {
     return true;
 }
 
-/* --- parts ------------------------------------------------------------------------------------- */
+/* --- joining, and making parts ------------------------------------------------------------------ */
 
 /* Makes t, which is cut, the concatenation of its parts, for those who read all of it. */
 static bool join(divider *d, ggl_tensor *t) {

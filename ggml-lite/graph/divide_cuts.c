@@ -5,6 +5,8 @@
 
 #include "ggl/internal/types.h"
 
+enum { MOST_SOURCES = 32 }; /* bits of rule.parts */
+
 /* --- where parts begin ------------------------------------------------------------------------- */
 
 /* Writes the first of n things of each part, in proportion to the shares, in multiples of `unit`. */
@@ -267,7 +269,7 @@ static bool cut_params(cuts *c, const ggl_tensor *t) {
         c->at[t->body->param[k]->id].first = (int64_t *)(uintptr_t)ggl_cut_of(c, s);
         like = !like && ggl_cut_of(c, s) ? s : like;
     }
-    for (int k = 0; like && k < t->n_src; k++) {
+    for (int k = 0; like && t->scope == 0 && k < t->n_src; k++) {
         const ggl_tensor *s = t->src[k];
         if (!ggl_cut_of(c, s) && s->n_dims == like->n_dims &&
             s->ne[s->n_dims - 1] == like->ne[like->n_dims - 1] && ggl_cut_leaf(s, &first))
@@ -278,7 +280,7 @@ static bool cut_params(cuts *c, const ggl_tensor *t) {
 
 static bool cut_call(cuts *c, const ggl_tensor *t, int64_t *first) {
     const ggl_body *b = t->body;
-    bool ok = !b->recurrent && !t->keeps_state && cut_params(c, t);
+    bool ok = !b->recurrent && !t->keeps_state && t->n_src <= MOST_SOURCES && cut_params(c, t);
     for (int i = 0; i < b->n_node && ok; i++) {
         const ggl_tensor *n = b->node[i];
         bool reads = false;
@@ -327,7 +329,7 @@ static struct rule rule_of(const ggl_tensor *t) {
 }
 
 bool ggl_cut_reads_part(const ggl_tensor *t, int k) {
-    return k < 32 && rule_of(t).parts >> k & 1;
+    return k < MOST_SOURCES && rule_of(t).parts >> k & 1;
 }
 
 /* Sets the cuts of t. False: it is whole. */

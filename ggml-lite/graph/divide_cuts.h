@@ -14,10 +14,11 @@ typedef struct cut {
     int dim;                   /* the last one; of a product with more dimensions, 0; CUT_EXPERTS */
     const ggl_tensor *experts; /* the index of the expert of each column */
     int heads; /* of a product from which a cache or queries are made: the heads of the cache; else 0 */
-    int seen;         /* the walk that has visited it last (find_heads) */
-    bool stays_whole; /* of a cache: its readers need all heads at once */
-    ggl_tensor **
-        part; /* [n_parts]; NULL, or an element: it is not made, or has no elements. Of an index: that among a part's experts */
+    int seen;          /* the walk that has visited it last (find_heads) */
+    bool stays_whole;  /* of a cache: its readers need all heads at once */
+    ggl_tensor **part; /* [n_parts]; NULL, or an element: it is not made, or has no elements */
+    ggl_tensor *
+        *own_index; /* [n_parts], of an index: its numbers among a part's experts; NULL: not made */
     bool is_joined; /* of all parts, the tensor itself is made */
 } cut;
 

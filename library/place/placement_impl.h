@@ -19,10 +19,11 @@ struct llm_placement {
     ggl_backend *reference; /* computes constants */
     ggl_backend *trusted;   /* for shadow */
     double shadow_rate;
-    int host;       /* index of the CPU; -1: not opened */
-    bool no_device; /* devices is "none" */
-    bool is_job;    /* all ranks of the job share the layers */
-    double after;   /* in a job: what follows the last layer, which rank 0 computes, in layers */
+    int host;          /* index of the CPU; -1: not opened */
+    bool no_device;    /* devices is "none" */
+    bool is_job;       /* all ranks of the job share the layers */
+    double after;      /* in a job: what follows the last layer, which rank 0 computes, in layers */
+    double batch_cost; /* in a job: as llm_session_params has it, for processors */
     bool by_rows; /* `split` is "rows": the rows of large products are divided among all backends */
     int part
         [PLACEMENT_MOST]; /* indices of the backends that have layers, in the order of the layers */

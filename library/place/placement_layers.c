@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "ggl/internal/alloc.h"
+#include "ggl/internal/backends.h"
 #include "ggl/internal/divide.h"
 #include "ggl/internal/graph.h"
 #include "ggl/internal/sched.h"
@@ -72,35 +73,55 @@ static int row_backend(const llm_placement *p, const char *weight) {
     return k == 0 ? p->host : k <= n ? at[k - 1] : -1;
 }
 
-/* Returns the bytes of weights in the products of a group. Of a stack of matrices, from which tokens pick some, these count. */
-static double product_bytes(const ggl_graph *g, int64_t group) {
+/* Returns the bytes of weights in the products of a group: of stacks of matrices, from which tokens pick some, those that a token picks,
+ * or all of them. */
+static double product_bytes(const ggl_graph *g, int64_t group, bool all) {
     double sum = 0;
     for (int i = 0; i < ggl_graph_n_nodes(g); i++) {
         const ggl_tensor *t = ggl_graph_node(g, i);
         const ggl_tensor *w =
             t->op == GGL_OP_LINEAR && t->needed && t->group == group ? t->src[LINEAR_W] : NULL;
-        const ggl_tensor *stack = w && w->gather ? w->src[0] : w;
-        if (w && w->gather)
-            sum += (double)stack->size / (double)stack->ne[2] * (double)w->ne[2];
-        else if (w)
-            sum += (double)w->size;
+        const ggl_tensor *stack = w && w->gather ? w->src[PICK_T] : w;
+        size_t size;
+        if (stack && ggl_value_bytes(stack, 1, &size))
+            sum += (double)size * (stack == w || all ? 1 : (double)w->ne[2] / (double)stack->ne[2]);
     }
     return sum;
 }
 
-/* Returns how many layers take as long as what follows the last one: as they do, it reads weights. */
-static double layers_after(const llm_session *s) {
+/* Weighs the layers of a model for a job: how many of them take as long as what follows the last one, because it reads as many weights; and
+ * what a batch costs, which reads more than a token does if there are experts. */
+static void weigh_layers(llm_placement *p, const llm_session *s) {
     const ggl_graph *g = llm_session_graph(s);
     const int64_t n_layer = llm_session_n_layer(s);
-    double layers = 0;
-    for (int64_t i = 0; i < n_layer; i++)
-        layers += product_bytes(g, i);
-    return layers > 0 ? product_bytes(g, n_layer) * (double)n_layer / layers : 0;
+    double used = 0, all = 0;
+    for (int64_t i = 0; i < n_layer; i++) {
+        used += product_bytes(g, i, false);
+        all += product_bytes(g, i, true);
+    }
+    p->after = used > 0 ? product_bytes(g, n_layer, false) * (double)n_layer / used : 0;
+    p->batch_cost = used > 0 ? LLM_PROCESSOR_BATCH_COST * all / used : 0;
+}
+
+/* True if other ranks have layers, and the CPU of this one is there. */
+static bool is_over_ranks(const llm_placement *p) {
+    bool any = false;
+    for (int i = 0; i < p->n; i++)
+        any = any || ggl_rank_is_name(p->names[i]);
+    return any && p->host >= 0;
+}
+
+/* True if these are processors, too. */
+static bool only_processors(const llm_placement *p) {
+    bool all = is_over_ranks(p);
+    for (int i = 0; i < p->n; i++)
+        all = all && strcmp(p->backend[i]->alike, "cpu") == 0;
+    return all;
 }
 
 /* llm_session_params.place. The part before the first layer runs where the first layer does, and
- * the part after the last where the last does; in a job on rank 0, which needs the logits: they are much longer than what they
- * are computed from. */
+ * the part after the last where the last does; with layers on other ranks on the CPU of rank 0, which needs the logits: they are much longer
+ * than what they are computed from. */
 static int place(void *ctx, int layer, int n_layer, const char *weight) {
     llm_placement *p = ctx;
     const int of_part = p->by_rows && weight ? row_backend(p, weight) : -1;
@@ -112,7 +133,7 @@ static int place(void *ctx, int layer, int n_layer, const char *weight) {
     if (p->n_last >= 0)
         give_devices(p, p->n_last, n_layer);
     p->n_last = -1;
-    if (p->is_job && layer >= n_layer)
+    if (layer >= n_layer && is_over_ranks(p))
         return p->host;
     int64_t at = layer < 0 ? 0 : layer >= n_layer ? n_layer - 1 : layer, end = 0;
     for (int i = 0; i < p->n_parts; i++) {
@@ -130,21 +151,15 @@ void llm_placement_lend(llm_placement *p, llm_session_params *sp) {
     sp->fold_products = p->host >= 0 ? p->traced[p->host] : NULL;
 }
 
-/* True if all backends of a job are processors. */
-static bool only_processors(const llm_placement *p) {
-    bool all = p->is_job;
-    for (int i = 0; i < p->n; i++)
-        all = all && strcmp(p->backend[i]->alike, "cpu") == 0;
-    return all;
-}
-
 static ggl_status session_new(llm_placement *p, llm_session **out, const llm_model *m,
                               llm_session_params *sp, ggl_error *err) {
     llm_placement_lend(p, sp);
     sp->place = place;
     sp->place_ctx = p;
     sp->strict = p->o.strict;
-    sp->batch_cost = only_processors(p) ? LLM_PROCESSOR_BATCH_COST : 0;
+    sp->batch_cost = !only_processors(p) ? 0
+                     : p->batch_cost > 0 ? p->batch_cost
+                                         : LLM_PROCESSOR_BATCH_COST;
     double share[PLACEMENT_MOST];
     if (p->by_rows) {
         const int n = llm_placement_devices(p, (int[PLACEMENT_MOST]){0});
@@ -442,7 +457,8 @@ static ggl_status settle(llm_placement *p, const llm_model *m, llm_session_param
     llm_session *s = NULL;
     ggl_status st = session_new(p, &s, m, sp, err);
     int64_t n_layer = st == GGL_OK ? llm_session_n_layer(s) : 0;
-    p->after = st == GGL_OK && p->is_job ? layers_after(s) : 0;
+    if (st == GGL_OK && p->is_job)
+        weigh_layers(p, s);
     llm_session_free(s);
     if (st != GGL_OK)
         return st;

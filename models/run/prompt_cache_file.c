@@ -239,9 +239,11 @@ static ggl_status check_key(reader *r, const prompt_cache_key *key, ggl_error *e
     if (!same_text(also, key->also))
         return differs(err, "setting", also, key->also);
     if (graph != key->graph)
-        return ggl_fail(err, GGL_UNSUPPORTED,
-                        "the prompt cache was made with another descriptor, or with a context (-c) "
-                        "for which this one makes another graph");
+        return ggl_fail(
+            err, GGL_UNSUPPORTED,
+            "the prompt cache was made with another descriptor, with a context (-c) for "
+            "which this one makes another graph, or with rows divided otherwise "
+            "(--split rows)");
     if (rings != key->rings)
         return ggl_fail(
             err, GGL_UNSUPPORTED,

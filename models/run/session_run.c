@@ -334,7 +334,8 @@ int64_t llm_session_piece(int64_t n, int64_t n_ubatch, int n_backends, double co
     const double best = sqrt(cost * (double)n / (n_backends - 1));
     const int64_t pieces = (int64_t)((double)n / best + 0.5),
                   each = pieces > 1 ? (n + pieces - 1) / pieces : n;
-    return each > n_ubatch ? n_ubatch : each < LEAST ? LEAST : each;
+    const int64_t piece = each < LEAST ? LEAST : each;
+    return piece < n_ubatch ? piece : n_ubatch;
 }
 
 /* Fills the arrays of the next ubatch with tokens from `first` on, `most` of them if they fit, with at most
@@ -352,7 +353,7 @@ static int64_t fill_ubatch(llm_session *s, const llm_batch *b, int64_t first, in
                           .each_row = b->each_row,
                           .ctx = b->ctx};
     llm_slots_begin(&s->slots);
-    for (; n < most && first + n < b->n; n++) {
+    for (; n < most && n < s->n_ubatch && first + n < b->n; n++) {
         const int64_t i = first + n;
         const int slot = slot_of(b, i);
         const int32_t id = b->token ? b->token[i] : 0;

@@ -653,10 +653,11 @@ TEST(prompts_are_cut_for_several_backends) {
     const struct {
         int n_backends;
         double cost;
-        int64_t n, n_pieces, longest;
-    } want[] = {{1, 8, LONG, 2, 200},   {2, 0, LONG, 2, 200}, {2, 8, LONG, 7, 58},
-                {2, 8, 200, 5, 40},     {2, 8, 40, 2, 32},    {2, 8, 20, 1, 20},
-                {2, 1000, LONG, 2, 200}};
+        int64_t n, n_ubatch, n_pieces, longest;
+    } want[] = {
+        {1, 8, LONG, UBATCH, 2, 200},    {2, 0, LONG, UBATCH, 2, 200}, {2, 8, LONG, UBATCH, 7, 58},
+        {2, 8, 200, UBATCH, 5, 40},      {2, 8, 40, UBATCH, 2, 32},    {2, 8, 20, UBATCH, 1, 20},
+        {2, 1000, LONG, UBATCH, 2, 200}, {2, 8, LONG, 16, 25, 16},     {2, 8, 20, 1, 20, 1}};
     ggl_error err = {0};
     ggl_backend *b[2] = {0};
     llm_model *model = NULL;
@@ -671,7 +672,7 @@ TEST(prompts_are_cut_for_several_backends) {
         llm_session *s = NULL;
         pieces p = {0};
         llm_session_params sp = llm_session_default();
-        sp.n_ubatch = UBATCH;
+        sp.n_ubatch = want[k].n_ubatch;
         sp.n_ctx = LONG;
         sp.backend = b;
         sp.n_backends = want[k].n_backends;

@@ -1,6 +1,12 @@
 /* Products that are divided among backends: which are, and into what. That no bit changes is for tests/random. */
 #include "ggl/internal/divide.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "ggl/backends.h"
 #include "ggl/internal/graph.h"
+#include "ggl/internal/sched.h"
 #include "test.h"
 
 enum { IN = 64, OUT = 96 };
@@ -246,4 +252,103 @@ TEST(experts) {
         CHECK_INT(count_ops(&f, GGL_OP_CONCAT), 0);
     }
     ggl_graph_free(f.g);
+}
+
+/* --- graphs that no generator has drawn --------------------------------------------------------- */
+
+typedef ggl_tensor *draw_fn(fixture *f);
+
+/* A call within a call, whose argument is a weight: nobody can take a part of that. */
+static ggl_tensor *nested(fixture *f) {
+    ggl_tensor *y = ggl_linear(f->g, f->x, matrix(f, "w", OUT), NULL),
+               *b = ggl_graph_weight(f->g, "b", GGL_F32, 1, (int64_t[]){OUT}, f->bias);
+    ggl_tensor **outer = ggl_body_begin(f->g, &y, 1);
+    ggl_tensor **inner = ggl_body_begin(f->g, (ggl_tensor *[]){outer[0], b}, 2);
+    ggl_tensor *z =
+        ggl_body_end(f->g, NULL, ggl_binary(f->g, GGL_OP_MUL, inner[0], inner[1]), NULL, 0);
+    return ggl_body_end(f->g, NULL, ggl_unary(f->g, GGL_OP_TANH, z), NULL, 0);
+}
+
+/* An index that chooses experts is read in a call, too, where all of it counts. */
+static ggl_tensor *index_in_a_call(fixture *f) {
+    ggl_tensor *i = ggl_graph_input(f->g, "i", GGL_I32, 1, (int64_t[]){2}, true),
+               *stack = ggl_graph_weight(f->g, "w", GGL_F32, 3, (int64_t[]){IN, 24, 4}, f->w),
+               *table = ggl_graph_weight(f->g, "t", GGL_F32, 2, (int64_t[]){24, 4}, f->bias);
+    ggl_tensor *y = ggl_linear(f->g, f->x, ggl_binary(f->g, GGL_OP_PICK, stack, i), NULL);
+    ggl_tensor **in = ggl_body_begin(f->g, &y, 1);
+    ggl_tensor *z = ggl_binary(f->g, GGL_OP_MUL, in[0], ggl_binary(f->g, GGL_OP_PICK, table, i));
+    return ggl_body_end(f->g, NULL, z, NULL, 0);
+}
+
+static int by_part(void *ctx, int group, const char *weight) {
+    const char *mark = weight ? strrchr(weight, GGL_PART_MARK) : NULL;
+    (void)ctx;
+    (void)group;
+    return mark ? atoi(mark + 1) : weight ? -1 : 0;
+}
+
+/* Runs a graph for four elements, divided or not; the results, for free(). */
+static float *run(draw_fn *draw, bool divided, ggl_backend *const *backend, size_t *n) {
+    enum { BATCH = 4 };
+    const int32_t index[BATCH * 2] = {0, 3, 2, 1, 1, 7, -2, 0};
+    const double share[] = {1, 1};
+    float x[BATCH * IN], *out = NULL;
+    fixture f;
+    ggl_sched *s = NULL;
+    int n_divided;
+    if (!begin(&f))
+        return NULL;
+    for (int i = 0; i < IN * OUT; i++)
+        f.w[i] = sinf((float)i) / 8;
+    for (int i = 0; i < OUT; i++)
+        f.bias[i] = cosf((float)i);
+    for (int i = 0; i < BATCH * IN; i++)
+        x[i] = sinf((float)i * 0.7f);
+    ggl_tensor *y = ggl_graph_output(f.g, "y", draw(&f));
+    const ggl_sched_params sp = {.size = sizeof sp,
+                                 .backend = backend,
+                                 .n_backends = divided ? 2 : 1,
+                                 .place = divided ? by_part : NULL,
+                                 .side_by_side = divided,
+                                 .n_rows = BATCH};
+    bool ok = CHECK(y) && CHECK_OK(ggl_graph_finish(f.g, &f.err), &f.err);
+    if (ok && divided)
+        ok = CHECK_OK(ggl_graph_divide(f.g, share, 2, 1, 1, &n_divided, &f.err), &f.err) &&
+             CHECK(n_divided > 0);
+    ok = ok && CHECK_OK(ggl_sched_new(&s, f.g, &sp, &f.err), &f.err) &&
+         CHECK_OK(ggl_sched_alloc(s, &f.err), &f.err) &&
+         CHECK_OK(ggl_sched_set(s, "x", x, sizeof x, BATCH, &f.err), &f.err);
+    if (ok && ggl_graph_find_input(f.g, "i"))
+        ok = CHECK_OK(ggl_sched_set(s, "i", index, sizeof index, BATCH, &f.err), &f.err);
+    if (ok && CHECK_OK(ggl_sched_run(s, BATCH, NULL, BATCH, &f.err), &f.err)) {
+        *n = (size_t)(y->ne[0] * (y->n_dims > 1 ? y->ne[1] : 1)) * BATCH;
+        out = malloc(*n * sizeof *out);
+        if (out)
+            memcpy(out, ggl_sched_output(s, 0), *n * sizeof *out);
+    }
+    ggl_sched_free(s);
+    ggl_graph_free(f.g);
+    return out;
+}
+
+TEST(bits_of_odd_graphs) {
+    draw_fn *const draws[] = {nested, index_in_a_call};
+    ggl_backend *b[2] = {NULL, NULL};
+    ggl_error err = {0};
+    REQUIRE_OK(ggl_backend_open(&b[0], "cpu", NULL, &err), &err);
+    REQUIRE_OK(ggl_backend_open(&b[1], "cpu1", NULL, &err), &err);
+    for (size_t i = 0; i < sizeof draws / sizeof *draws; i++) {
+        size_t n = 0, m = 0;
+        float *whole = run(draws[i], false, b, &n), *parts = run(draws[i], true, b, &m);
+        CHECK(whole && parts && n == m);
+        int n_others = 0;
+        for (size_t k = 0; whole && parts && k < n; k++)
+            n_others += memcmp(&whole[k], &parts[k], sizeof *whole) != 0 &&
+                        !(isnan(whole[k]) && isnan(parts[k]));
+        CHECK_INT(n_others, 0);
+        free(whole);
+        free(parts);
+    }
+    ggl_backend_close(b[0]);
+    ggl_backend_close(b[1]);
 }

@@ -43,15 +43,30 @@ static int rank_of_group(const cluster_plan *p, int64_t layer) {
     return 0;
 }
 
-/* How many layers take as long as what follows the last one. */
-static double layers_after(const cluster_model *m) {
+/* Adds the bytes of weights that a token uses, or all of a part. */
+static double weights_of(const cluster_layer *l, bool all) {
+    return all ? cluster_weights(&l->trunk) + cluster_weights(&l->tail)
+               : cluster_used(&l->trunk) + cluster_used(&l->tail);
+}
+
+static double weights_of_layers(const cluster_model *m, bool all) {
     double sum = 0;
     for (int64_t i = 0; i < m->n_layers; i++)
-        sum += cluster_weights(&m->layer[i + 1].trunk) + cluster_weights(&m->layer[i + 1].tail);
-    const cluster_layer *after = &m->layer[m->n_layers + 1];
-    return sum > 0 ? (cluster_weights(&after->trunk) + cluster_weights(&after->tail)) *
-                         (double)m->n_layers / sum
-                   : 0;
+        sum += weights_of(&m->layer[i + 1], all);
+    return sum;
+}
+
+/* How many layers take as long as what follows the last one. */
+static double layers_after(const cluster_model *m) {
+    const double used = weights_of_layers(m, false);
+    return used > 0 ? weights_of(&m->layer[m->n_layers + 1], false) * (double)m->n_layers / used
+                    : 0;
+}
+
+/* As weigh_layers in library/place/placement_layers.c. */
+static double batch_cost(const cluster_model *m) {
+    const double used = weights_of_layers(m, false);
+    return used > 0 ? LLM_PROCESSOR_BATCH_COST * weights_of_layers(m, true) / used : 0;
 }
 
 static double bytes_of(const cluster_rank *r) {
@@ -192,8 +207,7 @@ static int64_t parts_of(const cluster_plan *p, int64_t n_sequences) {
 static ggl_status simulate(pipeline_result *out, const cluster_setup *s, const cluster_plan *p,
                            const cluster_work *w, ggl_error *err) {
     const bool is_prompt = w->n_prompt > 0;
-    const int64_t piece = llm_session_piece(w->n_prompt, s->n_ubatch, p->n_lanes,
-                                            LLM_PROCESSOR_BATCH_COST),
+    const int64_t piece = llm_session_piece(w->n_prompt, s->n_ubatch, p->n_lanes, batch_cost(s->m)),
                   n_parts =
                       is_prompt ? (w->n_prompt + piece - 1) / piece : parts_of(p, w->n_sequences),
                   n_batches = is_prompt ? n_parts : n_parts * w->n_gen;

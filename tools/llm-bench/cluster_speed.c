@@ -65,6 +65,13 @@ double cluster_weights(const cluster_cost *c) {
     return sum;
 }
 
+double cluster_used(const cluster_cost *c) {
+    double sum = c->whole;
+    for (int i = 0; i < c->n_picked; i++)
+        sum += c->picked[i].bytes * c->picked[i].n_used;
+    return sum;
+}
+
 double cluster_cache(const cluster_cost *c, double n_past) {
     double sum = c->states;
     for (int i = 0; i < c->n_stores; i++)

@@ -43,6 +43,7 @@ typedef struct cluster_cost {
 double cluster_seconds(const cluster_cost *c, const cluster_speed *s, double n, double n_sequences,
                        double n_past);
 double cluster_weights(const cluster_cost *c);              /* bytes */
+double cluster_used(const cluster_cost *c);                 /* bytes of those that a token uses */
 double cluster_cache(const cluster_cost *c, double n_past); /* bytes of a sequence */
 
 #endif

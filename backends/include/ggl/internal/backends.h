@@ -33,6 +33,8 @@ int ggl_backend_allowed_cpus(void);
  * -1. note (may be NULL) is told what the user of such a rank may want to know. GGL_UNSUPPORTED: this build has no MPI, or the ranks are of different builds; GGL_DEVICE: rank 0 is gone. */
 GGL_NODISCARD ggl_status ggl_ranks_begin(int *exit_code, void (*note)(const char *text),
                                          ggl_error *err);
+/* True for names of devices of other ranks, such as "rank2" and "rank2:vulkan0", whether there are such or not. */
+bool ggl_rank_is_name(const char *name);
 /* True if Open MPI's mpirun has started this process, also a single one, or with GGL_RANKS=off. */
 bool ggl_ranks_has_launcher(void);
 int ggl_ranks_count(void); /* of the job, with this one; 1: there is no job */

@@ -336,7 +336,7 @@ int llm_session_n_lanes(const llm_session *s);
  * pieces are better, but each has its cost: for r backends and p tokens in a piece, (n + (r - 1) p) (1 + cost / p) is least at
  * p = sqrt(cost n / (r - 1)). */
 int64_t llm_session_piece(int64_t n, int64_t n_ubatch, int n_backends, double cost);
-/* What a batch costs a processor beside its tokens, in tokens: one thread of a Zen 4 reads 160, 153, 146 and 131 tokens of a prompt in a
+/* What a batch costs a processor beside its tokens, in tokens, if each token uses all weights: one thread of a Zen 4 reads 160, 153, 146 and 131 tokens of a prompt in a
  * second in batches of 512, 128, 64 and 32 (TinyLlama 1.1B Q4_0). */
 #define LLM_PROCESSOR_BATCH_COST 8
 /* Returns over how many batches under way n sequences that generate should be divided: one for each lane,
